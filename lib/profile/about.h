@@ -15,12 +15,12 @@ struct profile_ran {
 
 struct profile_about {
 	uint64_t start_ns, end_ns; /* of all iterations, CLOCK_MONOTONIC; 0: not known */
-	uint64_t measured_ns;      /* in iterations: without the time between them */
+	uint64_t measured_ns;      /* the sum of the iterations' durations */
 	bool has_clocks;
 	struct clock_triple clocks; /* of the first trace that has them */
-	struct profile_ran *ran;    /* owned; of each event */
+	struct profile_ran *ran;    /* owned; by event */
 	size_t nr_events;
-	struct buf notes; /* each text once, NUL-terminated; its error: some are left out */
+	struct buf notes; /* each text once, NUL-terminated; error set: some are missing */
 	bool is_cut;      /* the session was ended, or killed, in cut_iteration */
 	uint32_t cut_iteration;
 	uint32_t last_iteration; /* internal */

@@ -1,6 +1,6 @@
 /*
- * When the mappings of each process began, in order. Between two of these times all its addresses
- * keep their meaning. Must not know where anything is mapped.
+ * The times at which the mappings of each process began, sorted. Between two of these times all its
+ * addresses keep their meaning. Must not depend on where anything is mapped.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"

@@ -1,7 +1,7 @@
 /*
- * Build-ids of mapped files that are recorded beside the records, each for a file and an interval.
- * A mapping with device and inode is assigned the build-id of its file and time, and becomes
- * another object. Must not guess: without a build-id for that time it stays as it is.
+ * Build-ids of mapped files, recorded apart from the mappings, each for a file and an interval. A
+ * mapping with device and inode is assigned the build-id of its file at its time, and becomes
+ * another object. Must not guess: without a build-id for that time the mapping is unchanged.
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
@@ -17,7 +17,7 @@ _Static_assert((int)PROFILE_MAX_BUILD_ID_BYTES == (int)TRACE_MAX_BUILD_ID_BYTES,
 struct file {
 	uint64_t inode, generation;
 	uint32_t major, minor;
-	uint32_t path;     /* among the paths */
+	uint32_t path;     /* in paths */
 	uint32_t nr, last; /* items */
 };
 
@@ -43,7 +43,7 @@ void profile_build_ids_fini(struct profile_build_ids *all)
 	mem_free(all->item);
 }
 
-/* Extends the last one of the file: it was checked again, and has not changed. */
+/* Extends the interval of the file's last build-id: it was read again, and is the same. */
 static bool extend(struct profile_build_id *last, const struct trace_build_id *t)
 {
 	if (last->len != t->id_len || memcmp(last->bytes, t->id, t->id_len) != 0 ||
@@ -91,7 +91,7 @@ int profile_build_ids_add(struct profile_build_ids *all, const struct trace_buil
 	return f ? add_item(all, t, f) : -ENOMEM;
 }
 
-/* NULL: none for that time. */
+/* NULL: none at that time. */
 static const struct profile_build_id *find_at(const struct profile_build_ids *all,
 					      const struct profile_object *o, uint64_t time_ns)
 {

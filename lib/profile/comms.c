@@ -56,11 +56,11 @@ void profile_comms_fini(struct profile_comms *all)
 struct renaming {
 	uint64_t time_ns;
 	uint32_t tid, place, comm;
-	uint32_t parent_tid; /* of a fork */
+	uint32_t parent_tid; /* for a fork */
 	bool is_made, is_fork;
 };
 
-/* A naming that is a fork's: to be looked up at the parent's. */
+/* A naming by fork: its name is that of the parent thread. */
 struct heir {
 	uint64_t time_ns;
 	uint32_t naming, parent_tid;
@@ -149,7 +149,7 @@ static int add_naming(struct work *w, const struct renaming *r, uint64_t from_ns
 	return 0;
 }
 
-/* The survey may have read the name that came just after it looked. */
+/* The survey may have read a name that was set just after its timestamp. */
 static bool is_recorded_after(const struct work *w, size_t i)
 {
 	const struct renaming *r = &w->item[i], *next = r + 1;
@@ -163,7 +163,7 @@ static bool is_recorded_after(const struct work *w, size_t i)
 static int name_thread(struct work *w, size_t *i)
 {
 	uint32_t tid = w->item[*i].tid;
-	size_t begun = PROFILE_NONE; /* the naming of the fork that began it */
+	size_t begun = PROFILE_NONE; /* the naming by the fork that began the thread */
 	bool is_recorded = false;
 	int rc = 0;
 

@@ -1,5 +1,5 @@
 /*
- * Faults of one file, in few lines.
+ * Reports the faults of one file in few lines.
  */
 #include "profile/faults.h"
 

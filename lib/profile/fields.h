@@ -15,9 +15,10 @@ struct profile_field {
 	size_t name_len;
 	uint64_t offset, size; /* in the raw bytes; not checked */
 	bool is_signed;
-	bool is_array;               /* else a number, if its size is one of a number */
-	bool is_char;                /* an array of them is text */
-	bool is_placed, is_relative; /* __data_loc, __rel_loc: at offset is where and how long */
+	bool is_array;               /* else a number, if its size is that of an integer */
+	bool is_char;                /* an array of characters is text */
+	bool is_placed, is_relative; /* __data_loc, __rel_loc: the word at offset contains position
+					and length */
 };
 
 /* The next field of *format ("\tfield:…" lines; others are skipped); *format moves past it. False
@@ -27,7 +28,7 @@ bool profile_field_next(const char **format, struct profile_field *out);
 struct profile_value {
 	enum { PROFILE_NUMBER, PROFILE_TEXT, PROFILE_BYTES } kind;
 	uint64_t number;      /* sign-extended if the field is signed */
-	const uint8_t *bytes; /* of a text, up to its NUL, and of bytes; not cleaned */
+	const uint8_t *bytes; /* a text up to its NUL, or bytes; not cleaned */
 	size_t len;
 };
 

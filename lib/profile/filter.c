@@ -1,5 +1,5 @@
 /*
- * Lists of a command line, and the questions to them.
+ * Parses lists of the command line, and matches values against them.
  */
 #include "profile/filter.h"
 

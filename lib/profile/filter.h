@@ -1,5 +1,5 @@
 /*
- * Which samples enter a report. Knows nothing of stacks.
+ * Selects the samples of a report. Independent of stacks.
  */
 #ifndef PROFILE_FILTER_H
 #define PROFILE_FILTER_H
@@ -20,12 +20,13 @@ struct profile_ranges {
 	} item[PROFILE_MAX_RANGES];
 	size_t nr;
 };
-/* option is how errors call it. -EINVAL with *e. */
+/* option: the name used in errors. -EINVAL with *e. */
 int profile_ranges_parse(struct profile_ranges *r, const char *option, const char *text,
 			 struct err *e);
 bool profile_ranges_has(const struct profile_ranges *r, uint64_t number);
 
-/* Shell globs as of str_glob, but over the whole name and case-sensitive. Empty: all. Borrowed. */
+/* Shell globs (str_glob), but matched against the whole name, case-sensitive. Empty: all. Borrowed.
+ */
 struct profile_globs {
 	const char *item[PROFILE_MAX_GLOBS];
 	size_t nr;
@@ -34,7 +35,7 @@ struct profile_globs {
 int profile_globs_add(struct profile_globs *g, const char *option, const char *glob, struct err *e);
 bool profile_globs_match(const struct profile_globs *g, const char *name);
 
-/* Zero: everything. */
+/* Zeroed: selects everything. */
 struct profile_filter {
 	struct profile_globs events; /* "cpu_clock", "software:cpu_clock" */
 	struct profile_globs comms;
@@ -42,7 +43,7 @@ struct profile_filter {
 	uint64_t from_ns, to_ns; /* since the session's start; to_ns 0: to its end */
 };
 
-/* start_ns: the start of the session. Earlier samples pass unless a start is set. */
+/* start_ns: the start of the session. Samples before it pass unless from_ns is set. */
 bool profile_filter_has_time(const struct profile_filter *f, uint64_t start_ns, uint64_t time_ns);
 bool profile_filter_has_event(const struct profile_filter *f, const struct trace_event *ev);
 

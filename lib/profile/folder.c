@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much is listed before "and more". */
+/* The most that is listed before "and more". */
 enum { MAX_RANGES = 16, MAX_GAPS = 16, MAX_LIST_BYTES = 400 };
 
 void profile_file_name(const char *base, const struct profile_file *file, char name[NAME_MAX + 1])
@@ -49,7 +49,7 @@ struct scan {
 	struct profile_folder *folder;
 };
 
-/* The iterations of a segment are not known yet: it is sorted last. */
+/* The iterations of a segment are unknown until it is opened: it is sorted last. */
 static int add_name(const char *name, void *arg)
 {
 	const struct scan *s = arg;
@@ -92,7 +92,7 @@ static bool is_again(const struct profile_folder *f, const struct profile_file *
 	return last && last->iteration == file->iteration && last->trace == file->trace;
 }
 
-/* Those of the session first; the order within both stays. */
+/* Moves the session's files before the strays; a stable partition. */
 static void divide(struct profile_folder *f, struct profile_file *strays)
 {
 	size_t nr_strays = 0;
@@ -106,7 +106,7 @@ static void divide(struct profile_folder *f, struct profile_file *strays)
 		memcpy(f->file + f->nr, strays, nr_strays * sizeof(*strays));
 }
 
-/* Numbers that the manifest lacks are those found. */
+/* Numbers missing from the manifest are set to those found. */
 static void count(struct profile_folder *f)
 {
 	uint32_t max_trace = 0;

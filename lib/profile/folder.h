@@ -12,18 +12,19 @@
 #include <limits.h>
 
 struct profile_file {
-	uint32_t iteration, trace; /* both TRACE_COMMON: the common file; it is in no list */
-	uint32_t segment;          /* 1 + its number; 0: the iteration has a file of its own */
-	uint32_t head_bytes;       /* of a segment: as in trace_part */
-	uint64_t from, to;         /* to 0: all of a file, be it a segment */
+	uint32_t iteration, trace; /* both TRACE_COMMON: the common file, which is in no list */
+	uint32_t segment;          /* its number plus 1; 0: the iteration has its own file */
+	uint32_t head_bytes;       /* for a segment: as in trace_part */
+	uint64_t from, to;         /* to 0: the whole file */
 };
 
 struct profile_folder {
-	struct profile_file *file; /* owned; in order; those within the session's numbers first */
-	size_t nr;                 /* of the session's numbers */
+	struct profile_file *file; /* owned; sorted; those within the session's numbers first */
+	size_t nr;                 /* files within the session's numbers */
 	size_t nr_all;             /* including the strays after them */
 	size_t cap;
-	uint64_t nr_iterations, nr_traces; /* the numbers: the manifest's, or as found */
+	uint64_t nr_iterations,
+	    nr_traces; /* the session's numbers: from the manifest, or as found */
 	size_t max_rows;
 };
 
@@ -33,8 +34,8 @@ int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, ui
 			struct profile_folder *out);
 /* 0, -EFBIG or -ENOMEM. */
 int profile_folder_add(struct profile_folder *f, const struct profile_file *file);
-/* Sorts the files, those of the session first. Strays are segments that were not read, and all but
- * one of the files with the same numbers. 0 or -ENOMEM. */
+/* Sorts the files, those of the session first. Strays are segments that were not read, and
+ * duplicates of numbers. 0 or -ENOMEM. */
 int profile_folder_order(struct profile_folder *f);
 void profile_folder_fini(struct profile_folder *f);
 /* Reports what is missing, in a bounded number of lines. */

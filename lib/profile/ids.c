@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The attrs of an event, of which its ids use one each. */
+/* The attrs of an event; each of its ids uses one. */
 struct source {
 	const struct trace_event *events;
 	size_t nr_events;
@@ -54,7 +54,7 @@ static bool is_sampled(const struct profile_known_id *k)
 	return k->has_layout && trace_layout_is_sampled(&k->layout);
 }
 
-/* Without the ids there is still the one event that is sampled. */
+/* Without ids, records belong to the only sampled event, if there is one. */
 static void make_id(struct profile_ids *k, const struct source *s)
 {
 	size_t nr = 0;

@@ -1,5 +1,6 @@
 /*
- * The event and the layout of a record, from the ids and attrs of a trace. Knows nothing of frames.
+ * Finds the event and the layout of a record, from the ids and attrs of a trace. Independent of
+ * frames.
  */
 #ifndef PROFILE_IDS_H
 #define PROFILE_IDS_H
@@ -14,21 +15,22 @@ struct profile_known_id {
 	bool has_layout;
 };
 
-/* Must stay where it is. */
+/* Must not be moved. */
 struct profile_ids {
 	struct profile_known_id *item; /* owned; by id */
 	size_t nr;
-	const struct profile_known_id *only; /* NULL: records name theirs */
+	const struct profile_known_id *only; /* NULL: records contain their id */
 	const struct profile_known_id
 	    *sharing; /* of samples with an unknown id: the only event whose samples may carry the
 			 id of another listener (trace_layout_shares_data); or NULL */
-	struct trace_place place;       /* where records have theirs */
-	const struct trace_layout *any; /* all records other than samples end alike */
-	struct trace_id made_id;        /* where the trace's are lost */
+	struct trace_place place; /* where records contain their id */
+	const struct trace_layout
+	    *any;                /* layout for records other than samples, which all end alike */
+	struct trace_id made_id; /* used if the trace's ids are lost */
 };
 
-/* Events and ids are borrowed. Without ids there is still the one event that is sampled. 0 or
- * -ENOMEM; then nothing is owned. */
+/* Events and ids are borrowed. Without ids, records belong to the only sampled event, if there is
+ * one. 0 or -ENOMEM; then nothing is owned. */
 int profile_ids_init(struct profile_ids *k, const struct trace_event *events, size_t nr_events,
 		     const struct trace_id *ids, size_t nr_ids);
 void profile_ids_fini(struct profile_ids *k);

@@ -1,7 +1,7 @@
 /*
  * The traces of a session one after another, by iteration and trace number. Several iterators may
- * read one session at once; each has a position and memory of its own. A problem with a file is
- * reported each time that an iterator reads the file.
+ * read one session at once; each has its own position and memory. A problem with a file is reported
+ * each time an iterator reads the file.
  */
 #ifndef PROFILE_ITERATOR_H
 #define PROFILE_ITERATOR_H
@@ -10,15 +10,15 @@
 
 struct profile_iterator;
 
-/* Before the first trace. The session is borrowed. NULL without memory, which
- * profile_iterator_next and _free accept. */
+/* The iterator is before the first trace. The session is borrowed. NULL: no memory;
+ * profile_iterator_next and _free accept it. */
 struct profile_iterator *profile_iterator_new(const struct profile_session *s);
 void profile_iterator_free(struct profile_iterator *it);
 
 /* The next readable trace: 1; 0 after the last; -ENOMEM, also if it is NULL. Files that cannot be
  * read are reported and skipped. *out is borrowed until the next call. */
 int profile_iterator_next(struct profile_iterator *it, struct profile_trace *out);
-/* The next trace is the first one of that iteration, or of a later one. */
+/* Moves before the first trace of that iteration or of a later one. */
 void profile_iterator_seek(struct profile_iterator *it, uint32_t iteration);
 /* The iteration of the next file; UINT32_MAX: there is none. */
 uint32_t profile_iterator_ahead(const struct profile_iterator *it);

@@ -36,8 +36,8 @@ static int add(struct profile_processes *p, const struct profile_ksymbol_record 
 
 /* The code at the current address. */
 struct place {
-	bool has_open;     /* the symbol that was added last is there still */
-	uint64_t since_ns; /* nothing is known to have been there before */
+	bool has_open;     /* the symbol added last is still loaded */
+	uint64_t since_ns; /* no symbol is recorded here before this time */
 };
 
 static struct profile_ksymbol *last(struct profile_processes *p)
@@ -53,7 +53,7 @@ static void end_last(struct profile_processes *p, struct place *at, uint64_t tim
 	at->since_ns = time_ns;
 }
 
-/* One that goes without having come was there all the time. */
+/* Code that is unloaded without a load existed from the start. */
 static int apply(struct profile_processes *p, struct place *at,
 		 const struct profile_ksymbol_record *t)
 {

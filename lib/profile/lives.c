@@ -11,7 +11,7 @@
 struct work {
 	struct profile_processes *p;
 	struct profile_gathered *g;
-	bool has_life, has_ended; /* of the current pid; its first thread has begun */
+	bool has_life, has_ended; /* the current pid has a life; its main thread has ended */
 };
 
 static struct profile_life *last(struct work *w)
@@ -48,7 +48,7 @@ static int ensure(struct work *w, uint32_t pid)
 	return w->has_life ? 0 : begin(w, pid, 0);
 }
 
-/* Of a thread: nothing, its space is that of its process. */
+/* A fork of a thread is ignored: it shares its process's space. */
 static int apply_fork(struct work *w, const struct profile_change *c)
 {
 	int rc;
@@ -79,7 +79,7 @@ static int apply_exec(struct work *w, const struct profile_change *c)
 	return rc;
 }
 
-/* The others may live on when the first thread has gone: the last one ends the process. */
+/* Other threads may outlive the main thread: the last exit ends the process. */
 static int apply_exit(struct work *w, const struct profile_change *c)
 {
 	int rc = ensure(w, c->pid);
@@ -153,7 +153,7 @@ static uint32_t find_before(const struct profile_processes *p, uint32_t pid, uin
 	return i && p->lives[i - 1].process.pid == pid ? (uint32_t)i - 1 : PROFILE_NONE;
 }
 
-/* Parents began before their children: hostile times make no circle. */
+/* A parent must begin before its child, so hostile times cannot form a cycle. */
 static void find_parents(struct profile_processes *p)
 {
 	for (size_t i = 0; i < p->nr_lives; i++) {

@@ -57,7 +57,7 @@ static int load_clocks(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
-/* An event of this session, of a kind that this version can read. */
+/* True for an event of this session, of a kind that this version can read. */
 static bool is_known(const struct profile_load *l, const struct reading *r)
 {
 	uint32_t kind;
@@ -92,7 +92,7 @@ static bool is_of_thing(const struct profile_load *l, const struct reading *r)
 	       l->session_events->item[r->event].scope == EVENT_SCOPE_THINGS;
 }
 
-/* Ticks are records' company: records.h. */
+/* Skips ticks, which records.h reads with the records. */
 static int load_of_thing(struct profile_load *l, const struct trace_frame *f, size_t i,
 			 enum trace_boundary boundary, const struct reading *r)
 {
@@ -113,8 +113,8 @@ static int load_things(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
-/* The first start reading and the last end reading count. Until there is an end, the last tick
- * stands in for it; drop_ticks decides. */
+/* The first start reading and the last end reading are used. Without an end reading the last tick
+ * replaces it, unless drop_ticks removes it. */
 static void apply(struct profile_pair *p, enum trace_boundary boundary, const struct reading *r,
 		  uint64_t offset)
 {
@@ -131,7 +131,7 @@ static void apply(struct profile_pair *p, enum trace_boundary boundary, const st
 	}
 }
 
-/* In an iteration that has ended, an event without an end reading has no end. */
+/* In a complete iteration a tick must not replace a missing end reading. */
 static void drop_ticks(const struct profile_load *l)
 {
 	for (size_t i = 0; i < l->session_events->nr; i++)
@@ -269,7 +269,7 @@ static int load_frame(struct profile_load *l, const struct trace_frame *f)
 	return 0;
 }
 
-/* All frames; damage on the way is reported. 0, -EPROTO (not of this session), -ENOMEM. */
+/* Loads all frames and reports damage. 0, -EPROTO (another session's), -ENOMEM. */
 static int load_all(struct profile_load *l, struct trace_reader *r)
 {
 	struct trace_frame f;
@@ -290,7 +290,7 @@ static int load_all(struct profile_load *l, struct trace_reader *r)
 	}
 }
 
-/* Without an end frame the times are those of the readings. */
+/* Without an end frame the times are taken from the readings. */
 static void find_times(struct profile_load *l)
 {
 	for (size_t i = 0; i < l->session_events->nr; i++) {
@@ -344,8 +344,8 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 	l->faults.nr = 0;
 }
 
-/* An event of a task on one CPU is enabled wherever the task runs: that is no base for what was
- * counted on this CPU. */
+/* A task's event on one CPU is enabled wherever the task runs, so its enabled time does not scale
+ * the count on this CPU. */
 static void set_task_times(struct profile_load *l)
 {
 	for (size_t i = 0; i < l->session_events->nr; i++) {
@@ -375,7 +375,8 @@ int profile_load_end(struct profile_load *l)
 		drop_ticks(l);
 	} else {
 		find_times(l);
-		l->trace.is_cut = l->ids.nr; /* it grew in its file until the session was killed */
+		l->trace.is_cut =
+		    l->ids.nr; /* a growing trace without an end: the session was killed */
 	}
 	return 0;
 }

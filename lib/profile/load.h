@@ -1,6 +1,6 @@
 /*
- * One trace of a session, from its frames to pairs of readings. Records are skipped: see records.h.
- * Knows nothing of the other files.
+ * Loads one trace of a session: from its frames to pairs of readings. Skips records (see
+ * records.h). Independent of other files.
  */
 #ifndef PROFILE_LOAD_H
 #define PROFILE_LOAD_H
@@ -14,7 +14,7 @@ struct profile_load {
 	const struct trace_events *session_events; /* a trace's events must agree with them */
 	struct profile_faults faults;
 
-	/* Of the trace that was loaded last; reused for the next. */
+	/* The trace loaded last; reused for the next. */
 	struct trace_events events;
 	struct trace_ids ids;
 	struct trace_sampling sampling;
@@ -32,15 +32,16 @@ struct profile_load {
 int profile_load_init(struct profile_load *l, const struct trace_events *session_events,
 		      profile_problem_fn *problem, void *arg);
 void profile_load_fini(struct profile_load *l);
-/* Reads all frames of r into l->trace: 1; 0 if nothing of it can be used (that is reported);
- * -ENOMEM. name must live as long as the trace is used. */
+/* Reads all frames of r into l->trace. 1; 0: nothing can be used (reported); -ENOMEM. name must
+ * live as long as the trace. */
 int profile_load_trace(struct profile_load *l, struct trace_reader *r, const char *name);
-/* The same for callers that read frames themselves: each frame that matters to l->trace, then the
- * end. profile_load_frame: 0, -EINVAL (invalid), -EPROTO (not of this session), -ENOMEM. */
+/* The same for callers that read frames themselves: call profile_load_frame for each frame other
+ * than records, then profile_load_end. profile_load_frame: 0, -EINVAL (invalid), -EPROTO (another
+ * session's), -ENOMEM. */
 void profile_load_begin(struct profile_load *l, const struct trace_head *head, const char *name);
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f);
 int profile_load_end(struct profile_load *l); /* 0 or -ENOMEM */
-/* The columns are the same; state, reason and perf group may change between iterations. */
+/* True if the columns are the same; state, reason and perf group may differ. */
 bool profile_same_events(const struct trace_events *a, const struct trace_events *b);
 
 #endif

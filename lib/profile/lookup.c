@@ -38,7 +38,7 @@ void profile_lookup_free(struct profile_lookup *l)
 	mem_free(l);
 }
 
-/* NULL: it is another pid's, or none. */
+/* Life i; NULL if it is another pid's, or none. */
 static const struct profile_process *find_life(const struct profile_processes *p, size_t i,
 					       uint32_t pid)
 {

@@ -14,10 +14,10 @@
 struct source {
 	char name[NAME_MAX + 1];
 	bool is_common;
-	uint32_t place; /* of files with items of one time the first is first */
+	uint32_t place; /* orders files whose items have equal times */
 	struct profile_load load;
 	struct profile_records *records; /* owned */
-	struct profile_item item;        /* the next */
+	struct profile_item item;        /* the next item */
 };
 
 struct profile_merged {
@@ -29,7 +29,7 @@ struct profile_merged {
 	size_t nr, room, nr_traces;
 	bool has_given; /* the first item was returned */
 	uint64_t start_ns;
-	uint64_t start_iteration; /* the iteration whose start that is, plus 1; 0: none yet */
+	uint64_t start_iteration; /* the iteration of start_ns, plus 1; 0: none yet */
 };
 
 static void source_free(struct source *s)
@@ -46,7 +46,7 @@ static bool is_before(const struct source *a, const struct source *b)
 						  : a->place < b->place;
 }
 
-/* Puts a file where the first was. */
+/* Puts a source at the root of the heap and sifts it down. */
 static void sink(struct profile_merged *m, struct source *s)
 {
 	size_t i = 0, below;
@@ -135,8 +135,7 @@ static void note_start(struct profile_merged *m, const struct profile_trace *t)
 		m->start_ns = t->start_ns;
 }
 
-/* Reads everything of the file but its records: 1; 0: it cannot be used, which was reported;
- * -ENOMEM. */
+/* Reads everything in the file except its records. 1; 0: unusable (reported); -ENOMEM. */
 static int load(struct profile_merged *m, struct source *s, size_t i)
 {
 	struct trace_reader *r;
@@ -190,7 +189,7 @@ static int add_trace(struct profile_merged *m, size_t i)
 	return rc;
 }
 
-/* All traces of the next iteration. */
+/* Opens all traces of the next iteration. */
 static int open_iteration(struct profile_merged *m)
 {
 	size_t nr = profile_session_nr_files(m->session);
@@ -258,7 +257,7 @@ static void drop_first(struct profile_merged *m)
 		sink(m, m->source[m->nr]);
 }
 
-/* Advances past the item that was returned. */
+/* Advances the source of the item that was returned. */
 static int go_on(struct profile_merged *m)
 {
 	int rc;

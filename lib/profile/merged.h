@@ -1,7 +1,7 @@
 /*
  * All records of a session in order of time: those of the traces of each CPU, iteration by
  * iteration, and of the common file. Opens the files of one iteration at a time; each needs the
- * memory of records.h. Knows nothing of the content of a record.
+ * memory stated in records.h. Independent of the content of records.
  */
 #ifndef PROFILE_MERGED_H
 #define PROFILE_MERGED_H
@@ -13,11 +13,12 @@ struct profile_merged;
 /* Borrowed until the next. */
 struct profile_merged_item {
 	const struct profile_item *item;   /* a record or a reading */
-	const struct profile_trace *trace; /* NULL: of the common file */
+	const struct profile_trace *trace; /* NULL: from the common file */
 };
 
-/* Opens the common file and the files of the first iteration. Problems of a file are reported to
- * problem (of the common file: to the session's), and the file is left out. 0 or -ENOMEM. */
+/* Opens the common file and the files of the first iteration. Problems of a trace are reported to
+ * problem, those of the common file to the session's function; the file is skipped. 0 or -ENOMEM.
+ */
 int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, void *arg,
 			struct profile_merged **out);
 void profile_merged_close(struct profile_merged *m); /* NULL is fine */

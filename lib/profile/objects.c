@@ -48,7 +48,7 @@ static bool is_memory(const char *path)
 	return *path != '/';
 }
 
-/* A file that was removed is still one if it was a program. */
+/* A deleted file is still a file if it has a build-id. */
 static enum profile_object_kind kind_of(const struct profile_object *o)
 {
 	if (!strcmp(o->path, "[vdso]"))
@@ -63,12 +63,12 @@ static enum profile_object_kind kind_of(const struct profile_object *o)
 struct entry {
 	uint64_t inode, generation;
 	uint32_t major, minor;
-	uint32_t path; /* among the paths */
+	uint32_t path; /* in paths */
 	uint8_t build_id_len, build_id[PROFILE_MAX_BUILD_ID_BYTES];
-	struct profile_object *object; /* in the arena; NULL: there was no memory */
+	struct profile_object *object; /* in the arena; NULL: no memory */
 };
 
-/* Memory is called by all of its name. */
+/* Memory is shown by its full name. */
 static const char *name_of(const struct profile_object *o)
 {
 	const char *slash = begins(o->shown_path, "//") ? NULL : strrchr(o->shown_path, '/');
@@ -76,7 +76,7 @@ static const char *name_of(const struct profile_object *o)
 	return slash && slash[1] ? slash + 1 : o->shown_path;
 }
 
-/* Near its ceiling, where the next may fail. */
+/* True near the limit, where the next allocation may fail. */
 static bool is_full(const struct arena *a)
 {
 	return a->used_bytes > (size_t)PROFILE_TEXT_MAX_BYTES - (4 << 16);
@@ -159,7 +159,7 @@ struct profile_object *profile_objects_at(const struct profile_objects *all, uin
 	return e->object;
 }
 
-/* Numbers entries anew, so that their keys find them no more. */
+/* Renumbers entries; their keys are invalid afterwards. */
 int profile_objects_keep(struct profile_objects *all, struct profile_gathered *g)
 {
 	bool *is_used = mem_calloc(all->items.nr + 1, sizeof(*is_used));

@@ -20,7 +20,7 @@ enum {
 	PROT_EXECUTE = 4,
 	KSYMBOL_UNREGISTER = 1,
 	KSYMBOL_MAX_BYTES = 512,
-	MAX_LOOK_NS = 1000000000, /* the survey does not look at one process for longer */
+	MAX_LOOK_NS = 1000000000, /* the longest time the survey reads one process */
 };
 
 struct load {
@@ -62,7 +62,7 @@ static int add_change(struct load *l, enum profile_change_kind kind, uint32_t wh
 	return 0;
 }
 
-/* When the survey looked at a process, or at the kernel: its records have that time. */
+/* Notes when the survey read a process, or the kernel: its records have that time. */
 static int add_looked(struct load *l)
 {
 	uint64_t time_ns = l->record.time_ns;
@@ -128,7 +128,7 @@ static int add_map_record(struct load *l, const struct profile_mapping *m)
 	return add_change(l, PROFILE_MAP, (uint32_t)g->nr_maps++);
 }
 
-/* The kernel records no mappings of its own here. */
+/* Skips mappings of other modes than user. */
 static int add_map(struct load *l)
 {
 	struct profile_mapping m = make_mapping(&l->record);
@@ -192,7 +192,7 @@ static int (*const adders[])(struct load *l) = {
     [PERF_RECORD_MMAP2] = add_map, [PERF_RECORD_KSYMBOL] = add_ksymbol,
 };
 
-/* Does not sort: that follows when all are collected. */
+/* Appends; sorting follows when all are collected. */
 static int add_record(struct load *l, const uint8_t *p, size_t len)
 {
 	struct trace_record *r = &l->record;
@@ -219,7 +219,7 @@ static int add_records(struct load *l, const struct trace_frame *f)
 	l->is_made = ring == TRACE_RING_MADE;
 	while (len && rc == 0) {
 		rc = add_record(l, p, len);
-		if (!l->record.len) /* not even its size makes sense */
+		if (!l->record.len) /* even its size is invalid */
 			break;
 		p += l->record.len;
 		len -= l->record.len;
@@ -280,7 +280,7 @@ static void report(const struct load *l, const struct trace_reader *r)
 	l->faults->problem(l->faults->arg, true, &e);
 }
 
-/* To the end of the file, in whatever state it is. 0; -ENOMEM; or the result of kallsyms. */
+/* Reads to the end of the file, damaged or not. 0; -ENOMEM; or the result of kallsyms. */
 static int add_all(struct load *l, struct trace_reader *r)
 {
 	struct trace_frame f;

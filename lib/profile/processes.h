@@ -40,7 +40,7 @@ enum { PROFILE_MAX_BUILD_ID_BYTES = 20 };
 /* A mapped object: one for each path and build-id (or device and inode) of the session. A path may
  * have one of each: where the kernel could not read the build-id, the file may be another one. */
 struct profile_object {
-	uint32_t number; /* from 0, dense: the place in tables of others */
+	uint32_t number; /* from 0, dense: an index for callers' tables */
 	enum profile_object_kind kind;
 	const char *path;       /* as recorded, for opening; not safe to show */
 	const char *name;       /* the path after its last slash (all of "//anon"); safe to print */
@@ -53,7 +53,7 @@ struct profile_object {
 
 struct profile_mapping {
 	uint64_t start, end; /* addresses */
-	uint64_t offset;     /* in the object's file, of start */
+	uint64_t offset;     /* of start, in the object's file */
 	uint64_t from_ns;    /* CLOCK_MONOTONIC */
 	uint32_t prot;       /* PROT_… bits */
 	uint32_t pid;        /* its process: code made at run time is named by process */
@@ -62,12 +62,12 @@ struct profile_mapping {
 
 /* One life of an address space: from a fork or an exec to the exit or the next exec. */
 struct profile_process {
-	uint32_t number; /* from 0, without gaps; the last is that of all unknown ones */
+	uint32_t number; /* from 0, dense; all unknown processes share the last */
 	uint32_t pid;
-	uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: it was there at the end */
+	uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: alive at the end */
 };
 
-/* The name of a task: one for each text. */
+/* The name of a task; each text once. */
 struct profile_comm {
 	const char *name; /* safe to show */
 	uint32_t number;  /* from 0, dense */
@@ -77,10 +77,10 @@ struct profile_comm {
  * that pid without mappings; "[unknown]"; the idle task, pid 0, is "swapper"). */
 struct profile_task {
 	const struct profile_process *process;
-	const struct profile_comm *comm; /* of the thread */
+	const struct profile_comm *comm; /* the thread's */
 };
 
-/* Code of the kernel that came and went: BPF programs, trampolines, from ksymbol records. */
+/* Kernel code that was loaded or unloaded: BPF programs, trampolines, from ksymbol records. */
 struct profile_ksymbol {
 	uint64_t start, len;
 	uint64_t from_ns, to_ns;
@@ -105,8 +105,8 @@ const struct profile_comm *profile_comm(const struct profile_processes *p, uint3
 size_t profile_nr_ksymbols(const struct profile_processes *p);
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
 
-/* Queries of one thread: caches its last answers, which makes the common query cheap. Must not be
- * shared between threads. */
+/* The lookups of one thread: caches the last answers, so that the common lookup is cheap. Must not
+ * be shared between threads. */
 struct profile_lookup;
 struct profile_lookup *profile_lookup_new(const struct profile_processes *p); /* NULL: no memory */
 void profile_lookup_free(struct profile_lookup *l);                           /* NULL is fine */
@@ -117,7 +117,7 @@ void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, u
  * number is the same, so are the mappings of all addresses. */
 uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,
 			      uint64_t time_ns);
-/* NULL: nothing known is mapped there then. */
+/* NULL: no known mapping there at that time. */
 const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 						     const struct profile_process *process,
 						     uint64_t address, uint64_t time_ns);

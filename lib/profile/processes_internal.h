@@ -26,16 +26,16 @@ struct trace_record;
 enum {
 	PROFILE_MAX_CHANGES = 16 << 20, /* forks, names, exits, mappings */
 	PROFILE_MAX_MAPPINGS = 8 << 20,
-	PROFILE_MAX_SPACE_MAPPINGS = 1 << 20, /* of one process */
+	PROFILE_MAX_SPACE_MAPPINGS = 1 << 20, /* per process */
 	PROFILE_MAX_TREE_MAPPINGS = 2 << 20,  /* that overlap too much for a short list */
-	PROFILE_MAX_COPIED = 1 << 20,         /* from ancestors too far to be asked */
+	PROFILE_MAX_COPIED = 1 << 20, /* copied from ancestors beyond PROFILE_MAX_FORKS_DEEP */
 	PROFILE_MAX_OBJECTS = 1 << 20,
 	PROFILE_MAX_BUILD_IDS = 1 << 20,
 	PROFILE_MAX_COMMS = 1 << 20,
 	PROFILE_MAX_KSYMBOLS = 1 << 20,
 	PROFILE_MAX_STRANGERS = 1 << 16,
 	PROFILE_TEXT_MAX_BYTES = 256 << 20, /* each: of objects, comms, ksymbols */
-	PROFILE_MAX_FORKS_DEEP = 8, /* a space with more ancestors has copies of their mappings */
+	PROFILE_MAX_FORKS_DEEP = 8, /* a space with more ancestors gets copies of their mappings */
 };
 
 enum { PROFILE_NONE = UINT32_MAX };
@@ -49,13 +49,13 @@ struct profile_objects {
 };
 void profile_objects_init(struct profile_objects *o);
 void profile_objects_fini(struct profile_objects *o);
-/* The object that an MMAP or MMAP2 record maps: 0; -EFBIG: left out; -ENOMEM. */
+/* Finds or adds the object of an MMAP or MMAP2 record. 0; -EFBIG: skipped; -ENOMEM. */
 int profile_objects_add(struct profile_objects *o, const struct trace_record *r,
 			const struct profile_object **out);
 
 struct profile_object *profile_objects_at(const struct profile_objects *o, uint32_t number);
 
-/* Drops objects without a mapping, and renumbers the others; none is added then. */
+/* Drops objects without a mapping, and renumbers the others; no more may be added. */
 struct profile_gathered;
 int profile_objects_keep(struct profile_objects *o, struct profile_gathered *g);
 
@@ -96,32 +96,31 @@ struct profile_mapping_record {
 /* A process and its space. */
 struct profile_life {
 	struct profile_process process;
-	uint32_t parent; /* a life, or PROFILE_NONE; and as it was when: */
+	uint32_t parent; /* a life, or PROFILE_NONE; and the time of the fork: */
 	uint64_t parent_ns;
-	uint32_t parent_pid; /* until the parent is found */
+	uint32_t parent_pid; /* valid until the parent is found */
 	uint32_t depth;
 	uint32_t first_mapping, nr_maps; /* in the order of their time; until the space is made */
 	uint32_t first_cluster, nr_clusters;
 	uint32_t nr_mappings; /* index of its first mapping in them */
 	bool is_forked;       /* a fork recorded its beginning */
-	bool is_exec;         /* by an exec, after a life of the same pid */
-	/* Of an exec: when all was mapped, and when the new program mapped its first. Until the one
-	 * the registers are those of the program that called it; until the other they may be. */
+	bool is_exec;         /* an exec began it, after a life of the same pid */
+	/* For an exec: when all was mapped, and when the new program mapped its first file. Before
+	 * ready_ns, registers are the calling program's; before settled_ns they may be. */
 	uint64_t ready_ns, settled_ns;
 };
 
-/* Mappings that overlap one another, and nothing else: in the order of their time; in a short list,
- * or a tree. */
+/* Mappings that overlap each other and no others: in order of time, in a short list or a tree. */
 struct profile_cluster {
 	uint64_t start, end;
 	uint32_t first, nr; /* mappings */
-	uint32_t tree;      /* or PROFILE_NONE */
+	uint32_t tree;      /* index, or PROFILE_NONE */
 };
 
 /*
- * The mappings that overlap, and where: a segment tree. bounds cut the addresses into ranges; the
- * leaf of range i is node nr_ranges + i, its ancestors are nodes i / 2 …; each node lists the
- * mappings, by their index in the cluster, that cover all of it but not all of its parent.
+ * A segment tree of overlapping mappings. bounds divide the addresses into ranges; the leaf of
+ * range i is node nr_ranges + i, its ancestors are nodes i / 2 …; each node lists the mappings, by
+ * their index in the cluster, that cover all of it but not all of its parent.
  */
 struct profile_tree {
 	uint64_t *bounds; /* owned; nr_ranges + 1 */
@@ -130,7 +129,7 @@ struct profile_tree {
 	uint32_t *entries; /* owned */
 };
 
-/* From its time on a thread has a name. By tid, then time. */
+/* A thread has this name from this time on. By tid, then time. */
 struct profile_naming {
 	uint64_t from_ns;
 	uint32_t tid, comm;
@@ -139,13 +138,14 @@ struct profile_naming {
 /* Processes without records: created on demand, by any thread. */
 struct profile_strangers {
 	pthread_mutex_t lock;
-	struct arena arena;           /* processes, which do not move */
-	struct dict items;            /* private to strangers.c */
-	struct profile_process other; /* all of them, without memory or beyond the ceiling */
+	struct arena arena; /* processes, which do not move */
+	struct dict items;  /* private to strangers.c */
+	struct profile_process
+	    other; /* shared by all if there is no memory or the limit is reached */
 };
 struct profile_strangers *profile_strangers_new(void); /* NULL without memory */
 void profile_strangers_free(struct profile_strangers *s);
-/* The entry of that pid; all have the same number. Lives as long as they. */
+/* The entry of a pid; all have the same number. Lives as long as the strangers. */
 const struct profile_process *profile_stranger(struct profile_strangers *s, uint32_t pid,
 					       uint32_t number);
 
@@ -155,8 +155,8 @@ struct profile_processes {
 	struct profile_life *lives; /* owned; by pid, then time */
 	size_t nr_lives, lives_room;
 	struct profile_mapping *mappings; /* owned */
-	uint64_t
-	    *begins; /* owned; when those of each life began, in order: where mappings has it */
+	uint64_t *
+	    begins; /* owned; when the mappings of each life began, sorted; indexed like mappings */
 	size_t nr_mappings, mappings_room;
 	struct profile_cluster *clusters; /* owned */
 	size_t nr_clusters, clusters_room;
@@ -167,8 +167,8 @@ struct profile_processes {
 	struct profile_ksymbol *ksymbols; /* owned */
 	size_t nr_ksymbols, ksymbols_room;
 	struct arena ksymbol_names;
-	struct profile_strangers *strangers; /* owned; the part that may change */
-	bool has_left_out;                   /* because of a ceiling */
+	struct profile_strangers *strangers; /* owned; the only part that changes */
+	bool has_left_out;                   /* because of a limit */
 };
 
 /* Build-ids of files that are recorded beside their mappings; each is found by its file. */
@@ -180,10 +180,10 @@ struct profile_build_ids {
 };
 void profile_build_ids_init(struct profile_build_ids *all);
 void profile_build_ids_fini(struct profile_build_ids *all);
-/* 0; -EFBIG: left out; -ENOMEM. */
+/* 0; -EFBIG: skipped; -ENOMEM. */
 int profile_build_ids_add(struct profile_build_ids *all, const struct trace_build_id *t);
 
-/* What is collected from the records. */
+/* Data collected from the records. */
 struct profile_gathered {
 	struct profile_change *changes; /* owned; by pid, then time, after the gathering */
 	size_t nr_changes, changes_room;
@@ -191,7 +191,7 @@ struct profile_gathered {
 	size_t nr_maps, maps_room;
 	struct profile_ksymbol_record *ksymbols; /* owned */
 	size_t nr_ksymbols, ksymbols_room;
-	uint64_t *looked_ns; /* owned; when the survey looked at a process, in order */
+	uint64_t *looked_ns; /* owned; sorted times at which the survey read a process */
 	size_t nr_looked, looked_room;
 	struct profile_build_ids build_ids;
 	uint32_t *of_lives; /* owned; mappings as recorded, life by life */
@@ -206,7 +206,7 @@ struct profile_ksymbol_record {
 	bool is_made, is_gone;
 };
 
-/* When the survey had read all of the process that it looked at at time_ns: it began the next. */
+/* The end of the survey's reading that began at time_ns: the start of the next one. */
 uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns);
 
 /* The steps; 0 or -ENOMEM. The first assigns build-ids to mappings. */
@@ -218,15 +218,15 @@ int profile_namings_make(struct profile_processes *p, const struct profile_gathe
 int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g);
 void profile_trees_fini(struct profile_processes *p);
 
-/* How many mappings of a life began until then. */
+/* How many mappings of a life began until time_ns. */
 uint32_t profile_begins_until(const struct profile_processes *p, uint32_t life, uint64_t time_ns);
 
-/* The index after the last entry of the pid (the tid) that began until the time, or where it would
- * be: the entry before it may be another pid's. */
+/* The index after the last entry of the pid (tid) that began until the time, or its insertion
+ * point: the entry before it may be another pid's. */
 size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
 size_t profile_namings_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
 
-/* An answer, and where and when (from_ns up to, not with, to_ns) it is the same. */
+/* An answer, and the addresses and times (from_ns <= t < to_ns) for which it holds. */
 struct profile_found {
 	const struct profile_mapping *mapping;
 	uint64_t start, end, from_ns, to_ns;

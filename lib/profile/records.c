@@ -18,16 +18,16 @@
 
 enum {
 	RUN_BYTES = 1 << 20,           /* of a run; records are shorter */
-	MAX_HELD_BYTES = 64 << 20,     /* with more waiting, the oldest do not wait longer */
-	MAX_RECORD_BYTES = UINT16_MAX, /* their size is 16 bits */
-	MAX_MOVES = 16, /* for each item of a run, to its place; beyond, it is sorted */
+	MAX_HELD_BYTES = 64 << 20,     /* with more bytes waiting, the oldest items are returned */
+	MAX_RECORD_BYTES = UINT16_MAX, /* their size has 16 bits */
+	MAX_MOVES = 16, /* per item of a run, in insertion sort; beyond, the run is sorted */
 	MAX_SPARES = 2, /* runs whose memory is reused */
 };
 
-/* An item that waits. */
+/* A waiting item. */
 struct waiting {
 	uint64_t time_ns;
-	uint32_t at; /* in its run: the byte, or the number of the reading */
+	uint32_t at; /* in its run: the byte offset, or the number of the reading */
 };
 
 /* Items from one place of a frame. */
@@ -39,7 +39,7 @@ struct run {
 	uint64_t offset,
 	    step; /* where the run begins in the file, and the bytes that one of at counts */
 	struct waiting *item;   /* owned */
-	size_t next, nr, room;  /* of item */
+	size_t next, nr, room;  /* for item */
 	const uint8_t *bytes;   /* len of them: in the current frame, or own */
 	size_t len, held_bytes; /* held: with all that belongs to the run */
 	void *own;              /* owned */
@@ -51,7 +51,7 @@ struct profile_records {
 	struct trace_reader *reader; /* owned */
 	struct profile_records_config config;
 	struct profile_ids ids;
-	const struct profile_known_id *last; /* found last; NULL: none yet */
+	const struct profile_known_id *last; /* the last one found; NULL: none yet */
 	struct trace_layout side_band;
 
 	/* The current frame, while parts of it are not read. */
@@ -69,10 +69,10 @@ struct profile_records {
 	size_t nr_spares;
 	size_t held_bytes; /* of all runs */
 	uint64_t next_place;
-	uint64_t newest_ns;      /* of all items read */
+	uint64_t newest_ns;      /* the newest item read */
 	uint64_t ring_newest_ns; /* of the current ring and CPU */
-	uint64_t last_ns;        /* of the record read last */
-	uint64_t returned_ns;    /* of the youngest item returned */
+	uint64_t last_ns;        /* the last record's */
+	uint64_t returned_ns;    /* the newest item returned */
 	struct profile_records_stats stats;
 };
 
@@ -177,7 +177,7 @@ static int push(struct profile_records *r, struct run *run)
 	return 0;
 }
 
-/* Puts a run where the first was. */
+/* Puts a run at the root of the heap and sifts it down. */
 static void sink(struct profile_records *r, struct run *run)
 {
 	size_t i = 0, below;
@@ -219,7 +219,7 @@ static bool may_return(const struct profile_records *r)
 		oldest_ns(r->run[0]) <= r->newest_ns - r->config.window_ns);
 }
 
-/* Usually that of the previous record. */
+/* Usually the previous record's. */
 static const struct profile_known_id *find_id(struct profile_records *r, uint64_t id)
 {
 	const struct profile_known_id *k = r->last;
@@ -268,7 +268,7 @@ static int decode(struct profile_records *r, enum trace_ring ring, const uint8_t
 	return !out->layout && out->record.len ? 0 : rc;
 }
 
-/* Notes how far times go back in a ring. A record without a time has the one before it. */
+/* Notes how far times go back in a ring. A record without a time gets the previous one's. */
 static uint64_t note_time(struct profile_records *r, const struct trace_record *record)
 {
 	uint64_t ns = record->has & TRACE_HAS_TIME ? record->time_ns : r->last_ns;
@@ -290,7 +290,7 @@ static int compare_waiting(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Moves the last item to its place; how far that was. */
+/* Moves the last item to its sorted position; returns how far. */
 static size_t settle(struct run *run)
 {
 	struct waiting last = run->item[run->nr - 1];
@@ -306,7 +306,7 @@ static size_t settle(struct run *run)
 struct filling {
 	struct run *run;
 	size_t nr_moves;
-	bool is_unordered; /* given up: sort it at the end */
+	bool is_unordered; /* insertion was abandoned: sort it at the end */
 };
 
 static int add(struct filling *f, uint64_t time_ns, size_t at)
@@ -330,7 +330,7 @@ static size_t run_bytes(const struct run *run)
 	return sizeof(*run) + run->room * sizeof(*run->item) + run->len;
 }
 
-/* A run that has all its items joins the others. */
+/* Adds a complete run to the heap. */
 static int close_run(struct profile_records *r, struct filling *f)
 {
 	struct run *run = f->run;
@@ -352,7 +352,7 @@ static int close_run(struct profile_records *r, struct filling *f)
 	return 0;
 }
 
-/* Of the record at a place of the run; *size is 0 if nothing more can be found there. */
+/* Adds the record at this offset of the run; *size is 0 if no record can follow. */
 static int add_record(struct profile_records *r, struct filling *f, size_t at, size_t *size)
 {
 	struct profile_item item;
@@ -367,7 +367,7 @@ static int add_record(struct profile_records *r, struct filling *f, size_t at, s
 	return add(f, note_time(r, &item.record), at);
 }
 
-/* The last record may be cut by the end of the run: it is the next one's first. */
+/* The end of the run may split the last record: the next run begins with it. */
 static int add_records(struct profile_records *r, struct filling *f)
 {
 	size_t len = f->run->len, at = 0, size = 0;
@@ -410,7 +410,7 @@ static int read_records(struct profile_records *r)
 	return rc;
 }
 
-/* Memory of the run's own. */
+/* Allocates the run's own memory. */
 static int make_own(struct run *run, size_t len)
 {
 	void *own = run->own;
@@ -466,7 +466,7 @@ static int read_readings(struct profile_records *r)
 	return rc;
 }
 
-/* The place of the first item that waits, in the bytes. */
+/* The offset of the first waiting item. */
 static size_t first_waiting(const struct run *run)
 {
 	size_t first = run->len;
@@ -476,7 +476,7 @@ static size_t first_waiting(const struct run *run)
 	return first;
 }
 
-/* Copies what waits out of the current frame. */
+/* Copies waiting records out of the current frame. */
 static int copy_run(struct profile_records *r, struct run *run)
 {
 	size_t first = first_waiting(run);
@@ -496,7 +496,7 @@ static int copy_run(struct profile_records *r, struct run *run)
 	return 0;
 }
 
-/* Before the next frame. */
+/* Call before the next frame is read. */
 static int copy_runs(struct profile_records *r)
 {
 	int rc = 0;

@@ -15,20 +15,20 @@ struct profile_records;
 enum profile_item_kind {
 	PROFILE_RECORD = 1,
 	PROFILE_READING,  /* TRACE_TICK, of an event of the session */
-	PROFILE_KALLSYMS, /* without a time: returned at its place in the file */
+	PROFILE_KALLSYMS, /* without a time: returned in file order */
 };
 
 /* Borrowed until the next. */
 struct profile_item {
 	enum profile_item_kind kind;
-	uint64_t time_ns; /* a record without one has that of the record before it */
+	uint64_t time_ns; /* a record without a time has the previous record's */
 	uint64_t offset;  /* in the file */
 
 	/* a record */
 	enum trace_ring ring;
-	uint32_t cpu;                      /* UINT32_MAX: made */
+	uint32_t cpu;                      /* UINT32_MAX: a surveyed record */
 	const struct trace_id *id;         /* its event; NULL: none, or its id is unknown */
-	const struct trace_layout *layout; /* of the record; NULL: unknown */
+	const struct trace_layout *layout; /* the record's; NULL: unknown */
 	struct trace_record
 	    record; /* of an unknown id: as far as it can be decoded without a layout */
 
@@ -39,9 +39,9 @@ struct profile_item {
 };
 
 /*
- * How late an item may come after younger ones in the file and still be sorted: the kernel takes
- * the time of a record before it reserves a place in the ring; and several threads or CPUs write
- * into one file by turns, of 250 ms at most.
+ * How late an item may follow newer ones in the file and still be sorted: the kernel takes the time
+ * of a record before it reserves a place in the ring; and several threads or CPUs write into one
+ * file by turns of at most 250 ms.
  */
 enum { PROFILE_WINDOW_NS = 1000000, PROFILE_WINDOW_BY_TURNS_NS = 1000000000 };
 
@@ -51,7 +51,7 @@ struct profile_records_config {
 	const struct trace_id *ids;
 	size_t nr_ids;
 	uint64_t window_ns;
-	/* Receives problems; damage only if nobody else reads the file. */
+	/* Receives problems. Damage is reported only if nothing else reads the file. */
 	struct profile_faults faults;
 	bool is_read_twice;
 };
@@ -66,10 +66,10 @@ int profile_records_next(struct profile_records *r, struct profile_item *out);
 
 struct profile_records_stats {
 	uint64_t nr_records, nr_readings; /* returned */
-	uint64_t nr_late;                 /* returned out of order: later than the window */
-	uint64_t nr_senseless;            /* records left out, or the rest of a frame */
+	uint64_t nr_late;                 /* returned out of order: beyond the window */
+	uint64_t nr_senseless;            /* invalid: records skipped, or the rest of a frame */
 	uint64_t nr_foreign;              /* records of unknown ids, readings of unknown events */
-	uint64_t max_disorder_ns;         /* farthest that a time went back within one ring */
+	uint64_t max_disorder_ns;         /* the largest step back in time within one ring */
 };
 const struct profile_records_stats *profile_records_stats(const struct profile_records *r);
 

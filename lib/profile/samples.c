@@ -1,7 +1,7 @@
 /*
  * From frames to samples. Frames before the records of a trace (events, ids) define their layout;
- * totals of samples and counts are stored. A sample is decoded in place, once: millions pass here.
- * Must not trust an id, an event or a size from the file.
+ * totals of samples and counts are stored. Each sample is decoded once, in place, for speed. Must
+ * not trust an id, an event or a size from the file.
  */
 #include "profile/samples.h"
 
@@ -25,11 +25,11 @@ struct profile_samples {
 	struct profile_faults faults;
 	char name[NAME_MAX + 1];
 
-	const uint8_t *at, *end; /* records of the current frame that are still to be read */
-	const struct profile_known_id *last; /* of the last sample */
+	const uint8_t *at, *end;             /* unread records of the current frame */
+	const struct profile_known_id *last; /* the last sample's */
 	uint64_t time_ns, bytes;
 	uint64_t nr_senseless, nr_foreign;
-	struct profile_load load;  /* the content besides records */
+	struct profile_load load;  /* the content except records */
 	bool is_over, is_complete; /* load has all of it */
 };
 
@@ -198,7 +198,7 @@ static int next_frame(struct profile_samples *s)
 		rc = read_frame(s, &f);
 		if (rc == 0 || rc == -ENOMEM)
 			return rc ? rc : 1;
-		s->is_over = true; /* it is another session's: report nothing more */
+		s->is_over = true; /* another session's: report nothing more */
 		return 0;
 	}
 	if (rc == -ENOMEM)
@@ -235,7 +235,7 @@ static void fill(struct profile_samples *s, const struct profile_known_id *k,
 	out->layout = &k->layout;
 	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
 	out->time_ns = s->time_ns;
-	out->weight = r->period ? r->period : 1; /* of the sample, else of its layout */
+	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
 }
 
 /* Reads the current record: true if it is a sample. */

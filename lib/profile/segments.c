@@ -118,7 +118,7 @@ static int list_segment(struct list *l, const struct profile_file *file)
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc && *l->id)
-		return 0; /* its session is unknown: what this session lacks is reported */
+		return 0; /* its session is unknown; missing iterations are reported anyway */
 	if (rc) {
 		l->problem(l->arg, true, &e);
 		return 1;
@@ -128,7 +128,7 @@ static int list_segment(struct list *l, const struct profile_file *file)
 	return rc;
 }
 
-/* A session removes an older one's files of the first iteration: those found are its own. */
+/* A session removes an older one's files of the first iteration, so those found are its own. */
 static bool has_first(const struct profile_folder *f)
 {
 	for (size_t i = 0; i < f->nr_all; i++)
@@ -137,7 +137,7 @@ static bool has_first(const struct profile_folder *f)
 	return false;
 }
 
-/* Segments are at the beginning of the list; their iterations are appended. */
+/* Segments are first in the list; their iterations are appended. */
 int profile_segments_list(struct profile_folder *f, int dirfd, const char *base, const char *id,
 			  profile_problem_fn *problem, void *arg)
 {

@@ -22,15 +22,15 @@
 
 struct profile_session {
 	int dirfd;
-	const char *base; /* of the prefix; in the manifest */
+	const char *base; /* the prefix's last part; in the manifest */
 	struct profile_folder folder;
 	const struct trace_set *set; /* borrowed; NULL: there are files */
 	char common_name[NAME_MAX + 1];
 	profile_problem_fn *problem;
 	void *arg;
 
-	char id[33];     /* of the session; "": not known yet */
-	bool has_others; /* files of other sessions have its names */
+	char id[33];     /* the session's; "": unknown yet */
+	bool has_others; /* files of other sessions have names of this one */
 	bool has_head, has_info;
 	struct trace_info_owned info;
 	struct trace_events events;
@@ -53,7 +53,7 @@ static int read_frame(struct profile_session *s, const struct trace_frame *f)
 		rc = trace_decode_info(f, &s->info);
 		s->has_info = rc == 0;
 	} else if (f->kind == TRACE_FRAME_EVENTS && !s->events.nr) {
-		trace_events_fini(&s->events); /* of a frame with none */
+		trace_events_fini(&s->events); /* a frame without events */
 		rc = trace_decode_events(f, &s->events);
 		if (rc == 0 && s->events.nr > PROFILE_MAX_EVENTS) {
 			trace_events_fini(&s->events);
@@ -218,8 +218,7 @@ static void report_unfinished(const struct profile_session *s, const struct prof
 	s->problem(s->arg, true, &e);
 }
 
-/* While a session runs its manifest is behind its traces: those with its id belong to it. 0 or
- * -ENOMEM. */
+/* During a session the manifest lags behind its traces: adds those with its id. 0 or -ENOMEM. */
 static int add_later(struct profile_session *s, const struct profile_manifest *m)
 {
 	uint64_t nr = s->folder.nr_iterations;
@@ -311,7 +310,7 @@ static int list_set(struct profile_session *s, struct err *e)
 	return 0;
 }
 
-/* All its files are another session's. */
+/* Refuses a session all of whose files belong to another. */
 static int refuse_others(const struct profile_session *s, const struct profile_manifest *m,
 			 struct err *e)
 {
@@ -415,8 +414,8 @@ static const char *fault(const struct profile_session *s, const struct profile_f
 	return NULL;
 }
 
-/* 1: *out reads the file; 0: it is something else, or cannot be read, and that is reported to f,
- * with the hint if there is one; -ENOMEM. */
+/* 1: *out reads the file; 0: it is another kind of file, or cannot be read (reported to f, with the
+ * hint if there is one); -ENOMEM. */
 static int open_checked(const struct profile_session *s, const struct profile_file *file,
 			const struct profile_faults *f, const char *hint, struct trace_reader **out)
 {
@@ -490,7 +489,7 @@ int profile_session_open_file(const struct profile_session *s, size_t i,
 	return open_checked(s, &s->folder.file[i], &faults, NULL, out);
 }
 
-/* Events that are not sampled may be read meanwhile, by another thread. */
+/* Events that are not sampled may be read by another thread, which widens the window. */
 uint64_t profile_session_window_ns(const struct profile_session *s)
 {
 	if (s->set)

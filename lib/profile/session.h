@@ -1,8 +1,8 @@
 /*
- * The files of a session: which of those beside the session file belong to it, and what all of them
- * hold. Everything readable is used; what is missing, cut, damaged or of another session is
- * reported, and never mixed in. Traces are read by profile/iterator.h. Knows nothing of the
- * manifest's format or of output.
+ * The files of a session: finds those beside the manifest that belong to it, and their common
+ * facts. Everything readable is used; what is missing, truncated, damaged or of another session is
+ * reported, and never mixed in. profile/iterator.h reads traces. Independent of the manifest's
+ * format and of output.
  */
 #ifndef PROFILE_SESSION_H
 #define PROFILE_SESSION_H
@@ -17,31 +17,31 @@ struct profile_records;
 struct trace_set;
 
 enum {
-	PROFILE_MAX_FILES = 4 << 20, /* of one session; beyond: -EFBIG */
+	PROFILE_MAX_FILES = 4 << 20, /* per session; beyond: -EFBIG */
 	PROFILE_MAX_TRACES = 8192,   /* CPUs; files of higher numbers are strays */
-	PROFILE_MAX_EVENTS = 1024,   /* of a trace; with more it is not read */
-	PROFILE_MAX_PARTS = 256,     /* of an event on one CPU; more are left out, and named */
-	PROFILE_MAX_NOTES = 64,      /* of a trace; more are dropped, and that is reported */
+	PROFILE_MAX_EVENTS = 1024,   /* per trace; one with more is not read */
+	PROFILE_MAX_PARTS = 256,     /* per event and CPU; further ones are skipped, and reported */
+	PROFILE_MAX_NOTES = 64,      /* per trace; further ones are dropped, and reported */
 	PROFILE_NOTE_BYTES = 4096,
 };
 
-/* The session file; borrowed while the session is open. */
+/* The manifest; borrowed while the session is open. */
 struct profile_manifest {
-	const char *path;                    /* of the session file: traces are beside it */
+	const char *path;                    /* of the manifest; traces are beside it */
 	const char *output_path_prefix;      /* only the part after its last slash is used */
-	uint64_t num_iterations, num_traces; /* 0: not set, then what is found counts */
+	uint64_t num_iterations, num_traces; /* 0: not set, the numbers found are used */
 	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not set */
-	bool is_recording;                   /* according to the file the session has not ended */
+	bool is_recording; /* the session has not ended, according to the manifest */
 };
 
-/* Receives each problem as it is found. is_loss: a part of the session is missing; else something
- * is not of the session (a stray file). */
+/* Receives each problem as it is found. is_loss: a part of the session is missing; else a file does
+ * not belong to the session. */
 typedef void profile_problem_fn(void *arg, bool is_loss, const struct err *problem);
 
 /* Fixed after open. */
 struct profile_facts {
-	uint64_t nr_iterations, nr_traces; /* as the manifest has it, or as found */
-	size_t max_rows;                   /* most files that one iteration has */
+	uint64_t nr_iterations, nr_traces; /* from the manifest, or as found */
+	size_t max_rows;                   /* the most files of an iteration */
 	struct trace_head head;            /* of the session's first trace */
 	const struct trace_info *info;     /* NULL: lost in every trace */
 	const struct trace_event *events;  /* the session's columns */
@@ -49,10 +49,10 @@ struct profile_facts {
 	bool is_sampling; /* an event is sampled: traces hold records, and there is a common file */
 };
 
-/* The two readings of one event in one trace, and where in the file they are. */
+/* The two readings of one event in one trace, and their offsets in the file. */
 struct profile_pair {
 	bool has_start, has_end;
-	bool is_tick; /* the session was killed: the end is the last tick's */
+	bool is_tick; /* the session was killed: the end is the last tick */
 	struct reading start, end;
 	uint64_t start_offset, end_offset;
 };
@@ -68,12 +68,12 @@ struct profile_thing {
 struct profile_trace {
 	const char *name; /* of the file */
 	struct trace_head head;
-	const struct trace_event *events; /* nr_events of the session, as this trace has them */
-	const struct profile_pair *pairs; /* of each event */
+	const struct trace_event *events; /* nr_events of the session, as described by this trace */
+	const struct profile_pair *pairs; /* by event */
 	/* Further parts of events (boxes of memory, instances 1 … of readings): PROFILE_MAX_PARTS -
 	 * 1 for each event, event by event; NULL if there is none. */
 	const struct profile_pair *further;
-	const struct profile_thing *things; /* by event, then as profile_things_join has it */
+	const struct profile_thing *things; /* by event, in the order of profile_things_join */
 	size_t nr_things;
 	struct trace_where where;          /* of its CPU */
 	const struct trace_target *target; /* NULL: the trace is of a CPU */
@@ -97,7 +97,7 @@ struct profile_trace {
  */
 int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
 			 struct profile_session **out, struct err *e);
-/* The same of traces that are in no folder; the set is borrowed until it is closed. */
+/* The same for traces that are not in a folder; the set is borrowed until the session is closed. */
 int profile_session_open_set(const struct trace_set *set, profile_problem_fn *problem, void *arg,
 			     struct profile_session **out, struct err *e);
 void profile_session_close(struct profile_session *s);

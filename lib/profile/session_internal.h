@@ -1,5 +1,5 @@
 /*
- * Opens the files of a session for those that read frames: iterator.c, samples.c, merged.c,
+ * Opens the files of a session for the readers of frames: iterator.c, samples.c, merged.c,
  * processes.c. Private to them.
  */
 #ifndef PROFILE_SESSION_INTERNAL_H
@@ -12,14 +12,14 @@
 
 struct trace_reader;
 
-/* Opens file i, whose name is copied to name; reports a failure to f. 1; 0: it is not the
- * session's, or cannot be read; -ENOMEM. Reads only what is constant: for any thread. */
+/* Opens file i and copies its name to name; reports a failure to f. 1; 0: not the session's, or
+ * unreadable; -ENOMEM. Thread-safe: reads only constant data. */
 int profile_session_open_file(const struct profile_session *s, size_t i,
 			      const struct profile_faults *f, char name[NAME_MAX + 1],
 			      struct trace_reader **out);
 /* For problems of the file of that name (borrowed): reported to the session's function. */
 struct profile_faults profile_session_faults(const struct profile_session *s, const char *name);
-/* The common file, and where its problems are reported (borrowed). As above. */
+/* Opens the common file; f (borrowed) receives its problems. Returns as above. */
 int profile_session_open_common(const struct profile_session *s, struct profile_faults *faults,
 				struct trace_reader **out);
 /* For profile_records_open of a trace. */

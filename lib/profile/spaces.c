@@ -21,24 +21,24 @@
 #include <string.h>
 
 enum {
-	MAX_LIST = 16, /* in a cluster without a tree */
-	MAX_NEXT = 64, /* mappings of the next life that are compared */
+	MAX_LIST = 16, /* per cluster without a tree */
+	MAX_NEXT = 64, /* mappings of the next life to compare */
 };
 
-/* A mapping of the space that is made. */
+/* A mapping of the space under construction. */
 struct part {
 	struct profile_mapping m;
-	uint32_t place; /* in the order of their time */
+	uint32_t place; /* index in order of time */
 	bool is_made, is_dropped;
 };
 
 struct work {
 	struct profile_processes *p;
 	struct profile_gathered *g;
-	struct part *parts; /* owned; of the current life */
+	struct part *parts; /* owned; the current life's */
 	size_t nr, room;
-	size_t nr_copied; /* in all */
-	uint32_t *order;  /* owned; lives by when they began */
+	size_t nr_copied; /* over all spaces */
+	uint32_t *order;  /* owned; lives in order of their begin */
 };
 
 static int compare_addresses(const void *a, const void *b)
@@ -69,7 +69,7 @@ static bool is_same_place(const struct profile_mapping *a, const struct profile_
 	return a->start == b->start && a->end == b->end && a->offset == b->offset;
 }
 
-/* The same file, as far as both identify it. */
+/* True if nothing known about the two files differs. */
 static bool agrees(const struct profile_object *a, const struct profile_object *b)
 {
 	return a == b || (!strcmp(a->path, b->path) && (!a->build_id_len || !b->build_id_len));
@@ -97,7 +97,7 @@ static int add_part(struct work *w, const struct profile_mapping *m, bool is_mad
 	return 0;
 }
 
-/* Those that the life had until then. */
+/* Copies the mappings that the life had until a time. */
 static int copy_mappings(struct work *w, const struct profile_life *l, uint64_t until_ns)
 {
 	const struct profile_cluster *c = &w->p->clusters[l->first_cluster];
@@ -117,7 +117,7 @@ static int copy_mappings(struct work *w, const struct profile_life *l, uint64_t 
 	return rc;
 }
 
-/* The mappings of the space's ancestors when it was forked off, the eldest's first. */
+/* Copies the mappings of the space's ancestors at the fork, oldest ancestor first. */
 static int copy_ancestors(struct work *w, const struct profile_life *l)
 {
 	const struct profile_life *line[PROFILE_MAX_FORKS_DEEP + 1];
@@ -134,7 +134,7 @@ static int copy_ancestors(struct work *w, const struct profile_life *l)
 	return rc;
 }
 
-/* The life that followed by an exec may have been read in place of this one. */
+/* True if the survey may have read the life after this one's exec instead. */
 static bool is_of_next(const struct work *w, const struct profile_life *l,
 		       const struct profile_mapping_record *t)
 {
@@ -156,7 +156,7 @@ static bool is_of_next(const struct work *w, const struct profile_life *l,
 	return false;
 }
 
-/* Mappings that a fork has copied need not be repeated. */
+/* True for a mapping that the fork already copied. */
 static bool is_inherited(const struct work *w, const struct profile_life *l,
 			 const struct profile_mapping *m)
 {
@@ -169,7 +169,8 @@ static bool is_inherited(const struct work *w, const struct profile_life *l,
 	       found.mapping->object == m->object;
 }
 
-/* The vdso is the last mapping of an exec. A program that maps nothing itself is complete then. */
+/* The vdso is the last mapping of an exec. A program without mappings of its own is complete then.
+ */
 static void note_ready(struct profile_life *l, const struct profile_mapping_record *t)
 {
 	uint64_t from_ns = t->mapping.from_ns;
@@ -208,7 +209,7 @@ static void sort_parts(struct part *parts, size_t nr, int (*compare)(const void 
 		qsort(parts, nr, sizeof(*parts), compare);
 }
 
-/* A kernel record of the same mapping holds; the survey may add its build-id. */
+/* A kernel record of the same mapping takes precedence; the survey may add its build-id. */
 static bool is_known_by(const struct part *made, struct part *by, uint64_t until_ns)
 {
 	if (by->is_made || by->m.from_ns > until_ns || !is_same(&made->m, &by->m))
@@ -249,7 +250,7 @@ static size_t drop(struct part *parts, size_t nr)
 	return kept;
 }
 
-/* Counts the ranges of each node, or, with entries, lists them. */
+/* Counts the entries of each node or, with entries, stores them. */
 static void enter(struct profile_tree *t, uint32_t from, uint32_t to, uint32_t what,
 		  uint32_t *entries)
 {
@@ -542,7 +543,7 @@ static void clip_time(struct profile_found *f, uint64_t from_ns, uint64_t to_ns)
 		f->to_ns = to_ns;
 }
 
-/* The last cluster that starts until the address, and does not end before; NULL: there is none. */
+/* The cluster that contains the address; NULL: none. */
 static const struct profile_cluster *find_cluster(const struct profile_processes *p,
 						  const struct profile_life *l, uint64_t address,
 						  struct profile_found *f)
@@ -569,7 +570,7 @@ static const struct profile_cluster *find_cluster(const struct profile_processes
 	return NULL;
 }
 
-/* How many of the mappings began until then. */
+/* How many of the mappings began until time_ns. */
 static uint32_t nr_begun(const struct profile_mapping *m, uint32_t nr, uint64_t time_ns)
 {
 	uint32_t from = 0, to = nr;
@@ -585,7 +586,8 @@ static uint32_t nr_begun(const struct profile_mapping *m, uint32_t nr, uint64_t 
 	return from;
 }
 
-/* The last of those that cover the address; the later ones that do not cut its range. */
+/* The last mapping that covers the address; later ones that do not cover it narrow the answer's
+ * range. */
 static uint32_t find_in_list(const struct profile_mapping *m, uint32_t nr, uint64_t address,
 			     struct profile_found *f)
 {
@@ -647,7 +649,7 @@ static const struct profile_mapping *find_in_cluster(const struct profile_proces
 	return found == PROFILE_NONE ? NULL : &m[found];
 }
 
-/* In this space alone. is_past: the interval in which the answer holds is known already. */
+/* Searches this space only. is_past: the interval of the answer is already known. */
 static const struct profile_mapping *find_here(const struct profile_processes *p,
 					       const struct profile_life *l, uint64_t address,
 					       uint64_t time_ns, bool is_past,
@@ -667,7 +669,7 @@ static const struct profile_mapping *find_here(const struct profile_processes *p
 	return m;
 }
 
-/* The parent's mappings are the same at all times after the fork. */
+/* An answer from the parent holds at all times after the fork. */
 static void clip_at_fork(struct profile_found *f, uint64_t fork_ns, uint64_t time_ns)
 {
 	if (time_ns > fork_ns)
@@ -676,7 +678,7 @@ static void clip_at_fork(struct profile_found *f, uint64_t fork_ns, uint64_t tim
 		clip_time(f, 0, fork_ns);
 }
 
-/* In the space, then in its parent's as it was at the fork, and so on. */
+/* Searches the space, then its parent's as of the fork, and so on. */
 static void find_from(const struct profile_processes *p, const struct profile_life *l,
 		      uint64_t address, uint64_t time_ns, bool is_past, struct profile_found *f)
 {

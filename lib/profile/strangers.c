@@ -9,7 +9,7 @@
 
 struct stranger {
 	uint32_t pid;
-	struct profile_process *process; /* in the arena; NULL: there was no memory */
+	struct profile_process *process; /* in the arena; NULL: no memory */
 };
 
 struct profile_strangers *profile_strangers_new(void)

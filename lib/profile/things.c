@@ -11,10 +11,10 @@
 
 enum { NAMES_MAX_BYTES = 64 << 20 };
 
-/* In the order in which a thing's entries are applied. */
+/* The kinds of entries, in the order in which they are applied to a thing. */
 struct profile_thing_entry {
 	uint32_t event, number;
-	size_t place;     /* in the order of the file */
+	size_t place;     /* in file order */
 	const char *name; /* NULL: a reading */
 	enum trace_boundary boundary;
 	struct reading reading;
@@ -103,7 +103,7 @@ static int compare(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* The first reading of the start counts, and the last one of the end. */
+/* The first start reading and the last end reading are used. */
 static void apply(struct profile_thing *thing, const struct profile_thing_entry *e)
 {
 	struct profile_pair *p = &thing->pair;
@@ -128,7 +128,7 @@ static bool is_next(const struct profile_things *t, const struct profile_thing_e
 	return !last || last->event != e->event || last->number != e->number;
 }
 
-/* In the recorder's order: that of the last reading, then the things that are gone. */
+/* In the recorder's order, that of the last reading; then things that ended. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct profile_thing *x = a, *y = b;

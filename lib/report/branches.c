@@ -13,7 +13,7 @@
 
 struct report_branches {
 	struct report_sink sink;
-	struct dict rows; /* struct report_branch_row, found by all up to the event */
+	struct dict rows; /* struct report_branch_row; the key is all up to the event */
 };
 
 static int add_entry(void *arg, const struct report_entry *e)

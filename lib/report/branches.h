@@ -1,6 +1,6 @@
 /*
- * The branches of samples (last_branch): from which function to which, how often, how often
- * mispredicted, after how many cycles. Independent of output.
+ * The branches of samples (last_branch): source and target function, number, mispredictions,
+ * cycles. Independent of output.
  */
 #ifndef REPORT_BRANCHES_H
 #define REPORT_BRANCHES_H
@@ -12,8 +12,8 @@ struct report_branches;
 struct report_branch_row {
 	const struct report_function *from, *to;
 	uint32_t event;
-	uint64_t nr, mispredicted, predicted; /* the rest is not known */
-	uint64_t cycles;                      /* sum; 0: not known */
+	uint64_t nr, mispredicted, predicted; /* the rest is unknown */
+	uint64_t cycles;                      /* sum; 0: unknown */
 };
 
 struct report_branches *report_branches_new(void);    /* NULL: no memory */

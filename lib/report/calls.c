@@ -1,5 +1,6 @@
 /*
- * The functions are a flat report; the calls a table beside it, sorted in the end by either side.
+ * Functions are a flat report; calls are a table beside it, sorted at the end by caller and by
+ * callee.
  */
 #include "report/calls.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 struct call {
-	struct report_call shown; /* found by its first three numbers */
+	struct report_call shown; /* the key is its first three numbers */
 	uint64_t counted;         /* the entry that counted it last */
 };
 
@@ -168,7 +169,7 @@ const struct report_flat_row *report_calls_rows(const struct report_calls *c, si
 	return c->rows;
 }
 
-/* The run of calls whose event and function (as of tells it) are these. */
+/* The run of calls with this event and function; of selects caller or callee. */
 static const struct report_call *find_run(const struct report_call *list, size_t nr, uint32_t event,
 					  uint32_t function,
 					  uint32_t (*of)(const struct report_call *), size_t *out)

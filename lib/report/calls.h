@@ -9,7 +9,7 @@
 
 struct report_calls;
 
-/* Functions by number; samples in which the caller is directly above the callee. */
+/* Functions by number; the samples in which the caller directly precedes the callee. */
 struct report_call {
 	uint32_t event, caller, callee;
 	struct report_weight weight;
@@ -20,7 +20,7 @@ struct report_calls *report_calls_new(struct report_functions *functions);
 void report_calls_free(struct report_calls *c); /* NULL is fine */
 const struct report_sink *report_calls_sink(struct report_calls *c);
 
-/* Call it after the last entry. 0 or -ENOMEM. */
+/* Call after the last entry. 0 or -ENOMEM. */
 int report_calls_finish(struct report_calls *c);
 /* The functions, by event and total, the largest first; owned by c. */
 const struct report_flat_row *report_calls_rows(const struct report_calls *c, size_t *nr);

@@ -1,5 +1,5 @@
 /*
- * A list of objects, found by the numbers of their names: what all sessions have in common.
+ * A list of objects, with the numbers of their names as keys, which all sessions share.
  */
 #include "report/comparable.h"
 

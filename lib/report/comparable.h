@@ -20,14 +20,14 @@ void report_comparable_free(struct report_comparable *c); /* NULL is fine */
 struct report_object_facts {
 	const char *name;
 	const void *bytes_id; /* equal ids: equal bytes */
-	size_t bytes_id_len;  /* 0: not known, which equals no other */
-	unsigned names;       /* 0: it has none; different numbers: different sets of names */
+	size_t bytes_id_len;  /* 0: unknown, not equal to any other */
+	unsigned names;       /* the set of names; 0: none */
 };
 /* In any order; the same object may be added again. 0 or -ENOMEM. */
 int report_comparable_add(struct report_comparable *c, const struct report_object_facts *facts);
 
-/* The function to compare in place of this one, once all objects are added: itself, or one for
- * many. NULL without memory. */
+/* After all objects are added: the function to compare in place of this one, itself or one that
+ * stands for many. NULL: no memory. */
 const struct report_function *report_comparable_function(struct report_comparable *c,
 							 const struct report_function *function);
 
@@ -36,7 +36,7 @@ enum report_comparable_why {
 	REPORT_NAMES_DIFFER,
 	REPORT_BYTES_DIFFER,
 };
-/* The objects that were added, by numbers from 0. */
+/* The number of added objects; they are numbered from 0. */
 size_t report_comparable_nr(const struct report_comparable *c);
 enum report_comparable_why report_comparable_why(const struct report_comparable *c, size_t i);
 /* How many of them are compared as a whole. */

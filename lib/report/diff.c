@@ -20,7 +20,7 @@ struct row {
 	const char *key;
 	uint64_t hash;
 	uint64_t nr_samples[2];
-	uint64_t weight[]; /* of each replicate, those of side 0 first */
+	uint64_t weight[]; /* by replicate, those of side 0 first */
 };
 
 struct replicate {
@@ -32,7 +32,7 @@ struct diff {
 	struct arena arena; /* rows and keys */
 	struct row **table; /* by hash, with gaps; at most half full */
 	size_t nr_slots, nr_rows;
-	struct replicate *replicates; /* as in a row */
+	struct replicate *replicates; /* in the order of a row's weights */
 	struct diff_row *result;
 };
 
@@ -192,18 +192,18 @@ int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 
 struct side {
 	const struct replicate *replicates;
-	size_t first, nr; /* of the replicates, in a row */
-	size_t nr_with;   /* with weight */
+	size_t first, nr; /* replicates, in a row's weights */
+	size_t nr_with;   /* replicates with weight */
 	double weight;    /* of all replicates */
 	double one_over;  /* mean of 1 / weight */
 };
 
-/* A row, as it is tested. */
+/* A row under test. */
 struct tested {
 	struct diff_row *row;
 	const struct row *weights;
 	double share;    /* of all samples of both sides */
-	double least[2]; /* variance of that by counting samples */
+	double least[2]; /* its variance by counting samples */
 	double reach;    /* |t|, if all samples were on one side */
 };
 
@@ -259,7 +259,7 @@ static void gather(const struct row *row, const struct side *s, enum diff_basis 
 static void find_least(enum diff_basis basis, const struct side *sides, double sum, double samples,
 		       struct tested *t)
 {
-	double one = sum / fmax(samples, 1); /* what a sample stands for */
+	double one = sum / fmax(samples, 1); /* weight of a sample */
 	double share = t->share;
 	double nr = (double)(sides[0].nr_with + sides[1].nr_with);
 
@@ -268,7 +268,7 @@ static void find_least(enum diff_basis basis, const struct side *sides, double s
 						   : one * sum / nr;
 }
 
-/* What a side's mean would be if all of the row were there. */
+/* The mean of a side if it had all of the row. */
 static double all_there(enum diff_basis basis, const struct side *s, double sum)
 {
 	return basis == DIFF_SHARES ? fmin(sum / s->weight, 1) : sum / (double)s->nr_with;
@@ -327,8 +327,8 @@ static int by_reach(const void *x, const void *y)
 	return strcmp(a->row->key, b->row->key);
 }
 
-/* Chooses how many rows to test, in order of reach, such that each could be certain with the
- * smallest weight that it may get. */
+/* Chooses how many rows to test, in order of reach, such that each could be significant with the
+ * smallest share of the error rate that it may get. */
 static size_t choose(const struct tested *t, size_t nr, double df)
 {
 	size_t n = 0;
@@ -351,7 +351,7 @@ static size_t longest_block(const struct diff_result *r)
 	return nr < LONGEST_BLOCK ? nr : LONGEST_BLOCK;
 }
 
-/* The largest p of all lengths of blocks, and the widest interval. */
+/* Returns the largest p over all block lengths, and the widest interval. */
 static double test_one(const struct diff_result *r, const struct side *sides, struct tested *t)
 {
 	t->row->p = 0;

@@ -44,34 +44,34 @@ enum {
 	DIFF_MAX_REPLICATES = 10000, /* of each side */
 	DIFF_MIN_SAMPLES = 5,        /* a row with fewer, both sides together, is never tested */
 };
-/* Of rows and keys together; beyond: -EFBIG. */
+/* The memory of rows and keys; beyond: -EFBIG. */
 #define DIFF_MAX_BYTES ((size_t)1 << 30)
-/* An adjusted p below this is certain. */
+/* An adjusted p below this is significant. */
 #define DIFF_CERTAIN 0.05
 
 struct diff_options {
 	enum diff_basis basis;
 	size_t nr_replicates[2]; /* of side 0 (before) and side 1 (after); from 1 */
-	bool are_iterations;     /* replicates are iterations: certainty holds within these two runs
-				    only */
+	bool are_iterations; /* replicates are iterations: significance holds within these two runs
+				only */
 };
 
 /* 0, -ENOMEM, -EINVAL (no replicates) or -EFBIG (too many). */
 int diff_new(const struct diff_options *options, struct diff **out);
 void diff_free(struct diff *d); /* NULL is fine */
 
-/* Adds weight and samples to a row. The same key may come again, in any order. The key is copied.
- * 0, -ENOMEM, -EFBIG, or -EINVAL (there is no such replicate). */
+/* Adds weight and samples to a row. Keys may repeat, in any order. The key is copied. 0, -ENOMEM,
+ * -EFBIG, or -EINVAL (no such replicate). */
 int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, uint64_t weight,
 	     uint64_t nr_samples);
 /* Adds to the total of a replicate, of which its rows are shares: all of its samples, also those
- * without a row. A replicate without weight has no shares and is left out. 0 or -EINVAL. */
+ * without a row. A replicate without weight has no shares and is ignored. 0 or -EINVAL. */
 int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 	       uint64_t duration_ns);
 
 /* Means over the replicates of a side. */
 struct diff_value {
-	double share;        /* part of the replicate, 0 to 1 */
+	double share;        /* of the replicate, 0 to 1 */
 	double weight;       /* of one replicate */
 	uint64_t nr_samples; /* of all replicates */
 };
@@ -96,20 +96,21 @@ struct diff_total {
 
 struct diff_result {
 	struct diff_options options;
-	const struct diff_row *rows; /* certain ones first; then by the size of the difference */
+	const struct diff_row
+	    *rows; /* significant ones first; then by the size of the difference */
 	size_t nr_rows, nr_tested, nr_certain;
 	struct diff_total side[2];
-	bool is_testable; /* there are two replicates or more on each side */
+	bool is_testable; /* each side has at least two replicates */
 	/* The replicates of the two sides differ in duration by more than 1 %: weights are
 	 * comparable only if the work was the same. */
 	bool has_other_duration;
 };
 
-/* Call it once, after the last row. The result is owned by d. 0 or -ENOMEM. */
+/* Call once, after the last row. The result is owned by d. 0 or -ENOMEM. */
 int diff_finish(struct diff *d, struct diff_result *out);
 
-/* True if a row has certainly grown by more than relative (0.05: by more than 5 %), as --fail-over
- * tests. */
+/* True if a row grew significantly and by more than relative (0.05: by more than 5 %); for
+ * --fail-over. */
 bool diff_is_over(const struct diff_result *r, double relative);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Functions by name: chains of frame pointers do not say whether they are whole. Those of the C
- * library that are not exported have no names where it is stripped.
+ * Recognises functions by name, since a chain of frame pointers does not mark its end. Unexported
+ * functions of a stripped C library have no names.
  */
 #include "report/ends.h"
 
@@ -23,7 +23,7 @@ const char *report_end_name(enum report_end end)
 	return names[end];
 }
 
-/* Of glibc, musl, bionic, Go. */
+/* From glibc, musl, bionic and Go. */
 static const char *const starts[] = {
     "_start",
     "_start_c",

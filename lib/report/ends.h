@@ -1,6 +1,6 @@
 /*
- * Where stacks end: in the function with which a program or a thread begins, or before it, and why.
- * Counted by the name of the task.
+ * Where stacks end: in the start function of a program or thread, or before it, and why. Counted by
+ * task name.
  */
 #ifndef REPORT_ENDS_H
 #define REPORT_ENDS_H
@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 enum report_end {
-	REPORT_END_WHOLE,    /* it reaches the start */
+	REPORT_END_WHOLE,    /* it reaches the start function */
 	REPORT_END_LIMIT,    /* the kernel stores no more addresses in a callchain */
 	REPORT_END_POINTERS, /* frame pointers lead no further */
-	REPORT_END_PIECE,    /* nor does the short piece of stack recorded beside them */
+	REPORT_END_PIECE,    /* nor do the short stack bytes recorded with them */
 	REPORT_END_BYTES,    /* unwinding: the stack continues beyond the recorded bytes */
 	REPORT_END_TABLE,    /* unwinding: no table, and no valid frame pointer */
 	REPORT_END_INVALID,  /* unwinding: no progress toward the start, or outside the stack */
@@ -21,7 +21,7 @@ enum report_end {
 	REPORT_END_DEPTH,    /* deeper than a report can hold */
 	REPORT_NR_ENDS
 };
-/* What "stacks …" are: "truncated at kernel.perf_event_max_stack" … */
+/* The text after "stacks": "truncated at kernel.perf_event_max_stack" … */
 const char *report_end_name(enum report_end end);
 
 /* What a function implies about a stack whose outermost function it is. */
@@ -35,16 +35,16 @@ enum report_start {
 	REPORT_START_NAMELESS,
 	REPORT_START_ABOVE, /* no code: a frame pointer of code without frames led there */
 };
-/* object: the name of its file, without folders. */
+/* object: its file name, without folders. */
 enum report_start report_start_of(const char *name, const char *object, bool is_known);
 
-/* The stacks of a task's samples that have a part of the program, and callers if there are any. */
+/* Counts of a task's stacks that have a user part, recorded with callers. */
 struct report_program {
 	uint32_t comm; /* number of its text: report_functions_text */
 	uint64_t nr[REPORT_NR_ENDS];
 };
 uint64_t report_program_all(const struct report_program *p);
-/* All that are not whole. */
+/* The number of incomplete stacks. */
 uint64_t report_program_incomplete(const struct report_program *p);
 
 #endif

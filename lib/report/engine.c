@@ -1,7 +1,7 @@
 /*
- * Each worker takes the next file and folds its samples: down from the outermost frame, beginning
- * where the stack before of the same process was another. The sink is behind a lock, as are
- * problems.
+ * Each worker reads the next file and folds its samples, from the outermost frame down, starting
+ * where the stack differs from the previous one of the same process. The sink and problems are
+ * behind a lock.
  */
 #include "report/engine.h"
 
@@ -32,7 +32,7 @@ enum {
 	PROGRESS_NS = 100000000,
 };
 
-/* All that the workers share. */
+/* State shared by the workers. */
 struct engine {
 	const struct report_run *run;
 	const struct report_input *input;
@@ -44,15 +44,15 @@ struct engine {
 	atomic_size_t next_file;
 	atomic_uint_fast64_t bytes;
 	atomic_int rc;
-	pthread_mutex_t lock; /* of the sink, of stats and of problem */
+	pthread_mutex_t lock; /* protects the sink, stats and problem */
 	pthread_cond_t ended;
 	unsigned nr_running;
 };
 
-/* The last stack of a process, the outermost address first, and the nodes where it led to: that of
- * the next sample mostly differs in its innermost frames only. */
+/* The last stack of a process, outermost address first, and its nodes: the next sample mostly
+ * differs only in its innermost frames. */
 struct recent {
-	uint32_t generation; /* of the nodes */
+	uint32_t generation; /* the nodes' */
 	uint32_t process, epoch, kernel_epoch;
 	uint32_t nr;
 	uint64_t address[RECENT_DEPTH];
@@ -62,18 +62,18 @@ struct recent {
 struct worker {
 	struct engine *engine;
 	struct profile_lookup *lookup;
-	struct unwinder *unwinder; /* NULL: stack bytes are passed by */
+	struct unwinder *unwinder; /* NULL: stack bytes are ignored */
 	struct report_resolver *resolver;
 	struct report_fold *fold;
-	struct report_singles *singles;  /* NULL: samples are counted together, in the fold */
-	uint32_t generation;             /* of the fold's nodes */
-	uint32_t *of_comm;               /* the report's number, by the profile's */
-	struct report_program *programs; /* by the profile's number of their comm */
+	struct report_singles *singles;  /* NULL: the fold counts samples */
+	uint32_t generation;             /* the fold nodes' */
+	uint32_t *of_comm;               /* the report's number of a comm, by the profile's */
+	struct report_program *programs; /* by the profile's number of the comm */
 	struct report_stats stats;
-	struct table *table; /* one row: the sampling of the present file */
+	struct table *table; /* one row: the sampling of the current file */
 	struct report_stack stack;
 	struct recent recent[NR_RECENT];
-	/* The sample in hand. */
+	/* The current sample. */
 	struct report_key key;
 	struct report_place place;
 	struct report_program *program;
@@ -84,7 +84,7 @@ static bool has_part(const struct worker *w, unsigned part)
 	return w->engine->run->sink->parts & part;
 }
 
-/* How many of the changes lie before or at time_ns. */
+/* The number of kernel changes at or before time_ns. */
 static uint32_t kernel_epoch(const struct engine *g, uint64_t time_ns)
 {
 	size_t low = 0, high = g->nr_kernel_changes;
@@ -100,7 +100,7 @@ static uint32_t kernel_epoch(const struct engine *g, uint64_t time_ns)
 	return (uint32_t)low;
 }
 
-/* An entry of the table that is emptied. */
+/* Receives an entry of the fold as it is emptied. */
 static int receive(void *arg, const struct report_key *key, const struct report_weight *weight,
 		   struct report_frame *frames, size_t nr)
 {
@@ -115,7 +115,7 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 	return nr ? sink->entry(sink->arg, &(struct report_entry){*key, *weight, frames, nr}) : 0;
 }
 
-/* A sink that failed, for any worker, is not called again. */
+/* Empties the fold into the sink. A sink that failed is not called again by any worker. */
 static int empty(struct worker *w)
 {
 	struct engine *g = w->engine;
@@ -145,8 +145,8 @@ static int flush_singles(struct worker *w)
 	return rc;
 }
 
-/* The node of an address called at another: of a function, and of those inlined in it. -ENOMEM;
- * *node is REPORT_FOLD_FULL if it is. */
+/* Moves *node to the child for an address: its function, and those inlined there. 0 or -ENOMEM;
+ * *node is REPORT_FOLD_FULL if the fold is full. */
 static int step(struct worker *w, bool is_kernel, uint64_t address, uint32_t *node)
 {
 	struct report_frame frames[REPORT_MAX_INLINED];
@@ -175,8 +175,8 @@ static struct recent *find_recent(struct worker *w)
 	return r;
 }
 
-/* Down from the outermost frame; as long as addresses are those of the stack before, so are nodes.
- */
+/* Walks down from the outermost frame. Nodes are reused while addresses equal those of the previous
+ * stack. */
 static int walk(struct worker *w, const uint64_t *addresses, size_t nr, size_t nr_kernel,
 		uint32_t *node)
 {
@@ -212,7 +212,7 @@ static int no_address(struct worker *w, uint32_t *node)
 	return 0;
 }
 
-/* The sample's time since the beginning of what is reported, in the shortest blocks. */
+/* The sample's time since the beginning of the report, in units of the shortest block. */
 static uint64_t block_of(const struct worker *w)
 {
 	uint64_t start_ns = w->engine->input->start_ns + w->engine->run->filter->from_ns;
@@ -318,8 +318,8 @@ static enum report_start start_of(struct worker *w, const struct report_stack *s
 				 : report_resolver_start(w->resolver, &w->place, st->address[i]);
 }
 
-/* Addresses of no code at the outer end do not count: where code has no frames, a frame pointer
- * leads anywhere. The sampled function has called nothing. */
+/* Ignores outermost addresses that are no code: where code has no frame pointers, a chain may lead
+ * anywhere. The sampled function has called nothing. */
 static bool ends_at_start(struct worker *w, const struct report_stack *st)
 {
 	enum { MAX_ABOVE = 4 };
@@ -359,7 +359,7 @@ static int take_stack(struct worker *w, const struct profile_sample *s)
 	return count(w, st->address, st->nr, st->nr_kernel, s->weight);
 }
 
-/* On x86-64 and arm64 alike. */
+/* Holds for x86-64 and arm64. */
 static bool is_kernel_address(uint64_t address)
 {
 	return address >> 63;
@@ -430,7 +430,7 @@ static void add_u64(uint64_t *to, uint64_t n)
 		*to = UINT64_MAX;
 }
 
-/* By the arithmetic of tables, of the file as of a row. */
+/* Computes coverage as tables do, with the file as a row. */
 static void take_coverage(struct worker *w, const struct profile_trace *trace)
 {
 	struct table *t = w->table;
@@ -512,7 +512,7 @@ static int know_comms(struct worker *w)
 	return 0;
 }
 
-/* Where stacks of that machine cannot be unwound, callchains still are there. */
+/* If stacks of that machine cannot be unwound, callchains are still used. */
 static int make_unwinder(struct worker *w)
 {
 	const struct report_input *in = w->engine->input;

@@ -24,28 +24,28 @@ struct report_input {
 	const struct profile_processes *processes;
 	struct symbols *symbols;
 	struct elf_finder *finder;
-	const struct elf_file *vdso; /* the recorder's; NULL: not known */
-	uint32_t number;             /* of the session, in keys */
-	uint64_t start_ns;           /* of the session: the filter's times count from it */
+	const struct elf_file *vdso; /* the recorder's; NULL: unknown */
+	uint32_t number;             /* the session's number in keys */
+	uint64_t start_ns; /* the session's start, to which the filter's times are relative */
 };
 
-/* What was read, of one event. */
+/* What was read for one event. */
 struct report_event_stats {
-	struct report_weight taken; /* in the report */
-	struct report_weight left;  /* not in it: filtered, or the stack is not selected */
-	/* Received against expected samples, in the files that were read. */
+	struct report_weight taken; /* reported */
+	struct report_weight left;  /* not reported: filtered, or the stack is not selected */
+	/* Received and expected samples of the files read. */
 	struct sampled sampled;
-	bool is_short; /* sampled_is_short of some CPU and iteration */
+	bool is_short; /* sampled_is_short for some CPU and iteration */
 };
 
 struct report_stats {
 	struct report_event_stats *event; /* owned: nr_events */
 	size_t nr_events;
 	struct dict programs; /* struct report_program; if the sink has REPORT_BY_STACK */
-	/* Samples of processes, and those of them whose address lies in no mapping. */
+	/* User-mode samples, and those of them whose address lies in no mapping. */
 	uint64_t nr_user, nr_unmapped;
 	uint64_t nr_lost; /* records that the rings report as lost */
-	uint64_t bytes;   /* of the files */
+	uint64_t bytes;   /* bytes of the files */
 };
 
 /* Zeroes for so many events; 0 or -ENOMEM. */
@@ -56,7 +56,7 @@ struct report_run {
 	const struct profile_filter *filter;
 	struct report_functions *functions;
 	const struct report_sink *sink;
-	unsigned nr_threads;         /* 0: as many as there are CPUs */
+	unsigned nr_threads;         /* 0: one per CPU */
 	bool with_inlined;           /* inlined functions are frames */
 	profile_problem_fn *problem; /* never called by two threads at once */
 	void *arg;

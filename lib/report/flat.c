@@ -1,6 +1,6 @@
 /*
- * A list of rows, found by an index. A row is counted once in the total of an entry, however
- * often it is in the stack: it remembers by whom it was counted last.
+ * A list of rows with an index. An entry counts once in the total of a row, however often the row
+ * is in its stack: the row stores the last entry that counted it.
  */
 #include "report/flat.h"
 
@@ -30,7 +30,7 @@ static const unsigned parts_of[REPORT_NR_COLUMNS] = {
 
 enum { FRAME_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
 
-/* Found by its columns and file. */
+/* The key is the columns and the file. */
 struct row {
 	struct report_flat_row shown;
 	uint64_t counted; /* the entry that counted it last */
@@ -55,8 +55,8 @@ static bool has(const struct report_flat *f, enum report_column column)
 	return f->columns >> column & 1;
 }
 
-/* Mostly the row that had the function before: its number is remembered in a place for each. NULL
- * without memory. */
+/* Looks first at the row that the function had last, whose number is stored by function. NULL: no
+ * memory. */
 static struct row *get(struct report_flat *f, const struct report_flat_row *key)
 {
 	uint32_t *guess = &f->guess[key->column[REPORT_FUNCTION] % NR_GUESSES];
@@ -167,7 +167,7 @@ static int compare_names(const struct report_functions *f, const struct report_f
 				       report_functions_at(f, b->column[REPORT_FUNCTION]));
 }
 
-/* What is not known comes first. */
+/* Unknown files come first. */
 static int compare_files(const struct report_functions *f, uint32_t a, uint32_t b)
 {
 	if (a == b)
@@ -177,7 +177,8 @@ static int compare_files(const struct report_functions *f, uint32_t a, uint32_t 
 	return strcmp(report_functions_text(f, a), report_functions_text(f, b));
 }
 
-/* Rows of equal weight: by texts, and by numbers from outside (interned numbers are arbitrary). */
+/* Orders rows of equal weight by texts and recorded numbers, since interned numbers are arbitrary.
+ */
 static int compare_columns(const struct report_functions *f, const struct report_flat_row *a,
 			   const struct report_flat_row *b)
 {

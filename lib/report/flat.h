@@ -1,6 +1,6 @@
 /*
- * The flat report: rows by the columns asked for, each with its own samples (self) and those of its
- * callees too (total). Independent of output.
+ * The flat report: rows by the requested columns, each with its own samples (self) and those
+ * including its callees (total). Independent of output.
  */
 #ifndef REPORT_FLAT_H
 #define REPORT_FLAT_H
@@ -10,7 +10,7 @@
 struct report_flat;
 struct report_functions;
 
-/* What rows can be grouped by. They are always grouped by event. */
+/* The columns that rows can be grouped by. They are always grouped by event. */
 enum report_column {
 	REPORT_FUNCTION,
 	REPORT_OBJECT,
@@ -27,7 +27,7 @@ enum report_column {
 extern const char *const report_column_names[REPORT_NR_COLUMNS];
 
 struct report_flat_row {
-	/* The key: a number per column; 0 for columns not asked for. A function's number identifies
+	/* The key: a number per column; 0 for columns not requested. A function's number identifies
 	 * its object too. */
 	uint32_t column[REPORT_NR_COLUMNS];
 	uint32_t file; /* with REPORT_LINE: report_functions_text, UINT32_MAX: not known; the column
@@ -39,10 +39,10 @@ struct report_flat_row {
 struct report_flat *report_flat_new(struct report_functions *functions, unsigned columns,
 				    bool with_callers);
 void report_flat_free(struct report_flat *f); /* NULL is fine */
-/* Valid as long as f. */
+/* Valid as long as f is. */
 const struct report_sink *report_flat_sink(struct report_flat *f);
 
-/* Call it after the last entry. The rows, by event, then by self, the largest first, then by total;
+/* Call after the last entry. Returns the rows by event, then self, the largest first, then total;
  * equal ones by name. Owned by f. */
 const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr);
 

@@ -1,6 +1,6 @@
 /*
- * Nodes and entries are lists; each is found by open addressing, an entry mostly by the last one
- * of its node.
+ * Nodes and entries are lists with open-addressing indexes; most lookups of an entry hit the last
+ * one of its node.
  */
 #include "report/fold.h"
 
@@ -20,8 +20,8 @@ _Static_assert((int)NR_NODES > (int)REPORT_MAX_FRAMES, "an empty tree takes any 
 struct node {
 	struct report_frame frame;
 	uint32_t parent, depth;
-	uint32_t last;       /* place of its last entry + 1; 0: none */
-	uint32_t last_child; /* that was found; 0: none */
+	uint32_t last;       /* index of its last entry + 1; 0: none */
+	uint32_t last_child; /* the last child found; 0: none */
 };
 
 struct entry {
@@ -34,10 +34,10 @@ struct report_fold {
 	report_folded_fn *receive;
 	void *arg;
 	size_t nr_nodes, nr;
-	uint32_t *node_slots, *entry_slots; /* place + 1; 0: free */
+	uint32_t *node_slots, *entry_slots; /* index + 1; 0: free */
 	struct node *nodes;
 	struct entry *entries;
-	struct report_frame frames[REPORT_MAX_FRAMES]; /* of the entry that is passed on */
+	struct report_frame frames[REPORT_MAX_FRAMES]; /* frames of the entry passed to receive */
 };
 
 static void clear(struct report_fold *f)

@@ -11,7 +11,7 @@
 struct report_fold;
 
 enum {
-	REPORT_MAX_FRAMES = 2048, /* of a stack; deeper frames are dropped */
+	REPORT_MAX_FRAMES = 2048, /* per stack; deeper frames are dropped */
 	REPORT_FOLD_ROOT = 0,
 	REPORT_FOLD_NODES = 1 << 16, /* nodes are below */
 	REPORT_FOLD_FULL = UINT32_MAX,
@@ -27,8 +27,8 @@ void report_fold_free(struct report_fold *f);                              /* NU
 /* Finds or adds the node of a frame below a node, outermost frames first. REPORT_FOLD_FULL: empty
  * the fold, and start the stack again. Nodes are valid until then. */
 uint32_t report_fold_child(struct report_fold *f, uint32_t node, const struct report_frame *frame);
-/* Counts a sample of that key and of the stack that ends at the node; at: as report_weight_count
- * has it. False: full. */
+/* Counts a sample of that key and of the stack that ends at the node; at: see report_weight_count.
+ * False: full. */
 bool report_fold_count(struct report_fold *f, uint32_t node, const struct report_key *key,
 		       uint64_t weight, uint64_t at);
 /* The stack that ends at a node, the sampled function first, at most REPORT_MAX_FRAMES; the caller

@@ -13,15 +13,15 @@
 #include <pthread.h>
 #include <string.h>
 
-static const size_t max_text_bytes = (size_t)1 << 30; /* of each */
+static const size_t max_text_bytes = (size_t)1 << 30; /* per table */
 
-/* With what the rules say of it; bits: the number of the rule. */
+/* A function with the rules that apply to it; bits are numbers of rules. */
 struct function {
 	struct report_function shown;
 	uint32_t is_caller, is_callee; /* of splits */
 };
 
-/* A function by the numbers of its name and object. */
+/* The key of a function: the numbers of its name and object. */
 struct entry {
 	uint32_t name, object;
 	struct function *function; /* in the arena; NULL: not made yet */
@@ -214,7 +214,7 @@ const struct report_function *report_functions_at(const struct report_functions 
 	return &e->function->shown;
 }
 
-/* The first rule by which the callee gets another name under this caller; -1. */
+/* The first rule that renames the callee under this caller; -1: none. */
 static int find_split(const struct report_function *caller, const struct report_function *callee)
 {
 	const struct function *a = (const struct function *)caller;

@@ -18,7 +18,7 @@ void report_functions_free(struct report_functions *f); /* NULL is fine */
 /* NULL without memory. */
 const struct report_function *report_functions_get(struct report_functions *f,
 						   const struct symbol_function *symbol);
-/* A function that is no symbol: merge rules do not apply to its name, the others do. */
+/* A function that is not a symbol: merge rules do not apply to its name, other rules do. */
 const struct report_function *report_functions_named(struct report_functions *f, const char *name,
 						     const char *object);
 /* Compares names, then objects, as strcmp does. */
@@ -27,7 +27,7 @@ int report_function_compare(const struct report_function *a, const struct report
  * memory. */
 uint32_t report_functions_text_number(struct report_functions *f, const char *text);
 
-/* Not while another thread adds. Numbers are below the count. */
+/* Must not be called while another thread adds. Numbers are below the count. */
 const char *report_functions_text(const struct report_functions *f, uint32_t number);
 size_t report_functions_nr_texts(const struct report_functions *f);
 size_t report_functions_nr(const struct report_functions *f);

@@ -1,5 +1,5 @@
 /*
- * Names by profile/ and symbol/.
+ * Names from profile/ and symbol/.
  */
 #include "report/names.h"
 

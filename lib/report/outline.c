@@ -1,6 +1,6 @@
 /*
- * Stacks are a tree whose callers have lower numbers, so that it is added up from its end, and
- * walked without a stack of ours: children of a node stand side by side in one sorted list.
+ * Stacks are a tree whose callers have lower numbers, so sums are built from its end. The children
+ * of a node are adjacent in one sorted list, so the walk needs no stack.
  */
 #include "report/outline.h"
 
@@ -13,23 +13,23 @@
 
 enum { NONE = UINT32_MAX };
 
-/* A frame of the stacks, or what was merged in one. */
+/* A frame of the stacks, or a merged frame. */
 struct node {
 	const struct report_function *function;
-	uint64_t weight, samples; /* with what it called */
+	uint64_t weight, samples; /* including its callees */
 	uint32_t parent, number;
-	uint32_t place;     /* itself, or what it is merged into */
-	uint32_t next, end; /* of its children in the sorted list */
-	uint32_t rank;      /* in the walk */
+	uint32_t place;     /* itself, or the frame that it is merged into */
+	uint32_t next, end; /* the range of its children in the sorted list */
+	uint32_t rank;      /* its index in the walk */
 };
 
 struct work {
 	const struct report_stacks *stacks;
 	uint64_t min_samples;
-	struct node *nodes; /* by number of the stack; behind them the merged ones */
+	struct node *nodes; /* by number of the stack, followed by merged ones */
 	size_t nr, nr_stacks;
 	uint32_t *merged; /* by number of the stack: the merged node in it */
-	uint32_t *sorted; /* numbers of nodes that are there: by parent, then by weight */
+	uint32_t *sorted; /* numbers of existing nodes, by parent, then weight */
 	size_t nr_sorted;
 };
 
@@ -72,7 +72,7 @@ static void add_up(struct work *w, const struct report_slices *slices)
 	}
 }
 
-/* The node, or the merged one that it is part of; callers first. */
+/* Merges the node into another if it is small. Call for callers first. */
 static void merge(struct work *w, uint32_t number, struct report_outline *out)
 {
 	struct node *n = &w->nodes[number], *all;
@@ -82,7 +82,7 @@ static void merge(struct work *w, uint32_t number, struct report_outline *out)
 	if (caller == n->parent && n->samples >= w->min_samples)
 		return;
 	out->nr_merged++;
-	if (caller != n->parent) { /* is merged itself */
+	if (caller != n->parent) { /* the caller is merged */
 		n->place = caller;
 		return;
 	}
@@ -112,7 +112,7 @@ static int compare_nodes(const void *pa, const void *pb, void *arg)
 	return a->number < b->number ? -1 : 1;
 }
 
-/* The children of each node. */
+/* Sorts nodes and sets the range of each one's children. */
 static void sort(struct work *w)
 {
 	for (size_t i = 1; i < w->nr; i++)
@@ -129,7 +129,7 @@ static void sort(struct work *w)
 		w->nodes[i].end += w->nodes[i].next;
 }
 
-/* Down where there is a child that was not yet seen, else up. */
+/* Walks down to the next unvisited child, else up. */
 static void walk(struct work *w, struct report_outline *out)
 {
 	uint32_t at = 0, depth = 0;
@@ -211,7 +211,7 @@ static int make_counts(const struct work *w, const struct report_slices *slices,
 	for (size_t i = 0; i < nr; i++)
 		if (c[i].stack)
 			out->counts[nodes[rank_of(w, c[i].stack)].first_count++] = c[i];
-	for (size_t i = 0; i < out->nr; i++) { /* they now begin where the next ones did */
+	for (size_t i = 0; i < out->nr; i++) { /* each first_count now is the next node's */
 		size_t end = nodes[i].first_count;
 
 		nodes[i].first_count = out->nr_counts;

@@ -15,13 +15,14 @@ struct report_stacks;
 struct report_outline_node {
 	const struct report_function *function; /* NULL: merged */
 	uint32_t depth;                         /* from 1 */
-	size_t first_count; /* of those that end here; the next node's is behind */
+	size_t first_count; /* first count of stacks that end here; they end at the next node's
+			       first */
 };
 
 struct report_outline {
-	struct report_outline_node *nodes; /* owned; nr, and one behind the last */
+	struct report_outline_node *nodes; /* owned; nr, and one after the last */
 	size_t nr;
-	struct report_slice *counts; /* owned; of each node by group, then by slice */
+	struct report_slice *counts; /* owned; by node, then group, then slice */
 	size_t nr_counts;
 	size_t nr_merged; /* frames that were merged */
 };

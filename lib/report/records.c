@@ -1,6 +1,6 @@
 /*
- * Records one after the other. Names of addresses are cached in a small table, as the form writes
- * them, because the same few recur.
+ * Writes records one after the other. Names of addresses are cached in a small table, in the text
+ * of the form, because the same few recur.
  */
 #include "report/records_state.h"
 
@@ -43,7 +43,7 @@ static struct records_shelf *shelf_of(const struct records_item *s, uint64_t add
 	return &s->all->shelves[key * 0x9e3779b97f4a7c15 >> 40 & (NR_SHELVES - 1)];
 }
 
-/* It is too large: clear the cache. */
+/* Clears the cache when it is too large. */
 static void forget_texts(struct records_state *l)
 {
 	struct records_texts *const all[] = {&l->functions, &l->comms, &l->events};
@@ -56,7 +56,7 @@ static void forget_texts(struct records_state *l)
 	arena_init(&l->arena, MAX_TEXT_BYTES);
 }
 
-/* Room for the number's text. */
+/* Makes room for the number's text. */
 static bool grow_texts(struct records_texts *t, uint32_t number)
 {
 	size_t nr = 2 * (size_t)number + 64;
@@ -143,14 +143,14 @@ const struct records_name *records_name(const struct records_item *s, uint64_t a
 	return &shelf->name[0];
 }
 
-/* Where frame i of the stack at hand is: so the CPU waits for names together, not for one after the
- * other. */
+/* The shelf of frame i of the current stack. Prefetched for all frames, so that the CPU waits for
+ * them together. */
 static const struct records_shelf *shelf_at(const struct records_item *s, size_t i)
 {
 	return shelf_of(s, s->all->stack.address[i], i < s->all->stack.nr_kernel);
 }
 
-/* Inlined, because gcc leaves out calls of functions that do nothing but fetch. */
+/* Inlined, because gcc removes calls of functions that only prefetch. */
 static inline __attribute__((always_inline)) void fetch_shelves(const struct records_item *s)
 {
 	for (size_t i = 0; i < s->all->stack.nr; i++)
@@ -268,7 +268,7 @@ static const struct trace_event *event_of(const struct records_state *l,
 	return event < f->nr_events ? &f->events[event] : NULL;
 }
 
-/* What holds for the record at hand, and from it on. */
+/* Notes the epochs that hold from the current record on. */
 static void note_epochs(struct records_item *s)
 {
 	const struct report_names *names = s->all->config->names;

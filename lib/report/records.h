@@ -1,5 +1,5 @@
 /*
- * Every record of a session, a line or a row each, in order of time; samples with their callers and
+ * Every record of a session, one line or row each, in order of time; samples with their callers and
  * the recorded addresses. Names come from callbacks.
  */
 #ifndef REPORT_RECORDS_H
@@ -24,8 +24,8 @@ struct report_names {
 	void *arg;
 };
 
-/* TEXT: a line each, and one for each caller. The others: a row each; fields of one kind of record
- * are empty in others, and absent in NDJSON. */
+/* TEXT: one line, and one for each caller. CSV, NDJSON: one row; fields that a kind of record does
+ * not have are empty, or absent in NDJSON. */
 enum report_records_form { REPORT_RECORDS_TEXT, REPORT_RECORDS_CSV, REPORT_RECORDS_NDJSON };
 
 struct report_records_config {
@@ -41,14 +41,14 @@ struct report_records_config {
 	enum report_records_form form;
 	const char *session_shown; /* CSV, NDJSON: "session" of each row; NULL: none */
 	bool has_header;           /* CSV: the header is already written */
-	uint64_t max_shown;        /* stop reading after so many; 0: never */
+	uint64_t max_shown;        /* stop reading after this many; 0: never */
 	/* Empties out; called when it is large, and not at the end. 0 or -errno. */
 	struct buf *out;
 	int (*flush)(void *arg);
-	void *arg; /* of is_shown and flush */
+	void *arg; /* for is_shown and flush */
 };
 
-/* 0; -ENOMEM; what flush returned. *nr_records: how many were read, shown or not. */
+/* 0; -ENOMEM; the result of flush. *nr_records: how many were read, shown or not. */
 int report_records(const struct report_records_config *config, uint64_t *nr_records);
 
 #endif

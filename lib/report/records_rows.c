@@ -1,6 +1,6 @@
 /*
- * Records as rows for programs, CSV and NDJSON: one table of columns, of which each record has
- * some. Text is disarmed as in the lines for people, numbers are as the kernel gave them.
+ * Records as rows, CSV and NDJSON: one table of columns, of which each record fills some. Text is
+ * sanitised as in the text form; numbers are as recorded.
  */
 #include "report/records_state.h"
 
@@ -89,7 +89,7 @@ static void add_text(const struct row *w, const char *text)
 		buf_csv_field(w->out, text);
 }
 
-/* Of another. */
+/* Adds text that is not trusted. */
 static void add_shown(const struct row *w, const void *text, size_t len)
 {
 	struct buf *scratch = &w->s->all->scratch;
@@ -166,7 +166,7 @@ static void build_id(const struct row *w)
 
 /* --- functions ------------------------------------------------------------------------------- */
 
-/* "main (make)", in quotes that are put around it; then the two as fields. */
+/* Writes "main (make)" without its quotes; then the two as fields. */
 static size_t csv_function(struct buf *b, const void *of)
 {
 	const struct symbol_function *f = of;
@@ -187,7 +187,7 @@ static size_t csv_function(struct buf *b, const void *of)
 	return b->len - at;
 }
 
-/* What follows the address. */
+/* Writes the fields after the address. */
 static size_t json_function(struct buf *b, const void *of)
 {
 	const struct symbol_function *f = of;
@@ -199,7 +199,7 @@ static size_t json_function(struct buf *b, const void *of)
 	return 0;
 }
 
-/* lead, the address, and what comes behind it; end is of one byte. */
+/* Writes lead, the address, its fields, and end (one byte). */
 static void add_place(const struct row *w, const char *lead, size_t lead_len, uint64_t address,
 		      const struct records_name *n, char end)
 {
@@ -241,7 +241,7 @@ static void stack(const struct row *w)
 	buf_addc(w->out, w->is_json ? ']' : '"');
 }
 
-/* Where the CPU was: in a guest it is an address and no more. */
+/* Writes the sampled place; in a guest only an address. */
 static void address(const struct row *w)
 {
 	const struct report_stack *of = &w->s->all->stack;
@@ -414,7 +414,7 @@ static void flags(const struct row *w)
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
-/* Those up to EVENT are written together: begin_row. */
+/* Columns up to EVENT are written together, by begin_row. */
 static const struct {
 	const char *name;
 	void (*put)(const struct row *w);
@@ -503,11 +503,11 @@ static struct records_text event_of(const struct row *w)
 			    w->is_json ? text_string : text_field, w->s->event->label);
 }
 
-/* What all rows begin with. NULL: it is not known, or there is none. */
+/* The columns that all rows begin with. NULL: unknown, or none. */
 struct common {
 	bool has_iteration, has_cpu, has_task, has_event;
 	uint32_t cpu;
-	const char *kind; /* nothing to be quoted */
+	const char *kind; /* needs no quotes */
 };
 
 static char *put(char *p, const char *text, size_t len)
@@ -516,7 +516,7 @@ static char *put(char *p, const char *text, size_t len)
 	return p + len;
 }
 
-/* NAME is for JSON alone. */
+/* NAME is used in JSON only. */
 static char *put_name(const struct row *w, char *p, const char *name, size_t len)
 {
 	return w->is_json ? put(p, name, len) : put(p, ",", 1);
@@ -545,7 +545,7 @@ static char *put_time(const struct row *w, char *p)
 	return digits_dec(p, time_ns - start_ns);
 }
 
-/* Its parts are at most so many, but for the texts. */
+/* The most bytes of its parts except texts. */
 enum { COMMON_BYTES = 5 * DIGITS_ROOM + 200 };
 
 static void begin_row(const struct row *w, const struct common *c)
@@ -621,7 +621,7 @@ static void put_rest(const struct row *w, uint64_t holds)
 
 /* --- kinds ----------------------------------------------------------------------------------- */
 
-/* What of a sample there is. */
+/* The parts that a sample may have. */
 static const struct {
 	uint32_t has;
 	uint64_t columns;
@@ -757,7 +757,7 @@ static void record(const struct records_item *s, bool is_json)
 		other(&w, &c);
 }
 
-/* A number that was read between the boundaries; of no task. */
+/* A reading between two boundaries; it has no task. */
 static void reading(const struct records_item *s, bool is_json)
 {
 	const struct row w = {s, s->r, s->all->out, is_json};

@@ -1,6 +1,6 @@
 /*
- * Shared by the files of report_records alone: the present record, the cache of names as the form
- * writes them, and the interface of a form.
+ * Private to the files of report_records: the current record, the cache of names as the form writes
+ * them, and the interface of a form.
  */
 #ifndef REPORT_RECORDS_STATE_H
 #define REPORT_RECORDS_STATE_H
@@ -15,8 +15,8 @@ struct profile_field;
 struct profile_value;
 struct trace_event;
 
-/* The name of an address as the form writes it; of one process, by its number, or of the kernel; in
- * one epoch. */
+/* The name of an address as the form writes it, for one process (by number) or the kernel, in one
+ * epoch. */
 struct records_name {
 	uint64_t address;
 	uint32_t process, epoch;
@@ -29,7 +29,7 @@ struct records_shelf {
 	struct records_name name[2];
 };
 
-/* The text of a function, of an event, of a comm, by its number; text NULL: not made yet. */
+/* The text of a function, event or comm, by its number; text NULL: not made yet. */
 struct records_text {
 	const char *text;
 	uint32_t len, more_len;
@@ -53,35 +53,35 @@ struct records_state {
 	struct buf lead;    /* the start of each row */
 	int error;          /* -ENOMEM: sticks */
 	uint32_t kernel_epoch;
-	struct profile_sample sample; /* the present one */
+	struct profile_sample sample; /* the current one */
 	struct report_stack stack;
 };
 
-/* The present record or reading. */
+/* The current record or reading. */
 struct records_item {
 	struct records_state *all;
 	const struct profile_item *item;
-	const struct profile_trace *trace; /* NULL: of the common file */
+	const struct profile_trace *trace; /* NULL: from the common file */
 	const struct trace_record *r;
-	const struct trace_event *event; /* NULL: not known */
+	const struct trace_event *event; /* NULL: unknown */
 	struct profile_task task;
-	uint32_t epoch; /* of a sample's process */
+	uint32_t epoch; /* of the sample's process */
 };
 
-/* How records are written. Appends to out, which keeps errors. */
+/* A form, which writes records. Appends to out, whose errors stick. */
 struct records_form {
 	void (*begin)(struct records_state *all); /* NULL: nothing */
 	void (*record)(const struct records_item *s);
 	void (*reading)(const struct records_item *s);
-	/* The text of a function into scratch. Returns how much of it is more_len. */
+	/* Writes the text of a function into scratch. Returns its more_len. */
 	size_t (*function)(struct buf *scratch, const void *function);
 };
 extern const struct records_form records_form_text, records_form_csv, records_form_ndjson;
 
-/* Of the record's process, in its epoch, or of the kernel. */
+/* The name of an address in the record's process and epoch, or in the kernel. */
 const struct records_name *records_name(const struct records_item *s, uint64_t address,
 					bool is_kernel);
-/* Frame i of the present stack. */
+/* Frame i of the current stack. */
 static inline const struct records_name *records_frame(const struct records_item *s, size_t i)
 {
 	return records_name(s, s->all->stack.address[i], i < s->all->stack.nr_kernel);
@@ -91,17 +91,17 @@ struct records_text records_text(struct records_state *all, struct records_texts
 				 uint32_t number,
 				 size_t (*make)(struct buf *scratch, const void *of),
 				 const void *of);
-/* Makes the stack of the present sample. Do other work before records_fetch_names: it prefetches.
+/* Makes the stack of the current sample. Do other work before records_fetch_names: it prefetches.
  */
 void records_make_stack(const struct records_item *s);
 void records_fetch_names(const struct records_item *s);
-/* " name=value" for each field that a tracepoint's sample has. */
+/* Adds " name=value" for each field of a tracepoint's sample. */
 void records_add_fields(const struct records_item *s, struct buf *out);
-/* The label of the event whose count is at place i of the record. */
+/* The label of the event of count i of the record. */
 const char *records_member_name(const struct records_item *s, uint64_t i);
-/* " name=value" for each count of a sample, or of a READ record. */
+/* Adds " name=value" for each count of a sample or READ record. */
 void records_add_counts(const struct records_item *s, struct buf *out);
-/* " kind=device:inode" for each namespace; " truncated" and the like for the flags of AUX. */
+/* Adds " kind=device:inode" for each namespace; adds the flags of AUX, such as " truncated". */
 void records_add_namespaces(const struct trace_record *r, struct buf *out);
 void records_add_aux_flags(const struct trace_record *r, struct buf *out);
 

@@ -1,6 +1,5 @@
 /*
- * Records as lines for people: a table has a row per kind. Text in records is
- * another's: it is disarmed.
+ * Records as text: a table has a row per kind. Text in records is not trusted and is sanitised.
  */
 #include "report/records_state.h"
 
@@ -12,9 +11,9 @@
 #include <string.h>
 
 enum {
-	COMM_WIDTH = 15, /* of a name as the kernel has it */
+	COMM_WIDTH = 15, /* a task's name in the kernel */
 	TASK_WIDTH = 15,
-	TIME_WIDTH = 6, /* of its seconds */
+	TIME_WIDTH = 6, /* seconds */
 	NS = 1000000000,
 };
 
@@ -53,7 +52,7 @@ static void put_function(const struct records_item *s, uint64_t address, bool is
 	put_named(s, address, records_name(s, address, is_kernel));
 }
 
-/* Text up to a width from the right. */
+/* Right-aligns text. */
 static char *put_right(char *p, const char *text, size_t len, size_t width)
 {
 	for (; width > len; width--)
@@ -61,7 +60,7 @@ static char *put_right(char *p, const char *text, size_t len, size_t width)
 	return put(p, text, len);
 }
 
-/* Seconds since the start of the session; what was there before is of a time before it. */
+/* Seconds since the session's start; negative for surveyed records, which precede it. */
 static char *put_time(char *p, const struct records_state *l, uint64_t time_ns)
 {
 	bool is_before = time_ns < l->start_ns;
@@ -82,7 +81,7 @@ static char *put_cpu(char *p, uint32_t cpu)
 	return pad(p, start, 11);
 }
 
-/* What all lines begin with. */
+/* Writes the start of all lines. */
 static void put_start(const struct records_item *s, uint32_t pid, uint32_t tid)
 {
 	const char *comm = s->task.comm->name;
@@ -132,7 +131,7 @@ static void put_frame(const struct records_item *s, size_t i)
 	put_named(s, report_stack_recorded(&s->all->stack, i), records_frame(s, i));
 }
 
-/* Where the CPU was: in a guest it is an address and no more. */
+/* Writes the sampled place; in a guest only an address. */
 static void put_place(const struct records_item *s)
 {
 	uint64_t pc;
@@ -147,7 +146,7 @@ static void put_place(const struct records_item *s)
 	}
 }
 
-/* A line for each. */
+/* Writes a line for each caller. */
 static void put_callers(const struct records_item *s)
 {
 	for (size_t i = 1; i < s->all->stack.nr; i++) {
@@ -353,7 +352,7 @@ static void deferred(const struct records_item *s)
 	put_0x(s->all->out, "deferred callchain, cookie ", s->r->object);
 }
 
-/* In the line. A sample has lines below. */
+/* Write the rest of the line; a sample has further lines. */
 static void (*const kinds[])(const struct records_item *s) = {
     [PERF_RECORD_MMAP] = mapping,
     [PERF_RECORD_LOST] = lost,
@@ -391,7 +390,7 @@ static void record(const struct records_item *s)
 	buf_addc(s->all->out, '\n');
 }
 
-/* A number that was read between the boundaries; of no task. */
+/* A reading between two boundaries; it has no task. */
 static void reading(const struct records_item *s)
 {
 	const struct reading *r = &s->item->reading;

@@ -22,14 +22,14 @@ struct known {
 	enum report_start start;
 };
 
-/* The function at an address, as it was in one epoch of one process. */
+/* The function at an address in one epoch of one process. */
 struct known_address {
 	uint64_t address;
 	uint32_t process, epoch;
 	struct known is;
 };
 
-/* The function at a place of a file. */
+/* The function at an offset in a file. */
 struct known_place {
 	const struct profile_object *object;
 	uint64_t offset;
@@ -77,7 +77,7 @@ static int make_room(struct report_resolver *r, uint32_t number)
 	return 0;
 }
 
-/* So that the lock of the report's functions is met once for each. NULL: no memory. */
+/* The report's function of a symbol, cached to avoid the lock. NULL: no memory. */
 static const struct report_function *reported(struct report_resolver *r,
 					      const struct symbol_function *s)
 {
@@ -106,7 +106,7 @@ static struct known known(struct report_resolver *r, const struct symbol_functio
 	return (struct known){reported(r, s), report_start_of(s->name, s->object, s->is_known)};
 }
 
-/* Code made at run time is named by process and time, that of a file by its place there. */
+/* Code made at run time is named by process and time, code of a file by its offset. */
 static struct known find_user(struct report_resolver *r, const struct report_place *place,
 			      uint64_t address)
 {
@@ -183,7 +183,7 @@ static size_t find_frames(struct report_resolver *r, const struct report_place *
 	return function != NULL;
 }
 
-/* Where the frames of an address are: the same place, however many are inlined there. */
+/* Sets the place of all frames of an address, inlined ones included. */
 static void tell_place(struct report_resolver *r, const struct report_place *place, bool is_kernel,
 		       uint64_t address, struct report_frame *frames, size_t nr)
 {

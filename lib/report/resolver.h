@@ -28,15 +28,15 @@ struct report_place {
 	const struct profile_process *process;
 	uint64_t time_ns;
 	uint32_t number;              /* of the process */
-	uint32_t epoch, kernel_epoch; /* as long as both are the same, so is the meaning */
+	uint32_t epoch, kernel_epoch; /* an address means the same while both are equal */
 };
 
 enum { REPORT_MAX_INLINED = 32 };
 
 struct report_resolver *report_resolver_new(const struct report_resolver_config *config);
 void report_resolver_free(struct report_resolver *r); /* NULL is fine */
-/* The frames at an address, the innermost first: 1 but where functions are inlined, at most
- * REPORT_MAX_INLINED. 0: no memory. */
+/* The frames at an address, innermost first: one plus the inlined ones, at most REPORT_MAX_INLINED.
+ * 0: no memory. */
 size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
 			      bool is_kernel, uint64_t address, struct report_frame *out);
 /* What the function at an address of the process implies about a stack that ends there. */

@@ -1,5 +1,5 @@
 /*
- * Text to compiled expressions. The expressions are the user's own: regcomp judges them.
+ * Compiles the user's expressions; regcomp checks them.
  */
 #include "report/rules.h"
 
@@ -78,7 +78,7 @@ static char *copy(const char *from, const char *end)
 	return s;
 }
 
-/* The first c from s on that no backslash stands before, or the last; NULL. */
+/* The first (or last) c from s on without a backslash before it; NULL: none. */
 static const char *find_plain(const char *s, char c, bool is_last)
 {
 	const char *found = NULL;
@@ -92,7 +92,7 @@ static const char *find_plain(const char *s, char c, bool is_last)
 	return found;
 }
 
-/* "\c" becomes "c": the sign was escaped for us, not for the expression. */
+/* Replaces "\c" by "c": the delimiter was escaped for this parser, not for the expression. */
 static void unescape(char *s, char c)
 {
 	char *to = s;
@@ -199,7 +199,7 @@ static void add_group(struct buf *out, const char *name, const regmatch_t *group
 		buf_add(out, name + group->rm_so, (size_t)(group->rm_eo - group->rm_so));
 }
 
-/* The text that stands for what was matched. */
+/* Appends the replacement of a match. */
 static void add_replacement(struct buf *out, const char *text, const char *name,
 			    const regmatch_t *groups)
 {

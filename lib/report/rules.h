@@ -12,13 +12,13 @@
 
 struct err;
 
-/* A list of the command line; borrowed. */
+/* A list of option arguments; borrowed. */
 struct report_texts {
 	const char *const *item;
 	size_t nr;
 };
 
-enum { REPORT_MAX_RULES = 32 }; /* of each kind */
+enum { REPORT_MAX_RULES = 32 }; /* per kind */
 
 /* "RE": a name that matches. */
 struct report_pattern {

@@ -1,6 +1,6 @@
 /*
- * A node's stack is shaped and looked up among the report's once, then known by its number. Must
- * not know where samples come from.
+ * The stack of a node is shaped and looked up in the report's stacks once; then its number is
+ * cached. Must not depend on the source of samples.
  */
 #include "report/singles.h"
 
@@ -20,7 +20,7 @@ enum {
 struct report_singles {
 	struct report_functions *functions;
 	const struct report_sink *sink;
-	uint32_t number[REPORT_FOLD_NODES]; /* of the stack, by node; or NOT_… */
+	uint32_t number[REPORT_FOLD_NODES]; /* stack number by node, or NOT_… */
 	struct report_sample waiting[NR_WAITING];
 	size_t nr;
 };

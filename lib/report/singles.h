@@ -1,5 +1,5 @@
 /*
- * Samples for sinks that receive them one by one, in batches; fold.h counts those of the others.
+ * Batches of single samples, for sinks that receive these; fold.h counts samples for the others.
  * One per thread.
  */
 #ifndef REPORT_SINGLES_H
@@ -20,7 +20,7 @@ void report_singles_free(struct report_singles *s); /* NULL is fine */
 int report_singles_add(struct report_singles *s, struct report_fold *fold, uint32_t node,
 		       const struct report_sample *sample);
 bool report_singles_is_full(const struct report_singles *s);
-/* Call it after the fold was emptied: its nodes are invalid. */
+/* Call after the fold was emptied, which invalidates its nodes. */
 void report_singles_forget(struct report_singles *s);
 /* Passes all waiting samples to the sink. 0, or what it returned. */
 int report_singles_flush(struct report_singles *s);

@@ -1,5 +1,5 @@
 /*
- * Counts, found by stack, group and slice.
+ * Counts by stack, group and slice.
  */
 #include "report/slices.h"
 
@@ -11,7 +11,7 @@
 enum { MAX_DOUBLED = 32 };
 
 struct report_slices {
-	struct dict counts; /* struct report_slice, found by all up to the slice */
+	struct dict counts; /* struct report_slice; the key is all up to the slice */
 	unsigned doubled;
 };
 

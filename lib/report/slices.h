@@ -25,7 +25,7 @@ int report_slices_add(struct report_slices *s, uint32_t stack, uint32_t group, u
 		      uint64_t weight);
 /* Makes slices twice as long. 0 or -ENOMEM. */
 int report_slices_double(struct report_slices *s);
-/* How often that was done: a slice holds 2 to that power of initial slices. */
+/* How often slices were doubled: a slice covers 2 to that power initial slices. */
 unsigned report_slices_doubled(const struct report_slices *s);
 
 /* The counts, in no order; valid until s changes. */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A dump that is not longer than this was recorded for the leaf's caller only. */
+/* Stack bytes up to this length were recorded for the leaf's caller only. */
 enum {
 	HYBRID_STACK_BYTES = 1024,
 	MAX_LACKING = 64,
@@ -51,9 +51,9 @@ static uint64_t context_of(const struct trace_record *r)
 	}
 }
 
-/* The kernel's part, then the program's; guests and hypervisors are left out. The first address of
- * a part is where it was, the others are return addresses. What stands before the first mark is of
- * the sample's mode. */
+/* Adds the kernel's part, then the user's; skips guests and hypervisors. The first address of a
+ * part is a program counter, the others are return addresses. Addresses before the first mark
+ * belong to the sample's mode. */
 static void add_callchain(struct report_stack *s, const struct profile_sample *sample)
 {
 	const struct trace_record *r = &sample->record;
@@ -80,7 +80,7 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 		s->end = REPORT_END_POINTERS;
 }
 
-/* An address of 0 means that there is none, as other recorders write it. */
+/* An address of 0 means none: other recorders write it so. */
 static void add_ip(struct report_stack *s, const struct trace_record *r)
 {
 	if (s->nr || !(r->has & TRACE_HAS_IP) || !r->ip || !context_of(r))
@@ -89,7 +89,7 @@ static void add_ip(struct report_stack *s, const struct trace_record *r)
 	s->nr_kernel = r->cpumode == PERF_RECORD_MISC_KERNEL;
 }
 
-/* Replaces the program's part of the callchain, if what is unwound is longer or complete. */
+/* Replaces the user part of the callchain if the unwound one is longer or complete. */
 static void unwind(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
 		   const struct profile_sample *sample, size_t max)
 {
@@ -113,8 +113,8 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 		add(s, s->unwound[i], i && !(exact[i / 64] >> i % 64 & 1));
 }
 
-/* A callchain by frame pointers lacks the callers of functions that have no frames of their own,
- * behind the first address; recursion may have the same one twice. */
+/* A callchain by frame pointers misses the callers of functions without a frame, after the first
+ * address; with recursion an address may occur twice. */
 static void add_lacking(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
 			const struct profile_sample *sample)
 {

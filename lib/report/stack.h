@@ -14,17 +14,17 @@
 struct profile_process;
 struct profile_sample;
 
-enum { REPORT_MAX_DEPTH = 1024 }; /* addresses of a stack; what is deeper is cut */
+enum { REPORT_MAX_DEPTH = 1024 }; /* addresses per stack; deeper ones are dropped */
 
 /* Addresses, the sampled one first, as names are looked up: return addresses are moved back into
  * their calls. */
 struct report_stack {
 	uint64_t address[REPORT_MAX_DEPTH];
-	uint8_t moved[REPORT_MAX_DEPTH]; /* by how much each was moved back: 0 or 1 */
+	uint8_t moved[REPORT_MAX_DEPTH]; /* how far each was moved back: 0 or 1 */
 	size_t nr, nr_kernel;
-	bool
-	    has_callers; /* there is a part of the program, recorded with callers; then end holds */
-	enum report_end end; /* WHOLE: surely; others: unless the outermost function is the start */
+	bool has_callers; /* there is a user part, recorded with callers; then end is valid */
+	enum report_end
+	    end; /* WHOLE is exact; others hold unless the outermost function is a start */
 	uint64_t unwound[REPORT_MAX_DEPTH]; /* scratch */
 };
 

@@ -1,6 +1,6 @@
 /*
- * Nodes stand in chunks that never move, so that they may be read while others are added; they are
- * found by open addressing in a table that grows. Must not know what numbers mean to others.
+ * Nodes are in chunks that never move, so that they can be read while others are added; a growing
+ * open-addressing table indexes them. Must not depend on the meaning of numbers.
  */
 #include "report/stacks.h"
 
@@ -72,7 +72,7 @@ static bool is_node(const struct report_stack_node *n, uint32_t parent,
 	return n->parent == parent && report_frame_is_same(&n->frame, f);
 }
 
-/* Where the number of that node is, or belongs. */
+/* The slot of that node, or the free one where it belongs. */
 static uint32_t *find(const struct report_stacks *s, uint32_t parent, const struct report_frame *f)
 {
 	size_t i = hash_of(parent, f) & (s->nr_slots - 1);
@@ -96,7 +96,7 @@ static int grow(struct report_stacks *s)
 	return 0;
 }
 
-/* Room for one more. */
+/* Makes room for one more. */
 static int make_room(struct report_stacks *s)
 {
 	struct report_stack_node **chunk = &s->chunk[s->nr / CHUNK_NODES];
@@ -110,7 +110,7 @@ static int make_room(struct report_stacks *s)
 	return 2 * (size_t)s->nr >= s->nr_slots ? grow(s) : 0;
 }
 
-/* *number: the caller's, and then the frame's. 0, -ENOMEM, -ENOSPC. */
+/* *number: the caller's stack; becomes the frame's. 0, -ENOMEM, -ENOSPC. */
 static int add(struct report_stacks *s, const struct report_frame *f, uint32_t *number)
 {
 	uint32_t parent = *number, *slot = find(s, parent, f);

@@ -1,7 +1,7 @@
 /*
- * Stacks by number: a tree of frames, in which each stack is a node and its callers are the nodes
- * above. Memory grows with distinct stacks, not with samples. For sinks that receive samples one by
- * one.
+ * Stacks by number: a tree of frames, in which each stack is a node and its callers are its
+ * ancestors. Memory grows with distinct stacks, not with samples. For sinks that receive single
+ * samples.
  */
 #ifndef REPORT_STACKS_H
 #define REPORT_STACKS_H
@@ -11,21 +11,22 @@
 struct report_stacks;
 
 enum {
-	REPORT_NO_STACK = 0,                 /* the root: of no frames */
+	REPORT_NO_STACK = 0,                 /* the root, without frames */
 	REPORT_MAX_STACKS = 4 * 1024 * 1024, /* then new stacks are not added */
 };
 
 struct report_stack_node {
 	struct report_frame frame;
-	uint32_t parent; /* its caller's: always a lower number; REPORT_NO_STACK: none */
+	uint32_t parent; /* its caller's stack, always a lower number; REPORT_NO_STACK: none */
 	uint32_t depth;  /* number of frames */
 };
 
 struct report_stacks *report_stacks_new(void);    /* NULL: no memory */
 void report_stacks_free(struct report_stacks *s); /* NULL is fine */
 
-/* Thread-safe. The number of a stack, the sampled function first: 1 …, or 0 without frames. Once
- * the tree is full, a new stack is cut where it differs from known ones. 0 or -ENOMEM. */
+/* Thread-safe. Finds or adds a stack, the sampled function first, and returns its number: 1 …, or 0
+ * without frames. Once the tree is full, a new stack is truncated where it differs from known ones.
+ * 0 or -ENOMEM. */
 int report_stacks_add(struct report_stacks *s, const struct report_frame *frames, size_t nr,
 		      uint32_t *number);
 

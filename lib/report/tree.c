@@ -14,8 +14,8 @@
 struct report_tree {
 	struct report_sink sink;
 	bool is_inverted;
-	struct dict nodes; /* struct report_node, found by all up to the parent */
-	uint32_t root;     /* the first of them */
+	struct dict nodes; /* struct report_node; the key is all up to the parent */
+	uint32_t root;     /* the first root */
 };
 
 static struct report_node *at(const struct report_tree *t, uint32_t place)
@@ -23,7 +23,7 @@ static struct report_node *at(const struct report_tree *t, uint32_t place)
 	return dict_at(&t->nodes, place);
 }
 
-/* The node, made if it is not there; REPORT_NO_NODE without memory. */
+/* Finds or adds the node; REPORT_NO_NODE: no memory. */
 static uint32_t get(struct report_tree *t, uint32_t parent, const struct report_entry *e,
 		    const struct report_function *function)
 {
@@ -97,7 +97,7 @@ static bool is_before(const struct report_node *a, const struct report_node *b)
 	return report_function_compare(a->function, b->function) < 0;
 }
 
-/* Two sorted lists into one. */
+/* Merges two sorted lists. */
 static uint32_t merge(struct report_tree *t, uint32_t a, uint32_t b)
 {
 	uint32_t first = REPORT_NO_NODE, *end = &first;

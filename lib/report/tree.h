@@ -14,7 +14,7 @@ enum { REPORT_NO_NODE = UINT32_MAX };
 struct report_node {
 	const struct report_function *function; /* NULL: the root of an event (and a session) */
 	uint32_t event, session;
-	uint32_t parent, first_child, next; /* places of nodes, or REPORT_NO_NODE */
+	uint32_t parent, first_child, next; /* indices of nodes, or REPORT_NO_NODE */
 	struct report_weight self, total;   /* self of an inverted node: stacks that end there */
 };
 
@@ -23,11 +23,10 @@ struct report_tree *report_tree_new(bool is_inverted, unsigned parts);
 void report_tree_free(struct report_tree *t); /* NULL is fine */
 const struct report_sink *report_tree_sink(struct report_tree *t);
 
-/* Call it once, after the last entry. Sorts siblings by their totals, the largest first, equal ones
- * by name. Sorts once. */
+/* Call once, after the last entry. Sorts siblings by total, the largest first, equal ones by name.
+ */
 void report_tree_finish(struct report_tree *t);
-/* A node; the roots are those from report_tree_root on, linked by next; REPORT_NO_NODE: there is
- * none. */
+/* A node; roots start at report_tree_root and are linked by next; REPORT_NO_NODE: none. */
 const struct report_node *report_tree_node(const struct report_tree *t, uint32_t place);
 uint32_t report_tree_root(const struct report_tree *t);
 size_t report_tree_nr(const struct report_tree *t);

@@ -1,5 +1,5 @@
 /*
- * Sums over the tree of stacks: a caller has a lower number than what it calls.
+ * Sums over the tree of stacks, in which callers have lower numbers than callees.
  */
 #include "report/weights.h"
 
@@ -15,7 +15,7 @@ void report_weights_fini(struct report_weights *w)
 	mem_free(w->total);
 }
 
-/* Room for that number: stacks are added while samples come. */
+/* Makes room for that number: stacks are added while samples are read. */
 static int grow(struct report_weights *w, size_t nr)
 {
 	size_t room = nr > 2 * w->room ? nr : 2 * w->room;
@@ -59,7 +59,7 @@ int report_weights_add_up(struct report_weights *w, const struct report_stacks *
 	return 0;
 }
 
-/* Where a stack's callees are. */
+/* The list of a stack's callees. */
 struct links {
 	uint32_t first, next; /* REPORT_NO_STACK: none */
 };
@@ -77,7 +77,7 @@ static struct links *link_all(const struct report_stacks *stacks, size_t nr)
 	return l;
 }
 
-/* Down and back, with a count of the functions on the way. */
+/* Walks the tree, counting the functions on the current path. */
 static void walk(const struct report_stacks *stacks, const struct links *l, uint32_t *on_way,
 		 bool *out)
 {

@@ -15,7 +15,7 @@ struct report_stack_weight {
 	uint64_t samples, weight;
 };
 
-/* Of one event, by the number of the stack. Zero-initialise. */
+/* The weights of one event, by stack number. Zero-initialise. */
 struct report_weights {
 	struct report_stack_weight *self;  /* owned, like the next; room of them */
 	struct report_stack_weight *total; /* report_weights_add_up: report_stacks_nr of them */
@@ -25,11 +25,11 @@ struct report_weights {
 void report_weights_fini(struct report_weights *w);
 /* 0 or -ENOMEM. */
 int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t weight);
-/* Once, when all samples are there. 0 or -ENOMEM. */
+/* Call once, after the last sample. 0 or -ENOMEM. */
 int report_weights_add_up(struct report_weights *w, const struct report_stacks *stacks);
 
-/* Of each stack whether its function is among its callers too: report_stacks_nr of them, the
- * caller's to free with mem_free. nr_functions: their numbers are below. NULL: no memory. */
+/* For each stack, whether its function is also among its callers: report_stacks_nr flags, to be
+ * freed by the caller with mem_free. nr_functions: function numbers are below. NULL: no memory. */
 bool *report_weights_recursive(const struct report_stacks *stacks, size_t nr_functions);
 
 #endif
