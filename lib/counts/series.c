@@ -799,6 +799,7 @@ static int read_all(struct series *s)
 		rc = got;
 	if (rc == 0)
 		rc = s->facts->is_sampling ? end_whole(s) : end_iteration(s);
+	s->trace = NULL; /* it ends here */
 	return rc;
 }
 
