@@ -23,8 +23,7 @@ struct profile_folder {
 	size_t nr;                 /* files within the session's numbers */
 	size_t nr_all;             /* including the strays after them */
 	size_t cap;
-	uint64_t nr_iterations,
-	    nr_traces; /* the session's numbers: from the manifest, or as found */
+	uint64_t nr_iterations, nr_traces; /* the manifest's, or as found */
 	size_t max_rows;
 };
 

@@ -23,10 +23,9 @@ struct profile_ids {
 	const struct profile_known_id
 	    *sharing; /* of samples with an unknown id: the only event whose samples may carry the
 			 id of another listener (trace_layout_shares_data); or NULL */
-	struct trace_place place; /* where records contain their id */
-	const struct trace_layout
-	    *any;                /* layout for records other than samples, which all end alike */
-	struct trace_id made_id; /* used if the trace's ids are lost */
+	struct trace_place place;       /* where records contain their id */
+	const struct trace_layout *any; /* for other records than samples */
+	struct trace_id made_id;        /* used if the trace's ids are lost */
 };
 
 /* Events and ids are borrowed. Without ids, records belong to the only sampled event, if there is

@@ -375,8 +375,7 @@ int profile_load_end(struct profile_load *l)
 		drop_ticks(l);
 	} else {
 		find_times(l);
-		l->trace.is_cut =
-		    l->ids.nr; /* a growing trace without an end: the session was killed */
+		l->trace.is_cut = l->ids.nr; /* it grew until the session was killed */
 	}
 	return 0;
 }

@@ -138,10 +138,9 @@ struct profile_naming {
 /* Processes without records: created on demand, by any thread. */
 struct profile_strangers {
 	pthread_mutex_t lock;
-	struct arena arena; /* processes, which do not move */
-	struct dict items;  /* private to strangers.c */
-	struct profile_process
-	    other; /* shared by all if there is no memory or the limit is reached */
+	struct arena arena;           /* processes, which do not move */
+	struct dict items;            /* private to strangers.c */
+	struct profile_process other; /* without memory, or beyond the limit */
 };
 struct profile_strangers *profile_strangers_new(void); /* NULL without memory */
 void profile_strangers_free(struct profile_strangers *s);
@@ -155,8 +154,7 @@ struct profile_processes {
 	struct profile_life *lives; /* owned; by pid, then time */
 	size_t nr_lives, lives_room;
 	struct profile_mapping *mappings; /* owned */
-	uint64_t *
-	    begins; /* owned; when the mappings of each life began, sorted; indexed like mappings */
+	uint64_t *begins;                 /* owned; as mappings: when those of each life began */
 	size_t nr_mappings, mappings_room;
 	struct profile_cluster *clusters; /* owned */
 	size_t nr_clusters, clusters_room;

@@ -96,8 +96,7 @@ struct diff_total {
 
 struct diff_result {
 	struct diff_options options;
-	const struct diff_row
-	    *rows; /* significant ones first; then by the size of the difference */
+	const struct diff_row *rows; /* significant ones first; then by size */
 	size_t nr_rows, nr_tested, nr_certain;
 	struct diff_total side[2];
 	bool is_testable; /* each side has at least two replicates */

@@ -22,9 +22,8 @@ struct report_stack {
 	uint64_t address[REPORT_MAX_DEPTH];
 	uint8_t moved[REPORT_MAX_DEPTH]; /* how far each was moved back: 0 or 1 */
 	size_t nr, nr_kernel;
-	bool has_callers; /* there is a user part, recorded with callers; then end is valid */
-	enum report_end
-	    end; /* WHOLE is exact; others hold unless the outermost function is a start */
+	bool has_callers;    /* there is a user part, recorded with callers; then end is valid */
+	enum report_end end; /* not WHOLE: unless the outermost function is a start */
 	uint64_t unwound[REPORT_MAX_DEPTH]; /* scratch */
 };
 

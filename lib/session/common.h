@@ -18,7 +18,7 @@ struct trace_packer;
 struct common {
 	pthread_mutex_t lock;
 	struct trace_writer *writer; /* owned; NULL: nothing is saved */
-	struct trace_packer *packer; /* owned; with level 0, for symbols alone */
+	struct trace_packer *packer; /* owned; with level 0, used for symbols only */
 	struct trace_file *file;     /* owned */
 	struct err error;            /* the first; sticks */
 };
@@ -27,8 +27,8 @@ struct common {
 int common_init(struct common *c);
 void common_fini(struct common *c);
 
-/* The memory that the file needs, and its header. level: of zstd; 0: nothing but symbols is
- * packed. 0 or -errno with *e. */
+/* Allocates what the file needs, and makes its header. level: of zstd; 0: only symbols are packed.
+ * 0 or -errno with *e. */
 int common_prepare(struct common *c, const struct recorder *r, int level, struct err *e);
 /* Creates the file. 0 or -errno with *e. */
 int common_create(struct common *c, const struct recorder *r, struct err *e);
@@ -39,9 +39,10 @@ int common_finish(struct common *c, uint64_t start_ns, const char *const *notes,
 void common_lock(struct common *c);
 void common_unlock(struct common *c);
 
-/* Nothing more is added: the space that is left is for the ends of the session's files. */
+/* Stops adding: the remaining disk space is for the ends of the session's files. */
 void common_fail(struct common *c, const struct err *why);
-/* Each appends under the lock; nothing if there is no file. 0 or -errno, which sticks in error. */
+/* Each appends under the lock, or does nothing without a file. 0 or -errno, which sticks in error.
+ */
 int common_add_records(struct common *c, const void *records, size_t len);
 int common_add_kallsyms(struct common *c, const char *text, size_t len);
 /* A piece that trace_packer_kallsyms packed. */

@@ -133,7 +133,7 @@ int counters_open(struct counters *c, uint64_t ring_bytes)
 	spare_hold(&spare);
 	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
 		rc = session_cpu_open(&c->cpus[t], &c->probe);
-		if (rc == -ENODEV) /* it went offline: each iteration tries it again */
+		if (rc == -ENODEV) /* it went offline: each iteration tries again */
 			rc = 0;
 	}
 	spare_release(&spare);

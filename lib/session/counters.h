@@ -1,5 +1,5 @@
 /*
- * The events of a session as they were opened: perf events on each CPU, and misc events.
+ * The opened events of a session: perf events on each CPU, and misc events.
  */
 #ifndef SESSION_COUNTERS_H
 #define SESSION_COUNTERS_H
@@ -27,11 +27,11 @@ void counters_fini(struct counters *c);
  * CPU's ring; 0: nothing is sampled. Events that cannot be opened are no error. 0 or -errno. */
 int counters_open(struct counters *c, uint64_t ring_bytes);
 void counters_close(struct counters *c);
-/* Fills events: where each works, and why it does not elsewhere. */
+/* Fills events: where each works, and the reason where it does not. */
 void counters_sum_up(struct counters *c);
 
-/* Descriptors that are held while events are opened, and released then: files, folders and locks
- * need some later, and events may use up the limit. */
+/* Descriptors reserved while events are opened, then released: files, folders and locks need some
+ * later, and events may use up the limit. */
 enum { SPARE_NR = 16 };
 struct spare {
 	int fd[SPARE_NR];

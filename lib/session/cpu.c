@@ -57,15 +57,14 @@ static int add_group(struct session_cpu *c, const struct session_probe *p, size_
 	return 0;
 }
 
-/* An event that leads no group leaves none behind. */
+/* Removes a new group whose leader could not be opened. */
 static void drop_empty_group(struct session_cpu *c)
 {
 	if (c->nr_groups && c->groups[c->nr_groups - 1].nr_members == 0)
 		c->nr_groups--;
 }
 
-/* One part that cannot be opened makes the event unusable here: a sum that lacks a part is wrong.
- */
+/* If one part cannot be opened, the event is unusable here: a sum without a part would be wrong. */
 static void set_result(struct session_cpu *c, const struct session_probe *p, size_t part,
 		       size_t group, int error)
 {
@@ -94,7 +93,7 @@ static int add_alone(struct session_cpu *c, const struct session_probe *p, size_
 		return rc;
 	rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
 	set_result(c, p, part, c->nr_groups - 1, -rc);
-	drop_empty_group(c); /* it cannot be opened, not even alone */
+	drop_empty_group(c); /* it cannot be opened even alone */
 	return 0;
 }
 
@@ -113,7 +112,7 @@ static int add_part(struct session_cpu *c, const struct session_probe *p, size_t
 	return add_alone(c, p, part);
 }
 
-/* Opens the part beside the timebase, whose group is the one after which nothing was opened. */
+/* Opens the part in the timebase's group, which is the last one. */
 static int add_sibling(struct session_cpu *c, const struct session_probe *p, size_t part,
 		       size_t first)
 {
@@ -237,7 +236,7 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	r->running_ns = count->running_ns;
 }
 
-/* The CPU went away: its counts up to then are frozen in the members. */
+/* The CPU is offline: the members return its last counts. */
 static void read_detached(const struct session_cpu *c, const struct pmu_group *g, uint64_t time_ns,
 			  struct reading *out)
 {
@@ -249,16 +248,16 @@ static void read_detached(const struct session_cpu *c, const struct pmu_group *g
 			    got >> i & 1 ? &counts[i] : NULL, out);
 }
 
-/* An event alone in its group is read as before when its CPU is gone, but its time stands still:
- * it lags behind the clock, and a second reading shows no progress. */
+/* When its CPU is offline, an event alone in its group can still be read, but its time stands
+ * still: it lags behind the clock, and a second reading shows no progress. */
 static bool is_frozen(struct pmu_group *g, const struct reading *before, uint64_t now_ns,
 		      const struct pmu_count *count)
 {
-	enum { LAG_NS = 1000000 }; /* more than a reading takes; the second one excuses the rest */
+	enum { LAG_NS = 1000000 }; /* more than a reading takes */
 	struct pmu_count again;
 	const struct reading *r;
 
-	if (!before || g->nr_members != 1 || g->pid >= 0) /* a task sleeps */
+	if (!before || g->nr_members != 1 || g->pid >= 0) /* a task may sleep */
 		return false;
 	r = &before[g->members[0].event];
 	if (r->state != READING_OK ||
@@ -267,7 +266,7 @@ static bool is_frozen(struct pmu_group *g, const struct reading *before, uint64_
 	return pmu_group_read(g, &again) == 0 && again.enabled_ns == count->enabled_ns;
 }
 
-/* before: the readings of the boundary before, or NULL. False if the CPU of the group is gone. */
+/* before: the readings of the previous boundary, or NULL. False if the group's CPU is offline. */
 static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 		       const struct reading *before, struct reading *out)
 {
@@ -296,7 +295,7 @@ void session_cpu_leave(struct session_cpu *c, struct reading *out)
 	forget_results(c);
 }
 
-/* Nothing yet, or why there will be nothing. */
+/* Sets READING_NONE, or the reason why there will be no reading. */
 static void clear_reading(const struct session_cpu *c, size_t part, uint32_t instance,
 			  struct reading *out)
 {
@@ -366,7 +365,7 @@ size_t session_cpu_restart(struct session_cpu *c)
 	return nr;
 }
 
-/* The timebase's group is what was asked for: it cannot be split. */
+/* The timebase's group was requested as one: it cannot be split. */
 static bool may_split(const struct session_cpu *c, const struct pmu_group *g)
 {
 	return g->nr_members > 1 && set_of(c, g) != PLAN_TIMEBASE;
@@ -389,7 +388,7 @@ void session_cpu_look(struct session_cpu *c)
 			(void)pmu_group_read(&c->groups[g], counts);
 }
 
-/* Groups that are multiplexed run again once all others have run. */
+/* A multiplexed group runs again once all others have run. */
 static bool is_stuck(const struct session_cpu *c, const struct pmu_group *g)
 {
 	enum { ROTATION_NS = 12500000 }; /* more than a jiffy at 100 Hz */

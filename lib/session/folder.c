@@ -1,5 +1,5 @@
 /*
- * Folders of sessions. Must not remove a file that could be anything else.
+ * Folders of sessions. Must not remove a file that may not be a session's.
  */
 #include "session/folder.h"
 
@@ -32,7 +32,7 @@ static bool ends_with(const char *name, const char *end)
 	return len > nr && strcmp(name + len - nr, end) == 0;
 }
 
-/* By its name; a session that was killed leaves locks and temporary files (".NAME.tmp"). */
+/* Judges by the name; a killed session leaves locks and temporary files (".NAME.tmp"). */
 static bool is_session_name(const char *name)
 {
 	static const char *const ends[] = {".cpuperf", ".cpsession", ".lock", ".tmp"};
@@ -64,7 +64,7 @@ static int check_name(const char *name, void *arg)
 	if (!is_session_name(name))
 		return refuse(f->e, f->path, name, "is not a session's file");
 	if (sys()->fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW))
-		return 0; /* removed meanwhile */
+		return 0; /* it was removed */
 	if (!S_ISREG(st.st_mode))
 		return refuse(f->e, f->path, name, "is not a regular file");
 	return st.st_uid == geteuid() ? 0 : refuse(f->e, f->path, name, "belongs to another user");
@@ -78,7 +78,8 @@ static int remove_name(const char *name, void *arg)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* Opens and locks the folder if all in it is a session. 0; -ENOENT: there is none. */
+/* Opens and locks the folder if it contains only a session. 0; -ENOENT: no folder; -errno with *e.
+ */
 static int open_session(struct folder *f, const char *path, struct err *e)
 {
 	struct stat st;
@@ -113,7 +114,7 @@ static void close_session(struct folder *f)
 	io_close(&f->fd);
 }
 
-/* Removes its files, and the folder itself if it is not wanted any more. */
+/* Removes its files and, if and_folder, the folder. */
 static int clear(struct folder *f, bool and_folder, struct err *e)
 {
 	int rc = io_each_name(f->fd, remove_name, f);

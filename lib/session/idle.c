@@ -1,5 +1,5 @@
 /*
- * CPUs that sleep.
+ * Idle time of CPUs.
  */
 #include "session/idle.h"
 
@@ -48,7 +48,7 @@ void idle_read(struct idle *i)
 	collect_read(i->collect);
 }
 
-/* cpu_utilization is the busy part of all time: the rest of its base is what the CPU slept. */
+/* cpu_utilization is the busy part of all time; the rest of its base is idle time. */
 uint64_t idle_since(struct idle *i, uint32_t trace)
 {
 	uint64_t hz = i->counters->plan->host->user_hz;

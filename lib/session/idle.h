@@ -1,5 +1,5 @@
 /*
- * How long each CPU slept, by /proc/stat: a clock that samples does not run there.
+ * The idle time of each CPU from /proc/stat, in which a sampling clock does not run.
  */
 #ifndef SESSION_IDLE_H
 #define SESSION_IDLE_H
@@ -16,9 +16,9 @@ struct idle {
 	const struct counters *counters; /* borrowed */
 	struct event event;
 	struct collect *collect; /* owned */
-	/* In a PID namespace the tasks outside have no pid, like the idle ones: not known. */
+	/* In a PID namespace, tasks outside have no pid, like idle tasks: idle time is unknown. */
 	bool is_contained;
-	uint64_t *last_ns; /* owned; per CPU, cumulative; UINT64_MAX: not known */
+	uint64_t *last_ns; /* owned; per CPU, cumulative; UINT64_MAX: unknown */
 };
 
 /* 0 or -errno; also then idle_fini frees what is owned. */
@@ -27,7 +27,7 @@ void idle_fini(struct idle *i); /* zeroes are fine */
 
 /* Reads /proc/stat, for idle_since. */
 void idle_read(struct idle *i);
-/* How long the CPU of the trace slept from one call to the next; UINT64_MAX: not known. */
+/* The idle time of the trace's CPU since the last call; UINT64_MAX: unknown. */
 uint64_t idle_since(struct idle *i, uint32_t trace);
 
 #endif

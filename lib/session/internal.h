@@ -1,5 +1,5 @@
 /*
- * A session from within: session.c opens and closes it, run.c measures its iterations.
+ * Shared by session.c, which opens and closes a session, and run.c, which measures its iterations.
  */
 #ifndef SESSION_INTERNAL_H
 #define SESSION_INTERNAL_H
@@ -23,11 +23,11 @@ struct session {
 	struct session_trace *traces; /* owned; per CPU, for on_iteration */
 	int stop_fd;                  /* eventfd: wakes the loop */
 	atomic_bool stop;
-	atomic_bool is_complete; /* the iteration that the stop ends is whole */
+	atomic_bool is_complete; /* the iteration that the stop ends is complete */
 	uint64_t nr_done;
 
 	/* while it runs */
-	/* of events of many things, at the start and the end of the iteration */
+	/* readings of things at the start and the end of the iteration */
 	struct session_things things_start, things_end;
 	uint64_t boundary_ns;   /* the last one */
 	bool noted_pinned;      /* a note reported pinned events without a counter */

@@ -15,7 +15,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* Whether the name still is the file behind fd: its last holder may have removed it meanwhile. */
+/* Whether the name still is the file behind fd: its last holder may have removed it. */
 static bool is_current(int fd, int dirfd, const char *name)
 {
 	struct stat by_name, by_fd;
@@ -31,7 +31,8 @@ static int refuse_foreign(const struct stat *st, const char *path, struct err *e
 	return -EPERM;
 }
 
-/* Another user's file, in /tmp say: fs.protected_regular makes opening it EACCES even for root. */
+/* Another user's file, for example in /tmp: with fs.protected_regular opening it fails with EACCES
+ * even for root. */
 static int refuse_open(int rc, int dirfd, const char *name, const char *path, struct err *e)
 {
 	struct stat st;
@@ -49,7 +50,7 @@ static int try_lock(int fd, const char *path, struct err *e)
 
 	if (rc == 0 && st.st_uid != geteuid())
 		return refuse_foreign(&st, path, e);
-	/* a lock file is empty; what is not would be lost when the lock is removed */
+	/* a lock file is empty; any other file would be lost when the lock is removed */
 	if (rc == 0 && (!S_ISREG(st.st_mode) || st.st_size))
 		return err_set(e, -EEXIST, "%s: exists and is not a lock file", path);
 	if (rc == 0)
@@ -88,6 +89,6 @@ void lock_release(struct lock *l)
 	if (l->fd < 0)
 		return;
 	sys()->unlinkat(l->dirfd, l->name,
-			0); /* while it is held: nobody else can hold this file */
+			0); /* unlinked while locked: nobody else can lock this file */
 	io_close(&l->fd);
 }

@@ -1,5 +1,5 @@
 /*
- * A lock file: one session at a time uses a name. Held by flock, so it ends with the process.
+ * A lock file, so that one session at a time uses a name. flock releases it when the process ends.
  */
 #ifndef SESSION_LOCK_H
 #define SESSION_LOCK_H
@@ -14,10 +14,10 @@ struct lock {
 	char name[NAME_MAX + 1];
 };
 
-/* Takes dirfd/name; path is for messages. 0, -EBUSY if another process holds it, -EPERM
- * if it belongs to another user, or -errno. */
+/* Locks dirfd/name; path is for messages. 0, -EBUSY if another process holds the lock, -EPERM if it
+ * belongs to another user, or -errno. */
 int lock_acquire(struct lock *l, int dirfd, const char *name, const char *path, struct err *e);
-/* Removes the file and lets go; nothing if it is not held. */
+/* Removes the file and unlocks it; nothing if it is not locked. */
 void lock_release(struct lock *l);
 
 #endif

@@ -55,13 +55,13 @@ static int is_manifest(int fd)
 	}
 	cpsession_init(&s);
 	rc = cpsession_parse(p, (size_t)n, "", &s, errs);
-	is_ours = s.num_iterations && s.num_traces; /* every manifest of ours has both */
+	is_ours = s.num_iterations && s.num_traces; /* every manifest of cpuperf has both */
 	cpsession_fini(&s);
 	buf_fini(&text);
 	return rc == -ENOMEM ? rc : rc == 0 && is_ours;
 }
 
-/* A manifest must not stand where a trace will. */
+/* A manifest must not have the name of a trace. */
 static int check_name(const struct place *p, struct err *e)
 {
 	static const char suffix[] = ".cpuperf";
@@ -75,7 +75,7 @@ static int check_name(const struct place *p, struct err *e)
 
 int manifest_open(struct manifest *m, const char *path, struct err *e)
 {
-	/* other than that of traces: a prefix and a manifest of the same name do not meet */
+	/* not the suffix of traces: a prefix and a manifest may have the same name */
 	int rc = place_open(&m->place, path, ".lock", e);
 
 	if (rc == 0 && m->place.dirfd >= 0) {

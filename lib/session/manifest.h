@@ -17,26 +17,26 @@ struct manifest {
 	struct cpsession content; /* strings are borrowed */
 	bool is_synced;           /* written to the disk before it is renamed */
 	char draft[NAME_MAX + 1]; /* the written file without its final name; "": none */
-	/* as the file under the final name has it */
+	/* the content of the file with the final name */
 	uint64_t written_iterations; /* 0: there is none */
 	bool is_end_written;
 	struct buf text;
 };
 
-/* No memory, no file. */
+/* Allocates nothing and opens no file. */
 void manifest_init(struct manifest *m);
 void manifest_fini(struct manifest *m);
 
-/* Opens the place, and refuses a name that is not to be replaced. Path "": there will be no
- * manifest, and the functions below do nothing. 0, -EPERM if a name belongs to another user, or
- * -errno, with *e; then it is closed. */
+/* Opens the place, and refuses a name that must not be replaced. Path "": no manifest, and the
+ * functions below do nothing. 0, -EPERM if a name belongs to another user, or -errno, with *e; then
+ * it is closed. */
 int manifest_open(struct manifest *m, const char *path, struct err *e);
 void manifest_close(struct manifest *m);
 
 /* Writes the content, with that number of iterations, under a temporary name. 0 or -errno. */
 int manifest_draft(struct manifest *m, uint64_t num_iterations, bool is_end, struct err *e);
-/* Puts it under its name: the draft, or a new one. Only the first replaces another session's. 0 or
- * -errno with *e. */
+/* Gives the draft, or a new one, its final name. Only the first call replaces another session's. 0
+ * or -errno with *e. */
 int manifest_write(struct manifest *m, uint64_t num_iterations, bool is_end, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A table of files under a lock that is never held for long. Must not open anything.
+ * A table of files under a lock that is held only briefly. Must not open anything.
  */
 #include "session/mapped.h"
 
@@ -17,11 +17,12 @@ enum {
 	TAIL_BYTES = 16, /* task and time */
 	NS_PER_S = 1000000000,
 };
-#define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two questions for a file */
+#define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two queries for a file */
 #define LONGEST_PAUSE_NS UINT64_C(64000000000) /* if it cannot be identified */
 
-/* PERF_RECORD_MMAP2 without a build-id. Another listener that asked for build-ids may have set
- * PERF_RECORD_MISC_MMAP_BUILD_ID: the record is laid out so all the same, and readers know that. */
+/* PERF_RECORD_MMAP2 without a build-id. If another listener requested build-ids,
+ * PERF_RECORD_MISC_MMAP_BUILD_ID may be set although the record has this layout; readers handle
+ * that. */
 struct record {
 	uint32_t kind;
 	uint16_t misc, size;
@@ -37,11 +38,11 @@ _Static_assert(offsetof(struct record, path) == 72, "PERF_RECORD_MMAP2");
 struct mapped_file {
 	uint64_t inode, generation;
 	uint32_t major, minor;
-	uint32_t path; /* among the paths: the end of the key */
+	uint32_t path; /* in paths; the end of the key */
 	uint32_t pid;
 	uint64_t start, end; /* of its last mapping */
-	bool is_wanted;      /* mapped, and not yet asked for */
-	bool is_left;        /* not to be asked for */
+	bool is_wanted;      /* mapped, and not yet queried */
+	bool is_left;        /* not to be queried */
 	uint64_t due_ns, pause_ns;
 };
 
@@ -77,7 +78,7 @@ static struct mapped_file *file_at(const struct mapped *m, uint32_t number)
 	return dict_at(&m->files, number);
 }
 
-/* Files that are due at once come in the order in which they were first mapped. */
+/* Files with equal due times are ordered by their first mapping. */
 static bool is_before(const struct mapped *m, uint32_t a, uint32_t b)
 {
 	uint64_t a_ns = file_at(m, a)->due_ns, b_ns = file_at(m, b)->due_ns;
@@ -110,7 +111,7 @@ static uint32_t queue_pop(struct mapped *m)
 	return first;
 }
 
-/* NULL: there is no room. */
+/* NULL: the table is full. */
 static struct mapped_file *get_file(struct mapped *m, const struct record *r)
 {
 	const struct mapped_file key = {.inode = r->inode,
@@ -139,7 +140,7 @@ static void want(struct mapped *m, const struct record *r)
 		return;
 	f->is_wanted = true;
 	queue_push(m, (uint32_t)(f - (const struct mapped_file *)m->files.items));
-	pthread_cond_signal(&m->wake); /* a new one may not be there for long */
+	pthread_cond_signal(&m->wake); /* a new file may soon be unmapped */
 }
 
 static void copy(const struct pmu_view *v, uint64_t at, size_t len, struct record *out)
@@ -207,7 +208,7 @@ bool mapped_is_ending(struct mapped *m)
 	return is_ending;
 }
 
-/* When one will be due; UINT64_MAX: none is wanted. */
+/* When the next file is due; UINT64_MAX: none is wanted. */
 static uint64_t next_due_ns(const struct mapped *m)
 {
 	return m->nr_queued ? file_at(m, m->queue[0])->due_ns : UINT64_MAX;
@@ -241,7 +242,7 @@ static void make_question(const struct mapped *m, const struct mapped_file *f,
 	q->path[len] = '\0';
 }
 
-/* The first that is due; NULL: none, or it was left since. */
+/* The first file that is due; NULL: none, or it is no longer to be queried. */
 static struct mapped_file *pop_due(struct mapped *m)
 {
 	struct mapped_file *f = NULL;
@@ -260,7 +261,7 @@ bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t 
 		if (!m->is_ending && next_due_ns(m) > clock_monotonic_ns())
 			wait_until(m, next_due_ns(m));
 	if (f) {
-		f->is_wanted = false; /* what is mapped from now on is asked for again */
+		f->is_wanted = false; /* later mappings cause another query */
 		f->due_ns = clock_monotonic_ns() + f->pause_ns;
 		make_question(m, f, q);
 		*number = (uint32_t)(f - (const struct mapped_file *)m->files.items);

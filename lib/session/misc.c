@@ -37,7 +37,7 @@ static void explain(const struct misc *m, size_t i, int error, struct event_supp
 	snprintf(out->hint, sizeof(out->hint), "%.*s", (int)sizeof(out->hint) - 1, why->hint);
 }
 
-/* Words that can pick nothing are an error of the spec, not of the machine. */
+/* Words that can select nothing are an error in the spec, not a property of the machine. */
 static int refuse_choice(const struct misc *m, size_t i, struct err *e)
 {
 	const struct spec_pos *pos = &m->plan->events[m->places[i]].asked->choice.pos;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many notes of this fmt there were, with this one; 0: not counted. */
+/* The number of notes with this fmt, including this one; 0: not counted. */
 static uint64_t count(struct notes *n, const char *fmt)
 {
 	size_t i = 0;

@@ -34,12 +34,12 @@ struct notes {
 	} kind[NOTES_NR_KINDS];
 };
 
-/* Stores the text for the trace and passes it on. What recurs in each iteration is passed on less
- * and less: of the notes of one fmt (but "%s") the first three, then those whose number is a power
- * of two, with that number. */
+/* Stores the text for the trace and passes it on. Recurring notes are passed on less and less: of
+ * those with one fmt (other than "%s") the first three, then those whose number is a power of two,
+ * with that number. */
 void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* The same of a text without which the session's files are not found. */
+/* The same for a text that states where the session's files are. */
 void notes_add_essential(struct notes *n, uint32_t trace, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Appends the stored notes of the trace to what the writer has gathered. */

@@ -20,22 +20,22 @@
 #include <sys/types.h>
 
 enum {
-	MANIFEST_PERIOD_NS = 1000000000, /* where nothing is synced */
+	MANIFEST_PERIOD_NS = 1000000000, /* used if nothing is synced */
 	MANIFEST_RESERVE_BYTES = 16 << 10,
 };
 
 struct session_output {
 	struct traces traces;
-	struct manifest manifest; /* while the syncer runs, its thread's alone */
+	struct manifest manifest; /* used only by the syncer's thread while that runs */
 	char id[33];              /* of the session */
 	bool is_synced;
 	uint64_t num_iterations, nr_recorded;
 	struct syncer syncer;
-	struct err taken; /* why the manifest is not what it should be */
+	struct err taken; /* why the manifest is out of date */
 	int reserve_fd;   /* a file without a name; -1: none */
-	/* of files that are not where the spec says */
+	/* if files are not where the spec says */
 	char folder[PATH_MAX], prefix[PATH_MAX], manifest_path[PATH_MAX];
-	char moved[2 * PATH_MAX]; /* where they are and why; "": they are */
+	char moved[2 * PATH_MAX]; /* where they are and why; "": where the spec says */
 };
 
 static int open_places(struct session_output *o, const struct session_output_config *c,
@@ -52,7 +52,7 @@ static int make_folder(struct session_output *o, const char *beside, struct err 
 	char random[IO_RANDOM_NAME_BYTES], folder[PATH_MAX];
 	int rc = io_random_name(random);
 
-	/* without the dot: a person is to see the folder */
+	/* without the dot, so that the folder is visible */
 	if (snprintf(folder, sizeof(folder), "%.*s%s", slash ? (int)(slash - beside) + 1 : 0,
 		     beside, random + 1) >= (int)sizeof(folder))
 		rc = -ENAMETOOLONG;
@@ -91,8 +91,8 @@ static void describe_move(struct session_output *o, const struct err *why)
 			 *o->folder ? "them" : "this session");
 }
 
-/* Anybody can take a name in a public folder: the files go where nobody else can. The manifest goes
- * with the traces, because a reader looks for those beside it. */
+/* In a public folder anybody can take a name: moves the files into a private one. The manifest goes
+ * there too, because readers look for traces beside it. */
 static int open_moved(struct session_output *o, const struct session_output_config *c,
 		      struct err *e)
 {
@@ -107,7 +107,7 @@ static int open_moved(struct session_output *o, const struct session_output_conf
 	return rc ? rc : open_places(o, c, o->prefix, o->manifest_path, e);
 }
 
-/* A name that was not chosen must not refuse the traces, whose name was. */
+/* The default manifest path must not refuse traces whose path was chosen. */
 static int open_beside_traces(struct session_output *o, const struct session_output_config *c,
 			      struct err *e)
 {
@@ -178,7 +178,7 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	return 0;
 }
 
-/* The last round writes into the manifest that the session has ended. */
+/* The last round writes the end of the session into the manifest. */
 static int stop_syncer(struct session_output *o, struct err *e)
 {
 	if (o->syncer.is_running)
@@ -199,7 +199,7 @@ void session_output_close(struct session_output *o)
 	session_output_release(o);
 	traces_close(&o->traces);
 	manifest_fini(&o->manifest);
-	if (*o->folder) /* stays, if there is anything in it */
+	if (*o->folder) /* not removed unless it is empty */
 		sys()->unlinkat(AT_FDCWD, o->folder, AT_REMOVEDIR);
 	mem_free(o);
 }
@@ -234,7 +234,7 @@ bool session_output_has_traces(const struct session_output *o)
 	return o->traces.place.dirfd >= 0;
 }
 
-/* A name that somebody has taken since does not end the session, but is reported at its end. */
+/* If somebody took the name since, the session continues and reports that at its end. */
 static int update_manifest(struct session_output *o, const struct sync_work *work, struct err *e)
 {
 	struct err why = {0};
@@ -278,7 +278,7 @@ static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 	return rc;
 }
 
-/* Files of these numbers were written to. */
+/* Queues the files of these numbers for a sync. */
 static int post(struct session_output *o, uint64_t first, uint64_t end, struct err *e)
 {
 	if (!o->syncer.is_running)
@@ -313,7 +313,7 @@ int session_output_begin(struct session_output *o, struct err *e)
 	return post(o, UINT64_MAX, 0, e);
 }
 
-/* What grows while the iteration lasts has the number of the iteration. */
+/* A trace that grows during an iteration has the iteration's number. */
 int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e)
 {
 	bool is_new = o->num_iterations != num_iterations;
@@ -344,7 +344,7 @@ int session_output_begin_trace(struct session_output *o, struct trace_writer *w,
 	uint32_t number = o->traces.number;
 	int rc = traces_begin(&o->traces, w, head, e), posted = 0;
 
-	/* the segments that were full are ended: their indexes go to the disk, too */
+	/* full segments have ended: their indexes must be synced too */
 	if (o->traces.number != number)
 		posted = post(o, number, number + 1, rc ? NULL : e);
 	return rc ? rc : posted;

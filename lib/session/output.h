@@ -18,58 +18,57 @@ struct trace_writer;
 struct trace_totals;
 struct session_output;
 
-/* Opens the folders, takes the locks, and refuses early what would be refused later: no file of an
- * older session is changed. spec and model_name outlive the output. 0 or -errno with *e. */
+/* Opens the folders, takes the locks, and refuses early what would fail later; no file of an older
+ * session is changed. spec and model_name outlive the output. 0 or -errno with *e. */
 struct session_output_config {
 	const struct spec *spec;
 	const char *model_name;
-	const uint8_t *id; /* of the session: 16 bytes, copied */
+	const uint8_t *id; /* the session's: 16 bytes, copied */
 	uint32_t nr_traces;
-	/* where a name belongs to another user: */
-	bool may_move_traces;   /* all files may go to a folder of our own */
+	/* if a name belongs to another user: */
+	bool may_move_traces;   /* all files may go to a new private folder */
 	bool may_move_manifest; /* the manifest may go beside the traces */
 };
 int session_output_open(const struct session_output_config *c, struct session_output **out,
 			struct err *e);
-/* The session begins: its manifest (written, and on the disk, since it was opened) takes the place
- * of the older one, and then what an older session left under the names of the first iteration and
- * of the common file is removed. */
+/* Begins the session: its manifest, written and synced when it was opened, replaces the older one;
+ * then files of an older session with the names of the first iteration and of the common file are
+ * removed. */
 int session_output_begin(struct session_output *o, struct err *e);
 /* Releases the locks. NULL is fine. */
 void session_output_close(struct session_output *o);
 
-/* Where the files are, and why, if they are not where the spec says; else NULL. */
+/* The place of the files and the reason, if they are not where the spec says; else NULL. */
 const char *session_output_moved(const struct session_output *o);
 
 bool session_output_has_traces(const struct session_output *o);
 
-/* Takes so much of the disk, where that can be had, until it is released: for the ends of files
- * when the disk is full. */
+/* Reserves this much disk space, if possible, until it is released: for the ends of files when the
+ * disk is full. */
 void session_output_reserve(struct session_output *o, uint64_t bytes);
 void session_output_release(struct session_output *o);
 
-/* The manifest will say that there are num_iterations (>= 1; begin has said 1), the one in progress
- * included: by the sync thread, no more often than the spec's sync_period. 0 or what that thread
- * failed with. */
+/* Queues a manifest with num_iterations (>= 1; begin wrote 1), the one in progress included: the
+ * sync thread writes it, at most once per sync_period. 0, or the error of that thread. */
 int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e);
-/* The iteration's traces are written: they will be on the disk after a sync_period at most. */
+/* The iteration's traces are written: queues their sync, within a sync_period. */
 void session_output_recorded(struct session_output *o, uint32_t iteration);
-/* How long it took to bring files to the disk, at most, since this was asked last. */
+/* The longest sync since the last call. */
 uint64_t session_output_sync_ns(struct session_output *o);
 
 /* Begins the writer's trace: of an iteration, or the part of a segment that is the iteration. */
 int session_output_begin_trace(struct session_output *o, struct trace_writer *w,
 			       const struct trace_head *head, struct err *e);
-/* Puts the writer's trace under its name, or at the end of its segment. */
+/* Writes the writer's trace under its name, or appends it to its segment. */
 int session_output_trace(struct session_output *o, struct trace_writer *w, uint32_t iteration,
 			 uint32_t trace, const struct trace_totals *totals, struct err *e);
 
-/* Ends the segments, if there are any; w is used for that, and may be NULL without traces. Then all
- * that was written is on the disk, unless the spec asks for no sync. */
+/* Ends segments with w, which may be NULL without traces. Then syncs all that was written, unless
+ * the spec disables syncing. */
 int session_output_finish(struct session_output *o, struct trace_writer *w, struct err *e);
 
-/* The writer's trace as a file that grows, under its name; iteration and trace TRACE_COMMON: the
- * session's common file. packer: see trace_file_create. */
+/* Creates the writer's trace as a growing file under its name; iteration and trace TRACE_COMMON:
+ * the common file. packer: see trace_file_create. */
 int session_output_create(struct session_output *o, struct trace_writer *w, uint32_t iteration,
 			  uint32_t trace, struct trace_packer *packer, struct trace_file **out,
 			  struct err *e);

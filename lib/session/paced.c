@@ -1,5 +1,5 @@
 /*
- * Readings at the timebase's pace.
+ * Reads events at the timebase's pace.
  */
 #include "session/paced.h"
 
@@ -28,8 +28,8 @@ static uint64_t pace_ns(const struct plan_event *timebase)
 	return ns < MIN_PACE_NS ? MIN_PACE_NS : ns;
 }
 
-/* A clock's period is a time. The pace of another timebase shows in the ring of the first CPU that
- * has one: CPUs may be offline, or of another kind than the timebase's PMU. */
+/* True for a clock, whose period is a time. Another timebase's pace is seen in the ring of the
+ * first CPU that has one: CPUs may be offline, or of another type than the timebase's PMU. */
 static bool is_ahead(struct paced *p)
 {
 	uint64_t head = p->ring_head;
@@ -160,7 +160,7 @@ void paced_note_missing(const struct paced *p, uint32_t iteration, struct notes 
 	    {b->no_memory - a->no_memory, "were dropped: there was no memory for them"},
 	};
 
-	/* each reading took longer than the period, or the machine held them up */
+	/* readings took longer than the period, or the machine was busy */
 	if (missed)
 		notes_add(notes, 0,
 			  "%llu of %llu readings of iteration %u at the timebase's pace were "

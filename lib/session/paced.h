@@ -1,7 +1,7 @@
 /*
- * Readings between two boundaries, at the timebase's pace: misc events and those that are opened
- * alone. A thread reads them (pacer.h), so that a slow disk delays none; they wait for the files in
- * a queue (ticks.h).
+ * Readings between two boundaries, at the timebase's pace: misc events and events that are opened
+ * alone. A thread reads them (pacer.h), so that a slow disk delays none; a queue (ticks.h) stores
+ * them for the files.
  */
 #ifndef SESSION_PACED_H
 #define SESSION_PACED_H
@@ -44,14 +44,14 @@ bool paced_has_events(const struct counters *counters);
 int paced_start(struct paced *p);
 void paced_stop(struct paced *p); /* nothing if it does not run */
 
-/* Around any reading of misc events elsewhere. */
+/* Must be held when misc events are read elsewhere. */
 void paced_lock(struct paced *p);
 void paced_unlock(struct paced *p);
-/* A boundary is being read, under the lock: ticks from here on belong to the next iteration. */
+/* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 void paced_boundary(struct paced *p, uint64_t boundary_ns);
-/* Adds notes on what the iteration lacks. */
+/* Adds notes on missing readings of the iteration. */
 void paced_note_missing(const struct paced *p, uint32_t iteration, struct notes *notes);
-/* The iteration is recorded. */
+/* Call after the iteration is recorded. */
 void paced_next_iteration(struct paced *p);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * A thread with a pace.
+ * A thread that calls a function at a steady pace.
  */
 #include "session/pacer.h"
 
@@ -36,7 +36,7 @@ void pacer_fini(struct pacer *p)
 	pthread_mutex_destroy(&p->lock);
 }
 
-/* Until the deadline, or told to stop; the lock is free meanwhile. */
+/* Waits, with the lock released, until the deadline or a stop. */
 static void wait_until(struct pacer *p, uint64_t deadline_ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
@@ -46,7 +46,7 @@ static void wait_until(struct pacer *p, uint64_t deadline_ns)
 		(void)pthread_cond_timedwait(&p->wake, &p->lock, &t);
 }
 
-/* The next deadline that is still to come. */
+/* The next deadline in the future. */
 static uint64_t next_deadline(struct pacer *p, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();

@@ -11,25 +11,26 @@
 
 struct pacer {
 	uint64_t period_ns;
-	bool (*tick)(void *arg); /* with the lock held; true: something was read */
+	bool (*tick)(void *arg); /* called with the lock held; true: something was read */
 	void *arg;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool is_running, is_stopping;
 	uint64_t ticks;  /* deadlines at which tick read something */
-	uint64_t missed; /* deadlines that had passed before the one before was done */
+	uint64_t missed; /* deadlines that had passed when the previous tick ended */
 };
 
 /* No thread yet. 0 or -errno. */
 int pacer_init(struct pacer *p, uint64_t period_ns, bool (*tick)(void *arg), void *arg);
 void pacer_fini(struct pacer *p);
-/* 0 or -errno. From here on what tick uses, and ticks and missed, are used under the lock alone. */
+/* Starts the thread. Afterwards, ticks, missed and the data of tick may be used only under the
+ * lock. 0 or -errno. */
 int pacer_start(struct pacer *p);
 /* Ends the thread; nothing if it does not run. */
 void pacer_stop(struct pacer *p);
 
-/* A thread that leaves all signals to the others. 0 or -errno. */
+/* Starts a thread with all signals blocked. 0 or -errno. */
 int pacer_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
 
 void pacer_lock(struct pacer *p);

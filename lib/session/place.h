@@ -1,5 +1,5 @@
 /*
- * A name in a folder, locked: no other session uses it meanwhile.
+ * A locked name in a folder, which no other session can use.
  */
 #ifndef SESSION_PLACE_H
 #define SESSION_PLACE_H

@@ -13,7 +13,7 @@
 
 enum { MAX_LABEL_BYTES = 1 << 20, MADE_NUMBER = 1024 };
 
-/* Adds an error that a room without places has filled, with its place in the spec. */
+/* Adds an error from code that does not know positions, with its position in the spec. */
 static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
 		  struct err_list *errs)
 {
@@ -30,7 +30,7 @@ static enum plan_set counted_set(const struct event *ev)
 		return PLAN_NO_SET;
 	switch (ev->group->id) {
 	case EVENT_GROUP_SOFTWARE:
-	case EVENT_GROUP_TRACEPOINT: /* counted by the kernel, too */
+	case EVENT_GROUP_TRACEPOINT: /* also counted by the kernel */
 		return PLAN_SOFTWARE;
 	case EVENT_GROUP_MISC:
 		return PLAN_ALONE;
@@ -49,7 +49,7 @@ static enum plan_set set_of(const struct plan *plan, const struct plan_event *p)
 		return PLAN_TIMEBASE;
 	if (spec_event_is_sampled(p->asked))
 		return PLAN_SAMPLING;
-	if (p->asked->flags & SPEC_PINNED) /* only what leads a group can be */
+	if (p->asked->flags & SPEC_PINNED) /* only a group leader can be pinned */
 		return PLAN_ALONE;
 	return plan->timebase && counted != PLAN_ALONE ? PLAN_TIMEBASE : counted;
 }
@@ -133,8 +133,8 @@ static int resolve(const struct spec *spec, const struct spec_event *asked,
 	return 0;
 }
 
-/* One of os and user alone, where the event does not know the difference, would be a wrong number
- * or always 0: refused. */
+/* Refuses os or user alone for an event that cannot distinguish them: the number would be wrong or
+ * always 0. */
 static int check_flags(const struct spec *spec, const struct plan_event *p, struct err_list *errs)
 {
 	unsigned flags = p->asked->flags & (SPEC_OS | SPEC_USER);
@@ -156,7 +156,7 @@ static int check_flags(const struct spec *spec, const struct plan_event *p, stru
 		      errs);
 }
 
-/* A clock's period that the kernel would lengthen without a word (perf_swevent_init_hrtimer() and
+/* The kernel silently lengthens a shorter period of a clock (perf_swevent_init_hrtimer() and
  * perf_swevent_start_hrtimer() in kernel/events/core.c). */
 enum { MIN_CLOCK_PERIOD_NS = 10000 };
 
@@ -174,7 +174,7 @@ static int check_period(const struct spec *spec, const struct plan_event *p, str
 	return report(spec, p->asked->rate_pos, &e, errs);
 }
 
-/* Samples per second, where that is known beforehand; 0: not known. */
+/* Samples per second, if known in advance; 0: unknown. */
 static uint64_t samples_per_s(const struct plan_event *p)
 {
 	if (p->asked->frequency)
@@ -200,10 +200,10 @@ static int check_speed(const struct plan *plan, const struct plan_event *p, stru
 		      p->asked->frequency ? p->asked->frequency_pos : p->asked->rate_pos, &e, errs);
 }
 
-/* What the machine or the kernel would pass by without a word. */
+/* Flags that the machine or the kernel would silently ignore. */
 enum { USE_FLAGS = SPEC_LAST_BRANCH | SPEC_PRECISE | SPEC_NO_IDLE | SPEC_GUEST };
 
-/* A flag that the event cannot have here; an event that cannot be measured at all is warned of. */
+/* Refuses flags without effect here. An event that cannot be measured at all is only a warning. */
 static int check_use(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
 	struct event_support without;
@@ -221,7 +221,7 @@ static int check_use(const struct plan *plan, const struct plan_event *p, struct
 	return report(plan->spec, p->asked->flags_pos, &e, errs);
 }
 
-/* What this machine does not do, and would not say so while it runs. */
+/* Refuses what this machine would silently not do. */
 static int check_sampling(const struct plan *plan, const struct plan_event *p,
 			  const struct catalogue *c, struct err_list *errs)
 {
@@ -233,7 +233,7 @@ static int check_sampling(const struct plan *plan, const struct plan_event *p,
 	return rc ? rc : check_use(plan, p, errs);
 }
 
-/* A key that picks things of another kind than the event's. */
+/* Refuses a key that selects things of another kind than the event's. */
 static int check_choice(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
 	const struct spec_choice *choice = &p->asked->choice;
@@ -248,7 +248,7 @@ static int check_choice(const struct plan *plan, const struct plan_event *p, str
 	return report(plan->spec, choice->pos, &e, errs);
 }
 
-/* Made rows are new each time they are found: an event is its group and its row's own name. */
+/* Made rows are new at each lookup, so events are compared by group and the row's name. */
 static bool is_same_event(const struct plan_event *a, const struct plan_event *b)
 {
 	return a->event.row && b->event.row && a->event.group == b->event.group &&
@@ -261,7 +261,7 @@ static bool is_same_use(const struct spec_event *a, const struct spec_event *b)
 	       a->stack_bytes == b->stack_bytes && a->branch_filter == b->branch_filter;
 }
 
-/* The same event asked for twice under two names: what spec/ cannot see. */
+/* Refuses the same event under two names, which spec/ cannot detect. */
 static int check_alias_twice(const struct plan *plan, size_t i, struct err_list *errs)
 {
 	const struct plan_event *p = &plan->events[i];
@@ -271,7 +271,7 @@ static int check_alias_twice(const struct plan *plan, size_t i, struct err_list 
 		const struct plan_event *q = &plan->events[j];
 
 		if (!is_same_event(p, q) || !is_same_use(p->asked, q->asked) ||
-		    strcmp(p->asked->event_name, q->asked->event_name) == 0) /* spec/ said that */
+		    strcmp(p->asked->event_name, q->asked->event_name) == 0) /* reported */
 			continue;
 		err_set(&e, -EINVAL,
 			"%s:%s is the same event as %s:%s at %u:%u, with the same flags",
@@ -325,7 +325,7 @@ static const char *modes_name(struct arena *arena, const struct spec_event *e)
 	return modes == SPEC_OS ? "os" : modes == SPEC_USER ? "user" : "all";
 }
 
-/* And what tells two that are sampled apart: ":1000000", ":1000Hz". */
+/* What distinguishes two sampled columns: ":1000000", ":1000Hz". */
 static const char *pace_name(const struct spec_event *e, char *buf, size_t size)
 {
 	*buf = '\0';
@@ -336,8 +336,8 @@ static const char *pace_name(const struct spec_event *e, char *buf, size_t size)
 	return buf;
 }
 
-/* The heading of the event's column: its label or name; with group or mode where another column
- * would have the same. */
+/* The heading of the event's column: its label or name, with group or mode if another column would
+ * have the same. */
 static const char *make_label(struct plan *plan, size_t i)
 {
 	const struct plan_event *p = &plan->events[i];
@@ -377,7 +377,7 @@ static int make_labels(struct plan *plan, struct err_list *errs)
 	return 0;
 }
 
-/* A label may be the heading that this plan made for another column; the rest spec/ has checked. */
+/* True if a label equals a heading made for another column; spec/ checked the other labels. */
 static bool is_made_heading(const struct plan_event *p, const char *label)
 {
 	return strcmp(p->label, label) == 0 && strcmp(spec_event_column(p->asked), label) != 0;
@@ -400,7 +400,7 @@ static int check_label(const struct plan *plan, const struct plan_event *p, stru
 	return 0;
 }
 
-/* Two headings that were made can be the same where what was picked is: no words, and "all". */
+/* Two made headings can be equal if selections are: no words, and "all". */
 static int check_heading(const struct plan *plan, size_t i, struct err_list *errs)
 {
 	const struct plan_event *p = &plan->events[i];
@@ -430,7 +430,7 @@ static int check_labels(const struct plan *plan, struct err_list *errs)
 	return rc;
 }
 
-/* A CPU of another architecture has fixed and arch events, from our own tables. */
+/* A CPU of another architecture has only fixed and arch events, from built-in tables. */
 static int check_model(const struct spec *spec, struct err_list *errs)
 {
 	struct err e = {0};
@@ -439,7 +439,7 @@ static int check_model(const struct spec *spec, struct err_list *errs)
 	return rc && rc != -ENOTSUP ? report(spec, spec->model_pos, &e, errs) : 0;
 }
 
-/* Of an event with errors in the text only the name is looked up, for one more error. */
+/* For an event with errors in the text, only looks up the name, which may be another error. */
 static int resolve_broken(const struct spec *spec, const struct catalogue *c, struct err_list *errs)
 {
 	struct event unused;

@@ -1,6 +1,6 @@
 /*
- * The plan: a spec resolved for a machine. Which event is opened how, in which set of groups, on
- * which CPUs, and whether it can work here. Made without opening anything.
+ * The plan: a spec resolved for a machine: how, in which set of groups and on which CPUs each event
+ * is opened, and whether it can work here. Opens nothing.
  */
 #ifndef SESSION_PLAN_H
 #define SESSION_PLAN_H
@@ -37,7 +37,7 @@ struct plan_event {
 	uint32_t id;                    /* in traces: group << 11 | number */
 	uint32_t first_part, nr_parts;  /* of plan.parts; at least one */
 	enum plan_set set;              /* PLAN_NO_SET: read by collect/ */
-	struct event_support support;   /* as far as can be told without opening */
+	struct event_support support;   /* as far as is known without opening */
 };
 
 /* A part of an event with its own reading on each CPU: one perf event per PMU that counts the event
@@ -47,12 +47,11 @@ struct plan_part {
 	struct event_part part; /* borrowed from the catalogue; empty without a set */
 };
 
-/* The processes that are measured, if not the whole machine: a task with all that it creates later.
- */
+/* The measured processes, if not the whole machine: a task and all that it creates later. */
 struct plan_target {
-	pid_t pid;       /* 0: the machine */
-	bool is_command; /* it waits for its start: its events begin to count when it calls exec */
-	bool until_end;  /* the iteration lasts until the target ends */
+	pid_t pid;         /* 0: the machine */
+	bool is_command;   /* it waits to be started: its events begin to count at exec */
+	bool until_end;    /* the iteration lasts until the target ends */
 	bool is_user_only; /* this user may not measure in the kernel */
 };
 
@@ -79,19 +78,19 @@ struct plan {
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs);
 void plan_fini(struct plan *p);
-/* The event is measured of the target; false: of the machine. */
+/* True: the event measures the target; false: the machine. */
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
-/* The flags of the spec, or what this user may have of them. */
+/* The flags of the spec, as far as this user is permitted. */
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
-/* Not opened, because it would count too little and not say so: of the kernel's own events those
- * that it counts where they occur, when only user mode is measured. */
+/* True for an event that is not opened because it would silently count too little: one of the
+ * kernel's own events that are counted where they occur, if only user mode is measured. */
 bool plan_is_refused(const struct plan *plan, const struct plan_event *p);
-/* True if the part is opened on the CPU. What is counted of a target is opened on PLAN_ANY_CPU;
- * what is sampled is opened on each CPU, since only such events can have a ring. */
+/* True if the part is opened on the CPU. Events that count a target are opened on PLAN_ANY_CPU,
+ * events that sample it on each CPU, since only those can have a ring. */
 bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_t cpu);
-/* One for each CPU and, with a target, one for PLAN_ANY_CPU. */
+/* One trace per CPU and, with a target, one for PLAN_ANY_CPU. */
 uint32_t plan_nr_traces(const struct plan *plan);
-/* The plan's CPUs that the event is measured on if all is well: those of its parts. */
+/* The plan's CPUs on which the event should be measured: those of its parts. */
 void plan_event_cpus(const struct plan *plan, const struct plan_event *p, struct cpuset *out);
 
 #endif

@@ -37,7 +37,7 @@ void recorder_fini(struct recorder *r)
 	r->scratch = NULL;
 }
 
-/* The attrs of an event's parts, one behind the other; attr.size is a small number. */
+/* Appends the attrs of an event's parts; attr.size is small. */
 static uint32_t add_attrs(const struct counters *c, const struct plan_event *p, struct buf *out)
 {
 	size_t len = out->len;
@@ -82,7 +82,7 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	};
 }
 
-/* attrs holds what the events' attr points to. */
+/* attrs contains what the events' attr points to. */
 static int describe_events(const struct counters *c, struct trace_event *out, struct buf *attrs)
 {
 	const char *at;

@@ -1,5 +1,5 @@
 /*
- * The traces of a session: what all of them hold, and the iterations of a tally.
+ * The traces of a session: their common content, and the iterations of a tally.
  */
 #ifndef SESSION_RECORD_H
 #define SESSION_RECORD_H
@@ -17,7 +17,7 @@ struct recorder {
 	struct notes *notes;             /* borrowed */
 	const char *tool;                /* borrowed; "cpuperf 0.1.0" */
 	uint8_t id[16];                  /* of the session */
-	char model_name[64];             /* as the spec has it, or detected */
+	char model_name[64];             /* from the spec, or detected */
 	struct session_output *output;   /* owned, like all below */
 	struct trace_writer *writer;     /* NULL: no traces are saved */
 	struct host_place *places;       /* of each CPU */
@@ -31,12 +31,12 @@ int recorder_init(struct recorder *r, const struct counters *counters, struct no
 		  const char *tool);
 void recorder_fini(struct recorder *r); /* zeroes are fine */
 
-/* Opens files and writer, before the first iteration; whatever refuses the session comes here, so
- * that the files of an older one stay. 0 or -errno with *e. */
+/* Opens files and writer, before the first iteration. All refusals happen here, so that the files
+ * of an older session are unchanged. 0 or -errno with *e. */
 int recorder_open(struct recorder *r, struct err *e);
-/* Puts the files under their names, once measuring has begun. 0 or -errno with *e. */
+/* Gives the files their names, once measuring has begun. 0 or -errno with *e. */
 int recorder_begin(struct recorder *r, struct err *e);
-/* After the last iteration: ends what is open. 0 or -errno with *e, also if files are missing
+/* Call after the last iteration. Ends open files. 0 or -errno with *e, also if files are missing
  * because their names were taken. */
 int recorder_finish(struct recorder *r, struct err *e);
 void recorder_close(struct recorder *r);
@@ -44,25 +44,24 @@ void recorder_close(struct recorder *r);
 /* Writes the traces of a tally's iteration. 0 or -errno with *e. */
 int recorder_write(struct recorder *r, const struct session_iteration *it, struct err *e);
 
-/* A writer with the frames that all traces of the session have. 0 or -errno with *e. */
+/* Makes a writer with the frames common to all traces of the session. 0 or -errno with *e. */
 int recorder_writer_new(const struct recorder *r, struct trace_writer **out, struct err *e);
 /* The header of a trace. */
 struct trace_head recorder_head(const struct recorder *r, uint32_t iteration, uint32_t trace,
 				uint32_t cpu);
-/* Appends the readings of a boundary: at the start those with numbers, at the end also those that
- * say why there is none. */
+/* Appends the readings of a boundary: at the start those with numbers, at the end also reasons for
+ * missing ones. */
 void recorder_add_readings(const struct recorder *r, struct trace_writer *w,
 			   enum trace_boundary boundary, const struct reading *readings);
-/* The same of things, which trace 0, the first CPU's, holds. */
+/* The same for things, which are stored in trace 0, the first CPU's. */
 void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
 			 const struct session_things *things);
 
-/* rc and *why are of a file. If somebody took its name meanwhile, it costs this file alone: a note
- * says so, recorder_finish reports it, and the result is 0. Else rc, with *why in *e. */
+/* rc and *why are the result for a file. If somebody took its name, only this file is lost: adds a
+ * note, recorder_finish reports it, and returns 0. Else returns rc, with *why in *e. */
 int recorder_go_on_without(struct recorder *r, int rc, const struct err *why, struct err *e);
 
-/* Event i as the traces describe it, but without its attr. Borrows from the plan and the counters.
- */
+/* Event i as described in traces, without its attr. Borrows from the plan and the counters. */
 void recorder_describe(const struct counters *c, size_t i, struct trace_event *out);
 
 #endif

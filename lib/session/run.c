@@ -1,6 +1,6 @@
 /*
- * The loop: wait for a deadline, read the boundary, hand it on. Boundaries are reads: the end of
- * an iteration is the start of the next, and no count falls between.
+ * The loop: wait for a deadline, read the boundary, pass it on. Boundaries are reads: the end of an
+ * iteration is the start of the next, so no count falls between.
  */
 #include "session/internal.h"
 
@@ -15,7 +15,7 @@ enum {
 	NS_PER_S = 1000000000,
 };
 
-/* Sleeps until then, or until something wakes us. */
+/* Sleeps until the deadline, or until woken. */
 static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
 {
 	struct pollfd wake = {.fd = s->stop_fd, .events = POLLIN};
@@ -26,16 +26,16 @@ static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
 	if (s->sampling)
 		sampling_wait(s->sampling, deadline_ns);
 	else
-		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: look at the clock again */
+		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: the caller checks the clock */
 }
 
-/* The session is to end: it was asked to, or its files fail. */
+/* True if the session must end: it was stopped, or its files fail. */
 static bool is_ending(const struct session *s)
 {
 	return atomic_load(&s->stop) || (s->sampling && sampling_failed(s->sampling));
 }
 
-/* Until the time has come or the session is to end. */
+/* Waits until the deadline or the end of the session. */
 static void wait_until(const struct session *s, uint64_t deadline_ns)
 {
 	while (!is_ending(s)) {
@@ -47,7 +47,7 @@ static void wait_until(const struct session *s, uint64_t deadline_ns)
 	}
 }
 
-/* Groups and pinned events that did not run by the last readings. */
+/* Reopens groups and enables pinned events that did not run by the last readings. */
 static void mend_groups(struct session *s)
 {
 	size_t nr_split = 0, nr_pinned = 0;
@@ -82,8 +82,8 @@ static bool some_group_waits(const struct session *s)
 	return false;
 }
 
-/* A group that did not run all of the time may be stuck: a long iteration does not wait for its end
- * to find out. */
+/* A group that did not run all the time may be stuck; a long iteration checks that before its end.
+ */
 static void wait_iteration(struct session *s, uint64_t deadline_ns)
 {
 	uint64_t look_ns = clock_monotonic_ns() + LOOK_AFTER_NS;
@@ -122,7 +122,7 @@ static void read_boundary(struct session *s)
 	if (s->sampling)
 		sampling_lock(s->sampling);
 	collect_read(misc->collect);
-	/* without memory there are none */
+	/* without memory there are no things */
 	(void)session_things_read(&s->things_end, misc, s->boundary_ns);
 	s->boundary_ns = clock_monotonic_ns();
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
@@ -157,7 +157,7 @@ static void enable_cpu(const struct session *s, struct session_cpu *c, bool wait
 	session_cpu_enable(c, waits_for_exec);
 }
 
-/* Without its rings the CPU stays away, and is tried again. */
+/* Without its rings the CPU remains offline here, and is tried again. */
 static int reopen_rings(struct session *s, struct session_cpu *c)
 {
 	int rc = sampling_reopen(s->sampling, c->trace);
@@ -167,7 +167,7 @@ static int reopen_rings(struct session *s, struct session_cpu *c)
 	return rc;
 }
 
-/* Opens new groups on the CPU if it is back; the old descriptors never count again. */
+/* Opens new groups on the CPU if it is online again; the old descriptors never count again. */
 static void try_reopen(struct session *s, struct session_cpu *c)
 {
 	const struct misc *misc = &s->counters.misc;
@@ -208,7 +208,7 @@ static uint64_t to_ms(uint64_t ns)
 	return ns / 1000000;
 }
 
-/* By a quarter, where that is no hair's breadth. */
+/* True if the iteration took a quarter longer, and that is not a tiny time. */
 static bool is_held_up(uint64_t span_ns, uint64_t duration_ns)
 {
 	enum { LITTLE_NS = 25000000 };
@@ -218,7 +218,7 @@ static bool is_held_up(uint64_t span_ns, uint64_t duration_ns)
 	       (late_ns >= duration_ns || (late_ns >= duration_ns / 4 && late_ns >= LITTLE_NS));
 }
 
-/* While files are on their way to the disk a power cut takes them: longer than a person expects? */
+/* A power cut loses files that are being synced: warns if that takes longer than a user expects. */
 static void note_sync(struct session *s)
 {
 	uint64_t ns = session_output_sync_ns(s->recorder.output);
@@ -232,7 +232,7 @@ static void note_sync(struct session *s)
 		  to_ms(ns));
 }
 
-/* What a person must know of the iteration before its numbers are used. */
+/* Adds notes that a user needs to judge the iteration's numbers. */
 static void note_times(struct session *s, const struct session_iteration *it)
 {
 	uint64_t duration_ns = s->plan->spec->duration_ns, span_ns = it->end_ns - it->start_ns;
@@ -247,7 +247,7 @@ static void note_times(struct session *s, const struct session_iteration *it)
 			  it->iteration, to_ms(span_ns), to_ms(duration_ns));
 }
 
-/* The files come first: on_iteration may take its time. The numbers are given even if the files
+/* Writes files first, since on_iteration may be slow. Passes the numbers on even if the files
  * failed. */
 static int finish_iteration(struct session *s, struct session_iteration *it, struct err *e)
 {
@@ -288,7 +288,7 @@ static int write_manifest(struct session *s, struct err *e)
 	return recorder_go_on_without(&s->recorder, rc, &why, e);
 }
 
-/* One iteration, from the start readings there are to its files. */
+/* One iteration, from the existing start readings to its files. */
 static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline_ns,
 			 uint64_t *end_ns, struct err *e)
 {
@@ -308,8 +308,8 @@ static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline
 	return finish_iteration(s, &it, e);
 }
 
-/* The next deadline stays on the grid of durations. Whoever was held up for a whole one (a stopped
- * process, a machine that slept) gets no burst of empty iterations: their deadlines are passed by.
+/* The next deadline, on the grid of durations. A session that was delayed by a whole duration (a
+ * stopped process, a suspended machine) skips the missed deadlines and makes no empty iterations.
  */
 static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns)
 {
@@ -321,7 +321,7 @@ static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns)
 	return deadline_ns + ((now_ns - deadline_ns) / duration_ns + 1) * duration_ns;
 }
 
-/* *start_ns: when the first iteration started. */
+/* *start_ns: the start of the first iteration. */
 static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 {
 	int rc;

@@ -14,7 +14,7 @@
 
 enum {
 	SIDE_BAND_BYTES = 1 << 20,
-	MAX_KEPT_BYTES = 1 << 30, /* what a ring can gather between two looks at its head */
+	MAX_KEPT_BYTES = 1 << 30, /* the most that a ring gathers between two reads of its head */
 };
 
 int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pack_until_ns)
@@ -55,7 +55,7 @@ static bool is_sampled(const struct session_cpu *c, size_t part)
 	return spec_event_is_sampled(c->plan->events[c->plan->parts[part].event].asked);
 }
 
-/* The first event that samples lends its descriptor to the ring, the others join it. */
+/* The ring is mapped on the first sampling event; the others are redirected to it. */
 static int attach(struct sampler *s, const struct session_probe *p, const struct pmu_member *m,
 		  uint64_t id, uint64_t ring_bytes)
 {
@@ -106,7 +106,7 @@ static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t 
 	return rc;
 }
 
-/* With what the kernel knows of the side band. */
+/* Opens the side-band event with what the kernel supports. */
 static int open_side_band_event(const struct sampler *s, uint32_t wakeup_bytes)
 {
 	pid_t target = s->cpu->plan->target.pid, pid = target ? target : -1;
@@ -177,7 +177,7 @@ void sampler_enable(const struct sampler *s)
 		pmu_ring_enable(&s->side_band);
 }
 
-/* There is no time to pack: it took enough already, or the ring fills fast. */
+/* True if there is no time to pack: it took long already, or the ring fills fast. */
 static bool is_urgent(const struct sampler *s, const struct pmu_ring *ring, uint64_t waiting)
 {
 	return waiting > ring->bytes / 8 || clock_monotonic_ns() > *s->pack_until_ns;
@@ -192,7 +192,7 @@ static int write_span(struct sampler *s, const struct pmu_view *v, uint64_t from
 	return trace_file_records(s->file, TRACE_RING_SAMPLES, s->cpu->cpu, &span, e);
 }
 
-/* The end of the records from … that take no more than so many bytes. */
+/* The end of the records after from that fit in this many bytes. */
 static uint64_t end_within(const struct pmu_view *v, uint64_t from, uint64_t to, uint64_t bytes)
 {
 	uint64_t at = from, more;
@@ -202,7 +202,7 @@ static uint64_t end_within(const struct pmu_view *v, uint64_t from, uint64_t to,
 	return at;
 }
 
-/* There was no room for all of it: as much as there is room for, in ever smaller pieces. */
+/* On a full disk, writes what fits, in ever smaller pieces. */
 static void write_what_fits(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to)
 {
 	enum { MIN_BYTES = 256 };
@@ -217,7 +217,7 @@ static void write_what_fits(struct sampler *s, const struct pmu_view *v, uint64_
 	}
 }
 
-/* Counts what stands from … to, and writes it: as much of it as a reader can hold. */
+/* Counts the records from … to, and writes them in pieces of at most a reader's frame. */
 static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 		uint64_t *end, struct err *e)
 {
@@ -242,7 +242,7 @@ static int move_all(struct sampler *s, const struct pmu_view *v, uint64_t from, 
 	return rc;
 }
 
-/* The kernel gets its room back piece by piece: it writes on meanwhile. */
+/* Releases the ring piece by piece, since the kernel continues to write. */
 int sampler_drain(struct sampler *s, struct err *e)
 {
 	struct pmu_view v;
@@ -265,7 +265,7 @@ int sampler_drain(struct sampler *s, struct err *e)
 int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
 			    struct err *e)
 {
-	struct pmu_scan scan = {0}; /* no events: what it counts is what was lost */
+	struct pmu_scan scan = {0}; /* no events: counts only lost records */
 	struct pmu_view v;
 	uint64_t head, at;
 	int rc = 0;
@@ -291,7 +291,7 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 	return rc;
 }
 
-/* Copies to where the next iteration finds it. */
+/* Copies records for the next iteration. */
 static int keep(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 		struct err *e)
 {
@@ -307,7 +307,7 @@ static int keep(struct sampler *s, const struct pmu_view *v, uint64_t from, uint
 		   : 0;
 }
 
-/* The end of the records from at on that are all on one side of the boundary. */
+/* The end of the records after at that are all on one side of the boundary. */
 static uint64_t same_side(const struct sampler *s, const struct pmu_view *v, uint64_t at,
 			  uint64_t head, uint64_t cut_ns, bool *is_before)
 {

@@ -1,7 +1,7 @@
 /*
- * The samples of one measured CPU: its rings, what was counted of them, and the trace that grows
- * with them. Knows nothing of time limits, other CPUs or the session's common file but the file it
- * is handed. One thread uses a sampler.
+ * The samples of one measured CPU: its rings, their counts, and the trace that they are appended
+ * to. Independent of time limits, other CPUs and, except for the file that is passed in, the
+ * session's common file. One thread uses a sampler.
  */
 #ifndef SESSION_SAMPLER_H
 #define SESSION_SAMPLER_H
@@ -17,29 +17,29 @@ struct mapped;
 
 /* An event that samples on this CPU. */
 struct sampler_event {
-	size_t part;          /* of the plan */
+	size_t part;          /* index in the plan */
 	uint64_t lost_before; /* at the start of the iteration, as struct session_cpu's */
 };
 
 struct sampler {
 	struct session_cpu *cpu;       /* borrowed */
 	const struct pmu_ops *pmu;     /* borrowed, from sampler_open on */
-	const uint64_t *pack_until_ns; /* borrowed; frames are packed until then, not later */
+	const uint64_t *pack_until_ns; /* borrowed; frames are packed only before this time */
 	struct pmu_ring ring, side_band;
 	int side_band_fd; /* -1: none */
-	bool is_hung_up;  /* the CPU went away: what is in the rings is all there will be */
+	bool is_hung_up;  /* the CPU is offline: the rings get no more records */
 
 	struct sampler_event *events;  /* owned; room for each part of the plan */
 	struct pmu_scan_event *counts; /* owned; the same order */
-	struct trace_sampled *sampled; /* owned; what became of each, made by sampler_cut */
-	struct trace_id *ids;          /* owned; of all that can be named in records */
+	struct trace_sampled *sampled; /* owned; totals per event, set by sampler_cut */
+	struct trace_id *ids;          /* owned; the ids that records may contain */
 	size_t nr_ids;
-	struct pmu_scan scan;    /* of the iteration; its events are counts */
-	uint64_t side_band_lost; /* records, of the iteration */
+	struct pmu_scan scan;    /* the iteration's; its events are counts */
+	uint64_t side_band_lost; /* records lost in the iteration */
 
 	struct trace_file *file; /* owned; NULL: nothing is saved */
-	struct buf kept;         /* records that are of the next iteration */
-	uint64_t samples, lost;  /* of the iterations before */
+	struct buf kept;         /* records of the next iteration */
+	uint64_t samples, lost;  /* in previous iterations */
 };
 
 /* Memory only. 0 or -ENOMEM. */
@@ -47,25 +47,25 @@ int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pac
 void sampler_fini(struct sampler *s);
 
 /*
- * Maps the ring for the CPU's sampling events (open, not yet counting), which all write into it,
- * and the ring of the side band. 0; -errno: nothing is open then. Without a sampling event on this
- * CPU there is neither.
+ * Maps the ring that all sampling events of the CPU (open, not yet counting) write into, and the
+ * side band's ring. 0; -errno: nothing is open then. Without a sampling event on this CPU there is
+ * neither.
  */
 int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes);
 void sampler_close(struct sampler *s);
-/* The side band comes first: a task must be known before its samples. */
+/* Enables the side band first: a task must be recorded before its samples. */
 void sampler_enable(const struct sampler *s);
 
-/* Moves what the ring holds to the file. 0 or -errno with *e. */
+/* Moves the ring's records to the file. 0 or -errno with *e. */
 int sampler_drain(struct sampler *s, struct err *e);
-/* The same for the side band, into common (NULL: forgets it); what it maps is noted. */
+/* The same for the side band, into common (NULL: drops them); adds mapped files to mapped. */
 int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
 			    struct err *e);
 
 /*
- * The boundary of an iteration, at the time of the CPU's end readings: what was sampled before goes
- * to the file if it is wanted, what comes later is kept for the next iteration. Sums up what became
- * of the samples.
+ * Ends an iteration at the time of the CPU's end readings: earlier records go to the file if
+ * is_wanted, later ones are kept for the next iteration. Sums up the totals of samples. 0 or -errno
+ * with *e.
  */
 int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e);
 /* Starts the next iteration, with a file or without: kept samples come first. */

@@ -1,8 +1,8 @@
 /*
  * Sampling, over all CPUs of a session. The session's thread empties the rings and writes the
  * files; a second one reads misc events at the timebase's pace (paced.h); a third one surveys
- * (surveyor.h). They meet in three places, each with its lock: the collectors, the queue of what
- * was read at the pace, and the common file.
+ * (surveyor.h). They share three things, each with a lock: the collectors, the queue of paced
+ * readings, and the common file.
  */
 #include "session/sampling.h"
 
@@ -25,8 +25,8 @@
 enum {
 	NS_PER_S = 1000000000,
 	DRAIN_EVERY_NS = 250000000,
-	PACK_NS = 100000000,      /* of each emptying of the rings */
-	RESERVE_BYTES = 16 << 10, /* of each file, for its end on a full disk */
+	PACK_NS = 100000000,      /* per emptying of the rings */
+	RESERVE_BYTES = 16 << 10, /* per file, for its end on a full disk */
 };
 
 struct sampling {
@@ -38,7 +38,7 @@ struct sampling {
 	uint32_t nr_cpus;
 	struct sampler *samplers;       /* owned, like all below; per CPU */
 	struct trace_sampling *results; /* per CPU */
-	struct pollfd *fds;             /* the session's stop, then two of each CPU */
+	struct pollfd *fds;             /* the session's stop, then two per CPU */
 	struct trace_packer *packer;    /* NULL: samples are not packed */
 	struct common common;
 	struct idle idle;
@@ -46,11 +46,11 @@ struct sampling {
 	struct surveyor surveyor;
 	uint64_t boundary_ns; /* the last one */
 	uint64_t ring_bytes, max_rate;
-	uint64_t closed_bytes; /* of the traces that are closed */
-	struct err error;      /* of a file of this thread; sticks */
+	uint64_t closed_bytes; /* of closed traces */
+	struct err error;      /* of this thread's files; sticks */
 	uint64_t started_ns, drain_due_ns, progress_due_ns;
-	uint64_t pack_until_ns; /* a high level of zstd must not hold the rings up */
-	int nice;               /* of this thread, before it was raised */
+	uint64_t pack_until_ns; /* limits packing: a high level of zstd must not delay the rings */
+	int nice;               /* this thread's niceness before it was raised */
 	bool is_raised;
 };
 
@@ -184,7 +184,7 @@ static void raise_priority(struct sampling *g)
 	enum { NICE = -10 };
 
 	g->nice = getpriority(PRIO_PROCESS, 0);
-	/* who was made nice on purpose stays so */
+	/* a niceness set on purpose is not changed */
 	g->is_raised = g->nice <= 0 && g->nice > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0;
 }
 
@@ -217,7 +217,7 @@ static int create_common(struct sampling *g, struct err *e)
 	return common_create(&g->common, g->recorder, e);
 }
 
-/* Ends the threads and the common file, whose totals are those of the whole session. */
+/* Ends the threads and the common file, whose totals cover the whole session. */
 static int finish_common(struct sampling *g, struct err *e)
 {
 	const char *notes[SURVEYOR_NR_NOTES];
@@ -230,7 +230,7 @@ static int finish_common(struct sampling *g, struct err *e)
 	return common_finish(&g->common, g->started_ns, notes, SURVEYOR_NR_NOTES, e);
 }
 
-/* A person who stops the session does not wait for what a busy machine has not surveyed by then. */
+/* A stopped session does not wait for an incomplete survey of a busy machine. */
 int sampling_finish(struct sampling *g, struct err *e)
 {
 	if (atomic_load(g->config.stop))
@@ -254,8 +254,8 @@ void sampling_enable(const struct sampling *g, uint32_t trace)
 	sampler_enable(&g->samplers[trace]);
 }
 
-/* When the CPU's samplers were read, which ends the iteration for it; without samplers: when the
- * boundary was. */
+/* The end of the iteration for the CPU: when its samplers were read; without samplers, the
+ * boundary. */
 static uint64_t cut_ns(const struct sampling *g, uint32_t trace)
 {
 	const struct sampler *m = &g->samplers[trace];
@@ -357,7 +357,7 @@ static int append(struct trace_file *file, struct trace_writer *w, struct err *e
 }
 
 /* Writes the queued readings up to that time, names first: the rest of the previous round, then
- * newer ones. Each is written before the next is collected, since a writer has a limit. */
+ * newer ones. Each batch is written before the next is collected, since a writer has a limit. */
 static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
 {
 	struct trace_file *file = g->samplers[t].file;
@@ -409,7 +409,7 @@ static void drain_all(struct sampling *g)
 	}
 }
 
-/* A descriptor below 0 is passed over by poll. */
+/* poll ignores descriptors below 0. */
 static void set_fds(struct sampling *g)
 {
 	g->fds[0] = (struct pollfd){.fd = g->config.stop_fd, .events = POLLIN};
@@ -424,7 +424,7 @@ static void set_fds(struct sampling *g)
 	}
 }
 
-/* A CPU that goes offline hangs up, and would wake us for ever. */
+/* The ring of an offline CPU reports POLLHUP, which would wake the loop forever. */
 static void drain_woken(struct sampling *g)
 {
 	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
@@ -502,7 +502,7 @@ static uint64_t throttled(const struct trace_sampling *r)
 	return nr;
 }
 
-/* Ends the file, whatever happens. */
+/* Ends the file, also after an error. */
 static int finish_trace(struct sampling *g, const struct session_iteration *it, uint32_t t,
 			struct err *e)
 {
@@ -533,7 +533,7 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 	return trace_file_finish(file, w, &totals, e);
 }
 
-/* What was sampled and read until the end of the iteration. */
+/* Writes what was sampled and read until the end of the iteration. */
 static int record_cpu(struct sampling *g, uint32_t t, struct err *e)
 {
 	uint64_t until_ns = cut_ns(g, t);

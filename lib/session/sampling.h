@@ -1,7 +1,6 @@
 /*
- * What a session does when it samples, over all its CPUs: rings, the files that grow, the common
- * file, the threads that read misc events and survey. run.c calls it at the places where a tally
- * does nothing.
+ * The sampling of a session, over all its CPUs: rings, growing files, the common file, the threads
+ * that read misc events and survey. run.c calls it where a tally does nothing.
  */
 #ifndef SESSION_SAMPLING_H
 #define SESSION_SAMPLING_H
@@ -15,14 +14,14 @@ struct notes;
 struct recorder;
 struct sampling;
 
-/* Borrowed, and outlives the sampling. */
+/* Borrowed; must outlive the sampling. */
 struct sampling_config {
-	struct counters *counters; /* whose CPUs are there */
+	struct counters *counters; /* with CPUs initialised */
 	struct notes *notes;
 	struct recorder *recorder;
 	void (*on_progress)(const struct session_progress *p, void *arg); /* may be NULL */
 	void *arg;
-	int stop_fd; /* readable, and *stop is true, once the session is to end */
+	int stop_fd; /* readable, and *stop is true, once the session must end */
 	const atomic_bool *stop;
 };
 
@@ -34,43 +33,44 @@ void sampling_free(struct sampling *g); /* NULL is fine */
  * mapped; -errno. */
 int sampling_open_rings(struct sampling *g, uint64_t ring_bytes);
 void sampling_close_rings(struct sampling *g);
-/* The same for a CPU that is back; under the lock. */
+/* The same for a CPU that is online again; under the lock. */
 int sampling_reopen(struct sampling *g, uint32_t trace);
 
-/* The memory that files need, and the common file, before anything is measured; nothing if the
- * session saves no traces. */
+/* Call before anything is measured. Allocates what files need, and the common file's; nothing if
+ * the session saves no traces. 0 or -errno with *e. */
 int sampling_prepare_files(struct sampling *g, struct err *e);
-/* After the last iteration: waits for the survey, and ends the common file. 0 or -errno. */
+/* Call after the last iteration. Waits for the survey, and ends the common file. 0 or -errno with
+ * *e. */
 int sampling_finish(struct sampling *g, struct err *e);
-/* Ends what still runs and closes what is still open, as it is. */
+/* Ends running threads and closes open files as they are. */
 void sampling_close_files(struct sampling *g);
 
 /* Before the events of the CPU are enabled. */
 void sampling_enable(const struct sampling *g, uint32_t trace);
-/* All events count and have a start reading (in the CPUs' end readings): drops what came before,
- * creates the common file, starts the threads. */
+/* Call when all events count and have a start reading (in the CPUs' end readings). Drops earlier
+ * records, creates the common file, starts the threads. 0 or -errno with *e. */
 int sampling_start(struct sampling *g, struct err *e);
-/* An iteration begins: creates its traces, with the CPUs' start readings and these of things. */
+/* Begins an iteration: creates its traces, with the CPUs' start readings and these of things. */
 int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_things *things,
 		   struct err *e);
 
-/* Sleeps until the deadline, the session's stop, or until a ring wants to be emptied; empties what
- * is due. An error of a file sticks: sampling_failed. */
+/* Sleeps until the deadline, the session's stop, or until a ring is due; empties due rings. Errors
+ * of files stick: see sampling_failed. */
 void sampling_wait(struct sampling *g, uint64_t deadline_ns);
 /* The error that ends the session, or NULL. */
 const struct err *sampling_failed(const struct sampling *g);
 
-/* Around readings of misc events: the thread at the timebase's pace reads them too. */
+/* Must be held when misc events are read: the thread at the timebase's pace reads them too. */
 void sampling_lock(struct sampling *g);
 void sampling_unlock(struct sampling *g);
 
-/* A boundary is being read, under the lock: ticks from here on belong to the next iteration. */
+/* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 void sampling_boundary(struct sampling *g, uint64_t boundary_ns);
 
-/* The end readings are there: what was sampled before them ends the iteration's traces. Fills what
- * the iteration's traces say of their sampling, also if a file fails. */
+/* Call after the end readings. Earlier samples end the iteration's traces. Fills the sampling
+ * totals of the traces, also if a file fails. 0 or -errno with *e. */
 int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e);
-/* What became of the samples of the CPU, in the iteration recorded last. */
+/* The totals of the CPU's samples in the last recorded iteration. */
 const struct trace_sampling *sampling_result(const struct sampling *g, uint32_t trace);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The power of two that buffer_size_in_mb asks for. */
+/* The power of two for buffer_size_in_mb. */
 static uint64_t wanted_ring_bytes(const struct session *s)
 {
 	uint64_t mib = s->plan->spec->buffer_size_in_mb, bytes = 1 << 20;
@@ -20,7 +20,7 @@ static uint64_t wanted_ring_bytes(const struct session *s)
 	return bytes;
 }
 
-/* Opens everything with rings of this size. *is_too_large: that is what failed; all is closed. */
+/* Opens everything with rings of this size. *is_too_large: they are too large; all is closed. */
 static int open_sized(struct session *s, uint64_t ring_bytes, bool *is_too_large)
 {
 	int rc = counters_open(&s->counters, s->sampling ? ring_bytes : 0);
@@ -37,7 +37,7 @@ static int open_sized(struct session *s, uint64_t ring_bytes, bool *is_too_large
 	return rc;
 }
 
-/* error: what the last larger size was refused with; 0 if it was not. */
+/* error: with which the last larger size was refused; 0: none was. */
 static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, int error,
 			    struct err *e)
 {
@@ -53,7 +53,7 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 			  "buffers of %llu MiB per CPU: %llu rounded up to a power of two",
 			  (unsigned long long)wanted >> 20, asked);
 	if (!error || (s->plan->target.is_user_only && !s->config.is_strict))
-		return 0; /* the user's limit: losses are reported where there are any */
+		return 0; /* the user's limit: actual losses are reported */
 	if (s->config.is_strict) {
 		err_set(e, error, "--strict: %s allows buffers of %llu KiB per CPU, not %llu", why,
 			kib, (unsigned long long)wanted >> 10);
@@ -65,7 +65,7 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 	return 0;
 }
 
-/* With the largest rings that may be had. */
+/* Opens everything with the largest rings that the kernel permits. */
 static int open_measured(struct session *s, struct err *e)
 {
 	enum { MIN_RING_BYTES = 64 << 10 };
@@ -111,7 +111,7 @@ static int refuse(const struct session *s, const struct plan_event *p, const cha
 	return -ENOTSUP;
 }
 
-/* The siblings of the timebase that are open: those that fit. */
+/* The number of open siblings of the timebase, which are those that fit. */
 static size_t nr_fitting(const struct session *s)
 {
 	size_t nr = 0;
@@ -122,7 +122,7 @@ static size_t nr_fitting(const struct session *s)
 	return nr;
 }
 
-/* A group that has no room says EINVAL (validate_group() of the PMU), or is full. */
+/* A full group returns EINVAL (validate_group() of the PMU), or has too many members. */
 static bool finds_no_room(const struct session *s, size_t i)
 {
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
@@ -134,7 +134,8 @@ static bool finds_no_room(const struct session *s, size_t i)
 	return false;
 }
 
-/* All that follows it is read from /proc and sysfs: its pace is all that is needed of a clock. */
+/* True if all events that follow the timebase are read from /proc and sysfs: only the clock's pace
+ * is needed. */
 static bool is_only_pace(const struct plan *plan)
 {
 	if (!event_is_clock(&plan->timebase->event))
@@ -145,7 +146,7 @@ static bool is_only_pace(const struct plan *plan)
 	return true;
 }
 
-/* Nothing but misc events at the pace of a clock that this user may not open: a timer has it. */
+/* A timer replaces a clock that this user may not open, if only misc events follow it. */
 static int check_absent_timebase(struct session *s, struct err *e)
 {
 	const struct plan_event *timebase = s->plan->timebase;
@@ -165,8 +166,7 @@ static int check_absent_timebase(struct session *s, struct err *e)
 	    why->hint[0] ? why->hint : "software:cpu_clock works as timebase on every machine", e);
 }
 
-/* Samples without what they are to hold, or none at all, are no answer: refused before the start.
- */
+/* Refuses a timebase whose samples would miss counts, or that cannot be sampled. */
 static int check_timebase(struct session *s, struct err *e)
 {
 	const struct plan *plan = s->plan;
@@ -299,7 +299,7 @@ void session_stop(struct session *s)
 	uint64_t one = 1;
 
 	atomic_store(&s->stop, true);
-	/* cannot fail but when the counter is full, and then the loop is awake anyway */
+	/* fails only if the counter is full, and then the loop is awake */
 	if (write(s->stop_fd, &one, sizeof(one)) < 0)
 		return;
 }

@@ -26,20 +26,20 @@ struct session_trace {
 	const struct trace_sampling *sampling; /* of the CPU; NULL: nothing is sampled */
 };
 
-/* How far a sampling session is; cumulative. */
+/* Progress of a sampling session; cumulative. */
 struct session_progress {
 	uint64_t samples, lost, bytes_written;
 	uint64_t elapsed_ns, left_ns; /* since its start, and to its end */
 };
 
-/* Borrowed for the time of the call. */
+/* Borrowed during the call. */
 struct session_iteration {
 	uint32_t iteration;
 	const struct session_things *things_start, *things_end; /* see session/things.h */
 	uint64_t start_ns, end_ns;         /* CLOCK_MONOTONIC, when reading began */
 	struct clock_triple clocks;        /* at the end */
 	const struct trace_target *target; /* NULL: there is none */
-	bool is_cut;                       /* the session was stopped in it, before its time */
+	bool is_cut;                       /* the session was stopped before its end */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
 };
@@ -48,53 +48,54 @@ struct session_config {
 	const struct plan *plan;   /* borrowed; outlives the session */
 	const struct pmu_ops *pmu; /* NULL: the kernel's */
 	const char *tool;          /* "cpuperf 0.1.0"; for the traces */
-	/* After each iteration, when its files are written (or could not be). Non-zero ends the
-	 * session after it. */
+	/* Called after each iteration, when its files are written (or could not be). Non-zero ends
+	 * the session. */
 	int (*on_iteration)(const struct session_iteration *it, void *arg);
-	/* A warning in words, as it happens. is_essential: it says where the files are, if not
+	/* Receives a warning as it happens. is_essential: it states where the files are, if not
 	 * where the spec says. May be NULL. */
 	void (*on_note)(const char *text, bool is_essential, void *arg);
-	/* About once a second, while samples are taken. May be NULL. */
+	/* Called about once a second while sampling. May be NULL. */
 	void (*on_progress)(const struct session_progress *p, void *arg);
-	/* All is open and counts: starts a command that is the target. NULL: there is none. 0, or
+	/* Called when all events are open and enabled: starts the target command. NULL: none. 0, or
 	 * -errno with *e, which ends the session. */
 	int (*on_start)(void *arg, struct err *e);
-	/* At the end of each iteration of a session with a target: fills *out for its trace. */
+	/* Called at the end of each iteration of a session with a target. Fills *out for its trace.
+	 */
 	void (*on_target)(void *arg, struct trace_target *out);
-	bool is_strict; /* no ring smaller than asked for */
+	bool is_strict; /* refuse rings smaller than requested */
 	void *arg;
 };
 
-/* How an event fared when it was opened. */
+/* The result of opening an event. */
 struct session_event {
-	struct event_support support; /* READING_OK if it works on some CPU; then the reason is why
-					 not on the others */
+	struct event_support support; /* READING_OK: works on some CPU; reason: of others */
 	uint32_t nr_cpus;             /* on how many it works */
 	uint32_t nr_wanted;           /* on how many it should */
 	uint32_t perf_group;          /* its group on the first of them; UINT32_MAX: none */
 };
 
-/* Opens all events on all CPUs, counting not yet, and no files. 0 or -errno with *e. Events that
- * cannot be opened are no error: ask session_event. */
+/* Opens all events on all CPUs, not yet counting, and no files. 0 or -errno with *e. Events that
+ * cannot be opened are no error: see session_event. */
 int session_open(const struct session_config *config, struct session **out, struct err *e);
 void session_close(struct session *s); /* NULL is fine */
 
 const struct plan *session_plan(const struct session *s);
 const struct session_event *session_event(const struct session *s, size_t i);
-/* Event i as the session's traces describe it, but without its attr. Borrows from the session. */
+/* Event i as described in the session's traces, without its attr. Borrows from the session. */
 void session_describe_event(const struct session *s, size_t i, struct trace_event *out);
 /* How many events work on some CPU. */
 size_t session_nr_working(const struct session *s);
 
-/* Makes the files, measures all iterations (or until stopped), writes them. 0 or -errno with *e. A
- * file whose name somebody takes meanwhile costs that file, and is an error at the end. */
+/* Makes the files, measures and writes all iterations (or until stopped). 0 or -errno with *e. If
+ * somebody takes a file's name during the session, that file is lost, and the end returns an error.
+ */
 int session_run(struct session *s, struct err *e);
 
 /* Ends the iteration in progress: it is read, reported and written, and is the last one.
  * Async-signal-safe, thread-safe. */
 void session_stop(struct session *s);
 
-/* The same, but the iteration is whole: its target has ended. */
+/* The same, but the iteration is complete: its target has ended. */
 void session_finish(struct session *s);
 
 /* How many iterations were completed. */

@@ -16,9 +16,9 @@
 #include <sys/resource.h>
 
 enum {
-	LAST_NS = 500000000, /* for files that were mapped at the end */
+	LAST_NS = 500000000, /* for files mapped near the end */
 	LAST_PATIENCE_MS = 300,
-	NR_SURVEY_NOTES = 3, /* of the notes; the last one comes later */
+	NR_SURVEY_NOTES = 3, /* the survey's notes; the last one is added later */
 };
 
 int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *common,
@@ -72,7 +72,7 @@ static bool samples_kernel(const struct plan *plan)
 	return false;
 }
 
-/* By itself, and first: it waits for nobody. */
+/* Surveys the kernel first, in this process: it does not wait for others. */
 static int survey_kernel(struct surveyor *s)
 {
 	struct survey_config config = {.root = &s->plan->host->root,
@@ -110,7 +110,7 @@ static int add_build_id(struct surveyor *s, const struct survey_identify_answer 
 					      });
 }
 
-/* One question. False: no further one is to be asked. */
+/* Queries one file. False: stop querying. */
 static bool identify_one(struct surveyor *s, uint32_t number)
 {
 	struct survey_identify_answer a = {0};

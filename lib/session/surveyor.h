@@ -1,7 +1,7 @@
 /*
- * The thread that adds to the common file what the kernel does not write into the rings: at the
- * start what runs already and the kernel's symbols (survey/), then, until the session ends, the
- * build-ids of files that are mapped.
+ * The thread that adds what the rings do not contain to the common file: at the start the existing
+ * tasks and the kernel's symbols (survey/), then, until the session ends, the build-ids of mapped
+ * files.
  */
 #ifndef SESSION_SURVEYOR_H
 #define SESSION_SURVEYOR_H
@@ -25,22 +25,22 @@ struct surveyor {
 	const struct plan *plan; /* borrowed, like all above mapped */
 	struct common *common;
 	struct notes *notes;
-	struct mapped mapped; /* the session's thread adds, ours asks */
+	struct mapped mapped; /* the session's thread adds, this thread queries */
 	pthread_t thread;
-	int nice; /* what the thread lowers itself to */
+	int nice; /* the thread's niceness */
 	bool is_running, is_reported;
 	atomic_bool stop, is_surveyed;
 
-	/* of the thread, until is_surveyed or its end */
+	/* owned by the thread until is_surveyed or its end */
 	struct survey_result kernel, tasks;
-	struct buf silent; /* what did not answer in the survey, in words */
+	struct buf silent; /* text: what did not answer in the survey */
 
-	/* of the thread, until its end */
+	/* owned by the thread until its end */
 	struct survey_reader reader;
 	struct survey_identify_question question;
 	struct trace_packer *symbols; /* owned; NULL: no memory */
 	unsigned nr_silent;
-	struct buf late; /* what did not answer after the survey, in words */
+	struct buf late; /* text: what did not answer after the survey */
 };
 
 /* 0 or -errno; then nothing is owned. */
@@ -48,16 +48,16 @@ int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *co
 		  struct notes *notes);
 void surveyor_fini(struct surveyor *s);
 
-/* Starts the thread, which takes that niceness. 0 or -errno. */
+/* Starts the thread with that niceness. 0 or -errno. */
 int surveyor_start(struct surveyor *s, int nice);
-/* The survey ends where it is; identifying goes on until surveyor_end. */
+/* Ends the survey where it is; identifying continues until surveyor_end. */
 void surveyor_stop(struct surveyor *s);
-/* Waits for the thread, and adds the notes that were not added. Nothing if it does not run. */
+/* Waits for the thread, and adds the remaining notes. Does nothing if it does not run. */
 void surveyor_end(struct surveyor *s);
 
-/* Adds the notes of the survey, once it is done. */
+/* Adds the survey's notes once it is complete. */
 void surveyor_report(struct surveyor *s);
-/* All that it has to note, after its end; each may be "". */
+/* All notes, after its end; each may be "". */
 void surveyor_notes(const struct surveyor *s, const char *notes[SURVEYOR_NR_NOTES]);
 
 #endif

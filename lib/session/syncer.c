@@ -20,7 +20,7 @@ static void wait_until(struct syncer *s, uint64_t due_ns)
 		(void)pthread_cond_timedwait(&s->wake, &s->lock, &t);
 }
 
-/* Takes the work. What grows all the time is still to be done after it. */
+/* Takes the queued work. The file that grows all the time remains queued. */
 static struct sync_work take(struct syncer *s)
 {
 	struct sync_work work = s->work;
@@ -31,7 +31,7 @@ static struct sync_work take(struct syncer *s)
 	return work;
 }
 
-/* The lock is free meanwhile. */
+/* Releases the lock during the round. */
 static void do_round(struct syncer *s)
 {
 	struct sync_work work = take(s);

@@ -1,8 +1,8 @@
 /*
- * A thread that brings files to the disk beside measuring: by rounds, each of all that was written
- * since the last one, no more often than its period, and without delay where that has passed. Where
- * files grow all the time a new iteration does not wait either, if the one before had a period.
- * Nothing is dropped when a round takes long: the next one has more to do. Knows no files.
+ * A thread that syncs files during measuring, in rounds: each covers all that was written since the
+ * last one. A round starts at most once per period, and at once if that has passed. If files grow
+ * all the time, a new iteration does not wait either if the previous one waited. Nothing is dropped
+ * when a round takes long: the next one does more. Independent of files.
  */
 #ifndef SESSION_SYNCER_H
 #define SESSION_SYNCER_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a round has to do. */
+/* The work of a round. */
 struct sync_work {
 	uint64_t num_iterations; /* of the session, the one in progress included */
 	uint64_t nr_recorded;    /* iterations whose files are written */
@@ -25,7 +25,7 @@ struct sync_work {
 
 struct syncer {
 	uint64_t period_ns;
-	bool is_steady; /* files grow all the time: each period has a round */
+	bool is_steady; /* files grow all the time: a round in each period */
 	int (*round)(void *arg, const struct sync_work *work, struct err *e);
 	void *arg;
 
@@ -34,10 +34,10 @@ struct syncer {
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool is_running, is_stopping, has_work, is_urgent;
-	uint64_t urgent_ns; /* when it was so last */
+	uint64_t urgent_ns; /* when is_urgent was last set */
 	struct sync_work work;
-	uint64_t slowest_ns; /* of the rounds since that was asked */
-	struct err error;    /* the first of a round: there is no further one */
+	uint64_t slowest_ns; /* of the rounds since the last query */
+	struct err error;    /* the first error of a round, which ends the thread */
 };
 
 /* Starts the thread; period_ns, is_steady, round and arg are set. 0 or -errno. */

@@ -1,5 +1,5 @@
 /*
- * Many things at a boundary.
+ * Readings of many things at a boundary.
  */
 #include "session/things.h"
 
@@ -27,7 +27,7 @@ void session_things_fini(struct session_things *t)
 	session_things_init(t);
 }
 
-/* Room for one more of a list of this boundary; NULL without memory. */
+/* Makes room for one more item; NULL: no memory. */
 static void *grow(void *items, size_t nr, size_t *room, size_t size)
 {
 	return nr == MAX_READINGS ? NULL : mem_grow(items, nr, room, size);
@@ -67,7 +67,7 @@ static int add_thing(struct session_things *t, const struct session_thing *thing
 	return 0;
 }
 
-/* Where the things of the set begin. */
+/* The index of the set's first thing. */
 static size_t first_of(const struct session_things *t, uint32_t set)
 {
 	size_t k = 0;
@@ -155,7 +155,7 @@ const char *session_thing_name(const struct session_things *t, const struct sess
 	return t->names.data + thing->name_at;
 }
 
-/* The events of the set, as places in the plan; how many. */
+/* The events of the set, as indices in the plan; returns how many. */
 static size_t events_of(const struct misc *m, uint32_t set, uint32_t *events)
 {
 	size_t nr = 0;

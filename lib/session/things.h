@@ -15,7 +15,7 @@
 struct misc;
 struct trace_writer;
 
-/* A thing and its name; of the set of events that number their things alike. */
+/* A thing and its name. A set is the events that share the numbering of things. */
 struct session_thing {
 	uint32_t set, number;
 	uint64_t time_ns; /* when it was read */
@@ -25,35 +25,34 @@ struct session_thing {
 /* Zero-initialise by session_things_init. */
 struct session_things {
 	struct reading *readings; /* owned; event by event, in the order of their source */
-	uint32_t *thing_of;       /* owned; of each reading: its place in things */
+	uint32_t *thing_of;       /* owned; by reading: its index in things */
 	size_t nr_readings, room, of_room;
 	struct session_thing *things; /* owned; set by set */
 	size_t nr_things, things_room;
-	struct buf names; /* NUL-terminated, one behind the other */
+	struct buf names; /* NUL-terminated texts */
 };
 
 void session_things_init(struct session_things *t);
 void session_things_fini(struct session_things *t);
 
-/* Replaces the contents by what collect_read read last. boundary_ns: the last boundary; a thing
- * that was found later is new in the iteration. 0 or -ENOMEM (then it is empty). */
+/* Replaces the contents by the last result of collect_read. boundary_ns: the last boundary; a thing
+ * found later is new in the iteration. 0 or -ENOMEM (then it is empty). */
 int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns);
-/* The reading of the event and the instance, or NULL; *hint (0 at first) makes it quick for who
- * asks in the order of another boundary. */
+/* The reading of the event and the instance, or NULL. *hint (0 at first) makes lookups in the order
+ * of another boundary fast. */
 const struct reading *session_things_find(const struct session_things *t, uint32_t event,
 					  uint32_t instance, size_t *hint);
 const char *session_thing_name(const struct session_things *t, const struct session_thing *thing);
-/* Adds to the things of to (names, no readings) those whose number is at least from[set], and
- * raises from[set] above them; to NULL: only raises. from: of each set. Without memory they are
- * left out. */
+/* Adds the things with a number of at least from[set] to to (names, no readings), and raises
+ * from[set] above them; to NULL: only raises. from: per set. Without memory things are skipped. */
 void session_things_new(struct session_things *to, const struct session_things *t, uint32_t *from);
 /* Adds the names of the things that were read up to that time to what the writer has gathered, as
  * frames. False if there are none. */
 bool session_things_write(const struct session_things *t, const struct misc *m,
 			  struct trace_writer *w, uint64_t until_ns);
-/* Forgets those; of things without readings. */
+/* Drops the things found up to that time; for lists without readings. */
 void session_things_drop(struct session_things *t, uint64_t until_ns);
-/* As session_things_read of nothing. */
+/* Empties the contents. */
 void session_things_empty(struct session_things *t);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Two lists for each trace: one is filled, the other one is written. They are swapped when the
- * latter is empty.
+ * Two lists per trace: one is filled, the other is written. They are swapped when the latter is
+ * empty.
  */
 #include "session/ticks.h"
 
@@ -15,8 +15,8 @@ struct list {
 
 struct ticks_trace {
 	struct list filled;  /* under the lock */
-	struct list written; /* of the thread that takes */
-	size_t at;           /* in written: the next to be taken */
+	struct list written; /* used only by the writing thread */
+	size_t at;           /* in written: the next to return */
 };
 
 int ticks_init(struct ticks *t, uint32_t nr_traces, uint32_t nr_sets)
@@ -25,7 +25,7 @@ int ticks_init(struct ticks *t, uint32_t nr_traces, uint32_t nr_sets)
 
 	*t = (struct ticks){.nr_traces = nr_traces};
 	rc = pthread_mutex_init(&t->lock, NULL);
-	if (rc) /* cannot be with the mutexes of Linux */
+	if (rc) /* impossible with Linux mutexes */
 		return -rc;
 	session_things_init(&t->found);
 	t->traces = mem_calloc(nr_traces, sizeof(*t->traces));
@@ -99,7 +99,7 @@ void ticks_skip_names(struct ticks *t, const struct session_things *things)
 	unlock(t);
 }
 
-/* What was filled becomes what is written, if that is empty. */
+/* Swaps the lists if the one that is written is empty. */
 static void swap(struct ticks *t, struct ticks_trace *trace)
 {
 	struct list empty = trace->written;

@@ -1,5 +1,5 @@
 /*
- * Traces as files.
+ * Files of traces.
  */
 #include "session/traces.h"
 
@@ -38,10 +38,10 @@ struct search {
 	const struct traces *traces;
 	uint64_t nr_iterations;
 	struct err *e;
-	int rc; /* of what is in the way */
+	int rc; /* the error for the conflicting name */
 };
 
-/* A name that the session could use. The first ones are removed in both forms. */
+/* True for a name that the session may use. The first ones are removed in both forms. */
 static bool could_use(const struct search *s, const struct trace_name *n)
 {
 	if (n->trace == TRACE_COMMON)
@@ -64,8 +64,8 @@ static int check_one(const char *name, void *arg)
 	return s->rc;
 }
 
-/* All names that the session could use, so that conflicts show before anything is measured; and
- * whether the longest one is too long. */
+/* Checks all names that the session may use, so that conflicts are found before anything is
+ * measured; also whether the longest one is too long. */
 static int check_names(const struct traces *t, uint64_t nr_iterations, struct err *e)
 {
 	struct search search = {.traces = t, .nr_iterations = nr_iterations, .e = e};
@@ -121,7 +121,7 @@ void traces_close(struct traces *t)
 	place_close(&t->place);
 }
 
-/* Readers who do not compare ids know a session by its first iteration and its common file. */
+/* Readers that do not compare ids identify a session by its first iteration and its common file. */
 int traces_remove_first(const struct traces *t, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
@@ -147,7 +147,7 @@ static int sync_error(const char *path, int rc, struct err *e)
 	return err_set(e, rc, "%s: cannot be synced to disk: %s", path, strerror(-rc));
 }
 
-/* A file that is not there any more, or was never ours, needs nothing. */
+/* Syncs a file; one that is missing, or not this session's, is skipped. */
 static int sync_file(const struct traces *t, uint32_t number, uint32_t trace, struct err *e)
 {
 	char name[NAME_MAX + 1], path[PATH_MAX];
@@ -178,7 +178,7 @@ int traces_sync(const struct traces *t, uint64_t first, uint64_t end, struct err
 	return rc ? sync_error(t->place.path, rc, e) : 0;
 }
 
-/* The next segment of the trace, with what its iterations have in common. */
+/* Creates the next segment of the trace, with the common part of its iterations. */
 static int create_segment(struct traces *t, struct trace_writer *w, const struct trace_head *head,
 			  struct err *e)
 {
@@ -193,7 +193,7 @@ static int create_segment(struct traces *t, struct trace_writer *w, const struct
 	return trace_segment_create(w, t->place.dirfd, name, path, &t->segments[head->trace], e);
 }
 
-/* One segment is full, or could not have its name: the iteration belongs to the next ones. */
+/* True if a segment is full or its name was taken: the iteration goes into new segments. */
 static bool are_full(const struct traces *t)
 {
 	for (uint32_t k = 0; k < t->nr_traces; k++)

@@ -22,21 +22,21 @@ struct traces {
 	uint32_t nr_traces;
 	bool is_sampling;
 	bool is_segmented;
-	/* of segments: files that grow, one for each trace, all closed together */
+	/* segments: growing files, one per trace, all closed together */
 	struct trace_file **segments; /* owned; NULL: not created yet */
-	uint32_t number;              /* of the segments that are open, or will be next */
-	bool is_spoilt;               /* one of them could not have its name */
+	uint32_t number;              /* of the open segments, or the next ones */
+	bool is_spoilt;               /* the name of one was taken */
 };
 
-/* Opens the place of the prefix, and refuses names that are not to be replaced, before anything is
+/* Opens the place of the prefix, and refuses names that must not be replaced, before anything is
  * measured. Prefix "": no traces. 0, -EPERM if a name belongs to another user, or -errno, with *e;
  * then it is closed. */
 int traces_open(struct traces *t, const char *prefix, const struct spec *spec, uint32_t nr_traces,
 		struct err *e);
-/* Segments that are open stay without their index. */
+/* Open segments get no index. */
 void traces_close(struct traces *t);
 
-/* Removes what an older session left under the names by which readers find a session. */
+/* Removes an older session's files with the names by which readers identify a session. */
 int traces_remove_first(const struct traces *t, struct err *e);
 /* Syncs the files of the numbers first <= number < end, and their folder. */
 int traces_sync(const struct traces *t, uint64_t first, uint64_t end, struct err *e);
@@ -44,12 +44,13 @@ int traces_sync(const struct traces *t, uint64_t first, uint64_t end, struct err
 /* Begins the writer's trace: of an iteration, or the part of a segment that is the iteration. */
 int traces_begin(struct traces *t, struct trace_writer *w, const struct trace_head *head,
 		 struct err *e);
-/* Puts the writer's trace under its name, or at the end of its segment. */
+/* Writes the writer's trace under its name, or appends it to its segment. */
 int traces_commit(struct traces *t, struct trace_writer *w, uint32_t iteration, uint32_t trace,
 		  const struct trace_totals *totals, struct err *e);
-/* Ends the segments that are open, whatever happens to one of them. 0 or the first -errno. */
+/* Ends all open segments, also after errors. 0 or the first -errno. */
 int traces_finish(struct traces *t, struct trace_writer *w, struct err *e);
-/* The writer's trace as a file that grows; iteration and trace TRACE_COMMON: the common file. */
+/* Creates the writer's trace as a growing file; iteration and trace TRACE_COMMON: the common file.
+ */
 int traces_create(const struct traces *t, struct trace_writer *w, uint32_t iteration,
 		  uint32_t trace, struct trace_packer *packer, struct trace_file **out,
 		  struct err *e);
