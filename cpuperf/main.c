@@ -61,6 +61,7 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 	return rc;
 }
 
+/* The option that overrides this key of the spec; NULL: not given. */
 static const char *override_of(const struct options *o, const char *key)
 {
 	return o->overrides[key_find(KEY_SPEC, key) - key_rows];
@@ -234,10 +235,9 @@ static int measure(struct options *o)
 /* --model-name. It overrides a key of the spec, so it has no field of its own. */
 static const char *asked_model(const struct options *o)
 {
-	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++)
-		if (strcmp(key_rows[key].name, "model_name") == 0 && o->overrides[key])
-			return o->overrides[key];
-	return "default";
+	const char *model = override_of(o, "model_name");
+
+	return model ? model : "default";
 }
 
 static int look_at_events(const struct options *o)

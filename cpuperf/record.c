@@ -54,8 +54,8 @@ struct recorder {
 	int print_error;       /* 0, or -errno of writing to stdout */
 };
 
-static struct session *running; /* used by the signal handler */
-static struct target_command *commanded;
+static struct session *running;          /* used by the signal handler */
+static struct target_command *commanded; /* the same; NULL: no command is measured */
 static volatile sig_atomic_t is_interrupted;
 static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
@@ -76,10 +76,10 @@ static void on_signal(int number)
 	if (commanded) { /* the terminal sends its signals to the command too */
 		if (number == SIGTERM || number == SIGHUP)
 			target_command_signal(commanded, number);
+		errno = saved;
 		if (number != SIGXCPU)
 			return;
 	}
-
 	if (number == last && !is_automatic(number)) {
 		terminal_restore();
 		signal(number, SIG_DFL);
@@ -120,6 +120,7 @@ static void release_signals(void)
 	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		signal(caught[i], SIG_DFL);
 	running = NULL;
+	commanded = NULL;
 }
 
 static void log_groups(const struct recorder *r)
@@ -447,7 +448,7 @@ static int exec_status(int rc)
 }
 
 /* How a command ended that was measured only in part. */
-static void log_essential_end(const struct target_end *end)
+static void print_later_end(const struct target_end *end)
 {
 	uint64_t ms = (end->end_ns - end->start_ns) / 1000000;
 	bool is_killed = WIFSIGNALED(end->status);
@@ -472,7 +473,7 @@ static int finish_command(struct recorder *r, int rc, struct err *e)
 		print_answer(r->plan->spec->session_result_spec_path, r->folder,
 			     r->plan->is_sampling);
 	if (rc == 0 && r->goes_on)
-		log_essential_end(&r->end);
+		print_later_end(&r->end);
 	warn_never_counted(r);
 	if (rc) {
 		log_err(LOG_ERROR, e);

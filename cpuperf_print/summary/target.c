@@ -1,12 +1,10 @@
 /*
  * What became of a command, in a few lines: its end, its time and memory, what was counted of it.
  */
-#include "base/str.h"
 #include "screen/layout.h"
 #include "screen/number.h"
 #include "summary/summary.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -33,7 +31,7 @@ static void put_end(struct buf *out, const struct trace_target *t)
 	}
 }
 
-/* No event was measured in the kernel, though it was not the spec that said so. */
+/* No event was measured in the kernel: this user may not, or the spec says so. */
 static bool is_user_only(const struct summary *s)
 {
 	for (size_t i = 0; i < s->facts->nr_events; i++)

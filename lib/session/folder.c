@@ -5,7 +5,6 @@
 
 #include "base/err.h"
 #include "base/io.h"
-#include "base/str.h"
 #include "base/sys.h"
 #include "session/lock.h"
 #include "spec/cpsession.h"
