@@ -405,8 +405,8 @@ static int correct(struct diff_result *r, const struct side *sides, struct teste
 static int test_rows(struct diff_result *r, const struct side *sides, struct tested *t, size_t nr)
 {
 	size_t length = longest_block(r);
-	double df =
-	    (double)(r->side[0].nr_replicates / length + r->side[1].nr_replicates / length) - 2;
+	size_t nr_blocks = r->side[0].nr_replicates / length + r->side[1].nr_replicates / length;
+	double df = (double)nr_blocks - 2;
 
 	if (!r->is_testable)
 		return 0;

@@ -163,7 +163,7 @@ static void add_line(struct survey_mounts *m, const char *line, const char *end,
 	size_t nr = split(line, end, fields);
 	const struct field *type = find_type(fields, nr);
 
-	if (!type || !parse_device(&fields[DEVICE_FIELD], &mount))
+	if (nr <= POINT_FIELD || !type || !parse_device(&fields[DEVICE_FIELD], &mount))
 		return;
 	snprintf(mount.type, sizeof(mount.type), "%.*s", (int)type->len, type->at);
 	str_clean(mount.type, strlen(mount.type));

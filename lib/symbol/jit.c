@@ -106,7 +106,9 @@ static int read_map(struct elf_reader *reader, struct elf_reader_file *f, struct
 	if (!len)
 		return 0;
 	text = buf_reserve(&p->text, len);
-	rc = text ? elf_reader_read(reader, f, 0, len, text) : buf_error(&p->text);
+	if (!text)
+		return buf_error(&p->text);
+	rc = elf_reader_read(reader, f, 0, len, text);
 	if (rc)
 		return rc;
 	buf_use(&p->text, len);
