@@ -4,6 +4,7 @@
 #include "exports/lines.h"
 
 #include "base/err.h"
+#include "estimate/running.h"
 #include "registry.h"
 #include "samples.h"
 #include "screen/number.h"
@@ -124,7 +125,7 @@ static void put_unmeasured(struct line *l, const struct trace_event *event)
 
 static void put_ran(struct line *l, const struct trace_event *event, const struct profile_ran *r)
 {
-	double part = r->enabled_ns ? (double)r->running_ns / (double)r->enabled_ns : 1;
+	double part = running_share(r->enabled_ns, r->running_ns);
 
 	if (part >= 1)
 		return;

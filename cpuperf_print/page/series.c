@@ -84,8 +84,8 @@ static void put_line(struct page *h, size_t i)
 
 	jsonw_object(&h->json, NULL);
 	put_label(h, l);
-	jsonw_text(&h->json, "unit", l->rate.unit);
-	jsonw_text(&h->json, "per", l->rate.per);
+	jsonw_text(&h->json, "unit", l->unit.name);
+	jsonw_text(&h->json, "per", l->unit.per);
 	put_note(h, l);
 	jsonw_key(&h->json, "main");
 	buf_adds(&h->data, !l->thing && l->cpu == COUNTS_NO_CPU ? "true" : "false");

@@ -38,9 +38,9 @@ static uint64_t sum_of(const struct report_branch_row *rows, size_t nr, uint32_t
 static void put_row(const struct job *j, struct grid *g, const struct report_branch_row *row,
 		    uint64_t sum)
 {
-	struct share_interval share = share_interval_count(row->nr, sum);
+	struct interval share = interval_count(row->nr, sum);
 	uint64_t nr_judged = row->mispredicted + row->predicted;
-	struct share_interval missed = share_interval_count(row->mispredicted, nr_judged);
+	struct interval missed = interval_count(row->mispredicted, nr_judged);
 
 	grid_row(g);
 	grid_text(g, job_event(j, row->event)->label);

@@ -68,7 +68,7 @@ static void put_name(struct calls *t, unsigned depth, uint32_t function)
 static void put_call(struct calls *t, const struct report_call *c, uint32_t other, unsigned depth,
 		     uint64_t total)
 {
-	struct share_interval share = reports_share(&t->stats, c->event, &c->weight);
+	struct interval share = reports_share(&t->stats, c->event, &c->weight);
 	char calls[CALL_BYTES];
 
 	snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, c->weight.samples, total);
@@ -84,7 +84,7 @@ static void put_call(struct calls *t, const struct report_call *c, uint32_t othe
 static void put_function(struct calls *t, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT], function = row->column[REPORT_FUNCTION];
-	struct share_interval share = reports_share(&t->stats, event, &row->total);
+	struct interval share = reports_share(&t->stats, event, &row->total);
 	char text[CALL_BYTES];
 
 	grid_row(t->g);
@@ -164,7 +164,7 @@ static void put_program_call(struct calls *t, const struct report_call *c)
 {
 	const struct report_function *a = report_functions_at(t->j->inputs->functions, c->caller);
 	const struct report_function *b = report_functions_at(t->j->inputs->functions, c->callee);
-	struct share_interval share = reports_share(&t->stats, c->event, &c->weight);
+	struct interval share = reports_share(&t->stats, c->event, &c->weight);
 
 	grid_row(t->g);
 	grid_text(t->g, job_event(t->j, c->event)->label);

@@ -40,19 +40,18 @@ uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight)
 	return shown < 1.8e19 ? (uint64_t)shown : UINT64_MAX;
 }
 
-struct share_interval reports_share_of(const struct report_weight *part,
-				       const struct report_weight *all)
+struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all)
 {
-	const struct share_weights whole = {all->samples, (double)all->weight, all->squares,
-					    &all->blocks};
-	const struct share_weights own = {part->samples, (double)part->weight, part->squares,
-					  &part->blocks};
+	const struct interval_weights whole = {all->samples, (double)all->weight, all->squares,
+					       &all->blocks};
+	const struct interval_weights own = {part->samples, (double)part->weight, part->squares,
+					     &part->blocks};
 
-	return share_interval_part(&own, &whole);
+	return interval_part(&own, &whole);
 }
 
-struct share_interval reports_share(const struct report_stats *stats, uint32_t event,
-				    const struct report_weight *part)
+struct interval reports_share(const struct report_stats *stats, uint32_t event,
+			      const struct report_weight *part)
 {
 	return reports_share_of(part, &stats->event[event].taken);
 }
@@ -192,7 +191,7 @@ void reports_rest_add(struct reports_rest *r, const struct report_weight *w, boo
 }
 
 void reports_rest_put(const struct job *j, const struct reports_rest *r,
-		      const struct share_interval *share, struct grid *g)
+		      const struct interval *share, struct grid *g)
 {
 	const char *how = !r->is_small        ? "--top=0 shows all"
 			  : !r->is_beyond_top ? "--min-percent=0 shows all"

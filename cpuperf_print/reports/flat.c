@@ -74,8 +74,8 @@ static struct grid *make_grid(const void *flat, uint32_t event)
 static void put_row(struct flat *f, struct grid *g, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT];
-	struct share_interval self = reports_share_of(&row->self, whole_of(f, row));
-	struct share_interval total = reports_share_of(&row->total, whole_of(f, row));
+	struct interval self = reports_share_of(&row->self, whole_of(f, row));
+	struct interval total = reports_share_of(&row->total, whole_of(f, row));
 
 	grid_row(g);
 	grid_text(g, job_event(f->j, event)->label);
@@ -101,7 +101,7 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 	const uint64_t top = reports_top(f->j, TOP);
 	const double min = reports_min_share(f->j, 0);
 	struct reports_rest rest = {.nr = 0};
-	struct share_interval share;
+	struct interval share;
 	size_t i;
 
 	for (i = first; i < f->nr_rows && event_at(f, i) == event; i++) {

@@ -43,14 +43,13 @@ void reports_rest_add(struct reports_rest *r, const struct report_weight *w, boo
 		      bool is_small);
 /* In text: a line with their number, their share (may be NULL) and the option that shows them. */
 void reports_rest_put(const struct job *j, const struct reports_rest *r,
-		      const struct share_interval *share, struct grid *g);
+		      const struct interval *share, struct grid *g);
 /* In text: a line on truncated stacks, after the rows. */
 void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g);
 /* The share of part in the event's samples, or in all. */
-struct share_interval reports_share(const struct report_stats *stats, uint32_t event,
-				    const struct report_weight *part);
-struct share_interval reports_share_of(const struct report_weight *part,
-				       const struct report_weight *all);
+struct interval reports_share(const struct report_stats *stats, uint32_t event,
+			      const struct report_weight *part);
+struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all);
 /* Count × scale in text, else the raw count. */
 uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight);
 /* True if samples have call chains. */

@@ -163,9 +163,9 @@ static void add_number(struct buf *b, const struct counts_line *l, double x)
 {
 	if (l->of.metric) {
 		screen_metric_human(b, x, l->of.unit);
-		buf_adds(b, l->rate.per);
+		buf_adds(b, l->unit.per);
 	} else {
-		screen_rate(b, x, &l->rate);
+		screen_rate(b, x, &l->unit);
 	}
 }
 

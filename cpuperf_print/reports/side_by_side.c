@@ -108,8 +108,7 @@ static void put_line(struct side_by_side *t, uint32_t number)
 	grid_row(t->g);
 	for (size_t i = 0; i < t->j->nr; i++) {
 		const struct report_weight *all = &t->all[row->column[REPORT_EVENT] * t->j->nr + i];
-		struct share_interval share =
-		    reports_share_of(&t->self[number * t->j->nr + i], all);
+		struct interval share = reports_share_of(&t->self[number * t->j->nr + i], all);
 
 		all->samples ? grid_share(t->g, &share) : grid_na(t->g);
 	}

@@ -69,8 +69,8 @@ static struct grid *make_tree_grid(const void *trees, uint32_t event)
 static void put_node(const struct trees *t, struct grid *g, const struct report_node *n,
 		     uint32_t parent, uint32_t depth)
 {
-	struct share_interval total = reports_share(&t->stats, n->event, &n->total);
-	struct share_interval self = reports_share(&t->stats, n->event, &n->self);
+	struct interval total = reports_share(&t->stats, n->event, &n->total);
+	struct interval self = reports_share(&t->stats, n->event, &n->self);
 
 	grid_row(g);
 	grid_text(g, label_of(t, n->event));
@@ -262,7 +262,7 @@ static struct grid *make_stacks_grid(const void *trees, uint32_t event)
 static void put_stack(const struct trees *t, struct grid *g, uint32_t place, struct buf *b)
 {
 	const struct report_node *n = node_at(t, place);
-	struct share_interval share = reports_share(&t->stats, n->event, &n->self);
+	struct interval share = reports_share(&t->stats, n->event, &n->self);
 
 	buf_reset(b);
 	add_stack(t, b, place);

@@ -74,15 +74,15 @@ static void add_number(struct buf *b, const struct table_column *column, const s
 /* Over time, in short; a share is already. */
 static void add_rate(struct buf *b, const struct table_column *column, const struct cell *c)
 {
-	struct rate r = rate_of(column->kind, column->unit);
+	struct unit u = unit_shown(column->kind, column->unit);
 	double x;
 
-	if (column->kind == EVENT_SHARE || !rate_number(column->kind, column->unit, c, &x))
+	if (column->kind == EVENT_SHARE || !unit_number(column->kind, column->unit, c, &x))
 		return;
 	if (column->metric)
 		screen_metric_human(b, x, column->unit);
 	else
-		screen_rate(b, x, &r);
+		screen_rate(b, x, &u);
 }
 
 static void put_cell(struct layout *l, const struct table_column *column, const struct cell *c)

@@ -123,7 +123,7 @@ static struct line *add_line(struct counts_lines *l, const struct entry *key,
 					   .cpu = key->cpu,
 					   .number = key->number,
 					   .of = *of,
-					   .rate = rate_of(of->kind, of->unit),
+					   .unit = unit_shown(of->kind, of->unit),
 					   .is_samples = key->kind == 1,
 					   .quality = {.running = 1}};
 	return line;
@@ -278,7 +278,7 @@ static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_seri
 		return rc;
 	cell_quality_add(&line->shown.quality, p->cell);
 	line->shown.nr_points += cell_has_value(p->cell) && (!p->is_samples || p->cell->count);
-	if (!rate_number(p->of->kind, p->of->unit, c, &value))
+	if (!unit_number(p->of->kind, p->of->unit, c, &value))
 		return 0;
 	reach(p->is_total ? &line->totals : &line->points, value);
 	if (p->is_total)
@@ -425,7 +425,7 @@ static double value_of(const struct counts_lines *l, const struct line *line, do
 		return metric_value(l, line, from, to, NULL, NS_PER_S);
 	s = sum_of(line, from, to, NULL);
 	c = cell_of(of, &s, s.covered_ns);
-	return rate_number(of->kind, of->unit, &c, &x) ? x : NAN;
+	return unit_number(of->kind, of->unit, &c, &x) ? x : NAN;
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
@@ -499,7 +499,7 @@ static struct extremes extremes_of(const struct counts_lines *l, const struct li
 				   : line->is_mixed     ? NULL
 							: &line->points;
 	bool is_good = x && x->has_any &&
-		       (!line->shown.of.metric || (!*line->shown.rate.per && is_within(x, mean)));
+		       (!line->shown.of.metric || (!*line->shown.unit.per && is_within(x, mean)));
 
 	return is_good ? *x : extremes_of_slices(l, line);
 }
@@ -510,7 +510,7 @@ static void make_numbers(const struct counts_lines *l, struct line *line)
 	struct extremes x;
 
 	if (is_rate(l, line, mean))
-		line->shown.rate.per = "/s";
+		line->shown.unit.per = "/s";
 	x = extremes_of(l, line, mean);
 	line->shown.has_number = x.has_any && !isnan(mean);
 	if (!line->shown.has_number)

@@ -20,7 +20,7 @@ struct counts_line {
 	const char *thing;           /* NULL: none */
 	uint32_t number;             /* of the thing */
 	bool is_samples;             /* an estimate from the weight of samples */
-	struct rate rate;            /* unit of min, mean and max; a metric may be per second */
+	struct unit unit;            /* unit of min, mean and max; a metric may be per second */
 	bool has_number;             /* min, mean and max are valid */
 	double min, mean, max;       /* in shown units */
 	uint64_t nr_points;          /* points with a number; for samples, those with samples */

@@ -57,17 +57,17 @@ struct series {
 
 bool counts_series_value(const struct counts_series_point *p, double *out)
 {
-	return p->is_samples ? rate_number(EVENT_COUNT, "samples", p->cell, out)
-			     : rate_number(p->of->kind, p->of->unit, p->cell, out);
+	return p->is_samples ? unit_number(EVENT_COUNT, "samples", p->cell, out)
+			     : unit_number(p->of->kind, p->of->unit, p->cell, out);
 }
 
 const char *counts_series_unit(const struct counts_series_point *p,
 			       char text[COUNTS_SERIES_UNIT_BYTES])
 {
-	struct rate r =
-	    p->is_samples ? rate_of(EVENT_COUNT, "samples") : rate_of(p->of->kind, p->of->unit);
+	struct unit u = p->is_samples ? unit_shown(EVENT_COUNT, "samples")
+				      : unit_shown(p->of->kind, p->of->unit);
 
-	snprintf(text, COUNTS_SERIES_UNIT_BYTES, "%s%s", r.unit, r.per);
+	snprintf(text, COUNTS_SERIES_UNIT_BYTES, "%s%s", u.name, u.per);
 	return text;
 }
 

@@ -10,8 +10,8 @@
 #ifndef COUNTS_SERIES_H
 #define COUNTS_SERIES_H
 
-#include "estimate/rate.h"
 #include "estimate/table.h"
+#include "estimate/unit.h"
 #include "profile/session.h"
 
 struct err;
@@ -63,7 +63,7 @@ struct counts_series_config {
  */
 int counts_series(const struct counts_series_config *config, struct err *e);
 
-/* The point's number as shown (estimate/rate.h). False: it has none. */
+/* The point's number as shown (estimate/unit.h). False: it has none. */
 bool counts_series_value(const struct counts_series_point *p, double *out);
 /* Its unit: "samples/s", "%", "B", "B/s" …; returns text. */
 const char *counts_series_unit(const struct counts_series_point *p,

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "estimate/chance.h"
-#include "estimate/rate.h"
+#include "estimate/unit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -307,7 +307,7 @@ static const struct cell *frame_cell(const struct model *m, const struct model_f
 
 bool model_is_percent(const struct table_column *c, bool as_count)
 {
-	return strcmp(as_count ? c->unit : rate_of(c->kind, c->unit).unit, "%") == 0;
+	return strcmp(as_count ? c->unit : unit_shown(c->kind, c->unit).name, "%") == 0;
 }
 
 double model_number(const struct table_column *c, const struct cell *cell, bool as_count)
@@ -318,7 +318,7 @@ double model_number(const struct table_column *c, const struct cell *cell, bool 
 		return NAN;
 	if (as_count)
 		return cell->value;
-	return rate_number(c->kind, c->unit, cell, &x) ? x : NAN;
+	return unit_number(c->kind, c->unit, cell, &x) ? x : NAN;
 }
 
 static void remember(struct model *m, const struct model_frame *f)

@@ -16,7 +16,7 @@ void paint_number(struct buf *out, const struct table_column *c, double x, bool 
 	if (c->metric)
 		screen_metric_human(out, x, c->unit);
 	else
-		screen_human(out, x, as_count ? c->unit : rate_of(c->kind, c->unit).unit);
+		screen_human(out, x, as_count ? c->unit : unit_shown(c->kind, c->unit).name);
 }
 
 /* "0:05", "1:02:03". */

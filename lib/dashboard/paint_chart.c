@@ -182,7 +182,7 @@ static double to_shown(const struct model *m, const struct table_column *column,
 
 	if (!m->is_counts || column->kind != EVENT_COUNT)
 		return x;
-	return x * s * rate_of(column->kind, column->unit).divisor;
+	return x * s * unit_shown(column->kind, column->unit).divisor;
 }
 
 static void add_shown(const struct model *m, struct buf *out, const struct table_column *column,
@@ -266,7 +266,7 @@ static void add_row_name(const struct model *m, struct buf *out)
 /* The value, and its quality. */
 static void add_number(struct buf *out, const struct table_column *column, const struct cell *cell)
 {
-	struct rate r = rate_of(column->kind, column->unit);
+	struct unit u = unit_shown(column->kind, column->unit);
 
 	if (!cell || cell->state == CELL_NONE) {
 		buf_adds(out, "nothing");
@@ -283,7 +283,7 @@ static void add_number(struct buf *out, const struct table_column *column, const
 	if (cell_has_value(cell) && column->kind == EVENT_COUNT && cell->span_ns) {
 		buf_adds(out, ", ");
 		paint_number(out, column, model_number(column, cell, false), false);
-		buf_adds(out, *r.per ? r.per : " of the time");
+		buf_adds(out, *u.per ? u.per : " of the time");
 	}
 }
 

@@ -1,15 +1,11 @@
-/*
- * Readings to cells, cells to totals. In integers as far as possible: a counter has 64 bits, a
- * double
- * 53. Scaling uses 128.
- */
+/* In integers as far as possible: a counter has 64 bits, a double 53. */
 #include "estimate/cell.h"
+
+#include "estimate/running.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-
-typedef unsigned __int128 wide;
 
 static const struct {
 	const char *name;
@@ -79,9 +75,7 @@ bool cell_is_shorter(const struct cell *c, const struct cell *than)
 
 double cell_running_share(const struct cell *c)
 {
-	if (c->running_ns >= c->enabled_ns)
-		return 1;
-	return (double)c->running_ns / (double)c->enabled_ns;
+	return running_share(c->enabled_ns, c->running_ns);
 }
 
 void cell_quality_add(struct cell_quality *q, const struct cell *c)
@@ -106,22 +100,6 @@ double cell_rate(const struct cell *c)
 	return c->value * 1e9 / (double)c->span_ns;
 }
 
-/* Scales raw by the running share. */
-static enum cell_state scale(struct cell *c)
-{
-	wide n = c->raw;
-
-	if (c->is_perf && !c->running_ns)
-		return CELL_NOT_COUNTED;
-	if (c->running_ns < c->enabled_ns)
-		n = (n * c->enabled_ns + c->running_ns / 2) / c->running_ns; /* rounded */
-	if (n > UINT64_MAX)
-		return CELL_FAILED;
-	c->count = (uint64_t)n;
-	c->value = (double)c->count;
-	return c->state;
-}
-
 static enum cell_state difference(enum event_kind kind, const struct reading *a,
 				  const struct reading *b, struct cell *c)
 {
@@ -143,7 +121,12 @@ static enum cell_state difference(enum event_kind kind, const struct reading *a,
 	}
 	c->is_short = c->base != 0;
 	c->base = 0;
-	return scale(c);
+	if (c->is_perf && !c->running_ns)
+		return CELL_NOT_COUNTED;
+	if (!running_scale(c->raw, c->enabled_ns, c->running_ns, &c->count))
+		return CELL_FAILED;
+	c->value = (double)c->count;
+	return c->state;
 }
 
 /* The state before any arithmetic: the end's, or the start's if the start has no number. */

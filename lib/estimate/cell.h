@@ -67,8 +67,7 @@ const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES]);
 bool cell_is_short(const struct cell *c);
 /* True if it lacks more parts than the other, which may be zeroes. */
 bool cell_is_shorter(const struct cell *c, const struct cell *than);
-/* The running share, running / enabled, in 0 … 1; 1 if it was not multiplexed or has no such times.
- */
+/* running_share of its times; 1 if it is not a perf event. */
 double cell_running_share(const struct cell *c);
 /* count per second of the real span; 0 if the span is 0 or there is no value. */
 double cell_rate(const struct cell *c);

@@ -218,7 +218,7 @@ static uint64_t block_of(const struct worker *w)
 	uint64_t start_ns = w->engine->input->start_ns + w->engine->run->filter->from_ns;
 	uint64_t time_ns = w->place.time_ns;
 
-	return time_ns > start_ns ? (time_ns - start_ns) >> SHARE_BLOCK_SHIFT : 0;
+	return time_ns > start_ns ? (time_ns - start_ns) >> INTERVAL_BLOCK_SHIFT : 0;
 }
 
 static int add_single(struct worker *w, uint32_t node, uint64_t weight)

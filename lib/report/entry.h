@@ -5,7 +5,7 @@
 #ifndef REPORT_ENTRY_H
 #define REPORT_ENTRY_H
 
-#include "estimate/share.h"
+#include "estimate/interval.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ struct report_key {
 struct report_weight {
 	uint64_t samples, weight;
 	double squares;
-	struct share_blocks blocks;
+	struct interval_blocks blocks;
 };
 
 /* Adds one sample; at: its time since the session's start, in shortest blocks. */
@@ -91,7 +91,7 @@ static inline void report_weight_count(struct report_weight *to, uint64_t weight
 	to->samples++;
 	to->weight += weight;
 	to->squares += (double)weight * (double)weight;
-	share_blocks_count(&to->blocks, at);
+	interval_blocks_count(&to->blocks, at);
 }
 
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)
@@ -99,7 +99,7 @@ static inline void report_weight_add(struct report_weight *to, const struct repo
 	to->samples += w->samples;
 	to->weight += w->weight;
 	to->squares += w->squares;
-	share_blocks_add(&to->blocks, &w->blocks);
+	interval_blocks_add(&to->blocks, &w->blocks);
 }
 
 /* Borrowed until the callee returns. */

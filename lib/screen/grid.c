@@ -46,7 +46,7 @@ union value {
 		double x, half;
 		bool is_certain;
 	} real;
-	const struct share_interval *share;
+	const struct interval *share;
 	bool flag;
 };
 
@@ -81,7 +81,7 @@ static void add_clean(struct buf *b, const char *s)
 /* Percent; the half has four characters, so that the column is aligned. */
 static void show_share(struct buf *b, const struct grid_column *c, const union value *v)
 {
-	double half = 100 * share_interval_half(v->share);
+	double half = 100 * interval_half(v->share);
 	unsigned decimals = half < 9.995 ? 2 : 1;
 
 	(void)c;
@@ -530,7 +530,7 @@ void grid_percent(struct grid *g, double part)
 	real(g, GRID_PERCENT, part, 0, false);
 }
 
-void grid_share(struct grid *g, const struct share_interval *share)
+void grid_share(struct grid *g, const struct interval *share)
 {
 	cell(g, 1u << GRID_SHARE, 0, &(union value){.share = share});
 }

@@ -10,7 +10,7 @@
 #ifndef SCREEN_GRID_H
 #define SCREEN_GRID_H
 
-#include "estimate/share.h"
+#include "estimate/interval.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ void grid_tree(struct grid *g, unsigned depth, const char *s);
 void grid_count(struct grid *g, uint64_t n); /* GRID_COUNT, GRID_CPU, GRID_AMOUNT, GRID_ADDRESS */
 void grid_real(struct grid *g, double x);    /* n/a unless finite */
 void grid_percent(struct grid *g, double part); /* of 1; n/a unless finite */
-void grid_share(struct grid *g, const struct share_interval *share);
+void grid_share(struct grid *g, const struct interval *share);
 void grid_change(struct grid *g, double change, bool is_certain); /* a part of 1 */
 /* With half of its interval; 0: not known. */
 void grid_shift(struct grid *g, double change, double half, bool is_certain);

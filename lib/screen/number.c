@@ -309,23 +309,23 @@ void screen_cell(struct buf *out, enum event_kind kind, const struct cell *c)
 	marks(out, c);
 }
 
-void screen_rate(struct buf *out, double x, const struct rate *r)
+void screen_rate(struct buf *out, double x, const struct unit *u)
 {
-	screen_human(out, x, r->unit);
-	buf_adds(out, r->per);
+	screen_human(out, x, u->name);
+	buf_adds(out, u->per);
 }
 
 void screen_cell_human(struct buf *out, enum event_kind kind, const char *unit,
 		       const struct cell *c)
 {
-	struct rate r = rate_of(kind, unit);
+	struct unit u = unit_shown(kind, unit);
 	double x;
 
-	if (kind == EVENT_SHARE || !rate_number(kind, unit, c, &x)) {
+	if (kind == EVENT_SHARE || !unit_number(kind, unit, c, &x)) {
 		screen_cell(out, kind, c);
 		return;
 	}
-	screen_rate(out, x, &r);
+	screen_rate(out, x, &u);
 	marks(out, c);
 }
 

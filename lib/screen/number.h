@@ -6,8 +6,8 @@
 #define SCREEN_NUMBER_H
 
 #include "estimate/cell.h"
-#include "estimate/rate.h"
 #include "estimate/sampled.h"
+#include "estimate/unit.h"
 
 #include <stdbool.h>
 
@@ -41,7 +41,7 @@ bool screen_is_symbol(const char *unit);
  * unit that is a word ("switches") is left out. */
 void screen_human(struct buf *out, double x, const char *unit);
 /* A number over time as text: "4.100 MB/s", "12.3 %", "23.42 GB". */
-void screen_rate(struct buf *out, double x, const struct rate *r);
+void screen_rate(struct buf *out, double x, const struct unit *u);
 /* A running share as whole percent, rounded down, or "<1%". */
 void screen_running(struct buf *out, double share);
 /* A cell as text: the number with its running share, state and limit ("1,234 (62%, offline)",

@@ -660,7 +660,7 @@ static void check_metric(const struct counts_lines *l, size_t i, const struct su
 {
 	const struct counts_line *line = counts_lines_at(l, i);
 	double shape[NR_PARTS];
-	bool is_rate = *line->rate.per != 0;
+	bool is_rate = *line->unit.per != 0;
 
 	assert_int_equal(is_rate, line->column == NR_COLUMNS + 1);
 	if (is_rate) { /* it is shown for a second */
@@ -740,7 +740,7 @@ static void show_lines(bool each_cpu, struct buf *b)
 		const struct counts_line *line = counts_lines_at(l, i);
 
 		buf_printf(b, "%s%s%s", line->of.name, line->is_samples ? "#" : "",
-			   line->of.metric ? line->rate.per : "");
+			   line->of.metric ? line->unit.per : "");
 		if (line->cpu != COUNTS_NO_CPU)
 			buf_printf(b, " cpu%u", line->cpu);
 		if (line->thing)

@@ -868,14 +868,14 @@ TEST(left_out)
 		    samples[i].pid == 7 ? &taken[samples[i].event] : &left[samples[i].event], &one);
 	}
 	for (size_t i = 0; i < NR_EVENTS; i++) {
-		const struct share_blocks *blocks = &event_stats[i].taken.blocks;
+		const struct interval_blocks *blocks = &event_stats[i].taken.blocks;
 		uint64_t nr = 0;
 
 		assert_memory_equal(&event_stats[i].taken, &taken[i],
 				    offsetof(struct report_weight, blocks));
 		assert_memory_equal(&event_stats[i].left, &left[i],
 				    offsetof(struct report_weight, blocks));
-		for (size_t b = 0; b < SHARE_BLOCKS; b++)
+		for (size_t b = 0; b < INTERVAL_BLOCKS; b++)
 			nr += blocks->nr[b];
 		assert_int_equal(nr, taken[i].samples);
 	}

@@ -47,8 +47,8 @@ static void finish(struct grid *g)
 
 static void fill(struct grid *g)
 {
-	struct share_interval big = {0.698, 0.689, 0.7071}, small = {0.0004, 0.0002, 0.0008},
-			      wide = {0.45, 0.3, 0.57};
+	struct interval big = {0.698, 0.689, 0.7071}, small = {0.0004, 0.0002, 0.0008},
+			wide = {0.45, 0.3, 0.57};
 
 	grid_row(g), grid_share(g, &big), grid_count(g, 9872), grid_count(g, 20500000);
 	grid_real(g, 0.0123), grid_change(g, 0.101, true), grid_count(g, 0x401136);

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "counts/series.h"
 #include "counts/tally.h"
+#include "estimate/running.h"
 #include "exports/exports.h"
 #include "screen/format.h"
 #include "screen/number.h"
@@ -327,9 +328,7 @@ static bool is_lost_told(const struct sums_sum *s)
 
 static void running(struct buf *b, const struct sums_sum *s)
 {
-	double share = (double)s->running_ns / (double)s->enabled_ns;
-
-	screen_metric(b, share < 1 ? share : 1);
+	screen_metric(b, running_share(s->enabled_ns, s->running_ns));
 }
 
 static void samples(struct buf *b, const struct sums_sum *s)

@@ -1,7 +1,7 @@
 /* What a number over time is shown as. */
 #include "kit.h"
 
-#include "estimate/rate.h"
+#include "estimate/unit.h"
 
 static const struct {
 	enum event_kind kind;
@@ -29,13 +29,13 @@ static const struct {
 TEST(rates)
 {
 	for (size_t i = 0; i < NR(cases); i++) {
-		struct rate r = rate_of(cases[i].kind, cases[i].unit);
+		struct unit u = unit_shown(cases[i].kind, cases[i].unit);
 		double x = -1;
 
-		assert_int_equal(rate_number(cases[i].kind, cases[i].unit, &cases[i].cell, &x),
+		assert_int_equal(unit_number(cases[i].kind, cases[i].unit, &cases[i].cell, &x),
 				 cases[i].number >= 0);
 		assert_float_equal(x, cases[i].number, 1e-9);
-		assert_string_equal(r.unit, cases[i].shown);
-		assert_string_equal(r.per, cases[i].per);
+		assert_string_equal(u.name, cases[i].shown);
+		assert_string_equal(u.per, cases[i].per);
 	}
 }

@@ -5,7 +5,7 @@
 #include "kit.h"
 #include "synthetic.h"
 
-#include "estimate/share.h"
+#include "estimate/interval.h"
 
 enum { NR_CASES = 10000 };
 
@@ -36,12 +36,12 @@ TEST(known_values)
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
-		struct share_interval s = share_interval_count(rows[i].k, rows[i].n);
+		struct interval s = interval_count(rows[i].k, rows[i].n);
 
 		assert_near(s.low, rows[i].low);
 		assert_near(s.high, rows[i].high);
 		assert_near(s.share, rows[i].n ? (double)rows[i].k / (double)rows[i].n : 0);
-		assert_near(share_interval_half(&s), fmax(s.high - s.share, s.share - s.low));
+		assert_near(interval_half(&s), fmax(s.high - s.share, s.share - s.low));
 	}
 }
 
@@ -53,16 +53,16 @@ TEST(ends)
 
 	for (size_t i = 0; i < NR(shares) * NR(squares); i++) {
 		double share = shares[i / NR(squares)], square = squares[i % NR(squares)];
-		struct share_blocks none = {0},
-				    some = {.end = 9, .nr = {1, 1, 1, 1, 1, 1, 1, 1, 9}},
-				    odd = {.shift = 40, .end = 1, .nr = {UINT32_MAX}};
-		const struct share_blocks *const blocks[] = {NULL, &none, &some, &odd};
+		struct interval_blocks none = {0},
+				       some = {.end = 9, .nr = {1, 1, 1, 1, 1, 1, 1, 1, 9}},
+				       odd = {.shift = 40, .end = 1, .nr = {UINT32_MAX}};
+		const struct interval_blocks *const blocks[] = {NULL, &none, &some, &odd};
 
 		for (size_t k = 0; k < NR(blocks) * NR(blocks); k++) {
-			struct share_weights all = {100, 100, square, blocks[k / NR(blocks)]};
-			struct share_weights part = {1, 100 * share, square * share,
-						     blocks[k % NR(blocks)]};
-			struct share_interval s = share_interval_part(&part, &all);
+			struct interval_weights all = {100, 100, square, blocks[k / NR(blocks)]};
+			struct interval_weights part = {1, 100 * share, square * share,
+							blocks[k % NR(blocks)]};
+			struct interval s = interval_part(&part, &all);
 
 			assert_true(0 <= s.low && s.low <= s.share && s.share <= s.high &&
 				    s.high <= 1);
@@ -70,7 +70,7 @@ TEST(ends)
 	}
 }
 
-static void add(struct share_weights *w, double weight)
+static void add(struct interval_weights *w, double weight)
 {
 	w->nr++;
 	w->sum += weight;
@@ -80,31 +80,31 @@ static void add(struct share_weights *w, double weight)
 /* Samples of one weight, whatever it is, are so many samples. */
 TEST(weights)
 {
-	struct share_weights all = {0}, part = {0};
-	struct share_interval plain = share_interval_count(30, 100), s;
+	struct interval_weights all = {0}, part = {0};
+	struct interval plain = interval_count(30, 100), s;
 
 	for (int i = 0; i < 100; i++)
 		add(&all, 4000);
 	for (int i = 0; i < 30; i++)
 		add(&part, 4000);
 	assert_int_equal(part.nr, 30);
-	s = share_interval_part(&part, &all);
+	s = interval_part(&part, &all);
 	assert_near(s.low, plain.low);
 	assert_near(s.high, plain.high);
 	add(&all, 4e6); /* one that is as heavy as 1,000 */
-	part = (struct share_weights){0};
-	plain = share_interval_count(0, 1);
-	s = share_interval_part(&part, &all);
+	part = (struct interval_weights){0};
+	plain = interval_count(0, 1);
+	s = interval_part(&part, &all);
 	assert_true(s.high > 0.76 && s.high < plain.high); /* of 1.2 samples */
 }
 
 /* --- blocks of time -------------------------------------------------------------------------- */
 
-static uint64_t blocks_nr(const struct share_blocks *b)
+static uint64_t blocks_nr(const struct interval_blocks *b)
 {
 	uint64_t nr = 0;
 
-	for (unsigned i = 0; i < SHARE_BLOCKS; i++) {
+	for (unsigned i = 0; i < INTERVAL_BLOCKS; i++) {
 		nr += b->nr[i];
 		assert_true(!b->nr[i] || (b->first <= i && i < b->end));
 	}
@@ -114,25 +114,26 @@ static uint64_t blocks_nr(const struct share_blocks *b)
 /* Blocks are the same in whichever order samples come, and however they are added up. */
 TEST(blocks)
 {
-	static const uint64_t longest[] = {40, 48, 1000, 1 << 20, UINT64_MAX >> SHARE_BLOCK_SHIFT};
+	static const uint64_t longest[] = {40, 48, 1000, 1 << 20,
+					   UINT64_MAX >> INTERVAL_BLOCK_SHIFT};
 	uint64_t seed = 5;
 
 	for (size_t k = 0; k < 20 * NR(longest); k++) {
-		struct share_blocks one = {0}, parts[3] = {{0}}, plain = {0};
+		struct interval_blocks one = {0}, parts[3] = {{0}}, plain = {0};
 		uint64_t at[500], last = 0;
 
 		for (size_t i = 0; i < NR(at); i++) {
 			at[i] = synthetic_next(&seed) % (longest[k / 20] + 1);
 			last = at[i] > last ? at[i] : last;
-			share_blocks_count(&one, at[i]);
-			share_blocks_count(&parts[i % 3], at[i]);
+			interval_blocks_count(&one, at[i]);
+			interval_blocks_count(&parts[i % 3], at[i]);
 		}
-		while (last >> plain.shift >= SHARE_BLOCKS)
+		while (last >> plain.shift >= INTERVAL_BLOCKS)
 			plain.shift++;
 		for (size_t i = 0; i < NR(at); i++)
 			plain.nr[at[i] >> plain.shift]++;
-		share_blocks_add(&parts[k % 3], &parts[(k + 1) % 3]);
-		share_blocks_add(&parts[k % 3], &parts[(k + 2) % 3]);
+		interval_blocks_add(&parts[k % 3], &parts[(k + 1) % 3]);
+		interval_blocks_add(&parts[k % 3], &parts[(k + 2) % 3]);
 		assert_int_equal(one.shift, plain.shift);
 		assert_memory_equal(one.nr, plain.nr, sizeof(plain.nr));
 		assert_memory_equal(&parts[k % 3], &one, sizeof(one));
@@ -143,27 +144,27 @@ TEST(blocks)
 /* Phases that last are known as well as their share of the time; bursts are not. */
 TEST(phases)
 {
-	struct share_blocks all = {.end = 40}, half = {.end = 20}, turns = {.end = 40};
-	struct share_weights whole = {40000, 40000, 40000, &all},
-			     part = {20000, 20000, 20000, &half};
-	struct share_interval independent = share_interval_count(20000, 40000), s;
+	struct interval_blocks all = {.end = 40}, half = {.end = 20}, turns = {.end = 40};
+	struct interval_weights whole = {40000, 40000, 40000, &all},
+				part = {20000, 20000, 20000, &half};
+	struct interval independent = interval_count(20000, 40000), s;
 
 	for (unsigned i = 0; i < 40; i++) {
 		all.nr[i] = 1000;
 		half.nr[i] = i < 20 ? 1000 : 0;
 		turns.nr[i] = i % 2 ? 1000 : 0;
 	}
-	s = share_interval_part(&part, &whole);
-	assert_true(share_interval_half(&s) < 0.045);
+	s = interval_part(&part, &whole);
+	assert_true(interval_half(&s) < 0.045);
 	part.blocks = &turns;
-	s = share_interval_part(&part, &whole);
-	assert_true(share_interval_half(&s) > 0.15);
+	s = interval_part(&part, &whole);
+	assert_true(interval_half(&s) > 0.15);
 	part.blocks = &all; /* no more than those of the whole: as independent ones */
-	s = share_interval_part(&part, &whole);
+	s = interval_part(&part, &whole);
 	assert_near(s.low, independent.low);
 	part.blocks = &half;
-	all = (struct share_blocks){.end = 7, .nr = {10000, 10000, 10000, 10000}};
-	s = share_interval_part(&part, &whole); /* too few blocks */
+	all = (struct interval_blocks){.end = 7, .nr = {10000, 10000, 10000, 10000}};
+	s = interval_part(&part, &whole); /* too few blocks */
 	assert_near(s.high, independent.high);
 }
 
@@ -172,7 +173,7 @@ struct tally {
 	unsigned nr, held;
 };
 
-static void count(struct tally *t, const struct share_interval *s, double truth)
+static void count(struct tally *t, const struct interval *s, double truth)
 {
 	t->nr++;
 	t->held += s->low <= truth && truth <= s->high;
@@ -201,14 +202,14 @@ TEST(holds)
 	for (int i = 0; i < NR_CASES; i++) {
 		uint64_t n = (uint64_t)synthetic_log_uniform(&seed, 30, 1e5), k;
 		double p = synthetic_log_uniform(&seed, 0.1 / (double)n, 0.5);
-		struct share_interval s;
+		struct interval s;
 		size_t bin = 0;
 
 		while (p * (double)n > bins[bin].expected)
 			bin++;
 		p = i % 2 ? p : 1 - p;
 		k = synthetic_binomial(&seed, n, p);
-		s = share_interval_count(k, n);
+		s = interval_count(k, n);
 		count(&all, &s, p);
 		count(&of[bin], &s, p);
 	}
@@ -219,7 +220,7 @@ TEST(holds)
 
 /* A session of samples that weigh 1, or more: in the row, and beside it. */
 static void weigh(uint64_t *seed, uint64_t n, double p, double mean_in, double mean_out,
-		  struct share_weights *part, struct share_weights *all)
+		  struct interval_weights *part, struct interval_weights *all)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		bool isn = synthetic_uniform(seed) < p;
@@ -243,11 +244,11 @@ TEST(holds_with_weights)
 		double p = synthetic_log_uniform(&seed, 10 / (double)n, 0.8);
 		double in = ratios[i % NR(ratios)];
 		double truth = p * in / (p * in + 1 - p);
-		struct share_weights all = {0}, part = {0};
-		struct share_interval s;
+		struct interval_weights all = {0}, part = {0};
+		struct interval s;
 
 		weigh(&seed, n, p, in, 1, &part, &all);
-		s = share_interval_part(&part, &all);
+		s = interval_part(&part, &all);
 		count(&by_part[i % NR(ratios)], &s, truth);
 	}
 	for (size_t i = 0; i < NR(ratios); i++)
@@ -260,10 +261,11 @@ TEST(holds_with_weights)
 enum { EVERY_NS = 100000 }; /* 10 kHz */
 
 /* Counts samples [from, to) of a sequence. */
-static void count_run(struct share_weights *w, struct share_blocks *b, uint64_t from, uint64_t to)
+static void count_run(struct interval_weights *w, struct interval_blocks *b, uint64_t from,
+		      uint64_t to)
 {
 	for (uint64_t i = from; i < to; i++)
-		share_blocks_count(b, i * EVERY_NS >> SHARE_BLOCK_SHIFT);
+		interval_blocks_count(b, i * EVERY_NS >> INTERVAL_BLOCK_SHIFT);
 	w->nr += to - from;
 	w->sum = w->squares = (double)w->nr;
 }
@@ -276,8 +278,8 @@ static uint64_t run_length(uint64_t *seed, double mean)
 
 /* Runs of samples in the part and beside it, of a mean length; independent samples have runs of
  * 1 / (1 - p). */
-static void make_bursts(uint64_t *seed, uint64_t n, double p, double mean, struct share_weights *w,
-			struct share_blocks *b)
+static void make_bursts(uint64_t *seed, uint64_t n, double p, double mean,
+			struct interval_weights *w, struct interval_blocks *b)
 {
 	bool is_in = synthetic_uniform(seed) < p;
 
@@ -290,7 +292,7 @@ static void make_bursts(uint64_t *seed, uint64_t n, double p, double mean, struc
 
 /* A burst of random length every period samples. */
 static void make_periodic(uint64_t *seed, uint64_t n, double p, uint64_t period,
-			  struct share_weights *w, struct share_blocks *b)
+			  struct interval_weights *w, struct interval_blocks *b)
 {
 	uint64_t most = (uint64_t)(2 * p * (double)period), phase = synthetic_next(seed) % period;
 
@@ -321,8 +323,8 @@ TEST(holds_with_bursts)
 	for (size_t k = 0; k < NR(kinds) * NR(sizes); k++) {
 		size_t kind = k / NR(sizes);
 		uint64_t n = sizes[k % NR(sizes)];
-		struct share_blocks of = {0};
-		struct share_weights all = {.blocks = &of};
+		struct interval_blocks of = {0};
+		struct interval_weights all = {.blocks = &of};
 		struct tally t = {0}, as_independent = {0};
 		char what[64];
 
@@ -330,9 +332,9 @@ TEST(holds_with_bursts)
 		for (unsigned i = 0; i < 3000; i++) {
 			double p = kinds[kind].p[i % 3], mean = kinds[kind].mean[i % 3];
 			double longer = n < 10000 ? 1 : n < 50000 ? 3 : 20;
-			struct share_blocks in = {0};
-			struct share_weights part = {.blocks = &in};
-			struct share_interval s;
+			struct interval_blocks in = {0};
+			struct interval_weights part = {.blocks = &in};
+			struct interval s;
 
 			if (kinds[kind].period[i % 3])
 				make_periodic(&seed, n, p,
@@ -341,9 +343,9 @@ TEST(holds_with_bursts)
 			else
 				make_bursts(&seed, n, p, mean > 1 ? mean * longer : 1 / (1 - p),
 					    &part, &in);
-			s = share_interval_part(&part, &all);
+			s = interval_part(&part, &all);
 			count(&t, &s, p);
-			s = share_interval_count(part.nr, n);
+			s = interval_count(part.nr, n);
 			count(&as_independent, &s, p);
 		}
 		snprintf(what, sizeof(what), "%s, %u samples", kinds[kind].name, (unsigned)n);

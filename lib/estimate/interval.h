@@ -13,15 +13,15 @@
  * fixed period near a multiple of the program's own, where each sample hits the same spot. The
  * variation from run to run is measured over sessions: estimate/chance.h.
  */
-#ifndef ESTIMATE_SHARE_H
-#define ESTIMATE_SHARE_H
+#ifndef ESTIMATE_INTERVAL_H
+#define ESTIMATE_INTERVAL_H
 
 #include <stdint.h>
 
 enum {
-	SHARE_BLOCKS = 48,
-	SHARE_MIN_BLOCKS = 8,  /* of equal size; with fewer, samples count as independent */
-	SHARE_BLOCK_SHIFT = 17 /* of a time in ns: the shortest block is 131 us */
+	INTERVAL_BLOCKS = 48,
+	INTERVAL_MIN_BLOCKS = 8,  /* of equal size; with fewer, samples count as independent */
+	INTERVAL_BLOCK_SHIFT = 17 /* of a time in ns: the shortest block is 131 us */
 };
 
 /*
@@ -29,69 +29,70 @@ enum {
  * reaches the last one: no length needs to be known in advance, and the blocks of any two sets of
  * samples can be added. Zero-initialise.
  */
-struct share_blocks {
-	uint32_t shift;      /* a block is 1 << (SHARE_BLOCK_SHIFT + shift) ns */
+struct interval_blocks {
+	uint32_t shift;      /* a block is 1 << (INTERVAL_BLOCK_SHIFT + shift) ns */
 	uint16_t first, end; /* blocks with samples lie in [first, end) */
-	uint32_t nr[SHARE_BLOCKS];
+	uint32_t nr[INTERVAL_BLOCKS];
 };
 
 /* Makes blocks at least 1 << shift of the shortest ones long. */
-void share_blocks_widen(struct share_blocks *b, uint32_t shift);
+void interval_blocks_widen(struct interval_blocks *b, uint32_t shift);
 
-static inline void share_blocks_cover(struct share_blocks *b, unsigned first, unsigned end)
+static inline void interval_blocks_cover(struct interval_blocks *b, unsigned first, unsigned end)
 {
 	b->first = (uint16_t)(b->end && b->first < first ? b->first : first);
 	b->end = (uint16_t)(b->end > end ? b->end : end);
 }
 
 /* Counts a sample; at: its time, in shortest blocks. */
-static inline void share_blocks_count(struct share_blocks *b, uint64_t at)
+static inline void interval_blocks_count(struct interval_blocks *b, uint64_t at)
 {
 	uint32_t shift = b->shift;
 
-	while (at >> shift >= SHARE_BLOCKS)
+	while (at >> shift >= INTERVAL_BLOCKS)
 		shift++;
 	if (shift > b->shift)
-		share_blocks_widen(b, shift);
+		interval_blocks_widen(b, shift);
 	at >>= shift;
 	b->nr[at]++;
-	share_blocks_cover(b, (unsigned)at, (unsigned)at + 1);
+	interval_blocks_cover(b, (unsigned)at, (unsigned)at + 1);
 }
 
-static inline void share_blocks_add(struct share_blocks *to, const struct share_blocks *from)
+static inline void interval_blocks_add(struct interval_blocks *to,
+				       const struct interval_blocks *from)
 {
 	uint32_t more;
 
 	if (!from->end)
 		return;
 	if (from->shift > to->shift)
-		share_blocks_widen(to, from->shift);
+		interval_blocks_widen(to, from->shift);
 	more = to->shift - from->shift;
 	for (unsigned i = from->first; i < from->end; i++)
 		to->nr[(uint64_t)i >> more] += from->nr[i];
-	share_blocks_cover(to, (unsigned)((uint64_t)from->first >> more),
-			   (unsigned)((uint64_t)(from->end - 1) >> more) + 1);
+	interval_blocks_cover(to, (unsigned)((uint64_t)from->first >> more),
+			      (unsigned)((uint64_t)(from->end - 1) >> more) + 1);
 }
 
 /* 0 <= low <= share <= high <= 1. */
-struct share_interval {
+struct interval {
 	double share, low, high;
 };
 
 /* Samples by their weights (a period each, or 1). All zero: none. */
-struct share_weights {
-	uint64_t nr;                       /* samples */
-	double sum;                        /* of their weights */
-	double squares;                    /* of their weights */
-	const struct share_blocks *blocks; /* NULL: samples count as independent */
+struct interval_weights {
+	uint64_t nr;                          /* samples */
+	double sum;                           /* of their weights */
+	double squares;                       /* of their weights */
+	const struct interval_blocks *blocks; /* NULL: samples count as independent */
 };
 
 /* k of n samples of equal weight; k <= n. Without samples the share is 0, the interval 0 to 1. */
-struct share_interval share_interval_count(uint64_t k, uint64_t n);
+struct interval interval_count(uint64_t k, uint64_t n);
 /* The share of a part whose samples are among those of all. */
-struct share_interval share_interval_part(const struct share_weights *part,
-					  const struct share_weights *all);
+struct interval interval_part(const struct interval_weights *part,
+			      const struct interval_weights *all);
 /* The larger distance of the share from the ends of the interval. */
-double share_interval_half(const struct share_interval *i);
+double interval_half(const struct interval *i);
 
 #endif

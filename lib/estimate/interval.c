@@ -1,7 +1,7 @@
 /*
  * Wilson's interval: the shares from which the found one is at most 1.96 deviations away.
  */
-#include "estimate/share.h"
+#include "estimate/interval.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 static const double Z = 1.959963984540054; /* of the normal distribution, 97.5 % */
 
 /* The number of samples of equal weight that vary as much: sum² / squares; at most nr. */
-static double effective(const struct share_weights *w)
+static double effective(const struct interval_weights *w)
 {
 	double n = w->squares > 0 ? w->sum * (w->sum / w->squares) : 0;
 
@@ -43,27 +43,27 @@ static double lower_end(double share, double n)
 }
 
 /* The upper end is what the lower end of the rest leaves. */
-static struct share_interval wilson(double share, double n)
+static struct interval wilson(double share, double n)
 {
 	if (!(n > 0))
-		return (struct share_interval){0, 0, 1};
-	return (struct share_interval){share, lower_end(share, n),
-				       fmax(1 - lower_end(1 - share, n), share)};
+		return (struct interval){0, 0, 1};
+	return (struct interval){share, lower_end(share, n),
+				 fmax(1 - lower_end(1 - share, n), share)};
 }
 
-struct share_interval share_interval_count(uint64_t k, uint64_t n)
+struct interval interval_count(uint64_t k, uint64_t n)
 {
 	return wilson(n ? (double)k / (double)n : 0, (double)n);
 }
 
-static double share_of(double part, const struct share_weights *all)
+static double share_of(double part, const struct interval_weights *all)
 {
 	double share = all->sum > 0 ? part / all->sum : 0;
 
 	return share < 1 ? fmax(share, 0) : 1;
 }
 
-void share_blocks_widen(struct share_blocks *b, uint32_t shift)
+void interval_blocks_widen(struct interval_blocks *b, uint32_t shift)
 {
 	uint32_t more = shift > b->shift ? shift - b->shift : 0;
 
@@ -98,27 +98,27 @@ static double student(double df)
  * 1 widens the interval already. Differences of neighbours have two thirds of the degrees of
  * freedom.
  */
-static double excess(const struct share_weights *part, const struct share_weights *all)
+static double excess(const struct interval_weights *part, const struct interval_weights *all)
 {
-	struct share_blocks in, of;
+	struct interval_blocks in, of;
 	double nr = 0, squares = 0, k = 0, before = 0, sum = 0, counting, blocks, ratio, t;
 
 	if (!part->blocks || !all->blocks)
 		return 1;
 	in = *part->blocks;
 	of = *all->blocks;
-	share_blocks_widen(&in, of.shift);
-	share_blocks_widen(&of, in.shift);
-	for (unsigned i = 0; i < SHARE_BLOCKS; i++) {
+	interval_blocks_widen(&in, of.shift);
+	interval_blocks_widen(&of, in.shift);
+	for (unsigned i = 0; i < INTERVAL_BLOCKS; i++) {
 		nr += of.nr[i];
 		squares += (double)of.nr[i] * of.nr[i];
 		k += in.nr[i];
 	}
 	counting = k * (1 - k / nr);
 	blocks = nr * nr / squares; /* of equal size */
-	if (!(counting > 0) || !(blocks >= SHARE_MIN_BLOCKS))
+	if (!(counting > 0) || !(blocks >= INTERVAL_MIN_BLOCKS))
 		return 1;
-	for (unsigned i = 0; i < SHARE_BLOCKS; i++) {
+	for (unsigned i = 0; i < INTERVAL_BLOCKS; i++) {
 		double off = in.nr[i] - of.nr[i] * (k / nr);
 
 		sum += i ? (off - before) * (off - before) / 2 : 0;
@@ -131,8 +131,8 @@ static double excess(const struct share_weights *part, const struct share_weight
 
 /* The variance of a ratio of two sums: each sample is away from the share by 1 - share or by
  * share, times its weight. So many samples of one weight have the same. */
-struct share_interval share_interval_part(const struct share_weights *part,
-					  const struct share_weights *all)
+struct interval interval_part(const struct interval_weights *part,
+			      const struct interval_weights *all)
 {
 	double share = share_of(part->sum, all), rest = 1 - share;
 	double others = fmax(all->squares - part->squares, 0);
@@ -142,7 +142,7 @@ struct share_interval share_interval_part(const struct share_weights *part,
 	return wilson(share, n / excess(part, all));
 }
 
-double share_interval_half(const struct share_interval *i)
+double interval_half(const struct interval *i)
 {
 	return fmax(i->high - i->share, i->share - i->low);
 }
