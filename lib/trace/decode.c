@@ -7,26 +7,23 @@
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "trace/fields.h"
 #include "trace/format.h"
 #include "trace/reader.h"
+#include "trace/record.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
-struct decoder {
-	struct cursor c;
-	struct arena *store;
-	bool no_memory;
-};
-
-static bool decoder_init(struct decoder *d, const struct trace_frame *f, uint32_t kind)
+static bool begin(struct trace_decoder *d, const struct trace_frame *f, uint32_t kind)
 {
-	*d = (struct decoder){0};
+	*d = (struct trace_decoder){0};
 	cursor_init(&d->c, f->payload, f->length);
 	return f->kind == kind;
 }
 
-static int decoder_result(const struct decoder *d)
+static int result(const struct trace_decoder *d)
 {
 	if (!cursor_ok(&d->c))
 		return -EINVAL;
@@ -50,101 +47,21 @@ static void store_free(struct arena *a)
 	mem_free(a);
 }
 
-/* A copy of the next len bytes; NULL if there is nothing to copy. */
-static char *copy_bytes(struct decoder *d, size_t len)
-{
-	const uint8_t *p = cursor_bytes(&d->c, len);
-	char *s;
-
-	if (!p || !len)
-		return NULL;
-	s = arena_strndup(d->store, (const char *)p, len);
-	d->no_memory |= !s;
-	return s;
-}
-
-static const char *decode_text(struct decoder *d, size_t len)
-{
-	char *s = copy_bytes(d, len);
-
-	if (!s)
-		return "";
-	str_clean(s, len);
-	return s;
-}
-
-static const char *decode_string16(struct decoder *d)
-{
-	return decode_text(d, cursor_le16(&d->c));
-}
-
-/* The length of a string32; longer than max_bytes is malformed. */
-static uint32_t decode_length32(struct decoder *d, uint32_t max_bytes)
-{
-	uint32_t len = cursor_le32(&d->c);
-
-	d->c.underflow |= len > max_bytes;
-	return len;
-}
-
-/* Text that is made of lines. */
-static const char *decode_lines(struct decoder *d, size_t len)
-{
-	char *s = copy_bytes(d, len);
-
-	if (!s)
-		return "";
-	str_clean_lines(s, len);
-	return s;
-}
-
-/* 0 (meaning 1) for a value that is no scale. */
-static double decode_scale(struct decoder *d)
-{
-	uint64_t bits = cursor_le64(&d->c);
-	double x;
-
-	memcpy(&x, &bits, sizeof(x));
-	return x > 0 && x < 1e30 ? x : 0;
-}
-
-static void decode_event(struct decoder *d, struct trace_event *v)
-{
-	const char **strings[] = {&v->group,       &v->name,   &v->label, &v->unit,
-				  &v->description, &v->source, &v->reason};
-
-	v->id = cursor_le32(&d->c);
-	v->kind = cursor_le32(&d->c);
-	v->scope = cursor_le32(&d->c);
-	v->flags = cursor_le32(&d->c);
-	v->rate = cursor_le64(&d->c);
-	v->state = cursor_le32(&d->c);
-	v->perf_group = cursor_le32(&d->c);
-	v->attr_bytes = cursor_le32(&d->c);
-	d->c.underflow |= v->attr_bytes > TRACE_MAX_ATTR_BYTES;
-	v->attr = copy_bytes(d, v->attr_bytes);
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
-		*strings[i] = decode_string16(d);
-	v->scale = d->c.left ? decode_scale(d) : 0;
-	v->frequency = d->c.left ? cursor_le64(&d->c) : 0;
-	v->format = d->c.left ? decode_lines(d, decode_length32(d, TRACE_MAX_FORMAT_BYTES)) : "";
-}
-
 /* Each event has a decoder of its own length, so that fields of a later version are skipped. */
-static int decode_events(struct decoder *d, struct trace_event *item, size_t nr)
+static int decode_events(struct trace_decoder *d, struct trace_event *item, size_t nr)
 {
-	int rc = decoder_result(d);
+	int rc = result(d);
 
 	for (size_t i = 0; i < nr && rc == 0; i++) {
-		struct decoder own = {.store = d->store};
+		struct trace_decoder own = {.store = d->store};
 		size_t len = cursor_le32(&d->c);
 		const uint8_t *p = cursor_bytes(&d->c, len);
 
 		if (!p)
 			return -EINVAL;
 		cursor_init(&own.c, p, len);
-		decode_event(&own, &item[i]);
-		rc = decoder_result(&own);
+		trace_decode(&own, trace_event_fields, &item[i]);
+		rc = result(&own);
 	}
 	return rc;
 }
@@ -152,11 +69,11 @@ static int decode_events(struct decoder *d, struct trace_event *item, size_t nr)
 int trace_decode_events(const struct trace_frame *f, struct trace_events *out)
 {
 	struct trace_event *item;
-	struct decoder d;
+	struct trace_decoder d;
 	size_t nr;
 	int rc;
 
-	if (!decoder_init(&d, f, TRACE_FRAME_EVENTS))
+	if (!begin(&d, f, TRACE_FRAME_EVENTS))
 		return -EINVAL;
 	nr = cursor_le32(&d.c);
 	cursor_skip(&d.c, TRACE_EVENTS_HEAD_BYTES - 4);
@@ -179,33 +96,19 @@ void trace_events_fini(struct trace_events *e)
 	*e = (struct trace_events){0};
 }
 
-static void decode_info(struct decoder *d, struct trace_info *i)
-{
-	const char **strings[] = {&i->tool, &i->kernel, &i->cpu_model, &i->config_name,
-				  &i->model_name};
-
-	i->duration_ns = cursor_le64(&d->c);
-	i->num_iterations = cursor_le64(&d->c);
-	i->user_hz = cursor_le32(&d->c);
-	i->page_bytes = cursor_le32(&d->c);
-	for (size_t k = 0; k < sizeof(strings) / sizeof(strings[0]); k++)
-		*strings[k] = decode_string16(d);
-	i->spec_json = decode_text(d, decode_length32(d, TRACE_MAX_SPEC_BYTES));
-}
-
 int trace_decode_info(const struct trace_frame *f, struct trace_info_owned *out)
 {
-	struct trace_info info;
-	struct decoder d;
+	struct trace_info info = {0};
+	struct trace_decoder d;
 	int rc;
 
-	if (!decoder_init(&d, f, TRACE_FRAME_INFO))
+	if (!begin(&d, f, TRACE_FRAME_INFO))
 		return -EINVAL;
 	d.store = store_new();
 	if (!d.store)
 		return -ENOMEM;
-	decode_info(&d, &info);
-	rc = decoder_result(&d);
+	trace_decode(&d, trace_frame_fields[TRACE_FRAME_INFO], &info);
+	rc = result(&d);
 	if (rc) {
 		store_free(d.store);
 		return rc;
@@ -220,7 +123,8 @@ void trace_info_fini(struct trace_info_owned *i)
 	*i = (struct trace_info_owned){0};
 }
 
-static int decode_things(struct decoder *d, size_t nr_events, size_t nr, struct trace_things *out)
+static int decode_things(struct trace_decoder *d, size_t nr_events, size_t nr,
+			 struct trace_things *out)
 {
 	uint32_t *events = arena_calloc(d->store, nr_events, sizeof(*events));
 	struct trace_thing *item = arena_calloc(d->store, nr, sizeof(*item));
@@ -231,20 +135,20 @@ static int decode_things(struct decoder *d, size_t nr_events, size_t nr, struct 
 		events[i] = cursor_le32(&d->c);
 	for (size_t i = 0; i < nr && cursor_ok(&d->c) && !d->no_memory; i++) {
 		item[i].number = cursor_le32(&d->c);
-		item[i].name = decode_string16(d);
+		item[i].name = trace_decode_text(d, cursor_le16(&d->c), str_clean);
 	}
 	*out = (struct trace_things){events, nr_events, item, nr};
-	return decoder_result(d);
+	return result(d);
 }
 
 int trace_decode_things(const struct trace_frame *f, struct trace_things_owned *out)
 {
 	struct trace_things things;
 	size_t nr_events, nr;
-	struct decoder d;
+	struct trace_decoder d;
 	int rc;
 
-	if (!decoder_init(&d, f, TRACE_FRAME_THINGS))
+	if (!begin(&d, f, TRACE_FRAME_THINGS))
 		return -EINVAL;
 	nr_events = cursor_le32(&d.c);
 	nr = cursor_le32(&d.c);
@@ -267,184 +171,206 @@ void trace_things_fini(struct trace_things_owned *t)
 	*t = (struct trace_things_owned){0};
 }
 
-int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out)
+/* A frame whose payload is one structure without texts of its own. */
+static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind, void *out,
+			size_t size)
 {
-	struct clock_triple t;
-	struct decoder d;
+	union {
+		struct clock_triple clocks;
+		struct trace_totals totals;
+		struct trace_where place;
+		struct trace_target target;
+		struct trace_build_id build_id;
+	} v;
+	struct trace_decoder d;
 
-	if (!decoder_init(&d, f, TRACE_FRAME_CLOCKS))
+	if (!begin(&d, f, kind))
 		return -EINVAL;
-	t.monotonic_ns = cursor_le64(&d.c);
-	t.boottime_ns = cursor_le64(&d.c);
-	t.realtime_ns = cursor_le64(&d.c);
+	memset(&v, 0, sizeof(v));
+	trace_decode(&d, trace_frame_fields[kind], &v);
 	if (!cursor_ok(&d.c))
 		return -EINVAL;
-	*out = t;
+	memcpy(out, &v, size);
 	return 0;
+}
+
+int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out)
+{
+	return decode_frame(f, TRACE_FRAME_CLOCKS, out, sizeof(*out));
 }
 
 int trace_decode_end(const struct trace_frame *f, struct trace_totals *out)
 {
-	struct trace_totals t;
-	struct decoder d;
-	uint64_t flags;
-
-	if (!decoder_init(&d, f, TRACE_FRAME_END))
-		return -EINVAL;
-	t.start_ns = cursor_le64(&d.c);
-	t.end_ns = cursor_le64(&d.c);
-	t.nr_frames = cursor_le64(&d.c);
-	t.nr_readings = cursor_le64(&d.c);
-	t.lost = cursor_le64(&d.c);
-	t.throttled = cursor_le64(&d.c);
-	t.bytes = cursor_le64(&d.c);
-	flags = d.c.left ? cursor_le64(&d.c) : 0;
-	t.is_cut = flags & TRACE_END_IS_CUT;
-	t.is_short = flags & TRACE_END_IS_SHORT;
-	if (!cursor_ok(&d.c))
-		return -EINVAL;
-	*out = t;
-	return 0;
-}
-
-/* Cleans after the cut, which may have split a character. */
-static void copy_clean(char *to, size_t size, const char *text, size_t len)
-{
-	if (len > size - 1)
-		len = size - 1;
-	memcpy(to, text, len);
-	to[len] = '\0';
-	str_clean(to, len);
+	return decode_frame(f, TRACE_FRAME_END, out, sizeof(*out));
 }
 
 int trace_decode_where(const struct trace_frame *f, struct trace_where *out)
 {
-	int32_t package, node;
-	struct decoder d;
-	const char *type;
-	size_t len;
-
-	if (!decoder_init(&d, f, TRACE_FRAME_WHERE))
-		return -EINVAL;
-	package = (int32_t)cursor_le32(&d.c);
-	node = (int32_t)cursor_le32(&d.c);
-	type = cursor_string16(&d.c, &len);
-	if (!cursor_ok(&d.c))
-		return -EINVAL;
-	*out = (struct trace_where){.package = package, .node = node};
-	copy_clean(out->type, sizeof(out->type), type, len);
-	return 0;
+	return decode_frame(f, TRACE_FRAME_WHERE, out, sizeof(*out));
 }
 
 int trace_decode_target(const struct trace_frame *f, struct trace_target *out)
 {
-	struct trace_target t = {0};
-	uint64_t *numbers[] = {&t.start_ns,
-			       &t.end_ns,
-			       &t.user_ns,
-			       &t.system_ns,
-			       &t.peak_bytes,
-			       &t.minor_faults,
-			       &t.major_faults,
-			       &t.read_blocks,
-			       &t.written_blocks,
-			       &t.voluntary_switches,
-			       &t.involuntary_switches};
-	struct decoder d;
-	const char *text;
-	size_t len;
+	return decode_frame(f, TRACE_FRAME_TARGET, out, sizeof(*out));
+}
 
-	if (!decoder_init(&d, f, TRACE_FRAME_TARGET))
+int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out)
+{
+	struct trace_build_id id;
+	int rc = decode_frame(f, TRACE_FRAME_BUILD_ID, &id, sizeof(id));
+
+	if (rc || !id.id_len || id.id_len > TRACE_MAX_BUILD_ID_BYTES)
 		return -EINVAL;
-	t.flags = cursor_le32(&d.c);
-	t.pid = cursor_le32(&d.c);
-	t.status = cursor_le32(&d.c);
-	cursor_le32(&d.c);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		*numbers[i] = cursor_le64(&d.c);
-	text = cursor_string16(&d.c, &len);
-	if (!cursor_ok(&d.c))
+	*out = id;
+	return 0;
+}
+
+int trace_decode_kallsyms(const struct trace_frame *f, const char **text, size_t *len)
+{
+	if (f->kind != TRACE_FRAME_KALLSYMS)
 		return -EINVAL;
-	copy_clean(t.text, sizeof(t.text), text, len);
-	*out = t;
+	*text = (const char *)f->payload;
+	*len = f->length;
 	return 0;
 }
 
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size)
 {
-	struct decoder d;
+	struct trace_decoder d;
 	const char *text;
 	uint64_t time_ns;
 	size_t len;
 
-	if (!decoder_init(&d, f, TRACE_FRAME_NOTE) || !size)
+	if (!begin(&d, f, TRACE_FRAME_NOTE) || !size)
 		return -EINVAL;
 	time_ns = cursor_le64(&d.c);
 	text = cursor_string16(&d.c, &len);
 	if (!cursor_ok(&d.c))
 		return -EINVAL;
-	copy_clean(buf, size, text, len);
+	trace_copy_clean(buf, size, text, len);
 	*out = (struct trace_note){time_ns, buf};
 	return 0;
 }
 
-struct readings_head {
-	uint32_t boundary, record_bytes, nr;
-};
-
-static void decode_readings_head(struct cursor *c, struct readings_head *h)
-{
-	h->boundary = cursor_le32(c);
-	h->record_bytes = cursor_le32(c);
-	h->nr = cursor_le32(c);
-	cursor_skip(c, 4);
-}
-
 int trace_decode_readings(const struct trace_frame *f, enum trace_boundary *boundary, size_t *nr)
 {
-	struct readings_head h;
-	struct decoder d;
+	uint32_t at, record_bytes, n;
+	struct trace_decoder d;
 
-	if (!decoder_init(&d, f, TRACE_FRAME_READINGS))
+	if (!begin(&d, f, TRACE_FRAME_READINGS))
 		return -EINVAL;
-	decode_readings_head(&d.c, &h);
-	if (!cursor_ok(&d.c) || h.boundary > TRACE_TICK || h.record_bytes < TRACE_READING_BYTES ||
-	    (uint64_t)h.record_bytes * h.nr != d.c.left)
+	at = cursor_le32(&d.c);
+	record_bytes = cursor_le32(&d.c);
+	n = cursor_le32(&d.c);
+	cursor_skip(&d.c, 4);
+	if (!cursor_ok(&d.c) || at > TRACE_TICK || record_bytes < TRACE_READING_BYTES ||
+	    (uint64_t)record_bytes * n != d.c.left)
 		return -EINVAL;
-	*boundary = (enum trace_boundary)h.boundary;
-	*nr = h.nr;
+	*boundary = (enum trace_boundary)at;
+	*nr = n;
 	return 0;
 }
 
 /* The offset of reading i in the payload. */
 static uint64_t reading_at(const struct trace_frame *f, size_t i)
 {
-	struct readings_head h;
 	struct cursor c;
 
 	cursor_init(&c, f->payload, f->length);
-	decode_readings_head(&c, &h);
-	return TRACE_READINGS_HEAD_BYTES + (uint64_t)h.record_bytes * i;
+	cursor_skip(&c, 4);
+	return TRACE_READINGS_HEAD_BYTES + (uint64_t)cursor_le32(&c) * i;
 }
 
 void trace_decode_reading(const struct trace_frame *f, size_t i, struct reading *out)
 {
-	struct cursor c;
+	struct trace_reading_bytes r = {0};
+	uint64_t at = reading_at(f, i);
 
-	cursor_init(&c, f->payload, f->length);
-	cursor_skip(&c, (size_t)reading_at(f, i));
-	out->event = cursor_le32(&c);
-	out->instance = cursor_le32(&c);
-	out->state = cursor_le32(&c);
-	out->flags = cursor_le32(&c);
-	out->time_ns = cursor_le64(&c);
-	out->raw = cursor_le64(&c);
-	out->enabled_ns = cursor_le64(&c);
-	out->running_ns = cursor_le64(&c);
-	out->base = cursor_le64(&c);
+	if (at <= f->length && sizeof(r) <= f->length - at)
+		memcpy(&r, f->payload + at, sizeof(r));
+	*out = (struct reading){
+	    .event = le32toh(r.event),
+	    .instance = le32toh(r.instance),
+	    .state = le32toh(r.state),
+	    .flags = le32toh(r.flags),
+	    .time_ns = le64toh(r.time_ns),
+	    .raw = le64toh(r.raw),
+	    .enabled_ns = le64toh(r.enabled_ns),
+	    .running_ns = le64toh(r.running_ns),
+	    .base = le64toh(r.base),
+	};
 }
 
 uint64_t trace_reading_offset(const struct trace_frame *f, size_t i)
 {
 	return f->is_packed ? f->offset : f->offset + TRACE_FRAME_HEADER_BYTES + reading_at(f, i);
+}
+
+int trace_decode_records(const struct trace_frame *f, enum trace_ring *ring, uint32_t *cpu,
+			 const uint8_t **records, size_t *len)
+{
+	uint32_t of_ring, of_cpu;
+	struct trace_decoder d;
+
+	if (!begin(&d, f, TRACE_FRAME_RECORDS))
+		return -EINVAL;
+	of_ring = cursor_le32(&d.c);
+	of_cpu = cursor_le32(&d.c);
+	if (!cursor_ok(&d.c) || of_ring > TRACE_RING_MADE || d.c.left % 8)
+		return -EINVAL;
+	*ring = (enum trace_ring)of_ring;
+	*cpu = of_cpu;
+	*records = d.c.at;
+	*len = d.c.left;
+	return 0;
+}
+
+uint64_t trace_record_offset(const struct trace_frame *f, size_t at)
+{
+	if (f->is_packed)
+		return f->offset;
+	return f->offset + TRACE_FRAME_HEADER_BYTES + TRACE_RECORDS_HEAD_BYTES + at;
+}
+
+int trace_decode_ids(const struct trace_frame *f, struct trace_ids *out)
+{
+	struct trace_decoder d;
+	void *item;
+	size_t nr;
+	int rc = begin(&d, f, TRACE_FRAME_IDS) ? trace_decode_list(&d.c, &trace_id_list, &item, &nr)
+					       : -EINVAL;
+
+	if (rc == 0)
+		*out = (struct trace_ids){item, nr};
+	return rc;
+}
+
+void trace_ids_fini(struct trace_ids *ids)
+{
+	mem_free(ids->item);
+	*ids = (struct trace_ids){0};
+}
+
+int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out)
+{
+	struct trace_sampling s = {0};
+	struct trace_decoder d;
+	void *item;
+	int rc;
+
+	if (!begin(&d, f, TRACE_FRAME_SAMPLING))
+		return -EINVAL;
+	trace_decode(&d, trace_sampling_fields, &s);
+	rc = trace_decode_list(&d.c, &trace_sampled_list, &item, &s.nr);
+	if (rc)
+		return rc;
+	s.item = item;
+	*out = s;
+	return 0;
+}
+
+void trace_sampling_fini(struct trace_sampling *s)
+{
+	mem_free((void *)s->item);
+	*s = (struct trace_sampling){0};
 }

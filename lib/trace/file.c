@@ -116,24 +116,24 @@ static struct iovec pack_all(struct trace_packer *p, const struct trace_writer *
 	size_t at = w->has_header ? TRACE_HEADER_BYTES : 0;
 
 	buf_reset(&p->out);
-	buf_add(&p->out, w->bytes.data, at);
-	while (at < w->bytes.len)
-		at += pack_frame(p, w->bytes.data + at);
+	buf_add(&p->out, w->own.bytes.data, at);
+	while (at < w->own.bytes.len)
+		at += pack_frame(p, w->own.bytes.data + at);
 	if (buf_error(&p->out))
-		return (struct iovec){w->bytes.data, w->bytes.len};
+		return (struct iovec){w->own.bytes.data, w->own.bytes.len};
 	return (struct iovec){p->out.data, p->out.len};
 }
 
 /* Writes the gathered frames; the writer may be reused then. */
 static int put_gathered(struct trace_file *f, struct trace_writer *w, struct err *e)
 {
-	struct iovec all = {w->bytes.data, w->bytes.len};
+	struct iovec all = {w->own.bytes.data, w->own.bytes.len};
 	int rc;
 
 	if (f->packer)
 		all = pack_all(f->packer, w);
 	rc = put(f, &all, 1, e);
-	f->nr_frames += rc ? 0 : w->nr_frames;
+	f->nr_frames += rc ? 0 : w->own.nr;
 	f->nr_readings += rc ? 0 : w->nr_readings;
 	trace_writer_more(w);
 	return rc;
@@ -330,7 +330,7 @@ int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *
 	if (f->error)
 		return say(f, f->error, e);
 	rc = trace_writer_check(w, false, f->path, e);
-	if (rc || !w->bytes.len)
+	if (rc || !w->own.bytes.len)
 		return rc;
 	return put_gathered(f, w, e);
 }
@@ -381,9 +381,9 @@ int trace_segment_add(struct trace_file *f, struct trace_writer *w, uint32_t ite
 
 	if (f->nr_parts == TRACE_SEGMENT_ITERATIONS)
 		return err_set_at(e, -EFBIG, f->path, 0, 0, "no room for a further iteration");
-	t.nr_frames = w->nr_frames;
+	t.nr_frames = w->own.nr;
 	t.nr_readings = w->nr_readings;
-	t.bytes = from + w->bytes.len;
+	t.bytes = from + w->own.bytes.len;
 	trace_writer_end(w, &t);
 	rc = trace_file_append(f, w, e);
 	if (rc == 0)

@@ -7,12 +7,16 @@
 #include "base/buf.h"
 #include "trace/writer.h"
 
+struct trace_frames {
+	struct buf bytes; /* its error sticks until it is reset */
+	uint64_t nr;
+};
+
 struct trace_writer {
-	struct buf common; /* frames of every trace; its error sticks until they are set again */
-	struct buf bytes;  /* the current trace, from its first byte; or frames to append */
-	bool has_header;   /* a trace was begun */
-	uint64_t nr_common_frames;
-	uint64_t nr_frames, nr_readings; /* of the gathered frames */
+	struct trace_frames common; /* of every trace */
+	struct trace_frames own; /* the current trace, from its first byte; or frames to append */
+	bool has_header;         /* own: a trace was begun */
+	uint64_t nr_readings;    /* own */
 };
 
 /* Whether the gathered bytes are valid, and a trace from its header on, or (has_header false)

@@ -1,0 +1,394 @@
+/*
+ * Payloads to structures and back, by tables. Structures of the other side of a format version have
+ * more or fewer fields at their end. Must not know what the numbers mean.
+ */
+#include "trace/fields.h"
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "trace/format.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The offset of a member of that size. */
+#define AT(s, m, bytes)                                                                            \
+	(offsetof(struct s, m) + 0 * sizeof(char[sizeof(((struct s *)0)->m) == (bytes) ? 1 : -1]))
+
+#define U32(s, m)                                                                                  \
+	{                                                                                          \
+		.type = TRACE_FIELD_U32, .at = AT(s, m, 4)                                         \
+	}
+#define U64(s, m)                                                                                  \
+	{                                                                                          \
+		.type = TRACE_FIELD_U64, .at = AT(s, m, 8)                                         \
+	}
+#define ZERO32                                                                                     \
+	{                                                                                          \
+		.type = TRACE_FIELD_ZERO32                                                         \
+	}
+#define TEXT16(s, m)                                                                               \
+	{                                                                                          \
+		.type = TRACE_FIELD_TEXT16, .at = offsetof(struct s, m), .max = UINT16_MAX         \
+	}
+#define CHARS16(s, m, size)                                                                        \
+	{                                                                                          \
+		.type = TRACE_FIELD_CHARS16, .at = AT(s, m, size), .max = (size)                   \
+	}
+#define BYTES32(s, m, len, most)                                                                   \
+	{                                                                                          \
+		.type = TRACE_FIELD_BYTES32, .at = offsetof(struct s, m), .len_at = AT(s, len, 4), \
+		.max = (most)                                                                      \
+	}
+#define END                                                                                        \
+	{                                                                                          \
+		.type = TRACE_FIELD_NONE                                                           \
+	}
+
+static const struct trace_field info_fields[] = {
+    U64(trace_info, duration_ns),
+    U64(trace_info, num_iterations),
+    U32(trace_info, user_hz),
+    U32(trace_info, page_bytes),
+    TEXT16(trace_info, tool),
+    TEXT16(trace_info, kernel),
+    TEXT16(trace_info, cpu_model),
+    TEXT16(trace_info, config_name),
+    TEXT16(trace_info, model_name),
+    {.type = TRACE_FIELD_TEXT32,
+     .at = offsetof(struct trace_info, spec_json),
+     .max = TRACE_MAX_SPEC_BYTES},
+    END,
+};
+
+const struct trace_field trace_event_fields[] = {
+    U32(trace_event, id),
+    U32(trace_event, kind),
+    U32(trace_event, scope),
+    U32(trace_event, flags),
+    U64(trace_event, rate),
+    U32(trace_event, state),
+    U32(trace_event, perf_group),
+    BYTES32(trace_event, attr, attr_bytes, TRACE_MAX_ATTR_BYTES),
+    TEXT16(trace_event, group),
+    TEXT16(trace_event, name),
+    TEXT16(trace_event, label),
+    TEXT16(trace_event, unit),
+    TEXT16(trace_event, description),
+    TEXT16(trace_event, source),
+    TEXT16(trace_event, reason),
+    {.type = TRACE_FIELD_SCALE, .at = offsetof(struct trace_event, scale), .is_optional = true},
+    {.type = TRACE_FIELD_U64, .at = offsetof(struct trace_event, frequency), .is_optional = true},
+    {.type = TRACE_FIELD_LINES32,
+     .at = offsetof(struct trace_event, format),
+     .max = TRACE_MAX_FORMAT_BYTES,
+     .is_optional = true},
+    END,
+};
+
+static const struct trace_field clocks_fields[] = {
+    U64(clock_triple, monotonic_ns),
+    U64(clock_triple, boottime_ns),
+    U64(clock_triple, realtime_ns),
+    END,
+};
+
+static const struct trace_field note_fields[] = {
+    U64(trace_note, time_ns),
+    TEXT16(trace_note, text),
+    END,
+};
+
+static const struct trace_field end_fields[] = {
+    U64(trace_totals, start_ns),
+    U64(trace_totals, end_ns),
+    U64(trace_totals, nr_frames),
+    U64(trace_totals, nr_readings),
+    U64(trace_totals, lost),
+    U64(trace_totals, throttled),
+    U64(trace_totals, bytes),
+    {.type = TRACE_FIELD_BITS,
+     .at = offsetof(struct trace_totals, is_cut),
+     .max = 2,
+     .is_optional = true},
+    END,
+};
+_Static_assert(offsetof(struct trace_totals, is_short) == offsetof(struct trace_totals, is_cut) + 1,
+	       "bits of the end frame");
+
+static const struct trace_field where_fields[] = {
+    U32(trace_where, package),
+    U32(trace_where, node),
+    CHARS16(trace_where, type, TRACE_TYPE_BYTES),
+    END,
+};
+
+static const struct trace_field build_id_fields[] = {
+    U32(trace_build_id, major),
+    U32(trace_build_id, minor),
+    U64(trace_build_id, inode),
+    U64(trace_build_id, inode_generation),
+    U64(trace_build_id, from_ns),
+    U64(trace_build_id, to_ns),
+    BYTES32(trace_build_id, id, id_len, UINT32_MAX),
+    BYTES32(trace_build_id, path, path_len, UINT32_MAX),
+    END,
+};
+
+static const struct trace_field target_fields[] = {
+    U32(trace_target, flags),
+    U32(trace_target, pid),
+    U32(trace_target, status),
+    ZERO32,
+    U64(trace_target, start_ns),
+    U64(trace_target, end_ns),
+    U64(trace_target, user_ns),
+    U64(trace_target, system_ns),
+    U64(trace_target, peak_bytes),
+    U64(trace_target, minor_faults),
+    U64(trace_target, major_faults),
+    U64(trace_target, read_blocks),
+    U64(trace_target, written_blocks),
+    U64(trace_target, voluntary_switches),
+    U64(trace_target, involuntary_switches),
+    CHARS16(trace_target, text, TRACE_TARGET_BYTES),
+    END,
+};
+
+static const struct trace_field iteration_fields[] = {U32(trace_part, iteration), ZERO32, END};
+
+const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
+    [TRACE_FRAME_INFO] = info_fields,         [TRACE_FRAME_CLOCKS] = clocks_fields,
+    [TRACE_FRAME_NOTE] = note_fields,         [TRACE_FRAME_END] = end_fields,
+    [TRACE_FRAME_WHERE] = where_fields,       [TRACE_FRAME_ITERATION] = iteration_fields,
+    [TRACE_FRAME_BUILD_ID] = build_id_fields, [TRACE_FRAME_TARGET] = target_fields,
+};
+
+const struct trace_field trace_sampling_fields[] = {
+    U64(trace_sampling, ring_bytes),   U64(trace_sampling, max_rate_start),
+    U64(trace_sampling, max_rate_end), U64(trace_sampling, idle_ns),
+    U64(trace_sampling, lost),         U64(trace_sampling, ticks),
+    U64(trace_sampling, ticks_missed), END,
+};
+
+static const struct trace_field id_fields[] = {
+    U64(trace_id, id),   U32(trace_id, event), U32(trace_id, instance),
+    U32(trace_id, attr), U32(trace_id, group), END,
+};
+
+static const struct trace_field sampled_fields[] = {
+    U32(trace_sampled, event),     U32(trace_sampled, instance),    U64(trace_sampled, samples),
+    U64(trace_sampled, idle),      U64(trace_sampled, weight),      U64(trace_sampled, lost),
+    U64(trace_sampled, throttled), U64(trace_sampled, unthrottled), END,
+};
+
+static const struct trace_field index_fields[] = {
+    U32(trace_part, iteration),
+    ZERO32,
+    U64(trace_part, from),
+    END,
+};
+
+const struct trace_list trace_id_list = {id_fields, TRACE_ID_BYTES, sizeof(struct trace_id)};
+const struct trace_list trace_sampled_list = {sampled_fields, TRACE_SAMPLED_BYTES,
+					      sizeof(struct trace_sampled)};
+const struct trace_list trace_index_list = {index_fields, TRACE_INDEX_ITEM_BYTES,
+					    sizeof(struct trace_part)};
+
+static void add_text(struct buf *b, const struct trace_field *f, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	if (len > f->max)
+		trace_buf_fail(b, -EFBIG);
+	if (f->type == TRACE_FIELD_TEXT16 || f->type == TRACE_FIELD_CHARS16)
+		buf_le16(b, (uint16_t)len);
+	else
+		buf_le32(b, (uint32_t)len);
+	buf_add(b, text, len);
+}
+
+static void add_bytes(struct buf *b, const struct trace_field *f, const void *bytes, uint32_t len)
+{
+	if (len > f->max)
+		trace_buf_fail(b, -EFBIG);
+	buf_le32(b, len);
+	buf_add(b, bytes, len);
+}
+
+static void encode(struct buf *b, const struct trace_field *f, const char *from)
+{
+	const void *member = from + f->at, *bytes;
+	uint64_t v = 0;
+
+	switch ((enum trace_field_type)f->type) {
+	case TRACE_FIELD_NONE:
+		break;
+	case TRACE_FIELD_ZERO32:
+		buf_le32(b, 0);
+		break;
+	case TRACE_FIELD_U32:
+		buf_le32(b, *(const uint32_t *)member);
+		break;
+	case TRACE_FIELD_U64:
+		buf_le64(b, *(const uint64_t *)member);
+		break;
+	case TRACE_FIELD_SCALE:
+		memcpy(&v, member, sizeof(v));
+		buf_le64(b, v);
+		break;
+	case TRACE_FIELD_BITS:
+		for (uint32_t i = 0; i < f->max; i++)
+			v |= (uint64_t)((const bool *)member)[i] << i;
+		buf_le64(b, v);
+		break;
+	case TRACE_FIELD_TEXT16:
+	case TRACE_FIELD_TEXT32:
+	case TRACE_FIELD_LINES32:
+		add_text(b, f, *(const char *const *)member);
+		break;
+	case TRACE_FIELD_CHARS16:
+		add_text(b, f, member);
+		break;
+	case TRACE_FIELD_BYTES32:
+		memcpy(&bytes, member, sizeof(bytes));
+		add_bytes(b, f, bytes, *(const uint32_t *)(const void *)(from + f->len_at));
+		break;
+	}
+}
+
+void trace_encode(struct buf *b, const struct trace_field *f, const void *from)
+{
+	for (; f->type; f++)
+		encode(b, f, from);
+}
+
+void trace_encode_list(struct buf *b, const struct trace_list *l, const void *items, size_t nr)
+{
+	if (nr > TRACE_MAX_ITEMS)
+		trace_buf_fail(b, -EFBIG);
+	buf_le32(b, l->bytes);
+	buf_le32(b, (uint32_t)nr);
+	for (size_t i = 0; i < nr && !buf_error(b); i++)
+		trace_encode(b, l->fields, (const char *)items + i * l->size);
+}
+
+/* A copy of the next len bytes in the store; NULL if there is nothing to copy. */
+static char *copy_bytes(struct trace_decoder *d, size_t len)
+{
+	const uint8_t *p = cursor_bytes(&d->c, len);
+	char *s = p && len ? arena_strndup(d->store, (const char *)p, len) : NULL;
+
+	d->no_memory |= p && len && !s;
+	return s;
+}
+
+const char *trace_decode_text(struct trace_decoder *d, size_t len, void (*clean)(char *, size_t))
+{
+	char *s = copy_bytes(d, len);
+
+	if (s)
+		clean(s, len);
+	return s ? s : "";
+}
+
+void trace_copy_clean(char *to, size_t size, const char *text, size_t len)
+{
+	if (len > size - 1)
+		len = size - 1;
+	memcpy(to, text, len);
+	to[len] = '\0';
+	str_clean(to, len); /* after the cut, which may have split a character */
+}
+
+/* The length of a text or of bytes; more than the maximum is malformed. */
+static size_t decode_length(struct trace_decoder *d, const struct trace_field *f)
+{
+	size_t len = f->type == TRACE_FIELD_TEXT16 ? cursor_le16(&d->c) : cursor_le32(&d->c);
+
+	d->c.underflow |= len > f->max;
+	return len;
+}
+
+static void decode(struct trace_decoder *d, const struct trace_field *f, char *to)
+{
+	void *member = to + f->at;
+	const char *text;
+	const void *bytes;
+	uint64_t v;
+	double scale;
+	size_t len;
+
+	switch ((enum trace_field_type)f->type) {
+	case TRACE_FIELD_NONE:
+		break;
+	case TRACE_FIELD_ZERO32:
+		cursor_skip(&d->c, 4);
+		break;
+	case TRACE_FIELD_U32:
+		*(uint32_t *)member = cursor_le32(&d->c);
+		break;
+	case TRACE_FIELD_U64:
+		*(uint64_t *)member = cursor_le64(&d->c);
+		break;
+	case TRACE_FIELD_SCALE:
+		v = cursor_le64(&d->c);
+		memcpy(&scale, &v, sizeof(scale));
+		*(double *)member = scale > 0 && scale < 1e30 ? scale : 0;
+		break;
+	case TRACE_FIELD_BITS:
+		v = cursor_le64(&d->c);
+		for (uint32_t i = 0; i < f->max; i++)
+			((bool *)member)[i] = v >> i & 1;
+		break;
+	case TRACE_FIELD_TEXT16:
+	case TRACE_FIELD_TEXT32:
+		*(const char **)member = trace_decode_text(d, decode_length(d, f), str_clean);
+		break;
+	case TRACE_FIELD_LINES32:
+		*(const char **)member = trace_decode_text(d, decode_length(d, f), str_clean_lines);
+		break;
+	case TRACE_FIELD_CHARS16:
+		text = cursor_string16(&d->c, &len);
+		trace_copy_clean(member, f->max, text, len);
+		break;
+	case TRACE_FIELD_BYTES32:
+		len = decode_length(d, f);
+		bytes = d->store ? copy_bytes(d, len) : (const char *)cursor_bytes(&d->c, len);
+		memcpy(member, &bytes, sizeof(bytes));
+		*(uint32_t *)(void *)(to + f->len_at) = (uint32_t)len;
+		break;
+	}
+}
+
+void trace_decode(struct trace_decoder *d, const struct trace_field *f, void *to)
+{
+	for (; f->type; f++)
+		if (d->c.left || !f->is_optional)
+			decode(d, f, to);
+		else if (f->type == TRACE_FIELD_LINES32)
+			*(const char **)(void *)((char *)to + f->at) = "";
+}
+
+int trace_decode_list(struct cursor *c, const struct trace_list *l, void **items, size_t *nr)
+{
+	uint32_t bytes = cursor_le32(c), n = cursor_le32(c);
+	char *item;
+
+	if (!cursor_ok(c) || bytes < l->bytes || n > TRACE_MAX_ITEMS ||
+	    (uint64_t)bytes * n > c->left)
+		return -EINVAL;
+	item = mem_calloc(n, l->size);
+	if (!item)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct trace_decoder d = {0};
+
+		cursor_init(&d.c, cursor_bytes(c, bytes), bytes);
+		trace_decode(&d, l->fields, item + i * l->size);
+	}
+	*items = item;
+	*nr = n;
+	return 0;
+}
