@@ -72,6 +72,8 @@ static int check_target(const struct options *o, struct err *e)
 {
 	if (o->output && !*o->output)
 		return err_set(e, -EINVAL, "--output: the name is empty");
+	if (o->frequency && o->period)
+		return err_set(e, -EINVAL, "--frequency and --period are mutually exclusive");
 	if (o->output &&
 	    (override_of(o, "output_path_prefix") || override_of(o, "session_result_spec_path")))
 		return err_set(e, -EINVAL,
@@ -91,7 +93,7 @@ static int check_target(const struct options *o, struct err *e)
 static int set_target(struct options *o, struct spec *spec)
 {
 	o->is_output_named = o->output;
-	if (o->command && !o->output && spec_has_default_paths(spec))
+	if ((o->command || !o->spec_file) && !o->output && spec_has_default_paths(spec))
 		o->output = CPSESSION_FOLDER;
 	if (o->output) {
 		spec->output_path_prefix =
@@ -116,20 +118,36 @@ static int set_target(struct options *o, struct spec *spec)
 	return 0;
 }
 
+/* The events of a command that no option names. */
+#define COMMAND_SPEC "program.cpspec"
+
 /* Returns an exit status: errors in the file are failures, errors in options wrong usage. */
-static int load_spec(struct options *o, struct spec *spec, struct err_list *errs)
+static int load_spec(const struct options *o, struct spec *spec, struct err_list *errs)
 {
+	const char *name = o->spec_file ? o->spec_file : COMMAND_SPEC;
 	char path[PATH_MAX];
 	struct err e = {0};
-	IO_AUTO_FD int fd = open_spec(o->spec_file ? o->spec_file : "program.cpspec", path, &e);
+	IO_AUTO_FD int fd = -1;
 
+	if (!o->spec_file && (o->events.nr || !o->command)) {
+		spec->source = "the options";
+		return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
+	}
+	fd = open_spec(name, path, &e);
 	if (fd < 0) {
 		err_list_insert(errs, &e);
 		return EXIT_FAILED;
 	}
 	if (spec_load_fd(fd, path, spec, errs))
 		return EXIT_FAILED;
-	if (apply_overrides(o, spec, errs))
+	return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
+}
+
+/* Returns an exit status. */
+static int complete_spec(struct options *o, const struct catalogue *c, struct spec *spec,
+			 struct err_list *errs)
+{
+	if (choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
@@ -209,11 +227,10 @@ static int measure(struct options *o)
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
 	}
-	if (!o->spec_file && !o->command) {
+	if (!o->spec_file && !o->command && !chooses_events(o)) {
 		err_set(&e, -EINVAL, "No events specified");
-		err_hint(&e,
-			 "name a spec: --spec-file=basic.cpspec (--list-specs lists them, --help "
-			 "helps)");
+		err_hint(&e, "name a spec: --spec-file=basic.cpspec (--list-specs lists them), or "
+			     "events: --event=page_faults (--list-events)");
 		return fail(EXIT_FAILED, &e);
 	}
 	if (check_target(o, &e))
@@ -225,6 +242,8 @@ static int measure(struct options *o)
 		log_errors(errs);
 		status = EXIT_FAILED;
 	} else {
+		if (status == EXIT_DONE)
+			status = complete_spec(o, &m.events.catalogue, &spec, errs);
 		status = run_plan(o, &spec, &m, errs, status);
 		machine_fini(&m);
 	}
@@ -263,10 +282,10 @@ static int run(struct options *o)
 		return EXIT_USAGE;
 	}
 	if (o->list_specs + o->list_events + (o->describe_event != NULL) +
-		(o->check_spec || o->strict || o->command) >
+		(o->check_spec || o->strict || o->command || chooses_events(o)) >
 	    1) {
 		log_error("--list-specs, --list-events, --describe-event and measuring "
-			  "(--check-spec, --strict, a command) are mutually exclusive");
+			  "(--check-spec, --strict, --event, a command) are mutually exclusive");
 		return EXIT_USAGE;
 	}
 	if (o->list_specs)

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "screen/format.h"
 #include "spec/keys.h"
+#include "spec/spec.h"
 
 #include <errno.h>
 #include <string.h>
@@ -41,11 +42,27 @@ static int set_output_format(const struct opt_row *row, const char *value, void 
 	return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
 }
 
+static int set_callgraph(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	const struct spec_callgraph *how = spec_callgraphs;
+	struct options *o = target;
+
+	while (how->name && strcmp(how->name, value ? value : "hybrid") != 0)
+		how++;
+	if (!how->name)
+		return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
+	o->callgraph = how;
+	return 0;
+}
+
 #define FLAG(name_, member, section_, text)                                                        \
 	{                                                                                          \
 		.name = name_, .arg = OPT_NONE, .section = section_, .help = text,                 \
 		.set = opt_set_flag, .offset = offsetof(struct options, member)                    \
 	}
+
+/* Prints all of them. */
+#define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
 
 static const struct opt_row before[] = {
     {.name = "spec-file",
@@ -59,6 +76,48 @@ static const struct opt_row before[] = {
 	     "slash: ./FILE.",
      .set = opt_set_string,
      .offset = offsetof(struct options, spec_file)},
+    {.name = "event",
+     .letter = 'e',
+     .arg = OPT_REQUIRED,
+     .metavar = "EVENTS",
+     .complete = OPT_COMPLETE_COMMAND,
+     .words = EVENT_NAMES,
+     .section = "Measuring",
+     .help = "Count these events, separated by commas: group:name, or the name alone, which is "
+	     "looked up in the groups fixed, arch, software, sched, heap and misc, in this order. "
+	     "EVENT@997Hz samples it 997 times per second, EVENT@10000 each 10,000 events (of a "
+	     "clock: nanoseconds). Without a spec, nothing else is measured; in a spec, an event "
+	     "of this name is changed, or one is added. May be repeated.",
+     .set = opt_add_string,
+     .offset = offsetof(struct options, events)},
+    {.name = "frequency",
+     .letter = 'F',
+     .arg = OPT_REQUIRED,
+     .metavar = "HZ",
+     .section = "Measuring",
+     .help = "Sample the clock (or cycles, where there is a PMU) HZ times per second.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, frequency)},
+    {.name = "period",
+     .letter = 'c',
+     .arg = OPT_REQUIRED,
+     .metavar = "COUNT",
+     .section = "Measuring",
+     .help = "Sample the clock each COUNT nanoseconds (or cycles, where there is a PMU, each "
+	     "COUNT cycles).",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, period)},
+    {.name = "callgraph",
+     .letter = 'g',
+     .arg = OPT_OPTIONAL,
+     .metavar = "HOW",
+     .complete = OPT_COMPLETE_WORDS,
+     .words = "fp dwarf hybrid",
+     .section = "Measuring",
+     .help = "Record the callers of each sample: fp, by frame pointers; dwarf, from up to 16 KiB "
+	     "of the program's stack; hybrid (the default), by frame pointers, completed from 1 "
+	     "KiB. If nothing is sampled, sample the clock 997 times per second.",
+     .set = set_callgraph},
     {.name = "output",
      .letter = 'o',
      .arg = OPT_REQUIRED,
@@ -66,8 +125,8 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_DIR,
      .section = "Measuring",
      .help = "Save the session in FOLDER, which is made, or replaced if it holds nothing but a "
-	     "session. The default of a command is ./cpuperf.session; the session before "
-	     "becomes ./cpuperf.session.old.",
+	     "session. The default of a command, and without a spec, is ./cpuperf.session; "
+	     "the session before becomes ./cpuperf.session.old.",
      .set = opt_set_string,
      .offset = offsetof(struct options, output)},
     FLAG("check-spec", check_spec, "Measuring",
@@ -109,7 +168,7 @@ static const struct opt_row before[] = {
      .arg = OPT_REQUIRED,
      .metavar = "GROUP:NAME",
      .complete = OPT_COMPLETE_COMMAND,
-     .words = "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES,
+     .words = EVENT_NAMES,
      .section = "Looking around",
      .help = "Describe one event: what it counts, how it is opened, whether it works here, "
 	     "and what to do if it does not.",
@@ -143,6 +202,7 @@ static void make_override(size_t key, char name[MAX_NAME], struct opt_row *out)
 	for (size_t i = 0; i < len && i + 1 < MAX_NAME; i++)
 		name[i] = key_rows[key].name[i] == '_' ? '-' : key_rows[key].name[i];
 	*out = (struct opt_row){.name = name,
+				.letter = key_rows[key].letter,
 				.arg = OPT_REQUIRED,
 				.metavar = key_rows[key].metavar,
 				.section = "Overrides of the spec's keys",
@@ -161,11 +221,13 @@ const struct opt_table *cpuperf_options(void)
 	    .usage =
 		"  cpuperf [options] -- COMMAND [ARGUMENT...]\n"
 		"  cpuperf --spec-file=FILE [options]\n"
+		"  cpuperf --event=EVENTS [options]\n"
 		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",
 	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage. With a command: its own, or\n"
 		      "128+N if signal N ended it; 125 cpuperf failed; 126 the command cannot be\n"
 		      "executed; 127 it was not found.\n"
 		      "Try: cpuperf -- gcc --version\n"
+		      "     cpuperf -e page_faults,context_switches -d 1\n"
 		      "     cpuperf --spec-file=basic.cpspec --num-iterations=3",
 	    .plain_hint = "-- comes before a command: cpuperf [options] -- COMMAND",
 	    .rows = rows,

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+struct spec_callgraph;
 struct target_command;
 
 enum { OPTIONS_MAX_OVERRIDES = 32 };
@@ -24,8 +25,11 @@ struct options {
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;
 	const char *spec_file;
-	struct target_command *command; /* owned by main; NULL: no command follows "--" */
-	const char *output;             /* the session's folder; NULL: the spec's paths are used */
+	struct opt_strings events;
+	const char *frequency, *period;
+	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */
+	struct target_command *command;         /* owned by main; NULL: no command follows "--" */
+	const char *output; /* the session's folder; NULL: the spec's paths are used */
 	const char *output_format;
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };

@@ -38,6 +38,14 @@ int list_specs(void);
  * not found, or an untrusted user could have written the one in the current folder. */
 int open_spec(const char *name, char *found, struct err *e);
 
+/* choose.c: --event, --frequency, --period, --callgraph. */
+struct spec;
+/* True if one of them was used. */
+bool chooses_events(const struct options *o);
+/* Changes the events of the spec. 0, or -errno with at least one error in *errs. */
+int choose_events(const struct options *o, const struct catalogue *c, struct spec *spec,
+		  struct err_list *errs);
+
 /* check.c: --check-spec. */
 struct plan;
 int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o);

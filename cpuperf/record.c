@@ -43,9 +43,10 @@ struct recorder {
 	struct dashboard_feed feed;
 	struct target_command *command; /* borrowed; NULL: none is measured */
 	struct target_end end;
-	const char *folder; /* of its session, if that is not the default one; else NULL */
-	bool goes_on;       /* the measuring ended before it */
-	int exec_error;     /* 0 or -errno of starting it */
+	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
+	const char *folder;   /* of its session, if that is not the default one; else NULL */
+	bool goes_on;         /* the measuring ended before it */
+	int exec_error;       /* 0 or -errno of starting it */
 	bool begun;
 	bool was_live;    /* with a dashboard, results are printed only at the end */
 	const char *hint; /* where to find iterations that were not printed; or "" */
@@ -437,7 +438,8 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 		log_info("session failed");
 		return EXIT_FAILED;
 	}
-	log_info("session ended");
+	log_info("session ended%s%s", r->saved_in ? "; saved in " : "",
+		 r->saved_in ? r->saved_in : "");
 	return EXIT_DONE;
 }
 
@@ -511,7 +513,7 @@ static int run_session(struct recorder *r, const struct options *o)
 		return fail(EXIT_FAILED, &e);
 	r->was_live = dashboard_feed_is_on(&r->feed);
 	commanded = r->command;
-	if (o->output && session_folder_make(o->output, o->command && !o->is_output_named, &e))
+	if (o->output && session_folder_make(o->output, !o->is_output_named, &e))
 		return fail(EXIT_FAILED, &e);
 	catch_signals(r->session);
 	rc = session_run(r->session, &e);
@@ -559,6 +561,7 @@ int record(const struct plan *plan, const struct options *o)
 {
 	struct recorder r = {.plan = plan,
 			     .command = o->command,
+			     .saved_in = o->output,
 			     .folder = folder_of(o, plan->spec),
 			     .format = screen_format_find(o->output_format),
 			     .hint = *plan->spec->output_path_prefix ? "; the traces contain them"

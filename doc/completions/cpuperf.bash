@@ -28,6 +28,14 @@ _cpuperf() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	--event)
+		_cpuperf_values "$word" "$value" "$1" --list-events --quiet --output-format=names
+		return
+		;;
+	--callgraph)
+		COMPREPLY=($(compgen -W "fp dwarf hybrid" -- "$cur"))
+		return
+		;;
 	--output)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
@@ -45,7 +53,7 @@ _cpuperf() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --output= --check-spec --strict --live --no-live --no-sync --output-format= --list-events --describe-event= --list-specs --config-name= --model-name= --buffer-size-in-mb= --duration= --num-iterations= --sync-period= --compression= --output-path-prefix= --session-result-spec-path= --verbose --quiet --log-file= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --event= --frequency= --period= --callgraph --output= --check-spec --strict --live --no-live --no-sync --output-format= --list-events --describe-event= --list-specs --config-name= --model-name= --buffer-size-in-mb= --duration= --num-iterations= --sync-period= --compression= --output-path-prefix= --session-result-spec-path= --verbose --quiet --log-file= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf cpuperf

@@ -88,15 +88,20 @@ static int offer_row(const struct event_row *row, void *arg)
 	return 0;
 }
 
+static void offer_group(const struct catalogue *c, const struct event_group *g, struct nearest *n)
+{
+	for (size_t i = 0; i < g->nr_rows; i++)
+		offer_row(&g->rows[i], n);
+	for (size_t i = 0; c->host && i < g->nr_makers; i++)
+		(void)g->makers[i]->each(c, offer_row, n); /* out of memory: no suggestion */
+}
+
 static const char *nearest_row(const struct catalogue *c, const struct event_group *g,
 			       const char *name)
 {
 	struct nearest n = {.name = name};
 
-	for (size_t i = 0; i < g->nr_rows; i++)
-		offer_row(&g->rows[i], &n);
-	for (size_t i = 0; c->host && i < g->nr_makers; i++)
-		(void)g->makers[i]->each(c, offer_row, &n); /* out of memory: no suggestion */
+	offer_group(c, g, &n);
 	return n.best;
 }
 
@@ -275,6 +280,65 @@ int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struc
 		return err_set(e, -ENOMEM, "out of memory");
 	group[colon - spelled] = '\0';
 	return catalogue_find(c, group, colon + 1, out, e);
+}
+
+static const char *const bare_groups[] = {"fixed", "arch", "software", "sched", "heap", "misc"};
+
+enum { NR_BARE_GROUPS = sizeof(bare_groups) / sizeof(bare_groups[0]) };
+
+/* "software:page_faults", the nearest name of all the groups; false: none is near. */
+static bool add_nearest(const struct catalogue *c, const char *name, struct buf *out)
+{
+	const struct event_group *of = NULL;
+	struct nearest n = {.name = name};
+
+	for (size_t i = 0; i < NR_BARE_GROUPS; i++) {
+		const struct event_group *g = find_group(c, bare_groups[i]);
+		const char *before = n.best;
+
+		if (g)
+			offer_group(c, g, &n);
+		of = n.best == before ? of : g;
+	}
+	if (of)
+		buf_printf(out, "%s:%s", of->name, n.best);
+	return of;
+}
+
+static int refuse_bare(const struct catalogue *c, const char *name, struct err *e)
+{
+	struct catalogue scratch = *c;
+	struct arena arena;
+	struct buf found;
+
+	err_set(e, -ENOENT, "Unknown event: %s", name);
+	arena_init(&arena, MAX_SCRATCH_BYTES);
+	scratch.arena = &arena;
+	buf_init(&found, MAX_HINT_BYTES);
+	add_namesakes(&scratch, name, &found);
+	if (found.len || add_nearest(&scratch, name, &found))
+		err_hint(e, "did you mean %s? (--list-events lists all)", buf_str(&found));
+	else
+		err_hint(e, "--list-events lists all events of this machine");
+	buf_fini(&found);
+	arena_fini(&arena);
+	return -ENOENT;
+}
+
+int catalogue_find_bare(const struct catalogue *c, const char *name, struct event *out,
+			struct err *e)
+{
+	for (size_t i = 0; i < NR_BARE_GROUPS; i++) {
+		const struct event_group *g = find_group(c, bare_groups[i]);
+		struct err unused = {0};
+		int rc = g ? find_in_group(c, g, name, &out->row, &unused) : -ENOENT;
+
+		if (rc == 0)
+			out->group = g;
+		if (rc != -ENOENT)
+			return rc ? err_set(e, rc, "%s: %s", name, strerror(-rc)) : 0;
+	}
+	return refuse_bare(c, name, e);
 }
 
 /* The rows of a group, collected for sorting; borrowed. */

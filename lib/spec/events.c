@@ -36,6 +36,7 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 	s->events = arena_calloc(d->arena, nr, sizeof(*s->events));
 	if (!s->events)
 		return diag_no_memory(d->errs, d->source);
+	s->max_events = nr;
 	for (size_t i = 0; i < nr; i++) {
 		struct spec_event *event = &s->events[s->nr_events];
 		size_t errors = diag_count(d->errs);

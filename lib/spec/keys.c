@@ -106,6 +106,7 @@ const struct key_row key_rows[] = {
 	    "The length of one iteration. 0 reads the counters once, immediately. The option "
 	    "--duration also accepts units: 10ms, 0.5s, 2m.",
 	.metavar = "TIME",
+	.letter = 'd',
     },
     {
 	SPEC_FIELD(num_iterations),
@@ -117,6 +118,7 @@ const struct key_row key_rows[] = {
 	.default_text = "1",
 	.description = "The number of iterations, measured back to back.",
 	.metavar = "N",
+	.letter = 'n',
     },
     {
 	SPEC_FIELD(sync_period_ns),

@@ -47,6 +47,7 @@ struct key_row {
 	const char *modes;        /* "tally", "sampling"; NULL: both */
 	const char *description;  /* one or more sentences */
 	const char *metavar;      /* of the override option; NULL: no such option */
+	char letter;              /* of the override option; 0: none */
 	size_t offset;     /* of the field in struct spec, spec_event, spec_metric or cpsession */
 	size_t pos_offset; /* of its struct spec_pos; 0: none */
 };

@@ -1,15 +1,18 @@
 /*
- * Sets a scalar key of the spec from an option's text, with the limits of the file.
+ * Changes a spec by the text of options, with the limits of the file: scalar keys, events, and how
+ * they are sampled.
  */
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "spec/check.h"
 #include "spec/diag.h"
 #include "spec/keys.h"
 #include "spec/spec.h"
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 static int refuse(const struct key_row *row, const char *value, const char *source, int rc,
 		  struct err *e)
@@ -24,8 +27,8 @@ static int refuse(const struct key_row *row, const char *value, const char *sour
 	return rc;
 }
 
-static int set_number(struct spec *s, const struct key_row *row, const char *value,
-		      const char *source, struct err *e)
+static int set_number(void *model, const struct key_row *row, const char *value, const char *source,
+		      struct err *e)
 {
 	bool is_seconds = row->type == KEY_SECONDS;
 	uint64_t unit = is_seconds ? KEY_NS_PER_S : 1, v;
@@ -35,7 +38,7 @@ static int set_number(struct spec *s, const struct key_row *row, const char *val
 		rc = -ERANGE;
 	if (rc)
 		return refuse(row, value, source, rc, e);
-	memcpy((char *)s + row->offset, &v, sizeof(v));
+	memcpy((char *)model + row->offset, &v, sizeof(v));
 	return 0;
 }
 
@@ -81,4 +84,183 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 	if (row->type == KEY_WORD)
 		return set_word(s, row, value, source, e);
 	return set_number(s, row, value, source, e);
+}
+
+/* Up to the next comma, or the end. The terms of "cpu/event=1,umask=2/" contain commas. */
+static size_t spelled_len(const char *text)
+{
+	bool is_in_terms = false;
+	size_t len = 0;
+
+	for (; text[len] && (is_in_terms || text[len] != ','); len++)
+		is_in_terms ^= text[len] == '/';
+	return len;
+}
+
+static unsigned column_of(const char *list, size_t at)
+{
+	unsigned column = 1;
+
+	for (size_t i = 0; i < at; i++)
+		column += ((unsigned char)list[i] & 0xc0) != 0x80;
+	return column;
+}
+
+/* What follows the '@': "997Hz" or "10000". */
+static int scan_pace(const char *text, const char *end, struct spec_spelled *out)
+{
+	bool is_frequency = end - text > 2 && strncasecmp(end - 2, "Hz", 2) == 0;
+	const struct key_row *row = key_find(KEY_EVENT, is_frequency ? "frequency" : "rate");
+	const char *stop = is_frequency ? end - 2 : end, *p = text;
+	uint64_t v;
+
+	if (str_scan_u64(&p, stop, &v) || p != stop || !v || !key_fits(row, v, 1))
+		return -EINVAL;
+	*(is_frequency ? &out->frequency : &out->rate) = v;
+	return 0;
+}
+
+int spec_scan_event(const char *list, size_t *at, const char *source, struct spec_spelled *out,
+		    struct err *e)
+{
+	struct spec_spelled next = {.name = list + *at};
+	const char *sign;
+	size_t len;
+
+	if (*at > strlen(list))
+		return 0;
+	len = next.len = spelled_len(next.name);
+	next.column = column_of(list, *at);
+	sign = memrchr(next.name, '@', len);
+	if (sign)
+		next.len = (size_t)(sign - next.name);
+	if (!next.len)
+		return err_set_at(e, -EINVAL, source, 1, next.column,
+				  "the name of an event is missing in \"%.*s\"", diag_cut(list),
+				  list);
+	if (sign && scan_pace(sign + 1, next.name + len, &next)) {
+		err_set_at(e, -EINVAL, source, 1, column_of(list, *at + next.len + 1),
+			   "\"%.*s\" is not how to sample", (int)(len - next.len - 1), sign + 1);
+		err_hint(e, "@997Hz: samples per second; @10000: events between two samples");
+		return -EINVAL;
+	}
+	*out = next;
+	*at += len + 1;
+	return 1;
+}
+
+static bool is_named(const struct spec_event *event, const char *group, const char *name)
+{
+	return strcmp(event->group_name, group) == 0 && strcmp(event->event_name, name) == 0;
+}
+
+static void set_pace(struct spec_event *event, uint64_t rate, uint64_t frequency)
+{
+	event->rate = rate;
+	event->frequency = frequency;
+	if (!spec_event_is_sampled(event)) {
+		event->flags &= ~(unsigned)CHECK_SAMPLE_FLAGS;
+		event->stack_bytes = event->branch_filter = 0;
+	} else if (!(event->flags & CHECK_SAMPLE_FLAGS)) {
+		event->flags |= SPEC_PC;
+	}
+}
+
+static int append(struct spec *s, struct spec_event event)
+{
+	enum { MAX = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS + 1 };
+	struct spec_event *grown;
+
+	if (s->nr_events == MAX)
+		return -E2BIG;
+	if (s->nr_events == s->max_events) {
+		grown = arena_calloc(&s->arena, MAX, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		if (s->nr_events)
+			memcpy(grown, s->events, s->nr_events * sizeof(*grown));
+		s->events = grown;
+		s->max_events = MAX;
+	}
+	event.flags = SPEC_OS | SPEC_USER;
+	set_pace(&event, event.rate, event.frequency);
+	s->events[s->nr_events++] = event;
+	return 0;
+}
+
+int spec_name_event(struct spec *s, const char *group, const char *name, uint64_t rate,
+		    uint64_t frequency)
+{
+	struct spec_event event = {
+	    .group_name = group, .event_name = name, .rate = rate, .frequency = frequency};
+	bool is_any = false, is_alike = false;
+
+	for (size_t i = 0; i < s->nr_events; i++) {
+		bool is_same = is_named(&s->events[i], group, name);
+
+		is_any |= is_same;
+		is_alike |= is_same &&
+			    spec_event_is_sampled(&s->events[i]) == spec_event_is_sampled(&event);
+	}
+	for (size_t i = 0; i < s->nr_events; i++)
+		if (is_named(&s->events[i], group, name) &&
+		    (!is_alike ||
+		     spec_event_is_sampled(&s->events[i]) == spec_event_is_sampled(&event)))
+			set_pace(&s->events[i], rate, frequency);
+	return is_any ? 0 : append(s, event);
+}
+
+static bool is_clock(const struct spec_event *event)
+{
+	static const char *const clocks[][2] = {
+	    {"software", "cpu_clock"},         {"software", "task_clock"},
+	    {"fixed", "unhalted_core_cycles"}, {"fixed", "unhalted_reference_cycles"},
+	    {"fixed", "cycle_counter"},        {"arch", "unhalted_core_cycles"},
+	};
+
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+		if (is_named(event, clocks[i][0], clocks[i][1]))
+			return true;
+	return false;
+}
+
+int spec_sample_clock(struct spec *s, const char *key, const char *value, const char *source,
+		      const char *group, const char *name, struct err *e)
+{
+	struct spec_event pace = {0};
+	const struct key_row *row = key_find(KEY_EVENT, key);
+	bool is_any = false;
+	int rc = set_number(&pace, row, value, source, e);
+
+	if (rc)
+		return rc;
+	if (!spec_event_is_sampled(&pace)) /* a rate of 0 counts */
+		return refuse(row, value, source, -ERANGE, e);
+	for (size_t i = 0; i < s->nr_events; i++)
+		if (is_clock(&s->events[i]) && spec_event_is_sampled(&s->events[i])) {
+			set_pace(&s->events[i], pace.rate, pace.frequency);
+			is_any = true;
+		}
+	rc = is_any ? 0 : spec_name_event(s, group, name, pace.rate, pace.frequency);
+	return rc ? err_set_at(e, rc, source, 0, 0, "%s", strerror(-rc)) : 0;
+}
+
+const struct spec_callgraph spec_callgraphs[] = {
+    {"fp", SPEC_CALLCHAIN, 0},
+    {"dwarf", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384},
+    {"hybrid", SPEC_CALLCHAIN | SPEC_USER_STACK, 1024},
+    {NULL, 0, 0},
+};
+
+void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)
+{
+	for (size_t i = 0; i < s->nr_events; i++) {
+		struct spec_event *event = &s->events[i];
+
+		if (!spec_event_is_sampled(event))
+			continue;
+		event->flags &= ~(unsigned)(SPEC_CALLCHAIN | SPEC_USER_STACK);
+		event->flags |= how->flags;
+		event->stack_bytes = how->stack_bytes;
+	}
 }

@@ -85,8 +85,8 @@ struct spec {
 	const char *source;                   /* the file's name, for messages */
 	const char *config_name, *model_name; /* never NULL */
 	struct spec_event *events;
-	size_t nr_events;
-	size_t nr_broken; /* after them in events: named, but with errors */
+	size_t nr_events, max_events; /* max_events: that fit into events */
+	size_t nr_broken;             /* after them in events: named, but with errors */
 	struct spec_metric *metrics;
 	size_t nr_metrics;
 	struct metric_set metric_set; /* the same; operands are indices of events */
@@ -138,6 +138,41 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
  * 0, -EINVAL (also for a key no option sets), -ERANGE or -ENOMEM, with *e set. */
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e);
+
+/* An event as the option --event spells it: NAME, NAME@997Hz or NAME@10000. */
+struct spec_spelled {
+	const char *name; /* len bytes of the list; not terminated */
+	size_t len;
+	unsigned column;          /* in the list, from 1 */
+	uint64_t rate, frequency; /* both 0: it is counted */
+};
+
+/* Reads the event at list[*at] of a list separated by commas, and advances *at. 1: read; 0: end;
+ * -EINVAL with *e: no name, or no rate or frequency after "@". source names the option. */
+int spec_scan_event(const char *list, size_t *at, const char *source, struct spec_spelled *out,
+		    struct err *e);
+
+/* Samples the events of that name in this way, or counts them (both 0). If some are sampled and
+ * some counted, those that differ in this are unchanged. If there is none it is added, and its
+ * samples have the program counter. Borrows group and name. 0, -E2BIG or -ENOMEM. */
+int spec_name_event(struct spec *s, const char *group, const char *name, uint64_t rate,
+		    uint64_t frequency);
+
+/* Sets how sampled clocks and cycles are sampled: key is "rate" or "frequency". If there are none,
+ * group:name is added, borrowed. 0 or -errno with *e. */
+int spec_sample_clock(struct spec *s, const char *key, const char *value, const char *source,
+		      const char *group, const char *name, struct err *e);
+
+/* What samples contain for their callers. */
+struct spec_callgraph {
+	const char *name;
+	unsigned flags; /* enum spec_flag */
+	uint64_t stack_bytes;
+};
+
+extern const struct spec_callgraph spec_callgraphs[]; /* ends with the name NULL */
+/* For all sampled events. */
+void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how);
 
 /* Checks the final values: call it after the overrides. A spec that spec_parse accepts may
  * still have no event, or a session_result_spec_path with another suffix, which an option can

@@ -180,6 +180,38 @@ TEST(unknown)
 	}
 }
 
+/* Without a group, the first group that has the name, in the order of the table in catalogue.c. */
+TEST(bare)
+{
+	static const struct {
+		const char *name, *group, *hint;
+	} cases[] = {
+	    {"instructions_retired", "fixed", NULL},
+	    {"llc_misses", "arch", NULL},
+	    {"page_faults", "software", NULL},
+	    {"page_faults_min", "software", NULL},
+	    {"memory_used", "misc", NULL},
+	    {"page_fault", NULL, "did you mean software:page_faults? (--list-events lists all)"},
+	    {"memory_usd", NULL, "did you mean misc:memory_used? (--list-events lists all)"},
+	    {"zzz", NULL, LISTS},
+	    {"", NULL, LISTS},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct event ev = {0};
+		struct err e = {0};
+		int rc = catalogue_find_bare(&catalogue, cases[i].name, &ev, &e);
+
+		assert_int_equal(rc, cases[i].group ? 0 : -ENOENT);
+		if (cases[i].group) {
+			assert_string_equal(ev.group->name, cases[i].group);
+			continue;
+		}
+		assert_memory_equal(e.msg, "Unknown event: ", 15);
+		assert_string_equal(e.hint, cases[i].hint);
+	}
+}
+
 TEST(endless_name)
 {
 	static char spelled[100000] = "fixed:";

@@ -190,3 +190,171 @@ TEST(check)
 	assert_int_equal(s.duration_ns, 10000000000);
 	spec_fini(&s);
 }
+
+TEST(spelled_events)
+{
+	static const struct {
+		const char *list;
+		int rc; /* of the last event */
+		unsigned nr, column;
+		const char *name;
+		uint64_t rate, frequency;
+	} cases[] = {
+	    {"a", 0, 1, 1, "a", 0, 0},
+	    {"a,b:c@997Hz", 0, 2, 3, "b:c", 0, 997},
+	    {"a@1hz", 0, 1, 1, "a", 0, 1},
+	    {"a@10000", 0, 1, 1, "a", 10000, 0},
+	    {"x:cpu/a=1,b=2/,c", 0, 2, 16, "c", 0, 0},
+	    {"x:cpu/a=1,b=2/@7", 0, 1, 1, "x:cpu/a=1,b=2/", 7, 0},
+	    {"\xc3\xa4,b", 0, 2, 3, "b", 0, 0},
+	    {"", -EINVAL, 0, 1, NULL, 0, 0},
+	    {"a,", -EINVAL, 1, 3, NULL, 0, 0},
+	    {"a,,b", -EINVAL, 1, 3, NULL, 0, 0},
+	    {"@5", -EINVAL, 0, 1, NULL, 0, 0},
+	    {"a,b@", -EINVAL, 1, 5, NULL, 0, 0},
+	    {"a@0", -EINVAL, 0, 3, NULL, 0, 0},
+	    {"a@0Hz", -EINVAL, 0, 3, NULL, 0, 0},
+	    {"a@Hz", -EINVAL, 0, 3, NULL, 0, 0},
+	    {"a@5MHz", -EINVAL, 0, 3, NULL, 0, 0},
+	    {"a@-5", -EINVAL, 0, 3, NULL, 0, 0},
+	    {"a@99999999999999999999", -EINVAL, 0, 3, NULL, 0, 0},
+	    {"a@1000000001Hz", -EINVAL, 0, 3, NULL, 0, 0},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct spec_spelled last = {0};
+		struct err e = {0};
+		unsigned nr = 0;
+		size_t at = 0;
+		int rc;
+
+		while ((rc = spec_scan_event(cases[i].list, &at, "--event", &last, &e)) > 0)
+			nr++;
+		assert_int_equal(rc, cases[i].rc);
+		assert_int_equal(nr, cases[i].nr);
+		if (rc) {
+			assert_string_equal(e.source, "--event");
+			assert_int_equal(e.column, cases[i].column);
+			continue;
+		}
+		assert_int_equal(last.len, strlen(cases[i].name));
+		assert_memory_equal(last.name, cases[i].name, last.len);
+		assert_int_equal(last.column, cases[i].column);
+		assert_int_equal(last.rate, cases[i].rate);
+		assert_int_equal(last.frequency, cases[i].frequency);
+	}
+}
+
+static struct spec *parsed(struct spec *s, const char *text)
+{
+	struct err_list errs = {.nr = 0};
+
+	spec_init(s);
+	assert_int_equal(spec_parse(text, strlen(text), "t", s, &errs), 0);
+	return s;
+}
+
+#define PAIR                                                                                       \
+	"{\"events\":[{\"group_name\":\"g\",\"event_name\":\"a\"},"                                \
+	"{\"group_name\":\"g\",\"event_name\":\"a\",\"rate\":5,\"flags\":[\"user_stack\"]}]}"
+
+/* An event is changed where it is; of a counted and a sampled one, that which is alike. */
+TEST(named_events)
+{
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	parsed(&s, PAIR);
+	assert_int_equal(spec_name_event(&s, "g", "a", 0, 99), 0);
+	assert_int_equal(s.nr_events, 2);
+	assert_int_equal(s.events[0].frequency, 0);
+	assert_int_equal(s.events[1].frequency, 99);
+	assert_int_equal(s.events[1].rate, 0);
+	assert_true(s.events[1].flags & SPEC_USER_STACK);
+	assert_false(s.events[1].flags & SPEC_PC);
+	assert_int_equal(spec_name_event(&s, "h", "a", 7, 0), 0);
+	assert_int_equal(s.nr_events, 3);
+	assert_int_equal(s.events[2].rate, 7);
+	assert_int_equal(s.events[2].flags, SPEC_OS | SPEC_USER | SPEC_PC);
+	/* the only one: counted, and nothing is left of its samples */
+	assert_int_equal(spec_name_event(&s, "h", "a", 0, 0), 0);
+	assert_int_equal(s.events[2].flags, SPEC_OS | SPEC_USER);
+	s.events[0].event_name = "b";
+	assert_int_equal(spec_name_event(&s, "g", "a", 0, 0), 0);
+	assert_int_equal(s.events[1].flags, SPEC_OS | SPEC_USER);
+	assert_int_equal(s.events[1].stack_bytes, 0);
+	assert_int_equal(spec_check(&s, &errs), 0);
+	spec_fini(&s);
+}
+
+TEST(too_many_named_events)
+{
+	static char names[SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS + 2][8];
+	struct spec s;
+	int rc = 0;
+
+	spec_init(&s);
+	for (size_t i = 0; i < NR(names) && rc == 0; i++) {
+		snprintf(names[i], sizeof(names[i]), "n%zu", i);
+		rc = spec_name_event(&s, "g", names[i], 0, 0);
+	}
+	assert_int_equal(rc, -E2BIG);
+	assert_int_equal(s.nr_events, NR(names) - 1);
+	spec_fini(&s);
+}
+
+TEST(sampled_clock)
+{
+	static const struct {
+		const char *key, *value;
+		int rc;
+		uint64_t rate, frequency;
+	} cases[] = {
+	    {"frequency", "997", 0, 0, 997},       {"rate", "1000000", 0, 1000000, 0},
+	    {"frequency", "0", -ERANGE, 0, 0},     {"rate", "0", -ERANGE, 0, 0},
+	    {"frequency", "997Hz", -EINVAL, 0, 0}, {"rate", "", -EINVAL, 0, 0},
+	};
+	struct spec s;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct err e = {0};
+
+		spec_init(&s);
+		assert_int_equal(spec_sample_clock(&s, cases[i].key, cases[i].value, "--option",
+						   "software", "cpu_clock", &e),
+				 cases[i].rc);
+		assert_int_equal(s.nr_events, cases[i].rc == 0);
+		if (cases[i].rc)
+			assert_string_equal(e.source, "--option");
+		else
+			assert_true(s.events[0].rate == cases[i].rate &&
+				    s.events[0].frequency == cases[i].frequency);
+		spec_fini(&s);
+	}
+	/* cycles that are sampled are the clock; what is counted stays */
+	parsed(&s, "{\"events\":[{\"group_name\":\"software\",\"event_name\":\"task_clock\"},"
+		   "{\"group_name\":\"fixed\",\"event_name\":\"unhalted_core_cycles\","
+		   "\"rate\":5}]}");
+	assert_int_equal(spec_sample_clock(&s, "frequency", "9", "", "software", "cpu_clock", NULL),
+			 0);
+	assert_int_equal(s.nr_events, 2);
+	assert_false(spec_event_is_sampled(&s.events[0]));
+	assert_int_equal(s.events[1].frequency, 9);
+	assert_int_equal(s.events[1].rate, 0);
+	spec_fini(&s);
+}
+
+TEST(callgraphs)
+{
+	struct spec s;
+
+	parsed(&s, PAIR);
+	for (const struct spec_callgraph *how = spec_callgraphs; how->name; how++) {
+		spec_set_callgraph(&s, how);
+		assert_int_equal(s.events[0].flags, SPEC_OS | SPEC_USER);
+		assert_int_equal(s.events[1].flags, SPEC_OS | SPEC_USER | how->flags);
+		assert_int_equal(s.events[1].stack_bytes, how->stack_bytes);
+		assert_int_equal(!how->stack_bytes, !(how->flags & SPEC_USER_STACK));
+	}
+	spec_fini(&s);
+}

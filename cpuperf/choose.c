@@ -1,0 +1,146 @@
+/*
+ * The events and the sampling that options name: --event, --frequency, --period, --callgraph.
+ */
+#include "base/buf.h"
+#include "base/log.h"
+#include "event/catalogue.h"
+#include "program.h"
+#include "spec/spec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_CHOICE_BYTES = 1 << 20 };
+
+bool chooses_events(const struct options *o)
+{
+	return o->events.nr || o->frequency || o->period || o->callgraph;
+}
+
+/* A name without a group is looked up in several; *found then lists the choice. */
+static int find_event(const struct catalogue *c, const char *name, struct buf *found,
+		      struct event *ev, struct err *e)
+{
+	int rc;
+
+	if (strchr(name, ':'))
+		return catalogue_find_spelled(c, name, ev, e);
+	rc = catalogue_find_bare(c, name, ev, e);
+	if (rc == 0)
+		buf_printf(found, "%s%s:%s", found->len ? ", " : "", ev->group->name, name);
+	return rc;
+}
+
+static int add_event(const struct catalogue *c, struct spec *spec, const struct spec_spelled *asked,
+		     struct buf *found, struct err *e)
+{
+	const char *spelled = arena_strndup(&spec->arena, asked->name, asked->len);
+	bool is_sampled = asked->rate || asked->frequency;
+	const char *colon;
+	struct event ev;
+	int rc;
+
+	if (!spelled)
+		return err_set(e, -ENOMEM, "out of memory");
+	rc = find_event(c, spelled, found, &ev, e);
+	if (rc)
+		return rc;
+	if (is_sampled && ev.group->id == EVENT_GROUP_MISC) {
+		err_set(e, -EINVAL, "%s: a misc event cannot be sampled", spelled);
+		err_hint(e, "omit what follows the name: it is read when the others are");
+		return -EINVAL;
+	}
+	colon = strchr(spelled, ':');
+	rc = spec_name_event(spec, ev.group->name, colon ? colon + 1 : spelled, asked->rate,
+			     asked->frequency);
+	return rc ? err_set(e, rc, "%s: %s", spelled, strerror(-rc)) : 0;
+}
+
+/* One argument of --event. */
+static int add_events(const char *list, const struct catalogue *c, struct spec *spec,
+		      struct buf *found, struct err_list *errs)
+{
+	int rc = 0, one = 1;
+	size_t at = 0;
+
+	while (one > 0) {
+		struct spec_spelled asked;
+		struct err e = {0};
+
+		one = spec_scan_event(list, &at, "--event", &asked, &e);
+		if (one > 0 && add_event(c, spec, &asked, found, &e)) {
+			snprintf(e.source, sizeof(e.source), "--event");
+			e.line = 1;
+			e.column = asked.column;
+			rc = e.code;
+		}
+		if (e.code)
+			(void)err_list_insert(errs, &e);
+	}
+	return rc ? rc : one;
+}
+
+/* What is sampled if nothing else is: cycles, or the clock where no PMU counts them. */
+static const char *clock_group(const struct catalogue *c, const char **name)
+{
+	struct event_support here;
+	struct err unused = {0};
+	struct event ev;
+
+	*name = "unhalted_core_cycles";
+	if (catalogue_find(c, "fixed", *name, &ev, &unused) == 0) {
+		event_support_check(c->host, &ev, 0, &here);
+		if (here.state == READING_OK)
+			return "fixed";
+	}
+	*name = "cpu_clock";
+	return "software";
+}
+
+static bool is_any_sampled(const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->nr_events; i++)
+		if (spec_event_is_sampled(&spec->events[i]))
+			return true;
+	return false;
+}
+
+/* 997: unlikely to align with a program's periods. */
+static int sample_clock(const struct options *o, const struct catalogue *c, struct spec *spec,
+			struct err *e)
+{
+	const char *name, *group = clock_group(c, &name);
+
+	if (o->frequency)
+		return spec_sample_clock(spec, "frequency", o->frequency, "--frequency", group,
+					 name, e);
+	if (o->period)
+		return spec_sample_clock(spec, "rate", o->period, "--period", group, name, e);
+	if (o->callgraph && !is_any_sampled(spec))
+		return spec_sample_clock(spec, "frequency", "997", "--callgraph", group, name, e);
+	return 0;
+}
+
+int choose_events(const struct options *o, const struct catalogue *c, struct spec *spec,
+		  struct err_list *errs)
+{
+	struct err e = {0};
+	struct buf found;
+	int rc = 0;
+
+	buf_init(&found, MAX_CHOICE_BYTES);
+	for (size_t i = 0; i < o->events.nr; i++) {
+		int one = add_events(o->events.item[i], c, spec, &found, errs);
+
+		rc = rc ? rc : one;
+	}
+	if (rc == 0 && (rc = sample_clock(o, c, spec, &e)))
+		(void)err_list_insert(errs, &e);
+	if (rc == 0 && o->callgraph)
+		spec_set_callgraph(spec, o->callgraph);
+	if (rc == 0 && found.len)
+		log_info("events: %s", buf_str(&found));
+	buf_fini(&found);
+	return rc;
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""cpuperf without a spec file: events and their sampling by options, for a command, for the machine and
+on top of a spec. Software events only.
+"""
+import os
+
+from kit import CPUPERF, output, PRINT, may_sample, run, run_checks
+
+FOLDER = "cpuperf.session"
+
+
+def measure(folder, *args, **how):
+    return run(CPUPERF, *args, cwd=folder, **how)
+
+
+def rows(folder, session=FOLDER):
+    """{event: its rows of the summary, as dicts}"""
+    text = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", session, cwd=folder)
+    head, *lines = [line.split(",") for line in text.splitlines()]
+    out = {}
+    for line in lines:
+        row = dict(zip(head, line))
+        out.setdefault(f"{row['group']}:{row['event']}", []).append(row)
+    return out
+
+
+def planned(folder, *args):
+    """{event: what --check-spec says of its samples}"""
+    text = measure(folder, "--check-spec", *args).stdout
+    out, name = {}, None
+    for line in text.splitlines():
+        if line and not line.startswith(" ") and ":" in line:
+            name = line.split(" ")[0]
+        elif line.startswith(("  sampled", "  a sample")):
+            out[name] = out.get(name, "") + line
+        elif line.startswith("  opened"):
+            out.setdefault(name, "")
+    return out
+
+
+def check_command(folder):
+    done = measure(folder, "-e", "page_faults,context_switches", "--quiet", "--", "sh", "-c", "exit 3", code=3)
+    assert set(rows(folder)) == {"software:page_faults", "software:context_switches"}, rows(folder)
+    assert int(rows(folder)["software:page_faults"][-1]["value"]) > 10
+    assert "cpuperf: events:" not in done.stderr, done.stderr
+    done = measure(folder, "-epage_faults", "--event=software:task_clock", "--", "true")
+    assert done.stderr.startswith("cpuperf: events: software:page_faults\n"), done.stderr
+    assert set(rows(folder)) == {"software:page_faults", "software:task_clock"}, rows(folder)
+
+
+def check_command_samples(folder):
+    """Each page fault is sampled, with its callers; the shipped spec keeps its events beside -F."""
+    spin = ["sh", "-c", "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"]
+    measure(folder, "-e", "page_faults@1", "-g", "--", *spin)
+    row = rows(folder)["software:page_faults"][-1]
+    assert int(row["samples"]) > 10 and row["residual"] == "0", row
+    assert "libc" in output(PRINT, "--quiet", "--report=tree", FOLDER, cwd=folder)
+    measure(folder, "-F", "499", "--", *spin)
+    measured = rows(folder)
+    assert "software:context_switches" in measured and "fixed:instructions_retired" in measured
+    assert planned(folder, "-F", "499", "--", "true")["software:cpu_clock"].startswith("  sampled    499 times")
+
+
+def check_machine(folder):
+    done = measure(folder, "-e", "software:page_faults", "-d", "0.01", "-n", "3", "--output-format=csv")
+    assert done.stdout.count(",all,") >= 3, done.stdout
+    assert {r["iteration"] for r in rows(folder)["software:page_faults"]} == {"0", "1", "2"}
+    measure(folder, "-e", "memory_used", "-d10ms", "-o", "named")
+    assert "misc:memory_used" in rows(folder, "named")
+    assert sorted(os.listdir(folder)) == [FOLDER, "named"], os.listdir(folder)
+    measure(folder, "-F", "99", "-d", "0.05")
+    assert os.path.isdir(f"{folder}/{FOLDER}.old") and "samples" in rows(folder)["software:cpu_clock"][-1]
+
+
+def check_plan(folder):
+    """What the options mean, without measuring."""
+    chain, stack = "the callchain", "bytes of its stack"
+    for args, event, has, misses in (
+            (["-e", "page_faults@99"], "software:page_faults", ["each time it has counted 99", "program counter"],
+             [chain, stack]),
+            (["-e", "cpu_clock@99Hz", "-g=fp"], "software:cpu_clock", ["99 times", chain], [stack]),
+            (["-e", "page_faults", "-g"], "software:cpu_clock", ["997 times", chain, "1,024 " + stack], []),
+            (["-gdwarf"], "software:cpu_clock", ["997 times", chain, "16,384 " + stack], []),
+            (["-c", "2000000"], "software:cpu_clock", ["500 times"], [chain]),
+            (["--spec-file=profile.cpspec", "-F", "99"], "software:cpu_clock", ["  99 times", chain], [stack]),
+            (["--spec-file=profile.cpspec", "-e", "cpu_clock@49Hz"], "software:cpu_clock", ["  49 times", chain],
+             []),
+            (["--spec-file=profile.cpspec", "-e", "page_faults"], "software:page_faults", [], ["a sample"]),
+            (["--spec-file=profile.cpspec", "-e", "page_faults"], "software:cpu_clock", ["1,000,000 ns"], [])):
+        plan = planned(folder, *args)
+        if event == "software:cpu_clock" and "--spec-file" not in args[0] and "fixed:unhalted_core_cycles" in plan:
+            event = "fixed:unhalted_core_cycles"
+        assert all(text in plan[event] for text in has), (args, plan)
+        assert not any(text in plan[event] for text in misses), (args, plan)
+    assert list(planned(folder, "--spec-file=profile.cpspec", "-e", "cpu_clock")) == ["software:cpu_clock"]
+
+
+def check_mistakes(folder):
+    """One error for each, which names the place in the argument and what was meant."""
+    for args, *texts in (
+            (["-e", "task_clock,page_fualts"], "--event:1:12: error: Unknown event: page_fualts",
+             "did you mean software:page_faults?"),
+            (["-e", "sofware:page_faults"], "--event:1:1: error: Unknown event", "software:page_faults"),
+            (["-e", "page_faults@fast"], '--event:1:13: error: "fast" is not how to sample', "@997Hz"),
+            (["-e", "page_faults,"], "--event:1:13: error: the name of an event is missing"),
+            (["-e", ""], "--event:1:1: error: the name of an event is missing"),
+            (["-e", "memory_used@99Hz"], "--event:1:1: error: memory_used: a misc event cannot be sampled"),
+            (["-F", "0"], "--frequency: error: frequency must be an integer from 1 to"),
+            (["-c", "x"], "--period: error: rate must be an integer"),
+            (["-F", "99", "-c", "99"], "--frequency and --period are mutually exclusive"),
+            (["-g=lbr"], "--callgraph=lbr: not one of fp dwarf hybrid"),
+            (["-e"], "--event needs a value"),
+            (["--list-events", "-e", "page_faults"], "mutually exclusive")):
+        done = measure(folder, *args, code=2)
+        assert done.stderr.count("error: ") == 1 and all(t in done.stderr for t in texts), (args, done.stderr)
+    done = measure(folder, "-e", "no,such@x", code=2)
+    assert done.stderr.count("error: ") == 2, done.stderr
+    done = measure(folder, "-e", "no", "--", "touch", "ran", code=125)
+    assert os.listdir(folder) == [], os.listdir(folder)
+
+
+if not may_sample("all of the machine"):
+    del check_machine
+run_checks(globals())
