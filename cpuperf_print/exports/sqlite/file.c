@@ -23,7 +23,8 @@ enum { COPY_BYTES = 256 << 10, MESSAGE_BYTES = 256, SQL_BYTES = 256 };
 
 struct sqlite_file {
 	sqlite3 *db;
-	int fd; /* own descriptor, to read it back */
+	sqlite3_stmt *inserts[SQLITE_NR_TABLES]; /* of a row; NULL: no row yet */
+	int fd;                                  /* own descriptor, to read it back */
 	int error;
 	char message[MESSAGE_BYTES];
 };
@@ -124,10 +125,19 @@ int sqlite_file_open(struct sqlite_file **out, struct err *e)
 	return rc;
 }
 
+static void end_inserts(struct sqlite_file *f)
+{
+	for (size_t i = 0; i < SQLITE_NR_TABLES; i++) {
+		sqlite3_finalize(f->inserts[i]);
+		f->inserts[i] = NULL;
+	}
+}
+
 void sqlite_file_close(struct sqlite_file *f)
 {
 	if (!f)
 		return;
+	end_inserts(f);
 	sqlite3_close(f->db);
 	io_close(&f->fd);
 	mem_free(f);
@@ -157,6 +167,7 @@ int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e)
 {
 	int code;
 
+	end_inserts(f);
 	sqlite_file_run(f, "COMMIT");
 	if (f->error)
 		return sqlite_file_error(f, e);
@@ -169,110 +180,51 @@ int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e)
 	return copy(f, j, e);
 }
 
-/* --- rows ------------------------------------------------------------------------------------ */
-
-void sqlite_rows_open(struct sqlite_rows *r, struct sqlite_file *f, const char *table, unsigned nr)
-{
-	char sql[SQL_BYTES];
-	int len = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(?", table), code;
-
-	*r = (struct sqlite_rows){.file = f, .nr = nr};
-	for (unsigned i = 1; i < nr; i++)
-		len += snprintf(sql + len, sizeof(sql) - (size_t)len, ",?");
-	snprintf(sql + len, sizeof(sql) - (size_t)len, ")");
-	code = f->error ? SQLITE_OK : sqlite3_prepare_v2(f->db, sql, -1, &r->stmt, NULL);
-	if (code != SQLITE_OK)
-		fail(f, code);
-}
-
-void sqlite_rows_close(struct sqlite_rows *r)
-{
-	sqlite3_finalize(r->stmt);
-	r->stmt = NULL;
-}
-
-/* The number of the next cell; 0: an error occurred, nothing is written. */
-static int next(struct sqlite_rows *r)
-{
-	return r->file->error ? 0 : (int)++r->at;
-}
-
-static void check(struct sqlite_rows *r, int code)
-{
-	if (code != SQLITE_OK)
-		fail(r->file, code);
-}
-
-void sqlite_i64(struct sqlite_rows *r, int64_t v)
-{
-	int at = next(r);
-
-	if (at)
-		check(r, sqlite3_bind_int64(r->stmt, at, v));
-}
-
-void sqlite_u64(struct sqlite_rows *r, uint64_t v)
+static int bind(sqlite3_stmt *stmt, int at, const struct sqlite_cell *c)
 {
 	char digits[DIGITS_ROOM];
-	int at;
 
-	if (v <= INT64_MAX) {
-		sqlite_i64(r, (int64_t)v);
-		return;
+	switch (c->kind) {
+	case SQLITE_CELL_I64:
+		return sqlite3_bind_int64(stmt, at, c->v.i64);
+	case SQLITE_CELL_U64:
+		return sqlite3_bind_text(stmt, at, digits,
+					 (int)(digits_dec(digits, c->v.u64) - digits),
+					 SQLITE_TRANSIENT);
+	case SQLITE_CELL_REAL:
+		return sqlite3_bind_double(stmt, at, c->v.real);
+	case SQLITE_CELL_TEXT:
+		return sqlite3_bind_text(stmt, at, c->v.text, -1, SQLITE_STATIC);
+	default:
+		return sqlite3_bind_null(stmt, at);
 	}
-	at = next(r);
-	if (at)
-		check(r,
-		      sqlite3_bind_text(r->stmt, at, digits, (int)(digits_dec(digits, v) - digits),
-					SQLITE_TRANSIENT));
 }
 
-void sqlite_real(struct sqlite_rows *r, double v)
+static int prepare(struct sqlite_file *f, enum sqlite_table table, size_t nr_cells)
 {
-	int at = next(r);
+	char sql[SQL_BYTES];
+	int len = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(?", sqlite_schema_names[table]);
 
-	if (at)
-		check(r, sqlite3_bind_double(r->stmt, at, v));
+	for (size_t i = 1; i < nr_cells; i++)
+		len += snprintf(sql + len, sizeof(sql) - (size_t)len, ",?");
+	snprintf(sql + len, sizeof(sql) - (size_t)len, ")");
+	return sqlite3_prepare_v2(f->db, sql, -1, &f->inserts[table], NULL);
 }
 
-void sqlite_none(struct sqlite_rows *r)
+void sqlite_file_row(struct sqlite_file *f, enum sqlite_table table,
+		     const struct sqlite_cell *cells, size_t nr)
 {
-	int at = next(r);
+	int code = SQLITE_OK;
 
-	if (at)
-		check(r, sqlite3_bind_null(r->stmt, at));
-}
-
-void sqlite_text(struct sqlite_rows *r, const char *text)
-{
-	int at;
-
-	if (!text) {
-		sqlite_none(r);
+	if (f->error)
 		return;
-	}
-	at = next(r);
-	if (at)
-		check(r, sqlite3_bind_text(r->stmt, at, text, -1, SQLITE_STATIC));
-}
-
-void sqlite_maybe(struct sqlite_rows *r, bool holds, uint64_t v)
-{
-	if (holds)
-		sqlite_u64(r, v);
-	else
-		sqlite_none(r);
-}
-
-void sqlite_row_end(struct sqlite_rows *r)
-{
-	int code;
-
-	if (r->file->error)
-		return;
-	code = r->at == r->nr ? sqlite3_step(r->stmt) : SQLITE_MISUSE;
+	if (!f->inserts[table])
+		code = prepare(f, table, nr);
+	for (size_t i = 0; i < nr && code == SQLITE_OK; i++)
+		code = bind(f->inserts[table], (int)i + 1, &cells[i]);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(f->inserts[table]);
 	if (code != SQLITE_DONE)
-		fail(r->file, code);
-	sqlite3_reset(r->stmt);
-	r->at = 0;
+		fail(f, code);
+	sqlite3_reset(f->inserts[table]);
 }

@@ -2,10 +2,12 @@
  * An SQLite database in an unlinked temporary file: filled row by row in one transaction, then
  * copied to the output, which may be a pipe. Only these files include sqlite3.h.
  *
- * Errors are sticky: write, then call sqlite_file_error once.
+ * Errors are sticky: after one, nothing is written; sqlite_file_error returns it.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_SQLITE_FILE_H
 #define CPUPERF_PRINT_EXPORTS_SQLITE_FILE_H
+
+#include "exports/sqlite/schema.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +16,6 @@
 struct err;
 struct job;
 struct sqlite_file;
-struct sqlite3_stmt;
 
 /* Makes the file in TMPDIR, else /tmp, mode 0600; begins the transaction. 0 or -errno with *e. */
 int sqlite_file_open(struct sqlite_file **out, struct err *e);
@@ -23,29 +24,66 @@ void sqlite_file_close(struct sqlite_file *f); /* NULL is fine */
 void sqlite_file_run(struct sqlite_file *f, const char *sql);
 /* 0 or -errno with *e. */
 int sqlite_file_error(const struct sqlite_file *f, struct err *e);
-/* Ends the transaction and writes the file to the job's output; all rows are closed. Only
- * sqlite_file_close may follow. */
+/* Ends the transaction and writes the file to the job's output. Only sqlite_file_close may follow.
+ * 0 or -errno with *e. */
 int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e);
 
-/* Inserts rows into one table, a cell for each of its nr columns. */
-struct sqlite_rows {
-	struct sqlite_file *file; /* borrowed */
-	struct sqlite3_stmt *stmt;
-	unsigned nr, at;
+/* A cell of a row: text is borrowed until the row is written. */
+struct sqlite_cell {
+	enum {
+		SQLITE_CELL_NONE,
+		SQLITE_CELL_I64,
+		SQLITE_CELL_U64,
+		SQLITE_CELL_REAL,
+		SQLITE_CELL_TEXT
+	} kind;
+	union {
+		int64_t i64;
+		uint64_t u64;
+		double real;
+		const char *text;
+	} v;
 };
-void sqlite_rows_open(struct sqlite_rows *r, struct sqlite_file *f, const char *table, unsigned nr);
-void sqlite_rows_close(struct sqlite_rows *r); /* zeroed is fine */
 
-/* Sets the next cell of the row. Numbers beyond 63 bits become text: the format has no type for
- * them. */
-void sqlite_u64(struct sqlite_rows *r, uint64_t v);
-void sqlite_i64(struct sqlite_rows *r, int64_t v);
-void sqlite_real(struct sqlite_rows *r, double v);
-/* NULL: no value. Borrowed until the row ends. */
-void sqlite_text(struct sqlite_rows *r, const char *text);
-void sqlite_none(struct sqlite_rows *r);
+static inline struct sqlite_cell sqlite_i64(int64_t v)
+{
+	return (struct sqlite_cell){SQLITE_CELL_I64, {.i64 = v}};
+}
+
+/* A number beyond 63 bits becomes text: the format has no type for it. */
+static inline struct sqlite_cell sqlite_u64(uint64_t v)
+{
+	return (struct sqlite_cell){v <= INT64_MAX ? SQLITE_CELL_I64 : SQLITE_CELL_U64, {.u64 = v}};
+}
+
+static inline struct sqlite_cell sqlite_real(double v)
+{
+	return (struct sqlite_cell){SQLITE_CELL_REAL, {.real = v}};
+}
+
+static inline struct sqlite_cell sqlite_none(void)
+{
+	return (struct sqlite_cell){SQLITE_CELL_NONE, {0}};
+}
+
+/* NULL: no value. */
+static inline struct sqlite_cell sqlite_text(const char *text)
+{
+	return text ? (struct sqlite_cell){SQLITE_CELL_TEXT, {.text = text}} : sqlite_none();
+}
+
 /* As sqlite_u64 if holds, else no value. */
-void sqlite_maybe(struct sqlite_rows *r, bool holds, uint64_t v);
-void sqlite_row_end(struct sqlite_rows *r);
+static inline struct sqlite_cell sqlite_maybe(bool holds, uint64_t v)
+{
+	return holds ? sqlite_u64(v) : sqlite_none();
+}
+
+/* Inserts a row: a cell for each column of the table. */
+void sqlite_file_row(struct sqlite_file *f, enum sqlite_table table,
+		     const struct sqlite_cell *cells, size_t nr);
+#define SQLITE_PUT(file, table, ...)                                                               \
+	sqlite_file_row(file, table, (const struct sqlite_cell[]){__VA_ARGS__},                    \
+			sizeof((const struct sqlite_cell[]){__VA_ARGS__}) /                        \
+			    sizeof(struct sqlite_cell))
 
 #endif

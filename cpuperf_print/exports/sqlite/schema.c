@@ -4,6 +4,18 @@
  */
 #include "exports/sqlite/schema.h"
 
+const char *const sqlite_schema_names[SQLITE_NR_TABLES] = {
+    [SQLITE_SESSION] = "session",       [SQLITE_EVENTS] = "events",
+    [SQLITE_ITERATIONS] = "iterations", [SQLITE_TRACES] = "traces",
+    [SQLITE_NOTES] = "notes",           [SQLITE_THINGS] = "things",
+    [SQLITE_COUNTS] = "counts",         [SQLITE_SAMPLED] = "sampled",
+    [SQLITE_SERIES] = "series",         [SQLITE_COMMS] = "comms",
+    [SQLITE_TASKS] = "tasks",           [SQLITE_OBJECTS] = "objects",
+    [SQLITE_FUNCTIONS] = "functions",   [SQLITE_STACKS] = "stacks",
+    [SQLITE_WEIGHTS] = "weights",       [SQLITE_SAMPLES] = "samples",
+    [SQLITE_LOSSES] = "losses",
+};
+
 const char sqlite_schema_tables[] =
     "PRAGMA application_id=1668313702; PRAGMA user_version=2;"
     "CREATE TABLE session(session_id TEXT, boot_id TEXT, host TEXT, machine TEXT, kernel TEXT,"

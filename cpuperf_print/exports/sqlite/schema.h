@@ -1,10 +1,32 @@
 /*
- * The tables and views of an exported database, as SQL that creates them; schemas/sqlite.md
- * documents them.
+ * The tables and views of an exported database; schemas/sqlite.md documents them.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_SQLITE_SCHEMA_H
 #define CPUPERF_PRINT_EXPORTS_SQLITE_SCHEMA_H
 
+enum sqlite_table {
+	SQLITE_SESSION,
+	SQLITE_EVENTS,
+	SQLITE_ITERATIONS,
+	SQLITE_TRACES,
+	SQLITE_NOTES,
+	SQLITE_THINGS,
+	SQLITE_COUNTS,
+	SQLITE_SAMPLED,
+	SQLITE_SERIES,
+	SQLITE_COMMS,
+	SQLITE_TASKS,
+	SQLITE_OBJECTS,
+	SQLITE_FUNCTIONS,
+	SQLITE_STACKS,
+	SQLITE_WEIGHTS,
+	SQLITE_SAMPLES,
+	SQLITE_LOSSES,
+	SQLITE_NR_TABLES
+};
+extern const char *const sqlite_schema_names[SQLITE_NR_TABLES];
+
+/* SQL: */
 extern const char sqlite_schema_tables[]; /* run before the rows are written */
 extern const char sqlite_schema_views[];  /* run after the rows are written */
 

@@ -38,18 +38,15 @@ struct database {
 	struct job *j;
 	const struct input *opened;
 	struct sqlite_file *file;
-	struct sqlite_rows iterations, traces, notes, things, counts, sampled, series, samples,
-	    losses;
 	struct dict thing, task; /* struct numbered */
 	struct report_stacks *stacks;
-	bool *has_comm;                 /* owned, while comms are written */
 	struct report_weights *weights; /* owned; by event */
 	struct profile_about about;
 	struct err *e;
 };
 
 /* Sets *out to the key's number. 1: it is new; 0: it exists; -ENOMEM; -EFBIG. */
-static int number(struct dict *d, const struct numbered *key, uint32_t *out)
+static int number(struct dict *d, const void *key, uint32_t *out)
 {
 	size_t before = d->nr;
 
@@ -65,27 +62,18 @@ static void put_session(struct database *d)
 {
 	const struct profile_facts *f = d->opened->facts;
 	const struct trace_info none = {.tool = NULL}, *info = f->info ? f->info : &none;
-	struct sqlite_rows r;
+	const struct clock_triple *clocks = &d->about.clocks;
 	char session[33], boot[33];
 
 	str_hex16(f->head.session_id, session);
 	str_hex16(f->head.boot_id, boot);
-	sqlite_rows_open(&r, d->file, "session", 12);
-	sqlite_text(&r, session);
-	sqlite_text(&r, boot);
-	sqlite_text(&r, f->head.host);
-	sqlite_text(&r, f->head.machine);
-	sqlite_text(&r, info->kernel);
-	sqlite_text(&r, info->cpu_model);
-	sqlite_text(&r, info->tool);
-	sqlite_text(&r, d->opened->config_name);
-	sqlite_text(&r, info->spec_json);
-	sqlite_u64(&r, f->is_sampling);
-	sqlite_maybe(&r, d->about.start_ns != 0, d->about.start_ns);
-	sqlite_maybe(&r, d->about.has_clocks,
-		     d->about.clocks.realtime_ns - d->about.clocks.monotonic_ns);
-	sqlite_row_end(&r);
-	sqlite_rows_close(&r);
+	SQLITE_PUT(d->file, SQLITE_SESSION, sqlite_text(session), sqlite_text(boot),
+		   sqlite_text(f->head.host), sqlite_text(f->head.machine),
+		   sqlite_text(info->kernel), sqlite_text(info->cpu_model), sqlite_text(info->tool),
+		   sqlite_text(d->opened->config_name), sqlite_text(info->spec_json),
+		   sqlite_u64(f->is_sampling),
+		   sqlite_maybe(d->about.start_ns != 0, d->about.start_ns),
+		   sqlite_maybe(d->about.has_clocks, clocks->realtime_ns - clocks->monotonic_ns));
 }
 
 static const char *kind_of(const struct table_column *c)
@@ -107,162 +95,111 @@ static const char *scope_of(const struct table_column *c)
 		   : NULL;
 }
 
-/* ev NULL: a metric. */
-static void put_event(struct sqlite_rows *r, size_t i, const struct table_column *c,
-		      const struct trace_event *ev)
-{
-	const struct counts_series_point point = {.of = c};
-	char unit[COUNTS_SERIES_UNIT_BYTES];
-
-	sqlite_u64(r, i);
-	sqlite_text(r, c->group);
-	sqlite_text(r, c->name);
-	sqlite_text(r, c->label);
-	sqlite_text(r, c->unit);
-	sqlite_text(r, kind_of(c));
-	sqlite_text(r, scope_of(c));
-	sqlite_real(r, c->scale > 0 ? c->scale : 1);
-	sqlite_maybe(r, ev && ev->rate, ev ? ev->rate : 0);
-	sqlite_maybe(r, ev && ev->frequency, ev ? ev->frequency : 0);
-	sqlite_maybe(r, ev, ev ? ev->flags : 0);
-	sqlite_text(r, ev ? ev->source : NULL);
-	sqlite_text(r, ev ? ev->description : NULL);
-	sqlite_text(r, ev ? reading_state_name(ev->state) : NULL);
-	sqlite_text(r, c->reason);
-	sqlite_text(r, counts_series_unit(&point, unit));
-	sqlite_row_end(r);
-}
-
 static void put_events(struct database *d, const struct table *t)
 {
-	struct sqlite_rows r;
+	char unit[COUNTS_SERIES_UNIT_BYTES];
 
-	sqlite_rows_open(&r, d->file, "events", 16);
-	for (size_t i = 0; i < t->nr_columns; i++)
-		put_event(&r, i, &t->columns[i],
-			  i < t->nr_events ? &d->opened->facts->events[i] : NULL);
-	sqlite_rows_close(&r);
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		const struct table_column *c = &t->columns[i];
+		const struct trace_event *ev = c->metric ? NULL : &d->opened->facts->events[i];
+
+		SQLITE_PUT(
+		    d->file, SQLITE_EVENTS, sqlite_u64(i), sqlite_text(c->group),
+		    sqlite_text(c->name), sqlite_text(c->label), sqlite_text(c->unit),
+		    sqlite_text(kind_of(c)), sqlite_text(scope_of(c)),
+		    sqlite_real(c->scale > 0 ? c->scale : 1),
+		    sqlite_maybe(ev && ev->rate, ev ? ev->rate : 0),
+		    sqlite_maybe(ev && ev->frequency, ev ? ev->frequency : 0),
+		    sqlite_maybe(ev, ev ? ev->flags : 0), sqlite_text(ev ? ev->source : NULL),
+		    sqlite_text(ev ? ev->description : NULL),
+		    sqlite_text(ev ? reading_state_name(ev->state) : NULL), sqlite_text(c->reason),
+		    sqlite_text(counts_series_unit(&(struct counts_series_point){.of = c}, unit)));
+	}
 }
 
 /* --- counts ---------------------------------------------------------------------------------- */
 
-static void put_value(struct sqlite_rows *r, const struct table_column *c, const struct cell *cell)
+static struct sqlite_cell value_of(const struct table_column *c, const struct cell *cell)
 {
 	if (!cell_has_value(cell))
-		sqlite_none(r);
-	else if (cell->is_real || cell->is_metric || c->kind == EVENT_SHARE)
-		sqlite_real(r, cell->value);
-	else
-		sqlite_u64(r, cell->count);
+		return sqlite_none();
+	return cell->is_real || cell->is_metric || c->kind == EVENT_SHARE ? sqlite_real(cell->value)
+									  : sqlite_u64(cell->count);
 }
 
-static void put_raw(struct sqlite_rows *r, const struct table_column *c, const struct cell *cell)
+static struct sqlite_cell raw_of(const struct table_column *c, const struct cell *cell)
 {
-	bool holds = cell_has_value(cell) && !c->metric;
-
-	sqlite_maybe(r, holds, cell->raw);
-	sqlite_maybe(r, holds && c->kind == EVENT_SHARE, cell->base);
+	return sqlite_maybe(cell_has_value(cell) && !c->metric, cell->raw);
 }
 
-static void put_times(struct sqlite_rows *r, const struct cell *cell, bool holds)
+static struct sqlite_cell base_of(const struct table_column *c, const struct cell *cell)
 {
-	sqlite_maybe(r, holds, cell->enabled_ns);
-	sqlite_maybe(r, holds, cell->running_ns);
+	return sqlite_maybe(cell_has_value(cell) && !c->metric && c->kind == EVENT_SHARE,
+			    cell->base);
 }
 
-/* The place of a cell: a trace or the total; the number of a thing, or none. */
+static struct sqlite_cell cpu_of(uint32_t cpu)
+{
+	return sqlite_maybe(cpu != TABLE_ALL_CPUS, cpu);
+}
+
+/* Where a number of a table belongs: cells of a row. */
 struct place {
-	bool has_trace, has_thing;
-	size_t row;
-	uint32_t thing;
+	struct sqlite_cell trace, cpu; /* none: a total */
+	struct sqlite_cell thing;      /* its number, or none */
 };
 
-static uint32_t cpu_of(const struct table *t, const struct table_column *c, const struct place *p)
+static struct place place_of(const struct table *t, size_t column, size_t row)
 {
-	return p->has_trace && table_is_of_cpu(c) ? t->row_cpu[p->row] : TABLE_ALL_CPUS;
-}
-
-static void put_cpu(struct sqlite_rows *r, uint32_t cpu)
-{
-	sqlite_maybe(r, cpu != TABLE_ALL_CPUS, cpu);
+	return (struct place){.trace = sqlite_u64(t->row_trace[row]),
+			      .cpu = table_is_of_cpu(&t->columns[column]) ? cpu_of(t->row_cpu[row])
+									  : sqlite_none()};
 }
 
 static void put_count(struct database *d, const struct table *t, size_t column,
-		      const struct cell *cell, const struct place *p)
+		      const struct cell *cell, struct place at)
 {
 	const struct table_column *c = &t->columns[column];
-	struct sqlite_rows *r = &d->counts;
 	char state[CELL_STATE_BYTES];
 
-	if (cell->state == CELL_NONE)
-		return;
-	sqlite_u64(r, t->iteration);
-	sqlite_maybe(r, p->has_trace, p->has_trace ? t->row_trace[p->row] : 0);
-	put_cpu(r, cpu_of(t, c, p));
-	sqlite_u64(r, column);
-	sqlite_maybe(r, p->has_thing, p->thing);
-	sqlite_text(r, cell_state_text(cell, state));
-	put_value(r, c, cell);
-	put_raw(r, c, cell);
-	put_times(r, cell, cell->is_perf);
-	sqlite_maybe(r, cell->span_ns != 0, cell->span_ns);
-	sqlite_row_end(r);
+	if (cell->state != CELL_NONE)
+		SQLITE_PUT(d->file, SQLITE_COUNTS, sqlite_u64(t->iteration), at.trace, at.cpu,
+			   sqlite_u64(column), at.thing, sqlite_text(cell_state_text(cell, state)),
+			   value_of(c, cell), raw_of(c, cell), base_of(c, cell),
+			   sqlite_maybe(cell->is_perf, cell->enabled_ns),
+			   sqlite_maybe(cell->is_perf, cell->running_ns),
+			   sqlite_maybe(cell->span_ns != 0, cell->span_ns));
 }
 
 static void put_sampled(struct database *d, const struct table *t, size_t column,
-			const struct sampled *s, const struct place *p)
+			const struct sampled *s, struct place at)
 {
-	struct sqlite_rows *r = &d->sampled;
 	uint64_t expected;
 
 	if (!s || s->claim == SAMPLED_NONE)
 		return;
 	expected = sampled_nr_expected(&t->columns[column].sampling, s);
-	sqlite_u64(r, t->iteration);
-	sqlite_maybe(r, p->has_trace, p->has_trace ? t->row_trace[p->row] : 0);
-	put_cpu(r, cpu_of(t, &t->columns[column], p));
-	sqlite_u64(r, column);
-	sqlite_u64(r, s->n.samples);
-	sqlite_u64(r, s->n.idle);
-	sqlite_u64(r, s->n.weight);
-	sqlite_maybe(r, s->n.lost != SAMPLED_UNKNOWN, s->n.lost);
-	sqlite_u64(r, s->n.throttled);
-	sqlite_maybe(r, s->claim == SAMPLED_COMPARED && expected, expected);
-	if (s->has_residual)
-		sqlite_i64(r, s->residual);
-	else
-		sqlite_none(r);
-	sqlite_row_end(r);
+	SQLITE_PUT(d->file, SQLITE_SAMPLED, sqlite_u64(t->iteration), at.trace, at.cpu,
+		   sqlite_u64(column), sqlite_u64(s->n.samples), sqlite_u64(s->n.idle),
+		   sqlite_u64(s->n.weight), sqlite_maybe(s->n.lost != SAMPLED_UNKNOWN, s->n.lost),
+		   sqlite_u64(s->n.throttled),
+		   sqlite_maybe(s->claim == SAMPLED_COMPARED && expected, expected),
+		   s->has_residual ? sqlite_i64(s->residual) : sqlite_none());
 }
 
 static void put_row(struct database *d, const struct table *t, size_t row)
 {
-	const struct place p = {.has_trace = true, .row = row};
 	const struct table_sampling none = {.idle_ns = UINT64_MAX},
 				    *s = t->row_sampling ? &t->row_sampling[row] : &none;
-	struct sqlite_rows *r = &d->traces;
 
-	sqlite_u64(r, t->iteration);
-	sqlite_u64(r, t->row_trace[row]);
-	put_cpu(r, t->row_cpu[row]);
-	sqlite_maybe(r, s->ring_bytes != 0, s->ring_bytes);
-	sqlite_maybe(r, s->idle_ns != UINT64_MAX, s->idle_ns);
-	sqlite_u64(r, s->lost);
-	sqlite_u64(r, s->ticks);
-	sqlite_u64(r, s->ticks_missed);
-	sqlite_row_end(r);
+	SQLITE_PUT(d->file, SQLITE_TRACES, sqlite_u64(t->iteration), sqlite_u64(t->row_trace[row]),
+		   cpu_of(t->row_cpu[row]), sqlite_maybe(s->ring_bytes != 0, s->ring_bytes),
+		   sqlite_maybe(s->idle_ns != UINT64_MAX, s->idle_ns), sqlite_u64(s->lost),
+		   sqlite_u64(s->ticks), sqlite_u64(s->ticks_missed));
 	for (size_t i = 0; i < t->nr_columns; i++)
-		put_count(d, t, i, table_cell(t, row, i), &p);
+		put_count(d, t, i, table_cell(t, row, i), place_of(t, i, row));
 	for (size_t i = 0; i < t->nr_events; i++)
-		put_sampled(d, t, i, table_sampled(t, row, i), &p);
-}
-
-static void put_total(struct database *d, const struct table *t, size_t column)
-{
-	const struct place p = {.has_trace = false};
-
-	put_count(d, t, column, &t->totals[column], &p);
-	put_sampled(d, t, column, t->sampled ? &t->sampled_totals[column] : NULL, &p);
+		put_sampled(d, t, i, table_sampled(t, row, i), place_of(t, i, row));
 }
 
 /* The thing's number in the database. Its row is written at its first use. */
@@ -274,37 +211,35 @@ static int number_thing(struct database *d, size_t event, uint32_t of_event, con
 
 	if (rc != 1)
 		return rc;
-	sqlite_u64(&d->things, *out);
-	sqlite_u64(&d->things, event);
-	sqlite_u64(&d->things, of_event);
-	sqlite_text(&d->things, name);
-	sqlite_row_end(&d->things);
+	SQLITE_PUT(d->file, SQLITE_THINGS, sqlite_u64(*out), sqlite_u64(event),
+		   sqlite_u64(of_event), sqlite_text(name));
 	return 0;
 }
 
 static int put_iteration(struct database *d, const struct table *t)
 {
-	struct sqlite_rows *r = &d->iterations;
+	const struct place total = {.trace = sqlite_none()};
 	int rc = 0;
 
-	sqlite_u64(r, t->iteration);
-	sqlite_u64(r, t->start_ns);
-	sqlite_maybe(r, t->end_ns != 0, t->end_ns);
-	sqlite_maybe(r, t->realtime_ns != 0, t->realtime_ns);
-	sqlite_u64(r, t->is_cut);
-	sqlite_row_end(r);
+	SQLITE_PUT(d->file, SQLITE_ITERATIONS, sqlite_u64(t->iteration), sqlite_u64(t->start_ns),
+		   sqlite_maybe(t->end_ns != 0, t->end_ns),
+		   sqlite_maybe(t->realtime_ns != 0, t->realtime_ns), sqlite_u64(t->is_cut));
 	for (size_t row = 0; row < t->nr_rows; row++)
 		put_row(d, t, row);
-	for (size_t i = 0; i < t->nr_columns; i++)
-		if (table_has_total(t, i))
-			put_total(d, t, i);
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		if (!table_has_total(t, i))
+			continue;
+		put_count(d, t, i, &t->totals[i], total);
+		put_sampled(d, t, i, t->sampled ? &t->sampled_totals[i] : NULL, total);
+	}
 	for (size_t k = 0; k < t->nr_things && rc == 0; k++) {
 		const struct table_thing *thing = &t->things[k];
-		struct place p = {.has_thing = true};
+		uint32_t of;
 
-		rc = number_thing(d, thing->column, thing->number, thing->name, &p.thing);
+		rc = number_thing(d, thing->column, thing->number, thing->name, &of);
 		if (rc == 0)
-			put_count(d, t, thing->column, &thing->cell, &p);
+			put_count(d, t, thing->column, &thing->cell,
+				  (struct place){.thing = sqlite_u64(of)});
 	}
 	return rc ? rc : sqlite_file_error(d->file, d->e);
 }
@@ -314,12 +249,9 @@ static void take_trace(void *arg, const struct profile_trace *trace)
 	struct database *d = arg;
 
 	profile_about_add(&d->about, trace);
-	for (size_t i = 0; i < trace->nr_notes; i++) {
-		sqlite_u64(&d->notes, trace->head.iteration);
-		sqlite_u64(&d->notes, trace->head.trace);
-		sqlite_text(&d->notes, trace->notes[i]);
-		sqlite_row_end(&d->notes);
-	}
+	for (size_t i = 0; i < trace->nr_notes; i++)
+		SQLITE_PUT(d->file, SQLITE_NOTES, sqlite_u64(trace->head.iteration),
+			   sqlite_u64(trace->head.trace), sqlite_text(trace->notes[i]));
 }
 
 static int put_counts(struct database *d)
@@ -343,32 +275,25 @@ static int put_counts(struct database *d)
 static int take_point(void *arg, const struct counts_series_point *p)
 {
 	struct database *d = arg;
-	struct sqlite_rows *r = &d->series;
+	const bool has_times = p->cell->is_perf && !p->of->metric;
 	char state[CELL_STATE_BYTES];
 	uint32_t thing = 0;
-	double value;
-	int rc = 0;
+	double value = 0;
+	bool has_value = counts_series_value(p, &value);
+	int rc =
+	    p->thing ? number_thing(d, p->column, p->thing->number, p->thing->name, &thing) : 0;
 
-	if (p->thing)
-		rc = number_thing(d, p->column, p->thing->number, p->thing->name, &thing);
 	if (rc)
 		return rc;
-	sqlite_u64(r, p->column);
-	sqlite_u64(r, p->iteration);
-	put_cpu(r, p->cpu);
-	sqlite_maybe(r, p->thing != NULL, thing);
-	sqlite_text(r, p->is_samples ? "samples" : kind_of(p->of));
-	sqlite_u64(r, p->end_ns);
-	sqlite_maybe(r, p->cell->span_ns != 0, p->cell->span_ns);
-	sqlite_text(r, cell_state_text(p->cell, state));
-	if (counts_series_value(p, &value))
-		sqlite_real(r, value);
-	else
-		sqlite_none(r);
-	put_raw(r, p->of, p->cell);
-	put_times(r, p->cell, p->cell->is_perf && !p->of->metric);
-	sqlite_maybe(r, p->is_samples, p->weight);
-	sqlite_row_end(r);
+	SQLITE_PUT(d->file, SQLITE_SERIES, sqlite_u64(p->column), sqlite_u64(p->iteration),
+		   cpu_of(p->cpu), sqlite_maybe(p->thing != NULL, thing),
+		   sqlite_text(p->is_samples ? "samples" : kind_of(p->of)), sqlite_u64(p->end_ns),
+		   sqlite_maybe(p->cell->span_ns != 0, p->cell->span_ns),
+		   sqlite_text(cell_state_text(p->cell, state)),
+		   has_value ? sqlite_real(value) : sqlite_none(), raw_of(p->of, p->cell),
+		   base_of(p->of, p->cell), sqlite_maybe(has_times, p->cell->enabled_ns),
+		   sqlite_maybe(has_times, p->cell->running_ns),
+		   sqlite_maybe(p->is_samples, p->weight));
 	return sqlite_file_error(d->file, d->e);
 }
 
@@ -390,20 +315,14 @@ static int put_series(struct database *d)
 static int take_sample(struct database *d, const struct report_sample *s)
 {
 	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm};
-	struct sqlite_rows *r = &d->samples;
 	uint32_t task;
 	int rc = number(&d->task, &key, &task);
 
 	if (rc < 0)
 		return rc;
-	sqlite_u64(r, s->time_ns);
-	sqlite_u64(r, s->key.event);
-	sqlite_u64(r, s->key.iteration);
-	put_cpu(r, s->key.cpu);
-	sqlite_u64(r, task);
-	sqlite_u64(r, s->weight);
-	sqlite_maybe(r, s->stack != REPORT_NO_STACK, s->stack);
-	sqlite_row_end(r);
+	SQLITE_PUT(d->file, SQLITE_SAMPLES, sqlite_u64(s->time_ns), sqlite_u64(s->key.event),
+		   sqlite_u64(s->key.iteration), cpu_of(s->key.cpu), sqlite_u64(task),
+		   sqlite_u64(s->weight), sqlite_maybe(s->stack != REPORT_NO_STACK, s->stack));
 	rc = sqlite_file_error(d->file, d->e);
 	return rc ? rc : report_weights_add(&d->weights[s->key.event], s->stack, s->weight);
 }
@@ -417,40 +336,25 @@ static int take_samples(void *arg, const struct report_sample *samples, size_t n
 	return rc;
 }
 
-static void put_comm(struct database *d, struct sqlite_rows *r, uint32_t comm)
-{
-	if (d->has_comm[comm])
-		return;
-	d->has_comm[comm] = true;
-	sqlite_u64(r, comm);
-	sqlite_text(r, report_functions_text(d->j->inputs->functions, comm));
-	sqlite_row_end(r);
-}
-
 static int put_tasks(struct database *d)
 {
-	struct sqlite_rows tasks, comms;
 	const struct numbered *task = d->task.items;
-	uint32_t last = 0;
+	struct dict comms;
+	uint32_t at;
+	int rc = 0;
 
-	for (size_t i = 0; i < d->task.nr; i++)
-		last = task[i].c > last ? task[i].c : last;
-	d->has_comm = mem_calloc((size_t)last + 1, sizeof(*d->has_comm));
-	if (!d->has_comm)
-		return -ENOMEM;
-	sqlite_rows_open(&tasks, d->file, "tasks", 4);
-	sqlite_rows_open(&comms, d->file, "comms", 2);
-	for (size_t i = 0; i < d->task.nr; i++) {
-		put_comm(d, &comms, task[i].c);
-		sqlite_u64(&tasks, i);
-		sqlite_u64(&tasks, task[i].a);
-		sqlite_u64(&tasks, task[i].b);
-		sqlite_u64(&tasks, task[i].c);
-		sqlite_row_end(&tasks);
+	dict_init(&comms, sizeof(task->c), sizeof(task->c), MAX_NUMBERED);
+	for (size_t i = 0; i < d->task.nr && rc >= 0; i++) {
+		rc = number(&comms, &task[i].c, &at);
+		if (rc == 1)
+			SQLITE_PUT(
+			    d->file, SQLITE_COMMS, sqlite_u64(task[i].c),
+			    sqlite_text(report_functions_text(d->j->inputs->functions, task[i].c)));
+		SQLITE_PUT(d->file, SQLITE_TASKS, sqlite_u64(i), sqlite_u64(task[i].a),
+			   sqlite_u64(task[i].b), sqlite_u64(task[i].c));
 	}
-	sqlite_rows_close(&tasks);
-	sqlite_rows_close(&comms);
-	return 0;
+	dict_fini(&comms);
+	return rc < 0 ? rc : 0;
 }
 
 static void put_objects(struct database *d)
@@ -459,115 +363,79 @@ static void put_objects(struct database *d)
 					    [PROFILE_OBJECT_ANON] = "memory",
 					    [PROFILE_OBJECT_VDSO] = "vdso"};
 	const struct profile_processes *p = d->opened->processes;
-	struct sqlite_rows r;
 
-	sqlite_rows_open(&r, d->file, "objects", 5);
 	for (uint32_t i = 0; i < profile_nr_objects(p); i++) {
 		const struct profile_object *o = profile_object(p, i);
 		char build_id[BUILD_ID_BYTES] = "";
 
 		for (unsigned k = 0; k < o->build_id_len; k++)
 			snprintf(build_id + 2 * k, 3, "%02x", o->build_id[k]);
-		sqlite_u64(&r, o->number);
-		sqlite_text(&r, o->name);
-		sqlite_text(&r, o->shown_path);
-		sqlite_text(&r, kinds[o->kind]);
-		sqlite_text(&r, o->build_id_len ? build_id : NULL);
-		sqlite_row_end(&r);
+		SQLITE_PUT(d->file, SQLITE_OBJECTS, sqlite_u64(o->number), sqlite_text(o->name),
+			   sqlite_text(o->shown_path), sqlite_text(kinds[o->kind]),
+			   sqlite_text(o->build_id_len ? build_id : NULL));
 	}
-	sqlite_rows_close(&r);
 }
 
+/* The last column, the object, is set by sqlite_schema_views. */
 static void put_functions(struct database *d)
 {
-	struct sqlite_rows r;
-
-	sqlite_rows_open(&r, d->file, "functions", 6);
 	for (uint32_t i = 0; i < report_functions_nr(d->j->inputs->functions); i++) {
 		const struct report_function *f = report_functions_at(d->j->inputs->functions, i);
 
-		sqlite_u64(&r, f->number);
-		sqlite_text(&r, f->name);
-		sqlite_text(&r, f->object);
-		sqlite_u64(&r, f->is_kernel);
-		sqlite_u64(&r, f->is_known);
-		sqlite_none(&r); /* the object; set at the end to the one of that name */
-		sqlite_row_end(&r);
+		SQLITE_PUT(d->file, SQLITE_FUNCTIONS, sqlite_u64(f->number), sqlite_text(f->name),
+			   sqlite_text(f->object), sqlite_u64(f->is_kernel),
+			   sqlite_u64(f->is_known), sqlite_none());
 	}
-	sqlite_rows_close(&r);
 }
 
 static int put_stacks(struct database *d)
 {
 	bool *is_recursive =
 	    report_weights_recursive(d->stacks, report_functions_nr(d->j->inputs->functions));
-	struct sqlite_rows r;
 
 	if (!is_recursive)
 		return -ENOMEM;
-	sqlite_rows_open(&r, d->file, "stacks", 7);
 	for (uint32_t i = 1; i < report_stacks_nr(d->stacks); i++) {
 		const struct report_stack_node *n = report_stacks_at(d->stacks, i);
 
-		sqlite_u64(&r, i);
-		sqlite_maybe(&r, n->parent != REPORT_NO_STACK, n->parent);
-		sqlite_u64(&r, n->depth);
-		sqlite_u64(&r, n->frame.function->number);
-		sqlite_text(&r, n->frame.file);
-		sqlite_maybe(&r, n->frame.file != NULL, n->frame.line);
-		sqlite_u64(&r, is_recursive[i]);
-		sqlite_row_end(&r);
+		SQLITE_PUT(d->file, SQLITE_STACKS, sqlite_u64(i),
+			   sqlite_maybe(n->parent != REPORT_NO_STACK, n->parent),
+			   sqlite_u64(n->depth), sqlite_u64(n->frame.function->number),
+			   sqlite_text(n->frame.file),
+			   sqlite_maybe(n->frame.file != NULL, n->frame.line),
+			   sqlite_u64(is_recursive[i]));
 	}
-	sqlite_rows_close(&r);
 	mem_free(is_recursive);
 	return sqlite_file_error(d->file, d->e);
 }
 
-static void put_event_weights(struct database *d, struct sqlite_rows *r, size_t event)
-{
-	const struct report_weights *w = &d->weights[event];
-
-	for (uint32_t i = 1; i < report_stacks_nr(d->stacks); i++) {
-		if (!w->total[i].samples)
-			continue;
-		sqlite_u64(r, event);
-		sqlite_u64(r, i);
-		sqlite_u64(r, w->self[i].samples);
-		sqlite_u64(r, w->self[i].weight);
-		sqlite_u64(r, w->total[i].samples);
-		sqlite_u64(r, w->total[i].weight);
-		sqlite_row_end(r);
-	}
-}
-
 static int put_weights(struct database *d)
 {
-	struct sqlite_rows r;
 	int rc = 0;
 
-	sqlite_rows_open(&r, d->file, "weights", 6);
-	for (size_t i = 0; i < d->opened->facts->nr_events && rc == 0; i++) {
-		if (!d->weights[i].room)
+	for (size_t event = 0; event < d->opened->facts->nr_events && rc == 0; event++) {
+		struct report_weights *w = &d->weights[event];
+
+		if (!w->room)
 			continue;
-		rc = report_weights_add_up(&d->weights[i], d->stacks);
-		if (rc == 0)
-			put_event_weights(d, &r, i);
+		rc = report_weights_add_up(w, d->stacks);
+		for (uint32_t i = 1; i < report_stacks_nr(d->stacks) && rc == 0; i++)
+			if (w->total[i].samples)
+				SQLITE_PUT(d->file, SQLITE_WEIGHTS, sqlite_u64(event),
+					   sqlite_u64(i), sqlite_u64(w->self[i].samples),
+					   sqlite_u64(w->self[i].weight),
+					   sqlite_u64(w->total[i].samples),
+					   sqlite_u64(w->total[i].weight));
 	}
-	sqlite_rows_close(&r);
 	return rc ? rc : sqlite_file_error(d->file, d->e);
 }
 
 /* --- losses ---------------------------------------------------------------------------------- */
 
-static void put_loss(struct database *d, const char *what, bool has_event, size_t event,
-		     uint64_t nr)
+static void put_loss(struct database *d, const char *what, struct sqlite_cell event, uint64_t nr)
 {
-	if (!nr)
-		return;
-	sqlite_text(&d->losses, what);
-	sqlite_maybe(&d->losses, has_event, event);
-	sqlite_u64(&d->losses, nr);
-	sqlite_row_end(&d->losses);
+	if (nr)
+		SQLITE_PUT(d->file, SQLITE_LOSSES, sqlite_text(what), event, sqlite_u64(nr));
 }
 
 static void put_program(struct database *d, const struct report_program *p)
@@ -578,7 +446,7 @@ static void put_program(struct database *d, const struct report_program *p)
 	for (enum report_end end = REPORT_END_WHOLE + 1; end < REPORT_NR_ENDS; end++) {
 		snprintf(what, sizeof(what), "incomplete stacks of %s: %s", comm,
 			 report_end_name(end));
-		put_loss(d, what, false, 0, p->nr[end]);
+		put_loss(d, what, sqlite_none(), p->nr[end]);
 	}
 }
 
@@ -590,21 +458,21 @@ static void put_losses(struct database *d, const struct report_stats *stats)
 		const struct sampled_event sampling =
 		    sampled_event(ev->group, ev->name, ev->rate, ev->frequency, ev->flags);
 
-		put_loss(d, "samples omitted", true, i, s->left.samples);
-		put_loss(d, "samples missing", true, i,
+		put_loss(d, "samples omitted", sqlite_u64(i), s->left.samples);
+		put_loss(d, "samples missing", sqlite_u64(i),
 			 s->is_short ? sampled_nr_missing(&sampling, &s->sampled) : 0);
-		put_loss(d, "pauses by the kernel", true, i, s->sampled.n.throttled);
+		put_loss(d, "pauses by the kernel", sqlite_u64(i), s->sampled.n.throttled);
 	}
-	put_loss(d, "records lost", false, 0, stats->nr_lost);
+	put_loss(d, "records lost", sqlite_none(), stats->nr_lost);
 	for (uint32_t i = 0; i < stats->programs.nr; i++)
 		put_program(d, dict_at(&stats->programs, i));
-	put_loss(d, "too many stacks: the rest are truncated", false, 0,
+	put_loss(d, "too many stacks: the rest are truncated", sqlite_none(),
 		 report_stacks_is_full(d->stacks));
 }
 
 static void put_unread(void *arg, const char *line)
 {
-	put_loss(arg, line, false, 0, 1);
+	put_loss(arg, line, sqlite_none(), 1);
 }
 
 static void warn_full(struct database *d)
@@ -651,45 +519,10 @@ static int put_samples(struct database *d)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Tables whose rows are written alternately. */
-static const struct {
-	const char *name;
-	unsigned nr_columns;
-	size_t offset;
-} tables_of_rows[] = {
-    {"iterations", 5, offsetof(struct database, iterations)},
-    {"traces", 8, offsetof(struct database, traces)},
-    {"notes", 3, offsetof(struct database, notes)},
-    {"things", 4, offsetof(struct database, things)},
-    {"counts", 12, offsetof(struct database, counts)},
-    {"sampled", 11, offsetof(struct database, sampled)},
-    {"series", 14, offsetof(struct database, series)},
-    {"samples", 7, offsetof(struct database, samples)},
-    {"losses", 3, offsetof(struct database, losses)},
-};
-enum { NR_TABLES = sizeof(tables_of_rows) / sizeof(tables_of_rows[0]) };
-
-static struct sqlite_rows *rows_of(struct database *d, size_t i)
-{
-	return (struct sqlite_rows *)(void *)((char *)d + tables_of_rows[i].offset);
-}
-
-static void close_rows(struct database *d)
-{
-	for (size_t i = 0; i < NR_TABLES; i++)
-		sqlite_rows_close(rows_of(d, i));
-}
-
 static int fill(struct database *d)
 {
-	int rc;
+	int rc = profile_about_init(&d->about, d->opened->facts->nr_events);
 
-	for (size_t i = 0; i < NR_TABLES; i++)
-		sqlite_rows_open(rows_of(d, i), d->file, tables_of_rows[i].name,
-				 tables_of_rows[i].nr_columns);
-	rc = sqlite_file_error(d->file, d->e);
-	if (rc == 0)
-		rc = profile_about_init(&d->about, d->opened->facts->nr_events);
 	if (rc == 0)
 		rc = put_counts(d);
 	if (rc == 0)
@@ -700,7 +533,6 @@ static int fill(struct database *d)
 		put_session(d);
 		export_unread_lines(d->j, put_unread, d);
 	}
-	close_rows(d);
 	return rc ? rc : sqlite_file_error(d->file, d->e);
 }
 
@@ -738,6 +570,5 @@ int export_sqlite(struct job *j, struct err *e)
 	profile_about_fini(&d.about);
 	dict_fini(&d.thing);
 	dict_fini(&d.task);
-	mem_free(d.has_comm);
 	return rc;
 }
