@@ -218,13 +218,9 @@ void buf_hex_bytes(struct buf *b, const uint8_t *p, size_t len)
 
 void buf_shown(struct buf *b, const void *text, size_t len)
 {
-	bool is_utf8 = str_is_utf8(text, len);
 	size_t start = b->len;
 
-	buf_add(b, text, len);
-	if (buf_error(b) || !len)
-		return;
-	str_disarm(b->data + start);
-	for (char *p = b->data + start; !is_utf8 && *p; p++)
-		*p = *p & 0x80 ? '?' : *p;
+	buf_add(b, text, strnlen(text, len));
+	if (!buf_error(b) && b->len > start)
+		str_disarm(b->data + start);
 }

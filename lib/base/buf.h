@@ -81,8 +81,7 @@ void buf_u64(struct buf *b, uint64_t v);
 void buf_hex(struct buf *b, uint64_t v);
 /* Two digits per byte. */
 void buf_hex_bytes(struct buf *b, const uint8_t *p, size_t len);
-/* Sanitised text, up to len bytes or a NUL: as str_disarm, and if it is not UTF-8, without bytes
- * that are not ASCII. */
+/* Text sanitised by str_disarm, up to len bytes or a NUL. */
 void buf_shown(struct buf *b, const void *text, size_t len);
 
 #endif

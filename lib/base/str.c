@@ -231,16 +231,6 @@ size_t str_visible(const char *s, size_t left)
 	return len;
 }
 
-void str_disarm(char *s)
-{
-	for (size_t n; *s; s += n) {
-		n = str_character(s, strnlen(s, 4));
-		if (n && !str_visible(s, n))
-			memset(s, '?', n);
-		n = n ? n : 1;
-	}
-}
-
 bool str_is_utf8(const char *s, size_t len)
 {
 	while (len) {
@@ -270,24 +260,31 @@ static bool is_of(char c, const char *set)
 	return c && strchr(set, c);
 }
 
-static void clean(char *s, size_t len, const char *kept)
+/* Of the bytes that are not visible, those in kept stay, those in spaces become a space, and others
+ * become '?'. */
+static void clean(char *s, size_t len, const char *spaces, const char *kept)
 {
 	for (size_t i = 0, n; i < len; i += n) {
 		n = str_visible(s + i, len - i);
 		if (n)
 			continue;
 		if (!is_of(s[i], kept))
-			s[i] = is_of(s[i], "\t\n\r") ? ' ' : '?';
+			s[i] = is_of(s[i], spaces) ? ' ' : '?';
 		n = 1;
 	}
 }
 
+void str_disarm(char *s)
+{
+	clean(s, strlen(s), "", "");
+}
+
 void str_clean(char *s, size_t len)
 {
-	clean(s, len, "");
+	clean(s, len, "\t\n\r", "");
 }
 
 void str_clean_lines(char *s, size_t len)
 {
-	clean(s, len, "\t\n");
+	clean(s, len, "\r", "\t\n");
 }

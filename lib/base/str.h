@@ -37,8 +37,8 @@ const char *str_next_line(const char **text, const char *end, const char **stop)
  * (direction, line and paragraph separators, joiners, tags). */
 size_t str_visible(const char *s, size_t len);
 
-/* Replaces each byte of UTF-8 characters that are not visible, also newlines, by '?': for untrusted
- * text in messages. */
+/* Replaces each byte of characters that are not visible, also newlines, and of invalid UTF-8 by
+ * '?': for untrusted text in messages. */
 void str_disarm(char *s);
 
 /*

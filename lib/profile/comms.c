@@ -3,6 +3,7 @@
  * starts with the name of the thread that forked it.
  */
 #include "base/mem.h"
+#include "base/str.h"
 #include "profile/processes_internal.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ int profile_comms_add(struct profile_comms *all, const char *name, uint32_t *out
 
 	strncpy(clean, name, sizeof(clean) - 1);
 	clean[sizeof(clean) - 1] = '\0';
-	profile_clean(clean);
+	str_disarm(clean);
 	number = dict_add(&all->items, clean);
 	if (number == DICT_NONE) {
 		all->is_full |= all->items.nr == PROFILE_MAX_COMMS;

@@ -13,16 +13,6 @@
 
 _Static_assert((int)PROFILE_MAX_BUILD_ID_BYTES == (int)TRACE_MAX_BUILD_ID_BYTES, "copied whole");
 
-void profile_clean(char *text)
-{
-	str_disarm(text);
-	if (str_is_utf8(text, strlen(text)))
-		return;
-	for (char *p = text; *p; p++)
-		if ((unsigned char)*p >= 0x80)
-			*p = '?';
-}
-
 static bool begins(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
@@ -91,7 +81,7 @@ static struct profile_object *make(struct profile_objects *all, const struct ent
 
 	if (!shown)
 		return NULL;
-	profile_clean(shown);
+	str_disarm(shown);
 	*o = (struct profile_object){.number = number,
 				     .path = path,
 				     .shown_path = shown,

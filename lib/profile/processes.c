@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "profile/processes_internal.h"
 #include "profile/session_internal.h"
 #include "trace/reader.h"
@@ -153,7 +154,7 @@ static const char *copy_name(struct load *l, const char *name)
 	char *copy = arena_strndup(&l->p->ksymbol_names, name, strnlen(name, KSYMBOL_MAX_BYTES));
 
 	if (copy)
-		profile_clean(copy);
+		str_disarm(copy);
 	return copy;
 }
 

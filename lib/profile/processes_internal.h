@@ -68,8 +68,6 @@ int profile_comms_init(struct profile_comms *c); /* 0 or -ENOMEM; then nothing i
 void profile_comms_fini(struct profile_comms *c);
 /* As above. */
 int profile_comms_add(struct profile_comms *c, const char *name, uint32_t *out);
-/* In place: safe to show. */
-void profile_clean(char *text);
 
 enum profile_change_kind {
 	PROFILE_FORK, /* what: the parent's pid, other: its tid */

@@ -120,10 +120,13 @@ static void put_event(const struct records_item *s)
 	buf_adds(s->all->out, s->event ? s->event->label : "unknown event");
 }
 
-static void put_text(const struct records_item *s, const char *text)
+/* name: NULL if the record's layout is missing, and so all its fields. */
+static void put_text(const struct records_item *s, const char *name)
 {
+	if (!name)
+		return;
 	buf_addc(s->all->out, ' ');
-	buf_shown(s->all->out, text, strlen(text));
+	buf_shown(s->all->out, name, strlen(name));
 }
 
 static void put_frame(const struct records_item *s, size_t i)

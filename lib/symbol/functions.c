@@ -50,12 +50,8 @@ static char *clean(struct symbol_functions *f, const char *text)
 {
 	char *p = arena_strdup(&f->arena, text);
 
-	if (!p)
-		return NULL;
-	str_disarm(p);
-	if (!str_is_utf8(p, strlen(p)))
-		for (char *c = p; *c; c++)
-			*c = (char)((*c & 0x80) ? '?' : *c);
+	if (p)
+		str_disarm(p);
 	return p;
 }
 

@@ -369,6 +369,7 @@ TEST(visible)
 	    {"\xef\xbb\xbfx", "???x"},                  /* U+FEFF */
 	    {"\xd8\x9cx\xc2\xady", "??x??y"},           /* U+061C, U+00AD */
 	    {"x\xf3\xa0\x81\x81", "x????"},             /* U+E0041: a tag */
+	    {"\xc3\xa9\xf3\x9b\x31m", "\xc3\xa9??1m"},  /* invalid beside a letter */
 	};
 	/* NOLINTEND(misc-misleading-bidirectional) */
 

@@ -710,6 +710,47 @@ TEST(hardware)
 	remove_session();
 }
 
+static void write_unknown(uint32_t kind)
+{
+	struct trace_writer *w;
+	struct buf b;
+
+	folder = tree_make();
+	folder_fd = open(folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(folder_fd >= 0);
+	w = begin(0, 0);
+	buf_init(&b, MAX_BYTES);
+	add_words(&b, kind, 0, (uint64_t[]){1}, 1);
+	trace_writer_records(w, TRACE_RING_SAMPLES, 3, b.data, b.len);
+	buf_fini(&b);
+	end(w, "s.0.0.cpuperf", START_NS);
+	w = begin(TRACE_COMMON, TRACE_COMMON);
+	end(w, "s.common.cpuperf", START_NS);
+}
+
+/* Without the frame of ids no layout is known: of such records only the kind is decoded. */
+TEST(records_without_layout)
+{
+	static const uint32_t kinds[] = {PERF_RECORD_COMM, PERF_RECORD_MMAP2, PERF_RECORD_KSYMBOL,
+					 PERF_RECORD_CGROUP};
+
+	for (size_t i = 0; i < NR(kinds); i++) {
+		write_unknown(kinds[i]);
+		for (enum report_records_form form = 0; form <= REPORT_RECORDS_NDJSON; form++) {
+			struct asked asked = {0};
+			struct shown shown;
+			uint64_t nr = 0;
+
+			init(&shown);
+			shown.form = form;
+			assert_int_equal(report(&shown, &asked, true, &nr), 0);
+			assert_int_equal(nr, 1);
+			fini(&shown);
+		}
+		remove_session();
+	}
+}
+
 /* What is left out tells of mappings all the same. */
 TEST(some_lines)
 {
