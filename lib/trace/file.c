@@ -34,21 +34,9 @@ struct trace_file {
 	size_t nr_parts;
 };
 
-static int say(const struct trace_file *f, int rc, struct err *e)
+static int write_error(const struct trace_file *f, int rc, struct err *e)
 {
-	err_set_at(e, rc, f->path, 0, 0, "cannot be written: %s", strerror(-rc));
-	return rc;
-}
-
-/* Removes a partial frame. If that fails too, readers skip it. */
-static void cut_back(struct trace_file *f)
-{
-	int rc;
-
-	do
-		rc = sys()->ftruncate(f->fd, (off_t)f->bytes);
-	while (rc == -EINTR);
-	f->is_torn = rc || sys()->lseek(f->fd, (off_t)f->bytes, SEEK_SET) < 0;
+	return err_set_at(e, rc, f->path, 0, 0, "cannot be written: %s", strerror(-rc));
 }
 
 bool trace_file_retry(struct trace_file *f)
@@ -62,7 +50,8 @@ bool trace_file_retry(struct trace_file *f)
 }
 
 /* Writes whole frames: all of them, or none and never again. Changes piece. */
-static int put(struct trace_file *f, struct iovec *piece, size_t nr, struct err *e)
+static int put(struct trace_file *f, uint64_t nr_frames, struct iovec *piece, size_t nr,
+	       struct err *e)
 {
 	uint64_t bytes = f->bytes;
 
@@ -70,41 +59,37 @@ static int put(struct trace_file *f, struct iovec *piece, size_t nr, struct err 
 		bytes += piece[i].iov_len;
 	f->error = bytes > f->max_bytes ? -EFBIG : io_writev_full(f->fd, piece, nr);
 	if (f->error) {
+		/* Remove a partial frame. If that fails too, readers skip it. */
+		int rc;
+
+		do
+			rc = sys()->ftruncate(f->fd, (off_t)f->bytes);
+		while (rc == -EINTR);
+		f->is_torn = rc || sys()->lseek(f->fd, (off_t)f->bytes, SEEK_SET) < 0;
 		f->is_short = true;
-		cut_back(f);
-		return say(f, f->error, e);
+		return write_error(f, f->error, e);
 	}
 	f->bytes = bytes;
+	f->nr_frames += nr_frames;
 	return 0;
 }
 
-static int put_frame(struct trace_file *f, struct iovec *piece, size_t nr, struct err *e)
-{
-	int rc = put(f, piece, nr, e);
-
-	f->nr_frames += rc == 0;
-	return rc;
-}
-
-/* The kinds that may grow large. */
-static bool is_worth_packing(uint16_t kind)
-{
-	return kind == TRACE_FRAME_RECORDS || kind == TRACE_FRAME_READINGS ||
-	       kind == TRACE_FRAME_KALLSYMS;
-}
-
-/* Packs one of our own frames if that makes it smaller; returns its length. */
+/* Packs one of our own frames if it is of a kind that may grow large, and becomes smaller; returns
+ * its length. */
 static size_t pack_frame(struct trace_packer *p, char *at)
 {
 	struct trace_frame_bytes h;
 	struct iovec payload = {.iov_base = at + sizeof(h)};
+	uint16_t kind;
 	size_t total;
 
 	memcpy(&h, at, sizeof(h));
 	payload.iov_len = le32toh(h.length);
 	total = (size_t)trace_frame_total_bytes((uint32_t)payload.iov_len);
-	if (!is_worth_packing(le16toh(h.kind)) ||
-	    !trace_packer_add(p, le16toh(h.kind), &payload, 1))
+	kind = le16toh(h.kind);
+	if ((kind != TRACE_FRAME_RECORDS && kind != TRACE_FRAME_READINGS &&
+	     kind != TRACE_FRAME_KALLSYMS) ||
+	    !trace_packer_add(p, kind, &payload, 1))
 		buf_add(&p->out, at, total);
 	return total;
 }
@@ -132,8 +117,7 @@ static int put_gathered(struct trace_file *f, struct trace_writer *w, struct err
 
 	if (f->packer)
 		all = pack_all(f->packer, w);
-	rc = put(f, &all, 1, e);
-	f->nr_frames += rc ? 0 : w->own.nr;
+	rc = put(f, w->own.nr, &all, 1, e);
 	f->nr_readings += rc ? 0 : w->nr_readings;
 	trace_writer_more(w);
 	return rc;
@@ -157,15 +141,14 @@ static struct trace_file *file_new(const char *path, struct trace_packer *packer
 	if (!f)
 		return NULL;
 	f->path = mem_strdup(path);
-	if (!f->path) {
-		mem_free(f);
-		return NULL;
-	}
 	f->fd = -1;
 	f->max_bytes = find_max_bytes();
 	f->packer = packer && !packer->is_for_symbols ? packer : NULL;
 	f->may_pack = packer;
-	return f;
+	if (f->path)
+		return f;
+	mem_free(f);
+	return NULL;
 }
 
 /* Closes and frees it. Returns what close returned: a network file system may report a full disk
@@ -177,7 +160,7 @@ static int file_close(struct trace_file *f, struct err *e)
 	if (rc == -EINTR)
 		rc = 0; /* it is closed */
 	if (rc)
-		say(f, rc, e);
+		write_error(f, rc, e);
 	mem_free(f->part);
 	mem_free(f->path);
 	mem_free(f);
@@ -243,12 +226,6 @@ int trace_segment_create(struct trace_writer *w, int dirfd, const char *name, co
 	return create(f, w, dirfd, name, TRACE_FEATURE_SEGMENT, out, e);
 }
 
-static bool is_sound(const struct trace_span *s)
-{
-	return (s->len[0] | s->len[1]) % 8 == 0 && s->len[0] <= TRACE_FILE_RECORDS_BYTES &&
-	       s->len[1] <= TRACE_FILE_RECORDS_BYTES - s->len[0];
-}
-
 enum { RECORDS_PIECES = 4 }; /* frame header, head of the payload, the ring's two parts */
 
 /* Prepends a frame header to the pieces, or packs them into one piece; returns the number of
@@ -279,12 +256,13 @@ int trace_file_records(struct trace_file *f, enum trace_ring ring, uint32_t cpu,
 	};
 
 	if (f->error)
-		return say(f, f->error, e);
-	if (!is_sound(span))
+		return write_error(f, f->error, e);
+	if ((span->len[0] | span->len[1]) % 8 || span->len[0] > TRACE_FILE_RECORDS_BYTES ||
+	    span->len[1] > TRACE_FILE_RECORDS_BYTES - span->len[0])
 		return err_set_at(e, -EINVAL, f->path, 0, 0, "incomplete records");
 	if (!span->len[0] && !span->len[1])
 		return 0;
-	return put_frame(f, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);
+	return put(f, 1, piece, close_records(span->is_urgent ? NULL : f->packer, piece), e);
 }
 
 bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len, const void **frame,
@@ -317,10 +295,10 @@ int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, str
 	struct iovec all = {(void *)frame, len};
 
 	if (f->error)
-		return say(f, f->error, e);
+		return write_error(f, f->error, e);
 	if (!f->may_pack || !is_packed_kallsyms(frame, len))
 		return err_set_at(e, -EINVAL, f->path, 0, 0, "this is no packed frame for it");
-	return put_frame(f, &all, 1, e);
+	return put(f, 1, &all, 1, e);
 }
 
 int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e)
@@ -328,7 +306,7 @@ int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *
 	int rc;
 
 	if (f->error)
-		return say(f, f->error, e);
+		return write_error(f, f->error, e);
 	rc = trace_writer_check(w, false, f->path, e);
 	if (rc || !w->own.bytes.len)
 		return rc;
@@ -357,7 +335,7 @@ int trace_file_finish(struct trace_file *f, struct trace_writer *w,
 	int before = f->error, rc, closed;
 
 	if (before)
-		say(f, before, e);
+		write_error(f, before, e);
 	trace_file_retry(f);
 	f->max_bytes = UINT64_MAX;
 	rc = append_end(f, w, totals, e);

@@ -1,7 +1,7 @@
 /*
- * The only file but unzip.c that uses zstd. A payload is packed in pieces, as it lies in a ring,
- * into one zstd frame; and unpacked into a buffer of the declared size, which bounds a zip bomb.
- * Must not know what is packed.
+ * The only file that uses zstd. A payload is packed in pieces, as it lies in a ring, into one zstd
+ * frame; and unpacked into a buffer of the declared size, which bounds a zip bomb. Must not know
+ * what is packed.
  */
 #include "trace/pack.h"
 
@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "trace/format.h"
 #include "trace/frame.h"
+#include "trace/unzip.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -79,31 +80,26 @@ static size_t pack(ZSTD_CCtx *ctx, void *to, size_t room, const struct iovec *pi
 	ZSTD_outBuffer out = {to, room, 0};
 
 	ZSTD_CCtx_reset(ctx, ZSTD_reset_session_only);
-	ZSTD_CCtx_setPledgedSrcSize(ctx,
-				    len); /* a known size allows small tables for small frames */
+	/* a known size allows small tables for small frames */
+	ZSTD_CCtx_setPledgedSrcSize(ctx, len);
 	for (size_t i = 0; i < nr; i++)
 		if (!compress(ctx, &out, &piece[i], i == nr - 1))
 			return 0;
 	return out.pos;
 }
 
-static size_t pieces_length(const struct iovec *piece, size_t nr)
+bool trace_packer_add(struct trace_packer *p, uint16_t kind, const struct iovec *piece, size_t nr)
 {
-	size_t len = 0;
+	size_t len = 0, room, packed;
+	uint32_t stored;
+	uint8_t *at;
 
 	for (size_t i = 0; i < nr; i++)
 		len += piece[i].iov_len;
-	return len;
-}
-
-bool trace_packer_add(struct trace_packer *p, uint16_t kind, const struct iovec *piece, size_t nr)
-{
-	size_t len = pieces_length(piece, nr), packed;
 	/* small enough that, with padding, the frame is smaller than the plain one */
-	size_t room = len > TRACE_PACKED_HEAD_BYTES + 8 ? len - TRACE_PACKED_HEAD_BYTES - 8 : 0;
-	uint32_t stored = htole32((uint32_t)len);
-	uint8_t *at = room ? buf_reserve(&p->out, HEAD_BYTES + room + 8) : NULL;
-
+	room = len > TRACE_PACKED_HEAD_BYTES + 8 ? len - TRACE_PACKED_HEAD_BYTES - 8 : 0;
+	stored = htole32((uint32_t)len);
+	at = room ? buf_reserve(&p->out, HEAD_BYTES + room + 8) : NULL;
 	packed = at ? pack(p->ctx, at + HEAD_BYTES, room, piece, nr, len) : 0;
 	if (!packed)
 		return false;
@@ -136,48 +132,75 @@ bool trace_unpacked_length(const uint8_t *payload, uint32_t length, uint32_t *ou
 	return true;
 }
 
-/* Allocates the output and the context. */
-static int prepare(struct trace_unpacker *u, size_t len)
-{
-	uint8_t *p;
-
-	if (!u->ctx)
-		u->ctx = ZSTD_createDCtx_advanced(heap);
-	if (!u->ctx)
-		return -ENOMEM;
-	if (len <= u->cap)
-		return 0;
-	p = mem_resize(u->data, len);
-	if (!p)
-		return -ENOMEM;
-	u->data = p;
-	u->cap = len;
-	return 0;
-}
-
-/* Exactly one zstd frame. The library would also accept several, skippable ones, and those of
- * legacy versions, whose code is not hardened. */
-static bool is_one_frame(const uint8_t *p, size_t len)
-{
-	struct cursor c;
-
-	cursor_init(&c, p, len);
-	return cursor_le32(&c) == ZSTD_MAGICNUMBER && ZSTD_findFrameCompressedSize(p, len) == len;
-}
-
 int trace_unpack(struct trace_unpacker *u, const uint8_t *payload, uint32_t length,
 		 uint32_t unpacked_length)
 {
 	const uint8_t *packed = payload + TRACE_PACKED_HEAD_BYTES;
 	size_t len = length - TRACE_PACKED_HEAD_BYTES;
-	int rc;
+	struct cursor c;
 
-	if (!is_one_frame(packed, len))
+	/* Exactly one zstd frame. The library would also accept several, skippable ones, and those
+	 * of legacy versions, whose code is not hardened. */
+	cursor_init(&c, packed, len);
+	if (cursor_le32(&c) != ZSTD_MAGICNUMBER || ZSTD_findFrameCompressedSize(packed, len) != len)
 		return -EINVAL;
-	rc = prepare(u, unpacked_length ? unpacked_length : 1);
-	if (rc)
-		return rc;
+	if (!u->ctx)
+		u->ctx = ZSTD_createDCtx_advanced(heap);
+	if (!u->ctx)
+		return -ENOMEM;
+	if (unpacked_length > u->cap || !u->data) {
+		uint8_t *p = mem_resize(u->data, unpacked_length ? unpacked_length : 1);
+
+		if (!p)
+			return -ENOMEM;
+		u->data = p;
+		u->cap = unpacked_length;
+	}
 	if (ZSTD_decompressDCtx(u->ctx, u->data, unpacked_length, packed, len) != unpacked_length)
 		return -EINVAL;
 	return 0;
+}
+
+struct trace_unzip {
+	ZSTD_DStream *stream; /* owned */
+	bool is_damaged;
+};
+
+struct trace_unzip *trace_unzip_new(void)
+{
+	struct trace_unzip *u = mem_zalloc(sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->stream = ZSTD_createDStream_advanced(heap);
+	if (u->stream)
+		return u;
+	mem_free(u);
+	return NULL;
+}
+
+void trace_unzip_free(struct trace_unzip *u)
+{
+	if (!u)
+		return;
+	ZSTD_freeDStream(u->stream);
+	mem_free(u);
+}
+
+long trace_unzip_some(struct trace_unzip *u, const void **in, size_t *in_len, void *out,
+		      size_t room)
+{
+	ZSTD_inBuffer from = {*in, *in_len, 0};
+	ZSTD_outBuffer to = {out, room, 0};
+	size_t rc;
+
+	if (u->is_damaged)
+		return -EINVAL;
+	rc = ZSTD_decompressStream(u->stream, &to, &from);
+	u->is_damaged = ZSTD_isError(rc);
+	if (u->is_damaged)
+		return -EINVAL;
+	*in = (const char *)*in + from.pos;
+	*in_len -= from.pos;
+	return (long)to.pos;
 }

@@ -29,13 +29,6 @@ static uint64_t attr_word(const uint8_t *attr, size_t size, size_t at)
 	return cursor_le64(&c);
 }
 
-static bool is_known(const struct trace_layout *l)
-{
-	return !(l->sample_type & ~(uint64_t)PERF_ABI_SAMPLE_KNOWN) &&
-	       !(l->read_format & ~(uint64_t)PERF_ABI_READ_KNOWN) &&
-	       !(l->branch_sample_type & ~(uint64_t)PERF_ABI_BRANCH_KNOWN);
-}
-
 bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 {
 	struct trace_layout v = {0};
@@ -68,7 +61,9 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 		cursor_skip(&c, ATTR_AT(sample_max_stack));
 		v.max_stack = cursor_le16(&c);
 	}
-	if (!is_known(&v))
+	if (v.sample_type & ~(uint64_t)PERF_ABI_SAMPLE_KNOWN ||
+	    v.read_format & ~(uint64_t)PERF_ABI_READ_KNOWN ||
+	    v.branch_sample_type & ~(uint64_t)PERF_ABI_BRANCH_KNOWN)
 		return false;
 	*l = v;
 	return true;
@@ -130,11 +125,6 @@ static const uint8_t *decode_words(struct decoder *d, uint64_t nr, unsigned stri
 	return d->c.underflow ? NULL : cursor_bytes(&d->c, (size_t)nr * bytes);
 }
 
-static uint64_t *field_at(struct trace_record *r, size_t at)
-{
-	return (uint64_t *)(void *)((char *)r + at);
-}
-
 static void skip_word(struct decoder *d)
 {
 	cursor_skip(&d->c, WORD_BYTES);
@@ -166,32 +156,24 @@ static unsigned read_extras(const struct trace_layout *l)
 	return !!(l->read_format & PERF_FORMAT_ID) + !!(l->read_format & PERF_FORMAT_LOST);
 }
 
-static void decode_read_group(struct decoder *d)
+static void decode_read(struct decoder *d)
 {
-	d->r->nr_read = cursor_le64(&d->c);
-	decode_read_times(d);
-	d->r->read_stride = 1 + read_extras(d->l);
-	d->r->read_values = decode_words(d, d->r->nr_read, d->r->read_stride);
-}
-
-static void decode_read_one(struct decoder *d)
-{
+	unsigned extras = read_extras(d->l);
 	const uint8_t *start = d->c.at;
 
+	if (d->l->read_format & PERF_FORMAT_GROUP) {
+		d->r->nr_read = cursor_le64(&d->c);
+		decode_read_times(d);
+		d->r->read_stride = 1 + extras;
+		d->r->read_values = decode_words(d, d->r->nr_read, d->r->read_stride);
+		return;
+	}
 	skip_word(d);
 	decode_read_times(d);
-	decode_words(d, read_extras(d->l), 1);
+	decode_words(d, extras, 1);
 	d->r->nr_read = 1;
 	d->r->read_stride = (unsigned)(d->c.at - start) / WORD_BYTES;
 	d->r->read_values = start;
-}
-
-static void decode_read(struct decoder *d)
-{
-	if (d->l->read_format & PERF_FORMAT_GROUP)
-		decode_read_group(d);
-	else
-		decode_read_one(d);
 }
 
 static void decode_callchain(struct decoder *d)
@@ -221,22 +203,26 @@ static void decode_branches(struct decoder *d)
 		decode_words(d, r->nr_branches, 1);
 }
 
+/* An ABI and that many words; no words if the ABI is 0. */
+static void decode_regs(struct decoder *d, unsigned wanted, uint64_t *abi, unsigned *nr,
+			const uint8_t **regs)
+{
+	*abi = cursor_le64(&d->c);
+	if (!*abi)
+		return;
+	*nr = wanted;
+	*regs = decode_words(d, wanted, 1);
+}
+
 static void decode_user_regs(struct decoder *d)
 {
-	d->r->regs_abi = cursor_le64(&d->c);
-	if (!d->r->regs_abi)
-		return;
-	d->r->nr_regs = d->l->nr_user_regs;
-	d->r->regs = decode_words(d, d->r->nr_regs, 1);
+	decode_regs(d, d->l->nr_user_regs, &d->r->regs_abi, &d->r->nr_regs, &d->r->regs);
 }
 
 static void decode_intr_regs(struct decoder *d)
 {
-	d->r->intr_regs_abi = cursor_le64(&d->c);
-	if (!d->r->intr_regs_abi)
-		return;
-	d->r->nr_intr_regs = d->l->nr_intr_regs;
-	d->r->intr_regs = decode_words(d, d->r->nr_intr_regs, 1);
+	decode_regs(d, d->l->nr_intr_regs, &d->r->intr_regs_abi, &d->r->nr_intr_regs,
+		    &d->r->intr_regs);
 }
 
 /* The kernel reserves size bytes, and writes after them how many it could copy. */
@@ -322,15 +308,7 @@ static void decode_field(struct decoder *d, enum perf_abi_field f)
 	if (t->decode)
 		t->decode(d);
 	else
-		*field_at(d->r, t->at) = cursor_le64(&d->c);
-}
-
-static bool decode_sample(struct decoder *d)
-{
-	d->r->period = d->l->period;
-	for (unsigned f = 0; f < PERF_ABI_NR_FIELDS; f++)
-		decode_field(d, (enum perf_abi_field)f);
-	return cursor_ok(&d->c) && d->c.left == 0;
+		*(uint64_t *)(void *)((char *)d->r + t->at) = cursor_le64(&d->c);
 }
 
 size_t trace_layout_id_bytes(const struct trace_layout *l)
@@ -355,35 +333,6 @@ static void decode_range(struct decoder *d)
 	d->r->offset = cursor_le64(&d->c);
 }
 
-static void decode_mmap(struct decoder *d)
-{
-	decode_tid(d);
-	decode_range(d);
-	decode_name(d);
-}
-
-static void decode_build_id(struct decoder *d)
-{
-	unsigned len = cursor_u8(&d->c);
-	const uint8_t *id;
-
-	cursor_skip(&d->c, 3);
-	id = cursor_bytes(&d->c, TRACE_MAX_BUILD_ID_BYTES);
-	d->c.underflow |= len > TRACE_MAX_BUILD_ID_BYTES;
-	if (!id || d->c.underflow)
-		return;
-	memcpy(d->r->build_id, id, len);
-	d->r->build_id_len = len;
-}
-
-static void decode_inode(struct decoder *d)
-{
-	d->r->major = cursor_le32(&d->c);
-	d->r->minor = cursor_le32(&d->c);
-	d->r->inode = cursor_le64(&d->c);
-	d->r->inode_generation = cursor_le64(&d->c);
-}
-
 /* The kernel leaves the bit of one listener in the records of all listeners after it, also of those
  * that asked for device and inode and get these (Linux 5.12 to 6.18: perf_event_mmap_output in
  * kernel/events/core.c). Programs that rewrite records put build-ids into those of events that did
@@ -400,22 +349,33 @@ static bool holds_build_id(const struct decoder *d)
 	       (cursor_ok(&c) && len <= TRACE_MAX_BUILD_ID_BYTES && minor > MAX_MINOR);
 }
 
-static void decode_mmap2(struct decoder *d)
+/* A build-id or device and inode; protection. */
+static void decode_file(struct decoder *d)
 {
-	decode_tid(d);
-	decode_range(d);
-	if (!holds_build_id(d))
+	const uint8_t *id;
+	unsigned len;
+
+	if (holds_build_id(d)) {
+		len = cursor_u8(&d->c);
+		cursor_skip(&d->c, 3);
+		id = cursor_bytes(&d->c, TRACE_MAX_BUILD_ID_BYTES);
+		d->c.underflow |= len > TRACE_MAX_BUILD_ID_BYTES;
+		if (!d->c.underflow) {
+			memcpy(d->r->build_id, id, len);
+			d->r->build_id_len = len;
+		}
+	} else {
 		d->r->misc &= (uint16_t)~PERF_RECORD_MISC_MMAP_BUILD_ID;
-	if (d->r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID)
-		decode_build_id(d);
-	else
-		decode_inode(d);
+		d->r->major = cursor_le32(&d->c);
+		d->r->minor = cursor_le32(&d->c);
+		d->r->inode = cursor_le64(&d->c);
+		d->r->inode_generation = cursor_le64(&d->c);
+	}
 	d->r->prot = cursor_le32(&d->c);
 	d->r->flags = cursor_le32(&d->c);
-	decode_name(d);
 }
 
-static void decode_lost_samples(struct decoder *d)
+static void decode_lost(struct decoder *d)
 {
 	d->r->lost = cursor_le64(&d->c);
 }
@@ -433,37 +393,16 @@ static void decode_own_time(struct decoder *d)
 	d->r->has |= TRACE_HAS_TIME;
 }
 
-static void decode_lost(struct decoder *d)
-{
-	decode_own_id(d);
-	decode_lost_samples(d);
-}
-
-static void decode_comm(struct decoder *d)
-{
-	decode_tid(d);
-	decode_name(d);
-}
-
 static void decode_task(struct decoder *d)
 {
 	d->r->pid = cursor_le32(&d->c);
 	d->r->ppid = cursor_le32(&d->c);
 	d->r->tid = cursor_le32(&d->c);
 	d->r->ptid = cursor_le32(&d->c);
-	decode_own_time(d);
-}
-
-static void decode_throttle(struct decoder *d)
-{
-	decode_own_time(d);
-	decode_own_id(d);
-	skip_word(d); /* stream id */
 }
 
 static void decode_counts(struct decoder *d)
 {
-	decode_tid(d);
 	decode_read(d);
 	d->r->has |= TRACE_HAS_READ;
 }
@@ -475,11 +414,6 @@ static void decode_aux(struct decoder *d)
 	d->r->flags = (uint32_t)cursor_le64(&d->c);
 }
 
-static void decode_nothing(struct decoder *d)
-{
-	(void)d;
-}
-
 /* Its pid and tid are at the end: those here are of the other task. */
 static void decode_switch(struct decoder *d)
 {
@@ -489,7 +423,6 @@ static void decode_switch(struct decoder *d)
 
 static void decode_namespaces(struct decoder *d)
 {
-	decode_tid(d);
 	d->r->nr_namespaces = cursor_le64(&d->c);
 	d->r->namespaces = decode_words(d, d->r->nr_namespaces, 2);
 }
@@ -500,7 +433,6 @@ static void decode_ksymbol(struct decoder *d)
 	d->r->length = cursor_le32(&d->c);
 	d->r->type = cursor_le16(&d->c);
 	d->r->flags = cursor_le16(&d->c);
-	decode_name(d);
 }
 
 static void decode_bpf(struct decoder *d)
@@ -508,24 +440,11 @@ static void decode_bpf(struct decoder *d)
 	d->r->type = cursor_le16(&d->c);
 	d->r->flags = cursor_le16(&d->c);
 	d->r->object = cursor_le32(&d->c);
-	skip_word(d); /* tag */
 }
 
 static void decode_object(struct decoder *d)
 {
 	d->r->object = cursor_le64(&d->c);
-}
-
-static void decode_deferred(struct decoder *d)
-{
-	decode_object(d);
-	decode_callchain(d);
-}
-
-static void decode_cgroup(struct decoder *d)
-{
-	decode_object(d);
-	decode_name(d);
 }
 
 static void decode_text_poke(struct decoder *d)
@@ -539,32 +458,34 @@ static void decode_text_poke(struct decoder *d)
 	d->r->length = new_len;
 }
 
+/* Kinds, and their fields up to the id at the end. */
 static const struct {
 	const char *name;
-	void (*decode)(struct decoder *d); /* NULL: a sample */
+	void (*decode[5])(struct decoder *d); /* up to NULL */
 } kinds[] = {
-    [PERF_RECORD_MMAP] = {"mmap", decode_mmap},
-    [PERF_RECORD_LOST] = {"lost", decode_lost},
-    [PERF_RECORD_COMM] = {"comm", decode_comm},
-    [PERF_RECORD_EXIT] = {"exit", decode_task},
-    [PERF_RECORD_THROTTLE] = {"throttle", decode_throttle},
-    [PERF_RECORD_UNTHROTTLE] = {"unthrottle", decode_throttle},
-    [PERF_RECORD_FORK] = {"fork", decode_task},
-    [PERF_RECORD_READ] = {"read", decode_counts},
-    [PERF_RECORD_SAMPLE] = {"sample", NULL},
-    [PERF_RECORD_MMAP2] = {"mmap2", decode_mmap2},
-    [PERF_RECORD_AUX] = {"aux", decode_aux},
-    [PERF_RECORD_ITRACE_START] = {"itrace_start", decode_tid},
-    [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", decode_lost_samples},
-    [PERF_RECORD_SWITCH] = {"switch", decode_nothing},
-    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", decode_switch},
-    [PERF_RECORD_NAMESPACES] = {"namespaces", decode_namespaces},
-    [PERF_RECORD_KSYMBOL] = {"ksymbol", decode_ksymbol},
-    [PERF_RECORD_BPF_EVENT] = {"bpf_event", decode_bpf},
-    [PERF_RECORD_CGROUP] = {"cgroup", decode_cgroup},
-    [PERF_RECORD_TEXT_POKE] = {"text_poke", decode_text_poke},
-    [PERF_RECORD_AUX_OUTPUT_HW_ID] = {"aux_output_hw_id", decode_object},
-    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = {"callchain_deferred", decode_deferred},
+    [PERF_RECORD_MMAP] = {"mmap", {decode_tid, decode_range, decode_name}},
+    [PERF_RECORD_LOST] = {"lost", {decode_own_id, decode_lost}},
+    [PERF_RECORD_COMM] = {"comm", {decode_tid, decode_name}},
+    [PERF_RECORD_EXIT] = {"exit", {decode_task, decode_own_time}},
+    [PERF_RECORD_THROTTLE] = {"throttle", {decode_own_time, decode_own_id, skip_word}},
+    [PERF_RECORD_UNTHROTTLE] = {"unthrottle", {decode_own_time, decode_own_id, skip_word}},
+    [PERF_RECORD_FORK] = {"fork", {decode_task, decode_own_time}},
+    [PERF_RECORD_READ] = {"read", {decode_tid, decode_counts}},
+    [PERF_RECORD_SAMPLE] = {"sample", {NULL}}, /* see decode_record */
+    [PERF_RECORD_MMAP2] = {"mmap2", {decode_tid, decode_range, decode_file, decode_name}},
+    [PERF_RECORD_AUX] = {"aux", {decode_aux}},
+    [PERF_RECORD_ITRACE_START] = {"itrace_start", {decode_tid}},
+    [PERF_RECORD_LOST_SAMPLES] = {"lost_samples", {decode_lost}},
+    [PERF_RECORD_SWITCH] = {"switch", {NULL}},
+    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch_cpu_wide", {decode_switch}},
+    [PERF_RECORD_NAMESPACES] = {"namespaces", {decode_tid, decode_namespaces}},
+    [PERF_RECORD_KSYMBOL] = {"ksymbol", {decode_ksymbol, decode_name}},
+    [PERF_RECORD_BPF_EVENT] = {"bpf_event", {decode_bpf, skip_word}}, /* its tag */
+    [PERF_RECORD_CGROUP] = {"cgroup", {decode_object, decode_name}},
+    [PERF_RECORD_TEXT_POKE] = {"text_poke", {decode_text_poke}},
+    [PERF_RECORD_AUX_OUTPUT_HW_ID] = {"aux_output_hw_id", {decode_object}},
+    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = {"callchain_deferred",
+					    {decode_object, decode_callchain}},
 };
 
 const char *trace_record_kind_name(uint32_t kind)
@@ -572,31 +493,34 @@ const char *trace_record_kind_name(uint32_t kind)
 	return kind < NR(kinds) ? kinds[kind].name : NULL;
 }
 
-/* The id at the end first: the record's own pid, id and time override it. */
-static bool decode_other(struct decoder *d)
-{
-	size_t id_len = trace_layout_id_bytes(d->l);
-	struct cursor body = d->c;
-
-	if (id_len > d->c.left)
-		return false;
-	cursor_skip(&d->c, d->c.left - id_len);
-	for (unsigned i = 0; d->l->has_sample_id && i < PERF_ABI_NR_ID_FIELDS; i++)
-		decode_field(d, perf_abi_id_fields[i]);
-	d->c = body;
-	d->c.left -= id_len;
-	kinds[d->r->kind].decode(d);
-	return cursor_ok(&d->c);
-}
-
 static bool decode_record(const struct trace_layout *l, struct trace_record *r, bool no_hw_index)
 {
 	struct decoder d = {.l = l, .r = r, .no_hw_index = no_hw_index};
+	struct cursor body;
+	size_t id_len;
 
 	cursor_init(&d.c, r->bytes + HEADER_BYTES, r->len - HEADER_BYTES);
-	if (r->kind == PERF_RECORD_SAMPLE)
-		return decode_sample(&d);
-	return !trace_record_kind_name(r->kind) || decode_other(&d);
+	if (r->kind == PERF_RECORD_SAMPLE) {
+		r->period = l->period;
+		for (unsigned f = 0; f < PERF_ABI_NR_FIELDS; f++)
+			decode_field(&d, (enum perf_abi_field)f);
+		return cursor_ok(&d.c) && d.c.left == 0;
+	}
+	if (!trace_record_kind_name(r->kind))
+		return true;
+	id_len = trace_layout_id_bytes(l);
+	if (id_len > d.c.left)
+		return false;
+	/* the id at the end first: the record's own pid, id and time override it */
+	body = d.c;
+	body.left -= id_len;
+	cursor_skip(&d.c, body.left);
+	for (unsigned i = 0; l->has_sample_id && i < PERF_ABI_NR_ID_FIELDS; i++)
+		decode_field(&d, perf_abi_id_fields[i]);
+	d.c = body;
+	for (size_t i = 0; kinds[r->kind].decode[i]; i++)
+		kinds[r->kind].decode[i](&d);
+	return cursor_ok(&d.c);
 }
 
 size_t trace_record_size(const uint8_t *p, size_t len, uint32_t *kind)
@@ -615,23 +539,18 @@ size_t trace_record_size(const uint8_t *p, size_t len, uint32_t *kind)
 	return size;
 }
 
-static uint16_t misc_of(const uint8_t *p)
-{
-	struct cursor c;
-
-	cursor_init(&c, p + 4, 2);
-	return cursor_le16(&c);
-}
-
 /* Decodes the header alone; r->len is 0 if there is no record. */
 static void begin(const uint8_t *p, size_t len, struct trace_record *r)
 {
+	uint16_t misc;
+
 	*r = (struct trace_record){0};
 	r->len = trace_record_size(p, len, &r->kind);
 	if (!r->len)
 		return;
 	r->bytes = p;
-	r->misc = misc_of(p);
+	memcpy(&misc, p + 4, sizeof(misc));
+	r->misc = le16toh(misc);
 	r->cpumode = r->misc & CPUMODE_MASK;
 	r->is_exact_ip = r->kind == PERF_RECORD_SAMPLE && r->misc & PERF_RECORD_MISC_EXACT_IP;
 }
