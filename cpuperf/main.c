@@ -2,6 +2,7 @@
  * cpuperf: parses options and runs what they ask for.
  */
 #include "api/table.h"
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -21,6 +22,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+
+enum { MAX_SAVED_BYTES = SPEC_MAX_TEXT_BYTES };
 
 /* Checked here, so that the error names the option rather than the spec. */
 static int check_model(struct spec *spec, const char *source, struct err *e)
@@ -110,9 +113,6 @@ static int set_target(struct options *o, struct spec *spec)
 		if (!spec->session_result_spec_path)
 			return -ENOMEM;
 	}
-	o->until_end = o->command && !o->check_spec && !spec->duration_pos.line &&
-		       !spec->iterations_pos.line && !override_of(o, "duration") &&
-		       !override_of(o, "num_iterations");
 	if (o->until_end)
 		spec->duration_ns = 0;
 	return 0;
@@ -143,12 +143,17 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 }
 
-/* Returns an exit status. */
+/* Returns an exit status. saved: the text for --save-spec. */
 static int complete_spec(struct options *o, const struct catalogue *c, struct spec *spec,
-			 struct err_list *errs)
+			 struct buf *saved, struct err_list *errs)
 {
+	bool is_timed = spec->duration_pos.line || spec->iterations_pos.line ||
+			override_of(o, "duration") || override_of(o, "num_iterations");
+
 	if (choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
+	spec_to_file(spec, is_timed || !o->command, saved);
+	o->until_end = o->command && !o->check_spec && !is_timed;
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;
@@ -180,8 +185,9 @@ static void machine_fini(struct machine *m)
 /* status: of loading the spec. Also resolves the events of an invalid spec, so that all errors are
  * reported at once. */
 static int run_plan(const struct options *o, const struct spec *spec, const struct machine *m,
-		    struct err_list *errs, int status)
+		    const struct buf *saved, struct err_list *errs, int status)
 {
+	struct err e = {0};
 	int rc = o->check_spec ? 0 : api_check_model(&m->events, spec, errs), made;
 	struct rlimit limit;
 	struct plan plan;
@@ -190,6 +196,8 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 	if (rc || made || status) {
 		log_errors(errs);
 		status = status ? status : EXIT_FAILED;
+	} else if (o->save_spec && save_spec(o->save_spec, saved, &e)) {
+		status = fail(EXIT_FAILED, &e);
 	} else {
 		/* a descriptor per event and CPU can exceed the soft limit */
 		if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -217,6 +225,7 @@ static int measure(struct options *o)
 	struct err e = {0};
 	struct machine m;
 	struct spec spec;
+	struct buf saved;
 	int status;
 
 	if (!errs) {
@@ -236,6 +245,7 @@ static int measure(struct options *o)
 	if (check_target(o, &e))
 		return fail(EXIT_USAGE, &e);
 	spec_init(&spec);
+	buf_init(&saved, MAX_SAVED_BYTES);
 	status = load_spec(o, &spec, errs);
 	if (machine_init(&m, spec.model_name, &e)) {
 		err_list_insert(errs, &e);
@@ -243,10 +253,11 @@ static int measure(struct options *o)
 		status = EXIT_FAILED;
 	} else {
 		if (status == EXIT_DONE)
-			status = complete_spec(o, &m.events.catalogue, &spec, errs);
-		status = run_plan(o, &spec, &m, errs, status);
+			status = complete_spec(o, &m.events.catalogue, &spec, &saved, errs);
+		status = run_plan(o, &spec, &m, &saved, errs, status);
 		machine_fini(&m);
 	}
+	buf_fini(&saved);
 	spec_fini(&spec);
 	return status;
 }

@@ -129,6 +129,16 @@ static const struct opt_row before[] = {
 	     "the session before becomes ./cpuperf.session.old.",
      .set = opt_set_string,
      .offset = offsetof(struct options, output)},
+    {.name = "save-spec",
+     .arg = OPT_REQUIRED,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Measuring",
+     .help = "Write the spec, with what options change, to FILE, and then measure it; with "
+	     "--check-spec, only write it. An existing file is replaced only if it is a spec "
+	     "of the caller's.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, save_spec)},
     FLAG("check-spec", check_spec, "Measuring",
 	 "Load the spec, resolve its events and print the plan without measuring. With "
 	 "--strict, fail unless every event works here."),

@@ -31,6 +31,7 @@ struct options {
 	struct target_command *command;         /* owned by main; NULL: no command follows "--" */
 	const char *output; /* the session's folder; NULL: the spec's paths are used */
 	const char *output_format;
+	const char *save_spec;                        /* NULL: not saved */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
 

@@ -34,6 +34,8 @@ void event_works(const struct host *h, struct pmu_probe *probe, const struct eve
 
 /* specs.c: specs named without a folder are searched for. */
 int list_specs(void);
+/* Writes the text of a spec to a file. 0 or -errno with *e. */
+int save_spec(const char *path, const struct buf *text, struct err *e);
 /* Opens the spec for reading: a descriptor, and its path in found (PATH_MAX bytes). -errno with *e:
  * not found, or an untrusted user could have written the one in the current folder. */
 int open_spec(const char *name, char *found, struct err *e);

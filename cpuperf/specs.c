@@ -3,10 +3,12 @@
  * at a fixed place relative to the program, in an install and in a build tree.
  */
 #include "base/buf.h"
+#include "base/draft.h"
 #include "base/io.h"
 #include "base/root.h"
 #include "base/sys.h"
 #include "program.h"
+#include "spec/spec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,4 +178,37 @@ int list_specs(void)
 	status = print_result(&l.out);
 	buf_fini(&l.out);
 	return status;
+}
+
+/* An io_may_replace_fn: an empty file or a spec, and nothing that would be missed. */
+static int is_spec(int fd)
+{
+	ERR_AUTO_LIST *errs = err_list_new();
+	struct spec s;
+	struct stat st;
+	int rc = errs ? sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) : -ENOMEM;
+
+	if (rc || !st.st_size)
+		return rc ? rc : 1;
+	spec_init(&s);
+	rc = spec_load_fd(fd, "", &s, errs);
+	spec_fini(&s);
+	return rc == 0;
+}
+
+int save_spec(const char *path, const struct buf *text, struct err *e)
+{
+	struct draft d = DRAFT_NONE;
+	int rc = buf_error(text);
+
+	if (rc)
+		return err_set_at(e, rc, path, 0, 0, "%s", strerror(-rc));
+	rc = draft_open(&d, path, e);
+	if (rc)
+		return rc;
+	rc = io_write_full(d.fd, buf_str(text), text->len);
+	if (rc == 0)
+		return draft_publish(&d, is_spec, e);
+	draft_drop(&d);
+	return err_set_at(e, rc, path, 0, 0, "cannot be written: %s", strerror(-rc));
 }

@@ -89,8 +89,9 @@ static void show_length(const struct key_row *row, char *buf, size_t size)
 
 static void show_range(const struct key_row *row, char *buf, size_t size)
 {
-	int len = snprintf(buf, size, "an integer from %" PRIu64 " to %" PRIu64 "%s%s", row->min,
-			   row->max, row->unit ? " " : "", row->unit ? row->unit : "");
+	int len = snprintf(buf, size, "%s from %" PRIu64 " to %" PRIu64 "%s%s",
+			   row->type == KEY_SECONDS ? "a number" : "an integer", row->min, row->max,
+			   row->unit ? " " : "", row->unit ? row->unit : "");
 
 	if (row->step && (size_t)len < size)
 		snprintf(buf + len, size - (size_t)len, " and a multiple of %" PRIu64, row->step);

@@ -103,8 +103,8 @@ const struct key_row key_rows[] = {
 	.default_text = "10",
 	.unit = "seconds",
 	.description =
-	    "The length of one iteration. 0 reads the counters once, immediately. The option "
-	    "--duration also accepts units: 10ms, 0.5s, 2m.",
+	    "The length of one iteration. It may have decimals: 0.5. 0 reads the counters once, "
+	    "immediately. The option --duration also accepts units: 10ms, 0.5s, 2m.",
 	.metavar = "TIME",
 	.letter = 'd',
     },

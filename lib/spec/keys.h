@@ -18,7 +18,7 @@ enum key_type {
 	KEY_WORD,    /* one of words; a const char * in the model */
 	KEY_HEX,     /* max lower-case hexadecimal digits; a const char * in the model */
 	KEY_INTEGER, /* a uint64_t in the model */
-	KEY_SECONDS, /* an integer in a file, nanoseconds in the model; an option takes units */
+	KEY_SECONDS, /* a number in a file, nanoseconds in the model; an option takes units */
 	KEY_REAL,    /* a struct metric_limit in the model */
 	KEY_FLAGS,   /* an array of words; bit i of an unsigned is words[i] */
 	KEY_CHOICE,  /* an array of names, with has_numbers also of integers; a struct spec_choice,

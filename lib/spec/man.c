@@ -29,7 +29,7 @@ static void facts(struct buf *out, const struct key_row *row)
 {
 	static const char *const types[] = {
 	    [KEY_STRING] = "string",           [KEY_NAME] = "string",     [KEY_WORD] = "string",
-	    [KEY_INTEGER] = "integer",         [KEY_SECONDS] = "integer", [KEY_REAL] = "number",
+	    [KEY_INTEGER] = "integer",         [KEY_SECONDS] = "number",  [KEY_REAL] = "number",
 	    [KEY_CHOICE] = "array of strings", [KEY_FLAGS] = "array of ", [KEY_EVENTS] = "array",
 	    [KEY_METRICS] = "array",           [KEY_HEX] = "string",
 	};

@@ -36,7 +36,7 @@ void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *va
 	e = diag_at(d->errs, d->source, value_pos(d, node), "%s must be %s, not %s", row->name,
 		    wanted, is);
 	if (row->type == KEY_SECONDS && json_is_real(value))
-		err_hint(e, "--%s accepts 0.5s or 10ms", row->name);
+		err_hint(e, "at most nine decimals, without an exponent: 0.5");
 }
 
 static bool is_printable(const char *s)
@@ -110,16 +110,20 @@ static const char *number_text(const struct doc *d, int node)
 	return arena_strndup(d->arena, text, strspn(text, "+-.0123456789eE"));
 }
 
-/* Such a duration was set by an option: not a whole number of seconds. */
-static int read_stored_seconds(struct doc *d, const struct key_row *row, int node, void *target)
+/* Decimals, exact: no part of a nanosecond. A later version may have stored any duration. */
+static int read_decimal_seconds(struct doc *d, const struct key_row *row, const json_t *value,
+				int node, void *target)
 {
 	const char *text = number_text(d, node);
 	uint64_t ns;
 
 	if (!text)
 		return diag_no_memory(d->errs, d->source);
-	if (str_parse_duration_ns(text, &ns) == 0)
+	if (str_parse_duration_ns(text, &ns) == 0 &&
+	    (d->is_stored || key_fits(row, ns, KEY_NS_PER_S)))
 		memcpy(field(row, target), &ns, sizeof(ns));
+	else if (!d->is_stored)
+		doc_report_wrong(d, row, value, node);
 	return 0;
 }
 
@@ -144,8 +148,8 @@ static int read_number(struct doc *d, const struct key_row *row, const json_t *v
 {
 	uint64_t v = (uint64_t)json_integer_value(value); /* negative: above any max */
 
-	if (d->is_stored && row->type == KEY_SECONDS && json_is_real(value))
-		return read_stored_seconds(d, row, node, target);
+	if (row->type == KEY_SECONDS && json_is_real(value))
+		return read_decimal_seconds(d, row, value, node, target);
 	if (!json_is_integer(value) || !key_fits(row, v, 1)) {
 		doc_report_wrong(d, row, value, node);
 		return 0;

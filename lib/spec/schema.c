@@ -63,7 +63,7 @@ static void hex_property(struct json_writer *w, const struct key_row *row)
 
 static void number_property(struct json_writer *w, const struct key_row *row)
 {
-	jsonw_text(w, "type", "integer");
+	jsonw_text(w, "type", row->type == KEY_SECONDS ? "number" : "integer");
 	jsonw_u64(w, "minimum", row->min);
 	jsonw_u64(w, "maximum", row->max);
 	if (row->step)

@@ -91,7 +91,7 @@ struct spec {
 	size_t nr_metrics;
 	struct metric_set metric_set; /* the same; operands are indices of events */
 	uint64_t buffer_size_in_mb;
-	uint64_t duration_ns; /* whole seconds in the file; finer by the option */
+	uint64_t duration_ns;
 	uint64_t num_iterations;
 	uint64_t sync_period_ns;              /* 0: nothing is synced */
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
@@ -181,10 +181,11 @@ int spec_check(const struct spec *s, struct err_list *errs);
 
 struct buf;
 /* The spec as compact JSON, all defaults spelled out, that spec_parse reads back to the same model.
- * A duration that is not a whole number of seconds (set by an option) is written exactly, as a
- * decimal number of seconds; spec_parse rejects that in a spec file, and names the option to use.
  * Failures stick in *out. */
 void spec_to_json(const struct spec *s, struct buf *out);
+/* The spec as a file for people, an event per line, without defaults. has_time: with the duration
+ * and the number of iterations, even if they are the defaults; else without both. */
+void spec_to_file(const struct spec *s, bool has_time, struct buf *out);
 
 /* True if the event is sampled: it has a rate or a frequency. */
 bool spec_event_is_sampled(const struct spec_event *e);

@@ -135,3 +135,79 @@ void spec_to_json(const struct spec *s, struct buf *out)
 	jsonw_init(&w, out, false);
 	write_object(&w, NULL, KEY_SPEC, s);
 }
+
+enum { MODES = SPEC_OS | SPEC_USER };
+
+static bool is_time(const struct key_row *row)
+{
+	return strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0;
+}
+
+static bool is_default(const struct key_row *row, const void *model)
+{
+	const char *text;
+
+	switch (row->type) {
+	case KEY_INTEGER:
+	case KEY_SECONDS:
+		return field_u64(row, model) == key_default(row);
+	case KEY_STRING:
+	case KEY_NAME:
+	case KEY_WORD:
+		memcpy(&text, field(row, model), sizeof(text));
+		return text && row->default_text && strcmp(text, row->default_text) == 0;
+	default:
+		return false;
+	}
+}
+
+static void write_others(struct json_writer *w, enum key_level level, const void *model)
+{
+	for (size_t i = 0; i < key_nr_rows; i++)
+		if (key_rows[i].level == level && !is_time(&key_rows[i]) &&
+		    !is_default(&key_rows[i], model))
+			writers[key_rows[i].type](w, &key_rows[i], model);
+}
+
+/* On one line. */
+static void write_item(struct json_writer *w, enum key_level level, const void *model)
+{
+	jsonw_object(w, NULL);
+	w->is_indented = false;
+	write_others(w, level, model);
+	jsonw_end(w);
+	w->is_indented = true;
+}
+
+void spec_to_file(const struct spec *s, bool has_time, struct buf *out)
+{
+	struct json_writer w;
+
+	jsonw_init(&w, out, true);
+	jsonw_object(&w, NULL);
+	for (size_t i = 0; i < key_nr_rows; i++) {
+		const struct key_row *row = &key_rows[i];
+
+		if (row->level != KEY_SPEC || row->type == KEY_EVENTS || row->type == KEY_METRICS)
+			continue;
+		if (is_time(row) ? has_time : !is_default(row, s))
+			writers[row->type](&w, row, s);
+	}
+	jsonw_array(&w, "events");
+	for (size_t i = 0; i < s->nr_events; i++) {
+		struct spec_event event = s->events[i];
+
+		if ((event.flags & MODES) == MODES) /* as without either */
+			event.flags &= ~(unsigned)MODES;
+		write_item(&w, KEY_EVENT, &event);
+	}
+	jsonw_end(&w);
+	if (s->nr_metrics)
+		jsonw_array(&w, "metrics");
+	for (size_t i = 0; i < s->nr_metrics; i++)
+		write_item(&w, KEY_METRIC, &s->metrics[i]);
+	if (s->nr_metrics)
+		jsonw_end(&w);
+	jsonw_end(&w);
+	buf_addc(out, '\n');
+}

@@ -13,6 +13,11 @@ def measure(folder, *args, **how):
     return run(CPUPERF, *args, cwd=folder, **how)
 
 
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
 def rows(folder, session=FOLDER):
     """{event: its rows of the summary, as dicts}"""
     text = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", session, cwd=folder)
@@ -93,6 +98,49 @@ def check_plan(folder):
         assert all(text in plan[event] for text in has), (args, plan)
         assert not any(text in plan[event] for text in misses), (args, plan)
     assert list(planned(folder, "--spec-file=profile.cpspec", "-e", "cpu_clock")) == ["software:cpu_clock"]
+
+
+def check_saved_spec(folder):
+    """What --save-spec writes is valid, and means what the options did."""
+    options = ["-e", "page_faults@99,task_clock", "-F", "499", "-g", "-d", "0.125", "--buffer-size-in-mb=1"]
+    saved = f"{folder}/saved.cpspec"
+
+    def plan(*args):
+        first, rest = measure(folder, "--check-spec", *args).stdout.split("\n", 1)
+        return first.split(": ", 1)[1], rest
+
+    assert plan(*options, f"--save-spec={saved}") == plan(f"--spec-file={saved}")
+    assert os.stat(saved).st_mode & 0o777 == 0o600
+    assert "0.125" in read(saved) and os.listdir(folder) == ["saved.cpspec"]
+    # a command: it lasts until the end again; without --check-spec it is measured, too
+    measure(folder, "-e", "page_faults", f"--save-spec={saved}", "--", "sh", "-c", "touch ran")
+    assert os.path.exists(f"{folder}/ran") and "duration" not in read(saved), read(saved)
+    assert FOLDER not in read(saved)
+    measure(folder, f"--spec-file={saved}", "--", "sleep", "0.01")
+    assert set(rows(folder)) == {"software:page_faults"}
+    measure(folder, "--spec-file=basic.cpspec", f"--save-spec={saved}", "--check-spec", "-n", "1")
+    assert '"num_iterations": 1' in read(saved) and '"metrics"' not in read(saved)
+
+
+def check_saved_spec_refused(folder):
+    """Nothing but a file of the caller's is replaced, and nothing is written of a spec that is wrong."""
+    os.mkdir(f"{folder}/sub")
+    os.symlink("sub", f"{folder}/link")
+    with open(f"{folder}/prog.c", "w", encoding="ascii") as f:
+        f.write("int main;")
+    for name in ("sub", "link", "prog.c", "none/x.cpspec", "/dev/null", ""):
+        done = measure(folder, "-e", "page_faults", f"--save-spec={name}", "--", "touch", "ran", code=125)
+        assert done.stderr.count("error: ") == 1, (name, done.stderr)
+    measure(folder, "--check-spec", "-e", "no_such_event", "--save-spec=new.cpspec", code=2)
+    measure(folder, "--check-spec", "-e", "page_faults", "-F9999999", "--save-spec=new.cpspec", code=1)
+    assert sorted(os.listdir(folder)) == ["link", "prog.c", "sub"], os.listdir(folder)
+    assert read(f"{folder}/prog.c") == "int main;"
+    if os.geteuid() == 0:
+        with open(f"{folder}/theirs", "w", encoding="ascii") as f:
+            f.write("theirs")
+        os.chown(f"{folder}/theirs", 65534, 65534)
+        measure(folder, "--check-spec", "-e", "page_faults", "--save-spec=theirs", code=1)
+        assert read(f"{folder}/theirs") == "theirs"
 
 
 def check_mistakes(folder):

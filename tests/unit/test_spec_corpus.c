@@ -143,6 +143,68 @@ static void check_invalid(const char *path, reread_fn *reread)
 	buf_fini(&json);
 }
 
+/* The model as JSON, directly and by way of the file for people. */
+static void check_saved(const char *path, reread_fn *reread)
+{
+	struct buf direct, file, again;
+	struct spec s;
+
+	buf_init(&direct, 1 << 22);
+	buf_init(&file, 1 << 22);
+	buf_init(&again, 1 << 22);
+	assert_int_equal(reread(path, NULL, 0, &direct), 0);
+	spec_init(&s);
+	assert_int_equal(spec_load(path, &s, &errs), 0);
+	spec_to_file(&s, true, &file);
+	spec_fini(&s);
+	assert_int_equal(reread(NULL, buf_str(&file), file.len, &again), 0);
+	assert_string_equal(buf_str(&direct), buf_str(&again));
+	buf_fini(&again);
+	buf_fini(&file);
+	buf_fini(&direct);
+}
+
+TEST(saved_specs)
+{
+	assert_true(
+	    each(SOURCE_DIR "/tests/data/specs/valid", ".cpspec", reread_spec, check_saved) > 10);
+	assert_true(each(SOURCE_DIR "/specs", ".cpspec", reread_spec, check_saved) > 10);
+}
+
+TEST(saved_text)
+{
+	static const char text[] =
+	    "{ \"events\": [ { \"group_name\": \"software\", \"event_name\": \"cpu_clock\", "
+	    "\"frequency\": 99, \"flags\": [ \"user_stack\" ] }, { \"group_name\": \"misc\", "
+	    "\"event_name\": \"m\", \"label\": \"x\" } ], \"duration\": 0.25, "
+	    "\"output_path_prefix\": \"\" }";
+	static const char events[] =
+	    "  \"events\": [\n"
+	    "    {\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"frequency\":99,"
+	    "\"flags\":[\"user_stack\"]},\n"
+	    "    {\"group_name\":\"misc\",\"event_name\":\"m\",\"label\":\"x\"}\n"
+	    "  ]\n"
+	    "}\n";
+	static const char *const time[] = {"", "  \"duration\": 0.25,\n  \"num_iterations\": 1,\n"};
+	char wanted[1024];
+	struct buf file;
+	struct spec s;
+
+	spec_init(&s);
+	buf_init(&file, 1 << 20);
+	errs.nr = 0;
+	assert_int_equal(spec_parse(text, strlen(text), "t", &s, &errs), 0);
+	for (int has_time = 0; has_time < 2; has_time++) {
+		buf_reset(&file);
+		spec_to_file(&s, has_time, &file);
+		snprintf(wanted, sizeof(wanted), "{\n%s  \"output_path_prefix\": \"\",\n%s",
+			 time[has_time], events);
+		assert_string_equal(buf_str(&file), wanted);
+	}
+	buf_fini(&file);
+	spec_fini(&s);
+}
+
 TEST(valid_specs)
 {
 	assert_true(each(TEST_DATA_DIR "/specs/valid", ".cpspec", reread_spec, check_valid) >= 16);
@@ -310,7 +372,7 @@ TEST(hints)
 	    {"{ \"events\": [ { \"group_name\": \"misc\", \"event_name\": \"m\", \"flags\": [ "
 	     "\"guest\" ] } ] }",
 	     "misc events accept only the flags os and user"},
-	    {"{ \"duration\": 0.5 }", "--duration accepts 0.5s"},
+	    {"{ \"duration\": 5e-1 }", "at most nine decimals, without an exponent"},
 	    {"{ \"duration\": 1", "missing at the end"},
 	};
 	struct spec s;

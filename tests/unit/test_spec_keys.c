@@ -251,7 +251,7 @@ TEST(man)
 	assert_int_equal(buf_error(&out), 0);
 	for (size_t i = 0; i < key_nr_rows; i++)
 		assert_non_null(strstr(buf_str(&out), key_rows[i].name));
-	assert_non_null(strstr(buf_str(&out), ".TP\n.B duration\n(integer, 0 to 31536000, seconds, "
+	assert_non_null(strstr(buf_str(&out), ".TP\n.B duration\n(number, 0 to 31536000, seconds, "
 					      "default 10)\n.br\n"));
 	assert_non_null(strstr(buf_str(&out), "cpuperf \\-\\-list\\-events"));
 	assert_non_null(strstr(buf_str(&out),
