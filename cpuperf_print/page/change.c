@@ -114,7 +114,7 @@ static int add_counts(struct page *h, struct diff *d, uint32_t event)
 
 static int keep_certain(struct page *h, uint32_t event, const struct diff_result *r)
 {
-	for (size_t i = 0; i < r->nr_rows && r->rows[i].is_certain; i++) {
+	for (size_t i = 0; i < r->nr_rows && r->rows[i].is_significant; i++) {
 		struct page_certain *list =
 		    mem_grow(h->certain, h->nr_certain, &h->certain_room, sizeof(*list));
 
@@ -142,7 +142,7 @@ static void say_how(struct page *h, uint32_t event, const struct diff_result *r)
 		page_note(h, PAGE_NOTE,
 			  "%s: %zu of %zu functions changed significantly, from %zu %s now and "
 			  "%zu before%s.",
-			  label, r->nr_certain, r->nr_rows, r->side[IS].nr_replicates, what,
+			  label, r->nr_significant, r->nr_rows, r->side[IS].nr_replicates, what,
 			  r->side[WAS].nr_replicates,
 			  h->by_iteration ? "; they do not show what varies from run to run" : "");
 }

@@ -250,11 +250,11 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	read_key(c, row->key, &of);
 	grid_row(c->g);
 	grid_text(c->g, ev->label);
-	grid_shift(c->g, row->difference, row->half, row->is_certain);
-	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_certain)
+	grid_shift(c->g, row->difference, row->half, row->is_significant);
+	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_significant)
 				: grid_none(c->g);
-	grid_flag(c->g, row->is_certain);
-	grid_text(c->g, row->is_certain && c->by_iteration ? "within these two runs" : "");
+	grid_flag(c->g, row->is_significant);
+	grid_text(c->g, row->is_significant && c->by_iteration ? "within these two runs" : "");
 	row->is_tested ? grid_real(c->g, row->adjusted) : grid_na(c->g);
 	grid_percent(c->g, row->side[WAS].share);
 	grid_percent(c->g, row->side[IS].share);
@@ -319,9 +319,10 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 	if (!r->is_testable)
 		buf_printf(b, "which needs two %s per side: nothing is significant\n", what);
 	else if (c->by_iteration)
-		buf_printf(b, "%zu changed significantly within these two runs\n", r->nr_certain);
+		buf_printf(b, "%zu changed significantly within these two runs\n",
+			   r->nr_significant);
 	else
-		buf_printf(b, "%zu changed significantly\n", r->nr_certain);
+		buf_printf(b, "%zu changed significantly\n", r->nr_significant);
 	put_missing(c, IS, "now");
 	put_missing(c, WAS, "before");
 	if (c->by_iteration && r->is_testable)
@@ -344,7 +345,7 @@ static int put_rows(struct comparison *c, const struct diff_result *r, struct er
 		const struct diff_row *row = &r->rows[i];
 		bool is_small = row->side[WAS].share < min && row->side[IS].share < min;
 
-		if (!row->is_certain && (i >= top || is_small))
+		if (!row->is_significant && (i >= top || is_small))
 			reports_rest_add(&rest, &(struct report_weight){0}, i >= top, is_small);
 		else
 			put_row(c, row);

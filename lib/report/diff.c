@@ -1,10 +1,9 @@
 /*
- * Two sides compared row by row. A row is found by its key in an open table and has a weight for
- * each replicate.
+ * A row has a weight for each replicate of both sides.
  */
 #include "report/diff.h"
 
-#include "base/arena.h"
+#include "base/dict.h"
 #include "base/mem.h"
 #include "estimate/chance.h"
 
@@ -13,12 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 struct row {
 	const char *key;
-	uint64_t hash;
 	uint64_t nr_samples[2];
 	uint64_t weight[]; /* by replicate, those of side 0 first */
 };
@@ -29,17 +24,17 @@ struct replicate {
 
 struct diff {
 	struct diff_options options;
-	struct arena arena; /* rows and keys */
-	struct row **table; /* by hash, with gaps; at most half full */
-	size_t nr_slots, nr_rows;
-	struct replicate *replicates; /* in the order of a row's weights */
-	struct diff_row *result;
+	struct dict rows;             /* struct row */
+	struct replicate *replicates; /* owned; in the order of a row's weights */
+	struct diff_row *result;      /* owned */
 };
 
-enum { FIRST_SLOTS = 1024, MIN_BLOCKS = 3, LONGEST_BLOCK = 5 };
+enum { MIN_BLOCKS = 3, LONGEST_BLOCK = 5 };
 
 int diff_new(const struct diff_options *o, struct diff **out)
 {
+	size_t nr = o->nr_replicates[0] + o->nr_replicates[1];
+	size_t row_bytes = sizeof(struct row) + nr * sizeof(uint64_t);
 	struct diff *d;
 
 	if (o->nr_replicates[0] < 1 || o->nr_replicates[1] < 1)
@@ -50,12 +45,9 @@ int diff_new(const struct diff_options *o, struct diff **out)
 	if (!d)
 		return -ENOMEM;
 	d->options = *o;
-	d->nr_slots = FIRST_SLOTS;
-	arena_init(&d->arena, DIFF_MAX_BYTES);
-	d->table = mem_calloc(d->nr_slots, sizeof(struct row *));
-	d->replicates =
-	    mem_calloc(o->nr_replicates[0] + o->nr_replicates[1], sizeof(*d->replicates));
-	if (!d->table || !d->replicates) {
+	dict_init_texts(&d->rows, row_bytes, DIFF_MAX_BYTES / row_bytes, DIFF_MAX_BYTES);
+	d->replicates = mem_calloc(nr, sizeof(*d->replicates));
+	if (!d->replicates) {
 		diff_free(d);
 		return -ENOMEM;
 	}
@@ -67,8 +59,7 @@ void diff_free(struct diff *d)
 {
 	if (!d)
 		return;
-	arena_fini(&d->arena);
-	mem_free(d->table);
+	dict_fini(&d->rows);
 	mem_free(d->replicates);
 	mem_free(d->result);
 	mem_free(d);
@@ -80,77 +71,7 @@ static void add(uint64_t *to, uint64_t n)
 		*to = UINT64_MAX;
 }
 
-/* --- rows by key ----------------------------------------------------------------------------- */
-
-/* The key's slot, or the empty one where it belongs. */
-static struct row **slot(struct row **table, size_t nr_slots, const char *key, uint64_t hash)
-{
-	size_t i = hash & (nr_slots - 1);
-
-	while (table[i] && (table[i]->hash != hash || strcmp(table[i]->key, key) != 0))
-		i = (i + 1) & (nr_slots - 1);
-	return &table[i];
-}
-
-static int widen(struct diff *d)
-{
-	size_t nr = d->nr_slots * 2;
-	struct row **table;
-
-	if (d->nr_rows < d->nr_slots / 2)
-		return 0;
-	table = mem_calloc(nr, sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	for (size_t i = 0; i < d->nr_slots; i++)
-		if (d->table[i])
-			*slot(table, nr, d->table[i]->key, d->table[i]->hash) = d->table[i];
-	mem_free(d->table);
-	d->table = table;
-	d->nr_slots = nr;
-	return 0;
-}
-
-/* -EFBIG if the arena is full, else -ENOMEM. */
-static int no_room(const struct diff *d, size_t bytes)
-{
-	return bytes + 64 > d->arena.max_bytes - d->arena.used_bytes ? -EFBIG : -ENOMEM;
-}
-
-static int make_row(struct diff *d, const char *key, uint64_t hash, struct row **out)
-{
-	size_t nr = d->options.nr_replicates[0] + d->options.nr_replicates[1];
-	size_t bytes = sizeof(struct row) + nr * sizeof(uint64_t), key_bytes = strlen(key) + 1;
-	struct row *r = arena_alloc(&d->arena, bytes + key_bytes);
-
-	if (!r)
-		return no_room(d, bytes + key_bytes);
-	r->key = memcpy((char *)r + bytes, key, key_bytes);
-	r->hash = hash;
-	*out = r;
-	d->nr_rows++;
-	return 0;
-}
-
-/* The seed differs from run to run: keys come from files, and could be crafted to collide. */
-static int find_row(struct diff *d, const char *key, struct row **out)
-{
-	uint64_t hash = XXH3_64bits_withSeed(key, strlen(key), (uintptr_t)d);
-	struct row **at = slot(d->table, d->nr_slots, key, hash);
-	int rc = 0;
-
-	if (!*at) {
-		rc = widen(d);
-		if (rc == 0) {
-			at = slot(d->table, d->nr_slots, key, hash);
-			rc = make_row(d, key, hash, at);
-		}
-	}
-	if (rc == 0)
-		*out = *at;
-	return rc;
-}
-
+/* False: no such replicate. */
 static bool find_replicate(const struct diff *d, unsigned side, size_t replicate, size_t *out)
 {
 	if (side > 1 || replicate >= d->options.nr_replicates[side])
@@ -162,15 +83,14 @@ static bool find_replicate(const struct diff *d, unsigned side, size_t replicate
 int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, uint64_t weight,
 	     uint64_t nr_samples)
 {
-	struct row *row = NULL;
+	struct row *row;
 	size_t i;
-	int rc;
 
 	if (!find_replicate(d, side, replicate, &i))
 		return -EINVAL;
-	rc = find_row(d, key, &row);
-	if (rc)
-		return rc;
+	row = dict_get(&d->rows, key);
+	if (!row)
+		return d->rows.nr == d->rows.max ? -EFBIG : -ENOMEM;
 	add(&row->weight[i], weight);
 	add(&row->nr_samples[side], nr_samples);
 	return 0;
@@ -254,42 +174,12 @@ static void gather(const struct row *row, const struct side *s, enum diff_basis 
 	}
 }
 
-/* The variance of counting samples if both sides are equal: k samples have variance k, times the
- * square of a sample's weight. */
-static void find_least(enum diff_basis basis, const struct side *sides, double sum, double samples,
-		       struct tested *t)
-{
-	double one = sum / fmax(samples, 1); /* weight of a sample */
-	double share = t->share;
-	double nr = (double)(sides[0].nr_with + sides[1].nr_with);
-
-	for (unsigned i = 0; i < 2; i++)
-		t->least[i] = basis == DIFF_SHARES ? share * (1 - share) * one * sides[i].one_over
-						   : one * sum / nr;
-}
-
-/* The mean of a side if it had all of the row. */
-static double all_there(enum diff_basis basis, const struct side *s, double sum)
-{
-	return basis == DIFF_SHARES ? fmin(sum / s->weight, 1) : sum / (double)s->nr_with;
-}
-
-static double find_reach(enum diff_basis basis, const struct side *sides, double sum,
-			 const struct tested *t)
-{
-	double most = fmax(all_there(basis, &sides[0], sum), all_there(basis, &sides[1], sum));
-	double variance =
-	    t->least[0] / (double)sides[0].nr_with + t->least[1] / (double)sides[1].nr_with;
-
-	return variance > 0 ? most / sqrt(variance) : INFINITY;
-}
-
 static void fill_row(const struct diff *d, const struct row *row, const struct side *sides,
 		     const struct diff_total *totals, struct tested *t)
 {
-	enum diff_basis basis = d->options.basis;
+	bool by_shares = d->options.basis == DIFF_SHARES;
 	double whole = totals[0].weight > 0 ? totals[0].weight : totals[1].weight;
-	double sum = 0, samples = 0, mean[2];
+	double sum = 0, samples = 0, most = 0, variance = 0, mean[2], one;
 
 	t->weights = row;
 	*t->row = (struct diff_row){.key = row->key, .p = 1, .adjusted = 1};
@@ -302,18 +192,31 @@ static void fill_row(const struct diff *d, const struct row *row, const struct s
 		samples += (double)row->nr_samples[i];
 		t->row->side[i] = (struct diff_value){
 		    .share = shares.mean, .weight = weights.mean, .nr_samples = row->nr_samples[i]};
-		mean[i] = basis == DIFF_SHARES ? shares.mean : weights.mean;
+		mean[i] = by_shares ? shares.mean : weights.mean;
 	}
 	t->row->difference = mean[1] - mean[0];
-	if (basis == DIFF_WEIGHTS)
+	if (!by_shares)
 		t->row->difference = whole > 0 ? (mean[1] - mean[0]) / whole : 0;
 	t->row->relative = mean[0] > 0 ? (mean[1] - mean[0]) / mean[0] : mean[1] > 0 ? INFINITY : 0;
 	if (!(sum > 0) || !sides[0].nr_with || !sides[1].nr_with)
 		return;
 	t->share = fmin(sum / (sides[0].weight + sides[1].weight), 1);
-	find_least(basis, sides, sum, samples, t);
+	one = sum / fmax(samples, 1); /* weight of a sample */
+	for (unsigned i = 0; i < 2; i++) {
+		const struct side *s = &sides[i];
+		double nr = (double)s->nr_with,
+		       nr_all = (double)(sides[0].nr_with + sides[1].nr_with);
+
+		/* If both sides are equal: k samples have variance k, times the square of a
+		 * sample's weight. */
+		t->least[i] =
+		    by_shares ? t->share * (1 - t->share) * one * s->one_over : one * sum / nr_all;
+		variance += t->least[i] / nr;
+		/* the mean of a side that has all of the row */
+		most = fmax(most, by_shares ? fmin(sum / s->weight, 1) : sum / nr);
+	}
 	if (samples >= DIFF_MIN_SAMPLES)
-		t->reach = find_reach(basis, sides, sum, t);
+		t->reach = variance > 0 ? most / sqrt(variance) : INFINITY;
 }
 
 /* --- the tests ------------------------------------------------------------------------------- */
@@ -325,18 +228,6 @@ static int by_reach(const void *x, const void *y)
 	if (a->reach != b->reach)
 		return a->reach > b->reach ? -1 : 1;
 	return strcmp(a->row->key, b->row->key);
-}
-
-/* Chooses how many rows to test, in order of reach, such that each could be significant with the
- * smallest share of the error rate that it may get. */
-static size_t choose(const struct tested *t, size_t nr, double df)
-{
-	size_t n = 0;
-
-	while (n < nr && t[n].reach > 0 &&
-	       chance_student(t[n].reach, df) * 2 * (double)(n + 1) < DIFF_CERTAIN)
-		n++;
-	return n;
 }
 
 /* The length of the longest blocks of iterations: at most LONGEST_BLOCK, so that more iterations
@@ -372,47 +263,40 @@ static double test_one(const struct diff_result *r, const struct side *sides, st
 	return t->row->p;
 }
 
-/* Half of the error rate is shared equally, half by size: a function with a fifth of the samples
- * needs less evidence than one of hundreds of small ones. */
-static double weigh(const struct tested *t, size_t nr, double shares)
+/* Tests the rows that could be significant. 0 or -ENOMEM. */
+static int test_rows(struct diff_result *r, const struct side *sides, struct tested *t, size_t nr)
 {
-	return 1 / (double)nr + t->share / shares;
-}
-
-static int correct(struct diff_result *r, const struct side *sides, struct tested *t, size_t nr)
-{
-	MEM_AUTO double *p = mem_calloc(nr, 3 * sizeof(*p));
+	size_t length = longest_block(r);
+	size_t nr_blocks = r->side[0].nr_replicates / length + r->side[1].nr_replicates / length;
+	MEM_AUTO double *p = mem_calloc(nr + 1, 3 * sizeof(*p));
 	double *weight = p + nr, *adjusted = p + 2 * nr, shares = 0;
 
 	if (!p)
 		return -ENOMEM;
+	qsort(t, nr, sizeof(*t), by_reach);
+	/* Those that could be significant with the smallest share of the error rate that they may
+	 * get. */
+	while (r->nr_tested < nr && t[r->nr_tested].reach > 0 &&
+	       chance_student(t[r->nr_tested].reach, (double)nr_blocks - 2) * 2 *
+		       (double)(r->nr_tested + 1) <
+		   DIFF_SIGNIFICANCE)
+		r->nr_tested++;
+	nr = r->nr_tested;
 	for (size_t i = 0; i < nr; i++)
 		shares += t[i].share;
 	for (size_t i = 0; i < nr; i++) {
 		p[i] = test_one(r, sides, &t[i]);
-		weight[i] = weigh(&t[i], nr, shares);
+		/* Half of the error rate is divided equally, half by size. */
+		weight[i] = 1 / (double)nr + t[i].share / shares;
 	}
 	if (chance_holm(p, weight, nr, adjusted))
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		t[i].row->adjusted = adjusted[i];
-		t[i].row->is_certain = adjusted[i] < DIFF_CERTAIN;
-		r->nr_certain += t[i].row->is_certain;
+		t[i].row->is_significant = adjusted[i] < DIFF_SIGNIFICANCE;
+		r->nr_significant += t[i].row->is_significant;
 	}
 	return 0;
-}
-
-static int test_rows(struct diff_result *r, const struct side *sides, struct tested *t, size_t nr)
-{
-	size_t length = longest_block(r);
-	size_t nr_blocks = r->side[0].nr_replicates / length + r->side[1].nr_replicates / length;
-	double df = (double)nr_blocks - 2;
-
-	if (!r->is_testable)
-		return 0;
-	qsort(t, nr, sizeof(*t), by_reach);
-	r->nr_tested = choose(t, nr, df);
-	return correct(r, sides, t, r->nr_tested);
 }
 
 static int by_change(const void *x, const void *y)
@@ -420,43 +304,33 @@ static int by_change(const void *x, const void *y)
 	const struct diff_row *a = x, *b = y;
 	double da = fabs(a->difference), db = fabs(b->difference);
 
-	if (a->is_certain != b->is_certain)
-		return a->is_certain ? -1 : 1;
+	if (a->is_significant != b->is_significant)
+		return a->is_significant ? -1 : 1;
 	if (da != db)
 		return da > db ? -1 : 1;
 	return strcmp(a->key, b->key);
 }
 
-static void describe(struct diff_result *r)
-{
-	double a = r->side[0].duration_ns, b = r->side[1].duration_ns;
-
-	r->is_testable = r->side[0].nr_replicates > 1 && r->side[1].nr_replicates > 1;
-	r->has_other_duration = fabs(a - b) > 0.01 * fmax(a, b);
-}
-
 int diff_finish(struct diff *d, struct diff_result *out)
 {
-	MEM_AUTO struct tested *t = mem_calloc(d->nr_rows, sizeof(*t));
-	struct diff_row *rows = mem_calloc(d->nr_rows, sizeof(*rows));
-	struct diff_result r = {.options = d->options, .rows = rows, .nr_rows = d->nr_rows};
+	size_t nr = d->rows.nr;
+	MEM_AUTO struct tested *t = mem_calloc(nr + 1, sizeof(*t));
+	struct diff_row *rows = mem_calloc(nr + 1, sizeof(*rows));
+	struct diff_result r = {.options = d->options, .rows = rows, .nr_rows = nr};
 	struct side sides[2];
-	size_t nr = 0;
+	double a, b;
 
-	if (!t || !rows) {
-		mem_free(rows);
-		return -ENOMEM;
-	}
 	for (unsigned i = 0; i < 2; i++)
 		sum_up(d, i, &sides[i], &r.side[i]);
-	describe(&r);
-	for (size_t i = 0; i < d->nr_slots; i++) {
-		if (!d->table[i])
-			continue;
-		t[nr].row = &rows[nr];
-		fill_row(d, d->table[i], sides, r.side, &t[nr++]);
+	a = r.side[0].duration_ns;
+	b = r.side[1].duration_ns;
+	r.is_testable = r.side[0].nr_replicates > 1 && r.side[1].nr_replicates > 1;
+	r.has_other_duration = fabs(a - b) > 0.01 * fmax(a, b);
+	for (uint32_t i = 0; i < nr && t && rows; i++) {
+		t[i].row = &rows[i];
+		fill_row(d, dict_at(&d->rows, i), sides, r.side, &t[i]);
 	}
-	if (test_rows(&r, sides, t, nr)) {
+	if (!t || !rows || (r.is_testable && test_rows(&r, sides, t, nr))) {
 		mem_free(rows);
 		return -ENOMEM;
 	}
@@ -469,7 +343,7 @@ int diff_finish(struct diff *d, struct diff_result *out)
 
 bool diff_is_over(const struct diff_result *r, double relative)
 {
-	for (size_t i = 0; i < r->nr_certain; i++)
+	for (size_t i = 0; i < r->nr_significant; i++)
 		if (r->rows[i].relative > relative)
 			return true;
 	return false;

@@ -1,33 +1,20 @@
 /*
- * Compares two sides row by row: what changed, and whether beyond chance. A side has replicates
- * (sessions, or the iterations of its one session); a replicate has rows, identified by a key (a
+ * Compares two sides row by row and tests which differences are significant. A side has replicates
+ * (sessions, or the iterations of one session); a replicate has rows, identified by a key (a
  * function's name).
  *
- * What is compared, the basis:
- * - DIFF_SHARES, the default: each row's part of its replicate. The length of replicates and the
- * load of the machine do not matter, and what scales all rows of a replicate adds no noise. But
- * shares add up to one: where one row becomes slower, the shares of the others fall, with enough
- * samples certainly so. The others together lose what the one gains, so it comes first by the size
- * of the difference (unless there is only one other).
- * - DIFF_WEIGHTS, where each replicate is the same work (a benchmark that runs to its end), or the
- *   same time under the same load: the weight itself (events, nanoseconds) per replicate. A
- * function that is 10 % slower has 10 % more, the others have what they had. Nothing is divided by
- * the duration: a slower run of the same work lasts longer, and that is to be seen. The caller
- * leaves out replicates that were cut short.
- *
  * Rows are tested by Welch's t over the replicates (estimate/chance.h), with the variance of
- * counting samples as the minimum; p is adjusted by Holm over the tested rows: half of the 5 % is
- * shared equally, half by size, so that a function with a fifth of the samples needs less evidence
- * than one of hundreds of small ones. A row is tested if it could be certain: if it were with all
- * of its samples on one side. Both choices use the samples of both sides together, which are
- * independent of a difference; rows of a few samples would only raise the bar for the others.
+ * counting samples as the minimum. Only rows are tested that would be significant if all of their
+ * samples were on one side, so that rows of a few samples do not raise the bar for the others. p is
+ * adjusted by Holm over the tested rows: half of the error rate is divided equally, half by size,
+ * so that a large function needs less evidence than one of hundreds of small ones. Both choices
+ * depend only on the sum of the sides, which is independent of a difference.
  *
- * Neighbouring iterations are not independent: what makes one longer lasts into the next. So
- * iterations are also tested in blocks of 2 to 5 neighbours, as long as each side has three blocks,
- * and the largest p counts. A difference that is significant then is so within these two runs; what
- * varies from run to run is unknown.
+ * Neighbouring iterations are correlated. They are also tested in blocks of 2 to 5 neighbours, as
+ * long as each side has three blocks, and the largest p counts. A significant difference then holds
+ * within these two runs; the variation between runs is unknown.
  *
- * Of one thread.
+ * Not thread-safe.
  */
 #ifndef REPORT_DIFF_H
 #define REPORT_DIFF_H
@@ -38,16 +25,24 @@
 
 struct diff;
 
-enum diff_basis { DIFF_SHARES, DIFF_WEIGHTS };
+enum diff_basis {
+	/* Each row's part of its replicate, whatever the duration and load. Shares add up to 1: if
+	 * one row grows, all others shrink, and with enough samples significantly so. */
+	DIFF_SHARES,
+	/* The weight per replicate, not divided by its duration. For replicates that do the same
+	 * work (a benchmark that runs to its end), or run for the same time under the same load.
+	 * The caller skips replicates that were cut. */
+	DIFF_WEIGHTS,
+};
 
 enum {
 	DIFF_MAX_REPLICATES = 10000, /* of each side */
-	DIFF_MIN_SAMPLES = 5,        /* a row with fewer, both sides together, is never tested */
+	DIFF_MIN_SAMPLES = 5,        /* of a tested row, on both sides together */
 };
-/* The memory of rows and keys; beyond: -EFBIG. */
+/* Of rows, and of keys. */
 #define DIFF_MAX_BYTES ((size_t)1 << 30)
 /* An adjusted p below this is significant. */
-#define DIFF_CERTAIN 0.05
+#define DIFF_SIGNIFICANCE 0.05
 
 struct diff_options {
 	enum diff_basis basis;
@@ -60,12 +55,12 @@ struct diff_options {
 int diff_new(const struct diff_options *options, struct diff **out);
 void diff_free(struct diff *d); /* NULL is fine */
 
-/* Adds weight and samples to a row. Keys may repeat, in any order. The key is copied. 0, -ENOMEM,
- * -EFBIG, or -EINVAL (no such replicate). */
+/* Adds weight and samples to a row, in any order. The key is copied. 0, -ENOMEM, -EFBIG
+ * (DIFF_MAX_BYTES), or -EINVAL (no such replicate). */
 int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, uint64_t weight,
 	     uint64_t nr_samples);
-/* Adds to the total of a replicate, of which its rows are shares: all of its samples, also those
- * without a row. A replicate without weight has no shares and is ignored. 0 or -EINVAL. */
+/* Adds to the total of a replicate: all of its samples, also those without a row. A replicate
+ * without weight is ignored. 0 or -EINVAL (no such replicate). */
 int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 	       uint64_t duration_ns);
 
@@ -80,12 +75,12 @@ struct diff_value {
 struct diff_row {
 	const char *key;
 	struct diff_value side[2];
-	double difference;  /* side 1 less side 0: of shares; of weights as a part of side 0's mean
-			     * total (of side 1's, where side 0 has none) */
+	double difference;  /* side 1 minus side 0: of shares; or of weights, divided by the mean
+			     * total of side 0 (of side 1 if that is 0) */
 	double half;        /* half of the 95 % interval of this row alone; 0: not tested */
 	double relative;    /* to side 0; 0.1: 10 % more; INFINITY: it was 0 */
 	double p, adjusted; /* 1 if not tested */
-	bool is_tested, is_certain;
+	bool is_tested, is_significant;
 };
 
 struct diff_total {
@@ -97,7 +92,7 @@ struct diff_total {
 struct diff_result {
 	struct diff_options options;
 	const struct diff_row *rows; /* significant ones first; then by size */
-	size_t nr_rows, nr_tested, nr_certain;
+	size_t nr_rows, nr_tested, nr_significant;
 	struct diff_total side[2];
 	bool is_testable; /* each side has at least two replicates */
 	/* The replicates of the two sides differ in duration by more than 1 %: weights are

@@ -1,5 +1,5 @@
 /*
- * Two sides compared: rows joined, what is certain and what is not, the odd cases; how often
+ * Two sides compared: rows joined, which are significant, the odd cases; how often
  * something is claimed between synthetic sessions without a difference, and whether a function
  * that was slowed is named.
  */
@@ -56,7 +56,7 @@ TEST(joins)
 	assert_int_equal(diff_finish(d, &r), 0);
 	assert_int_equal(r.nr_rows, 4);
 	assert_int_equal(r.nr_tested, 4);
-	assert_int_equal(r.nr_certain, 3);
+	assert_int_equal(r.nr_significant, 3);
 	assert_true(r.is_testable && !r.has_other_duration);
 	assert_int_equal(r.side[0].nr_replicates, 4);
 	assert_near(r.side[0].weight, 100000);
@@ -71,10 +71,10 @@ TEST(joins)
 	assert_int_equal(f->side[1].nr_samples, 14000);
 	assert_near(f->difference, 0.05);
 	assert_near(f->relative, 1.0 / 6);
-	assert_true(f->is_certain && f->p < f->adjusted && f->half > 0.005 && f->half < 0.02);
+	assert_true(f->is_significant && f->p < f->adjusted && f->half > 0.005 && f->half < 0.02);
 	assert_near(r.rows[0].relative, -1);
 	assert_true(isinf(r.rows[1].relative) && r.rows[1].relative > 0);
-	assert_false(r.rows[3].is_certain); /* 0.5 and 0.495 of 10,000 samples, 4 times */
+	assert_false(r.rows[3].is_significant); /* 0.5 and 0.495 of 10,000 samples, 4 times */
 	assert_true(diff_is_over(&r, 0.1) && diff_is_over(&r, 100));
 	diff_free(d);
 }
@@ -96,8 +96,8 @@ TEST(bases)
 		assert_int_equal(diff_finish(d, &r), 0);
 		assert_true(fabs(find(&r, "f")->difference - differences[basis]) < 1e-4);
 		assert_true(fabs(find(&r, "g")->difference - others[basis]) < 1e-4);
-		assert_true(find(&r, "f")->is_certain);
-		assert_int_equal(find(&r, "g")->is_certain, basis == DIFF_SHARES);
+		assert_true(find(&r, "f")->is_significant);
+		assert_int_equal(find(&r, "g")->is_significant, basis == DIFF_SHARES);
 		assert_true(r.has_other_duration);
 		assert_int_equal(diff_is_over(&r, 0.15), basis == DIFF_WEIGHTS);
 		assert_true(diff_is_over(&r, 0.05));
@@ -115,9 +115,9 @@ TEST(verdicts)
 	put(d, 0, 5, "f", 30000, 100), put(d, 0, 5, "g", 70000, 100), put(d, 0, 5, "h", 0, 1);
 	put(d, 1, 5, "f", 24000, 100), put(d, 1, 5, "g", 71500, 100), put(d, 1, 5, "h", 1, 0);
 	assert_int_equal(diff_finish(d, &r), 0);
-	assert_int_equal(r.nr_certain, 2);
+	assert_int_equal(r.nr_significant, 2);
 	assert_near(find(&r, "f")->relative, 24040.0 / 30040 - 1);
-	assert_true(find(&r, "h")->relative > 1 && !find(&r, "h")->is_certain);
+	assert_true(find(&r, "h")->relative > 1 && !find(&r, "h")->is_significant);
 	assert_true(diff_is_over(&r, 0.02));
 	assert_false(diff_is_over(&r, 0.03));
 	diff_free(d);
@@ -157,8 +157,9 @@ static void assert_sound(const struct diff_result *r)
 		for (size_t k = 0; k < NR(numbers); k++)
 			assert_false(isnan(numbers[k]));
 		assert_true(w->p >= 0 && w->p <= w->adjusted && w->adjusted <= 1);
-		assert_true(!w->is_certain || (w->is_tested && w->adjusted < DIFF_CERTAIN));
-		assert_int_equal(w->is_certain, i < r->nr_certain);
+		assert_true(!w->is_significant ||
+			    (w->is_tested && w->adjusted < DIFF_SIGNIFICANCE));
+		assert_int_equal(w->is_significant, i < r->nr_significant);
 		assert_true(isfinite(w->half) && w->half >= 0);
 	}
 }
@@ -169,7 +170,7 @@ TEST(degenerate)
 		const char *what;
 		size_t nr[2];
 		uint64_t n[2], other[2];
-		size_t nr_tested, nr_certain;
+		size_t nr_tested, nr_significant;
 		bool is_testable;
 	} rows[] = {
 	    {"one replicate a side", {1, 1}, {1000, 5000}, {5000, 5000}, 0, 0, false},
@@ -207,10 +208,10 @@ TEST(degenerate)
 		assert_int_equal(r.nr_rows, 2);
 		if (r.is_testable != rows[k].is_testable)
 			fail_msg("%s: testable", rows[k].what);
-		if (i % 2 == DIFF_SHARES &&
-		    (r.nr_tested != rows[k].nr_tested || r.nr_certain != rows[k].nr_certain))
-			fail_msg("%s: %zu tested, %zu certain", rows[k].what, r.nr_tested,
-				 r.nr_certain);
+		if (i % 2 == DIFF_SHARES && (r.nr_tested != rows[k].nr_tested ||
+					     r.nr_significant != rows[k].nr_significant))
+			fail_msg("%s: %zu tested, %zu significant", rows[k].what, r.nr_tested,
+				 r.nr_significant);
 		diff_free(d);
 	}
 }
@@ -372,7 +373,7 @@ TEST(claims)
 				struct diff_result r;
 
 				diff_free(sessions(&seed, &p, basis, kinds[k].nr, 0, 1, &r));
-				nr_of_kind += r.nr_certain > 0;
+				nr_of_kind += r.nr_significant > 0;
 				nr_rows += r.nr_rows;
 				nr_tested += r.nr_tested;
 			}
@@ -441,7 +442,7 @@ TEST(neighbours)
 			run_drifting(d, &seed, 1);
 			assert_int_equal(diff_finish(d, &r), 0);
 			assert_sound(&r);
-			nr_found[are_iterations] += r.nr_certain > 0;
+			nr_found[are_iterations] += r.nr_significant > 0;
 			diff_free(d);
 		}
 	}
@@ -457,7 +458,7 @@ TEST(names_what_is_slower)
 	enum { NR_PAIRS = 200, NR = 5 };
 
 	for (unsigned basis = 0; basis < 2; basis++) {
-		unsigned nr_first = 0, nr_certain = 0, nr_others = 0;
+		unsigned nr_first = 0, nr_significant = 0, nr_others = 0;
 		uint64_t seed = 19;
 
 		for (int i = 0; i < NR_PAIRS; i++) {
@@ -473,16 +474,16 @@ TEST(names_what_is_slower)
 			p.share[0] = 0.2;
 			d = sessions(&seed, &p, basis, NR, 0, 1.1, &r);
 			nr_first += strcmp(r.rows[0].key, "function_0") == 0;
-			nr_certain += r.rows[0].is_certain;
-			nr_others += r.nr_certain > 1;
+			nr_significant += r.rows[0].is_significant;
+			nr_others += r.nr_significant > 1;
 			diff_free(d);
 		}
-		print_message(
-		    "basis %u: named first in %.1f %%, certain in %.1f %%, others too in %.1f %%\n",
-		    basis, 100.0 * nr_first / NR_PAIRS, 100.0 * nr_certain / NR_PAIRS,
-		    100.0 * nr_others / NR_PAIRS);
+		print_message("basis %u: named first in %.1f %%, significant in %.1f %%, others "
+			      "too in %.1f %%\n",
+			      basis, 100.0 * nr_first / NR_PAIRS, 100.0 * nr_significant / NR_PAIRS,
+			      100.0 * nr_others / NR_PAIRS);
 		assert_true(nr_first >= NR_PAIRS * 95 / 100);
-		assert_true(nr_certain >= NR_PAIRS * 95 / 100);
+		assert_true(nr_significant >= NR_PAIRS * 95 / 100);
 	}
 }
 
