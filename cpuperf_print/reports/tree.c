@@ -141,8 +141,8 @@ static int read_tree(struct trees *t, bool is_inverted, struct err *e)
 	if (!t->tree || !t->way || !t->names)
 		return err_set(e, -ENOMEM, "out of memory");
 	rc = samples_read(t->j, t->j->first, t->j->nr, report_tree_sink(t->tree), &t->stats, e);
-	if (rc == 0)
-		report_tree_finish(t->tree);
+	if (rc == 0 && report_tree_finish(t->tree))
+		rc = err_set(e, -ENOMEM, "out of memory");
 	return rc;
 }
 

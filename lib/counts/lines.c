@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/dict.h"
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <math.h>
@@ -551,27 +552,17 @@ static bool is_coarse(const struct counts_lines *l, const struct counts_line *a)
 			     : b->shown.nr_points > a->nr_points;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /* The machine's number is the highest CPU number. */
 static int compare(const void *a, const void *b)
 {
 	const struct counts_line *x = &(*(struct line *const *)a)->shown,
 				 *y = &(*(struct line *const *)b)->shown;
-	int order = compare_numbers(x->column, y->column);
 
-	if (!order)
-		order = compare_numbers(x->thing != NULL, y->thing != NULL);
-	if (!order)
-		order = compare_numbers(x->cpu + 1u, y->cpu + 1u);
-	if (!order)
-		order = compare_numbers(!x->has_number, !y->has_number);
-	if (!order)
-		order = x->mean != y->mean ? (x->mean > y->mean ? -1 : 1) : 0;
-	return order ? order : compare_numbers(x->number, y->number);
+	return order_u64(x->column, y->column) ?: order_u64(x->thing != NULL, y->thing != NULL)
+		   ?: order_u64(x->cpu + 1u, y->cpu + 1u)
+		   ?: order_u64(!x->has_number, !y->has_number)
+		   ?: (y->mean > x->mean) - (y->mean < x->mean)
+		   ?: order_u64(x->number, y->number);
 }
 
 int counts_lines_end(struct counts_lines *l)

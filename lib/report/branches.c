@@ -5,6 +5,7 @@
 
 #include "base/dict.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "report/functions.h"
 
 #include <errno.h>
@@ -63,14 +64,10 @@ const struct report_sink *report_branches_sink(struct report_branches *b)
 static int compare(const void *x, const void *y)
 {
 	const struct report_branch_row *a = x, *b = y;
-	int order;
 
-	if (a->event != b->event)
-		return a->event < b->event ? -1 : 1;
-	if (a->nr != b->nr)
-		return a->nr > b->nr ? -1 : 1;
-	order = report_function_compare(a->from, b->from);
-	return order ? order : report_function_compare(a->to, b->to);
+	return order_u64(a->event, b->event) ?: order_u64(b->nr, a->nr)
+		   ?: report_function_compare(a->from, b->from)
+		   ?: report_function_compare(a->to, b->to);
 }
 
 const struct report_branch_row *report_branches_rows(struct report_branches *b, size_t *nr)

@@ -6,6 +6,7 @@
 
 #include "base/dict.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "report/functions.h"
 
 #include <errno.h>
@@ -23,24 +24,11 @@ struct report_calls {
 	struct report_flat *flat;
 	struct dict calls; /* struct call */
 	uint64_t nr_entries;
-	struct report_flat_row *rows; /* owned, like the next two; after report_calls_finish */
+	/* Set by report_calls_finish: */
+	const struct report_flat_row *rows; /* flat's */
 	size_t nr_rows;
-	struct report_call *by_caller, *by_callee;
+	struct report_call *by_caller, *by_callee; /* owned */
 };
-
-static int add_call(struct report_calls *c, const struct report_entry *e, size_t i)
-{
-	const uint32_t key[] = {e->key.event, e->frames[i + 1].function->number,
-				e->frames[i].function->number};
-	struct call *call = dict_get(&c->calls, key);
-
-	if (!call)
-		return -ENOMEM;
-	if (call->counted != c->nr_entries)
-		report_weight_add(&call->shown.weight, &e->weight);
-	call->counted = c->nr_entries;
-	return 0;
-}
 
 static int add_entry(void *arg, const struct report_entry *e)
 {
@@ -49,8 +37,17 @@ static int add_entry(void *arg, const struct report_entry *e)
 	int rc = flat->entry(flat->arg, e);
 
 	c->nr_entries++;
-	for (size_t i = 0; i + 1 < e->nr_frames && rc == 0; i++)
-		rc = add_call(c, e, i);
+	for (size_t i = 0; i + 1 < e->nr_frames && rc == 0; i++) {
+		const uint32_t key[] = {e->key.event, e->frames[i + 1].function->number,
+					e->frames[i].function->number};
+		struct call *call = dict_get(&c->calls, key);
+
+		if (!call)
+			return -ENOMEM;
+		if (call->counted != c->nr_entries)
+			report_weight_add(&call->shown.weight, &e->weight);
+		call->counted = c->nr_entries;
+	}
 	return rc;
 }
 
@@ -76,7 +73,6 @@ void report_calls_free(struct report_calls *c)
 		return;
 	report_flat_free(c->flat);
 	dict_fini(&c->calls);
-	mem_free(c->rows);
 	mem_free(c->by_caller);
 	mem_free(c->by_callee);
 	mem_free(c);
@@ -87,57 +83,33 @@ const struct report_sink *report_calls_sink(struct report_calls *c)
 	return &c->sink;
 }
 
-static int order(uint64_t a, uint64_t b)
+static uint32_t end_of(const struct report_call *c, bool is_callee)
 {
-	return (a > b) - (a < b);
+	return is_callee ? c->callee : c->caller;
 }
 
-static int compare_names(const struct report_functions *f, uint32_t a, uint32_t b)
-{
-	return report_function_compare(report_functions_at(f, a), report_functions_at(f, b));
-}
+/* How a list of calls is sorted: by caller, or by callee. */
+struct order {
+	const struct report_functions *functions;
+	bool is_callee;
+};
 
-static int compare_rows(const void *x, const void *y, void *functions)
-{
-	const struct report_flat_row *a = x, *b = y;
-	int by = order(a->column[REPORT_EVENT], b->column[REPORT_EVENT]);
-
-	if (!by)
-		by = order(b->total.weight, a->total.weight);
-	if (!by)
-		by = order(b->self.weight, a->self.weight);
-	return by ? by
-		  : compare_names(functions, a->column[REPORT_FUNCTION],
-				  b->column[REPORT_FUNCTION]);
-}
-
-static int compare_by_caller(const void *x, const void *y, void *functions)
+static int compare(const void *x, const void *y, void *arg)
 {
 	const struct report_call *a = x, *b = y;
-	int by = order(a->event, b->event);
+	const struct order *o = arg;
 
-	if (!by)
-		by = order(a->caller, b->caller);
-	if (!by)
-		by = order(b->weight.weight, a->weight.weight);
-	return by ? by : compare_names(functions, a->callee, b->callee);
+	return order_u64(a->event, b->event)
+		   ?: order_u64(end_of(a, o->is_callee), end_of(b, o->is_callee))
+		   ?: order_u64(b->weight.weight, a->weight.weight)
+		   ?: report_function_compare(
+			  report_functions_at(o->functions, end_of(a, !o->is_callee)),
+			  report_functions_at(o->functions, end_of(b, !o->is_callee)));
 }
 
-static int compare_by_callee(const void *x, const void *y, void *functions)
+static struct report_call *sort(const struct report_calls *c, bool is_callee)
 {
-	const struct report_call *a = x, *b = y;
-	int by = order(a->event, b->event);
-
-	if (!by)
-		by = order(a->callee, b->callee);
-	if (!by)
-		by = order(b->weight.weight, a->weight.weight);
-	return by ? by : compare_names(functions, a->caller, b->caller);
-}
-
-static struct report_call *sorted(const struct report_calls *c,
-				  int (*compare)(const void *, const void *, void *))
-{
+	struct order order = {c->functions, is_callee};
 	struct report_call *list = mem_calloc(c->calls.nr + 1, sizeof(*list));
 	const struct call *calls = c->calls.items;
 
@@ -145,22 +117,16 @@ static struct report_call *sorted(const struct report_calls *c,
 		return NULL;
 	for (size_t i = 0; i < c->calls.nr; i++)
 		list[i] = calls[i].shown;
-	qsort_r(list, c->calls.nr, sizeof(*list), compare, c->functions);
+	qsort_r(list, c->calls.nr, sizeof(*list), compare, &order);
 	return list;
 }
 
 int report_calls_finish(struct report_calls *c)
 {
-	const struct report_flat_row *rows = report_flat_rows(c->flat, &c->nr_rows);
-
-	c->rows = rows ? mem_calloc(c->nr_rows + 1, sizeof(*c->rows)) : NULL;
-	c->by_caller = sorted(c, compare_by_caller);
-	c->by_callee = sorted(c, compare_by_callee);
-	if (!rows || !c->rows || !c->by_caller || !c->by_callee)
-		return -ENOMEM;
-	memcpy(c->rows, rows, c->nr_rows * sizeof(*rows));
-	qsort_r(c->rows, c->nr_rows, sizeof(*c->rows), compare_rows, c->functions);
-	return 0;
+	c->rows = report_flat_rows_by_total(c->flat, &c->nr_rows);
+	c->by_caller = sort(c, false);
+	c->by_callee = sort(c, true);
+	return c->rows && c->by_caller && c->by_callee ? 0 : -ENOMEM;
 }
 
 const struct report_flat_row *report_calls_rows(const struct report_calls *c, size_t *nr)
@@ -169,46 +135,38 @@ const struct report_flat_row *report_calls_rows(const struct report_calls *c, si
 	return c->rows;
 }
 
-/* The run of calls with this event and function; of selects caller or callee. */
-static const struct report_call *find_run(const struct report_call *list, size_t nr, uint32_t event,
-					  uint32_t function,
-					  uint32_t (*of)(const struct report_call *), size_t *out)
+/* The calls with this event and caller or callee. */
+static const struct report_call *find(const struct report_calls *c, uint32_t event,
+				      uint32_t function, bool is_callee, size_t *out)
 {
-	size_t low = 0, high = nr, end;
+	const struct report_call *list = is_callee ? c->by_callee : c->by_caller;
+	size_t low = 0, high = c->calls.nr, end;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 		const struct report_call *m = &list[middle];
 
-		if (m->event < event || (m->event == event && of(m) < function))
+		if ((order_u64(m->event, event) ?: order_u64(end_of(m, is_callee), function)) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (end = low; end < nr && list[end].event == event && of(&list[end]) == function; end++)
+	for (end = low; end < c->calls.nr && list[end].event == event &&
+			end_of(&list[end], is_callee) == function;
+	     end++)
 		;
 	*out = end - low;
 	return list + low;
 }
 
-static uint32_t caller_of(const struct report_call *c)
-{
-	return c->caller;
-}
-
-static uint32_t callee_of(const struct report_call *c)
-{
-	return c->callee;
-}
-
 const struct report_call *report_calls_from(const struct report_calls *c, uint32_t event,
 					    uint32_t caller, size_t *nr)
 {
-	return find_run(c->by_caller, c->calls.nr, event, caller, caller_of, nr);
+	return find(c, event, caller, false, nr);
 }
 
 const struct report_call *report_calls_to(const struct report_calls *c, uint32_t event,
 					  uint32_t callee, size_t *nr)
 {
-	return find_run(c->by_callee, c->calls.nr, event, callee, callee_of, nr);
+	return find(c, event, callee, true, nr);
 }

@@ -6,6 +6,7 @@
 #include "report/engine.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/thread.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
@@ -654,9 +655,7 @@ static void *run_worker(void *arg)
 
 static int compare_times(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
+	return order_u64(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static int know_kernel_changes(struct engine *g)

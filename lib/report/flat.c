@@ -6,6 +6,7 @@
 
 #include "base/dict.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "report/functions.h"
 
 #include <errno.h>
@@ -55,17 +56,7 @@ static bool has(const struct report_flat *f, enum report_column column)
 	return f->columns >> column & 1;
 }
 
-/* Looks first at the row that the function had last, whose number is stored by function. NULL: no
- * memory. */
-static struct row *get(struct report_flat *f, const struct report_flat_row *key)
-{
-	uint32_t *guess = &f->guess[key->column[REPORT_FUNCTION] % NR_GUESSES];
-
-	if (*guess >= f->rows.nr || memcmp(dict_at(&f->rows, *guess), key, KEY_BYTES) != 0)
-		*guess = dict_add(&f->rows, key);
-	return dict_at(&f->rows, *guess);
-}
-
+/* 0 or -ENOMEM. */
 static int set_file(struct report_flat *f, struct report_flat_row *k, const char *file)
 {
 	k->file = UINT32_MAX;
@@ -79,32 +70,25 @@ static int set_file(struct report_flat *f, struct report_flat_row *k, const char
 	return f->file ? 0 : -ENOMEM;
 }
 
-static int set_frame(struct report_flat *f, struct report_flat_row *k,
-		     const struct report_frame *frame)
+/* The row of a frame; the other columns of k are set. NULL: no memory. */
+static struct row *get(struct report_flat *f, struct report_flat_row *k,
+		       const struct report_frame *frame)
 {
+	uint32_t *guess; /* the row that the function had last */
+
 	if (has(f, REPORT_FUNCTION))
 		k->column[REPORT_FUNCTION] = frame->function->number;
 	if (has(f, REPORT_OBJECT))
 		k->column[REPORT_OBJECT] = frame->function->object_number;
-	if (!has(f, REPORT_LINE))
-		return 0;
-	k->column[REPORT_LINE] = frame->line;
-	return set_file(f, k, frame->file);
-}
-
-static int add_frame(struct report_flat *f, struct report_flat_row *k, const struct report_entry *e,
-		     size_t i)
-{
-	struct row *row = set_frame(f, k, &e->frames[i]) == 0 ? get(f, k) : NULL;
-
-	if (!row)
-		return -ENOMEM;
-	if (i == 0)
-		report_weight_add(&row->shown.self, &e->weight);
-	if (row->counted != f->nr_entries)
-		report_weight_add(&row->shown.total, &e->weight);
-	row->counted = f->nr_entries;
-	return 0;
+	if (has(f, REPORT_LINE)) {
+		k->column[REPORT_LINE] = frame->line;
+		if (set_file(f, k, frame->file))
+			return NULL;
+	}
+	guess = &f->guess[k->column[REPORT_FUNCTION] % NR_GUESSES];
+	if (*guess >= f->rows.nr || memcmp(dict_at(&f->rows, *guess), k, KEY_BYTES) != 0)
+		*guess = dict_add(&f->rows, k);
+	return dict_at(&f->rows, *guess);
 }
 
 static int add_entry(void *arg, const struct report_entry *e)
@@ -118,12 +102,20 @@ static int add_entry(void *arg, const struct report_entry *e)
 					       [REPORT_EVENT] = e->key.event,
 					       [REPORT_SESSION] = e->key.session}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1;
-	int rc = 0;
 
 	f->nr_entries++;
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = add_frame(f, &k, e, i);
-	return rc;
+	for (size_t i = 0; i < nr; i++) {
+		struct row *row = get(f, &k, &e->frames[i]);
+
+		if (!row)
+			return -ENOMEM;
+		if (i == 0)
+			report_weight_add(&row->shown.self, &e->weight);
+		if (row->counted != f->nr_entries)
+			report_weight_add(&row->shown.total, &e->weight);
+		row->counted = f->nr_entries;
+	}
+	return 0;
 }
 
 struct report_flat *report_flat_new(struct report_functions *functions, unsigned columns,
@@ -158,17 +150,8 @@ const struct report_sink *report_flat_sink(struct report_flat *f)
 	return &f->sink;
 }
 
-static int compare_names(const struct report_functions *f, const struct report_flat_row *a,
-			 const struct report_flat_row *b)
-{
-	if (a->column[REPORT_FUNCTION] == b->column[REPORT_FUNCTION])
-		return 0;
-	return report_function_compare(report_functions_at(f, a->column[REPORT_FUNCTION]),
-				       report_functions_at(f, b->column[REPORT_FUNCTION]));
-}
-
-/* Unknown files come first. */
-static int compare_files(const struct report_functions *f, uint32_t a, uint32_t b)
+/* A number of report_functions_text; UINT32_MAX (unknown) comes first. */
+static int compare_texts(const struct report_functions *f, uint32_t a, uint32_t b)
 {
 	if (a == b)
 		return 0;
@@ -182,37 +165,43 @@ static int compare_files(const struct report_functions *f, uint32_t a, uint32_t 
 static int compare_columns(const struct report_functions *f, const struct report_flat_row *a,
 			   const struct report_flat_row *b)
 {
-	static const enum report_column texts[] = {REPORT_OBJECT, REPORT_COMM},
-					numbers[] = {REPORT_SESSION, REPORT_ITERATION, REPORT_CPU,
+	static const enum report_column numbers[] = {REPORT_SESSION, REPORT_ITERATION, REPORT_CPU,
 						     REPORT_PID,     REPORT_TID,       REPORT_LINE};
-	int order = compare_names(f, a, b);
+	const uint32_t *x = a->column, *y = b->column;
+	int order = x[REPORT_FUNCTION] == y[REPORT_FUNCTION]
+			? 0
+			: report_function_compare(report_functions_at(f, x[REPORT_FUNCTION]),
+						  report_functions_at(f, y[REPORT_FUNCTION]));
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !order; i++)
-		if (a->column[texts[i]] != b->column[texts[i]])
-			order = strcmp(report_functions_text(f, a->column[texts[i]]),
-				       report_functions_text(f, b->column[texts[i]]));
-	if (!order)
-		order = compare_files(f, a->file, b->file);
+	order = order ?: compare_texts(f, x[REPORT_OBJECT], y[REPORT_OBJECT])
+		      ?: compare_texts(f, x[REPORT_COMM], y[REPORT_COMM])
+		      ?: compare_texts(f, a->file, b->file);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !order; i++)
-		order = (a->column[numbers[i]] > b->column[numbers[i]]) -
-			(a->column[numbers[i]] < b->column[numbers[i]]);
+		order = order_u64(x[numbers[i]], y[numbers[i]]);
 	return order;
 }
 
-static int compare_rows(const void *x, const void *y, void *functions)
+static int compare_selfs(const void *x, const void *y, void *functions)
 {
 	const struct report_flat_row *a = x, *b = y;
 
-	if (a->column[REPORT_EVENT] != b->column[REPORT_EVENT])
-		return a->column[REPORT_EVENT] < b->column[REPORT_EVENT] ? -1 : 1;
-	if (a->self.weight != b->self.weight)
-		return a->self.weight > b->self.weight ? -1 : 1;
-	if (a->total.weight != b->total.weight)
-		return a->total.weight > b->total.weight ? -1 : 1;
-	return compare_columns(functions, a, b);
+	return order_u64(a->column[REPORT_EVENT], b->column[REPORT_EVENT])
+		   ?: order_u64(b->self.weight, a->self.weight)
+		   ?: order_u64(b->total.weight, a->total.weight)
+		   ?: compare_columns(functions, a, b);
 }
 
-const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr)
+static int compare_totals(const void *x, const void *y, void *functions)
+{
+	const struct report_flat_row *a = x, *b = y;
+
+	return order_u64(a->column[REPORT_EVENT], b->column[REPORT_EVENT])
+		   ?: order_u64(b->total.weight, a->total.weight)
+		   ?: compare_selfs(a, b, functions);
+}
+
+static const struct report_flat_row *
+sort(struct report_flat *f, int (*compare)(const void *, const void *, void *), size_t *nr)
 {
 	size_t nr_rows = f->rows.nr;
 	struct report_flat_row *sorted = mem_calloc(nr_rows + 1, sizeof(*sorted));
@@ -222,9 +211,19 @@ const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr
 		return NULL;
 	for (size_t i = 0; i < nr_rows; i++)
 		sorted[i] = rows[i].shown;
-	qsort_r(sorted, nr_rows, sizeof(*sorted), compare_rows, f->functions);
+	qsort_r(sorted, nr_rows, sizeof(*sorted), compare, f->functions);
 	mem_free(f->sorted);
 	f->sorted = sorted;
 	*nr = nr_rows;
 	return sorted;
+}
+
+const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr)
+{
+	return sort(f, compare_selfs, nr);
+}
+
+const struct report_flat_row *report_flat_rows_by_total(struct report_flat *f, size_t *nr)
+{
+	return sort(f, compare_totals, nr);
 }

@@ -45,5 +45,7 @@ const struct report_sink *report_flat_sink(struct report_flat *f);
 /* Call after the last entry. Returns the rows by event, then self, the largest first, then total;
  * equal ones by name. Owned by f. */
 const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr);
+/* The same, by event, total, then self; replaces the rows returned before. */
+const struct report_flat_row *report_flat_rows_by_total(struct report_flat *f, size_t *nr);
 
 #endif

@@ -5,6 +5,7 @@
 #include "report/outline.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 
@@ -32,22 +33,6 @@ struct work {
 	uint32_t *sorted; /* numbers of existing nodes, by parent, then weight */
 	size_t nr_sorted;
 };
-
-static void work_fini(struct work *w)
-{
-	mem_free(w->nodes);
-	mem_free(w->merged);
-	mem_free(w->sorted);
-}
-
-static int work_init(struct work *w)
-{
-	w->nr_stacks = w->nr = report_stacks_nr(w->stacks);
-	w->nodes = mem_calloc(2 * w->nr, sizeof(*w->nodes));
-	w->merged = mem_calloc(w->nr, sizeof(*w->merged));
-	w->sorted = mem_calloc(2 * w->nr, sizeof(*w->sorted));
-	return w->nodes && w->merged && w->sorted ? 0 : -ENOMEM;
-}
 
 static void add_up(struct work *w, const struct report_slices *slices)
 {
@@ -103,13 +88,10 @@ static int compare_nodes(const void *pa, const void *pb, void *arg)
 	const struct node *nodes = arg;
 	const struct node *a = &nodes[*(const uint32_t *)pa], *b = &nodes[*(const uint32_t *)pb];
 
-	if (a->parent != b->parent)
-		return a->parent < b->parent ? -1 : 1;
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	if (a->function && b->function && a->function != b->function)
-		return report_function_compare(a->function, b->function);
-	return a->number < b->number ? -1 : 1;
+	return order_u64(a->parent, b->parent) ?: order_u64(b->weight, a->weight)
+		   ?: (a->function && b->function && a->function != b->function
+			   ? report_function_compare(a->function, b->function)
+			   : order_u64(a->number, b->number));
 }
 
 /* Sorts nodes and sets the range of each one's children. */
@@ -129,11 +111,14 @@ static void sort(struct work *w)
 		w->nodes[i].end += w->nodes[i].next;
 }
 
-/* Walks down to the next unvisited child, else up. */
-static void walk(struct work *w, struct report_outline *out)
+/* Walks the tree: down to the next unvisited child, else up. 0 or -ENOMEM. */
+static int make_nodes(struct work *w, struct report_outline *out)
 {
 	uint32_t at = 0, depth = 0;
 
+	out->nodes = mem_calloc(w->nr_sorted + 1, sizeof(*out->nodes));
+	if (!out->nodes)
+		return -ENOMEM;
 	for (;;) {
 		struct node *n = &w->nodes[at];
 
@@ -147,18 +132,9 @@ static void walk(struct work *w, struct report_outline *out)
 			at = n->parent;
 			depth--;
 		} else {
-			return;
+			return 0;
 		}
 	}
-}
-
-static int make_nodes(struct work *w, struct report_outline *out)
-{
-	out->nodes = mem_calloc(w->nr_sorted + 1, sizeof(*out->nodes));
-	if (!out->nodes)
-		return -ENOMEM;
-	walk(w, out);
-	return 0;
 }
 
 static uint32_t rank_of(const struct work *w, uint32_t stack)
@@ -170,9 +146,7 @@ static int compare_counts(const void *pa, const void *pb)
 {
 	const struct report_slice *a = pa, *b = pb;
 
-	if (a->group != b->group)
-		return a->group < b->group ? -1 : 1;
-	return a->slice < b->slice ? -1 : a->slice > b->slice;
+	return order_u64(a->group, b->group) ?: order_u64(a->slice, b->slice);
 }
 
 /* Moves the counts of a node down to *end and adds up equal ones, which merging nodes may cause. */
@@ -192,7 +166,7 @@ static void pack(struct report_outline *out, size_t first, size_t nr, size_t *en
 	}
 }
 
-/* Assigns the counts to their nodes. Every stack has a frame: the engine sees to that. */
+/* Assigns the counts to their nodes. */
 static int make_counts(const struct work *w, const struct report_slices *slices,
 		       struct report_outline *out)
 {
@@ -225,21 +199,29 @@ static int make_counts(const struct work *w, const struct report_slices *slices,
 int report_outline_make(const struct report_stacks *stacks, const struct report_slices *slices,
 			uint64_t min_samples, struct report_outline *out)
 {
-	struct work w = {.stacks = stacks, .min_samples = min_samples};
+	size_t nr = report_stacks_nr(stacks);
+	MEM_AUTO struct node *nodes = mem_calloc(2 * nr, sizeof(*nodes));
+	MEM_AUTO uint32_t *merged = mem_calloc(nr, sizeof(*merged));
+	MEM_AUTO uint32_t *sorted = mem_calloc(2 * nr, sizeof(*sorted));
+	struct work w = {.stacks = stacks,
+			 .min_samples = min_samples,
+			 .nodes = nodes,
+			 .nr = nr,
+			 .nr_stacks = nr,
+			 .merged = merged,
+			 .sorted = sorted};
 	struct report_outline made = {.nr = 0};
-	int rc = work_init(&w);
+	int rc = -ENOMEM;
 
-	if (rc == 0)
+	if (nodes && merged && sorted) {
 		add_up(&w, slices);
-	for (uint32_t i = 1; i < w.nr_stacks && rc == 0; i++)
-		merge(&w, i, &made);
-	if (rc == 0) {
+		for (uint32_t i = 1; i < nr; i++)
+			merge(&w, i, &made);
 		sort(&w);
 		rc = make_nodes(&w, &made);
 	}
 	if (rc == 0)
 		rc = make_counts(&w, slices, &made);
-	work_fini(&w);
 	if (rc)
 		report_outline_fini(&made);
 	else

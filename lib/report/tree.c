@@ -5,6 +5,7 @@
 
 #include "base/dict.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "report/functions.h"
 
 #include <errno.h>
@@ -88,60 +89,42 @@ const struct report_sink *report_tree_sink(struct report_tree *t)
 	return &t->sink;
 }
 
-static bool is_before(const struct report_node *a, const struct report_node *b)
+static int compare(const void *x, const void *y, void *tree)
 {
-	if (!a->function || !b->function)
-		return a->session != b->session ? a->session < b->session : a->event < b->event;
-	if (a->total.weight != b->total.weight)
-		return a->total.weight > b->total.weight;
-	return report_function_compare(a->function, b->function) < 0;
+	const struct report_node *a = at(tree, *(const uint32_t *)x);
+	const struct report_node *b = at(tree, *(const uint32_t *)y);
+
+	if (!a->function)
+		return order_u64(a->session, b->session) ?: order_u64(a->event, b->event);
+	return order_u64(b->total.weight, a->total.weight)
+		   ?: report_function_compare(a->function, b->function);
 }
 
-/* Merges two sorted lists. */
-static uint32_t merge(struct report_tree *t, uint32_t a, uint32_t b)
+/* Sorts the list at *first. scratch: room for all nodes. */
+static void sort(struct report_tree *t, uint32_t *first, uint32_t *scratch)
 {
-	uint32_t first = REPORT_NO_NODE, *end = &first;
+	size_t nr = 0;
 
-	while (a != REPORT_NO_NODE && b != REPORT_NO_NODE) {
-		uint32_t *from = is_before(at(t, b), at(t, a)) ? &b : &a;
-
-		*end = *from;
-		end = &at(t, *from)->next;
-		*from = *end;
+	for (uint32_t i = *first; i != REPORT_NO_NODE; i = at(t, i)->next)
+		scratch[nr++] = i;
+	qsort_r(scratch, nr, sizeof(*scratch), compare, t);
+	for (size_t i = 0; i < nr; i++) {
+		*first = scratch[i];
+		first = &at(t, scratch[i])->next;
 	}
-	*end = a != REPORT_NO_NODE ? a : b;
-	return first;
+	*first = REPORT_NO_NODE;
 }
 
-/* A merge sort of the list, from the bottom up: bin i holds 2^i nodes. */
-static uint32_t sort_siblings(struct report_tree *t, uint32_t first)
+int report_tree_finish(struct report_tree *t)
 {
-	uint32_t bin[32], list = REPORT_NO_NODE;
-	size_t i;
+	MEM_AUTO uint32_t *scratch = mem_calloc(t->nodes.nr + 1, sizeof(*scratch));
 
-	for (i = 0; i < 32; i++)
-		bin[i] = REPORT_NO_NODE;
-	while (first != REPORT_NO_NODE) {
-		uint32_t one = first;
-
-		first = at(t, one)->next;
-		at(t, one)->next = REPORT_NO_NODE;
-		for (i = 0; i < 31 && bin[i] != REPORT_NO_NODE; i++) {
-			one = merge(t, bin[i], one);
-			bin[i] = REPORT_NO_NODE;
-		}
-		bin[i] = one;
-	}
-	for (i = 0; i < 32; i++)
-		list = merge(t, bin[i], list);
-	return list;
-}
-
-void report_tree_finish(struct report_tree *t)
-{
+	if (!scratch)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < t->nodes.nr; i++)
-		at(t, i)->first_child = sort_siblings(t, at(t, i)->first_child);
-	t->root = sort_siblings(t, t->root);
+		sort(t, &at(t, i)->first_child, scratch);
+	sort(t, &t->root, scratch);
+	return 0;
 }
 
 const struct report_node *report_tree_node(const struct report_tree *t, uint32_t place)

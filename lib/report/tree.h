@@ -23,9 +23,9 @@ struct report_tree *report_tree_new(bool is_inverted, unsigned parts);
 void report_tree_free(struct report_tree *t); /* NULL is fine */
 const struct report_sink *report_tree_sink(struct report_tree *t);
 
-/* Call once, after the last entry. Sorts siblings by total, the largest first, equal ones by name.
- */
-void report_tree_finish(struct report_tree *t);
+/* Call after the last entry. Sorts siblings by total, the largest first, equal ones by name. 0 or
+ * -ENOMEM. */
+int report_tree_finish(struct report_tree *t);
 /* A node; roots start at report_tree_root and are linked by next; REPORT_NO_NODE: none. */
 const struct report_node *report_tree_node(const struct report_tree *t, uint32_t place);
 uint32_t report_tree_root(const struct report_tree *t);

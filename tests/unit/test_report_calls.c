@@ -196,7 +196,7 @@ TEST(no_memory)
 		assert_int_equal(inject.nr_live, 0);
 		assert_true(rc == (inject.fired ? -ENOMEM : 0));
 	} while (inject.fired);
-	assert_true(n > 10);
+	assert_true(n > 8);
 	report_functions_free(f);
 }
 

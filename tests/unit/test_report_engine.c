@@ -992,7 +992,7 @@ TEST(reports_add_up)
 			self[rows[i].column[REPORT_EVENT]] += rows[i].self.weight;
 		tree = report_tree_new(seed % 2, 0);
 		assert_int_equal(run(&w, &all, report_tree_sink(tree), 4, false, &stats), 0);
-		report_tree_finish(tree);
+		assert_int_equal(report_tree_finish(tree), 0);
 		for (uint32_t at = report_tree_root(tree); at != REPORT_NO_NODE;
 		     at = report_tree_node(tree, at)->next)
 			roots[report_tree_node(tree, at)->event] +=

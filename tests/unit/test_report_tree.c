@@ -65,7 +65,7 @@ TEST(upright)
 	assert_int_equal(report_tree_sink(t)->parts, REPORT_BY_STACK);
 	assert_int_equal(report_tree_root(t), REPORT_NO_NODE);
 	give_some(t, f);
-	report_tree_finish(t);
+	assert_int_equal(report_tree_finish(t), 0);
 	assert_tree(t, "* 0/31(x 0/16(b 16/16 )a 0/15(b 2/11(c 9/9 )a 0/4(a 4/4 )))");
 	assert_int_equal(report_tree_nr(t), 8);
 	report_tree_free(t);
@@ -79,7 +79,7 @@ TEST(inverted)
 	struct report_tree *t = tree_of(true, 0);
 
 	give_some(t, f);
-	report_tree_finish(t);
+	assert_int_equal(report_tree_finish(t), 0);
 	assert_tree(t, "* 0/31(b 0/18(x 16/16 a 2/2 )c 0/9(b 0/9(a 9/9 ))a 0/4(a 0/4(a 4/4 )))");
 	report_tree_free(t);
 	report_functions_free(f);
@@ -95,7 +95,7 @@ TEST(order)
 
 	for (const char *p = letters; *p; p++)
 		give(t, f, (struct report_key){0}, (char[]){*p, '\0'}, 1);
-	report_tree_finish(t);
+	assert_int_equal(report_tree_finish(t), 0);
 	for (int c = 'a'; c <= 'z'; c++)
 		snprintf(want + strlen(want), MAX_TEXT - strlen(want), "%c 1/1 ", c);
 	strcat(want, ")");
@@ -116,7 +116,7 @@ TEST(roots)
 	give(t, f, (struct report_key){.event = 0, .session = 1}, "a", 1);
 	give(t, f, (struct report_key){.event = 1}, "a", 3);
 	give(t, f, (struct report_key){.event = 2}, "a", 1);
-	report_tree_finish(t);
+	assert_int_equal(report_tree_finish(t), 0);
 	assert_tree(t, "* 0/3(a 3/3 )* 0/10(a 10/10 )* 0/1(a 1/1 )");
 	at = report_tree_root(t);
 	assert_int_equal(report_tree_node(t, at)->event, 1);
@@ -141,7 +141,7 @@ TEST(same_name)
 
 		assert_int_equal(report_tree_sink(t)->entry(report_tree_sink(t)->arg, &e), 0);
 	}
-	report_tree_finish(t);
+	assert_int_equal(report_tree_finish(t), 0);
 	first = report_tree_node(t, report_tree_root(t))->first_child;
 	assert_ptr_equal(report_tree_node(t, first)->function, frames[1].function);
 	report_tree_free(t);
@@ -224,7 +224,7 @@ TEST(as_one_by_one)
 			give(t, f, (struct report_key){.event = g.event[i]}, g.letters[i],
 			     g.samples[i]);
 		}
-		report_tree_finish(t);
+		assert_int_equal(report_tree_finish(t), 0);
 		for (uint32_t at = 0; at < report_tree_nr(t); at++)
 			check_node(t, at, &g, seed % 2);
 		report_tree_free(t);
@@ -273,8 +273,8 @@ TEST(no_memory)
 			test_random_stack(&random, letters);
 			rc = test_give(report_tree_sink(t), f, &(struct report_key){0}, letters, 1);
 		}
-		if (t)
-			report_tree_finish(t);
+		if (rc == 0)
+			rc = report_tree_finish(t);
 		report_tree_free(t);
 		inject_stop();
 		assert_int_equal(inject.nr_live, 0);

@@ -144,8 +144,8 @@ static int read_all(struct folded *f, struct err *e)
 	int rc = samples_read(f->j, f->j->first, f->j->nr, &sink, &stats, e);
 
 	report_stats_fini(&stats);
-	if (rc == 0)
-		report_tree_finish(f->tree);
+	if (rc == 0 && report_tree_finish(f->tree))
+		rc = err_set(e, -ENOMEM, "out of memory");
 	return rc;
 }
 
