@@ -30,30 +30,20 @@ static const struct {
 static const char *const suffixes[] = {"_total",  "_created", "_info", "_count", "_sum",
 				       "_bucket", "_gcount",  "_gsum", "_value"};
 
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 void openmetrics_add_name(struct buf *b, const char *text)
 {
 	bool has_any = false, is_pending = false;
 
 	for (; *text; text++) {
-		char c = *text;
+		char c = *text >= 'A' && *text <= 'Z' ? (char)(*text + 'a' - 'A') : *text;
 
-		if (!is_letter(c) && !is_digit(c)) {
+		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) {
 			is_pending = has_any;
 			continue;
 		}
 		if (is_pending)
 			buf_addc(b, '_');
-		buf_addc(b, c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c);
+		buf_addc(b, c);
 		has_any = true;
 		is_pending = false;
 	}
@@ -127,13 +117,16 @@ static void add_escaped(struct buf *b, const char *s)
 	}
 }
 
-static void add_metadata(struct openmetrics *m, const char *what)
+/* "# TYPE name text" and so on. */
+static void add_metadata(struct openmetrics *m, const char *what, const char *text)
 {
 	buf_adds(m->out, "# ");
 	buf_adds(m->out, what);
 	buf_addc(m->out, ' ');
 	buf_adds(m->out, m->name);
 	buf_addc(m->out, ' ');
+	add_escaped(m->out, text);
+	buf_addc(m->out, '\n');
 }
 
 void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const char *name,
@@ -148,21 +141,15 @@ void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const
 
 static void begin_family(struct openmetrics *m)
 {
-	static const char *const types[] = {[OPENMETRICS_GAUGE] = "gauge\n",
-					    [OPENMETRICS_COUNTER] = "counter\n",
-					    [OPENMETRICS_INFO] = "info\n"};
+	static const char *const types[] = {[OPENMETRICS_GAUGE] = "gauge",
+					    [OPENMETRICS_COUNTER] = "counter",
+					    [OPENMETRICS_INFO] = "info"};
 
 	m->has_begun = true;
-	add_metadata(m, "TYPE");
-	buf_adds(m->out, types[m->type]);
-	if (*m->unit) {
-		add_metadata(m, "UNIT");
-		buf_adds(m->out, m->unit);
-		buf_addc(m->out, '\n');
-	}
-	add_metadata(m, "HELP");
-	add_escaped(m->out, m->help);
-	buf_addc(m->out, '\n');
+	add_metadata(m, "TYPE", types[m->type]);
+	if (*m->unit)
+		add_metadata(m, "UNIT", m->unit);
+	add_metadata(m, "HELP", m->help);
 }
 
 void openmetrics_begin(struct openmetrics *m)

@@ -31,19 +31,12 @@ static void set64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-static uint64_t get64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le64toh(v);
-}
-
 bool perf_data_attr_init(struct perf_data_attr *a, const void *attr, size_t len,
 			 uint64_t sample_type, uint64_t read_format)
 {
 	const uint8_t *p = attr;
 	size_t size = len < sizeof(a->bytes) ? len : sizeof(a->bytes);
+	uint64_t bits;
 
 	if (len < PERF_ATTR_SIZE_VER0)
 		return false;
@@ -55,8 +48,8 @@ bool perf_data_attr_init(struct perf_data_attr *a, const void *attr, size_t len,
 	set32(a->bytes + ATTR_AT(size), sizeof(a->bytes));
 	set64(a->bytes + ATTR_AT(sample_type), sample_type);
 	set64(a->bytes + ATTR_AT(read_format), read_format);
-	set64(a->bytes + PERF_ABI_ATTR_BITS_AT,
-	      get64(a->bytes + PERF_ABI_ATTR_BITS_AT) | PERF_ABI_ATTR_SAMPLE_ID_ALL);
+	memcpy(&bits, a->bytes + PERF_ABI_ATTR_BITS_AT, sizeof(bits));
+	set64(a->bytes + PERF_ABI_ATTR_BITS_AT, le64toh(bits) | PERF_ABI_ATTR_SAMPLE_ID_ALL);
 	return true;
 }
 
@@ -84,11 +77,6 @@ static void put_string(struct buf *b, const char *s)
 	buf_le32(b, (uint32_t)room);
 	buf_add(b, s, len);
 	buf_fill(b, '\0', room - len);
-}
-
-static bool is_said(const char *s)
-{
-	return s && *s;
 }
 
 static bool has_tracepoints(const struct perf_data_tail *t)
@@ -135,46 +123,6 @@ static void put_build_ids(struct buf *b, const struct perf_data_tail *t)
 		put_build_id(b, &t->build_ids[i]);
 }
 
-static bool has_host(const struct perf_data_tail *t)
-{
-	return is_said(t->host);
-}
-
-static void put_host(struct buf *b, const struct perf_data_tail *t)
-{
-	put_string(b, t->host);
-}
-
-static bool has_release(const struct perf_data_tail *t)
-{
-	return is_said(t->release);
-}
-
-static void put_release(struct buf *b, const struct perf_data_tail *t)
-{
-	put_string(b, t->release);
-}
-
-static bool has_version(const struct perf_data_tail *t)
-{
-	return is_said(t->version);
-}
-
-static void put_version(struct buf *b, const struct perf_data_tail *t)
-{
-	put_string(b, t->version);
-}
-
-static bool has_machine(const struct perf_data_tail *t)
-{
-	return is_said(t->machine);
-}
-
-static void put_machine(struct buf *b, const struct perf_data_tail *t)
-{
-	put_string(b, t->machine);
-}
-
 static bool has_cpus(const struct perf_data_tail *t)
 {
 	return t->nr_cpus;
@@ -184,16 +132,6 @@ static void put_cpus(struct buf *b, const struct perf_data_tail *t)
 {
 	buf_le32(b, t->nr_cpus);
 	buf_le32(b, t->nr_online);
-}
-
-static bool has_cpu_model(const struct perf_data_tail *t)
-{
-	return is_said(t->cpu_model);
-}
-
-static void put_cpu_model(struct buf *b, const struct perf_data_tail *t)
-{
-	put_string(b, t->cpu_model);
 }
 
 static bool has_command(const struct perf_data_tail *t)
@@ -264,12 +202,6 @@ static void put_times(struct buf *b, const struct perf_data_tail *t)
 	buf_le64(b, t->last_ns);
 }
 
-static bool has_clock(const struct perf_data_tail *t)
-{
-	(void)t;
-	return true;
-}
-
 /* The resolution of the clock, in ns. */
 static void put_clock(struct buf *b, const struct perf_data_tail *t)
 {
@@ -293,41 +225,41 @@ static void put_clock_data(struct buf *b, const struct perf_data_tail *t)
 /* HEADER_… of tools/perf/util/header.h, in their order. */
 static const struct {
 	unsigned number;
-	bool (*has)(const struct perf_data_tail *t);
-	void (*put)(struct buf *b,
-		    const struct perf_data_tail *t); /* NULL: the feature has no content */
+	size_t text; /* a string: its offset in the tail; it is absent if it is empty */
+	bool (*has)(const struct perf_data_tail *t);                /* NULL: always */
+	void (*put)(struct buf *b, const struct perf_data_tail *t); /* NULL: no content */
 } features[] = {
-    {1, has_tracepoints, put_tracepoints},
-    {2, has_build_ids, put_build_ids},
-    {3, has_host, put_host},
-    {4, has_release, put_release},
-    {5, has_version, put_version},
-    {6, has_machine, put_machine},
-    {7, has_cpus, put_cpus},
-    {8, has_cpu_model, put_cpu_model},
-    {11, has_command, put_command},
-    {12, has_events, put_events},
-    {15, has_branches, NULL},
-    {17, has_groups, put_groups},
-    {21, has_times, put_times},
-    {23, has_clock, put_clock},
-    {29, has_clock_data, put_clock_data},
+    {1, .has = has_tracepoints, .put = put_tracepoints},
+    {2, .has = has_build_ids, .put = put_build_ids},
+    {3, .text = offsetof(struct perf_data_tail, host)},
+    {4, .text = offsetof(struct perf_data_tail, release)},
+    {5, .text = offsetof(struct perf_data_tail, version)},
+    {6, .text = offsetof(struct perf_data_tail, machine)},
+    {7, .has = has_cpus, .put = put_cpus},
+    {8, .text = offsetof(struct perf_data_tail, cpu_model)},
+    {11, .has = has_command, .put = put_command},
+    {12, .has = has_events, .put = put_events},
+    {15, .has = has_branches},
+    {17, .has = has_groups, .put = put_groups},
+    {21, .has = has_times, .put = put_times},
+    {23, .put = put_clock},
+    {29, .has = has_clock_data, .put = put_clock_data},
 };
 
 enum { NR_FEATURES = sizeof(features) / sizeof(features[0]) };
+
+/* NULL: the feature is not a string. */
+static const char *text_of(const struct perf_data_tail *t, size_t i)
+{
+	const char *const *text = (const void *)((const char *)t + features[i].text);
+
+	return !features[i].text ? NULL : *text ? *text : "";
+}
 
 /* The file offset of the buffer's end. */
 static uint64_t place(const struct buf *b, const struct perf_data_tail *t)
 {
 	return PERF_DATA_HEAD_BYTES + t->data_bytes + b->len;
-}
-
-static void set_section(struct buf *b, size_t at, uint64_t from, uint64_t to)
-{
-	if (buf_error(b))
-		return;
-	set64((uint8_t *)b->data + at, from);
-	set64((uint8_t *)b->data + at + 8, to - from);
 }
 
 /* A section for each feature, then their contents. Returns the bits of the features. */
@@ -336,34 +268,29 @@ static uint64_t put_features(struct buf *b, const struct perf_data_tail *t)
 	uint64_t bits = 0;
 	size_t at = 0;
 
-	for (size_t i = 0; i < NR_FEATURES; i++)
-		if (features[i].has(t))
+	for (size_t i = 0; i < NR_FEATURES; i++) {
+		const char *text = text_of(t, i);
+
+		if (text ? *text != '\0' : !features[i].has || features[i].has(t))
 			bits |= UINT64_C(1) << features[i].number;
+	}
 	buf_fill(b, '\0', (size_t)__builtin_popcountll(bits) * SECTION_BYTES);
 	for (size_t i = 0; i < NR_FEATURES; i++) {
 		uint64_t from = place(b, t);
 
 		if (!(bits >> features[i].number & 1))
 			continue;
-		if (features[i].put)
+		if (features[i].text)
+			put_string(b, text_of(t, i));
+		else if (features[i].put)
 			features[i].put(b, t);
-		set_section(b, at, from, place(b, t));
+		if (!buf_error(b)) {
+			set64((uint8_t *)b->data + at, from);
+			set64((uint8_t *)b->data + at + 8, place(b, t) - from);
+		}
 		at += SECTION_BYTES;
 	}
 	return bits;
-}
-
-/* struct perf_file_attr of each event: the attr, then the section of its ids. */
-static void put_attrs(struct buf *b, const struct perf_data_tail *t, uint64_t ids_at)
-{
-	for (size_t i = 0; i < t->nr_events; i++) {
-		const struct perf_data_event *e = &t->events[i];
-
-		buf_add(b, e->attr.bytes, sizeof(e->attr.bytes));
-		buf_le64(b, ids_at);
-		buf_le64(b, e->nr_ids * sizeof(*e->ids));
-		ids_at += e->nr_ids * sizeof(*e->ids);
-	}
 }
 
 /* struct perf_file_header */
@@ -398,7 +325,14 @@ int perf_data_tail(struct buf *out, const struct perf_data_tail *t,
 	for (size_t i = 0; i < t->nr_events; i++)
 		put_ids(out, &t->events[i]);
 	attrs_at = place(out, t);
-	put_attrs(out, t, ids_at);
+	for (size_t i = 0; i < t->nr_events; i++) { /* struct perf_file_attr */
+		const struct perf_data_event *e = &t->events[i];
+
+		buf_add(out, e->attr.bytes, sizeof(e->attr.bytes));
+		buf_le64(out, ids_at);
+		buf_le64(out, e->nr_ids * sizeof(*e->ids));
+		ids_at += e->nr_ids * sizeof(*e->ids);
+	}
 	set64(head + HEAD_ATTRS_AT, attrs_at);
 	set64(head + HEAD_ATTRS_AT + 8, place(out, t) - attrs_at);
 	return buf_error(out);

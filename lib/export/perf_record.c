@@ -23,15 +23,15 @@ enum {
 
 struct perf_layout perf_layout_written(const struct perf_layout *l)
 {
-	struct perf_layout told = *l;
+	struct perf_layout out = *l;
 
-	told.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_CPU | PERF_SAMPLE_IP;
+	out.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_CPU | PERF_SAMPLE_IP;
 	if (l->sample_type & PERF_SAMPLE_STACK_USER)
-		told.sample_type |= PERF_SAMPLE_CALLCHAIN;
+		out.sample_type |= PERF_SAMPLE_CALLCHAIN;
 	if (l->sample_type & PERF_SAMPLE_READ)
-		told.read_format |= PERF_FORMAT_ID;
-	told.has_sample_id = true;
-	return told;
+		out.read_format |= PERF_FORMAT_ID;
+	out.has_sample_id = true;
+	return out;
 }
 
 struct work {
@@ -49,25 +49,9 @@ static void copy(struct work *w, size_t len)
 		buf_add(w->out, p, len);
 }
 
-static uint64_t told_count(const struct perf_origin *o, uint64_t id, uint64_t count)
+static uint64_t count_of(const struct perf_origin *o, uint64_t id, uint64_t count)
 {
 	return o->count ? o->count(o->arg, id, count) : count;
-}
-
-static uint64_t member_id(const struct perf_origin *o, uint64_t i)
-{
-	return o->member ? o->member(o->arg, i) : 0;
-}
-
-static void put_count(struct work *w, uint64_t i)
-{
-	uint64_t format = w->o->layout.read_format, count = cursor_le64(&w->c);
-	uint64_t id = format & PERF_FORMAT_ID ? cursor_le64(&w->c) : member_id(w->o, i);
-
-	buf_le64(w->out, told_count(w->o, id, count));
-	buf_le64(w->out, id);
-	if (format & PERF_FORMAT_LOST)
-		copy(w, WORD_BYTES);
 }
 
 static void copy_times(struct work *w)
@@ -83,7 +67,7 @@ static void put_single(struct work *w)
 {
 	uint64_t format = w->o->layout.read_format, count = cursor_le64(&w->c);
 
-	buf_le64(w->out, told_count(w->o, w->o->id, count));
+	buf_le64(w->out, count_of(w->o, w->o->id, count));
 	copy_times(w);
 	if (format & PERF_FORMAT_ID)
 		copy(w, WORD_BYTES);
@@ -93,23 +77,31 @@ static void put_single(struct work *w)
 		copy(w, WORD_BYTES);
 }
 
-static void put_group(struct work *w)
+static void put_counts(struct work *w)
 {
-	uint64_t nr = cursor_le64(&w->c);
+	const struct perf_origin *o = w->o;
+	uint64_t format = o->layout.read_format, nr;
 
+	if (!(format & PERF_FORMAT_GROUP)) {
+		put_single(w);
+		return;
+	}
+	nr = cursor_le64(&w->c);
 	w->c.underflow |= nr > MAX_READ;
 	buf_le64(w->out, nr);
 	copy_times(w);
-	for (uint64_t i = 0; i < nr && cursor_ok(&w->c); i++)
-		put_count(w, i);
-}
+	for (uint64_t i = 0; i < nr && cursor_ok(&w->c); i++) {
+		uint64_t count = cursor_le64(&w->c), id = 0;
 
-static void put_counts(struct work *w)
-{
-	if (w->o->layout.read_format & PERF_FORMAT_GROUP)
-		put_group(w);
-	else
-		put_single(w);
+		if (format & PERF_FORMAT_ID)
+			id = cursor_le64(&w->c);
+		else if (o->member)
+			id = o->member(o->arg, i);
+		buf_le64(w->out, count_of(o, id, count));
+		buf_le64(w->out, id);
+		if (format & PERF_FORMAT_LOST)
+			copy(w, WORD_BYTES);
+	}
 }
 
 /* The number of words before the user part. */
@@ -126,20 +118,20 @@ static void put_chain(struct work *w)
 {
 	bool has_chain = w->o->layout.sample_type & PERF_SAMPLE_CALLCHAIN;
 	bool has_stack = w->o->layout.sample_type & PERF_SAMPLE_STACK_USER;
-	uint64_t nr = has_chain ? cursor_le64(&w->c) : 0, kept = nr;
+	uint64_t nr = has_chain ? cursor_le64(&w->c) : 0, nr_kept = nr;
 
 	w->c.underflow |= nr > w->c.left / WORD_BYTES;
 	if (!cursor_ok(&w->c) || (!has_chain && !has_stack))
 		return;
 	if (w->o->chain)
-		kept = 0;
+		nr_kept = 0;
 	else if (w->o->drops_user)
-		kept = kernel_words(w->c, nr);
-	buf_le64(w->out, w->o->chain ? w->o->nr_chain : kept);
+		nr_kept = kernel_words(w->c, nr);
+	buf_le64(w->out, w->o->chain ? w->o->nr_chain : nr_kept);
 	for (size_t i = 0; w->o->chain && i < w->o->nr_chain; i++)
 		buf_le64(w->out, w->o->chain[i]);
-	copy(w, (size_t)kept * WORD_BYTES);
-	cursor_skip(&w->c, (size_t)(nr - kept) * WORD_BYTES);
+	copy(w, (size_t)nr_kept * WORD_BYTES);
+	cursor_skip(&w->c, (size_t)(nr - nr_kept) * WORD_BYTES);
 }
 
 /* Empty registers and stack. */
@@ -218,14 +210,14 @@ static void put_word(struct work *w, enum perf_abi_field f, bool is_there)
 
 static int put_sample(struct work *w)
 {
-	uint64_t type = w->o->layout.sample_type,
-		 told = perf_layout_written(&w->o->layout).sample_type;
+	uint64_t from = w->o->layout.sample_type;
+	uint64_t to = perf_layout_written(&w->o->layout).sample_type;
 
 	for (unsigned f = 0; f < PERF_ABI_READ; f++)
-		if (perf_abi_has(told, (enum perf_abi_field)f))
+		if (perf_abi_has(to, (enum perf_abi_field)f))
 			put_word(w, (enum perf_abi_field)f,
-				 perf_abi_has(type, (enum perf_abi_field)f));
-	if (perf_abi_has(type, PERF_ABI_READ))
+				 perf_abi_has(from, (enum perf_abi_field)f));
+	if (perf_abi_has(from, PERF_ABI_READ))
 		put_counts(w);
 	put_chain(w);
 	return put_rest(w);
@@ -234,12 +226,12 @@ static int put_sample(struct work *w)
 static void put_id(struct work *w)
 {
 	const struct perf_layout *l = &w->o->layout;
-	uint64_t told = perf_layout_written(l).sample_type;
+	uint64_t to = perf_layout_written(l).sample_type;
 
 	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS; i++) {
 		enum perf_abi_field f = perf_abi_id_fields[i];
 
-		if (perf_abi_has(told, f))
+		if (perf_abi_has(to, f))
 			put_word(w, f, l->has_sample_id && perf_abi_has(l->sample_type, f));
 	}
 }

@@ -13,14 +13,14 @@ enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LEN = 2 };
 enum { VARINT_BYTES = 10, KEY_BYTES = 5 };
 
 /* Room for len bytes, not counted yet; NULL on failure. */
-static inline uint8_t *take(struct buf *b, size_t len)
+static inline uint8_t *room(struct buf *b, size_t len)
 {
 	if (b->data && !b->error && len < b->cap - b->len)
 		return (uint8_t *)b->data + b->len;
 	return buf_reserve(b, len);
 }
 
-static inline void give(struct buf *b, const uint8_t *end)
+static inline void use(struct buf *b, const uint8_t *end)
 {
 	buf_use(b, (size_t)(end - ((uint8_t *)b->data + b->len)));
 }
@@ -38,21 +38,12 @@ static inline uint8_t *put_key(uint8_t *p, uint32_t field, unsigned wire)
 	return put_varint(p, (uint64_t)field << 3 | wire);
 }
 
-static size_t varint_len(uint64_t v)
-{
-	size_t len = 1;
-
-	while (v >>= 7)
-		len++;
-	return len;
-}
-
 void proto_uint(struct buf *b, uint32_t field, uint64_t v)
 {
-	uint8_t *p = take(b, KEY_BYTES + VARINT_BYTES);
+	uint8_t *p = room(b, KEY_BYTES + VARINT_BYTES);
 
 	if (p)
-		give(b, put_varint(put_key(p, field, WIRE_VARINT), v));
+		use(b, put_varint(put_key(p, field, WIRE_VARINT), v));
 }
 
 void proto_int(struct buf *b, uint32_t field, int64_t v)
@@ -67,11 +58,11 @@ void proto_bool(struct buf *b, uint32_t field, bool v)
 
 void proto_fixed64(struct buf *b, uint32_t field, uint64_t v)
 {
-	uint8_t *p = take(b, KEY_BYTES);
+	uint8_t *p = room(b, KEY_BYTES);
 
 	if (!p)
 		return;
-	give(b, put_key(p, field, WIRE_FIXED64));
+	use(b, put_key(p, field, WIRE_FIXED64));
 	buf_le64(b, v);
 }
 
@@ -86,10 +77,10 @@ void proto_double(struct buf *b, uint32_t field, double v)
 /* The key and the length of what follows. */
 static void put_head(struct buf *b, uint32_t field, size_t len)
 {
-	uint8_t *p = take(b, KEY_BYTES + VARINT_BYTES);
+	uint8_t *p = room(b, KEY_BYTES + VARINT_BYTES);
 
 	if (p)
-		give(b, put_varint(put_key(p, field, WIRE_LEN), len));
+		use(b, put_varint(put_key(p, field, WIRE_LEN), len));
 }
 
 void proto_bytes(struct buf *b, uint32_t field, const void *data, size_t len)
@@ -127,10 +118,10 @@ void proto_packed(struct buf *b, uint32_t field, const uint64_t *v, size_t nr)
 		return;
 	start = proto_begin(b, field);
 	for (size_t i = 0; i < nr; i++) {
-		uint8_t *p = take(b, VARINT_BYTES);
+		uint8_t *p = room(b, VARINT_BYTES);
 
 		if (p)
-			give(b, put_varint(p, v[i]));
+			use(b, put_varint(p, v[i]));
 	}
 	proto_end(b, start);
 }
@@ -143,14 +134,15 @@ size_t proto_begin(struct buf *b, uint32_t field)
 
 void proto_end(struct buf *b, size_t start)
 {
-	size_t len, more;
+	size_t len, more = 0;
 	char *p;
 
 	if (buf_error(b))
 		return;
 	len = b->len - start;
-	more = varint_len(len) - 1;
-	if (more && !take(b, more))
+	for (size_t rest = len; rest >>= 7;)
+		more++;
+	if (more && !room(b, more))
 		return;
 	p = b->data + start;
 	memmove(p + more, p, len);

@@ -11,31 +11,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sets attr.size to the stored size, so that readers stay within it. */
-static void set_size(struct import_event *ev)
-{
-	uint32_t size = htole32(ev->attr_bytes);
-
-	memcpy(ev->attr + offsetof(struct perf_event_attr, size), &size, sizeof(size));
-}
-
-static uint32_t attr_size(const struct import *im, const uint8_t *attr)
-{
-	uint32_t size;
-
-	memcpy(&size, attr + offsetof(struct perf_event_attr, size), sizeof(size));
-	return im->facts.is_big_endian ? be32toh(size) : le32toh(size);
-}
-
 /* attr.size is 0 in files of perf that knew the first version only. */
 static int read_attr(const struct import *im, struct import_event *ev, const uint8_t *attr,
 		     size_t len)
 {
+	enum { SIZE_AT = offsetof(struct perf_event_attr, size) };
 	uint32_t size;
 
 	if (len < IMPORT_ATTR_MIN_BYTES)
 		return -EINVAL;
-	size = attr_size(im, attr);
+	memcpy(&size, attr + SIZE_AT, sizeof(size));
+	size = im->facts.is_big_endian ? be32toh(size) : le32toh(size);
 	if (!size)
 		size = IMPORT_ATTR_MIN_BYTES;
 	if (size > len)
@@ -48,19 +34,9 @@ static int read_attr(const struct import *im, struct import_event *ev, const uin
 	memcpy(ev->attr, attr, ev->attr_bytes);
 	if (im->facts.is_big_endian)
 		import_swap_attr(ev->attr, ev->attr_bytes);
-	set_size(ev);
+	size = htole32(ev->attr_bytes); /* readers stay within what is stored */
+	memcpy(ev->attr + SIZE_AT, &size, sizeof(size));
 	return 0;
-}
-
-static void set_layout(struct import_event *ev)
-{
-	ev->has_layout = trace_layout_init(&ev->layout, ev->attr, ev->attr_bytes);
-	if (!ev->has_layout)
-		return;
-	trace_layout_id_place(&ev->layout, &ev->id_place);
-	trace_layout_place(&ev->layout, PERF_ABI_TIME, &ev->time_place);
-	trace_layout_place(&ev->layout, PERF_ABI_TID, &ev->task_place);
-	trace_layout_place(&ev->layout, PERF_ABI_PERIOD, &ev->period_place);
 }
 
 int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *event)
@@ -78,7 +54,13 @@ int import_add_event(struct import *im, const void *attr, size_t len, uint32_t *
 	if (!grown)
 		return -ENOMEM;
 	im->events = grown;
-	set_layout(&ev);
+	ev.has_layout = trace_layout_init(&ev.layout, ev.attr, ev.attr_bytes);
+	if (ev.has_layout) {
+		trace_layout_id_place(&ev.layout, &ev.id_place);
+		trace_layout_place(&ev.layout, PERF_ABI_TIME, &ev.time_place);
+		trace_layout_place(&ev.layout, PERF_ABI_TID, &ev.task_place);
+		trace_layout_place(&ev.layout, PERF_ABI_PERIOD, &ev.period_place);
+	}
 	*event = (uint32_t)im->nr_events;
 	im->events[im->nr_events++] = ev;
 	im->ids_are_sorted = false;
@@ -144,23 +126,18 @@ void import_ids_sort(struct import *im)
 	im->ids_are_sorted = true;
 }
 
+static int compare_id(const void *key, const void *item)
+{
+	const uint64_t *id = key;
+	const struct import_id *x = item;
+
+	return *id < x->id ? -1 : *id > x->id;
+}
+
 const struct import_id *import_find_id(struct import *im, uint64_t id)
 {
-	const struct import_id key = {.id = id};
-	size_t low = 0, n = im->nr_ids;
-
 	import_ids_sort(im);
-	while (n) {
-		size_t half = n / 2;
-
-		if (im->ids[low + half].id < key.id) {
-			low += half + 1;
-			n -= half + 1;
-		} else {
-			n = half;
-		}
-	}
-	return low < im->nr_ids && im->ids[low].id == id ? &im->ids[low] : NULL;
+	return im->nr_ids ? bsearch(&id, im->ids, im->nr_ids, sizeof(*im->ids), compare_id) : NULL;
 }
 
 /* perf places the ids of all events alike. */
@@ -189,7 +166,7 @@ const struct import_event *import_layout_of(struct import *im, const uint8_t *p,
 	return ev ? ev : im->made.has_layout ? &im->made : NULL;
 }
 
-/* enum perf_type_id and those of its numbers, as perf calls them */
+/* As perf calls them. */
 static const char *const hardware[] = {"cycles",
 				       "instructions",
 				       "cache-references",
@@ -205,34 +182,25 @@ static const char *const software[] = {
     "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
     "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
 
-static const char *find_name(const struct trace_layout *l)
+void import_name_events(struct import *im)
 {
 	const uint64_t nr_hardware = sizeof(hardware) / sizeof(hardware[0]);
 	const uint64_t nr_software = sizeof(software) / sizeof(software[0]);
 
-	if (l->type == PERF_TYPE_HARDWARE && (l->config & UINT32_MAX) < nr_hardware)
-		return hardware[l->config & UINT32_MAX];
-	return l->type == PERF_TYPE_SOFTWARE && l->config < nr_software ? software[l->config]
-									: NULL;
-}
-
-static const char *make_name(struct import *im, const struct import_event *ev)
-{
-	const struct trace_layout *l = &ev->layout;
-	const char *name = ev->has_layout ? find_name(l) : NULL;
-
-	if (name)
-		return name;
-	return arena_printf(&im->arena, "type%" PRIu32 ":r%" PRIx64, l->type, l->config);
-}
-
-void import_name_events(struct import *im)
-{
 	for (size_t i = 0; i < im->nr_events; i++) {
 		struct import_event *ev = &im->events[i];
+		const struct trace_layout *l = &ev->layout;
 
-		if (!ev->name || !*ev->name)
-			ev->name = make_name(im, ev);
+		if (ev->name && *ev->name)
+			continue;
+		if (ev->has_layout && l->type == PERF_TYPE_HARDWARE &&
+		    (l->config & UINT32_MAX) < nr_hardware)
+			ev->name = hardware[l->config & UINT32_MAX];
+		else if (ev->has_layout && l->type == PERF_TYPE_SOFTWARE && l->config < nr_software)
+			ev->name = software[l->config];
+		else
+			ev->name = arena_printf(&im->arena, "type%" PRIu32 ":r%" PRIx64, l->type,
+						l->config);
 		if (!ev->name)
 			ev->name = "event";
 	}

@@ -25,14 +25,6 @@ enum {
 
 static const char magic_2[] = "PERFILE2", magic_2_swapped[] = "2ELIFREP", magic_1[] = "PERFFILE";
 
-static int is_no_perf_data(const struct import *im, struct err *e)
-{
-	err_set_at(e, -EINVAL, im->path, 0, 0, "is not a perf.data file");
-	err_hint(e, "--perf-data=FILE reads a file of perf record, --session=FILE a cpuperf "
-		    "session");
-	return -EINVAL;
-}
-
 /* The byte order of the first version is seen by the size of an attr and its section. */
 static bool is_size_of_attr(uint64_t size)
 {
@@ -127,16 +119,6 @@ static int add_ids(struct import *im, struct import_section s, uint32_t event)
 	return rc;
 }
 
-static int add_attr(struct import *im, struct import_bytes *b, size_t attr_bytes)
-{
-	const uint8_t *attr = cursor_bytes(&b->c, attr_bytes - SECTION_BYTES);
-	struct import_section ids = read_section(b);
-	uint32_t event;
-	int rc = import_add_event(im, attr, attr_bytes - SECTION_BYTES, &event);
-
-	return rc ? rc : add_ids(im, ids, event);
-}
-
 static int add_attrs(struct import *im, struct import_section s, size_t attr_bytes, struct err *e)
 {
 	struct import_bytes b;
@@ -146,8 +128,15 @@ static int add_attrs(struct import *im, struct import_section s, size_t attr_byt
 
 	if (rc == 0)
 		import_bytes_init(&b, data, len, im->facts.is_big_endian);
-	while (rc == 0 && b.c.left >= attr_bytes)
-		rc = add_attr(im, &b, attr_bytes);
+	while (rc == 0 && b.c.left >= attr_bytes) {
+		const uint8_t *attr = cursor_bytes(&b.c, attr_bytes - SECTION_BYTES);
+		struct import_section ids = read_section(&b);
+		uint32_t event;
+
+		rc = import_add_event(im, attr, attr_bytes - SECTION_BYTES, &event);
+		if (rc == 0)
+			rc = add_ids(im, ids, event);
+	}
 	mem_free(data);
 	if (rc == -EFBIG)
 		return err_set_at(e, rc, im->path, 0, 0, "has more than %d events",
@@ -241,15 +230,6 @@ static int read_command(struct import *im, struct import_bytes *b)
 	return 0;
 }
 
-/* Event i of the description is found by its first id, or has the place i. */
-static uint32_t described_event(struct import *im, uint32_t i, struct import_bytes ids,
-				uint32_t nr_ids)
-{
-	const struct import_id *id = nr_ids ? import_find_id(im, import_u64(&ids)) : NULL;
-
-	return id ? id->event : i;
-}
-
 static int read_description(struct import *im, struct import_bytes *b)
 {
 	uint32_t nr = import_u32(b), attr_bytes = import_u32(b);
@@ -261,6 +241,7 @@ static int read_description(struct import *im, struct import_bytes *b)
 		size_t len;
 		const char *name = import_string(b, &len);
 		struct import_bytes ids = *b;
+		const struct import_id *id = NULL;
 
 		if (!name || nr_ids > b->c.left / 8)
 			break;
@@ -269,8 +250,10 @@ static int read_description(struct import *im, struct import_bytes *b)
 			rc = import_add_event(im, attr, attr_bytes, &event);
 			im->nr_described = im->nr_events;
 		}
-		if (rc == 0)
-			event = described_event(im, event, ids, nr_ids);
+		if (rc == 0 && nr_ids) /* else it has this place */
+			id = import_find_id(im, import_u64(&ids));
+		if (id)
+			event = id->event;
 		if (rc || event >= im->nr_events)
 			return rc == -ENOMEM ? rc : 0;
 		if (!im->events[event].name)
@@ -442,13 +425,6 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 	return rc;
 }
 
-/* Big-endian perf writes longs: the bits of each word are as a number has them. */
-static void read_bits(struct import_bytes *b, uint64_t bits[NR_FEATURES / 64])
-{
-	for (size_t i = 0; i < NR_FEATURES / 64; i++)
-		bits[i] = import_u64(b);
-}
-
 /* Where the records would begin the table of features does: there are none. A perf that was killed
  * wrote no table, and its first record's size is not 0 there. */
 static bool is_empty(const struct import *im, uint64_t at, const uint64_t bits[NR_FEATURES / 64])
@@ -489,8 +465,9 @@ static int load_file(struct import *im, struct import_bytes *b, uint64_t header_
 	int rc;
 
 	read_section(b); /* names of events, of the first perfs */
-	if (header_bytes >= FILE_HEADER_BYTES)
-		read_bits(b, bits);
+	/* big-endian perf writes longs: the bits of each word are as a number has them */
+	for (size_t i = 0; i < NR_FEATURES / 64 && header_bytes >= FILE_HEADER_BYTES; i++)
+		bits[i] = import_u64(b);
 	if (!cursor_ok(&b->c) || !is_size_of_attr(attr_bytes))
 		return err_set_at(e, -EINVAL, im->path, 0, 0, "its header is invalid");
 	rc = add_attrs(im, attrs, (size_t)attr_bytes, e);
@@ -511,8 +488,12 @@ int import_header_load(struct import *im, struct err *e)
 	if (got < 0)
 		return err_set_at(e, (int)got, im->path, 0, 0, "cannot be read: %s",
 				  strerror(-(int)got));
-	if (got < PIPE_HEADER_BYTES || !find_order(bytes, &im->facts.is_big_endian))
-		return is_no_perf_data(im, e);
+	if (got < PIPE_HEADER_BYTES || !find_order(bytes, &im->facts.is_big_endian)) {
+		err_set_at(e, -EINVAL, im->path, 0, 0, "is not a perf.data file");
+		err_hint(e, "--perf-data=FILE reads a file of perf record, --session=FILE a "
+			    "cpuperf session");
+		return -EINVAL;
+	}
 	import_bytes_init(&b, bytes, (size_t)got, im->facts.is_big_endian);
 	cursor_skip(&b.c, 8);
 	header_bytes = import_u64(&b);

@@ -56,19 +56,6 @@ const char *import_text(struct import *im, const char *text, size_t len)
 	return copy;
 }
 
-static void init_facts(struct import_facts *f, const char *path)
-{
-	*f = (struct import_facts){.path = path,
-				   .host = "",
-				   .machine = "",
-				   .kernel = "",
-				   .perf_version = "",
-				   .cpu_model = "",
-				   .cpu_id = "",
-				   .command = "",
-				   .kernel_symbol = ""};
-}
-
 static struct import *import_new(const char *path)
 {
 	struct import *im = mem_zalloc(sizeof(*im));
@@ -85,7 +72,15 @@ static struct import *import_new(const char *path)
 	buf_init(&im->side_recorded, (size_t)IMPORT_MAX_SIDE_BYTES + (1 << 20));
 	buf_init(&im->common, 2 * (size_t)IMPORT_MAX_SIDE_BYTES + ((size_t)512 << 20));
 	im->path = arena_strdup(&im->arena, path);
-	init_facts(&im->facts, im->path);
+	im->facts = (struct import_facts){.path = im->path,
+					  .host = "",
+					  .machine = "",
+					  .kernel = "",
+					  .perf_version = "",
+					  .cpu_model = "",
+					  .cpu_id = "",
+					  .command = "",
+					  .kernel_symbol = ""};
 	if (im->path)
 		return im;
 	import_close(im);

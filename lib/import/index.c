@@ -45,23 +45,18 @@ struct walking {
 	bool is_damaged; /* the packed records: the rest of them is skipped */
 };
 
-static bool begin_slice(struct walking *w, uint64_t at)
-{
-	struct import *im = w->im;
-
-	if (im->nr_slices == w->max_slices)
-		return false;
-	w->slice = &im->slices[im->nr_slices++];
-	*w->slice = (struct import_slice){.start = at, .end = at, .is_unpacked = w->is_unpacked};
-	return true;
-}
-
 static void add_to_slice(struct walking *w, const struct import_record *r)
 {
+	struct import *im = w->im;
 	bool is_long = w->slice && w->slice->end - w->slice->start >= w->slice_bytes;
 
-	if (!w->slice || is_long)
-		begin_slice(w, r->at); /* else the last one becomes longer */
+	if ((!w->slice || is_long) && im->nr_slices < w->max_slices) {
+		w->slice = &im->slices[im->nr_slices++];
+		*w->slice = (struct import_slice){
+		    .start = r->at, .end = r->at, .is_unpacked = w->is_unpacked};
+	} /* else the last one becomes longer */
+	if (!w->slice)
+		return;
 	w->slice->end = r->at + r->size;
 	w->slice->nr_records++;
 }
@@ -120,14 +115,6 @@ static void read_sample(struct walking *w, const struct import_record *r)
 	add_to_slice(w, r);
 }
 
-/* The time at the end of a record that is no sample; 0: none. */
-static uint64_t time_at_end(const struct walking *w, const struct import_record *r)
-{
-	const struct import_event *ev = import_layout_of(w->im, r->p, r->size);
-
-	return ev && ev->layout.has_sample_id ? time_of(ev, r) : 0;
-}
-
 /* The second word of records that report a number of lost ones. */
 static uint64_t word_of(const struct import_record *r, size_t i)
 {
@@ -152,14 +139,6 @@ static void count_lost_samples(struct walking *w, const struct import_record *r)
 	}
 }
 
-/* perf writes no number for an event that lost nothing. */
-static void note_nothing_lost(struct import *im)
-{
-	for (size_t i = 0; i < im->nr_events && im->has_lost; i++)
-		im->events[i].has_lost |=
-		    im->events[i].has_layout && im->events[i].layout.read_format & PERF_FORMAT_LOST;
-}
-
 static void count(struct walking *w, const struct import_record *r)
 {
 	struct import_facts *f = &w->im->facts;
@@ -180,11 +159,9 @@ static void count(struct walking *w, const struct import_record *r)
 
 static int read_of_kernel(struct walking *w, const struct import_record *r)
 {
-	if (r->size % 8) {
-		w->nr_invalid++;
-		return 0;
-	}
-	if (w->im->facts.is_big_endian && !import_swap(w->im, r)) {
+	const struct import_event *ev;
+
+	if (r->size % 8 || (w->im->facts.is_big_endian && !import_swap(w->im, r))) {
 		w->nr_invalid++;
 		return 0;
 	}
@@ -193,7 +170,8 @@ static int read_of_kernel(struct walking *w, const struct import_record *r)
 		read_sample(w, r);
 		return 0;
 	}
-	note_time(w, time_at_end(w, r));
+	ev = import_layout_of(w->im, r->p, r->size);
+	note_time(w, ev && ev->layout.has_sample_id ? time_of(ev, r) : 0);
 	if (import_is_side_band(r->type))
 		return import_side_add(w->im, r->p, r->size, w->time_ns, r->at);
 	if (r->type == PERF_ABI_RECORD_CALLCHAIN_DEFERRED &&
@@ -214,18 +192,6 @@ static void find_times(struct import *im)
 		im->is_timeless &= !im->events[i].time_place.is_there;
 }
 
-/* The size of the attr in its record, according to the attr. */
-static uint32_t attr_bytes(const struct import *im, const struct import_record *r)
-{
-	uint32_t size;
-
-	memcpy(&size, r->p + 12, sizeof(size));
-	size = im->facts.is_big_endian ? be32toh(size) : le32toh(size);
-	if (!size)
-		size = IMPORT_ATTR_MIN_BYTES;
-	return size > r->size - 8 ? r->size - 8 : size;
-}
-
 static int read_attr(struct walking *w, const struct import_record *r)
 {
 	struct import *im = w->im;
@@ -235,7 +201,12 @@ static int read_attr(struct walking *w, const struct import_record *r)
 
 	if (r->size < 16)
 		return 0;
-	size = attr_bytes(im, r);
+	memcpy(&size, r->p + 8 + offsetof(struct perf_event_attr, size), sizeof(size));
+	size = im->facts.is_big_endian ? be32toh(size) : le32toh(size);
+	if (!size)
+		size = IMPORT_ATTR_MIN_BYTES;
+	if (size > r->size - 8)
+		size = r->size - 8;
 	if (im->nr_attrs++ >= im->nr_described)
 		rc = import_add_event(im, r->p + 8, size, &event);
 	if (rc)
@@ -281,16 +252,6 @@ static int read_event_type(struct walking *w, const struct import_record *r)
 	return 0;
 }
 
-/* IEEE 754 binary64. */
-static void read_scale(struct import_event *ev, uint64_t bits)
-{
-	double scale;
-
-	memcpy(&scale, &bits, sizeof(scale));
-	if (isfinite(scale) && scale > 0)
-		ev->scale = scale;
-}
-
 /* Later additions to an event: its unit, its scale, its name. */
 static int read_event_update(struct walking *w, const struct import_record *r)
 {
@@ -298,23 +259,25 @@ static int read_event_update(struct walking *w, const struct import_record *r)
 	struct import *im = w->im;
 	const struct import_id *id;
 	struct import_bytes b;
-	uint64_t kind;
+	struct import_event *ev;
+	uint64_t kind, bits;
 	const char *text;
+	double scale;
 
 	import_bytes_init(&b, r->p + 8, r->size - 8, im->facts.is_big_endian);
 	kind = import_u64(&b);
 	id = import_find_id(im, import_u64(&b));
 	if (!cursor_ok(&b.c) || !id || kind > NAME)
 		return 0;
-	if (kind == SCALE) {
-		read_scale(&im->events[id->event], import_u64(&b));
+	ev = &im->events[id->event];
+	if (kind == SCALE) { /* IEEE 754 binary64 */
+		bits = import_u64(&b);
+		memcpy(&scale, &bits, sizeof(scale));
+		ev->scale = isfinite(scale) && scale > 0 ? scale : ev->scale;
 		return 0;
 	}
 	text = import_text(im, (const char *)b.c.at, b.c.left);
-	if (kind == UNIT)
-		im->events[id->event].unit = text;
-	else
-		im->events[id->event].name = text;
+	*(kind == UNIT ? &ev->unit : &ev->name) = text;
 	return 0;
 }
 
@@ -364,40 +327,36 @@ static int damaged(struct walking *w, const struct import_record *r, const char 
 	return 0;
 }
 
-/* They are written to the disk before they are read: a file of 9 MB could make them 9 GB. */
-static uint64_t max_unpacked(const struct walking *w)
-{
-	return IMPORT_MIN_UNPACK_BYTES + IMPORT_MAX_UNPACK_FACTOR * w->packed_bytes;
-}
-
-static int too_long(struct walking *w, const struct import_record *r)
-{
-	char how[128];
-
-	snprintf(how, sizeof(how),
-		 "and before it are %" PRIu64 " bytes, and unpack to more than %" PRIu64,
-		 w->packed_bytes, max_unpacked(w));
-	return damaged(w, r, how);
-}
-
 /* One after the other they are one stream: records begin in one and end in the next. */
 static int unpack(struct walking *w, const struct import_record *r, const void *in, size_t len)
 {
 	struct import *im = w->im;
-	long got;
+	uint64_t most;
+	char how[128];
 	size_t before;
-	int rc = start_unpacking(w);
+	long got;
+	int rc;
 
+	if (w->is_unpacked)
+		return 0;
+	rc = start_unpacking(w);
 	w->packed_bytes += len;
 	if (rc || w->is_damaged)
 		return rc;
+	/* they are written to the disk before they are read: 9 MB could become 9 GB */
+	most = IMPORT_MIN_UNPACK_BYTES + IMPORT_MAX_UNPACK_FACTOR * w->packed_bytes;
 	do {
 		before = len;
 		got = trace_unzip_some(w->unzip, &in, &len, w->out, OUT_BYTES);
 		if (got < 0)
 			return damaged(w, r, "are damaged");
-		if (im->temp_bytes + (uint64_t)got > max_unpacked(w))
-			return too_long(w, r);
+		if (im->temp_bytes + (uint64_t)got > most) {
+			snprintf(how, sizeof(how),
+				 "and before it are %" PRIu64
+				 " bytes, and unpack to more than %" PRIu64,
+				 w->packed_bytes, most);
+			return damaged(w, r, how);
+		}
 		rc = io_write_full(im->temp_fd, w->out, (size_t)got);
 		im->temp_bytes += (uint64_t)got;
 	} while (rc == 0 && (got == OUT_BYTES || (len && (got || len != before))));
@@ -406,7 +365,7 @@ static int unpack(struct walking *w, const struct import_record *r, const void *
 
 static int read_compressed(struct walking *w, const struct import_record *r)
 {
-	return w->is_unpacked ? 0 : unpack(w, r, r->p + 8, r->size - 8);
+	return unpack(w, r, r->p + 8, r->size - 8);
 }
 
 /* It has the number of packed bytes, and padding to whole words. */
@@ -419,7 +378,7 @@ static int read_compressed_2(struct walking *w, const struct import_record *r)
 	len = import_u64(&b);
 	if (!cursor_ok(&b.c) || len > b.c.left)
 		len = b.c.left;
-	return w->is_unpacked ? 0 : unpack(w, r, b.c.at, (size_t)len);
+	return unpack(w, r, b.c.at, (size_t)len);
 }
 
 static int (*const readers[])(struct walking *w, const struct import_record *r) = {
@@ -433,16 +392,6 @@ static int (*const readers[])(struct walking *w, const struct import_record *r) 
     [COMPRESSED2] = read_compressed_2,
 };
 
-static int read_record(struct walking *w, const struct import_record *r)
-{
-	w->im->facts.nr_records++;
-	if (r->type < IMPORT_USER_TYPES)
-		return read_of_kernel(w, r);
-	if (r->type < sizeof(readers) / sizeof(readers[0]) && readers[r->type])
-		return readers[r->type](w, r);
-	return 0;
-}
-
 /* All records up to the end, or to where none is. */
 static int walk(struct walking *w)
 {
@@ -451,7 +400,13 @@ static int walk(struct walking *w)
 	int rc;
 
 	while ((rc = import_walk_peek(&w->walk, &r, &is_moved)) == 1) {
-		rc = read_record(w, &r);
+		w->im->facts.nr_records++;
+		if (r.type < IMPORT_USER_TYPES)
+			rc = read_of_kernel(w, &r);
+		else if (r.type < sizeof(readers) / sizeof(readers[0]) && readers[r.type])
+			rc = readers[r.type](w, &r);
+		else
+			rc = 0;
 		if (rc)
 			return rc;
 		import_walk_pass(&w->walk, &r);
@@ -463,17 +418,6 @@ static int walk(struct walking *w)
 		rc = 0;
 	}
 	return rc;
-}
-
-static void use_places(struct import *im)
-{
-	if (!im->is_timeless)
-		return;
-	im->facts.first_ns = im->data.offset;
-	im->facts.last_ns = im->data.offset + im->data.size + im->temp_bytes;
-	if (im->facts.nr_samples)
-		import_report(im, false,
-			      "its samples have no times: their offsets in the file replace them");
 }
 
 static void report_all(const struct walking *w)
@@ -503,37 +447,18 @@ static void report_all(const struct walking *w)
 			      IMPORT_MAX_DEFERRED);
 }
 
-static uint64_t slice_bytes(uint64_t all)
+/* Walks through bytes of a file, in at most so many slices. */
+static int walk_part(struct walking *w, int fd, struct import_section part)
 {
-	uint64_t part = all / (IMPORT_MAX_SLICES - 1) + 1;
-
-	return part > IMPORT_SLICE_BYTES ? part : IMPORT_SLICE_BYTES;
-}
-
-static int walk_file(struct walking *w)
-{
-	const struct import *im = w->im;
-
-	w->slice_bytes = slice_bytes(im->data.size);
-	w->max_slices = IMPORT_MAX_SLICES;
-	w->walk.fd = im->fd;
-	w->walk.at = im->data.offset;
-	w->walk.end = im->data.offset + im->data.size;
-	return walk(w);
-}
-
-/* The unpacked records, as if they followed the file. */
-static int walk_unpacked(struct walking *w)
-{
-	const struct import *im = w->im;
+	uint64_t bytes = part.size / (IMPORT_MAX_SLICES - 1) + 1;
 
 	w->slice = NULL;
-	w->is_unpacked = true;
-	w->slice_bytes = slice_bytes(im->temp_bytes);
-	w->max_slices = im->nr_slices + IMPORT_MAX_SLICES;
-	w->walk.fd = im->temp_fd;
-	w->walk.at = w->walk.window_at = w->walk.window_bytes = 0;
-	w->walk.end = im->temp_bytes;
+	w->slice_bytes = bytes > IMPORT_SLICE_BYTES ? bytes : IMPORT_SLICE_BYTES;
+	w->max_slices += IMPORT_MAX_SLICES;
+	w->walk.fd = fd;
+	w->walk.at = part.offset;
+	w->walk.end = part.offset + part.size;
+	w->walk.window_at = w->walk.window_bytes = 0;
 	return walk(w);
 }
 
@@ -544,9 +469,12 @@ int import_index(struct import *im, struct err *e)
 
 	im->facts.first_ns = im->facts.last_ns = 0; /* as the records have it */
 	find_times(im);
-	rc = walk_file(&w);
-	if (rc == 0 && im->temp_bytes)
-		rc = walk_unpacked(&w);
+	rc = walk_part(&w, im->fd, im->data);
+	if (rc == 0 && im->temp_bytes) { /* as if they followed the file */
+		w.is_unpacked = true;
+		w.max_slices = im->nr_slices;
+		rc = walk_part(&w, im->temp_fd, (struct import_section){0, im->temp_bytes});
+	}
 	import_walk_fini(&w.walk);
 	trace_unzip_free(w.unzip);
 	mem_free(w.out);
@@ -555,9 +483,19 @@ int import_index(struct import *im, struct err *e)
 	if (!im->nr_slices) /* a session has a trace at least */
 		im->slices[im->nr_slices++] =
 		    (struct import_slice){.start = im->data.offset, .end = im->data.offset};
-	note_nothing_lost(im);
+	for (size_t i = 0; i < im->nr_events && im->has_lost; i++)
+		/* perf writes no number for an event that lost nothing */
+		im->events[i].has_lost |=
+		    im->events[i].has_layout && im->events[i].layout.read_format & PERF_FORMAT_LOST;
 	import_name_events(im);
-	use_places(im);
+	if (im->is_timeless) {
+		im->facts.first_ns = im->data.offset;
+		im->facts.last_ns = im->data.offset + im->data.size + im->temp_bytes;
+		if (im->facts.nr_samples)
+			import_report(im, false,
+				      "its samples have no times: their offsets in the file "
+				      "replace them");
+	}
 	report_all(&w);
 	return 0;
 }

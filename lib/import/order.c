@@ -65,26 +65,12 @@ static void words(struct turn *t, uint64_t nr)
 	take(t, nr);
 }
 
-/* Two numbers of 32 bits. */
-static void pair(struct turn *t)
-{
-	uint8_t *p = take(t, 1);
-
-	if (p)
-		set(p, get(p) << 32 | get(p) >> 32);
-}
-
 static void bytes(struct turn *t, uint64_t nr)
 {
 	uint8_t *p = take(t, nr);
 
 	if (p)
 		turn_words(p, (size_t)nr);
-}
-
-static void rest(struct turn *t)
-{
-	bytes(t, t->left);
 }
 
 /* A length of 32 bits, and so many bytes: together whole words. */
@@ -104,11 +90,6 @@ static void raw(struct turn *t)
 	memcpy(p, &(uint32_t){htole32((uint32_t)len)}, 4);
 }
 
-static uint64_t reverse_bits(uint64_t v, unsigned from, unsigned nr)
-{
-	return v >> (64 - from - nr) & ((UINT64_C(1) << nr) - 1);
-}
-
 /* struct perf_branch_entry: in the other order its first bit is the highest. */
 static uint64_t branch_flags(uint64_t v)
 {
@@ -117,7 +98,7 @@ static uint64_t branch_flags(uint64_t v)
 	for (size_t i = 0; i < PERF_ABI_NR_BRANCH_FLAGS; i++) {
 		const struct perf_abi_bits *b = &perf_abi_branch_flags[i];
 
-		out |= reverse_bits(v, b->from, b->nr) << b->from;
+		out |= (v >> (64 - b->from - b->nr) & ((UINT64_C(1) << b->nr) - 1)) << b->from;
 	}
 	return out;
 }
@@ -160,22 +141,14 @@ static void regs(struct turn *t, unsigned nr)
 		words(t, nr);
 }
 
-/* How many bytes, whole words; how many of them are good. */
-static void stack(struct turn *t)
+/* A number of bytes, which are whole words. */
+static uint64_t counted_bytes(struct turn *t)
 {
 	uint64_t len = word(t);
 
 	t->is_bad |= len % WORD != 0;
 	bytes(t, len / WORD);
-	words(t, len != 0);
-}
-
-static void aux(struct turn *t)
-{
-	uint64_t len = word(t);
-
-	t->is_bad |= len % WORD != 0;
-	bytes(t, len / WORD);
+	return len;
 }
 
 static void list(struct turn *t, const struct trace_layout *l, enum perf_abi_field f)
@@ -200,11 +173,48 @@ static void list(struct turn *t, const struct trace_layout *l, enum perf_abi_fie
 		regs(t, l->nr_intr_regs);
 		break;
 	case PERF_ABI_STACK_USER:
-		stack(t);
+		words(t, counted_bytes(t) != 0); /* how many of them are good */
 		break;
 	default: /* PERF_ABI_AUX */
-		aux(t);
+		counted_bytes(t);
 		break;
+	}
+}
+
+/* p: a pair; w: a word; b: a word of bytes; s: bytes to the end; k: 32 bits and two numbers of 16;
+ * f: two numbers of 16 bits and one of 32. The rest are words. */
+static const char *const shapes[] = {
+    [PERF_RECORD_MMAP] = "pwwws",     [PERF_RECORD_COMM] = "ps",
+    [PERF_RECORD_EXIT] = "pp",        [PERF_RECORD_FORK] = "pp",
+    [PERF_RECORD_READ] = "p",         [PERF_RECORD_MMAP2] = "pwwwpwwps",
+    [PERF_RECORD_ITRACE_START] = "p", [PERF_RECORD_SWITCH_CPU_WIDE] = "p",
+    [PERF_RECORD_NAMESPACES] = "p",   [PERF_RECORD_KSYMBOL] = "wks",
+    [PERF_RECORD_BPF_EVENT] = "fs",   [PERF_RECORD_CGROUP] = "ws",
+    [PERF_RECORD_TEXT_POKE] = "ws", /* nothing reads the rest */
+};
+static const char identified_mmap2[] = "pwwwbbbps";
+
+static void shaped(struct turn *t, const char *shape)
+{
+	for (; shape && *shape; shape++) {
+		uint8_t *p = t->p;
+		uint64_t v;
+
+		if (*shape == 's') {
+			bytes(t, t->left);
+			continue;
+		}
+		v = word(t);
+		if (t->is_bad)
+			return;
+		if (*shape == 'p')
+			set(p, v << 32 | v >> 32);
+		else if (*shape == 'b')
+			turn_words(p, 1);
+		else if (*shape == 'k')
+			set(p, v >> 32 | (v & 0xffff0000) << 16 | v << 48);
+		else if (*shape == 'f')
+			set(p, v >> 48 | (v >> 16 & 0xffff0000) | v << 32);
 	}
 }
 
@@ -215,107 +225,12 @@ static void field(struct turn *t, const struct trace_layout *l, enum perf_abi_fi
 	if (perf_abi_fields[f].shape == PERF_ABI_WORD)
 		words(t, 1);
 	else if (perf_abi_fields[f].shape == PERF_ABI_PAIR)
-		pair(t);
+		shaped(t, "p");
 	else
 		list(t, l, f);
 }
 
-static void sample(struct turn *t, const struct trace_layout *l)
-{
-	for (unsigned f = 0; f < PERF_ABI_NR_FIELDS; f++)
-		field(t, l, (enum perf_abi_field)f);
-}
-
-static void sample_id(struct turn *t, const struct trace_layout *l)
-{
-	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS; i++)
-		field(t, l, perf_abi_id_fields[i]);
-}
-
-/* The address; a length of 32 bits, and two numbers of 16. */
-static void ksymbol(struct turn *t)
-{
-	uint8_t *p;
-	uint64_t v;
-
-	words(t, 1);
-	p = take(t, 1);
-	v = p ? get(p) : 0;
-	if (p)
-		set(p, v >> 32 | (v & 0xffff0000) << 16 | v << 48);
-	rest(t);
-}
-
-/* Two numbers of 16 bits and one of 32; bytes. */
-static void bpf(struct turn *t)
-{
-	uint8_t *p = take(t, 1);
-	uint64_t v = p ? get(p) : 0;
-
-	if (p)
-		set(p, v >> 48 | (v >> 16 & 0xffff0000) | v << 32);
-	rest(t);
-}
-
-static void mmap2(struct turn *t, bool has_build_id)
-{
-	pair(t);
-	words(t, 3);
-	if (has_build_id) {
-		bytes(t, 3);
-	} else {
-		pair(t);
-		words(t, 2);
-	}
-	pair(t);
-	rest(t);
-}
-
-static void text_poke(struct turn *t)
-{
-	words(t, 1);
-	rest(t); /* nothing reads it */
-}
-
-/* p: a pair, w: a word, s: bytes to the end; the rest are words. */
-static const char *const shapes[] = {
-    [PERF_RECORD_MMAP] = "pwwws",
-    [PERF_RECORD_COMM] = "ps",
-    [PERF_RECORD_EXIT] = "pp",
-    [PERF_RECORD_FORK] = "pp",
-    [PERF_RECORD_READ] = "p",
-    [PERF_RECORD_ITRACE_START] = "p",
-    [PERF_RECORD_SWITCH_CPU_WIDE] = "p",
-    [PERF_RECORD_NAMESPACES] = "p",
-    [PERF_RECORD_CGROUP] = "ws",
-};
-
-static void shaped(struct turn *t, const char *shape)
-{
-	for (; shape && *shape; shape++) {
-		if (*shape == 'p')
-			pair(t);
-		else if (*shape == 'w')
-			words(t, 1);
-		else
-			rest(t);
-	}
-}
-
-static void body(struct turn *t, const struct import_record *r, bool has_build_id)
-{
-	if (r->type == PERF_RECORD_MMAP2)
-		mmap2(t, has_build_id && r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID);
-	else if (r->type == PERF_RECORD_KSYMBOL)
-		ksymbol(t);
-	else if (r->type == PERF_RECORD_BPF_EVENT)
-		bpf(t);
-	else if (r->type == PERF_RECORD_TEXT_POKE)
-		text_poke(t);
-	else if (r->type < sizeof(shapes) / sizeof(shapes[0]))
-		shaped(t, shapes[r->type]);
-}
-
+/* The type, two numbers of 16 bits. */
 static void turn_header(const struct import_record *r)
 {
 	const uint32_t type = htole32(r->type);
@@ -330,14 +245,15 @@ bool import_swap(struct import *im, const struct import_record *r)
 {
 	struct turn t = {r->p + WORD, r->size / WORD - 1, false}, end = t;
 	const struct import_event *ev;
+	bool is_identified;
 	size_t id_words;
 
 	turn_header(r);
 	turn_words(t.p, t.left);
 	ev = import_layout_of(im, r->p, r->size);
 	if (r->type == PERF_RECORD_SAMPLE) {
-		if (ev)
-			sample(&t, &ev->layout);
+		for (unsigned f = 0; f < PERF_ABI_NR_FIELDS && ev; f++)
+			field(&t, &ev->layout, (enum perf_abi_field)f);
 		return !t.is_bad;
 	}
 	if (!trace_record_kind_name(r->type))
@@ -348,19 +264,13 @@ bool import_swap(struct import *im, const struct import_record *r)
 	end.p += (t.left - id_words) * WORD;
 	end.left = id_words;
 	t.left -= id_words;
-	body(&t, r, ev && ev->layout.has_build_id);
-	if (id_words)
-		sample_id(&end, &ev->layout);
+	is_identified = r->type == PERF_RECORD_MMAP2 && ev && ev->layout.has_build_id &&
+			r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID;
+	if (r->type < sizeof(shapes) / sizeof(shapes[0]))
+		shaped(&t, is_identified ? identified_mmap2 : shapes[r->type]);
+	for (unsigned i = 0; i < PERF_ABI_NR_ID_FIELDS && id_words; i++)
+		field(&end, &ev->layout, perf_abi_id_fields[i]);
 	return !t.is_bad && !end.is_bad;
-}
-
-static uint8_t reverse_byte(uint8_t b)
-{
-	uint8_t out = 0;
-
-	for (int i = 0; i < 8; i++)
-		out |= (uint8_t)((b >> i & 1) << (7 - i));
-	return out;
 }
 
 #define ATTR_AT(field) offsetof(struct perf_event_attr, field)
@@ -379,11 +289,14 @@ void import_swap_attr(uint8_t *attr, size_t len)
 	memcpy(flags, attr + FLAGS_AT, WORD);
 	turn_words(attr, t.left);
 	for (size_t i = 0; i < WORD; i++)
-		attr[FLAGS_AT + i] = reverse_byte(flags[i]);
+		for (unsigned k = 0; k < 8; k++) {
+			attr[FLAGS_AT + i] = (uint8_t)(attr[FLAGS_AT + i] << 1 | (flags[i] & 1));
+			flags[i] >>= 1;
+		}
 	for (size_t i = 0; i < sizeof(pairs); i++) {
 		struct turn at = {attr + pairs[i], pairs[i] < len, false};
 
-		pair(&at);
+		shaped(&at, "p");
 	}
 	if (len >= ATTR_AT(sample_max_stack) + WORD / 2) { /* halves of what is by now a number */
 		uint16_t halves[2];

@@ -33,18 +33,6 @@ bool import_is_side_band(uint32_t kind)
 	return kind < sizeof(is) / sizeof(is[0]) && is[kind];
 }
 
-/* "[kernel.kallsyms]_text": the text after the bracket is a symbol, and the file offset its
- * address. */
-static void note_text(struct import *im, const struct trace_record *r)
-{
-	const char *end = strchr(r->name, ']');
-
-	if (!end || !end[1] || im->facts.kernel_address)
-		return;
-	im->facts.kernel_symbol = import_text(im, end + 1, strlen(end + 1));
-	im->facts.kernel_address = r->offset;
-}
-
 /* "[nf_tables]", of that or of "/lib/modules/6.1/kernel/net/netfilter/nf-tables.ko.xz"; NULL
  * without memory. */
 static const char *module_name(struct import *im, const char *path)
@@ -79,23 +67,23 @@ static int note_module(struct import *im, const struct trace_record *r)
 	return 0;
 }
 
+/* The kernel's own mapping, "[kernel.kallsyms]_text": the text after the bracket is a symbol, and
+ * the file offset its address. Others are of modules. */
 static int note_kernel(struct import *im, const struct trace_record *r)
 {
+	const char *end;
 	bool is_map = r->kind == PERF_RECORD_MMAP || r->kind == PERF_RECORD_MMAP2;
 
 	if (!is_map || r->cpumode != PERF_RECORD_MISC_KERNEL)
 		return 0;
 	if (strncmp(r->name, "[kernel.kallsyms]", 17) != 0)
 		return note_module(im, r);
-	note_text(im, r);
+	end = strchr(r->name, ']');
+	if (end && end[1] && !im->facts.kernel_address) {
+		im->facts.kernel_symbol = import_text(im, end + 1, strlen(end + 1));
+		im->facts.kernel_address = r->offset;
+	}
 	return 0;
-}
-
-static void add_head(struct buf *b, const struct trace_record *r, size_t size)
-{
-	buf_le32(b, r->kind);
-	buf_le16(b, r->misc);
-	buf_le16(b, (uint16_t)size);
 }
 
 static void add_tail(struct buf *b, const struct trace_record *r, uint64_t time_ns)
@@ -105,29 +93,13 @@ static void add_tail(struct buf *b, const struct trace_record *r, uint64_t time_
 	buf_le64(b, time_ns);
 }
 
-/* Without times perf's own records come first, and the program that it starts begins with an exec.
- */
-static uint64_t place_as_time(struct import *im, const struct trace_record *r, uint64_t at)
-{
-	im->is_running |= r->kind == PERF_RECORD_COMM && r->misc & PERF_RECORD_MISC_COMM_EXEC;
-	return im->is_running ? at : 0;
-}
-
-static uint64_t time_of(struct import *im, const struct trace_record *r, uint64_t time_ns,
-			uint64_t at)
-{
-	if (im->is_timeless)
-		return place_as_time(im, r, at);
-	return r->has & TRACE_HAS_TIME ? r->time_ns : time_ns;
-}
-
 int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t time_ns, uint64_t at)
 {
 	const struct import_event *ev = import_layout_of(im, p, len);
 	const struct trace_layout l = ev ? ev->layout : (struct trace_layout){0};
 	struct trace_record r;
 	struct buf *b = &im->side_recorded;
-	size_t body;
+	size_t body, size;
 
 	if (trace_record_decode(&l, p, len, &r)) {
 		im->nr_invalid++;
@@ -135,16 +107,25 @@ int import_side_add(struct import *im, const uint8_t *p, size_t len, uint64_t ti
 	}
 	if (note_kernel(im, &r))
 		return -ENOMEM;
-	time_ns = time_of(im, &r, time_ns, at);
+	/* Without times perf's own records come first, and the program that it starts begins with
+	 * an exec. */
+	im->is_running |=
+	    im->is_timeless && r.kind == PERF_RECORD_COMM && r.misc & PERF_RECORD_MISC_COMM_EXEC;
+	if (im->is_timeless)
+		time_ns = im->is_running ? at : 0;
+	else if (r.has & TRACE_HAS_TIME)
+		time_ns = r.time_ns;
 	if (!time_ns)
 		b = &im->side_made;
 	body = len - IMPORT_HEADER_BYTES - trace_layout_id_bytes(&l);
-	if (IMPORT_HEADER_BYTES + body + TAIL_BYTES > MAX_RECORD_BYTES ||
-	    b->len > IMPORT_MAX_SIDE_BYTES) {
+	size = IMPORT_HEADER_BYTES + body + TAIL_BYTES;
+	if (size > MAX_RECORD_BYTES || b->len > IMPORT_MAX_SIDE_BYTES) {
 		im->has_skipped_side_band = true;
 		return 0;
 	}
-	add_head(b, &r, IMPORT_HEADER_BYTES + body + TAIL_BYTES);
+	buf_le32(b, r.kind);
+	buf_le16(b, r.misc);
+	buf_le16(b, (uint16_t)size);
 	buf_add(b, p + IMPORT_HEADER_BYTES, body);
 	add_tail(b, &r, time_ns);
 	return buf_error(b) == -ENOMEM ? -ENOMEM : 0;
@@ -179,16 +160,10 @@ static bool add_identified(struct import *im, const struct trace_record *r, stru
 	return true;
 }
 
-/* The record with r->time_ns, which some kinds have among their fields too. */
-static void add_timed(struct buf *out, const uint8_t *p, const struct trace_record *r)
+static void put_time(struct buf *b, size_t at, uint64_t time_ns)
 {
-	const uint64_t time_ns = htole64(r->time_ns);
-	size_t at = out->len;
-
-	buf_add(out, p, r->len - sizeof(time_ns));
-	buf_le64(out, r->time_ns);
-	if (!buf_error(out) && (r->kind == PERF_RECORD_FORK || r->kind == PERF_RECORD_EXIT))
-		memcpy(out->data + at + TASK_TIME_AT, &time_ns, sizeof(time_ns));
+	if (!buf_error(b))
+		memcpy(b->data + at, &time_ns, sizeof(time_ns));
 }
 
 static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
@@ -209,8 +184,15 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 			break;
 		if (!r.time_ns)
 			r.time_ns = im->facts.first_ns;
-		if (!add_identified(im, &r, &out))
-			add_timed(&out, p, &r);
+		if (!add_identified(im, &r, &out)) {
+			const uint64_t time_ns = htole64(r.time_ns);
+			size_t start = out.len;
+
+			buf_add(&out, p, r.len);
+			put_time(&out, start + r.len - sizeof(time_ns), time_ns);
+			if (r.kind == PERF_RECORD_FORK || r.kind == PERF_RECORD_EXIT)
+				put_time(&out, start + TASK_TIME_AT, time_ns);
+		}
 		at += r.len;
 		if (out.len < FRAME_BYTES && at < records->len)
 			continue;

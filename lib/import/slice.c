@@ -57,19 +57,14 @@ static bool is_of_ring(struct slice *s, const struct import_record *r)
 	return !s->walk.is_big || import_swap(s->im, r);
 }
 
-/* The head of a ring of samples without a CPU, in the 8 bytes before the records: those were
- * returned already. */
-static void put_head(uint8_t *p)
-{
-	const uint32_t head[2] = {htole32(TRACE_RING_SAMPLES), htole32(UINT32_MAX)};
-
-	memcpy(p - FRAME_HEAD_BYTES, head, sizeof(head));
-}
-
 static void make_frame(const struct slice *s, uint8_t *p, uint64_t at, size_t len,
 		       struct trace_frame *out)
 {
-	put_head(p);
+	/* of a ring of samples without a CPU; the 8 bytes before the records were returned already
+	 */
+	const uint32_t head[2] = {htole32(TRACE_RING_SAMPLES), htole32(UINT32_MAX)};
+
+	memcpy(p - FRAME_HEAD_BYTES, head, sizeof(head));
 	*out = (struct trace_frame){.kind = TRACE_FRAME_RECORDS,
 				    .offset = at >= OFFSET_BYTES ? at - OFFSET_BYTES : at,
 				    .payload = p - FRAME_HEAD_BYTES,

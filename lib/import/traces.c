@@ -50,27 +50,11 @@ static struct trace_head make_head(const struct import *im, uint32_t iteration, 
 	return h;
 }
 
-static const char *group_of(const struct trace_layout *l)
-{
-	static const char *const groups[] = {"hardware", "software", "tracepoint",
-					     "cache",    "raw",      "breakpoint"};
-
-	return l->type < sizeof(groups) / sizeof(groups[0]) ? groups[l->type] : "pmu";
-}
-
 /* cpu-clock and task-clock count nanoseconds. */
 static bool is_clock(const struct trace_layout *l)
 {
 	return l->type == PERF_TYPE_SOFTWARE &&
 	       (l->config == PERF_COUNT_SW_CPU_CLOCK || l->config == PERF_COUNT_SW_TASK_CLOCK);
-}
-
-/* perf shows clocks in milliseconds. */
-static const char *unit_of(const struct import_event *ev)
-{
-	if (is_clock(&ev->layout))
-		return "ns";
-	return ev->unit ? ev->unit : "";
 }
 
 static bool is_side_band_event(const struct import_event *ev)
@@ -110,20 +94,11 @@ static uint32_t flags_of(const struct import_event *ev)
 	return flags;
 }
 
-/* The attr of the records as slices return them: with times, and with complete callchains. */
-static void complete_attr(const struct import *im, struct import_event *ev)
-{
-	uint64_t flags;
-
-	if (im->is_timeless)
-		ev->attr[offsetof(struct perf_event_attr, sample_type)] |= PERF_SAMPLE_TIME;
-	memcpy(&flags, ev->attr + PERF_ABI_ATTR_BITS_AT, sizeof(flags));
-	flags &= htole64(~PERF_ABI_ATTR_DEFERRED);
-	memcpy(ev->attr + PERF_ABI_ATTR_BITS_AT, &flags, sizeof(flags));
-}
-
 static void make_event(const struct import_event *ev, uint32_t i, struct trace_event *out)
 {
+	/* by enum perf_type_id */
+	static const char *const groups[] = {"hardware", "software", "tracepoint",
+					     "cache",    "raw",      "breakpoint"};
 	const struct trace_layout *l = &ev->layout;
 	uint64_t period;
 
@@ -136,10 +111,12 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 	    .flags = flags_of(ev),
 	    .state = READING_OK,
 	    .perf_group = ev->leader,
-	    .group = group_of(l),
+	    .group = l->type < sizeof(groups) / sizeof(groups[0]) ? groups[l->type] : "pmu",
 	    .name = ev->name,
 	    .label = ev->name,
-	    .unit = unit_of(ev),
+	    .unit = is_clock(l) ? "ns" /* perf shows ms */
+		    : ev->unit  ? ev->unit
+				: "",
 	    .source = "perf.data",
 	    .attr = ev->attr,
 	    .attr_bytes = ev->attr_bytes,
@@ -150,15 +127,6 @@ static void make_event(const struct import_event *ev, uint32_t i, struct trace_e
 		out->frequency = period;
 	else
 		out->rate = period;
-}
-
-static struct trace_info make_info(const struct import_facts *f, char tool[128])
-{
-	snprintf(tool, 128, "perf %.100s", f->perf_version);
-	return (struct trace_info){.tool = tool,
-				   .kernel = f->kernel,
-				   .cpu_model = f->cpu_model,
-				   .config_name = f->command};
 }
 
 static int set_common(struct import *im, struct trace_writer *w)
@@ -173,7 +141,11 @@ static int set_common(struct import *im, struct trace_writer *w)
 	for (uint32_t i = 0; i < im->nr_events; i++)
 		if (im->events[i].column != NO_COLUMN)
 			make_event(&im->events[i], i, &events[im->events[i].column]);
-	info = make_info(&im->facts, tool);
+	snprintf(tool, sizeof(tool), "perf %.100s", im->facts.perf_version);
+	info = (struct trace_info){.tool = tool,
+				   .kernel = im->facts.kernel,
+				   .cpu_model = im->facts.cpu_model,
+				   .config_name = im->facts.command};
 	rc = trace_writer_set_common(w, &info, events, im->nr_columns);
 	mem_free(events);
 	return rc;
@@ -188,32 +160,21 @@ static int compare_ids(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
-static const struct import_event *event_of_column(const struct import *im, uint32_t column)
-{
-	const struct import_event *ev = im->events;
-
-	while (ev->column != column)
-		ev++;
-	return ev;
-}
-
-/* All samples belong to the only event, whatever their ids are. */
-static bool is_of_one_event(const struct import *im)
-{
-	const struct import_event *ev = event_of_column(im, 0);
-
-	return im->nr_columns == 1 && ev->has_layout && trace_layout_is_sampled(&ev->layout);
-}
-
 /* An event's ids are those of its CPUs, or tasks; a group's are those of the same place. */
 static int put_ids(const struct import *im, struct trace_writer *w)
 {
 	struct trace_id *ids = mem_calloc(im->nr_ids + im->nr_events, sizeof(*ids));
+	const struct import_event *first = im->events;
 	size_t nr = 0;
+	bool is_only; /* all samples belong to the only event, whatever their ids are */
 
 	if (!ids)
 		return -ENOMEM;
-	for (; nr < im->nr_ids && !is_of_one_event(im); nr++) {
+	while (first->column != 0)
+		first++;
+	is_only =
+	    im->nr_columns == 1 && first->has_layout && trace_layout_is_sampled(&first->layout);
+	for (; nr < im->nr_ids && !is_only; nr++) {
 		const struct import_id *id = &im->ids[nr];
 
 		ids[nr] = (struct trace_id){
@@ -259,13 +220,6 @@ static int put_sampling(const struct import *im, size_t i, struct trace_writer *
 	return 0;
 }
 
-static void put_end(const struct import *im, struct trace_writer *w)
-{
-	trace_writer_whole(w, &(struct trace_totals){.start_ns = im->facts.first_ns,
-						     .end_ns = im->facts.last_ns,
-						     .is_cut = im->facts.is_truncated});
-}
-
 /* The first has the shared frames, before its own. */
 static int make_frames(struct import *im, size_t i, void **out, size_t *len)
 {
@@ -281,7 +235,9 @@ static int make_frames(struct import *im, size_t i, void **out, size_t *len)
 	if (rc == 0)
 		rc = put_sampling(im, i, w);
 	if (rc == 0) {
-		put_end(im, w);
+		trace_writer_whole(w, &(struct trace_totals){.start_ns = im->facts.first_ns,
+							     .end_ns = im->facts.last_ns,
+							     .is_cut = im->facts.is_truncated});
 		rc = read_bytes(w, out, len);
 	}
 	trace_writer_free(w);
@@ -357,15 +313,6 @@ int import_append_frames(struct import *im, struct trace_writer *w)
 	return rc ? rc : buf_error(&im->common);
 }
 
-static int make_common(struct import *im, struct trace_writer *w)
-{
-	int rc;
-
-	trace_writer_common(w);
-	rc = import_append_frames(im, w);
-	return rc ? rc : import_side_put(im, w);
-}
-
 /* perf's side-band event is skipped, unless there is no other. */
 void import_number_columns(struct import *im)
 {
@@ -385,11 +332,24 @@ int import_make_set(struct import *im)
 	int rc;
 
 	import_ids_sort(im); /* from here on threads read it */
-	for (size_t i = 0; i < im->nr_events; i++)
-		complete_attr(im, &im->events[i]);
+	for (size_t i = 0; i < im->nr_events; i++) {
+		/* as slices return records: with times, and with complete callchains */
+		uint8_t *attr = im->events[i].attr;
+		uint64_t flags;
+
+		if (im->is_timeless)
+			attr[offsetof(struct perf_event_attr, sample_type)] |= PERF_SAMPLE_TIME;
+		memcpy(&flags, attr + PERF_ABI_ATTR_BITS_AT, sizeof(flags));
+		flags &= htole64(~PERF_ABI_ATTR_DEFERRED);
+		memcpy(attr + PERF_ABI_ATTR_BITS_AT, &flags, sizeof(flags));
+	}
 	rc = w ? set_common(im, w) : -ENOMEM;
+	if (rc == 0) {
+		trace_writer_common(w);
+		rc = import_append_frames(im, w);
+	}
 	if (rc == 0)
-		rc = make_common(im, w);
+		rc = import_side_put(im, w);
 	trace_writer_free(w);
 	if (rc)
 		return rc;

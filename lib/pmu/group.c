@@ -39,8 +39,8 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 		return -ENOSPC;
 	a.disabled = leads;
 	/* ARM's validate_event() (drivers/perf/arm_pmu.c) gives a disabled leader no counter unless
-	 * it says this: the group would be taken with one member too many, and never run. On a
-	 * whole CPU's events it does nothing else. */
+	 * this bit is set: a group with one member too many would be accepted, and never run. On
+	 * events of a whole CPU it has no other effect. */
 	a.enable_on_exec = leads;
 	fd = g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd, 0);
 	if (fd < 0)
@@ -55,7 +55,7 @@ int pmu_group_enable(struct pmu_group *g)
 	return g->nr_members ? g->ops->ioctl(g->members[0].fd, PERF_EVENT_IOC_ENABLE, 0) : 0;
 }
 
-/* Reads m, whose group must have nr members as it tells. */
+/* Reads m. -ENODEV: its group has another number of members than nr. */
 static int read_members(const struct pmu_group *g, const struct pmu_member *m, uint32_t nr,
 			struct pmu_count *counts)
 {
@@ -119,11 +119,14 @@ int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id)
 	return g->ops->ioctl(g->members[member].fd, PERF_EVENT_IOC_ID, (unsigned long)id);
 }
 
-static bool may_open_own(const struct pmu_ops *ops, bool excludes_kernel)
+/* Whether this user may open an event on his own task that counts without hardware. */
+static bool can_open(const struct pmu_ops *ops, uint64_t config, uint64_t read_format,
+		     bool excludes_kernel)
 {
 	struct perf_event_attr a = {.size = sizeof(a),
 				    .type = PERF_TYPE_SOFTWARE,
-				    .config = PERF_COUNT_SW_TASK_CLOCK,
+				    .config = config,
+				    .read_format = read_format,
 				    .disabled = 1,
 				    .exclude_kernel = excludes_kernel,
 				    .exclude_hv = excludes_kernel};
@@ -136,20 +139,11 @@ static bool may_open_own(const struct pmu_ops *ops, bool excludes_kernel)
 
 bool pmu_is_user_only(const struct pmu_ops *ops)
 {
-	return !may_open_own(ops, false) && may_open_own(ops, true);
+	return !can_open(ops, PERF_COUNT_SW_TASK_CLOCK, 0, false) &&
+	       can_open(ops, PERF_COUNT_SW_TASK_CLOCK, 0, true);
 }
 
 bool pmu_has_format_lost(const struct pmu_ops *ops)
 {
-	struct perf_event_attr a = {.size = sizeof(a),
-				    .type = PERF_TYPE_SOFTWARE,
-				    .config = PERF_COUNT_SW_DUMMY,
-				    .read_format = PERF_FORMAT_LOST,
-				    .disabled = 1,
-				    .exclude_kernel = 1};
-	int fd = ops->open(&a, 0, -1, -1, 0);
-
-	if (fd >= 0)
-		ops->close(fd);
-	return fd >= 0;
+	return can_open(ops, PERF_COUNT_SW_DUMMY, PERF_FORMAT_LOST, true);
 }

@@ -31,19 +31,14 @@ struct pmu_probe {
 	struct dict answers; /* struct answer */
 };
 
-static int first_of(const struct host *h, const struct cpuset *cpus)
-{
-	int cpu = cpuset_next(cpus, 0);
-
-	while (cpu >= 0 && !cpuset_has(&h->online, (unsigned)cpu))
-		cpu = cpuset_next(cpus, (unsigned)cpu + 1);
-	return cpu;
-}
-
+/* The first CPU that is online; of no CPUs: of all. */
 static void add_first(const struct host *h, const struct cpuset *cpus, struct cpuset *out)
 {
-	int cpu = first_of(h, cpuset_count(cpus) ? cpus : &h->online);
+	const struct cpuset *from = cpuset_count(cpus) ? cpus : &h->online;
+	int cpu = cpuset_next(from, 0);
 
+	while (cpu >= 0 && !cpuset_has(&h->online, (unsigned)cpu))
+		cpu = cpuset_next(from, (unsigned)cpu + 1);
 	if (cpu >= 0)
 		cpuset_add(out, (unsigned)cpu);
 }
@@ -90,8 +85,8 @@ static int try_open(const struct pmu_probe *p, const struct event_part *part, ui
 	return 0;
 }
 
-/* Without memory it is asked for again. */
-static int ask(struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
+/* Without memory it is tried again each time. */
+static int try_once(struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
 {
 	const struct key key = {.type = part->type,
 				.config = part->config,
@@ -114,40 +109,30 @@ struct result {
 	int error; /* the first refusal: errno */
 };
 
-static void ask_on(struct pmu_probe *p, const struct event_part *part, const struct cpuset *cpus,
+static void try_on(struct pmu_probe *p, const struct event_part *part, const struct cpuset *cpus,
 		   struct result *r)
 {
 	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1)) {
-		int error = ask(p, part, (uint32_t)cpu);
+		int error = try_once(p, part, (uint32_t)cpu);
 
 		cpuset_add(error ? &r->refused : &r->opened, (unsigned)cpu);
 		r->error = r->error ? r->error : error;
 	}
 }
 
-static void ask_part(struct pmu_probe *p, const struct event_part *part, struct result *r)
+static void try_part(struct pmu_probe *p, const struct event_part *part, struct result *r)
 {
 	struct cpuset own;
 
 	if (!part->cpus || !cpuset_count(part->cpus)) {
-		ask_on(p, part, &p->cpus, r);
+		try_on(p, part, &p->cpus, r);
 		return;
 	}
 	cpuset_clear(&own);
 	add_first(p->host, part->cpus, &own);
-	ask_on(p, part, &own, r);
+	try_on(p, part, &own, r);
 	if (!cpuset_count(&own) && !r->error)
 		r->error = ENODEV; /* all of its PMU's CPUs are offline */
-}
-
-/* Where one part is missing, a sum would be wrong. */
-static bool works_somewhere(const struct result *r)
-{
-	int cpu = cpuset_next(&r->opened, 0);
-
-	while (cpu >= 0 && cpuset_has(&r->refused, (unsigned)cpu))
-		cpu = cpuset_next(&r->opened, (unsigned)cpu + 1);
-	return cpu >= 0;
 }
 
 void pmu_probe_event(struct pmu_probe *p, const struct event *ev, struct event_support *out)
@@ -155,18 +140,23 @@ void pmu_probe_event(struct pmu_probe *p, const struct event *ev, struct event_s
 	struct result r = {.error = 0};
 	struct event_part part;
 	char why[sizeof(out->reason)];
+	int cpu;
 
 	event_support_check(p->host, ev, 0, out);
 	if (out->state != READING_OK || !event_is_perf(ev))
 		return;
 	for (uint32_t i = 0; i < event_nr_parts(ev); i++) {
 		event_part(ev, i, &part);
-		ask_part(p, &part, &r);
+		try_part(p, &part, &r);
 	}
 	if (!r.error)
 		return;
 	event_support_explain(p->host, ev, r.error, out);
-	if (!works_somewhere(&r))
+	/* where one part is missing, a sum would be wrong */
+	cpu = cpuset_next(&r.opened, 0);
+	while (cpu >= 0 && cpuset_has(&r.refused, (unsigned)cpu))
+		cpu = cpuset_next(&r.opened, (unsigned)cpu + 1);
+	if (cpu < 0)
 		return;
 	out->state = READING_OK;
 	memcpy(why, out->reason, sizeof(why));

@@ -54,7 +54,8 @@ static struct pmu_scan_event *find(const struct pmu_scan *s, uint64_t id)
 	return NULL;
 }
 
-/* The only event that it can be of, if its id is that of a stranger; else NULL. */
+/* The only event that shares its data with other sessions, whose id its samples may have; NULL:
+ * none, or several. */
 static struct pmu_scan_event *find_sharing(const struct pmu_scan *s)
 {
 	struct pmu_scan_event *only = NULL;
@@ -87,39 +88,20 @@ static uint64_t word_of(const struct pmu_view *v, uint64_t at, uint16_t size, ui
 	return place && place + sizeof(uint64_t) <= size ? pmu_view_word(v, at + place) : 0;
 }
 
-static void count_sample(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
-			 uint16_t size)
-{
-	struct pmu_scan_event *e = event_of_sample(s, v, at, size);
-
-	if (!e)
-		return;
-	e->samples++;
-	e->idle += word_of(v, at, size, e->tid_at) == 0; /* pid and tid of the idle task */
-	e->weight += e->period ? e->period : word_of(v, at, size, e->period_at);
-}
-
-/* THROTTLE and UNTHROTTLE: time, id, stream_id. */
-static void count_throttle(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
-			   const struct perf_event_header *h)
-{
-	struct pmu_scan_event *e = find(s, word_of(v, at, h->size, 16));
-
-	if (!e)
-		return;
-	if (h->type == PERF_RECORD_THROTTLE)
-		e->throttled++;
-	else
-		e->unthrottled++;
-}
-
 static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
 			 const struct perf_event_header *h)
 {
+	struct pmu_scan_event *e;
+
 	s->records++;
 	switch (h->type) {
 	case PERF_RECORD_SAMPLE:
-		count_sample(s, v, at, h->size);
+		e = event_of_sample(s, v, at, h->size);
+		if (!e)
+			break;
+		e->samples++;
+		e->idle += word_of(v, at, h->size, e->tid_at) == 0; /* the idle task's */
+		e->weight += e->period ? e->period : word_of(v, at, h->size, e->period_at);
 		break;
 	case PERF_RECORD_LOST: /* id, lost */
 		s->lost += word_of(v, at, h->size, 16);
@@ -127,14 +109,17 @@ static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t 
 	case PERF_RECORD_LOST_SAMPLES: /* lost */
 		s->lost += word_of(v, at, h->size, 8);
 		break;
-	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_THROTTLE: /* time, id, stream_id */
 	case PERF_RECORD_UNTHROTTLE:
-		count_throttle(s, v, at, h);
+		e = find(s, word_of(v, at, h->size, 16));
+		if (e)
+			*(h->type == PERF_RECORD_THROTTLE ? &e->throttled : &e->unthrottled) += 1;
 		break;
 	}
 }
 
-/* What is no sample ends with TID, TIME and, where several events share the ring, IDENTIFIER. */
+/* Records other than samples end with TID, TIME and, where several events share the ring,
+ * IDENTIFIER. */
 uint64_t pmu_scan_time_ns(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at)
 {
 	struct perf_event_header h = header_at(v, at);
@@ -156,7 +141,7 @@ uint64_t pmu_scan_count(struct pmu_scan *s, const struct pmu_view *v, uint64_t f
 		struct perf_event_header h;
 		uint64_t bytes = pmu_record_bytes(v, at, to);
 
-		if (!bytes) /* makes no sense: passed by, in pieces no longer than others */
+		if (!bytes) /* invalid: the rest is returned too, in pieces of max_bytes */
 			return to - from > max_bytes ? at > from ? at : from + (max_bytes & ~7ull)
 						     : to;
 		if (at > from && at + bytes - from > max_bytes)

@@ -20,23 +20,8 @@ struct cell_row {
 	char *state;                     /* CELL_STATE_BYTES for cell_state_text */
 };
 
-/* A number that exists if cond is true; r is the row. */
-#define NUMBER(name, cond, expression)                                                             \
-	static bool name(const void *p, struct buf *out)                                           \
-	{                                                                                          \
-		const struct cell_row *r = p;                                                      \
-                                                                                                   \
-		if (cond)                                                                          \
-			buf_u64(out, expression);                                                  \
-		return cond;                                                                       \
-	}
-#define TEXT(name, expression)                                                                     \
-	static const char *name(const void *p)                                                     \
-	{                                                                                          \
-		const struct cell_row *r = p;                                                      \
-                                                                                                   \
-		return expression;                                                                 \
-	}
+#define NUMBER(field, cond, expression) SCREEN_NUMBER(cell_row, field, cond, expression)
+#define TEXT(field, expression)         SCREEN_TEXT(cell_row, field, expression)
 
 static const char *kind_name(const struct table_column *c)
 {
@@ -62,7 +47,7 @@ static bool has_span(const struct cell_row *r)
 	return cell_has_value(r->cell) && (r->column->kind != EVENT_VALUE || r->column->metric);
 }
 
-static bool is_told(const struct cell_row *r)
+static bool has_samples(const struct cell_row *r)
 {
 	return r->sampled && r->sampled->claim != SAMPLED_NONE;
 }
@@ -85,12 +70,13 @@ NUMBER(enabled_ns, r->cell->is_perf, r->cell->enabled_ns)
 NUMBER(running_ns, r->cell->is_perf, r->cell->running_ns)
 NUMBER(base, cell_has_value(r->cell) && r->column->kind == EVENT_SHARE, r->cell->base)
 NUMBER(span_ns, has_span(r), r->cell->span_ns)
-NUMBER(samples, is_told(r), r->sampled->n.samples)
-NUMBER(idle, is_told(r), r->sampled->n.idle)
-NUMBER(weight, is_told(r), r->sampled->n.weight)
-NUMBER(lost, is_told(r) && r->sampled->n.lost != SAMPLED_UNKNOWN, r->sampled->n.lost)
-NUMBER(throttled, is_told(r), r->sampled->n.throttled)
-NUMBER(expected, is_told(r) && r->sampled->claim == SAMPLED_COMPARED && r->column->sampling.period,
+NUMBER(samples, has_samples(r), r->sampled->n.samples)
+NUMBER(idle, has_samples(r), r->sampled->n.idle)
+NUMBER(weight, has_samples(r), r->sampled->n.weight)
+NUMBER(lost, has_samples(r) && r->sampled->n.lost != SAMPLED_UNKNOWN, r->sampled->n.lost)
+NUMBER(throttled, has_samples(r), r->sampled->n.throttled)
+NUMBER(expected,
+       has_samples(r) && r->sampled->claim == SAMPLED_COMPARED && r->column->sampling.period,
        sampled_nr_expected(&r->column->sampling, r->sampled))
 NUMBER(ticks, is_read_between(r), r->t->row_sampling[r->row].ticks)
 NUMBER(ticks_missed, is_read_between(r), r->t->row_sampling[r->row].ticks_missed)

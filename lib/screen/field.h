@@ -20,6 +20,25 @@ struct screen_field {
 	bool (*number)(const void *row, struct buf *out); /* false: no number, nothing appended */
 };
 
+/* Makes the functions of a field from an expression over *r, a struct row: a number that exists if
+ * cond is true; a text. */
+#define SCREEN_NUMBER(row, field, cond, expression)                                                \
+	static bool field(const void *p, struct buf *out)                                          \
+	{                                                                                          \
+		const struct row *r = p;                                                           \
+                                                                                                   \
+		if (cond)                                                                          \
+			buf_u64(out, expression);                                                  \
+		return cond;                                                                       \
+	}
+#define SCREEN_TEXT(row, field, expression)                                                        \
+	static const char *field(const void *p)                                                    \
+	{                                                                                          \
+		const struct row *r = p;                                                           \
+                                                                                                   \
+		return expression;                                                                 \
+	}
+
 typedef void screen_write_fn(struct buf *out, const struct screen_field *fields, size_t nr,
 			     const void *row);
 screen_write_fn screen_write_csv, screen_write_json; /* one line each */

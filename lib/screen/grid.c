@@ -50,24 +50,23 @@ union value {
 	bool flag;
 };
 
-static const char *unit_of(const struct grid_column *c)
-{
-	return c->unit ? c->unit : "";
-}
+/* A value to write. */
+struct field {
+	struct buf *b;
+	enum grid_form form;
+	const char *unit; /* "": none */
+	const union value *v;
+	size_t part; /* for programs: which of its kind's fields */
+};
 
-static bool is_printable(char c)
-{
-	return c >= ' ' && c < 0x7f;
-}
-
-/* What is not visible becomes "?". */
+/* Invisible characters become "?". */
 static void add_clean(struct buf *b, const char *s)
 {
 	while (*s) {
 		size_t n = 0;
 		bool is_clean = true;
 
-		while (is_printable(s[n]))
+		while (s[n] >= ' ' && s[n] < 0x7f)
 			n++;
 		if (!n) {
 			n = str_character(s, strnlen(s, 4));
@@ -78,190 +77,158 @@ static void add_clean(struct buf *b, const char *s)
 	}
 }
 
-/* Percent; the half has four characters, so that the column is aligned. */
-static void show_share(struct buf *b, const struct grid_column *c, const union value *v)
+static void show_text(const struct field *f)
 {
-	double half = 100 * interval_half(v->share);
+	add_clean(f->b, f->v->text);
+}
+
+static void write_text(const struct field *f)
+{
+	if (f->form == GRID_CSV)
+		buf_csv_field(f->b, f->v->text);
+	else
+		buf_json_string(f->b, f->v->text);
+}
+
+static void show_count(const struct field *f)
+{
+	buf_u64_commas(f->b, f->v->count);
+}
+
+static void write_count(const struct field *f)
+{
+	buf_u64(f->b, f->v->count);
+}
+
+static void add_cpu(const struct field *f)
+{
+	if (f->v->count != UINT32_MAX)
+		buf_u64(f->b, f->v->count);
+	else
+		buf_adds(f->b, f->form == GRID_NDJSON ? "\"all\"" : "all");
+}
+
+static void show_amount(const struct field *f)
+{
+	screen_human(f->b, (double)f->v->count, f->unit);
+}
+
+static void show_real(const struct field *f)
+{
+	screen_metric_human(f->b, f->v->real.x, f->unit);
+}
+
+static void write_real(const struct field *f)
+{
+	screen_metric(f->b, f->v->real.x);
+}
+
+/* Percent; the half has four characters, so that the column is aligned. */
+static void show_share(const struct field *f)
+{
+	double half = 100 * interval_half(f->v->share);
 	unsigned decimals = half < 9.995 ? 2 : 1;
 
-	(void)c;
-	screen_decimal(b, 100 * v->share->share, decimals);
-	buf_adds(b, " % ± ");
-	screen_decimal(b, half, decimals);
+	screen_decimal(f->b, 100 * f->v->share->share, decimals);
+	buf_adds(f->b, " % ± ");
+	screen_decimal(f->b, half, decimals);
 }
 
-static void show_text(struct buf *b, const struct grid_column *c, const union value *v)
+static void add_percent(const struct field *f, const char *positive)
 {
-	(void)c;
-	add_clean(b, v->text);
+	buf_adds(f->b, f->v->real.x < 0 ? "-" : positive);
+	screen_decimal(f->b, 100 * fabs(f->v->real.x), 2);
+	buf_adds(f->b, *f->unit ? " " : "");
+	buf_adds(f->b, f->unit);
 }
 
-static void show_count(struct buf *b, const struct grid_column *c, const union value *v)
+static void show_percent(const struct field *f)
 {
-	(void)c;
-	buf_u64_commas(b, v->count);
+	add_percent(f, "");
 }
 
-static void show_cpu(struct buf *b, const struct grid_column *c, const union value *v)
+static void show_change(const struct field *f)
 {
-	(void)c;
-	if (v->count == UINT32_MAX)
-		buf_adds(b, "all");
-	else
-		buf_u64(b, v->count);
+	add_percent(f, "+");
 }
 
-static void show_amount(struct buf *b, const struct grid_column *c, const union value *v)
+static void show_shift(const struct field *f)
 {
-	screen_human(b, (double)v->count, unit_of(c));
-}
-
-static void show_real(struct buf *b, const struct grid_column *c, const union value *v)
-{
-	screen_metric_human(b, v->real.x, unit_of(c));
-}
-
-static void add_percent(struct buf *b, const struct grid_column *c, double part)
-{
-	screen_decimal(b, 100 * fabs(part), 2);
-	buf_adds(b, *unit_of(c) ? " " : "");
-	buf_adds(b, unit_of(c));
-}
-
-static void show_percent(struct buf *b, const struct grid_column *c, const union value *v)
-{
-	buf_adds(b, v->real.x < 0 ? "-" : "");
-	add_percent(b, c, v->real.x);
-}
-
-static void show_change(struct buf *b, const struct grid_column *c, const union value *v)
-{
-	buf_adds(b, v->real.x < 0 ? "-" : "+");
-	add_percent(b, c, v->real.x);
-}
-
-static void show_shift(struct buf *b, const struct grid_column *c, const union value *v)
-{
-	show_change(b, c, v);
-	if (!(v->real.half > 0))
+	show_change(f);
+	if (!(f->v->real.half > 0))
 		return;
-	buf_adds(b, " ± ");
-	screen_decimal(b, 100 * v->real.half, 2);
+	buf_adds(f->b, " ± ");
+	screen_decimal(f->b, 100 * f->v->real.half, 2);
 }
 
-static void show_address(struct buf *b, const struct grid_column *c, const union value *v)
+/* Part of 1 as percent. */
+static void write_part(const struct field *f, double part_of_1)
 {
-	(void)c;
-	buf_printf(b, "0x%llx", (unsigned long long)v->count);
+	buf_adds(f->b, part_of_1 < 0 ? "-" : "");
+	screen_decimal(f->b, 100 * fabs(part_of_1), 6);
 }
 
-static void show_flag(struct buf *b, const struct grid_column *c, const union value *v)
+static void write_share(const struct field *f)
 {
-	(void)c;
-	buf_adds(b, v->flag ? "yes" : "");
+	const struct interval *i = f->v->share;
+
+	write_part(f, f->part == 0 ? i->share : f->part == 1 ? i->low : i->high);
 }
 
-/* part: which of the kind's fields. */
-static void give_text(struct buf *b, enum grid_form form, const union value *v, size_t part)
+static void write_percent(const struct field *f)
 {
-	(void)part;
-	if (form == GRID_CSV)
-		buf_csv_field(b, v->text);
-	else
-		buf_json_string(b, v->text);
+	write_part(f, f->v->real.x);
 }
 
-static void give_count(struct buf *b, enum grid_form form, const union value *v, size_t part)
+static void write_shift(const struct field *f)
 {
-	(void)form, (void)part;
-	buf_u64(b, v->count);
+	if (f->part == 0 || f->v->real.half > 0)
+		write_part(f, f->part == 0 ? f->v->real.x : f->v->real.half);
+	else if (f->form == GRID_NDJSON)
+		buf_adds(f->b, "null");
 }
 
-static void give_cpu(struct buf *b, enum grid_form form, const union value *v, size_t part)
+static void add_address(const struct field *f)
 {
-	if (v->count == UINT32_MAX)
-		give_text(b, form, &(union value){.text = "all"}, part);
-	else
-		give_count(b, form, v, part);
+	const char *quote = f->form == GRID_NDJSON ? "\"" : "";
+
+	buf_printf(f->b, "%s0x%llx%s", quote, (unsigned long long)f->v->count, quote);
 }
 
-static void give_real(struct buf *b, enum grid_form form, const union value *v, size_t part)
+static void show_flag(const struct field *f)
 {
-	(void)form, (void)part;
-	screen_metric(b, v->real.x);
+	buf_adds(f->b, f->v->flag ? "yes" : "");
 }
 
-static void add_part(struct buf *b, double part_of_1)
+static void write_flag(const struct field *f)
 {
-	buf_adds(b, part_of_1 < 0 ? "-" : "");
-	screen_decimal(b, 100 * fabs(part_of_1), 6);
-}
-
-static void give_share(struct buf *b, enum grid_form form, const union value *v, size_t part)
-{
-	(void)form;
-	add_part(b, part == 0 ? v->share->share : part == 1 ? v->share->low : v->share->high);
-}
-
-static void give_percent(struct buf *b, enum grid_form form, const union value *v, size_t part)
-{
-	(void)form, (void)part;
-	add_part(b, v->real.x);
-}
-
-static void give_shift(struct buf *b, enum grid_form form, const union value *v, size_t part)
-{
-	if (part == 0)
-		add_part(b, v->real.x);
-	else if (v->real.half > 0)
-		add_part(b, v->real.half);
-	else if (form == GRID_NDJSON)
-		buf_adds(b, "null");
-}
-
-static void give_address(struct buf *b, enum grid_form form, const union value *v, size_t part)
-{
-	(void)part;
-	buf_adds(b, form == GRID_NDJSON ? "\"" : "");
-	show_address(b, NULL, v);
-	buf_adds(b, form == GRID_NDJSON ? "\"" : "");
-}
-
-static void give_flag(struct buf *b, enum grid_form form, const union value *v, size_t part)
-{
-	(void)form, (void)part;
-	buf_adds(b, v->flag ? "true" : "false");
+	buf_adds(f->b, f->v->flag ? "true" : "false");
 }
 
 enum { MAX_PARTS = 3 };
 
 static const struct kind {
-	void (*show)(struct buf *b, const struct grid_column *c, const union value *v);
-	void (*give)(struct buf *b, enum grid_form form, const union value *v, size_t part);
-	const char *suffix[MAX_PARTS]; /* of the fields for programs, up to the first NULL */
+	void (*show)(const struct field *f);  /* for people */
+	void (*write)(const struct field *f); /* for programs */
+	const char *suffix[MAX_PARTS];        /* of the fields for programs, up to the first NULL */
 	bool is_left;
 } kinds[GRID_NR_KINDS] = {
-    [GRID_TEXT] = {show_text, give_text, {""}, true},
-    [GRID_COUNT] = {show_count, give_count, {""}},
-    [GRID_CPU] = {show_cpu, give_cpu, {""}},
-    [GRID_AMOUNT] = {show_amount, give_count, {""}},
-    [GRID_REAL] = {show_real, give_real, {""}},
-    [GRID_PERCENT] = {show_percent, give_percent, {""}},
-    [GRID_SHARE] = {show_share, give_share, {"", "_low", "_high"}},
-    [GRID_CHANGE] = {show_change, give_percent, {""}},
-    [GRID_SHIFT] = {show_shift, give_shift, {"", "_half"}},
-    [GRID_ADDRESS] = {show_address, give_address, {""}},
-    [GRID_FLAG] = {show_flag, give_flag, {""}, true},
+    [GRID_TEXT] = {show_text, write_text, {""}, true},
+    [GRID_COUNT] = {show_count, write_count, {""}},
+    [GRID_CPU] = {add_cpu, add_cpu, {""}},
+    [GRID_AMOUNT] = {show_amount, write_count, {""}},
+    [GRID_REAL] = {show_real, write_real, {""}},
+    [GRID_PERCENT] = {show_percent, write_percent, {""}},
+    [GRID_SHARE] = {show_share, write_share, {"", "_low", "_high"}},
+    [GRID_CHANGE] = {show_change, write_percent, {""}},
+    [GRID_SHIFT] = {show_shift, write_shift, {"", "_half"}},
+    [GRID_ADDRESS] = {add_address, add_address, {""}},
+    [GRID_FLAG] = {show_flag, write_flag, {""}, true},
 };
 
 static bool is_for(const struct grid_column *c, enum grid_form form)
 {
 	return c->audience != (form == GRID_PEOPLE ? GRID_ONLY_MACHINES : GRID_ONLY_PEOPLE);
-}
-
-static const char *header_of(const struct grid_column *c)
-{
-	return c->header ? c->header : c->name;
 }
 
 /* Makes the layout's columns and its header. */
@@ -272,11 +239,13 @@ static void begin_people(struct grid *g)
 	layout_row(l);
 	layout_look(l, LAYOUT_BOLD);
 	for (size_t i = 0; i < g->nr_columns; i++) {
-		if (!is_for(&g->columns[i], GRID_PEOPLE))
+		const struct grid_column *c = &g->columns[i];
+
+		if (!is_for(c, GRID_PEOPLE))
 			continue;
-		g->width[l->nr_columns] = (struct layout_column){
-		    .gap = GAP, .is_left = kinds[g->columns[i].kind].is_left};
-		layout_text(l, l->nr_columns++, header_of(&g->columns[i]));
+		g->width[l->nr_columns] =
+		    (struct layout_column){.gap = GAP, .is_left = kinds[c->kind].is_left};
+		layout_text(l, l->nr_columns++, c->header ? c->header : c->name);
 	}
 }
 
@@ -310,12 +279,6 @@ int grid_error(const struct grid *g)
 	return g->error ? g->error : layout_error(&g->layout);
 }
 
-static void fail(struct grid *g, int error)
-{
-	if (!g->error)
-		g->error = error;
-}
-
 /* --- CSV and NDJSON -------------------------------------------------------------------------- */
 
 /* Writes what precedes a field's value: its comma, and in JSON its name. */
@@ -335,14 +298,15 @@ static void begin_field(struct grid *g, const char *name, const char *suffix)
 }
 
 /* v is NULL for an empty cell. */
-static void give(struct grid *g, const struct grid_column *c, const union value *v)
+static void add_fields(struct grid *g, const struct grid_column *c, const union value *v)
 {
 	const struct kind *kind = &kinds[c->kind];
+	struct field f = {.b = &g->layout.text, .form = g->options.form, .v = v};
 
-	for (size_t i = 0; i < MAX_PARTS && kind->suffix[i]; i++) {
-		begin_field(g, c->name, kind->suffix[i]);
+	for (; f.part < MAX_PARTS && kind->suffix[f.part]; f.part++) {
+		begin_field(g, c->name, kind->suffix[f.part]);
 		if (v)
-			kind->give(&g->layout.text, g->options.form, v, i);
+			kind->write(&f);
 		else if (g->options.form == GRID_NDJSON)
 			buf_adds(&g->layout.text, "null");
 	}
@@ -350,10 +314,10 @@ static void give(struct grid *g, const struct grid_column *c, const union value 
 
 static void begin_line(struct grid *g)
 {
-	bool is_json = g->options.form == GRID_NDJSON;
+	const union value session = {.text = g->options.session};
 
 	g->is_begun = false;
-	if (is_json) {
+	if (g->options.form == GRID_NDJSON) {
 		jsonw_init(&g->json, &g->layout.text, false);
 		jsonw_object(&g->json, NULL);
 		jsonw_text(&g->json, "report", g->options.report);
@@ -361,14 +325,7 @@ static void begin_line(struct grid *g)
 	if (!g->options.session)
 		return;
 	begin_field(g, "session", "");
-	give_text(&g->layout.text, g->options.form, &(union value){.text = g->options.session}, 0);
-}
-
-static void end_line(struct grid *g)
-{
-	if (g->options.form == GRID_NDJSON)
-		jsonw_end(&g->json);
-	buf_addc(&g->layout.text, '\n');
+	write_text(&(struct field){.b = &g->layout.text, .form = g->options.form, .v = &session});
 }
 
 static void csv_header(const struct grid *g, struct buf *out)
@@ -393,21 +350,20 @@ static void csv_header(const struct grid *g, struct buf *out)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-static enum layout_look look_of(enum grid_kind kind, const union value *v)
-{
-	if ((kind != GRID_CHANGE && kind != GRID_SHIFT) || !v->real.is_certain)
-		return LAYOUT_PLAIN;
-	return v->real.x > 0 ? LAYOUT_RED : v->real.x < 0 ? LAYOUT_GREEN : LAYOUT_PLAIN;
-}
-
 static void show(struct grid *g, unsigned depth, const union value *v)
 {
 	const struct grid_column *c = &g->columns[g->at];
+	struct buf *b = &g->layout.text;
+	bool is_change = c->kind == GRID_CHANGE || c->kind == GRID_SHIFT;
 
-	buf_fill(&g->layout.text, ' ', (size_t)INDENT * (depth < MAX_DEPTH ? depth : MAX_DEPTH));
-	kinds[c->kind].show(&g->layout.text, c, v);
+	buf_fill(b, ' ', (size_t)INDENT * (depth < MAX_DEPTH ? depth : MAX_DEPTH));
+	kinds[c->kind].show(
+	    &(struct field){.b = b, .form = GRID_PEOPLE, .unit = c->unit ? c->unit : "", .v = v});
 	layout_cell(&g->layout, g->shown);
-	layout_look(&g->layout, look_of(c->kind, v));
+	if (is_change && v->real.is_certain && v->real.x != 0)
+		layout_look(&g->layout, v->real.x > 0 ? LAYOUT_RED : LAYOUT_GREEN);
+	else
+		layout_look(&g->layout, LAYOUT_PLAIN);
 }
 
 /* The widest column of text, of several the last; NULL if none can be cut. */
@@ -442,14 +398,6 @@ static void write_people(struct grid *g, struct buf *out)
 	layout_write(&l, 1, l.nr_columns, out);
 }
 
-static void write_machines(struct grid *g, struct buf *out)
-{
-	if (!g->has_header && !g->options.is_continued && g->options.form == GRID_CSV)
-		csv_header(g, out);
-	g->has_header = true;
-	buf_add(out, buf_str(&g->layout.text), g->layout.text.len);
-}
-
 /* --- rows ------------------------------------------------------------------------------------ */
 
 static void end_row(struct grid *g)
@@ -458,8 +406,10 @@ static void end_row(struct grid *g)
 		return;
 	while (g->at < g->nr_columns)
 		grid_none(g);
+	if (g->options.form == GRID_NDJSON)
+		jsonw_end(&g->json);
 	if (g->options.form != GRID_PEOPLE)
-		end_line(g);
+		buf_addc(&g->layout.text, '\n');
 	g->is_open = false;
 }
 
@@ -480,13 +430,13 @@ static void cell(struct grid *g, unsigned of_kinds, unsigned depth, const union 
 	const struct grid_column *c = &g->columns[g->at];
 
 	if (!g->is_open || g->at >= g->nr_columns || !(of_kinds & 1u << c->kind)) {
-		fail(g, -EINVAL);
+		g->error = g->error ? g->error : -EINVAL;
 		g->at += g->at < g->nr_columns;
 		return;
 	}
 	if (is_for(c, g->options.form)) {
 		if (g->options.form != GRID_PEOPLE)
-			give(g, c, v);
+			add_fields(g, c, v);
 		else if (v)
 			show(g, depth, v);
 		g->shown++;
@@ -589,10 +539,14 @@ int grid_write(struct grid *g, struct buf *out)
 	end_row(g);
 	if (grid_error(g))
 		return grid_error(g);
-	if (g->options.form == GRID_PEOPLE)
+	if (g->options.form == GRID_PEOPLE) {
 		write_people(g, out);
-	else
-		write_machines(g, out);
+	} else {
+		if (!g->has_header && !g->options.is_continued && g->options.form == GRID_CSV)
+			csv_header(g, out);
+		g->has_header = true;
+		buf_add(out, buf_str(&g->layout.text), g->layout.text.len);
+	}
 	layout_reset(&g->layout);
 	return buf_error(out);
 }

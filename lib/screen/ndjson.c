@@ -26,13 +26,24 @@ struct summary_row {
 	const char *partial; /* screen_partial; "" */
 };
 
-#define TEXT(name, expression)                                                                     \
-	static const char *name(const void *p)                                                     \
-	{                                                                                          \
-		const struct summary_row *r = p;                                                   \
-                                                                                                   \
-		return expression;                                                                 \
-	}
+/* The cells of a column without a number. */
+static uint64_t nr_without_number(const struct column_summary *sum)
+{
+	uint64_t nr = 0;
+
+	for (enum cell_state s = CELL_NONE + 1; s < CELL_NR_STATES; s++)
+		if (!cell_has_value(&(struct cell){.state = s}))
+			nr += sum->nr_cells[s];
+	return nr;
+}
+
+static bool is_sampled(const struct summary_row *r)
+{
+	return r->sum->sampled.claim != SAMPLED_NONE;
+}
+
+#define NUMBER(field, cond, expression) SCREEN_NUMBER(summary_row, field, cond, expression)
+#define TEXT(field, expression)         SCREEN_TEXT(summary_row, field, expression)
 
 TEXT(session, r->session)
 TEXT(group, r->column->group)
@@ -48,21 +59,12 @@ static bool summary(const void *p, struct buf *out)
 	return true;
 }
 
-static bool iterations(const void *p, struct buf *out)
-{
-	const struct summary_row *r = p;
-
-	buf_u64(out, r->nr_iterations);
-	return true;
-}
-
-static bool cut(const void *p, struct buf *out)
-{
-	const struct summary_row *r = p;
-
-	buf_u64(out, r->nr_cut);
-	return true;
-}
+NUMBER(iterations, true, r->nr_iterations)
+NUMBER(cut, true, r->nr_cut)
+NUMBER(multiplexed_cells, true, r->sum->nr_multiplexed)
+NUMBER(cells_without_number, true, nr_without_number(r->sum))
+NUMBER(samples, is_sampled(r), r->sum->sampled.n.samples)
+NUMBER(lost, is_sampled(r) && r->sum->sampled.n.lost != SAMPLED_UNKNOWN, r->sum->sampled.n.lost)
 
 static bool total(const void *p, struct buf *out)
 {
@@ -96,7 +98,6 @@ static bool mean(const void *p, struct buf *out)
 static bool deviation(const void *p, struct buf *out)
 {
 	const struct summary_row *r = p;
-
 	double x = spread_deviation(&r->sum->spread);
 
 	if (r->sum->spread.nr < 2)
@@ -138,50 +139,6 @@ static bool min_running(const void *p, struct buf *out)
 
 	screen_decimal(out, r->sum->min_running, 4);
 	return true;
-}
-
-static bool multiplexed_cells(const void *p, struct buf *out)
-{
-	const struct summary_row *r = p;
-
-	buf_u64(out, r->sum->nr_multiplexed);
-	return true;
-}
-
-static bool cells_without_number(const void *p, struct buf *out)
-{
-	const struct summary_row *r = p;
-	uint64_t nr = 0;
-
-	for (enum cell_state s = CELL_NONE + 1; s < CELL_NR_STATES; s++)
-		if (!cell_has_value(&(struct cell){.state = s}))
-			nr += r->sum->nr_cells[s];
-	buf_u64(out, nr);
-	return true;
-}
-
-static bool is_sampled(const struct summary_row *r)
-{
-	return r->sum->sampled.claim != SAMPLED_NONE;
-}
-
-static bool samples(const void *p, struct buf *out)
-{
-	const struct summary_row *r = p;
-
-	if (is_sampled(r))
-		buf_u64(out, r->sum->sampled.n.samples);
-	return is_sampled(r);
-}
-
-static bool lost(const void *p, struct buf *out)
-{
-	const struct summary_row *r = p;
-	bool holds = is_sampled(r) && r->sum->sampled.n.lost != SAMPLED_UNKNOWN;
-
-	if (holds)
-		buf_u64(out, r->sum->sampled.n.lost);
-	return holds;
 }
 
 static bool coverage(const void *p, struct buf *out)

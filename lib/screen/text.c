@@ -7,40 +7,9 @@
 
 enum { FIRST_MIN_WIDTH = 10, COLUMN_MIN_WIDTH = 11 }; /* as the original has it */
 
-/* CPU and trace numbers differ: a CPU is offline, or a trace is missing. */
-static bool cpus_differ(const struct table *t)
-{
-	for (size_t row = 0; row < t->nr_rows; row++)
-		if (t->row_cpu[row] != t->row_trace[row])
-			return true;
-	return false;
-}
-
-/* A line for each row; with metrics one of totals, which cannot be computed from the rows. */
-static size_t nr_lines(const struct table *t)
-{
-	return t->nr_rows + (t->nr_events < t->nr_columns);
-}
-
 static const struct cell *line_cell(const struct table *t, size_t row, size_t i)
 {
 	return row < t->nr_rows ? table_cell(t, row, i) : &t->totals[i];
-}
-
-/* A number of the whole machine is shown with its unit, as those of things are. */
-static bool is_of_machine(const struct table_column *c)
-{
-	return !c->metric && (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS);
-}
-
-static void put_cell(struct buf *out, const struct table *t, size_t row, size_t i)
-{
-	const struct table_column *c = &t->columns[i];
-
-	if (is_of_machine(c))
-		screen_cell_human(out, c->kind, c->unit, line_cell(t, row, i));
-	else
-		screen_cell(out, c->kind, line_cell(t, row, i));
 }
 
 static void put_first(struct buf *out, const struct table *t, size_t row, bool with_cpu)
@@ -65,33 +34,34 @@ static bool is_shown(const struct table *t, size_t i)
 	return !sampled_event_is_sampled(&t->columns[i].sampling);
 }
 
-static void begin(struct layout *l, const struct table *t)
-{
-	l->columns[l->nr_columns++] =
-	    (struct layout_column){.width = FIRST_MIN_WIDTH, .is_left = true};
-	for (size_t i = 0; i < t->nr_columns; i++)
-		if (is_shown(t, i))
-			l->columns[l->nr_columns++] = (struct layout_column){
-			    .width = COLUMN_MIN_WIDTH, .gap = 1, .separator = '|'};
-}
-
 static void counted(struct screen_state *s, const struct table *t, struct buf *out)
 {
+	/* a line for each row; with metrics one of totals, which the rows do not yield */
+	size_t nr_lines = t->nr_rows + (t->nr_events < t->nr_columns);
 	struct layout *l = &s->layout;
-	bool with_cpu = cpus_differ(t);
+	bool with_cpu = false;
 
+	for (size_t row = 0; row < t->nr_rows; row++) /* a CPU is offline, or a trace missing */
+		with_cpu |= t->row_cpu[row] != t->row_trace[row];
 	layout_row(l);
 	for (size_t i = 0, k = 1; i < t->nr_columns; i++)
 		if (is_shown(t, i))
 			layout_text(l, k++, t->columns[i].label);
-	for (size_t row = 0; row < nr_lines(t); row++) {
+	for (size_t row = 0; row < nr_lines; row++) {
 		layout_row(l);
 		put_first(&l->text, t, row, with_cpu);
 		layout_cell(l, 0);
 		for (size_t i = 0, k = 1; i < t->nr_columns; i++) {
+			const struct table_column *c = &t->columns[i];
+
 			if (!is_shown(t, i))
 				continue;
-			put_cell(&l->text, t, row, i);
+			/* of the whole machine: with its unit, as of things */
+			if (!c->metric &&
+			    (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS))
+				screen_cell_human(&l->text, c->kind, c->unit, line_cell(t, row, i));
+			else
+				screen_cell(&l->text, c->kind, line_cell(t, row, i));
 			layout_cell(l, k++);
 		}
 	}
@@ -101,9 +71,17 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 
 void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out)
 {
-	if (!s->layout.nr_columns)
-		begin(&s->layout, t);
-	if (s->layout.nr_columns > 1)
+	struct layout *l = &s->layout;
+
+	if (!l->nr_columns) {
+		l->columns[l->nr_columns++] =
+		    (struct layout_column){.width = FIRST_MIN_WIDTH, .is_left = true};
+		for (size_t i = 0; i < t->nr_columns; i++)
+			if (is_shown(t, i))
+				l->columns[l->nr_columns++] = (struct layout_column){
+				    .width = COLUMN_MIN_WIDTH, .gap = 1, .separator = '|'};
+	}
+	if (l->nr_columns > 1)
 		counted(s, t, out);
 	screen_things(s, t, out);
 	screen_samples(s, t, out);

@@ -34,25 +34,6 @@ static bool is_of_kind(const struct table *t, size_t column, size_t first)
 	       memcmp(name, of, len) == 0;
 }
 
-/* The column is the first of its kind. */
-static bool begins_kind(const struct table *t, size_t column)
-{
-	if (t->columns[column].scope != EVENT_SCOPE_THINGS)
-		return false;
-	for (size_t i = 0; i < column; i++)
-		if (is_of_kind(t, i, column))
-			return false;
-	return true;
-}
-
-static void find_columns(struct screen_kind *k, const struct table *t, size_t first)
-{
-	*k = (struct screen_kind){.t = t, .name_len = kind_len(t->columns[first].name)};
-	for (size_t i = first; i < t->nr_events && k->nr_columns < SCREEN_KIND_MAX_COLUMNS; i++)
-		if (is_of_kind(t, i, first))
-			k->column[k->nr_columns++] = i;
-}
-
 static int by_name(const void *a, const void *b)
 {
 	const struct table_thing *x = *(const struct table_thing *const *)a;
@@ -67,51 +48,33 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct screen_thing *x = a, *y = b;
 
-	if ((x->lacks == CELL_NONE) != (y->lacks == CELL_NONE))
-		return x->lacks == CELL_NONE ? -1 : 1;
+	if ((x->missing == CELL_NONE) != (y->missing == CELL_NONE))
+		return x->missing == CELL_NONE ? -1 : 1;
 	if (x->weight != y->weight)
 		return x->weight > y->weight ? -1 : 1;
 	return strcmp((*x->first)->name, (*y->first)->name);
 }
 
-static size_t gather(const struct screen_kind *k, const struct table_thing **out)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < k->t->nr_things; i++)
-		if (is_of_kind(k->t, k->t->things[i].column, k->column[0]))
-			out[nr++] = &k->t->things[i];
-	qsort(out, nr, sizeof(*out), by_name);
-	return nr;
-}
-
-/* The number as shown. */
-static double weight_of(const struct screen_kind *k, const struct table_thing *thing)
-{
-	return k->t->columns[thing->column].kind == EVENT_VALUE ? thing->cell.value
-								: cell_rate(&thing->cell);
-}
-
-/* The reason why its first number is missing, or CELL_NONE. */
-static enum cell_state lacks(const struct table_thing *first)
-{
-	return cell_has_value(&first->cell) ? CELL_NONE : first->cell.state;
-}
-
+/* Makes a line of all numbers of a thing, which are consecutive. */
 static size_t make_lines(const struct screen_kind *k, const struct table_thing *const *things,
 			 size_t nr, struct screen_thing *out)
 {
 	size_t nr_lines = 0;
 
 	for (size_t i = 0, end; i < nr; i = end) {
-		for (end = i + 1; end < nr && strcmp(things[i]->name, things[end]->name) == 0;)
+		const struct table_thing *first = things[i];
+		struct screen_thing *line = &out[nr_lines++];
+
+		for (end = i + 1; end < nr && strcmp(first->name, things[end]->name) == 0;)
 			end++;
-		out[nr_lines++] = (struct screen_thing){
+		*line = (struct screen_thing){
 		    .first = &things[i],
 		    .nr = end - i,
-		    .weight = things[i]->column == k->column[0] ? weight_of(k, things[i]) : 0,
-		    .lacks = lacks(things[i]),
-		};
+		    .missing = cell_has_value(&first->cell) ? CELL_NONE : first->cell.state};
+		if (first->column == k->column[0]) /* as shown */
+			line->weight = k->t->columns[first->column].kind == EVENT_VALUE
+					   ? first->cell.value
+					   : cell_rate(&first->cell);
 	}
 	qsort(out, nr_lines, sizeof(*out), by_weight);
 	return nr_lines;
@@ -137,11 +100,19 @@ unsigned screen_kind_width(const struct screen_kind *k, size_t i)
 bool screen_kind_next(const struct table *t, size_t *i, struct screen_kind *out)
 {
 	while (*i < t->nr_events) {
-		size_t first = (*i)++;
+		size_t first = (*i)++, before = 0;
 
-		if (!begins_kind(t, first))
+		if (t->columns[first].scope != EVENT_SCOPE_THINGS)
 			continue;
-		find_columns(out, t, first);
+		while (before < first && !is_of_kind(t, before, first))
+			before++;
+		if (before < first)
+			continue;
+		*out = (struct screen_kind){.t = t, .name_len = kind_len(t->columns[first].name)};
+		for (size_t k = first;
+		     k < t->nr_events && out->nr_columns < SCREEN_KIND_MAX_COLUMNS; k++)
+			if (is_of_kind(t, k, first))
+				out->column[out->nr_columns++] = k;
 		return true;
 	}
 	return false;
@@ -151,13 +122,18 @@ int screen_things_find(const struct screen_kind *k, struct screen_things *out)
 {
 	const struct table_thing **cells = mem_calloc(k->t->nr_things + 1, sizeof(*cells));
 	struct screen_thing *item = mem_calloc(k->t->nr_things + 1, sizeof(*item));
+	size_t nr = 0;
 
 	if (!cells || !item) {
 		mem_free(cells);
 		mem_free(item);
 		return -ENOMEM;
 	}
-	*out = (struct screen_things){cells, item, make_lines(k, cells, gather(k, cells), item)};
+	for (size_t i = 0; i < k->t->nr_things; i++)
+		if (is_of_kind(k->t, k->t->things[i].column, k->column[0]))
+			cells[nr++] = &k->t->things[i];
+	qsort(cells, nr, sizeof(*cells), by_name);
+	*out = (struct screen_things){cells, item, make_lines(k, cells, nr, item)};
 	return 0;
 }
 
@@ -195,18 +171,18 @@ static void add_name(struct buf *out, const char *name, size_t len)
 /* "and 101 more (96: no permission)" */
 static void put_rest(const struct screen_thing *lines, size_t nr, struct buf *out)
 {
-	enum cell_state why = lines[nr - 1].lacks;
-	size_t nr_lacking = 0;
+	enum cell_state why = lines[nr - 1].missing;
+	size_t nr_missing = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		nr_lacking += why != CELL_NONE && lines[i].lacks == why;
+		nr_missing += why != CELL_NONE && lines[i].missing == why;
 	buf_adds(out, "and ");
 	buf_u64(out, nr);
 	buf_adds(out, " more");
-	if (nr_lacking) {
+	if (nr_missing) {
 		buf_adds(out, " (");
-		if (nr_lacking < nr) {
-			buf_u64(out, nr_lacking);
+		if (nr_missing < nr) {
+			buf_u64(out, nr_missing);
 			buf_adds(out, ": ");
 		}
 		buf_adds(out, cell_state_name(why));

@@ -23,8 +23,8 @@ struct screen_kind {
 struct screen_thing {
 	const struct table_thing *const *first;
 	size_t nr;
-	double weight;         /* of the first column */
-	enum cell_state lacks; /* reason why its first number is missing, or CELL_NONE */
+	double weight;           /* of the first column */
+	enum cell_state missing; /* reason why its first number is missing, or CELL_NONE */
 };
 
 struct screen_things {
