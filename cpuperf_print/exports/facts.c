@@ -64,16 +64,16 @@ void export_facts_put_losses(struct json_writer *out, const struct job *j,
 	struct buf text;
 
 	buf_init(&text, EXPORT_NAME_BYTES);
-	jsonw_array(out, "losses");
-	for (uint32_t i = 0; i < stats->nr_events; i++) {
-		buf_reset(&text);
-		add_losses(&text, "", o, stats, i);
-		if (text.len)
-			jsonw_text(out, NULL, buf_str(&text));
+	JSONW_ARRAY(out, "losses") {
+		for (uint32_t i = 0; i < stats->nr_events; i++) {
+			buf_reset(&text);
+			add_losses(&text, "", o, stats, i);
+			if (text.len)
+				jsonw_text(out, NULL, buf_str(&text));
+		}
+		samples_stack_lines(j, stats, put_unread, out);
+		export_unread_lines(j, put_unread, out);
 	}
-	samples_stack_lines(j, stats, put_unread, out);
-	export_unread_lines(j, put_unread, out);
-	jsonw_end(out);
 	buf_fini(&text);
 }
 

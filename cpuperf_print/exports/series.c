@@ -73,14 +73,14 @@ static void put_process(struct export_series *s)
 	s->has_counters = true;
 	buf_reset(&s->name);
 	buf_printf(&s->name, "counters of %s", s->o->facts->head.host);
-	jsonw_object(out, NULL);
-	jsonw_text(out, "ph", "M");
-	jsonw_text(out, "name", "process_name");
-	jsonw_u64(out, "pid", COUNTERS_PID);
-	jsonw_object(out, "args");
-	jsonw_text(out, "name", buf_str(&s->name));
-	jsonw_end(out);
-	jsonw_end(out);
+	JSONW_OBJECT(out, NULL) {
+		jsonw_text(out, "ph", "M");
+		jsonw_text(out, "name", "process_name");
+		jsonw_u64(out, "pid", COUNTERS_PID);
+		JSONW_OBJECT(out, "args") {
+			jsonw_text(out, "name", buf_str(&s->name));
+		}
+	}
 }
 
 static void put_counter(struct export_series *s, const struct counts_series_point *p, double value)
@@ -91,16 +91,16 @@ static void put_counter(struct export_series *s, const struct counts_series_poin
 	char text[COUNTS_SERIES_UNIT_BYTES];
 	const char *unit = counts_series_unit(p, text);
 
-	jsonw_object(out, NULL);
-	jsonw_text(out, "ph", "C");
-	jsonw_text(out, "name", name_of(s, p));
-	jsonw_u64(out, "pid", COUNTERS_PID);
-	jsonw_us(out, "ts", (int64_t)(time_ns - p->origin_ns));
-	jsonw_object(out, "args");
-	jsonw_key(out, *unit ? unit : "value");
-	screen_metric(out->out, value);
-	jsonw_end(out);
-	jsonw_end(out);
+	JSONW_OBJECT(out, NULL) {
+		jsonw_text(out, "ph", "C");
+		jsonw_text(out, "name", name_of(s, p));
+		jsonw_u64(out, "pid", COUNTERS_PID);
+		jsonw_us(out, "ts", (int64_t)(time_ns - p->origin_ns));
+		JSONW_OBJECT(out, "args") {
+			jsonw_key(out, *unit ? unit : "value");
+			screen_metric(out->out, value);
+		}
+	}
 }
 
 /* Totals of events are the sums of the CPUs' counters. */
@@ -167,31 +167,32 @@ void export_series_put_notes(const struct export_series *s, struct json_writer *
 	struct buf b;
 
 	buf_init(&b, NAME_BYTES);
-	jsonw_array(out, "not_counted");
-	for (size_t i = 0; i < s->nr_notes; i++) {
-		const struct export_series_note *n = &s->notes[i];
+	JSONW_ARRAY(out, "not_counted") {
+		for (size_t i = 0; i < s->nr_notes; i++) {
+			const struct export_series_note *n = &s->notes[i];
 
-		if (!n->quality.nr_without)
-			continue;
-		buf_reset(&b);
-		buf_printf(&b, "%s: %s in %" PRIu64 " of %" PRIu64 " readings", n->label, why(n),
-			   n->quality.nr_without, n->quality.nr_without + n->quality.nr_with);
-		jsonw_text(out, NULL, buf_str(&b));
+			if (!n->quality.nr_without)
+				continue;
+			buf_reset(&b);
+			buf_printf(&b, "%s: %s in %" PRIu64 " of %" PRIu64 " readings", n->label,
+				   why(n), n->quality.nr_without,
+				   n->quality.nr_without + n->quality.nr_with);
+			jsonw_text(out, NULL, buf_str(&b));
+		}
 	}
-	jsonw_end(out);
-	jsonw_array(out, "estimated");
-	for (size_t i = 0; i < s->nr_notes; i++) {
-		const struct export_series_note *n = &s->notes[i];
+	JSONW_ARRAY(out, "estimated") {
+		for (size_t i = 0; i < s->nr_notes; i++) {
+			const struct export_series_note *n = &s->notes[i];
 
-		if (!n->quality.nr_with || n->quality.running >= 1)
-			continue;
-		buf_reset(&b);
-		buf_printf(&b, "%s: counted at least ", n->label);
-		screen_running(&b, n->quality.running);
-		buf_adds(&b, " of the time");
-		jsonw_text(out, NULL, buf_str(&b));
+			if (!n->quality.nr_with || n->quality.running >= 1)
+				continue;
+			buf_reset(&b);
+			buf_printf(&b, "%s: counted at least ", n->label);
+			screen_running(&b, n->quality.running);
+			buf_adds(&b, " of the time");
+			jsonw_text(out, NULL, buf_str(&b));
+		}
 	}
-	jsonw_end(out);
 	buf_fini(&b);
 	put_partial(s, out);
 }

@@ -203,18 +203,18 @@ int page_change_name(struct page *h)
 
 void page_change_put(struct page *h, const uint32_t *numbers, size_t nr)
 {
-	jsonw_array(&h->json, "certain");
-	for (size_t i = 0; i < h->nr_certain; i++) {
-		const struct page_certain *c = &h->certain[i];
+	JSONW_ARRAY(&h->json, "certain") {
+		for (size_t i = 0; i < h->nr_certain; i++) {
+			const struct page_certain *c = &h->certain[i];
 
-		if (c->function >= nr || numbers[c->function] == UINT32_MAX)
-			continue; /* is merged in the page */
-		jsonw_array(&h->json, NULL);
-		jsonw_u64(&h->json, NULL, c->event);
-		jsonw_u64(&h->json, NULL, numbers[c->function]);
-		page_real(h, NULL, c->change, 6);
-		page_real(h, NULL, c->half, 6);
-		jsonw_end(&h->json);
+			if (c->function >= nr || numbers[c->function] == UINT32_MAX)
+				continue; /* is merged in the page */
+			JSONW_ARRAY(&h->json, NULL) {
+				jsonw_u64(&h->json, NULL, c->event);
+				jsonw_u64(&h->json, NULL, numbers[c->function]);
+				page_real(h, NULL, c->change, 6);
+				page_real(h, NULL, c->half, 6);
+			}
+		}
 	}
-	jsonw_end(&h->json);
 }

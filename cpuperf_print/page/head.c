@@ -132,10 +132,10 @@ static void put_fact(struct page *h, const char *name, const char *value)
 {
 	if (!value || !*value)
 		return;
-	jsonw_array(&h->json, NULL);
-	jsonw_text(&h->json, NULL, name);
-	jsonw_text(&h->json, NULL, value);
-	jsonw_end(&h->json);
+	JSONW_ARRAY(&h->json, NULL) {
+		jsonw_text(&h->json, NULL, name);
+		jsonw_text(&h->json, NULL, value);
+	}
 }
 
 /* Writes the text of b and resets it. */
@@ -212,15 +212,15 @@ static void put_facts(struct page *h)
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
-	jsonw_array(&h->json, "facts");
-	put_sessions(h, &b);
-	put_times(h, &b);
-	put_host(h, &b);
-	for (uint32_t i = 0; i < h->facts->nr_events; i++)
-		put_event(h, i, &b);
-	if (h->facts->info && strlen(h->facts->info->spec_json) < MAX_SPEC_BYTES)
-		put_fact(h, "Spec", h->facts->info->spec_json);
-	jsonw_end(&h->json);
+	JSONW_ARRAY(&h->json, "facts") {
+		put_sessions(h, &b);
+		put_times(h, &b);
+		put_host(h, &b);
+		for (uint32_t i = 0; i < h->facts->nr_events; i++)
+			put_event(h, i, &b);
+		if (h->facts->info && strlen(h->facts->info->spec_json) < MAX_SPEC_BYTES)
+			put_fact(h, "Spec", h->facts->info->spec_json);
+	}
 	buf_fini(&b);
 }
 
@@ -228,16 +228,17 @@ static void put_notes(struct page *h, const char *key, int kind)
 {
 	char *line = h->notes[kind].data, *end, more[64];
 
-	jsonw_array(&h->json, key);
-	for (; line && (end = strchr(line, '\n')); line = end + 1) {
-		*end = '\0';
-		jsonw_text(&h->json, NULL, line);
+	JSONW_ARRAY(&h->json, key) {
+		for (; line && (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			jsonw_text(&h->json, NULL, line);
+		}
+		if (h->nr_more[kind]) {
+			snprintf(more, sizeof(more), "… and %zu more like these.",
+				 h->nr_more[kind]);
+			jsonw_text(&h->json, NULL, more);
+		}
 	}
-	if (h->nr_more[kind]) {
-		snprintf(more, sizeof(more), "… and %zu more like these.", h->nr_more[kind]);
-		jsonw_text(&h->json, NULL, more);
-	}
-	jsonw_end(&h->json);
 }
 
 static void add_part(struct buf *b, const char *text)
@@ -277,15 +278,15 @@ void page_head_put(struct page *h)
 	jsonw_text(&h->json, "title", name_of(job_input(h->j)));
 	put_subtitle(h);
 	jsonw_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
-	jsonw_array(&h->json, "sides");
-	for (unsigned i = 0; i < h->nr_sides; i++) {
-		jsonw_text(&h->json, NULL, i == PAGE_NOW ? "now" : "before");
+	JSONW_ARRAY(&h->json, "sides") {
+		for (unsigned i = 0; i < h->nr_sides; i++) {
+			jsonw_text(&h->json, NULL, i == PAGE_NOW ? "now" : "before");
+		}
 	}
-	jsonw_end(&h->json);
-	jsonw_array(&h->json, "iterations");
-	for (size_t i = 0; i < h->nr_iterations; i++)
-		jsonw_u64(&h->json, NULL, h->iteration_ns[i]);
-	jsonw_end(&h->json);
+	JSONW_ARRAY(&h->json, "iterations") {
+		for (size_t i = 0; i < h->nr_iterations; i++)
+			jsonw_u64(&h->json, NULL, h->iteration_ns[i]);
+	}
 	put_facts(h);
 	export_unread_lines(h->j, say_unread, h);
 	put_notes(h, "warnings", PAGE_WARNING);

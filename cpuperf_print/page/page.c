@@ -86,14 +86,14 @@ static int put_all(struct page *h, struct err *e)
 	int rc;
 
 	buf_add(out, html_head, html_head_len);
-	jsonw_object(&h->json, NULL);
-	rc = page_samples_put(h, e);
-	if (rc == 0)
-		rc = page_series_put(h, e);
-	if (rc)
-		return rc;
-	page_head_put(h);
-	jsonw_end(&h->json);
+	JSONW_OBJECT(&h->json, NULL) {
+		rc = page_samples_put(h, e);
+		if (rc == 0)
+			rc = page_series_put(h, e);
+		if (rc)
+			return rc;
+		page_head_put(h);
+	}
 	if (buf_error(&h->notes[0]) || buf_error(&h->notes[1]))
 		return err_set(e, -EFBIG, "too many notes for the page");
 	rc = page_flush(h, e);

@@ -82,23 +82,23 @@ static void put_line(struct page *h, size_t i)
 	const struct counts_line *l = counts_lines_at(h->lines, i);
 	double values[NR_POINTS];
 
-	jsonw_object(&h->json, NULL);
-	put_label(h, l);
-	jsonw_text(&h->json, "unit", l->unit.name);
-	jsonw_text(&h->json, "per", l->unit.per);
-	put_note(h, l);
-	jsonw_key(&h->json, "main");
-	buf_adds(&h->data, !l->thing && l->cpu == COUNTS_NO_CPU ? "true" : "false");
-	put_value(h, "least", l->min);
-	put_value(h, "mean", l->mean);
-	put_value(h, "most", l->max);
-	jsonw_array(&h->json, "values");
-	counts_lines_shape(h->lines, i, values, NR_POINTS);
-	for (size_t k = 0; k < NR_POINTS; k++) {
-		page_real(h, NULL, values[k], DIGITS);
+	JSONW_OBJECT(&h->json, NULL) {
+		put_label(h, l);
+		jsonw_text(&h->json, "unit", l->unit.name);
+		jsonw_text(&h->json, "per", l->unit.per);
+		put_note(h, l);
+		jsonw_key(&h->json, "main");
+		buf_adds(&h->data, !l->thing && l->cpu == COUNTS_NO_CPU ? "true" : "false");
+		put_value(h, "least", l->min);
+		put_value(h, "mean", l->mean);
+		put_value(h, "most", l->max);
+		JSONW_ARRAY(&h->json, "values") {
+			counts_lines_shape(h->lines, i, values, NR_POINTS);
+			for (size_t k = 0; k < NR_POINTS; k++) {
+				page_real(h, NULL, values[k], DIGITS);
+			}
+		}
 	}
-	jsonw_end(&h->json);
-	jsonw_end(&h->json);
 }
 
 static void say_problems(struct page *h, const struct counts_line *l)
@@ -131,18 +131,18 @@ int page_series_put(struct page *h, struct err *e)
 
 	jsonw_u64(&h->json, "series_start_ns", counts_lines_start_ns(h->lines));
 	jsonw_u64(&h->json, "series_span_ns", counts_lines_span_ns(h->lines));
-	jsonw_array(&h->json, "series");
-	for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
-		say_problems(h, counts_lines_at(h->lines, i));
-		if (!is_wanted(h, counts_lines_at(h->lines, i)))
-			continue;
-		if (nr++ < MAX_LINES)
-			put_line(h, i);
-		else
-			nr_left++;
-		rc = page_flush(h, e);
+	JSONW_ARRAY(&h->json, "series") {
+		for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
+			say_problems(h, counts_lines_at(h->lines, i));
+			if (!is_wanted(h, counts_lines_at(h->lines, i)))
+				continue;
+			if (nr++ < MAX_LINES)
+				put_line(h, i);
+			else
+				nr_left++;
+			rc = page_flush(h, e);
+		}
 	}
-	jsonw_end(&h->json);
 	nr_left += counts_lines_left(h->lines);
 	if (nr_left)
 		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are omitted.", nr_left);

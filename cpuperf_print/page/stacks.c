@@ -90,15 +90,15 @@ static int put_threads(struct page *h)
 	if (rc)
 		return rc;
 	buf_init(&list, PAGE_MAX_ENCODED_BYTES);
-	jsonw_array(&h->json, "comms");
-	for (uint32_t i = 0; i < h->threads.nr; i++) {
-		const struct page_thread *t = dict_at(&h->threads, i);
+	JSONW_ARRAY(&h->json, "comms") {
+		for (uint32_t i = 0; i < h->threads.nr; i++) {
+			const struct page_thread *t = dict_at(&h->threads, i);
 
-		export_digits_add(&list, text_number(h, &comms, t->comm));
-		export_digits_add(&list, t->pid);
-		export_digits_add(&list, t->tid);
+			export_digits_add(&list, text_number(h, &comms, t->comm));
+			export_digits_add(&list, t->pid);
+			export_digits_add(&list, t->tid);
+		}
 	}
-	jsonw_end(&h->json);
 	put_buf(h, "threads", &list);
 	buf_reset(&list);
 	for (uint32_t i = 0; i < h->groups.nr; i++) {
@@ -124,19 +124,20 @@ static int put_functions(struct page *h, const struct page_numbers *n, struct er
 	if (rc)
 		return rc;
 	buf_init(&list, PAGE_MAX_ENCODED_BYTES);
-	jsonw_array(&h->json, "objects");
-	for (size_t i = 0; i < n->nr_functions; i++)
-		export_digits_add(
-		    &list, 2 * (uint64_t)text_number(h, &objects, n->functions[i]->object_number) +
-			       n->functions[i]->is_kernel);
-	jsonw_end(&h->json);
-	put_buf(h, "functions", &list);
-	jsonw_array(&h->json, "names");
-	for (size_t i = 0; i < n->nr_functions && rc == 0; i++) {
-		jsonw_text(&h->json, NULL, n->functions[i]->name);
-		rc = page_flush(h, e);
+	JSONW_ARRAY(&h->json, "objects") {
+		for (size_t i = 0; i < n->nr_functions; i++)
+			export_digits_add(
+			    &list,
+			    2 * (uint64_t)text_number(h, &objects, n->functions[i]->object_number) +
+				n->functions[i]->is_kernel);
 	}
-	jsonw_end(&h->json);
+	put_buf(h, "functions", &list);
+	JSONW_ARRAY(&h->json, "names") {
+		for (size_t i = 0; i < n->nr_functions && rc == 0; i++) {
+			jsonw_text(&h->json, NULL, n->functions[i]->name);
+			rc = page_flush(h, e);
+		}
+	}
 	rc = rc ? rc : buf_error(&list);
 	buf_fini(&list);
 	mem_free(objects.number);
@@ -152,26 +153,26 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 {
 	const struct trace_event *ev = &h->facts->events[i];
 
-	jsonw_object(&h->json, NULL);
-	jsonw_text(&h->json, "label", ev->label);
-	jsonw_text(&h->json, "unit", ev->unit);
-	page_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
-	put_count(h, "period", from->period ? from->period[i] : 0);
-	jsonw_array(&h->json, "samples");
-	for (unsigned side = 0; side < h->nr_sides; side++) {
-		jsonw_u64(&h->json, NULL, samples_of(h, side, i));
+	JSONW_OBJECT(&h->json, NULL) {
+		jsonw_text(&h->json, "label", ev->label);
+		jsonw_text(&h->json, "unit", ev->unit);
+		page_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
+		put_count(h, "period", from->period ? from->period[i] : 0);
+		JSONW_ARRAY(&h->json, "samples") {
+			for (unsigned side = 0; side < h->nr_sides; side++) {
+				jsonw_u64(&h->json, NULL, samples_of(h, side, i));
+			}
+		}
 	}
-	jsonw_end(&h->json);
-	jsonw_end(&h->json);
 }
 
 static void put_events(struct page *h, const struct page_encoded *from)
 {
-	jsonw_array(&h->json, "events");
-	for (uint32_t i = 0; i < h->facts->nr_events; i++) {
-		put_event(h, from, i);
+	JSONW_ARRAY(&h->json, "events") {
+		for (uint32_t i = 0; i < h->facts->nr_events; i++) {
+			put_event(h, from, i);
+		}
 	}
-	jsonw_end(&h->json);
 }
 
 static void put_time(struct page *h, const struct page_encoded *from)

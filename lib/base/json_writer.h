@@ -30,6 +30,14 @@ void jsonw_object(struct json_writer *j, const char *key);
 void jsonw_array(struct json_writer *j, const char *key);
 /* Closes the innermost object or array. */
 void jsonw_end(struct json_writer *j);
+/* JSONW_OBJECT(j, key) { … }: an object whose content the block writes. The block must not be left
+ * by return or goto. JSONW_ARRAY likewise. */
+#define JSONW_OBJECT(j, key)        JSONW_SCOPE(jsonw_object(j, key), j, __LINE__)
+#define JSONW_ARRAY(j, key)         JSONW_SCOPE(jsonw_array(j, key), j, __LINE__)
+#define JSONW_SCOPE(begin, j, line) JSONW_SCOPE_OF(begin, j, line)
+#define JSONW_SCOPE_OF(begin, j, line)                                                             \
+	for (bool jsonw_open_##line = ((begin), true); jsonw_open_##line;                          \
+	     jsonw_end(j), jsonw_open_##line = false)
 
 /* NULL writes nothing, not even the key. */
 void jsonw_text(struct json_writer *j, const char *key, const char *text);

@@ -27,5 +27,12 @@ void proto_packed(struct buf *b, uint32_t field, const uint64_t *v, size_t nr);
  */
 size_t proto_begin(struct buf *b, uint32_t field);
 void proto_end(struct buf *b, size_t start);
+/* PROTO_MESSAGE(b, field) { … }: a nested message whose fields the block writes. The block must not
+ * be left by return or goto. */
+#define PROTO_MESSAGE(b, field)     PROTO_SCOPE(b, proto_begin(b, field), __LINE__)
+#define PROTO_SCOPE(b, begin, line) PROTO_SCOPE_OF(b, begin, line)
+#define PROTO_SCOPE_OF(b, begin, line)                                                             \
+	for (size_t proto_start_##line = (begin); proto_start_##line != SIZE_MAX;                  \
+	     proto_end(b, proto_start_##line), proto_start_##line = SIZE_MAX)
 
 #endif

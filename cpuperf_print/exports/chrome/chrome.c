@@ -40,15 +40,15 @@ static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint3
 {
 	struct json_writer *j = &c->json;
 
-	jsonw_object(j, NULL);
-	jsonw_text(j, "ph", "M");
-	jsonw_text(j, "name", what);
-	jsonw_u64(j, "pid", pid);
-	jsonw_u64(j, "tid", tid);
-	jsonw_object(j, "args");
-	jsonw_text(j, "name", name);
-	jsonw_end(j);
-	jsonw_end(j);
+	JSONW_OBJECT(j, NULL) {
+		jsonw_text(j, "ph", "M");
+		jsonw_text(j, "name", what);
+		jsonw_u64(j, "pid", pid);
+		jsonw_u64(j, "tid", tid);
+		JSONW_OBJECT(j, "args") {
+			jsonw_text(j, "name", name);
+		}
+	}
 }
 
 static const char *name_of(const struct chrome *c, const struct export_group *g)
@@ -119,32 +119,32 @@ static void put_sample(struct chrome *c, const struct export_record *r)
 	struct json_writer *j = &c->json;
 
 	know_tag(c, r->tag);
-	jsonw_object(j, NULL);
-	buf_add(j->out, c->same.data, c->same.len);
-	j->has_items = true;
-	jsonw_us(j, "ts", (int64_t)(r->time_ns - c->o->start_ns));
-	export_facts_put_weight(j, "weight", &c->o->facts->events[key->event], r->weight);
-	if (r->stack != REPORT_NO_STACK)
-		jsonw_u64(j, "sf", number_stack(c, r->stack));
-	jsonw_end(j);
+	JSONW_OBJECT(j, NULL) {
+		buf_add(j->out, c->same.data, c->same.len);
+		j->has_items = true;
+		jsonw_us(j, "ts", (int64_t)(r->time_ns - c->o->start_ns));
+		export_facts_put_weight(j, "weight", &c->o->facts->events[key->event], r->weight);
+		if (r->stack != REPORT_NO_STACK)
+			jsonw_u64(j, "sf", number_stack(c, r->stack));
+	}
 }
 
 static int put_samples(struct chrome *c, struct err *e)
 {
 	int rc = 0;
 
-	jsonw_array(&c->json, "samples");
-	for (size_t i = 0; i < c->sorted.nr_groups && rc == 0; i++) {
-		size_t nr;
-		const struct export_record *r = export_sorted_records(&c->sorted, i, &nr);
+	JSONW_ARRAY(&c->json, "samples") {
+		for (size_t i = 0; i < c->sorted.nr_groups && rc == 0; i++) {
+			size_t nr;
+			const struct export_record *r = export_sorted_records(&c->sorted, i, &nr);
 
-		for (size_t k = 0; k < nr && rc == 0; k++) {
-			put_sample(c, &r[k]);
-			export_spool_touch(c->sorted.spool);
-			rc = output_flush(c->j->output, e);
+			for (size_t k = 0; k < nr && rc == 0; k++) {
+				put_sample(c, &r[k]);
+				export_spool_touch(c->sorted.spool);
+				rc = output_flush(c->j->output, e);
+			}
 		}
 	}
-	jsonw_end(&c->json);
 	return rc ? rc : buf_error(&c->same);
 }
 
@@ -170,24 +170,24 @@ static void put_node(struct chrome *c, uint32_t number)
 	char key[16];
 
 	snprintf(key, sizeof(key), "%" PRIu32, number);
-	jsonw_object(&c->json, key);
-	put_frame_name(c, &n->frame);
-	jsonw_text(&c->json, "category", n->frame.function->object);
-	if (n->parent != REPORT_NO_STACK)
-		jsonw_u64(&c->json, "parent", c->of_node[n->parent]);
-	jsonw_end(&c->json);
+	JSONW_OBJECT(&c->json, key) {
+		put_frame_name(c, &n->frame);
+		jsonw_text(&c->json, "category", n->frame.function->object);
+		if (n->parent != REPORT_NO_STACK)
+			jsonw_u64(&c->json, "parent", c->of_node[n->parent]);
+	}
 }
 
 static int put_nodes(struct chrome *c, struct err *e)
 {
 	int rc = 0;
 
-	jsonw_object(&c->json, "stackFrames");
-	for (uint32_t i = 1; i <= c->nr_nodes && rc == 0; i++) {
-		put_node(c, i);
-		rc = output_flush(c->j->output, e);
+	JSONW_OBJECT(&c->json, "stackFrames") {
+		for (uint32_t i = 1; i <= c->nr_nodes && rc == 0; i++) {
+			put_node(c, i);
+			rc = output_flush(c->j->output, e);
+		}
 	}
-	jsonw_end(&c->json);
 	return rc;
 }
 
@@ -195,24 +195,24 @@ static int put_nodes(struct chrome *c, struct err *e)
 
 static int put_events(struct chrome *c, struct export_series *series, struct err *e)
 {
-	int rc;
+	int rc = 0;
 
-	jsonw_array(&c->json, "traceEvents");
-	rc = put_names(c, e);
-	if (rc == 0)
-		rc = export_series_put(series, &c->json, e);
-	jsonw_end(&c->json);
+	JSONW_ARRAY(&c->json, "traceEvents") {
+		rc = put_names(c, e);
+		if (rc == 0)
+			rc = export_series_put(series, &c->json, e);
+	}
 	return rc;
 }
 
 static void put_other(struct chrome *c, const struct export_series *series)
 {
-	jsonw_object(&c->json, "otherData");
-	jsonw_text(&c->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
-	export_facts_put(&c->json, c->o);
-	export_facts_put_losses(&c->json, c->j, &c->sorted.stats);
-	export_series_put_notes(series, &c->json);
-	jsonw_end(&c->json);
+	JSONW_OBJECT(&c->json, "otherData") {
+		jsonw_text(&c->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
+		export_facts_put(&c->json, c->o);
+		export_facts_put_losses(&c->json, c->j, &c->sorted.stats);
+		export_series_put_notes(series, &c->json);
+	}
 }
 
 static int put_all(struct chrome *c, struct err *e)
@@ -221,17 +221,17 @@ static int put_all(struct chrome *c, struct err *e)
 	int rc = export_series_init(&series, c->j, c->o, e);
 
 	jsonw_init(&c->json, &c->j->output->text, false);
-	jsonw_object(&c->json, NULL);
-	jsonw_text(&c->json, "displayTimeUnit", "ns");
-	if (rc == 0)
-		rc = put_events(c, &series, e);
-	if (rc == 0 && c->sorted.spool)
-		rc = put_samples(c, e);
-	if (rc == 0 && c->sorted.spool)
-		rc = put_nodes(c, e);
-	if (rc == 0)
-		put_other(c, &series);
-	jsonw_end(&c->json);
+	JSONW_OBJECT(&c->json, NULL) {
+		jsonw_text(&c->json, "displayTimeUnit", "ns");
+		if (rc == 0)
+			rc = put_events(c, &series, e);
+		if (rc == 0 && c->sorted.spool)
+			rc = put_samples(c, e);
+		if (rc == 0 && c->sorted.spool)
+			rc = put_nodes(c, e);
+		if (rc == 0)
+			put_other(c, &series);
+	}
 	buf_addc(c->json.out, '\n');
 	export_series_fini(&series);
 	return rc;

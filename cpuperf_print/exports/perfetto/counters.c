@@ -63,38 +63,38 @@ static void make_name(const struct counts_series_point *p, char name[MAX_NAME_BY
 static void put_column(struct counters *c, const struct counts_series_point *p)
 {
 	struct buf *b = &c->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, 0, 0), track;
 
-	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
-	proto_uint(b, TRACK_UUID, column_uuid(p->column));
-	proto_text(b, TRACK_NAME, p->of->label);
-	proto_end(b, track);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_COUNTERS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
+			proto_uint(b, TRACK_UUID, column_uuid(p->column));
+			proto_text(b, TRACK_NAME, p->of->label);
+		}
+	}
 }
 
 static void put_track(struct counters *c, const struct track *t,
 		      const struct counts_series_point *p, bool has_column)
 {
 	struct buf *b = &c->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, 0, 0), track, counter;
 	char name[MAX_NAME_BYTES], unit[COUNTS_SERIES_UNIT_BYTES];
 
 	make_name(p, name);
-	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
-	proto_uint(b, TRACK_UUID, uuid_of(t));
-	if (has_column)
-		proto_uint(b, TRACK_PARENT, column_uuid(p->column));
-	proto_text(b, TRACK_NAME, name);
-	counter = proto_begin(b, TRACK_COUNTER);
-	proto_text(b, COUNTER_UNIT_NAME, counts_series_unit(p, unit));
-	proto_end(b, counter);
-	proto_end(b, track);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_COUNTERS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
+			proto_uint(b, TRACK_UUID, uuid_of(t));
+			if (has_column)
+				proto_uint(b, TRACK_PARENT, column_uuid(p->column));
+			proto_text(b, TRACK_NAME, name);
+			PROTO_MESSAGE(b, TRACK_COUNTER) {
+				proto_text(b, COUNTER_UNIT_NAME, counts_series_unit(p, unit));
+			}
+		}
+	}
 }
 
 /* Writes the description of the track's parent, then its own. */
-static int know_track(struct counters *c, const struct track *t,
-		      const struct counts_series_point *p)
+static int describe_track(struct counters *c, const struct track *t,
+			  const struct counts_series_point *p)
 {
 	const struct track column = {p->column, COUNTS_NO_CPU, NO_THING};
 	bool has_column = memcmp(t, &column, sizeof(column)) != 0;
@@ -119,14 +119,14 @@ static int know_track(struct counters *c, const struct track *t,
 static void put_value(struct counters *c, const struct track *t, uint64_t time_ns, double value)
 {
 	struct buf *b = &c->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_COUNTERS, SEQUENCE_NEEDS_STATE, time_ns), event;
 
-	event = proto_begin(b, PACKET_TRACK_EVENT);
-	proto_uint(b, EVENT_TYPE, TYPE_COUNTER);
-	proto_uint(b, EVENT_TRACK, uuid_of(t));
-	proto_double(b, EVENT_VALUE_REAL, value);
-	proto_end(b, event);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_COUNTERS, SEQUENCE_NEEDS_STATE, time_ns) {
+		PROTO_MESSAGE(b, PACKET_TRACK_EVENT) {
+			proto_uint(b, EVENT_TYPE, TYPE_COUNTER);
+			proto_uint(b, EVENT_TRACK, uuid_of(t));
+			proto_double(b, EVENT_VALUE_REAL, value);
+		}
+	}
 }
 
 /* Skips samples, which have packets of their own, and totals, which are sums of the CPUs. */
@@ -139,7 +139,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 	if (p->is_samples || (p->is_total && !p->of->metric) || !counts_series_value(p, &value))
 		return 0;
-	rc = know_track(c, &t, p);
+	rc = describe_track(c, &t, p);
 	if (rc)
 		return err_set(c->e, rc, "out of memory");
 	put_value(c, &t, p->of->kind == EVENT_VALUE && !p->of->metric ? p->end_ns : p->start_ns,

@@ -193,11 +193,10 @@ static bool is_new(struct put *p, enum interned what, uint32_t iid)
 
 static void put_bytes(struct put *p, enum interned what, uint32_t iid, const void *data, size_t len)
 {
-	size_t message = proto_begin(p->b, fields[what]);
-
-	proto_uint(p->b, IID, iid);
-	proto_bytes(p->b, TEXT_BYTES, data, len);
-	proto_end(p->b, message);
+	PROTO_MESSAGE(p->b, fields[what]) {
+		proto_uint(p->b, IID, iid);
+		proto_bytes(p->b, TEXT_BYTES, data, len);
+	}
 }
 
 static void put_text(struct put *p, enum interned what, uint32_t iid, const char *text)
@@ -212,30 +211,28 @@ static void put_mapping(struct put *p, uint32_t iid)
 	const struct mapping *m = dict_at(&p->in->mappings, iid - 1);
 	const struct profile_object *o = m->object;
 	bool has_build_id = o && o->build_id_len;
-	size_t message;
 
 	if (!is_new(p, MAPPINGS, iid))
 		return;
 	if (has_build_id)
 		put_bytes(p, BUILD_IDS, iid, o->build_id, o->build_id_len);
 	put_text(p, MAPPING_PATHS, iid, o ? o->shown_path : m->name);
-	message = proto_begin(p->b, fields[MAPPINGS]);
-	proto_uint(p->b, IID, iid);
-	if (has_build_id)
-		proto_uint(p->b, MAPPING_BUILD_ID, iid);
-	if (o) {
-		proto_uint(p->b, MAPPING_START, (uint64_t)iid << RANGE_BITS);
-		proto_uint(p->b, MAPPING_END, ((uint64_t)iid + 1) << RANGE_BITS);
+	PROTO_MESSAGE(p->b, fields[MAPPINGS]) {
+		proto_uint(p->b, IID, iid);
+		if (has_build_id)
+			proto_uint(p->b, MAPPING_BUILD_ID, iid);
+		if (o) {
+			proto_uint(p->b, MAPPING_START, (uint64_t)iid << RANGE_BITS);
+			proto_uint(p->b, MAPPING_END, ((uint64_t)iid + 1) << RANGE_BITS);
+		}
+		proto_uint(p->b, MAPPING_PATH, iid);
 	}
-	proto_uint(p->b, MAPPING_PATH, iid);
-	proto_end(p->b, message);
 }
 
 static void put_frame(struct put *p, uint32_t iid)
 {
 	const struct frame *f = dict_at(&p->in->frames, iid - 1);
 	uint32_t source = 0;
-	size_t message;
 
 	if (!is_new(p, FRAMES, iid))
 		return;
@@ -246,16 +243,16 @@ static void put_frame(struct put *p, uint32_t iid)
 		p->error = source ? p->error : -ENOMEM;
 		put_text(p, SOURCE_PATHS, source, f->file);
 	}
-	message = proto_begin(p->b, fields[FRAMES]);
-	proto_uint(p->b, IID, iid);
-	proto_uint(p->b, FRAME_FUNCTION, f->function->number + 1);
-	proto_uint(p->b, FRAME_MAPPING, f->mapping);
-	proto_uint(p->b, FRAME_PLACE, f->address);
-	if (source)
-		proto_uint(p->b, FRAME_SOURCE, source);
-	if (f->line)
-		proto_uint(p->b, FRAME_LINE, f->line);
-	proto_end(p->b, message);
+	PROTO_MESSAGE(p->b, fields[FRAMES]) {
+		proto_uint(p->b, IID, iid);
+		proto_uint(p->b, FRAME_FUNCTION, f->function->number + 1);
+		proto_uint(p->b, FRAME_MAPPING, f->mapping);
+		proto_uint(p->b, FRAME_PLACE, f->address);
+		if (source)
+			proto_uint(p->b, FRAME_SOURCE, source);
+		if (f->line)
+			proto_uint(p->b, FRAME_LINE, f->line);
+	}
 }
 
 /* The frames of a stack, innermost first. *nr: how many. 0 or -ENOMEM. */
@@ -281,31 +278,30 @@ static int find_frames(struct perfetto_interned *in, uint32_t stack, uint32_t ii
 static int put_callstack(struct put *p, uint32_t stack)
 {
 	uint32_t iids[MAX_DEPTH];
-	size_t nr, message;
+	size_t nr;
 	int rc = find_frames(p->in, stack, iids, &nr);
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < nr; i++)
 		put_frame(p, iids[i]);
-	message = proto_begin(p->b, fields[CALLSTACKS]);
-	proto_uint(p->b, IID, stack);
-	for (size_t i = nr; i; i--)
-		proto_uint(p->b, CALLSTACK_FRAMES, iids[i - 1]);
-	proto_end(p->b, message);
+	PROTO_MESSAGE(p->b, fields[CALLSTACKS]) {
+		proto_uint(p->b, IID, stack);
+		for (size_t i = nr; i; i--)
+			proto_uint(p->b, CALLSTACK_FRAMES, iids[i - 1]);
+	}
 	return p->error;
 }
 
 int perfetto_intern(struct perfetto_interned *in, uint32_t sequence, uint32_t stack, struct buf *b)
 {
 	struct put p = {.in = in, .sequence = sequence, .b = b};
-	size_t message;
-	int rc;
+	int rc = 0;
 
 	if (stack == REPORT_NO_STACK || !is_new(&p, CALLSTACKS, stack))
 		return p.error;
-	message = proto_begin(b, PACKET_INTERNED_DATA);
-	rc = put_callstack(&p, stack);
-	proto_end(b, message);
+	PROTO_MESSAGE(b, PACKET_INTERNED_DATA) {
+		rc = put_callstack(&p, stack);
+	}
 	return rc;
 }

@@ -24,8 +24,3 @@ size_t perfetto_begin(struct buf *b, uint32_t sequence, unsigned flags, uint64_t
 		proto_uint(b, PACKET_SEQUENCE_FLAGS, flags);
 	return packet;
 }
-
-void perfetto_end(struct buf *b, size_t packet)
-{
-	proto_end(b, packet);
-}

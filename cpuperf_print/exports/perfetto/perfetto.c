@@ -95,58 +95,54 @@ static uint64_t start_of(const struct perfetto *p)
 
 static void put_timebase(struct buf *b, uint32_t field, const struct trace_event *event)
 {
-	size_t message = proto_begin(b, field);
-
-	if (event->frequency)
-		proto_uint(b, TIMEBASE_FREQUENCY, event->frequency);
-	else
-		proto_uint(b, TIMEBASE_PERIOD, event->rate);
-	proto_text(b, TIMEBASE_NAME, event->label);
-	proto_uint(b, TIMEBASE_CLOCK, PERF_CLOCK_MONOTONIC);
-	proto_end(b, message);
+	PROTO_MESSAGE(b, field) {
+		if (event->frequency)
+			proto_uint(b, TIMEBASE_FREQUENCY, event->frequency);
+		else
+			proto_uint(b, TIMEBASE_PERIOD, event->rate);
+		proto_text(b, TIMEBASE_NAME, event->label);
+		proto_uint(b, TIMEBASE_CLOCK, PERF_CLOCK_MONOTONIC);
+	}
 }
 
 /* Writes the first packet of a sequence, which sets its clock. event: that of its samples, or NULL.
  */
 static void put_first(struct buf *b, uint32_t sequence, const struct trace_event *event)
 {
-	size_t packet = perfetto_begin(b, sequence, SEQUENCE_CLEARED, 0), defaults;
-
-	proto_bool(b, PACKET_FIRST_ON_SEQUENCE, true);
-	defaults = proto_begin(b, PACKET_DEFAULTS);
-	proto_uint(b, DEFAULTS_CLOCK, CLOCK_ID_MONOTONIC);
-	if (event) {
-		size_t samples = proto_begin(b, DEFAULTS_PERF_SAMPLE);
-
-		put_timebase(b, PERF_SAMPLE_TIMEBASE, event);
-		proto_end(b, samples);
+	PERFETTO_PACKET(b, sequence, SEQUENCE_CLEARED, 0) {
+		proto_bool(b, PACKET_FIRST_ON_SEQUENCE, true);
+		PROTO_MESSAGE(b, PACKET_DEFAULTS) {
+			proto_uint(b, DEFAULTS_CLOCK, CLOCK_ID_MONOTONIC);
+			if (event) {
+				PROTO_MESSAGE(b, DEFAULTS_PERF_SAMPLE) {
+					put_timebase(b, PERF_SAMPLE_TIMEBASE, event);
+				}
+			}
+		}
 	}
-	proto_end(b, defaults);
-	perfetto_end(b, packet);
 }
 
 static void put_clock(struct buf *b, unsigned id, uint64_t time_ns)
 {
-	size_t message = proto_begin(b, SNAPSHOT_CLOCK);
-
-	proto_uint(b, CLOCK_ID, id);
-	proto_uint(b, CLOCK_TIMESTAMP, time_ns);
-	proto_end(b, message);
+	PROTO_MESSAGE(b, SNAPSHOT_CLOCK) {
+		proto_uint(b, CLOCK_ID, id);
+		proto_uint(b, CLOCK_TIMESTAMP, time_ns);
+	}
 }
 
 static void put_snapshot(struct buf *b, const struct clock_triple *c)
 {
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
-	size_t snapshot = proto_begin(b, PACKET_CLOCK_SNAPSHOT);
-
-	put_clock(b, CLOCK_ID_MONOTONIC, c->monotonic_ns);
-	if (c->boottime_ns)
-		put_clock(b, CLOCK_ID_BOOTTIME, c->boottime_ns);
-	if (c->realtime_ns)
-		put_clock(b, CLOCK_ID_REALTIME, c->realtime_ns);
-	proto_uint(b, SNAPSHOT_PRIMARY, c->boottime_ns ? CLOCK_ID_BOOTTIME : CLOCK_ID_MONOTONIC);
-	proto_end(b, snapshot);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_CLOCK_SNAPSHOT) {
+			put_clock(b, CLOCK_ID_MONOTONIC, c->monotonic_ns);
+			if (c->boottime_ns)
+				put_clock(b, CLOCK_ID_BOOTTIME, c->boottime_ns);
+			if (c->realtime_ns)
+				put_clock(b, CLOCK_ID_REALTIME, c->realtime_ns);
+			proto_uint(b, SNAPSHOT_PRIMARY,
+				   c->boottime_ns ? CLOCK_ID_BOOTTIME : CLOCK_ID_MONOTONIC);
+		}
+	}
 }
 
 static uint64_t load_be64(const uint8_t *p)
@@ -160,79 +156,59 @@ static uint64_t load_be64(const uint8_t *p)
 
 static void put_uuid(struct buf *b, const uint8_t id[16])
 {
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
-	size_t message = proto_begin(b, PACKET_TRACE_UUID);
-
-	proto_uint(b, UUID_MSB, load_be64(id));
-	proto_uint(b, UUID_LSB, load_be64(id + 8));
-	proto_end(b, message);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_TRACE_UUID) {
+			proto_uint(b, UUID_MSB, load_be64(id));
+			proto_uint(b, UUID_LSB, load_be64(id + 8));
+		}
+	}
 }
 
-/* Unknown values are omitted. */
-static void put_known(struct buf *b, uint32_t field, const char *text, size_t len)
-{
-	if (len)
-		proto_bytes(b, field, text, len);
-}
-
-/* The kernel's text is its release and, if recorded, its version. */
+/* Unknown values are omitted. The kernel's text is its release and, if recorded, its version. */
 static void put_utsname(struct buf *b, const struct input *o)
 {
 	const struct trace_info *info = o->facts->info;
 	const char *kernel = info ? info->kernel : "", *machine = o->facts->head.machine;
-	size_t message = proto_begin(b, SYSTEM_UTSNAME), release = strcspn(kernel, " ");
+	size_t release = strcspn(kernel, " ");
 
-	proto_text(b, UTSNAME_SYSNAME, "Linux");
-	if (kernel[release])
-		proto_text(b, UTSNAME_VERSION, kernel + release + 1);
-	put_known(b, UTSNAME_RELEASE, kernel, release);
-	put_known(b, UTSNAME_MACHINE, machine, strlen(machine));
-	proto_end(b, message);
+	PROTO_MESSAGE(b, SYSTEM_UTSNAME) {
+		proto_text(b, UTSNAME_SYSNAME, "Linux");
+		if (kernel[release])
+			proto_text(b, UTSNAME_VERSION, kernel + release + 1);
+		if (release)
+			proto_bytes(b, UTSNAME_RELEASE, kernel, release);
+		if (*machine)
+			proto_text(b, UTSNAME_MACHINE, machine);
+	}
 }
 
 static void put_system(struct buf *b, const struct input *o)
 {
 	const struct trace_info *info = o->facts->info;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
-	size_t message = proto_begin(b, PACKET_SYSTEM_INFO);
 
-	put_utsname(b, o);
-	if (info && info->user_hz)
-		proto_uint(b, SYSTEM_HZ, info->user_hz);
-	if (info)
-		proto_text(b, SYSTEM_TOOL, info->tool);
-	if (info && info->page_bytes)
-		proto_uint(b, SYSTEM_PAGE_BYTES, info->page_bytes);
-	proto_end(b, message);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_SYSTEM_INFO) {
+			put_utsname(b, o);
+			if (info && info->user_hz)
+				proto_uint(b, SYSTEM_HZ, info->user_hz);
+			if (info)
+				proto_text(b, SYSTEM_TOOL, info->tool);
+			if (info && info->page_bytes)
+				proto_uint(b, SYSTEM_PAGE_BYTES, info->page_bytes);
+		}
+	}
 }
 
 static void put_source(struct buf *b, const struct trace_event *event)
 {
-	size_t source = proto_begin(b, CONFIG_DATA_SOURCE), config, perf;
-
-	config = proto_begin(b, DATA_SOURCE_CONFIG);
-	proto_text(b, SOURCE_NAME, "linux.perf");
-	perf = proto_begin(b, SOURCE_PERF_EVENT);
-	put_timebase(b, PERF_EVENT_TIMEBASE, event);
-	proto_end(b, perf);
-	proto_end(b, config);
-	proto_end(b, source);
-}
-
-static void put_config(struct perfetto *p)
-{
-	const struct profile_facts *facts = opened_of(p)->facts;
-	struct buf *b = &p->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0);
-	size_t config = proto_begin(b, PACKET_TRACE_CONFIG);
-
-	for (size_t i = 0; i < facts->nr_events; i++)
-		if (p->sequence_of[i] != NO_SEQUENCE)
-			put_source(b, &facts->events[i]);
-	proto_end(b, config);
-	perfetto_end(b, packet);
+	PROTO_MESSAGE(b, CONFIG_DATA_SOURCE) {
+		PROTO_MESSAGE(b, DATA_SOURCE_CONFIG) {
+			proto_text(b, SOURCE_NAME, "linux.perf");
+			PROTO_MESSAGE(b, SOURCE_PERF_EVENT) {
+				put_timebase(b, PERF_EVENT_TIMEBASE, event);
+			}
+		}
+	}
 }
 
 static void put_facts(struct perfetto *p)
@@ -247,8 +223,15 @@ static void put_facts(struct perfetto *p)
 			put_first(b, SEQUENCE_SAMPLES + p->sequence_of[i], &o->facts->events[i]);
 	put_uuid(b, o->facts->head.session_id);
 	put_system(b, o);
-	if (p->nr_sequences)
-		put_config(p);
+	if (!p->nr_sequences)
+		return;
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_TRACE_CONFIG) {
+			for (size_t i = 0; i < o->facts->nr_events; i++)
+				if (p->sequence_of[i] != NO_SEQUENCE)
+					put_source(b, &o->facts->events[i]);
+		}
+	}
 }
 
 /* --- notes ----------------------------------------------------------------------------------- */
@@ -258,26 +241,26 @@ static void put_note(void *arg, const char *line)
 {
 	struct perfetto *p = arg;
 	struct buf *b = &p->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, start_of(p));
-	size_t event = proto_begin(b, PACKET_TRACK_EVENT);
 
-	proto_uint(b, EVENT_TYPE, TYPE_INSTANT);
-	proto_uint(b, EVENT_TRACK, perfetto_uuid(UUID_NOTES, 0, 0));
-	proto_text(b, EVENT_NAME, line);
-	proto_end(b, event);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, start_of(p)) {
+		PROTO_MESSAGE(b, PACKET_TRACK_EVENT) {
+			proto_uint(b, EVENT_TYPE, TYPE_INSTANT);
+			proto_uint(b, EVENT_TRACK, perfetto_uuid(UUID_NOTES, 0, 0));
+			proto_text(b, EVENT_NAME, line);
+		}
+	}
 }
 
 static void put_notes(struct perfetto *p)
 {
 	struct buf *b = &p->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, 0), track;
 
-	track = proto_begin(b, PACKET_TRACK_DESCRIPTOR);
-	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_NOTES, 0, 0));
-	proto_text(b, TRACK_NAME, "cpuperf");
-	proto_end(b, track);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
+			proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_NOTES, 0, 0));
+			proto_text(b, TRACK_NAME, "cpuperf");
+		}
+	}
 	export_session_lines(p->j, p->session, &p->about, put_note, p);
 	if (p->stats.event)
 		export_samples_lines(p->j, &p->stats, put_note, p);
@@ -307,15 +290,14 @@ static int note_count(struct perfetto *p, const struct profile_trace *t, uint32_
 static void put_lost(struct perfetto *p, const struct profile_trace *t)
 {
 	struct buf *b = &p->j->output->text;
-	size_t packet =
-	    perfetto_begin(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns ? t->end_ns : 1);
-	size_t sample = proto_begin(b, PACKET_PERF_SAMPLE);
 
-	if (t->head.cpu != COUNTS_NO_CPU)
-		proto_uint(b, SAMPLE_CPU, t->head.cpu);
-	proto_uint(b, SAMPLE_LOST, t->sampling->lost);
-	proto_end(b, sample);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns ? t->end_ns : 1) {
+		PROTO_MESSAGE(b, PACKET_PERF_SAMPLE) {
+			if (t->head.cpu != COUNTS_NO_CPU)
+				proto_uint(b, SAMPLE_CPU, t->head.cpu);
+			proto_uint(b, SAMPLE_LOST, t->sampling->lost);
+		}
+	}
 }
 
 /* Readers require snapshots in order of time, before the packets to which they apply. */
@@ -364,33 +346,35 @@ static int note_thread(struct perfetto *p, const struct report_sample *s)
 static void put_process(struct perfetto *p, const struct thread *t)
 {
 	struct buf *b = &p->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
-	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), process;
 
-	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_PROCESS, t->pid, 0));
-	process = proto_begin(b, TRACK_PROCESS);
-	proto_int(b, PROCESS_PID, (int32_t)t->pid);
-	proto_text(b, PROCESS_NAME, report_functions_text(p->j->inputs->functions, t->comm));
-	proto_end(b, process);
-	proto_end(b, track);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, start_of(p)) {
+		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
+			proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_PROCESS, t->pid, 0));
+			PROTO_MESSAGE(b, TRACK_PROCESS) {
+				proto_int(b, PROCESS_PID, (int32_t)t->pid);
+				proto_text(b, PROCESS_NAME,
+					   report_functions_text(p->j->inputs->functions, t->comm));
+			}
+		}
+	}
 }
 
 static void put_thread(struct perfetto *p, const struct thread *t)
 {
 	struct buf *b = &p->j->output->text;
-	size_t packet = perfetto_begin(b, SEQUENCE_FACTS, 0, start_of(p));
-	size_t track = proto_begin(b, PACKET_TRACK_DESCRIPTOR), thread;
 
-	proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_THREAD, t->pid, t->tid));
-	proto_uint(b, TRACK_PARENT, perfetto_uuid(UUID_PROCESS, t->pid, 0));
-	thread = proto_begin(b, TRACK_THREAD);
-	proto_int(b, THREAD_PID, (int32_t)t->pid);
-	proto_int(b, THREAD_TID, (int32_t)t->tid);
-	proto_text(b, THREAD_NAME, report_functions_text(p->j->inputs->functions, t->comm));
-	proto_end(b, thread);
-	proto_end(b, track);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, start_of(p)) {
+		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
+			proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_THREAD, t->pid, t->tid));
+			proto_uint(b, TRACK_PARENT, perfetto_uuid(UUID_PROCESS, t->pid, 0));
+			PROTO_MESSAGE(b, TRACK_THREAD) {
+				proto_int(b, THREAD_PID, (int32_t)t->pid);
+				proto_int(b, THREAD_TID, (int32_t)t->tid);
+				proto_text(b, THREAD_NAME,
+					   report_functions_text(p->j->inputs->functions, t->comm));
+			}
+		}
+	}
 }
 
 /* A process is named after its main thread; if that was not seen, after any other. */
@@ -439,17 +423,17 @@ static unsigned mode_of(const struct perfetto *p, uint32_t stack)
 static void put_sample(struct perfetto *p, const struct report_sample *s, uint64_t count)
 {
 	struct buf *b = &p->j->output->text;
-	size_t message = proto_begin(b, PACKET_PERF_SAMPLE);
 
-	if (s->key.cpu != COUNTS_NO_CPU)
-		proto_uint(b, SAMPLE_CPU, s->key.cpu);
-	proto_uint(b, SAMPLE_PID, s->key.pid);
-	proto_uint(b, SAMPLE_TID, s->key.tid);
-	if (s->stack != REPORT_NO_STACK)
-		proto_uint(b, SAMPLE_STACK, s->stack);
-	proto_uint(b, SAMPLE_MODE, mode_of(p, s->stack));
-	proto_uint(b, SAMPLE_COUNT, count);
-	proto_end(b, message);
+	PROTO_MESSAGE(b, PACKET_PERF_SAMPLE) {
+		if (s->key.cpu != COUNTS_NO_CPU)
+			proto_uint(b, SAMPLE_CPU, s->key.cpu);
+		proto_uint(b, SAMPLE_PID, s->key.pid);
+		proto_uint(b, SAMPLE_TID, s->key.tid);
+		if (s->stack != REPORT_NO_STACK)
+			proto_uint(b, SAMPLE_STACK, s->stack);
+		proto_uint(b, SAMPLE_MODE, mode_of(p, s->stack));
+		proto_uint(b, SAMPLE_COUNT, count);
+	}
 }
 
 static int take_one(struct perfetto *p, const struct report_sample *s)
@@ -458,18 +442,17 @@ static int take_one(struct perfetto *p, const struct report_sample *s)
 	uint32_t sequence = p->sequence_of[s->key.event];
 	struct count *count = dict_get(&p->counts, key);
 	struct buf *b = &p->j->output->text;
-	size_t packet;
-	int rc;
+	int rc = 0;
 
 	if (sequence == NO_SEQUENCE)
 		return 0;
 	if (!count || note_thread(p, s))
 		return -ENOMEM;
 	count->value += s->weight;
-	packet = perfetto_begin(b, SEQUENCE_SAMPLES + sequence, SEQUENCE_NEEDS_STATE, s->time_ns);
-	rc = perfetto_intern(p->interned, sequence, s->stack, b);
-	put_sample(p, s, count->value);
-	perfetto_end(b, packet);
+	PERFETTO_PACKET(b, SEQUENCE_SAMPLES + sequence, SEQUENCE_NEEDS_STATE, s->time_ns) {
+		rc = perfetto_intern(p->interned, sequence, s->stack, b);
+		put_sample(p, s, count->value);
+	}
 	return rc;
 }
 
@@ -551,8 +534,6 @@ int export_perfetto(struct job *j, struct err *e)
 	dict_init(&p.counts, sizeof(struct count), DICT_KEY(struct count, cpu), DICT_MAX);
 	dict_init(&p.threads, sizeof(struct thread), DICT_KEY(struct thread, tid), DICT_MAX);
 	rc = write_all(&p);
-
-	(void)j->nr; /* 1 */
 	fini(&p);
 	return rc ? err_set(e, rc, "the trace cannot be written: %s", strerror(-rc)) : 0;
 }

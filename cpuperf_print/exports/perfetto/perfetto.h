@@ -5,6 +5,7 @@
 #define CPUPERF_PRINT_EXPORTS_PERFETTO_PERFETTO_H
 
 #include "base/buf.h"
+#include "export/proto.h"
 #include "job.h"
 
 /* From the public definitions (protos/perfetto/trace) */
@@ -36,10 +37,12 @@ enum {
 	SEQUENCE_SAMPLES, /* the first event's; those of the others follow */
 };
 
-/* Begins a packet of a sequence; time_ns 0: without a time. Returns the position to pass to
- * proto_end. */
+/* PERFETTO_PACKET(b, sequence, flags, time_ns) { … }: a packet whose fields the block writes, as of
+ * PROTO_MESSAGE. time_ns 0: without a time. */
+#define PERFETTO_PACKET(b, sequence, flags, time_ns)                                               \
+	PROTO_SCOPE(b, perfetto_begin(b, sequence, flags, time_ns), __LINE__)
+/* Returns the position to pass to proto_end. */
 size_t perfetto_begin(struct buf *b, uint32_t sequence, unsigned flags, uint64_t time_ns);
-void perfetto_end(struct buf *b, size_t packet);
 /* A 64-bit id computed from these numbers, never 0. */
 uint64_t perfetto_uuid(uint64_t kind, uint64_t a, uint64_t b);
 enum { UUID_PROCESS = 1, UUID_THREAD, UUID_COLUMN, UUID_COUNTER, UUID_NOTES };

@@ -139,26 +139,25 @@ static size_t find_locations(struct pprof *p, const struct report_entry *e)
 static void put_number(struct pprof *p, enum label label, uint64_t number)
 {
 	struct buf *b = &p->labels;
-	size_t message = proto_begin(b, SAMPLE_LABEL);
 
-	proto_uint(b, LABEL_KEY, p->keys[label]);
-	proto_uint(b, LABEL_NUMBER, number);
-	proto_uint(b, LABEL_UNIT, p->unit);
-	proto_end(b, message);
+	PROTO_MESSAGE(b, SAMPLE_LABEL) {
+		proto_uint(b, LABEL_KEY, p->keys[label]);
+		proto_uint(b, LABEL_NUMBER, number);
+		proto_uint(b, LABEL_UNIT, p->unit);
+	}
 }
 
 /* Omits a label with an empty text: the format cannot express it. */
 static void put_text(struct pprof *p, enum label label, uint64_t text)
 {
 	struct buf *b = &p->labels;
-	size_t message;
 
 	if (!text)
 		return;
-	message = proto_begin(b, SAMPLE_LABEL);
-	proto_uint(b, LABEL_KEY, p->keys[label]);
-	proto_uint(b, LABEL_TEXT, text);
-	proto_end(b, message);
+	PROTO_MESSAGE(b, SAMPLE_LABEL) {
+		proto_uint(b, LABEL_KEY, p->keys[label]);
+		proto_uint(b, LABEL_TEXT, text);
+	}
 }
 
 /* Consecutive samples are mostly of one thread, so labels are reused. Writes new texts. */
@@ -204,7 +203,7 @@ static int take(void *arg, const struct report_entry *e)
 {
 	struct pprof *p = arg;
 	struct buf *out = &p->tables.out;
-	size_t nr, message;
+	size_t nr;
 
 	if (p->type_of[e->key.event] == NO_TYPE) {
 		p->nr_left += e->weight.samples;
@@ -212,11 +211,11 @@ static int take(void *arg, const struct report_entry *e)
 	}
 	nr = find_locations(p, e);
 	know_labels(p, e->key);
-	message = proto_begin(out, PPROF_SAMPLE);
-	proto_packed(out, SAMPLE_LOCATION, p->ids, nr);
-	put_values(p, e);
-	buf_add(out, p->labels.data, p->labels.len);
-	proto_end(out, message);
+	PROTO_MESSAGE(out, PPROF_SAMPLE) {
+		proto_packed(out, SAMPLE_LOCATION, p->ids, nr);
+		put_values(p, e);
+		buf_add(out, p->labels.data, p->labels.len);
+	}
 	return buf_error(&p->labels) ? buf_error(&p->labels) : pack(p, PACK_BYTES);
 }
 
@@ -249,11 +248,11 @@ static uint64_t type_name(struct pprof *p, uint32_t event, const char *suffix)
 static void put_type(struct pprof *p, uint32_t field, uint64_t name, const char *unit)
 {
 	uint64_t number = pprof_text(&p->tables, unit);
-	size_t message = proto_begin(&p->tables.out, field);
 
-	proto_uint(&p->tables.out, VALUE_TYPE, name);
-	proto_uint(&p->tables.out, VALUE_UNIT, number);
-	proto_end(&p->tables.out, message);
+	PROTO_MESSAGE(&p->tables.out, field) {
+		proto_uint(&p->tables.out, VALUE_TYPE, name);
+		proto_uint(&p->tables.out, VALUE_UNIT, number);
+	}
 }
 
 static void put_types(struct pprof *p)

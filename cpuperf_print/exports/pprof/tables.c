@@ -122,15 +122,15 @@ static void put_function(struct pprof_tables *t, uint64_t id, const struct pprof
 	uint64_t name = pprof_text(t, f->function->name);
 	uint64_t system_name = system_name_of(t, f->function);
 	uint64_t file = f->file ? pprof_text(t, f->file) : 0;
-	size_t start = proto_begin(&t->out, PPROF_FUNCTION);
 
-	proto_uint(&t->out, FUNCTION_ID, id);
-	proto_uint(&t->out, FUNCTION_NAME, name);
-	if (system_name)
-		proto_uint(&t->out, FUNCTION_SYSTEM_NAME, system_name);
-	if (file)
-		proto_uint(&t->out, FUNCTION_FILE, file);
-	proto_end(&t->out, start);
+	PROTO_MESSAGE(&t->out, PPROF_FUNCTION) {
+		proto_uint(&t->out, FUNCTION_ID, id);
+		proto_uint(&t->out, FUNCTION_NAME, name);
+		if (system_name)
+			proto_uint(&t->out, FUNCTION_SYSTEM_NAME, system_name);
+		if (file)
+			proto_uint(&t->out, FUNCTION_FILE, file);
+	}
 }
 
 static uint64_t function_id(struct pprof_tables *t, const struct report_frame *frame)
@@ -226,19 +226,19 @@ static void put_mapping(struct pprof_tables *t, uint32_t id, bool has_inlined)
 	uint64_t file = pprof_text(t, o ? o->shown_path : "[kernel.kallsyms]");
 	uint64_t build_id = build_id_text(t, o);
 	struct buf *b = &t->out;
-	size_t message = proto_begin(b, PPROF_MAPPING);
 
-	proto_uint(b, MAPPING_ID, id);
-	proto_uint(b, MAPPING_START, o ? start : m->low & ~page);
-	proto_uint(b, MAPPING_LIMIT, last + (last != UINT64_MAX));
-	proto_uint(b, MAPPING_FILE, file);
-	if (build_id)
-		proto_uint(b, MAPPING_BUILD_ID, build_id);
-	proto_bool(b, MAPPING_HAS_FUNCTIONS, true);
-	proto_bool(b, MAPPING_HAS_FILES, m->has_files);
-	proto_bool(b, MAPPING_HAS_LINES, m->has_lines);
-	proto_bool(b, MAPPING_HAS_INLINED, has_inlined && o);
-	proto_end(b, message);
+	PROTO_MESSAGE(b, PPROF_MAPPING) {
+		proto_uint(b, MAPPING_ID, id);
+		proto_uint(b, MAPPING_START, o ? start : m->low & ~page);
+		proto_uint(b, MAPPING_LIMIT, last + (last != UINT64_MAX));
+		proto_uint(b, MAPPING_FILE, file);
+		if (build_id)
+			proto_uint(b, MAPPING_BUILD_ID, build_id);
+		proto_bool(b, MAPPING_HAS_FUNCTIONS, true);
+		proto_bool(b, MAPPING_HAS_FILES, m->has_files);
+		proto_bool(b, MAPPING_HAS_LINES, m->has_lines);
+		proto_bool(b, MAPPING_HAS_INLINED, has_inlined && o);
+	}
 }
 
 /* Prefers programs over libraries. */
@@ -297,12 +297,12 @@ static uint32_t find_place(struct pprof_tables *t, const struct place *p, bool m
 static void put_lines(struct pprof_tables *t, const struct place *p, const uint64_t *functions)
 {
 	for (size_t i = 0; i < p->nr; i++) {
-		size_t line = proto_begin(&t->out, LOCATION_LINE);
 
-		proto_uint(&t->out, LINE_FUNCTION, functions[i]);
-		if (p->frames[i].line)
-			proto_uint(&t->out, LINE_NUMBER, p->frames[i].line);
-		proto_end(&t->out, line);
+		PROTO_MESSAGE(&t->out, LOCATION_LINE) {
+			proto_uint(&t->out, LINE_FUNCTION, functions[i]);
+			if (p->frames[i].line)
+				proto_uint(&t->out, LINE_NUMBER, p->frames[i].line);
+		}
 	}
 }
 
@@ -311,19 +311,18 @@ static void put_location(struct pprof_tables *t, uint32_t mapping, uint64_t id,
 {
 	uint64_t functions[PPROF_MAX_INLINED];
 	uint64_t address = p->frames[0].address;
-	size_t message;
 
 	for (size_t i = 0; i < p->nr; i++)
 		functions[i] = function_id(t, &p->frames[i]);
-	message = proto_begin(&t->out, PPROF_LOCATION);
-	proto_uint(&t->out, LOCATION_ID, id);
-	if (mapping)
-		proto_uint(&t->out, LOCATION_MAPPING, mapping);
-	if (address)
-		proto_uint(&t->out, LOCATION_ADDRESS,
-			   mapping ? range_start(t, mapping) + address : address);
-	put_lines(t, p, functions);
-	proto_end(&t->out, message);
+	PROTO_MESSAGE(&t->out, PPROF_LOCATION) {
+		proto_uint(&t->out, LOCATION_ID, id);
+		if (mapping)
+			proto_uint(&t->out, LOCATION_MAPPING, mapping);
+		if (address)
+			proto_uint(&t->out, LOCATION_ADDRESS,
+				   mapping ? range_start(t, mapping) + address : address);
+		put_lines(t, p, functions);
+	}
 }
 
 static uint64_t add_location(struct pprof_tables *t, uint32_t place, const struct place *p)

@@ -103,21 +103,22 @@ static int put_frames(struct speedscope *s, struct err *e)
 {
 	int rc = 0;
 
-	jsonw_object(&s->json, "shared");
-	jsonw_array(&s->json, "frames");
-	for (uint32_t i = 0; i < s->frames.nr && rc == 0; i++) {
-		const struct frame *f = dict_at(&s->frames, i);
+	JSONW_OBJECT(&s->json, "shared") {
+		JSONW_ARRAY(&s->json, "frames") {
+			for (uint32_t i = 0; i < s->frames.nr && rc == 0; i++) {
+				const struct frame *f = dict_at(&s->frames, i);
 
-		jsonw_object(&s->json, NULL);
-		jsonw_text(&s->json, "name", f->function->name);
-		jsonw_text(&s->json, "file", f->file ? f->file : f->function->object);
-		if (f->line)
-			jsonw_u64(&s->json, "line", f->line);
-		jsonw_end(&s->json);
-		rc = output_flush(s->j->output, e);
+				JSONW_OBJECT(&s->json, NULL) {
+					jsonw_text(&s->json, "name", f->function->name);
+					jsonw_text(&s->json, "file",
+						   f->file ? f->file : f->function->object);
+					if (f->line)
+						jsonw_u64(&s->json, "line", f->line);
+				}
+				rc = output_flush(s->j->output, e);
+			}
+		}
 	}
-	jsonw_end(&s->json);
-	jsonw_end(&s->json);
 	return rc;
 }
 
@@ -180,10 +181,10 @@ static void put_stack(struct speedscope *s, uint32_t stack)
 
 	for (; stack != REPORT_NO_STACK; stack = report_stacks_at(s->sorted.stacks, stack)->parent)
 		s->way[nr++] = s->of_node[stack] - 1;
-	jsonw_array(&s->json, NULL);
-	while (nr)
-		jsonw_u64(&s->json, NULL, s->way[--nr]);
-	jsonw_end(&s->json);
+	JSONW_ARRAY(&s->json, NULL) {
+		while (nr)
+			jsonw_u64(&s->json, NULL, s->way[--nr]);
+	}
 }
 
 static int put_samples(struct speedscope *s, const struct export_record *r, size_t nr,
@@ -192,12 +193,12 @@ static int put_samples(struct speedscope *s, const struct export_record *r, size
 	uint64_t weight;
 	int rc = 0;
 
-	jsonw_array(&s->json, "samples");
-	for (size_t i = 0; i < nr && rc == 0;) {
-		put_stack(s, next(s, r, nr, &i, &weight));
-		rc = output_flush(s->j->output, e);
+	JSONW_ARRAY(&s->json, "samples") {
+		for (size_t i = 0; i < nr && rc == 0;) {
+			put_stack(s, next(s, r, nr, &i, &weight));
+			rc = output_flush(s->j->output, e);
+		}
 	}
-	jsonw_end(&s->json);
 	return rc;
 }
 
@@ -207,13 +208,13 @@ static int put_weights(struct speedscope *s, const struct trace_event *event,
 	uint64_t weight;
 	int rc = 0;
 
-	jsonw_array(&s->json, "weights");
-	for (size_t i = 0; i < nr && rc == 0;) {
-		next(s, r, nr, &i, &weight);
-		export_facts_put_weight(&s->json, NULL, event, weight);
-		rc = output_flush(s->j->output, e);
+	JSONW_ARRAY(&s->json, "weights") {
+		for (size_t i = 0; i < nr && rc == 0;) {
+			next(s, r, nr, &i, &weight);
+			export_facts_put_weight(&s->json, NULL, event, weight);
+			rc = output_flush(s->j->output, e);
+		}
 	}
-	jsonw_end(&s->json);
 	return rc;
 }
 
@@ -237,18 +238,18 @@ static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
 	const struct trace_event *event = job_event(s->j, g->key.event);
 	size_t nr;
 	const struct export_record *r = export_sorted_records(&s->sorted, group, &nr);
-	int rc;
+	int rc = 0;
 
-	jsonw_object(&s->json, NULL);
-	jsonw_text(&s->json, "type", "sampled");
-	put_name(s, event, &g->key);
-	jsonw_text(&s->json, "unit", unit_of(event));
-	jsonw_u64(&s->json, "startValue", 0);
-	export_facts_put_weight(&s->json, "endValue", event, g->weight);
-	rc = put_samples(s, r, nr, e);
-	if (rc == 0)
-		rc = put_weights(s, event, r, nr, e);
-	jsonw_end(&s->json);
+	JSONW_OBJECT(&s->json, NULL) {
+		jsonw_text(&s->json, "type", "sampled");
+		put_name(s, event, &g->key);
+		jsonw_text(&s->json, "unit", unit_of(event));
+		jsonw_u64(&s->json, "startValue", 0);
+		export_facts_put_weight(&s->json, "endValue", event, g->weight);
+		rc = put_samples(s, r, nr, e);
+		if (rc == 0)
+			rc = put_weights(s, event, r, nr, e);
+	}
 	return rc;
 }
 
@@ -271,30 +272,30 @@ static void put_facts(struct speedscope *s)
 {
 	const struct input *o = job_input(s->j);
 
-	jsonw_array(&s->json, "cpuperf");
-	for (size_t i = 0; i < s->j->nr; i++) {
-		jsonw_object(&s->json, NULL);
-		export_facts_put(&s->json, &o[i]);
-		jsonw_end(&s->json);
+	JSONW_ARRAY(&s->json, "cpuperf") {
+		for (size_t i = 0; i < s->j->nr; i++) {
+			JSONW_OBJECT(&s->json, NULL) {
+				export_facts_put(&s->json, &o[i]);
+			}
+		}
 	}
-	jsonw_end(&s->json);
 	export_facts_put_losses(&s->json, s->j, &s->sorted.stats);
 }
 
 static int put_all(struct speedscope *s, struct err *e)
 {
-	int rc;
+	int rc = 0;
 
 	jsonw_init(&s->json, &s->j->output->text, false);
-	jsonw_object(&s->json, NULL);
-	put_head(s);
-	put_facts(s);
-	rc = put_frames(s, e);
-	jsonw_array(&s->json, "profiles");
-	for (size_t i = 0; i < s->sorted.nr_groups && rc == 0; i++)
-		rc = put_profile(s, s->order[i], e);
-	jsonw_end(&s->json);
-	jsonw_end(&s->json);
+	JSONW_OBJECT(&s->json, NULL) {
+		put_head(s);
+		put_facts(s);
+		rc = put_frames(s, e);
+		JSONW_ARRAY(&s->json, "profiles") {
+			for (size_t i = 0; i < s->sorted.nr_groups && rc == 0; i++)
+				rc = put_profile(s, s->order[i], e);
+		}
+	}
 	buf_addc(s->json.out, '\n');
 	return rc;
 }
