@@ -202,10 +202,9 @@ int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
 		}
 	}
 	for (size_t i = 0; i < nr && rc == 0; i++) {
-		rc = in->item[i].is_perf_data ? open_perf_data(in, &in->item[i], e)
-					      : open_session(in, &in->item[i], e);
-		if (rc == 0)
-			rc = check_is_new(in, i, e);
+		rc = (in->item[i].is_perf_data ? open_perf_data(in, &in->item[i], e)
+					       : open_session(in, &in->item[i], e))
+			 ?: check_is_new(in, i, e);
 	}
 	return rc;
 }
@@ -308,9 +307,8 @@ static int load_names(struct inputs *in, struct input *o, struct err *e)
 				    : is_same_boot(&o->facts->head);
 	o->vdso = o->is_same_boot ? in->vdso : NULL;
 	buf_init(&kallsyms, MAX_KALLSYMS_BYTES);
-	rc = profile_processes_load(o->session, append_text, &kallsyms, &o->processes);
-	if (rc == 0)
-		rc = load_symbols(in, o, &kallsyms, e);
+	rc = profile_processes_load(o->session, append_text, &kallsyms, &o->processes)
+		 ?: load_symbols(in, o, &kallsyms, e);
 	buf_fini(&kallsyms);
 	return rc;
 }

@@ -125,7 +125,7 @@ static int print_all(struct run *r, struct err *e)
 	plan_default(&r->plan, r->options, are_sampled(&r->inputs));
 	for (size_t i = 0; i < r->plan.nr && rc == 0; i++)
 		rc = print_row(r, r->plan.print[i], e);
-	return rc ? rc : output_write(&r->output, e);
+	return rc ?: output_write(&r->output, e);
 }
 
 static int run_steps(struct run *r, struct err *e)
@@ -149,7 +149,7 @@ static int run_steps(struct run *r, struct err *e)
 	}
 	closed = output_close(&r->output, rc == 0, e);
 	log_end(&r->output, start_ns);
-	return rc ? rc : closed;
+	return rc ?: closed;
 }
 
 static int run(struct run *r)
@@ -192,8 +192,7 @@ static int check_options(struct run *r, struct err *e)
 	}
 	if (o->within && !o->fail_over)
 		return err_set(e, -EINVAL, "--within requires --fail-over");
-	rc = replay_check(o, e);
-	return rc ? rc : plan_init(&r->plan, o, e);
+	return replay_check(o, e) ?: plan_init(&r->plan, o, e);
 }
 
 /* Without a session, the last one of a command in this folder; another user may have left it. */

@@ -90,10 +90,8 @@ int output_close(struct output *o, bool is_whole, struct err *e)
 
 int output_write(struct output *o, struct err *e)
 {
-	int rc = buf_error(&o->text);
+	int rc = buf_error(&o->text) ?: io_write_full(o->fd, o->text.data, o->text.len);
 
-	if (rc == 0)
-		rc = io_write_full(o->fd, o->text.data, o->text.len);
 	buf_reset(&o->text);
 	return rc ? err_set_at(e, rc, o->name, 0, 0, "cannot be written: %s", strerror(-rc)) : 0;
 }

@@ -112,11 +112,8 @@ static void catch_signals(void)
 
 static int open_draft(const char *path, struct err *e)
 {
-	int rc;
-
 	catch_signals();
-	rc = draft_open(&draft, path, e);
-	return rc ? rc : draft.fd;
+	return draft_open(&draft, path, e) ?: draft.fd;
 }
 
 /* The owner of a FIFO reads what is written to it. */
@@ -172,8 +169,7 @@ int output_file_open(const char *path, const char *const *inputs, size_t nr, str
 		return refuse(path, -ELOOP, e, "is a symbolic link, which is not followed");
 	if (!S_ISREG(st.st_mode))
 		return open_in_place(path, &st, e);
-	rc = check_file(path, &st, inputs, nr, e);
-	return rc ? rc : open_draft(path, e);
+	return check_file(path, &st, inputs, nr, e) ?: open_draft(path, e);
 }
 
 /* Some file systems report a full disk only on close. */

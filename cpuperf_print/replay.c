@@ -334,7 +334,7 @@ static int show(struct replay *r, struct err *e)
 	r->iterator = profile_iterator_new(r->input->session);
 	if (rc == 0 && (!r->iterator || make_cpus(r, &f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
-	return rc ? rc : run_ui(r, &f, e);
+	return rc ?: run_ui(r, &f, e);
 }
 
 int replay_run(struct inputs *in, struct err *e)

@@ -78,21 +78,13 @@ static int add_globs(struct profile_globs *to, const char *option, const struct 
 
 static int parse_filter(struct profile_filter *f, const struct options *o, struct err *e)
 {
-	int rc = add_globs(&f->events, "--event", &o->events, e);
-
-	if (rc == 0)
-		rc = add_globs(&f->comms, "--comm", &o->comms, e);
-	if (rc == 0)
-		rc = parse_ranges("--pid", o->pids, &f->pids, e);
-	if (rc == 0)
-		rc = parse_ranges("--cpu", o->cpus, &f->cpus, e);
-	if (rc == 0)
-		rc = parse_ranges("--iteration", o->iterations, &f->iterations, e);
-	if (rc == 0)
-		rc = parse_time("from", o->from, &f->from_ns, e);
-	if (rc == 0)
-		rc = parse_time("to", o->to, &f->to_ns, e);
-	return rc;
+	return add_globs(&f->events, "--event", &o->events, e) ?:
+	       add_globs(&f->comms, "--comm", &o->comms, e) ?:
+	       parse_ranges("--pid", o->pids, &f->pids, e) ?:
+	       parse_ranges("--cpu", o->cpus, &f->cpus, e) ?:
+	       parse_ranges("--iteration", o->iterations, &f->iterations, e) ?:
+	       parse_time("from", o->from, &f->from_ns, e) ?:
+	       parse_time("to", o->to, &f->to_ns, e);
 }
 
 typedef int add_rule_fn(struct report_rules *r, const char *text, struct err *e);
@@ -124,16 +116,12 @@ static int parse_rules(struct report_rules *r, const struct options *o, struct e
 static int parse_limits(struct selection *s, const struct options *o, struct err *e)
 {
 	uint64_t depth = UINT32_MAX, nr_threads = 0;
-	int rc = parse_number("top", o->top, UINT32_MAX, &s->top, e);
+	int rc = parse_number("top", o->top, UINT32_MAX, &s->top, e) ?:
+		 parse_number("max-depth", o->max_depth, UINT32_MAX, &depth, e) ?:
+		 parse_number("threads", o->threads, MAX_THREADS, &nr_threads, e) ?:
+		 parse_percent("min-percent", o->min_percent, &s->min_percent, e) ?:
+		 parse_percent("fail-over", o->fail_over, &s->fail_over, e);
 
-	if (rc == 0)
-		rc = parse_number("max-depth", o->max_depth, UINT32_MAX, &depth, e);
-	if (rc == 0)
-		rc = parse_number("threads", o->threads, MAX_THREADS, &nr_threads, e);
-	if (rc == 0)
-		rc = parse_percent("min-percent", o->min_percent, &s->min_percent, e);
-	if (rc == 0)
-		rc = parse_percent("fail-over", o->fail_over, &s->fail_over, e);
 	s->max_depth = (uint32_t)depth;
 	s->nr_threads = (unsigned)nr_threads;
 	return rc;
@@ -173,8 +161,6 @@ static int parse_columns(const char *list, unsigned *out, struct err *e)
 
 int selection_init(struct selection *s, const struct options *o, struct err *e)
 {
-	int rc;
-
 	*s = (struct selection){
 	    .top = UINT64_MAX,
 	    .min_percent = -1,
@@ -185,12 +171,10 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .with_inlined = o->inlined,
 	    .with_lines = o->lines,
 	};
-	rc = parse_filter(&s->filter, o, e);
-	if (rc == 0)
-		rc = parse_rules(&s->rules, o, e);
-	if (rc == 0)
-		rc = parse_limits(s, o, e);
-	return rc ? rc : parse_columns(o->sort, &s->columns, e);
+	return parse_filter(&s->filter, o, e) ?:
+	       parse_rules(&s->rules, o, e) ?:
+	       parse_limits(s, o, e) ?:
+	       parse_columns(o->sort, &s->columns, e);
 }
 
 void selection_fini(struct selection *s)

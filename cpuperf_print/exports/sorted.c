@@ -82,7 +82,7 @@ static int compare_tags(const void *x, const void *y, void *arg)
 		rc = compare_numbers(a->event, b->event);
 	if (!rc)
 		rc = compare_names(s, a->comm, b->comm);
-	return rc ? rc : compare_numbers(a->cpu, b->cpu);
+	return rc ?: compare_numbers(a->cpu, b->cpu);
 }
 
 static void add_to_group(struct export_group *g, const struct export_tag *t)

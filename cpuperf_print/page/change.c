@@ -105,9 +105,8 @@ static int add_counts(struct page *h, struct diff *d, uint32_t event)
 		if (!f)
 			return -ENOMEM;
 		snprintf(key, sizeof(key), "%" PRIu32, f->number);
-		rc = diff_add(d, side, c[i].slice, key, c[i].weight, c[i].samples);
-		if (rc == 0)
-			rc = diff_total(d, side, c[i].slice, c[i].weight, 0);
+		rc = diff_add(d, side, c[i].slice, key, c[i].weight, c[i].samples)
+			 ?: diff_total(d, side, c[i].slice, c[i].weight, 0);
 	}
 	return rc;
 }
@@ -164,9 +163,7 @@ static int compare_event(struct page *h, uint32_t event)
 	rc = diff_new(&options, &d);
 	if (rc)
 		return rc;
-	rc = add_counts(h, d, event);
-	if (rc == 0)
-		rc = diff_finish(d, &result);
+	rc = add_counts(h, d, event) ?: diff_finish(d, &result);
 	if (rc == 0 && result.nr_rows) {
 		say_how(h, event, &result);
 		rc = keep_certain(h, event, &result);

@@ -195,8 +195,7 @@ static int encode(struct page *h, struct page_numbers *n, struct page_encoded *t
 		to->names_len += strlen(n->functions[i]->name);
 	encode_tree(h, n, to);
 	encode_cells(h, to);
-	rc = buf_error(&to->tree);
-	return rc ? rc : buf_error(&to->cells);
+	return buf_error(&to->tree) ?: buf_error(&to->cells);
 }
 
 void page_encoded_init(struct page_encoded *to)

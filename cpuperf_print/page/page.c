@@ -71,13 +71,7 @@ static void fini(struct page *h)
 
 static int read_all(struct page *h, struct err *e)
 {
-	int rc = page_series_read(h, e);
-
-	if (rc == 0)
-		rc = page_samples_read(h, e);
-	if (rc == 0)
-		rc = page_head_read(h, e);
-	return rc;
+	return page_series_read(h, e) ?: page_samples_read(h, e) ?: page_head_read(h, e);
 }
 
 static int put_all(struct page *h, struct err *e)
@@ -87,9 +81,7 @@ static int put_all(struct page *h, struct err *e)
 
 	buf_add(out, html_head, html_head_len);
 	JSONW_OBJECT(&h->json, NULL) {
-		rc = page_samples_put(h, e);
-		if (rc == 0)
-			rc = page_series_put(h, e);
+		rc = page_samples_put(h, e) ?: page_series_put(h, e);
 		if (rc)
 			return rc;
 		page_head_put(h);
@@ -98,7 +90,7 @@ static int put_all(struct page *h, struct err *e)
 		return err_set(e, -EFBIG, "too many notes for the page");
 	rc = page_flush(h, e);
 	buf_add(out, html_tail, html_tail_len);
-	return rc ? rc : output_flush(h->j->output, e);
+	return rc ?: output_flush(h->j->output, e);
 }
 
 int export_html(struct job *j, struct err *e)
@@ -109,11 +101,7 @@ int export_html(struct job *j, struct err *e)
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
 	h->j = j;
-	rc = init(h);
-	if (rc == 0)
-		rc = read_all(h, e);
-	if (rc == 0)
-		rc = put_all(h, e);
+	rc = init(h) ?: read_all(h, e) ?: put_all(h, e);
 	if (rc && !e->code)
 		err_set(e, rc, "the page cannot be written: %s", strerror(-rc));
 	fini(h);

@@ -25,7 +25,6 @@ int page_series_read(struct page *h, struct err *e)
 					      .point = counts_lines_add,
 					      .trace = page_head_add,
 					      .trace_arg = h};
-	int rc;
 
 	export_has_counters(h->j, o);
 	h->lines = counts_lines_new(h->facts->nr_events, &o->spec.metric_set,
@@ -33,8 +32,7 @@ int page_series_read(struct page *h, struct err *e)
 	if (!h->lines)
 		return -ENOMEM;
 	config.arg = h->lines;
-	rc = counts_series(&config, e);
-	return rc ? rc : counts_lines_end(h->lines);
+	return counts_series(&config, e) ?: counts_lines_end(h->lines);
 }
 
 /* Sampled events are in the flame graph. */

@@ -191,16 +191,14 @@ static int put_samples(struct page *h, struct page_numbers *n, struct page_encod
 
 	put_time(h, from);
 	put_events(h, from);
-	rc = put_threads(h);
-	if (rc == 0)
-		rc = put_functions(h, n, e);
+	rc = put_threads(h) ?: put_functions(h, n, e);
 	if (rc == 0 && h->nr_sides > 1)
 		page_change_put(h, n->function, n->nr_all);
 	put_count(h, "nr_nodes", h->outline.nr + 1);
 	put_count(h, "nr_cells", h->outline.nr_counts);
 	put_buf(h, "tree", &from->tree);
 	put_buf(h, "cells", &from->cells);
-	return rc ? rc : page_flush(h, e);
+	return rc ?: page_flush(h, e);
 }
 
 /* Writes the empty tree of a session that only counts. */

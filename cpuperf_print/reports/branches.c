@@ -110,12 +110,10 @@ int reports_branches(struct job *j, struct err *e)
 {
 	struct report_branches *branches = report_branches_new();
 	struct report_stats stats = {0};
-	int rc = branches ? 0 : err_set(e, -ENOMEM, "out of memory");
+	int rc = (branches ? 0 : err_set(e, -ENOMEM, "out of memory")) ?:
+		 samples_read(j, j->first, j->nr, report_branches_sink(branches), &stats, e) ?:
+		 put_rows(j, branches, &stats, e);
 
-	if (rc == 0)
-		rc = samples_read(j, j->first, j->nr, report_branches_sink(branches), &stats, e);
-	if (rc == 0)
-		rc = put_rows(j, branches, &stats, e);
 	report_branches_free(branches);
 	report_stats_fini(&stats);
 	return rc;

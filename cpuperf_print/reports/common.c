@@ -239,7 +239,7 @@ int reports_end(struct job *j, struct grid *g, int rc, struct err *e)
 			err_set(e, rc, "cannot be printed: %s", strerror(-rc));
 	}
 	grid_free(g);
-	return rc ? rc : output_flush(j->output, e);
+	return rc ?: output_flush(j->output, e);
 }
 
 int reports_put_tables(struct job *j, const struct report_stats *stats,

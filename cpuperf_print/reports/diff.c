@@ -192,14 +192,11 @@ static int add_rows(struct comparison *c, int side)
 
 		if (row.column[REPORT_EVENT] != c->event || is_left_out(c, side, replicate))
 			continue;
-		rc = make_comparable(c, &row);
-		if (rc == 0)
-			rc = make_key(c, &row);
-		if (rc == 0)
-			rc = diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key),
-				      row.self.weight, row.self.samples);
-		if (rc == 0)
-			rc = diff_total(c->diff, (unsigned)side, replicate, row.self.weight, 0);
+		rc = make_comparable(c, &row) ?:
+		     make_key(c, &row) ?:
+		     diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key), row.self.weight,
+			      row.self.samples) ?:
+		     diff_total(c->diff, (unsigned)side, replicate, row.self.weight, 0);
 	}
 	return rc;
 }
@@ -440,10 +437,8 @@ static int put_nothing(struct comparison *c, struct err *e)
 static int compare_all(struct comparison *c, struct err *e)
 {
 	size_t nr = c->j->inputs->item[0].facts->nr_events;
-	int rc = read_side(c, WAS, e);
+	int rc = read_side(c, WAS, e) ?: read_side(c, IS, e);
 
-	if (rc == 0)
-		rc = read_side(c, IS, e);
 	if (rc == 0 && (c->columns & FUNCTION_COLUMNS)) {
 		rc = load_comparable(c);
 		if (rc)
@@ -463,7 +458,7 @@ static int compare_all(struct comparison *c, struct err *e)
 		rc = reports_end(c->j, c->g, 0, e);
 		c->g = NULL;
 	}
-	return rc ? rc : report_untested(c, e);
+	return rc ?: report_untested(c, e);
 }
 
 int reports_diff(struct job *j, struct err *e)

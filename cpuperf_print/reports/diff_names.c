@@ -69,13 +69,9 @@ static int add_other(struct report_comparable *c, const struct job *j, size_t se
 int diff_names_add(struct report_comparable *c, const struct job *j, size_t session,
 		   const struct report_flat_row *rows, size_t nr)
 {
-	int rc = add_files(c, &j->inputs->item[session]);
-
-	if (rc == 0)
-		rc = add_other(c, j, session, rows, nr, "[kernel]", is_of_kernel);
-	if (rc == 0)
-		rc = add_other(c, j, session, rows, nr, "[vdso]", is_of_vdso);
-	return rc;
+	return add_files(c, &j->inputs->item[session]) ?:
+	       add_other(c, j, session, rows, nr, "[kernel]", is_of_kernel) ?:
+	       add_other(c, j, session, rows, nr, "[vdso]", is_of_vdso);
 }
 
 static void report_whole(struct job *j, const char *name, enum report_comparable_why why)

@@ -126,9 +126,7 @@ int reports_records(struct job *j, struct err *e)
 
 	lookup = profile_lookup_new(r.input->processes);
 	r.start_ns = r.input->start_ns;
-	rc = lookup ? make_unwinder(&r, lookup) : -ENOMEM;
-	if (rc == 0)
-		rc = print(&r, lookup);
+	rc = (lookup ? make_unwinder(&r, lookup) : -ENOMEM) ?: print(&r, lookup);
 	unwinder_free(r.unwinder);
 	profile_lookup_free(lookup);
 	return rc ? err_set(e, rc, "records cannot be printed: %s", strerror(-rc)) : 0;

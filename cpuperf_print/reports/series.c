@@ -400,9 +400,7 @@ static int read_lines(struct job *j, const struct input *o, struct counts_lines 
 						    .arg = lines};
 	int rc;
 
-	rc = counts_series(&config, e);
-	if (rc == 0)
-		rc = counts_lines_end(lines);
+	rc = counts_series(&config, e) ?: counts_lines_end(lines);
 	return rc == -ENOMEM && !e->code ? err_set(e, rc, "out of memory") : rc;
 }
 
@@ -416,9 +414,7 @@ static int print_lines(struct job *j, const struct input *o, struct err *e)
 	if (!lines)
 		return err_set(e, -ENOMEM, "out of memory");
 	s.lines = lines;
-	rc = read_lines(j, o, lines, e);
-	if (rc == 0)
-		rc = put_lines(&s, e);
+	rc = read_lines(j, o, lines, e) ?: put_lines(&s, e);
 	counts_lines_free(lines);
 	return rc;
 }

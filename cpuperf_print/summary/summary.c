@@ -115,7 +115,7 @@ static int read_records(struct summary *s, const struct summary_format *f,
 		    trace ? trace->name : "the common file",
 		    profile_records_stats(records)->max_disorder_ns);
 	profile_records_close(records);
-	return rc ? rc : cannot_read_on(got, e);
+	return rc ?: cannot_read_on(got, e);
 }
 
 static int read_trace(struct summary *s, const struct summary_format *f,
@@ -131,7 +131,7 @@ static int read_trace(struct summary *s, const struct summary_format *f,
 	rc = rc == 1 ? read_records(s, f, trace, records, e) : cannot_read_on(rc, e);
 	if (rc == 0 && f->trace)
 		f->trace(s, trace);
-	return rc ? rc : output_flush(s->j->output, e);
+	return rc ?: output_flush(s->j->output, e);
 }
 
 static void end_iteration(struct summary *s, const struct summary_format *f)
@@ -199,5 +199,5 @@ int summary_print(struct job *j, struct err *e)
 	if (rc == 0 && f->end)
 		f->end(&s);
 	fini(&s);
-	return rc ? rc : output_flush(j->output, e);
+	return rc ?: output_flush(j->output, e);
 }

@@ -145,7 +145,7 @@ static int put_samples(struct chrome *c, struct err *e)
 			}
 		}
 	}
-	return rc ? rc : buf_error(&c->same);
+	return rc ?: buf_error(&c->same);
 }
 
 /* With its line if lines are requested. */
@@ -198,9 +198,7 @@ static int put_events(struct chrome *c, struct export_series *series, struct err
 	int rc = 0;
 
 	JSONW_ARRAY(&c->json, "traceEvents") {
-		rc = put_names(c, e);
-		if (rc == 0)
-			rc = export_series_put(series, &c->json, e);
+		rc = put_names(c, e) ?: export_series_put(series, &c->json, e);
 	}
 	return rc;
 }

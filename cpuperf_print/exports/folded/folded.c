@@ -159,9 +159,7 @@ int export_folded(struct job *j, struct err *e)
 	f->j = j;
 	buf_init(&f->line, 64 << 20);
 	f->tree = report_tree_new(false, 0);
-	rc = f->tree ? read_all(f, e) : err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0)
-		rc = put_all(f, e);
+	rc = (f->tree ? read_all(f, e) : err_set(e, -ENOMEM, "out of memory")) ?: put_all(f, e);
 	report_tree_free(f->tree);
 	buf_fini(&f->line);
 	mem_free(f);

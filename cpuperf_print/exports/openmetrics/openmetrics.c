@@ -505,7 +505,7 @@ static int put_events(struct exposition *x, const struct table *t, struct err *e
 			rc = put_common(x, t, &commons[i], e);
 	if (rc == 0)
 		rc = put_states(x, t, e);
-	return rc ? rc : put_things_states(x, t, e);
+	return rc ?: put_things_states(x, t, e);
 }
 
 /* --- of the session -------------------------------------------------------------------------- */
@@ -591,13 +591,11 @@ static int put_all(struct exposition *x, const struct table *t, struct err *e)
 	int rc;
 
 	put_session(x);
-	rc = put_families(x, t, e);
-	if (rc == 0)
-		rc = put_events(x, t, e);
+	rc = put_families(x, t, e) ?: put_events(x, t, e);
 	if (rc == 0 && x->sums.is_sampling)
 		put_rings(x);
 	openmetrics_eof(&x->m);
-	return rc ? rc : flush(x, e);
+	return rc ?: flush(x, e);
 }
 
 static void log_warning_of(void *arg, const struct err *warning)
@@ -608,10 +606,9 @@ static void log_warning_of(void *arg, const struct err *warning)
 
 static int read_all(struct exposition *x, struct tables *tables, struct err *e)
 {
-	int rc = sums_init(&x->sums, tables->t->nr_columns), got = 1;
+	int rc = sums_init(&x->sums, tables->t->nr_columns) ?: name_columns(x, tables->t);
+	int got = 1;
 
-	if (rc == 0)
-		rc = name_columns(x, tables->t);
 	while (rc == 0 && (got = tables_next(tables, e)) == 1)
 		rc = sums_add(&x->sums, tables->t);
 	if (rc == -EFBIG)
@@ -637,11 +634,9 @@ int export_openmetrics(struct job *j, struct err *e)
 	int rc;
 
 	arena_init(&x.arena, MAX_NAMES_BYTES);
-	rc = tables_open(&tables, j, x.opened, e);
-	if (rc == 0)
-		rc = read_all(&x, &tables, e);
-	if (rc == 0)
-		rc = put_all(&x, tables.t, e);
+	rc = tables_open(&tables, j, x.opened, e) ?:
+	     read_all(&x, &tables, e) ?:
+	     put_all(&x, tables.t, e);
 	if (rc == 0)
 		screen_warn_metrics(tables.t, x.sums.summary, log_warning_of, NULL);
 	tables_close(&tables);

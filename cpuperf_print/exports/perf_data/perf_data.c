@@ -495,9 +495,7 @@ static int write_all(struct perf_data *x)
 	if (rc)
 		return rc;
 	buf_add(&x->j->output->text, head, sizeof(head));
-	rc = put_before(x);
-	if (rc == 0)
-		rc = put_records(x);
+	rc = put_before(x) ?: put_records(x);
 	if (rc == 0 && events_finish(&x->events))
 		rc = no_memory(x);
 	x->written += x->j->output->text.len;
@@ -508,7 +506,7 @@ static int write_all(struct perf_data *x)
 		rc = put_tail(x, head);
 	if (rc == 0)
 		rc = output_write(x->j->output, x->e);
-	return rc ? rc : write_head(x, head);
+	return rc ?: write_head(x, head);
 }
 
 int export_perf_data(struct job *j, struct err *e)

@@ -64,9 +64,8 @@ int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 		return 0;
 	s->stack = mem_alloc(sizeof(*s->stack));
 	s->chain = mem_calloc(MAX_CHAIN, sizeof(*s->chain));
-	rc = s->stack && s->chain ? elf_finder_new(&config, &s->finder) : -ENOMEM;
-	if (rc == 0)
-		rc = make_unwinder(s, o);
+	rc = (s->stack && s->chain ? elf_finder_new(&config, &s->finder) : -ENOMEM)
+		 ?: make_unwinder(s, o);
 	if (rc)
 		stacks_fini(s);
 	return rc;

@@ -314,7 +314,7 @@ static int take_trace(void *arg, const struct profile_trace *t)
 		rc = note_count(p, t, i);
 	if (p->nr_sequences && t->sampling && t->sampling->lost)
 		put_lost(p, t);
-	return rc ? rc : output_flush(p->j->output, p->e);
+	return rc ?: output_flush(p->j->output, p->e);
 }
 
 static int read_traces(struct perfetto *p)
@@ -463,13 +463,12 @@ static int take(void *arg, const struct report_sample *samples, size_t nr)
 
 	for (size_t i = 0; i < nr && rc == 0; i++)
 		rc = take_one(p, &samples[i]);
-	return rc ? rc : output_flush(p->j->output, p->e);
+	return rc ?: output_flush(p->j->output, p->e);
 }
 
 static int read_samples(struct perfetto *p)
 {
 	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = p};
-	int rc;
 
 	p->stacks = report_stacks_new();
 	p->interned = p->stacks ? perfetto_interned_new(p->stacks, p->nr_sequences) : NULL;
@@ -478,8 +477,7 @@ static int read_samples(struct perfetto *p)
 	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	sink.stacks = p->stacks;
-	rc = samples_read(p->j, p->session, 1, &sink, &p->stats, p->e);
-	return rc ? rc : put_threads(p);
+	return samples_read(p->j, p->session, 1, &sink, &p->stats, p->e) ?: put_threads(p);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -505,9 +503,7 @@ static int write_all(struct perfetto *p)
 	if (rc)
 		return rc;
 	put_facts(p);
-	rc = read_traces(p);
-	if (rc == 0)
-		rc = perfetto_put_counters(p->j, p->session, p->e);
+	rc = read_traces(p) ?: perfetto_put_counters(p->j, p->session, p->e);
 	if (rc == 0 && p->nr_sequences)
 		rc = read_samples(p);
 	if (rc == 0)

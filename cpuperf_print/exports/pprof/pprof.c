@@ -82,7 +82,7 @@ static int pack(struct pprof *p, size_t at_least)
 		return 0;
 	rc = gzip_add(p->gzip, out->data, out->len, &p->j->output->text);
 	buf_reset(out);
-	return rc ? rc : output_flush(p->j->output, p->e);
+	return rc ?: output_flush(p->j->output, p->e);
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -334,14 +334,11 @@ static void put_comments(struct pprof *p)
 
 static int finish(struct pprof *p)
 {
-	int rc;
-
 	pprof_put_mappings(&p->tables, p->j->selection->with_inlined);
 	put_times(p);
 	put_period(p);
 	put_comments(p);
-	rc = pack(p, 0);
-	return rc ? rc : gzip_end(p->gzip, &p->j->output->text);
+	return pack(p, 0) ?: gzip_end(p->gzip, &p->j->output->text);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -413,11 +410,7 @@ int export_pprof(struct job *j, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	p->j = j;
 	p->e = e;
-	rc = prepare(p);
-	if (rc == 0)
-		rc = read_all(p);
-	if (rc == 0)
-		rc = finish(p);
+	rc = prepare(p) ?: read_all(p) ?: finish(p);
 	fini(p);
 	return rc ? err_set(e, rc, "the profile cannot be written: %s", strerror(-rc)) : 0;
 }

@@ -246,9 +246,7 @@ static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
 		jsonw_text(&s->json, "unit", unit_of(event));
 		jsonw_u64(&s->json, "startValue", 0);
 		export_facts_put_weight(&s->json, "endValue", event, g->weight);
-		rc = put_samples(s, r, nr, e);
-		if (rc == 0)
-			rc = put_weights(s, event, r, nr, e);
+		rc = put_samples(s, r, nr, e) ?: put_weights(s, event, r, nr, e);
 	}
 	return rc;
 }

@@ -107,9 +107,7 @@ int sqlite_file_open(struct sqlite_file **out, struct err *e)
 	if (!f)
 		return err_set(e, -ENOMEM, "out of memory");
 	f->fd = -1;
-	rc = make_path(path);
-	if (rc == 0)
-		rc = open_database(f, path);
+	rc = make_path(path) ?: open_database(f, path);
 	if (rc)
 		err_set_at(e, rc, path, 0, 0, "cannot be created: %s", strerror(-rc));
 	if (rc == 0) {
@@ -160,7 +158,7 @@ static int copy(struct sqlite_file *f, struct job *j, struct err *e)
 		at += nr;
 		rc = output_write(j->output, e);
 	}
-	return rc ? rc : output_write(j->output, e);
+	return rc ?: output_write(j->output, e);
 }
 
 int sqlite_file_write(struct sqlite_file *f, struct job *j, struct err *e)

@@ -241,7 +241,7 @@ static int put_iteration(struct database *d, const struct table *t)
 			put_count(d, t, thing->column, &thing->cell,
 				  (struct place){.thing = sqlite_u64(of)});
 	}
-	return rc ? rc : sqlite_file_error(d->file, d->e);
+	return rc ?: sqlite_file_error(d->file, d->e);
 }
 
 static void take_trace(void *arg, const struct profile_trace *trace)
@@ -323,8 +323,8 @@ static int take_sample(struct database *d, const struct report_sample *s)
 	SQLITE_PUT(d->file, SQLITE_SAMPLES, sqlite_u64(s->time_ns), sqlite_u64(s->key.event),
 		   sqlite_u64(s->key.iteration), cpu_of(s->key.cpu), sqlite_u64(task),
 		   sqlite_u64(s->weight), sqlite_maybe(s->stack != REPORT_NO_STACK, s->stack));
-	rc = sqlite_file_error(d->file, d->e);
-	return rc ? rc : report_weights_add(&d->weights[s->key.event], s->stack, s->weight);
+	return sqlite_file_error(d->file, d->e)
+		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->weight);
 }
 
 static int take_samples(void *arg, const struct report_sample *samples, size_t nr)
@@ -427,7 +427,7 @@ static int put_weights(struct database *d)
 					   sqlite_u64(w->total[i].samples),
 					   sqlite_u64(w->total[i].weight));
 	}
-	return rc ? rc : sqlite_file_error(d->file, d->e);
+	return rc ?: sqlite_file_error(d->file, d->e);
 }
 
 /* --- losses ---------------------------------------------------------------------------------- */
@@ -521,19 +521,17 @@ static int put_samples(struct database *d)
 
 static int fill(struct database *d)
 {
-	int rc = profile_about_init(&d->about, d->opened->facts->nr_events);
+	int rc = profile_about_init(&d->about, d->opened->facts->nr_events) ?:
+		 put_counts(d) ?:
+		 put_series(d);
 
-	if (rc == 0)
-		rc = put_counts(d);
-	if (rc == 0)
-		rc = put_series(d);
 	if (rc == 0 && d->opened->facts->is_sampling)
 		rc = put_samples(d);
 	if (rc == 0) {
 		put_session(d);
 		export_unread_lines(d->j, put_unread, d);
 	}
-	return rc ? rc : sqlite_file_error(d->file, d->e);
+	return rc ?: sqlite_file_error(d->file, d->e);
 }
 
 static int make(struct database *d)
@@ -541,9 +539,7 @@ static int make(struct database *d)
 	int rc;
 
 	sqlite_file_run(d->file, sqlite_schema_tables);
-	rc = sqlite_file_error(d->file, d->e);
-	if (rc == 0)
-		rc = fill(d);
+	rc = sqlite_file_error(d->file, d->e) ?: fill(d);
 	if (rc == 0) {
 		sqlite_file_run(d->file, sqlite_schema_views);
 		rc = sqlite_file_write(d->file, d->j, d->e);
