@@ -59,6 +59,18 @@ void *mem_grow(void *items, size_t nr, size_t *room, size_t size)
 	return grown;
 }
 
+void *mem_add(void *items, size_t *nr, size_t *room, size_t size)
+{
+	char *grown;
+
+	memcpy(&grown, items, sizeof(grown));
+	grown = mem_grow(grown, *nr, room, size);
+	if (!grown)
+		return NULL;
+	memcpy(items, &grown, sizeof(grown));
+	return grown + (*nr)++ * size;
+}
+
 char *mem_strdup(const char *s)
 {
 	size_t size = strlen(s) + 1;

@@ -27,6 +27,13 @@ void *mem_resize(void *p, size_t size);
  * moved, with *room doubled. NULL: no memory or overflow; list and *room are unchanged.
  */
 void *mem_grow(void *items, size_t nr, size_t *room, size_t size);
+/*
+ * Appends an uninitialised item to the list items of nr (both lvalues, nr and room size_t), which
+ * may move. The item, or NULL: no memory or overflow; all are unchanged.
+ */
+#define MEM_ADD(items, nr, room)                                                                   \
+	((__typeof__(items))mem_add(&(items), &(nr), &(room), sizeof(*(items))))
+void *mem_add(void *items, size_t *nr, size_t *room, size_t size);
 char *mem_strdup(const char *s);
 void mem_free(void *p); /* NULL is fine */
 

@@ -3,17 +3,10 @@
  * addresses keep their meaning. Must not depend on where anything is mapped.
  */
 #include "base/mem.h"
+#include "base/order.h"
 #include "profile/processes_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
 
 static uint64_t *begins_of(const struct profile_processes *p, const struct profile_life *l)
 {
@@ -28,9 +21,8 @@ int profile_begins_make(struct profile_processes *p)
 	for (size_t i = 0; i < p->nr_mappings; i++)
 		p->begins[i] = p->mappings[i].from_ns;
 	for (size_t i = 0; i < p->nr_lives; i++)
-		if (p->lives[i].nr_mappings)
-			qsort(begins_of(p, &p->lives[i]), p->lives[i].nr_mappings,
-			      sizeof(*p->begins), compare);
+		order_sort(begins_of(p, &p->lives[i]), p->lives[i].nr_mappings, sizeof(*p->begins),
+			   order_numbers);
 	return 0;
 }
 
@@ -38,15 +30,6 @@ uint32_t profile_begins_until(const struct profile_processes *p, uint32_t life, 
 {
 	const struct profile_life *l = &p->lives[life];
 	const uint64_t *begins = begins_of(p, l);
-	uint32_t low = 0, high = l->nr_mappings;
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (begins[middle] <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (uint32_t)ORDER_FIRST(i, l->nr_mappings, begins[i] > time_ns);
 }

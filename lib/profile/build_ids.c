@@ -57,19 +57,16 @@ static bool extend(struct profile_build_id *last, const struct trace_build_id *t
 
 static int add_item(struct profile_build_ids *all, const struct trace_build_id *t, struct file *f)
 {
-	void *grown = mem_grow(all->item, all->nr, &all->room, sizeof(*all->item));
-	struct profile_build_id *b;
+	struct profile_build_id *b = MEM_ADD(all->item, all->nr, all->room);
 
-	if (!grown)
+	if (!b)
 		return -ENOMEM;
-	all->item = grown;
-	b = &all->item[all->nr];
 	*b = (struct profile_build_id){.from_ns = t->from_ns,
 				       .to_ns = t->to_ns,
 				       .before = f->nr++ ? f->last : PROFILE_NONE,
 				       .len = (uint8_t)t->id_len};
 	memcpy(b->bytes, t->id, t->id_len);
-	f->last = (uint32_t)all->nr++;
+	f->last = (uint32_t)all->nr - 1;
 	return 0;
 }
 
@@ -137,6 +134,6 @@ int profile_build_ids_resolve(struct profile_processes *p, struct profile_gather
 		if (!g->maps[i].is_made)
 			rc = resolve(&p->objects, &g->build_ids, &g->maps[i].mapping);
 	if (rc == 0)
-		rc = profile_objects_keep(&p->objects, g);
+		rc = profile_objects_compact(&p->objects, g);
 	return rc;
 }

@@ -3,11 +3,11 @@
  * starts with the name of the thread that forked it.
  */
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "profile/processes_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NAME_BYTES = 64 }; /* TASK_COMM_LEN is 16 */
@@ -80,18 +80,14 @@ static int compare_renamings(const void *a, const void *b)
 {
 	const struct renaming *x = a, *y = b;
 
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return order_u64(x->tid, y->tid) ?: order_u64(x->time_ns, y->time_ns) ?: order_u64(x->place, y->place);
 }
 
 static int compare_heirs(const void *a, const void *b)
 {
 	const struct heir *x = a, *y = b;
 
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+	return order_u64(x->time_ns, y->time_ns);
 }
 
 static bool is_renaming(const struct profile_change *c)
@@ -124,29 +120,27 @@ static int gather(struct work *w)
 		    .is_fork = c->kind == PROFILE_FORK,
 		};
 	}
-	qsort(w->item, w->nr, sizeof(*w->item), compare_renamings);
+	order_sort(w->item, w->nr, sizeof(*w->item), compare_renamings);
 	return 0;
 }
 
 static int add_naming(struct work *w, const struct renaming *r, uint64_t from_ns)
 {
 	struct profile_processes *p = w->p;
-	void *grown = mem_grow(p->namings, p->nr_namings, &p->namings_room, sizeof(*p->namings));
+	struct profile_naming *naming = MEM_ADD(p->namings, p->nr_namings, p->namings_room);
+	struct heir *heir;
 
-	if (!grown)
+	if (!naming)
 		return -ENOMEM;
-	p->namings = grown;
-	p->namings[p->nr_namings++] =
-	    (struct profile_naming){.from_ns = from_ns, .tid = r->tid, .comm = r->comm};
+	*naming = (struct profile_naming){.from_ns = from_ns, .tid = r->tid, .comm = r->comm};
 	if (!r->is_fork)
 		return 0;
-	grown = mem_grow(w->heirs, w->nr_heirs, &w->heirs_room, sizeof(*w->heirs));
-	if (!grown)
+	heir = MEM_ADD(w->heirs, w->nr_heirs, w->heirs_room);
+	if (!heir)
 		return -ENOMEM;
-	w->heirs = grown;
-	w->heirs[w->nr_heirs++] = (struct heir){.time_ns = r->time_ns,
-						.naming = (uint32_t)p->nr_namings - 1,
-						.parent_tid = r->parent_tid};
+	*heir = (struct heir){.time_ns = r->time_ns,
+			      .naming = (uint32_t)p->nr_namings - 1,
+			      .parent_tid = r->parent_tid};
 	return 0;
 }
 
@@ -190,8 +184,7 @@ static void inherit(struct work *w)
 {
 	struct profile_naming *n = w->p->namings;
 
-	if (w->nr_heirs)
-		qsort(w->heirs, w->nr_heirs, sizeof(*w->heirs), compare_heirs);
+	order_sort(w->heirs, w->nr_heirs, sizeof(*w->heirs), compare_heirs);
 	for (size_t i = 0; i < w->nr_heirs; i++) {
 		const struct heir *h = &w->heirs[i];
 		size_t from =
@@ -219,16 +212,8 @@ int profile_namings_make(struct profile_processes *p, const struct profile_gathe
 
 size_t profile_namings_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns)
 {
-	size_t from = 0, to = p->nr_namings;
+	const struct profile_naming *n = p->namings;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		const struct profile_naming *n = &p->namings[middle];
-
-		if (n->tid < tid || (n->tid == tid && n->from_ns <= time_ns))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return ORDER_FIRST(i, p->nr_namings,
+			   (order_u64(n[i].tid, tid) ?: order_u64(n[i].from_ns, time_ns)) > 0);
 }

@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { MAX_TOLD = 8 };
+enum { MAX_LISTED = 8 };
 
 void profile_faults_add(struct profile_faults *f, const struct err *e)
 {
-	if (f->nr++ < MAX_TOLD)
+	if (f->nr++ < MAX_LISTED)
 		f->problem(f->arg, true, e);
 }
 
@@ -35,6 +35,17 @@ void profile_faults_lose(const struct profile_faults *f, int code, const char *w
 	f->problem(f->arg, true, &e);
 }
 
+void profile_faults_count(const struct profile_faults *f, bool is_loss, uint64_t nr,
+			  const char *what)
+{
+	struct err e = {0};
+
+	if (!nr)
+		return;
+	err_set_at(&e, -EINVAL, f->name, 0, 0, "%" PRIu64 " %s", nr, what);
+	f->problem(f->arg, is_loss, &e);
+}
+
 void profile_faults_short(const struct profile_faults *f)
 {
 	profile_faults_lose(
@@ -47,8 +58,9 @@ void profile_faults_end(const struct profile_faults *f, bool is_whole)
 {
 	struct err e = {0};
 
-	if (f->nr > MAX_TOLD) {
-		err_set_at(&e, -EILSEQ, f->name, 0, 0, "%zu more damaged places", f->nr - MAX_TOLD);
+	if (f->nr > MAX_LISTED) {
+		err_set_at(&e, -EILSEQ, f->name, 0, 0, "%zu more damaged places",
+			   f->nr - MAX_LISTED);
 		f->problem(f->arg, true, &e);
 	}
 	if (!is_whole && !f->nr)

@@ -23,10 +23,13 @@ void profile_faults_add(struct profile_faults *f, const struct err *e);
 void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame *frame);
 /* Reports something missing or skipped; not counted. */
 void profile_faults_lose(const struct profile_faults *f, int code, const char *what);
-/* Call after the last frame. Reports how many faults were not listed, or that the end is missing.
- */
+/* Reports "nr what", unless nr is 0; not counted. is_loss: as of profile_problem_fn. */
+void profile_faults_count(const struct profile_faults *f, bool is_loss, uint64_t nr,
+			  const char *what);
 /* Reports a file with a valid end that did not fit on the disk. */
 void profile_faults_short(const struct profile_faults *f);
+/* Call after the last frame. Reports how many faults were not listed, or that the end is missing.
+ */
 void profile_faults_end(const struct profile_faults *f, bool is_whole);
 
 #endif

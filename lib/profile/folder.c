@@ -7,11 +7,11 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "trace/name.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The most that is listed before "and more". */
@@ -28,19 +28,14 @@ void profile_file_name(const char *base, const struct profile_file *file, char n
 
 int profile_folder_add(struct profile_folder *f, const struct profile_file *file)
 {
-	if (f->nr_all == f->cap) {
-		size_t cap = f->cap ? 2 * f->cap : 64;
-		struct profile_file *p;
+	struct profile_file *added;
 
-		if (cap > PROFILE_MAX_FILES)
-			return -EFBIG;
-		p = mem_resize(f->file, cap * sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		f->file = p;
-		f->cap = cap;
-	}
-	f->file[f->nr_all++] = *file;
+	if (f->nr_all == PROFILE_MAX_FILES)
+		return -EFBIG;
+	added = MEM_ADD(f->file, f->nr_all, f->cap);
+	if (!added)
+		return -ENOMEM;
+	*added = *file;
 	return 0;
 }
 
@@ -69,13 +64,10 @@ static int compare(const void *a, const void *b)
 {
 	const struct profile_file *x = a, *y = b;
 
-	if (x->iteration != y->iteration)
-		return x->iteration < y->iteration ? -1 : 1;
-	if (x->trace != y->trace)
-		return x->trace < y->trace ? -1 : 1;
-	if (!x->segment != !y->segment)
-		return x->segment ? -1 : 1;
-	return x->segment < y->segment ? -1 : x->segment > y->segment;
+	return order_u64(x->iteration, y->iteration)
+		   ?: order_u64(x->trace, y->trace)
+		   ?: order_u64(!x->segment, !y->segment)
+		   ?: order_u64(x->segment, y->segment);
 }
 
 static bool is_within(const struct profile_folder *f, const struct profile_file *file)
@@ -137,7 +129,7 @@ int profile_folder_order(struct profile_folder *f)
 	strays = mem_calloc(f->nr_all, sizeof(*strays));
 	if (!strays)
 		return -ENOMEM;
-	qsort(f->file, f->nr_all, sizeof(*f->file), compare);
+	order_sort(f->file, f->nr_all, sizeof(*f->file), compare);
 	divide(f, strays);
 	mem_free(strays);
 	count(f);

@@ -4,17 +4,15 @@
 #include "profile/ids.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The attrs of an event; each of its ids uses one. */
 struct source {
 	const struct trace_event *events;
 	size_t nr_events;
-	const struct trace_id *ids;
-	size_t nr_ids;
 };
 
 /* The layout of attr nr of an event. */
@@ -46,7 +44,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct profile_known_id *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	return order_u64(x->id, y->id);
 }
 
 static bool is_sampled(const struct profile_known_id *k)
@@ -62,10 +60,8 @@ static void make_id(struct profile_ids *k, const struct source *s)
 	for (size_t i = 0; i < s->nr_events; i++) {
 		struct profile_known_id id = resolve(s, &(struct trace_id){.event = (uint32_t)i});
 
-		if (!is_sampled(&id))
-			continue;
-		nr++;
-		k->made_id.event = (uint32_t)i;
+		if (is_sampled(&id) && nr++ == 0)
+			k->made_id.event = (uint32_t)i;
 	}
 	if (nr != 1)
 		return;
@@ -91,22 +87,26 @@ static const struct profile_known_id *find_sharing(const struct profile_ids *k)
 int profile_ids_init(struct profile_ids *k, const struct trace_event *events, size_t nr_events,
 		     const struct trace_id *ids, size_t nr_ids)
 {
-	const struct source s = {events, nr_events, ids, nr_ids};
+	const struct source s = {events, nr_events};
 
 	*k = (struct profile_ids){.item = mem_calloc(nr_ids + 1, sizeof(*k->item)), .nr = nr_ids};
 	if (!k->item)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr_ids; i++)
 		k->item[i] = resolve(&s, &ids[i]);
-	qsort(k->item, nr_ids, sizeof(*k->item), compare_ids);
+	order_sort(k->item, nr_ids, sizeof(*k->item), compare_ids);
 	if (!nr_ids)
 		make_id(k, &s);
-	for (size_t i = 0; i < nr_ids && !k->only; i++)
-		if (is_sampled(&k->item[i]) && !trace_layout_has_id(&k->item[i].layout))
-			k->only = &k->item[i];
-	for (size_t i = 0; i < k->nr && !k->any; i++)
-		if (is_sampled(&k->item[i]))
-			k->any = &k->item[i].layout;
+	for (size_t i = 0; i < k->nr; i++) {
+		const struct profile_known_id *id = &k->item[i];
+
+		if (!is_sampled(id))
+			continue;
+		if (!k->any)
+			k->any = &id->layout;
+		if (!k->only && !trace_layout_has_id(&id->layout))
+			k->only = id;
+	}
 	if (k->any)
 		trace_layout_id_place(k->any, &k->place);
 	k->sharing = find_sharing(k);

@@ -23,9 +23,10 @@ struct profile_ids {
 	const struct profile_known_id
 	    *sharing; /* of samples with an unknown id: the only event whose samples may carry the
 			 id of another listener (trace_layout_shares_data); or NULL */
-	struct trace_place place;       /* where records contain their id */
-	const struct trace_layout *any; /* for other records than samples */
-	struct trace_id made_id;        /* used if the trace's ids are lost */
+	struct trace_place place;            /* where records contain their id */
+	const struct trace_layout *any;      /* for other records than samples */
+	struct trace_id made_id;             /* used if the trace's ids are lost */
+	const struct profile_known_id *last; /* that of the last record; NULL: none */
 };
 
 /* Events and ids are borrowed. Without ids, records belong to the only sampled event, if there is
@@ -35,5 +36,19 @@ int profile_ids_init(struct profile_ids *k, const struct trace_event *events, si
 void profile_ids_fini(struct profile_ids *k);
 /* NULL: unknown. */
 const struct profile_known_id *profile_ids_find(const struct profile_ids *k, uint64_t id);
+/* The id of a record of len bytes at p; NULL: unknown. Consecutive records usually have the same.
+ */
+static inline const struct profile_known_id *profile_ids_of_record(struct profile_ids *k,
+								   const uint8_t *p, size_t len)
+{
+	uint64_t id;
+
+	if (k->only)
+		return k->only;
+	id = trace_record_word(&k->place, p, len);
+	if (!k->last || k->last->id != id)
+		k->last = profile_ids_find(k, id);
+	return k->last;
+}
 
 #endif

@@ -4,6 +4,7 @@
 #include "profile/iterator.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "profile/load.h"
 #include "profile/records.h"
 #include "profile/samples.h"
@@ -44,14 +45,6 @@ void profile_iterator_free(struct profile_iterator *it)
 	mem_free(it);
 }
 
-/* Opens the file before the next. */
-static int open_last(struct profile_iterator *it, struct trace_reader **out)
-{
-	const struct profile_faults faults = profile_session_faults(it->session, it->name);
-
-	return profile_session_open_file(it->session, it->at - 1, &faults, it->name, out);
-}
-
 int profile_iterator_next(struct profile_iterator *it, struct profile_trace *out)
 {
 	int rc = it ? 0 : -ENOMEM;
@@ -59,8 +52,8 @@ int profile_iterator_next(struct profile_iterator *it, struct profile_trace *out
 	while (rc == 0 && it->at < profile_session_nr_files(it->session)) {
 		struct trace_reader *r;
 
-		it->at++;
-		rc = open_last(it, &r);
+		rc = profile_session_open_file(it->session, it->at++, &it->load.faults, it->name,
+					       &r);
 		if (rc != 1)
 			continue;
 		rc = profile_load_trace(&it->load, r, it->name);
@@ -73,17 +66,10 @@ int profile_iterator_next(struct profile_iterator *it, struct profile_trace *out
 
 void profile_iterator_seek(struct profile_iterator *it, uint32_t iteration)
 {
-	size_t low = 0, high = profile_session_nr_files(it->session);
+	const struct profile_session *s = it->session;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (profile_session_file(it->session, middle).iteration < iteration)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	it->at = low;
+	it->at = ORDER_FIRST(i, profile_session_nr_files(s),
+			     profile_session_file(s, i).iteration >= iteration);
 }
 
 uint32_t profile_iterator_ahead(const struct profile_iterator *it)
@@ -95,21 +81,5 @@ uint32_t profile_iterator_ahead(const struct profile_iterator *it)
 
 int profile_iterator_records(struct profile_iterator *it, struct profile_records **out)
 {
-	const struct profile_trace *t = &it->load.trace;
-	const struct profile_records_config config = {
-	    .events = t->events,
-	    .nr_events = it->session_events.nr,
-	    .ids = t->ids,
-	    .nr_ids = t->nr_ids,
-	    .window_ns = profile_session_window_ns(it->session),
-	    .faults = profile_session_faults(it->session, it->name),
-	    .is_read_twice = true,
-	};
-	struct trace_reader *r;
-	int rc = open_last(it, &r);
-
-	if (rc != 1)
-		return rc;
-	rc = profile_records_open(r, &config, out);
-	return rc ? rc : 1;
+	return profile_session_records(it->session, it->at - 1, &it->load, out);
 }

@@ -3,33 +3,27 @@
  * kernel recorded when it was loaded.
  */
 #include "base/mem.h"
+#include "base/order.h"
 #include "profile/processes_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int compare(const void *a, const void *b)
 {
 	const struct profile_ksymbol_record *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return order_u64(x->start, y->start) ?: order_u64(x->time_ns, y->time_ns) ?: order_u64(x->place, y->place);
 }
 
 static int add(struct profile_processes *p, const struct profile_ksymbol_record *t,
 	       uint64_t from_ns, uint64_t to_ns)
 {
-	void *grown =
-	    mem_grow(p->ksymbols, p->nr_ksymbols, &p->ksymbols_room, sizeof(*p->ksymbols));
+	struct profile_ksymbol *k = MEM_ADD(p->ksymbols, p->nr_ksymbols, p->ksymbols_room);
 
-	if (!grown)
+	if (!k)
 		return -ENOMEM;
-	p->ksymbols = grown;
-	p->ksymbols[p->nr_ksymbols++] = (struct profile_ksymbol){
+	*k = (struct profile_ksymbol){
 	    .start = t->start, .len = t->len, .from_ns = from_ns, .to_ns = to_ns, .name = t->name};
 	return 0;
 }
@@ -81,8 +75,7 @@ int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *
 	struct place at = {0};
 	int rc = 0;
 
-	if (g->nr_ksymbols)
-		qsort(g->ksymbols, g->nr_ksymbols, sizeof(*g->ksymbols), compare);
+	order_sort(g->ksymbols, g->nr_ksymbols, sizeof(*g->ksymbols), compare);
 	for (size_t i = 0; i < g->nr_ksymbols && rc == 0; i++) {
 		const struct profile_ksymbol_record *t = &g->ksymbols[i];
 

@@ -3,10 +3,10 @@
  * without a recorded beginning existed before the session.
  */
 #include "base/mem.h"
+#include "base/order.h"
 #include "profile/processes_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 struct work {
 	struct profile_processes *p;
@@ -22,22 +22,20 @@ static struct profile_life *last(struct work *w)
 static int begin(struct work *w, uint32_t pid, uint64_t time_ns)
 {
 	struct profile_processes *p = w->p;
-	void *grown = mem_grow(p->lives, p->nr_lives, &p->lives_room, sizeof(*p->lives));
+	struct profile_life *l = MEM_ADD(p->lives, p->nr_lives, p->lives_room);
 
-	if (!grown)
+	if (!l)
 		return -ENOMEM;
-	p->lives = grown;
-	if (w->has_life && last(w)->process.to_ns > time_ns)
-		last(w)->process.to_ns = time_ns;
-	p->lives[p->nr_lives] = (struct profile_life){
-	    .process = {.number = (uint32_t)p->nr_lives,
+	if (w->has_life && l[-1].process.to_ns > time_ns)
+		l[-1].process.to_ns = time_ns;
+	*l = (struct profile_life){
+	    .process = {.number = (uint32_t)p->nr_lives - 1,
 			.pid = pid,
 			.from_ns = time_ns,
 			.to_ns = UINT64_MAX},
 	    .parent = PROFILE_NONE,
-	    .first_mapping = w->g->nr_of_lives,
+	    .first_map = w->g->nr_of_lives,
 	};
-	p->nr_lives++;
 	w->has_life = true;
 	w->has_ended = false;
 	return 0;
@@ -70,10 +68,8 @@ static int apply_comm(struct work *w, const struct profile_change *c)
 
 static int apply_exec(struct work *w, const struct profile_change *c)
 {
-	int rc = ensure(w, c->pid);
+	int rc = ensure(w, c->pid) ?: begin(w, c->pid, c->time_ns);
 
-	if (rc == 0)
-		rc = begin(w, c->pid, c->time_ns);
 	if (rc == 0)
 		last(w)->is_exec = true;
 	return rc;
@@ -112,45 +108,16 @@ static int compare_changes(const void *a, const void *b)
 {
 	const struct profile_change *x = a, *y = b;
 
-	if (x->pid != y->pid)
-		return x->pid < y->pid ? -1 : 1;
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* A survey without other records is in order already. */
-static void sort_changes(struct profile_gathered *g)
-{
-	size_t i = 1;
-
-	while (i < g->nr_changes && compare_changes(&g->changes[i - 1], &g->changes[i]) <= 0)
-		i++;
-	if (i < g->nr_changes)
-		qsort(g->changes, g->nr_changes, sizeof(*g->changes), compare_changes);
+	return order_u64(x->pid, y->pid) ?: order_u64(x->time_ns, y->time_ns) ?: order_u64(x->place, y->place);
 }
 
 size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
 {
-	size_t from = 0, to = p->nr_lives;
+	const struct profile_life *l = p->lives;
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		const struct profile_process *l = &p->lives[middle].process;
-
-		if (l->pid < pid || (l->pid == pid && l->from_ns <= time_ns))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-static uint32_t find_before(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
-{
-	size_t i = time_ns ? profile_lives_until(p, pid, time_ns - 1) : 0;
-
-	return i && p->lives[i - 1].process.pid == pid ? (uint32_t)i - 1 : PROFILE_NONE;
+	return ORDER_FIRST(
+	    i, p->nr_lives,
+	    (order_u64(l[i].process.pid, pid) ?: order_u64(l[i].process.from_ns, time_ns)) > 0);
 }
 
 /* A parent must begin before its child, so hostile times cannot form a cycle. */
@@ -158,11 +125,14 @@ static void find_parents(struct profile_processes *p)
 {
 	for (size_t i = 0; i < p->nr_lives; i++) {
 		struct profile_life *l = &p->lives[i];
+		size_t next;
 
 		if (!l->is_forked)
 			continue;
 		l->parent_ns = l->process.from_ns;
-		l->parent = find_before(p, l->parent_pid, l->parent_ns);
+		next = l->parent_ns ? profile_lives_until(p, l->parent_pid, l->parent_ns - 1) : 0;
+		if (next && p->lives[next - 1].process.pid == l->parent_pid)
+			l->parent = (uint32_t)next - 1;
 	}
 }
 
@@ -171,7 +141,7 @@ int profile_lives_make(struct profile_processes *p, struct profile_gathered *g)
 	struct work w = {.p = p, .g = g};
 	int rc = 0;
 
-	sort_changes(g);
+	order_sort(g->changes, g->nr_changes, sizeof(*g->changes), compare_changes);
 	g->of_lives = mem_calloc(g->nr_maps, sizeof(*g->of_lives));
 	if (!g->of_lives)
 		return -ENOMEM;

@@ -14,20 +14,19 @@
 
 enum { NOTES_MAX_BYTES = 2 * PROFILE_MAX_NOTES * PROFILE_NOTE_BYTES };
 
-static bool same_event(const struct trace_event *a, const struct trace_event *b)
+/* True if the columns are the same; state, reason and perf group may differ. */
+static bool are_same_events(const struct trace_events *all, const struct trace_events *others)
 {
-	return a->id == b->id && a->kind == b->kind && a->scope == b->scope &&
-	       !strcmp(a->group, b->group) && !strcmp(a->name, b->name) &&
-	       !strcmp(a->label, b->label) && !strcmp(a->unit, b->unit);
-}
-
-bool profile_same_events(const struct trace_events *a, const struct trace_events *b)
-{
-	if (a->nr != b->nr)
+	if (all->nr != others->nr)
 		return false;
-	for (size_t i = 0; i < a->nr; i++)
-		if (!same_event(&a->item[i], &b->item[i]))
+	for (size_t i = 0; i < all->nr; i++) {
+		const struct trace_event *a = &all->item[i], *b = &others->item[i];
+
+		if (a->id != b->id || a->kind != b->kind || a->scope != b->scope ||
+		    strcmp(a->group, b->group) != 0 || strcmp(a->name, b->name) != 0 ||
+		    strcmp(a->label, b->label) != 0 || strcmp(a->unit, b->unit) != 0)
 			return false;
+	}
 	return true;
 }
 
@@ -38,7 +37,7 @@ static int load_events(struct profile_load *l, const struct trace_frame *f)
 
 	if (rc)
 		return rc;
-	if (!profile_same_events(&events, l->session_events)) {
+	if (!are_same_events(&events, l->session_events)) {
 		trace_events_fini(&events);
 		return -EPROTO;
 	}
@@ -92,15 +91,6 @@ static bool is_of_thing(const struct profile_load *l, const struct reading *r)
 	       l->session_events->item[r->event].scope == EVENT_SCOPE_THINGS;
 }
 
-/* Skips ticks, which records.h reads with the records. */
-static int load_of_thing(struct profile_load *l, const struct trace_frame *f, size_t i,
-			 enum trace_boundary boundary, const struct reading *r)
-{
-	if (boundary == TRACE_TICK)
-		return 0;
-	return profile_things_add(&l->things, boundary, r, trace_reading_offset(f, i));
-}
-
 static int load_things(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_things_owned owned;
@@ -113,10 +103,8 @@ static int load_things(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
-/* The first start reading and the last end reading are used. Without an end reading the last tick
- * replaces it, unless drop_ticks removes it. */
-static void apply(struct profile_pair *p, enum trace_boundary boundary, const struct reading *r,
-		  uint64_t offset)
+void profile_pair_add(struct profile_pair *p, enum trace_boundary boundary, const struct reading *r,
+		      uint64_t offset)
 {
 	if (boundary == TRACE_START && !p->has_start) {
 		p->has_start = true;
@@ -150,11 +138,13 @@ static int load_readings(struct profile_load *l, const struct trace_frame *f)
 	int rc = trace_decode_readings(f, &boundary, &nr);
 
 	for (size_t i = 0; rc == 0 && i < nr; i++) {
+		uint64_t offset = trace_reading_offset(f, i);
 		struct profile_pair *p;
 
 		trace_decode_reading(f, i, &reading);
 		if (is_of_thing(l, &reading)) {
-			rc = load_of_thing(l, f, i, boundary, &reading);
+			if (boundary != TRACE_TICK) /* records.h reads ticks */
+				rc = profile_things_add(&l->things, boundary, &reading, offset);
 			continue;
 		}
 		if (!is_known(l, &reading)) {
@@ -164,7 +154,7 @@ static int load_readings(struct profile_load *l, const struct trace_frame *f)
 		p = pair_of(l, &reading);
 		if (!p)
 			return -ENOMEM;
-		apply(p, boundary, &reading, trace_reading_offset(f, i));
+		profile_pair_add(p, boundary, &reading, offset);
 	}
 	return rc;
 }
@@ -305,8 +295,6 @@ static void find_times(struct profile_load *l)
 
 static void report(struct profile_load *l, bool is_whole)
 {
-	struct err e = {0};
-
 	profile_faults_end(&l->faults, is_whole);
 	if (l->things.is_full)
 		profile_faults_lose(&l->faults, -EFBIG,
@@ -314,11 +302,8 @@ static void report(struct profile_load *l, bool is_whole)
 	if (l->notes_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
 				    "has more notes than are stored: the rest is left out");
-	if (!l->nr_foreign_readings)
-		return;
-	err_set_at(&e, -EINVAL, l->trace.name, 0, 0, "%zu readings of unknown events: ignored",
-		   l->nr_foreign_readings);
-	l->faults.problem(l->faults.arg, true, &e);
+	profile_faults_count(&l->faults, true, l->nr_foreign_readings,
+			     "readings of unknown events: ignored");
 }
 
 void profile_load_begin(struct profile_load *l, const struct trace_head *head, const char *name)

@@ -28,6 +28,11 @@ struct profile_load {
 	size_t nr_foreign_readings;
 };
 
+/* Adds a reading, and its offset in the file: the first start and the last end reading are used.
+ * Without an end the last tick replaces it. */
+void profile_pair_add(struct profile_pair *p, enum trace_boundary boundary, const struct reading *r,
+		      uint64_t offset);
+
 /* session_events must outlive the load. 0 or -ENOMEM. */
 int profile_load_init(struct profile_load *l, const struct trace_events *session_events,
 		      profile_problem_fn *problem, void *arg);
@@ -41,7 +46,5 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 void profile_load_begin(struct profile_load *l, const struct trace_head *head, const char *name);
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f);
 int profile_load_end(struct profile_load *l); /* 0 or -ENOMEM */
-/* True if the columns are the same; state, reason and perf group may differ. */
-bool profile_same_events(const struct trace_events *a, const struct trace_events *b);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "profile/merged.h"
 
-#include "base/mem.h"
+#include "base/heap.h"
 #include "profile/load.h"
 #include "profile/samples.h"
 #include "profile/session_internal.h"
@@ -25,9 +25,9 @@ struct profile_merged {
 	struct trace_events events;   /* borrowed: the session's */
 	struct profile_faults faults; /* receives the problems */
 	size_t next_file;
-	struct source **source; /* owned, like each; a heap */
-	size_t nr, room, nr_traces;
-	bool has_given; /* the first item was returned */
+	struct heap sources; /* struct source, owned; by their next item */
+	size_t nr_traces;    /* of the sources */
+	bool is_returned;    /* the first source's item was returned */
 	uint64_t start_ns;
 	uint64_t start_iteration; /* the iteration of start_ns, plus 1; 0: none yet */
 };
@@ -40,43 +40,12 @@ static void source_free(struct source *s)
 	mem_free(s);
 }
 
-static bool is_before(const struct source *a, const struct source *b)
+static bool is_before(const void *a, const void *b)
 {
-	return a->item.time_ns != b->item.time_ns ? a->item.time_ns < b->item.time_ns
-						  : a->place < b->place;
-}
+	const struct source *x = a, *y = b;
 
-/* Puts a source at the root of the heap and sifts it down. */
-static void sink(struct profile_merged *m, struct source *s)
-{
-	size_t i = 0, below;
-
-	for (; (below = 2 * i + 1) < m->nr; i = below) {
-		if (below + 1 < m->nr && is_before(m->source[below + 1], m->source[below]))
-			below++;
-		if (!is_before(m->source[below], s))
-			break;
-		m->source[i] = m->source[below];
-	}
-	m->source[i] = s;
-}
-
-static int push(struct profile_merged *m, struct source *s)
-{
-	struct source **grown = mem_grow(m->source, m->nr, &m->room, sizeof(struct source *));
-	size_t i = m->nr, above;
-
-	if (!grown)
-		return -ENOMEM;
-	m->source = grown;
-	for (; i && is_before(s, m->source[(i - 1) / 2]); i = above) {
-		above = (i - 1) / 2;
-		m->source[i] = m->source[above];
-	}
-	m->source[i] = s;
-	m->nr++;
-	m->nr_traces += !s->is_common;
-	return 0;
+	return x->item.time_ns != y->item.time_ns ? x->item.time_ns < y->item.time_ns
+						  : x->place < y->place;
 }
 
 /* Skips kernel symbols, which have no time. */
@@ -96,11 +65,13 @@ static int add(struct profile_merged *m, struct source *s)
 	int rc = advance(s);
 
 	if (rc == 1)
-		rc = push(m, s) ? -ENOMEM : 1;
-	if (rc == 1)
-		return 0;
-	source_free(s);
-	return rc;
+		rc = heap_push(&m->sources, s, is_before) ?: 1;
+	if (rc != 1) {
+		source_free(s);
+		return rc;
+	}
+	m->nr_traces += !s->is_common;
+	return 0;
 }
 
 static struct source *source_new(bool is_common, uint32_t place)
@@ -150,27 +121,6 @@ static int load(struct profile_merged *m, struct source *s, size_t i)
 	return rc;
 }
 
-static int open_records(struct profile_merged *m, struct source *s, size_t i)
-{
-	const struct profile_trace *t = &s->load.trace;
-	const struct profile_records_config config = {
-	    .events = t->events,
-	    .nr_events = m->events.nr,
-	    .ids = t->ids,
-	    .nr_ids = t->nr_ids,
-	    .window_ns = profile_session_window_ns(m->session),
-	    .faults = {.name = s->name, .problem = m->faults.problem, .arg = m->faults.arg},
-	    .is_read_twice = true,
-	};
-	struct trace_reader *r;
-	int rc = profile_session_open_file(m->session, i, &m->faults, s->name, &r);
-
-	if (rc != 1)
-		return rc;
-	rc = profile_records_open(r, &config, &s->records);
-	return rc ? rc : 1;
-}
-
 static int add_trace(struct profile_merged *m, size_t i)
 {
 	struct source *s = source_new(false, (uint32_t)i + 1);
@@ -179,7 +129,7 @@ static int add_trace(struct profile_merged *m, size_t i)
 	if (s && profile_load_init(&s->load, &m->events, m->faults.problem, m->faults.arg) == 0) {
 		rc = load(m, s, i);
 		if (rc == 1)
-			rc = open_records(m, s, i);
+			rc = profile_session_records(m->session, i, &s->load, &s->records);
 		if (rc == 1)
 			return add(m, s);
 		source_free(s);
@@ -189,25 +139,19 @@ static int add_trace(struct profile_merged *m, size_t i)
 	return rc;
 }
 
-/* Opens all traces of the next iteration. */
-static int open_iteration(struct profile_merged *m)
-{
-	size_t nr = profile_session_nr_files(m->session);
-	uint32_t iteration = profile_session_file(m->session, m->next_file).iteration;
-	int rc = 0;
-
-	while (rc == 0 && m->next_file < nr &&
-	       profile_session_file(m->session, m->next_file).iteration == iteration)
-		rc = add_trace(m, m->next_file++);
-	return rc;
-}
-
+/* Opens all traces of the next iteration that has some. */
 static int open_iterations(struct profile_merged *m)
 {
+	size_t nr = profile_session_nr_files(m->session), i;
 	int rc = 0;
 
-	while (rc == 0 && !m->nr_traces && m->next_file < profile_session_nr_files(m->session))
-		rc = open_iteration(m);
+	while (rc == 0 && !m->nr_traces && m->next_file < nr)
+		do {
+			i = m->next_file++;
+			rc = add_trace(m, i);
+		} while (rc == 0 && m->next_file < nr &&
+			 profile_session_file(m->session, i).iteration ==
+			     profile_session_file(m->session, m->next_file).iteration);
 	return rc;
 }
 
@@ -238,9 +182,9 @@ void profile_merged_close(struct profile_merged *m)
 {
 	if (!m)
 		return;
-	while (m->nr)
-		source_free(m->source[--m->nr]);
-	mem_free(m->source);
+	while (m->sources.nr)
+		source_free(m->sources.item[--m->sources.nr]);
+	mem_free(m->sources.item);
 	mem_free(m);
 }
 
@@ -249,42 +193,33 @@ uint64_t profile_merged_start_ns(const struct profile_merged *m)
 	return m->start_ns;
 }
 
-static void drop_first(struct profile_merged *m)
+/* Advances the first source; one without a further item ends. */
+static int advance_first(struct profile_merged *m)
 {
-	m->nr_traces -= !m->source[0]->is_common;
-	source_free(m->source[0]);
-	if (--m->nr)
-		sink(m, m->source[m->nr]);
-}
+	struct source *s = m->sources.item[0];
+	int rc = advance(s);
 
-/* Advances the source of the item that was returned. */
-static int go_on(struct profile_merged *m)
-{
-	int rc;
-
-	m->has_given = false;
-	rc = advance(m->source[0]);
 	if (rc < 0)
 		return rc;
 	if (rc == 1) {
-		sink(m, m->source[0]);
+		heap_settle(&m->sources, is_before);
 		return 0;
 	}
-	drop_first(m);
+	m->nr_traces -= !s->is_common;
+	heap_pop(&m->sources, is_before);
+	source_free(s);
 	return open_iterations(m);
 }
 
 int profile_merged_next(struct profile_merged *m, struct profile_merged_item *out)
 {
-	int rc = m->has_given ? go_on(m) : 0;
+	int rc = m->is_returned ? advance_first(m) : 0;
 	const struct source *s;
 
-	if (rc)
+	m->is_returned = rc == 0 && m->sources.nr;
+	if (!m->is_returned)
 		return rc;
-	if (!m->nr)
-		return 0;
-	s = m->source[0];
+	s = m->sources.item[0];
 	*out = (struct profile_merged_item){&s->item, s->is_common ? NULL : &s->load.trace};
-	m->has_given = true;
 	return 1;
 }

@@ -150,7 +150,7 @@ struct profile_object *profile_objects_at(const struct profile_objects *all, uin
 }
 
 /* Renumbers entries; their keys are invalid afterwards. */
-int profile_objects_keep(struct profile_objects *all, struct profile_gathered *g)
+int profile_objects_compact(struct profile_objects *all, struct profile_gathered *g)
 {
 	bool *is_used = mem_calloc(all->items.nr + 1, sizeof(*is_used));
 	struct entry *items = all->items.items;

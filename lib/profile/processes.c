@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "profile/processes_internal.h"
 #include "profile/session_internal.h"
@@ -13,8 +14,6 @@
 #include "trace/record.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -40,17 +39,16 @@ struct load {
 static int add_change(struct load *l, enum profile_change_kind kind, uint32_t what)
 {
 	struct profile_gathered *g = &l->g;
-	void *grown;
+	struct profile_change *c;
 
 	if (g->nr_changes == PROFILE_MAX_CHANGES) {
 		l->p->has_left_out = true;
 		return 0;
 	}
-	grown = mem_grow(g->changes, g->nr_changes, &g->changes_room, sizeof(*g->changes));
-	if (!grown)
+	c = MEM_ADD(g->changes, g->nr_changes, g->changes_room);
+	if (!c)
 		return -ENOMEM;
-	g->changes = grown;
-	g->changes[g->nr_changes++] = (struct profile_change){
+	*c = (struct profile_change){
 	    .time_ns = l->record.time_ns,
 	    .pid = l->record.pid,
 	    .tid = l->record.tid,
@@ -66,17 +64,15 @@ static int add_change(struct load *l, enum profile_change_kind kind, uint32_t wh
 /* Notes when the survey read a process, or the kernel: its records have that time. */
 static int add_looked(struct load *l)
 {
-	uint64_t time_ns = l->record.time_ns;
 	struct profile_gathered *g = &l->g;
-	void *grown;
+	uint64_t *looked_ns;
 
-	if (g->nr_looked && g->looked_ns[g->nr_looked - 1] == time_ns)
+	if (g->nr_looked && g->looked_ns[g->nr_looked - 1] == l->record.time_ns)
 		return 0;
-	grown = mem_grow(g->looked_ns, g->nr_looked, &g->looked_room, sizeof(*g->looked_ns));
-	if (!grown)
+	looked_ns = MEM_ADD(g->looked_ns, g->nr_looked, g->looked_room);
+	if (!looked_ns)
 		return -ENOMEM;
-	g->looked_ns = grown;
-	g->looked_ns[g->nr_looked++] = time_ns;
+	*looked_ns = l->record.time_ns;
 	return 0;
 }
 
@@ -103,8 +99,10 @@ static int add_comm(struct load *l)
 	return add_change(l, is_exec ? PROFILE_EXEC : PROFILE_COMM, comm);
 }
 
-static struct profile_mapping make_mapping(const struct trace_record *r)
+/* Skips mappings of other modes than user. */
+static int add_map(struct load *l)
 {
+	const struct trace_record *r = &l->record;
 	struct profile_mapping m = {
 	    .start = r->start,
 	    .end = r->length > UINT64_MAX - r->start ? UINT64_MAX : r->start + r->length,
@@ -113,56 +111,32 @@ static struct profile_mapping make_mapping(const struct trace_record *r)
 	    .prot = r->kind == PERF_RECORD_MMAP2 ? r->prot : PROT_EXECUTE,
 	    .pid = r->pid,
 	};
-
-	return m;
-}
-
-static int add_map_record(struct load *l, const struct profile_mapping *m)
-{
+	bool is_user =
+	    r->cpumode == PERF_RECORD_MISC_USER || r->cpumode == PERF_RECORD_MISC_CPUMODE_UNKNOWN;
 	struct profile_gathered *g = &l->g;
-	void *grown = mem_grow(g->maps, g->nr_maps, &g->maps_room, sizeof(*g->maps));
-
-	if (!grown)
-		return -ENOMEM;
-	g->maps = grown;
-	g->maps[g->nr_maps] = (struct profile_mapping_record){.mapping = *m, .is_made = l->is_made};
-	return add_change(l, PROFILE_MAP, (uint32_t)g->nr_maps++);
-}
-
-/* Skips mappings of other modes than user. */
-static int add_map(struct load *l)
-{
-	struct profile_mapping m = make_mapping(&l->record);
-	bool is_user = l->record.cpumode == PERF_RECORD_MISC_USER ||
-		       l->record.cpumode == PERF_RECORD_MISC_CPUMODE_UNKNOWN;
-	int rc = 0;
+	struct profile_mapping_record *map;
+	int rc = -EFBIG;
 
 	if (m.start >= m.end || !is_user)
 		return 0;
-	if (l->g.nr_maps == PROFILE_MAX_MAPPINGS)
-		rc = -EFBIG;
-	if (rc == 0)
-		rc = profile_objects_add(&l->p->objects, &l->record, &m.object);
+	if (g->nr_maps < PROFILE_MAX_MAPPINGS)
+		rc = profile_objects_add(&l->p->objects, r, &m.object);
 	l->p->has_left_out |= rc == -EFBIG;
 	if (rc)
 		return rc == -EFBIG ? 0 : rc;
-	return add_map_record(l, &m);
-}
-
-static const char *copy_name(struct load *l, const char *name)
-{
-	char *copy = arena_strndup(&l->p->ksymbol_names, name, strnlen(name, KSYMBOL_MAX_BYTES));
-
-	if (copy)
-		str_disarm(copy);
-	return copy;
+	map = MEM_ADD(g->maps, g->nr_maps, g->maps_room);
+	if (!map)
+		return -ENOMEM;
+	*map = (struct profile_mapping_record){.mapping = m, .is_made = l->is_made};
+	return add_change(l, PROFILE_MAP, (uint32_t)g->nr_maps - 1);
 }
 
 static int add_ksymbol(struct load *l)
 {
 	struct profile_gathered *g = &l->g;
 	const struct trace_record *r = &l->record;
-	void *grown;
+	struct profile_ksymbol_record *k;
+	char *name;
 
 	if (l->is_made && add_looked(l))
 		return -ENOMEM;
@@ -171,20 +145,21 @@ static int add_ksymbol(struct load *l)
 		l->p->has_left_out = true;
 		return 0;
 	}
-	grown = mem_grow(g->ksymbols, g->nr_ksymbols, &g->ksymbols_room, sizeof(*g->ksymbols));
-	if (!grown)
+	name = arena_strndup(&l->p->ksymbol_names, r->name, strnlen(r->name, KSYMBOL_MAX_BYTES));
+	k = name ? MEM_ADD(g->ksymbols, g->nr_ksymbols, g->ksymbols_room) : NULL;
+	if (!k)
 		return -ENOMEM;
-	g->ksymbols = grown;
-	g->ksymbols[g->nr_ksymbols] = (struct profile_ksymbol_record){
+	str_disarm(name);
+	*k = (struct profile_ksymbol_record){
 	    .start = r->start,
 	    .len = (uint32_t)r->length,
 	    .time_ns = l->record.time_ns,
-	    .name = copy_name(l, r->name),
+	    .name = name,
 	    .place = l->place++,
 	    .is_made = l->is_made,
 	    .is_gone = r->flags & KSYMBOL_UNREGISTER,
 	};
-	return g->ksymbols[g->nr_ksymbols++].name ? 0 : -ENOMEM;
+	return 0;
 }
 
 static int (*const adders[])(struct load *l) = {
@@ -228,57 +203,39 @@ static int add_records(struct load *l, const struct trace_frame *f)
 	return rc;
 }
 
-static int add_kallsyms(struct load *l, const struct trace_frame *f)
-{
-	const char *text;
-	size_t len;
-	int rc = trace_decode_kallsyms(f, &text, &len);
-
-	return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
-}
-
-static int add_build_id(struct load *l, const struct trace_frame *f)
-{
-	struct trace_build_id id;
-	int rc = trace_decode_build_id(f, &id);
-
-	if (rc == 0)
-		rc = profile_build_ids_add(&l->g.build_ids, &id);
-	l->p->has_left_out |= rc == -EFBIG;
-	return rc == -EFBIG ? 0 : rc;
-}
-
 static int add_frame(struct load *l, const struct trace_frame *f)
 {
-	if (f->kind == TRACE_FRAME_RECORDS)
-		return add_records(l, f);
-	if (f->kind == TRACE_FRAME_BUILD_ID)
-		return add_build_id(l, f);
-	return f->kind == TRACE_FRAME_KALLSYMS ? add_kallsyms(l, f) : 0;
-}
+	struct trace_build_id id;
+	const char *text;
+	size_t len;
+	int rc;
 
-static bool has_left_out(const struct profile_processes *p)
-{
-	return p->has_left_out || p->objects.is_full || p->comms.is_full;
+	switch (f->kind) {
+	case TRACE_FRAME_RECORDS:
+		return add_records(l, f);
+	case TRACE_FRAME_KALLSYMS:
+		rc = trace_decode_kallsyms(f, &text, &len);
+		return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
+	case TRACE_FRAME_BUILD_ID:
+		rc = trace_decode_build_id(f, &id) ?: profile_build_ids_add(&l->g.build_ids, &id);
+		l->p->has_left_out |= rc == -EFBIG;
+		return rc == -EFBIG ? 0 : rc;
+	default:
+		return 0;
+	}
 }
 
 static void report(const struct load *l, const struct trace_reader *r)
 {
-	struct err e = {0};
-
 	if (trace_reader_is_short(r))
 		profile_faults_short(l->faults);
 	profile_faults_end(l->faults, trace_reader_is_whole(r));
-	if (has_left_out(l->p))
+	if (l->p->has_left_out || l->p->objects.is_full || l->p->comms.is_full)
 		profile_faults_lose(
 		    l->faults, -EFBIG,
 		    "has more tasks, mappings or symbols than are stored: the rest is "
 		    "left out");
-	if (!l->nr_senseless)
-		return;
-	err_set_at(&e, -EINVAL, l->faults->name, 0, 0, "%" PRIu64 " records are invalid: skipped",
-		   l->nr_senseless);
-	l->faults->problem(l->faults->arg, true, &e);
+	profile_faults_count(l->faults, true, l->nr_senseless, "records are invalid: skipped");
 }
 
 /* Reads to the end of the file, damaged or not. 0; -ENOMEM; or the result of kallsyms. */
@@ -305,46 +262,24 @@ static int add_all(struct load *l, struct trace_reader *r)
 	}
 }
 
-static int compare_ns(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns)
 {
-	size_t from = 0, to = g->nr_looked;
+	size_t next = ORDER_FIRST(i, g->nr_looked, g->looked_ns[i] > time_ns);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (g->looked_ns[middle] <= time_ns)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	if (from < g->nr_looked && g->looked_ns[from] - time_ns < MAX_LOOK_NS)
-		return g->looked_ns[from];
+	if (next < g->nr_looked && g->looked_ns[next] - time_ns < MAX_LOOK_NS)
+		return g->looked_ns[next];
 	return time_ns < UINT64_MAX - MAX_LOOK_NS ? time_ns + MAX_LOOK_NS : UINT64_MAX;
 }
 
 static int make_all(struct load *l)
 {
-	int rc;
-
-	if (l->g.nr_looked)
-		qsort(l->g.looked_ns, l->g.nr_looked, sizeof(*l->g.looked_ns), compare_ns);
-	rc = profile_build_ids_resolve(l->p, &l->g);
-	if (rc == 0)
-		rc = profile_lives_make(l->p, &l->g);
-	if (rc == 0)
-		rc = profile_spaces_make(l->p, &l->g);
-	if (rc == 0)
-		rc = profile_begins_make(l->p);
-	if (rc == 0)
-		rc = profile_namings_make(l->p, &l->g);
-	return rc ? rc : profile_ksymbols_make(l->p, &l->g);
+	order_sort(l->g.looked_ns, l->g.nr_looked, sizeof(*l->g.looked_ns), order_numbers);
+	return profile_build_ids_resolve(l->p, &l->g)
+		   ?: profile_lives_make(l->p, &l->g)
+		   ?: profile_spaces_make(l->p, &l->g)
+		   ?: profile_begins_make(l->p)
+		   ?: profile_namings_make(l->p, &l->g)
+		   ?: profile_ksymbols_make(l->p, &l->g);
 }
 
 static struct profile_processes *processes_new(void)

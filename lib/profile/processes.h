@@ -1,21 +1,16 @@
 /*
- * Which tasks ran and what was mapped, over the whole session: a table built once from the records
- * of tasks and mappings (the session's common file), and constant then. So samples may be looked up
- * in any order, by any number of threads at once. Knows nothing of symbols, and opens nothing but
- * the session.
+ * The tasks and mappings of a session: a table built once from the records of the common file, then
+ * constant, so that any number of threads look up samples in any order. Independent of symbols.
  *
- *
- *
- * The mapping of an address at a time is the one that covers it and began last before then: the
- * kernel records when a mapping begins, not when it ends. An exec begins an empty address space, a
- * fork a copy of its parent's. A reused pid is another process. While an exec is under way (up to
- * its last mapping, the vdso) addresses belong to the program that called it; and until the new
- * program maps something itself, addresses that it lacks are looked up in the old one.
- *
- *
- *
- * Records made after the start of the session describe what existed before it: they hold from the
- * beginning, unless a record of the kernel contradicts them.
+ * - The mapping of an address at a time is the one that covers it and began last before then: the
+ *   kernel does not record when a mapping ends.
+ * - A fork begins with a copy of its parent's mappings, an exec with none. A reused pid is another
+ *   process.
+ * - While an exec is under way (up to its last mapping, the vdso), addresses belong to the calling
+ *   program. From then until the new program maps a file itself, addresses that it has not mapped
+ *   are looked up in the calling one.
+ * - Surveyed records describe what existed before the session: they apply from its beginning,
+ *   unless a record of the kernel contradicts them.
  */
 #ifndef PROFILE_PROCESSES_H
 #define PROFILE_PROCESSES_H
@@ -88,10 +83,10 @@ struct profile_ksymbol {
 };
 
 /*
- * Reads the session's common file: 0, also without one (the session reports that; then no task is
- * known). -ENOMEM. kallsyms: receives each piece of the file's text of /proc/kallsyms, in order,
- * not cut at lines; may be NULL; a result other than 0 ends the loading and is returned. Beyond
- * ceilings (8 million mappings, a million objects …) the rest is left out, and that is reported.
+ * Reads the session's common file. 0, also without the file: that is reported, and all tasks are
+ * unknown; -ENOMEM; or the result of kallsyms. kallsyms (may be NULL) receives the file's text of
+ * /proc/kallsyms in pieces, which may end within a line; a result other than 0 ends the reading.
+ * Tasks, mappings and symbols beyond a limit are skipped, and that is reported.
  */
 typedef int profile_kallsyms_fn(void *arg, const char *text, size_t len);
 int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kallsyms, void *arg,
@@ -105,19 +100,18 @@ const struct profile_comm *profile_comm(const struct profile_processes *p, uint3
 size_t profile_nr_ksymbols(const struct profile_processes *p);
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
 
-/* The lookups of one thread: caches the last answers, so that the common lookup is cheap. Must not
- * be shared between threads. */
+/* The lookups of one thread: caches the last answers. Not thread-safe. */
 struct profile_lookup;
 struct profile_lookup *profile_lookup_new(const struct profile_processes *p); /* NULL: no memory */
 void profile_lookup_free(struct profile_lookup *l);                           /* NULL is fine */
 
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			 struct profile_task *out);
-/* How many mappings of the process (and of those it was forked from) began until then: while the
- * number is the same, so are the mappings of all addresses. */
+/* The number of the process's mappings that began until then: while it is the same, so are the
+ * mappings of all addresses. */
 uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,
 			      uint64_t time_ns);
-/* NULL: no known mapping there at that time. */
+/* NULL: no mapping is known at that address and time. */
 const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 						     const struct profile_process *process,
 						     uint64_t address, uint64_t time_ns);

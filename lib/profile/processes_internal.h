@@ -1,13 +1,10 @@
 /*
- * Shared by the files of processes.h: the tables, and the steps that build them. Private to them
- * and their tests.
+ * The tables behind processes.h, and the steps that build them. Private to their files and tests.
  *
- *
- *
- * Records are collected in any order and sorted by time; then each pid's become lives (lives.c),
- * each life's mappings a space (spaces.c), each thread's names a list (comms.c). Surveyed records
- * (is_made) hold from the beginning of the life in which their process was surveyed, unless a
- * record of the kernel, whose time is exact, contradicts them.
+ * Records are collected in any order and sorted by time. Then the records of each pid become lives
+ * (lives.c), the mappings of each life a space (spaces.c), the names of each thread a list
+ * (comms.c). Surveyed records (is_made) apply from the beginning of the life that was surveyed,
+ * unless a record of the kernel, whose time is exact, contradicts them.
  */
 #ifndef PROFILE_PROCESSES_INTERNAL_H
 #define PROFILE_PROCESSES_INTERNAL_H
@@ -55,9 +52,10 @@ int profile_objects_add(struct profile_objects *o, const struct trace_record *r,
 
 struct profile_object *profile_objects_at(const struct profile_objects *o, uint32_t number);
 
-/* Drops objects without a mapping, and renumbers the others; no more may be added. */
+/* Removes objects without a mapping, and renumbers the others; no more may be added. 0 or
+ * -ENOMEM. */
 struct profile_gathered;
-int profile_objects_keep(struct profile_objects *o, struct profile_gathered *g);
+int profile_objects_compact(struct profile_objects *o, struct profile_gathered *g);
 
 struct profile_comms {
 	struct dict items; /* struct profile_comm */
@@ -66,7 +64,7 @@ struct profile_comms {
 enum { PROFILE_COMM_UNKNOWN, PROFILE_COMM_IDLE };
 int profile_comms_init(struct profile_comms *c); /* 0 or -ENOMEM; then nothing is owned */
 void profile_comms_fini(struct profile_comms *c);
-/* As above. */
+/* Finds or adds a name. 0; -EFBIG: skipped; -ENOMEM. */
 int profile_comms_add(struct profile_comms *c, const char *name, uint32_t *out);
 
 enum profile_change_kind {
@@ -94,15 +92,15 @@ struct profile_mapping_record {
 /* A process and its space. */
 struct profile_life {
 	struct profile_process process;
-	uint32_t parent; /* a life, or PROFILE_NONE; and the time of the fork: */
-	uint64_t parent_ns;
+	uint32_t parent;     /* a life, or PROFILE_NONE */
+	uint64_t parent_ns;  /* of the fork */
 	uint32_t parent_pid; /* valid until the parent is found */
 	uint32_t depth;
-	uint32_t first_mapping, nr_maps; /* in the order of their time; until the space is made */
-	uint32_t first_cluster, nr_clusters;
-	uint32_t nr_mappings; /* index of its first mapping in them */
-	bool is_forked;       /* a fork recorded its beginning */
-	bool is_exec;         /* an exec began it, after a life of the same pid */
+	uint32_t first_map, nr_maps; /* as recorded: a range of profile_gathered.of_lives */
+	/* The space. Its mappings lie side by side, from that of the first cluster on. */
+	uint32_t first_cluster, nr_clusters, nr_mappings;
+	bool is_forked; /* a fork recorded its beginning */
+	bool is_exec;   /* an exec began it, after a life of the same pid */
 	/* For an exec: when all was mapped, and when the new program mapped its first file. Before
 	 * ready_ns, registers are the calling program's; before settled_ns they may be. */
 	uint64_t ready_ns, settled_ns;
@@ -127,7 +125,7 @@ struct profile_tree {
 	uint32_t *entries; /* owned */
 };
 
-/* A thread has this name from this time on. By tid, then time. */
+/* The name of a thread from a time on. By tid, then time. */
 struct profile_naming {
 	uint64_t from_ns;
 	uint32_t tid, comm;
@@ -190,7 +188,7 @@ struct profile_gathered {
 	uint64_t *looked_ns; /* owned; sorted times at which the survey read a process */
 	size_t nr_looked, looked_room;
 	struct profile_build_ids build_ids;
-	uint32_t *of_lives; /* owned; mappings as recorded, life by life */
+	uint32_t *of_lives; /* owned; indexes of maps, life by life */
 	uint32_t nr_of_lives;
 };
 
@@ -214,7 +212,7 @@ int profile_namings_make(struct profile_processes *p, const struct profile_gathe
 int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g);
 void profile_trees_fini(struct profile_processes *p);
 
-/* How many mappings of a life began until time_ns. */
+/* The number of mappings of a life that began until time_ns. */
 uint32_t profile_begins_until(const struct profile_processes *p, uint32_t life, uint64_t time_ns);
 
 /* The index after the last entry of the pid (tid) that began until the time, or its insertion

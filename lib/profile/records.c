@@ -8,11 +8,11 @@
 #include "profile/records.h"
 
 #include "base/err.h"
-#include "base/mem.h"
+#include "base/heap.h"
+#include "base/order.h"
 #include "profile/ids.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,6 @@ struct profile_records {
 	struct trace_reader *reader; /* owned */
 	struct profile_records_config config;
 	struct profile_ids ids;
-	const struct profile_known_id *last; /* the last one found; NULL: none yet */
 	struct trace_layout side_band;
 
 	/* The current frame, while parts of it are not read. */
@@ -62,8 +61,7 @@ struct profile_records {
 	uint32_t cpu;
 	bool has_text, at_end, has_reported;
 
-	struct run **run; /* owned, like all runs; a heap: that with the oldest item first */
-	size_t nr_runs, room;
+	struct heap runs;     /* struct run, owned like all runs; by their oldest item */
 	struct run *returned; /* of the item returned last, if that was its last; NULL */
 	struct run *spare[MAX_SPARES];
 	size_t nr_spares;
@@ -138,12 +136,12 @@ void profile_records_close(struct profile_records *r)
 	if (!r)
 		return;
 	run_free(r->returned);
-	while (r->nr_runs)
-		run_free(r->run[--r->nr_runs]);
+	while (r->runs.nr)
+		run_free(r->runs.item[--r->runs.nr]);
 	while (r->nr_spares)
 		run_free(r->spare[--r->nr_spares]);
 	trace_reader_close(r->reader);
-	mem_free(r->run);
+	mem_free(r->runs.item);
 	profile_ids_fini(&r->ids);
 	mem_free(r);
 }
@@ -153,83 +151,37 @@ static uint64_t oldest_ns(const struct run *run)
 	return run->item[run->next].time_ns;
 }
 
-static bool is_before(const struct run *a, const struct run *b)
+static bool is_before(const void *a, const void *b)
 {
-	uint64_t x = oldest_ns(a), y = oldest_ns(b);
+	const struct run *x = a, *y = b;
+	uint64_t x_ns = oldest_ns(x), y_ns = oldest_ns(y);
 
-	return x != y ? x < y : a->place < b->place;
-}
-
-static int push(struct profile_records *r, struct run *run)
-{
-	size_t i = r->nr_runs, above;
-	struct run **grown = mem_grow(r->run, r->nr_runs, &r->room, sizeof(*r->run));
-
-	if (!grown)
-		return -ENOMEM;
-	r->run = grown;
-	for (; i && is_before(run, r->run[(i - 1) / 2]); i = above) {
-		above = (i - 1) / 2;
-		r->run[i] = r->run[above];
-	}
-	r->run[i] = run;
-	r->nr_runs++;
-	return 0;
-}
-
-/* Puts a run at the root of the heap and sifts it down. */
-static void sink(struct profile_records *r, struct run *run)
-{
-	size_t i = 0, below;
-
-	for (; (below = 2 * i + 1) < r->nr_runs; i = below) {
-		if (below + 1 < r->nr_runs && is_before(r->run[below + 1], r->run[below]))
-			below++;
-		if (!is_before(r->run[below], run))
-			break;
-		r->run[i] = r->run[below];
-	}
-	r->run[i] = run;
+	return x_ns != y_ns ? x_ns < y_ns : x->place < y->place;
 }
 
 /* Removes the oldest item; its run is valid until the next call. */
 static const struct waiting *pop(struct profile_records *r)
 {
-	struct run *first = r->run[0];
+	struct run *first = r->runs.item[0];
 	const struct waiting *w = &first->item[first->next++];
 
 	if (first->next < first->nr) {
-		if (r->nr_runs > 1)
-			sink(r, first);
+		heap_settle(&r->runs, is_before);
 		return w;
 	}
 	r->returned = first;
-	if (--r->nr_runs)
-		sink(r, r->run[r->nr_runs]);
+	heap_pop(&r->runs, is_before);
 	return w;
 }
 
 /* The oldest item can be returned: nothing older is expected, or no more may wait. */
 static bool may_return(const struct profile_records *r)
 {
-	if (!r->nr_runs)
+	if (!r->runs.nr)
 		return false;
 	return r->at_end || r->held_bytes >= MAX_HELD_BYTES ||
 	       (r->newest_ns >= r->config.window_ns &&
-		oldest_ns(r->run[0]) <= r->newest_ns - r->config.window_ns);
-}
-
-/* Usually the previous record's. */
-static const struct profile_known_id *find_id(struct profile_records *r, uint64_t id)
-{
-	const struct profile_known_id *k = r->last;
-
-	if (k && k->id == id)
-		return k;
-	k = profile_ids_find(&r->ids, id);
-	if (k)
-		r->last = k;
-	return k;
+		oldest_ns(r->runs.item[0]) <= r->newest_ns - r->config.window_ns);
 }
 
 /* NULL: unknown. *id: the record's event, or NULL. */
@@ -237,15 +189,14 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 						     enum trace_ring ring, const uint8_t *p,
 						     size_t len, const struct trace_id **id)
 {
-	const struct profile_known_id *k = r->ids.only;
+	const struct profile_known_id *k;
 	uint32_t kind = 0;
 
 	*id = NULL;
 	if (ring != TRACE_RING_SAMPLES)
 		return &r->side_band;
 	trace_record_size(p, len, &kind);
-	if (!k)
-		k = find_id(r, trace_record_word(&r->ids.place, p, len));
+	k = profile_ids_of_record(&r->ids, p, len);
 	if (!k && kind == PERF_RECORD_SAMPLE)
 		k = r->ids.sharing;
 	if (kind == PERF_RECORD_SAMPLE && !(k && k->has_layout))
@@ -285,9 +236,7 @@ static int compare_waiting(const void *a, const void *b)
 {
 	const struct waiting *x = a, *y = b;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return x->at < y->at ? -1 : x->at > y->at;
+	return order_u64(x->time_ns, y->time_ns) ?: order_u64(x->at, y->at);
 }
 
 /* Moves the last item to its sorted position; returns how far. */
@@ -312,13 +261,12 @@ struct filling {
 static int add(struct filling *f, uint64_t time_ns, size_t at)
 {
 	struct run *run = f->run;
-	struct waiting *item = mem_grow(run->item, run->nr, &run->room, sizeof(*item));
+	struct waiting *item = MEM_ADD(run->item, run->nr, run->room);
 
 	if (!item)
 		return -ENOMEM;
-	run->item = item;
-	run->item[run->nr++] = (struct waiting){time_ns, (uint32_t)at};
-	if (run->nr == 1 || item[run->nr - 2].time_ns <= time_ns || f->is_unordered)
+	*item = (struct waiting){time_ns, (uint32_t)at};
+	if (run->nr == 1 || item[-1].time_ns <= time_ns || f->is_unordered)
 		return 0;
 	f->nr_moves += settle(run);
 	f->is_unordered = f->nr_moves / MAX_MOVES > run->nr;
@@ -341,7 +289,7 @@ static int close_run(struct profile_records *r, struct filling *f)
 		put_run(r, run);
 		return 0;
 	}
-	if (push(r, run)) {
+	if (heap_push(&r->runs, run, is_before)) {
 		put_run(r, run);
 		return -ENOMEM;
 	}
@@ -425,31 +373,6 @@ static int make_own(struct run *run, size_t len)
 	return 0;
 }
 
-static int add_reading(struct profile_records *r, struct filling *f, size_t i)
-{
-	struct reading *reading = (struct reading *)f->run->own + i;
-
-	trace_decode_reading(&r->frame, r->at + i, reading);
-	if (reading->event < r->config.nr_events)
-		return add(f, reading->time_ns, i);
-	r->stats.nr_foreign++;
-	return 0;
-}
-
-static int fill_readings(struct profile_records *r, struct filling *f, size_t nr)
-{
-	int rc;
-
-	f->run->kind = PROFILE_READING;
-	f->run->offset = trace_reading_offset(&r->frame, r->at);
-	f->run->step = trace_reading_offset(&r->frame, r->at + 1) - f->run->offset;
-	f->run->len = nr * sizeof(struct reading);
-	rc = make_own(f->run, f->run->len);
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = add_reading(r, f, i);
-	return rc;
-}
-
 static int read_readings(struct profile_records *r)
 {
 	size_t nr = part_of(r->len - r->at, RUN_BYTES / sizeof(struct reading));
@@ -458,7 +381,20 @@ static int read_readings(struct profile_records *r)
 
 	if (!f.run)
 		return -ENOMEM;
-	rc = fill_readings(r, &f, nr);
+	f.run->kind = PROFILE_READING;
+	f.run->offset = trace_reading_offset(&r->frame, r->at);
+	f.run->step = trace_reading_offset(&r->frame, r->at + 1) - f.run->offset;
+	f.run->len = nr * sizeof(struct reading);
+	rc = make_own(f.run, f.run->len);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		struct reading *reading = (struct reading *)f.run->own + i;
+
+		trace_decode_reading(&r->frame, r->at + i, reading);
+		if (reading->event < r->config.nr_events)
+			rc = add(&f, reading->time_ns, i);
+		else
+			r->stats.nr_foreign++;
+	}
 	r->at += nr;
 	if (rc == 0)
 		return close_run(r, &f);
@@ -466,21 +402,13 @@ static int read_readings(struct profile_records *r)
 	return rc;
 }
 
-/* The offset of the first waiting item. */
-static size_t first_waiting(const struct run *run)
+/* Copies waiting records out of the current frame. */
+static int copy_run(struct profile_records *r, struct run *run)
 {
 	size_t first = run->len;
 
 	for (size_t i = run->next; i < run->nr; i++)
 		first = part_of(run->item[i].at, first);
-	return first;
-}
-
-/* Copies waiting records out of the current frame. */
-static int copy_run(struct profile_records *r, struct run *run)
-{
-	size_t first = first_waiting(run);
-
 	if (make_own(run, run->len - first))
 		return -ENOMEM;
 	memcpy(run->own, run->bytes + first, run->len - first);
@@ -494,17 +422,6 @@ static int copy_run(struct profile_records *r, struct run *run)
 	run->held_bytes = run_bytes(run);
 	r->held_bytes += run->held_bytes;
 	return 0;
-}
-
-/* Call before the next frame is read. */
-static int copy_runs(struct profile_records *r)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < r->nr_runs && rc == 0; i++)
-		if (r->run[i]->is_borrowed)
-			rc = copy_run(r, r->run[i]);
-	return rc;
 }
 
 /* Opens a frame; -EINVAL: invalid. */
@@ -549,53 +466,48 @@ static const struct {
     [TRACE_FRAME_KALLSYMS] = {begin_kallsyms, NULL},
 };
 
-static void begin_frame(struct profile_records *r, const struct trace_frame *f)
+static void begin_frame(struct profile_records *r)
 {
-	r->at = r->len = 0;
-	r->frame = *f;
+	const struct trace_frame *f = &r->frame;
+
 	if (f->kind < sizeof(frames) / sizeof(frames[0]) && frames[f->kind].begin &&
 	    frames[f->kind].begin(r, f))
 		profile_faults_add_frame(&r->config.faults, f);
 }
 
-static void report(const struct profile_records *r, bool is_loss, uint64_t nr, const char *what)
+static void report(struct profile_records *r)
 {
-	struct err e = {0};
+	const struct profile_faults *f = &r->config.faults;
 
-	if (!nr)
-		return;
-	err_set_at(&e, -EINVAL, r->config.faults.name, 0, 0, "%" PRIu64 " %s", nr, what);
-	r->config.faults.problem(r->config.faults.arg, is_loss, &e);
-}
-
-static void report_all(struct profile_records *r)
-{
 	if (r->has_reported)
 		return;
 	r->has_reported = true;
-	profile_faults_end(&r->config.faults,
-			   r->config.is_read_twice || trace_reader_is_whole(r->reader));
-	report(r, true, r->stats.nr_senseless, "records are invalid: skipped");
-	report(r, true, r->stats.nr_foreign, "records of unknown events");
-	report(r, false, r->stats.nr_late,
-	       "records came too late in the file: they are out of order");
+	profile_faults_end(f, r->config.is_read_twice || trace_reader_is_whole(r->reader));
+	profile_faults_count(f, true, r->stats.nr_senseless, "records are invalid: skipped");
+	profile_faults_count(f, true, r->stats.nr_foreign, "records of unknown events");
+	profile_faults_count(f, false, r->stats.nr_late,
+			     "records came too late in the file: they are out of order");
 }
 
 /* Reads the next frame, or more of the current one. 0 or -ENOMEM. */
 static int read_more(struct profile_records *r)
 {
-	struct trace_frame f;
 	struct err e = {0};
-	int rc;
+	int rc = 0;
 
 	if (r->at < r->len)
 		return frames[r->frame.kind].read(r);
-	rc = copy_runs(r);
+	for (size_t i = 0; i < r->runs.nr && rc == 0; i++) {
+		struct run *run = r->runs.item[i];
+
+		rc = run->is_borrowed ? copy_run(r, run) : 0;
+	}
 	if (rc)
 		return rc;
-	rc = trace_reader_next(r->reader, &f, &e);
+	r->at = r->len = 0;
+	rc = trace_reader_next(r->reader, &r->frame, &e);
 	if (rc == 1)
-		begin_frame(r, &f);
+		begin_frame(r);
 	else if (rc == -ENOMEM)
 		return rc;
 	else if (rc && (rc != -EILSEQ || !r->config.is_read_twice))
@@ -612,17 +524,9 @@ static void return_kallsyms(struct profile_records *r, struct profile_item *out)
 	r->has_text = false;
 }
 
-static void note_returned(struct profile_records *r, const struct profile_item *item)
-{
-	*(item->kind == PROFILE_READING ? &r->stats.nr_readings : &r->stats.nr_records) += 1;
-	r->stats.nr_late += item->time_ns < r->returned_ns;
-	if (item->time_ns > r->returned_ns)
-		r->returned_ns = item->time_ns;
-}
-
 static void return_item(struct profile_records *r, struct profile_item *out)
 {
-	const struct run *run = r->run[0];
+	const struct run *run = r->runs.item[0];
 	const struct waiting *w = pop(r);
 
 	out->kind = run->kind;
@@ -638,7 +542,10 @@ static void return_item(struct profile_records *r, struct profile_item *out)
 		(void)decode(r, run->ring, run->bytes + w->at, run->len - w->at, out);
 	if (run->kind == PROFILE_RECORD && out->record.has & TRACE_HAS_CPU)
 		out->cpu = out->record.cpu;
-	note_returned(r, out);
+	*(run->kind == PROFILE_READING ? &r->stats.nr_readings : &r->stats.nr_records) += 1;
+	r->stats.nr_late += out->time_ns < r->returned_ns;
+	if (out->time_ns > r->returned_ns)
+		r->returned_ns = out->time_ns;
 }
 
 int profile_records_next(struct profile_records *r, struct profile_item *out)
@@ -657,7 +564,7 @@ int profile_records_next(struct profile_records *r, struct profile_item *out)
 			return 1;
 		}
 		if (r->at_end) {
-			report_all(r);
+			report(r);
 			return 0;
 		}
 		rc = read_more(r);

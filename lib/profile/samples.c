@@ -13,20 +13,16 @@
 #include "trace/reader.h"
 
 #include <errno.h>
-#include <inttypes.h>
 
 struct profile_samples {
 	struct trace_reader *reader;        /* owned */
 	struct trace_events session_events; /* borrowed */
-	struct trace_events events;         /* of this trace; none: the session's */
-	struct trace_ids trace_ids;
 	struct profile_ids ids;
 	bool has_ids; /* ids is up to date with the frames read */
 	struct profile_faults faults;
 	char name[NAME_MAX + 1];
 
-	const uint8_t *at, *end;             /* unread records of the current frame */
-	const struct profile_known_id *last; /* the last sample's */
+	const uint8_t *at, *end; /* unread records of the current frame */
 	uint64_t time_ns, bytes;
 	uint64_t nr_senseless, nr_foreign;
 	struct profile_load load;  /* the content except records */
@@ -63,58 +59,15 @@ void profile_samples_close(struct profile_samples *s)
 	trace_reader_close(s->reader);
 	profile_ids_fini(&s->ids);
 	profile_load_fini(&s->load);
-	trace_events_fini(&s->events);
-	trace_ids_fini(&s->trace_ids);
 	mem_free(s);
 }
 
-static void drop_ids(struct profile_samples *s)
+/* Events or ids: the layouts that they define replace those before. */
+static int read_layouts(struct profile_samples *s, const struct trace_frame *f)
 {
 	profile_ids_fini(&s->ids);
 	s->has_ids = false;
-	s->last = NULL;
-}
-
-static int read_events(struct profile_samples *s, const struct trace_frame *f)
-{
-	struct trace_events events;
-	int rc = trace_decode_events(f, &events);
-
-	if (rc)
-		return rc;
-	if (!profile_same_events(&events, &s->session_events)) {
-		trace_events_fini(&events);
-		return -EPROTO;
-	}
-	drop_ids(s);
-	trace_events_fini(&s->events);
-	s->events = events;
-	return 0;
-}
-
-static int read_ids(struct profile_samples *s, const struct trace_frame *f)
-{
-	struct trace_ids ids;
-	int rc = trace_decode_ids(f, &ids);
-
-	if (rc)
-		return rc;
-	drop_ids(s);
-	trace_ids_fini(&s->trace_ids);
-	s->trace_ids = ids;
-	return 0;
-}
-
-static int make_ids(struct profile_samples *s)
-{
-	const struct trace_events *events = s->events.nr ? &s->events : &s->session_events;
-	int rc = 0;
-
-	if (!s->has_ids)
-		rc = profile_ids_init(&s->ids, events->item, events->nr, s->trace_ids.item,
-				      s->trace_ids.nr);
-	s->has_ids = rc == 0;
-	return rc;
+	return profile_load_frame(&s->load, f);
 }
 
 static int read_records(struct profile_samples *s, const struct trace_frame *f)
@@ -129,7 +82,11 @@ static int read_records(struct profile_samples *s, const struct trace_frame *f)
 		return rc;
 	s->at = records;
 	s->end = records + len;
-	return make_ids(s);
+	if (!s->has_ids)
+		rc = profile_ids_init(&s->ids, s->load.trace.events, s->session_events.nr,
+				      s->load.trace.ids, s->load.trace.nr_ids);
+	s->has_ids = rc == 0;
+	return rc;
 }
 
 /* Invalid frames are reported by profile_iterator_next. */
@@ -139,7 +96,7 @@ static int load_frame(struct profile_samples *s, const struct trace_frame *f)
 }
 
 static int (*const readers[])(struct profile_samples *s, const struct trace_frame *f) = {
-    [TRACE_FRAME_EVENTS] = read_events,   [TRACE_FRAME_IDS] = read_ids,
+    [TRACE_FRAME_EVENTS] = read_layouts,  [TRACE_FRAME_IDS] = read_layouts,
     [TRACE_FRAME_RECORDS] = read_records, [TRACE_FRAME_READINGS] = load_frame,
     [TRACE_FRAME_SAMPLING] = load_frame,  [TRACE_FRAME_END] = load_frame,
 };
@@ -158,29 +115,14 @@ static int read_frame(struct profile_samples *s, const struct trace_frame *f)
 	return rc == -EINVAL ? 0 : rc;
 }
 
-static void report(const struct profile_samples *s, uint64_t nr, const char *what)
-{
-	struct err e = {0};
-
-	if (!nr)
-		return;
-	err_set_at(&e, -EINVAL, s->name, 0, 0, "%" PRIu64 " %s", nr, what);
-	s->faults.problem(s->faults.arg, true, &e);
-}
-
-static void report_all(struct profile_samples *s)
-{
-	profile_faults_end(&s->faults, trace_reader_is_whole(s->reader));
-	report(s, s->nr_senseless, "records are invalid: skipped");
-	report(s, s->nr_foreign, "records of unknown events");
-}
-
 static int end(struct profile_samples *s)
 {
 	int rc;
 
 	s->is_over = true;
-	report_all(s);
+	profile_faults_end(&s->faults, trace_reader_is_whole(s->reader));
+	profile_faults_count(&s->faults, true, s->nr_senseless, "records are invalid: skipped");
+	profile_faults_count(&s->faults, true, s->nr_foreign, "records of unknown events");
 	rc = profile_load_end(&s->load);
 	s->is_complete = rc == 0;
 	return rc;
@@ -210,37 +152,10 @@ static int next_frame(struct profile_samples *s)
 	return end(s);
 }
 
-/* Consecutive samples usually have the same id. */
-static const struct profile_known_id *find_id(struct profile_samples *s, const uint8_t *p,
-					      size_t len)
-{
-	uint64_t id;
-
-	if (s->ids.only)
-		return s->ids.only;
-	id = trace_record_word(&s->ids.place, p, len);
-	if (!s->last || s->last->id != id)
-		s->last = profile_ids_find(&s->ids, id);
-	return s->last ? s->last : s->ids.sharing;
-}
-
-static void fill(struct profile_samples *s, const struct profile_known_id *k,
-		 struct profile_sample *out)
-{
-	const struct trace_record *r = &out->record;
-
-	if (r->has & TRACE_HAS_TIME)
-		s->time_ns = r->time_ns;
-	out->id = k->what;
-	out->layout = &k->layout;
-	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
-	out->time_ns = s->time_ns;
-	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
-}
-
 /* Reads the current record: true if it is a sample. */
 static bool read_record(struct profile_samples *s, struct profile_sample *out)
 {
+	const struct trace_record *r = &out->record;
 	const struct profile_known_id *k;
 	const uint8_t *p = s->at;
 	uint32_t kind;
@@ -250,7 +165,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	s->nr_senseless += !size;
 	if (!size || kind != PERF_RECORD_SAMPLE)
 		return false;
-	k = find_id(s, p, size);
+	k = profile_ids_of_record(&s->ids, p, size) ?: s->ids.sharing;
 	if (!k || !k->has_layout) {
 		s->nr_foreign++;
 		return false;
@@ -259,7 +174,13 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 		s->nr_senseless++;
 		return false;
 	}
-	fill(s, k, out);
+	if (r->has & TRACE_HAS_TIME)
+		s->time_ns = r->time_ns;
+	out->id = k->what;
+	out->layout = &k->layout;
+	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
+	out->time_ns = s->time_ns;
+	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "profile/folder.h"
+#include "profile/load.h"
 #include "profile/records.h"
 #include "profile/samples.h"
 #include "profile/segments.h"
@@ -36,13 +37,6 @@ struct profile_session {
 	struct trace_events events;
 	struct profile_facts facts;
 };
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 /* The session's info and events, from the first frames that can be decoded. 0 or -ENOMEM. */
 static int read_frame(struct profile_session *s, const struct trace_frame *f)
@@ -146,17 +140,12 @@ static int open_file(const struct profile_session *s, size_t i, struct trace_rea
 	return open_reader(s, &s->folder.file[i], name, out, e);
 }
 
-static bool is_sampled(const struct trace_event *e)
-{
-	return e->rate || e->frequency;
-}
-
 static size_t nr_sampled(const struct trace_events *events)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < events->nr; i++)
-		nr += is_sampled(&events->item[i]);
+		nr += events->item[i].rate || events->item[i].frequency;
 	return nr;
 }
 
@@ -253,13 +242,8 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	if (rc)
 		return rc;
 	rc = profile_folder_scan(s->dirfd, s->base, m->num_iterations, m->num_traces, &s->folder);
-	if (rc == 0)
-		rc =
-		    profile_segments_list(&s->folder, s->dirfd, s->base, s->id, s->problem, s->arg);
-	if (rc == 0)
-		rc = profile_folder_order(&s->folder);
-	if (rc == 0)
-		rc = add_later(s, m);
+	rc = rc ?: profile_segments_list(&s->folder, s->dirfd, s->base, s->id, s->problem, s->arg);
+	rc = rc ?: profile_folder_order(&s->folder) ?: add_later(s, m);
 	s->has_others = profile_segments_are_others(&s->folder);
 	if (rc)
 		return err_set_at(e, rc, m->path, 0, 0, "its folder cannot be read: %s",
@@ -272,13 +256,6 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	return -ENOENT;
 }
 
-static void add_stray(struct profile_strays *to, size_t i)
-{
-	if (!to->nr++)
-		to->first = i;
-	to->last = i;
-}
-
 static int report_strays(struct profile_session *s)
 {
 	struct profile_strays strays[2] = {0};
@@ -288,7 +265,9 @@ static int report_strays(struct profile_session *s)
 
 		if (own < 0)
 			return own;
-		add_stray(&strays[own], i);
+		if (!strays[own].nr++)
+			strays[own].first = i;
+		strays[own].last = i;
 	}
 	for (int own = 1; own >= 0; own--)
 		profile_folder_report_strays(&s->folder, s->base, &strays[own], own, s->problem,
@@ -371,7 +350,10 @@ static int open_session(const char *base, const struct profile_manifest *m,
 int profile_session_open(const struct profile_manifest *m, profile_problem_fn *problem, void *arg,
 			 struct profile_session **out, struct err *e)
 {
-	return open_session(base_of(m->output_path_prefix), m, NULL, problem, arg, out, e);
+	const char *slash = strrchr(m->output_path_prefix, '/');
+
+	return open_session(slash ? slash + 1 : m->output_path_prefix, m, NULL, problem, arg, out,
+			    e);
 }
 
 int profile_session_open_set(const struct trace_set *set, profile_problem_fn *problem, void *arg,
@@ -489,13 +471,29 @@ int profile_session_open_file(const struct profile_session *s, size_t i,
 	return open_checked(s, &s->folder.file[i], &faults, NULL, out);
 }
 
-/* Events that are not sampled may be read by another thread, which widens the window. */
-uint64_t profile_session_window_ns(const struct profile_session *s)
+int profile_session_records(const struct profile_session *s, size_t i, const struct profile_load *l,
+			    struct profile_records **out)
 {
-	if (s->set)
-		return s->set->window_ns;
-	return nr_sampled(&s->events) < s->events.nr ? PROFILE_WINDOW_BY_TURNS_NS
-						     : PROFILE_WINDOW_NS;
+	const struct profile_trace *t = &l->trace;
+	/* Events that are not sampled may be read by another thread, which widens the window. */
+	uint64_t window_ns =
+	    nr_sampled(&s->events) < s->events.nr ? PROFILE_WINDOW_BY_TURNS_NS : PROFILE_WINDOW_NS;
+	const struct profile_records_config config = {
+	    .events = t->events,
+	    .nr_events = s->events.nr,
+	    .ids = t->ids,
+	    .nr_ids = t->nr_ids,
+	    .window_ns = s->set ? s->set->window_ns : window_ns,
+	    .faults = {.name = t->name, .problem = l->faults.problem, .arg = l->faults.arg},
+	    .is_read_twice = true,
+	};
+	char name[NAME_MAX + 1];
+	struct trace_reader *r;
+	int rc = profile_session_open_file(s, i, &config.faults, name, &r);
+
+	if (rc != 1)
+		return rc;
+	return profile_records_open(r, &config, out) ?: 1;
 }
 
 int profile_session_open_common(const struct profile_session *s, struct profile_faults *faults,
@@ -515,6 +513,5 @@ int profile_session_common(const struct profile_session *s, struct profile_recor
 
 	if (rc != 1)
 		return rc;
-	rc = profile_records_open(r, &config, out);
-	return rc ? rc : 1;
+	return profile_records_open(r, &config, out) ?: 1;
 }

@@ -10,6 +10,8 @@
 
 #include <limits.h>
 
+struct profile_load;
+struct profile_records;
 struct trace_reader;
 
 /* Opens file i and copies its name to name; reports a failure to f. 1; 0: not the session's, or
@@ -22,7 +24,9 @@ struct profile_faults profile_session_faults(const struct profile_session *s, co
 /* Opens the common file; f (borrowed) receives its problems. Returns as above. */
 int profile_session_open_common(const struct profile_session *s, struct profile_faults *faults,
 				struct trace_reader **out);
-/* For profile_records_open of a trace. */
-uint64_t profile_session_window_ns(const struct profile_session *s);
+/* Opens the records of file i, whose other frames were loaded; problems go to the same function.
+ * Returns as above. */
+int profile_session_records(const struct profile_session *s, size_t i, const struct profile_load *l,
+			    struct profile_records **out);
 
 #endif

@@ -1,19 +1,17 @@
 /*
- * The mappings of a process, at all times. Most mappings overlap no other: they are sorted by
- * address. Those that do form clusters: a small one is searched from its last mapping back, a large
- * one becomes a tree, so that a lookup among mappings that a hostile file stacks takes the square
- * of a logarithm.
+ * The mappings of a process at all times. Overlapping mappings form a cluster; clusters are sorted
+ * by address. A small cluster is searched from its last mapping back. A large one is a segment
+ * tree, so that a lookup takes the square of a logarithm however many mappings a file stacks.
  *
- *
- *
- * A survey lists what existed when it looked, not since when. A surveyed mapping is assumed to
- * exist since the life began; but if the kernel recorded the very same mapping, that record and its
- * time hold; and if it recorded another one at the same addresses before, the surveyed one holds
- * from when the survey looked. The survey takes some time for a process: records up to the time at
- * which it went on to the next one may describe what it saw, also those of a program that an exec
- * started meanwhile.
+ * A survey reads what exists, not since when. A surveyed mapping applies from the beginning of the
+ * life, unless the kernel recorded
+ * - the same mapping: then that record applies;
+ * - another one at these addresses before: then the surveyed one applies from when it was read.
+ * It takes time to read a process. Records made before the survey went on to the next process may
+ * describe what it read, also those of a program that an exec started meanwhile.
  */
 #include "base/mem.h"
+#include "base/order.h"
 #include "profile/processes_internal.h"
 
 #include <errno.h>
@@ -45,23 +43,14 @@ static int compare_addresses(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->m.start != y->m.start)
-		return x->m.start < y->m.start ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return order_u64(x->m.start, y->m.start) ?: order_u64(x->place, y->place);
 }
 
 static int compare_times(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
 
-	if (x->m.from_ns != y->m.from_ns)
-		return x->m.from_ns < y->m.from_ns ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
-static bool overlaps(const struct profile_mapping *a, const struct profile_mapping *b)
-{
-	return a->start < b->end && b->start < a->end;
+	return order_u64(x->m.from_ns, y->m.from_ns) ?: order_u64(x->place, y->place);
 }
 
 static bool is_same_place(const struct profile_mapping *a, const struct profile_mapping *b)
@@ -82,18 +71,16 @@ static bool is_same(const struct profile_mapping *a, const struct profile_mappin
 
 static int add_part(struct work *w, const struct profile_mapping *m, bool is_made)
 {
-	void *grown;
+	struct part *part;
 
 	if (w->nr == PROFILE_MAX_SPACE_MAPPINGS) {
 		w->p->has_left_out = true;
 		return 0;
 	}
-	grown = mem_grow(w->parts, w->nr, &w->room, sizeof(*w->parts));
-	if (!grown)
+	part = MEM_ADD(w->parts, w->nr, w->room);
+	if (!part)
 		return -ENOMEM;
-	w->parts = grown;
-	w->parts[w->nr] = (struct part){.m = *m, .place = (uint32_t)w->nr, .is_made = is_made};
-	w->nr++;
+	*part = (struct part){.m = *m, .place = (uint32_t)w->nr, .is_made = is_made};
 	return 0;
 }
 
@@ -146,7 +133,7 @@ static bool is_of_next(const struct work *w, const struct profile_life *l,
 		return false;
 	for (uint32_t i = 0; i < next->nr_maps && i < MAX_NEXT; i++) {
 		const struct profile_mapping_record *n =
-		    &w->g->maps[w->g->of_lives[next->first_mapping + i]];
+		    &w->g->maps[w->g->of_lives[next->first_map + i]];
 
 		if (n->mapping.from_ns > until_ns)
 			return false;
@@ -189,7 +176,7 @@ static int add_recorded(struct work *w, struct profile_life *l)
 
 	for (uint32_t i = 0; i < l->nr_maps && rc == 0; i++) {
 		const struct profile_mapping_record *t =
-		    &w->g->maps[w->g->of_lives[l->first_mapping + i]];
+		    &w->g->maps[w->g->of_lives[l->first_map + i]];
 
 		if (t->is_made && (is_of_next(w, l, t) || is_inherited(w, l, &t->mapping)))
 			continue;
@@ -199,27 +186,7 @@ static int add_recorded(struct work *w, struct profile_life *l)
 	return rc;
 }
 
-static void sort_parts(struct part *parts, size_t nr, int (*compare)(const void *, const void *))
-{
-	size_t i = 1;
-
-	while (i < nr && compare(&parts[i - 1], &parts[i]) <= 0)
-		i++;
-	if (i < nr)
-		qsort(parts, nr, sizeof(*parts), compare);
-}
-
-/* A kernel record of the same mapping takes precedence; the survey may add its build-id. */
-static bool is_known_by(const struct part *made, struct part *by, uint64_t until_ns)
-{
-	if (by->is_made || by->m.from_ns > until_ns || !is_same(&made->m, &by->m))
-		return false;
-	if (!by->m.object->build_id_len)
-		by->m.object = made->m.object;
-	return true;
-}
-
-/* The start of a surveyed mapping, among those that overlap it; see above. */
+/* Sets the start of a surveyed mapping among those of its cluster, or drops it: see above. */
 static void settle(const struct work *w, const struct profile_life *l, struct part *parts,
 		   size_t nr, struct part *made)
 {
@@ -229,25 +196,19 @@ static void settle(const struct work *w, const struct profile_life *l, struct pa
 	for (size_t i = 0; i < nr && nr <= MAX_LIST; i++) {
 		struct part *by = &parts[i];
 
-		if (is_known_by(made, by, until_ns)) {
+		if (by->is_made || by->m.from_ns > until_ns)
+			continue;
+		if (is_same(&made->m, &by->m)) {
+			if (!by->m.object->build_id_len)
+				by->m.object = made->m.object;
 			made->is_dropped = true;
 			return;
 		}
-		is_other |=
-		    !by->is_made && by->m.from_ns <= looked_ns && overlaps(&made->m, &by->m);
+		is_other |= by->m.from_ns <= looked_ns && by->m.start < made->m.end &&
+			    made->m.start < by->m.end;
 	}
 	if (!is_other)
 		made->m.from_ns = l->process.from_ns;
-}
-
-static size_t drop(struct part *parts, size_t nr)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		if (!parts[i].is_dropped)
-			parts[kept++] = parts[i];
-	return kept;
 }
 
 /* Counts the entries of each node or, with entries, stores them. */
@@ -272,24 +233,7 @@ static void enter(struct profile_tree *t, uint32_t from, uint32_t to, uint32_t w
 
 static uint32_t find_range(const struct profile_tree *t, uint64_t address)
 {
-	size_t from = 0, to = t->nr_ranges;
-
-	while (from + 1 < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (t->bounds[middle] <= address)
-			from = middle;
-		else
-			to = middle;
-	}
-	return (uint32_t)from;
-}
-
-static int compare_bounds(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
+	return (uint32_t)ORDER_FIRST(i, t->nr_ranges, t->bounds[i + 1] > address);
 }
 
 static int make_bounds(struct profile_tree *t, const struct part *parts, size_t nr)
@@ -303,7 +247,7 @@ static int make_bounds(struct profile_tree *t, const struct part *parts, size_t 
 		t->bounds[2 * i] = parts[i].m.start;
 		t->bounds[2 * i + 1] = parts[i].m.end;
 	}
-	qsort(t->bounds, 2 * nr, sizeof(*t->bounds), compare_bounds);
+	order_sort(t->bounds, 2 * nr, sizeof(*t->bounds), order_numbers);
 	for (size_t i = 0; i < 2 * nr; i++)
 		if (!kept || t->bounds[kept - 1] != t->bounds[i])
 			t->bounds[kept++] = t->bounds[i];
@@ -359,95 +303,62 @@ void profile_trees_fini(struct profile_processes *p)
 
 static int add_tree(struct profile_processes *p, const struct part *parts, size_t nr)
 {
-	struct profile_tree t = {0};
-	void *grown = mem_grow(p->trees, p->nr_trees, &p->trees_room, sizeof(*p->trees));
-	int rc;
+	struct profile_tree *t = MEM_ADD(p->trees, p->nr_trees, p->trees_room);
 
-	if (!grown)
+	if (!t)
 		return -ENOMEM;
-	p->trees = grown;
-	rc = make_bounds(&t, parts, nr);
-	if (rc == 0)
-		rc = make_entries(&t, parts, nr);
-	if (rc) {
-		fini_tree(&t);
-		return rc;
-	}
-	p->trees[p->nr_trees++] = t;
+	*t = (struct profile_tree){0};
 	p->nr_tree_mappings += nr;
-	return 0;
+	return make_bounds(t, parts, nr) ?: make_entries(t, parts, nr);
 }
 
-static int add_mappings(struct profile_processes *p, const struct part *parts, size_t nr)
+static int add_cluster(struct profile_processes *p, struct profile_life *l,
+		       const struct part *parts, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		void *grown =
-		    mem_grow(p->mappings, p->nr_mappings, &p->mappings_room, sizeof(*p->mappings));
+	struct profile_cluster *c = MEM_ADD(p->clusters, p->nr_clusters, p->clusters_room);
 
-		if (!grown)
-			return -ENOMEM;
-		p->mappings = grown;
-		p->mappings[p->nr_mappings++] = parts[i].m;
-	}
-	return 0;
-}
-
-static bool has_room(struct profile_processes *p, size_t nr)
-{
-	bool fits = p->nr_mappings + nr <= PROFILE_MAX_MAPPINGS &&
-		    (nr <= MAX_LIST || p->nr_tree_mappings + nr <= PROFILE_MAX_TREE_MAPPINGS);
-
-	p->has_left_out |= !fits;
-	return fits;
-}
-
-static int add_cluster(struct profile_processes *p, const struct part *parts, size_t nr)
-{
-	struct profile_cluster c = {.start = UINT64_MAX,
-				    .first = (uint32_t)p->nr_mappings,
-				    .nr = (uint32_t)nr,
-				    .tree = PROFILE_NONE};
-	void *grown =
-	    mem_grow(p->clusters, p->nr_clusters, &p->clusters_room, sizeof(*p->clusters));
-	int rc = 0;
-
-	if (!grown)
+	if (!c)
 		return -ENOMEM;
-	p->clusters = grown;
+	*c = (struct profile_cluster){.start = UINT64_MAX,
+				      .first = (uint32_t)p->nr_mappings,
+				      .nr = (uint32_t)nr,
+				      .tree = nr > MAX_LIST ? (uint32_t)p->nr_trees : PROFILE_NONE};
 	for (size_t i = 0; i < nr; i++) {
-		if (parts[i].m.start < c.start)
-			c.start = parts[i].m.start;
-		if (parts[i].m.end > c.end)
-			c.end = parts[i].m.end;
+		struct profile_mapping *m = MEM_ADD(p->mappings, p->nr_mappings, p->mappings_room);
+
+		if (!m)
+			return -ENOMEM;
+		*m = parts[i].m;
+		if (m->start < c->start)
+			c->start = m->start;
+		if (m->end > c->end)
+			c->end = m->end;
 	}
-	if (nr > MAX_LIST) {
-		c.tree = (uint32_t)p->nr_trees;
-		rc = add_tree(p, parts, nr);
-	}
-	if (rc == 0)
-		rc = add_mappings(p, parts, nr);
-	if (rc == 0)
-		p->clusters[p->nr_clusters++] = c;
-	return rc;
+	l->nr_clusters++;
+	l->nr_mappings += (uint32_t)nr;
+	return nr > MAX_LIST ? add_tree(p, parts, nr) : 0;
 }
 
 static int make_cluster(struct work *w, struct profile_life *l, struct part *parts, size_t nr)
 {
-	int rc;
+	struct profile_processes *p = w->p;
+	size_t kept = 0;
 
 	for (size_t i = 0; i < nr; i++)
 		if (parts[i].is_made)
 			settle(w, l, parts, nr, &parts[i]);
-	nr = drop(parts, nr);
-	if (!nr || !has_room(w->p, nr))
+	for (size_t i = 0; i < nr; i++)
+		if (!parts[i].is_dropped)
+			parts[kept++] = parts[i];
+	if (!kept)
 		return 0;
-	sort_parts(parts, nr, compare_times);
-	rc = add_cluster(w->p, parts, nr);
-	if (rc)
-		return rc;
-	l->nr_clusters++;
-	l->nr_mappings += (uint32_t)nr;
-	return 0;
+	if (p->nr_mappings + kept > PROFILE_MAX_MAPPINGS ||
+	    (kept > MAX_LIST && p->nr_tree_mappings + kept > PROFILE_MAX_TREE_MAPPINGS)) {
+		p->has_left_out = true;
+		return 0;
+	}
+	order_sort(parts, kept, sizeof(*parts), compare_times);
+	return add_cluster(p, l, parts, kept);
 }
 
 static int make_clusters(struct work *w, struct profile_life *l)
@@ -455,7 +366,7 @@ static int make_clusters(struct work *w, struct profile_life *l)
 	int rc = 0;
 
 	l->first_cluster = (uint32_t)w->p->nr_clusters;
-	sort_parts(w->parts, w->nr, compare_addresses);
+	order_sort(w->parts, w->nr, sizeof(*w->parts), compare_addresses);
 	for (size_t i = 0, next; i < w->nr && rc == 0; i = next) {
 		uint64_t end = w->parts[i].m.end;
 
@@ -467,35 +378,24 @@ static int make_clusters(struct work *w, struct profile_life *l)
 	return rc;
 }
 
-/* A parent without mappings of its own is skipped. */
-static void shorten(const struct profile_processes *p, struct profile_life *l)
-{
-	const struct profile_life *parent;
-
-	if (l->parent == PROFILE_NONE)
-		return;
-	parent = &p->lives[l->parent];
-	if (!parent->nr_clusters) {
-		l->parent = parent->parent;
-		l->parent_ns = parent->parent_ns;
-	}
-	l->depth = l->parent == PROFILE_NONE ? 0 : p->lives[l->parent].depth + 1;
-}
-
 static int make_space(struct work *w, struct profile_life *l)
 {
+	struct profile_life *lives = w->p->lives;
 	int rc = 0;
 
 	w->nr = 0;
-	shorten(w->p, l);
+	if (l->parent != PROFILE_NONE &&
+	    !lives[l->parent].nr_clusters) { /* without mappings: skip */
+		l->parent_ns = lives[l->parent].parent_ns;
+		l->parent = lives[l->parent].parent;
+	}
+	l->depth = l->parent == PROFILE_NONE ? 0 : lives[l->parent].depth + 1;
 	if (l->depth > PROFILE_MAX_FORKS_DEEP) {
 		rc = copy_ancestors(w, l);
 		l->parent = PROFILE_NONE;
 		l->depth = 0;
 	}
-	if (rc == 0)
-		rc = add_recorded(w, l);
-	return rc ? rc : make_clusters(w, l);
+	return rc ?: add_recorded(w, l) ?: make_clusters(w, l);
 }
 
 static int compare_beginnings(const void *a, const void *b, void *arg)
@@ -503,9 +403,7 @@ static int compare_beginnings(const void *a, const void *b, void *arg)
 	const struct profile_life *lives = arg;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-	if (lives[i].process.from_ns != lives[k].process.from_ns)
-		return lives[i].process.from_ns < lives[k].process.from_ns ? -1 : 1;
-	return i < k ? -1 : i > k;
+	return order_u64(lives[i].process.from_ns, lives[k].process.from_ns) ?: order_u64(i, k);
 }
 
 int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g)
@@ -549,41 +447,18 @@ static const struct profile_cluster *find_cluster(const struct profile_processes
 						  struct profile_found *f)
 {
 	const struct profile_cluster *c;
-	size_t from = 0, to = l->nr_clusters;
+	size_t next;
 
-	if (!to)
+	if (!l->nr_clusters)
 		return NULL;
 	c = &p->clusters[l->first_cluster];
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		if (c[middle].start <= address)
-			from = middle + 1;
-		else
-			to = middle;
+	next = ORDER_FIRST(i, l->nr_clusters, c[i].start > address);
+	if (next && address < c[next - 1].end) {
+		clip(f, c[next - 1].start, c[next - 1].end);
+		return &c[next - 1];
 	}
-	if (from && address < c[from - 1].end) {
-		clip(f, c[from - 1].start, c[from - 1].end);
-		return &c[from - 1];
-	}
-	clip(f, from ? c[from - 1].end : 0, from < l->nr_clusters ? c[from].start : UINT64_MAX);
+	clip(f, next ? c[next - 1].end : 0, next < l->nr_clusters ? c[next].start : UINT64_MAX);
 	return NULL;
-}
-
-/* How many of the mappings began until time_ns. */
-static uint32_t nr_begun(const struct profile_mapping *m, uint32_t nr, uint64_t time_ns)
-{
-	uint32_t from = 0, to = nr;
-
-	while (from < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (m[middle].from_ns <= time_ns)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
 }
 
 /* The last mapping that covers the address; later ones that do not cover it narrow the answer's
@@ -607,17 +482,10 @@ static uint32_t find_in_list(const struct profile_mapping *m, uint32_t nr, uint6
 /* The last entry of a node below nr, or PROFILE_NONE. */
 static uint32_t find_in_node(const struct profile_tree *t, uint32_t node, uint32_t nr)
 {
-	uint32_t from = t->firsts[node], to = t->firsts[node + 1], first = from;
+	const uint32_t *entry = t->entries + t->firsts[node];
+	size_t nr_below = ORDER_FIRST(i, t->firsts[node + 1] - t->firsts[node], entry[i] >= nr);
 
-	while (from < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (t->entries[middle] < nr)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from > first ? t->entries[from - 1] : PROFILE_NONE;
+	return nr_below ? entry[nr_below - 1] : PROFILE_NONE;
 }
 
 static uint32_t find_in_tree(const struct profile_tree *t, uint32_t nr, uint64_t address,
@@ -635,63 +503,42 @@ static uint32_t find_in_tree(const struct profile_tree *t, uint32_t nr, uint64_t
 	return best;
 }
 
-static const struct profile_mapping *find_in_cluster(const struct profile_processes *p,
-						     const struct profile_cluster *c,
-						     uint64_t address, uint64_t time_ns,
-						     struct profile_found *f)
-{
-	const struct profile_mapping *m = p->mappings + c->first;
-	uint32_t nr = nr_begun(m, c->nr, time_ns), found;
-
-	clip_time(f, nr ? m[nr - 1].from_ns : 0, nr < c->nr ? m[nr].from_ns : UINT64_MAX);
-	found = c->tree == PROFILE_NONE ? find_in_list(m, nr, address, f)
-					: find_in_tree(&p->trees[c->tree], nr, address, f);
-	return found == PROFILE_NONE ? NULL : &m[found];
-}
-
-/* Searches this space only. is_past: the interval of the answer is already known. */
+/* Searches this space only. is_past: the time does not narrow the answer's interval. */
 static const struct profile_mapping *find_here(const struct profile_processes *p,
 					       const struct profile_life *l, uint64_t address,
 					       uint64_t time_ns, bool is_past,
 					       struct profile_found *f)
 {
 	const struct profile_cluster *c = find_cluster(p, l, address, f);
-	const struct profile_mapping *m;
-	const struct profile_found before = *f;
+	const struct profile_mapping *m = c ? p->mappings + c->first : NULL;
+	uint32_t nr, found;
 
 	if (!c)
 		return NULL;
-	m = find_in_cluster(p, c, address, time_ns, f);
-	if (is_past) {
-		f->from_ns = before.from_ns;
-		f->to_ns = before.to_ns;
-	}
-	return m;
+	nr = (uint32_t)ORDER_FIRST(i, c->nr, m[i].from_ns > time_ns);
+	if (!is_past)
+		clip_time(f, nr ? m[nr - 1].from_ns : 0, nr < c->nr ? m[nr].from_ns : UINT64_MAX);
+	found = c->tree == PROFILE_NONE ? find_in_list(m, nr, address, f)
+					: find_in_tree(&p->trees[c->tree], nr, address, f);
+	return found == PROFILE_NONE ? NULL : &m[found];
 }
 
-/* An answer from the parent holds at all times after the fork. */
-static void clip_at_fork(struct profile_found *f, uint64_t fork_ns, uint64_t time_ns)
-{
-	if (time_ns > fork_ns)
-		clip_time(f, fork_ns, UINT64_MAX);
-	else
-		clip_time(f, 0, fork_ns);
-}
-
-/* Searches the space, then its parent's as of the fork, and so on. */
+/* Searches the space, then its parent's as of the fork, and so on. An answer of the parent applies
+ * at all times after the fork. */
 static void find_from(const struct profile_processes *p, const struct profile_life *l,
 		      uint64_t address, uint64_t time_ns, bool is_past, struct profile_found *f)
 {
-	for (;;) {
+	for (;; l = &p->lives[l->parent]) {
+		uint64_t fork_ns = l->parent_ns;
+		bool is_after = time_ns > fork_ns;
+
 		f->mapping = find_here(p, l, address, time_ns, is_past, f);
 		if (f->mapping || l->parent == PROFILE_NONE)
-			break;
+			return;
 		if (!is_past)
-			clip_at_fork(f, l->parent_ns, time_ns);
-		is_past |= time_ns > l->parent_ns;
-		if (time_ns > l->parent_ns)
-			time_ns = l->parent_ns;
-		l = &p->lives[l->parent];
+			clip_time(f, is_after ? fork_ns : 0, is_after ? UINT64_MAX : fork_ns);
+		is_past |= is_after;
+		time_ns = is_after ? fork_ns : time_ns;
 	}
 }
 

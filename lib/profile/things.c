@@ -5,9 +5,10 @@
 #include "profile/things.h"
 
 #include "base/mem.h"
+#include "base/order.h"
+#include "profile/load.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum { NAMES_MAX_BYTES = 64 << 20 };
 
@@ -45,19 +46,17 @@ void profile_things_reset(struct profile_things *t)
 
 static int add(struct profile_things *t, const struct profile_thing_entry *e)
 {
-	struct profile_thing_entry *grown;
+	struct profile_thing_entry *entry;
 
 	if (t->nr_entries == PROFILE_MAX_THINGS) {
 		t->is_full = true;
 		return 0;
 	}
-	grown = mem_grow(t->entries, t->nr_entries, &t->room, sizeof(*grown));
-	if (!grown)
+	entry = MEM_ADD(t->entries, t->nr_entries, t->room);
+	if (!entry)
 		return -ENOMEM;
-	t->entries = grown;
-	grown[t->nr_entries] = *e;
-	grown[t->nr_entries].place = t->nr_entries;
-	t->nr_entries++;
+	*entry = *e;
+	entry->place = t->nr_entries;
 	return 0;
 }
 
@@ -71,24 +70,19 @@ int profile_things_add(struct profile_things *t, enum trace_boundary boundary,
 						    .offset = offset});
 }
 
-static int name_one(struct profile_things *t, const struct trace_things *names, size_t i)
-{
-	char *copy = arena_strdup(&t->names, names->item[i].name);
-	int rc = copy ? 0 : -ENOMEM;
-
-	for (size_t k = 0; k < names->nr_events && rc == 0; k++)
-		rc = add(t, &(struct profile_thing_entry){.event = names->events[k],
-							  .number = names->item[i].number,
-							  .name = copy});
-	return rc;
-}
-
 int profile_things_name(struct profile_things *t, const struct trace_things *names)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < names->nr && rc == 0; i++)
-		rc = name_one(t, names, i);
+	for (size_t i = 0; i < names->nr && rc == 0; i++) {
+		char *copy = arena_strdup(&t->names, names->item[i].name);
+
+		rc = copy ? 0 : -ENOMEM;
+		for (size_t k = 0; k < names->nr_events && rc == 0; k++)
+			rc = add(t, &(struct profile_thing_entry){.event = names->events[k],
+								  .number = names->item[i].number,
+								  .name = copy});
+	}
 	return rc;
 }
 
@@ -96,36 +90,9 @@ static int compare(const void *a, const void *b)
 {
 	const struct profile_thing_entry *x = a, *y = b;
 
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* The first start reading and the last end reading are used. */
-static void apply(struct profile_thing *thing, const struct profile_thing_entry *e)
-{
-	struct profile_pair *p = &thing->pair;
-
-	if (e->name) {
-		thing->name = e->name;
-	} else if (e->boundary == TRACE_START && !p->has_start) {
-		p->has_start = true;
-		p->start = e->reading;
-		p->start_offset = e->offset;
-	} else if (e->boundary == TRACE_END) {
-		p->has_end = true;
-		p->end = e->reading;
-		p->end_offset = e->offset;
-	}
-}
-
-static bool is_next(const struct profile_things *t, const struct profile_thing_entry *e)
-{
-	const struct profile_thing *last = t->nr ? &t->item[t->nr - 1] : NULL;
-
-	return !last || last->event != e->event || last->number != e->number;
+	return order_u64(x->event, y->event)
+		   ?: order_u64(x->number, y->number)
+		   ?: order_u64(x->place, y->place);
 }
 
 /* In the recorder's order, that of the last reading; then things that ended. */
@@ -133,36 +100,33 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct profile_thing *x = a, *y = b;
 
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	if (x->pair.has_end != y->pair.has_end)
-		return x->pair.has_end ? -1 : 1;
-	if (x->pair.has_end)
-		return x->pair.end_offset < y->pair.end_offset ? -1 : 1;
-	return x->number < y->number ? -1 : 1;
+	return order_u64(x->event, y->event)
+		   ?: order_u64(y->pair.has_end, x->pair.has_end)
+		   ?: order_u64(x->pair.end_offset, y->pair.end_offset)
+		   ?: order_u64(x->number, y->number);
 }
 
 int profile_things_join(struct profile_things *t)
 {
+	struct profile_thing *thing = NULL;
+
 	t->nr = 0;
-	if (t->nr_entries)
-		qsort(t->entries, t->nr_entries, sizeof(*t->entries), compare);
+	order_sort(t->entries, t->nr_entries, sizeof(*t->entries), compare);
 	for (size_t i = 0; i < t->nr_entries; i++) {
 		const struct profile_thing_entry *e = &t->entries[i];
 
-		if (is_next(t, e)) {
-			struct profile_thing *grown =
-			    mem_grow(t->item, t->nr, &t->item_room, sizeof(*grown));
-
-			if (!grown)
+		if (!thing || thing->event != e->event || thing->number != e->number) {
+			thing = MEM_ADD(t->item, t->nr, t->item_room);
+			if (!thing)
 				return -ENOMEM;
-			t->item = grown;
-			t->item[t->nr++] = (struct profile_thing){
+			*thing = (struct profile_thing){
 			    .event = e->event, .number = e->number, .name = ""};
 		}
-		apply(&t->item[t->nr - 1], e);
+		if (e->name)
+			thing->name = e->name;
+		else
+			profile_pair_add(&thing->pair, e->boundary, &e->reading, e->offset);
 	}
-	if (t->nr)
-		qsort(t->item, t->nr, sizeof(*t->item), compare_places);
+	order_sort(t->item, t->nr, sizeof(*t->item), compare_places);
 	return 0;
 }

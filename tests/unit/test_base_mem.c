@@ -164,6 +164,34 @@ TEST(grow)
 	assert_int_equal(inject.nr_live, 0);
 }
 
+TEST(add)
+{
+	struct {
+		uint32_t a, b;
+	} *list = NULL, *item;
+	size_t nr = 0, room = 0;
+
+	inject_mem(0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		item = MEM_ADD(list, nr, room);
+		assert_non_null(item);
+		assert_int_equal(nr, i + 1);
+		assert_ptr_equal(item, &list[i]);
+		item->a = item->b = i;
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(list[i].a + list[i].b, 2 * i);
+	inject_stop();
+	nr = room;
+	item = list;
+	inject_mem(1);
+	assert_null(MEM_ADD(list, nr, room));
+	inject_stop();
+	assert_int_equal(nr, room);
+	assert_ptr_equal(list, item);
+	mem_free(list);
+}
+
 TEST(grow_refused)
 {
 	size_t room = SIZE_MAX / 2 + 1;
