@@ -61,6 +61,8 @@ static int add_event(const struct catalogue *c, struct spec *spec, const struct 
 static int add_events(const char *list, const struct catalogue *c, struct spec *spec,
 		      struct buf *found, struct err_list *errs)
 {
+	char buf[OPT_MAX_ORIGIN];
+	const char *origin = opt_origin(cpuperf_options(), "event", list, buf);
 	int rc = 0, one = 1;
 	size_t at = 0;
 
@@ -68,9 +70,9 @@ static int add_events(const char *list, const struct catalogue *c, struct spec *
 		struct spec_spelled asked;
 		struct err e = {0};
 
-		one = spec_scan_event(list, &at, "--event", &asked, &e);
+		one = spec_scan_event(list, &at, origin, &asked, &e);
 		if (one > 0 && add_event(c, spec, &asked, found, &e)) {
-			snprintf(e.source, sizeof(e.source), "--event");
+			snprintf(e.source, sizeof(e.source), "%s", origin);
 			e.line = 1;
 			e.column = asked.column;
 			rc = e.code;
@@ -110,13 +112,18 @@ static bool is_any_sampled(const struct spec *spec)
 static int sample_clock(const struct options *o, const struct catalogue *c, struct spec *spec,
 			struct err *e)
 {
+	const struct opt_table *t = cpuperf_options();
 	const char *name, *group = clock_group(c, &name);
+	char origin[OPT_MAX_ORIGIN];
 
 	if (o->frequency)
-		return spec_sample_clock(spec, "frequency", o->frequency, "--frequency", group,
+		return spec_sample_clock(spec, "frequency", o->frequency,
+					 opt_origin(t, "frequency", o->frequency, origin), group,
 					 name, e);
 	if (o->period)
-		return spec_sample_clock(spec, "rate", o->period, "--period", group, name, e);
+		return spec_sample_clock(spec, "rate", o->period,
+					 opt_origin(t, "period", o->period, origin), group, name,
+					 e);
 	if (o->callgraph && !is_any_sampled(spec))
 		return spec_sample_clock(spec, "frequency", "997", "--callgraph", group, name, e);
 	return 0;

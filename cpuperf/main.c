@@ -44,15 +44,17 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 	int rc = 0;
 
 	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++) {
-		char source[48];
+		char name[OPT_MAX_ORIGIN], origin[OPT_MAX_ORIGIN];
 		struct err e = {0}, *slot;
+		const char *source;
 		int one;
 
 		if (!o->overrides[key])
 			continue;
-		snprintf(source, sizeof(source), "--%s", key_rows[key].name);
-		for (char *p = source; *p; p++)
+		snprintf(name, sizeof(name), "%s", key_rows[key].name);
+		for (char *p = name; *p; p++)
 			*p = *p == '_' ? '-' : *p;
+		source = opt_origin(cpuperf_options(), name, o->overrides[key], origin);
 		one = spec_override(spec, key_rows[key].name, o->overrides[key], source, &e);
 		if (one == 0 && strcmp(key_rows[key].name, "model_name") == 0)
 			one = check_model(spec, source, &e);
@@ -125,7 +127,7 @@ static int set_target(struct options *o, struct spec *spec)
 static int load_spec(const struct options *o, struct spec *spec, struct err_list *errs)
 {
 	const char *name = o->spec_file ? o->spec_file : COMMAND_SPEC;
-	char path[PATH_MAX];
+	char path[PATH_MAX], origin[OPT_MAX_ORIGIN];
 	struct err e = {0};
 	IO_AUTO_FD int fd = -1;
 
@@ -135,6 +137,9 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	}
 	fd = open_spec(name, path, &e);
 	if (fd < 0) {
+		if (!e.source[0])
+			snprintf(e.source, sizeof(e.source), "%s",
+				 opt_origin(cpuperf_options(), "spec-file", name, origin));
 		err_list_insert(errs, &e);
 		return EXIT_FAILED;
 	}

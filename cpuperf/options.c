@@ -64,14 +64,18 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 /* Prints all of them. */
 #define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
 
+/* What the verbs that look around refuse. */
+#define MEASURING "event frequency period callgraph strict"
+
 static const struct opt_row before[] = {
     {.name = "spec-file",
      .arg = OPT_REQUIRED,
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
      .section = "Measuring",
-     .help = "Measure the events that FILE lists. A name without a slash is looked up in the "
-	     "current folder, then in CPUPERF_SPEC_PATH, then among the installed specs. A "
+     .help = "Measure the events that FILE lists; - is standard input. A name without a slash is "
+	     "looked up in the current folder, then in CPUPERF_SPEC_PATH, then among the "
+	     "installed specs; if it is in none, it is looked up with .cpspec appended. A "
 	     "file in the current folder that other users can write must be named with a "
 	     "slash: ./FILE.",
      .set = opt_set_string,
@@ -97,7 +101,8 @@ static const struct opt_row before[] = {
      .section = "Measuring",
      .help = "Sample the clock (or cycles, where there is a PMU) HZ times per second.",
      .set = opt_set_string,
-     .offset = offsetof(struct options, frequency)},
+     .offset = offsetof(struct options, frequency),
+     .excludes = "period"},
     {.name = "period",
      .letter = 'c',
      .arg = OPT_REQUIRED,
@@ -128,7 +133,8 @@ static const struct opt_row before[] = {
 	     "session. The default of a command, and without a spec, is ./cpuperf.session; "
 	     "the session before becomes ./cpuperf.session.old.",
      .set = opt_set_string,
-     .offset = offsetof(struct options, output)},
+     .offset = offsetof(struct options, output),
+     .excludes = "output-path-prefix session-result-spec-path"},
     {.name = "save-spec",
      .arg = OPT_REQUIRED,
      .metavar = "FILE",
@@ -139,17 +145,27 @@ static const struct opt_row before[] = {
 	     "of the caller's.",
      .set = opt_set_string,
      .offset = offsetof(struct options, save_spec)},
-    FLAG("check-spec", check_spec, "Measuring",
-	 "Load the spec, resolve its events and print the plan without measuring. With "
-	 "--strict, fail unless every event works here."),
+    {.name = "check-spec",
+     .arg = OPT_NONE,
+     .section = "Measuring",
+     .help = "Load the spec, resolve its events and print the plan without measuring. With "
+	     "--strict, fail unless every event works here.",
+     .set = opt_set_flag,
+     .offset = offsetof(struct options, check_spec),
+     .has_no_variable = true},
     FLAG("strict", strict, "Measuring",
 	 "Fail before measuring starts if an event cannot be measured on every CPU."),
     FLAG("live", live, "Measuring",
 	 "Show a dashboard while a session counts; ? lists its keys. This is the default "
 	 "on a terminal when the output format is text and there is more than one "
 	 "iteration. The summary is printed when the dashboard closes."),
-    FLAG("no-live", no_live, "Measuring",
-	 "Print a table after each iteration instead of the dashboard."),
+    {.name = "no-live",
+     .arg = OPT_NONE,
+     .section = "Measuring",
+     .help = "Print a table after each iteration instead of the dashboard.",
+     .set = opt_set_flag,
+     .offset = offsetof(struct options, no_live),
+     .excludes = "live"},
     {.name = "no-sync",
      .arg = OPT_NONE,
      .section = "Measuring",
@@ -173,7 +189,9 @@ static const struct opt_row before[] = {
      .help = "List all events, or those whose name, group:name or description matches the "
 	     "glob PATTERN (a PATTERN without wildcards matches anywhere in the text). With "
 	     "--model-name, list the events of another CPU model.",
-     .set = set_list_events},
+     .set = set_list_events,
+     .has_no_variable = true,
+     .excludes = MEASURING},
     {.name = "describe-event",
      .arg = OPT_REQUIRED,
      .metavar = "GROUP:NAME",
@@ -183,8 +201,17 @@ static const struct opt_row before[] = {
      .help = "Describe one event: what it counts, how it is opened, whether it works here, "
 	     "and what to do if it does not.",
      .set = opt_set_string,
-     .offset = offsetof(struct options, describe_event)},
-    FLAG("list-specs", list_specs, "Looking around", "List the specs that can be found by name."),
+     .offset = offsetof(struct options, describe_event),
+     .has_no_variable = true,
+     .excludes = MEASURING},
+    {.name = "list-specs",
+     .arg = OPT_NONE,
+     .section = "Looking around",
+     .help = "List the specs that can be found by name.",
+     .set = opt_set_flag,
+     .offset = offsetof(struct options, list_specs),
+     .has_no_variable = true,
+     .excludes = MEASURING " output-format"},
 };
 
 static const struct opt_row after[] = {OPT_STD_ROWS(struct options, std)};
@@ -239,6 +266,7 @@ const struct opt_table *cpuperf_options(void)
 		      "Try: cpuperf -- gcc --version\n"
 		      "     cpuperf -e page_faults,context_switches -d 1\n"
 		      "     cpuperf --spec-file=basic.cpspec --num-iterations=3",
+	    .variables = "CPUPERF_",
 	    .plain_hint = "-- comes before a command: cpuperf [options] -- COMMAND",
 	    .rows = rows,
 	};

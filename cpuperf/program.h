@@ -36,8 +36,9 @@ void event_works(const struct host *h, struct pmu_probe *probe, const struct eve
 int list_specs(void);
 /* Writes the text of a spec to a file. 0 or -errno with *e. */
 int save_spec(const char *path, const struct buf *text, struct err *e);
-/* Opens the spec for reading: a descriptor, and its path in found (PATH_MAX bytes). -errno with *e:
- * not found, or an untrusted user could have written the one in the current folder. */
+/* Opens the spec for reading ("-": standard input; without the extension, if there is none of
+ * exactly this name): a descriptor, and its path in found (PATH_MAX bytes). -errno with *e: not
+ * found, or an untrusted user could have written the one in the current folder. */
 int open_spec(const char *name, char *found, struct err *e);
 
 /* choose.c: --event, --frequency, --period, --callgraph. */

@@ -26,7 +26,7 @@ enum { MAX_LIST_BYTES = 1 << 20 };
 /* Calls fn for each folder of the search path until it returns non-zero; returns that. */
 static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
 {
-	const char *path = getenv("CPUPERF_SPEC_PATH");
+	const char *path = secure_getenv("CPUPERF_SPEC_PATH");
 	char folder[PATH_MAX], program[PATH_MAX];
 	ssize_t len;
 	int rc = 0;
@@ -121,23 +121,46 @@ static int open_here(const char *name, struct err *e)
 	return rc ? rc : fd;
 }
 
-int open_spec(const char *name, char *found, struct err *e)
+/* -ENOENT without *e: there is none of exactly this name. */
+static int open_exact(const char *name, char *found, struct err *e)
 {
 	struct search s = {.name = name, .found = found};
-	int fd = -ENOENT;
+	struct stat st;
+	int fd;
 
-	if (!*name)
-		return err_set(e, -EINVAL, "--spec-file: the name is empty");
-	if (strlen(name) >= PATH_MAX)
-		return err_set(e, -ENAMETOOLONG, "--spec-file: the name is too long");
-	snprintf(found, PATH_MAX, "%s", name);
+	if (snprintf(found, PATH_MAX, "%s", name) >= PATH_MAX)
+		return -ENOENT;
 	if (strchr(name, '/'))
-		return io_open_input(name, e);
+		return sys()->fstatat(AT_FDCWD, name, &st, 0) == -ENOENT ? -ENOENT
+									 : io_open_input(name, e);
 	fd = open_here(name, e);
 	if (fd != -ENOENT)
 		return fd;
-	if (each_folder(search_folder, &s))
-		return io_open_input(found, e);
+	return each_folder(search_folder, &s) ? io_open_input(found, e) : -ENOENT;
+}
+
+int open_spec(const char *name, char *found, struct err *e)
+{
+	char full[PATH_MAX];
+	int fd;
+
+	if (!*name)
+		return err_set(e, -EINVAL, "--spec-file: the name is empty");
+	if (strlen(name) >= PATH_MAX - sizeof(suffix))
+		return err_set(e, -ENAMETOOLONG, "--spec-file: the name is too long");
+	if (strcmp(name, "-") == 0) {
+		snprintf(found, PATH_MAX, "standard input");
+		return io_open_input("/dev/stdin", e);
+	}
+	fd = open_exact(name, found, e);
+	if (fd != -ENOENT || e->code)
+		return fd;
+	snprintf(full, sizeof(full), "%s%s", name, suffix);
+	fd = open_exact(full, found, e);
+	if (fd != -ENOENT || e->code)
+		return fd;
+	if (strchr(name, '/'))
+		return io_open_input(name, e);
 	err_set(e, -ENOENT, "%s: no such spec in the current folder or the spec path", name);
 	err_hint(e, "--list-specs lists the specs that can be found by name");
 	return -ENOENT;

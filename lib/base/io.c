@@ -246,7 +246,7 @@ static int open_and_unlink(const char *folder)
 
 int io_open_temporary(int *fd, struct err *e)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *folder = secure_getenv("TMPDIR");
 	int rc;
 
 	if (!folder || !*folder)

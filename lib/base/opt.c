@@ -6,8 +6,11 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct opt_row *find_row(const struct opt_table *t, const char *name, size_t len)
@@ -26,7 +29,7 @@ static const struct opt_row *find_letter(const struct opt_table *t, char letter)
 	return NULL;
 }
 
-static int refuse_unknown(const struct opt_table *t, const char *arg, size_t len, struct err *e)
+static void refuse_unknown(const struct opt_table *t, const char *arg, size_t len, struct err *e)
 {
 	char name[64] = "";
 	const char *best = NULL;
@@ -40,68 +43,175 @@ static int refuse_unknown(const struct opt_table *t, const char *arg, size_t len
 		err_hint(e, "did you mean --%s? (--help lists all)", best);
 	else
 		err_hint(e, "--help lists all options");
-	return -EINVAL;
 }
 
-/* Parses the option at argv[*i]; advances *i over a separate value. */
-static int parse_one(const struct opt_table *t, int argc, char **argv, int *i, void *target,
-		     struct err *e)
+static const struct opt_row *find_short(const struct opt_table *t, const char *arg,
+					const char **value, struct err *e)
 {
-	const char *arg = argv[*i], *value;
-	const struct opt_row *row;
-	size_t len;
+	const struct opt_row *row = find_letter(t, arg[1]);
 
-	if (arg[0] == '-' && arg[1] && arg[1] != '-') {
-		row = find_letter(t, arg[1]);
-		if (!row) {
-			err_set(e, -EINVAL, "unknown option -%c", arg[1]);
-			err_hint(e, "--help lists all options");
-			return -EINVAL;
-		}
-		value = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
-	} else {
-		if (arg[0] != '-' && t->plain) {
-			row = find_row(t, t->plain, strlen(t->plain));
-			return row->set(row, arg, target, e);
-		}
-		if (arg[0] != '-' || !arg[1] || !arg[2]) {
-			err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
-			if (t->plain_hint)
-				err_hint(e, "%s", t->plain_hint);
-			else
-				err_hint(e,
-					 "%s accepts options only (--name=value); --help lists "
-					 "them",
-					 t->program);
-			return -EINVAL;
-		}
-		len = strcspn(arg + 2, "=");
-		row = find_row(t, arg + 2, len);
-		if (!row)
-			return refuse_unknown(t, arg, len, e);
-		value = arg[2 + len] ? arg + 2 + len + 1 : NULL;
+	if (!row) {
+		err_set(e, -EINVAL, "unknown option -%c", arg[1]);
+		err_hint(e, "--help lists all options");
 	}
-	if (row->arg == OPT_NONE && value)
-		return err_set(e, -EINVAL, "--%s does not take a value", row->name);
-	if (row->arg == OPT_REQUIRED && !value && *i + 1 < argc)
-		value = argv[++*i];
-	if (row->arg == OPT_REQUIRED && !value) {
+	*value = arg[2] ? arg + 2 + (arg[2] == '=') : NULL;
+	return row;
+}
+
+static const struct opt_row *find_long(const struct opt_table *t, const char *arg,
+				       const char **value, struct err *e)
+{
+	size_t len = strcspn(arg + 2, "=");
+	const struct opt_row *row = find_row(t, arg + 2, len);
+
+	if (!row)
+		refuse_unknown(t, arg, len, e);
+	*value = arg[2 + len] ? arg + 2 + len + 1 : NULL;
+	return row;
+}
+
+static void refuse_plain(const struct opt_table *t, const char *arg, struct err *e)
+{
+	err_set(e, -EINVAL, "unexpected argument \"%s\"", arg);
+	if (t->plain_hint)
+		err_hint(e, "%s", t->plain_hint);
+	else
+		err_hint(e, "%s accepts options only (--name=value); --help lists them",
+			 t->program);
+}
+
+/* The option at argv[*i] and its value; advances *i over a separate value. NULL with *e. */
+static const struct opt_row *find_option(const struct opt_table *t, int argc, char **argv, int *i,
+					 const char **value, struct err *e)
+{
+	const char *arg = argv[*i];
+	const struct opt_row *row;
+
+	if (arg[0] != '-' && t->plain) {
+		*value = arg;
+		return find_row(t, t->plain, strlen(t->plain));
+	}
+	if (arg[0] != '-' || !arg[1] || (arg[1] == '-' && !arg[2])) {
+		refuse_plain(t, arg, e);
+		return NULL;
+	}
+	row = arg[1] == '-' ? find_long(t, arg, value, e) : find_short(t, arg, value, e);
+	if (!row)
+		return NULL;
+	if (row->arg == OPT_NONE && *value) {
+		err_set(e, -EINVAL, "--%s does not take a value", row->name);
+		return NULL;
+	}
+	if (row->arg == OPT_REQUIRED && !*value && *i + 1 < argc)
+		*value = argv[++*i];
+	if (row->arg == OPT_REQUIRED && !*value) {
 		err_set(e, -EINVAL, "--%s needs a value", row->name);
 		err_hint(e, "--%s=%s", row->name, row->metavar);
-		return -EINVAL;
+		return NULL;
 	}
-	return row->set(row, value, target, e);
+	return row;
 }
 
-int opt_parse(const struct opt_table *t, int argc, char **argv, void *target, struct err *e)
+/* Calls set for each option of argv; marks those of seen, if it is not NULL, instead. */
+static int parse(const struct opt_table *t, int argc, char **argv, void *target, bool *seen,
+		 struct err *e)
 {
 	for (int i = 1; i < argc; i++) {
-		int rc = parse_one(t, argc, argv, &i, target, e);
+		const char *value;
+		const struct opt_row *row = find_option(t, argc, argv, &i, &value, e);
+		int rc = row ? 0 : -EINVAL;
 
+		if (row && seen)
+			seen[row - t->rows] = true;
+		else if (row)
+			rc = row->set(row, value, target, e);
 		if (rc)
 			return rc;
 	}
 	return 0;
+}
+
+/* "PROG_SOME_NAME" */
+static void write_variable(const struct opt_table *t, const char *name, char out[OPT_MAX_ORIGIN])
+{
+	size_t len = (size_t)snprintf(out, OPT_MAX_ORIGIN, "%s%s", t->variables, name);
+
+	for (size_t i = strlen(t->variables); i < len && i < OPT_MAX_ORIGIN - 1; i++)
+		out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
+}
+
+const char *opt_origin(const struct opt_table *t, const char *name, const char *value,
+		       char origin[OPT_MAX_ORIGIN])
+{
+	if (t->variables) {
+		write_variable(t, name, origin);
+		if (value && value == secure_getenv(origin))
+			return origin;
+	}
+	snprintf(origin, OPT_MAX_ORIGIN, "--%s", name);
+	return origin;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (; words && *words; words += strspn(words, " ")) {
+		size_t part = strcspn(words, " ");
+
+		if (part == len && memcmp(words, word, len) == 0)
+			return true;
+		words += part;
+	}
+	return false;
+}
+
+/* Whether the command line has the option, or one that excludes it. */
+static bool is_settled(const struct opt_table *t, const struct opt_row *row, const bool *seen)
+{
+	for (size_t i = 0; i < t->nr_rows; i++)
+		if (seen[i] && (&t->rows[i] == row || has_word(row->excludes, t->rows[i].name) ||
+				has_word(t->rows[i].excludes, row->name)))
+			return true;
+	return false;
+}
+
+static int set_from_variable(const struct opt_table *t, const struct opt_row *row, void *target,
+			     struct err *e)
+{
+	char variable[OPT_MAX_ORIGIN];
+	const char *value;
+	int rc;
+
+	write_variable(t, row->name, variable);
+	value = secure_getenv(variable);
+	if (!value || !*value)
+		return 0;
+	if (row->arg == OPT_NONE) {
+		if (strcmp(value, "0") == 0)
+			return 0;
+		if (strcmp(value, "1") != 0)
+			return err_set_at(e, -EINVAL, variable, 0, 0, "must be 0 or 1, not \"%s\"",
+					  value);
+		value = NULL;
+	}
+	rc = row->set(row, value, target, e);
+	if (rc)
+		snprintf(e->source, sizeof(e->source), "%s", variable);
+	return rc;
+}
+
+int opt_parse(const struct opt_table *t, int argc, char **argv, void *target, struct err *e)
+{
+	bool seen[OPT_MAX_ROWS] = {false};
+	int rc = 0;
+
+	if (t->variables)
+		rc = parse(t, argc, argv, NULL, seen, e);
+	for (size_t i = 0; t->variables && i < t->nr_rows && rc == 0; i++)
+		if (!t->rows[i].has_no_variable && !is_settled(t, &t->rows[i], seen))
+			rc = set_from_variable(t, &t->rows[i], target, e);
+	return rc ? rc : parse(t, argc, argv, target, NULL, e);
 }
 
 int opt_set_string(const struct opt_row *row, const char *value, void *target, struct err *e)

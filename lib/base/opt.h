@@ -42,22 +42,42 @@ struct opt_row {
 	size_t offset; /* for set: of the field in target */
 	/* CHOICES: sets *out to choice i; false: no more. Listed in the help. */
 	bool (*choice)(size_t i, struct opt_choice *out);
+	bool has_no_variable;
+	/* Names, separated by spaces: on the command line, this option makes the variables of these
+	 * be ignored, and these make its variable be. */
+	const char *excludes;
 };
+
+enum { OPT_MAX_ROWS = 128 };
 
 struct opt_table {
 	const char *program;
 	const char *summary; /* one line */
 	const char *usage;   /* lines "  cpuperf --spec-file=FILE …" */
 	const struct opt_row *rows;
-	size_t nr_rows;
+	size_t nr_rows;         /* at most OPT_MAX_ROWS */
 	const char *footer;     /* examples, exit status */
 	const char *plain_hint; /* for an argument that is none; NULL: options only */
 	const char *plain; /* the row that takes arguments that are no options; NULL: none does */
+	/* "PROG_": --some-name may also be the environment's PROG_SOME_NAME; NULL: none may. */
+	const char *variables;
 };
 
-/* Parses argv[1..] up to the first error: an unknown option (with the nearest name as hint), a
- * missing or unexpected value, an argument that is no option. 0 or -EINVAL. */
+/*
+ * Parses argv[1..] up to the first error: an unknown option (with the nearest name as hint), a
+ * missing or unexpected value, an argument that is no option. 0 or -EINVAL.
+ *
+ * Before that, sets the options that have a variable and are not in argv. An empty variable is as
+ * none; an option without a value is set by 1 and not set by 0. A program with more rights than its
+ * caller (AT_SECURE) ignores them.
+ */
 int opt_parse(const struct opt_table *t, int argc, char **argv, void *target, struct err *e);
+
+/* Where the value of an option is from, for messages: "--some-name", or the name of the variable if
+ * it is the variable's text (not a copy). */
+enum { OPT_MAX_ORIGIN = 64 };
+const char *opt_origin(const struct opt_table *t, const char *name, const char *value,
+		       char origin[OPT_MAX_ORIGIN]);
 
 /* Text generated from the rows. width: of the terminal. */
 void opt_help(const struct opt_table *t, unsigned width, struct buf *out);

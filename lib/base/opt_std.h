@@ -17,10 +17,12 @@ struct opt_std {
 int opt_std_set_verbose(const struct opt_row *row, const char *value, void *target, struct err *e);
 int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target, struct err *e);
 
+/* --help and --version have no value and no variable. */
 #define OPT_STD_ROW(name_, arg_, metavar_, complete_, help_, set_, offset_)                        \
 	{                                                                                          \
 		.name = name_, .arg = arg_, .metavar = metavar_, .complete = complete_,            \
-		.section = "Messages and help", .help = help_, .set = set_, .offset = offset_      \
+		.section = "Messages and help", .help = help_, .set = set_, .offset = offset_,     \
+		.has_no_variable = (arg_) == OPT_NONE                                              \
 	}
 
 /* Rows for a table whose target is a `type` with a struct opt_std `member`. */

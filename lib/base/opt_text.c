@@ -72,8 +72,29 @@ static bool starts_section(const struct opt_table *t, size_t i)
 	return i == 0 || strcmp(t->rows[i].section, t->rows[i - 1].section) != 0;
 }
 
+/* Which options have a variable. */
+static void add_variables(const struct opt_table *t, struct buf *out)
+{
+	const char *separator = "";
+
+	buf_printf(out,
+		   "An option can also be set by an environment variable: --some-name by "
+		   "%sSOME_NAME, an option without a value by 1. The command line overrides it; an "
+		   "empty variable is as none. ",
+		   t->variables);
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		if (!t->rows[i].has_no_variable)
+			continue;
+		buf_printf(out, "%s--%s", separator, t->rows[i].name);
+		separator = ", ";
+	}
+	buf_printf(out, " have none.");
+}
+
 void opt_help(const struct opt_table *t, unsigned width, struct buf *out)
 {
+	struct buf text;
+
 	if (width < HELP_MIN_WIDTH)
 		width = HELP_MIN_WIDTH;
 	if (width > HELP_MAX_WIDTH)
@@ -87,6 +108,13 @@ void opt_help(const struct opt_table *t, unsigned width, struct buf *out)
 		buf_addc(out, '\n');
 		add_wrapped(out, t->rows[i].help, HELP_INDENT, width);
 		add_help_choices(out, &t->rows[i], width);
+	}
+	if (t->variables) {
+		buf_init(&text, MAX_CHOICE_BYTES);
+		add_variables(t, &text);
+		buf_addc(out, '\n');
+		add_wrapped(out, buf_str(&text), 0, width);
+		buf_fini(&text);
 	}
 	buf_printf(out, "\n%s\n", t->footer);
 }
@@ -137,6 +165,8 @@ static void add_man_choices(struct buf *out, const struct opt_row *row)
 
 void opt_man_section(const struct opt_table *t, struct buf *out)
 {
+	struct buf text;
+
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		if (starts_section(t, i))
 			buf_printf(out, ".SS %s\n", t->rows[i].section);
@@ -145,6 +175,14 @@ void opt_man_section(const struct opt_table *t, struct buf *out)
 		buf_addc(out, '\n');
 		add_man_choices(out, &t->rows[i]);
 	}
+	if (!t->variables)
+		return;
+	buf_init(&text, MAX_CHOICE_BYTES);
+	add_variables(t, &text);
+	buf_adds(out, ".SS Variables\n");
+	opt_man_text(out, buf_str(&text));
+	buf_addc(out, '\n');
+	buf_fini(&text);
 }
 
 /* bash splits "--name=group:na" into the words "--name" "=" "group" ":" "na", because

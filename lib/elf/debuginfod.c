@@ -48,7 +48,7 @@ static bool begin(struct elf_debuginfod *d)
 
 int elf_debuginfod_open(struct elf_debuginfod **out, struct err *e)
 {
-	const char *urls = getenv("DEBUGINFOD_URLS");
+	const char *urls = secure_getenv("DEBUGINFOD_URLS");
 	struct elf_debuginfod *d;
 
 	if (!urls || !*urls) {

@@ -2,7 +2,9 @@
 """cpuperf without a spec file: events and their sampling by options, for a command, for the machine and
 on top of a spec. Software events only.
 """
+import json
 import os
+import shutil
 
 from kit import CPUPERF, output, PRINT, may_sample, run, run_checks
 
@@ -143,6 +145,80 @@ def check_saved_spec_refused(folder):
         assert read(f"{folder}/theirs") == "theirs"
 
 
+def check_spec_names(folder):
+    """Standard input; a name without the extension, after all that have exactly the name."""
+    spec = '{"config_name": "%s", "events": [{"group_name": "software", "event_name": "page_faults"}]}'
+
+    def config(name, **how):
+        out = measure(folder, f"--spec-file={name}", "--save-spec=saved.cpspec", "--check-spec", **how)
+        return out.stdout.split(": ")[0], json.loads(read(f"{folder}/saved.cpspec")).get("config_name")
+
+    assert config("-", input=spec % "piped") == ("standard input", "piped")
+    assert config("program")[1] == config("program.cpspec")[1] == "program"
+    with open(f"{folder}/program.cpspec", "w", encoding="ascii") as f:
+        f.write(spec % "here")
+    assert config("program") == ("program.cpspec", "here")
+    assert config("./program") == ("./program.cpspec", "here")
+    os.mkdir(f"{folder}/specs")
+    with open(f"{folder}/specs/program", "w", encoding="ascii") as f:
+        f.write(spec % "exact")
+    path = {"CPUPERF_SPEC_PATH": f"{folder}/specs"}
+    assert config("program", env=path) == (f"{folder}/specs/program", "exact")
+    assert config("specs/program")[1] == "exact"
+    os.chmod(f"{folder}/program.cpspec", 0o666)
+    done = measure(folder, "--spec-file=program", "--check-spec", code=1)
+    assert "program.cpspec: error: not read from the current folder: every user can write" in done.stderr
+    for text, error in (("{", "standard input:1:2: error"), ("", "standard input"),
+                        ("[" + " " * (4 << 20), "standard input: error")):
+        done = measure(folder, "--spec-file=-", input=text, code=1)
+        assert done.stderr.startswith(error), done.stderr
+    for name in ("./none", "none"):
+        done = measure(folder, f"--spec-file={name}", code=1)
+        assert done.stderr.count("error: ") == 1 and name in done.stderr, done.stderr
+
+
+def check_variables(folder):
+    """Any option from the environment; the command line first, then it, then the spec."""
+    env = {"CPUPERF_SPEC_FILE": "basic", "CPUPERF_DURATION": "0.25", "CPUPERF_NUM_ITERATIONS": "3",
+           "CPUPERF_QUIET": "1"}
+    assert ", 3 iteration(s) of 250 ms," in measure(folder, "--check-spec", env=env).stdout
+    assert ", 3 iteration(s) of 1 s," in measure(folder, "--check-spec", "-d1", env=env).stdout
+    env = {"CPUPERF_EVENT": "page_faults", "CPUPERF_CALLGRAPH": "fp"}
+    plan = measure(folder, "--check-spec", env=env).stdout
+    assert "2 event(s)" in plan and "callchain" in plan and "page_faults" in plan, plan
+    assert "page_faults" not in measure(folder, "-e", "task_clock", "--check-spec", env=env).stdout
+    measure(folder, "--list-events=cpu_clock", env={**env, "CPUPERF_STRICT": "1"})
+    measure(folder, "--list-specs", env={"CPUPERF_OUTPUT_FORMAT": "csv", "CPUPERF_EVENT": "x"})
+    env = {"CPUPERF_OUTPUT": "elsewhere"}
+    measure(folder, "-e", "page_faults", "--", "true", env=env)
+    measure(folder, "-e", "page_faults", "--output-path-prefix=x", "--session-result-spec-path=", "--", "true", env=env)
+    assert os.listdir(f"{folder}/elsewhere") and FOLDER not in os.listdir(folder)
+    assert any(name.startswith("x.0.") for name in os.listdir(folder)), os.listdir(folder)
+    for name, value, text in (("DURATION", "x", "error: duration must be"),
+                              ("STRICT", "yes", 'error: must be 0 or 1, not "yes"'),
+                              ("CALLGRAPH", "lbr", "error: --callgraph=lbr: not one of"),
+                              ("EVENT", "page_fualts", ":1:1: error: Unknown event"),
+                              ("PERIOD", "x", "error: rate must be"),
+                              ("MODEL_NAME", "nope", "error: Unknown model: nope")):
+        done = measure(folder, "-epage_faults" if name != "EVENT" else "--check-spec", code=2,
+                       env={f"CPUPERF_{name}": value})
+        assert f"CPUPERF_{name}" in done.stderr and text in done.stderr, done.stderr
+    done = measure(folder, code=1, env={"CPUPERF_SPEC_FILE": "nope"})
+    assert done.stderr.startswith("CPUPERF_SPEC_FILE: error: nope: no such spec"), done.stderr
+
+
+def check_variables_of_others(folder):
+    """A program with more rights than its caller ignores them."""
+    if os.geteuid() != 0:
+        print("skip: variables of a setuid program: making one needs root")
+        return
+    copy = shutil.copy(CPUPERF, f"{folder}/copy")
+    for mode, code in ((0o755, 2), (0o4755, 0)):
+        os.chmod(copy, mode)
+        run(copy, "--version", code=code, env={"CPUPERF_STRICT": "yes"}, user=65534, group=65534,
+            extra_groups=[])
+
+
 def check_mistakes(folder):
     """One error for each, which names the place in the argument and what was meant."""
     for args, *texts in (
@@ -169,4 +245,4 @@ def check_mistakes(folder):
 
 if not may_sample("all of the machine"):
     del check_machine
-run_checks(globals())
+run_checks(globals(), everybody=True)

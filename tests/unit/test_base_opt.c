@@ -432,3 +432,158 @@ TEST(zsh)
 					    "$words[1] --all --short)\"}}'\n"));
 	buf_fini(&b);
 }
+
+static const struct opt_row variable_rows[] = {
+    {.name = "file",
+     .arg = OPT_REQUIRED,
+     .metavar = "F",
+     .set = opt_set_string,
+     FIELD(file),
+     .section = "S",
+     .help = "File."},
+    {.name = "out-format",
+     .arg = OPT_REQUIRED,
+     .metavar = "F",
+     .set = opt_set_string,
+     FIELD(format),
+     .section = "S",
+     .help = "Format.",
+     .excludes = "other file"},
+    {.name = "pattern",
+     .arg = OPT_OPTIONAL,
+     .metavar = "F",
+     .set = opt_set_string,
+     FIELD(pattern),
+     .section = "S",
+     .help = "Pattern.",
+     .has_no_variable = true},
+    {.name = "strict",
+     .arg = OPT_NONE,
+     .set = opt_set_flag,
+     FIELD(strict),
+     .section = "S",
+     .help = "Strict."},
+    {.name = "folder",
+     .arg = OPT_REQUIRED,
+     .metavar = "F",
+     .set = refuse,
+     .section = "S",
+     .help = "Never good."},
+    {.name = "names",
+     .arg = OPT_REQUIRED,
+     .metavar = "F",
+     .set = opt_add_string,
+     FIELD(names),
+     .section = "S",
+     .help = "Names."},
+};
+static const struct opt_table with_variables = {
+    .program = "prog",
+    .summary = "does things",
+    .usage = "",
+    .rows = variable_rows,
+    .nr_rows = NR(variable_rows),
+    .footer = "",
+    .variables = "OPT_TEST_",
+};
+
+static const struct {
+	const char *variables[5], *args[3];
+	int rc;
+	const char *file, *format, *pattern;
+	bool strict;
+	const char *source;
+} from_environment[] = {
+    {{"OPT_TEST_FILE=a", "OPT_TEST_STRICT=1"}, {NULL}, 0, "a", NULL, NULL, true, ""},
+    {{"OPT_TEST_OUT_FORMAT=a=b"}, {NULL}, 0, NULL, "a=b", NULL, false, ""},
+    {{"OPT_TEST_out_format=a", "OPT_TEST_OUT-FORMAT=a"}, {NULL}, 0, NULL, NULL, NULL, false, ""},
+    {{"OPT_TEST_FILE=a"}, {"--file=b"}, 0, "b", NULL, NULL, false, ""},
+    {{"OPT_TEST_FILE=", "OPT_TEST_STRICT="}, {NULL}, 0, NULL, NULL, NULL, false, ""},
+    {{"OPT_TEST_STRICT=0"}, {NULL}, 0, NULL, NULL, NULL, false, ""},
+    {{"OPT_TEST_STRICT=yes"}, {NULL}, -EINVAL, NULL, NULL, NULL, false, "OPT_TEST_STRICT"},
+    {{"OPT_TEST_PATTERN=a"}, {NULL}, 0, NULL, NULL, NULL, false, ""},
+    {{"OPT_TEST_FOLDER=a"}, {NULL}, -ERANGE, NULL, NULL, NULL, false, "OPT_TEST_FOLDER"},
+    /* nothing of a variable is looked at that the command line replaces, or excludes */
+    {{"OPT_TEST_STRICT=yes"}, {"--strict"}, 0, NULL, NULL, NULL, true, ""},
+    {{"OPT_TEST_OUT_FORMAT=a"}, {"--file", "b"}, 0, "b", NULL, NULL, false, ""},
+    {{"OPT_TEST_FILE=a"}, {"--out-format=b"}, 0, NULL, "b", NULL, false, ""},
+    {{"OPT_TEST_FOLDER=a"}, {"--nope"}, -EINVAL, NULL, NULL, NULL, false, ""},
+};
+
+TEST(variables)
+{
+	for (size_t i = 0; i < NR(from_environment); i++) {
+		char *argv[4] = {(char *)"prog"};
+		struct target target = {0};
+		struct err e = {0};
+		int argc = 1;
+
+		for (size_t k = 0; from_environment[i].variables[k]; k++)
+			putenv((char *)from_environment[i].variables[k]);
+		while (argc < 4 && from_environment[i].args[argc - 1]) {
+			argv[argc] = (char *)from_environment[i].args[argc - 1];
+			argc++;
+		}
+		assert_int_equal(opt_parse(&with_variables, argc, argv, &target, &e),
+				 from_environment[i].rc);
+		assert_string_equal(e.source, from_environment[i].source);
+		if (e.code == 0) {
+			assert_true(target.strict == from_environment[i].strict);
+			assert_string_equal(target.file ? target.file : "-",
+					    from_environment[i].file ? from_environment[i].file
+								     : "-");
+			assert_string_equal(target.format ? target.format : "-",
+					    from_environment[i].format ? from_environment[i].format
+								       : "-");
+			assert_null(target.pattern);
+		}
+		for (size_t k = 0; from_environment[i].variables[k]; k++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "%s", from_environment[i].variables[k]);
+			*strchr(name, '=') = '\0';
+			unsetenv(name);
+		}
+	}
+}
+
+/* A list of the command line replaces that of the variable. */
+TEST(list_of_variable)
+{
+	char *argv[] = {(char *)"prog", (char *)"--names=a", (char *)"--names=b", NULL};
+	struct target target = {0};
+	char origin[OPT_MAX_ORIGIN];
+
+	setenv("OPT_TEST_NAMES", "c", 1);
+	assert_int_equal(opt_parse(&with_variables, 1, argv, &target, NULL), 0);
+	assert_int_equal(target.names.nr, 1);
+	assert_string_equal(opt_origin(&with_variables, "names", target.names.item[0], origin),
+			    "OPT_TEST_NAMES");
+	assert_string_equal(opt_origin(&with_variables, "names", "c", origin), "--names");
+	assert_string_equal(opt_origin(&table, "names", target.names.item[0], origin), "--names");
+	target.names.nr = 0;
+	assert_int_equal(opt_parse(&with_variables, 3, argv, &target, NULL), 0);
+	assert_int_equal(target.names.nr, 2);
+	assert_string_equal(target.names.item[0], "a");
+	target.names.nr = 0;
+	assert_int_equal(opt_parse(&table, 1, argv, &target, NULL), 0);
+	assert_int_equal(target.names.nr, 0);
+	unsetenv("OPT_TEST_NAMES");
+}
+
+TEST(variables_in_texts)
+{
+	struct buf out;
+
+	buf_init(&out, 1 << 16);
+	opt_help(&with_variables, 80, &out);
+	assert_non_null(strstr(buf_str(&out), "OPT_TEST_SOME_NAME"));
+	assert_non_null(strstr(buf_str(&out), "--pattern have none."));
+	buf_reset(&out);
+	opt_man_section(&with_variables, &out);
+	assert_non_null(strstr(buf_str(&out), "OPT_TEST_SOME_NAME"));
+	buf_reset(&out);
+	opt_man_section(&table, &out);
+	assert_null(strstr(buf_str(&out), "environment"));
+	buf_fini(&out);
+}
