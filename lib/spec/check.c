@@ -45,9 +45,20 @@ static bool has_rate_and_frequency(const struct spec_event *e)
 	return !is_misc(e) && e->rate && e->frequency;
 }
 
+static bool misc_is_sampled(const struct spec_event *e)
+{
+	return is_misc(e) && e->is_sampled;
+}
+
+static bool sampled_has_no_rate(const struct spec_event *e)
+{
+	return !is_misc(e) && e->is_sampled;
+}
+
 static bool sample_flag_has_no_rate(const struct spec_event *e)
 {
-	return !is_misc(e) && e->flags & CHECK_SAMPLE_FLAGS && !spec_event_is_sampled(e);
+	return !is_misc(e) && e->flags & CHECK_SAMPLE_FLAGS && !spec_event_is_sampled(e) &&
+	       !e->is_sampled;
 }
 
 static bool stack_bytes_has_no_flag(const struct spec_event *e)
@@ -83,6 +94,10 @@ static const struct rule {
      "this flag needs a rate greater than 0, or a frequency",
      "add \"rate\", the number of events between samples, or \"frequency\", "
      "the number of samples per second"},
+    {misc_is_sampled, AT(pos), 0, "a misc event cannot be sampled",
+     "remove sampled: misc events are read at the pace of the timebase event"},
+    {sampled_has_no_rate, AT(pos), 0, "sampled needs a rate or a frequency",
+     "add one to the key \"sampling\" of the spec, or to the event"},
     {stack_bytes_has_no_flag, AT(stack_pos), 0, "stack_bytes needs the flag user_stack",
      "add \"user_stack\" to the flags, or remove stack_bytes"},
     {branch_filter_has_no_flag, AT(branch_pos), 0, "branch_filter needs the flag last_branch",
@@ -194,8 +209,22 @@ static void check_count(const struct spec *s, bool misc, size_t max, struct err_
 	}
 }
 
+static void check_sampling(const struct spec *s, struct err_list *errs)
+{
+	const struct spec_event *e = &s->sampling;
+
+	if (e->rate && e->frequency)
+		diag_at(errs, s->source, e->frequency_pos,
+			"sampling: rate and frequency are mutually exclusive");
+	if (e->flags & SPEC_TIMEBASE)
+		err_hint(diag_at(errs, s->source, e->flags_pos,
+				 "sampling: timebase: only one event can have this flag"),
+			 "add it to the flags of that event");
+}
+
 void check_events(const struct spec *s, struct err_list *errs)
 {
+	check_sampling(s, errs);
 	for (const struct spec_event *e = s->events; e < events_end(s); e++) {
 		check_event(s, e, errs);
 		check_repeated(s, e, errs);

@@ -137,6 +137,12 @@ void diag_wanted(const struct key_row *row, char *buf, size_t size)
 	case KEY_REAL:
 		snprintf(buf, size, "a number");
 		break;
+	case KEY_BOOL:
+		snprintf(buf, size, "true or false");
+		break;
+	case KEY_DEFAULTS:
+		snprintf(buf, size, "an object");
+		break;
 	case KEY_EVENTS:
 		snprintf(buf, size, "an array of events");
 		break;

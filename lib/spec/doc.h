@@ -10,6 +10,7 @@
 #include "spec/scan.h"
 
 struct err_list;
+struct spec;
 
 struct doc {
 	const char *source; /* borrowed */
@@ -33,6 +34,8 @@ int doc_read(struct doc *d, const json_t *object, int node, enum key_level level
  */
 int doc_read_events(struct doc *d, const json_t *array, int node, void *target);
 int doc_read_metrics(struct doc *d, const json_t *array, int node, void *target);
+/* Sets what events have from the key sampling, and their other defaults. */
+void doc_complete_events(struct spec *s);
 /* Reports "must be …, not …" at the node's value. */
 void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *value, int node);
 

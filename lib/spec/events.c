@@ -3,6 +3,7 @@
  */
 #include "base/arena.h"
 #include "base/err.h"
+#include "spec/check.h"
 #include "spec/diag.h"
 #include "spec/doc.h"
 
@@ -46,10 +47,6 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 		rc = read_event(d, json_array_get(array, i), scan_item(&d->scan, node, i), event);
 		if (rc)
 			return rc;
-		if (!(event->flags & (SPEC_OS | SPEC_USER)))
-			event->flags |= SPEC_OS | SPEC_USER;
-		if (event->flags & SPEC_USER_STACK && !event->stack_bytes)
-			event->stack_bytes = key_default(key_find(KEY_EVENT, "stack_bytes"));
 		/* an event with errors is not checked further: that would only repeat them */
 		if (diag_count(d->errs) == errors)
 			s->nr_events++;
@@ -60,4 +57,38 @@ int doc_read_events(struct doc *d, const json_t *array, int node, void *target)
 		memmove(s->events + s->nr_events, s->events + nr - s->nr_broken,
 			s->nr_broken * sizeof(*s->events));
 	return 0;
+}
+
+/* Nothing of sampling that the text has for the event. Events of misc have no samples. */
+static void inherit(const struct spec_event *from, struct spec_event *event)
+{
+	bool is_sampled =
+	    event->is_sampled || spec_event_is_sampled(event) || event->flags & CHECK_SAMPLE_FLAGS;
+
+	if (!is_sampled || strcmp(event->group_name, "misc") == 0)
+		return;
+	if (!event->rate_pos.line && !event->frequency_pos.line) {
+		event->rate = from->rate;
+		event->frequency = from->rate ? 0 : from->frequency;
+	}
+	if (!event->flags_pos.line)
+		event->flags = from->flags & ~(unsigned)SPEC_TIMEBASE;
+	if (!event->stack_pos.line && event->flags & SPEC_USER_STACK)
+		event->stack_bytes = from->stack_bytes;
+	if (!event->branch_pos.line && event->flags & SPEC_LAST_BRANCH)
+		event->branch_filter = from->branch_filter;
+	event->is_sampled = event->is_sampled && !spec_event_is_sampled(event);
+}
+
+void doc_complete_events(struct spec *s)
+{
+	for (size_t i = 0; i < s->nr_events; i++) {
+		struct spec_event *event = &s->events[i];
+
+		inherit(&s->sampling, event);
+		if (!(event->flags & (SPEC_OS | SPEC_USER)))
+			event->flags |= SPEC_OS | SPEC_USER;
+		if (event->flags & SPEC_USER_STACK && !event->stack_bytes)
+			event->stack_bytes = key_default(key_find(KEY_EVENT, "stack_bytes"));
+	}
 }

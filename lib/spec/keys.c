@@ -30,13 +30,14 @@ static const char *const compression_words[] = {
 
 static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 
-#define SPEC_FIELD(f)    .level = KEY_SPEC, .offset = offsetof(struct spec, f)
-#define EVENT_FIELD(f)   .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
-#define METRIC_FIELD(f)  .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
-#define SESSION_FIELD(f) .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
-#define SPEC_POS(f)      .pos_offset = offsetof(struct spec, f)
-#define EVENT_POS(f)     .pos_offset = offsetof(struct spec_event, f)
-#define METRIC_POS(f)    .pos_offset = offsetof(struct spec_metric, f)
+#define SPEC_FIELD(f)     .level = KEY_SPEC, .offset = offsetof(struct spec, f)
+#define EVENT_FIELD(f)    .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
+#define SAMPLING_FIELD(f) .level = KEY_SAMPLING, .offset = offsetof(struct spec_event, f)
+#define METRIC_FIELD(f)   .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
+#define SESSION_FIELD(f)  .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
+#define SPEC_POS(f)       .pos_offset = offsetof(struct spec, f)
+#define EVENT_POS(f)      .pos_offset = offsetof(struct spec_event, f)
+#define METRIC_POS(f)     .pos_offset = offsetof(struct spec_metric, f)
 
 /* In the order of the schema, and of written documents. */
 const struct key_row key_rows[] = {
@@ -71,6 +72,16 @@ const struct key_row key_rows[] = {
 	.description =
 	    "The events to measure: at most 32, and at most 256 more of the group misc. The "
 	    "columns of the results are in this order.",
+    },
+    {
+	SPEC_FIELD(sampling),
+	.name = "sampling",
+	.type = KEY_DEFAULTS,
+	.modes = "sampling",
+	.description =
+	    "The defaults of sampled events: those with a rate, a frequency, a flag that concerns "
+	    "samples, or sampled. A key of the event replaces the default of the same name; rate "
+	    "and frequency replace each other.",
     },
     {
 	SPEC_FIELD(metrics),
@@ -219,6 +230,14 @@ const struct key_row key_rows[] = {
 	    "to reach it, and each sample records its rate.",
     },
     {
+	EVENT_FIELD(is_sampled),
+	.name = "sampled",
+	.type = KEY_BOOL,
+	.groups = "all but misc",
+	.modes = "sampling",
+	.description = "true samples the event as the spec's key sampling says.",
+    },
+    {
 	EVENT_FIELD(flags),
 	EVENT_POS(flags_pos),
 	.name = "flags",
@@ -229,7 +248,8 @@ const struct key_row key_rows[] = {
 	    "os counts in the kernel, user in programs; without either, both. guest counts "
 	    "in virtual machines, host outside them; without either, both. no_idle omits a "
 	    "clock's samples of idle CPUs. pinned keeps the event on a counter all the time, "
-	    "or does not count it at all. The other flags need a rate or a frequency. pc "
+	    "or does not count it at all. The other flags need a rate or a frequency, of the event "
+	    "or of sampling. pc "
 	    "records the program counter of each sample, callchain also the callers, "
 	    "user_stack the program's registers and stack, last_branch the preceding "
 	    "branches; precise asks the CPU for the exact instruction. timebase, on at most "
@@ -309,6 +329,59 @@ const struct key_row key_rows[] = {
 	.max = 64,
 	.description =
 	    "The heading of the event's column, instead of its name. Labels must be unique.",
+    },
+
+    {
+	SAMPLING_FIELD(rate),
+	EVENT_POS(rate_pos),
+	.name = "rate",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = INT64_MAX,
+	.description = "The rate of sampled events that have neither rate nor frequency.",
+    },
+    {
+	SAMPLING_FIELD(frequency),
+	EVENT_POS(frequency_pos),
+	.name = "frequency",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000000,
+	.unit = "Hz",
+	.description = "The frequency of sampled events that have neither, instead of a rate.",
+    },
+    {
+	SAMPLING_FIELD(flags),
+	EVENT_POS(flags_pos),
+	.name = "flags",
+	.type = KEY_FLAGS,
+	.words = flag_words,
+	.item = "flag",
+	.description = "The flags of sampled events that have no key flags; not timebase, which "
+		       "one event has.",
+    },
+    {
+	SAMPLING_FIELD(stack_bytes),
+	EVENT_POS(stack_pos),
+	.name = "stack_bytes",
+	.type = KEY_INTEGER,
+	.min = 8,
+	.max = 65528,
+	.step = 8,
+	.unit = "bytes",
+	.description = "stack_bytes of sampled events with the flag user_stack that have no such "
+		       "key.",
+    },
+    {
+	SAMPLING_FIELD(branch_filter),
+	EVENT_POS(branch_pos),
+	.name = "branch_filter",
+	.type = KEY_FLAGS,
+	.min = 1,
+	.words = branch_words,
+	.item = "branch kind",
+	.description = "branch_filter of sampled events with the flag last_branch that have no "
+		       "such key.",
     },
 
     {
@@ -480,6 +553,8 @@ static void set_default(const struct key_row *row, void *target)
 	case KEY_REAL:
 	case KEY_FLAGS:
 	case KEY_CHOICE:
+	case KEY_BOOL:
+	case KEY_DEFAULTS:
 	case KEY_EVENTS:
 	case KEY_METRICS:
 		break; /* empty */

@@ -11,20 +11,23 @@
 
 struct buf;
 
-enum key_level { KEY_SPEC, KEY_EVENT, KEY_METRIC, KEY_SESSION };
+/* KEY_SAMPLING: the defaults of sampled events, a struct spec_event too */
+enum key_level { KEY_SPEC, KEY_EVENT, KEY_METRIC, KEY_SAMPLING, KEY_SESSION };
 enum key_type {
-	KEY_STRING,  /* any text; a const char * in the model */
-	KEY_NAME,    /* text shown in tables: printable, one line */
-	KEY_WORD,    /* one of words; a const char * in the model */
-	KEY_HEX,     /* max lower-case hexadecimal digits; a const char * in the model */
-	KEY_INTEGER, /* a uint64_t in the model */
-	KEY_SECONDS, /* a number in a file, nanoseconds in the model; an option takes units */
-	KEY_REAL,    /* a struct metric_limit in the model */
-	KEY_FLAGS,   /* an array of words; bit i of an unsigned is words[i] */
-	KEY_CHOICE,  /* an array of names, with has_numbers also of integers; a struct spec_choice,
-			which holds one key of this type */
-	KEY_EVENTS,  /* the array of events */
-	KEY_METRICS, /* the array of metrics */
+	KEY_STRING,   /* any text; a const char * in the model */
+	KEY_NAME,     /* text shown in tables: printable, one line */
+	KEY_WORD,     /* one of words; a const char * in the model */
+	KEY_HEX,      /* max lower-case hexadecimal digits; a const char * in the model */
+	KEY_INTEGER,  /* a uint64_t in the model */
+	KEY_SECONDS,  /* a number in a file, nanoseconds in the model; an option takes units */
+	KEY_REAL,     /* a struct metric_limit in the model */
+	KEY_FLAGS,    /* an array of words; bit i of an unsigned is words[i] */
+	KEY_CHOICE,   /* an array of names, with has_numbers also of integers; a struct spec_choice,
+			 which holds one key of this type */
+	KEY_BOOL,     /* a bool in the model; never written: the reader resolves it */
+	KEY_DEFAULTS, /* the object of level KEY_SAMPLING; never written: the reader resolves it */
+	KEY_EVENTS,   /* the array of events */
+	KEY_METRICS,  /* the array of metrics */
 };
 
 enum { KEY_NS_PER_S = 1000000000 }; /* KEY_SECONDS */

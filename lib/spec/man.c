@@ -28,10 +28,19 @@ static void bounds(struct buf *out, const struct key_row *row)
 static void facts(struct buf *out, const struct key_row *row)
 {
 	static const char *const types[] = {
-	    [KEY_STRING] = "string",           [KEY_NAME] = "string",     [KEY_WORD] = "string",
-	    [KEY_INTEGER] = "integer",         [KEY_SECONDS] = "number",  [KEY_REAL] = "number",
-	    [KEY_CHOICE] = "array of strings", [KEY_FLAGS] = "array of ", [KEY_EVENTS] = "array",
-	    [KEY_METRICS] = "array",           [KEY_HEX] = "string",
+	    [KEY_STRING] = "string",
+	    [KEY_NAME] = "string",
+	    [KEY_WORD] = "string",
+	    [KEY_INTEGER] = "integer",
+	    [KEY_SECONDS] = "number",
+	    [KEY_REAL] = "number",
+	    [KEY_CHOICE] = "array of strings",
+	    [KEY_FLAGS] = "array of ",
+	    [KEY_EVENTS] = "array",
+	    [KEY_METRICS] = "array",
+	    [KEY_HEX] = "string",
+	    [KEY_BOOL] = "true or false",
+	    [KEY_DEFAULTS] = "object",
 	};
 	char words[256] = "";
 
@@ -76,6 +85,7 @@ void keys_to_man(struct buf *out)
 {
 	level(out, KEY_SPEC, "Keys of a spec");
 	level(out, KEY_EVENT, "Keys of an event");
+	level(out, KEY_SAMPLING, "Keys of sampling");
 	level(out, KEY_METRIC, "Keys of a metric");
 	level(out, KEY_SESSION, "Keys of a session file (.cpsession)");
 }

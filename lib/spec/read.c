@@ -283,6 +283,27 @@ static int read_choice(struct doc *d, const struct key_row *row, const json_t *v
 	return rc;
 }
 
+static int read_bool(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		     void *target)
+{
+	bool is = json_is_true(value);
+
+	if (json_is_boolean(value))
+		memcpy(field(row, target), &is, sizeof(is));
+	else
+		doc_report_wrong(d, row, value, node);
+	return 0;
+}
+
+static int read_defaults(struct doc *d, const struct key_row *row, const json_t *value, int node,
+			 void *target)
+{
+	if (json_is_object(value))
+		return doc_read(d, value, node, KEY_SAMPLING, field(row, target));
+	doc_report_wrong(d, row, value, node);
+	return 0;
+}
+
 static int read_events(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		       void *target)
 {
@@ -302,10 +323,11 @@ static int read_metrics(struct doc *d, const struct key_row *row, const json_t *
 }
 
 static read_fn *const readers[] = {
-    [KEY_STRING] = read_string,   [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
-    [KEY_INTEGER] = read_number,  [KEY_SECONDS] = read_number, [KEY_REAL] = read_real,
-    [KEY_CHOICE] = read_choice,   [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
-    [KEY_METRICS] = read_metrics, [KEY_HEX] = read_hex,
+    [KEY_STRING] = read_string,     [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
+    [KEY_INTEGER] = read_number,    [KEY_SECONDS] = read_number, [KEY_REAL] = read_real,
+    [KEY_CHOICE] = read_choice,     [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
+    [KEY_METRICS] = read_metrics,   [KEY_HEX] = read_hex,        [KEY_BOOL] = read_bool,
+    [KEY_DEFAULTS] = read_defaults,
 };
 
 static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,

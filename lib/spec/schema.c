@@ -78,6 +78,19 @@ static void real_property(struct json_writer *w, const struct key_row *row)
 	jsonw_text(w, "type", "number");
 }
 
+static void bool_property(struct json_writer *w, const struct key_row *row)
+{
+	(void)row;
+	jsonw_text(w, "type", "boolean");
+}
+
+static void defaults_property(struct json_writer *w, const struct key_row *row)
+{
+	(void)row;
+	properties(w, KEY_SAMPLING);
+	jsonw_raw(w, "not", "{\"required\": [\"rate\", \"frequency\"]}");
+}
+
 static void write_words(struct json_writer *w, const struct key_row *row)
 {
 	jsonw_array(w, "enum");
@@ -121,13 +134,21 @@ static void list_property(struct json_writer *w, const struct key_row *row)
 }
 
 /* A condition on an event, and what it implies. */
-static const struct {
+struct implication {
 	const char *condition, *consequence;
-} implications[] = {
+};
+
+static const struct implication of_events[] = {
     {"{\"required\": [\"group_name\"], \"properties\": {\"group_name\": {\"const\": \"misc\"}}}",
      "{\"properties\": {\"rate\": {\"maximum\": 0}, \"frequency\": false, \"flags\": "
      "{\"items\": {\"enum\": [\"os\", \"user\"]}}}}"},
     {"{\"required\": [\"frequency\"]}", "{\"properties\": {\"rate\": {\"maximum\": 0}}}"},
+};
+
+/* If the spec has no key sampling, from which an event can have the flags. */
+static const struct implication without_defaults[] = {
+    {"{\"required\": [\"sampled\"], \"properties\": {\"sampled\": {\"const\": true}}}",
+     "{\"anyOf\": [{\"required\": [\"rate\"]}, {\"required\": [\"frequency\"]}]}"},
     {"{\"required\": [\"stack_bytes\"]}",
      "{\"required\": [\"flags\"], \"properties\": {\"flags\": {\"contains\": "
      "{\"const\": \"user_stack\"}}}}"},
@@ -156,17 +177,32 @@ static void sample_flags_implication(struct json_writer *w)
 		  "{\"minimum\": 1}}}, {\"required\": [\"frequency\"]}]}");
 }
 
-static void all_implications(struct json_writer *w)
+static void write_implications(struct json_writer *w, const struct implication *all, size_t nr)
 {
+	for (size_t i = 0; i < nr; i++) {
+		jsonw_object(w, NULL);
+		jsonw_raw(w, "if", all[i].condition);
+		jsonw_raw(w, "then", all[i].consequence);
+		jsonw_end(w);
+	}
+}
+
+#define WRITE_IMPLICATIONS(w, all) write_implications(w, all, sizeof(all) / sizeof((all)[0]))
+
+static void implications_without_defaults(struct json_writer *w)
+{
+	jsonw_raw(w, "if", "{\"not\": {\"required\": [\"sampling\"]}}");
+	jsonw_object(w, "then");
+	jsonw_object(w, "properties");
+	jsonw_object(w, "events");
+	jsonw_object(w, "items");
+	jsonw_array(w, "allOf");
 	jsonw_object(w, NULL);
 	sample_flags_implication(w);
 	jsonw_end(w);
-	for (size_t i = 0; i < sizeof(implications) / sizeof(implications[0]); i++) {
-		jsonw_object(w, NULL);
-		jsonw_raw(w, "if", implications[i].condition);
-		jsonw_raw(w, "then", implications[i].consequence);
+	WRITE_IMPLICATIONS(w, without_defaults);
+	for (int i = 0; i < 5; i++)
 		jsonw_end(w);
-	}
 }
 
 static void events_property(struct json_writer *w, const struct key_row *row)
@@ -177,7 +213,7 @@ static void events_property(struct json_writer *w, const struct key_row *row)
 	jsonw_object(w, "items");
 	properties(w, KEY_EVENT);
 	jsonw_array(w, "allOf");
-	all_implications(w);
+	WRITE_IMPLICATIONS(w, of_events);
 	jsonw_end(w);
 	jsonw_end(w);
 }
@@ -194,12 +230,13 @@ static void metrics_property(struct json_writer *w, const struct key_row *row)
 static void property(struct json_writer *w, const struct key_row *row)
 {
 	static void (*const bodies[])(struct json_writer * w, const struct key_row *row) = {
-	    [KEY_STRING] = text_property,    [KEY_NAME] = text_property,
-	    [KEY_WORD] = word_property,      [KEY_INTEGER] = number_property,
-	    [KEY_SECONDS] = number_property, [KEY_REAL] = real_property,
-	    [KEY_CHOICE] = list_property,    [KEY_FLAGS] = flags_property,
-	    [KEY_EVENTS] = events_property,  [KEY_METRICS] = metrics_property,
-	    [KEY_HEX] = hex_property,
+	    [KEY_STRING] = text_property,       [KEY_NAME] = text_property,
+	    [KEY_WORD] = word_property,         [KEY_INTEGER] = number_property,
+	    [KEY_SECONDS] = number_property,    [KEY_REAL] = real_property,
+	    [KEY_CHOICE] = list_property,       [KEY_FLAGS] = flags_property,
+	    [KEY_EVENTS] = events_property,     [KEY_METRICS] = metrics_property,
+	    [KEY_HEX] = hex_property,           [KEY_BOOL] = bool_property,
+	    [KEY_DEFAULTS] = defaults_property,
 	};
 
 	jsonw_object(w, row->name);
@@ -222,6 +259,8 @@ void keys_to_schema(enum key_level root, struct buf *out)
 			      : "What cpuperf measures. Remove comments and trailing commas, which "
 				"cpuperf accepts, before validation.");
 	properties(&w, root);
+	if (!is_session)
+		implications_without_defaults(&w);
 	jsonw_end(&w);
 	buf_addc(out, '\n');
 }

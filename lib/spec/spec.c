@@ -43,6 +43,7 @@ static int read_text(struct doc *d, const char *text, size_t len, struct spec *s
 	if (rc == 0)
 		rc = doc_read(d, d->root, 0, KEY_SPEC, s);
 	doc_close(d);
+	doc_complete_events(s);
 	rc = rc ? rc : metrics_make(s, d->errs);
 	if (rc)
 		return rc;

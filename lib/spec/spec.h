@@ -62,7 +62,8 @@ struct spec_event {
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
-	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
+	bool is_sampled; /* the text says only that; false once its defaults are set */
+	unsigned flags;  /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
@@ -87,6 +88,7 @@ struct spec {
 	struct spec_event *events;
 	size_t nr_events, max_events; /* max_events: that fit into events */
 	size_t nr_broken;             /* after them in events: named, but with errors */
+	struct spec_event sampling;   /* defaults, which the events have */
 	struct spec_metric *metrics;
 	size_t nr_metrics;
 	struct metric_set metric_set; /* the same; operands are indices of events */

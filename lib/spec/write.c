@@ -111,12 +111,20 @@ static void write_metrics(struct json_writer *w, const struct key_row *row, cons
 	jsonw_end(w);
 }
 
+static void write_nothing(struct json_writer *w, const struct key_row *row, const void *model)
+{
+	(void)w;
+	(void)row;
+	(void)model;
+}
+
 typedef void write_fn(struct json_writer *w, const struct key_row *row, const void *model);
 static write_fn *const writers[] = {
-    [KEY_STRING] = write_text,     [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
-    [KEY_INTEGER] = write_integer, [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
-    [KEY_CHOICE] = write_choice,   [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
-    [KEY_METRICS] = write_metrics, [KEY_HEX] = write_text,
+    [KEY_STRING] = write_text,      [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
+    [KEY_INTEGER] = write_integer,  [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
+    [KEY_CHOICE] = write_choice,    [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
+    [KEY_METRICS] = write_metrics,  [KEY_HEX] = write_text,        [KEY_BOOL] = write_nothing,
+    [KEY_DEFAULTS] = write_nothing,
 };
 
 void write_object(struct json_writer *w, const char *key, enum key_level level, const void *model)

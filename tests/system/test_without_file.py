@@ -177,6 +177,23 @@ def check_spec_names(folder):
         assert done.stderr.count("error: ") == 1 and name in done.stderr, done.stderr
 
 
+def check_sampling_key(folder):
+    """Defaults of sampled events, and what options make of these."""
+    with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:
+        f.write("""{ "sampling": { "frequency": 499, "flags": [ "callchain" ] }, "events": [
+            { "group_name": "software", "event_name": "cpu_clock", "sampled": true },
+            { "group_name": "software", "event_name": "page_faults", "rate": 10 },
+            { "group_name": "software", "event_name": "task_clock" } ] }""")
+    plan = planned(folder, "--spec-file=own")
+    assert "499 times" in plan["software:cpu_clock"] and "callchain" in plan["software:cpu_clock"], plan
+    assert "counted 10" in plan["software:page_faults"] and "callchain" in plan["software:page_faults"], plan
+    assert not plan["software:task_clock"], plan
+    measure(folder, "--spec-file=own", "-F99", "-g=dwarf", "--save-spec=saved.cpspec", "--check-spec")
+    assert planned(folder, "--spec-file=saved") == planned(folder, "--spec-file=own", "-F99", "-gdwarf")
+    measure(folder, "--spec-file=own", "--", "sh", "-c", "i=0; while [ $i -lt 9999 ]; do i=$((i + 1)); done")
+    assert int(rows(folder)["software:page_faults"][-1]["samples"]) > 0
+
+
 def check_variables(folder):
     """Any option from the environment; the command line first, then it, then the spec."""
     env = {"CPUPERF_SPEC_FILE": "basic", "CPUPERF_DURATION": "0.25", "CPUPERF_NUM_ITERATIONS": "3",

@@ -39,15 +39,15 @@ TEST(rows_are_whole)
 		assert_ptr_equal(key_find(row->level, row->name), row);
 		assert_true(row->description[0] != '\0');
 		/* an option for each scalar of the spec, and for nothing else */
-		assert_int_equal(row->metavar != NULL, row->level == KEY_SPEC &&
-							   row->type != KEY_EVENTS &&
-							   row->type != KEY_METRICS);
+		assert_int_equal(row->metavar != NULL,
+				 row->level == KEY_SPEC && row->type != KEY_EVENTS &&
+				     row->type != KEY_DEFAULTS && row->type != KEY_METRICS);
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);
 		assert_int_equal(row->item != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_CHOICE);
 		assert_int_equal(row->form != NULL, row->type == KEY_WORD);
-		if (row->words)
+		if (row->words || row->type == KEY_BOOL || row->type == KEY_DEFAULTS)
 			continue;
 		assert_true(row->max > 0 && row->max >= row->min && row->max <= INT64_MAX);
 		assert_true(!row->step || (row->min % row->step == 0 && row->max % row->step == 0));
@@ -88,7 +88,8 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 /* A rate and a frequency exclude each other; a rate is written always. Lists are of misc events. */
 static bool is_left_out(const struct key_row *row, bool is_other)
 {
-	return row->type == KEY_CHOICE || (strcmp(row->name, "frequency") == 0 && !is_other);
+	return row->type == KEY_CHOICE || row->type == KEY_BOOL || row->type == KEY_DEFAULTS ||
+	       (strcmp(row->name, "frequency") == 0 && !is_other);
 }
 
 static uint64_t sample_number(const struct key_row *row, bool is_other)
@@ -154,6 +155,8 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		add_words(out, row, is_other);
 		break;
 	case KEY_CHOICE: /* test_lists */
+	case KEY_BOOL:
+	case KEY_DEFAULTS: /* test_sampling_defaults */
 		break;
 	case KEY_EVENTS:
 		buf_addc(out, '[');
@@ -205,6 +208,63 @@ TEST(lists)
 		buf_fini(&json);
 		spec_fini(&s);
 	}
+}
+
+/* What each event has of the key sampling, wherever that stands. */
+TEST(sampling_defaults)
+{
+	static const struct {
+		const char *sampling, *event, *json;
+	} cases[] = {
+	    {"\"frequency\":99,\"flags\":[\"callchain\"]", "\"sampled\":true",
+	     "\"rate\":0,\"frequency\":99,\"flags\":[\"os\",\"user\",\"callchain\"]}"},
+	    {"\"frequency\":99,\"flags\":[\"callchain\"]", "\"rate\":5",
+	     "\"rate\":5,\"flags\":[\"os\",\"user\",\"callchain\"]}"},
+	    {"\"rate\":7,\"flags\":[\"callchain\"]", "\"frequency\":5",
+	     "\"rate\":0,\"frequency\":5,\"flags\":[\"os\",\"user\",\"callchain\"]}"},
+	    {"\"rate\":7,\"flags\":[\"user\",\"callchain\"]", "\"flags\":[\"timebase\"]",
+	     "\"rate\":7,\"flags\":[\"os\",\"user\",\"timebase\"]}"},
+	    {"\"rate\":7,\"flags\":[\"user\",\"user_stack\"]", "\"sampled\":true",
+	     "\"rate\":7,\"flags\":[\"user\",\"user_stack\"],\"stack_bytes\":16384}"},
+	    {"\"rate\":7,\"flags\":[\"user_stack\"],\"stack_bytes\":64", "\"sampled\":true",
+	     "\"rate\":7,\"flags\":[\"os\",\"user\",\"user_stack\"],\"stack_bytes\":64}"},
+	    {"\"rate\":7,\"flags\":[\"user_stack\"]", "\"sampled\":true,\"stack_bytes\":8",
+	     "\"rate\":7,\"flags\":[\"os\",\"user\",\"user_stack\"],\"stack_bytes\":8}"},
+	    {"\"flags\":[\"last_branch\"],\"branch_filter\":[\"call\"]", "\"rate\":5",
+	     "\"flags\":[\"os\",\"user\",\"last_branch\"],\"branch_filter\":[\"call\"]}"},
+	    /* counted: nothing */
+	    {"\"rate\":7,\"flags\":[\"user\",\"callchain\"]", "\"flags\":[\"os\"]",
+	     "\"rate\":0,\"flags\":[\"os\"]}"},
+	    {"\"rate\":7,\"flags\":[\"user\",\"pc\"]", "\"sampled\":false",
+	     "\"rate\":0,\"flags\":[\"os\",\"user\"]}"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++)
+		for (int order = 0; order < 2; order++) {
+			struct err_list errs = {.nr = 0};
+			char text[512], events[256], sampling[256];
+			struct buf json;
+			struct spec s;
+			int len;
+
+			snprintf(events, sizeof(events),
+				 "\"events\":[{\"group_name\":\"g\",\"event_name\":\"x\",%s}]",
+				 cases[i].event);
+			snprintf(sampling, sizeof(sampling), "\"sampling\":{%s}",
+				 cases[i].sampling);
+			len = snprintf(text, sizeof(text), "{%s,%s}", order ? events : sampling,
+				       order ? sampling : events);
+			spec_init(&s);
+			buf_init(&json, 1 << 16);
+			assert_int_equal(spec_parse(text, (size_t)len, "t", &s, &errs), 0);
+			spec_to_json(&s, &json);
+			assert_null(strstr(buf_str(&json), "sampl"));
+			if (!strstr(buf_str(&json), cases[i].json))
+				print_error("%s\n", buf_str(&json));
+			assert_non_null(strstr(buf_str(&json), cases[i].json));
+			buf_fini(&json);
+			spec_fini(&s);
+		}
 }
 
 /* A text with every key of the table comes back from the model as it went in. */
