@@ -1,7 +1,8 @@
 /*
- * Each tick becomes a trace whose pairs are its readings and the previous ones, so that its numbers
- * are computed like those of an iteration. A tick ends when an event is read again. Times, events
- * and instances from the file are not trusted.
+ * In a session that samples, readings come in streams: at the timebase's pace, in samples, at the
+ * boundaries. Each tick of a stream becomes a trace whose pairs are its readings and the previous
+ * ones, so that its numbers are computed like those of an iteration. A tick ends when an event is
+ * read again. Times, events and instances from the file are not trusted.
  */
 #include "counts/series.h"
 
@@ -20,8 +21,9 @@
 
 enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_THINGS = PROFILE_MAX_THINGS };
 
-/* Where the readings of an event are stored. */
-enum source { AT_ENDS, IN_TICKS, IN_SAMPLES, NR_SOURCES };
+/* Where the readings of an event are stored. AT_ENDS: at the boundaries only, which make one tick.
+ */
+enum source { IN_TICKS, IN_SAMPLES, AT_ENDS, NR_SOURCES };
 
 /* The readings of one tick, and the last ones before. */
 struct stream {
@@ -49,10 +51,10 @@ struct series {
 	bool has_origin;
 	/* The current trace: */
 	const struct profile_trace *trace;
-	struct stream stream[NR_SOURCES]; /* the first has only pairs */
-	uint8_t *source;                  /* owned; by event: enum source */
-	struct counter *counter;          /* owned; of each event */
-	bool *has_things;                 /* owned; by event: its things were read in the tick */
+	struct stream stream[NR_SOURCES];
+	uint8_t *source;         /* owned; by event: enum source */
+	struct counter *counter; /* owned; of each event */
+	bool *has_things;        /* owned; by event: its things were read in the tick */
 };
 
 bool counts_series_value(const struct counts_series_point *p, double *out)
@@ -73,13 +75,6 @@ const char *counts_series_unit(const struct counts_series_point *p,
 
 /* --- points ---------------------------------------------------------------------------------- */
 
-static bool is_wanted_column(const struct series *s, const struct table_column *c)
-{
-	const struct trace_event ev = {.group = c->group, .name = c->name};
-
-	return s->config->has_all_events || profile_filter_has_event(s->config->filter, &ev);
-}
-
 /* A point must lie in the window; to_ns 0: to the end. */
 static bool is_in_time(const struct series *s, const struct counts_series_point *p)
 {
@@ -93,10 +88,11 @@ static bool is_in_time(const struct series *s, const struct counts_series_point 
 static int emit(const struct series *s, struct counts_series_point *p)
 {
 	const struct profile_filter *f = s->config->filter;
+	const struct trace_event ev = {.group = p->of->group, .name = p->of->name};
 
 	p->origin_ns = s->origin_ns;
-	if (!is_wanted_column(s, p->of) || !is_in_time(s, p) ||
-	    (p->cpu != COUNTS_NO_CPU && !profile_ranges_has(&f->cpus, p->cpu)))
+	if ((!s->config->has_all_events && !profile_filter_has_event(f, &ev)) ||
+	    !is_in_time(s, p) || (p->cpu != COUNTS_NO_CPU && !profile_ranges_has(&f->cpus, p->cpu)))
 		return 0;
 	return s->config->point(s->config->arg, p);
 }
@@ -187,14 +183,6 @@ static void add_row(const struct series *s, struct table *t, const struct profil
 		counts_tally_leave_cpu(t, row);
 }
 
-static int read_counted(struct series *s, const struct profile_trace *trace)
-{
-	int rc = counts_tally_is_next(s->table, trace) ? end_iteration(s) : 0;
-
-	add_row(s, s->table, trace);
-	return rc;
-}
-
 /* Emits totals in a session that samples. */
 static int end_whole(const struct series *s)
 {
@@ -221,13 +209,18 @@ static bool is_event_due(const struct series *s, enum source source, size_t i)
 	return source == AT_ENDS && (table_is_of_cpu(c) || s->trace->head.trace == 0);
 }
 
-/* True if all measured operands are read there; a tick needs at least one. */
-static bool is_all_of(const struct series *s, const struct metric *m, enum source source)
+/* A metric is due where all measured operands are read; a tick needs at least one. Operands that
+ * are read at different paces yield no number. */
+static bool is_metric_due(const struct series *s, enum source source, size_t i)
 {
+	const struct table_column *c = &s->table->columns[i];
+	enum metric_has has = metric_has(c->metric, table_cell(s->table, 0, 0));
 	const struct expr_step *operand;
 	bool has_any = source == AT_ENDS;
 
-	for (size_t i = 0; (operand = metric_operand(m, &i));) {
+	if (c->is_total_only || (has != METRIC_ALL && has != METRIC_LACKS))
+		return false;
+	for (size_t k = 0; (operand = metric_operand(c->metric, &k));) {
 		bool is_measured = s->trace->events[operand->operand].state == READING_OK;
 
 		if (is_measured && s->source[operand->operand] != source)
@@ -237,18 +230,7 @@ static bool is_all_of(const struct series *s, const struct metric *m, enum sourc
 	return has_any;
 }
 
-/* Operands that are read at different paces yield no number. */
-static bool is_metric_due(const struct series *s, enum source source, size_t i)
-{
-	const struct table_column *c = &s->table->columns[i];
-	enum metric_has has = metric_has(c->metric, table_cell(s->table, 0, 0));
-
-	if (c->is_total_only || (has != METRIC_ALL && has != METRIC_LACKS))
-		return false;
-	return is_all_of(s, c->metric, source);
-}
-
-/* Passes on the numbers of a tick. */
+/* Emits the numbers of a tick. */
 static int emit_tick(struct series *s, enum source source, const struct profile_trace *tick)
 {
 	struct table *t = s->table;
@@ -266,11 +248,11 @@ static int emit_tick(struct series *s, enum source source, const struct profile_
 	return rc;
 }
 
-static void go_on_from(struct profile_pair *p)
+/* The reading becomes the start of the next tick. */
+static void shift(struct profile_pair *p)
 {
-	if (!p->has_end)
-		return;
-	*p = (struct profile_pair){.has_start = true, .start = p->end};
+	if (p->has_end)
+		*p = (struct profile_pair){.has_start = true, .start = p->end};
 }
 
 static void begin_tick(const struct series *s, struct stream *st)
@@ -278,15 +260,15 @@ static void begin_tick(const struct series *s, struct stream *st)
 	size_t nr = s->facts->nr_events;
 
 	for (size_t i = 0; i < nr; i++)
-		go_on_from(&st->pairs[i]);
+		shift(&st->pairs[i]);
 	for (size_t i = 0; st->further && i < nr * FURTHER; i++)
-		go_on_from(&st->further[i]);
+		shift(&st->further[i]);
 	for (uint32_t k = 0; k < st->things.nr; k++) {
 		struct profile_thing *thing = dict_at(&st->things, k);
 
 		if (!thing->pair.has_end && s->has_things[thing->event]) /* it ended */
 			thing->pair.has_start = false;
-		go_on_from(&thing->pair);
+		shift(&thing->pair);
 	}
 	memset(s->has_things, false, nr);
 	st->start_ns = st->end_ns;
@@ -415,22 +397,6 @@ static int end_slice(struct series *s, uint32_t event, uint64_t until_ns)
 	return rc ? rc : emit_samples(s, event, k->start_ns, k->end_ns);
 }
 
-/* Ends the current slice and begins that of a time. */
-static int turn_slice(struct series *s, uint32_t event, uint64_t time_ns)
-{
-	struct counter *k = &s->counter[event];
-	uint64_t start_ns = slice_of(s, time_ns);
-	int rc = end_slice(s, event, start_ns);
-
-	k->start_ns = k->end_ns;
-	if (__builtin_add_overflow(start_ns, s->config->slice_ns, &k->end_ns))
-		k->end_ns = UINT64_MAX;
-	/* with many CPUs, a sample in the short rest would look like a burst */
-	if (s->trace->head.cpu != COUNTS_NO_CPU)
-		k->end_ns = least(k->end_ns, s->trace->end_ns);
-	return rc;
-}
-
 static void add_sample(struct counter *k, const struct trace_record *r)
 {
 	k->nr++;
@@ -443,10 +409,18 @@ static int count_in_slice(struct series *s, uint32_t event, const struct trace_r
 			  uint64_t time_ns)
 {
 	struct counter *k = &s->counter[event];
+	uint64_t start_ns = slice_of(s, time_ns);
 	int rc = 0;
 
-	if (time_ns >= k->end_ns && k->end_ns < s->trace->end_ns)
-		rc = turn_slice(s, event, time_ns);
+	if (time_ns >= k->end_ns && k->end_ns < s->trace->end_ns) {
+		rc = end_slice(s, event, start_ns);
+		k->start_ns = k->end_ns;
+		if (__builtin_add_overflow(start_ns, s->config->slice_ns, &k->end_ns))
+			k->end_ns = UINT64_MAX;
+		/* with many CPUs, a sample in the short rest would look like a burst */
+		if (s->trace->head.cpu != COUNTS_NO_CPU)
+			k->end_ns = least(k->end_ns, s->trace->end_ns);
+	}
 	add_sample(k, r);
 	return rc;
 }
@@ -527,23 +501,19 @@ static int add_counts(struct series *s, const struct profile_item *item)
 
 /* --- a trace of samples ---------------------------------------------------------------------- */
 
-/* Samples of a trace of many CPUs have their own CPU. */
-static bool is_of_wanted_cpu(const struct series *s, const struct profile_item *item)
-{
-	return s->trace->head.cpu != COUNTS_NO_CPU ||
-	       profile_ranges_has(&s->config->filter->cpus, item->cpu);
-}
-
 static int add_item(struct series *s, const struct profile_item *item)
 {
 	bool is_sample = item->kind == PROFILE_RECORD && item->ring == TRACE_RING_SAMPLES &&
 			 item->record.kind == PERF_RECORD_SAMPLE && item->id &&
-			 item->id->event < s->facts->nr_events && is_of_wanted_cpu(s, item);
+			 item->id->event < s->facts->nr_events;
+	/* samples of a trace of many CPUs have their own CPU */
+	bool is_wanted = s->trace->head.cpu != COUNTS_NO_CPU ||
+			 profile_ranges_has(&s->config->filter->cpus, item->cpu);
 	int rc;
 
 	if (item->kind == PROFILE_READING)
 		return add_reading(s, IN_TICKS, &item->reading);
-	if (!is_sample)
+	if (!is_sample || !is_wanted)
 		return 0;
 	rc = count_sample(s, item->id->event, item);
 	if (rc == 0 && item->record.has & TRACE_HAS_READ)
@@ -566,30 +536,24 @@ static void stream_reset(struct stream *st)
 	st->is_open = false;
 }
 
-static int start_further(struct stream *st, const struct profile_trace *t, size_t nr)
-{
-	if (!t->further)
-		return 0;
-	st->further = mem_calloc(nr, FURTHER * sizeof(*st->further));
-	if (!st->further)
-		return -ENOMEM;
-	start_pairs(st->further, t->further, nr * FURTHER);
-	return 0;
-}
-
 /* Things are not counted by samples. */
 static int start_stream(struct series *s, enum source source)
 {
 	const struct profile_trace *t = s->trace;
 	struct stream *st = &s->stream[source];
-	size_t nr_things = source == IN_TICKS ? t->nr_things : 0;
-	int rc;
+	size_t nr = s->facts->nr_events, nr_things = source == IN_SAMPLES ? 0 : t->nr_things;
 
 	stream_reset(st);
 	st->start_ns = st->end_ns = t->start_ns;
-	start_pairs(st->pairs, t->pairs, s->facts->nr_events);
-	rc = start_further(st, t, s->facts->nr_events);
-	for (size_t k = 0; k < nr_things && rc == 0; k++) {
+	st->is_open = source == AT_ENDS;
+	start_pairs(st->pairs, t->pairs, nr);
+	if (t->further) {
+		st->further = mem_calloc(nr, FURTHER * sizeof(*st->further));
+		if (!st->further)
+			return -ENOMEM;
+		start_pairs(st->further, t->further, nr * FURTHER);
+	}
+	for (size_t k = 0; k < nr_things; k++) {
 		const struct profile_thing *from = &t->things[k];
 		struct profile_thing *thing = get_thing(st, from->event, from->number);
 
@@ -598,21 +562,7 @@ static int start_stream(struct series *s, enum source source)
 		*thing = *from;
 		start_pairs(&thing->pair, &from->pair, 1);
 	}
-	return rc;
-}
-
-static int start_trace(struct series *s)
-{
-	size_t nr = s->facts->nr_events;
-	int rc = 0;
-
-	memset(s->source, AT_ENDS, nr);
-	for (size_t i = 0; i < nr; i++)
-		s->counter[i] =
-		    (struct counter){.start_ns = s->trace->start_ns, .end_ns = s->trace->start_ns};
-	for (enum source k = IN_TICKS; k < NR_SOURCES && rc == 0; k++)
-		rc = start_stream(s, k);
-	return rc;
+	return 0;
 }
 
 /* A tick that replaces the end of a killed session was added before. */
@@ -620,7 +570,8 @@ static int end_pair(struct series *s, size_t event, const struct profile_pair *p
 {
 	enum source source = s->source[event];
 
-	return source != AT_ENDS && p->has_end && !p->is_tick ? add_reading(s, source, &p->end) : 0;
+	return p->has_end && (source == AT_ENDS || !p->is_tick) ? add_reading(s, source, &p->end)
+								: 0;
 }
 
 /* The readings at the trace's end complete the last tick of each stream. */
@@ -636,59 +587,9 @@ static int end_streams(struct series *s)
 		rc = end_pair(s, i / FURTHER, &t->further[i]);
 	for (size_t k = 0; k < t->nr_things && rc == 0; k++)
 		rc = end_pair(s, t->things[k].event, &t->things[k].pair);
-	for (enum source k = IN_TICKS; k < NR_SOURCES && rc == 0; k++)
+	s->stream[AT_ENDS].end_ns = t->end_ns;
+	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
 		rc = end_tick(s, k);
-	return rc;
-}
-
-static bool is_at_ends(const struct series *s, size_t event)
-{
-	return s->source[event] == AT_ENDS;
-}
-
-static void copy_ends(const struct series *s, struct profile_pair *to,
-		      const struct profile_pair *from, size_t nr_each)
-{
-	for (size_t i = 0; i < s->facts->nr_events * nr_each; i++)
-		to[i] = is_at_ends(s, i / nr_each) ? from[i] : (struct profile_pair){0};
-}
-
-/* Copies things of events that are read only at the boundaries. */
-static size_t copy_things(const struct series *s, struct profile_thing *to)
-{
-	const struct profile_trace *t = s->trace;
-	size_t nr = 0;
-
-	for (size_t k = 0; k < t->nr_things; k++)
-		if (is_at_ends(s, t->things[k].event))
-			to[nr++] = t->things[k];
-	return nr;
-}
-
-/* Passes on the trace without the events of streams. */
-static int emit_ends(struct series *s)
-{
-	struct stream *st = &s->stream[AT_ENDS];
-	const struct profile_trace *t = s->trace;
-	struct profile_trace rest = *t;
-	struct profile_thing *things = mem_calloc(t->nr_things + 1, sizeof(*things));
-	int rc = things ? 0 : -ENOMEM;
-
-	if (rc == 0 && t->further && !st->further)
-		st->further = mem_calloc(s->facts->nr_events, FURTHER * sizeof(*st->further));
-	if (rc == 0 && t->further && !st->further)
-		rc = -ENOMEM;
-	if (rc == 0) {
-		copy_ends(s, st->pairs, t->pairs, 1);
-		if (t->further)
-			copy_ends(s, st->further, t->further, FURTHER);
-		rest.pairs = st->pairs;
-		rest.further = t->further ? st->further : NULL;
-		rest.things = things;
-		rest.nr_things = copy_things(s, things);
-		rc = emit_tick(s, AT_ENDS, &rest);
-	}
-	mem_free(things);
 	return rc;
 }
 
@@ -726,15 +627,17 @@ static int read_sampled(struct series *s, const struct profile_trace *trace)
 	s->trace = trace;
 	if (s->whole)
 		add_row(s, s->whole, trace);
-	if (rc == 0)
-		rc = start_trace(s);
+	memset(s->source, AT_ENDS, s->facts->nr_events);
+	for (size_t i = 0; i < s->facts->nr_events; i++)
+		s->counter[i] =
+		    (struct counter){.start_ns = trace->start_ns, .end_ns = trace->start_ns};
+	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
+		rc = start_stream(s, k);
 	if (rc == 0)
 		rc = read_items(s);
 	if (rc == 0)
 		rc = end_samples(s);
-	if (rc == 0)
-		rc = end_streams(s);
-	return rc ? rc : emit_ends(s);
+	return rc ? rc : end_streams(s);
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
@@ -774,26 +677,29 @@ static void fini(struct series *s)
 	table_free(s->whole);
 }
 
-static int read_trace(struct series *s, const struct profile_trace *trace)
-{
-	if (!s->has_origin)
-		s->origin_ns = trace->start_ns;
-	s->has_origin = true;
-	if (s->config->trace)
-		s->config->trace(s->config->trace_arg, trace);
-	if (!profile_ranges_has(&s->config->filter->iterations, trace->head.iteration))
-		return 0;
-	return s->facts->is_sampling ? read_sampled(s, trace) : read_counted(s, trace);
-}
-
 static int read_all(struct series *s)
 {
+	const struct counts_series_config *c = s->config;
 	struct profile_trace trace;
 	int rc = 0, got;
 
-	s->iterator = profile_iterator_new(s->config->session);
-	while (rc == 0 && (got = profile_iterator_next(s->iterator, &trace)) == 1)
-		rc = read_trace(s, &trace);
+	s->iterator = profile_iterator_new(c->session);
+	while (rc == 0 && (got = profile_iterator_next(s->iterator, &trace)) == 1) {
+		if (!s->has_origin)
+			s->origin_ns = trace.start_ns;
+		s->has_origin = true;
+		if (c->trace)
+			c->trace(c->trace_arg, &trace);
+		if (!profile_ranges_has(&c->filter->iterations, trace.head.iteration))
+			continue;
+		if (s->facts->is_sampling) {
+			rc = read_sampled(s, &trace);
+			continue;
+		}
+		if (counts_tally_is_next(s->table, &trace))
+			rc = end_iteration(s);
+		add_row(s, s->table, &trace);
+	}
 	profile_iterator_free(s->iterator);
 	if (rc == 0)
 		rc = got;
