@@ -15,6 +15,16 @@
 
 enum { OS = 1, USER = 2, GUEST = 1024, HOST = 2048, MODES = OS | USER | GUEST | HOST };
 
+/* Hints that several formulas share. */
+#define FETCH_HINT       "instruction fetch is too slow: look at instruction cache and TLB misses"
+#define PREDICTION_HINT  "branches depend on unpredictable data"
+#define LOCALITY_HINT    "poor data locality: access order, or working set size"
+#define PAGES_HINT       "data is spread over many pages: huge pages may help"
+#define SIZE_HINT        "data is larger than the caches"
+#define MEMORY_HINT      "stalled on memory: cache-misses.cpspec shows where"
+#define SPECULATION_HINT "look for mispredicted branches"
+#define BACKEND_HINT     "look at data cache misses and long dependency chains"
+
 static const struct counts_formula_row rows[] = {
     {.name = "ipc",
      .expr = "{instructions} / {cycles}",
@@ -40,20 +50,19 @@ static const struct counts_formula_row rows[] = {
      .unit = "%",
      .what = "slots lost to mispredicted branches",
      .high = "10",
-     .high_hint = "look for mispredicted branches"},
+     .high_hint = SPECULATION_HINT},
     {.name = "frontend_bound",
      .expr = "100 * {model:topdown-fe-bound} / {model:slots}",
      .unit = "%",
      .what = "slots the front end left empty",
      .high = "20",
-     .high_hint = "instruction fetch is too slow: look at instruction cache and TLB "
-		  "misses"},
+     .high_hint = FETCH_HINT},
     {.name = "backend_bound",
      .expr = "100 * {model:topdown-be-bound} / {model:slots}",
      .unit = "%",
      .what = "slots stalled on data or an execution unit",
      .high = "40",
-     .high_hint = "look at data cache misses and long dependency chains"},
+     .high_hint = BACKEND_HINT},
     /* The same before Ice Lake. */
     {.name = "retiring",
      .expr = "100 * {model:topdown-slots-retired} / {model:topdown-total-slots}",
@@ -65,36 +74,34 @@ static const struct counts_formula_row rows[] = {
      .unit = "%",
      .what = "slots lost to mispredicted branches",
      .high = "10",
-     .high_hint = "look for mispredicted branches"},
+     .high_hint = SPECULATION_HINT},
     {.name = "frontend_bound",
      .expr = "100 * {model:topdown-fetch-bubbles} / {model:topdown-total-slots}",
      .unit = "%",
      .what = "slots the front end left empty",
      .high = "20",
-     .high_hint = "instruction fetch is too slow: look at instruction cache and TLB "
-		  "misses"},
+     .high_hint = FETCH_HINT},
     {.name = "backend_bound",
      .expr = "100 - 100 * ({model:topdown-slots-issued} + {model:topdown-recovery-bubbles} + "
 	     "{model:topdown-fetch-bubbles}) / {model:topdown-total-slots}",
      .unit = "%",
      .what = "slots stalled on data or an execution unit",
      .high = "40",
-     .high_hint = "look at data cache misses and long dependency chains"},
+     .high_hint = BACKEND_HINT},
     {.name = "frontend_stalls",
      .expr = "100 * {arch:stalled_cycles_frontend} / {cycles}",
      .unit = "%",
      .what = "cycles in which the front end delivered nothing",
      .spec = "frontend-backend",
      .high = "25",
-     .high_hint = "instruction fetch is too slow: look at instruction cache and TLB "
-		  "misses"},
+     .high_hint = FETCH_HINT},
     {.name = "backend_stalls",
      .expr = "100 * {arch:stalled_cycles_backend} / {cycles}",
      .unit = "%",
      .what = "cycles stalled on data or an execution unit",
      .spec = "frontend-backend",
      .high = "40",
-     .high_hint = "look at data cache misses and long dependency chains"},
+     .high_hint = BACKEND_HINT},
     {.name = "branches",
      .expr = "1000 * {branches} / {instructions}",
      .unit = "/1k",
@@ -106,34 +113,34 @@ static const struct counts_formula_row rows[] = {
      .what = "branches that were mispredicted",
      .spec = "branches",
      .high = "5",
-     .high_hint = "branches depend on unpredictable data"},
+     .high_hint = PREDICTION_HINT},
     {.name = "branch_misses",
      .expr = "1000 * {branch_misses} / {instructions}",
      .unit = "/1k",
      .what = "mispredicted branches per 1,000 instructions",
      .spec = "branches",
      .high = "10",
-     .high_hint = "branches depend on unpredictable data"},
+     .high_hint = PREDICTION_HINT},
     {.name = "mispredicted_spec",
      .expr = "100 * {arch:br_mis_pred} / {arch:br_pred}",
      .unit = "%",
      .what = "predictable branches that were mispredicted, speculative ones included",
      .high = "5",
-     .high_hint = "branches depend on unpredictable data"},
+     .high_hint = PREDICTION_HINT},
     {.name = "l1d_miss_ratio",
      .expr = "100 * {arch:l1d_load_misses} / {arch:l1d_loads}",
      .unit = "%",
      .what = "loads that missed the level 1 cache",
      .spec = "l1",
      .high = "10",
-     .high_hint = "poor data locality: access order, or working set size"},
+     .high_hint = LOCALITY_HINT},
     {.name = "l1d_misses",
      .expr = "1000 * {arch:l1d_load_misses} / {instructions}",
      .unit = "/1k",
      .what = "misses of the level 1 data cache per 1,000 instructions",
      .spec = "l1",
      .high = "50",
-     .high_hint = "poor data locality: access order, or working set size"},
+     .high_hint = LOCALITY_HINT},
     {.name = "l1i_misses",
      .expr = "1000 * {arch:l1i_load_misses} / {instructions}",
      .unit = "/1k",
@@ -146,7 +153,7 @@ static const struct counts_formula_row rows[] = {
      .unit = "%",
      .what = "accesses that missed the level 1 data cache",
      .high = "10",
-     .high_hint = "poor data locality: access order, or working set size"},
+     .high_hint = LOCALITY_HINT},
     {.name = "l1i_refill_ratio",
      .expr = "100 * {arch:l1i_cache_refill} / {arch:l1i_cache}",
      .unit = "%",
@@ -166,35 +173,35 @@ static const struct counts_formula_row rows[] = {
      .what = "references that missed what the kernel maps as the last level cache",
      .spec = "basic-cpu",
      .high = "50",
-     .high_hint = "data is larger than the caches"},
+     .high_hint = SIZE_HINT},
     {.name = "llc_misses",
      .expr = "1000 * {arch:llc_misses} / {instructions}",
      .unit = "/1k",
      .what = "misses of what the kernel maps as the last level cache per 1,000 instructions",
      .spec = "basic-cpu",
      .high = "10",
-     .high_hint = "stalled on memory: cache-misses.cpspec shows where"},
+     .high_hint = MEMORY_HINT},
     {.name = "llc_load_miss_ratio",
      .expr = "100 * {arch:llc_load_misses} / {arch:llc_loads}",
      .unit = "%",
      .what = "loads that missed the last level cache",
      .spec = "l3",
      .high = "50",
-     .high_hint = "data is larger than the caches"},
+     .high_hint = SIZE_HINT},
     {.name = "llc_load_misses",
      .expr = "1000 * {arch:llc_load_misses} / {instructions}",
      .unit = "/1k",
      .what = "loads that missed the last level cache per 1,000 instructions",
      .spec = "l3",
      .high = "5",
-     .high_hint = "stalled on memory: cache-misses.cpspec shows where"},
+     .high_hint = MEMORY_HINT},
     {.name = "dtlb_misses",
      .expr = "1000 * {arch:dtlb_load_misses} / {instructions}",
      .unit = "/1k",
      .what = "misses of the data TLB per 1,000 instructions",
      .spec = "tlb",
      .high = "5",
-     .high_hint = "data is spread over many pages: huge pages may help"},
+     .high_hint = PAGES_HINT},
     {.name = "itlb_misses",
      .expr = "1000 * {arch:itlb_load_misses} / {instructions}",
      .unit = "/1k",
@@ -207,7 +214,7 @@ static const struct counts_formula_row rows[] = {
      .unit = "/1k",
      .what = "refills of the level 1 data TLB per 1,000 instructions",
      .high = "20",
-     .high_hint = "data is spread over many pages: huge pages may help"},
+     .high_hint = PAGES_HINT},
     {.name = "page_faults",
      .expr = "1000000 * {software:page_faults} / {instructions}",
      .unit = "/1M",
@@ -313,23 +320,12 @@ static size_t find_operand(const struct choice *c, const char *name)
 	return find_event(c, name);
 }
 
-static bool find_operands(const struct choice *c, struct expr *x)
-{
-	for (size_t i = 0; i < x->nr_steps; i++) {
-		if (x->steps[i].op != EXPR_OPERAND)
-			continue;
-		x->steps[i].operand = find_operand(c, x->steps[i].name);
-		if (x->steps[i].operand == SIZE_MAX)
-			return false;
-	}
-	return true;
-}
-
 static struct metric_limit limit_of(const char *text)
 {
 	return (struct metric_limit){text, text ? strtod(text, NULL) : 0};
 }
 
+/* Adds the formula if its operands are found. 0, -ENOMEM or -EINVAL. */
 static int add_formula(struct counts_formulas *f, const struct choice *c,
 		       const struct counts_formula_row *row, const char *part, struct arena *a,
 		       struct err *e)
@@ -343,8 +339,17 @@ static int add_formula(struct counts_formulas *f, const struct choice *c,
 	m.name = arena_printf(a, "%s%s%s%s", row->name, *row->unit == '/' ? row->unit : "",
 			      *part ? " " : "", part);
 	rc = m.name ? expr_parse(row->expr, a, &m.expr, &offset, e) : -ENOMEM;
-	if (rc || !find_operands(c, &m.expr))
+	if (rc)
 		return rc;
+	for (size_t i = 0; i < m.expr.nr_steps; i++) {
+		struct expr_step *step = &m.expr.steps[i];
+
+		if (step->op != EXPR_OPERAND)
+			continue;
+		step->operand = find_operand(c, step->name);
+		if (step->operand == SIZE_MAX)
+			return 0;
+	}
 	f->item[f->nr] = (struct counts_formula){.row = row, .part = part};
 	f->metric[f->nr++] = m;
 	return 0;

@@ -192,23 +192,22 @@ static void join(struct slice *to, const struct slice *from)
 	to->run = from->run;
 }
 
-static void widen_line(struct line *line)
-{
-	for (size_t i = 0; i < NR / 2; i++) {
-		struct slice sum = line->slice[2 * i];
-
-		join(&sum, &line->slice[2 * i + 1]);
-		line->slice[i] = sum;
-	}
-	memset(&line->slice[NR / 2], 0, sizeof(line->slice) / 2);
-}
-
 /* Doubles the width until the time is within the slices. */
 static void widen(struct counts_lines *l, uint64_t end_ns)
 {
 	while (end_ns > l->base_ns && (end_ns - l->base_ns - 1) / l->width_ns >= NR) {
-		for (uint32_t i = 0; i < l->entries.nr; i++)
-			widen_line(line_at(l, i));
+		for (uint32_t k = 0; k < l->entries.nr; k++) {
+			const struct entry *e = dict_at(&l->entries, k);
+			struct slice *slice = e->line->slice;
+
+			for (size_t i = 0; i < NR / 2; i++) {
+				struct slice sum = slice[2 * i];
+
+				join(&sum, &slice[2 * i + 1]);
+				slice[i] = sum;
+			}
+			memset(&slice[NR / 2], 0, NR / 2 * sizeof(*slice));
+		}
 		l->width_ns *= 2;
 	}
 }
@@ -260,12 +259,6 @@ static void reach(struct extremes *x, double value)
 
 /* --- points ---------------------------------------------------------------------------------- */
 
-static void note_part(struct line *line, uint32_t part)
-{
-	line->is_mixed |= line->part && line->part != part;
-	line->part = part;
-}
-
 /* Metrics are computed later, in add_metrics. */
 static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_series_point *p,
 		  const struct cell *c)
@@ -284,7 +277,8 @@ static int add_to(struct counts_lines *l, uint32_t cpu, const struct counts_seri
 	reach(p->is_total ? &line->totals : &line->points, value);
 	if (p->is_total)
 		return 0;
-	note_part(line, p->trace + 1);
+	line->is_mixed |= line->part && line->part != p->trace + 1;
+	line->part = p->trace + 1;
 	if (p->of->metric || p->start_ns >= p->end_ns || p->start_ns < l->base_ns)
 		return 0;
 	whole = whole_of(p, c);
@@ -431,19 +425,6 @@ static double value_of(const struct counts_lines *l, const struct line *line, do
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* The first slice that points cover as a whole. */
-static uint64_t first_slice(const struct counts_lines *l)
-{
-	return (l->first_ns - l->base_ns) / l->width_ns;
-}
-
-static uint64_t end_slice(const struct counts_lines *l)
-{
-	uint64_t ns = l->last_ns - l->base_ns;
-
-	return ns / l->width_ns + (ns % l->width_ns != 0);
-}
-
 static struct extremes extremes_of_slices(const struct counts_lines *l, const struct line *line)
 {
 	struct extremes x = {0};
@@ -466,11 +447,6 @@ static double mean_of_metric(const struct counts_lines *l, const struct line *li
 	for (size_t i = 0; i < NR; i++)
 		has[i] = !isnan(value_of(l, line, (double)i, (double)i + 1));
 	return metric_value(l, line, 0, NR, has, span_ns);
-}
-
-static double mean_of(const struct counts_lines *l, const struct line *line)
-{
-	return line->shown.of.metric ? mean_of_metric(l, line, NS_PER_S) : value_of(l, line, 0, NR);
 }
 
 /* True if twice the time does not yield the same value. */
@@ -507,15 +483,16 @@ static struct extremes extremes_of(const struct counts_lines *l, const struct li
 
 static void make_numbers(const struct counts_lines *l, struct line *line)
 {
-	double mean = mean_of(l, line);
+	double mean =
+	    line->shown.of.metric ? mean_of_metric(l, line, NS_PER_S) : value_of(l, line, 0, NR);
 	struct extremes x;
 
 	if (is_rate(l, line, mean))
 		line->shown.unit.per = "/s";
 	x = extremes_of(l, line, mean);
-	line->shown.has_number = x.has_any && !isnan(mean);
-	if (!line->shown.has_number)
+	if (!x.has_any || isnan(mean))
 		return;
+	line->shown.has_number = true;
 	line->shown.min = x.min;
 	line->shown.mean = mean;
 	line->shown.max = x.max;
@@ -610,11 +587,13 @@ uint64_t counts_lines_span_ns(const struct counts_lines *l)
 
 void counts_lines_shape(const struct counts_lines *l, size_t i, double *out, size_t nr)
 {
-	double first = (double)first_slice(l);
-	double step = ((double)end_slice(l) - first) / (double)nr;
+	/* the slices that points cover */
+	uint64_t first = (l->first_ns - l->base_ns) / l->width_ns, ns = l->last_ns - l->base_ns;
+	uint64_t end = ns / l->width_ns + (ns % l->width_ns != 0);
+	double step = ((double)end - (double)first) / (double)nr;
 
 	for (size_t k = 0; k < nr; k++)
-		out[k] = step > 0 ? value_of(l, l->order[i], first + step * (double)k,
-					     first + step * (double)(k + 1))
+		out[k] = step > 0 ? value_of(l, l->order[i], (double)first + step * (double)k,
+					     (double)first + step * (double)(k + 1))
 				  : NAN;
 }

@@ -38,21 +38,6 @@ const struct counts_topdown_value *counts_topdown_at(const struct counts_topdown
 	return &t->value[i];
 }
 
-/* --- which formulas -------------------------------------------------------------------------- */
-
-static int add_formulas(struct counts_topdown *t, struct err *e)
-{
-	const struct profile_facts *f = t->facts;
-	int rc = counts_formulas_make(f->events, f->nr_events, false, &t->arena, &t->formulas, e);
-
-	for (size_t i = 0; rc == 0 && i < t->formulas.nr; i++)
-		t->value[i] = (struct counts_topdown_value){
-		    .row = t->formulas.item[i].row, .part = t->formulas.item[i].part, .running = 1};
-	return rc;
-}
-
-/* --- their numbers --------------------------------------------------------------------------- */
-
 static void add_total(struct counts_topdown *t, size_t i, const struct table *table)
 {
 	struct counts_topdown_value *v = &t->value[i];
@@ -105,18 +90,6 @@ static void end_value(struct counts_topdown *t, size_t i)
 						: NULL;
 }
 
-static void add_trace(struct counts_topdown *t, struct table *table,
-		      const struct profile_filter *filter, const struct profile_trace *trace)
-{
-	if (!profile_ranges_has(&filter->iterations, trace->head.iteration))
-		return;
-	if (counts_tally_is_next(table, trace))
-		end_iteration(t, table);
-	counts_tally_add(table, trace);
-	if (!profile_ranges_has(&filter->cpus, trace->head.cpu))
-		counts_tally_leave_cpu(table, table->nr_rows - 1);
-}
-
 static int read_traces(struct counts_topdown *t, struct profile_session *s,
 		       const struct profile_filter *filter, struct err *e)
 {
@@ -129,8 +102,15 @@ static int read_traces(struct counts_topdown *t, struct profile_session *s,
 	if (rc)
 		return rc;
 	it = profile_iterator_new(s);
-	while ((rc = profile_iterator_next(it, &trace)) == 1)
-		add_trace(t, table, filter, &trace);
+	while ((rc = profile_iterator_next(it, &trace)) == 1) {
+		if (!profile_ranges_has(&filter->iterations, trace.head.iteration))
+			continue;
+		if (counts_tally_is_next(table, &trace))
+			end_iteration(t, table);
+		counts_tally_add(table, &trace);
+		if (!profile_ranges_has(&filter->cpus, trace.head.cpu))
+			counts_tally_leave_cpu(table, table->nr_rows - 1);
+	}
 	profile_iterator_free(it);
 	if (rc == 0)
 		end_iteration(t, table);
@@ -143,15 +123,21 @@ static int read_traces(struct counts_topdown *t, struct profile_session *s,
 int counts_topdown_read(struct profile_session *s, const struct profile_filter *filter,
 			struct counts_topdown **out, struct err *e)
 {
+	const struct profile_facts *facts = profile_session_facts(s);
 	struct counts_topdown *t = mem_zalloc(sizeof(*t));
-	int rc = -ENOMEM;
+	int rc;
 
-	if (t) {
-		arena_init(&t->arena, MAX_BYTES);
-		t->facts = profile_session_facts(s);
-		t->sums = mem_calloc(t->facts->nr_events + 1, sizeof(*t->sums));
-		rc = t->sums ? add_formulas(t, e) : -ENOMEM;
-	}
+	if (!t)
+		return err_set(e, -ENOMEM, "out of memory");
+	arena_init(&t->arena, MAX_BYTES);
+	t->facts = facts;
+	t->sums = mem_calloc(facts->nr_events + 1, sizeof(*t->sums));
+	rc = t->sums ? counts_formulas_make(facts->events, facts->nr_events, false, &t->arena,
+					    &t->formulas, e)
+		     : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < t->formulas.nr; i++)
+		t->value[i] = (struct counts_topdown_value){
+		    .row = t->formulas.item[i].row, .part = t->formulas.item[i].part, .running = 1};
 	if (rc == 0 && t->formulas.nr)
 		rc = read_traces(t, s, filter, e);
 	if (rc == 0)
