@@ -101,20 +101,17 @@ static void release(struct outlet *o)
 	mem_free(o);
 }
 
-static struct timespec after_ms(unsigned ms)
+static uint64_t after_ms(unsigned ms)
 {
-	uint64_t ns = clock_monotonic_ns() + (uint64_t)ms * NS_PER_MS;
-
-	return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S),
-				 .tv_nsec = (long)(ns % NS_PER_S)};
+	return clock_monotonic_ns() + (uint64_t)ms * NS_PER_MS;
 }
 
 static void pause_writing(struct outlet *o)
 {
-	struct timespec until = after_ms(o->pause_ms);
+	uint64_t until_ns = after_ms(o->pause_ms);
 
 	o->is_pausing = !o->is_closing && !o->nr_waiting;
-	while (o->is_pausing && !pthread_cond_timedwait(&o->wake, &o->lock, &until))
+	while (o->is_pausing && !thread_cond_wait(&o->wake, &o->lock, until_ns))
 		;
 	o->is_pausing = false;
 }
@@ -176,23 +173,6 @@ static int start(struct outlet *o)
 /* --- the callers
  * ------------------------------------------------------------------------------- */
 
-static int init_locks(struct outlet *o)
-{
-	pthread_condattr_t attr;
-	int rc = pthread_condattr_init(&attr);
-
-	if (rc)
-		return -rc;
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&o->changed, &attr);
-	if (rc == 0)
-		rc = pthread_cond_init(&o->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	if (rc == 0)
-		rc = pthread_mutex_init(&o->lock, NULL);
-	return -rc;
-}
-
 int outlet_new(int fd, size_t max_bytes, unsigned pause_ms, struct outlet **out)
 {
 	struct outlet *o = mem_zalloc(sizeof(*o));
@@ -204,7 +184,8 @@ int outlet_new(int fd, size_t max_bytes, unsigned pause_ms, struct outlet **out)
 	o->max_bytes = max_bytes;
 	o->pause_ms = pause_ms;
 	o->end = &o->first;
-	rc = init_locks(o);
+	rc = thread_cond_init(&o->changed) ?: thread_cond_init(&o->wake);
+	rc = rc ?: -pthread_mutex_init(&o->lock, NULL);
 	if (rc) { /* never with the locks of Linux */
 		mem_free(o);
 		return rc;
@@ -287,17 +268,17 @@ bool outlet_is_broken(struct outlet *o)
 /* Until the queue is empty, or nothing was written for quiet_ms. */
 static int wait_empty(struct outlet *o, unsigned quiet_ms)
 {
-	struct timespec until = after_ms(quiet_ms);
+	uint64_t until_ns = after_ms(quiet_ms);
 	uint64_t before = o->nr_bytes_written;
 
 	while (o->first) {
-		int rc = pthread_cond_timedwait(&o->changed, &o->lock, &until);
+		int rc = thread_cond_wait(&o->changed, &o->lock, until_ns);
 
 		if (o->nr_bytes_written != before) {
 			before = o->nr_bytes_written;
-			until = after_ms(quiet_ms);
+			until_ns = after_ms(quiet_ms);
 		} else if (rc && o->first) {
-			return -rc;
+			return rc;
 		}
 	}
 	return o->error;

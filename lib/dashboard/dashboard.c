@@ -153,9 +153,6 @@ static void free_dashboard(struct dashboard *d)
 
 static int start_thread(struct dashboard *d)
 {
-	sigset_t all, old;
-	int rc;
-
 	for (; d->nr_idle < NR_TABLES; d->nr_idle++) {
 		d->idle[d->nr_idle] = model_new_table(dashboard_ui_model(d->ui));
 		if (!d->idle[d->nr_idle])
@@ -164,11 +161,7 @@ static int start_thread(struct dashboard *d)
 	d->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (d->wake_fd < 0)
 		return -errno;
-	sigfillset(&all); /* the drawing thread handles no signals */
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = thread_start(&d->thread, draw, d);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return rc;
+	return thread_start_blocked(&d->thread, draw, d);
 }
 
 int dashboard_start(const struct dashboard_config *config, struct dashboard **out, struct err *e)

@@ -91,57 +91,54 @@ void common_unlock(struct common *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Locks. True: the file accepts data. */
+static bool begin(struct common *c)
+{
+	common_lock(c);
+	return c->file && !c->error.code;
+}
+
+/* Unlocks; failures of the file stick in c->error. */
+static int end(struct common *c)
+{
+	int rc = c->error.code;
+
+	common_unlock(c);
+	return rc;
+}
+
 int common_add_records(struct common *c, const void *records, size_t len)
 {
 	struct trace_span span = {.part = {records, NULL}, .len = {len, 0}};
-	int rc;
 
-	common_lock(c);
-	rc = c->error.code;
-	if (c->file && !rc)
-		rc = trace_file_records(c->file, TRACE_RING_MADE, UINT32_MAX, &span, &c->error);
-	common_unlock(c);
-	return rc;
+	if (begin(c))
+		(void)trace_file_records(c->file, TRACE_RING_MADE, UINT32_MAX, &span, &c->error);
+	return end(c);
 }
 
 int common_add_kallsyms(struct common *c, const char *text, size_t len)
 {
-	int rc;
-
-	common_lock(c);
-	rc = c->error.code;
-	if (c->file && !rc) {
+	if (begin(c)) {
 		trace_writer_more(c->writer);
 		trace_writer_kallsyms(c->writer, text, len);
-		rc = trace_file_append(c->file, c->writer, &c->error);
+		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
-	common_unlock(c);
-	return rc;
+	return end(c);
 }
 
 int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len)
 {
-	int rc;
-
-	common_lock(c);
-	rc = c->error.code;
-	if (c->file && !rc)
-		rc = trace_file_kallsyms(c->file, piece, len, &c->error);
-	common_unlock(c);
-	return rc;
+	if (begin(c))
+		(void)trace_file_kallsyms(c->file, piece, len, &c->error);
+	return end(c);
 }
 
 int common_add_build_id(struct common *c, const struct trace_build_id *id)
 {
-	int rc;
-
-	common_lock(c);
-	rc = c->error.code;
-	if (c->file && !rc) {
+	if (begin(c)) {
 		trace_writer_more(c->writer);
 		trace_writer_build_id(c->writer, id);
-		rc = trace_file_append(c->file, c->writer, &c->error);
+		(void)trace_file_append(c->file, c->writer, &c->error);
 	}
-	common_unlock(c);
-	return rc;
+	return end(c);
 }

@@ -4,18 +4,15 @@
 #include "session/mapped.h"
 
 #include "base/clock.h"
-#include "base/mem.h"
+#include "base/thread.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	RECORD_MMAP2 = 10,
 	PROT_EXECUTE = 4,
 	TAIL_BYTES = 16, /* task and time */
-	NS_PER_S = 1000000000,
 };
 #define FIRST_PAUSE_NS   UINT64_C(2000000000)  /* between two queries for a file */
 #define LONGEST_PAUSE_NS UINT64_C(64000000000) /* if it cannot be identified */
@@ -48,21 +45,11 @@ struct mapped_file {
 
 int mapped_init(struct mapped *m)
 {
-	pthread_condattr_t attr;
-	int rc = pthread_condattr_init(&attr);
-
-	if (rc)
-		return -rc;
 	memset(m, 0, sizeof(*m)); /* large: no temporary on the stack */
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&m->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	if (rc == 0)
-		rc = pthread_mutex_init(&m->lock, NULL);
 	dict_init_texts(&m->paths, sizeof(const char *), MAPPED_MAX_FILES, MAPPED_MAX_TEXT_BYTES);
 	dict_init(&m->files, sizeof(struct mapped_file), DICT_KEY(struct mapped_file, path),
 		  MAPPED_MAX_FILES);
-	return -rc;
+	return thread_cond_init(&m->wake) ?: -pthread_mutex_init(&m->lock, NULL);
 }
 
 void mapped_fini(struct mapped *m)
@@ -143,32 +130,19 @@ static void want(struct mapped *m, const struct record *r)
 	pthread_cond_signal(&m->wake); /* a new file may soon be unmapped */
 }
 
-static void copy(const struct pmu_view *v, uint64_t at, size_t len, struct record *out)
-{
-	const void *part[2];
-	size_t part_len[2];
-
-	pmu_view_span(v, at, at + len, part, part_len);
-	memcpy(out, part[0], part_len[0]);
-	memcpy((char *)out + part_len[0], part[1], part_len[1]);
-}
-
-static bool is_file(const struct record *r)
-{
-	size_t head = offsetof(struct record, path);
-
-	return r->prot & PROT_EXECUTE && r->inode && r->path[0] == '/' &&
-	       memchr(r->path, '\0', r->size - head - TAIL_BYTES);
-}
-
 static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at, uint16_t size)
 {
+	size_t head = offsetof(struct record, path), len[2];
+	const void *part[2];
 	struct record r;
 
-	if (size <= offsetof(struct record, path) + TAIL_BYTES || size > sizeof(r))
+	if (size <= head + TAIL_BYTES || size > sizeof(r))
 		return;
-	copy(v, at, size, &r);
-	if (is_file(&r))
+	pmu_view_span(v, at, at + size, part, len);
+	memcpy(&r, part[0], len[0]);
+	memcpy((char *)&r + len[0], part[1], len[1]);
+	if (r.prot & PROT_EXECUTE && r.inode && r.path[0] == '/' &&
+	    memchr(r.path, '\0', size - head - TAIL_BYTES))
 		want(m, &r);
 }
 
@@ -214,17 +188,6 @@ static uint64_t next_due_ns(const struct mapped *m)
 	return m->nr_queued ? file_at(m, m->queue[0])->due_ns : UINT64_MAX;
 }
 
-static void wait_until(struct mapped *m, uint64_t due_ns)
-{
-	struct timespec t = {.tv_sec = (time_t)(due_ns / NS_PER_S),
-			     .tv_nsec = (long)(due_ns % NS_PER_S)};
-
-	if (due_ns == UINT64_MAX)
-		(void)pthread_cond_wait(&m->wake, &m->lock);
-	else
-		(void)pthread_cond_timedwait(&m->wake, &m->lock, &t);
-}
-
 static void make_question(const struct mapped *m, const struct mapped_file *f,
 			  struct survey_identify_question *q)
 {
@@ -259,7 +222,7 @@ bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t 
 	pthread_mutex_lock(&m->lock);
 	while (!(f = pop_due(m)) && (m->nr_queued || !m->is_ending))
 		if (!m->is_ending && next_due_ns(m) > clock_monotonic_ns())
-			wait_until(m, next_due_ns(m));
+			(void)thread_cond_wait(&m->wake, &m->lock, next_due_ns(m));
 	if (f) {
 		f->is_wanted = false; /* later mappings cause another query */
 		f->due_ns = clock_monotonic_ns() + f->pause_ns;

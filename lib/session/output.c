@@ -21,7 +21,7 @@
 
 enum {
 	MANIFEST_PERIOD_NS = 1000000000, /* used if nothing is synced */
-	MANIFEST_RESERVE_BYTES = 16 << 10,
+	RESERVE_BYTES = 16 << 10,        /* per file, for its end on a full disk */
 };
 
 struct session_output {
@@ -204,14 +204,17 @@ void session_output_close(struct session_output *o)
 	mem_free(o);
 }
 
-void session_output_reserve(struct session_output *o, uint64_t bytes)
+/* The traces of a sampling session and its common file grow. A tally's last manifest must fit:
+ * without it the session would look as if it had been killed. */
+static void reserve(struct session_output *o)
 {
+	uint64_t nr = o->traces.is_sampling ? o->manifest.content.num_traces + 1 : 1;
 	const struct place *p =
 	    session_output_has_traces(o) ? &o->traces.place : &o->manifest.place;
 	int fd = sys()->openat(p->dirfd, ".", O_WRONLY | O_TMPFILE, 0600);
 
 	o->reserve_fd = fd < 0 ? -1 : fd;
-	if (fd >= 0 && sys()->fallocate(fd, 0, 0, (off_t)bytes))
+	if (fd >= 0 && sys()->fallocate(fd, 0, 0, (off_t)(nr * RESERVE_BYTES)))
 		session_output_release(o);
 }
 
@@ -299,9 +302,7 @@ int session_output_begin(struct session_output *o, struct err *e)
 		rc = traces_remove_first(&o->traces, e);
 	if (rc || (o->traces.place.dirfd < 0 && o->manifest.place.dirfd < 0))
 		return rc;
-	/* without its last manifest a tally on a full disk would look as if it had been killed */
-	if (!o->traces.is_sampling)
-		session_output_reserve(o, MANIFEST_RESERVE_BYTES);
+	reserve(o);
 	o->syncer.round = sync_round;
 	o->syncer.arg = o;
 	o->syncer.is_steady = o->is_synced && o->traces.is_sampling;

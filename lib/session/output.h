@@ -43,9 +43,8 @@ const char *session_output_moved(const struct session_output *o);
 
 bool session_output_has_traces(const struct session_output *o);
 
-/* Reserves this much disk space, if possible, until it is released: for the ends of files when the
- * disk is full. */
-void session_output_reserve(struct session_output *o, uint64_t bytes);
+/* Releases the disk space that session_output_begin reserved for the ends of files, if it could:
+ * call it when the disk is full. */
 void session_output_release(struct session_output *o);
 
 /* Queues a manifest with num_iterations (>= 1; begin wrote 1), the one in progress included: the

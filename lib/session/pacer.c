@@ -6,27 +6,10 @@
 #include "base/clock.h"
 #include "base/thread.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <time.h>
-
-enum { NS_PER_S = 1000000000 };
-
 int pacer_init(struct pacer *p, uint64_t period_ns, bool (*tick)(void *arg), void *arg)
 {
-	pthread_condattr_t attr;
-	int rc;
-
 	*p = (struct pacer){.period_ns = period_ns, .tick = tick, .arg = arg};
-	rc = pthread_condattr_init(&attr);
-	if (rc)
-		return -rc;
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&p->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	if (rc == 0)
-		rc = pthread_mutex_init(&p->lock, NULL);
-	return -rc;
+	return thread_cond_init(&p->wake) ?: -pthread_mutex_init(&p->lock, NULL);
 }
 
 void pacer_fini(struct pacer *p)
@@ -34,16 +17,6 @@ void pacer_fini(struct pacer *p)
 	pacer_stop(p);
 	pthread_cond_destroy(&p->wake);
 	pthread_mutex_destroy(&p->lock);
-}
-
-/* Waits, with the lock released, until the deadline or a stop. */
-static void wait_until(struct pacer *p, uint64_t deadline_ns)
-{
-	struct timespec t = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
-			     .tv_nsec = (long)(deadline_ns % NS_PER_S)};
-
-	while (!p->is_stopping && clock_monotonic_ns() < deadline_ns)
-		(void)pthread_cond_timedwait(&p->wake, &p->lock, &t);
 }
 
 /* The next deadline in the future. */
@@ -65,7 +38,8 @@ static void *run(void *arg)
 
 	pacer_lock(p);
 	for (;;) {
-		wait_until(p, deadline_ns);
+		while (!p->is_stopping && clock_monotonic_ns() < deadline_ns)
+			(void)thread_cond_wait(&p->wake, &p->lock, deadline_ns);
 		if (p->is_stopping)
 			break;
 		p->ticks += p->tick(p->arg);
@@ -75,21 +49,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int pacer_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg)
-{
-	sigset_t all, before;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = thread_start(thread, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc;
-}
-
 int pacer_start(struct pacer *p)
 {
-	int rc = pacer_thread(&p->thread, run, p);
+	int rc = thread_start_blocked(&p->thread, run, p);
 
 	p->is_running = rc == 0;
 	return rc;

@@ -30,9 +30,6 @@ int pacer_start(struct pacer *p);
 /* Ends the thread; nothing if it does not run. */
 void pacer_stop(struct pacer *p);
 
-/* Starts a thread with all signals blocked. 0 or -errno. */
-int pacer_thread(pthread_t *thread, void *(*fn)(void *arg), void *arg);
-
 void pacer_lock(struct pacer *p);
 void pacer_unlock(struct pacer *p);
 

@@ -25,8 +25,7 @@
 enum {
 	NS_PER_S = 1000000000,
 	DRAIN_EVERY_NS = 250000000,
-	PACK_NS = 100000000,      /* per emptying of the rings */
-	RESERVE_BYTES = 16 << 10, /* per file, for its end on a full disk */
+	PACK_NS = 100000000, /* per emptying of the rings */
 };
 
 struct sampling {
@@ -188,13 +187,6 @@ static void raise_priority(struct sampling *g)
 	g->is_raised = g->nice <= 0 && g->nice > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0;
 }
 
-static void restore_priority(struct sampling *g)
-{
-	if (g->is_raised)
-		(void)setpriority(PRIO_PROCESS, 0, g->nice);
-	g->is_raised = false;
-}
-
 int sampling_prepare_files(struct sampling *g, struct err *e)
 {
 	int level = spec_zstd_level(g->plan->spec);
@@ -207,14 +199,6 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 			return err_set(e, -ENOMEM, "no memory for compression");
 	}
 	return common_prepare(&g->common, g->recorder, level, e);
-}
-
-static int create_common(struct sampling *g, struct err *e)
-{
-	if (!g->common.writer)
-		return 0;
-	session_output_reserve(g->recorder->output, (uint64_t)RESERVE_BYTES * (g->nr_cpus + 1));
-	return common_create(&g->common, g->recorder, e);
 }
 
 /* Ends the threads and the common file, whose totals cover the whole session. */
@@ -244,7 +228,9 @@ void sampling_close_files(struct sampling *g)
 	if (g->common.file) /* the session failed */
 		session_output_release(g->recorder->output);
 	(void)finish_common(g, NULL);
-	restore_priority(g);
+	if (g->is_raised)
+		(void)setpriority(PRIO_PROCESS, 0, g->nice);
+	g->is_raised = false;
 	trace_packer_free(g->packer);
 	g->packer = NULL;
 }
@@ -278,7 +264,7 @@ static void read_idle(struct sampling *g)
 
 int sampling_start(struct sampling *g, struct err *e)
 {
-	int rc = create_common(g, e);
+	int rc = g->common.writer ? common_create(&g->common, g->recorder, e) : 0;
 
 	if (rc)
 		return rc;
@@ -400,15 +386,6 @@ static void drain_cpu(struct sampling *g, uint32_t t)
 		(void)sampler_drain(&g->samplers[t], &g->error);
 }
 
-static void drain_all(struct sampling *g)
-{
-	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
-		drain_cpu(g, t);
-		if (!g->error.code)
-			(void)drain_ticks(g, t, UINT64_MAX, &g->error);
-	}
-}
-
 /* poll ignores descriptors below 0. */
 static void set_fds(struct sampling *g)
 {
@@ -421,18 +398,6 @@ static void set_fds(struct sampling *g)
 		    .fd = is_there && m->ring.base ? m->ring.fd : -1, .events = POLLIN};
 		g->fds[2 + 2 * t] =
 		    (struct pollfd){.fd = is_there ? m->side_band_fd : -1, .events = POLLIN};
-	}
-}
-
-/* The ring of an offline CPU reports POLLHUP, which would wake the loop forever. */
-static void drain_woken(struct sampling *g)
-{
-	for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
-		short revents = g->fds[1 + 2 * t].revents | g->fds[2 + 2 * t].revents;
-
-		g->samplers[t].is_hung_up |= (revents & ~POLLIN) != 0;
-		if (revents)
-			drain_cpu(g, t);
 	}
 }
 
@@ -469,10 +434,20 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 	rc = ppoll(g->fds, 1 + 2 * (nfds_t)g->nr_cpus, &left, NULL);
 	now_ns = clock_monotonic_ns();
 	g->pack_until_ns = now_ns + PACK_NS;
-	if (rc > 0)
-		drain_woken(g);
+	for (uint32_t t = 0; rc > 0 && t < g->nr_cpus && !g->error.code; t++) {
+		short revents = g->fds[1 + 2 * t].revents | g->fds[2 + 2 * t].revents;
+
+		/* an offline CPU's ring reports POLLHUP, which would wake the loop forever */
+		g->samplers[t].is_hung_up |= (revents & ~POLLIN) != 0;
+		if (revents)
+			drain_cpu(g, t);
+	}
 	if (now_ns >= g->drain_due_ns) {
-		drain_all(g);
+		for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
+			drain_cpu(g, t);
+			if (!g->error.code)
+				(void)drain_ticks(g, t, UINT64_MAX, &g->error);
+		}
 		g->drain_due_ns = now_ns + DRAIN_EVERY_NS;
 	}
 	if (now_ns >= g->progress_due_ns)
@@ -493,15 +468,6 @@ static void sum_up(struct sampling *g, uint32_t t)
 	r->nr = m->scan.nr_events;
 }
 
-static uint64_t throttled(const struct trace_sampling *r)
-{
-	uint64_t nr = 0;
-
-	for (size_t i = 0; i < r->nr; i++)
-		nr += r->item[i].throttled;
-	return nr;
-}
-
 /* Ends the file, also after an error. */
 static int finish_trace(struct sampling *g, const struct session_iteration *it, uint32_t t,
 			struct err *e)
@@ -509,14 +475,13 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 	struct trace_writer *w = g->recorder->writer;
 	struct trace_file *file = g->samplers[t].file;
 	const struct trace_sampling *r = &g->results[t];
-	struct trace_totals totals = {.start_ns = it->start_ns,
-				      .end_ns = it->end_ns,
-				      .is_cut = it->is_cut,
-				      .lost = r->lost,
-				      .throttled = throttled(r)};
+	struct trace_totals totals = {
+	    .start_ns = it->start_ns, .end_ns = it->end_ns, .is_cut = it->is_cut, .lost = r->lost};
 
 	if (!file)
 		return 0;
+	for (size_t i = 0; i < r->nr; i++)
+		totals.throttled += r->item[i].throttled;
 	g->samplers[t].file = NULL;
 	g->closed_bytes += trace_file_bytes(file);
 	trace_writer_more(w);
@@ -531,17 +496,6 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 		trace_writer_target(w, it->target);
 	notes_write(g->notes, t, w);
 	return trace_file_finish(file, w, &totals, e);
-}
-
-/* Writes what was sampled and read until the end of the iteration. */
-static int record_cpu(struct sampling *g, uint32_t t, struct err *e)
-{
-	uint64_t until_ns = cut_ns(g, t);
-	int rc = sampler_cut(&g->samplers[t], until_ns, true, e);
-
-	rc = rc ? rc : drain_ticks(g, t, until_ns, e);
-	sum_up(g, t);
-	return rc;
 }
 
 static void note_losses(struct sampling *g, uint32_t iteration)
@@ -565,9 +519,13 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	int rc = why->code, one;
 
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		uint64_t until_ns = cut_ns(g, t);
+
+		one = sampler_cut(&g->samplers[t], until_ns, true, why)
+			  ?: drain_ticks(g, t, until_ns, why);
+		rc = rc ?: one;
 		g->results[t].max_rate_end = max_rate;
-		one = record_cpu(g, t, why);
-		rc = rc ? rc : one;
+		sum_up(g, t);
 	}
 	g->max_rate = max_rate;
 	if (rc && g->recorder->writer) {
@@ -577,7 +535,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	}
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		one = finish_trace(g, it, t, why);
-		rc = rc ? rc : one;
+		rc = rc ?: one;
 	}
 	return rc;
 }

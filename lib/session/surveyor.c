@@ -4,9 +4,9 @@
 #include "session/surveyor.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "session/common.h"
 #include "session/notes.h"
-#include "session/pacer.h"
 #include "session/plan.h"
 #include "trace/file.h"
 
@@ -182,7 +182,7 @@ int surveyor_start(struct surveyor *s, int nice)
 	int rc;
 
 	s->nice = nice;
-	rc = pacer_thread(&s->thread, run, s);
+	rc = thread_start_blocked(&s->thread, run, s);
 	s->is_running = rc == 0;
 	return rc;
 }

@@ -4,41 +4,19 @@
 #include "session/syncer.h"
 
 #include "base/clock.h"
-#include "session/pacer.h"
+#include "base/thread.h"
 
-#include <errno.h>
-#include <time.h>
-
-enum { NS_PER_S = 1000000000 };
-
-static void wait_until(struct syncer *s, uint64_t due_ns)
-{
-	struct timespec t = {.tv_sec = (time_t)(due_ns / NS_PER_S),
-			     .tv_nsec = (long)(due_ns % NS_PER_S)};
-
-	while (!s->is_stopping && !s->is_urgent && clock_monotonic_ns() < due_ns)
-		(void)pthread_cond_timedwait(&s->wake, &s->lock, &t);
-}
-
-/* Takes the queued work. The file that grows all the time remains queued. */
-static struct sync_work take(struct syncer *s)
-{
-	struct sync_work work = s->work;
-
-	s->has_work = s->is_steady;
-	s->is_urgent = false;
-	s->work.first = s->is_steady && work.end ? work.end - 1 : UINT64_MAX;
-	return work;
-}
-
-/* Releases the lock during the round. */
+/* Syncs what is queued, with the lock released. The file that grows all the time remains queued. */
 static void do_round(struct syncer *s)
 {
-	struct sync_work work = take(s);
+	struct sync_work work = s->work;
 	struct err e = {0};
 	uint64_t start_ns = clock_monotonic_ns(), took_ns;
 	int rc;
 
+	s->has_work = s->is_steady;
+	s->is_urgent = false;
+	s->work.first = s->is_steady && work.end ? work.end - 1 : UINT64_MAX;
 	pthread_mutex_unlock(&s->lock);
 	rc = s->round(s->arg, &work, &e);
 	took_ns = clock_monotonic_ns() - start_ns;
@@ -58,7 +36,8 @@ static void *run(void *arg)
 	while (!s->error.code) {
 		while (!s->is_stopping && !s->has_work)
 			pthread_cond_wait(&s->wake, &s->lock);
-		wait_until(s, due_ns);
+		while (!s->is_stopping && !s->is_urgent && clock_monotonic_ns() < due_ns)
+			(void)thread_cond_wait(&s->wake, &s->lock, due_ns);
 		if (!s->has_work)
 			break;
 		/* before the round: a stop during a round causes another */
@@ -71,24 +50,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int init(struct syncer *s)
-{
-	pthread_condattr_t attr;
-	int rc = pthread_condattr_init(&attr);
-
-	if (rc)
-		return -rc;
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&s->wake, &attr);
-	pthread_condattr_destroy(&attr);
-	if (rc)
-		return -rc;
-	rc = pthread_mutex_init(&s->lock, NULL);
-	if (rc)
-		pthread_cond_destroy(&s->wake);
-	return -rc;
-}
-
 static void fini(struct syncer *s)
 {
 	pthread_cond_destroy(&s->wake);
@@ -97,12 +58,12 @@ static void fini(struct syncer *s)
 
 int syncer_start(struct syncer *s)
 {
-	int rc = init(s);
+	int rc = thread_cond_init(&s->wake) ?: -pthread_mutex_init(&s->lock, NULL);
 
-	if (rc)
+	if (rc) /* impossible with Linux mutexes */
 		return rc;
 	s->work = (struct sync_work){SYNC_NOTHING};
-	rc = pacer_thread(&s->thread, run, s);
+	rc = thread_start_blocked(&s->thread, run, s);
 	if (rc)
 		fini(s);
 	s->is_running = rc == 0;

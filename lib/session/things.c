@@ -27,63 +27,45 @@ void session_things_fini(struct session_things *t)
 	session_things_init(t);
 }
 
-/* Makes room for one more item; NULL: no memory. */
-static void *grow(void *items, size_t nr, size_t *room, size_t size)
-{
-	return nr == MAX_READINGS ? NULL : mem_grow(items, nr, room, size);
-}
-
 static int add_reading(struct session_things *t, const struct reading *r, size_t thing)
 {
-	struct reading *readings = grow(t->readings, t->nr_readings, &t->room, sizeof(*readings));
-	uint32_t *of;
+	size_t nr = t->nr_readings;
+	uint32_t *of = nr < MAX_READINGS ? MEM_ADD(t->thing_of, nr, t->of_room) : NULL;
+	struct reading *added = of ? MEM_ADD(t->readings, t->nr_readings, t->room) : NULL;
 
-	if (!readings)
+	if (!added)
 		return -ENOMEM;
-	t->readings = readings;
-	of = grow(t->thing_of, t->nr_readings, &t->of_room, sizeof(*of));
-	if (!of)
-		return -ENOMEM;
-	t->thing_of = of;
-	readings[t->nr_readings] = *r;
-	of[t->nr_readings++] = (uint32_t)thing;
+	*of = (uint32_t)thing;
+	*added = *r;
 	return 0;
 }
 
 static int add_thing(struct session_things *t, const struct session_thing *thing, const char *name)
 {
-	struct session_thing *grown =
-	    grow(t->things, t->nr_things, &t->things_room, sizeof(*grown));
+	struct session_thing *added;
+	size_t name_at = t->names.len;
 
-	if (!grown)
-		return -ENOMEM;
-	t->things = grown;
-	grown[t->nr_things] = *thing;
-	grown[t->nr_things].name_at = t->names.len;
 	buf_add(&t->names, name, strlen(name) + 1);
 	if (buf_error(&t->names))
 		return buf_error(&t->names);
-	t->nr_things++;
+	added =
+	    t->nr_things < MAX_READINGS ? MEM_ADD(t->things, t->nr_things, t->things_room) : NULL;
+	if (!added)
+		return -ENOMEM;
+	*added = *thing;
+	added->name_at = name_at;
 	return 0;
-}
-
-/* The index of the set's first thing. */
-static size_t first_of(const struct session_things *t, uint32_t set)
-{
-	size_t k = 0;
-
-	while (k < t->nr_things && t->things[k].set != set)
-		k++;
-	return k;
 }
 
 static int read_event(struct session_things *t, const struct misc *m, size_t i,
 		      uint64_t boundary_ns)
 {
 	uint32_t set = collect_set(m->collect, i);
-	size_t first = first_of(t, set);
+	size_t first = 0;
 	int rc = 0;
 
+	while (first < t->nr_things && t->things[first].set != set)
+		first++;
 	for (size_t k = 0; k < collect_nr_things(m->collect, set) && rc == 0; k++) {
 		struct collect_thing thing;
 		struct reading r;
@@ -155,17 +137,6 @@ const char *session_thing_name(const struct session_things *t, const struct sess
 	return t->names.data + thing->name_at;
 }
 
-/* The events of the set, as indices in the plan; returns how many. */
-static size_t events_of(const struct misc *m, uint32_t set, uint32_t *events)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < m->nr; i++)
-		if (collect_set(m->collect, i) == set)
-			events[nr++] = (uint32_t)m->places[i];
-	return nr;
-}
-
 static bool write_set(const struct session_things *t, const struct misc *m, uint32_t set,
 		      uint64_t until_ns, struct trace_thing *items, struct trace_writer *w)
 {
@@ -176,7 +147,9 @@ static bool write_set(const struct session_things *t, const struct misc *m, uint
 		if (t->things[k].set == set && t->things[k].time_ns <= until_ns)
 			items[things.nr++] = (struct trace_thing){
 			    t->things[k].number, session_thing_name(t, &t->things[k])};
-	things.nr_events = events_of(m, set, events);
+	for (size_t i = 0; i < m->nr; i++)
+		if (collect_set(m->collect, i) == set)
+			events[things.nr_events++] = (uint32_t)m->places[i];
 	if (things.nr)
 		trace_writer_things(w, &things);
 	return things.nr > 0;

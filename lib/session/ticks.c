@@ -61,27 +61,20 @@ static void unlock(struct ticks *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-static int add(struct list *l, const struct reading *r)
-{
-	struct reading *grown =
-	    l->nr < TICKS_MAX ? mem_grow(l->item, l->nr, &l->room, sizeof(*grown)) : NULL;
-
-	if (!grown)
-		return l->nr < TICKS_MAX ? -ENOMEM : -EFBIG;
-	l->item = grown;
-	l->item[l->nr++] = *r;
-	return 0;
-}
-
 void ticks_add(struct ticks *t, uint32_t trace, const struct reading *readings, size_t nr)
 {
+	struct list *l = &t->traces[trace].filled;
 	size_t i = 0;
-	int rc = 0;
 
 	lock(t);
-	while (i < nr && (rc = add(&t->traces[trace].filled, &readings[i])) == 0)
-		i++;
-	*(rc == -ENOMEM ? &t->dropped.no_memory : &t->dropped.full) += nr - i;
+	for (; i < nr && l->nr < TICKS_MAX; i++) {
+		struct reading *r = MEM_ADD(l->item, l->nr, l->room);
+
+		if (!r)
+			break;
+		*r = readings[i];
+	}
+	*(l->nr < TICKS_MAX ? &t->dropped.no_memory : &t->dropped.full) += nr - i;
 	unlock(t);
 }
 

@@ -131,15 +131,13 @@ static const struct survey_mount *find(const struct survey_mounts *m, uint32_t m
 /* Files of mounts that are not in the list count as unknown, and are not read. */
 static void add(struct survey_mounts *m, const struct survey_mount *mount)
 {
-	void *grown;
+	struct survey_mount *added;
 
 	if (m->nr == SURVEY_MAX_MOUNTS || !mount->root || !mount->point)
 		return;
-	grown = mem_grow(m->item, m->nr, &m->room, sizeof(*m->item));
-	if (!grown)
-		return;
-	m->item = grown;
-	m->item[m->nr++] = *mount;
+	added = MEM_ADD(m->item, m->nr, m->room);
+	if (added)
+		*added = *mount;
 }
 
 /* Mounts of other namespaces are only looked up by device. */
