@@ -235,12 +235,6 @@ void inputs_fini(struct inputs *in)
 /* --- names --------------------------------------------------------------------------------------
  */
 
-static void log_problem(void *arg, const struct err *problem)
-{
-	(void)arg;
-	log_err(LOG_WARNING, problem);
-}
-
 static int append_text(void *buf, const char *text, size_t len)
 {
 	buf_add(buf, text, len);
@@ -272,7 +266,7 @@ static int load_symbols(struct inputs *in, struct input *o, const struct buf *ka
 	    .with_inlined = in->options->inlined,
 	    .is_same_boot = o->is_same_boot,
 	    .vdso = o->vdso,
-	    .problem = log_problem,
+	    .problem = problems_log,
 	};
 	int rc = symbols_new(&config, &o->symbols);
 
@@ -331,7 +325,7 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 	if (in->functions)
 		return 0;
 	config.use_debuginfod = in->options->debuginfod;
-	config.problem = log_problem;
+	config.problem = problems_log;
 	rc = elf_finder_check(&config, e);
 	if (rc)
 		return rc;
@@ -347,6 +341,13 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 	if (rc == 0 && !in->functions)
 		rc = -ENOMEM;
 	return rc ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : 0;
+}
+
+const char *input_name(const struct input *o)
+{
+	const char *slash = strrchr(o->path, '/');
+
+	return *o->config_name ? o->config_name : slash ? slash + 1 : o->path;
 }
 
 static bool is_same_event(const struct trace_event *a, const struct trace_event *b)

@@ -62,6 +62,8 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 		      struct err *e);
 /* -EINVAL with *e unless all inputs have the events of the first. */
 int inputs_check_same_events(const struct inputs *in, struct err *e);
+/* The name in its spec, else the file name. */
+const char *input_name(const struct input *o);
 /* Where programs and debug files are, by the options. */
 struct elf_finder_config inputs_finder_config(const struct inputs *in);
 

@@ -56,6 +56,12 @@ static void add_loss(struct problems *p, const struct err *problem)
 	}
 }
 
+void problems_log(void *arg, const struct err *problem)
+{
+	(void)arg;
+	log_err(LOG_WARNING, problem);
+}
+
 void problems_add(void *problems, bool is_loss, const struct err *problem)
 {
 	struct problems *p = problems;

@@ -28,6 +28,8 @@ struct problems {
 void problems_init(struct problems *p);
 /* Logs how many more problems there were than were logged. */
 void problems_fini(struct problems *p);
+/* Logs a warning; arg is not used. */
+void problems_log(void *arg, const struct err *problem);
 /* A profile_problem_fn; problems is a struct problems. is_loss: the exit status becomes 1. */
 void problems_add(void *problems, bool is_loss, const struct err *problem);
 

@@ -268,15 +268,6 @@ static int run_ui(struct replay *r, const struct model_facts *facts, struct err 
 /* --- setup ----------------------------------------------------------------------------
  */
 
-static const char *name_of(const struct input *o)
-{
-	const char *slash = strrchr(o->path, '/');
-
-	if (*o->config_name)
-		return o->config_name;
-	return slash ? slash + 1 : o->path;
-}
-
 static int take_cpu(struct replay *r, const struct profile_trace *trace, struct model_cpu *out)
 {
 	const struct trace_where *place = &trace->where;
@@ -317,7 +308,7 @@ static int show(struct replay *r, struct err *e)
 {
 	const struct profile_facts *p = r->input->facts;
 	const struct metric_set none = {NULL, 0};
-	struct model_facts f = {.name = name_of(r->input),
+	struct model_facts f = {.name = input_name(r->input),
 				.host = p->head.host,
 				.cpu_model = p->info ? p->info->cpu_model : "",
 				.nr_iterations = p->nr_iterations,

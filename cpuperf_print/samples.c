@@ -7,10 +7,10 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "numbers.h"
 #include "profile/samples.h"
 #include "registry.h"
 #include "report/functions.h"
-#include "screen/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,32 +41,30 @@ static uint64_t nr_lost_of_unknown(const struct report_stats *stats)
 	return nr;
 }
 
-static void add_lost(struct buf *b, const char **separator, uint64_t nr, const char *what)
-{
-	if (!nr)
-		return;
-	buf_adds(b, *separator);
-	buf_u64_commas(b, nr);
-	buf_printf(b, nr == 1 ? " %s was lost" : " %ss were lost", what);
-	*separator = ", ";
-}
-
 bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
 			 uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	double coverage = sampled_coverage(&s->sampled);
 	const char *separator = before;
+	const struct {
+		uint64_t nr;
+		const char *what;
+	} lost[] = {{s->sampled.n.lost == SAMPLED_UNKNOWN ? 0 : s->sampled.n.lost, "sample"},
+		    {nr_lost_of_unknown(stats), "record"}};
 
 	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT) {
-		buf_adds(b, separator);
-		screen_decimal(b, 100 * coverage, 1);
-		buf_adds(b, " % of the expected samples");
+		buf_printf(b, "%s%s %% of the expected samples", separator,
+			   DECIMAL(100 * coverage, 1));
 		separator = ", ";
 	}
-	if (s->sampled.n.lost != SAMPLED_UNKNOWN)
-		add_lost(b, &separator, s->sampled.n.lost, "sample");
-	add_lost(b, &separator, nr_lost_of_unknown(stats), "record");
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+		if (!lost[i].nr)
+			continue;
+		buf_printf(b, "%s%s %s%s lost", separator, COMMAS(lost[i].nr), lost[i].what,
+			   lost[i].nr == 1 ? " was" : "s were");
+		separator = ", ";
+	}
 	if (s->sampled.n.throttled) {
 		buf_printf(b, "%spaused %" PRIu64 " times by the kernel", separator,
 			   s->sampled.n.throttled);
@@ -106,12 +104,6 @@ static int compare_programs(const void *a, const void *b)
 			    : ((*x)->comm > (*y)->comm) - ((*x)->comm < (*y)->comm);
 }
 
-static void add_percent(struct buf *b, uint64_t part, uint64_t all)
-{
-	screen_decimal(b, 100 * (double)part / (double)all, 1);
-	buf_adds(b, " %");
-}
-
 static void add_ends(struct buf *b, const struct report_program *p)
 {
 	uint64_t all = report_program_all(p);
@@ -120,14 +112,12 @@ static void add_ends(struct buf *b, const struct report_program *p)
 	for (enum report_end end = REPORT_END_WHOLE + 1; end < REPORT_NR_ENDS; end++) {
 		if (!p->nr[end])
 			continue;
-		buf_adds(b, separator);
-		add_percent(b, p->nr[end], all);
-		buf_printf(b, " %s", report_end_name(end));
+		buf_printf(b, "%s%s %% %s", separator,
+			   DECIMAL(100 * (double)p->nr[end] / (double)all, 1),
+			   report_end_name(end));
 		separator = ", ";
 	}
-	buf_adds(b, " (of ");
-	buf_u64_commas(b, all);
-	buf_addc(b, ')');
+	buf_printf(b, " (of %s)", COMMAS(all));
 }
 
 static void put_programs(const struct job *j, const struct report_program **list, size_t nr,

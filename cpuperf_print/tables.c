@@ -1,6 +1,3 @@
-/*
- * Traces to tables, iteration by iteration.
- */
 #include "tables.h"
 
 #include "base/err.h"
@@ -9,6 +6,8 @@
 
 #include <errno.h>
 #include <string.h>
+
+enum { SLICE_NS = 100000000, FINE_NS = 1000000 };
 
 void tables_add_row(struct job *j, struct table *t, const struct profile_trace *trace)
 {
@@ -72,4 +71,43 @@ int tables_next(struct tables *x, struct err *e)
 		return 0;
 	table_total(x->t);
 	return 1;
+}
+
+int tables_series(const struct job *j, const struct input *o, counts_series_fn *point, void *arg,
+		  struct err *e)
+{
+	const struct counts_series_config config = {.session = o->session,
+						    .metrics = &o->spec.metric_set,
+						    .filter = &j->selection->filter,
+						    .slice_ns = SLICE_NS,
+						    .has_totals = true,
+						    .point = point,
+						    .arg = arg};
+
+	return counts_series(&config, e);
+}
+
+int tables_lines(const struct job *j, const struct input *o, bool each_cpu,
+		 void (*trace)(void *arg, const struct profile_trace *trace), void *arg,
+		 struct counts_lines **out, struct err *e)
+{
+	struct counts_lines *lines =
+	    counts_lines_new(o->facts->nr_events, &o->spec.metric_set, each_cpu);
+	const struct counts_series_config config = {.session = o->session,
+						    .metrics = &o->spec.metric_set,
+						    .filter = &j->selection->filter,
+						    .has_all_events = true,
+						    .slice_ns = FINE_NS,
+						    .from_sample_to_sample = true,
+						    .point = counts_lines_add,
+						    .arg = lines,
+						    .trace = trace,
+						    .trace_arg = arg};
+	int rc = lines ? counts_series(&config, e) ?: counts_lines_end(lines) : -ENOMEM;
+
+	if (rc == 0)
+		*out = lines;
+	else
+		counts_lines_free(lines);
+	return rc == -ENOMEM && !e->code ? err_set(e, rc, "out of memory") : rc;
 }

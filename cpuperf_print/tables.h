@@ -1,9 +1,10 @@
 /*
- * Reads the selected traces of a session into tables, one per iteration.
+ * Reads the counts of a session, as selected: into tables, one per iteration, or over time.
  */
 #ifndef CPUPERF_PRINT_TABLES_H
 #define CPUPERF_PRINT_TABLES_H
 
+#include "counts/lines.h"
 #include "estimate/table.h"
 #include "job.h"
 
@@ -27,5 +28,16 @@ int tables_open(struct tables *x, struct job *j, const struct input *o, struct e
 void tables_close(struct tables *x);
 /* Reads the next iteration and fills its totals. 1, 0 after the last, or -errno with *e. */
 int tables_next(struct tables *x, struct err *e);
+
+/* Calls point with each point, also of totals; samples are counted per 100 ms. 0, what point
+ * returned, or -errno with *e. */
+int tables_series(const struct job *j, const struct input *o, counts_series_fn *point, void *arg,
+		  struct err *e);
+/* The same as lines, also of events that are not selected: metrics need all. trace: called with
+ * each trace, also of iterations that are not selected; may be NULL. *out: free it with
+ * counts_lines_free. 0 or -errno with *e. */
+int tables_lines(const struct job *j, const struct input *o, bool each_cpu,
+		 void (*trace)(void *arg, const struct profile_trace *trace), void *arg,
+		 struct counts_lines **out, struct err *e);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "base/err.h"
 #include "estimate/running.h"
+#include "numbers.h"
 #include "registry.h"
 #include "samples.h"
-#include "screen/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -113,28 +113,6 @@ static void put_session(struct line *l, const struct input *o)
 	put_line(l);
 }
 
-static void put_unmeasured(struct line *l, const struct trace_event *event)
-{
-	if (event->state == READING_OK)
-		return;
-	buf_printf(&l->text, "%s: not measured: %s", event->label,
-		   event->reason && *event->reason ? event->reason
-						   : reading_state_name(event->state));
-	put_line(l);
-}
-
-static void put_ran(struct line *l, const struct trace_event *event, const struct profile_ran *r)
-{
-	double part = running_share(r->enabled_ns, r->running_ns);
-
-	if (part >= 1)
-		return;
-	buf_printf(&l->text, "%s: multiplexed: it was counted ", event->label);
-	screen_decimal(&l->text, 100 * part, 1);
-	buf_adds(&l->text, " % of the time, and sampled in that time only");
-	put_line(l);
-}
-
 static void put_samples(struct line *l, const struct trace_event *event,
 			const struct report_stats *stats, uint32_t i)
 {
@@ -142,14 +120,10 @@ static void put_samples(struct line *l, const struct trace_event *event,
 
 	if (!export_is_sampled(event))
 		return;
-	buf_printf(&l->text, "%s: ", event->label);
-	buf_u64_commas(&l->text, s->taken.samples);
-	buf_adds(&l->text, s->taken.samples == 1 ? " sample" : " samples");
-	if (s->left.samples) {
-		buf_adds(&l->text, "; ");
-		buf_u64_commas(&l->text, s->left.samples);
-		buf_adds(&l->text, " more are omitted");
-	}
+	buf_printf(&l->text, "%s: %s %s", event->label, COMMAS(s->taken.samples),
+		   s->taken.samples == 1 ? "sample" : "samples");
+	if (s->left.samples)
+		buf_printf(&l->text, "; %s more are omitted", COMMAS(s->left.samples));
 	samples_add_missing(&l->text, "; ", stats, i);
 	put_line(l);
 }
@@ -162,9 +136,8 @@ static void put_notes(struct line *l, const struct profile_about *about)
 		buf_printf(&l->text, "note: %s", note);
 		put_line(l);
 	}
-	if (!buf_error(&about->notes))
-		return;
-	buf_adds(&l->text, "note: there are more notes than shown here");
+	if (buf_error(&about->notes))
+		buf_adds(&l->text, "note: there are more notes than shown here");
 	put_line(l);
 }
 
@@ -177,8 +150,22 @@ void export_session_lines(const struct job *j, size_t session, const struct prof
 	buf_init(&l.text, MAX_LINE_BYTES);
 	put_session(&l, o);
 	for (size_t i = 0; i < o->facts->nr_events; i++) {
-		put_unmeasured(&l, &o->facts->events[i]);
-		put_ran(&l, &o->facts->events[i], &about->ran[i]);
+		const struct trace_event *ev = &o->facts->events[i];
+		const struct profile_ran *r = &about->ran[i];
+
+		if (ev->state != READING_OK)
+			buf_printf(&l.text, "%s: not measured: %s", ev->label,
+				   ev->reason && *ev->reason ? ev->reason
+							     : reading_state_name(ev->state));
+		put_line(&l);
+		if (r->running_ns < r->enabled_ns)
+			buf_printf(
+			    &l.text,
+			    "%s: multiplexed: it was counted %s %% of the time, and sampled "
+			    "in that time only",
+			    ev->label,
+			    DECIMAL(100 * ((double)r->running_ns / (double)r->enabled_ns), 1));
+		put_line(&l);
 	}
 	put_notes(&l, about);
 	buf_fini(&l.text);

@@ -9,8 +9,8 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
-#include "counts/series.h"
 #include "screen/number.h"
+#include "tables.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,6 @@
 
 enum {
 	COUNTERS_PID = 4 << 20, /* PID_MAX_LIMIT: above all pids */
-	SLICE_NS = 100000000,
 	NAME_BYTES = 4096,
 };
 
@@ -122,17 +121,9 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 int export_series_put(struct export_series *s, struct json_writer *out, struct err *e)
 {
-	const struct counts_series_config config = {.session = s->o->session,
-						    .metrics = &s->o->spec.metric_set,
-						    .filter = &s->j->selection->filter,
-						    .slice_ns = SLICE_NS,
-						    .has_totals = true,
-						    .point = put_point,
-						    .arg = s};
-
 	s->out = out;
 	s->e = e;
-	return counts_series(&config, e);
+	return tables_series(s->j, s->o, put_point, s, e);
 }
 
 static const char *why(const struct export_series_note *n)

@@ -18,22 +18,12 @@
 
 enum { KEY_BYTES = 16, WAS = 0, IS = 1 /* the sides of a diff */ };
 
-/* The two sides of an event are adjacent groups. */
-static uint32_t group_of(uint32_t event, unsigned side)
-{
-	return 2 * event + (side == PAGE_NOW ? IS : WAS);
-}
-
 static size_t first_of(const struct page *h, unsigned side)
 {
 	return side == PAGE_NOW ? h->j->first : h->j->inputs->nr;
 }
 
-static size_t nr_of(const struct page *h, unsigned side)
-{
-	return side == PAGE_NOW ? h->j->nr : h->j->inputs->nr_diff;
-}
-
+/* The two sides of an event are adjacent groups. */
 int page_change_take(struct page *h, const struct report_sample *s, unsigned side)
 {
 	const struct report_stack_node *leaf = report_stacks_at(h->stacks, s->stack);
@@ -43,7 +33,8 @@ int page_change_take(struct page *h, const struct report_sample *s, unsigned sid
 	return s->stack == REPORT_NO_STACK
 		   ? 0
 		   : report_slices_add(h->leaves, leaf->frame.function->number,
-				       group_of(s->key.event, side), replicate, s->weight);
+				       2 * s->key.event + (side == PAGE_NOW ? IS : WAS), replicate,
+				       s->weight);
 }
 
 /* Adds the functions of a session, by which objects without a file are compared. */
@@ -66,16 +57,17 @@ static int add_names(struct page *h, size_t session, unsigned side)
 	return diff_names_add(h->comparable, h->j, session, rows, nr_rows);
 }
 
-static int know_names(struct page *h)
+static int compare_names(struct page *h)
 {
 	int rc = 0;
 
 	h->comparable = report_comparable_new(h->j->inputs->functions);
 	if (!h->comparable)
 		return -ENOMEM;
-	for (unsigned side = 0; side < PAGE_NR_SIDES; side++)
-		for (size_t i = 0; i < nr_of(h, side) && rc == 0; i++)
-			rc = add_names(h, first_of(h, side) + i, side);
+	for (size_t i = 0; i < h->j->nr && rc == 0; i++)
+		rc = add_names(h, h->j->first + i, PAGE_NOW);
+	for (size_t i = 0; i < h->j->inputs->nr_diff && rc == 0; i++)
+		rc = add_names(h, h->j->inputs->nr + i, PAGE_BEFORE);
 	if (rc == 0)
 		diff_names_report(h->comparable, h->j);
 	for (size_t i = 0; i < report_comparable_nr(h->comparable) && rc == 0; i++)
@@ -111,7 +103,7 @@ static int add_counts(struct page *h, struct diff *d, uint32_t event)
 	return rc;
 }
 
-static int keep_certain(struct page *h, uint32_t event, const struct diff_result *r)
+static int add_certain(struct page *h, uint32_t event, const struct diff_result *r)
 {
 	for (size_t i = 0; i < r->nr_rows && r->rows[i].is_significant; i++) {
 		struct page_certain *list =
@@ -129,7 +121,7 @@ static int keep_certain(struct page *h, uint32_t event, const struct diff_result
 	return 0;
 }
 
-static void say_how(struct page *h, uint32_t event, const struct diff_result *r)
+static void note_result(struct page *h, uint32_t event, const struct diff_result *r)
 {
 	const char *label = h->facts->events[event].label;
 	const char *what = h->by_iteration ? "iterations" : "sessions";
@@ -165,8 +157,8 @@ static int compare_event(struct page *h, uint32_t event)
 		return rc;
 	rc = add_counts(h, d, event) ?: diff_finish(d, &result);
 	if (rc == 0 && result.nr_rows) {
-		say_how(h, event, &result);
-		rc = keep_certain(h, event, &result);
+		note_result(h, event, &result);
+		rc = add_certain(h, event, &result);
 	}
 	diff_free(d);
 	return rc;
@@ -174,7 +166,7 @@ static int compare_event(struct page *h, uint32_t event)
 
 int page_change_compare(struct page *h)
 {
-	int rc = know_names(h);
+	int rc = compare_names(h);
 
 	if (rc == 0 && report_slices_doubled(h->leaves)) { /* replicates became one */
 		page_note(h, PAGE_WARNING, "Too many functions in too many %s to test for changes.",

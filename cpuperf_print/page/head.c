@@ -4,9 +4,9 @@
 #include "base/err.h"
 #include "counts/lines.h"
 #include "exports/lines.h"
+#include "numbers.h"
 #include "page/page.h"
 #include "samples.h"
-#include "screen/number.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,14 +16,6 @@
 #include <time.h>
 
 enum { LINE_BYTES = 4096, MAX_SPEC_BYTES = 64 << 10 };
-
-/* The name in the spec, else the file name. */
-static const char *name_of(const struct input *o)
-{
-	const char *slash = strrchr(o->path, '/');
-
-	return *o->config_name ? o->config_name : slash ? slash + 1 : o->path;
-}
 
 /* "2026-11-20 13:01:02 UTC" */
 static void add_date(struct buf *b, uint64_t realtime_ns)
@@ -57,7 +49,7 @@ static int kind_of(const char *note, const struct report_stats *s)
 	return is_of_mappings && s->nr_unmapped <= s->nr_user / 20 ? PAGE_NOTE : PAGE_WARNING;
 }
 
-static void say_about(struct page *h, const struct profile_about *about, unsigned side)
+static void note_about(struct page *h, const struct profile_about *about, unsigned side)
 {
 	const char *note, *whose = side == PAGE_NOW ? "" : "Before: ";
 
@@ -68,23 +60,12 @@ static void say_about(struct page *h, const struct profile_about *about, unsigne
 			  whose, about->cut_iteration);
 }
 
-static void say_missing(struct page *h, unsigned side, uint32_t event, const char *whose)
-{
-	struct buf b;
-
-	buf_init(&b, LINE_BYTES);
-	if (samples_add_missing(&b, "", &h->stats[side], event))
-		page_note(h, PAGE_WARNING, "%s%s: samples: %s.", whose,
-			  h->facts->events[event].label, buf_str(&b));
-	buf_fini(&b);
-}
-
 struct whose {
 	struct page *page;
 	const char *text;
 };
 
-static void say_stacks(void *arg, const char *line)
+static void note_stacks(void *arg, const char *line)
 {
 	const struct whose *w = arg;
 
@@ -92,14 +73,21 @@ static void say_stacks(void *arg, const char *line)
 		  line + 1);
 }
 
-static void say_samples(struct page *h, unsigned side, const char *whose)
+static void note_samples(struct page *h, unsigned side, const char *whose)
 {
 	const struct report_stats *s = &h->stats[side];
+	struct buf b;
 
-	for (uint32_t i = 0; i < s->nr_events; i++)
-		if (s->event[i].taken.samples || s->event[i].left.samples)
-			say_missing(h, side, i, whose);
-	samples_stack_lines(h->j, s, say_stacks, &(struct whose){h, whose});
+	buf_init(&b, LINE_BYTES);
+	for (uint32_t i = 0; i < s->nr_events; i++) {
+		buf_reset(&b);
+		if (s->event[i].taken.samples + s->event[i].left.samples &&
+		    samples_add_missing(&b, "", s, i))
+			page_note(h, PAGE_WARNING, "%s%s: samples: %s.", whose,
+				  h->facts->events[i].label, buf_str(&b));
+	}
+	buf_fini(&b);
+	samples_stack_lines(h->j, s, note_stacks, &(struct whose){h, whose});
 }
 
 int page_head_read(struct page *h, struct err *e)
@@ -107,20 +95,19 @@ int page_head_read(struct page *h, struct err *e)
 	const struct inputs *in = h->j->inputs;
 	int rc = 0;
 
-	if (h->has_samples)
-		for (unsigned side = 0; side < h->nr_sides; side++)
-			say_samples(h, side, side == PAGE_NOW ? "" : "Before: ");
+	for (unsigned side = 0; side < h->nr_sides && h->has_samples; side++)
+		note_samples(h, side, side == PAGE_NOW ? "" : "Before: ");
 	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
 		unsigned side = i < in->nr ? PAGE_NOW : PAGE_BEFORE;
 		struct profile_about other;
 
 		if (i == h->j->first) {
-			say_about(h, &h->about, side);
+			note_about(h, &h->about, side);
 			continue;
 		}
 		rc = export_about_read(&in->item[i], NULL, NULL, &other, e);
 		if (rc == 0)
-			say_about(h, &other, side);
+			note_about(h, &other, side);
 		profile_about_fini(&other);
 	}
 	return rc;
@@ -157,30 +144,13 @@ static void put_event(struct page *h, uint32_t i, struct buf *b)
 		buf_printf(b, ", sampled %" PRIu64 " times a second", ev->frequency);
 	else if (ev->rate)
 		buf_printf(b, ", sampled each %" PRIu64, ev->rate);
-	if (s && s[i].taken.samples) {
-		buf_adds(b, ": ");
-		buf_u64_commas(b, s[i].taken.samples);
-		buf_adds(b, " samples");
-	}
-	if (s && s[i].left.samples) {
-		buf_adds(b, "; ");
-		buf_u64_commas(b, s[i].left.samples);
-		buf_adds(b, " more are excluded by the options");
-	}
+	if (s && s[i].taken.samples)
+		buf_printf(b, ": %s samples", COMMAS(s[i].taken.samples));
+	if (s && s[i].left.samples)
+		buf_printf(b, "; %s more are excluded by the options", COMMAS(s[i].left.samples));
 	if (ev->reason && *ev->reason)
 		buf_printf(b, "; %s", ev->reason);
 	put_built(h, "Event", b);
-}
-
-static void put_sessions(struct page *h, struct buf *b)
-{
-	for (size_t i = 0; i < h->j->inputs->nr + h->j->inputs->nr_diff; i++) {
-		const struct input *o = &h->j->inputs->item[i];
-
-		buf_printf(b, "%s (%s), %" PRIu64 " iterations", o->path, name_of(o),
-			   o->facts->nr_iterations);
-		put_built(h, i < h->j->inputs->nr ? "Session" : "Compared with", b);
-	}
 }
 
 static void put_host(struct page *h, struct buf *b)
@@ -199,22 +169,23 @@ static void put_host(struct page *h, struct buf *b)
 	put_fact(h, "Recorded by", info->tool);
 }
 
-static void put_times(struct page *h, struct buf *b)
-{
-	add_date(b, profile_about_realtime(&h->about, h->about.start_ns));
-	put_built(h, "Began", b);
-	screen_human(b, (double)counts_lines_span_ns(h->lines), "ns");
-	put_built(h, "Time shown", b);
-}
-
 static void put_facts(struct page *h)
 {
+	const struct inputs *in = h->j->inputs;
 	struct buf b;
 
 	buf_init(&b, LINE_BYTES);
 	JSONW_ARRAY(&h->json, "facts") {
-		put_sessions(h, &b);
-		put_times(h, &b);
+		for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
+			const struct input *o = &in->item[i];
+
+			buf_printf(&b, "%s (%s), %" PRIu64 " iterations", o->path, input_name(o),
+				   o->facts->nr_iterations);
+			put_built(h, i < in->nr ? "Session" : "Compared with", &b);
+		}
+		add_date(&b, profile_about_realtime(&h->about, h->about.start_ns));
+		put_built(h, "Began", &b);
+		put_fact(h, "Time shown", HUMAN((double)counts_lines_span_ns(h->lines), "ns"));
 		put_host(h, &b);
 		for (uint32_t i = 0; i < h->facts->nr_events; i++)
 			put_event(h, i, &b);
@@ -258,9 +229,7 @@ static void put_subtitle(struct page *h)
 	add_part(&b, info ? info->cpu_model : "");
 	add_date(&part, profile_about_realtime(&h->about, h->about.start_ns));
 	add_part(&b, buf_str(&part));
-	buf_reset(&part);
-	screen_human(&part, (double)counts_lines_span_ns(h->lines), "ns");
-	add_part(&b, buf_str(&part));
+	add_part(&b, HUMAN((double)counts_lines_span_ns(h->lines), "ns"));
 	buf_fini(&part);
 	if (h->nr_sides > 1)
 		buf_printf(&b, " · compared with %s", h->j->inputs->item[h->j->inputs->nr].path);
@@ -268,14 +237,14 @@ static void put_subtitle(struct page *h)
 	buf_fini(&b);
 }
 
-static void say_unread(void *arg, const char *line)
+static void note_unread(void *arg, const char *line)
 {
 	page_note(arg, PAGE_WARNING, "%s.", line);
 }
 
 void page_head_put(struct page *h)
 {
-	jsonw_text(&h->json, "title", name_of(job_input(h->j)));
+	jsonw_text(&h->json, "title", input_name(job_input(h->j)));
 	put_subtitle(h);
 	jsonw_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
 	JSONW_ARRAY(&h->json, "sides") {
@@ -288,7 +257,7 @@ void page_head_put(struct page *h)
 			jsonw_u64(&h->json, NULL, h->iteration_ns[i]);
 	}
 	put_facts(h);
-	export_unread_lines(h->j, say_unread, h);
+	export_unread_lines(h->j, note_unread, h);
 	put_notes(h, "warnings", PAGE_WARNING);
 	put_notes(h, "notes", PAGE_NOTE);
 }

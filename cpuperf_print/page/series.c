@@ -5,34 +5,22 @@
 #include "counts/lines.h"
 #include "exports/lines.h"
 #include "page/page.h"
+#include "tables.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NR_POINTS = 200, FINE_NS = 1000000, FEW_CPUS = 8, MAX_LINES = 400, DIGITS = 5 };
+enum { NR_POINTS = 200, FEW_CPUS = 8, MAX_LINES = 400, DIGITS = 5 };
 
 int page_series_read(struct page *h, struct err *e)
 {
 	const struct input *o = job_input(h->j);
-	struct counts_series_config config = {.session = o->session,
-					      .metrics = &o->spec.metric_set,
-					      .filter = &h->j->selection->filter,
-					      .has_all_events = true,
-					      .slice_ns = FINE_NS,
-					      .from_sample_to_sample = true,
-					      .point = counts_lines_add,
-					      .trace = page_head_add,
-					      .trace_arg = h};
 
 	export_has_counters(h->j, o);
-	h->lines = counts_lines_new(h->facts->nr_events, &o->spec.metric_set,
-				    o->facts->nr_traces <= FEW_CPUS);
-	if (!h->lines)
-		return -ENOMEM;
-	config.arg = h->lines;
-	return counts_series(&config, e) ?: counts_lines_end(h->lines);
+	return tables_lines(h->j, o, o->facts->nr_traces <= FEW_CPUS, page_head_add, h, &h->lines,
+			    e);
 }
 
 /* Sampled events are in the flame graph. */
@@ -99,7 +87,7 @@ static void put_line(struct page *h, size_t i)
 	}
 }
 
-static void say_problems(struct page *h, const struct counts_line *l)
+static void note_problems(struct page *h, const struct counts_line *l)
 {
 	char state[CELL_STATE_BYTES];
 
@@ -131,7 +119,7 @@ int page_series_put(struct page *h, struct err *e)
 	jsonw_u64(&h->json, "series_span_ns", counts_lines_span_ns(h->lines));
 	JSONW_ARRAY(&h->json, "series") {
 		for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
-			say_problems(h, counts_lines_at(h->lines, i));
+			note_problems(h, counts_lines_at(h->lines, i));
 			if (!is_wanted(h, counts_lines_at(h->lines, i)))
 				continue;
 			if (nr++ < MAX_LINES)

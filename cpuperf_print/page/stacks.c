@@ -23,7 +23,7 @@ static uint64_t least_samples(const struct page *h)
 	return (uint64_t)(share * (double)all);
 }
 
-static void say_coarser(struct page *h, uint64_t min_samples)
+static void note_coarser(struct page *h, uint64_t min_samples)
 {
 	if (report_slices_doubled(h->slices))
 		page_note(h, PAGE_NOTE,
@@ -47,11 +47,6 @@ static void put_buf(struct page *h, const char *key, const struct buf *b)
 	buf_addc(&h->data, '"');
 	buf_add(&h->data, b->data, b->len);
 	buf_addc(&h->data, '"');
-}
-
-static void put_count(struct page *h, const char *key, uint64_t n)
-{
-	jsonw_u64(&h->json, key, n);
 }
 
 /* Texts of the report that the page uses, numbered in the order of first use. */
@@ -144,11 +139,6 @@ static int put_functions(struct page *h, const struct page_numbers *n, struct er
 	return rc;
 }
 
-static uint64_t samples_of(const struct page *h, unsigned side, uint32_t event)
-{
-	return h->stats[side].event ? h->stats[side].event[event].taken.samples : 0;
-}
-
 static void put_event(struct page *h, const struct page_encoded *from, uint32_t i)
 {
 	const struct trace_event *ev = &h->facts->events[i];
@@ -157,10 +147,12 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 		jsonw_text(&h->json, "label", ev->label);
 		jsonw_text(&h->json, "unit", ev->unit);
 		page_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
-		put_count(h, "period", from->period ? from->period[i] : 0);
+		jsonw_u64(&h->json, "period", from->period ? from->period[i] : 0);
 		JSONW_ARRAY(&h->json, "samples") {
 			for (unsigned side = 0; side < h->nr_sides; side++) {
-				jsonw_u64(&h->json, NULL, samples_of(h, side, i));
+				const struct report_event_stats *s = h->stats[side].event;
+
+				jsonw_u64(&h->json, NULL, s ? s[i].taken.samples : 0);
 			}
 		}
 	}
@@ -179,9 +171,9 @@ static void put_time(struct page *h, const struct page_encoded *from)
 {
 	uint64_t slice_ns = h->slice_ns << (h->slices ? report_slices_doubled(h->slices) : 0);
 
-	put_count(h, "start_ns", from->first * slice_ns);
-	put_count(h, "slice_ns", slice_ns);
-	put_count(h, "nr_slices", from->nr_slices);
+	jsonw_u64(&h->json, "start_ns", from->first * slice_ns);
+	jsonw_u64(&h->json, "slice_ns", slice_ns);
+	jsonw_u64(&h->json, "nr_slices", from->nr_slices);
 }
 
 static int put_samples(struct page *h, struct page_numbers *n, struct page_encoded *from,
@@ -194,8 +186,8 @@ static int put_samples(struct page *h, struct page_numbers *n, struct page_encod
 	rc = put_threads(h) ?: put_functions(h, n, e);
 	if (rc == 0 && h->nr_sides > 1)
 		page_change_put(h, n->function, n->nr_all);
-	put_count(h, "nr_nodes", h->outline.nr + 1);
-	put_count(h, "nr_cells", h->outline.nr_counts);
+	jsonw_u64(&h->json, "nr_nodes", h->outline.nr + 1);
+	jsonw_u64(&h->json, "nr_cells", h->outline.nr_counts);
 	put_buf(h, "tree", &from->tree);
 	put_buf(h, "cells", &from->cells);
 	return rc ?: page_flush(h, e);
@@ -211,8 +203,8 @@ static int put_none(struct page *h)
 	page_encode_slices(h, &none);
 	put_time(h, &none);
 	put_events(h, &none);
-	put_count(h, "nr_nodes", 1);
-	put_count(h, "nr_cells", 0);
+	jsonw_u64(&h->json, "nr_nodes", 1);
+	jsonw_u64(&h->json, "nr_cells", 0);
 	buf_adds(&h->data, ",\"comms\":[],\"threads\":\"\",\"groups\":\"\",\"objects\":[],"
 			   "\"functions\":\"\",\"names\":[],\"tree\":\"\",\"cells\":\"A\"");
 	page_encoded_fini(&none);
@@ -231,7 +223,7 @@ int page_samples_put(struct page *h, struct err *e)
 	min_samples = least_samples(h);
 	rc = page_encode(h, &n, &made, &min_samples);
 	if (rc == 0) {
-		say_coarser(h, min_samples);
+		note_coarser(h, min_samples);
 		rc = put_samples(h, &n, &made, e);
 	}
 	page_numbers_fini(&n);

@@ -4,15 +4,16 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "numbers.h"
 #include "registry.h"
 #include "reports/reports.h"
 #include "samples.h"
-#include "screen/number.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LINE_BYTES = 1024 };
@@ -96,15 +97,6 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 	return grid_new(own, nr, &options);
 }
 
-static void add_left_out(struct buf *b, const struct report_event_stats *s)
-{
-	if (!s->left.samples)
-		return;
-	buf_adds(b, "; ");
-	buf_u64_commas(b, s->left.samples);
-	buf_adds(b, " more are omitted");
-}
-
 /* On a line of its own if the terminal is too narrow. */
 static void add_missing(const struct job *j, const struct report_stats *stats, uint32_t event,
 			size_t start, struct buf *b)
@@ -133,37 +125,25 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 		return;
 	buf_addc(b, '\n');
 	start = b->len;
-	buf_adds(b, ev->label);
-	buf_adds(b, ": ");
-	buf_u64_commas(b, s->taken.samples);
-	buf_adds(b, s->taken.samples == 1 ? " sample, " : " samples, ");
-	screen_human(b, (double)s->taken.weight * scale_of(ev), ev->unit);
-	add_left_out(b, s);
+	buf_printf(b, "%s: %s %s, %s", ev->label, COMMAS(s->taken.samples),
+		   s->taken.samples == 1 ? "sample" : "samples",
+		   HUMAN((double)s->taken.weight * scale_of(ev), ev->unit));
+	if (s->left.samples)
+		buf_printf(b, "; %s more are omitted", COMMAS(s->left.samples));
 	add_missing(j, stats, event, start, b);
 	buf_addc(b, '\n');
 }
 
-static void add_option(struct buf *b, bool is_given, const char *option, const char **separator)
-{
-	if (!is_given)
-		return;
-	buf_adds(b, *separator);
-	buf_adds(b, option);
-	*separator = ", ";
-}
-
 /* Skipped files and events are not counted. */
-static void add_uncounted(struct buf *b, const struct profile_filter *f)
-{
-	const char *separator = "; not counted: samples excluded by ";
-
-	add_option(b, f->events.nr, "--event", &separator);
-	add_option(b, f->cpus.nr, "--cpu", &separator);
-	add_option(b, f->iterations.nr, "--iteration", &separator);
-}
-
 void reports_nothing(struct job *j, const struct report_stats *stats, const char *what)
 {
+	const struct profile_filter *f = &j->selection->filter;
+	const struct {
+		bool is_given;
+		const char *name;
+	} options[] = {
+	    {f->events.nr, "--event"}, {f->cpus.nr, "--cpu"}, {f->iterations.nr, "--iteration"}};
+	const char *separator = "; not counted: samples excluded by ";
 	struct buf *b = &j->output->text;
 	uint64_t left = 0;
 
@@ -172,12 +152,15 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	for (size_t i = 0; i < stats->nr_events; i++)
 		left += stats->event[i].left.samples;
 	buf_printf(b, "\nNo %s", what);
-	if (left) {
-		buf_adds(b, ": ");
-		buf_u64_commas(b, left);
-		buf_adds(b, left == 1 ? " sample is omitted" : " samples are omitted");
+	if (left)
+		buf_printf(b, ": %s %s", COMMAS(left),
+			   left == 1 ? "sample is omitted" : "samples are omitted");
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (!options[i].is_given)
+			continue;
+		buf_printf(b, "%s%s", separator, options[i].name);
+		separator = ", ";
 	}
-	add_uncounted(b, &j->selection->filter);
 	buf_addc(b, '\n');
 }
 
@@ -196,20 +179,13 @@ void reports_rest_put(const struct job *j, const struct reports_rest *r,
 	const char *how = !r->is_small        ? "--top=0 shows all"
 			  : !r->is_beyond_top ? "--min-percent=0 shows all"
 					      : "--top=0 --min-percent=0 shows all";
-	struct buf b;
+	char line[LINE_BYTES];
 
 	if (j->output->form != GRID_PEOPLE || !r->nr)
 		return;
-	buf_init(&b, LINE_BYTES);
-	buf_printf(&b, "… %zu more", r->nr);
-	if (share) {
-		buf_adds(&b, ": ");
-		screen_decimal(&b, 100 * share->share, 1);
-		buf_adds(&b, " %");
-	}
-	buf_printf(&b, " (%s)", how);
-	grid_line(g, buf_str(&b));
-	buf_fini(&b);
+	snprintf(line, sizeof(line), "… %zu more%s%s%s (%s)", r->nr, share ? ": " : "",
+		 share ? DECIMAL(100 * share->share, 1) : "", share ? " %" : "", how);
+	grid_line(g, line);
 }
 
 static void put_stack_line(void *arg, const char *line)

@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "import/import.h"
+#include "numbers.h"
 #include "reports/reports.h"
-#include "screen/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,86 +27,42 @@ static void put_text(struct buf *b, const char *name, const char *text)
 		buf_printf(b, "%-9s %s\n", name, text);
 }
 
-static void put_form(struct buf *b, const struct import_facts *f)
+/* The header; what was lost, and what is not known of it. */
+static void put_head(struct buf *b, const struct import_facts *f)
 {
+	char duration[32];
+
+	put_text(b, "File", f->path);
 	buf_printf(b, "%-9s %s%s%s%s\n", "Form", f->is_pipe ? "of a pipe" : "of a file",
 		   f->is_big_endian ? ", big-endian" : "", f->is_packed ? ", compressed" : "",
 		   f->is_truncated ? ", truncated" : "");
-}
-
-static void put_cpus(struct buf *b, const struct import_facts *f)
-{
+	put_text(b, "Command", f->command);
+	put_text(b, "Host", f->host);
+	put_text(b, "Machine", f->machine);
 	put_text(b, "CPU", *f->cpu_model ? f->cpu_model : f->cpu_id);
 	if (f->nr_cpus_available)
 		buf_printf(b, "%-9s %" PRIu32 " online of %" PRIu32 "\n", "CPUs", f->nr_cpus_online,
 			   f->nr_cpus_available);
-	if (f->memory_bytes) {
-		buf_printf(b, "%-9s ", "Memory");
-		screen_human(b, (double)f->memory_bytes, "B");
-		buf_addc(b, '\n');
-	}
-}
-
-static void put_time(struct buf *b, const struct import_facts *f)
-{
-	char text[32];
-
-	if (!f->has_times || f->last_ns < f->first_ns)
-		return;
-	str_format_duration(f->last_ns - f->first_ns, text, sizeof(text));
-	buf_printf(b, "%-9s %s from the first record to the last\n", "Time", text);
-}
-
-/* What was lost, and what the file cannot say. */
-static void put_losses(struct buf *b, const struct import_facts *f)
-{
-	buf_printf(b, "%-9s ", "Records");
-	buf_u64_commas(b, f->nr_records);
-	if (f->nr_unknown) {
-		buf_adds(b, "; of unknown kinds ");
-		buf_u64_commas(b, f->nr_unknown);
-	}
-	buf_adds(b, "; lost ");
-	buf_u64_commas(b, f->nr_lost);
-	if (f->nr_lost_samples) {
-		buf_adds(b, "; samples lost by the hardware ");
-		buf_u64_commas(b, f->nr_lost_samples);
-	}
-	buf_addc(b, '\n');
-}
-
-static void put_head(struct buf *b, const struct import_facts *f)
-{
-	put_text(b, "File", f->path);
-	put_form(b, f);
-	put_text(b, "Command", f->command);
-	put_text(b, "Host", f->host);
-	put_text(b, "Machine", f->machine);
-	put_cpus(b, f);
+	if (f->memory_bytes)
+		put_text(b, "Memory", HUMAN((double)f->memory_bytes, "B"));
 	put_text(b, "Kernel", f->kernel);
 	put_text(b, "Perf", f->perf_version);
-	put_time(b, f);
-	put_losses(b, f);
-	buf_addc(b, '\n');
+	if (f->has_times && f->last_ns >= f->first_ns) {
+		str_format_duration(f->last_ns - f->first_ns, duration, sizeof(duration));
+		buf_printf(b, "%-9s %s from the first record to the last\n", "Time", duration);
+	}
+	buf_printf(b, "%-9s %s", "Records", COMMAS(f->nr_records));
+	if (f->nr_unknown)
+		buf_printf(b, "; of unknown kinds %s", COMMAS(f->nr_unknown));
+	buf_printf(b, "; lost %s", COMMAS(f->nr_lost));
+	if (f->nr_lost_samples)
+		buf_printf(b, "; samples lost by the hardware %s", COMMAS(f->nr_lost_samples));
+	buf_adds(b, "\n\n");
 }
 
 static void put_number(struct grid *g, uint64_t n, bool is_there)
 {
-	if (is_there)
-		grid_count(g, n);
-	else
-		grid_none(g);
-}
-
-static void put_row(struct grid *g, const struct import_event_facts *ev)
-{
-	grid_row(g);
-	grid_text(g, ev->name);
-	put_number(g, ev->period, ev->period);
-	put_number(g, ev->frequency, ev->frequency);
-	grid_count(g, ev->nr_samples);
-	put_number(g, ev->nr_lost, ev->nr_lost != UINT64_MAX);
-	grid_count(g, ev->nr_throttled);
+	is_there ? grid_count(g, n) : grid_none(g);
 }
 
 int reports_perf_data(struct job *j, struct err *e)
@@ -118,7 +74,16 @@ int reports_perf_data(struct job *j, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (j->output->form == GRID_PEOPLE)
 		put_head(&j->output->text, f);
-	for (size_t i = 0; i < f->nr_events; i++)
-		put_row(g, &f->events[i]);
+	for (size_t i = 0; i < f->nr_events; i++) {
+		const struct import_event_facts *ev = &f->events[i];
+
+		grid_row(g);
+		grid_text(g, ev->name);
+		put_number(g, ev->period, ev->period);
+		put_number(g, ev->frequency, ev->frequency);
+		grid_count(g, ev->nr_samples);
+		put_number(g, ev->nr_lost, ev->nr_lost != UINT64_MAX);
+		grid_count(g, ev->nr_throttled);
+	}
 	return reports_end(j, g, 0, e);
 }

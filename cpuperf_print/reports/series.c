@@ -7,10 +7,11 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "counts/lines.h"
+#include "numbers.h"
 #include "reports/columns.h"
 #include "reports/reports.h"
 #include "screen/layout.h"
-#include "screen/number.h"
+#include "tables.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,7 +20,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SLICE_NS = 100000000, FINE_NS = 1000000, ROWS_AT_ONCE = 256 };
+enum { ROWS_AT_ONCE = 256 };
 enum { TOP = 10, FEW_CPUS = 4, DEFAULT_WIDTH = 100, MIN_SHAPE = 10, CELL_BYTES = 512 };
 
 struct points {
@@ -51,95 +52,57 @@ static const struct grid_column point_columns[] = {
     {"weight", NULL, NULL, GRID_COUNT, GRID_ALL},
 };
 
-static const char *kind_of(const struct counts_series_point *p)
-{
-	if (p->is_samples)
-		return "samples";
-	if (p->of->metric)
-		return "metric";
-	return p->of->kind == EVENT_VALUE   ? "value"
-	       : p->of->kind == EVENT_SHARE ? "share"
-					    : "count";
-}
-
 static void put_count(struct grid *g, bool holds, uint64_t n)
 {
 	holds ? grid_count(g, n) : grid_none(g);
-}
-
-static void put_names(struct grid *g, const struct counts_series_point *p)
-{
-	char state[CELL_STATE_BYTES];
-
-	grid_text(g, p->of->group);
-	grid_text(g, p->of->name);
-	grid_text(g, p->of->label);
-	put_count(g, p->thing != NULL, p->thing ? p->thing->number : 0);
-	p->thing ? grid_text(g, p->thing->name) : grid_none(g);
-	grid_text(g, kind_of(p));
-	grid_text(g, cell_state_text(p->cell, state));
-}
-
-static void put_numbers(struct grid *g, const struct counts_series_point *p)
-{
-	const struct cell *c = p->cell;
-	bool has_value = cell_has_value(c);
-	double value;
-	char unit[COUNTS_SERIES_UNIT_BYTES];
-
-	counts_series_value(p, &value) ? grid_real(g, value) : grid_none(g);
-	grid_text(g, counts_series_unit(p, unit));
-	put_count(g, has_value && !p->of->metric, c->raw);
-	put_count(g, has_value && p->of->kind == EVENT_SHARE && !p->is_samples, c->base);
-	put_count(g, c->is_perf && !p->of->metric, c->enabled_ns);
-	put_count(g, c->is_perf && !p->of->metric, c->running_ns);
-	put_count(g, p->is_samples, p->weight);
-}
-
-static int write_rows(struct points *w)
-{
-	int rc = grid_write(w->g, &w->j->output->text);
-
-	w->nr_waiting = 0;
-	if (rc)
-		return err_set(w->e, rc, "cannot be printed: %s", strerror(-rc));
-	return output_flush(w->j->output, w->e);
 }
 
 static int put_point(void *arg, const struct counts_series_point *p)
 {
 	struct points *w = arg;
 	struct grid *g = w->g;
+	const struct cell *c = p->cell;
+	const bool has_value = cell_has_value(c), is_counted = c->is_perf && !p->of->metric;
+	char state[CELL_STATE_BYTES], unit[COUNTS_SERIES_UNIT_BYTES];
+	double value;
+	int rc;
 
 	w->j->output->nr_records++;
 	grid_row(g);
 	put_count(g, p->end_ns >= p->origin_ns, p->end_ns - p->origin_ns);
 	grid_count(g, p->end_ns);
-	put_count(g, p->cell->span_ns != 0, p->cell->span_ns);
+	put_count(g, c->span_ns != 0, c->span_ns);
 	grid_count(g, p->iteration);
 	grid_count(g, p->cpu);
-	put_names(g, p);
-	put_numbers(g, p);
-	return ++w->nr_waiting < ROWS_AT_ONCE ? 0 : write_rows(w);
+	grid_text(g, p->of->group);
+	grid_text(g, p->of->name);
+	grid_text(g, p->of->label);
+	put_count(g, p->thing != NULL, p->thing ? p->thing->number : 0);
+	p->thing ? grid_text(g, p->thing->name) : grid_none(g);
+	grid_text(g, p->is_samples ? "samples" : table_kind_name(p->of));
+	grid_text(g, cell_state_text(c, state));
+	counts_series_value(p, &value) ? grid_real(g, value) : grid_none(g);
+	grid_text(g, counts_series_unit(p, unit));
+	put_count(g, has_value && !p->of->metric, c->raw);
+	put_count(g, has_value && p->of->kind == EVENT_SHARE && !p->is_samples, c->base);
+	put_count(g, is_counted, c->enabled_ns);
+	put_count(g, is_counted, c->running_ns);
+	put_count(g, p->is_samples, p->weight);
+	if (++w->nr_waiting < ROWS_AT_ONCE)
+		return 0;
+	w->nr_waiting = 0;
+	rc = grid_write(g, &w->j->output->text);
+	return rc ? err_set(w->e, rc, "cannot be printed: %s", strerror(-rc))
+		  : output_flush(w->j->output, w->e);
 }
 
 static int print_points(struct job *j, const struct input *o, struct err *e)
 {
 	struct points w = {.j = j, .e = e};
-	const struct counts_series_config config = {.session = o->session,
-						    .metrics = &o->spec.metric_set,
-						    .filter = &j->selection->filter,
-						    .slice_ns = SLICE_NS,
-						    .has_totals = true,
-						    .point = put_point,
-						    .arg = &w};
-	int rc;
-
 	w.g = reports_grid(j, point_columns, sizeof(point_columns) / sizeof(point_columns[0]));
 	if (!w.g)
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = counts_series(&config, e);
-	return reports_end(j, w.g, rc, e);
+	return reports_end(j, w.g, tables_series(j, o, put_point, &w, e), e);
 }
 
 /* --- text ------------------------------------------------------------------------------------ */
@@ -331,31 +294,15 @@ static void put_header(struct shown *s)
 	struct buf *b = &s->j->output->text;
 	double span_ns = (double)counts_lines_span_ns(s->lines);
 
-	buf_adds(b, "\nOver time: ");
-	screen_human(b, span_ns, "ns");
-	if (counts_lines_start_ns(s->lines)) {
-		buf_adds(b, " from ");
-		screen_human(b, (double)counts_lines_start_ns(s->lines), "ns");
-	}
-	buf_adds(b, "; each mark is ");
-	screen_human(b, span_ns / s->shape_width, "ns");
-	buf_addc(b, '\n');
+	buf_printf(b, "\nOver time: %s", HUMAN(span_ns, "ns"));
+	if (counts_lines_start_ns(s->lines))
+		buf_printf(b, " from %s", HUMAN((double)counts_lines_start_ns(s->lines), "ns"));
+	buf_printf(b, "; each mark is %s\n", HUMAN(span_ns / s->shape_width, "ns"));
 	layout_row(&s->layout);
 	layout_look(&s->layout, LAYOUT_BOLD);
 	for (size_t k = 0; k < NR_CELLS; k++)
 		if (s->columns[k].gap || k == NAME)
 			layout_text(&s->layout, k, headers[k]);
-}
-
-static void put_left(const struct shown *s, uint64_t nr)
-{
-	struct buf *b = &s->j->output->text;
-
-	nr += counts_lines_left(s->lines);
-	if (!nr)
-		return;
-	buf_u64_commas(b, nr);
-	buf_adds(b, " more lines are omitted (--top=0 shows all)\n");
 }
 
 static int put_lines(struct shown *s, struct err *e)
@@ -373,7 +320,10 @@ static int put_lines(struct shown *s, struct err *e)
 	nr_left = put_all(s);
 	layout_write(&s->layout, 1, NR_CELLS, &s->j->output->text);
 	layout_fini(&s->layout);
-	put_left(s, nr_left);
+	nr_left += counts_lines_left(s->lines);
+	if (nr_left)
+		buf_printf(&s->j->output->text, "%s more lines are omitted (--top=0 shows all)\n",
+			   COMMAS(nr_left));
 	return output_flush(s->j->output, e);
 }
 
@@ -386,35 +336,16 @@ static bool shows_each_cpu(const struct job *j, const struct input *o)
 	       j->selection->filter.cpus.nr;
 }
 
-/* Metrics need all events: the event filter applies when printing. */
-static int read_lines(struct job *j, const struct input *o, struct counts_lines *lines,
-		      struct err *e)
-{
-	const struct counts_series_config config = {.session = o->session,
-						    .metrics = &o->spec.metric_set,
-						    .filter = &j->selection->filter,
-						    .has_all_events = true,
-						    .slice_ns = FINE_NS,
-						    .from_sample_to_sample = true,
-						    .point = counts_lines_add,
-						    .arg = lines};
-	int rc;
-
-	rc = counts_series(&config, e) ?: counts_lines_end(lines);
-	return rc == -ENOMEM && !e->code ? err_set(e, rc, "out of memory") : rc;
-}
-
 static int print_lines(struct job *j, const struct input *o, struct err *e)
 {
 	struct shown s = {.j = j, .has_utf8 = is_utf8(), .each_cpu = shows_each_cpu(j, o)};
 	struct counts_lines *lines;
-	int rc;
+	int rc = tables_lines(j, o, s.each_cpu, NULL, NULL, &lines, e);
 
-	lines = counts_lines_new(o->facts->nr_events, &o->spec.metric_set, s.each_cpu);
-	if (!lines)
-		return err_set(e, -ENOMEM, "out of memory");
+	if (rc)
+		return rc;
 	s.lines = lines;
-	rc = read_lines(j, o, lines, e) ?: put_lines(&s, e);
+	rc = put_lines(&s, e);
 	counts_lines_free(lines);
 	return rc;
 }

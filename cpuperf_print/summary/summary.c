@@ -38,17 +38,11 @@ static void put_rows(struct summary *s)
 	screen_of(s)->iteration(s->screen, s->table, s->out);
 }
 
-static void log_warning_of(void *arg, const struct err *warning)
-{
-	(void)arg;
-	log_err(LOG_WARNING, warning);
-}
-
 /* Warnings are not rows: they are logged. */
 static void end_rows(struct summary *s)
 {
 	screen_of(s)->summary(s->screen, s->table, s->totals, s->out);
-	screen_warn_metrics(s->table, s->totals, log_warning_of, NULL);
+	screen_warn_metrics(s->table, s->totals, problems_log, NULL);
 }
 
 const struct summary_format summary_rows = {

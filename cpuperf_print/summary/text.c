@@ -3,8 +3,8 @@
  * summary of all iterations.
  */
 #include "base/str.h"
+#include "numbers.h"
 #include "screen/layout.h"
-#include "screen/number.h"
 #include "summary/summary.h"
 
 #include <inttypes.h>
@@ -53,16 +53,6 @@ static void add_notes(struct summary *s, const struct profile_trace *trace)
 	}
 }
 
-static unsigned label_width(const struct table *t)
-{
-	unsigned width = 16;
-
-	for (size_t i = 0; i < t->nr_columns; i++)
-		if (screen_width(t->columns[i].label) > width)
-			width = screen_width(t->columns[i].label);
-	return width;
-}
-
 static void add_number(struct buf *b, const struct table_column *column, const struct cell *c)
 {
 	if (cell_has_value(c))
@@ -108,26 +98,26 @@ static void put_cell(struct layout *l, const struct table_column *column, const 
 		layout_tail(l);
 }
 
-static bool is_empty(const struct table *t, const struct cell *cells)
-{
-	for (size_t i = 0; i < t->nr_columns; i++)
-		if (cells[i].state != CELL_NONE)
-			return false;
-	return true;
-}
-
 static void put_block(struct summary *s, const char *name, const struct cell *cells)
 {
 	const struct table *t = s->table;
 	struct layout_column columns[] = {
-	    [NAME] = {.width = label_width(t) + 2, .is_fixed = true, .is_left = true},
+	    [NAME] = {.width = 18, .is_fixed = true, .is_left = true},
 	    [NUMBER] = {.gap = 1, .width = 21, .is_fixed = true},
 	    [RATE] = {.gap = 1, .width = 11, .is_fixed = true},
 	    [RUNNING] = {.gap = 1, .width = 8, .is_fixed = true},
 	};
+	bool is_empty = true; /* its CPU is not selected */
 	struct layout l;
 
-	if (is_empty(t, cells)) /* its CPU is not selected */
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		unsigned width = screen_width(t->columns[i].label) + 2;
+
+		is_empty &= cells[i].state == CELL_NONE;
+		if (width > columns[NAME].width)
+			columns[NAME].width = width;
+	}
+	if (is_empty)
 		return;
 	layout_init(&l, columns, NR_PARTS);
 	layout_row(&l);
@@ -141,40 +131,6 @@ static void put_block(struct summary *s, const char *name, const struct cell *ce
 	buf_addc(s->out, '\n');
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
-}
-
-static void when(struct buf *out, const struct table *t)
-{
-	time_t seconds = (time_t)(t->realtime_ns / 1000000000);
-	struct tm tm;
-	char text[64];
-
-	if (!t->realtime_ns || !gmtime_r(&seconds, &tm) ||
-	    !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
-		return;
-	buf_printf(out, " until %s.%03u UTC", text,
-		   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
-}
-
-static void title(struct summary *s)
-{
-	const struct table *t = s->table;
-
-	buf_printf(s->out, "\nIteration %" PRIu32 ":", t->iteration);
-	if (t->end_ns >= t->start_ns) {
-		buf_addc(s->out, ' ');
-		screen_human(s->out, (double)(t->end_ns - t->start_ns), "ns");
-	}
-	when(s->out, t);
-	buf_addc(s->out, '\n');
-}
-
-static void put_bytes(struct buf *out, uint64_t bytes)
-{
-	bool is_small = bytes < 1 << 20;
-
-	buf_u64_commas(out, is_small ? bytes >> 10 : bytes >> 20);
-	buf_adds(out, is_small ? " KiB" : " MiB");
 }
 
 /* Merges a row: all rows agree, except that rings can differ in size. */
@@ -192,17 +148,30 @@ static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct
 		sum->ticks_missed = s->ticks_missed;
 }
 
-static void put_rings(struct buf *out, uint64_t min, uint64_t max)
+static void put_title(struct buf *out, const struct table *t)
 {
-	if (!max)
-		return;
-	buf_adds(out, "Rings:  ");
-	put_bytes(out, min);
-	if (min < max) {
-		buf_adds(out, " to ");
-		put_bytes(out, max);
-	}
-	buf_adds(out, " for a CPU\n");
+	time_t seconds = (time_t)(t->realtime_ns / 1000000000);
+	char text[64];
+	struct tm tm;
+
+	buf_printf(out, "\nIteration %" PRIu32 ":", t->iteration);
+	if (t->end_ns >= t->start_ns)
+		buf_printf(out, " %s", HUMAN((double)(t->end_ns - t->start_ns), "ns"));
+	if (t->realtime_ns && gmtime_r(&seconds, &tm) &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
+		buf_printf(out, " until %s.%03u UTC", text,
+			   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
+	buf_addc(out, '\n');
+}
+
+static const char *unit_of(uint64_t bytes)
+{
+	return bytes < 1 << 20 ? " KiB" : " MiB";
+}
+
+static uint64_t in_units(uint64_t bytes)
+{
+	return bytes < 1 << 20 ? bytes >> 10 : bytes >> 20;
 }
 
 /* How the iteration was sampled, for readers who miss samples. */
@@ -213,19 +182,21 @@ static void sampling(struct summary *s)
 
 	for (size_t row = 0; s->table->sampled && row < s->table->nr_rows; row++)
 		add_row(&sum, &max_ring, &s->table->row_sampling[row]);
-	put_rings(s->out, sum.ring_bytes, max_ring);
-	if (sum.max_rate_start) {
-		buf_adds(s->out, "Limit:  ");
-		buf_u64_commas(s->out, sum.max_rate_start);
-		buf_adds(s->out, " samples per second, the kernel's\n");
-	}
-	if (!sum.ticks && !sum.ticks_missed)
-		return;
-	buf_adds(s->out, "Ticks:  ");
-	buf_u64_commas(s->out, sum.ticks);
-	buf_adds(s->out, " readings at the timebase's pace (1,000 a second at most), missed: ");
-	buf_u64_commas(s->out, sum.ticks_missed);
-	buf_addc(s->out, '\n');
+	if (max_ring)
+		buf_printf(s->out, "Rings:  %s%s", COMMAS(in_units(sum.ring_bytes)),
+			   unit_of(sum.ring_bytes));
+	if (max_ring > sum.ring_bytes)
+		buf_printf(s->out, " to %s%s", COMMAS(in_units(max_ring)), unit_of(max_ring));
+	if (max_ring)
+		buf_adds(s->out, " for a CPU\n");
+	if (sum.max_rate_start)
+		buf_printf(s->out, "Limit:  %s samples per second, the kernel's\n",
+			   COMMAS(sum.max_rate_start));
+	if (sum.ticks || sum.ticks_missed)
+		buf_printf(s->out,
+			   "Ticks:  %s readings at the timebase's pace (1,000 a second at most), "
+			   "missed: %s\n",
+			   COMMAS(sum.ticks), COMMAS(sum.ticks_missed));
 }
 
 static void put_iteration(struct summary *s)
@@ -237,7 +208,7 @@ static void put_iteration(struct summary *s)
 		header(s);
 	s->has_header = true;
 	if (!s->j->is_brief)
-		title(s);
+		put_title(s->out, t);
 	buf_adds(s->out, buf_str(&s->notes));
 	if (buf_error(&s->notes))
 		buf_adds(s->out, "Note: there are more notes than shown\n");

@@ -138,6 +138,13 @@ struct cell *table_cell(const struct table *t, size_t row, size_t column)
 	return &t->cells[row * t->nr_columns + column];
 }
 
+const char *table_kind_name(const struct table_column *c)
+{
+	if (c->metric)
+		return "metric";
+	return c->kind == EVENT_VALUE ? "value" : c->kind == EVENT_SHARE ? "share" : "count";
+}
+
 bool table_is_of_cpu(const struct table_column *c)
 {
 	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE;

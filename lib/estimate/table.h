@@ -90,6 +90,8 @@ struct cell *table_cell(const struct table *t, size_t row, size_t column);
 /* True if a column's cells belong to each row's CPU or package; else they are the machine's, in row
  * 0. */
 bool table_is_of_cpu(const struct table_column *c);
+/* "count", "value", "share" or "metric". */
+const char *table_kind_name(const struct table_column *c);
 /* True if the column's total is a number of its own: the machine's cell in row 0 is its total. */
 bool table_has_total(const struct table *t, size_t column);
 /* The readings of one part of an event on one CPU: most events have one part, one of the memory has

@@ -23,13 +23,6 @@ struct cell_row {
 #define NUMBER(field, cond, expression) SCREEN_NUMBER(cell_row, field, cond, expression)
 #define TEXT(field, expression)         SCREEN_TEXT(cell_row, field, expression)
 
-static const char *kind_name(const struct table_column *c)
-{
-	if (c->metric)
-		return "metric";
-	return c->kind == EVENT_VALUE ? "value" : c->kind == EVENT_SHARE ? "share" : "count";
-}
-
 static bool has_trace(const struct cell_row *r)
 {
 	return r->row < r->t->nr_rows;
@@ -86,7 +79,7 @@ TEXT(group, r->column->group)
 TEXT(event, r->column->name)
 TEXT(label, r->column->label)
 TEXT(unit, r->column->unit)
-TEXT(kind, kind_name(r->column))
+TEXT(kind, table_kind_name(r->column))
 TEXT(state, cell_state_text(r->cell, r->state))
 
 static const char *all(const void *p)

@@ -19,6 +19,8 @@
 #include "tables.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -46,11 +48,6 @@ struct exposition {
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-static enum openmetrics_type type_of(const struct table_column *c)
-{
-	return c->kind == EVENT_COUNT && !c->metric ? OPENMETRICS_COUNTER : OPENMETRICS_GAUGE;
-}
-
 static void add_base(struct buf *b, const struct table_column *c, unsigned attempt)
 {
 	buf_adds(b, "cpuperf_");
@@ -73,21 +70,6 @@ static bool is_reserved(const char *name)
 	return false;
 }
 
-/* The index of the family with that name, or nr_families. */
-static size_t find_family(const struct exposition *x, const char *name)
-{
-	size_t i = 0;
-
-	while (i < x->nr_families && strcmp(x->families[i].name, name) != 0)
-		i++;
-	return i;
-}
-
-static bool is_alike(const struct family *a, const struct family *b)
-{
-	return a->type == b->type && a->exponent == b->exponent && strcmp(a->unit, b->unit) == 0;
-}
-
 static const char *help_of(struct exposition *x, size_t i, const struct table_column *c)
 {
 	const struct trace_event *ev = &x->opened->facts->events[i];
@@ -102,7 +84,8 @@ static const char *help_of(struct exposition *x, size_t i, const struct table_co
 /* Two events may get one name: they share a family if type and unit agree. */
 static int name_column(struct exposition *x, size_t i, const struct table_column *c)
 {
-	struct family f = {.type = type_of(c)};
+	struct family f = {.type = c->kind == EVENT_COUNT && !c->metric ? OPENMETRICS_COUNTER
+									: OPENMETRICS_GAUGE};
 	struct buf unit, base, name;
 	size_t at = 0;
 
@@ -118,10 +101,14 @@ static int name_column(struct exposition *x, size_t i, const struct table_column
 		buf_reset(&name);
 		add_base(&base, c, attempt);
 		openmetrics_add_family(&name, buf_str(&base), f.unit);
-		at = find_family(x, buf_str(&name));
+		for (at = 0; at < x->nr_families; at++)
+			if (strcmp(x->families[at].name, buf_str(&name)) == 0)
+				break;
 		if (is_reserved(buf_str(&name)))
 			continue;
-		if (at == x->nr_families || is_alike(&x->families[at], &f))
+		if (at == x->nr_families ||
+		    (x->families[at].type == f.type && x->families[at].exponent == f.exponent &&
+		     strcmp(x->families[at].unit, f.unit) == 0))
 			break;
 	}
 	if (f.unit && at == x->nr_families) {
@@ -136,14 +123,6 @@ static int name_column(struct exposition *x, size_t i, const struct table_column
 	return f.unit && x->families[at].name && x->families[at].help ? 0 : -ENOMEM;
 }
 
-static bool has_twin(const struct table *t, size_t i)
-{
-	for (size_t k = 0; k < t->nr_events; k++)
-		if (k != i && strcmp(t->columns[k].label, t->columns[i].label) == 0)
-			return true;
-	return false;
-}
-
 static int name_columns(struct exposition *x, const struct table *t)
 {
 	int rc = 0;
@@ -154,7 +133,9 @@ static int name_columns(struct exposition *x, const struct table *t)
 	if (!x->families || !x->family_of || !x->is_twin)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++) {
-		x->is_twin[i] = has_twin(t, i);
+		for (size_t k = 0; k < t->nr_events; k++)
+			x->is_twin[i] |=
+			    k != i && strcmp(t->columns[k].label, t->columns[i].label) == 0;
 		rc = name_column(x, i, &t->columns[i]);
 	}
 	return rc;
@@ -171,7 +152,6 @@ static int flush(struct exposition *x, struct err *e)
 static void put_shifted(struct buf *b, unsigned __int128 v, int exponent)
 {
 	uint64_t ten = 1;
-	char digits[32];
 
 	for (int i = 0; i < -exponent; i++)
 		ten *= 10;
@@ -179,10 +159,8 @@ static void put_shifted(struct buf *b, unsigned __int128 v, int exponent)
 	if (ten == 1)
 		return;
 	buf_addc(b, '.');
-	for (uint64_t rest = (uint64_t)(v % ten), i = ten / 10; i; i /= 10) {
-		digits[0] = (char)('0' + rest / i % 10);
-		buf_add(b, digits, 1);
-	}
+	for (uint64_t rest = (uint64_t)(v % ten), i = ten / 10; i; i /= 10)
+		buf_addc(b, (char)('0' + rest / i % 10));
 }
 
 static void put_real(struct buf *b, double v, int exponent)
@@ -205,9 +183,17 @@ static void put_number(struct buf *b, const struct table_column *c, const struct
 		put_shifted(b, is_last ? s->last.count : s->count, exponent);
 }
 
-/* The labels of an event. */
-static void put_labels(struct exposition *x, const struct table *t, size_t column,
-		       const char *thing)
+static void put_cpu(struct exposition *x, size_t cpu)
+{
+	if (x->sums.cpus[cpu].number != COUNTS_NO_CPU)
+		openmetrics_label_u64(&x->m, "cpu", x->sums.cpus[cpu].number);
+}
+
+enum { NO_CPU = SIZE_MAX };
+
+/* Begins the line of an event with its labels. thing: NULL: none; cpu: an index. */
+static void begin(struct exposition *x, const struct table *t, size_t column, const char *thing,
+		  size_t cpu)
 {
 	openmetrics_begin(&x->m);
 	openmetrics_label(&x->m, "event", t->columns[column].label);
@@ -215,75 +201,47 @@ static void put_labels(struct exposition *x, const struct table *t, size_t colum
 		openmetrics_label_u64(&x->m, "column", column);
 	if (thing)
 		openmetrics_label(&x->m, "thing", thing);
+	if (cpu != NO_CPU && table_is_of_cpu(&t->columns[column]))
+		put_cpu(x, cpu);
 }
 
-static void put_number_of_cpu(struct exposition *x, size_t cpu)
+static void put_sum(struct exposition *x, const struct table *t, size_t column, const char *thing,
+		    size_t cpu, const struct sums_sum *s)
 {
-	if (x->sums.cpus[cpu].number != COUNTS_NO_CPU)
-		openmetrics_label_u64(&x->m, "cpu", x->sums.cpus[cpu].number);
-}
-
-static void put_cpu(struct exposition *x, const struct table *t, size_t column, size_t cpu)
-{
-	if (table_is_of_cpu(&t->columns[column]))
-		put_number_of_cpu(x, cpu);
-}
-
-static void put_sum(struct exposition *x, const struct table *t, size_t column, size_t cpu)
-{
-	const struct sums_sum *s = sums_at(&x->sums, column, cpu);
-
 	if (!s->has_value)
 		return;
-	put_labels(x, t, column, NULL);
-	put_cpu(x, t, column, cpu);
+	begin(x, t, column, thing, cpu);
 	openmetrics_value(&x->m);
 	put_number(x->m.out, &t->columns[column], s, x->families[x->family_of[column]].exponent);
 	openmetrics_end(&x->m, s->realtime_ns);
 }
 
-static void put_metric(struct exposition *x, const struct table *t, size_t column)
+/* Things replace the event's number, their sum: with both, a sum over lines would count twice. */
+static int put_column(struct exposition *x, const struct table *t, size_t column, struct err *e)
 {
-	const struct spread *s = &x->sums.summary->column[column].spread;
-
-	if (!s->nr)
-		return;
-	put_labels(x, t, column, NULL);
-	openmetrics_value(&x->m);
-	put_real(x->m.out, s->mean, x->families[x->family_of[column]].exponent);
-	openmetrics_end(&x->m, x->sums.end_realtime_ns);
-}
-
-/* Replaces the event's number, their sum: with both, a sum over lines would count twice. */
-static int put_things(struct exposition *x, const struct table *t, size_t column, struct err *e)
-{
+	const struct spread *spread = &x->sums.summary->column[column].spread;
 	int rc = 0;
 
+	if (column >= t->nr_events && spread->nr) {
+		begin(x, t, column, NULL, NO_CPU);
+		openmetrics_value(&x->m);
+		put_real(x->m.out, spread->mean, x->families[x->family_of[column]].exponent);
+		openmetrics_end(&x->m, x->sums.end_realtime_ns);
+	}
+	if (column >= t->nr_events)
+		return flush(x, e);
+	if (t->columns[column].scope != EVENT_SCOPE_THINGS)
+		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
+			put_sum(x, t, column, NULL, cpu, sums_at(&x->sums, column, cpu));
 	for (uint32_t k = 0; k < x->sums.things.nr && rc == 0; k++) {
 		const struct sums_thing *thing = dict_at(&x->sums.things, k);
 
-		if (thing->column != column || !thing->sum.has_value)
+		if (thing->column != column)
 			continue;
-		put_labels(x, t, column, thing->name);
-		openmetrics_value(&x->m);
-		put_number(x->m.out, &t->columns[column], &thing->sum,
-			   x->families[x->family_of[column]].exponent);
-		openmetrics_end(&x->m, thing->sum.realtime_ns);
+		put_sum(x, t, column, thing->name, NO_CPU, &thing->sum);
 		rc = flush(x, e);
 	}
-	return rc;
-}
-
-static int put_column(struct exposition *x, const struct table *t, size_t column, struct err *e)
-{
-	if (column >= t->nr_events)
-		put_metric(x, t, column);
-	else if (t->columns[column].scope == EVENT_SCOPE_THINGS)
-		return put_things(x, t, column, e);
-	else
-		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
-			put_sum(x, t, column, cpu);
-	return flush(x, e);
+	return rc ?: flush(x, e);
 }
 
 static int put_families(struct exposition *x, const struct table *t, struct err *e)
@@ -303,74 +261,42 @@ static int put_families(struct exposition *x, const struct table *t, struct err 
 
 /* --- of all events --------------------------------------------------------------------------- */
 
-/* A family with a line for each event and CPU for which holds is true. */
+/* A family with a line for each event and CPU. */
 struct common {
 	const char *name, *unit, *help;
 	enum openmetrics_type type;
-	bool (*holds)(const struct sums_sum *s);
-	void (*number)(struct buf *b, const struct sums_sum *s);
+	size_t offset; /* of a uint64_t in sums_sum; 0: the running share */
 };
 
-static bool is_multiplexable(const struct sums_sum *s)
+static bool has_common(const struct common *c, const struct sums_sum *s)
 {
-	return s->is_perf && s->enabled_ns;
-}
-
-static bool is_sampled(const struct sums_sum *s)
-{
-	return s->is_sampled;
-}
-
-static bool is_lost_told(const struct sums_sum *s)
-{
-	return s->is_sampled && s->sampled.lost != SAMPLED_UNKNOWN;
-}
-
-static void running(struct buf *b, const struct sums_sum *s)
-{
-	screen_metric(b, running_share(s->enabled_ns, s->running_ns));
-}
-
-static void samples(struct buf *b, const struct sums_sum *s)
-{
-	buf_u64(b, s->sampled.samples);
-}
-
-static void idle(struct buf *b, const struct sums_sum *s)
-{
-	buf_u64(b, s->sampled.idle);
-}
-
-static void weight(struct buf *b, const struct sums_sum *s)
-{
-	buf_u64(b, s->sampled.weight);
-}
-
-static void lost(struct buf *b, const struct sums_sum *s)
-{
-	buf_u64(b, s->sampled.lost);
-}
-
-static void throttled(struct buf *b, const struct sums_sum *s)
-{
-	buf_u64(b, s->sampled.throttled);
+	if (!c->offset)
+		return s->is_perf && s->enabled_ns;
+	return s->is_sampled && (c->offset != offsetof(struct sums_sum, sampled.lost) ||
+				 s->sampled.lost != SAMPLED_UNKNOWN);
 }
 
 static const struct common commons[] = {
     {"cpuperf_event_running_ratio", "ratio",
      "Share of its enabled time in which the event was counted; below 1 the "
      "number is an estimate.",
-     OPENMETRICS_GAUGE, is_multiplexable, running},
-    {"cpuperf_samples", "", "Samples taken.", OPENMETRICS_COUNTER, is_sampled, samples},
+     OPENMETRICS_GAUGE, 0},
+    {"cpuperf_samples", "", "Samples taken.", OPENMETRICS_COUNTER,
+     offsetof(struct sums_sum, sampled.samples)},
     {"cpuperf_samples_idle", "", "Samples of the idle task, included in samples.",
-     OPENMETRICS_COUNTER, is_sampled, idle},
+     OPENMETRICS_COUNTER, offsetof(struct sums_sum, sampled.idle)},
     {"cpuperf_samples_weight", "", "The sum of the periods of the samples.", OPENMETRICS_COUNTER,
-     is_sampled, weight},
+     offsetof(struct sums_sum, sampled.weight)},
     {"cpuperf_samples_lost", "", "Samples lost, where the kernel counts them per event.",
-     OPENMETRICS_COUNTER, is_lost_told, lost},
+     OPENMETRICS_COUNTER, offsetof(struct sums_sum, sampled.lost)},
     {"cpuperf_samples_throttled", "", "Number of times the kernel paused the event.",
-     OPENMETRICS_COUNTER, is_sampled, throttled},
+     OPENMETRICS_COUNTER, offsetof(struct sums_sum, sampled.throttled)},
 };
+
+static uint64_t number_at(const void *of, size_t offset)
+{
+	return *(const uint64_t *)(const void *)((const char *)of + offset);
+}
 
 static int put_common(struct exposition *x, const struct table *t, const struct common *c,
 		      struct err *e)
@@ -382,12 +308,16 @@ static int put_common(struct exposition *x, const struct table *t, const struct 
 		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++) {
 			const struct sums_sum *s = sums_at(&x->sums, i, cpu);
 
-			if (!c->holds(s))
+			if (!has_common(c, s))
 				continue;
-			put_labels(x, t, i, NULL);
-			put_cpu(x, t, i, cpu);
+			begin(x, t, i, NULL, cpu);
 			openmetrics_value(&x->m);
-			c->number(x->m.out, s);
+			if (c->offset)
+				buf_u64(x->m.out, number_at(s, c->offset));
+			else
+				screen_metric(
+				    x->m.out,
+				    fmin((double)s->running_ns / (double)s->enabled_ns, 1));
 			openmetrics_end(&x->m, x->sums.end_realtime_ns);
 		}
 		rc = flush(x, e);
@@ -400,21 +330,11 @@ static void put_state(struct exposition *x, const struct table *t, size_t column
 {
 	if (!nr)
 		return;
-	put_labels(x, t, column, NULL);
-	put_cpu(x, t, column, cpu);
+	begin(x, t, column, NULL, cpu);
 	openmetrics_label(&x->m, "state", state);
 	openmetrics_value(&x->m);
 	buf_u64(x->m.out, nr);
 	openmetrics_end(&x->m, x->sums.end_realtime_ns);
-}
-
-/* A thing of the event, or its sum, has no number. */
-static bool lacks_things(const struct sums_sum *s)
-{
-	for (size_t state = CELL_OK + 1; state < CELL_NR_STATES; state++)
-		if (s->nr_things[state])
-			return true;
-	return false;
 }
 
 static int put_things_states(struct exposition *x, const struct table *t, struct err *e)
@@ -427,8 +347,11 @@ static int put_things_states(struct exposition *x, const struct table *t, struct
 			   "ones.");
 	for (size_t i = 0; i < t->nr_events && x->sums.nr_cpus && rc == 0; i++) {
 		const struct sums_sum *s = sums_at(&x->sums, i, 0);
+		bool are_all_ok = true;
 
-		if (!lacks_things(s))
+		for (size_t state = CELL_OK + 1; state < CELL_NR_STATES; state++)
+			are_all_ok &= !s->nr_things[state];
+		if (are_all_ok)
 			continue;
 		for (size_t state = CELL_OK; state < CELL_NR_STATES; state++)
 			put_state(x, t, i, 0, cell_state_name((enum cell_state)state),
@@ -438,26 +361,20 @@ static int put_things_states(struct exposition *x, const struct table *t, struct
 	return rc;
 }
 
-static bool has_partial(const struct exposition *x, const struct table *t)
-{
-	for (size_t i = 0; i < t->nr_events; i++)
-		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
-			if (sums_at(&x->sums, i, cpu)->nr_partial)
-				return true;
-	return false;
-}
-
 static int put_states(struct exposition *x, const struct table *t, struct err *e)
 {
+	bool has_partial = false;
 	int rc = 0;
 
+	for (size_t i = 0; i < t->nr_events; i++)
+		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
+			has_partial |= sums_at(&x->sums, i, cpu)->nr_partial != 0;
 	openmetrics_family(
 	    &x->m, OPENMETRICS_GAUGE, "cpuperf_event_iterations", "",
-	    has_partial(x, t)
-		? "Iterations by the event's state in them; only \"ok\", \"partial\" and "
-		  "\"offline\" enter sums."
-		: "Iterations by the event's state in them; only \"ok\" and \"offline\" "
-		  "enter sums.");
+	    has_partial ? "Iterations by the event's state in them; only \"ok\", \"partial\" and "
+			  "\"offline\" enter sums."
+			: "Iterations by the event's state in them; only \"ok\" and \"offline\" "
+			  "enter sums.");
 	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
 		for (size_t at = 0; at < x->sums.nr_cpus * CELL_NR_STATES; at++) {
 			size_t cpu = at / CELL_NR_STATES, state = at % CELL_NR_STATES;
@@ -477,7 +394,7 @@ static void put_event(struct exposition *x, const struct table *t, size_t i)
 {
 	const struct trace_event *ev = &x->opened->facts->events[i];
 
-	put_labels(x, t, i, NULL);
+	begin(x, t, i, NULL, NO_CPU);
 	openmetrics_label(&x->m, "group", ev->group);
 	openmetrics_label(&x->m, "name", ev->name);
 	openmetrics_label(&x->m, "unit", ev->unit);
@@ -503,9 +420,7 @@ static int put_events(struct exposition *x, const struct table *t, struct err *e
 	for (size_t i = 0; i < sizeof(commons) / sizeof(commons[0]) && rc == 0; i++)
 		if (x->sums.is_sampling || commons[i].type == OPENMETRICS_GAUGE)
 			rc = put_common(x, t, &commons[i], e);
-	if (rc == 0)
-		rc = put_states(x, t, e);
-	return rc ?: put_things_states(x, t, e);
+	return rc ?: put_states(x, t, e) ?: put_things_states(x, t, e);
 }
 
 /* --- of the session -------------------------------------------------------------------------- */
@@ -528,11 +443,9 @@ static void put_rings(struct exposition *x)
 		openmetrics_family(&x->m, OPENMETRICS_COUNTER, rows[i].name, "", rows[i].help);
 		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++) {
 			openmetrics_begin(&x->m);
-			put_number_of_cpu(x, cpu);
+			put_cpu(x, cpu);
 			openmetrics_value(&x->m);
-			buf_u64(x->m.out,
-				*(const uint64_t *)(const void *)((const char *)&x->sums.cpus[cpu] +
-								  rows[i].offset));
+			buf_u64(x->m.out, number_at(&x->sums.cpus[cpu], rows[i].offset));
 			openmetrics_end(&x->m, x->sums.end_realtime_ns);
 		}
 	}
@@ -598,12 +511,6 @@ static int put_all(struct exposition *x, const struct table *t, struct err *e)
 	return rc ?: flush(x, e);
 }
 
-static void log_warning_of(void *arg, const struct err *warning)
-{
-	(void)arg;
-	log_err(LOG_WARNING, warning);
-}
-
 static int read_all(struct exposition *x, struct tables *tables, struct err *e)
 {
 	int rc = sums_init(&x->sums, tables->t->nr_columns) ?: name_columns(x, tables->t);
@@ -618,15 +525,6 @@ static int read_all(struct exposition *x, struct tables *tables, struct err *e)
 	return got < 0 ? got : 0;
 }
 
-static void fini(struct exposition *x)
-{
-	mem_free(x->families);
-	mem_free(x->family_of);
-	mem_free(x->is_twin);
-	sums_fini(&x->sums);
-	arena_fini(&x->arena);
-}
-
 int export_openmetrics(struct job *j, struct err *e)
 {
 	struct exposition x = {.j = j, .opened = job_input(j), .m = {.out = &j->output->text}};
@@ -638,8 +536,12 @@ int export_openmetrics(struct job *j, struct err *e)
 	     read_all(&x, &tables, e) ?:
 	     put_all(&x, tables.t, e);
 	if (rc == 0)
-		screen_warn_metrics(tables.t, x.sums.summary, log_warning_of, NULL);
+		screen_warn_metrics(tables.t, x.sums.summary, problems_log, NULL);
 	tables_close(&tables);
-	fini(&x);
+	mem_free(x.families);
+	mem_free(x.family_of);
+	mem_free(x.is_twin);
+	sums_fini(&x.sums);
+	arena_fini(&x.arena);
 	return rc;
 }

@@ -5,10 +5,10 @@
  */
 #include "base/dict.h"
 #include "base/err.h"
-#include "counts/series.h"
 #include "export/proto.h"
 #include "exports/lines.h"
 #include "exports/perfetto/perfetto.h"
+#include "tables.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { COUNTER_UNIT_NAME = 6 };
 enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_VALUE_REAL = 44, TYPE_COUNTER = 4 };
-enum { SLICE_NS = 100000000, MAX_NAME_BYTES = 1024 };
+enum { MAX_NAME_BYTES = 1024 };
 
 /* The key of a track. Column alone: the track of an event, the parent of those of its CPUs or
  * things. */
@@ -152,17 +152,10 @@ int perfetto_put_counters(struct job *j, size_t session, struct err *e)
 {
 	const struct input *o = &j->inputs->item[session];
 	struct counters c = {.j = j, .e = e};
-	const struct counts_series_config config = {.session = o->session,
-						    .metrics = &o->spec.metric_set,
-						    .filter = &j->selection->filter,
-						    .slice_ns = SLICE_NS,
-						    .has_totals = true,
-						    .point = put_point,
-						    .arg = &c};
 	int rc;
 
 	dict_init(&c.tracks, sizeof(struct track), sizeof(struct track), DICT_MAX);
-	rc = export_has_counters(j, o) ? counts_series(&config, e) : 0;
+	rc = export_has_counters(j, o) ? tables_series(j, o, put_point, &c, e) : 0;
 	dict_fini(&c.tracks);
 	return rc;
 }

@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "counts/series.h"
 #include "counts/tally.h"
 #include "exports/exports.h"
 #include "exports/lines.h"
@@ -27,7 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SLICE_NS = 100000000, MAX_NUMBERED = 16 << 20, BUILD_ID_BYTES = 2 * 20 + 1 };
+enum { MAX_NUMBERED = 16 << 20, BUILD_ID_BYTES = 2 * 20 + 1 };
 
 /* A numbered key: a thing of an event, or a task with a name. */
 struct numbered {
@@ -76,13 +75,6 @@ static void put_session(struct database *d)
 		   sqlite_maybe(d->about.has_clocks, clocks->realtime_ns - clocks->monotonic_ns));
 }
 
-static const char *kind_of(const struct table_column *c)
-{
-	if (c->metric)
-		return "metric";
-	return c->kind == EVENT_VALUE ? "value" : c->kind == EVENT_SHARE ? "share" : "count";
-}
-
 static const char *scope_of(const struct table_column *c)
 {
 	static const char *const names[] = {[EVENT_SCOPE_CPU] = "cpu",
@@ -106,7 +98,7 @@ static void put_events(struct database *d, const struct table *t)
 		SQLITE_PUT(
 		    d->file, SQLITE_EVENTS, sqlite_u64(i), sqlite_text(c->group),
 		    sqlite_text(c->name), sqlite_text(c->label), sqlite_text(c->unit),
-		    sqlite_text(kind_of(c)), sqlite_text(scope_of(c)),
+		    sqlite_text(table_kind_name(c)), sqlite_text(scope_of(c)),
 		    sqlite_real(c->scale > 0 ? c->scale : 1),
 		    sqlite_maybe(ev && ev->rate, ev ? ev->rate : 0),
 		    sqlite_maybe(ev && ev->frequency, ev ? ev->frequency : 0),
@@ -287,27 +279,14 @@ static int take_point(void *arg, const struct counts_series_point *p)
 		return rc;
 	SQLITE_PUT(d->file, SQLITE_SERIES, sqlite_u64(p->column), sqlite_u64(p->iteration),
 		   cpu_of(p->cpu), sqlite_maybe(p->thing != NULL, thing),
-		   sqlite_text(p->is_samples ? "samples" : kind_of(p->of)), sqlite_u64(p->end_ns),
-		   sqlite_maybe(p->cell->span_ns != 0, p->cell->span_ns),
+		   sqlite_text(p->is_samples ? "samples" : table_kind_name(p->of)),
+		   sqlite_u64(p->end_ns), sqlite_maybe(p->cell->span_ns != 0, p->cell->span_ns),
 		   sqlite_text(cell_state_text(p->cell, state)),
 		   has_value ? sqlite_real(value) : sqlite_none(), raw_of(p->of, p->cell),
 		   base_of(p->of, p->cell), sqlite_maybe(has_times, p->cell->enabled_ns),
 		   sqlite_maybe(has_times, p->cell->running_ns),
 		   sqlite_maybe(p->is_samples, p->weight));
 	return sqlite_file_error(d->file, d->e);
-}
-
-static int put_series(struct database *d)
-{
-	const struct counts_series_config config = {.session = d->opened->session,
-						    .metrics = &d->opened->spec.metric_set,
-						    .filter = &d->j->selection->filter,
-						    .slice_ns = SLICE_NS,
-						    .has_totals = true,
-						    .point = take_point,
-						    .arg = d};
-
-	return counts_series(&config, d->e);
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -523,7 +502,7 @@ static int fill(struct database *d)
 {
 	int rc = profile_about_init(&d->about, d->opened->facts->nr_events) ?:
 		 put_counts(d) ?:
-		 put_series(d);
+		 tables_series(d->j, d->opened, take_point, d, d->e);
 
 	if (rc == 0 && d->opened->facts->is_sampling)
 		rc = put_samples(d);
