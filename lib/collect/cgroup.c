@@ -26,20 +26,20 @@ static const struct things_file files[] = {
     {
 	.name = "cpu.stat",
 	.fields = BIT(CGROUP_CPU_USAGE) | BIT(CGROUP_CPU_THROTTLED),
-	.lacking = "throttling needs the controller cpu in the parent's "
+	.without = "throttling needs the controller cpu in the parent's "
 		   "cgroup.subtree_control",
 	.parse = cgroup_parse_cpu,
     },
     {
 	.name = "memory.current",
 	.fields = BIT(CGROUP_MEMORY_CURRENT),
-	.lacking = "it needs the controller memory in the parent's cgroup.subtree_control",
+	.without = "it needs the controller memory in the parent's cgroup.subtree_control",
 	.parse = cgroup_parse_memory,
     },
     {
 	.name = "io.stat",
 	.fields = BIT(CGROUP_IO_READ_BYTES) | BIT(CGROUP_IO_WRITE_BYTES),
-	.lacking = "it needs the controller io in the parent's cgroup.subtree_control",
+	.without = "it needs the controller io in the parent's cgroup.subtree_control",
 	.parse = cgroup_parse_io,
     },
 };
@@ -172,24 +172,19 @@ static int cgroup_open(const struct root *root, const struct collect_choice *cho
 	return rc;
 }
 
-/* Why a group's folder has none of the wanted files. */
-static const char *why_none(const struct cgroups *c, const struct path *p)
-{
-	if (strcmp(p->name, "/") == 0)
-		return "the root of the hierarchy does not have them";
-	for (size_t i = 0; i < kind.nr_files; i++)
-		if (files[i].fields & c->things.wanted)
-			return files[i].lacking;
-	return "";
-}
-
 static void note_group(struct cgroups *c, const struct path *p, const char *folder, int error)
 {
 	IO_AUTO_FD int fd = root_open(&c->things.root, folder);
+	const struct things_file *file = files;
 
+	while (file < files + kind.nr_files && !(file->fields & c->things.wanted))
+		file++;
 	if (fd >= 0 && error == -ENOENT)
-		things_add_note(&c->things, "cgroup %s: it has none of the requested files: %s",
-				p->name, why_none(c, p));
+		things_add_note(
+		    &c->things, "cgroup %s: it has none of the requested files: %s", p->name,
+		    strcmp(p->name, "/") == 0      ? "the root of the hierarchy does not have them"
+		    : file < files + kind.nr_files ? file->without
+						   : "");
 	else
 		things_add_note(&c->things, "cgroup %s: it does not exist: %s", p->name,
 				strerror(-error));
@@ -207,7 +202,7 @@ static int open_group(struct cgroups *c, struct path *p, struct thing **out)
 	return rc;
 }
 
-/* A group that is gone is looked for again at once: it may have been made anew. */
+/* A group that is gone is opened again at once: it may have been created again. */
 static int read_group(struct cgroups *c, struct path *p)
 {
 	struct thing *thing = things_find(&c->things, p->name, strlen(p->name));

@@ -37,7 +37,7 @@ void collect_close(struct collect *c);
 void collect_read(struct collect *c);
 
 /* The result of event i's last reading: the best over all CPUs or things. 0 or -errno; -ENODATA:
- * the files lack it. 0 if its choice matches nothing now: things may appear. */
+ * the files do not have it. 0 if its choice matches nothing now: things may appear. */
 int collect_status(const struct collect *c, size_t i);
 /* Reports whether an event of misc, not a perf event, works here: event_support_check, then one
  * reading. choice: as for collect_open; NULL: the default, but of processes only this one. */
@@ -59,7 +59,7 @@ uint32_t collect_set(const struct collect *c, size_t i); /* UINT32_MAX: not of m
 /* The things of the last reading, in the order of their source. */
 size_t collect_nr_things(const struct collect *c, uint32_t set);
 void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct collect_thing *out);
-/* Event i's reading of a thing of its set, without .event; its state says why a value is missing.
+/* Event i's reading of a thing of its set, without .event; its state is why a value is missing.
  * False: the thing has no such value. */
 bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
 			  struct reading *out);

@@ -97,13 +97,13 @@ static const struct things_file files[] = {
 	.fields = BIT(DISK_READ_BYTES) | BIT(DISK_WRITE_BYTES) | BIT(DISK_READ_OPS) |
 		  BIT(DISK_WRITE_OPS) | BIT(DISK_READ_TIME) | BIT(DISK_WRITE_TIME) |
 		  BIT(DISK_BUSY_TIME) | BIT(DISK_DISCARD_BYTES),
-	.lacking = "discards are counted since Linux 4.18",
+	.without = "discards are counted since Linux 4.18",
 	.parse = disk_parse_stat,
     },
     {
 	.name = "inflight",
 	.fields = BIT(DISK_READ_QUEUE) | BIT(DISK_WRITE_QUEUE),
-	.lacking = "the kernel does not report requests in flight here",
+	.without = "the kernel does not report requests in flight here",
 	.parse = disk_parse_inflight,
     },
 };
@@ -136,17 +136,16 @@ static bool exists(const struct root *root, const char *name, const char *file)
 	return fd >= 0;
 }
 
-/* The device of a multipath NVMe disk is its subsystem, which has no transport; controllers have
- * one. */
-static bool is_physical(const struct root *root, const char *name)
-{
-	return exists(root, name, "device") &&
-	       (!exists(root, name, "device/subsysnqn") || exists(root, name, "device/transport"));
-}
-
+/* By default physical disks. The device of a multipath NVMe disk is its subsystem, which has no
+ * transport; controllers have one. */
 static bool is_chosen(const struct disks *d, const char *name)
 {
-	return d->choice.nr ? things_match(&d->choice, name) : is_physical(&d->things.root, name);
+	const struct root *root = &d->things.root;
+
+	if (d->choice.nr)
+		return things_match(&d->choice, name);
+	return exists(root, name, "device") &&
+	       (!exists(root, name, "device/subsysnqn") || exists(root, name, "device/transport"));
 }
 
 /* -ENOENT: its files are removed already, or not made yet: the kernel makes the entry first. */

@@ -38,18 +38,6 @@ void listing_close(struct listing *l)
 	buf_fini(&l->entries);
 }
 
-/* Copies names only: the kernel does not clear the gaps between entries. */
-static void add_names(struct buf *names, const char *entries, size_t len)
-{
-	for (size_t at = 0; at < len;) {
-		const struct dirent64 *d = (const void *)(entries + at);
-
-		at += d->d_reclen;
-		if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-			buf_add(names, d->d_name, strlen(d->d_name) + 1);
-	}
-}
-
 /* lseek and getdents64 are not in base/sys.h; root_each calls them directly too. */
 static int load(struct listing *l)
 {
@@ -65,10 +53,16 @@ static int load(struct listing *l)
 		return -errno;
 	do {
 		n = getdents64(l->fd, entries, STEP_BYTES);
-		if (n > 0)
-			add_names(&l->next, entries, (size_t)n);
-	} while (n >
-		 STEP_BYTES - ENTRY_BYTES); /* with room for another entry, it was the last call */
+		for (ssize_t at = 0; at < n;) {
+			const struct dirent64 *d = (const void *)(entries + at);
+
+			at += d->d_reclen;
+			/* names only: the kernel does not clear the gaps between entries */
+			if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
+				buf_add(&l->next, d->d_name, strlen(d->d_name) + 1);
+		}
+		/* with room for another entry, it was the last call */
+	} while (n > STEP_BYTES - ENTRY_BYTES);
 	return n < 0 ? -errno : buf_error(&l->next);
 }
 

@@ -74,21 +74,17 @@ struct nets {
 	int fd;
 };
 
-static bool is_chosen(const struct nets *n, const struct net_line *l)
+static int store(struct nets *n, const struct net_line *l, uint64_t time_ns)
 {
+	struct thing *thing = things_find(&n->things, l->name, l->name_len);
 	char name[NAME_MAX + 1];
+	bool is_chosen;
+	int rc = 0;
 
 	memcpy(name, l->name, l->name_len);
 	name[l->name_len] = '\0';
-	return n->choice.nr ? things_match(&n->choice, name) : strcmp(name, "lo") != 0;
-}
-
-static int take(struct nets *n, const struct net_line *l, uint64_t time_ns)
-{
-	struct thing *thing = things_find(&n->things, l->name, l->name_len);
-	int rc = 0;
-
-	if (!thing && is_chosen(n, l))
+	is_chosen = n->choice.nr ? things_match(&n->choice, name) : strcmp(name, "lo") != 0;
+	if (!thing && is_chosen)
 		rc = things_add(&n->things, l->name, l->name_len, &thing);
 	if (rc == 0 && thing) {
 		memcpy(thing->values, l->values, sizeof(l->values));
@@ -98,7 +94,7 @@ static int take(struct nets *n, const struct net_line *l, uint64_t time_ns)
 	return rc == -E2BIG ? 0 : rc;
 }
 
-static int take_all(struct nets *n)
+static int read_lines(struct nets *n)
 {
 	const char *line, *stop, *text, *end;
 	int rc = reread(n->fd, false, &n->things.text);
@@ -110,7 +106,7 @@ static int take_all(struct nets *n)
 		struct net_line l;
 
 		rc = net_parse_line(line, (size_t)(stop - line), &l);
-		rc = rc == -ENOENT ? 0 : rc ? rc : take(n, &l, now_ns);
+		rc = rc == -ENOENT ? 0 : rc ? rc : store(n, &l, now_ns);
 	}
 	return rc;
 }
@@ -123,10 +119,10 @@ static int read_all(struct nets *n)
 	int rc;
 
 	things_begin(&n->things);
-	rc = take_all(n);
+	rc = read_lines(n);
 	if (rc == 0 && n->things.text.len > PAGE_BYTES - LINE_BYTES &&
 	    things_is_missing(&n->things))
-		rc = take_all(n);
+		rc = read_lines(n);
 	if (rc == 0)
 		things_end(&n->things);
 	return rc;

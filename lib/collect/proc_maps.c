@@ -12,22 +12,20 @@
 
 #include <errno.h>
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A number of lower-case digits at *p, at most max; *p moves past it. */
 static int scan_hex(const char **p, const char *end, uint64_t max, uint64_t *out)
 {
 	const char *at = *p;
 	uint64_t v = 0;
-	int digit;
 
-	for (; at != end && (digit = hex_digit(*at)) >= 0; at++) {
+	for (; at != end; at++) {
+		bool is_letter = *at >= 'a' && *at <= 'f';
+
+		if (!is_letter && (*at < '0' || *at > '9'))
+			break;
 		if (v >> 60)
 			return -EINVAL;
-		v = v << 4 | (unsigned)digit;
+		v = v << 4 | (unsigned)(is_letter ? *at - 'a' + 10 : *at - '0');
 	}
 	if (at == *p || v > max)
 		return -EINVAL;

@@ -98,49 +98,40 @@ int proc_pid_io_parse(const char *text, size_t len, struct proc_pid_io *out)
 	return rc;
 }
 
-/* Numbered as in proc(5). */
-enum { STATE = 3, MINOR_FAULTS = 10, MAJOR_FAULTS = 12, START = 22 };
-
-static uint64_t *find_field(struct proc_pid_stat *s, int field)
-{
-	return field == MINOR_FAULTS   ? &s->minor_faults
-	       : field == MAJOR_FAULTS ? &s->major_faults
-	       : field == START        ? &s->start_ticks
-				       : NULL;
-}
-
-/* 9817 (cat) R 9803 9803 4225 0 -1 4194304 98 0 0 0 …: the name may contain any bytes. */
-int proc_pid_stat_parse(const char *text, size_t len, struct proc_pid_stat *out)
+int proc_pid_stat_scan(const char *text, size_t len, const struct proc_pid_number *numbers,
+		       size_t nr)
 {
 	const char *p = memrchr(text, ')', len), *end = text + len;
-	struct proc_pid_stat s;
 	int rc = 0;
 
 	if (!p)
 		return -EINVAL;
 	p++;
-	for (int field = STATE; field <= START && rc == 0; field++) {
-		uint64_t *value = find_field(&s, field);
-
+	for (unsigned field = 3; nr && rc == 0; field++) {
 		if (p == end || *p++ != ' ')
 			return -EINVAL;
-		if (value)
-			rc = str_scan_u64(&p, end, value);
-		while (!value && p != end && *p != ' ')
+		if (field == numbers->field) {
+			rc = str_scan_u64(&p, end, numbers->out);
+			numbers++;
+			nr--;
+			continue;
+		}
+		while (p != end && *p != ' ')
 			p++;
 	}
-	if (rc == 0)
-		*out = s;
 	return rc;
 }
 
-static size_t count(const char *p, const char *end, char c)
+int proc_pid_stat_parse(const char *text, size_t len, struct proc_pid_stat *out)
 {
-	size_t nr = 0;
+	struct proc_pid_stat s;
+	const struct proc_pid_number numbers[] = {
+	    {10, &s.minor_faults}, {12, &s.major_faults}, {22, &s.start_ticks}};
+	int rc = proc_pid_stat_scan(text, len, numbers, sizeof(numbers) / sizeof(numbers[0]));
 
-	for (; p != end; p++)
-		nr += *p == c;
-	return nr;
+	if (rc == 0)
+		*out = s;
+	return rc;
 }
 
 /*
@@ -159,7 +150,9 @@ int proc_pid_status_parse(const char *text, size_t len, struct proc_pid_status *
 		rc = scan_keyed(line, stop, "Pid:\t", &s.pid, &has_pid);
 		words = skip_key(line, stop, "NSpid:");
 		if (words)
-			s.nr_namespaces = count(words, stop, '\t');
+			s.nr_namespaces = 0;
+		for (; words && words != stop; words++)
+			s.nr_namespaces += *words == '\t';
 	}
 	if (rc || !has_pid)
 		return rc ? rc : -EINVAL;

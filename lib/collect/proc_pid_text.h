@@ -26,6 +26,11 @@ struct proc_pid_stat {
 	uint64_t start_ticks;                /* since boot */
 };
 
+/* A field of stat, numbered as in proc(5), and where its number goes. */
+struct proc_pid_number {
+	unsigned field;
+	uint64_t *out;
+};
 struct proc_pid_status {
 	uint64_t pid;
 	size_t nr_namespaces; /* PID namespaces from that of this /proc inwards; 0: unknown */
@@ -34,6 +39,11 @@ struct proc_pid_status {
 int proc_pid_statm_parse(const char *text, size_t len, struct proc_pid_statm *out);
 int proc_pid_io_parse(const char *text, size_t len, struct proc_pid_io *out);
 int proc_pid_schedstat_parse(const char *text, size_t len, struct proc_pid_schedstat *out);
+/* numbers: in ascending order, from 4 on. stat is "9817 (cat) R 9803 9803 4225 …"; the name, in
+ * brackets, may itself contain brackets and spaces, other fields do not. *out is undefined on
+ * failure. */
+int proc_pid_stat_scan(const char *text, size_t len, const struct proc_pid_number *numbers,
+		       size_t nr);
 int proc_pid_stat_parse(const char *text, size_t len, struct proc_pid_stat *out);
 int proc_pid_status_parse(const char *text, size_t len, struct proc_pid_status *out);
 

@@ -126,20 +126,14 @@ static uint64_t sum(const uint64_t *ticks, unsigned which)
 	return v;
 }
 
-static bool get_number(const struct proc_stat *s, uint16_t field, struct collect_value *out)
-{
-	unsigned i = field - FIRST_NUMBER;
-
-	*out = (struct collect_value){.raw = s->number[i]};
-	return s->seen & BIT(i);
-}
-
 static bool get(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out)
 {
 	const struct proc_stat *s = state;
 
-	if (field >= FIRST_NUMBER)
-		return get_number(s, field, out);
+	if (field >= FIRST_NUMBER) {
+		*out = (struct collect_value){.raw = s->number[field - FIRST_NUMBER]};
+		return s->seen & BIT(field - FIRST_NUMBER);
+	}
 	out->raw = sum(s->cpus[cpu].ticks, times_of[field]);
 	out->base = sum(s->cpus[cpu].ticks, ALL_TIMES);
 	return s->cpus[cpu].seen;

@@ -7,48 +7,23 @@
  */
 #include "collect/proc_task.h"
 
-#include "base/str.h"
+#include "collect/proc_pid_text.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* Numbered as in proc(5). */
-enum { STATE = 3, PARENT = 4, NR_THREADS = 20, MEMORY_BYTES = 23 };
-
-static uint64_t *find_field(struct proc_task *t, int field)
-{
-	return field == PARENT         ? &t->parent
-	       : field == NR_THREADS   ? &t->nr_threads
-	       : field == MEMORY_BYTES ? &t->memory_bytes
-				       : NULL;
-}
-
-/* A space precedes each field. */
-static int parse_fields(const char *p, const char *end, struct proc_task *t)
-{
-	for (int field = STATE; field <= MEMORY_BYTES; field++) {
-		uint64_t *value = find_field(t, field);
-
-		if (p == end || *p++ != ' ')
-			return -EINVAL;
-		if (value && str_scan_u64(&p, end, value))
-			return -EINVAL;
-		while (!value && p != end && *p != ' ')
-			p++;
-	}
-	return 0;
-}
 
 int proc_task_parse(const char *text, size_t len, struct proc_task *out)
 {
 	const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len);
 	struct proc_task t;
+	const struct proc_pid_number numbers[] = {
+	    {4, &t.parent}, {20, &t.nr_threads}, {23, &t.memory_bytes}};
 
 	if (!open || !close || close < open)
 		return -EINVAL;
 	t.name = open + 1;
 	t.name_len = (size_t)(close - t.name);
-	if (parse_fields(close + 1, text + len, &t))
+	if (proc_pid_stat_scan(text, len, numbers, sizeof(numbers) / sizeof(numbers[0])))
 		return -EINVAL;
 	*out = t;
 	return 0;

@@ -63,8 +63,8 @@ struct process {
 	uint32_t number;
 	uint64_t born_ns; /* as of struct collect_thing */
 	bool is_chosen, has_number;
-	void *source;                       /* the reader's; NULL: not attached */
-	uint32_t said[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
+	void *source;                        /* the reader's; NULL: not attached */
+	uint32_t noted[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
 	struct process_values values;
 	char name[NAME_BYTES];
 };
@@ -88,9 +88,9 @@ struct state {
 	struct process **things; /* the chosen ones of the last reading */
 	size_t nr, nr_things, cap;
 	size_t nr_reopened;
-	uint32_t nr_numbers; /* given to things */
+	uint32_t nr_numbers; /* assigned to things */
 	struct note notes[PROCESS_NR_TROUBLES];
-	uint32_t said[PROCESS_NR_TROUBLES];
+	uint32_t noted[PROCESS_NR_TROUBLES];
 	bool is_whole; /* the last reading succeeded */
 	bool has_noted_reopened, has_noted_absent;
 	struct buf absent; /* the words of the choice that match no process */
@@ -113,28 +113,23 @@ static void add_who(struct note *n, const char *name)
 static void note_trouble(struct state *s, struct process *p)
 {
 	for (int i = 0; i < PROCESS_NR_TROUBLES; i++) {
-		uint32_t *said = troubles[i].is_of_each ? p->said : s->said;
-		uint32_t new = p->values.trouble[i] & ~said[i];
+		uint32_t *noted = troubles[i].is_of_each ? p->noted : s->noted;
+		uint32_t new = p->values.trouble[i] & ~noted[i];
 
 		if (!new)
 			continue;
-		said[i] |= new;
+		noted[i] |= new;
 		s->notes[i].fields |= new;
 		s->notes[i].error = p->values.error;
 		add_who(&s->notes[i], p->name);
 	}
 }
 
-static void add_fields(struct buf *b, uint32_t fields)
-{
-	for (int i = 0; i < PROCESS_NR_FIELDS; i++)
-		if (fields & 1u << i)
-			buf_printf(b, "%s%s", b->len ? ", " : "", field_names[i]);
-}
-
 static void write_trouble(struct buf *b, enum process_trouble kind, const struct note *n)
 {
-	add_fields(b, n->fields);
+	for (int i = 0; i < PROCESS_NR_FIELDS; i++)
+		if (n->fields & 1u << i)
+			buf_printf(b, "%s%s", b->len ? ", " : "", field_names[i]);
 	if (troubles[kind].is_of_each)
 		buf_printf(b, " of %zu %sprocess%s (%s%s)", n->nr_processes,
 			   n->nr_before ? "more " : "", n->nr_processes == 1 ? "" : "es", n->who,
@@ -168,13 +163,6 @@ static void write_absent(struct state *s)
 			   buf_str(&s->absent));
 }
 
-/* If processes come and go, each reading may add to a note: after the first notes, the next is due
- * when it has as many processes as all before. */
-static bool is_note_due(const struct note *n)
-{
-	return n->fields && (n->nr_notes < MIN_NOTES || n->nr_processes >= n->nr_before);
-}
-
 /* False if no note is due. */
 static bool write_note(struct state *s)
 {
@@ -185,7 +173,9 @@ static bool write_note(struct state *s)
 	for (int i = 0; i < PROCESS_NR_TROUBLES; i++) {
 		struct note *n = &s->notes[i];
 
-		if (!is_note_due(n))
+		/* If processes come and go, each reading may add to a note: after the first notes,
+		 * the next is due when it has as many processes as all before. */
+		if (!n->fields || (n->nr_notes >= MIN_NOTES && n->nr_processes < n->nr_before))
 			continue;
 		write_trouble(&s->text, (enum process_trouble)i, n);
 		*n = (struct note){.nr_notes = n->nr_notes + 1,
@@ -338,12 +328,6 @@ static int reserve(struct state *s, size_t nr)
 	return 0;
 }
 
-/* If processes are chosen by number alone and all run, /proc need not be listed. */
-static bool has_all(const struct state *s)
-{
-	return !s->choice.all && !s->choice.nr_globs && s->nr_things == s->choice.nr_numbers;
-}
-
 /* The process of that number, listed from *k on or new; NULL if out of memory. Drops those before
  * it, which have ended. */
 static struct process *find_or_add(struct state *s, uint32_t pid, size_t *k)
@@ -392,7 +376,9 @@ static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 static int process_read(void *state)
 {
 	struct state *s = state;
-	bool is_listed = !has_all(s);
+	/* if processes are chosen by number alone and all run, /proc need not be listed */
+	bool is_listed =
+	    s->choice.all || s->choice.nr_globs || s->nr_things != s->choice.nr_numbers;
 	const uint32_t *pids;
 	size_t nr;
 	int rc = is_listed ? reader->list(s->source, &s->ids) : 0;

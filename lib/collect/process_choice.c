@@ -24,23 +24,18 @@ static void add_number(struct process_choice *c, uint32_t number)
 	c->nr_numbers++;
 }
 
-/* The kernel's longest command has 63 bytes. */
-static bool is_glob(const char *s)
-{
-	return *s && strlen(s) <= 255;
-}
-
 static int add_word(struct process_choice *c, const char *word, uint32_t self, struct err *e)
 {
-	static const char name[] = "name:";
+	enum { MAX_GLOB_BYTES = 255 }; /* the kernel's longest command has 63 bytes */
+	const char *glob = strncmp(word, "name:", 5) == 0 ? word + 5 : "";
 	uint64_t number;
 
 	if (strcmp(word, "all") == 0) {
 		c->all = true;
 		return 0;
 	}
-	if (strncmp(word, name, strlen(name)) == 0 && is_glob(word + strlen(name))) {
-		char *copy = mem_strdup(word + strlen(name));
+	if (*glob && strlen(glob) <= MAX_GLOB_BYTES) {
+		char *copy = mem_strdup(glob);
 
 		if (!copy)
 			return -ENOMEM;

@@ -52,7 +52,7 @@ struct reader {
 	uint32_t self;
 	uint64_t page_bytes;
 	bool is_live;        /* the kernel's own /proc, not a captured one */
-	bool has_clock;      /* clock_gettime knows processes by the same numbers */
+	bool has_clock;      /* clock_gettime uses the same process numbers */
 	bool has_ticks;      /* each CPU updates the clock of its task 100 times a second or more */
 	bool has_fd_size;    /* st_size of fd/ is the number of descriptors: Linux 6.2 */
 	bool has_schedstat;  /* the kernel fills it in */
@@ -61,9 +61,9 @@ struct reader {
 
 struct watched {
 	uint32_t pid;
-	bool is_kept;
-	int fd[NR_FILES];     /* kept; else BY_PATH, or -errno of the open */
-	uint64_t start_ticks; /* 0 if is_kept, or unknown */
+	bool is_open;
+	int fd[NR_FILES];     /* open; else BY_PATH, or -errno of the open */
+	uint64_t start_ticks; /* 0 if is_open, or unknown */
 	clockid_t clock;
 	uint64_t clock_ns, moved_ns; /* its CPU time; when that value was first read */
 	int nr_threads;              /* or -errno */
@@ -127,7 +127,7 @@ static int list_folder(struct reader *r, const struct watched *p, enum file file
 	}
 	rc = fd < 0 ? fd : proc_ids_load(&r->ids, fd);
 	/* an open folder of a process that ended */
-	return rc == -ENOENT && p->is_kept ? -ESRCH : rc;
+	return rc == -ENOENT && p->is_open ? -ESRCH : rc;
 }
 
 /* 0 (with 0 in *out if it is unknown, as with hidepid=1), -ESRCH or -ENOMEM. */
@@ -153,12 +153,12 @@ static void close_files(struct reader *r, struct watched *p)
 		file_cache_close(&r->cache, &p->fd[i]);
 		p->fd[i] = BY_PATH;
 	}
-	p->is_kept = false;
+	p->is_open = false;
 }
 
 /* Opens the files that are needed. 0; -EMFILE: they are opened for each reading; -ESRCH; -ENOMEM.
  */
-static int keep_files(struct reader *r, struct watched *p)
+static int open_files(struct reader *r, struct watched *p)
 {
 	char path[PATH_BYTES];
 	struct stat st;
@@ -174,7 +174,7 @@ static int keep_files(struct reader *r, struct watched *p)
 	write_path(path, p->pid, "");
 	if (rc != -EMFILE && rc != -ENOMEM)
 		rc = sys()->fstatat(r->cache.dir, path, &st, 0) == -ENOENT ? -ESRCH : 0;
-	p->is_kept = rc == 0;
+	p->is_open = rc == 0;
 	if (rc)
 		close_files(r, p);
 	return rc;
@@ -576,7 +576,7 @@ static int proc_attach(void *state, uint32_t pid, void **process)
 	p->clock = clock_of(pid);
 	for (int i = 0; i < NR_FILES; i++)
 		p->fd[i] = BY_PATH;
-	rc = keep_files(state, p);
+	rc = open_files(state, p);
 	if (rc == -EMFILE)
 		rc = load_start(state, pid, &p->start_ticks);
 	if (rc)
@@ -656,12 +656,12 @@ static bool is_asleep(const struct reader *r, const struct watched *p, uint64_t 
 static int proc_read(void *state, void *process, struct process_values *values)
 {
 	struct watched *p = process;
-	bool was_kept = p->is_kept;
+	bool was_open = p->is_open;
 	uint64_t start;
 	int rc;
 
 	values->time_ns = clock_monotonic_ns();
-	rc = was_kept ? 0 : keep_files(state, p);
+	rc = was_open ? 0 : open_files(state, p);
 	values->is_reopened = rc == -EMFILE;
 	if (rc == -EMFILE)
 		rc = 0;
@@ -669,9 +669,9 @@ static int proc_read(void *state, void *process, struct process_values *values)
 		rc = read_clock(state, p, values->time_ns);
 	if (rc == 0)
 		rc = read_parts(state, p, is_asleep(state, p, values->time_ns), values);
-	if (rc == 0 && !was_kept)
+	if (rc == 0 && !was_open)
 		rc = load_start(state, p->pid, &start);
-	if (rc == 0 && !was_kept && start && p->start_ticks && start != p->start_ticks)
+	if (rc == 0 && !was_open && start && p->start_ticks && start != p->start_ticks)
 		rc = -ESRCH; /* another process has the number */
 	values->clock_ns = p->clock_ns;
 	p->is_whole = rc == 0 && !values->trouble[PROCESS_FAILED];

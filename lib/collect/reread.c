@@ -8,21 +8,13 @@
 
 #include <errno.h>
 
-/*
- * The kernel fills a page (at least 4 KiB) with whole lines: a piece with room for another line is
- * the last. The longest lines of files that it returns in pieces are far below 1 KiB (a network
- * interface); files with longer lines (the interrupts of /proc/stat) are returned in one piece.
- */
-static bool is_last(size_t n, size_t asked, bool is_one)
-{
-	enum { ROOM_LEFT = 4096 - 1024 };
-
-	return n < asked && (is_one || n < ROOM_LEFT);
-}
-
 int reread(int fd, bool is_one, struct buf *text)
 {
-	enum { STEP_BYTES = 8192 };
+	/* The kernel fills a page (at least 4 KiB) with whole lines: a piece with room for another
+	 * line is the last. The longest lines of files that it returns in pieces are far below 1
+	 * KiB (a network interface); files with longer lines (the interrupts of /proc/stat) are
+	 * returned in one piece. */
+	enum { STEP_BYTES = 8192, ROOM_LEFT = 4096 - 1024 };
 	ssize_t n;
 
 	buf_reset(text);
@@ -34,6 +26,6 @@ int reread(int fd, bool is_one, struct buf *text)
 		n = sys()->pread(fd, p, STEP_BYTES, (off_t)text->len);
 		if (n > 0)
 			text->len += (size_t)n;
-	} while (n == -EINTR || (n > 0 && !is_last((size_t)n, STEP_BYTES, is_one)));
+	} while (n == -EINTR || n == STEP_BYTES || (n >= ROOM_LEFT && !is_one));
 	return n < 0 ? (int)n : 0;
 }

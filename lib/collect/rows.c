@@ -108,7 +108,7 @@ static const struct event_row misc_rows[] = {
 	    "Memory that programs can get without swapping, as the kernel estimates it."),
 	ROW(122, "memory_total", VALUE, SYSTEM, "B", "/proc/meminfo",
 	    PROC_MEMINFO, PROC_MEMINFO_TOTAL, 0,
-	    "All memory that the kernel has to give."),
+	    "All memory that the kernel manages."),
 	ROW(123, "memory_free", VALUE, SYSTEM, "B", "/proc/meminfo",
 	    PROC_MEMINFO, PROC_MEMINFO_FREE, 0,
 	    "Memory that is used for nothing."),
@@ -188,7 +188,7 @@ static const struct event_row misc_rows[] = {
 	    "Writes that the disk has to do, now.", DEVICES),
 	ROW(159, "disk_discard_bytes", COUNT, THINGS, "B", "/sys/class/block/*/stat",
 	    COLLECT_MANY + DISK, DISK_DISCARD_BYTES, 0,
-	    "Bytes that the disk was told to forget.", DEVICES),
+	    "Bytes discarded on the disk (TRIM).", DEVICES),
 	/* Each process */
 	ROW(160, "process_cpu_time", COUNT, THINGS, "ns", "/proc/PID, its clock",
 	    COLLECT_MANY + PROCESS, PROCESS_CPU_TIME, 0,
@@ -257,7 +257,7 @@ static const struct event_row misc_rows[] = {
 	    "Time that the tasks of the group spent on CPUs.", CGROUPS),
 	ROW(191, "cgroup_cpu_throttled", COUNT, THINGS, "ns", "/sys/fs/cgroup/*/cpu.stat",
 	    COLLECT_MANY + CGROUP, CGROUP_CPU_THROTTLED, 0,
-	    "Time in which the group's limit kept its tasks off the CPUs.", CGROUPS),
+	    "Time in which the group's tasks could not run because of its CPU limit.", CGROUPS),
 	ROW(192, "cgroup_memory_current", VALUE, THINGS, "B", "/sys/fs/cgroup/*/memory.current",
 	    COLLECT_MANY + CGROUP, CGROUP_MEMORY_CURRENT, 0,
 	    "Memory that the group uses.", CGROUPS),
@@ -275,7 +275,7 @@ static const struct event_maker *const makers[] = {&event_uncore_maker, &event_e
 
 const struct event_group collect_misc_group = {
     .name = "misc",
-    .description = "What /proc and sysfs tell of the machine: counts of its parts, sensors.",
+    .description = "Values of the machine from /proc and sysfs, counters of its parts, sensors.",
     .id = EVENT_GROUP_MISC,
     .is_perf = false,
     .rows = misc_rows,

@@ -141,7 +141,7 @@ static void clean(const char *text, char out[MAX_WORD])
 }
 
 /* True if a sensor has the name, or begins with it if name ends in a slash. */
-static bool is_taken(const struct sensors *s, const char *name)
+static bool exists(const struct sensors *s, const char *name)
 {
 	size_t len = strlen(name);
 	size_t compared = name[len - 1] == '/' ? len : len + 1;
@@ -152,12 +152,12 @@ static bool is_taken(const struct sensors *s, const char *name)
 	return false;
 }
 
-/* "hwmon/nvme/", or "hwmon/nvme.1/" if that is taken. */
+/* "hwmon/nvme/", or "hwmon/nvme.1/" if that exists. */
 static void name_group(const struct sensors *s, const char *kind, const char *word, const char *end,
 		       char *out, size_t size)
 {
 	snprintf(out, size, "%s/%s%s", kind, word, end);
-	for (unsigned i = 1; is_taken(s, out); i++)
+	for (unsigned i = 1; exists(s, out); i++)
 		snprintf(out, size, "%s/%s.%u%s", kind, word, i, end);
 }
 
@@ -192,7 +192,7 @@ static void add_temperature(struct sensors *s, unsigned chip, const char *group,
 	load_text(s->root, path, other, label, sizeof(label));
 	clean(label, word);
 	snprintf(name, sizeof(name), "%s%s", group, word);
-	if (is_taken(s, name))
+	if (exists(s, name))
 		snprintf(name, sizeof(name), "%s%s.%u", group, word, number);
 	snprintf(path, sizeof(path), HWMON "/hwmon%u/temp%u_input", chip, number);
 	snprintf(text, sizeof(text), "%s, %s", title, label);
@@ -235,18 +235,6 @@ static void add_all(struct sensors *s, const char *folder, const char *prefix,
 	list_numbers(s->root, folder, &n);
 	for (size_t i = 0; i < n.nr; i++)
 		add(s, n.number[i]);
-}
-
-static int sensors_load(const struct root *root, struct sensors *out)
-{
-	out->root = root;
-	out->nr = 0;
-	out->list = mem_calloc(MAX_SENSORS, sizeof(*out->list));
-	if (!out->list)
-		return -ENOMEM;
-	add_all(out, HWMON, "hwmon", add_chip);
-	add_all(out, THERMAL, "thermal_zone", add_zone);
-	return 0;
 }
 
 static const struct sensor *choose(const struct sensors *s, const char *event)
@@ -354,7 +342,7 @@ static int walk(const struct catalogue *c, const struct sensors *s, const char *
 	return rc;
 }
 
-static int keep(const struct event_row *row, void *arg)
+static int store_row(const struct event_row *row, void *arg)
 {
 	const struct event_row **out = arg;
 
@@ -365,11 +353,14 @@ static int keep(const struct event_row *row, void *arg)
 static int load_and_walk(const struct catalogue *c, const char *only,
 			 int (*fn)(const struct event_row *row, void *arg), void *arg)
 {
-	struct sensors s;
-	int rc = sensors_load(&c->host->root, &s);
+	struct sensors s = {.root = &c->host->root,
+			    .list = mem_calloc(MAX_SENSORS, sizeof(*s.list))};
+	int rc;
 
-	if (rc)
-		return rc;
+	if (!s.list)
+		return -ENOMEM;
+	add_all(&s, HWMON, "hwmon", add_chip);
+	add_all(&s, THERMAL, "thermal_zone", add_zone);
 	rc = walk(c, &s, only, fn, arg);
 	mem_free(s.list);
 	return rc;
@@ -379,7 +370,7 @@ static int find(const struct catalogue *c, const char *name, const struct event_
 		struct err *e)
 {
 	const struct event_row *row = NULL;
-	int rc = load_and_walk(c, name, keep, &row);
+	int rc = load_and_walk(c, name, store_row, &row);
 
 	(void)e;
 	if (rc == 0 && !row)

@@ -151,7 +151,7 @@ static void note_file(struct things *t, struct thing *thing, size_t i, const cha
 
 	if (!(thing->noted & 1u << i))
 		things_add_note(t, "%s %s: %s %s: %s", t->kind->name, thing->name, f->name, what,
-				error && error != -ENOENT ? strerror(-error) : f->lacking);
+				error && error != -ENOENT ? strerror(-error) : f->without);
 	thing->noted |= (uint8_t)(1u << i);
 }
 
@@ -200,7 +200,7 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 	if (rc)
 		note_file(t, thing, i, "cannot be read", rc);
 	else if (f->fields & t->wanted & ~has)
-		note_file(t, thing, i, "lacks some requested fields", 0);
+		note_file(t, thing, i, "does not have all requested fields", 0);
 	thing->has |= rc ? 0 : has & t->wanted;
 	set_missing(thing, f->fields & t->wanted & ~thing->has, rc);
 	return 0;

@@ -16,7 +16,7 @@ enum { THINGS_MAX = 4096, THINGS_MAX_FIELDS = 16, THINGS_MAX_FILES = 3 };
 struct things_file {
 	const char *name;
 	uint32_t fields;
-	const char *lacking; /* why the file or a field may be missing */
+	const char *without; /* why the file or a field may be missing */
 	/* Sets the values (zeroed before) that the text has, and their bits in *has. 0, -EINVAL or
 	 * -ERANGE. */
 	int (*parse)(const char *text, size_t len, uint64_t *values, uint32_t *has);

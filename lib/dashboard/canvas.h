@@ -3,7 +3,7 @@
  * with the previous screen.
  *
  * Painting outside is clipped. Text is UTF-8 from any source: control characters, invalid UTF-8 and
- * characters of no width become "?" or are dropped; a wide character takes two cells. A canvas
+ * characters of no width become "?" or are dropped; a wide character fills two cells. A canvas
  * without UTF-8 holds ASCII only.
  */
 #ifndef DASHBOARD_CANVAS_H

@@ -50,14 +50,6 @@ static bool name_group(const struct model_cpu *cpu, enum model_view view,
 	return true;
 }
 
-static struct model_group *find_group(struct model_dimension *dim, const char *name)
-{
-	for (size_t i = 0; i < dim->nr; i++)
-		if (strcmp(dim->groups[i].name, name) == 0)
-			return &dim->groups[i];
-	return NULL;
-}
-
 static int add_view(struct model *m, enum model_view view)
 {
 	struct model_dimension *dim = &m->dimensions[view];
@@ -65,16 +57,15 @@ static int add_view(struct model *m, enum model_view view)
 
 	for (uint32_t i = 0; i < m->facts.nr_cpus && rc == 0; i++) {
 		char name[MODEL_NAME_BYTES];
-		struct model_group *g;
+		size_t g = 0;
 
 		if (!name_group(&m->facts.cpus[i], view, name))
 			continue;
-		g = find_group(dim, name);
-		if (!g) {
-			g = &dim->groups[dim->nr++];
-			memcpy(g->name, name, sizeof(name));
-		}
-		rc = add_member(g, i);
+		while (g < dim->nr && strcmp(dim->groups[g].name, name) != 0)
+			g++;
+		if (g == dim->nr)
+			memcpy(dim->groups[dim->nr++].name, name, sizeof(name));
+		rc = add_member(&dim->groups[g], i);
 	}
 	m->nr_rows += (uint32_t)dim->nr;
 	return rc;
@@ -410,22 +401,13 @@ const char *model_row_name(const struct model *m, uint32_t row, char text[MODEL_
 	return "";
 }
 
-/* True if a single value is so far from the mean that chance explains it in fewer than 5 of 100
- * iterations, by a t-test with this many iterations. */
-static bool is_beyond(const struct spread *s, double x)
-{
-	double width = spread_deviation(s) * sqrt(1 + 1 / (double)s->nr);
-
-	return fabs(x - s->mean) > width * chance_student_inverse(0.05, (double)s->nr - 1);
-}
-
 struct model_difference model_difference(const struct model *m, uint32_t row, size_t column)
 {
 	struct model_difference d = {.amount = NAN, .factor = NAN, .spread = MODEL_UNKNOWN};
 	const struct cell *cell = model_cell(m, row, column);
 	size_t series = model_series(m, row, column);
 	const struct spread *base;
-	double x;
+	double x, width;
 
 	if (!m->baseline.is_set || series >= m->history.nr_series)
 		return d;
@@ -436,7 +418,12 @@ struct model_difference model_difference(const struct model *m, uint32_t row, si
 	d.is_points = model_is_percent(model_column(m, column), m->is_counts);
 	d.factor = d.is_points ? 1 : base->mean != 0 ? 100 / fabs(base->mean) : NAN;
 	d.amount = x == base->mean ? 0 : (x - base->mean) * d.factor;
-	if (base->nr > 1 && !isnan(x))
-		d.spread = is_beyond(base, x) ? MODEL_BEYOND : MODEL_INSIDE;
+	if (base->nr < 2 || isnan(x))
+		return d;
+	/* beyond: so far from the mean that chance explains it in fewer than 5 of 100 iterations,
+	 * by a t-test with this many iterations */
+	width = spread_deviation(base) * sqrt(1 + 1 / (double)base->nr) *
+		chance_student_inverse(0.05, (double)base->nr - 1);
+	d.spread = fabs(x - base->mean) > width ? MODEL_BEYOND : MODEL_INSIDE;
 	return d;
 }

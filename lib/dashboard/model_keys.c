@@ -110,26 +110,22 @@ static void set_view(struct model *m, enum model_view view)
 	select_line(m, SIZE_MAX);
 }
 
+/* i, from 0 to last; 0 if last is negative. */
+static long limit(long i, long last)
+{
+	i = i > last ? last : i;
+	return i < 0 ? 0 : i;
+}
+
 /* The total is above the first line. */
 static void move_lines(struct model *m, long by)
 {
-	long line = m->selected_line == SIZE_MAX ? -1 : (long)m->selected_line;
+	long line = m->selected_line == SIZE_MAX ? 0 : (long)m->selected_line + 1;
 
-	line += by;
-	if (line >= (long)m->nr_order)
-		line = (long)m->nr_order - 1;
-	select_line(m, line < 0 ? SIZE_MAX : (size_t)line);
-	if (line < 0)
+	line = limit(line + by, (long)m->nr_order);
+	select_line(m, line ? (size_t)line - 1 : SIZE_MAX);
+	if (!line)
 		m->first_line = 0;
-}
-
-static void move_columns(struct model *m, long by)
-{
-	long column = (long)m->selected_column + by, last = (long)m->nr_shown_columns - 1;
-
-	if (column > last)
-		column = last;
-	m->selected_column = column < 0 ? 0 : (size_t)column;
 }
 
 /* Descending, ascending, unsorted. */
@@ -146,17 +142,6 @@ static void sort(struct model *m)
 		m->sort_column = SIZE_MAX;
 	}
 	m->first_line = 0;
-}
-
-/* The next kind of rows that is known on this machine. */
-static enum model_view next_view(const struct model *m)
-{
-	enum model_view view = m->view;
-
-	do
-		view = (view + 1) % MODEL_NR_VIEWS;
-	while (view > MODEL_TOTAL && !m->dimensions[view].nr);
-	return view;
 }
 
 /* All iterations from the previous mark to the displayed one. */
@@ -180,22 +165,6 @@ static void mark_baseline(struct model *m)
 	snprintf(m->message, sizeof(m->message),
 		 "the baseline is the mean of iterations %u to %u; d: differences or numbers",
 		 b->first, b->last);
-}
-
-static void toggle_overlay(struct model *m, enum model_overlay overlay)
-{
-	m->overlay = m->overlay == overlay ? MODEL_NO_OVERLAY : overlay;
-}
-
-/* Replay: moves by so many iterations. */
-static void step(struct model *m, long by)
-{
-	long to = (long)m->wanted + by, last = (long)m->facts.nr_iterations - 1;
-
-	if (to > last)
-		to = last;
-	m->wanted = to < 0 ? 0 : (uint32_t)to;
-	m->is_playing = false;
 }
 
 enum command {
@@ -255,8 +224,16 @@ static const struct model_key_row rows[] = {
     {{'q'}, "q", "quit", QUIT, .when = MODEL_KEY_REPLAY},
 };
 
+/* Shows the overlay, or closes it if it is shown. */
+static void toggle(struct model *m, enum model_overlay overlay)
+{
+	m->overlay = m->overlay == overlay ? MODEL_NO_OVERLAY : overlay;
+}
+
 static enum model_action run(struct model *m, enum command command, long by)
 {
+	enum model_view view = m->view;
+
 	switch (command) {
 	case LINE:
 		move_lines(m, by);
@@ -265,7 +242,8 @@ static enum model_action run(struct model *m, enum command command, long by)
 		move_lines(m, m->layout.nr_lines ? by * (long)m->layout.nr_lines : by);
 		break;
 	case COLUMN:
-		move_columns(m, by);
+		m->selected_column =
+		    (size_t)limit((long)m->selected_column + by, (long)m->nr_shown_columns - 1);
 		break;
 	case SORT:
 		sort(m);
@@ -274,7 +252,10 @@ static enum model_action run(struct model *m, enum command command, long by)
 		m->is_counts = !m->is_counts;
 		break;
 	case VIEW:
-		set_view(m, next_view(m));
+		do /* the next kind of rows that is known on this machine */
+			view = (view + 1) % MODEL_NR_VIEWS;
+		while (view > MODEL_TOTAL && !m->dimensions[view].nr);
+		set_view(m, view);
 		break;
 	case TOTAL:
 		set_view(m, m->view == MODEL_TOTAL ? MODEL_CPUS : MODEL_TOTAL);
@@ -303,13 +284,14 @@ static enum model_action run(struct model *m, enum command command, long by)
 		m->is_playing = !m->is_playing;
 		break;
 	case STEP:
-		step(m, by);
+		m->wanted = (uint32_t)limit((long)m->wanted + by, (long)m->facts.nr_iterations - 1);
+		m->is_playing = false;
 		break;
 	case NOTES:
-		toggle_overlay(m, MODEL_NOTES);
+		toggle(m, MODEL_NOTES);
 		break;
 	case HELP:
-		toggle_overlay(m, MODEL_HELP);
+		toggle(m, MODEL_HELP);
 		break;
 	case SAVE:
 		return MODEL_SAVE;
@@ -337,25 +319,17 @@ const struct model_key_row *model_key_row(const struct model *m, size_t *i)
 /* --- the mouse ---------------------------------------------------------------------------------
  */
 
-/* SIZE_MAX: none. */
-static size_t column_at(const struct model *m, unsigned x)
-{
-	const struct model_layout *l = &m->layout;
-
-	for (size_t i = 0; i < l->nr_shown; i++)
-		if (x >= l->x[i] && x < l->x[i] + l->width[i])
-			return m->first_column + i;
-	return SIZE_MAX;
-}
-
 /* A click on a title sorts by it; on a cell, selects it. */
 static void click(struct model *m, unsigned x, unsigned y)
 {
 	const struct model_layout *l = &m->layout;
-	size_t column = column_at(m, x), line = m->first_line + (y - l->rows_y) - 1;
+	size_t column = SIZE_MAX, line = m->first_line + (y - l->rows_y) - 1;
 
 	if (y < l->title_y || y > l->rows_y + l->nr_lines)
 		return;
+	for (size_t i = 0; i < l->nr_shown; i++)
+		if (x >= l->x[i] && x < l->x[i] + l->width[i])
+			column = m->first_column + i;
 	if (column < m->nr_shown_columns)
 		m->selected_column = column;
 	if (y < l->rows_y) {

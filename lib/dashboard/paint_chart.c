@@ -118,40 +118,25 @@ static unsigned dots_of(const struct chart *k, size_t i, unsigned nr)
 	return 1 + (unsigned)(fmin(fmax(part, 0), 1) * (nr - 1) + 0.5);
 }
 
-/* The dots of one of the two columns of a Braille character, from the bottom. */
-static unsigned braille(unsigned column, unsigned nr_dots)
-{
-	static const uint8_t bits[DOTS_WIDE][DOTS_HIGH] = {{0x40, 0x04, 0x02, 0x01},
-							   {0x80, 0x20, 0x10, 0x08}};
-	unsigned pattern = 0;
-
-	for (unsigned i = 0; i < nr_dots && i < DOTS_HIGH; i++)
-		pattern |= bits[column][i];
-	return pattern;
-}
-
 /* Braille: two entries per character, four dots per line. */
 static void put_braille(const struct chart *k, struct canvas *c, unsigned x, const unsigned dots[2])
 {
+	static const uint8_t bits[DOTS_WIDE][DOTS_HIGH] = {{0x40, 0x04, 0x02, 0x01},
+							   {0x80, 0x20, 0x10, 0x08}};
+
 	for (unsigned line = 0; line < k->height; line++) {
 		unsigned below = line * DOTS_HIGH, pattern = 0;
 		char text[4] = {(char)0xe2, 0, 0, 0};
 
 		for (unsigned i = 0; i < DOTS_WIDE; i++)
-			pattern |= braille(i, dots[i] > below ? dots[i] - below : 0);
+			for (unsigned dot = 0; dot < DOTS_HIGH && below + dot < dots[i]; dot++)
+				pattern |= bits[i][dot];
 		if (!pattern)
 			continue;
 		text[1] = (char)(0xa0 | pattern >> 6);
 		text[2] = (char)(0x80 | (pattern & 0x3f));
 		canvas_put(c, x, k->y + k->height - 1 - line, CANVAS_CHART, text, 1);
 	}
-}
-
-static void put_column(const struct chart *k, struct canvas *c, unsigned x, unsigned height)
-{
-	for (unsigned line = 0; line < height; line++)
-		canvas_put(c, x, k->y + k->height - 1 - line, CANVAS_CHART,
-			   line + 1 == height ? "*" : ":", 1);
 }
 
 static void paint_points(const struct chart *k, struct canvas *c)
@@ -163,7 +148,11 @@ static void paint_points(const struct chart *k, struct canvas *c)
 		unsigned dots[2] = {0, 0};
 
 		if (!c->is_utf8) {
-			put_column(k, c, x, dots_of(k, i, k->height));
+			unsigned height = dots_of(k, i, k->height);
+
+			for (unsigned line = 0; line < height; line++)
+				canvas_put(c, x, k->y + k->height - 1 - line, CANVAS_CHART,
+					   line + 1 == height ? "*" : ":", 1);
 			continue;
 		}
 		for (size_t d = 0; d < DOTS_WIDE && i + d < k->to; d++)

@@ -129,26 +129,22 @@ static void lay_out(struct model *m, unsigned width)
 /* --- titles ------------------------------------------------------------------------------------
  */
 
-static void paint_title(const struct model *m, struct canvas *c, size_t k)
-{
-	const struct model_layout *l = &m->layout;
-	size_t i = m->first_column + k;
-	uint8_t style = CANVAS_TITLE | (i == m->selected_column ? CANVAS_SELECTED : 0);
-	const char *label = model_column(m, l->shown[k])->label;
-
-	canvas_right(c, l->x[k], l->title_y, l->width[k], style, label);
-	if (i == m->sort_column) /* distance from the previous column */
-		canvas_put(c, l->x[k] - 1, l->title_y, CANVAS_TITLE, m->sorts_up ? "▲" : "▼", 1);
-}
-
 static void paint_titles(const struct model *m, struct canvas *c)
 {
 	static const char *const rows[MODEL_NR_VIEWS] = {"CPU", "", "package", "node", "type"};
 	const struct model_layout *l = &m->layout;
 
 	canvas_left(c, 0, l->title_y, l->first_width, CANVAS_TITLE, rows[m->view]);
-	for (size_t k = 0; k < l->nr_shown; k++)
-		paint_title(m, c, k);
+	for (size_t k = 0; k < l->nr_shown; k++) {
+		size_t i = m->first_column + k;
+
+		canvas_right(c, l->x[k], l->title_y, l->width[k],
+			     CANVAS_TITLE | (i == m->selected_column ? CANVAS_SELECTED : 0),
+			     model_column(m, l->shown[k])->label);
+		if (i == m->sort_column) /* distance from the previous column */
+			canvas_put(c, l->x[k] - 1, l->title_y, CANVAS_TITLE,
+				   m->sorts_up ? "▲" : "▼", 1);
+	}
 	if (m->first_column)
 		canvas_put(c, l->first_width - 1, l->title_y, CANVAS_DIM, "◀", 1);
 	if (m->first_column + l->nr_shown < m->nr_shown_columns)

@@ -66,13 +66,13 @@ static struct {
 } emergency;
 
 /* Signals without a handler: ncurses would install its own, which end or stop the process. */
-static const int not_its[] = {SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
-enum { NR_NOT_ITS = sizeof(not_its) / sizeof(not_its[0]) };
+static const int default_signals[] = {SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+enum { NR_DEFAULT_SIGNALS = sizeof(default_signals) / sizeof(default_signals[0]) };
 
 /* --- from ncurses to the terminal ----------------------------------------------------------------
  */
 
-static void take_output(struct terminal *t)
+static void collect_output(struct terminal *t)
 {
 	int fd = fileno(t->memory);
 	off_t len = lseek(fd, 0, SEEK_CUR);
@@ -95,7 +95,7 @@ bool terminal_is_behind(const struct terminal *t)
 	return t->sent < t->pending.len;
 }
 
-static bool takes_more(const struct terminal *t, int wait_ms)
+static bool can_write(const struct terminal *t, int wait_ms)
 {
 	struct pollfd p = {.fd = t->fd, .events = POLLOUT};
 
@@ -108,7 +108,7 @@ int terminal_flush(struct terminal *t)
 		size_t left = t->pending.len - t->sent;
 		ssize_t n;
 
-		if (t->is_blocking && !takes_more(t, 0))
+		if (t->is_blocking && !can_write(t, 0))
 			return 0;
 		n = sys()->write(t->fd, t->pending.data + t->sent,
 				 t->is_blocking && left > PIECE_BYTES ? PIECE_BYTES : left);
@@ -133,7 +133,7 @@ uint64_t terminal_nr_bytes(const struct terminal *t)
 static bool drain(struct terminal *t, unsigned wait_ms)
 {
 	while (terminal_flush(t) == 0 && terminal_is_behind(t))
-		if (!takes_more(t, (int)wait_ms))
+		if (!can_write(t, (int)wait_ms))
 			return false;
 	return true;
 }
@@ -236,19 +236,19 @@ static FILE *open_stream(int fd, const char *mode)
 
 static SCREEN *new_screen(FILE *memory, FILE *keys)
 {
-	struct sigaction ignore = {.sa_handler = SIG_IGN}, old[NR_NOT_ITS];
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, old[NR_DEFAULT_SIGNALS];
 	SCREEN *screen;
 
 	use_env(FALSE);
-	for (size_t i = 0; i < NR_NOT_ITS; i++)
-		sigaction(not_its[i], &ignore, &old[i]);
+	for (size_t i = 0; i < NR_DEFAULT_SIGNALS; i++)
+		sigaction(default_signals[i], &ignore, &old[i]);
 	screen = newterm(NULL, memory, keys);
 	if (!screen) { /* some types report no size (linux) */
 		use_env(TRUE);
 		screen = newterm(NULL, memory, keys);
 	}
-	for (size_t i = 0; i < NR_NOT_ITS; i++)
-		sigaction(not_its[i], &old[i], NULL);
+	for (size_t i = 0; i < NR_DEFAULT_SIGNALS; i++)
+		sigaction(default_signals[i], &old[i], NULL);
 	return screen;
 }
 
@@ -417,26 +417,23 @@ bool terminal_enter(struct terminal *t)
 	return true;
 }
 
-/* Sends what restores the screen even to a terminal held by ^S: clearing IXON releases it
- * (drivers/tty/n_tty.c, n_tty_set_termios). */
-static bool release(struct terminal *t, unsigned wait_ms)
-{
-	struct termios mode = t->before;
-
-	mode.c_iflag &= ~(tcflag_t)IXON;
-	(void)set_mode(t->fd, &mode);
-	return drain(t, wait_ms);
-}
-
 bool terminal_leave(struct terminal *t, unsigned wait_ms)
 {
+	struct termios mode = t->before;
 	bool is_restored;
 
 	if (!t->is_entered)
 		return true;
 	endwin();
-	take_output(t);
-	is_restored = drain(t, wait_ms) || release(t, wait_ms);
+	collect_output(t);
+	is_restored = drain(t, wait_ms);
+	if (!is_restored) {
+		/* even a terminal held by ^S: clearing IXON releases it (drivers/tty/n_tty.c,
+		 * n_tty_set_termios) */
+		mode.c_iflag &= ~(tcflag_t)IXON;
+		(void)set_mode(t->fd, &mode);
+		is_restored = drain(t, wait_ms);
+	}
 	(void)set_mode(t->fd, &t->before);
 	t->is_entered = false;
 	emergency.is_set = 0;
@@ -577,7 +574,7 @@ void terminal_draw(struct terminal *t, const struct canvas *c)
 	t->wants_all = false;
 	(void)wnoutrefresh(stdscr);
 	(void)doupdate();
-	take_output(t);
+	collect_output(t);
 }
 
 /* --- keys ------------------------------------------------------------------------------------ */
@@ -614,19 +611,13 @@ static void decode_mouse(struct key *out)
 		out->code = KEY_CODE_CLICK;
 }
 
-static bool is_gone(const struct terminal *t)
-{
-	struct pollfd p = {.fd = t->fd, .events = POLLIN};
-
-	return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR | POLLNVAL);
-}
-
 int terminal_key(struct terminal *t, struct key *out)
 {
 	int code = t->is_entered ? getch() : ERR;
+	struct pollfd p = {.fd = t->fd, .events = POLLIN};
 
-	if (code == ERR)
-		return is_gone(t) ? -EIO : 0;
+	if (code == ERR) /* nothing was typed, or the terminal is gone */
+		return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR | POLLNVAL) ? -EIO : 0;
 	*out = (struct key){.code = code < 128 ? code : KEY_CODE_NONE};
 	if (code == KEY_MOUSE)
 		decode_mouse(out);

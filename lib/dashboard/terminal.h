@@ -17,7 +17,8 @@ struct key;
 struct terminal;
 
 /* Takes over the terminal of fd: alternate screen, unbuffered keys. Sets LC_CTYPE of the locale
- * (its encoding tells whether UTF-8 works). -errno with *e if it is no terminal, or cannot do this.
+ * (its encoding decides whether UTF-8 is written). -errno with *e if it is no terminal, or cannot
+ * do this.
  */
 int terminal_open(int fd, struct terminal **out, struct err *e);
 /* Restores the terminal, waiting at most about this long; a terminal held by ^S is released then.
@@ -44,7 +45,7 @@ void terminal_redraw(struct terminal *t);
 /* 1: a key; 0: none; -errno: the terminal is gone. */
 int terminal_key(struct terminal *t, struct key *out);
 
-/* Restores the terminal while the process is stopped, and takes it over again; false if the process
+/* Restores the terminal while the process is stopped, and enters it again; false if the process
  * is in the background. */
 bool terminal_leave(struct terminal *t, unsigned wait_ms);
 bool terminal_enter(struct terminal *t);

@@ -41,7 +41,7 @@ struct dashboard_ui {
 	uint64_t drawn_ns, nr_drawn, nr_bytes;
 };
 
-static const int taken[] = {SIGTSTP, SIGCONT, SIGWINCH, 0};
+static const int handled[] = {SIGTSTP, SIGCONT, SIGWINCH, 0};
 
 static void add_signals(sigset_t *set, const int *numbers)
 {
@@ -56,7 +56,7 @@ static void add_signals(sigset_t *set, const int *numbers)
 static void signals_of(const int *ends, sigset_t *set)
 {
 	sigemptyset(set);
-	add_signals(set, taken);
+	add_signals(set, handled);
 	add_signals(set, ends);
 }
 
@@ -262,24 +262,22 @@ static void save(struct dashboard_ui *s)
 /* --- keys and signals --------------------------------------------------------------------------
  */
 
-static void act(struct dashboard_ui *s, enum model_action action)
-{
-	if (action == MODEL_QUIT)
-		s->wants_quit = true;
-	else if (action == MODEL_SAVE)
-		save(s);
-	else if (action == MODEL_REDRAW)
-		terminal_redraw(s->terminal);
-	s->is_touched = true;
-}
-
-static void take_keys(struct dashboard_ui *s)
+static void read_keys(struct dashboard_ui *s)
 {
 	struct key key;
 	int rc;
 
-	while ((rc = terminal_key(s->terminal, &key)) == 1)
-		act(s, model_key(&s->model, &key));
+	while ((rc = terminal_key(s->terminal, &key)) == 1) {
+		enum model_action action = model_key(&s->model, &key);
+
+		if (action == MODEL_QUIT)
+			s->wants_quit = true;
+		else if (action == MODEL_SAVE)
+			save(s);
+		else if (action == MODEL_REDRAW)
+			terminal_redraw(s->terminal);
+		s->is_touched = true;
+	}
 	if (rc < 0)
 		lose_terminal(s);
 }
@@ -298,7 +296,7 @@ static void suspend(struct dashboard_ui *s)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void take_signals(struct dashboard_ui *s)
+static void read_signals(struct dashboard_ui *s)
 {
 	struct signalfd_siginfo info;
 
@@ -353,10 +351,10 @@ bool dashboard_ui_turn(struct dashboard_ui *s, int wake_fd, int wait_ms)
 	if (poll(p, NR, wait_for(s, wait_ms)) < 0)
 		return s->wants_quit;
 	if (p[SIGNAL].revents)
-		take_signals(s);
+		read_signals(s);
 	else if (s->terminal && !terminal_is_entered(s->terminal) && terminal_enter(s->terminal))
 		s->is_touched = true;
 	if (is_reading(s) && p[TERMINAL].revents & ~POLLOUT)
-		take_keys(s);
+		read_keys(s);
 	return s->wants_quit;
 }

@@ -34,7 +34,7 @@ struct model *dashboard_ui_model(struct dashboard_ui *s);
 /* Redraw at the next turn. */
 void dashboard_ui_redraw(struct dashboard_ui *s);
 void dashboard_ui_set_read(struct dashboard_ui *s, uint64_t nr);
-/* Quit was requested: the screen says so. */
+/* Quit was requested: the screen shows it. */
 void dashboard_ui_end(struct dashboard_ui *s);
 /* True if the terminal is gone: nothing is shown or read any more. */
 bool dashboard_ui_is_gone(const struct dashboard_ui *s);

@@ -55,30 +55,21 @@ static const struct {
 	      "Lines allocated in the level 1 data cache, unfilled."},
 };
 
-static bool is_armv8(const struct host_pmu *pmu)
-{
-	return pmu->is_core &&
-	       (strncmp(pmu->name, "armv8_", 6) == 0 || strncmp(pmu->name, "armv9_", 6) == 0);
-}
-
-/* The kernel publishes the events that PMCEID lists. A PMU that publishes cpu_cycles but not this
- * event does not implement it. */
-static bool has_event(const struct host *h, const struct host_pmu *pmu, const char *name)
-{
-	struct sysfs_event ev;
-
-	return sysfs_find_event(h, pmu, name, &ev) == 0 ||
-	       sysfs_find_event(h, pmu, "cpu_cycles", &ev) != 0;
-}
-
 static uint32_t get_parts(const struct host *h, uint64_t config, struct event_part parts[MAX_PARTS])
 {
 	uint32_t nr = 0;
 
 	for (size_t i = 0; i < h->nr_pmus && nr < MAX_PARTS; i++) {
 		const struct host_pmu *pmu = &h->pmus[i];
+		struct sysfs_event ev;
 
-		if (!is_armv8(pmu) || !has_event(h, pmu, events[config].name))
+		if (!pmu->is_core ||
+		    (strncmp(pmu->name, "armv8_", 6) != 0 && strncmp(pmu->name, "armv9_", 6) != 0))
+			continue;
+		/* The kernel publishes the events that PMCEID lists. A PMU that publishes
+		 * cpu_cycles but not this event does not implement it. */
+		if (sysfs_find_event(h, pmu, events[config].name, &ev) != 0 &&
+		    sysfs_find_event(h, pmu, "cpu_cycles", &ev) == 0)
 			continue;
 		parts[nr++] = (struct event_part){
 		    .pmu = pmu->name, .type = pmu->type, .config = config, .cpus = &pmu->cpus};

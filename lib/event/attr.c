@@ -61,7 +61,7 @@ static void set_clock(struct perf_event_attr *a)
 	a->clockid = CLOCK_MONOTONIC;
 }
 
-/* Wakes the reader by bytes, and puts time and task into every record. */
+/* Every record has time and task; the reader is woken after so many bytes. */
 static void set_records(struct perf_event_attr *a, uint64_t sample_type, uint32_t wakeup_bytes)
 {
 	a->sample_type = sample_type | PERF_SAMPLE_TIME | PERF_SAMPLE_TID;
@@ -119,22 +119,17 @@ static uint64_t branch_type(const struct perf_event_attr *a, unsigned filter)
 	return type;
 }
 
-static void set_pace(struct perf_event_attr *a, const struct event_use *use)
-{
-	a->freq = use->frequency != 0;
-	if (a->freq)
-		a->sample_freq = use->frequency;
-	else
-		a->sample_period = use->period;
-}
-
 /* Without PERF_FORMAT_LOST for READ of a group, to which it would add 8 bytes per member and
  * sample. */
 static void set_sampling(struct perf_event_attr *a, const struct event_part *part,
 			 const struct event_use *use)
 {
 	set_records(a, sample_type(part, use), use->wakeup_bytes);
-	set_pace(a, use);
+	a->freq = use->frequency != 0;
+	if (a->freq)
+		a->sample_freq = use->frequency;
+	else
+		a->sample_period = use->period;
 	if (use->flags & SPEC_CALLCHAIN) {
 		a->sample_max_stack =
 		    (uint16_t)(use->max_stack < MAX_STACK ? use->max_stack : MAX_STACK);

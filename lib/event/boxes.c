@@ -85,12 +85,6 @@ static void use_our_unit(struct sysfs_event *ev)
 	}
 }
 
-static bool is_same_measure(const struct sysfs_event *a, const struct sysfs_event *b)
-{
-	return !(a->scale < b->scale) && !(a->scale > b->scale) && strcmp(a->unit, b->unit) == 0 &&
-	       a->is_snapshot == b->is_snapshot;
-}
-
 /* The caller ensures room for one more part. */
 static int add_part(const struct host *h, const struct host_pmu *pmu, const struct sysfs_event *ev,
 		    struct boxes *b, struct err *e)
@@ -103,7 +97,9 @@ static int add_part(const struct host *h, const struct host_pmu *pmu, const stru
 	if (pmu->has_cpumask && cpuset_next(&pmu->cpus, 0) < 0)
 		return err_set(e, -EINVAL, "the cpumask of the PMU %s is empty", pmu->name);
 	use_our_unit(&ours);
-	if (b->nr_parts && !is_same_measure(&b->event, &ours))
+	if (b->nr_parts &&
+	    (b->event.scale < ours.scale || b->event.scale > ours.scale ||
+	     strcmp(b->event.unit, ours.unit) != 0 || b->event.is_snapshot != ours.is_snapshot))
 		return err_set(e, -EINVAL, "%s and %s count %s in different units", b->first->name,
 			       pmu->name, ev->name);
 	rc = sysfs_encode(h, pmu, ev->terms, &b->parts[b->nr_parts], e);
@@ -149,30 +145,10 @@ static int add_box(const struct host *h, const struct host_pmu *pmu, char *const
 	return 0;
 }
 
-static size_t split_events(char *text, char *events[MAX_BOX_EVENTS])
-{
-	char *save = NULL;
-	size_t nr = 0;
-
-	for (char *p = strtok_r(text, " ", &save); p && nr < MAX_BOX_EVENTS;
-	     p = strtok_r(NULL, " ", &save))
-		events[nr++] = p;
-	return nr;
-}
-
 /* An exact PMU name selects that PMU only. */
 static bool is_meant(const struct host_pmu *pmu, const char *pmus, const struct host_pmu *only)
 {
 	return boxes_may_count(pmu) && (only ? pmu == only : is_box(pmu, pmus));
-}
-
-static uint32_t nr_meant(const struct host *h, const char *pmus, const struct host_pmu *only)
-{
-	uint32_t nr = 0;
-
-	for (size_t i = 0; i < h->nr_pmus; i++)
-		nr += is_meant(&h->pmus[i], pmus, only);
-	return nr;
 }
 
 int boxes_find(const struct host *h, struct arena *a, const char *pmus, const char *events,
@@ -180,15 +156,20 @@ int boxes_find(const struct host *h, struct arena *a, const char *pmus, const ch
 {
 	char text[MAX_EVENTS_BYTES], *each[MAX_BOX_EVENTS];
 	const struct host_pmu *only = boxes_find_pmu(h, pmus);
-	uint32_t nr_boxes = nr_meant(h, pmus, only);
 	struct boxes b = {0};
-	size_t nr_events;
+	uint32_t nr_boxes = 0;
+	size_t nr_events = 0;
+	char *save = NULL;
 	int rc = 0;
 
+	for (size_t i = 0; i < h->nr_pmus; i++)
+		nr_boxes += is_meant(&h->pmus[i], pmus, only);
 	if (!nr_boxes || strlen(events) >= sizeof(text))
 		return -ENOENT;
 	snprintf(text, sizeof(text), "%s", events);
-	nr_events = split_events(text, each);
+	for (char *p = strtok_r(text, " ", &save); p && nr_events < MAX_BOX_EVENTS;
+	     p = strtok_r(NULL, " ", &save))
+		each[nr_events++] = p;
 	b.parts = arena_calloc(a, nr_boxes * nr_events, sizeof(*b.parts));
 	if (!b.parts)
 		return err_set(e, -ENOMEM, "out of memory");

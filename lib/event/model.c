@@ -20,8 +20,8 @@
 
 enum { MAX_PMUS = 1 << 16 };
 
-/* Product names and libpfm4's tables for them. The installed libpfm4 may lack some: it is built for
- * another architecture, or is too old (4.13 has none of adl_glc, gnr, srf and zen5). */
+/* Product names and libpfm4's tables for them. The installed libpfm4 may not have some: it is built
+ * for another architecture, or is too old (4.13 has none of adl_glc, gnr, srf and zen5). */
 static const struct {
 	const char *alias, *model;
 } aliases[] = {

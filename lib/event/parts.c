@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Since Linux 5.13 the upper half of a generic event's config is the type of the core PMU
- * (PERF_PMU_TYPE_SHIFT, which older headers lack). */
+ * (PERF_PMU_TYPE_SHIFT, which older headers do not have). */
 enum { HW_PMU_TYPE_SHIFT = 32 };
 
 size_t parts_nr_core_pmus(const struct host *h)
@@ -78,33 +78,6 @@ struct event_row *parts_row(const struct catalogue *c, const char *name,
 	return row->name && row->source ? row : NULL;
 }
 
-/* On x86 config must name the PMU, else the kernel uses the P-cores' for all. On ARM the kernel
- * finds the PMU by the CPU that the event is opened on. */
-static struct event_part generic_part(const struct event_row *row, const struct host_pmu *pmu)
-{
-	bool is_x86 = strncmp(pmu->name, "cpu_", 4) == 0;
-
-	return (struct event_part){
-	    .pmu = pmu->name,
-	    .type = row->perf_type,
-	    .config = row->perf_config | (is_x86 ? (uint64_t)pmu->type << HW_PMU_TYPE_SHIFT : 0),
-	    .cpus = &pmu->cpus,
-	};
-}
-
-/* "cpu_atom:PERF_COUNT_HW_INSTRUCTIONS cpu_core:PERF_COUNT_HW_INSTRUCTIONS": the source names each
- * PMU whose counts are summed. */
-static const char *spell_spread(const struct catalogue *c, const char *source,
-				const struct event_part *parts, uint32_t nr)
-{
-	const char *spelled = "";
-
-	for (uint32_t i = 0; i < nr && spelled; i++)
-		spelled = arena_printf(c->arena, "%s%s%s:%s", spelled, i ? " " : "", parts[i].pmu,
-				       source);
-	return spelled;
-}
-
 int parts_spread(const struct catalogue *c, const struct event_row *row,
 		 const struct event_row **out)
 {
@@ -113,6 +86,7 @@ int parts_spread(const struct catalogue *c, const struct event_row *row,
 	size_t nr = c->host ? parts_nr_core_pmus(c->host) : 0;
 	struct event_part *parts;
 	struct event_row *copy;
+	const char *spelled = "";
 
 	if (!is_generic || row->nr_parts || nr < 2) {
 		*out = row;
@@ -124,10 +98,25 @@ int parts_spread(const struct catalogue *c, const struct event_row *row,
 		return -ENOMEM;
 	*copy = *row;
 	copy->parts = parts;
-	for (size_t i = 0; i < c->host->nr_pmus; i++)
-		if (c->host->pmus[i].is_core)
-			parts[copy->nr_parts++] = generic_part(row, &c->host->pmus[i]);
-	copy->source = spell_spread(c, row->source, parts, copy->nr_parts);
+	for (size_t i = 0; i < c->host->nr_pmus && spelled; i++) {
+		const struct host_pmu *pmu = &c->host->pmus[i];
+		/* On x86 config must name the PMU, else the kernel uses the P-cores' for all. On
+		 * ARM the kernel finds the PMU by the CPU that the event is opened on. */
+		uint64_t type = strncmp(pmu->name, "cpu_", 4) == 0 ? pmu->type : 0;
+
+		if (!pmu->is_core)
+			continue;
+		/* "cpu_atom:PERF_COUNT_HW_INSTRUCTIONS cpu_core:PERF_COUNT_HW_INSTRUCTIONS": names
+		 * each PMU whose counts are summed */
+		spelled = arena_printf(c->arena, "%s%s%s:%s", spelled, copy->nr_parts ? " " : "",
+				       pmu->name, row->source);
+		parts[copy->nr_parts++] =
+		    (struct event_part){.pmu = pmu->name,
+					.type = row->perf_type,
+					.config = row->perf_config | type << HW_PMU_TYPE_SHIFT,
+					.cpus = &pmu->cpus};
+	}
+	copy->source = spelled;
 	if (!copy->source)
 		return -ENOMEM;
 	*out = copy;

@@ -72,17 +72,6 @@ static bool is_spelled(const char *name, const char *text, size_t len)
 	return name && strlen(name) == len && strncasecmp(name, text, len) == 0;
 }
 
-static int find_event(const pfm_pmu_info_t *model, const char *text, size_t len,
-		      pfm_event_info_t *out)
-{
-	for (int i = model->first_event; i >= 0; i = pfm_get_event_next(i)) {
-		get_event(i, out);
-		if (is_spelled(out->name, text, len))
-			return 0;
-	}
-	return -ENOENT;
-}
-
 /* "A, B, C", truncated with "…". */
 static void list_masks(const pfm_event_info_t *event, struct buf *out)
 {
@@ -164,22 +153,11 @@ static int add_attr(struct resolved *r, const char *text, size_t len, struct err
 	return refuse_masks(&r->event, why, e);
 }
 
-/* Sets the PMU and its type on this machine: on ARM the PMU's own type, where libpfm4 may return
- * PERF_TYPE_RAW. */
-static void place(const struct models *m, const pfm_pmu_info_t *model, struct event_part *part)
-{
-	const struct host_pmu *pmu =
-	    m->missing ? NULL : event_model_core_pmu(m->c->host, model->name, part->type);
-
-	part->pmu = pmu ? pmu->name : "";
-	part->type = pmu ? pmu->type : part->type;
-	part->cpus = pmu && cpuset_next(&pmu->cpus, 0) >= 0 ? &pmu->cpus : NULL;
-}
-
 static int encode(const struct models *m, const pfm_pmu_info_t *model, struct resolved *r,
 		  struct err *e)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
+	const struct host_pmu *pmu;
 	pfm_perf_encode_arg_t arg = {.attr = &attr, .size = sizeof(arg)};
 	char full[MAX_NAME_BYTES + 64];
 	int rc;
@@ -190,11 +168,16 @@ static int encode(const struct models *m, const pfm_pmu_info_t *model, struct re
 		return refuse_masks(&r->event, "needs a unit mask", e);
 	if (rc != PFM_SUCCESS)
 		return err_set(e, -ENOENT, "libpfm4 rejects it: %s", pfm_strerror(rc));
-	r->part = (struct event_part){.type = attr.type,
-				      .config = attr.config,
-				      .config1 = attr.config1,
-				      .config2 = attr.config2};
-	place(m, model, &r->part);
+	/* on ARM the PMU's own type, where libpfm4 may return PERF_TYPE_RAW */
+	pmu = m->missing ? NULL : event_model_core_pmu(m->c->host, model->name, attr.type);
+	r->part = (struct event_part){
+	    .pmu = pmu ? pmu->name : "",
+	    .type = pmu ? pmu->type : attr.type,
+	    .config = attr.config,
+	    .config1 = attr.config1,
+	    .config2 = attr.config2,
+	    .cpus = pmu && cpuset_next(&pmu->cpus, 0) >= 0 ? &pmu->cpus : NULL,
+	};
 	return 0;
 }
 
@@ -203,10 +186,13 @@ static int resolve(const struct models *m, const pfm_pmu_info_t *model, const ch
 		   struct resolved *out, struct err *e)
 {
 	size_t len = strcspn(name, ":.");
-	int rc;
+	int rc = -ENOENT;
 
 	memset(out, 0, sizeof(*out));
-	rc = find_event(model, name, len, &out->event);
+	for (int i = model->first_event; i >= 0 && rc; i = pfm_get_event_next(i)) {
+		get_event(i, &out->event);
+		rc = is_spelled(out->event.name, name, len) ? 0 : -ENOENT;
+	}
 	if (rc == 0)
 		rc = append(out->name, "", out->event.name, len);
 	for (name += len; rc == 0 && *name; name += len) {
@@ -343,23 +329,17 @@ struct walk {
 	void *arg;
 };
 
-static bool is_listed_before(const struct walk *w, const char *name)
-{
-	struct resolved r;
-
-	for (size_t i = 0; i < w->model; i++)
-		if (resolve(w->m, &w->m->info[i], name, &r, NULL) == 0)
-			return true;
-	return false;
-}
-
 static int visit(const struct walk *w, struct resolved *r)
 {
 	const struct event_row *row;
+	struct resolved listed;
 	int rc = encode(w->m, &w->m->info[w->model], r, NULL);
 
-	if (rc || is_listed_before(w, r->name))
+	if (rc)
 		return 0;
+	for (size_t i = 0; i < w->model; i++) /* it is listed there already */
+		if (resolve(w->m, &w->m->info[i], r->name, &listed, NULL) == 0)
+			return 0;
 	rc = new_row(w->m, w->model, r, w->detail, &row);
 	return rc ? rc : w->fn(row, w->arg);
 }

@@ -43,18 +43,6 @@ static void add_core_pmus(struct raw *r)
 			r->pmus[r->nr_pmus++] = &h->pmus[i];
 }
 
-/* Adds the PMU of that name, ignoring case; "cpu" adds all core PMUs. */
-static void add_pmus(struct raw *r, const char *name)
-{
-	const struct host *h = r->c->host;
-
-	for (size_t i = 0; i < h->nr_pmus && !r->nr_pmus; i++)
-		if (strcasecmp(h->pmus[i].name, name) == 0)
-			r->pmus[r->nr_pmus++] = &h->pmus[i];
-	if (!r->nr_pmus && strcasecmp(name, "cpu") == 0)
-		add_core_pmus(r);
-}
-
 /* Encodes a published name or terms on one PMU. */
 static int add_part(struct raw *r, const struct host_pmu *pmu, const char *text,
 		    bool only_published, struct err *e)
@@ -172,15 +160,6 @@ static int refuse_pmu(const struct catalogue *c, const char *name, struct err *e
 	return -ENOENT;
 }
 
-/* The group model is for core PMUs; hint at misc if the PMU's events are there. */
-static int refuse_other_pmu(const struct host_pmu *pmu, const char *terms, struct err *e)
-{
-	err_set(e, -ENOENT, "%s is not a core PMU", pmu->name);
-	if (boxes_may_count(pmu))
-		err_hint(e, "did you mean misc:%s/%s/?", pmu->name, terms);
-	return -ENOENT;
-}
-
 /* Splits "PMU/terms/"; false if the text has another form. */
 static bool split(const char *name, char *pmu, size_t pmu_size, char *terms, size_t terms_size)
 {
@@ -213,11 +192,19 @@ static int find_terms(const struct catalogue *c, const char *name, const struct 
 	if (event_model_is_foreign(c))
 		return err_set(e, -ENOENT, "the PMUs of this machine are not those of model %s",
 			       event_model_canonical(c->model));
-	add_pmus(&r, pmu);
+	for (size_t i = 0; i < c->host->nr_pmus && !r.nr_pmus; i++)
+		if (strcasecmp(c->host->pmus[i].name, pmu) == 0)
+			r.pmus[r.nr_pmus++] = &c->host->pmus[i];
+	if (!r.nr_pmus && strcasecmp(pmu, "cpu") == 0)
+		add_core_pmus(&r);
 	if (!r.nr_pmus)
 		return refuse_pmu(c, pmu, e);
-	if (!r.pmus[0]->is_core)
-		return refuse_other_pmu(r.pmus[0], terms, e);
+	if (!r.pmus[0]->is_core) {
+		err_set(e, -ENOENT, "%s is not a core PMU", r.pmus[0]->name);
+		if (boxes_may_count(r.pmus[0]))
+			err_hint(e, "did you mean misc:%s/%s/?", r.pmus[0]->name, terms);
+		return -ENOENT;
+	}
 	rc = add_parts(&r, terms, false, e);
 	if (rc)
 		return rc;
@@ -272,23 +259,17 @@ static bool is_in_tables(const struct catalogue *c, const char *name)
 	return found;
 }
 
-static bool is_of_earlier_pmu(const struct walk *w, const char *name)
-{
-	const struct host *h = w->c->host;
-	struct sysfs_event ev;
-
-	for (size_t i = 0; i < w->pmu; i++)
-		if (h->pmus[i].is_core && sysfs_find_event(h, &h->pmus[i], name, &ev) == 0)
-			return true;
-	return false;
-}
-
 static int visit(const struct sysfs_event *ev, void *arg)
 {
 	const struct event_row *row;
+	struct sysfs_event listed;
 	struct walk *w = arg;
+	const struct host *h = w->c->host;
 
-	if (is_of_earlier_pmu(w, ev->name) || is_raw(ev->name) || is_in_tables(w->c, ev->name))
+	for (size_t i = 0; i < w->pmu; i++) /* an earlier PMU has it */
+		if (h->pmus[i].is_core && sysfs_find_event(h, &h->pmus[i], ev->name, &listed) == 0)
+			return 0;
+	if (is_raw(ev->name) || is_in_tables(w->c, ev->name))
 		return 0;
 	w->rc = find_published(w->c, ev->name, &row, NULL);
 	if (w->rc == 0)

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void say(struct event_support *out, enum reading_state state, const char *reason,
+static void set(struct event_support *out, enum reading_state state, const char *reason,
 		const char *hint)
 {
 	out->state = state;
@@ -27,23 +27,23 @@ static bool has_perf_events(const struct host *h)
 	return h->perf_event_paranoid != INT_MAX;
 }
 
-static void say_no_perf_events(struct event_support *out)
+static void set_no_perf_events(struct event_support *out)
 {
-	say(out, READING_NOT_SUPPORTED, "this kernel has no perf events",
+	set(out, READING_NOT_SUPPORTED, "this kernel has no perf events",
 	    "use a kernel with CONFIG_PERF_EVENTS");
 }
 
-static void say_no_permission(const struct host *h, struct event_support *out)
+static void set_no_permission(const struct host *h, struct event_support *out)
 {
 	if (host_may_measure_cpus(h)) {
-		say(out, READING_NO_PERMISSION,
+		set(out, READING_NO_PERMISSION,
 		    "perf_event_open fails although perf_event_paranoid or capabilities "
 		    "permit it",
 		    "permit it in the container's seccomp profile, user namespace or "
 		    "security module");
 		return;
 	}
-	say(out, READING_NO_PERMISSION, "", "");
+	set(out, READING_NO_PERMISSION, "", "");
 	snprintf(out->reason, sizeof(out->reason),
 		 "measuring whole CPUs is not permitted (perf_event_paranoid is %d)",
 		 h->perf_event_paranoid);
@@ -52,9 +52,9 @@ static void say_no_permission(const struct host *h, struct event_support *out)
 		 "kernel.perf_event_paranoid to 0");
 }
 
-static void say_no_pmu(struct event_support *out)
+static void set_no_pmu(struct event_support *out)
 {
-	say(out, READING_NOT_SUPPORTED,
+	set(out, READING_NOT_SUPPORTED,
 	    "this machine has no hardware PMU (a virtual machine without one?)",
 	    "run on hardware or enable the VM's virtual PMU; the group software "
 	    "works everywhere");
@@ -64,12 +64,6 @@ static bool is_hardware(const struct event *ev)
 {
 	return ev->group->id == EVENT_GROUP_FIXED || ev->group->id == EVENT_GROUP_ARCH ||
 	       ev->group->id == EVENT_GROUP_MODEL;
-}
-
-/* True if the event counts in the kernel. */
-static bool wants_kernel(unsigned flags)
-{
-	return flags & SPEC_OS || !(flags & SPEC_USER);
 }
 
 /* PMUs with branch records publish their number: branches_show() in arch/x86/events. */
@@ -85,11 +79,6 @@ static bool has_branch_records(const struct host *h)
 			return true;
 	}
 	return false;
-}
-
-static bool lacks_branch_records(const struct host *h, const struct event *ev, unsigned flags)
-{
-	return flags & SPEC_LAST_BRANCH && !(is_hardware(ev) && has_branch_records(h));
 }
 
 #define BRANCHES_NEED "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE"
@@ -132,14 +121,14 @@ static const struct {
      "omit no_idle, or sample software:cpu_clock"},
 };
 
-static bool say_ignored(const struct host *h, const struct event *ev, unsigned flags,
+static bool set_ignored(const struct host *h, const struct event *ev, unsigned flags,
 			struct event_support *out)
 {
 	for (size_t i = 0; i < sizeof(ignorable) / sizeof(ignorable[0]); i++) {
 		if (!(flags & ignorable[i].flag) || flags & ignorable[i].not_with ||
 		    !ignorable[i].is_ignored(h, ev))
 			continue;
-		say(out, READING_NOT_SUPPORTED, ignorable[i].reason, ignorable[i].hint);
+		set(out, READING_NOT_SUPPORTED, ignorable[i].reason, ignorable[i].hint);
 		return true;
 	}
 	return false;
@@ -162,31 +151,33 @@ static void check_file(const struct host *h, const struct event *ev, struct even
 void event_support_check(const struct host *h, const struct event *ev, unsigned flags,
 			 struct event_support *out)
 {
-	say(out, READING_OK, "", "");
+	bool wants_kernel = flags & SPEC_OS || !(flags & SPEC_USER);
+
+	set(out, READING_OK, "", "");
 	if (ev->row->missing)
-		say(out, READING_NOT_SUPPORTED, ev->row->missing, "");
+		set(out, READING_NOT_SUPPORTED, ev->row->missing, "");
 	else if (!event_is_perf(ev))
 		check_file(h, ev, out);
 	else if (!has_perf_events(h))
-		say_no_perf_events(out);
-	else if (lacks_branch_records(h, ev, flags))
-		say(out, READING_NOT_SUPPORTED,
+		set_no_perf_events(out);
+	else if (flags & SPEC_LAST_BRANCH && !(is_hardware(ev) && has_branch_records(h)))
+		set(out, READING_NOT_SUPPORTED,
 		    is_hardware(ev) ? "this CPU or its driver records no branches"
 				    : "only hardware events record branches",
 		    BRANCHES_NEED);
 	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
-		say_no_pmu(out);
-	else if (say_ignored(h, ev, flags, out))
+		set_no_pmu(out);
+	else if (set_ignored(h, ev, flags, out))
 		return;
-	else if (!host_may_measure_cpus(h) || (wants_kernel(flags) && !host_may_measure_kernel(h)))
-		say_no_permission(h, out);
+	else if (!host_may_measure_cpus(h) || (wants_kernel && !host_may_measure_kernel(h)))
+		set_no_permission(h, out);
 }
 
 static void explain_file(const struct event *ev, int error, struct event_support *out)
 {
 	bool denied = error == EACCES || error == EPERM;
 
-	say(out, denied ? READING_NO_PERMISSION : READING_NOT_SUPPORTED, "", "");
+	set(out, denied ? READING_NO_PERMISSION : READING_NOT_SUPPORTED, "", "");
 	if (error == ENODATA)
 		snprintf(out->reason, sizeof(out->reason), "%s does not have it", ev->row->source);
 	else
@@ -232,7 +223,7 @@ static bool explain_flags(const struct event *ev, unsigned flags, int error,
 		hint = hint ? hint : refusable[i].hint;
 	}
 	if (hint) {
-		say(out, READING_NOT_SUPPORTED, "", hint);
+		set(out, READING_NOT_SUPPORTED, "", hint);
 		snprintf(out->reason, sizeof(out->reason), "the kernel rejects %s with %s here: %s",
 			 ev->row->source, buf_str(&names), strerror(error));
 	}
@@ -240,35 +231,32 @@ static bool explain_flags(const struct event *ev, unsigned flags, int error,
 	return hint != NULL;
 }
 
-static void explain_not_supported(const struct event *ev, int error, struct event_support *out)
-{
-	say(out, READING_NOT_SUPPORTED, "",
-	    is_hardware(ev) ? "the CPU has no such event, or its kernel driver does not map it"
-			    : "");
-	snprintf(out->reason, sizeof(out->reason), "the kernel rejects %s here: %s",
-		 ev->row->source, strerror(error));
-}
-
 void event_support_explain_use(const struct host *h, const struct event *ev, unsigned flags,
 			       int error, struct event_support *out)
 {
 	if (error == EMFILE || error == ENFILE)
-		say(out, READING_LIMIT, "no file descriptors left (one per event and CPU)",
+		set(out, READING_LIMIT, "no file descriptors left (one per event and CPU)",
 		    "raise the limit: ulimit -n, or LimitNOFILE= of the service");
 	else if (!event_is_perf(ev))
 		explain_file(ev, error, out);
 	else if (!has_perf_events(h))
-		say_no_perf_events(out);
+		set_no_perf_events(out);
 	else if (error == ENOMEM || error == ENOSPC)
-		say(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
+		set(out, READING_LIMIT, "the kernel is out of memory or counters for it", "");
 	else if (is_hardware(ev) && !host_has_core_pmu(h, -1))
-		say_no_pmu(out); /* also for EPERM: permission would not help */
+		set_no_pmu(out); /* also for EPERM: permission would not help */
 	else if (may_be_a_flag(h, flags, error) && explain_flags(ev, flags, error, out))
 		return;
 	else if (error == EACCES || error == EPERM)
-		say_no_permission(h, out);
-	else
-		explain_not_supported(ev, error, out);
+		set_no_permission(h, out);
+	else {
+		set(out, READING_NOT_SUPPORTED, "",
+		    is_hardware(ev)
+			? "the CPU has no such event, or its kernel driver does not map it"
+			: "");
+		snprintf(out->reason, sizeof(out->reason), "the kernel rejects %s here: %s",
+			 ev->row->source, strerror(error));
+	}
 }
 
 void event_support_explain(const struct host *h, const struct event *ev, int error,

@@ -83,18 +83,6 @@ static int spread(const char *ranges, uint64_t value, uint64_t *word)
 	}
 }
 
-/* Packs a value by a format: "config1:0-7,32-35". */
-static int pack(const char *format, uint64_t value, struct event_part *out)
-{
-	const char *colon = strchr(format, ':');
-	uint64_t *word;
-
-	if (!colon)
-		return -EINVAL;
-	word = find_word(out, format, (size_t)(colon - format));
-	return word ? spread(colon + 1, value, word) : -ENOTSUP;
-}
-
 /* Parses the whole text: decimal, or hexadecimal after 0x. */
 static int parse_value(const char *s, uint64_t *out)
 {
@@ -176,6 +164,7 @@ static int add_term(const struct term *t, struct event_part *out)
 {
 	char path[MAX_PATH_BYTES], format[128];
 	uint64_t value, *word;
+	const char *colon;
 	int rc;
 
 	if (!is_plain(t->name) || strlen(t->name) >= 64)
@@ -194,43 +183,31 @@ static int add_term(const struct term *t, struct event_part *out)
 		return refuse_unknown(t);
 	if (rc)
 		return err_set_at(t->e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
-	rc = pack(format, value, out);
+	colon = strchr(format, ':'); /* "config1:0-7,32-35" */
+	if (!colon)
+		return refuse_packing(t, format, -EINVAL);
+	word = find_word(out, format, (size_t)(colon - format));
+	rc = word ? spread(colon + 1, value, word) : -ENOTSUP;
 	return rc ? refuse_packing(t, format, rc) : 0;
 }
 
-/* Splits "event=0xc0,umask=0x1,edge" at commas, in place. Returns the number of terms or -E2BIG. */
-static int split_terms(char *text, char *names[MAX_TERMS])
+/* Adds "event=0xc0,umask=0x1,edge", which is split in place. */
+static int add_terms(struct term *t, char *text, struct event_part *out)
 {
-	int nr = 0;
+	char *names[MAX_TERMS], *equals;
+	int nr = 0, rc = 0;
 
 	for (char *p = text; p; nr++) {
 		if (nr == MAX_TERMS)
-			return -E2BIG;
+			return err_set(t->e, -EINVAL, "more than %d terms", MAX_TERMS);
 		names[nr] = strsep(&p, ",");
 	}
-	return nr;
-}
-
-static const char *split_value(char *term)
-{
-	char *equals = strchr(term, '=');
-
-	if (!equals)
-		return "1";
-	*equals = '\0';
-	return equals + 1;
-}
-
-static int add_terms(struct term *t, char *text, struct event_part *out)
-{
-	char *names[MAX_TERMS];
-	int nr = split_terms(text, names), rc = 0;
-
-	if (nr < 0)
-		return err_set(t->e, -EINVAL, "more than %d terms", MAX_TERMS);
 	for (int i = 0; i < nr && rc == 0; i++) {
+		equals = strchr(names[i], '=');
+		if (equals)
+			*equals = '\0';
 		t->name = names[i];
-		t->value = split_value(names[i]);
+		t->value = equals ? equals + 1 : "1";
 		for (int k = 0; k < i; k++)
 			if (strcmp(names[k], names[i]) == 0)
 				return err_set(t->e, -EINVAL, "the term %.60s appears twice",
@@ -312,44 +289,33 @@ static int load_line(const struct host *h, const struct host_pmu *pmu, const cha
 	return root_load_line(&h->root, path, line, size);
 }
 
-static const char *load_scale(const struct host *h, const struct host_pmu *pmu,
-			      struct sysfs_event *ev)
-{
-	char line[64];
-	int rc = load_line(h, pmu, ev->name, ".scale", line, sizeof(line));
-
-	if (rc == 0)
-		rc = parse_scale(line, &ev->scale);
-	return rc == 0 || rc == -ENOENT ? NULL : "its scale is not a number";
-}
-
-static const char *load_unit(const struct host *h, const struct host_pmu *pmu,
-			     struct sysfs_event *ev)
-{
-	int rc = load_line(h, pmu, ev->name, ".unit", ev->unit, sizeof(ev->unit));
-
-	str_disarm(ev->unit);
-	return rc == 0 || rc == -ENOENT ? NULL : "its unit cannot be read";
-}
-
 /* 0 or -ENOENT; other failures are stored in out->problem. */
 static int load_event(const struct host *h, const struct host_pmu *pmu, const char *name,
 		      struct sysfs_event *out)
 {
 	struct sysfs_event ev = {.scale = 1};
-	char line[8];
+	char line[64];
 	int rc;
 
 	snprintf(ev.name, sizeof(ev.name), "%s", name);
 	rc = load_line(h, pmu, name, "", ev.terms, sizeof(ev.terms));
 	if (rc == -ENOENT)
 		return rc;
-	if (rc)
+	if (rc) {
 		ev.problem = "its file cannot be read";
-	if (!ev.problem)
-		ev.problem = load_scale(h, pmu, &ev);
-	if (!ev.problem)
-		ev.problem = load_unit(h, pmu, &ev);
+	} else {
+		rc = load_line(h, pmu, name, ".scale", line, sizeof(line));
+		if (rc == 0)
+			rc = parse_scale(line, &ev.scale);
+		if (rc && rc != -ENOENT)
+			ev.problem = "its scale is not a number";
+	}
+	if (!ev.problem) {
+		rc = load_line(h, pmu, name, ".unit", ev.unit, sizeof(ev.unit));
+		str_disarm(ev.unit);
+		if (rc && rc != -ENOENT)
+			ev.problem = "its unit cannot be read";
+	}
 	ev.is_snapshot =
 	    load_line(h, pmu, name, ".snapshot", line, sizeof(line)) == 0 && strcmp(line, "1") == 0;
 	*out = ev;

@@ -59,14 +59,22 @@ static bool is_word(const char *s)
 	       strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
 }
 
-/* name is borrowed. os may stand alone, user may not: exclude_kernel keeps only events with
+/* The event to find. */
+struct wanted {
+	const struct root *root;
+	const char *place;
+	char category[MAX_NAME], event[MAX_NAME];
+};
+
+/* os may stand alone, user may not: exclude_kernel keeps only events with
  * registers of user mode (perf_tp_event_match() in kernel/events/core.c), which are uprobes and the
  * category syscalls; exclude_user has no effect. */
-static struct event_row *new_row(struct arena *a, const char *name, uint64_t id)
+static struct event_row *new_row(struct arena *a, const struct wanted *w, uint64_t id)
 {
+	const char *name = arena_printf(a, "%s:%s", w->category, w->event);
 	struct event_row *row = arena_alloc(a, sizeof(*row));
 
-	if (!row)
+	if (!name || !row)
 		return NULL;
 	*row = (struct event_row){
 	    .name = name,
@@ -81,13 +89,6 @@ static struct event_row *new_row(struct arena *a, const char *name, uint64_t id)
 	};
 	return row;
 }
-
-/* The event to find. */
-struct wanted {
-	const struct root *root;
-	const char *place;
-	char category[MAX_NAME], event[MAX_NAME];
-};
 
 static int load_id(const struct wanted *w, uint64_t *id)
 {
@@ -110,23 +111,7 @@ static int respell_word(const char *name, void *arg)
 	return 1;
 }
 
-static void respell(struct wanted *w)
-{
-	char path[MAX_PATH];
-
-	if (root_each(w->root, w->place, respell_word, w->category) != 1)
-		return;
-	snprintf(path, sizeof(path), "%s/%s", w->place, w->category);
-	(void)root_each(w->root, path, respell_word, w->event);
-}
-
 #define FIELD "\tfield:"
-
-static bool is_field(const char *line, const char *end)
-{
-	return (size_t)(end - line) >= sizeof(FIELD) - 1 &&
-	       memcmp(line, FIELD, sizeof(FIELD) - 1) == 0;
-}
 
 /* Shortens "\tfield:char prev_comm[16];\toffset:8;…" to "char prev_comm[16]". Skips the common_
  * fields, which every event has. */
@@ -150,17 +135,17 @@ static void add_detail(const char *line, const char *end, struct buf *out)
 static void disarm_lines(char *s)
 {
 	for (char *p = strpbrk(s, "\t\n"); p; p = strpbrk(s, "\t\n")) {
-		char kept = *p;
+		char separator = *p;
 
 		*p = '\0';
 		str_disarm(s);
-		*p = kept;
+		*p = separator;
 		s = p + 1;
 	}
 	str_disarm(s);
 }
 
-static char *keep(struct arena *a, const struct buf *text)
+static char *copy_text(struct arena *a, const struct buf *text)
 {
 	return text->len ? arena_strndup(a, text->data, text->len) : NULL;
 }
@@ -181,15 +166,16 @@ static void load_fields(const struct wanted *w, struct arena *a, struct event_ro
 		buf_reset(&text);
 	at = buf_str(&text);
 	while ((line = str_next_line(&at, buf_str(&text) + text.len, &stop))) {
-		if (!is_field(line, stop))
+		if ((size_t)(stop - line) < sizeof(FIELD) - 1 ||
+		    memcmp(line, FIELD, sizeof(FIELD) - 1) != 0)
 			continue;
 		add_detail(line, stop, &detail);
 		buf_printf(&format, "%.*s\n", (int)(stop - line), line);
 	}
 	if (format.len)
 		disarm_lines(format.data);
-	row->detail = keep(a, &detail);
-	row->format = keep(a, &format);
+	row->detail = copy_text(a, &detail);
+	row->format = copy_text(a, &format);
 	buf_fini(&text);
 	buf_fini(&detail);
 	buf_fini(&format);
@@ -210,16 +196,6 @@ static int refuse(int rc, struct err *e)
 	return -ENOENT;
 }
 
-static int refuse_place(int rc, struct err *e)
-{
-	if (rc != -ENOENT)
-		return refuse(rc, e);
-	err_set(e, -ENOENT, "tracefs is not mounted");
-	err_hint(e, "mount -t tracefs tracefs /sys/kernel/tracing (a kernel with "
-		    "CONFIG_EVENT_TRACING has it)");
-	return -ENOENT;
-}
-
 static int split(const char *name, struct wanted *w, struct err *e)
 {
 	const char *colon = strchr(name, ':');
@@ -236,39 +212,42 @@ static int split(const char *name, struct wanted *w, struct err *e)
 	return -ENOENT;
 }
 
-static int make(const struct catalogue *c, const struct wanted *w, uint64_t id,
-		const struct event_row **out)
-{
-	const char *name = arena_printf(c->arena, "%s:%s", w->category, w->event);
-	struct event_row *row = name ? new_row(c->arena, name, id) : NULL;
-
-	if (!row)
-		return -ENOMEM;
-	load_fields(w, c->arena, row);
-	*out = row;
-	return 0;
-}
-
 static int find(const struct catalogue *c, const char *name, const struct event_row **out,
 		struct err *e)
 {
 	struct wanted w = {.root = &c->host->root};
+	struct event_row *row;
+	char path[MAX_PATH];
 	uint64_t id;
 	int rc = split(name, &w, e);
 
 	if (rc)
 		return rc;
 	rc = find_place(w.root, &w.place);
-	if (rc)
-		return refuse_place(rc, e);
-	rc = load_id(&w, &id);
 	if (rc == -ENOENT) {
-		respell(&w);
+		err_set(e, -ENOENT, "tracefs is not mounted");
+		err_hint(e, "mount -t tracefs tracefs /sys/kernel/tracing (a kernel with "
+			    "CONFIG_EVENT_TRACING has it)");
+		return -ENOENT;
+	}
+	if (rc)
+		return refuse(rc, e);
+	rc = load_id(&w, &id);
+	if (rc == -ENOENT && root_each(w.root, w.place, respell_word, w.category) == 1) {
+		snprintf(path, sizeof(path), "%s/%s", w.place, w.category);
+		(void)root_each(w.root, path, respell_word, w.event);
 		rc = load_id(&w, &id);
 	}
 	if (rc == -ENOENT || rc == -ENOTDIR)
 		return -ENOENT; /* no such name: the catalogue suggests the nearest */
-	return rc ? refuse(rc, e) : make(c, &w, id, out);
+	if (rc)
+		return refuse(rc, e);
+	row = new_row(c->arena, &w, id);
+	if (!row)
+		return -ENOMEM;
+	load_fields(&w, c->arena, row);
+	*out = row;
+	return 0;
 }
 
 /* State of a walk over all events. */
@@ -280,28 +259,20 @@ struct walk {
 	int stop; /* fn's result, or -ENOMEM: ends the walk */
 };
 
-/* The category ftrace holds the tracers' own records; most have no id and cannot be counted. */
-static bool is_countable(const struct wanted *w)
-{
-	uint64_t id;
-
-	return strcmp(w->category, "ftrace") != 0 || load_id(w, &id) == 0;
-}
-
 static int walk_event(const char *event, void *arg)
 {
 	struct walk *walk = arg;
 	struct wanted *w = &walk->at;
 	const struct event_row *row;
-	const char *name;
+	uint64_t id;
 
 	if (!is_word(event) || strcmp(event, "enable") == 0 || strcmp(event, "filter") == 0)
 		return 0; /* the category's own files */
 	snprintf(w->event, sizeof(w->event), "%s", event);
-	if (!is_countable(w))
+	/* the category ftrace has the tracers' own records: most have no id, and do not count */
+	if (strcmp(w->category, "ftrace") == 0 && load_id(w, &id))
 		return 0;
-	name = arena_printf(walk->c->arena, "%s:%s", w->category, w->event);
-	row = name ? new_row(walk->c->arena, name, 0) : NULL;
+	row = new_row(walk->c->arena, w, 0);
 	walk->stop = row ? walk->fn(row, walk->arg) : -ENOMEM;
 	return walk->stop;
 }

@@ -50,7 +50,7 @@ static const struct way io_ways[] = {{"uncore_imc", "io_requests", 1}};
  * per event nor which terms cover all reads (amd_df on Zen 4, in amdzen4's data-fabric.json,
  * separates local and remote traffic). A figure in bytes would be a guess. */
 static const struct other {
-	const char *pmus, *says;
+	const char *pmus, *text;
 } others[] = {
     {"amd_df", "publishes no event of all reads and writes; needs amd_umc (AMD from Zen 4, Linux "
 	       "6.9). Channels by their terms are misc:amd_df/event=...,umask=.../"},
@@ -193,25 +193,6 @@ static const struct known *find_known(const char *pmu, const char *event)
 	return NULL;
 }
 
-/* "msr_" and "cpu-thermal-margin" become "msr_cpu_thermal_margin". */
-static char *join_name(struct arena *a, const char *prefix, const char *event)
-{
-	char *name = arena_printf(a, "%s%s", prefix, event);
-
-	for (char *p = name; p && *p; p++)
-		if (*p == '-')
-			*p = '_';
-	return name;
-}
-
-static const struct named_pmu *find_named(const char *pmu)
-{
-	for (size_t i = 0; i < NR(named_pmus); i++)
-		if (strcmp(named_pmus[i].pmu, pmu) == 0)
-			return &named_pmus[i];
-	return NULL;
-}
-
 static char *describe(struct arena *a, const char *pmus, const struct boxes *b)
 {
 	const struct known *k = find_known(b->first->name, b->event.name);
@@ -224,15 +205,6 @@ static char *describe(struct arena *a, const char *pmus, const struct boxes *b)
 				    b->event.name, sum);
 	return arena_printf(a, "The event %s of the PMU %s, as the kernel publishes it%s.",
 			    b->event.name, pmus, sum);
-}
-
-static const char *unit_of(struct arena *a, const struct boxes *b)
-{
-	const struct known *k = find_known(b->first->name, b->event.name);
-
-	if (b->event.unit[0])
-		return arena_strdup(a, strcmp(b->event.unit, "C") == 0 ? "°C" : b->event.unit);
-	return k ? k->unit : "events";
 }
 
 /* Makes the row. The caller checks for strings that are NULL: out of memory. */
@@ -254,6 +226,7 @@ static bool is_whole(const struct event_row *row)
 static int make_published(const struct catalogue *c, const char *pmus, const struct boxes *b,
 			  const char *name, const struct event_row **out)
 {
+	const struct known *k = find_known(b->first->name, b->event.name);
 	struct event_row *row = arena_calloc(c->arena, 1, sizeof(*row));
 
 	if (!row)
@@ -261,7 +234,11 @@ static int make_published(const struct catalogue *c, const char *pmus, const str
 	fill_row(row, b);
 	row->source = arena_printf(c->arena, "%s/%s/", pmus, b->event.name);
 	row->name = name ? name : row->source;
-	row->unit = unit_of(c->arena, b);
+	if (b->event.unit[0])
+		row->unit =
+		    strcmp(b->event.unit, "C") == 0 ? "°C" : arena_strdup(c->arena, b->event.unit);
+	else
+		row->unit = k ? k->unit : "events";
 	row->description = describe(c->arena, pmus, b);
 	if (!is_whole(row))
 		return -ENOMEM;
@@ -289,14 +266,22 @@ static int make_unusable(const struct catalogue *c, const struct host_pmu *pmu,
 static int make_single(const struct catalogue *c, const struct host_pmu *pmu,
 		       const struct sysfs_event *ev, const struct event_row **out)
 {
-	const struct named_pmu *named = find_named(pmu->name);
-	char *name = named ? join_name(c->arena, named->prefix, ev->name) : NULL;
+	const struct named_pmu *named = named_pmus;
+	char *name = NULL;
 	struct err why = {0};
 	struct boxes b;
 	int rc;
 
-	if (named && !name)
-		return -ENOMEM;
+	while (named < named_pmus + NR(named_pmus) && strcmp(named->pmu, pmu->name) != 0)
+		named++;
+	if (named < named_pmus + NR(named_pmus)) {
+		/* "msr_" and "cpu-thermal-margin" become "msr_cpu_thermal_margin" */
+		name = arena_printf(c->arena, "%s%s", named->prefix, ev->name);
+		if (!name)
+			return -ENOMEM;
+		for (char *p = name; *p; p++)
+			*p = *p == '-' ? '_' : *p;
+	}
 	rc = boxes_of_event(c->host, c->arena, pmu, ev, &b, &why);
 	if (rc == -ENOMEM)
 		return rc;
@@ -305,19 +290,12 @@ static int make_single(const struct catalogue *c, const struct host_pmu *pmu,
 	return make_published(c, pmu->name, &b, name, out);
 }
 
-/* The source shown for a way: its first event. */
-static char *spell_way(struct arena *a, const struct way *w)
-{
-	int len = (int)strcspn(w->events, " ");
-
-	return arena_printf(a, "%s/%.*s/%s", w->pmus, len, w->events, w->events[len] ? " …" : "");
-}
-
 static int make_way(const struct catalogue *c, const struct original *o, const struct way *w,
 		    const struct boxes *b, const struct event_row **out)
 {
 	struct event_row *row = arena_calloc(c->arena, 1, sizeof(*row));
 	bool published = strcmp(b->event.unit, o->row.unit) == 0;
+	int len = (int)strcspn(w->events, " "); /* the first of them names the way */
 
 	if (!row)
 		return -ENOMEM;
@@ -325,32 +303,31 @@ static int make_way(const struct catalogue *c, const struct original *o, const s
 	fill_row(row, b);
 	row->scale = published ? b->event.scale : w->scale;
 	row->missing = NULL;
-	row->source = spell_way(c->arena, w);
+	row->source = arena_printf(c->arena, "%s/%.*s/%s", w->pmus, len, w->events,
+				   w->events[len] ? " …" : "");
 	if (!is_whole(row))
 		return -ENOMEM;
 	*out = row;
 	return 0;
 }
 
-/* The first PMU of the host that matches the glob, or NULL. */
-static const struct host_pmu *find_pmu_like(const struct host *h, const char *pmus)
-{
-	for (size_t i = 0; i < h->nr_pmus; i++)
-		if (fnmatch(pmus, h->pmus[i].name, 0) == 0 && boxes_may_count(&h->pmus[i]))
-			return &h->pmus[i];
-	return NULL;
-}
-
-/* No way works: the row says what the machine has instead. */
+/* No way works: the row's reason names what the machine has instead. */
 static int make_absent(const struct catalogue *c, const struct original *o,
 		       const struct event_row **out)
 {
+	const struct host *h = c->host;
 	const struct host_pmu *pmu = NULL;
+	const struct other *other = others;
 	struct event_row *row;
-	size_t i;
 
-	for (i = 0; o->is_of_memory && i < NR(others) && !pmu; i++)
-		pmu = find_pmu_like(c->host, others[i].pmus);
+	for (; o->is_of_memory && other < others + NR(others); other++) {
+		for (size_t i = 0; i < h->nr_pmus && !pmu; i++)
+			if (fnmatch(other->pmus, h->pmus[i].name, 0) == 0 &&
+			    boxes_may_count(&h->pmus[i]))
+				pmu = &h->pmus[i];
+		if (pmu)
+			break;
+	}
 	if (!pmu) {
 		*out = &o->row;
 		return 0;
@@ -359,7 +336,7 @@ static int make_absent(const struct catalogue *c, const struct original *o,
 	if (!row)
 		return -ENOMEM;
 	*row = o->row;
-	row->missing = arena_printf(c->arena, "the PMU %s %s", pmu->name, others[i - 1].says);
+	row->missing = arena_printf(c->arena, "the PMU %s %s", pmu->name, other->text);
 	if (!row->missing)
 		return -ENOMEM;
 	*out = row;
@@ -430,15 +407,6 @@ static int find_named_row(const struct catalogue *c, const char *name, const str
 	return rc == FOUND ? 0 : rc == 0 ? -ENOENT : rc;
 }
 
-/* Spells what was found as the kernel does: the name of one PMU, or the base name of boxes. */
-static char *spell_pmus(struct arena *a, const char *pmus, const struct host_pmu *first)
-{
-	bool is_one = strcasecmp(pmus, first->name) == 0;
-
-	return arena_strndup(a, first->name,
-			     is_one ? strlen(first->name) : boxes_base_len(first->name));
-}
-
 /* Finds events of all boxes, or terms: "uncore_imc/cas_count_read/",
  * "amd_df/event=0x7,umask=0x38/". */
 static int find_sum(const struct catalogue *c, const char *pmus, const char *event,
@@ -446,40 +414,40 @@ static int find_sum(const struct catalogue *c, const char *pmus, const char *eve
 {
 	struct boxes b;
 	char *spelled;
+	bool is_one;
 	int rc = -ENOENT;
 
 	if (!strpbrk(pmus, "*?[\\")) /* a glob would add up different events */
 		rc = boxes_find(c->host, c->arena, pmus, event, &b, e);
 	if (rc)
 		return rc == -ENOMEM ? rc : -ENOENT;
-	spelled = spell_pmus(c->arena, pmus, b.first);
+	/* as the kernel spells it: the name of one PMU, or the base name of boxes */
+	is_one = strcasecmp(pmus, b.first->name) == 0;
+	spelled = arena_strndup(c->arena, b.first->name,
+				is_one ? strlen(b.first->name) : boxes_base_len(b.first->name));
 	return spelled ? make_published(c, spelled, &b, NULL, out) : -ENOMEM;
-}
-
-static int find_slashed(const struct catalogue *c, const char *pmus, const char *event,
-			const struct event_row **out, struct err *e)
-{
-	const struct host_pmu *pmu = boxes_find_pmu(c->host, pmus);
-	struct sysfs_event ev;
-
-	if (pmu && pmu->is_core)
-		return err_set(e, -ENOENT, "the PMU %s counts in the group model", pmu->name);
-	if (pmu && boxes_may_count(pmu) && sysfs_find_event(c->host, pmu, event, &ev) == 0)
-		return make_single(c, pmu, &ev, out);
-	return find_sum(c, pmus, event, out, e);
 }
 
 static int find_row_slashed(const struct catalogue *c, const char *name,
 			    const struct event_row **out, struct err *e)
 {
 	const char *slash = strchr(name, '/'), *end = strchr(slash + 1, '/');
+	const struct host_pmu *pmu;
+	struct sysfs_event ev;
 	char *pmus, *event;
 
 	if (!end || end[1] || end == slash + 1 || strchr(name, ' '))
 		return -ENOENT;
 	pmus = arena_strndup(c->arena, name, (size_t)(slash - name));
 	event = arena_strndup(c->arena, slash + 1, (size_t)(end - slash - 1));
-	return pmus && event ? find_slashed(c, pmus, event, out, e) : -ENOMEM;
+	if (!pmus || !event)
+		return -ENOMEM;
+	pmu = boxes_find_pmu(c->host, pmus);
+	if (pmu && pmu->is_core)
+		return err_set(e, -ENOENT, "the PMU %s counts in the group model", pmu->name);
+	if (pmu && boxes_may_count(pmu) && sysfs_find_event(c->host, pmu, event, &ev) == 0)
+		return make_single(c, pmu, &ev, out);
+	return find_sum(c, pmus, event, out, e);
 }
 
 static int find_row(const struct catalogue *c, const char *name, const struct event_row **out,
@@ -528,19 +496,15 @@ static int list_sum(const struct sysfs_event *ev, void *arg)
 	return rc ? rc : l->fn(row, l->arg);
 }
 
-static bool is_same_base(const struct host_pmu *a, const struct host_pmu *b)
-{
-	size_t len = boxes_base_len(a->name);
-
-	return len == boxes_base_len(b->name) && memcmp(a->name, b->name, len) == 0;
-}
-
 static bool is_first_box(const struct host *h, const struct host_pmu *pmu)
 {
-	if (!pmu->name[boxes_base_len(pmu->name)])
+	size_t len = boxes_base_len(pmu->name);
+
+	if (!pmu->name[len])
 		return false;
 	for (const struct host_pmu *p = h->pmus; p < pmu; p++)
-		if (boxes_may_count(p) && is_same_base(p, pmu))
+		if (boxes_may_count(p) && boxes_base_len(p->name) == len &&
+		    memcmp(p->name, pmu->name, len) == 0)
 			return false;
 	return true;
 }

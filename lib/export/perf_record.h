@@ -38,7 +38,7 @@ struct perf_origin {
 	const uint8_t *stack; /* the copy of the user stack in the record; NULL: none */
 	bool drops_user;      /* leave out the user part of the callchain, which readers unwind */
 	/* A callchain, with its context marks, that replaces the record's; registers and stack,
-	 * which are dump_len bytes from dump on (NULL: none), are then left out. NULL: keep its
+	 * which are dump_len bytes from dump on (NULL: none), are then omitted. NULL: copy its
 	 * own. */
 	const uint64_t *chain;
 	size_t nr_chain;
@@ -67,9 +67,9 @@ struct perf_kernel_range {
 void perf_record_kernel(struct buf *out, const struct perf_kernel_range *r, uint64_t id);
 /* PERF_RECORD_FINISHED_ROUND: no later record is older than the round before. */
 void perf_record_round(struct buf *out);
-/* Makes readers drop the mappings of a process, as needed before an exec: perf 6.1 keeps the old
- * ones and confuses them with the new when it unwinds. Written as a fork of the process from
- * itself, which copies no mappings. */
+/* Makes readers drop the mappings of a process, as needed before an exec: perf 6.1 does not drop
+ * the old ones and confuses them with the new when it unwinds. Written as a fork of the process
+ * from itself, which copies no mappings. */
 void perf_record_forget(struct buf *out, uint32_t pid, uint64_t time_ns, uint32_t cpu, uint64_t id);
 /* PERF_RECORD_LOST_SAMPLES: the kernel's count of lost samples. */
 void perf_record_lost_samples(struct buf *out, uint64_t nr, uint64_t time_ns, uint32_t cpu,

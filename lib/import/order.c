@@ -41,7 +41,7 @@ static void turn_words(uint8_t *p, size_t nr)
 	}
 }
 
-static uint8_t *take(struct turn *t, uint64_t nr)
+static uint8_t *skip_words(struct turn *t, uint64_t nr)
 {
 	uint8_t *p = t->p;
 
@@ -55,19 +55,14 @@ static uint8_t *take(struct turn *t, uint64_t nr)
 
 static uint64_t word(struct turn *t)
 {
-	const uint8_t *p = take(t, 1);
+	const uint8_t *p = skip_words(t, 1);
 
 	return p ? get(p) : 0;
 }
 
-static void words(struct turn *t, uint64_t nr)
-{
-	take(t, nr);
-}
-
 static void bytes(struct turn *t, uint64_t nr)
 {
-	uint8_t *p = take(t, nr);
+	uint8_t *p = skip_words(t, nr);
 
 	if (p)
 		turn_words(p, (size_t)nr);
@@ -79,7 +74,7 @@ static void raw(struct turn *t)
 	uint8_t *p = t->p;
 	uint64_t len;
 
-	if (!take(t, 1))
+	if (!skip_words(t, 1))
 		return;
 	len = get(p) >> 32;
 	t->is_bad |= (len + 4) % WORD || (len + 4) / WORD - 1 > t->left;
@@ -108,16 +103,16 @@ static void branches(struct turn *t, const struct trace_layout *l)
 	uint64_t nr = word(t);
 
 	if (l->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX)
-		words(t, 1);
+		skip_words(t, 1);
 	t->is_bad |= nr > t->left;
 	for (uint64_t i = 0; i < nr && !t->is_bad; i++) {
-		uint8_t *p = take(t, PERF_ABI_BRANCH_WORDS);
+		uint8_t *p = skip_words(t, PERF_ABI_BRANCH_WORDS);
 
 		if (p)
 			set(p + 2 * WORD, branch_flags(get(p + 2 * WORD)));
 	}
 	if (l->branch_sample_type & PERF_SAMPLE_BRANCH_COUNTERS)
-		words(t, nr);
+		skip_words(t, nr);
 }
 
 static void read_values(struct turn *t, const struct trace_layout *l)
@@ -132,13 +127,13 @@ static void read_values(struct turn *t, const struct trace_layout *l)
 		nr = word(t);
 	t->is_bad |= nr > t->left;
 	if (!t->is_bad)
-		words(t, times + nr * each);
+		skip_words(t, times + nr * each);
 }
 
 static void regs(struct turn *t, unsigned nr)
 {
 	if (word(t))
-		words(t, nr);
+		skip_words(t, nr);
 }
 
 /* A number of bytes, which are whole words. */
@@ -158,7 +153,7 @@ static void list(struct turn *t, const struct trace_layout *l, enum perf_abi_fie
 		read_values(t, l);
 		break;
 	case PERF_ABI_CALLCHAIN:
-		words(t, word(t));
+		skip_words(t, word(t));
 		break;
 	case PERF_ABI_RAW:
 		raw(t);
@@ -173,7 +168,7 @@ static void list(struct turn *t, const struct trace_layout *l, enum perf_abi_fie
 		regs(t, l->nr_intr_regs);
 		break;
 	case PERF_ABI_STACK_USER:
-		words(t, counted_bytes(t) != 0); /* how many of them are good */
+		skip_words(t, counted_bytes(t) != 0); /* how many of them are good */
 		break;
 	default: /* PERF_ABI_AUX */
 		counted_bytes(t);
@@ -223,7 +218,7 @@ static void field(struct turn *t, const struct trace_layout *l, enum perf_abi_fi
 	if (!perf_abi_has(l->sample_type, f))
 		return;
 	if (perf_abi_fields[f].shape == PERF_ABI_WORD)
-		words(t, 1);
+		skip_words(t, 1);
 	else if (perf_abi_fields[f].shape == PERF_ABI_PAIR)
 		shaped(t, "p");
 	else

@@ -42,7 +42,7 @@ struct pmu_count {
 
 /* Of all tasks on a CPU. */
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu);
-/* Of one task and, if the attrs say inherit, those that it creates later; cpu -1: on any. */
+/* Of one task and, if the attrs have inherit, those that it creates later; cpu -1: on any. */
 void pmu_group_init_task(struct pmu_group *g, const struct pmu_ops *ops, pid_t pid, int cpu);
 /* Closes what is open; the group is as after init. */
 void pmu_group_fini(struct pmu_group *g);

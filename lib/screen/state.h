@@ -22,8 +22,8 @@ void screen_text_gap(struct screen_state *s, const struct table *t, const struct
 void screen_text_summary(struct screen_state *s, const struct table *t,
 			 const struct table_summary *sum, struct buf *out);
 
-/* Appends "partial: 5 of 111 in 3 iterations": the total that lacks most, and how many are partial;
- * nothing if none is. */
+/* Appends "partial: 5 of 111 in 3 iterations": the total without most parts, and how many are
+ * partial; nothing if none is. */
 void screen_partial(struct buf *out, const struct column_summary *sum);
 
 /* Appends the samples of all iterations; nothing if the session only counts. */

@@ -1,6 +1,6 @@
 /*
  * A trace file that grows frame by frame. It ends with a whole frame at all times: after a failed
- * write it is truncated. Must not look into a record, nor know when frames are due.
+ * write it is truncated. Must not read records, nor decide when to write frames.
  */
 #include "trace/file.h"
 

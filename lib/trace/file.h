@@ -54,7 +54,7 @@ bool trace_packer_kallsyms(struct trace_packer *p, const char *text, size_t len,
 int trace_file_kallsyms(struct trace_file *f, const void *frame, size_t len, struct err *e);
 
 /* Appends what w has gathered since trace_writer_more, and empties w. -EFBIG, -ENOMEM: the frames
- * could not be built; nothing is written, and w keeps them. */
+ * could not be built; nothing is written, and w is unchanged. */
 int trace_file_append(struct trace_file *f, struct trace_writer *w, struct err *e);
 
 /*
@@ -74,7 +74,7 @@ bool trace_segment_is_full(const struct trace_file *f);
 /* Adds the index, and closes the file, also on failure. */
 int trace_segment_finish(struct trace_file *f, struct trace_writer *w, struct err *e);
 
-/* After a call that failed for lack of room: true, and something smaller may be tried. */
+/* True after a call that found no room: a smaller frame may be tried. */
 bool trace_file_retry(struct trace_file *f);
 
 /* Adds what w has gathered since trace_writer_more and the end frame, and closes the file, also on

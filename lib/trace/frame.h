@@ -1,6 +1,6 @@
 /*
- * The header of a frame whose payload is in one or more pieces. Private to trace/; knows no kind of
- * frame.
+ * The header of a frame whose payload is in one or more pieces. Private to trace/; independent of
+ * the kind of frame.
  */
 #ifndef TRACE_FRAME_H
 #define TRACE_FRAME_H

@@ -1,5 +1,5 @@
 /*
- * Packs frames with zstd, and unpacks them. Private to trace/; knows no kind of frame. The packer's
+ * Packs frames with zstd, and unpacks them. Private to trace/. The packer's
  * new and free are in file.h.
  */
 #ifndef TRACE_PACK_H

@@ -232,7 +232,7 @@ bool trace_begins_iteration(const struct trace_frame *f, uint32_t *iteration)
 	return f->kind == TRACE_FRAME_ITERATION && cursor_ok(&c);
 }
 
-/* Another iteration begins here than the index says: nothing of it is used. */
+/* The index names another iteration than the one that begins here: it is skipped. */
 static int refuse_part(struct trace_reader *r, struct err *e)
 {
 	uint64_t start = r->at;

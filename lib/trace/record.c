@@ -414,7 +414,7 @@ static void decode_aux(struct decoder *d)
 	d->r->flags = (uint32_t)cursor_le64(&d->c);
 }
 
-/* Its pid and tid are at the end: those here are of the other task. */
+/* Its pid and tid are at the end: these are the other task's. */
 static void decode_switch(struct decoder *d)
 {
 	d->r->ppid = cursor_le32(&d->c);

@@ -66,7 +66,7 @@ struct trace_branch {
 
 /*
  * A decoded record. Pointers go into its bytes. Fields that its kind does not have are 0; the bits
- * of has say which fields of a sample, or of the id at the end of other records, are set. A sample
+ * of has are set for the fields of a sample, or of the id at the end of other records. A sample
  * without PERIOD has the period of its layout, and no bit.
  */
 enum {

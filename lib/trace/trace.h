@@ -29,7 +29,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_ITERATION = 13, /* of a segment: the start of an iteration */
 	TRACE_FRAME_INDEX = 14,     /* of a segment: the offsets of its iterations */
 	TRACE_FRAME_BUILD_ID = 15,  /* of a mapped file */
-	TRACE_FRAME_TARGET = 16,    /* the target of the session, and how it fared */
+	TRACE_FRAME_TARGET = 16,    /* the target of the session, and its end */
 };
 
 enum trace_boundary {
@@ -97,7 +97,7 @@ struct trace_event {
 	const char *group, *name, *label, *unit, *description;
 	const char *source; /* kernel event ("PERF_COUNT_HW_INSTRUCTIONS") or file ("/proc/stat") */
 	const char *reason; /* why it is not measured; "" */
-	/* The perf_event_attr as opened (its size field says how long it is). An event with several
+	/* The perf_event_attr as opened (its size field is its length). An event with several
 	 * parts (types of core, boxes of memory) has one for each, in order. */
 	const void *attr;
 	uint32_t attr_bytes; /* 0: not a perf event */
@@ -127,7 +127,7 @@ struct trace_id {
 /* Totals of the samples of one perf event in the iteration. */
 struct trace_sampled {
 	uint32_t event, instance; /* as in readings */
-	uint64_t samples;         /* taken and in the trace */
+	uint64_t samples;         /* in the trace */
 	uint64_t idle;            /* of them: of the idle task */
 	uint64_t weight;          /* the sum of their periods */
 	uint64_t lost; /* as counted by the kernel for the event; UINT64_MAX: not known */

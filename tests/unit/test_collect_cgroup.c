@@ -153,7 +153,7 @@ TEST(captured)
 	     "0 / 0=918273645546000 1=0 3=1007158431744 4=270411608576\n", NULL},
 	    {"server-256", "a/b user.slice", MEM, "", "cgroup /a/b: it does not exist"},
 	    {"x86-vm", "", 1u << CGROUP_CPU_THROTTLED, "0 /\n",
-	     "cgroup /: cpu.stat lacks some requested fields: throttling needs"},
+	     "cgroup /: cpu.stat does not have all requested fields: throttling needs"},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {

@@ -63,7 +63,7 @@ TEST(fields)
 	} rows[] = {
 	    {"cgroup_cpu_usage", "/cpu.stat", "usage_usec 7\n", NULL, READING_OK, ""},
 	    {"cgroup_cpu_throttled", "/cpu.stat", "usage_usec 7\n", NULL, READING_NOT_SUPPORTED,
-	     "cgroup /: cpu.stat lacks some"},
+	     "cgroup /: cpu.stat does not have all"},
 	    {"cgroup_cpu_throttled", "/cpu.stat", "usage_usec 7\nthrottled_usec 1\n", NULL,
 	     READING_OK, ""},
 	    {"cgroup_memory_current", "/cpu.stat", "usage_usec 7\n", NULL, READING_NOT_SUPPORTED,

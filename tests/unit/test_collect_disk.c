@@ -421,7 +421,7 @@ TEST(lacking)
 	many_read(&m);
 	many_read(&m);
 	many_expect_note(&m, "sda: inflight cannot be opened: the kernel does not report");
-	many_expect_note(&m, "sda: stat lacks some requested fields: discards");
+	many_expect_note(&m, "sda: stat does not have all requested fields: discards");
 	many_expect_note(&m, NULL);
 	many_expect(&m, "0 sda 0=1024 1=0 2=1 3=0 4=0 5=0 6=0\n");
 	many_expect_fields(&m, "sda", ALL & ~QUEUE & ~(1u << DISK_DISCARD_BYTES), 0,

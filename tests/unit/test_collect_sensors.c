@@ -319,7 +319,7 @@ static const struct {
     {"../..\n", "/etc/passwd\n", "hwmon/_____/_etc_passwd", "Temperature: ../.., /etc/passwd."},
     {"%s%n%u\n", "a:b\n", "hwmon/_s_n_u/a_b", "Temperature: %s%n%u, a:b."},
     {"\033[2J\n", "\t\n", "hwmon/__2j/_", "Temperature: ?[2J, ?."},
-    {"\xc3\x84\n", "\xff\n", "hwmon/__/_", "Temperature: \xc3\x84, \xff."},
+    {"\xc3\x84\n", "\xff\n", "hwmon/__/_", "Temperature: \xc3\x84, ?."},
     {"0123456789abcdef0123456789abcdef0123456789abcdef\n", "x\n", "hwmon/unnamed/x",
      "Temperature: unnamed, x."},
 };
