@@ -16,6 +16,9 @@ struct arena {
 /* Allocates nothing yet. max_bytes: of all objects. */
 void arena_init(struct arena *a, size_t max_bytes);
 void arena_fini(struct arena *a);
+/* Declares an empty arena that is freed at the end of its scope: `ARENA_AUTO(arena, 1 << 20);` */
+#define ARENA_AUTO(name, limit)                                                                    \
+	__attribute__((cleanup(arena_fini))) struct arena name = {.max_bytes = (limit)}
 
 /* Zeroed, aligned to 16 bytes; NULL beyond the limit or without memory. */
 void *arena_alloc(struct arena *a, size_t size);

@@ -20,6 +20,9 @@ struct buf {
 
 void buf_init(struct buf *b, size_t max_bytes);
 void buf_fini(struct buf *b);
+/* Declares an empty buffer that is freed at the end of its scope: `BUF_AUTO(text, 4096);` */
+#define BUF_AUTO(name, limit)                                                                      \
+	__attribute__((cleanup(buf_fini))) struct buf name = {.max_bytes = (limit)}
 /* Removes the content and the error; keeps the memory. */
 void buf_reset(struct buf *b);
 int buf_error(const struct buf *b);

@@ -124,11 +124,9 @@ static int add_paths(struct cgroups *c, const struct collect_choice *choice, str
 
 static int find_mount(struct cgroups *c, struct err *e)
 {
-	struct buf text;
-	int rc;
+	BUF_AUTO(text, MAX_MOUNTINFO_BYTES);
+	int rc = root_load(&c->things.root, MOUNTINFO, &text);
 
-	buf_init(&text, MAX_MOUNTINFO_BYTES);
-	rc = root_load(&c->things.root, MOUNTINFO, &text);
 	if (rc)
 		err_set(e, rc, "cgroups: " MOUNTINFO " cannot be read: %s", strerror(-rc));
 	else
@@ -138,7 +136,6 @@ static int find_mount(struct cgroups *c, struct err *e)
 		err_hint(e, "mount one, \"mount -t cgroup2 none /mnt\", or boot with "
 			    "systemd.unified_cgroup_hierarchy=1");
 	}
-	buf_fini(&text);
 	return rc;
 }
 

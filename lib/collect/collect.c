@@ -95,15 +95,13 @@ static int open_event(struct collect *c, size_t i)
 static uint32_t count_possible_cpus(const struct root *root)
 {
 	struct cpuset set;
-	struct buf text;
+	BUF_AUTO(text, 65536);
 	uint32_t nr = 0;
 
-	buf_init(&text, 65536);
 	if (root_load(root, "/sys/devices/system/cpu/possible", &text) == 0 &&
 	    cpuset_parse(buf_str(&text), text.len, &set) == 0)
 		for (int cpu = cpuset_next(&set, 0); cpu >= 0; cpu = cpuset_next(&set, nr))
 			nr = (uint32_t)cpu + 1;
-	buf_fini(&text);
 	return nr ? nr : CPUSET_MAX_CPU;
 }
 

@@ -480,15 +480,13 @@ static bool has_ticks(const struct root *root)
 static void detect_machine(struct reader *r, const struct root *root)
 {
 	struct proc_pid_status status = {0};
-	struct buf text;
+	BUF_AUTO(text, MAX_STATUS_BYTES);
 	struct stat st;
 
-	buf_init(&text, MAX_STATUS_BYTES);
 	if (root_load(root, "/proc/self/status", &text) == 0 &&
 	    proc_pid_status_parse(buf_str(&text), text.len, &status) == 0 &&
 	    status.pid <= INT32_MAX)
 		r->self = (uint32_t)status.pid;
-	buf_fini(&text);
 	r->is_live = !root->dir[0];
 	r->has_clock = r->is_live && r->self == (uint32_t)getpid() && status.nr_namespaces <= 1;
 	r->has_fd_size =

@@ -73,12 +73,11 @@ static const char *mode_name(const struct model *m, const struct paint_state *s)
 static void paint_first_line(const struct model *m, const struct paint_state *s, struct canvas *c)
 {
 	unsigned x = 1, mode_width = canvas_width(mode_name(m, s)), bar;
-	struct buf text, times;
+	BUF_AUTO(text, PAINT_TEXT_BYTES);
+	BUF_AUTO(times, PAINT_TEXT_BYTES);
 	double part =
 	    m->facts.nr_iterations ? (double)nr_done(m) / (double)m->facts.nr_iterations : 0;
 
-	buf_init(&text, PAINT_TEXT_BYTES);
-	buf_init(&times, PAINT_TEXT_BYTES);
 	canvas_fill(c, 0, 0, c->width, CANVAS_BAR, " ");
 	if (nr_done(m))
 		buf_printf(&text, "  iteration %" PRIu64, nr_done(m) - 1);
@@ -105,8 +104,6 @@ static void paint_first_line(const struct model *m, const struct paint_state *s,
 	if (mode_width < c->width)
 		canvas_put(c, c->width - mode_width, 0, CANVAS_BAR | CANVAS_SELECTED,
 			   mode_name(m, s), mode_width);
-	buf_fini(&text);
-	buf_fini(&times);
 }
 
 static void add_number(struct buf *out, const char *before, uint64_t n, const char *behind)
@@ -118,11 +115,10 @@ static void add_number(struct buf *out, const char *before, uint64_t n, const ch
 
 static void paint_second_line(const struct model *m, const struct paint_state *s, struct canvas *c)
 {
-	struct buf right, left_text;
+	BUF_AUTO(right, PAINT_TEXT_BYTES);
+	BUF_AUTO(left_text, PAINT_LINE_BYTES);
 	unsigned width;
 
-	buf_init(&right, PAINT_TEXT_BYTES);
-	buf_init(&left_text, PAINT_LINE_BYTES);
 	buf_printf(&left_text, " %s · %s · %zu CPU%s", m->facts.host, m->facts.cpu_model,
 		   m->facts.nr_cpus, m->facts.nr_cpus == 1 ? "" : "s");
 	if (m->facts.is_replay && s->nr_read < m->facts.nr_iterations)
@@ -135,8 +131,6 @@ static void paint_second_line(const struct model *m, const struct paint_state *s
 	canvas_left(c, 0, 1, width, CANVAS_DIM, buf_str(&left_text));
 	canvas_put(c, width, 1, m->nr_notes || m->nr_lost ? CANVAS_WARN : CANVAS_DIM,
 		   buf_str(&right), c->width);
-	buf_fini(&right);
-	buf_fini(&left_text);
 }
 
 static const char *const view_names[MODEL_NR_VIEWS] = {"CPUs", "total", "packages", "NUMA nodes",
@@ -145,9 +139,8 @@ static const char *const view_names[MODEL_NR_VIEWS] = {"CPUs", "total", "package
 static void paint_foot(const struct model *m, const struct paint_state *s, struct canvas *c)
 {
 	unsigned y = c->height - 1;
-	struct buf text;
+	BUF_AUTO(text, PAINT_LINE_BYTES);
 
-	buf_init(&text, PAINT_LINE_BYTES);
 	if (s->problem)
 		buf_printf(&text, " %s", s->problem);
 	else if (*m->message)
@@ -157,7 +150,6 @@ static void paint_foot(const struct model *m, const struct paint_state *s, struc
 			   view_names[m->view], m->is_counts ? "counts" : "rates/s",
 			   m->facts.is_replay ? ", . step  space play" : "p pause");
 	canvas_left(c, 0, y, c->width, CANVAS_BAR, buf_str(&text));
-	buf_fini(&text);
 }
 
 /* Lines of each part, top to bottom; 0: not shown. */

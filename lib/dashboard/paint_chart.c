@@ -184,32 +184,25 @@ static void add_shown(const struct model *m, struct buf *out, const struct table
 static bool reads_the_same(const struct model *m, const struct table_column *column, double x,
 			   double y)
 {
-	struct buf a, b;
-	bool is_same;
+	BUF_AUTO(a, PAINT_TEXT_BYTES);
+	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
-	buf_init(&a, PAINT_TEXT_BYTES);
-	buf_init(&b, PAINT_TEXT_BYTES);
 	add_shown(m, &a, column, x);
 	add_shown(m, &b, column, y);
-	is_same = strcmp(buf_str(&a), buf_str(&b)) == 0;
-	buf_fini(&a);
-	buf_fini(&b);
-	return is_same;
+	return strcmp(buf_str(&a), buf_str(&b)) == 0;
 }
 
 static void paint_axis(const struct model *m, const struct chart *k, struct canvas *c,
 		       const struct table_column *column)
 {
-	struct buf b;
+	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
-	buf_init(&b, PAINT_TEXT_BYTES);
 	add_shown(m, &b, column, k->high);
 	canvas_right(c, 0, k->y, AXIS_WIDTH - 1, CANVAS_DIM, buf_str(&b));
 	buf_reset(&b);
 	add_shown(m, &b, column, k->low);
 	if (k->height > 1)
 		canvas_right(c, 0, k->y + k->height - 1, AXIS_WIDTH - 1, CANVAS_DIM, buf_str(&b));
-	buf_fini(&b);
 	for (unsigned i = 0; i < k->height; i++)
 		canvas_put(c, AXIS_WIDTH, k->y + i, CANVAS_DIM, "│", 1);
 }
@@ -353,9 +346,8 @@ void paint_detail(const struct model *m, struct canvas *c, struct paint_area are
 	size_t column = m->columns[m->selected_column];
 	size_t series = model_series(m, m->selected_row, column);
 	const struct table_column *of = model_column(m, column);
-	struct buf b;
+	BUF_AUTO(b, PAINT_LINE_BYTES);
 
-	buf_init(&b, PAINT_LINE_BYTES);
 	buf_adds(&b, " ");
 	add_row_name(m, &b);
 	buf_printf(&b, " · %s:%s", of->group, of->name);
@@ -376,7 +368,6 @@ void paint_detail(const struct model *m, struct canvas *c, struct paint_area are
 		add_mean_difference(m, &b, column, series);
 		canvas_left(c, 0, area.y + 2, c->width, CANVAS_PLAIN, buf_str(&b));
 	}
-	buf_fini(&b);
 	area.y += paint_detail_lines(m);
 	area.height -= paint_detail_lines(m);
 	if (area.height && series < m->history.nr_series)

@@ -78,9 +78,8 @@ static void paint_long_bar(const struct model *m, struct canvas *c, unsigned x, 
 {
 	double part = busy_part(m, row, column);
 	char name[MODEL_NAME_BYTES];
-	struct buf b;
+	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
-	buf_init(&b, PAINT_TEXT_BYTES);
 	if (isnan(part)) {
 		buf_addc(&b, '-');
 	} else {
@@ -90,7 +89,6 @@ static void paint_long_bar(const struct model *m, struct canvas *c, unsigned x, 
 	canvas_right(c, x, y, 4, CANVAS_DIM, model_row_name(m, row, name));
 	paint_bar(c, x + 5, y, 7, busy_style(part), part);
 	canvas_right(c, x + 13, y, 5, CANVAS_PLAIN, buf_str(&b));
-	buf_fini(&b);
 }
 
 static const char *short_bar(double part, bool is_utf8)
@@ -156,13 +154,12 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 	const struct cell *cell = model_cell(m, 0, column);
 	unsigned label = width < ITEM_WIDTH ? width / 2 : MAX_LABEL_WIDTH, line;
 	double value = model_number(of, cell, false);
-	struct buf b;
+	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
 	label = label + NUMBER_WIDTH + 1 < width ? label : width / 2;
 	line = width - label - NUMBER_WIDTH > 3 ? width - label - NUMBER_WIDTH - 3 : 0;
 	if (!cell_has_value(cell)) /* its reason is wider */
 		line = 0;
-	buf_init(&b, PAINT_TEXT_BYTES);
 	screen_cell_human(&b, of->kind, of->unit, cell);
 	canvas_left(c, x, y, label, CANVAS_DIM, of->label);
 	if (of->kind == EVENT_SHARE && !isnan(value))
@@ -171,7 +168,6 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 		paint_spark(m, c, x + label + 1, y, line, model_series(m, 0, column));
 	canvas_right(c, x + label + 1 + line, y, width - label - line - 2,
 		     cell_has_value(cell) ? CANVAS_PLAIN : CANVAS_DIM, buf_str(&b));
-	buf_fini(&b);
 }
 
 static void paint_items(const struct model *m, struct canvas *c, struct paint_area area)

@@ -233,11 +233,10 @@ static void paint_cell(const struct model *m, struct canvas *c, unsigned y, uint
 	const struct table_column *column = model_column(m, l->shown[k]);
 	bool is_selected = m->first_column + k == m->selected_column && row == m->selected_row;
 	uint8_t style;
-	struct buf b;
+	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
 	if (!cell)
 		return;
-	buf_init(&b, PAINT_TEXT_BYTES);
 	style = style_of(cell, model_number(column, cell, m->is_counts), max, row == 0);
 	if (m->shows_difference && cell_has_value(cell)) {
 		struct model_difference d = model_difference(m, row, l->shown[k]);
@@ -248,7 +247,6 @@ static void paint_cell(const struct model *m, struct canvas *c, unsigned y, uint
 	}
 	canvas_right(c, l->x[k], y, l->width[k],
 		     (uint8_t)(style | (is_selected ? CANVAS_SELECTED : 0)), buf_str(&b));
-	buf_fini(&b);
 }
 
 static void paint_row_name(const struct model *m, struct canvas *c, unsigned y, uint32_t row)

@@ -67,9 +67,8 @@ static void paint_thing(const struct screen_kind *k, const struct screen_thing *
 			struct canvas *c, unsigned y, size_t nr_columns, unsigned name)
 {
 	unsigned x = 1 + name;
-	struct buf b;
+	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
-	buf_init(&b, PAINT_TEXT_BYTES);
 	canvas_left(c, 1, y, name, CANVAS_PLAIN, (*thing->first)->name);
 	for (size_t i = 0; i < nr_columns; i++) {
 		unsigned width = screen_kind_width(k, i);
@@ -79,7 +78,6 @@ static void paint_thing(const struct screen_kind *k, const struct screen_thing *
 		canvas_right(c, x + 1, y, width, CANVAS_PLAIN, buf_str(&b));
 		x += 1 + width;
 	}
-	buf_fini(&b);
 }
 
 /* Number of columns that fit beside the name. */

@@ -226,11 +226,10 @@ static int create(char *name, size_t size)
 static int write_screen(const struct canvas *c, char *name, size_t size)
 {
 	int fd = create(name, size), rc;
-	struct buf text;
+	BUF_AUTO(text, MAX_SCREEN_BYTES);
 
 	if (fd < 0)
 		return fd;
-	buf_init(&text, MAX_SCREEN_BYTES);
 	canvas_text(c, &text);
 	rc = buf_error(&text);
 	if (rc == 0)
@@ -239,7 +238,6 @@ static int write_screen(const struct canvas *c, char *name, size_t size)
 		rc = -EIO;
 	if (rc)
 		sys()->unlinkat(AT_FDCWD, name, 0); /* half a screen */
-	buf_fini(&text);
 	return rc;
 }
 

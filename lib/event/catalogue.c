@@ -127,9 +127,8 @@ static void suggest(const struct catalogue *c, const char *group, const char *na
 	struct catalogue scratch = *c;
 	const struct event_group *g;
 	const char *best;
-	struct arena arena;
+	ARENA_AUTO(arena, MAX_SCRATCH_BYTES);
 
-	arena_init(&arena, MAX_SCRATCH_BYTES);
 	scratch.arena = &arena;
 	g = meant_group(&scratch, group, name);
 	best = g ? nearest_row(&scratch, g, name) : NULL;
@@ -137,7 +136,6 @@ static void suggest(const struct catalogue *c, const char *group, const char *na
 		err_hint(e, "did you mean %s:%s? (--list-events lists all)", g->name, best);
 	else
 		err_hint(e, "--list-events lists all events of this machine");
-	arena_fini(&arena);
 }
 
 /* A row of a table, spread over the core PMUs of this machine. */
@@ -194,12 +192,11 @@ static void explain_privilege(const struct catalogue *c, const struct event_grou
 	struct catalogue scratch = *c;
 	const struct event_row *row;
 	struct err unused = {0};
-	struct arena arena;
+	ARENA_AUTO(arena, MAX_SCRATCH_BYTES);
 	char *bare;
 
 	if (!name[len])
 		return;
-	arena_init(&arena, MAX_SCRATCH_BYTES);
 	scratch.arena = &arena;
 	bare = arena_strndup(&arena, name, len);
 	if (bare && find_in_group(&scratch, g, bare, &row, &unused) == 0) {
@@ -207,7 +204,6 @@ static void explain_privilege(const struct catalogue *c, const struct event_grou
 		err_set(e, -ENOENT, "\"%s\" cannot be part of a name", name + len);
 		err_hint(e, "use flags for the privilege level: os, user");
 	}
-	arena_fini(&arena);
 }
 
 int catalogue_find(const struct catalogue *c, const char *group, const char *name,
@@ -250,20 +246,16 @@ static void add_namesakes(const struct catalogue *c, const char *name, struct bu
 static int refuse_unqualified(const struct catalogue *c, const char *name, struct err *e)
 {
 	struct catalogue scratch = *c;
-	struct arena arena;
-	struct buf found;
+	ARENA_AUTO(arena, MAX_SCRATCH_BYTES);
+	BUF_AUTO(found, MAX_HINT_BYTES);
 
 	err_set(e, -EINVAL, "\"%s\" is not of the form group:name", name);
-	arena_init(&arena, MAX_SCRATCH_BYTES);
 	scratch.arena = &arena;
-	buf_init(&found, MAX_HINT_BYTES);
 	add_namesakes(&scratch, name, &found);
 	if (found.len)
 		err_hint(e, "did you mean %s?", buf_str(&found));
 	else
 		err_hint(e, "for example fixed:instructions_retired");
-	buf_fini(&found);
-	arena_fini(&arena);
 	return -EINVAL;
 }
 
@@ -308,20 +300,16 @@ static bool add_nearest(const struct catalogue *c, const char *name, struct buf 
 static int refuse_bare(const struct catalogue *c, const char *name, struct err *e)
 {
 	struct catalogue scratch = *c;
-	struct arena arena;
-	struct buf found;
+	ARENA_AUTO(arena, MAX_SCRATCH_BYTES);
+	BUF_AUTO(found, MAX_HINT_BYTES);
 
 	err_set(e, -ENOENT, "Unknown event: %s", name);
-	arena_init(&arena, MAX_SCRATCH_BYTES);
 	scratch.arena = &arena;
-	buf_init(&found, MAX_HINT_BYTES);
 	add_namesakes(&scratch, name, &found);
 	if (found.len || add_nearest(&scratch, name, &found))
 		err_hint(e, "did you mean %s? (--list-events lists all)", buf_str(&found));
 	else
 		err_hint(e, "--list-events lists all events of this machine");
-	buf_fini(&found);
-	arena_fini(&arena);
 	return -ENOENT;
 }
 

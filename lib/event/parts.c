@@ -36,10 +36,8 @@ const char *parts_foreign_reason(const struct catalogue *c)
 
 static const char *spell(const struct catalogue *c, const struct event_part *parts, uint32_t nr)
 {
-	const char *spelled;
-	struct buf text;
+	BUF_AUTO(text, 4096);
 
-	buf_init(&text, 4096);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct event_part *p = &parts[i];
 
@@ -51,9 +49,7 @@ static const char *spell(const struct catalogue *c, const struct event_part *par
 			buf_printf(&text, ",config2=0x%" PRIx64, p->config2);
 		buf_addc(&text, '/');
 	}
-	spelled = buf_error(&text) ? NULL : arena_strdup(c->arena, buf_str(&text));
-	buf_fini(&text);
-	return spelled;
+	return buf_error(&text) ? NULL : arena_strdup(c->arena, buf_str(&text));
 }
 
 struct event_row *parts_row(const struct catalogue *c, const char *name,

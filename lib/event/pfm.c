@@ -94,14 +94,12 @@ static void list_masks(const pfm_event_info_t *event, struct buf *out)
 /* err_set with a list of the event's unit masks. */
 static int refuse_masks(const pfm_event_info_t *event, const char *why, struct err *e)
 {
-	struct buf masks;
+	BUF_AUTO(masks, MAX_TEXT_BYTES);
 
 	if (!e)
 		return -ENOENT;
-	buf_init(&masks, MAX_TEXT_BYTES);
 	list_masks(event, &masks);
 	err_set(e, -ENOENT, "%s: %s", why, masks.len ? buf_str(&masks) : "(none)");
-	buf_fini(&masks);
 	return -ENOENT;
 }
 
@@ -220,20 +218,16 @@ static void list_modifiers(const pfm_event_info_t *event, struct buf *out)
 static const char *detail_of(const struct catalogue *c, const pfm_pmu_info_t *model,
 			     const pfm_event_info_t *event)
 {
-	struct buf text;
-	const char *detail;
+	BUF_AUTO(text, MAX_TEXT_BYTES);
 	size_t len;
 
-	buf_init(&text, MAX_TEXT_BYTES);
 	buf_printf(&text, "Model: %s (%s)\nUnit masks: ", model->name, model->desc);
 	len = text.len;
 	list_masks(event, &text);
 	if (text.len == len)
 		buf_adds(&text, "none");
 	list_modifiers(event, &text);
-	detail = buf_error(&text) ? NULL : arena_strdup(c->arena, buf_str(&text));
-	buf_fini(&text);
-	return detail;
+	return buf_error(&text) ? NULL : arena_strdup(c->arena, buf_str(&text));
 }
 
 /* "L1D cache: L1D data line replacements." */

@@ -249,14 +249,10 @@ static bool is_in_tables(const struct catalogue *c, const char *name)
 {
 	const struct event_row *row;
 	struct catalogue scratch = *c;
-	struct arena arena;
-	bool found;
+	ARENA_AUTO(arena, 1 << 20);
 
-	arena_init(&arena, 1 << 20);
 	scratch.arena = &arena;
-	found = event_pfm_maker.find(&scratch, name, &row, NULL) == 0;
-	arena_fini(&arena);
-	return found;
+	return event_pfm_maker.find(&scratch, name, &row, NULL) == 0;
 }
 
 static int visit(const struct sysfs_event *ev, void *arg)

@@ -212,9 +212,8 @@ static bool explain_flags(const struct event *ev, unsigned flags, int error,
 			  struct event_support *out)
 {
 	const char *hint = NULL;
-	struct buf names;
+	BUF_AUTO(names, sizeof(out->reason));
 
-	buf_init(&names, sizeof(out->reason));
 	for (size_t i = 0; i < sizeof(refusable) / sizeof(refusable[0]); i++) {
 		if (!(flags & refusable[i].flag))
 			continue;
@@ -222,13 +221,12 @@ static bool explain_flags(const struct event *ev, unsigned flags, int error,
 			   spec_flag_name((enum spec_flag)refusable[i].flag));
 		hint = hint ? hint : refusable[i].hint;
 	}
-	if (hint) {
-		set(out, READING_NOT_SUPPORTED, "", hint);
-		snprintf(out->reason, sizeof(out->reason), "the kernel rejects %s with %s here: %s",
-			 ev->row->source, buf_str(&names), strerror(error));
-	}
-	buf_fini(&names);
-	return hint != NULL;
+	if (!hint)
+		return false;
+	set(out, READING_NOT_SUPPORTED, "", hint);
+	snprintf(out->reason, sizeof(out->reason), "the kernel rejects %s with %s here: %s",
+		 ev->row->source, buf_str(&names), strerror(error));
+	return true;
 }
 
 void event_support_explain_use(const struct host *h, const struct event *ev, unsigned flags,

@@ -155,12 +155,11 @@ static char *copy_text(struct arena *a, const struct buf *text)
 static void load_fields(const struct wanted *w, struct arena *a, struct event_row *row)
 {
 	char path[MAX_PATH];
-	struct buf text, detail, format;
+	BUF_AUTO(text, MAX_FILE_BYTES);
+	BUF_AUTO(detail, MAX_DETAIL_BYTES);
+	BUF_AUTO(format, MAX_FORMAT_BYTES);
 	const char *at, *line, *stop;
 
-	buf_init(&text, MAX_FILE_BYTES);
-	buf_init(&detail, MAX_DETAIL_BYTES);
-	buf_init(&format, MAX_FORMAT_BYTES);
 	snprintf(path, sizeof(path), "%s/%s/%s/format", w->place, w->category, w->event);
 	if (root_load(w->root, path, &text))
 		buf_reset(&text);
@@ -176,9 +175,6 @@ static void load_fields(const struct wanted *w, struct arena *a, struct event_ro
 		disarm_lines(format.data);
 	row->detail = copy_text(a, &detail);
 	row->format = copy_text(a, &format);
-	buf_fini(&text);
-	buf_fini(&detail);
-	buf_fini(&format);
 }
 
 /* Reports why a name has no row; rc is the failure. */

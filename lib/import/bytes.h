@@ -12,11 +12,9 @@ struct import_bytes {
 	bool is_big;
 };
 
-static inline void import_bytes_init(struct import_bytes *b, const void *data, size_t len,
-				     bool is_big)
+static inline struct import_bytes import_bytes(const void *data, size_t len, bool is_big)
 {
-	cursor_init(&b->c, data, len);
-	b->is_big = is_big;
+	return (struct import_bytes){{.at = data, .left = len}, is_big};
 }
 
 static inline uint16_t import_u16(struct import_bytes *b)

@@ -112,7 +112,7 @@ static int add_ids(struct import *im, struct import_section s, uint32_t event)
 	im->has_skipped_ids |= rc == -EFBIG;
 	if (rc)
 		return rc == -EFBIG ? 0 : rc;
-	import_bytes_init(&b, data, len, im->facts.is_big_endian);
+	b = import_bytes(data, len, im->facts.is_big_endian);
 	while (b.c.left >= 8 && rc == 0)
 		rc = import_add_id(im, import_u64(&b), event);
 	mem_free(data);
@@ -127,7 +127,7 @@ static int add_attrs(struct import *im, struct import_section s, size_t attr_byt
 	int rc = load_section(im, s, (size_t)IMPORT_MAX_EVENTS * 4096, &data, &len);
 
 	if (rc == 0)
-		import_bytes_init(&b, data, len, im->facts.is_big_endian);
+		b = import_bytes(data, len, im->facts.is_big_endian);
 	while (rc == 0 && b.c.left >= attr_bytes) {
 		const uint8_t *attr = cursor_bytes(&b.c, attr_bytes - SECTION_BYTES);
 		struct import_section ids = read_section(&b);
@@ -210,9 +210,8 @@ static int read_memory(struct import *im, struct import_bytes *b)
 static int read_command(struct import *im, struct import_bytes *b)
 {
 	uint32_t nr = import_u32(b);
-	struct buf all;
+	BUF_AUTO(all, IMPORT_MAX_STRING_BYTES);
 
-	buf_init(&all, IMPORT_MAX_STRING_BYTES);
 	for (uint32_t i = 0; i < nr && cursor_ok(&b->c) && !buf_error(&all); i++) {
 		size_t len;
 		const char *s = import_string(b, &len);
@@ -226,7 +225,6 @@ static int read_command(struct import *im, struct import_bytes *b)
 		buf_adds(&all, is_quoted ? "'" : "");
 	}
 	im->facts.command = import_text(im, buf_str(&all), all.len);
-	buf_fini(&all);
 	return 0;
 }
 
@@ -313,9 +311,8 @@ static int (*const features[])(struct import *im, struct import_bytes *b) = {
 
 int import_feature(struct import *im, unsigned number, const void *data, size_t len)
 {
-	struct import_bytes b;
+	struct import_bytes b = import_bytes(data, len, im->facts.is_big_endian);
 
-	import_bytes_init(&b, data, len, im->facts.is_big_endian);
 	if (read_string(im, number, &b))
 		return 0;
 	if (number >= sizeof(features) / sizeof(features[0]) || !features[number])
@@ -364,10 +361,9 @@ int import_add_build_id(struct import *im, uint16_t misc, const void *data, size
 {
 	size_t nr = im->build_ids.nr;
 	struct import_build_id *id;
-	struct import_bytes b;
+	struct import_bytes b = import_bytes(data, len, im->facts.is_big_endian);
 	const uint8_t *bytes;
 
-	import_bytes_init(&b, data, len, im->facts.is_big_endian);
 	cursor_skip(&b.c, 4); /* pid */
 	bytes = cursor_bytes(&b.c, 24);
 	if (!bytes || !b.c.left)
@@ -392,13 +388,12 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 {
 	struct import_section at = {im->data.offset + im->data.size,
 				    NR_FEATURES * (uint64_t)SECTION_BYTES};
-	struct import_bytes b;
 	bool is_whole = true;
 	uint8_t *table;
 	size_t len;
 	int rc = load_section(im, at, NR_FEATURES * SECTION_BYTES, &table, &len);
+	struct import_bytes b = import_bytes(table, len, im->facts.is_big_endian);
 
-	import_bytes_init(&b, table, len, im->facts.is_big_endian);
 	for (unsigned i = 0; i < NR_FEATURES && rc == 0; i++) {
 		struct import_section s;
 		uint8_t *data;
@@ -436,7 +431,7 @@ static bool is_empty(const struct import *im, uint64_t at, const uint64_t bits[N
 		nr += (uint64_t)__builtin_popcountll(bits[i]);
 	if (!nr || io_pread_full(im->fd, &first, sizeof(first), at) != sizeof(first))
 		return false;
-	import_bytes_init(&b, &first, sizeof(first), im->facts.is_big_endian);
+	b = import_bytes(&first, sizeof(first), im->facts.is_big_endian);
 	return import_u64(&b) == at + nr * SECTION_BYTES;
 }
 
@@ -494,7 +489,7 @@ int import_header_load(struct import *im, struct err *e)
 			    "cpuperf session");
 		return -EINVAL;
 	}
-	import_bytes_init(&b, bytes, (size_t)got, im->facts.is_big_endian);
+	b = import_bytes(bytes, (size_t)got, im->facts.is_big_endian);
 	cursor_skip(&b.c, 8);
 	header_bytes = import_u64(&b);
 	if (header_bytes != PIPE_HEADER_BYTES)

@@ -211,7 +211,7 @@ static int read_attr(struct walking *w, const struct import_record *r)
 		rc = import_add_event(im, r->p + 8, size, &event);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;
-	import_bytes_init(&ids, r->p + 8 + size, r->size - 8 - size, im->facts.is_big_endian);
+	ids = import_bytes(r->p + 8 + size, r->size - 8 - size, im->facts.is_big_endian);
 	while (rc == 0 && ids.c.left >= 8)
 		rc = import_add_id(im, import_u64(&ids), event);
 	w->event = NULL;
@@ -226,11 +226,9 @@ static int read_build_id(struct walking *w, const struct import_record *r)
 
 static int read_feature(struct walking *w, const struct import_record *r)
 {
-	struct import_bytes b;
-	uint64_t number;
+	struct import_bytes b = import_bytes(r->p + 8, r->size - 8, w->im->facts.is_big_endian);
+	uint64_t number = import_u64(&b);
 
-	import_bytes_init(&b, r->p + 8, r->size - 8, w->im->facts.is_big_endian);
-	number = import_u64(&b);
 	w->event = NULL;
 	return number < 256 && cursor_ok(&b.c)
 		   ? import_feature(w->im, (unsigned)number, b.c.at, b.c.left)
@@ -241,11 +239,9 @@ static int read_feature(struct walking *w, const struct import_record *r)
 static int read_event_type(struct walking *w, const struct import_record *r)
 {
 	struct import *im = w->im;
-	struct import_bytes b;
-	uint64_t config;
+	struct import_bytes b = import_bytes(r->p + 8, r->size - 8, im->facts.is_big_endian);
+	uint64_t config = import_u64(&b);
 
-	import_bytes_init(&b, r->p + 8, r->size - 8, im->facts.is_big_endian);
-	config = import_u64(&b);
 	for (size_t i = 0; i < im->nr_events && cursor_ok(&b.c); i++)
 		if (im->events[i].layout.config == config && !im->events[i].name)
 			im->events[i].name = import_text(im, (const char *)b.c.at, b.c.left);
@@ -258,13 +254,12 @@ static int read_event_update(struct walking *w, const struct import_record *r)
 	enum { UNIT, SCALE, NAME };
 	struct import *im = w->im;
 	const struct import_id *id;
-	struct import_bytes b;
+	struct import_bytes b = import_bytes(r->p + 8, r->size - 8, im->facts.is_big_endian);
 	struct import_event *ev;
 	uint64_t kind, bits;
 	const char *text;
 	double scale;
 
-	import_bytes_init(&b, r->p + 8, r->size - 8, im->facts.is_big_endian);
 	kind = import_u64(&b);
 	id = import_find_id(im, import_u64(&b));
 	if (!cursor_ok(&b.c) || !id || kind > NAME)
@@ -371,10 +366,9 @@ static int read_compressed(struct walking *w, const struct import_record *r)
 /* It has the number of packed bytes, and padding to whole words. */
 static int read_compressed_2(struct walking *w, const struct import_record *r)
 {
-	struct import_bytes b;
+	struct import_bytes b = import_bytes(r->p + 8, r->size - 8, w->im->facts.is_big_endian);
 	uint64_t len;
 
-	import_bytes_init(&b, r->p + 8, r->size - 8, w->im->facts.is_big_endian);
 	len = import_u64(&b);
 	if (!cursor_ok(&b.c) || len > b.c.left)
 		len = b.c.left;

@@ -170,11 +170,10 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 	       const struct buf *records)
 {
 	struct trace_layout l;
-	struct buf out;
+	BUF_AUTO(out, 2 * FRAME_BYTES);
 	int rc = 0;
 
 	trace_layout_side_band(&l);
-	buf_init(&out, 2 * FRAME_BYTES);
 	for (size_t at = 0; at < records->len && rc == 0;) {
 		const uint8_t *p = (const uint8_t *)records->data + at;
 		struct trace_record r;
@@ -201,7 +200,6 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 		buf_reset(&out);
 		rc = rc ? rc : import_append_frames(im, w);
 	}
-	buf_fini(&out);
 	return rc;
 }
 

@@ -119,11 +119,10 @@ static void skip_files(struct import_bytes *b, uint32_t nr)
 void import_tracing(struct import *im, const void *data, size_t len)
 {
 	static const char magic[] = "\x17\x08\x44tracing";
-	struct import_bytes b;
+	struct import_bytes b = import_bytes(data, len, im->facts.is_big_endian);
 	const uint8_t *p;
 	uint32_t nr;
 
-	import_bytes_init(&b, data, len, im->facts.is_big_endian);
 	p = cursor_bytes(&b.c, sizeof(magic) - 1);
 	if (!p || memcmp(p, magic, sizeof(magic) - 1) != 0)
 		return;

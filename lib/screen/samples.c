@@ -246,15 +246,13 @@ static bool has_many_clocks(const struct table *t)
 static void put_idle(const struct block *b, size_t i)
 {
 	char begin[MAX_BEGIN_BYTES] = "idle:";
-	struct buf list;
+	BUF_AUTO(list, MAX_LINE_BYTES);
 
-	buf_init(&list, MAX_LINE_BYTES);
 	list_idle(b->t, i, &list);
 	if (has_many_clocks(b->t))
 		snprintf(begin, sizeof(begin), "idle, %s:", b->t->columns[i].label);
 	if (list.len)
 		put_words(b->out, width_of(b->s), begin, buf_str(&list));
-	buf_fini(&list);
 }
 
 /* The reason why an event has no coverage, if the table does not show it. */

@@ -115,18 +115,16 @@ static void warn_short(const struct table *t, size_t i, screen_warn_fn *fn, void
 {
 	struct shortfall f;
 	struct err e = {0};
-	struct buf text;
+	BUF_AUTO(text, MAX_TEXT_BYTES);
 
 	find(t, i, &f);
 	if (!f.nr_cpus)
 		return;
-	buf_init(&text, MAX_TEXT_BYTES);
 	add_missing(&text, &f);
 	add_place(&text, &f, t->columns[i].sampling.is_clock);
 	add_cause(&text, &f);
 	err_set(&e, -ENODATA, "%s: %s", t->columns[i].label, buf_str(&text));
 	add_hint(&e, &f);
-	buf_fini(&text);
 	fn(arg, &e);
 }
 
@@ -145,24 +143,21 @@ static void warn_lost(const struct table *t, screen_warn_fn *fn, void *arg)
 {
 	uint64_t lost = nr_lost(t);
 	struct err e = {0};
-	struct buf number;
+	BUF_AUTO(number, MAX_NUMBER_BYTES);
 
 	if (!lost)
 		return;
-	buf_init(&number, MAX_NUMBER_BYTES);
 	buf_u64_commas(&number, lost);
 	err_set(&e, -ENOBUFS, "records were lost because a ring was full: %s", buf_str(&number));
 	err_hint(&e, "use a larger buffer_size_in_mb or a lower rate");
-	buf_fini(&number);
 	fn(arg, &e);
 }
 
 static void warn_of_limit(uint64_t start, uint64_t end, screen_warn_fn *fn, void *arg)
 {
 	struct err e = {0};
-	struct buf text;
+	BUF_AUTO(text, MAX_NUMBER_BYTES);
 
-	buf_init(&text, MAX_NUMBER_BYTES);
 	buf_u64_commas(&text, start);
 	buf_adds(&text, " to ");
 	buf_u64_commas(&text, end);
@@ -171,7 +166,6 @@ static void warn_of_limit(uint64_t start, uint64_t end, screen_warn_fn *fn, void
 	if (end < start)
 		err_hint(&e, "sampling took more time than kernel.perf_cpu_time_max_percent "
 			     "allows: sample less often, or raise both");
-	buf_fini(&text);
 	fn(arg, &e);
 }
 

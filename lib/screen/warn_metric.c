@@ -14,15 +14,13 @@ enum { MAX_TEXT_BYTES = 65536, MAX_CPUS_BYTES = 60 };
 static void add_cpus(struct buf *out, const struct cpuset *cpus)
 {
 	size_t nr = cpuset_count(cpus);
-	struct buf list;
+	BUF_AUTO(list, MAX_TEXT_BYTES);
 
-	buf_init(&list, MAX_TEXT_BYTES);
 	cpuset_format(cpus, &list);
 	if (list.len > MAX_CPUS_BYTES)
 		buf_printf(out, " on %zu CPUs", nr);
 	else
 		buf_printf(out, " on CPU%s %s", nr == 1 ? "" : "s", buf_str(&list));
-	buf_fini(&list);
 }
 
 /* Nothing for a number of the whole machine. */
@@ -51,15 +49,13 @@ static void warn_beyond(const struct table_column *c, const char *where,
 			screen_warn_fn *fn, void *arg)
 {
 	struct err e = {0};
-	struct buf text;
+	BUF_AUTO(text, MAX_TEXT_BYTES);
 
 	if (!b->nr_iterations)
 		return;
-	buf_init(&text, MAX_TEXT_BYTES);
 	add_place(&text, c, &b->cpus);
 	add_iterations(&text, b);
 	err_set(&e, -ERANGE, "%s: %s %s%s", c->label, where, limit->text, buf_str(&text));
-	buf_fini(&text);
 	fn(arg, &e);
 }
 
