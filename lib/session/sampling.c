@@ -24,7 +24,6 @@
 
 enum {
 	NS_PER_S = 1000000000,
-	DRAIN_EVERY_NS = 250000000,
 	PACK_NS = 100000000, /* per emptying of the rings */
 };
 
@@ -274,7 +273,7 @@ int sampling_start(struct sampling *g, struct err *e)
 			  "in a PID namespace: tasks outside it have no pid and cannot be "
 			  "distinguished from idle CPUs");
 	g->started_ns = clock_monotonic_ns();
-	g->drain_due_ns = g->started_ns + DRAIN_EVERY_NS;
+	g->drain_due_ns = g->started_ns + g->plan->spec->flush_interval_ns;
 	g->progress_due_ns = g->started_ns + NS_PER_S;
 	g->max_rate = host_max_sample_rate(g->plan->host);
 	g->pack_until_ns = g->started_ns + PACK_NS;
@@ -421,10 +420,15 @@ static void report_progress(struct sampling *g, uint64_t now_ns)
 	g->config.on_progress(&p, g->config.arg);
 }
 
+static uint64_t earliest(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t until_ns = deadline_ns < g->drain_due_ns ? deadline_ns : g->drain_due_ns;
+	uint64_t until_ns = earliest(deadline_ns, earliest(g->drain_due_ns, g->progress_due_ns));
 	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				.tv_nsec = (long)(left_ns % NS_PER_S)};
@@ -448,7 +452,7 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 			if (!g->error.code)
 				(void)drain_ticks(g, t, UINT64_MAX, &g->error);
 		}
-		g->drain_due_ns = now_ns + DRAIN_EVERY_NS;
+		g->drain_due_ns = now_ns + g->plan->spec->flush_interval_ns;
 	}
 	if (now_ns >= g->progress_due_ns)
 		report_progress(g, now_ns);

@@ -89,10 +89,14 @@ static void show_length(const struct key_row *row, char *buf, size_t size)
 
 static void show_range(const struct key_row *row, char *buf, size_t size)
 {
-	int len = snprintf(buf, size, "%s from %" PRIu64 " to %" PRIu64 "%s%s",
-			   row->type == KEY_SECONDS ? "a number" : "an integer", row->min, row->max,
-			   row->unit ? " " : "", row->unit ? row->unit : "");
+	const char *type = row->type == KEY_SECONDS ? "a number" : "an integer";
+	char min[32];
+	int len;
 
+	snprintf(min, sizeof(min), "%" PRIu64, row->min);
+	len = snprintf(buf, size, "%s from %s to %" PRIu64 "%s%s", type,
+		       row->min_text ? row->min_text : min, row->max, row->unit ? " " : "",
+		       row->unit ? row->unit : "");
 	if (row->step && (size_t)len < size)
 		snprintf(buf + len, size - (size_t)len, " and a multiple of %" PRIu64, row->step);
 }

@@ -145,6 +145,20 @@ const struct key_row key_rows[] = {
 	.metavar = "TIME",
     },
     {
+	SPEC_FIELD(flush_interval_ns),
+	.name = "flush_interval",
+	.type = KEY_SECONDS,
+	.min_text = "0.001",
+	.max = 3600,
+	.default_text = "0.25",
+	.unit = "seconds",
+	.modes = "sampling",
+	.description =
+	    "The longest time that samples stay in a CPU's buffer before they are written to "
+	    "the trace. They are also written when the buffer is a quarter full.",
+	.metavar = "TIME",
+    },
+    {
 	SPEC_FIELD(compression),
 	.name = "compression",
 	.type = KEY_WORD,
@@ -518,8 +532,12 @@ const char *key_word(const struct key_row *row, const char *text)
 
 bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit)
 {
+	uint64_t min_ns = 0;
+
+	if (row->min_text)
+		str_parse_duration_ns(row->min_text, &min_ns);
 	return v >= row->min * unit && v <= row->max * unit &&
-	       (!row->step || v % (row->step * unit) == 0);
+	       v * (KEY_NS_PER_S / unit) >= min_ns && (!row->step || v % (row->step * unit) == 0);
 }
 
 uint64_t key_default(const struct key_row *row)

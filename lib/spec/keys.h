@@ -39,6 +39,7 @@ struct key_row {
 	bool required;
 	bool has_numbers;         /* KEY_CHOICE */
 	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
+	const char *min_text;     /* KEY_SECONDS: the least, if it has decimals; min is 0 */
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
 	const char *suffix;       /* KEY_STRING: the end of a text that is not empty; NULL: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */

@@ -11,7 +11,9 @@
 
 static void bounds(struct buf *out, const struct key_row *row)
 {
-	if (row->type == KEY_INTEGER || row->type == KEY_SECONDS)
+	if (row->min_text)
+		buf_printf(out, ", %s to %" PRIu64, row->min_text, row->max);
+	else if (row->type == KEY_INTEGER || row->type == KEY_SECONDS)
 		buf_printf(out, ", %" PRIu64 " to %" PRIu64, row->min, row->max);
 	else if (row->type == KEY_HEX)
 		buf_printf(out, ", %" PRIu64 " hexadecimal digits", row->max);

@@ -64,7 +64,10 @@ static void hex_property(struct json_writer *w, const struct key_row *row)
 static void number_property(struct json_writer *w, const struct key_row *row)
 {
 	jsonw_text(w, "type", row->type == KEY_SECONDS ? "number" : "integer");
-	jsonw_u64(w, "minimum", row->min);
+	if (row->min_text)
+		jsonw_raw(w, "minimum", row->min_text);
+	else
+		jsonw_u64(w, "minimum", row->min);
 	jsonw_u64(w, "maximum", row->max);
 	if (row->step)
 		jsonw_u64(w, "multipleOf", row->step);

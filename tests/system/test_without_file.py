@@ -2,9 +2,13 @@
 """cpuperf without a spec file: events and their sampling by options, for a command, for the machine and
 on top of a spec. Software events only.
 """
+import glob
 import json
 import os
 import shutil
+import signal
+import subprocess
+import time
 
 from kit import CPUPERF, output, PRINT, may_sample, run, run_checks
 
@@ -177,6 +181,30 @@ def check_spec_names(folder):
         assert done.stderr.count("error: ") == 1 and name in done.stderr, done.stderr
 
 
+def check_flush_interval(folder):
+    """Samples are written at this pace; at the end, all of them."""
+    def grows(interval):
+        """Whether the traces grow before the session ends."""
+        args = [CPUPERF, "-e", "context_switches@1", f"--flush-interval={interval}", "-d600", "-o", interval]
+        with subprocess.Popen(args, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+            traces = []
+            while not traces:
+                traces = glob.glob(f"{folder}/{interval}/cpuperf.0.*.cpuperf")
+                time.sleep(0.05)
+            before = sum(os.path.getsize(t) for t in traces)
+            for _ in range(25 if interval == "3600" else 6000):
+                time.sleep(0.05)
+                grown = sum(os.path.getsize(t) for t in traces) > before
+                if grown:
+                    break
+            p.send_signal(signal.SIGINT)
+        assert int(rows(folder, interval)["software:context_switches"][-1]["samples"]) > 10
+        return grown
+
+    assert grows("10ms")
+    assert any(not grows("3600") for _ in range(3)), "the start of a trace may be seen as growth"
+
+
 def check_sampling_key(folder):
     """Defaults of sampled events, and what options make of these."""
     with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:
@@ -260,6 +288,6 @@ def check_mistakes(folder):
     assert os.listdir(folder) == [], os.listdir(folder)
 
 
-if not may_sample("all of the machine"):
-    del check_machine
+if not may_sample("the whole machine, and the pace of writing"):
+    del check_machine, check_flush_interval
 run_checks(globals(), everybody=True)
