@@ -156,7 +156,7 @@ static int open_perf_data(struct inputs *in, struct input *o, struct err *e)
 	return 0;
 }
 
-/* A session that is given twice would count twice. */
+/* A session that is named twice would count twice. */
 static int check_is_new(const struct inputs *in, size_t i, struct err *e)
 {
 	const struct input *o = &in->item[i];

@@ -29,7 +29,7 @@ static inline const struct trace_event *job_event(const struct job *j, uint32_t 
 	return &job_input(j)->facts->events[event];
 }
 
-/* Warns of options that are given and have no effect; ignored: REGISTRY_IGNORES_… */
+/* Warns of options that were used and have no effect; ignored: REGISTRY_IGNORES_… */
 void job_warn_ignored(struct job *j, unsigned ignored);
 
 #endif

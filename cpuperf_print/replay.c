@@ -76,7 +76,7 @@ static void note(struct replay *r, uint32_t iteration, const char *text)
 }
 
 /* At most MAX_NOTES per iteration. */
-static void take_notes(struct replay *r, const struct profile_trace *trace, size_t *nr)
+static void add_notes(struct replay *r, const struct profile_trace *trace, size_t *nr)
 {
 	enum { MAX_NOTES = 8 };
 
@@ -85,7 +85,7 @@ static void take_notes(struct replay *r, const struct profile_trace *trace, size
 }
 
 /* 1: read into r->read; 0: the iteration has no trace; -ENOMEM. */
-static int read_iteration(struct replay *r, uint32_t iteration, bool takes_notes)
+static int read_iteration(struct replay *r, uint32_t iteration, bool with_notes)
 {
 	struct profile_iterator *it = r->iterator;
 	struct profile_trace trace;
@@ -102,8 +102,8 @@ static int read_iteration(struct replay *r, uint32_t iteration, bool takes_notes
 		if (rc == 0 || trace.head.iteration != iteration)
 			break;
 		(void)counts_tally_add(r->read, &trace);
-		if (takes_notes)
-			take_notes(r, &trace, &nr_notes);
+		if (with_notes)
+			add_notes(r, &trace, &nr_notes);
 	}
 	return r->read->nr_rows > 0;
 }
@@ -161,7 +161,7 @@ static bool is_elsewhere(const struct replay *r, const struct history *h)
 	       r->shown < history_entry(h, depth / 4)->iteration;
 }
 
-static bool lacks_history(struct replay *r)
+static bool needs_history(struct replay *r)
 {
 	const struct history *h = &dashboard_ui_model(r->ui)->history;
 	uint32_t depth = (uint32_t)h->depth;
@@ -192,7 +192,7 @@ static int wait_ms(struct replay *r)
 {
 	uint64_t since_ms = (clock_monotonic_ns() - r->shown_ns) / NS_PER_MS;
 
-	if (lacks_history(r))
+	if (needs_history(r))
 		return 0;
 	if (!dashboard_ui_model(r->ui)->is_playing)
 		return -1;
@@ -220,7 +220,7 @@ static int run(struct replay *r)
 		play(r);
 		if (dashboard_ui_model(r->ui)->wanted != r->shown)
 			rc = show_wanted(r);
-		else if (lacks_history(r))
+		else if (needs_history(r))
 			rc = add_to_history(r);
 		if (dashboard_ui_turn(r->ui, -1, wait_ms(r)))
 			break;
@@ -268,7 +268,7 @@ static int run_ui(struct replay *r, const struct model_facts *facts, struct err 
 /* --- setup ----------------------------------------------------------------------------
  */
 
-static int take_cpu(struct replay *r, const struct profile_trace *trace, struct model_cpu *out)
+static int copy_cpu(struct replay *r, const struct profile_trace *trace, struct model_cpu *out)
 {
 	const struct trace_where *place = &trace->where;
 	char *type = arena_strdup(&r->arena, place->type);
@@ -297,7 +297,7 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 	for (size_t i = 0; i < f->nr_cpus; i++) {
 		if (profile_iterator_next(r->iterator, &trace) != 1)
 			break;
-		if (trace.head.trace < f->nr_cpus && take_cpu(r, &trace, &cpus[trace.head.trace]))
+		if (trace.head.trace < f->nr_cpus && copy_cpu(r, &trace, &cpus[trace.head.trace]))
 			return -ENOMEM;
 	}
 	f->cpus = cpus;

@@ -33,7 +33,7 @@ void tables_close(struct tables *x)
 	profile_iterator_free(x->iterator);
 }
 
-static void take(struct tables *x)
+static void add_trace(struct tables *x)
 {
 	tables_add_row(x->j, x->t, &x->trace);
 	if (x->on_trace && profile_ranges_has(&x->j->selection->filter.cpus, x->trace.head.cpu))
@@ -51,7 +51,7 @@ static int read_iteration(struct tables *x)
 			continue;
 		if (counts_tally_is_next(x->t, &x->trace))
 			return 1;
-		take(x);
+		add_trace(x);
 	}
 	return rc;
 }
@@ -62,7 +62,7 @@ int tables_next(struct tables *x, struct err *e)
 
 	x->t->nr_rows = 0;
 	if (x->has_trace)
-		take(x);
+		add_trace(x);
 	rc = read_iteration(x);
 	x->has_trace = rc == 1;
 	if (rc < 0)

@@ -38,7 +38,7 @@ void export_facts_put(struct json_writer *out, const struct input *o)
 	jsonw_u64(out, "start_monotonic_ns", o->start_ns);
 }
 
-/* Appends before, the event and what its samples lack; nothing if they lack nothing. */
+/* Appends before, the event and what is missing of its samples; nothing if they are complete. */
 static void add_losses(struct buf *b, const char *before, const struct input *o,
 		       const struct report_stats *stats, uint32_t event)
 {

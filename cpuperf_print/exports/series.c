@@ -36,7 +36,7 @@ void export_series_fini(struct export_series *s)
 	buf_fini(&s->name);
 }
 
-static void take_note(struct export_series *s, const struct counts_series_point *p)
+static void add_note(struct export_series *s, const struct counts_series_point *p)
 {
 	struct export_series_note *n = &s->notes[p->column];
 
@@ -111,7 +111,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	if (p->is_total && !p->of->metric)
 		return 0;
 	s->j->output->nr_records++;
-	take_note(s, p);
+	add_note(s, p);
 	if (!counts_series_value(p, &value))
 		return 0;
 	put_process(s);

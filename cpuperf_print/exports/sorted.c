@@ -19,7 +19,7 @@ enum {
 		REPORT_BY_TID | REPORT_BY_COMM
 };
 
-static int take_one(struct export_sorted *s, const struct report_sample *sample)
+static int add_sample(struct export_sorted *s, const struct report_sample *sample)
 {
 	const struct export_record r = {.time_ns = sample->time_ns,
 					.weight = sample->weight,
@@ -34,12 +34,12 @@ static int take_one(struct export_sorted *s, const struct report_sample *sample)
 	return export_spool_add(s->spool, &r, s->e);
 }
 
-static int take(void *arg, const struct report_sample *samples, size_t nr)
+static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = take_one(arg, &samples[i]);
+		rc = add_sample(arg, &samples[i]);
 	return rc;
 }
 
@@ -140,7 +140,7 @@ static void warn_full(struct job *j)
 
 int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event, struct err *e)
 {
-	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = s};
+	struct report_sink sink = {.parts = PARTS, .samples = add_samples, .arg = s};
 	int rc;
 
 	*s = (struct export_sorted){.j = j, .is_by_event = is_by_event, .e = e};

@@ -1,30 +1,28 @@
 /*
- * --output-format=html: one self-contained page that shows a session in a browser. Its code is in
- * html/; here its data are written, as JSON within the page:
+ * --output-format=html: one self-contained page that shows a session in a browser. html/ has its
+ * code; its data are one JSON object:
  *
- * title, subtitle, tool, facts, warnings, notes: text to show
+ * title, subtitle, tool, facts, warnings, notes: text
  * sides: "now", and with --diff "before"
- * start_ns, slice_ns, nr_slices: the axis of time, since the session's start
- * events: label, unit, scale; samples of each side; period, if all samples have the same
+ * start_ns, slice_ns, nr_slices: the time axis, since the session's start
+ * events: label, unit, scale, samples of each side, period (0: not the same for all samples)
  * comms; threads: comm, pid, tid of each; groups: side, event, thread of each
- * objects; names and functions: of each its name, and 2 × object + 1 if it is of the kernel
- * tree: of each node, in the order of a walk, how many levels it is above where its predecessor's
- *   child would be, and its function; nr_nodes with the root, which is not in the list
- * cells: of each node how many groups it has; of each of these its number, how many slices, and of
- *   each slice twice the distance from the one before, and 1 more and then the number of samples
- *   less 2 if there are several; and the weight if the event has no period
- * series: counts and misc; series_start_ns, series_span_ns: their time; iterations: when they began
- * certain: event, function, change and what is uncertain of it
+ * objects; names; functions: 2 × object + is_kernel of each
+ * nr_nodes, with the root; tree: of each other node, in preorder: by how many levels it is above a
+ *   child of the node before; its function
+ * nr_cells; cells: of each node: number of groups; of each group: its number, number of slices; of
+ *   each slice: 2 × distance from the one before + has_several, [samples - 2], [weight, if the
+ * event has no period] series, series_start_ns, series_span_ns: counts over time; iterations: their
+ * starts certain: event, function, change and half of its interval, of each significant change
  *
- * Lists of numbers are text as in export/digits.h. The size of the page is bounded: time is
- * coarsened, then small frames are merged, and a note says so.
+ * Lists of numbers are text (export/digits.h). The size is bounded: slices widen, then small frames
+ * merge, and a note states it.
  */
 #include "page/page.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "counts/lines.h"
 #include "exports/exports.h"
-#include "page/page.h"
 #include "page/source.h"
 #include "report/comparable.h"
 #include "report/stacks.h"

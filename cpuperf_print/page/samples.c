@@ -61,7 +61,7 @@ uint32_t page_slice_within(const struct page *h, uint64_t slice, unsigned double
 	return slice < min ? min : slice > max ? max : (uint32_t)slice;
 }
 
-static int take(void *arg, const struct report_sample *s, size_t nr)
+static int add_samples(void *arg, const struct report_sample *s, size_t nr)
 {
 	struct page *h = arg;
 	int rc = 0;
@@ -129,7 +129,7 @@ int page_samples_read(struct page *h, struct err *e)
 {
 	struct report_sink sink = {.parts = REPORT_BY_STACK | REPORT_BY_PID | REPORT_BY_TID |
 					    REPORT_BY_COMM | REPORT_BY_SESSION | REPORT_BY_SLICE,
-				   .samples = take,
+				   .samples = add_samples,
 				   .stacks = h->stacks,
 				   .arg = h};
 	int rc = 0;

@@ -27,7 +27,7 @@ static void put_text(struct buf *b, const char *name, const char *text)
 		buf_printf(b, "%-9s %s\n", name, text);
 }
 
-/* The header; what was lost, and what is not known of it. */
+/* The header; what was lost, and what is unknown. */
 static void put_head(struct buf *b, const struct import_facts *f)
 {
 	char duration[32];

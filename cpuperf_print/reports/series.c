@@ -225,7 +225,7 @@ static bool is_wanted(const struct shown *s, const struct counts_line *l)
 	const struct trace_event ev = {.group = l->of.group, .name = l->of.name};
 
 	if (!l->has_number && l->cpu != COUNTS_NO_CPU)
-		return false; /* the line of the event says why */
+		return false; /* the reason is in the line of the event */
 	return profile_filter_has_event(&s->j->selection->filter, &ev);
 }
 

@@ -96,7 +96,7 @@ static uint32_t number_stack(struct chrome *c, uint32_t stack)
 	return c->of_node[stack];
 }
 
-static void know_tag(struct chrome *c, uint32_t tag)
+static void make_shared_fields(struct chrome *c, uint32_t tag)
 {
 	const struct report_key *key = export_sorted_key(&c->sorted, tag);
 	struct json_writer j;
@@ -118,7 +118,7 @@ static void put_sample(struct chrome *c, const struct export_record *r)
 	const struct report_key *key = export_sorted_key(&c->sorted, r->tag);
 	struct json_writer *j = &c->json;
 
-	know_tag(c, r->tag);
+	make_shared_fields(c, r->tag);
 	JSONW_OBJECT(j, NULL) {
 		buf_add(j->out, c->same.data, c->same.len);
 		j->has_items = true;

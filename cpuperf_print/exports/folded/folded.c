@@ -26,7 +26,7 @@ struct folded {
 };
 
 /* The task is the outermost frame. */
-static int take(void *arg, const struct report_entry *e)
+static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct folded *f = arg;
 	const struct report_sink *sink = report_tree_sink(f->tree);
@@ -139,7 +139,7 @@ static int put_all(struct folded *f, struct err *e)
 static int read_all(struct folded *f, struct err *e)
 {
 	const struct report_sink sink = {
-	    .parts = REPORT_BY_STACK | REPORT_BY_COMM, .entry = take, .arg = f};
+	    .parts = REPORT_BY_STACK | REPORT_BY_COMM, .entry = add_entry, .arg = f};
 	struct report_stats stats = {.nr_events = 0};
 	int rc = samples_read(f->j, f->j->first, f->j->nr, &sink, &stats, e);
 

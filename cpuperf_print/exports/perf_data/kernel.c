@@ -33,7 +33,7 @@ void kernel_fini(struct kernel *k)
 	dict_fini(&k->modules);
 }
 
-static bool take_address(const char **at, const char *end, uint64_t *out)
+static bool parse_address(const char **at, const char *end, uint64_t *out)
 {
 	const char *p = *at;
 	uint64_t v = 0;
@@ -57,7 +57,7 @@ static bool parse(const char *line, const char *end, struct symbol *out)
 	struct symbol s = {0};
 	const char *tab;
 
-	if (!take_address(&line, end, &s.address) || end - line < 4 || line[2] != ' ')
+	if (!parse_address(&line, end, &s.address) || end - line < 4 || line[2] != ' ')
 		return false;
 	s.type = line[1];
 	s.name = line + 3;
@@ -79,7 +79,7 @@ static bool is_module(const struct symbol *s)
 	       !memmem(s->module, s->module_len, "[__builtin", 10);
 }
 
-static int take_of_module(struct kernel *k, const struct symbol *s)
+static int add_of_module(struct kernel *k, const struct symbol *s)
 {
 	struct kernel_module *m;
 	uint32_t number;
@@ -100,12 +100,12 @@ static bool is_named(const struct symbol *s, const char *name)
 	return s->name_len == strlen(name) && memcmp(s->name, name, s->name_len) == 0;
 }
 
-static int take_symbol(struct kernel *k, const struct symbol *s)
+static int add_symbol(struct kernel *k, const struct symbol *s)
 {
 	if (s->type != 't' && s->type != 'T')
 		return 0;
 	if (s->module)
-		return take_of_module(k, s);
+		return add_of_module(k, s);
 	if (is_named(s, "_text"))
 		k->text = s->address;
 	if (is_named(s, "_stext"))
@@ -123,7 +123,7 @@ int kernel_take(struct kernel *k, const char *text, size_t len)
 
 	while (rc == 0 && (line = str_next_line(&at, end, &stop)))
 		if (parse(line, stop, &s))
-			rc = take_symbol(k, &s);
+			rc = add_symbol(k, &s);
 	return rc;
 }
 

@@ -118,7 +118,7 @@ static uint64_t member(void *arg, uint64_t i)
 	return id ? events_id(id) : 0;
 }
 
-static uint64_t told_count(void *arg, uint64_t id, uint64_t count)
+static uint64_t written_count(void *arg, uint64_t id, uint64_t count)
 {
 	const struct member_of *of = arg;
 
@@ -126,7 +126,7 @@ static uint64_t told_count(void *arg, uint64_t id, uint64_t count)
 }
 
 /* Subtracts the counts of a skipped sample, which readers would add to the next sample. */
-static void leave_counts(struct perf_data *x, const struct profile_item *item, struct member_of *of)
+static void skip_counts(struct perf_data *x, const struct profile_item *item, struct member_of *of)
 {
 	const struct trace_record *r = &item->record;
 
@@ -177,7 +177,7 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 	put(x, item, &o);
 }
 
-static int take_before(struct perf_data *x, const struct profile_item *item)
+static int put_item_before(struct perf_data *x, const struct profile_item *item)
 {
 	if (item->kind == PROFILE_KALLSYMS)
 		return kernel_take(&x->kernel, item->text, item->text_len);
@@ -195,7 +195,7 @@ static int put_before(struct perf_data *x)
 	if (rc != 1)
 		return rc ? no_memory(x) : 0;
 	while ((rc = profile_records_next(records, &item)) == 1) {
-		rc = take_before(x, &item);
+		rc = put_item_before(x, &item);
 		if (rc)
 			break;
 	}
@@ -240,7 +240,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 			    const struct profile_trace *t)
 {
 	struct member_of of = {t, item->id, &x->events};
-	struct perf_origin o = {.member = member, .count = told_count, .arg = &of};
+	struct perf_origin o = {.member = member, .count = written_count, .arg = &of};
 	bool is_sample = item->record.kind == PERF_RECORD_SAMPLE;
 	uint32_t cpu = cpu_of(item, t);
 
@@ -251,7 +251,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	if (events_meet(&x->events, t, item->id))
 		return -ENOMEM;
 	if (!is_wanted(x, item, t)) {
-		leave_counts(x, item, &of);
+		skip_counts(x, item, &of);
 		return 0;
 	}
 	o.layout = events_layout(item->layout);
@@ -334,7 +334,7 @@ static int meet_trace(struct perf_data *x, const struct profile_merged_item *m)
 	return put_all_lost(x, m->trace, m->item->time_ns);
 }
 
-static int take(struct perf_data *x, const struct profile_merged_item *m)
+static int put_merged(struct perf_data *x, const struct profile_merged_item *m)
 {
 	const struct profile_item *item = m->item;
 	int rc = m->trace ? meet_trace(x, m) : 0;
@@ -361,7 +361,7 @@ static int put_records(struct perf_data *x)
 		return no_memory(x);
 	x->start_ns = profile_merged_start_ns(m);
 	while ((rc = profile_merged_next(m, &item)) == 1) {
-		rc = take(x, &item);
+		rc = put_merged(x, &item);
 		if (rc)
 			break;
 	}
@@ -475,7 +475,7 @@ static int write_head(struct perf_data *x, const uint8_t head[PERF_DATA_HEAD_BYT
 		  : 0;
 }
 
-static void tell(struct perf_data *x, uint64_t nr, const char *what)
+static void report_number(struct perf_data *x, uint64_t nr, const char *what)
 {
 	struct err problem = {0};
 
@@ -526,7 +526,7 @@ int export_perf_data(struct job *j, struct err *e)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = write_all(&x);
-	tell(&x, x.nr_bad, "records omitted: they do not fit into a perf.data file");
+	report_number(&x, x.nr_bad, "records omitted: they do not fit into a perf.data file");
 	stacks_fini(&x.stacks);
 	profile_lookup_free(x.lookup);
 	mem_free(x.born);

@@ -131,7 +131,7 @@ static void make_chain(struct stacks *s, const struct profile_item *item, struct
 	o->chain = s->chain;
 }
 
-/* Registers, then the stack; each begins with a word that says whether there is any. */
+/* Registers, then the stack; each begins with a word: whether there is any. */
 static void find_dump(const struct trace_record *r, struct perf_origin *o)
 {
 	const uint8_t *from = r->regs_abi ? r->regs - WORD_BYTES : NULL, *to;

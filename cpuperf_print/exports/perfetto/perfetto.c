@@ -301,7 +301,7 @@ static void put_lost(struct perfetto *p, const struct profile_trace *t)
 }
 
 /* Readers require snapshots in order of time, before the packets to which they apply. */
-static int take_trace(void *arg, const struct profile_trace *t)
+static int put_trace(void *arg, const struct profile_trace *t)
 {
 	struct perfetto *p = arg;
 	int rc = 0;
@@ -319,7 +319,7 @@ static int take_trace(void *arg, const struct profile_trace *t)
 
 static int read_traces(struct perfetto *p)
 {
-	int rc = export_about_read(opened_of(p), take_trace, p, &p->about, p->e);
+	int rc = export_about_read(opened_of(p), put_trace, p, &p->about, p->e);
 
 	if (rc == 0 && !p->snapshot_ns)
 		put_snapshot(&p->j->output->text,
@@ -436,7 +436,7 @@ static void put_sample(struct perfetto *p, const struct report_sample *s, uint64
 	}
 }
 
-static int take_one(struct perfetto *p, const struct report_sample *s)
+static int add_sample(struct perfetto *p, const struct report_sample *s)
 {
 	const uint32_t key[] = {s->key.event, s->key.iteration, s->key.cpu};
 	uint32_t sequence = p->sequence_of[s->key.event];
@@ -456,19 +456,19 @@ static int take_one(struct perfetto *p, const struct report_sample *s)
 	return rc;
 }
 
-static int take(void *arg, const struct report_sample *samples, size_t nr)
+static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
 {
 	struct perfetto *p = arg;
 	int rc = 0;
 
 	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = take_one(p, &samples[i]);
+		rc = add_sample(p, &samples[i]);
 	return rc ?: output_flush(p->j->output, p->e);
 }
 
 static int read_samples(struct perfetto *p)
 {
-	struct report_sink sink = {.parts = PARTS, .samples = take, .arg = p};
+	struct report_sink sink = {.parts = PARTS, .samples = add_samples, .arg = p};
 
 	p->stacks = report_stacks_new();
 	p->interned = p->stacks ? perfetto_interned_new(p->stacks, p->nr_sequences) : NULL;

@@ -161,7 +161,7 @@ static void put_text(struct pprof *p, enum label label, uint64_t text)
 }
 
 /* Consecutive samples are mostly of one thread, so labels are reused. Writes new texts. */
-static void know_labels(struct pprof *p, struct report_key key)
+static void make_labels(struct pprof *p, struct report_key key)
 {
 	struct pprof_tables *t = &p->tables;
 
@@ -199,7 +199,7 @@ static void put_values(struct pprof *p, const struct report_entry *e)
 }
 
 /* Entries that a message refers to are written before it. */
-static int take(void *arg, const struct report_entry *e)
+static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct pprof *p = arg;
 	struct buf *out = &p->tables.out;
@@ -210,7 +210,7 @@ static int take(void *arg, const struct report_entry *e)
 		return 0;
 	}
 	nr = find_locations(p, e);
-	know_labels(p, e->key);
+	make_labels(p, e->key);
 	PROTO_MESSAGE(out, PPROF_SAMPLE) {
 		proto_packed(out, SAMPLE_LOCATION, p->ids, nr);
 		put_values(p, e);
@@ -378,7 +378,7 @@ static int prepare(struct pprof *p)
 static int read_all(struct pprof *p)
 {
 	struct report_sink sink = {
-	    .parts = REPORT_BY_STACK | REPORT_BY_ADDRESS, .entry = take, .arg = p};
+	    .parts = REPORT_BY_STACK | REPORT_BY_ADDRESS, .entry = add_entry, .arg = p};
 
 	for (int i = 0; i < NR_LABELS; i++)
 		sink.parts |= i == SESSION && p->j->nr == 1 ? 0 : labels[i].part;

@@ -236,7 +236,7 @@ static int put_iteration(struct database *d, const struct table *t)
 	return rc ?: sqlite_file_error(d->file, d->e);
 }
 
-static void take_trace(void *arg, const struct profile_trace *trace)
+static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct database *d = arg;
 
@@ -252,7 +252,7 @@ static int put_counts(struct database *d)
 	int rc = tables_open(&tables, d->j, d->opened, d->e), got = 1;
 
 	if (rc == 0) {
-		tables.on_trace = take_trace;
+		tables.on_trace = add_trace;
 		tables.arg = d;
 		put_events(d, tables.t);
 	}
@@ -264,7 +264,7 @@ static int put_counts(struct database *d)
 
 /* --- series ---------------------------------------------------------------------------------- */
 
-static int take_point(void *arg, const struct counts_series_point *p)
+static int put_point(void *arg, const struct counts_series_point *p)
 {
 	struct database *d = arg;
 	const bool has_times = p->cell->is_perf && !p->of->metric;
@@ -291,7 +291,7 @@ static int take_point(void *arg, const struct counts_series_point *p)
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-static int take_sample(struct database *d, const struct report_sample *s)
+static int add_sample(struct database *d, const struct report_sample *s)
 {
 	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm};
 	uint32_t task;
@@ -306,12 +306,12 @@ static int take_sample(struct database *d, const struct report_sample *s)
 		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->weight);
 }
 
-static int take_samples(void *arg, const struct report_sample *samples, size_t nr)
+static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = take_sample(arg, &samples[i]);
+		rc = add_sample(arg, &samples[i]);
 	return rc;
 }
 
@@ -468,7 +468,7 @@ static int put_samples(struct database *d)
 {
 	struct report_sink sink = {.parts = REPORT_BY_ITERATION | REPORT_BY_CPU | REPORT_BY_PID |
 					    REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_STACK,
-				   .samples = take_samples,
+				   .samples = add_samples,
 				   .arg = d};
 	struct report_stats stats = {.nr_events = 0};
 	int rc = 0;
@@ -502,7 +502,7 @@ static int fill(struct database *d)
 {
 	int rc = profile_about_init(&d->about, d->opened->facts->nr_events) ?:
 		 put_counts(d) ?:
-		 tables_series(d->j, d->opened, take_point, d, d->e);
+		 tables_series(d->j, d->opened, put_point, d, d->e);
 
 	if (rc == 0 && d->opened->facts->is_sampling)
 		rc = put_samples(d);
