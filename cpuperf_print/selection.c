@@ -101,16 +101,11 @@ static int add_rules(struct report_rules *r, const struct opt_strings *list, add
 
 static int parse_rules(struct report_rules *r, const struct options *o, struct err *e)
 {
-	int rc = add_rules(r, &o->merge, report_rules_add_merge, e);
-
 	r->merge_object = o->merge_object;
-	if (rc == 0)
-		rc = add_rules(r, &o->split, report_rules_add_split, e);
-	if (rc == 0)
-		rc = add_rules(r, &o->hide, report_rules_add_hide, e);
-	if (rc == 0)
-		rc = add_rules(r, &o->only, report_rules_add_only, e);
-	return rc;
+	return add_rules(r, &o->merge, report_rules_add_merge, e) ?:
+	       add_rules(r, &o->split, report_rules_add_split, e) ?:
+	       add_rules(r, &o->hide, report_rules_add_hide, e) ?:
+	       add_rules(r, &o->only, report_rules_add_only, e);
 }
 
 static int parse_limits(struct selection *s, const struct options *o, struct err *e)

@@ -85,25 +85,22 @@ static int compare_tags(const void *x, const void *y, void *arg)
 	return rc ?: compare_numbers(a->cpu, b->cpu);
 }
 
-static void add_to_group(struct export_group *g, const struct export_tag *t)
-{
-	if (t->nr > g->most) {
-		g->most = t->nr;
-		g->key = t->key;
-	}
-	g->nr += t->nr;
-	g->weight += t->weight;
-}
-
 /* order: the sorted tags. */
 static void make_groups(struct export_sorted *s, const uint32_t *order)
 {
 	for (size_t i = 0; i < s->tags.nr; i++) {
 		const struct export_tag *t = dict_at(&s->tags, order[i]);
+		struct export_group *g;
 
 		if (!i || compare_groups(s, export_sorted_key(s, order[i - 1]), &t->key))
 			s->nr_groups++;
-		add_to_group(&s->groups[s->nr_groups - 1], t);
+		g = &s->groups[s->nr_groups - 1];
+		if (t->nr > g->most) {
+			g->most = t->nr;
+			g->key = t->key;
+		}
+		g->nr += t->nr;
+		g->weight += t->weight;
 		s->places[order[i]] =
 		    (struct export_place){(uint32_t)s->nr_groups - 1, (uint32_t)i};
 	}
@@ -127,20 +124,10 @@ static int sort(struct export_sorted *s, struct err *e)
 	return export_spool_sort(s->spool, s->places, s->nr_groups, e);
 }
 
-static void warn_full(struct job *j)
-{
-	struct err problem = {0};
-
-	err_set(&problem, -EFBIG,
-		"more than %d different stacks: the rest lack their innermost functions",
-		REPORT_MAX_STACKS);
-	err_hint(&problem, "select fewer samples with --comm, --pid, --from or --to");
-	problems_add(&j->output->problems, true, &problem);
-}
-
 int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event, struct err *e)
 {
 	struct report_sink sink = {.parts = PARTS, .samples = add_samples, .arg = s};
+	struct err problem = {0};
 	int rc;
 
 	*s = (struct export_sorted){.j = j, .is_by_event = is_by_event, .e = e};
@@ -156,8 +143,13 @@ int export_sorted_read(struct export_sorted *s, struct job *j, bool is_by_event,
 	rc = samples_read(j, j->first, j->nr, &sink, &s->stats, e);
 	if (rc)
 		return rc;
-	if (report_stacks_is_full(s->stacks))
-		warn_full(j);
+	if (report_stacks_is_full(s->stacks)) {
+		err_set(&problem, -EFBIG,
+			"more than %d different stacks: the rest lack their innermost functions",
+			REPORT_MAX_STACKS);
+		err_hint(&problem, "select fewer samples with --comm, --pid, --from or --to");
+		problems_add(&j->output->problems, true, &problem);
+	}
 	return sort(s, e);
 }
 

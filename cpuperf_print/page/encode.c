@@ -180,14 +180,11 @@ static void encode_tree(struct page *h, const struct page_numbers *n, struct pag
 
 static int encode(struct page *h, struct page_numbers *n, struct page_encoded *to)
 {
-	int rc = name_merged(h);
+	int rc = name_merged(h) ?:
+		 (h->nr_sides > 1 ? page_change_name(h) : 0) ?:
+		 number_functions(h, n) ?:
+		 find_periods(h, to);
 
-	if (rc == 0 && h->nr_sides > 1)
-		rc = page_change_name(h);
-	if (rc == 0)
-		rc = number_functions(h, n);
-	if (rc == 0)
-		rc = find_periods(h, to);
 	if (rc)
 		return rc;
 	page_encode_slices(h, to);

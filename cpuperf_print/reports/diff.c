@@ -91,28 +91,6 @@ static int load_replicates(struct comparison *c)
 	return rc;
 }
 
-static bool is_left_out(const struct comparison *c, int side, size_t replicate)
-{
-	return c->replicates[side] && replicate < c->nr_replicates[side] &&
-	       c->replicates[side][replicate].is_cut;
-}
-
-static int add_durations(struct comparison *c, int side)
-{
-	int rc = 0;
-
-	for (size_t i = 0; c->replicates[side] && i < c->nr_replicates[side] && rc == 0; i++)
-		if (!c->replicates[side][i].is_cut)
-			rc = diff_total(c->diff, (unsigned)side, i, 0,
-					c->replicates[side][i].duration_ns);
-	return rc;
-}
-
-static size_t replicate_of(const struct comparison *c, int side, const struct report_flat_row *row)
-{
-	return row->column[replicate_column(c)] - (c->by_iteration ? 0 : c->first[side]);
-}
-
 static int load_comparable(struct comparison *c)
 {
 	int rc = 0;
@@ -184,13 +162,19 @@ static int make_key(struct comparison *c, const struct report_flat_row *row)
 
 static int add_rows(struct comparison *c, int side)
 {
-	int rc = add_durations(c, side);
+	const struct diff_replicate *of = c->replicates[side];
+	const size_t first = c->by_iteration ? 0 : c->first[side];
+	int rc = 0;
 
+	for (size_t i = 0; of && i < c->nr_replicates[side] && rc == 0; i++)
+		if (!of[i].is_cut)
+			rc = diff_total(c->diff, (unsigned)side, i, 0, of[i].duration_ns);
 	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
 		struct report_flat_row row = c->rows[side][i];
-		size_t replicate = replicate_of(c, side, &row);
+		size_t replicate = row.column[replicate_column(c)] - first;
 
-		if (row.column[REPORT_EVENT] != c->event || is_left_out(c, side, replicate))
+		if (row.column[REPORT_EVENT] != c->event ||
+		    (of && replicate < c->nr_replicates[side] && of[replicate].is_cut))
 			continue;
 		rc = make_comparable(c, &row) ?:
 		     make_key(c, &row) ?:
@@ -291,22 +275,11 @@ static void remark_other_work(struct comparison *c, const struct diff_result *r)
 	}
 }
 
-static void put_missing(struct comparison *c, int side, const char *when)
-{
-	struct buf missing;
-
-	buf_init(&missing, MISSING_BYTES);
-	samples_add_missing(&missing, "; ", &c->stats[side], c->event);
-	if (missing.len)
-		buf_printf(&c->j->output->text, "%s%s\n", when, buf_str(&missing));
-	buf_fini(&missing);
-}
-
 /* In text: what was compared, and how many rows changed significantly. */
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
 	const char *what = c->by_iteration ? "iterations" : "sessions";
-	struct buf *b = &c->j->output->text;
+	struct buf *b = &c->j->output->text, missing;
 
 	if (c->j->output->form != GRID_PEOPLE)
 		return;
@@ -320,8 +293,13 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 			   r->nr_significant);
 	else
 		buf_printf(b, "%zu changed significantly\n", r->nr_significant);
-	put_missing(c, IS, "now");
-	put_missing(c, WAS, "before");
+	buf_init(&missing, MISSING_BYTES);
+	for (int side = IS; side >= WAS; side--) {
+		buf_reset(&missing);
+		if (samples_add_missing(&missing, "; ", &c->stats[side], c->event))
+			buf_printf(b, "%s%s\n", side == IS ? "now" : "before", buf_str(&missing));
+	}
+	buf_fini(&missing);
 	if (c->by_iteration && r->is_testable)
 		buf_adds(b, "Iterations do not show what varies from run to run: name several "
 			    "sessions per side to cover that.\n");
@@ -386,11 +364,6 @@ static int compare_event(struct comparison *c, struct err *e)
 	return rc;
 }
 
-static bool is_compared(const struct comparison *c, uint32_t event)
-{
-	return c->stats[WAS].event[event].taken.samples || c->stats[IS].event[event].taken.samples;
-}
-
 /* No test is not the same as no change: an error with --fail-over, else a warning. */
 static int report_untested(struct comparison *c, struct err *e)
 {
@@ -423,17 +396,6 @@ static int report_untested(struct comparison *c, struct err *e)
 	return rc;
 }
 
-/* csv and ndjson still have a header. */
-static int put_nothing(struct comparison *c, struct err *e)
-{
-	if (c->j->output->form == GRID_PEOPLE) {
-		buf_adds(&c->j->output->text, "\nNo samples on either side\n");
-		return 0;
-	}
-	c->g = make_grid(c);
-	return c->g ? 0 : err_set(e, -ENOMEM, "out of memory");
-}
-
 static int compare_all(struct comparison *c, struct err *e)
 {
 	size_t nr = c->j->inputs->item[0].facts->nr_events;
@@ -450,10 +412,15 @@ static int compare_all(struct comparison *c, struct err *e)
 			err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
 	}
 	for (c->event = 0; c->event < nr && rc == 0; c->event++)
-		if (is_compared(c, c->event))
+		if (c->stats[WAS].event[c->event].taken.samples ||
+		    c->stats[IS].event[c->event].taken.samples)
 			rc = compare_event(c, e);
-	if (rc == 0 && !c->nr_compared)
-		rc = put_nothing(c, e);
+	if (rc == 0 && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
+		buf_adds(&c->j->output->text, "\nNo samples on either side\n");
+	} else if (rc == 0 && !c->nr_compared) { /* csv and ndjson still have a header */
+		c->g = make_grid(c);
+		rc = c->g ? 0 : err_set(e, -ENOMEM, "out of memory");
+	}
 	if (rc == 0 && c->g) {
 		rc = reports_end(c->j, c->g, 0, e);
 		c->g = NULL;

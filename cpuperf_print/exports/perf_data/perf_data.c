@@ -55,11 +55,6 @@ static int no_memory(const struct perf_data *x)
 	return err_set(x->e, -ENOMEM, "out of memory");
 }
 
-static uint64_t bytes_so_far(const struct perf_data *x)
-{
-	return x->written + x->j->output->text.len;
-}
-
 static int flush(struct perf_data *x)
 {
 	size_t len = x->j->output->text.len;
@@ -69,39 +64,24 @@ static int flush(struct perf_data *x)
 	return rc;
 }
 
-static void mark_born(struct perf_data *x, uint32_t pid)
-{
-	if (pid < MAX_PID)
-		x->born[pid / 8] |= (uint8_t)(1u << pid % 8);
-}
-
-static bool is_born(const struct perf_data *x, uint32_t pid)
-{
-	return pid < MAX_PID && x->born[pid / 8] >> pid % 8 & 1;
-}
-
 static bool is_exec(const struct profile_item *item)
 {
 	return item->ring == TRACE_RING_SIDE_BAND && item->record.kind == PERF_RECORD_COMM &&
 	       item->record.misc & PERF_RECORD_MISC_COMM_EXEC;
 }
 
-/* Notes a fork or exec. */
-static void note_birth(struct perf_data *x, const struct profile_item *item)
-{
-	const struct trace_record *r = &item->record;
-	bool is_fork = r->kind == PERF_RECORD_FORK && r->tid == r->pid && r->ppid != r->pid;
-
-	if ((item->ring == TRACE_RING_SIDE_BAND && is_fork) || is_exec(item))
-		mark_born(x, r->pid);
-}
-
-/* The record describes a process from before the session, so it is written first. For later
- * processes and programs the kernel recorded it in time. */
+/* Notes forks and execs. True: the record describes a process from before the session, so it is
+ * written first. For later processes and programs the kernel recorded it in time. */
 static bool is_before(struct perf_data *x, const struct profile_item *item)
 {
-	note_birth(x, item);
-	return item->ring == TRACE_RING_MADE && !is_born(x, item->record.pid);
+	const struct trace_record *r = &item->record;
+	bool is_fork = item->ring == TRACE_RING_SIDE_BAND && r->kind == PERF_RECORD_FORK &&
+		       r->tid == r->pid && r->ppid != r->pid;
+
+	if ((is_fork || is_exec(item)) && r->pid < MAX_PID)
+		x->born[r->pid / 8] |= (uint8_t)(1u << r->pid % 8);
+	return item->ring == TRACE_RING_MADE &&
+	       !(r->pid < MAX_PID && x->born[r->pid / 8] >> r->pid % 8 & 1);
 }
 
 struct member_of {
@@ -177,15 +157,6 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 	put(x, item, &o);
 }
 
-static int put_item_before(struct perf_data *x, const struct profile_item *item)
-{
-	if (item->kind == PROFILE_KALLSYMS)
-		return kernel_take(&x->kernel, item->text, item->text_len);
-	if (item->kind == PROFILE_RECORD && is_before(x, item))
-		put_side_band(x, item, true);
-	return flush(x);
-}
-
 static int put_before(struct perf_data *x)
 {
 	struct profile_records *records;
@@ -195,26 +166,18 @@ static int put_before(struct perf_data *x)
 	if (rc != 1)
 		return rc ? no_memory(x) : 0;
 	while ((rc = profile_records_next(records, &item)) == 1) {
-		rc = put_item_before(x, &item);
+		rc = 0;
+		if (item.kind == PROFILE_KALLSYMS)
+			rc = kernel_take(&x->kernel, item.text, item.text_len);
+		else if (item.kind == PROFILE_RECORD && is_before(x, &item))
+			put_side_band(x, &item, true);
+		rc = rc ?: flush(x);
 		if (rc)
 			break;
 	}
 	profile_records_close(records);
 	kernel_put(&x->kernel, &x->j->output->text, EVENTS_SIDE_BAND_ID);
 	return rc == -ENOMEM ? no_memory(x) : rc;
-}
-
-static bool is_task_wanted(const struct perf_data *x, const struct profile_item *item)
-{
-	const struct profile_filter *f = &x->j->selection->filter;
-	struct profile_task task;
-
-	if (!profile_ranges_has(&f->pids, item->record.pid))
-		return false;
-	if (!f->comms.nr)
-		return true;
-	profile_lookup_task(x->lookup, item->record.pid, item->record.tid, item->time_ns, &task);
-	return profile_globs_match(&f->comms, task.comm->name);
 }
 
 /* The record's CPU, or else its trace's. */
@@ -227,12 +190,22 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 		      const struct profile_trace *t)
 {
 	const struct profile_filter *f = &x->j->selection->filter;
+	const struct trace_record *r = &item->record;
+	struct profile_task task;
 
-	return profile_filter_has_time(f, x->start_ns, item->time_ns) &&
-	       profile_ranges_has(&f->iterations, t->head.iteration) &&
-	       profile_ranges_has(&f->cpus, cpu_of(item, t)) &&
-	       profile_filter_has_event(f, &x->opened->facts->events[item->id->event]) &&
-	       (item->record.kind != PERF_RECORD_SAMPLE || is_task_wanted(x, item));
+	if (!profile_filter_has_time(f, x->start_ns, item->time_ns) ||
+	    !profile_ranges_has(&f->iterations, t->head.iteration) ||
+	    !profile_ranges_has(&f->cpus, cpu_of(item, t)) ||
+	    !profile_filter_has_event(f, &x->opened->facts->events[item->id->event]))
+		return false;
+	if (r->kind != PERF_RECORD_SAMPLE)
+		return true;
+	if (!profile_ranges_has(&f->pids, r->pid))
+		return false;
+	if (!f->comms.nr)
+		return true;
+	profile_lookup_task(x->lookup, r->pid, r->tid, item->time_ns, &task);
+	return profile_globs_match(&f->comms, task.comm->name);
 }
 
 /* Writes a record of the events' ring. */
@@ -270,25 +243,6 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	return 0;
 }
 
-static void put_round(struct perf_data *x, uint64_t time_ns)
-{
-	uint64_t at = bytes_so_far(x);
-
-	if (at - x->round_at < ROUND_BYTES || time_ns < x->round_ns + ROUND_NS)
-		return;
-	perf_record_round(&x->j->output->text);
-	x->round_at = at;
-	x->round_ns = time_ns;
-}
-
-static void note_clocks(struct perf_data *x, const struct profile_trace *t)
-{
-	if (x->realtime_ns || !t->has_clocks)
-		return;
-	x->monotonic_ns = t->clocks.monotonic_ns;
-	x->realtime_ns = t->clocks.realtime_ns;
-}
-
 static int put_lost(struct perf_data *x, const struct profile_trace *t,
 		    const struct trace_sampled *s, uint64_t time_ns)
 {
@@ -323,21 +277,24 @@ static int put_all_lost(struct perf_data *x, const struct profile_trace *t, uint
 	return rc;
 }
 
-static int meet_trace(struct perf_data *x, const struct profile_merged_item *m)
+/* At the first record of a trace. */
+static int begin_trace(struct perf_data *x, const struct profile_trace *t, uint64_t time_ns)
 {
-	const struct trace_head *head = &m->trace->head;
-
-	if (head->trace >= PROFILE_MAX_TRACES || x->seen[head->trace] == head->iteration + 1)
+	if (t->head.trace >= PROFILE_MAX_TRACES || x->seen[t->head.trace] == t->head.iteration + 1)
 		return 0;
-	x->seen[head->trace] = head->iteration + 1;
-	note_clocks(x, m->trace);
-	return put_all_lost(x, m->trace, m->item->time_ns);
+	x->seen[t->head.trace] = t->head.iteration + 1;
+	if (!x->realtime_ns && t->has_clocks) {
+		x->monotonic_ns = t->clocks.monotonic_ns;
+		x->realtime_ns = t->clocks.realtime_ns;
+	}
+	return put_all_lost(x, t, time_ns);
 }
 
 static int put_merged(struct perf_data *x, const struct profile_merged_item *m)
 {
 	const struct profile_item *item = m->item;
-	int rc = m->trace ? meet_trace(x, m) : 0;
+	uint64_t at;
+	int rc = m->trace ? begin_trace(x, m->trace, item->time_ns) : 0;
 
 	if (rc == 0 && item->kind != PROFILE_RECORD)
 		return 0;
@@ -347,7 +304,12 @@ static int put_merged(struct perf_data *x, const struct profile_merged_item *m)
 		put_side_band(x, item, false);
 	if (rc)
 		return rc;
-	put_round(x, item->time_ns);
+	at = x->written + x->j->output->text.len;
+	if (at - x->round_at >= ROUND_BYTES && item->time_ns >= x->round_ns + ROUND_NS) {
+		perf_record_round(&x->j->output->text);
+		x->round_at = at;
+		x->round_ns = item->time_ns;
+	}
 	return flush(x);
 }
 
@@ -407,19 +369,11 @@ static struct perf_data_build_id *list_build_ids(const struct perf_data *x,
 	return list;
 }
 
-/* "6.1.0 #1 SMP …": its first word. */
-static const char *release_of(const struct trace_info *info, char buf[MAX_RELEASE_BYTES])
-{
-	if (!info)
-		return "";
-	snprintf(buf, MAX_RELEASE_BYTES, "%.*s", (int)strcspn(info->kernel, " "), info->kernel);
-	return buf;
-}
-
 static int put_tail(struct perf_data *x, uint8_t head[PERF_DATA_HEAD_BYTES])
 {
 	const struct profile_facts *facts = x->opened->facts;
 	static const char *const command[] = {"cpuperf"};
+	const char *version = facts->info ? facts->info->kernel : "";
 	char release[MAX_RELEASE_BYTES];
 	struct elf_build_id kernel = {0};
 	struct perf_data_tail t = {
@@ -429,7 +383,7 @@ static int put_tail(struct perf_data *x, uint8_t head[PERF_DATA_HEAD_BYTES])
 	    .groups = x->events.group,
 	    .nr_groups = x->events.nr_groups,
 	    .host = facts->head.host,
-	    .release = release_of(facts->info, release),
+	    .release = release,
 	    .version = facts->info ? facts->info->tool : "",
 	    .machine = facts->head.machine,
 	    .cpu_model = facts->info ? facts->info->cpu_model : "",
@@ -448,6 +402,8 @@ static int put_tail(struct perf_data *x, uint8_t head[PERF_DATA_HEAD_BYTES])
 	struct perf_data_build_id *build_ids;
 	int rc;
 
+	/* "6.1.0 #1 SMP …": its first word */
+	snprintf(release, sizeof(release), "%.*s", (int)strcspn(version, " "), version);
 	read_kernel_id(x, &kernel);
 	build_ids = list_build_ids(x, &kernel, &t.nr_build_ids);
 	t.build_ids = build_ids;
@@ -498,15 +454,12 @@ static int write_all(struct perf_data *x)
 	rc = put_before(x) ?: put_records(x);
 	if (rc == 0 && events_finish(&x->events))
 		rc = no_memory(x);
-	x->written += x->j->output->text.len;
-	if (rc == 0)
-		rc = output_write(x->j->output, x->e);
-	x->written -= sizeof(head);
-	if (rc == 0)
-		rc = put_tail(x, head);
-	if (rc == 0)
-		rc = output_write(x->j->output, x->e);
-	return rc ?: write_head(x, head);
+	x->written += x->j->output->text.len - sizeof(head);
+	return rc ?:
+	       output_write(x->j->output, x->e) ?:
+	       put_tail(x, head) ?:
+	       output_write(x->j->output, x->e) ?:
+	       write_head(x, head);
 }
 
 int export_perf_data(struct job *j, struct err *e)

@@ -317,16 +317,6 @@ static int put_trace(void *arg, const struct profile_trace *t)
 	return rc ?: output_flush(p->j->output, p->e);
 }
 
-static int read_traces(struct perfetto *p)
-{
-	int rc = export_about_read(opened_of(p), put_trace, p, &p->about, p->e);
-
-	if (rc == 0 && !p->snapshot_ns)
-		put_snapshot(&p->j->output->text,
-			     &(struct clock_triple){.monotonic_ns = start_of(p)});
-	return rc;
-}
-
 /* --- threads --------------------------------------------------------------------------------- */
 
 static int note_thread(struct perfetto *p, const struct report_sample *s)
@@ -412,18 +402,15 @@ static int put_threads(struct perfetto *p)
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-static unsigned mode_of(const struct perfetto *p, uint32_t stack)
-{
-	if (stack == REPORT_NO_STACK)
-		return MODE_UNKNOWN;
-	return report_stacks_at(p->stacks, stack)->frame.function->is_kernel ? MODE_KERNEL
-									     : MODE_USER;
-}
-
 static void put_sample(struct perfetto *p, const struct report_sample *s, uint64_t count)
 {
 	struct buf *b = &p->j->output->text;
+	unsigned mode = MODE_UNKNOWN;
 
+	if (s->stack != REPORT_NO_STACK)
+		mode = report_stacks_at(p->stacks, s->stack)->frame.function->is_kernel
+			   ? MODE_KERNEL
+			   : MODE_USER;
 	PROTO_MESSAGE(b, PACKET_PERF_SAMPLE) {
 		if (s->key.cpu != COUNTS_NO_CPU)
 			proto_uint(b, SAMPLE_CPU, s->key.cpu);
@@ -431,7 +418,7 @@ static void put_sample(struct perfetto *p, const struct report_sample *s, uint64
 		proto_uint(b, SAMPLE_TID, s->key.tid);
 		if (s->stack != REPORT_NO_STACK)
 			proto_uint(b, SAMPLE_STACK, s->stack);
-		proto_uint(b, SAMPLE_MODE, mode_of(p, s->stack));
+		proto_uint(b, SAMPLE_MODE, mode);
 		proto_uint(b, SAMPLE_COUNT, count);
 	}
 }
@@ -503,23 +490,17 @@ static int write_all(struct perfetto *p)
 	if (rc)
 		return rc;
 	put_facts(p);
-	rc = read_traces(p) ?: perfetto_put_counters(p->j, p->session, p->e);
+	rc = export_about_read(opened_of(p), put_trace, p, &p->about, p->e);
+	if (rc == 0 && !p->snapshot_ns)
+		put_snapshot(&p->j->output->text,
+			     &(struct clock_triple){.monotonic_ns = start_of(p)});
+	if (rc == 0)
+		rc = perfetto_put_counters(p->j, p->session, p->e);
 	if (rc == 0 && p->nr_sequences)
 		rc = read_samples(p);
 	if (rc == 0)
 		put_notes(p);
 	return rc;
-}
-
-static void fini(struct perfetto *p)
-{
-	profile_about_fini(&p->about);
-	mem_free(p->sequence_of);
-	perfetto_interned_free(p->interned);
-	report_stacks_free(p->stacks);
-	report_stats_fini(&p->stats);
-	dict_fini(&p->counts);
-	dict_fini(&p->threads);
 }
 
 int export_perfetto(struct job *j, struct err *e)
@@ -530,6 +511,12 @@ int export_perfetto(struct job *j, struct err *e)
 	dict_init(&p.counts, sizeof(struct count), DICT_KEY(struct count, cpu), DICT_MAX);
 	dict_init(&p.threads, sizeof(struct thread), DICT_KEY(struct thread, tid), DICT_MAX);
 	rc = write_all(&p);
-	fini(&p);
+	profile_about_fini(&p.about);
+	mem_free(p.sequence_of);
+	perfetto_interned_free(p.interned);
+	report_stacks_free(p.stacks);
+	report_stats_fini(&p.stats);
+	dict_fini(&p.counts);
+	dict_fini(&p.threads);
 	return rc ? err_set(e, rc, "the trace cannot be written: %s", strerror(-rc)) : 0;
 }
