@@ -5,6 +5,7 @@
 #include "estimate/chance.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <math.h>
@@ -38,7 +39,7 @@ static double away_from_zero(double x)
 	return fabs(x) < 1e-300 ? 1e-300 : x;
 }
 
-/* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's way; it is
+/* The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method; it is
  * short for x below a / (a + b). */
 static double fraction(double a, double b, double x)
 {
@@ -88,20 +89,15 @@ double chance_student(double t, double df)
 	return rest > 0 ? fmin(fmax(beta(df / 2, 0.5, x, rest), 0), 1) : 1;
 }
 
-/* The density of |t|. */
-static double density(double t, double df)
-{
-	return 2 * exp(-log_beta(df / 2, 0.5) - (df + 1) / 2 * log1p(t * t / df)) / sqrt(df);
-}
-
-/* By Newton's way: the probability falls ever less steeply, so that no step goes too far. */
+/* By Newton's method: the probability falls ever less steeply, so that no step is too long. */
 double chance_student_inverse(double p, double df)
 {
-	double t = 0, step = 1;
+	double t = 0, step = 1, log_scale = -log_beta(df / 2, 0.5);
 
 	p = fmax(p, 1e-15);
 	for (int i = 0; i < 1000 && step > 1e-14 * t; i++) {
-		double slope = density(t, df);
+		/* the density of |t| */
+		double slope = 2 * exp(log_scale - (df + 1) / 2 * log1p(t * t / df)) / sqrt(df);
 
 		step = slope > 0 ? (chance_student(t, df) - p) / slope : 0;
 		t += fmax(step, 0);
@@ -154,7 +150,7 @@ static int by_ratio(const void *x, const void *y)
 
 	if (a->ratio != b->ratio)
 		return a->ratio < b->ratio ? -1 : 1;
-	return a->i < b->i ? -1 : a->i > b->i;
+	return order_u64(a->i, b->i);
 }
 
 int chance_holm(const double *p, const double *weight, size_t nr, double *adjusted)

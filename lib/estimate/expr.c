@@ -172,33 +172,21 @@ static int parse_bracket(struct parser *p)
 
 static int parse_factor(struct parser *p);
 
-static int parse_sign(struct parser *p)
-{
-	int rc;
-
-	p->at++;
-	rc = parse_factor(p);
-	return rc ? rc : add_step(p, &(struct expr_step){.op = EXPR_NEGATE});
-}
-
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
 static int parse_one(struct parser *p)
 {
 	char c = next(p);
 
 	if (c == '(')
 		return parse_bracket(p);
-	if (c == '-')
-		return parse_sign(p);
+	if (c == '-') {
+		p->at++;
+		return parse_factor(p) ?: add_step(p, &(struct expr_step){.op = EXPR_NEGATE});
+	}
 	if (c == '{')
 		return parse_operand(p);
 	if (is_digit(c))
 		return parse_number(p);
-	if (is_letter(c))
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
 		return parse_word(p);
 	return fail(p, p->at,
 		    c ? "here must be a number, an event in braces, duration, a \"(\" or a \"-\""
@@ -228,8 +216,8 @@ static const struct operation {
     {'/', EXPR_DIVIDE, true},
 };
 
-/* The operator at the cursor, if the rule has it. */
-static const struct operation *take_operation(struct parser *p, bool is_product)
+/* Reads the operator at the cursor. NULL: none of this precedence. */
+static const struct operation *next_operation(struct parser *p, bool is_product)
 {
 	char c = next(p);
 
@@ -248,10 +236,8 @@ static int parse_chain(struct parser *p, bool is_product, int (*parse)(struct pa
 	const struct operation *o;
 	int rc = parse(p);
 
-	while (rc == 0 && (o = take_operation(p, is_product))) {
-		rc = parse(p);
-		rc = rc ? rc : add_step(p, &(struct expr_step){.op = o->op});
-	}
+	while (rc == 0 && (o = next_operation(p, is_product)))
+		rc = parse(p) ?: add_step(p, &(struct expr_step){.op = o->op});
 	return rc;
 }
 
@@ -315,21 +301,16 @@ struct run {
 	size_t nr;
 };
 
-static bool find_number(const struct run *r, const struct expr_step *step, double *out)
-{
-	if (step->op == EXPR_OPERAND)
-		return r->get(step, r->arg, out);
-	*out = step->op == EXPR_NUMBER ? step->number : r->duration_s;
-	return true;
-}
-
 static bool do_step(struct run *r, const struct expr_step *step)
 {
 	double *top = &r->stack[r->nr]; /* past the last number */
 
 	if (step->op <= EXPR_OPERAND) {
 		r->nr++;
-		return find_number(r, step, top);
+		if (step->op == EXPR_OPERAND)
+			return r->get(step, r->arg, top);
+		*top = step->op == EXPR_NUMBER ? step->number : r->duration_s;
+		return true;
 	}
 	if (step->op == EXPR_NEGATE) {
 		top[-1] = -top[-1];

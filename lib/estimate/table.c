@@ -97,17 +97,13 @@ void table_set_metrics(struct table *t, const struct metric_set *metrics)
 	}
 }
 
-static bool is_sampling(const struct table *t)
-{
-	for (size_t i = 0; i < t->nr_columns; i++)
-		if (sampled_event_is_sampled(&t->columns[i].sampling))
-			return true;
-	return false;
-}
-
 int table_add_sampling(struct table *t)
 {
-	if (!is_sampling(t))
+	bool is_sampling = false;
+
+	for (size_t i = 0; i < t->nr_columns; i++)
+		is_sampling |= sampled_event_is_sampled(&t->columns[i].sampling);
+	if (!is_sampling)
 		return 0;
 	t->sampled = mem_calloc(t->nr_rows * t->nr_columns, sizeof(*t->sampled));
 	t->sampled_totals = mem_calloc(t->nr_columns, sizeof(*t->sampled_totals));
@@ -158,28 +154,24 @@ bool table_has_total(const struct table *t, size_t column)
 	return c->is_total_only || (table_is_of_cpu(c) && !is_row_of_all);
 }
 
-static void make_part(const struct table_column *c, const struct table_part *p, struct cell *out)
-{
-	cell_make(c->kind, p->start, p->end, out);
-	cell_scale(c->kind, c->scale, out);
-}
-
 void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 	       const struct table_part *parts, size_t nr)
 {
 	const struct table_column *c = &t->columns[column];
 	struct cell *cell = table_cell(t, row, column), part;
-	bool has_part = false;
+	size_t nr_read = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		if (!parts[i].end || parts[i].end->state == READING_NONE)
 			continue;
-		make_part(c, &parts[i], has_part ? &part : cell);
-		if (has_part)
+		cell_make(c->kind, parts[i].start, parts[i].end, &part);
+		cell_scale(c->kind, c->scale, &part);
+		if (nr_read++)
 			cell_join(c->kind, cell, &part);
-		has_part = true;
+		else
+			*cell = part;
 	}
-	if (has_part)
+	if (nr_read)
 		return;
 	*cell = (struct cell){.state = CELL_NONE};
 	if (row == 0 || c->scope == EVENT_SCOPE_CPU)
@@ -193,17 +185,6 @@ void table_drop_things(struct table *t)
 	t->nr_things = 0;
 	arena_fini(&t->thing_names);
 	arena_init(&t->thing_names, MAX_NAMES_BYTES);
-}
-
-static struct table_thing *new_thing(struct table *t)
-{
-	struct table_thing *grown =
-	    mem_grow(t->things, t->nr_things, &t->things_room, sizeof(*grown));
-
-	if (!grown)
-		return NULL;
-	t->things = grown;
-	return &grown[t->nr_things++];
 }
 
 /* The first one with a number replaces the cell. */
@@ -228,13 +209,6 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 	all->is_short = is_short;
 }
 
-/* Counts before its first reading do not belong to this iteration. */
-static bool has_no_start(const struct table_column *c, const struct reading *start,
-			 const struct reading *end)
-{
-	return !start && end->flags & READING_OLD && c->kind != EVENT_VALUE;
-}
-
 void table_thing_gone(struct table *t, size_t column)
 {
 	if (t->columns[column].kind != EVENT_VALUE)
@@ -255,12 +229,14 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 		return 0;
 	}
 	copy = arena_strdup(&t->thing_names, name);
-	thing = copy ? new_thing(t) : NULL;
+	thing = copy ? MEM_ADD(t->things, t->nr_things, t->things_room) : NULL;
 	if (!thing)
 		return -ENOMEM;
 	*thing = (struct table_thing){.column = column, .number = number, .name = copy};
 	cell_make(c->kind, start ? start : &born, end, &thing->cell);
-	if (end->state == READING_OK && has_no_start(c, start, end))
+	/* counts before its first reading do not belong to this iteration */
+	if (end->state == READING_OK && !start && end->flags & READING_OLD &&
+	    c->kind != EVENT_VALUE)
 		thing->cell = (struct cell){.state = CELL_NOT_COUNTED, .time_ns = end->time_ns};
 	cell_scale(c->kind, c->scale, &thing->cell);
 	add_to_cell(t, column, &thing->cell);
@@ -313,30 +289,12 @@ void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
 			     : 0;
 }
 
-static void total_samples(struct table *t)
-{
-	memset(t->sampled_totals, 0, t->nr_columns * sizeof(*t->sampled_totals));
-	for (size_t row = 0; row < t->nr_rows; row++)
-		for (size_t i = 0; i < t->nr_columns; i++)
-			sampled_total(&t->sampled_totals[i], table_sampled(t, row, i));
-}
-
 static uint64_t span_of(const struct table *t)
 {
 	return t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
 }
 
-static void make_metric(struct table *t, size_t row, size_t i)
-{
-	const struct table_column *c = &t->columns[i];
-	struct cell *cell = table_cell(t, row, i);
-
-	*cell = (struct cell){.state = CELL_NONE};
-	if (!c->is_total_only)
-		metric_make(c->metric, table_cell(t, row, 0), span_of(t), cell);
-}
-
-/* A row that lacks an operand's number would make a wrong total. */
+/* A row in which an operand has no number would make a wrong total. */
 static bool is_whole(const struct table *t, const struct table_column *c, size_t row)
 {
 	enum metric_has has = metric_has(c->metric, table_cell(t, row, 0));
@@ -405,12 +363,22 @@ void table_total(struct table *t)
 
 	total_events(t, &all, t->totals);
 	for (size_t i = t->nr_events; i < t->nr_columns; i++) {
-		for (size_t row = 0; row < t->nr_rows; row++)
-			make_metric(t, row, i);
+		for (size_t row = 0; row < t->nr_rows; row++) {
+			struct cell *cell = table_cell(t, row, i);
+
+			*cell = (struct cell){.state = CELL_NONE};
+			if (!t->columns[i].is_total_only)
+				metric_make(t->columns[i].metric, table_cell(t, row, 0), span_of(t),
+					    cell);
+		}
 		total_metric(t, i, &all, &t->totals[i]);
 	}
-	if (t->sampled)
-		total_samples(t);
+	if (!t->sampled)
+		return;
+	memset(t->sampled_totals, 0, t->nr_columns * sizeof(*t->sampled_totals));
+	for (size_t row = 0; row < t->nr_rows; row++)
+		for (size_t i = 0; i < t->nr_columns; i++)
+			sampled_total(&t->sampled_totals[i], table_sampled(t, row, i));
 }
 
 void table_total_of(struct table *t, const uint32_t *rows, size_t nr, struct cell *cells)
@@ -427,7 +395,8 @@ static int copy_things(struct table *to, const struct table *from)
 	table_drop_things(to);
 	for (size_t i = 0; i < from->nr_things; i++) {
 		const char *name = arena_strdup(&to->thing_names, from->things[i].name);
-		struct table_thing *thing = name ? new_thing(to) : NULL;
+		struct table_thing *thing =
+		    name ? MEM_ADD(to->things, to->nr_things, to->things_room) : NULL;
 
 		if (!thing)
 			return -ENOMEM;

@@ -1,6 +1,6 @@
 /*
- * A hash table of files with a maximum size. The key includes the name, because files of two btrfs
- * subvolumes can have the same device and inode in /proc/PID/maps.
+ * The key of a file includes the name, because files of two btrfs subvolumes can have the same
+ * device and inode in /proc/PID/maps.
  */
 #include "survey/ids.h"
 
@@ -16,24 +16,23 @@
 #include <stdio.h>
 #include <string.h>
 
-struct survey_file {
-	struct survey_file *next; /* in the bucket */
+struct file {
 	struct survey_key key;
-	struct elf_build_id id;
+	struct elf_build_id id; /* empty: none */
 };
 
 void survey_ids_init(struct survey_ids *ids, const struct root *root)
 {
-	memset(ids, 0, sizeof(*ids)); /* large: no temporary on the stack */
-	ids->root = root;
+	*ids = (struct survey_ids){.root = root};
 	survey_mounts_init(&ids->mounts, root);
-	arena_init(&ids->arena, SURVEY_MAX_FILES * (sizeof(struct survey_file) + 16));
+	dict_init(&ids->files, sizeof(struct file), DICT_KEY(struct survey_key, name_crc),
+		  SURVEY_MAX_FILES);
 }
 
 void survey_ids_fini(struct survey_ids *ids)
 {
 	survey_mounts_fini(&ids->mounts);
-	arena_fini(&ids->arena);
+	dict_fini(&ids->files);
 }
 
 /* The kernel finds most build-ids; Linux 6.11 only those in the first page of a file. */
@@ -59,43 +58,12 @@ struct survey_key survey_key(const struct proc_mapping *m)
 				   .name_crc = crc32c(0, m->name, m->name_len)};
 }
 
-static struct survey_file **find_bucket(struct survey_ids *ids, const struct survey_key *key)
-{
-	return &ids->bucket[(key->name_crc ^ key->inode) % SURVEY_FILE_BUCKETS];
-}
-
-static struct survey_file *find_file(struct survey_file *f, const struct survey_key *key)
-{
-	while (f && (f->key.inode != key->inode || f->key.major != key->major ||
-		     f->key.minor != key->minor || f->key.name_crc != key->name_crc))
-		f = f->next;
-	return f;
-}
-
-static struct survey_file *add_file(struct survey_ids *ids, struct survey_file **bucket,
-				    const struct survey_file *file)
-{
-	struct survey_file *f =
-	    ids->nr_files < SURVEY_MAX_FILES ? arena_alloc(&ids->arena, sizeof(*f)) : NULL;
-
-	ids->is_full = !f;
-	if (!f)
-		return NULL;
-	*f = *file;
-	f->next = *bucket;
-	*bucket = f;
-	ids->nr_files++;
-	ids->nr_ids += f->id.len > 0;
-	return f;
-}
-
 void survey_ids_skip(struct survey_ids *ids, const struct survey_key *files, size_t nr)
 {
 	ids->silent = files;
 	ids->nr_silent = nr;
 	for (size_t i = 0; i < nr; i++)
-		(void)add_file(ids, find_bucket(ids, &files[i]),
-			       &(struct survey_file){.key = files[i]});
+		ids->is_full |= !dict_get(&ids->files, &files[i]);
 }
 
 bool survey_device_is_silent(const struct survey_key *files, size_t nr, uint32_t major,
@@ -147,11 +115,16 @@ static bool read_file(struct survey_ids *ids, uint32_t pid, int maps_fd,
 const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,
 					   const struct proc_mapping *m)
 {
-	struct survey_file file = {.key = survey_key(m)};
-	struct survey_file **bucket = find_bucket(ids, &file.key);
-	struct survey_file *f = find_file(*bucket, &file.key);
+	const struct survey_key key = survey_key(m);
+	struct file *f = dict_at(&ids->files, dict_find(&ids->files, &key));
+	struct elf_build_id id = {0};
 
-	if (!f && !ids->is_full && !ids->is_denied && read_file(ids, pid, maps_fd, m, &file.id))
-		f = add_file(ids, bucket, &file);
+	if (!f && !ids->is_full && !ids->is_denied && read_file(ids, pid, maps_fd, m, &id)) {
+		f = dict_get(&ids->files, &key);
+		ids->is_full = !f;
+		if (f)
+			f->id = id;
+		ids->nr_ids += f && id.len;
+	}
 	return f && f->id.len ? &f->id : NULL;
 }

@@ -5,7 +5,7 @@
 #ifndef SURVEY_IDS_H
 #define SURVEY_IDS_H
 
-#include "base/arena.h"
+#include "base/dict.h"
 #include "survey/mounts.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct elf_build_id;
 struct proc_mapping;
 struct root;
 
-enum { SURVEY_MAX_FILES = 65536, SURVEY_FILE_BUCKETS = 4096 };
+enum { SURVEY_MAX_FILES = 65536 };
 
 /* Identifies a file. */
 struct survey_key {
@@ -38,9 +38,7 @@ struct survey_ids {
 	void *arg;
 	const struct survey_key *silent; /* borrowed; files that did not answer */
 	size_t nr_silent;
-	struct arena arena;
-	struct survey_file *bucket[SURVEY_FILE_BUCKETS];
-	uint32_t nr_files; /* in the table, with or without a build-id */
+	struct dict files; /* private; each with its build-id, if it has one */
 	uint32_t nr_ids;
 	uint32_t nr_foreign;                /* not read: on network or FUSE file systems */
 	uint32_t nr_unasked;                /* not read: on a silent device */
@@ -57,8 +55,8 @@ void survey_ids_fini(struct survey_ids *ids);
 /* Files that did not answer before and are not read; borrowed. */
 void survey_ids_skip(struct survey_ids *ids, const struct survey_key *files, size_t nr);
 
-/* The build-id of the mapping's file, valid as long as ids; NULL: none, or not readable. maps_fd:
- * /proc/PID/maps, open. */
+/* The build-id of the mapping's file, valid until the next call; NULL: none, or not readable.
+ * maps_fd: /proc/PID/maps, open. */
 const struct elf_build_id *survey_ids_find(struct survey_ids *ids, uint32_t pid, int maps_fd,
 					   const struct proc_mapping *m);
 

@@ -111,7 +111,7 @@ static bool is_over(struct survey *s)
 }
 
 /* Notes why a file could not be read. A process that has ended is no failure. */
-static void pass_over(struct survey *s, int rc)
+static void note_failure(struct survey *s, int rc)
 {
 	if (rc == -EACCES || rc == -EPERM)
 		s->is_denied = true;
@@ -179,13 +179,13 @@ static void report_process(struct survey *s, const char *name, size_t len)
 static void report_file(const struct proc_mapping *m, void *arg)
 {
 	struct survey *s = arg;
-	size_t max = sizeof(s->at.path) - 1, left_out = m->name_len > max ? m->name_len - max : 0;
+	size_t max = sizeof(s->at.path) - 1, skipped = m->name_len > max ? m->name_len - max : 0;
 
 	s->at.is_file = true;
 	s->at.address = m->start;
 	s->at.key = survey_key(m);
-	snprintf(s->at.path, sizeof(s->at.path), "%.*s", (int)(m->name_len - left_out),
-		 m->name + left_out);
+	snprintf(s->at.path, sizeof(s->at.path), "%.*s", (int)(m->name_len - skipped),
+		 m->name + skipped);
 	report_place(s);
 	s->at.is_file = false;
 }
@@ -230,7 +230,7 @@ static int visit_thread(const char *name, void *arg)
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/comm", t.pid, t.tid);
 	len = load_small(s, path, comm, sizeof(comm));
 	if (len < 0)
-		pass_over(s, (int)len);
+		note_failure(s, (int)len);
 	else
 		add_task(s, &t, t.pid, t.pid, comm, (size_t)len - (len && comm[len - 1] == '\n'));
 	return is_over(s);
@@ -270,7 +270,7 @@ static void read_mappings(struct survey *s, struct maps *maps)
 
 		n = p ? read_some(maps->fd, p, READ_BYTES) : buf_error(b);
 		if (n < 0) {
-			pass_over(s, (int)n);
+			note_failure(s, (int)n);
 			return;
 		}
 		b->len += (size_t)n;
@@ -302,7 +302,7 @@ static void add_mappings(struct survey *s, uint64_t from)
 	struct maps maps = {.fd = fd, .from = from};
 
 	if (fd < 0) {
-		pass_over(s, fd);
+		note_failure(s, fd);
 		return;
 	}
 	while ((rc = survey_maps_next(fd, maps.from, s->name, &m)) == 0 && !is_over(s)) {
@@ -323,7 +323,7 @@ static void add_process(struct survey *s)
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", s->task.pid);
 	n = load_small(s, path, text, sizeof(text));
 	if (n < 0) {
-		pass_over(s, (int)n);
+		note_failure(s, (int)n);
 		return;
 	}
 	if (proc_task_parse(text, (size_t)n, &t) || t.parent > INT32_MAX) {
@@ -337,7 +337,7 @@ static void add_process(struct survey *s)
 		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", s->task.pid);
 		rc = root_each(s->config->root, path, visit_thread, s);
 		if (rc < 0)
-			pass_over(s, rc);
+			note_failure(s, rc);
 	}
 	if (!t.memory_bytes || s->config->is_careful)
 		return;
@@ -364,22 +364,13 @@ static bool is_done(struct survey *s, const char *name)
 	return order <= 0;
 }
 
-static void add_denied(struct survey *s)
-{
-	size_t len = strlen(s->denied);
-
-	miss(s, DENIED);
-	if (++s->result.nr_denied <= NR_NAMED)
-		snprintf(s->denied + len, sizeof(s->denied) - len, "%s%" PRIu32 " (%s)",
-			 len ? ", " : "", s->task.pid, *s->task_name ? s->task_name : "?");
-}
-
 /* The time is read first: later changes then have records of the kernel with later times, which
  * take precedence. */
 static int visit_process(const char *name, void *arg)
 {
 	struct survey *s = arg;
 	uint32_t pid = task_number(name);
+	size_t len;
 
 	if (is_over(s) || !pid || !has_room_for_task(s))
 		return is_over(s);
@@ -390,8 +381,13 @@ static int visit_process(const char *name, void *arg)
 		report_process(s, "", 0);
 		add_process(s);
 	}
-	if (s->is_denied)
-		add_denied(s);
+	if (!s->is_denied)
+		return is_over(s);
+	miss(s, DENIED);
+	len = strlen(s->denied);
+	if (++s->result.nr_denied <= NR_NAMED)
+		snprintf(s->denied + len, sizeof(s->denied) - len, "%s%" PRIu32 " (%s)",
+			 len ? ", " : "", pid, *s->task_name ? s->task_name : "?");
 	return is_over(s);
 }
 
@@ -499,7 +495,7 @@ static void survey_symbols(struct survey *s, bool wants_changing)
 	else if (rc == -ENOENT)
 		miss(s, NO_KALLSYMS);
 	else
-		pass_over(s, rc);
+		note_failure(s, rc);
 }
 
 /* Even with this capability the kernel may refuse: where a process is in another user namespace, or
