@@ -55,11 +55,6 @@ static int fail_list(struct cpuperf_error *out, const struct err_list *errs, int
 	return rc;
 }
 
-static enum cpuperf_kind kind_of(const struct table_column *c)
-{
-	return c->metric ? CPUPERF_METRIC : (enum cpuperf_kind)c->kind;
-}
-
 static int client_init(struct client *c, struct table *t, size_t max_rows)
 {
 	c->table = t;
@@ -70,12 +65,13 @@ static int client_init(struct client *c, struct table *t, size_t max_rows)
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		const struct table_column *col = &t->columns[i];
 
-		c->events[i] = (struct cpuperf_event){.group = col->group,
-						      .name = col->name,
-						      .label = col->label,
-						      .unit = col->unit,
-						      .kind = kind_of(col),
-						      .reason = col->reason};
+		c->events[i] = (struct cpuperf_event){
+		    .group = col->group,
+		    .name = col->name,
+		    .label = col->label,
+		    .unit = col->unit,
+		    .kind = col->metric ? CPUPERF_METRIC : (enum cpuperf_kind)col->kind,
+		    .reason = col->reason};
 	}
 	return 0;
 }
@@ -85,17 +81,6 @@ static void client_fini(struct client *c)
 	mem_free(c->events);
 	mem_free(c->cells);
 	table_free(c->table);
-}
-
-static void add_samples(struct cpuperf_cell *cell, const struct sampled *s)
-{
-	cell->coverage = -1;
-	if (!s || s->claim == SAMPLED_NONE)
-		return;
-	cell->samples = s->n.samples;
-	cell->lost = s->n.lost;
-	cell->residual = s->residual;
-	cell->coverage = sampled_coverage(s);
 }
 
 static void add_cell(struct cpuperf_cell *out, const struct cell *c, const struct sampled *s)
@@ -108,12 +93,18 @@ static void add_cell(struct cpuperf_cell *out, const struct cell *c, const struc
 				     .raw = c->raw,
 				     .enabled_ns = c->enabled_ns,
 				     .running_ns = c->running_ns,
-				     .span_ns = c->span_ns};
-	add_samples(out, s);
+				     .span_ns = c->span_ns,
+				     .coverage = -1};
+	if (!s || s->claim == SAMPLED_NONE)
+		return;
+	out->samples = s->n.samples;
+	out->lost = s->n.lost;
+	out->residual = s->residual;
+	out->coverage = sampled_coverage(s);
 }
 
-/* Hands the table to the client, as an iteration. */
-static int give(struct client *c)
+/* Passes the table to the client, as an iteration. */
+static int pass(struct client *c)
 {
 	const struct table *t = c->table;
 	size_t nr = t->nr_rows * t->nr_columns;
@@ -140,7 +131,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	struct client *c = arg;
 
 	api_table_fill(c->table, c->session, it);
-	return give(c);
+	return pass(c);
 }
 
 static int record_session(struct client *c, const struct plan *plan, struct session *s)
@@ -193,8 +184,8 @@ static int record_spec(struct client *c, const struct spec *spec)
 	if (rc)
 		return fail(c->e, &e);
 	api_catalogue_init(&events, &host, spec->model_name);
-	rc = api_check_model(&events, spec, errs);
-	rc = rc ? rc : plan_make(spec, &events.catalogue, &host, &plan, errs);
+	rc = api_check_model(&events, spec, errs)
+		 ?: plan_make(spec, &events.catalogue, &host, &plan, errs);
 	if (rc) {
 		fail_list(c->e, errs, rc);
 	} else {
@@ -219,14 +210,13 @@ int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
 	if (!errs)
 		return fail(c.e, &no_memory);
 	spec_init(&spec);
-	rc = spec_load(spec_path, &spec, errs);
-	rc = rc ? rc : spec_check(&spec, errs);
+	rc = spec_load(spec_path, &spec, errs) ?: spec_check(&spec, errs);
 	rc = rc ? fail_list(c.e, errs, rc) : record_spec(&c, &spec);
 	spec_fini(&spec);
 	return rc;
 }
 
-static void take_problem(void *arg, bool is_loss, const struct err *problem)
+static void add_problem(void *arg, bool is_loss, const struct err *problem)
 {
 	struct client *c = arg;
 
@@ -241,7 +231,7 @@ static int end_iteration(struct client *c)
 
 	if (c->table->nr_rows) {
 		table_total(c->table);
-		stop = give(c);
+		stop = pass(c);
 	}
 	c->table->nr_rows = 0;
 	return stop;
@@ -314,7 +304,7 @@ static int read_manifest(struct client *c, const char *path, const struct cpsess
 					    .is_recording = *m->state != '\0'};
 	struct profile_session *s;
 	struct err e = {0};
-	int rc = profile_session_open(&manifest, take_problem, c, &s, &e);
+	int rc = profile_session_open(&manifest, add_problem, c, &s, &e);
 
 	if (rc)
 		return fail(c->e, &e);

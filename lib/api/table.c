@@ -122,7 +122,7 @@ static void add_gone(struct table *t, const struct session_things *start,
 	}
 }
 
-/* Without memory the others are left out, and their event has the sum of those before. */
+/* Without memory the rest is skipped, and the event has the sum of those before. */
 static void add_things(struct table *t, const struct session_iteration *it)
 {
 	const struct session_things *start = it->things_start, *end = it->things_end;

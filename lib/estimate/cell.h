@@ -38,15 +38,14 @@ enum cell_limit { CELL_WITHIN = 0, CELL_LOW, CELL_HIGH };
 /* Numbers are valid if cell_has_value, else 0. */
 struct cell {
 	enum cell_state state;
-	bool is_perf; /* enabled_ns and running_ns are valid */
-	bool is_real; /* only value is valid, no exact count: shares, and scales that are not whole
-		       */
+	bool is_perf;   /* enabled_ns and running_ns are valid */
+	bool is_real;   /* only value is valid, not count: a share, or a scale that is no integer */
 	bool is_metric; /* computed from other cells: only value, times and limit are valid */
 	bool is_short;  /* a part was not read; how much is unknown */
 	enum cell_limit limit;
 	uint64_t count; /* exact: the count, scaled and rounded, or the value; 0 if is_real */
 	double value;   /* count as a double, or the real number */
-	uint64_t raw;   /* difference (count, share) or reading (value) as the kernel gave it */
+	uint64_t raw;   /* difference (count, share) or reading (value) as the kernel returned it */
 	uint64_t enabled_ns, running_ns; /* differences; 0 if not a perf event */
 	uint64_t base;                   /* difference of the base; 0 if there is none */
 	uint64_t time_ns;                /* when the end was read, CLOCK_MONOTONIC */
@@ -65,7 +64,7 @@ enum { CELL_STATE_BYTES = 48 };
 const char *cell_state_text(const struct cell *c, char out[CELL_STATE_BYTES]);
 /* As cell_is_partial, but not for a CPU that went offline. */
 bool cell_is_short(const struct cell *c);
-/* True if it lacks more parts than the other, which may be zeroes. */
+/* True if more parts are missing than from the other, which may be zeroes. */
 bool cell_is_shorter(const struct cell *c, const struct cell *than);
 /* running_share of its times; 1 if it is not a perf event. */
 double cell_running_share(const struct cell *c);
@@ -108,7 +107,7 @@ struct cell_quality {
 	uint64_t nr_with, nr_without; /* cells with and without a number */
 	enum cell_state state;        /* of the last cell without */
 	double running;               /* the smallest running share */
-	struct cell least;            /* the cell that lacks most; zeroes if none lacks a part */
+	struct cell least; /* the one with the most missing parts; zeroes: none misses any */
 };
 void cell_quality_add(struct cell_quality *q, const struct cell *c);
 

@@ -34,8 +34,8 @@ struct table_column {
 /* The trace's account of its CPU's ring and of the kernel's limit; all zero: none. */
 struct table_sampling {
 	uint64_t ring_bytes;
-	uint64_t max_rate_start, max_rate_end; /* samples per second; 0: not known */
-	uint64_t idle_ns;                      /* UINT64_MAX: not known */
+	uint64_t max_rate_start, max_rate_end; /* samples per second; 0: unknown */
+	uint64_t idle_ns;                      /* UINT64_MAX: unknown */
 	uint64_t lost;                         /* records that the ring reports as lost */
 	uint64_t ticks, ticks_missed;          /* of the session: taken; missed */
 };
@@ -67,8 +67,8 @@ struct table {
 	size_t nr_things, things_room;
 	struct arena thing_names;
 	uint32_t iteration;
-	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: not known, the session was killed */
-	uint64_t realtime_ns;      /* of the end; since 1970; 0: not known */
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: unknown, the session was killed */
+	uint64_t realtime_ns;      /* of the end; since 1970; 0: unknown */
 	bool is_cut;               /* the session was ended in this iteration, before its time */
 };
 
@@ -109,18 +109,18 @@ struct table_part {
 void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 	       const struct table_part *parts, size_t nr);
 /*
- * A thing of the iteration, and its part of the event's number in row 0: things add up, values too.
- * Without a start it came in the iteration, and counts from 0 (at start_ns), unless its end says
- * that it was there before: then it is not counted. Without an end it has gone: it is no thing of
- * the iteration, and table_thing_gone.
- * Without a number it is in the list, and the event's number lacks it (cell.nr_without).
- * Call table_set for row 0 first, with neither: it clears the cell and says why if the event is not
- * measured. The times of the table are set; the name is copied. 0 or -ENOMEM.
+ * Adds a thing to the iteration, and its number to the event's in row 0, also for values.
+ * - Without a start it began in the iteration and counts from 0 (at start_ns), unless READING_OLD
+ *   is set in its end: then it is not counted.
+ * - Without an end it has ended: it is not added; as table_thing_gone.
+ * - Without a number it is listed, and missing from the event's number (cell.nr_without).
+ * Call table_set_time first, and table_set for row 0 without parts. The name is copied. 0 or
+ * -ENOMEM.
  */
 int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
 		    const struct reading *start, const struct reading *end);
-/* A thing ended after its start was read: what it counted since then is missing from the sum, by
- * how much is not known (cell.is_short). A sum of values is that of the things that are there. */
+/* A thing ended after its start was read: what it counted since then is missing from the sum
+ * (cell.is_short). A sum of values is that of the things that still exist. */
 void table_thing_gone(struct table *t, size_t column);
 /* Removes the things of the last iteration. */
 void table_drop_things(struct table *t);
@@ -139,9 +139,9 @@ uint64_t table_lost(const struct table *t);
 void table_set_time(struct table *t, uint64_t start_ns, uint64_t end_ns,
 		    const struct clock_triple *clocks);
 /*
- * Fills totals, and all cells of metrics, from the cells of events. A metric's total is made of the
- * totals of its operands, over the rows in which each has a number; if there are rows in which one
- * lacks it the total is partial, and CELL_NA if there are no others.
+ * Fills totals, and all cells of metrics, from the cells of events. A metric's total is computed
+ * from the totals of its operands over the rows in which each has a number. If some rows have none
+ * it is partial; if all, CELL_NA.
  */
 void table_total(struct table *t);
 
@@ -179,8 +179,8 @@ struct column_summary {
 	uint64_t nr_cells[CELL_NR_STATES]; /* how many cells were in which state */
 	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
 	double min_running;                /* smallest running share seen; 1 if none was below */
-	uint64_t nr_partial;               /* iterations whose total lacks something */
-	struct cell least;                 /* of them, the total that lacks most */
+	uint64_t nr_partial;               /* iterations whose total is partial */
+	struct cell least;                 /* the total with the most missing parts */
 	struct sampled sampled;            /* of all iterations and CPUs; zero if not sampled */
 	struct table_beyond low, high;     /* of a metric */
 };

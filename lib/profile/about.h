@@ -14,7 +14,7 @@ struct profile_ran {
 };
 
 struct profile_about {
-	uint64_t start_ns, end_ns; /* of all iterations, CLOCK_MONOTONIC; 0: not known */
+	uint64_t start_ns, end_ns; /* of all iterations, CLOCK_MONOTONIC; 0: unknown */
 	uint64_t measured_ns;      /* the sum of the iterations' durations */
 	bool has_clocks;
 	struct clock_triple clocks; /* of the first trace that has them */
@@ -37,7 +37,7 @@ void profile_about_add(struct profile_about *a, const struct profile_trace *trac
 typedef int profile_about_fn(void *arg, const struct profile_trace *trace);
 int profile_about_read(struct profile_about *a, const struct profile_session *s,
 		       profile_about_fn *each, void *arg);
-/* CLOCK_REALTIME of a time of the session; 0: not known. */
+/* CLOCK_REALTIME of a time of the session; 0: unknown. */
 uint64_t profile_about_realtime(const struct profile_about *a, uint64_t monotonic_ns);
 /* The notes one by one: *at is 0 at first. NULL after the last. */
 const char *profile_about_note(const struct profile_about *a, size_t *at);

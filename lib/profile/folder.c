@@ -251,7 +251,7 @@ static bool report_gap(const struct profile_folder *f, size_t from, size_t to,
 			add_range(&r, next, at - 1);
 		next = at + 1;
 	}
-	err_set(&e, -ENOENT, "iteration %" PRIu32 " lacks trace %s (of 0-%" PRIu64 ")",
+	err_set(&e, -ENOENT, "iteration %" PRIu32 " has no trace %s (of 0-%" PRIu64 ")",
 		f->file[from].iteration, buf_str(&r.text), f->nr_traces - 1);
 	hint_if_last(f, f->file[from].iteration, &e);
 	problem(arg, true, &e);
@@ -276,7 +276,7 @@ static void report_gaps(const struct profile_folder *f, profile_problem_fn *prob
 	}
 	if (nr <= MAX_GAPS)
 		return;
-	err_set(&e, -ENOENT, "%zu more iterations lack traces", nr - MAX_GAPS);
+	err_set(&e, -ENOENT, "traces are missing from %zu more iterations", nr - MAX_GAPS);
 	problem(arg, true, &e);
 }
 

@@ -280,7 +280,7 @@ static int load_all(struct profile_load *l, struct trace_reader *r)
 	}
 }
 
-/* Without an end frame the times are taken from the readings. */
+/* Without an end frame the times are those of the readings. */
 static void find_times(struct profile_load *l)
 {
 	for (size_t i = 0; i < l->session_events->nr; i++) {
@@ -298,10 +298,10 @@ static void report(struct profile_load *l, bool is_whole)
 	profile_faults_end(&l->faults, is_whole);
 	if (l->things.is_full)
 		profile_faults_lose(&l->faults, -EFBIG,
-				    "has more things than are stored: the rest is left out");
+				    "has more things than can be stored: the rest is skipped");
 	if (l->notes_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
-				    "has more notes than are stored: the rest is left out");
+				    "has more notes than can be stored: the rest is skipped");
 	profile_faults_count(&l->faults, true, l->nr_foreign_readings,
 			     "readings of unknown events: ignored");
 }

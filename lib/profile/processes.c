@@ -233,8 +233,7 @@ static void report(const struct load *l, const struct trace_reader *r)
 	if (l->p->has_left_out || l->p->objects.is_full || l->p->comms.is_full)
 		profile_faults_lose(
 		    l->faults, -EFBIG,
-		    "has more tasks, mappings or symbols than are stored: the rest is "
-		    "left out");
+		    "has more tasks, mappings or symbols than can be stored: the rest is skipped");
 	profile_faults_count(l->faults, true, l->nr_senseless, "records are invalid: skipped");
 }
 

@@ -62,7 +62,7 @@ void profile_samples_close(struct profile_samples *s)
 	mem_free(s);
 }
 
-/* Events or ids: the layouts that they define replace those before. */
+/* Events and ids define the layouts of the records after them. */
 static int read_layouts(struct profile_samples *s, const struct trace_frame *f)
 {
 	profile_ids_fini(&s->ids);

@@ -16,7 +16,7 @@ struct list {
 	struct profile_folder *folder;
 	int dirfd;
 	const char *base;
-	char id[33]; /* "": not known yet */
+	char id[33]; /* "": unknown yet */
 	profile_problem_fn *problem;
 	void *arg;
 };
@@ -26,15 +26,16 @@ static void report_damage(const struct list *l, const char *name, const struct t
 	struct err e = {0};
 
 	if (parts->index_is_damaged) {
-		err_set_at(&e, -EILSEQ, name, 0, 0,
-			   "its index is cut or damaged: its iterations are found without it");
+		err_set_at(
+		    &e, -EILSEQ, name, 0, 0,
+		    "its index is truncated or damaged: its iterations are found without it");
 		l->problem(l->arg, false, &e);
 	}
 	if (!parts->strays)
 		return;
 	err_set_at(&e, -EILSEQ, name, 0, 0,
 		   "%" PRIu64 " bytes from offset %" PRIu64
-		   " on are damaged, or belong to no known iteration: left out",
+		   " on are damaged, or belong to no known iteration: skipped",
 		   parts->strays, parts->first_stray);
 	l->problem(l->arg, true, &e);
 }
@@ -94,7 +95,7 @@ static int list_reader(struct list *l, const struct profile_file *file, const ch
 	rc = trace_reader_parts(r, &parts);
 	if (rc == -EFBIG) {
 		err_set_at(&e, rc, name, 0, 0,
-			   "holds more iterations than a segment can: left out");
+			   "contains more iterations than a segment can: skipped");
 		l->problem(l->arg, true, &e);
 		return 1;
 	}

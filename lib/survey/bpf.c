@@ -39,7 +39,7 @@ static int call(int cmd, union bpf_attr *attr)
 	return survey_ops()->bpf(cmd, attr, sizeof(*attr));
 }
 
-/* -errno; the kernel fills in as much as it knows. */
+/* -errno; the kernel fills in as much as it can. */
 static int get_info(int fd, void *info, uint32_t len)
 {
 	union bpf_attr attr = {0};

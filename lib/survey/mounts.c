@@ -189,8 +189,8 @@ static int load(struct survey_mounts *m, const char *path, bool is_own)
 	return rc;
 }
 
-/* In a chroot the table lacks the file system of "/", whose mount point is outside. This program
- * runs from it, so asking it for its type adds no risk. */
+/* In a chroot the table does not list the file system of "/", whose mount point is outside. This
+ * program runs from it, so that statfs adds no risk. */
 static void add_root(struct survey_mounts *m)
 {
 	struct survey_mount mount = {.is_own = true, .is_local = true, .root = "/", .point = "/"};

@@ -196,7 +196,7 @@ int survey_reader_ask(struct survey_reader *r, const struct survey_identify_ques
 	}
 	rc = r->child.fd < 0 ? start(r) : 0;
 	rc = rc ? rc : ask(r, q, out);
-	if (rc == -ECANCELED) /* a late answer must not be taken for that to the next question */
+	if (rc == -ECANCELED) /* its late answer would be read as that to the next question */
 		child_end(&r->child, END_MS);
 	if (rc != -ETIMEDOUT)
 		return rc;

@@ -430,7 +430,7 @@ def check_full_disk(folder):
         rows, said = shown(folder, code=1)
         nr, last = len(traces(folder)), max(int(r["iteration"]) for r in rows)
         assert nr >= 4 and len({(r["iteration"], r["trace"]) for r in rows if r["trace"]}) == nr
-        assert nr == (last + 1) * CPUS or f"iteration {last} lacks trace" in said, said
+        assert nr == (last + 1) * CPUS or f"iteration {last} has no trace" in said, said
         assert any(f"t.{i}." in error for i in (last, last + 1)) or "s.cpsession" in error, error
         # it ended, and its manifest had room to say so
         assert "did not end" not in said, said

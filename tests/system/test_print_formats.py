@@ -132,7 +132,7 @@ def check_moved(folder):
             trace.seek(-300, os.SEEK_END)
             trace.write(b"\x55")
         done = show(other, "csv", code=1)
-        assert "iteration 1 lacks trace 0" in done.stderr
+        assert "iteration 1 has no trace 0" in done.stderr
         assert "t.2.0.cpuperf" in done.stderr
         of_traces = {line for line in done.stdout.splitlines() if ",,all," not in line}
         assert of_traces <= set(before.splitlines()), of_traces - set(before.splitlines())

@@ -248,7 +248,7 @@ def check_cut_index(folder):
                 f.seek(at + 40)
                 f.write(bytes([data[at + 40] ^ 1]))
         done = show(cut, "--report=summary", "--output-format=csv")
-        assert f"{name}: warning: its index is cut or damaged" in done.stderr, done.stderr
+        assert f"{name}: warning: its index is truncated or damaged" in done.stderr, done.stderr
         assert rows_of(done) == rows_of(show(f"{folder}/a", "--report=summary", "--output-format=csv"))
         shutil.copy(f"{folder}/a/{name}", cut)
 
@@ -265,7 +265,7 @@ def check_overfull(folder):
             body = struct.pack("<HHI", ITERATION, 0, 8) + struct.pack("<II", i, 0)
             f.write(b"#FRM" + body[:8] + struct.pack("<I", crc32c(body)) + body[8:])
     done = show(full, "--report=summary", "--output-format=csv", code=1)
-    assert f"{name}: error: holds more iterations than a segment can" in done.stderr, done.stderr
+    assert f"{name}: error: contains more iterations than a segment can" in done.stderr, done.stderr
     trace = name.split(".")[2]
     whole = rows_of(show(f"{folder}/a", "--report=summary", "--output-format=csv"))
     assert {row for row in whole if row[2] not in (trace, "")} <= rows_of(done)

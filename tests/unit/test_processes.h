@@ -184,8 +184,8 @@ static inline struct profile_processes *tape_read(struct tape *t, bool is_too_mu
 	tape_fini(t);
 	assert_string_equal(told.text, is_too_much
 					   ? "common: truncated: its end is missing\n"
-					     "common: has more tasks, mappings or symbols than are "
-					     "stored: the rest is left out\n"
+					     "common: has more tasks, mappings or symbols than "
+					     "can be stored: the rest is skipped\n"
 					   : "common: truncated: its end is missing\n");
 	return p;
 }

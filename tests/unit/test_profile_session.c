@@ -262,8 +262,8 @@ static const struct scene {
 } scenes[] = {
     {"whole", nothing, 3, 2, 6, 0, 0, NULL},
     {"numbers not given", nothing, 0, 0, 6, 0, 0, NULL},
-    {"one missing", lose_one, 3, 2, 5, 1, 0, "iteration 1 lacks trace 1 (of 0-1)"},
-    {"one missing, not given", lose_one, 0, 0, 5, 1, 0, "iteration 1 lacks trace 1 (of 0-1)"},
+    {"one missing", lose_one, 3, 2, 5, 1, 0, "iteration 1 has no trace 1 (of 0-1)"},
+    {"one missing, not given", lose_one, 0, 0, 5, 1, 0, "iteration 1 has no trace 1 (of 0-1)"},
     {"killed in the last", lose_last_iteration, 3, 2, 4, 1, 0,
      "no traces of iteration 2 (of 0-2): it is the last one: the session was "
      "killed, ran out of disk space"},
@@ -271,7 +271,7 @@ static const struct scene {
     {"claims too much", nothing, UINT64_MAX, UINT64_MAX, 6, 4, 0,
      "no traces of iteration 3-18446744073709551614"},
     {"claims too many traces", nothing, 3, 1000000000, 6, 3, 0,
-     "iteration 2 lacks trace 2-999999999"},
+     "iteration 2 has no trace 2-999999999"},
     {"cut", cut_one, 3, 2, 6, 1, 0, "s.1.0.cpuperf"},
     {"cut header", cut_header, 3, 2, 5, 1, 0, "s.0.0.cpuperf"},
     {"empty file", empty_one, 3, 2, 5, 1, 0, "s.0.0.cpuperf"},
@@ -510,7 +510,7 @@ TEST(many_gaps_are_few_lines)
 	}
 	s = open_session(&c, &told);
 	assert_in_range(told.nr_losses, 2, 20);
-	assert_non_null(strstr(told.text, "82 more iterations lack traces"));
+	assert_non_null(strstr(told.text, "traces are missing from 82 more iterations"));
 	assert_non_null(strstr(told.text, "no traces of iteration 3, 5, 7, "));
 	profile_session_close(s);
 }

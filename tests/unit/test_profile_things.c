@@ -116,7 +116,7 @@ TEST(names_of_several_events)
 	profile_things_fini(&t);
 }
 
-/* Beyond the ceiling the rest is left out, and that is known until the reset. */
+/* Beyond the limit the rest is skipped, and is_full until the reset. */
 TEST(too_many)
 {
 	const struct reading r = {.state = READING_OK};
