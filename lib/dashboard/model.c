@@ -26,12 +26,11 @@ static int reserve(struct model *m, struct model_dimension *dim, size_t nr)
 
 static int add_member(struct model_group *g, uint32_t trace)
 {
-	uint32_t *traces = mem_grow(g->traces, g->nr, &g->room, sizeof(*traces));
+	uint32_t *added = MEM_ADD(g->traces, g->nr, g->room);
 
-	if (!traces)
+	if (!added)
 		return -ENOMEM;
-	g->traces = traces;
-	g->traces[g->nr++] = trace;
+	*added = trace;
 	return 0;
 }
 

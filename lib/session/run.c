@@ -157,16 +157,6 @@ static void enable_cpu(const struct session *s, struct session_cpu *c, bool wait
 	session_cpu_enable(c, waits_for_exec);
 }
 
-/* Without its rings the CPU remains offline here, and is tried again. */
-static int reopen_rings(struct session *s, struct session_cpu *c)
-{
-	int rc = sampling_reopen(s->sampling, c->trace);
-
-	if (rc)
-		session_cpu_close(c);
-	return rc;
-}
-
 /* Opens new groups on the CPU if it is online again; the old descriptors never count again. */
 static void try_reopen(struct session *s, struct session_cpu *c)
 {
@@ -176,8 +166,11 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 
 	spare_hold(&spare);
 	rc = session_cpu_open(c, &s->counters.probe);
-	if (rc == 0 && s->sampling)
-		rc = reopen_rings(s, c);
+	if (rc == 0 && s->sampling) {
+		rc = sampling_reopen(s->sampling, c->trace);
+		if (rc) /* without its rings it remains offline, and is tried again */
+			session_cpu_close(c);
+	}
 	spare_release(&spare);
 	if (rc)
 		return;
@@ -208,16 +201,6 @@ static uint64_t to_ms(uint64_t ns)
 	return ns / 1000000;
 }
 
-/* True if the iteration took a quarter longer, and that is not a tiny time. */
-static bool is_held_up(uint64_t span_ns, uint64_t duration_ns)
-{
-	enum { LITTLE_NS = 25000000 };
-	uint64_t late_ns = span_ns > duration_ns ? span_ns - duration_ns : 0;
-
-	return duration_ns &&
-	       (late_ns >= duration_ns || (late_ns >= duration_ns / 4 && late_ns >= LITTLE_NS));
-}
-
 /* A power cut loses files that are being synced: warns if that takes longer than a user expects. */
 static void note_sync(struct session *s)
 {
@@ -235,13 +218,16 @@ static void note_sync(struct session *s)
 /* Adds notes that a user needs to judge the iteration's numbers. */
 static void note_times(struct session *s, const struct session_iteration *it)
 {
+	enum { LITTLE_NS = 25000000 };
 	uint64_t duration_ns = s->plan->spec->duration_ns, span_ns = it->end_ns - it->start_ns;
+	uint64_t late_ns = span_ns > duration_ns ? span_ns - duration_ns : 0;
 
 	if (it->is_cut)
 		notes_add(&s->notes, 0,
 			  "iteration %u was ended after %" PRIu64 " of %" PRIu64 " ms",
 			  it->iteration, to_ms(span_ns), to_ms(duration_ns));
-	else if (is_held_up(span_ns, duration_ns))
+	else if (duration_ns &&
+		 (late_ns >= duration_ns || (late_ns >= duration_ns / 4 && late_ns >= LITTLE_NS)))
 		notes_add(&s->notes, 0,
 			  "iteration %u was held up: it took %" PRIu64 " ms instead of %" PRIu64,
 			  it->iteration, to_ms(span_ns), to_ms(duration_ns));
@@ -280,21 +266,15 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	return rc;
 }
 
-static int write_manifest(struct session *s, struct err *e)
-{
-	struct err why = {0};
-	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
-
-	return recorder_go_on_without(&s->recorder, rc, &why, e);
-}
-
 /* One iteration, from the existing start readings to its files. */
 static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline_ns,
 			 uint64_t *end_ns, struct err *e)
 {
 	struct session_iteration it = {.iteration = (uint32_t)s->nr_done, .start_ns = start_ns};
-	int rc = write_manifest(s, e);
+	struct err why = {0};
+	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
+	rc = recorder_go_on_without(&s->recorder, rc, &why, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_begin(s->sampling, it.iteration, &s->things_start, e);
 	if (rc)

@@ -56,11 +56,10 @@ static int add_range(struct symbol_units *u, struct symbol_unit_ranges *r,
 		u->is_over = true;
 		return 0;
 	}
-	p = mem_grow(r->range, r->nr, &r->room, sizeof(*p));
+	p = MEM_ADD(r->range, r->nr, r->room);
 	if (!p)
 		return -ENOMEM;
-	r->range = p;
-	p[r->nr++] = *range;
+	*p = *range;
 	return 0;
 }
 
@@ -125,13 +124,12 @@ static const struct symbol_unit_range *find(const struct symbol_unit_ranges *r, 
 
 static int add_unit(struct symbol_units *u, Dwarf_Die *die)
 {
-	struct symbol_unit *p = mem_grow(u->unit, u->nr, &u->room, sizeof(*p));
+	struct symbol_unit *p = MEM_ADD(u->unit, u->nr, u->room);
 
 	if (!p)
 		return -ENOMEM;
-	u->unit = p;
-	p[u->nr] = (struct symbol_unit){.offset = dwarf_dieoffset(die)};
-	return add_die(u, &u->ranges, die, (uint32_t)u->nr++);
+	*p = (struct symbol_unit){.offset = dwarf_dieoffset(die)};
+	return add_die(u, &u->ranges, die, (uint32_t)u->nr - 1);
 }
 
 int symbol_units_load(Dwarf *dwarf, const struct elf_file *file, struct symbol_units *out)

@@ -102,11 +102,10 @@ static int add_slot(struct slots *s, const struct machine *m, const uint8_t *rel
 		slot.name = word_32(symbols->data + number * sizeof(Elf64_Sym));
 	if ((!slot.is_abs && !slot.name) || s->nr == MAX_SLOTS)
 		return 0;
-	p = mem_grow(s->slot, s->nr, &s->room, sizeof(*p));
+	p = MEM_ADD(s->slot, s->nr, s->room);
 	if (!p)
 		return -ENOMEM;
-	s->slot = p;
-	p[s->nr++] = slot;
+	*p = slot;
 	return 0;
 }
 

@@ -25,11 +25,10 @@ int symbol_table_add(struct symbol_table *t, const struct symbol_entry *e)
 
 	if (t->nr == SYMBOL_MAX_ENTRIES || !e->size)
 		return 0;
-	p = mem_grow(t->entry, t->nr, &t->room, sizeof(*p));
+	p = MEM_ADD(t->entry, t->nr, t->room);
 	if (!p)
 		return -ENOMEM;
-	t->entry = p;
-	p[t->nr++] = *e;
+	*p = *e;
 	return 0;
 }
 

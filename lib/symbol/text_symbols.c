@@ -68,11 +68,10 @@ static int find_group(struct symbol_text *s, const char *name, uint32_t len, uin
 	if (i == SYMBOL_TEXT_MAX_GROUPS)
 		i = 0;
 	if (i == s->nr_groups) {
-		p = mem_grow(s->group, s->nr_groups, &s->groups_room, sizeof(*p));
+		p = MEM_ADD(s->group, s->nr_groups, s->groups_room);
 		if (!p)
 			return -ENOMEM;
-		s->group = p;
-		p[s->nr_groups++] = (struct symbol_text_piece){(uint32_t)(name - s->text), len};
+		*p = (struct symbol_text_piece){(uint32_t)(name - s->text), len};
 	}
 	*out = (uint16_t)i;
 	return 0;
@@ -163,13 +162,13 @@ static int parse(const char *text, size_t len, add_fn *add, symbol_prefer_fn *pr
 {
 	struct symbol_text s = {.text = text,
 				.len = len < SYMBOL_TEXT_MAX_BYTES ? len : SYMBOL_TEXT_MAX_BYTES};
+	struct symbol_text_piece *none = MEM_ADD(s.group, s.nr_groups, s.groups_room);
 	const char *at = text, *line, *stop;
 	int rc = 0;
 
-	s.group = mem_grow(NULL, 0, &s.groups_room, sizeof(*s.group));
-	if (!s.group)
+	if (!none)
 		return -ENOMEM;
-	s.group[s.nr_groups++] = (struct symbol_text_piece){0};
+	*none = (struct symbol_text_piece){0};
 	while (rc == 0 && (line = str_next_line(&at, text + s.len, &stop)))
 		rc = add(&s, line, stop);
 	if (rc == 0)

@@ -5,11 +5,11 @@
 #include "unwind/fdes.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "elf/file.h"
 
 #include <dwarf.h>
 #include <elf.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -175,24 +175,16 @@ static uint64_t table_word(const struct unwind_fdes *f, size_t i)
 
 static bool find_in_table(const struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
 {
-	size_t low = 0, high = f->nr_table;
+	size_t next = ORDER_FIRST(i, f->nr_table, table_word(f, 2 * i) > address);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (table_word(f, 2 * mid) <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && fde_at(f, table_word(f, 2 * low - 1) - f->address, address, out);
+	return next && fde_at(f, table_word(f, 2 * next - 1) - f->address, address, out);
 }
 
 static int compare(const void *a, const void *b)
 {
 	const struct unwind_fde_place *x = a, *y = b;
 
-	return (x->start > y->start) - (x->start < y->start);
+	return order_u64(x->start, y->start);
 }
 
 /* Sorted by address. Without memory, it is incomplete. */
@@ -204,38 +196,28 @@ static void make_list(struct unwind_fdes *f)
 	f->is_listed = true;
 	for (size_t at = 0; at < f->len && f->nr_list < MAX_LIST && read_entry(f, at, &e);
 	     at = e.next) {
-		struct unwind_fde_place *list;
+		struct unwind_fde_place *place;
 		struct cfi_fde fde;
 
 		if (!read_fde(f, &e, &fde) || !fde.len)
 			continue;
-		list = mem_grow(f->list, f->nr_list, &room, sizeof(*list));
-		if (!list)
+		place = MEM_ADD(f->list, f->nr_list, room);
+		if (!place)
 			break;
-		f->list = list;
-		list[f->nr_list++] = (struct unwind_fde_place){
+		*place = (struct unwind_fde_place){
 		    .start = fde.start, .end = fde.start + fde.len, .offset = at};
 	}
-	if (f->nr_list)
-		qsort(f->list, f->nr_list, sizeof(*f->list), compare);
+	order_sort(f->list, f->nr_list, sizeof(*f->list), compare);
 }
 
 static bool find_in_list(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)
 {
-	size_t low = 0, high;
+	size_t next;
 
 	if (!f->is_listed)
 		make_list(f);
-	high = f->nr_list;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f->list[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && fde_at(f, f->list[low - 1].offset, address, out);
+	next = ORDER_FIRST(i, f->nr_list, f->list[i].start > address);
+	return next && fde_at(f, f->list[next - 1].offset, address, out);
 }
 
 bool unwind_fdes_find(struct unwind_fdes *f, uint64_t address, struct cfi_fde *out)

@@ -69,7 +69,7 @@ static bool grow_slots(struct unwind_rows *r)
 const struct cfi_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, uint64_t address,
 				      const struct cfi_row *row)
 {
-	struct cfi_row *grown;
+	struct cfi_row *added;
 
 	if (r->nr == UNWIND_MAX_ROWS) {
 		memset(r->slot, 0, r->nr_slots * sizeof(*r->slot));
@@ -77,12 +77,11 @@ const struct cfi_row *unwind_rows_add(struct unwind_rows *r, uint32_t object, ui
 	}
 	if (2 * (r->nr + 1) > r->nr_slots && !grow_slots(r))
 		return NULL;
-	grown = mem_grow(r->row, r->nr, &r->room, sizeof(*grown));
-	if (!grown)
+	added = MEM_ADD(r->row, r->nr, r->room);
+	if (!added)
 		return NULL;
-	r->row = grown;
-	r->row[r->nr] = *row;
+	*added = *row;
 	*probe(r->slot, r->nr_slots, object, address) =
-	    (struct unwind_slot){.address = address, .object = object, .place = (uint32_t)++r->nr};
-	return &r->row[r->nr - 1];
+	    (struct unwind_slot){.address = address, .object = object, .place = (uint32_t)r->nr};
+	return added;
 }
