@@ -116,33 +116,25 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 	return nr ? sink->entry(sink->arg, &(struct report_entry){*key, *weight, frames, nr}) : 0;
 }
 
-/* Empties the fold into the sink. A sink that failed is not called again by any worker. */
-static int empty(struct worker *w)
+/* Passes waiting samples to the sink, and all_of_fold: what the fold has counted. A sink that
+ * failed is not called again by any worker. */
+static int flush(struct worker *w, bool all_of_fold)
 {
 	struct engine *g = w->engine;
 	int rc;
 
 	pthread_mutex_lock(&g->lock);
-	rc = g->rc ? g->rc : report_fold_empty(w->fold);
+	rc = g->rc;
+	if (rc == 0 && w->singles)
+		rc = report_singles_flush(w->singles);
+	if (rc == 0 && all_of_fold)
+		rc = report_fold_empty(w->fold);
 	if (rc && !g->rc)
 		g->rc = rc;
 	pthread_mutex_unlock(&g->lock);
-	w->generation++;
-	if (w->singles)
+	w->generation += all_of_fold;
+	if (w->singles && all_of_fold)
 		report_singles_forget(w->singles);
-	return rc;
-}
-
-static int flush_singles(struct worker *w)
-{
-	struct engine *g = w->engine;
-	int rc;
-
-	pthread_mutex_lock(&g->lock);
-	rc = g->rc ? g->rc : report_singles_flush(w->singles);
-	if (rc && !g->rc)
-		g->rc = rc;
-	pthread_mutex_unlock(&g->lock);
 	return rc;
 }
 
@@ -227,7 +219,7 @@ static int add_single(struct worker *w, uint32_t node, uint64_t weight)
 	const struct report_sample sample = {
 	    .key = w->key, .time_ns = w->place.time_ns, .weight = weight};
 	struct report_event_stats *stats = &w->stats.event[w->key.event];
-	int rc = report_singles_is_full(w->singles) ? flush_singles(w) : 0;
+	int rc = report_singles_is_full(w->singles) ? flush(w, false) : 0;
 
 	if (rc == 0)
 		rc = report_singles_add(w->singles, w->fold, node, &sample);
@@ -258,18 +250,8 @@ static int count(struct worker *w, const uint64_t *addresses, size_t nr, size_t 
 
 	if (rc || is_counted)
 		return rc;
-	rc = empty(w);
+	rc = flush(w, true);
 	return rc ? rc : try_count(w, addresses, nr, nr_kernel, weight, &is_counted);
-}
-
-static uint32_t slice_of(const struct worker *w, uint64_t time_ns)
-{
-	uint64_t start_ns = w->engine->input->start_ns, slice;
-
-	if (!has_part(w, REPORT_BY_SLICE) || time_ns < start_ns)
-		return 0;
-	slice = (time_ns - start_ns) / w->engine->run->sink->slice_ns;
-	return slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX;
 }
 
 /* Fills in the parts of the key that the report needs; false: the sample is not selected. */
@@ -278,12 +260,15 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 {
 	const struct profile_filter *f = w->engine->run->filter;
 	const struct trace_record *r = &s->record;
+	uint64_t start_ns = w->engine->input->start_ns, slice = 0;
 
 	if (!profile_ranges_has(&f->cpus, s->cpu) || !profile_ranges_has(&f->pids, r->pid) ||
 	    !profile_globs_match(&f->comms, task->comm->name))
 		return false;
-	if (!profile_filter_has_time(f, w->engine->input->start_ns, s->time_ns))
+	if (!profile_filter_has_time(f, start_ns, s->time_ns))
 		return false;
+	if (has_part(w, REPORT_BY_SLICE) && s->time_ns > start_ns)
+		slice = (s->time_ns - start_ns) / w->engine->run->sink->slice_ns;
 	w->key = (struct report_key){
 	    .event = s->id->event,
 	    .session = has_part(w, REPORT_BY_SESSION) ? w->engine->input->number : 0,
@@ -292,7 +277,7 @@ static bool make_key(struct worker *w, const struct trace_head *head,
 	    .pid = has_part(w, REPORT_BY_PID) ? r->pid : 0,
 	    .tid = has_part(w, REPORT_BY_TID) ? r->tid : 0,
 	    .comm = has_part(w, REPORT_BY_COMM) ? w->of_comm[task->comm->number] : 0,
-	    .slice = slice_of(w, s->time_ns),
+	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
 	};
 	w->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
 	w->program = &w->programs[task->comm->number];
@@ -303,14 +288,6 @@ static void set_process(struct worker *w)
 {
 	w->place.number = w->place.process->number;
 	w->place.epoch = profile_lookup_epoch(w->lookup, w->place.process, w->place.time_ns);
-}
-
-/* Counts addresses without a mapping, for a warning. */
-static void count_mapped(struct worker *w, const struct profile_sample *s, uint64_t address)
-{
-	w->stats.nr_user++;
-	w->stats.nr_unmapped +=
-	    !profile_lookup_mapping(w->lookup, w->place.process, address, s->time_ns);
 }
 
 static enum report_start start_of(struct worker *w, const struct report_stack *st, size_t i)
@@ -337,14 +314,7 @@ static bool ends_at_start(struct worker *w, const struct report_stack *st)
 	return callee == REPORT_START_YES || callee == REPORT_START_LIBRARY;
 }
 
-static void count_end(struct worker *w, const struct report_stack *st)
-{
-	bool is_whole = st->end == REPORT_END_WHOLE || ends_at_start(w, st);
-
-	w->program->nr[is_whole ? REPORT_END_WHOLE : st->end]++;
-}
-
-static int take_stack(struct worker *w, const struct profile_sample *s)
+static int count_stack(struct worker *w, const struct profile_sample *s)
 {
 	struct report_stack *st = &w->stack;
 
@@ -353,10 +323,13 @@ static int take_stack(struct worker *w, const struct profile_sample *s)
 		w->place.kernel_epoch = kernel_epoch(w->engine, s->time_ns);
 	if (st->nr > st->nr_kernel) {
 		set_process(w);
-		count_mapped(w, s, st->address[st->nr_kernel]);
+		w->stats.nr_user++;
+		w->stats.nr_unmapped += !profile_lookup_mapping(
+		    w->lookup, w->place.process, st->address[st->nr_kernel], s->time_ns);
 	}
-	if (st->has_callers)
-		count_end(w, st);
+	if (st->has_callers && st->end != REPORT_END_WHOLE && ends_at_start(w, st))
+		st->end = REPORT_END_WHOLE;
+	w->program->nr[st->end] += st->has_callers;
 	return count(w, st->address, st->nr, st->nr_kernel, s->weight);
 }
 
@@ -367,7 +340,7 @@ static bool is_kernel_address(uint64_t address)
 }
 
 /* The function of one end of a branch is the frame at its node. */
-static int take_branch(struct worker *w, const struct trace_branch *b)
+static int count_branch(struct worker *w, const struct trace_branch *b)
 {
 	uint32_t node = REPORT_FOLD_ROOT;
 	int rc = step(w, is_kernel_address(b->to), b->to, &node);
@@ -382,7 +355,7 @@ static int take_branch(struct worker *w, const struct trace_branch *b)
 		   : -EAGAIN;
 }
 
-static int take_branches(struct worker *w, const struct profile_sample *s)
+static int count_branches(struct worker *w, const struct profile_sample *s)
 {
 	struct trace_branch b;
 	int rc = 0;
@@ -394,15 +367,15 @@ static int take_branches(struct worker *w, const struct profile_sample *s)
 		w->key.branch = b.mispredicted ? REPORT_MISPREDICTED
 				: b.predicted  ? REPORT_PREDICTED
 					       : REPORT_PREDICTION_UNKNOWN;
-		rc = take_branch(w, &b);
+		rc = count_branch(w, &b);
 		if (rc == -EAGAIN)
-			rc = empty(w) ?: take_branch(w, &b);
+			rc = flush(w, true) ?: count_branch(w, &b);
 	}
 	return rc;
 }
 
-static int take_sample(struct worker *w, const struct trace_head *head,
-		       const struct profile_sample *s)
+static int count_sample(struct worker *w, const struct trace_head *head,
+			const struct profile_sample *s)
 {
 	struct profile_task task;
 
@@ -413,10 +386,10 @@ static int take_sample(struct worker *w, const struct trace_head *head,
 		report_weight_count(&w->stats.event[s->id->event].left, s->weight, 0);
 		return 0;
 	}
-	return has_part(w, REPORT_BY_BRANCH) ? take_branches(w, s) : take_stack(w, s);
+	return has_part(w, REPORT_BY_BRANCH) ? count_branches(w, s) : count_stack(w, s);
 }
 
-static void take_problem(void *arg, bool is_loss, const struct err *problem)
+static void report_problem(void *arg, bool is_loss, const struct err *problem)
 {
 	struct engine *g = arg;
 
@@ -432,7 +405,7 @@ static void add_u64(uint64_t *to, uint64_t n)
 }
 
 /* Computes coverage as tables do, with the file as a row. */
-static void take_coverage(struct worker *w, const struct profile_trace *trace)
+static void add_coverage(struct worker *w, const struct profile_trace *trace)
 {
 	struct table *t = w->table;
 
@@ -452,27 +425,21 @@ static int read_samples(struct worker *w, struct profile_samples *samples)
 {
 	const struct trace_head *head = profile_samples_head(samples);
 	struct engine *g = w->engine;
-	uint64_t told = 0;
+	uint64_t counted = 0;
 	struct profile_sample s;
 	int rc = 0, failed = 0;
 
 	while (!failed && !g->rc && (rc = profile_samples_next(samples, &s)) == 1) {
 		uint64_t bytes = profile_samples_bytes(samples);
 
-		failed = take_sample(w, head, &s);
-		if (bytes != told)
-			g->bytes += bytes - told;
-		told = bytes;
+		failed = count_sample(w, head, &s);
+		if (bytes != counted)
+			g->bytes += bytes - counted;
+		counted = bytes;
 	}
 	if (!failed && profile_samples_trace(samples))
-		take_coverage(w, profile_samples_trace(samples));
+		add_coverage(w, profile_samples_trace(samples));
 	return failed ? failed : rc < 0 ? rc : 0;
-}
-
-/* Samples of a trace of many CPUs have their own CPU. */
-static bool is_wanted_cpu(const struct engine *g, uint32_t cpu)
-{
-	return cpu == UINT32_MAX || profile_ranges_has(&g->run->filter->cpus, cpu);
 }
 
 static int read_file(struct worker *w, size_t i)
@@ -480,22 +447,24 @@ static int read_file(struct worker *w, size_t i)
 	struct engine *g = w->engine;
 	struct profile_trace_file file = profile_session_file(g->input->session, i);
 	struct profile_samples *samples;
+	uint32_t cpu;
 	int rc;
 
 	if (!profile_ranges_has(&g->run->filter->iterations, file.iteration))
 		return 0;
-	rc = profile_samples_open(g->input->session, i, take_problem, g, &samples);
+	rc = profile_samples_open(g->input->session, i, report_problem, g, &samples);
 	if (rc != 1)
 		return rc;
-	if (is_wanted_cpu(g, profile_samples_head(samples)->cpu))
+	rc = 0;
+	cpu = profile_samples_head(samples)->cpu;
+	/* samples of a trace of many CPUs have their own CPU */
+	if (cpu == UINT32_MAX || profile_ranges_has(&g->run->filter->cpus, cpu))
 		rc = read_samples(w, samples);
-	else
-		rc = 0;
 	profile_samples_close(samples);
 	return rc;
 }
 
-static int know_comms(struct worker *w)
+static int read_comms(struct worker *w)
 {
 	const struct engine *g = w->engine;
 	size_t nr = profile_nr_comms(g->input->processes);
@@ -513,61 +482,42 @@ static int know_comms(struct worker *w)
 	return 0;
 }
 
-/* If stacks of that machine cannot be unwound, callchains are still used. */
-static int make_unwinder(struct worker *w)
-{
-	const struct report_input *in = w->engine->input;
-	const struct unwinder_config config = {
-	    .finder = in->finder,
-	    .lookup = w->lookup,
-	    .machine = profile_session_facts(in->session)->head.machine,
-	    .vdso = in->vdso,
-	};
-	int rc = unwinder_new(&config, &w->unwinder);
-
-	return rc == -ENOTSUP ? 0 : rc;
-}
-
-static int make_resolver(struct worker *w)
-{
-	const struct engine *g = w->engine;
-	const struct report_resolver_config config = {
-	    .lookup = w->lookup,
-	    .symbols = g->input->symbols,
-	    .functions = g->run->functions,
-	    .with_inlined = g->run->with_inlined && !has_part(w, REPORT_BY_BRANCH),
-	    .with_lines = has_part(w, REPORT_BY_LINE),
-	    .with_addresses = has_part(w, REPORT_BY_ADDRESS),
-	};
-
-	w->resolver = report_resolver_new(&config);
-	return w->resolver ? 0 : -ENOMEM;
-}
-
-static int make_table(struct worker *w)
-{
-	const struct metric_set no_metrics = {.nr = 0};
-	struct profile_facts facts = *profile_session_facts(w->engine->input->session);
-
-	facts.max_rows = 1;
-	return counts_tally_new(&facts, &no_metrics, &w->table, NULL);
-}
-
+/* 0 or -ENOMEM. */
 static int worker_init(struct worker *w, struct engine *g)
 {
+	const struct report_input *in = g->input;
+	const struct metric_set no_metrics = {.nr = 0};
+	struct profile_facts facts = *profile_session_facts(in->session);
+	struct report_resolver_config resolver = {.symbols = in->symbols,
+						  .functions = g->run->functions};
+	struct unwinder_config unwinder = {
+	    .finder = in->finder, .machine = facts.head.machine, .vdso = in->vdso};
+	int rc;
+
 	w->engine = g;
-	w->lookup = profile_lookup_new(g->input->processes);
+	w->generation = 1;
+	w->lookup = profile_lookup_new(in->processes);
 	w->fold = report_fold_new(receive, w);
+	w->stats.event = mem_calloc(g->stats->nr_events + 1, sizeof(*w->stats.event));
+	if (!w->lookup || !w->fold || !w->stats.event)
+		return -ENOMEM;
 	if (g->run->sink->samples) {
 		w->singles = report_singles_new(g->run->functions, g->run->sink);
 		if (!w->singles)
 			return -ENOMEM;
 	}
-	w->generation = 1;
-	w->stats.event = mem_calloc(g->stats->nr_events + 1, sizeof(*w->stats.event));
-	if (!w->lookup || !w->fold || !w->stats.event || make_resolver(w) || make_table(w))
+	resolver.lookup = w->lookup;
+	resolver.with_inlined = g->run->with_inlined && !has_part(w, REPORT_BY_BRANCH);
+	resolver.with_lines = has_part(w, REPORT_BY_LINE);
+	resolver.with_addresses = has_part(w, REPORT_BY_ADDRESS);
+	w->resolver = report_resolver_new(&resolver);
+	facts.max_rows = 1;
+	if (!w->resolver || counts_tally_new(&facts, &no_metrics, &w->table, NULL) || read_comms(w))
 		return -ENOMEM;
-	return know_comms(w) ? -ENOMEM : make_unwinder(w);
+	unwinder.lookup = w->lookup;
+	rc = unwinder_new(&unwinder, &w->unwinder);
+	/* if stacks of that machine cannot be unwound, callchains are still used */
+	return rc == -ENOTSUP ? 0 : rc;
 }
 
 static void worker_fini(struct worker *w)
@@ -583,29 +533,11 @@ static void worker_fini(struct worker *w)
 	table_free(w->table);
 }
 
-static int add_programs(struct worker *w)
-{
-	const struct engine *g = w->engine;
-
-	for (uint32_t i = 0; i < profile_nr_comms(g->input->processes); i++) {
-		struct report_program *to, *from = &w->programs[i];
-
-		if (!report_program_all(from))
-			continue;
-		from->comm = report_functions_text_number(
-		    g->run->functions, profile_comm(g->input->processes, i)->name);
-		to = from->comm == UINT32_MAX ? NULL : dict_get(&g->stats->programs, &from->comm);
-		if (!to)
-			return -ENOMEM;
-		for (int end = 0; end < REPORT_NR_ENDS; end++)
-			to->nr[end] += from->nr[end];
-	}
-	return 0;
-}
-
+/* Adds the worker's statistics to the shared ones. 0 or -ENOMEM. */
 static int add_stats(struct worker *w)
 {
-	struct report_stats *to = w->engine->stats;
+	const struct engine *g = w->engine;
+	struct report_stats *to = g->stats;
 
 	for (size_t i = 0; i < to->nr_events; i++) {
 		report_weight_add(&to->event[i].taken, &w->stats.event[i].taken);
@@ -616,20 +548,20 @@ static int add_stats(struct worker *w)
 	add_u64(&to->nr_lost, w->stats.nr_lost);
 	to->nr_user += w->stats.nr_user;
 	to->nr_unmapped += w->stats.nr_unmapped;
-	return add_programs(w);
-}
+	for (uint32_t i = 0; i < profile_nr_comms(g->input->processes); i++) {
+		struct report_program *program, *from = &w->programs[i];
 
-static int work(struct worker *w)
-{
-	struct engine *g = w->engine;
-	size_t i;
-	int rc = 0;
-
-	while (rc == 0 && !g->rc && (i = g->next_file++) < g->nr_files)
-		rc = read_file(w, i);
-	if (rc == 0 && w->singles)
-		rc = flush_singles(w);
-	return rc ? rc : empty(w);
+		if (!report_program_all(from))
+			continue;
+		from->comm = report_functions_text_number(
+		    g->run->functions, profile_comm(g->input->processes, i)->name);
+		program = from->comm == UINT32_MAX ? NULL : dict_get(&to->programs, &from->comm);
+		if (!program)
+			return -ENOMEM;
+		for (int end = 0; end < REPORT_NR_ENDS; end++)
+			program->nr[end] += from->nr[end];
+	}
+	return 0;
 }
 
 static void *run_worker(void *arg)
@@ -637,9 +569,12 @@ static void *run_worker(void *arg)
 	struct engine *g = arg;
 	struct worker *w = mem_zalloc(sizeof(*w));
 	int rc = w ? worker_init(w, g) : -ENOMEM, none = 0;
+	size_t i;
 
+	while (rc == 0 && !g->rc && (i = g->next_file++) < g->nr_files)
+		rc = read_file(w, i);
 	if (rc == 0)
-		rc = work(w);
+		rc = flush(w, true);
 	pthread_mutex_lock(&g->lock);
 	rc = rc ? rc : add_stats(w);
 	if (rc)
@@ -658,7 +593,7 @@ static int compare_times(const void *a, const void *b)
 	return order_u64(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
-static int know_kernel_changes(struct engine *g)
+static int read_kernel_changes(struct engine *g)
 {
 	size_t nr = profile_nr_ksymbols(g->input->processes);
 
@@ -672,19 +607,6 @@ static int know_kernel_changes(struct engine *g)
 		g->kernel_changes[g->nr_kernel_changes++] = k->to_ns;
 	}
 	qsort(g->kernel_changes, g->nr_kernel_changes, sizeof(*g->kernel_changes), compare_times);
-	return 0;
-}
-
-static int know_events(struct engine *g, bool **out)
-{
-	const struct profile_facts *f = profile_session_facts(g->input->session);
-	bool *wanted = mem_calloc(f->nr_events + 1, sizeof(*wanted));
-
-	if (!wanted)
-		return -ENOMEM;
-	for (size_t i = 0; i < f->nr_events; i++)
-		wanted[i] = profile_filter_has_event(g->run->filter, &f->events[i]);
-	*out = wanted;
 	return 0;
 }
 
@@ -757,25 +679,24 @@ void report_stats_fini(struct report_stats *s)
 int report_engine_read(const struct report_run *run, const struct report_input *input,
 		       struct report_stats *stats)
 {
-	struct engine g = {.run = run, .input = input, .stats = stats};
-	bool *wanted = NULL;
-	int rc;
+	const struct profile_facts *f = profile_session_facts(input->session);
+	MEM_AUTO bool *is_wanted = mem_calloc(f->nr_events + 1, sizeof(*is_wanted));
+	struct engine g = {.run = run,
+			   .input = input,
+			   .stats = stats,
+			   .is_wanted = is_wanted,
+			   .nr_files = profile_session_nr_files(input->session)};
 
-	g.nr_files = profile_session_nr_files(input->session);
-	rc = know_kernel_changes(&g);
-	if (rc == 0)
-		rc = know_events(&g, &wanted);
-	if (rc == 0) {
-		g.is_wanted = wanted;
-		pthread_mutex_init(&g.lock, NULL);
-		pthread_cond_init(&g.ended, NULL);
-		run_all(&g);
-		pthread_cond_destroy(&g.ended);
-		pthread_mutex_destroy(&g.lock);
-		rc = g.rc;
-		stats->bytes += g.bytes;
-	}
-	mem_free(wanted);
+	if (!is_wanted || read_kernel_changes(&g))
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr_events; i++)
+		is_wanted[i] = profile_filter_has_event(run->filter, &f->events[i]);
+	pthread_mutex_init(&g.lock, NULL);
+	pthread_cond_init(&g.ended, NULL);
+	run_all(&g);
+	pthread_cond_destroy(&g.ended);
+	pthread_mutex_destroy(&g.lock);
 	mem_free(g.kernel_changes);
-	return rc;
+	stats->bytes += g.bytes;
+	return g.rc;
 }

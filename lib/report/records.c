@@ -20,16 +20,6 @@ enum {
 	MAX_SCRATCH_BYTES = 16 << 20,
 };
 
-static const struct symbol_function *ask(const struct records_item *s, uint64_t address,
-					 bool is_kernel)
-{
-	const struct report_names *names = s->all->config->names;
-
-	if (is_kernel)
-		return names->kernel(names->arg, address, s->item->time_ns);
-	return names->user(names->arg, s->task.process, address, s->item->time_ns);
-}
-
 static uint32_t process_at(const struct records_item *s, bool is_kernel)
 {
 	return is_kernel ? UINT32_MAX : s->task.process->number;
@@ -73,7 +63,7 @@ static bool grow_texts(struct records_texts *t, uint32_t number)
 	return true;
 }
 
-static char *keep_text(struct records_state *l, const struct buf *scratch)
+static char *store_text(struct records_state *l, const struct buf *scratch)
 {
 	char *text =
 	    buf_error(scratch) ? NULL : arena_strndup(&l->arena, buf_str(scratch), scratch->len);
@@ -98,7 +88,7 @@ struct records_text records_text(struct records_state *l, struct records_texts *
 	buf_init(&scratch, MAX_SCRATCH_BYTES);
 	t.more_len = (uint32_t)make(&scratch, of);
 	if (grow_texts(texts, number))
-		text = keep_text(l, &scratch);
+		text = store_text(l, &scratch);
 	if (text) {
 		t.len = (uint32_t)scratch.len - t.more_len;
 		t.text = text;
@@ -124,6 +114,7 @@ const struct records_name *records_name(const struct records_item *s, uint64_t a
 	struct records_name asked = {.address = address,
 				     .process = process_at(s, is_kernel),
 				     .epoch = is_kernel ? s->all->kernel_epoch : s->epoch};
+	const struct report_names *names = s->all->config->names;
 	const struct symbol_function *f;
 	struct records_text t;
 
@@ -132,7 +123,8 @@ const struct records_name *records_name(const struct records_item *s, uint64_t a
 	if (is_name(&shelf->name[1], &asked)) {
 		asked = shelf->name[1];
 	} else {
-		f = ask(s, address, is_kernel);
+		f = is_kernel ? names->kernel(names->arg, address, s->item->time_ns)
+			      : names->user(names->arg, s->task.process, address, s->item->time_ns);
 		t = records_text(s->all, &s->all->functions, f->number, s->all->form->function, f);
 		asked.text = t.text;
 		asked.len = t.len;
@@ -175,19 +167,19 @@ void records_fetch_names(const struct records_item *s)
 		__builtin_prefetch(shelf_at(s, i)->name[0].text);
 }
 
-static void put_value(struct buf *out, const struct profile_field *f, const struct profile_value *v)
+void records_add_value(const struct profile_field *f, const struct profile_value *v,
+		       struct buf *out)
 {
-	buf_addc(out, ' ');
-	buf_shown(out, f->name, f->name_len);
-	buf_addc(out, '=');
-	if (v->kind == PROFILE_TEXT)
+	bool is_negative = f->is_signed && (int64_t)v->number < 0;
+
+	if (v->kind == PROFILE_TEXT) {
 		buf_shown(out, v->bytes, v->len);
-	else if (v->kind == PROFILE_BYTES)
+	} else if (v->kind == PROFILE_BYTES) {
 		buf_hex_bytes(out, v->bytes, v->len);
-	else if (f->is_signed && (int64_t)v->number < 0)
-		buf_addc(out, '-'), buf_u64(out, -v->number);
-	else
-		buf_u64(out, v->number);
+	} else {
+		buf_adds(out, is_negative ? "-" : "");
+		buf_u64(out, is_negative ? -v->number : v->number);
+	}
 }
 
 void records_add_fields(const struct records_item *s, struct buf *out)
@@ -196,9 +188,14 @@ void records_add_fields(const struct records_item *s, struct buf *out)
 	struct profile_field f;
 	struct profile_value v;
 
-	while (profile_field_next(&format, &f))
-		if (profile_field_value(&f, s->r->raw, s->r->raw_len, &v))
-			put_value(out, &f, &v);
+	while (profile_field_next(&format, &f)) {
+		if (!profile_field_value(&f, s->r->raw, s->r->raw_len, &v))
+			continue;
+		buf_addc(out, ' ');
+		buf_shown(out, f.name, f.name_len);
+		buf_addc(out, '=');
+		records_add_value(&f, &v, out);
+	}
 }
 
 const char *records_member_name(const struct records_item *s, uint64_t i)
@@ -223,8 +220,9 @@ void records_add_counts(const struct records_item *s, struct buf *out)
 	}
 }
 
-void records_add_namespaces(const struct trace_record *r, struct buf *out)
+void records_add_namespaces(const struct records_item *s, struct buf *out)
 {
+	const struct trace_record *r = s->r;
 	/* NET_NS_INDEX … CGROUP_NS_INDEX of linux/perf_event.h */
 	static const char *const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
 
@@ -241,7 +239,7 @@ void records_add_namespaces(const struct trace_record *r, struct buf *out)
 	}
 }
 
-void records_add_aux_flags(const struct trace_record *r, struct buf *out)
+void records_add_aux_flags(const struct records_item *s, struct buf *out)
 {
 	static const struct {
 		uint32_t flag;
@@ -252,55 +250,32 @@ void records_add_aux_flags(const struct trace_record *r, struct buf *out)
 		     {PERF_AUX_FLAG_COLLISION, " collision"}};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-		buf_adds(out, r->flags & flags[i].flag ? flags[i].text : "");
-}
-
-static const struct trace_event *event_of(const struct records_state *l,
-					  const struct profile_item *item)
-{
-	const struct profile_facts *f = profile_session_facts(l->config->session);
-	uint32_t event = UINT32_MAX;
-
-	if (item->kind == PROFILE_READING)
-		event = item->reading.event;
-	else if (item->id)
-		event = item->id->event;
-	return event < f->nr_events ? &f->events[event] : NULL;
-}
-
-/* Notes the epochs that hold from the current record on. */
-static void note_epochs(struct records_item *s)
-{
-	const struct report_names *names = s->all->config->names;
-
-	if (s->r->kind == PERF_RECORD_KSYMBOL)
-		s->all->kernel_epoch++;
-	else if (s->r->kind == PERF_RECORD_SAMPLE)
-		s->epoch = names->epoch(names->arg, s->task.process, s->item->time_ns);
+		buf_adds(out, s->r->flags & flags[i].flag ? flags[i].text : "");
 }
 
 static void show(struct records_state *l, const struct profile_merged_item *m)
 {
 	const struct report_records_config *c = l->config;
+	const struct report_names *names = c->names;
+	const struct profile_facts *f = profile_session_facts(c->session);
+	bool is_reading = m->item->kind == PROFILE_READING;
 	struct records_item s = {
 	    .all = l, .item = m->item, .trace = m->trace, .r = &m->item->record};
-	uint32_t pid = 0, tid = 0;
+	uint32_t event = is_reading    ? m->item->reading.event
+			 : m->item->id ? m->item->id->event
+				       : UINT32_MAX;
 
-	if (m->item->kind == PROFILE_RECORD) {
-		pid = s.r->pid;
-		tid = s.r->tid;
-	}
-	s.event = event_of(l, m->item);
-	c->names->task(c->names->arg, pid, tid, m->item->time_ns, &s.task);
-	if (m->item->kind == PROFILE_RECORD)
-		note_epochs(&s);
+	s.event = event < f->nr_events ? &f->events[event] : NULL;
+	names->task(names->arg, is_reading ? 0 : s.r->pid, is_reading ? 0 : s.r->tid,
+		    m->item->time_ns, &s.task);
+	if (!is_reading && s.r->kind == PERF_RECORD_KSYMBOL)
+		l->kernel_epoch++;
+	else if (!is_reading && s.r->kind == PERF_RECORD_SAMPLE)
+		s.epoch = names->epoch(names->arg, s.task.process, m->item->time_ns);
 	if (c->is_shown && !c->is_shown(c->arg, m, &s.task))
 		return;
 	l->nr_shown++;
-	if (m->item->kind == PROFILE_READING)
-		l->form->reading(&s);
-	else
-		l->form->record(&s);
+	(is_reading ? l->form->reading : l->form->record)(&s);
 }
 
 static int flush(const struct records_state *l)

@@ -99,15 +99,10 @@ static void add_shown(const struct row *w, const void *text, size_t len)
 	add_text(w, buf_str(scratch));
 }
 
-static void add_u64(const struct row *w, uint64_t v)
-{
-	buf_u64(w->out, v);
-}
-
 #define NUMBER(name, expression)                                                                   \
 	static void name(const struct row *w)                                                      \
 	{                                                                                          \
-		add_u64(w, expression);                                                            \
+		buf_u64(w->out, expression);                                                       \
 	}
 #define HEX(name, expression)                                                                      \
 	static void name(const struct row *w)                                                      \
@@ -166,18 +161,23 @@ static void build_id(const struct row *w)
 
 /* --- functions ------------------------------------------------------------------------------- */
 
+/* Adds text within a quoted field. */
+static void add_doubled(struct buf *b, const char *text)
+{
+	for (; *text; text++)
+		buf_add(b, (char[]){*text, '"'}, *text == '"' ? 2 : 1);
+}
+
 /* Writes "main (make)" without its quotes; then the two as fields. */
 static size_t csv_function(struct buf *b, const void *of)
 {
 	const struct symbol_function *f = of;
 	size_t at;
 
-	for (const char *p = f->name; *p; p++)
-		buf_adds(b, (char[]){*p, *p == '"' ? '"' : '\0', '\0'});
+	add_doubled(b, f->name);
 	if (f->is_known) {
 		buf_adds(b, " (");
-		for (const char *p = f->object; *p; p++)
-			buf_adds(b, (char[]){*p, *p == '"' ? '"' : '\0', '\0'});
+		add_doubled(b, f->object);
 		buf_addc(b, ')');
 	}
 	at = b->len;
@@ -224,19 +224,15 @@ static void stack(const struct row *w)
 {
 	const struct report_stack *of = &w->s->all->stack;
 
+	const char *lead = w->is_json ? ",{\"address\":\"0x" : "; 0x";
+	size_t len = strlen(lead);
+
 	buf_addc(w->out, w->is_json ? '[' : '"');
 	for (size_t i = 0; i < of->nr; i++) {
-		const struct records_name *n = records_frame(w->s, i);
+		size_t skip = i ? 0 : w->is_json ? 1 : 2; /* the separator */
 
-		if (!w->is_json)
-			add_place(w, i ? "; 0x" : "0x", i ? 4 : 2, report_stack_recorded(of, i), n,
-				  '\0');
-		else if (i)
-			add_place(w, LITERAL(",{\"address\":\"0x"), report_stack_recorded(of, i), n,
-				  '}');
-		else
-			add_place(w, LITERAL("{\"address\":\"0x"), report_stack_recorded(of, i), n,
-				  '}');
+		add_place(w, lead + skip, len - skip, report_stack_recorded(of, i),
+			  records_frame(w->s, i), w->is_json ? '}' : '\0');
 	}
 	buf_addc(w->out, w->is_json ? ']' : '"');
 }
@@ -277,29 +273,20 @@ static void add_end(const struct row *w, const char *lead, uint64_t address)
 		add_place(w, LITERAL("0x"), address, n, '\0');
 }
 
-static void json_branch(const struct row *w, const struct trace_branch *b)
+static void add_branch(const struct row *w, const struct trace_branch *b)
 {
-	add_end(w, "{\"from\":", b->from);
-	add_end(w, ",\"to\":", b->to);
-	if (b->mispredicted || b->predicted)
+	add_end(w, w->is_json ? "{\"from\":" : "", b->from);
+	add_end(w, w->is_json ? ",\"to\":" : " -> ", b->to);
+	if (!w->is_json)
+		buf_adds(w->out, b->mispredicted ? ", mispredicted" : "");
+	else if (b->mispredicted || b->predicted)
 		buf_adds(w->out,
 			 b->mispredicted ? ",\"mispredicted\":true" : ",\"mispredicted\":false");
 	if (b->cycles) {
-		buf_adds(w->out, ",\"cycles\":");
+		buf_adds(w->out, w->is_json ? ",\"cycles\":" : ", cycles ");
 		buf_u64(w->out, b->cycles);
 	}
-	buf_addc(w->out, '}');
-}
-
-static void csv_branch(const struct row *w, const struct trace_branch *b)
-{
-	add_end(w, "", b->from);
-	add_end(w, " -> ", b->to);
-	buf_adds(w->out, b->mispredicted ? ", mispredicted" : "");
-	if (b->cycles) {
-		buf_adds(w->out, ", cycles ");
-		buf_u64(w->out, b->cycles);
-	}
+	buf_adds(w->out, w->is_json ? "}" : "");
 }
 
 static void branches(const struct row *w)
@@ -310,95 +297,20 @@ static void branches(const struct row *w)
 	for (uint64_t i = 0; i < w->r->nr_branches; i++) {
 		trace_record_branch(w->r, i, &b);
 		buf_adds(w->out, i == 0 ? "" : w->is_json ? "," : "; ");
-		if (w->is_json)
-			json_branch(w, &b);
-		else
-			csv_branch(w, &b);
+		add_branch(w, &b);
 	}
 	buf_addc(w->out, w->is_json ? ']' : '"');
 }
 
-/* --- fields of tracepoints ------------------------------------------------------------------- */
+/* --- texts of several parts ------------------------------------------------------------------ */
 
-static void json_value(const struct row *w, const struct profile_field *f,
-		       const struct profile_value *v)
-{
-	if (v->kind == PROFILE_TEXT) {
-		add_shown(w, v->bytes, v->len);
-	} else if (v->kind == PROFILE_BYTES) {
-		buf_addc(w->out, '"');
-		buf_hex_bytes(w->out, v->bytes, v->len);
-		buf_addc(w->out, '"');
-	} else if (f->is_signed && (int64_t)v->number < 0) {
-		buf_addc(w->out, '-');
-		buf_u64(w->out, -v->number);
-	} else {
-		buf_u64(w->out, v->number);
-	}
-}
-
-static void json_fields(const struct row *w)
-{
-	const char *format = w->s->event->format, *separator = "";
-	struct profile_field f;
-	struct profile_value v;
-
-	buf_addc(w->out, '{');
-	while (profile_field_next(&format, &f)) {
-		if (!profile_field_value(&f, w->r->raw, w->r->raw_len, &v))
-			continue;
-		buf_adds(w->out, separator);
-		add_shown(w, f.name, f.name_len);
-		buf_addc(w->out, ':');
-		json_value(w, &f, &v);
-		separator = ",";
-	}
-	buf_addc(w->out, '}');
-}
-
-static void fields(const struct row *w)
-{
-	struct buf *scratch = &w->s->all->scratch;
-
-	if (w->is_json) {
-		json_fields(w);
-		return;
-	}
-	buf_reset(scratch);
-	records_add_fields(w->s, scratch);
-	buf_csv_field(w->out, buf_str(scratch) + (scratch->len > 0));
-}
-
-/* --- counts, and texts of several parts ------------------------------------------------------- */
-
-static void counts(const struct row *w)
-{
-	struct buf *scratch = &w->s->all->scratch;
-	const char *separator = "";
-
-	if (!w->is_json) {
-		buf_reset(scratch);
-		records_add_counts(w->s, scratch);
-		buf_csv_field(w->out, buf_str(scratch) + (scratch->len > 0));
-		return;
-	}
-	buf_addc(w->out, '{');
-	for (uint64_t i = 0; i < w->r->nr_read; i++) {
-		buf_adds(w->out, separator);
-		add_text(w, records_member_name(w->s, i));
-		buf_addc(w->out, ':');
-		buf_u64(w->out, trace_word(w->r->read_values, i * w->r->read_stride));
-		separator = ",";
-	}
-	buf_addc(w->out, '}');
-}
-
-static void add_parts(const struct row *w, void (*add)(const struct trace_record *, struct buf *))
+/* add: writes parts, each after a space. */
+static void add_parts(const struct row *w, void (*add)(const struct records_item *, struct buf *))
 {
 	struct buf *scratch = &w->s->all->scratch;
 
 	buf_reset(scratch);
-	add(w->r, scratch);
+	add(w->s, scratch);
 	add_text(w, buf_str(scratch) + (scratch->len > 0));
 }
 
@@ -410,6 +322,50 @@ static void namespaces(const struct row *w)
 static void flags(const struct row *w)
 {
 	add_parts(w, records_add_aux_flags);
+}
+
+/* Of a tracepoint. */
+static void fields(const struct row *w)
+{
+	const char *format = w->s->event->format, *separator = "{";
+	struct profile_field f;
+	struct profile_value v;
+
+	if (!w->is_json) {
+		add_parts(w, records_add_fields);
+		return;
+	}
+	while (profile_field_next(&format, &f)) {
+		if (!profile_field_value(&f, w->r->raw, w->r->raw_len, &v))
+			continue;
+		buf_adds(w->out, separator);
+		add_shown(w, f.name, f.name_len);
+		buf_addc(w->out, ':');
+		buf_adds(w->out, v.kind == PROFILE_BYTES ? "\"" : "");
+		if (v.kind == PROFILE_TEXT)
+			add_shown(w, v.bytes, v.len);
+		else
+			records_add_value(&f, &v, w->out);
+		buf_adds(w->out, v.kind == PROFILE_BYTES ? "\"" : "");
+		separator = ",";
+	}
+	buf_adds(w->out, *separator == '{' ? "{}" : "}");
+}
+
+static void counts(const struct row *w)
+{
+	if (!w->is_json) {
+		add_parts(w, records_add_counts);
+		return;
+	}
+	buf_addc(w->out, '{');
+	for (uint64_t i = 0; i < w->r->nr_read; i++) {
+		buf_adds(w->out, i ? "," : "");
+		add_text(w, records_member_name(w->s, i));
+		buf_addc(w->out, ':');
+		buf_u64(w->out, trace_word(w->r->read_values, i * w->r->read_stride));
+	}
+	buf_addc(w->out, '}');
 }
 
 /* --- rows ------------------------------------------------------------------------------------ */
@@ -472,7 +428,7 @@ static const struct {
 };
 
 static const char commas[] = ",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,";
-_Static_assert(sizeof(commas) > NR_COLUMNS, "as many as a row can lack");
+_Static_assert(sizeof(commas) > NR_COLUMNS, "one for each column");
 
 static size_t text_field(struct buf *b, const void *text)
 {
@@ -486,40 +442,17 @@ static size_t text_string(struct buf *b, const void *text)
 	return 0;
 }
 
-static struct records_text comm_of(const struct row *w)
-{
-	const struct profile_comm *c = w->s->task.comm;
-
-	return records_text(w->s->all, &w->s->all->comms, c->number,
-			    w->is_json ? text_string : text_field, c->name);
-}
-
-static struct records_text event_of(const struct row *w)
-{
-	uint32_t event =
-	    w->s->item->kind == PROFILE_READING ? w->s->item->reading.event : w->s->item->id->event;
-
-	return records_text(w->s->all, &w->s->all->events, event,
-			    w->is_json ? text_string : text_field, w->s->event->label);
-}
-
-/* The columns that all rows begin with. NULL: unknown, or none. */
+/* The columns that all rows begin with. */
 struct common {
 	bool has_iteration, has_cpu, has_task, has_event;
 	uint32_t cpu;
 	const char *kind; /* needs no quotes */
 };
 
-static char *put(char *p, const char *text, size_t len)
-{
-	memcpy(p, text, len);
-	return p + len;
-}
-
 /* NAME is used in JSON only. */
 static char *put_name(const struct row *w, char *p, const char *name, size_t len)
 {
-	return w->is_json ? put(p, name, len) : put(p, ",", 1);
+	return w->is_json ? records_put(p, name, len) : records_put(p, ",", 1);
 }
 
 static char *put_u64(const struct row *w, char *p, const char *name, size_t len, bool holds,
@@ -528,7 +461,7 @@ static char *put_u64(const struct row *w, char *p, const char *name, size_t len,
 	p = put_name(w, p, name, len);
 	if (holds)
 		return digits_dec(p, v);
-	return w->is_json ? put(p, "null", 4) : p;
+	return w->is_json ? records_put(p, "null", 4) : p;
 }
 
 /* Since the session's start; negative for surveyed records, which precede it. */
@@ -537,7 +470,7 @@ static char *put_time(const struct row *w, char *p)
 	uint64_t time_ns = w->s->item->time_ns, start_ns = w->s->all->start_ns;
 
 	if (w->is_json)
-		p = put(p, LITERAL("\"time_ns\":"));
+		p = records_put(p, LITERAL("\"time_ns\":"));
 	if (time_ns < start_ns) {
 		*p++ = '-';
 		return digits_dec(p, start_ns - time_ns);
@@ -553,17 +486,24 @@ static void begin_row(const struct row *w, const struct common *c)
 	const struct records_item *s = w->s;
 	const struct records_text none = {.text = w->is_json ? "null" : "",
 					  .len = w->is_json ? 4 : 0};
-	struct records_text comm = c->has_task ? comm_of(w) : none,
-			    event = c->has_event ? event_of(w) : none;
+	struct records_text comm = none, event = none;
+	size_t (*make)(struct buf *, const void *) = w->is_json ? text_string : text_field;
 	size_t kind_len = strlen(c->kind);
 	const struct buf *lead = &s->all->lead;
-	char *start =
-		 buf_reserve(w->out, COMMON_BYTES + comm.len + event.len + kind_len + lead->len),
-	     *p = start;
+	char *start, *p;
 
+	if (c->has_task)
+		comm = records_text(s->all, &s->all->comms, s->task.comm->number, make,
+				    s->task.comm->name);
+	if (c->has_event)
+		event = records_text(s->all, &s->all->events,
+				     s->item->kind == PROFILE_READING ? s->item->reading.event
+								      : s->item->id->event,
+				     make, s->event->label);
+	p = start = buf_reserve(w->out, COMMON_BYTES + comm.len + event.len + kind_len + lead->len);
 	if (!start)
 		return;
-	p = put(p, buf_str(lead), lead->len);
+	p = records_put(p, buf_str(lead), lead->len);
 	p = put_time(w, p);
 	p = put_u64(w, p, LITERAL(",\"monotonic_ns\":"), true, s->item->time_ns);
 	p = put_u64(w, p, LITERAL(",\"iteration\":"), s->trace != NULL,
@@ -571,52 +511,32 @@ static void begin_row(const struct row *w, const struct common *c)
 	p = put_u64(w, p, LITERAL(",\"cpu\":"), c->cpu != UINT32_MAX, c->cpu);
 	p = put_u64(w, p, LITERAL(",\"pid\":"), c->has_task, w->r->pid);
 	p = put_u64(w, p, LITERAL(",\"tid\":"), c->has_task, w->r->tid);
-	p = put(put_name(w, p, LITERAL(",\"comm\":")), comm.text, comm.len);
-	p = put(put_name(w, p, LITERAL(",\"kind\":\"")), c->kind, kind_len);
-	p = put(put_name(w, p, LITERAL("\",\"event\":")), event.text, event.len);
+	p = records_put(put_name(w, p, LITERAL(",\"comm\":")), comm.text, comm.len);
+	p = records_put(put_name(w, p, LITERAL(",\"kind\":\"")), c->kind, kind_len);
+	p = records_put(put_name(w, p, LITERAL("\",\"event\":")), event.text, event.len);
 	buf_use(w->out, (size_t)(p - start));
 }
 
-static void add_key(const struct row *w, size_t column)
-{
-	buf_adds(w->out, ",\"");
-	buf_adds(w->out, columns[column].name);
-	buf_adds(w->out, "\":");
-}
-
-static void put_json(const struct row *w, uint64_t holds)
-{
-	for (; holds; holds &= holds - 1) {
-		size_t column = (size_t)__builtin_ctzll(holds);
-
-		add_key(w, column);
-		columns[column].put(w);
-	}
-	buf_adds(w->out, "}\n");
-}
-
-/* A function is written with its object. */
-static void put_csv(const struct row *w, uint64_t holds)
+/* Adds the other columns: bits. A function is written with its object. */
+static void end_row(const struct row *w, uint64_t holds)
 {
 	size_t next = EVENT + 1;
 
 	for (; holds; holds &= holds - 1) {
 		size_t column = (size_t)__builtin_ctzll(holds);
 
-		buf_add(w->out, commas, column + 1 - next);
+		if (w->is_json) {
+			buf_adds(w->out, ",\"");
+			buf_adds(w->out, columns[column].name);
+			buf_adds(w->out, "\":");
+		} else {
+			buf_add(w->out, commas, column + 1 - next);
+		}
 		columns[column].put(w);
 		next = column + 1 + (column == FUNCTION);
 	}
-	buf_add(w->out, commas, NR_COLUMNS - next);
-	buf_addc(w->out, '\n');
-}
-
-static void put_rest(const struct row *w, uint64_t holds)
-{
-	if (w->is_json)
-		put_json(w, holds);
-	else
-		put_csv(w, holds);
+	buf_add(w->out, commas, w->is_json ? 0 : NR_COLUMNS - next);
+	buf_adds(w->out, w->is_json ? "}\n" : "\n");
 }
 
 /* --- kinds ----------------------------------------------------------------------------------- */
@@ -662,7 +582,7 @@ static void sample(const struct row *w, const struct common *c)
 	records_make_stack(w->s);
 	begin_row(w, c);
 	records_fetch_names(w->s);
-	put_rest(w, columns_of_sample(w));
+	end_row(w, columns_of_sample(w));
 }
 
 static const char *name_of_comm(const struct trace_record *r)
@@ -742,12 +662,17 @@ static void other(const struct row *w, const struct common *common)
 	if (!r->name)
 		holds &= ~BIT(NAME);
 	begin_row(w, &c);
-	put_rest(w, holds);
+	end_row(w, holds);
 }
 
-static void record(const struct records_item *s, bool is_json)
+static struct row row_of(const struct records_item *s)
 {
-	const struct row w = {s, s->r, s->all->out, is_json};
+	return (struct row){s, s->r, s->all->out, s->all->form == &records_form_ndjson};
+}
+
+static void record(const struct records_item *s)
+{
+	const struct row w = row_of(s);
 	const struct common c = {
 	    .has_task = true, .has_event = s->event != NULL, .cpu = s->item->cpu, .kind = "sample"};
 
@@ -758,9 +683,9 @@ static void record(const struct records_item *s, bool is_json)
 }
 
 /* A reading between two boundaries; it has no task. */
-static void reading(const struct records_item *s, bool is_json)
+static void reading(const struct records_item *s)
 {
-	const struct row w = {s, s->r, s->all->out, is_json};
+	const struct row w = row_of(s);
 	const struct reading *r = &s->item->reading;
 	bool is_of_cpu = s->trace && s->event && s->event->scope == EVENT_SCOPE_CPU;
 	const struct common c = {.has_event = s->event != NULL,
@@ -775,27 +700,7 @@ static void reading(const struct records_item *s, bool is_json)
 	if (r->enabled_ns || r->running_ns)
 		holds |= BIT(ENABLED) | BIT(RUNNING);
 	begin_row(&w, &c);
-	put_rest(&w, holds);
-}
-
-static void csv_record(const struct records_item *s)
-{
-	record(s, false);
-}
-
-static void json_record(const struct records_item *s)
-{
-	record(s, true);
-}
-
-static void csv_reading(const struct records_item *s)
-{
-	reading(s, false);
-}
-
-static void json_reading(const struct records_item *s)
-{
-	reading(s, true);
+	end_row(&w, holds);
 }
 
 static void csv_begin(struct records_state *all)
@@ -827,6 +732,6 @@ static void json_begin(struct records_state *all)
 }
 
 const struct records_form records_form_csv = {
-    .begin = csv_begin, .record = csv_record, .reading = csv_reading, .function = csv_function};
+    .begin = csv_begin, .record = record, .reading = reading, .function = csv_function};
 const struct records_form records_form_ndjson = {
-    .begin = json_begin, .record = json_record, .reading = json_reading, .function = json_function};
+    .begin = json_begin, .record = record, .reading = reading, .function = json_function};

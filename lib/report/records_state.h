@@ -95,14 +95,24 @@ struct records_text records_text(struct records_state *all, struct records_texts
  */
 void records_make_stack(const struct records_item *s);
 void records_fetch_names(const struct records_item *s);
-/* Adds " name=value" for each field of a tracepoint's sample. */
+/* Adds " name=value" for each field of a tracepoint's sample; adds one value: a number, text, or
+ * the digits of bytes. */
 void records_add_fields(const struct records_item *s, struct buf *out);
+void records_add_value(const struct profile_field *f, const struct profile_value *v,
+		       struct buf *out);
 /* The label of the event of count i of the record. */
 const char *records_member_name(const struct records_item *s, uint64_t i);
 /* Adds " name=value" for each count of a sample or READ record. */
 void records_add_counts(const struct records_item *s, struct buf *out);
 /* Adds " kind=device:inode" for each namespace; adds the flags of AUX, such as " truncated". */
-void records_add_namespaces(const struct trace_record *r, struct buf *out);
-void records_add_aux_flags(const struct trace_record *r, struct buf *out);
+void records_add_namespaces(const struct records_item *s, struct buf *out);
+void records_add_aux_flags(const struct records_item *s, struct buf *out);
+
+/* Copies text to p, where there is room; returns its end. */
+static inline char *records_put(char *p, const char *text, size_t len)
+{
+	memcpy(p, text, len);
+	return p + len;
+}
 
 #endif

@@ -19,12 +19,6 @@ enum {
 
 #define NR(table) (sizeof(table) / sizeof((table)[0]))
 
-static char *put(char *p, const char *text, size_t len)
-{
-	memcpy(p, text, len);
-	return p + len;
-}
-
 /* Spaces up to a width, one at least. */
 static char *pad(char *p, const char *start, size_t width)
 {
@@ -43,21 +37,13 @@ static void put_named(const struct records_item *s, uint64_t address, const stru
 		return;
 	p = digits_hex(start, address);
 	*p++ = ' ';
-	p = put(p, n->text, n->len);
+	p = records_put(p, n->text, n->len);
 	buf_use(s->all->out, (size_t)(p - start));
 }
 
 static void put_function(const struct records_item *s, uint64_t address, bool is_kernel)
 {
 	put_named(s, address, records_name(s, address, is_kernel));
-}
-
-/* Right-aligns text. */
-static char *put_right(char *p, const char *text, size_t len, size_t width)
-{
-	for (; width > len; width--)
-		*p++ = ' ';
-	return put(p, text, len);
 }
 
 /* Seconds since the session's start; negative for surveyed records, which precede it. */
@@ -67,7 +53,9 @@ static char *put_time(char *p, const struct records_state *l, uint64_t time_ns)
 	uint64_t ns = is_before ? l->start_ns - time_ns : time_ns - l->start_ns;
 	char digits[1 + DIGITS_ROOM] = "-", *end = digits_dec(digits + is_before, ns / NS);
 
-	p = put_right(p, digits, (size_t)(end - digits), TIME_WIDTH);
+	for (size_t len = (size_t)(end - digits); len < TIME_WIDTH; len++)
+		*p++ = ' ';
+	p = records_put(p, digits, (size_t)(end - digits));
 	*p++ = '.';
 	return digits_dec_fixed(p, ns % NS / 1000, 6);
 }
@@ -76,8 +64,8 @@ static char *put_cpu(char *p, uint32_t cpu)
 {
 	char *start = p;
 
-	p = put(p, "  CPU ", 6);
-	p = cpu == UINT32_MAX ? put(p, "-", 1) : digits_dec(p, cpu);
+	p = records_put(p, "  CPU ", 6);
+	p = cpu == UINT32_MAX ? records_put(p, "-", 1) : digits_dec(p, cpu);
 	return pad(p, start, 11);
 }
 
@@ -94,7 +82,7 @@ static void put_start(const struct records_item *s, uint32_t pid, uint32_t tid)
 	p = put_time(start, s->all, s->item->time_ns);
 	p = put_cpu(p, s->item->cpu);
 	from = p;
-	p = pad(put(p, comm, len), from, COMM_WIDTH + 1);
+	p = pad(records_put(p, comm, len), from, COMM_WIDTH + 1);
 	from = p;
 	p = digits_dec(p, pid);
 	*p++ = '/';
@@ -129,11 +117,6 @@ static void put_text(const struct records_item *s, const char *name)
 	buf_shown(s->all->out, name, strlen(name));
 }
 
-static void put_frame(const struct records_item *s, size_t i)
-{
-	put_named(s, report_stack_recorded(&s->all->stack, i), records_frame(s, i));
-}
-
 /* Writes the sampled place; in a guest only an address. */
 static void put_place(const struct records_item *s)
 {
@@ -141,7 +124,7 @@ static void put_place(const struct records_item *s)
 
 	if (s->all->stack.nr) {
 		buf_adds(s->all->out, "  ");
-		put_frame(s, 0);
+		put_named(s, report_stack_recorded(&s->all->stack, 0), records_frame(s, 0));
 	} else if (trace_record_pc(s->r, &pc)) {
 		buf_adds(s->all->out, "  ");
 		buf_hex(s->all->out, pc);
@@ -154,7 +137,7 @@ static void put_callers(const struct records_item *s)
 {
 	for (size_t i = 1; i < s->all->stack.nr; i++) {
 		buf_adds(s->all->out, "                 ");
-		put_frame(s, i);
+		put_named(s, report_stack_recorded(&s->all->stack, i), records_frame(s, i));
 		buf_addc(s->all->out, '\n');
 	}
 }
@@ -233,14 +216,8 @@ static void sample(const struct records_item *s)
 
 static void lost(const struct records_item *s)
 {
-	put_number(s->all->out, "lost ", s->r->lost);
+	buf_u64(s->all->out, s->r->lost);
 	buf_adds(s->all->out, s->r->kind == PERF_RECORD_LOST ? " records" : " samples");
-}
-
-static void throttle(const struct records_item *s)
-{
-	buf_adds(s->all->out, s->r->kind == PERF_RECORD_THROTTLE ? "throttle " : "unthrottle ");
-	put_event(s);
 }
 
 static void comm(const struct records_item *s)
@@ -249,37 +226,29 @@ static void comm(const struct records_item *s)
 	put_text(s, s->r->name);
 }
 
-static void task(const struct records_item *s)
+static void fork_of(const struct records_item *s)
 {
-	if (s->r->kind == PERF_RECORD_EXIT) {
-		buf_adds(s->all->out, "exit");
-		return;
-	}
 	put_number(s->all->out, s->r->pid == s->r->ppid ? "thread of " : "fork of ", s->r->ppid);
 	put_number(s->all->out, "/", s->r->ptid);
 }
 
-static void put_range(const struct records_item *s, const char *what)
+static void put_range(const struct records_item *s)
 {
-	put_0x(s->all->out, what, s->r->start);
+	put_0x(s->all->out, "", s->r->start);
 	put_0x(s->all->out, "-", s->r->start + s->r->length);
-}
-
-static void put_rights(const struct records_item *s)
-{
-	uint32_t prot = s->r->prot;
-	const char text[] = {' ', prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-', prot & 4 ? 'x' : '-',
-			     s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? 's' : 'p'};
-
-	buf_add(s->all->out, text, sizeof(text));
 }
 
 static void mapping(const struct records_item *s)
 {
-	put_range(s, "mmap ");
+	uint32_t prot = s->r->prot;
+	const char rights[] = {' ', prot & 1 ? 'r' : '-', prot & 2 ? 'w' : '-',
+			       prot & 4 ? 'x' : '-',
+			       s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? 's' : 'p'};
+
+	put_range(s);
 	put_0x(s->all->out, " offset ", s->r->offset);
 	if (s->r->kind == PERF_RECORD_MMAP2)
-		put_rights(s);
+		buf_add(s->all->out, rights, sizeof(rights));
 	if (s->r->build_id_len) {
 		buf_adds(s->all->out, " build-id ");
 		buf_hex_bytes(s->all->out, s->r->build_id, s->r->build_id_len);
@@ -289,14 +258,14 @@ static void mapping(const struct records_item *s)
 
 static void ksymbol(const struct records_item *s)
 {
-	put_range(s, s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? "kernel symbol gone "
-									: "kernel symbol ");
+	buf_adds(s->all->out, s->r->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER ? "gone " : "");
+	put_range(s);
 	put_text(s, s->r->name);
 }
 
 static void bpf(const struct records_item *s)
 {
-	put_number(s->all->out, "BPF program ", s->r->object);
+	buf_u64(s->all->out, s->r->object);
 	buf_adds(s->all->out, s->r->type == PERF_BPF_EVENT_PROG_LOAD     ? " loaded"
 			      : s->r->type == PERF_BPF_EVENT_PROG_UNLOAD ? " unloaded"
 									 : "");
@@ -304,27 +273,21 @@ static void bpf(const struct records_item *s)
 
 static void counts(const struct records_item *s)
 {
-	buf_adds(s->all->out, "counts");
 	records_add_counts(s, s->all->out);
 }
 
 static void aux(const struct records_item *s)
 {
-	put_0x(s->all->out, "aux offset ", s->r->offset);
+	put_0x(s->all->out, "", s->r->offset);
 	put_number(s->all->out, " bytes ", s->r->length);
-	records_add_aux_flags(s->r, s->all->out);
-}
-
-static void itrace_start(const struct records_item *s)
-{
-	buf_adds(s->all->out, "instruction trace begins");
+	records_add_aux_flags(s, s->all->out);
 }
 
 static void task_switch(const struct records_item *s)
 {
 	bool is_out = s->r->misc & PERF_RECORD_MISC_SWITCH_OUT;
 
-	buf_adds(s->all->out, is_out ? "switch out" : "switch in");
+	buf_adds(s->all->out, is_out ? "out" : "in");
 	if (is_out && s->r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
 		buf_adds(s->all->out, " preempted");
 	if (s->r->kind != PERF_RECORD_SWITCH_CPU_WIDE)
@@ -335,48 +298,45 @@ static void task_switch(const struct records_item *s)
 
 static void namespaces(const struct records_item *s)
 {
-	buf_adds(s->all->out, "namespaces");
-	records_add_namespaces(s->r, s->all->out);
+	records_add_namespaces(s, s->all->out);
 }
 
 static void cgroup(const struct records_item *s)
 {
-	put_number(s->all->out, "cgroup ", s->r->object);
+	buf_u64(s->all->out, s->r->object);
 	put_text(s, s->r->name);
-}
-
-static void text_poke(const struct records_item *s)
-{
-	put_range(s, "kernel code changed ");
 }
 
 static void deferred(const struct records_item *s)
 {
-	put_0x(s->all->out, "deferred callchain, cookie ", s->r->object);
+	put_0x(s->all->out, "", s->r->object);
 }
 
-/* Write the rest of the line; a sample has further lines. */
-static void (*const kinds[])(const struct records_item *s) = {
-    [PERF_RECORD_MMAP] = mapping,
-    [PERF_RECORD_LOST] = lost,
-    [PERF_RECORD_COMM] = comm,
-    [PERF_RECORD_EXIT] = task,
-    [PERF_RECORD_THROTTLE] = throttle,
-    [PERF_RECORD_UNTHROTTLE] = throttle,
-    [PERF_RECORD_FORK] = task,
-    [PERF_RECORD_LOST_SAMPLES] = lost,
-    [PERF_RECORD_MMAP2] = mapping,
-    [PERF_RECORD_KSYMBOL] = ksymbol,
-    [PERF_RECORD_BPF_EVENT] = bpf,
-    [PERF_RECORD_READ] = counts,
-    [PERF_RECORD_AUX] = aux,
-    [PERF_RECORD_ITRACE_START] = itrace_start,
-    [PERF_RECORD_SWITCH] = task_switch,
-    [PERF_RECORD_SWITCH_CPU_WIDE] = task_switch,
-    [PERF_RECORD_NAMESPACES] = namespaces,
-    [PERF_RECORD_CGROUP] = cgroup,
-    [PERF_RECORD_TEXT_POKE] = text_poke,
-    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = deferred,
+/* The line of a record after its start: a text, then what put adds. */
+static const struct {
+	const char *text;
+	void (*put)(const struct records_item *s); /* NULL: nothing */
+} kinds[] = {
+    [PERF_RECORD_MMAP] = {"mmap ", mapping},
+    [PERF_RECORD_LOST] = {"lost ", lost},
+    [PERF_RECORD_COMM] = {"", comm},
+    [PERF_RECORD_EXIT] = {"exit", NULL},
+    [PERF_RECORD_THROTTLE] = {"throttle ", put_event},
+    [PERF_RECORD_UNTHROTTLE] = {"unthrottle ", put_event},
+    [PERF_RECORD_FORK] = {"", fork_of},
+    [PERF_RECORD_LOST_SAMPLES] = {"lost ", lost},
+    [PERF_RECORD_MMAP2] = {"mmap ", mapping},
+    [PERF_RECORD_KSYMBOL] = {"kernel symbol ", ksymbol},
+    [PERF_RECORD_BPF_EVENT] = {"BPF program ", bpf},
+    [PERF_RECORD_READ] = {"counts", counts},
+    [PERF_RECORD_AUX] = {"aux offset ", aux},
+    [PERF_RECORD_ITRACE_START] = {"instruction trace begins", NULL},
+    [PERF_RECORD_SWITCH] = {"switch ", task_switch},
+    [PERF_RECORD_SWITCH_CPU_WIDE] = {"switch ", task_switch},
+    [PERF_RECORD_NAMESPACES] = {"namespaces", namespaces},
+    [PERF_RECORD_CGROUP] = {"cgroup ", cgroup},
+    [PERF_RECORD_TEXT_POKE] = {"kernel code changed ", put_range},
+    [PERF_ABI_RECORD_CALLCHAIN_DEFERRED] = {"deferred callchain, cookie ", deferred},
 };
 
 static void record(const struct records_item *s)
@@ -386,10 +346,13 @@ static void record(const struct records_item *s)
 		sample(s);
 		return;
 	}
-	if (s->r->kind < NR(kinds) && kinds[s->r->kind])
-		kinds[s->r->kind](s);
-	else
+	if (s->r->kind < NR(kinds) && kinds[s->r->kind].text) {
+		buf_adds(s->all->out, kinds[s->r->kind].text);
+		if (kinds[s->r->kind].put)
+			kinds[s->r->kind].put(s);
+	} else {
 		unknown(s);
+	}
 	buf_addc(s->all->out, '\n');
 }
 

@@ -184,8 +184,8 @@ static size_t find_frames(struct report_resolver *r, const struct report_place *
 }
 
 /* Sets the place of all frames of an address, inlined ones included. */
-static void tell_place(struct report_resolver *r, const struct report_place *place, bool is_kernel,
-		       uint64_t address, struct report_frame *frames, size_t nr)
+static void set_place(struct report_resolver *r, const struct report_place *place, bool is_kernel,
+		      uint64_t address, struct report_frame *frames, size_t nr)
 {
 	const struct profile_mapping *m = is_kernel ? NULL : find_mapping(r, place, address);
 	bool is_in_file = m && m->object->kind != PROFILE_OBJECT_ANON;
@@ -202,6 +202,6 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 	size_t nr = find_frames(r, place, is_kernel, address, out);
 
 	if (r->config.with_addresses)
-		tell_place(r, place, is_kernel, address, out, nr);
+		set_place(r, place, is_kernel, address, out, nr);
 	return nr;
 }

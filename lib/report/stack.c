@@ -10,7 +10,7 @@
 /* Stack bytes up to this length were recorded for the leaf's caller only. */
 enum {
 	HYBRID_STACK_BYTES = 1024,
-	MAX_LACKING = 64,
+	MAX_MISSING = 64,
 	DEFAULT_MAX_STACK = 127, /* PERF_MAX_STACK_DEPTH; other recorders may not store the limit */
 };
 
@@ -115,13 +115,13 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 
 /* A callchain by frame pointers misses the callers of functions without a frame, after the first
  * address; with recursion an address may occur twice. */
-static void add_lacking(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
+static void add_missing(struct report_stack *s, struct unwinder *u, const struct profile_process *p,
 			const struct profile_sample *sample)
 {
 	bool is_whole;
 	size_t at = s->nr_kernel + 1,
 	       nr = unwind_to_chain(u, p, sample->time_ns, sample->layout, &sample->record,
-				    s->unwound, MAX_LACKING, &is_whole);
+				    s->unwound, MAX_MISSING, &is_whole);
 
 	if (is_whole) {
 		s->nr = at;
@@ -147,7 +147,7 @@ static void add_dump(struct report_stack *s, struct unwinder *u, const struct pr
 		return;
 	if ((r->has & TRACE_HAS_CALLCHAIN) && s->nr > s->nr_kernel &&
 	    r->stack_len <= HYBRID_STACK_BYTES)
-		add_lacking(s, u, p, sample);
+		add_missing(s, u, p, sample);
 	else
 		unwind(s, u, p, sample, with_callers ? REPORT_MAX_DEPTH : 1);
 }
