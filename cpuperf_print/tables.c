@@ -16,7 +16,7 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 	if (profile_ranges_has(&j->selection->filter.cpus, trace->head.cpu))
 		j->output->nr_records += nr + 1; /* and the Time record */
 	else if (row == 0)
-		counts_tally_leave_cpu(t, row);
+		counts_tally_clear_cpu(t, row);
 	else
 		t->nr_rows--;
 }

@@ -129,7 +129,7 @@ int page_series_put(struct page *h, struct err *e)
 			rc = page_flush(h, e);
 		}
 	}
-	nr_left += counts_lines_left(h->lines);
+	nr_left += counts_lines_nr_skipped(h->lines);
 	if (nr_left)
 		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are omitted.", nr_left);
 	if (h->j->nr > 1)

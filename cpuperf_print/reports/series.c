@@ -320,7 +320,7 @@ static int put_lines(struct shown *s, struct err *e)
 	nr_left = put_all(s);
 	layout_write(&s->layout, 1, NR_CELLS, &s->j->output->text);
 	layout_fini(&s->layout);
-	nr_left += counts_lines_left(s->lines);
+	nr_left += counts_lines_nr_skipped(s->lines);
 	if (nr_left)
 		buf_printf(&s->j->output->text, "%s more lines are omitted (--top=0 shows all)\n",
 			   COMMAS(nr_left));

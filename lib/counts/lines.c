@@ -64,7 +64,7 @@ struct counts_lines {
 	uint64_t origin_ns;
 	bool has_base, has_points;
 	uint64_t first_ns, last_ns; /* of all points */
-	uint64_t nr_left;
+	uint64_t nr_skipped;
 };
 
 struct counts_lines *counts_lines_new(size_t nr_events, const struct metric_set *metrics,
@@ -150,7 +150,7 @@ static struct line *line_of(struct counts_lines *l, const struct counts_series_p
 
 	*rc = 0;
 	if (!line && !is_needed && l->entries.nr >= COUNTS_MAX_LINES) {
-		l->nr_left++;
+		l->nr_skipped++;
 		return NULL;
 	}
 	if (!line)
@@ -570,9 +570,9 @@ const struct counts_line *counts_lines_at(const struct counts_lines *l, size_t i
 	return &l->order[i]->shown;
 }
 
-uint64_t counts_lines_left(const struct counts_lines *l)
+uint64_t counts_lines_nr_skipped(const struct counts_lines *l)
 {
-	return l->nr_left;
+	return l->nr_skipped;
 }
 
 uint64_t counts_lines_start_ns(const struct counts_lines *l)

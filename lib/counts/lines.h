@@ -47,7 +47,7 @@ int counts_lines_end(struct counts_lines *l);
 size_t counts_lines_nr(const struct counts_lines *l);
 const struct counts_line *counts_lines_at(const struct counts_lines *l, size_t i);
 /* The number of points without a line, because there were too many things or CPUs. */
-uint64_t counts_lines_left(const struct counts_lines *l);
+uint64_t counts_lines_nr_skipped(const struct counts_lines *l);
 /* The time that the lines cover, since the session's start. */
 uint64_t counts_lines_start_ns(const struct counts_lines *l);
 uint64_t counts_lines_span_ns(const struct counts_lines *l);

@@ -180,7 +180,7 @@ static void add_row(const struct series *s, struct table *t, const struct profil
 
 	counts_tally_add(t, trace);
 	if (!profile_ranges_has(&s->config->filter->cpus, trace->head.cpu))
-		counts_tally_leave_cpu(t, row);
+		counts_tally_clear_cpu(t, row);
 }
 
 /* Emits totals in a session that samples. */

@@ -134,7 +134,7 @@ size_t counts_tally_add(struct table *t, const struct profile_trace *trace)
 	return nr;
 }
 
-void counts_tally_leave_cpu(struct table *t, size_t row)
+void counts_tally_clear_cpu(struct table *t, size_t row)
 {
 	for (size_t i = 0; i < t->nr_events; i++)
 		if (table_is_of_cpu(&t->columns[i]))

@@ -10,9 +10,9 @@
 
 struct err;
 
-/* A table of facts->nr_events events and the metrics made of them (places in facts->events), with
- * room for facts->max_rows rows; no rows yet. Of facts nothing else is used. Strings and metrics
- * are borrowed. -EFBIG if that is more than a session can have; -ENOMEM. */
+/* Makes a table of facts->events and the metrics (operands are indices of events), with room for
+ * facts->max_rows rows, of which none is used yet. Borrows strings and metrics. 0; -EFBIG (more
+ * cells than a session can have) or -ENOMEM with *e. */
 int counts_tally_new(const struct profile_facts *facts, const struct metric_set *metrics,
 		     struct table **out, struct err *e);
 
@@ -22,13 +22,13 @@ size_t counts_tally_add(struct table *t, const struct profile_trace *trace);
 
 /* For a CPU that is not selected: clears the row's cells and samples of the CPU, but not those of
  * the machine. */
-void counts_tally_leave_cpu(struct table *t, size_t row);
+void counts_tally_clear_cpu(struct table *t, size_t row);
 
 /* Fills in the sampling of a row, after its cells. s NULL: unknown. Also for live tables. */
 void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s);
 
-/* True if the trace belongs to another iteration than the rows: then fill the totals, use the
- * table, and set nr_rows to 0. */
+/* True if the trace belongs to another iteration than the rows. The caller then computes the
+ * totals, uses the table, and sets nr_rows to 0. */
 bool counts_tally_is_next(const struct table *t, const struct profile_trace *trace);
 
 #endif

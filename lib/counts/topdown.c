@@ -109,7 +109,7 @@ static int read_traces(struct counts_topdown *t, struct profile_session *s,
 			end_iteration(t, table);
 		counts_tally_add(table, &trace);
 		if (!profile_ranges_has(&filter->cpus, trace.head.cpu))
-			counts_tally_leave_cpu(table, table->nr_rows - 1);
+			counts_tally_clear_cpu(table, table->nr_rows - 1);
 	}
 	profile_iterator_free(it);
 	if (rc == 0)

@@ -26,8 +26,9 @@ struct counts_topdown_value {
 	const char *hint;       /* what an unusual total may mean; NULL */
 };
 
-/* Reads the session, which is rewound. The filter's CPUs and iterations hold. 0; -ENOMEM, -EFBIG
- * with *e. */
+/* Rewinds and reads the session. The filter's CPUs and iterations apply. 0; -ENOMEM, -EFBIG with
+ * *e.
+ */
 int counts_topdown_read(struct profile_session *s, const struct profile_filter *filter,
 			struct counts_topdown **out, struct err *e);
 void counts_topdown_free(struct counts_topdown *t); /* NULL is fine */

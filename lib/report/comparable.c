@@ -59,7 +59,7 @@ int report_comparable_add(struct report_comparable *c, const struct report_objec
 {
 	struct object o = {.name = report_functions_text_number(c->functions, facts->name),
 			   .names = facts->names},
-		      *known;
+		      *first;
 	size_t nr = c->objects.nr;
 
 	if (o.name == UINT32_MAX)
@@ -68,13 +68,13 @@ int report_comparable_add(struct report_comparable *c, const struct report_objec
 		o.id_len = facts->bytes_id_len;
 		memcpy(o.id, facts->bytes_id, o.id_len);
 	}
-	known = dict_get(&c->objects, &o.name);
-	if (!known)
+	first = dict_get(&c->objects, &o.name);
+	if (!first)
 		return -ENOMEM;
 	if (c->objects.nr > nr)
-		*known = o;
-	known->has_other_names |= known->names != o.names;
-	known->has_other_bytes |= !has_same_bytes(known, &o);
+		*first = o;
+	first->has_other_names |= first->names != o.names;
+	first->has_other_bytes |= !has_same_bytes(first, &o);
 	return 0;
 }
 

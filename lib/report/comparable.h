@@ -1,8 +1,8 @@
 /*
- * Which functions of several sessions can be compared by their names. If an object has names in one
- * session but not in another, or no names and different bytes (so that its addresses mean something
- * else), it is compared as a whole. If only some functions have names, and the bytes differ, those
- * without are compared as one.
+ * Which functions of several sessions can be compared by their names. An object is compared as a
+ * whole if its names differ between sessions, or if it has no names and its bytes differ, so that
+ * addresses do not match. Where only some functions have names and the bytes differ, the others are
+ * compared as one.
  */
 #ifndef REPORT_COMPARABLE_H
 #define REPORT_COMPARABLE_H

@@ -33,7 +33,7 @@ enum report_start {
 	 * library. */
 	REPORT_START_LIBRARY,
 	REPORT_START_NAMELESS,
-	REPORT_START_ABOVE, /* no code: a frame pointer of code without frames led there */
+	REPORT_START_ABOVE, /* no code: an invalid frame pointer led there */
 };
 /* object: its file name, without folders. */
 enum report_start report_start_of(const char *name, const char *object, bool is_known);

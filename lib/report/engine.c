@@ -134,7 +134,7 @@ static int flush(struct worker *w, bool all_of_fold)
 	pthread_mutex_unlock(&g->lock);
 	w->generation += all_of_fold;
 	if (w->singles && all_of_fold)
-		report_singles_forget(w->singles);
+		report_singles_clear(w->singles);
 	return rc;
 }
 
@@ -296,8 +296,8 @@ static enum report_start start_of(struct worker *w, const struct report_stack *s
 				 : report_resolver_start(w->resolver, &w->place, st->address[i]);
 }
 
-/* Ignores outermost addresses that are no code: where code has no frame pointers, a chain may lead
- * anywhere. The sampled function has called nothing. */
+/* Whether the outermost function is a start. Ignores outermost addresses that are no code: without
+ * frame pointers, a chain may lead anywhere. */
 static bool ends_at_start(struct worker *w, const struct report_stack *st)
 {
 	enum { MAX_ABOVE = 4 };

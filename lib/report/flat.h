@@ -30,12 +30,12 @@ struct report_flat_row {
 	/* The key: a number per column; 0 for columns not requested. A function's number identifies
 	 * its object too. */
 	uint32_t column[REPORT_NR_COLUMNS];
-	uint32_t file; /* with REPORT_LINE: report_functions_text, UINT32_MAX: not known; the column
+	uint32_t file; /* with REPORT_LINE: report_functions_text, UINT32_MAX: unknown; the column
 			  is the line */
 	struct report_weight self, total;
 };
 
-/* columns: bits, 1 << enum report_column. with_callers: totals are wanted. NULL without memory. */
+/* columns: bits, 1 << enum report_column. with_callers: computes totals. NULL without memory. */
 struct report_flat *report_flat_new(struct report_functions *functions, unsigned columns,
 				    bool with_callers);
 void report_flat_free(struct report_flat *f); /* NULL is fine */

@@ -85,35 +85,28 @@ static bool is_child(const struct node *n, uint32_t parent, const struct report_
 	return n->parent == parent && report_frame_is_same(&n->frame, frame);
 }
 
-static uint32_t find_child(struct report_fold *f, uint32_t node, const struct report_frame *frame)
+uint32_t report_fold_child(struct report_fold *f, uint32_t node, const struct report_frame *frame)
 {
-	uint64_t hash = hash_mix(hash_mix(node, (uintptr_t)frame->function ^ frame->address << 16),
-				 (uintptr_t)frame->file ^ (uint64_t)frame->line << 40);
-	size_t i = hash % NR_NODE_SLOTS;
+	uint32_t *last = &f->nodes[node].last_child;
+	uint64_t hash;
+	size_t i;
 
-	for (; f->node_slots[i]; i = (i + 1) % NR_NODE_SLOTS)
+	if (*last && is_child(&f->nodes[*last], node, frame))
+		return *last;
+	hash = hash_mix(hash_mix(node, (uintptr_t)frame->function ^ frame->address << 16),
+			(uintptr_t)frame->file ^ (uint64_t)frame->line << 40);
+	for (i = hash % NR_NODE_SLOTS; f->node_slots[i]; i = (i + 1) % NR_NODE_SLOTS)
 		if (is_child(&f->nodes[f->node_slots[i] - 1], node, frame))
-			return f->node_slots[i] - 1;
+			return *last = f->node_slots[i] - 1;
 	if (f->nodes[node].depth == REPORT_MAX_FRAMES)
 		return node;
 	if (f->nr_nodes == NR_NODES)
 		return REPORT_FOLD_FULL;
-	f->nodes[f->nr_nodes] =
+	*last = (uint32_t)f->nr_nodes++;
+	f->nodes[*last] =
 	    (struct node){.frame = *frame, .parent = node, .depth = f->nodes[node].depth + 1};
-	f->node_slots[i] = (uint32_t)++f->nr_nodes;
-	return (uint32_t)f->nr_nodes - 1;
-}
-
-uint32_t report_fold_child(struct report_fold *f, uint32_t node, const struct report_frame *frame)
-{
-	uint32_t child = f->nodes[node].last_child;
-
-	if (child && is_child(&f->nodes[child], node, frame))
-		return child;
-	child = find_child(f, node, frame);
-	if (child != REPORT_FOLD_FULL && child != node)
-		f->nodes[node].last_child = child;
-	return child;
+	f->node_slots[i] = *last + 1;
+	return *last;
 }
 
 static bool is_same(const struct entry *e, uint32_t node, const struct report_key *key)
@@ -121,24 +114,18 @@ static bool is_same(const struct entry *e, uint32_t node, const struct report_ke
 	return e->node == node && memcmp(&e->key, key, sizeof(*key)) == 0;
 }
 
-static uint64_t hash_of(uint32_t node, const struct report_key *key)
-{
-	uint32_t words[sizeof(*key) / sizeof(uint32_t)];
-	uint64_t h = node;
-
-	_Static_assert(sizeof(words) == sizeof(*key), "a key is numbers of 32 bits");
-	memcpy(words, key, sizeof(words));
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		h = hash_mix(h, words[i]);
-	return h;
-}
-
 /* NULL: full. */
 static struct entry *find_entry(struct report_fold *f, uint32_t node, const struct report_key *key)
 {
-	size_t i = hash_of(node, key) % NR_ENTRY_SLOTS;
+	uint32_t words[sizeof(*key) / sizeof(uint32_t)];
+	uint64_t hash = node;
+	size_t i;
 
-	for (; f->entry_slots[i]; i = (i + 1) % NR_ENTRY_SLOTS)
+	_Static_assert(sizeof(words) == sizeof(*key), "a key is numbers of 32 bits");
+	memcpy(words, key, sizeof(words));
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		hash = hash_mix(hash, words[i]);
+	for (i = hash % NR_ENTRY_SLOTS; f->entry_slots[i]; i = (i + 1) % NR_ENTRY_SLOTS)
 		if (is_same(&f->entries[f->entry_slots[i] - 1], node, key))
 			return &f->entries[f->entry_slots[i] - 1];
 	if (f->nr == NR_ENTRIES)
@@ -171,20 +158,17 @@ struct report_frame *report_fold_frames(struct report_fold *f, uint32_t node, si
 	return f->frames;
 }
 
-static int pass_entry(struct report_fold *f, const struct entry *e)
-{
-	size_t nr;
-	struct report_frame *frames = report_fold_frames(f, e->node, &nr);
-
-	return f->receive(f->arg, &e->key, &e->weight, frames, nr);
-}
-
 int report_fold_empty(struct report_fold *f)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < f->nr && rc == 0; i++)
-		rc = pass_entry(f, &f->entries[i]);
+	for (size_t i = 0; i < f->nr && rc == 0; i++) {
+		const struct entry *e = &f->entries[i];
+		size_t nr;
+		struct report_frame *frames = report_fold_frames(f, e->node, &nr);
+
+		rc = f->receive(f->arg, &e->key, &e->weight, frames, nr);
+	}
 	clear(f);
 	return rc;
 }

@@ -78,24 +78,13 @@ static bool matches_any(const struct report_pattern *list, size_t nr, const char
 	return false;
 }
 
-static void apply_rules(const struct report_rules *r, struct function *fn)
-{
-	const char *name = fn->shown.name;
-
-	fn->shown.is_hidden = matches_any(r->hide, r->nr_hide, name);
-	fn->shown.is_wanted = !r->nr_only || matches_any(r->only, r->nr_only, name);
-	for (size_t i = 0; i < r->nr_split; i++) {
-		fn->is_caller |= (uint32_t)report_pattern_matches(&r->split[i].caller, name) << i;
-		fn->is_callee |= (uint32_t)report_pattern_matches(&r->split[i].callee, name) << i;
-	}
-}
-
 /* NULL without memory. */
 static struct function *make_function(struct report_functions *f, const struct entry *e,
 				      uint32_t number)
 {
-	struct function *fn = arena_alloc(&f->arena, sizeof(*fn));
+	const struct report_rules *r = f->rules;
 	const char *name = report_functions_text(f, e->name);
+	struct function *fn = arena_alloc(&f->arena, sizeof(*fn));
 
 	if (!fn)
 		return NULL;
@@ -105,8 +94,14 @@ static struct function *make_function(struct report_functions *f, const struct e
 					     .name = name,
 					     .linkage_name = name,
 					     .object = report_functions_text(f, e->object),
-					     .is_known = true};
-	apply_rules(f->rules, fn);
+					     .is_known = true,
+					     .is_hidden = matches_any(r->hide, r->nr_hide, name),
+					     .is_wanted = !r->nr_only ||
+							  matches_any(r->only, r->nr_only, name)};
+	for (size_t i = 0; i < r->nr_split; i++) {
+		fn->is_caller |= (uint32_t)report_pattern_matches(&r->split[i].caller, name) << i;
+		fn->is_callee |= (uint32_t)report_pattern_matches(&r->split[i].callee, name) << i;
+	}
 	return fn;
 }
 
@@ -143,23 +138,6 @@ const struct report_function *report_functions_named(struct report_functions *f,
 	return fn ? &fn->shown : NULL;
 }
 
-/* Read only while no thread adds. */
-static void set_home(struct function *fn, uint32_t object, bool is_new)
-{
-	if (is_new)
-		fn->shown.home_number = object;
-	else if (fn->shown.home_number != object)
-		fn->shown.home_number = UINT32_MAX;
-}
-
-static int set_linkage_name(struct report_functions *f, struct function *fn, const char *name)
-{
-	if (strcmp(name, fn->shown.name) == 0)
-		return 0;
-	fn->shown.linkage_name = arena_strdup(&f->arena, name);
-	return fn->shown.linkage_name ? 0 : -ENOMEM;
-}
-
 /* Functions that rules merge have no object. */
 static struct function *get_merged(struct report_functions *f, const struct symbol_function *s)
 {
@@ -169,16 +147,20 @@ static struct function *get_merged(struct report_functions *f, const struct symb
 	const char *name = merged ? merged : f->rules->merge_object ? s->object : s->name;
 	struct function *fn = rc ? NULL : get(f, name, merged ? "[merged]" : s->object, &is_new);
 
-	if (fn && merged)
-		set_home(fn, dict_add(&f->texts, s->object), is_new);
+	if (fn && merged) { /* home_number is read only while no thread adds */
+		uint32_t object = dict_add(&f->texts, s->object);
+		bool is_same = is_new || fn->shown.home_number == object;
+
+		fn->shown.home_number = is_same ? object : UINT32_MAX;
+	}
 	if (!fn || !is_new)
 		return fn;
 	fn->shown.is_merged = merged || f->rules->merge_object;
 	fn->shown.is_kernel = s->is_kernel;
 	fn->shown.is_known = s->is_known;
-	if (!fn->shown.is_merged && set_linkage_name(f, fn, s->linkage_name))
-		return NULL;
-	return fn;
+	if (!fn->shown.is_merged && strcmp(s->linkage_name, fn->shown.name) != 0)
+		fn->shown.linkage_name = arena_strdup(&f->arena, s->linkage_name);
+	return fn->shown.linkage_name ? fn : NULL;
 }
 
 const struct report_function *report_functions_get(struct report_functions *f,
@@ -214,28 +196,19 @@ const struct report_function *report_functions_at(const struct report_functions 
 	return &e->function->shown;
 }
 
-/* The first rule that renames the callee under this caller; -1: none. */
-static int find_split(const struct report_function *caller, const struct report_function *callee)
-{
-	const struct function *a = (const struct function *)caller;
-	const struct function *b = (const struct function *)callee;
-
-	return __builtin_ffs((int)(a->is_caller & b->is_callee)) - 1;
-}
-
 static int split(struct report_functions *f, struct report_frame *frames, size_t nr)
 {
 	for (size_t i = 0; i + 1 < nr; i++) {
-		int rule = find_split(frames[i + 1].function, frames[i].function);
-		const struct report_function *named;
+		const struct function *callee = (const struct function *)frames[i].function;
+		const struct function *caller = (const struct function *)frames[i + 1].function;
+		int rule = __builtin_ffs((int)(caller->is_caller & callee->is_callee)) - 1;
 
 		if (rule < 0)
 			continue;
-		named = report_functions_named(f, f->rules->split[rule].name,
-					       frames[i].function->object);
-		if (!named)
+		frames[i].function =
+		    report_functions_named(f, f->rules->split[rule].name, callee->shown.object);
+		if (!frames[i].function)
 			return -ENOMEM;
-		frames[i].function = named;
 	}
 	return 0;
 }
@@ -251,27 +224,27 @@ static bool is_wanted(const struct report_frame *frames, size_t nr)
 /* If all frames are hidden, one frame stands for them: the samples are still counted. */
 static int hide(struct report_functions *f, struct report_frame *frames, size_t *nr)
 {
-	size_t kept = 0;
+	size_t nr_left = 0;
 
 	for (size_t i = 0; i < *nr; i++)
 		if (!frames[i].function->is_hidden)
-			frames[kept++] = frames[i];
-	if (!kept)
-		frames[kept++] =
+			frames[nr_left++] = frames[i];
+	if (!nr_left)
+		frames[nr_left++] =
 		    (struct report_frame){.function = report_functions_named(f, "[hidden]", "")};
-	*nr = kept;
+	*nr = nr_left;
 	return frames[0].function ? 0 : -ENOMEM;
 }
 
 static size_t join_merged(struct report_frame *frames, size_t nr)
 {
-	size_t kept = 0;
+	size_t nr_left = 0;
 
 	for (size_t i = 0; i < nr; i++)
-		if (!kept || !frames[i].function->is_merged ||
-		    frames[i].function != frames[kept - 1].function)
-			frames[kept++] = frames[i];
-	return kept;
+		if (!nr_left || !frames[i].function->is_merged ||
+		    frames[i].function != frames[nr_left - 1].function)
+			frames[nr_left++] = frames[i];
+	return nr_left;
 }
 
 int report_functions_shape(struct report_functions *f, struct report_frame *frames, size_t *nr)

@@ -1,6 +1,6 @@
 /*
- * Functions as they are reported: merged, hidden and selected by rules of the user. Each rule is
- * applied once per function, not per sample. Thread-safe unless noted. Also interns texts.
+ * Functions as they are reported: merged, hidden and selected by the user's rules, which are
+ * applied once per function, not per sample. Also interns texts. Thread-safe unless noted.
  */
 #ifndef REPORT_FUNCTIONS_H
 #define REPORT_FUNCTIONS_H
@@ -34,12 +34,9 @@ size_t report_functions_nr(const struct report_functions *f);
 const struct report_function *report_functions_at(const struct report_functions *f,
 						  uint32_t number);
 
-/*
- * Applies the rules to a stack in place, the sampled function first: removes hidden frames, renames
- * split ones, joins merged neighbours. *nr becomes the number of frames left; 0: the stack is not
- * selected.
- * 0 or -ENOMEM.
- */
+/* Applies the rules to a stack in place, the sampled function first: removes hidden frames, renames
+ * split ones, joins merged neighbours. *nr becomes the number of frames; 0: the stack is not
+ * selected. 0 or -ENOMEM. */
 int report_functions_shape(struct report_functions *f, struct report_frame *frames, size_t *nr);
 
 #endif

@@ -34,7 +34,7 @@ static struct records_shelf *shelf_of(const struct records_item *s, uint64_t add
 }
 
 /* Clears the cache when it is too large. */
-static void forget_texts(struct records_state *l)
+static void clear_texts(struct records_state *l)
 {
 	struct records_texts *const all[] = {&l->functions, &l->comms, &l->events};
 
@@ -70,7 +70,7 @@ static char *store_text(struct records_state *l, const struct buf *scratch)
 
 	if (text || buf_error(scratch))
 		return text;
-	forget_texts(l);
+	clear_texts(l);
 	return arena_strndup(&l->arena, buf_str(scratch), scratch->len);
 }
 

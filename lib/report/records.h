@@ -34,18 +34,16 @@ struct report_records_config {
 	struct unwinder *unwinder; /* NULL: stack bytes are ignored */
 	profile_problem_fn *problem;
 	void *problem_arg;
-	/* Whether a record is shown; NULL: all. Records of tasks are read in any case.
-	 */
+	/* Whether a record is shown; NULL: all. Records of tasks are always read. */
 	bool (*is_shown)(void *arg, const struct profile_merged_item *item,
 			 const struct profile_task *task);
 	enum report_records_form form;
 	const char *session_shown; /* CSV, NDJSON: "session" of each row; NULL: none */
 	bool has_header;           /* CSV: the header is already written */
 	uint64_t max_shown;        /* stop reading after this many; 0: never */
-	/* Empties out; called when it is large, and not at the end. 0 or -errno. */
 	struct buf *out;
-	int (*flush)(void *arg);
-	void *arg; /* for is_shown and flush */
+	int (*flush)(void *arg); /* empties out when it is large, but not at the end; 0 or -errno */
+	void *arg;               /* for is_shown and flush */
 };
 
 /* 0; -ENOMEM; the result of flush. *nr_records: how many were read, shown or not. */

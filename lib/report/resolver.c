@@ -17,29 +17,29 @@ enum {
 	NO_PROCESS = UINT32_MAX,
 };
 
-struct known {
+struct resolved {
 	const struct report_function *function;
 	enum report_start start;
 };
 
 /* The function at an address in one epoch of one process. */
-struct known_address {
+struct resolved_address {
 	uint64_t address;
 	uint32_t process, epoch;
-	struct known is;
+	struct resolved is;
 };
 
 /* The function at an offset in a file. */
-struct known_place {
+struct resolved_place {
 	const struct profile_object *object;
 	uint64_t offset;
-	struct known is;
+	struct resolved is;
 };
 
 struct report_resolver {
 	struct report_resolver_config config;
-	struct known_address addresses[NR_ADDRESSES];
-	struct known_place places[NR_PLACES];
+	struct resolved_address addresses[NR_ADDRESSES];
+	struct resolved_place places[NR_PLACES];
 	const struct report_function **of_symbol; /* owned; by the number of the symbol */
 	size_t nr_of_symbol;
 };
@@ -61,28 +61,22 @@ void report_resolver_free(struct report_resolver *r)
 	mem_free(r);
 }
 
-static int make_room(struct report_resolver *r, uint32_t number)
-{
-	const struct report_function **list;
-	size_t room = ((size_t)number + 1024) * 2;
-
-	if (number < r->nr_of_symbol)
-		return 0;
-	list = mem_resize(r->of_symbol, room * sizeof(*list));
-	if (!list)
-		return -1;
-	memset(list + r->nr_of_symbol, 0, (room - r->nr_of_symbol) * sizeof(*list));
-	r->of_symbol = list;
-	r->nr_of_symbol = room;
-	return 0;
-}
-
 /* The report's function of a symbol, cached to avoid the lock. NULL: no memory. */
 static const struct report_function *reported(struct report_resolver *r,
 					      const struct symbol_function *s)
 {
-	if (make_room(r, s->number))
-		return NULL;
+	size_t room = ((size_t)s->number + 1024) * 2;
+
+	if (s->number >= r->nr_of_symbol) {
+		const struct report_function **list =
+		    mem_resize(r->of_symbol, room * sizeof(*list));
+
+		if (!list)
+			return NULL;
+		memset(list + r->nr_of_symbol, 0, (room - r->nr_of_symbol) * sizeof(*list));
+		r->of_symbol = list;
+		r->nr_of_symbol = room;
+	}
 	if (!r->of_symbol[s->number])
 		r->of_symbol[s->number] = report_functions_get(r->config.functions, s);
 	return r->of_symbol[s->number];
@@ -101,43 +95,43 @@ static size_t slot_of(uint64_t a, uint64_t b, size_t nr)
 	return (h >> 32) & (nr - 1);
 }
 
-static struct known known(struct report_resolver *r, const struct symbol_function *s)
+static struct resolved resolve(struct report_resolver *r, const struct symbol_function *s)
 {
-	return (struct known){reported(r, s), report_start_of(s->name, s->object, s->is_known)};
+	return (struct resolved){reported(r, s), report_start_of(s->name, s->object, s->is_known)};
 }
 
 /* Code made at run time is named by process and time, code of a file by its offset. */
-static struct known find_user(struct report_resolver *r, const struct report_place *place,
-			      uint64_t address)
+static struct resolved find_user(struct report_resolver *r, const struct report_place *place,
+				 uint64_t address)
 {
 	const struct profile_mapping *m = find_mapping(r, place, address);
-	struct known_place *k;
+	struct resolved_place *k;
 	uint64_t offset;
 
 	if (!m || m->object->kind != PROFILE_OBJECT_FILE)
-		return known(r, symbols_user(r->config.symbols, m, address));
+		return resolve(r, symbols_user(r->config.symbols, m, address));
 	offset = address - m->start + m->offset;
 	k = &r->places[slot_of(offset, m->object->number, NR_PLACES)];
 	if (k->object != m->object || k->offset != offset)
-		*k = (struct known_place){m->object, offset,
-					  known(r, symbols_user(r->config.symbols, m, address))};
+		*k = (struct resolved_place){
+		    m->object, offset, resolve(r, symbols_user(r->config.symbols, m, address))};
 	return k->is;
 }
 
-static const struct known *find_function(struct report_resolver *r,
-					 const struct report_place *place, bool is_kernel,
-					 uint64_t address)
+static const struct resolved *find_function(struct report_resolver *r,
+					    const struct report_place *place, bool is_kernel,
+					    uint64_t address)
 {
 	uint32_t process = is_kernel ? NO_PROCESS : place->number;
 	uint32_t epoch = is_kernel ? place->kernel_epoch : place->epoch;
-	struct known_address *k =
+	struct resolved_address *k =
 	    &r->addresses[slot_of(address, (uint64_t)process << 32 | epoch, NR_ADDRESSES)];
 
 	if (k->is.function && k->address == address && k->process == process && k->epoch == epoch)
 		return &k->is;
-	*k = (struct known_address){
+	*k = (struct resolved_address){
 	    address, process, epoch,
-	    is_kernel ? known(r, symbols_kernel(r->config.symbols, address, place->time_ns))
+	    is_kernel ? resolve(r, symbols_kernel(r->config.symbols, address, place->time_ns))
 		      : find_user(r, place, address)};
 	return &k->is;
 }
@@ -171,37 +165,27 @@ static size_t find_lines(struct report_resolver *r, const struct report_place *p
 	return nr - first;
 }
 
-static size_t find_frames(struct report_resolver *r, const struct report_place *place,
-			  bool is_kernel, uint64_t address, struct report_frame *out)
-{
-	const struct report_function *function;
-
-	if ((r->config.with_inlined || r->config.with_lines) && !is_kernel)
-		return find_lines(r, place, address, out);
-	function = find_function(r, place, is_kernel, address)->function;
-	*out = (struct report_frame){.function = function};
-	return function != NULL;
-}
-
-/* Sets the place of all frames of an address, inlined ones included. */
-static void set_place(struct report_resolver *r, const struct report_place *place, bool is_kernel,
-		      uint64_t address, struct report_frame *frames, size_t nr)
-{
-	const struct profile_mapping *m = is_kernel ? NULL : find_mapping(r, place, address);
-	bool is_in_file = m && m->object->kind != PROFILE_OBJECT_ANON;
-
-	for (size_t i = 0; i < nr; i++) {
-		frames[i].object = is_in_file ? m->object : NULL;
-		frames[i].address = is_in_file ? address - m->start + m->offset : address;
-	}
-}
-
 size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
 			      bool is_kernel, uint64_t address, struct report_frame *out)
 {
-	size_t nr = find_frames(r, place, is_kernel, address, out);
+	const struct profile_mapping *m;
+	bool is_in_file;
+	size_t nr;
 
-	if (r->config.with_addresses)
-		set_place(r, place, is_kernel, address, out, nr);
+	if ((r->config.with_inlined || r->config.with_lines) && !is_kernel) {
+		nr = find_lines(r, place, address, out);
+	} else {
+		*out = (struct report_frame){
+		    .function = find_function(r, place, is_kernel, address)->function};
+		nr = out->function != NULL;
+	}
+	if (!r->config.with_addresses)
+		return nr;
+	m = is_kernel ? NULL : find_mapping(r, place, address);
+	is_in_file = m && m->object->kind != PROFILE_OBJECT_ANON;
+	for (size_t i = 0; i < nr; i++) { /* inlined ones have the same place */
+		out[i].object = is_in_file ? m->object : NULL;
+		out[i].address = is_in_file ? address - m->start + m->offset : address;
+	}
 	return nr;
 }

@@ -60,7 +60,7 @@ static int too_many(const char *option, struct err *e)
 	return -E2BIG;
 }
 
-static int senseless(const char *option, const char *text, const char *form, struct err *e)
+static int invalid(const char *option, const char *text, const char *form, struct err *e)
 {
 	err_set(e, -EINVAL, "--%s=%s: invalid", option, text);
 	err_hint(e, "--%s='%s'", option, form);
@@ -129,11 +129,11 @@ int report_rules_add_merge(struct report_rules *r, const char *text, struct err 
 	if (r->nr_merge == REPORT_MAX_RULES)
 		return too_many("merge", e);
 	if (!sign || sign == '\\')
-		return senseless("merge", text, form, e);
+		return invalid("merge", text, form, e);
 	middle = find_plain(text + 2, sign, false);
 	end = middle ? find_plain(middle + 1, sign, false) : NULL;
 	if (!end || end[1])
-		return senseless("merge", text, form, e);
+		return invalid("merge", text, form, e);
 	rc = compile_part(&m->pattern, "merge", text + 2, middle, sign, e);
 	if (rc)
 		return rc;
@@ -151,7 +151,7 @@ int report_rules_add_split(struct report_rules *r, const char *text, struct err 
 	if (r->nr_split == REPORT_MAX_RULES)
 		return too_many("split", e);
 	if (!middle || !end || end < middle || !end[1])
-		return senseless("split", text, "CALLER>CALLEE/NAME", e);
+		return invalid("split", text, "CALLER>CALLEE/NAME", e);
 	rc = compile_part(&s->caller, "split", text, middle, '>', e);
 	if (rc == 0)
 		rc = compile_part(&s->callee, "split", middle + 1, end, '/', e);

@@ -13,7 +13,7 @@
 
 enum {
 	NR_WAITING = 1024,
-	NOT_ASKED = 0,
+	NOT_FOUND = 0,
 	NOT_WANTED = UINT32_MAX,
 };
 
@@ -42,30 +42,27 @@ void report_singles_free(struct report_singles *s)
 	mem_free(s);
 }
 
-static int find_number(struct report_singles *s, struct report_fold *fold, uint32_t node)
-{
-	size_t nr;
-	struct report_frame *frames = report_fold_frames(fold, node, &nr);
-	int rc = report_functions_shape(s->functions, frames, &nr);
-
-	if (rc == 0 && !nr)
-		s->number[node] = NOT_WANTED;
-	else if (rc == 0)
-		rc = report_stacks_add(s->sink->stacks, frames, nr, &s->number[node]);
-	return rc;
-}
-
 int report_singles_add(struct report_singles *s, struct report_fold *fold, uint32_t node,
 		       const struct report_sample *sample)
 {
-	int rc = s->number[node] == NOT_ASKED ? find_number(s, fold, node) : 0;
+	uint32_t *number = &s->number[node];
 
-	if (rc)
-		return rc;
-	if (s->number[node] == NOT_WANTED)
+	if (*number == NOT_FOUND) {
+		size_t nr;
+		struct report_frame *frames = report_fold_frames(fold, node, &nr);
+		int rc = report_functions_shape(s->functions, frames, &nr);
+
+		if (rc == 0 && nr)
+			rc = report_stacks_add(s->sink->stacks, frames, nr, number);
+		else if (rc == 0)
+			*number = NOT_WANTED;
+		if (rc)
+			return rc;
+	}
+	if (*number == NOT_WANTED)
 		return 0;
 	s->waiting[s->nr] = *sample;
-	s->waiting[s->nr++].stack = s->number[node];
+	s->waiting[s->nr++].stack = *number;
 	return 1;
 }
 
@@ -74,9 +71,9 @@ bool report_singles_is_full(const struct report_singles *s)
 	return s->nr == NR_WAITING;
 }
 
-void report_singles_forget(struct report_singles *s)
+void report_singles_clear(struct report_singles *s)
 {
-	memset(s->number, NOT_ASKED, sizeof(s->number));
+	memset(s->number, NOT_FOUND, sizeof(s->number));
 }
 
 int report_singles_flush(struct report_singles *s)

@@ -877,7 +877,7 @@ TEST(too_many_lines)
 	p.end_ns = UINT64_MAX; /* a time that is a lie ends too */
 	assert_int_equal(counts_lines_add(l, &p), 0);
 	assert_int_equal(counts_lines_end(l), 0);
-	assert_int_equal(counts_lines_left(l), 3);
+	assert_int_equal(counts_lines_nr_skipped(l), 3);
 	assert_int_equal(counts_lines_nr(l), COUNTS_MAX_LINES + 1 + metric_set.nr);
 	assert_null(counts_lines_at(l, 0)->thing);
 	counts_lines_free(l);
