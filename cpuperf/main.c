@@ -2,7 +2,9 @@
  * cpuperf: parses options and runs what they ask for.
  */
 #include "api/table.h"
+#include "attached.h"
 #include "base/buf.h"
+#include "base/cpuset.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -84,6 +86,13 @@ static int check_target(const struct options *o, struct err *e)
 		return err_set(e, -EINVAL,
 			       "--output and --output-path-prefix or --session-result-spec-path "
 			       "are mutually exclusive");
+	if (o->command && (o->pids || o->comm || o->cgroup))
+		return err_set(e, -EINVAL,
+			       "a command and --pid, --comm or --cgroup are mutually exclusive");
+	if (o->cgroup && (o->pids || o->comm))
+		return err_set(e, -EINVAL, "--cgroup and --pid or --comm are mutually exclusive");
+	if (o->no_children && (o->cgroup || !options_have_target(o)))
+		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
 	if (o->command && strcmp(o->output_format, "text") != 0) {
 		err_set(e, -EINVAL, "--output-format=%s: the answer of a command is text",
 			o->output_format);
@@ -98,7 +107,7 @@ static int check_target(const struct options *o, struct err *e)
 static int set_target(struct options *o, struct spec *spec)
 {
 	o->is_output_named = o->output;
-	if ((o->command || !o->spec_file) && !o->output && spec_has_default_paths(spec))
+	if ((options_have_target(o) || !o->spec_file) && !o->output && spec_has_default_paths(spec))
 		o->output = CPSESSION_FOLDER;
 	if (o->output) {
 		spec->output_path_prefix =
@@ -108,7 +117,7 @@ static int set_target(struct options *o, struct spec *spec)
 		if (!spec->output_path_prefix || !spec->session_result_spec_path)
 			return -ENOMEM;
 	}
-	if (o->command && !o->output && *spec->output_path_prefix &&
+	if (options_have_target(o) && !o->output && *spec->output_path_prefix &&
 	    spec_has_default_manifest(spec)) { /* it follows the traces */
 		spec->session_result_spec_path =
 		    arena_printf(&spec->arena, "%s.cpsession", spec->output_path_prefix);
@@ -120,7 +129,7 @@ static int set_target(struct options *o, struct spec *spec)
 	return 0;
 }
 
-/* The events of a command that no option names. */
+/* The events of a target, if no option names any. */
 #define COMMAND_SPEC "program.cpspec"
 
 /* Returns an exit status: errors in the file are failures, errors in options wrong usage. */
@@ -131,7 +140,7 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	struct err e = {0};
 	IO_AUTO_FD int fd = -1;
 
-	if (!o->spec_file && (o->events.nr || !o->command)) {
+	if (!o->spec_file && (o->events.nr || !options_have_target(o))) {
 		spec->source = "the options";
 		return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 	}
@@ -157,8 +166,8 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 
 	if (choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
-	spec_to_file(spec, is_timed || !o->command, saved);
-	o->until_end = o->command && !o->check_spec && !is_timed;
+	spec_to_file(spec, is_timed || !options_have_target(o), saved);
+	o->until_end = options_have_target(o) && !o->check_spec && !is_timed;
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;
@@ -187,6 +196,49 @@ static void machine_fini(struct machine *m)
 	host_fini(&m->host);
 }
 
+static int limit_cpus(struct plan *plan, const struct options *o, struct err *e)
+{
+	struct cpuset cpus;
+	int rc = 0;
+
+	if (!o->cpus)
+		return 0;
+	if (cpuset_parse(o->cpus, strlen(o->cpus), &cpus) || !cpuset_count(&cpus))
+		rc = err_set(e, -EINVAL, "\"%s\" is not a list of CPUs", o->cpus);
+	rc = rc ? rc : plan_limit_cpus(plan, &cpus, e);
+	if (rc)
+		snprintf(e->source, sizeof(e->source), "--cpu");
+	return rc;
+}
+
+/* Returns an exit status. */
+static int measure_plan(struct plan *plan, const struct options *o)
+{
+	struct attached attached;
+	struct err e = {0};
+	pid_t pid;
+	int status;
+
+	if (limit_cpus(plan, o, &e) || (o->no_children && attached_check_no_children(&e)))
+		return fail(EXIT_FAILED, &e);
+	plan->target = (struct plan_target){
+	    .is_command = o->command, .is_process_only = o->no_children, .until_end = o->until_end};
+	if (!options_have_target(o))
+		return record(plan, o, NULL);
+	plan->target.is_user_only = !o->cgroup && pmu_is_user_only(&pmu_kernel_ops);
+	if (o->command) {
+		pid = target_command_pid(o->command);
+		plan->target.ids = &pid;
+		plan->target.nr_ids = 1;
+		return record(plan, o, NULL);
+	}
+	if (attached_open(&attached, o, &e))
+		return fail(EXIT_FAILED, &e);
+	status = record(plan, o, &attached);
+	attached_close(&attached);
+	return status;
+}
+
 /* status: of loading the spec. Also resolves the events of an invalid spec, so that all errors are
  * reported at once. */
 static int run_plan(const struct options *o, const struct spec *spec, const struct machine *m,
@@ -209,15 +261,8 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 			limit.rlim_cur = limit.rlim_max;
 			(void)setrlimit(RLIMIT_NOFILE, &limit);
 		}
-		if (o->command && !o->check_spec)
-			plan.target = (struct plan_target){
-			    .pid = target_command_pid(o->command),
-			    .is_command = true,
-			    .until_end = o->until_end,
-			    .is_user_only = pmu_is_user_only(&pmu_kernel_ops),
-			};
-		status =
-		    o->check_spec ? check_spec(&plan, &m->events.catalogue, o) : record(&plan, o);
+		status = o->check_spec ? check_spec(&plan, &m->events.catalogue, o)
+				       : measure_plan(&plan, o);
 	}
 	if (made == 0)
 		plan_fini(&plan);
@@ -241,14 +286,14 @@ static int measure(struct options *o)
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
 	}
-	if (!o->spec_file && !o->command && !chooses_events(o)) {
+	if (check_target(o, &e))
+		return fail(EXIT_USAGE, &e);
+	if (!o->spec_file && !options_have_target(o) && !chooses_events(o)) {
 		err_set(&e, -EINVAL, "No events specified");
 		err_hint(&e, "name a spec: --spec-file=basic.cpspec (--list-specs lists them), or "
 			     "events: --event=page_faults (--list-events)");
 		return fail(EXIT_FAILED, &e);
 	}
-	if (check_target(o, &e))
-		return fail(EXIT_USAGE, &e);
 	spec_init(&spec);
 	buf_init(&saved, MAX_SAVED_BYTES);
 	status = load_spec(o, &spec, errs);
@@ -298,7 +343,7 @@ static int run(struct options *o)
 		return EXIT_USAGE;
 	}
 	if (o->list_specs + o->list_events + (o->describe_event != NULL) +
-		(o->check_spec || o->strict || o->command || chooses_events(o)) >
+		(o->check_spec || o->strict || options_have_target(o) || chooses_events(o)) >
 	    1) {
 		log_error("--list-specs, --list-events, --describe-event and measuring "
 			  "(--check-spec, --strict, --event, a command) are mutually exclusive");

@@ -25,6 +25,9 @@ struct options {
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;
 	const char *spec_file;
+	const char *pids, *comm, *cgroup; /* running processes; NULL: not given */
+	const char *cpus;                 /* measure only these; NULL: all */
+	bool no_children;
 	struct opt_strings events;
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */
@@ -34,6 +37,12 @@ struct options {
 	const char *save_spec;                        /* NULL: not saved */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
+
+/* True: a command, processes or a cgroup are measured; false: the machine. */
+static inline bool options_have_target(const struct options *o)
+{
+	return o->command || o->pids || o->comm || o->cgroup;
+}
 
 /* Made on the first call from the rows of options.c and the keys of spec/; never fails. */
 const struct opt_table *cpuperf_options(void);

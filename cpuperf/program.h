@@ -54,7 +54,9 @@ struct plan;
 int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o);
 
 /* record.c: measuring. */
-int record(const struct plan *plan, const struct options *o);
+struct attached;
+/* attached: the running processes that are measured; NULL: a command, or the machine. */
+int record(struct plan *plan, const struct options *o, struct attached *attached);
 
 /* answer.c */
 /* Prints a session with cpuperf_print, on standard error. folder: of the session; NULL: the default

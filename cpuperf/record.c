@@ -2,6 +2,7 @@
  * Measuring: opens a session, warns of events that do not work, prints each iteration.
  */
 #include "api/table.h"
+#include "attached.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -31,7 +32,7 @@ enum { NR_THINGS = 10 }; /* printed of each kind in each iteration; cpuperf_prin
 enum { MAX_TABLE_BYTES = 64 << 20, MAX_NAMES_BYTES = 65536 };
 
 struct recorder {
-	const struct plan *plan;
+	struct plan *plan;
 	struct session *session;
 	const struct screen_format *format;
 	struct screen_state *screen;
@@ -42,6 +43,8 @@ struct recorder {
 	struct status status;
 	struct dashboard_feed feed;
 	struct target_command *command; /* borrowed; NULL: none is measured */
+	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
+	bool is_answered; /* the answer of cpuperf_print replaces tables and warnings */
 	struct target_end end;
 	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
 	const char *folder;   /* of its session, if that is not the default one; else NULL */
@@ -58,6 +61,7 @@ struct recorder {
 static struct session *running;          /* used by the signal handler */
 static struct target_command *commanded; /* the same; NULL: no command is measured */
 static volatile sig_atomic_t is_interrupted;
+static bool lasts_until_stopped;             /* then a signal does not cut the iteration short */
 static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
 
@@ -89,7 +93,10 @@ static void on_signal(int number)
 	last = number;
 	is_interrupted = 1;
 	is_out_of_time |= number == SIGXCPU;
-	session_stop(running);
+	if (lasts_until_stopped)
+		session_finish(running);
+	else
+		session_stop(running);
 	errno = saved;
 }
 
@@ -183,8 +190,8 @@ static void warn_event(const struct recorder *r, size_t i)
 	buf_fini(&names);
 }
 
-/* Warns of events that do not work on every CPU; returns their number. The answer of a command
- * lists them, if there is one. */
+/* Warns of events that do not work on every CPU; returns their number. The answer lists them, if
+ * there is one. */
 static size_t warn_events(const struct recorder *r, bool is_strict)
 {
 	size_t nr = 0;
@@ -194,7 +201,7 @@ static size_t warn_events(const struct recorder *r, bool is_strict)
 
 		if (ev->nr_cpus && ev->nr_cpus == ev->nr_wanted)
 			continue;
-		if (!r->command || is_strict || !session_nr_working(r->session))
+		if (!r->is_answered || is_strict || !session_nr_working(r->session))
 			warn_event(r, i);
 		nr++;
 	}
@@ -252,7 +259,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	status_erase(&r->status);
 	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
-	if (r->command)
+	if (r->is_answered)
 		return 0;
 	if (dashboard_feed_is_on(&r->feed)) {
 		r->begun = true;
@@ -278,7 +285,7 @@ static void on_note(const char *text, bool is_essential, void *arg)
 {
 	struct recorder *r = arg;
 
-	if (r->command) /* the trace has it, and the answer */
+	if (r->is_answered) /* the trace has it, and the answer */
 		return;
 	status_erase(&r->status);
 	if (dashboard_feed_is_on(&r->feed))
@@ -297,6 +304,8 @@ static int on_start(void *arg, struct err *e)
 {
 	struct recorder *r = arg;
 
+	if (r->attached)
+		return attached_start(r->attached, on_end, r->session, e);
 	r->exec_error = target_command_start(r->command, on_end, r->session, e);
 	return r->exec_error;
 }
@@ -311,6 +320,10 @@ static void on_target(void *arg, struct trace_target *out)
 	struct recorder *r = arg;
 	const struct rusage *u = &r->end.usage;
 
+	if (r->attached) {
+		attached_describe(r->attached, out);
+		return;
+	}
 	r->goes_on = !target_command_has_ended(r->command);
 	*out = (struct trace_target){.flags = TRACE_TARGET_IS_COMMAND,
 				     .pid = (uint32_t)target_command_pid(r->command)};
@@ -403,7 +416,7 @@ static void log_not_printed(const struct recorder *r)
 	uint64_t nr = r->summary->nr_iterations, missing = nr - output_nr_tables(&r->output);
 	uint64_t nr_done = session_nr_done(r->session);
 
-	if (missing && !r->was_live)
+	if (missing && !r->was_live && !r->is_answered)
 		log_warning("%llu of %llu iterations were not printed%s",
 			    (unsigned long long)missing, (unsigned long long)nr,
 			    nr == nr_done ? r->hint : "");
@@ -420,12 +433,15 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	bool is_any = r->begun || r->has_gap;
 
 	status_erase(&r->status);
+	if (r->is_answered && rc == 0 && *r->plan->spec->session_result_spec_path)
+		print_answer(r->plan->spec->session_result_spec_path, r->folder,
+			     r->plan->is_sampling);
 	if (is_any && !r->print_error)
 		r->print_error = print_summary(r);
 	warn_never_counted(r);
 	if (is_any && !r->format->is_for_people)
 		screen_warn_metrics(r->table, r->summary, log_warning_of, NULL);
-	if (session_nr_done(r->session) < r->plan->spec->num_iterations && !rc)
+	if (session_nr_done(r->session) < r->plan->spec->num_iterations && !rc && !r->attached)
 		log_info("stopped after %llu of %llu iteration(s)",
 			 (unsigned long long)session_nr_done(r->session),
 			 (unsigned long long)r->plan->spec->num_iterations);
@@ -503,7 +519,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	}
 	if (r->command && (rc = target_command_check(r->command, &e)))
 		return fail(exec_status(rc), &e);
-	if (!r->command) {
+	if (!r->is_answered) {
 		log_start(r->plan->spec);
 		log_groups(r);
 	}
@@ -515,6 +531,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	commanded = r->command;
 	if (o->output && session_folder_make(o->output, !o->is_output_named, &e))
 		return fail(EXIT_FAILED, &e);
+	lasts_until_stopped = r->attached && r->plan->target.until_end;
 	catch_signals(r->session);
 	rc = session_run(r->session, &e);
 	if (!dashboard_feed_stop(&r->feed))
@@ -557,18 +574,48 @@ static const char *folder_of(const struct options *o, const struct spec *spec)
 	return spec->session_result_spec_path;
 }
 
-int record(const struct plan *plan, const struct options *o)
+/*
+ * Opens the session. Threads that were created while the events of running processes were opened
+ * may be missing: tries again, and warns if there are always some.
+ */
+static int open_session(struct recorder *r, const struct session_config *config, struct err *e)
 {
-	struct recorder r = {.plan = plan,
-			     .command = o->command,
-			     .saved_in = o->output,
-			     .folder = folder_of(o, plan->spec),
-			     .format = screen_format_find(o->output_format),
-			     .hint = *plan->spec->output_path_prefix ? "; the traces contain them"
-								     : ""};
+	enum { NR_TRIES = 5 };
+
+	for (unsigned i = 1;; i++) {
+		int rc = r->attached ? attached_list(r->attached, r->plan, e) : 0;
+		size_t nr_new;
+
+		rc = rc ? rc : session_open(config, &r->session, e);
+		nr_new = rc == 0 && r->attached ? attached_nr_new(r->attached) : 0;
+		if (!nr_new)
+			return rc;
+		if (i == NR_TRIES) {
+			log_warning("%zu threads were created while the events were opened: they "
+				    "may be missing",
+				    nr_new);
+			return 0;
+		}
+		session_close(r->session);
+	}
+}
+
+int record(struct plan *plan, const struct options *o, struct attached *attached)
+{
+	bool has_target = o->command || attached;
+	struct recorder r = {
+	    .plan = plan,
+	    .command = o->command,
+	    .attached = attached,
+	    .is_answered = o->command || (attached && plan->spec->num_iterations == 1 &&
+					  strcmp(o->output_format, "text") == 0 && !o->live),
+	    .saved_in = o->output,
+	    .folder = folder_of(o, plan->spec),
+	    .format = screen_format_find(o->output_format),
+	    .hint = *plan->spec->output_path_prefix ? "; the traces contain them" : ""};
 	struct session_config config = {.plan = plan,
-					.on_start = o->command ? on_start : NULL,
-					.on_target = o->command ? on_target : NULL,
+					.on_start = has_target ? on_start : NULL,
+					.on_target = has_target ? on_target : NULL,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.on_iteration = on_iteration,
 					.on_note = on_note,
@@ -584,7 +631,7 @@ int record(const struct plan *plan, const struct options *o)
 		return fail(EXIT_FAILED, &e);
 	status_init(&r.status, &r.output,
 		    plan->is_sampling && !r.command && o->std.min_level <= LOG_INFO);
-	if (session_open(&config, &r.session, &e)) {
+	if (open_session(&r, &config, &e)) {
 		status = fail(EXIT_FAILED, &e);
 	} else {
 		status = run_printed(&r, o);

@@ -15,6 +15,7 @@ struct job {
 	struct output *output;
 	size_t first, nr;    /* of the inputs; their events are the same */
 	const char *session; /* for programs: printed in each row; NULL: not */
+	bool is_default;     /* no report was asked for */
 	bool is_brief;       /* another report of more interest follows the summary */
 };
 

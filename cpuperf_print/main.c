@@ -92,6 +92,7 @@ static int print_row(struct run *r, const struct registry_row *row, struct err *
 			.selection = &r->selection,
 			.output = &r->output,
 			.nr = in->nr,
+			.is_default = r->plan.is_default,
 			.is_brief = r->plan.is_brief};
 	const bool at_once = is_at_once(&j);
 	int rc = prepare(&j, at_once, e);

@@ -145,6 +145,7 @@ void plan_default(struct plan *p, const struct options *o, bool are_sampled)
 		return;
 	}
 	p->print[p->nr++] = registry_find_report("summary", &e);
+	p->is_default = true;
 	p->is_brief = are_sampled && p->format->form == GRID_PEOPLE && !p->format->is_summary_only;
 	if (p->is_brief)
 		p->print[p->nr++] = registry_find_report("flat", &e);

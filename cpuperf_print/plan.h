@@ -14,6 +14,7 @@ struct plan {
 	const struct registry_row *format;
 	const struct registry_row *print[OPT_MAX_STRINGS]; /* reports, in order, or the export */
 	size_t nr;                                         /* 0: plan_default decides */
+	bool is_default;                                   /* no report was asked for */
 	bool is_brief; /* the summary is followed by a report of more interest */
 	bool uses_samples;
 };

@@ -15,7 +15,13 @@ static void put_usage(struct summary *s)
 	uint64_t wall_ns = t->end_ns - t->start_ns;
 	bool has_kernel = !s->facts->nr_events;
 
-	if (!(t->flags & TRACE_TARGET_HAS_ENDED) || t->end_ns <= t->start_ns)
+	if (t->end_ns <= t->start_ns)
+		return;
+	if (t->flags & TRACE_TARGET_IS_ATTACHED) {
+		buf_printf(s->out, "  %s measured\n", HUMAN((double)wall_ns, "ns"));
+		return;
+	}
+	if (!(t->flags & TRACE_TARGET_HAS_ENDED))
 		return;
 	buf_printf(s->out,
 		   "  %s wall, %s CPUs: %s user, %s system; peak memory %s KiB in one process\n",
@@ -99,8 +105,9 @@ void summary_target(struct summary *s)
 	struct layout l;
 
 	if (!(s->target.flags & TRACE_TARGET_HAS_ENDED))
-		buf_printf(s->out, "%s: was still running when the measuring ended\n",
-			   s->target.text);
+		buf_printf(s->out, "%s: still running when the measuring ended\n", s->target.text);
+	else if (s->target.flags & TRACE_TARGET_IS_ATTACHED)
+		buf_printf(s->out, "%s: ended\n", s->target.text);
 	else if (WIFSIGNALED(status))
 		buf_printf(s->out, "%s: killed by signal %d%s%s\n", s->target.text,
 			   WTERMSIG(status), name ? ", SIG" : "", name ? name : "");

@@ -199,20 +199,29 @@ static void sampling(struct summary *s)
 			   COMMAS(sum.ticks), COMMAS(sum.ticks_missed));
 }
 
+/* The answer about a target, which was measured once. */
+static bool is_answer(const struct summary *s)
+{
+	return s->target.flags &&
+	       (s->j->is_brief || (s->j->is_default && s->facts->nr_iterations == 1));
+}
+
 static void put_iteration(struct summary *s)
 {
 	const struct table *t = s->table;
 	char name[48];
 
-	if (!s->has_header && !(s->j->is_brief && s->target.flags))
+	bool is_brief = s->j->is_brief || is_answer(s);
+
+	if (!s->has_header && !is_answer(s))
 		header(s);
 	s->has_header = true;
-	if (!s->j->is_brief)
+	if (!is_brief)
 		put_title(s->out, t);
 	buf_adds(s->out, buf_str(&s->notes));
 	if (buf_error(&s->notes))
 		buf_adds(s->out, "Note: there are more notes than shown\n");
-	if (s->j->is_brief)
+	if (is_brief)
 		return;
 	sampling(s);
 	for (size_t row = 0; row < t->nr_rows; row++) {
@@ -238,7 +247,7 @@ static void put_totals(struct summary *s)
 {
 	if (!s->has_header)
 		header(s);
-	if (s->j->is_brief && s->target.flags)
+	if (is_answer(s))
 		summary_target(s);
 	else if (s->totals->nr_iterations)
 		screen_format_find("text")->summary(s->screen, s->table, s->totals, s->out);

@@ -160,6 +160,7 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	    PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	a->pinned = (use->flags & SPEC_PINNED) != 0;
 	a->inherit = use->is_inherited;
+	a->inherit_thread = use->is_inherited && use->stays_in_process;
 	set_exclusions(a, use->flags);
 	if (use->period || use->frequency)
 		set_sampling(a, part, use);

@@ -22,6 +22,11 @@ void pmu_group_init_task(struct pmu_group *g, const struct pmu_ops *ops, pid_t p
 	*g = (struct pmu_group){.ops = ops, .pid = pid, .cpu = cpu};
 }
 
+void pmu_group_init_cgroup(struct pmu_group *g, const struct pmu_ops *ops, int fd, int cpu)
+{
+	*g = (struct pmu_group){.ops = ops, .pid = fd, .cpu = cpu, .is_cgroup = true};
+}
+
 void pmu_group_fini(struct pmu_group *g)
 {
 	/* siblings first: closing a leader would make each of them a leader in the kernel */
@@ -42,7 +47,8 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 	 * this bit is set: a group with one member too many would be accepted, and never run. On
 	 * events of a whole CPU it has no other effect. */
 	a.enable_on_exec = leads;
-	fd = g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd, 0);
+	fd = g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd,
+			  g->is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
 	if (fd < 0)
 		return fd;
 	g->members[g->nr_members++] = (struct pmu_member){
@@ -119,19 +125,16 @@ int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id)
 	return g->ops->ioctl(g->members[member].fd, PERF_EVENT_IOC_ID, (unsigned long)id);
 }
 
-/* Whether this user may open an event on his own task that counts without hardware. */
-static bool can_open(const struct pmu_ops *ops, uint64_t config, uint64_t read_format,
-		     bool excludes_kernel)
+/* Whether this user may open a software event on his own task. */
+static bool can_open(const struct pmu_ops *ops, struct perf_event_attr a)
 {
-	struct perf_event_attr a = {.size = sizeof(a),
-				    .type = PERF_TYPE_SOFTWARE,
-				    .config = config,
-				    .read_format = read_format,
-				    .disabled = 1,
-				    .exclude_kernel = excludes_kernel,
-				    .exclude_hv = excludes_kernel};
-	int fd = ops->open(&a, 0, -1, -1, 0);
+	int fd;
 
+	a.size = sizeof(a);
+	a.type = PERF_TYPE_SOFTWARE;
+	a.disabled = 1;
+	a.exclude_hv = a.exclude_kernel;
+	fd = ops->open(&a, 0, -1, -1, 0);
 	if (fd >= 0)
 		ops->close(fd);
 	return fd >= 0;
@@ -139,11 +142,25 @@ static bool can_open(const struct pmu_ops *ops, uint64_t config, uint64_t read_f
 
 bool pmu_is_user_only(const struct pmu_ops *ops)
 {
-	return !can_open(ops, PERF_COUNT_SW_TASK_CLOCK, 0, false) &&
-	       can_open(ops, PERF_COUNT_SW_TASK_CLOCK, 0, true);
+	struct perf_event_attr a = {.config = PERF_COUNT_SW_TASK_CLOCK};
+
+	if (can_open(ops, a))
+		return false;
+	a.exclude_kernel = 1;
+	return can_open(ops, a);
 }
 
 bool pmu_has_format_lost(const struct pmu_ops *ops)
 {
-	return can_open(ops, PERF_COUNT_SW_DUMMY, PERF_FORMAT_LOST, true);
+	return can_open(ops, (struct perf_event_attr){.config = PERF_COUNT_SW_DUMMY,
+						      .read_format = PERF_FORMAT_LOST,
+						      .exclude_kernel = 1});
+}
+
+bool pmu_has_inherit_thread(const struct pmu_ops *ops)
+{
+	return can_open(ops, (struct perf_event_attr){.config = PERF_COUNT_SW_DUMMY,
+						      .inherit = 1,
+						      .inherit_thread = 1,
+						      .exclude_kernel = 1});
 }

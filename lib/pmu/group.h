@@ -23,8 +23,9 @@ struct pmu_member {
 /* The caller's storage; the descriptors are owned. */
 struct pmu_group {
 	const struct pmu_ops *ops;
-	pid_t pid; /* the task; -1: all */
+	pid_t pid; /* the task, or the descriptor of the cgroup; -1: all */
 	int cpu;   /* -1: any, of a task */
+	bool is_cgroup;
 	uint32_t nr_members;
 	/* Set by pmu_group_read: */
 	uint64_t enabled_ns, running_ns; /* of the last reading, cumulative */
@@ -44,6 +45,9 @@ struct pmu_count {
 void pmu_group_init(struct pmu_group *g, const struct pmu_ops *ops, int cpu);
 /* Of one task and, if the attrs have inherit, those that it creates later; cpu -1: on any. */
 void pmu_group_init_task(struct pmu_group *g, const struct pmu_ops *ops, pid_t pid, int cpu);
+/* Of the tasks in a cgroup and below, on a CPU. fd: its folder; borrowed until the events are open.
+ */
+void pmu_group_init_cgroup(struct pmu_group *g, const struct pmu_ops *ops, int fd, int cpu);
 /* Closes what is open; the group is as after init. */
 void pmu_group_fini(struct pmu_group *g);
 
@@ -67,8 +71,10 @@ int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id);
 /* True if this user may measure his own tasks in user mode, but not in the kernel. Found by opening
  * events: kernels differ in what perf_event_paranoid means. */
 bool pmu_is_user_only(const struct pmu_ops *ops);
-/* True if this kernel has PERF_FORMAT_LOST (6.0); tried with an event that counts nothing. */
+/* True if this kernel has PERF_FORMAT_LOST (6.0), or inherit_thread (5.13); tried with an event
+ * that counts nothing. */
 bool pmu_has_format_lost(const struct pmu_ops *ops);
+bool pmu_has_inherit_thread(const struct pmu_ops *ops);
 
 /* Reads the members one by one, as they are after their CPU went away: detached from one another,
  * frozen. counts[i] is set where the result's bit i is 1. */

@@ -45,11 +45,6 @@ int pmu_ring_join(const struct pmu_ring *r, int fd)
 	return r->ops->ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, (unsigned long)r->fd);
 }
 
-int pmu_ring_enable(const struct pmu_ring *r)
-{
-	return r->ops->ioctl(r->fd, PERF_EVENT_IOC_ENABLE, 0);
-}
-
 /* Pairs with the barrier in perf_output_put_handle(): what is before the head is written. */
 uint64_t pmu_ring_head(const struct pmu_ring *r)
 {

@@ -41,9 +41,6 @@ void pmu_ring_close(struct pmu_ring *r);
 /* Sends the records of the event fd into this ring. 0 or -errno. */
 int pmu_ring_join(const struct pmu_ring *r, int fd);
 
-/* Starts the event whose descriptor the ring is on. 0 or -errno. */
-int pmu_ring_enable(const struct pmu_ring *r);
-
 /* How far the kernel has written; bytes before that may be read. */
 uint64_t pmu_ring_head(const struct pmu_ring *r);
 struct pmu_view pmu_ring_view(const struct pmu_ring *r);

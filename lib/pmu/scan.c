@@ -5,6 +5,8 @@
 
 #include "base/perf_abi.h"
 
+#include <stdlib.h>
+
 enum { HEADER_BYTES = PERF_ABI_HEADER_BYTES };
 
 /* In bytes from the start of the record; 0: samples do not have the field. */
@@ -16,10 +18,9 @@ static uint16_t place_of(const struct perf_event_attr *attr, enum perf_abi_field
 			  PERF_ABI_WORD_BYTES * perf_abi_sample_place(attr->sample_type, f));
 }
 
-void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr, uint64_t id)
+void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr)
 {
-	*e = (struct pmu_scan_event){.id = id,
-				     .period = attr->freq ? 0 : attr->sample_period,
+	*e = (struct pmu_scan_event){.period = attr->freq ? 0 : attr->sample_period,
 				     .tid_at = place_of(attr, PERF_ABI_TID),
 				     .time_at = place_of(attr, PERF_ABI_TIME),
 				     .period_at = place_of(attr, PERF_ABI_PERIOD),
@@ -45,13 +46,30 @@ uint64_t pmu_record_bytes(const struct pmu_view *v, uint64_t at, uint64_t to)
 	return size < HEADER_BYTES || size % 8 || size > to - at ? 0 : size;
 }
 
+static int compare_ids(const void *a, const void *b)
+{
+	const struct pmu_scan_id *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+void pmu_scan_sort(struct pmu_scan *s)
+{
+	if (s->nr_ids)
+		qsort(s->ids, s->nr_ids, sizeof(*s->ids), compare_ids);
+}
+
 /* NULL if no event has the id. */
 static struct pmu_scan_event *find(const struct pmu_scan *s, uint64_t id)
 {
-	for (uint32_t i = 0; i < s->nr_events; i++)
-		if (s->events[i].id == id)
-			return &s->events[i];
-	return NULL;
+	const struct pmu_scan_id key = {.id = id}, *found;
+
+	if (!s->nr_ids)
+		return NULL;
+	found = bsearch(&key, s->ids, s->nr_ids, sizeof(key), compare_ids);
+	if (!found)
+		return NULL;
+	return &s->events[found->event];
 }
 
 /* The only event that shares its data with other sessions, whose id its samples may have; NULL:

@@ -11,7 +11,6 @@ struct perf_event_attr;
 
 /* A sampling event of the ring, and its counts. */
 struct pmu_scan_event {
-	uint64_t id;     /* pmu_group_id */
 	uint64_t period; /* of each sample; 0: each sample has its own */
 	/* offsets in a sample, in bytes; 0: not there */
 	uint16_t tid_at, time_at, period_at;
@@ -19,9 +18,17 @@ struct pmu_scan_event {
 	uint64_t samples, idle, weight, throttled, unthrottled;
 };
 
+/* The id of one of its perf events in records: pmu_group_id. */
+struct pmu_scan_id {
+	uint64_t id;
+	uint32_t event; /* index in events */
+};
+
 struct pmu_scan {
 	struct pmu_scan_event *events; /* borrowed */
 	uint32_t nr_events;
+	struct pmu_scan_id *ids; /* borrowed; by pmu_scan_sort */
+	size_t nr_ids;
 	bool
 	    has_identifier; /* PERF_SAMPLE_IDENTIFIER in all of them; needed if there are several */
 	uint64_t lost;      /* records, by LOST and LOST_SAMPLES */
@@ -29,7 +36,9 @@ struct pmu_scan {
 };
 
 /* Places and period from the attr with which the event was opened; counts are 0. */
-void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr, uint64_t id);
+void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr);
+/* Sorts ids; after that records are counted. */
+void pmu_scan_sort(struct pmu_scan *s);
 
 /* The record at at: its size, or 0 if none begins there or it ends behind to. */
 uint64_t pmu_record_bytes(const struct pmu_view *v, uint64_t at, uint64_t to);

@@ -20,7 +20,9 @@ static void put_first(struct buf *out, const struct table *t, size_t row, bool w
 	}
 	buf_adds(out, "Trace ");
 	buf_u64(out, t->row_trace[row]);
-	if (with_cpu) {
+	if (t->row_cpu[row] == TABLE_ALL_CPUS) {
+		buf_adds(out, " (any CPU)");
+	} else if (with_cpu) {
 		buf_adds(out, " (CPU ");
 		buf_u64(out, t->row_cpu[row]);
 		buf_addc(out, ')');
@@ -32,6 +34,15 @@ static void put_first(struct buf *out, const struct table *t, size_t row, bool w
 static bool is_shown(const struct table *t, size_t i)
 {
 	return !sampled_event_is_sampled(&t->columns[i].sampling);
+}
+
+/* True if a row has nothing to show: what counts a target on any CPU has a row of its own. */
+static bool is_blank(const struct table *t, size_t row)
+{
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (is_shown(t, i) && line_cell(t, row, i)->state != CELL_NONE)
+			return false;
+	return t->row_cpu[t->nr_rows - 1] == TABLE_ALL_CPUS;
 }
 
 static void counted(struct screen_state *s, const struct table *t, struct buf *out)
@@ -48,6 +59,8 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 		if (is_shown(t, i))
 			layout_text(l, k++, t->columns[i].label);
 	for (size_t row = 0; row < nr_lines; row++) {
+		if (is_blank(t, row))
+			continue;
 		layout_row(l);
 		put_first(&l->text, t, row, with_cpu);
 		layout_cell(l, 0);

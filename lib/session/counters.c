@@ -34,13 +34,14 @@ static bool has_siblings(const struct plan *plan)
 	return false;
 }
 
+/* Several events have different ids: each sample needs its own. */
 static bool shares_ring(const struct plan *plan)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
 		nr += spec_event_is_sampled(plan->events[i].asked);
-	return nr > 1;
+	return nr > 1 || (nr && plan->target.nr_ids > 1);
 }
 
 static int init_cpus(struct counters *c)
@@ -52,7 +53,7 @@ static int init_cpus(struct counters *c)
 		rc = session_cpu_init(&c->cpus[c->nr_cpus], c->plan, (uint32_t)cpu, c->nr_cpus);
 		c->nr_cpus += rc == 0;
 	}
-	if (rc == 0 && c->plan->target.pid) {
+	if (rc == 0 && c->plan->target.nr_ids) {
 		rc = session_cpu_init(&c->cpus[c->nr_cpus], c->plan, PLAN_ANY_CPU, c->nr_cpus);
 		c->nr_cpus += rc == 0;
 	}
@@ -111,7 +112,8 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .shares_ring = c->probe.shares_ring,
 		    .reads_group = p == plan->timebase && has_siblings(plan),
 		    .shares_clock = p->set == PLAN_TIMEBASE,
-		    .is_inherited = plan_is_of_target(plan, p),
+		    .is_inherited = plan_is_of_target(plan, p) && !plan->target.is_cgroup,
+		    .stays_in_process = plan->target.is_process_only,
 		    .has_lost = has_lost,
 		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
 		};

@@ -43,17 +43,20 @@ void session_cpu_fini(struct session_cpu *c)
 	*c = (struct session_cpu){0};
 }
 
-static int add_group(struct session_cpu *c, const struct session_probe *p, size_t part)
+/* id: of the target, or -1. */
+static int add_group(struct session_cpu *c, const struct session_probe *p, pid_t id)
 {
-	struct pmu_group *g = mem_resize(c->groups, (c->nr_groups + 1) * sizeof(*g));
+	struct pmu_group *g = mem_grow(c->groups, c->nr_groups, &c->group_room, sizeof(*g));
+	int cpu = c->cpu == PLAN_ANY_CPU ? -1 : (int)c->cpu;
 
 	if (!g)
 		return -ENOMEM;
 	c->groups = g;
-	pmu_group_init_task(&g[c->nr_groups++], p->pmu,
-			    plan_is_of_target(c->plan, event_of(c, part)) ? c->plan->target.pid
-									  : -1,
-			    c->cpu == PLAN_ANY_CPU ? -1 : (int)c->cpu);
+	g += c->nr_groups++;
+	if (id >= 0 && c->plan->target.is_cgroup)
+		pmu_group_init_cgroup(g, p->pmu, id, cpu);
+	else
+		pmu_group_init_task(g, p->pmu, id, cpu);
 	return 0;
 }
 
@@ -71,8 +74,8 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 	uint32_t i = p->plan->parts[part].event;
 	struct event_support why = {.state = READING_NONE};
 
-	if (c->errors[i])
-		return;
+	if (c->errors[i] || (error == ESRCH && plan_is_of_target(c->plan, &p->plan->events[i])))
+		return; /* ESRCH: the task has just ended */
 	if (error)
 		event_support_explain_use(p->plan->host, &p->plan->events[i].event,
 					  p->plan->events[i].asked->flags, error, &why);
@@ -85,9 +88,9 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 }
 
 /* Opens the part alone in a new group. */
-static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part)
+static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id)
 {
-	int rc = add_group(c, p, part);
+	int rc = add_group(c, p, id);
 
 	if (rc)
 		return rc;
@@ -98,7 +101,8 @@ static int add_alone(struct session_cpu *c, const struct session_probe *p, size_
 }
 
 /* Opens the part in the first group, from first on, that has room for it, else in a new one. */
-static int add_part(struct session_cpu *c, const struct session_probe *p, size_t part, size_t first)
+static int add_part(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id,
+		    size_t first)
 {
 	for (size_t g = first; g < c->nr_groups; g++) {
 		int rc = pmu_group_add(&c->groups[g], p->attrs[part], (uint32_t)part);
@@ -109,7 +113,7 @@ static int add_part(struct session_cpu *c, const struct session_probe *p, size_t
 		set_result(c, p, part, g, -rc);
 		return 0;
 	}
-	return add_alone(c, p, part);
+	return add_alone(c, p, part, id);
 }
 
 /* Opens the part in the timebase's group, which is the last one. */
@@ -124,7 +128,7 @@ static int add_sibling(struct session_cpu *c, const struct session_probe *p, siz
 	return 0;
 }
 
-static int open_part(struct session_cpu *c, const struct session_probe *p, size_t part,
+static int open_part(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id,
 		     enum plan_set set, size_t first)
 {
 	const struct plan_event *event = &p->plan->events[p->plan->parts[part].event];
@@ -132,34 +136,37 @@ static int open_part(struct session_cpu *c, const struct session_probe *p, size_
 	switch (set) {
 	case PLAN_ALONE:
 	case PLAN_SAMPLING:
-		return add_alone(c, p, part);
+		return add_alone(c, p, part, id);
 	case PLAN_TIMEBASE:
-		return event == p->plan->timebase ? add_alone(c, p, part)
+		return event == p->plan->timebase ? add_alone(c, p, part, id)
 						  : add_sibling(c, p, part, first);
 	default:
-		return add_part(c, p, part, first);
+		return add_part(c, p, part, id, first);
 	}
 }
 
-static bool is_of_set(const struct session_cpu *c, size_t part, enum plan_set set)
+static bool is_of_set(const struct session_cpu *c, size_t part, enum plan_set set, pid_t id)
 {
-	return event_of(c, part)->set == set && !plan_is_refused(c->plan, event_of(c, part)) &&
+	return event_of(c, part)->set == set &&
+	       plan_is_of_target(c->plan, event_of(c, part)) == (id >= 0) &&
+	       !plan_is_refused(c->plan, event_of(c, part)) &&
 	       plan_part_is_on(c->plan, &c->plan->parts[part], c->cpu);
 }
 
 /* The timebase leads its group: its parts come first. */
-static int open_set(struct session_cpu *c, const struct session_probe *p, enum plan_set set)
+static int open_set(struct session_cpu *c, const struct session_probe *p, enum plan_set set,
+		    pid_t id)
 {
 	const struct plan_event *leader = set == PLAN_TIMEBASE ? p->plan->timebase : NULL;
 	size_t first = c->nr_groups, at = leader ? leader->first_part : 0;
 	int rc = 0;
 
 	for (size_t k = at; leader && k < at + leader->nr_parts && rc == 0; k++)
-		if (is_of_set(c, k, set))
-			rc = open_part(c, p, k, set, first);
+		if (is_of_set(c, k, set, id))
+			rc = open_part(c, p, k, id, set, first);
 	for (size_t k = 0; k < p->plan->nr_parts && rc == 0; k++)
-		if (&p->plan->events[p->plan->parts[k].event] != leader && is_of_set(c, k, set))
-			rc = open_part(c, p, k, set, first);
+		if (&p->plan->events[p->plan->parts[k].event] != leader && is_of_set(c, k, set, id))
+			rc = open_part(c, p, k, id, set, first);
 	return rc;
 }
 
@@ -182,13 +189,24 @@ static void forget_results(struct session_cpu *c)
 	}
 }
 
-int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
+/* Opens the events of the machine (id -1), or those of a part of the target. */
+static int open_sets(struct session_cpu *c, const struct session_probe *p, pid_t id)
 {
 	int rc = 0;
 
-	forget_results(c);
 	for (int set = 0; set < PLAN_NR_SETS && rc == 0; set++)
-		rc = open_set(c, p, (enum plan_set)set);
+		rc = open_set(c, p, (enum plan_set)set, id);
+	return rc;
+}
+
+int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
+{
+	int rc;
+
+	forget_results(c);
+	rc = open_sets(c, p, -1);
+	for (size_t i = 0; i < c->plan->target.nr_ids && rc == 0; i++)
+		rc = open_sets(c, p, c->plan->target.ids[i]);
 	if (rc == 0 && is_offline(c))
 		rc = -ENODEV;
 	c->is_open = rc == 0;
@@ -205,7 +223,7 @@ void session_cpu_close(struct session_cpu *c)
 		pmu_group_fini(&c->groups[g]);
 	mem_free(c->groups);
 	c->groups = NULL;
-	c->nr_groups = 0;
+	c->nr_groups = c->group_room = 0;
 	c->is_open = false;
 }
 
@@ -217,6 +235,17 @@ void session_cpu_enable(struct session_cpu *c, bool waits_for_exec)
 			(void)pmu_group_enable(&c->groups[g]);
 }
 
+/* True if several groups count the same events, each of another task: their counts are added up. */
+static bool is_added_up(const struct session_cpu *c, const struct pmu_group *g)
+{
+	return g->pid >= 0 && c->plan->target.nr_ids > 1;
+}
+
+static uint64_t add_lost(uint64_t a, uint64_t b)
+{
+	return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
+}
+
 static void set_reading(const struct session_cpu *c, const struct pmu_group *g, uint32_t member,
 			enum reading_state state, uint64_t time_ns, const struct pmu_count *count,
 			struct reading *out)
@@ -224,16 +253,21 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	uint32_t part = g->members[member].event;
 	struct reading *r = &out[part];
 
+	bool is_first = !is_added_up(c, g) || r->state == READING_NONE;
+
 	if (c->refused[c->plan->parts[part].event])
 		return; /* another part of the event is missing */
-	r->state = state;
+	r->state = is_first || r->state == READING_OK ? state : r->state;
 	r->time_ns = time_ns;
 	if (!count)
 		return;
-	c->lost[part] = count->lost;
-	r->raw = count->raw;
-	r->enabled_ns = count->enabled_ns;
-	r->running_ns = count->running_ns;
+	if (is_first) {
+		c->lost[part] = r->raw = r->enabled_ns = r->running_ns = 0;
+	}
+	c->lost[part] = add_lost(c->lost[part], count->lost);
+	r->raw += count->raw;
+	r->enabled_ns += count->enabled_ns;
+	r->running_ns += count->running_ns;
 }
 
 /* The CPU is offline: the members return its last counts. */
@@ -360,15 +394,17 @@ size_t session_cpu_restart(struct session_cpu *c)
 			continue;
 		nr += group->nr_members;
 		(void)pmu_group_enable(group);
-		(void)read_group(c, group, NULL, c->start);
+		if (!is_added_up(c, group))
+			(void)read_group(c, group, NULL, c->start);
 	}
 	return nr;
 }
 
-/* The timebase's group was requested as one: it cannot be split. */
+/* The timebase's group was requested as one: it cannot be split. Nor are groups that are added up:
+ * a new start reading would be of one task. */
 static bool may_split(const struct session_cpu *c, const struct pmu_group *g)
 {
-	return g->nr_members > 1 && set_of(c, g) != PLAN_TIMEBASE;
+	return g->nr_members > 1 && set_of(c, g) != PLAN_TIMEBASE && !is_added_up(c, g);
 }
 
 bool session_cpu_waits(const struct session_cpu *c)
@@ -397,13 +433,13 @@ static bool is_stuck(const struct session_cpu *c, const struct pmu_group *g)
 	return may_split(c, g) && g->waited_ns >= SESSION_CPU_STUCK_NS && g->waited_ns >= others_ns;
 }
 
-static void open_alone(struct session_cpu *c, const struct session_probe *p, size_t part)
+static void open_alone(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id)
 {
 	uint32_t event = p->plan->parts[part].event;
 	int rc;
 
 	c->group_of[event] = NO_GROUP;
-	rc = add_alone(c, p, part);
+	rc = add_alone(c, p, part, id);
 	if (rc)
 		set_result(c, p, part, 0, -rc);
 	clear_reading(c, part, c->start[part].instance, c->start);
@@ -419,7 +455,7 @@ static size_t split_group(struct session_cpu *c, const struct session_probe *p, 
 		parts[i] = old.members[i].event;
 	pmu_group_fini(&c->groups[which]);
 	for (size_t i = 0; i < nr; i++)
-		open_alone(c, p, parts[i]);
+		open_alone(c, p, parts[i], old.pid);
 	for (size_t g = first; g < c->nr_groups; g++) {
 		(void)pmu_group_enable(&c->groups[g]);
 		(void)read_group(c, &c->groups[g], NULL, c->start);

@@ -25,7 +25,7 @@ struct session_cpu {
 	uint32_t trace;
 	bool is_open;             /* groups are open (or none are needed) */
 	struct pmu_group *groups; /* owned */
-	size_t nr_groups;
+	size_t nr_groups, group_room;
 	int *errors;       /* owned; per event: 0 or the errno of its opening */
 	uint32_t *refused; /* owned; per event: the READING_… state that this errno means, or 0 */
 	uint32_t *group_of;    /* owned; per event: its group's number, UINT32_MAX: none */

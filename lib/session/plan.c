@@ -78,7 +78,7 @@ static int add_parts(struct plan *plan, size_t i)
 
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 {
-	return plan->target.pid && p->set != PLAN_NO_SET && counted_set(&p->event) != PLAN_ALONE;
+	return plan->target.nr_ids && p->set != PLAN_NO_SET && counted_set(&p->event) != PLAN_ALONE;
 }
 
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p)
@@ -96,12 +96,13 @@ bool plan_is_refused(const struct plan *plan, const struct plan_event *p)
 
 static bool is_on_any_cpu(const struct plan *plan, const struct plan_event *p)
 {
-	return plan_is_of_target(plan, p) && p->set != PLAN_SAMPLING && p->set != PLAN_TIMEBASE;
+	return plan_is_of_target(plan, p) && !plan->target.is_cgroup && plan->has_all_cpus &&
+	       p->set != PLAN_SAMPLING && p->set != PLAN_TIMEBASE;
 }
 
 uint32_t plan_nr_traces(const struct plan *plan)
 {
-	return plan->nr_cpus + (plan->target.pid != 0);
+	return plan->nr_cpus + (plan->target.nr_ids != 0);
 }
 
 bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_t cpu)
@@ -463,6 +464,7 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 		return err_set(err_list_add(errs), -ENOMEM, "out of memory");
 	plan.cpus = host->online;
 	plan.nr_cpus = (uint32_t)cpuset_count(&plan.cpus);
+	plan.has_all_cpus = true;
 	plan.is_sampling = spec_is_sampling(spec);
 	for (size_t i = 0; i < plan.nr_events; i++)
 		if (spec->events[i].flags & SPEC_TIMEBASE)
@@ -482,6 +484,17 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 		return rc;
 	}
 	*out = plan;
+	return 0;
+}
+
+int plan_limit_cpus(struct plan *plan, const struct cpuset *cpus, struct err *e)
+{
+	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1))
+		if (!cpuset_has(&plan->cpus, (unsigned)cpu))
+			return err_set(e, -EINVAL, "CPU %d is not online", cpu);
+	plan->cpus = *cpus;
+	plan->nr_cpus = (uint32_t)cpuset_count(cpus);
+	plan->has_all_cpus = false;
 	return 0;
 }
 

@@ -47,12 +47,15 @@ struct plan_part {
 	struct event_part part; /* borrowed from the catalogue; empty without a set */
 };
 
-/* The measured processes, if not the whole machine: a task and all that it creates later. */
+/* What is measured, if not the whole machine: tasks and what they create later, or a cgroup. */
 struct plan_target {
-	pid_t pid;         /* 0: the machine */
-	bool is_command;   /* it waits to be started: its events begin to count at exec */
-	bool until_end;    /* the iteration lasts until the target ends */
-	bool is_user_only; /* this user may not measure in the kernel */
+	const pid_t *ids; /* borrowed: tasks, or the descriptor of a cgroup's folder */
+	size_t nr_ids;    /* 0: the machine; of a cgroup 1 */
+	bool is_cgroup;
+	bool is_command;      /* it waits to be started: its events begin to count at exec */
+	bool is_process_only; /* without the processes that the tasks create */
+	bool until_end;       /* the iteration lasts until the target ends */
+	bool is_user_only;    /* this user may not measure in the kernel */
 };
 
 /* The CPU of the last trace of a session with a target: counts of the target, wherever it runs. */
@@ -66,8 +69,9 @@ struct plan {
 	size_t nr_events;
 	struct plan_part *parts; /* owned; event by event: part k is event k while each has one */
 	size_t nr_parts;
-	struct cpuset cpus; /* the CPUs measured: all that are online */
+	struct cpuset cpus; /* the CPUs measured: those that are online, or some of them */
 	uint32_t nr_cpus;
+	bool has_all_cpus; /* cpus: all that are online */
 	bool is_sampling;
 	const struct plan_event *timebase; /* one of events; NULL: none */
 	struct plan_target target;         /* set before the session is opened */
@@ -78,6 +82,8 @@ struct plan {
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs);
 void plan_fini(struct plan *p);
+/* Measures only these CPUs; call it before the session is opened. -EINVAL: one is not online. */
+int plan_limit_cpus(struct plan *plan, const struct cpuset *cpus, struct err *e);
 /* True: the event measures the target; false: the machine. */
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 /* The flags of the spec, as far as this user is permitted. */
@@ -85,8 +91,8 @@ unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
 /* True for an event that is not opened because it would silently count too little: one of the
  * kernel's own events that are counted where they occur, if only user mode is measured. */
 bool plan_is_refused(const struct plan *plan, const struct plan_event *p);
-/* True if the part is opened on the CPU. Events that count a target are opened on PLAN_ANY_CPU,
- * events that sample it on each CPU, since only those can have a ring. */
+/* True if the part is opened on the CPU. Events that count tasks on all CPUs are opened on
+ * PLAN_ANY_CPU, events that sample them on each CPU, since only those can have a ring. */
 bool plan_part_is_on(const struct plan *plan, const struct plan_part *p, uint32_t cpu);
 /* One trace per CPU and, with a target, one for PLAN_ANY_CPU. */
 uint32_t plan_nr_traces(const struct plan *plan);

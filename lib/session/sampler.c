@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "event/event.h"
 #include "session/mapped.h"
 
@@ -19,15 +20,18 @@ enum {
 
 int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pack_until_ns)
 {
-	size_t nr = cpu->plan->nr_parts;
+	size_t nr = cpu->plan->nr_parts, nr_ids = cpu->plan->target.nr_ids;
 
-	*s = (struct sampler){.cpu = cpu, .pack_until_ns = pack_until_ns, .side_band_fd = -1};
+	nr_ids = nr_ids ? nr_ids : 1;
+	*s = (struct sampler){.cpu = cpu, .pack_until_ns = pack_until_ns};
 	buf_init(&s->kept, MAX_KEPT_BYTES);
 	s->events = mem_calloc(nr, sizeof(*s->events));
 	s->counts = mem_calloc(nr, sizeof(*s->counts));
 	s->sampled = mem_calloc(nr, sizeof(*s->sampled));
-	s->ids = mem_calloc(nr, sizeof(*s->ids));
-	if (s->events && s->counts && s->sampled && s->ids)
+	s->ids = mem_calloc(nr * nr_ids, sizeof(*s->ids));
+	s->scan_ids = mem_calloc(nr * nr_ids, sizeof(*s->scan_ids));
+	s->side_band_fds = mem_calloc(nr_ids, sizeof(*s->side_band_fds));
+	if (s->events && s->counts && s->sampled && s->ids && s->scan_ids && s->side_band_fds)
 		return 0;
 	sampler_fini(s);
 	return -ENOMEM;
@@ -42,7 +46,9 @@ void sampler_fini(struct sampler *s)
 	mem_free(s->counts);
 	mem_free(s->sampled);
 	mem_free(s->ids);
-	*s = (struct sampler){.side_band_fd = -1};
+	mem_free(s->scan_ids);
+	mem_free(s->side_band_fds);
+	*s = (struct sampler){0};
 }
 
 static enum plan_set set_of(const struct session_cpu *c, size_t part)
@@ -55,19 +61,69 @@ static bool is_sampled(const struct session_cpu *c, size_t part)
 	return spec_event_is_sampled(c->plan->events[c->plan->parts[part].event].asked);
 }
 
-/* The ring is mapped on the first sampling event; the others are redirected to it. */
+static bool is_of_tasks(const struct sampler *s)
+{
+	return s->cpu->plan->target.nr_ids && !s->cpu->plan->target.is_cgroup;
+}
+
+/* Opens a side-band event, disabled, with what the kernel supports. pid: a task, -1 for the
+ * machine, or 0 for this thread. */
+static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wakeup_bytes)
+{
+	bool is_user_only = s->cpu->plan->target.is_user_only;
+	int fd = -ENOMEM;
+
+	for (unsigned level = 0;; level++) {
+		struct perf_event_attr *attr =
+		    event_attr_side_band(level, pid > 0, is_user_only, wakeup_bytes);
+
+		if (!attr)
+			return fd;
+		fd = s->pmu->open(attr, pid, (int)s->cpu->cpu, -1, 0);
+		mem_free(attr);
+		if (fd != -EINVAL && fd != -E2BIG)
+			return fd;
+	}
+}
+
+/*
+ * Opens the ring if it is not open, else sends the event's records to it. The ring of tasks is on
+ * an event of this thread that stays disabled: poll returns POLLHUP for the ring of an event whose
+ * task has ended, also while others write to it.
+ */
+static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t bytes)
+{
+	int rc, owner;
+
+	if (ring->base)
+		return pmu_ring_join(ring, fd);
+	if (!is_of_tasks(s))
+		return pmu_ring_open(ring, s->pmu, fd, bytes);
+	owner = open_side_band_event(s, 0, (uint32_t)(bytes / 4));
+	if (owner < 0)
+		return owner;
+	s->owner_fds[s->nr_owner_fds++] = owner;
+	rc = pmu_ring_open(ring, s->pmu, owner, bytes);
+	return rc ? rc : pmu_ring_join(ring, fd);
+}
+
+/* Each sampling event writes into the same ring. */
 static int attach(struct sampler *s, const struct session_probe *p, const struct pmu_member *m,
 		  uint64_t id, uint64_t ring_bytes)
 {
-	uint32_t i = s->scan.nr_events;
-	int rc = s->ring.base ? pmu_ring_join(&s->ring, m->fd)
-			      : pmu_ring_open(&s->ring, p->pmu, m->fd, ring_bytes);
+	uint32_t i = 0;
+	int rc = join_ring(s, &s->ring, m->fd, ring_bytes);
 
 	if (rc)
 		return rc;
-	s->events[i] = (struct sampler_event){.part = m->event};
-	pmu_scan_event_init(&s->counts[i], p->attrs[m->event], id);
-	s->scan.nr_events++;
+	while (i < s->scan.nr_events && s->events[i].part != m->event)
+		i++;
+	if (i == s->scan.nr_events) {
+		s->events[i] = (struct sampler_event){.part = m->event};
+		pmu_scan_event_init(&s->counts[i], p->attrs[m->event]);
+		s->scan.nr_events++;
+	}
+	s->scan_ids[s->scan.nr_ids++] = (struct pmu_scan_id){id, i};
 	return 0;
 }
 
@@ -103,37 +159,30 @@ static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t 
 		for (uint32_t m = 0; m < group->nr_members && rc == 0; m++)
 			rc = add_member(s, p, g, m, ring_bytes);
 	}
+	pmu_scan_sort(&s->scan);
 	return rc;
-}
-
-/* Opens the side-band event with what the kernel supports. */
-static int open_side_band_event(const struct sampler *s, uint32_t wakeup_bytes)
-{
-	pid_t target = s->cpu->plan->target.pid, pid = target ? target : -1;
-	int fd = -ENOMEM;
-
-	for (unsigned level = 0;; level++) {
-		struct perf_event_attr *attr = event_attr_side_band(
-		    level, pid > 0, s->cpu->plan->target.is_user_only, wakeup_bytes);
-
-		if (!attr)
-			return fd;
-		fd = s->pmu->open(attr, pid, (int)s->cpu->cpu, -1, 0);
-		mem_free(attr);
-		if (fd != -EINVAL && fd != -E2BIG)
-			return fd;
-	}
 }
 
 static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 {
+	static const pid_t machine[] = {-1};
 	uint64_t bytes = ring_bytes < SIDE_BAND_BYTES ? ring_bytes : SIDE_BAND_BYTES;
-	int fd = open_side_band_event(s, (uint32_t)bytes / 4);
+	const struct plan_target *target = &s->cpu->plan->target;
+	const pid_t *ids = is_of_tasks(s) ? target->ids : machine;
+	size_t nr = is_of_tasks(s) ? target->nr_ids : 1;
+	int rc = 0;
 
-	if (fd < 0)
-		return fd;
-	s->side_band_fd = fd;
-	return pmu_ring_open(&s->side_band, s->pmu, fd, bytes);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		int fd = open_side_band_event(s, ids[i], (uint32_t)bytes / 4);
+
+		if (fd == -ESRCH) /* the task has just ended */
+			continue;
+		if (fd < 0)
+			return fd;
+		s->side_band_fds[s->nr_side_band_fds++] = fd;
+		rc = join_ring(s, &s->side_band, fd, bytes);
+	}
+	return rc;
 }
 
 static void start_counting(struct sampler *s)
@@ -150,7 +199,8 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 {
 	int rc;
 
-	s->scan = (struct pmu_scan){.events = s->counts, .has_identifier = p->shares_ring};
+	s->scan = (struct pmu_scan){
+	    .events = s->counts, .ids = s->scan_ids, .has_identifier = p->shares_ring};
 	s->pmu = p->pmu;
 	s->nr_ids = 0;
 	s->is_hung_up = false;
@@ -166,15 +216,16 @@ void sampler_close(struct sampler *s)
 {
 	pmu_ring_close(&s->ring);
 	pmu_ring_close(&s->side_band);
-	if (s->pmu && s->side_band_fd >= 0)
-		s->pmu->close(s->side_band_fd);
-	s->side_band_fd = -1;
+	while (s->nr_side_band_fds)
+		s->pmu->close(s->side_band_fds[--s->nr_side_band_fds]);
+	while (s->nr_owner_fds)
+		s->pmu->close(s->owner_fds[--s->nr_owner_fds]);
 }
 
 void sampler_enable(const struct sampler *s)
 {
-	if (s->side_band.base)
-		pmu_ring_enable(&s->side_band);
+	for (size_t i = 0; i < s->nr_side_band_fds; i++)
+		(void)s->pmu->ioctl(s->side_band_fds[i], PERF_EVENT_IOC_ENABLE, 0);
 }
 
 /* True if there is no time to pack: it took long already, or the ring fills fast. */

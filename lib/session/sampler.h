@@ -26,13 +26,17 @@ struct sampler {
 	const struct pmu_ops *pmu;     /* borrowed, from sampler_open on */
 	const uint64_t *pack_until_ns; /* borrowed; frames are packed only before this time */
 	struct pmu_ring ring, side_band;
-	int side_band_fd; /* -1: none */
-	bool is_hung_up;  /* the CPU is offline: the rings get no more records */
+	int *side_band_fds; /* owned; of each task, or one of the machine */
+	size_t nr_side_band_fds;
+	int owner_fds[2]; /* events that the rings of tasks are on */
+	unsigned nr_owner_fds;
+	bool is_hung_up; /* the CPU is offline: the rings get no more records */
 
 	struct sampler_event *events;  /* owned; room for each part of the plan */
 	struct pmu_scan_event *counts; /* owned; the same order */
 	struct trace_sampled *sampled; /* owned; totals per event, set by sampler_cut */
 	struct trace_id *ids;          /* owned; the ids that records may contain */
+	struct pmu_scan_id *scan_ids;  /* owned; those that samples contain */
 	size_t nr_ids;
 	struct pmu_scan scan;    /* the iteration's; its events are counts */
 	uint64_t side_band_lost; /* records lost in the iteration */

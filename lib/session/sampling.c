@@ -395,8 +395,8 @@ static void set_fds(struct sampling *g)
 
 		g->fds[1 + 2 * t] = (struct pollfd){
 		    .fd = is_there && m->ring.base ? m->ring.fd : -1, .events = POLLIN};
-		g->fds[2 + 2 * t] =
-		    (struct pollfd){.fd = is_there ? m->side_band_fd : -1, .events = POLLIN};
+		g->fds[2 + 2 * t] = (struct pollfd){
+		    .fd = is_there && m->side_band.base ? m->side_band.fd : -1, .events = POLLIN};
 	}
 }
 

@@ -195,7 +195,7 @@ void surveyor_stop(struct surveyor *s)
 void surveyor_notes(const struct surveyor *s, const char *notes[SURVEYOR_NR_NOTES])
 {
 	notes[0] = s->kernel.note;
-	notes[1] = s->plan->target.is_command ? "" : s->tasks.note; /* others' processes */
+	notes[1] = s->plan->target.nr_ids ? "" : s->tasks.note; /* others' processes */
 	notes[2] = buf_str(&s->silent);
 	notes[3] = buf_str(&s->late);
 }

@@ -168,8 +168,9 @@ struct trace_where {
 /* The target of a session, in the trace that has no CPU (TRACE_ANY_CPU). The numbers of the flags
  * are stored in files. */
 enum trace_target_flag {
-	TRACE_TARGET_IS_COMMAND = 1 << 0, /* started by the session */
-	TRACE_TARGET_HAS_ENDED = 1 << 1,  /* what follows end_ns is known */
+	TRACE_TARGET_IS_COMMAND = 1 << 0,  /* started by the session */
+	TRACE_TARGET_HAS_ENDED = 1 << 1,   /* of a command: what follows end_ns is known */
+	TRACE_TARGET_IS_ATTACHED = 1 << 2, /* ran already: processes, or a cgroup */
 };
 enum { TRACE_TARGET_BYTES = 512 };
 struct trace_target {
@@ -181,7 +182,7 @@ struct trace_target {
 	uint64_t peak_bytes; /* of resident memory; of the largest process */
 	uint64_t minor_faults, major_faults, read_blocks, written_blocks; /* blocks of 512 bytes */
 	uint64_t voluntary_switches, involuntary_switches;
-	char text[TRACE_TARGET_BYTES]; /* the command line; cut if it is longer */
+	char text[TRACE_TARGET_BYTES]; /* the command line, or what ran; cut if it is longer */
 };
 
 /* The cpu of the trace that counts a target wherever it runs: the session's last trace. */

@@ -13,6 +13,7 @@ struct bench {
 	int fd[2];
 	struct pmu_ring ring;
 	struct pmu_scan_event events[2];
+	struct pmu_scan_id ids[2];
 	struct pmu_scan scan;
 	struct pmu_view view;
 };
@@ -39,14 +40,18 @@ static void bench_init(struct bench *b, unsigned nr, uint64_t sample_type)
 	for (unsigned i = 0; i < nr; i++) {
 		b->fd[i] = fake_ops.open(&a, -1, 0, -1, 0);
 		assert_true(b->fd[i] >= 0);
-		pmu_scan_event_init(&b->events[i], &a, FAKE_FIRST_ID + i);
+		pmu_scan_event_init(&b->events[i], &a);
+		b->ids[i] = (struct pmu_scan_id){FAKE_FIRST_ID + i, i};
 	}
 	assert_int_equal(pmu_ring_open(&b->ring, &fake_ops, b->fd[0], RING_BYTES), 0);
 	if (nr > 1)
 		assert_int_equal(pmu_ring_join(&b->ring, b->fd[1]), 0);
 	b->scan = (struct pmu_scan){.events = b->events,
 				    .nr_events = nr,
+				    .ids = b->ids,
+				    .nr_ids = nr,
 				    .has_identifier = sample_type & PERF_SAMPLE_IDENTIFIER};
+	pmu_scan_sort(&b->scan);
 	b->view = pmu_ring_view(&b->ring);
 }
 
@@ -179,6 +184,25 @@ TEST(two_events)
 	bench_fini(&b);
 }
 
+/* An event of several tasks has an id for each of them. */
+TEST(several_ids)
+{
+	struct bench b;
+	uint64_t head;
+
+	bench_init(&b, 2, PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+	b.ids[0] = (struct pmu_scan_id){FAKE_FIRST_ID + 1, 0};
+	b.ids[1] = (struct pmu_scan_id){FAKE_FIRST_ID, 0};
+	pmu_scan_sort(&b.scan);
+	for (unsigned i = 0; i < 10; i++)
+		fake_sample(&fake.events[i % 3 == 0], 7, 100 + i);
+	head = pmu_ring_head(&b.ring);
+	assert_int_equal(pmu_scan_count(&b.scan, &b.view, 0, head, UINT64_MAX), head);
+	assert_int_equal(b.events[0].samples, 10);
+	assert_int_equal(b.events[1].samples, 0);
+	bench_fini(&b);
+}
+
 /* Linux may give a sample of a software event the id of another session's event: it is of the only
  * event that this can happen to; of several nobody knows. */
 TEST(ids_of_strangers)
@@ -205,7 +229,7 @@ TEST(ids_of_strangers)
 
 			a.type = cases[i].type[k];
 			a.config = cases[i].config[k];
-			pmu_scan_event_init(&b.events[k], &a, FAKE_FIRST_ID + k);
+			pmu_scan_event_init(&b.events[k], &a);
 			put((uint64_t[]){fake_header(PERF_RECORD_SAMPLE, 0, 4), 1, 7, 100}, 4);
 		}
 		assert_int_not_equal(

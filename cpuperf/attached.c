@@ -1,0 +1,196 @@
+/*
+ * A target that was running already.
+ *
+ * New threads inherit the events of the thread that creates them. One that is created while the
+ * events are opened may have inherited some of them or none, and cannot be told from one that has
+ * all; so the caller compares the threads before and after, and opens the events again.
+ */
+#include "attached.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "collect/cgroup_text.h"
+#include "options.h"
+#include "pmu/group.h"
+#include "session/plan.h"
+#include "target/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+enum { MAX_MOUNTS_BYTES = 16 << 20 };
+
+static struct target_choice choice_of(const struct options *o)
+{
+	return (struct target_choice){
+	    .pids = o->pids, .comm = o->comm, .has_children = !o->no_children};
+}
+
+static int open_cgroup_folder(const char *path, struct err *e)
+{
+	char mount[PATH_MAX], full[2 * PATH_MAX];
+	struct statfs fs;
+	struct buf text;
+	int fd = -1, rc;
+
+	buf_init(&text, MAX_MOUNTS_BYTES);
+	rc = root_load(&root_live, "/proc/self/mountinfo", &text);
+	if (rc == 0 && cgroup_find_mount(buf_str(&text), text.len, mount, sizeof(mount)) == 0) {
+		snprintf(full, sizeof(full), "%s/%s", mount, path);
+		fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	buf_fini(&text);
+	if (fd < 0)
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "--cgroup=%s: %s", path, strerror(errno));
+	if (fstatfs(fd, &fs) == 0 &&
+	    (fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC))
+		return fd;
+	close(fd);
+	err_set(e, -EINVAL, "--cgroup=%s: this folder is not a control group", path);
+	err_hint(e, "/proc/PID/cgroup shows the group of a process");
+	return -EINVAL;
+}
+
+static int open_cgroup(struct attached *a, struct err *e)
+{
+	int rc;
+
+	a->cgroup = open_cgroup_folder(a->o->cgroup, e);
+	if (a->cgroup < 0)
+		return a->cgroup;
+	snprintf(a->text, sizeof(a->text), "cgroup %s", a->o->cgroup);
+	rc = target_watch_new_cgroup(a->cgroup, &a->watch, e);
+	return rc == -ENOENT && !e->code ? 0 : rc;
+}
+
+/* "process 12 (gcc)", "3 processes: 12 (gcc), 13 (cc1), …" */
+static void describe(struct attached *a)
+{
+	struct buf text;
+
+	buf_init(&text, MAX_MOUNTS_BYTES);
+	if (a->tasks.nr_processes > 1)
+		buf_printf(&text, "%zu processes: ", a->tasks.nr_processes);
+	else
+		buf_adds(&text, "process ");
+	for (size_t i = 0; i < a->tasks.nr_processes && text.len < sizeof(a->text); i++) {
+		char path[64], comm[64] = "";
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", a->tasks.processes[i]);
+		(void)root_load_line(&root_live, path, comm, sizeof(comm));
+		buf_printf(&text, "%s%d (%s)", i ? ", " : "", a->tasks.processes[i], comm);
+	}
+	snprintf(a->text, sizeof(a->text), "%s", buf_str(&text));
+	str_disarm(a->text);
+	buf_fini(&text);
+}
+
+/* The processes and their threads, as they are now. */
+static int find(const struct options *o, struct target_tasks *out, struct err *e)
+{
+	const struct target_choice choice = choice_of(o);
+	int rc = target_tasks_find(&root_live, &choice, out, e);
+
+	if (rc)
+		snprintf(e->source, sizeof(e->source), "%s",
+			 !o->comm   ? "--pid"
+			 : !o->pids ? "--comm"
+				    : "--pid and --comm");
+	return rc;
+}
+
+int attached_open(struct attached *a, const struct options *o, struct err *e)
+{
+	int rc;
+
+	*a = (struct attached){.o = o, .cgroup = -1};
+	rc = o->cgroup ? open_cgroup(a, e) : 0;
+	if (rc)
+		attached_close(a);
+	return rc;
+}
+
+void attached_close(struct attached *a)
+{
+	target_watch_free(a->watch);
+	target_tasks_fini(&a->tasks);
+	if (a->cgroup >= 0)
+		close(a->cgroup);
+	*a = (struct attached){.cgroup = -1};
+}
+
+int attached_list(struct attached *a, struct plan *plan, struct err *e)
+{
+	struct target_tasks tasks;
+	int rc;
+
+	plan->target.is_cgroup = a->o->cgroup;
+	plan->target.ids = &a->cgroup;
+	plan->target.nr_ids = 1;
+	if (a->o->cgroup)
+		return 0;
+	rc = find(a->o, &tasks, e);
+	if (rc)
+		return rc;
+	target_watch_free(a->watch);
+	a->watch = NULL;
+	target_tasks_fini(&a->tasks);
+	a->tasks = tasks;
+	rc = target_watch_new(tasks.chosen, tasks.nr_chosen, &a->watch, e);
+	if (rc)
+		return rc;
+	describe(a);
+	plan->target.ids = a->tasks.threads;
+	plan->target.nr_ids = a->tasks.nr_threads;
+	return 0;
+}
+
+size_t attached_nr_new(const struct attached *a)
+{
+	struct target_tasks now;
+	struct err ignored = {0};
+	size_t nr;
+
+	if (a->o->cgroup || find(a->o, &now, &ignored))
+		return 0;
+	nr = target_tasks_new(&a->tasks, &now);
+	target_tasks_fini(&now);
+	return nr;
+}
+
+int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, struct err *e)
+{
+	a->start_ns = clock_monotonic_ns();
+	return a->watch ? target_watch_start(a->watch, on_end, arg, e) : 0;
+}
+
+void attached_describe(struct attached *a, struct trace_target *out)
+{
+	bool has_ended = a->watch && target_watch_has_ended(a->watch);
+
+	*out = (struct trace_target){.flags = TRACE_TARGET_IS_ATTACHED |
+					      (has_ended ? TRACE_TARGET_HAS_ENDED : 0),
+				     .pid = a->tasks.nr_chosen ? (uint32_t)a->tasks.chosen[0] : 0,
+				     .start_ns = a->start_ns,
+				     .end_ns = clock_monotonic_ns()};
+	snprintf(out->text, sizeof(out->text), "%s", a->text);
+}
+
+int attached_check_no_children(struct err *e)
+{
+	if (pmu_has_inherit_thread(&pmu_kernel_ops))
+		return 0;
+	err_set(e, -ENOTSUP, "--no-children: this kernel cannot measure threads without processes");
+	err_hint(e, "Linux 5.13 and later can");
+	return -ENOTSUP;
+}

@@ -1,0 +1,39 @@
+/*
+ * A target that was running already: processes, or a cgroup.
+ */
+#ifndef CPUPERF_ATTACHED_H
+#define CPUPERF_ATTACHED_H
+
+#include "base/err.h"
+#include "target/tasks.h"
+#include "trace/trace.h"
+
+struct options;
+struct plan;
+struct target_watch;
+
+struct attached {
+	const struct options *o; /* borrowed */
+	struct target_tasks tasks;
+	int cgroup;                 /* the descriptor of its folder; -1: processes */
+	struct target_watch *watch; /* owned; NULL: its end cannot be observed */
+	uint64_t start_ns, end_ns;  /* CLOCK_MONOTONIC; 0: not yet */
+	char text[TRACE_TARGET_BYTES];
+};
+
+/* 0, or -errno with *e, which names the option. */
+int attached_open(struct attached *a, const struct options *o, struct err *e);
+void attached_close(struct attached *a);
+/* Looks the threads up again and sets them as the plan's target. 0, or -errno with *e. */
+int attached_list(struct attached *a, struct plan *plan, struct err *e);
+/* How many threads have been created since attached_list. */
+size_t attached_nr_new(const struct attached *a);
+/* Follows the target: on_end is called in a thread when all of it has ended. */
+int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, struct err *e);
+/* The target and, once it has ended, its end. */
+void attached_describe(struct attached *a, struct trace_target *out);
+
+/* -ENOTSUP with *e where events cannot be inherited by threads alone. */
+int attached_check_no_children(struct err *e);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * The tasks of running processes, by one pass over /proc. It can miss a process that is created
+ * meanwhile: the caller compares two passes.
+ */
+#include "target/tasks.h"
+
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct process {
+	pid_t pid, parent;
+	bool is_chosen, is_wanted;
+};
+
+struct list {
+	pid_t *item;
+	size_t nr, room;
+};
+
+struct scan {
+	const struct root *root;
+	const struct target_choice *choice;
+	struct process *process; /* owned; sorted by pid */
+	size_t nr, room;
+};
+
+static int compare_processes(const void *a, const void *b)
+{
+	const struct process *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static bool parse_pid(const char *text, size_t len, pid_t *out)
+{
+	const char *p = text, *end = text + len;
+	uint64_t v;
+
+	if (!len || str_scan_u64(&p, end, &v) || p != end || !v || v > INT_MAX)
+		return false;
+	*out = (pid_t)v;
+	return true;
+}
+
+static int append(struct list *l, pid_t pid)
+{
+	pid_t *grown = mem_grow(l->item, l->nr, &l->room, sizeof(*l->item));
+
+	if (!grown)
+		return -ENOMEM;
+	l->item = grown;
+	l->item[l->nr++] = pid;
+	return 0;
+}
+
+/* "12 (name) S 1 …". The name may contain parentheses and spaces. */
+static bool parse_stat(const char *line, char comm[64], pid_t *parent)
+{
+	const char *open = strchr(line, '('), *close = strrchr(line, ')');
+	uint64_t v;
+	const char *p;
+
+	if (!open || !close || close < open || strlen(close) < 5)
+		return false;
+	snprintf(comm, 64, "%.*s", (int)(close - open - 1), open + 1);
+	p = close + 4;
+	if (str_scan_u64(&p, p + strlen(p), &v) || v > INT_MAX)
+		return false;
+	*parent = (pid_t)v;
+	return true;
+}
+
+static int add_process(const char *name, void *arg)
+{
+	struct scan *s = arg;
+	struct process made = {0}, *grown;
+	char path[64], line[1024], comm[64];
+
+	if (!parse_pid(name, strlen(name), &made.pid))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/stat", made.pid);
+	if (root_load_line(s->root, path, line, sizeof(line)) ||
+	    !parse_stat(line, comm, &made.parent))
+		return 0; /* it has ended */
+	made.is_chosen = s->choice->comm && fnmatch(s->choice->comm, comm, 0) == 0;
+	grown = mem_grow(s->process, s->nr, &s->room, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	s->process = grown;
+	s->process[s->nr++] = made;
+	return 0;
+}
+
+static struct process *find(const struct scan *s, pid_t pid)
+{
+	const struct process key = {.pid = pid};
+
+	return s->nr ? bsearch(&key, s->process, s->nr, sizeof(key), compare_processes) : NULL;
+}
+
+/* Chosen by name: not this process, nor the shell or the sudo that started it. */
+static void exclude_own(struct scan *s)
+{
+	struct process *p = find(s, getpid());
+
+	for (size_t i = 0; p && i < s->nr; i++) {
+		p->is_chosen = false;
+		p = find(s, p->parent);
+	}
+}
+
+static int choose_pids(struct scan *s, struct err *e)
+{
+	const char *text = s->choice->pids;
+
+	while (text) {
+		size_t len = strcspn(text, ",");
+		struct process *p;
+		pid_t pid;
+
+		if (!parse_pid(text, len, &pid))
+			return err_set(e, -EINVAL, "\"%.*s\" is not a process number", (int)len,
+				       text);
+		p = find(s, pid);
+		if (!p)
+			return err_set(e, -ESRCH, "there is no process %d", pid);
+		p->is_chosen = true;
+		text = text[len] ? text + len + 1 : NULL;
+	}
+	return 0;
+}
+
+/* Marks the chosen processes and all below them. A parent's number can be above its child's, so
+ * this repeats until nothing changes. */
+static void want(struct scan *s)
+{
+	bool has_changed = s->choice->has_children;
+	pid_t self = getpid();
+
+	for (size_t i = 0; i < s->nr; i++)
+		s->process[i].is_wanted = s->process[i].is_chosen;
+	while (has_changed) {
+		has_changed = false;
+		for (size_t i = 0; i < s->nr; i++) {
+			struct process *p = &s->process[i];
+			const struct process *parent = find(s, p->parent);
+
+			if (p->is_wanted || !parent || !parent->is_wanted || p->pid == self)
+				continue;
+			p->is_wanted = has_changed = true;
+		}
+	}
+}
+
+static int add_thread(const char *name, void *arg)
+{
+	pid_t tid;
+
+	return parse_pid(name, strlen(name), &tid) ? append(arg, tid) : 0;
+}
+
+static int list_all(struct scan *s, struct target_tasks *out)
+{
+	struct list chosen = {0}, processes = {0}, threads = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < s->nr && rc == 0; i++) {
+		const struct process *p = &s->process[i];
+		char path[64];
+
+		if (p->is_chosen)
+			rc = append(&chosen, p->pid);
+		if (!p->is_wanted || rc)
+			continue;
+		rc = append(&processes, p->pid);
+		snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
+		if (rc == 0 && root_each(s->root, path, add_thread, &threads) == -ENOMEM)
+			rc = -ENOMEM;
+	}
+	*out = (struct target_tasks){.chosen = chosen.item,
+				     .nr_chosen = chosen.nr,
+				     .processes = processes.item,
+				     .nr_processes = processes.nr,
+				     .threads = threads.item,
+				     .nr_threads = threads.nr};
+	if (threads.nr)
+		qsort(threads.item, threads.nr, sizeof(*threads.item), compare_pids);
+	if (rc)
+		target_tasks_fini(out);
+	return rc;
+}
+
+int target_tasks_find(const struct root *root, const struct target_choice *choice,
+		      struct target_tasks *out, struct err *e)
+{
+	struct scan s = {.root = root, .choice = choice};
+	int rc;
+
+	*out = (struct target_tasks){0};
+	rc = root_each(root, "/proc", add_process, &s);
+	if (rc) {
+		err_set(e, rc, "/proc cannot be read: %s", strerror(-rc));
+	} else {
+		qsort(s.process, s.nr, sizeof(*s.process), compare_processes);
+		exclude_own(&s);
+		rc = choose_pids(&s, e);
+	}
+	if (rc == 0) {
+		want(&s);
+		rc = list_all(&s, out);
+		if (rc)
+			err_set(e, rc, "out of memory");
+		else if (!out->nr_chosen)
+			rc = err_set(e, -ESRCH, "no process has the name \"%s\"",
+				     choice->comm ? choice->comm : "");
+	}
+	mem_free(s.process);
+	return rc;
+}
+
+void target_tasks_fini(struct target_tasks *t)
+{
+	mem_free(t->chosen);
+	mem_free(t->processes);
+	mem_free(t->threads);
+	*t = (struct target_tasks){0};
+}
+
+size_t target_tasks_new(const struct target_tasks *before, const struct target_tasks *now)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < now->nr_threads; i++)
+		nr += !before->nr_threads ||
+		      !bsearch(&now->threads[i], before->threads, before->nr_threads,
+			       sizeof(*before->threads), compare_pids);
+	return nr;
+}

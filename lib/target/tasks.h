@@ -1,0 +1,41 @@
+/*
+ * Running processes as a target: chosen by pid or by name, with the processes below them, and their
+ * threads.
+ */
+#ifndef TARGET_TASKS_H
+#define TARGET_TASKS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct root;
+
+/* Borrowed. A process is chosen if one of the two names it. */
+struct target_choice {
+	const char *pids; /* "12,34"; NULL: none */
+	const char *comm; /* a shell glob over the whole name, case-sensitive; NULL: none */
+	bool has_children;
+};
+
+/* Sorted by number. */
+struct target_tasks {
+	pid_t *chosen; /* owned; the processes that were chosen */
+	size_t nr_chosen;
+	pid_t *processes; /* owned; these, and with has_children all below them */
+	size_t nr_processes;
+	pid_t *threads; /* owned; all threads of processes */
+	size_t nr_threads;
+};
+
+/* Reads /proc. This process and the processes above it are never chosen by name. 0, or -errno with
+ * *e: -ESRCH if a pid does not exist, or no process has the name. */
+int target_tasks_find(const struct root *root, const struct target_choice *choice,
+		      struct target_tasks *out, struct err *e);
+void target_tasks_fini(struct target_tasks *t);
+/* How many threads of now are not among those of before. */
+size_t target_tasks_new(const struct target_tasks *before, const struct target_tasks *now);
+
+#endif

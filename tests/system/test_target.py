@@ -1,0 +1,332 @@
+#!/usr/bin/env python3
+"""Processes that run already as a target: --pid, --comm, --cgroup, --no-children, --cpu. Counts and
+samples are compared with what the processes measure of themselves; nothing is of an equal process
+beside them. CPUPERF and CPUPERF_PRINT name the programs; software events only.
+"""
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from kit import CPUPERF, output, PRINT, run, run_checks
+import sampled
+
+# Waits for SIGUSR1; then uses this much CPU time in a thread that was there, in one that is new and
+# in a child, and prints how much that was, in ns.
+VICTIM = """
+import os, signal, sys, threading, time
+seconds = float(sys.argv[1])
+go = threading.Event()
+used = []
+def burn():
+    begin = time.thread_time_ns()
+    while time.thread_time_ns() - begin < seconds * 1e9:
+        sum(range(2000))
+    used.append(time.thread_time_ns() - begin)
+def old():
+    go.wait()
+    burn()
+thread = threading.Thread(target=old)
+thread.start()
+signal.signal(signal.SIGUSR1, lambda *_: go.set())
+print("ready", flush=True)
+while not go.wait(0.01):
+    pass
+thread.join()
+thread = threading.Thread(target=burn)
+thread.start()
+thread.join()
+read, write = os.pipe()
+if os.fork() == 0:
+    burn()
+    os.write(write, str(used[-1]).encode())
+    os._exit(0)
+os.wait()
+print(sum(used), os.read(read, 100).decode(), flush=True)
+"""
+SLACK_NS = 60_000_000  # of the interpreter around what is timed, on a slow machine
+
+
+class Victim:
+    def __init__(self, folder, seconds, name="target-test", **who):
+        path = f"{folder}/{name}"
+        if not os.path.exists(path):
+            os.symlink("/usr/bin/python3" if who else sys.executable, path)
+        self.process = subprocess.Popen([path, "-c", VICTIM, str(seconds)], text=True,
+                                        stdout=subprocess.PIPE, **who)
+        assert self.process.stdout.readline() == "ready\n"
+        self.pid = self.process.pid
+
+    def go(self):
+        self.process.send_signal(signal.SIGUSR1)
+
+    def used(self):
+        """Nanoseconds of the process, and of its child."""
+        own, child = self.process.stdout.readline().split()
+        self.process.wait()
+        return int(own), int(child)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def start(folder, *options):
+    return subprocess.Popen([CPUPERF, *options], cwd=folder, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def wait_until_measuring(folder, name="cpuperf.session"):
+    """The manifest is written when everything is open and enabled."""
+    path = f"{folder}/{name}/cpuperf.cpsession"
+    while not (os.path.exists(path) and '"recording"' in open(path, encoding="utf-8").read()):
+        time.sleep(0.01)
+    time.sleep(0.1)
+
+
+def finish(p, code=0):
+    out, err = p.communicate()
+    assert code in (None, p.returncode), (p.returncode, out, err)
+    return err
+
+
+def rows(folder, report):
+    text = output(PRINT, "--quiet", "--output-format=csv", f"--report={report}", "cpuperf.session",
+                  cwd=folder)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def counts(folder):
+    """{event: sum over iterations}"""
+    sums = {}
+    for r in rows(folder, "summary"):
+        if r["state"] == "ok" and not r["trace"]:
+            sums[r["event"]] = sums.get(r["event"], 0) + int(r["value"])
+    return sums
+
+
+def sampled_tasks(folder):
+    """{(process, thread): samples}"""
+    return {(int(r["pid"]), int(r["tid"])): int(r["self_samples"]) for r in rows(folder, "threads")}
+
+
+def check_pid(folder):
+    """Threads that are there and that come, and children; not its twin; the answer; the end."""
+    victim, twin = Victim(folder, 0.3), Victim(folder, 0.3)
+    p = start(folder, f"--pid={victim.pid}")
+    wait_until_measuring(folder)
+    victim.go()
+    twin.go()
+    used = sum(victim.used())
+    answer = finish(p)
+    twin.used()
+    counted = counts(folder)["task_clock"]
+    assert used * 0.99 < counted < used + SLACK_NS, (used, counted)
+    assert answer.startswith(f"process {victim.pid} (target-test): ended\n"), answer
+    by_task = sampled_tasks(folder)
+    assert sum(by_task.values()) > 0.9 * used / 1e9 * 997, (by_task, used)
+    assert twin.pid not in {pid for pid, _ in by_task}, by_task
+    assert len(by_task) >= 3, by_task  # two threads and the child
+
+
+def check_no_children(folder):
+    victim = Victim(folder, 0.3)
+    p = start(folder, f"--pid={victim.pid}", "--no-children")
+    wait_until_measuring(folder)
+    victim.go()
+    own, child = victim.used()
+    answer = finish(p, None)
+    if "Linux 5.13" in answer:
+        print(f"skip: --no-children: {answer}")
+        return
+    counted = counts(folder)["task_clock"]
+    assert own * 0.99 < counted < own + min(SLACK_NS, child / 2), (own, child, counted)
+    assert {pid for pid, _ in sampled_tasks(folder)} == {victim.pid}
+
+
+def check_several(folder):
+    """Several by number and by name, each with iterations: the counts are sums over all tasks."""
+    victims = [Victim(folder, 0.2, name="target-many") for _ in range(3)]
+    other = Victim(folder, 0.2, name="other-many")
+    p = start(folder, "--comm=target-m*", f"--pid={other.pid}", "-e", "task_clock,page_faults",
+              "--duration=0.2", "--num-iterations=1000000", "--no-live")
+    wait_until_measuring(folder)
+    for victim in victims + [other]:
+        victim.go()
+    used = sum(sum(victim.used()) for victim in victims + [other])
+    finish(p)
+    counted = counts(folder)["task_clock"]
+    # the session ends whole with the last of them
+    assert used * 0.99 < counted < used + 4 * SLACK_NS, (used, counted)
+
+
+def check_stays(folder):
+    """Ctrl-C ends the measuring, whole; the process goes on."""
+    victim = Victim(folder, 0.1)
+    p = start(folder, "-p", str(victim.pid))
+    wait_until_measuring(folder)
+    p.send_signal(signal.SIGINT)
+    answer = finish(p)
+    assert f"process {victim.pid} (target-test): still running" in answer, answer
+    assert victim.process.poll() is None
+    info = output(PRINT, "--quiet", "--report=summary", cwd=folder)
+    assert "cut short" not in info, info
+    victim.end()
+
+
+def check_cpu(folder):
+    """Only on the CPUs named, of a process that runs on another one: nothing."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        print("skip: --cpu: there is one CPU")
+        return
+    victim = Victim(folder, 0.1)
+    for task in os.listdir(f"/proc/{victim.pid}/task"):
+        os.sched_setaffinity(int(task), {cpus[0]})
+    first, second = (start(folder, f"--pid={victim.pid}", f"--cpu={cpu}", "-o", name)
+                     for cpu, name in ((cpus[0], "first"), (cpus[1], "second")))
+    wait_until_measuring(folder, "first")
+    wait_until_measuring(folder, "second")
+    victim.go()
+    used = sum(victim.used())
+    finish(first)
+    finish(second)
+    os.rename(f"{folder}/first", f"{folder}/cpuperf.session")
+    counted = counts(folder)["task_clock"]
+    assert used * 0.99 < counted < used + SLACK_NS, (used, counted)
+    text = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", "second", cwd=folder)
+    others = [r for r in csv.DictReader(io.StringIO(text)) if r["event"] == "task_clock" and
+              r["state"] == "ok"]
+    assert others and all(int(r["value"]) == 0 for r in others), others
+
+
+def cgroup_root():
+    for line in open("/proc/self/mountinfo", encoding="utf-8"):
+        fields = line.split()
+        if fields[fields.index("-") + 1] == "cgroup2" and fields[3] == "/":
+            return fields[4]
+    return None
+
+
+def check_cgroup(folder):
+    """Whoever is in the group, also who comes later; the end when the last has gone."""
+    root = cgroup_root()
+    path = f"{root}/cpuperf-test-{os.getpid()}"
+    try:
+        assert root, "no cgroup2 is mounted"
+        os.mkdir(path)
+    except (AssertionError, OSError) as why:
+        print(f"skip: --cgroup: {why}")
+        return
+    try:
+        victim, twin, later = Victim(folder, 0.2), Victim(folder, 0.2), Victim(folder, 0.2)
+        for pid in (victim.pid, later.pid):
+            with open(f"{path}/cgroup.procs", "w", encoding="ascii") as f:
+                f.write(str(pid))
+        p = start(folder, f"--cgroup=/{os.path.basename(path)}")
+        wait_until_measuring(folder)
+        for one in (victim, twin, later):
+            one.go()
+        used = sum(victim.used()) + sum(later.used())
+        twin.used()
+        answer = finish(p, None)
+        if "no permission" in answer or "not support" in answer:
+            print(f"skip: --cgroup: {answer}")
+            return
+        counted = counts(folder)["task_clock"]
+        assert used * 0.99 < counted < used + 2 * SLACK_NS, (used, counted, answer)
+        pids = {pid for pid, _ in sampled_tasks(folder)}
+        assert {victim.pid, later.pid} <= pids and twin.pid not in pids, pids
+        assert ": ended\n" in answer, answer
+    finally:
+        while True:
+            try:
+                os.rmdir(path)
+                break
+            except OSError:
+                time.sleep(0.05)
+
+
+def check_many_tasks(folder):
+    """Threads that come and go while the events are opened: none is counted twice."""
+    script = ("import threading, time\n"
+              "end = time.monotonic() + 1.5\n"
+              "while time.monotonic() < end:\n"
+              "    all = [threading.Thread(target=lambda: sum(range(3000))) for _ in range(20)]\n"
+              "    [t.start() for t in all]\n"
+              "    [t.join() for t in all]\n"
+              "print(time.process_time_ns())\n")
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as p:
+        time.sleep(0.2)
+        finish(start(folder, f"--pid={p.pid}"), None)
+        whole = int(p.stdout.readline())
+    counted = counts(folder)["task_clock"]
+    assert counted <= whole * 1.01, (counted, whole)
+
+
+def check_ordinary_user(folder):
+    """His own process, in user mode where he may no more; another user's is refused."""
+    if os.geteuid() != 0:
+        print("skip: an ordinary user: this is not root")
+        return
+    if int(open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii").read()) > 2:
+        print("skip: an ordinary user: perf_event_paranoid may refuse him")
+        return
+    who = {"user": 65534, "group": 65534, "extra_groups": []}
+    if run("/usr/bin/python3", "-c", "", code=None, **who).returncode:
+        print("skip: an ordinary user: he has no /usr/bin/python3")
+        return
+    os.chmod(folder, 0o777)
+    os.chmod(os.path.dirname(folder), 0o755)
+    program, _ = (sampled.for_everybody(path, os.path.dirname(folder)) for path in (CPUPERF, PRINT))
+    shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
+    victim = Victim(folder, 0.3, **who)
+    p = subprocess.Popen([program, f"--pid={victim.pid}"], cwd=folder, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, **who)
+    wait_until_measuring(folder)
+    victim.go()
+    used = sum(victim.used())
+    finish(p)
+    counted = counts(folder)["task_clock"]
+    assert used * 0.99 < counted < used + SLACK_NS, (used, counted)
+    done = run(program, f"--pid={os.getpid()}", "-d", "0.1", cwd=folder, code=1, **who)
+    assert "error: " in done.stderr and "permission" in done.stderr.lower(), done.stderr
+
+
+def check_mistakes(folder):
+    """One error each, and no session."""
+    me = str(os.getpid())
+    for args, code, text in (
+            (["--pid=99999999"], 1, "--pid: error: there is no process 99999999"),
+            (["--pid", f"{me},x"], 1, '"x" is not a process number'), (["--pid="], 1, '"" is not a process number'),
+            (["--comm=no-such-name"], 1, '--comm: error: no process has the name "no-such-name"'),
+            (["--cgroup=/no-such"], 1, "--cgroup=/no-such: No such file"),
+            (["--cgroup=/tmp"], 1, "not a control group"),
+            (["--pid", me, "--cgroup=/"], 2, "exclusive"), (["--no-children"], 2, "requires"),
+            (["-e", "task_clock", "--cpu=4000"], 1, "CPU 4000 is not online"),
+            (["-e", "task_clock", "--cpu=x"], 1, "not a list of CPUs"),
+            (["--pid", me, "--", "touch", "ran"], 125, "exclusive")):
+        done = run(CPUPERF, "-d", "0.1", *args, cwd=folder, code=code)
+        assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)
+    assert os.listdir(folder) == [], os.listdir(folder)
+
+
+def check_manifest(folder):
+    """What was measured stands in the session."""
+    victim = Victim(folder, 0.1)
+    finish(start(folder, f"--pid={victim.pid}", "-d", "0.1"))
+    victim.end()
+    with open(f"{folder}/cpuperf.session/cpuperf.cpsession", encoding="utf-8") as f:
+        assert json.load(f)["num_iterations"] == 1
+    text = output(PRINT, "--quiet", cwd=folder)
+    assert text.startswith(f"process {victim.pid} (target-test)"), text
+
+
+if __name__ == "__main__":
+    run_checks(globals())
