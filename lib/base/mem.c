@@ -17,12 +17,12 @@ void mem_set_ops(const struct mem_ops *o)
 
 void *mem_alloc(size_t size)
 {
-	return ops->alloc(size);
+	return ops->alloc(size ? size : 1);
 }
 
 void *mem_zalloc(size_t size)
 {
-	void *p = ops->alloc(size);
+	void *p = mem_alloc(size);
 
 	if (p)
 		memset(p, 0, size);
@@ -35,12 +35,12 @@ void *mem_calloc(size_t nr, size_t size)
 
 	if (__builtin_mul_overflow(nr, size, &bytes))
 		return NULL;
-	return mem_zalloc(bytes ? bytes : 1);
+	return mem_zalloc(bytes);
 }
 
 void *mem_resize(void *p, size_t size)
 {
-	return ops->resize(p, size);
+	return ops->resize(p, size ? size : 1);
 }
 
 void *mem_grow(void *items, size_t nr, size_t *room, size_t size)

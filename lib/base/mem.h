@@ -16,7 +16,8 @@ struct mem_ops {
 /* Replaces the table (tests only, before threads start); NULL restores malloc. */
 void mem_set_ops(const struct mem_ops *ops);
 
-/* Uninitialised / zeroed memory of size (> 0) bytes, or NULL. Thread-safe. */
+/* Uninitialised / zeroed memory of size bytes, or NULL: no memory, also if size is 0. On NULL
+ * mem_resize has not freed p. Thread-safe. */
 void *mem_alloc(size_t size);
 void *mem_zalloc(size_t size);
 /* nr * size zeroed bytes, or NULL, also when the product overflows. */

@@ -60,16 +60,11 @@ void pmu_scan_sort(struct pmu_scan *s)
 }
 
 /* NULL if no event has the id. */
-static struct pmu_scan_event *find(const struct pmu_scan *s, uint64_t id)
+static const struct pmu_scan_id *find(const struct pmu_scan *s, uint64_t id)
 {
-	const struct pmu_scan_id key = {.id = id}, *found;
+	const struct pmu_scan_id key = {.id = id};
 
-	if (!s->nr_ids)
-		return NULL;
-	found = bsearch(&key, s->ids, s->nr_ids, sizeof(key), compare_ids);
-	if (!found)
-		return NULL;
-	return &s->events[found->event];
+	return s->nr_ids ? bsearch(&key, s->ids, s->nr_ids, sizeof(key), compare_ids) : NULL;
 }
 
 /* The only event that shares its data with other sessions, whose id its samples may have; NULL:
@@ -90,14 +85,14 @@ static struct pmu_scan_event *find_sharing(const struct pmu_scan *s)
 static struct pmu_scan_event *event_of_sample(const struct pmu_scan *s, const struct pmu_view *v,
 					      uint64_t at, uint16_t size)
 {
-	struct pmu_scan_event *e;
+	const struct pmu_scan_id *id;
 
 	if (!s->has_identifier)
 		return s->events;
 	if (size < 2 * HEADER_BYTES)
 		return NULL;
-	e = find(s, pmu_view_word(v, at + HEADER_BYTES));
-	return e ? e : find_sharing(s);
+	id = find(s, pmu_view_word(v, at + HEADER_BYTES));
+	return id ? &s->events[id->event] : find_sharing(s);
 }
 
 /* 0 if the record is too short to have it. */
@@ -109,6 +104,7 @@ static uint64_t word_of(const struct pmu_view *v, uint64_t at, uint16_t size, ui
 static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
 			 const struct perf_event_header *h)
 {
+	const struct pmu_scan_id *id;
 	struct pmu_scan_event *e;
 
 	s->records++;
@@ -129,7 +125,8 @@ static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t 
 		break;
 	case PERF_RECORD_THROTTLE: /* time, id, stream_id */
 	case PERF_RECORD_UNTHROTTLE:
-		e = find(s, word_of(v, at, h->size, 16));
+		id = find(s, word_of(v, at, h->size, 16));
+		e = id ? &s->events[id->event] : NULL;
 		if (e)
 			*(h->type == PERF_RECORD_THROTTLE ? &e->throttled : &e->unthrottled) += 1;
 		break;

@@ -22,6 +22,15 @@ TEST(zeroed)
 		assert_null(mem_calloc(too_much[i][0], too_much[i][1]));
 }
 
+/* realloc(p, 0) frees p and returns NULL: who keeps p then frees it twice. */
+TEST(resized_to_nothing)
+{
+	void *p = mem_resize(mem_alloc(10), 0);
+
+	assert_non_null(p);
+	mem_free(p);
+}
+
 TEST(every_door)
 {
 	for (int door = 0; door < 5; door++) {
