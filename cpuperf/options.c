@@ -296,6 +296,7 @@ const struct opt_table *cpuperf_options(void)
 	    .summary = "count and sample performance events of Linux as a .cpspec specifies",
 	    .usage =
 		"  cpuperf [options] -- COMMAND [ARGUMENT...]\n"
+		"  cpuperf [options] --pid=LIST | --comm=GLOB | --cgroup=PATH\n"
 		"  cpuperf --spec-file=FILE [options]\n"
 		"  cpuperf --event=EVENTS [options]\n"
 		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",

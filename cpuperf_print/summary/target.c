@@ -47,16 +47,19 @@ enum { NAME, NUMBER, RATE, RUNNING, NR_PARTS };
 static void put_count(struct layout *l, const struct table_column *c,
 		      const struct column_summary *sum, double seconds)
 {
-	double total = sum->max.is_real ? sum->real_sum : (double)sum->sum;
+	double total = c->metric          ? sum->spread.mean
+		       : sum->max.is_real ? sum->real_sum
+					  : (double)sum->sum;
+	bool has_rate = !c->metric && seconds > 0;
 
 	layout_row(l);
 	buf_printf(&l->text, "  %s", c->label);
 	layout_cell(l, NAME);
 	screen_human(&l->text, total, c->unit);
 	layout_cell(l, NUMBER);
-	if (seconds > 0 && strcmp(c->unit, "ns") == 0)
+	if (strcmp(c->unit, "ns") == 0 && has_rate)
 		buf_printf(&l->text, "%s CPUs", DECIMAL(total / 1e9 / seconds, 2));
-	else if (seconds > 0)
+	else if (has_rate)
 		buf_printf(&l->text, "%s/s", HUMAN(total / seconds, c->unit));
 	layout_cell(l, RATE);
 	if (sum->nr_multiplexed) {
@@ -66,27 +69,33 @@ static void put_count(struct layout *l, const struct table_column *c,
 	layout_cell(l, RUNNING);
 }
 
-/* The columns without a number, by their reason. */
+/* Why an event has no number; NULL if it has one. Metrics have the reasons of their events. */
+static const char *missing_reason(const struct summary *s, size_t i)
+{
+	const struct table_column *c = &s->table->columns[i];
+
+	return s->totals->column[i].spread.nr || c->metric || !c->reason || !*c->reason ? NULL
+											: c->reason;
+}
+
+/* The events without a number, by their reason. */
 static void put_missing(struct summary *s)
 {
-	const struct table *t = s->table;
+	size_t nr = s->table->nr_columns;
 
-	for (size_t i = 0; i < t->nr_columns; i++) {
-		const char *why = t->columns[i].reason;
-		bool is_first = true;
+	for (size_t i = 0; i < nr; i++) {
+		const char *why = missing_reason(s, i), *other;
+		bool is_first = why;
 
-		if (s->totals->column[i].spread.nr || !why || !*why)
-			continue;
 		for (size_t k = 0; k < i && is_first; k++)
-			is_first = s->totals->column[k].spread.nr || !t->columns[k].reason ||
-				   strcmp(t->columns[k].reason, why) != 0;
+			is_first = !(other = missing_reason(s, k)) || strcmp(other, why) != 0;
 		if (!is_first)
 			continue;
 		buf_adds(s->out, "  not counted: ");
-		for (size_t k = i; k < t->nr_columns; k++)
-			if (!s->totals->column[k].spread.nr && t->columns[k].reason &&
-			    strcmp(t->columns[k].reason, why) == 0)
-				buf_printf(s->out, "%s%s", k > i ? ", " : "", t->columns[k].label);
+		for (size_t k = i; k < nr; k++)
+			if ((other = missing_reason(s, k)) && strcmp(other, why) == 0)
+				buf_printf(s->out, "%s%s", k > i ? ", " : "",
+					   s->table->columns[k].label);
 		buf_printf(s->out, " (%s)\n", why);
 	}
 }

@@ -3,6 +3,7 @@
 it and of what it starts, and of nothing else; where its session is saved, and how it prints. CPUPERF,
 CPUPERF_PRINT and MIX name the programs; software events only.
 """
+import json
 import os
 import re
 import resource
@@ -108,6 +109,19 @@ def check_inherits(folder):
     bare = output("sh", "-c", script, **how)
     assert measure(folder, "sh", "-c", script, **how).stdout == bare
     assert "200" in bare
+
+
+def check_metrics(folder):
+    """Metrics are printed as ratios, without a rate; those without numbers are not listed."""
+    spec = {"events": [{"group_name": "software", "event_name": "task_clock"},
+                       {"group_name": "software", "event_name": "page_faults"}],
+            "metrics": [{"name": "faults_twice", "expr": "2 * {page_faults} / {page_faults}"},
+                        {"name": "nothing", "expr": "{page_faults} / ({task_clock} - {task_clock})"}]}
+    with open(f"{folder}/m.cpspec", "w", encoding="ascii") as f:
+        json.dump(spec, f)
+    shown = measure(folder, "ls", options=["--spec-file=./m.cpspec"]).stderr
+    assert re.search(r"^  faults_twice +2(\.0+)?$", shown, re.M), shown
+    assert "nothing" not in shown, shown
 
 
 def check_signals(folder):
