@@ -68,10 +68,9 @@ static int watch_process(struct target_watch *w, size_t i, pid_t pid, struct err
 		return 0;
 	if (errno == EINVAL)
 		return err_set(e, -EINVAL, "%d is a thread: use the number of its process", pid);
-	w->pids[i] = pid;
-	if (errno == ESRCH || is_gone(pid))
-		return err_set(e, -ESRCH, "process %d has ended", pid);
-	return errno == ENOSYS
+	if (errno == ENOSYS)
+		w->pids[i] = pid;
+	return errno == ENOSYS || errno == ESRCH /* it has ended */
 		   ? 0
 		   : err_set(e, -errno, "process %d cannot be followed: %s", pid, strerror(errno));
 }
@@ -79,12 +78,19 @@ static int watch_process(struct target_watch *w, size_t i, pid_t pid, struct err
 int target_watch_new(const pid_t *pids, size_t nr, struct target_watch **out, struct err *e)
 {
 	struct target_watch *w = new_watch(nr);
+	bool is_any_left = false;
 	int rc = 0;
 
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < nr && rc == 0; i++)
+	for (size_t i = 0; i < nr && rc == 0; i++) {
 		rc = watch_process(w, i, pids[i], e);
+		if (w->pids[i] && is_gone(w->pids[i]))
+			w->pids[i] = 0;
+		is_any_left |= w->pids[i] || w->fds[i].fd >= 0;
+	}
+	if (rc == 0 && !is_any_left)
+		rc = err_set(e, -ESRCH, nr == 1 ? "the process has ended" : "all have ended");
 	if (rc) {
 		target_watch_free(w);
 		return rc;

@@ -12,8 +12,8 @@
 struct target_watch;
 
 /* Of these processes. Make it before their threads are looked up: what it watches cannot be
- * replaced by a process that later has the number. 0, or -errno with *e: -ESRCH if one does not
- * exist. */
+ * replaced by a process that later has the number. 0, or -errno with *e: -ESRCH if none of them
+ * exists. */
 int target_watch_new(const pid_t *pids, size_t nr, struct target_watch **out, struct err *e);
 /* Of a cgroup; fd: its folder, borrowed. -ENOENT without an error in *e: this cgroup (of version 1)
  * does not report its end. */

@@ -181,7 +181,10 @@ TEST(ends)
 	sem_wait(&sem);
 	assert_true(target_watch_has_ended(w));
 	target_watch_free(w);
-	assert_int_equal(target_watch_new(pids, 1, &w, &e), -ESRCH);
+	assert_int_equal(target_watch_new(pids, 2, &w, &e), -ESRCH);
+	/* one that has ended is no error */
+	assert_int_equal(target_watch_new((pid_t[]){pids[0], getpid()}, 2, &w, &e), 0);
+	target_watch_free(w);
 	target_watch_free(NULL);
 }
 
