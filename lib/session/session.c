@@ -216,7 +216,14 @@ static int open_session(struct session *s, struct err *e)
 		rc = open_events(s, e);
 	if (rc == 0)
 		rc = check_timebase(s, e);
-	return rc ? err_set(e, rc, "the session cannot be opened: %s", strerror(-rc)) : 0;
+	if (rc)
+		err_set(e, rc, "the session cannot be opened: %s", strerror(-rc));
+	if (rc == -EMFILE)
+		err_hint(e,
+			 "an event needs a descriptor for each CPU or measured thread, one that "
+			 "samples threads for each of both: raise the limit (ulimit -n), measure "
+			 "fewer events, or a control group");
+	return rc;
 }
 
 int session_open(const struct session_config *config, struct session **out, struct err *e)

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -315,6 +316,18 @@ def check_mistakes(folder):
         done = run(CPUPERF, "-d", "0.1", *args, cwd=folder, code=code)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)
     assert os.listdir(folder) == [], os.listdir(folder)
+
+
+def check_descriptors(folder):
+    """Too many threads for the limit of open files: an error that says what to do."""
+    threads = ("import threading, time; [threading.Thread(target=time.sleep, args=(60,)).start() for _ "
+               "in range(200)]; print('ready', flush=True)")
+    with subprocess.Popen([sys.executable, "-c", threads], stdout=subprocess.PIPE, text=True) as p:
+        assert p.stdout.readline() == "ready\n"
+        done = run(CPUPERF, f"--pid={p.pid}", "-d", "0.1", cwd=folder, code=1,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)))
+        p.kill()
+    assert done.stderr.count("error: ") == 1 and "ulimit -n" in done.stderr, done.stderr
 
 
 def check_manifest(folder):
