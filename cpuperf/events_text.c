@@ -74,7 +74,7 @@ void event_facts_complete(struct event_facts *f, const struct catalogue *c)
 	double scale = f->event.row->scale;
 
 	buf_adds(&f->detail, f->event.row->detail ? f->event.row->detail : "");
-	generic_describe(c, f->event.row, &f->detail);
+	generic_describe(c, &f->event, &f->detail);
 
 	if (scale != 0 && scale != 1)
 		snprintf(f->scale, sizeof(f->scale), "%.17g", scale);

@@ -155,7 +155,7 @@ static int add_generic_event(const struct event *ev, void *arg)
 
 	buf_init(&rows, MAX_TEXT_BYTES);
 	if (ev->group->id == EVENT_GROUP_ARCH)
-		generic_table(ev->row, &rows);
+		generic_table(ev, &rows);
 	if (rows.len)
 		buf_printf(
 		    out, "\n### `%s`\n\n| counter | code | counts | CPUs |\n|---|---|---|---|\n%s",

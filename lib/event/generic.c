@@ -26,11 +26,15 @@ static const struct generic_counter *counter_of(const struct generic_map *map, i
 	return map && map->on[slot].name[0] ? &map->on[slot] : NULL;
 }
 
-static int slot_of(const struct event_row *row)
+/* -1: none. On a hybrid CPU the upper half of config is the PMU. */
+static int slot_of(const struct event *ev)
 {
-	for (int i = 0; i < GENERIC_NR_SLOTS; i++)
-		if (generic_slots[i].type == row->perf_type &&
-		    generic_slots[i].config == row->perf_config)
+	struct event_part part;
+
+	event_part(ev, 0, &part);
+	for (int i = 0; i < GENERIC_NR_SLOTS && event_is_perf(ev); i++)
+		if (generic_slots[i].type == part.type &&
+		    generic_slots[i].config == (uint32_t)part.config)
 			return i;
 	return -1;
 }
@@ -163,10 +167,10 @@ static void add_host(struct buf *out, const struct host *h, int slot)
 		add_unknown(out, h);
 }
 
-void generic_describe(const struct catalogue *c, const struct event_row *row, struct buf *out)
+void generic_describe(const struct catalogue *c, const struct event *ev, struct buf *out)
 {
 	const char *model = event_model_canonical(c->model);
-	int slot = slot_of(row);
+	int slot = slot_of(ev);
 	size_t start;
 
 	if (slot < 0 || !c->host)
@@ -217,9 +221,9 @@ static void add_table_row(struct buf *out, int slot, size_t first, bool is_other
 	buf_adds(out, is_other ? ", whose core implements no other above |\n" : " |\n");
 }
 
-void generic_table(const struct event_row *row, struct buf *out)
+void generic_table(const struct event *ev, struct buf *out)
 {
-	int slot = slot_of(row);
+	int slot = slot_of(ev);
 
 	if (slot < 0)
 		return;

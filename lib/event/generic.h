@@ -11,12 +11,12 @@
 struct buf;
 
 /* Appends lines for --describe-event, separated by newlines from each other and from what out has:
- * what the row counts on the catalogue's model, else on each core type of its host; and whose
- * tables say so. Nothing if the row is not a generic event or the catalogue has no host. */
-void generic_describe(const struct catalogue *c, const struct event_row *row, struct buf *out);
+ * what the event counts on the catalogue's model, else on each core type of its host; and whose
+ * tables say so. Nothing if it is not a generic event or the catalogue has no host. */
+void generic_describe(const struct catalogue *c, const struct event *ev, struct buf *out);
 
-/* Appends rows of a Markdown table: counter, code, what it counts, CPUs. Nothing if the row is not
- * a generic event. */
-void generic_table(const struct event_row *row, struct buf *out);
+/* Appends rows of a Markdown table: counter, code, what it counts, CPUs. Nothing if it is not a
+ * generic event. */
+void generic_table(const struct event *ev, struct buf *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "kit.h"
 
 #include "base/buf.h"
+#include "collect/collect.h"
 #include "event/generic.h"
 
 #include <linux/perf_event.h>
@@ -134,7 +135,7 @@ static void expect_detail(const struct catalogue *c, const char *event, const ch
 	buf_init(&out, 1 << 16);
 	assert_int_equal(catalogue_find_spelled(c, event, &ev, &e), 0);
 	buf_adds(&out, ev.row->detail ? ev.row->detail : "");
-	generic_describe(c, ev.row, &out);
+	generic_describe(c, &ev, &out);
 	print_message("%s %s: \"%s\" in \"%s\"\n", c->model ? c->model : "", event, text,
 		      buf_str(&out));
 	assert_non_null(strstr(buf_str(&out), text));
@@ -251,24 +252,54 @@ TEST(by_arm_core)
 	expect_on("", apple, branches, "apple_icestorm_pmu: unknown for this CPU\n");
 }
 
-/* Software events and made rows are none of the kernel's generic hardware events. */
-TEST(others)
+static int describe_other(const struct event *ev, void *arg)
 {
-	static const char *const none[] = {NULL};
-	struct machine m;
+	struct machine *m = arg;
 	struct buf out;
 
-	machine_init(&m, none);
+	if (ev->group == &event_fixed_group || ev->group == &event_arch_group)
+		return 0;
 	buf_init(&out, 1 << 16);
-	for (size_t i = 0; i < event_software_group.nr_rows; i++)
-		generic_describe(&m.c, &event_software_group.rows[i], &out);
+	generic_describe(&m->c, ev, &out);
+	generic_table(ev, &out);
+	if (out.len)
+		fail_msg("%s:%s: %s", ev->group->name, ev->row->name, buf_str(&out));
+	buf_fini(&out);
+	return 0;
+}
+
+/* Software events, what is read from files and what other PMUs count are not the kernel's generic
+ * hardware events. */
+TEST(others)
+{
+	static const struct event_group *const groups[] = {&event_fixed_group, &event_arch_group,
+							   &event_software_group,
+							   &event_model_group, &collect_misc_group};
+	static const char *const files[] = {
+	    "msr/type",    "9", "msr/events/tsc", "event=0x00", "msr/format/event",
+	    "config:0-63", NULL};
+	static const char *const models[] = {NULL, "zen5", "skl"};
+	struct machine m;
+	struct event ev;
+	struct err e = {0};
+	struct buf out;
+
+	machine_init(&m, files);
+	m.c.groups = groups;
+	m.c.nr_groups = NR(groups);
+	assert_int_equal(catalogue_find(&m.c, "misc", "msr_tsc", &ev, &e), 0);
+	for (size_t i = 0; i < NR(models); i++) {
+		m.c.model = models[i];
+		assert_int_equal(catalogue_each(&m.c, describe_other, &m), 0);
+	}
+	buf_init(&out, 1 << 16);
 	m.c.host = NULL;
-	generic_describe(&m.c, &event_arch_group.rows[0], &out);
+	generic_describe(&m.c, &(struct event){&event_arch_group, event_arch_group.rows}, &out);
 	assert_int_equal(out.len, 0);
 	for (size_t i = 0; i < event_arch_group.nr_rows; i++) {
 		size_t len = out.len;
 
-		generic_table(&event_arch_group.rows[i], &out);
+		generic_table(&(struct event){&event_arch_group, &event_arch_group.rows[i]}, &out);
 		assert_true(out.len > len);
 	}
 	buf_fini(&out);
