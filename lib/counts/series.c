@@ -49,6 +49,7 @@ struct series {
 	struct table *whole; /* owned; the iteration, in a session that samples; NULL: no totals */
 	uint64_t origin_ns;
 	bool has_origin;
+	bool *is_of_all; /* owned; by column: the iteration has points of a target on any CPU */
 	/* The current trace: */
 	const struct profile_trace *trace;
 	struct stream stream[NR_SOURCES];
@@ -114,13 +115,14 @@ static int emit_cell(const struct series *s, const struct table *t, size_t i,
 	return emit(s, p);
 }
 
-static int emit_row_cell(const struct series *s, size_t row, size_t i)
+static int emit_row_cell(struct series *s, size_t row, size_t i)
 {
 	const struct table *t = s->table;
 	struct counts_series_point p = {.trace = t->row_trace[row],
 					.cpu = table_is_of_cpu(&t->columns[i]) ? t->row_cpu[row]
 									       : COUNTS_NO_CPU};
 
+	s->is_of_all[i] |= p.cpu == COUNTS_NO_CPU && table_cell(t, row, i)->state != CELL_NONE;
 	return emit_cell(s, t, i, table_cell(t, row, i), &p);
 }
 
@@ -140,16 +142,18 @@ static int emit_things(const struct series *s)
 
 /* --- a tally --------------------------------------------------------------------------------- */
 
-static int emit_totals(const struct series *s, const struct table *t)
+/* Points of a target on any CPU are totals already. */
+static int emit_totals(struct series *s, const struct table *t)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++) {
 		struct counts_series_point p = {.cpu = COUNTS_NO_CPU, .is_total = true};
 
-		if (table_has_total(t, i))
+		if (table_has_total(t, i) && !s->is_of_all[i])
 			rc = emit_cell(s, t, i, &t->totals[i], &p);
 	}
+	memset(s->is_of_all, false, t->nr_columns);
 	return rc;
 }
 
@@ -184,7 +188,7 @@ static void add_row(const struct series *s, struct table *t, const struct profil
 }
 
 /* Emits totals in a session that samples. */
-static int end_whole(const struct series *s)
+static int end_whole(struct series *s)
 {
 	struct table *t = s->whole;
 	int rc = 0;
@@ -593,11 +597,12 @@ static int end_streams(struct series *s)
 	return rc;
 }
 
+/* The trace of a target has no samples: those are in the traces of the CPUs. */
 static int end_samples(struct series *s)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < s->facts->nr_events && rc == 0; i++)
+	for (uint32_t i = 0; !s->trace->target && i < s->facts->nr_events && rc == 0; i++)
 		if (sampled_event_is_sampled(&s->table->columns[i].sampling) &&
 		    s->trace->events[i].state == READING_OK)
 			rc = is_from_sample_to_sample(s) ? end_from_last(s, i, s->trace->end_ns)
@@ -652,6 +657,7 @@ static int init(struct series *s, struct err *e)
 		rc = counts_tally_new(s->facts, s->config->metrics, &s->whole, e);
 	if (rc)
 		return rc;
+	s->is_of_all = mem_calloc(s->table->nr_columns + 1, sizeof(*s->is_of_all));
 	s->source = mem_calloc(nr, sizeof(*s->source));
 	s->counter = mem_calloc(nr, sizeof(*s->counter));
 	s->has_things = mem_calloc(nr, sizeof(*s->has_things));
@@ -661,7 +667,7 @@ static int init(struct series *s, struct err *e)
 		s->stream[i].pairs = mem_calloc(nr, sizeof(*s->stream[i].pairs));
 		has_all &= s->stream[i].pairs != NULL;
 	}
-	return s->source && s->counter && s->has_things && has_all ? 0 : -ENOMEM;
+	return s->is_of_all && s->source && s->counter && s->has_things && has_all ? 0 : -ENOMEM;
 }
 
 static void fini(struct series *s)
@@ -670,6 +676,7 @@ static void fini(struct series *s)
 		stream_reset(&s->stream[i]);
 		mem_free(s->stream[i].pairs);
 	}
+	mem_free(s->is_of_all);
 	mem_free(s->source);
 	mem_free(s->counter);
 	mem_free(s->has_things);

@@ -154,6 +154,11 @@ bool table_has_total(const struct table *t, size_t column)
 	return c->is_total_only || (table_is_of_cpu(c) && !is_row_of_all);
 }
 
+bool table_is_in_total(const struct table *t, size_t row, size_t column)
+{
+	return t->row_cpu[row] == TABLE_ALL_CPUS && table_has_total(t, column);
+}
+
 void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 	       const struct table_part *parts, size_t nr)
 {

@@ -94,6 +94,9 @@ bool table_is_of_cpu(const struct table_column *c);
 const char *table_kind_name(const struct table_column *c);
 /* True if the column's total is a number of its own: the machine's cell in row 0 is its total. */
 bool table_has_total(const struct table *t, size_t column);
+/* True if a row counts a target on any CPU and the column has a total, which has the same number:
+ * formats in which both would be rows of all CPUs print the total only. */
+bool table_is_in_total(const struct table *t, size_t row, size_t column);
 /* The readings of one part of an event on one CPU: most events have one part, one of the memory has
  * one per box. Either may be NULL. */
 enum { TABLE_MAX_PARTS = 256 };

@@ -233,9 +233,11 @@ void screen_write_cells(const struct table *t, const char *session, screen_write
 {
 	for (size_t row = 0; row < t->nr_rows; row++)
 		for (size_t i = 0; i < t->nr_columns; i++)
-			write_cell((struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
-						     table_sampled(t, row, i), NULL, session},
-				   write, out);
+			if (!table_is_in_total(t, row, i))
+				write_cell(
+				    (struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
+						      table_sampled(t, row, i), NULL, session},
+				    write, out);
 	for (size_t i = 0; i < t->nr_columns; i++)
 		if (table_has_total(t, i))
 			write_cell((struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],

@@ -3,12 +3,16 @@
 it and of what it starts, and of nothing else; where its session is saved, and how it prints. CPUPERF,
 CPUPERF_PRINT and MIX name the programs; software events only.
 """
+import contextlib
+import csv
+import io
 import json
 import os
 import re
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -164,6 +168,32 @@ def check_alone(folder):
         measure(folder, "sh", "-c", SPIN % 30000)
         other.kill()
     assert comms(folder) <= {"sh", "cpuperf"}, comms(folder)
+
+
+def check_totals(folder):
+    """A count of a command is one row of all CPUs in every format, with the number of the answer."""
+    shown = measure(folder, "sh", "-c", SPIN % 20000).stderr
+    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        stored = db.execute("SELECT event, value, iterations, iterations_without FROM totals"
+                            " WHERE cpu IS NULL AND thing IS NULL").fetchall()
+        raw = db.execute("SELECT label, raw FROM series JOIN events USING(event) WHERE cpu IS NULL"
+                         " AND series.state = 'ok'").fetchall()
+    found = {"totals": [r[:2] for r in stored if r[1] is not None], "sqlite series": raw}
+    assert all(r[2] + r[3] == 1 for r in stored), stored
+    for report, value in (("series", "raw"), ("summary", "value")):
+        text = [output(PRINT, "--quiet", f"--output-format={form}", f"--report={report}", FOLDER,
+                       cwd=folder) for form in ("csv", "ndjson")]
+        lines = [json.loads(line) for line in text[1].splitlines()]
+        for form, rows in (("csv", csv.DictReader(io.StringIO(text[0]))), ("ndjson", lines)):
+            found[f"{report} {form}"] = [(r["label"], int(r[value])) for r in rows
+                                         if r.get("cpu") == "all" and r["state"] == "ok"
+                                         and r["kind"] == "count"]
+    wanted = sorted(counted(folder).items())
+    for where, rows in found.items():
+        assert sorted(rows) == wanted, (where, rows, wanted)
+    faults = int(re.search(r"^  page_faults +([\d,]+) ", shown, re.M).group(1).replace(",", ""))
+    assert dict(wanted)["page_faults"] == faults > 0, (shown, wanted)
 
 
 USAGE = r"CPUs: (\S+ [nmu]?s) user, (\S+ [nmu]?s) system"

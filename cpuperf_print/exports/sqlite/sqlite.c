@@ -188,10 +188,12 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 		   cpu_of(t->row_cpu[row]), sqlite_maybe(s->ring_bytes != 0, s->ring_bytes),
 		   sqlite_maybe(s->idle_ns != UINT64_MAX, s->idle_ns), sqlite_u64(s->lost),
 		   sqlite_u64(s->ticks), sqlite_u64(s->ticks_missed));
-	for (size_t i = 0; i < t->nr_columns; i++)
+	for (size_t i = 0; i < t->nr_columns; i++) {
+		if (table_is_in_total(t, row, i))
+			continue;
 		put_count(d, t, i, table_cell(t, row, i), place_of(t, i, row));
-	for (size_t i = 0; i < t->nr_events; i++)
 		put_sampled(d, t, i, table_sampled(t, row, i), place_of(t, i, row));
+	}
 }
 
 /* The thing's number in the database. Its row is written at its first use. */
