@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "collect/process_choice.h"
 #include "collect/process_reader.h"
+#include "host/host.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,7 +48,7 @@ static const struct {
 	bool is_of_each;
 	const char *text;
 } troubles[PROCESS_NR_TROUBLES] = {
-    [PROCESS_DENIED] = {true, "cannot be read; needs their user, or CAP_SYS_PTRACE"},
+    [PROCESS_DENIED] = {true, "cannot be read"},
     [PROCESS_ABSENT] = {false, "not reported by this kernel"},
     [PROCESS_FAILED] = {true, "could not be read"},
     [PROCESS_PARTIAL] = {false,
@@ -80,6 +81,7 @@ struct note {
 };
 
 struct state {
+	struct root root;
 	void *source; /* the reader's */
 	struct process_choice choice;
 	struct proc_ids ids;
@@ -125,8 +127,11 @@ static void note_trouble(struct state *s, struct process *p)
 	}
 }
 
-static void write_trouble(struct buf *b, enum process_trouble kind, const struct note *n)
+static void write_trouble(struct state *s, enum process_trouble kind)
 {
+	const struct note *n = &s->notes[kind];
+	struct buf *b = &s->text;
+
 	for (int i = 0; i < PROCESS_NR_FIELDS; i++)
 		if (n->fields & 1u << i)
 			buf_printf(b, "%s%s", b->len ? ", " : "", field_names[i]);
@@ -135,6 +140,9 @@ static void write_trouble(struct buf *b, enum process_trouble kind, const struct
 			   n->nr_before ? "more " : "", n->nr_processes == 1 ? "" : "es", n->who,
 			   n->nr_named < n->nr_processes ? ", …" : "");
 	buf_printf(b, ": %s", troubles[kind].text);
+	if (kind == PROCESS_DENIED)
+		buf_adds(b, host_may_trace(&s->root) ? "; refused despite CAP_SYS_PTRACE"
+						     : "; needs their user, or CAP_SYS_PTRACE");
 	if (kind == PROCESS_FAILED)
 		buf_printf(b, ": %s", strerror(-n->error));
 }
@@ -177,7 +185,7 @@ static bool write_note(struct state *s)
 		 * the next is due when it has as many processes as all before. */
 		if (!n->fields || (n->nr_notes >= MIN_NOTES && n->nr_processes < n->nr_before))
 			continue;
-		write_trouble(&s->text, (enum process_trouble)i, n);
+		write_trouble(s, (enum process_trouble)i);
 		*n = (struct note){.nr_notes = n->nr_notes + 1,
 				   .nr_before = n->nr_before + n->nr_processes};
 		return true;
@@ -482,6 +490,7 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 
 	if (!s)
 		return -ENOMEM;
+	s->root = *root;
 	buf_init(&s->absent, NOTE_BYTES);
 	buf_init(&s->text, NOTE_BYTES);
 	rc = open_source(s, root, choice, wanted & ((1u << PROCESS_NR_FIELDS) - 1), e);

@@ -20,7 +20,7 @@
 enum { MAX_TEXT_BYTES = 4 << 20, MAX_PMUS = 4096 };
 
 /* Bits of CapEff: include/uapi/linux/capability.h */
-enum { CAP_BIT_SYS_ADMIN = 21, CAP_BIT_PERFMON = 38 };
+enum { CAP_BIT_SYS_PTRACE = 19, CAP_BIT_SYS_ADMIN = 21, CAP_BIT_PERFMON = 38 };
 
 /* Copies the text after "key<spaces>:" of a /proc file, up to the end of the line, trimmed. */
 static bool find_field(const char *text, const char *key, char *out, size_t size)
@@ -129,19 +129,25 @@ static int load_paranoid(const struct host *h)
 	return *line == '-' ? -(int)v : (int)v;
 }
 
-static bool load_may_perfmon(const struct host *h)
+/* True if one of the capabilities is effective. */
+static bool load_may(const struct root *root, uint64_t capabilities)
 {
 	char hex[32];
 	struct buf text;
 	uint64_t caps = 0;
 
 	buf_init(&text, MAX_TEXT_BYTES);
-	if (root_load(&h->root, "/proc/self/status", &text) == 0 &&
+	if (root_load(root, "/proc/self/status", &text) == 0 &&
 	    find_field(buf_str(&text), "CapEff", hex, sizeof(hex)))
 		for (const char *p = hex; hex_digit(*p) >= 0; p++)
 			caps = caps << 4 | (uint64_t)hex_digit(*p);
 	buf_fini(&text);
-	return caps & (1ull << CAP_BIT_SYS_ADMIN | 1ull << CAP_BIT_PERFMON);
+	return caps & capabilities;
+}
+
+bool host_may_trace(const struct root *root)
+{
+	return load_may(root, 1ull << CAP_BIT_SYS_PTRACE);
 }
 
 static int load_cpuset(const struct root *root, const char *path, struct cpuset *out)
@@ -212,7 +218,7 @@ int host_load(const struct root *root, struct host *out, struct err *e)
 			       root->dir, strerror(-rc));
 	load_identity(&h);
 	h.perf_event_paranoid = load_paranoid(&h);
-	h.may_perfmon = load_may_perfmon(&h);
+	h.may_perfmon = load_may(root, 1ull << CAP_BIT_SYS_ADMIN | 1ull << CAP_BIT_PERFMON);
 	h.nmi_watchdog =
 	    root_load_u64(root, "/proc/sys/kernel/nmi_watchdog", &watchdog) == 0 && watchdog == 1;
 	rc = root_each(root, PMU_FOLDER, load_pmu, &h);

@@ -46,6 +46,10 @@ struct host {
 int host_load(const struct root *root, struct host *out, struct err *e);
 void host_fini(struct host *h);
 
+/* True if CAP_SYS_PTRACE is effective. Even then the kernel may refuse: where a process is in
+ * another user namespace, or protected by a security module. */
+bool host_may_trace(const struct root *root);
+
 /* The PMU of that name, or NULL. */
 const struct host_pmu *host_find_pmu(const struct host *h, const char *name);
 /* The kernel's current limit of samples per second and CPU, which it lowers under load; 0 if

@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "collect/proc_maps.h"
 #include "collect/proc_task.h"
+#include "host/host.h"
 #include "survey/bpf.h"
 #include "survey/ids.h"
 #include "survey/maps.h"
@@ -33,7 +34,6 @@ enum {
 	MAX_COMM_BYTES = 128,
 	MAX_PATH_BYTES = 64,
 	MAX_FOLDER_BYTES = 256,
-	MAX_STATUS_BYTES = 8192,
 	MAX_DENIED_BYTES = 80,
 	NR_NAMED = 3,
 	TASK_NAME_BYTES = 16,
@@ -498,28 +498,15 @@ static void survey_symbols(struct survey *s, bool wants_changing)
 		note_failure(s, rc);
 }
 
-/* Even with this capability the kernel may refuse: where a process is in another user namespace, or
- * protected by a security module. */
-static bool may_trace(const struct survey *s)
-{
-	enum { CAP_SYS_PTRACE = 19 };
-	char text[MAX_STATUS_BYTES];
-	const char *line;
-
-	if (load_small(s, "/proc/self/status", text, sizeof(text)) < 0)
-		return false;
-	line = strstr(text, "\nCapEff:");
-	return line && strtoull(line + 8, NULL, 16) >> CAP_SYS_PTRACE & 1;
-}
-
 static size_t write_denied(const struct survey *s, char *note, size_t size)
 {
 	uint64_t nr = s->result.nr_denied;
 
-	return (size_t)snprintf(
-	    note, size, " %" PRIu64 " %s (%s): %s%s", nr, nr == 1 ? "process" : "processes",
-	    may_trace(s) ? "refused despite CAP_SYS_PTRACE" : "needs CAP_SYS_PTRACE", s->denied,
-	    nr > NR_NAMED ? " …" : "");
+	return (size_t)snprintf(note, size, " %" PRIu64 " %s (%s): %s%s", nr,
+				nr == 1 ? "process" : "processes",
+				host_may_trace(s->config->root) ? "refused despite CAP_SYS_PTRACE"
+								: "needs CAP_SYS_PTRACE",
+				s->denied, nr > NR_NAMED ? " …" : "");
 }
 
 static void write_note(const struct survey *s, char *note, size_t size)

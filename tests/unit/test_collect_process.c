@@ -700,6 +700,7 @@ TEST(odd_names)
 }
 
 #define MAY_NOT ": cannot be read; needs their user, or CAP_SYS_PTRACE\n"
+#define REFUSED ": cannot be read; refused despite CAP_SYS_PTRACE\n"
 
 /* Whether opening says it or reading: the rest is there, and it is said once of each process. */
 TEST(denied)
@@ -731,6 +732,29 @@ TEST(denied)
 		assert_int_equal(get(s, 20).has, wanted);
 		assert_int_equal(get(s, 20).denied, 0);
 		assert_int_equal(value(s, 40, PROCESS_WRITE_BYTES), 6);
+		source->close(s);
+		fake_stop();
+		tree_remove(&r);
+	}
+}
+
+/* Refusals despite the capability are not explained by its lack. */
+TEST(refused)
+{
+	static const char *const status[] = {"CapEff:\t000001fffff7ffff\n",
+					     "CapEff:\t0000000000080000\n"};
+
+	for (size_t i = 0; i < NR(status); i++) {
+		struct root r = two_processes();
+		void *s;
+
+		tree_put(&r, "/proc/self/status", status[i], strlen(status[i]));
+		fake_start();
+		fake.denied = "/io";
+		s = start(&r, NULL, BIT(PROCESS_READ_BYTES));
+		read_all(s);
+		expect_notes(s, i ? "bytes read of 2 processes (20 first, 30 second)" REFUSED
+				  : "bytes read of 2 processes (20 first, 30 second)" MAY_NOT);
 		source->close(s);
 		fake_stop();
 		tree_remove(&r);
