@@ -290,28 +290,11 @@ static void set_process(struct worker *w)
 	w->place.epoch = profile_lookup_epoch(w->lookup, w->place.process, w->place.time_ns);
 }
 
-static enum report_start start_of(struct worker *w, const struct report_stack *st, size_t i)
+static enum report_start start_of(void *arg, uint64_t address)
 {
-	return i < st->nr_kernel ? REPORT_START_NO
-				 : report_resolver_start(w->resolver, &w->place, st->address[i]);
-}
+	struct worker *w = arg;
 
-/* Whether the outermost function is a start. Ignores outermost addresses that are no code: without
- * frame pointers, a chain may lead anywhere. */
-static bool ends_at_start(struct worker *w, const struct report_stack *st)
-{
-	enum { MAX_ABOVE = 4 };
-	size_t least = st->nr - st->nr_kernel > MAX_ABOVE ? st->nr - MAX_ABOVE : st->nr_kernel;
-	enum report_start start, callee;
-	size_t i = st->nr - 1;
-
-	while ((start = start_of(w, st, i)) == REPORT_START_ABOVE && i > least)
-		i--;
-	if (start != REPORT_START_NAMELESS || i < st->nr_kernel + 2)
-		return start == REPORT_START_YES ||
-		       (start == REPORT_START_LIBRARY && i > st->nr_kernel);
-	callee = start_of(w, st, i - 1);
-	return callee == REPORT_START_YES || callee == REPORT_START_LIBRARY;
+	return report_resolver_start(w->resolver, &w->place, address);
 }
 
 static int count_stack(struct worker *w, const struct profile_sample *s)
@@ -327,8 +310,7 @@ static int count_stack(struct worker *w, const struct profile_sample *s)
 		w->stats.nr_unmapped += !profile_lookup_mapping(
 		    w->lookup, w->place.process, st->address[st->nr_kernel], s->time_ns);
 	}
-	if (st->has_callers && st->end != REPORT_END_WHOLE && ends_at_start(w, st))
-		st->end = REPORT_END_WHOLE;
+	report_stack_finish(w->unwinder, w->place.process, s, start_of, w, st);
 	w->program->nr[st->end] += st->has_callers;
 	return count(w, st->address, st->nr, st->nr_kernel, s->weight);
 }

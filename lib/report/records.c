@@ -149,6 +149,16 @@ static inline __attribute__((always_inline)) void fetch_shelves(const struct rec
 		__builtin_prefetch(shelf_at(s, i));
 }
 
+static enum report_start start_of(void *arg, uint64_t address)
+{
+	const struct records_item *s = arg;
+	const struct report_names *names = s->all->config->names;
+	const struct symbol_function *f =
+	    names->user(names->arg, s->task.process, address, s->item->time_ns);
+
+	return report_start_of(f->name, f->object, f->is_known);
+}
+
 void records_make_stack(const struct records_item *s)
 {
 	struct profile_sample *sample = &s->all->sample;
@@ -158,6 +168,9 @@ void records_make_stack(const struct records_item *s)
 	sample->record = *s->r;
 	sample->time_ns = s->item->time_ns;
 	report_stack_make(s->all->config->unwinder, s->task.process, sample, true, &s->all->stack);
+	if (s->all->stack.end == REPORT_END_PIECE) /* other ends are not printed */
+		report_stack_finish(s->all->config->unwinder, s->task.process, sample, start_of,
+				    (void *)s, &s->all->stack);
 	fetch_shelves(s);
 }
 

@@ -98,16 +98,19 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 	    [UNWIND_TRUNCATED] = REPORT_END_BYTES, [UNWIND_NO_TABLE] = REPORT_END_TABLE,
 	    [UNWIND_INVALID] = REPORT_END_INVALID, [UNWIND_MAX] = REPORT_END_DEPTH,
 	};
+	const bool is_piece = s->end == REPORT_END_PIECE;
 	uint64_t exact[REPORT_MAX_DEPTH / 64];
+	enum report_end reason;
 	enum unwind_end end;
 	size_t nr = unwind_user(u, p, sample->time_ns, sample->layout, &sample->record, s->unwound,
 				max, exact, &end);
 
-	if (!(sample->record.has & TRACE_HAS_CALLCHAIN))
-		s->end = ends[end];
+	reason = is_piece && end == UNWIND_TRUNCATED ? REPORT_END_PIECE : ends[end];
+	if (is_piece || !(sample->record.has & TRACE_HAS_CALLCHAIN))
+		s->end = reason;
 	if (end != UNWIND_WHOLE && nr <= s->nr - s->nr_kernel)
 		return;
-	s->end = nr > REPORT_MAX_DEPTH - s->nr_kernel ? REPORT_END_DEPTH : ends[end];
+	s->end = nr > REPORT_MAX_DEPTH - s->nr_kernel ? REPORT_END_DEPTH : reason;
 	s->nr = s->nr_kernel;
 	for (size_t i = 0; i < nr; i++)
 		add(s, s->unwound[i], i && !(exact[i / 64] >> i % 64 & 1));
@@ -171,4 +174,51 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 	if (out->nr_kernel > out->nr)
 		out->nr_kernel = out->nr;
 	out->has_callers = has_callers && out->nr > out->nr_kernel;
+}
+
+static enum report_start start_at(const struct report_stack *s, size_t i, report_start_fn *start,
+				  void *arg)
+{
+	return i < s->nr_kernel ? REPORT_START_NO : start(arg, s->address[i]);
+}
+
+/* Whether the outermost function is a start. Ignores outermost addresses that are no code: without
+ * frame pointers, a chain may lead anywhere. */
+static bool ends_at_start(const struct report_stack *s, report_start_fn *start, void *arg)
+{
+	enum { MAX_ABOVE = 4 };
+	size_t least = s->nr - s->nr_kernel > MAX_ABOVE ? s->nr - MAX_ABOVE : s->nr_kernel;
+	enum report_start outermost, callee;
+	size_t i = s->nr - 1;
+
+	while ((outermost = start_at(s, i, start, arg)) == REPORT_START_ABOVE && i > least)
+		i--;
+	if (outermost != REPORT_START_NAMELESS || i < s->nr_kernel + 2)
+		return outermost == REPORT_START_YES ||
+		       (outermost == REPORT_START_LIBRARY && i > s->nr_kernel);
+	callee = start_at(s, i - 1, start, arg);
+	return callee == REPORT_START_YES || callee == REPORT_START_LIBRARY;
+}
+
+static void find_end(struct report_stack *s, report_start_fn *start, void *arg)
+{
+	if (s->end != REPORT_END_WHOLE && ends_at_start(s, start, arg))
+		s->end = REPORT_END_WHOLE;
+}
+
+/* Frames of the vdso, or of one function that was built with frame pointers, begin a chain that
+ * breaks at the next caller without them, while the piece may lead to the start. A chain that
+ * reaches a start is not unwound: that would be slow, and add the functions before main to those
+ * stacks alone that fit into the piece. */
+void report_stack_finish(struct unwinder *unwinder, const struct profile_process *process,
+			 const struct profile_sample *sample, report_start_fn *start, void *arg,
+			 struct report_stack *s)
+{
+	if (!s->has_callers)
+		return;
+	find_end(s, start, arg);
+	if (s->end != REPORT_END_PIECE)
+		return;
+	unwind(s, unwinder, process, sample, REPORT_MAX_DEPTH);
+	find_end(s, start, arg);
 }

@@ -23,7 +23,7 @@ struct report_stack {
 	uint8_t moved[REPORT_MAX_DEPTH]; /* how far each was moved back: 0 or 1 */
 	size_t nr, nr_kernel;
 	bool has_callers;    /* there is a user part, recorded with callers; then end is valid */
-	enum report_end end; /* not WHOLE: unless the outermost function is a start */
+	enum report_end end; /* not WHOLE: unless report_stack_finish finds a start */
 	uint64_t unwound[REPORT_MAX_DEPTH]; /* scratch */
 };
 
@@ -36,5 +36,17 @@ static inline uint64_t report_stack_recorded(const struct report_stack *s, size_
 void report_stack_make(struct unwinder *unwinder, const struct profile_process *process,
 		       const struct profile_sample *sample, bool with_callers,
 		       struct report_stack *out);
+
+/* What the function at an address of the sample's process implies. */
+typedef enum report_start report_start_fn(void *arg, uint64_t address);
+/*
+ * After report_stack_make with the same arguments. Sets end to REPORT_END_WHOLE if the outermost
+ * function is a start. If not, and end is REPORT_END_PIECE, unwinds the piece: the result replaces
+ * the user part if it is longer or whole, and end says why it ended. Does nothing to a stack
+ * without has_callers.
+ */
+void report_stack_finish(struct unwinder *unwinder, const struct profile_process *process,
+			 const struct profile_sample *sample, report_start_fn *start, void *arg,
+			 struct report_stack *s);
 
 #endif

@@ -10,8 +10,9 @@ What deviates by its nature is expected as it is:
   the caller seems to have called. In code without frame pointers only the sampled function is sure,
   and nothing else is looked at. The address to which a handler returns is not known to be one, and
   so has the name of what lies before it in libc, or none.
-- hybrid: only what frame pointers lack at the sampled end is found by tables: not what lies behind a
-  handler, nor behind a function with a frame (the vdso's) that was called by one without.
+- hybrid: if the chain reaches a start, tables add only what frame pointers miss at the sampled end.
+  If it does not, the recorded piece of stack is unwound, which may be too short for the frame of a
+  signal.
 - Above main are libc's beginnings; what was unwound goes to _start.
 """
 import collections
@@ -79,8 +80,7 @@ SCENARIOS = {
     # libc may go to the vdso by a jump, and the vdso may have frames or not
     "clock": {"hot": r"\S*clock_gettime\S*", "is": r"main; ask_clock(; \S*clock_gettime\S*)+",
               "fp chain": r"main(; ask_clock)?(; \S*clock_gettime\S*)+",
-              "fp hybrid": r"main(; ask_clock)?(; \S*clock_gettime\S*)+",
-              "nofp hybrid": r"(.*; main; ask_clock; )?(\S*clock_gettime\S*(; )?)+"},
+              "fp hybrid": r"main(; ask_clock)?(; \S*clock_gettime\S*)+"},
     "cc": {"hot": r"geo::Grid<int>::fill\(unsigned long\)( \[clone [^;]*\])?",
            "is": r"main; geo::Grid<int>::draw\(unsigned long\); "
                  r"geo::Grid<int>::fill\(unsigned long\)( \[clone [^;]*\])?"},

@@ -620,6 +620,63 @@ TEST(stack_bytes)
 	buf_fini(&bytes);
 }
 
+static enum report_start start_of(void *arg, uint64_t address)
+{
+	return address == *(const uint64_t *)arg ? REPORT_START_YES : REPORT_START_NO;
+}
+
+/* A chain (U + 1, U + 49, U + 1, U + 2) that does not reach a start, completed from a piece of
+ * stack: the piece is unwound. */
+static const struct {
+	const char *name;
+	uint64_t start;
+	size_t nr_unwound;
+	enum unwind_end unwound_end;
+	bool is_unwound, is_replaced;
+	enum report_end end;
+} finished[] = {
+    {"chain to a start", U + 2, 9, UNWIND_WHOLE, false, false, REPORT_END_WHOLE},
+    {"whole", 0, 2, UNWIND_WHOLE, true, true, REPORT_END_WHOLE},
+    {"longer", 0, 5, UNWIND_TRUNCATED, true, true, REPORT_END_PIECE},
+    {"longer, to a start", U + 49, 5, UNWIND_NO_TABLE, true, true, REPORT_END_WHOLE},
+    {"longer, no table", 0, 5, UNWIND_NO_TABLE, true, true, REPORT_END_TABLE},
+    {"as long", 0, 4, UNWIND_TRUNCATED, true, false, REPORT_END_PIECE},
+    {"shorter, no table", 0, 3, UNWIND_NO_TABLE, true, false, REPORT_END_TABLE},
+};
+
+TEST(finish)
+{
+	static const uint64_t words[] = {USER, U + 1, U + 2, U + 3},
+			      chain[] = {U + 1, U + 49, U + 1, U + 2},
+			      unwound[] = {U + 10, U + 19, U + 29, U + 39, U + 49};
+	static struct report_stack s;
+	struct profile_sample sample;
+	struct buf bytes;
+
+	buf_init(&bytes, 4096);
+	sample = sample_of(chain_of(PERF_RECORD_MISC_USER, words, NR(words), &bytes));
+	sample.record.has |= TRACE_HAS_USER_STACK;
+	sample.record.stack_len = 1024;
+	for (size_t i = 0; i < NR(finished); i++) {
+		struct unwinder u = {.nr = finished[i].nr_unwound,
+				     .exact = 1,
+				     .end = finished[i].unwound_end,
+				     .leaf_caller = U + 50};
+		uint64_t start = finished[i].start;
+
+		for (size_t k = 0; k < u.nr; k++)
+			u.address[k] = U + 10 * (k + 1);
+		report_stack_make(&u, NULL, &sample, true, &s);
+		report_stack_finish(&u, NULL, &sample, start_of, &start, &s);
+		assert_stack(finished[i].name, &s, finished[i].is_replaced ? unwound : chain,
+			     finished[i].is_replaced ? u.nr : NR(chain), 0);
+		assert_int_equal(u.nr_asked, finished[i].is_unwound);
+		if (s.end != finished[i].end)
+			fail_msg("%s: ends by %d", finished[i].name, s.end);
+	}
+	buf_fini(&bytes);
+}
+
 /* Neither chain nor IP: the registers have the address. */
 TEST(registers_alone)
 {

@@ -12,6 +12,7 @@
 #include "profile/records.h"
 #include "profile/samples.h"
 #include "report/stack.h"
+#include "symbol/symbols.h"
 #include "unwind/unwind.h"
 
 #include <endian.h>
@@ -51,6 +52,18 @@ static int make_unwinder(struct stacks *s, const struct input *o)
 	return rc == -ENOTSUP ? 0 : rc;
 }
 
+static int make_symbols(struct stacks *s, const struct input *o)
+{
+	const struct symbols_config config = {
+	    .finder = s->finder,
+	    .processes = o->processes,
+	    .is_same_boot = o->is_same_boot,
+	    .vdso = o->vdso,
+	};
+
+	return symbols_new(&config, &s->symbols);
+}
+
 int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 		struct profile_lookup *lookup)
 {
@@ -65,7 +78,8 @@ int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 	s->stack = mem_alloc(sizeof(*s->stack));
 	s->chain = mem_calloc(MAX_CHAIN, sizeof(*s->chain));
 	rc = (s->stack && s->chain ? elf_finder_new(&config, &s->finder) : -ENOMEM)
-		 ?: make_unwinder(s, o);
+		 ?: make_unwinder(s, o)
+		 ?: make_symbols(s, o);
 	if (rc)
 		stacks_fini(s);
 	return rc;
@@ -73,6 +87,7 @@ int stacks_init(struct stacks *s, const struct job *j, const struct input *o,
 
 void stacks_fini(struct stacks *s)
 {
+	symbols_free(s->symbols);
 	unwinder_free(s->unwinder);
 	elf_finder_free(s->finder);
 	mem_free(s->stack);
@@ -113,6 +128,23 @@ static void put_part(struct stacks *s, size_t *nr, uint64_t context, size_t from
 		s->chain[(*nr)++] = report_stack_recorded(s->stack, i);
 }
 
+/* The arguments of start_of. */
+struct place {
+	struct stacks *stacks;
+	const struct profile_process *process;
+	uint64_t time_ns;
+};
+
+static enum report_start start_of(void *arg, uint64_t address)
+{
+	const struct place *p = arg;
+	const struct symbol_function *f = symbols_user(
+	    p->stacks->symbols,
+	    profile_lookup_mapping(p->stacks->lookup, p->process, address, p->time_ns), address);
+
+	return report_start_of(f->name, f->object, f->is_known);
+}
+
 static void make_chain(struct stacks *s, const struct profile_item *item, struct perf_origin *o)
 {
 	const struct trace_record *r = &item->record;
@@ -121,10 +153,13 @@ static void make_chain(struct stacks *s, const struct profile_item *item, struct
 					      .record = *r,
 					      .time_ns = item->time_ns,
 					      .weight = r->period};
+	struct place place = {.stacks = s, .time_ns = item->time_ns};
 	struct profile_task task;
 
 	profile_lookup_task(s->lookup, r->pid, r->tid, item->time_ns, &task);
+	place.process = task.process;
 	report_stack_make(s->unwinder, task.process, &sample, true, s->stack);
+	report_stack_finish(s->unwinder, task.process, &sample, start_of, &place, s->stack);
 	o->nr_chain = 0;
 	put_part(s, &o->nr_chain, PERF_CONTEXT_KERNEL, 0, s->stack->nr_kernel);
 	put_part(s, &o->nr_chain, PERF_CONTEXT_USER, s->stack->nr_kernel, s->stack->nr);

@@ -16,6 +16,7 @@ struct stacks {
 	struct elf_finder *finder; /* owned; reports no missing files */
 	struct profile_lookup *lookup;
 	struct unwinder *unwinder; /* owned; NULL: not supported on this machine */
+	struct symbols *symbols;   /* owned */
 	const char *machine;
 	bool has_dumps;             /* samples contain stack bytes */
 	struct report_stack *stack; /* owned */
