@@ -43,6 +43,20 @@ static inline bool reading_is_of_thing(const struct reading *r)
 	return r->state == READING_OK || (r->state != READING_NONE && r->flags & READING_OF_THING);
 }
 
+/*
+ * Two readings of an event that follows tasks, made on one CPU: it is enabled wherever they run, so
+ * its time enabled is no base for what it counted on this CPU. is_always_counted: the kernel counts
+ * it (no PMU): where its tasks did not run, the count is 0 and whole.
+ */
+static inline void reading_set_of_tasks(struct reading *start, struct reading *end,
+					bool is_always_counted)
+{
+	if (is_always_counted && start->running_ns == end->running_ns)
+		start->running_ns = end->running_ns = 0;
+	start->enabled_ns = start->running_ns;
+	end->enabled_ns = end->running_ns;
+}
+
 /* How to interpret an event's numbers. */
 enum event_kind {
 	EVENT_COUNT = 1, /* cumulative: the difference of two readings is the count */

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "trace/record.h"
 
 #include <errno.h>
@@ -329,8 +330,6 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 	l->faults.nr = 0;
 }
 
-/* A task's event on one CPU is enabled wherever the task runs, so its enabled time does not scale
- * the count on this CPU. */
 static void set_task_times(struct profile_load *l)
 {
 	for (size_t i = 0; i < l->session_events->nr; i++) {
@@ -341,8 +340,7 @@ static void set_task_times(struct profile_load *l)
 		if (!e->attr_bytes || !trace_layout_init(&layout, e->attr, e->attr_bytes) ||
 		    !layout.is_inherited)
 			continue;
-		p->start.enabled_ns = p->start.running_ns;
-		p->end.enabled_ns = p->end.running_ns;
+		reading_set_of_tasks(&p->start, &p->end, layout.type == PERF_TYPE_SOFTWARE);
 	}
 }
 

@@ -112,7 +112,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .shares_ring = c->probe.shares_ring,
 		    .reads_group = p == plan->timebase && has_siblings(plan),
 		    .shares_clock = p->set == PLAN_TIMEBASE,
-		    .is_inherited = plan_is_of_target(plan, p) && !plan->target.is_cgroup,
+		    .is_inherited = plan_is_of_tasks(plan, p),
 		    .stays_in_process = plan->target.is_process_only,
 		    .has_lost = has_lost,
 		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),

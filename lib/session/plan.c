@@ -81,6 +81,11 @@ bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 	return plan->target.nr_ids && p->set != PLAN_NO_SET && counted_set(&p->event) != PLAN_ALONE;
 }
 
+bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p)
+{
+	return plan_is_of_target(plan, p) && !plan->target.is_cgroup;
+}
+
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p)
 {
 	bool is_cut = plan->target.is_user_only && plan_is_of_target(plan, p);
@@ -96,8 +101,8 @@ bool plan_is_refused(const struct plan *plan, const struct plan_event *p)
 
 static bool is_on_any_cpu(const struct plan *plan, const struct plan_event *p)
 {
-	return plan_is_of_target(plan, p) && !plan->target.is_cgroup && plan->has_all_cpus &&
-	       p->set != PLAN_SAMPLING && p->set != PLAN_TIMEBASE;
+	return plan_is_of_tasks(plan, p) && plan->has_all_cpus && p->set != PLAN_SAMPLING &&
+	       p->set != PLAN_TIMEBASE;
 }
 
 uint32_t plan_nr_traces(const struct plan *plan)

@@ -86,6 +86,8 @@ void plan_fini(struct plan *p);
 int plan_limit_cpus(struct plan *plan, const struct cpuset *cpus, struct err *e);
 /* True: the event measures the target; false: the machine. */
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
+/* The same, and the target is tasks: the event follows them. */
+bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p);
 /* The flags of the spec, as far as this user is permitted. */
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
 /* True for an event that is not opened because it would silently count too little: one of the

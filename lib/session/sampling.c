@@ -254,11 +254,14 @@ static uint64_t cut_ns(const struct sampling *g, uint32_t trace)
 	return latest_ns ? latest_ns : g->boundary_ns;
 }
 
+/* While a target does not run, it is not idle, and its clock stands still. */
 static void read_idle(struct sampling *g)
 {
+	bool has_target = g->plan->target.nr_ids;
+
 	idle_read(&g->idle);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
-		g->results[t].idle_ns = idle_since(&g->idle, t);
+		g->results[t].idle_ns = has_target ? UINT64_MAX : idle_since(&g->idle, t);
 }
 
 int sampling_start(struct sampling *g, struct err *e)

@@ -215,6 +215,38 @@ def cgroup_root():
     return None
 
 
+def moving(folder, *options):
+    """A process that moves between CPUs, measured in iterations; what cpuperf printed."""
+    cpus = sorted(os.sched_getaffinity(0))
+    victim = subprocess.Popen([sys.executable, "-c", "while True: sum(range(2000))"])
+    p = start(folder, f"--pid={victim.pid}", "-d", "0.2", "-n", "4", "--output-format=csv",
+              "--quiet", *options)
+    while p.poll() is None:
+        for cpu in cpus:
+            os.sched_setaffinity(victim.pid, {cpu})
+            time.sleep(0.07)
+    victim.kill()
+    victim.wait()
+    return list(csv.DictReader(io.StringIO(p.communicate()[0])))
+
+
+def check_moving(folder):
+    """A task's event on a CPU is enabled also while the task runs on another one: nothing is scaled,
+    and where it did not run, the count is 0. Recorder and printer print the same."""
+    live = moving(folder)
+    stored = rows(folder, "summary")
+    keys = ("iteration", "trace", "event", "state", "value", "running_share")
+    assert [[r.get(k) for k in keys] for r in live] == [[r.get(k) for k in keys] for r in stored]
+    clocks = {}
+    for r in live:
+        if r["event"] in ("cpu_clock", "task_clock") and not r["trace"]:
+            assert r["state"] == "ok", r
+            clocks[r["iteration"], r["event"]] = int(r["value"])
+    for (iteration, event), ns in clocks.items():
+        other = clocks[iteration, "task_clock"]
+        assert abs(ns - other) < 0.02 * other + 2e6, (iteration, event, ns, other)
+
+
 def check_cgroup(folder):
     """Whoever is in the group, also who comes later; the end when the last has gone."""
     root = cgroup_root()
