@@ -173,7 +173,7 @@ static int put(struct import *im, struct trace_writer *w, enum trace_ring ring,
 	BUF_AUTO(out, 2 * FRAME_BYTES);
 	int rc = 0;
 
-	trace_layout_side_band(&l);
+	trace_layout_side_band(&l, true); /* their bits are those of their own events */
 	for (size_t at = 0; at < records->len && rc == 0;) {
 		const uint8_t *p = (const uint8_t *)records->data + at;
 		struct trace_record r;

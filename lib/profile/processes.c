@@ -193,6 +193,7 @@ static int add_records(struct load *l, const struct trace_frame *f)
 	if (rc || ring == TRACE_RING_SAMPLES)
 		return rc;
 	l->is_made = ring == TRACE_RING_MADE;
+	trace_layout_side_band(&l->layout, l->is_made);
 	while (len && rc == 0) {
 		rc = add_record(l, p, len);
 		if (!l->record.len) /* even its size is invalid */
@@ -333,7 +334,6 @@ int profile_processes_read(struct trace_reader *r, struct profile_faults *faults
 	if (!l.p)
 		return -ENOMEM;
 	profile_build_ids_init(&l.g.build_ids);
-	trace_layout_side_band(&l.layout);
 	rc = r ? add_all(&l, r) : 0;
 	if (rc == 0)
 		rc = make_all(&l);

@@ -86,7 +86,6 @@ int profile_records_open(struct trace_reader *reader, const struct profile_recor
 	}
 	r->reader = reader;
 	r->config = *config;
-	trace_layout_side_band(&r->side_band);
 	rc = profile_ids_init(&r->ids, config->events, config->nr_events, config->ids,
 			      config->nr_ids);
 	if (rc)
@@ -193,8 +192,10 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 	uint32_t kind = 0;
 
 	*id = NULL;
-	if (ring != TRACE_RING_SAMPLES)
+	if (ring != TRACE_RING_SAMPLES) {
+		trace_layout_side_band(&r->side_band, ring == TRACE_RING_MADE);
 		return &r->side_band;
+	}
 	trace_record_size(p, len, &kind);
 	k = profile_ids_of_record(&r->ids, p, len);
 	if (!k && kind == PERF_RECORD_SAMPLE)

@@ -16,6 +16,7 @@ enum {
 	HEADER_BYTES = PERF_ABI_HEADER_BYTES,
 	WORD_BYTES = PERF_ABI_WORD_BYTES,
 };
+static const uint64_t MAX_INODE = ((uint64_t)1 << 48) - 1; /* seen on file systems of disks */
 
 #define ATTR_AT(field) offsetof(struct perf_event_attr, field)
 
@@ -69,11 +70,11 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	return true;
 }
 
-void trace_layout_side_band(struct trace_layout *l)
+void trace_layout_side_band(struct trace_layout *l, bool is_made)
 {
 	*l = (struct trace_layout){.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
 				   .has_sample_id = true,
-				   .has_build_id = true};
+				   .has_build_id = is_made};
 }
 
 bool trace_layout_is_sampled(const struct trace_layout *l)
@@ -336,17 +337,19 @@ static void decode_range(struct decoder *d)
 /* The kernel leaves the bit of one listener in the records of all listeners after it, also of those
  * that asked for device and inode and get these (Linux 5.12 to 6.18: perf_event_mmap_output in
  * kernel/events/core.c). Programs that rewrite records put build-ids into those of events that did
- * not ask: they are recognised because no device has as high a number as four bytes of a build-id.
+ * not ask: they are recognised because no device and inode have as high numbers as the bytes of a
+ * build-id.
  */
 static bool holds_build_id(const struct decoder *d)
 {
 	struct cursor c = d->c;
 	uint32_t len = cursor_le32(&c), minor = cursor_le32(&c);
+	uint64_t inode = cursor_le64(&c);
 
 	if (!(d->r->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
 		return false;
-	return d->l->has_build_id ||
-	       (cursor_ok(&c) && len <= TRACE_MAX_BUILD_ID_BYTES && minor > MAX_MINOR);
+	return d->l->has_build_id || (cursor_ok(&c) && len <= TRACE_MAX_BUILD_ID_BYTES &&
+				      (minor > MAX_MINOR || inode > MAX_INODE));
 }
 
 /* A build-id or device and inode; protection. */

@@ -31,8 +31,10 @@ struct trace_layout {
 /* attr: bytes as a trace stores them. False if they are too short or inconsistent, or ask for
  * fields that are younger than this reader. */
 bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len);
-/* The layout of records of tasks and mappings, from a ring or made: TID and TIME at the end. */
-void trace_layout_side_band(struct trace_layout *l);
+/* The layout of records of tasks and mappings: TID and TIME at the end. is_made: they were made
+ * from /proc, so a mapping marked as having a build-id has one; of the kernel's, see
+ * holds_build_id. */
+void trace_layout_side_band(struct trace_layout *l, bool is_made);
 /* The event is sampled: it has a period or a frequency. */
 bool trace_layout_is_sampled(const struct trace_layout *l);
 /* The event happens once for all who sample it (perf_abi_shares_data): Linux may leave the id of

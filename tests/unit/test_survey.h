@@ -109,7 +109,7 @@ static inline void tape_describe(const struct tape *t, uint32_t pid, struct buf 
 	struct trace_layout layout;
 	struct trace_record r;
 
-	trace_layout_side_band(&layout);
+	trace_layout_side_band(&layout, true);
 	for (size_t at = 0; at < t->records.len; at += r.len) {
 		const uint8_t *p = (const uint8_t *)t->records.data + at;
 

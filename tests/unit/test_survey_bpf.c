@@ -666,7 +666,7 @@ static bool is_told(const struct tape *t, const char *end, struct trace_record *
 {
 	struct trace_layout layout;
 
-	trace_layout_side_band(&layout);
+	trace_layout_side_band(&layout, true);
 	for (size_t at = 0; at < t->records.len; at += r->len) {
 		const uint8_t *p = (const uint8_t *)t->records.data + at;
 

@@ -89,7 +89,7 @@ static const uint8_t *record_at(const struct buf *records, size_t at, struct tra
 	struct trace_layout layout;
 	const uint8_t *p = (const uint8_t *)records->data + at;
 
-	trace_layout_side_band(&layout);
+	trace_layout_side_band(&layout, true);
 	assert_int_equal(trace_record_decode(&layout, p, records->len - at, r), 0);
 	return p;
 }

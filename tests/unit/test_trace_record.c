@@ -1085,7 +1085,7 @@ TEST(name_into_id)
 	struct buf b;
 	size_t at;
 
-	trace_layout_side_band(&l);
+	trace_layout_side_band(&l, true);
 	buf_init(&b, MAX_BYTES);
 	at = record_begin(&b, PERF_RECORD_COMM, 0);
 	put_tid(&b);
@@ -1338,7 +1338,10 @@ TEST(side_band)
 	struct buf b;
 	size_t at;
 
-	trace_layout_side_band(&l);
+	trace_layout_side_band(&l, false); /* the kernel's may be marked for others' sake */
+	assert_false(l.has_build_id);
+	trace_layout_side_band(&l, true);
+	assert_true(l.has_build_id);
 	buf_init(&b, MAX_BYTES);
 	at = record_begin(&b, PERF_RECORD_COMM, 0);
 	put_comm(&b);
