@@ -219,9 +219,9 @@ static void add_mapping(struct buf *b, uint64_t time_ns)
 	buf_le64(b, 0x1000);
 	buf_le64(b, 0x800);
 	buf_le64(b, 0x100);
-	buf_le32(b, 2);
-	buf_add(b, "\xab\xcd", 2);
-	buf_fill(b, 0, 18);
+	buf_le32(b, 4); /* bytes; fewer could be a device */
+	buf_add(b, "\xab\xcd\xef\x12", 4);
+	buf_fill(b, 0, 16);
 	buf_le32(b, 5);
 	buf_le32(b, 2);
 	record_name(b, "/lib/x\n.so");
@@ -478,7 +478,7 @@ static const char want[] =
     "     0.001200  CPU 4    prog            7/8             cpu_clock period 1000  1040 old(int) (prog)\n"
     "     0.001300  CPU 4    prog            7/8             cpu_clock period 1000  1040 old(int) (prog)\n"
     "     0.001500  CPU 3                                    memory_used reads 77\n"
-    "     0.001600  CPU 1    prog            7/8             mmap 0x1000-0x1800 offset 0x100 r-xp build-id abcd /lib/x?.so\n"
+    "     0.001600  CPU 1    prog            7/8             mmap 0x1000-0x1800 offset 0x100 r-xp build-id abcdef12 /lib/x?.so\n"
     "     0.001700  CPU 4    prog            7/8             cpu_clock period 1000  1040 new<\"a\"> (x,y.so)\n"
     "     0.001800  CPU 4    prog            7/8             cpu_clock period 1000  9 [outside]\n"
     "     0.001800  CPU 4    [unknown]       0/0             record of kind 9 (sample), bytes 32\n"
@@ -533,7 +533,7 @@ static const char want_csv[] =
     "1200000,1200010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
     "1300000,1300010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
     "1500000,1500010,0,3,,,,reading,memory_used,,,,,,,,,,,,,,,,,,,,,,,,77,,,,,,,,,,,,,,,,,\n"
-    "1600000,1600010,,1,7,8,prog,mmap,,,,,,,,,,,,,,0x1000,0x1800,0x100,r-xp,abcd,/lib/x?.so,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1600000,1600010,,1,7,8,prog,mmap,,,,,,,,,,,,,,0x1000,0x1800,0x100,r-xp,abcdef12,/lib/x?.so,,,,,,,,,,,,,,,,,,,,,,,\n"
     "1700000,1700010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,\"new<\"\"a\"\">\",\"x,y.so\",\"0x1040 new<\"\"a\"\"> (x,y.so)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
     "1800000,1800010,0,4,7,8,prog,sample,cpu_clock,1000,0x9,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
     "1800000,1800010,0,4,0,0,[unknown],sample,,,,,,,,,,,,,,,,,,,,,,,,,,,,,32,,,,,,,,,,,,,\n"
@@ -555,7 +555,7 @@ static const char want_json[] =
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1200000,\"monotonic_ns\":1200010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1300000,\"monotonic_ns\":1300010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1500000,\"monotonic_ns\":1500010,\"iteration\":0,\"cpu\":3,\"pid\":null,\"tid\":null,\"comm\":null,\"kind\":\"reading\",\"event\":\"memory_used\",\"raw\":77}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1600000,\"monotonic_ns\":1600010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"mmap\",\"event\":null,\"start\":\"0x1000\",\"end\":\"0x1800\",\"offset\":\"0x100\",\"rights\":\"r-xp\",\"build_id\":\"abcd\",\"name\":\"/lib/x?.so\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1600000,\"monotonic_ns\":1600010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"mmap\",\"event\":null,\"start\":\"0x1000\",\"end\":\"0x1800\",\"offset\":\"0x100\",\"rights\":\"r-xp\",\"build_id\":\"abcdef12\",\"name\":\"/lib/x?.so\"}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1700000,\"monotonic_ns\":1700010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\"}]}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1800000,\"monotonic_ns\":1800010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x9\"}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1800000,\"monotonic_ns\":1800010,\"iteration\":0,\"cpu\":4,\"pid\":0,\"tid\":0,\"comm\":\"[unknown]\",\"kind\":\"sample\",\"event\":null,\"bytes\":32}\n"
