@@ -3,6 +3,7 @@
  */
 #include "pmu/scan.h"
 
+#include "base/order.h"
 #include "base/perf_abi.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct pmu_scan_id *x = a, *y = b;
 
-	return x->id < y->id ? -1 : x->id > y->id;
+	return order_u64(x->id, y->id);
 }
 
 void pmu_scan_sort(struct pmu_scan *s)

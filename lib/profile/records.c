@@ -51,7 +51,7 @@ struct profile_records {
 	struct trace_reader *reader; /* owned */
 	struct profile_records_config config;
 	struct profile_ids ids;
-	struct trace_layout side_band;
+	struct trace_layout side_band[2]; /* of the kernel's records, and of those made */
 
 	/* The current frame, while parts of it are not read. */
 	struct trace_frame frame;
@@ -86,6 +86,8 @@ int profile_records_open(struct trace_reader *reader, const struct profile_recor
 	}
 	r->reader = reader;
 	r->config = *config;
+	for (int is_made = 0; is_made < 2; is_made++)
+		trace_layout_side_band(&r->side_band[is_made], is_made);
 	rc = profile_ids_init(&r->ids, config->events, config->nr_events, config->ids,
 			      config->nr_ids);
 	if (rc)
@@ -192,10 +194,8 @@ static const struct trace_layout *find_record_layout(struct profile_records *r,
 	uint32_t kind = 0;
 
 	*id = NULL;
-	if (ring != TRACE_RING_SAMPLES) {
-		trace_layout_side_band(&r->side_band, ring == TRACE_RING_MADE);
-		return &r->side_band;
-	}
+	if (ring != TRACE_RING_SAMPLES)
+		return &r->side_band[ring == TRACE_RING_MADE];
 	trace_record_size(p, len, &kind);
 	k = profile_ids_of_record(&r->ids, p, len);
 	if (!k && kind == PERF_RECORD_SAMPLE)

@@ -46,13 +46,11 @@ void session_cpu_fini(struct session_cpu *c)
 /* id: of the target, or -1. */
 static int add_group(struct session_cpu *c, const struct session_probe *p, pid_t id)
 {
-	struct pmu_group *g = mem_grow(c->groups, c->nr_groups, &c->group_room, sizeof(*g));
+	struct pmu_group *g = MEM_ADD(c->groups, c->nr_groups, c->group_room);
 	int cpu = c->cpu == PLAN_ANY_CPU ? -1 : (int)c->cpu;
 
 	if (!g)
 		return -ENOMEM;
-	c->groups = g;
-	g += c->nr_groups++;
 	if (id >= 0 && c->plan->target.is_cgroup)
 		pmu_group_init_cgroup(g, p->pmu, id, cpu);
 	else

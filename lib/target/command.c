@@ -103,13 +103,8 @@ static void *wait_for_end(void *arg)
 /* Signals are for the other threads. */
 static int start_waiter(struct target_command *c)
 {
-	sigset_t all, old;
-	int rc;
+	int rc = thread_start_blocked(&c->waiter, wait_for_end, c);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = thread_start(&c->waiter, wait_for_end, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	c->has_waiter = rc == 0;
 	return rc;
 }

@@ -61,12 +61,11 @@ static bool parse_pid(const char *text, size_t len, pid_t *out)
 
 static int append(struct list *l, pid_t pid)
 {
-	pid_t *grown = mem_grow(l->item, l->nr, &l->room, sizeof(*l->item));
+	pid_t *new = MEM_ADD(l->item, l->nr, l->room);
 
-	if (!grown)
+	if (!new)
 		return -ENOMEM;
-	l->item = grown;
-	l->item[l->nr++] = pid;
+	*new = pid;
 	return 0;
 }
 
@@ -90,7 +89,7 @@ static bool parse_stat(const char *line, char comm[64], pid_t *parent)
 static int add_process(const char *name, void *arg)
 {
 	struct scan *s = arg;
-	struct process made = {0}, *grown;
+	struct process made = {0}, *new;
 	char path[64], line[1024], comm[64];
 
 	if (!parse_pid(name, strlen(name), &made.pid))
@@ -100,11 +99,10 @@ static int add_process(const char *name, void *arg)
 	    !parse_stat(line, comm, &made.parent))
 		return 0; /* it has ended */
 	made.is_chosen = s->choice->comm && fnmatch(s->choice->comm, comm, 0) == 0;
-	grown = mem_grow(s->process, s->nr, &s->room, sizeof(*grown));
-	if (!grown)
+	new = MEM_ADD(s->process, s->nr, s->room);
+	if (!new)
 		return -ENOMEM;
-	s->process = grown;
-	s->process[s->nr++] = made;
+	*new = made;
 	return 0;
 }
 

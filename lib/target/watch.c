@@ -170,15 +170,11 @@ static void *wait_for_end(void *arg)
 
 int target_watch_start(struct target_watch *w, void (*on_end)(void *arg), void *arg, struct err *e)
 {
-	sigset_t all, old;
 	int rc;
 
 	w->on_end = on_end;
 	w->arg = arg;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = thread_start(&w->thread, wait_for_end, w);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	rc = thread_start_blocked(&w->thread, wait_for_end, w);
 	w->has_thread = rc == 0;
 	return rc ? err_set(e, rc, "no thread can wait for the end: %s", strerror(-rc)) : 0;
 }

@@ -77,7 +77,7 @@ TEST(refused)
 		int code;
 		const char *text;
 	} cases[] = {
-	    {{.pids = "5000"}, -ESRCH, "there is no process 5000"},
+	    {{.pids = "5000000"}, -ESRCH, "there is no process 5000000"},
 	    {{.pids = "900"}, -ESRCH, "there is no process 900"},
 	    {{.pids = "500,"}, -EINVAL, "\"\" is not a process number"},
 	    {{.pids = "-1"}, -EINVAL, "\"-1\" is not a process number"},
