@@ -1,6 +1,6 @@
 /*
- * Three direct-mapped caches: frames by address in a process, by place in a file (whichever process
- * maps it), and the report's functions by the numbers of symbols.
+ * Two direct-mapped caches of symbols, by address in a process and by place in a file (whichever
+ * process maps it), and what the report makes of each symbol, by its number.
  */
 #include "report/resolver.h"
 
@@ -12,35 +12,36 @@
 #include <string.h>
 
 enum {
-	NR_ADDRESSES = 1 << 16,
-	NR_PLACES = 1 << 15,
+	MIN_SLOTS = 1 << 11,
+	MAX_SLOTS = 1 << 16,
 	NO_PROCESS = UINT32_MAX,
+	NO_NUMBER = UINT32_MAX,
 };
 
+/* A symbol as the report sees it. function: NULL until it is asked for. */
 struct resolved {
 	const struct report_function *function;
 	enum report_start start;
 };
 
-/* The function at an address in one epoch of one process. */
-struct resolved_address {
-	uint64_t address;
-	uint32_t process, epoch;
-	struct resolved is;
+/* The symbol at an address in one epoch of one process, or at an offset (where) in a file (whose).
+ */
+struct slot {
+	uint64_t where;
+	uint32_t whose, epoch;
+	uint32_t number; /* of the symbol, + 1; 0: free */
 };
 
-/* The function at an offset in a file. */
-struct resolved_place {
-	const struct profile_object *object;
-	uint64_t offset;
-	struct resolved is;
+/* Direct-mapped. Doubles, and forgets, after as many misses as it has slots. */
+struct cache {
+	struct slot *slots; /* owned */
+	size_t nr, nr_misses;
 };
 
 struct report_resolver {
 	struct report_resolver_config config;
-	struct resolved_address addresses[NR_ADDRESSES];
-	struct resolved_place places[NR_PLACES];
-	const struct report_function **of_symbol; /* owned; by the number of the symbol */
+	struct cache addresses, places;
+	struct resolved *of_symbol; /* owned; by the number of the symbol */
 	size_t nr_of_symbol;
 };
 
@@ -57,29 +58,68 @@ void report_resolver_free(struct report_resolver *r)
 {
 	if (!r)
 		return;
+	mem_free(r->addresses.slots);
+	mem_free(r->places.slots);
 	mem_free(r->of_symbol);
 	mem_free(r);
 }
 
-/* The report's function of a symbol, cached to avoid the lock. NULL: no memory. */
-static const struct report_function *reported(struct report_resolver *r,
-					      const struct symbol_function *s)
+static bool grow(struct cache *c)
+{
+	size_t nr = c->nr ? 2 * c->nr : MIN_SLOTS;
+	struct slot *slots = mem_calloc(nr, sizeof(*slots));
+
+	if (slots) {
+		mem_free(c->slots);
+		*c = (struct cache){slots, nr, 0};
+	}
+	return c->slots;
+}
+
+/* The slot for a key; *is_hit: it holds the key. NULL without memory. */
+static struct slot *find_slot(struct cache *c, const struct slot *key, bool *is_hit)
+{
+	uint64_t h = key->where ^ ((uint64_t)key->whose << 32 | key->epoch) * 0xc2b2ae3d27d4eb4fu;
+	struct slot *s;
+
+	if (!c->nr || (c->nr_misses >= c->nr && c->nr < MAX_SLOTS))
+		if (!grow(c))
+			return NULL;
+	s = &c->slots[(h * 0x9e3779b97f4a7c15u >> 32) & (c->nr - 1)];
+	*is_hit =
+	    s->number && s->where == key->where && s->whose == key->whose && s->epoch == key->epoch;
+	c->nr_misses += !*is_hit;
+	return s;
+}
+
+/* The number of a symbol that of_symbol has. NO_NUMBER: no memory. Meets the lock of the report's
+ * functions once per symbol. */
+static uint32_t resolve(struct report_resolver *r, const struct symbol_function *s)
 {
 	size_t room = ((size_t)s->number + 1024) * 2;
+	struct resolved *is;
 
 	if (s->number >= r->nr_of_symbol) {
-		const struct report_function **list =
-		    mem_resize(r->of_symbol, room * sizeof(*list));
+		struct resolved *list = mem_resize(r->of_symbol, room * sizeof(*list));
 
 		if (!list)
-			return NULL;
+			return NO_NUMBER;
 		memset(list + r->nr_of_symbol, 0, (room - r->nr_of_symbol) * sizeof(*list));
 		r->of_symbol = list;
 		r->nr_of_symbol = room;
 	}
-	if (!r->of_symbol[s->number])
-		r->of_symbol[s->number] = report_functions_get(r->config.functions, s);
-	return r->of_symbol[s->number];
+	is = &r->of_symbol[s->number];
+	if (!is->function)
+		*is = (struct resolved){report_functions_get(r->config.functions, s),
+					report_start_of(s->name, s->object, s->is_known)};
+	return is->function ? s->number : NO_NUMBER;
+}
+
+static const struct resolved *resolved(const struct report_resolver *r, uint32_t number)
+{
+	static const struct resolved none;
+
+	return number == NO_NUMBER ? &none : &r->of_symbol[number];
 }
 
 static const struct profile_mapping *
@@ -88,58 +128,51 @@ find_mapping(struct report_resolver *r, const struct report_place *place, uint64
 	return profile_lookup_mapping(r->config.lookup, place->process, address, place->time_ns);
 }
 
-static size_t slot_of(uint64_t a, uint64_t b, size_t nr)
-{
-	uint64_t h = (a ^ b * 0xc2b2ae3d27d4eb4fu) * 0x9e3779b97f4a7c15u;
-
-	return (h >> 32) & (nr - 1);
-}
-
-static struct resolved resolve(struct report_resolver *r, const struct symbol_function *s)
-{
-	return (struct resolved){reported(r, s), report_start_of(s->name, s->object, s->is_known)};
-}
-
 /* Code made at run time is named by process and time, code of a file by its offset. */
-static struct resolved find_user(struct report_resolver *r, const struct report_place *place,
-				 uint64_t address)
+static uint32_t find_user(struct report_resolver *r, const struct report_place *place,
+			  uint64_t address)
 {
 	const struct profile_mapping *m = find_mapping(r, place, address);
-	struct resolved_place *k;
-	uint64_t offset;
+	struct slot key, *s;
+	bool is_hit;
 
 	if (!m || m->object->kind != PROFILE_OBJECT_FILE)
 		return resolve(r, symbols_user(r->config.symbols, m, address));
-	offset = address - m->start + m->offset;
-	k = &r->places[slot_of(offset, m->object->number, NR_PLACES)];
-	if (k->object != m->object || k->offset != offset)
-		*k = (struct resolved_place){
-		    m->object, offset, resolve(r, symbols_user(r->config.symbols, m, address))};
-	return k->is;
+	key = (struct slot){.where = address - m->start + m->offset, .whose = m->object->number};
+	s = find_slot(&r->places, &key, &is_hit);
+	if (!s)
+		return NO_NUMBER;
+	if (!is_hit) {
+		key.number = resolve(r, symbols_user(r->config.symbols, m, address)) + 1;
+		*s = key;
+	}
+	return s->number - 1;
 }
 
-static const struct resolved *find_function(struct report_resolver *r,
-					    const struct report_place *place, bool is_kernel,
-					    uint64_t address)
+static uint32_t find_symbol(struct report_resolver *r, const struct report_place *place,
+			    bool is_kernel, uint64_t address)
 {
-	uint32_t process = is_kernel ? NO_PROCESS : place->number;
-	uint32_t epoch = is_kernel ? place->kernel_epoch : place->epoch;
-	struct resolved_address *k =
-	    &r->addresses[slot_of(address, (uint64_t)process << 32 | epoch, NR_ADDRESSES)];
+	struct slot key = {.where = address,
+			   .whose = is_kernel ? NO_PROCESS : place->number,
+			   .epoch = is_kernel ? place->kernel_epoch : place->epoch};
+	bool is_hit;
+	struct slot *s = find_slot(&r->addresses, &key, &is_hit);
 
-	if (k->is.function && k->address == address && k->process == process && k->epoch == epoch)
-		return &k->is;
-	*k = (struct resolved_address){
-	    address, process, epoch,
-	    is_kernel ? resolve(r, symbols_kernel(r->config.symbols, address, place->time_ns))
-		      : find_user(r, place, address)};
-	return &k->is;
+	if (!s)
+		return NO_NUMBER;
+	if (!is_hit) {
+		key.number = 1 + (is_kernel ? resolve(r, symbols_kernel(r->config.symbols, address,
+									place->time_ns))
+					    : find_user(r, place, address));
+		*s = key;
+	}
+	return s->number - 1;
 }
 
 enum report_start report_resolver_start(struct report_resolver *r, const struct report_place *place,
 					uint64_t address)
 {
-	return find_function(r, place, false, address)->start;
+	return resolved(r, find_symbol(r, place, false, address))->start;
 }
 
 static size_t find_lines(struct report_resolver *r, const struct report_place *place,
@@ -154,7 +187,7 @@ static size_t find_lines(struct report_resolver *r, const struct report_place *p
 		const struct symbol_line *l = &lines[i];
 
 		out[i - first] = (struct report_frame){
-		    .function = reported(r, l->function),
+		    .function = resolved(r, resolve(r, l->function))->function,
 		    .file = r->config.with_lines ? l->file : NULL,
 		    .line = r->config.with_lines ? l->line : 0,
 		    .is_inlined = i + 1 < nr,
@@ -176,7 +209,7 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 		nr = find_lines(r, place, address, out);
 	} else {
 		*out = (struct report_frame){
-		    .function = find_function(r, place, is_kernel, address)->function};
+		    .function = resolved(r, find_symbol(r, place, is_kernel, address))->function};
 		nr = out->function != NULL;
 	}
 	if (!r->config.with_addresses)
