@@ -361,14 +361,6 @@ static struct cell cell_of(const struct table_column *c, const struct slice *s, 
 	return cell;
 }
 
-/* The event's line of that CPU, or of the machine. */
-static const struct line *operand_line(const struct counts_lines *l, uint32_t column, uint32_t cpu)
-{
-	const struct line *line = find(l, &(struct entry){.column = column, .cpu = cpu});
-
-	return line ? line : find(l, &(struct entry){.column = column, .cpu = COUNTS_NO_CPU});
-}
-
 /* Joins the slices from … to, those at the ends in part; has, if not NULL, selects slices. */
 static struct slice sum_of(const struct line *line, double from, double to, const bool *has)
 {
@@ -397,7 +389,8 @@ static double metric_value(const struct counts_lines *l, const struct line *line
 
 	for (size_t i = 0; (operand = metric_operand(m, &i));) {
 		const struct line *of =
-		    operand_line(l, (uint32_t)operand->operand, line->shown.cpu);
+		    find(l, &(struct entry){.column = (uint32_t)operand->operand,
+					    .cpu = line->shown.cpu});
 		struct slice s = of ? sum_of(of, from, to, has) : (struct slice){0};
 
 		l->cells[operand->operand] = of ? cell_of(&of->shown.of, &s, (double)span_ns)

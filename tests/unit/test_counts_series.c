@@ -109,14 +109,11 @@ static struct reading perf_reading(uint32_t event, uint64_t ms, uint64_t raw, ui
 	return r;
 }
 
-static struct trace_writer *begin(uint32_t iteration, uint32_t trace)
+static struct trace_writer *begin_on(uint32_t iteration, uint32_t trace, uint32_t cpu)
 {
 	static const struct trace_info info = {.tool = "t"};
-	const struct trace_head head = {.iteration = iteration,
-					.trace = trace,
-					.cpu = trace == TRACE_COMMON ? 0 : 3 + trace,
-					.nr_traces = 2,
-					.session_id = {1}};
+	const struct trace_head head = {
+	    .iteration = iteration, .trace = trace, .cpu = cpu, .nr_traces = 2, .session_id = {1}};
 	struct trace_writer *w = trace_writer_new();
 
 	assert_non_null(w);
@@ -125,10 +122,17 @@ static struct trace_writer *begin(uint32_t iteration, uint32_t trace)
 	return w;
 }
 
+static struct trace_writer *begin(uint32_t iteration, uint32_t trace)
+{
+	return begin_on(iteration, trace, trace == TRACE_COMMON ? 0 : 3 + trace);
+}
+
+static bool is_cut; /* what end writes */
+
 static void end(struct trace_writer *w, const char *name, uint64_t start_ms, uint64_t end_ms)
 {
-	const struct trace_totals totals = {.start_ns = ORIGIN + start_ms * MS,
-					    .end_ns = ORIGIN + end_ms * MS};
+	const struct trace_totals totals = {
+	    .start_ns = ORIGIN + start_ms * MS, .end_ns = ORIGIN + end_ms * MS, .is_cut = is_cut};
 	struct err e = {0};
 
 	if (trace_writer_commit(w, folder_fd, name, name, &totals, &e))
@@ -493,6 +497,143 @@ TEST(points_of_a_killed_session)
 	remove_session();
 }
 
+static void add_sample_of_cpu(struct buf *b, uint64_t us, uint32_t cpu, uint64_t period)
+{
+	size_t at = record_begin(b, PERF_RECORD_SAMPLE, 0);
+
+	buf_le64(b, 100);
+	record_id(b, 1, 1, ORIGIN + us * 1000);
+	buf_le32(b, cpu);
+	buf_le32(b, 0);
+	buf_le64(b, period);
+	record_end(b, at);
+}
+
+static void add_samples(struct trace_writer *w, uint32_t cpu, const struct buf *b)
+{
+	trace_writer_ids(w, &(struct trace_id){.id = 100, .event = CLOCK}, 1);
+	trace_writer_records(w, TRACE_RING_SAMPLES, cpu, b->data, b->len);
+}
+
+static void set_samples_of_cpus(void)
+{
+	set_events(true);
+	attr_bytes(&(struct attr){.period = 100,
+				  .sample_type = S_IDENTIFIER | S_TID | S_TIME | S_CPU | S_PERIOD,
+				  .bits = ATTR_SAMPLE_ID_ALL},
+		   attr);
+}
+
+/* A trace of many CPUs: each sample has its CPU, intervals between samples mean nothing, and a
+ * slice at the end is not shortened. */
+TEST(points_of_samples_of_many_cpus)
+{
+	static const struct profile_filter all;
+	const struct profile_filter one = {.cpus = {{{1, 1}}, 1}};
+	struct trace_writer *w;
+	struct buf b;
+
+	set_samples_of_cpus();
+	open_folder();
+	buf_init(&b, MAX_BYTES);
+	add_sample_of_cpu(&b, 1000, 0, 100);
+	add_sample_of_cpu(&b, 2000, 1, 100);
+	add_sample_of_cpu(&b, 12000, 0, 0); /* stands for one event at least */
+	add_sample_of_cpu(&b, 24000, 1, 50);
+	w = begin_on(0, 0, COUNTS_NO_CPU);
+	add_samples(w, COUNTS_NO_CPU, &b);
+	end(w, "s.0.0.cpuperf", 0, 25);
+	only_samples = true;
+	for (int i = 0; i < 2; i++)
+		check_points(&all, i,
+			     "clock# 0-10 = 200 ok 2 of 200\n"
+			     "clock# 10-20 = 100 ok 1 of 1\n"
+			     "clock# 20-30 = 100 ok 1 of 50\n");
+	check_points(&one, false,
+		     "clock# 0-10 = 100 ok 1 of 100\n"
+		     "clock# 10-20 = 0 ok 0 of 0\n"
+		     "clock# 20-30 = 100 ok 1 of 50\n");
+	only_samples = false;
+	buf_fini(&b);
+	remove_session();
+}
+
+/* The time after the last sample has a point if it is more than twice as long as any interval
+ * between samples. */
+TEST(points_after_the_last_sample)
+{
+	static const struct profile_filter all;
+
+	only_samples = true;
+	for (int is_long = 0; is_long < 2; is_long++) {
+		struct trace_writer *w;
+		struct buf b;
+
+		set_samples_of_cpus();
+		open_folder();
+		buf_init(&b, MAX_BYTES);
+		add_sample_of_cpu(&b, 10000, 3, 100);
+		add_sample_of_cpu(&b, 20000, 3, 100);
+		w = begin(0, 0);
+		add_samples(w, 3, &b);
+		end(w, "s.0.0.cpuperf", 0, is_long ? 45 : 38);
+		check_points(&all, true,
+			     is_long ? "clock# cpu3 0-10 = 100 ok 1 of 100\n"
+				       "clock# cpu3 10-20 = 100 ok 1 of 100\n"
+				       "clock# cpu3 20-45 = 0 ok 0 of 0\n"
+				     : "clock# cpu3 0-10 = 100 ok 1 of 100\n"
+				       "clock# cpu3 10-20 = 100 ok 1 of 100\n");
+		buf_fini(&b);
+		remove_session();
+	}
+	only_samples = false;
+}
+
+static void make_target(bool is_sampling)
+{
+	const struct reading start[] = {reading(USER, 0, 0, 0, 0)},
+			     stop[] = {reading(USER, 0, 10, 1, 4)},
+			     first[] = {perf_reading(FAULTS, 0, 0, 0, 0)},
+			     last[] = {perf_reading(FAULTS, 10, 20, 10, 10)};
+	struct trace_writer *w;
+
+	set_events(is_sampling);
+	events[NOT].state = READING_OK;
+	open_folder();
+	w = begin(0, 0);
+	trace_writer_readings(w, TRACE_START, start, 1);
+	trace_writer_readings(w, TRACE_END, stop, 1);
+	end(w, "s.0.0.cpuperf", 0, 10);
+	w = begin_on(0, 1, TRACE_ANY_CPU);
+	trace_writer_readings(w, TRACE_START, first, 1);
+	trace_writer_readings(w, TRACE_END, last, 1);
+	trace_writer_target(w, &(struct trace_target){.pid = 1, .text = "sleep 1"});
+	end(w, "s.0.1.cpuperf", 0, 10);
+}
+
+/* What is counted of a target on any CPU is no sum over CPUs, and its trace has no samples. */
+TEST(points_of_a_target)
+{
+	static const struct profile_filter all;
+
+	make_target(false);
+	check_points(&all, false,
+		     "user cpu3 0-10 = 25 ok 1\n"
+		     "paces cpu3 0-10 n/a\n"
+		     "faults 0-10 = 2000 ok 20\n"
+		     "quotient 0-10 n/a\n"
+		     "paces 0-10 n/a\n"
+		     "user* 0-10 = 25 ok 1\n"
+		     "scopes* 0-10 n/a\n");
+	remove_session();
+	make_target(true);
+	check_points(&all, false,
+		     "clock# cpu3 0-10 = 0 ok 0 of 0\n"
+		     "user cpu3 0-10 = 25 ok 1\n"
+		     "faults 0-10 = 2000 ok 20\n");
+	remove_session();
+}
+
 /* --- lines ----------------------------------------------------------------------------------- */
 
 enum { NR_CPUS = 3, NR_TURNS = 500, NR_COLUMNS = 4, NR_PARTS = 8, LONG_MS = 16384 };
@@ -809,6 +950,25 @@ TEST(lines_of_a_session)
 	buf_fini(&b);
 }
 
+/* A CPU's metric is not made of what was counted on any CPU. */
+TEST(lines_of_a_target)
+{
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	make_target(false);
+	show_lines(true, &b);
+	remove_session();
+	assert_string_equal(buf_str(&b), "faults: 2000 2000 2000\n"
+					 "user: 25 25 25\n"
+					 "user cpu3: 25 25 25\n"
+					 "quotient: n/a\n"
+					 "paces/s: 80 80 80\n"
+					 "paces cpu3: n/a\n"
+					 "scopes: n/a\n");
+	buf_fini(&b);
+}
+
 static void add_count(struct counts_lines *l, uint32_t cpu, uint64_t span_ns, uint64_t count,
 		      uint64_t weight)
 {
@@ -848,6 +1008,55 @@ TEST(lines_of_unlike_cpus)
 		assert_int_equal(line->is_samples, is_samples);
 		assert_near("mean", 0, line->mean, is_samples ? 2004 * 3 * 1e3 : 1002 * 1e3);
 		assert_near("max", 0, line->max, line->mean);
+		counts_lines_free(l);
+	}
+}
+
+/* Of counts and samples of an event, those with more points are shown; as many samples are coarser.
+ * Points without a sample do not count. */
+TEST(lines_of_counts_and_samples)
+{
+	for (int nr_samples = 2; nr_samples < 4; nr_samples++) {
+		struct counts_lines *l = counts_lines_new(1, &(struct metric_set){0}, false);
+
+		assert_non_null(l);
+		for (int i = 0; i < 2; i++)
+			add_count(l, 0, MS, 10, 0);
+		for (int i = 0; i < nr_samples; i++)
+			add_count(l, 0, MS, 1, 10);
+		add_count(l, 0, MS, 0, 1);
+		assert_int_equal(counts_lines_end(l), 0);
+		assert_int_equal(counts_lines_nr(l), 1);
+		assert_int_equal(counts_lines_at(l, 0)->is_samples, nr_samples > 2);
+		counts_lines_free(l);
+	}
+}
+
+/* The time of the points, which may begin before the session's start, is the time that is shown. */
+TEST(lines_of_a_part_of_the_time)
+{
+	static const struct {
+		uint64_t start_ns, start_shown_ns;
+	} cases[] = {{ORIGIN - MS, 0}, {ORIGIN + 5 * MS, 5 * MS}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct counts_lines *l =
+		    counts_lines_new(NR_COLUMNS, &(struct metric_set){0}, false);
+		struct turn turn = {cases[i].start_ns, cases[i].start_ns + 2 * MS, {{2}}, {{0}}};
+		double shape;
+
+		assert_non_null(l);
+		add_point(l, &turn, EVENTS_A, 0);
+		turn.start_ns = turn.end_ns;
+		turn.end_ns += MS / 2;
+		turn.raw[EVENTS_A][0] = 103;
+		add_point(l, &turn, EVENTS_A, 0);
+		assert_int_equal(counts_lines_end(l), 0);
+		assert_int_equal(counts_lines_start_ns(l), cases[i].start_shown_ns);
+		assert_int_equal(counts_lines_span_ns(l), 2 * MS + MS / 2);
+		assert_near("mean", 0, counts_lines_at(l, 0)->mean, 105 / 0.0025);
+		counts_lines_shape(l, 0, &shape, 1);
+		assert_near("shape", 0, shape, 105 / 0.0025);
 		counts_lines_free(l);
 	}
 }
@@ -976,6 +1185,16 @@ TEST(formulas)
 	assert_string_equal(buf_str(&b), "ipc = 0.5, 0.5 ± 0, 1, low\n"
 					 "mispredicted user = 20, 20 ± 0, 1, high\n"
 					 "llc_misses n/a: full\n");
+	/* One that was cut counts in the total, but is no iteration like the others. */
+	is_cut = true;
+	write_cpu(2, 0, (const uint64_t[]){700, 100, 0, 20, 1}, 10);
+	write_cpu(2, 1, (const uint64_t[]){0, 200, 0, 20, 1}, 10);
+	is_cut = false;
+	buf_reset(&b);
+	show_formulas(&all, &b);
+	assert_non_null(strstr(buf_str(&b), "ipc = 1.7, 1.5 ± 0.707107, 0.75\n"));
+	assert_int_equal(unlinkat(folder_fd, "s.2.0.cpuperf", 0), 0);
+	assert_int_equal(unlinkat(folder_fd, "s.2.1.cpuperf", 0), 0);
 	/* Where a CPU's number is not there, iterations are not added up. */
 	write_cpu(1, 1, (const uint64_t[]){400, UINT64_MAX, 0, 60, 7}, 10);
 	buf_reset(&b);

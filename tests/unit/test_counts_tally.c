@@ -183,6 +183,31 @@ TEST(samples_of_a_trace)
 	counts_tally_add(t, &p);
 	assert_int_equal(table_sampled(t, 0, 1)->claim, SAMPLED_NONE);
 	assert_int_equal(table_lost(t), 0);
+	assert_true(t->row_sampling[0].idle_ns == UINT64_MAX); /* unknown */
+	table_free(t);
+}
+
+/* Of a CPU that is not selected, only the machine's numbers remain. */
+TEST(clear_a_cpu)
+{
+	struct trace_event two[] = {sampled_events[1], sampled_events[0]};
+	const struct profile_facts f = {.events = two, .nr_events = 2, .max_rows = 2};
+	const struct profile_pair pairs[] = {pair_of(5000), pair_of(7)};
+	const struct trace_sampled items[] = {{.event = 0, .samples = 3, .weight = 3000}};
+	const struct trace_sampling sampling = {.lost = 6, .item = items, .nr = 1};
+	struct profile_trace p = {.events = two, .pairs = pairs, .sampling = &sampling};
+	struct table *t = NULL;
+
+	two[0].scope = EVENT_SCOPE_CPU;
+	two[1].scope = EVENT_SCOPE_SYSTEM;
+	assert_int_equal(counts_tally_new(&f, &none, &t, NULL), 0);
+	assert_int_equal(counts_tally_add(t, &p), 2);
+	assert_int_equal(table_lost(t), 6);
+	counts_tally_clear_cpu(t, 0);
+	assert_int_equal(table_cell(t, 0, 0)->state, CELL_NONE);
+	assert_int_equal(table_cell(t, 0, 1)->count, 7);
+	assert_int_equal(table_sampled(t, 0, 0)->n.samples, 0);
+	assert_int_equal(table_lost(t), 0);
 	table_free(t);
 }
 
