@@ -66,7 +66,7 @@ static int watch_process(struct target_watch *w, size_t i, pid_t pid, struct err
 	w->fds[i] = (struct pollfd){.fd = fd, .events = POLLIN};
 	if (fd >= 0)
 		return 0;
-	if (errno == EINVAL)
+	if (errno == EINVAL || errno == ENOENT) /* newer kernels: ENOENT */
 		return err_set(e, -EINVAL, "%d is a thread: use the number of its process", pid);
 	if (errno == ENOSYS)
 		w->pids[i] = pid;

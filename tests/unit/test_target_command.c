@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "target/command.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -63,6 +64,7 @@ TEST(ends)
 	assert_true(WIFSIGNALED(end.status));
 	assert_int_equal(WTERMSIG(end.status), SIGKILL);
 	end = run(burns, &ended);
+	assert_true(end.end_ns > end.start_ns);
 	assert_true(end.usage.ru_utime.tv_sec || end.usage.ru_utime.tv_usec);
 }
 
@@ -88,6 +90,43 @@ TEST(waits)
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
 	assert_int_equal(access(path, F_OK), -1);
 	tree_remove(&root);
+}
+
+static volatile sig_atomic_t nr_urgent;
+
+static void on_urgent(int number)
+{
+	(void)number;
+	nr_urgent++;
+}
+
+/* Signals before the start and after a failed one reach nothing: neither what waits for its start,
+ * nor, as process 0, this process. */
+TEST(signals_to_none)
+{
+	static char exit_3[] = "exit 3", nowhere[] = "/nowhere/x";
+	char *argv[] = {sh, minus_c, exit_3, NULL}, *absent[] = {nowhere, NULL};
+	struct target_command *c;
+	struct target_end end;
+	struct ended ended = {.nr = 0};
+	struct err e = {0};
+
+	sem_init(&ended.sem, 0, 0);
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	target_command_signal(c, SIGKILL);
+	assert_int_equal(target_command_start(c, on_end, &ended, &e), 0);
+	target_command_wait(c, &end);
+	assert_true(WIFEXITED(end.status));
+	assert_int_equal(WEXITSTATUS(end.status), 3);
+	target_command_free(c);
+	signal(SIGURG, on_urgent); /* others of the process group ignore it */
+	assert_int_equal(target_command_new(absent, &c, &e), 0);
+	assert_int_equal(target_command_start(c, on_end, &ended, &e), -ENOENT);
+	target_command_signal(c, SIGURG);
+	assert_int_equal(nr_urgent, 0);
+	signal(SIGURG, SIG_DFL);
+	target_command_free(c);
+	sem_destroy(&ended.sem);
 }
 
 TEST(signals)
@@ -155,16 +194,50 @@ TEST(refused)
 	tree_remove(&root);
 }
 
+/* The first program of that name in the folders of PATH that may be executed, as execvp. An empty
+ * part is the current folder. */
+TEST(path)
+{
+	static char name[] = "program";
+	static const struct {
+		const char *parts; /* of the folders below */
+		int rc;
+	} cases[] = {
+	    {"bin", 0},      {"plain", -EACCES},      {"none", -ENOENT},       {"plain:bin", 0},
+	    {"none:bin", 0}, {"none:plain", -EACCES}, {"plain:none", -EACCES}, {"none:", 0},
+	    {":none", 0},    {"folder:bin", 0},       {"folder", -EACCES}};
+	struct root root = tree_make();
+	char was[PATH_MAX], *old = strdup(getenv("PATH"));
+	struct err e;
+
+	assert_non_null(getcwd(was, sizeof(was)));
+	tree_text(&root, "/plain/program", "x");
+	tree_text(&root, "/bin/program", "#!/bin/sh\n");
+	tree_text(&root, "/program", "#!/bin/sh\n");
+	tree_put(&root, "/folder/program", NULL, 0);
+	assert_int_equal(chdir(root.dir), 0);
+	assert_int_equal(chmod("bin/program", 0755), 0);
+	assert_int_equal(chmod("program", 0755), 0);
+	for (size_t i = 0; i < NR(cases); i++) {
+		assert_int_equal(setenv("PATH", cases[i].parts, 1), 0);
+		assert_int_equal(refused(name, false, &e), cases[i].rc);
+	}
+	assert_int_equal(setenv("PATH", old, 1), 0);
+	assert_int_equal(chdir(was), 0);
+	free(old);
+	tree_remove(&root);
+}
+
 TEST(text)
 {
-	static char echo[] = "echo", a[] = "a 'b'", c[] = "c";
-	char *argv[] = {echo, a, c, NULL}, text[64], shorter[7];
+	static char echo[] = "echo", a[] = "a 'b'", c[] = "c", empty[] = "", blank[] = "d e";
+	char *argv[] = {echo, a, c, empty, blank, NULL}, text[64], shorter[7];
 	struct target_command *command;
 	struct err e = {0};
 
 	assert_int_equal(target_command_new(argv, &command, &e), 0);
 	target_command_text(command, text, sizeof(text));
-	assert_string_equal(text, "echo 'a '\\''b'\\''' c");
+	assert_string_equal(text, "echo 'a '\\''b'\\''' c '' 'd e'");
 	target_command_text(command, shorter, sizeof(shorter));
 	assert_string_equal(shorter, "echo '");
 	target_command_free(command);
