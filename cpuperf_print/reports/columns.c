@@ -3,8 +3,8 @@
  */
 #include "reports/columns.h"
 #include "base/err.h"
-#include "counts/series.h"
 #include "report/functions.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,9 +26,10 @@ static void put_number(const struct place *p, enum report_column c)
 	grid_count(p->g, p->row->column[c]);
 }
 
-static void put_cpu(const struct place *p, enum report_column c)
+/* A CPU, pid or tid. */
+static void put_known(const struct place *p, enum report_column c)
 {
-	if (p->row->column[c] == COUNTS_NO_CPU)
+	if (p->row->column[c] == TRACE_UNKNOWN)
 		grid_unknown(p->g);
 	else
 		put_number(p, c);
@@ -80,8 +81,8 @@ static const struct {
 	void (*put)(const struct place *p, enum report_column c);
 } shown[] = {
     {REPORT_SESSION, GRID_TEXT, put_session},   {REPORT_ITERATION, GRID_COUNT, put_number},
-    {REPORT_CPU, GRID_COUNT, put_cpu},          {REPORT_PID, GRID_COUNT, put_number},
-    {REPORT_TID, GRID_COUNT, put_number},       {REPORT_COMM, GRID_TEXT, put_text},
+    {REPORT_CPU, GRID_COUNT, put_known},        {REPORT_PID, GRID_COUNT, put_known},
+    {REPORT_TID, GRID_COUNT, put_known},        {REPORT_COMM, GRID_TEXT, put_text},
     {REPORT_OBJECT, GRID_TEXT, put_object},     {REPORT_LINE, GRID_TEXT, put_line},
     {REPORT_FUNCTION, GRID_TEXT, put_function},
 };

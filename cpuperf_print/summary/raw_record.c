@@ -45,6 +45,24 @@ static void put_0x(struct buf *out, const char *before, uint64_t v)
 	buf_hex(out, v);
 }
 
+/* A pid or tid. */
+static void put_id(struct buf *out, const char *before, uint32_t id)
+{
+	if (id != TRACE_UNKNOWN)
+		put_u64(out, before, id);
+	else
+		buf_printf(out, "%sunknown", before);
+}
+
+/* An address space, by its process: Linux does not number them. */
+static void put_aspace(const struct shown *s)
+{
+	if (s->r->pid != TRACE_UNKNOWN)
+		put_0x(s->sum->out, ", aspace ", s->r->pid);
+	else
+		buf_adds(s->sum->out, ", aspace unknown");
+}
+
 static void event_line(const struct shown *s, const char *kind)
 {
 	raw_event_line(s->sum, s->item->offset, kind, s->event);
@@ -61,7 +79,6 @@ static void put_guest(const struct shown *s)
 		buf_printf(s->sum->out, ", %s", mode);
 }
 
-/* Linux does not number address spaces: the process stands for its own. */
 static void tick(const struct shown *s)
 {
 	struct buf *out = s->sum->out;
@@ -69,7 +86,7 @@ static void tick(const struct shown *s)
 
 	if (trace_record_pc(s->r, &pc)) {
 		event_line(s, "PC");
-		put_0x(out, ", aspace ", s->r->pid);
+		put_aspace(s);
 		put_0x(out, ", pc ", pc);
 		buf_adds(out, s->r->is_exact_ip ? ", exact" : "");
 	} else {
@@ -134,7 +151,7 @@ static void last_branch(const struct shown *s)
 	struct trace_branch b;
 
 	event_line(s, "LastBranch");
-	put_0x(s->sum->out, ", aspace ", s->r->pid);
+	put_aspace(s);
 	put_u64(s->sum->out, ", ", s->r->nr_branches);
 	buf_adds(s->sum->out, " branches");
 	if (s->r->has & TRACE_HAS_HW_INDEX && s->r->hw_index != UINT64_MAX)
@@ -358,7 +375,8 @@ static void throttle(const struct shown *s)
 static void task_line(const struct shown *s, const char *kind)
 {
 	raw_line(s->sum, s->item->offset, kind);
-	buf_printf(s->sum->out, "pid %" PRIu32 ", tid %" PRIu32, s->r->pid, s->r->tid);
+	put_id(s->sum->out, "pid ", s->r->pid);
+	put_id(s->sum->out, ", tid ", s->r->tid);
 }
 
 static void comm(const struct shown *s)
@@ -371,8 +389,9 @@ static void comm(const struct shown *s)
 static void task(const struct shown *s)
 {
 	task_line(s, s->r->kind == PERF_RECORD_FORK ? "Fork" : "Exit");
-	buf_printf(s->sum->out, ", parent pid %" PRIu32 ", parent tid %" PRIu32 "\n", s->r->ppid,
-		   s->r->ptid);
+	put_id(s->sum->out, ", parent pid ", s->r->ppid);
+	put_id(s->sum->out, ", parent tid ", s->r->ptid);
+	buf_addc(s->sum->out, '\n');
 }
 
 static void put_range(const struct shown *s)
@@ -463,9 +482,10 @@ static void task_switch(const struct shown *s)
 	task_line(s, is_out ? "SwitchOut" : "SwitchIn");
 	if (is_out && s->r->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)
 		buf_adds(s->sum->out, ", preempted");
-	if (s->r->kind == PERF_RECORD_SWITCH_CPU_WIDE)
-		buf_printf(s->sum->out, ", other pid %" PRIu32 ", other tid %" PRIu32, s->r->ppid,
-			   s->r->ptid);
+	if (s->r->kind == PERF_RECORD_SWITCH_CPU_WIDE) {
+		put_id(s->sum->out, ", other pid ", s->r->ppid);
+		put_id(s->sum->out, ", other tid ", s->r->ptid);
+	}
 	buf_addc(s->sum->out, '\n');
 }
 

@@ -15,7 +15,7 @@ struct profile_sample {
 	const struct trace_id *id;         /* its event */
 	const struct trace_layout *layout; /* its records' layout */
 	struct trace_record record;
-	uint32_t cpu;     /* of the sample, else of the trace; UINT32_MAX: unknown */
+	uint32_t cpu;     /* of the sample, else of the trace; TRACE_UNKNOWN */
 	uint64_t time_ns; /* a sample without a time has the previous one's */
 	uint64_t weight;  /* its period, or 1 if that is unknown */
 };

@@ -72,10 +72,11 @@ enum report_branch {
 
 struct report_key {
 	uint32_t event; /* index in the session's events */
-	uint32_t session, iteration, cpu, pid, tid;
-	uint32_t comm;   /* number of its text: report_functions_text */
-	uint32_t branch; /* enum report_branch */
-	uint32_t slice;  /* in slice_ns since the session's start; 0 before it */
+	uint32_t session, iteration;
+	uint32_t cpu, pid, tid; /* TRACE_UNKNOWN */
+	uint32_t comm;          /* number of its text: report_functions_text */
+	uint32_t branch;        /* enum report_branch */
+	uint32_t slice;         /* in slice_ns since the session's start; 0 before it */
 };
 
 /* Samples, the sum of their periods, the sum of the squares of these, and when they were taken. */

@@ -113,8 +113,6 @@ static void add_shown(const struct row *w, const void *text, size_t len)
 NUMBER(period, w->r->period)
 NUMBER(weight, w->r->weight)
 NUMBER(stack_bytes, w->r->stack_len)
-NUMBER(parent_pid, w->r->ppid)
-NUMBER(parent_tid, w->r->ptid)
 NUMBER(lost, w->r->lost)
 NUMBER(bpf_id, w->r->object)
 NUMBER(instance, w->s->item->reading.instance)
@@ -137,6 +135,25 @@ HEX(data_source, w->r->data_src)
 HEX(start, w->r->start)
 HEX(end, w->r->start + w->r->length)
 HEX(offset, w->r->offset)
+
+/* Of a parent, or of the other task of a switch. */
+static void add_task(const struct row *w, uint32_t id)
+{
+	if (id != TRACE_UNKNOWN)
+		buf_u64(w->out, id);
+	else
+		buf_adds(w->out, w->is_json ? "null" : "");
+}
+
+static void other_pid(const struct row *w)
+{
+	add_task(w, w->r->ppid);
+}
+
+static void other_tid(const struct row *w)
+{
+	add_task(w, w->r->ptid);
+}
 
 static void name(const struct row *w)
 {
@@ -402,8 +419,8 @@ static const struct {
     [RIGHTS] = {"rights", rights},
     [BUILD_ID] = {"build_id", build_id},
     [NAME] = {"name", name},
-    [PARENT_PID] = {"parent_pid", parent_pid},
-    [PARENT_TID] = {"parent_tid", parent_tid},
+    [PARENT_PID] = {"parent_pid", other_pid},
+    [PARENT_TID] = {"parent_tid", other_tid},
     [LOST] = {"lost", lost},
     [BPF_ID] = {"bpf_id", bpf_id},
     [INSTANCE] = {"instance", instance},
@@ -420,8 +437,8 @@ static const struct {
     [CODE_PAGE_BYTES] = {"code_page_bytes", code_page_bytes},
     [CGROUP_ID] = {"cgroup_id", cgroup_id},
     [AUX_BYTES] = {"aux_bytes", aux_bytes},
-    [OTHER_PID] = {"other_pid", parent_pid},
-    [OTHER_TID] = {"other_tid", parent_tid},
+    [OTHER_PID] = {"other_pid", other_pid},
+    [OTHER_TID] = {"other_tid", other_tid},
     [NAMESPACES] = {"namespaces", namespaces},
     [FLAGS] = {"flags", flags},
     [COOKIE] = {"cookie", cookie},
@@ -462,6 +479,12 @@ static char *put_u64(const struct row *w, char *p, const char *name, size_t len,
 	if (holds)
 		return digits_dec(p, v);
 	return w->is_json ? records_put(p, "null", 4) : p;
+}
+
+/* A CPU, pid or tid. */
+static char *put_known(const struct row *w, char *p, const char *name, size_t len, uint32_t v)
+{
+	return put_u64(w, p, name, len, v != TRACE_UNKNOWN, v);
 }
 
 /* Since the session's start; negative for surveyed records, which precede it. */
@@ -508,9 +531,9 @@ static void begin_row(const struct row *w, const struct common *c)
 	p = put_u64(w, p, LITERAL(",\"monotonic_ns\":"), true, s->item->time_ns);
 	p = put_u64(w, p, LITERAL(",\"iteration\":"), s->trace != NULL,
 		    s->trace ? s->trace->head.iteration : 0);
-	p = put_u64(w, p, LITERAL(",\"cpu\":"), c->cpu != UINT32_MAX, c->cpu);
-	p = put_u64(w, p, LITERAL(",\"pid\":"), c->has_task, w->r->pid);
-	p = put_u64(w, p, LITERAL(",\"tid\":"), c->has_task, w->r->tid);
+	p = put_known(w, p, LITERAL(",\"cpu\":"), c->cpu);
+	p = put_known(w, p, LITERAL(",\"pid\":"), c->has_task ? w->r->pid : TRACE_UNKNOWN);
+	p = put_known(w, p, LITERAL(",\"tid\":"), c->has_task ? w->r->tid : TRACE_UNKNOWN);
 	p = records_put(put_name(w, p, LITERAL(",\"comm\":")), comm.text, comm.len);
 	p = records_put(put_name(w, p, LITERAL(",\"kind\":\"")), c->kind, kind_len);
 	p = records_put(put_name(w, p, LITERAL("\",\"event\":")), event.text, event.len);
@@ -689,7 +712,7 @@ static void reading(const struct records_item *s)
 	const struct reading *r = &s->item->reading;
 	bool is_of_cpu = s->trace && s->event && s->event->scope == EVENT_SCOPE_CPU;
 	const struct common c = {.has_event = s->event != NULL,
-				 .cpu = is_of_cpu ? s->trace->head.cpu : UINT32_MAX,
+				 .cpu = is_of_cpu ? s->trace->head.cpu : TRACE_UNKNOWN,
 				 .kind = "reading"};
 	uint64_t holds = BIT(RAW);
 

@@ -60,13 +60,34 @@ static char *put_time(char *p, const struct records_state *l, uint64_t time_ns)
 	return digits_dec_fixed(p, ns % NS / 1000, 6);
 }
 
+/* A CPU, pid or tid. */
+static char *put_known(char *p, uint32_t number)
+{
+	return number == TRACE_UNKNOWN ? records_put(p, "-", 1) : digits_dec(p, number);
+}
+
 static char *put_cpu(char *p, uint32_t cpu)
 {
 	char *start = p;
 
-	p = records_put(p, "  CPU ", 6);
-	p = cpu == UINT32_MAX ? records_put(p, "-", 1) : digits_dec(p, cpu);
-	return pad(p, start, 11);
+	return pad(put_known(records_put(p, "  CPU ", 6), cpu), start, 11);
+}
+
+/* "7/8" */
+static char *put_ids(char *p, uint32_t pid, uint32_t tid)
+{
+	p = put_known(p, pid);
+	*p++ = '/';
+	return put_known(p, tid);
+}
+
+/* Adds the ids of another task. */
+static void add_task(struct buf *out, const char *before, uint32_t pid, uint32_t tid)
+{
+	char ids[2 * DIGITS_ROOM];
+
+	buf_adds(out, before);
+	buf_add(out, ids, (size_t)(put_ids(ids, pid, tid) - ids));
 }
 
 /* Writes the start of all lines. */
@@ -84,9 +105,7 @@ static void put_start(const struct records_item *s, uint32_t pid, uint32_t tid)
 	from = p;
 	p = pad(records_put(p, comm, len), from, COMM_WIDTH + 1);
 	from = p;
-	p = digits_dec(p, pid);
-	*p++ = '/';
-	p = pad(digits_dec(p, tid), from, TASK_WIDTH + 1);
+	p = pad(put_ids(p, pid, tid), from, TASK_WIDTH + 1);
 	buf_use(s->all->out, (size_t)(p - start));
 }
 
@@ -228,8 +247,8 @@ static void comm(const struct records_item *s)
 
 static void fork_of(const struct records_item *s)
 {
-	put_number(s->all->out, s->r->pid == s->r->ppid ? "thread of " : "fork of ", s->r->ppid);
-	put_number(s->all->out, "/", s->r->ptid);
+	add_task(s->all->out, s->r->pid == s->r->ppid ? "thread of " : "fork of ", s->r->ppid,
+		 s->r->ptid);
 }
 
 static void put_range(const struct records_item *s)
@@ -292,8 +311,7 @@ static void task_switch(const struct records_item *s)
 		buf_adds(s->all->out, " preempted");
 	if (s->r->kind != PERF_RECORD_SWITCH_CPU_WIDE)
 		return;
-	put_number(s->all->out, is_out ? " to " : " from ", s->r->ppid);
-	put_number(s->all->out, "/", s->r->ptid);
+	add_task(s->all->out, is_out ? " to " : " from ", s->r->ppid, s->r->ptid);
 }
 
 static void namespaces(const struct records_item *s)
@@ -361,7 +379,7 @@ static void reading(const struct records_item *s)
 {
 	const struct reading *r = &s->item->reading;
 	bool is_of_cpu = s->trace && s->event && s->event->scope == EVENT_SCOPE_CPU;
-	uint32_t cpu = is_of_cpu ? s->trace->head.cpu : UINT32_MAX;
+	uint32_t cpu = is_of_cpu ? s->trace->head.cpu : TRACE_UNKNOWN;
 	char start[4 * DIGITS_ROOM], *p = put_time(start, s->all, s->item->time_ns);
 
 	p = pad(put_cpu(p, cpu), start, 24 + COMM_WIDTH + TASK_WIDTH + 2);

@@ -547,7 +547,7 @@ static void begin(const uint8_t *p, size_t len, struct trace_record *r)
 {
 	uint16_t misc;
 
-	*r = (struct trace_record){0};
+	*r = (struct trace_record){.pid = TRACE_UNKNOWN, .tid = TRACE_UNKNOWN};
 	r->len = trace_record_size(p, len, &r->kind);
 	if (!r->len)
 		return;

@@ -56,6 +56,9 @@ void trace_layout_place(const struct trace_layout *l, enum perf_abi_field f,
 			struct trace_place *out);
 
 enum { TRACE_MAX_BUILD_ID_BYTES = 20 };
+/* A pid, tid or CPU that the record does not contain, or the kernel did not know: it writes this as
+ * pid and tid of a task that has ended. */
+enum { TRACE_UNKNOWN = UINT32_MAX };
 
 /* One branch of a sample, newest first; struct perf_branch_entry. */
 struct trace_branch {
@@ -67,9 +70,9 @@ struct trace_branch {
 };
 
 /*
- * A decoded record. Pointers go into its bytes. Fields that its kind does not have are 0; the bits
- * of has are set for the fields of a sample, or of the id at the end of other records. A sample
- * without PERIOD has the period of its layout, and no bit.
+ * A decoded record. Pointers go into its bytes. Fields that its kind does not have are 0, pid and
+ * tid TRACE_UNKNOWN; the bits of has are set for the fields of a sample, or of the id at the end of
+ * other records. A sample without PERIOD has the period of its layout, and no bit.
  */
 enum {
 	TRACE_HAS_TIME = 1 << 0,

@@ -79,12 +79,17 @@ def names_of(out, what):
             for e in out["traceEvents"] if e["ph"] == "M" and e["name"] == what}
 
 
+def known(id_):
+    """The kernel's -1: the task had ended."""
+    return -1 if id_ == 2**32 - 1 else id_
+
+
 def check_samples(folder, out):
     """Against the traces: time, CPU, thread, event of each."""
     start = out["otherData"]["start_monotonic_ns"]
     labels = [e["label"] for e in sampled.traces(folder)[0].events]
     expected = collections.Counter(
-        (s["time"] - start, t.cpu, *s["tid"], labels[s["event"]])
+        (s["time"] - start, t.cpu, *map(known, s["tid"]), labels[s["event"]])
         for i in range(2) for t in sampled.traces(folder, i) for s in t.samples())
     assert start == min(t.end[0] for t in sampled.traces(folder))
     found = collections.Counter((round(s["ts"] * 1000), s["cpu"], s["pid"], s["tid"], s["name"])
@@ -103,7 +108,7 @@ def check_weights(folder, out, *args):
     """A thread may have had several names, of which it has one here."""
     expected, names, found = collections.Counter(), collections.defaultdict(set), collections.Counter()
     for r in rows(folder, "--report=threads", *args):
-        thread = int(r["pid"]), int(r["tid"])
+        thread = int(r["pid"] or -1), int(r["tid"] or -1)
         expected[r["event"], *thread] += int(r["self_count"])
         names[thread].add(r["comm"])
     for s in out["samples"]:

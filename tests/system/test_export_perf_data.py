@@ -125,10 +125,15 @@ def frame_of_ours(text):
     return Frame(name, re.sub(r"\+0x[0-9a-f]+$", "", found[2]), 0)
 
 
+def id_of(text):
+    """A pid or tid; unknown as perf has it."""
+    return 2**32 - 1 if text == "-" else int(text)
+
+
 def samples_of_ours(folder, *filters):
     """By --report=records; times are since the start, in whole microseconds."""
     text, _ = printer(f"--session={folder}/s.cpsession", "--report=records", *filters)
-    head = re.compile(r" *(-?\d+)\.(\d{6})  CPU (\S+) +(.*?) +(\d+)/(\d+) +(\S+) period (\d+)(.*)")
+    head = re.compile(r" *(-?\d+)\.(\d{6})  CPU (\S+) +(.*?) +(\d+|-)/(\d+|-) +(\S+) period (\d+)(.*)")
     sample = None
     for line in text.split("\n"):
         if sample and re.match(r" {17}[0-9a-f]", line):
@@ -141,7 +146,7 @@ def samples_of_ours(folder, *filters):
         if found:
             at = re.search(r"  ([0-9a-f]+ .*)$", found[9])
             sample = Sample(int(found[1]) * 10**6 + int(found[2]), int(found[3]), found[4],
-                            int(found[5]), int(found[6]), found[7], int(found[8]),
+                            id_of(found[5]), id_of(found[6]), found[7], int(found[8]),
                             [frame_of_ours(at[1])] if at else [])
     if sample:
         yield sample

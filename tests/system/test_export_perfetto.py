@@ -212,7 +212,7 @@ def check_threads(folder, trace, *args):
     found = collections.Counter((s.event, s.pid, s.tid) for s in trace.samples)
     expected, names = collections.Counter(), collections.defaultdict(set)
     for r in rows(folder, "--report=threads", *args):
-        key = int(r["pid"]), int(r["tid"])
+        key = tuple(int(r[k] or 2**32 - 1) for k in ("pid", "tid"))
         expected[r["event"], *key] += int(r["self_samples"])
         names[key].add(r["comm"])
     assert found == expected

@@ -61,7 +61,7 @@ def check_file(out):
 
 
 def name_of(row):
-    return f"{row['event']} — {row['comm']} {row['pid']}/{row['tid']}"
+    return f"{row['event']} — {row['comm']} {row['pid'] or '-'}/{row['tid'] or '-'}"
 
 
 def check_threads(folder, out, *args):

@@ -161,7 +161,7 @@ def check_samples(db, file, *args):
     threads = collections.Counter()
     for r in table(file, "--report=threads", *args):
         threads[r["event"], r["pid"], r["tid"], r["comm"]] += int(r["self_count"])
-    assert threads == {(g[0], str(g[1]), str(g[2]), g[3]): g[4] for g in db.execute(
+    assert threads == {(g[0], *("" if id_ is None else str(id_) for id_ in g[1:3]), g[3]): g[4] for g in db.execute(
         "SELECT event, pid, tid, comm, weight FROM threads")}
     tree = sorted((r["event"], int(r["depth"]), r["function"], r["object"], int(r["self_count"]),
                    int(r["total_count"]), int(r["total_samples"]))
@@ -170,11 +170,11 @@ def check_samples(db, file, *args):
                                      " total_weight, total_samples FROM tree"))
     # a sample is the record of the same time and CPU
     records = [r for r in table(file, "--report=records", *args) if r["kind"] == "sample"]
-    want = sorted((int(r["time_ns"]), r["event"], int(r["iteration"]), int(r["cpu"]), int(r["pid"]),
-                   int(r["tid"]), r["comm"], int(r["period"]), r["function"] or None)
+    want = sorted((int(r["time_ns"]), r["event"], int(r["iteration"]), int(r["cpu"]), int(r["pid"] or -1),
+                   int(r["tid"] or -1), r["comm"], int(r["period"]), r["function"] or None)
                   for r in records)
-    got = sorted(db.execute("SELECT time_ns, event, iteration, cpu, pid, tid, comm, weight, function"
-                            " FROM samples_shown"))
+    got = sorted(db.execute("SELECT time_ns, event, iteration, cpu, ifnull(pid, -1), ifnull(tid, -1),"
+                            " comm, weight, function FROM samples_shown"))
     assert [w[:8] for w in want] == [g[:8] for g in got] and len(got) > 50
     # inlined jumps and the like apart the sampled function is the same
     same = sum(w[8] == g[8] for w, g in zip(want, got))

@@ -140,12 +140,13 @@ def check(path, has_cpu=False, is_unwound=False, has_time=True, only=None):
     if has_time:
         # those of one time stand in any order
         theirs.sort(key=lambda s: (float(s["time"]), int(s["tid"]), s["event"]))
-        mine.sort(key=lambda r: (r["monotonic_ns"], r["tid"], r["event"]))
+        mine.sort(key=lambda r: (r["monotonic_ns"], -1 if r["tid"] is None else r["tid"],
+                                 r["event"]))
     for a, b in zip(theirs, mine):
         if has_time:
             assert int(a["time"].replace(".", "")) == b["monotonic_ns"], (a, b)
-        assert int(a["tid"]) in (b["tid"], -1 if b["tid"] == 4294967295 else None), (a, b)
-        assert int(a["pid"]) in (b["pid"], -1 if b["pid"] == 4294967295 else None), (a, b)
+        for id_ in ("pid", "tid"):
+            assert int(a[id_]) == (-1 if b[id_] is None else b[id_]), (a, b)
         shown = re.sub(r"[\x00-\x1f\x7f]", "?", a["comm"])
         assert shown == b["comm"].strip() or a["comm"].startswith(":"), (a, b)
         assert a["event"] == b["event"], (a, b)

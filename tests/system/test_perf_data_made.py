@@ -4,6 +4,7 @@ both byte orders, pipes, packed records, branches, weights, guests, ARM; and fil
 damaged or lie (CPUPERF_TEST_LONG=1: 11,600 of them).
 """
 import csv
+import gzip
 import io
 import json
 import os
@@ -209,6 +210,57 @@ def cpuless(folder):
             names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
             for name in names:
                 assert any(line.startswith(name) for line in lines), name
+
+
+def taskless(folder):
+    """Samples without a task, and of tasks that had ended (the kernel writes -1): not the idle task's, and
+    no form has a number for them."""
+    for type_, pid in (((BASE | pd.IDENTIFIER) & ~pd.TID, 0), (BASE | pd.IDENTIFIER, 2**32 - 1)):
+        f = pd.File()
+        f.event(0, 0, type_, [1], period=1000)
+        for i in range(10):
+            f.sample(ip=KERNEL_IP, misc=pd.KERNEL, pid=pid, tid=pid, time=1000 + i, period=1)
+        f.other(pd.SWITCH_CPU_WIDE, f.pack("II", 2**32 - 1, 2**32 - 1), pid=pid, tid=pid, time=1100)
+        f.other(pd.EXIT, f.pack("IIIIQ", 7, 2**32 - 1, 7, 2**32 - 1, 1200), pid=7, tid=7, time=1200)
+        path, out = f"{folder}/taskless", f"{folder}/taskless.out"
+        write(path, f.whole())
+        for report in ("flat", "threads", "summary", "records"):
+            for form in ("text", "csv", "ndjson", "raw"):
+                if form == "raw" and report != "summary":
+                    continue
+                shown, _ = run(path, f"--report={report}", "--quiet", f"--output-format={form}",
+                               *(["--sort=pid,tid,comm"] if report == "flat" else []))
+                assert str(2**32 - 1) not in shown.replace(",", ""), (report, form, shown)
+                assert "ffffffff," not in shown, (report, form, shown)
+                assert "swapper" not in shown, (report, form, shown)
+                if form == "raw":
+                    assert shown.count("aspace unknown, ") == 10, shown
+                    assert "other pid unknown, other tid unknown\n" in shown, shown
+                    assert "parent pid unknown, parent tid unknown\n" in shown, shown
+        text, _ = run(path, "--report=records", "--quiet")
+        assert text.count("[unknown]       -/-  ") == 11 and "fork" not in text, text
+        assert " switch in from -/-\n" in text, text
+        got, _ = records(path)
+        assert [(r["pid"], r["tid"]) for r in got] == [(None, None)] * 11 + [(7, 7)], got
+        assert (got[10]["other_pid"], got[10]["other_tid"]) == (None, None), got[10]
+        assert (got[11]["parent_pid"], got[11]["parent_tid"]) == (None, None), got[11]
+        csv_rows = rows(path, "records")
+        assert {(r["pid"], r["tid"]) for r in csv_rows[:11]} == {("", "")}, csv_rows
+        assert csv_rows[10]["other_pid"] == csv_rows[11]["parent_tid"] == "", csv_rows
+        for form in ("chrome", "sqlite", "speedscope", "pprof"):
+            run(path, f"--output-format={form}", f"--output-file={out}", "--quiet")
+            with open(out, "rb") as file:
+                data = file.read()
+            if form == "pprof":
+                data = gzip.decompress(data)
+                assert b"\xff\xff\xff\xff\x0f" not in data, data  # as a varint
+            elif form == "sqlite":
+                with sqlite3.connect(out) as db:
+                    assert list(db.execute("SELECT pid, tid FROM tasks")) == [(None, None)]
+            else:
+                assert str(2**32 - 1).encode() not in data, (form, data)
+                place = {"chrome": b'"pid":-1,"tid":-1', "speedscope": "[unknown] -/-".encode()}
+                assert place[form] in data, (form, data)
 
 
 def deferred(folder):
@@ -734,7 +786,7 @@ def kernel(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (forms, layouts, cpuless, deferred, order_of_others, pipes, large, bombs, versions,
+        for part in (forms, layouts, cpuless, taskless, deferred, order_of_others, pipes, large, bombs, versions,
                      who, everything, kinds, foreign, nameless, unmapped, losses, invalid, filters,
                      empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:

@@ -7,13 +7,13 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
-#include "counts/series.h"
 #include "exports/exports.h"
 #include "exports/facts.h"
 #include "exports/lines.h"
 #include "exports/series.h"
 #include "exports/sorted.h"
 #include "report/functions.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -35,6 +35,22 @@ struct chrome {
 
 /* --- names ----------------------------------------------------------------------------------- */
 
+/* The format requires numbers; -1: unknown. */
+static void put_task(struct json_writer *j, uint32_t pid, uint32_t tid)
+{
+	const struct {
+		const char *key;
+		uint32_t id;
+	} ids[] = {{"pid", pid}, {"tid", tid}};
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		if (ids[i].id == TRACE_UNKNOWN)
+			jsonw_raw(j, ids[i].key, "-1");
+		else
+			jsonw_u64(j, ids[i].key, ids[i].id);
+	}
+}
+
 static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint32_t tid,
 			 const char *name)
 {
@@ -43,8 +59,7 @@ static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint3
 	JSONW_OBJECT(j, NULL) {
 		jsonw_text(j, "ph", "M");
 		jsonw_text(j, "name", what);
-		jsonw_u64(j, "pid", pid);
-		jsonw_u64(j, "tid", tid);
+		put_task(j, pid, tid);
 		JSONW_OBJECT(j, "args") {
 			jsonw_text(j, "name", name);
 		}
@@ -106,10 +121,9 @@ static void make_shared_fields(struct chrome *c, uint32_t tag)
 	c->tag = tag;
 	buf_reset(&c->same);
 	jsonw_init(&j, &c->same, false);
-	if (key->cpu != COUNTS_NO_CPU)
+	if (key->cpu != TRACE_UNKNOWN)
 		jsonw_u64(&j, "cpu", key->cpu);
-	jsonw_u64(&j, "pid", key->pid);
-	jsonw_u64(&j, "tid", key->tid);
+	put_task(&j, key->pid, key->tid);
 	jsonw_text(&j, "name", c->o->facts->events[key->event].label);
 }
 

@@ -15,6 +15,7 @@
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "samples.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -412,7 +413,7 @@ static void put_sample(struct perfetto *p, const struct report_sample *s, uint64
 			   ? MODE_KERNEL
 			   : MODE_USER;
 	PROTO_MESSAGE(b, PACKET_PERF_SAMPLE) {
-		if (s->key.cpu != COUNTS_NO_CPU)
+		if (s->key.cpu != TRACE_UNKNOWN)
 			proto_uint(b, SAMPLE_CPU, s->key.cpu);
 		proto_uint(b, SAMPLE_PID, s->key.pid);
 		proto_uint(b, SAMPLE_TID, s->key.tid);

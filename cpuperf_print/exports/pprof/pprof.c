@@ -5,7 +5,6 @@
  */
 #include "base/err.h"
 #include "base/mem.h"
-#include "counts/series.h"
 #include "export/gzip.h"
 #include "export/proto.h"
 #include "exports/exports.h"
@@ -13,6 +12,7 @@
 #include "exports/pprof/tables.h"
 #include "report/functions.h"
 #include "samples.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -147,6 +147,12 @@ static void put_number(struct pprof *p, enum label label, uint64_t number)
 	}
 }
 
+static void put_known(struct pprof *p, enum label label, uint32_t v)
+{
+	if (v != TRACE_UNKNOWN)
+		put_number(p, label, v);
+}
+
 /* Omits a label with an empty text: the format cannot express it. */
 static void put_text(struct pprof *p, enum label label, uint64_t text)
 {
@@ -170,10 +176,9 @@ static void make_labels(struct pprof *p, struct report_key key)
 		return;
 	p->labelled = key;
 	buf_reset(&p->labels);
-	put_number(p, PID, key.pid);
-	put_number(p, TID, key.tid);
-	if (key.cpu != COUNTS_NO_CPU)
-		put_number(p, CPU, key.cpu);
+	put_known(p, PID, key.pid);
+	put_known(p, TID, key.tid);
+	put_known(p, CPU, key.cpu);
 	put_number(p, ITERATION, key.iteration);
 	put_text(p, COMM, pprof_text(t, report_functions_text(p->j->inputs->functions, key.comm)));
 	if (p->j->nr > 1)

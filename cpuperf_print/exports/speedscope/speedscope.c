@@ -11,9 +11,9 @@
 #include "exports/facts.h"
 #include "exports/sorted.h"
 #include "report/functions.h"
+#include "trace/record.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,14 +218,25 @@ static int put_weights(struct speedscope *s, const struct trace_event *event,
 	return rc;
 }
 
+static void put_known(struct buf *b, uint32_t id)
+{
+	if (id == TRACE_UNKNOWN)
+		buf_addc(b, '-');
+	else
+		buf_u64(b, id);
+}
+
 static void put_name(struct speedscope *s, const struct trace_event *event,
 		     const struct report_key *key)
 {
 	struct buf name;
 
 	buf_init(&name, EXPORT_NAME_BYTES);
-	buf_printf(&name, "%s — %s %" PRIu32 "/%" PRIu32, event->label,
-		   report_functions_text(s->j->inputs->functions, key->comm), key->pid, key->tid);
+	buf_printf(&name, "%s — %s ", event->label,
+		   report_functions_text(s->j->inputs->functions, key->comm));
+	put_known(&name, key->pid);
+	buf_addc(&name, '/');
+	put_known(&name, key->tid);
 	if (s->j->nr > 1)
 		buf_printf(&name, " of %s", s->j->inputs->item[key->session].path);
 	jsonw_text(&s->json, "name", buf_str(&name));

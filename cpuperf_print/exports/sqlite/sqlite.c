@@ -20,6 +20,7 @@
 #include "report/weights.h"
 #include "samples.h"
 #include "tables.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -130,9 +131,10 @@ static struct sqlite_cell base_of(const struct table_column *c, const struct cel
 			    cell->base);
 }
 
-static struct sqlite_cell cpu_of(uint32_t cpu)
+/* A CPU, pid or tid. */
+static struct sqlite_cell known(uint32_t number)
 {
-	return sqlite_maybe(cpu != TABLE_ALL_CPUS, cpu);
+	return sqlite_maybe(number != TRACE_UNKNOWN, number);
 }
 
 /* Where a number of a table belongs: cells of a row. */
@@ -144,7 +146,7 @@ struct place {
 static struct place place_of(const struct table *t, size_t column, size_t row)
 {
 	return (struct place){.trace = sqlite_u64(t->row_trace[row]),
-			      .cpu = table_is_of_cpu(&t->columns[column]) ? cpu_of(t->row_cpu[row])
+			      .cpu = table_is_of_cpu(&t->columns[column]) ? known(t->row_cpu[row])
 									  : sqlite_none()};
 }
 
@@ -185,7 +187,7 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 				    *s = t->row_sampling ? &t->row_sampling[row] : &none;
 
 	SQLITE_PUT(d->file, SQLITE_TRACES, sqlite_u64(t->iteration), sqlite_u64(t->row_trace[row]),
-		   cpu_of(t->row_cpu[row]), sqlite_maybe(s->ring_bytes != 0, s->ring_bytes),
+		   known(t->row_cpu[row]), sqlite_maybe(s->ring_bytes != 0, s->ring_bytes),
 		   sqlite_maybe(s->idle_ns != UINT64_MAX, s->idle_ns), sqlite_u64(s->lost),
 		   sqlite_u64(s->ticks), sqlite_u64(s->ticks_missed));
 	for (size_t i = 0; i < t->nr_columns; i++) {
@@ -280,7 +282,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	if (rc)
 		return rc;
 	SQLITE_PUT(d->file, SQLITE_SERIES, sqlite_u64(p->column), sqlite_u64(p->iteration),
-		   cpu_of(p->cpu), sqlite_maybe(p->thing != NULL, thing),
+		   known(p->cpu), sqlite_maybe(p->thing != NULL, thing),
 		   sqlite_text(p->is_samples ? "samples" : table_kind_name(p->of)),
 		   sqlite_u64(p->end_ns), sqlite_maybe(p->cell->span_ns != 0, p->cell->span_ns),
 		   sqlite_text(cell_state_text(p->cell, state)),
@@ -302,7 +304,7 @@ static int add_sample(struct database *d, const struct report_sample *s)
 	if (rc < 0)
 		return rc;
 	SQLITE_PUT(d->file, SQLITE_SAMPLES, sqlite_u64(s->time_ns), sqlite_u64(s->key.event),
-		   sqlite_u64(s->key.iteration), cpu_of(s->key.cpu), sqlite_u64(task),
+		   sqlite_u64(s->key.iteration), known(s->key.cpu), sqlite_u64(task),
 		   sqlite_u64(s->weight), sqlite_maybe(s->stack != REPORT_NO_STACK, s->stack));
 	return sqlite_file_error(d->file, d->e)
 		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->weight);
@@ -331,8 +333,8 @@ static int put_tasks(struct database *d)
 			SQLITE_PUT(
 			    d->file, SQLITE_COMMS, sqlite_u64(task[i].c),
 			    sqlite_text(report_functions_text(d->j->inputs->functions, task[i].c)));
-		SQLITE_PUT(d->file, SQLITE_TASKS, sqlite_u64(i), sqlite_u64(task[i].a),
-			   sqlite_u64(task[i].b), sqlite_u64(task[i].c));
+		SQLITE_PUT(d->file, SQLITE_TASKS, sqlite_u64(i), known(task[i].a), known(task[i].b),
+			   sqlite_u64(task[i].c));
 	}
 	dict_fini(&comms);
 	return rc < 0 ? rc : 0;
