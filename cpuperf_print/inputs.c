@@ -343,6 +343,22 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 	return rc ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : 0;
 }
 
+int inputs_check_common(const struct input *o, struct err *e)
+{
+	struct profile_records *records;
+	struct profile_item item;
+	int rc =
+	    o->facts->is_sampling && !o->import ? profile_session_common(o->session, &records) : 0;
+
+	if (rc == 1) {
+		do
+			rc = profile_records_next(records, &item);
+		while (rc == 1);
+		profile_records_close(records);
+	}
+	return rc ? err_set(e, rc, "the common file cannot be read: %s", strerror(-rc)) : 0;
+}
+
 const char *input_name(const struct input *o)
 {
 	const char *slash = strrchr(o->path, '/');

@@ -60,6 +60,8 @@ void inputs_fini(struct inputs *in);
  * fills start_ns. -errno with *e. */
 int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
 		      struct err *e);
+/* Reports the damage of the input's common file. -ENOMEM with *e. */
+int inputs_check_common(const struct input *o, struct err *e);
 /* -EINVAL with *e unless all inputs have the events of the first. */
 int inputs_check_same_events(const struct inputs *in, struct err *e);
 /* The name in its spec, else the file name. */

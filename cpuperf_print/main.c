@@ -75,6 +75,8 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 
 	if (rc == 0 && at_once)
 		rc = inputs_check_same_events(j->inputs, e);
+	for (size_t i = 0; i < j->nr && rc == 0 && j->row->ignores_common; i++)
+		rc = inputs_check_common(&j->inputs->item[i], e);
 	return rc == 0 && uses_samples(j) ? samples_load_names(j, e) : rc;
 }
 

@@ -74,6 +74,7 @@ static const struct registry_row rows[] = {
      .kind = REGISTRY_EXPORT,
      .sessions = REGISTRY_ONE,
      .ignores = REGISTRY_IGNORES_SAMPLE_FILTER,
+     .ignores_common = true,
      .print = export_openmetrics},
     {.name = "sqlite",
      .help = "a database of the whole session",
@@ -163,11 +164,13 @@ static const struct registry_row rows[] = {
      .help = "counts and misc events over time",
      .kind = REGISTRY_REPORT,
      .ignores = REGISTRY_IGNORES_TASKS,
+     .ignores_common = true,
      .print = reports_series},
     {.name = "top-down",
      .help = "how well the CPUs ran: ipc, misses",
      .kind = REGISTRY_REPORT,
      .ignores = REGISTRY_IGNORES_TASKS,
+     .ignores_common = true,
      .print = reports_topdown},
 };
 

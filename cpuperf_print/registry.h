@@ -56,7 +56,8 @@ struct registry_row {
 	enum registry_sessions sessions;
 	enum registry_diff diff;
 	unsigned ignores;
-	bool is_binary; /* not printed to a terminal */
+	bool is_binary;      /* not printed to a terminal */
+	bool ignores_common; /* reads no records of the common file, which is only checked */
 	/* Prints the job: 0 or -errno with *e. NULL for forms. */
 	int (*print)(struct job *j, struct err *e);
 	/* Of forms: */

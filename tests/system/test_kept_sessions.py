@@ -64,19 +64,24 @@ def check(kept, printed):
 
 
 def check_cut_common():
-    """A summary in any format reports a common file that was cut, in a frame or between two."""
+    """Each report and format reports once a common file that was cut, in a frame or between two."""
     for size in (6896, 2800):
         with tempfile.TemporaryDirectory() as folder:
             for name in os.listdir(FOLDER):
                 if name.startswith("samples.") and not name.endswith(".data"):
                     shutil.copy(os.path.join(FOLDER, name), folder)
             os.truncate(os.path.join(folder, "samples.common.cpuperf"), size)
-            for form in ("text", "csv", "ndjson", "raw"):
-                done = subprocess.run([PRINT, f"--session={folder}/samples.cpsession",
-                                       "--report=summary", f"--output-format={form}"],
+            for options in (*(["--report=summary", f"--output-format={form}"]
+                              for form in ("text", "csv", "ndjson", "raw")),
+                            *([f"--report={name}"] for name in ("series", "top-down", "records")),
+                            ["--report=series", "--output-format=csv"],
+                            ["--output-format=openmetrics"]):
+                done = subprocess.run([PRINT, f"--session={folder}/samples.cpsession", *options],
                                       check=False, capture_output=True, timeout=600)
-                assert done.returncode == 1 and done.stdout, (size, form, done)
-                assert b"samples.common.cpuperf: error: " in done.stderr, (size, form, done)
+                assert done.returncode == 1 and done.stdout, (size, options, done)
+                assert done.stderr.count(b"samples.common.cpuperf: error: ") == 1, (size, options, done)
+                if options == ["--output-format=openmetrics"]:
+                    assert b"\ncpuperf_session_unread_parts 1 " in done.stdout, done
 
 
 def main():

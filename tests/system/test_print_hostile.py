@@ -400,8 +400,7 @@ def check_case(folder, session, number, case):
         fine = is_fine(name, run(to, main, "--quiet", *all_reports()), must_say)
         if number % 3 == 0:
             form = FORMATS[number // 3 % len(FORMATS)]
-            # that of counts does not read the common file
-            fine &= check_format(name, to, main, form, must_say and form != "openmetrics")
+            fine &= check_format(name, to, main, form, must_say)
         if number % 5 == 0:
             fine &= is_fine(name + ", diff", run(to, main, "--quiet",
                                                  f"--diff={session}/s.cpsession"), must_say)
