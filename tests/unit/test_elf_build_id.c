@@ -234,6 +234,17 @@ TEST(ceilings)
 	}
 }
 
+/* A build-id is not the one that it begins with, and an unknown one equals no other. */
+TEST(equal)
+{
+	static const struct elf_build_id ids[] = {
+	    {0}, {4, {1, 2, 3, 4}}, {5, {1, 2, 3, 4}}, {5, {1, 2, 3, 4, 5}}, {4, {1, 2, 3, 5}}};
+
+	for (size_t i = 0; i < NR(ids); i++)
+		for (size_t k = 0; k < NR(ids); k++)
+			assert_int_equal(elf_build_id_equal(&ids[i], &ids[k]), i == k);
+}
+
 TEST(not_regular)
 {
 	static const char *const paths[] = {"/dev/zero", "/proc/self"};

@@ -6,10 +6,13 @@
 #include "test_elf.h"
 #include "test_symbols.h"
 
+#include "base/mem.h"
 #include "elf/file.h"
 #include "elf/reader.h"
+#include "elf/unpack.h"
 
 #include <elf.h>
+#include <lzma.h>
 
 /* A file of 64 bits: segments, then bytes. */
 static void make(struct buf *out, const Elf64_Phdr *phdr, size_t nr, size_t nr_bytes)
@@ -92,10 +95,84 @@ TEST(addresses)
 	}
 	assert_ptr_equal(elf_file_bytes(f, 0x402900, SIZE_MAX, &len), (uint8_t *)b.data + 0x1900);
 	assert_int_equal(len, 0x700);
+	assert_non_null(elf_file_bytes(f, 0x402900, 0x780, &len));
+	assert_int_equal(len, 0x700);
+	assert_non_null(elf_file_bytes(f, 0x402900, 0x10, &len));
+	assert_int_equal(len, 0x10);
 	assert_null(elf_file_bytes(f, 0x403000, SIZE_MAX, &len));
 	assert_null(elf_file_bytes(f, 0x3fffff, SIZE_MAX, &len));
 	elf_file_close(f);
 	buf_fini(&b);
+}
+
+/* As objcopy and the compiler write it: a build-id in a section only, and numbers that the header
+ * is too small for. */
+TEST(sections)
+{
+	static const char names[] = "\0.note\0.names";
+	static const char note[] = TEST_BUILD_ID;
+	for (int is_extended = 0; is_extended < 2; is_extended++) {
+		const Elf64_Shdr shdr[3] = {
+		    {.sh_size = is_extended ? 3 : 0, .sh_link = is_extended ? 2 : 0},
+		    {.sh_name = 1,
+		     .sh_type = SHT_NOTE,
+		     .sh_offset = sizeof(Elf64_Ehdr) + sizeof(shdr),
+		     .sh_size = sizeof(note) - 1,
+		     .sh_addralign = 4},
+		    {.sh_name = 7,
+		     .sh_type = SHT_STRTAB,
+		     .sh_offset = sizeof(Elf64_Ehdr) + sizeof(shdr) + sizeof(note) - 1,
+		     .sh_size = sizeof(names)},
+		};
+		const Elf64_Half nr = is_extended ? 0 : NR(shdr), bytes = sizeof(*shdr),
+				 at = is_extended ? SHN_XINDEX : 2;
+		const Elf64_Off offset = sizeof(Elf64_Ehdr);
+		struct elf_section s;
+		struct elf_file *f;
+		struct buf b;
+
+		make(&b, NULL, 0, 0);
+		memcpy(b.data + offsetof(Elf64_Ehdr, e_shoff), &offset, sizeof(offset));
+		memcpy(b.data + offsetof(Elf64_Ehdr, e_shentsize), &bytes, sizeof(bytes));
+		memcpy(b.data + offsetof(Elf64_Ehdr, e_shnum), &nr, sizeof(nr));
+		memcpy(b.data + offsetof(Elf64_Ehdr, e_shstrndx), &at, sizeof(at));
+		buf_add(&b, shdr, sizeof(shdr));
+		buf_add(&b, note, sizeof(note) - 1);
+		buf_add(&b, names, sizeof(names));
+		assert_int_equal(elf_file_open_mem(b.data, b.len, false, "made", &f, NULL), 0);
+		assert_int_equal(elf_file_nr_sections(f), NR(shdr));
+		assert_true(elf_file_find_section(f, ".note", &s));
+		assert_int_equal(s.number, 1);
+		assert_int_equal(elf_file_build_id(f)->len, 20);
+		assert_memory_equal(elf_file_build_id(f)->bytes, TEST_ID20, 20);
+		elf_file_close(f);
+		buf_fini(&b);
+	}
+}
+
+/* The limit is that of the unpacked bytes. */
+TEST(unpack)
+{
+	enum { LEN = 1000 };
+	static uint8_t plain[LEN], packed[LEN];
+	uint8_t *out;
+	size_t len = 0;
+
+	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC32, NULL, plain, LEN, packed,
+						 &len, sizeof(packed)),
+			 LZMA_OK);
+	for (size_t max = LEN - 1; max <= LEN; max++) {
+		size_t out_len = 0;
+		int rc = elf_unpack_xz(packed, len, max, &out, &out_len);
+
+		assert_int_equal(rc, max < LEN ? -EFBIG : 0);
+		if (rc == 0) {
+			assert_int_equal(out_len, LEN);
+			assert_memory_equal(out, plain, LEN);
+			mem_free(out);
+		}
+	}
+	assert_int_equal(elf_unpack_xz(packed, len - 1, LEN, &out, &len), -EINVAL);
 }
 
 /* Each is refused, or has nothing that is not in the file. */

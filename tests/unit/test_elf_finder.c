@@ -201,6 +201,80 @@ TEST(by_link)
 	}
 }
 
+/* The checksum matches, but the file that the link names is of another program. */
+TEST(link_to_another)
+{
+	struct test_world *w = &world;
+	char path[4096];
+	struct elf_wanted e;
+
+	make_programs(w);
+	assert_true(test_shell(w, "cp q.debug bin && objcopy --add-gnu-debuglink=q.debug bin/p"));
+	test_world_open(w, NULL, NULL);
+	e = want(w, "bin/p", path);
+	assert_non_null(elf_finder_code(w->finder, &e));
+	assert_null(elf_finder_debug(w->finder, &e));
+	assert_int_equal(w->nr_problems, 1);
+	assert_int_equal(w->last.code, -ESTALE);
+}
+
+/* No build-id was recorded: the debug file is that of the program's own. */
+TEST(own_build_id)
+{
+	struct test_world *w = &world;
+	char dir[4096], path[4096];
+	const char *dirs[] = {dir};
+	struct elf_wanted e;
+
+	make_programs(w);
+	assert_true(test_shell(w, "mkdir -p d/.build-id/01 && cp p.debug "
+				  "d/.build-id/01/23456789abcdef0123456789abcdef01234567.debug"));
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	test_world_open(w, &(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1},
+			NULL);
+	e = want(w, "bin/p", path);
+	e.build_id.len = 0;
+	assert_non_null(elf_finder_debug(w->finder, &e));
+	assert_ptr_not_equal(elf_finder_debug(w->finder, &e), elf_finder_code(w->finder, &e));
+}
+
+/* The kernel marks the path of a removed file; the same file may be back. */
+TEST(deleted)
+{
+	struct test_world *w = &world;
+	char path[4096];
+	struct elf_wanted e;
+
+	make_programs(w);
+	test_world_open(w, NULL, NULL);
+	e = want(w, "p", path);
+	strcat(path, " (deleted)");
+	assert_non_null(elf_finder_code(w->finder, &e));
+	e.build_id.bytes[0] ^= 1;
+	assert_null(elf_finder_code(w->finder, &e));
+	assert_int_equal(w->last.code, -ESTALE);
+}
+
+/* Two files that had the same path: the answer about one is not that about the other. */
+TEST(same_path)
+{
+	struct test_world *w = &world;
+	char path[4096];
+	struct elf_wanted e;
+	struct stat st;
+
+	make_programs(w);
+	test_world_open(w, NULL, NULL);
+	e = want(w, "p", path);
+	e.build_id.len = 0;
+	assert_int_equal(stat(path, &st), 0);
+	e.inode = st.st_ino;
+	assert_non_null(elf_finder_code(w->finder, &e));
+	e.inode++;
+	assert_null(elf_finder_code(w->finder, &e));
+	assert_int_equal(w->last.code, -ESTALE);
+}
+
 /* A link out of its folder is none. */
 TEST(link_elsewhere)
 {
@@ -240,6 +314,11 @@ TEST(sysroot)
 	assert_non_null(elf_finder_debug(w->finder, &e));
 	assert_string_equal(elf_finder_sysroot(w->finder), root);
 	assert_int_equal(w->nr_problems, 0);
+	/* a copy has another inode */
+	e.build_id.len = 0;
+	e.inode = 1;
+	assert_non_null(elf_finder_code(w->finder, &e));
+	assert_int_equal(w->last.code, -ENODATA);
 }
 
 /* No build-id was recorded: what else tells. */

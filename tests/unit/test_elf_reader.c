@@ -162,6 +162,7 @@ static uint64_t memory_of(const char *cgroup, const char *file, const char *limi
 TEST(memory)
 {
 	uint64_t all = memory_of("", NULL, NULL);
+	struct root r = tree_make();
 
 	assert_true(all > 64 << 20);
 	assert_int_equal(memory_of("0::/a/b\n", "/sys/fs/cgroup/a/b/memory.max", "1048576\n"),
@@ -173,6 +174,13 @@ TEST(memory)
 	assert_int_equal(memory_of("3:cpu:/x\n4:pids,memory:/c\n",
 				   "/sys/fs/cgroup/memory/c/memory.limit_in_bytes", "1048579\n"),
 			 1048579);
+	tree_text(&r, "/proc/self/cgroup", "0::/a/b\n");
+	for (int i = 0; i < 2; i++) {
+		tree_text(&r, "/sys/fs/cgroup/a/memory.max", i ? "1048576\n" : "2097152\n");
+		tree_text(&r, "/sys/fs/cgroup/a/b/memory.max", i ? "2097152\n" : "1048576\n");
+		assert_int_equal(elf_memory_bytes(&r), 1048576);
+	}
+	tree_remove(&r);
 	assert_int_equal(memory_of("senseless\n:\n0::\n", NULL, NULL), all);
 #ifndef __SANITIZE_ADDRESS__ /* which needs more address space than any limit leaves */
 	struct rlimit space, few;
@@ -228,6 +236,62 @@ TEST(changed)
 	teardown(&t);
 }
 
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* As many other bytes. They may also have the time of the first: then ctime differs. */
+TEST(rewritten)
+{
+	for (int sets_time = 0; sets_time < 2; sets_time++) {
+		struct elf_reader_file f;
+		struct timespec times[2];
+		struct stat st, *known = &f.st;
+		struct fixture t;
+		char got[8];
+
+		setup(&t, NULL);
+		put(&t, "a", "what was", 0);
+		f = file_named(&t, "a");
+		assert_int_equal(elf_reader_look(t.reader, &f), 0);
+		times[0] = times[1] = known->st_mtim;
+		do { /* a file's clock ticks slowly */
+			put(&t, "a", "what is.", 0);
+			if (sets_time)
+				assert_int_equal(utimensat(AT_FDCWD, t.path, times, 0), 0);
+			assert_int_equal(stat(t.path, &st), 0);
+		} while (is_same_time(st.st_ctim, known->st_ctim));
+		assert_int_equal(is_same_time(st.st_mtim, known->st_mtim), sets_time);
+		assert_int_equal(elf_reader_read(t.reader, &f, 0, 8, got), -ESTALE);
+		teardown(&t);
+	}
+}
+
+/* A file that may grow: not one that took its place, and not one that was truncated. */
+TEST(grows)
+{
+	struct elf_reader_file f;
+	struct fixture t;
+	char got[8];
+
+	setup(&t, NULL);
+	put(&t, "a", "what was", 0);
+	f = file_named(&t, "a");
+	f.may_grow = true;
+	assert_int_equal(elf_reader_look(t.reader, &f), 0);
+	put(&t, "a", "what was, and is", 0);
+	assert_int_equal(elf_reader_read(t.reader, &f, 0, 8, got), 0);
+	assert_memory_equal(got, "what was", 8);
+	put(&t, "a", "what", 0);
+	assert_int_equal(elf_reader_look(t.reader, &f), -ESTALE);
+	put(&t, "b", "what was, and is", 0);
+	assert_true(test_shell(t.w, "mv b a"));
+	f.path = file_named(&t, "a").path;
+	assert_int_equal(elf_reader_look(t.reader, &f), -ESTALE);
+	teardown(&t);
+}
+
 /* A tebibyte that costs its owner a block. */
 TEST(holes)
 {
@@ -245,6 +309,10 @@ TEST(holes)
 	/* a small one is what compilers and copies may leave */
 	assert_int_equal(elf_reader_read(t.reader, &f, 0, 1 << 20, got), 0);
 	assert_string_equal(got, "text");
+	/* nor does a larger one among as many bytes */
+	assert_true(test_shell(t.w, "head -c 3M /dev/urandom >half && truncate -s 5M half"));
+	f = file_named(&t, "half");
+	assert_int_equal(elf_reader_crc32(t.reader, &f, &crc), 0);
 	free(got);
 	teardown(&t);
 }

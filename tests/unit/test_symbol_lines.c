@@ -5,7 +5,10 @@
 #include "kit.h"
 #include "test_symbols.h"
 
+#include "elf/dwarf.h"
 #include "symbol/room.h"
+
+#include <endian.h>
 
 static const char source[] = "#define HERE(name) __asm__ volatile(#name \": nop\")\n" /* 1 */
 			     "#define INLINE static inline __attribute__((always_inline))\n"
@@ -21,7 +24,7 @@ static const char source[] = "#define HERE(name) __asm__ volatile(#name \": nop\
 			     "__attribute__((noinline)) void outer(void)\n" /* 12 */
 			     "{\n"
 			     "	HERE(at_outer);\n"
-			     "	{ int block = 1; middle(); }\n" /* 15 */
+			     "	{ int block = 1; middle(); } HERE(at_end);\n" /* 15 */
 			     "}\n"
 			     "__attribute__((noinline, section(\".text.cold\"))) void cold(void)\n"
 			     "{\n"
@@ -41,6 +44,7 @@ static const struct {
     {"at_deepest", {{"deepest", 5}, {"middle", 10}, {"outer", 15}}},
     {"at_middle", {{"middle", 9}, {"outer", 15}}},
     {"at_outer", {{"outer", 14}}},
+    {"at_end", {{"outer", 15}}}, /* right behind what was inlined */
     {"at_cold", {{"cold", 19}}},
 };
 
@@ -310,6 +314,16 @@ TEST(damaged)
 	}
 }
 
+static void expect_refused(const uint8_t *data, size_t len)
+{
+	struct elf_dwarf dwarf;
+	struct elf_file *f;
+
+	assert_int_equal(elf_file_open_mem(data, len, false, "bomb", &f, NULL), 0);
+	assert_int_equal(elf_dwarf_open(f, &dwarf), -EFBIG);
+	elf_file_close(f);
+}
+
 /* A section that says that it unpacks to more than all memory is not unpacked. */
 TEST(bomb)
 {
@@ -329,7 +343,9 @@ TEST(bomb)
 	assert_non_null(bad);
 	assert_true(elf_file_find_section(f, ".debug_info", &s));
 	memcpy(bad, data, len);
-	memset(bad + s.offset + 8, 0x7f, 6); /* ch_size */
+	memcpy(bad + s.offset + 8, &(uint64_t){htole64(1 << 30)}, 8); /* ch_size */
+	expect_refused(bad, len);
+	memset(bad + s.offset + 8, 0x7f, 6);
 	ask_damaged(w, bad, len);
 	memset(bad + s.offset + 8, 0xff, 8);
 	ask_damaged(w, bad, len);
