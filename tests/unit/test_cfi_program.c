@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "test_unwind.h"
 
+#include "cfi/bytes.h"
 #include "cfi/program.h"
 
 enum { SP = 0x7000, INVALID = CFI_INVALID, CUT = CFI_TRUNCATED };
@@ -173,6 +174,7 @@ static const struct {
     {"val_offset", E(0x14, 3, 2), false, 7, CFI_RULE_CFA, 8, -16},
     {"val_offset_sf", E(0x15, 3, 0x7e), false, 7, CFI_RULE_CFA, 8, 16},
     {"restore", E(0x83, 2, 0xc3), false, 7, CFI_RULE_UNSAID, 8, 0},
+    {"restore of the common's", E(0x90, 2, 0xd0), false, 7, CFI_RULE_UNSAID, 8, 0},
     {"restore_extended", E(0x83, 2, 0x06, 3), false, 7, CFI_RULE_UNSAID, 8, 0},
     {"undefined", E(0x07, 3), false, 7, CFI_RULE_LOST, 8, 0},
     {"same_value", E(0x08, 3), false, 7, CFI_RULE_SAME, 8, 0},
@@ -201,6 +203,17 @@ static const struct {
     {"an offset to an expression", E(0x0f, 1, 0x30, 0x0e, 8), true, 0, 0, 0, 0},
 };
 
+/* Runs the program up to the address of the function + off. */
+static bool run(const struct cfi_cie *cie, const uint8_t *bytes, size_t len, uint64_t off,
+		struct cfi_rules *out)
+{
+	const struct cfi_base base = {.at = bytes};
+	const struct cfi_fde fde = {
+	    .cie = *cie, .start = 0x1000, .program = bytes, .program_len = len};
+
+	return cfi_program_run(&cfi_machine_x86_64, &fde, &base, fde.start + off, out);
+}
+
 TEST(programs)
 {
 	static const uint8_t common[] = {0x0c, 7, 8, 0x90, 1};
@@ -211,13 +224,8 @@ TEST(programs)
 				    .program_len = sizeof(common)};
 
 	for (size_t i = 0; i < NR(programs); i++) {
-		struct cfi_base base = {.at = programs[i].bytes};
-		struct cfi_fde fde = {.cie = cie,
-				      .start = 0x1000,
-				      .program = programs[i].bytes,
-				      .program_len = programs[i].len};
 		struct cfi_rules r = {0};
-		bool ok = cfi_program_run(&cfi_machine_x86_64, &fde, &base, 0x100a, &r);
+		bool ok = run(&cie, programs[i].bytes, programs[i].len, 10, &r);
 
 		if (ok == programs[i].is_wrong)
 			fail_msg("%s: %s", programs[i].what, ok ? "taken" : "not taken");
@@ -226,5 +234,66 @@ TEST(programs)
 			   r.reg[3].off != programs[i].off || r.reg[16].off != -8))
 			fail_msg("%s: CFA %ld%+ld, rbx %d %+ld", programs[i].what, (long)r.cfa.off,
 				 (long)r.cfa.plus, r.reg[3].kind, (long)r.reg[3].off);
+	}
+}
+
+/* Advances count in units of code_align: 4 bytes on arm64. */
+TEST(code_align)
+{
+	static const uint8_t program[] = {0x0c, 7, 8, 0x42, 0x0e, 16, 0x02, 1, 0x0e, 24};
+	static const struct {
+		uint64_t off;
+		int64_t plus;
+	} cases[] = {{0, 8}, {7, 8}, {8, 16}, {11, 16}, {12, 24}};
+	const struct cfi_cie cie = {.code_align = 4, .data_align = -8, .ra = 16};
+	struct cfi_rules r;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		assert_true(run(&cie, program, sizeof(program), cases[i].off, &r));
+		assert_int_equal(r.cfa.plus, cases[i].plus);
+	}
+}
+
+/* Behind two bytes at 0x1000; data at 0x2000. */
+static const struct {
+	const char *what;
+	uint8_t encoding, bytes[8];
+	uint64_t value;
+	size_t len; /* of the pointer; 0: not valid */
+} pointers[] = {
+    {"absptr", 0x00, {1, 2, 3, 4, 5, 6, 7, 0x88}, 0x8807060504030201, 8},
+    {"uleb128", 0x01, {0xe5, 0x8e, 0x26}, 624485, 3},
+    {"udata2", 0x02, {0xfe, 0xff}, 0xfffe, 2},
+    {"udata4", 0x03, {0xfe, 0xff, 0xff, 0xff}, 0xfffffffe, 4},
+    {"udata8", 0x04, {1}, 1, 8},
+    {"sleb128", 0x09, {0x7e}, (uint64_t)-2, 1},
+    {"sdata2", 0x0a, {0xfe, 0xff}, (uint64_t)-2, 2},
+    {"sdata4", 0x0b, {0xfe, 0xff, 0xff, 0xff}, (uint64_t)-2, 4},
+    {"sdata8", 0x0c, {1}, 1, 8},
+    {"pcrel sdata4", 0x1b, {0xfe, 0xff, 0xff, 0xff}, 0x1000, 4},
+    {"datarel sdata4", 0x3b, {0xfe, 0xff, 0xff, 0xff}, 0x1ffe, 4},
+    {"textrel", 0x2b, {0}, 0, 0},
+    {"indirect", 0x9b, {0}, 0, 0},
+    {"no format", 0x05, {0}, 0, 0},
+};
+
+TEST(pointers)
+{
+	for (size_t i = 0; i < NR(pointers); i++) {
+		uint8_t bytes[10] = {0};
+		const struct cfi_base base = {.at = bytes, .address = 0x1000, .data = 0x2000};
+		struct cursor c;
+		uint64_t value;
+
+		print_message("%s\n", pointers[i].what);
+		memcpy(bytes + 2, pointers[i].bytes, sizeof(pointers[i].bytes));
+		cursor_init(&c, bytes, sizeof(bytes));
+		cursor_skip(&c, 2);
+		value = cfi_pointer(&c, pointers[i].encoding, &base);
+		assert_int_equal(cursor_ok(&c), pointers[i].len != 0);
+		if (!pointers[i].len)
+			continue;
+		assert_int_equal(value, pointers[i].value);
+		assert_ptr_equal(c.at, bytes + 2 + pointers[i].len);
 	}
 }

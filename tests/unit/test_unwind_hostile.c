@@ -155,6 +155,7 @@ static const struct {
 } pointed[] = {
     {"to the chain's end", SP, {0, 0}, 1, UNWIND_WHOLE},
     {"to what is no code", SP, {SP + 16, 0x1234}, 1, UNWIND_NO_TABLE},
+    {"to data", SP, {SP + 16, 0x600010}, 1, UNWIND_NO_TABLE},
     {"to code, and on to what is not", SP, {SP + 16, 0x400010, 0, 0x99}, 2, UNWIND_NO_TABLE},
     {"to code, and on to the end", SP, {SP + 16, 0x400010, 0, 0}, 2, UNWIND_WHOLE},
     {"nowhere: any number", 0, {0}, 1, UNWIND_NO_TABLE},
@@ -170,6 +171,7 @@ TEST(pointers)
 {
 	unwind = (struct test_unwind){0};
 	test_map(&unwind.lookup, 0x400000, 0x401000, 0, PROT_READ | PROT_EXEC, "//anon");
+	test_map(&unwind.lookup, 0x600000, 0x601000, 0, PROT_READ | PROT_WRITE, "//anon");
 	assert_int_equal(test_unwind_open(&unwind, "x86_64"), 0);
 	for (size_t i = 0; i < NR(pointed); i++) {
 		memset(sample.reg, 0, sizeof(sample.reg));
