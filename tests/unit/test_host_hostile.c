@@ -201,14 +201,19 @@ TEST(odd_pmus)
 	tree_put(&r, PMU "type_beyond/type", "4294967296\n", 11);
 	tree_put(&r, PMU "strange_cpus/type", "7\n", 2);
 	tree_put(&r, PMU "strange_cpus/cpus", "zero\n", 5);
+	tree_put(&r, PMU "strange_mask/type", "10\n", 3);
+	tree_put(&r, PMU "strange_mask/cpumask", "zero\n", 5);
 	tree_put(&r, PMU "core_of_all/type", "9\n", 2);
 	tree_put(&r, PMU "core_of_all/cpus", "\n", 1);
 	tree_put(&r, longest, "8\n", 2);
 	tree_put(&r, too_long, "8\n", 2);
 	assert_int_equal(host_load(&r, &h, &e), 0);
-	assert_int_equal(h.nr_pmus, 5);
+	assert_int_equal(h.nr_pmus, 6);
 	assert_int_equal(host_find_pmu(&h, "type_max")->type, UINT32_MAX);
 	assert_false(host_find_pmu(&h, "strange_cpus")->is_core);
+	/* not to be opened on every CPU */
+	assert_true(host_find_pmu(&h, "strange_mask")->has_cpumask);
+	assert_int_equal(cpuset_count(&host_find_pmu(&h, "strange_mask")->cpus), 0);
 	assert_true(host_find_pmu(&h, "core_of_all")->is_core);
 	assert_true(host_has_core_pmu(&h, 4095));
 	host_fini(&h);

@@ -101,6 +101,70 @@ TEST(machines)
 	}
 }
 
+/* What the model's own events are found by. */
+TEST(cpu_numbers)
+{
+	static const struct {
+		const char *tree, *cpuinfo; /* cpuinfo: in place of the tree's; NULL: that */
+		const char *vendor;
+		uint32_t family, model;
+	} cases[] = {
+	    {"x86-vm", NULL, "AuthenticAMD", 25, 1},
+	    {"intel-uncore", NULL, "GenuineIntel", 6, 85},
+	    {"intel-hybrid", NULL, "GenuineIntel", 6, 151},
+	    {"arm64-big-little", NULL, "", 0, 0},
+	    {"", "model name\t: 7\nmodel\t\t: 8\ncpu family : 16 \nvendor_id\t:x\n", "x", 16, 8},
+	    {"", "model : 4294967296\ncpu family : six\n", "", 0, 0},
+	    {"", "model : 4294967295\n", "", 0, UINT32_MAX},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		bool is_made = cases[i].cpuinfo != NULL;
+		struct root r = is_made ? tree_make() : tree_captured(cases[i].tree);
+		struct err e = {0};
+		struct host h;
+
+		if (is_made) {
+			tree_text(&r, "/sys/devices/system/cpu/online", "0\n");
+			tree_text(&r, "/proc/cpuinfo", cases[i].cpuinfo);
+		}
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		assert_string_equal(h.cpu_vendor, cases[i].vendor);
+		assert_int_equal(h.cpu_family, cases[i].family);
+		assert_int_equal(h.cpu_model_nr, cases[i].model);
+		host_fini(&h);
+		if (is_made)
+			tree_remove(&r);
+	}
+}
+
+/* Settings of the kernel that take counters or callchains away. */
+TEST(settings)
+{
+	static const struct {
+		const char *watchdog, *max_stack;
+		bool has_watchdog;
+		uint64_t most;
+	} cases[] = {
+	    {"1\n", "127\n", true, 127}, {"0\n", "64\n", false, 64}, {"x\n", "-1\n", false, 0}};
+	struct root r = tree_make();
+
+	tree_text(&r, "/sys/devices/system/cpu/online", "0\n");
+	tree_text(&r, "/proc/sys/kernel/perf_event_max_sample_rate", "9\n");
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct err e = {0};
+		struct host h;
+
+		tree_text(&r, "/proc/sys/kernel/nmi_watchdog", cases[i].watchdog);
+		tree_text(&r, "/proc/sys/kernel/perf_event_max_stack", cases[i].max_stack);
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		assert_int_equal(h.nmi_watchdog, cases[i].has_watchdog);
+		assert_int_equal(host_max_stack(&h), cases[i].most);
+		host_fini(&h);
+	}
+	tree_remove(&r);
+}
+
 TEST(find_pmu)
 {
 	struct root r = tree_captured("intel-uncore");
