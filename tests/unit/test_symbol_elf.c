@@ -26,7 +26,9 @@ static const char source[] =
     "int chosen(int) __attribute__((ifunc(\"choose\")));\n"
     "__asm__(\".text\\n.globl bare\\nbare: nop\\n nop\\n.word 0, 0\\nlabel: nop\\n ret\\n.globl "
     "after\\n"
-    ".type after, %function\\nafter: ret\\n.size after, .-after\");\n"
+    ".type after, %function\\nafter: ret\\n.size after, .-after\\n"
+    "framed: .cfi_startproc\\n nop\\n.cfi_endproc\\nunframed: nop\\n"
+    ".data\\ndatum: .word 0, 0\\n.text\");\n"
     "int main(int n, char **v) { char b[9]; memset(b, n, 9); puts(v[0]); return (int)(qsort != 0) "
     "+ "
     "shown(n) + b[3] + chosen(n); }\n";
@@ -184,7 +186,38 @@ TEST(choice)
 		assert_true(fn->is_known && !fn->is_kernel && !fn->is_inlined);
 		assert_ptr_equal(fn, test_function(w, &o, f, at));
 	}
+	/* data have symbols too */
+	assert_false(test_function(w, &o, f, address_of(w, "p", "datum"))->is_known);
 	elf_file_close(f);
+}
+
+/* How many names a file has: what a difference of two sessions depends on. */
+TEST(names)
+{
+	static const struct {
+		const char *make;
+		enum symbol_names names;
+	} cases[] = {
+	    {"cc -shared -o p q.c", SYMBOL_NAMES_ALL},
+	    {"strip -s p", SYMBOL_NAMES_EXPORTED},
+	    {"cc -shared -s -fvisibility=hidden -nostdlib -o p q.c", SYMBOL_NAMES_NONE},
+	};
+	struct test_world *w = &world;
+
+	assert_true(test_shell(w, "echo 'int f(void) { return 1; }' >q.c"));
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct profile_object o;
+		struct profile_mapping m;
+		char path[4096];
+
+		assert_true(test_shell(w, "%s", cases[i].make));
+		o = test_object(w, "p", 1, path);
+		test_world_open(w, NULL, NULL);
+		assert_int_equal(symbols_names_of(w->symbols, 1), SYMBOL_NAMES_NOT_ASKED);
+		symbols_user(w->symbols, test_mapping(&o, &m), m.start + 0x1000);
+		assert_int_equal(symbols_names_of(w->symbols, 1), cases[i].names);
+		test_world_close(w);
+	}
 }
 
 /* Every stub that objdump names has the same name here. */
@@ -397,12 +430,13 @@ TEST(unknown)
 	struct profile_object o;
 	struct profile_mapping m;
 	struct elf_file *f;
-	uint64_t at, bare;
+	uint64_t at, bare, unframed;
 
 	TEST_NEEDS(w, "nm");
 	assert_true(compile(w, "-O2 -fasynchronous-unwind-tables", "p"));
 	at = address_of(w, "p", "hidden");
 	bare = address_of(w, "p", "bare") + 1;
+	unframed = address_of(w, "p", "unframed");
 	assert_true(test_shell(w, "strip -s p"));
 	o = test_object(w, "p", 0, path);
 	f = test_open_elf(path);
@@ -416,6 +450,8 @@ TEST(unknown)
 	/* code that no table tells of does not belong to what is before it */
 	snprintf(want, sizeof(want), "[unknown] (p+0x%llx)", (unsigned long long)bare);
 	assert_string_equal(test_function(w, &o, f, bare)->name, want);
+	snprintf(want, sizeof(want), "[unknown] (p+0x%llx)", (unsigned long long)unframed);
+	assert_string_equal(test_function(w, &o, f, unframed)->name, want);
 	/* outside of the file: by the address */
 	test_mapping(&o, &m);
 	far = symbols_user(w->symbols, &m, m.start + 0x500000);

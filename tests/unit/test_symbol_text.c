@@ -227,8 +227,9 @@ static const struct profile_object anon = {
     .kind = PROFILE_OBJECT_ANON, .path = "//anon", .name = "//anon", .shown_path = "//anon"};
 
 #define MAP                                                                                        \
-	"7f0000001000 40 old\n0x7f0000002000 0x10 with spaces in it\nsenseless\n7f0000003000 0 "   \
-	"empty\n7f0000001000 20 new\n7f0000001040 10 \x07loud\n7f0000004000 10\n7f0000005000 zz "  \
+	"7f0000001000 40 first\n0x7f0000002000 0x10 with spaces in it\nsenseless\n7f0000003000 0 " \
+	"empty\n7f0000001000 20 second\n7f0000001040 10 \x07loud\n7f0000004000 10\n7f0000005000 "  \
+	"zz "                                                                                      \
 	"bad\n7f0000006000 10 last"
 
 static void check_map(struct test_world *w, uint32_t pid, bool is_known)
@@ -237,15 +238,11 @@ static void check_map(struct test_world *w, uint32_t pid, bool is_known)
 		uint64_t address;
 		const char *name; /* NULL: unknown */
 	} cases[] = {
-	    {0x7f0000001000, "new"},
-	    {0x7f000000101f, "new"},
-	    {0x7f0000001020, NULL},
-	    {0x7f0000001040, "?loud"},
-	    {0x7f0000002000, "with spaces in it"},
-	    {0x7f0000003000, NULL},
-	    {0x7f0000004000, NULL},
-	    {0x7f0000005000, NULL},
-	    {0x7f000000600f, "last"},
+	    {0x7f0000001000, "second"}, /* the last, not the first by name */
+	    {0x7f000000101f, "second"}, {0x7f0000001020, NULL},
+	    {0x7f0000001040, "?loud"},  {0x7f0000002000, "with spaces in it"},
+	    {0x7f0000003000, NULL},     {0x7f0000004000, NULL},
+	    {0x7f0000005000, NULL},     {0x7f000000600f, "last"},
 	    {0x7f0000006010, NULL},
 	};
 	const struct profile_mapping m = {
