@@ -168,3 +168,23 @@ TEST(events)
 			fail_msg("%s", event_globs[i].glob);
 	}
 }
+
+/* From the start, inclusive, to the end, exclusive; 0 is no limit. */
+TEST(times)
+{
+	static const struct {
+		uint64_t from_ns, to_ns, time_ns;
+		bool is_in;
+	} rows[] = {{0, 0, 1000, true},   {0, 0, 5000, true},   {0, 0, 999, true},
+		    {10, 0, 999, false},  {10, 0, 1009, false}, {10, 0, 1010, true},
+		    {10, 0, 5000, true},  {0, 20, 1019, true},  {0, 20, 1020, false},
+		    {10, 20, 1015, true}, {0, 20, 999, true}};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct profile_filter f = {.from_ns = rows[i].from_ns,
+						 .to_ns = rows[i].to_ns};
+
+		if (profile_filter_has_time(&f, 1000, rows[i].time_ns) != rows[i].is_in)
+			fail_msg("row %zu", i);
+	}
+}

@@ -320,16 +320,24 @@ TEST(lives_are_told)
 					    THREAD(130, 7, 8, 7),
 					    EXITED(140, 7, 7),
 					    EXITED(150, 7, 8),
-					    FORKED(200, 7, 1)};
+					    FORKED(200, 7, 1),
+					    FORKED(300, 9, 1),
+					    THREAD(310, 9, 10, 9),
+					    EXITED(320, 9, 10)};
 	static const struct {
+		uint32_t pid;
 		uint64_t time_ns, from_ns, to_ns;
-	} rows[] = {{110, 100, 120}, {125, 120, 150}, {160, 120, 150}, {200, 200, UINT64_MAX}};
+	} rows[] = {{7, 110, 100, 120},
+		    {7, 125, 120, 150},
+		    {7, 160, 120, 150},
+		    {7, 200, 200, UINT64_MAX},
+		    {9, 330, 300, UINT64_MAX}}; /* the end of a thread is not the process's */
 	struct profile_processes *p = steps_read(steps, NR(steps));
 	struct profile_lookup *l = profile_lookup_new(p);
 	struct profile_task task;
 
 	for (size_t i = 0; i < NR(rows); i++) {
-		profile_lookup_task(l, 7, 7, rows[i].time_ns, &task);
+		profile_lookup_task(l, rows[i].pid, rows[i].pid, rows[i].time_ns, &task);
 		assert_int_equal(task.process->from_ns, rows[i].from_ns);
 		assert_int_equal(task.process->to_ns, rows[i].to_ns);
 	}
@@ -462,9 +470,9 @@ TEST(build_ids_of_their_time)
 		uint64_t time_ns;
 		const char *path;
 		char id; /* 0: none */
-	} maps[] = {{99, "/f", 0},  {100, "/f", 'a'}, {240, "/f", 'a'},
-		    {251, "/f", 0}, {300, "/f", 'b'}, {400, "/f", 'b'},
-		    {401, "/f", 0}, {150, "/g", 0},   {500, "/f", 0}};
+	} maps[] = {{99, "/f", 0},    {100, "/f", 'a'}, {240, "/f", 'a'}, {251, "/f", 0},
+		    {300, "/f", 'b'}, {400, "/f", 'b'}, {401, "/f", 0},   {460, "/f", 'b'},
+		    {150, "/g", 0},   {500, "/f", 0}};
 	struct profile_processes *p;
 	struct profile_lookup *l;
 	struct tape t;
@@ -484,6 +492,7 @@ TEST(build_ids_of_their_time)
 					    .inode = 7});
 	tape_flush(&t, false);
 	put_build_id(&t, "/f", 0, 300, 400, 'b'); /* also behind them */
+	put_build_id(&t, "/f", 0, 450, 480, 'b'); /* between 400 and 450 it may have been another */
 	p = tape_read(&t, false);
 	l = profile_lookup_new(p);
 	for (uint32_t i = 0; i < NR(maps); i++) {

@@ -997,3 +997,43 @@ TEST(members_of_groups)
 	assert_null(profile_member(list, NR(list), &other, 0));
 	assert_null(profile_member(NULL, 0, &other, 0));
 }
+
+/* Counts in a sample: by their ids if it has them, wherever the id is among the words; else by
+ * their place in the group. */
+TEST(counted_events)
+{
+	enum { ENABLED = 1, RUNNING = 2, ID = 4, GROUP = 8, LOST = 16 };
+	static const struct trace_id list[] = {{.id = 70, .event = 0, .group = 4},
+					       {.id = 71, .event = 1, .group = 4},
+					       {.id = 72, .event = 2, .group = 5}};
+	static const struct {
+		uint64_t format;
+		unsigned stride;
+		uint64_t words[8];
+		uint64_t i;
+		int found; /* -1: none */
+	} rows[] = {
+	    {ENABLED | RUNNING, 3, {5, 6, 7}, 0, 0},
+	    {ENABLED | RUNNING | ID, 4, {5, 6, 7, 72}, 0, 2},
+	    {ENABLED | RUNNING | ID | LOST, 5, {5, 6, 7, 72, 71}, 0, 2},
+	    {ID, 2, {5, 71}, 0, 1},
+	    {GROUP, 1, {5, 6}, 1, 1},
+	    {GROUP | ID, 2, {5, 71, 6, 72}, 0, 1},
+	    {GROUP | ID, 2, {5, 71, 6, 72}, 1, 2},
+	    {GROUP | ID | LOST, 3, {5, 71, 72, 6, 72, 71}, 1, 2},
+	    {GROUP, 1, {5, 6, 7}, 2, -1},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct trace_layout layout = {.read_format = rows[i].format};
+		const struct profile_item item = {
+		    .id = &list[0],
+		    .layout = &layout,
+		    .record = {.read_stride = rows[i].stride,
+			       .read_values = (const uint8_t *)rows[i].words}};
+		const struct trace_id *found = profile_counted(list, NR(list), &item, rows[i].i);
+
+		if (found != (rows[i].found < 0 ? NULL : &list[rows[i].found]))
+			fail_msg("row %zu", i);
+	}
+}

@@ -34,7 +34,8 @@ void before_all(void)
 				   .sample_type = S_IDENTIFIER | S_IP | S_TID | S_TIME,
 				   .bits = ATTR_SAMPLE_ID_ALL};
 	const struct attr wide = {.period = 99,
-				  .sample_type = S_IDENTIFIER | S_TID | S_PERIOD | S_CALLCHAIN,
+				  .sample_type =
+				      S_IDENTIFIER | S_TID | S_CPU | S_PERIOD | S_CALLCHAIN,
 				  .bits = ATTR_SAMPLE_ID_ALL | ATTR_FREQ};
 
 	attr_bytes(&plain, attrs[0]);
@@ -62,6 +63,8 @@ static void add_wide(struct buf *b, uint32_t pid, uint64_t period)
 	buf_le64(b, 100);
 	buf_le32(b, pid);
 	buf_le32(b, pid);
+	buf_le32(b, 40 + pid % 3);
+	buf_le32(b, 0);
 	buf_le64(b, period);
 	buf_le64(b, 2);
 	buf_le64(b, 0x10);
@@ -186,14 +189,15 @@ static int open_session(const struct scene *s, struct told *told, struct profile
 	return profile_session_open(&m, take_problem, told, out, NULL);
 }
 
-/* Sample i of add_many. */
-static void check_sample(const struct profile_sample *s, uint32_t i)
+/* Sample i of add_many, in the trace of a CPU. */
+static void check_sample(const struct profile_sample *s, uint32_t i, uint32_t cpu)
 {
 	const struct trace_record *r = &s->record;
 	bool is_wide = i % 2;
 
 	assert_int_equal(r->kind, PERF_RECORD_SAMPLE);
 	assert_int_equal(r->pid, i);
+	assert_int_equal(s->cpu, is_wide ? 40 + i % 3 : cpu);
 	assert_int_equal(s->id->id, is_wide ? 100 : 900);
 	assert_int_equal(s->id->event, is_wide);
 	assert_int_equal(trace_layout_is_sampled(s->layout), true);
@@ -225,7 +229,7 @@ static int read_file(const struct profile_session *session, size_t i, struct tol
 		assert_int_equal(profile_samples_head(s)->cpu, heads[i].cpu);
 	while ((rc = profile_samples_next(s, &sample)) == 1) {
 		if (is_checked)
-			check_sample(&sample, (uint32_t)nr);
+			check_sample(&sample, (uint32_t)nr, heads[i].cpu);
 		assert_true(profile_samples_bytes(s) >= bytes);
 		bytes = profile_samples_bytes(s);
 		nr++;
