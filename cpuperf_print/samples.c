@@ -11,6 +11,7 @@
 #include "profile/samples.h"
 #include "registry.h"
 #include "report/functions.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -324,6 +325,42 @@ int samples_load_names(struct job *j, struct err *e)
 
 	return inputs_load_names(j->inputs, &j->selection->rules,
 				 f->from_ns || f->to_ns || j->row->kind == REGISTRY_EXPORT, e);
+}
+
+static bool has_callers(const struct trace_event *ev)
+{
+	struct trace_layout l;
+
+	return ev->attr_bytes && trace_layout_init(&l, ev->attr, ev->attr_bytes) &&
+	       l.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER);
+}
+
+static int ignore_entry(void *arg, const struct report_entry *e)
+{
+	(void)arg;
+	(void)e;
+	return 0;
+}
+
+int samples_warn_stacks(struct job *j, struct err *e)
+{
+	static const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = ignore_entry};
+	const struct profile_facts *f = job_input(j)->facts;
+	const uint64_t nr_records = j->output->nr_records;
+	struct report_stats stats;
+	size_t i = 0;
+	int rc;
+
+	while (i < f->nr_events && !has_callers(&f->events[i]))
+		i++;
+	if (i == f->nr_events)
+		return 0;
+	rc = samples_read(j, j->first, 1, &sink, &stats, e);
+	if (j->output->form == GRID_PEOPLE)
+		samples_stack_lines(j, &stats, warn_stacks, &j->output->problems);
+	report_stats_fini(&stats);
+	j->output->nr_records = nr_records;
+	return rc;
 }
 
 int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,

@@ -15,6 +15,9 @@ int samples_load_names(struct job *j, struct err *e);
  * report_stats_fini, also after failure. 0 or -errno with *e. */
 int samples_read(struct job *j, size_t first, size_t nr, const struct report_sink *sink,
 		 struct report_stats *stats, struct err *e);
+/* For what prints records, not stacks: reads the samples of the job's first input, if they were
+ * recorded with callers, and warns as samples_read does. 0 or -errno with *e. */
+int samples_warn_stacks(struct job *j, struct err *e);
 /*
  * Appends before and what is missing of an event's samples, whatever the filter. False and nothing
  * if at least 98 % were received (or the number is unknown), none were lost and the kernel did not

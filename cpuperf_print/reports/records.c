@@ -7,6 +7,7 @@
 #include "profile/processes.h"
 #include "report/names.h"
 #include "reports/reports.h"
+#include "samples.h"
 #include "unwind/unwind.h"
 
 #include <errno.h>
@@ -129,5 +130,7 @@ int reports_records(struct job *j, struct err *e)
 	rc = (lookup ? make_unwinder(&r, lookup) : -ENOMEM) ?: print(&r, lookup);
 	unwinder_free(r.unwinder);
 	profile_lookup_free(lookup);
-	return rc ? err_set(e, rc, "records cannot be printed: %s", strerror(-rc)) : 0;
+	if (rc)
+		return err_set(e, rc, "records cannot be printed: %s", strerror(-rc));
+	return reports_top(j, UINT64_MAX) == UINT64_MAX ? samples_warn_stacks(j, e) : 0;
 }

@@ -69,7 +69,9 @@ def printer(*args, code=0):
 def export(folder, *filters, name="out.data"):
     _, error = printer(f"--session={folder}/s.cpsession", "--output-format=perf-data",
                        f"--output-file={folder}/{name}", *filters)
-    assert not re.search("warning|error", error), error
+    # of other programs' stacks, and of a busy machine, there may be warnings
+    rest = re.sub(r".*(incomplete stacks of|remedy for stacks|: samples: ).*\n", "", error)
+    assert not re.search("warning|error", rest), error
     return f"{folder}/{name}"
 
 

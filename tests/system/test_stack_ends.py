@@ -84,7 +84,9 @@ def check_chain(folder):
     for program, cause in expected.items():
         only = [session, f"--comm={program}"]
         # of rows and exports in standard error, and in the file where there is room for it
-        for form in (["--report=flat", "--output-format=csv"], ["--output-format=folded"]):
+        for form in (["--report=flat", "--output-format=csv"], ["--output-format=folded"],
+                     ["--report=records"], ["--report=records", "--output-format=ndjson"],
+                     ["--output-format=perf-data", f"--output-file={folder}/x.data"]):
             done = run(PRINT, *only, *form)
             assert "ncomplete stacks" not in done.stdout
             compare_text(done.stderr, program, cause)
@@ -94,10 +96,14 @@ def check_chain(folder):
         run(PRINT, *only, "--output-format=pprof", f"--output-file={folder}/x.pb.gz")
         with gzip.open(f"{folder}/x.pb.gz") as f:
             compare_text(f.read().decode("utf-8", "replace"), program, cause)
+        os.unlink(f"{folder}/x.data")
         os.unlink(f"{folder}/x.html")
         os.unlink(f"{folder}/x.pb.gz")
     # nothing is asked of callers: nothing is said of them
-    assert "ncomplete stacks" not in show(folder, "--report=threads")
+    for report in ("--report=threads", "--report=records", "--report=records --top=9"):
+        done = run(PRINT, session, *report.split())
+        assert ("ncomplete stacks" in done.stderr) == (report == "--report=records"), done.stderr
+        assert "ncomplete stacks" not in done.stdout
 
 
 def check_hybrid(folder):

@@ -18,6 +18,7 @@
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
+#include "samples.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -479,6 +480,7 @@ int export_perf_data(struct job *j, struct err *e)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = write_all(&x);
+	rc = rc ?: samples_warn_stacks(j, e);
 	report_number(&x, x.nr_bad, "records omitted: they do not fit into a perf.data file");
 	stacks_fini(&x.stacks);
 	profile_lookup_free(x.lookup);
