@@ -43,13 +43,15 @@ static void value_line(struct summary *s, uint64_t offset, uint32_t event, uint6
 	buf_addc(s->out, '\n');
 }
 
-/* Counts continue from the start readings. */
+/* Counts continue from the start readings; in perf.data, which has none, from 0: they begin when
+ * the event is opened. */
 static void begin_parts(struct summary *s, uint32_t event, uint32_t first,
 			const struct profile_pair *pairs, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		*raw_last(s, event, first + i) = (struct raw_last){
-		    pairs[i].has_start, {pairs[i].start.raw, pairs[i].start.base}};
+		*raw_last(s, event, first + i) =
+		    (struct raw_last){pairs[i].has_start || s->input->import,
+				      {pairs[i].start.raw, pairs[i].start.base}};
 }
 
 static void begin_counts(struct summary *s, const struct profile_trace *t)

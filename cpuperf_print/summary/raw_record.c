@@ -163,13 +163,13 @@ static void last_branch(const struct shown *s)
 	}
 }
 
-/* Member 0 is the timebase, which is already printed as a tick. */
+/* In sessions member 0 is the timebase: its ticks and its residual are its count. */
 static void counts(const struct shown *s)
 {
 	const struct profile_trace *t = s->trace;
 
-	for (uint64_t i = 1; i < s->r->nr_read; i++) {
-		const struct trace_id *id = profile_member(t->ids, t->nr_ids, s->item->id, i);
+	for (uint64_t i = !s->sum->input->import; i < s->r->nr_read; i++) {
+		const struct trace_id *id = profile_counted(t->ids, t->nr_ids, s->item, i);
 
 		if (id && id->event < s->sum->facts->nr_events && id->instance < PROFILE_MAX_PARTS)
 			raw_count(s->sum, s->item->offset, id->event, id->instance,

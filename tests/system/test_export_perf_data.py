@@ -69,9 +69,8 @@ def printer(*args, code=0):
 def export(folder, *filters, name="out.data"):
     _, error = printer(f"--session={folder}/s.cpsession", "--output-format=perf-data",
                        f"--output-file={folder}/{name}", *filters)
-    # of other programs' stacks, and of a busy machine, there may be warnings
-    rest = re.sub(r".*(incomplete stacks of|remedy for stacks|: samples: ).*\n", "", error)
-    assert not re.search("warning|error", rest), error
+    # other programs' stacks and files, and a busy machine, may cause warnings
+    assert not re.search("error|omitted|not exported", error), error
     return f"{folder}/{name}"
 
 

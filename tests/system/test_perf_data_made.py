@@ -485,6 +485,34 @@ def everything(folder):
             assert "40 bytes, 3 registers of 64 bits" in out, out
 
 
+def group_reads(folder):
+    """The counts of a group's members, which have no samples of their own: each, from the first sample on,
+    in the raw format and in perf.data that is exported again; so are switches, and AUX is named."""
+    f = pd.File()
+    type_ = BASE | pd.IDENTIFIER | pd.READ
+    f.event(0, 0, type_, [1], period=1000, read_format=12)  # PERF_FORMAT_ID, PERF_FORMAT_GROUP
+    f.event(0, 1, type_, [2], read_format=12)
+    f.comm(10, 10, "a")
+    for i in range(1, 4):
+        f.sample(ip=0x400100, pid=10, tid=10, time=1000 + i, period=50, read=(2, 100 * i, 1, 7 * i, 2))
+    f.other(pd.SWITCH_CPU_WIDE, f.pack("II", 3, 4), pid=10, tid=10, time=1100)
+    f.other(pd.SWITCH, b"", misc=1 << 13, pid=10, tid=10, time=1101)
+    f.other(pd.AUX_RECORD, f.words(0, 64, 0), pid=10, tid=10, time=1102)
+    path, again = f"{folder}/group", f"{folder}/group.again"
+    write(path, f.whole())
+    out, _ = run(path, "--output-format=raw", "--quiet")
+    counts = [line.split(": ", 1)[1] for line in out.splitlines() if " Count: " in line]
+    assert counts == ["Count: Event 0x0, 100", "Count: Event 0x1, 7"] * 3, out
+    _, problems = run(path, "--output-format=perf-data", f"--output-file={again}", "--quiet")
+    assert "records of kind aux are not exported: 1" in problems, problems
+    for name in (path, again):
+        got = [r for r in records(name)[0] if r["kind"] != "aux"]
+        assert [r["counts"] for r in got if r["kind"] == "sample"] == \
+            [{"cycles": 100 * i, "instructions": 7 * i} for i in range(1, 4)], (name, got)
+        assert [(r["kind"], r.get("other_tid")) for r in got[-2:]] == \
+            [("switch_in", 4), ("switch_out", None)], (name, got)
+
+
 def kinds(folder):
     """Records of all kinds as text, rows and raw."""
     for order in "<>":
@@ -787,7 +815,7 @@ def kernel(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for part in (forms, layouts, cpuless, taskless, deferred, order_of_others, pipes, large, bombs, versions,
-                     who, everything, kinds, foreign, nameless, unmapped, losses, invalid, filters,
+                     who, everything, group_reads, kinds, foreign, nameless, unmapped, losses, invalid, filters,
                      empty, guests, several, build_ids, kernel, hostile):
             if not sys.argv[1:] or part.__name__ in sys.argv[1:]:
                 part(folder)

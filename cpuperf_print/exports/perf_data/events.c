@@ -304,6 +304,18 @@ int events_meet(struct events *x, const struct profile_trace *t, const struct tr
 	return rc == 0 && !is_known(x, events_id(id)) ? meet_group(x, id, 1) : rc;
 }
 
+int events_meet_counted(struct events *x, const struct trace_id *id, const struct trace_layout *of)
+{
+	int place;
+
+	if (is_known(x, events_id(id)))
+		return 0;
+	place = ensure_event(x, id->event, id->attr, of);
+	if (place >= 0)
+		place = add_id(x, events_id(id), (uint32_t)place);
+	return place == -ENOMEM ? place : 0;
+}
+
 static int add_rest(struct events *x)
 {
 	int rc = 0;

@@ -49,6 +49,9 @@ void events_fini(struct events *x);
 uint64_t events_id(const struct trace_id *id);
 /* Adds an id, and all others of its trace. 0 or -ENOMEM. */
 int events_meet(struct events *x, const struct profile_trace *t, const struct trace_id *id);
+/* At a count in a sample of that layout: its event, which may have no samples of its own. 0 or
+ * -ENOMEM. */
+int events_meet_counted(struct events *x, const struct trace_id *id, const struct trace_layout *of);
 /* Call after the last record. Adds events without records and the side band's, and fills list, nr,
  * group and nr_groups. 0 or -ENOMEM. */
 int events_finish(struct events *x);

@@ -30,6 +30,7 @@ enum {
 	ROUND_BYTES = 1 << 20,
 	ROUND_NS = 100000000,
 	MAX_RELEASE_BYTES = 128,
+	MAX_KINDS = 32,
 };
 
 struct perf_data {
@@ -48,6 +49,7 @@ struct perf_data {
 	uint32_t max_cpu;
 	uint32_t *seen; /* owned; by trace number: the last iteration plus 1 */
 	uint64_t nr_bad;
+	uint64_t nr_omitted[MAX_KINDS + 1]; /* by kind; the last: of unknown kinds */
 };
 
 /* The first error wins. */
@@ -87,14 +89,14 @@ static bool is_before(struct perf_data *x, const struct profile_item *item)
 
 struct member_of {
 	const struct profile_trace *trace;
-	const struct trace_id *id;
+	const struct profile_item *item;
 	struct events *events;
 };
 
 static uint64_t member(void *arg, uint64_t i)
 {
 	const struct member_of *of = arg;
-	const struct trace_id *id = profile_member(of->trace->ids, of->trace->nr_ids, of->id, i);
+	const struct trace_id *id = profile_counted(of->trace->ids, of->trace->nr_ids, of->item, i);
 
 	return id ? events_id(id) : 0;
 }
@@ -127,17 +129,47 @@ static void put(struct perf_data *x, const struct profile_item *item, const stru
 static bool is_kept(uint32_t kind)
 {
 	static const bool kinds[] = {
-	    [PERF_RECORD_SAMPLE] = true,     [PERF_RECORD_THROTTLE] = true,
-	    [PERF_RECORD_UNTHROTTLE] = true, [PERF_RECORD_LOST_SAMPLES] = true,
-	    [PERF_RECORD_READ] = true,       [PERF_RECORD_MMAP] = true,
-	    [PERF_RECORD_LOST] = true,       [PERF_RECORD_COMM] = true,
-	    [PERF_RECORD_EXIT] = true,       [PERF_RECORD_FORK] = true,
-	    [PERF_RECORD_MMAP2] = true,      [PERF_RECORD_KSYMBOL] = true,
-	    [PERF_RECORD_BPF_EVENT] = true,  [PERF_RECORD_NAMESPACES] = true,
+	    [PERF_RECORD_SAMPLE] = true,
+	    [PERF_RECORD_THROTTLE] = true,
+	    [PERF_RECORD_UNTHROTTLE] = true,
+	    [PERF_RECORD_LOST_SAMPLES] = true,
+	    [PERF_RECORD_READ] = true,
+	    [PERF_RECORD_MMAP] = true,
+	    [PERF_RECORD_LOST] = true,
+	    [PERF_RECORD_COMM] = true,
+	    [PERF_RECORD_EXIT] = true,
+	    [PERF_RECORD_FORK] = true,
+	    [PERF_RECORD_MMAP2] = true,
+	    [PERF_RECORD_KSYMBOL] = true,
+	    [PERF_RECORD_BPF_EVENT] = true,
+	    [PERF_RECORD_NAMESPACES] = true,
 	    [PERF_RECORD_CGROUP] = true,
+	    [PERF_RECORD_SWITCH] = true,
+	    [PERF_RECORD_SWITCH_CPU_WIDE] = true,
 	};
 
 	return kind < sizeof(kinds) && kinds[kind];
+}
+
+/* A deferred callchain was added to its samples when it was read. */
+static void omit(struct perf_data *x, uint32_t kind)
+{
+	if (kind != PERF_ABI_RECORD_CALLCHAIN_DEFERRED)
+		x->nr_omitted[kind < MAX_KINDS ? kind : MAX_KINDS]++;
+}
+
+static void report_omitted(struct perf_data *x)
+{
+	for (uint32_t kind = 0; kind <= MAX_KINDS; kind++) {
+		const char *name = trace_record_kind_name(kind);
+		struct err e = {0};
+
+		if (!x->nr_omitted[kind])
+			continue;
+		err_set(&e, -ENOTSUP, "records of kind %s are not exported: %" PRIu64,
+			name ? name : "unknown", x->nr_omitted[kind]);
+		problems_add(&x->j->output->problems, false, &e);
+	}
 }
 
 static void put_side_band(struct perf_data *x, const struct profile_item *item, bool before)
@@ -149,8 +181,10 @@ static void put_side_band(struct perf_data *x, const struct profile_item *item, 
 	    .is_before = before,
 	};
 
-	if (!is_kept(item->record.kind))
+	if (!is_kept(item->record.kind)) {
+		omit(x, item->record.kind);
 		return;
+	}
 	if (x->stacks.has_dumps && is_exec(item))
 		perf_record_forget(&x->j->output->text, item->record.pid, item->time_ns, o.cpu,
 				   o.id);
@@ -209,20 +243,37 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 	return profile_globs_match(&f->comms, task.comm->name);
 }
 
+/* perf.data has no groups here: their members are met by the ids beside their counts. */
+static int meet_members(struct perf_data *x, const struct profile_item *item,
+			const struct profile_trace *t)
+{
+	int rc = 0;
+
+	for (uint64_t i = 0; x->opened->import && i < item->record.nr_read && rc == 0; i++) {
+		const struct trace_id *id = profile_counted(t->ids, t->nr_ids, item, i);
+
+		rc = id ? events_meet_counted(&x->events, id, item->layout) : 0;
+	}
+	return rc;
+}
+
 /* Writes a record of the events' ring. */
 static int put_event_record(struct perf_data *x, const struct profile_item *item,
 			    const struct profile_trace *t)
 {
-	struct member_of of = {t, item->id, &x->events};
+	struct member_of of = {t, item, &x->events};
 	struct perf_origin o = {.member = member, .count = written_count, .arg = &of};
 	bool is_sample = item->record.kind == PERF_RECORD_SAMPLE;
 	uint32_t cpu = cpu_of(item, t);
 
 	/* samples of unknown events are reported by the reader */
-	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events ||
-	    !is_kept(item->record.kind))
+	if (!item->id || !item->layout || item->id->event >= x->opened->facts->nr_events)
 		return 0;
-	if (events_meet(&x->events, t, item->id))
+	if (!is_kept(item->record.kind)) {
+		omit(x, item->record.kind);
+		return 0;
+	}
+	if (events_meet(&x->events, t, item->id) || meet_members(x, item, t))
 		return -ENOMEM;
 	if (!is_wanted(x, item, t)) {
 		skip_counts(x, item, &of);
@@ -481,6 +532,7 @@ int export_perf_data(struct job *j, struct err *e)
 	if (rc == 0)
 		rc = write_all(&x);
 	rc = rc ?: samples_warn_stacks(j, e);
+	report_omitted(&x);
 	report_number(&x, x.nr_bad, "records omitted: they do not fit into a perf.data file");
 	stacks_fini(&x.stacks);
 	profile_lookup_free(x.lookup);
