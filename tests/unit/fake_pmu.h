@@ -55,6 +55,7 @@ static struct fake_pmu {
 	int side_band_refusals;          /* so many side-band events say EINVAL */
 	unsigned samples_per_read; /* that an event writes when its group is read or enabled */
 	bool no_format_lost;       /* a kernel before 6.0 */
+	bool has_tasks;            /* events may be of tasks, on any CPU */
 	unsigned fail_call;        /* this call (from 1) fails once with fail_error; 0: none */
 	int fail_error;
 	bool fail_fired;
@@ -115,7 +116,7 @@ static inline int fake_check_open(const struct perf_event_attr *a, int cpu, int 
 
 	if (rc)
 		return rc;
-	if (cpu < 0 || cpu >= FAKE_MAX_CPUS || fake.offline[cpu])
+	if (cpu < 0 ? !fake.has_tasks : cpu >= FAKE_MAX_CPUS || fake.offline[cpu])
 		return -ENODEV;
 	if (leader >= 0 && (fake.events[leader].cpu != cpu || fake.events[leader].is_detached))
 		return -EINVAL;
@@ -158,7 +159,7 @@ static inline int fake_open(struct perf_event_attr *a, pid_t pid, int cpu, int g
 	}
 	if (fake_is_side_band(a) && !is_probe && fake.side_band_refusals-- > 0)
 		return -EINVAL;
-	if (pid != -1 || flags ||
+	if ((pid != -1 && !fake.has_tasks) || flags ||
 	    (!fake_is_side_band(a) &&
 	     ((a->read_format & ~FAKE_FORMAT_LOST) != format || a->disabled != (group_fd < 0))) ||
 	    (group_fd >= 0 && !fake_of(group_fd)) || fake.nr_events == FAKE_MAX_EVENTS)

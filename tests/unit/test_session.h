@@ -146,6 +146,7 @@ struct tape {
 	uint64_t duration_ns;
 	struct {
 		uint64_t start_ns, end_ns;
+		bool is_cut;
 		struct reading start[MAX_CPUS][MAX_EVENTS], end[MAX_CPUS][MAX_EVENTS];
 	} it[8]; /* the first ones */
 	struct reading first[MAX_CPUS][MAX_EVENTS], last[MAX_CPUS][MAX_EVENTS];
@@ -161,6 +162,8 @@ struct tape {
 	void *arg;
 	bool is_strict;
 	uint64_t samples[8][MAX_CPUS], weight[8][MAX_CPUS], lost[8][MAX_CPUS]; /* over the events */
+	uint64_t most_lost[8][MAX_CPUS];                                       /* of an event */
+	uint64_t ticks[8];
 };
 
 static inline void tape_readings(struct tape *t, const struct session_iteration *it, uint32_t cpu)
@@ -188,9 +191,12 @@ static inline void tape_sampling(struct tape *t, uint32_t iteration, uint32_t cp
 	if (!s || iteration >= 8)
 		return;
 	t->lost[iteration][cpu] = s->lost;
+	t->ticks[iteration] = s->ticks;
 	for (size_t i = 0; i < s->nr; i++) {
 		t->samples[iteration][cpu] += s->item[i].samples;
 		t->weight[iteration][cpu] += s->item[i].weight;
+		if (s->item[i].lost > t->most_lost[iteration][cpu])
+			t->most_lost[iteration][cpu] = s->item[i].lost;
 	}
 }
 
@@ -211,6 +217,7 @@ static inline int tape_iteration(const struct session_iteration *it, void *arg)
 	if (it->iteration < 8) {
 		t->it[it->iteration].start_ns = it->start_ns;
 		t->it[it->iteration].end_ns = it->end_ns;
+		t->it[it->iteration].is_cut = it->is_cut;
 	}
 	if (it->iteration < 1024)
 		t->end_ns[it->iteration] = it->end_ns;

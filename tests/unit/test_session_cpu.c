@@ -376,6 +376,52 @@ TEST(offline_alone)
 	bench_fini(&b);
 }
 
+/* A group for each task, whose counts and times are added up; what one lost and nobody counted, or
+ * one that cannot be read, makes that unknown for all. A command's count from its exec on. */
+TEST(tasks)
+{
+	static const pid_t ids[] = {11, 12};
+
+	for (int has_lost = 0; has_lost < 2; has_lost++) {
+		struct reading r[MAX_EVENTS];
+		struct session_cpu *c;
+		struct bench b;
+
+		bench_init(&b, SOFTWARE_2);
+		c = &b.cpu;
+		fake.has_tasks = true;
+		b.rig.plan.target = (struct plan_target){.ids = ids, .nr_ids = 2};
+		b.rig.plan.has_all_cpus = false;
+		for (size_t k = 0; k < 2 && has_lost; k++)
+			b.attrs[k]->read_format |= FAKE_FORMAT_LOST;
+		assert_int_equal(session_cpu_open(c, &b.probe), 0);
+		assert_int_equal(c->nr_groups, 2);
+		session_cpu_enable(c, true);
+		assert_int_equal(fake.nr_enables, 0);
+		for (unsigned i = 0; i < 4; i++) { /* cpu_clock and page_faults of each */
+			fake.events[i].raw = 100 + i;
+			fake.events[i].enabled_ns = 50 + i;
+			fake.events[i].running_ns = 20 + i;
+			fake.events[i].nr_lost = 5 + i;
+		}
+		assert_true(session_cpu_read(c, r));
+		for (size_t k = 0; k < 2; k++) {
+			assert_int_equal(r[k].state, READING_OK);
+			assert_int_equal(r[k].raw, 202 + 2 * k);
+			assert_int_equal(r[k].enabled_ns, 102);
+			assert_int_equal(r[k].running_ns, 42);
+			assert_true(c->lost[k] == (has_lost ? 12 + 2 * k : UINT64_MAX));
+		}
+		fake.fail_call = fake.nr_calls + 1;
+		fake.fail_error = -EIO;
+		assert_true(session_cpu_read(c, r));
+		assert_int_equal(r[0].state, READING_FAILED);
+		session_cpu_enable(c, false);
+		assert_int_equal(fake.nr_enables, 2);
+		bench_fini(&b);
+	}
+}
+
 TEST(read_fails)
 {
 	struct reading readings[MAX_EVENTS];

@@ -155,6 +155,31 @@ TEST(stop_by_thread)
 	assert_int_equal(session_run(tape.session, NULL), 0);
 	pthread_join(thread, NULL);
 	tape_close(&tape);
+	assert_true(tape.it[0].is_cut);
+	assert_stopped(1, start_ns);
+}
+
+static void *finish_from_thread(void *arg)
+{
+	sleep_ms(30);
+	session_finish(arg);
+	return NULL;
+}
+
+/* The end of what is measured is the end of the iteration: it is whole. */
+TEST(finish_by_thread)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	pthread_t thread;
+
+	begin(2, SOFTWARE_2, 5, 60000);
+	rig_with_files(&rig);
+	assert_int_equal(tape_open(&tape, &rig, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, finish_from_thread, tape.session), 0);
+	assert_int_equal(session_run(tape.session, NULL), 0);
+	pthread_join(thread, NULL);
+	tape_close(&tape);
+	assert_false(tape.it[0].is_cut);
 	assert_stopped(1, start_ns);
 }
 
@@ -169,6 +194,16 @@ TEST(stop_before)
 	session_stop(tape.session);
 	assert_int_equal(session_run(tape.session, NULL), 0);
 	tape_close(&tape);
+	assert_true(tape.it[0].is_cut);
+	assert_stopped(1, start_ns);
+
+	begin(2, SOFTWARE_2, 5, 0); /* an iteration without a duration is whole at once */
+	rig_with_files(&rig);
+	assert_int_equal(tape_open(&tape, &rig, NULL), 0);
+	session_stop(tape.session);
+	assert_int_equal(session_run(tape.session, NULL), 0);
+	tape_close(&tape);
+	assert_false(tape.it[0].is_cut);
 	assert_stopped(1, start_ns);
 }
 
@@ -189,12 +224,24 @@ TEST(ended_by_caller)
 	assert_stopped(2, start_ns);
 }
 
+static uint64_t resumed_ns;
+
 static int slow_in_second(struct tape *t, uint32_t iteration)
 {
 	(void)t;
-	if (iteration == 1)
+	if (iteration == 1) {
 		sleep_ms(70);
+		resumed_ns = clock_monotonic_ns();
+	}
 	return 0;
+}
+
+/* The first deadline after a time. */
+static uint64_t deadline_after(uint64_t ns, uint64_t duration_ns)
+{
+	uint64_t start_ns = tape.it[0].start_ns;
+
+	return start_ns + ((ns - start_ns) / duration_ns + 1) * duration_ns;
 }
 
 /* As after SIGSTOP or a sleeping machine: no burst of iterations, the grid stays, and it is said.
@@ -205,6 +252,7 @@ TEST(held_up)
 	tape.each = slow_in_second;
 	assert_run(&tape, &rig);
 	assert_true(tape.it[2].end_ns - tape.it[2].start_ns >= 60 * NS_PER_MS);
+	assert_true(tape.it[2].end_ns >= deadline_after(resumed_ns, 20 * NS_PER_MS));
 	assert_true(tape.nr_long > 0);
 	assert_int_equal(tape.nr_held, tape_nr_passed_on(tape.nr_long));
 	assert_int_equal(tape.nr_gaps, 0);

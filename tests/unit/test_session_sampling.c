@@ -270,6 +270,46 @@ TEST(lost)
 	rig_fini(&rig);
 }
 
+/* Without counts by event the ring's count is the event's, if it is the only one there; else nobody
+ * knows whose they were. */
+TEST(lost_by_event)
+{
+	for (int has_two = 0; has_two < 2; has_two++) {
+		begin("", has_two ? CLOCK FAULTS : CLOCK, 2);
+		fake.max_ring_bytes = 64 << 10;
+		fake.samples_per_read = 3000;
+		fake.no_format_lost = true;
+		assert_run(&tape, &rig);
+		assert_true(tape.lost[1][0] > 0);
+		assert_true(tape.most_lost[1][0] == (has_two ? UINT64_MAX : tape.lost[1][0]));
+		rig_fini(&rig);
+	}
+}
+
+/* Puts a record into the side band that says that others were lost. */
+static int lose_tasks(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	for (size_t i = 0; i < FAKE_MAX_RINGS && iteration == 0; i++) {
+		struct fake_ring *r = &fake.rings[i];
+
+		if (!r->base || !fake_is_side_band(&fake.events[r->event].attr))
+			continue;
+		r->lost = 9;
+		fake_tell_lost(&fake.events[r->event], r);
+	}
+	return 0;
+}
+
+TEST(lost_side_band)
+{
+	begin("", CLOCK, 2);
+	tape.each = lose_tasks;
+	assert_run(&tape, &rig);
+	assert_some_note(&tape, "18 records of tasks and mappings were lost*"); /* of two CPUs */
+	rig_fini(&rig);
+}
+
 TEST(refusals)
 {
 	static const struct {
@@ -356,6 +396,40 @@ TEST(ticks)
 		rig_fini(&rig);
 	}
 	assert_true(second.nr_ticks > 0);
+}
+
+/* The pace is the timebase's, also if that is a frequency: so long a period has at most so many. */
+TEST(slow_pace)
+{
+	uint64_t span_ns;
+
+	begin("",
+	      SAMPLED("software", "page_faults", "\"frequency\":20,\"flags\":[\"timebase\"]") MISC,
+	      1);
+	rig.spec.duration_ns = 30000000;
+	assert_run(&tape, &rig);
+	span_ns = tape.it[0].end_ns - tape.it[0].start_ns;
+	assert_true(tape.ticks[0] <= span_ns / 50000000 + 1);
+	rig_fini(&rig);
+}
+
+/* A reading that failed is no tick: only the boundaries say why. */
+TEST(ticks_without_a_reading)
+{
+	struct content c = {0};
+
+	for (uint64_t ns = 50000000; !c.nr_ticks && ns < 60000000000; ns *= 2) {
+		begin("", TIMEBASE EV("misc", "memory_used") EV("misc", "context_switches"), 1);
+		rig_with_proc(&rig); /* without /proc/meminfo */
+		rig_put_stat(&rig, "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 0 1 8 0 0 0 0 0 0\n"
+				   "cpu1 1 0 1 8 0 0 0 0 0 0\nctxt 7\n");
+		rig.spec.duration_ns = ns;
+		assert_run(&tape, &rig);
+		c = load("t.0.0.cpuperf", TID_TIME);
+		assert_int_equal(c.nr_ticks, tape.ticks[0]); /* one of two events */
+		rig_fini(&rig);
+	}
+	assert_true(c.nr_ticks > 0);
 }
 
 /* A collector that does not come back until what was read before has gone to a file. */
