@@ -2,8 +2,10 @@
  * The events and the sampling that options name: --event, --frequency, --period, --callgraph.
  */
 #include "base/buf.h"
+#include "base/cpuset.h"
 #include "base/log.h"
 #include "event/catalogue.h"
+#include "host/host.h"
 #include "program.h"
 #include "spec/spec.h"
 
@@ -11,7 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_CHOICE_BYTES = 1 << 20 };
+enum {
+	MAX_CHOICE_BYTES = 1 << 20,
+	MAX_STACKS_BYTES = 64 << 20, /* per second, from all CPUs: more could delay the recorder */
+	MIN_STACK_BYTES = 1024,
+};
 
 bool chooses_events(const struct options *o)
 {
@@ -129,6 +135,19 @@ static int sample_clock(const struct options *o, const struct catalogue *c, stru
 	return 0;
 }
 
+/* Halves the pieces of stack until the recorder can store those of all CPUs. */
+static void fit_stacks(struct spec *spec, size_t nr_cpus)
+{
+	for (size_t i = 0; i < spec->nr_events; i++) {
+		struct spec_event *event = &spec->events[i];
+		uint64_t per_second = event->frequency * nr_cpus;
+
+		while (event->stack_bytes > MIN_STACK_BYTES &&
+		       event->stack_bytes * per_second > MAX_STACKS_BYTES)
+			event->stack_bytes /= 2;
+	}
+}
+
 int choose_events(const struct options *o, const struct catalogue *c, struct spec *spec,
 		  struct err_list *errs)
 {
@@ -146,6 +165,8 @@ int choose_events(const struct options *o, const struct catalogue *c, struct spe
 		(void)err_list_insert(errs, &e);
 	if (rc == 0 && o->callgraph)
 		spec_set_callgraph(spec, o->callgraph);
+	else if (rc == 0 && !o->spec_file)
+		fit_stacks(spec, cpuset_count(&c->host->online));
 	if (rc == 0 && found.len)
 		log_info("events: %s", buf_str(&found));
 	buf_fini(&found);

@@ -47,7 +47,7 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 	const struct spec_callgraph *how = spec_callgraphs;
 	struct options *o = target;
 
-	while (how->name && strcmp(how->name, value ? value : "hybrid") != 0)
+	while (how->name && strcmp(how->name, value ? value : "dwarf") != 0)
 		how++;
 	if (!how->name)
 		return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
@@ -119,9 +119,10 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_WORDS,
      .words = "fp dwarf hybrid",
      .section = "Measuring",
-     .help = "Record the callers of each sample: fp, by frame pointers; dwarf, from up to 16 KiB "
-	     "of the program's stack; hybrid (the default), by frame pointers, completed from 1 "
-	     "KiB. If nothing is sampled, sample the clock 997 times per second.",
+     .help =
+	 "Record the callers of each sample: fp, by frame pointers; dwarf (the default), from up "
+	 "to 16 KiB of the program's stack; hybrid, by frame pointers, completed from 1 KiB. If "
+	 "nothing is sampled, sample the clock 997 times per second.",
      .set = set_callgraph},
     {.name = "pid",
      .letter = 'p',

@@ -84,16 +84,21 @@ static const struct {
     [REPORT_END_LIMIT] = {"sysctl kernel.perf_event_max_stack=1024 before recording",
 			  "sysctl kernel.perf_event_max_stack=1024 before recording"},
     [REPORT_END_POINTERS] =
-	{"the flags \"callchain\" and \"user_stack\" with \"stack_bytes\": 16384, or "
-	 "programs and libraries built with -fno-omit-frame-pointer",
+	{"-g=dwarf, or programs and libraries built with -fno-omit-frame-pointer",
 	 "perf record --call-graph=dwarf, or programs and libraries built with "
 	 "-fno-omit-frame-pointer"},
-    [REPORT_END_PIECE] = {"\"stack_bytes\": 16384", "perf record --call-graph=dwarf"},
-    [REPORT_END_BYTES] = {"larger \"stack_bytes\", at most 65528",
+    [REPORT_END_PIECE] = {"-g=dwarf, or \"stack_bytes\": 16384", "perf record --call-graph=dwarf"},
+    [REPORT_END_BYTES] = {"\"stack_bytes\": 65528 in the spec",
 			  "perf record --call-graph=dwarf,65528"},
     [REPORT_END_TABLE] = {"programs built with -fasynchronous-unwind-tables",
 			  "programs built with -fasynchronous-unwind-tables"},
 };
+
+/* Less than one in a hundred changes no answer. */
+static bool is_notable(uint64_t nr, uint64_t all)
+{
+	return nr && 100 * nr >= all;
+}
 
 /* Most incomplete stacks first. */
 static int compare_programs(const void *a, const void *b)
@@ -111,7 +116,7 @@ static void add_ends(struct buf *b, const struct report_program *p)
 	const char *separator = "";
 
 	for (enum report_end end = REPORT_END_WHOLE + 1; end < REPORT_NR_ENDS; end++) {
-		if (!p->nr[end])
+		if (!is_notable(p->nr[end], report_program_incomplete(p)))
 			continue;
 		buf_printf(b, "%s%s %% %s", separator,
 			   DECIMAL(100 * (double)p->nr[end] / (double)all, 1),
@@ -151,7 +156,7 @@ static void put_programs(const struct job *j, const struct report_program **list
 }
 
 static void put_remedies(const struct job *j, const struct report_program **list, size_t nr,
-			 samples_line_fn *line, void *arg)
+			 uint64_t all, samples_line_fn *line, void *arg)
 {
 	char text[256];
 
@@ -162,7 +167,7 @@ static void put_remedies(const struct job *j, const struct report_program **list
 
 		for (size_t i = 0; i < nr; i++)
 			nr_stacks += list[i]->nr[end];
-		if (!nr_stacks || !remedy)
+		if (!is_notable(nr_stacks, all) || !remedy)
 			continue;
 		snprintf(text, sizeof(text), "remedy for stacks %s: %s", report_end_name(end),
 			 remedy);
@@ -175,18 +180,21 @@ void samples_stack_lines(const struct job *j, const struct report_stats *stats,
 {
 	const struct dict *programs = &stats->programs;
 	const struct report_program **list = mem_calloc(programs->nr + 1, sizeof(*list));
+	uint64_t all = 0;
 	size_t nr = 0;
 
+	for (uint32_t i = 0; i < programs->nr; i++)
+		all += report_program_all(dict_at(programs, i));
 	for (uint32_t i = 0; i < programs->nr && list; i++) {
 		const struct report_program *p = dict_at(programs, i);
 
-		if (100 * report_program_incomplete(p) >= report_program_all(p))
+		if (is_notable(report_program_incomplete(p), all))
 			list[nr++] = p;
 	}
 	if (nr) {
 		qsort(list, nr, sizeof(const struct report_program *), compare_programs);
 		put_programs(j, list, nr, line, arg);
-		put_remedies(j, list, nr, line, arg);
+		put_remedies(j, list, nr, all, line, arg);
 	}
 	mem_free(list);
 }

@@ -117,6 +117,10 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 	}
 	share = reports_share(&f->stats, event, &rest.weight);
 	reports_rest_put(f->j, &rest, &share, g);
+	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
+	    f->columns >> REPORT_FUNCTION & 1)
+		(void)reports_nameless(f->j, &f->stats.event[event].taken, &f->rows[first],
+				       i - first, g);
 	return i < f->nr_rows ? i : REPORTS_END;
 }
 

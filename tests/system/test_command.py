@@ -20,6 +20,7 @@ import time
 from kit import CPUPERF, output, PRINT, run, run_checks
 import sampled
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SPIN = "i=0; while [ $i -lt %d ]; do i=$((i + 1)); done"
 FOLDER = "cpuperf.session"
 
@@ -275,6 +276,38 @@ def check_ordinary_user(folder):
 
 
 # ---- its files
+
+def check_nameless(folder):
+    """The answer says how to have names, by the runtime whose files are found."""
+    run(*os.environ.get("CC", "cc").split(), "-O2", f"{HERE}/nameless.c", "-o", f"{folder}/plain")
+    run("strip", f"{folder}/plain", "-o", f"{folder}/bare")
+    for name in ("node", "other", "python3.99"):
+        shutil.copy(f"{folder}/plain", f"{folder}/{name}")
+    made, inside = "in code made at run time, without names: ", "below the interpreter _PyEval_EvalFrameDefault: "
+    cases = [("node", "made", made + "node --perf-basic-prof\n"),
+             ("other", "made", made + "needs a /tmp/perf-PID.map"),
+             ("python3.99", "interpreted", inside + "python3 -X perf (3.12 or later)\n"),
+             ("other", "interpreted", None), ("node", "file", None),
+             ("bare", "file", "in functions without names, most of bare: needs its debug symbols")]
+    for name, how, expected in cases:
+        text = measure(folder, f"./{name}", how, "150").stderr
+        lines = [line for line in text.splitlines(True) if made in line or "interpreter" in line or
+                 "functions without names" in line]
+        assert len(lines) == (expected is not None), (name, how, text)
+        if expected:
+            share, rest = lines[0].split(" % ", 1)
+            assert float(share) >= 70 and rest.startswith(expected), (name, how, text)
+
+
+def check_whole_stacks(folder):
+    """Without options, callers are found in programs without frame pointers."""
+    run(*os.environ.get("CC", "cc").split(), "-O2", "-fomit-frame-pointer", f"{HERE}/deep.c", "-o", f"{folder}/deep")
+    text = measure(folder, "./deep", "60", "200", code=1).stderr
+    assert "ncomplete stacks" not in text, text
+    table = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", FOLDER, cwd=folder)
+    total = next(row["total"] for row in csv.DictReader(io.StringIO(table)) if row["function"] == "main")
+    assert float(total) >= 90, table
+
 
 def check_folder(folder):
     measure(folder, "sh", "-c", "exit 0")
