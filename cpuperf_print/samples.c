@@ -77,6 +77,8 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 	return true;
 }
 
+/* If stack bytes were recorded already. */
+static const char with_pointers[] = "programs and libraries built with -fno-omit-frame-pointer";
 /* What to record instead, of sessions and of perf.data. NULL: nothing helps. */
 static const struct {
 	const char *session, *import;
@@ -158,11 +160,15 @@ static void put_programs(const struct job *j, const struct report_program **list
 static void put_remedies(const struct job *j, const struct report_program **list, size_t nr,
 			 uint64_t all, samples_line_fn *line, void *arg)
 {
+	bool has_bytes = false;
 	char text[256];
 
+	for (uint32_t i = 0; i < job_input(j)->facts->nr_events; i++)
+		has_bytes |= !!(job_event(j, i)->flags & TRACE_EVENT_USER_STACK);
 	for (int end = 0; end < REPORT_NR_ENDS; end++) {
-		const char *remedy =
-		    job_input(j)->import ? remedies[end].import : remedies[end].session;
+		const char *remedy = has_bytes && end == REPORT_END_POINTERS ? with_pointers
+				     : job_input(j)->import                  ? remedies[end].import
+							    : remedies[end].session;
 		uint64_t nr_stacks = 0;
 
 		for (size_t i = 0; i < nr; i++)
