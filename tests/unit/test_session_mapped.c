@@ -10,7 +10,9 @@
 #include "session/mapped.h"
 #include "survey/identify.h"
 #include "survey/mounts.h"
+#include "survey/ops.h"
 
+#include <linux/fs.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
@@ -315,6 +317,10 @@ TEST(identify)
 	assert_int_equal(symlink(from, to), 0);
 	usleep(30000);
 	expect_id(&p, "abcd");
+	/* or another file is */
+	p.q.inode++;
+	expect_id(&p, NULL);
+	p.q.inode--;
 	/* written over: what was mapped before has no build-id, though the inode is the same */
 	written_ns = clock_monotonic_ns();
 	put_file(&p.root, "/over/bin/b", "ijkl");
@@ -324,6 +330,99 @@ TEST(identify)
 	assert_memory_equal(a.id.bytes, "ijkl", 4);
 	assert_true(a.from_ns >= written_ns);
 	place_fini(&p);
+}
+
+/* What fstat adds, times the number of the call (later_s: always). */
+static struct {
+	unsigned nr;
+	long ctime_step_ns, size_step, later_s;
+} odd;
+
+static int odd_fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	int rc = sys_kernel_ops.fstatat(dirfd, path, st, flags);
+
+	if (rc || *path)
+		return rc;
+	odd.nr++;
+	st->st_ctim.tv_nsec += odd.nr * odd.ctime_step_ns;
+	st->st_size += odd.nr * odd.size_step;
+	st->st_ctim.tv_sec += odd.later_s;
+	return 0;
+}
+
+/* A file that changes while it is read, or that changed in the future: the clock was set. */
+TEST(changing)
+{
+	static const struct {
+		long ctime_step_ns, size_step, later_s;
+		const char *id;
+	} cases[] = {{0, 0, 0, "abcd"}, {1, 0, 0, NULL}, {0, 1, 0, NULL}, {0, 0, 3600, NULL}};
+	struct sys_ops ops = sys_kernel_ops;
+
+	ops.fstatat = odd_fstatat;
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct place p;
+
+		place_init(&p, "ext4", "/");
+		odd.ctime_step_ns = cases[i].ctime_step_ns;
+		odd.size_step = cases[i].size_step;
+		odd.later_s = cases[i].later_s;
+		sys_set_ops(&ops);
+		expect_id(&p, cases[i].id);
+		sys_set_ops(NULL);
+		place_fini(&p);
+	}
+}
+
+static int generation_ioctl(int fd, unsigned long request, void *arg)
+{
+	if (request != FS_IOC_GETVERSION)
+		return survey_kernel_ops.ioctl(fd, request, arg);
+	*(int *)arg = 5;
+	return 0;
+}
+
+/* An inode may be used again for another file: then it has another generation. */
+TEST(generation)
+{
+	static const struct {
+		uint64_t recorded; /* 0: it was not */
+		const char *id;
+	} cases[] = {{5, "abcd"}, {6, NULL}, {0, "abcd"}};
+	struct survey_ops ops = survey_kernel_ops;
+	struct place p;
+
+	place_init(&p, "ext4", "/");
+	ops.ioctl = generation_ioctl;
+	survey_set_ops(&ops);
+	for (size_t i = 0; i < NR(cases); i++) {
+		p.q.generation = cases[i].recorded;
+		expect_id(&p, cases[i].id);
+	}
+	survey_set_ops(NULL);
+	place_fini(&p);
+}
+
+/* A path on another device than the mapping's: only where stat and mappings report other ones. */
+TEST(other_device)
+{
+	static const struct {
+		const char *type, *id;
+	} cases[] = {{"ext4", NULL}, {"btrfs", "abcd"}, {"overlay", "abcd"}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct place p;
+		char text[128];
+
+		place_init(&p, cases[i].type, "/");
+		p.q.major = 250;
+		p.q.minor = 7;
+		snprintf(text, sizeof(text), "20 1 250:7 / / rw - %s /dev/x rw\n", cases[i].type);
+		put_text(&p.root, "/proc/self/mountinfo", text);
+		expect_id(&p, cases[i].id);
+		place_fini(&p);
+	}
 }
 
 /* Types that may not answer are not looked at; a mount of none is asked for later. */
@@ -398,6 +497,7 @@ TEST(mounts)
 		 "1 0 8:1 / / rw - ext4 /dev/a rw\n"
 		 "2 1 0:40 / /user rw shared:7 - nfs4 host:/x rw\n"
 		 "3 1 0:41 / /a\\040b rw - tmpfs none rw\n"
+		 "9 1 0:43 / /c\\134d rw - ramfs none rw\n"
 		 "4 1 0:42 / /user/c rw - fuse.x y rw\n"
 		 "5 1 9999999999:1 / /d rw - ext4 x rw\n6 1 1:x / /e rw - ext4 x rw\n7\n\n- \n"
 		 "8 1 8:2 / /f rw no end of options\n");
@@ -414,6 +514,25 @@ TEST(mounts)
 	assert_string_equal(survey_mounts_cover(&m, "/user/a")->type, "nfs4");
 	assert_string_equal(survey_mounts_cover(&m, "/user/c/a")->type, "fuse.x");
 	assert_string_equal(survey_mounts_cover(&m, "/a b/c")->type, "tmpfs");
+	assert_string_equal(survey_mounts_cover(&m, "/c\\d/e")->type, "ramfs");
+	survey_mounts_fini(&m);
+	tree_remove(&r);
+}
+
+/* The table is read again, at most each second. */
+TEST(mounted_later)
+{
+	struct root r = tree_make();
+	struct survey_mounts m;
+
+	put_text(&r, "/proc/self/mountinfo", "1 0 8:1 / / rw - ext4 /dev/a rw\n");
+	survey_mounts_init(&m, &r);
+	assert_null(survey_mounts_find(&m, 7, 0, 60));
+	put_text(&r, "/proc/self/mountinfo",
+		 "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:60 / /a rw - tmpfs none rw\n");
+	usleep(1100000);
+	assert_non_null(survey_mounts_find(&m, 7, 0, 60));
+	assert_true(survey_mounts_find(&m, 7, 0, 60)->is_own);
 	survey_mounts_fini(&m);
 	tree_remove(&r);
 }

@@ -180,6 +180,26 @@ TEST(not_opened)
 	tree_remove(&r);
 }
 
+/* A file system of the network may not answer: its files are not opened. */
+TEST(foreign)
+{
+	struct root r = tree_make();
+	struct tape t;
+
+	put_process(&r, 7, "a", 1, EXE);
+	put_mapped(&r, 7, "400000-401000", "i");
+	put_text(&r, "/proc/self/mountinfo", "20 1 253:0 / / rw - nfs4 host:/x rw\n");
+	tape_init(&t);
+	hook_start((struct hook){.part = "map_files"});
+	assert_int_equal(tape_run(&t, &r, false), 0);
+	hook_stop();
+	tape_expect(&t, 0, TASK "mmap2 7/7 400000+1000 @1000 fd:0 77 5 2 /bin/a\n");
+	assert_int_equal(hook.nr_stats + hook.nr_opens, 0);
+	expect_note(&t, "build-ids on file systems that may not answer (1 files, nfs4)");
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
 #define GOOD "mmap2 7/7 400000+1000 @1000 fd:0 77 5 2 /bin/a\n"
 
 /* Process 7, of two threads and one mapping, where one file answers so. */

@@ -387,6 +387,12 @@ static const struct {
      "100+10 bpf_prog_" TAG_1 "_main\n",
      0,
      1},
+    {"with types of its own that are gone",
+     {{1, 1, BTF_ID, "a", {{0x100, 16, TYPE_MAIN}}}, {2, 1, 5, "b", {{0x200, 32, TYPE_HELPER}}}},
+     "100+10 bpf_prog_" TAG_1 "_a_main_function_with_a_long_name\n"
+     "200+20 bpf_prog_" TAG_2 "_b\n",
+     0,
+     2},
     {"with types that may not be seen",
      {{1, 1, BTF_ID, "main", {{0x100, 16, TYPE_MAIN}}}},
      "100+10 bpf_prog_" TAG_1 "_main\n",

@@ -246,6 +246,38 @@ TEST(stopped)
 	tree_remove(&r);
 }
 
+/* A question that was canceled does not delay the next, and its late answer is not read as that to
+ * the next. */
+TEST(canceled)
+{
+	struct root r = make_tree();
+	struct survey_identify_question q = {
+	    .pid = 9, .major = 0xfd, .start = 1, .end = 2, .path = "/lib/a"};
+	struct survey_identify_answer a;
+	struct survey_reader l;
+	struct tape t;
+	struct survey_reader_config c = {
+	    .root = &r, .patience_ms = 300, .records = tape_records, .arg = &t, .stop = &t.stop};
+
+	tape_init(&t);
+	assert_int_equal(survey_reader_init(&l, &c), 0);
+	start_hanging("9/map_files", NULL);
+	assert_int_equal(survey_reader_survey(&l, &t.result), 0);
+	stopped = &t.stop;
+	signal(SIGALRM, stop_it);
+	ualarm(100000, 0);
+	assert_int_equal(survey_reader_ask(&l, &q, &a), -ECANCELED);
+	signal(SIGALRM, SIG_DFL);
+	atomic_store(&t.stop, false);
+	q.pid = 6;
+	assert_int_equal(survey_reader_ask(&l, &q, &a), 0);
+	assert_int_equal(l.nr_abandoned, 0);
+	survey_reader_fini(&l);
+	sys_set_ops(NULL);
+	tape_fini(&t);
+	tree_remove(&r);
+}
+
 /* The child ends, which is as no answer, if it finds a descriptor that is not its own. */
 static int report_fds(int dirfd, const char *path, int flags, mode_t mode)
 {
