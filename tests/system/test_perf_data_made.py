@@ -740,6 +740,16 @@ def build_ids(folder):
     out, _ = run(f"{folder}/ids", "--report=summary", "--output-format=raw", "--quiet")
     assert "0102030405060708090a0b0c0d0e0f1011121314" in out, out
     assert "kernel functions have no names: the kernel running here is another one" in problems, problems
+    # a mapping's own one is that of the file that was mapped
+    own = pd.File()
+    own.event(0, 0, BASE | pd.IDENTIFIER, [1], period=1000, bits=1 << 34)
+    fill(own)
+    own.mmap(10, 0x700000, 0x1000, 0, "/opt/own", misc=pd.USER | pd.MISC_BUILD_ID, time=1500,
+             inode=struct.unpack("<IIQQ", bytes([20, 0, 0, 0]) + bytes(range(9, 29))))
+    own.build_ids([(pd.USER, "/opt/own", bytes(range(1, 21)))])
+    write(f"{folder}/own", own.whole())
+    out, _ = run(f"{folder}/own", "--report=summary", "--output-format=raw", "--quiet")
+    assert bytes(range(9, 29)).hex() in out and bytes(range(1, 21)).hex() not in out, out
     # an export has them too, so that no reader takes the symbols of its own kernel
     module = "/lib/modules/6.1/kernel/fs/ext4.ko"
     f.build_ids([(pd.USER, "/opt/old", bytes(range(1, 21))), (pd.KERNEL, "[kernel.kallsyms]",
@@ -761,7 +771,8 @@ def build_ids(folder):
 def kernel_file(folder, build_id, address, samples):
     f = pd.File()
     f.event(0, 0, BASE | pd.IDENTIFIER, [1], period=1000)
-    f.mmap(2**32 - 1, address, 0x1000000, address, "[kernel.kallsyms]_text", misc=pd.KERNEL)
+    # the offset is the symbol's address; the mapping may begin before it
+    f.mmap(2**32 - 1, address - 4096, 0x1001000, address, "[kernel.kallsyms]_text", misc=pd.KERNEL)
     f.mmap(2**32 - 1, 0xffffffffc0000000, 0x1000, 0, "[nf_tables]", misc=pd.KERNEL)
     f.mmap(2**32 - 1, 0xffffffffc0008000, 0x1000, 0, "/lib/modules/6/x/snd-pcm.ko.xz",
            misc=pd.KERNEL)

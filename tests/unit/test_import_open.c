@@ -250,13 +250,13 @@ TEST(every_cut)
 	free(data);
 }
 
-TEST(told_facts)
+static void check_facts(const char *name)
 {
 	char path[4096];
 	struct opened o;
 	const struct import_facts *f;
 
-	assert_int_equal(open_path(corpus_path("file.big", path), &o, NULL), 0);
+	assert_int_equal(open_path(corpus_path(name, path), &o, NULL), 0);
 	f = import_facts(o.im);
 	assert_string_equal(f->host, "box");
 	assert_string_equal(f->kernel, "5.4");
@@ -272,6 +272,58 @@ TEST(told_facts)
 	assert_true(f->memory_bytes == 1 << 30 && f->has_times && !f->is_truncated &&
 		    !f->is_packed);
 	assert_true(f->first_ns == 1000 && f->last_ns == 2050);
+	close_opened(&o);
+}
+
+TEST(told_facts)
+{
+	check_facts("file.big");
+	check_facts("file.little");
+}
+
+/* Build-ids without a length have 20 bytes, or 16 (md5) or 8 and zeros; the kernel's own is one of
+ * the facts, a module's is not. */
+TEST(build_ids)
+{
+	enum { ID_BYTES = 24, SIZE_AT = 20, HAS_SIZE = 1 << 15 };
+	static const struct {
+		const char *path;
+		uint16_t misc;
+		unsigned nr, size; /* bytes that are not 0; as the record says */
+		unsigned len;
+	} rows[] = {
+	    {"/sha1", PERF_RECORD_MISC_USER, 20, 0, 20},
+	    {"/md5", PERF_RECORD_MISC_USER, 16, 0, 16},
+	    {"/md5 with a 0", PERF_RECORD_MISC_USER, 15, 0, 16},
+	    {"/short", PERF_RECORD_MISC_USER, 8, 0, 8},
+	    {"/of 12", PERF_RECORD_MISC_USER | HAS_SIZE, 20, 12, 12},
+	    {"/of 99", PERF_RECORD_MISC_USER | HAS_SIZE, 20, 99, 20},
+	    {"[kernel.kallsyms]", PERF_RECORD_MISC_KERNEL, 20, 0, 20},
+	    {"/lib/modules/6.1/a.ko", PERF_RECORD_MISC_KERNEL, 16, 0, 16},
+	};
+	const struct import_facts *f;
+	char path[4096];
+	struct opened o;
+
+	assert_int_equal(open_path(corpus_path("file.little", path), &o, NULL), 0);
+	f = import_facts(o.im);
+	for (size_t i = 0; i < NR(rows); i++) {
+		uint8_t data[4 + ID_BYTES + 32] = {0};
+		const struct import_build_id *id;
+
+		memset(data + 4, (int)i + 1, rows[i].nr);
+		if (rows[i].size)
+			data[4 + SIZE_AT] = (uint8_t)rows[i].size;
+		snprintf((char *)data + 4 + ID_BYTES, 32, "%s", rows[i].path);
+		assert_int_equal(import_add_build_id(o.im, rows[i].misc, data, sizeof(data)), 0);
+		id = import_find_build_id(o.im, rows[i].path);
+		assert_non_null(id);
+		assert_int_equal(id->len, rows[i].len);
+		assert_memory_equal(id->bytes, data + 4, rows[i].len);
+	}
+	assert_int_equal(f->nr_kernel_ids, 2);
+	assert_int_equal(f->kernel_build_id_len, 20);
+	assert_int_equal(f->kernel_build_id[0], 7);
 	close_opened(&o);
 }
 
