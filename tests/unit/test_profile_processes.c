@@ -527,12 +527,15 @@ TEST(ksymbols_come_and_go)
 	    KSYMBOL(35, false, false, 0x4000, 0x4200, "bpf_f"), /* in its place */
 	    KSYMBOL(20, false, true, 0x5000, 0x5100, "bpf_g"),
 	    KSYMBOL(50, true, false, 0x5000, 0x5300, "bpf_h"), /* since some time behind 20 */
+	    KSYMBOL(10, false, false, 0x6000, 0x6100, "bpf_i"),
+	    KSYMBOL(25, false, true, 0x6000, 0x6200, "bpf_j"), /* between, not from the start */
 	};
 	static const struct profile_ksymbol rows[] = {
 	    {0x1000, 0x100, 0, 60, "bpf_a"},          {0x1000, 0x200, 70, UINT64_MAX, "bpf_b"},
 	    {0x2000, 0x100, 40, UINT64_MAX, "bpf_c"}, {0x3000, 0x100, 0, 45, "bpf_d"},
 	    {0x4000, 0x100, 30, 35, "bpf_e?"},        {0x4000, 0x200, 35, UINT64_MAX, "bpf_f"},
 	    {0x5000, 0x100, 0, 20, "bpf_g"},          {0x5000, 0x300, 20, UINT64_MAX, "bpf_h"},
+	    {0x6000, 0x100, 10, 25, "bpf_i"},
 	};
 	struct profile_processes *p = steps_read(steps, NR(steps));
 

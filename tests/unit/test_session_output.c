@@ -5,6 +5,8 @@
 #include "test_session.h"
 
 #include "base/str.h"
+#include "base/sys.h"
+#include "session/lock.h"
 #include "session/output.h"
 
 #include <signal.h>
@@ -67,6 +69,95 @@ TEST(locks)
 	assert_int_equal(open_output(rig_path(&rig, "m"), rig_path(&rig, "m"), &a, &e), 0);
 	session_output_close(a);
 	assert_files(&rig, 0, 0); /* and no lock is left */
+	rig_fini(&rig);
+}
+
+static void assert_state(const char *state)
+{
+	static struct err_list errs;
+	struct cpsession s;
+
+	cpsession_init(&s);
+	assert_int_equal(cpsession_load(rig.spec.session_result_spec_path, &s, &errs), 0);
+	assert_string_equal(s.state, state);
+	cpsession_fini(&s);
+}
+
+static int check_recording(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	(void)iteration;
+	assert_state(CPSESSION_RECORDING);
+	return 0;
+}
+
+/* A session that was killed is one whose manifest says that it is recorded. */
+TEST(state)
+{
+	begin();
+	tape.each = check_recording;
+	assert_run(&tape, &rig);
+	assert_state("");
+	rig_fini(&rig);
+}
+
+/* Readers would take an older session's common file for this one's. */
+TEST(older_common_file)
+{
+	char common[512], first[512];
+
+	begin();
+	assert_run(&tape, &rig);
+	snprintf(common, sizeof(common), "%s/t.common.cpuperf", rig.folder.dir);
+	snprintf(first, sizeof(first), "%s/t.0.0.cpuperf", rig.folder.dir);
+	assert_int_equal(link(first, common), 0);
+	tape = (struct tape){.nr_iterations = 0};
+	assert_run(&tape, &rig);
+	assert_int_equal(access(common, F_OK), -1);
+	assert_int_equal(access(first, F_OK), 0);
+	rig_fini(&rig);
+}
+
+static int nr_to_remove;
+
+/* The last holder removes the file after it was opened here, before it is locked. */
+static int openat_of_removed(int dirfd, const char *path, int flags, mode_t mode)
+{
+	int fd = sys_kernel_ops.openat(dirfd, path, flags, mode);
+
+	if (flags & O_CREAT && nr_to_remove && nr_to_remove--)
+		assert_int_equal(unlinkat(dirfd, path, 0), 0);
+	return fd;
+}
+
+/* The file that is locked is the one of that name: another session would lock a new one. */
+TEST(lock_of_removed_file)
+{
+	struct sys_ops ops = sys_kernel_ops;
+	struct stat by_fd, by_name;
+	struct err e = {0};
+	struct lock l;
+	int dirfd;
+
+	begin();
+	dirfd = open(rig.folder.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ops.openat = openat_of_removed;
+	sys_set_ops(&ops);
+	for (int nr = 1; nr < 32; nr += 30) { /* once; and ever again */
+		int rc;
+
+		nr_to_remove = nr;
+		rc = lock_acquire(&l, dirfd, "x.lock", "x.lock", &e);
+		assert_int_equal(rc, nr == 1 ? 0 : -EBUSY);
+		if (rc)
+			continue;
+		assert_int_equal(fstat(l.fd, &by_fd), 0);
+		assert_int_equal(fstatat(dirfd, "x.lock", &by_name, 0), 0);
+		assert_true(by_fd.st_ino == by_name.st_ino);
+		lock_release(&l);
+	}
+	sys_set_ops(NULL);
+	close(dirfd);
 	rig_fini(&rig);
 }
 

@@ -369,6 +369,29 @@ TEST(hotplug)
 }
 
 /* The notes are in the traces of their CPU, with the iteration in which it happened. */
+static int first_away(struct tape *t, uint32_t iteration)
+{
+	(void)t;
+	if (iteration == 0)
+		fake_set_offline(0);
+	return 0;
+}
+
+/* The machine's counts are in the first trace, also while its CPU is away. */
+TEST(first_cpu_offline)
+{
+	enum { FAULTS = 1, CPU_USER, SWITCHES };
+
+	begin(2, SOFTWARE_2 MISC, 3, 5);
+	tape.each = first_away;
+	assert_run(&tape, &rig);
+	assert_int_equal(tape.it[1].end[0][FAULTS].state, READING_OFFLINE);
+	assert_int_equal(tape.it[1].end[0][CPU_USER].state, READING_NONE);
+	assert_int_equal(tape.it[1].end[0][SWITCHES].state, READING_OK);
+	assert_int_equal(tape.it[2].end[0][SWITCHES].state, READING_OK);
+	rig_fini(&rig);
+}
+
 TEST(notes_in_traces)
 {
 	int dirfd;
