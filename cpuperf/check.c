@@ -266,9 +266,14 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 	size_t nr_working = 0;
 
 	str_format_duration(plan->spec->duration_ns, duration, sizeof(duration));
-	buf_printf(out, "%s: valid: %s, %zu event(s), %llu iteration(s) of %s, %u CPU(s)",
-		   plan->spec->source, plan->is_sampling ? "sampling" : "tally", plan->nr_events,
-		   (unsigned long long)plan->spec->num_iterations, duration, plan->nr_cpus);
+	buf_printf(out, "%s: valid: %s, %zu event(s), %llu ", plan->spec->source,
+		   plan->is_sampling ? "sampling" : "tally", plan->nr_events,
+		   (unsigned long long)plan->spec->num_iterations);
+	if (plan->spec->runs)
+		buf_adds(out, "run(s)");
+	else
+		buf_printf(out, "iteration(s) of %s", duration);
+	buf_printf(out, ", %u CPU(s)", plan->nr_cpus);
 	if (event_model_canonical(plan->spec->model_name))
 		buf_printf(out, ", CPU model %s", event_model_canonical(plan->spec->model_name));
 	buf_addc(out, '\n');

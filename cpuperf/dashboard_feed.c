@@ -20,8 +20,6 @@ int dashboard_feed_check(const struct options *o, const struct plan *plan, struc
 {
 	if (!o->live)
 		return 0;
-	if (o->no_live)
-		return err_set(e, -EINVAL, "--live and --no-live are mutually exclusive");
 	if (strcmp(o->output_format, "text") != 0)
 		return err_set(e, -EINVAL, "--live excludes --output-format=%s", o->output_format);
 	if (plan->is_sampling) {

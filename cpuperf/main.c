@@ -74,23 +74,27 @@ static const char *override_of(const struct options *o, const char *key)
 	return o->overrides[key_find(KEY_SPEC, key) - key_rows];
 }
 
-/* What excludes each other, or has no meaning without a command. */
+/* Variables that name another target are ignored. */
+static void prefer_command(struct options *o)
+{
+	const struct {
+		const char *name, **value;
+	} others[] = {{"pid", &o->pids}, {"comm", &o->comm}, {"cgroup", &o->cgroup}};
+	char origin[OPT_MAX_ORIGIN];
+
+	for (size_t i = 0; o->command && i < sizeof(others) / sizeof(others[0]); i++)
+		if (*opt_origin(cpuperf_options(), others[i].name, *others[i].value, origin) != '-')
+			*others[i].value = NULL;
+}
+
+/* What excludes a command, or has no meaning without one. */
 static int check_target(const struct options *o, struct err *e)
 {
 	if (o->output && !*o->output)
 		return err_set(e, -EINVAL, "--output: the name is empty");
-	if (o->frequency && o->period)
-		return err_set(e, -EINVAL, "--frequency and --period are mutually exclusive");
-	if (o->output &&
-	    (override_of(o, "output_path_prefix") || override_of(o, "session_result_spec_path")))
-		return err_set(e, -EINVAL,
-			       "--output and --output-path-prefix or --session-result-spec-path "
-			       "are mutually exclusive");
 	if (o->command && (o->pids || o->comm || o->cgroup))
 		return err_set(e, -EINVAL,
 			       "a command and --pid, --comm or --cgroup are mutually exclusive");
-	if (o->cgroup && (o->pids || o->comm))
-		return err_set(e, -EINVAL, "--cgroup and --pid or --comm are mutually exclusive");
 	if (o->no_children && (o->cgroup || !options_have_target(o)))
 		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
 	if (o->command && strcmp(o->output_format, "text") != 0) {
@@ -157,15 +161,35 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 }
 
+/* Options replace the spec's runs by a time, and the reverse. -EINVAL: runs of no command. */
+static int settle_runs(const struct options *o, struct spec *spec, struct err_list *errs)
+{
+	char origin[OPT_MAX_ORIGIN];
+	const char *runs = override_of(o, "runs");
+
+	if (!runs && (override_of(o, "duration") || override_of(o, "num_iterations")))
+		spec->runs = 0;
+	if (!spec->runs)
+		return 0;
+	spec->num_iterations = spec->runs;
+	if (o->command)
+		return 0;
+	opt_origin(cpuperf_options(), "runs", runs, origin);
+	return err_set_at(err_list_add(errs), -EINVAL, runs ? origin : spec->source,
+			  runs ? 0 : spec->runs_pos.line, spec->runs_pos.column,
+			  "runs require a command: cpuperf [options] -- COMMAND");
+}
+
 /* Returns an exit status. saved: the text for --save-spec. */
 static int complete_spec(struct options *o, const struct catalogue *c, struct spec *spec,
 			 struct buf *saved, struct err_list *errs)
 {
-	bool is_timed = spec->duration_pos.line || spec->iterations_pos.line ||
-			override_of(o, "duration") || override_of(o, "num_iterations");
+	bool is_timed;
 
-	if (choose_events(o, c, spec, errs))
+	if (settle_runs(o, spec, errs) || choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
+	is_timed = !spec->runs && (spec->duration_pos.line || spec->iterations_pos.line ||
+				   override_of(o, "duration") || override_of(o, "num_iterations"));
 	spec_to_file(spec, is_timed || !options_have_target(o), saved);
 	o->until_end = options_have_target(o) && !o->check_spec && !is_timed;
 	if (set_target(o, spec)) {
@@ -216,22 +240,19 @@ static int measure_plan(struct plan *plan, const struct options *o)
 {
 	struct attached attached;
 	struct err e = {0};
-	pid_t pid;
 	int status;
 
 	if (limit_cpus(plan, o, &e) || (o->no_children && attached_check_no_children(&e)))
 		return fail(EXIT_FAILED, &e);
-	plan->target = (struct plan_target){
-	    .is_command = o->command, .is_process_only = o->no_children, .until_end = o->until_end};
+	plan->target = (struct plan_target){.is_command = o->command,
+					    .has_runs = plan->spec->runs,
+					    .is_process_only = o->no_children,
+					    .until_end = o->until_end};
 	if (!options_have_target(o))
 		return record(plan, o, NULL);
 	plan->target.is_user_only = !o->cgroup && pmu_is_user_only(&pmu_kernel_ops);
-	if (o->command) {
-		pid = target_command_pid(o->command);
-		plan->target.ids = &pid;
-		plan->target.nr_ids = 1;
+	if (o->command)
 		return record(plan, o, NULL);
-	}
 	if (attached_open(&attached, o, &e))
 		return fail(EXIT_FAILED, &e);
 	status = record(plan, o, &attached);
@@ -286,6 +307,7 @@ static int measure(struct options *o)
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
 	}
+	prefer_command(o);
 	if (check_target(o, &e))
 		return fail(EXIT_USAGE, &e);
 	if (!o->spec_file && !options_have_target(o) && !chooses_events(o)) {

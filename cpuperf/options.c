@@ -65,7 +65,7 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 #define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
 
 /* What the verbs that look around refuse. */
-#define MEASURING "event frequency period callgraph strict"
+#define MEASURING "event frequency period callgraph strict pid comm cgroup"
 
 static const struct opt_row before[] = {
     {.name = "spec-file",
@@ -151,7 +151,8 @@ static const struct opt_row before[] = {
 	     "the last has ended. PATH: as in /proc/PID/cgroup, or the folder. Requires the "
 	     "permission to measure whole CPUs.",
      .set = opt_set_string,
-     .offset = offsetof(struct options, cgroup)},
+     .offset = offsetof(struct options, cgroup),
+     .excludes = "pid comm"},
     FLAG("no-children", no_children, "What to measure, if not the machine",
 	 "Measure the command or the processes themselves, with their threads, but not the "
 	 "processes that they start."),
@@ -284,6 +285,7 @@ static void make_override(size_t key, char name[MAX_NAME], struct opt_row *out)
 				.metavar = key_rows[key].metavar,
 				.section = "Overrides of the spec's keys",
 				.help = key_rows[key].description,
+				.excludes = key_rows[key].excludes,
 				.set = set_override,
 				.offset = key};
 }

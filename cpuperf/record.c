@@ -43,9 +43,11 @@ struct recorder {
 	struct status status;
 	struct dashboard_feed feed;
 	struct target_command *command; /* borrowed; NULL: none is measured */
+	pid_t pid;                      /* of the command */
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
-	bool is_answered; /* the answer of cpuperf_print replaces tables and warnings */
-	struct target_end end;
+	bool is_answered;      /* the answer of cpuperf_print replaces tables and warnings */
+	struct target_end end; /* of the last run */
+	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */
 	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
 	const char *folder;   /* of its session, if that is not the default one; else NULL */
 	bool goes_on;         /* the measuring ended before it */
@@ -61,7 +63,8 @@ struct recorder {
 static struct session *running;          /* used by the signal handler */
 static struct target_command *commanded; /* the same; NULL: no command is measured */
 static volatile sig_atomic_t is_interrupted;
-static bool lasts_until_stopped;             /* then a signal does not cut the iteration short */
+static volatile sig_atomic_t stopping; /* the signal after which no further run starts; 0: none */
+static bool lasts_until_stopped;       /* then a signal does not cut the iteration short */
 static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
 
@@ -72,16 +75,23 @@ static bool is_automatic(int number)
 	return number == SIGHUP || number == SIGXCPU;
 }
 
+/* The terminal sends its signals to the command too. */
+static bool is_forwarded(int number)
+{
+	return number == SIGTERM || number == SIGHUP;
+}
+
 /* The first signal ends the session; a second of the same kind kills, unless it is automatic. */
 static void on_signal(int number)
 {
 	static volatile sig_atomic_t last;
 	int saved = errno;
 
-	if (commanded) { /* the terminal sends its signals to the command too */
-		if (number == SIGTERM || number == SIGHUP)
+	if (commanded) {
+		if (is_forwarded(number))
 			target_command_signal(commanded, number);
 		errno = saved;
+		stopping = number;
 		if (number != SIGXCPU)
 			return;
 	}
@@ -260,7 +270,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
 	if (r->is_answered)
-		return 0;
+		return r->plan->target.has_runs && (stopping || WIFSIGNALED(r->end.status));
 	if (dashboard_feed_is_on(&r->feed)) {
 		r->begun = true;
 		dashboard_feed_iteration(&r->feed, r->table);
@@ -307,7 +317,20 @@ static int on_start(void *arg, struct err *e)
 	if (r->attached)
 		return attached_start(r->attached, on_end, r->session, e);
 	r->exec_error = target_command_start(r->command, on_end, r->session, e);
+	if (is_forwarded(stopping)) /* it came before the command was there */
+		target_command_signal(r->command, stopping);
 	return r->exec_error;
+}
+
+/* The process of a run. 1: there is no further one. */
+static int make_run(void *arg, struct err *e)
+{
+	struct recorder *r = arg;
+	int rc = stopping ? 1 : target_command_next(r->command, e);
+
+	if (rc == 0)
+		r->pid = target_command_pid(r->command);
+	return rc;
 }
 
 static uint64_t to_ns(const struct timeval *t)
@@ -331,6 +354,7 @@ static void on_target(void *arg, struct trace_target *out)
 	if (!target_command_has_ended(r->command))
 		return;
 	target_command_wait(r->command, &r->end);
+	r->wait_status = r->wait_status ? r->wait_status : r->end.status;
 	out->flags |= TRACE_TARGET_HAS_ENDED;
 	out->status = (uint32_t)r->end.status;
 	out->start_ns = r->end.start_ns;
@@ -497,7 +521,7 @@ static int finish_command(struct recorder *r, int rc, struct err *e)
 		log_err(LOG_ERROR, e);
 		return EXIT_FAILED;
 	}
-	status = r->end.status;
+	status = r->wait_status ? r->wait_status : r->end.status;
 	return EXIT_COMMAND +
 	       (WIFSIGNALED(status) ? EXIT_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status));
 }
@@ -615,6 +639,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	    .hint = *plan->spec->output_path_prefix ? "; the traces contain them" : ""};
 	struct session_config config = {.plan = plan,
 					.on_start = has_target ? on_start : NULL,
+					.on_next = make_run,
 					.on_target = has_target ? on_target : NULL,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.on_iteration = on_iteration,
@@ -627,6 +652,13 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 
 	if (dashboard_feed_check(o, plan, &e))
 		return fail(EXIT_USAGE, &e);
+	if (plan->target.has_runs && make_run(&r, &e))
+		return fail(EXIT_FAILED, &e);
+	if (r.command) {
+		r.pid = target_command_pid(r.command);
+		plan->target.ids = &r.pid;
+		plan->target.nr_ids = 1;
+	}
 	if (output_open(&r.output, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
 	status_init(&r.status, &r.output,

@@ -7,6 +7,7 @@
  */
 #include "summary/raw.h"
 
+#include "base/cause.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -70,8 +71,12 @@ static void begin_counts(struct summary *s, const struct profile_trace *t)
 
 static void put_head(struct summary *s, const struct profile_trace *t)
 {
-	if (s->table->nr_rows == 1)
-		buf_printf(s->out, "\nIteration %" PRIu32 "\n==============\n", t->head.iteration);
+	if (s->table->nr_rows == 1) {
+		buf_printf(s->out, "\nIteration %" PRIu32, t->head.iteration);
+		if (t->cause)
+			buf_printf(s->out, " (%s)", cause_name(t->cause));
+		buf_adds(s->out, "\n==============\n");
+	}
 	buf_printf(s->out, "\nTrace %" PRIu32 "\n--------\n", t->head.trace);
 	s->raw->has_time = false;
 	begin_counts(s, t);

@@ -11,6 +11,14 @@
 struct profile_item;
 struct raw_state;
 
+/* The runs of a command that have ended; or the one run. */
+struct summary_runs {
+	uint64_t nr, nr_failed;           /* failed: killed, or of an exit status above 0 */
+	uint32_t failed;                  /* the status of the first that failed */
+	struct spread wall, user, system; /* ns, of those that were not killed */
+	uint64_t peak_bytes;              /* the largest */
+};
+
 struct summary {
 	struct job *j;
 	const struct input *input;
@@ -19,6 +27,7 @@ struct summary {
 	struct table_summary *totals;
 	struct screen_state *screen;
 	struct trace_target target; /* of the last iteration; flags 0: there is none */
+	struct summary_runs runs;
 	bool has_header;
 	struct buf *out;       /* borrowed; formats append to it */
 	struct buf notes;      /* of the iteration's traces, a line each */
@@ -41,6 +50,8 @@ struct summary_format {
 	void (*end)(struct summary *s);
 };
 
+/* Adds the target of a trace that has one. */
+void summary_add_target(struct summary *s, const struct profile_trace *trace);
 /* In text, in brief: the target, and what was counted of it. */
 void summary_target(struct summary *s);
 

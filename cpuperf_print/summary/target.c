@@ -1,34 +1,73 @@
 /*
  * What became of a command, in a few lines: its end, its time and memory, what was counted of it.
  */
+#include "base/cause.h"
+#include "estimate/chance.h"
 #include "numbers.h"
 #include "screen/layout.h"
 #include "summary/summary.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
+void summary_add_target(struct summary *s, const struct profile_trace *trace)
+{
+	const struct trace_target *t = &s->target;
+	struct summary_runs *r = &s->runs;
+
+	s->target = *trace->target;
+	if (!(t->flags & TRACE_TARGET_IS_COMMAND) || !(t->flags & TRACE_TARGET_HAS_ENDED))
+		return;
+	r->nr++;
+	if (t->status && !r->nr_failed++)
+		r->failed = t->status;
+	r->peak_bytes = t->peak_bytes > r->peak_bytes ? t->peak_bytes : r->peak_bytes;
+	if (trace->is_cut && r->wall.nr)
+		return;
+	spread_add(&r->wall, t->end_ns > t->start_ns ? (double)(t->end_ns - t->start_ns) : 0);
+	spread_add(&r->user, (double)t->user_ns);
+	spread_add(&r->system, (double)t->system_ns);
+}
+
+/* Half of the 95 % interval of the mean. */
+static double half_of(const struct spread *s)
+{
+	double nr = (double)s->nr;
+
+	return chance_student_inverse(0.05, nr - 1) * spread_deviation(s) / sqrt(nr);
+}
+
+/* "12.34 ms", of several "12.34 ms ± 0.120 ms". */
+static void put_mean(struct buf *out, const struct spread *s, const char *unit)
+{
+	screen_human(out, s->mean, unit);
+	if (s->nr > 1)
+		buf_printf(out, " ± %s", HUMAN(half_of(s), unit));
+}
+
 static void put_usage(struct summary *s)
 {
 	const struct trace_target *t = &s->target;
-	uint64_t wall_ns = t->end_ns - t->start_ns;
+	const struct summary_runs *r = &s->runs;
 	bool has_kernel = !s->facts->nr_events;
 
-	if (t->end_ns <= t->start_ns)
+	if (t->flags & TRACE_TARGET_IS_ATTACHED && t->end_ns > t->start_ns)
+		buf_printf(s->out, "  %s measured\n",
+			   HUMAN((double)(t->end_ns - t->start_ns), "ns"));
+	if (!(r->wall.mean > 0))
 		return;
-	if (t->flags & TRACE_TARGET_IS_ATTACHED) {
-		buf_printf(s->out, "  %s measured\n", HUMAN((double)wall_ns, "ns"));
-		return;
-	}
-	if (!(t->flags & TRACE_TARGET_HAS_ENDED))
-		return;
+	buf_adds(s->out, "  ");
+	put_mean(s->out, &r->wall, "ns");
 	buf_printf(s->out,
-		   "  %s wall, %s CPUs: %s user, %s system; peak memory %s KiB in one process\n",
-		   HUMAN((double)wall_ns, "ns"),
-		   DECIMAL((double)(t->user_ns + t->system_ns) / (double)wall_ns, 2),
-		   HUMAN((double)t->user_ns, "ns"), HUMAN((double)t->system_ns, "ns"),
-		   COMMAS(t->peak_bytes >> 10));
+		   " wall, %s CPUs: ", DECIMAL((r->user.mean + r->system.mean) / r->wall.mean, 2));
+	put_mean(s->out, &r->user, "ns");
+	buf_adds(s->out, " user, ");
+	put_mean(s->out, &r->system, "ns");
+	buf_printf(s->out, " system; peak memory %s KiB in one process\n",
+		   COMMAS(r->peak_bytes >> 10));
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
 	for (size_t i = 0; i < s->facts->nr_events; i++)
 		has_kernel |=
@@ -36,20 +75,21 @@ static void put_usage(struct summary *s)
 	if (!has_kernel)
 		buf_printf(s->out,
 			   "  user mode only: %s in the kernel were not sampled; %s page faults, "
-			   "%s context switches (wait4)\n",
-			   HUMAN((double)t->system_ns, "ns"),
-			   COMMAS(t->minor_faults + t->major_faults),
-			   COMMAS(t->voluntary_switches + t->involuntary_switches));
+			   "%s context switches (wait4%s)\n",
+			   HUMAN(r->system.mean, "ns"), COMMAS(t->minor_faults + t->major_faults),
+			   COMMAS(t->voluntary_switches + t->involuntary_switches),
+			   r->nr > 1 ? ", of the last run" : "");
 }
 
-enum { NAME, NUMBER, RATE, RUNNING, NR_PARTS };
+enum { NAME, NUMBER, HALF, RATE, RUNNING, NR_PARTS };
 
+/* Of one iteration the total, of runs their mean. */
 static void put_count(struct layout *l, const struct table_column *c,
-		      const struct column_summary *sum, double seconds)
+		      const struct column_summary *sum, bool are_runs, double seconds)
 {
-	double total = c->metric          ? sum->spread.mean
-		       : sum->max.is_real ? sum->real_sum
-					  : (double)sum->sum;
+	double total = c->metric || are_runs ? sum->spread.mean
+		       : sum->max.is_real    ? sum->real_sum
+					     : (double)sum->sum;
 	bool has_rate = !c->metric && seconds > 0;
 
 	layout_row(l);
@@ -57,6 +97,9 @@ static void put_count(struct layout *l, const struct table_column *c,
 	layout_cell(l, NAME);
 	screen_human(&l->text, total, c->unit);
 	layout_cell(l, NUMBER);
+	if (are_runs && sum->spread.nr > 1)
+		buf_printf(&l->text, "± %s", HUMAN(half_of(&sum->spread), c->unit));
+	layout_cell(l, HALF);
 	if (strcmp(c->unit, "ns") == 0 && has_rate)
 		buf_printf(&l->text, "%s CPUs", DECIMAL(total / 1e9 / seconds, 2));
 	else if (has_rate)
@@ -100,35 +143,77 @@ static void put_missing(struct summary *s)
 	}
 }
 
+static void put_status(struct buf *out, int status)
+{
+	const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+
+	if (WIFSIGNALED(status))
+		buf_printf(out, "killed by signal %d%s%s", WTERMSIG(status), name ? ", SIG" : "",
+			   name ? name : "");
+	else
+		buf_printf(out, "exit status %d", WEXITSTATUS(status));
+}
+
+static uint64_t nr_wanted(const struct summary *s)
+{
+	return s->facts->info ? s->facts->info->num_iterations : s->runs.nr;
+}
+
+/* "3 of 5 runs, 1 failed, the first: exit status 7" */
+static void put_runs(struct summary *s)
+{
+	const struct summary_runs *r = &s->runs;
+
+	buf_printf(s->out, "%" PRIu64, r->nr);
+	if (nr_wanted(s) > r->nr)
+		buf_printf(s->out, " of %" PRIu64, nr_wanted(s));
+	buf_adds(s->out, " runs, ");
+	if (r->nr_failed)
+		buf_printf(s->out, "%" PRIu64 " failed, the first: ", r->nr_failed);
+	put_status(s->out, (int)r->failed);
+	if (r->wall.nr > 1)
+		buf_adds(s->out, "; means ± 95 %");
+	buf_addc(s->out, '\n');
+}
+
+static void put_end(struct summary *s, bool are_runs)
+{
+	buf_printf(s->out, "%s: ", s->target.text);
+	if (are_runs) {
+		put_runs(s);
+		return;
+	}
+	if (!(s->target.flags & TRACE_TARGET_HAS_ENDED))
+		buf_adds(s->out, "still running when the measuring ended");
+	else if (s->target.flags & TRACE_TARGET_IS_ATTACHED)
+		buf_adds(s->out, "ended");
+	else
+		put_status(s->out, (int)s->target.status);
+	buf_addc(s->out, '\n');
+}
+
 void summary_target(struct summary *s)
 {
 	struct layout_column columns[] = {
-	    [NAME] = {.is_left = true},
-	    [NUMBER] = {.gap = 2, .width = 9},
-	    [RATE] = {.gap = 2, .width = 9},
+	    [NAME] = {.is_left = true}, [NUMBER] = {.gap = 2, .width = 9},
+	    [HALF] = {.is_left = true}, [RATE] = {.gap = 2, .width = 9},
 	    [RUNNING] = {.gap = 2},
 	};
-	const int status = (int)s->target.status;
-	const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
-	double seconds = (double)(s->target.end_ns - s->target.start_ns) / 1e9;
+	bool are_runs = s->totals->cause == CAUSE_RUN && nr_wanted(s) > 1;
+	double seconds = are_runs ? s->runs.wall.mean / 1e9
+				  : (double)(s->target.end_ns - s->target.start_ns) / 1e9;
 	struct layout l;
 
-	if (!(s->target.flags & TRACE_TARGET_HAS_ENDED))
-		buf_printf(s->out, "%s: still running when the measuring ended\n", s->target.text);
-	else if (s->target.flags & TRACE_TARGET_IS_ATTACHED)
-		buf_printf(s->out, "%s: ended\n", s->target.text);
-	else if (WIFSIGNALED(status))
-		buf_printf(s->out, "%s: killed by signal %d%s%s\n", s->target.text,
-			   WTERMSIG(status), name ? ", SIG" : "", name ? name : "");
-	else
-		buf_printf(s->out, "%s: exit status %d\n", s->target.text, WEXITSTATUS(status));
+	put_end(s, are_runs);
 	put_usage(s);
 	buf_addc(s->out, '\n');
+	columns[HALF].gap = are_runs ? 1 : 0;
 	layout_init(&l, columns, NR_PARTS);
 	for (size_t i = 0; i < s->table->nr_columns; i++)
 		if (s->totals->column[i].spread.nr &&
 		    !sampled_event_is_sampled(&s->table->columns[i].sampling))
-			put_count(&l, &s->table->columns[i], &s->totals->column[i], seconds);
+			put_count(&l, &s->table->columns[i], &s->totals->column[i], are_runs,
+				  seconds);
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
 	put_missing(s);

@@ -2,6 +2,7 @@
  * The summary as text: what was measured where, each iteration trace by trace, the totals, and a
  * summary of all iterations.
  */
+#include "base/cause.h"
 #include "base/str.h"
 #include "numbers.h"
 #include "screen/layout.h"
@@ -45,7 +46,7 @@ static void add_notes(struct summary *s, const struct profile_trace *trace)
 	char line[PROFILE_NOTE_BYTES + 16];
 
 	if (trace->target)
-		s->target = *trace->target;
+		summary_add_target(s, trace);
 	for (size_t i = 0; i < trace->nr_notes; i++) {
 		snprintf(line, sizeof(line), "Note: %s\n", trace->notes[i]);
 		if (!strstr(buf_str(&s->notes), line))
@@ -161,6 +162,8 @@ static void put_title(struct buf *out, const struct table *t)
 	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
 		buf_printf(out, " until %s.%03u UTC", text,
 			   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
+	if (t->cause)
+		buf_printf(out, ", cause: %s", cause_name(t->cause));
 	buf_addc(out, '\n');
 }
 
@@ -199,11 +202,12 @@ static void sampling(struct summary *s)
 			   COMMAS(sum.ticks), COMMAS(sum.ticks_missed));
 }
 
-/* The answer about a target, which was measured once. */
+/* The answer about a target, which was measured once or in runs. */
 static bool is_answer(const struct summary *s)
 {
 	return s->target.flags &&
-	       (s->j->is_brief || (s->j->is_default && s->facts->nr_iterations == 1));
+	       (s->j->is_brief || (s->j->is_default && (s->facts->nr_iterations == 1 ||
+							s->totals->cause == CAUSE_RUN)));
 }
 
 static void put_iteration(struct summary *s)

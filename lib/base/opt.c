@@ -112,7 +112,7 @@ static const struct opt_row *find_option(const struct opt_table *t, int argc, ch
 	return row;
 }
 
-/* Calls set for each option of argv; marks those of seen, if it is not NULL, instead. */
+/* Marks the options of argv in seen, and calls set for each, unless target is NULL. */
 static int parse(const struct opt_table *t, int argc, char **argv, void *target, bool *seen,
 		 struct err *e)
 {
@@ -121,9 +121,9 @@ static int parse(const struct opt_table *t, int argc, char **argv, void *target,
 		const struct opt_row *row = find_option(t, argc, argv, &i, &value, e);
 		int rc = row ? 0 : -EINVAL;
 
-		if (row && seen)
+		if (row)
 			seen[row - t->rows] = true;
-		else if (row)
+		if (row && target)
 			rc = row->set(row, value, target, e);
 		if (rc)
 			return rc;
@@ -176,8 +176,9 @@ static bool is_settled(const struct opt_table *t, const struct opt_row *row, con
 	return false;
 }
 
+/* *is_set: there is such a variable. */
 static int set_from_variable(const struct opt_table *t, const struct opt_row *row, void *target,
-			     struct err *e)
+			     bool *is_set, struct err *e)
 {
 	char variable[OPT_MAX_ORIGIN];
 	const char *value;
@@ -195,23 +196,35 @@ static int set_from_variable(const struct opt_table *t, const struct opt_row *ro
 					  value);
 		value = NULL;
 	}
+	*is_set = true;
 	rc = row->set(row, value, target, e);
 	if (rc)
 		snprintf(e->source, sizeof(e->source), "%s", variable);
 	return rc;
 }
 
+/* Two that exclude each other are both on the command line, or both variables. */
+static int check_exclusive(const struct opt_table *t, const bool *seen, const char *prefix,
+			   struct err *e)
+{
+	for (size_t i = 0; i < t->nr_rows; i++)
+		for (size_t k = 0; k < t->nr_rows; k++)
+			if (seen[i] && seen[k] && has_word(t->rows[i].excludes, t->rows[k].name))
+				return err_set(e, -EINVAL, "%s%s and %s%s are mutually exclusive",
+					       prefix, t->rows[i].name, prefix, t->rows[k].name);
+	return 0;
+}
+
 int opt_parse(const struct opt_table *t, int argc, char **argv, void *target, struct err *e)
 {
-	bool seen[OPT_MAX_ROWS] = {false};
-	int rc = 0;
+	bool seen[OPT_MAX_ROWS] = {false}, set[OPT_MAX_ROWS] = {false};
+	int rc = t->variables ? parse(t, argc, argv, NULL, seen, e) : 0;
 
-	if (t->variables)
-		rc = parse(t, argc, argv, NULL, seen, e);
 	for (size_t i = 0; t->variables && i < t->nr_rows && rc == 0; i++)
 		if (!t->rows[i].has_no_variable && !is_settled(t, &t->rows[i], seen))
-			rc = set_from_variable(t, &t->rows[i], target, e);
-	return rc ? rc : parse(t, argc, argv, target, NULL, e);
+			rc = set_from_variable(t, &t->rows[i], target, &set[i], e);
+	return rc ?: parse(t, argc, argv, target, seen, e) ?: check_exclusive(t, seen, "--", e)
+		  ?: check_exclusive(t, set, "the variables of --", e);
 }
 
 int opt_set_string(const struct opt_row *row, const char *value, void *target, struct err *e)

@@ -43,8 +43,8 @@ struct opt_row {
 	/* CHOICES: sets *out to choice i; false: no more. Listed in the help. */
 	bool (*choice)(size_t i, struct opt_choice *out);
 	bool has_no_variable;
-	/* Names, separated by spaces: on the command line, this option makes the variables of these
-	 * be ignored, and these make its variable be. */
+	/* Names, separated by spaces: this option and one of these are an error. On the command
+	 * line, each makes the variable of the other be ignored. */
 	const char *excludes;
 };
 
@@ -65,7 +65,8 @@ struct opt_table {
 
 /*
  * Parses argv[1..] up to the first error: an unknown option (with the nearest name as hint), a
- * missing or unexpected value, an argument that is no option. 0 or -EINVAL.
+ * missing or unexpected value, an argument that is no option, two that exclude each other. 0 or
+ * -EINVAL.
  *
  * Before that, sets the options that have a variable and are not in argv. An empty variable is as
  * none; an option without a value is set by 1 and not set by 0. A program with more rights than its

@@ -26,6 +26,8 @@ struct counts_topdown {
 	struct counts_topdown_value value[COUNTS_MAX_FORMULAS];
 	uint64_t nr_partial[COUNTS_MAX_FORMULAS]; /* iterations in which a CPU has no number */
 	struct cell *sums;                        /* owned; by event, over the iterations */
+	uint64_t nr_iterations;
+	uint32_t cause; /* of the first */
 };
 
 size_t counts_topdown_nr(const struct counts_topdown *t)
@@ -51,7 +53,7 @@ static void add_total(struct counts_topdown *t, size_t i, const struct table *ta
 	}
 	v->total = *cell;
 	v->running = fmin(v->running, cell_running_share(cell));
-	if (!table->is_cut || !v->spread.nr)
+	if (table_is_alike(table, t->cause) || !v->spread.nr)
 		spread_add(&v->spread, cell->value);
 }
 
@@ -60,6 +62,8 @@ static void end_iteration(struct counts_topdown *t, struct table *table)
 	if (!table->nr_rows)
 		return;
 	table_total(table);
+	if (!t->nr_iterations++)
+		t->cause = table->cause;
 	for (size_t i = 0; i < table->nr_events; i++)
 		cell_total(table->columns[i].kind, &t->sums[i], &table->totals[i]);
 	for (size_t i = 0; i < t->formulas.nr; i++)

@@ -424,6 +424,7 @@ int table_copy_events(struct table *to, const struct table *from)
 	to->end_ns = from->end_ns;
 	to->realtime_ns = from->realtime_ns;
 	to->is_cut = from->is_cut;
+	to->cause = from->cause;
 	return copy_things(to, from);
 }
 
@@ -469,7 +470,7 @@ static bool is_less(const struct cell *a, const struct cell *b)
 	return a->count != b->count ? a->count < b->count : a->value < b->value;
 }
 
-static void add_total(struct column_summary *s, const struct cell *total, bool is_cut)
+static void add_total(struct column_summary *s, const struct cell *total, bool is_alike)
 {
 	if (!cell_has_value(total))
 		return;
@@ -478,7 +479,7 @@ static void add_total(struct column_summary *s, const struct cell *total, bool i
 		s->least = *total;
 	s->sum += total->count;
 	s->real_sum += total->is_real ? total->value : 0;
-	if (is_cut && s->spread.nr) {
+	if (!is_alike && s->spread.nr) {
 		s->cut += total->count;
 		return;
 	}
@@ -529,16 +530,21 @@ static void add_samples(struct table_summary *s, const struct table *t)
 
 void table_summary_add(struct table_summary *s, const struct table *t)
 {
-	s->nr_iterations++;
+	bool is_alike;
+
+	if (!s->nr_iterations++)
+		s->cause = t->cause;
+	is_alike = table_is_alike(t, s->cause);
 	s->nr_cut += t->is_cut;
-	if (t->is_cut)
+	s->nr_other += !t->is_cut && !is_alike;
+	if (!is_alike)
 		s->cut_ns = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
 	for (size_t i = 0; i < s->nr_columns; i++) {
 		for (size_t row = 0; row < t->nr_rows; row++)
 			add_cell(&s->column[i], table_cell(t, row, i));
 		if (t->columns[i].is_total_only) /* it stands for the cells */
 			add_cell(&s->column[i], &t->totals[i]);
-		add_total(&s->column[i], &t->totals[i], t->is_cut);
+		add_total(&s->column[i], &t->totals[i], is_alike);
 		add_beyond(&s->column[i].low, t, i, CELL_LOW);
 		add_beyond(&s->column[i].high, t, i, CELL_HIGH);
 	}

@@ -70,6 +70,7 @@ struct table {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: unknown, the session was killed */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: unknown */
 	bool is_cut;               /* the session was ended in this iteration, before its time */
+	uint32_t cause;            /* why it ended: enum cause */
 };
 
 /* All zero but row_trace, and all columns are events; NULL without memory. */
@@ -177,8 +178,8 @@ struct column_summary {
 	double real_sum;       /* of those totals that are real numbers */
 	unsigned __int128 sum; /* of those totals, exact; shares: 0 */
 	unsigned __int128
-	    cut; /* the part of sum from a cut iteration, which is not in spread, min, max */
-	struct cell min, max;              /* the smallest and largest total */
+	    cut;              /* the part of sum from iterations that are not in spread, min, max */
+	struct cell min, max; /* the smallest and largest total */
 	uint64_t nr_cells[CELL_NR_STATES]; /* how many cells were in which state */
 	uint64_t nr_multiplexed;           /* cells with a running share below 1 */
 	double min_running;                /* smallest running share seen; 1 if none was below */
@@ -191,15 +192,22 @@ struct column_summary {
 struct table_summary {
 	size_t nr_columns;
 	uint64_t nr_iterations; /* with those that were cut */
+	uint32_t cause;         /* of the first one */
 	uint64_t nr_cut;        /* 0 or 1: only the last can be */
-	uint64_t cut_ns;        /* how long it was */
+	uint64_t nr_other;      /* not cut, but of another cause than the first */
+	uint64_t cut_ns;        /* how long the last of these was */
 	uint64_t lost;          /* table_lost, over the iterations */
 	struct column_summary *column;
 };
 struct table_summary *table_summary_new(size_t nr_columns);
 void table_summary_free(struct table_summary *s);
-/* Adds an iteration whose totals are filled. A cut one is shorter than the others: it enters the
- * sum only, unless the column has no other number. The exact mean is (sum - cut) / spread.nr. */
+/* True if the iteration can be averaged with those of that cause: a cut one is shorter. */
+static inline bool table_is_alike(const struct table *t, uint32_t cause)
+{
+	return !t->is_cut && t->cause == cause;
+}
+/* Adds an iteration whose totals are filled. One that is not like the first enters the sum only,
+ * unless the column has no other number. The exact mean is (sum - cut) / spread.nr. */
 void table_summary_add(struct table_summary *s, const struct table *t);
 
 #endif

@@ -203,6 +203,7 @@ static int load_end(struct profile_load *l, const struct trace_frame *f)
 	l->trace.start_ns = totals.start_ns;
 	l->trace.end_ns = totals.end_ns;
 	l->trace.is_cut = totals.is_cut;
+	l->trace.cause = totals.cause;
 	l->has_totals = true;
 	return 0;
 }

@@ -81,6 +81,7 @@ struct profile_trace {
 	struct clock_triple clocks; /* the last in the file */
 	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */
 	bool is_cut;                /* the session was ended, or killed, in this iteration */
+	uint32_t cause;             /* why the iteration ended: enum cause */
 	const char *notes[PROFILE_MAX_NOTES];
 	size_t nr_notes;
 	/* A session that samples: */

@@ -127,10 +127,10 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	return 0;
 }
 
-int counters_open(struct counters *c, uint64_t ring_bytes)
+static int open_cpus(struct counters *c)
 {
-	int rc = make_attrs(c, ring_bytes);
 	struct spare spare;
+	int rc = 0;
 
 	spare_hold(&spare);
 	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
@@ -140,6 +140,17 @@ int counters_open(struct counters *c, uint64_t ring_bytes)
 	}
 	spare_release(&spare);
 	return rc;
+}
+
+int counters_open(struct counters *c, uint64_t ring_bytes)
+{
+	return make_attrs(c, ring_bytes) ?: open_cpus(c);
+}
+
+int counters_reopen(struct counters *c)
+{
+	counters_close(c);
+	return open_cpus(c);
 }
 
 void counters_close(struct counters *c)

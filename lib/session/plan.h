@@ -53,6 +53,7 @@ struct plan_target {
 	size_t nr_ids;    /* 0: the machine; of a cgroup 1 */
 	bool is_cgroup;
 	bool is_command;      /* it waits to be started: its events begin to count at exec */
+	bool has_runs;        /* it is started for each iteration, as a new process */
 	bool is_process_only; /* without the processes that the tasks create */
 	bool until_end;       /* the iteration lasts until the target ends */
 	bool is_user_only;    /* this user may not measure in the kernel */

@@ -268,8 +268,10 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 		       struct err *e)
 {
 	struct trace_head head = recorder_head(r, it->iteration, trace, it->traces[trace].cpu);
-	struct trace_totals totals = {
-	    .start_ns = it->start_ns, .end_ns = it->end_ns, .is_cut = it->is_cut};
+	struct trace_totals totals = {.start_ns = it->start_ns,
+				      .end_ns = it->end_ns,
+				      .is_cut = it->is_cut,
+				      .cause = it->cause};
 	int rc = session_output_begin_trace(r->output, r->writer, &head, e);
 
 	if (rc)

@@ -4,10 +4,15 @@
  */
 #include "session/internal.h"
 
+#include "base/cause.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <time.h>
 
 enum {
@@ -29,13 +34,15 @@ static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
 		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: the caller checks the clock */
 }
 
-/* True if the session must end: it was stopped, or its files fail. */
+/* True if the iteration must end: the session was stopped, its files fail, or its target has
+ * ended. */
 static bool is_ending(const struct session *s)
 {
-	return atomic_load(&s->stop) || (s->sampling && sampling_failed(s->sampling));
+	return atomic_load(&s->stop) || atomic_load(&s->is_complete) ||
+	       (s->sampling && sampling_failed(s->sampling));
 }
 
-/* Waits until the deadline or the end of the session. */
+/* Waits until the deadline or the end of the iteration. */
 static void wait_until(const struct session *s, uint64_t deadline_ns)
 {
 	while (!is_ending(s)) {
@@ -245,6 +252,10 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	if (s->config.on_target) {
 		s->config.on_target(s->config.arg, &target);
 		it->target = &target;
+		if (it->cause == CAUSE_RUN && WIFSIGNALED((int)target.status)) {
+			it->is_cut = true; /* it did less work than the others */
+			it->cause = CAUSE_END;
+		}
 	}
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
 		s->traces[t].cpu = s->counters.cpus[t].cpu;
@@ -266,6 +277,13 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	return rc;
 }
 
+static enum cause cause_of(const struct session *s, uint64_t end_ns, uint64_t deadline_ns)
+{
+	if (s->plan->target.has_runs && atomic_load(&s->is_complete))
+		return CAUSE_RUN;
+	return is_ending(s) && end_ns < deadline_ns ? CAUSE_END : CAUSE_TIME;
+}
+
 /* One iteration, from the existing start readings to its files. */
 static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline_ns,
 			 uint64_t *end_ns, struct err *e)
@@ -282,7 +300,8 @@ static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline
 	wait_iteration(s, deadline_ns);
 	*end_ns = it.end_ns = clock_monotonic_ns();
 	read_boundary(s);
-	it.is_cut = is_ending(s) && !atomic_load(&s->is_complete) && it.end_ns < deadline_ns;
+	it.cause = cause_of(s, it.end_ns, deadline_ns);
+	it.is_cut = it.cause == CAUSE_END && !atomic_load(&s->is_complete);
 	note_times(s, &it);
 	note_sync(s);
 	return finish_iteration(s, &it, e);
@@ -301,6 +320,22 @@ static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns)
 	return deadline_ns + ((now_ns - deadline_ns) / duration_ns + 1) * duration_ns;
 }
 
+static void enable_all(struct session *s, uint64_t *start_ns)
+{
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
+		enable_cpu(s, &s->counters.cpus[t], s->plan->target.is_command);
+	*start_ns = clock_monotonic_ns();
+	read_boundary(s);
+}
+
+/* After the boundary of enable_all. */
+static int start_target(struct session *s, struct err *e)
+{
+	end_becomes_start(s);
+	mend_groups(s);
+	return s->config.on_start ? s->config.on_start(s->config.arg, e) : 0;
+}
+
 /* *start_ns: the start of the first iteration. */
 static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 {
@@ -309,18 +344,45 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	if (collect_nr_sets(
 		s->counters.misc.collect)) /* the first one opens the files of each process */
 		collect_read(s->counters.misc.collect);
-	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
-		enable_cpu(s, &s->counters.cpus[t], s->plan->target.is_command);
-	*start_ns = clock_monotonic_ns();
-	read_boundary(s);
+	enable_all(s, start_ns);
 	rc = recorder_begin(&s->recorder, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_start(s->sampling, e);
-	end_becomes_start(s);
-	mend_groups(s);
-	if (rc == 0 && s->config.on_start)
-		rc = s->config.on_start(s->config.arg, e);
+	return rc ? rc : start_target(s, e);
+}
+
+/* Opens the events on the process of the next run. */
+static int reopen_all(struct session *s)
+{
+	int rc;
+
+	if (s->sampling)
+		sampling_lock(s->sampling);
+	rc = counters_reopen(&s->counters);
+	for (uint32_t t = 0; s->sampling && t < s->counters.nr_cpus && rc == 0; t++)
+		rc = sampling_reopen(s->sampling, t);
+	if (s->sampling)
+		sampling_unlock(s->sampling);
 	return rc;
+}
+
+/* 0, 1: there is no further run, or -errno with *e. What happens between runs is not measured. */
+static int start_next_run(struct session *s, uint64_t *start_ns, struct err *e)
+{
+	eventfd_t ended;
+	int rc = s->config.on_next(s->config.arg, e);
+
+	if (rc)
+		return rc;
+	rc = reopen_all(s);
+	if (rc)
+		return err_set(e, rc, "the events of run %" PRIu64 " cannot be opened: %s",
+			       s->nr_done, strerror(-rc));
+	atomic_store(&s->is_complete, false);
+	(void)eventfd_read(s->stop_fd, &ended);
+	enable_all(s, start_ns);
+	rc = s->sampling ? sampling_restart(s->sampling, e) : 0;
+	return rc ? rc : start_target(s, e);
 }
 
 static int run_iterations(struct session *s, struct err *e)
@@ -340,6 +402,12 @@ static int run_iterations(struct session *s, struct err *e)
 		s->nr_done++;
 		if (atomic_load(&s->stop) || s->nr_done == s->plan->spec->num_iterations)
 			return 0;
+		if (s->plan->target.has_runs) {
+			rc = start_next_run(s, &start_ns, e);
+			if (rc)
+				return rc < 0 ? rc : 0;
+			continue;
+		}
 		end_becomes_start(s);
 		reopen_cpus(s);
 		mend_groups(s);

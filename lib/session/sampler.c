@@ -433,8 +433,11 @@ static void sum_up(struct sampler *s)
 
 int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
 {
-	int rc = s->ring.base ? cut_ring(s, cut_ns, is_wanted, e) : 0;
+	int rc;
 
+	if (!is_wanted)
+		buf_reset(&s->kept);
+	rc = s->ring.base ? cut_ring(s, cut_ns, is_wanted, e) : 0;
 	sum_up(s);
 	return rc;
 }

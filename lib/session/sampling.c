@@ -213,10 +213,11 @@ static int finish_common(struct sampling *g, struct err *e)
 	return common_finish(&g->common, g->started_ns, notes, SURVEYOR_NR_NOTES, e);
 }
 
-/* A stopped session does not wait for an incomplete survey of a busy machine. */
+/* A stopped session, and one whose command has ended, does not wait for an incomplete survey of a
+ * busy machine. */
 int sampling_finish(struct sampling *g, struct err *e)
 {
-	if (atomic_load(g->config.stop))
+	if (atomic_load(g->config.stop) || g->plan->target.has_runs)
 		surveyor_stop(&g->surveyor);
 	return finish_common(g, e);
 }
@@ -264,6 +265,28 @@ static void read_idle(struct sampling *g)
 		g->results[t].idle_ns = has_target ? UINT64_MAX : idle_since(&g->idle, t);
 }
 
+/* Drops what was recorded before the CPUs' end readings. */
+static int drop_earlier(struct sampling *g, struct err *e)
+{
+	int rc = 0;
+
+	read_idle(g);
+	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
+		rc = sampler_cut(&g->samplers[t], cut_ns(g, t), false, e);
+	return rc;
+}
+
+int sampling_restart(struct sampling *g, struct err *e)
+{
+	const struct reading *skipped;
+
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
+			;
+	paced_next_iteration(&g->paced);
+	return drop_earlier(g, e);
+}
+
 int sampling_start(struct sampling *g, struct err *e)
 {
 	int rc = g->common.writer ? common_create(&g->common, g->recorder, e) : 0;
@@ -280,9 +303,7 @@ int sampling_start(struct sampling *g, struct err *e)
 	g->progress_due_ns = g->started_ns + NS_PER_S;
 	g->max_rate = host_max_sample_rate(g->plan->host);
 	g->pack_until_ns = g->started_ns + PACK_NS;
-	read_idle(g);
-	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
-		rc = sampler_cut(&g->samplers[t], cut_ns(g, t), false, e);
+	rc = drop_earlier(g, e);
 	if (rc == 0 && g->common.file && surveyor_start(&g->surveyor, g->nice))
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "
@@ -482,8 +503,11 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 	struct trace_writer *w = g->recorder->writer;
 	struct trace_file *file = g->samplers[t].file;
 	const struct trace_sampling *r = &g->results[t];
-	struct trace_totals totals = {
-	    .start_ns = it->start_ns, .end_ns = it->end_ns, .is_cut = it->is_cut, .lost = r->lost};
+	struct trace_totals totals = {.start_ns = it->start_ns,
+				      .end_ns = it->end_ns,
+				      .is_cut = it->is_cut,
+				      .cause = it->cause,
+				      .lost = r->lost};
 
 	if (!file)
 		return 0;

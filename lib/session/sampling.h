@@ -33,7 +33,7 @@ void sampling_free(struct sampling *g); /* NULL is fine */
  * mapped; -errno. */
 int sampling_open_rings(struct sampling *g, uint64_t ring_bytes);
 void sampling_close_rings(struct sampling *g);
-/* The same for a CPU that is online again; under the lock. */
+/* The same for a CPU whose events were opened again; under the lock. */
 int sampling_reopen(struct sampling *g, uint32_t trace);
 
 /* Call before anything is measured. Allocates what files need, and the common file's; nothing if
@@ -50,6 +50,8 @@ void sampling_enable(const struct sampling *g, uint32_t trace);
 /* Call when all events count and have a start reading (in the CPUs' end readings). Drops earlier
  * records, creates the common file, starts the threads. 0 or -errno with *e. */
 int sampling_start(struct sampling *g, struct err *e);
+/* The same for a further run, with new rings: drops all of before. 0 or -errno with *e. */
+int sampling_restart(struct sampling *g, struct err *e);
 /* Begins an iteration: creates its traces, with the CPUs' start readings and these of things. */
 int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_things *things,
 		   struct err *e);

@@ -295,18 +295,25 @@ uint64_t session_nr_done(const struct session *s)
 	return s->nr_done;
 }
 
+static void wake(const struct session *s)
+{
+	uint64_t one = 1;
+
+	/* fails only if the counter is full, and then the loop is awake */
+	if (write(s->stop_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
 void session_finish(struct session *s)
 {
 	atomic_store(&s->is_complete, true);
-	session_stop(s);
+	if (!s->plan->target.has_runs)
+		atomic_store(&s->stop, true);
+	wake(s);
 }
 
 void session_stop(struct session *s)
 {
-	uint64_t one = 1;
-
 	atomic_store(&s->stop, true);
-	/* fails only if the counter is full, and then the loop is awake */
-	if (write(s->stop_fd, &one, sizeof(one)) < 0)
-		return;
+	wake(s);
 }

@@ -40,6 +40,7 @@ struct session_iteration {
 	struct clock_triple clocks;        /* at the end */
 	const struct trace_target *target; /* NULL: there is none */
 	bool is_cut;                       /* the session was stopped before its end */
+	uint32_t cause;                    /* why it ended: enum cause */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
 };
@@ -59,6 +60,10 @@ struct session_config {
 	/* Called when all events are open and enabled: starts the target command. NULL: none. 0, or
 	 * -errno with *e, which ends the session. */
 	int (*on_start)(void *arg, struct err *e);
+	/* Of a session with runs: called before the second run and each further one, without open
+	 * events: makes its process, and sets the plan's target. 0; 1: there is no further run;
+	 * -errno with *e. */
+	int (*on_next)(void *arg, struct err *e);
 	/* Called at the end of each iteration of a session with a target. Fills *out for its trace.
 	 */
 	void (*on_target)(void *arg, struct trace_target *out);
@@ -95,7 +100,7 @@ int session_run(struct session *s, struct err *e);
  * Async-signal-safe, thread-safe. */
 void session_stop(struct session *s);
 
-/* The same, but the iteration is complete: its target has ended. */
+/* The same, but the iteration is complete: its target has ended. Another run may follow it. */
 void session_finish(struct session *s);
 
 /* How many iterations were completed. */

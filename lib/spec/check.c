@@ -222,9 +222,20 @@ static void check_sampling(const struct spec *s, struct err_list *errs)
 			 "add it to the flags of that event");
 }
 
+static void check_times(const struct spec *s, struct err_list *errs)
+{
+	const struct spec_pos pos = s->iterations_pos.line ? s->iterations_pos : s->duration_pos;
+
+	if (s->runs_pos.line && pos.line)
+		err_hint(diag_at(errs, s->source, pos, "%s and runs are mutually exclusive",
+				 s->iterations_pos.line ? "num_iterations" : "duration"),
+			 "remove one: each run is an iteration, which lasts until it has ended");
+}
+
 void check_events(const struct spec *s, struct err_list *errs)
 {
 	check_sampling(s, errs);
+	check_times(s, errs);
 	for (const struct spec_event *e = s->events; e < events_end(s); e++) {
 		check_event(s, e, errs);
 		check_repeated(s, e, errs);

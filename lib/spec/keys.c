@@ -132,6 +132,20 @@ const struct key_row key_rows[] = {
 	.letter = 'n',
     },
     {
+	SPEC_FIELD(runs),
+	SPEC_POS(runs_pos),
+	.name = "runs",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000,
+	.description =
+	    "How often to run the command that is measured, instead of a duration and "
+	    "num_iterations. Each run is an iteration; the next one starts when it has ended.",
+	.metavar = "N",
+	.letter = 'r',
+	.excludes = "duration num-iterations",
+    },
+    {
 	SPEC_FIELD(sync_period_ns),
 	.name = "sync_period",
 	.type = KEY_SECONDS,

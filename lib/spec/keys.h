@@ -52,6 +52,7 @@ struct key_row {
 	const char *description;  /* one or more sentences */
 	const char *metavar;      /* of the override option; NULL: no such option */
 	char letter;              /* of the override option; 0: none */
+	const char *excludes;     /* of the override option: as struct opt_row has it */
 	size_t offset;     /* of the field in struct spec, spec_event, spec_metric or cpsession */
 	size_t pos_offset; /* of its struct spec_pos; 0: none */
 };

@@ -262,8 +262,12 @@ void keys_to_schema(enum key_level root, struct buf *out)
 			      : "What cpuperf measures. Remove comments and trailing commas, which "
 				"cpuperf accepts, before validation.");
 	properties(&w, root);
-	if (!is_session)
+	if (!is_session) {
+		jsonw_raw(&w, "dependentSchemas",
+			  "{\"runs\": {\"properties\": "
+			  "{\"duration\": false, \"num_iterations\": false}}}");
 		implications_without_defaults(&w);
+	}
 	jsonw_end(&w);
 	buf_addc(out, '\n');
 }

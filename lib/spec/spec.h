@@ -95,13 +95,14 @@ struct spec {
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns;
 	uint64_t num_iterations;
+	uint64_t runs;           /* of a command, each an iteration; 0: iterations are times */
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
 	/* of the values; line 0: absent */
-	struct spec_pos duration_pos, iterations_pos;
+	struct spec_pos duration_pos, iterations_pos, runs_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos;
 };
 

@@ -127,11 +127,22 @@ static write_fn *const writers[] = {
     [KEY_DEFAULTS] = write_nothing,
 };
 
+static bool is_time(const struct key_row *row)
+{
+	return strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0;
+}
+
+/* Runs stand for the time. */
+static bool is_replaced(const struct key_row *row, const void *model)
+{
+	return row->level == KEY_SPEC && is_time(row) && ((const struct spec *)model)->runs;
+}
+
 void write_object(struct json_writer *w, const char *key, enum key_level level, const void *model)
 {
 	jsonw_object(w, key);
 	for (size_t i = 0; i < key_nr_rows; i++)
-		if (key_rows[i].level == level)
+		if (key_rows[i].level == level && !is_replaced(&key_rows[i], model))
 			writers[key_rows[i].type](w, &key_rows[i], model);
 	jsonw_end(w);
 }
@@ -145,11 +156,6 @@ void spec_to_json(const struct spec *s, struct buf *out)
 }
 
 enum { MODES = SPEC_OS | SPEC_USER };
-
-static bool is_time(const struct key_row *row)
-{
-	return strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0;
-}
 
 static bool is_default(const struct key_row *row, const void *model)
 {
@@ -198,7 +204,7 @@ void spec_to_file(const struct spec *s, bool has_time, struct buf *out)
 
 		if (row->level != KEY_SPEC || row->type == KEY_EVENTS || row->type == KEY_METRICS)
 			continue;
-		if (is_time(row) ? has_time : !is_default(row, s))
+		if (is_time(row) ? has_time && !s->runs : !is_default(row, s))
 			writers[row->type](&w, row, s);
 	}
 	jsonw_array(&w, "events");

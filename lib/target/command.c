@@ -1,6 +1,7 @@
 /*
  * A command: a child that waits on a pipe before it calls exec, and writes to another one if exec
- * fails. Both are closed by exec.
+ * fails. Both are closed by exec. For several runs, that child makes a further child of this
+ * process for each, which inherits what it inherited.
  */
 #include "target/command.h"
 
@@ -27,8 +28,9 @@ enum { MAX_TEXT_BYTES = 4 << 20 };
 
 struct target_command {
 	pid_t pid;         /* 0: reaped */
-	int go_fd;         /* a byte lets it go, the end of file ends it */
-	int failed_fd;     /* the errno of its exec, or the end of file when exec has succeeded */
+	pid_t maker;       /* of the processes of runs; 0: there is one run */
+	int go_fd;         /* for orders; the end of file ends it */
+	int result_fd;     /* see target_become; at the end of file exec has succeeded */
 	char *const *argv; /* borrowed */
 	const char *name;  /* argv[0] */
 	bool is_started, has_waiter;
@@ -43,25 +45,25 @@ struct target_command {
 int target_command_new(char *const *argv, struct target_command **out, struct err *e)
 {
 	struct target_command *c = mem_zalloc(sizeof(*c));
-	int go[2] = {-1, -1}, failed[2] = {-1, -1};
+	int go[2] = {-1, -1}, result[2] = {-1, -1};
 
 	if (!c)
 		return err_set(e, -ENOMEM, "out of memory");
 	c->argv = argv;
 	c->name = argv[0];
-	if (pipe2(go, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
+	if (pipe2(go, O_CLOEXEC) || pipe2(result, O_CLOEXEC))
 		goto no_process;
 	c->pid = fork();
 	if (c->pid < 0)
 		goto no_process;
 	if (c->pid == 0) {
 		close(go[1]); /* else it would never read the end of file */
-		target_become(go[0], failed[1], argv);
+		target_become(go[0], result[1], argv);
 	}
 	close(go[0]);
-	close(failed[1]);
+	close(result[1]);
 	c->go_fd = go[1];
-	c->failed_fd = failed[0];
+	c->result_fd = result[0];
 	*out = c;
 	return 0;
 no_process:
@@ -69,21 +71,48 @@ no_process:
 	for (int i = 0; i < 2; i++) {
 		if (go[i] >= 0)
 			close(go[i]);
-		if (failed[i] >= 0)
-			close(failed[i]);
+		if (result[i] >= 0)
+			close(result[i]);
 	}
 	mem_free(c);
 	return e->code;
 }
 
-/* Reaps it, and stores how it ended. */
-static void reap(struct target_command *c)
+static void reap(pid_t pid, struct target_end *end)
 {
-	pid_t pid;
+	while (wait4(pid, &end->status, 0, &end->usage) < 0 && errno == EINTR)
+		;
+}
 
-	do
-		pid = wait4(c->pid, &c->end.status, 0, &c->end.usage);
-	while (pid < 0 && errno == EINTR);
+static int order(const struct target_command *c, char what)
+{
+	return write(c->go_fd, &what, 1) == 1 ? 0 : -errno;
+}
+
+/* The end of file reads as 0. */
+static int result(const struct target_command *c)
+{
+	int value = 0;
+
+	return target_read(c->result_fd, &value, sizeof(value)) == (ssize_t)sizeof(value) ? value
+											  : 0;
+}
+
+int target_command_next(struct target_command *c, struct err *e)
+{
+	int rc = order(c, TARGET_FORK), pid = rc ? rc : result(c);
+
+	if (pid <= 0)
+		return err_set_at(e, pid ? pid : -ECHILD, c->name, 0, 0,
+				  "no process can be made for it: %s",
+				  strerror(pid ? -pid : ECHILD));
+	c->maker = c->maker ? c->maker : c->pid;
+	c->pid = pid;
+	c->is_started = false;
+	c->end = (struct target_end){0};
+	atomic_store(&c->is_released, false);
+	atomic_store(&c->has_ended, false);
+	return 0;
 }
 
 /* Does not reap: until target_command_wait does, its pid means this process and no other. */
@@ -165,17 +194,18 @@ int target_command_check(const struct target_command *c, struct err *e)
 int target_command_start(struct target_command *c, void (*on_end)(void *arg), void *arg,
 			 struct err *e)
 {
-	int error = 0, rc;
+	int error, rc;
 
 	c->on_end = on_end;
 	c->arg = arg;
 	c->end.start_ns = clock_monotonic_ns();
 	atomic_store(&c->is_released, true);
-	if (write(c->go_fd, "", 1) != 1)
-		return err_set_at(e, -errno, c->name, 0, 0, "cannot be started: %s",
-				  strerror(errno));
-	if (target_read(c->failed_fd, &error, sizeof(error)) == (ssize_t)sizeof(error)) {
-		reap(c);
+	rc = order(c, TARGET_EXEC);
+	if (rc)
+		return err_set_at(e, rc, c->name, 0, 0, "cannot be started: %s", strerror(-rc));
+	error = result(c);
+	if (error) {
+		reap(c->pid, &c->end);
 		c->pid = 0;
 		return explain_exec(c, error, e);
 	}
@@ -241,7 +271,7 @@ void target_command_wait(struct target_command *c, struct target_end *end)
 		pthread_join(c->waiter, NULL);
 	c->has_waiter = false;
 	if (c->pid && c->is_started)
-		reap(c);
+		reap(c->pid, &c->end);
 	c->pid = 0;
 	*end = c->end;
 }
@@ -251,8 +281,10 @@ void target_command_free(struct target_command *c)
 	if (!c)
 		return;
 	close(c->go_fd);
-	close(c->failed_fd);
+	close(c->result_fd);
 	if (c->pid && !c->is_started)
-		reap(c);
+		reap(c->pid, &c->end);
+	if (c->maker)
+		reap(c->maker, &c->end);
 	mem_free(c);
 }

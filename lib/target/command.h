@@ -30,6 +30,9 @@ struct target_end {
 int target_command_new(char *const *argv, struct target_command **out, struct err *e);
 /* One that was not started ends; one that was is waited for before. NULL is fine. */
 void target_command_free(struct target_command *c);
+/* Makes a process for a further run, which waits: the one of target_command_new then makes those,
+ * and is never started itself. The run before must have been waited for. 0 or -errno with *e. */
+int target_command_next(struct target_command *c, struct err *e);
 
 /* Whether there is such a program, as execvp looks for it. 0, or -ENOENT or -EACCES with *e. */
 int target_command_check(const struct target_command *c, struct err *e);

@@ -6,9 +6,16 @@
 
 #include <sys/types.h>
 
-/* In the child: calls exec when a byte arrives at go_fd, and ends at its end of file. If exec
- * fails, its errno is written to failed_fd. */
-_Noreturn void target_become(int go_fd, int failed_fd, char *const *argv);
+/* What is written to go_fd. */
+enum target_order { TARGET_EXEC, TARGET_FORK };
+
+/*
+ * In the child: waits for orders at go_fd, and ends at its end of file. Writes ints to result_fd.
+ * TARGET_EXEC: calls exec; if that fails, writes its errno.
+ * TARGET_FORK: makes another child of its parent, which writes its pid and waits for TARGET_EXEC;
+ * if that fails, writes -errno. Writes 0 when that child has called exec or has ended.
+ */
+_Noreturn void target_become(int go_fd, int result_fd, char *const *argv);
 
 /* read(2), but again if a signal interrupts it. */
 ssize_t target_read(int fd, void *to, size_t len);

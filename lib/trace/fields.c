@@ -112,6 +112,7 @@ static const struct trace_field end_fields[] = {
      .at = offsetof(struct trace_totals, is_cut),
      .max = 2,
      .is_optional = true},
+    {.type = TRACE_FIELD_U32, .at = offsetof(struct trace_totals, cause), .is_optional = true},
     END,
 };
 _Static_assert(offsetof(struct trace_totals, is_short) == offsetof(struct trace_totals, is_cut) + 1,
@@ -241,7 +242,7 @@ static void encode(struct buf *b, const struct trace_field *f, const char *from)
 	case TRACE_FIELD_BITS:
 		for (uint32_t i = 0; i < f->max; i++)
 			v |= (uint64_t)((const bool *)member)[i] << i;
-		buf_le64(b, v);
+		buf_le32(b, (uint32_t)v);
 		break;
 	case TRACE_FIELD_TEXT16:
 	case TRACE_FIELD_TEXT32:
@@ -338,7 +339,7 @@ static void decode(struct trace_decoder *d, const struct trace_field *f, char *t
 		*(double *)member = scale > 0 && scale < 1e30 ? scale : 0;
 		break;
 	case TRACE_FIELD_BITS:
-		v = cursor_le64(&d->c);
+		v = cursor_le32(&d->c);
 		for (uint32_t i = 0; i < f->max; i++)
 			((bool *)member)[i] = v >> i & 1;
 		break;

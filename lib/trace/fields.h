@@ -14,7 +14,7 @@ enum trace_field_type {
 	TRACE_FIELD_U32,     /* 32-bit integer */
 	TRACE_FIELD_U64,     /* uint64_t */
 	TRACE_FIELD_SCALE,   /* double, as IEEE 754 binary64; read back: 0 unless it is a scale */
-	TRACE_FIELD_BITS,    /* bool[max], as u64: item i is bit i */
+	TRACE_FIELD_BITS,    /* bool[max], as u32: item i is bit i */
 	TRACE_FIELD_TEXT16,  /* const char *, as u16 length and text; of at most max bytes */
 	TRACE_FIELD_TEXT32,  /* the same with a u32 length */
 	TRACE_FIELD_LINES32, /* the same; tabs and newlines are valid */

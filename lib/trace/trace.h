@@ -213,6 +213,7 @@ struct trace_totals {
 	uint64_t bytes;           /* of the file before the end frame */
 	bool is_cut;              /* the session ended in this iteration */
 	bool is_short;            /* there was no room for all of it */
+	uint32_t cause;           /* why the iteration ended: enum cause */
 };
 
 /* An io_may_replace_fn: 1 if the file, from its offset, begins as a trace, else 0 or -errno. */

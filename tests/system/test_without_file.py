@@ -247,6 +247,17 @@ def check_variables(folder):
     assert "page_faults" not in measure(folder, "-e", "task_clock", "--check-spec", env=env).stdout
     measure(folder, "--list-events=cpu_clock", env={**env, "CPUPERF_STRICT": "1"})
     measure(folder, "--list-specs", env={"CPUPERF_OUTPUT_FORMAT": "csv", "CPUPERF_EVENT": "x"})
+    env = {"CPUPERF_PID": "1", "CPUPERF_COMM": "x", "CPUPERF_CGROUP": "/none"}
+    for name, value in env.items():
+        measure(folder, "--list-events=cpu_clock", env={name: value})
+        done = measure(folder, "-e", "page_faults", "--", "true", env={name: value})
+        assert "true: exit status 0" in done.stderr, done.stderr
+    done = measure(folder, "--pid=99999999", "-d0.1", env={"CPUPERF_CGROUP": "/"}, code=1)
+    assert "there is no process 99999999" in done.stderr, done.stderr
+    done = measure(folder, "-d0.1", env=env, code=2)
+    assert done.stderr.count("error: ") == 1 and "--cgroup and the variables of --pid" in done.stderr, done.stderr
+    shutil.rmtree(f"{folder}/{FOLDER}")
+    shutil.rmtree(f"{folder}/{FOLDER}.old")
     env = {"CPUPERF_OUTPUT": "elsewhere"}
     measure(folder, "-e", "page_faults", "--", "true", env=env)
     measure(folder, "-e", "page_faults", "--output-path-prefix=x", "--session-result-spec-path=", "--", "true", env=env)

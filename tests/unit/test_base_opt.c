@@ -508,6 +508,9 @@ static const struct {
     {{"OPT_TEST_OUT_FORMAT=a"}, {"--file", "b"}, 0, "b", NULL, NULL, false, ""},
     {{"OPT_TEST_FILE=a"}, {"--out-format=b"}, 0, NULL, "b", NULL, false, ""},
     {{"OPT_TEST_FOLDER=a"}, {"--nope"}, -EINVAL, NULL, NULL, NULL, false, ""},
+    /* what excludes each other, from one source */
+    {{NULL}, {"--out-format=a", "--file=b"}, -EINVAL, NULL, NULL, NULL, false, ""},
+    {{"OPT_TEST_FILE=a", "OPT_TEST_OUT_FORMAT=b"}, {NULL}, -EINVAL, NULL, NULL, NULL, false, ""},
 };
 
 TEST(variables)

@@ -3,6 +3,7 @@
  */
 #include "kit.h"
 
+#include "base/cause.h"
 #include "base/mem.h"
 #include "estimate/table.h"
 
@@ -164,6 +165,43 @@ TEST(cut_iteration_of_real_numbers)
 	assert_true(s->column[0].spread.mean == 5);
 	table_free(t);
 	table_summary_free(s);
+}
+
+/* Iterations of another cause than the first, complete or not, are in the sum only. */
+TEST(causes)
+{
+	static const struct {
+		uint32_t cause[3];
+		uint64_t nr, nr_other, cut;
+	} rows[] = {
+	    {{CAUSE_TIME, CAUSE_TIME, CAUSE_TIME}, 3, 0, 0},
+	    {{CAUSE_TIME, CAUSE_TIME, CAUSE_END}, 2, 1, 7},
+	    {{CAUSE_RUN, CAUSE_RUN, CAUSE_END}, 2, 1, 7},
+	    {{CAUSE_END, CAUSE_TIME, CAUSE_END}, 2, 1, 200},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static const uint64_t counts[] = {100, 200, 7};
+		struct table_summary *s = table_summary_new(1);
+		struct table *t = table_new(1, 1);
+
+		t->columns[0].kind = EVENT_COUNT;
+		for (size_t k = 0; k < 3; k++) {
+			t->cells[0] = (struct cell){
+			    .state = CELL_OK, .count = counts[k], .value = (double)counts[k]};
+			t->cause = rows[i].cause[k];
+			table_total(t);
+			table_summary_add(s, t);
+		}
+		assert_int_equal(s->cause, rows[i].cause[0]);
+		assert_int_equal(s->nr_cut, 0);
+		assert_int_equal(s->nr_other, rows[i].nr_other);
+		assert_int_equal(s->column[0].spread.nr, rows[i].nr);
+		assert_true(s->column[0].sum == 307);
+		assert_true(s->column[0].cut == rows[i].cut);
+		table_free(t);
+		table_summary_free(s);
+	}
 }
 
 static size_t countdown;

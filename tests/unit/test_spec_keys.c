@@ -85,9 +85,14 @@ TEST(defaults)
 
 static void add_sample(struct buf *out, const struct key_row *row, bool is_other);
 
-/* A rate and a frequency exclude each other; a rate is written always. Lists are of misc events. */
+/* A rate and a frequency exclude each other; a rate is written always. Lists are of misc events.
+ * Runs exclude a time. */
 static bool is_left_out(const struct key_row *row, bool is_other)
 {
+	if (strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0)
+		return is_other && row->level == KEY_SPEC;
+	if (strcmp(row->name, "runs") == 0)
+		return !is_other;
 	return row->type == KEY_CHOICE || row->type == KEY_BOOL || row->type == KEY_DEFAULTS ||
 	       (strcmp(row->name, "frequency") == 0 && !is_other);
 }

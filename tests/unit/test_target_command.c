@@ -68,6 +68,70 @@ TEST(ends)
 	assert_true(end.usage.ru_utime.tv_sec || end.usage.ru_utime.tv_usec);
 }
 
+/* Each run is a new process of this one, with an end of its own, and waits for its start. */
+TEST(runs)
+{
+	static char script[] =
+	    "read n < \"$0\"; echo $((n + 1)) > \"$0\"; ps -o ppid= $$ | grep -qx "
+	    "\" *$1\" || exit 99; grep -q 'SigBlk:.*0$' /proc/self/status || exit 98; "
+	    "exit $n";
+	struct root root = tree_make();
+	char path[sizeof(root.dir) + 8], parent[16];
+	char *argv[] = {sh, minus_c, script, path, parent, NULL};
+	struct target_command *c;
+	struct target_end end;
+	struct ended ended = {.nr = 0};
+	struct err e = {0};
+	pid_t last = 0;
+
+	snprintf(parent, sizeof(parent), "%d", getpid());
+	snprintf(path, sizeof(path), "%s/n", root.dir);
+	tree_put(&root, "/n", "0\n", 2);
+	sem_init(&ended.sem, 0, 0);
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(target_command_next(c, &e), 0);
+		assert_int_not_equal(target_command_pid(c), last);
+		last = target_command_pid(c);
+		assert_int_equal(waitpid(last, NULL, WNOHANG), 0);
+		assert_false(target_command_is_started(c));
+		assert_false(target_command_has_ended(c));
+		assert_int_equal(target_command_start(c, on_end, &ended, &e), 0);
+		target_command_wait(c, &end);
+		assert_int_equal(ended.nr, i + 1);
+		assert_int_equal(WEXITSTATUS(end.status), i);
+	}
+	assert_int_equal(target_command_next(c, &e), 0);
+	target_command_free(c);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG),
+			 -1); /* neither that one nor the maker is left */
+	sem_destroy(&ended.sem);
+	tree_remove(&root);
+}
+
+/* Without its maker there is no further run; a command that cannot be executed has none. */
+TEST(no_runs)
+{
+	static char absent[] = "cpuperf-no-such-program";
+	char *argv[] = {absent, NULL};
+	struct target_command *c;
+	struct ended ended = {.nr = 0};
+	struct err e = {0};
+
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	assert_int_equal(target_command_next(c, &e), 0);
+	assert_int_equal(target_command_start(c, on_end, &ended, &e), -ENOENT);
+	assert_int_equal(ended.nr, 0);
+	target_command_free(c);
+	e = (struct err){0};
+	assert_int_equal(target_command_new(argv, &c, &e), 0);
+	kill(target_command_pid(c), SIGKILL);
+	assert_true(target_command_next(c, &e) < 0);
+	assert_int_equal(e.code < 0, 1);
+	target_command_free(c);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 /* Nothing of it runs before the start; without a start it ends, and is reaped. */
 TEST(waits)
 {

@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "test_trace.h"
 
+#include "base/cause.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -187,6 +188,9 @@ static void check_end(const struct trace_frame *f)
 	assert_int_equal(t.lost, 8);
 	assert_int_equal(t.throttled, 9);
 	assert_int_equal(t.bytes, f->offset);
+	assert_true(t.is_cut);
+	assert_false(t.is_short);
+	assert_int_equal(t.cause, CAUSE_TIME);
 }
 
 static void check_sample(struct trace_reader *r)
@@ -255,6 +259,38 @@ TEST(file)
 		trace_reader_close(r);
 	}
 	assert_int_equal(folder_entries(&f, false), 1);
+	trace_writer_free(w);
+	folder_fini(&f);
+}
+
+/* Each flag of the end, and its cause, comes back alone. */
+TEST(causes)
+{
+	static const struct trace_totals cases[] = {{.cause = CAUSE_END},
+						    {.is_cut = true},
+						    {.is_cut = true, .cause = CAUSE_RUN},
+						    {.cause = 77}};
+	struct trace_writer *w = trace_writer_new();
+	struct trace_frame frame;
+	struct trace_reader *r;
+	struct trace_totals t;
+	struct err e = {0};
+	struct folder f;
+
+	folder_init(&f);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(trace_writer_begin(w, &sample_head), 0);
+		assert_int_equal(trace_writer_commit(w, f.fd, "t", "t", &cases[i], &e), 0);
+		assert_int_equal(trace_reader_open(f.fd, "t", &r, &e), 0);
+		frame = next_of_kind(r, TRACE_FRAME_END);
+		assert_int_equal(trace_decode_end(&frame, &t), 0);
+		assert_int_equal(t.is_cut, cases[i].is_cut);
+		assert_false(t.is_short);
+		assert_int_equal(t.cause, cases[i].cause);
+		trace_reader_close(r);
+	}
+	assert_string_equal(cause_name(CAUSE_END), "end");
+	assert_string_equal(cause_name(77), "unknown");
 	trace_writer_free(w);
 	folder_fini(&f);
 }

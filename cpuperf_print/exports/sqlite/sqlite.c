@@ -4,6 +4,7 @@
  * memory grows with stacks, functions, tasks and things only.
  */
 #include "base/buf.h"
+#include "base/cause.h"
 #include "base/dict.h"
 #include "base/err.h"
 #include "base/hash.h"
@@ -219,7 +220,8 @@ static int put_iteration(struct database *d, const struct table *t)
 
 	SQLITE_PUT(d->file, SQLITE_ITERATIONS, sqlite_u64(t->iteration), sqlite_u64(t->start_ns),
 		   sqlite_maybe(t->end_ns != 0, t->end_ns),
-		   sqlite_maybe(t->realtime_ns != 0, t->realtime_ns), sqlite_u64(t->is_cut));
+		   sqlite_maybe(t->realtime_ns != 0, t->realtime_ns), sqlite_u64(t->is_cut),
+		   sqlite_text(cause_name(t->cause)));
 	for (size_t row = 0; row < t->nr_rows; row++)
 		put_row(d, t, row);
 	for (size_t i = 0; i < t->nr_columns; i++) {

@@ -1,0 +1,27 @@
+/*
+ * Why an iteration ended. Numbers are stored in traces: only append.
+ */
+#ifndef BASE_CAUSE_H
+#define BASE_CAUSE_H
+
+#include <stdint.h>
+
+enum cause {
+	CAUSE_TIME = 0, /* its time was over; also of traces that store none */
+	CAUSE_RUN = 1,  /* the run of the command that it measures has ended */
+	/* not in use yet */
+	CAUSE_WINDOW = 2,
+	CAUSE_REQUEST = 3,
+	CAUSE_TRIGGER = 4,
+	CAUSE_END = 5, /* the session was ended, or its target has ended */
+};
+
+/* "time", "run" …; "unknown" for a number of a later version. */
+static inline const char *cause_name(uint32_t cause)
+{
+	static const char *const names[] = {"time", "run", "window", "request", "trigger", "end"};
+
+	return cause < sizeof(names) / sizeof(names[0]) ? names[cause] : "unknown";
+}
+
+#endif

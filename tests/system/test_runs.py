@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""cpuperf -r N -- COMMAND: each run is an iteration with the counts, the samples and the end of this run,
+and of no other. What ends the runs early, which runs are averaged, and the key runs. Software events only.
+"""
+import contextlib
+import csv
+import io
+import json
+import math
+import os
+import re
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+
+from kit import CPUPERF, output, PRINT, run, run_checks
+import sampled
+
+FOLDER = "cpuperf.session"
+SPIN = "i=0; while [ $i -lt %d ]; do i=$((i + 1)); done"
+# Touches 1,000 pages more in each run, and appends what it used: user, system time in ns, page faults.
+GROWS = """
+import mmap, os, resource, sys
+path = sys.argv[1]
+n = sum(1 for _ in open(path)) if os.path.exists(path) else 0
+m = mmap.mmap(-1, (n * 1000 + 1) * 4096)
+for i in range(n * 1000):
+    m[i * 4096] = 1
+sum(range(300000))
+u = resource.getrusage(resource.RUSAGE_SELF)
+print(int((u.ru_utime + u.ru_stime) * 1e9), u.ru_minflt + u.ru_majflt, file=open(path, "a"))
+"""
+
+
+def measure(folder, *command, options=(), **how):
+    return run(CPUPERF, *options, "--", *command, cwd=folder, **how)
+
+
+def rows(folder, *options):
+    return list(csv.DictReader(io.StringIO(output(
+        PRINT, "--quiet", "--output-format=csv", *options, FOLDER, cwd=folder))))
+
+
+def counts(folder, event):
+    """The event's count in each iteration."""
+    return [int(r["value"]) for r in rows(folder, "--report=summary")
+            if r["event"] == event and not r["trace"] and r["state"] == "ok"]
+
+
+def iterations(folder, columns):
+    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found = db.execute(f"SELECT {columns} FROM iterations ORDER BY iteration").fetchall()
+    os.unlink(f"{folder}/x.db")
+    return found
+
+
+def mean_and_half(numbers):
+    """The mean, and half of its 95 % interval (of 3, 4 or 5 numbers)."""
+    t = {3: 4.3027, 4: 3.1824, 5: 2.7764}[len(numbers)]
+    mean = sum(numbers) / len(numbers)
+    deviation = math.sqrt(sum((x - mean) ** 2 for x in numbers) / (len(numbers) - 1))
+    return mean, t * deviation / math.sqrt(len(numbers))
+
+
+def in_ns(text):
+    number, unit = text.split()
+    return float(number.replace(",", "")) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]
+
+
+# ---- what is measured
+
+def check_counts(folder):
+    """The counts of run i stand in iteration i: beside what each run says of itself. The answer has the
+    mean and its interval, and the exit status is the first that is not 0."""
+    done = measure(folder, sys.executable, "-c", GROWS, "used", options=["-r4", "-e", "page_faults,task_clock"])
+    with open(f"{folder}/used", encoding="ascii") as f:
+        used = [[int(word) for word in line.split()] for line in f]
+    faults, clocks = counts(folder, "page_faults"), counts(folder, "task_clock")
+    assert len(used) == len(faults) == len(clocks) == 4, (used, faults, clocks)
+    for i, (ns, minor) in enumerate(used):
+        assert minor - 60 < faults[i] < minor + 400, (i, faults, used)  # exec before, exit after
+        assert clocks[i] > 0.8 * ns - 12e6 and clocks[i] < ns + 100e6, (i, clocks, used)
+        assert i == 0 or 900 < faults[i] - faults[i - 1] < 1200, faults
+    assert "4 runs, exit status 0; means ± 95 %" in done.stderr, done.stderr
+    mean, half = mean_and_half(faults)
+    shown = re.search(r"^  page_faults +([\d,]+) ± ([\d,.]+) ", done.stderr, re.M)
+    assert abs(float(shown.group(1).replace(",", "")) - mean) < 1, (shown.group(0), mean)
+    assert abs(float(shown.group(2).replace(",", "")) - half) < 1 + half / 1000, (shown.group(0), half)
+    wall = re.search(r"^  (\S+ \S+) ± (\S+ \S+) wall, \S+ CPUs: \S+ \S+ ± \S+ \S+ user, \S+ \S+ ± \S+ \S+ system",
+                     done.stderr, re.M)
+    spans = iterations(folder, "start_ns, end_ns")
+    lengths = [end - start for start, end in spans]
+    assert 0 < in_ns(wall.group(1)) <= sum(lengths) / 4, (wall.group(0), lengths)
+    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), spans
+    assert iterations(folder, "cause, is_cut") == [("run", 0)] * 4
+    text = output(PRINT, "--quiet", "--output-format=raw", cwd=folder)
+    assert re.findall(r"^Iteration .*", text, re.M) == [f"Iteration {i} (run)" for i in range(4)], text
+
+
+def check_samples(folder):
+    """Each run's samples stand in its own iteration, as many as it used; the processes differ."""
+    measure(folder, "sh", "-c", SPIN % 50000, options=["-r", "3", "-F", "997"])
+    clocks, seen = counts(folder, "task_clock"), []
+    for i in range(3):
+        threads = rows(folder, "--report=threads", f"--iteration={i}")
+        pids = {r["pid"] for r in threads}
+        assert len(pids) == 1 and not pids & set(seen), (i, threads, seen)
+        seen += pids
+        taken = sum(int(r["self_samples"]) for r in threads) * 1e9 / 997
+        assert abs(taken - clocks[i]) < 0.05 * clocks[i] + 12e6, (i, taken, clocks)
+
+
+def check_orphans(folder):
+    """What a run leaves behind is not counted in the next one."""
+    script = ("[ -e first ] || { touch first; (" + SPIN % 10000000 + ") > /dev/null 2>&1 & echo $! > pid; }; "
+              "sleep 0.2")
+    measure(folder, "sh", "-c", script, options=["-r", "3", "-e", "task_clock"])
+    with open(f"{folder}/pid", encoding="ascii") as f:
+        os.kill(int(f.read()), signal.SIGKILL)
+    clocks = counts(folder, "task_clock")
+    assert clocks[0] > 4 * max(clocks[1:]), clocks
+
+
+def check_no_children(folder):
+    """Of each run the first process alone."""
+    script = f"(exec {sys.executable} -c 'import mmap; m = mmap.mmap(-1, 1 << 23); m[:] = bytes(1 << 23)'); :"
+    done = measure(folder, "sh", "-c", script, options=["-r2", "--no-children", "-e", "page_faults"], code=None)
+    if "Linux 5.13" in done.stderr:
+        print(f"skip: --no-children: {done.stderr}")
+        return
+    faults = counts(folder, "page_faults")
+    assert len(faults) == 2 and all(20 < n < 1000 for n in faults), faults
+
+
+def check_many(folder):
+    """More runs than plain traces; nothing of cpuperf stays behind."""
+    measure(folder, "true", options=["-r", "120", "-e", "page_faults"])
+    faults = counts(folder, "page_faults")
+    assert len(faults) == 120 and all(10 < n < 1000 for n in faults), faults
+    with open(f"{folder}/{FOLDER}/cpuperf.cpsession", encoding="utf-8") as f:
+        assert json.load(f)["num_iterations"] == 120
+
+
+def check_inherits(folder):
+    """Each run inherits what cpuperf inherited; standard input is the runs' in turn."""
+    script = ("grep -E 'Sig(Ign|Blk|Cgt)|PPid' /proc/self/status | grep -v PPid; ulimit -Sn; ulimit -Sc; nice; "
+              "cat /proc/self/oom_score_adj; ls /proc/self/fd; cat")
+    how = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 4096)), "input": "one\n"}
+    bare = output("sh", "-c", script, **how)
+    done = measure(folder, "sh", "-c", script, options=["-r", "2"], **how)
+    assert done.stdout == bare + bare.replace("one\n", ""), (done.stdout, bare)
+
+
+def check_ordinary_user(folder):
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        paranoid = int(f.read())
+    if os.geteuid() != 0 or paranoid > 2:
+        print("skip: an ordinary user: this is not root, or perf_event_paranoid may refuse him")
+        return
+    os.chmod(folder, 0o777)
+    program, _ = (sampled.for_everybody(path, os.path.dirname(folder)) for path in (CPUPERF, PRINT))
+    shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
+    done = run(program, "-r3", "--", "sh", "-c", SPIN % 30000, cwd=folder, user=65534, group=65534, extra_groups=[])
+    assert "3 runs, exit status 0" in done.stderr, done.stderr
+    clocks = counts(folder, "task_clock")
+    assert len(clocks) == 3 and max(clocks) < 20 * min(clocks) and min(clocks) > 1e6, clocks
+
+
+# ---- how it ends
+
+def check_statuses(folder):
+    """The first status that is not 0; the runs after it are made."""
+    script = "echo x >> n; case $(wc -l < n) in 2) exit 7;; 3) exit 5;; esac"
+    done = measure(folder, "sh", "-c", script, options=["-r4", "-e", "page_faults"], code=7)
+    assert "4 runs, 2 failed, the first: exit status 7; means" in done.stderr, done.stderr
+    assert len(counts(folder, "page_faults")) == 4
+    measure(folder, "no-such-program", options=["-r2"], code=127)
+    assert "4 runs" in output(PRINT, "--quiet", cwd=folder)
+    done = measure(folder, "true", options=["-r1"])
+    assert "true: 1 runs" not in done.stderr and "true: " in done.stderr, done.stderr
+
+
+def check_killed(folder):
+    """A run that is killed is the last one. It is stored, and not averaged."""
+    script = "echo x >> n; [ $(wc -l < n) = 4 ] && kill -9 $$; " + SPIN % 5000
+    done = measure(folder, "sh", "-c", script, options=["-r9", "-e", "page_faults,task_clock"], code=137)
+    assert "4 of 9 runs, 1 failed, the first: killed by signal 9, SIGKILL; means" in done.stderr, done.stderr
+    assert iterations(folder, "cause, is_cut") == [("run", 0)] * 3 + [("end", 1)]
+    clocks = counts(folder, "task_clock")
+    mean, _ = mean_and_half(clocks[:3])
+    shown = in_ns(re.search(r"^  task_clock +(\S+ \S+) ±", done.stderr, re.M).group(1))
+    assert abs(shown - mean) < mean / 1000, (shown, clocks)
+    text = output(PRINT, "--quiet", "--report=summary", "--output-format=ndjson", cwd=folder)
+    summary = [r for r in map(json.loads, text.splitlines()) if r.get("summary") and r["event"] == "task_clock"][0]
+    assert summary["total"] == sum(clocks) and summary["iterations"] == 4, summary
+    assert abs(summary["mean"] - mean) < 1, (summary, mean)
+
+
+def check_signals(folder):
+    """Ctrl-C and TERM reach the run in progress, which is the last one, also if it goes on."""
+    script = "trap 'exit 0' TERM; trap : INT; echo ready; i=0; while [ $i -lt 60 ]; do sleep 0.01; i=$((i + 1)); done"
+    for number, kill in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)):
+        with subprocess.Popen([CPUPERF, "-r", "1000", "-e", "page_faults", "--", "sh", "-c", script], cwd=folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as p:
+            for _ in range(2):
+                assert p.stdout.readline() == "ready\n"
+            kill(p.pid, number)
+            out, err = p.communicate()
+        assert p.returncode == 0 and out == "", (number, p.returncode, out, err)
+        assert "2 of 1000 runs, exit status 0" in err, (number, err)
+        assert iterations(folder, "cause") == [("run",), ("run",)]
+
+
+def check_end_of_target(folder):
+    """An iteration that its target's end has ended is not averaged with those that took their time."""
+    with subprocess.Popen(["sh", "-c", SPIN % 1000000 + "; sleep 0.03"]) as victim:
+        run(CPUPERF, f"--pid={victim.pid}", "-e", "task_clock", "-d0.2", "-n1000000", "--no-live", cwd=folder)
+    causes = iterations(folder, "cause, is_cut")
+    if len(causes) < 2:
+        print("skip: the end of a target: the machine is too busy for two iterations")
+        return
+    assert causes == [("time", 0)] * (len(causes) - 1) + [("end", 0)], causes
+    text = output(PRINT, "--quiet", "--report=summary", cwd=folder)
+    assert re.search(r"^\d+ iterations, the last ended by the end of its target after .*\(in the totals only\)", text,
+                     re.M), text
+    text = output(PRINT, "--quiet", "--report=summary", "--output-format=ndjson", cwd=folder)
+    summary = [r for r in map(json.loads, text.splitlines()) if r.get("summary") and r["event"] == "task_clock"][0]
+    clocks = counts(folder, "task_clock")
+    assert abs(summary["mean"] - sum(clocks[:-1]) / (len(clocks) - 1)) < 1, (summary, clocks)
+
+
+# ---- options and the key
+
+def check_key(folder):
+    """runs in a spec; options replace it by a time, and the reverse; --save-spec writes it."""
+    with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:
+        f.write('{"runs": 3, "events": [{"group_name": "software", "event_name": "page_faults"}]}')
+    with open(f"{folder}/timed.cpspec", "w", encoding="ascii") as f:
+        f.write('{"duration": 60, "num_iterations": 7, "events": '
+                '[{"group_name": "software", "event_name": "page_faults"}]}')
+    for options, nr in ((["--spec-file=own"], 3), (["--spec-file=own", "--runs=2"], 2),
+                        (["--spec-file=own", "-n2"], None), (["--spec-file=timed", "-r2"], 2)):
+        done = measure(folder, "true", options=[*options, "--save-spec=saved.cpspec"])
+        assert (f"{nr} runs" in done.stderr) == (nr is not None), (options, done.stderr)
+        with open(f"{folder}/saved.cpspec", encoding="ascii") as f:
+            saved = json.load(f)
+        assert saved.get("runs") == nr and ("duration" in saved) == (nr is None), (options, saved)
+    measure(folder, "true", options=["--spec-file=saved"])
+    assert len(counts(folder, "page_faults")) == 2
+    assert "2 run(s)" in run(CPUPERF, "--spec-file=saved", "--check-spec", "--", "true", cwd=folder).stdout
+    env = {"CPUPERF_RUNS": "2"}
+    assert "2 runs" in measure(folder, "true", options=["-epage_faults"], env=env).stderr
+    assert "runs" not in measure(folder, "true", options=["-epage_faults", "-d9"], env=env).stderr
+
+
+def check_mistakes(folder):
+    """One error each, and nothing runs."""
+    for args, code, text in (
+            (["-r2", "-d1", "--", "touch", "ran"], 125, "--runs and --duration are mutually exclusive"),
+            (["-r2", "-n1", "--", "touch", "ran"], 125, "--runs and --num-iterations are mutually exclusive"),
+            (["-r0", "--", "touch", "ran"], 125, "runs must be an integer from 1 to 1000000"),
+            (["-rx", "--", "touch", "ran"], 125, "runs must be an integer"),
+            (["-r2", "-e", "page_faults"], 2, "--runs: error: runs require a command"),
+            (["-r2", f"--pid={os.getpid()}"], 2, "--runs: error: runs require a command")):
+        done = run(CPUPERF, *args, cwd=folder, code=code)
+        assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)
+    with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:
+        f.write('{"runs": 3,\n "events": [{"group_name": "software", "event_name": "page_faults"}]}')
+    done = run(CPUPERF, "--spec-file=own", cwd=folder, code=2)
+    assert done.stderr.startswith("own.cpspec:1:10: error: runs require a command"), done.stderr
+    assert os.listdir(folder) == ["own.cpspec"], os.listdir(folder)
+
+
+run_checks(globals(), everybody=True)
