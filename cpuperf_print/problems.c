@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,11 +24,12 @@ void problems_fini(struct problems *p)
 {
 	for (int is_loss = 1; is_loss >= 0; is_loss--) {
 		struct err e = {0};
+		size_t nr;
 
 		if (p->nr_logged[is_loss] <= PROBLEMS_MAX_LOGGED)
 			continue;
-		err_set(&e, -EFBIG, "%zu more problems",
-			p->nr_logged[is_loss] - PROBLEMS_MAX_LOGGED);
+		nr = p->nr_logged[is_loss] - PROBLEMS_MAX_LOGGED;
+		err_set(&e, -EFBIG, "%zu more %s", nr, str_plural(nr, "problem", "problems"));
 		log_err(is_loss ? LOG_ERROR : LOG_WARNING, &e);
 	}
 	buf_fini(&p->losses);

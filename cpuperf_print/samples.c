@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "numbers.h"
 #include "profile/samples.h"
 #include "registry.h"
@@ -67,8 +68,9 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 		separator = ", ";
 	}
 	if (s->sampled.n.throttled) {
-		buf_printf(b, "%spaused %" PRIu64 " times by the kernel", separator,
-			   s->sampled.n.throttled);
+		buf_printf(b, "%spaused %" PRIu64 " %s by the kernel", separator,
+			   s->sampled.n.throttled,
+			   str_plural(s->sampled.n.throttled, "time", "times"));
 		separator = ", ";
 	}
 	if (separator == before)
@@ -150,7 +152,8 @@ static void put_programs(const struct job *j, const struct report_program **list
 	}
 	if (nr > NR_SHOWN) {
 		buf_reset(&b);
-		buf_printf(&b, "incomplete stacks of %zu more programs: ", nr - NR_SHOWN);
+		buf_printf(&b, "incomplete stacks of %zu more %s: ", nr - NR_SHOWN,
+			   str_plural(nr - NR_SHOWN, "program", "programs"));
 		add_ends(&b, &rest);
 		line(arg, buf_str(&b));
 	}

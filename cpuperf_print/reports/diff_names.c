@@ -3,6 +3,7 @@
  * whole.
  */
 #include "base/err.h"
+#include "base/str.h"
 #include "profile/processes.h"
 #include "report/functions.h"
 #include "reports/diff.h"
@@ -94,7 +95,7 @@ static void report_whole(struct job *j, const char *name, enum report_comparable
 
 void diff_names_report(const struct report_comparable *c, struct job *j)
 {
-	size_t nr_reported = 0;
+	size_t nr_reported = 0, nr_more;
 
 	if (j->output->form == GRID_PEOPLE && report_comparable_nr_whole(c))
 		buf_addc(&j->output->text, '\n');
@@ -106,7 +107,8 @@ void diff_names_report(const struct report_comparable *c, struct job *j)
 		report_whole(j, report_comparable_name(c, i), why);
 		nr_reported++;
 	}
-	if (j->output->form == GRID_PEOPLE && report_comparable_nr_whole(c) > nr_reported)
-		buf_printf(&j->output->text, "… and %zu more objects are compared as a whole\n",
-			   report_comparable_nr_whole(c) - nr_reported);
+	nr_more = report_comparable_nr_whole(c) - nr_reported;
+	if (j->output->form == GRID_PEOPLE && nr_more)
+		buf_printf(&j->output->text, "… and %zu more %s compared as a whole\n", nr_more,
+			   str_plural(nr_more, "object is", "objects are"));
 }

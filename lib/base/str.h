@@ -56,6 +56,12 @@ size_t str_character(const char *s, size_t len);
 /* Valid UTF-8 without NUL. */
 bool str_is_utf8(const char *s, size_t len);
 
+/* The form of a word or phrase behind a number. */
+static inline const char *str_plural(uint64_t nr, const char *one, const char *many)
+{
+	return nr == 1 ? one : many;
+}
+
 /* 32 lower-case hexadecimal digits and a NUL. */
 void str_hex16(const uint8_t id[16], char out[33]);
 

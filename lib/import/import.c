@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -231,6 +232,20 @@ static void guess_machine(struct import *im)
 		      im->facts.machine);
 }
 
+/* One error for the whole file. */
+static void report_damage(struct import *im)
+{
+	char invalid[64] = "";
+
+	if (im->nr_invalid)
+		snprintf(invalid, sizeof(invalid), "%s%" PRIu64 " %s",
+			 im->facts.is_truncated ? "; " : "", im->nr_invalid,
+			 str_plural(im->nr_invalid, "record is invalid: skipped",
+				    "records are invalid: skipped"));
+	if (im->facts.is_truncated || im->nr_invalid)
+		import_report(im, true, "%s%s", im->truncated, invalid);
+}
+
 static int load(struct import *im, import_known_fn *known, struct err *e)
 {
 	int rc = open_file(im, e);
@@ -246,8 +261,7 @@ static int load(struct import *im, import_known_fn *known, struct err *e)
 	if (!im->nr_events)
 		return err_set_at(e, -EINVAL, im->path, 0, 0, "describes no event%s%s",
 				  im->facts.is_truncated ? ": " : "", im->truncated);
-	if (im->facts.is_truncated)
-		import_report(im, true, "%s", im->truncated);
+	report_damage(im);
 	guess_machine(im);
 	import_number_columns(im);
 	rc = make_session_id(im);

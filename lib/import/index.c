@@ -38,7 +38,6 @@ struct walking {
 	uint64_t time_ns; /* of the record before, or 0 */
 	uint64_t last_id; /* of this event */
 	struct import_event *event;
-	uint64_t nr_invalid;
 	struct trace_unzip *unzip; /* owned; NULL until something is packed */
 	uint8_t *out;              /* owned; OUT_BYTES */
 	uint64_t packed_bytes;
@@ -162,7 +161,7 @@ static int read_of_kernel(struct walking *w, const struct import_record *r)
 	const struct import_event *ev;
 
 	if (r->size % 8 || (w->im->facts.is_big_endian && !import_swap(w->im, r))) {
-		w->nr_invalid++;
+		w->im->nr_invalid++;
 		return 0;
 	}
 	if (r->type == PERF_RECORD_SAMPLE) {
@@ -416,10 +415,6 @@ static int walk(struct walking *w)
 
 static void report_all(const struct walking *w)
 {
-	uint64_t nr_invalid = w->nr_invalid + w->im->nr_invalid;
-
-	if (nr_invalid)
-		import_report(w->im, true, "%" PRIu64 " records are invalid: skipped", nr_invalid);
 	if (w->im->any && !w->im->any->id_place.is_there && w->im->nr_events > 1)
 		import_report(
 		    w->im, true,

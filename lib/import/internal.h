@@ -108,7 +108,7 @@ struct import {
 	struct import_id *ids; /* owned; by id, once import_ids_sort was called */
 	size_t nr_ids, ids_room;
 	bool ids_are_sorted, has_skipped_ids, has_skipped_side_band;
-	uint64_t nr_invalid; /* of tasks and mappings */
+	uint64_t nr_invalid; /* records */
 	const struct import_event
 	    *any;                 /* the first that is sampled: ids are at its place, or NULL */
 	struct import_event made; /* the layout of records that perf wrote itself */

@@ -4,6 +4,7 @@
 #include "profile/faults.h"
 
 #include "base/err.h"
+#include "base/str.h"
 #include "trace/reader.h"
 
 #include <errno.h>
@@ -36,14 +37,33 @@ void profile_faults_lose(const struct profile_faults *f, int code, const char *w
 }
 
 void profile_faults_count(const struct profile_faults *f, bool is_loss, uint64_t nr,
-			  const char *what)
+			  const char *one, const char *many)
 {
 	struct err e = {0};
 
 	if (!nr)
 		return;
-	err_set_at(&e, -EINVAL, f->name, 0, 0, "%" PRIu64 " %s", nr, what);
+	err_set_at(&e, -EINVAL, f->name, 0, 0, "%" PRIu64 " %s", nr, str_plural(nr, one, many));
 	f->problem(f->arg, is_loss, &e);
+}
+
+void profile_faults_records(const struct profile_faults *f, uint64_t nr_invalid,
+			    uint64_t nr_foreign)
+{
+	const char *invalid =
+	    str_plural(nr_invalid, "record is invalid: skipped", "records are invalid: skipped");
+	const char *foreign =
+	    str_plural(nr_foreign, "record of unknown events", "records of unknown events");
+	struct err e = {0};
+
+	if (!nr_invalid || !nr_foreign) {
+		profile_faults_count(f, true, nr_invalid, invalid, invalid);
+		profile_faults_count(f, true, nr_foreign, foreign, foreign);
+		return;
+	}
+	err_set_at(&e, -EINVAL, f->name, 0, 0, "%" PRIu64 " %s; %" PRIu64 " %s", nr_invalid,
+		   invalid, nr_foreign, foreign);
+	f->problem(f->arg, true, &e);
 }
 
 void profile_faults_short(const struct profile_faults *f)
@@ -59,8 +79,8 @@ void profile_faults_end(const struct profile_faults *f, bool is_whole)
 	struct err e = {0};
 
 	if (f->nr > MAX_LISTED) {
-		err_set_at(&e, -EILSEQ, f->name, 0, 0, "%zu more damaged places",
-			   f->nr - MAX_LISTED);
+		err_set_at(&e, -EILSEQ, f->name, 0, 0, "%zu more damaged %s", f->nr - MAX_LISTED,
+			   str_plural(f->nr - MAX_LISTED, "place", "places"));
 		f->problem(f->arg, true, &e);
 	}
 	if (!is_whole && !f->nr)

@@ -23,9 +23,12 @@ void profile_faults_add(struct profile_faults *f, const struct err *e);
 void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame *frame);
 /* Reports something missing or skipped; not counted. */
 void profile_faults_lose(const struct profile_faults *f, int code, const char *what);
-/* Reports "nr what", unless nr is 0; not counted. is_loss: as of profile_problem_fn. */
+/* Reports "nr one" or "nr many", unless nr is 0; not counted. is_loss: as of profile_problem_fn. */
 void profile_faults_count(const struct profile_faults *f, bool is_loss, uint64_t nr,
-			  const char *what);
+			  const char *one, const char *many);
+/* Reports in one problem records that are invalid, and those of unknown events; not counted. */
+void profile_faults_records(const struct profile_faults *f, uint64_t nr_invalid,
+			    uint64_t nr_foreign);
 /* Reports a file with a valid end that did not fit on the disk. */
 void profile_faults_short(const struct profile_faults *f);
 /* Call after the last frame. Reports how many faults were not listed, or that the end is missing.

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/str.h"
 #include "trace/name.h"
 
 #include <errno.h>
@@ -173,8 +174,9 @@ void profile_folder_report_strays(const struct profile_folder *f, const char *ba
 	if (s->nr == 1)
 		err_set_at(&e, -EEXIST, first, 0, 0, "%s: ignored", what);
 	else
-		err_set_at(&e, -EEXIST, first, 0, 0, "%s: ignored, as are %zu more files up to %s",
-			   what, s->nr - 1, last);
+		err_set_at(&e, -EEXIST, first, 0, 0, "%s: ignored, as %s %zu more %s up to %s",
+			   what, str_plural(s->nr - 1, "is", "are"), s->nr - 1,
+			   str_plural(s->nr - 1, "file", "files"), last);
 	err_hint(&e, is_own ? "the session file is an older copy, or the session is still running"
 			    : "another session with the same prefix left them");
 	problem(arg, false, &e);
@@ -276,7 +278,8 @@ static void report_gaps(const struct profile_folder *f, profile_problem_fn *prob
 	}
 	if (nr <= MAX_GAPS)
 		return;
-	err_set(&e, -ENOENT, "traces are missing from %zu more iterations", nr - MAX_GAPS);
+	err_set(&e, -ENOENT, "traces are missing from %zu more %s", nr - MAX_GAPS,
+		str_plural(nr - MAX_GAPS, "iteration", "iterations"));
 	problem(arg, true, &e);
 }
 

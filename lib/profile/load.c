@@ -305,6 +305,7 @@ static void report(struct profile_load *l, bool is_whole)
 		profile_faults_lose(&l->faults, -EFBIG,
 				    "has more notes than can be stored: the rest is skipped");
 	profile_faults_count(&l->faults, true, l->nr_foreign_readings,
+			     "reading of unknown events: ignored",
 			     "readings of unknown events: ignored");
 }
 

@@ -235,7 +235,8 @@ static void report(const struct load *l, const struct trace_reader *r)
 		profile_faults_lose(
 		    l->faults, -EFBIG,
 		    "has more tasks, mappings or symbols than can be stored: the rest is skipped");
-	profile_faults_count(l->faults, true, l->nr_senseless, "records are invalid: skipped");
+	profile_faults_count(l->faults, true, l->nr_senseless, "record is invalid: skipped",
+			     "records are invalid: skipped");
 }
 
 /* Reads to the end of the file, damaged or not. 0; -ENOMEM; or the result of kallsyms. */

@@ -484,9 +484,9 @@ static void report(struct profile_records *r)
 		return;
 	r->has_reported = true;
 	profile_faults_end(f, r->config.is_read_twice || trace_reader_is_whole(r->reader));
-	profile_faults_count(f, true, r->stats.nr_senseless, "records are invalid: skipped");
-	profile_faults_count(f, true, r->stats.nr_foreign, "records of unknown events");
+	profile_faults_records(f, r->stats.nr_senseless, r->stats.nr_foreign);
 	profile_faults_count(f, false, r->stats.nr_late,
+			     "record came too late in the file: it is out of order",
 			     "records came too late in the file: they are out of order");
 }
 

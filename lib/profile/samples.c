@@ -121,8 +121,7 @@ static int end(struct profile_samples *s)
 
 	s->is_over = true;
 	profile_faults_end(&s->faults, trace_reader_is_whole(s->reader));
-	profile_faults_count(&s->faults, true, s->nr_senseless, "records are invalid: skipped");
-	profile_faults_count(&s->faults, true, s->nr_foreign, "records of unknown events");
+	profile_faults_records(&s->faults, s->nr_senseless, s->nr_foreign);
 	rc = profile_load_end(&s->load);
 	s->is_complete = rc == 0;
 	return rc;

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import struct
@@ -577,7 +578,7 @@ def foreign(folder):
                             "--sort=object", codes=(0, 1))
         flat = {r["object"]: int(r["self_samples"]) for r in csv.DictReader(io.StringIO(out))}
         assert flat == {"old": 12 - nr, "new": 10}, (nr, flat, problems)
-        assert ("1 records of unknown events" in problems) == (nr == 2), problems
+        assert ("1 record of unknown events" in problems) == (nr == 2), problems
         summary = rows(f"{folder}/foreign", "summary")
         assert summary[0]["samples"] == ("21" if nr == 1 else "20"), summary
 
@@ -616,14 +617,23 @@ def losses(folder):
 
 
 def invalid(folder):
-    """Records that are invalid are counted, those of tasks too."""
+    """Records that are invalid are counted, those of tasks too; one error has all of a damaged file."""
     f = pd.File()
     f.event(0, 0, BASE | pd.IDENTIFIER, [1], period=1000)
     fill(f, 10)
     f.other(pd.COMM, f.pack("II", 10, 10) + b"endless!", time=3000)
     write(f"{folder}/invalid", f.whole())
     _, problems = records(f"{folder}/invalid", codes=(1,))
-    assert "1 records are invalid: skipped" in problems, problems
+    assert "error: 1 record is invalid: skipped\n" in problems, problems
+    f.other(pd.COMM, f.pack("II", 10, 10) + b"endless!", time=3001)
+    f.sample(ip=0x400100, pid=10, tid=10, time=3002, period=1)
+    data = f.whole()
+    for made, words in (
+            (data, "error: 2 records are invalid: skipped\n"),
+            (data[:-8], "error: truncated at offset [0-9]+: .*; 2 records are invalid: skipped\n")):
+        write(f"{folder}/invalid", made)
+        _, problems = records(f"{folder}/invalid", codes=(1,))
+        assert problems.count("error:") == 1 and re.search(words, problems), problems
 
 
 def filters(folder):

@@ -548,7 +548,7 @@ TEST(lost_ids)
 	assert_int_equal(item.record.kind, PERF_RECORD_SAMPLE);
 	assert_int_equal(item.record.len, 32);
 	assert_int_equal(profile_records_next(r, &item), 0);
-	assert_string_equal(told.text, "file: 1 records of unknown events\n");
+	assert_string_equal(told.text, "file: 1 record of unknown events\n");
 	profile_records_close(r);
 	buf_fini(&b);
 }

@@ -401,8 +401,8 @@ static const struct {
 } bad[] = {
     {"good", put_good, leave, NR(ids), 5, ""},
     {"unknown", put_unknown, leave, NR(ids), 2, "s.0.0.cpuperf: 3 records of unknown events\n"},
-    {"short", put_short, leave, NR(ids), 2, "s.0.0.cpuperf: 1 records are invalid: skipped\n"},
-    {"broken", put_broken, leave, NR(ids), 1, "s.0.0.cpuperf: 1 records are invalid: skipped\n"},
+    {"short", put_short, leave, NR(ids), 2, "s.0.0.cpuperf: 1 record is invalid: skipped\n"},
+    {"broken", put_broken, leave, NR(ids), 1, "s.0.0.cpuperf: 1 record is invalid: skipped\n"},
     {"no ids of two events", put_good, leave, 0, 0, "s.0.0.cpuperf: 5 records of unknown events\n"},
     {"damaged", put_good, flip, NR(ids), 0, "checksum or padding is wrong; 224 bytes skipped\n"},
     {"cut", put_good, cut, NR(ids), 5, "s.0.0.cpuperf: truncated: its end is missing\n"},

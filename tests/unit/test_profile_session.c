@@ -280,7 +280,7 @@ static const struct scene {
     {"damaged readings", damage_readings, 3, 2, 6, 1, 0, "s.2.0.cpuperf: damaged"},
     {"another session's", mix_sessions, 3, 2, 5, 1, 0, "s.2.1.cpuperf: a trace of another session"},
     {"strays", leave_strays, 3, 2, 6, 0, 1,
-     "s.0.2.cpuperf: not of this session: ignored, as are 1 more files "
+     "s.0.2.cpuperf: not of this session: ignored, as is 1 more file "
      "up to s.3.0.cpuperf"},
     {"older behind newer", go_on, 3, 2, 6, 0, 2,
      "s.3.0.cpuperf: belongs to this session, but exceeds the counts in "
@@ -289,14 +289,14 @@ static const struct scene {
      "ignored: another session with the same prefix"},
     {"renamed", rename_one, 3, 2, 5, 1, 0, "its header names another iteration or trace"},
     {"other events", other_events, 3, 2, 5, 1, 0, "its events are not those of the session"},
-    {"unknown event", unknown_event, 3, 2, 6, 1, 0, "1 readings of unknown events"},
-    {"far event", far_event, 3, 2, 6, 1, 0, "1 readings of unknown events"},
-    {"instance", instance, 3, 2, 6, 1, 0, "1 readings of unknown events"},
+    {"unknown event", unknown_event, 3, 2, 6, 1, 0, "1 reading of unknown events"},
+    {"far event", far_event, 3, 2, 6, 1, 0, "1 reading of unknown events"},
+    {"instance", instance, 3, 2, 6, 1, 0, "1 reading of unknown events"},
     {"a folder", a_folder, 3, 2, 5, 1, 0, "s.1.0.cpuperf"},
     {"a fifo", a_fifo, 3, 2, 5, 1, 0, "s.1.0.cpuperf"},
     {"fewer iterations", nothing, 2, 2, 4, 0, 1,
      "s.2.0.cpuperf: belongs to this session, but exceeds the counts in "
-     "its session file: ignored, as are 1 "},
+     "its session file: ignored, as is 1 "},
     {"fewer traces", nothing, 3, 1, 3, 0, 1,
      "s.0.1.cpuperf: belongs to this session, but exceeds the counts in "
      "its session file"},

@@ -345,7 +345,7 @@ static void take_problem(void *arg, bool is_loss, const struct err *e)
 	(void)arg;
 	(void)is_loss;
 	if (!inject.error)
-		assert_string_equal(e->msg, "1 records of unknown events");
+		assert_string_equal(e->msg, "1 record of unknown events");
 }
 
 struct shown {

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/str.h"
 #include "base/sys.h"
 #include "elf/build_id.h"
 #include "exports/exports.h"
@@ -533,7 +534,9 @@ int export_perf_data(struct job *j, struct err *e)
 		rc = write_all(&x);
 	rc = rc ?: samples_warn_stacks(j, e);
 	report_omitted(&x);
-	report_number(&x, x.nr_bad, "records omitted: they do not fit into a perf.data file");
+	report_number(&x, x.nr_bad,
+		      str_plural(x.nr_bad, "record omitted: it does not fit into a perf.data file",
+				 "records omitted: they do not fit into a perf.data file"));
 	stacks_fini(&x.stacks);
 	profile_lookup_free(x.lookup);
 	mem_free(x.born);
