@@ -13,7 +13,6 @@
 #include "output.h"
 #include "program.h"
 #include "screen/format.h"
-#include "session/folder.h"
 #include "session/session.h"
 #include "status.h"
 #include "target/command.h"
@@ -553,8 +552,6 @@ static int run_session(struct recorder *r, const struct options *o)
 		return fail(EXIT_FAILED, &e);
 	r->was_live = dashboard_feed_is_on(&r->feed);
 	commanded = r->command;
-	if (o->output && session_folder_make(o->output, !o->is_output_named, &e))
-		return fail(EXIT_FAILED, &e);
 	lasts_until_stopped = r->attached && r->plan->target.until_end;
 	catch_signals(r->session);
 	rc = session_run(r->session, &e);
@@ -642,6 +639,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 					.on_next = make_run,
 					.on_target = has_target ? on_target : NULL,
 					.tool = "cpuperf " CPUPERF_VERSION,
+					.folder = o->output,
+					.keeps_old_folder = !o->is_output_named,
 					.on_iteration = on_iteration,
 					.on_note = on_note,
 					.on_progress = on_progress,

@@ -77,9 +77,8 @@ static int remove_name(const char *name, void *arg)
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* Opens and locks the folder if it contains only a session. 0; -ENOENT: no folder; -errno with *e.
- */
-static int open_session(struct folder *f, const char *path, struct err *e)
+/* Opens the folder if it contains only a session. 0; -ENOENT: no folder; -errno with *e. */
+static int open_folder(struct folder *f, const char *path, struct err *e)
 {
 	struct stat st;
 	int rc;
@@ -98,6 +97,14 @@ static int open_session(struct folder *f, const char *path, struct err *e)
 	rc = io_each_name(f->fd, check_name, f);
 	if (rc && !e->code)
 		err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
+	return rc;
+}
+
+/* Also locks it. */
+static int open_session(struct folder *f, const char *path, struct err *e)
+{
+	int rc = open_folder(f, path, e);
+
 	if (rc)
 		return rc;
 	snprintf(f->lock_path, sizeof(f->lock_path), "%s/%s.lock", path, CPSESSION_FOLDER_MANIFEST);
@@ -144,22 +151,34 @@ static int move_away(const char *path, struct err *e)
 		  : 0;
 }
 
-static int make(const char *path, struct err *e)
+/* Another user may own the folder above, and exchange this one at any time: what is opened is
+ * checked. */
+static int make(struct folder *f, const char *path, struct err *e)
 {
 	int rc = sys()->mkdirat(AT_FDCWD, path, 0700);
 
-	return rc ? err_set_at(e, rc, path, 0, 0, "cannot be made: %s", strerror(-rc)) : 0;
+	if (rc)
+		return err_set_at(e, rc, path, 0, 0, "cannot be made: %s", strerror(-rc));
+	rc = open_folder(f, path, e);
+	return rc == -ENOENT ? refuse(e, path, "", "it was removed") : rc;
 }
 
-int session_folder_make(const char *path, bool keeps_old, struct err *e)
+int session_folder_make(const char *path, bool keeps_old, int *fd, struct err *e)
 {
 	struct folder f;
 	int rc = open_session(&f, path, e);
 
+	*fd = -1;
 	if (rc == 0)
 		rc = keeps_old ? move_away(path, e) : clear(&f, false, e);
-	close_session(&f);
-	if (rc == -ENOENT || (rc == 0 && keeps_old))
-		rc = make(path, e);
+	lock_release(&f.lock);
+	if (rc == -ENOENT || (rc == 0 && keeps_old)) {
+		io_close(&f.fd);
+		rc = make(&f, path, e);
+	}
+	if (rc)
+		io_close(&f.fd);
+	else
+		*fd = f.fd;
 	return rc;
 }

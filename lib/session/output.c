@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum {
@@ -144,6 +145,24 @@ static int open_anywhere(struct session_output *o, const struct session_output_c
 	return rc;
 }
 
+/* The path may lead elsewhere by now, if another user may rename the folder. */
+static int check_folder(const struct place *p, const struct stat *folder, struct err *e)
+{
+	struct stat st;
+	int rc;
+
+	if (!folder || p->dirfd < 0)
+		return 0;
+	rc = sys()->fstatat(p->dirfd, "", &st, AT_EMPTY_PATH);
+	if (rc == 0 && (folder->st_dev != st.st_dev || folder->st_ino != st.st_ino))
+		rc = -ESTALE;
+	if (rc)
+		err_set_at(
+		    e, rc, p->path, 0, 0,
+		    "is in another folder now: somebody may rename what is in the folder above");
+	return rc;
+}
+
 int session_output_open(const struct session_output_config *c, struct session_output **out,
 			struct err *e)
 {
@@ -165,7 +184,8 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	content->model_name = c->model_name;
 	content->num_traces = c->nr_traces;
 	content->session_id = o->id;
-	rc = open_anywhere(o, c, e);
+	rc = open_anywhere(o, c, e) ?: check_folder(&o->traces.place, c->folder, e)
+				    ?: check_folder(&o->manifest.place, c->folder, e);
 	if (rc == 0) {
 		content->output_path_prefix = o->traces.place.path;
 		rc = manifest_draft(&o->manifest, 1, false, e);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct spec;
+struct stat;
 struct trace_head;
 struct trace_file;
 struct trace_packer;
@@ -25,6 +26,7 @@ struct session_output_config {
 	const char *model_name;
 	const uint8_t *id; /* the session's: 16 bytes, copied */
 	uint32_t nr_traces;
+	const struct stat *folder; /* that the files must be in; NULL: any */
 	/* if a name belongs to another user: */
 	bool may_move_traces;   /* all files may go to a new private folder */
 	bool may_move_manifest; /* the manifest may go beside the traces */

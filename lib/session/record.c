@@ -9,11 +9,14 @@
 #include "base/sys.h"
 #include "event/model.h"
 #include "host/topology.h"
+#include "session/folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MAX_SPEC_BYTES = 4 << 20, MAX_ATTRS_BYTES = 16 << 20 };
 
@@ -156,6 +159,9 @@ int recorder_writer_new(const struct recorder *r, struct trace_writer **out, str
 static int open_output(struct recorder *r, struct err *e)
 {
 	const struct spec *spec = r->counters->plan->spec;
+	IO_AUTO_FD int folder_fd = -1;
+	struct stat folder;
+	int rc;
 	struct session_output_config config = {.spec = spec,
 					       .model_name = r->model_name,
 					       .id = r->id,
@@ -169,6 +175,13 @@ static int open_output(struct recorder *r, struct err *e)
 		snprintf(detected, sizeof(r->model_name), "%s", spec->model_name);
 	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
 		event_model_detect(detected, sizeof(r->model_name));
+	if (r->folder) {
+		rc = session_folder_make(r->folder, r->keeps_old_folder, &folder_fd, e)
+			 ?: sys()->fstatat(folder_fd, "", &folder, AT_EMPTY_PATH);
+		if (rc)
+			return err_set_at(e, rc, r->folder, 0, 0, "%s", strerror(-rc));
+		config.folder = &folder;
+	}
 	return session_output_open(&config, &r->output, e);
 }
 

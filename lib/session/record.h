@@ -22,8 +22,10 @@ struct recorder {
 	struct trace_writer *writer;     /* NULL: no traces are saved */
 	struct host_place *places;       /* of each CPU */
 	struct reading *scratch;         /* nr_parts of the plan */
-	uint64_t nr_left_out;            /* files whose names were taken */
-	struct err left_out;             /* the first of them */
+	const char *folder;              /* see struct session_config */
+	bool keeps_old_folder;
+	uint64_t nr_left_out; /* files whose names were taken */
+	struct err left_out;  /* the first of them */
 };
 
 /* Memory only. 0 or -errno; then nothing is owned. */

@@ -210,6 +210,8 @@ static int open_session(struct session *s, struct err *e)
 		rc = -ENOMEM;
 	if (rc == 0)
 		rc = recorder_init(&s->recorder, &s->counters, &s->notes, s->config.tool);
+	s->recorder.folder = s->config.folder;
+	s->recorder.keeps_old_folder = s->config.keeps_old_folder;
 	if (rc == 0 && s->plan->is_sampling)
 		rc = sampling_new(&sampling, &s->sampling);
 	if (rc == 0)

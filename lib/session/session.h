@@ -49,6 +49,8 @@ struct session_config {
 	const struct plan *plan;   /* borrowed; outlives the session */
 	const struct pmu_ops *pmu; /* NULL: the kernel's */
 	const char *tool;          /* "cpuperf 0.1.0"; for the traces */
+	const char *folder;    /* where the spec's paths are, made for them; NULL: none is made */
+	bool keeps_old_folder; /* see session_folder_make */
 	/* Called after each iteration, when its files are written (or could not be). Non-zero ends
 	 * the session. */
 	int (*on_iteration)(const struct session_iteration *it, void *arg);

@@ -36,7 +36,19 @@ static bool is_there(const struct place *p, const char *name)
 static int make(struct place *p, bool keeps_old, struct err *e)
 {
 	*e = (struct err){0};
-	return session_folder_make(p->path, keeps_old, e);
+	int fd, rc = session_folder_make(p->path, keeps_old, &fd, e);
+
+	if (rc) {
+		assert_int_equal(fd, -1);
+	} else {
+		struct stat st, made;
+
+		assert_int_equal(stat(p->path, &st), 0);
+		assert_int_equal(fstat(fd, &made), 0);
+		assert_true(st.st_ino == made.st_ino && st.st_dev == made.st_dev);
+		close(fd);
+	}
+	return rc;
 }
 
 TEST(made)

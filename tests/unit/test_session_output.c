@@ -39,6 +39,27 @@ static int open_output(const char *prefix, const char *manifest, struct session_
 	return session_output_open(&config, out, e);
 }
 
+/* Another user renames the folder that was made for the session, and puts his own in its place. */
+TEST(folder_exchanged)
+{
+	static const uint8_t id[16] = {1};
+	struct session_output_config config = {
+	    .spec = &rig.spec, .model_name = "", .id = id, .nr_traces = NR_CPUS};
+	struct session_output *o;
+	struct err e = {0};
+	struct stat st;
+
+	begin();
+	config.folder = &st;
+	assert_int_equal(stat(rig.folder.dir, &st), 0);
+	assert_int_equal(session_output_open(&config, &o, &e), 0);
+	session_output_close(o);
+	st.st_ino++;
+	assert_int_equal(session_output_open(&config, &o, &e), -ESTALE);
+	assert_non_null(strstr(e.msg, "is in another folder now"));
+	rig_fini(&rig);
+}
+
 TEST(locks)
 {
 	struct session_output *a, *b;
