@@ -6,7 +6,10 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/perf_abi.h"
 #include "export/perf_data.h"
+
+#include <time.h>
 
 enum { DATA_BYTES = 4096, SECTION_BYTES = 16, NR_BITS = 64 };
 
@@ -188,9 +191,9 @@ static struct perf_data_event make_event(const char *name, const uint64_t *ids, 
 
 TEST(events)
 {
-	static const uint64_t ids[] = {11, 12, 13};
+	static const uint64_t ids[] = {11, 12, 13, 14};
 	const struct perf_data_event list[] = {
-	    make_event("one", ids, 2), make_event("none", ids, 0), make_event("two", ids + 2, 1)};
+	    make_event("one", ids, 3), make_event("none", ids, 0), make_event("two", ids + 3, 1)};
 	const struct perf_data_group group = {1, 2};
 	const struct perf_data_tail t = {
 	    .events = list, .nr_events = 3, .groups = &group, .nr_groups = 1};
@@ -252,6 +255,24 @@ TEST(attrs)
 	attr[64] = 7;
 	assert_true(perf_data_attr_init(&a, attr, 64, 0, 0));
 	assert_int_equal(a.bytes[64], 0);
+}
+
+/* It counts nothing, and its times are those of CLOCK_MONOTONIC. */
+TEST(side_band)
+{
+	struct perf_data_attr a;
+	struct perf_event_attr attr;
+
+	_Static_assert(sizeof(attr) >= sizeof(a.bytes), "all fields are known");
+	perf_data_attr_side_band(&a);
+	memset(&attr, 0, sizeof(attr));
+	memcpy(&attr, a.bytes, sizeof(a.bytes));
+	assert_int_equal(attr.type, PERF_TYPE_SOFTWARE);
+	assert_int_equal(attr.config, PERF_COUNT_SW_DUMMY);
+	assert_int_equal(attr.size, PERF_DATA_MAX_ATTR_BYTES);
+	assert_true(attr.use_clockid && attr.clockid == CLOCK_MONOTONIC);
+	assert_true(attr.mmap && attr.mmap2 && attr.comm && attr.comm_exec && attr.task);
+	assert_true(attr.sample_id_all);
 }
 
 /* Each tracepoint once. */

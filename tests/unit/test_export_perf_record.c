@@ -366,6 +366,10 @@ TEST(others)
 	assert_true(b.lost == 6 && b.time_ns == 12);
 	assert_int_equal(identifier(&b), 42);
 	assert_int_equal(out.len, in.len + 8);
+	o.is_before = true;
+	add(&o, &a, &b);
+	assert_true(b.lost == 6 && b.time_ns == 0);
+	o.is_before = false;
 
 	begin(PERF_RECORD_READ, 0); /* counts of an event that has them in its samples too */
 	words(5, 4);
@@ -404,6 +408,11 @@ TEST(senseless)
 	buf_addc(&in, 1);
 	assert_int_equal(perf_record_add(&out, &o, end(), in.len), -EINVAL);
 	assert_int_equal(perf_record_add(&out, &o, end(), 4), -EINVAL);
+	o.layout.sample_type = IDENTIFIER | TIME;
+	begin(PERF_RECORD_SAMPLE, 0);
+	words(1, 2);
+	buf_addc(&in, 1);
+	assert_int_equal(perf_record_add(&out, &o, end(), in.len), -EINVAL);
 	assert_string_equal(buf_str(&out), "before");
 }
 
