@@ -232,6 +232,7 @@ TEST(pauses_while_it_goes_on)
 	begin_session(&s, 2);
 	press(&s, 'p'); /* before there is anything: the first is shown all the same */
 	add_iterations(&s, 0, 3);
+	assert_true(s.m.shown->is_set);
 	assert_int_equal(s.m.shown->table->iteration, 0);
 	assert_int_equal(s.m.history.nr, 3);
 	assert_int_equal(s.m.last_iteration, 2);
@@ -373,6 +374,42 @@ TEST(difference_of_shares)
 	press(&s, 'b');
 	add_shares(&s, 1, 5);
 	assert_float_equal(model_difference(&s.m, 1, BUSY).amount, 0.5, 1e-9);
+	end_session(&s);
+}
+
+/* By a t-test with 9 degrees of freedom, 5 of 100 iterations are more than 25.0 away. */
+TEST(beyond_the_spread)
+{
+	struct session_under_test s;
+	uint32_t i = 0;
+
+	begin_session(&s, 2);
+	for (; i < 10; i++)
+		add_one(&s, i, 1000 + i % 2 * 20);
+	press(&s, 'b');
+	add_one(&s, i++, 1034);
+	assert_int_equal(model_difference(&s.m, 1, CYCLES).spread, MODEL_INSIDE);
+	add_one(&s, i++, 1036);
+	assert_int_equal(model_difference(&s.m, 1, CYCLES).spread, MODEL_BEYOND);
+	end_session(&s);
+}
+
+/* More than a negative number is an increase. */
+TEST(difference_of_negative_numbers)
+{
+	struct session_under_test s;
+
+	begin_session(&s, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		s.t->nr_rows = 1;
+		fill(s.t, i);
+		*table_cell(s.t, 0, MEMORY) =
+		    (struct cell){.state = CELL_OK, .is_real = true, .value = i ? -8 : -10};
+		model_add(&s.m, &s.t);
+		if (i == 0)
+			press(&s, 'b');
+	}
+	assert_float_equal(model_difference(&s.m, 0, MEMORY).amount, 20, 1e-9);
 	end_session(&s);
 }
 

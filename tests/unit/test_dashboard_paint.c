@@ -296,6 +296,96 @@ TEST(time_left)
 	}
 }
 
+/* From an hour on with hours. */
+TEST(hours_left)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test s;
+	struct canvas c;
+	struct buf text;
+
+	begin_session(&s, 1);
+	s.m.facts.nr_iterations = 10000;
+	canvas_init(&c, 100, 10, false);
+	paint(&s.m, &at, &c);
+	buf_init(&text, OUT_BYTES);
+	canvas_text(&c, &text);
+	assert_non_null(strstr(buf_str(&text), "left 2:46:40  elapsed 0:00"));
+	buf_fini(&text);
+	canvas_fini(&c);
+	end_session(&s);
+}
+
+/* The bars are those of cpu_utilization, whichever share is measured first. */
+TEST(bars_of_cpus)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test s;
+	struct table *tables[3];
+	struct canvas c;
+	struct buf text;
+
+	begin_session(&s, 4);
+	tables[0] = s.t;
+	tables[1] = s.m.frames[0].table;
+	tables[2] = s.m.frames[1].table;
+	for (int i = 0; i < 3; i++)
+		tables[i]->columns[CLOCK].kind = EVENT_SHARE;
+	add_iterations(&s, 0, 1);
+	canvas_init(&c, 100, 24, true);
+	paint(&s.m, &at, &c);
+	buf_init(&text, OUT_BYTES);
+	canvas_text(&c, &text);
+	assert_non_null(strstr(buf_str(&text), "   0 ░░░░░░░   0 %    1 █░░░░░░  10 %"));
+	buf_fini(&text);
+	canvas_fini(&c);
+	end_session(&s);
+}
+
+/* A CPU without a number is not idle. */
+TEST(bars_of_missing_cpus)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test s;
+	struct canvas c;
+
+	begin_session(&s, 64);
+	s.t->nr_rows = 63;
+	fill(s.t, 0);
+	model_add(&s.m, &s.t);
+	canvas_init(&c, 100, 24, true);
+	paint(&s.m, &at, &c);
+	assert_string_equal(c.cells[2 * 100 + 19 + 62].text, "▂");
+	assert_string_equal(c.cells[2 * 100 + 19 + 63].text, "-");
+	canvas_fini(&c);
+	end_session(&s);
+}
+
+/* In counts, of an iteration: here of two seconds, a quarter of which CPU 0 ran. */
+TEST(statistics_of_counts)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test s;
+	struct canvas c;
+	struct buf text;
+
+	begin_session(&s, 2);
+	s.m.facts.duration_ns = 2 * (uint64_t)NS_PER_S;
+	add_iterations(&s, 0, 3);
+	canvas_init(&c, 100, 24, true);
+	buf_init(&text, OUT_BYTES);
+	paint(&s.m, &at, &c);
+	keys(&s, "rjll");
+	s.m.nr_missed = 4;
+	paint(&s.m, &at, &c);
+	canvas_text(&c, &text);
+	assert_non_null(strstr(buf_str(&text), " min 500.0 ms  mean 500.0 ms  max 500.0 ms "));
+	assert_non_null(strstr(buf_str(&text), " 4 not in the history  "));
+	buf_fini(&text);
+	canvas_fini(&c);
+	end_session(&s);
+}
+
 /* Numbers that read the same are a level line below the top, not noise between equal ends. */
 TEST(level_chart)
 {
