@@ -122,6 +122,7 @@ TEST(merged)
 	several = make(f, "several_a", "app", true, false);
 	assert_ptr_equal(make(f, "one_b", "app", true, false), one);
 	assert_ptr_equal(make(f, "several_b", "lib", true, false), several);
+	assert_ptr_equal(make(f, "several_c", "app", true, false), several);
 	assert_int_equal(add(c, facts, 2), 0);
 	assert_string_equal(report_comparable_function(c, one)->name, "[all of app]");
 	assert_ptr_equal(report_comparable_function(c, several), several);

@@ -13,6 +13,7 @@ static struct report_function functions[NR_FUNCTIONS];
 /* What the tree was emptied into. */
 struct file_cache {
 	size_t nr_calls, nr_all, fail_at;
+	size_t nr_as_line; /* entries whose weight is the line of their frame */
 	struct report_weight sum;
 	struct report_key key;
 	struct report_frame frames[4]; /* of the last */
@@ -28,6 +29,7 @@ static int keep(void *arg, const struct report_key *key, const struct report_wei
 		return -ENOSPC;
 	report_weight_add(&k->sum, weight);
 	k->nr_all += nr;
+	k->nr_as_line += weight->weight == frames[0].line;
 	k->key = *key;
 	k->nr_frames = nr;
 	for (size_t i = 0; i < nr && i < 4; i++)
@@ -115,6 +117,27 @@ TEST(tells_apart)
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_calls, nr);
 	assert_int_equal(k.sum.samples, 2 * nr);
+	report_fold_free(f);
+}
+
+/* Many stacks with one key, the last first: each has its own weight. */
+TEST(many_stacks)
+{
+	const struct report_key key = {.event = 1};
+	struct file_cache k = {0};
+	struct report_fold *f = report_fold_new(keep, &k);
+	uint32_t nodes[FULL_AT / 4];
+
+	for (uint32_t i = 0; i < FULL_AT / 4; i++) {
+		struct report_frame one = frame(0, i);
+
+		nodes[i] = report_fold_child(f, REPORT_FOLD_ROOT, &one);
+	}
+	for (uint32_t i = FULL_AT / 4; i--;)
+		assert_true(report_fold_count(f, nodes[i], &key, i, 0));
+	assert_int_equal(report_fold_empty(f), 0);
+	assert_int_equal(k.nr_calls, FULL_AT / 4);
+	assert_int_equal(k.nr_as_line, k.nr_calls);
 	report_fold_free(f);
 }
 

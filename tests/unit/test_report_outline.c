@@ -125,6 +125,19 @@ TEST(merged)
 	world_fini(&w);
 }
 
+/* A merged frame is sorted by the sum of what it replaces. */
+TEST(merged_order)
+{
+	struct world w;
+
+	world_init(&w);
+	add(&w, "a", 0, 0, 3);
+	add(&w, "b", 0, 0, 2);
+	add(&w, "c", 0, 0, 2);
+	expect(&w, 3, 2, " *(0:0x4 ) a(0:0x3 )");
+	world_fini(&w);
+}
+
 /* Of random stacks all samples are there, however many are merged; only large frames are. */
 TEST(nothing_lost)
 {
