@@ -220,6 +220,18 @@ def check_counts(folder):
         assert abs(taken - n["task_clock"]) < 0.05 * n["task_clock"] + 12e6, (taken, n)
 
 
+def check_usage(folder):
+    """The line of wait4's numbers: they agree with each other, and with what the command does."""
+    script = "m = bytearray(64 << 20)\nn = 0\nwhile n < 2000000: n += 1"
+    shown = measure(folder, sys.executable, "-c", script).stderr
+    wall, cpus, user, system, peak = re.search(
+        r"^  (\S+ \w+) wall, (\S+) " + USAGE + r"; peak memory ([\d,]+) KiB", shown, re.M).groups()
+    used = in_ns(user) + in_ns(system)
+    assert abs(float(cpus) - used / in_ns(wall)) < 0.006 + 0.01 * float(cpus), shown
+    assert in_ns(user) > in_ns(system), shown
+    assert 64 << 10 < int(peak.replace(",", "")) < 128 << 10, shown
+
+
 def check_faults(folder):
     """A known number of pages, in a child."""
     script = "import mmap\nm = mmap.mmap(-1, 2000 * 4096)\nfor i in range(2000): m[i * 4096] = 1"

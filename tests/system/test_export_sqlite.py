@@ -32,6 +32,7 @@ COUNTED = [event("software:context_switches", label='a "b",c'), event("software:
            event("fixed:instructions_retired"), event("misc:cpu_utilization"),
            event("misc:net_rx_bytes"), event("misc:process_rss"),
            event("misc:process_cpu_time")]
+KEPT = [(0, 0, 16, 0, 22, 66), (0, 1, 16, 0, 22, 66), (1, 0, 16, 0, 23, 79), (1, 1, 16, 0, 23, 79)]
 METRICS = [{"name": "per_ns", "expr": '{a "b",c} / {task_clock}'}]
 
 
@@ -231,6 +232,14 @@ def record_samples(folder):
     return f"{folder}/s.cpsession", f"--pid={busy.pid}"
 
 
+def check_kept(folder):
+    """A session whose numbers are known: what each trace's ring and readings lost."""
+    db = database(folder, f"{SOURCE}/tests/data/sessions/samples.cpsession", name="kept.db")
+    rows = db.execute("SELECT iteration, trace, ring_bytes >> 20, lost, ticks, ticks_missed"
+                      " FROM traces ORDER BY iteration, trace").fetchall()
+    assert rows == KEPT, rows
+
+
 def check_not_counted(db):
     states = dict(db.execute("SELECT label, state FROM events WHERE state IS NOT NULL"))
     assert states["task_clock"] == "ok"
@@ -340,6 +349,7 @@ def main():
         check_filters(top, file, pid)
         check_pipe(top, file)
         check_failures(top, file)
+        check_kept(top)
 
 
 main()

@@ -22,11 +22,13 @@ RENEW = os.environ.get("CPUPERF_RENEW") == "1"
 
 SUMMARY = {"summary.txt": [], "summary.csv": ["--output-format=csv"],
            "summary.ndjson": ["--output-format=ndjson"], "raw.txt": ["--output-format=raw"],
-           "openmetrics.txt": ["--output-format=openmetrics"], "series.txt": ["--report=series"]}
+           "openmetrics.txt": ["--output-format=openmetrics"], "series.txt": ["--report=series"],
+           "iterations.txt": ["--report=summary"]}
 REPORTS = {f"{name}.txt": [f"--report={name}"]
            for name in ("flat", "tree", "callers", "calls", "stacks", "threads", "records",
                         "branches", "top-down")}
-EXPORTS = {"flat.csv": ["--report=flat", "--output-format=csv"],
+EXPORTS = {"series.csv": ["--report=series", "--output-format=csv"],
+           "flat.csv": ["--report=flat", "--output-format=csv"],
            "flat.ndjson": ["--report=flat", "--output-format=ndjson"],
            "folded.txt": ["--output-format=folded"],
            "speedscope.json": ["--output-format=speedscope"]}
@@ -34,7 +36,8 @@ EXPORTS = {"flat.csv": ["--report=flat", "--output-format=csv"],
 SESSIONS = {"tally": SUMMARY, "things": SUMMARY, "samples": SUMMARY | REPORTS | EXPORTS,
             "stacks": SUMMARY | REPORTS | EXPORTS,
             "killed": {name: {**SUMMARY, **REPORTS}[name]
-                       for name in ("summary.txt", "raw.txt", "flat.txt", "threads.txt")}}
+                       for name in ("summary.txt", "iterations.txt", "raw.txt", "flat.txt",
+                                    "threads.txt")}}
 PERF_DATA = {"flat.txt": ["--report=flat"], "records.txt": ["--report=records"],
              "folded.txt": ["--output-format=folded"]}
 

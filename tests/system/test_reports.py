@@ -478,8 +478,13 @@ def check_one_table(session, again):
         args = ["--by-session", f"--report={name}"] + (
             [] if name in ("series", "summary") else [session.ours])
         body = check_formats(session, f"--session={again.file}", *args)
-        head = output(*[f"--session={f}" for f in files], *args,
-                      "--output-format=csv").splitlines()[0].split(",")
+        text = output(*[f"--session={f}" for f in files], *args, "--output-format=csv")
+        head = text.splitlines()[0].split(",")
+        if name in ("flat", "threads"):  # shares are of the row's session
+            sums = collections.Counter()
+            for r in csv.DictReader(io.StringIO(text)):
+                sums[r["event"], r["session"]] += float(r["self"])
+            assert all(abs(s - 100) < 1 for s in sums.values()), sums
         column = head.index("session")
         assert column == 0 or name in ("flat", "threads"), head
         shown = [row[column] for row in body]
