@@ -406,7 +406,7 @@ TEST(slow_pace)
 	begin("",
 	      SAMPLED("software", "page_faults", "\"frequency\":20,\"flags\":[\"timebase\"]") MISC,
 	      1);
-	rig.spec.duration_ns = 30000000;
+	rig.spec.duration_ns = 200000000;
 	assert_run(&tape, &rig);
 	span_ns = tape.it[0].end_ns - tape.it[0].start_ns;
 	assert_true(tape.ticks[0] <= span_ns / 50000000 + 1);
