@@ -172,7 +172,9 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 	add_place(out, plan, p);
 	buf_printf(out, "  unit       %s\n", row->unit);
 	buf_printf(out, "  here       %s%s%s\n",
-		   here->state == READING_OK ? "works" : reading_state_name(here->state),
+		   here->state != READING_OK ? reading_state_name(here->state)
+		   : here->reason[0]         ? "works partly"
+					     : "works",
 		   here->reason[0] ? ": " : "", here->reason);
 }
 

@@ -166,6 +166,8 @@ void event_add_line(const struct event_facts *f, struct buf *out)
 	buf_printf(out, "%s: %s", f->event.row->name, f->event.row->description);
 	if (f->support.state != READING_OK)
 		buf_printf(out, " [%s]", reading_state_name(f->support.state));
+	else if (f->support.reason[0])
+		buf_printf(out, " [partly: %s]", f->support.reason);
 	buf_addc(out, '\n');
 	disarm_lines(out, start);
 }
@@ -190,7 +192,9 @@ TEXT(where, f->event.row->scope == EVENT_SCOPE_SYSTEM    ? "the machine, in trac
 	    : f->event.row->scope == EVENT_SCOPE_PACKAGE ? "each package or box, on one of its CPUs"
 	    : f->event.row->scope == EVENT_SCOPE_THINGS  ? "each of them, in trace 0"
 							 : "each CPU")
-TEXT(here, f->support.state == READING_OK ? "works" : reading_state_name(f->support.state))
+TEXT(here, f->support.state == READING_OK && f->support.reason[0] ? "works partly"
+	   : f->support.state == READING_OK                       ? "works"
+					    : reading_state_name(f->support.state))
 
 /* The lines of a description. Empty ones are not printed. */
 static const struct {

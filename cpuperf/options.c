@@ -190,7 +190,7 @@ static const struct opt_row before[] = {
      .arg = OPT_NONE,
      .section = "Measuring",
      .help = "Load the spec, resolve its events and print the plan without measuring. With "
-	     "--strict, fail unless every event works here.",
+	     "--strict, fail unless every event works here, on every CPU and of every process.",
      .set = opt_set_flag,
      .offset = offsetof(struct options, check_spec),
      .has_no_variable = true},

@@ -8,6 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A sum over processes lacks those that may not be read. */
+static void explain_partly(const struct collect *c, struct event_support *out)
+{
+	uint32_t set = collect_set(c, 0);
+	size_t nr[READING_NR_STATES] = {0}, nr_all;
+
+	for (size_t k = 0; set != UINT32_MAX && k < collect_nr_things(c, set); k++) {
+		struct collect_thing thing;
+		struct reading r;
+
+		collect_get_thing(c, set, k, &thing);
+		if (collect_get_of_thing(c, 0, &thing, &r))
+			nr[r.state]++;
+	}
+	nr_all = nr[READING_OK] + nr[READING_NO_PERMISSION];
+	if (!nr[READING_NO_PERMISSION])
+		return;
+	snprintf(out->reason, sizeof(out->reason), "%zu of %zu processes can be read",
+		 nr[READING_OK], nr_all);
+	snprintf(out->hint, sizeof(out->hint), "the others need their user, or CAP_SYS_PTRACE");
+}
+
 static void read_once(const struct host *h, const struct event *ev,
 		      const struct collect_choice *choice, struct event_support *out)
 {
@@ -36,6 +58,8 @@ static void read_once(const struct host *h, const struct event *ev,
 			snprintf(out->hint, sizeof(out->hint), "%.*s", (int)sizeof(out->hint) - 1,
 				 why->hint);
 	}
+	if (!state)
+		explain_partly(c, out);
 	collect_close(c);
 }
 
@@ -43,8 +67,9 @@ void collect_check(const struct host *h, const struct event *ev,
 		   const struct collect_choice *choice, struct event_support *out)
 {
 	static const char *const self = "0";
-	/* one process is enough of what may be thousands */
-	bool is_process = ev->row->choice && strcmp(ev->row->choice, "pids") == 0;
+	/* one process is enough of what may be thousands, if all may be read */
+	bool is_process =
+	    ev->row->choice && strcmp(ev->row->choice, "pids") == 0 && host_may_trace(&h->root);
 	const struct collect_choice one = {&self, is_process};
 
 	event_support_check(h, ev, 0, out);

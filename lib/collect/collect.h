@@ -40,7 +40,8 @@ void collect_read(struct collect *c);
  * the files do not have it. 0 if its choice matches nothing now: things may appear. */
 int collect_status(const struct collect *c, size_t i);
 /* Reports whether an event of misc, not a perf event, works here: event_support_check, then one
- * reading. choice: as for collect_open; NULL: the default, but of processes only this one. */
+ * reading. choice: as for collect_open; NULL: the default, but of processes only this one if the
+ * caller may read all. If some may not be read, the state is READING_OK with a reason. */
 void collect_check(const struct host *h, const struct event *ev,
 		   const struct collect_choice *choice, struct event_support *out);
 

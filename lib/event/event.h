@@ -121,7 +121,7 @@ void event_part(const struct event *ev, uint32_t i, struct event_part *out);
 /* Whether the event works on this machine, as far as can be determined without opening it. */
 struct event_support {
 	enum reading_state state; /* READING_OK, or the reason's state */
-	char reason[256];         /* "" if READING_OK */
+	char reason[256];         /* "" if READING_OK, unless it works only partly */
 	char hint[256];           /* what the user can do; "" */
 };
 void event_support_check(const struct host *h, const struct event *ev, unsigned flags,
