@@ -12,9 +12,9 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "collect/cgroup_text.h"
-#include "options.h"
 #include "pmu/group.h"
 #include "session/plan.h"
+#include "spec/spec.h"
 #include "target/watch.h"
 
 #include <errno.h>
@@ -28,10 +28,17 @@
 
 enum { MAX_MOUNTS_BYTES = 16 << 20 };
 
-static struct target_choice choice_of(const struct options *o)
+enum { MAX_PIDS_BYTES = 1 << 16 };
+
+/* The error is of the option, or of the key. */
+static int blame(const struct attached *a, const char *option, struct err *e)
 {
-	return (struct target_choice){
-	    .pids = o->pids, .comm = o->comm, .has_children = !o->no_children};
+	const struct spec *spec = a->spec;
+
+	snprintf(e->source, sizeof(e->source), "%s", a->is_of_options ? option : spec->source);
+	e->line = a->is_of_options ? 0 : spec->target_pos.line;
+	e->column = spec->target_pos.column;
+	return e->code;
 }
 
 static int open_cgroup_folder(const char *path, struct err *e)
@@ -51,24 +58,25 @@ static int open_cgroup_folder(const char *path, struct err *e)
 	if (fd < 0)
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(e, -errno, "--cgroup=%s: %s", path, strerror(errno));
+		return err_set(e, -errno, "%s: %s", path, strerror(errno));
 	if (fstatfs(fd, &fs) == 0 &&
 	    (fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC))
 		return fd;
 	close(fd);
-	err_set(e, -EINVAL, "--cgroup=%s: this folder is not a control group", path);
+	err_set(e, -EINVAL, "%s: this folder is not a control group", path);
 	err_hint(e, "/proc/PID/cgroup shows the group of a process");
 	return -EINVAL;
 }
 
 static int open_cgroup(struct attached *a, struct err *e)
 {
+	const char *path = a->spec->target.cgroups.item[0];
 	int rc;
 
-	a->cgroup = open_cgroup_folder(a->o->cgroup, e);
+	a->cgroup = open_cgroup_folder(path, e);
 	if (a->cgroup < 0)
-		return a->cgroup;
-	snprintf(a->text, sizeof(a->text), "cgroup %s", a->o->cgroup);
+		return blame(a, "--cgroup", e);
+	snprintf(a->text, sizeof(a->text), "cgroup %s", path);
 	rc = target_watch_new_cgroup(a->cgroup, &a->watch, e);
 	return rc == -ENOENT && !e->code ? 0 : rc;
 }
@@ -96,25 +104,31 @@ static void describe(struct attached *a)
 }
 
 /* The processes and their threads, as they are now. */
-static int find(const struct options *o, struct target_tasks *out, struct err *e)
+static int find(const struct attached *a, struct target_tasks *out, struct err *e)
 {
-	const struct target_choice choice = choice_of(o);
-	int rc = target_tasks_find(&root_live, &choice, out, e);
+	const struct spec_target *t = &a->spec->target;
+	struct target_choice choice = {
+	    .comms = t->comms.item, .nr_comms = t->comms.nr, .has_children = t->has_children};
+	struct buf pids;
+	int rc;
 
+	buf_init(&pids, MAX_PIDS_BYTES);
+	for (size_t i = 0; i < t->pids.nr; i++)
+		buf_printf(&pids, "%s%s", i ? "," : "", t->pids.item[i]);
+	choice.pids = t->pids.nr ? buf_str(&pids) : NULL;
+	rc = target_tasks_find(&root_live, &choice, out, e);
 	if (rc)
-		snprintf(e->source, sizeof(e->source), "%s",
-			 !o->comm   ? "--pid"
-			 : !o->pids ? "--comm"
-				    : "--pid and --comm");
+		blame(a, !t->comms.nr ? "--pid" : !t->pids.nr ? "--comm" : "--pid and --comm", e);
+	buf_fini(&pids);
 	return rc;
 }
 
-int attached_open(struct attached *a, const struct options *o, struct err *e)
+int attached_open(struct attached *a, const struct spec *spec, bool is_of_options, struct err *e)
 {
 	int rc;
 
-	*a = (struct attached){.o = o, .cgroup = -1};
-	rc = o->cgroup ? open_cgroup(a, e) : 0;
+	*a = (struct attached){.spec = spec, .is_of_options = is_of_options, .cgroup = -1};
+	rc = spec->target.cgroups.nr ? open_cgroup(a, e) : 0;
 	if (rc)
 		attached_close(a);
 	return rc;
@@ -134,12 +148,12 @@ int attached_list(struct attached *a, struct plan *plan, struct err *e)
 	struct target_tasks tasks;
 	int rc;
 
-	plan->target.is_cgroup = a->o->cgroup;
+	plan->target.is_cgroup = a->spec->target.cgroups.nr;
 	plan->target.ids = &a->cgroup;
 	plan->target.nr_ids = 1;
-	if (a->o->cgroup)
+	if (plan->target.is_cgroup)
 		return 0;
-	rc = find(a->o, &tasks, e);
+	rc = find(a, &tasks, e);
 	if (rc)
 		return rc;
 	target_watch_free(a->watch);
@@ -161,7 +175,7 @@ size_t attached_nr_new(const struct attached *a)
 	struct err ignored = {0};
 	size_t nr;
 
-	if (a->o->cgroup || find(a->o, &now, &ignored))
+	if (a->spec->target.cgroups.nr || find(a, &now, &ignored))
 		return 0;
 	nr = target_tasks_new(&a->tasks, &now);
 	target_tasks_fini(&now);

@@ -8,12 +8,15 @@
 #include "target/tasks.h"
 #include "trace/trace.h"
 
-struct options;
+#include <stdbool.h>
+
 struct plan;
+struct spec;
 struct target_watch;
 
 struct attached {
-	const struct options *o; /* borrowed */
+	const struct spec *spec; /* borrowed; its target says what is measured */
+	bool is_of_options;      /* the target is that of the options: messages name these */
 	struct target_tasks tasks;
 	int cgroup;                 /* the descriptor of its folder; -1: processes */
 	struct target_watch *watch; /* owned; NULL: its end cannot be observed */
@@ -21,8 +24,8 @@ struct attached {
 	char text[TRACE_TARGET_BYTES];
 };
 
-/* 0, or -errno with *e, which names the option. */
-int attached_open(struct attached *a, const struct options *o, struct err *e);
+/* 0, or -errno with *e, which names the option or the place in the spec. */
+int attached_open(struct attached *a, const struct spec *spec, bool is_of_options, struct err *e);
 void attached_close(struct attached *a);
 /* Looks the threads up again and sets them as the plan's target. 0, or -errno with *e. */
 int attached_list(struct attached *a, struct plan *plan, struct err *e);

@@ -79,12 +79,14 @@ static void prefer_command(struct options *o)
 {
 	const struct {
 		const char *name, **value;
-	} others[] = {{"pid", &o->pids}, {"comm", &o->comm}, {"cgroup", &o->cgroup}};
+	} others[] = {{"pid", &o->pids}, {"comm", &o->comms.item[0]}, {"cgroup", &o->cgroup}};
 	char origin[OPT_MAX_ORIGIN];
 
-	for (size_t i = 0; o->command && i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; o->command_argv && i < sizeof(others) / sizeof(others[0]); i++)
 		if (*opt_origin(cpuperf_options(), others[i].name, *others[i].value, origin) != '-')
 			*others[i].value = NULL;
+	if (!o->comms.item[0])
+		o->comms.nr = 0;
 }
 
 /* What excludes a command, or has no meaning without one. */
@@ -92,10 +94,10 @@ static int check_target(const struct options *o, struct err *e)
 {
 	if (o->output && !*o->output)
 		return err_set(e, -EINVAL, "--output: the name is empty");
-	if (o->command && (o->pids || o->comm || o->cgroup))
+	if (o->command_argv && (o->pids || o->comms.nr || o->cgroup))
 		return err_set(e, -EINVAL,
 			       "a command and --pid, --comm or --cgroup are mutually exclusive");
-	if (o->no_children && (o->cgroup || !options_have_target(o)))
+	if (o->no_children && (o->cgroup || (!options_have_target(o) && !o->spec_file)))
 		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
 	if (o->command && strcmp(o->output_format, "text") != 0) {
 		err_set(e, -EINVAL, "--output-format=%s: the answer of a command is text",
@@ -107,11 +109,16 @@ static int check_target(const struct options *o, struct err *e)
 	return 0;
 }
 
+static bool has_target(const struct options *o, const struct spec *spec)
+{
+	return o->command || spec_has_target(spec);
+}
+
 /* One rule for the files of a command or of --output: all are in one folder. */
 static int set_target(struct options *o, struct spec *spec)
 {
 	o->is_output_named = o->output;
-	if ((options_have_target(o) || !o->spec_file) && !o->output && spec_has_default_paths(spec))
+	if ((has_target(o, spec) || !o->spec_file) && !o->output && spec_has_default_paths(spec))
 		o->output = CPSESSION_FOLDER;
 	if (o->output) {
 		spec->output_path_prefix =
@@ -121,7 +128,7 @@ static int set_target(struct options *o, struct spec *spec)
 		if (!spec->output_path_prefix || !spec->session_result_spec_path)
 			return -ENOMEM;
 	}
-	if (options_have_target(o) && !o->output && *spec->output_path_prefix &&
+	if (has_target(o, spec) && !o->output && *spec->output_path_prefix &&
 	    spec_has_default_manifest(spec)) { /* it follows the traces */
 		spec->session_result_spec_path =
 		    arena_printf(&spec->arena, "%s.cpsession", spec->output_path_prefix);
@@ -137,7 +144,7 @@ static int set_target(struct options *o, struct spec *spec)
 #define COMMAND_SPEC "program.cpspec"
 
 /* Returns an exit status: errors in the file are failures, errors in options wrong usage. */
-static int load_spec(const struct options *o, struct spec *spec, struct err_list *errs)
+static int load_spec(struct options *o, struct spec *spec, struct err_list *errs)
 {
 	const char *name = o->spec_file ? o->spec_file : COMMAND_SPEC;
 	char path[PATH_MAX], origin[OPT_MAX_ORIGIN];
@@ -158,6 +165,10 @@ static int load_spec(const struct options *o, struct spec *spec, struct err_list
 	}
 	if (spec_load_fd(fd, path, spec, errs))
 		return EXIT_FAILED;
+	if (take_spec_command(o, spec, fd, name, &e)) {
+		err_list_insert(errs, &e);
+		return EXIT_FAILED;
+	}
 	return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 }
 
@@ -172,7 +183,7 @@ static int settle_runs(const struct options *o, struct spec *spec, struct err_li
 	if (!spec->runs)
 		return 0;
 	spec->num_iterations = spec->runs;
-	if (o->command)
+	if (o->command || spec->target.command.nr)
 		return 0;
 	opt_origin(cpuperf_options(), "runs", runs, origin);
 	return err_set_at(err_list_add(errs), -EINVAL, runs ? origin : spec->source,
@@ -184,14 +195,21 @@ static int settle_runs(const struct options *o, struct spec *spec, struct err_li
 static int complete_spec(struct options *o, const struct catalogue *c, struct spec *spec,
 			 struct buf *saved, struct err_list *errs)
 {
+	struct err e = {0};
 	bool is_timed;
 
+	bool is_settled = settle_target(o, spec, &e) == 0;
+
+	if (!is_settled || check_target(o, &e)) {
+		err_list_insert(errs, &e);
+		return is_settled ? EXIT_USAGE : EXIT_FAILED;
+	}
 	if (settle_runs(o, spec, errs) || choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
 	is_timed = !spec->runs && (spec->duration_pos.line || spec->iterations_pos.line ||
 				   override_of(o, "duration") || override_of(o, "num_iterations"));
-	spec_to_file(spec, is_timed || !options_have_target(o), saved);
-	o->until_end = options_have_target(o) && !o->check_spec && !is_timed;
+	spec_to_file(spec, is_timed || !has_target(o, spec), saved);
+	o->until_end = has_target(o, spec) && !o->check_spec && !is_timed;
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;
@@ -222,16 +240,20 @@ static void machine_fini(struct machine *m)
 
 static int limit_cpus(struct plan *plan, const struct options *o, struct err *e)
 {
+	const char *list = plan->spec->target.cpus;
 	struct cpuset cpus;
 	int rc = 0;
 
-	if (!o->cpus)
+	if (!*list && !o->cpus)
 		return 0;
-	if (cpuset_parse(o->cpus, strlen(o->cpus), &cpus) || !cpuset_count(&cpus))
-		rc = err_set(e, -EINVAL, "\"%s\" is not a list of CPUs", o->cpus);
+	if (cpuset_parse(list, strlen(list), &cpus) || !cpuset_count(&cpus))
+		rc = err_set(e, -EINVAL, "\"%s\" is not a list of CPUs", list);
 	rc = rc ? rc : plan_limit_cpus(plan, &cpus, e);
 	if (rc)
-		snprintf(e->source, sizeof(e->source), "--cpu");
+		snprintf(e->source, sizeof(e->source), "%s",
+			 o->cpus ? "--cpu" : plan->spec->source);
+	if (rc && !o->cpus)
+		e->line = plan->spec->target_pos.line, e->column = plan->spec->target_pos.column;
 	return rc;
 }
 
@@ -242,18 +264,20 @@ static int measure_plan(struct plan *plan, const struct options *o)
 	struct err e = {0};
 	int status;
 
-	if (limit_cpus(plan, o, &e) || (o->no_children && attached_check_no_children(&e)))
+	const struct spec_target *t = &plan->spec->target;
+
+	if (limit_cpus(plan, o, &e) || (!t->has_children && attached_check_no_children(&e)))
 		return fail(EXIT_FAILED, &e);
 	plan->target = (struct plan_target){.is_command = o->command,
 					    .has_runs = plan->spec->runs,
-					    .is_process_only = o->no_children,
+					    .is_process_only = !t->has_children,
 					    .until_end = o->until_end};
-	if (!options_have_target(o))
+	if (!has_target(o, plan->spec))
 		return record(plan, o, NULL);
-	plan->target.is_user_only = !o->cgroup && pmu_is_user_only(&pmu_kernel_ops);
+	plan->target.is_user_only = !t->cgroups.nr && pmu_is_user_only(&pmu_kernel_ops);
 	if (o->command)
 		return record(plan, o, NULL);
-	if (attached_open(&attached, o, &e))
+	if (attached_open(&attached, plan->spec, options_have_target(o), &e))
 		return fail(EXIT_FAILED, &e);
 	status = record(plan, o, &attached);
 	attached_close(&attached);
@@ -387,6 +411,13 @@ static int find_command(int argc, char **argv)
 	return argc;
 }
 
+static bool has_argument(char *const *argv, const char *text)
+{
+	while (*argv && strcmp(*argv, text) != 0)
+		argv++;
+	return *argv;
+}
+
 /* Returns an exit status. */
 static int parse_and_run(struct options *o, int argc, char **argv)
 {
@@ -413,7 +444,9 @@ int main(int argc, char **argv)
 	if (nr_options == argc - 1)
 		rc = err_set(&e, -EINVAL, "no command after --");
 	else if (nr_options < argc)
-		rc = target_command_new(argv + nr_options + 1, &o.command, &e);
+		rc = target_command_new(o.command_argv = argv + nr_options + 1, &o.command, &e);
+	else if (has_argument(argv, "--run-spec-command"))
+		rc = target_command_new_later("the command", &o.later, &e);
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
 	opt_std_prepare("cpuperf");
 	status = rc ? fail(EXIT_NOT_MEASURED, &e) : parse_and_run(&o, nr_options, argv);
@@ -421,6 +454,6 @@ int main(int argc, char **argv)
 		status -= EXIT_COMMAND;
 	else if (status && o.command)
 		status = EXIT_NOT_MEASURED;
-	target_command_free(o.command);
+	target_command_free(o.later ? o.later : o.command);
 	return status;
 }

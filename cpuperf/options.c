@@ -139,9 +139,9 @@ static const struct opt_row before[] = {
      .metavar = "GLOB",
      .section = "What to measure, if not the machine",
      .help = "Measure the processes that have this name at the start, as --pid does. GLOB may "
-	     "contain * ? [.",
-     .set = opt_set_string,
-     .offset = offsetof(struct options, comm)},
+	     "contain * ? [. May be repeated.",
+     .set = opt_add_string,
+     .offset = offsetof(struct options, comms)},
     {.name = "cgroup",
      .arg = OPT_REQUIRED,
      .metavar = "PATH",
@@ -153,6 +153,14 @@ static const struct opt_row before[] = {
      .set = opt_set_string,
      .offset = offsetof(struct options, cgroup),
      .excludes = "pid comm"},
+    {.name = "run-spec-command",
+     .arg = OPT_NONE,
+     .section = "What to measure, if not the machine",
+     .help = "Run the command of the spec's key target, if the spec belongs to the caller or root "
+	     "and no other user can write to it.",
+     .set = opt_set_flag,
+     .offset = offsetof(struct options, run_spec_command),
+     .has_no_variable = true},
     FLAG("no-children", no_children, "What to measure, if not the machine",
 	 "Measure the command or the processes themselves, with their threads, but not the "
 	 "processes that they start."),

@@ -21,27 +21,30 @@ struct options {
 	struct opt_std std;
 	bool is_output_named; /* output is --output */
 	bool until_end;       /* the iteration lasts until the command ends */
-	bool check_spec, list_events, list_specs, strict, live, no_live;
+	bool check_spec, list_events, list_specs, strict, live, no_live, run_spec_command;
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;
 	const char *spec_file;
-	const char *pids, *comm, *cgroup; /* running processes; NULL: not given */
-	const char *cpus;                 /* measure only these; NULL: all */
+	const char *pids, *cgroup; /* running processes; NULL: not given */
+	struct opt_strings comms;
+	const char *cpus; /* measure only these; NULL: all */
 	bool no_children;
 	struct opt_strings events;
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */
-	struct target_command *command;         /* owned by main; NULL: no command follows "--" */
-	const char *output; /* the session's folder; NULL: the spec's paths are used */
+	char *const *command_argv;              /* what follows "--"; NULL: nothing */
+	struct target_command *command;         /* owned by main; NULL: no command is measured */
+	struct target_command *later; /* the same, for a command of the spec: before it is known */
+	const char *output;           /* the session's folder; NULL: the spec's paths are used */
 	const char *output_format;
 	const char *save_spec;                        /* NULL: not saved */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
 
-/* True: a command, processes or a cgroup are measured; false: the machine. */
+/* True: the options name a command, processes or a cgroup. */
 static inline bool options_have_target(const struct options *o)
 {
-	return o->command || o->pids || o->comm || o->cgroup;
+	return o->command_argv || o->pids || o->comms.nr || o->cgroup;
 }
 
 /* Made on the first call from the rows of options.c and the keys of spec/; never fails. */

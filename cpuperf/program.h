@@ -40,6 +40,8 @@ int save_spec(const char *path, const struct buf *text, struct err *e);
  * exactly this name): a descriptor, and its path in found (PATH_MAX bytes). -errno with *e: not
  * found, or an untrusted user could have written the one in the current folder. */
 int open_spec(const char *name, char *found, struct err *e);
+/* Why another user may have written the open file; NULL: none can have. */
+const char *mistrust_spec(int fd);
 
 /* choose.c: --event, --frequency, --period, --callgraph. */
 struct spec;
@@ -48,6 +50,14 @@ bool chooses_events(const struct options *o);
 /* Changes the events of the spec. 0, or -errno with at least one error in *errs. */
 int choose_events(const struct options *o, const struct catalogue *c, struct spec *spec,
 		  struct err_list *errs);
+
+/* target.c: the key target of the spec. */
+/* Replaces it as the options say. 0, or -errno with *e. */
+int settle_target(const struct options *o, struct spec *spec, struct err *e);
+/* If the target is the spec's command, makes it the one that is measured, or refuses to run it. fd:
+ * of the spec's file; path: its name. 0, or -EPERM or -errno with *e. */
+int take_spec_command(struct options *o, const struct spec *spec, int fd, const char *path,
+		      struct err *e);
 
 /* check.c: --check-spec. */
 struct plan;

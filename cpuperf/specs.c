@@ -84,6 +84,13 @@ static const char *mistrust(const struct stat *st)
 	return NULL;
 }
 
+const char *mistrust_spec(int fd)
+{
+	struct stat st;
+
+	return sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) ? "it cannot be examined" : mistrust(&st);
+}
+
 /* The link is examined separately from the file. This is no race that matters: whoever can replace
  * the link can also move a trusted file to this name. */
 static int check_here(const char *name, const struct stat *file, struct err *e)

@@ -222,6 +222,22 @@ static void check_sampling(const struct spec *s, struct err_list *errs)
 			 "add it to the flags of that event");
 }
 
+static void check_target(const struct spec *s, struct err_list *errs)
+{
+	const struct spec_target *t = &s->target;
+	bool has_tasks = t->pids.nr || t->comms.nr;
+
+	if (t->command.nr && (has_tasks || t->cgroups.nr))
+		diag_at(errs, s->source, s->target_pos,
+			"target: command and pids, comms or cgroups are mutually exclusive");
+	if (t->cgroups.nr && has_tasks)
+		diag_at(errs, s->source, s->target_pos,
+			"target: cgroups and pids or comms are mutually exclusive");
+	if (!t->has_children && !t->command.nr && !has_tasks)
+		diag_at(errs, s->source, s->target_pos,
+			"target: children requires a command, pids or comms");
+}
+
 static void check_times(const struct spec *s, struct err_list *errs)
 {
 	const struct spec_pos pos = s->iterations_pos.line ? s->iterations_pos : s->duration_pos;
@@ -236,6 +252,7 @@ void check_events(const struct spec *s, struct err_list *errs)
 {
 	check_sampling(s, errs);
 	check_times(s, errs);
+	check_target(s, errs);
 	for (const struct spec_event *e = s->events; e < events_end(s); e++) {
 		check_event(s, e, errs);
 		check_repeated(s, e, errs);

@@ -138,6 +138,10 @@ void diag_wanted(const struct key_row *row, char *buf, size_t size)
 			 (unsigned long long)row->max,
 			 row->has_numbers ? "numbers and names" : "names");
 		break;
+	case KEY_LIST:
+		snprintf(buf, size, "an array of %llu to %llu %s", (unsigned long long)row->min,
+			 (unsigned long long)row->max, row->has_numbers ? "numbers" : "strings");
+		break;
 	case KEY_REAL:
 		snprintf(buf, size, "a number");
 		break;
@@ -145,6 +149,7 @@ void diag_wanted(const struct key_row *row, char *buf, size_t size)
 		snprintf(buf, size, "true or false");
 		break;
 	case KEY_DEFAULTS:
+	case KEY_OBJECT:
 		snprintf(buf, size, "an object");
 		break;
 	case KEY_EVENTS:

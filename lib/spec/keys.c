@@ -33,6 +33,7 @@ static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 #define SPEC_FIELD(f)     .level = KEY_SPEC, .offset = offsetof(struct spec, f)
 #define EVENT_FIELD(f)    .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
 #define SAMPLING_FIELD(f) .level = KEY_SAMPLING, .offset = offsetof(struct spec_event, f)
+#define TARGET_FIELD(f)   .level = KEY_TARGET, .offset = offsetof(struct spec_target, f)
 #define METRIC_FIELD(f)   .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
 #define SESSION_FIELD(f)  .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
 #define SPEC_POS(f)       .pos_offset = offsetof(struct spec, f)
@@ -82,6 +83,17 @@ const struct key_row key_rows[] = {
 	    "The defaults of sampled events: those with a rate, a frequency, a flag that concerns "
 	    "samples, or sampled. A key of the event replaces the default of the same name; rate "
 	    "and frequency replace each other.",
+    },
+    {
+	SPEC_FIELD(target),
+	SPEC_POS(target_pos),
+	.name = "target",
+	.type = KEY_OBJECT,
+	.description =
+	    "What to measure, if not the whole machine: a command, processes, or a control group, "
+	    "as "
+	    "-- COMMAND, --pid, --comm, --cgroup, --cpu and --no-children say. A target of the "
+	    "options replaces it.",
     },
     {
 	SPEC_FIELD(metrics),
@@ -413,6 +425,61 @@ const struct key_row key_rows[] = {
     },
 
     {
+	TARGET_FIELD(command),
+	.name = "command",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 1024,
+	.item = "word",
+	.description =
+	    "A command and its arguments. It runs only with the option --run-spec-command, and if "
+	    "the file belongs to the caller or root and no other user can write to it.",
+    },
+    {
+	TARGET_FIELD(pids),
+	.name = "pids",
+	.type = KEY_LIST,
+	.has_numbers = true,
+	.min = 1,
+	.max = 1024,
+	.item = "process",
+	.description = "Processes that run already, by their numbers.",
+    },
+    {
+	TARGET_FIELD(comms),
+	.name = "comms",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 64,
+	.item = "name",
+	.description = "Processes that run already, by their names: globs.",
+    },
+    {
+	TARGET_FIELD(cgroups),
+	.name = "cgroups",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 1,
+	.item = "path",
+	.description = "A control group: its path as in /proc/PID/cgroup, or its folder.",
+    },
+    {
+	TARGET_FIELD(cpus),
+	.name = "cpus",
+	.type = KEY_STRING,
+	.max = 4095,
+	.description = "The CPUs on which to measure, a target or the machine: \"0,2-5\". Without "
+		       "this key, all.",
+    },
+    {
+	TARGET_FIELD(has_children),
+	.name = "children",
+	.type = KEY_BOOL,
+	.default_text = "true",
+	.description = "false measures the command or the processes without those that they start.",
+    },
+
+    {
 	METRIC_FIELD(name),
 	METRIC_POS(name_pos),
 	.name = "name",
@@ -568,6 +635,7 @@ uint64_t key_default(const struct key_row *row)
 static void set_default(const struct key_row *row, void *target)
 {
 	const char *text = row->default_text ? row->default_text : "";
+	bool is_true = strcmp(text, "true") == 0;
 	uint64_t v;
 
 	switch (row->type) {
@@ -582,11 +650,15 @@ static void set_default(const struct key_row *row, void *target)
 		v = key_default(row);
 		memcpy((char *)target + row->offset, &v, sizeof(v));
 		break;
+	case KEY_BOOL:
+		memcpy((char *)target + row->offset, &is_true, sizeof(is_true));
+		break;
 	case KEY_REAL:
 	case KEY_FLAGS:
 	case KEY_CHOICE:
-	case KEY_BOOL:
+	case KEY_LIST:
 	case KEY_DEFAULTS:
+	case KEY_OBJECT:
 	case KEY_EVENTS:
 	case KEY_METRICS:
 		break; /* empty */

@@ -12,7 +12,7 @@
 struct buf;
 
 /* KEY_SAMPLING: the defaults of sampled events, a struct spec_event too */
-enum key_level { KEY_SPEC, KEY_EVENT, KEY_METRIC, KEY_SAMPLING, KEY_SESSION };
+enum key_level { KEY_SPEC, KEY_EVENT, KEY_METRIC, KEY_SAMPLING, KEY_TARGET, KEY_SESSION };
 enum key_type {
 	KEY_STRING,   /* any text; a const char * in the model */
 	KEY_NAME,     /* text shown in tables: printable, one line */
@@ -24,8 +24,10 @@ enum key_type {
 	KEY_FLAGS,    /* an array of words; bit i of an unsigned is words[i] */
 	KEY_CHOICE,   /* an array of names, with has_numbers also of integers; a struct spec_choice,
 			 which holds one key of this type */
-	KEY_BOOL,     /* a bool in the model; never written: the reader resolves it */
+	KEY_LIST,     /* an array of strings, with has_numbers of integers; a struct spec_list */
+	KEY_BOOL,     /* a bool in the model; written unless it is the default */
 	KEY_DEFAULTS, /* the object of level KEY_SAMPLING; never written: the reader resolves it */
+	KEY_OBJECT,   /* the object of level KEY_TARGET; written unless it is empty */
 	KEY_EVENTS,   /* the array of events */
 	KEY_METRICS,  /* the array of metrics */
 };
@@ -37,7 +39,7 @@ struct key_row {
 	const char *name;
 	enum key_type type;
 	bool required;
-	bool has_numbers;         /* KEY_CHOICE */
+	bool has_numbers;         /* KEY_CHOICE, KEY_LIST */
 	uint64_t min, max;        /* of the number; of a string's bytes; of an array's items */
 	const char *min_text;     /* KEY_SECONDS: the least, if it has decimals; min is 0 */
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
@@ -45,7 +47,7 @@ struct key_row {
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
-	const char *item;         /* KEY_FLAGS, KEY_CHOICE: the word for one of them */
+	const char *item;         /* KEY_FLAGS, KEY_CHOICE, KEY_LIST: the word for one of them */
 	const char *unit;         /* for the man page: "seconds", "MiB"; or NULL */
 	const char *groups;       /* the groups that accept it; NULL: all */
 	const char *modes;        /* "tally", "sampling"; NULL: both */
@@ -53,7 +55,8 @@ struct key_row {
 	const char *metavar;      /* of the override option; NULL: no such option */
 	char letter;              /* of the override option; 0: none */
 	const char *excludes;     /* of the override option: as struct opt_row has it */
-	size_t offset;     /* of the field in struct spec, spec_event, spec_metric or cpsession */
+	size_t offset;     /* of the field in struct spec, spec_event, spec_metric, spec_target or
+			      cpsession */
 	size_t pos_offset; /* of its struct spec_pos; 0: none */
 };
 
@@ -72,8 +75,9 @@ bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
 /* The default of a number, in the model's unit; 0 without one. */
 uint64_t key_default(const struct key_row *row);
 
-/* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC) or cpsession (KEY_SESSION)
- * to the defaults of the table; those without one become "" and 0. Strings are static. */
+/* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC), spec_target (KEY_TARGET)
+ * or cpsession (KEY_SESSION) to the defaults of the table; those without one become "" and 0.
+ * Strings are static. */
 void keys_set_defaults(enum key_level level, void *target);
 
 /* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */

@@ -43,6 +43,8 @@ static void facts(struct buf *out, const struct key_row *row)
 	    [KEY_HEX] = "string",
 	    [KEY_BOOL] = "true or false",
 	    [KEY_DEFAULTS] = "object",
+	    [KEY_OBJECT] = "object",
+	    [KEY_LIST] = "array of ",
 	};
 	char words[256] = "";
 
@@ -50,6 +52,8 @@ static void facts(struct buf *out, const struct key_row *row)
 	if (row->type == KEY_FLAGS)
 		diag_words(row, words, sizeof(words));
 	buf_adds(out, words);
+	if (row->type == KEY_LIST)
+		buf_adds(out, row->has_numbers ? "integers" : "strings");
 	if (row->form)
 		buf_printf(out, ", %s", row->form);
 	bounds(out, row);
@@ -88,6 +92,7 @@ void keys_to_man(struct buf *out)
 	level(out, KEY_SPEC, "Keys of a spec");
 	level(out, KEY_EVENT, "Keys of an event");
 	level(out, KEY_SAMPLING, "Keys of sampling");
+	level(out, KEY_TARGET, "Keys of target");
 	level(out, KEY_METRIC, "Keys of a metric");
 	level(out, KEY_SESSION, "Keys of a session file (.cpsession)");
 }

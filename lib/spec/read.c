@@ -283,6 +283,61 @@ static int read_choice(struct doc *d, const struct key_row *row, const json_t *v
 	return rc;
 }
 
+/* NULL if it is wrong (reported) or out of memory. */
+static const char *string_item(struct doc *d, const struct key_row *row, const json_t *value,
+			       int node, int *rc)
+{
+	bool is_number = json_is_integer(value) && json_integer_value(value) > 0;
+	const char *s = NULL;
+	char is[128];
+
+	if (row->has_numbers ? !is_number : !json_is_string(value)) {
+		diag_value(value, is, sizeof(is));
+		diag_at(d->errs, d->source, value_pos(d, node), "a %s must be a %s, not %s",
+			row->item, row->has_numbers ? "number" : "string", is);
+		return NULL;
+	}
+	s = is_number ? number_text(d, node) : arena_strdup(d->arena, json_string_value(value));
+	if (!s)
+		*rc = diag_no_memory(d->errs, d->source);
+	return s;
+}
+
+static int read_list(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		     void *target)
+{
+	size_t nr = json_array_size(value);
+	struct spec_list list = {.nr = 0};
+	const char **item;
+	int rc = 0;
+
+	if (!json_is_array(value) || nr > row->max) {
+		doc_report_wrong(d, row, value, node);
+		return 0;
+	}
+	check_empty(d, row, value, node);
+	item = arena_calloc(d->arena, nr + 1, sizeof(*item));
+	if (!item)
+		return diag_no_memory(d->errs, d->source);
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		item[list.nr] = string_item(d, row, json_array_get(value, i),
+					    scan_item(&d->scan, node, i), &rc);
+		list.nr += item[list.nr] != NULL;
+	}
+	list.item = item;
+	memcpy(field(row, target), &list, sizeof(list));
+	return rc;
+}
+
+static int read_object(struct doc *d, const struct key_row *row, const json_t *value, int node,
+		       void *target)
+{
+	if (json_is_object(value))
+		return doc_read(d, value, node, KEY_TARGET, field(row, target));
+	doc_report_wrong(d, row, value, node);
+	return 0;
+}
+
 static int read_bool(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		     void *target)
 {
@@ -327,7 +382,7 @@ static read_fn *const readers[] = {
     [KEY_INTEGER] = read_number,    [KEY_SECONDS] = read_number, [KEY_REAL] = read_real,
     [KEY_CHOICE] = read_choice,     [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
     [KEY_METRICS] = read_metrics,   [KEY_HEX] = read_hex,        [KEY_BOOL] = read_bool,
-    [KEY_DEFAULTS] = read_defaults,
+    [KEY_DEFAULTS] = read_defaults, [KEY_OBJECT] = read_object,  [KEY_LIST] = read_list,
 };
 
 static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,

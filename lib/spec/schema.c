@@ -94,6 +94,27 @@ static void defaults_property(struct json_writer *w, const struct key_row *row)
 	jsonw_raw(w, "not", "{\"required\": [\"rate\", \"frequency\"]}");
 }
 
+static void object_property(struct json_writer *w, const struct key_row *row)
+{
+	(void)row;
+	properties(w, KEY_TARGET);
+	jsonw_raw(w, "dependentSchemas",
+		  "{\"command\": {\"properties\": {\"pids\": false, \"comms\": false, \"cgroups\": "
+		  "false}}, \"cgroups\": {\"properties\": {\"pids\": false, \"comms\": false}}}");
+}
+
+static void string_list_property(struct json_writer *w, const struct key_row *row)
+{
+	jsonw_text(w, "type", "array");
+	jsonw_u64(w, "minItems", row->min);
+	jsonw_u64(w, "maxItems", row->max);
+	jsonw_object(w, "items");
+	jsonw_text(w, "type", row->has_numbers ? "integer" : "string");
+	if (row->has_numbers)
+		jsonw_u64(w, "minimum", 1);
+	jsonw_end(w);
+}
+
 static void write_words(struct json_writer *w, const struct key_row *row)
 {
 	jsonw_array(w, "enum");
@@ -239,7 +260,8 @@ static void property(struct json_writer *w, const struct key_row *row)
 	    [KEY_CHOICE] = list_property,       [KEY_FLAGS] = flags_property,
 	    [KEY_EVENTS] = events_property,     [KEY_METRICS] = metrics_property,
 	    [KEY_HEX] = hex_property,           [KEY_BOOL] = bool_property,
-	    [KEY_DEFAULTS] = defaults_property,
+	    [KEY_DEFAULTS] = defaults_property, [KEY_OBJECT] = object_property,
+	    [KEY_LIST] = string_list_property,
 	};
 
 	jsonw_object(w, row->name);

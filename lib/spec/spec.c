@@ -23,6 +23,7 @@ void spec_init(struct spec *s)
 	*s = (struct spec){.source = ""};
 	arena_init(&s->arena, ARENA_BYTES);
 	keys_set_defaults(KEY_SPEC, s);
+	keys_set_defaults(KEY_TARGET, &s->target);
 }
 
 void spec_fini(struct spec *s)
@@ -145,6 +146,13 @@ bool spec_has_default_paths(const struct spec *s)
 {
 	return is_default("output_path_prefix", s->output_path_prefix) &&
 	       spec_has_default_manifest(s);
+}
+
+bool spec_has_target(const struct spec *s)
+{
+	const struct spec_target *t = &s->target;
+
+	return t->command.nr || t->pids.nr || t->comms.nr || t->cgroups.nr;
 }
 
 int spec_zstd_level(const struct spec *s)

@@ -81,6 +81,18 @@ struct spec_metric {
 	bool has_escapes; /* expr has escapes: offsets in it are not offsets in the file */
 };
 
+struct spec_list {
+	const char *const *item; /* in the spec's arena; a number is its digits */
+	size_t nr;
+};
+
+/* What is measured, if not the machine: a command, processes or a control group. */
+struct spec_target {
+	struct spec_list command, pids, comms, cgroups;
+	const char *cpus;  /* "0,2-5"; "": all. Never NULL */
+	bool has_children; /* with the processes that the target starts */
+};
+
 struct spec {
 	struct arena arena;                   /* owns every string, the events and the metrics */
 	const char *source;                   /* the file's name, for messages */
@@ -89,6 +101,7 @@ struct spec {
 	size_t nr_events, max_events; /* max_events: that fit into events */
 	size_t nr_broken;             /* after them in events: named, but with errors */
 	struct spec_event sampling;   /* defaults, which the events have */
+	struct spec_target target;
 	struct spec_metric *metrics;
 	size_t nr_metrics;
 	struct metric_set metric_set; /* the same; operands are indices of events */
@@ -103,7 +116,7 @@ struct spec {
 	const char *session_result_spec_path; /* "": no manifest */
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos;
-	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos;
+	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
 };
 
 enum {
@@ -196,6 +209,8 @@ bool spec_event_is_sampled(const struct spec_event *e);
 /* True if all paths are the defaults: the user did not ask for files there. */
 bool spec_has_default_paths(const struct spec *s);
 bool spec_has_default_manifest(const struct spec *s); /* the path of the manifest alone */
+/* True if the spec says what to measure in place of the machine. */
+bool spec_has_target(const struct spec *s);
 /* The zstd level of spec.compression; 0: none. */
 int spec_zstd_level(const struct spec *s);
 /* True if an event has a rate, a frequency or is a timebase: sampling mode. */

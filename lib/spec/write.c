@@ -111,6 +111,49 @@ static void write_metrics(struct json_writer *w, const struct key_row *row, cons
 	jsonw_end(w);
 }
 
+static void write_members(struct json_writer *w, enum key_level level, const void *model);
+
+static void write_list(struct json_writer *w, const struct key_row *row, const void *model)
+{
+	struct spec_list list;
+
+	memcpy(&list, field(row, model), sizeof(list));
+	if (!list.nr)
+		return;
+	jsonw_array(w, row->name);
+	for (size_t i = 0; i < list.nr; i++) {
+		if (row->has_numbers)
+			jsonw_raw(w, NULL, list.item[i]);
+		else
+			jsonw_text(w, NULL, list.item[i]);
+	}
+	jsonw_end(w);
+}
+
+static void write_bool(struct json_writer *w, const struct key_row *row, const void *model)
+{
+	bool is_true, is_default_true = row->default_text && *row->default_text == 't';
+
+	memcpy(&is_true, field(row, model), sizeof(is_true));
+	if (is_true != is_default_true)
+		jsonw_raw(w, row->name, is_true ? "true" : "false");
+}
+
+/* On one line. */
+static void write_target(struct json_writer *w, const struct key_row *row, const void *model)
+{
+	const struct spec *s = model;
+	bool is_indented = w->is_indented;
+
+	if (!spec_has_target(s) && !*s->target.cpus && s->target.has_children)
+		return;
+	jsonw_object(w, row->name);
+	w->is_indented = false;
+	write_members(w, KEY_TARGET, &s->target);
+	jsonw_end(w);
+	w->is_indented = is_indented;
+}
+
 static void write_nothing(struct json_writer *w, const struct key_row *row, const void *model)
 {
 	(void)w;
@@ -123,8 +166,8 @@ static write_fn *const writers[] = {
     [KEY_STRING] = write_text,      [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
     [KEY_INTEGER] = write_integer,  [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
     [KEY_CHOICE] = write_choice,    [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
-    [KEY_METRICS] = write_metrics,  [KEY_HEX] = write_text,        [KEY_BOOL] = write_nothing,
-    [KEY_DEFAULTS] = write_nothing,
+    [KEY_METRICS] = write_metrics,  [KEY_HEX] = write_text,        [KEY_BOOL] = write_bool,
+    [KEY_DEFAULTS] = write_nothing, [KEY_OBJECT] = write_target,   [KEY_LIST] = write_list,
 };
 
 static bool is_time(const struct key_row *row)
@@ -138,12 +181,17 @@ static bool is_replaced(const struct key_row *row, const void *model)
 	return row->level == KEY_SPEC && is_time(row) && ((const struct spec *)model)->runs;
 }
 
-void write_object(struct json_writer *w, const char *key, enum key_level level, const void *model)
+static void write_members(struct json_writer *w, enum key_level level, const void *model)
 {
-	jsonw_object(w, key);
 	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == level && !is_replaced(&key_rows[i], model))
 			writers[key_rows[i].type](w, &key_rows[i], model);
+}
+
+void write_object(struct json_writer *w, const char *key, enum key_level level, const void *model)
+{
+	jsonw_object(w, key);
+	write_members(w, level, model);
 	jsonw_end(w);
 }
 

@@ -42,7 +42,7 @@ struct target_command {
 	atomic_bool has_ended;
 };
 
-int target_command_new(char *const *argv, struct target_command **out, struct err *e)
+static int make(const char *name, char *const *argv, struct target_command **out, struct err *e)
 {
 	struct target_command *c = mem_zalloc(sizeof(*c));
 	int go[2] = {-1, -1}, result[2] = {-1, -1};
@@ -50,7 +50,7 @@ int target_command_new(char *const *argv, struct target_command **out, struct er
 	if (!c)
 		return err_set(e, -ENOMEM, "out of memory");
 	c->argv = argv;
-	c->name = argv[0];
+	c->name = name;
 	if (pipe2(go, O_CLOEXEC) || pipe2(result, O_CLOEXEC))
 		goto no_process;
 	c->pid = fork();
@@ -67,7 +67,7 @@ int target_command_new(char *const *argv, struct target_command **out, struct er
 	*out = c;
 	return 0;
 no_process:
-	err_set_at(e, -errno, argv[0], 0, 0, "no process can be made for it: %s", strerror(errno));
+	err_set_at(e, -errno, name, 0, 0, "no process can be made for it: %s", strerror(errno));
 	for (int i = 0; i < 2; i++) {
 		if (go[i] >= 0)
 			close(go[i]);
@@ -76,6 +76,45 @@ no_process:
 	}
 	mem_free(c);
 	return e->code;
+}
+
+int target_command_new(char *const *argv, struct target_command **out, struct err *e)
+{
+	return make(argv[0], argv, out, e);
+}
+
+int target_command_new_later(const char *name, struct target_command **out, struct err *e)
+{
+	return make(name, NULL, out, e);
+}
+
+static int write_all(int fd, const void *from, size_t len)
+{
+	for (const char *at = from; len;) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		at += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int target_command_set(struct target_command *c, char *const *argv, struct err *e)
+{
+	const char order = TARGET_ARGV;
+	size_t len = 0;
+	int rc;
+
+	c->argv = argv;
+	c->name = argv[0];
+	for (char *const *arg = argv; *arg; arg++)
+		len += strlen(*arg) + 1;
+	rc = write_all(c->go_fd, &order, 1) ?: write_all(c->go_fd, &len, sizeof(len));
+	for (; *argv && rc == 0; argv++)
+		rc = write_all(c->go_fd, *argv, strlen(*argv) + 1);
+	return rc ? err_set_at(e, rc, c->name, 0, 0, "cannot be started: %s", strerror(-rc)) : 0;
 }
 
 static void reap(pid_t pid, struct target_end *end)
@@ -251,18 +290,23 @@ static void add_argument(struct buf *out, const char *arg)
 	buf_addc(out, '\'');
 }
 
-void target_command_text(const struct target_command *c, char *buf, size_t size)
+void target_command_quote(char *const *argv, char *buf, size_t size)
 {
 	struct buf text;
 
 	buf_init(&text, MAX_TEXT_BYTES);
-	for (char *const *arg = c->argv; *arg; arg++) {
-		if (arg > c->argv)
+	for (char *const *arg = argv; *arg; arg++) {
+		if (arg > argv)
 			buf_addc(&text, ' ');
 		add_argument(&text, *arg);
 	}
-	snprintf(buf, size, "%s", buf_error(&text) ? c->name : buf_str(&text));
+	snprintf(buf, size, "%s", buf_error(&text) ? argv[0] : buf_str(&text));
 	buf_fini(&text);
+}
+
+void target_command_text(const struct target_command *c, char *buf, size_t size)
+{
+	target_command_quote(c->argv, buf, size);
 }
 
 void target_command_wait(struct target_command *c, struct target_end *end)

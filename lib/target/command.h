@@ -28,6 +28,10 @@ struct target_end {
 /* Makes the process, which waits. It has the descriptors, signal mask and signal actions of this
  * process at this time: call it before they are changed. argv ends with NULL, and is borrowed. */
 int target_command_new(char *const *argv, struct target_command **out, struct err *e);
+/* The same before argv is known: the name is for messages. */
+int target_command_new_later(const char *name, struct target_command **out, struct err *e);
+/* Sets the argv of one of target_command_new_later, borrowed. 0 or -errno with *e. */
+int target_command_set(struct target_command *c, char *const *argv, struct err *e);
 /* One that was not started ends; one that was is waited for before. NULL is fine. */
 void target_command_free(struct target_command *c);
 /* Makes a process for a further run, which waits: the one of target_command_new then makes those,
@@ -47,6 +51,7 @@ bool target_command_is_started(const struct target_command *c);
 bool target_command_has_ended(const struct target_command *c);
 /* The command line, quoted for a shell; cut if it is longer than size. */
 void target_command_text(const struct target_command *c, char *buf, size_t size);
+void target_command_quote(char *const *argv, char *buf, size_t size);
 /* Waits for its end. */
 void target_command_wait(struct target_command *c, struct target_end *end);
 

@@ -1,12 +1,15 @@
 /*
- * The side of the child: nothing but system calls, since other threads of the parent may have held
- * locks.
+ * The side of the child: hardly anything but system calls, since other threads of the parent may
+ * have held locks.
  */
 #include "target/command_child.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +21,36 @@ ssize_t target_read(int fd, void *to, size_t len)
 		n = read(fd, to, len);
 	while (n < 0 && errno == EINTR);
 	return n;
+}
+
+static bool read_all(int fd, void *to, size_t len)
+{
+	ssize_t n;
+
+	for (char *at = to; len; at += n, len -= (size_t)n) {
+		n = target_read(fd, at, len);
+		if (n <= 0)
+			return false;
+	}
+	return true;
+}
+
+/* Only the process of target_command_new gets this order, which was forked when there was one
+ * thread: it may use the heap. */
+static char **read_argv(int fd)
+{
+	size_t len, nr = 0;
+	char *text, **argv;
+
+	if (!read_all(fd, &len, sizeof(len)))
+		return NULL;
+	text = malloc(len + 1);
+	argv = calloc(len + 1, sizeof(*argv));
+	if (!text || !argv || !read_all(fd, text, len))
+		return NULL;
+	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
+		argv[nr++] = text + at;
+	return argv;
 }
 
 static void report(int fd, int value)
@@ -57,7 +90,11 @@ void target_become(int go_fd, int result_fd, char *const *argv)
 			_exit(127);
 		if (order == TARGET_FORK)
 			make_run(result_fd, &mask);
-	} while (order == TARGET_FORK);
+		if (order == TARGET_ARGV)
+			argv = read_argv(go_fd);
+		if (!argv || !argv[0])
+			_exit(127);
+	} while (order != TARGET_EXEC);
 	execvp(argv[0], argv);
 	error = errno;
 	report(result_fd, error);

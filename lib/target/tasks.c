@@ -98,7 +98,8 @@ static int add_process(const char *name, void *arg)
 	if (root_load_line(s->root, path, line, sizeof(line)) ||
 	    !parse_stat(line, comm, &made.parent))
 		return 0; /* it has ended */
-	made.is_chosen = s->choice->comm && fnmatch(s->choice->comm, comm, 0) == 0;
+	for (size_t i = 0; i < s->choice->nr_comms; i++)
+		made.is_chosen |= fnmatch(s->choice->comms[i], comm, 0) == 0;
 	new = MEM_ADD(s->process, s->nr, s->room);
 	if (!new)
 		return -ENOMEM;
@@ -227,7 +228,7 @@ int target_tasks_find(const struct root *root, const struct target_choice *choic
 			err_set(e, rc, "out of memory");
 		else if (!out->nr_chosen)
 			rc = err_set(e, -ESRCH, "no process has the name \"%s\"",
-				     choice->comm ? choice->comm : "");
+				     choice->nr_comms ? choice->comms[0] : "");
 	}
 	mem_free(s.process);
 	return rc;

@@ -13,10 +13,11 @@
 
 struct root;
 
-/* Borrowed. A process is chosen if one of the two names it. */
+/* Borrowed. A process is chosen if its number or a glob names it. */
 struct target_choice {
-	const char *pids; /* "12,34"; NULL: none */
-	const char *comm; /* a shell glob over the whole name, case-sensitive; NULL: none */
+	const char *pids;         /* "12,34"; NULL: none */
+	const char *const *comms; /* shell globs over the whole name, case-sensitive */
+	size_t nr_comms;
 	bool has_children;
 };
 

@@ -41,13 +41,16 @@ TEST(rows_are_whole)
 		/* an option for each scalar of the spec, and for nothing else */
 		assert_int_equal(row->metavar != NULL,
 				 row->level == KEY_SPEC && row->type != KEY_EVENTS &&
-				     row->type != KEY_DEFAULTS && row->type != KEY_METRICS);
+				     row->type != KEY_DEFAULTS && row->type != KEY_METRICS &&
+				     row->type != KEY_OBJECT);
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);
-		assert_int_equal(row->item != NULL,
-				 row->type == KEY_FLAGS || row->type == KEY_CHOICE);
+		assert_int_equal(row->item != NULL, row->type == KEY_FLAGS ||
+							row->type == KEY_CHOICE ||
+							row->type == KEY_LIST);
 		assert_int_equal(row->form != NULL, row->type == KEY_WORD);
-		if (row->words || row->type == KEY_BOOL || row->type == KEY_DEFAULTS)
+		if (row->words || row->type == KEY_BOOL || row->type == KEY_DEFAULTS ||
+		    row->type == KEY_OBJECT)
 			continue;
 		assert_true(row->max > 0 && row->max >= row->min && row->max <= INT64_MAX);
 		assert_true(!row->step || (row->min % row->step == 0 && row->max % row->step == 0));
@@ -93,6 +96,11 @@ static bool is_left_out(const struct key_row *row, bool is_other)
 		return is_other && row->level == KEY_SPEC;
 	if (strcmp(row->name, "runs") == 0)
 		return !is_other;
+	if (row->level == KEY_TARGET) /* a command excludes processes; a group is in test_lists */
+		return row->type == KEY_LIST &&
+		       (strcmp(row->name, "command") == 0
+			    ? is_other
+			    : !is_other || strcmp(row->name, "cgroups") == 0);
 	return row->type == KEY_CHOICE || row->type == KEY_BOOL || row->type == KEY_DEFAULTS ||
 	       (strcmp(row->name, "frequency") == 0 && !is_other);
 }
@@ -159,8 +167,16 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 	case KEY_FLAGS:
 		add_words(out, row, is_other);
 		break;
-	case KEY_CHOICE: /* test_lists */
+	case KEY_LIST:
+		buf_adds(out, row->has_numbers ? "[1,4194304]" : "[\"a b\",\"\"]");
+		break;
+	case KEY_OBJECT:
+		add_object(out, KEY_TARGET, is_other);
+		break;
 	case KEY_BOOL:
+		buf_adds(out, "false");
+		break;
+	case KEY_CHOICE:   /* test_lists */
 	case KEY_DEFAULTS: /* test_sampling_defaults */
 		break;
 	case KEY_EVENTS:

@@ -32,6 +32,8 @@ static void put_process(const struct root *r, int pid, const char *name, int par
 	}
 }
 
+#define COMM(glob) .comms = (const char *const[]){glob}, .nr_comms = 1
+
 /* Children have smaller numbers than their parents, so a pass over the processes finds one
  * generation. */
 static struct root make_proc(void)
@@ -72,18 +74,18 @@ TEST(chosen)
 	      (pid_t[]){5, 10, 11, 12, 500, 501}, 6);
 	check(&r, (struct target_choice){.pids = "500"}, 1, (pid_t[]){500, 501}, 2);
 	check(&r, (struct target_choice){.pids = "5,10"}, 2, (pid_t[]){5, 10, 11, 12}, 4);
-	check(&r, (struct target_choice){.comm = "serv*"}, 2, (pid_t[]){500, 501, 700}, 3);
-	check(&r, (struct target_choice){.comm = "[lo]*", .pids = "700"}, 2, (pid_t[]){5, 700}, 2);
+	check(&r, (struct target_choice){COMM("serv*")}, 2, (pid_t[]){500, 501, 700}, 3);
+	check(&r, (struct target_choice){COMM("[lo]*"), .pids = "700"}, 2, (pid_t[]){5, 700}, 2);
 	/* this process is a child of 800, and no part of what it measures */
 	check(&r, (struct target_choice){.pids = "800", .has_children = true}, 1, (pid_t[]){800},
 	      1);
-	check(&r, (struct target_choice){.comm = "worker) S 9 (x"}, 1, (pid_t[]){10, 11, 12}, 3);
+	check(&r, (struct target_choice){COMM("worker) S 9 (x")}, 1, (pid_t[]){10, 11, 12}, 3);
 	tree_remove(&r);
 }
 
 TEST(refused)
 {
-	static const struct {
+	const struct {
 		struct target_choice choice;
 		int code;
 		const char *text;
@@ -94,8 +96,8 @@ TEST(refused)
 	    {{.pids = "-1"}, -EINVAL, "\"-1\" is not a process number"},
 	    {{.pids = "0"}, -EINVAL, "\"0\" is not a process number"},
 	    {{.pids = "4294967796"}, -EINVAL, "is not a process number"},
-	    {{.comm = "serve"}, -ESRCH, "no process has the name \"serve\""},
-	    {{.comm = "init other"}, -ESRCH, "no process has the name"},
+	    {{COMM("serve")}, -ESRCH, "no process has the name \"serve\""},
+	    {{COMM("init other")}, -ESRCH, "no process has the name"},
 	};
 	struct root r = make_proc();
 
