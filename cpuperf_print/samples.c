@@ -79,6 +79,20 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 	return true;
 }
 
+bool samples_miss_short_tasks(const struct job *j, const struct report_stats *stats, uint32_t event)
+{
+	enum { MANY_PERCENT = 90 };
+	const struct report_event_stats *s = &stats->event[event];
+	const struct trace_event *ev = job_event(j, event);
+	double coverage = sampled_coverage(&s->sampled);
+	struct trace_layout layout;
+
+	return !job_input(j)->import && s->is_short && coverage >= 0 &&
+	       100 * coverage < MANY_PERCENT && !s->sampled.n.throttled && !stats->nr_lost &&
+	       (!s->sampled.n.lost || s->sampled.n.lost == SAMPLED_UNKNOWN) &&
+	       trace_layout_init(&layout, ev->attr, ev->attr_bytes) && layout.is_inherited;
+}
+
 /* If stack bytes were recorded already. */
 static const char with_pointers[] = "programs and libraries built with -fno-omit-frame-pointer";
 /* What to record instead, of sessions and of perf.data. NULL: nothing helps. */

@@ -26,10 +26,16 @@ int samples_warn_stacks(struct job *j, struct err *e);
 bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
 			 uint32_t event);
 
+/* True if the event is of a target, whose tasks have each their own period, and clearly fewer
+ * samples than expected arrived, though none was lost: most of the tasks end before their first
+ * sample. */
+bool samples_miss_short_tasks(const struct job *j, const struct report_stats *stats,
+			      uint32_t event);
+
 /*
  * Stacks that do not reach the start of their program: of the programs with the most of them, by
- * cause, from 1 % of a program's stacks on, a line each; then what to record instead, a line for
- * each cause. Lines begin with a small letter and have no full stop.
+ * cause, from 1 % of all stacks on, a line each; then what to record instead, a line for each
+ * cause. Lines begin with a small letter and have no full stop.
  */
 typedef void samples_line_fn(void *arg, const char *line);
 void samples_stack_lines(const struct job *j, const struct report_stats *stats,

@@ -134,6 +134,9 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 	buf_addc(b, '\n');
 }
 
+static const char short_tasks[] = "Tasks that end before their first sample are missed: a higher "
+				  "--frequency samples more of them";
+
 /* Skipped files and events are not counted. */
 void reports_nothing(struct job *j, const struct report_stats *stats, const char *what)
 {
@@ -162,6 +165,9 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 		separator = ", ";
 	}
 	buf_addc(b, '\n');
+	for (uint32_t i = 0; i < stats->nr_events; i++)
+		if (samples_miss_short_tasks(j, stats, i))
+			buf_printf(b, "%s\n", short_tasks);
 }
 
 void reports_rest_add(struct reports_rest *r, const struct report_weight *w, bool is_beyond_top,
@@ -240,6 +246,8 @@ int reports_put_tables(struct job *j, const struct report_stats *stats,
 			return err_set(e, -ENOMEM, "out of memory");
 		reports_heading(j, stats, event);
 		at = tables->put_event(report, g, at);
+		if (is_text && samples_miss_short_tasks(j, stats, event))
+			grid_line(g, short_tasks);
 		if (at == REPORTS_END)
 			reports_stack_notes(j, stats, g);
 		if (is_text || at == REPORTS_END) {

@@ -181,9 +181,10 @@ static uint64_t missing(const struct sampled *s)
 
 uint64_t sampled_nr_missing(const struct sampled_event *ev, const struct sampled *s)
 {
-	wide nr = ev->period    ? missing(s) / ev->period
-		  : s->n.weight ? (wide)missing(s) * s->n.samples / s->n.weight
-				: 0;
+	wide nr = ev->period     ? missing(s) / ev->period
+		  : s->n.weight  ? (wide)missing(s) * s->n.samples / s->n.weight
+		  : ev->is_clock ? (wide)missing(s) * ev->frequency / 1000000000
+				 : 0;
 
 	return nr < UINT64_MAX ? (uint64_t)nr : UINT64_MAX;
 }

@@ -311,6 +311,18 @@ def check_nameless(folder):
             assert float(share) >= 70 and rest.startswith(expected), (name, how, text)
 
 
+def check_short_tasks(folder):
+    """Each task has its own period: of many that end before it, the answer says that samples are missing."""
+    many = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done"]
+    told = "Tasks that end before their first sample are missed"
+    text = measure(folder, *many).stderr
+    assert told in text and "% of the expected samples" in text, text
+    text = measure(folder, *many, options=["-F", "250"]).stderr  # 60 are expected, and hardly one is there
+    assert told in text, text
+    text = measure(folder, "sh", "-c", SPIN % 100000, options=["-F", "99"]).stderr
+    assert told not in text, text
+
+
 def check_whole_stacks(folder):
     """Without options, callers are found in programs without frame pointers."""
     run(*os.environ.get("CC", "cc").split(), "-O2", "-fomit-frame-pointer", f"{HERE}/deep.c", "-o", f"{folder}/deep")

@@ -121,6 +121,8 @@ static const struct {
      821 * (int64_t)MS, 179 * MS, 200 * MS, 200, 21, 0.895, true},
     {"a clock by frequency", CLOCK, 0, 1000, 0, 500, 250, S / 2, S, S, S / 4, SAMPLED_COMPARED,
      (int64_t)S / 2, S / 4, 3 * S / 4, 0, 500, 1.0 / 3, true},
+    {"a clock by frequency, none", CLOCK, 0, 1000, 0, 0, 0, 0, S, S, MAX, SAMPLED_COMPARED,
+     (int64_t)S, 0, S, 0, 1000, 0, true},
     {"user alone", CLOCK, MS, 0, SAMPLED_USER, 9, 0, 9 * MS, S, S, 0, SAMPLED_PARTIAL,
      991 * (int64_t)MS, 0, 0, 0, 0, -1, false},
 
