@@ -3,6 +3,7 @@
  */
 #include "base/cause.h"
 #include "estimate/chance.h"
+#include "estimate/unit.h"
 #include "numbers.h"
 #include "screen/layout.h"
 #include "summary/summary.h"
@@ -52,6 +53,7 @@ static void put_usage(struct summary *s)
 {
 	const struct trace_target *t = &s->target;
 	const struct summary_runs *r = &s->runs;
+	struct unit u = unit_shown(EVENT_COUNT, "ns");
 	bool has_kernel = !s->facts->nr_events;
 
 	if (t->flags & TRACE_TARGET_IS_ATTACHED && t->end_ns > t->start_ns)
@@ -61,8 +63,9 @@ static void put_usage(struct summary *s)
 		return;
 	buf_adds(s->out, "  ");
 	put_mean(s->out, &r->wall, "ns");
-	buf_printf(s->out,
-		   " wall, %s CPUs: ", DECIMAL((r->user.mean + r->system.mean) / r->wall.mean, 2));
+	buf_adds(s->out, " wall, ");
+	screen_rate(s->out, (r->user.mean + r->system.mean) / r->wall.mean * 1e9 / u.divisor, &u);
+	buf_adds(s->out, " CPU: ");
 	put_mean(s->out, &r->user, "ns");
 	buf_adds(s->out, " user, ");
 	put_mean(s->out, &r->system, "ns");
@@ -90,6 +93,7 @@ static void put_count(struct layout *l, const struct table_column *c,
 	double total = c->metric || are_runs ? sum->spread.mean
 		       : sum->max.is_real    ? sum->real_sum
 					     : (double)sum->sum;
+	struct unit u = unit_shown(c->kind, c->unit);
 	bool has_rate = !c->metric && seconds > 0;
 
 	layout_row(l);
@@ -100,10 +104,8 @@ static void put_count(struct layout *l, const struct table_column *c,
 	if (are_runs && sum->spread.nr > 1)
 		buf_printf(&l->text, "± %s", HUMAN(half_of(&sum->spread), c->unit));
 	layout_cell(l, HALF);
-	if (strcmp(c->unit, "ns") == 0 && has_rate)
-		buf_printf(&l->text, "%s CPUs", DECIMAL(total / 1e9 / seconds, 2));
-	else if (has_rate)
-		buf_printf(&l->text, "%s/s", HUMAN(total / seconds, c->unit));
+	if (has_rate)
+		screen_rate(&l->text, total / seconds / u.divisor, &u);
 	layout_cell(l, RATE);
 	if (sum->nr_multiplexed) {
 		screen_running(&l->text, sum->min_running);

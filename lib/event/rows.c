@@ -95,7 +95,7 @@ static const struct event_row software_rows[] = {
     CLOCK(1, "cpu_clock", PERF_COUNT_SW_CPU_CLOCK,
 	  "Time on this CPU, busy or idle, by its high-resolution timer."),
     CLOCK(2, "task_clock", PERF_COUNT_SW_TASK_CLOCK,
-	  "Time of the task; for a whole CPU, as here, the same as wall time."),
+	  "Time that the measured tasks ran; of a whole CPU, wall time."),
     SOFTWARE(3, "page_faults", NULL, PERF_COUNT_SW_PAGE_FAULTS, "faults", ANY,
 	     "Page faults, minor and major."),
     SOFTWARE(4, "context_switches", NULL, PERF_COUNT_SW_CONTEXT_SWITCHES, "switches",

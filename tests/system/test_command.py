@@ -197,7 +197,28 @@ def check_totals(folder):
     assert dict(wanted)["page_faults"] == faults > 0, (shown, wanted)
 
 
-USAGE = r"CPUs: (\S+ [nmu]?s) user, (\S+ [nmu]?s) system"
+USAGE = r" % CPU: (\S+ [nmu]?s) user, (\S+ [nmu]?s) system"
+
+
+def check_units(folder):
+    """A time is a time in ns or s, and its rate a share of the wall time, whatever prints it."""
+    shown = measure(folder, "sh", "-c", SPIN % 40000).stderr
+    wall = in_ns(re.search(r"^  (\S+ \S+) wall, [\d.]+ % CPU: ", shown, re.M).group(1))
+    total, rate = re.search(r"^  task_clock +(\S+ [nmu]?s) +([\d.]+) %$", shown, re.M).groups()
+    assert abs(float(rate) - 100 * in_ns(total) / wall) < 0.01 * float(rate) + 0.1, shown
+    views = {"--report=summary": ("ns", 1), "--report=series": ("%", 1e7)}
+    for view, (unit, divisor) in views.items():
+        text = output(PRINT, "--quiet", view, "--output-format=csv", FOLDER, cwd=folder)
+        row = [r for r in csv.DictReader(io.StringIO(text)) if r["event"] == "task_clock"
+               and r["cpu"] == "all"][0]
+        expected = int(row["raw"]) / divisor / (int(row["span_ns"]) / 1e9 if unit == "%" else 1)
+        assert row["unit"] == unit and abs(float(row["value"]) - expected) < 1e-6 * expected, row
+    text = output(PRINT, "--quiet", "--output-format=openmetrics", FOLDER, cwd=folder)
+    family = "cpuperf_software_task_clock_seconds"
+    info = re.search(r'^cpuperf_event_info\{event="task_clock".*$', text, re.M).group(0)
+    assert f'unit="seconds",metric_family="{family}"' in info, info
+    value = float(re.search(rf"^{family}_total\S* (\S+)", text, re.M).group(1))
+    assert abs(value * 1e9 - in_ns(total)) < 0.01 * in_ns(total), (value, total)
 
 
 def in_ns(text):
@@ -224,10 +245,10 @@ def check_usage(folder):
     """The line of wait4's numbers: they agree with each other, and with what the command does."""
     script = "m = bytearray(64 << 20)\nn = 0\nwhile n < 2000000: n += 1"
     shown = measure(folder, sys.executable, "-c", script).stderr
-    wall, cpus, user, system, peak = re.search(
-        r"^  (\S+ \w+) wall, (\S+) " + USAGE + r"; peak memory ([\d,]+) KiB", shown, re.M).groups()
+    wall, share, user, system, peak = re.search(
+        r"^  (\S+ \w+) wall, (\S+)" + USAGE + r"; peak memory ([\d,]+) KiB", shown, re.M).groups()
     used = in_ns(user) + in_ns(system)
-    assert abs(float(cpus) - used / in_ns(wall)) < 0.006 + 0.01 * float(cpus), shown
+    assert abs(float(share) - 100 * used / in_ns(wall)) < 0.06 + 0.01 * float(share), shown
     assert in_ns(user) > in_ns(system), shown
     assert 64 << 10 < int(peak.replace(",", "")) < 128 << 10, shown
 

@@ -90,7 +90,7 @@ def check_counts(folder):
     shown = re.search(r"^  page_faults +([\d,]+) ± ([\d,.]+) ", done.stderr, re.M)
     assert abs(float(shown.group(1).replace(",", "")) - mean) < 1, (shown.group(0), mean)
     assert abs(float(shown.group(2).replace(",", "")) - half) < 1 + half / 1000, (shown.group(0), half)
-    wall = re.search(r"^  (\S+ \S+) ± (\S+ \S+) wall, \S+ CPUs: \S+ \S+ ± \S+ \S+ user, \S+ \S+ ± \S+ \S+ system",
+    wall = re.search(r"^  (\S+ \S+) ± (\S+ \S+) wall, \S+ % CPU: \S+ \S+ ± \S+ \S+ user, \S+ \S+ ± \S+ \S+ system",
                      done.stderr, re.M)
     spans = iterations(folder, "start_ns, end_ns")
     lengths = [end - start for start, end in spans]

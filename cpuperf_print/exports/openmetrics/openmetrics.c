@@ -393,12 +393,13 @@ static int put_states(struct exposition *x, const struct table *t, struct err *e
 static void put_event(struct exposition *x, const struct table *t, size_t i)
 {
 	const struct trace_event *ev = &x->opened->facts->events[i];
+	const struct family *f = &x->families[x->family_of[i]];
 
 	begin(x, t, i, NULL, NO_CPU);
 	openmetrics_label(&x->m, "group", ev->group);
 	openmetrics_label(&x->m, "name", ev->name);
-	openmetrics_label(&x->m, "unit", ev->unit);
-	openmetrics_label(&x->m, "metric_family", x->families[x->family_of[i]].name);
+	openmetrics_label(&x->m, "unit", *f->unit ? f->unit : ev->unit);
+	openmetrics_label(&x->m, "metric_family", f->name);
 	openmetrics_label(&x->m, "source", ev->source);
 	openmetrics_label(&x->m, "state", reading_state_name(ev->state));
 	openmetrics_label(&x->m, "reason", ev->reason);
