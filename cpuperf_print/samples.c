@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "numbers.h"
 #include "profile/samples.h"
@@ -122,10 +123,9 @@ static bool is_notable(uint64_t nr, uint64_t all)
 static int compare_programs(const void *a, const void *b)
 {
 	const struct report_program *const *x = a, *const *y = b;
-	uint64_t nr_x = report_program_incomplete(*x), nr_y = report_program_incomplete(*y);
 
-	return nr_x != nr_y ? (nr_x < nr_y) - (nr_x > nr_y)
-			    : ((*x)->comm > (*y)->comm) - ((*x)->comm < (*y)->comm);
+	return order_u64(report_program_incomplete(*y), report_program_incomplete(*x))
+		   ?: order_u64((*x)->comm, (*y)->comm);
 }
 
 static void add_ends(struct buf *b, const struct report_program *p)

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "report/functions.h"
 #include "samples.h"
 
@@ -43,11 +44,6 @@ static int add_samples(void *arg, const struct report_sample *samples, size_t nr
 	return rc;
 }
 
-static int compare_numbers(uint32_t a, uint32_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_names(const struct export_sorted *s, uint32_t a, uint32_t b)
 {
 	return a == b ? 0
@@ -58,14 +54,14 @@ static int compare_names(const struct export_sorted *s, uint32_t a, uint32_t b)
 static int compare_groups(const struct export_sorted *s, const struct report_key *a,
 			  const struct report_key *b)
 {
-	int rc = s->is_by_event ? compare_numbers(a->event, b->event) : 0;
+	int rc = s->is_by_event ? order_u64(a->event, b->event) : 0;
 
 	if (!rc)
-		rc = compare_numbers(a->session, b->session);
+		rc = order_u64(a->session, b->session);
 	if (!rc)
-		rc = compare_numbers(a->pid, b->pid);
+		rc = order_u64(a->pid, b->pid);
 	if (!rc)
-		rc = compare_numbers(a->tid, b->tid);
+		rc = order_u64(a->tid, b->tid);
 	if (!rc && s->is_by_event)
 		rc = compare_names(s, a->comm, b->comm);
 	return rc;
@@ -79,10 +75,10 @@ static int compare_tags(const void *x, const void *y, void *arg)
 	int rc = compare_groups(s, a, b);
 
 	if (!rc)
-		rc = compare_numbers(a->event, b->event);
+		rc = order_u64(a->event, b->event);
 	if (!rc)
 		rc = compare_names(s, a->comm, b->comm);
-	return rc ?: compare_numbers(a->cpu, b->cpu);
+	return rc ?: order_u64(a->cpu, b->cpu);
 }
 
 /* order: the sorted tags. */

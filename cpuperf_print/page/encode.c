@@ -4,6 +4,7 @@
  */
 #include "page/encode.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "export/digits.h"
 #include "report/functions.h"
 
@@ -26,9 +27,8 @@ static int compare_uses(const void *pa, const void *pb)
 {
 	const struct use *a = pa, *b = pb;
 
-	if (a->nr != b->nr)
-		return a->nr > b->nr ? -1 : 1;
-	return a->nr ? report_function_compare(a->function, b->function) : 0;
+	return order_u64(b->nr, a->nr)
+		   ?: (a->nr ? report_function_compare(a->function, b->function) : 0);
 }
 
 /* Gives merged nodes the function "[merged]". */

@@ -4,6 +4,7 @@
 #include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "report/flat.h"
 #include "reports/columns.h"
 #include "reports/reports.h"
@@ -118,13 +119,10 @@ static void put_line(struct side_by_side *t, uint32_t number)
 static int compare(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
-	uint32_t ex = x->row->column[REPORT_EVENT], ey = y->row->column[REPORT_EVENT];
 
-	if (ex != ey)
-		return ex < ey ? -1 : 1;
-	if (x->weight != y->weight)
-		return x->weight > y->weight ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
+	return order_u64(x->row->column[REPORT_EVENT], y->row->column[REPORT_EVENT])
+		   ?: order_u64(y->weight, x->weight)
+		   ?: order_u64((uintptr_t)x->row, (uintptr_t)y->row);
 }
 
 static void put_heading(const struct side_by_side *t, uint32_t event)

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "reports/reports.h"
 #include "samples.h"
 
@@ -210,13 +211,10 @@ static int compare_stacks(const void *a, const void *b, void *arg)
 	const struct stack *x = a, *y = b;
 	const struct report_node *m = node_at(arg, x->node), *n = node_at(arg, y->node);
 
-	if (m->event != n->event)
-		return m->event < n->event ? -1 : 1;
-	if (m->self.weight != n->self.weight)
-		return m->self.weight > n->self.weight ? -1 : 1;
-	if (m->self.samples != n->self.samples)
-		return m->self.samples > n->self.samples ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return order_u64(m->event, n->event)
+		   ?: order_u64(n->self.weight, m->self.weight)
+		   ?: order_u64(n->self.samples, m->self.samples)
+		   ?: order_u64(x->place, y->place);
 }
 
 /* The next node in preorder. */

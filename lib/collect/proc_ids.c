@@ -5,6 +5,7 @@
 #include "collect/proc_ids.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/str.h"
 
 #include <dirent.h>
@@ -88,7 +89,7 @@ static int by_number(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return order_u64(*x, *y);
 }
 
 /* /proc lists processes in order, but threads in the order of their creation; other file systems

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
@@ -113,7 +114,7 @@ static int by_number(const void *a, const void *b)
 {
 	const unsigned *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return order_u64(*x, *y);
 }
 
 /* Sets n->number; empty if the folder cannot be read, as on a machine without that class. */

@@ -9,6 +9,7 @@
 #include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sum.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
 #include "profile/iterator.h"
@@ -404,8 +405,7 @@ static int end_slice(struct series *s, uint32_t event, uint64_t until_ns)
 static void add_sample(struct counter *k, const struct trace_record *r)
 {
 	k->nr++;
-	if (__builtin_add_overflow(k->weight, r->period ? r->period : 1, &k->weight))
-		k->weight = UINT64_MAX;
+	sum_add(&k->weight, r->period ? r->period : 1);
 }
 
 /* A slice excludes its end, but the trace's last slice includes it. */
@@ -419,8 +419,8 @@ static int count_in_slice(struct series *s, uint32_t event, const struct trace_r
 	if (time_ns >= k->end_ns && k->end_ns < s->trace->end_ns) {
 		rc = end_slice(s, event, start_ns);
 		k->start_ns = k->end_ns;
-		if (__builtin_add_overflow(start_ns, s->config->slice_ns, &k->end_ns))
-			k->end_ns = UINT64_MAX;
+		k->end_ns = start_ns;
+		sum_add(&k->end_ns, s->config->slice_ns);
 		/* with many CPUs, a sample in the short rest would look like a burst */
 		if (s->trace->head.cpu != COUNTS_NO_CPU)
 			k->end_ns = least(k->end_ns, s->trace->end_ns);

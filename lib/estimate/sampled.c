@@ -3,6 +3,7 @@
  * 128.
  */
 #include "estimate/sampled.h"
+#include "base/sum.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -55,19 +56,13 @@ bool sampled_event_is_sampled(const struct sampled_event *ev)
 	return ev->period || ev->frequency;
 }
 
-static void add(uint64_t *to, uint64_t n)
-{
-	if (__builtin_add_overflow(*to, n, to))
-		*to = UINT64_MAX;
-}
-
 void sampled_counts_add(struct sampled_counts *to, const struct sampled_counts *n)
 {
-	add(&to->samples, n->samples);
-	add(&to->idle, n->idle);
-	add(&to->weight, n->weight);
-	add(&to->lost, n->lost); /* SAMPLED_UNKNOWN stays, since it is the maximum */
-	add(&to->throttled, n->throttled);
+	sum_add(&to->samples, n->samples);
+	sum_add(&to->idle, n->idle);
+	sum_add(&to->weight, n->weight);
+	sum_add(&to->lost, n->lost); /* SAMPLED_UNKNOWN stays, since it is the maximum */
+	sum_add(&to->throttled, n->throttled);
 }
 
 /* a × b / c for b <= c. */
@@ -112,7 +107,7 @@ static void compare_busy(const struct cell *c, uint64_t idle_ns, struct sampled 
 
 	s->received = scale(s->n.weight, s->n.samples - idle, s->n.samples);
 	s->expected = s->received;
-	add(&s->expected, missing);
+	sum_add(&s->expected, missing);
 	if (s->expected > busy_ns(c, idle_ns))
 		s->expected = busy_ns(c, idle_ns);
 	s->slack = SLACK_NS;
@@ -127,7 +122,7 @@ static void compare(const struct sampled_event *ev, const struct cell *c, uint64
 		compare_busy(c, idle_ns, s);
 	/* a period may be long, and a sample of a software event has the period before */
 	if (ev->frequency && s->n.samples)
-		add(&s->slack, 2 * (s->n.weight / s->n.samples));
+		sum_add(&s->slack, 2 * (s->n.weight / s->n.samples));
 	if (ev->period) /* only whole periods end in a sample */
 		s->expected -= s->expected % ev->period;
 }
@@ -158,8 +153,8 @@ void sampled_total(struct sampled *total, const struct sampled *s)
 	if (__builtin_add_overflow(total->residual, s->residual, &total->residual))
 		total->residual = s->residual < 0 ? INT64_MIN : INT64_MAX;
 	total->has_residual |= s->has_residual;
-	add(&total->received, s->received);
-	add(&total->expected, s->expected);
+	sum_add(&total->received, s->received);
+	sum_add(&total->expected, s->expected);
 }
 
 double sampled_coverage(const struct sampled *s)

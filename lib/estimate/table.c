@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sum.h"
 
 #include <errno.h>
 #include <string.h>
@@ -279,8 +280,7 @@ uint64_t table_lost(const struct table *t)
 	uint64_t lost = 0;
 
 	for (size_t row = 0; t->sampled && row < t->nr_rows; row++)
-		if (__builtin_add_overflow(lost, t->row_sampling[row].lost, &lost))
-			return UINT64_MAX;
+		sum_add(&lost, t->row_sampling[row].lost);
 	return lost;
 }
 
@@ -522,8 +522,7 @@ static void add_beyond(struct table_beyond *b, const struct table *t, size_t i,
 
 static void add_samples(struct table_summary *s, const struct table *t)
 {
-	if (__builtin_add_overflow(s->lost, table_lost(t), &s->lost))
-		s->lost = UINT64_MAX;
+	sum_add(&s->lost, table_lost(t));
 	for (size_t i = 0; i < s->nr_columns; i++)
 		sampled_total(&s->column[i].sampled, &t->sampled_totals[i]);
 }

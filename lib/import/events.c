@@ -5,6 +5,7 @@
 #include "import/internal.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,9 +92,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct import_id *x = a, *y = b;
 
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
+	return order_u64(x->id, y->id) ?: order_u64(x->event, y->event);
 }
 
 /* An id that both the attr and its description list counts once. */

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "trace/writer.h"
 
 #include <errno.h>
@@ -155,9 +156,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct trace_id *x = a, *y = b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return x->event < y->event ? -1 : x->event > y->event;
+	return order_u64(x->group, y->group) ?: order_u64(x->event, y->event);
 }
 
 /* An event's ids are those of its CPUs, or tasks; a group's are those of the same place. */

@@ -5,6 +5,7 @@
 
 #include "base/dict.h"
 #include "base/mem.h"
+#include "base/sum.h"
 #include "estimate/chance.h"
 
 #include <errno.h>
@@ -65,12 +66,6 @@ void diff_free(struct diff *d)
 	mem_free(d);
 }
 
-static void add(uint64_t *to, uint64_t n)
-{
-	if (__builtin_add_overflow(*to, n, to))
-		*to = UINT64_MAX;
-}
-
 /* False: no such replicate. */
 static bool find_replicate(const struct diff *d, unsigned side, size_t replicate, size_t *out)
 {
@@ -91,8 +86,8 @@ int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, u
 	row = dict_get(&d->rows, key);
 	if (!row)
 		return d->rows.nr == d->rows.max ? -EFBIG : -ENOMEM;
-	add(&row->weight[i], weight);
-	add(&row->nr_samples[side], nr_samples);
+	sum_add(&row->weight[i], weight);
+	sum_add(&row->nr_samples[side], nr_samples);
 	return 0;
 }
 
@@ -103,8 +98,8 @@ int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 
 	if (!find_replicate(d, side, replicate, &i))
 		return -EINVAL;
-	add(&d->replicates[i].weight, weight);
-	add(&d->replicates[i].duration_ns, duration_ns);
+	sum_add(&d->replicates[i].weight, weight);
+	sum_add(&d->replicates[i].duration_ns, duration_ns);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
  * The samples of an iteration as text: a table of events, then idle CPUs, reasons and warnings.
  */
 #include "base/err.h"
+#include "base/sum.h"
 #include "screen/number.h"
 #include "screen/state.h"
 
@@ -221,8 +222,8 @@ static void list_idle(const struct table *t, size_t i, struct buf *line)
 			continue;
 		if (nr++ < NR_NAMED)
 			name_idle(t, row, s, line);
-		else if (__builtin_add_overflow(samples, s->n.samples, &samples))
-			samples = UINT64_MAX;
+		else
+			sum_add(&samples, s->n.samples);
 	}
 	if (nr <= NR_NAMED)
 		return;

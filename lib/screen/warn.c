@@ -4,6 +4,7 @@
  */
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/sum.h"
 #include "screen/format.h"
 
 #include <errno.h>
@@ -22,25 +23,19 @@ struct shortfall {
 	double worst;
 };
 
-static void add(uint64_t *to, uint64_t n)
-{
-	if (__builtin_add_overflow(*to, n, to))
-		*to = UINT64_MAX;
-}
-
 static void add_cpu(struct shortfall *f, const struct table *t, size_t row, size_t i)
 {
 	const struct sampled_event *ev = &t->columns[i].sampling;
 	const struct sampled *s = table_sampled(t, row, i);
 
 	f->nr_idle += s->idle_percent >= MIN_IDLE_PERCENT;
-	add(&f->missing, sampled_nr_missing(ev, s));
-	add(&f->expected, sampled_nr_expected(ev, s));
-	add(&f->throttled, s->n.throttled);
+	sum_add(&f->missing, sampled_nr_missing(ev, s));
+	sum_add(&f->expected, sampled_nr_expected(ev, s));
+	sum_add(&f->throttled, s->n.throttled);
 	if (s->n.lost == SAMPLED_UNKNOWN)
-		add(&f->ring_lost, t->row_sampling[row].lost);
+		sum_add(&f->ring_lost, t->row_sampling[row].lost);
 	else
-		add(&f->lost, s->n.lost);
+		sum_add(&f->lost, s->n.lost);
 	if (f->nr_cpus++ && sampled_coverage(s) >= f->worst)
 		return;
 	f->worst = sampled_coverage(s);
@@ -135,7 +130,7 @@ static uint64_t nr_lost(const struct table *t)
 
 	for (size_t i = 0; i < t->nr_columns; i++)
 		if (t->sampled_totals[i].n.lost != SAMPLED_UNKNOWN)
-			add(&lost, t->sampled_totals[i].n.lost);
+			sum_add(&lost, t->sampled_totals[i].n.lost);
 	return table_lost(t) ? table_lost(t) : lost;
 }
 

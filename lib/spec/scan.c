@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "spec/json.h"
 
@@ -295,20 +296,20 @@ static int step(struct scanner *x)
 	return 0;
 }
 
+/* Whether the node is before, at or after (parent, key, index). */
+static int compare_to(const struct scan_node *n, int parent, const char *key, size_t index)
+{
+	return n->parent - parent
+		   ?: !key - !n->key
+		   ?: (key ? strcmp(n->key, key) : order_u64(n->index, index));
+}
+
 static int compare_nodes(const void *pa, const void *pb, void *arg)
 {
 	int na = *(const int *)pa, nb = *(const int *)pb;
 	const struct scan_node *a = node_at(arg, na), *b = node_at(arg, nb);
 
-	if (a->parent != b->parent)
-		return a->parent < b->parent ? -1 : 1;
-	if (!a->key != !b->key)
-		return !a->key ? -1 : 1;
-	if (a->key && strcmp(a->key, b->key) != 0)
-		return strcmp(a->key, b->key);
-	if (a->index != b->index)
-		return a->index < b->index ? -1 : 1;
-	return (na > nb) - (na < nb);
+	return compare_to(a, b->parent, b->key, b->index) ?: na - nb;
 }
 
 /* Sorted, not hashed, so that no choice of keys makes it slow. */
@@ -357,34 +358,15 @@ void scan_fini(struct scan *s)
 	*s = (struct scan){.text = NULL};
 }
 
-/* -1, 0 or 1: the node is before, at or after (parent, key, index). */
-static int compare_to(const struct scan_node *n, int parent, const char *key, size_t index)
-{
-	if (n->parent != parent)
-		return n->parent < parent ? -1 : 1;
-	if (!n->key != !key)
-		return !n->key ? -1 : 1;
-	if (key)
-		return strcmp(n->key, key);
-	return (n->index > index) - (n->index < index);
-}
-
 /* The last of equal keys. */
 static int find(const struct scan *s, int parent, const char *key, size_t index)
 {
-	size_t low = 0, high = scan_nr_nodes(s);
+	size_t next = ORDER_FIRST(i, scan_nr_nodes(s),
+				  compare_to(node_at(s, s->order[i]), parent, key, index) > 0);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (compare_to(node_at(s, s->order[mid]), parent, key, index) <= 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low && compare_to(node_at(s, s->order[low - 1]), parent, key, index) == 0)
-		return s->order[low - 1];
-	return SCAN_NONE;
+	return next && compare_to(node_at(s, s->order[next - 1]), parent, key, index) == 0
+		   ? s->order[next - 1]
+		   : SCAN_NONE;
 }
 
 int scan_member(const struct scan *s, int parent, const char *key)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "elf/file.h"
 
 #include <dwarf.h>
@@ -87,9 +88,7 @@ static int by_low(const void *a, const void *b)
 {
 	const struct symbol_unit_range *x = a, *y = b;
 
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	return order_u64(x->low, y->low) ?: order_u64(x->offset, y->offset);
 }
 
 static void sort_ranges(struct symbol_unit_ranges *r)

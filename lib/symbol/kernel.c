@@ -4,6 +4,7 @@
  */
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "profile/processes.h"
 #include "symbol/room.h"
 
@@ -19,9 +20,7 @@ static int by_start(const void *a, const void *b)
 	const struct profile_ksymbol *x = *(const struct profile_ksymbol *const *)a;
 	const struct profile_ksymbol *y = *(const struct profile_ksymbol *const *)b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+	return order_u64(x->start, y->start) ?: order_u64(x->from_ns, y->from_ns);
 }
 
 static int load_passing(struct symbol_kernel *k, const struct profile_processes *p)

@@ -5,6 +5,7 @@
 #include "symbol/table.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 
 #include <errno.h>
 #include <string.h>
@@ -98,13 +99,9 @@ static size_t underscores(const char *name, size_t len)
 
 int symbol_compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	size_t bars_a = underscores(a, a_len), bars_b = underscores(b, b_len);
-	int order;
-
-	if (bars_a != bars_b)
-		return bars_a < bars_b ? -1 : 1;
-	order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-	return order ? order : a_len < b_len ? -1 : a_len > b_len;
+	return order_u64(underscores(a, a_len), underscores(b, b_len))
+		   ?: memcmp(a, b, a_len < b_len ? a_len : b_len)
+		   ?: order_u64(a_len, b_len);
 }
 
 static bool is_better(const struct symbol_entry *a, const struct symbol_entry *b,

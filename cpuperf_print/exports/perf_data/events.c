@@ -6,6 +6,7 @@
 #include "exports/perf_data/events.h"
 
 #include "base/mem.h"
+#include "base/order.h"
 #include "profile/fields.h"
 
 #include <errno.h>
@@ -336,9 +337,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct events_id *x = a, *y = b;
 
-	if (x->event != y->event)
-		return x->event < y->event ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return order_u64(x->event, y->event) ?: order_u64(x->id, y->id);
 }
 
 /* Lists events with their ids, and the side band's. */

@@ -4,6 +4,7 @@
  * belong to. Readers sort packets by time (CLOCK_MONOTONIC).
  */
 #include "exports/perfetto/perfetto.h"
+#include "base/order.h"
 #include "counts/series.h"
 
 #include "base/dict.h"
@@ -372,13 +373,8 @@ static void put_thread(struct perfetto *p, const struct thread *t)
 static int compare_threads(const void *x, const void *y)
 {
 	const struct thread *a = x, *b = y;
-	bool a_is_main = a->tid == a->pid, b_is_main = b->tid == b->pid;
 
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a_is_main != b_is_main)
-		return a_is_main ? -1 : 1;
-	return (a->tid > b->tid) - (a->tid < b->tid);
+	return order_u64(a->pid, b->pid) ?: order_u64(a->tid != a->pid, b->tid != b->pid) ?: order_u64(a->tid, b->tid);
 }
 
 /* Skips the idle task, which readers name themselves. */

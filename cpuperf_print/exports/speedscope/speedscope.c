@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "exports/exports.h"
 #include "exports/facts.h"
 #include "exports/sorted.h"
@@ -131,11 +132,8 @@ static int compare_order(const void *x, const void *y, void *arg)
 	uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
 	const struct export_group *a = &s->sorted.groups[i], *b = &s->sorted.groups[k];
 
-	if (a->key.event != b->key.event)
-		return a->key.event < b->key.event ? -1 : 1;
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return i < k ? -1 : 1;
+	return order_u64(a->key.event, b->key.event)
+		   ?: order_u64(b->weight, a->weight) ?: order_u64(i, k);
 }
 
 static int put_in_order(struct speedscope *s)
