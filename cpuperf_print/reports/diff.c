@@ -40,6 +40,7 @@ struct comparison {
 	uint32_t event;
 	struct diff *diff;
 	struct report_comparable *comparable;
+	struct diff_totals *totals;    /* NULL: no target was measured */
 	struct buf key;                /* of the current row */
 	size_t nr_compared, nr_tested; /* events; rows of them */
 	bool is_testable;
@@ -215,6 +216,14 @@ static struct grid *make_grid(const struct comparison *c)
 	};
 	size_t nr = 12;
 
+	if (c->j->selection->by_count && c->j->output->form == GRID_PEOPLE) {
+		for (size_t i = 0; i < 2; i++) { /* amounts, not shares */
+			columns[6 + i].audience = GRID_ONLY_MACHINES;
+			columns[10 + i].audience = GRID_ALL;
+			columns[10 + i].header = i ? "is" : "was";
+			columns[10 + i].unit = c->j->inputs->item[0].facts->events[c->event].unit;
+		}
+	}
 	if (c->by_iteration && c->j->output->form == GRID_PEOPLE) {
 		columns[3].audience = GRID_ONLY_MACHINES;
 		columns[4].audience = GRID_ALL;
@@ -226,6 +235,7 @@ static struct grid *make_grid(const struct comparison *c)
 static void put_row(struct comparison *c, const struct diff_row *row)
 {
 	const struct trace_event *ev = &c->j->inputs->item[0].facts->events[c->event];
+	double scale = c->j->output->form == GRID_PEOPLE && ev->scale > 0 ? ev->scale : 1;
 	struct report_flat_row of;
 
 	read_key(c, row->key, &of);
@@ -241,8 +251,8 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	grid_percent(c->g, row->side[IS].share);
 	grid_count(c->g, row->side[WAS].nr_samples);
 	grid_count(c->g, row->side[IS].nr_samples);
-	grid_real(c->g, row->side[WAS].weight);
-	grid_real(c->g, row->side[IS].weight);
+	grid_real(c->g, row->side[WAS].weight * scale);
+	grid_real(c->g, row->side[IS].weight * scale);
 	reports_put_columns(c->j, c->columns, &of, c->g);
 }
 
@@ -288,11 +298,9 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 		   what, r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
 	if (!r->is_testable)
 		buf_printf(b, "which needs two %s per side: nothing is significant\n", what);
-	else if (c->by_iteration)
-		buf_printf(b, "%zu changed significantly within these two runs\n",
-			   r->nr_significant);
 	else
-		buf_printf(b, "%zu changed significantly\n", r->nr_significant);
+		buf_printf(b, "%zu changed significantly%s (5 %% level, corrected by Holm)\n",
+			   r->nr_significant, c->by_iteration ? " within these two runs" : "");
 	buf_init(&missing, MISSING_BYTES);
 	for (int side = IS; side >= WAS; side--) {
 		buf_reset(&missing);
@@ -396,10 +404,59 @@ static int report_untested(struct comparison *c, struct err *e)
 	return rc;
 }
 
+/* For programs: rows without a function. */
+static int put_total_rows(struct comparison *c, struct err *e)
+{
+	size_t nr;
+	const struct amount *list = diff_totals_list(c->totals, &nr);
+
+	c->g = make_grid(c);
+	if (!c->g)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++) {
+		const struct amount *a = &list[i];
+
+		grid_row(c->g);
+		grid_text(c->g, diff_totals_name(c->totals, i));
+		grid_shift(c->g, a->relative, a->half, a->is_significant);
+		grid_change(c->g, a->relative, a->is_significant);
+		grid_flag(c->g, a->is_significant);
+		grid_text(c->g,
+			  a->is_significant && c->by_iteration ? "within these two runs" : "");
+		a->is_tested ? grid_real(c->g, a->adjusted) : grid_na(c->g);
+		for (int k = 0; k < 4; k++) /* shares and samples */
+			grid_none(c->g);
+		grid_real(c->g, a->mean[WAS]);
+		grid_real(c->g, a->mean[IS]);
+	}
+	return 0;
+}
+
+/* The totals of a command precede the rows. Rates are not the same work: they are not failed
+ * over. */
+static int put_totals(struct comparison *c, struct err *e)
+{
+	int rc = diff_totals_new(c->j, c->by_iteration, &c->totals, e);
+	const struct amount *list;
+	size_t nr;
+
+	if (rc || !c->totals)
+		return rc;
+	list = diff_totals_list(c->totals, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		c->nr_tested += list[i].is_tested;
+		if (c->j->selection->fail_over >= 0 && !diff_totals_are_rates(c->totals))
+			c->j->output->is_over |=
+			    amount_is_over(&list[i], c->j->selection->fail_over / 100);
+	}
+	return c->j->output->form == GRID_PEOPLE ? diff_totals_print(c->totals, e)
+						 : put_total_rows(c, e);
+}
+
 static int compare_all(struct comparison *c, struct err *e)
 {
 	size_t nr = c->j->inputs->item[0].facts->nr_events;
-	int rc = read_side(c, WAS, e) ?: read_side(c, IS, e);
+	int rc = put_totals(c, e) ?: read_side(c, WAS, e) ?: read_side(c, IS, e);
 
 	if (rc == 0 && (c->columns & FUNCTION_COLUMNS)) {
 		rc = load_comparable(c);
@@ -417,7 +474,7 @@ static int compare_all(struct comparison *c, struct err *e)
 			rc = compare_event(c, e);
 	if (rc == 0 && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
 		buf_adds(&c->j->output->text, "\nNo samples on either side\n");
-	} else if (rc == 0 && !c->nr_compared) { /* csv and ndjson still have a header */
+	} else if (rc == 0 && !c->nr_compared && !c->g) { /* csv and ndjson still have a header */
 		c->g = make_grid(c);
 		rc = c->g ? 0 : err_set(e, -ENOMEM, "out of memory");
 	}
@@ -450,6 +507,7 @@ int reports_diff(struct job *j, struct err *e)
 	}
 	grid_free(c.g);
 	report_comparable_free(c.comparable);
+	diff_totals_free(c.totals);
 	buf_fini(&c.key);
 	return rc;
 }

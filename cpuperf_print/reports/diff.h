@@ -5,6 +5,7 @@
 #define CPUPERF_PRINT_REPORTS_DIFF_H
 
 #include "job.h"
+#include "report/amounts.h"
 #include "report/comparable.h"
 #include "report/flat.h"
 
@@ -24,5 +25,20 @@ struct diff_replicate {
  * by the caller. 0 or -ENOMEM. */
 int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iteration,
 			 struct diff_replicate **out);
+
+/* The times and counts of the command that both sides measured. */
+struct diff_totals;
+/* Reads and judges them. *out is NULL if a session measured no target; else free it. by_iteration:
+ * the runs of the one session per side are the replicates. 0 or -errno with *e. */
+int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, struct err *e);
+void diff_totals_free(struct diff_totals *t); /* NULL is fine */
+/* In text: appends the headline, and a table of all amounts but the first. 0 or -errno with *e. */
+int diff_totals_print(struct diff_totals *t, struct err *e);
+/* The amounts: nr of them, judged. */
+const struct amount *diff_totals_list(const struct diff_totals *t, size_t *nr);
+/* Of the amount at index i: "wall_time", "cpu_time", or the event's label. */
+const char *diff_totals_name(const struct diff_totals *t, size_t i);
+/* The amounts are per second: a run of a side did not reach its end. */
+bool diff_totals_are_rates(const struct diff_totals *t);
 
 #endif

@@ -32,7 +32,7 @@ static double log_beta(double a, double b)
 	return lgamma_r(a, &sign) + lgamma_r(b, &sign) - lgamma_r(a + b, &sign);
 }
 
-enum { MAX_STEPS = 100000 };
+enum { MAX_STEPS = 100000, MIN_BLOCKS = 3, LONGEST_BLOCK = 5 };
 
 static double away_from_zero(double x)
 {
@@ -135,6 +135,47 @@ bool chance_welch(const struct spread *a, const struct spread *b, const double l
 		out->t = difference > 0 ? INFINITY : -INFINITY;
 		out->p = 0;
 	}
+	return true;
+}
+
+size_t chance_longest_block(size_t nr_a, size_t nr_b)
+{
+	size_t nr = (nr_a < nr_b ? nr_a : nr_b) / MIN_BLOCKS;
+
+	return nr < 1 ? 1 : nr < LONGEST_BLOCK ? nr : LONGEST_BLOCK;
+}
+
+/* The means of blocks; an incomplete block is dropped. */
+static struct spread spread_of(const double *x, size_t nr, size_t length)
+{
+	struct spread s = {0};
+
+	for (size_t i = 0; i + length <= nr; i += length) {
+		double sum = 0;
+
+		for (size_t k = i; k < i + length; k++)
+			sum += x[k];
+		spread_add(&s, sum / (double)length);
+	}
+	return s;
+}
+
+bool chance_numbers(const double *a, size_t nr_a, const double *b, size_t nr_b, bool are_neighbours,
+		    struct chance_test *out)
+{
+	struct chance_test widest = {0}, test;
+
+	for (size_t length = are_neighbours ? chance_longest_block(nr_a, nr_b) : 1; length;
+	     length--) {
+		struct spread sa = spread_of(a, nr_a, length), sb = spread_of(b, nr_b, length);
+
+		if (!chance_welch(&sa, &sb, (double[2]){0}, &test))
+			return false;
+		test.p = fmax(test.p, widest.p);
+		test.half = fmax(test.half, widest.half);
+		widest = test;
+	}
+	*out = widest;
 	return true;
 }
 

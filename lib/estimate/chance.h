@@ -38,6 +38,16 @@ struct chance_test {
 bool chance_welch(const struct spread *a, const struct spread *b, const double least[2],
 		  struct chance_test *out);
 
+/* Neighbouring iterations are correlated: they are also tested in blocks of 2 to so many
+ * neighbours, and the largest p and the widest interval count. The length of the longest blocks:
+ * each side has at least three, and no more than 5 neighbours are in one. Of nr_a and nr_b
+ * iterations; from 1. */
+size_t chance_longest_block(size_t nr_a, size_t nr_b);
+/* chance_welch of numbers in order, without lower bounds; are_neighbours: iterations of one session
+ * a side, in blocks as above. */
+bool chance_numbers(const double *a, size_t nr_a, const double *b, size_t nr_b, bool are_neighbours,
+		    struct chance_test *out);
+
 /*
  * Holm's correction: raises each p[i] (0 to 1) so that the chance of any false claim among all nr
  * tests with an adjusted value below 0.05 is at most 5 %, however the tests depend on each other.

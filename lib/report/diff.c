@@ -30,8 +30,6 @@ struct diff {
 	struct diff_row *result;      /* owned */
 };
 
-enum { MIN_BLOCKS = 3, LONGEST_BLOCK = 5 };
-
 int diff_new(const struct diff_options *o, struct diff **out)
 {
 	size_t nr = o->nr_replicates[0] + o->nr_replicates[1];
@@ -225,16 +223,12 @@ static int by_reach(const void *x, const void *y)
 	return strcmp(a->row->key, b->row->key);
 }
 
-/* The length of the longest blocks of iterations: at most LONGEST_BLOCK, so that more iterations
- * show smaller differences. Sessions are independent: 1. */
+/* Sessions are independent: 1. */
 static size_t longest_block(const struct diff_result *r)
 {
-	size_t a = r->side[0].nr_replicates, b = r->side[1].nr_replicates;
-	size_t nr = (a < b ? a : b) / MIN_BLOCKS;
-
-	if (!r->options.are_iterations || nr < 1)
-		return 1;
-	return nr < LONGEST_BLOCK ? nr : LONGEST_BLOCK;
+	return r->options.are_iterations
+		   ? chance_longest_block(r->side[0].nr_replicates, r->side[1].nr_replicates)
+		   : 1;
 }
 
 /* Returns the largest p over all block lengths, and the widest interval. */
@@ -336,10 +330,15 @@ int diff_finish(struct diff *d, struct diff_result *out)
 	return 0;
 }
 
+bool diff_row_is_over(const struct diff_row *row, double relative)
+{
+	return row->is_significant && row->relative > relative;
+}
+
 bool diff_is_over(const struct diff_result *r, double relative)
 {
 	for (size_t i = 0; i < r->nr_significant; i++)
-		if (r->rows[i].relative > relative)
+		if (diff_row_is_over(&r->rows[i], relative))
 			return true;
 	return false;
 }

@@ -103,8 +103,9 @@ struct diff_result {
 /* Call once, after the last row. The result is owned by d. 0 or -ENOMEM. */
 int diff_finish(struct diff *d, struct diff_result *out);
 
-/* True if a row grew significantly and by more than relative (0.05: by more than 5 %); for
- * --fail-over. */
+/* True if the row, or any row, grew significantly and by more than relative (0.05: by more than
+ * 5 %); for --fail-over. */
+bool diff_row_is_over(const struct diff_row *row, double relative);
 bool diff_is_over(const struct diff_result *r, double relative);
 
 #endif

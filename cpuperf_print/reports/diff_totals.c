@@ -1,0 +1,515 @@
+/*
+ * The headline of the comparison: wall and CPU time of the command, and the total of each event.
+ * A run is the iterations of one start of the command. The replicates are the runs of the one
+ * session per side, or the means of each session's runs.
+ */
+#include "base/err.h"
+#include "base/mem.h"
+#include "numbers.h"
+#include "profile/iterator.h"
+#include "reports/diff.h"
+#include "reports/reports.h"
+#include "tables.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { WAS, IS, NR_SIDES };
+enum { WALL, CPU, NR_TIMES }; /* amounts before those of the events */
+
+struct run {
+	struct trace_target target; /* of its last iteration */
+	bool is_cut;                /* it was ended, or did not end while it was measured */
+	double measured_s;          /* the length of its iterations */
+	double *amount;             /* nr_amounts; NAN: not measured */
+};
+
+struct runs {
+	struct run *item; /* owned, with the amounts */
+	size_t nr, room;
+};
+
+struct diff_totals {
+	struct job *j;
+	bool by_iteration, are_rates;
+	struct amount *amounts; /* owned; with their values */
+	const char **units;     /* owned; NULL: the amount is not compared */
+	size_t nr_amounts;      /* of the times and the events of the session */
+	size_t nr_shown;        /* those that are compared */
+	const char **names;     /* owned */
+	struct runs *sessions;  /* owned; by input */
+	char text[NR_SIDES][TRACE_TARGET_BYTES];
+	size_t nr_cut[NR_SIDES], nr_failed[NR_SIDES], nr_runs[NR_SIDES];
+	double seconds[NR_SIDES]; /* measured of a run, on the average */
+};
+
+static size_t first_of(const struct job *j, int side)
+{
+	return side == IS ? 0 : j->inputs->nr;
+}
+
+static size_t nr_of(const struct job *j, int side)
+{
+	return side == IS ? j->inputs->nr : j->inputs->nr_diff;
+}
+
+static size_t nr_inputs(const struct job *j)
+{
+	return j->inputs->nr + j->inputs->nr_diff;
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+static void free_runs(struct runs *r)
+{
+	for (size_t i = 0; i < r->nr; i++)
+		mem_free(r->item[i].amount);
+	mem_free(r->item);
+}
+
+/* The run that the target belongs to: the last one, or a new one. NULL: no memory. */
+static struct run *find_run(struct runs *r, const struct trace_target *target, size_t nr_amounts)
+{
+	struct run *run;
+
+	if (r->nr && r->item[r->nr - 1].target.start_ns == target->start_ns)
+		return &r->item[r->nr - 1];
+	run = MEM_ADD(r->item, r->nr, r->room);
+	if (!run)
+		return NULL;
+	*run = (struct run){.amount = mem_calloc(nr_amounts, sizeof(double))};
+	for (size_t i = 0; i < nr_amounts && run->amount; i++)
+		run->amount[i] = NAN;
+	return run->amount ? run : NULL;
+}
+
+struct reading_run {
+	struct trace_target target;
+	bool has_target;
+};
+
+static void see_trace(void *arg, const struct profile_trace *trace)
+{
+	struct reading_run *r = arg;
+
+	if (!trace->target)
+		return;
+	r->has_target = true;
+	r->target = *trace->target;
+}
+
+/* A target that ran already, or goes on, or was killed, did a part of its work. */
+static bool has_reached_end(const struct trace_target *t)
+{
+	const unsigned flags = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED;
+
+	return (t->flags & flags) == flags && !WIFSIGNALED(t->status);
+}
+
+/* Adds an iteration to its run. */
+static int add_table(struct diff_totals *t, struct runs *r, const struct table *table,
+		     const struct trace_target *target)
+{
+	const struct profile_filter *filter = &t->j->selection->filter;
+	const struct trace_event *events = t->j->inputs->item[0].facts->events;
+	struct run *run = find_run(r, target, t->nr_amounts);
+
+	if (!run)
+		return -ENOMEM;
+	run->target = *target;
+	if (table->end_ns > table->start_ns)
+		run->measured_s += (double)(table->end_ns - table->start_ns) / 1e9;
+	run->is_cut |= table->is_cut || !has_reached_end(target);
+	run->amount[WALL] =
+	    target->end_ns > target->start_ns ? (double)(target->end_ns - target->start_ns) : NAN;
+	if (target->flags & TRACE_TARGET_HAS_ENDED)
+		run->amount[CPU] = (double)(target->user_ns + target->system_ns);
+	for (size_t i = 0; i < table->nr_events; i++) {
+		double *to = &run->amount[NR_TIMES + i];
+
+		if (table->columns[i].kind == EVENT_COUNT && cell_has_value(&table->totals[i]) &&
+		    profile_filter_has_event(filter, &events[i]))
+			*to = (isnan(*to) ? 0 : *to) + table->totals[i].value;
+	}
+	return 0;
+}
+
+/* 1: the session measured a target. */
+static int read_session(struct diff_totals *t, size_t input, struct err *e)
+{
+	const struct input *o = &t->j->inputs->item[input];
+	struct runs *runs = &t->sessions[input];
+	struct reading_run reading = {0};
+	struct tables x;
+	int rc = tables_open(&x, t->j, o, e);
+
+	x.on_trace = see_trace;
+	x.arg = &reading;
+	while (rc == 0 && (rc = tables_next(&x, e)) == 1) {
+		rc = reading.has_target ? add_table(t, runs, x.t, &reading.target) : 0;
+		if (rc)
+			err_set(e, rc, "the runs cannot be compared: %s", strerror(-rc));
+		reading.has_target = false;
+	}
+	tables_close(&x);
+	return rc < 0 ? rc : runs->nr > 0;
+}
+
+/* --- replicates ------------------------------------------------------------------------------ */
+
+static bool has_whole(const struct runs *r)
+{
+	for (size_t i = 0; i < r->nr; i++)
+		if (!r->item[i].is_cut)
+			return true;
+	return false;
+}
+
+/* A run of that side is compared: of those that reached their end, if rates are not. */
+static bool is_used(const struct diff_totals *t, const struct run *run)
+{
+	return t->are_rates || !run->is_cut;
+}
+
+static double amount_of(const struct diff_totals *t, const struct run *run, size_t i)
+{
+	if (!t->are_rates)
+		return run->amount[i];
+	return i == WALL ? NAN : run->amount[i] / run->measured_s;
+}
+
+/* The mean over the runs of a session that have the amount; NAN: none has. */
+static double mean_of(const struct diff_totals *t, const struct runs *r, size_t i)
+{
+	struct spread s = {0};
+
+	for (size_t k = 0; k < r->nr; k++) {
+		double x = is_used(t, &r->item[k]) ? amount_of(t, &r->item[k], i) : NAN;
+
+		if (isfinite(x))
+			spread_add(&s, x);
+	}
+	return s.nr ? s.mean : NAN;
+}
+
+/* The replicates of a side that have the amount, into out. Returns how many. */
+static size_t gather(const struct diff_totals *t, int side, size_t i, double *out)
+{
+	const struct runs *r = &t->sessions[first_of(t->j, side)];
+	size_t nr = 0;
+
+	if (t->by_iteration) {
+		for (size_t k = 0; k < r->nr; k++) {
+			out[nr] = is_used(t, &r->item[k]) ? amount_of(t, &r->item[k], i) : NAN;
+			nr += isfinite(out[nr]);
+		}
+		return nr;
+	}
+	for (size_t k = 0; k < nr_of(t->j, side); k++) {
+		out[nr] = mean_of(t, &r[k], i);
+		nr += isfinite(out[nr]);
+	}
+	return nr;
+}
+
+static size_t most_replicates(const struct diff_totals *t, int side)
+{
+	return t->by_iteration ? t->sessions[first_of(t->j, side)].nr : nr_of(t->j, side);
+}
+
+/* The amounts that both sides have. */
+static int compare(struct diff_totals *t)
+{
+	size_t room = most_replicates(t, WAS) + most_replicates(t, IS);
+	const struct trace_event *events = t->j->inputs->item[0].facts->events;
+	double *values;
+
+	t->amounts = mem_calloc(t->nr_amounts, sizeof(*t->amounts) + room * sizeof(double));
+	t->names = mem_calloc(t->nr_amounts, sizeof(*t->names));
+	t->units = mem_calloc(t->nr_amounts, sizeof(*t->units));
+	if (!t->amounts || !t->names || !t->units)
+		return -ENOMEM;
+	values = (double *)&t->amounts[t->nr_amounts];
+	for (size_t i = 0; i < t->nr_amounts; i++, values += room) {
+		size_t was = gather(t, WAS, i, values), is = gather(t, IS, i, values + was);
+
+		if (!was || !is)
+			continue;
+		t->names[t->nr_shown] = i == WALL  ? "wall_time"
+					: i == CPU ? "cpu_time"
+						   : events[i - NR_TIMES].label;
+		t->units[t->nr_shown] = i < NR_TIMES ? "ns" : events[i - NR_TIMES].unit;
+		t->amounts[t->nr_shown++] = (struct amount){
+		    .value = {values, values + was}, .nr = {was, is}, .is_primary = i == WALL};
+	}
+	return amounts_judge(t->amounts, t->nr_shown, t->by_iteration);
+}
+
+/* Rates are compared if a session has no run that reached its end. */
+static void look_at_runs(struct diff_totals *t)
+{
+	for (int side = WAS; side <= IS; side++) {
+		const struct runs *of = &t->sessions[first_of(t->j, side)];
+		struct spread seconds = {0};
+
+		for (size_t i = 0; i < nr_of(t->j, side); i++) {
+			t->are_rates |= !has_whole(&of[i]);
+			for (size_t k = 0; k < of[i].nr; k++) {
+				const struct run *run = &of[i].item[k];
+
+				t->nr_runs[side]++;
+				t->nr_cut[side] += run->is_cut;
+				t->nr_failed[side] += !run->is_cut && run->target.status != 0;
+				spread_add(&seconds, run->measured_s);
+				memcpy(t->text[side], run->target.text, TRACE_TARGET_BYTES);
+			}
+		}
+		t->seconds[side] = seconds.mean;
+	}
+}
+
+/* 1: all measured a target. */
+static int read_all(struct diff_totals *t, struct err *e)
+{
+	int rc = 1;
+
+	for (size_t i = 0; i < nr_inputs(t->j) && rc == 1; i++)
+		rc = t->j->inputs->item[i].import ? 0 : read_session(t, i, e);
+	if (rc != 1)
+		return rc;
+	look_at_runs(t);
+	return compare(t) ? err_set(e, -ENOMEM, "out of memory") : 1;
+}
+
+int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, struct err *e)
+{
+	struct runs *sessions = mem_calloc(nr_inputs(j), sizeof(*sessions));
+	struct diff_totals *t = sessions ? mem_zalloc(sizeof(*t)) : NULL;
+	int rc;
+
+	*out = NULL;
+	if (!t) {
+		mem_free(sessions);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	*t = (struct diff_totals){
+	    .j = j,
+	    .by_iteration = by_iteration,
+	    .nr_amounts = NR_TIMES + j->inputs->item[0].facts->nr_events,
+	    .sessions = sessions,
+	};
+	rc = read_all(t, e);
+	if (rc == 1)
+		*out = t;
+	else
+		diff_totals_free(t);
+	return rc < 0 ? rc : 0;
+}
+
+void diff_totals_free(struct diff_totals *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < nr_inputs(t->j); i++)
+		free_runs(&t->sessions[i]);
+	mem_free(t->sessions);
+	mem_free(t->amounts);
+	mem_free(t->names);
+	mem_free(t->units);
+	mem_free(t);
+}
+
+const struct amount *diff_totals_list(const struct diff_totals *t, size_t *nr)
+{
+	*nr = t->nr_shown;
+	return t->amounts;
+}
+
+const char *diff_totals_name(const struct diff_totals *t, size_t i)
+{
+	return t->names[i];
+}
+
+bool diff_totals_are_rates(const struct diff_totals *t)
+{
+	return t->are_rates;
+}
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+/* "+6.1 %" */
+static void add_percent(struct buf *b, double part)
+{
+	buf_addc(b, part < 0 ? '-' : '+');
+	buf_adds(b, DECIMAL(100 * fabs(part), 1));
+}
+
+static void add_change(struct buf *b, const struct amount *a)
+{
+	if (!isfinite(a->relative))
+		return;
+	add_percent(b, a->relative);
+	buf_adds(b, " %");
+}
+
+/* "[0.7, 11.6]", of the change in percent */
+static void add_interval(struct buf *b, const struct amount *a)
+{
+	double ends[2] = {a->relative - a->half, a->relative + a->half};
+
+	if (!a->is_tested || !isfinite(a->relative) || !(a->mean[WAS] > 0))
+		return;
+	for (int i = 0; i < 2; i++)
+		buf_printf(b, "%s%s%s", i ? ", " : "[", ends[i] < 0 ? "-" : "",
+			   DECIMAL(100 * fabs(ends[i]), 1));
+	buf_addc(b, ']');
+}
+
+static const char *verdict(const struct amount *a)
+{
+	bool is_more = a->mean[IS] > a->mean[WAS];
+
+	if (!a->is_significant)
+		return "no significant change";
+	if (a->is_primary)
+		return is_more ? "slower" : "faster";
+	return is_more ? "more" : "less";
+}
+
+static void add_p(struct buf *b, const struct amount *a)
+{
+	if (a->adjusted < 0.001)
+		buf_adds(b, "< 0.001");
+	else
+		buf_adds(b, DECIMAL(a->adjusted, a->adjusted < 0.1 ? 3 : 2));
+}
+
+/* "3 runs each", or why nothing is judged. */
+static void add_replicates(const struct diff_totals *t, struct buf *b, const struct amount *a)
+{
+	const char *what = t->by_iteration ? "run" : "session";
+
+	if (a->is_tested)
+		buf_printf(b, "; %zu %ss now, %zu before%s", a->nr[IS], what, a->nr[WAS],
+			   t->by_iteration ? ", of one session each" : "");
+	else if (a->nr[WAS] == 1 && a->nr[IS] == 1)
+		buf_printf(b, "; one %s each: no judgement", what);
+	else
+		buf_printf(b, "; one %s %s: no judgement", what, a->nr[IS] == 1 ? "now" : "before");
+}
+
+static void put_names(const struct diff_totals *t, struct buf *b)
+{
+	buf_printf(b, "\n%s", t->text[WAS]);
+	if (strcmp(t->text[WAS], t->text[IS]) != 0)
+		buf_printf(b, " → %s", t->text[IS]);
+	buf_adds(b, ": ");
+}
+
+static void put_wall(const struct amount *a, struct buf *b)
+{
+	buf_printf(b, "%s → %s wall", HUMAN(a->mean[WAS], "ns"), HUMAN(a->mean[IS], "ns"));
+	if (isfinite(a->relative)) {
+		buf_adds(b, ", ");
+		add_change(b, a);
+	}
+	if (a->is_tested) {
+		buf_addc(b, ' ');
+		add_interval(b, a);
+		buf_printf(b, ", %s, p %s", verdict(a), a->adjusted < 0.001 ? "" : "= ");
+		add_p(b, a);
+	}
+}
+
+static void put_headline(const struct diff_totals *t, struct buf *b)
+{
+	put_names(t, b);
+	if (t->are_rates)
+		buf_printf(b,
+			   "measured for %s s now, %s s before; did not reach its end: amounts per "
+			   "second are compared",
+			   DECIMAL(t->seconds[IS], 3), DECIMAL(t->seconds[WAS], 3));
+	else if (t->nr_shown && t->amounts[0].is_primary)
+		put_wall(&t->amounts[0], b);
+	else
+		buf_adds(b, "its wall time is not known");
+	if (t->nr_shown)
+		add_replicates(t, b, &t->amounts[0]);
+	buf_addc(b, '\n');
+	if (!t->are_rates && (t->nr_cut[IS] || t->nr_cut[WAS]))
+		buf_printf(b,
+			   "Runs that did not reach their end are ignored: %zu now, %zu before\n",
+			   t->nr_cut[IS], t->nr_cut[WAS]);
+	if (t->nr_failed[IS] || t->nr_failed[WAS])
+		buf_printf(b, "Runs that failed: %zu of %zu now, %zu of %zu before\n",
+			   t->nr_failed[IS], t->nr_runs[IS], t->nr_failed[WAS], t->nr_runs[WAS]);
+}
+
+static void put_amount(const struct diff_totals *t, struct grid *g, size_t i)
+{
+	const struct amount *a = &t->amounts[i];
+	struct buf b;
+
+	buf_init(&b, NUMBERS_BYTES);
+	grid_row(g);
+	grid_text(g, t->names[i]);
+	for (int side = WAS; side <= IS; side++) {
+		buf_reset(&b);
+		if (t->are_rates && strcmp(t->units[i], "ns") == 0)
+			buf_printf(&b, "%s CPUs", DECIMAL(a->mean[side] / 1e9, 3));
+		else
+			buf_printf(&b, "%s%s", HUMAN(a->mean[side], t->units[i]),
+				   t->are_rates ? "/s" : "");
+		grid_text(g, buf_str(&b));
+	}
+	isfinite(a->relative) ? grid_change(g, a->relative, a->is_significant) : grid_none(g);
+	buf_reset(&b);
+	add_interval(&b, a);
+	grid_text(g, buf_str(&b));
+	grid_text(g, a->is_tested ? verdict(a) : "");
+	buf_reset(&b);
+	if (a->is_tested)
+		add_p(&b, a);
+	grid_text(g, buf_str(&b));
+	buf_fini(&b);
+}
+
+int diff_totals_print(struct diff_totals *t, struct err *e)
+{
+	static const struct grid_column columns[] = {
+	    {"total", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"was", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"is", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"change", NULL, "%", GRID_CHANGE, GRID_ALL},
+	    {"interval", "95 % interval", NULL, GRID_TEXT, GRID_ALL},
+	    {"verdict", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"p", NULL, NULL, GRID_TEXT, GRID_ALL},
+	};
+	size_t first = t->nr_shown && t->amounts[0].is_primary, nr_tested = 0;
+	struct grid *g;
+
+	put_headline(t, &t->j->output->text);
+	for (size_t i = first; i < t->nr_shown; i++)
+		nr_tested += t->amounts[i].is_tested;
+	if (first == t->nr_shown)
+		return 0;
+	g = reports_grid(t->j, columns, sizeof(columns) / sizeof(columns[0]));
+	if (!g)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = first; i < t->nr_shown; i++)
+		put_amount(t, g, i);
+	if (nr_tested > 1) {
+		char line[NUMBERS_BYTES];
+
+		snprintf(
+		    line, sizeof(line),
+		    "p is corrected for these %zu totals (Holm); the wall time is tested alone",
+		    nr_tested);
+		grid_line(g, line);
+	}
+	return reports_end(t->j, g, 0, e);
+}

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""--diff of sessions of a command: the headline with its times and the totals of its events, what is
+judged and what is not, runs that did not reach their end. Software events only.
+"""
+import csv
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+
+from kit import CPUPERF, output, PRINT, run, run_checks
+
+# Touches so many pages, and computes for a while.
+WORK = "import mmap, sys; n = int(sys.argv[1]) * 4096; m = mmap.mmap(-1, n); m[:] = bytes(n); sum(range(%d))"
+EVENTS = ["-e", "page_faults,task_clock,cpu_clock@1000000"]
+NUMBER = r"[\d,.]+ (?:s|ms|us)"
+HEADLINE = (rf"^(?P<name>.*): (?P<was>{NUMBER}) → (?P<is>{NUMBER}) wall, (?P<change>[+-][\d.]+) %"
+            r"(?: \[(?P<low>-?[\d.]+), (?P<high>-?[\d.]+)\], (?P<verdict>slower|faster|no significant change),"
+            r" p (?:= (?P<p>[\d.]+)|< 0\.001))?; (?P<of>.*)$")
+
+
+def measure(folder, name, pages=100, options=(), spin=1000000, **how):
+    return run(CPUPERF, "-o", name, *EVENTS, *options, "--", sys.executable, "-c", WORK % spin, str(pages),
+               cwd=folder, **how)
+
+
+def sides(now, was):
+    return [*(f"--session={s}" for s in now), *(f"--diff={s}" for s in was)]
+
+
+def text_of(folder, now, was, *options, **how):
+    return output(PRINT, "--quiet", *sides(now, was), *options, cwd=folder, **how)
+
+
+def rows_of(folder, now, was, *options):
+    done = output(PRINT, "--quiet", *sides(now, was), "--output-format=csv", *options, cwd=folder)
+    rows = list(csv.DictReader(io.StringIO(done)))
+    return {r["event"]: r for r in rows if not r["function"]}, [r for r in rows if r["function"]]
+
+
+def in_ns(text):
+    number, unit = text.split()
+    return float(number.replace(",", "")) * {"s": 1e9, "ms": 1e6, "us": 1e3}[unit]
+
+
+def wall(folder, name):
+    """Of one session: what its answer says."""
+    text = output(PRINT, "--quiet", name, cwd=folder)
+    return in_ns(re.search(rf"^  ({NUMBER})(?: ±.*?)? wall,", text, re.M).group(1))
+
+
+def check_sessions(folder):
+    """Three sessions a side: the headline has the means, and the totals of each event are judged."""
+    was, now = [[f"{side}{i}" for i in range(3)] for side in ("was", "now")]
+    for a, b in zip(was, now):
+        measure(folder, a, pages=1000)
+        measure(folder, b, pages=4000)
+    text = text_of(folder, now, was, "--counts")
+    head = re.search(HEADLINE, text, re.M)
+    assert text.startswith("\n") and head.start() == 1, text
+    for key, names in (("was", was), ("is", now)):
+        mean = sum(wall(folder, n) for n in names) / 3
+        assert abs(in_ns(head[key]) - mean) < mean / 500, (text, mean)
+    assert head["of"] == "3 sessions now, 3 before", text
+    change = in_ns(head["is"]) / in_ns(head["was"]) - 1
+    assert abs(float(head["change"]) - 100 * change) < 0.3, text
+    assert float(head["low"]) <= float(head["change"]) <= float(head["high"]), text
+    assert (head["verdict"] == "no significant change") == bool(head["p"] and float(head["p"]) >= 0.05), text
+    totals, functions = rows_of(folder, now, was)
+    assert set(totals) == {"wall_time", "cpu_time", "page_faults", "task_clock", "cpu_clock"} and functions, totals
+    faults = totals["page_faults"]
+    grown = float(faults["is_count"]) - float(faults["was_count"])
+    assert 5800 < grown < 6300 and faults["certain"] == "true" and float(faults["p"]) < 0.05, faults
+    assert abs(float(faults["change"]) - 100 * grown / float(faults["was_count"])) < 0.01, faults
+    assert re.search(r"^page_faults +[\d,.]+ +[\d,.]+ +\+\d+\.\d\d % +\[\d+\.\d, \d+\.\d\] +more +(< )?0\.0", text,
+                     re.M), text
+    assert "p is corrected for these 4 totals (Holm); the wall time is tested alone" in text, text
+    assert "changed significantly (5 % level, corrected by Holm)" in text, text
+    # amounts in the event's unit with --counts, else shares
+    table = text.split("\ncpu_clock: ")[1]
+    assert re.search(r"^ *[-+][\d.]+ %.* [\d.]+ (ms|us|ns) +([\d.]+ (ms|us|ns)|0) ", table, re.M), table
+    table = text_of(folder, now, was).split("\ncpu_clock: ")[1]
+    assert re.search(r"^ *[-+][\d.]+ pp.* [\d.]+ % +[\d.]+ % ", table, re.M) and " ms" not in table, table
+    # a total that grew is over the limit; what is excluded by --event is not looked at
+    run(PRINT, "--quiet", *sides(now, was), "--fail-over=50", cwd=folder, code=3)
+    for limit in ("--fail-over=9000", "--fail-over=50 --event=cpu_clock"):
+        run(PRINT, "--quiet", *sides(was, now), *limit.split(), cwd=folder, code=0)
+    assert set(rows_of(folder, now, was, "--event=cpu_clock")[0]) == {"wall_time", "cpu_time", "cpu_clock"}
+
+
+def check_one_each(folder):
+    """One run a side: numbers, and no judgement; the same for one against two."""
+    for name in ("was", "now", "now2"):
+        measure(folder, name)
+    for now, why in ((["now"], "one run each: no judgement"), (["now", "now2"], "one session before: no judgement")):
+        text = text_of(folder, now, ["was"])
+        head = re.search(HEADLINE, text, re.M)
+        assert head and head["of"] == why and not head["low"] and " p " not in head[0], text
+        assert "(Holm); the wall" not in text and "[" not in text.split("\ncpu_clock")[0].split("\n", 2)[2], text
+        totals, _ = rows_of(folder, now, ["was"])
+        assert {(r["certain"], r["p"], r["change_half"]) for r in totals.values()} == {("false", "", "")}, totals
+
+
+def check_runs(folder):
+    """The runs of one session a side are the replicates."""
+    measure(folder, "was", pages=1000, options=["-r3"])
+    measure(folder, "now", pages=4000, options=["-r4"])
+    head = re.search(HEADLINE, text_of(folder, ["now"], ["was"]), re.M)
+    assert head["of"] == "4 runs now, 3 before, of one session each", head
+    assert abs(in_ns(head["is"]) - wall(folder, "now")) < wall(folder, "now") / 500, head
+    totals, _ = rows_of(folder, ["now"], ["was"])
+    assert totals["page_faults"]["certain"] == "true", totals
+    assert totals["page_faults"]["scope"] == "within these two runs", totals
+
+
+def check_cut(folder):
+    """A run that was ended, and one that outlives the measuring, are compared as rates."""
+    measure(folder, "whole")
+    with subprocess.Popen([CPUPERF, "-o", "cut", *EVENTS, "--", "sh", "-c",
+                           "echo ready; while :; do :; done"], cwd=folder,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as p:
+        assert p.stdout.readline() == "ready\n"
+        os.killpg(p.pid, signal.SIGINT)
+        p.communicate()
+    run(CPUPERF, "-o", "timed", *EVENTS, "-d0.1", "--", "sh", "-c",
+        "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; sleep 0.3", cwd=folder)
+    for now, was in ((["cut"], ["whole"]), (["whole"], ["timed"]), (["whole"], ["whole2"])):
+        if was == ["whole2"]:
+            measure(folder, "whole2", code=None)
+        text = text_of(folder, now, was)
+        totals, _ = rows_of(folder, now, was)
+        is_rate = was != ["whole2"]
+        assert ("amounts per second are compared" in text) == is_rate, text
+        assert ("wall_time" in totals) != is_rate and "page_faults" in totals, totals
+        assert not is_rate or re.search(r"^task_clock +[\d.]+ CPUs +[\d.]+ CPUs ", text, re.M), text
+        if is_rate:
+            assert 0 <= float(totals["task_clock"]["is_count"]) <= 2e9, totals  # ns per second
+
+
+def check_cut_runs(folder):
+    """Of several runs those that were cut are ignored; what failed is counted."""
+    measure(folder, "was", options=["-r3"])
+    script = "echo x >> n; [ $(wc -l < n) = 4 ] && kill -9 $$; i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done"
+    run(CPUPERF, "-o", "now", *EVENTS, "-r9", "--", "sh", "-c", script + "; exit 3", cwd=folder, code=None)
+    text = text_of(folder, ["now"], ["was"])
+    assert "; 3 runs now, 3 before" in text and "per second" not in text, text
+    assert "Runs that did not reach their end are ignored: 1 now, 0 before" in text, text
+    assert "Runs that failed: 3 of 4 now, 0 of 3 before" in text, text
+
+
+run_checks(globals(), everybody=True)
