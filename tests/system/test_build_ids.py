@@ -43,18 +43,18 @@ def told_ids(trace):
 
 
 def mappings(trace):
-    """(path, time, id of the survey, ids that were told beside) of what is executable."""
+    """(pid, path, time, id of the survey, ids that were told beside) of what is executable."""
     told = told_ids(trace)
     for r in trace.records():
         if r.kind != sampled.R_MMAP2 or not struct.unpack_from("<I", r.body, 56)[0] & 4:
             continue
-        path = sampled.name_of(r.body[64:])
+        path, (pid,) = sampled.name_of(r.body[64:]), struct.unpack_from("<I", r.body)
         when, = struct.unpack_from("<Q", r.body, len(r.body) - 8)
         if r.ring == sampled.RING_MADE and r.misc & MISC_BUILD_ID:  # else of another listener
-            yield path, when, r.body[36:36 + r.body[32]].hex(), set()
+            yield pid, path, when, r.body[36:36 + r.body[32]].hex(), set()
         else:
             key = (*struct.unpack_from("<IIQQ", r.body, 32), path)
-            yield path, when, None, {i for a, b, i in told.get(key, []) if a <= when <= b}
+            yield pid, path, when, None, {i for a, b, i in told.get(key, []) if a <= when <= b}
 
 
 def run(path):
@@ -115,13 +115,13 @@ def check_ids(folder):
     sampled.finish(session)
     sampled.check_sound(folder)
     seen, surveyed = set(), 0
-    for path, at, survey, ids in mappings(sampled.common(folder)):
+    for pid, path, at, survey, ids in mappings(sampled.common(folder)):
         name = os.path.basename(path)
         if os.path.dirname(path) == folder:
             right = second if at > when.get(name, at) else first
             assert ids <= {right}, (path, at, when, ids)
             seen |= {(name, i) for i in ids}
-        elif path == os.path.realpath(sys.executable) and survey:
+        elif pid == os.getpid() and path == os.path.realpath(sys.executable) and survey:
             surveyed += 1
             assert survey == readelf(path), path
     assert surveyed, "no build-id of what ran before"
