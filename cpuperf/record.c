@@ -14,6 +14,7 @@
 #include "program.h"
 #include "screen/format.h"
 #include "session/session.h"
+#include "spec/last.h"
 #include "status.h"
 #include "target/command.h"
 
@@ -621,6 +622,16 @@ static int open_session(struct recorder *r, const struct session_config *config,
 	}
 }
 
+/* So that cpuperf_print finds it from any folder. */
+static void remember(const char *manifest)
+{
+	char path[PATH_MAX];
+	int rc = *manifest && realpath(manifest, path) ? last_write(path) : 0;
+
+	if (rc)
+		log_verbose(1, "not remembered as the last session: %s", strerror(-rc));
+}
+
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
 	bool has_target = o->command || attached;
@@ -666,6 +677,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		status = fail(EXIT_FAILED, &e);
 	} else {
 		status = run_printed(&r, o);
+		if (session_nr_done(r.session))
+			remember(plan->spec->session_result_spec_path);
 		session_close(r.session);
 	}
 	output_close(&r.output);

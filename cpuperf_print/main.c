@@ -10,6 +10,7 @@
 #include "replay.h"
 #include "samples.h"
 #include "spec/cpsession.h"
+#include "spec/last.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -198,15 +199,23 @@ static int check_options(struct run *r, struct err *e)
 	return replay_check(o, e) ?: plan_init(&r->plan, o, e);
 }
 
-/* Without a session, the last one of a command in this folder; another user may have left it. */
+/* Without a session: the last one of a command in this folder (another user may have left it), else
+ * the caller's last one. */
 static void use_last_session(struct options *o)
 {
+	static char last[PATH_MAX];
+	const char *session = CPSESSION_FOLDER;
 	struct stat st;
 
-	if (o->sessions.nr || o->perf_data.nr || stat(CPSESSION_FOLDER, &st) ||
-	    !S_ISDIR(st.st_mode) || st.st_uid != geteuid())
+	if (o->sessions.nr || o->perf_data.nr)
 		return;
-	o->sessions.item[o->sessions.nr++] = CPSESSION_FOLDER;
+	if (stat(session, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid()) {
+		if (last_read(last))
+			return;
+		session = last;
+		log_info("the last session: %s", last);
+	}
+	o->sessions.item[o->sessions.nr++] = session;
 }
 
 int main(int argc, char **argv)

@@ -17,7 +17,8 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_FILE,
      .section = "Input",
      .help = "The .cpsession file to print, or the folder that cpuperf made for a session. The "
-	     "default is ./cpuperf.session, the last one of a command here. "
+	     "default is ./cpuperf.session, the last one of a command here, or else the caller's "
+	     "last one. "
 	     "Its traces are looked up in the same folder, so a "
 	     "copied session prints too. May be repeated: sessions of the same spec are added "
 	     "up, except in summary, series and top-down, which print each session.",

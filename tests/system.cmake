@@ -35,6 +35,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     declare_test(${name} system ${interpreter} ${script})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
-BUSY=$<TARGET_FILE:busy>;DEAF=$<TARGET_FILE:deaf>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1")
+BUSY=$<TARGET_FILE:busy>;DEAF=$<TARGET_FILE:deaf>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
+XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR}")
   endforeach()
 endif()

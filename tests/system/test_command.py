@@ -332,6 +332,24 @@ def check_nameless(folder):
             assert float(share) >= 70 and rest.startswith(expected), (name, how, text)
 
 
+def check_last(folder):
+    """Without a name, cpuperf_print takes the session of the folder, else the last one anywhere."""
+    env = {**os.environ, "XDG_STATE_HOME": folder}
+    elsewhere = f"{folder}/elsewhere"
+    os.mkdir(elsewhere)
+    assert "cpuperf -- COMMAND makes" in run(PRINT, cwd=elsewhere, env=env, code=2).stderr
+    measure(folder, "true", options=["-o", "one"], env=env)
+    assert "true: exit status 0" in run(PRINT, cwd=elsewhere, env=env).stdout
+    measure(folder, "sh", "-c", "exit 3", env=env, code=3)
+    assert "exit status 3" in run(PRINT, cwd=elsewhere, env=env).stdout
+    measure(folder, "false", options=["-o", "two"], env=env, code=1)
+    assert "false: exit status 1" in run(PRINT, cwd=elsewhere, env=env).stdout
+    assert "exit status 3" in run(PRINT, cwd=folder, env=env).stdout
+    shutil.rmtree(f"{folder}/two")
+    gone = run(PRINT, cwd=elsewhere, env=env, code=1)
+    assert f"{folder}/two" in gone.stderr, gone.stderr
+
+
 def check_short_tasks(folder):
     """Each task has its own period: of many that end before it, the answer says that samples are missing."""
     many = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done"]
@@ -377,7 +395,7 @@ def check_folder(folder):
     assert not os.path.exists(f"{folder}/ran")
     assert output(PRINT, "--quiet", "mine", cwd=folder).startswith("echo again")
     os.mkdir(f"{folder}/empty")
-    done = run(PRINT, cwd=f"{folder}/empty", code=2)
+    done = run(PRINT, cwd=f"{folder}/empty", code=2, env={**os.environ, "XDG_STATE_HOME": folder})
     assert "no session named" in done.stderr, done.stderr
 
 

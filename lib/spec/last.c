@@ -1,0 +1,89 @@
+/*
+ * The path of the last session.
+ */
+#include "spec/last.h"
+
+#include "base/io.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static const char name[] = "last";
+
+static int check_owner(int fd)
+{
+	struct stat st;
+	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+
+	return rc ? rc : st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) ? 0 : -EPERM;
+}
+
+/* Replaces *fd by a folder in it. */
+static int enter(int *fd, const char *folder, bool makes)
+{
+	int rc = makes ? sys()->mkdirat(*fd, folder, 0700) : 0, next;
+
+	if (rc && rc != -EEXIST)
+		return rc;
+	next = sys()->openat(*fd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	io_close(fd);
+	*fd = next;
+	return next < 0 ? next : check_owner(next);
+}
+
+/* The folder of the file. *fd is closed by the caller. */
+static int open_state(int *fd, bool makes)
+{
+	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
+	const bool has_state = state && *state == '/';
+	int rc;
+
+	if (!has_state && (!home || *home != '/'))
+		return -ENOENT;
+	*fd = sys()->openat(AT_FDCWD, has_state ? state : home, O_RDONLY | O_DIRECTORY, 0);
+	rc = *fd < 0 ? *fd : check_owner(*fd);
+	if (!has_state)
+		rc = rc ?: enter(fd, ".local", makes) ?: enter(fd, "state", makes);
+	return rc ?: enter(fd, "cpuperf", makes);
+}
+
+int last_write(const char *path)
+{
+	IO_AUTO_FD int fd = -1;
+	size_t len = strlen(path);
+
+	if (*path != '/' || len >= PATH_MAX)
+		return -EINVAL;
+	return open_state(&fd, true)
+		   ?: sys()->flock(fd, LOCK_EX | LOCK_NB) /* else another session ends now, too */
+		   ?: io_write_atomic(fd, name, name, path, len, NULL, NULL);
+}
+
+int last_read(char path[PATH_MAX])
+{
+	IO_AUTO_FD int folder = -1, fd = -1;
+	char text[PATH_MAX];
+	ssize_t len;
+	int rc = open_state(&folder, false);
+
+	if (rc)
+		return rc;
+	fd = sys()->openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+	rc = fd < 0 ? fd : check_owner(fd);
+	if (rc)
+		return rc;
+	len = io_read_full(fd, text, sizeof(text));
+	if (len < 0)
+		return (int)len;
+	if (!len || len == sizeof(text) || *text != '/' || memchr(text, '\0', (size_t)len))
+		return -EINVAL;
+	memcpy(path, text, (size_t)len);
+	path[len] = '\0';
+	return 0;
+}

@@ -1,0 +1,16 @@
+/*
+ * The path of the caller's last session, which cpuperf_print reads if none is named:
+ * $XDG_STATE_HOME/cpuperf/last, or ~/.local/state/cpuperf/last.
+ */
+#ifndef SPEC_LAST_H
+#define SPEC_LAST_H
+
+#include <limits.h>
+
+/* path: of the manifest. Only folders and files of the effective user are used or made, mode 0700
+ * and 0600; links are not followed. 0 or -errno; the old text remains then. */
+int last_write(const char *path);
+/* 0, -ENOENT if there is none, or -errno. */
+int last_read(char path[PATH_MAX]);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * The path of the last session: where it is kept, and what is not believed.
+ */
+#include "kit.h"
+
+#include "spec/last.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static struct root root;
+
+static void begin(bool is_home)
+{
+	root = tree_make();
+	if (is_home) {
+		unsetenv("XDG_STATE_HOME");
+		setenv("HOME", root.dir, 1);
+	} else {
+		setenv("XDG_STATE_HOME", root.dir, 1);
+		setenv("HOME", "/nowhere", 1);
+	}
+}
+
+static const char *path_of(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", root.dir, name);
+	return path;
+}
+
+TEST(kept)
+{
+	static const char *const files[] = {"/cpuperf/last", "/.local/state/cpuperf/last"};
+	char path[PATH_MAX] = "untouched";
+	struct stat st;
+
+	for (int is_home = 0; is_home < 2; is_home++) {
+		begin(is_home);
+		assert_int_equal(last_read(path), -ENOENT);
+		assert_int_equal(last_write("/a/cpuperf.cpsession"), 0);
+		assert_int_equal(last_write("/b"), 0);
+		assert_int_equal(last_read(path), 0);
+		assert_string_equal(path, "/b");
+		assert_int_equal(stat(path_of(files[is_home]), &st), 0);
+		assert_int_equal(st.st_mode, S_IFREG | 0600);
+		tree_remove(&root);
+	}
+	assert_int_equal(last_write("relative"), -EINVAL);
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	assert_int_equal(last_write("/a"), -ENOENT);
+}
+
+/* What another user could have made, and links that he could have put there. */
+TEST(not_believed)
+{
+	char path[PATH_MAX] = "untouched";
+	struct stat st;
+
+	begin(false);
+	tree_put(&root, "/cpuperf/last", "relative", 8);
+	assert_int_equal(last_read(path), -EINVAL);
+	tree_put(&root, "/cpuperf/last", "", 0);
+	assert_int_equal(last_read(path), -EINVAL);
+	tree_put(&root, "/cpuperf/last", "/a\0b", 4);
+	assert_int_equal(last_read(path), -EINVAL);
+	tree_put(&root, "/cpuperf/last", "/a", 2);
+	assert_int_equal(chmod(path_of("/cpuperf/last"), 0622), 0);
+	assert_int_equal(last_read(path), -EPERM);
+	assert_int_equal(unlink(path_of("/cpuperf/last")), 0);
+	tree_put(&root, "/other", "/a", 2);
+	assert_int_equal(symlink("../other", path_of("/cpuperf/last")), 0);
+	assert_int_equal(last_read(path), -ELOOP);
+	assert_string_equal(path, "untouched");
+	assert_int_equal(last_write("/b"), 0); /* the link is replaced, not followed */
+	assert_int_equal(last_read(path), 0);
+	assert_string_equal(path, "/b");
+	assert_int_equal(stat(path_of("/other"), &st), 0);
+	assert_int_equal(st.st_size, 2);
+	tree_remove(&root);
+
+	begin(false);
+	assert_int_equal(mkdir(path_of("/away"), 0700), 0);
+	assert_int_equal(symlink("away", path_of("/cpuperf")), 0);
+	assert_true(last_write("/b") < 0);
+	assert_int_equal(access(path_of("/away/last"), F_OK), -1);
+	assert_int_equal(unlink(path_of("/cpuperf")), 0);
+	assert_int_equal(mkdir(path_of("/cpuperf"), 0700), 0);
+	assert_int_equal(chmod(path_of("/cpuperf"), 0777), 0);
+	assert_int_equal(last_write("/b"), -EPERM);
+	tree_remove(&root);
+}
