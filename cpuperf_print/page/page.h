@@ -19,8 +19,9 @@ struct report_stacks;
 enum { PAGE_NOW, PAGE_BEFORE, PAGE_NR_SIDES };
 enum { PAGE_MAX_NOTES = 24, PAGE_NOTES_BYTES = 128 << 10, PAGE_MAX_ITERATIONS = 200 };
 
-/* A thread; with pid PAGE_SEVERAL all threads of that name, if there are too many. */
-enum { PAGE_SEVERAL = UINT32_MAX };
+/* A thread; with pid PAGE_SEVERAL all threads of that name, if there are too many. Not
+ * TRACE_UNKNOWN, which is the pid of samples without a task. */
+enum { PAGE_SEVERAL = UINT32_MAX - 1 };
 struct page_thread {
 	uint32_t comm, pid, tid; /* comm: report_functions_text */
 };

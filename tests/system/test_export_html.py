@@ -19,6 +19,7 @@ import zlib
 
 import browser
 from kit import need_sampling
+import perf_data_file as pd
 import sampled
 from sampled import event
 
@@ -623,6 +624,21 @@ def check_tally(folder):
         assert [f["name"] for f in frames(page)] == ["all"] or not frames(page)
 
 
+def check_unknown(folder):
+    """Samples without a task: one process that is unknown, not several."""
+    f = pd.File()
+    f.event(0, 0, pd.IP | pd.TID | pd.TIME | pd.PERIOD | pd.IDENTIFIER, [1], period=1000)
+    for i in range(10):
+        f.sample(ip=0xffffffff81000123, misc=pd.KERNEL, pid=2**32 - 1, tid=2**32 - 1, time=1000 + i, period=1)
+    with open(f"{folder}/unknown.data", "wb") as out:
+        out.write(f.whole())
+    run_print(f"--perf-data={folder}/unknown.data", "--output-format=html", f"--output-file={folder}/unknown.html")
+    with browser.Browser(1280, 900) as page:
+        page.open(f"{folder}/unknown.html")
+        names = page.run("[...document.getElementById('who').options].map((o) => o.textContent)")
+        assert names[1:] == ["[unknown] (unknown)"], names
+
+
 def check_refused(session, folder):
     """Before anything is written."""
     one = (f"--session={session}", "--output-format=html", f"--output-file={folder}/none.html")
@@ -643,6 +659,7 @@ def main():
         check_parts(session, pid, folder)
         check_diff(folder)
         check_tally(folder)
+        check_unknown(folder)
         check_refused(session, folder)
 
 

@@ -3,7 +3,8 @@
  */
 const MAX_TASKS = 400;
 const LEGEND_NAMES = 8;
-const SEVERAL = 0xffffffff; /* pid of merged processes of one name, if there are too many */
+const SEVERAL = 0xfffffffe; /* pid of merged processes of one name, if there are too many */
+const UNKNOWN = 0xffffffff; /* pid or tid of samples without a task */
 
 /* Colours from the style sheet. */
 class Colors {
@@ -437,6 +438,10 @@ function choice(value, text) {
 	return option;
 }
 
+function idOf(id) {
+	return id === SEVERAL ? 'several processes' : id === UNKNOWN ? 'unknown' : id;
+}
+
 /* The name and the threads of each process and thread. */
 function tasksOf(data) {
 	const { cells, groups, threads } = data;
@@ -447,7 +452,7 @@ function tasksOf(data) {
 	for (let i = 0; i < cells.nr; i++)
 		weights[groups.thread[cells.group[i]]] += cells.samples[i];
 	threads.forEach((thread, i) => {
-		const key = thread.pid === SEVERAL ? thread.comm : thread.pid;
+		const key = thread.pid < SEVERAL ? thread.pid : `${thread.comm} ${thread.pid}`;
 		const p = processes.get(key) || { weight: 0, threads: [] };
 
 		p.weight += weights[i];
@@ -460,11 +465,11 @@ function tasksOf(data) {
 		const { comm, pid } = threads[p.threads[0]];
 		const numbers = new Set(p.threads);
 
-		list.push({ name: `${comm} (${pid === SEVERAL ? 'several processes' : pid})`,
+		list.push({ name: `${comm} (${idOf(pid)})`,
 			isWanted: (t, number) => numbers.has(number) });
 		if (p.threads.length > 1)
 			list.push(...p.threads.map((i) => ({
-				name: `\u2003${threads[i].comm}, thread ${threads[i].tid}`,
+				name: `\u2003${threads[i].comm}, thread ${idOf(threads[i].tid)}`,
 				isWanted: (t, number) => number === i })));
 	}
 	return list;
