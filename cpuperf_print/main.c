@@ -163,6 +163,7 @@ static int run(struct run *r)
 
 	output_init(&r->output, r->plan.format, r->options);
 	rc = run_steps(r, &e);
+	problems_end(&r->output.problems);
 	if (rc && e.code)
 		log_err(LOG_ERROR, &e);
 	if (!rc && !r->output.problems.has_loss)

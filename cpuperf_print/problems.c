@@ -6,9 +6,11 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_LOSSES = 32, MAX_LOSSES_BYTES = 256 << 10 };
@@ -20,8 +22,11 @@ void problems_init(struct problems *p)
 	dict_init(&p->seen, sizeof(uint32_t), sizeof(uint32_t), DICT_MAX);
 }
 
-void problems_fini(struct problems *p)
+void problems_end(struct problems *p)
 {
+	for (size_t i = 0; i < p->nr_held; i++)
+		log_err(LOG_ERROR, &p->held[i]);
+	p->nr_held = 0;
 	for (int is_loss = 1; is_loss >= 0; is_loss--) {
 		struct err e = {0};
 		size_t nr;
@@ -32,6 +37,11 @@ void problems_fini(struct problems *p)
 		err_set(&e, -EFBIG, "%zu more %s", nr, str_plural(nr, "problem", "problems"));
 		log_err(is_loss ? LOG_ERROR : LOG_WARNING, &e);
 	}
+}
+
+void problems_fini(struct problems *p)
+{
+	mem_free(p->held);
 	buf_fini(&p->losses);
 	dict_fini(&p->seen);
 }
@@ -58,6 +68,42 @@ static void add_loss(struct problems *p, const struct err *problem)
 	}
 }
 
+static bool is_of_place(const struct err *held, const struct err *problem)
+{
+	return *held->source && strcmp(held->source, problem->source) == 0 &&
+	       held->line == problem->line && held->column == problem->column &&
+	       (!*problem->hint || strcmp(held->hint, problem->hint) == 0);
+}
+
+/* Appends the message to that of an earlier loss of the same file. False: none has room. */
+static bool join(struct problems *p, const struct err *problem)
+{
+	for (size_t i = 0; i < p->nr_held; i++) {
+		struct err *held = &p->held[i];
+		size_t len = strlen(held->msg), room = sizeof(held->msg) - len;
+
+		if (!is_of_place(held, problem) || strlen(problem->msg) + 2 >= room)
+			continue;
+		snprintf(held->msg + len, room, "; %s", problem->msg);
+		return true;
+	}
+	return false;
+}
+
+/* Parts of a file are read at several times: its losses are one line at the end. */
+static void hold(struct problems *p, const struct err *problem)
+{
+	struct err *held;
+
+	if (join(p, problem) || p->nr_logged[true]++ >= PROBLEMS_MAX_LOGGED)
+		return;
+	held = MEM_ADD(p->held, p->nr_held, p->held_room);
+	if (held)
+		*held = *problem;
+	else
+		log_err(LOG_ERROR, problem);
+}
+
 void problems_log(void *arg, const struct err *problem)
 {
 	(void)arg;
@@ -75,6 +121,8 @@ void problems_add(void *problems, bool is_loss, const struct err *problem)
 		add_loss(p, problem);
 	if (p->report)
 		p->report(p->arg, problem);
+	else if (is_loss)
+		hold(p, problem);
 	else if (p->nr_logged[is_loss]++ < PROBLEMS_MAX_LOGGED)
-		log_err(is_loss ? LOG_ERROR : LOG_WARNING, problem);
+		log_err(LOG_WARNING, problem);
 }

@@ -1,6 +1,6 @@
 /*
  * What goes wrong while inputs are read. Each problem is reported once, however often a file is
- * read.
+ * read: a warning at once, the losses of a file in one line at the end.
  */
 #ifndef CPUPERF_PRINT_PROBLEMS_H
 #define CPUPERF_PRINT_PROBLEMS_H
@@ -19,14 +19,17 @@ struct problems {
 	struct buf losses;   /* the first of them: a line each, ended by NUL */
 	size_t nr_losses;    /* all */
 	size_t nr_logged[2]; /* of warnings, of losses; more than PROBLEMS_MAX_LOGGED are counted */
-	struct dict seen;    /* hashes of problems: equal ones count as the same problem */
+	struct err *held;    /* owned; losses to be logged, those of one file joined */
+	size_t nr_held, held_room;
+	struct dict seen; /* hashes of problems: equal ones count as the same problem */
 	/* Receives problems while the terminal has another use. NULL: they are logged. */
 	void (*report)(void *arg, const struct err *problem);
 	void *arg;
 };
 
 void problems_init(struct problems *p);
-/* Logs how many more problems there were than were logged. */
+/* Logs the losses, one line per file, and how many more problems there were than are logged. */
+void problems_end(struct problems *p);
 void problems_fini(struct problems *p);
 /* Logs a warning; arg is not used. */
 void problems_log(void *arg, const struct err *problem);

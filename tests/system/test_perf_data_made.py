@@ -733,7 +733,15 @@ def hostile(folder):
         cases.append(bytes(bad))
     for data in cases:
         write(path, data)
-        run(path, "--report=flat", "--report=records", "--quiet", codes=(0, 1))
+        _, problems = run(path, "--report=flat", "--report=records", "--quiet", codes=(0, 1))
+        assert problems.count("error:") < 2, problems
+    # damage of the features, found at opening, and of a sample, found at reading
+    bad = bytearray(good)
+    at = good.rindex(struct.pack("<IHH", pd.SAMPLE, pd.USER, 0)[:6])
+    bad[at + 8 + 8 * 6:at + 16 + 8 * 6] = b"\xff" * 8  # the number of addresses
+    write(path, bad[:-8])
+    _, problems = run(path, "--report=flat", "--quiet", codes=(1,))
+    assert problems.count("error:") == 1 and "truncated" in problems and "invalid" in problems, problems
     write(path, b"\x89CPUPRF\n" + bytes(300))
     _, problems = run(path, codes=(1,))
     assert "is not a perf.data file" in problems, problems
