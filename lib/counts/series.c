@@ -1,39 +1,28 @@
 /*
  * In a session that samples, readings come in streams: at the timebase's pace, in samples, at the
- * boundaries. Each tick of a stream becomes a trace whose pairs are its readings and the previous
- * ones, so that its numbers are computed like those of an iteration. A tick ends when an event is
- * read again. Times, events and instances from the file are not trusted.
+ * boundaries. The ticks of a stream are computed like iterations. Times and events from the file
+ * are not trusted.
  */
 #include "counts/series.h"
 
-#include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sum.h"
+#include "counts/stream.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
 #include "profile/iterator.h"
 #include "profile/records.h"
-#include "profile/things.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_THINGS = PROFILE_MAX_THINGS };
+enum { FURTHER = PROFILE_MAX_PARTS - 1 };
 
 /* Where the readings of an event are stored. AT_ENDS: at the boundaries only, which make one tick.
  */
 enum source { IN_TICKS, IN_SAMPLES, AT_ENDS, NR_SOURCES };
-
-/* The readings of one tick, and the last ones before. */
-struct stream {
-	struct profile_pair *pairs;   /* owned; of each event */
-	struct profile_pair *further; /* owned; NULL: none; as in profile_trace */
-	struct dict things;           /* struct profile_thing, by event and number */
-	uint64_t start_ns, end_ns;
-	bool is_open; /* the tick has readings */
-};
 
 /* Samples of an event in the current slice of time. */
 struct counter {
@@ -53,10 +42,9 @@ struct series {
 	bool *is_of_all; /* owned; by column: the iteration has points of a target on any CPU */
 	/* The current trace: */
 	const struct profile_trace *trace;
-	struct stream stream[NR_SOURCES];
+	struct counts_stream stream[NR_SOURCES];
 	uint8_t *source;         /* owned; by event: enum source */
 	struct counter *counter; /* owned; of each event */
-	bool *has_things;        /* owned; by event: its things were read in the tick */
 };
 
 bool counts_series_value(const struct counts_series_point *p, double *out)
@@ -170,10 +158,7 @@ static int end_iteration(struct series *s)
 		for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
 			if (!t->columns[i].is_total_only)
 				rc = emit_row_cell(s, row, i);
-	if (rc == 0)
-		rc = emit_totals(s, t);
-	if (rc == 0)
-		rc = emit_things(s);
+	rc = rc ?: emit_totals(s, t) ?: emit_things(s);
 	t->nr_rows = 0;
 	return rc;
 }
@@ -236,9 +221,11 @@ static bool is_metric_due(const struct series *s, enum source source, size_t i)
 }
 
 /* Emits the numbers of a tick. */
-static int emit_tick(struct series *s, enum source source, const struct profile_trace *tick)
+static int emit_tick(void *arg, const struct counts_stream *st, const struct profile_trace *tick)
 {
+	struct series *s = arg;
 	struct table *t = s->table;
+	enum source source = (enum source)(st - s->stream);
 	int rc = 0;
 
 	t->nr_rows = 0;
@@ -247,111 +234,15 @@ static int emit_tick(struct series *s, enum source source, const struct profile_
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
 		if (i < t->nr_events ? is_event_due(s, source, i) : is_metric_due(s, source, i))
 			rc = emit_row_cell(s, 0, i);
-	if (rc == 0)
-		rc = emit_things(s);
+	rc = rc ?: emit_things(s);
 	t->nr_rows = 0;
 	return rc;
 }
 
-/* The reading becomes the start of the next tick. */
-static void shift(struct profile_pair *p)
-{
-	if (p->has_end)
-		*p = (struct profile_pair){.has_start = true, .start = p->end};
-}
-
-static void begin_tick(const struct series *s, struct stream *st)
-{
-	size_t nr = s->facts->nr_events;
-
-	for (size_t i = 0; i < nr; i++)
-		shift(&st->pairs[i]);
-	for (size_t i = 0; st->further && i < nr * FURTHER; i++)
-		shift(&st->further[i]);
-	for (uint32_t k = 0; k < st->things.nr; k++) {
-		struct profile_thing *thing = dict_at(&st->things, k);
-
-		if (!thing->pair.has_end && s->has_things[thing->event]) /* it ended */
-			thing->pair.has_start = false;
-		shift(&thing->pair);
-	}
-	memset(s->has_things, false, nr);
-	st->start_ns = st->end_ns;
-	st->is_open = false;
-}
-
-static int end_tick(struct series *s, enum source source)
-{
-	struct stream *st = &s->stream[source];
-	struct profile_trace tick = *s->trace;
-	int rc;
-
-	if (!st->is_open)
-		return 0;
-	tick.pairs = st->pairs;
-	tick.further = st->further;
-	tick.things = st->things.items;
-	tick.nr_things = st->things.nr;
-	tick.start_ns = st->start_ns;
-	tick.end_ns = st->end_ns;
-	tick.sampling = NULL;
-	rc = emit_tick(s, source, &tick);
-	begin_tick(s, st);
-	return rc;
-}
-
-/* NULL: no memory, or too many. */
-static struct profile_thing *get_thing(struct stream *st, uint32_t event, uint32_t number)
-{
-	const uint32_t key[] = {event, number};
-	struct profile_thing *thing = dict_get(&st->things, key);
-
-	if (thing && !thing->name)
-		thing->name = "";
-	return thing;
-}
-
-/* The pair of a reading; NULL: none, or -ENOMEM in *rc. */
-static struct profile_pair *find_pair(const struct series *s, struct stream *st,
-				      const struct reading *r, int *rc)
-{
-	struct profile_pair *p = NULL;
-	size_t nr = s->facts->nr_events;
-
-	*rc = 0;
-	if (s->facts->events[r->event].scope == EVENT_SCOPE_THINGS) {
-		struct profile_thing *thing = get_thing(st, r->event, r->instance);
-
-		p = thing ? &thing->pair : NULL;
-	} else if (!r->instance)
-		p = &st->pairs[r->event];
-	else if (r->instance >= PROFILE_MAX_PARTS)
-		return NULL;
-	else if (st->further || (st->further = mem_calloc(nr, FURTHER * sizeof(*p))))
-		p = &st->further[(size_t)r->event * FURTHER + r->instance - 1];
-	if (!p)
-		*rc = -ENOMEM;
-	return p;
-}
-
 static int add_reading(struct series *s, enum source source, const struct reading *r)
 {
-	struct stream *st = &s->stream[source];
-	int rc;
-	struct profile_pair *p = find_pair(s, st, r, &rc);
-
-	if (!p)
-		return rc;
-	if (p->has_end)
-		rc = end_tick(s, source);
-	p->has_end = true;
-	p->end = *r;
-	s->has_things[r->event] |= source == IN_TICKS;
-	st->is_open = true;
-	if (r->time_ns > st->end_ns)
-		st->end_ns = r->time_ns;
 	s->source[r->event] = (uint8_t)source;
-	return rc;
+	return counts_stream_add(&s->stream[source], r);
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -513,60 +404,13 @@ static int add_item(struct series *s, const struct profile_item *item)
 	/* samples of a trace of many CPUs have their own CPU */
 	bool is_wanted = s->trace->head.cpu != COUNTS_NO_CPU ||
 			 profile_ranges_has(&s->config->filter->cpus, item->cpu);
-	int rc;
 
 	if (item->kind == PROFILE_READING)
 		return add_reading(s, IN_TICKS, &item->reading);
 	if (!is_sample || !is_wanted)
 		return 0;
-	rc = count_sample(s, item->id->event, item);
-	if (rc == 0 && item->record.has & TRACE_HAS_READ)
-		rc = add_counts(s, item);
-	return rc;
-}
-
-static void start_pairs(struct profile_pair *to, const struct profile_pair *from, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		to[i] =
-		    (struct profile_pair){.has_start = from[i].has_start, .start = from[i].start};
-}
-
-static void stream_reset(struct stream *st)
-{
-	mem_free(st->further);
-	dict_fini(&st->things);
-	st->further = NULL;
-	st->is_open = false;
-}
-
-/* Things are not counted by samples. */
-static int start_stream(struct series *s, enum source source)
-{
-	const struct profile_trace *t = s->trace;
-	struct stream *st = &s->stream[source];
-	size_t nr = s->facts->nr_events, nr_things = source == IN_SAMPLES ? 0 : t->nr_things;
-
-	stream_reset(st);
-	st->start_ns = st->end_ns = t->start_ns;
-	st->is_open = source == AT_ENDS;
-	start_pairs(st->pairs, t->pairs, nr);
-	if (t->further) {
-		st->further = mem_calloc(nr, FURTHER * sizeof(*st->further));
-		if (!st->further)
-			return -ENOMEM;
-		start_pairs(st->further, t->further, nr * FURTHER);
-	}
-	for (size_t k = 0; k < nr_things; k++) {
-		const struct profile_thing *from = &t->things[k];
-		struct profile_thing *thing = get_thing(st, from->event, from->number);
-
-		if (!thing)
-			return -ENOMEM;
-		*thing = *from;
-		start_pairs(&thing->pair, &from->pair, 1);
-	}
-	return 0;
+	return count_sample(s, item->id->event, item)
+		   ?: (item->record.has & TRACE_HAS_READ ? add_counts(s, item) : 0);
 }
 
 /* A tick that replaces the end of a killed session was added before. */
@@ -593,7 +437,7 @@ static int end_streams(struct series *s)
 		rc = end_pair(s, t->things[k].event, &t->things[k].pair);
 	s->stream[AT_ENDS].end_ns = t->end_ns;
 	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
-		rc = end_tick(s, k);
+		rc = counts_stream_end(&s->stream[k]);
 	return rc;
 }
 
@@ -637,12 +481,9 @@ static int read_sampled(struct series *s, const struct profile_trace *trace)
 		s->counter[i] =
 		    (struct counter){.start_ns = trace->start_ns, .end_ns = trace->start_ns};
 	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
-		rc = start_stream(s, k);
-	if (rc == 0)
-		rc = read_items(s);
-	if (rc == 0)
-		rc = end_samples(s);
-	return rc ? rc : end_streams(s);
+		rc = counts_stream_begin(&s->stream[k], trace, k != IN_SAMPLES);
+	s->stream[AT_ENDS].is_open = true;
+	return rc ?: read_items(s) ?: end_samples(s) ?: end_streams(s);
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
@@ -650,7 +491,6 @@ static int read_sampled(struct series *s, const struct profile_trace *trace)
 static int init(struct series *s, struct err *e)
 {
 	size_t nr = s->facts->nr_events + 1;
-	bool has_all = true;
 	int rc = counts_tally_new(s->facts, s->config->metrics, &s->table, e);
 
 	if (rc == 0 && s->config->has_totals && s->facts->is_sampling)
@@ -660,26 +500,18 @@ static int init(struct series *s, struct err *e)
 	s->is_of_all = mem_calloc(s->table->nr_columns + 1, sizeof(*s->is_of_all));
 	s->source = mem_calloc(nr, sizeof(*s->source));
 	s->counter = mem_calloc(nr, sizeof(*s->counter));
-	s->has_things = mem_calloc(nr, sizeof(*s->has_things));
-	for (size_t i = 0; i < NR_SOURCES; i++) {
-		dict_init(&s->stream[i].things, sizeof(struct profile_thing),
-			  DICT_KEY(struct profile_thing, number), MAX_THINGS);
-		s->stream[i].pairs = mem_calloc(nr, sizeof(*s->stream[i].pairs));
-		has_all &= s->stream[i].pairs != NULL;
-	}
-	return s->is_of_all && s->source && s->counter && s->has_things && has_all ? 0 : -ENOMEM;
+	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
+		rc = counts_stream_init(&s->stream[k], s->facts, emit_tick, s);
+	return rc ?: s->is_of_all && s->source && s->counter ? 0 : -ENOMEM;
 }
 
 static void fini(struct series *s)
 {
-	for (size_t i = 0; i < NR_SOURCES; i++) {
-		stream_reset(&s->stream[i]);
-		mem_free(s->stream[i].pairs);
-	}
+	for (size_t i = 0; i < NR_SOURCES; i++)
+		counts_stream_fini(&s->stream[i]);
 	mem_free(s->is_of_all);
 	mem_free(s->source);
 	mem_free(s->counter);
-	mem_free(s->has_things);
 	table_free(s->table);
 	table_free(s->whole);
 }
@@ -708,21 +540,15 @@ static int read_all(struct series *s)
 		add_row(s, s->table, &trace);
 	}
 	profile_iterator_free(s->iterator);
-	if (rc == 0)
-		rc = got;
-	if (rc == 0)
-		rc = s->facts->is_sampling ? end_whole(s) : end_iteration(s);
 	s->trace = NULL; /* it ends here */
-	return rc;
+	return rc ?: got ?: s->facts->is_sampling ? end_whole(s) : end_iteration(s);
 }
 
 int counts_series(const struct counts_series_config *config, struct err *e)
 {
 	struct series s = {.config = config, .facts = profile_session_facts(config->session)};
-	int rc = init(&s, e);
+	int rc = init(&s, e) ?: read_all(&s);
 
-	if (rc == 0)
-		rc = read_all(&s);
 	fini(&s);
 	return rc == -ENOMEM && e && !e->code ? err_set(e, rc, "out of memory") : rc;
 }
