@@ -1,0 +1,83 @@
+/*
+ * Private to records_rows.c and records_columns.c: the columns of records in CSV and NDJSON.
+ */
+#ifndef REPORT_RECORDS_COLUMNS_H
+#define REPORT_RECORDS_COLUMNS_H
+
+#include "report/records_state.h"
+
+enum records_column {
+	TIME,
+	MONOTONIC,
+	ITERATION,
+	CPU,
+	PID,
+	TID,
+	COMM,
+	KIND,
+	EVENT,
+	PERIOD,
+	ADDRESS, /* in NDJSON the function and its object too */
+	FUNCTION,
+	OBJECT,
+	STACK,
+	BRANCHES,
+	FIELDS,
+	DATA_ADDRESS,
+	PHYSICAL_ADDRESS,
+	DATA_SOURCE,
+	WEIGHT,
+	STACK_BYTES,
+	START,
+	END,
+	OFFSET,
+	RIGHTS,
+	BUILD_ID,
+	NAME,
+	PARENT_PID,
+	PARENT_TID,
+	LOST,
+	BPF_ID,
+	INSTANCE,
+	RAW,
+	BASE,
+	ENABLED,
+	RUNNING,
+	BYTES,
+	COUNTS,
+	WEIGHT_2,
+	WEIGHT_3,
+	TRANSACTION,
+	DATA_PAGE_BYTES,
+	CODE_PAGE_BYTES,
+	CGROUP_ID,
+	AUX_BYTES,
+	OTHER_PID,
+	OTHER_TID,
+	NAMESPACES,
+	FLAGS,
+	COOKIE,
+	NR_COLUMNS
+};
+
+#define LITERAL(text) text, sizeof(text) - 1
+
+/* The current record, and where its row is written. */
+struct records_row {
+	const struct records_item *s;
+	const struct trace_record *r;
+	struct buf *out;
+	bool is_json;
+};
+
+/* Text in out is sanitised; numbers are as recorded. */
+extern const struct records_column_def {
+	const char *name;
+	void (*put)(const struct records_row *w); /* NULL: written by records_rows.c */
+} records_columns[NR_COLUMNS];
+
+/* Forms of a function's text, as records_form.function: as CSV and NDJSON. */
+size_t records_csv_function(struct buf *b, const void *function);
+size_t records_json_function(struct buf *b, const void *function);
+
+#endif
