@@ -268,7 +268,7 @@ static void clear_progress(const struct progress *p)
 
 static uint64_t nr_samples(const struct report_event_stats *s)
 {
-	return s->taken.samples + s->left.samples;
+	return s->counted.samples + s->omitted.samples;
 }
 
 /* For csv, ndjson and exports; text has it in headings. */

@@ -47,7 +47,7 @@ static void add_losses(struct buf *b, const char *before, const struct input *o,
 
 	buf_init(&text, EXPORT_NAME_BYTES);
 	buf_printf(&text, "%s%s: ", before, o->facts->events[event].label);
-	if (s->taken.samples + s->left.samples)
+	if (s->counted.samples + s->omitted.samples)
 		samples_add_missing(b, buf_str(&text), stats, event);
 	buf_fini(&text);
 }

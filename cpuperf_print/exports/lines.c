@@ -120,10 +120,10 @@ static void put_samples(struct line *l, const struct trace_event *event,
 
 	if (!export_is_sampled(event))
 		return;
-	buf_printf(&l->text, "%s: %s %s", event->label, COMMAS(s->taken.samples),
-		   s->taken.samples == 1 ? "sample" : "samples");
-	if (s->left.samples)
-		buf_printf(&l->text, "; %s more are omitted", COMMAS(s->left.samples));
+	buf_printf(&l->text, "%s: %s %s", event->label, COMMAS(s->counted.samples),
+		   s->counted.samples == 1 ? "sample" : "samples");
+	if (s->omitted.samples)
+		buf_printf(&l->text, "; %s more are omitted", COMMAS(s->omitted.samples));
 	samples_add_missing(&l->text, "; ", stats, i);
 	put_line(l);
 }

@@ -81,7 +81,7 @@ static void note_samples(struct page *h, unsigned side, const char *whose)
 	buf_init(&b, LINE_BYTES);
 	for (uint32_t i = 0; i < s->nr_events; i++) {
 		buf_reset(&b);
-		if (s->event[i].taken.samples + s->event[i].left.samples &&
+		if (s->event[i].counted.samples + s->event[i].omitted.samples &&
 		    samples_add_missing(&b, "", s, i))
 			page_note(h, PAGE_WARNING, "%s%s: samples: %s.", whose,
 				  h->facts->events[i].label, buf_str(&b));
@@ -144,10 +144,11 @@ static void put_event(struct page *h, uint32_t i, struct buf *b)
 		buf_printf(b, ", sampled %" PRIu64 " times a second", ev->frequency);
 	else if (ev->rate)
 		buf_printf(b, ", sampled each %" PRIu64, ev->rate);
-	if (s && s[i].taken.samples)
-		buf_printf(b, ": %s samples", COMMAS(s[i].taken.samples));
-	if (s && s[i].left.samples)
-		buf_printf(b, "; %s more are excluded by the options", COMMAS(s[i].left.samples));
+	if (s && s[i].counted.samples)
+		buf_printf(b, ": %s samples", COMMAS(s[i].counted.samples));
+	if (s && s[i].omitted.samples)
+		buf_printf(b, "; %s more are excluded by the options",
+			   COMMAS(s[i].omitted.samples));
 	if (ev->reason && *ev->reason)
 		buf_printf(b, "; %s", ev->reason);
 	put_built(h, "Event", b);

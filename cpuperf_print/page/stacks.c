@@ -19,7 +19,7 @@ static uint64_t least_samples(const struct page *h)
 	uint64_t all = 0;
 
 	for (size_t i = 0; i < h->stats[PAGE_NOW].nr_events; i++)
-		all += h->stats[PAGE_NOW].event[i].taken.samples;
+		all += h->stats[PAGE_NOW].event[i].counted.samples;
 	return (uint64_t)(share * (double)all);
 }
 
@@ -152,7 +152,7 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 			for (unsigned side = 0; side < h->nr_sides; side++) {
 				const struct report_event_stats *s = h->stats[side].event;
 
-				jsonw_u64(&h->json, NULL, s ? s[i].taken.samples : 0);
+				jsonw_u64(&h->json, NULL, s ? s[i].counted.samples : 0);
 			}
 		}
 	}

@@ -54,7 +54,7 @@ struct interval reports_share_of(const struct report_weight *part, const struct 
 struct interval reports_share(const struct report_stats *stats, uint32_t event,
 			      const struct report_weight *part)
 {
-	return reports_share_of(part, &stats->event[event].taken);
+	return reports_share_of(part, &stats->event[event].counted);
 }
 
 uint64_t reports_top(const struct job *j, uint64_t for_people)
@@ -125,11 +125,11 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 		return;
 	buf_addc(b, '\n');
 	start = b->len;
-	buf_printf(b, "%s: %s %s, %s", ev->label, COMMAS(s->taken.samples),
-		   s->taken.samples == 1 ? "sample" : "samples",
-		   HUMAN((double)s->taken.weight * scale_of(ev), ev->unit));
-	if (s->left.samples)
-		buf_printf(b, "; %s more are omitted", COMMAS(s->left.samples));
+	buf_printf(b, "%s: %s %s, %s", ev->label, COMMAS(s->counted.samples),
+		   s->counted.samples == 1 ? "sample" : "samples",
+		   HUMAN((double)s->counted.weight * scale_of(ev), ev->unit));
+	if (s->omitted.samples)
+		buf_printf(b, "; %s more are omitted", COMMAS(s->omitted.samples));
 	add_missing(j, stats, event, start, b);
 	buf_addc(b, '\n');
 }
@@ -153,7 +153,7 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	if (j->output->form != GRID_PEOPLE)
 		return;
 	for (size_t i = 0; i < stats->nr_events; i++)
-		left += stats->event[i].left.samples;
+		left += stats->event[i].omitted.samples;
 	buf_printf(b, "\nNo %s", what);
 	if (left)
 		buf_printf(b, ": %s %s", COMMAS(left),

@@ -469,8 +469,8 @@ static int compare_all(struct comparison *c, struct err *e)
 			err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
 	}
 	for (c->event = 0; c->event < nr && rc == 0; c->event++)
-		if (c->stats[WAS].event[c->event].taken.samples ||
-		    c->stats[IS].event[c->event].taken.samples)
+		if (c->stats[WAS].event[c->event].counted.samples ||
+		    c->stats[IS].event[c->event].counted.samples)
 			rc = compare_event(c, e);
 	if (rc == 0 && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
 		buf_adds(&c->j->output->text, "\nNo samples on either side\n");

@@ -48,7 +48,7 @@ static int add_sessions(struct flat *f)
 static const struct report_weight *whole_of(const struct flat *f, const struct report_flat_row *row)
 {
 	return f->of_sessions ? of_session(f, row)
-			      : &f->stats.event[row->column[REPORT_EVENT]].taken;
+			      : &f->stats.event[row->column[REPORT_EVENT]].counted;
 }
 
 static struct grid *make_grid(const void *flat, uint32_t event)
@@ -119,7 +119,7 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 	reports_rest_put(f->j, &rest, &share, g);
 	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
 	    f->columns >> REPORT_FUNCTION & 1)
-		(void)reports_nameless(f->j, &f->stats.event[event].taken, &f->rows[first],
+		(void)reports_nameless(f->j, &f->stats.event[event].counted, &f->rows[first],
 				       i - first, g);
 	return i < f->nr_rows ? i : REPORTS_END;
 }

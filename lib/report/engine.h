@@ -31,8 +31,8 @@ struct report_input {
 
 /* What was read for one event. */
 struct report_event_stats {
-	struct report_weight taken; /* reported */
-	struct report_weight left;  /* not reported: filtered, or the stack is not selected */
+	struct report_weight counted; /* reported */
+	struct report_weight omitted; /* filtered, or the stack is not selected */
 	/* Received and expected samples of the files read. */
 	struct sampled sampled;
 	bool is_short; /* sampled_is_short for some CPU and iteration */

@@ -709,8 +709,8 @@ static void compare_as(bool as_singles, const struct sample *samples, size_t nr,
 		assert_same(&got, &want);
 		assert_int_equal(w.nr_losses, 0);
 		for (size_t e = 0; e < NR_EVENTS; e++) {
-			taken += event_stats[e].taken.samples;
-			left += event_stats[e].left.samples;
+			taken += event_stats[e].counted.samples;
+			left += event_stats[e].omitted.samples;
 		}
 		for (uint32_t k = 0; k < got.items.nr; k++)
 			summed += ((struct item *)dict_at(&got.items, k))->weight.samples;
@@ -868,12 +868,12 @@ TEST(left_out)
 		    samples[i].pid == 7 ? &taken[samples[i].event] : &left[samples[i].event], &one);
 	}
 	for (size_t i = 0; i < NR_EVENTS; i++) {
-		const struct interval_blocks *blocks = &event_stats[i].taken.blocks;
+		const struct interval_blocks *blocks = &event_stats[i].counted.blocks;
 		uint64_t nr = 0;
 
-		assert_memory_equal(&event_stats[i].taken, &taken[i],
+		assert_memory_equal(&event_stats[i].counted, &taken[i],
 				    offsetof(struct report_weight, blocks));
-		assert_memory_equal(&event_stats[i].left, &left[i],
+		assert_memory_equal(&event_stats[i].omitted, &left[i],
 				    offsetof(struct report_weight, blocks));
 		for (size_t b = 0; b < INTERVAL_BLOCKS; b++)
 			nr += blocks->nr[b];
@@ -953,8 +953,8 @@ TEST(not_wanted)
 		want += is_in;
 	}
 	for (size_t i = 0; i < NR_EVENTS; i++) {
-		got += event_stats[i].taken.samples;
-		left += event_stats[i].left.samples;
+		got += event_stats[i].counted.samples;
+		left += event_stats[i].omitted.samples;
 	}
 	assert_true(want > 0);
 	assert_int_equal(got, want);
@@ -1000,7 +1000,7 @@ TEST(reports_add_up)
 		assert_memory_equal(self, want, sizeof(want));
 		assert_memory_equal(roots, want, sizeof(want));
 		for (size_t i = 0; i < NR_EVENTS; i++)
-			assert_int_equal(event_stats[i].taken.weight, want[i]);
+			assert_int_equal(event_stats[i].counted.weight, want[i]);
 		report_flat_free(flat);
 		report_tree_free(tree);
 		world_close(&w);
@@ -1210,7 +1210,7 @@ TEST(damaged)
 		assert_true(w.nr_losses >= 3);
 		got = 0;
 		for (size_t i = 0; i < NR_EVENTS; i++)
-			got += event_stats[i].taken.samples;
+			got += event_stats[i].counted.samples;
 		assert_true(got >= whole && got < NR);
 		world_close(&w);
 	}

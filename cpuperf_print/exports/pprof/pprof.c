@@ -314,7 +314,7 @@ static void put_period(struct pprof *p)
 	if (timebase == UINT32_MAX)
 		return;
 	ev = &facts->events[timebase];
-	w = &p->stats.event[timebase].taken;
+	w = &p->stats.event[timebase].counted;
 	period = !ev->frequency ? ev->rate : w->samples ? w->weight / w->samples : 0;
 	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, ""), unit_of(ev));
 	proto_uint(&p->tables.out, PPROF_PERIOD, amount(period, export_scale(ev)));

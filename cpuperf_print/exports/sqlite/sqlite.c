@@ -443,7 +443,7 @@ static void put_losses(struct database *d, const struct report_stats *stats)
 		const struct sampled_event sampling =
 		    sampled_event(ev->group, ev->name, ev->rate, ev->frequency, ev->flags);
 
-		put_loss(d, "samples omitted", sqlite_u64(i), s->left.samples);
+		put_loss(d, "samples omitted", sqlite_u64(i), s->omitted.samples);
 		put_loss(d, "samples missing", sqlite_u64(i),
 			 s->is_short ? sampled_nr_missing(&sampling, &s->sampled) : 0);
 		put_loss(d, "pauses by the kernel", sqlite_u64(i), s->sampled.n.throttled);

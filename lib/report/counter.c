@@ -1,0 +1,478 @@
+/*
+ * A sample is folded from its outermost frame down, starting where the stack differs from the
+ * previous one of the same process.
+ */
+#include "report/counter.h"
+
+#include "base/mem.h"
+#include "base/order.h"
+#include "profile/filter.h"
+#include "profile/processes.h"
+#include "profile/samples.h"
+#include "report/fold.h"
+#include "report/functions.h"
+#include "report/resolver.h"
+#include "report/singles.h"
+#include "report/stack.h"
+
+#include <errno.h>
+
+enum { NR_RECENT = 64, RECENT_DEPTH = 128 };
+
+/* The last stack of a process, outermost address first, and its nodes: the next sample mostly
+ * differs only in its innermost frames. */
+struct recent {
+	uint32_t generation; /* the nodes' */
+	uint32_t process, epoch, kernel_epoch;
+	uint32_t nr;
+	uint64_t address[RECENT_DEPTH];
+	uint32_t node[RECENT_DEPTH];
+};
+
+struct report_counter {
+	struct report_counters *all;
+	struct profile_lookup *lookup;
+	struct unwinder *unwinder; /* NULL: stack bytes are ignored */
+	struct report_resolver *resolver;
+	struct report_fold *fold;
+	struct report_singles *singles;  /* NULL: the fold counts samples */
+	uint32_t generation;             /* the fold nodes' */
+	uint32_t *of_comm;               /* the report's number of a comm, by the profile's */
+	struct report_program *programs; /* by the profile's number of the comm */
+	struct report_stats stats;
+	struct report_stack stack;
+	struct recent recent[NR_RECENT];
+	/* The current sample. */
+	struct report_key key;
+	struct report_place place;
+	struct report_program *program;
+};
+
+static bool has_part(const struct report_counter *c, unsigned part)
+{
+	return c->all->run->sink->parts & part;
+}
+
+/* The number of kernel changes at or before time_ns. */
+static uint32_t kernel_epoch(const struct report_counters *all, uint64_t time_ns)
+{
+	return (uint32_t)ORDER_FIRST(i, all->nr_kernel_changes, all->kernel_changes[i] > time_ns);
+}
+
+/* Receives an entry of the fold as it is emptied. */
+static int receive(void *arg, const struct report_key *key, const struct report_weight *weight,
+		   struct report_frame *frames, size_t nr)
+{
+	struct report_counter *c = arg;
+	const struct report_sink *sink = c->all->run->sink;
+	struct report_event_stats *stats = &c->stats.event[key->event];
+	int rc = key->branch ? 0 : report_functions_shape(c->all->run->functions, frames, &nr);
+
+	if (rc)
+		return rc;
+	report_weight_add(nr ? &stats->counted : &stats->omitted, weight);
+	return nr ? sink->entry(sink->arg, &(struct report_entry){*key, *weight, frames, nr}) : 0;
+}
+
+/* Passes waiting samples to the sink, and all_of_fold: what the fold has counted. */
+static int flush(struct report_counter *c, bool all_of_fold)
+{
+	struct report_counters *all = c->all;
+	int rc;
+
+	pthread_mutex_lock(&all->lock);
+	rc = all->rc;
+	if (rc == 0 && c->singles)
+		rc = report_singles_flush(c->singles);
+	if (rc == 0 && all_of_fold)
+		rc = report_fold_empty(c->fold);
+	if (rc && !all->rc)
+		all->rc = rc;
+	pthread_mutex_unlock(&all->lock);
+	c->generation += all_of_fold;
+	if (c->singles && all_of_fold)
+		report_singles_clear(c->singles);
+	return rc;
+}
+
+/* Moves *node to the child for an address: its function, and those inlined there. 0 or -ENOMEM;
+ * *node is REPORT_FOLD_FULL if the fold is full. */
+static int step(struct report_counter *c, bool is_kernel, uint64_t address, uint32_t *node)
+{
+	struct report_frame frames[REPORT_MAX_INLINED];
+	size_t nr = report_resolver_frames(c->resolver, &c->place, is_kernel, address, frames);
+
+	if (!nr)
+		return -ENOMEM;
+	while (nr && *node != REPORT_FOLD_FULL)
+		*node = report_fold_child(c->fold, *node, &frames[--nr]);
+	return 0;
+}
+
+static struct recent *find_recent(struct report_counter *c)
+{
+	const struct report_place *p = &c->place;
+	struct recent *r = &c->recent[p->number % NR_RECENT];
+
+	if (r->generation == c->generation && r->process == p->number && r->epoch == p->epoch &&
+	    r->kernel_epoch == p->kernel_epoch)
+		return r;
+	r->generation = c->generation;
+	r->process = p->number;
+	r->epoch = p->epoch;
+	r->kernel_epoch = p->kernel_epoch;
+	r->nr = 0;
+	return r;
+}
+
+/* Walks down from the outermost frame. Nodes are reused while addresses equal those of the previous
+ * stack. */
+static int walk(struct report_counter *c, const uint64_t *addresses, size_t nr, size_t nr_kernel,
+		uint32_t *node)
+{
+	struct recent *r = find_recent(c);
+	size_t depth = 0;
+	int rc = 0;
+
+	*node = REPORT_FOLD_ROOT;
+	while (depth < r->nr && depth < nr && r->address[depth] == addresses[nr - 1 - depth])
+		*node = r->node[depth++];
+	r->nr = (uint32_t)depth;
+	for (; depth < nr && rc == 0 && *node != REPORT_FOLD_FULL; depth++) {
+		size_t i = nr - 1 - depth;
+
+		rc = step(c, i < nr_kernel, addresses[i], node);
+		if (depth >= RECENT_DEPTH || rc || *node == REPORT_FOLD_FULL)
+			continue;
+		r->address[depth] = addresses[i];
+		r->node[depth] = *node;
+		r->nr = (uint32_t)depth + 1;
+	}
+	return rc;
+}
+
+static int no_address(struct report_counter *c, uint32_t *node)
+{
+	const struct report_frame frame = {
+	    .function = report_functions_named(c->all->run->functions, "[no address]", "")};
+
+	if (!frame.function)
+		return -ENOMEM;
+	*node = report_fold_child(c->fold, REPORT_FOLD_ROOT, &frame);
+	return 0;
+}
+
+/* The sample's time since the beginning of the report, in units of the shortest block. */
+static uint64_t block_of(const struct report_counter *c)
+{
+	uint64_t start_ns = c->all->input->start_ns + c->all->run->filter->from_ns;
+	uint64_t time_ns = c->place.time_ns;
+
+	return time_ns > start_ns ? (time_ns - start_ns) >> INTERVAL_BLOCK_SHIFT : 0;
+}
+
+static int add_single(struct report_counter *c, uint32_t node, uint64_t weight)
+{
+	const struct report_sample sample = {
+	    .key = c->key, .time_ns = c->place.time_ns, .weight = weight};
+	struct report_event_stats *stats = &c->stats.event[c->key.event];
+	int rc = report_singles_is_full(c->singles) ? flush(c, false) : 0;
+
+	if (rc == 0)
+		rc = report_singles_add(c->singles, c->fold, node, &sample);
+	if (rc < 0)
+		return rc;
+	report_weight_count(rc ? &stats->counted : &stats->omitted, weight, block_of(c));
+	return 0;
+}
+
+/* False: the fold is full. */
+static int try_count(struct report_counter *c, const uint64_t *addresses, size_t nr,
+		     size_t nr_kernel, uint64_t weight, bool *is_counted)
+{
+	uint32_t node;
+	int rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, &node);
+
+	*is_counted =
+	    rc == 0 && node != REPORT_FOLD_FULL &&
+	    (c->singles || report_fold_count(c->fold, node, &c->key, weight, block_of(c)));
+	return *is_counted && c->singles ? add_single(c, node, weight) : rc;
+}
+
+static int count(struct report_counter *c, const uint64_t *addresses, size_t nr, size_t nr_kernel,
+		 uint64_t weight)
+{
+	bool is_counted;
+	int rc = try_count(c, addresses, nr, nr_kernel, weight, &is_counted);
+
+	if (rc || is_counted)
+		return rc;
+	rc = flush(c, true);
+	return rc ? rc : try_count(c, addresses, nr, nr_kernel, weight, &is_counted);
+}
+
+/* Fills in the parts of the key that the report needs; false: the sample is not selected. */
+static bool make_key(struct report_counter *c, const struct trace_head *head,
+		     const struct profile_sample *s, const struct profile_task *task)
+{
+	const struct profile_filter *f = c->all->run->filter;
+	const struct trace_record *r = &s->record;
+	uint64_t start_ns = c->all->input->start_ns, slice = 0;
+
+	if (!profile_ranges_has(&f->cpus, s->cpu) || !profile_ranges_has(&f->pids, r->pid) ||
+	    !profile_globs_match(&f->comms, task->comm->name))
+		return false;
+	if (!profile_filter_has_time(f, start_ns, s->time_ns))
+		return false;
+	if (has_part(c, REPORT_BY_SLICE) && s->time_ns > start_ns)
+		slice = (s->time_ns - start_ns) / c->all->run->sink->slice_ns;
+	c->key = (struct report_key){
+	    .event = s->id->event,
+	    .session = has_part(c, REPORT_BY_SESSION) ? c->all->input->number : 0,
+	    .iteration = has_part(c, REPORT_BY_ITERATION) ? head->iteration : 0,
+	    .cpu = has_part(c, REPORT_BY_CPU) ? s->cpu : 0,
+	    .pid = has_part(c, REPORT_BY_PID) ? r->pid : 0,
+	    .tid = has_part(c, REPORT_BY_TID) ? r->tid : 0,
+	    .comm = has_part(c, REPORT_BY_COMM) ? c->of_comm[task->comm->number] : 0,
+	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
+	};
+	c->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
+	c->program = &c->programs[task->comm->number];
+	return true;
+}
+
+static void set_process(struct report_counter *c)
+{
+	c->place.number = c->place.process->number;
+	c->place.epoch = profile_lookup_epoch(c->lookup, c->place.process, c->place.time_ns);
+}
+
+static enum report_start start_of(void *arg, uint64_t address)
+{
+	struct report_counter *c = arg;
+
+	return report_resolver_start(c->resolver, &c->place, address);
+}
+
+static int count_stack(struct report_counter *c, const struct profile_sample *s)
+{
+	struct report_stack *st = &c->stack;
+
+	report_stack_make(c->unwinder, c->place.process, s, has_part(c, REPORT_BY_STACK), st);
+	if (st->nr_kernel)
+		c->place.kernel_epoch = kernel_epoch(c->all, s->time_ns);
+	if (st->nr > st->nr_kernel) {
+		set_process(c);
+		c->stats.nr_user++;
+		c->stats.nr_unmapped += !profile_lookup_mapping(
+		    c->lookup, c->place.process, st->address[st->nr_kernel], s->time_ns);
+	}
+	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
+	c->program->nr[st->end] += st->has_callers;
+	return count(c, st->address, st->nr, st->nr_kernel, s->weight);
+}
+
+/* Holds for x86-64 and arm64. */
+static bool is_kernel_address(uint64_t address)
+{
+	return address >> 63;
+}
+
+/* The function of one end of a branch is the frame at its node. */
+static int count_branch(struct report_counter *c, const struct trace_branch *b)
+{
+	uint32_t node = REPORT_FOLD_ROOT;
+	int rc = step(c, is_kernel_address(b->to), b->to, &node);
+
+	if (rc == 0 && node != REPORT_FOLD_FULL)
+		rc = step(c, is_kernel_address(b->from), b->from, &node);
+	if (rc)
+		return rc;
+	return node != REPORT_FOLD_FULL &&
+		       report_fold_count(c->fold, node, &c->key, b->cycles, block_of(c))
+		   ? 0
+		   : -EAGAIN;
+}
+
+static int count_branches(struct report_counter *c, const struct profile_sample *s)
+{
+	struct trace_branch b;
+	int rc = 0;
+
+	c->place.kernel_epoch = kernel_epoch(c->all, s->time_ns);
+	set_process(c);
+	for (uint64_t i = 0; i < s->record.nr_branches && rc == 0; i++) {
+		trace_record_branch(&s->record, i, &b);
+		c->key.branch = b.mispredicted ? REPORT_MISPREDICTED
+				: b.predicted  ? REPORT_PREDICTED
+					       : REPORT_PREDICTION_UNKNOWN;
+		rc = count_branch(c, &b);
+		if (rc == -EAGAIN)
+			rc = flush(c, true) ?: count_branch(c, &b);
+	}
+	return rc;
+}
+
+int report_counter_add(struct report_counter *c, const struct trace_head *head,
+		       const struct profile_sample *s)
+{
+	struct profile_task task;
+
+	if (!c->all->is_wanted[s->id->event])
+		return 0;
+	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
+	if (!make_key(c, head, s, &task)) {
+		report_weight_count(&c->stats.event[s->id->event].omitted, s->weight, 0);
+		return 0;
+	}
+	return has_part(c, REPORT_BY_BRANCH) ? count_branches(c, s) : count_stack(c, s);
+}
+
+static int read_comms(struct report_counter *c)
+{
+	const struct report_counters *all = c->all;
+	size_t nr = profile_nr_comms(all->input->processes);
+
+	c->of_comm = mem_calloc(nr + 1, sizeof(*c->of_comm));
+	c->programs = mem_calloc(nr + 1, sizeof(*c->programs));
+	if (!c->of_comm || !c->programs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr && has_part(c, REPORT_BY_COMM); i++) {
+		c->of_comm[i] = report_functions_text_number(
+		    all->run->functions, profile_comm(all->input->processes, i)->name);
+		if (c->of_comm[i] == UINT32_MAX)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int init(struct report_counter *c)
+{
+	const struct report_run *run = c->all->run;
+	const struct report_input *in = c->all->input;
+	const struct profile_facts *facts = profile_session_facts(in->session);
+	struct report_resolver_config resolver = {.symbols = in->symbols,
+						  .functions = run->functions,
+						  .with_inlined = run->with_inlined &&
+								  !has_part(c, REPORT_BY_BRANCH),
+						  .with_lines = has_part(c, REPORT_BY_LINE),
+						  .with_addresses = has_part(c, REPORT_BY_ADDRESS)};
+	struct unwinder_config unwinder = {
+	    .finder = in->finder, .machine = facts->head.machine, .vdso = in->vdso};
+	int rc;
+
+	c->generation = 1;
+	c->lookup = resolver.lookup = unwinder.lookup = profile_lookup_new(in->processes);
+	c->fold = report_fold_new(receive, c);
+	c->singles = run->sink->samples ? report_singles_new(run->functions, run->sink) : NULL;
+	if (!c->lookup || !c->fold || (run->sink->samples && !c->singles))
+		return -ENOMEM;
+	c->resolver = report_resolver_new(&resolver);
+	if (!c->resolver || report_stats_init(&c->stats, facts->nr_events) || read_comms(c))
+		return -ENOMEM;
+	rc = unwinder_new(&unwinder, &c->unwinder);
+	/* if stacks of that machine cannot be unwound, callchains are still used */
+	return rc == -ENOTSUP ? 0 : rc;
+}
+
+int report_counter_new(struct report_counters *all, struct report_counter **out)
+{
+	struct report_counter *c = mem_zalloc(sizeof(*c));
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	c->all = all;
+	rc = init(c);
+	if (rc)
+		report_counter_free(c);
+	else
+		*out = c;
+	return rc;
+}
+
+void report_counter_free(struct report_counter *c)
+{
+	if (!c)
+		return;
+	unwinder_free(c->unwinder);
+	report_singles_free(c->singles);
+	report_fold_free(c->fold);
+	report_resolver_free(c->resolver);
+	profile_lookup_free(c->lookup);
+	report_stats_fini(&c->stats);
+	mem_free(c->of_comm);
+	mem_free(c->programs);
+	mem_free(c);
+}
+
+int report_counter_flush(struct report_counter *c)
+{
+	return flush(c, true);
+}
+
+int report_counter_stats(const struct report_counter *c, struct report_stats *to)
+{
+	const struct report_input *in = c->all->input;
+
+	for (size_t i = 0; i < to->nr_events; i++) {
+		report_weight_add(&to->event[i].counted, &c->stats.event[i].counted);
+		report_weight_add(&to->event[i].omitted, &c->stats.event[i].omitted);
+	}
+	to->nr_user += c->stats.nr_user;
+	to->nr_unmapped += c->stats.nr_unmapped;
+	for (uint32_t i = 0; i < profile_nr_comms(in->processes); i++) {
+		struct report_program *program, *from = &c->programs[i];
+
+		if (!report_program_all(from))
+			continue;
+		from->comm = report_functions_text_number(c->all->run->functions,
+							  profile_comm(in->processes, i)->name);
+		program = from->comm == UINT32_MAX ? NULL : dict_get(&to->programs, &from->comm);
+		if (!program)
+			return -ENOMEM;
+		for (int end = 0; end < REPORT_NR_ENDS; end++)
+			program->nr[end] += from->nr[end];
+	}
+	return 0;
+}
+
+static int read_kernel_changes(struct report_counters *all)
+{
+	size_t nr = profile_nr_ksymbols(all->input->processes);
+
+	all->kernel_changes = mem_calloc(2 * nr + 1, sizeof(*all->kernel_changes));
+	if (!all->kernel_changes)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		const struct profile_ksymbol *k = profile_ksymbol(all->input->processes, i);
+
+		all->kernel_changes[all->nr_kernel_changes++] = k->from_ns;
+		all->kernel_changes[all->nr_kernel_changes++] = k->to_ns;
+	}
+	order_sort(all->kernel_changes, all->nr_kernel_changes, sizeof(*all->kernel_changes),
+		   order_numbers);
+	return 0;
+}
+
+int report_counters_init(struct report_counters *all, const struct report_run *run,
+			 const struct report_input *input)
+{
+	const struct profile_facts *f = profile_session_facts(input->session);
+
+	*all = (struct report_counters){.run = run, .input = input};
+	pthread_mutex_init(&all->lock, NULL);
+	all->is_wanted = mem_calloc(f->nr_events + 1, sizeof(*all->is_wanted));
+	if (!all->is_wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr_events; i++)
+		all->is_wanted[i] = profile_filter_has_event(run->filter, &f->events[i]);
+	return read_kernel_changes(all);
+}
+
+void report_counters_fini(struct report_counters *all)
+{
+	pthread_mutex_destroy(&all->lock);
+	mem_free(all->is_wanted);
+	mem_free(all->kernel_changes);
+}
