@@ -107,7 +107,8 @@ static const struct opt_row rows[] = {
      .metavar = "PERCENT",
      .section = "Report",
      .help = "With --diff: exit with status 3 if a row grew significantly and by more than "
-	     "PERCENT of its old value. Needs several sessions per side, or --within.",
+	     "PERCENT of its old value. Needs several sessions per side, sessions of "
+	     "cpuperf --runs, or --within.",
      .set = opt_set_string,
      .offset = AT(fail_over)},
     {.name = "within",

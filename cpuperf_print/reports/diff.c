@@ -4,6 +4,7 @@
  */
 #include "report/diff.h"
 
+#include "base/cause.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "report/functions.h"
@@ -30,12 +31,14 @@ struct comparison {
 	struct job *j;
 	unsigned columns; /* that distinguish rows */
 	bool by_iteration;
+	bool are_runs; /* the iterations are runs of a command: they show what varies from run to
+			  run */
 	struct report_flat *flat[2];
 	struct report_stats stats[2];
 	const struct report_flat_row *rows[2];
 	size_t nr_rows[2];
 	size_t nr_replicates[2], nr_cut[2];
-	struct diff_replicate *replicates[2]; /* owned; NULL: shares are compared */
+	struct diff_replicate *replicates[2]; /* owned; NULL: shares of sessions are compared */
 	size_t first[2];                      /* of the inputs */
 	uint32_t event;
 	struct diff *diff;
@@ -62,7 +65,6 @@ static int read_side(struct comparison *c, int side, struct err *e)
 	if (c->columns & FUNCTION_COLUMNS)
 		columns |= 1u << REPORT_FUNCTION;
 
-	c->first[side] = side == IS ? 0 : c->j->inputs->nr;
 	c->nr_replicates[side] =
 	    c->by_iteration ? c->j->inputs->item[c->first[side]].facts->nr_iterations : nr;
 	c->flat[side] = report_flat_new(c->j->inputs->functions, columns, false);
@@ -76,7 +78,13 @@ static int read_side(struct comparison *c, int side, struct err *e)
 	return c->rows[side] ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
-/* Amounts are compared only between replicates that did the same work. */
+static const char *replicates_name(const struct comparison *c)
+{
+	return c->are_runs ? "runs" : c->by_iteration ? "iterations" : "sessions";
+}
+
+/* Amounts are compared only between replicates that did the same work, iterations only if they
+ * ended for the same cause. */
 static int load_replicates(struct comparison *c)
 {
 	int rc = 0;
@@ -86,9 +94,13 @@ static int load_replicates(struct comparison *c)
 
 		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
 					  &c->replicates[side]);
+		c->nr_replicates[side] =
+		    c->by_iteration ? c->j->inputs->item[c->first[side]].facts->nr_iterations : nr;
 		for (size_t i = 0; i < c->nr_replicates[side] && rc == 0; i++)
 			c->nr_cut[side] += c->replicates[side][i].is_cut;
 	}
+	c->are_runs = rc == 0 && c->by_iteration && c->replicates[WAS][0].cause == CAUSE_RUN &&
+		      c->replicates[IS][0].cause == CAUSE_RUN;
 	return rc;
 }
 
@@ -168,7 +180,7 @@ static int add_rows(struct comparison *c, int side)
 	int rc = 0;
 
 	for (size_t i = 0; of && i < c->nr_replicates[side] && rc == 0; i++)
-		if (!of[i].is_cut)
+		if (!of[i].is_cut && c->j->selection->by_count)
 			rc = diff_total(c->diff, (unsigned)side, i, 0, of[i].duration_ns);
 	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
 		struct report_flat_row row = c->rows[side][i];
@@ -224,7 +236,7 @@ static struct grid *make_grid(const struct comparison *c)
 			columns[10 + i].unit = c->j->inputs->item[0].facts->events[c->event].unit;
 		}
 	}
-	if (c->by_iteration && c->j->output->form == GRID_PEOPLE) {
+	if (c->by_iteration && !c->are_runs && c->j->output->form == GRID_PEOPLE) {
 		columns[3].audience = GRID_ONLY_MACHINES;
 		columns[4].audience = GRID_ALL;
 	}
@@ -245,7 +257,9 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	isfinite(row->relative) ? grid_change(c->g, row->relative, row->is_significant)
 				: grid_none(c->g);
 	grid_flag(c->g, row->is_significant);
-	grid_text(c->g, row->is_significant && c->by_iteration ? "within these two runs" : "");
+	grid_text(c->g, row->is_significant && c->by_iteration && !c->are_runs
+			    ? "within these two runs"
+			    : "");
 	row->is_tested ? grid_real(c->g, row->adjusted) : grid_na(c->g);
 	grid_percent(c->g, row->side[WAS].share);
 	grid_percent(c->g, row->side[IS].share);
@@ -268,7 +282,7 @@ static void remark(struct comparison *c, const struct err *what)
 
 static void remark_other_work(struct comparison *c, const struct diff_result *r)
 {
-	const char *what = c->by_iteration ? "iterations" : "sessions";
+	const char *what = replicates_name(c);
 	struct err cut = {0}, longer = {0};
 
 	if (c->nr_cut[IS] || c->nr_cut[WAS]) {
@@ -277,7 +291,7 @@ static void remark_other_work(struct comparison *c, const struct diff_result *r)
 		err_hint(&cut, "they did less work");
 		remark(c, &cut);
 	}
-	if (c->replicates[IS] && r->has_other_duration) {
+	if (c->j->selection->by_count && !c->are_runs && r->has_other_duration) {
 		err_set(&longer, -ENODATA, "%s lasted %.3f s now, %.3f s before", what,
 			r->side[IS].duration_ns / 1e9, r->side[WAS].duration_ns / 1e9);
 		err_hint(&longer, "--counts is meaningful only for the same work");
@@ -288,7 +302,7 @@ static void remark_other_work(struct comparison *c, const struct diff_result *r)
 /* In text: what was compared, and how many rows changed significantly. */
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
-	const char *what = c->by_iteration ? "iterations" : "sessions";
+	const char *what = replicates_name(c);
 	struct buf *b = &c->j->output->text, missing;
 
 	if (c->j->output->form != GRID_PEOPLE)
@@ -300,7 +314,8 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 		buf_printf(b, "which needs two %s per side: nothing is significant\n", what);
 	else
 		buf_printf(b, "%zu changed significantly%s (5 %% level, corrected by Holm)\n",
-			   r->nr_significant, c->by_iteration ? " within these two runs" : "");
+			   r->nr_significant,
+			   c->by_iteration && !c->are_runs ? " within these two runs" : "");
 	buf_init(&missing, MISSING_BYTES);
 	for (int side = IS; side >= WAS; side--) {
 		buf_reset(&missing);
@@ -308,7 +323,7 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 			buf_printf(b, "%s%s\n", side == IS ? "now" : "before", buf_str(&missing));
 	}
 	buf_fini(&missing);
-	if (c->by_iteration && r->is_testable)
+	if (c->by_iteration && !c->are_runs && r->is_testable)
 		buf_adds(b, "Iterations do not show what varies from run to run: name several "
 			    "sessions per side to cover that.\n");
 }
@@ -348,7 +363,7 @@ static int compare_event(struct comparison *c, struct err *e)
 	const struct diff_options options = {
 	    .basis = c->j->selection->by_count ? DIFF_WEIGHTS : DIFF_SHARES,
 	    .nr_replicates = {c->nr_replicates[WAS], c->nr_replicates[IS]},
-	    .are_iterations = c->by_iteration};
+	    .are_iterations = c->by_iteration && !c->are_runs};
 	struct diff_result result;
 	int rc = diff_new(&options, &c->diff);
 
@@ -375,7 +390,7 @@ static int compare_event(struct comparison *c, struct err *e)
 /* No test is not the same as no change: an error with --fail-over, else a warning. */
 static int report_untested(struct comparison *c, struct err *e)
 {
-	const char *what = c->by_iteration ? "iterations" : "sessions";
+	const char *what = replicates_name(c);
 	struct err why = {0};
 	int rc = 0;
 
@@ -388,10 +403,11 @@ static int report_untested(struct comparison *c, struct err *e)
 			"nothing was tested: a test needs two %s with samples on each side", what);
 	else
 		err_set(&why, -ENODATA, "nothing was tested: there are too few samples");
-	err_hint(&why, "%s",
-		 c->nr_compared && !c->is_testable
-		     ? "record with --num-iterations=10, or name several sessions per side"
-		     : "record for longer, or at a higher rate");
+	err_hint(
+	    &why, "%s",
+	    c->nr_compared && !c->is_testable
+		? "record with --runs=10 or --num-iterations=10, or name several sessions per side"
+		: "record for longer, or at a higher rate");
 	if (c->j->selection->fail_over >= 0) {
 		rc = output_write(c->j->output, e);
 		if (rc == 0) {
@@ -421,8 +437,9 @@ static int put_total_rows(struct comparison *c, struct err *e)
 		grid_shift(c->g, a->relative, a->half, a->is_significant);
 		grid_change(c->g, a->relative, a->is_significant);
 		grid_flag(c->g, a->is_significant);
-		grid_text(c->g,
-			  a->is_significant && c->by_iteration ? "within these two runs" : "");
+		grid_text(c->g, a->is_significant && c->by_iteration && !c->are_runs
+				    ? "within these two runs"
+				    : "");
 		a->is_tested ? grid_real(c->g, a->adjusted) : grid_na(c->g);
 		for (int k = 0; k < 4; k++) /* shares and samples */
 			grid_none(c->g);
@@ -463,11 +480,6 @@ static int compare_all(struct comparison *c, struct err *e)
 		if (rc)
 			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
 	}
-	if (rc == 0 && c->j->selection->by_count) {
-		rc = load_replicates(c);
-		if (rc)
-			err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
-	}
 	for (c->event = 0; c->event < nr && rc == 0; c->event++)
 		if (c->stats[WAS].event[c->event].counted.samples ||
 		    c->stats[IS].event[c->event].counted.samples)
@@ -485,21 +497,38 @@ static int compare_all(struct comparison *c, struct err *e)
 	return rc ?: report_untested(c, e);
 }
 
+/* Runs have no duration of their own. Spares other sessions a pass over all traces. */
+static bool may_have_runs(const struct comparison *c)
+{
+	const struct trace_info *info = c->j->inputs->item[0].facts->info;
+
+	return c->by_iteration && info && !info->duration_ns && info->num_iterations > 1;
+}
+
+static int refuse_within(struct err *e)
+{
+	err_set(e, -EINVAL, "--fail-over requires several sessions per side, or --within");
+	err_hint(
+	    e, "one session shows what varies from run to run only if it has runs: cpuperf --runs");
+	return -EINVAL;
+}
+
 int reports_diff(struct job *j, struct err *e)
 {
 	struct comparison c = {.j = j,
-			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1};
-	int rc;
+			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1,
+			       .first = {[WAS] = j->inputs->nr}};
+	int rc = may_have_runs(&c) || j->selection->by_count ? load_replicates(&c) : 0;
 
-	if (c.by_iteration && j->selection->fail_over >= 0 && !j->selection->within) {
-		err_set(e, -EINVAL, "--fail-over requires several sessions per side, or --within");
-		err_hint(e, "one session cannot show what varies from run to run");
-		return -EINVAL;
-	}
+	if (rc)
+		err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
+	else if (c.by_iteration && !c.are_runs && j->selection->fail_over >= 0 &&
+		 !j->selection->within)
+		rc = refuse_within(e);
 	c.columns = reports_columns(j);
 	buf_init(&c.key, MAX_KEY_BYTES);
 	c.columns &= ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
-	rc = compare_all(&c, e);
+	rc = rc ? rc : compare_all(&c, e);
 	for (int side = WAS; side <= IS; side++) {
 		report_flat_free(c.flat[side]);
 		report_stats_fini(&c.stats[side]);

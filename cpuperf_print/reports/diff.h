@@ -19,7 +19,8 @@ void diff_names_report(const struct report_comparable *c, struct job *j);
 /* A replicate: an iteration, or a session. */
 struct diff_replicate {
 	uint64_t duration_ns;
-	bool is_cut; /* it, or an iteration of it, ended early: not the same work */
+	bool is_cut;    /* it, or an iteration of it, ended early: not the same work */
+	uint32_t cause; /* of an iteration: why it ended, enum cause */
 };
 /* Loads the replicates of inputs [first, first + nr); by_iteration: of the one input. *out is owned
  * by the caller. 0 or -ENOMEM. */

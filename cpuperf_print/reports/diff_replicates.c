@@ -23,6 +23,7 @@ static int load_session(const struct input *o, struct diff_replicate *iterations
 		r = &iterations[t.head.iteration];
 		r->duration_ns = ns > r->duration_ns ? ns : r->duration_ns;
 		r->is_cut |= t.is_cut;
+		r->cause = t.cause;
 	}
 	profile_iterator_free(it);
 	return rc;
@@ -50,6 +51,8 @@ int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iterati
 
 	if (rc == 0 && by_iteration)
 		rc = load_session(&j->inputs->item[first], list);
+	for (size_t i = 0; i < nr_all && by_iteration; i++) /* of one cause only */
+		list[i].is_cut |= list[i].cause != list[0].cause;
 	for (size_t i = 0; i < nr && !by_iteration && rc == 0; i++)
 		rc = add_session(&j->inputs->item[first + i], &list[i]);
 	if (rc)

@@ -112,7 +112,7 @@ def check_runs(folder):
     assert abs(in_ns(head["is"]) - wall(folder, "now")) < wall(folder, "now") / 500, head
     totals, _ = rows_of(folder, ["now"], ["was"])
     assert totals["page_faults"]["certain"] == "true", totals
-    assert totals["page_faults"]["scope"] == "within these two runs", totals
+    assert totals["page_faults"]["scope"] == "", totals
 
 
 def check_cut(folder):

@@ -203,7 +203,7 @@ def check_killed(folder):
 def check_signals(folder):
     """Ctrl-C and TERM reach the run in progress, which is the last one, also if it goes on."""
     script = ("trap n=1 TERM INT; echo ready; [ -e second ] || { touch second; exit; }; "
-              "while [ -z $n ]; do sleep 0.02; done")
+              "while [ -z $n ]; do sleep 0.02; done; exit 0")
     for number, kill in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)):
         if os.path.exists(f"{folder}/second"):
             os.unlink(f"{folder}/second")
@@ -234,6 +234,40 @@ def check_end_of_target(folder):
     summary = [r for r in map(json.loads, text.splitlines()) if r.get("summary") and r["event"] == "task_clock"][0]
     clocks = counts(folder, "task_clock")
     assert abs(summary["mean"] - sum(clocks[:-1]) / (len(clocks) - 1)) < 1, (summary, clocks)
+
+
+# ---- how runs are compared
+
+WORK = "i=0; while [ $i -lt %d ]; do i=$((i + 1)); done; exec %s -c 'sum(range(%d))'"
+
+
+def check_diff(folder):
+    """Runs are replicates: what changed between two sessions of runs is significant without --within. A
+    killed run is ignored. Iterations that are no runs still hold within these two sessions only."""
+    for name, spin, work in (("was", 20000, 500000), ("is", 20000, 4000000), ("same", 20000, 500000)):
+        measure(folder, "sh", "-c", WORK % (spin, sys.executable, work), options=["-r4", "-F", "4999", "-o", name])
+
+    def diff(now, *options, code=0):
+        return run(PRINT, "--quiet", "--report=diff", "--sort=comm", f"--session={now}", "--diff=was", *options,
+                   cwd=folder, code=code)
+
+    text = diff("is").stdout
+    assert "4 runs now, 4 before" in text and "within these two" not in text and "run to run" not in text, text
+    found = list(csv.DictReader(io.StringIO(diff("is", "--output-format=csv").stdout)))
+    row = [r for r in found if r["comm"].startswith("python")][0]
+    assert row["certain"] == "true" and row["scope"] == "" and float(row["change"]) > 5, found
+    diff("is", "--fail-over=5", "--counts", code=3)
+    diff("same", "--fail-over=300", "--counts")
+    script = f"echo x >> n; [ $(wc -l < n) = 4 ] && kill -9 $$; {WORK % (20000, sys.executable, 500000)}"
+    measure(folder, "sh", "-c", script, options=["-r9", "-F", "4999", "-o", "killed"], code=137)
+    text = diff("killed").stdout
+    assert "3 runs now, 4 before" in text and "ignored: 1 now, 0 before" in text, text
+    with subprocess.Popen(["sh", "-c", SPIN % 100000000]) as p:
+        run(CPUPERF, f"--pid={p.pid}", "-F", "4999", "-d0.1", "-n3", "--no-live", "-o", "times", cwd=folder)
+        p.kill()
+    done = diff("times", "--fail-over=5", code=1)
+    assert "--fail-over requires several sessions" in done.stderr, done.stderr
+    assert "iterations now" in diff("times").stdout
 
 
 # ---- options and the key
