@@ -38,7 +38,7 @@ static int check_export(const struct plan *p, const struct options *o, struct er
 	} else if (o->diff.nr && !row->diff) {
 		err_set(e, -EINVAL, "--output-format=%s does not support --diff", row->name);
 		err_hint(e, "formats that do: %s", registry_names(names, prints_diff));
-	} else if (o->counts) {
+	} else if (o->counts && row->diff != REGISTRY_DIFF) {
 		err_set(e, -EINVAL, "--output-format=%s does not support --counts", row->name);
 		err_hint(e, "--report=diff does");
 	} else if (nr_sessions(o) > 1 && (row->sessions == REGISTRY_ONE ||
@@ -80,17 +80,24 @@ static int check_form(const struct plan *p, const struct options *o, struct err 
 static int check_diff(const struct plan *p, const struct options *o, struct err *e)
 {
 	bool has_diff = o->diff.nr && !p->nr; /* the default */
+	const struct registry_row *diff = NULL;
 	char names[REGISTRY_NAMES_BYTES];
 
 	for (size_t i = 0; i < p->nr; i++)
-		has_diff |= p->print[i]->diff == REGISTRY_DIFF;
+		if (p->print[i]->diff == REGISTRY_DIFF)
+			diff = p->print[i];
+	has_diff |= diff != NULL;
 	if (o->diff.nr && o->by_session)
 		return err_set(e, -EINVAL, "--by-session and --diff are mutually exclusive");
-	if (!o->diff.nr && has_diff) {
-		err_set(e, -EINVAL, "--report=diff requires --diff=FILE");
+	if (diff && !o->diff.nr) {
+		err_set(e, -EINVAL, "--%s=%s requires --diff=FILE", registry_option(diff),
+			diff->name);
 		err_hint(e, "FILE is the session to compare with");
 		return -EINVAL;
 	}
+	if (diff && diff->kind == REGISTRY_EXPORT && !o->fail_over)
+		return err_set(e, -EINVAL, "--output-format=%s requires --fail-over=PERCENT",
+			       diff->name);
 	if (o->fail_over && !has_diff) {
 		err_set(e, -EINVAL, "--fail-over requires --report=diff");
 		err_hint(e, "its formats: %s", registry_names(names, prints_reports));

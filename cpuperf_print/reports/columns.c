@@ -18,73 +18,58 @@ struct place {
 	const struct job *j;
 	unsigned columns;
 	const struct report_flat_row *row;
-	struct grid *g;
+	char text[NAME_BYTES]; /* of a name that is made */
 };
 
-static void put_number(const struct place *p, enum report_column c)
+static const char *function_name(struct place *p, enum report_column c)
 {
-	grid_count(p->g, p->row->column[c]);
+	return report_functions_at(p->j->inputs->functions, p->row->column[c])->name;
 }
 
-/* A CPU, pid or tid. */
-static void put_known(const struct place *p, enum report_column c)
+static const char *text_of(struct place *p, enum report_column c)
 {
-	if (p->row->column[c] == TRACE_UNKNOWN)
-		grid_unknown(p->g);
-	else
-		put_number(p, c);
-}
-
-static void put_function(const struct place *p, enum report_column c)
-{
-	grid_text(p->g, report_functions_at(p->j->inputs->functions, p->row->column[c])->name);
-}
-
-static void put_text(const struct place *p, enum report_column c)
-{
-	grid_text(p->g, report_functions_text(p->j->inputs->functions, p->row->column[c]));
+	return report_functions_text(p->j->inputs->functions, p->row->column[c]);
 }
 
 /* With a function, the object is that of the function. */
-static void put_object(const struct place *p, enum report_column c)
+static const char *object_name(struct place *p, enum report_column c)
 {
 	uint32_t function = p->row->column[REPORT_FUNCTION];
 
 	if (p->columns >> REPORT_FUNCTION & 1)
-		grid_text(p->g, report_functions_at(p->j->inputs->functions, function)->object);
-	else
-		put_text(p, c);
+		return report_functions_at(p->j->inputs->functions, function)->object;
+	return text_of(p, c);
 }
 
-static void put_line(const struct place *p, enum report_column c)
+static const char *line_name(struct place *p, enum report_column c)
 {
-	char text[NAME_BYTES];
-
-	if (p->row->file == UINT32_MAX) {
-		grid_text(p->g, "[no line]");
-		return;
-	}
-	snprintf(text, sizeof(text), "%s:%" PRIu32,
+	if (p->row->file == UINT32_MAX)
+		return "[no line]";
+	snprintf(p->text, sizeof(p->text), "%s:%" PRIu32,
 		 report_functions_text(p->j->inputs->functions, p->row->file), p->row->column[c]);
-	grid_text(p->g, text);
+	return p->text;
 }
 
-static void put_session(const struct place *p, enum report_column c)
+static const char *session_path(struct place *p, enum report_column c)
 {
-	grid_text(p->g, p->j->inputs->item[p->row->column[c]].path);
+	return p->j->inputs->item[p->row->column[c]].path;
 }
 
 /* In the order of printing. */
 static const struct {
 	enum report_column column;
-	enum grid_kind kind;
-	void (*put)(const struct place *p, enum report_column c);
+	bool may_be_unknown;                                        /* a CPU, pid or tid */
+	const char *(*text)(struct place *p, enum report_column c); /* NULL: a number */
 } shown[] = {
-    {REPORT_SESSION, GRID_TEXT, put_session},   {REPORT_ITERATION, GRID_COUNT, put_number},
-    {REPORT_CPU, GRID_COUNT, put_known},        {REPORT_PID, GRID_COUNT, put_known},
-    {REPORT_TID, GRID_COUNT, put_known},        {REPORT_COMM, GRID_TEXT, put_text},
-    {REPORT_OBJECT, GRID_TEXT, put_object},     {REPORT_LINE, GRID_TEXT, put_line},
-    {REPORT_FUNCTION, GRID_TEXT, put_function},
+    {REPORT_SESSION, false, session_path},
+    {REPORT_ITERATION, false, NULL},
+    {REPORT_CPU, true, NULL},
+    {REPORT_PID, true, NULL},
+    {REPORT_TID, true, NULL},
+    {REPORT_COMM, false, text_of},
+    {REPORT_OBJECT, false, object_name},
+    {REPORT_LINE, false, line_name},
+    {REPORT_FUNCTION, false, function_name},
 };
 enum { NR_SHOWN = sizeof(shown) / sizeof(shown[0]) };
 
@@ -99,19 +84,58 @@ size_t reports_add_columns(unsigned columns, struct grid_column *out)
 
 	for (size_t i = 0; i < NR_SHOWN; i++)
 		if (is_shown(columns, shown[i].column))
-			out[nr++] = (struct grid_column){
-			    .name = report_column_names[shown[i].column], .kind = shown[i].kind};
+			out[nr++] =
+			    (struct grid_column){.name = report_column_names[shown[i].column],
+						 .kind = shown[i].text ? GRID_TEXT : GRID_COUNT};
 	return nr;
 }
 
 void reports_put_columns(const struct job *j, unsigned columns, const struct report_flat_row *row,
 			 struct grid *g)
 {
-	const struct place p = {j, columns, row, g};
+	struct place p;
 
-	for (size_t i = 0; i < NR_SHOWN; i++)
-		if (is_shown(columns, shown[i].column))
-			shown[i].put(&p, shown[i].column);
+	p.j = j;
+	p.columns = columns;
+	p.row = row;
+	for (size_t i = 0; i < NR_SHOWN; i++) {
+		uint32_t number = row->column[shown[i].column];
+
+		if (!is_shown(columns, shown[i].column))
+			continue;
+		if (shown[i].text)
+			grid_text(g, shown[i].text(&p, shown[i].column));
+		else if (shown[i].may_be_unknown && number == TRACE_UNKNOWN)
+			grid_unknown(g);
+		else
+			grid_count(g, number);
+	}
+}
+
+void reports_add_name(const struct job *j, unsigned columns, const struct report_flat_row *row,
+		      struct buf *out)
+{
+	struct place p;
+	const char *separator = "";
+
+	p.j = j;
+	p.columns = columns;
+	p.row = row;
+	for (size_t i = 0; i < NR_SHOWN; i++) {
+		uint32_t number = row->column[shown[i].column];
+
+		if (!is_shown(columns, shown[i].column))
+			continue;
+		buf_adds(out, separator);
+		if (shown[i].text)
+			buf_adds(out, shown[i].text(&p, shown[i].column));
+		else if (shown[i].may_be_unknown && number == TRACE_UNKNOWN)
+			buf_printf(out, "%s -", report_column_names[shown[i].column]);
+		else
+			buf_printf(out, "%s %" PRIu32, report_column_names[shown[i].column],
+				   number);
+		separator = " ";
+	}
 }
 
 unsigned reports_columns(const struct job *j)

@@ -14,5 +14,8 @@ size_t reports_add_columns(unsigned columns, struct grid_column *out);
 /* Appends their cells of a row. */
 void reports_put_columns(const struct job *j, unsigned columns, const struct report_flat_row *row,
 			 struct grid *g);
+/* Appends them as one name: "mix work_a", "pid 17 mix". */
+void reports_add_name(const struct job *j, unsigned columns, const struct report_flat_row *row,
+		      struct buf *out);
 
 #endif

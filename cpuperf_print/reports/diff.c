@@ -48,6 +48,7 @@ struct comparison {
 	size_t nr_compared, nr_tested; /* events; rows of them */
 	bool is_testable;
 	struct grid *g;
+	struct diff_junit *junit; /* printed in place of grids; NULL: not */
 };
 
 /* The column that distinguishes replicates. */
@@ -328,6 +329,36 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 			    "sessions per side to cover that.\n");
 }
 
+static double limit_of(const struct comparison *c)
+{
+	return c->j->selection->fail_over / 100;
+}
+
+/* The columns as one name. */
+static void add_case(struct comparison *c, const struct diff_row *row)
+{
+	const struct diff_junit_result result = {.relative = row->relative,
+						 .limit = limit_of(c),
+						 .p = row->adjusted,
+						 .is_over = diff_row_is_over(row, limit_of(c))};
+	struct report_flat_row of;
+
+	read_key(c, row->key, &of);
+	buf_reset(&c->key);
+	reports_add_name(c->j, c->columns, &of, &c->key);
+	diff_junit_add(c->junit, c->j->inputs->item[0].facts->events[c->event].label,
+		       buf_str(&c->key), &result);
+}
+
+static int put_cases(struct comparison *c, const struct diff_result *r, struct err *e)
+{
+	remark_other_work(c, r);
+	for (size_t i = 0; i < r->nr_rows; i++)
+		if (r->rows[i].is_tested)
+			add_case(c, &r->rows[i]);
+	return buf_error(&c->junit->cases) ? err_set(e, -ENOMEM, "out of memory") : 0;
+}
+
 static int put_rows(struct comparison *c, const struct diff_result *r, struct err *e)
 {
 	uint64_t top = reports_top(c->j, TOP);
@@ -374,14 +405,14 @@ static int compare_event(struct comparison *c, struct err *e)
 	if (rc)
 		err_set(e, rc, "cannot be compared: %s", strerror(-rc));
 	if (rc == 0)
-		rc = put_rows(c, &result, e);
+		rc = c->junit ? put_cases(c, &result, e) : put_rows(c, &result, e);
 	if (rc == 0) {
 		c->nr_compared++;
 		c->nr_tested += result.nr_tested;
 		c->is_testable |= result.is_testable;
 	}
 	if (rc == 0 && c->j->selection->fail_over >= 0)
-		c->j->output->is_over |= diff_is_over(&result, c->j->selection->fail_over / 100);
+		c->j->output->is_over |= diff_is_over(&result, limit_of(c));
 	diff_free(c->diff);
 	c->diff = NULL;
 	return rc;
@@ -461,11 +492,22 @@ static int put_totals(struct comparison *c, struct err *e)
 		return rc;
 	list = diff_totals_list(c->totals, &nr);
 	for (size_t i = 0; i < nr; i++) {
+		const struct diff_junit_result result = {
+		    .relative = list[i].relative,
+		    .limit = limit_of(c),
+		    .p = list[i].adjusted,
+		    .is_over = c->j->selection->fail_over >= 0 &&
+			       !diff_totals_are_rates(c->totals) &&
+			       amount_is_over(&list[i], limit_of(c)),
+		};
+
 		c->nr_tested += list[i].is_tested;
-		if (c->j->selection->fail_over >= 0 && !diff_totals_are_rates(c->totals))
-			c->j->output->is_over |=
-			    amount_is_over(&list[i], c->j->selection->fail_over / 100);
+		c->j->output->is_over |= result.is_over;
+		if (c->junit && list[i].is_tested)
+			diff_junit_add(c->junit, "total", diff_totals_name(c->totals, i), &result);
 	}
+	if (c->junit)
+		return 0;
 	return c->j->output->form == GRID_PEOPLE ? diff_totals_print(c->totals, e)
 						 : put_total_rows(c, e);
 }
@@ -486,7 +528,8 @@ static int compare_all(struct comparison *c, struct err *e)
 			rc = compare_event(c, e);
 	if (rc == 0 && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
 		buf_adds(&c->j->output->text, "\nNo samples on either side\n");
-	} else if (rc == 0 && !c->nr_compared && !c->g) { /* csv and ndjson still have a header */
+	} else if (rc == 0 && !c->nr_compared && !c->g &&
+		   !c->junit) { /* csv and ndjson still have a header */
 		c->g = make_grid(c);
 		rc = c->g ? 0 : err_set(e, -ENOMEM, "out of memory");
 	}
@@ -494,6 +537,8 @@ static int compare_all(struct comparison *c, struct err *e)
 		rc = reports_end(c->j, c->g, 0, e);
 		c->g = NULL;
 	}
+	if (rc == 0 && c->junit)
+		diff_junit_write(c->junit, &c->j->output->text);
 	return rc ?: report_untested(c, e);
 }
 
@@ -513,9 +558,10 @@ static int refuse_within(struct err *e)
 	return -EINVAL;
 }
 
-int reports_diff(struct job *j, struct err *e)
+static int print(struct job *j, struct diff_junit *junit, struct err *e)
 {
 	struct comparison c = {.j = j,
+			       .junit = junit,
 			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1,
 			       .first = {[WAS] = j->inputs->nr}};
 	int rc = may_have_runs(&c) || j->selection->by_count ? load_replicates(&c) : 0;
@@ -538,5 +584,21 @@ int reports_diff(struct job *j, struct err *e)
 	report_comparable_free(c.comparable);
 	diff_totals_free(c.totals);
 	buf_fini(&c.key);
+	return rc;
+}
+
+int reports_diff(struct job *j, struct err *e)
+{
+	return print(j, NULL, e);
+}
+
+int reports_diff_junit(struct job *j, struct err *e)
+{
+	struct diff_junit junit;
+	int rc;
+
+	diff_junit_init(&junit);
+	rc = print(j, &junit, e);
+	diff_junit_fini(&junit);
 	return rc;
 }

@@ -42,4 +42,21 @@ const char *diff_totals_name(const struct diff_totals *t, size_t i);
 /* The amounts are per second: a run of a side did not reach its end. */
 bool diff_totals_are_rates(const struct diff_totals *t);
 
+/* JUnit XML. Errors of memory are sticky in cases. */
+struct diff_junit {
+	struct buf cases;
+	size_t nr, nr_failed;
+};
+struct diff_junit_result {
+	double relative, limit; /* parts of 1; INFINITY: it was 0 */
+	double p;
+	bool is_over;
+};
+void diff_junit_init(struct diff_junit *x);
+void diff_junit_fini(struct diff_junit *x);
+/* Adds a test case; event and name are made safe. */
+void diff_junit_add(struct diff_junit *x, const char *event, const char *name,
+		    const struct diff_junit_result *r);
+void diff_junit_write(const struct diff_junit *x, struct buf *out);
+
 #endif

@@ -5,6 +5,7 @@
  */
 #include "base/err.h"
 #include "base/mem.h"
+#include "estimate/unit.h"
 #include "numbers.h"
 #include "profile/iterator.h"
 #include "reports/diff.h"
@@ -452,6 +453,7 @@ static void put_headline(const struct diff_totals *t, struct buf *b)
 static void put_amount(const struct diff_totals *t, struct grid *g, size_t i)
 {
 	const struct amount *a = &t->amounts[i];
+	struct unit unit = unit_shown(EVENT_COUNT, t->units[i]);
 	struct buf b;
 
 	buf_init(&b, NUMBERS_BYTES);
@@ -459,11 +461,10 @@ static void put_amount(const struct diff_totals *t, struct grid *g, size_t i)
 	grid_text(g, t->names[i]);
 	for (int side = WAS; side <= IS; side++) {
 		buf_reset(&b);
-		if (t->are_rates && strcmp(t->units[i], "ns") == 0)
-			buf_printf(&b, "%s CPUs", DECIMAL(a->mean[side] / 1e9, 3));
+		if (t->are_rates)
+			screen_rate(&b, a->mean[side] / unit.divisor, &unit);
 		else
-			buf_printf(&b, "%s%s", HUMAN(a->mean[side], t->units[i]),
-				   t->are_rates ? "/s" : "");
+			screen_human(&b, a->mean[side], t->units[i]);
 		grid_text(g, buf_str(&b));
 	}
 	isfinite(a->relative) ? grid_change(g, a->relative, a->is_significant) : grid_none(g);

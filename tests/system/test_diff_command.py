@@ -6,9 +6,11 @@ import csv
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 from kit import CPUPERF, output, PRINT, run, run_checks
 
@@ -134,7 +136,7 @@ def check_cut(folder):
         is_rate = was != ["whole2"]
         assert ("amounts per second are compared" in text) == is_rate, text
         assert ("wall_time" in totals) != is_rate and "page_faults" in totals, totals
-        assert not is_rate or re.search(r"^task_clock +[\d.]+ CPUs +[\d.]+ CPUs ", text, re.M), text
+        assert not is_rate or re.search(r"^task_clock +[\d.]+ % +[\d.]+ % ", text, re.M), text
         if is_rate:
             assert 0 <= float(totals["task_clock"]["is_count"]) <= 2e9, totals  # ns per second
 
@@ -148,6 +150,50 @@ def check_cut_runs(folder):
     assert "; 3 runs now, 3 before" in text and "per second" not in text, text
     assert "Runs that did not reach their end are ignored: 1 now, 0 before" in text, text
     assert "Runs that failed: 3 of 4 now, 0 of 3 before" in text, text
+
+
+HOSTILE = 'a<b>&"|`\x02\xe2\x80\xae\xff'.encode("latin-1")  # a control, an invisible character, no UTF-8
+
+
+def hostile_sessions(folder):
+    """Of a program with such a name, which computes more on the newer side."""
+    shutil.copy("/bin/sh", os.path.join(folder.encode(), HOSTILE))
+    for name, n in (("was", 10000), ("now", 60000)):
+        run(CPUPERF, "-o", name, "-r3", "-e", "page_faults,task_clock,cpu_clock@100000", "--",
+            b"./" + HOSTILE, "-c", f"i=0; while [ $i -lt {n} ]; do i=$((i + 1)); done", cwd=folder)
+    return sides(["now"], ["was"])
+
+
+def check_junit(folder):
+    """A test case for each total and row that was tested; a failure for each over the limit."""
+    args = hostile_sessions(folder)
+    for more in (["--counts"], ["--sort=comm,object"], ["--sort=pid"]):
+        for limit in (0, 100000):
+            options = [*more, f"--fail-over={limit}", "--within"]
+            done = run(PRINT, "--quiet", *args, "--output-format=junit", *options, cwd=folder, code=None)
+            text = run(PRINT, "--quiet", *args, "--output-format=csv", *options, cwd=folder, code=None)
+            rows = [r for r in csv.DictReader(io.StringIO(text.stdout)) if r["p"]]
+            over = [r for r in rows if r["certain"] == "true" and (not r["relative"] or float(r["relative"]) > limit)]
+            suite, = ElementTree.fromstring(done.stdout.encode()).findall("testsuite")
+            cases = suite.findall("testcase")
+            failed = [c for c in cases if c.find("failure") is not None]
+            assert len(cases) == len(rows) == int(suite.get("tests")), (done.stdout, rows)
+            assert len(failed) == len(over) == int(suite.get("failures")), (done.stdout, over)
+            assert done.returncode == text.returncode == (3 if failed else 0), (done, text.returncode)
+            assert sum(c.get("classname") == "total" for c in cases) == 5, done.stdout
+    assert any("over the limit of 0.00 %" in c.find("failure").get("message") for c in ElementTree.fromstring(
+        output_of_three(folder, args, "--counts", "--fail-over=0", "--within").encode()).iter("testcase")
+        if c.find("failure") is not None)
+    names = output_of_three(folder, args, "--counts", "--sort=comm", "--fail-over=0", "--within")
+    assert 'a&lt;b&gt;&amp;&quot;|`?' in names, names
+    done = run(PRINT, "--quiet", *args, "--output-format=junit", cwd=folder, code=2)
+    assert not done.stdout and "--output-format=junit requires --fail-over=PERCENT" in done.stderr, done
+    done = run(PRINT, "now", "--output-format=junit", cwd=folder, code=2)
+    assert "--output-format=junit requires --diff=FILE" in done.stderr, done
+
+
+def output_of_three(folder, args, *options):
+    return run(PRINT, "--quiet", *args, "--output-format=junit", *options, cwd=folder, code=3).stdout
 
 
 run_checks(globals(), everybody=True)
