@@ -18,17 +18,17 @@ static void properties(struct json_writer *w, enum key_level level)
 	jsonw_text(w, "type", "object");
 	jsonw_raw(w, "additionalProperties", "false");
 	if (level != KEY_SESSION) {
-		jsonw_array(w, "required");
-		for (size_t i = 0; i < key_nr_rows; i++)
-			if (key_rows[i].level == level && key_rows[i].required)
-				jsonw_text(w, NULL, key_rows[i].name);
-		jsonw_end(w);
+		JSONW_ARRAY(w, "required") {
+			for (size_t i = 0; i < key_nr_rows; i++)
+				if (key_rows[i].level == level && key_rows[i].required)
+					jsonw_text(w, NULL, key_rows[i].name);
+		}
 	}
-	jsonw_object(w, "properties");
-	for (size_t i = 0; i < key_nr_rows; i++)
-		if (key_rows[i].level == level)
-			property(w, &key_rows[i]);
-	jsonw_end(w);
+	JSONW_OBJECT(w, "properties") {
+		for (size_t i = 0; i < key_nr_rows; i++)
+			if (key_rows[i].level == level)
+				property(w, &key_rows[i]);
+	}
 }
 
 /* Writes a regular expression: the empty text, or one with the suffix. */
@@ -108,19 +108,19 @@ static void string_list_property(struct json_writer *w, const struct key_row *ro
 	jsonw_text(w, "type", "array");
 	jsonw_u64(w, "minItems", row->min);
 	jsonw_u64(w, "maxItems", row->max);
-	jsonw_object(w, "items");
-	jsonw_text(w, "type", row->has_numbers ? "integer" : "string");
-	if (row->has_numbers)
-		jsonw_u64(w, "minimum", 1);
-	jsonw_end(w);
+	JSONW_OBJECT(w, "items") {
+		jsonw_text(w, "type", row->has_numbers ? "integer" : "string");
+		if (row->has_numbers)
+			jsonw_u64(w, "minimum", 1);
+	}
 }
 
 static void write_words(struct json_writer *w, const struct key_row *row)
 {
-	jsonw_array(w, "enum");
-	for (size_t i = 0; row->words[i]; i++)
-		jsonw_text(w, NULL, row->words[i]);
-	jsonw_end(w);
+	JSONW_ARRAY(w, "enum") {
+		for (size_t i = 0; row->words[i]; i++)
+			jsonw_text(w, NULL, row->words[i]);
+	}
 }
 
 static void word_property(struct json_writer *w, const struct key_row *row)
@@ -137,10 +137,10 @@ static void flags_property(struct json_writer *w, const struct key_row *row)
 	jsonw_raw(w, "uniqueItems", "true");
 	if (row->min)
 		jsonw_u64(w, "minItems", row->min);
-	jsonw_object(w, "items");
-	jsonw_text(w, "type", "string");
-	write_words(w, row);
-	jsonw_end(w);
+	JSONW_OBJECT(w, "items") {
+		jsonw_text(w, "type", "string");
+		write_words(w, row);
+	}
 }
 
 static void list_property(struct json_writer *w, const struct key_row *row)
@@ -148,13 +148,13 @@ static void list_property(struct json_writer *w, const struct key_row *row)
 	jsonw_text(w, "type", "array");
 	jsonw_u64(w, "minItems", row->min);
 	jsonw_u64(w, "maxItems", row->max);
-	jsonw_object(w, "items");
-	jsonw_raw(w, "type", row->has_numbers ? "[\"string\", \"integer\"]" : "\"string\"");
-	jsonw_u64(w, "minLength", 1);
-	if (row->has_numbers)
-		jsonw_u64(w, "minimum", 0);
-	jsonw_raw(w, "pattern", "\"^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f]*$\"");
-	jsonw_end(w);
+	JSONW_OBJECT(w, "items") {
+		jsonw_raw(w, "type", row->has_numbers ? "[\"string\", \"integer\"]" : "\"string\"");
+		jsonw_u64(w, "minLength", 1);
+		if (row->has_numbers)
+			jsonw_u64(w, "minimum", 0);
+		jsonw_raw(w, "pattern", "\"^[^\\\\u0000-\\\\u001f\\\\u007f-\\\\u009f]*$\"");
+	}
 }
 
 /* A condition on an event, and what it implies. */
@@ -204,10 +204,10 @@ static void sample_flags_implication(struct json_writer *w)
 static void write_implications(struct json_writer *w, const struct implication *all, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		jsonw_object(w, NULL);
-		jsonw_raw(w, "if", all[i].condition);
-		jsonw_raw(w, "then", all[i].consequence);
-		jsonw_end(w);
+		JSONW_OBJECT(w, NULL) {
+			jsonw_raw(w, "if", all[i].condition);
+			jsonw_raw(w, "then", all[i].consequence);
+		}
 	}
 }
 
@@ -221,9 +221,9 @@ static void implications_without_defaults(struct json_writer *w)
 	jsonw_object(w, "events");
 	jsonw_object(w, "items");
 	jsonw_array(w, "allOf");
-	jsonw_object(w, NULL);
-	sample_flags_implication(w);
-	jsonw_end(w);
+	JSONW_OBJECT(w, NULL) {
+		sample_flags_implication(w);
+	}
 	WRITE_IMPLICATIONS(w, without_defaults);
 	for (int i = 0; i < 5; i++)
 		jsonw_end(w);
@@ -234,21 +234,21 @@ static void events_property(struct json_writer *w, const struct key_row *row)
 	jsonw_text(w, "type", "array");
 	jsonw_u64(w, "minItems", row->min);
 	jsonw_u64(w, "maxItems", row->max);
-	jsonw_object(w, "items");
-	properties(w, KEY_EVENT);
-	jsonw_array(w, "allOf");
-	WRITE_IMPLICATIONS(w, of_events);
-	jsonw_end(w);
-	jsonw_end(w);
+	JSONW_OBJECT(w, "items") {
+		properties(w, KEY_EVENT);
+		JSONW_ARRAY(w, "allOf") {
+			WRITE_IMPLICATIONS(w, of_events);
+		}
+	}
 }
 
 static void metrics_property(struct json_writer *w, const struct key_row *row)
 {
 	jsonw_text(w, "type", "array");
 	jsonw_u64(w, "maxItems", row->max);
-	jsonw_object(w, "items");
-	properties(w, KEY_METRIC);
-	jsonw_end(w);
+	JSONW_OBJECT(w, "items") {
+		properties(w, KEY_METRIC);
+	}
 }
 
 static void property(struct json_writer *w, const struct key_row *row)
@@ -264,10 +264,10 @@ static void property(struct json_writer *w, const struct key_row *row)
 	    [KEY_LIST] = string_list_property,
 	};
 
-	jsonw_object(w, row->name);
-	jsonw_text(w, "description", row->description);
-	bodies[row->type](w, row);
-	jsonw_end(w);
+	JSONW_OBJECT(w, row->name) {
+		jsonw_text(w, "description", row->description);
+		bodies[row->type](w, row);
+	}
 }
 
 void keys_to_schema(enum key_level root, struct buf *out)
@@ -276,20 +276,22 @@ void keys_to_schema(enum key_level root, struct buf *out)
 	struct json_writer w;
 
 	jsonw_init(&w, out, true);
-	jsonw_object(&w, NULL);
-	jsonw_text(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
-	jsonw_text(&w, "title", is_session ? "cpsession" : "cpspec");
-	jsonw_text(&w, "description",
-		   is_session ? "The manifest of a cpuperf session."
-			      : "What cpuperf measures. Remove comments and trailing commas, which "
-				"cpuperf accepts, before validation.");
-	properties(&w, root);
-	if (!is_session) {
-		jsonw_raw(&w, "dependentSchemas",
-			  "{\"runs\": {\"properties\": "
-			  "{\"duration\": false, \"num_iterations\": false}}}");
-		implications_without_defaults(&w);
+	JSONW_OBJECT(&w, NULL) {
+		jsonw_text(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
+		jsonw_text(&w, "title", is_session ? "cpsession" : "cpspec");
+		jsonw_text(
+		    &w, "description",
+		    is_session
+			? "The manifest of a cpuperf session."
+			: "What cpuperf measures. Remove comments and trailing commas, which "
+			  "cpuperf accepts, before validation.");
+		properties(&w, root);
+		if (!is_session) {
+			jsonw_raw(&w, "dependentSchemas",
+				  "{\"runs\": {\"properties\": "
+				  "{\"duration\": false, \"num_iterations\": false}}}");
+			implications_without_defaults(&w);
+		}
 	}
-	jsonw_end(&w);
 	buf_addc(out, '\n');
 }

@@ -69,11 +69,11 @@ static void write_flags(struct json_writer *w, const struct key_row *row, const 
 	memcpy(&bits, field(row, model), sizeof(bits));
 	if (!bits)
 		return;
-	jsonw_array(w, row->name);
-	for (unsigned i = 0; row->words[i]; i++)
-		if (bits & 1u << i)
-			jsonw_text(w, NULL, row->words[i]);
-	jsonw_end(w);
+	JSONW_ARRAY(w, row->name) {
+		for (unsigned i = 0; row->words[i]; i++)
+			if (bits & 1u << i)
+				jsonw_text(w, NULL, row->words[i]);
+	}
 }
 
 static void write_choice(struct json_writer *w, const struct key_row *row, const void *model)
@@ -83,20 +83,20 @@ static void write_choice(struct json_writer *w, const struct key_row *row, const
 	memcpy(&choice, field(row, model), sizeof(choice));
 	if (!choice.key || strcmp(choice.key, row->name) != 0)
 		return;
-	jsonw_array(w, row->name);
-	for (size_t i = 0; i < choice.nr_words; i++)
-		jsonw_text(w, NULL, choice.words[i]);
-	jsonw_end(w);
+	JSONW_ARRAY(w, row->name) {
+		for (size_t i = 0; i < choice.nr_words; i++)
+			jsonw_text(w, NULL, choice.words[i]);
+	}
 }
 
 static void write_events(struct json_writer *w, const struct key_row *row, const void *model)
 {
 	const struct spec *s = model;
 
-	jsonw_array(w, row->name);
-	for (size_t i = 0; i < s->nr_events; i++)
-		write_object(w, NULL, KEY_EVENT, &s->events[i]);
-	jsonw_end(w);
+	JSONW_ARRAY(w, row->name) {
+		for (size_t i = 0; i < s->nr_events; i++)
+			write_object(w, NULL, KEY_EVENT, &s->events[i]);
+	}
 }
 
 static void write_metrics(struct json_writer *w, const struct key_row *row, const void *model)
@@ -105,10 +105,10 @@ static void write_metrics(struct json_writer *w, const struct key_row *row, cons
 
 	if (!s->nr_metrics)
 		return;
-	jsonw_array(w, row->name);
-	for (size_t i = 0; i < s->nr_metrics; i++)
-		write_object(w, NULL, KEY_METRIC, &s->metrics[i]);
-	jsonw_end(w);
+	JSONW_ARRAY(w, row->name) {
+		for (size_t i = 0; i < s->nr_metrics; i++)
+			write_object(w, NULL, KEY_METRIC, &s->metrics[i]);
+	}
 }
 
 static void write_members(struct json_writer *w, enum key_level level, const void *model);
@@ -120,14 +120,14 @@ static void write_list(struct json_writer *w, const struct key_row *row, const v
 	memcpy(&list, field(row, model), sizeof(list));
 	if (!list.nr)
 		return;
-	jsonw_array(w, row->name);
-	for (size_t i = 0; i < list.nr; i++) {
-		if (row->has_numbers)
-			jsonw_raw(w, NULL, list.item[i]);
-		else
-			jsonw_text(w, NULL, list.item[i]);
+	JSONW_ARRAY(w, row->name) {
+		for (size_t i = 0; i < list.nr; i++) {
+			if (row->has_numbers)
+				jsonw_raw(w, NULL, list.item[i]);
+			else
+				jsonw_text(w, NULL, list.item[i]);
+		}
 	}
-	jsonw_end(w);
 }
 
 static void write_bool(struct json_writer *w, const struct key_row *row, const void *model)
@@ -147,10 +147,10 @@ static void write_target(struct json_writer *w, const struct key_row *row, const
 
 	if (!spec_has_target(s) && !*s->target.cpus && s->target.has_children)
 		return;
-	jsonw_object(w, row->name);
-	w->is_indented = false;
-	write_members(w, KEY_TARGET, &s->target);
-	jsonw_end(w);
+	JSONW_OBJECT(w, row->name) {
+		w->is_indented = false;
+		write_members(w, KEY_TARGET, &s->target);
+	}
 	w->is_indented = is_indented;
 }
 
@@ -190,9 +190,9 @@ static void write_members(struct json_writer *w, enum key_level level, const voi
 
 void write_object(struct json_writer *w, const char *key, enum key_level level, const void *model)
 {
-	jsonw_object(w, key);
-	write_members(w, level, model);
-	jsonw_end(w);
+	JSONW_OBJECT(w, key) {
+		write_members(w, level, model);
+	}
 }
 
 void spec_to_json(const struct spec *s, struct buf *out)
@@ -234,10 +234,10 @@ static void write_others(struct json_writer *w, enum key_level level, const void
 /* On one line. */
 static void write_item(struct json_writer *w, enum key_level level, const void *model)
 {
-	jsonw_object(w, NULL);
-	w->is_indented = false;
-	write_others(w, level, model);
-	jsonw_end(w);
+	JSONW_OBJECT(w, NULL) {
+		w->is_indented = false;
+		write_others(w, level, model);
+	}
 	w->is_indented = true;
 }
 
@@ -246,30 +246,31 @@ void spec_to_file(const struct spec *s, bool has_time, struct buf *out)
 	struct json_writer w;
 
 	jsonw_init(&w, out, true);
-	jsonw_object(&w, NULL);
-	for (size_t i = 0; i < key_nr_rows; i++) {
-		const struct key_row *row = &key_rows[i];
+	JSONW_OBJECT(&w, NULL) {
+		for (size_t i = 0; i < key_nr_rows; i++) {
+			const struct key_row *row = &key_rows[i];
 
-		if (row->level != KEY_SPEC || row->type == KEY_EVENTS || row->type == KEY_METRICS)
-			continue;
-		if (is_time(row) ? has_time && !s->runs : !is_default(row, s))
-			writers[row->type](&w, row, s);
-	}
-	jsonw_array(&w, "events");
-	for (size_t i = 0; i < s->nr_events; i++) {
-		struct spec_event event = s->events[i];
+			if (row->level != KEY_SPEC || row->type == KEY_EVENTS ||
+			    row->type == KEY_METRICS)
+				continue;
+			if (is_time(row) ? has_time && !s->runs : !is_default(row, s))
+				writers[row->type](&w, row, s);
+		}
+		JSONW_ARRAY(&w, "events") {
+			for (size_t i = 0; i < s->nr_events; i++) {
+				struct spec_event event = s->events[i];
 
-		if ((event.flags & MODES) == MODES) /* as without either */
-			event.flags &= ~(unsigned)MODES;
-		write_item(&w, KEY_EVENT, &event);
+				if ((event.flags & MODES) == MODES) /* as without either */
+					event.flags &= ~(unsigned)MODES;
+				write_item(&w, KEY_EVENT, &event);
+			}
+		}
+		if (s->nr_metrics) {
+			JSONW_ARRAY(&w, "metrics") {
+				for (size_t i = 0; i < s->nr_metrics; i++)
+					write_item(&w, KEY_METRIC, &s->metrics[i]);
+			}
+		}
 	}
-	jsonw_end(&w);
-	if (s->nr_metrics)
-		jsonw_array(&w, "metrics");
-	for (size_t i = 0; i < s->nr_metrics; i++)
-		write_item(&w, KEY_METRIC, &s->metrics[i]);
-	if (s->nr_metrics)
-		jsonw_end(&w);
-	jsonw_end(&w);
 	buf_addc(out, '\n');
 }
