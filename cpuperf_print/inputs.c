@@ -294,17 +294,13 @@ static int load_start(struct inputs *in, struct input *o)
 
 static int load_names(struct inputs *in, struct input *o, struct err *e)
 {
-	struct buf kallsyms;
-	int rc;
+	BUF_AUTO(kallsyms, MAX_KALLSYMS_BYTES);
 
 	o->is_same_boot = o->import ? perf_kernel_is_same_boot(&in->kernel, import_facts(o->import))
 				    : is_same_boot(&o->facts->head);
 	o->vdso = o->is_same_boot ? in->vdso : NULL;
-	buf_init(&kallsyms, MAX_KALLSYMS_BYTES);
-	rc = profile_processes_load(o->session, append_text, &kallsyms, &o->processes)
-		 ?: load_symbols(in, o, &kallsyms, e);
-	buf_fini(&kallsyms);
-	return rc;
+	return profile_processes_load(o->session, append_text, &kallsyms, &o->processes)
+		   ?: load_symbols(in, o, &kallsyms, e);
 }
 
 struct elf_finder_config inputs_finder_config(const struct inputs *in)

@@ -21,9 +21,8 @@ void job_warn_ignored(struct job *j, unsigned ignored)
 	const struct profile_filter *f = &j->selection->filter;
 	const struct report_rules *r = &j->selection->rules;
 	struct err problem = {0};
-	struct buf b;
+	BUF_AUTO(b, LINE_BYTES);
 
-	buf_init(&b, LINE_BYTES);
 	if (ignored & REGISTRY_IGNORES_TASKS) {
 		add_option(&b, f->pids.nr, "--pid");
 		add_option(&b, f->comms.nr, "--comm");
@@ -51,5 +50,4 @@ void job_warn_ignored(struct job *j, unsigned ignored)
 			j->row->name, buf_str(&b));
 		problems_add(&j->output->problems, false, &problem);
 	}
-	buf_fini(&b);
 }

@@ -37,15 +37,13 @@ static bool is_manifest(int fd)
 {
 	static struct err_list errs; /* too large for a stack */
 	struct cpsession s;
-	struct buf text;
+	BUF_AUTO(text, SPEC_MAX_TEXT_BYTES);
 	bool is;
 
 	errs.nr = errs.dropped = 0;
 	cpsession_init(&s);
-	buf_init(&text, SPEC_MAX_TEXT_BYTES);
 	is = io_load_fd(fd, &text) == 0 &&
 	     cpsession_parse(buf_str(&text), text.len, "", &s, &errs) == 0 && *s.output_path_prefix;
-	buf_fini(&text);
 	cpsession_fini(&s);
 	return is;
 }

@@ -35,15 +35,11 @@ static struct elf_build_id build_id_of(const struct import_facts *f)
 static bool is_build_id_here(const struct elf_build_id *there)
 {
 	struct elf_build_id here;
-	struct buf notes;
-	bool is_same;
+	BUF_AUTO(notes, MAX_NOTES_BYTES);
 
-	buf_init(&notes, MAX_NOTES_BYTES);
-	is_same = root_load(&root_live, "/sys/kernel/notes", &notes) == 0 &&
-		  elf_build_id_in_notes((const uint8_t *)notes.data, notes.len, 4, &here) &&
-		  elf_build_id_equal(&here, there);
-	buf_fini(&notes);
-	return is_same;
+	return root_load(&root_live, "/sys/kernel/notes", &notes) == 0 &&
+	       elf_build_id_in_notes((const uint8_t *)notes.data, notes.len, 4, &here) &&
+	       elf_build_id_equal(&here, there);
 }
 
 /* True if the file was written since this machine booted, on a host of the same name and kernel. */
@@ -232,7 +228,7 @@ int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f,
 			    struct problems *problems)
 {
 	const struct buf *kallsyms;
-	struct buf text;
+	BUF_AUTO(text, MAX_TEXT_BYTES);
 	uint64_t here;
 	int rc;
 
@@ -241,7 +237,6 @@ int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f,
 	kallsyms = is_kernel_here(f) ? load_kallsyms(k) : NULL;
 	if (kallsyms && is_in_place(f, kallsyms))
 		return symbols_add_kallsyms(symbols, buf_str(kallsyms), kallsyms->len);
-	buf_init(&text, MAX_TEXT_BYTES);
 	rc = add_debug_file(finder, f, &text);
 	add_modules(&text, f);
 	if (rc == 0 && !kallsyms) {
@@ -257,8 +252,5 @@ int perf_kernel_add_symbols(struct perf_kernel *k, const struct import_facts *f,
 	}
 	if (rc >= 0)
 		rc = buf_error(&text);
-	if (rc == 0)
-		rc = symbols_add_kallsyms(symbols, buf_str(&text), text.len);
-	buf_fini(&text);
-	return rc;
+	return rc ?: symbols_add_kallsyms(symbols, buf_str(&text), text.len);
 }

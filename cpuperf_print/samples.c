@@ -149,9 +149,8 @@ static void put_programs(const struct job *j, const struct report_program **list
 {
 	enum { NR_SHOWN = 5 };
 	struct report_program rest = {0};
-	struct buf b;
+	BUF_AUTO(b, MAX_STACKS_BYTES);
 
-	buf_init(&b, MAX_STACKS_BYTES);
 	for (size_t i = 0; i < nr; i++) {
 		if (i >= NR_SHOWN) {
 			for (int end = 0; end < REPORT_NR_ENDS; end++)
@@ -171,7 +170,6 @@ static void put_programs(const struct job *j, const struct report_program **list
 		add_ends(&b, &rest);
 		line(arg, buf_str(&b));
 	}
-	buf_fini(&b);
 }
 
 static void put_remedies(const struct job *j, const struct report_program **list, size_t nr,
@@ -275,9 +273,8 @@ static uint64_t nr_samples(const struct report_event_stats *s)
 static void warn_missing(struct output *out, const struct trace_event *events,
 			 const struct report_stats *stats)
 {
-	struct buf b;
+	BUF_AUTO(b, MAX_MISSING_BYTES);
 
-	buf_init(&b, MAX_MISSING_BYTES);
 	for (uint32_t i = 0; i < stats->nr_events; i++) {
 		struct err problem = {0};
 
@@ -287,7 +284,6 @@ static void warn_missing(struct output *out, const struct trace_event *events,
 		err_set(&problem, -EAGAIN, "%s: samples: %s", events[i].label, buf_str(&b));
 		problems_add(&out->problems, false, &problem);
 	}
-	buf_fini(&b);
 }
 
 static void warn_stacks(void *arg, const char *line)

@@ -43,13 +43,11 @@ static void add_losses(struct buf *b, const char *before, const struct input *o,
 		       const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
-	struct buf text;
+	BUF_AUTO(text, EXPORT_NAME_BYTES);
 
-	buf_init(&text, EXPORT_NAME_BYTES);
 	buf_printf(&text, "%s%s: ", before, o->facts->events[event].label);
 	if (s->counted.samples + s->omitted.samples)
 		samples_add_missing(b, buf_str(&text), stats, event);
-	buf_fini(&text);
 }
 
 static void put_unread(void *arg, const char *line)
@@ -61,9 +59,8 @@ void export_facts_put_losses(struct json_writer *out, const struct job *j,
 			     const struct report_stats *stats)
 {
 	const struct input *o = job_input(j);
-	struct buf text;
+	BUF_AUTO(text, EXPORT_NAME_BYTES);
 
-	buf_init(&text, EXPORT_NAME_BYTES);
 	JSONW_ARRAY(out, "losses") {
 		for (uint32_t i = 0; i < stats->nr_events; i++) {
 			buf_reset(&text);
@@ -74,7 +71,6 @@ void export_facts_put_losses(struct json_writer *out, const struct job *j,
 		samples_stack_lines(j, stats, put_unread, out);
 		export_unread_lines(j, put_unread, out);
 	}
-	buf_fini(&text);
 }
 
 void export_facts_put_weight(struct json_writer *out, const char *key, const struct trace_event *e,

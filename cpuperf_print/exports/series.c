@@ -155,9 +155,8 @@ static void put_partial(const struct export_series *s, struct json_writer *out)
 
 void export_series_put_notes(const struct export_series *s, struct json_writer *out)
 {
-	struct buf b;
+	BUF_AUTO(b, NAME_BYTES);
 
-	buf_init(&b, NAME_BYTES);
 	JSONW_ARRAY(out, "not_counted") {
 		for (size_t i = 0; i < s->nr_notes; i++) {
 			const struct export_series_note *n = &s->notes[i];
@@ -184,6 +183,5 @@ void export_series_put_notes(const struct export_series *s, struct json_writer *
 			jsonw_text(out, NULL, buf_str(&b));
 		}
 	}
-	buf_fini(&b);
 	put_partial(s, out);
 }

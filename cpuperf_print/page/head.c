@@ -76,9 +76,8 @@ static void note_stacks(void *arg, const char *line)
 static void note_samples(struct page *h, unsigned side, const char *whose)
 {
 	const struct report_stats *s = &h->stats[side];
-	struct buf b;
+	BUF_AUTO(b, LINE_BYTES);
 
-	buf_init(&b, LINE_BYTES);
 	for (uint32_t i = 0; i < s->nr_events; i++) {
 		buf_reset(&b);
 		if (s->event[i].counted.samples + s->event[i].omitted.samples &&
@@ -86,7 +85,6 @@ static void note_samples(struct page *h, unsigned side, const char *whose)
 			page_note(h, PAGE_WARNING, "%s%s: samples: %s.", whose,
 				  h->facts->events[i].label, buf_str(&b));
 	}
-	buf_fini(&b);
 	samples_stack_lines(h->j, s, note_stacks, &(struct whose){h, whose});
 }
 
@@ -173,9 +171,8 @@ static void put_host(struct page *h, struct buf *b)
 static void put_facts(struct page *h)
 {
 	const struct inputs *in = h->j->inputs;
-	struct buf b;
+	BUF_AUTO(b, LINE_BYTES);
 
-	buf_init(&b, LINE_BYTES);
 	JSONW_ARRAY(&h->json, "facts") {
 		for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
 			const struct input *o = &in->item[i];
@@ -193,7 +190,6 @@ static void put_facts(struct page *h)
 		if (h->facts->info && strlen(h->facts->info->spec_json) < MAX_SPEC_BYTES)
 			put_fact(h, "Spec", h->facts->info->spec_json);
 	}
-	buf_fini(&b);
 }
 
 static void put_notes(struct page *h, const char *key, int kind)

@@ -79,12 +79,11 @@ static int texts_init(struct page *h, struct texts *t)
 static int put_threads(struct page *h)
 {
 	struct texts comms;
-	struct buf list;
+	BUF_AUTO(list, PAGE_MAX_ENCODED_BYTES);
 	int rc = texts_init(h, &comms);
 
 	if (rc)
 		return rc;
-	buf_init(&list, PAGE_MAX_ENCODED_BYTES);
 	JSONW_ARRAY(&h->json, "comms") {
 		for (uint32_t i = 0; i < h->threads.nr; i++) {
 			const struct page_thread *t = dict_at(&h->threads, i);
@@ -105,7 +104,6 @@ static int put_threads(struct page *h)
 	}
 	put_buf(h, "groups", &list);
 	rc = buf_error(&list);
-	buf_fini(&list);
 	mem_free(comms.number);
 	return rc;
 }
@@ -113,12 +111,11 @@ static int put_threads(struct page *h)
 static int put_functions(struct page *h, const struct page_numbers *n, struct err *e)
 {
 	struct texts objects;
-	struct buf list;
+	BUF_AUTO(list, PAGE_MAX_ENCODED_BYTES);
 	int rc = texts_init(h, &objects);
 
 	if (rc)
 		return rc;
-	buf_init(&list, PAGE_MAX_ENCODED_BYTES);
 	JSONW_ARRAY(&h->json, "objects") {
 		for (size_t i = 0; i < n->nr_functions; i++)
 			export_digits_add(
@@ -134,7 +131,6 @@ static int put_functions(struct page *h, const struct page_numbers *n, struct er
 		}
 	}
 	rc = rc ? rc : buf_error(&list);
-	buf_fini(&list);
 	mem_free(objects.number);
 	return rc;
 }

@@ -57,14 +57,12 @@ static void put_row(const struct job *j, struct grid *g, const struct report_bra
 static void put_heading(struct job *j, const struct report_stats *stats, uint32_t event,
 			struct grid *g)
 {
-	struct buf b;
+	BUF_AUTO(b, LINE_BYTES);
 
-	buf_init(&b, LINE_BYTES);
 	buf_adds(&b, job_event(j, event)->label);
 	samples_add_missing(&b, "; ", stats, event);
 	grid_line(g, "");
 	grid_line(g, buf_str(&b));
-	buf_fini(&b);
 }
 
 static void put_nothing(struct job *j, const struct report_stats *stats)

@@ -101,9 +101,8 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 static void add_missing(const struct job *j, const struct report_stats *stats, uint32_t event,
 			size_t start, struct buf *b)
 {
-	struct buf text;
+	BUF_AUTO(text, LINE_BYTES);
 
-	buf_init(&text, LINE_BYTES);
 	if (samples_add_missing(&text, "", stats, event)) {
 		unsigned width = screen_width(buf_str(b) + start) + screen_width("; ") +
 				 screen_width(buf_str(&text));
@@ -111,7 +110,6 @@ static void add_missing(const struct job *j, const struct report_stats *stats, u
 		buf_adds(b, j->output->width && width > j->output->width ? "\n  " : "; ");
 		buf_adds(b, buf_str(&text));
 	}
-	buf_fini(&text);
 }
 
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)
@@ -196,14 +194,12 @@ void reports_rest_put(const struct job *j, const struct reports_rest *r,
 
 static void put_stack_line(void *arg, const char *line)
 {
-	struct buf b;
+	BUF_AUTO(b, LINE_BYTES);
 
-	buf_init(&b, LINE_BYTES);
 	buf_adds(&b, line);
 	if (b.len)
 		b.data[0] = (char)toupper((unsigned char)b.data[0]);
 	grid_line(arg, buf_str(&b));
-	buf_fini(&b);
 }
 
 void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)

@@ -81,14 +81,12 @@ static void put_hint(struct grid *g, const struct report_weight *part,
 		     const char *object, const char *remedy)
 {
 	double share = reports_share_of(part, all).share;
-	struct buf b;
+	BUF_AUTO(b, 1024);
 
 	if (share < min)
 		return;
-	buf_init(&b, 1024);
 	buf_printf(&b, "%s %% %s%s: %s", DECIMAL(100 * share, 1), what, object, remedy);
 	grid_line(g, buf_str(&b));
-	buf_fini(&b);
 }
 
 static void put_hints(const struct nameless *n, const struct report_functions *functions,

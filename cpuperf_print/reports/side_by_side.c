@@ -176,10 +176,7 @@ int reports_side_by_side(struct job *j, unsigned columns, const struct report_st
 	for (size_t i = 0; i < j->nr; i++)
 		buf_printf(&j->output->text, "session %zu: %s\n", i + 1,
 			   j->inputs->item[j->first + i].path);
-	if (rc == 0)
-		rc = make_names(&t);
-	if (rc == 0)
-		rc = put_lines(&t, e);
+	rc = rc ?: make_names(&t) ?: put_lines(&t, e);
 	dict_fini(&t.lines);
 	mem_free(t.self);
 	mem_free(t.all);

@@ -286,10 +286,9 @@ static size_t put_stacks(void *trees, struct grid *g, size_t first)
 	const uint64_t top = reports_top(t->j, TOP_STACKS);
 	const double min = reports_min_share(t->j, 0);
 	struct reports_rest rest = {.nr = 0};
-	struct buf b;
+	BUF_AUTO(b, MAX_STACK_BYTES);
 	size_t i;
 
-	buf_init(&b, MAX_STACK_BYTES);
 	for (i = first; i < t->nr_stacks && stack_event(t, i) == event; i++) {
 		const struct report_weight *self = &node_at(t, t->stacks[i].node)->self;
 		bool is_small = reports_share(&t->stats, event, self).share < min;
@@ -299,7 +298,6 @@ static size_t put_stacks(void *trees, struct grid *g, size_t first)
 		else
 			reports_rest_add(&rest, self, i - first >= top, is_small);
 	}
-	buf_fini(&b);
 	reports_rest_put(t->j, &rest, NULL, g);
 	return i < t->nr_stacks ? i : REPORTS_END;
 }

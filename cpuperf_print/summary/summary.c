@@ -186,10 +186,7 @@ int summary_print(struct job *j, struct err *e)
 	rc = init(&s, j, e);
 	if (rc == 0 && f->begin && f->begin(&s))
 		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0)
-		rc = read_traces(&s, f, e);
-	if (rc == 0)
-		rc = read_common(&s, f, e);
+	rc = rc ?: read_traces(&s, f, e) ?: read_common(&s, f, e);
 	if (rc == 0 && f->end)
 		f->end(&s);
 	fini(&s);

@@ -264,9 +264,7 @@ static int read_tables(struct client *c, struct profile_session *s, const struct
 
 	if (rc)
 		return fail(c->e, &e);
-	rc = client_init(c, t, facts->max_rows);
-	if (rc == 0)
-		rc = read_traces(c, s);
+	rc = client_init(c, t, facts->max_rows) ?: read_traces(c, s);
 	client_fini(c);
 	if (rc)
 		return fail(c->e, &(struct err){.code = rc, .msg = "out of memory"});

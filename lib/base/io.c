@@ -380,7 +380,7 @@ int io_create(int dirfd, const char *name, const char *path, io_may_replace_fn *
  * If the name is taken otherwise, uses a random one. */
 static int create_temporary(int dirfd, char temporary[NAME_MAX + 1])
 {
-	int fd = create_new(dirfd, temporary), rc;
+	int fd = create_new(dirfd, temporary);
 	struct stat st;
 
 	if (fd == -EEXIST && sys()->fstatat(dirfd, temporary, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -390,8 +390,7 @@ static int create_temporary(int dirfd, char temporary[NAME_MAX + 1])
 	}
 	if (fd != -EEXIST)
 		return fd;
-	rc = io_random_name(temporary);
-	return rc ? rc : create_new(dirfd, temporary);
+	return io_random_name(temporary) ?: create_new(dirfd, temporary);
 }
 
 int io_write_temporary(int dirfd, const char *name, const char *path, const void *data, size_t len,

@@ -98,20 +98,16 @@ unsigned opt_std_terminal_width(void)
 int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const char *version)
 {
 	unsigned width = opt_std_terminal_width();
-	struct buf out;
+	BUF_AUTO(out, MAX_HELP_BYTES);
 	int rc;
 
 	if (!o->help && !o->version)
 		return 0;
-	buf_init(&out, MAX_HELP_BYTES);
 	if (o->help)
 		opt_help(t, width ? width : HELP_WIDTH, &out);
 	else
 		buf_printf(&out, "%s %s\n", t->program, version);
-	rc = buf_error(&out);
-	if (rc == 0)
-		rc = io_write_full(STDOUT_FILENO, buf_str(&out), out.len);
-	buf_fini(&out);
+	rc = buf_error(&out) ?: io_write_full(STDOUT_FILENO, buf_str(&out), out.len);
 	if (rc)
 		log_error("standard output: %s", strerror(-rc));
 	return rc ? rc : 1;

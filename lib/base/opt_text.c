@@ -56,15 +56,13 @@ static void add_words(struct buf *out, const struct opt_row *row)
 static void add_help_choices(struct buf *out, const struct opt_row *row, unsigned width)
 {
 	struct opt_choice c;
-	struct buf text;
+	BUF_AUTO(text, MAX_CHOICE_BYTES);
 
-	buf_init(&text, MAX_CHOICE_BYTES);
 	for (size_t i = 0; row->choice && row->choice(i, &c); i++) {
 		buf_reset(&text);
 		buf_printf(&text, "%s: %s", c.name, c.help);
 		add_wrapped(out, buf_str(&text), HELP_INDENT + 2, width);
 	}
-	buf_fini(&text);
 }
 
 static bool starts_section(const struct opt_table *t, size_t i)
@@ -165,7 +163,7 @@ static void add_man_choices(struct buf *out, const struct opt_row *row)
 
 void opt_man_section(const struct opt_table *t, struct buf *out)
 {
-	struct buf text;
+	BUF_AUTO(text, MAX_CHOICE_BYTES);
 
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		if (starts_section(t, i))
@@ -177,12 +175,10 @@ void opt_man_section(const struct opt_table *t, struct buf *out)
 	}
 	if (!t->variables)
 		return;
-	buf_init(&text, MAX_CHOICE_BYTES);
 	add_variables(t, &text);
 	buf_adds(out, ".SS Variables\n");
 	opt_man_text(out, buf_str(&text));
 	buf_addc(out, '\n');
-	buf_fini(&text);
 }
 
 /* bash splits "--name=group:na" into the words "--name" "=" "group" ":" "na", because

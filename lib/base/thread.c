@@ -15,9 +15,8 @@ int thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg)
 
 	if (rc)
 		return -rc;
-	rc = pthread_attr_setstacksize(&attr, STACK_BYTES);
-	if (rc == 0)
-		rc = pthread_create(thread, &attr, fn, arg);
+	rc =
+	    pthread_attr_setstacksize(&attr, STACK_BYTES) ?: pthread_create(thread, &attr, fn, arg);
 	pthread_attr_destroy(&attr);
 	return -rc;
 }

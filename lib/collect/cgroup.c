@@ -159,9 +159,7 @@ static int cgroup_open(const struct root *root, const struct collect_choice *cho
 	if (!c)
 		return err_set(e, -ENOMEM, "cgroups: out of memory");
 	things_init(&c->things, &kind, root, wanted);
-	rc = add_paths(c, choice, e);
-	if (rc == 0)
-		rc = find_mount(c, e);
+	rc = add_paths(c, choice, e) ?: find_mount(c, e);
 	if (rc)
 		cgroup_close(c);
 	else
@@ -211,9 +209,7 @@ static int read_group(struct cgroups *c, struct path *p)
 			return rc;
 		things_drop(&c->things, thing);
 	}
-	rc = open_group(c, p, &thing);
-	if (rc == 0)
-		rc = things_read(&c->things, thing);
+	rc = open_group(c, p, &thing) ?: things_read(&c->things, thing);
 	return rc == -ENOMEM ? rc : 0;
 }
 

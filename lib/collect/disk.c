@@ -81,10 +81,9 @@ int disk_parse_stat(const char *text, size_t len, uint64_t *values, uint32_t *ha
 int disk_parse_inflight(const char *text, size_t len, uint64_t *values, uint32_t *has)
 {
 	const char *end = text + len;
-	int rc = scan_number(&text, end, &values[DISK_READ_QUEUE]);
+	int rc = scan_number(&text, end, &values[DISK_READ_QUEUE])
+		     ?: scan_number(&text, end, &values[DISK_WRITE_QUEUE]);
 
-	if (rc == 0)
-		rc = scan_number(&text, end, &values[DISK_WRITE_QUEUE]);
 	if (rc)
 		return rc == -ENOENT ? -EINVAL : rc;
 	*has |= BIT(DISK_READ_QUEUE) | BIT(DISK_WRITE_QUEUE);
@@ -195,10 +194,8 @@ static void disk_close(void *state)
 
 static int find_first(struct disks *d, struct err *e)
 {
-	int rc = listing_open(&d->listing, &d->things.root, d->folder);
+	int rc = listing_open(&d->listing, &d->things.root, d->folder) ?: find_all(d);
 
-	if (rc == 0)
-		rc = find_all(d);
 	if (rc)
 		return err_set(e, rc, "disks: %s cannot be read: %s", d->folder, strerror(-rc));
 	things_note_unmatched(&d->things, &d->choice);
@@ -220,9 +217,7 @@ static int disk_open(const struct root *root, const struct collect_choice *choic
 	d->listing.fd = -1;
 	d->choice = *choice;
 	d->folder = choice->nr ? "/sys/class/block" : "/sys/block";
-	rc = things_check_words(&d->things, choice, e);
-	if (rc == 0)
-		rc = find_first(d, e);
+	rc = things_check_words(&d->things, choice, e) ?: find_first(d, e);
 	if (rc)
 		disk_close(d);
 	else

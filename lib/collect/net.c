@@ -170,9 +170,7 @@ static int net_open(const struct root *root, const struct collect_choice *choice
 	things_init(&n->things, &kind, root, wanted);
 	n->fd = -1;
 	n->choice = *choice;
-	rc = things_check_words(&n->things, choice, e);
-	if (rc == 0)
-		rc = find_first(n, e);
+	rc = things_check_words(&n->things, choice, e) ?: find_first(n, e);
 	if (rc)
 		net_close(n);
 	else

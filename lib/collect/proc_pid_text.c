@@ -87,9 +87,8 @@ int proc_pid_io_parse(const char *text, size_t len, struct proc_pid_io *out)
 	int rc = 0;
 
 	while (rc == 0 && (line = str_next_line(&text, end, &stop))) {
-		rc = scan_keyed(line, stop, "read_bytes: ", &io.read_bytes, &has_read);
-		if (rc == 0)
-			rc = scan_keyed(line, stop, "write_bytes: ", &io.write_bytes, &has_written);
+		rc = scan_keyed(line, stop, "read_bytes: ", &io.read_bytes, &has_read)
+			 ?: scan_keyed(line, stop, "write_bytes: ", &io.write_bytes, &has_written);
 	}
 	if (rc == 0 && !(has_read && has_written))
 		rc = -EINVAL;

@@ -26,13 +26,11 @@ static int parse_total(const char *line, const char *end, uint64_t *out)
 {
 	static const char total[] = " total=";
 	const char *p = memmem(line, (size_t)(end - line), total, sizeof(total) - 1);
-	int rc;
 
 	if (!p)
 		return -EINVAL;
 	p += sizeof(total) - 1;
-	rc = str_scan_u64(&p, end, out);
-	return rc ? rc : p == end ? 0 : -EINVAL;
+	return str_scan_u64(&p, end, out) ?: p == end ? 0 : -EINVAL;
 }
 
 static int parse_line(const char *line, const char *end, struct pressure *out)

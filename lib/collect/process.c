@@ -393,10 +393,7 @@ static int process_read(void *state)
 
 	pids = is_listed ? s->ids.list : s->choice.numbers;
 	nr = is_listed ? s->ids.nr : s->choice.nr_numbers;
-	if (rc == 0)
-		rc = reserve(s, nr);
-	if (rc == 0)
-		rc = visit_all(s, pids, nr);
+	rc = rc ?: reserve(s, nr) ?: visit_all(s, pids, nr);
 	if (rc)
 		s->nr_things = 0;
 	s->is_whole = rc == 0;
@@ -478,8 +475,8 @@ static int open_source(struct state *s, const struct root *root, const struct co
 
 	if (rc)
 		return err_set(e, rc, "/proc: cannot be read: %s", strerror(-rc));
-	rc = process_choice_init(&s->choice, words, reader->self(s->source), e);
-	return rc ? rc : check_numbers(s, e);
+	return process_choice_init(&s->choice, words, reader->self(s->source), e)
+		   ?: check_numbers(s, e);
 }
 
 static int process_open(const struct root *root, const struct collect_choice *choice,

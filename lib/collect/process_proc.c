@@ -299,10 +299,9 @@ static int read_times(struct reader *r, struct watched *p)
 {
 	bool is_changed = p->nr_threads - 1 != (int)p->others.nr;
 	char text[TEXT_BYTES];
-	int rc = p->nr_threads < 0 ? p->nr_threads : 0;
+	int rc = (p->nr_threads < 0 ? p->nr_threads : 0)
+		     ?: set_times(p, &p->first, text, read_file(r, p, SCHEDSTAT, text));
 
-	if (rc == 0)
-		rc = set_times(p, &p->first, text, read_file(r, p, SCHEDSTAT, text));
 	for (size_t i = 0; i < p->others.nr && rc == 0; i++)
 		rc = read_task(r, p, &p->others.list[i], &is_changed);
 	return rc == 0 && is_changed ? find_tasks(r, p) : rc;
@@ -663,10 +662,9 @@ static int proc_read(void *state, void *process, struct process_values *values)
 	values->is_reopened = rc == -EMFILE;
 	if (rc == -EMFILE)
 		rc = 0;
-	if (rc == 0)
-		rc = read_clock(state, p, values->time_ns);
-	if (rc == 0)
-		rc = read_parts(state, p, is_asleep(state, p, values->time_ns), values);
+	rc = rc
+			   ?: read_clock(state, p, values->time_ns)
+			   ?: read_parts(state, p, is_asleep(state, p, values->time_ns), values);
 	if (rc == 0 && !was_open)
 		rc = load_start(state, p->pid, &start);
 	if (rc == 0 && !was_open && start && p->start_ticks && start != p->start_ticks)

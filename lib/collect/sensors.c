@@ -329,16 +329,12 @@ static int walk(const struct catalogue *c, const struct sensors *s, const char *
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && rc == 0; i++) {
 		if (only && strcasecmp(only, known[i].name) != 0)
 			continue;
-		rc = make_known(c, s, &known[i], &row);
-		if (rc == 0)
-			rc = fn(row, arg);
+		rc = make_known(c, s, &known[i], &row) ?: fn(row, arg);
 	}
 	for (size_t i = 0; i < s->nr && rc == 0; i++) {
 		if (only && strcasecmp(only, s->list[i].name) != 0)
 			continue;
-		rc = make_sensor(c, &s->list[i], &row);
-		if (rc == 0)
-			rc = fn(row, arg);
+		rc = make_sensor(c, &s->list[i], &row) ?: fn(row, arg);
 	}
 	return rc;
 }

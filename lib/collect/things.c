@@ -159,10 +159,8 @@ int things_open(struct things *t, const char *folder, const char *name, struct t
 {
 	int fds[THINGS_MAX_FILES] = {-1, -1, -1}, errors[THINGS_MAX_FILES] = {0};
 	struct thing *thing;
-	int rc = open_files(t, folder, fds, errors);
+	int rc = open_files(t, folder, fds, errors) ?: things_add(t, name, strlen(name), &thing);
 
-	if (rc == 0)
-		rc = things_add(t, name, strlen(name), &thing);
 	if (rc) {
 		close_files(fds);
 		return rc;
@@ -191,10 +189,9 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 {
 	const struct things_file *f = &t->kind->files[i];
 	uint32_t has = 0;
-	int rc = reread(thing->fds[i], true, &t->text);
+	int rc = reread(thing->fds[i], true, &t->text)
+		     ?: f->parse(buf_str(&t->text), t->text.len, thing->values, &has);
 
-	if (rc == 0)
-		rc = f->parse(buf_str(&t->text), t->text.len, thing->values, &has);
 	if (rc == -ENODEV || rc == -ENOMEM)
 		return rc;
 	if (rc)

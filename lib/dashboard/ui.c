@@ -231,9 +231,7 @@ static int write_screen(const struct canvas *c, char *name, size_t size)
 	if (fd < 0)
 		return fd;
 	canvas_text(c, &text);
-	rc = buf_error(&text);
-	if (rc == 0)
-		rc = io_write_full(fd, buf_str(&text), text.len);
+	rc = buf_error(&text) ?: io_write_full(fd, buf_str(&text), text.len);
 	if (sys()->close(fd) && rc == 0)
 		rc = -EIO;
 	if (rc)

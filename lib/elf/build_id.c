@@ -113,10 +113,9 @@ int elf_build_id_read(int fd, struct elf_build_id *out)
 {
 	struct elf_build_id id = {0};
 	struct stat st;
-	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH);
+	int rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH)
+		     ?: (S_ISREG(st.st_mode) ? read_program(fd, &id) : -EINVAL);
 
-	if (rc == 0)
-		rc = S_ISREG(st.st_mode) ? read_program(fd, &id) : -EINVAL;
 	if (rc == 0)
 		*out = id;
 	return rc;

@@ -61,17 +61,15 @@ uint64_t elf_memory_bytes(const struct root *root)
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
 	struct rlimit space;
-	struct buf text;
+	BUF_AUTO(text, MAX_CGROUP_BYTES);
 	char *next;
 
 	if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
 		bytes = least(bytes, space.rlim_cur);
-	buf_init(&text, MAX_CGROUP_BYTES);
 	if (root_load(root, "/proc/self/cgroup", &text) == 0 && buf_error(&text) == 0 && text.len) {
 		next = text.data;
 		for (char *line; (line = strsep(&next, "\n"));)
 			bytes = least(bytes, limit_of_line(root, line));
 	}
-	buf_fini(&text);
 	return bytes;
 }

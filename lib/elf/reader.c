@@ -112,9 +112,7 @@ static int receive_answer(struct elf_reader *r, const struct elf_reader_question
 
 	if (rc || a->rc || !q->len)
 		return rc;
-	rc = receive(r, out, q->len, until_ns);
-	if (rc == 0)
-		rc = receive(r, &end, sizeof(end), until_ns);
+	rc = receive(r, out, q->len, until_ns) ?: receive(r, &end, sizeof(end), until_ns);
 	a->rc = end;
 	return rc;
 }

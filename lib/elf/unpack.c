@@ -66,9 +66,7 @@ int elf_unpack_xz(const uint8_t *data, size_t len, size_t max_len, uint8_t **out
 	s.allocator = &heap;
 	s.next_in = data;
 	s.avail_in = len;
-	rc = code(lzma_stream_decoder(&s, MAX_MEMORY_BYTES, 0));
-	if (rc == 0)
-		rc = unpack(&s, &b);
+	rc = code(lzma_stream_decoder(&s, MAX_MEMORY_BYTES, 0)) ?: unpack(&s, &b);
 	lzma_end(&s);
 	if (rc == 0 && b.len > max_len)
 		rc = -EFBIG;

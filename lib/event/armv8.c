@@ -118,9 +118,7 @@ static int each(const struct catalogue *c, int (*fn)(const struct event_row *row
 	int rc = 0;
 
 	for (uint64_t i = 0; i < NR_EVENTS && rc == 0 && event_model_is_arm(c); i++) {
-		rc = make(c, i, &row);
-		if (rc == 0)
-			rc = fn(row, arg);
+		rc = make(c, i, &row) ?: fn(row, arg);
 	}
 	return rc;
 }

@@ -135,9 +135,7 @@ static int add_box(const struct host *h, const struct host_pmu *pmu, char *const
 	int rc = 0;
 
 	for (size_t i = 0; i < nr_events && rc == 0; i++) {
-		rc = find_event(h, pmu, events[i], &ev);
-		if (rc == 0)
-			rc = add_part(h, pmu, &ev, b, e);
+		rc = find_event(h, pmu, events[i], &ev) ?: add_part(h, pmu, &ev, b, e);
 	}
 	if (rc != -ENOENT)
 		return rc;

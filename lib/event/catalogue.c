@@ -358,9 +358,7 @@ static int gather(const struct catalogue *c, const struct event_group *g, struct
 	int rc = 0;
 
 	for (size_t i = 0; i < g->nr_rows && rc == 0; i++) {
-		rc = fit_row(c, g, &g->rows[i], &row);
-		if (rc == 0)
-			rc = add_row(row, out);
+		rc = fit_row(c, g, &g->rows[i], &row) ?: add_row(row, out);
 	}
 	for (size_t i = 0; c->host && i < g->nr_makers && rc == 0; i++)
 		rc = g->makers[i]->each(c, add_row, out);

@@ -304,9 +304,8 @@ static int find(const struct catalogue *c, const char *name, const struct event_
 		return rc;
 	rc = -ENOENT;
 	for (size_t i = 0; i < m.nr && rc == -ENOENT; i++) {
-		rc = resolve(&m, &m.info[i], name, &r, e);
-		if (rc == 0)
-			rc = new_row(&m, i, &r, detail_of(c, &m.info[i], &r.event), out);
+		rc = resolve(&m, &m.info[i], name, &r, e)
+			 ?: new_row(&m, i, &r, detail_of(c, &m.info[i], &r.event), out);
 	}
 	if (m.nr || strchr(name, '/'))
 		return rc;
@@ -334,8 +333,7 @@ static int visit(const struct walk *w, struct resolved *r)
 	for (size_t i = 0; i < w->model; i++) /* it is listed there already */
 		if (resolve(w->m, &w->m->info[i], r->name, &listed, NULL) == 0)
 			return 0;
-	rc = new_row(w->m, w->model, r, w->detail, &row);
-	return rc ? rc : w->fn(row, w->arg);
+	return new_row(w->m, w->model, r, w->detail, &row) ?: w->fn(row, w->arg);
 }
 
 /* An event without a unit mask is a name if libpfm4 can encode it: it has no unit masks, or a

@@ -217,13 +217,11 @@ static int find_published(const struct catalogue *c, const char *name, const str
 			  struct err *e)
 {
 	struct raw r = {.c = c};
-	int rc;
 
 	if (event_model_is_foreign(c))
 		return -ENOENT;
 	add_core_pmus(&r);
-	rc = add_parts(&r, name, true, e);
-	return rc ? rc : new_row(&r, r.published.name, out);
+	return add_parts(&r, name, true, e) ?: new_row(&r, r.published.name, out);
 }
 
 static int find(const struct catalogue *c, const char *name, const struct event_row **out,

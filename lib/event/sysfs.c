@@ -304,9 +304,8 @@ static int load_event(const struct host *h, const struct host_pmu *pmu, const ch
 	if (rc) {
 		ev.problem = "its file cannot be read";
 	} else {
-		rc = load_line(h, pmu, name, ".scale", line, sizeof(line));
-		if (rc == 0)
-			rc = parse_scale(line, &ev.scale);
+		rc = load_line(h, pmu, name, ".scale", line, sizeof(line))
+			 ?: parse_scale(line, &ev.scale);
 		if (rc && rc != -ENOENT)
 			ev.problem = "its scale is not a number";
 	}

@@ -93,11 +93,10 @@ static struct event_row *new_row(struct arena *a, const struct wanted *w, uint64
 static int load_id(const struct wanted *w, uint64_t *id)
 {
 	char path[MAX_PATH];
-	int rc;
 
 	snprintf(path, sizeof(path), "%s/%s/%s/id", w->place, w->category, w->event);
-	rc = root_load_u64(w->root, path, id);
-	return rc ? rc : *id ? 0 : -EINVAL; /* the kernel's ids begin at 1 */
+	return root_load_u64(w->root, path, id)
+		   ?: (*id ? 0 : -EINVAL); /* the kernel's ids begin at 1 */
 }
 
 /* arg: the name (MAX_NAME bytes), replaced by the folder's spelling. */

@@ -384,12 +384,10 @@ static bool is_same_name(const char *event, const char *name)
 static int try_named(const struct sysfs_event *ev, void *arg)
 {
 	const struct named_search *s = arg;
-	int rc;
 
 	if (!is_same_name(ev->name, s->rest))
 		return 0;
-	rc = make_single(s->c, s->pmu, ev, s->out);
-	return rc ? rc : FOUND;
+	return make_single(s->c, s->pmu, ev, s->out) ?: FOUND;
 }
 
 static int find_named_row(const struct catalogue *c, const char *name, const struct event_row **out)

@@ -62,9 +62,8 @@ static uint32_t find_number(const char *text, const char *key)
 static void load_cpu_model(struct host *h)
 {
 	char implementer[16], part[16];
-	struct buf text;
+	BUF_AUTO(text, MAX_TEXT_BYTES);
 
-	buf_init(&text, MAX_TEXT_BYTES);
 	/* may be truncated: only the first CPU is read, and 8,192 CPUs make a long file */
 	(void)root_load(&h->root, "/proc/cpuinfo", &text);
 	if (!find_field(buf_str(&text), "model name", h->cpu_model, sizeof(h->cpu_model)) &&
@@ -75,7 +74,6 @@ static void load_cpu_model(struct host *h)
 	(void)find_field(buf_str(&text), "vendor_id", h->cpu_vendor, sizeof(h->cpu_vendor));
 	h->cpu_family = find_number(buf_str(&text), "cpu family");
 	h->cpu_model_nr = find_number(buf_str(&text), "model");
-	buf_fini(&text);
 }
 
 static int hex_digit(char c)
@@ -133,15 +131,13 @@ static int load_paranoid(const struct host *h)
 static bool load_may(const struct root *root, uint64_t capabilities)
 {
 	char hex[32];
-	struct buf text;
+	BUF_AUTO(text, MAX_TEXT_BYTES);
 	uint64_t caps = 0;
 
-	buf_init(&text, MAX_TEXT_BYTES);
 	if (root_load(root, "/proc/self/status", &text) == 0 &&
 	    find_field(buf_str(&text), "CapEff", hex, sizeof(hex)))
 		for (const char *p = hex; hex_digit(*p) >= 0; p++)
 			caps = caps << 4 | (uint64_t)hex_digit(*p);
-	buf_fini(&text);
 	return caps & capabilities;
 }
 
@@ -152,15 +148,9 @@ bool host_may_trace(const struct root *root)
 
 static int load_cpuset(const struct root *root, const char *path, struct cpuset *out)
 {
-	struct buf text;
-	int rc;
+	BUF_AUTO(text, 65536);
 
-	buf_init(&text, 65536);
-	rc = root_load(root, path, &text);
-	if (rc == 0)
-		rc = cpuset_parse(buf_str(&text), text.len, out);
-	buf_fini(&text);
-	return rc;
+	return root_load(root, path, &text) ?: cpuset_parse(buf_str(&text), text.len, out);
 }
 
 /* Only core PMUs have a file "cpus" (ARM, hybrid x86); other x86 machines have one core PMU, "cpu".

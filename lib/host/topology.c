@@ -56,17 +56,15 @@ static int read_node(const char *name, void *arg)
 	struct cpuset on;
 	uint64_t node;
 	char path[96];
-	struct buf list;
+	BUF_AUTO(list, MAX_LIST_BYTES);
 	int rc;
 
 	if (strncmp(name, "node", 4) != 0 || str_parse_u64(name + 4, &node) || node > INT32_MAX)
 		return 0;
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", (unsigned)node);
-	buf_init(&list, MAX_LIST_BYTES);
 	rc = root_load(&p->host->root, path, &list);
 	if (rc == 0 && cpuset_parse(buf_str(&list), list.len, &on) == 0)
 		set_node(p, &on, (int32_t)node);
-	buf_fini(&list);
 	return rc == -ENOMEM ? rc : 0;
 }
 

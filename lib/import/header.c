@@ -133,9 +133,8 @@ static int add_attrs(struct import *im, struct import_section s, size_t attr_byt
 		struct import_section ids = read_section(&b);
 		uint32_t event;
 
-		rc = import_add_event(im, attr, attr_bytes - SECTION_BYTES, &event);
-		if (rc == 0)
-			rc = add_ids(im, ids, event);
+		rc = import_add_event(im, attr, attr_bytes - SECTION_BYTES, &event)
+			 ?: add_ids(im, ids, event);
 	}
 	mem_free(data);
 	if (rc == -EFBIG)
@@ -404,9 +403,8 @@ static int load_features(struct import *im, const uint64_t bits[NR_FEATURES / 64
 		is_whole &= cursor_ok(&b.c) && is_inside(im, s);
 		if (!cursor_ok(&b.c))
 			break;
-		rc = load_section(im, s, IMPORT_MAX_FEATURE_BYTES, &data, &len);
-		if (rc == 0)
-			rc = import_feature(im, i, data, len);
+		rc = load_section(im, s, IMPORT_MAX_FEATURE_BYTES, &data, &len)
+			 ?: import_feature(im, i, data, len);
 		mem_free(data);
 		rc = rc == -EFBIG ? 0 : rc;
 	}

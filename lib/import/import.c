@@ -248,10 +248,8 @@ static void report_damage(struct import *im)
 
 static int load(struct import *im, import_known_fn *known, struct err *e)
 {
-	int rc = open_file(im, e);
+	int rc = open_file(im, e) ?: import_header_load(im, e);
 
-	if (rc == 0)
-		rc = import_header_load(im, e);
 	if (rc == 0 && known)
 		known(im->arg, &im->facts);
 	if (rc == 0)
@@ -264,11 +262,7 @@ static int load(struct import *im, import_known_fn *known, struct err *e)
 	report_damage(im);
 	guess_machine(im);
 	import_number_columns(im);
-	rc = make_session_id(im);
-	if (rc == 0)
-		rc = make_facts(im);
-	if (rc == 0)
-		rc = import_make_set(im);
+	rc = make_session_id(im) ?: make_facts(im) ?: import_make_set(im);
 	return rc ? err_set_at(e, rc, im->path, 0, 0, "cannot be read: %s", strerror(-rc)) : 0;
 }
 

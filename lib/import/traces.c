@@ -229,10 +229,7 @@ static int make_frames(struct import *im, size_t i, void **out, size_t *len)
 		rc = set_common(im, w);
 	if (rc == 0 && i == 0)
 		trace_writer_common(w);
-	if (rc == 0)
-		rc = put_ids(im, w);
-	if (rc == 0)
-		rc = put_sampling(im, i, w);
+	rc = rc ?: put_ids(im, w) ?: put_sampling(im, i, w);
 	if (rc == 0) {
 		trace_writer_whole(w, &(struct trace_totals){.start_ns = im->facts.first_ns,
 							     .end_ns = im->facts.last_ns,

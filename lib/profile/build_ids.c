@@ -133,7 +133,5 @@ int profile_build_ids_resolve(struct profile_processes *p, struct profile_gather
 	for (size_t i = 0; i < g->nr_maps && rc == 0; i++)
 		if (!g->maps[i].is_made)
 			rc = resolve(&p->objects, &g->build_ids, &g->maps[i].mapping);
-	if (rc == 0)
-		rc = profile_objects_compact(&p->objects, g);
-	return rc;
+	return rc ?: profile_objects_compact(&p->objects, g);
 }

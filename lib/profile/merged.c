@@ -168,9 +168,7 @@ int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, 
 	m->events =
 	    (struct trace_events){(struct trace_event *)facts->events, facts->nr_events, NULL};
 	m->faults = (struct profile_faults){.problem = problem, .arg = arg};
-	rc = add_common(m);
-	if (rc == 0)
-		rc = open_iterations(m);
+	rc = add_common(m) ?: open_iterations(m);
 	if (rc)
 		profile_merged_close(m);
 	else

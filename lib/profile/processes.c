@@ -335,9 +335,7 @@ int profile_processes_read(struct trace_reader *r, struct profile_faults *faults
 	if (!l.p)
 		return -ENOMEM;
 	profile_build_ids_init(&l.g.build_ids);
-	rc = r ? add_all(&l, r) : 0;
-	if (rc == 0)
-		rc = make_all(&l);
+	rc = (r ? add_all(&l, r) : 0) ?: make_all(&l);
 	if (rc == 0 && r)
 		report(&l, r);
 	drop_gathered(&l.g);

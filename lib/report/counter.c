@@ -176,10 +176,9 @@ static int add_single(struct report_counter *c, uint32_t node, uint64_t weight)
 	const struct report_sample sample = {
 	    .key = c->key, .time_ns = c->place.time_ns, .weight = weight};
 	struct report_event_stats *stats = &c->stats.event[c->key.event];
-	int rc = report_singles_is_full(c->singles) ? flush(c, false) : 0;
+	int rc = (report_singles_is_full(c->singles) ? flush(c, false) : 0)
+		     ?: report_singles_add(c->singles, c->fold, node, &sample);
 
-	if (rc == 0)
-		rc = report_singles_add(c->singles, c->fold, node, &sample);
 	if (rc < 0)
 		return rc;
 	report_weight_count(rc ? &stats->counted : &stats->omitted, weight, block_of(c));
@@ -207,8 +206,7 @@ static int count(struct report_counter *c, const uint64_t *addresses, size_t nr,
 
 	if (rc || is_counted)
 		return rc;
-	rc = flush(c, true);
-	return rc ? rc : try_count(c, addresses, nr, nr_kernel, weight, &is_counted);
+	return flush(c, true) ?: try_count(c, addresses, nr, nr_kernel, weight, &is_counted);
 }
 
 /* Fills in the parts of the key that the report needs; false: the sample is not selected. */

@@ -207,10 +207,8 @@ int report_engine_read(const struct report_run *run, const struct report_input *
 		       struct report_stats *stats)
 {
 	struct engine g = {.stats = stats, .nr_files = profile_session_nr_files(input->session)};
-	int rc = report_counters_init(&g.counters, run, input);
+	int rc = report_counters_init(&g.counters, run, input) ?: thread_cond_init(&g.ended);
 
-	if (rc == 0)
-		rc = thread_cond_init(&g.ended);
 	if (rc == 0) {
 		run_all(&g);
 		pthread_cond_destroy(&g.ended);

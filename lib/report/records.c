@@ -358,10 +358,7 @@ int report_records(const struct report_records_config *config, uint64_t *nr_reco
 	rc = make_shelves(l);
 	if (rc == 0 && l->form->begin)
 		l->form->begin(l);
-	if (rc == 0)
-		rc = buf_error(&l->lead);
-	if (rc == 0)
-		rc = show_all(l, m, nr_records);
+	rc = rc ?: buf_error(&l->lead) ?: show_all(l, m, nr_records);
 	arena_fini(&l->arena);
 	mem_free(l->functions.item);
 	mem_free(l->comms.item);

@@ -152,9 +152,8 @@ int report_rules_add_split(struct report_rules *r, const char *text, struct err 
 		return too_many("split", e);
 	if (!middle || !end || end < middle || !end[1])
 		return invalid("split", text, "CALLER>CALLEE/NAME", e);
-	rc = compile_part(&s->caller, "split", text, middle, '>', e);
-	if (rc == 0)
-		rc = compile_part(&s->callee, "split", middle + 1, end, '/', e);
+	rc = compile_part(&s->caller, "split", text, middle, '>', e)
+		 ?: compile_part(&s->callee, "split", middle + 1, end, '/', e);
 	if (rc)
 		return rc;
 	s->name = copy(end + 1, end + strlen(end));

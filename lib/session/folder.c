@@ -139,9 +139,7 @@ static int move_away(const char *path, struct err *e)
 
 	if (snprintf(old_path, sizeof(old_path), "%s.old", path) >= (int)sizeof(old_path))
 		return err_set(e, -ENAMETOOLONG, "%s: the name is too long", path);
-	rc = open_session(&old, old_path, e);
-	if (rc == 0)
-		rc = clear(&old, true, e);
+	rc = open_session(&old, old_path, e) ?: clear(&old, true, e);
 	close_session(&old);
 	if (rc && rc != -ENOENT)
 		return rc;

@@ -40,24 +40,20 @@ static int is_manifest(int fd)
 {
 	ERR_AUTO_LIST *errs = err_list_new();
 	struct cpsession s;
-	struct buf text;
+	BUF_AUTO(text, MAX_MANIFEST_BYTES);
 	bool is_ours;
 	ssize_t n;
 	char *p;
 	int rc;
 
-	buf_init(&text, MAX_MANIFEST_BYTES);
 	p = errs ? buf_reserve(&text, MAX_MANIFEST_BYTES) : NULL;
 	n = p ? io_read_full(fd, p, MAX_MANIFEST_BYTES) : -ENOMEM;
-	if (n < 0) {
-		buf_fini(&text);
+	if (n < 0)
 		return (int)n;
-	}
 	cpsession_init(&s);
 	rc = cpsession_parse(p, (size_t)n, "", &s, errs);
 	is_ours = s.num_iterations && s.num_traces; /* every manifest of cpuperf has both */
 	cpsession_fini(&s);
-	buf_fini(&text);
 	return rc == -ENOMEM ? rc : rc == 0 && is_ours;
 }
 
@@ -79,10 +75,9 @@ int manifest_open(struct manifest *m, const char *path, struct err *e)
 	int rc = place_open(&m->place, path, ".lock", e);
 
 	if (rc == 0 && m->place.dirfd >= 0) {
-		rc = check_name(&m->place, e);
-		if (rc == 0)
-			rc = io_check_replaceable(m->place.dirfd, m->place.name, path, is_manifest,
-						  e);
+		rc = check_name(&m->place, e)
+			 ?: io_check_replaceable(m->place.dirfd, m->place.name, path, is_manifest,
+						 e);
 	}
 	if (rc) {
 		manifest_close(m);

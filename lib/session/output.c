@@ -99,12 +99,10 @@ static int open_moved(struct session_output *o, const struct session_output_conf
 {
 	const char *prefix = c->spec->output_path_prefix;
 	const char *manifest = c->spec->session_result_spec_path;
-	int rc = make_folder(o, *prefix ? prefix : manifest, e);
+	int rc = make_folder(o, *prefix ? prefix : manifest, e)
+			   ?: move_path(o, prefix, o->prefix, e)
+			   ?: move_path(o, manifest, o->manifest_path, e);
 
-	if (rc == 0)
-		rc = move_path(o, prefix, o->prefix, e);
-	if (rc == 0)
-		rc = move_path(o, manifest, o->manifest_path, e);
 	return rc ? rc : open_places(o, c, o->prefix, o->manifest_path, e);
 }
 
@@ -124,10 +122,9 @@ static int open_anywhere(struct session_output *o, const struct session_output_c
 {
 	const struct spec *spec = c->spec;
 	struct err why = {0};
-	int rc = traces_open(&o->traces, spec->output_path_prefix, spec, c->nr_traces, &why);
+	int rc = traces_open(&o->traces, spec->output_path_prefix, spec, c->nr_traces, &why)
+		     ?: manifest_open(&o->manifest, spec->session_result_spec_path, &why);
 
-	if (rc == 0)
-		rc = manifest_open(&o->manifest, spec->session_result_spec_path, &why);
 	if (rc != -EPERM || !c->may_move_manifest ||
 	    (!session_output_has_traces(o) && !c->may_move_traces)) {
 		if (rc && e)

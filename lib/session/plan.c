@@ -235,8 +235,7 @@ static int check_sampling(const struct plan *plan, const struct plan_event *p,
 
 	if (event_model_is_foreign(c)) /* a plan for another machine */
 		return rc;
-	rc = rc ? rc : check_speed(plan, p, errs);
-	return rc ? rc : check_use(plan, p, errs);
+	return rc ?: check_speed(plan, p, errs) ?: check_use(plan, p, errs);
 }
 
 /* Refuses a key that selects things of another kind than the event's. */
@@ -307,8 +306,7 @@ static int plan_one(struct plan *plan, size_t i, const struct catalogue *c, stru
 	event_support_check(plan->host, &p->event, p->asked->flags, &p->support);
 	rc = check_flags(plan->spec, p, errs);
 	rc = rc ? rc : check_sampling(plan, p, c, errs);
-	rc = rc ? rc : check_choice(plan, p, errs);
-	return rc ? rc : check_alias_twice(plan, i, errs);
+	return rc ?: check_choice(plan, p, errs) ?: check_alias_twice(plan, i, errs);
 }
 
 static const char *join(struct arena *arena, const struct spec_choice *choice)

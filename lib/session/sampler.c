@@ -93,7 +93,7 @@ static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wak
  */
 static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t bytes)
 {
-	int rc, owner;
+	int owner;
 
 	if (ring->base)
 		return pmu_ring_join(ring, fd);
@@ -103,8 +103,7 @@ static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t 
 	if (owner < 0)
 		return owner;
 	s->owner_fds[s->nr_owner_fds++] = owner;
-	rc = pmu_ring_open(ring, s->pmu, owner, bytes);
-	return rc ? rc : pmu_ring_join(ring, fd);
+	return pmu_ring_open(ring, s->pmu, owner, bytes) ?: pmu_ring_join(ring, fd);
 }
 
 /* Each sampling event writes into the same ring. */

@@ -96,11 +96,9 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	rc = surveyor_init(&g->surveyor, g->plan, &g->common, g->notes);
 	if (rc)
 		goto no_surveyor;
-	rc = init_cpus(g);
-	if (rc == 0)
-		rc = idle_init(&g->idle, counters);
-	if (rc == 0)
-		rc = paced_init(&g->paced, counters, g->samplers);
+	rc = init_cpus(g)
+			   ?: idle_init(&g->idle, counters)
+			   ?: paced_init(&g->paced, counters, g->samplers);
 	if (rc)
 		goto no_cpus;
 	*out = g;
@@ -347,9 +345,8 @@ int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_
 
 		if (g->recorder->writer)
 			rc = create_trace(g, iteration, t, things, &file, &why);
-		rc = recorder_go_on_without(g->recorder, rc, &why, e);
-		if (rc == 0)
-			rc = sampler_begin(&g->samplers[t], file, e);
+		rc = recorder_go_on_without(g->recorder, rc, &why, e)
+			 ?: sampler_begin(&g->samplers[t], file, e);
 	}
 	return rc;
 }

@@ -128,9 +128,8 @@ int traces_remove_first(const struct traces *t, struct err *e)
 	int rc = 0;
 
 	for (uint32_t k = 0; k <= t->nr_traces && rc == 0; k++) {
-		rc = make_name(t, 0, k < t->nr_traces ? k : TRACE_COMMON, name, path, e);
-		if (rc == 0)
-			rc = sys()->unlinkat(t->place.dirfd, name, 0);
+		rc = make_name(t, 0, k < t->nr_traces ? k : TRACE_COMMON, name, path, e)
+			 ?: sys()->unlinkat(t->place.dirfd, name, 0);
 		if (rc == -ENOENT)
 			rc = 0;
 		if (rc)

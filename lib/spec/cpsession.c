@@ -29,10 +29,8 @@ void cpsession_fini(struct cpsession *s)
 static int read_text(struct doc *d, const char *text, size_t len, struct cpsession *s)
 {
 	size_t errors = diag_count(d->errs);
-	int rc = doc_open(d, text, len, KEY_SESSION);
+	int rc = doc_open(d, text, len, KEY_SESSION) ?: doc_read(d, d->root, 0, KEY_SESSION, s);
 
-	if (rc == 0)
-		rc = doc_read(d, d->root, 0, KEY_SESSION, s);
 	doc_close(d);
 	if (rc)
 		return rc;
@@ -59,15 +57,10 @@ int cpsession_parse(const char *text, size_t len, const char *source, struct cps
 /* fd -1: opens path. */
 static int load(int fd, const char *path, struct cpsession *s, struct err_list *errs)
 {
-	struct buf text;
-	int rc;
+	BUF_AUTO(text, SPEC_MAX_TEXT_BYTES);
 
-	buf_init(&text, SPEC_MAX_TEXT_BYTES);
-	rc = fd < 0 ? doc_load(path, &text, errs) : doc_load_fd(fd, path, &text, errs);
-	if (rc == 0)
-		rc = cpsession_parse(buf_str(&text), text.len, path, s, errs);
-	buf_fini(&text);
-	return rc;
+	return (fd < 0 ? doc_load(path, &text, errs) : doc_load_fd(fd, path, &text, errs))
+		   ?: cpsession_parse(buf_str(&text), text.len, path, s, errs);
 }
 
 int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs)

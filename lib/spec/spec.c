@@ -40,9 +40,7 @@ static int read_text(struct doc *d, const char *text, size_t len, struct spec *s
 	s->source = arena_strdup(&s->arena, d->source);
 	if (!s->source)
 		return diag_no_memory(d->errs, d->source);
-	rc = doc_open(d, text, len, KEY_SPEC);
-	if (rc == 0)
-		rc = doc_read(d, d->root, 0, KEY_SPEC, s);
+	rc = doc_open(d, text, len, KEY_SPEC) ?: doc_read(d, d->root, 0, KEY_SPEC, s);
 	doc_close(d);
 	doc_complete_events(s);
 	rc = rc ? rc : metrics_make(s, d->errs);
@@ -98,15 +96,10 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 /* fd -1: opens path. */
 static int load(int fd, const char *path, struct spec *s, struct err_list *errs)
 {
-	struct buf text;
-	int rc;
+	BUF_AUTO(text, SPEC_MAX_TEXT_BYTES);
 
-	buf_init(&text, SPEC_MAX_TEXT_BYTES);
-	rc = fd < 0 ? doc_load(path, &text, errs) : doc_load_fd(fd, path, &text, errs);
-	if (rc == 0)
-		rc = spec_parse(buf_str(&text), text.len, path, s, errs);
-	buf_fini(&text);
-	return rc;
+	return (fd < 0 ? doc_load(path, &text, errs) : doc_load_fd(fd, path, &text, errs))
+		   ?: spec_parse(buf_str(&text), text.len, path, s, errs);
 }
 
 int spec_load(const char *path, struct spec *s, struct err_list *errs)

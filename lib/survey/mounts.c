@@ -174,10 +174,9 @@ static void add_line(struct survey_mounts *m, const char *line, const char *end,
 
 static int load(struct survey_mounts *m, const char *path, bool is_own)
 {
-	struct buf text;
+	BUF_AUTO(text, MAX_TABLE_BYTES);
 	int rc;
 
-	buf_init(&text, MAX_TABLE_BYTES);
 	rc = root_load(m->root, path, &text);
 	if (rc == 0) {
 		const char *p = buf_str(&text), *end = p + text.len, *line, *stop;
@@ -185,7 +184,6 @@ static int load(struct survey_mounts *m, const char *path, bool is_own)
 		while ((line = str_next_line(&p, end, &stop)))
 			add_line(m, line, stop, is_own);
 	}
-	buf_fini(&text);
 	return rc;
 }
 

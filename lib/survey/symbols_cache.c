@@ -64,15 +64,13 @@ static int hash_modules(const struct root *root, uint32_t *out)
 {
 	const char *at, *line, *stop;
 	uint32_t crc = 0;
-	struct buf text;
+	BUF_AUTO(text, MAX_MODULES_BYTES);
 	int rc;
 
-	buf_init(&text, MAX_MODULES_BYTES);
 	rc = root_load(root, "/proc/modules", &text);
 	at = buf_str(&text);
 	while ((line = str_next_line(&at, buf_str(&text) + text.len, &stop)))
 		crc = add_module(crc, root, line, stop);
-	buf_fini(&text);
 	if (rc && rc != -ENOENT)
 		return rc;
 	*out = crc;

@@ -260,10 +260,9 @@ int symbol_elf_load(const struct elf_file *code, const struct elf_file *debug,
 		rc = add_stubs(&s, code);
 	if (s.part == SYMBOL_ELF_NO_NAMES && s.table.nr)
 		s.part = SYMBOL_ELF_EXPORTED;
-	if (rc == 0)
-		rc = symbol_table_seal(&s.table, prefer, &s);
-	if (rc == 0)
-		rc = symbol_table_seal(&s.choosers, prefer, &s);
+	rc = rc
+			   ?: symbol_table_seal(&s.table, prefer, &s)
+			   ?: symbol_table_seal(&s.choosers, prefer, &s);
 	if (payer)
 		elf_file_spend(payer, clock_thread_cpu_ns() - start_ns);
 	if (rc)

@@ -133,10 +133,7 @@ static void load(struct symbol_jit *j, struct jit_process *p, const struct symbo
 
 	if (rc == -ENOENT || rc == -ENOTDIR)
 		return;
-	if (rc == 0)
-		rc = check(&f.st, config, p->pid, path, &e);
-	if (rc == 0)
-		rc = read_map(reader, &f, p);
+	rc = rc ?: check(&f.st, config, p->pid, path, &e) ?: read_map(reader, &f, p);
 	if (rc == 0)
 		return;
 	elf_reader_explain(rc, path, &e);

@@ -292,16 +292,14 @@ static void add_argument(struct buf *out, const char *arg)
 
 void target_command_quote(char *const *argv, char *buf, size_t size)
 {
-	struct buf text;
+	BUF_AUTO(text, MAX_TEXT_BYTES);
 
-	buf_init(&text, MAX_TEXT_BYTES);
 	for (char *const *arg = argv; *arg; arg++) {
 		if (arg > argv)
 			buf_addc(&text, ' ');
 		add_argument(&text, *arg);
 	}
 	snprintf(buf, size, "%s", buf_error(&text) ? argv[0] : buf_str(&text));
-	buf_fini(&text);
 }
 
 void target_command_text(const struct target_command *c, char *buf, size_t size)

@@ -340,8 +340,7 @@ int trace_file_finish(struct trace_file *f, struct trace_writer *w,
 	f->max_bytes = UINT64_MAX;
 	rc = append_end(f, w, totals, e);
 	closed = file_close(f, e);
-	rc = before ? before : rc;
-	return rc ? rc : closed;
+	return before ?: rc ?: closed;
 }
 
 bool trace_segment_is_full(const struct trace_file *f)

@@ -162,10 +162,8 @@ static int scan_parts(struct trace_reader *r, struct trace_parts *out)
 int trace_reader_parts(struct trace_reader *r, struct trace_parts *out)
 {
 	struct trace_parts p = {0};
-	int rc = read_index(r, &p);
+	int rc = read_index(r, &p) ?: scan_parts(r, &p);
 
-	if (rc == 0)
-		rc = scan_parts(r, &p);
 	if (rc < 0) {
 		trace_parts_fini(&p);
 		return rc;

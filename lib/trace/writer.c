@@ -340,10 +340,9 @@ int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, con
 	int rc;
 
 	trace_writer_whole(w, totals);
-	rc = trace_writer_check(w, true, path, e);
-	if (rc == 0)
-		rc = io_write_atomic(dirfd, name, path, w->own.bytes.data, w->own.bytes.len,
-				     trace_is_trace, e);
+	rc = trace_writer_check(w, true, path, e)
+		 ?: io_write_atomic(dirfd, name, path, w->own.bytes.data, w->own.bytes.len,
+				    trace_is_trace, e);
 	trace_writer_more(w);
 	return rc;
 }

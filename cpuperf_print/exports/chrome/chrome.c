@@ -165,17 +165,15 @@ static int put_samples(struct chrome *c, struct err *e)
 /* With its line if lines are requested. */
 static void put_frame_name(struct chrome *c, const struct report_frame *f)
 {
-	struct buf name;
+	BUF_AUTO(name, LINE_BYTES);
 
 	if (!f->line) {
 		jsonw_text(&c->json, "name", f->function->name);
 		return;
 	}
-	buf_init(&name, LINE_BYTES);
 	buf_printf(&name, "%s (%s:%" PRIu32 ")", f->function->name, f->file ? f->file : "?",
 		   f->line);
 	jsonw_text(&c->json, "name", buf_str(&name));
-	buf_fini(&name);
 }
 
 static void put_node(struct chrome *c, uint32_t number)

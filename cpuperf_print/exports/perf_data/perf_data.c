@@ -387,14 +387,12 @@ static int put_records(struct perf_data *x)
 /* The running kernel's build-id, if it is the recorded kernel: sessions do not contain it. */
 static void read_kernel_id(const struct perf_data *x, struct elf_build_id *out)
 {
-	struct buf notes;
+	BUF_AUTO(notes, 64 << 10);
 
 	if (x->opened->import || !x->opened->is_same_boot)
 		return;
-	buf_init(&notes, 64 << 10);
 	if (root_load(&root_live, "/sys/kernel/notes", &notes) == 0)
 		(void)elf_build_id_in_notes((const uint8_t *)buf_str(&notes), notes.len, 4, out);
-	buf_fini(&notes);
 }
 
 static struct perf_data_build_id *list_build_ids(const struct perf_data *x,

@@ -205,16 +205,12 @@ static uint64_t range_start(const struct pprof_tables *t, uint32_t id)
 
 static uint64_t build_id_text(struct pprof_tables *t, const struct profile_object *object)
 {
-	struct buf hex;
-	uint64_t number;
+	BUF_AUTO(hex, 2 * PROFILE_MAX_BUILD_ID_BYTES);
 
 	if (!object || !object->build_id_len)
 		return 0;
-	buf_init(&hex, 2 * PROFILE_MAX_BUILD_ID_BYTES);
 	buf_hex_bytes(&hex, object->build_id, object->build_id_len);
-	number = buf_error(&hex) ? fail(t, buf_error(&hex)) : pprof_text(t, buf_str(&hex));
-	buf_fini(&hex);
-	return number;
+	return buf_error(&hex) ? fail(t, buf_error(&hex)) : pprof_text(t, buf_str(&hex));
 }
 
 /* Marks names as resolved: a reader that resolves them again would use other files. */

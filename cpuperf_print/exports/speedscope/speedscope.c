@@ -227,9 +227,8 @@ static void put_known(struct buf *b, uint32_t id)
 static void put_name(struct speedscope *s, const struct trace_event *event,
 		     const struct report_key *key)
 {
-	struct buf name;
+	BUF_AUTO(name, EXPORT_NAME_BYTES);
 
-	buf_init(&name, EXPORT_NAME_BYTES);
 	buf_printf(&name, "%s — %s ", event->label,
 		   report_functions_text(s->j->inputs->functions, key->comm));
 	put_known(&name, key->pid);
@@ -238,7 +237,6 @@ static void put_name(struct speedscope *s, const struct trace_event *event,
 	if (s->j->nr > 1)
 		buf_printf(&name, " of %s", s->j->inputs->item[key->session].path);
 	jsonw_text(&s->json, "name", buf_str(&name));
-	buf_fini(&name);
 }
 
 static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
@@ -264,14 +262,12 @@ static int put_profile(struct speedscope *s, uint32_t group, struct err *e)
 
 static void put_head(struct speedscope *s)
 {
-	struct buf title;
+	BUF_AUTO(title, EXPORT_NAME_BYTES);
 
-	buf_init(&title, EXPORT_NAME_BYTES);
 	export_facts_title(&title, s->j, &s->sorted.stats);
 	jsonw_text(&s->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
 	jsonw_text(&s->json, "exporter", "cpuperf_print " CPUPERF_VERSION);
 	jsonw_text(&s->json, "name", buf_str(&title));
-	buf_fini(&title);
 }
 
 /* Facts that the format has no field for; other readers ignore them. */

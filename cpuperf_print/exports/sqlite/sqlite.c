@@ -485,10 +485,7 @@ static int put_samples(struct database *d)
 	d->weights = mem_calloc(d->opened->facts->nr_events + 1, sizeof(*d->weights));
 	if (!d->stacks || !d->weights)
 		rc = -ENOMEM;
-	if (rc == 0)
-		rc = samples_read(d->j, d->j->first, 1, &sink, &stats, d->e);
-	if (rc == 0)
-		rc = put_tasks(d);
+	rc = rc ?: samples_read(d->j, d->j->first, 1, &sink, &stats, d->e) ?: put_tasks(d);
 	if (rc == 0) {
 		put_objects(d);
 		put_functions(d);
