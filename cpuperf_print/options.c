@@ -262,7 +262,8 @@ static const struct opt_row rows[] = {
      .metavar = "FORMAT",
      .complete = OPT_COMPLETE_CHOICES,
      .section = "Output",
-     .help = "The format of reports: text, csv, ndjson or raw; or a format of another program, in "
+     .help = "The format of reports: text, csv, ndjson, markdown or raw; or a format of another "
+	     "program, in "
 	     "place of a report.",
      .set = opt_set_string,
      .offset = AT(output_format),

@@ -5,10 +5,13 @@
 
 #include "base/err.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "options.h"
 #include "output_file.h"
 #include "registry.h"
+#include "screen/layout.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +34,8 @@ void output_init(struct output *o, const struct registry_row *format, const stru
 			     .fd = -1};
 	o->width = options->output_file ? 0 : opt_std_terminal_width();
 	o->is_terminal = o->width != 0;
-	o->has_color = o->is_terminal && wants_color();
+	o->has_color = o->is_terminal && wants_color() && !format->is_markdown;
+	o->width = format->is_markdown ? 0 : o->width;
 	buf_init(&o->text, MAX_TEXT_BYTES);
 	arena_init(&o->columns, MAX_COLUMNS_BYTES);
 	problems_init(&o->problems);
@@ -88,10 +92,37 @@ int output_close(struct output *o, bool is_whole, struct err *e)
 	return 0;
 }
 
+void output_end_text(struct output *o)
+{
+	size_t len = o->text.len - o->nr_final;
+	char *text;
+
+	if (!o->format->is_markdown || !len || buf_error(&o->text))
+		return;
+	text = mem_alloc(len);
+	if (!text) {
+		o->text.error = -ENOMEM;
+		return;
+	}
+	memcpy(text, o->text.data + o->nr_final, len);
+	buf_cut(&o->text, o->nr_final);
+	layout_markdown_block(&o->text, text, len);
+	mem_free(text);
+	o->nr_final = o->text.len;
+}
+
+void output_end_table(struct output *o)
+{
+	o->nr_final = o->text.len;
+}
+
 int output_write(struct output *o, struct err *e)
 {
-	int rc = buf_error(&o->text) ?: io_write_full(o->fd, o->text.data, o->text.len);
+	int rc;
 
+	output_end_text(o);
+	rc = buf_error(&o->text) ?: io_write_full(o->fd, o->text.data, o->text.len);
+	o->nr_final = 0;
 	buf_reset(&o->text);
 	return rc ? err_set_at(e, rc, o->name, 0, 0, "cannot be written: %s", strerror(-rc)) : 0;
 }

@@ -20,6 +20,7 @@ struct output {
 	bool is_terminal, has_color;       /* standard output */
 	unsigned width;                    /* of the terminal; 0: none */
 	struct buf text;                   /* not yet written */
+	size_t nr_final;                   /* of Markdown: bytes of text that are its */
 	bool has_header;                   /* the header of the report's table is in the text */
 	struct arena columns;              /* of grids */
 	struct problems problems;
@@ -41,6 +42,10 @@ int output_open(struct output *o, struct err *e);
 bool output_is_file(const struct output *o);
 /* is_whole: a file appears under its name. 0 or -errno with *e. */
 int output_close(struct output *o, bool is_whole, struct err *e);
+/* Of Markdown: makes the text since the last table a block of code; call before and after a table
+ * is appended. */
+void output_end_text(struct output *o);
+void output_end_table(struct output *o);
 /* Writes the text; flush: if there is much of it. 0 or -errno with *e. */
 int output_write(struct output *o, struct err *e);
 int output_flush(struct output *o, struct err *e);

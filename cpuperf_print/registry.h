@@ -63,6 +63,7 @@ struct registry_row {
 	/* Of forms: */
 	enum grid_form form;
 	const struct summary_format *summary; /* prints the summary */
+	bool is_markdown;                     /* of text: tables, and blocks of code */
 	bool is_summary_only;                 /* prints no other report */
 };
 

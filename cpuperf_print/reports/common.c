@@ -85,6 +85,7 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 	const struct grid_options options = {.form = j->output->form,
 					     .width = j->output->width,
 					     .has_color = j->output->has_color,
+					     .is_markdown = j->output->format->is_markdown,
 					     .report = j->row->name,
 					     .session =
 						 has_session(columns, nr) ? NULL : j->session,
@@ -212,7 +213,9 @@ void reports_stack_notes(struct job *j, const struct report_stats *stats, struct
 int reports_end(struct job *j, struct grid *g, int rc, struct err *e)
 {
 	if (rc == 0) {
+		output_end_text(j->output);
 		rc = grid_write(g, &j->output->text);
+		output_end_table(j->output);
 		if (rc)
 			err_set(e, rc, "cannot be printed: %s", strerror(-rc));
 	}

@@ -385,6 +385,10 @@ static void write_people(struct grid *g, struct buf *out)
 	struct layout l = g->layout;
 	unsigned sum = 0;
 
+	if (g->options.is_markdown) {
+		layout_write_markdown(&l, out);
+		return;
+	}
 	l.columns = cut;
 	for (size_t i = 0, at = 0; i < g->nr_columns; i++) {
 		if (!is_for(&g->columns[i], GRID_PEOPLE))

@@ -59,6 +59,7 @@ struct grid_options {
 	enum grid_form form;
 	unsigned width;     /* text: columns of the terminal; 0: no limit */
 	bool has_color;     /* text: bold header; certain changes in red (more) and green (less) */
+	bool is_markdown;   /* text: as a table of GitHub-flavoured Markdown */
 	const char *report; /* JSON: first field, "report", of each row; NULL: none. Borrowed. */
 	/* CSV, JSON: field "session" of each row, before the columns; NULL: none. Borrowed. */
 	const char *session;

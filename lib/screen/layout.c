@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "screen/number.h"
 
+#include <ctype.h>
 #include <errno.h>
 
 enum piece_kind { PIECE_ROW, PIECE_CELL, PIECE_TAIL, PIECE_LINE };
@@ -219,6 +220,121 @@ void layout_write(const struct layout *l, size_t from, size_t to, struct buf *ou
 		buf_addc(out, '\n');
 		p++;
 	}
+}
+
+/* --- Markdown -------------------------------------------------------------------------------- */
+
+static bool is_plain(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((uint8_t)s[i] < 0x80 && !isalnum((uint8_t)s[i]) && !strchr(" .,+-%/", s[i]))
+			return false;
+	return true;
+}
+
+/* What ends code or a cell, or may escape its end, needs a tag, in which entities are read. */
+static void add_code(struct buf *out, const char *s, size_t len)
+{
+	bool is_tagged = false;
+
+	for (size_t i = 0; i < len; i++)
+		is_tagged |= s[i] && strchr("`|\\", s[i]);
+	buf_adds(out, is_tagged ? "<code>" : "`");
+	for (size_t i = 0; i < len; i++) {
+		bool is_word = (uint8_t)s[i] >= 0x80 || isalnum((uint8_t)s[i]) || s[i] == ' ';
+
+		if (is_tagged && !is_word)
+			buf_printf(out, "&#%d;", s[i]);
+		else
+			buf_addc(out, s[i]);
+	}
+	buf_adds(out, is_tagged ? "</code>" : "`");
+}
+
+static void add_rule(const struct layout *l, struct buf *out)
+{
+	buf_addc(out, '|');
+	for (size_t i = 0; i < l->nr_columns; i++)
+		buf_adds(out, l->columns[i].is_left ? " --- |" : " ---: |");
+	buf_addc(out, '\n');
+}
+
+/* Returns the piece behind the row. */
+static const struct layout_piece *add_row(const struct layout *l, const struct layout_piece *p,
+					  const struct layout_piece *end, bool is_header,
+					  struct buf *out)
+{
+	size_t column = 0;
+
+	buf_addc(out, '|');
+	for (p++; p < end && p->kind == PIECE_CELL; p++) {
+		const char *s = l->text.data + p->offset;
+
+		for (; column < p->column; column++)
+			buf_adds(out, " |");
+		column++;
+		buf_addc(out, ' ');
+		if (is_plain(s, p->len) && (is_header || !l->columns[p->column].is_left))
+			buf_add(out, s, p->len);
+		else
+			add_code(out, s, p->len);
+		buf_adds(out, " |");
+	}
+	for (; column < l->nr_columns; column++)
+		buf_adds(out, " |");
+	buf_addc(out, '\n');
+	return p;
+}
+
+void layout_markdown_block(struct buf *out, const char *text, size_t len)
+{
+	size_t nr = 0, most = 2;
+
+	while (len && text[len - 1] == '\n')
+		len--;
+	while (len && *text == '\n')
+		text++, len--;
+	if (!len)
+		return;
+	for (size_t i = 0; i < len; i++) {
+		nr = text[i] == '`' ? nr + 1 : 0;
+		most = nr > most ? nr : most;
+	}
+	buf_addc(out, '\n');
+	buf_fill(out, '`', most + 1);
+	buf_adds(out, "text\n");
+	buf_add(out, text, len);
+	buf_addc(out, '\n');
+	buf_fill(out, '`', most + 1);
+	buf_addc(out, '\n');
+}
+
+void layout_write_markdown(const struct layout *l, struct buf *out)
+{
+	const struct layout_piece *p = l->pieces, *end = p + l->nr_pieces;
+	bool is_header = true;
+	struct buf lines;
+
+	if (layout_error(l) && !out->error)
+		out->error = layout_error(l);
+	buf_init(&lines, LAYOUT_MAX_BYTES);
+	buf_addc(out, '\n');
+	while (p < end) {
+		if (p->kind == PIECE_ROW) {
+			p = add_row(l, p, end, is_header, out);
+			if (is_header)
+				add_rule(l, out);
+			is_header = false;
+			continue;
+		}
+		buf_add(&lines, l->text.data + p->offset, p->len);
+		buf_addc(&lines, '\n');
+		p++;
+	}
+	layout_markdown_block(out, buf_str(&lines), lines.len);
+	if (buf_error(&lines) && !out->error)
+		out->error = buf_error(&lines);
+	buf_fini(&lines);
 }
 
 void layout_write_blocks(const struct layout *l, unsigned width, struct buf *out)

@@ -68,6 +68,12 @@ void layout_line(struct layout *l);
 size_t layout_fit(const struct layout *l, size_t from, unsigned width, size_t at_least);
 /* Writes all rows with column 0 and [from, to). An error of the layout becomes one of *out. */
 void layout_write(const struct layout *l, size_t from, size_t to, struct buf *out);
+/* All rows as a table of GitHub-flavoured Markdown: the first is its header, cells of columns that
+ * are aligned to the left are code. Lines of their own follow as a block of code. */
+void layout_write_markdown(const struct layout *l, struct buf *out);
+/* Appends text as a block of code, without its first and last newlines; nothing if that is empty.
+ */
+void layout_markdown_block(struct buf *out, const char *text, size_t len);
 /* The same in blocks, one below the other, each with the columns that fit into width (0: all). */
 void layout_write_blocks(const struct layout *l, unsigned width, struct buf *out);
 /* 0, -ENOMEM or -EFBIG. */

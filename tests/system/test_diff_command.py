@@ -192,6 +192,37 @@ def check_junit(folder):
     assert "--output-format=junit requires --diff=FILE" in done.stderr, done
 
 
+def check_markdown(folder):
+    """The same cells as text, in tables; all other text is in blocks of code; names do not break out."""
+    args = hostile_sessions(folder)
+    for more in (["--counts"], ["--sort=comm,function"]):
+        lines = output(PRINT, "--quiet", *args, "--output-format=markdown", *more, cwd=folder).splitlines()
+        plain = output(PRINT, "--quiet", *args, *more, cwd=folder)
+        tables, is_code = [], False
+        for i, line in enumerate(lines):
+            if line.startswith("```"):
+                is_code = not is_code
+            elif is_code:
+                assert line in plain.splitlines(), line
+            elif line.startswith("|"):
+                if not lines[i - 1].startswith("|"):
+                    tables.append([])
+                tables[-1].append(line[1:-1].strip(" ").split("|"))
+            else:
+                assert line == "", (i, line)
+        assert not is_code and len(tables) == 2, lines
+        for table in tables:
+            assert len({len(row) for row in table}) == 1 and len(table) > 3, table
+            assert all(cell.strip() in ("---", "---:") for cell in table[1]), table
+        cells = {cell.strip() for row in tables[1][2:] for cell in row}
+        assert all(not c or c[0] + c[-1] == "``" or c.startswith("<code>") or not set(c) & set("<>&`*_[]\\")
+                   for c in cells), cells
+        assert "--sort=comm,function" not in more or any(
+            c.startswith("<code>a&#60;b&#62;&#38;&#34;&#124;&#96;&#63;") for c in cells), cells
+    head = next(line for line in plain.splitlines() if " wall, " in line)
+    assert head in lines, lines
+
+
 def output_of_three(folder, args, *options):
     return run(PRINT, "--quiet", *args, "--output-format=junit", *options, cwd=folder, code=3).stdout
 
