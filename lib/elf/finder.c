@@ -138,21 +138,23 @@ static struct elf_file *open_start_of_path(const struct elf_finder *f, const str
 	return NULL;
 }
 
-/* The kernel marks the paths of removed files, and a file may have such a name. The build-id shows
- * which it is, and whether a removed file is back. */
+/* The kernel marks the paths of removed files, and a file may have such a name. The build-id, or
+ * the inode, shows which it is; the build-id also whether a removed file is back. Without one,
+ * that a removed file is not there is no problem. */
 static struct elf_file *open_at_path(const struct elf_finder *f, const struct elf_wanted *w,
 				     struct err *e)
 {
 	static const char mark[] = " (deleted)";
 	size_t path_len = strlen(w->path), mark_len = sizeof(mark) - 1;
-	struct err ignored = {0};
+	struct err first = {0};
 	struct elf_file *file;
 
-	if (!w->build_id.len || path_len <= mark_len ||
-	    strcmp(w->path + path_len - mark_len, mark) != 0)
+	if (path_len <= mark_len || strcmp(w->path + path_len - mark_len, mark) != 0)
 		return open_start_of_path(f, w, path_len, e);
-	file = open_start_of_path(f, w, path_len, &ignored);
-	return file ? file : open_start_of_path(f, w, path_len - mark_len, e);
+	file = open_start_of_path(f, w, path_len, &first);
+	if (file)
+		*e = first;
+	return file || !w->build_id.len ? file : open_start_of_path(f, w, path_len - mark_len, e);
 }
 
 /* --- files by build-id --- */

@@ -38,15 +38,16 @@ static bool is_memory(const char *path)
 	return *path != '/';
 }
 
-/* A deleted file is still a file if it has a build-id. */
+/* The kernel marks the names of deleted files, and a file may have such a name. */
 static enum profile_object_kind kind_of(const struct profile_object *o)
 {
 	if (!strcmp(o->path, "[vdso]"))
 		return PROFILE_OBJECT_VDSO;
 	if (o->build_id_len)
 		return PROFILE_OBJECT_FILE;
-	return is_memory(o->path) || ends(o->path, " (deleted)") ? PROFILE_OBJECT_ANON
-								 : PROFILE_OBJECT_FILE;
+	if (is_memory(o->path))
+		return PROFILE_OBJECT_ANON;
+	return ends(o->path, " (deleted)") ? PROFILE_OBJECT_DELETED : PROFILE_OBJECT_FILE;
 }
 
 /* The identity of an object, from its mappings. */

@@ -25,9 +25,11 @@ struct profile_processes;
 
 enum profile_object_kind {
 	PROFILE_OBJECT_FILE = 1,
-	PROFILE_OBJECT_ANON, /* memory without a file ("//anon", "[heap]", "[stack]"), or of a
-				deleted one that had no build-id: code made at run time */
+	PROFILE_OBJECT_ANON, /* memory without a file ("//anon", "[heap]", "[stack]"): code made
+				at run time */
 	PROFILE_OBJECT_VDSO,
+	PROFILE_OBJECT_DELETED, /* no build-id, and the name ends in " (deleted)": a file if it is
+				   found by its name, else as PROFILE_OBJECT_ANON */
 };
 
 enum { PROFILE_MAX_BUILD_ID_BYTES = 20 };
@@ -45,6 +47,12 @@ struct profile_object {
 	uint32_t major, minor; /* with inode 0: not recorded */
 	uint64_t inode, inode_generation;
 };
+
+/* True if a file may be found for it. */
+static inline bool profile_object_is_file(const struct profile_object *o)
+{
+	return o->kind == PROFILE_OBJECT_FILE || o->kind == PROFILE_OBJECT_DELETED;
+}
 
 struct profile_mapping {
 	uint64_t start, end; /* addresses */

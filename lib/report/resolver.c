@@ -215,7 +215,8 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 	if (!r->config.with_addresses)
 		return nr;
 	m = is_kernel ? NULL : find_mapping(r, place, address);
-	is_in_file = m && m->object->kind != PROFILE_OBJECT_ANON;
+	is_in_file = m && m->object->kind != PROFILE_OBJECT_ANON &&
+		     m->object->kind != PROFILE_OBJECT_DELETED;
 	for (size_t i = 0; i < nr; i++) { /* inlined ones have the same place */
 		out[i].object = is_in_file ? m->object : NULL;
 		out[i].address = is_in_file ? address - m->start + m->offset : address;

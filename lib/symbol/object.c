@@ -50,7 +50,7 @@ struct symbol_object *symbol_object_new(const struct symbols_config *config,
 
 	if (!o)
 		return NULL;
-	if (object->kind == PROFILE_OBJECT_FILE && config->finder) {
+	if (profile_object_is_file(object) && config->finder) {
 		memcpy(w.build_id.bytes, object->build_id, sizeof(w.build_id.bytes));
 		o->code = elf_finder_code(config->finder, &w);
 		o->debug = elf_finder_debug(config->finder, &w);

@@ -167,6 +167,17 @@ static const struct symbol_function *find_whole(struct symbols *s,
 	return symbol_functions_add_key(&s->functions, &draft, &key);
 }
 
+/* Code made at run time may be in a deleted file. */
+static bool is_memory(struct symbols *s, const struct profile_object *object)
+{
+	const struct symbol_object *o;
+
+	if (object->kind != PROFILE_OBJECT_DELETED)
+		return object->kind == PROFILE_OBJECT_ANON;
+	o = load_object(s, object);
+	return !o || !o->code;
+}
+
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
 					   uint64_t address)
 {
@@ -176,7 +187,7 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 
 	if (!object || object->number >= s->nr_objects)
 		return s->no_mapping;
-	if (object->kind == PROFILE_OBJECT_ANON) {
+	if (is_memory(s, object)) {
 		fn = symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
 		return fn ? fn : find_whole(s, object);
 	}
@@ -215,7 +226,7 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 	if (!max)
 		return 0;
 	out[0] = (struct symbol_line){.function = fn};
-	if (!object || object->number >= s->nr_objects || object->kind != PROFILE_OBJECT_FILE)
+	if (!object || object->number >= s->nr_objects || !profile_object_is_file(object))
 		return 1;
 	o = load_object(s, object);
 	if (!o || !o->debug || !symbol_object_address(o, mapping, address, &at))

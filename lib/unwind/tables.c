@@ -94,7 +94,7 @@ static void open_object(struct unwind_tables *t, struct object *o, const struct 
 	o->is_tried = true;
 	if (p->kind == PROFILE_OBJECT_VDSO) {
 		file = t->vdso;
-	} else if (p->kind == PROFILE_OBJECT_FILE) {
+	} else if (profile_object_is_file(p)) {
 		w = wanted(p);
 		file = elf_finder_code(t->finder, &w);
 	}
@@ -113,7 +113,7 @@ static bool find_rules(struct unwind_tables *t, struct object *o, const struct p
 
 	if (unwind_object_rules(o->tables, t->machine->cfi, address, out))
 		return true;
-	if (o->is_debug_tried || p->kind != PROFILE_OBJECT_FILE)
+	if (o->is_debug_tried || !profile_object_is_file(p))
 		return false;
 	o->is_debug_tried = true;
 	w = wanted(p);

@@ -221,6 +221,19 @@ def check_units(folder):
     assert abs(value * 1e9 - in_ns(total)) < 0.01 * in_ns(total), (value, total)
 
 
+def check_name_like_deleted(folder):
+    """A file whose name ends as the kernel's names of deleted files, without a build-id."""
+    source = ("static void spin_here(void) { for (volatile long i = 0; i < 100000000; i++); }\n"
+              "int main(void) { spin_here(); return 0; }\n")
+    path = f"{folder}/spin (deleted)"
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-O1", "-fno-inline", "-Wl,--build-id=none", "-x", "c", "-",
+                    "-o", path], input=source.encode(), check=True)
+    measure(folder, path)
+    if samples(folder):
+        text = output(PRINT, "--quiet", "--report=flat", FOLDER, cwd=folder)
+        assert re.search(r" spin \(deleted\) +spin_here$", text, re.M), text
+
+
 def in_ns(text):
     number, unit = text.split()
     return float(number) * {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}[unit]

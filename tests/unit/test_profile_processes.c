@@ -385,7 +385,7 @@ TEST(objects_are_told_apart)
 	    {"/usr/lib/libc.so", "libc.so", 0, 6, PROFILE_OBJECT_FILE, 3},
 	    {"/lib/libc.so", "libc.so", 1, 0, PROFILE_OBJECT_FILE, 4},
 	    {"/a (deleted)", "a (deleted)", 1, 0, PROFILE_OBJECT_FILE, 5},
-	    {"/a (deleted)", "a (deleted)", 0, 5, PROFILE_OBJECT_ANON, 6},
+	    {"/a (deleted)", "a (deleted)", 0, 5, PROFILE_OBJECT_DELETED, 6},
 	    {"//anon", "//anon", 0, 0, PROFILE_OBJECT_ANON, 7},
 	    {"[vdso]", "[vdso]", 0, 0, PROFILE_OBJECT_VDSO, 8},
 	    {"[heap]", "[heap]", 0, 0, PROFILE_OBJECT_ANON, 9},

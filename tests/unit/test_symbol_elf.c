@@ -487,6 +487,7 @@ TEST(deleted)
 	char path[4096], other[4096];
 	struct profile_object o;
 	struct elf_file *f;
+	struct stat st;
 	uint64_t at;
 
 	TEST_NEEDS(w, "nm");
@@ -516,6 +517,20 @@ TEST(deleted)
 	o.build_id_len = 0;
 	test_world_open(w, NULL, NULL);
 	assert_non_null(strstr(test_function(w, &o, f, at)->name, "[unknown]"));
+	test_world_close(w);
+	/* no build-id: the inode shows that it is a file of this name, or was another */
+	o.kind = PROFILE_OBJECT_DELETED;
+	assert_int_equal(rename(other, path), 0);
+	assert_int_equal(stat(path, &st), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		o.inode = st.st_ino + i;
+		test_world_open(w, NULL, NULL);
+		assert_non_null(
+		    strstr(test_function(w, &o, f, at)->name, i ? "[unknown]" : "main"));
+		assert_int_equal(w->nr_problems, !i);
+		test_world_close(w);
+	}
+	test_world_open(w, NULL, NULL);
 	elf_file_close(f);
 }
 

@@ -346,7 +346,8 @@ static void put_objects(struct database *d)
 {
 	static const char *const kinds[] = {[PROFILE_OBJECT_FILE] = "file",
 					    [PROFILE_OBJECT_ANON] = "memory",
-					    [PROFILE_OBJECT_VDSO] = "vdso"};
+					    [PROFILE_OBJECT_VDSO] = "vdso",
+					    [PROFILE_OBJECT_DELETED] = "memory"};
 	const struct profile_processes *p = d->opened->processes;
 
 	for (uint32_t i = 0; i < profile_nr_objects(p); i++) {
