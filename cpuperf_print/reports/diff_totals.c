@@ -72,12 +72,12 @@ static void free_runs(struct runs *r)
 	mem_free(r->item);
 }
 
-/* The run that the target belongs to: the last one, or a new one. NULL: no memory. */
-static struct run *find_run(struct runs *r, const struct trace_target *target, size_t nr_amounts)
+/* The run of the next iteration: the last one unless it has ended. NULL: no memory. */
+static struct run *next_run(struct runs *r, size_t nr_amounts)
 {
 	struct run *run;
 
-	if (r->nr && r->item[r->nr - 1].target.start_ns == target->start_ns)
+	if (r->nr && !(r->item[r->nr - 1].target.flags & TRACE_TARGET_HAS_ENDED))
 		return &r->item[r->nr - 1];
 	run = MEM_ADD(r->item, r->nr, r->room);
 	if (!run)
@@ -117,14 +117,14 @@ static int add_table(struct diff_totals *t, struct runs *r, const struct table *
 {
 	const struct profile_filter *filter = &t->j->selection->filter;
 	const struct trace_event *events = t->j->inputs->item[0].facts->events;
-	struct run *run = find_run(r, target, t->nr_amounts);
+	struct run *run = next_run(r, t->nr_amounts);
 
 	if (!run)
 		return -ENOMEM;
 	run->target = *target;
 	if (table->end_ns > table->start_ns)
 		run->measured_s += (double)(table->end_ns - table->start_ns) / 1e9;
-	run->is_cut |= table->is_cut || !has_reached_end(target);
+	run->is_cut |= table->is_cut;
 	run->amount[WALL] =
 	    target->end_ns > target->start_ns ? (double)(target->end_ns - target->start_ns) : NAN;
 	if (target->flags & TRACE_TARGET_HAS_ENDED)
@@ -157,6 +157,8 @@ static int read_session(struct diff_totals *t, size_t input, struct err *e)
 		reading.has_target = false;
 	}
 	tables_close(&x);
+	for (size_t i = 0; i < runs->nr; i++)
+		runs->item[i].is_cut |= !has_reached_end(&runs->item[i].target);
 	return rc < 0 ? rc : runs->nr > 0;
 }
 

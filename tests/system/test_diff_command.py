@@ -105,6 +105,24 @@ def check_one_each(folder):
         assert {(r["certain"], r["p"], r["change_half"]) for r in totals.values()} == {("false", "", "")}, totals
 
 
+def check_iterations(folder):
+    """All iterations of a command are one run: their amounts add up."""
+    sums = {}
+    for name in ("was", "now"):
+        measure(folder, name, spin=8000000, options=["-d0.03", "-n10000"])
+        rows = csv.DictReader(io.StringIO(output(PRINT, "--quiet", name, "--output-format=csv", cwd=folder)))
+        rows = [r for r in rows if r["event"] in ("page_faults", "task_clock") and r["state"] == "ok"]
+        assert len({r["iteration"] for r in rows}) > 2, rows
+        for r in rows:
+            sums[name, r["event"]] = sums.get((name, r["event"]), 0) + float(r["value"])
+    assert re.search(HEADLINE, text_of(folder, ["now"], ["was"]), re.M)["of"] == "one run each: no judgement"
+    assert "did not reach" not in text_of(folder, ["now"], ["was"])
+    totals, _ = rows_of(folder, ["now"], ["was"])
+    for event in ("page_faults", "task_clock"):
+        got = [float(totals[event][f"{side}_count"]) for side in ("was", "is")]
+        assert got == [sums["was", event], sums["now", event]], (event, got, sums)
+
+
 def check_runs(folder):
     """The runs of one session a side are the replicates."""
     measure(folder, "was", pages=1000, options=["-r3"])
