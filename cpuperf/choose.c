@@ -135,12 +135,20 @@ static int sample_clock(const struct options *o, const struct catalogue *c, stru
 	return 0;
 }
 
+/* Of a clock in ns, or of cycles: at most 4 per ns. */
+static uint64_t samples_per_second(const struct spec_event *event)
+{
+	uint64_t ticks = strcmp(event->group_name, "software") == 0 ? 1000000000 : 4000000000;
+
+	return event->rate ? ticks / event->rate : event->frequency;
+}
+
 /* Halves the pieces of stack until the recorder can store those of all CPUs. */
 static void fit_stacks(struct spec *spec, size_t nr_cpus)
 {
 	for (size_t i = 0; i < spec->nr_events; i++) {
 		struct spec_event *event = &spec->events[i];
-		uint64_t per_second = event->frequency * nr_cpus;
+		uint64_t per_second = samples_per_second(event) * nr_cpus;
 
 		while (event->stack_bytes > MIN_STACK_BYTES &&
 		       event->stack_bytes * per_second > MAX_STACKS_BYTES)

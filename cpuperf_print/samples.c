@@ -82,13 +82,16 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 
 bool samples_miss_short_tasks(const struct job *j, const struct report_stats *stats, uint32_t event)
 {
-	enum { MANY_PERCENT = 90 };
+	enum { MANY_PERCENT = 90, SHORTEST_NS = 100000, MAX_HZ = 1000000000 / SHORTEST_NS };
 	const struct report_event_stats *s = &stats->event[event];
 	const struct trace_event *ev = job_event(j, event);
+	/* hardly a task is shorter than such a period: the kernel's timers are late */
+	bool is_fast = ev->frequency > MAX_HZ ||
+		       (strcmp(ev->unit, "ns") == 0 && ev->rate && ev->rate < SHORTEST_NS);
 	double coverage = sampled_coverage(&s->sampled);
 	struct trace_layout layout;
 
-	return !job_input(j)->import && s->is_short && coverage >= 0 &&
+	return !job_input(j)->import && !is_fast && s->is_short && coverage >= 0 &&
 	       100 * coverage < MANY_PERCENT && !s->sampled.n.throttled && !stats->nr_lost &&
 	       (!s->sampled.n.lost || s->sampled.n.lost == SAMPLED_UNKNOWN) &&
 	       trace_layout_init(&layout, ev->attr, ev->attr_bytes) && layout.is_inherited;

@@ -371,8 +371,9 @@ def check_short_tasks(folder):
     assert told in text and "% of the expected samples" in text, text
     text = measure(folder, *many, options=["-F", "250"]).stderr  # 60 are expected, and hardly one is there
     assert told in text, text
-    text = measure(folder, "sh", "-c", SPIN % 100000, options=["-F", "99"]).stderr
-    assert told not in text, text
+    for options in (["-F", "99"], ["-F", "50000", "-g=fp"], ["-c", "20000", "-g=fp"]):
+        text = measure(folder, "sh", "-c", SPIN % 100000, options=options).stderr
+        assert told not in text, text
 
 
 def check_whole_stacks(folder):
@@ -383,6 +384,10 @@ def check_whole_stacks(folder):
     table = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", FOLDER, cwd=folder)
     total = next(row["total"] for row in csv.DictReader(io.StringIO(table)) if row["function"] == "main")
     assert float(total) >= 90, table
+    # the pieces of stack of a second are bounded, however the pace is named
+    for options in (["-F", "100000"], ["-c", "10000"]):
+        plan = run(CPUPERF, "--check-spec", *options, "--", "true", cwd=folder).stdout
+        assert "up to 1,024 bytes of its stack" in plan, plan
 
 
 def check_folder(folder):
