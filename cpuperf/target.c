@@ -100,6 +100,7 @@ int take_spec_command(struct options *o, const struct spec *spec, int fd, const 
 	char *const *argv = (char *const *)spec->target.command.item;
 	const char *why = mistrust_spec(fd);
 	char text[160];
+	bool is_whole;
 
 	if (!spec->target.command.nr || options_have_target(o) || o->check_spec)
 		return 0;
@@ -108,11 +109,14 @@ int take_spec_command(struct options *o, const struct spec *spec, int fd, const 
 		return target_command_set(o->command, argv, e);
 	}
 	target_command_quote(argv, text, sizeof(text));
+	is_whole = strlen(text) + 1 < sizeof(text);
 	str_disarm(text);
 	err_set_at(e, -EPERM, spec->source, spec->target_pos.line, spec->target_pos.column,
-		   "its command is not run%s%s: %s", why ? ": " : "", why ? why : "", text);
+		   "its command is not run%s%s: %s%s", why ? ": " : "", why ? why : "", text,
+		   is_whole ? "" : "...");
 	if (why)
-		err_hint(e, "to run it: cpuperf --spec-file=%s -- %s", path, text);
+		err_hint(e, "to run it: cpuperf --spec-file=%s -- %s", path,
+			 is_whole ? text : "COMMAND");
 	else
 		err_hint(e, "to run it: cpuperf --spec-file=%s --run-spec-command", path);
 	return -EPERM;

@@ -79,6 +79,10 @@ def check_written_by_others(folder):
         assert f"its command is not run: {why}: touch ran" in done.stderr, done.stderr
         assert "cpuperf --spec-file=./own.cpspec -- touch ran" in done.stderr, done.stderr
     assert os.listdir(folder) == ["own.cpspec"], os.listdir(folder)
+    # no part of a long command is a line to type
+    write(folder, {"command": ["touch", "ran/" * 60]})
+    done = run(CPUPERF, "--spec-file=./own.cpspec", "--run-spec-command", cwd=folder, code=1)
+    assert "ran/r..." in done.stderr and "cpuperf --spec-file=./own.cpspec -- COMMAND\n" in done.stderr, done.stderr
     run(CPUPERF, "--spec-file=./own.cpspec", "--", "touch", "typed", cwd=folder)
     assert os.path.exists(f"{folder}/typed") and not os.path.exists(f"{folder}/ran")
 
