@@ -532,7 +532,9 @@ static int run_session(struct recorder *r, const struct options *o)
 	struct err e = {0};
 	int rc;
 
-	if (session_nr_working(r->session) == 0) {
+	/* of an ordinary user's command wait4 counts faults and switches */
+	if (session_nr_working(r->session) == 0 &&
+	    (!r->command || !r->plan->target.is_user_only || o->strict)) {
 		log_error("none of the %zu event(s) can be measured here", r->plan->nr_events);
 		return EXIT_FAILED;
 	}

@@ -86,9 +86,13 @@ static const char *mistrust(const struct stat *st)
 
 const char *mistrust_spec(int fd)
 {
+	const char *why;
 	struct stat st;
 
-	return sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) ? "it cannot be examined" : mistrust(&st);
+	if (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH))
+		return "it cannot be examined";
+	why = mistrust(&st);
+	return why || !(st.st_mode & S_IWGRP) ? why : "a group can write to it";
 }
 
 /* The link is examined separately from the file. This is no race that matters: whoever can replace

@@ -44,10 +44,20 @@ static bool begins_with(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* The name, or with a version: "python3.11", "libnode.so.108", but not "node_exporter". */
+static bool is_file_of(const struct runtime *r, const char *object)
+{
+	return begins_with(object, r->object) && strchr(".0123456789", object[strlen(r->object)]);
+}
+
 static bool is_made_at_run_time(const char *object)
 {
-	return begins_with(object, "//") || begins_with(object, "memfd:") ||
-	       (object[0] == '[' && strcmp(object, "[kernel]") != 0);
+	static const char *const kinds[] = {"//", "memfd:", "[anon", "[heap]", "[JIT]"};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (begins_with(object, kinds[i]))
+			return true;
+	return false;
 }
 
 static void add_row(struct nameless *n, const struct report_function *f,
@@ -58,7 +68,7 @@ static void add_row(struct nameless *n, const struct report_function *f,
 
 		if (r->shown)
 			n->is_shown[i] |= begins_with(f->name, r->shown);
-		if (!begins_with(f->object, r->object))
+		if (!is_file_of(r, f->object))
 			continue;
 		n->samples[i] += row->total.samples;
 		if (r->interpreter && strcmp(f->name, r->interpreter) == 0)

@@ -114,7 +114,10 @@ static void each_cpu(struct block *b, size_t i)
 
 		if (l.s->claim == SAMPLED_NONE && l.cell->state == CELL_NONE)
 			continue;
-		snprintf(label, sizeof(label), "  CPU %u", b->t->row_cpu[row]);
+		if (b->t->row_cpu[row] == TABLE_ALL_CPUS)
+			snprintf(label, sizeof(label), "  any CPU");
+		else
+			snprintf(label, sizeof(label), "  CPU %u", b->t->row_cpu[row]);
 		add_line(b, &l);
 	}
 }

@@ -63,7 +63,7 @@ static bool pack(const char *text, size_t len, const void **piece, size_t *piece
 
 static bool samples_kernel(const struct plan *plan)
 {
-	for (size_t i = 0; i < plan->nr_events; i++) {
+	for (size_t i = 0; i < plan->nr_events && !plan->target.is_user_only; i++) {
 		const struct spec_event *e = plan->events[i].asked;
 
 		if (spec_event_is_sampled(e) && (e->flags & (SPEC_OS | SPEC_USER)) != SPEC_USER)

@@ -61,6 +61,16 @@ def may_sample(what):
     return sampled.may_sample()
 
 
+def may_count_faults(what):
+    """Whether this user may measure his commands in the kernel, where faults and switches are counted; if
+    not, prints that the checks named are skipped."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        may = sampled.is_root() or int(f.read()) <= 1
+    if not may:
+        print(f"skip: {what}: counting in the kernel needs root or perf_event_paranoid 1", flush=True)
+    return may
+
+
 def run_checks(names, everybody=False):
     """Runs the functions check_… of names (globals()), or those that the command line names, each
     with an empty folder, which everybody may enter if so asked."""

@@ -69,9 +69,11 @@ def check_formats():
         lines = [line for line in text.split("\n") if line and not line.startswith("Group ")]
         assert len(lines) == len(names)
         for row, obj, line in zip(rows, objects, lines):
+            for one in (row, obj):  # meanwhile some come and go
+                one["reason"] = re.sub(r"^\d+ of \d+ processes", "N of M processes", one["reason"])
             assert {**obj, "works": "true" if obj["works"] else "false"} == row
             mark = line.endswith(("[not supported]", "[no permission]"))
-            partly = obj["reason"].startswith("not on every CPU: ")
+            partly = obj["reason"].startswith("not on every CPU: ") or "processes can be read" in obj["reason"]
             assert mark == (not obj["works"]) == (bool(obj["reason"]) and not partly), line
             assert line.startswith(f"{row['name']}: {row['description']}"), line
             assert row["unit"] and row["source"] and row["description"].endswith("."), row
@@ -154,8 +156,9 @@ def check_unknown():
     assert "did you mean misc:page_faults or software:page_faults?" in done.stderr, done.stderr
     for how in ("--list-events", "--describe-event=fixed:instructions_retired"):
         assert "did you mean" in run(how, "--model-name=skylak", code=1).stderr
-    assert run("--list-events", "--model-name=skylake", "--quiet").stdout == \
-        run("--list-events", "--model-name=skl", "--quiet").stdout
+    full, short = (re.sub(r"\d+ of \d+ processes", "", run("--list-events", f"--model-name={name}", "--quiet").stdout)
+                   for name in ("skylake", "skl"))
+    assert full == short
 
 
 def check_missing_tables():

@@ -179,7 +179,8 @@ def check_fields(path):
 
 def check_counts(path):
     """The samples of a group have the counts of all its members."""
-    counts = [r["counts"] for r in sorted(ours(path)[0], key=lambda r: r["monotonic_ns"])]
+    counts = [{name.removesuffix(":u"): n for name, n in r["counts"].items()}  # u: an ordinary user's
+              for r in sorted(ours(path)[0], key=lambda r: r["monotonic_ns"])]
     assert counts and all(set(c) == {"cpu-clock", "page-faults"} for c in counts), counts[:3]
     assert counts[-1]["cpu-clock"] > 0 and max(c["page-faults"] for c in counts) > 0, counts
 

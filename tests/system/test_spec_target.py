@@ -12,7 +12,7 @@ import sys
 from kit import CPUPERF, output, PRINT, run, run_checks
 
 FOLDER = "cpuperf.session"
-EVENTS = [{"group_name": "software", "event_name": "page_faults"}]
+EVENTS = [{"group_name": "software", "event_name": "task_clock"}]
 
 
 def write(folder, target, name="own.cpspec", **keys):
@@ -41,7 +41,7 @@ def check_refused(folder):
     run(CPUPERF, spec, cwd=folder, code=1, env={"CPUPERF_RUN_SPEC_COMMAND": "1"})
     with open(f"{folder}/own.cpspec", encoding="utf-8") as f:
         run(CPUPERF, "--spec-file=-", cwd=folder, stdin=f, code=1)
-    assert "page_faults" in run(CPUPERF, spec, "--check-spec", cwd=folder).stdout
+    assert "task_clock" in run(CPUPERF, spec, "--check-spec", cwd=folder).stdout
     assert os.listdir(folder) == ["own.cpspec"], os.listdir(folder)
 
 
@@ -53,7 +53,7 @@ def check_asked_for(folder):
     spec = write(folder, {"command": command})
     done = run(CPUPERF, spec, "--run-spec-command", cwd=folder, input="in\n", code=7)
     assert done.stdout == bare, (done.stdout, bare)
-    assert "exit status 7" in done.stderr and "page_faults" in done.stderr, done.stderr
+    assert "exit status 7" in done.stderr and "task_clock" in done.stderr, done.stderr
     with open(f"{folder}/own.cpspec", encoding="utf-8") as f:
         run(CPUPERF, "--spec-file=-", "--run-spec-command", cwd=folder, stdin=f, code=7)
     spec = write(folder, {"command": ["sh", "-c", "echo x >> n"]}, runs=3)
@@ -68,7 +68,7 @@ def check_written_by_others(folder):
     """A file that another user can have written runs nothing; the line to type names the command."""
     write(folder, {"command": ["touch", "ran"]})
     path = f"{folder}/own.cpspec"
-    cases = [(0o666, None, "every user can write to it")]
+    cases = [(0o666, None, "every user can write to it"), (0o664, None, "a group can write to it")]
     if os.geteuid() == 0:
         cases += [(0o644, (65534, 0), "it belongs to another user"), (0o664, (0, 65534), "a group can write to it")]
     for mode, owner, why in cases:
@@ -102,7 +102,7 @@ def check_replaced(folder):
         with subprocess.Popen([f"{folder}/{name}", "60"]) as q:
             run(CPUPERF, write(folder, {"pids": [p.pid], "comms": ["no-such", "target-key*"]}), "-d0.05", cwd=folder)
             assert "2 processes: " in answer(folder), answer(folder)
-            run(CPUPERF, "--comm=no-such", "--comm=target-key*", "-e", "page_faults", "-d0.05", cwd=folder)
+            run(CPUPERF, "--comm=no-such", "--comm=target-key*", "-e", "task_clock", "-d0.05", cwd=folder)
             assert f"process {q.pid} ({name})" in answer(folder), answer(folder)
             q.kill()
         p.kill()
@@ -111,7 +111,7 @@ def check_replaced(folder):
 
 def check_saved(folder):
     """Each option that says what is measured is written as its key, and read back."""
-    run(CPUPERF, "-e", "page_faults", "--no-children", "--cpu=0", "--save-spec=saved.cpspec", "--", "echo", "a b",
+    run(CPUPERF, "-e", "task_clock", "--no-children", "--cpu=0", "--save-spec=saved.cpspec", "--", "echo", "a b",
         cwd=folder)
     assert read(f"{folder}/saved.cpspec")["target"] == {"command": ["echo", "a b"], "cpus": "0", "children": False}
     done = run(CPUPERF, "--spec-file=saved", "--run-spec-command", "--save-spec=again.cpspec", cwd=folder)
@@ -121,12 +121,12 @@ def check_saved(folder):
     for args, target in ((["--pid", f"{me},1"], {"pids": [me, 1]}),
                          (["--comm=a*", "--comm=b", "--pid=1"], {"pids": [1], "comms": ["a*", "b"]}),
                          (["--cgroup=/x"], {"cgroups": ["/x"]}), (["--cpu=0"], {"cpus": "0"})):
-        run(CPUPERF, "-e", "page_faults", *args, "--check-spec", "--save-spec=saved.cpspec", cwd=folder)
+        run(CPUPERF, "-e", "task_clock", *args, "--check-spec", "--save-spec=saved.cpspec", cwd=folder)
         assert read(f"{folder}/saved.cpspec")["target"] == target, args
-    run(CPUPERF, "-e", "page_faults", "--check-spec", "--save-spec=saved.cpspec", cwd=folder)
+    run(CPUPERF, "-e", "task_clock", "--check-spec", "--save-spec=saved.cpspec", cwd=folder)
     assert "target" not in read(f"{folder}/saved.cpspec")
-    run(CPUPERF, "-e", "page_faults", "--", "true", b"\xff", cwd=folder)
-    done = run(CPUPERF, "-e", "page_faults", "--save-spec=x.cpspec", "--", "touch", b"\xff", cwd=folder, code=125)
+    run(CPUPERF, "-e", "task_clock", "--", "true", b"\xff", cwd=folder)
+    done = run(CPUPERF, "-e", "task_clock", "--save-spec=x.cpspec", "--", "touch", b"\xff", cwd=folder, code=125)
     assert "--save-spec: the command is too long, or not UTF-8" in done.stderr, done.stderr
 
 

@@ -370,7 +370,7 @@ def check_manifest(folder):
     with open(f"{folder}/cpuperf.session/cpuperf.cpsession", encoding="utf-8") as f:
         assert json.load(f)["num_iterations"] == 1
     text = output(PRINT, "--quiet", cwd=folder)
-    assert text.startswith(f"process {victim.pid} (target-test)"), text
+    assert f"\nprocess {victim.pid} (target-test)" in "\n" + text, text
 
 
 if __name__ == "__main__":
