@@ -84,21 +84,23 @@ static int open_cgroup(struct attached *a, struct err *e)
 /* "process 12 (gcc)", "3 processes: 12 (gcc), 13 (cc1), …" */
 static void describe(struct attached *a)
 {
+	enum { NR_NAMED = 8 };
+	size_t nr = a->tasks.nr_processes;
 	struct buf text;
 
 	buf_init(&text, MAX_MOUNTS_BYTES);
-	if (a->tasks.nr_processes > 1)
-		buf_printf(&text, "%zu processes: ", a->tasks.nr_processes);
+	if (nr > 1)
+		buf_printf(&text, "%zu processes: ", nr);
 	else
 		buf_adds(&text, "process ");
-	for (size_t i = 0; i < a->tasks.nr_processes && text.len < sizeof(a->text); i++) {
+	for (size_t i = 0; i < nr && i < NR_NAMED; i++) {
 		char path[64], comm[64] = "";
 
 		snprintf(path, sizeof(path), "/proc/%d/comm", a->tasks.processes[i]);
 		(void)root_load_line(&root_live, path, comm, sizeof(comm));
 		buf_printf(&text, "%s%d (%s)", i ? ", " : "", a->tasks.processes[i], comm);
 	}
-	snprintf(a->text, sizeof(a->text), "%s", buf_str(&text));
+	snprintf(a->text, sizeof(a->text), "%s%s", buf_str(&text), nr > NR_NAMED ? ", ..." : "");
 	str_disarm(a->text);
 	buf_fini(&text);
 }

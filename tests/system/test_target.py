@@ -350,6 +350,18 @@ def check_mistakes(folder):
     assert os.listdir(folder) == [], os.listdir(folder)
 
 
+def check_many_named(folder):
+    """Of many processes the answer names eight, and says that there are more."""
+    many = [subprocess.Popen(["sleep", "300"]) for _ in range(10)]
+    pids = [str(p.pid) for p in many]
+    err = finish(start(folder, "--pid=" + ",".join(pids), "-e", "task_clock", "-d", "0.05"))
+    for p in many:
+        p.kill()
+        p.wait()
+    named = ", ".join(f"{pid} (sleep)" for pid in sorted(pids, key=int)[:8])
+    assert f"10 processes: {named}, ...: " in err, err
+
+
 def check_descriptors(folder):
     """Too many threads for the limit of open files: an error that says what to do."""
     threads = ("import threading, time; [threading.Thread(target=time.sleep, args=(60,)).start() for _ "
