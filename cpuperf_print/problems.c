@@ -15,6 +15,11 @@
 
 enum { MAX_LOSSES = 32, MAX_LOSSES_BYTES = 256 << 10 };
 
+struct problems_held {
+	struct err e;
+	size_t nr_more; /* problems that the message has no room for */
+};
+
 void problems_init(struct problems *p)
 {
 	*p = (struct problems){.has_loss = false};
@@ -24,8 +29,15 @@ void problems_init(struct problems *p)
 
 void problems_end(struct problems *p)
 {
-	for (size_t i = 0; i < p->nr_held; i++)
-		log_err(LOG_ERROR, &p->held[i]);
+	for (size_t i = 0; i < p->nr_held; i++) {
+		struct problems_held *held = &p->held[i];
+		size_t len = strlen(held->e.msg);
+
+		if (held->nr_more)
+			snprintf(held->e.msg + len, sizeof(held->e.msg) - len, "; %zu more %s",
+				 held->nr_more, str_plural(held->nr_more, "problem", "problems"));
+		log_err(LOG_ERROR, &held->e);
+	}
 	p->nr_held = 0;
 	for (int is_loss = 1; is_loss >= 0; is_loss--) {
 		struct err e = {0};
@@ -75,16 +87,22 @@ static bool is_of_place(const struct err *held, const struct err *problem)
 	       (!*problem->hint || strcmp(held->hint, problem->hint) == 0);
 }
 
-/* Appends the message to that of an earlier loss of the same file. False: none has room. */
+/* Appends the message to that of an earlier loss of the same file, or counts it if there is no
+ * room. False: there is no earlier one. */
 static bool join(struct problems *p, const struct err *problem)
 {
-	for (size_t i = 0; i < p->nr_held; i++) {
-		struct err *held = &p->held[i];
-		size_t len = strlen(held->msg), room = sizeof(held->msg) - len;
+	enum { MORE_BYTES = 48 }; /* for the count */
 
-		if (!is_of_place(held, problem) || strlen(problem->msg) + 2 >= room)
+	for (size_t i = 0; i < p->nr_held; i++) {
+		struct problems_held *held = &p->held[i];
+		size_t len = strlen(held->e.msg), room = sizeof(held->e.msg) - len;
+
+		if (!is_of_place(&held->e, problem))
 			continue;
-		snprintf(held->msg + len, room, "; %s", problem->msg);
+		if (held->nr_more || strlen(problem->msg) + MORE_BYTES >= room)
+			held->nr_more++;
+		else
+			snprintf(held->e.msg + len, room, "; %s", problem->msg);
 		return true;
 	}
 	return false;
@@ -93,13 +111,13 @@ static bool join(struct problems *p, const struct err *problem)
 /* Parts of a file are read at several times: its losses are one line at the end. */
 static void hold(struct problems *p, const struct err *problem)
 {
-	struct err *held;
+	struct problems_held *held;
 
 	if (join(p, problem) || p->nr_logged[true]++ >= PROBLEMS_MAX_LOGGED)
 		return;
 	held = MEM_ADD(p->held, p->nr_held, p->held_room);
 	if (held)
-		*held = *problem;
+		*held = (struct problems_held){.e = *problem};
 	else
 		log_err(LOG_ERROR, problem);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct err;
+struct problems_held;
 
 enum { PROBLEMS_MAX_LOGGED = 100 };
 
@@ -19,7 +20,7 @@ struct problems {
 	struct buf losses;   /* the first of them: a line each, ended by NUL */
 	size_t nr_losses;    /* all */
 	size_t nr_logged[2]; /* of warnings, of losses; more than PROBLEMS_MAX_LOGGED are counted */
-	struct err *held;    /* owned; losses to be logged, those of one file joined */
+	struct problems_held *held; /* owned; losses to be logged, those of one file joined */
 	size_t nr_held, held_room;
 	struct dict seen; /* hashes of problems: equal ones count as the same problem */
 	/* Receives problems while the terminal has another use. NULL: they are logged. */

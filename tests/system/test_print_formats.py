@@ -142,7 +142,8 @@ def check_failures(folder):
     session = f"--session={folder}/s.cpsession"
     for args in ([], [session, "--output-format=xml"],
                  [session, "--no-such-option"], ["--session"], [session, "--verbose=x"]):
-        assert "error" in run(PRINT, *args, code=2).stderr, args
+        nowhere = {**os.environ, "XDG_STATE_HOME": folder}  # no last session
+        assert "error" in run(PRINT, *args, code=2, env=nowhere).stderr, args
     for args in ([f"{folder}/none"], [session, "more"], [f"--session={folder}/none"], [f"--session={folder}"],
                  [f"--session={folder}/t.0.0.cpuperf"],
                  [session, f"--output-file={folder}/no/out"], [session, "--output-file=/dev/full"]):

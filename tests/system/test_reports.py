@@ -714,6 +714,7 @@ def check_refused(session):
                          "--output-format=html"], "--fail-over requires --report=diff"),
                        ([f"--session={session.file}"] + ["--hide=x"] * 33,
                         "used more than 32 times")):
+        os.environ["XDG_STATE_HOME"] = "/proc"  # no last session
         done = run(*args)
         assert done.returncode == 2 and not done.stdout and text in done.stderr, (args, done)
 
