@@ -244,7 +244,7 @@ WORK = "i=0; while [ $i -lt %d ]; do i=$((i + 1)); done; exec %s -c 'sum(range(%
 def check_diff(folder):
     """Runs are replicates: what changed between two sessions of runs is significant without --within. A
     killed run is ignored. Iterations that are no runs still hold within these two sessions only."""
-    for name, spin, work in (("was", 20000, 500000), ("is", 20000, 4000000), ("same", 20000, 500000)):
+    for name, spin, work in (("was", 20000, 500000), ("is", 20000, 20000000), ("same", 20000, 500000)):
         measure(folder, "sh", "-c", WORK % (spin, sys.executable, work), options=["-r4", "-F", "4999", "-o", name])
 
     def diff(now, *options, code=0):
