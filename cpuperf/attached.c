@@ -26,9 +26,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-enum { MAX_MOUNTS_BYTES = 16 << 20 };
-
-enum { MAX_PIDS_BYTES = 1 << 16 };
+enum { MAX_MOUNTS_BYTES = 16 << 20, NR_NAMED = 8 };
 
 /* The error is of the option, or of the key. */
 static int blame(const struct attached *a, const char *option, struct err *e)
@@ -84,7 +82,6 @@ static int open_cgroup(struct attached *a, struct err *e)
 /* "process 12 (gcc)", "3 processes: 12 (gcc), 13 (cc1), …" */
 static void describe(struct attached *a)
 {
-	enum { NR_NAMED = 8 };
 	size_t nr = a->tasks.nr_processes;
 	struct buf text;
 
@@ -109,19 +106,15 @@ static void describe(struct attached *a)
 static int find(const struct attached *a, struct target_tasks *out, struct err *e)
 {
 	const struct spec_target *t = &a->spec->target;
-	struct target_choice choice = {
-	    .comms = t->comms.item, .nr_comms = t->comms.nr, .has_children = t->has_children};
-	struct buf pids;
-	int rc;
+	const struct target_choice choice = {.pids = t->pids.item,
+					     .nr_pids = t->pids.nr,
+					     .comms = t->comms.item,
+					     .nr_comms = t->comms.nr,
+					     .has_children = t->has_children};
+	int rc = target_tasks_find(&root_live, &choice, out, e);
 
-	buf_init(&pids, MAX_PIDS_BYTES);
-	for (size_t i = 0; i < t->pids.nr; i++)
-		buf_printf(&pids, "%s%s", i ? "," : "", t->pids.item[i]);
-	choice.pids = t->pids.nr ? buf_str(&pids) : NULL;
-	rc = target_tasks_find(&root_live, &choice, out, e);
 	if (rc)
 		blame(a, !t->comms.nr ? "--pid" : !t->pids.nr ? "--comm" : "--pid and --comm", e);
-	buf_fini(&pids);
 	return rc;
 }
 

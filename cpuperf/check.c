@@ -171,10 +171,7 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 	add_sampling(out, plan, p);
 	add_place(out, plan, p);
 	buf_printf(out, "  unit       %s\n", row->unit);
-	buf_printf(out, "  here       %s%s%s\n",
-		   here->state != READING_OK ? reading_state_name(here->state)
-		   : here->reason[0]         ? "works partly"
-					     : "works",
+	buf_printf(out, "  here       %s%s%s\n", event_support_word(here),
 		   here->reason[0] ? ": " : "", here->reason);
 }
 

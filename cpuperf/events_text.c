@@ -192,9 +192,7 @@ TEXT(where, f->event.row->scope == EVENT_SCOPE_SYSTEM    ? "the machine, in trac
 	    : f->event.row->scope == EVENT_SCOPE_PACKAGE ? "each package or box, on one of its CPUs"
 	    : f->event.row->scope == EVENT_SCOPE_THINGS  ? "each of them, in trace 0"
 							 : "each CPU")
-TEXT(here, f->support.state == READING_OK && f->support.reason[0] ? "works partly"
-	   : f->support.state == READING_OK                       ? "works"
-					    : reading_state_name(f->support.state))
+TEXT(here, event_support_word(&f->support))
 
 /* The lines of a description. Empty ones are not printed. */
 static const struct {

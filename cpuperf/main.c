@@ -196,9 +196,7 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 			 struct buf *saved, struct err_list *errs)
 {
 	struct err e = {0};
-	bool is_timed;
-
-	bool is_settled = settle_target(o, spec, &e) == 0;
+	bool is_settled = settle_target(o, spec, &e) == 0, is_timed;
 
 	if (!is_settled || check_target(o, &e)) {
 		err_list_insert(errs, &e);
@@ -260,11 +258,10 @@ static int limit_cpus(struct plan *plan, const struct options *o, struct err *e)
 /* Returns an exit status. */
 static int measure_plan(struct plan *plan, const struct options *o)
 {
+	const struct spec_target *t = &plan->spec->target;
 	struct attached attached;
 	struct err e = {0};
 	int status;
-
-	const struct spec_target *t = &plan->spec->target;
 
 	if (limit_cpus(plan, o, &e) || (!t->has_children && attached_check_no_children(&e)))
 		return fail(EXIT_FAILED, &e);

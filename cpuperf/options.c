@@ -156,8 +156,8 @@ static const struct opt_row before[] = {
     {.name = "run-spec-command",
      .arg = OPT_NONE,
      .section = "What to measure, if not the machine",
-     .help = "Run the command of the spec's key target, if the spec belongs to the caller or root "
-	     "and no other user can write to it.",
+     .help = "Run the command of the spec's key target. The spec must belong to the caller or to "
+	     "root, and its mode must not let its group or others write.",
      .set = opt_set_flag,
      .offset = offsetof(struct options, run_spec_command),
      .has_no_variable = true},

@@ -116,7 +116,7 @@ static const struct {
 			  "programs built with -fasynchronous-unwind-tables"},
 };
 
-/* Less than one in a hundred changes no answer. */
+/* At least 1 %. */
 static bool is_notable(uint64_t nr, uint64_t all)
 {
 	return nr && 100 * nr >= all;

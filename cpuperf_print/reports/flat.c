@@ -119,8 +119,8 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 	reports_rest_put(f->j, &rest, &share, g);
 	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
 	    f->columns >> REPORT_FUNCTION & 1)
-		(void)reports_nameless(f->j, &f->stats.event[event].counted, &f->rows[first],
-				       i - first, g);
+		reports_nameless(f->j, &f->stats.event[event].counted, &f->rows[first], i - first,
+				 g);
 	return i < f->nr_rows ? i : REPORTS_END;
 }
 

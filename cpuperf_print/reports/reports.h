@@ -28,10 +28,10 @@ struct report_flat_row;
 int reports_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
 			 const struct report_flat_row *rows, size_t nr_rows, struct err *e);
 
-/* In text: appends lines on functions without names, and how to have names. rows: of a flat report
- * by function, all of one event. 0 or -ENOMEM. */
-int reports_nameless(struct job *j, const struct report_weight *all,
-		     const struct report_flat_row *rows, size_t nr, struct grid *g);
+/* In text: appends lines on functions without names, and how to have names, if there is memory for
+ * it. rows: of a flat report by function, all of one event. */
+void reports_nameless(struct job *j, const struct report_weight *all,
+		      const struct report_flat_row *rows, size_t nr, struct grid *g);
 
 /* --- common.c --- */
 

@@ -9,7 +9,6 @@
 #include "report/functions.h"
 #include "reports/reports.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,19 +122,17 @@ static void put_hints(const struct nameless *n, const struct report_functions *f
 		 "needs its debug symbols (a -dbgsym package, --debug-dir or --debuginfod)");
 }
 
-int reports_nameless(struct job *j, const struct report_weight *all,
-		     const struct report_flat_row *rows, size_t nr, struct grid *g)
+void reports_nameless(struct job *j, const struct report_weight *all,
+		      const struct report_flat_row *rows, size_t nr, struct grid *g)
 {
 	const struct report_functions *functions = j->inputs->functions;
 	struct nameless n = {.most = 0};
 
 	n.of_object = mem_calloc(report_functions_nr_texts(functions) + 1, sizeof(*n.of_object));
-	if (!n.of_object)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr && n.of_object; i++)
 		add_row(&n, report_functions_at(functions, rows[i].column[REPORT_FUNCTION]),
 			&rows[i]);
-	put_hints(&n, functions, all, g);
+	if (n.of_object)
+		put_hints(&n, functions, all, g);
 	mem_free(n.of_object);
-	return 0;
 }

@@ -124,6 +124,8 @@ struct event_support {
 	char reason[256];         /* "" if READING_OK, unless it works only partly */
 	char hint[256];           /* what the user can do; "" */
 };
+/* "works", "works partly", "no permission" … */
+const char *event_support_word(const struct event_support *s);
 void event_support_check(const struct host *h, const struct event *ev, unsigned flags,
 			 struct event_support *out);
 

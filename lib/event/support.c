@@ -148,6 +148,13 @@ static void check_file(const struct host *h, const struct event *ev, struct even
 	event_support_explain(h, ev, -fd, out);
 }
 
+const char *event_support_word(const struct event_support *s)
+{
+	if (s->state != READING_OK)
+		return reading_state_name(s->state);
+	return s->reason[0] ? "works partly" : "works";
+}
+
 void event_support_check(const struct host *h, const struct event *ev, unsigned flags,
 			 struct event_support *out)
 {

@@ -92,7 +92,7 @@ static struct slot *find_slot(struct cache *c, const struct slot *key, bool *is_
 	return s;
 }
 
-/* The number of a symbol that of_symbol has. NO_NUMBER: no memory. Meets the lock of the report's
+/* The number of a symbol that of_symbol has. NO_NUMBER: no memory. Takes the lock of the report's
  * functions once per symbol. */
 static uint32_t resolve(struct report_resolver *r, const struct symbol_function *s)
 {

@@ -8,7 +8,7 @@
 #include <limits.h>
 
 /* path: of the manifest. Only folders and files of the effective user are used or made, mode 0700
- * and 0600; links are not followed. 0 or -errno; the old text remains then. */
+ * and 0600; links below them are not followed. 0 or -errno; the old text remains then. */
 int last_write(const char *path);
 /* 0, -ENOENT if there is none, or -errno. */
 int last_read(char path[PATH_MAX]);

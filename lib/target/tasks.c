@@ -127,21 +127,17 @@ static void exclude_own(struct scan *s)
 
 static int choose_pids(struct scan *s, struct err *e)
 {
-	const char *text = s->choice->pids;
-
-	while (text) {
-		size_t len = strcspn(text, ",");
+	for (size_t i = 0; i < s->choice->nr_pids; i++) {
+		const char *text = s->choice->pids[i];
 		struct process *p;
 		pid_t pid;
 
-		if (!parse_pid(text, len, &pid))
-			return err_set(e, -EINVAL, "\"%.*s\" is not a process number", (int)len,
-				       text);
+		if (!parse_pid(text, strlen(text), &pid))
+			return err_set(e, -EINVAL, "\"%s\" is not a process number", text);
 		p = find(s, pid);
 		if (!p)
 			return err_set(e, -ESRCH, "there is no process %d", pid);
 		p->is_chosen = true;
-		text = text[len] ? text + len + 1 : NULL;
 	}
 	return 0;
 }

@@ -15,9 +15,9 @@ struct root;
 
 /* Borrowed. A process is chosen if its number or a glob names it. */
 struct target_choice {
-	const char *pids;         /* "12,34"; NULL: none */
+	const char *const *pids;  /* decimal */
 	const char *const *comms; /* shell globs over the whole name, case-sensitive */
-	size_t nr_comms;
+	size_t nr_pids, nr_comms;
 	bool has_children;
 };
 

@@ -59,7 +59,7 @@ SCENARIOS = {
              "fp chain": "main; deep(; recurse){19}; spin"},
     "tail": {"hot": "land", "is": "main; tail; land", "fp chain": "main; land",
              "every": "main; tail; hop; land"},
-    "handler": {"hot": "spin", "is": "main; handle; (interrupted|setitimer); "
+    "handler": {"hot": "spin", "is": "main; handle; (interrupted|(__)?setitimer); "
                                      f"{NAMED_RETURN}; handler; spin",
                 "fp chain": f"main; {RETURN}; spin",
                 "fp hybrid": f"main; {RETURN}; handler; spin",

@@ -32,6 +32,9 @@ static void put_process(const struct root *r, int pid, const char *name, int par
 	}
 }
 
+#define PIDS(...)                                                                                  \
+	.pids = (const char *const[]){__VA_ARGS__},                                                \
+	.nr_pids = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
 #define COMM(glob) .comms = (const char *const[]){glob}, .nr_comms = 1
 
 /* Children have smaller numbers than their parents, so a pass over the processes finds one
@@ -70,15 +73,14 @@ TEST(chosen)
 {
 	struct root r = make_proc();
 
-	check(&r, (struct target_choice){.pids = "500", .has_children = true}, 1,
+	check(&r, (struct target_choice){PIDS("500"), .has_children = true}, 1,
 	      (pid_t[]){5, 10, 11, 12, 500, 501}, 6);
-	check(&r, (struct target_choice){.pids = "500"}, 1, (pid_t[]){500, 501}, 2);
-	check(&r, (struct target_choice){.pids = "5,10"}, 2, (pid_t[]){5, 10, 11, 12}, 4);
+	check(&r, (struct target_choice){PIDS("500")}, 1, (pid_t[]){500, 501}, 2);
+	check(&r, (struct target_choice){PIDS("5", "10")}, 2, (pid_t[]){5, 10, 11, 12}, 4);
 	check(&r, (struct target_choice){COMM("serv*")}, 2, (pid_t[]){500, 501, 700}, 3);
-	check(&r, (struct target_choice){COMM("[lo]*"), .pids = "700"}, 2, (pid_t[]){5, 700}, 2);
+	check(&r, (struct target_choice){COMM("[lo]*"), PIDS("700")}, 2, (pid_t[]){5, 700}, 2);
 	/* this process is a child of 800, and no part of what it measures */
-	check(&r, (struct target_choice){.pids = "800", .has_children = true}, 1, (pid_t[]){800},
-	      1);
+	check(&r, (struct target_choice){PIDS("800"), .has_children = true}, 1, (pid_t[]){800}, 1);
 	check(&r, (struct target_choice){COMM("worker) S 9 (x")}, 1, (pid_t[]){10, 11, 12}, 3);
 	tree_remove(&r);
 }
@@ -90,12 +92,12 @@ TEST(refused)
 		int code;
 		const char *text;
 	} cases[] = {
-	    {{.pids = "5000000"}, -ESRCH, "there is no process 5000000"},
-	    {{.pids = "900"}, -ESRCH, "there is no process 900"},
-	    {{.pids = "500,"}, -EINVAL, "\"\" is not a process number"},
-	    {{.pids = "-1"}, -EINVAL, "\"-1\" is not a process number"},
-	    {{.pids = "0"}, -EINVAL, "\"0\" is not a process number"},
-	    {{.pids = "4294967796"}, -EINVAL, "is not a process number"},
+	    {{PIDS("5000000")}, -ESRCH, "there is no process 5000000"},
+	    {{PIDS("900")}, -ESRCH, "there is no process 900"},
+	    {{PIDS("500", "")}, -EINVAL, "\"\" is not a process number"},
+	    {{PIDS("-1")}, -EINVAL, "\"-1\" is not a process number"},
+	    {{PIDS("0")}, -EINVAL, "\"0\" is not a process number"},
+	    {{PIDS("4294967796")}, -EINVAL, "is not a process number"},
 	    {{COMM("serve")}, -ESRCH, "no process has the name \"serve\""},
 	    {{COMM("init other")}, -ESRCH, "no process has the name"},
 	};
@@ -114,7 +116,7 @@ TEST(refused)
 
 TEST(new_threads)
 {
-	const struct target_choice choice = {.pids = "500", .has_children = true};
+	const struct target_choice choice = {PIDS("500"), .has_children = true};
 	struct root r = make_proc();
 	struct target_tasks before, now;
 	struct err e = {0};
@@ -133,7 +135,7 @@ TEST(new_threads)
 
 static int find_all(void *arg)
 {
-	const struct target_choice choice = {.pids = "500", .has_children = true};
+	const struct target_choice choice = {PIDS("500"), .has_children = true};
 	struct target_tasks t;
 	struct err e = {0};
 	int rc = target_tasks_find(arg, &choice, &t, &e);
