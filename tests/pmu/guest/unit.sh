@@ -9,13 +9,14 @@
 #   test_session_failures, test_trace_damage, test_trace_pack: as test_spec_alloc
 #   test_survey_live: what the kernel tells of a program's mapping differs there from its
 #                    /proc in a way that is not yet explained
-#   test_elf_finder, test_symbol_elf, test_symbol_lines, test_elf_file: make programs to look at, with a
-#                    compiler and binutils
+#   test_elf_finder, test_symbol_elf, test_symbol_lines, test_elf_file, test_unwind_debug: make
+#                    programs to look at, with a compiler and binutils
 #   test_unwind_step steps through code with the trap flag of x86-64
 #   test_report_diff, test_report_stacks fill hundreds of megabytes, to meet their ceilings
 without='test_base_opt|test_spec_alloc|test_spec_scan|test_session_failures|test_trace_damage'
 without="$without|test_trace_pack|test_survey_live|test_elf_finder|test_symbol_elf"
-without="$without|test_symbol_lines|test_elf_file|test_unwind_step|test_report_diff|test_report_stacks"
+without="$without|test_symbol_lines|test_elf_file|test_unwind_debug|test_unwind_step"
+without="$without|test_report_diff|test_report_stacks"
 
 if [ -n "$1" ]; then
 	name=${1##*/}
