@@ -365,16 +365,9 @@ static bool has_callers(const struct trace_event *ev)
 	       l.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER);
 }
 
-static int ignore_entry(void *arg, const struct report_entry *e)
-{
-	(void)arg;
-	(void)e;
-	return 0;
-}
-
 int samples_warn_stacks(struct job *j, struct err *e)
 {
-	static const struct report_sink sink = {.parts = REPORT_BY_STACK, .entry = ignore_entry};
+	static const struct report_sink sink = {.parts = REPORT_BY_STACK};
 	const struct profile_facts *f = job_input(j)->facts;
 	const uint64_t nr_records = j->output->nr_records;
 	struct report_stats stats;

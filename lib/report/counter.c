@@ -267,6 +267,8 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 	}
 	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
 	c->program->nr[st->end] += st->has_callers;
+	if (!c->all->run->sink->entry && !c->singles)
+		return 0;
 	return count(c, st->address, st->nr, st->nr_kernel, s->weight);
 }
 

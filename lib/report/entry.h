@@ -124,6 +124,7 @@ struct report_sample {
 struct report_sink {
 	unsigned parts;    /* enum report_part */
 	uint64_t slice_ns; /* with REPORT_BY_SLICE: not 0 */
+	/* NULL, as samples: only where stacks end is counted. Functions are not looked up then. */
 	int (*entry)(void *arg, const struct report_entry *e);
 	/* Receives single samples, many per call, borrowed. Those of one file (a CPU and iteration)
 	 * are in file order, which is that of time except for tens of microseconds; files are
