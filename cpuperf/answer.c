@@ -29,7 +29,9 @@ static int find_printer(char path[PATH_MAX])
 static void become_printer(const char *printer, char *session)
 {
 	char quiet[] = "--quiet", top[] = "--top=10", no_pager[] = "--no-pager";
-	char *argv[] = {(char *)printer, session, quiet, top, no_pager, NULL};
+	char json[] = "--log-format=json";
+	char *argv[] = {
+	    (char *)printer, session, quiet, top, no_pager, log_is_json() ? json : NULL, NULL};
 
 	if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
 		execv(printer, argv);

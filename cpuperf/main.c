@@ -445,7 +445,7 @@ int main(int argc, char **argv)
 	else if (has_argument(argv, "--run-spec-command"))
 		rc = target_command_new_later("the command", &o.later, &e);
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
-	opt_std_prepare("cpuperf");
+	opt_std_prepare(cpuperf_options(), nr_options, argv);
 	status = rc ? fail(EXIT_NOT_MEASURED, &e) : parse_and_run(&o, nr_options, argv);
 	if (status >= EXIT_COMMAND)
 		status -= EXIT_COMMAND;

@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int answered, code;
 
-	opt_std_prepare(table->program);
+	opt_std_prepare(table, argc, argv);
 	if (opt_parse(table, argc, argv, &o, &e)) {
 		log_err(LOG_ERROR, &e);
 		return EXIT_USAGE;

@@ -53,8 +53,12 @@ _cpuperf_print() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	--log-format)
+		COMPREPLY=($(compgen -W "text json" -- "$cur"))
+		return
+		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --within --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --within --sort= --top= --min-percent= --max-depth= --event= --pid= --comm= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print

@@ -5,6 +5,7 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum log_level {
@@ -20,6 +21,14 @@ enum log_level {
  * min_level is below LOG_INFO, informational ones with their source file and line. program must
  * outlive the log. Not thread-safe; call at the start. */
 void log_open(const char *program, int min_level, int fd);
+
+/* Lines are JSON objects: {"time":"2026-01-02T03:04:05.678901Z","level":"warning",
+ * "program":"cpuperf","message":"...","hint":"..."}. time is UTC; level is verbose, info, warning,
+ * error or fatal; hint only where there is one; "file" and "line" of the source only where
+ * min_level is below LOG_INFO. Valid before and after log_open. Not thread-safe; call at the start.
+ */
+void log_set_json(bool is_json);
+bool log_is_json(void);
 
 /* The descriptor; -1 before log_open. */
 int log_fd(void);

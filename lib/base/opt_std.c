@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -42,7 +44,37 @@ int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target
 	return set_level(row, value, target, 1, e);
 }
 
-void opt_std_prepare(const char *program)
+int opt_std_set_log_format(const struct opt_row *row, const char *value, void *target,
+			   struct err *e)
+{
+	bool is_json = strcmp(value, "json") == 0;
+
+	(void)target;
+	if (!is_json && strcmp(value, "text") != 0)
+		return err_set(e, -EINVAL, "--%s=%s: not one of %s", row->name, value, row->words);
+	log_set_json(is_json);
+	return 0;
+}
+
+/* The last one counts, as in opt_parse. */
+static bool requests_json(const struct opt_table *t, int argc, char *const *argv)
+{
+	static const char option[] = "--log-format";
+	const size_t len = sizeof(option) - 1;
+	char variable[OPT_MAX_ORIGIN];
+	const char *value;
+
+	snprintf(variable, sizeof(variable), "%sLOG_FORMAT", t->variables ? t->variables : "");
+	value = t->variables ? secure_getenv(variable) : NULL;
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], option, len) == 0 && argv[i][len] == '=')
+			value = argv[i] + len + 1;
+		else if (strcmp(argv[i], option) == 0 && i + 1 < argc)
+			value = argv[++i];
+	return value && strcmp(value, "json") == 0;
+}
+
+void opt_std_prepare(const struct opt_table *t, int argc, char *const *argv)
 {
 	int fd;
 
@@ -52,7 +84,8 @@ void opt_std_prepare(const char *program)
 	if (fd >= 0)
 		close(fd);
 	signal(SIGPIPE, SIG_IGN);
-	log_open(program, LOG_INFO, STDERR_FILENO);
+	log_open(t->program, LOG_INFO, STDERR_FILENO);
+	log_set_json(requests_json(t, argc, argv));
 }
 
 /* Refuses another user's file: messages contain names of programs. */

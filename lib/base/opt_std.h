@@ -1,5 +1,5 @@
 /*
- * The options of both programs: --help, --version, --verbose, --quiet, --log-file.
+ * The options of both programs: --help, --version, --verbose, --quiet, --log-file, --log-format.
  */
 #ifndef BASE_OPT_STD_H
 #define BASE_OPT_STD_H
@@ -16,6 +16,9 @@ struct opt_std {
 
 int opt_std_set_verbose(const struct opt_row *row, const char *value, void *target, struct err *e);
 int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target, struct err *e);
+
+int opt_std_set_log_format(const struct opt_row *row, const char *value, void *target,
+			   struct err *e);
 
 /* --help and --version have no value and no variable. */
 #define OPT_STD_ROW(name_, arg_, metavar_, complete_, help_, set_, offset_)                        \
@@ -37,14 +40,26 @@ int opt_std_set_quiet(const struct opt_row *row, const char *value, void *target
 	    OPT_STD_ROW("log-file", OPT_REQUIRED, "FILE", OPT_COMPLETE_FILE,                       \
 			"Append messages to FILE instead of standard error.", opt_set_string,      \
 			offsetof(type, member.log_file)),                                          \
+	    {.name = "log-format",                                                                 \
+	     .arg = OPT_REQUIRED,                                                                  \
+	     .metavar = "FORMAT",                                                                  \
+	     .complete = OPT_COMPLETE_WORDS,                                                       \
+	     .words = "text json",                                                                 \
+	     .section = "Messages and help",                                                       \
+	     .help =                                                                               \
+		 "Format of messages: text (the default), or json: each line is an object with "   \
+		 "time (UTC), level (verbose, info, warning, error, fatal), program, message, "    \
+		 "and where there is one, hint; with --verbose also file and line of the source.", \
+	     .set = opt_std_set_log_format},                                                       \
 	    OPT_STD_ROW("help", OPT_NONE, NULL, OPT_COMPLETE_NONE, "Print this help.",             \
 			opt_set_flag, offsetof(type, member.help)),                                \
 	    OPT_STD_ROW("version", OPT_NONE, NULL, OPT_COMPLETE_NONE, "Print the version.",        \
 			opt_set_flag, offsetof(type, member.version))
 
 /* Prepares a program: opens missing descriptors 0 to 2 (else the first opened file would receive
- * the output), ignores SIGPIPE, and logs to standard error. */
-void opt_std_prepare(const char *program);
+ * the output), ignores SIGPIPE, and logs to standard error; in the format that argv or a variable
+ * of the table requests, so that errors in options have it too. */
+void opt_std_prepare(const struct opt_table *t, int argc, char *const *argv);
 
 /* Opens the log by the options. program must outlive it. 0 or -errno with *e. */
 int opt_std_open_log(const struct opt_std *o, const char *program, struct err *e);

@@ -488,6 +488,33 @@ def check_logs(folder):
     assert os.stat(log).st_mode & 0o777 == 0o600
 
 
+def check_json_logs(folder):
+    """Each line is an object of the same keys, with any locale; positions only with --verbose."""
+    def lines(*command, **how):
+        return [json.loads(line) for line in subprocess.run(
+            command, check=False, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            **how).stderr.decode().splitlines()]
+    args = [write_spec(folder, SOFTWARE, num_iterations=1), "--duration=10ms"]
+    plain = lines(CPUPERF, *args, "--log-format=json")
+    assert {"info"} <= {line["level"] for line in plain} <= {"info", "warning"}, plain
+    assert "session starting" in {line["message"] for line in plain}, plain
+    assert all(set(line) - {"hint"} == {"time", "level", "program", "message"} for line in plain)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", line["time"]) for line in plain)
+    variables = {**os.environ, "CPUPERF_LOG_FORMAT": "json", "LC_ALL": "de_DE.UTF-8"}
+    assert [m["message"] for m in lines(CPUPERF, *args, env=variables)] == [m["message"] for m in plain]
+    loud = lines(CPUPERF, *args, "--log-format=json", "--verbose")
+    assert any(line.get("file", "").endswith(".c") and line["line"] > 0 for line in loud), loud
+    for command in ([CPUPERF, "--log-format=json", b"--spec-file=\xff\"\n\\"],
+                    [CPUPERF, "--spec-fil=x", "--log-format", "json"],
+                    [PRINT, "--log-format=json", b"--session=\xff\"\n\\"]):
+        error, = lines(*command)  # an error in an option, too
+        assert error["level"] == "error" and error["program"] == os.path.basename(command[0]), error
+        assert "\n" not in error["message"], error
+    assert lines(CPUPERF, "--quack", env=variables)[0]["level"] == "error"
+    assert b"not one of text json" in subprocess.run(
+        [PRINT, "--log-format=xml"], check=False, stderr=subprocess.PIPE).stderr
+
+
 # ---- ends
 
 def start(folder, *args, events=SOFTWARE, **more):

@@ -111,6 +111,57 @@ TEST(err)
 	assert_string_equal(logged(), "prog: error: lost\n");
 }
 
+/* What is logged is one object per line, whatever it contains; the time alone varies. */
+TEST(json)
+{
+	static const struct {
+		int min_level, level;
+		const char *text, *line;
+	} rows[] = {
+	    {LOG_INFO, LOG_INFO, "m",
+	     "\"level\":\"info\",\"program\":\"prog\",\"message\":\"m\"}\n"},
+	    {LOG_INFO, LOG_ESSENTIAL, "m",
+	     "\"level\":\"warning\",\"program\":\"prog\",\"message\":\"m\"}\n"},
+	    {-1, LOG_FATAL, "m",
+	     "\"level\":\"fatal\",\"program\":\"prog\",\"message\":\"m\",\"file\":\"f.c\",\"line\":"
+	     "7}\n"},
+	    {-2, -2, "m",
+	     "\"level\":\"verbose\",\"program\":\"prog\",\"message\":\"m\",\"file\":\"f.c\","
+	     "\"line\":7}\n"},
+	    {LOG_INFO, LOG_ERROR, "a\"b\\c\nd\xff\xe2\x80\xaex",
+	     "\"level\":\"error\",\"program\":\"prog\",\"message\":\"a\\\"b\\\\c?d????x\"}\n"},
+	};
+	struct err e = {0};
+
+	log_set_json(true);
+	assert_true(log_is_json());
+	for (size_t i = 0; i < NR(rows); i++) {
+		const char *text;
+
+		start(rows[i].min_level);
+		log_line(rows[i].level, "a/b/f.c", 7, "%s", rows[i].text);
+		text = logged();
+		assert_memory_equal(text, "{\"time\":\"2", 10);
+		assert_memory_equal(text + 19, "T", 1);
+		assert_memory_equal(text + 35, "Z\",", 3);
+		assert_string_equal(text + 38, rows[i].line);
+	}
+	err_set_at(&e, -EINVAL, "a.cpspec", 2, 5, "bad");
+	err_hint(&e, "mend it");
+	start(LOG_INFO);
+	log_err(LOG_WARNING, &e);
+	assert_string_equal(logged() + 38, "\"level\":\"warning\",\"program\":\"prog\",\"message\":"
+					   "\"a.cpspec:2:5: bad\",\"hint\":\"mend it\"}\n");
+	start(LOG_INFO);
+	inject_mem(1);
+	log_error("m");
+	inject_stop();
+	assert_string_equal(
+	    logged(),
+	    "{\"level\":\"error\",\"message\":\"a message is dropped: out of memory\"}\n");
+	log_set_json(false);
+}
+
 static void take_line(const char *line, size_t len, void *arg)
 {
 	buf_add(arg, line, len);
@@ -163,6 +214,8 @@ TEST(options)
 	    {{"--verbose=-1"}, -EINVAL, 0, NULL},
 	    {{"--quiet=x"}, -EINVAL, 0, NULL},
 	    {{"--log-file", "l", "--quiet"}, 0, 1, "l"},
+	    {{"--log-format", "text"}, 0, 0, NULL},
+	    {{"--log-format=xml"}, -EINVAL, 0, NULL},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
