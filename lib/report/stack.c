@@ -200,6 +200,22 @@ static bool ends_at_start(const struct report_stack *s, report_start_fn *start, 
 	return callee == REPORT_START_YES || callee == REPORT_START_LIBRARY;
 }
 
+/* Code without frame pointers may hold the address of a thread's block in that register. The block
+ * begins with its own address: the chain repeats the word behind it up to the limit. */
+static void remove_loop(struct report_stack *s, report_start_fn *start, void *arg)
+{
+	size_t nr = s->nr;
+
+	if (s->end != REPORT_END_LIMIT || start_at(s, nr - 1, start, arg) != REPORT_START_ABOVE)
+		return;
+	while (nr > s->nr_kernel + 1 && s->address[nr - 1] == s->address[s->nr - 1])
+		nr--;
+	if (s->nr - nr < 2)
+		return;
+	s->nr = nr;
+	s->end = REPORT_END_POINTERS;
+}
+
 static void find_end(struct report_stack *s, report_start_fn *start, void *arg)
 {
 	if (s->end != REPORT_END_WHOLE && ends_at_start(s, start, arg))
@@ -216,6 +232,7 @@ void report_stack_finish(struct unwinder *unwinder, const struct profile_process
 {
 	if (!s->has_callers)
 		return;
+	remove_loop(s, start, arg);
 	find_end(s, start, arg);
 	if (s->end != REPORT_END_PIECE)
 		return;

@@ -40,7 +40,8 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 /* What the function at an address of the sample's process implies. */
 typedef enum report_start report_start_fn(void *arg, uint64_t address);
 /*
- * After report_stack_make with the same arguments. Sets end to REPORT_END_WHOLE if the outermost
+ * After report_stack_make with the same arguments. Removes an address outside code that the
+ * callchain repeats up to its limit. Sets end to REPORT_END_WHOLE if the outermost
  * function is a start. If not, and end is REPORT_END_PIECE, unwinds the piece: the result replaces
  * the user part if it is longer or whole, and end says why it ended. Does nothing to a stack
  * without has_callers.

@@ -18,8 +18,8 @@ static const uint8_t arm_bits[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 1
 				   16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
 static const struct unwind_machine machines[] = {
-    {"x86_64", EM_X86_64, &cfi_machine_x86_64, 8, x86_bits, false},
-    {"aarch64", EM_AARCH64, &cfi_machine_aarch64, 32, arm_bits, true},
+    {"x86_64", EM_X86_64, &cfi_machine_x86_64, 8, x86_bits, 2, 0, false},
+    {"aarch64", EM_AARCH64, &cfi_machine_aarch64, 32, arm_bits, CFI_NO_REG, CFI_NO_REG, true},
 };
 
 const struct unwind_machine *unwind_machine_find(const char *name)

@@ -16,8 +16,11 @@ struct unwind_machine {
 	const struct cfi_machine *cfi;
 	uint8_t pc_bit;            /* bit of the program counter in user_regs */
 	const uint8_t *bit_of_reg; /* bits of the other registers in user_regs, by DWARF number */
-	bool has_vdso_sigreturn;   /* signal handlers return into the vdso, whose table does not
-				      describe the interrupted frame */
+	uint8_t syscall_pc, syscall_result; /* DWARF numbers: in a system call the first has the
+					       address after it, the second is 0 in a new thread
+					       alone; CFI_NO_REG: no such register */
+	bool has_vdso_sigreturn; /* signal handlers return into the vdso, whose table does not
+				    describe the interrupted frame */
 };
 
 /* NULL: unknown machine. */

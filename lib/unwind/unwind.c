@@ -83,9 +83,33 @@ static enum cfi_end step_by_pointer(struct walk *w)
 	return m && m->prot & PROT_EXEC ? end : CFI_NO_TABLE;
 }
 
+/* glibc's clone3 has no table where it makes its system call: the return address is the first word
+ * of the stack, except in the new thread, whose stack is empty. */
+static enum cfi_end step_from_syscall(struct walk *w)
+{
+	const struct unwind_machine *machine = w->u->machine;
+	struct cfi_frame *f = &w->frame;
+	const struct profile_mapping *m;
+	uint64_t pc, result, sp, ra;
+
+	if (!f->is_exact || !cfi_frame_reg(f, machine->syscall_pc, &pc) || pc != f->pc ||
+	    !cfi_frame_reg(f, machine->syscall_result, &result) || !result ||
+	    !cfi_frame_reg(f, machine->cfi->sp, &sp) ||
+	    cfi_stack_word(&f->stack, sp, &ra) != CFI_GOES_ON)
+		return CFI_NO_TABLE;
+	m = mapped(w, ra - 1);
+	if (!m || !(m->prot & PROT_EXEC))
+		return CFI_NO_TABLE;
+	cfi_frame_set(f, machine->cfi->sp, sp + sizeof(ra));
+	f->pc = ra;
+	f->is_exact = false;
+	return CFI_GOES_ON;
+}
+
 static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 				const struct unwind_at *at)
 {
+	enum cfi_end end;
 	uint64_t fp;
 
 	switch (row->kind) {
@@ -96,6 +120,9 @@ static enum cfi_end step_by_row(struct walk *w, const struct cfi_row *row,
 	case CFI_ROW_OUTERMOST:
 		return CFI_WHOLE;
 	case CFI_ROW_NONE:
+		end = step_from_syscall(w);
+		if (end == CFI_GOES_ON)
+			return end;
 		/* By the psABIs, a frame pointer of 0 marks the outermost frame. The dynamic linker
 		 * starts with that, and without a row in its table. Without a file
 		 * (CFI_ROW_UNKNOWN), the register may hold anything. */

@@ -677,6 +677,43 @@ TEST(finish)
 	buf_fini(&bytes);
 }
 
+static enum report_start clone_of(void *arg, uint64_t address)
+{
+	(void)arg;
+	return address == U ? REPORT_START_YES : address > U ? REPORT_START_NO : REPORT_START_ABOVE;
+}
+
+/* A frame pointer that points to itself repeats an address up to the limit: it is removed if it is
+ * no code; a recursion is not. */
+TEST(loop)
+{
+	static const struct {
+		uint64_t first, repeated;
+		size_t nr;
+		enum report_end end;
+	} loops[] = {{U, 99, 1, REPORT_END_WHOLE},
+		     {U + 1, 99, 1, REPORT_END_POINTERS},
+		     {U + 1, U + 2, 127, REPORT_END_LIMIT}};
+	uint64_t words[1 + 127] = {USER};
+	static struct report_stack s;
+	struct profile_sample sample;
+	struct buf bytes;
+
+	buf_init(&bytes, 4096);
+	for (size_t i = 0; i < NR(loops); i++) {
+		words[1] = loops[i].first;
+		for (size_t k = 2; k < NR(words); k++)
+			words[k] = loops[i].repeated;
+		sample = sample_of(chain_of(PERF_RECORD_MISC_USER, words, NR(words), &bytes));
+		report_stack_make(NULL, NULL, &sample, true, &s);
+		report_stack_finish(NULL, NULL, &sample, clone_of, NULL, &s);
+		assert_int_equal(s.nr, loops[i].nr);
+		assert_int_equal(s.address[0], loops[i].first);
+		assert_int_equal(s.end, loops[i].end);
+	}
+	buf_fini(&bytes);
+}
+
 /* Neither chain nor IP: the registers have the address. */
 TEST(registers_alone)
 {
