@@ -10,8 +10,10 @@
 #include "dashboard/terminal.h"
 #include "dashboard_feed.h"
 #include "estimate/table.h"
+#include "host/host.h"
 #include "output.h"
 #include "program.h"
+#include "rights.h"
 #include "screen/format.h"
 #include "session/session.h"
 #include "spec/last.h"
@@ -634,6 +636,28 @@ static void remember(const char *manifest)
 		log_verbose(1, "not remembered as the last session: %s", strerror(-rc));
 }
 
+/* Lines to type, if this user may not measure what the plan asks for. error: of opening it, or 0.
+ */
+static void print_ways(const struct recorder *r, int error)
+{
+	const struct plan *plan = r->plan;
+	bool is_denied = error == -EACCES, needs_kernel = plan->target.is_user_only;
+
+	for (size_t i = 0; !error && i < plan->nr_events; i++) {
+		const struct plan_event *p = &plan->events[i];
+		bool is_refused =
+		    event_is_perf(&p->event) &&
+		    session_event(r->session, i)->support.state == READING_NO_PERMISSION;
+
+		is_denied |= is_refused && !plan_is_of_tasks(plan, p);
+		needs_kernel |= is_refused && plan_is_of_tasks(plan, p);
+	}
+	if (is_denied && !host_may_measure_cpus(plan->host))
+		rights_print_ways(plan->host, "whole CPUs", 0);
+	else if (needs_kernel && !host_may_measure_kernel(plan->host))
+		rights_print_ways(plan->host, "in the kernel too", 1);
+}
+
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
 	bool has_target = o->command || attached;
@@ -681,8 +705,10 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		status = run_printed(&r, o);
 		if (session_nr_done(r.session))
 			remember(plan->spec->session_result_spec_path);
-		session_close(r.session);
 	}
 	output_close(&r.output);
+	if (o->std.min_level <= LOG_INFO)
+		print_ways(&r, r.session ? 0 : e.code);
+	session_close(r.session);
 	return status;
 }

@@ -129,6 +129,9 @@ const char *event_support_word(const struct event_support *s);
 void event_support_check(const struct host *h, const struct event *ev, unsigned flags,
 			 struct event_support *out);
 
+/* Sets only the hint: what permits what a kernel.perf_event_paranoid of this level does. */
+void event_support_hint_rights(const struct host *h, int paranoid, struct event_support *out);
+
 /* Explains the errno of an attempt to open it. */
 void event_support_explain(const struct host *h, const struct event *ev, int error,
 			   struct event_support *out);

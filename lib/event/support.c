@@ -33,6 +33,21 @@ static void set_no_perf_events(struct event_support *out)
 	    "use a kernel with CONFIG_PERF_EVENTS");
 }
 
+void event_support_hint_rights(const struct host *h, int paranoid, struct event_support *out)
+{
+	static const struct {
+		const char *before, *after, *where;
+	} hints[] = {
+	    [HOST_GRANT_FILE] = {"run as root, grant ", " (setcap), or", ""},
+	    [HOST_GRANT_CONTAINER] = {"start the container with ", " (--cap-add), or", ""},
+	    [HOST_GRANT_NONE] = {"", " has no effect in a user namespace:", " outside of it"},
+	};
+
+	snprintf(out->hint, sizeof(out->hint), "%s%s%s set kernel.perf_event_paranoid to %d%s",
+		 hints[h->grant].before, h->has_cap_perfmon ? "CAP_PERFMON" : "CAP_SYS_ADMIN",
+		 hints[h->grant].after, paranoid, hints[h->grant].where);
+}
+
 static void set_no_permission(const struct host *h, struct event_support *out)
 {
 	if (host_may_measure_cpus(h)) {
@@ -47,9 +62,7 @@ static void set_no_permission(const struct host *h, struct event_support *out)
 	snprintf(out->reason, sizeof(out->reason),
 		 "measuring whole CPUs is not permitted (perf_event_paranoid is %d)",
 		 h->perf_event_paranoid);
-	snprintf(out->hint, sizeof(out->hint),
-		 "run as root, grant CAP_PERFMON (setcap cap_perfmon=ep), or set "
-		 "kernel.perf_event_paranoid to 0");
+	event_support_hint_rights(h, 0, out);
 }
 
 static void set_no_pmu(struct event_support *out)

@@ -127,23 +127,48 @@ static int load_paranoid(const struct host *h)
 	return *line == '-' ? -(int)v : (int)v;
 }
 
-/* True if one of the capabilities is effective. */
-static bool load_may(const struct root *root, uint64_t capabilities)
+/* A set of capabilities, "CapEff", of /proc/self/status; 0: there is none. */
+static uint64_t load_capabilities(const struct root *root, const char *set)
 {
 	char hex[32];
 	BUF_AUTO(text, MAX_TEXT_BYTES);
 	uint64_t caps = 0;
 
 	if (root_load(root, "/proc/self/status", &text) == 0 &&
-	    find_field(buf_str(&text), "CapEff", hex, sizeof(hex)))
+	    find_field(buf_str(&text), set, hex, sizeof(hex)))
 		for (const char *p = hex; hex_digit(*p) >= 0; p++)
 			caps = caps << 4 | (uint64_t)hex_digit(*p);
-	return caps & capabilities;
+	return caps;
+}
+
+/* perf_event_open(2) requires capabilities of the first user namespace, the one that maps all
+ * numbers to themselves (uid_m_show() in kernel/user_namespace.c). Without CONFIG_USER_NS there is
+ * no file. */
+static bool is_in_user_namespace(const struct root *root)
+{
+	char line[128];
+
+	return root_load_line(root, "/proc/self/uid_map", line, sizeof(line)) == 0 &&
+	       strcmp(line, "         0          0 4294967295") != 0;
+}
+
+static void load_rights(struct host *h)
+{
+	const uint64_t may = 1ull << CAP_BIT_SYS_ADMIN | 1ull << CAP_BIT_PERFMON;
+	uint64_t bound = load_capabilities(&h->root, "CapBnd"), last;
+
+	h->has_cap_perfmon = root_load_u64(&h->root, "/proc/sys/kernel/cap_last_cap", &last) ||
+			     last >= CAP_BIT_PERFMON;
+	if (is_in_user_namespace(&h->root))
+		h->grant = HOST_GRANT_NONE;
+	else if (bound && !(bound & may))
+		h->grant = HOST_GRANT_CONTAINER;
+	h->may_perfmon = h->grant != HOST_GRANT_NONE && load_capabilities(&h->root, "CapEff") & may;
 }
 
 bool host_may_trace(const struct root *root)
 {
-	return load_may(root, 1ull << CAP_BIT_SYS_PTRACE);
+	return load_capabilities(root, "CapEff") & 1ull << CAP_BIT_SYS_PTRACE;
 }
 
 static int load_cpuset(const struct root *root, const char *path, struct cpuset *out)
@@ -208,7 +233,7 @@ int host_load(const struct root *root, struct host *out, struct err *e)
 			       root->dir, strerror(-rc));
 	load_identity(&h);
 	h.perf_event_paranoid = load_paranoid(&h);
-	h.may_perfmon = load_may(root, 1ull << CAP_BIT_SYS_ADMIN | 1ull << CAP_BIT_PERFMON);
+	load_rights(&h);
 	h.nmi_watchdog =
 	    root_load_u64(root, "/proc/sys/kernel/nmi_watchdog", &watchdog) == 0 && watchdog == 1;
 	rc = root_each(root, PMU_FOLDER, load_pmu, &h);

@@ -22,6 +22,14 @@ struct host_pmu {
 	struct cpuset cpus; /* core: the CPUs it covers (empty: all); else its cpumask */
 };
 
+/* What would permit this program to measure more than kernel.perf_event_paranoid does. */
+enum host_grant {
+	HOST_GRANT_FILE,      /* the capability, on the program's file */
+	HOST_GRANT_CONTAINER, /* the capability, when the container starts: its bounding set is
+				 without */
+	HOST_GRANT_NONE,      /* nothing: the kernel ignores capabilities of this user namespace */
+};
+
 struct host {
 	struct root root;
 	char node[65];       /* node name */
@@ -36,8 +44,11 @@ struct host {
 	uint32_t page_bytes;
 	int perf_event_paranoid; /* INT_MAX if the kernel has no perf events */
 	bool nmi_watchdog;       /* enabled: it uses a counter of each CPU */
-	bool may_perfmon;        /* CAP_PERFMON or CAP_SYS_ADMIN is effective */
-	struct host_pmu *pmus;   /* owned; sorted by name */
+	bool may_perfmon; /* CAP_PERFMON or CAP_SYS_ADMIN is effective, and not of a namespace */
+	bool has_cap_perfmon; /* this kernel has CAP_PERFMON (5.8); CAP_SYS_ADMIN is its substitute
+			       */
+	enum host_grant grant;
+	struct host_pmu *pmus; /* owned; sorted by name */
 	size_t nr_pmus;
 };
 

@@ -160,13 +160,12 @@ void counters_close(struct counters *c)
 }
 
 /* An event works if it works on some CPU. */
-static void refuse(struct event_support *out)
+static void refuse(const struct host *h, struct event_support *out)
 {
 	*out = (struct event_support){.state = READING_NO_PERMISSION};
 	snprintf(out->reason, sizeof(out->reason),
 		 "it happens in the kernel, which this user may not measure");
-	snprintf(out->hint, sizeof(out->hint),
-		 "run as root, grant CAP_PERFMON, or set kernel.perf_event_paranoid to 1");
+	event_support_hint_rights(h, 1, out);
 }
 
 static void sum_up(struct counters *c, size_t i)
@@ -192,7 +191,7 @@ static void sum_up(struct counters *c, size_t i)
 	if (!ev->nr_wanted && plan_is_of_target(c->plan, p))
 		ev->nr_wanted = 1; /* PLAN_ANY_CPU */
 	if (plan_is_refused(c->plan, p)) {
-		refuse(&ev->support);
+		refuse(c->plan->host, &ev->support);
 		return;
 	}
 	if (ev->nr_cpus == 0 && !error)

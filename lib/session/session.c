@@ -100,15 +100,15 @@ static int open_events(struct session *s, struct err *e)
 	return rc;
 }
 
-static int refuse(const struct session *s, const struct plan_event *p, const char *what,
+static int refuse(const struct session *s, const struct plan_event *p, int code, const char *what,
 		  const char *hint, struct err *e)
 {
 	const struct spec_pos *pos = &p->asked->name_pos;
 
-	err_set_at(e, -ENOTSUP, s->plan->spec->source, pos->line, pos->column, "%s:%s %s",
+	err_set_at(e, code, s->plan->spec->source, pos->line, pos->column, "%s:%s %s",
 		   p->event.group->name, p->event.row->name, what);
 	err_hint(e, "%s", hint);
-	return -ENOTSUP;
+	return code;
 }
 
 /* The number of open siblings of the timebase, which are those that fit. */
@@ -162,7 +162,7 @@ static int check_absent_timebase(struct session *s, struct err *e)
 	}
 	snprintf(what, sizeof(what), "cannot be the timebase here: %s", why->reason);
 	return refuse(
-	    s, timebase, what,
+	    s, timebase, why->state == READING_NO_PERMISSION ? -EACCES : -ENOTSUP, what,
 	    why->hint[0] ? why->hint : "software:cpu_clock works as timebase on every machine", e);
 }
 
@@ -184,7 +184,7 @@ static int check_timebase(struct session *s, struct err *e)
 			 "the events without a rate",
 			 plan->timebase->event.group->name, plan->timebase->event.row->name,
 			 nr_fitting(s));
-		return refuse(s, &plan->events[i], what,
+		return refuse(s, &plan->events[i], -ENOTSUP, what,
 			      "measure fewer events, or set a rate on it", e);
 	}
 	return 0;

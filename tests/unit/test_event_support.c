@@ -33,9 +33,7 @@ static struct event find(const char *spelled)
 #define ONLY_HARDWARE "only hardware events record branches"
 #define RECORDS       "last_branch needs Intel LBR, AMD LbrExtV2 or BRS, or ARM BRBE"
 #define NO_PERF       "this kernel has no perf events"
-#define GRANT                                                                                      \
-	"run as root, grant CAP_PERFMON (setcap cap_perfmon=ep), or set "                          \
-	"kernel.perf_event_paranoid to 0"
+#define GRANT         "run as root, grant CAP_PERFMON (setcap), or set kernel.perf_event_paranoid to 0"
 
 static const struct {
 	const char *tree, *event;

@@ -183,6 +183,51 @@ TEST(capabilities)
 	tree_remove(&r);
 }
 
+#define ALL_USERS "         0          0 4294967295\n"
+
+/* What would permit more: by the bounding set, the user namespace and the kernel's capabilities. */
+TEST(grants)
+{
+	static const char all[] = "CapEff:\t000001ffffffffff\nCapBnd:\t000001ffffffffff\n";
+	static const struct {
+		const char *status, *uid_map, *last_cap;
+		enum host_grant grant;
+		bool may, has_cap_perfmon;
+	} rows[] = {
+	    {all, ALL_USERS, "40\n", HOST_GRANT_FILE, true, true},
+	    {all, ALL_USERS, "38\n", HOST_GRANT_FILE, true, true},
+	    {all, ALL_USERS, "37\n", HOST_GRANT_FILE, true, false},
+	    {all, "", "x\n", HOST_GRANT_NONE, false, true}, /* nothing is mapped */
+	    {all, "         0          0          1\n", "40\n", HOST_GRANT_NONE, false, true},
+	    {all, "         0       1000 4294967295\n", "40\n", HOST_GRANT_NONE, false, true},
+	    {all, "      1000          0 4294967295\n", "40\n", HOST_GRANT_NONE, false, true},
+	    {"CapBnd:\t000001bfffdfffff\n", ALL_USERS, "40\n", HOST_GRANT_CONTAINER, false, true},
+	    {"CapBnd:\t0000004000000000\n", ALL_USERS, "40\n", HOST_GRANT_FILE, false, true},
+	    {"CapBnd:\t0000000000200000\n", ALL_USERS, "40\n", HOST_GRANT_FILE, false, true},
+	    {"CapBnd:\t00000000a80425fb\n", "         0          0          1\n", "40\n",
+	     HOST_GRANT_NONE, false, true},
+	};
+	struct root r = tree_make();
+
+	put_good(&r, SIZE_MAX);
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct err e = {0};
+		struct host h;
+
+		tree_put(&r, "/proc/self/status", rows[i].status, strlen(rows[i].status));
+		tree_put(&r, "/proc/self/uid_map", rows[i].uid_map, strlen(rows[i].uid_map));
+		tree_put(&r, "/proc/sys/kernel/cap_last_cap", rows[i].last_cap,
+			 strlen(rows[i].last_cap));
+		print_message("row %zu\n", i);
+		assert_int_equal(host_load(&r, &h, &e), 0);
+		assert_int_equal(h.grant, rows[i].grant);
+		assert_int_equal(h.may_perfmon, rows[i].may);
+		assert_int_equal(h.has_cap_perfmon, rows[i].has_cap_perfmon);
+		host_fini(&h);
+	}
+	tree_remove(&r);
+}
+
 /* Folders that are no PMU, and names that nobody would give. */
 TEST(odd_pmus)
 {
