@@ -251,11 +251,11 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 	buf_printf(
 	    out,
 	    "\nCounters of each CPU of this model: up to %u programmable%s, %u fixed. Hardware "
-	    "events: %u take fixed ones, %u programmable ones: %s.\n",
+	    "events: %u use fixed ones, %u programmable ones: %s.\n",
 	    there, plan->host->nmi_watchdog ? " (the NMI watchdog holds one more)" : "", nr_fixed,
 	    on_fixed, on_programmable,
 	    on_programmable <= there ? "they fit if all counters are free"
-				     : "they take turns (multiplexing)");
+				     : "they are multiplexed");
 }
 
 static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c,

@@ -633,7 +633,7 @@ static void remember(const char *manifest)
 	int rc = *manifest && realpath(manifest, path) ? last_write(path) : 0;
 
 	if (rc)
-		log_verbose(1, "not remembered as the last session: %s", strerror(-rc));
+		log_verbose(1, "cannot be stored as the last session: %s", strerror(-rc));
 }
 
 /* Lines to type, if this user may not measure what the plan asks for. error: of opening it, or 0.

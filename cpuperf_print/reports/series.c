@@ -229,7 +229,7 @@ static bool is_wanted(const struct shown *s, const struct counts_line *l)
 	return profile_filter_has_event(&s->j->selection->filter, &ev);
 }
 
-/* Appends all lines, at most --top things of each event. Returns how many are left out. */
+/* Appends all lines, at most --top things of each event. Returns how many are omitted. */
 static uint64_t put_all(struct shown *s)
 {
 	uint64_t top = reports_top(s->j, TOP), nr_things = 0, nr_left = 0;

@@ -89,8 +89,8 @@ int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
 		   struct cpuperf_error *e);
 
 /*
- * Reads a session back and calls fn for each iteration. What is missing or damaged is left out and
- * named in *e: then the result is -EBADMSG, after all that is readable was given.
+ * Reads a session back and calls fn for each iteration. Missing or damaged parts are skipped
+ * and named in *e: the result is then -EBADMSG, after everything readable was passed to fn.
  */
 int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg,
 		 struct cpuperf_error *e);

@@ -78,7 +78,7 @@ static void add_variables(const struct opt_table *t, struct buf *out)
 	buf_printf(out,
 		   "An option can also be set by an environment variable: --some-name by "
 		   "%sSOME_NAME, an option without a value by 1. The command line overrides it; an "
-		   "empty variable is as none. ",
+		   "empty variable counts as unset. ",
 		   t->variables);
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		if (!t->rows[i].has_no_variable)

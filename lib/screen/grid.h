@@ -46,7 +46,7 @@ enum grid_kind {
 
 enum grid_audience { GRID_ALL = 0, GRID_ONLY_PEOPLE, GRID_ONLY_MACHINES };
 
-/* Cells of a column that this form does not have are appended like others, and left out. */
+/* Cells of a column that this form does not have are appended like others, and omitted. */
 struct grid_column {
 	const char *name;   /* in CSV and JSON; without characters that need quoting there */
 	const char *header; /* as text; NULL: the name */

@@ -38,7 +38,7 @@ void screen_quotient(struct buf *out, unsigned __int128 n, uint64_t d);
 /* A unit that is printed behind a number: "ns", "B", "%", not "switches". */
 bool screen_is_symbol(const char *unit);
 /* Four significant digits, a prefix and the unit: "12,345 B", "1.235 GB", "20.50 ms", "12.3 %". A
- * unit that is a word ("switches") is left out. */
+ * unit that is a word ("switches") is omitted. */
 void screen_human(struct buf *out, double x, const char *unit);
 /* A number over time as text: "4.100 MB/s", "12.3 %", "23.42 GB". */
 void screen_rate(struct buf *out, double x, const struct unit *u);

@@ -154,9 +154,8 @@ static int check_folder(const struct place *p, const struct stat *folder, struct
 	if (rc == 0 && (folder->st_dev != st.st_dev || folder->st_ino != st.st_ino))
 		rc = -ESTALE;
 	if (rc)
-		err_set_at(
-		    e, rc, p->path, 0, 0,
-		    "is in another folder now: somebody may rename what is in the folder above");
+		err_set_at(e, rc, p->path, 0, 0,
+			   "was moved to another folder; others may rename entries of its parent");
 	return rc;
 }
 

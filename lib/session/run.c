@@ -217,8 +217,8 @@ static void note_sync(struct session *s)
 		return;
 	s->noted_sync_ns = ns;
 	notes_add(&s->notes, 0,
-		  "the disk is slow: it took %" PRIu64 " ms to bring to it what was measured; a "
-		  "power cut takes what is on the way",
+		  "the disk is slow: a sync took %" PRIu64 " ms; a power cut during one loses "
+		  "what was measured since the last",
 		  to_ms(ns));
 }
 

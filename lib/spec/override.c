@@ -140,7 +140,8 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 				  list);
 	if (sign && scan_pace(sign + 1, next.name + len, &next)) {
 		err_set_at(e, -EINVAL, source, 1, column_of(list, *at + next.len + 1),
-			   "\"%.*s\" is not how to sample", (int)(len - next.len - 1), sign + 1);
+			   "\"%.*s\" is neither a rate nor a frequency", (int)(len - next.len - 1),
+			   sign + 1);
 		err_hint(e, "@997Hz: samples per second; @10000: events between two samples");
 		return -EINVAL;
 	}

@@ -9,7 +9,7 @@
 struct json_writer;
 
 /* A struct spec, spec_event, spec_metric or cpsession. A field without a value and without a
- * default is left out. */
+ * default is omitted. */
 void write_object(struct json_writer *w, const char *key, enum key_level level, const void *model);
 
 #endif

@@ -247,9 +247,9 @@ def check_model_of_spec():
 
 def check_counters():
     """--check-spec says how many counters the model has, and whether the events fit."""
-    for model, text in (("skl", "8 programmable, 3 fixed. Hardware events: 3 take fixed ones, 4 "),
-                        ("zen3", "6 programmable, 0 fixed. Hardware events: 0 take fixed ones, 7 "),
-                        ("zen3", "they take turns (multiplexing)"),
+    for model, text in (("skl", "8 programmable, 3 fixed. Hardware events: 3 use fixed ones, 4 "),
+                        ("zen3", "6 programmable, 0 fixed. Hardware events: 0 use fixed ones, 7 "),
+                        ("zen3", "they are multiplexed"),
                         ("arm_n1", "7 hardware event(s) on each CPU; the number of counters")):
         done = run("--check-spec", "--spec-file=basic-cpu.cpspec", f"--model-name={model}")
         assert text in done.stdout.replace("\n", " "), (model, done.stdout[-400:])

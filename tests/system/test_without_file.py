@@ -299,7 +299,7 @@ def check_mistakes(folder):
             (["-e", "task_clock,page_fualts"], "--event:1:12: error: Unknown event: page_fualts",
              "did you mean software:page_faults?"),
             (["-e", "sofware:page_faults"], "--event:1:1: error: Unknown event", "software:page_faults"),
-            (["-e", "page_faults@fast"], '--event:1:13: error: "fast" is not how to sample', "@997Hz"),
+            (["-e", "page_faults@fast"], '--event:1:13: error: "fast" is neither a rate nor a frequency', "@997Hz"),
             (["-e", "page_faults,"], "--event:1:13: error: the name of an event is missing"),
             (["-e", ""], "--event:1:1: error: the name of an event is missing"),
             (["-e", "memory_used@99Hz"], "--event:1:1: error: memory_used: a misc event cannot be sampled"),

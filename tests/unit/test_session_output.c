@@ -56,7 +56,7 @@ TEST(folder_exchanged)
 	session_output_close(o);
 	st.st_ino++;
 	assert_int_equal(session_output_open(&config, &o, &e), -ESTALE);
-	assert_non_null(strstr(e.msg, "is in another folder now"));
+	assert_non_null(strstr(e.msg, "was moved to another folder"));
 	rig_fini(&rig);
 }
 
