@@ -122,10 +122,12 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "LIST",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "function object comm pid tid cpu line iteration event session",
+     .words = "function object comm pid tid cpu line iteration event session total",
      .section = "Report",
-     .help = "flat, diff: the fields that make a row, separated by commas: function (the "
-	     "default), object, comm, pid, tid, cpu, line, iteration, event, session.",
+     .help =
+	 "flat, diff: the fields that make a row, separated by commas: function (the "
+	 "default), object, comm, pid, tid, cpu, line, iteration, event, session. In flat, total "
+	 "orders the rows by total instead of self.",
      .set = opt_set_string,
      .offset = AT(sort)},
     {.name = "top",
@@ -165,6 +167,15 @@ static const struct opt_row rows[] = {
      .help = "Only these processes: 17,20-29.",
      .set = opt_set_string,
      .offset = AT(pids)},
+    {.name = "tree-of",
+     .arg = OPT_REQUIRED,
+     .metavar = "LIST",
+     .section = "Which samples",
+     .help = "Only these processes and their descendants. A parent is the process that made "
+	     "another; for those that ran before the session, their parent when it began. If a "
+	     "pid was used again, each process that had it counts.",
+     .set = opt_set_string,
+     .offset = AT(trees)},
     {.name = "comm",
      .arg = OPT_REQUIRED,
      .metavar = "GLOB",

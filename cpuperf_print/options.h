@@ -16,7 +16,7 @@ struct options {
 	struct opt_strings merge, split, hide, only;
 	bool merge_object, inlined, lines, debuginfod;
 	struct opt_strings events, comms;
-	const char *pids, *cpus, *iterations, *from, *to;
+	const char *pids, *trees, *cpus, *iterations, *from, *to;
 	struct opt_strings debug_dirs;
 	const char *sysroot, *kallsyms;
 };

@@ -8,6 +8,7 @@
 #include "registry.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 static bool prints_reports(const struct registry_row *row)
@@ -98,6 +99,8 @@ static int check_diff(const struct plan *p, const struct options *o, struct err 
 	if (diff && diff->kind == REGISTRY_EXPORT && !o->fail_over)
 		return err_set(e, -EINVAL, "--output-format=%s requires --fail-over=PERCENT",
 			       diff->name);
+	if (has_diff && o->sort && strstr(o->sort, "total"))
+		return err_set(e, -EINVAL, "--sort=total and --report=diff are mutually exclusive");
 	if (o->fail_over && !has_diff) {
 		err_set(e, -EINVAL, "--fail-over requires --report=diff");
 		err_hint(e, "its formats: %s", registry_names(names, prints_reports));

@@ -81,6 +81,7 @@ static int parse_filter(struct profile_filter *f, const struct options *o, struc
 	return add_globs(&f->events, "--event", &o->events, e) ?:
 	       add_globs(&f->comms, "--comm", &o->comms, e) ?:
 	       parse_ranges("--pid", o->pids, &f->pids, e) ?:
+	       parse_ranges("--tree-of", o->trees, &f->trees, e) ?:
 	       parse_ranges("--cpu", o->cpus, &f->cpus, e) ?:
 	       parse_ranges("--iteration", o->iterations, &f->iterations, e) ?:
 	       parse_time("from", o->from, &f->from_ns, e) ?:
@@ -129,11 +130,13 @@ static int find_column(const char *name, size_t len, struct err *e)
 		    strncmp(report_column_names[c], name, len) == 0)
 			return c;
 	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
-	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session");
+	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session; "
+		    "total orders the rows by total");
 	return -EINVAL;
 }
 
-static int parse_columns(const char *list, unsigned *out, struct err *e)
+/* total is no column: it orders the rows. */
+static int parse_columns(const char *list, struct selection *s, struct err *e)
 {
 	unsigned columns = 0;
 
@@ -141,16 +144,18 @@ static int parse_columns(const char *list, unsigned *out, struct err *e)
 		return 0;
 	for (const char *p = list;;) {
 		size_t len = strcspn(p, ",");
-		int c = find_column(p, len, e);
+		bool is_total = len == 5 && memcmp(p, "total", len) == 0;
+		int c = is_total ? 0 : find_column(p, len, e);
 
 		if (c < 0)
 			return c;
-		columns |= 1u << c;
+		s->by_total |= is_total;
+		columns |= is_total ? 0 : 1u << c;
 		if (!p[len])
 			break;
 		p += len + 1;
 	}
-	*out = columns;
+	s->columns = columns;
 	return 0;
 }
 
@@ -169,7 +174,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	return parse_filter(&s->filter, o, e) ?:
 	       parse_rules(&s->rules, o, e) ?:
 	       parse_limits(s, o, e) ?:
-	       parse_columns(o->sort, &s->columns, e);
+	       parse_columns(o->sort, s, e);
 }
 
 void selection_fini(struct selection *s)

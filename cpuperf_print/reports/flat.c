@@ -137,7 +137,8 @@ static int print_flat(struct job *j, unsigned columns, struct err *e)
 	if (f.flat)
 		rc = samples_read(j, j->first, j->nr, report_flat_sink(f.flat), &f.stats, e);
 	if (f.flat && rc == 0)
-		f.rows = report_flat_rows(f.flat, &f.nr_rows);
+		f.rows = (j->selection->by_total ? report_flat_rows_by_total
+						 : report_flat_rows)(f.flat, &f.nr_rows);
 	if (rc == 0 && (!f.rows || add_sessions(&f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0 && f.nr_rows && j->selection->by_session && j->nr > 1 &&

@@ -4,6 +4,7 @@
 #include "report/records.h"
 
 #include "base/err.h"
+#include "profile/choice.h"
 #include "profile/processes.h"
 #include "report/names.h"
 #include "reports/reports.h"
@@ -18,6 +19,7 @@ struct records {
 	const struct input *input;
 	uint64_t start_ns;
 	struct unwinder *unwinder; /* NULL: not for that machine */
+	struct profile_choice choice;
 	struct err *e;
 };
 
@@ -62,16 +64,17 @@ static bool is_shown(void *arg, const struct profile_merged_item *m,
 			   !profile_ranges_has(&f->cpus, cpu_of(m))
 		     : f->iterations.nr || f->cpus.nr)
 		return false;
-	if (!f->pids.nr && !f->comms.nr)
+	if (!f->pids.nr && !f->comms.nr && !r->choice.has)
 		return true;
 	return is_record && profile_ranges_has(&f->pids, item->record.pid) &&
-	       (!f->comms.nr || (task && profile_globs_match(&f->comms, task->comm->name)));
+	       (!f->comms.nr || (task && profile_globs_match(&f->comms, task->comm->name))) &&
+	       (!r->choice.has || (task && profile_choice_has(&r->choice, task->process)));
 }
 
 static bool has_filter(const struct profile_filter *f)
 {
-	return f->events.nr || f->comms.nr || f->pids.nr || f->cpus.nr || f->iterations.nr ||
-	       f->from_ns || f->to_ns;
+	return f->events.nr || f->comms.nr || f->pids.nr || f->trees.nr || f->cpus.nr ||
+	       f->iterations.nr || f->from_ns || f->to_ns;
 }
 
 static int print(struct records *r, struct profile_lookup *lookup)
@@ -127,7 +130,11 @@ int reports_records(struct job *j, struct err *e)
 
 	lookup = profile_lookup_new(r.input->processes);
 	r.start_ns = r.input->start_ns;
-	rc = (lookup ? make_unwinder(&r, lookup) : -ENOMEM) ?: print(&r, lookup);
+	rc = (lookup ? profile_choice_make(&r.choice, &j->selection->filter, r.input->processes)
+		     : -ENOMEM)
+		 ?: make_unwinder(&r, lookup)
+		 ?: print(&r, lookup);
+	profile_choice_fini(&r.choice);
 	unwinder_free(r.unwinder);
 	profile_lookup_free(lookup);
 	if (rc)

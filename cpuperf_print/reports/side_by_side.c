@@ -74,7 +74,8 @@ static int gather(struct side_by_side *t, const struct report_flat_row *rows, si
 
 		if (line == DICT_NONE)
 			return -ENOMEM;
-		line_at(t, line)->weight += rows[i].self.weight;
+		line_at(t, line)->weight +=
+		    t->j->selection->by_total ? rows[i].total.weight : rows[i].self.weight;
 		t->self[line * t->j->nr + rows[i].column[REPORT_SESSION] - t->j->first] =
 		    rows[i].self;
 		report_weight_add(all_of(t, &rows[i]), &rows[i].self);

@@ -40,7 +40,8 @@ struct profile_filter {
 	struct profile_globs events; /* "cpu_clock", "software:cpu_clock" */
 	struct profile_globs comms;
 	struct profile_ranges pids, cpus, iterations;
-	uint64_t from_ns, to_ns; /* since the session's start; to_ns 0: to its end */
+	struct profile_ranges trees; /* the pids of processes that are meant with descendants */
+	uint64_t from_ns, to_ns;     /* since the session's start; to_ns 0: to its end */
 };
 
 /* start_ns: the start of the session. Samples before it pass unless from_ns is set. */

@@ -34,6 +34,7 @@ static int begin(struct work *w, uint32_t pid, uint64_t time_ns)
 			.from_ns = time_ns,
 			.to_ns = UINT64_MAX},
 	    .parent = PROFILE_NONE,
+	    .origin = PROFILE_NONE,
 	    .first_map = w->g->nr_of_lives,
 	};
 	w->has_life = true;
@@ -51,8 +52,14 @@ static int apply_fork(struct work *w, const struct profile_change *c)
 {
 	int rc;
 
-	if (c->is_made || c->tid != c->pid)
-		return ensure(w, c->pid);
+	if (c->is_made || c->tid != c->pid) {
+		rc = ensure(w, c->pid);
+		if (rc == 0 && c->tid == c->pid && !last(w)->is_forked && !w->has_ended) {
+			last(w)->parent_pid = c->what;
+			last(w)->surveyed_ns = c->time_ns;
+		}
+		return rc;
+	}
 	rc = begin(w, c->pid, c->time_ns);
 	if (rc)
 		return rc;
@@ -120,19 +127,35 @@ size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint
 	    (order_u64(l[i].process.pid, pid) ?: order_u64(l[i].process.from_ns, time_ns)) > 0);
 }
 
-/* A parent must begin before its child, so hostile times cannot form a cycle. */
+/* The life of the pid at that time, or PROFILE_NONE. */
+static uint32_t life_at(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
+{
+	size_t next = profile_lives_until(p, pid, time_ns);
+
+	return next && p->lives[next - 1].process.pid == pid ? (uint32_t)next - 1 : PROFILE_NONE;
+}
+
+/* A parent must begin before its child, so hostile times cannot form a cycle of parents. What the
+ * survey read of a program that was exec'd belongs to the process before the exec. */
 static void find_parents(struct profile_processes *p)
 {
-	for (size_t i = 0; i < p->nr_lives; i++) {
+	for (size_t i = p->nr_lives; i--;) {
 		struct profile_life *l = &p->lives[i];
-		size_t next;
 
-		if (!l->is_forked)
-			continue;
-		l->parent_ns = l->process.from_ns;
-		next = l->parent_ns ? profile_lives_until(p, l->parent_pid, l->parent_ns - 1) : 0;
-		if (next && p->lives[next - 1].process.pid == l->parent_pid)
-			l->parent = (uint32_t)next - 1;
+		if (l->is_exec) {
+			l->origin = (uint32_t)i - 1;
+			if (l->surveyed_ns && !l[-1].is_forked && !l[-1].surveyed_ns) {
+				l[-1].parent_pid = l->parent_pid;
+				l[-1].surveyed_ns = l->surveyed_ns;
+			}
+		} else if (l->is_forked) {
+			l->parent_ns = l->process.from_ns;
+			if (l->parent_ns)
+				l->parent = life_at(p, l->parent_pid, l->parent_ns - 1);
+			l->origin = l->parent;
+		} else if (l->surveyed_ns) {
+			l->origin = life_at(p, l->parent_pid, l->surveyed_ns);
+		}
 	}
 }
 

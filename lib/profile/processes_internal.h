@@ -95,6 +95,10 @@ struct profile_life {
 	uint32_t parent;     /* a life, or PROFILE_NONE */
 	uint64_t parent_ns;  /* of the fork */
 	uint32_t parent_pid; /* valid until the parent is found */
+	/* The life that made this one: the parent's, or before an exec that of the same process;
+	 * PROFILE_NONE: not known. Unlike parent it does not say that mappings were copied. */
+	uint32_t origin;
+	uint64_t surveyed_ns; /* when the survey read parent_pid; 0: it did not */
 	uint32_t depth;
 	uint32_t first_map, nr_maps; /* as recorded: a range of profile_gathered.of_lives */
 	/* The space. Its mappings lie side by side, from that of the first cluster on. */

@@ -218,7 +218,8 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	uint64_t start_ns = c->all->input->start_ns, slice = 0;
 
 	if (!profile_ranges_has(&f->cpus, s->cpu) || !profile_ranges_has(&f->pids, r->pid) ||
-	    !profile_globs_match(&f->comms, task->comm->name))
+	    !profile_globs_match(&f->comms, task->comm->name) ||
+	    !profile_choice_has(&c->all->choice, task->process))
 		return false;
 	if (!profile_filter_has_time(f, start_ns, s->time_ns))
 		return false;
@@ -467,12 +468,14 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 		return -ENOMEM;
 	for (size_t i = 0; i < f->nr_events; i++)
 		all->is_wanted[i] = profile_filter_has_event(run->filter, &f->events[i]);
-	return read_kernel_changes(all);
+	return profile_choice_make(&all->choice, run->filter, input->processes)
+		   ?: read_kernel_changes(all);
 }
 
 void report_counters_fini(struct report_counters *all)
 {
 	pthread_mutex_destroy(&all->lock);
+	profile_choice_fini(&all->choice);
 	mem_free(all->is_wanted);
 	mem_free(all->kernel_changes);
 }

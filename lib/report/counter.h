@@ -5,6 +5,7 @@
 #ifndef REPORT_COUNTER_H
 #define REPORT_COUNTER_H
 
+#include "profile/choice.h"
 #include "report/engine.h"
 
 #include <pthread.h>
@@ -18,7 +19,8 @@ struct trace_head;
 struct report_counters {
 	const struct report_run *run;
 	const struct report_input *input;
-	bool *is_wanted;          /* owned; by event */
+	bool *is_wanted;              /* owned; by event */
+	struct profile_choice choice; /* of processes */
 	uint64_t *kernel_changes; /* owned; times at which the kernel's code changed, in order */
 	size_t nr_kernel_changes;
 	pthread_mutex_t lock; /* held while the sink is called */

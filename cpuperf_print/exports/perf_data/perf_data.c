@@ -16,6 +16,7 @@
 #include "exports/perf_data/kernel.h"
 #include "exports/perf_data/stacks.h"
 #include "import/import.h"
+#include "profile/choice.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
@@ -42,8 +43,9 @@ struct perf_data {
 	struct kernel kernel;
 	struct stacks stacks;
 	struct profile_lookup *lookup; /* owned; used if tasks are selected by name */
-	uint8_t *born;                 /* owned; bits: pids whose fork or exec was written */
-	uint64_t written;              /* bytes of records, without those in j->output->text */
+	struct profile_choice choice;
+	uint8_t *born;    /* owned; bits: pids whose fork or exec was written */
+	uint64_t written; /* bytes of records, without those in j->output->text */
 	uint64_t round_at, round_ns;
 	uint64_t start_ns, first_ns, last_ns; /* start of the session; of samples */
 	uint64_t monotonic_ns, realtime_ns;
@@ -238,10 +240,11 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 		return true;
 	if (!profile_ranges_has(&f->pids, r->pid))
 		return false;
-	if (!f->comms.nr)
+	if (!f->comms.nr && !x->choice.has)
 		return true;
 	profile_lookup_task(x->lookup, r->pid, r->tid, item->time_ns, &task);
-	return profile_globs_match(&f->comms, task.comm->name);
+	return profile_globs_match(&f->comms, task.comm->name) &&
+	       profile_choice_has(&x->choice, task.process);
 }
 
 /* perf.data has no groups here: their members are met by the ids beside their counts. */
@@ -526,7 +529,9 @@ int export_perf_data(struct job *j, struct err *e)
 	x.born = mem_zalloc(MAX_PID / 8);
 	x.lookup = profile_lookup_new(x.opened->processes);
 	x.seen = mem_calloc(PROFILE_MAX_TRACES, sizeof(*x.seen));
-	if (!x.born || !x.lookup || !x.seen || stacks_init(&x.stacks, j, x.opened, x.lookup))
+	if (!x.born || !x.lookup || !x.seen ||
+	    profile_choice_make(&x.choice, &j->selection->filter, x.opened->processes) ||
+	    stacks_init(&x.stacks, j, x.opened, x.lookup))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = write_all(&x);
@@ -536,6 +541,7 @@ int export_perf_data(struct job *j, struct err *e)
 		      str_plural(x.nr_bad, "record omitted: it does not fit into a perf.data file",
 				 "records omitted: they do not fit into a perf.data file"));
 	stacks_fini(&x.stacks);
+	profile_choice_fini(&x.choice);
 	profile_lookup_free(x.lookup);
 	mem_free(x.born);
 	mem_free(x.seen);

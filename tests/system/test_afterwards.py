@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""What is chosen after a session was recorded: a process with its descendants, rows ordered by their
+total. A tree of programs whose parents are known is recorded once. CPUPERF and CPUPERF_PRINT name the
+programs; software events only.
+"""
+import csv
+import io
+
+from kit import CPUPERF, output, PRINT, run, run_checks
+
+SPIN = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
+# Each line: the name under which a process writes its pid, and what it runs. b1 is an orphan: b does not
+# wait for it.
+TREE = {
+    "root": "sh $D/a & sh $D/c & wait; sh $D/b; while [ ! -e $D/done ]; do sleep 0.1; done",
+    "a": "sh $D/a1; :",
+    "a1": "python3 -c \"import subprocess; subprocess.run(['sh', '$D/a11'])\"; :",
+    "a11": ":",
+    "b": "sh $D/b1 & :",
+    "b1": "sh $D/b11; :",
+    "b11": ": > $D/done",
+    "c": "exec sh $D/c1",
+    "c1": ":",
+}
+
+
+def record(folder):
+    """{name: pid} of the tree."""
+    for name, more in TREE.items():
+        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+            f.write(f"echo $$ > $D/{name}.pid\n{SPIN}\n{more}\n")
+    run(CPUPERF, "--quiet", "--frequency=4000", "--", "sh", f"{folder}/root",
+        cwd=folder, env={"D": folder})
+    pids = {}
+    for name in TREE:
+        with open(f"{folder}/{name}.pid", encoding="ascii") as f:
+            pids[name] = int(f.read())
+    return pids
+
+
+def rows(folder, *args):
+    text = output(PRINT, "--quiet", "--output-format=csv", f"--session={folder}/cpuperf.session", *args)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def by_pid(folder, *args):
+    out = {}
+    for r in rows(folder, "--report=flat", "--sort=pid", *args):
+        out[int(r["pid"])] = out.get(int(r["pid"]), 0) + int(r["self_samples"])
+    return out
+
+
+def trees(folder, pids):
+    everything = by_pid(folder)
+
+    def tree(*names):
+        got = by_pid(folder, "--tree-of=" + ",".join(str(pids[n]) for n in names))
+        assert all(everything[p] == n for p, n in got.items()), (names, got, everything)
+        return set(got)
+
+    def of(*names):
+        return {pids[n] for n in names}
+
+    assert of(*TREE) <= set(everything), (pids, everything)
+    assert pids["c"] == pids["c1"], "exec keeps the pid"
+    assert tree("a11") == of("a11") and tree("b11") == of("b11")
+    assert tree("b1") == of("b1", "b11"), "its parent ended before"
+    assert tree("b") == of("b", "b1", "b11")
+    assert tree("c") == of("c")
+    a, a1 = tree("a"), tree("a1")
+    assert a1 >= of("a1", "a11") and a == a1 | of("a") and not a & (tree("b") | tree("c"))
+    assert tree("a", "b", "c") == a | tree("b") | tree("c")
+    assert tree("root") == set(everything), "cpuperf measures this tree alone"
+    # other reports and formats choose the same samples
+    only = f"--tree-of={pids['a1']}"
+    wanted = sum(by_pid(folder, only).values())
+    records = rows(folder, "--report=records", only)
+    assert {int(r["pid"]) for r in records} == a1
+    assert sum(r["kind"] == "sample" for r in records) == wanted
+    assert not any(r["kind"] == "reading" for r in records)
+    folded = output(PRINT, "--quiet", "--output-format=folded", only, cwd=folder)
+    assert len(folded) < len(output(PRINT, "--quiet", "--output-format=folded", cwd=folder))
+    path = f"{folder}/perf.data"
+    run(PRINT, "--quiet", "--output-format=perf-data", f"--output-file={path}", only, cwd=folder)
+    text = output(PRINT, "--quiet", "--output-format=csv", "--report=flat", "--sort=pid",
+                  f"--perf-data={path}")
+    got = list(csv.DictReader(io.StringIO(text)))
+    assert {int(r["pid"]) for r in got} == a1
+    assert sum(int(r["self_samples"]) for r in got) == wanted
+    # perf.data holds the parents too
+    text = output(PRINT, "--quiet", "--output-format=csv", "--report=flat", "--sort=pid",
+                  f"--perf-data={path}", f"--tree-of={pids['a11']}")
+    assert {int(r["pid"]) for r in csv.DictReader(io.StringIO(text))} == of("a11")
+    # none, and nothing but numbers
+    assert not rows(folder, "--report=flat", "--tree-of=4194304")
+    for bad in ("x", "", "3-1"):
+        done = run(PRINT, f"--tree-of={bad}", cwd=folder, code=2)
+        assert "not a list of numbers" in done.stderr and "--tree-of" in done.stderr, done
+    done = run(PRINT, only, "--report=series", cwd=folder, code=None)
+    assert "--tree-of" in done.stderr, done
+
+
+def order_by_total(folder):
+    by_self, by_total = (rows(folder, "--report=flat", *more) for more in ([], ["--sort=total"]))
+    assert sorted(map(str, by_self)) == sorted(map(str, by_total)) and by_self != by_total
+    for event in {r["event"] for r in by_total}:
+        totals = [int(r["total_count"]) for r in by_total if r["event"] == event]
+        assert totals == sorted(totals, reverse=True), (event, totals)
+    # with columns: the same rows as without total
+    plain, ordered = (rows(folder, "--report=flat", f"--sort={sort}")
+                      for sort in ("comm,function", "comm,total,function"))
+    assert sorted(map(str, plain)) == sorted(map(str, ordered))
+    session = f"--session={folder}/cpuperf.session"
+    done = run(PRINT, session, f"--diff={folder}/cpuperf.session", "--sort=total", code=2)
+    assert "--sort=total and --report=diff are mutually exclusive" in done.stderr, done
+
+
+def check_afterwards(folder):
+    pids = record(folder)
+    trees(folder, pids)
+    order_by_total(folder)
+
+
+run_checks(globals())
