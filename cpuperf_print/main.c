@@ -1,6 +1,7 @@
 /*
  * cpuperf_print: opens sessions and prints what the options name. Only this file exits.
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -116,10 +117,7 @@ static int print_row(struct run *r, const struct registry_row *row, struct err *
 
 static bool are_sampled(const struct inputs *in)
 {
-	for (size_t i = 0; i < in->nr; i++)
-		if (!in->item[i].facts->is_sampling)
-			return false;
-	return true;
+	return !ARRAY_ANY(x, in->item, in->nr, !x->facts->is_sampling);
 }
 
 static int print_all(struct run *r, struct err *e)

@@ -3,6 +3,7 @@
  */
 #include "output_file.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/draft.h"
 #include "base/err.h"
@@ -66,11 +67,9 @@ static bool is_read(const char *const *inputs, size_t nr, const struct stat *st)
 {
 	struct stat other;
 
-	for (size_t i = 0; i < nr; i++)
-		if (sys()->fstatat(AT_FDCWD, inputs[i], &other, 0) == 0 &&
-		    other.st_dev == st->st_dev && other.st_ino == st->st_ino)
-			return true;
-	return false;
+	return ARRAY_ANY(x, inputs, nr,
+			 sys()->fstatat(AT_FDCWD, *x, &other, 0) == 0 &&
+			     other.st_dev == st->st_dev && other.st_ino == st->st_ino);
 }
 
 /* Refuses a file that must not be replaced. */
@@ -103,7 +102,7 @@ static void catch_signals(void)
 	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, old;
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+	for (size_t i = 0; i < ARRAY_NR(ends); i++)
 		if (sigaction(ends[i], &action, &old) == 0 && old.sa_handler == SIG_IGN)
 			sigaction(ends[i], &old, NULL);
 }

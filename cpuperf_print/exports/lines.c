@@ -3,6 +3,7 @@
  */
 #include "exports/lines.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "estimate/running.h"
 #include "numbers.h"
@@ -43,10 +44,8 @@ bool export_is_sampled(const struct trace_event *event)
 /* False if all events are sampled and there are no metrics. */
 static bool has_counters(const struct input *o)
 {
-	for (size_t i = 0; i < o->facts->nr_events; i++)
-		if (!o->facts->events[i].rate && !o->facts->events[i].frequency)
-			return true;
-	return o->spec.metric_set.nr || !o->facts->is_sampling;
+	return o->spec.metric_set.nr || !o->facts->is_sampling ||
+	       ARRAY_ANY(ev, o->facts->events, o->facts->nr_events, !ev->rate && !ev->frequency);
 }
 
 bool export_has_counters(struct job *j, const struct input *o)

@@ -1,6 +1,7 @@
 /*
  * What reports of samples share: headings, shares, limits, notes on stacks.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -73,10 +74,7 @@ double reports_min_share(const struct job *j, double for_people_percent)
 
 static bool has_session(const struct grid_column *columns, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (strcmp(columns[i].name, "session") == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, columns, nr, strcmp(x->name, "session") == 0);
 }
 
 struct grid *reports_grid(struct job *j, const struct grid_column *columns, size_t nr)
@@ -157,7 +155,7 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	if (left)
 		buf_printf(b, ": %s %s", COMMAS(left),
 			   left == 1 ? "sample is omitted" : "samples are omitted");
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < ARRAY_NR(options); i++) {
 		if (!options[i].is_given)
 			continue;
 		buf_printf(b, "%s%s", separator, options[i].name);

@@ -2,6 +2,7 @@
  * What to do about functions without names: code made at run time, interpreters, stripped files.
  * Runtimes are recognised by their files.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "numbers.h"
@@ -25,7 +26,7 @@ static const struct runtime {
     {"python3", "_PyEval_EvalFrameDefault", "py::", "python3 -X perf (3.12 or later)"},
     {"libpython3", "_PyEval_EvalFrameDefault", "py::", "python3 -X perf (3.12 or later)"},
 };
-enum { NR_RUNTIMES = sizeof(runtimes) / sizeof(runtimes[0]) };
+enum { NR_RUNTIMES = ARRAY_NR(runtimes) };
 
 /* Sums of an event's rows. */
 struct nameless {
@@ -53,10 +54,7 @@ static bool is_made_at_run_time(const char *object)
 {
 	static const char *const kinds[] = {"//", "memfd:", "[anon", "[heap]", "[JIT]"};
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (begins_with(object, kinds[i]))
-			return true;
-	return false;
+	return ARRAY_ANY(x, kinds, ARRAY_NR(kinds), begins_with(object, *x));
 }
 
 static void add_row(struct nameless *n, const struct report_function *f,

@@ -2,6 +2,7 @@
  * The lines of one record in the raw format: those of the original, then one for each further field
  * of the kernel's record. Text in records comes from other users: it is printed safely.
  */
+#include "base/array.h"
 #include "base/digits.h"
 #include "base/str.h"
 #include "profile/fields.h"
@@ -17,8 +18,6 @@ struct shown {
 	const struct trace_record *r;
 	const struct trace_event *event; /* NULL: not known */
 };
-
-#define NR(table) (sizeof(table) / sizeof((table)[0]))
 
 static const char *word(const char *const *words, size_t nr, size_t i)
 {
@@ -73,7 +72,7 @@ static void put_guest(const struct shown *s)
 	static const char *const modes[] = {[PERF_RECORD_MISC_HYPERVISOR] = "hypervisor",
 					    [PERF_RECORD_MISC_GUEST_KERNEL] = "guest kernel",
 					    [PERF_RECORD_MISC_GUEST_USER] = "guest user"};
-	const char *mode = word(modes, NR(modes), s->r->cpumode);
+	const char *mode = word(modes, ARRAY_NR(modes), s->r->cpumode);
 
 	if (mode)
 		buf_printf(s->sum->out, ", %s", mode);
@@ -129,15 +128,15 @@ static void put_branch(struct buf *out, const struct trace_branch *b)
 	    b->predicted ? "predicted" : NULL,
 	    b->in_transaction ? "in transaction" : NULL,
 	    b->aborted ? "aborted" : NULL,
-	    b->type == EXTENDED ? word(new_types, NR(new_types), b->new_type)
-				: word(types, NR(types), b->type),
-	    word(speculations, NR(speculations), b->speculation),
-	    word(privileges, NR(privileges), b->privilege),
+	    b->type == EXTENDED ? word(new_types, ARRAY_NR(new_types), b->new_type)
+				: word(types, ARRAY_NR(types), b->type),
+	    word(speculations, ARRAY_NR(speculations), b->speculation),
+	    word(privileges, ARRAY_NR(privileges), b->privilege),
 	};
 
 	put_0x(out, "      from ", b->from);
 	put_0x(out, ", to ", b->to);
-	for (size_t i = 0; i < NR(said); i++) {
+	for (size_t i = 0; i < ARRAY_NR(said); i++) {
 		buf_adds(out, said[i] ? ", " : "");
 		buf_adds(out, said[i] ? said[i] : "");
 	}
@@ -276,7 +275,7 @@ static void data(const struct shown *s)
 		     {TRACE_HAS_CODE_PAGE, "code page", r->code_page_bytes}};
 
 	event_line(s, "Data");
-	for (size_t i = 0; i < NR(parts); i++)
+	for (size_t i = 0; i < ARRAY_NR(parts); i++)
 		if (r->has & parts[i].has)
 			buf_printf(s->sum->out, ", %s 0x%" PRIx64, parts[i].name, parts[i].value);
 	buf_addc(s->sum->out, '\n');
@@ -352,7 +351,7 @@ static void sample(const struct shown *s)
 		return;
 	}
 	tick(s);
-	for (size_t i = 0; i < NR(sample_parts); i++)
+	for (size_t i = 0; i < ARRAY_NR(sample_parts); i++)
 		if (s->r->has & sample_parts[i].has)
 			sample_parts[i].show(s);
 }
@@ -445,7 +444,7 @@ static void ksymbol(const struct shown *s)
 static void bpf(const struct shown *s)
 {
 	static const char *const types[] = {NULL, "loaded", "unloaded"};
-	const char *type = word(types, NR(types), s->r->type);
+	const char *type = word(types, ARRAY_NR(types), s->r->type);
 
 	raw_line(s->sum, s->item->offset, "Bpf");
 	buf_printf(s->sum->out, "program %" PRIu64 ", %s\n", s->r->object, type ? type : "unknown");
@@ -551,7 +550,7 @@ void raw_record(struct summary *sum, const struct profile_trace *trace,
 {
 	const struct shown s = {sum, trace, item, &item->record, event_of(sum, item)};
 
-	if (s.r->kind < NR(kinds) && kinds[s.r->kind])
+	if (s.r->kind < ARRAY_NR(kinds) && kinds[s.r->kind])
 		kinds[s.r->kind](&s);
 	else
 		unknown(&s);

@@ -3,6 +3,7 @@
  */
 #include "base/opt.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -15,18 +16,13 @@
 
 static const struct opt_row *find_row(const struct opt_table *t, const char *name, size_t len)
 {
-	for (size_t i = 0; i < t->nr_rows; i++)
-		if (strlen(t->rows[i].name) == len && memcmp(t->rows[i].name, name, len) == 0)
-			return &t->rows[i];
-	return NULL;
+	return ARRAY_FIND(row, t->rows, t->nr_rows,
+			  strlen(row->name) == len && memcmp(row->name, name, len) == 0);
 }
 
 static const struct opt_row *find_letter(const struct opt_table *t, char letter)
 {
-	for (size_t i = 0; i < t->nr_rows; i++)
-		if (t->rows[i].letter == letter)
-			return &t->rows[i];
-	return NULL;
+	return ARRAY_FIND(row, t->rows, t->nr_rows, row->letter == letter);
 }
 
 static void refuse_unknown(const struct opt_table *t, const char *arg, size_t len, struct err *e)

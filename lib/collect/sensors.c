@@ -5,6 +5,7 @@
 #include "collect/sensors.h"
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "base/root.h"
@@ -147,10 +148,7 @@ static bool exists(const struct sensors *s, const char *name)
 	size_t len = strlen(name);
 	size_t compared = name[len - 1] == '/' ? len : len + 1;
 
-	for (size_t i = 0; i < s->nr; i++)
-		if (strncmp(s->list[i].name, name, compared) == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, s->list, s->nr, strncmp(x->name, name, compared) == 0);
 }
 
 /* "hwmon/nvme/", or "hwmon/nvme.1/" if that exists. */
@@ -326,7 +324,7 @@ static int walk(const struct catalogue *c, const struct sensors *s, const char *
 	const struct event_row *row;
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && rc == 0; i++) {
+	for (size_t i = 0; i < ARRAY_NR(known) && rc == 0; i++) {
 		if (only && strcasecmp(only, known[i].name) != 0)
 			continue;
 		rc = make_known(c, s, &known[i], &row) ?: fn(row, arg);

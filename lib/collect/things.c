@@ -3,6 +3,7 @@
  */
 #include "collect/things.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -56,10 +57,7 @@ void things_begin(struct things *t)
 
 bool things_is_missing(const struct things *t)
 {
-	for (size_t i = 0; i < t->nr; i++)
-		if (!t->list[i].is_seen)
-			return true;
-	return false;
+	return ARRAY_ANY(x, t->list, t->nr, !x->is_seen);
 }
 
 void things_end(struct things *t)
@@ -255,10 +253,7 @@ static bool match_word(const char *word, const char *name)
 
 bool things_match(const struct collect_choice *choice, const char *name)
 {
-	for (size_t i = 0; i < choice->nr; i++)
-		if (match_word(choice->words[i], name))
-			return true;
-	return false;
+	return ARRAY_ANY(word, choice->words, choice->nr, match_word(*word, name));
 }
 
 void things_note_unmatched(struct things *t, const struct collect_choice *choice)

@@ -6,6 +6,7 @@
 #include "counts/formulas.h"
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "profile/session.h"
 
@@ -259,7 +260,7 @@ static const struct {
 	const char *part;
 } parts[] = {{OS | USER, ""}, {USER, "user"}, {OS, "kernel"}};
 
-enum { NR_ROWS = sizeof(rows) / sizeof(rows[0]), NR_PARTS = sizeof(parts) / sizeof(parts[0]) };
+enum { NR_ROWS = ARRAY_NR(rows), NR_PARTS = ARRAY_NR(parts) };
 _Static_assert(NR_ROWS *NR_PARTS <= COUNTS_MAX_FORMULAS, "there is room for all");
 
 size_t counts_formula_nr_rows(void)
@@ -308,7 +309,7 @@ static size_t find_event(const struct choice *c, const char *name)
 
 static size_t find_operand(const struct choice *c, const char *name)
 {
-	for (size_t i = 0; i < sizeof(operands) / sizeof(operands[0]); i++) {
+	for (size_t i = 0; i < ARRAY_NR(operands); i++) {
 		size_t found = SIZE_MAX;
 
 		if (strcmp(operands[i].name, name) != 0)
@@ -375,10 +376,7 @@ int counts_formulas_make(const struct trace_event *events, size_t nr, bool is_li
 
 static bool has_name(const struct metric *metrics, size_t nr, const char *name)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (strcmp(metrics[i].name, name) == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, metrics, nr, strcmp(x->name, name) == 0);
 }
 
 int counts_formulas_join(const struct metric_set *metrics, const struct trace_event *events,

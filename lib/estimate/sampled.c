@@ -3,6 +3,7 @@
  * 128.
  */
 #include "estimate/sampled.h"
+#include "base/array.h"
 #include "base/sum.h"
 
 #include <stddef.h>
@@ -20,10 +21,7 @@ static bool is_clock(const char *group, const char *name)
 
 	if (strcmp(group, "software") != 0)
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, names, ARRAY_NR(names), strcmp(name, *x) == 0);
 }
 
 /* Samples exclude a mode if exactly one of the two flags is set. */

@@ -4,6 +4,7 @@
 #include "event/boxes.h"
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/err.h"
 
 #include <errno.h>
@@ -11,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { MAX_BOX_EVENTS = 16, MAX_EVENTS_BYTES = 512 };
 
@@ -26,10 +25,8 @@ bool boxes_may_count(const struct host_pmu *pmu)
 	for (const char *p = pmu->name; *p; p++) /* the name must be one printable word */
 		if (*p <= ' ' || *p > '~')
 			return false;
-	for (size_t i = 0; i < NR(others); i++)
-		if (fnmatch(others[i], pmu->name, 0) == 0)
-			return false;
-	return !pmu->is_core;
+	return !pmu->is_core &&
+	       !ARRAY_ANY(x, others, ARRAY_NR(others), fnmatch(*x, pmu->name, 0) == 0);
 }
 
 const struct host_pmu *boxes_find_pmu(const struct host *h, const char *name)
@@ -76,7 +73,7 @@ static void use_our_unit(struct sysfs_event *ev)
 	} units[] = {
 	    {"Joules", "J", 1}, {"Bytes", "B", 1}, {"KiB", "B", 1024}, {"MiB", "B", 1048576}};
 
-	for (size_t i = 0; i < NR(units); i++) {
+	for (size_t i = 0; i < ARRAY_NR(units); i++) {
 		if (strcmp(ev->unit, units[i].kernel) != 0)
 			continue;
 		snprintf(ev->unit, sizeof(ev->unit), "%s", units[i].unit);

@@ -4,6 +4,7 @@
  */
 #include "event/model.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "event/catalogue.h"
@@ -15,8 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { MAX_PMUS = 1 << 16 };
 
@@ -125,7 +124,7 @@ const char *event_model_canonical(const char *name)
 {
 	if (!name || !*name || strcasecmp(name, "default") == 0)
 		return NULL;
-	for (size_t i = 0; i < NR(aliases); i++)
+	for (size_t i = 0; i < ARRAY_NR(aliases); i++)
 		if (strcasecmp(aliases[i].alias, name) == 0)
 			return aliases[i].model;
 	return name;
@@ -151,7 +150,7 @@ static const char *why_no_table(const char *canonical)
 	pfm_pmu_info_t info;
 	bool is_listed = false;
 
-	for (size_t i = 0; i < NR(aliases); i++)
+	for (size_t i = 0; i < ARRAY_NR(aliases); i++)
 		is_listed |= strcasecmp(aliases[i].model, canonical) == 0;
 	if (!is_listed)
 		return NULL;
@@ -169,7 +168,7 @@ static const char *nearest_model(const char *name)
 
 	for (int pmu = next_model(-1, &info); pmu >= 0; pmu = next_model(pmu, &info))
 		str_nearest_offer(name, info.name, &best, &distance);
-	for (size_t i = 0; i < NR(aliases); i++)
+	for (size_t i = 0; i < ARRAY_NR(aliases); i++)
 		str_nearest_offer(name, aliases[i].alias, &best, &distance);
 	return best;
 }
@@ -233,18 +232,13 @@ static bool is_named_after(const char *pmu, const char *alias)
 
 static bool is_pmu_of(const char *pmu, const char *model)
 {
-	for (size_t k = 0; k < NR(aliases); k++)
-		if (is_named_after(pmu, aliases[k].alias) && strcmp(model, aliases[k].model) == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, aliases, ARRAY_NR(aliases),
+			 is_named_after(pmu, x->alias) && strcmp(model, x->model) == 0);
 }
 
 static const struct host_pmu *named_pmu(const struct host *h, const char *model)
 {
-	for (size_t i = 0; i < h->nr_pmus; i++)
-		if (h->pmus[i].is_core && is_pmu_of(h->pmus[i].name, model))
-			return &h->pmus[i];
-	return NULL;
+	return ARRAY_FIND(pmu, h->pmus, h->nr_pmus, pmu->is_core && is_pmu_of(pmu->name, model));
 }
 
 const struct host_pmu *event_model_core_pmu(const struct host *h, const char *name, unsigned type)

@@ -2,12 +2,12 @@
  * The tables of the groups fixed, arch and software. The kernel chooses the counter: each row names
  * a generic event, so fixed:X and arch:X count the same.
  */
+#include "base/array.h"
 #include "base/perf_abi.h"
 #include "event/event.h"
 #include "event/parts.h"
 
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
-#define ANY   (EVENT_ALONE_OS | EVENT_ALONE_USER)
+#define ANY (EVENT_ALONE_OS | EVENT_ALONE_USER)
 
 /* What the kernel counts for them on a CPU: generic.c. */
 #define HARDWARE(number, name, alias, kernel, unit, text)                                          \
@@ -127,7 +127,7 @@ const struct event_group event_fixed_group = {
     .id = EVENT_GROUP_FIXED,
     .is_perf = true,
     .rows = fixed_rows,
-    .nr_rows = NR(fixed_rows),
+    .nr_rows = ARRAY_NR(fixed_rows),
 };
 
 const struct event_group event_arch_group = {
@@ -136,9 +136,9 @@ const struct event_group event_arch_group = {
     .id = EVENT_GROUP_ARCH,
     .is_perf = true,
     .rows = arch_rows,
-    .nr_rows = NR(arch_rows),
+    .nr_rows = ARRAY_NR(arch_rows),
     .makers = arch_makers,
-    .nr_makers = NR(arch_makers),
+    .nr_makers = ARRAY_NR(arch_makers),
 };
 
 const struct event_group event_model_group = {
@@ -147,7 +147,7 @@ const struct event_group event_model_group = {
     .id = EVENT_GROUP_MODEL,
     .is_perf = true,
     .makers = model_makers,
-    .nr_makers = NR(model_makers),
+    .nr_makers = ARRAY_NR(model_makers),
 };
 
 const struct event_group event_software_group = {
@@ -156,5 +156,5 @@ const struct event_group event_software_group = {
     .id = EVENT_GROUP_SOFTWARE,
     .is_perf = true,
     .rows = software_rows,
-    .nr_rows = NR(software_rows),
+    .nr_rows = ARRAY_NR(software_rows),
 };

@@ -3,6 +3,7 @@
  * that a PMU outside the cores publishes (energy, msr, idle states, uncore).
  */
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "event/boxes.h"
 #include "event/catalogue.h"
@@ -11,8 +12,6 @@
 #include <fnmatch.h>
 #include <string.h>
 #include <strings.h>
-
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 /* One way to count a row of Fuchsia's: all of events on all of pmus. scale applies if sysfs
  * publishes none. */
@@ -96,7 +95,7 @@ struct original {
 		.source = from_##_SOURCE,                                                          \
 		.description = text,                                                               \
 		.missing = from_##_NEEDS}
-#define WAYS(ways_) .ways = ways_, .nr_ways = NR(ways_)
+#define WAYS(ways_) .ways = ways_, .nr_ways = ARRAY_NR(ways_)
 
 /* clang-format off */
 /* Numbers 20 and 21, package_temperature and ia_temperature, are sensors in collect/. */
@@ -187,10 +186,8 @@ static const struct known {
 
 static const struct known *find_known(const char *pmu, const char *event)
 {
-	for (size_t i = 0; i < NR(knowns); i++)
-		if (fnmatch(knowns[i].pmu, pmu, 0) == 0 && fnmatch(knowns[i].event, event, 0) == 0)
-			return &knowns[i];
-	return NULL;
+	return ARRAY_FIND(x, knowns, ARRAY_NR(knowns),
+			  fnmatch(x->pmu, pmu, 0) == 0 && fnmatch(x->event, event, 0) == 0);
 }
 
 static char *describe(struct arena *a, const char *pmus, const struct boxes *b)
@@ -272,9 +269,9 @@ static int make_single(const struct catalogue *c, const struct host_pmu *pmu,
 	struct boxes b;
 	int rc;
 
-	while (named < named_pmus + NR(named_pmus) && strcmp(named->pmu, pmu->name) != 0)
+	while (named < named_pmus + ARRAY_NR(named_pmus) && strcmp(named->pmu, pmu->name) != 0)
 		named++;
-	if (named < named_pmus + NR(named_pmus)) {
+	if (named < named_pmus + ARRAY_NR(named_pmus)) {
 		/* "msr_" and "cpu-thermal-margin" become "msr_cpu_thermal_margin" */
 		name = arena_printf(c->arena, "%s%s", named->prefix, ev->name);
 		if (!name)
@@ -320,7 +317,7 @@ static int make_absent(const struct catalogue *c, const struct original *o,
 	const struct other *other = others;
 	struct event_row *row;
 
-	for (; o->is_of_memory && other < others + NR(others); other++) {
+	for (; o->is_of_memory && other < others + ARRAY_NR(others); other++) {
 		for (size_t i = 0; i < h->nr_pmus && !pmu; i++)
 			if (fnmatch(other->pmus, h->pmus[i].name, 0) == 0 &&
 			    boxes_may_count(&h->pmus[i]))
@@ -394,7 +391,7 @@ static int find_named_row(const struct catalogue *c, const char *name, const str
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < NR(named_pmus) && rc == 0; i++) {
+	for (size_t i = 0; i < ARRAY_NR(named_pmus) && rc == 0; i++) {
 		size_t len = strlen(named_pmus[i].prefix);
 		struct named_search s = {c, host_find_pmu(c->host, named_pmus[i].pmu), name + len,
 					 out};
@@ -451,7 +448,7 @@ static int find_row_slashed(const struct catalogue *c, const char *name,
 static int find_row(const struct catalogue *c, const char *name, const struct event_row **out,
 		    struct err *e)
 {
-	for (size_t i = 0; i < NR(originals); i++)
+	for (size_t i = 0; i < ARRAY_NR(originals); i++)
 		if (strcasecmp(originals[i].row.name, name) == 0)
 			return make_original(c, &originals[i], out);
 	if (strchr(name, '/'))
@@ -514,7 +511,7 @@ static int each_row(const struct catalogue *c, int (*fn)(const struct event_row 
 	const struct event_row *row;
 	int rc = 0;
 
-	for (size_t i = 0; i < NR(originals) && rc == 0; i++) {
+	for (size_t i = 0; i < ARRAY_NR(originals) && rc == 0; i++) {
 		rc = make_original(c, &originals[i], &row);
 		rc = rc ? rc : fn(row, arg);
 	}

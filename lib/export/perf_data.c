@@ -4,6 +4,7 @@
  */
 #include "export/perf_data.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/perf_abi.h"
 #include "export/perf_tracing.h"
@@ -81,10 +82,7 @@ static void put_string(struct buf *b, const char *s)
 
 static bool has_tracepoints(const struct perf_data_tail *t)
 {
-	for (size_t i = 0; i < t->nr_events; i++)
-		if (t->events[i].tracepoint)
-			return true;
-	return false;
+	return ARRAY_ANY(ev, t->events, t->nr_events, ev->tracepoint);
 }
 
 static void put_tracepoints(struct buf *b, const struct perf_data_tail *t)
@@ -246,7 +244,7 @@ static const struct {
     {29, .has = has_clock_data, .put = put_clock_data},
 };
 
-enum { NR_FEATURES = sizeof(features) / sizeof(features[0]) };
+enum { NR_FEATURES = ARRAY_NR(features) };
 
 /* NULL: the feature is not a string. */
 static const char *text_of(const struct perf_data_tail *t, size_t i)

@@ -4,6 +4,7 @@
  */
 #include "export/perf_tracing.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 
 #include <string.h>
@@ -39,10 +40,8 @@ static void put_headers(struct buf *b, uint32_t page_bytes)
 
 static bool is_new(const struct perf_data_event *events, size_t i)
 {
-	for (size_t k = 0; k < i; k++)
-		if (events[k].tracepoint && events[k].tracepoint_id == events[i].tracepoint_id)
-			return false;
-	return true;
+	return !ARRAY_ANY(ev, events, i,
+			  ev->tracepoint && ev->tracepoint_id == events[i].tracepoint_id);
 }
 
 static void put_event(struct buf *b, const struct perf_data_event *e)

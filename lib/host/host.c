@@ -3,6 +3,7 @@
  */
 #include "host/host.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -254,10 +255,7 @@ void host_fini(struct host *h)
 
 const struct host_pmu *host_find_pmu(const struct host *h, const char *name)
 {
-	for (size_t i = 0; i < h->nr_pmus; i++)
-		if (strcmp(h->pmus[i].name, name) == 0)
-			return &h->pmus[i];
-	return NULL;
+	return ARRAY_FIND(pmu, h->pmus, h->nr_pmus, strcmp(pmu->name, name) == 0);
 }
 
 /* 0: unknown. */

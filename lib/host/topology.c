@@ -3,6 +3,7 @@
  */
 #include "host/topology.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/str.h"
 
@@ -27,10 +28,10 @@ static int32_t package_of(const struct host *h, unsigned cpu)
 /* The PMU of the CPU's core type, on hybrid machines. */
 static const char *type_of(const struct host *h, unsigned cpu)
 {
-	for (size_t i = 0; i < h->nr_pmus; i++)
-		if (h->pmus[i].is_core && cpuset_has(&h->pmus[i].cpus, cpu))
-			return h->pmus[i].name;
-	return NULL;
+	const struct host_pmu *core =
+	    ARRAY_FIND(pmu, h->pmus, h->nr_pmus, pmu->is_core && cpuset_has(&pmu->cpus, cpu));
+
+	return core ? core->name : NULL;
 }
 
 struct places {

@@ -3,6 +3,7 @@
  */
 #include "profile/filter.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "profile/session.h"
@@ -55,10 +56,7 @@ int profile_ranges_parse(struct profile_ranges *r, const char *option, const cha
 
 bool profile_ranges_has(const struct profile_ranges *r, uint64_t number)
 {
-	for (size_t i = 0; i < r->nr; i++)
-		if (r->item[i].first <= number && number <= r->item[i].last)
-			return true;
-	return !r->nr;
+	return !r->nr || ARRAY_ANY(x, r->item, r->nr, x->first <= number && number <= x->last);
 }
 
 int profile_globs_add(struct profile_globs *g, const char *option, const char *glob, struct err *e)
@@ -71,10 +69,7 @@ int profile_globs_add(struct profile_globs *g, const char *option, const char *g
 
 bool profile_globs_match(const struct profile_globs *g, const char *name)
 {
-	for (size_t i = 0; i < g->nr; i++)
-		if (fnmatch(g->item[i], name, 0) == 0)
-			return true;
-	return !g->nr;
+	return !g->nr || ARRAY_ANY(x, g->item, g->nr, fnmatch(*x, name, 0) == 0);
 }
 
 bool profile_filter_has_time(const struct profile_filter *f, uint64_t start_ns, uint64_t time_ns)

@@ -3,6 +3,7 @@
  * could not read it) stay apart: the file at the path may have been replaced between the two. Where
  * both are one mapping of one process, spaces.c joins them.
  */
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "profile/processes_internal.h"
@@ -32,10 +33,7 @@ static bool is_memory(const char *path)
 	static const char *const names[] = {"//",    "/memfd:",   "/dev/zero", "/anon_hugepage",
 					    "/SYSV", "/dev/shm/", "/i915",     "/drm mm object"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (begins(path, names[i]))
-			return true;
-	return *path != '/';
+	return *path != '/' || ARRAY_ANY(x, names, ARRAY_NR(names), begins(path, *x));
 }
 
 /* The kernel marks the names of deleted files, and a file may have such a name. */

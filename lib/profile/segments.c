@@ -3,6 +3,7 @@
  */
 #include "profile/segments.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "trace/reader.h"
@@ -132,10 +133,7 @@ static int list_segment(struct list *l, const struct profile_file *file)
 /* A session removes an older one's files of the first iteration, so those found are its own. */
 static bool has_first(const struct profile_folder *f)
 {
-	for (size_t i = 0; i < f->nr_all; i++)
-		if (!f->file[i].segment && f->file[i].iteration == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, f->file, f->nr_all, !x->segment && x->iteration == 0);
 }
 
 /* Segments are first in the list; their iterations are appended. */

@@ -3,6 +3,7 @@
  */
 #include "report/diff.h"
 
+#include "base/array.h"
 #include "base/dict.h"
 #include "base/mem.h"
 #include "base/sum.h"
@@ -337,8 +338,5 @@ bool diff_row_is_over(const struct diff_row *row, double relative)
 
 bool diff_is_over(const struct diff_result *r, double relative)
 {
-	for (size_t i = 0; i < r->nr_significant; i++)
-		if (diff_row_is_over(&r->rows[i], relative))
-			return true;
-	return false;
+	return ARRAY_ANY(row, r->rows, r->nr_significant, diff_row_is_over(row, relative));
 }

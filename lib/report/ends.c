@@ -4,6 +4,8 @@
  */
 #include "report/ends.h"
 
+#include "base/array.h"
+
 #include <string.h>
 
 const char *report_end_name(enum report_end end)
@@ -51,10 +53,7 @@ static const char *const libraries[] = {
 
 static bool begins_with_any(const char *text, const char *const *list, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (strncmp(text, list[i], strlen(list[i])) == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, list, nr, strncmp(text, *x, strlen(*x)) == 0);
 }
 #define BEGINS_WITH_ANY(text, list) begins_with_any(text, list, sizeof(list) / sizeof((list)[0]))
 
@@ -65,10 +64,10 @@ enum report_start report_start_of(const char *name, const char *object, bool is_
 	if (!is_known)
 		return BEGINS_WITH_ANY(object, libraries) ? REPORT_START_LIBRARY
 							  : REPORT_START_NAMELESS;
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (strcmp(name, starts[i]) == 0)
-			return REPORT_START_YES;
-	return BEGINS_WITH_ANY(name, start_prefixes) ? REPORT_START_YES : REPORT_START_NO;
+	return ARRAY_ANY(x, starts, ARRAY_NR(starts), strcmp(name, *x) == 0) ||
+		       BEGINS_WITH_ANY(name, start_prefixes)
+		   ? REPORT_START_YES
+		   : REPORT_START_NO;
 }
 
 uint64_t report_program_all(const struct report_program *p)

@@ -4,6 +4,7 @@
 #include "report/functions.h"
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/dict.h"
 #include "base/mem.h"
 #include "report/rules.h"
@@ -72,10 +73,7 @@ uint32_t report_functions_text_number(struct report_functions *f, const char *te
 
 static bool matches_any(const struct report_pattern *list, size_t nr, const char *name)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (report_pattern_matches(&list[i], name))
-			return true;
-	return false;
+	return ARRAY_ANY(x, list, nr, report_pattern_matches(x, name));
 }
 
 /* NULL without memory. */
@@ -215,10 +213,7 @@ static int split(struct report_functions *f, struct report_frame *frames, size_t
 
 static bool is_wanted(const struct report_frame *frames, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++)
-		if (frames[i].function->is_wanted)
-			return true;
-	return false;
+	return ARRAY_ANY(x, frames, nr, x->function->is_wanted);
 }
 
 /* If all frames are hidden, one frame stands for them: the samples are still counted. */

@@ -3,6 +3,7 @@
  */
 #include "report/records_state.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/digits.h"
 #include "profile/fields.h"
@@ -16,8 +17,6 @@ enum {
 	TIME_WIDTH = 6, /* seconds */
 	NS = 1000000000,
 };
-
-#define NR(table) (sizeof(table) / sizeof((table)[0]))
 
 /* Spaces up to a width, one at least. */
 static char *pad(char *p, const char *start, size_t width)
@@ -217,7 +216,7 @@ static void sample(const struct records_item *s)
 		records_add_fields(s, s->all->out);
 	if (s->r->has & TRACE_HAS_ADDR)
 		put_0x(s->all->out, " data ", s->r->addr);
-	for (size_t i = 0; i < NR(values); i++)
+	for (size_t i = 0; i < ARRAY_NR(values); i++)
 		if (s->r->has & values[i].has)
 			put_number(
 			    s->all->out, values[i].text,
@@ -364,7 +363,7 @@ static void record(const struct records_item *s)
 		sample(s);
 		return;
 	}
-	if (s->r->kind < NR(kinds) && kinds[s->r->kind].text) {
+	if (s->r->kind < ARRAY_NR(kinds) && kinds[s->r->kind].text) {
 		buf_adds(s->all->out, kinds[s->r->kind].text);
 		if (kinds[s->r->kind].put)
 			kinds[s->r->kind].put(s);

@@ -3,6 +3,7 @@
  */
 #include "screen/format.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "screen/state.h"
 
@@ -29,14 +30,11 @@ const struct screen_format screen_formats[] = {
     {"ndjson", "a JSON object per number, and per event at the end", false, begin_nothing,
      screen_ndjson_iteration, screen_ndjson_gap, screen_ndjson_summary},
 };
-const size_t screen_nr_formats = sizeof(screen_formats) / sizeof(screen_formats[0]);
+const size_t screen_nr_formats = ARRAY_NR(screen_formats);
 
 const struct screen_format *screen_format_find(const char *name)
 {
-	for (size_t i = 0; i < screen_nr_formats; i++)
-		if (strcmp(screen_formats[i].name, name) == 0)
-			return &screen_formats[i];
-	return NULL;
+	return ARRAY_FIND(x, screen_formats, screen_nr_formats, strcmp(x->name, name) == 0);
 }
 
 struct screen_state *screen_state_new(size_t nr_columns, const struct screen_options *options)

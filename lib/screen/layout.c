@@ -1,5 +1,6 @@
 #include "screen/layout.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "screen/number.h"
 
@@ -226,10 +227,8 @@ void layout_write(const struct layout *l, size_t from, size_t to, struct buf *ou
 
 static bool is_plain(const char *s, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		if ((uint8_t)s[i] < 0x80 && !isalnum((uint8_t)s[i]) && !strchr(" .,+-%/", s[i]))
-			return false;
-	return true;
+	return !ARRAY_ANY(x, s, len,
+			  (uint8_t)*x < 0x80 && !isalnum((uint8_t)*x) && !strchr(" .,+-%/", *x));
 }
 
 /* What ends code or a cell, or may escape its end, needs a tag, in which entities are read. */

@@ -3,6 +3,7 @@
  */
 #include "spec/keys.h"
 
+#include "base/array.h"
 #include "base/str.h"
 #include "spec/cpsession.h"
 #include "spec/spec.h"
@@ -586,14 +587,12 @@ const struct key_row key_rows[] = {
 		       "session is killed; num_iterations may then be too small.",
     },
 };
-const size_t key_nr_rows = sizeof(key_rows) / sizeof(key_rows[0]);
+const size_t key_nr_rows = ARRAY_NR(key_rows);
 
 const struct key_row *key_find(enum key_level level, const char *name)
 {
-	for (size_t i = 0; i < key_nr_rows; i++)
-		if (key_rows[i].level == level && strcmp(key_rows[i].name, name) == 0)
-			return &key_rows[i];
-	return NULL;
+	return ARRAY_FIND(row, key_rows, key_nr_rows,
+			  row->level == level && strcmp(row->name, name) == 0);
 }
 
 bool key_ends_well(const struct key_row *row, const char *text, size_t len)

@@ -3,6 +3,7 @@
  * they are sampled.
  */
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "spec/check.h"
@@ -219,10 +220,7 @@ static bool is_clock(const struct spec_event *event)
 	    {"fixed", "cycle_counter"},        {"arch", "unhalted_core_cycles"},
 	};
 
-	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-		if (is_named(event, clocks[i][0], clocks[i][1]))
-			return true;
-	return false;
+	return ARRAY_ANY(x, clocks, ARRAY_NR(clocks), is_named(event, (*x)[0], (*x)[1]));
 }
 
 int spec_sample_clock(struct spec *s, const char *key, const char *value, const char *source,

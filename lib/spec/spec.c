@@ -3,6 +3,7 @@
  */
 #include "spec/spec.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/str.h"
 #include "spec/check.h"
@@ -119,10 +120,8 @@ bool spec_event_is_sampled(const struct spec_event *e)
 
 bool spec_is_sampling(const struct spec *s)
 {
-	for (size_t i = 0; i < s->nr_events; i++)
-		if (spec_event_is_sampled(&s->events[i]) || s->events[i].flags & SPEC_TIMEBASE)
-			return true;
-	return false;
+	return ARRAY_ANY(ev, s->events, s->nr_events,
+			 spec_event_is_sampled(ev) || ev->flags & SPEC_TIMEBASE);
 }
 
 static bool is_default(const char *key, const char *text)

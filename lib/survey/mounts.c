@@ -3,6 +3,7 @@
  */
 #include "survey/mounts.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -59,10 +60,7 @@ struct field {
 
 static bool is_local(const char *type)
 {
-	for (size_t i = 0; i < sizeof(local_types) / sizeof(local_types[0]); i++)
-		if (strcmp(type, local_types[i]) == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, local_types, ARRAY_NR(local_types), strcmp(type, *x) == 0);
 }
 
 static size_t split(const char *line, const char *end, struct field fields[MAX_FIELDS])
@@ -122,10 +120,7 @@ static const char *copy_path(struct survey_mounts *m, const struct field *f)
 static const struct survey_mount *find(const struct survey_mounts *m, uint32_t major,
 				       uint32_t minor)
 {
-	for (size_t i = 0; i < m->nr; i++)
-		if (m->item[i].major == major && m->item[i].minor == minor)
-			return &m->item[i];
-	return NULL;
+	return ARRAY_FIND(x, m->item, m->nr, x->major == major && x->minor == minor);
 }
 
 /* Files of mounts that are not in the list count as unknown, and are not read. */
@@ -199,7 +194,7 @@ static void add_root(struct survey_mounts *m)
 	if (survey_mounts_cover(m, "/") || statfs(path, &fs) ||
 	    sys()->fstatat(AT_FDCWD, path, &st, 0))
 		return;
-	for (size_t i = 0; i < sizeof(local_magics) / sizeof(local_magics[0]); i++) {
+	for (size_t i = 0; i < ARRAY_NR(local_magics); i++) {
 		if ((uint64_t)fs.f_type != local_magics[i].magic)
 			continue;
 		snprintf(mount.type, sizeof(mount.type), "%s", local_magics[i].type);

@@ -2,6 +2,7 @@
  * PLT stubs, through which code calls other files. They have no symbols: each jumps through a slot,
  * whose relocation names the function. The instructions differ per machine.
  */
+#include "base/array.h"
 #include "base/mem.h"
 #include "elf/file.h"
 #include "symbol/elf_symbols.h"
@@ -82,10 +83,8 @@ static const struct machine *find_machine(const struct elf_file *f)
 	     decode_aarch64},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].machine == elf_file_machine(f) && elf_file_is_64(f))
-			return &rows[i];
-	return NULL;
+	return ARRAY_FIND(row, rows, ARRAY_NR(rows),
+			  row->machine == elf_file_machine(f) && elf_file_is_64(f));
 }
 
 static int add_slot(struct slots *s, const struct machine *m, const uint8_t *rela,
@@ -181,11 +180,11 @@ int symbol_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t 
 	struct slots slots = {0};
 	int rc = 0;
 
-	for (size_t i = 0; m && i < sizeof(relocations) / sizeof(relocations[0]) && rc == 0; i++)
+	for (size_t i = 0; m && i < ARRAY_NR(relocations) && rc == 0; i++)
 		rc = add_slots(&slots, code, m, relocations[i]);
 	if (slots.nr)
 		qsort(slots.slot, slots.nr, sizeof(*slots.slot), compare);
-	for (size_t i = 0; slots.nr && i < sizeof(sections) / sizeof(sections[0]) && rc == 0; i++)
+	for (size_t i = 0; slots.nr && i < ARRAY_NR(sections) && rc == 0; i++)
 		rc = add_section(t, &slots, code, m, sections[i], source);
 	mem_free(slots.slot);
 	return rc;

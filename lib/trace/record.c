@@ -5,6 +5,7 @@
  */
 #include "trace/record.h"
 
+#include "base/array.h"
 #include "base/cursor.h"
 
 #include <errno.h>
@@ -297,8 +298,6 @@ static const struct target targets[PERF_ABI_NR_FIELDS] = {
     [PERF_ABI_AUX] = {TRACE_HAS_AUX, 0, decode_sampled_aux},
 };
 
-#define NR(table) (sizeof(table) / sizeof((table)[0]))
-
 static void decode_field(struct decoder *d, enum perf_abi_field f)
 {
 	const struct target *t = &targets[f];
@@ -493,7 +492,7 @@ static const struct {
 
 const char *trace_record_kind_name(uint32_t kind)
 {
-	return kind < NR(kinds) ? kinds[kind].name : NULL;
+	return kind < ARRAY_NR(kinds) ? kinds[kind].name : NULL;
 }
 
 static bool decode_record(const struct trace_layout *l, struct trace_record *r, bool no_hw_index)
@@ -626,7 +625,7 @@ const char *trace_context_name(uint64_t address)
 
 	if (address < PERF_CONTEXT_MAX)
 		return NULL;
-	for (size_t i = 0; i < NR(marks); i++)
+	for (size_t i = 0; i < ARRAY_NR(marks); i++)
 		if (address == marks[i].mark)
 			return marks[i].name;
 	return "unknown";

@@ -3,6 +3,7 @@
  */
 #include "unwind/machine.h"
 
+#include "base/array.h"
 #include "profile/samples.h"
 
 #include <elf.h>
@@ -24,10 +25,7 @@ static const struct unwind_machine machines[] = {
 
 const struct unwind_machine *unwind_machine_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
-		if (strcmp(machines[i].name, name) == 0)
-			return &machines[i];
-	return NULL;
+	return ARRAY_FIND(x, machines, ARRAY_NR(machines), strcmp(x->name, name) == 0);
 }
 
 /* Reads the register with this bit; false: it was not sampled. */

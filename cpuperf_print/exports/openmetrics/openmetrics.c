@@ -5,6 +5,7 @@
  */
 #include "export/openmetrics.h"
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -64,10 +65,7 @@ static bool is_reserved(const char *name)
 	static const char *const begins[] = {"cpuperf_session", "cpuperf_event", "cpuperf_samples",
 					     "cpuperf_records", "cpuperf_readings"};
 
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
-		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
-			return true;
-	return false;
+	return ARRAY_ANY(x, begins, ARRAY_NR(begins), strncmp(name, *x, strlen(*x)) == 0);
 }
 
 static const char *help_of(struct exposition *x, size_t i, const struct table_column *c)
@@ -418,7 +416,7 @@ static int put_events(struct exposition *x, const struct table *t, struct err *e
 		put_event(x, t, i);
 		rc = flush(x, e);
 	}
-	for (size_t i = 0; i < sizeof(commons) / sizeof(commons[0]) && rc == 0; i++)
+	for (size_t i = 0; i < ARRAY_NR(commons) && rc == 0; i++)
 		if (x->sums.is_sampling || commons[i].type == OPENMETRICS_GAUGE)
 			rc = put_common(x, t, &commons[i], e);
 	return rc ?: put_states(x, t, e) ?: put_things_states(x, t, e);
@@ -440,7 +438,7 @@ static void put_rings(struct exposition *x)
 	     offsetof(struct sums_cpu, ticks_missed)},
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_NR(rows); i++) {
 		openmetrics_family(&x->m, OPENMETRICS_COUNTER, rows[i].name, "", rows[i].help);
 		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++) {
 			openmetrics_begin(&x->m);
