@@ -4,7 +4,9 @@
  */
 #include "base/err.h"
 #include "base/log.h"
+#include "base/privilege.h"
 #include "program.h"
+#include "rights.h"
 #include "spec/cpsession.h"
 
 #include <errno.h>
@@ -33,8 +35,9 @@ static void become_printer(const char *printer, char *session)
 	char *argv[] = {
 	    (char *)printer, session, quiet, top, no_pager, log_is_json() ? json : NULL, NULL};
 
+	privilege_drop();
 	if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
-		execv(printer, argv);
+		execve(printer, argv, rights_environment());
 	_exit(EXIT_NOT_FOUND);
 }
 

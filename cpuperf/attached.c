@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/privilege.h"
 #include "base/root.h"
 #include "base/str.h"
 #include "collect/cgroup_text.h"
@@ -23,6 +24,7 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -43,6 +45,7 @@ static int open_cgroup_folder(const char *path, struct err *e)
 {
 	char mount[PATH_MAX], full[2 * PATH_MAX];
 	struct statfs fs;
+	struct stat st;
 	struct buf text;
 	int fd = -1, rc;
 
@@ -58,8 +61,12 @@ static int open_cgroup_folder(const char *path, struct err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "%s: %s", path, strerror(errno));
 	if (fstatfs(fd, &fs) == 0 &&
-	    (fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC))
-		return fd;
+	    (fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC)) {
+		if (!privilege_is_held() || (fstat(fd, &st) == 0 && st.st_uid == getuid()))
+			return fd;
+		close(fd);
+		return err_set(e, -EACCES, "%s: this control group belongs to another user", path);
+	}
 	close(fd);
 	err_set(e, -EINVAL, "%s: this folder is not a control group", path);
 	err_hint(e, "/proc/PID/cgroup shows the group of a process");
@@ -102,6 +109,13 @@ static void describe(struct attached *a)
 	buf_fini(&text);
 }
 
+static const char *option_of(const struct attached *a)
+{
+	const struct spec_target *t = &a->spec->target;
+
+	return !t->comms.nr ? "--pid" : !t->pids.nr ? "--comm" : "--pid and --comm";
+}
+
 /* The processes and their threads, as they are now. */
 static int find(const struct attached *a, struct target_tasks *out, struct err *e)
 {
@@ -114,7 +128,7 @@ static int find(const struct attached *a, struct target_tasks *out, struct err *
 	int rc = target_tasks_find(&root_live, &choice, out, e);
 
 	if (rc)
-		blame(a, !t->comms.nr ? "--pid" : !t->pids.nr ? "--comm" : "--pid and --comm", e);
+		blame(a, option_of(a), e);
 	return rc;
 }
 
@@ -158,10 +172,21 @@ int attached_list(struct attached *a, struct plan *plan, struct err *e)
 	rc = target_watch_new(tasks.chosen, tasks.nr_chosen, &a->watch, e);
 	if (rc)
 		return rc;
+	rc = attached_check_own(a, e);
+	if (rc == -EACCES)
+		return rc;
+	err_clear(e);
 	describe(a);
 	plan->target.ids = a->tasks.threads;
 	plan->target.nr_ids = a->tasks.nr_threads;
 	return 0;
+}
+
+int attached_check_own(const struct attached *a, struct err *e)
+{
+	if (!privilege_is_held() || a->spec->target.cgroups.nr)
+		return 0;
+	return target_tasks_check_own(&root_live, &a->tasks, e) ? blame(a, option_of(a), e) : 0;
 }
 
 size_t attached_nr_new(const struct attached *a)

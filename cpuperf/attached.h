@@ -31,6 +31,10 @@ void attached_close(struct attached *a);
 int attached_list(struct attached *a, struct plan *plan, struct err *e);
 /* How many threads have been created since attached_list. */
 size_t attached_nr_new(const struct attached *a);
+/* After the events are open: -EACCES or -ESRCH with *e if what they are of is not the caller's, and
+ * only the rights of the program's file permit them. The numbers of processes that ended may be
+ * those of others by now. */
+int attached_check_own(const struct attached *a, struct err *e);
 /* Follows the target: on_end is called in a thread when all of it has ended. */
 int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, struct err *e);
 /* The target and, once it has ended, its end. */

@@ -7,11 +7,13 @@
 #include "base/cpuset.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/privilege.h"
 #include "base/sys.h"
 #include "event/model.h"
 #include "host/host.h"
 #include "pmu/group.h"
 #include "program.h"
+#include "rights.h"
 #include "screen/format.h"
 #include "session/plan.h"
 #include "spec/cpsession.h"
@@ -225,6 +227,7 @@ static int machine_init(struct machine *m, const char *model, struct err *e)
 {
 	int rc = host_load(&root_live, &m->host, e);
 
+	m->host.may_perfmon |= rc == 0 && privilege_is_held(); /* effective only while it is used */
 	if (rc == 0)
 		api_catalogue_init(&m->events, &m->host, model);
 	return rc;
@@ -431,19 +434,28 @@ static int parse_and_run(struct options *o, int argc, char **argv)
 	return run(o);
 }
 
+/* The process of the command, if there is one. */
+static int make_command(struct options *o, int nr_options, int argc, char **argv, struct err *e)
+{
+	if (nr_options == argc - 1)
+		return err_set(e, -EINVAL, "no command after --");
+	if (nr_options < argc)
+		return target_command_new(o->command_argv = argv + nr_options + 1, &o->command, e);
+	if (has_argument(argv, "--run-spec-command"))
+		return target_command_new_later("the command", &o->later, e);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.output_format = "text"};
-	int nr_options = find_command(argc, argv), rc = 0, status;
+	int nr_options = find_command(argc, argv), rc, status;
 	struct err e = {0};
 
-	/* first: the command inherits nothing that is opened, ignored or raised below */
-	if (nr_options == argc - 1)
-		rc = err_set(&e, -EINVAL, "no command after --");
-	else if (nr_options < argc)
-		rc = target_command_new(o.command_argv = argv + nr_options + 1, &o.command, &e);
-	else if (has_argument(argv, "--run-spec-command"))
-		rc = target_command_new_later("the command", &o.later, &e);
+	/* first: the command inherits nothing that is opened, ignored or raised below, and all of
+	 * the environment */
+	rc = privilege_init(&e) ?: make_command(&o, nr_options, argc, argv, &e);
+	rights_clean_environment();
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
 	opt_std_prepare(cpuperf_options(), nr_options, argv);
 	status = rc ? fail(EXIT_NOT_MEASURED, &e) : parse_and_run(&o, nr_options, argv);

@@ -610,19 +610,26 @@ static int open_session(struct recorder *r, const struct session_config *config,
 
 	for (unsigned i = 1;; i++) {
 		int rc = r->attached ? attached_list(r->attached, r->plan, e) : 0;
+		struct err ignored = {0};
 		size_t nr_new;
 
 		rc = rc ? rc : session_open(config, &r->session, e);
-		nr_new = rc == 0 && r->attached ? attached_nr_new(r->attached) : 0;
-		if (!nr_new)
+		if (rc)
 			return rc;
-		if (i == NR_TRIES) {
+		nr_new = r->attached ? attached_nr_new(r->attached) : 0;
+		rc = r->attached ? attached_check_own(r->attached, i < NR_TRIES ? &ignored : e) : 0;
+		if (!nr_new && !rc)
+			return 0;
+		if (i == NR_TRIES && !rc) {
 			log_warning("%zu threads were created while the events were opened: they "
 				    "may be missing",
 				    nr_new);
 			return 0;
 		}
 		session_close(r->session);
+		r->session = NULL;
+		if (i == NR_TRIES)
+			return rc;
 	}
 }
 
@@ -642,6 +649,10 @@ static void print_ways(const struct recorder *r, int error)
 {
 	const struct plan *plan = r->plan;
 	bool is_denied = error == -EACCES, needs_kernel = plan->target.is_user_only;
+
+	/* what runs for another user stays refused */
+	if (r->attached && needs_kernel && !error && !session_nr_working(r->session))
+		return;
 
 	for (size_t i = 0; !error && i < plan->nr_events; i++) {
 		const struct plan_event *p = &plan->events[i];

@@ -3,13 +3,53 @@
  */
 #include "rights.h"
 
+#include "base/log.h"
 #include "base/str.h"
 #include "host/host.h"
 #include "target/command.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
+
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What the terminal and the messages are, and where the caller's command is looked for. */
+static const char *const harmless[] = {"TERM",     "COLORTERM", "LANG", "LC_ALL",
+				       "LC_CTYPE", "NO_COLOR",  "PATH"};
+static char **original;
+
+static bool is_harmless(const char *variable)
+{
+	size_t len = strcspn(variable, "=");
+
+	for (size_t i = 0; i < NR(harmless); i++)
+		if (strlen(harmless[i]) == len && memcmp(variable, harmless[i], len) == 0)
+			return strcmp(harmless[i], "PATH") == 0 || !strchr(variable, '/');
+	return false;
+}
+
+void rights_clean_environment(void)
+{
+	static char *kept[NR(harmless) + 1];
+	size_t nr = 0;
+
+	original = environ;
+	if (!getauxval(AT_SECURE))
+		return;
+	for (char **v = environ; v && *v && nr < NR(harmless); v++)
+		if (is_harmless(*v))
+			kept[nr++] = *v;
+	environ = kept;
+}
+
+char **rights_environment(void)
+{
+	return original;
+}
 
 enum { MAX_QUOTED = 4 * PATH_MAX };
 
@@ -33,17 +73,26 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 	    [HOST_GRANT_NONE] = "type outside of the user namespace",
 	};
 	const char *capability = h->has_cap_perfmon ? "perfmon" : "sys_admin";
-	char program[MAX_QUOTED];
+	char program[MAX_QUOTED], way[3 * MAX_QUOTED + 128] = "", sysctl[64];
+	const char *const lines[] = {way, sysctl};
 
 	quote_program(program);
-	dprintf(STDERR_FILENO, "\nTo measure %s, %s:\n", what, introductions[h->grant]);
 	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
-		dprintf(
-		    STDERR_FILENO,
-		    "  sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap cap_%s=ep %s\n",
-		    (unsigned)getgid(), program, program, capability, program);
-	if (h->grant == HOST_GRANT_CONTAINER)
-		dprintf(STDERR_FILENO, "  --cap-add=%s\n",
-			h->has_cap_perfmon ? "PERFMON" : "SYS_ADMIN");
-	dprintf(STDERR_FILENO, "  sudo sysctl kernel.perf_event_paranoid=%d\n", paranoid);
+		snprintf(way, sizeof(way),
+			 "sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap "
+			 "cap_%s,cap_syslog=ep %s",
+			 (unsigned)getgid(), program, program, capability, program);
+	else if (h->grant == HOST_GRANT_CONTAINER)
+		snprintf(way, sizeof(way), "--cap-add=%s",
+			 h->has_cap_perfmon ? "PERFMON" : "SYS_ADMIN");
+	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d", paranoid);
+
+	if (!log_is_json())
+		dprintf(STDERR_FILENO, "\nTo measure %s, %s:\n", what, introductions[h->grant]);
+	for (size_t i = 0; i < NR(lines); i++) {
+		if (lines[i][0] && log_is_json())
+			log_info("to measure %s, %s: %s", what, introductions[h->grant], lines[i]);
+		else if (lines[i][0])
+			dprintf(STDERR_FILENO, "  %s\n", lines[i]);
+	}
 }

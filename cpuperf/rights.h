@@ -6,6 +6,12 @@
 
 struct host;
 
+/* If the program's file grants capabilities, removes all variables from the environment but those
+ * that cannot name a file to open. */
+void rights_clean_environment(void);
+/* The environment before that: of the programs that are started. */
+char **rights_environment(void);
+
 /* Prints on standard error the lines to type, one per way, that permit what a
  * kernel.perf_event_paranoid of this level does. what: "whole CPUs". */
 void rights_print_ways(const struct host *h, const char *what, int paranoid);

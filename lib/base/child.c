@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/privilege.h"
 #include "base/root.h"
 #include "base/str.h"
 
@@ -121,6 +122,7 @@ static _Noreturn void be_child(int fd, int alive, const char *name, child_fn *ru
 	struct pollfd p = {.fd = alive, .events = POLLIN};
 	sigset_t none;
 
+	privilege_drop();
 	reset_signals();
 
 	/* All other descriptors: whoever reads from a pipe waits until every writer has closed it.

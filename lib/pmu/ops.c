@@ -4,6 +4,7 @@
 #include "pmu/ops.h"
 
 #include "base/perf_abi.h"
+#include "base/privilege.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -14,9 +15,11 @@
 static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group_fd,
 		       unsigned long flags)
 {
-	long fd =
-	    syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
+	long fd;
 
+	privilege_raise();
+	fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
+	privilege_lower();
 	return fd < 0 ? -errno : (int)fd;
 }
 

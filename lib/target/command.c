@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/privilege.h"
 #include "base/thread.h"
 #include "target/command_child.h"
 
@@ -57,6 +58,7 @@ static int make(const char *name, char *const *argv, struct target_command **out
 	if (c->pid < 0)
 		goto no_process;
 	if (c->pid == 0) {
+		privilege_drop();
 		close(go[1]); /* else it would never read the end of file */
 		target_become(go[0], result[1], argv);
 	}

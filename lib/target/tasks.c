@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct process {
@@ -236,6 +237,34 @@ void target_tasks_fini(struct target_tasks *t)
 	mem_free(t->processes);
 	mem_free(t->threads);
 	*t = (struct target_tasks){0};
+}
+
+int target_tasks_check_own(const struct root *root, const struct target_tasks *t, struct err *e)
+{
+	char path[PATH_MAX], ignored[1];
+	struct stat st;
+
+	for (size_t i = 0; i < t->nr_processes; i++) {
+		int len =
+		    snprintf(path, sizeof(path), "%s/proc/%d/exe", root->dir, t->processes[i]);
+
+		if (readlink(path, ignored, sizeof(ignored)) >= 0)
+			continue;
+		if (errno != ENOENT && errno != ESRCH) {
+			err_set(e, -EACCES,
+				"process %d belongs to another user, or has more rights",
+				t->processes[i]);
+			err_hint(
+			    e, "the rights of cpuperf's file are for one's own processes, and for "
+			       "the whole machine");
+			return -EACCES;
+		}
+		path[len - (int)strlen("/exe")] = '\0'; /* one that waits to be reaped has no exe */
+		if (lstat(path, &st))
+			return err_set(e, -ESRCH, "there is no process %d any more",
+				       t->processes[i]);
+	}
+	return 0;
 }
 
 size_t target_tasks_new(const struct target_tasks *before, const struct target_tasks *now)

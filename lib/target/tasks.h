@@ -36,6 +36,11 @@ struct target_tasks {
 int target_tasks_find(const struct root *root, const struct target_choice *choice,
 		      struct target_tasks *out, struct err *e);
 void target_tasks_fini(struct target_tasks *t);
+/* Whether this user may read the memory of each process with rights of his own alone, as
+ * ptrace_may_access() decides: what runs for another user, or has more rights, may not be measured
+ * by the rights of the program's file. 0; -EACCES with *e, which names the process; -ESRCH with *e
+ * if one is not there. */
+int target_tasks_check_own(const struct root *root, const struct target_tasks *t, struct err *e);
 /* How many threads of now are not among those of before. */
 size_t target_tasks_new(const struct target_tasks *before, const struct target_tasks *now);
 

@@ -3,6 +3,9 @@
 CPUPERF and CPUPERF_PRINT name the programs; software events only. The machine's own settings stay as
 they are.
 """
+import csv
+import io
+import json
 import os
 import re
 import shutil
@@ -56,7 +59,7 @@ def lines_to_type(err):
 def check_lines(folder):
     """An ordinary user reads what to type for his commands and for the machine; who may measure does not."""
     program = install(folder)
-    typed = f"sudo chown root:65534 {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon=ep {program}"
+    typed = f"sudo chown root:65534 {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_syslog=ep {program}"
     own = run(program, "--", "true", cwd=folder, **NOBODY).stderr
     assert lines_to_type(own) == ("in the kernel too", "type one of these lines",
                                   [typed, "sudo sysctl kernel.perf_event_paranoid=1"]), own
@@ -65,6 +68,10 @@ def check_lines(folder):
         err = run(program, *machine, *more, cwd=folder, code=1, **NOBODY).stderr
         assert lines_to_type(err) == ("whole CPUs", "type one of these lines",
                                       [typed, "sudo sysctl kernel.perf_event_paranoid=0"]), err
+    err = run(program, *machine, "--log-format=json", cwd=folder, code=1, **NOBODY).stderr
+    said = [json.loads(line)["message"] for line in err.splitlines()]
+    assert [text.split(": ", 1)[1] for text in said if "to measure whole CPUs, type" in text] == [
+        typed, "sudo sysctl kernel.perf_event_paranoid=0"], said
     assert "To measure" not in run(program, "--quiet", *machine, cwd=folder, code=1, **NOBODY).stderr
     for args in (("-o", "r", "--", "true"), (*machine,)):
         assert "To measure" not in run(program, *args, cwd=folder).stderr
@@ -87,6 +94,105 @@ def check_container(folder):
     err = run(*drop, install(folder), "--", "true", cwd=folder).stderr
     assert lines_to_type(err)[1:] == ("start the container with this option, or type the line outside of it",
                                       ["--cap-add=PERFMON", "sudo sysctl kernel.perf_event_paranoid=1"]), err
+
+
+def type_lines(program, folder):
+    """Types what permits the user of NOBODY to measure, as root; whether that can be done here."""
+    with open("/proc/self/status", encoding="ascii") as f:
+        if re.search(r"^NoNewPrivs:\t1", f.read(), re.M) or os.statvfs(folder).f_flag & os.ST_NOSUID:
+            print("skip: what the lines do: capabilities of files are ignored here", flush=True)
+            return False
+    lines = lines_to_type(run(program, "--spec-file=./program.cpspec", "-o", "typed", "--", "true", cwd=folder,
+                              **NOBODY).stderr)[2]
+    if "setcap" not in lines[0]:
+        print("skip: what the lines do: the bounding set is without the capability", flush=True)
+        return False
+    with open(f"{folder}/sudo", "w", encoding="ascii") as sudo:
+        sudo.write('#!/bin/sh\nexec "$@"\n')
+    os.chmod(f"{folder}/sudo", 0o755)
+    typed = run("sh", "-c", lines[0], env={"PATH": f"{folder}:{os.environ['PATH']}:/usr/sbin:/sbin"}, code=None)
+    if typed.returncode:
+        print(f"skip: what the lines do: {typed.stderr.strip()}", flush=True)
+    st = os.stat(program)
+    assert typed.returncode or (st.st_uid, st.st_gid, st.st_mode & 0o7777) == (0, 65534, 0o750), st
+    return typed.returncode == 0
+
+
+CAPABILITIES = "grep -h ^Cap[IPE] "
+
+
+def check_typed(folder):
+    """What was printed is typed: the user of the group measures his own processes and the machine, in the
+    kernel too. The program has the capability only while it opens events; the command never has it; what
+    belongs to others stays closed, and variables change nothing."""
+    program = install(folder)
+    if not type_lines(program, folder):
+        return
+    how = {"cwd": folder, **NOBODY}
+    evil = f"{folder}/evil"
+    env = {**QUIET_ASAN, "CPUPERF_OUTPUT": evil, "CPUPERF_RUNS": "3", "CPUPERF_SPEC_PATH": folder, "HOME": evil,
+           "XDG_STATE_HOME": evil, "TMPDIR": evil, "TERMINFO": evil, "LIBPFM_DEBUG": "1", "MINE": "is here"}
+    os.mkdir(evil)
+    os.chmod(evil, 0o777)
+    shutil.copy(f"{folder}/program.cpspec", f"{folder}/other.cpspec")
+
+    script = f'echo "$MINE $CPUPERF_OUTPUT"; {CAPABILITIES} /proc/self/status; exec "$@"'
+    done = run(program, "--", "sh", "-c", script, "sh", *BUSY, env=env, **how)
+    first, *sets = done.stdout.splitlines()
+    assert first == f"is here {evil}", done.stdout
+    assert len(sets) == 3 and all(int(s.split()[1], 16) == 0 for s in sets), done.stdout
+    assert "user mode only" not in done.stderr and "To measure" not in done.stderr, done.stderr
+    assert re.search(r"\n  page_faults +[1-9]", done.stderr) and os.listdir(evil) == [], done.stderr
+    flat = list(csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=flat", "--output-format=csv",
+                                                  f"{folder}/cpuperf.session", env=QUIET_ASAN))))
+    named = [r for r in flat if r["object"] == "[kernel]" and r["function"] and "unknown" not in r["function"]]
+    assert sum(float(r["self"]) for r in named) > 20, flat
+
+    # of the recorder itself, in all its threads: nothing but these two, and nothing in force
+    # (an event may just be opened: try again)
+    script = (f"for i in $(seq 100); do out=$({CAPABILITIES} /proc/$PPID/task/*/status); "
+              'echo "$out" | grep ^CapEff | grep -q "[1-9a-f]0*$" || break; sleep 0.05; done; echo "$out"')
+    watch = run(program, "-o", "w", "--", "sh", "-c", script, env=env, **how)
+    for line in watch.stdout.splitlines():
+        allowed = 1 << 38 | 1 << 34 if line.startswith("CapPrm") else 0
+        assert int(line.split()[1], 16) & ~allowed == 0, watch.stdout
+    assert watch.stdout.count("CapEff") > 1, watch.stdout
+
+    run(program, "-o", "r", "-r2", "--", "true", env=env, **how)
+    own = run(program, "-o", "p", "-d0.05", "--pid", str(os.getpid()), code=1, env=env, **how)
+    assert f"process {os.getpid()} belongs to another user" in own.stderr and own.stderr.count("error: ") == 1
+    with subprocess.Popen(["sleep", "300"], **NOBODY) as p:
+        err = run(program, "-o", "p", "-d0.05", f"--pid={p.pid}", env=env, **how).stderr
+        p.kill()
+    assert f"process {p.pid} (sleep)" in err and "user mode only" not in err, err
+    with subprocess.Popen([shutil.copy("/bin/sleep", f"{folder}/of-another"), "300"]) as p:
+        err = run(program, "-o", "p", "-d0.05", "--comm=of-another", code=1, env=env, **how).stderr
+        p.kill()
+    assert "--comm: error: process" in err and "another user" in err, err
+    err = run(program, "-o", "p", "-d0.05", "--cgroup=/", code=1, env=env, **how).stderr
+    assert "belongs to another user" in err or "not a control group" in err, err
+    run(program, "-o", "m", "-e", "software:cpu_clock", "-n1", "-d0.05", "--strict", env=env, **how)
+
+    os.mkdir(f"{folder}/closed", 0o700)
+    shutil.copy(f"{folder}/other.cpspec", f"{folder}/closed/closed.cpspec")
+    for args in (("--spec-file=closed/closed.cpspec",), ("-o", "closed/s"), ("--log-file=closed/log",)):
+        err = run(program, *args, "--", "true", code=125, env=env, **how).stderr
+        assert "Permission denied" in err, err
+    assert "no such spec" in run(program, "-o", "x", "--spec-file=nowhere", "--", "true", code=125, env=env,
+                                 **how).stderr
+    others = {"user": 65533, "group": 65533, "extra_groups": []}
+    assert run("sh", "-c", program, code=None, cwd=folder, **others).returncode == 126
+
+
+def check_set_user_id(folder):
+    program = install(folder)
+    if os.statvfs(folder).f_flag & os.ST_NOSUID:
+        print("skip: set-user-ID: it is ignored here", flush=True)
+        return
+    os.chmod(program, 0o4755)
+    for args in ((), ("--", "true")):
+        err = run(program, *args, cwd=folder, code=125, env=QUIET_ASAN, **NOBODY).stderr
+        assert "error: it is set-user-ID" in err and err.count("error: ") == 1, err
 
 
 def check_user_namespace(folder):

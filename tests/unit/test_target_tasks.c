@@ -9,6 +9,8 @@
 #include "target/watch.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -351,4 +353,58 @@ TEST(cgroups)
 		close(fd);
 		tree_remove(&r);
 	}
+}
+
+/* In a process of another user, which reads the numbers of one of its own, of root's and of none.
+ */
+static int check_as_nobody(int fd, pid_t of_root)
+{
+	pid_t pid[3] = {getpid(), of_root, INT_MAX};
+	int rc[3];
+
+	for (size_t i = 0; i < NR(pid); i++) {
+		struct target_tasks t = {.processes = &pid[i], .nr_processes = 1};
+		struct err e = {0};
+
+		rc[i] = target_tasks_check_own(&root_live, &t, &e);
+	}
+	return write(fd, rc, sizeof(rc)) != sizeof(rc);
+}
+
+/* Rights of others' processes, of one's own, and of one that has ended but was not waited for. */
+TEST(own)
+{
+	pid_t ended = fork(), child;
+	struct target_tasks t = {.processes = &ended, .nr_processes = 1};
+	struct err e = {0};
+	int talk[2], rc[3];
+	siginfo_t info;
+
+	if (ended == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)ended, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(target_tasks_check_own(&root_live, &t, &e), 0);
+	waitpid(ended, NULL, 0);
+	assert_int_equal(target_tasks_check_own(&root_live, &t, &e), -ESRCH);
+	if (geteuid() != 0) {
+		print_message("skip: processes of another user: this is not root\n");
+		return;
+	}
+	assert_int_equal(pipe(talk), 0);
+	child = fork();
+	if (child == 0) {
+		pid_t parent = getppid();
+
+		if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
+		    setresuid(65534, 65534, 65534) || prctl(PR_SET_DUMPABLE, 1))
+			_exit(2);
+		_exit(check_as_nobody(talk[1], parent));
+	}
+	assert_int_equal(read(talk[0], rc, sizeof(rc)), sizeof(rc));
+	assert_int_equal(rc[0], 0);
+	assert_int_equal(rc[1], -EACCES);
+	assert_int_equal(rc[2], -ESRCH);
+	waitpid(child, NULL, 0);
+	close(talk[0]);
+	close(talk[1]);
 }
