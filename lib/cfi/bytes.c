@@ -49,10 +49,11 @@ const uint8_t *cfi_block(struct cursor *c, size_t *len)
 	return cursor_bytes(c, *len);
 }
 
-static uint64_t value(struct cursor *c, uint8_t format)
+static uint64_t value(struct cursor *c, uint8_t format, bool is_32)
 {
 	switch (format) {
 	case DW_EH_PE_absptr:
+		return is_32 ? cursor_le32(c) : cursor_le64(c);
 	case DW_EH_PE_udata8:
 	case DW_EH_PE_sdata8:
 		return cursor_le64(c);
@@ -77,17 +78,20 @@ static uint64_t value(struct cursor *c, uint8_t format)
 uint64_t cfi_pointer(struct cursor *c, uint8_t encoding, const struct cfi_base *base)
 {
 	uint64_t here = base->address + (uint64_t)(c->at - base->at);
-	uint64_t v = value(c, encoding & 0x0f);
+	uint64_t v = value(c, encoding & 0x0f, base->is_32);
 
 	switch (encoding & 0xf0) {
 	case DW_EH_PE_absptr:
-		return v;
+		break;
 	case DW_EH_PE_pcrel:
-		return v + here;
+		v += here;
+		break;
 	case DW_EH_PE_datarel:
-		return v + base->data;
+		v += base->data;
+		break;
 	default:
 		c->underflow = true;
 		return 0;
 	}
+	return base->is_32 ? (uint32_t)v : v;
 }

@@ -17,6 +17,7 @@ struct cfi_base {
 	const uint8_t *at; /* this byte … */
 	uint64_t address;  /* … is at this address */
 	uint64_t data;
+	bool is_32; /* addresses have 32 bits */
 };
 /* Reads a pointer with the encoding. Unknown and indirect encodings make the cursor underflow. */
 uint64_t cfi_pointer(struct cursor *c, uint8_t encoding, const struct cfi_base *base);

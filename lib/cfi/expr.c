@@ -7,7 +7,7 @@
 
 #include <dwarf.h>
 
-enum { MAX_DEPTH = 64, MAX_STEPS = 1000, WORD_BYTES = 8 };
+enum { MAX_DEPTH = 64, MAX_STEPS = 1000 };
 
 struct run {
 	const struct cfi_frame *frame;
@@ -62,10 +62,10 @@ static void push_reg(struct run *r, uint64_t number, uint64_t offset)
 
 static void load(struct run *r, uint64_t bytes)
 {
-	uint64_t v = 0, mask = bytes < WORD_BYTES ? (1ull << bytes * 8) - 1 : UINT64_MAX;
-	enum cfi_end end = cfi_stack_word(&r->frame->stack, pop(r), &v);
+	uint64_t v = 0, mask = bytes < sizeof(v) ? (1ull << bytes * 8) - 1 : UINT64_MAX;
+	enum cfi_end end = cfi_frame_word(r->frame, pop(r), &v);
 
-	if (!bytes || bytes > WORD_BYTES)
+	if (!bytes || bytes > r->frame->machine->word_bytes)
 		fail(r);
 	if (r->end == CFI_GOES_ON)
 		r->end = end;
@@ -182,7 +182,7 @@ static void run_one(struct run *r)
 		push(r, pop(r) + cfi_uleb(c));
 		break;
 	case DW_OP_deref:
-		load(r, WORD_BYTES);
+		load(r, r->frame->machine->word_bytes);
 		break;
 	case DW_OP_deref_size:
 		load(r, cursor_u8(c));

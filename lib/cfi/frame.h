@@ -31,7 +31,7 @@ struct cfi_frame {
 };
 
 /* Reads a word of the stack: CFI_GOES_ON, CFI_TRUNCATED or CFI_INVALID. */
-enum cfi_end cfi_stack_word(const struct cfi_stack *s, uint64_t address, uint64_t *out);
+enum cfi_end cfi_frame_word(const struct cfi_frame *f, uint64_t address, uint64_t *out);
 
 /* False: the value is not known. */
 bool cfi_frame_reg(const struct cfi_frame *f, uint64_t number, uint64_t *out);
@@ -49,5 +49,9 @@ enum cfi_end cfi_frame_by_pointer(struct cfi_frame *f);
 /* Steps to the frame that a signal interrupted, by the frame that Linux pushed (struct rt_sigframe
  * of arm64). */
 enum cfi_end cfi_frame_by_sigframe(struct cfi_frame *f);
+/* Steps out of the vdso of i386, whose file is unknown: from a system call (__kernel_vsyscall),
+ * from the code to which a handler returns, else by the frame pointer. CFI_NO_TABLE: no valid
+ * frame. */
+enum cfi_end cfi_frame_by_vdso32(struct cfi_frame *f);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The registers of a machine by DWARF number, and which are callee-saved. Source: the psABIs of
- * x86-64 and AArch64.
+ * x86-64, i386 and AArch64.
  */
 #ifndef CFI_MACHINE_H
 #define CFI_MACHINE_H
@@ -14,9 +14,10 @@ enum {
 };
 
 struct cfi_machine {
-	uint8_t nr_regs; /* lower numbers are tracked */
-	uint8_t sp, fp;  /* DWARF numbers */
-	uint8_t ra;      /* the column of the return address */
+	uint8_t word_bytes; /* of an address: 4 or 8 */
+	uint8_t nr_regs;    /* lower numbers are tracked */
+	uint8_t sp, fp;     /* DWARF numbers */
+	uint8_t ra;         /* the column of the return address */
 	uint8_t lr; /* the register with the return address after a call; CFI_NO_REG: it is on the
 		       stack */
 	uint64_t callee_saved; /* bits: callee-saved registers */
@@ -24,6 +25,6 @@ struct cfi_machine {
 				  signature (arm64: PAC) */
 };
 
-extern const struct cfi_machine cfi_machine_x86_64, cfi_machine_aarch64;
+extern const struct cfi_machine cfi_machine_x86_64, cfi_machine_i386, cfi_machine_aarch64;
 
 #endif

@@ -30,7 +30,7 @@ enum cfi_end cfi_row_apply(const struct cfi_row *r, struct cfi_frame *f)
 		return CFI_INVALID;
 	a.sp += (uint64_t)(int64_t)r->cfa_off;
 	if (r->ra_reg == CFI_NO_REG)
-		end = cfi_stack_word(&f->stack, a.sp + (uint64_t)(int64_t)r->ra_off, &a.ra);
+		end = cfi_frame_word(f, a.sp + (uint64_t)(int64_t)r->ra_off, &a.ra);
 	else if (!cfi_frame_reg(f, r->ra_reg, &a.ra))
 		end = CFI_INVALID;
 	a.ra_was_lr = r->ra_reg != CFI_NO_REG;
@@ -47,7 +47,7 @@ enum cfi_end cfi_row_apply(const struct cfi_row *r, struct cfi_frame *f)
 		if (at < f->stack.start && f->is_exact)
 			continue;
 		a.known &= ~bit;
-		if (cfi_stack_word(&f->stack, at, &f->reg[r->saved_reg[i]]) == CFI_GOES_ON)
+		if (cfi_frame_word(f, at, &f->reg[r->saved_reg[i]]) == CFI_GOES_ON)
 			a.known |= bit;
 	}
 	return cfi_frame_arrive(f, &a);

@@ -77,7 +77,7 @@ static enum cfi_end load(const struct step *s, unsigned reg, uint64_t at, uint64
 {
 	if (at < s->old.stack.start && s->old.is_exact && cfi_frame_reg(&s->old, reg, out))
 		return CFI_GOES_ON;
-	return cfi_stack_word(&s->old.stack, at, out);
+	return cfi_frame_word(&s->old, at, out);
 }
 
 static enum cfi_end keep(const struct step *s, uint64_t reg, uint64_t *out)

@@ -18,7 +18,6 @@ enum {
 	HDR_BYTES = 4,          /* version and three encodings */
 	PAIR_BYTES = 8,         /* of 32 bits each, relative to the header */
 	HDR_ENCODING = DW_EH_PE_datarel | DW_EH_PE_sdata4,
-	WORD_BYTES = 8,
 	MAX_LETTERS = 16,
 };
 
@@ -37,7 +36,7 @@ struct entry {
 
 static struct cfi_base base_of(const struct unwind_fdes *f)
 {
-	return (struct cfi_base){.at = f->data, .address = f->address};
+	return (struct cfi_base){.at = f->data, .address = f->address, .is_32 = f->is_32};
 }
 
 static bool read_entry(const struct unwind_fdes *f, uint64_t offset, struct entry *e)
@@ -125,7 +124,7 @@ static bool read_cie(const struct unwind_fdes *f, uint64_t offset, struct cfi_ci
 	if (version == 4) {
 		uint8_t address_bytes = cursor_u8(&e.c), segment_bytes = cursor_u8(&e.c);
 
-		if (address_bytes != WORD_BYTES || segment_bytes)
+		if (address_bytes != (f->is_32 ? 4 : 8) || segment_bytes)
 			return false;
 	} else if (version != 1 && version != 3) {
 		return false;
@@ -239,7 +238,8 @@ static void find_table(struct unwind_fdes *f, const struct elf_file *file)
 	if (!elf_file_load_section(file, ".eh_frame_hdr", &s))
 		return;
 	cursor_init(&c, s.data, s.size);
-	base = (struct cfi_base){.at = s.data, .address = s.address, .data = s.address};
+	base = (struct cfi_base){
+	    .at = s.data, .address = s.address, .data = s.address, .is_32 = f->is_32};
 	if (cursor_u8(&c) != 1)
 		return;
 	pointer = cursor_u8(&c);
@@ -258,7 +258,7 @@ void unwind_fdes_init(struct unwind_fdes *f, const struct elf_file *file, bool i
 {
 	struct elf_section s;
 
-	*f = (struct unwind_fdes){.is_eh = is_eh};
+	*f = (struct unwind_fdes){.is_eh = is_eh, .is_32 = !elf_file_is_64(file)};
 	if (!elf_file_find_section(file, is_eh ? ".eh_frame" : ".debug_frame", &s) ||
 	    s.flags & SHF_COMPRESSED || !elf_file_load(file, &s))
 		return;

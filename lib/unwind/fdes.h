@@ -15,7 +15,7 @@ struct unwind_fdes {
 	const uint8_t *data; /* of the section; NULL: none */
 	size_t len;
 	uint64_t address;
-	bool is_eh;
+	bool is_eh, is_32;
 	const uint8_t *table; /* nr_table pairs, sorted, relative to table_base; NULL: none */
 	size_t nr_table;
 	uint64_t table_base;

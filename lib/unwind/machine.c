@@ -4,28 +4,65 @@
 #include "unwind/machine.h"
 
 #include "base/array.h"
+#include "elf/file.h"
 #include "profile/samples.h"
 
 #include <elf.h>
 #include <string.h>
 
-enum { ABI_64 = 2 /* PERF_SAMPLE_REGS_ABI_64 */ };
-
 /* By DWARF number; enum perf_event_x86_regs has another order. */
 static const uint8_t x86_bits[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
+
+static const uint8_t i386_bits[] = {0, 2, 3, 1, 7, 6, 4, 5, 8};
 
 /* enum perf_event_arm_regs has the same order. */
 static const uint8_t arm_bits[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
 				   16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
+enum { X86_64, AARCH64, I386 };
+
+/* 32-bit ARM programs have other tables (.ARM.exidx), which are not read. */
 static const struct unwind_machine machines[] = {
-    {"x86_64", EM_X86_64, &cfi_machine_x86_64, 8, x86_bits, 2, 0, false},
-    {"aarch64", EM_AARCH64, &cfi_machine_aarch64, 32, arm_bits, CFI_NO_REG, CFI_NO_REG, true},
+    [X86_64] = {.name = "x86_64",
+		.elf_machine = EM_X86_64,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.other = &machines[I386],
+		.cfi = &cfi_machine_x86_64,
+		.pc_bit = 8,
+		.bit_of_reg = x86_bits,
+		.syscall_pc = 2,
+		.syscall_result = 0},
+    [AARCH64] = {.name = "aarch64",
+		 .elf_machine = EM_AARCH64,
+		 .regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		 .cfi = &cfi_machine_aarch64,
+		 .pc_bit = 32,
+		 .bit_of_reg = arm_bits,
+		 .syscall_pc = CFI_NO_REG,
+		 .syscall_result = CFI_NO_REG,
+		 .has_vdso_sigreturn = true},
+    [I386] = {.name = "i686",
+	      .elf_machine = EM_386,
+	      .regs_abi = PERF_SAMPLE_REGS_ABI_32,
+	      .cfi = &cfi_machine_i386,
+	      .pc_bit = 8,
+	      .bit_of_reg = i386_bits,
+	      .syscall_pc = CFI_NO_REG,
+	      .syscall_result = CFI_NO_REG},
 };
 
 const struct unwind_machine *unwind_machine_find(const char *name)
 {
 	return ARRAY_FIND(x, machines, ARRAY_NR(machines), strcmp(x->name, name) == 0);
+}
+
+const struct unwind_machine *unwind_machine_of(const struct unwind_machine *m,
+					       const struct elf_file *file)
+{
+	while (m && (m->elf_machine != elf_file_machine(file) ||
+		     (m->cfi->word_bytes == 8) != elf_file_is_64(file)))
+		m = m->other;
+	return m;
 }
 
 /* Reads the register with this bit; false: it was not sampled. */
@@ -45,7 +82,9 @@ bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_lay
 {
 	uint64_t value;
 
-	if (r->regs_abi != ABI_64 || !r->regs || !r->stack || !r->stack_len)
+	while (m && m->regs_abi != r->regs_abi)
+		m = m->other;
+	if (!m || !r->regs || !r->stack || !r->stack_len)
 		return false;
 	out->machine = m->cfi;
 	out->known = 0;

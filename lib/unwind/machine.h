@@ -7,12 +7,15 @@
 
 #include "cfi/frame.h"
 
+struct elf_file;
 struct trace_layout;
 struct trace_record;
 
 struct unwind_machine {
-	const char *name;     /* as in uname(2) */
-	uint16_t elf_machine; /* EM_… */
+	const char *name;                   /* as in uname(2) */
+	uint16_t elf_machine;               /* EM_… */
+	uint8_t regs_abi;                   /* enum perf_sample_regs_abi */
+	const struct unwind_machine *other; /* that it also runs programs of; NULL: none */
 	const struct cfi_machine *cfi;
 	uint8_t pc_bit;            /* bit of the program counter in user_regs */
 	const uint8_t *bit_of_reg; /* bits of the other registers in user_regs, by DWARF number */
@@ -26,7 +29,12 @@ struct unwind_machine {
 /* NULL: unknown machine. */
 const struct unwind_machine *unwind_machine_find(const char *name);
 
-/* The frame of a sample with registers and stack. False: it has none, or they are not usable. */
+/* The machine itself or the other one, whose code this file has; NULL: neither. */
+const struct unwind_machine *unwind_machine_of(const struct unwind_machine *m,
+					       const struct elf_file *file);
+
+/* The frame of a sample with registers and stack. False: it has none, or they are not usable.
+ * out->machine may be the other one. */
 bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_layout *layout,
 			  const struct trace_record *sample, struct cfi_frame *out);
 

@@ -40,7 +40,7 @@ void unwind_object_close(struct unwind_object *o)
 static bool rules_in(struct unwind_fdes *fdes, const struct cfi_machine *m, uint64_t address,
 		     struct cfi_rules *out)
 {
-	struct cfi_base base = {.at = fdes->data, .address = fdes->address};
+	struct cfi_base base = {.at = fdes->data, .address = fdes->address, .is_32 = fdes->is_32};
 	struct cfi_fde fde;
 
 	return unwind_fdes_find(fdes, address, &fde) &&

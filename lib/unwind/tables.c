@@ -17,8 +17,9 @@ enum { MAX_OBJECTS = 1 << 20 };
 
 struct object {
 	bool is_tried, is_debug_tried;
-	const struct elf_file *file;  /* NULL: none that may be used */
-	struct unwind_object *tables; /* owned */
+	const struct elf_file *file;       /* NULL: none that may be used */
+	struct unwind_object *tables;      /* owned */
+	const struct cfi_machine *machine; /* of file */
 };
 
 struct unwind_tables {
@@ -88,6 +89,7 @@ static struct elf_wanted wanted(const struct profile_object *o)
 
 static void open_object(struct unwind_tables *t, struct object *o, const struct profile_object *p)
 {
+	const struct unwind_machine *m;
 	const struct elf_file *file = NULL;
 	struct elf_wanted w;
 
@@ -98,9 +100,11 @@ static void open_object(struct unwind_tables *t, struct object *o, const struct 
 		w = wanted(p);
 		file = elf_finder_code(t->finder, &w);
 	}
-	if (!file || elf_file_machine(file) != t->machine->elf_machine || !elf_file_is_64(file))
+	m = file ? unwind_machine_of(t->machine, file) : NULL;
+	if (!m)
 		return;
 	o->tables = unwind_object_open(file);
+	o->machine = m->cfi;
 	if (o->tables)
 		o->file = file;
 }
@@ -111,17 +115,17 @@ static bool find_rules(struct unwind_tables *t, struct object *o, const struct p
 {
 	struct elf_wanted w;
 
-	if (unwind_object_rules(o->tables, t->machine->cfi, address, out))
+	if (unwind_object_rules(o->tables, o->machine, address, out))
 		return true;
 	if (o->is_debug_tried || !profile_object_is_file(p))
 		return false;
 	o->is_debug_tried = true;
 	w = wanted(p);
 	unwind_object_add_debug(o->tables, elf_finder_debug(t->finder, &w));
-	return unwind_object_rules(o->tables, t->machine->cfi, address, out);
+	return unwind_object_rules(o->tables, o->machine, address, out);
 }
 
-const struct cfi_row *unwind_tables_find(struct unwind_tables *t,
+const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct cfi_machine *m,
 					 const struct profile_mapping *mapping, uint64_t address,
 					 struct unwind_at *at)
 {
@@ -131,7 +135,7 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t,
 
 	if (o && !o->is_tried)
 		open_object(t, o, mapping->object);
-	if (!o || !o->file ||
+	if (!o || !o->file || o->machine != m ||
 	    !elf_file_address(o->file, address - mapping->start + mapping->offset, &at->address))
 		return &unknown;
 	at->object = mapping->object->number;
@@ -139,7 +143,7 @@ const struct cfi_row *unwind_tables_find(struct unwind_tables *t,
 	if (row)
 		return row;
 	if (find_rules(t, o, mapping->object, at->address, &rules))
-		cfi_rules_row(&rules, t->machine->cfi, &t->last);
+		cfi_rules_row(&rules, m, &t->last);
 	else
 		t->last = (struct cfi_row){.kind = CFI_ROW_NONE};
 	row = unwind_rows_add(&t->rows, at->object, at->address, &t->last);
@@ -151,8 +155,7 @@ enum cfi_end unwind_tables_step(struct unwind_tables *t, const struct unwind_at 
 {
 	struct cfi_rules rules;
 
-	if (!unwind_object_rules(t->object[at->object].tables, t->machine->cfi, at->address,
-				 &rules))
+	if (!unwind_object_rules(t->object[at->object].tables, f->machine, at->address, &rules))
 		return CFI_NO_TABLE;
 	return cfi_rules_apply(&rules, f);
 }

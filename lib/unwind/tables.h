@@ -24,8 +24,8 @@ struct unwind_at {
 };
 
 /* The row of an address (in memory) within a mapping, valid until the next lookup. Never NULL:
- * without a file, a row of kind CFI_ROW_UNKNOWN. */
-const struct cfi_row *unwind_tables_find(struct unwind_tables *t,
+ * without a file for this machine, a row of kind CFI_ROW_UNKNOWN. */
+const struct cfi_row *unwind_tables_find(struct unwind_tables *t, const struct cfi_machine *m,
 					 const struct profile_mapping *mapping, uint64_t address,
 					 struct unwind_at *at);
 /* Steps to the caller by a hard row, found at at. As cfi_rules_apply. */

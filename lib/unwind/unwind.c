@@ -71,16 +71,20 @@ static const struct profile_mapping *mapped(const struct walk *w, uint64_t addre
 	return profile_lookup_mapping(w->u->lookup, w->process, address, w->time_ns);
 }
 
-/* Without a table: accepts the frame pointer if its return address is in executable memory. */
-static enum cfi_end step_by_pointer(struct walk *w)
+/* Without a table: accepts a step if it leads into executable memory. */
+static enum cfi_end check_step(const struct walk *w, enum cfi_end end)
 {
-	enum cfi_end end = cfi_frame_by_pointer(&w->frame);
 	const struct profile_mapping *m;
 
 	if (end != CFI_GOES_ON)
 		return end;
 	m = mapped(w, cfi_frame_lookup(&w->frame));
 	return m && m->prot & PROT_EXEC ? end : CFI_NO_TABLE;
+}
+
+static enum cfi_end step_by_pointer(struct walk *w)
+{
+	return check_step(w, cfi_frame_by_pointer(&w->frame));
 }
 
 /* glibc's clone3 has no table where it makes its system call: the return address is the first word
@@ -92,10 +96,10 @@ static enum cfi_end step_from_syscall(struct walk *w)
 	const struct profile_mapping *m;
 	uint64_t pc, result, sp, ra;
 
-	if (!f->is_exact || !cfi_frame_reg(f, machine->syscall_pc, &pc) || pc != f->pc ||
+	if (!f->is_exact || f->machine != machine->cfi ||
+	    !cfi_frame_reg(f, machine->syscall_pc, &pc) || pc != f->pc ||
 	    !cfi_frame_reg(f, machine->syscall_result, &result) || !result ||
-	    !cfi_frame_reg(f, machine->cfi->sp, &sp) ||
-	    cfi_stack_word(&f->stack, sp, &ra) != CFI_GOES_ON)
+	    !cfi_frame_reg(f, machine->cfi->sp, &sp) || cfi_frame_word(f, sp, &ra) != CFI_GOES_ON)
 		return CFI_NO_TABLE;
 	m = mapped(w, ra - 1);
 	if (!m || !(m->prot & PROT_EXEC))
@@ -146,7 +150,10 @@ static enum cfi_end step(struct walk *w)
 	if (w->u->machine->has_vdso_sigreturn && !w->frame.is_exact &&
 	    m->object->kind == PROFILE_OBJECT_VDSO)
 		return cfi_frame_by_sigframe(&w->frame);
-	return step_by_row(w, unwind_tables_find(w->u->tables, m, address, &at), &at);
+	if (w->frame.machine == &cfi_machine_i386 && m->object->kind == PROFILE_OBJECT_VDSO)
+		return check_step(w, cfi_frame_by_vdso32(&w->frame));
+	return step_by_row(w, unwind_tables_find(w->u->tables, w->frame.machine, m, address, &at),
+			   &at);
 }
 
 static void mark(uint64_t *exact, size_t i)
@@ -215,7 +222,7 @@ static enum cfi_end step_to_chain(struct walk *w, uint64_t pointed)
 
 	if (!m)
 		return CFI_NO_TABLE;
-	row = unwind_tables_find(w->u->tables, m, address, &at);
+	row = unwind_tables_find(w->u->tables, w->frame.machine, m, address, &at);
 	if (row->is_signal || is_in_chain(w, row, pointed))
 		return CFI_NO_TABLE;
 	return step_by_row(w, row, &at);
@@ -232,9 +239,9 @@ size_t unwind_to_chain(struct unwinder *u, const struct profile_process *process
 
 	*is_whole = false;
 	if (!unwind_machine_frame(u->machine, layout, sample, &w.frame) ||
-	    !cfi_frame_reg(&w.frame, u->machine->cfi->fp, &pointed))
+	    !cfi_frame_reg(&w.frame, w.frame.machine->fp, &pointed))
 		return 0;
-	pointed += sizeof(uint64_t);
+	pointed += w.frame.machine->word_bytes;
 	while (nr < max && (end = step_to_chain(&w, pointed)) == CFI_GOES_ON)
 		out[nr++] = w.frame.pc;
 	*is_whole = end == CFI_WHOLE;

@@ -28,9 +28,9 @@ struct unwinder_config {
 };
 
 enum unwind_end {
-	UNWIND_WHOLE,   /* the outermost function was reached */
-	UNWIND_NO_REGS, /* the sample has no registers or stack, or not of 64 bits, as for a kernel
-			   thread */
+	UNWIND_WHOLE,     /* the outermost function was reached */
+	UNWIND_NO_REGS,   /* the sample has no registers or stack, as for a kernel
+			     thread */
 	UNWIND_TRUNCATED, /* the stack continues beyond the recorded bytes */
 	UNWIND_NO_TABLE,  /* no unwind table, and no valid frame pointer */
 	UNWIND_INVALID,   /* no progress toward the stack's start, or outside the stack */

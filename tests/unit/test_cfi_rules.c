@@ -145,6 +145,7 @@ TEST(callee_saved)
 		unsigned reg[12], nr;
 	} machines[] = {
 	    {&cfi_machine_x86_64, {RBX, RBP, RSP, 12, 13, 14, 15}, 7},
+	    {&cfi_machine_i386, {3, 4, 5, 6, 7}, 5},
 	    {&cfi_machine_aarch64, {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 31}, 12},
 	};
 

@@ -274,7 +274,6 @@ static const struct {
 	uint64_t user_regs;
 } unfit[] = {
     {"of a kernel thread", .abi = 0},
-    {"of a program of 32 bits", .abi = 1},
     {"of an unknown kind", .abi = 3},
     {"without registers", .abi = 2, .no_regs = true},
     {"without stack", .abi = 2, .no_stack = true},
