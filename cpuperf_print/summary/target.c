@@ -145,6 +145,30 @@ static void put_missing(struct summary *s)
 	}
 }
 
+/* The kernel accounts all CPU time of a task, but counts its events only between its first switch
+ * in and its last steps. A program with more rights than its caller ends them (Linux,
+ * commit_creds). */
+static void put_uncounted(struct summary *s, bool are_runs)
+{
+	double used = s->runs.user.mean + s->runs.system.mean, counted = used;
+	const struct column_summary *sum;
+
+	if (!are_runs && s->totals->nr_iterations > 1)
+		return;
+	for (size_t i = 0; i < s->table->nr_events; i++) {
+		sum = &s->totals->column[i];
+		if (sum->spread.nr && strcmp(s->table->columns[i].group, "software") == 0 &&
+		    strcmp(s->table->columns[i].name, "task_clock") == 0)
+			counted = are_runs ? sum->spread.mean : (double)sum->sum;
+	}
+	if (used - counted > used / 20 && used - counted > 10e6)
+		buf_printf(
+		    s->out,
+		    "  counted for %.1f %% of the CPU time: events exclude the start and end "
+		    "of each task, set-user-ID programs and CPUs not in --cpu\n",
+		    100 * counted / used);
+}
+
 static void put_status(struct buf *out, int status)
 {
 	const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
@@ -219,4 +243,5 @@ void summary_target(struct summary *s)
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
 	put_missing(s);
+	put_uncounted(s, are_runs);
 }

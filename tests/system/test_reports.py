@@ -386,7 +386,7 @@ def check_rest(session):
     """What hides rows is what shows them."""
     for name in ("flat", "stacks"):
         args = [f"--session={session.file}", f"--report={name}", session.mix, "--event=cpu_clock"]
-        for hidden, shown in ((["--top=1"], ["--top=0"]), (["--min-percent=60"], ["--min-percent=0"]),
+        for hidden, shown in ((["--top=1"], ["--top=0"]), (["--top=0", "--min-percent=60"], ["--min-percent=0"]),
                               (["--top=1", "--min-percent=15"], ["--top=0", "--min-percent=0"])):
             lines = [l for l in output(*args, *hidden).splitlines() if l.startswith("…")]
             assert len(lines) == 1 and lines[0].endswith(f"({' '.join(shown)} shows all)"), lines
