@@ -122,12 +122,12 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "LIST",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "function object comm pid tid cpu line iteration event session total",
+     .words = "function object comm cmdline pid tid cpu line iteration event session total",
      .section = "Report",
-     .help =
-	 "flat, diff: the fields that make a row, separated by commas: function (the "
-	 "default), object, comm, pid, tid, cpu, line, iteration, event, session. In flat, total "
-	 "orders the rows by total instead of self.",
+     .help = "flat, diff: the fields that make a row, separated by commas: function (the "
+	     "default), object, comm, cmdline, pid, tid, cpu, line, iteration, event, session. In "
+	     "flat, total "
+	     "orders the rows by total instead of self.",
      .set = opt_set_string,
      .offset = AT(sort)},
     {.name = "top",
@@ -183,6 +183,14 @@ static const struct opt_row rows[] = {
      .help = "Only threads whose name matches GLOB. May be repeated.",
      .set = opt_add_string,
      .offset = AT(comms)},
+    {.name = "cmdline",
+     .arg = OPT_REQUIRED,
+     .metavar = "GLOB",
+     .section = "Which samples",
+     .help = "Only processes whose command line, its arguments joined by spaces, matches GLOB as a "
+	     "whole. Processes whose command line is not known match no GLOB. May be repeated.",
+     .set = opt_add_string,
+     .offset = AT(cmdlines)},
     {.name = "cpu",
      .arg = OPT_REQUIRED,
      .metavar = "LIST",

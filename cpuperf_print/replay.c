@@ -56,7 +56,7 @@ int replay_check(const struct options *o, struct err *e)
 			       "--live excludes --report, --output-format and "
 			       "--output-file");
 	if (o->cpus || o->iterations || o->events.nr || o->pids || o->trees || o->comms.nr ||
-	    o->from || o->to)
+	    o->cmdlines.nr || o->from || o->to)
 		return err_set(e, -EINVAL,
 			       "--live excludes --cpu, --iteration, --event, --pid, --tree-of, "
 			       "--comm, --from and --to");

@@ -80,6 +80,7 @@ static int parse_filter(struct profile_filter *f, const struct options *o, struc
 {
 	return add_globs(&f->events, "--event", &o->events, e) ?:
 	       add_globs(&f->comms, "--comm", &o->comms, e) ?:
+	       add_globs(&f->cmdlines, "--cmdline", &o->cmdlines, e) ?:
 	       parse_ranges("--pid", o->pids, &f->pids, e) ?:
 	       parse_ranges("--tree-of", o->trees, &f->trees, e) ?:
 	       parse_ranges("--cpu", o->cpus, &f->cpus, e) ?:
@@ -130,7 +131,8 @@ static int find_column(const char *name, size_t len, struct err *e)
 		    strncmp(report_column_names[c], name, len) == 0)
 			return c;
 	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
-	err_hint(e, "function, object, comm, pid, tid, cpu, line, iteration, event, session; "
+	err_hint(e, "function, object, comm, cmdline, pid, tid, cpu, line, iteration, event, "
+		    "session; "
 		    "total orders the rows by total");
 	return -EINVAL;
 }

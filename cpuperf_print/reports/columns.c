@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 4096 };
+enum { NAME_BYTES = 4096, CMDLINE_BYTES = 100 };
 
 /* A row that is being printed. */
 struct place {
@@ -50,6 +50,20 @@ static const char *line_name(struct place *p, enum report_column c)
 	return p->text;
 }
 
+/* People get the beginning of a long one. */
+static const char *cmdline_text(struct place *p, enum report_column c)
+{
+	const char *text = text_of(p, c);
+	size_t len = strlen(text);
+
+	if (p->j->output->form != GRID_PEOPLE || len <= CMDLINE_BYTES)
+		return text;
+	for (len = CMDLINE_BYTES; len && (text[len] & 0xc0) == 0x80;) /* within a character */
+		len--;
+	snprintf(p->text, sizeof(p->text), "%.*s…", (int)len, text);
+	return p->text;
+}
+
 static const char *session_path(struct place *p, enum report_column c)
 {
 	return p->j->inputs->item[p->row->column[c]].path;
@@ -67,6 +81,7 @@ static const struct {
     {REPORT_PID, true, NULL},
     {REPORT_TID, true, NULL},
     {REPORT_COMM, false, text_of},
+    {REPORT_CMDLINE, false, cmdline_text},
     {REPORT_OBJECT, false, object_name},
     {REPORT_LINE, false, line_name},
     {REPORT_FUNCTION, false, function_name},

@@ -157,6 +157,8 @@ static void add_names(struct comparison *c, const struct report_flat_row *row)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_OBJECT]));
 	if (c->columns >> REPORT_COMM & 1)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_COMM]));
+	if (c->columns >> REPORT_CMDLINE & 1)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_CMDLINE]));
 	if ((c->columns >> REPORT_LINE & 1) && row->file != UINT32_MAX)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->file));
 }

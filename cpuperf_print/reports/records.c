@@ -73,8 +73,8 @@ static bool is_shown(void *arg, const struct profile_merged_item *m,
 
 static bool has_filter(const struct profile_filter *f)
 {
-	return f->events.nr || f->comms.nr || f->pids.nr || f->trees.nr || f->cpus.nr ||
-	       f->iterations.nr || f->from_ns || f->to_ns;
+	return f->events.nr || f->comms.nr || f->pids.nr || f->trees.nr || f->cmdlines.nr ||
+	       f->cpus.nr || f->iterations.nr || f->from_ns || f->to_ns;
 }
 
 static int print(struct records *r, struct profile_lookup *lookup)

@@ -35,20 +35,25 @@ int profile_choice_make(struct profile_choice *c, const struct profile_filter *f
 			const struct profile_processes *p)
 {
 	MEM_AUTO uint8_t *state = NULL;
+	MEM_AUTO bool *matches = NULL; /* by the number of the command line */
 
 	*c = (struct profile_choice){.filter = f};
-	if (!f->trees.nr)
+	if (!f->trees.nr && !f->cmdlines.nr)
 		return 0;
+	matches = mem_calloc(p->cmdlines.nr, sizeof(*matches));
 	state = mem_calloc(p->nr_lives + 1, sizeof(*state));
 	c->has = mem_calloc(p->nr_lives + 1, sizeof(*c->has));
-	if (!state || !c->has) {
+	if (!state || !matches || !c->has) {
 		profile_choice_fini(c);
 		return -ENOMEM;
 	}
 	c->nr = p->nr_lives;
+	for (uint32_t i = 0; i < p->cmdlines.nr; i++)
+		matches[i] = !f->cmdlines.nr ||
+			     (i && profile_globs_match(&f->cmdlines, profile_cmdline(p, i)));
 	for (uint32_t i = 0; i < c->nr; i++) {
 		mark(p, &f->trees, state, i);
-		c->has[i] = state[i] == INSIDE;
+		c->has[i] = state[i] == INSIDE && matches[p->lives[i].process.cmdline];
 	}
 	return 0;
 }
@@ -63,6 +68,7 @@ bool profile_choice_has(const struct profile_choice *c, const struct profile_pro
 {
 	if (!c->has)
 		return true;
-	return process->number < c->nr ? c->has[process->number]
-				       : profile_ranges_has(&c->filter->trees, process->pid);
+	if (process->number < c->nr)
+		return c->has[process->number];
+	return !c->filter->cmdlines.nr && profile_ranges_has(&c->filter->trees, process->pid);
 }

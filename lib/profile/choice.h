@@ -1,5 +1,5 @@
 /*
- * The processes that a filter selects: the trees of --tree-of.
+ * The processes that a filter selects: by --tree-of and --cmdline.
  */
 #ifndef PROFILE_CHOICE_H
 #define PROFILE_CHOICE_H

@@ -39,6 +39,7 @@ bool profile_globs_match(const struct profile_globs *g, const char *name);
 struct profile_filter {
 	struct profile_globs events; /* "cpu_clock", "software:cpu_clock" */
 	struct profile_globs comms;
+	struct profile_globs cmdlines; /* a process whose command line is unknown matches none */
 	struct profile_ranges pids, cpus, iterations;
 	struct profile_ranges trees; /* the pids of processes that are meant with descendants */
 	uint64_t from_ns, to_ns;     /* since the session's start; to_ns 0: to its end */

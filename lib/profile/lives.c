@@ -127,8 +127,7 @@ size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint
 	    (order_u64(l[i].process.pid, pid) ?: order_u64(l[i].process.from_ns, time_ns)) > 0);
 }
 
-/* The life of the pid at that time, or PROFILE_NONE. */
-static uint32_t life_at(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
+uint32_t profile_life_at(const struct profile_processes *p, uint32_t pid, uint64_t time_ns)
 {
 	size_t next = profile_lives_until(p, pid, time_ns);
 
@@ -151,10 +150,10 @@ static void find_parents(struct profile_processes *p)
 		} else if (l->is_forked) {
 			l->parent_ns = l->process.from_ns;
 			if (l->parent_ns)
-				l->parent = life_at(p, l->parent_pid, l->parent_ns - 1);
+				l->parent = profile_life_at(p, l->parent_pid, l->parent_ns - 1);
 			l->origin = l->parent;
 		} else if (l->surveyed_ns) {
-			l->origin = life_at(p, l->parent_pid, l->surveyed_ns);
+			l->origin = profile_life_at(p, l->parent_pid, l->surveyed_ns);
 		}
 	}
 }

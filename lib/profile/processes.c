@@ -207,6 +207,7 @@ static int add_records(struct load *l, const struct trace_frame *f)
 static int add_frame(struct load *l, const struct trace_frame *f)
 {
 	struct trace_build_id id;
+	struct trace_cmdline cmdline;
 	const char *text;
 	size_t len;
 	int rc;
@@ -219,6 +220,11 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 		return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
 	case TRACE_FRAME_BUILD_ID:
 		rc = trace_decode_build_id(f, &id) ?: profile_build_ids_add(&l->g.build_ids, &id);
+		l->p->has_left_out |= rc == -EFBIG;
+		return rc == -EFBIG ? 0 : rc;
+	case TRACE_FRAME_CMDLINE:
+		rc = trace_decode_cmdline(f, &cmdline)
+			 ?: profile_cmdlines_add(&l->p->cmdlines, &l->g, &cmdline);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	default:
@@ -277,6 +283,7 @@ static int make_all(struct load *l)
 	order_sort(l->g.looked_ns, l->g.nr_looked, sizeof(*l->g.looked_ns), order_numbers);
 	return profile_build_ids_resolve(l->p, &l->g)
 		   ?: profile_lives_make(l->p, &l->g)
+		   ?: (profile_cmdlines_assign(l->p, &l->g), 0)
 		   ?: profile_spaces_make(l->p, &l->g)
 		   ?: profile_begins_make(l->p)
 		   ?: profile_namings_make(l->p, &l->g)
@@ -292,7 +299,8 @@ static struct profile_processes *processes_new(void)
 	profile_objects_init(&p->objects);
 	arena_init(&p->ksymbol_names, PROFILE_TEXT_MAX_BYTES);
 	p->strangers = profile_strangers_new();
-	if (p->strangers && profile_comms_init(&p->comms) == 0)
+	if (p->strangers && profile_comms_init(&p->comms) == 0 &&
+	    profile_cmdlines_init(&p->cmdlines) == 0)
 		return p;
 	profile_processes_free(p);
 	return NULL;
@@ -304,6 +312,7 @@ void profile_processes_free(struct profile_processes *p)
 		return;
 	profile_objects_fini(&p->objects);
 	profile_comms_fini(&p->comms);
+	dict_fini(&p->cmdlines);
 	profile_trees_fini(p);
 	profile_strangers_free(p->strangers);
 	arena_fini(&p->ksymbol_names);
@@ -323,6 +332,7 @@ static void drop_gathered(struct profile_gathered *g)
 	mem_free(g->ksymbols);
 	mem_free(g->looked_ns);
 	mem_free(g->of_lives);
+	mem_free(g->cmdlines);
 	profile_build_ids_fini(&g->build_ids);
 }
 
@@ -378,6 +388,16 @@ size_t profile_nr_comms(const struct profile_processes *p)
 const struct profile_comm *profile_comm(const struct profile_processes *p, uint32_t number)
 {
 	return dict_at(&p->comms.items, number);
+}
+
+size_t profile_nr_cmdlines(const struct profile_processes *p)
+{
+	return p->cmdlines.nr;
+}
+
+const char *profile_cmdline(const struct profile_processes *p, uint32_t number)
+{
+	return dict_text(&p->cmdlines, number);
 }
 
 size_t profile_nr_ksymbols(const struct profile_processes *p)

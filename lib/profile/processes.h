@@ -9,6 +9,8 @@
  * - While an exec is under way (up to its last mapping, the vdso), addresses belong to the calling
  *   program. From then until the new program maps a file itself, addresses that it has not mapped
  *   are looked up in the calling one.
+ * - A fork begins with its parent's command line, an exec with one that is known if it could be
+ *   read.
  * - Surveyed records describe what existed before the session: they apply from its beginning,
  *   unless a record of the kernel contradicts them.
  */
@@ -68,6 +70,7 @@ struct profile_process {
 	uint32_t number; /* from 0, dense; all unknown processes share the last */
 	uint32_t pid;
 	uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: alive at the end */
+	uint32_t cmdline;        /* number of its command line; 0: not known */
 };
 
 /* The name of a task; each text once. */
@@ -105,6 +108,10 @@ size_t profile_nr_objects(const struct profile_processes *p);
 const struct profile_object *profile_object(const struct profile_processes *p, uint32_t number);
 size_t profile_nr_comms(const struct profile_processes *p);
 const struct profile_comm *profile_comm(const struct profile_processes *p, uint32_t number);
+/* Arguments joined by spaces, safe to show; number 0 is "[unknown]". The process may have changed
+ * its command line later. */
+size_t profile_nr_cmdlines(const struct profile_processes *p);
+const char *profile_cmdline(const struct profile_processes *p, uint32_t number);
 size_t profile_nr_ksymbols(const struct profile_processes *p);
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
 

@@ -17,6 +17,7 @@
 #include <pthread.h>
 
 struct trace_build_id;
+struct trace_cmdline;
 struct trace_reader;
 struct trace_record;
 
@@ -30,6 +31,7 @@ enum {
 	PROFILE_MAX_BUILD_IDS = 1 << 20,
 	PROFILE_MAX_COMMS = 1 << 20,
 	PROFILE_MAX_KSYMBOLS = 1 << 20,
+	PROFILE_MAX_CMDLINES = 1 << 20,
 	PROFILE_MAX_STRANGERS = 1 << 16,
 	PROFILE_TEXT_MAX_BYTES = 256 << 20, /* each: of objects, comms, ksymbols */
 	PROFILE_MAX_FORKS_DEEP = 8, /* a space with more ancestors gets copies of their mappings */
@@ -67,6 +69,18 @@ void profile_comms_fini(struct profile_comms *c);
 /* Finds or adds a name. 0; -EFBIG: skipped; -ENOMEM. */
 int profile_comms_add(struct profile_comms *c, const char *name, uint32_t *out);
 
+/* Command lines: each text once, at first as items of profile_gathered. */
+struct profile_cmdline_record {
+	uint64_t from_ns, to_ns;
+	uint32_t pid, text;
+	bool is_command; /* of the first exec of the pid */
+};
+int profile_cmdlines_init(struct dict *texts); /* 0 or -ENOMEM; then nothing is owned */
+/* 0; -EFBIG: skipped; -ENOMEM. */
+struct profile_gathered;
+int profile_cmdlines_add(struct dict *texts, struct profile_gathered *g,
+			 const struct trace_cmdline *c);
+
 enum profile_change_kind {
 	PROFILE_FORK, /* what: the parent's pid, other: its tid */
 	PROFILE_COMM, /* what: a comm */
@@ -103,8 +117,9 @@ struct profile_life {
 	uint32_t first_map, nr_maps; /* as recorded: a range of profile_gathered.of_lives */
 	/* The space. Its mappings lie side by side, from that of the first cluster on. */
 	uint32_t first_cluster, nr_clusters, nr_mappings;
-	bool is_forked; /* a fork recorded its beginning */
-	bool is_exec;   /* an exec began it, after a life of the same pid */
+	bool is_forked;   /* a fork recorded its beginning */
+	bool is_exec;     /* an exec began it, after a life of the same pid */
+	bool has_cmdline; /* its parent's, if that is known */
 	/* For an exec: when all was mapped, and when the new program mapped its first file. Before
 	 * ready_ns, registers are the calling program's; before settled_ns they may be. */
 	uint64_t ready_ns, settled_ns;
@@ -151,6 +166,7 @@ const struct profile_process *profile_stranger(struct profile_strangers *s, uint
 struct profile_processes {
 	struct profile_objects objects;
 	struct profile_comms comms;
+	struct dict cmdlines;       /* const char * */
 	struct profile_life *lives; /* owned; by pid, then time */
 	size_t nr_lives, lives_room;
 	struct profile_mapping *mappings; /* owned */
@@ -192,6 +208,8 @@ struct profile_gathered {
 	uint64_t *looked_ns; /* owned; sorted times at which the survey read a process */
 	size_t nr_looked, looked_room;
 	struct profile_build_ids build_ids;
+	struct profile_cmdline_record *cmdlines; /* owned; in the order of the file */
+	size_t nr_cmdlines, cmdlines_room;
 	uint32_t *of_lives; /* owned; indexes of maps, life by life */
 	uint32_t nr_of_lives;
 };
@@ -210,6 +228,7 @@ uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns
 /* The steps; 0 or -ENOMEM. The first assigns build-ids to mappings. */
 int profile_build_ids_resolve(struct profile_processes *p, struct profile_gathered *g);
 int profile_lives_make(struct profile_processes *p, struct profile_gathered *g);
+void profile_cmdlines_assign(struct profile_processes *p, const struct profile_gathered *g);
 int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g);
 int profile_begins_make(struct profile_processes *p);
 int profile_namings_make(struct profile_processes *p, const struct profile_gathered *g);
@@ -222,6 +241,8 @@ uint32_t profile_begins_until(const struct profile_processes *p, uint32_t life, 
 /* The index after the last entry of the pid (tid) that began until the time, or its insertion
  * point: the entry before it may be another pid's. */
 size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
+/* The life of the pid at that time, or PROFILE_NONE. */
+uint32_t profile_life_at(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
 size_t profile_namings_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
 
 /* An answer, and the addresses and times (from_ns <= t < to_ns) for which it holds. */

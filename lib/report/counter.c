@@ -38,6 +38,7 @@ struct report_counter {
 	struct report_singles *singles;  /* NULL: the fold counts samples */
 	uint32_t generation;             /* the fold nodes' */
 	uint32_t *of_comm;               /* the report's number of a comm, by the profile's */
+	uint32_t *of_cmdline;            /* the same of a command line */
 	struct report_program *programs; /* by the profile's number of the comm */
 	struct report_stats stats;
 	struct report_stack stack;
@@ -233,6 +234,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	    .pid = has_part(c, REPORT_BY_PID) ? r->pid : 0,
 	    .tid = has_part(c, REPORT_BY_TID) ? r->tid : 0,
 	    .comm = has_part(c, REPORT_BY_COMM) ? c->of_comm[task->comm->number] : 0,
+	    .cmdline = has_part(c, REPORT_BY_CMDLINE) ? c->of_cmdline[task->process->cmdline] : 0,
 	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
 	};
 	c->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
@@ -344,6 +346,16 @@ static int read_comms(struct report_counter *c)
 		if (c->of_comm[i] == UINT32_MAX)
 			return -ENOMEM;
 	}
+	nr = profile_nr_cmdlines(all->input->processes);
+	c->of_cmdline = mem_calloc(nr, sizeof(*c->of_cmdline));
+	if (!c->of_cmdline)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr && has_part(c, REPORT_BY_CMDLINE); i++) {
+		c->of_cmdline[i] = report_functions_text_number(
+		    all->run->functions, profile_cmdline(all->input->processes, i));
+		if (c->of_cmdline[i] == UINT32_MAX)
+			return -ENOMEM;
+	}
 	return 0;
 }
 
@@ -403,6 +415,7 @@ void report_counter_free(struct report_counter *c)
 	profile_lookup_free(c->lookup);
 	report_stats_fini(&c->stats);
 	mem_free(c->of_comm);
+	mem_free(c->of_cmdline);
 	mem_free(c->programs);
 	mem_free(c);
 }

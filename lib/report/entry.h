@@ -61,6 +61,7 @@ enum report_part {
 	REPORT_BY_BRANCH = 1 << 8,
 	REPORT_BY_ADDRESS = 1 << 9, /* object and address of each frame */
 	REPORT_BY_SLICE = 1 << 10,  /* the slice of time */
+	REPORT_BY_CMDLINE = 1 << 11,
 };
 
 enum report_branch {
@@ -75,6 +76,7 @@ struct report_key {
 	uint32_t session, iteration;
 	uint32_t cpu, pid, tid; /* TRACE_UNKNOWN */
 	uint32_t comm;          /* number of its text: report_functions_text */
+	uint32_t cmdline;       /* the same */
 	uint32_t branch;        /* enum report_branch */
 	uint32_t slice;         /* in slice_ns since the session's start; 0 before it */
 };

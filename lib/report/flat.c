@@ -14,18 +14,21 @@
 #include <string.h>
 
 const char *const report_column_names[REPORT_NR_COLUMNS] = {
-    [REPORT_FUNCTION] = "function", [REPORT_OBJECT] = "object",
-    [REPORT_COMM] = "comm",         [REPORT_PID] = "pid",
-    [REPORT_TID] = "tid",           [REPORT_CPU] = "cpu",
-    [REPORT_LINE] = "line",         [REPORT_ITERATION] = "iteration",
+    [REPORT_FUNCTION] = "function", [REPORT_OBJECT] = "object",   [REPORT_COMM] = "comm",
+    [REPORT_PID] = "pid",           [REPORT_TID] = "tid",         [REPORT_CPU] = "cpu",
+    [REPORT_CMDLINE] = "cmdline",   [REPORT_LINE] = "line",       [REPORT_ITERATION] = "iteration",
     [REPORT_EVENT] = "event",       [REPORT_SESSION] = "session",
 };
 
 /* The parts of an entry's key that a column needs. */
 static const unsigned parts_of[REPORT_NR_COLUMNS] = {
-    [REPORT_COMM] = REPORT_BY_COMM,       [REPORT_PID] = REPORT_BY_PID,
-    [REPORT_TID] = REPORT_BY_TID,         [REPORT_CPU] = REPORT_BY_CPU,
-    [REPORT_LINE] = REPORT_BY_LINE,       [REPORT_ITERATION] = REPORT_BY_ITERATION,
+    [REPORT_CMDLINE] = REPORT_BY_CMDLINE,
+    [REPORT_COMM] = REPORT_BY_COMM,
+    [REPORT_PID] = REPORT_BY_PID,
+    [REPORT_TID] = REPORT_BY_TID,
+    [REPORT_CPU] = REPORT_BY_CPU,
+    [REPORT_LINE] = REPORT_BY_LINE,
+    [REPORT_ITERATION] = REPORT_BY_ITERATION,
     [REPORT_SESSION] = REPORT_BY_SESSION,
 };
 
@@ -95,6 +98,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report_flat *f = arg;
 	struct report_flat_row k = {.column = {[REPORT_COMM] = e->key.comm,
+					       [REPORT_CMDLINE] = e->key.cmdline,
 					       [REPORT_PID] = e->key.pid,
 					       [REPORT_TID] = e->key.tid,
 					       [REPORT_CPU] = e->key.cpu,
@@ -175,6 +179,7 @@ static int compare_columns(const struct report_functions *f, const struct report
 
 	order = order ?: compare_texts(f, x[REPORT_OBJECT], y[REPORT_OBJECT])
 		      ?: compare_texts(f, x[REPORT_COMM], y[REPORT_COMM])
+		      ?: compare_texts(f, x[REPORT_CMDLINE], y[REPORT_CMDLINE])
 		      ?: compare_texts(f, a->file, b->file);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !order; i++)
 		order = order_u64(x[numbers[i]], y[numbers[i]]);

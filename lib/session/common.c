@@ -133,6 +133,16 @@ int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len)
 	return end(c);
 }
 
+int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline)
+{
+	if (begin(c)) {
+		trace_writer_more(c->writer);
+		trace_writer_cmdline(c->writer, cmdline);
+		(void)trace_file_append(c->file, c->writer, &c->error);
+	}
+	return end(c);
+}
+
 int common_add_build_id(struct common *c, const struct trace_build_id *id)
 {
 	if (begin(c)) {

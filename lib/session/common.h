@@ -12,6 +12,7 @@
 
 struct recorder;
 struct trace_build_id;
+struct trace_cmdline;
 struct trace_file;
 struct trace_packer;
 
@@ -47,6 +48,7 @@ int common_add_records(struct common *c, const void *records, size_t len);
 int common_add_kallsyms(struct common *c, const char *text, size_t len);
 /* A piece that trace_packer_kallsyms packed. */
 int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len);
+int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline);
 int common_add_build_id(struct common *c, const struct trace_build_id *id);
 
 /* For a note on an error that ends the saving. */

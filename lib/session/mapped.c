@@ -10,7 +10,9 @@
 #include <string.h>
 
 enum {
+	RECORD_COMM = 3,
 	RECORD_MMAP2 = 10,
+	MISC_COMM_EXEC = 1 << 13,
 	PROT_EXECUTE = 4,
 	TAIL_BYTES = 16, /* task and time */
 };
@@ -146,6 +148,14 @@ static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at,
 		want(m, &r);
 }
 
+static void add_exec(struct mapped *m, uint32_t pid)
+{
+	if (m->next_exec - m->first_exec == MAPPED_MAX_EXECS)
+		return;
+	m->execs[m->next_exec++ % MAPPED_MAX_EXECS] = pid;
+	pthread_cond_signal(&m->wake);
+}
+
 void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uint64_t to)
 {
 	struct pmu_view v = pmu_ring_view(ring);
@@ -159,6 +169,9 @@ void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uin
 			break;
 		if ((uint32_t)word == RECORD_MMAP2)
 			add_mapping(m, &v, at, size);
+		else if ((uint32_t)word == RECORD_COMM && (word >> 32 & MISC_COMM_EXEC) &&
+			 size >= 2 * sizeof(word))
+			add_exec(m, (uint32_t)pmu_view_word(&v, at + sizeof(word)));
 		at += size;
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -217,20 +230,27 @@ static struct mapped_file *pop_due(struct mapped *m)
 
 bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number)
 {
-	struct mapped_file *f;
+	struct mapped_file *f = NULL;
+	bool is_found = false;
 
 	pthread_mutex_lock(&m->lock);
-	while (!(f = pop_due(m)) && (m->nr_queued || !m->is_ending))
+	while (m->first_exec == m->next_exec && !(f = pop_due(m)) &&
+	       (m->nr_queued || !m->is_ending))
 		if (!m->is_ending && next_due_ns(m) > clock_monotonic_ns())
 			(void)thread_cond_wait(&m->wake, &m->lock, next_due_ns(m));
-	if (f) {
+	if (m->first_exec != m->next_exec) {
+		q->pid = m->execs[m->first_exec++ % MAPPED_MAX_EXECS];
+		*number = MAPPED_EXEC;
+		is_found = true;
+	} else if (f) {
 		f->is_wanted = false; /* later mappings cause another query */
 		f->due_ns = clock_monotonic_ns() + f->pause_ns;
 		make_question(m, f, q);
 		*number = (uint32_t)(f - (const struct mapped_file *)m->files.items);
+		is_found = true;
 	}
 	pthread_mutex_unlock(&m->lock);
-	return f;
+	return is_found;
 }
 
 void mapped_answered(struct mapped *m, uint32_t number, enum survey_identify_state state,

@@ -1,8 +1,9 @@
 /*
  * The files that are mapped for execution during a session, whose build-ids the kernel's records do
- * not contain. The session's thread adds the files that it finds in the side band, without waiting;
- * another thread queries the build-id of each file (identify.h), again when the file is mapped
- * again, because it may have changed.
+ * not contain, and the processes that exec, whose command lines they do not contain either. The
+ * session's thread adds the files that it finds in the side band, without waiting; another thread
+ * queries the build-id of each file (identify.h), again when the file is mapped again, because it
+ * may have changed.
  */
 #ifndef SESSION_MAPPED_H
 #define SESSION_MAPPED_H
@@ -16,6 +17,7 @@
 enum {
 	MAPPED_MAX_FILES = 16384,
 	MAPPED_MAX_TEXT_BYTES = 8 << 20,
+	MAPPED_MAX_EXECS = 1024, /* not yet queried; a power of 2 */
 };
 
 struct mapped_file;
@@ -28,6 +30,8 @@ struct mapped {
 	/* the wanted files, as a heap: queue[0] is due first */
 	uint32_t queue[MAPPED_MAX_FILES];
 	uint32_t nr_queued;
+	uint32_t execs[MAPPED_MAX_EXECS]; /* pids; number i is at i % MAPPED_MAX_EXECS */
+	uint32_t first_exec, next_exec;
 	bool is_ending, is_full;
 	uint32_t nr_foreign; /* files on file systems that may never answer */
 };
@@ -41,7 +45,10 @@ void mapped_scan(struct mapped *m, const struct pmu_ring *ring, uint64_t at, uin
 /* After this, mapped_next does not wait, and all files are due. */
 void mapped_end(struct mapped *m);
 
-/* Waits for the next file to query. False: mapped_end was called, and no file is left. */
+enum { MAPPED_EXEC = UINT32_MAX }; /* in place of a file's number */
+/* Waits for what to query next: a process that exec'd (*number MAPPED_EXEC; only q->pid is set), or
+ * a file. Processes come first: many end soon. Those beyond MAPPED_MAX_EXECS are skipped. False:
+ * mapped_end was called, and nothing is left. */
 bool mapped_next(struct mapped *m, struct survey_identify_question *q, uint32_t *number);
 bool mapped_is_ending(struct mapped *m);
 /* Reports the result of a query. is_last: do not query the file again. */

@@ -45,6 +45,17 @@ static int add_records(const void *records, size_t len, void *arg)
 	return common_add_records(((struct surveyor *)arg)->common, records, len);
 }
 
+static int add_cmdline(const struct survey_cmdline *c, void *arg)
+{
+	return common_add_cmdline(((struct surveyor *)arg)->common,
+				  &(struct trace_cmdline){.pid = c->pid,
+							  .flags = c->flags,
+							  .from_ns = c->from_ns,
+							  .to_ns = c->to_ns,
+							  .text = c->text,
+							  .len = c->len});
+}
+
 static int add_kallsyms(const char *text, size_t len, void *arg)
 {
 	return common_add_kallsyms(((struct surveyor *)arg)->common, text, len);
@@ -110,6 +121,16 @@ static int add_build_id(struct surveyor *s, const struct survey_identify_answer 
 					      });
 }
 
+/* Queries one process that exec'd. A short one may have ended: its command line is not stored. */
+static bool read_cmdline(struct surveyor *s)
+{
+	int rc = survey_reader_ask_cmdline(&s->reader, s->question.pid, &s->cmdline);
+
+	if (rc == 0 && s->cmdline.len)
+		rc = add_cmdline(&s->cmdline, s);
+	return rc == 0 || rc == -ETIMEDOUT;
+}
+
 /* Queries one file. False: stop querying. */
 static bool identify_one(struct surveyor *s, uint32_t number)
 {
@@ -134,7 +155,8 @@ static void identify_mapped(struct surveyor *s)
 			until_ns = clock_monotonic_ns() + LAST_NS;
 			s->reader.config.patience_ms = LAST_PATIENCE_MS;
 		}
-		if (!identify_one(s, number) || (until_ns && clock_monotonic_ns() > until_ns))
+		if (!(number == MAPPED_EXEC ? read_cmdline(s) : identify_one(s, number)) ||
+		    (until_ns && clock_monotonic_ns() > until_ns))
 			break;
 	}
 	survey_reader_note(&s->reader, s->nr_silent, &s->late);
@@ -147,6 +169,30 @@ static void identify_mapped(struct surveyor *s)
 			   s->late.len ? "; " : "");
 }
 
+/* The command that the session starts. Each run is another process, whose command line is read. */
+static void add_command(struct surveyor *s)
+{
+	const struct spec_list *argv = &s->plan->spec->target.command;
+	const struct plan_target *target = &s->plan->target;
+	struct survey_cmdline *c = &s->cmdline;
+
+	if (!target->is_command || target->has_runs || !argv->nr)
+		return;
+	*c = (struct survey_cmdline){.pid = (uint32_t)target->ids[0],
+				     .flags = TRACE_CMDLINE_IS_COMMAND};
+	for (size_t i = 0; i < argv->nr; i++) {
+		size_t len = strlen(argv->item[i]) + 1, room = sizeof(c->text) - c->len;
+
+		if (len > room) {
+			c->flags |= TRACE_CMDLINE_IS_CUT;
+			len = room;
+		}
+		memcpy(c->text + c->len, argv->item[i], len);
+		c->len += (uint32_t)len;
+	}
+	(void)add_cmdline(c, s);
+}
+
 static void note_failure(struct survey_result *r, int rc, const char *what)
 {
 	if (rc && !r->note[0])
@@ -157,11 +203,15 @@ static void note_failure(struct survey_result *r, int rc, const char *what)
 static void *run(void *arg)
 {
 	struct surveyor *s = arg;
-	const struct survey_reader_config config = {
-	    .root = &s->plan->host->root, .records = add_records, .arg = s, .stop = &s->stop};
+	const struct survey_reader_config config = {.root = &s->plan->host->root,
+						    .records = add_records,
+						    .cmdline = add_cmdline,
+						    .arg = s,
+						    .stop = &s->stop};
 	int rc, init;
 
 	(void)setpriority(PRIO_PROCESS, 0, s->nice);
+	add_command(s);
 	note_failure(&s->kernel, survey_kernel(s), "symbols");
 	init = rc = survey_reader_init(&s->reader, &config);
 	if (rc == 0) {

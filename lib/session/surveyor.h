@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "session/mapped.h"
+#include "survey/cmdline.h"
 #include "survey/reader.h"
 #include "survey/survey.h"
 
@@ -38,6 +39,7 @@ struct surveyor {
 	/* owned by the thread until its end */
 	struct survey_reader reader;
 	struct survey_identify_question question;
+	struct survey_cmdline cmdline;
 	struct trace_packer *symbols; /* owned; NULL: no memory */
 	unsigned nr_silent;
 	struct buf late; /* text: what did not answer after the survey */

@@ -87,6 +87,9 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 
 	if (m->kind == SURVEY_READER_RECORDS)
 		return are_records(m->records, len);
+	if (m->kind == SURVEY_READER_CMDLINE)
+		return len >= offsetof(struct survey_cmdline, text) &&
+		       len == survey_cmdline_bytes(&m->cmdline);
 	if (m->kind >= sizeof(sizes) / sizeof(sizes[0]) || !m->kind || len != sizes[m->kind])
 		return false;
 	if (m->kind == SURVEY_READER_AT)
@@ -141,6 +144,9 @@ static int survey_once(struct survey_reader *r, struct survey_result *out)
 		case SURVEY_READER_RECORDS:
 			rc = r->config.records(m->records, len, r->config.arg);
 			break;
+		case SURVEY_READER_CMDLINE:
+			rc = r->config.cmdline ? r->config.cmdline(&m->cmdline, r->config.arg) : 0;
+			break;
 		default:
 			return -ETIMEDOUT;
 		}
@@ -164,19 +170,22 @@ int survey_reader_survey(struct survey_reader *r, struct survey_result *out)
 	return rc == -EBUSY ? 0 : rc;
 }
 
-static int ask(struct survey_reader *r, const struct survey_identify_question *q,
-	       struct survey_identify_answer *out)
+/* The answer is in r->message. at: what is abandoned if there is none. */
+static int ask(struct survey_reader *r, const void *question, size_t len,
+	       enum survey_reader_kind kind, const struct survey_at *at)
 {
-	size_t len = offsetof(struct survey_identify_question, path) + strlen(q->path) + 1;
-	int rc;
+	int rc = r->child.fd < 0 ? start(r) : 0;
 
-	if (send(r->child.fd, q, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
-		return -ETIMEDOUT;
-	rc = receive(r, &len);
-	if (rc == 0 && r->message->kind != SURVEY_READER_ANSWER)
+	if (rc == 0 &&
+	    send(r->child.fd, question, len, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
 		rc = -ETIMEDOUT;
-	if (rc == 0)
-		*out = r->message->answer;
+	rc = rc ? rc : receive(r, &len);
+	if (rc == 0 && r->message->kind != kind)
+		rc = -ETIMEDOUT;
+	if (rc == -ECANCELED) /* its late answer would be read as that to the next question */
+		child_end(&r->child, END_MS);
+	if (rc == -ETIMEDOUT)
+		abandon(r, at);
 	return rc;
 }
 
@@ -194,14 +203,21 @@ int survey_reader_ask(struct survey_reader *r, const struct survey_identify_ques
 		*out = (struct survey_identify_answer){.state = SURVEY_IDENTIFY_FOREIGN};
 		return 0;
 	}
-	rc = r->child.fd < 0 ? start(r) : 0;
-	rc = rc ? rc : ask(r, q, out);
-	if (rc == -ECANCELED) /* its late answer would be read as that to the next question */
-		child_end(&r->child, END_MS);
-	if (rc != -ETIMEDOUT)
-		return rc;
 	snprintf(at.path, sizeof(at.path), "%.*s", (int)sizeof(at.path) - 1, q->path);
-	abandon(r, &at);
+	rc = ask(r, q, offsetof(struct survey_identify_question, path) + strlen(q->path) + 1,
+		 SURVEY_READER_ANSWER, &at);
+	if (rc == 0)
+		*out = r->message->answer;
+	return rc;
+}
+
+int survey_reader_ask_cmdline(struct survey_reader *r, uint32_t pid, struct survey_cmdline *out)
+{
+	const struct survey_at at = {.pid = pid};
+	int rc = ask(r, &pid, sizeof(pid), SURVEY_READER_CMDLINE, &at);
+
+	if (rc == 0)
+		memcpy(out, &r->message->cmdline, survey_cmdline_bytes(&r->message->cmdline));
 	return rc;
 }
 

@@ -29,6 +29,7 @@ struct survey_reader_config {
 	uint32_t max_tasks;      /* as struct survey_config's */
 	unsigned patience_ms;    /* 0: SURVEY_READER_PATIENCE_MS */
 	int (*records)(const void *records, size_t len, void *arg); /* as struct survey_config's */
+	int (*cmdline)(const struct survey_cmdline *c, void *arg);  /* the same; may be NULL */
 	void *arg;
 	const atomic_bool *stop; /* NULL, or polled */
 };
@@ -59,6 +60,8 @@ int survey_reader_survey(struct survey_reader *r, struct survey_result *out);
  * above. */
 int survey_reader_ask(struct survey_reader *r, const struct survey_identify_question *q,
 		      struct survey_identify_answer *out);
+/* Asks for the command line of a process; the rest as above. */
+int survey_reader_ask_cmdline(struct survey_reader *r, uint32_t pid, struct survey_cmdline *out);
 /* Appends a description of what did not answer, from number from on; nothing if all did. Returns
  * the number of all that did not answer. */
 unsigned survey_reader_note(const struct survey_reader *r, unsigned from, struct buf *note);

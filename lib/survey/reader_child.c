@@ -45,6 +45,23 @@ static int send_records(const void *records, size_t len, void *arg)
 	return 0;
 }
 
+static int send_cmdline(const struct survey_cmdline *cmdline, void *arg)
+{
+	struct child_side *c = arg;
+
+	memcpy(&c->message.cmdline, cmdline, survey_cmdline_bytes(cmdline));
+	send_message(c, SURVEY_READER_CMDLINE, survey_cmdline_bytes(cmdline));
+	return 0;
+}
+
+static void answer_cmdline(struct child_side *c)
+{
+	struct survey_cmdline *answer = &c->message.cmdline;
+
+	survey_cmdline_read(c->reader->config.root, c->question.pid, answer);
+	send_message(c, SURVEY_READER_CMDLINE, survey_cmdline_bytes(answer));
+}
+
 static void send_place(const struct survey_at *at, void *arg)
 {
 	struct child_side *c = arg;
@@ -66,6 +83,7 @@ static void survey_tasks(struct child_side *c)
 	    .max_tasks = r->config.max_tasks,
 	    .max_bytes = SURVEY_READER_RECORDS_BYTES,
 	    .records = send_records,
+	    .cmdline = r->config.cmdline ? send_cmdline : NULL,
 	    .at = send_place,
 	    .arg = c,
 	};
@@ -87,6 +105,11 @@ static void answer_all(struct child_side *c)
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n == sizeof(c->question.pid)) {
+			memcpy(&c->question.pid, &c->question, sizeof(c->question.pid));
+			answer_cmdline(c);
+			continue;
+		}
 		if (n <= head || c->question.path[n - head - 1] != '\0')
 			return;
 		survey_identify(&c->mounts, &c->question, &c->message.answer);

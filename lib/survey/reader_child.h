@@ -4,6 +4,7 @@
 #ifndef SURVEY_READER_CHILD_H
 #define SURVEY_READER_CHILD_H
 
+#include "survey/cmdline.h"
 #include "survey/reader.h"
 
 enum survey_reader_kind {
@@ -12,6 +13,7 @@ enum survey_reader_kind {
 	SURVEY_READER_RESULT,  /* the survey succeeded */
 	SURVEY_READER_FAILED,  /* the survey failed */
 	SURVEY_READER_ANSWER,
+	SURVEY_READER_CMDLINE, /* of a process of the survey, or the answer */
 };
 
 struct survey_reader_message {
@@ -21,6 +23,7 @@ struct survey_reader_message {
 		struct survey_at at;
 		struct survey_result result;
 		struct survey_identify_answer answer;
+		struct survey_cmdline cmdline;
 		uint8_t records[SURVEY_READER_RECORDS_BYTES];
 	};
 };

@@ -15,6 +15,7 @@
 #include "collect/proc_task.h"
 #include "host/host.h"
 #include "survey/bpf.h"
+#include "survey/cmdline.h"
 #include "survey/ids.h"
 #include "survey/maps.h"
 #include "survey/record.h"
@@ -87,6 +88,7 @@ struct survey {
 	struct survey_task task; /* the current process */
 	char task_name[TASK_NAME_BYTES];
 	struct survey_at at;
+	struct survey_cmdline cmdline;
 	bool is_denied;                /* some of the current process is not readable */
 	char denied[MAX_DENIED_BYTES]; /* the first of them: "1 (init), 7 (sshd)" */
 };
@@ -313,6 +315,15 @@ static void add_mappings(struct survey *s, uint64_t from)
 		read_mappings(s, &maps);
 }
 
+static void add_cmdline(struct survey *s)
+{
+	if (!s->config->cmdline)
+		return;
+	survey_cmdline_read(s->config->root, s->task.pid, &s->cmdline);
+	if (s->cmdline.len)
+		fail(s, s->config->cmdline(&s->cmdline, s->config->arg));
+}
+
 static void add_process(struct survey *s)
 {
 	char path[MAX_PATH_BYTES], text[MAX_STAT_BYTES];
@@ -342,6 +353,7 @@ static void add_process(struct survey *s)
 	if (!t.memory_bytes || s->config->is_careful)
 		return;
 	report_process(s, t.name, t.name_len);
+	add_cmdline(s);
 	add_mappings(s, 0);
 }
 

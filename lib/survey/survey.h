@@ -2,7 +2,7 @@
  * A survey of what exists when a session begins: tasks, their executable mappings, BPF programs,
  * kernel symbols. Samples are taken meanwhile. A record has the time at which its process was read,
  * and applies from the start of the session; the side-band reports later changes. The survey makes
- * few system calls: six per process, one per executable mapping (before Linux 6.11 one per page of
+ * few system calls: nine per process, one per executable mapping (before Linux 6.11 one per page of
  * text), one per mapped file (eight if the kernel does not report its build-id). Files and
  * processes may never answer: reader.h runs the survey in a child process.
  *
@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct root;
+struct survey_cmdline;
 
 enum {
 	SURVEY_PIECE_BYTES = 1 << 20, /* passed to a callback at once */
@@ -58,6 +59,9 @@ struct survey_config {
 	/* Passes complete records in the side-band's format (FORK, COMM, MMAP2, KSYMBOL; each ends
 	 * with TID and TIME), valid during the call. Non-zero ends the survey. */
 	int (*records)(const void *records, size_t len, void *arg);
+	/* NULL, or receives the command line of each process that has one. Non-zero ends the
+	 * survey. */
+	int (*cmdline)(const struct survey_cmdline *c, void *arg);
 	/* Passes complete lines. Those of BPF programs are included only if there are no records of
 	 * them. Non-zero ends the survey. */
 	int (*kallsyms)(const char *text, size_t len, void *arg);

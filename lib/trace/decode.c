@@ -181,6 +181,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_where place;
 		struct trace_target target;
 		struct trace_build_id build_id;
+		struct trace_cmdline cmdline;
 	} v;
 	struct trace_decoder d;
 
@@ -222,6 +223,17 @@ int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *ou
 	if (rc || !id.id_len || id.id_len > TRACE_MAX_BUILD_ID_BYTES)
 		return -EINVAL;
 	*out = id;
+	return 0;
+}
+
+int trace_decode_cmdline(const struct trace_frame *f, struct trace_cmdline *out)
+{
+	struct trace_cmdline c;
+	int rc = decode_frame(f, TRACE_FRAME_CMDLINE, &c, sizeof(c));
+
+	if (rc || !c.len || c.len > TRACE_CMDLINE_BYTES || c.from_ns > c.to_ns)
+		return -EINVAL;
+	*out = c;
 	return 0;
 }
 

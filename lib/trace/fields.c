@@ -137,6 +137,15 @@ static const struct trace_field build_id_fields[] = {
     END,
 };
 
+static const struct trace_field cmdline_fields[] = {
+    U32(trace_cmdline, pid),
+    U32(trace_cmdline, flags),
+    U64(trace_cmdline, from_ns),
+    U64(trace_cmdline, to_ns),
+    BYTES32(trace_cmdline, text, len, UINT32_MAX),
+    END,
+};
+
 static const struct trace_field target_fields[] = {
     U32(trace_target, flags),
     U32(trace_target, pid),
@@ -164,6 +173,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_NOTE] = note_fields,         [TRACE_FRAME_END] = end_fields,
     [TRACE_FRAME_WHERE] = where_fields,       [TRACE_FRAME_ITERATION] = iteration_fields,
     [TRACE_FRAME_BUILD_ID] = build_id_fields, [TRACE_FRAME_TARGET] = target_fields,
+    [TRACE_FRAME_CMDLINE] = cmdline_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

@@ -111,6 +111,8 @@ int trace_decode_clocks(const struct trace_frame *f, struct clock_triple *out);
 int trace_decode_end(const struct trace_frame *f, struct trace_totals *out);
 /* Borrowed while the frame is valid. -EINVAL also for an id of an impossible length. */
 int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out);
+/* The same; -EINVAL also without text, or with too much. */
+int trace_decode_cmdline(const struct trace_frame *f, struct trace_cmdline *out);
 /* Cuts a longer type; it is cleaned. */
 int trace_decode_where(const struct trace_frame *f, struct trace_where *out);
 int trace_decode_target(const struct trace_frame *f, struct trace_target *out);

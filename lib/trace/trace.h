@@ -30,6 +30,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_INDEX = 14,     /* of a segment: the offsets of its iterations */
 	TRACE_FRAME_BUILD_ID = 15,  /* of a mapped file */
 	TRACE_FRAME_TARGET = 16,    /* the target of the session, and its end */
+	TRACE_FRAME_CMDLINE = 17,   /* the command line of a process */
 };
 
 enum trace_boundary {
@@ -197,6 +198,23 @@ struct trace_build_id {
 	uint32_t id_len;  /* 1 … 20 */
 	const char *path; /* as in records: not terminated, not cleaned */
 	uint32_t path_len;
+};
+
+/* The command line of a process, as /proc/PID/cmdline. It is that of the program that the process
+ * ran from from_ns to to_ns; if the process exec'd in between, it is that of no program. The flags
+ * are stored in files. */
+enum trace_cmdline_flag {
+	TRACE_CMDLINE_IS_CUT = 1 << 0, /* longer than TRACE_CMDLINE_BYTES */
+	/* The command of the session: that of the first program that the process exec'd. The times
+	 * are 0. */
+	TRACE_CMDLINE_IS_COMMAND = 1 << 1,
+};
+enum { TRACE_CMDLINE_BYTES = 4096 };
+struct trace_cmdline {
+	uint32_t pid, flags;
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, before and after it was read */
+	const char *text;        /* arguments, each ended by a NUL; any bytes */
+	uint32_t len;
 };
 
 struct trace_note {

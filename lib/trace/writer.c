@@ -216,6 +216,11 @@ void trace_writer_target(struct trace_writer *w, const struct trace_target *t)
 	add_frame(&w->own, TRACE_FRAME_TARGET, t);
 }
 
+void trace_writer_cmdline(struct trace_writer *w, const struct trace_cmdline *c)
+{
+	add_frame(&w->own, TRACE_FRAME_CMDLINE, c);
+}
+
 void trace_writer_build_id(struct trace_writer *w, const struct trace_build_id *id)
 {
 	add_frame(&w->own, TRACE_FRAME_BUILD_ID, id);

@@ -29,6 +29,7 @@ void trace_writer_readings(struct trace_writer *w, enum trace_boundary boundary,
 void trace_writer_note(struct trace_writer *w, const struct trace_note *note);
 /* Of one file. */
 void trace_writer_build_id(struct trace_writer *w, const struct trace_build_id *id);
+void trace_writer_cmdline(struct trace_writer *w, const struct trace_cmdline *c);
 void trace_writer_where(struct trace_writer *w, const struct trace_where *place);
 void trace_writer_target(struct trace_writer *w, const struct trace_target *target);
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr);

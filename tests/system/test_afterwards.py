@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""What is chosen after a session was recorded: a process with its descendants, rows ordered by their
-total. A tree of programs whose parents are known is recorded once. CPUPERF and CPUPERF_PRINT name the
+"""What is chosen after a session was recorded: a process with its descendants, processes by their command
+lines, rows ordered by their total. A tree of programs whose parents are known is recorded once. CPUPERF and CPUPERF_PRINT name the
 programs; software events only.
 """
 import csv
 import io
+import os
+import subprocess
+import sys
 
-from kit import CPUPERF, output, PRINT, run, run_checks
+from kit import CPUPERF, may_sample, output, PRINT, run, run_checks
 
 SPIN = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
 # Each line: the name under which a process writes its pid, and what it runs. b1 is an orphan: b does not
@@ -39,7 +42,8 @@ def record(folder):
 
 
 def rows(folder, *args):
-    text = output(PRINT, "--quiet", "--output-format=csv", f"--session={folder}/cpuperf.session", *args)
+    text = output(PRINT, "--quiet", "--output-format=csv", "--session=" + (folder if os.path.basename(folder) == "machine"
+                                   else f"{folder}/cpuperf.session"), *args)
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -100,6 +104,46 @@ def trees(folder, pids):
     assert "--tree-of" in done.stderr, done
 
 
+def command_lines(folder, pids):
+    by_line = {}
+    for r in rows(folder, "--report=flat", "--sort=cmdline,pid"):
+        by_line.setdefault(r["cmdline"], set()).add(int(r["pid"]))
+    # each script spins longer than any reading takes, but a busy machine may read one too late: then its
+    # command line is not known, and never another
+    for line, of in by_line.items():
+        if line.startswith("sh ") and line != "[unknown]":
+            name = line.rpartition("/")[2]
+            assert pids[name] in of, (line, of, pids)
+    root = f"sh {folder}/root"
+    assert pids["root"] in by_line[root], "the command itself is always known"
+    assert by_pid(folder, f"--cmdline={root}").keys() == by_line[root]
+    assert by_pid(folder, "--cmdline=sh */root").keys() == by_line[root]
+    assert not by_pid(folder, "--cmdline=sh") and not by_pid(folder, "--cmdline=[[]unknown]")
+    everything = set().union(*(of for line, of in by_line.items() if line != "[unknown]"))
+    assert by_pid(folder, "--cmdline=*").keys() == everything
+    text = output(PRINT, "--quiet", "--report=flat", "--sort=cmdline", cwd=folder)
+    assert f"  {root[:100]}" in text, text
+
+
+def others_command_line(folder):
+    """Of a process that ran before a session of the machine, and of one with a long line."""
+    if not may_sample("command lines of what runs already"):
+        return
+    spin = "sum(range(10**10))"
+    with subprocess.Popen([sys.executable, "-c", spin, "an argument", "x" * 5000]) as other:
+        try:
+            run(CPUPERF, "--quiet", "-F", "500", "-d", "1s", "-o", "machine", cwd=folder)
+        finally:
+            other.kill()
+    lines = {r["cmdline"] for r in
+             rows(f"{folder}/machine", "--report=flat", "--sort=cmdline", f"--pid={other.pid}")}
+    whole = f"{sys.executable} -c {spin} an argument {'x' * 5000}"
+    assert lines == {whole[:4096] + " \u2026"}, lines
+    text = output(PRINT, "--quiet", "--report=flat", "--sort=cmdline", f"--pid={other.pid}", "machine",
+                  cwd=folder)
+    assert whole[:100] + "\u2026" in text and whole[:101] not in text, text
+
+
 def order_by_total(folder):
     by_self, by_total = (rows(folder, "--report=flat", *more) for more in ([], ["--sort=total"]))
     assert sorted(map(str, by_self)) == sorted(map(str, by_total)) and by_self != by_total
@@ -118,6 +162,8 @@ def order_by_total(folder):
 def check_afterwards(folder):
     pids = record(folder)
     trees(folder, pids)
+    command_lines(folder, pids)
+    others_command_line(folder)
     order_by_total(folder)
 
 

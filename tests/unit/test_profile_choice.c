@@ -1,6 +1,7 @@
 /*
  * The processes that --tree-of selects: by the parents of that time, over execs, with pids used
- * again, and with circles that only a crafted file has.
+ * again, and with circles that only a crafted file has. The command lines of processes, each of
+ * which is of one program alone, and what --cmdline selects by them.
  */
 #include "kit.h"
 #include "test_processes.h"
@@ -132,4 +133,134 @@ TEST(trees)
 		profile_lookup_free(l);
 		profile_processes_free(p);
 	}
+}
+
+static void put_cmdline(struct tape *t, uint32_t pid, uint32_t flags, uint64_t from_ns,
+			uint64_t to_ns, const char *text, size_t len)
+{
+	struct buf b;
+
+	buf_init(&b, 10000);
+	buf_le32(&b, pid);
+	buf_le32(&b, flags);
+	buf_le64(&b, from_ns);
+	buf_le64(&b, to_ns);
+	buf_le32(&b, (uint32_t)len);
+	buf_add(&b, text, len);
+	add_frame(&t->file, TRACE_FRAME_CMDLINE, 0, b.data, (uint32_t)b.len);
+	buf_fini(&b);
+}
+#define CMDLINE(pid, from, to, text) put_cmdline(&t, pid, 0, from, to, text, sizeof(text) - 1)
+
+static struct profile_processes *read_cmdlines(void)
+{
+	static const struct step steps[] = {
+	    SURVEYED(50, 10, 1),  FORKED(100, 11, 10), FORKED(110, 12, 11), EXECED(120, 11, "a"),
+	    EXECED(200, 11, "b"), EXITED(300, 11),     FORKED(400, 11, 1),  EXECED(410, 11, "c"),
+	    SURVEYED(50, 20, 1),  EXECED(60, 20, "d"), EXECED(90, 20, "e"), SURVEYED(50, 30, 1),
+	    FORKED(100, 31, 30),  SURVEYED(50, 40, 1), EXECED(60, 40, "f"), EXECED(60, 41, "g"),
+	    FORKED(130, 13, 10),  FORKED(140, 14, 13)};
+	struct tape t;
+
+	tape_init(&t);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		tape_add(&t, &steps[i]);
+	CMDLINE(10, 50, 51, "/bin/ten\0-x\0two words\0");
+	CMDLINE(11, 150, 199, "a\0\0\x1b\0\0");
+	CMDLINE(11, 199, 201, "over the exec");
+	CMDLINE(11, 350, 401, "over the end of one process to the next");
+	CMDLINE(11, 411, 412, "c");
+	put_cmdline(&t, 20, TRACE_CMDLINE_IS_COMMAND, 0, 0, "./d\0--command\0", 14);
+	put_cmdline(&t, 40, TRACE_CMDLINE_IS_COMMAND, 0, 0, "./f\0", 4);
+	put_cmdline(&t, 40, TRACE_CMDLINE_IS_CUT, 61, 62, "/bin/sh\0./f\0", 12);
+	put_cmdline(&t, 41, 0, 61, 62, "/bin/sh\0./g\0", 12);
+	put_cmdline(&t, 41, TRACE_CMDLINE_IS_COMMAND, 0, 0, "./g\0", 4);
+	CMDLINE(13, 131, 132, "a title of its own");
+	put_cmdline(&t, 77, TRACE_CMDLINE_IS_COMMAND, 0, 0, "nobody", 6);
+	CMDLINE(78, 1, 2, "nobody");
+	CMDLINE(30, 60, 61, "\0\0");
+	return tape_read(&t, false);
+}
+
+TEST(cmdlines)
+{
+	static const struct {
+		uint32_t pid;
+		uint64_t time_ns;
+		const char *cmdline;
+	} rows[] = {
+	    {10, 10, "/bin/ten -x two words"},
+	    {11, 105, "/bin/ten -x two words"}, /* as it was forked */
+	    {12, 115, "/bin/ten -x two words"},
+	    {11, 120, "a  ?"},
+	    {12, 500, "/bin/ten -x two words"},
+	    {11, 250, "[unknown]"},
+	    {11, 405, "[unknown]"},
+	    {11, 420, "c"},
+	    {20, 55, "[unknown]"},
+	    {20, 70, "./d --command"},
+	    {20, 95, "[unknown]"},
+	    {30, 70, "[unknown]"},
+	    {31, 110, "[unknown]"},
+	    {40, 70, "/bin/sh ./f \xe2\x80\xa6"},
+	    {41, 70, "/bin/sh ./g"},
+	    {13, 130, "a title of its own"},
+	    {14, 140, "a title of its own"},
+	    {78, 2, "[unknown]"},
+	};
+	struct profile_processes *p = read_cmdlines();
+	struct profile_lookup *l = profile_lookup_new(p);
+	struct profile_task task;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *text;
+
+		profile_lookup_task(l, rows[i].pid, rows[i].pid, rows[i].time_ns, &task);
+		text = profile_cmdline(p, task.process->cmdline);
+		if (strcmp(text, rows[i].cmdline) != 0)
+			fail_msg("row %zu: \"%s\"", i, text);
+	}
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
+TEST(chosen_by_cmdline)
+{
+	static const struct {
+		const char *glob, *trees;
+		bool is_in[4]; /* 10, 11 at 105, 11 at 150, 11 at 250 */
+	} rows[] = {
+	    {"/bin/ten*", NULL, {true, true, false, false}},
+	    {"*two words", NULL, {true, true, false, false}},
+	    {"/bin/ten", NULL, {false, false, false, false}},
+	    {"a*", NULL, {false, false, true, false}},
+	    {"*", NULL, {true, true, true, false}},
+	    {"[[]unknown]", NULL, {false, false, false, false}},
+	    {"/bin/ten*", "11", {false, true, false, false}},
+	    {"*", "10", {true, true, true, false}},
+	};
+	struct profile_processes *p = read_cmdlines();
+	struct profile_lookup *l = profile_lookup_new(p);
+	const uint64_t at[4] = {60, 105, 150, 250};
+	struct profile_task task;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct profile_filter f = {.cmdlines = {{rows[i].glob}, 1}};
+		struct profile_choice c;
+
+		if (rows[i].trees)
+			assert_int_equal(
+			    profile_ranges_parse(&f.trees, "--tree-of", rows[i].trees, NULL), 0);
+		assert_int_equal(profile_choice_make(&c, &f, p), 0);
+		for (size_t k = 0; k < 4; k++) {
+			profile_lookup_task(l, k ? 11 : 10, k ? 11 : 10, at[k], &task);
+			if (profile_choice_has(&c, task.process) != rows[i].is_in[k])
+				fail_msg("row %zu, process %zu", i, k);
+		}
+		profile_lookup_task(l, 99, 99, 60, &task);
+		assert_false(profile_choice_has(&c, task.process));
+		profile_choice_fini(&c);
+	}
+	profile_lookup_free(l);
+	profile_processes_free(p);
 }

@@ -69,6 +69,23 @@ static void put_mapping(struct memory *m, uint16_t misc, uint64_t inode, uint32_
 	buf_fini(&b);
 }
 
+static void put_comm(struct memory *m, uint16_t misc, uint32_t pid)
+{
+	struct buf b;
+
+	buf_init(&b, RING_BYTES);
+	buf_le32(&b, PERF_RECORD_COMM);
+	buf_le16(&b, misc);
+	buf_le16(&b, 40);
+	buf_le32(&b, pid);
+	buf_le32(&b, pid);
+	buf_fill(&b, 'a', 7);
+	buf_fill(&b, 0, 17);
+	for (size_t i = 0; i < b.len; i++)
+		*byte_at(m, m->head++) = (uint8_t)b.data[i];
+	buf_fini(&b);
+}
+
 static void memory_fini(struct memory *m)
 {
 	munmap(m->ring.base, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
@@ -131,6 +148,44 @@ TEST(questions)
 		mapped_fini(&t);
 		memory_fini(&m);
 	}
+}
+
+static void expect_exec(struct mapped *t, uint32_t pid)
+{
+	struct survey_identify_question q;
+	uint32_t number;
+
+	assert_true(mapped_next(t, &q, &number));
+	assert_int_equal(number, MAPPED_EXEC);
+	assert_int_equal(q.pid, pid);
+}
+
+/* Before files; a name that is only set is none. Too many are dropped, not written over others. */
+TEST(execs)
+{
+	struct mapped t;
+	struct memory m;
+
+	memory_init(&m, 3 * RING_BYTES - 24);
+	assert_int_equal(mapped_init(&t), 0);
+	put_mapping(&m, 2, 1, 5, "/bin/a");
+	put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 70);
+	put_comm(&m, 0, 71);
+	put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 72);
+	take_all(&t, &m);
+	expect_exec(&t, 70);
+	expect_exec(&t, 72);
+	expect_question(&t, 1, "/bin/a", SURVEY_IDENTIFY_FOUND, false);
+	for (uint32_t i = 0; i < MAPPED_MAX_EXECS + 20; i++) {
+		put_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 100 + i);
+		take_all(&t, &m);
+	}
+	mapped_end(&t);
+	for (uint32_t i = 0; i < MAPPED_MAX_EXECS; i++)
+		expect_exec(&t, 100 + i);
+	expect_no_question(&t);
+	mapped_fini(&t);
+	memory_fini(&m);
 }
 
 /* Mapped again it is asked for again, later; unless it is on a file system that may not answer, or

@@ -56,10 +56,22 @@ static void start_hanging(const char *a, const char *b)
 	sys_set_ops(&ops);
 }
 
+/* The trees of these tests have none but where they say so. */
+static int no_cmdline(const struct survey_cmdline *c, void *arg)
+{
+	(void)arg;
+	fail_msg("the command line of %u", c->pid);
+	return -EINVAL;
+}
+
 static int look(struct tape *t, const struct root *r, struct buf *note)
 {
-	const struct survey_reader_config c = {
-	    .root = r, .patience_ms = 300, .records = tape_records, .arg = t, .stop = &t->stop};
+	const struct survey_reader_config c = {.root = r,
+					       .patience_ms = 300,
+					       .records = tape_records,
+					       .cmdline = no_cmdline,
+					       .arg = t,
+					       .stop = &t->stop};
 	struct survey_reader l;
 	int rc;
 
@@ -346,6 +358,80 @@ TEST(locks)
 	tree_remove(&r);
 }
 
+static int note_cmdline(const struct survey_cmdline *c, void *arg)
+{
+	struct buf *out = arg;
+
+	assert_true(c->from_ns && c->from_ns <= c->to_ns);
+	buf_printf(out, "%u:%.*s\n", c->pid, (int)c->len, c->text);
+	return 0;
+}
+
+static int no_records(const void *data, size_t len, void *arg)
+{
+	(void)data;
+	(void)len;
+	(void)arg;
+	return 0;
+}
+
+/* In the survey, and when one is asked for later; what does not answer is abandoned. */
+TEST(command_lines)
+{
+	struct root r = make_tree();
+	struct survey_reader_config c = {
+	    .root = &r, .patience_ms = 300, .records = no_records, .cmdline = note_cmdline};
+	struct survey_cmdline one;
+	struct survey_result result;
+	struct survey_reader l;
+	struct buf out;
+
+	buf_init(&out, 100000);
+	c.arg = &out;
+	put_text(&r, "/proc/6/cmdline", "six -v");
+	put_text(&r, "/proc/8/cmdline", "eight");
+	assert_int_equal(survey_reader_init(&l, &c), 0);
+	assert_int_equal(survey_reader_survey(&l, &result), 0);
+	assert_string_equal(buf_str(&out), "6:six -v\n8:eight\n");
+	assert_int_equal(survey_reader_ask_cmdline(&l, 6, &one), 0);
+	assert_int_equal(one.pid, 6);
+	assert_int_equal(one.len, 6);
+	assert_memory_equal(one.text, "six -v", 6);
+	assert_int_equal(survey_reader_ask_cmdline(&l, 7, &one), 0);
+	assert_int_equal(one.len, 0);
+	survey_reader_fini(&l);
+	start_hanging("8/cmdline", NULL);
+	assert_int_equal(survey_reader_init(&l, &c), 0);
+	l.is_surveyed = true;
+	assert_int_equal(survey_reader_ask_cmdline(&l, 8, &one), -ETIMEDOUT);
+	assert_int_equal(survey_reader_ask_cmdline(&l, 6, &one), 0);
+	assert_int_equal(one.len, 6);
+	survey_reader_fini(&l);
+	sys_set_ops(NULL);
+	buf_fini(&out);
+	tree_remove(&r);
+}
+
+TEST(long_command_line)
+{
+	struct root r = tree_make();
+	static char text[TRACE_CMDLINE_BYTES + 2];
+	struct survey_cmdline c;
+
+	for (int more = 0; more < 2; more++) {
+		memset(text, 'x', (size_t)TRACE_CMDLINE_BYTES + (size_t)more);
+		put_text(&r, "/proc/5/cmdline", text);
+		survey_cmdline_read(&r, 5, &c);
+		assert_int_equal(c.len, TRACE_CMDLINE_BYTES);
+		assert_int_equal(c.flags, more ? TRACE_CMDLINE_IS_CUT : 0);
+		assert_int_equal(c.text[TRACE_CMDLINE_BYTES - 1], 'x');
+	}
+	put_text(&r, "/proc/5/cmdline", "");
+	survey_cmdline_read(&r, 5, &c);
+	assert_int_equal(c.len, 0);
+	tree_remove(&r);
+}
+
 static pid_t failing_fork(void)
 {
 	return -EAGAIN;
@@ -418,6 +504,9 @@ TEST(lies)
 	    {SURVEY_READER_RESULT, 24, {0}},
 	    {SURVEY_READER_ANSWER, 8, {0}},
 	    {SURVEY_READER_RECORDS, 8, {0}},
+	    {SURVEY_READER_CMDLINE, 24, {0}},
+	    {SURVEY_READER_CMDLINE, 32, {0, 0, 0, 5}},
+	    {SURVEY_READER_CMDLINE, 32, {0, 0, 0, UINT32_MAX}},
 	    {SURVEY_READER_RECORDS, 16, {7 | 24ull << 48}},
 	    {SURVEY_READER_RECORDS, 16, {9 | 16ull << 48}},
 	    {SURVEY_READER_RECORDS, 16, {7 | 12ull << 48}},

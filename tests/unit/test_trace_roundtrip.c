@@ -669,6 +669,52 @@ TEST(place)
 	folder_fini(&folder);
 }
 
+TEST(cmdline)
+{
+	static const struct trace_cmdline written = {.pid = 7,
+						     .flags = TRACE_CMDLINE_IS_CUT,
+						     .from_ns = 11,
+						     .to_ns = 12,
+						     .text = "sh\0-c\0exit 7",
+						     .len = 13};
+	struct trace_writer *w = trace_writer_new();
+	const struct trace_head head = {.nr_traces = 1};
+	static unsigned char payload[28 + TRACE_CMDLINE_BYTES + 1] = {7};
+	struct trace_frame f = {TRACE_FRAME_CMDLINE, 192, payload, 28};
+	struct trace_cmdline out = {.pid = 99};
+	struct trace_reader *r;
+	struct err e = {0};
+	struct folder folder;
+
+	folder_init(&folder);
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	trace_writer_cmdline(w, &written);
+	assert_int_equal(trace_writer_commit(w, folder.fd, "t", "t", &sample_totals, &e), 0);
+	assert_int_equal(trace_reader_open(folder.fd, "t", &r, &e), 0);
+	f = next_of_kind(r, TRACE_FRAME_CMDLINE);
+	assert_int_equal(trace_decode_cmdline(&f, &out), 0);
+	assert_memory_equal(&out, &written, offsetof(struct trace_cmdline, text));
+	assert_int_equal(out.len, 13);
+	assert_memory_equal(out.text, written.text, 13);
+	trace_reader_close(r);
+	/* without text, with too much, of negative duration */
+	f = (struct trace_frame){TRACE_FRAME_CMDLINE, 192, payload, 28};
+	assert_int_equal(trace_decode_cmdline(&f, &out), -EINVAL);
+	payload[24] = 1;
+	f.length = 29;
+	assert_int_equal(trace_decode_cmdline(&f, &out), 0);
+	payload[8] = 1;
+	assert_int_equal(trace_decode_cmdline(&f, &out), -EINVAL);
+	payload[8] = 0;
+	payload[25] = TRACE_CMDLINE_BYTES >> 8;
+	f.length = sizeof(payload);
+	assert_int_equal(trace_decode_cmdline(&f, &out), -EINVAL);
+	payload[24] = 0;
+	assert_int_equal(trace_decode_cmdline(&f, &out), 0);
+	trace_writer_free(w);
+	folder_fini(&folder);
+}
+
 /* What is written is read; a long command line is cut, and clean. */
 TEST(target)
 {
