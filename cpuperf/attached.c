@@ -16,6 +16,7 @@
 #include "pmu/group.h"
 #include "session/plan.h"
 #include "spec/spec.h"
+#include "target/memory.h"
 #include "target/watch.h"
 
 #include <errno.h>
@@ -218,6 +219,20 @@ void attached_describe(struct attached *a, struct trace_target *out)
 				     .start_ns = a->start_ns,
 				     .end_ns = clock_monotonic_ns()};
 	snprintf(out->text, sizeof(out->text), "%s", a->text);
+}
+
+int attached_new_memory(const struct attached *a, uint64_t period_ns, uint64_t page_bytes,
+			struct target_memory **out)
+{
+	return target_memory_new(
+	    &(struct target_memory_config){.root = &root_live,
+					   .pids = a->tasks.processes,
+					   .nr_pids = a->tasks.nr_processes,
+					   .has_children = a->spec->target.has_children,
+					   .cgroup = a->cgroup,
+					   .period_ns = period_ns,
+					   .page_bytes = page_bytes},
+	    out);
 }
 
 int attached_check_no_children(struct err *e)

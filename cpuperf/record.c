@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/root.h"
 #include "base/str.h"
 #include "dashboard/terminal.h"
 #include "dashboard_feed.h"
@@ -19,6 +20,7 @@
 #include "spec/last.h"
 #include "status.h"
 #include "target/command.h"
+#include "target/memory.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -47,6 +49,7 @@ struct recorder {
 	struct target_command *command; /* borrowed; NULL: none is measured */
 	pid_t pid;                      /* of the command */
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
+	struct target_memory *memory;   /* owned; of the target while it runs; or NULL */
 	bool is_answered;      /* the answer of cpuperf_print replaces tables and warnings */
 	struct target_end end; /* of the last run */
 	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */
@@ -312,13 +315,59 @@ static void on_end(void *arg)
 	session_finish(arg);
 }
 
+static int new_memory(const struct recorder *r, struct target_memory **out)
+{
+	const uint64_t pace_ns = plan_pace_ns(r->plan), page_bytes = r->plan->host->page_bytes;
+	const struct target_memory_config config = {.root = &root_live,
+						    .pids = &r->pid,
+						    .nr_pids = 1,
+						    .has_children =
+							r->plan->spec->target.has_children,
+						    .cgroup = -1,
+						    .period_ns = pace_ns,
+						    .page_bytes = page_bytes};
+
+	return r->attached ? attached_new_memory(r->attached, pace_ns, page_bytes, out)
+			   : target_memory_new(&config, out);
+}
+
+/* Without it, the peak of all processes is unknown. */
+static void start_memory(struct recorder *r)
+{
+	int rc = new_memory(r, &r->memory) ?: target_memory_start(r->memory);
+
+	if (rc)
+		log_verbose(1, "memory of all processes is not read: %s", strerror(-rc));
+}
+
+static void take_memory(struct recorder *r, struct trace_target *out)
+{
+	struct target_peak peak;
+
+	if (!r->memory)
+		return;
+	target_memory_take(r->memory, &peak);
+	out->tree_peak_bytes = peak.bytes;
+	out->tree_peak_processes = peak.nr_processes;
+	out->flags |= (peak.is_of_cgroup ? TRACE_TARGET_PEAK_OF_CGROUP : 0) |
+		      (peak.is_exact ? TRACE_TARGET_PEAK_IS_EXACT : 0);
+	if (!r->command || !target_command_has_ended(r->command))
+		return;
+	target_memory_free(r->memory);
+	r->memory = NULL;
+}
+
 static int on_start(void *arg, struct err *e)
 {
 	struct recorder *r = arg;
 
-	if (r->attached)
+	if (r->attached) {
+		start_memory(r);
 		return attached_start(r->attached, on_end, r->session, e);
+	}
 	r->exec_error = target_command_start(r->command, on_end, r->session, e);
+	if (!r->exec_error)
+		start_memory(r);
 	if (is_forwarded(stopping)) /* it came before the command was there */
 		target_command_signal(r->command, stopping);
 	return r->exec_error;
@@ -347,12 +396,14 @@ static void on_target(void *arg, struct trace_target *out)
 
 	if (r->attached) {
 		attached_describe(r->attached, out);
+		take_memory(r, out);
 		return;
 	}
 	r->goes_on = !target_command_has_ended(r->command);
 	*out = (struct trace_target){.flags = TRACE_TARGET_IS_COMMAND,
 				     .pid = (uint32_t)target_command_pid(r->command)};
 	target_command_text(r->command, out->text, sizeof(out->text));
+	take_memory(r, out);
 	if (!target_command_has_ended(r->command))
 		return;
 	target_command_wait(r->command, &r->end);
@@ -717,6 +768,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		if (session_nr_done(r.session))
 			remember(plan->spec->session_result_spec_path);
 	}
+	target_memory_free(r.memory);
 	output_close(&r.output);
 	if (o->std.min_level <= LOG_INFO)
 		print_ways(&r, r.session ? 0 : e.code);

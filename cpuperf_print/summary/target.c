@@ -2,6 +2,7 @@
  * What became of a command, in a few lines: its end, its time and memory, what was counted of it.
  */
 #include "base/cause.h"
+#include "base/str.h"
 #include "estimate/chance.h"
 #include "estimate/unit.h"
 #include "numbers.h"
@@ -20,6 +21,8 @@ void summary_add_target(struct summary *s, const struct profile_trace *trace)
 	struct summary_runs *r = &s->runs;
 
 	s->target = *trace->target;
+	if (t->tree_peak_bytes > r->tree_peak.tree_peak_bytes)
+		r->tree_peak = *t;
 	if (!(t->flags & TRACE_TARGET_IS_COMMAND) || !(t->flags & TRACE_TARGET_HAS_ENDED))
 		return;
 	r->nr++;
@@ -49,6 +52,25 @@ static void put_mean(struct buf *out, const struct spread *s, const char *unit)
 		buf_printf(out, " ± %s", HUMAN(half_of(s), unit));
 }
 
+/* Of one process, wait4 returned it. */
+static void put_tree_peak(struct summary *s)
+{
+	const struct trace_target *t = &s->runs.tree_peak;
+	const bool is_command = t->flags & TRACE_TARGET_IS_COMMAND;
+
+	if (!t->tree_peak_bytes || (is_command && t->tree_peak_processes == 1))
+		return;
+	buf_adds(s->out, "  peak memory of ");
+	if (t->flags & TRACE_TARGET_PEAK_OF_CGROUP)
+		buf_adds(s->out, "the control group, with its page cache: ");
+	else
+		buf_printf(s->out, "%s process%s: ", COMMAS(t->tree_peak_processes),
+			   str_plural(t->tree_peak_processes, "", "es together"));
+	buf_printf(s->out, "%s%s KiB%s\n", t->flags & TRACE_TARGET_PEAK_IS_EXACT ? "" : "at least ",
+		   COMMAS(t->tree_peak_bytes >> 10),
+		   t->tree_peak_processes > 1 ? " (sum of RSS: shared pages count in each)" : "");
+}
+
 static void put_usage(struct summary *s)
 {
 	const struct trace_target *t = &s->target;
@@ -59,6 +81,8 @@ static void put_usage(struct summary *s)
 	if (t->flags & TRACE_TARGET_IS_ATTACHED && t->end_ns > t->start_ns)
 		buf_printf(s->out, "  %s measured\n",
 			   HUMAN((double)(t->end_ns - t->start_ns), "ns"));
+	if (t->flags & TRACE_TARGET_IS_ATTACHED)
+		put_tree_peak(s);
 	if (!(r->wall.mean > 0))
 		return;
 	buf_adds(s->out, "  ");
@@ -71,6 +95,7 @@ static void put_usage(struct summary *s)
 	put_mean(s->out, &r->system, "ns");
 	buf_printf(s->out, " system; peak memory %s KiB in one process\n",
 		   COMMAS(r->peak_bytes >> 10));
+	put_tree_peak(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
 	for (size_t i = 0; i < s->facts->nr_events; i++)
 		has_kernel |=

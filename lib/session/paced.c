@@ -10,22 +10,9 @@
 
 #include <errno.h>
 
-enum { NS_PER_S = 1000000000, MIN_PACE_NS = 1000000 };
-
 static bool is_clock_paced(const struct plan_event *timebase)
 {
 	return timebase->asked->frequency || event_is_clock(&timebase->event);
-}
-
-static uint64_t pace_ns(const struct plan_event *timebase)
-{
-	uint64_t ns = MIN_PACE_NS;
-
-	if (timebase && timebase->asked->frequency)
-		ns = NS_PER_S / timebase->asked->frequency;
-	else if (timebase && event_is_clock(&timebase->event))
-		ns = timebase->asked->rate;
-	return ns < MIN_PACE_NS ? MIN_PACE_NS : ns;
 }
 
 /* True for a clock, whose period is a time. Another timebase's pace is seen in the ring of the
@@ -90,7 +77,7 @@ int paced_init(struct paced *p, const struct counters *counters, const struct sa
 	int rc;
 
 	*p = (struct paced){.counters = counters, .samplers = samplers};
-	rc = pacer_init(&p->pacer, pace_ns(plan->timebase), tick, p);
+	rc = pacer_init(&p->pacer, plan_pace_ns(plan), tick, p);
 	if (rc)
 		return rc;
 	session_things_init(&p->things);

@@ -510,3 +510,16 @@ void plan_fini(struct plan *p)
 	p->events = NULL;
 	p->nr_events = 0;
 }
+
+uint64_t plan_pace_ns(const struct plan *plan)
+{
+	enum { NS_PER_S = 1000000000, MIN_PACE_NS = 1000000 };
+	const struct plan_event *timebase = plan->timebase;
+	uint64_t ns = MIN_PACE_NS;
+
+	if (timebase && timebase->asked->frequency)
+		ns = NS_PER_S / timebase->asked->frequency;
+	else if (timebase && event_is_clock(&timebase->event))
+		ns = timebase->asked->rate;
+	return ns < MIN_PACE_NS ? MIN_PACE_NS : ns;
+}

@@ -85,6 +85,8 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 void plan_fini(struct plan *p);
 /* Measures only these CPUs; call it before the session is opened. -EINVAL: one is not online. */
 int plan_limit_cpus(struct plan *plan, const struct cpuset *cpus, struct err *e);
+/* The time between two readings of the events that follow the timebase; at least 1 ms. */
+uint64_t plan_pace_ns(const struct plan *plan);
 /* True: the event measures the target; false: the machine. */
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 /* The same, and the target is tasks: the event follows them. */

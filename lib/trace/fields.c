@@ -163,6 +163,12 @@ static const struct trace_field target_fields[] = {
     U64(trace_target, voluntary_switches),
     U64(trace_target, involuntary_switches),
     CHARS16(trace_target, text, TRACE_TARGET_BYTES),
+    {.type = TRACE_FIELD_U64,
+     .at = offsetof(struct trace_target, tree_peak_bytes),
+     .is_optional = true},
+    {.type = TRACE_FIELD_U32,
+     .at = offsetof(struct trace_target, tree_peak_processes),
+     .is_optional = true},
     END,
 };
 

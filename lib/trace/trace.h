@@ -169,9 +169,11 @@ struct trace_where {
 /* The target of a session, in the trace that has no CPU (TRACE_ANY_CPU). The numbers of the flags
  * are stored in files. */
 enum trace_target_flag {
-	TRACE_TARGET_IS_COMMAND = 1 << 0,  /* started by the session */
-	TRACE_TARGET_HAS_ENDED = 1 << 1,   /* of a command: what follows end_ns is known */
-	TRACE_TARGET_IS_ATTACHED = 1 << 2, /* ran already: processes, or a cgroup */
+	TRACE_TARGET_IS_COMMAND = 1 << 0,     /* started by the session */
+	TRACE_TARGET_HAS_ENDED = 1 << 1,      /* of a command: what follows end_ns is known */
+	TRACE_TARGET_IS_ATTACHED = 1 << 2,    /* ran already: processes, or a cgroup */
+	TRACE_TARGET_PEAK_OF_CGROUP = 1 << 3, /* tree_peak_bytes: as the control group counts */
+	TRACE_TARGET_PEAK_IS_EXACT = 1 << 4,  /* tree_peak_bytes is no lower bound */
 };
 enum { TRACE_TARGET_BYTES = 512 };
 struct trace_target {
@@ -183,6 +185,8 @@ struct trace_target {
 	uint64_t peak_bytes; /* of resident memory; of the largest process */
 	uint64_t minor_faults, major_faults, read_blocks, written_blocks; /* blocks of 512 bytes */
 	uint64_t voluntary_switches, involuntary_switches;
+	uint64_t tree_peak_bytes;      /* of all processes at a time: sum of RSS; 0: not known */
+	uint32_t tree_peak_processes;  /* that had them; 0: of a cgroup by its own numbers */
 	char text[TRACE_TARGET_BYTES]; /* the command line, or what ran; cut if it is longer */
 };
 

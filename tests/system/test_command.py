@@ -268,6 +268,29 @@ def check_usage(folder):
     assert 64 << 10 < int(peak.replace(",", "")) < 128 << 10, shown
 
 
+def check_tree_peak(folder):
+    """Three processes have memory at the same time; wait4 returns the largest of them."""
+    script = "\n".join([
+        "import os, sys, time",
+        "for child in range(2):",
+        "    if os.fork() == 0: break",
+        "m = b'x' * (64 << 20)",
+        "time.sleep(float(sys.argv[1]))"])
+    for hold in ("0.3", "2", "10"):  # on a busy machine the reading may come late
+        shown = measure(folder, sys.executable, "-c", script, hold).stderr
+        one, nr, all_ = (int(text.replace(",", "")) for text in re.search(
+            r"; peak memory ([\d,]+) KiB in one process\n  peak memory of (\d) processes together: at "
+            r"least ([\d,]+) KiB \(sum of RSS: shared pages count in each\)\n", shown).groups())
+        assert 64 < one >> 10 < 128 and all_ >> 10 < 3 * (one >> 10) + 64, shown
+        if all_ >> 10 > 3 * 64:
+            break
+    assert nr == 3 and all_ >> 10 > 3 * 64, shown
+    line, = (text for text in shown.splitlines() if "together" in text)
+    assert line in output(PRINT, f"--session={folder}/{FOLDER}")
+    shown = measure(folder, sys.executable, "-c", "import time; time.sleep(0.2)").stderr
+    assert "in one process" in shown and "together" not in shown, shown
+
+
 def check_faults(folder):
     """A known number of pages, in a child."""
     if not may_count_faults("page faults"):

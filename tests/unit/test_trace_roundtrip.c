@@ -733,6 +733,8 @@ TEST(target)
 						    .written_blocks = 19,
 						    .voluntary_switches = 20,
 						    .involuntary_switches = UINT64_MAX,
+						    .tree_peak_bytes = 21,
+						    .tree_peak_processes = 22,
 						    .text = "sh -c 'exit 7'"};
 	static unsigned char payload[106 + 600] = {[104] = 0x58, [105] = 2, [106] = '\033', 'a'};
 	struct trace_frame f = {TRACE_FRAME_TARGET, 192, payload, sizeof(payload)};

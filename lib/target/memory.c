@@ -1,0 +1,411 @@
+/*
+ * The members of a tree are found by /proc/PID/task/TID/children, which costs nothing for processes
+ * of others. A kernel without that file (CONFIG_PROC_CHILDREN) shows the first processes alone.
+ */
+#include "target/memory.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/dict.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/thread.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	MIN_PERIOD_NS = 10000000,
+	CPU_SHARE = 100, /* a pause is so many times the CPU time of the reading before it */
+	MAX_MEMBERS = 65536,
+	MAX_LIST_BYTES = 1 << 20,
+	MAX_DEPTH = 32, /* of control groups */
+};
+
+/* Fields of /proc/PID/stat, numbered as in proc(5). */
+enum { PARENT = 4, FLAGS = 9, NR_THREADS = 20, START = 22, SIZE = 23, NR_FIELDS };
+enum { FORKED_NO_EXEC = 0x40 }; /* in FLAGS: PF_FORKNOEXEC */
+
+struct member {
+	uint32_t pid;                   /* the key */
+	uint64_t field[NR_FIELDS], rss; /* rss: pages */
+};
+
+struct target_memory {
+	struct target_memory_config config;
+	struct dict members;     /* of the last reading */
+	struct target_peak peak; /* since it was taken; under the lock */
+	int peak_fd, current_fd; /* of the cgroup; -1: it has none */
+	bool can_reset;          /* memory.peak counts from a time that the reader sets */
+	uint64_t before_bytes;   /* memory.peak when it was last read */
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	pthread_t thread;
+	bool has_thread, is_stopping;
+};
+
+/* ---- processes */
+
+static bool parse_stat(const char *line, uint64_t field[NR_FIELDS])
+{
+	const char *p = strrchr(line, ')'), *end = line + strlen(line);
+
+	for (unsigned i = 3; i < NR_FIELDS; i++) {
+		p = p ? strchr(p, ' ') : NULL;
+		if (!p)
+			return false;
+		p++;
+		if (str_scan_u64(&p, end, &field[i]))
+			field[i] = 0; /* the state, or a negative number */
+	}
+	return true;
+}
+
+/* The size of a process, in pages, is followed by its RSS. The RSS in stat is approximate. */
+static bool parse_statm(const char *line, uint64_t *out)
+{
+	const char *p = strchr(line, ' ');
+
+	return p && ++p && str_scan_u64(&p, p + strlen(p), out) == 0;
+}
+
+static bool read_member(const struct target_memory *m, uint32_t pid, struct member *out)
+{
+	char path[32], line[2048];
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	out->pid = pid;
+	if (root_load_line(m->config.root, path, line, sizeof(line)) ||
+	    !parse_stat(line, out->field))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/statm", pid);
+	return root_load_line(m->config.root, path, line, sizeof(line)) == 0 &&
+	       parse_statm(line, &out->rss);
+}
+
+static void add(struct dict *now, const struct member *new)
+{
+	struct member *own = dict_get(now, &new->pid);
+
+	if (own)
+		*own = *new;
+}
+
+struct listing {
+	const struct target_memory *m;
+	struct dict *now;
+	uint32_t parent; /* 0: any */
+};
+
+/* "12 13 14 ", or a line for each */
+static void add_list(const struct listing *l, const char *text, size_t len)
+{
+	const char *p = text, *end = text + len;
+	struct member new = {0};
+	uint64_t pid;
+
+	for (; p < end; p++)
+		if (str_scan_u64(&p, end, &pid) == 0 && pid && pid <= INT32_MAX &&
+		    read_member(l->m, (uint32_t)pid, &new) &&
+		    /* else it has ended, and another has its number */
+		    (!l->parent || new.field[PARENT] == l->parent))
+			add(l->now, &new);
+}
+
+static int add_children_of(const char *tid, void *arg)
+{
+	const struct listing *l = arg;
+	BUF_AUTO(text, MAX_LIST_BYTES);
+	char path[300];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%s/children", l->parent, tid);
+	if (root_load(l->m->config.root, path, &text) == 0)
+		add_list(l, buf_str(&text), text.len);
+	return 0;
+}
+
+static void add_children(const struct target_memory *m, struct dict *now, uint32_t i)
+{
+	const struct member *parent = dict_at(now, i);
+	struct listing l = {m, now, parent->pid};
+	char path[32];
+
+	if (parent->field[NR_THREADS] > 1) {
+		snprintf(path, sizeof(path), "/proc/%u/task", l.parent);
+		(void)root_each(m->config.root, path, add_children_of, &l);
+	} else {
+		snprintf(path, sizeof(path), "%u", l.parent);
+		(void)add_children_of(path, &l);
+	}
+}
+
+static void load_file(int folder, const char *name, struct buf *out)
+{
+	IO_AUTO_FD int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	while (fd >= 0 && buf_reserve(out, 4096) && (n = read(fd, out->data + out->len, 4096)) > 0)
+		buf_use(out, (size_t)n);
+}
+
+/* The processes of a control group, and of those below it. */
+static void add_cgroup(const struct target_memory *m, int parent, const char *name, unsigned depth,
+		       struct dict *now)
+{
+	const struct listing l = {m, now, 0};
+	BUF_AUTO(text, MAX_LIST_BYTES);
+	const struct dirent *d;
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) {
+		io_close(&fd);
+		return;
+	}
+	load_file(fd, "cgroup.procs", &text);
+	add_list(&l, buf_str(&text), text.len);
+	while (depth < MAX_DEPTH && (d = readdir(dir)))
+		if (d->d_type == DT_DIR && d->d_name[0] != '.')
+			add_cgroup(m, fd, d->d_name, depth + 1, now);
+	closedir(dir);
+}
+
+static void find_members(const struct target_memory *m, struct dict *now)
+{
+	const struct member *before;
+	struct member new;
+
+	if (m->config.cgroup >= 0)
+		add_cgroup(m, m->config.cgroup, ".", 0, now);
+	for (uint32_t i = 0; i < m->members.nr; i++) {
+		before = dict_at(&m->members, i);
+		if (read_member(m, before->pid, &new) &&
+		    (!before->field[START] || before->field[START] == new.field[START]))
+			add(now, &new);
+	}
+	for (uint32_t i = 0; m->config.has_children && i < now->nr; i++)
+		add_children(m, now, i);
+}
+
+/* Between vfork and exec, a process has its parent's memory. */
+static bool has_own_memory(const struct dict *now, const struct member *p)
+{
+	const uint32_t pid = (uint32_t)p->field[PARENT];
+	const struct member *parent = dict_at(now, dict_find(now, &pid));
+	long rc;
+
+	if (!parent || !(p->field[FLAGS] & FORKED_NO_EXEC))
+		return true;
+	rc = syscall(SYS_kcmp, pid, p->pid, KCMP_VM, 0, 0);
+	return rc < 0 ? p->field[SIZE] != parent->field[SIZE] : rc > 0;
+}
+
+static struct target_peak sum(const struct target_memory *m, const struct dict *now)
+{
+	struct target_peak sum = {0};
+
+	for (uint32_t i = 0; i < now->nr; i++) {
+		const struct member *p = dict_at(now, i);
+
+		if (!p->rss || !has_own_memory(now, p))
+			continue;
+		sum.bytes += p->rss * m->config.page_bytes;
+		sum.nr_processes++;
+	}
+	return sum;
+}
+
+/* Processes come and go while they are read one by one. All first readings precede all second
+ * ones, so the smaller of two is what a process had when the others had theirs. */
+static void read_again(const struct target_memory *m, struct dict *now)
+{
+	for (uint32_t i = 0; i < now->nr; i++) {
+		struct member *p = dict_at(now, i), again;
+
+		if (!read_member(m, p->pid, &again) || again.field[START] != p->field[START])
+			p->rss = 0;
+		else if (again.rss < p->rss)
+			p->rss = again.rss;
+	}
+}
+
+static bool is_new_peak(struct target_memory *m, struct target_peak p)
+{
+	bool is_new;
+
+	pthread_mutex_lock(&m->lock);
+	is_new = p.bytes > m->peak.bytes;
+	pthread_mutex_unlock(&m->lock);
+	return is_new;
+}
+
+static void add_peak(struct target_memory *m, struct target_peak p)
+{
+	pthread_mutex_lock(&m->lock);
+	if (p.bytes > m->peak.bytes)
+		m->peak = p;
+	pthread_mutex_unlock(&m->lock);
+}
+
+static void init_members(struct dict *d)
+{
+	dict_init(d, sizeof(struct member), DICT_KEY(struct member, pid), MAX_MEMBERS);
+}
+
+static void read_processes(struct target_memory *m)
+{
+	struct dict now;
+
+	init_members(&now);
+	find_members(m, &now);
+	if (is_new_peak(m, sum(m, &now))) {
+		read_again(m, &now);
+		add_peak(m, sum(m, &now));
+	}
+	dict_fini(&m->members);
+	m->members = now;
+}
+
+/* ---- control groups */
+
+/* 0 if it cannot be read. */
+static uint64_t read_number(int fd)
+{
+	char text[32];
+	ssize_t n = pread(fd, text, sizeof(text), 0);
+	const char *p = text;
+	uint64_t v;
+
+	return n > 0 && str_scan_u64(&p, text + n, &v) == 0 ? v : 0;
+}
+
+/* Linux 6.12: then the peak that this descriptor reads counts from here on. */
+static bool reset_peak(int fd)
+{
+	return pwrite(fd, "reset", 5, 0) == 5;
+}
+
+static void open_cgroup(struct target_memory *m)
+{
+	int folder = m->config.cgroup;
+
+	m->current_fd = openat(folder, "memory.current", O_RDONLY | O_CLOEXEC);
+	m->peak_fd = openat(folder, "memory.peak", O_RDWR | O_CLOEXEC);
+	m->can_reset = m->peak_fd >= 0 && reset_peak(m->peak_fd);
+	if (m->peak_fd < 0)
+		m->peak_fd = openat(folder, "memory.peak", O_RDONLY | O_CLOEXEC);
+	m->before_bytes = read_number(m->peak_fd);
+}
+
+void target_memory_take(struct target_memory *m, struct target_peak *out)
+{
+	uint64_t bytes = read_number(m->peak_fd);
+
+	pthread_mutex_lock(&m->lock);
+	*out = m->peak;
+	m->peak = (struct target_peak){0};
+	pthread_mutex_unlock(&m->lock);
+	out->is_of_cgroup = m->peak_fd >= 0 || m->current_fd >= 0;
+	/* the group's peak of all time is this one's if it rose */
+	if (m->can_reset || bytes > m->before_bytes) {
+		out->bytes = bytes;
+		out->is_exact = true;
+	}
+	if (m->can_reset)
+		(void)reset_peak(m->peak_fd);
+	m->before_bytes = read_number(m->peak_fd);
+}
+
+/* ---- both */
+
+void target_memory_read(struct target_memory *m)
+{
+	if (m->current_fd < 0 && m->peak_fd < 0)
+		read_processes(m);
+	else
+		add_peak(m, (struct target_peak){.bytes = read_number(m->current_fd)});
+}
+
+int target_memory_new(const struct target_memory_config *config, struct target_memory **out)
+{
+	struct target_memory *m = mem_zalloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->config = *config;
+	m->peak_fd = m->current_fd = -1;
+	pthread_mutex_init(&m->lock, NULL);
+	if (thread_cond_init(&m->wake)) {
+		pthread_mutex_destroy(&m->lock);
+		mem_free(m);
+		return -ENOMEM;
+	}
+	init_members(&m->members);
+	if (m->config.period_ns < MIN_PERIOD_NS)
+		m->config.period_ns = MIN_PERIOD_NS;
+	if (config->cgroup >= 0)
+		open_cgroup(m);
+	for (size_t i = 0; i < config->nr_pids; i++)
+		(void)dict_add(&m->members, &(uint32_t){(uint32_t)config->pids[i]});
+	m->config.pids = NULL;
+	*out = m;
+	return 0;
+}
+
+static void *read_steadily(void *arg)
+{
+	struct target_memory *m = arg;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->is_stopping) {
+		uint64_t cpu_ns = clock_thread_cpu_ns(), pause_ns = m->config.period_ns, until_ns;
+
+		pthread_mutex_unlock(&m->lock);
+		target_memory_read(m);
+		cpu_ns = clock_thread_cpu_ns() - cpu_ns;
+		if (cpu_ns > pause_ns / CPU_SHARE)
+			pause_ns = cpu_ns * CPU_SHARE;
+		until_ns = clock_monotonic_ns() + pause_ns;
+		pthread_mutex_lock(&m->lock);
+		while (!m->is_stopping && !thread_cond_wait(&m->wake, &m->lock, until_ns))
+			;
+	}
+	pthread_mutex_unlock(&m->lock);
+	return NULL;
+}
+
+int target_memory_start(struct target_memory *m)
+{
+	int rc = m->can_reset ? 0 : thread_start_blocked(&m->thread, read_steadily, m);
+
+	m->has_thread = rc == 0 && !m->can_reset;
+	return rc;
+}
+
+void target_memory_free(struct target_memory *m)
+{
+	if (!m)
+		return;
+	if (m->has_thread) {
+		pthread_mutex_lock(&m->lock);
+		m->is_stopping = true;
+		pthread_cond_signal(&m->wake);
+		pthread_mutex_unlock(&m->lock);
+		pthread_join(m->thread, NULL);
+	}
+	io_close(&m->peak_fd);
+	io_close(&m->current_fd);
+	dict_fini(&m->members);
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	mem_free(m);
+}

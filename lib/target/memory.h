@@ -1,0 +1,53 @@
+/*
+ * The largest amount of memory that a target's processes had present at the same time.
+ *
+ * A thread reads /proc at a steady pace, so a short peak can be missed: the result is a lower bound
+ * of the largest sum of RSS. It uses at most 1 % of a CPU: with many processes it reads less often.
+ * The kernel's own peak of a control group is exact, where there is one.
+ *
+ * RSS counts a page that processes share in each of them. A process that shares all memory with its
+ * parent (vfork) is not counted. A process is followed from the first reading that finds it below
+ * one that is followed, also when its parent has ended.
+ */
+#ifndef TARGET_MEMORY_H
+#define TARGET_MEMORY_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct root;
+struct target_memory;
+
+struct target_memory_config {
+	const struct root *root; /* borrowed */
+	const pid_t *pids;       /* the first processes; need not outlive target_memory_new */
+	size_t nr_pids;
+	bool has_children;  /* also what they start */
+	int cgroup;         /* the descriptor of its folder, borrowed; -1: processes */
+	uint64_t period_ns; /* between two readings; at least 10 ms are used */
+	uint64_t page_bytes;
+};
+
+/* Bytes; 0: nothing was read. */
+struct target_peak {
+	uint64_t bytes;
+	uint32_t nr_processes; /* that had them; 0: of a control group by its own numbers */
+	bool is_of_cgroup; /* as the control group counts: with its page cache and the kernel's */
+	bool is_exact;     /* else a lower bound */
+};
+
+/* No thread yet. 0 or -ENOMEM. */
+int target_memory_new(const struct target_memory_config *config, struct target_memory **out);
+/* 0 or -errno. */
+int target_memory_start(struct target_memory *m);
+/* Reads once, as the thread does; not while it runs. */
+void target_memory_read(struct target_memory *m);
+/* The peak since the last call, or since the start. One thread calls it. */
+void target_memory_take(struct target_memory *m, struct target_peak *out);
+void target_memory_free(struct target_memory *m); /* NULL is fine */
+
+#endif
