@@ -122,12 +122,9 @@ static bool are_sampled(const struct inputs *in)
 
 static int print_all(struct run *r, struct err *e)
 {
-	int rc = 0;
-
 	plan_default(&r->plan, r->options, are_sampled(&r->inputs));
-	for (size_t i = 0; i < r->plan.nr && rc == 0; i++)
-		rc = print_row(r, r->plan.print[i], e);
-	return rc ?: output_write(&r->output, e);
+	return ARRAY_RUN(i, r->plan.nr, print_row(r, r->plan.print[i], e))
+		   ?: output_write(&r->output, e);
 }
 
 static int run_steps(struct run *r, struct err *e)

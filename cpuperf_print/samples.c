@@ -3,6 +3,7 @@
  */
 #include "samples.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -371,12 +372,9 @@ int samples_warn_stacks(struct job *j, struct err *e)
 	const struct profile_facts *f = job_input(j)->facts;
 	const uint64_t nr_records = j->output->nr_records;
 	struct report_stats stats;
-	size_t i = 0;
 	int rc;
 
-	while (i < f->nr_events && !has_callers(&f->events[i]))
-		i++;
-	if (i == f->nr_events)
+	if (!ARRAY_ANY(ev, f->events, f->nr_events, has_callers(ev)))
 		return 0;
 	rc = samples_read(j, j->first, 1, &sink, &stats, e);
 	if (j->output->form == GRID_PEOPLE)

@@ -3,6 +3,7 @@
  */
 #include "selection.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "options.h"
@@ -69,11 +70,7 @@ static int parse_ranges(const char *option, const char *text, struct profile_ran
 static int add_globs(struct profile_globs *to, const char *option, const struct opt_strings *list,
 		     struct err *e)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < list->nr && rc == 0; i++)
-		rc = profile_globs_add(to, option, list->item[i], e);
-	return rc;
+	return ARRAY_RUN(i, list->nr, profile_globs_add(to, option, list->item[i], e));
 }
 
 static int parse_filter(struct profile_filter *f, const struct options *o, struct err *e)
@@ -94,11 +91,7 @@ typedef int add_rule_fn(struct report_rules *r, const char *text, struct err *e)
 static int add_rules(struct report_rules *r, const struct opt_strings *list, add_rule_fn *add,
 		     struct err *e)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < list->nr && rc == 0; i++)
-		rc = add(r, list->item[i], e);
-	return rc;
+	return ARRAY_RUN(i, list->nr, add(r, list->item[i], e));
 }
 
 static int parse_rules(struct report_rules *r, const struct options *o, struct err *e)

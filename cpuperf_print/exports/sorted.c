@@ -5,6 +5,7 @@
  */
 #include "exports/sorted.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/order.h"
@@ -37,11 +38,7 @@ static int add_sample(struct export_sorted *s, const struct report_sample *sampl
 
 static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = add_sample(arg, &samples[i]);
-	return rc;
+	return ARRAY_RUN(i, nr, add_sample(arg, &samples[i]));
 }
 
 static int compare_names(const struct export_sorted *s, uint32_t a, uint32_t b)

@@ -1,5 +1,5 @@
 /*
- * Arrays: their length, and linear searches.
+ * Arrays: their length, linear searches, and steps that may fail.
  */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
@@ -23,5 +23,15 @@
 
 /* Whether is_it is true for any item. */
 #define ARRAY_ANY(x, items, nr, is_it) (ARRAY_FIND(x, items, nr, is_it) != NULL)
+
+/* Runs step, an expression of the index i, for i below nr until one fails. 0, or its error. */
+#define ARRAY_RUN(i, nr, step)                                                                     \
+	({                                                                                         \
+		int rc_ = 0;                                                                       \
+                                                                                                   \
+		for (size_t i = 0; i < (nr) && rc_ == 0; i++)                                      \
+			rc_ = (step);                                                              \
+		rc_;                                                                               \
+	})
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "collect/cgroup.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -44,7 +45,7 @@ static const struct things_file files[] = {
     },
 };
 static const struct things_kind kind = {
-    .name = "cgroup", .files = files, .nr_files = sizeof(files) / sizeof(files[0])};
+    .name = "cgroup", .files = files, .nr_files = ARRAY_NR(files)};
 
 /* A chosen group, whether it exists or not. */
 struct path {
@@ -110,16 +111,12 @@ static int add_path(struct cgroups *c, const char *word, struct err *e)
 
 static int add_paths(struct cgroups *c, const struct collect_choice *choice, struct err *e)
 {
-	int rc = 0;
-
 	c->paths = mem_calloc(choice->nr ? choice->nr : 1, sizeof(*c->paths));
 	if (!c->paths)
 		return err_set(e, -ENOMEM, "cgroups: out of memory");
 	if (!choice->nr)
 		return add_path(c, "/", e);
-	for (size_t i = 0; i < choice->nr && rc == 0; i++)
-		rc = add_path(c, choice->words[i], e);
-	return rc;
+	return ARRAY_RUN(i, choice->nr, add_path(c, choice->words[i], e));
 }
 
 static int find_mount(struct cgroups *c, struct err *e)

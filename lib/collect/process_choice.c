@@ -3,6 +3,7 @@
  */
 #include "collect/process_choice.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -54,16 +55,12 @@ static int add_word(struct process_choice *c, const char *word, uint32_t self, s
 static int add_words(struct process_choice *c, const struct collect_choice *words, uint32_t self,
 		     struct err *e)
 {
-	int rc = 0;
-
 	c->numbers = mem_calloc(words->nr, sizeof(*c->numbers));
 	c->globs = mem_calloc(words->nr, sizeof(*c->globs));
 	c->has_hit = mem_calloc(words->nr, sizeof(*c->has_hit));
 	if (!c->numbers || !c->globs || !c->has_hit)
 		return -ENOMEM;
-	for (size_t i = 0; i < words->nr && rc == 0; i++)
-		rc = add_word(c, words->words[i], self, e);
-	return rc;
+	return ARRAY_RUN(i, words->nr, add_word(c, words->words[i], self, e));
 }
 
 int process_choice_init(struct process_choice *c, const struct collect_choice *words, uint32_t self,

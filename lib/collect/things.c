@@ -258,15 +258,10 @@ bool things_match(const struct collect_choice *choice, const char *name)
 
 void things_note_unmatched(struct things *t, const struct collect_choice *choice)
 {
-	for (size_t i = 0; i < choice->nr; i++) {
-		size_t k = 0;
-
-		while (k < t->nr && !match_word(choice->words[i], t->list[k].name))
-			k++;
-		if (k == t->nr)
+	for (size_t i = 0; i < choice->nr; i++)
+		if (!ARRAY_ANY(x, t->list, t->nr, match_word(choice->words[i], x->name)))
 			things_add_note(t, "there is no %s \"%s\": it is read once it appears",
 					t->kind->name, choice->words[i]);
-	}
 }
 
 void things_add_note(struct things *t, const char *fmt, ...)

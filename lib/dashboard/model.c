@@ -3,6 +3,7 @@
  */
 #include "dashboard/model.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "estimate/chance.h"
 #include "estimate/unit.h"
@@ -385,19 +386,17 @@ const struct table_column *model_column(const struct model *m, size_t column)
 
 const char *model_row_name(const struct model *m, uint32_t row, char text[MODEL_NAME_BYTES])
 {
+	const struct model_dimension *of;
+
 	if (row == 0)
 		return "all";
 	if (row <= m->facts.nr_cpus) {
 		snprintf(text, MODEL_NAME_BYTES, "%u", m->facts.cpus[row - 1].cpu);
 		return text;
 	}
-	for (size_t k = 0; k < MODEL_NR_DIMENSIONS; k++) {
-		const struct model_dimension *dim = &m->dimensions[k];
-
-		if (dim->nr && row >= dim->first_row && row - dim->first_row < dim->nr)
-			return dim->groups[row - dim->first_row].name;
-	}
-	return "";
+	of = ARRAY_FIND(dim, m->dimensions, MODEL_NR_DIMENSIONS,
+			dim->nr && row >= dim->first_row && row - dim->first_row < dim->nr);
+	return of ? of->groups[row - of->first_row].name : "";
 }
 
 struct model_difference model_difference(const struct model *m, uint32_t row, size_t column)

@@ -3,6 +3,7 @@
  */
 #include "event/catalogue.h"
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -45,13 +46,9 @@ void event_part(const struct event *ev, uint32_t i, struct event_part *out)
 
 static const struct event_row *find_row(const struct event_group *g, const char *name)
 {
-	for (size_t i = 0; i < g->nr_rows; i++) {
-		const struct event_row *r = &g->rows[i];
-
-		if (strcmp(r->name, name) == 0 || (r->alias && strcmp(r->alias, name) == 0))
-			return r;
-	}
-	return NULL;
+	return ARRAY_FIND(row, g->rows, g->nr_rows,
+			  strcmp(row->name, name) == 0 ||
+			      (row->alias && strcmp(row->alias, name) == 0));
 }
 
 static const struct event_group *find_group(const struct catalogue *c, const char *name)
@@ -276,7 +273,7 @@ int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struc
 
 static const char *const bare_groups[] = {"fixed", "arch", "software", "sched", "heap", "misc"};
 
-enum { NR_BARE_GROUPS = sizeof(bare_groups) / sizeof(bare_groups[0]) };
+enum { NR_BARE_GROUPS = ARRAY_NR(bare_groups) };
 
 /* "software:page_faults", the nearest name of all the groups; false: none is near. */
 static bool add_nearest(const struct catalogue *c, const char *name, struct buf *out)
@@ -392,9 +389,5 @@ static int each_of_group(const struct catalogue *c, const struct event_group *g,
 int catalogue_each(const struct catalogue *c, int (*fn)(const struct event *ev, void *arg),
 		   void *arg)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < c->nr_groups && rc == 0; i++)
-		rc = each_of_group(c, c->groups[i], fn, arg);
-	return rc;
+	return ARRAY_RUN(i, c->nr_groups, each_of_group(c, c->groups[i], fn, arg));
 }

@@ -278,14 +278,9 @@ uint64_t host_max_stack(const struct host *h)
 
 bool host_has_core_pmu(const struct host *h, int cpu)
 {
-	for (size_t i = 0; i < h->nr_pmus; i++) {
-		const struct host_pmu *p = &h->pmus[i];
-
-		if (p->is_core &&
-		    (cpu < 0 || cpuset_count(&p->cpus) == 0 || cpuset_has(&p->cpus, (unsigned)cpu)))
-			return true;
-	}
-	return false;
+	return ARRAY_ANY(pmu, h->pmus, h->nr_pmus,
+			 pmu->is_core && (cpu < 0 || cpuset_count(&pmu->cpus) == 0 ||
+					  cpuset_has(&pmu->cpus, (unsigned)cpu)));
 }
 
 bool host_may_measure_cpus(const struct host *h)

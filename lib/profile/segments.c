@@ -44,17 +44,14 @@ static void report_damage(const struct list *l, const char *name, const struct t
 static int add_parts(const struct list *l, const struct profile_file *file,
 		     const struct trace_parts *parts)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < parts->nr && rc == 0; i++)
-		rc = profile_folder_add(
-		    l->folder, &(struct profile_file){.iteration = parts->item[i].iteration,
-						      .trace = file->trace,
-						      .segment = file->segment,
-						      .head_bytes = parts->item[i].head_bytes,
-						      .from = parts->item[i].from,
-						      .to = parts->item[i].to});
-	return rc;
+	return ARRAY_RUN(i, parts->nr,
+			 profile_folder_add(l->folder, &(struct profile_file){
+							   .iteration = parts->item[i].iteration,
+							   .trace = file->trace,
+							   .segment = file->segment,
+							   .head_bytes = parts->item[i].head_bytes,
+							   .from = parts->item[i].from,
+							   .to = parts->item[i].to}));
 }
 
 /* NULL, or why the file does not match its name. */

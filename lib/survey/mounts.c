@@ -138,15 +138,10 @@ static void add(struct survey_mounts *m, const struct survey_mount *mount)
 /* Mounts of other namespaces are only looked up by device. */
 static bool is_known(const struct survey_mounts *m, const struct survey_mount *mount)
 {
-	for (size_t i = 0; i < m->nr; i++) {
-		const struct survey_mount *of = &m->item[i];
-
-		if (of->major == mount->major && of->minor == mount->minor &&
-		    (!mount->is_own ||
-		     (of->is_own && mount->point && strcmp(of->point, mount->point) == 0)))
-			return true;
-	}
-	return false;
+	return ARRAY_ANY(of, m->item, m->nr,
+			 of->major == mount->major && of->minor == mount->minor &&
+			     (!mount->is_own || (of->is_own && mount->point &&
+						 strcmp(of->point, mount->point) == 0)));
 }
 
 static void add_line(struct survey_mounts *m, const char *line, const char *end, bool is_own)

@@ -112,16 +112,14 @@ static int add_slots(struct slots *s, const struct elf_file *f, const struct mac
 		     const char *section)
 {
 	struct elf_section relocations, symbols;
-	int rc = 0;
 
 	if (!elf_file_find_section(f, section, &relocations) || relocations.type != SHT_RELA ||
 	    !elf_file_load(f, &relocations))
 		return 0;
 	if (!elf_file_section(f, relocations.link, &symbols) || !elf_file_load(f, &symbols))
 		symbols.data = NULL;
-	for (size_t i = 0; i < relocations.size / sizeof(Elf64_Rela) && rc == 0; i++)
-		rc = add_slot(s, m, relocations.data + i * sizeof(Elf64_Rela), &symbols);
-	return rc;
+	return ARRAY_RUN(i, relocations.size / sizeof(Elf64_Rela),
+			 add_slot(s, m, relocations.data + i * sizeof(Elf64_Rela), &symbols));
 }
 
 static int compare(const void *a, const void *b)

@@ -39,3 +39,22 @@ TEST(looks_no_further)
 	assert_int_equal(nr_looks, 2);
 	assert_false(ARRAY_ANY(x, none, 0, *x == 5));
 }
+
+/* Fails at one of three items; counts the steps. */
+static int step(size_t i, size_t fails_at, size_t *nr_steps)
+{
+	(*nr_steps)++;
+	return i == fails_at ? -5 : 0;
+}
+
+TEST(runs_until_one_fails)
+{
+	size_t nr = 0;
+
+	assert_int_equal(ARRAY_RUN(i, 3, step(i, 9, &nr)), 0);
+	assert_int_equal(nr, 3);
+	assert_int_equal(ARRAY_RUN(i, 3, step(i, 1, &nr)) ?: 1, -5);
+	assert_int_equal(nr, 5);
+	assert_int_equal(ARRAY_RUN(i, 0, step(i, 0, &nr)), 0);
+	assert_int_equal(nr, 5);
+}

@@ -4,6 +4,7 @@
  * belong to. Readers sort packets by time (CLOCK_MONOTONIC).
  */
 #include "exports/perfetto/perfetto.h"
+#include "base/array.h"
 #include "base/order.h"
 #include "counts/series.h"
 
@@ -443,11 +444,8 @@ static int add_sample(struct perfetto *p, const struct report_sample *s)
 static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
 {
 	struct perfetto *p = arg;
-	int rc = 0;
 
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = add_sample(p, &samples[i]);
-	return rc ?: output_flush(p->j->output, p->e);
+	return ARRAY_RUN(i, nr, add_sample(p, &samples[i])) ?: output_flush(p->j->output, p->e);
 }
 
 static int read_samples(struct perfetto *p)

@@ -3,6 +3,7 @@
  * labels are one message, preceded by the tables' entries that it is the first to use; the rest
  * follows at the end. Fields may come in any order.
  */
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "export/gzip.h"
@@ -350,15 +351,12 @@ static int finish(struct pprof *p)
 
 static int load_traces(struct pprof *p)
 {
-	int rc = 0;
-
 	p->about = mem_calloc(p->j->nr, sizeof(*p->about));
 	if (!p->about)
 		return -ENOMEM;
-	for (size_t i = 0; i < p->j->nr && rc == 0; i++)
-		rc = export_about_read(&p->j->inputs->item[p->j->first + i], NULL, NULL,
-				       &p->about[i], p->e);
-	return rc;
+	return ARRAY_RUN(i, p->j->nr,
+			 export_about_read(&p->j->inputs->item[p->j->first + i], NULL, NULL,
+					   &p->about[i], p->e));
 }
 
 static int prepare(struct pprof *p)

@@ -3,6 +3,7 @@
  * iteration, points over time, and each sample with its stack. Rows go straight into the file:
  * memory grows with stacks, functions, tasks and things only.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cause.h"
 #include "base/dict.h"
@@ -314,11 +315,7 @@ static int add_sample(struct database *d, const struct report_sample *s)
 
 static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		rc = add_sample(arg, &samples[i]);
-	return rc;
+	return ARRAY_RUN(i, nr, add_sample(arg, &samples[i]));
 }
 
 static int put_tasks(struct database *d)
