@@ -2,11 +2,10 @@
  * libcpuperf: record a session and read one back.
  *
  * Link with pkg-config --static --libs cpuperf. Every function that can fail returns 0 or a
- * negative errno and, where it takes a struct cpuperf_error, says in words what went wrong. Nothing
- * here prints or exits. Objects are used by one thread at a time; different objects are
- * independent.
- * jansson's allocator (json_set_alloc_funcs) is set once, to functions on malloc: a program with
- * hooks of its own in jansson cannot use this library.
+ * negative errno, and describes the error in its struct cpuperf_error. No function prints or exits.
+ * An object may be used by one thread at a time; different objects are independent.
+ * The library sets jansson's allocator (json_set_alloc_funcs) once, to functions on malloc: a
+ * program that sets its own cannot use this library.
  */
 #ifndef CPUPERF_CPUPERF_H
 #define CPUPERF_CPUPERF_H
@@ -21,23 +20,23 @@ extern "C" {
 /* "0.1.0" */
 const char *cpuperf_version(void);
 
-/* What went wrong: "file:line:column: error: …", perhaps several lines. Empty if nothing. */
+/* One or more errors, a line each: "file:line:column: error: …". Empty: none. */
 struct cpuperf_error {
 	char text[2048];
 };
 
-/* How an event's value is to be read. */
+/* The meaning of an event's value. */
 enum cpuperf_kind {
-	CPUPERF_COUNT = 1, /* how often it occurred in the iteration */
+	CPUPERF_COUNT = 1, /* occurrences in the iteration */
 	CPUPERF_VALUE = 2, /* a reading at the end of the iteration */
-	CPUPERF_SHARE = 3, /* percent of the iteration's time */
-	CPUPERF_METRIC = 4 /* made of events by the spec's "metrics"; it has no raw */
+	CPUPERF_SHARE = 3, /* a part of a whole, in percent */
+	CPUPERF_METRIC = 4 /* computed from events by the spec's "metrics"; has no raw */
 };
 
-/* A metric is one too, of the group "metric"; metrics are behind the events. */
+/* An event, or a metric: then group is "metric". Metrics follow the events. */
 struct cpuperf_event {
 	const char *group, *name;
-	const char *label; /* the column's name */
+	const char *label; /* the heading of its column; unique */
 	const char *unit;  /* "cycles", "ns", "B", "%" … */
 	enum cpuperf_kind kind;
 	const char *reason; /* why it was not measured; NULL if it was */
@@ -45,23 +44,23 @@ struct cpuperf_event {
 
 /* One event on one CPU over one iteration, or over all CPUs. */
 struct cpuperf_cell {
-	int has_value;     /* 0: value does not hold; state says why */
-	const char *state; /* "ok", "not counted", "not supported", "n/a" …; "partial": a sum that
-			      lacks a CPU or a thing; "": none here */
+	int has_value;     /* 0: there is no value, for the reason in state */
+	const char *state; /* "ok", "not counted", "not supported", "n/a" …; "partial": a sum
+			      without some CPU or thing; "": the event has no cell here */
 	double value;      /* count (scaled if it was multiplexed), reading, percent, metric */
-	uint64_t raw;      /* as the kernel gave it: difference, or reading */
-	uint64_t enabled_ns; /* how long it was wanted … */
-	uint64_t running_ns; /* … and how long it was really counted; both 0 if not from perf_event.
-				Of a metric: of its event that was counted least */
-	uint64_t span_ns;    /* between the two readings */
+	uint64_t raw;      /* unscaled: a difference of two readings, or a reading */
+	/* Times of perf_event, else 0. Of a metric: those of its event with the smallest
+	 * running_ns / enabled_ns. */
+	uint64_t enabled_ns, running_ns;
+	uint64_t span_ns; /* between the two readings */
 	/* Of an event that is sampled; of others 0, 0, 0 and -1. */
 	uint64_t samples; /* taken, and in the trace */
-	uint64_t lost;    /* by the kernel's count; UINT64_MAX: it does not tell them by event */
-	int64_t residual; /* raw less the sum of the samples' periods: what is in no sample */
-	double coverage;  /* received samples / expected ones, at most 1; negative: not claimed */
+	uint64_t lost;    /* by the kernel; UINT64_MAX: it does not count them per event */
+	int64_t residual; /* raw minus the sum of the samples' periods */
+	double coverage;  /* samples / expected samples, at most 1; negative: unknown */
 };
 
-/* One iteration. Borrowed for the time of a call. */
+/* One iteration. Valid during the call only. */
 struct cpuperf_iteration {
 	uint32_t number;           /* from 0 */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
@@ -69,21 +68,21 @@ struct cpuperf_iteration {
 	const struct cpuperf_event *events;
 	const uint32_t *cpus;             /* the CPU of each row */
 	const struct cpuperf_cell *cells; /* row by row: cells[row * nr_events + event] */
-	/* Over all CPUs, by event; that of a metric is made of the totals of its events. */
+	/* Over all CPUs, by event. A metric's is computed from the totals of its events. */
 	const struct cpuperf_cell *totals;
 };
 
 /*
- * Called for each iteration; a result other than 0 ends the recording or the reading after it.
- * By the thread that called cpuperf_record or cpuperf_read. While recording the next iteration has
- * begun already: a call that takes long (by writing to a pipe that nobody reads, say) makes that
- * one longer, and samples are lost when the buffers are full. Then hand a copy to another thread.
+ * Called for each iteration, in the thread that called cpuperf_record or cpuperf_read. A result
+ * other than 0 ends the recording or the reading. While recording, the next iteration has already
+ * begun: a slow call (writing to a pipe that nobody reads, for example) makes it longer, and
+ * samples are lost when the buffers are full. In this case, pass a copy to another thread.
  */
 typedef int cpuperf_iteration_fn(const struct cpuperf_iteration *it, void *arg);
 
 /*
- * Measures what the spec file says and calls fn after each iteration. Files are written as the spec
- * says. Events that cannot be measured here are no error: their reason is set. fn may be NULL.
+ * Measures by the spec file, writes the files that it names, and calls fn after each iteration. An
+ * event that cannot be measured is no error: its reason is set. fn may be NULL.
  */
 int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
 		   struct cpuperf_error *e);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A sum over processes lacks those that may not be read. */
+/* A sum over processes excludes those that may not be read. */
 static void explain_partly(const struct collect *c, struct event_support *out)
 {
 	uint32_t set = collect_set(c, 0);
@@ -67,7 +67,7 @@ void collect_check(const struct host *h, const struct event *ev,
 		   const struct collect_choice *choice, struct event_support *out)
 {
 	static const char *const self = "0";
-	/* one process is enough of what may be thousands, if all may be read */
+	/* of thousands of processes, one is enough if all may be read */
 	bool is_process =
 	    ev->row->choice && strcmp(ev->row->choice, "pids") == 0 && host_may_trace(&h->root);
 	const struct collect_choice one = {&self, is_process};

@@ -32,7 +32,7 @@ const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = 
     [CGROUP] = &collect_cgroup_source,
 };
 
-/* scale multiplies counts and values when they are shown; 0 stands for 1. Shares have none. */
+/* scale multiplies counts and values when they are shown; 0 means 1. Shares have none. */
 #define ROW(number_, name_, kind_, scope_, unit_, path, collector_, field_, scale_, text, ...)     \
 	{                                                                                          \
 		.name = name_, .number = number_, .kind = EVENT_##kind_,                           \

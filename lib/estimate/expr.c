@@ -54,7 +54,7 @@ static bool is_digit(char c)
 static int take_digits(struct parser *p, uint64_t *n, int *nr)
 {
 	if (!is_digit(*p->at))
-		return fail(p, p->at, "a digit must stand here");
+		return fail(p, p->at, "a digit is expected here");
 	for (*nr = 0; is_digit(*p->at); p->at++) {
 		if (*n <= MAX_MANTISSA)
 			*n = *n * 10 + (uint64_t)(*p->at - '0');
@@ -165,7 +165,7 @@ static int parse_bracket(struct parser *p)
 	if (next(p) == '\0')
 		return fail(p, bracket, "a \"(\" without its \")\"");
 	if (*p->at != ')')
-		return fail(p, p->at, "an operator (+ - * /) must stand here, or a \")\"");
+		return fail(p, p->at, "an operator (+ - * /) or a \")\" is expected here");
 	p->at++;
 	return 0;
 }
@@ -188,9 +188,10 @@ static int parse_one(struct parser *p)
 		return parse_number(p);
 	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
 		return parse_word(p);
-	return fail(p, p->at,
-		    c ? "here must be a number, an event in braces, duration, a \"(\" or a \"-\""
-		      : "incomplete: a number or an event in braces must follow");
+	return fail(
+	    p, p->at,
+	    c ? "a number, an event in braces, duration, a \"(\" or a \"-\" is expected here"
+	      : "incomplete: a number or an event in braces must follow");
 }
 
 static int parse_factor(struct parser *p)
@@ -259,7 +260,7 @@ static int parse_all(struct parser *p)
 		return rc;
 	return fail(p, p->at,
 		    *p->at == ')' ? "a \")\" without its \"(\""
-				  : "an operator must stand here: + - * or /");
+				  : "an operator is expected here: + - * or /");
 }
 
 int expr_parse(const char *text, struct arena *arena, struct expr *out, size_t *offset,

@@ -293,7 +293,7 @@ void import_swap_attr(uint8_t *attr, size_t len)
 
 		shaped(&at, "p");
 	}
-	if (len >= ATTR_AT(sample_max_stack) + WORD / 2) { /* halves of what is by now a number */
+	if (len >= ATTR_AT(sample_max_stack) + WORD / 2) { /* swapped as one */
 		uint16_t halves[2];
 
 		memcpy(halves, attr + ATTR_AT(sample_max_stack), sizeof(halves));

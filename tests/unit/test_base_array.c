@@ -49,12 +49,12 @@ static int step(size_t i, size_t fails_at, size_t *nr_steps)
 
 TEST(runs_until_one_fails)
 {
-	size_t nr = 0;
+	size_t nr = 0, none = 0;
 
 	assert_int_equal(ARRAY_RUN(i, 3, step(i, 9, &nr)), 0);
 	assert_int_equal(nr, 3);
 	assert_int_equal(ARRAY_RUN(i, 3, step(i, 1, &nr)) ?: 1, -5);
 	assert_int_equal(nr, 5);
-	assert_int_equal(ARRAY_RUN(i, 0, step(i, 0, &nr)), 0);
+	assert_int_equal(ARRAY_RUN(i, none, step(i, 0, &nr)), 0);
 	assert_int_equal(nr, 5);
 }

@@ -225,7 +225,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 	return buf_error(&p->labels) ? buf_error(&p->labels) : pack(p, PACK_BYTES);
 }
 
-/* --- what is said once ----------------------------------------------------------------------- */
+/* --- about the profile ------------------------------------------------------------------------ */
 
 static const char *unit_of(const struct trace_event *event)
 {
