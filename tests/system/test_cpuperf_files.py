@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The files of a session while other things happen: a second session, a kill, a full disk, a
 reader at any moment, what is in the way. CPUPERF and CPUPERF_PRINT name the programs.
-A full disk needs root, to mount one; else that part is left out.
+A full disk needs root, to mount one; else that part is skipped.
 """
 import csv
 import io

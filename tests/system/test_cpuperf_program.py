@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The recording program as a person meets it: every option, every exit code, what does not work
 here, output formats, terminals, pipes and signals. CPUPERF and CPUPERF_PRINT name the programs.
-Uses software and misc events only; what must run as another user is left out unless root.
+Uses software and misc events only; what must run as another user is skipped unless root.
 """
 import collections
 import csv

@@ -2,7 +2,7 @@
 """The file that --output-file names: whose it is, what of it is there when printing fails or is
 killed, and what is never written over. As this user, and as another one where this one is root.
 CPUPERF, CPUPERF_PRINT and MIX name programs. Filling a disk needs root, to mount one; else that
-part is left out.
+part is skipped.
 """
 import ctypes
 import itertools

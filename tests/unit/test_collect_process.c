@@ -620,7 +620,7 @@ TEST(by_number)
 	tree_remove(&r);
 }
 
-/* The same without descriptors: a file that is not there any more says it. */
+/* The same without descriptors: a missing file shows it. */
 TEST(by_number_reopened)
 {
 	static const char *const words[] = {"20", "30", NULL};

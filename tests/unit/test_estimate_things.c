@@ -328,7 +328,7 @@ static void *failing_resize(void *p, size_t size)
 	return countdown && countdown-- ? realloc(p, size) : NULL;
 }
 
-/* What has no room is left out whole: not in the sum, and what was there stays. */
+/* A thing without room is omitted completely, also from the sum; the others remain. */
 TEST(no_memory)
 {
 	static const struct mem_ops ops = {failing_alloc, failing_resize, free};

@@ -221,7 +221,7 @@ TEST(all_in_order)
 	}
 }
 
-/* A file that cannot be read is told of once and left out. */
+/* A file that cannot be read is reported once and skipped. */
 TEST(one_is_lost)
 {
 	const struct scene *c = &scenes[4];

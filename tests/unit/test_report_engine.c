@@ -884,7 +884,7 @@ TEST(left_out)
 	free(samples);
 }
 
-/* What should have come is told of the files that are read, whatever is left out of them. */
+/* The expected samples are those of the files that are read, whatever is excluded from them. */
 TEST(missing)
 {
 	static const struct {

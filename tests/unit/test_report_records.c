@@ -751,7 +751,7 @@ TEST(records_without_layout)
 	}
 }
 
-/* What is left out tells of mappings all the same. */
+/* Records that are not printed still define mappings. */
 TEST(some_lines)
 {
 	struct asked asked = {0};

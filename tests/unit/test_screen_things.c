@@ -241,8 +241,7 @@ TEST(the_field)
 	}
 }
 
-/* Those that may not be read stand behind the others, and what is left out says how many they are.
- */
+/* Unreadable things are last, and the line of omitted ones counts them. */
 TEST(unreadable)
 {
 	static const struct {

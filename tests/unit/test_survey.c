@@ -771,7 +771,7 @@ struct counted {
 	size_t all; /* bytes without failures; 0: not known yet */
 };
 
-/* Nothing is left out without a word. */
+/* Everything omitted is reported. */
 static int survey_all(void *arg)
 {
 	struct counted *counted = arg;

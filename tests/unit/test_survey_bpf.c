@@ -848,7 +848,7 @@ static int denying_bpf(int cmd, void *attr, size_t size)
 	return cmd == BPF_PROG_GET_FD_BY_ID ? -EPERM : survey_kernel_ops.bpf(cmd, attr, size);
 }
 
-/* What is left out is said. */
+/* Omissions are reported. */
 static void check_denied(const struct loaded *l)
 {
 	struct tape t;
