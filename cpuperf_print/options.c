@@ -130,6 +130,18 @@ static const struct opt_row rows[] = {
 	     "orders the rows by total instead of self.",
      .set = opt_set_string,
      .offset = AT(sort)},
+    {.name = "group-by",
+     .arg = OPT_REQUIRED,
+     .metavar = "TASK",
+     .complete = OPT_COMPLETE_WORDS,
+     .words = "process thread comm cmdline",
+     .section = "Report",
+     .help =
+	 "The outermost frame of each stack is what ran it: its process (name and pid), its "
+	 "thread, its name (comm), or the command line of its process. For trees, stacks, flame "
+	 "graphs and other profiles with callers.",
+     .set = opt_set_string,
+     .offset = AT(group_by)},
     {.name = "top",
      .arg = OPT_REQUIRED,
      .metavar = "N",

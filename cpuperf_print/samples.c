@@ -397,6 +397,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	    .sink = sink,
 	    .nr_threads = j->selection->nr_threads,
 	    .with_inlined = j->selection->with_inlined,
+	    .root = j->selection->root,
 	    .problem = on_problem,
 	    .progress = show_progress,
 	    .arg = &progress,

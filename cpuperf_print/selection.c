@@ -154,6 +154,25 @@ static int parse_columns(const char *list, struct selection *s, struct err *e)
 	return 0;
 }
 
+static int parse_root(const char *text, enum report_root *out, struct err *e)
+{
+	static const char *const names[REPORT_NR_ROOTS] = {
+	    [REPORT_ROOT_PROCESS] = "process",
+	    [REPORT_ROOT_THREAD] = "thread",
+	    [REPORT_ROOT_COMM] = "comm",
+	    [REPORT_ROOT_CMDLINE] = "cmdline",
+	};
+
+	for (int i = REPORT_NO_ROOT + 1; text && i < REPORT_NR_ROOTS; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*out = (enum report_root)i;
+			return 0;
+		}
+	return text ? err_set(e, -EINVAL,
+			      "--group-by=%s: not one of process, thread, comm, cmdline", text)
+		    : 0;
+}
+
 int selection_init(struct selection *s, const struct options *o, struct err *e)
 {
 	*s = (struct selection){
@@ -169,7 +188,8 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	return parse_filter(&s->filter, o, e) ?:
 	       parse_rules(&s->rules, o, e) ?:
 	       parse_limits(s, o, e) ?:
-	       parse_columns(o->sort, s, e);
+	       parse_columns(o->sort, s, e) ?:
+	       parse_root(o->group_by, &s->root, e);
 }
 
 void selection_fini(struct selection *s)

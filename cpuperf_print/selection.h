@@ -5,6 +5,7 @@
 #define CPUPERF_PRINT_SELECTION_H
 
 #include "profile/filter.h"
+#include "report/entry.h"
 #include "report/rules.h"
 
 struct err;
@@ -19,7 +20,8 @@ struct selection {
 	double min_percent, fail_over; /* negative: not given */
 	unsigned nr_threads;           /* 0: as many as CPUs */
 	bool by_session, by_count, within, with_inlined, with_lines;
-	bool by_total; /* --sort=total: rows are ordered by total, not by self */
+	enum report_root root; /* of each stack */
+	bool by_total;         /* --sort=total: rows are ordered by total, not by self */
 };
 
 /* -EINVAL with *e for an option that cannot be parsed. selection_fini in any case. */

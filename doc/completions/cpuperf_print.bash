@@ -41,6 +41,10 @@ _cpuperf_print() {
 		COMPREPLY=($(compgen -W "function object comm cmdline pid tid cpu line iteration event session total" -- "$cur"))
 		return
 		;;
+	--group-by)
+		COMPREPLY=($(compgen -W "process thread comm cmdline" -- "$cur"))
+		return
+		;;
 	--output-format)
 		COMPREPLY=($(compgen -W "text csv ndjson markdown raw folded pprof speedscope perfetto chrome openmetrics sqlite html junit perf-data" -- "$cur"))
 		return
@@ -58,7 +62,7 @@ _cpuperf_print() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --within --sort= --top= --min-percent= --max-depth= --event= --pid= --tree-of= --comm= --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --within --sort= --group-by= --top= --min-percent= --max-depth= --event= --pid= --tree-of= --comm= --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print

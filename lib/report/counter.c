@@ -16,17 +16,26 @@
 #include "report/stack.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
-enum { NR_RECENT = 64, RECENT_DEPTH = 128 };
+enum { NR_RECENT = 64, RECENT_DEPTH = 128, NR_ROOTS = 64, ROOT_BYTES = 8192 };
 
 /* The last stack of a process, outermost address first, and its nodes: the next sample mostly
  * differs only in its innermost frames. */
 struct recent {
 	uint32_t generation; /* the nodes' */
 	uint32_t process, epoch, kernel_epoch;
+	const struct report_function *root;
 	uint32_t nr;
 	uint64_t address[RECENT_DEPTH];
 	uint32_t node[RECENT_DEPTH];
+};
+
+/* A task's outermost frame. */
+struct root {
+	uint32_t pid, tid, comm, cmdline;
+	const struct report_function *function; /* NULL: empty */
 };
 
 struct report_counter {
@@ -43,10 +52,12 @@ struct report_counter {
 	struct report_stats stats;
 	struct report_stack stack;
 	struct recent recent[NR_RECENT];
+	struct root roots[NR_ROOTS];
 	/* The current sample. */
 	struct report_key key;
 	struct report_place place;
 	struct report_program *program;
+	const struct report_function *root; /* NULL: none */
 };
 
 static bool has_part(const struct report_counter *c, unsigned part)
@@ -116,14 +127,22 @@ static struct recent *find_recent(struct report_counter *c)
 	struct recent *r = &c->recent[p->number % NR_RECENT];
 
 	if (r->generation == c->generation && r->process == p->number && r->epoch == p->epoch &&
-	    r->kernel_epoch == p->kernel_epoch)
+	    r->kernel_epoch == p->kernel_epoch && r->root == c->root)
 		return r;
 	r->generation = c->generation;
 	r->process = p->number;
 	r->epoch = p->epoch;
 	r->kernel_epoch = p->kernel_epoch;
+	r->root = c->root;
 	r->nr = 0;
 	return r;
+}
+
+static uint32_t root_node(struct report_counter *c)
+{
+	const struct report_frame frame = {.function = c->root};
+
+	return c->root ? report_fold_child(c->fold, REPORT_FOLD_ROOT, &frame) : REPORT_FOLD_ROOT;
 }
 
 /* Walks down from the outermost frame. Nodes are reused while addresses equal those of the previous
@@ -135,7 +154,7 @@ static int walk(struct report_counter *c, const uint64_t *addresses, size_t nr, 
 	size_t depth = 0;
 	int rc = 0;
 
-	*node = REPORT_FOLD_ROOT;
+	*node = root_node(c);
 	while (depth < r->nr && depth < nr && r->address[depth] == addresses[nr - 1 - depth])
 		*node = r->node[depth++];
 	r->nr = (uint32_t)depth;
@@ -159,7 +178,9 @@ static int no_address(struct report_counter *c, uint32_t *node)
 
 	if (!frame.function)
 		return -ENOMEM;
-	*node = report_fold_child(c->fold, REPORT_FOLD_ROOT, &frame);
+	*node = root_node(c);
+	if (*node != REPORT_FOLD_FULL)
+		*node = report_fold_child(c->fold, *node, &frame);
 	return 0;
 }
 
@@ -240,6 +261,40 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	c->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
 	c->program = &c->programs[task->comm->number];
 	return true;
+}
+
+/* 0 or -ENOMEM. */
+static int set_root(struct report_counter *c, const struct trace_record *r, uint64_t time_ns,
+		    struct profile_task *task)
+{
+	const enum report_root root = c->all->run->root;
+	struct root *at = &c->roots[r->tid % NR_ROOTS];
+	uint32_t cmdline = task->process->cmdline;
+	char text[ROOT_BYTES];
+
+	if (!root || !has_part(c, REPORT_BY_STACK))
+		return 0;
+	if (root == REPORT_ROOT_PROCESS)
+		profile_lookup_task(c->lookup, r->pid, r->pid, time_ns, task);
+	if (!at->function || at->pid != r->pid || at->tid != r->tid ||
+	    at->comm != task->comm->number || at->cmdline != cmdline) {
+		const char *comm = task->comm->name;
+
+		if (root == REPORT_ROOT_PROCESS)
+			snprintf(text, sizeof(text), "%s (%" PRIu32 ")", comm, r->pid);
+		else if (root == REPORT_ROOT_THREAD)
+			snprintf(text, sizeof(text), "%s (%" PRIu32 "/%" PRIu32 ")", comm, r->pid,
+				 r->tid);
+		else
+			snprintf(text, sizeof(text), "%s",
+				 root == REPORT_ROOT_COMM
+				     ? comm
+				     : profile_cmdline(c->all->input->processes, cmdline));
+		*at = (struct root){r->pid, r->tid, task->comm->number, cmdline,
+				    report_functions_named(c->all->run->functions, text, "")};
+	}
+	c->root = at->function;
+	return c->root ? 0 : -ENOMEM;
 }
 
 static void set_process(struct report_counter *c)
@@ -328,7 +383,9 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		report_weight_count(&c->stats.event[s->id->event].omitted, s->weight, 0);
 		return 0;
 	}
-	return has_part(c, REPORT_BY_BRANCH) ? count_branches(c, s) : count_stack(c, s);
+	if (has_part(c, REPORT_BY_BRANCH))
+		return count_branches(c, s);
+	return set_root(c, &s->record, s->time_ns, &task) ?: count_stack(c, s);
 }
 
 static int read_comms(struct report_counter *c)

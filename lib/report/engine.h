@@ -56,8 +56,9 @@ struct report_run {
 	const struct profile_filter *filter;
 	struct report_functions *functions;
 	const struct report_sink *sink;
-	unsigned nr_threads;         /* 0: one per CPU */
-	bool with_inlined;           /* inlined functions are frames */
+	unsigned nr_threads; /* 0: one per CPU */
+	bool with_inlined;   /* inlined functions are frames */
+	enum report_root root;
 	profile_problem_fn *problem; /* never called by two threads at once */
 	void *arg;
 	/* Called a few times a second by the calling thread; may be NULL. */

@@ -64,6 +64,16 @@ enum report_part {
 	REPORT_BY_CMDLINE = 1 << 11,
 };
 
+/* The outermost frame of each stack, in place of nothing; only with REPORT_BY_STACK. */
+enum report_root {
+	REPORT_NO_ROOT,
+	REPORT_ROOT_PROCESS, /* "name (pid)", with the name of its main thread */
+	REPORT_ROOT_THREAD,  /* "name (pid/tid)" */
+	REPORT_ROOT_COMM,
+	REPORT_ROOT_CMDLINE,
+	REPORT_NR_ROOTS
+};
+
 enum report_branch {
 	REPORT_NO_BRANCH = 0,
 	REPORT_PREDICTED,

@@ -6,6 +6,7 @@ programs; software events only.
 import csv
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -17,7 +18,7 @@ SPIN = "i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done"
 TREE = {
     "root": "sh $D/a & sh $D/c & wait; sh $D/b; while [ ! -e $D/done ]; do sleep 0.1; done",
     "a": "sh $D/a1; :",
-    "a1": "python3 -c \"import subprocess; subprocess.run(['sh', '$D/a11'])\"; :",
+    "a1": "python3 $D/threads; :",
     "a11": ":",
     "b": "sh $D/b1 & :",
     "b1": "sh $D/b11; :",
@@ -32,6 +33,13 @@ def record(folder):
     for name, more in TREE.items():
         with open(f"{folder}/{name}", "w", encoding="ascii") as f:
             f.write(f"echo $$ > $D/{name}.pid\n{SPIN}\n{more}\n")
+    with open(f"{folder}/threads", "w", encoding="ascii") as f:
+        f.write(f"""import subprocess, threading
+others = [threading.Thread(target=sum, args=(range(3000000),)) for _ in range(3)]
+for t in others:
+    t.start()
+subprocess.run(["sh", "{folder}/a11"])
+""")
     run(CPUPERF, "--quiet", "--frequency=4000", "--", "sh", f"{folder}/root",
         cwd=folder, env={"D": folder})
     pids = {}
@@ -144,6 +152,44 @@ def others_command_line(folder):
     assert whole[:100] + "\u2026" in text and whole[:101] not in text, text
 
 
+def roots(folder, pids):
+    everything = by_pid(folder)
+    lines = {}
+    for r in rows(folder, "--report=flat", "--sort=cmdline"):
+        lines[r["cmdline"]] = lines.get(r["cmdline"], 0) + int(r["self_samples"])
+    comms = {}
+    for r in rows(folder, "--report=flat", "--sort=comm"):
+        comms[r["comm"]] = comms.get(r["comm"], 0) + int(r["self_samples"])
+
+    def tops(*args):
+        out = {}
+        for r in rows(folder, "--report=tree", *args):
+            if r["depth"] == "0":
+                assert int(r["self_count"]) == 0 and r["object"] == "", r
+                out[r["function"]] = out.get(r["function"], 0) + int(r["total_samples"])
+        return out
+
+    processes = {}
+    for name, nr in tops("--group-by=process").items():
+        pid = int(name.rpartition("(")[2][:-1])
+        processes[pid] = processes.get(pid, 0) + nr
+    assert processes == everything, (processes, everything)
+    assert {p for p in pids.values() if f"sh ({p})" in tops("--group-by=process")} >= {pids["a11"]}
+    threads, tids = {}, {}
+    for name, nr in tops("--group-by=thread").items():
+        pid, tid = map(int, name.rpartition("(")[2][:-1].split("/"))
+        threads[pid, tid] = threads.get((pid, tid), 0) + nr
+    for r in rows(folder, "--report=flat", "--sort=pid,tid"):
+        key = int(r["pid"]), int(r["tid"])
+        tids[key] = tids.get(key, 0) + int(r["self_samples"])
+    assert threads == tids and sum(pid != tid for pid, tid in tids) >= 3, (threads, tids)
+    assert tops("--group-by=comm") == comms and tops("--group-by=cmdline") == lines
+    folded = output(PRINT, "--quiet", "--output-format=folded", "--group-by=process", cwd=folder)
+    assert all(re.search(r"^[^;]*;[^;]* \(\d+\);", line) for line in folded.splitlines()), folded[:500]
+    done = run(PRINT, "--group-by=pid", cwd=folder, code=2)
+    assert "--group-by=pid: not one of process, thread, comm, cmdline" in done.stderr, done
+
+
 def order_by_total(folder):
     by_self, by_total = (rows(folder, "--report=flat", *more) for more in ([], ["--sort=total"]))
     assert sorted(map(str, by_self)) == sorted(map(str, by_total)) and by_self != by_total
@@ -163,6 +209,7 @@ def check_afterwards(folder):
     pids = record(folder)
     trees(folder, pids)
     command_lines(folder, pids)
+    roots(folder, pids)
     others_command_line(folder)
     order_by_total(folder)
 
