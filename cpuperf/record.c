@@ -205,6 +205,16 @@ static void warn_event(const struct recorder *r, size_t i)
 	buf_fini(&names);
 }
 
+/* If the user may not open the events of his command, wait4 still counts faults and switches. */
+static bool is_measurable(const struct recorder *r)
+{
+	bool is_refused = false;
+
+	for (size_t i = 0; i < r->plan->nr_events; i++)
+		is_refused |= session_event(r->session, i)->support.state == READING_NO_PERMISSION;
+	return session_nr_working(r->session) || (r->command && is_refused);
+}
+
 /* Warns of events that do not work on every CPU; returns their number. The answer lists them, if
  * there is one. */
 static size_t warn_events(const struct recorder *r, bool is_strict)
@@ -216,7 +226,7 @@ static size_t warn_events(const struct recorder *r, bool is_strict)
 
 		if (ev->nr_cpus && ev->nr_cpus == ev->nr_wanted)
 			continue;
-		if (!r->is_answered || is_strict || !session_nr_working(r->session))
+		if (!r->is_answered || is_strict || !is_measurable(r))
 			warn_event(r, i);
 		nr++;
 	}
@@ -585,9 +595,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	struct err e = {0};
 	int rc;
 
-	/* of an ordinary user's command wait4 counts faults and switches */
-	if (session_nr_working(r->session) == 0 &&
-	    (!r->command || !r->plan->target.is_user_only || o->strict)) {
+	if (!is_measurable(r) || (o->strict && session_nr_working(r->session) == 0)) {
 		log_error("none of the %zu event(s) can be measured here", r->plan->nr_events);
 		return EXIT_FAILED;
 	}
@@ -717,7 +725,8 @@ static void print_ways(const struct recorder *r, int error)
 	if (is_denied && !host_may_measure_cpus(plan->host))
 		rights_print_ways(plan->host, "whole CPUs", 0);
 	else if (needs_kernel && !host_may_measure_kernel(plan->host))
-		rights_print_ways(plan->host, "in the kernel too", 1);
+		rights_print_ways(plan->host,
+				  plan->target.is_user_only ? "it in the kernel too" : "it", 1);
 }
 
 int record(struct plan *plan, const struct options *o, struct attached *attached)

@@ -76,7 +76,7 @@ static void put_usage(struct summary *s)
 	const struct trace_target *t = &s->target;
 	const struct summary_runs *r = &s->runs;
 	struct unit u = unit_shown(EVENT_COUNT, "ns");
-	bool has_kernel = !s->facts->nr_events;
+	bool is_open = false, has_kernel = !s->facts->nr_events;
 
 	if (t->flags & TRACE_TARGET_IS_ATTACHED && t->end_ns > t->start_ns)
 		buf_printf(s->out, "  %s measured\n",
@@ -97,16 +97,25 @@ static void put_usage(struct summary *s)
 		   COMMAS(r->peak_bytes >> 10));
 	put_tree_peak(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
-	for (size_t i = 0; i < s->facts->nr_events; i++)
-		has_kernel |=
-		    s->facts->events[i].attr_bytes && s->facts->events[i].flags & TRACE_EVENT_OS;
-	if (!has_kernel)
-		buf_printf(s->out,
-			   "  user mode only: %s in the kernel were not sampled; %s page faults, "
-			   "%s context switches (wait4%s)\n",
-			   HUMAN(r->system.mean, "ns"), COMMAS(t->minor_faults + t->major_faults),
-			   COMMAS(t->voluntary_switches + t->involuntary_switches),
-			   r->nr > 1 ? ", of the last run" : "");
+	for (size_t i = 0; i < s->facts->nr_events; i++) {
+		const struct trace_event *ev = &s->facts->events[i];
+
+		if (!ev->attr_bytes || ev->state != READING_OK)
+			continue;
+		is_open = true;
+		has_kernel |= ev->flags & TRACE_EVENT_OS;
+	}
+	if (has_kernel)
+		return;
+	if (is_open)
+		buf_printf(s->out, "  user mode only: %s in the kernel were not sampled; ",
+			   HUMAN(r->system.mean, "ns"));
+	else
+		buf_adds(s->out, "  no event of it was counted; ");
+	buf_printf(s->out, "%s page faults, %s context switches (wait4%s)\n",
+		   COMMAS(t->minor_faults + t->major_faults),
+		   COMMAS(t->voluntary_switches + t->involuntary_switches),
+		   r->nr > 1 ? ", of the last run" : "");
 }
 
 enum { NAME, NUMBER, HALF, RATE, RUNNING, NR_PARTS };

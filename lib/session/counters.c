@@ -168,6 +168,24 @@ static void refuse(const struct host *h, struct event_support *out)
 	event_support_hint_rights(h, 1, out);
 }
 
+/* Debian's kernels refuse ordinary users all events where kernel.perf_event_paranoid is above 2. */
+static void refuse_task(const struct plan *plan, int error, struct event_support *out)
+{
+	bool is_of_another = plan->target.is_user_only || host_may_measure_kernel(plan->host);
+
+	if (plan->host->may_perfmon ||
+	    (is_of_another && (plan->target.is_command || error != EACCES)))
+		return;
+	snprintf(out->reason, sizeof(out->reason), "%s (perf_event_paranoid is %d)",
+		 is_of_another ? "it runs for another user, or has more rights"
+			       : "this user may measure no process",
+		 plan->host->perf_event_paranoid);
+	if (is_of_another)
+		snprintf(out->hint, sizeof(out->hint), "run as root");
+	else
+		event_support_hint_rights(plan->host, 2, out);
+}
+
 static void sum_up(struct counters *c, size_t i)
 {
 	const struct plan_event *p = &c->plan->events[i];
@@ -200,6 +218,8 @@ static void sum_up(struct counters *c, size_t i)
 	if (error)
 		event_support_explain_use(c->plan->host, &p->event, p->asked->flags, error,
 					  &ev->support);
+	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))
+		refuse_task(c->plan, error, &ev->support);
 	if (ev->nr_cpus)
 		ev->support.state = READING_OK;
 }

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -61,7 +62,7 @@ def check_lines(folder):
     program = install(folder)
     typed = f"sudo chown root:65534 {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_syslog=ep {program}"
     own = run(program, "--", "true", cwd=folder, **NOBODY).stderr
-    assert lines_to_type(own) == ("in the kernel too", "type one of these lines",
+    assert lines_to_type(own) == ("it in the kernel too", "type one of these lines",
                                   [typed, "sudo sysctl kernel.perf_event_paranoid=1"]), own
     machine = ("-e", "software:cpu_clock", "-n1", "-d0.01", "-o", "m")
     for more in ((), ("-F", "100")):
@@ -195,6 +196,47 @@ def check_set_user_id(folder):
         assert "error: it is set-user-ID" in err and err.count("error: ") == 1, err
 
 
+# Returns EACCES from perf_event_open(2), as Debian's kernel does for users at kernel.perf_event_paranoid 3.
+REFUSED = """
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 298, "aarch64": 241}[platform.machine()]
+code = b"".join(struct.pack("<HBBI", *i) for i in
+                ((0x20, 0, 0, 0), (0x15, 0, 1, number), (6, 0, 0, 0x50000 | 13), (6, 0, 0, 0x7fff0000)))
+text = ctypes.create_string_buffer(code)
+prctl = ctypes.CDLL(None).prctl
+assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, struct.pack("@HP", 4, ctypes.addressof(text)), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def check_refused(folder):
+    """Who may open no event has the command's end, times, faults and switches, no 0 that was not counted, and
+    what to type; a running process is an error."""
+    program = install(folder)
+    python = ("/usr/bin/python3", "-c", REFUSED)
+    if platform.machine() not in ("x86_64", "aarch64") or not works("setpriv", "--reuid=65534", "--clear-groups",
+                                                                    *python, shutil.which("true")):
+        print("skip: all events refused: no seccomp filter here", flush=True)
+        return
+    for options in ((), ("-e", "page_faults,context_switches"), ("-r2", "-e", "task_clock")):
+        shutil.rmtree(f"{folder}/n", ignore_errors=True)
+        err = run(*python, program, *options, "-o", "n", "--", "sh", "-c", "exit 3", code=3, cwd=folder, **NOBODY).stderr
+        assert re.search(r"\n  no event of it was counted; [1-9]\d* page faults, \d+ context switches \(wait4", err), err
+        assert re.search(r" wall, \S+ % CPU: .* user, .* system", err) and "exit status 3" in err, err
+        assert "(this user may measure no process (perf_event_paranoid is 2))" in err and "warning: " not in err, err
+        assert lines_to_type(err)[:2] == ("it", "type one of these lines"), err
+        rows = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=series", "--output-format=csv",
+                                                 f"{folder}/n", env=QUIET_ASAN)))
+        assert all(row["value"] == "" for row in rows if row["state"] != "ok")
+    run(*python, program, "--strict", "-o", "n", "--", "true", code=125, cwd=folder, **NOBODY)
+    with subprocess.Popen(["sleep", "300"], **NOBODY) as p:
+        err = run(*python, program, f"--pid={p.pid}", "-d0.01", code=1, cwd=folder, **NOBODY).stderr
+        p.kill()
+    assert "this user may measure no process" in err and lines_to_type(err)[0] == "it", err
+    err = run(program, f"--pid={os.getpid()}", "-d0.01", code=1, cwd=folder, **NOBODY).stderr
+    assert "it runs for another user" in err and "To measure" not in err, err
+
+
 def check_user_namespace(folder):
     """Root of a user namespace has all capabilities, and may measure what its user may: a command and a
     running process in user mode, not the machine. So may a user without rights who makes one."""
@@ -209,7 +251,7 @@ def check_user_namespace(folder):
         os.chown(folder, *([65534] * 2 if who else [0] * 2))
         err = run(*space, program, spec, "-o", "one", "--", *LOOP, cwd=folder, env=QUIET_ASAN, **who).stderr
         assert "exit status 0" in err and "user mode only" in err and "task_clock" in err, err
-        assert lines_to_type(err) == ("in the kernel too", "type outside of the user namespace",
+        assert lines_to_type(err) == ("it in the kernel too", "type outside of the user namespace",
                                       ["sudo sysctl kernel.perf_event_paranoid=1"]), err
         script = f'"$@" & exec {program} {spec} -o two -d 0.05 --pid=$!'
         err = run(*space, "sh", "-c", script, "sh", "sleep", "300", cwd=folder, env=QUIET_ASAN, **who).stderr
