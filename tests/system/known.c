@@ -2,12 +2,11 @@
  * Does a number of things that is known, and prints what it knows of them itself: JSON with its
  * own getrusage, so that a count of the machine can be held against it. Knows nothing of cpuperf.
  *
- * known faults N          touches N fresh pages, twice: the second time is no fault
- * known switches N        N round trips through pipes to a child: each of the two waits N times
- * known migrate N         moves N times to another CPU, of two
- * known spin MS CPU       spins on the CPU until it had it for so long
- * known hold MIB MS       fills so much memory and keeps it for so long
- * known getppid N         asks the kernel N times for its parent
+ * known faults N MS       touches N fresh pages, twice: the second time is no fault; then uses MS
+ * of CPU time known switches N        N round trips through pipes to a child: each of the two waits
+ * N times known migrate N         moves N times to another CPU, of two known spin MS CPU spins on
+ * the CPU until it had it for so long known hold MIB MS       fills so much memory and keeps it for
+ * so long known getppid N         asks the kernel N times for its parent
  */
 #include <sched.h>
 #include <stdint.h>
@@ -43,10 +42,19 @@ static int touch_pages(long nr, long value)
 	return 0;
 }
 
-static int faults(long nr, long unused)
+static int use_cpu(long ms)
 {
-	(void)unused;
-	return touch_pages(nr, 1);
+	uint64_t end_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) + (uint64_t)ms * 1000000;
+
+	while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < end_ns) /* asks the kernel: seldom */
+		for (volatile int i = 0; i < 1000000; i++)
+			;
+	return 0;
+}
+
+static int faults(long nr, long ms)
+{
+	return touch_pages(nr, 1) ?: ms ? use_cpu(ms) : 0;
 }
 
 static int answer(int in, int out)
@@ -109,14 +117,7 @@ static int migrate(long nr, long unused)
 
 static int spin(long ms, long cpu)
 {
-	uint64_t end_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) + (uint64_t)ms * 1000000;
-
-	if (go_to((int)cpu))
-		return -1;
-	while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < end_ns) /* asks the kernel: seldom */
-		for (volatile int i = 0; i < 1000000; i++)
-			;
-	return 0;
+	return go_to((int)cpu) ? -1 : use_cpu(ms);
 }
 
 static int hold(long mib, long ms)
