@@ -195,7 +195,7 @@ static void put_uncounted(struct summary *s, bool are_runs)
 		    strcmp(s->table->columns[i].name, "task_clock") == 0)
 			counted = are_runs ? sum->spread.mean : (double)sum->sum;
 	}
-	if (used - counted > used / 20 && used - counted > 10e6)
+	if (used - counted > used / 10 && used - counted > 10e6)
 		buf_printf(
 		    s->out,
 		    "  counted for %.1f %% of the CPU time: events exclude the start and end "
