@@ -231,7 +231,12 @@ static void put_runs(struct summary *s)
 	if (r->nr_failed)
 		buf_printf(s->out, "%" PRIu64 " failed, the first: ", r->nr_failed);
 	put_status(s->out, (int)r->failed);
-	if (r->wall.nr > 1)
+	/* a run that is killed is the last one, and in no mean */
+	if (WIFSIGNALED(s->target.status))
+		buf_printf(s->out, "; %s of the %s before it",
+			   r->wall.nr > 1 ? "means ± 95 %" : "numbers",
+			   r->wall.nr > 1 ? "runs" : "run");
+	else if (r->wall.nr > 1)
 		buf_adds(s->out, "; means ± 95 %");
 	buf_addc(s->out, '\n');
 }

@@ -58,6 +58,16 @@ static const char *skip_key(const char *line, const char *stop, const char *key)
 	return line + len;
 }
 
+/* "VmHWM:	    1234 kB" */
+static int scan_kib(const char *line, const char *stop, const char *key, uint64_t *out)
+{
+	const char *p = skip_key(line, stop, key);
+
+	while (p && p != stop && *p == ' ')
+		p++;
+	return p ? str_scan_u64(&p, stop, out) : 0;
+}
+
 /* Scans a line of "key" and one number; skips other lines. */
 static int scan_keyed(const char *line, const char *stop, const char *key, uint64_t *out,
 		      bool *is_found)
@@ -146,7 +156,8 @@ int proc_pid_status_parse(const char *text, size_t len, struct proc_pid_status *
 	int rc = 0;
 
 	while (rc == 0 && (line = str_next_line(&text, end, &stop))) {
-		rc = scan_keyed(line, stop, "Pid:\t", &s.pid, &has_pid);
+		rc = scan_keyed(line, stop, "Pid:\t", &s.pid, &has_pid)
+			 ?: scan_kib(line, stop, "VmHWM:\t", &s.peak_rss_kib);
 		words = skip_key(line, stop, "NSpid:");
 		if (words)
 			s.nr_namespaces = 0;

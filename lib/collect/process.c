@@ -41,6 +41,7 @@ static const char *const field_names[PROCESS_NR_FIELDS] = {
     [PROCESS_MAJOR_FAULTS] = "major faults",
     [PROCESS_FAULTS] = "faults",
     [PROCESS_FDS] = "descriptors",
+    [PROCESS_PEAK_RSS] = "peak of resident memory",
 };
 
 /* The note when a field is missing; is_of_each: naming processes, else once for all. */

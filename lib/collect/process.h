@@ -19,7 +19,8 @@ enum process_field {
 	PROCESS_MINOR_FAULTS, /* a counter */
 	PROCESS_MAJOR_FAULTS, /* a counter */
 	PROCESS_FDS,
-	PROCESS_FAULTS, /* minor and major; a counter */
+	PROCESS_FAULTS,   /* minor and major; a counter */
+	PROCESS_PEAK_RSS, /* bytes; the largest since its exec */
 	PROCESS_NR_FIELDS
 };
 

@@ -28,20 +28,20 @@
 
 enum {
 	BY_PATH = INT_MIN, /* in place of a descriptor: opened for each reading */
-	TEXT_BYTES = 2048, /* stat, the longest, has 52 numbers and a name */
+	TEXT_BYTES = 4096, /* status, the longest, lists the groups of its user */
 	PATH_BYTES = 64,
 	MAX_STATUS_BYTES = 1 << 20,
 };
 
 /* The files of a process. */
-enum file { TASK, FD, SCHEDSTAT, STATM, IO, STAT, NR_FILES };
+enum file { TASK, FD, SCHEDSTAT, STATM, STATUS, IO, STAT, NR_FILES };
 
 static const char *const file_names[NR_FILES] = {
-    [TASK] = "task",   [FD] = "fd", [SCHEDSTAT] = "schedstat",
-    [STATM] = "statm", [IO] = "io", [STAT] = "stat",
+    [TASK] = "task", [FD] = "fd",     [SCHEDSTAT] = "schedstat", [STATM] = "statm",
+    [IO] = "io",     [STAT] = "stat", [STATUS] = "status",
 };
 
-enum { NR_PARTS = 7 };
+enum { NR_PARTS = 8 };
 
 struct reader {
 	struct file_cache cache;
@@ -389,6 +389,21 @@ static int get_memory(struct reader *r, struct watched *p, struct process_values
 	return 0;
 }
 
+static int get_peak(struct reader *r, struct watched *p, struct process_values *out)
+{
+	char text[TEXT_BYTES];
+	ssize_t n = read_file(r, p, STATUS, text);
+	struct proc_pid_status s;
+	int rc = n < 0 ? (int)n : proc_pid_status_parse(text, (size_t)n, &s);
+
+	if (rc)
+		return rc;
+	if (__builtin_mul_overflow(s.peak_rss_kib, 1024u, &s.peak_rss_kib))
+		return -ERANGE;
+	set(out, PROCESS_PEAK_RSS, s.peak_rss_kib);
+	return 0;
+}
+
 static int get_io(struct reader *r, struct watched *p, struct process_values *out)
 {
 	char text[TEXT_BYTES];
@@ -433,6 +448,7 @@ static const struct part {
     {BIT(PROCESS_THREADS), BIT(TASK), get_threads},
     {BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY), BIT(TASK) | BIT(SCHEDSTAT), get_times},
     {BIT(PROCESS_RSS) | BIT(PROCESS_VMS) | BIT(PROCESS_SHARED), BIT(STATM), get_memory, true},
+    {BIT(PROCESS_PEAK_RSS), BIT(STATUS), get_peak},
     {BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES), BIT(IO), get_io},
     {BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) | BIT(PROCESS_FAULTS), BIT(STAT),
      get_faults},

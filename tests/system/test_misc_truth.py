@@ -189,6 +189,7 @@ ROWS = {
     "process_cpu_time": (COUNT, "ns", of_self(time.process_time_ns)),
     "process_run_delay": (COUNT, "ns", of_self(lambda: int(read("/proc/self/schedstat").split()[1]))),
     "process_rss": (4 * MIB, "B", of_self(lambda: PAGE * int(read("/proc/self/statm").split()[1]))),
+    "process_peak_rss": (4 * MIB, "B", of_self(lambda: 1024 * self_line("/proc/self/status", "VmHWM"))),
     "process_vms": (4 * MIB, "B", of_self(lambda: PAGE * int(read("/proc/self/statm").split()[0]))),
     "process_shared": (MIB, "B", of_self(lambda: PAGE * int(read("/proc/self/statm").split()[2]))),
     "process_read_bytes": (COUNT, "B", of_self(lambda: self_line("/proc/self/io", "read_bytes"))),

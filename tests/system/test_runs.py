@@ -188,7 +188,7 @@ def check_killed(folder):
     """A run that is killed is the last one. It is stored, and not averaged."""
     script = "echo x >> n; [ $(wc -l < n) = 4 ] && kill -9 $$; " + SPIN % 5000
     done = measure(folder, "sh", "-c", script, options=["-r9", "-e", "page_faults,task_clock"], code=137)
-    assert "4 of 9 runs, 1 failed, the first: killed by signal 9, SIGKILL; means" in done.stderr, done.stderr
+    assert "4 of 9 runs, 1 failed, the first: killed by signal 9, SIGKILL; means ± 95 % of the runs before it\n" in done.stderr, done.stderr
     assert iterations(folder, "cause, is_cut") == [("run", 0)] * 3 + [("end", 1)]
     clocks = counts(folder, "task_clock")
     mean, _ = mean_and_half(clocks[:3])
@@ -197,6 +197,10 @@ def check_killed(folder):
     text = output(PRINT, "--quiet", "--report=summary", "--output-format=ndjson", cwd=folder)
     summary = [r for r in map(json.loads, text.splitlines()) if r.get("summary") and r["event"] == "task_clock"][0]
     assert summary["total"] == sum(clocks) and summary["iterations"] == 4, summary
+    os.remove(f"{folder}/n")
+    done = measure(folder, "sh", "-c", script.replace("= 4", "= 2"), options=["-r9", "-e", "task_clock"], code=137)
+    assert "2 of 9 runs, 1 failed, the first: killed by signal 9, SIGKILL; numbers of the run before it\n" \
+        in done.stderr, done.stderr
     assert abs(summary["mean"] - mean) < 1, (summary, mean)
 
 

@@ -20,19 +20,21 @@ static const struct {
 } captured[] = {
     {1,
      "1 systemd",
-     {4216009311, 1281904412, 3211, 41972, 2286, 91828224, 40960, 1, 146948, 805, 4, 147753}},
+     {4216009311, 1281904412, 3211, 41972, 2286, 91828224, 40960, 1, 146948, 805, 4, 147753,
+      45000}},
     {2, "2 kthreadd", {8445769, 16661237, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}},
     {9, "9 kworker/R-rcu_gp", {0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}},
     {812,
      "812 worker pool",
-     {6000001800, 90000600, 20117, 182734, 3004, 4096, 1310720, 3, 3411, 12, 3, 3423}},
-    {977, "977 a) b (c)", {7000001, 800001, 424, 3060, 396, 0, 0, 1, 98, 0, 1, 98}},
+     {6000001800, 90000600, 20117, 182734, 3004, 4096, 1310720, 3, 3411, 12, 3, 3423, 190000}},
+    {977, "977 a) b (c)", {7000001, 800001, 424, 3060, 396, 0, 0, 1, 98, 0, 1, 98, 3100}},
     {1401, "1401 gone", {500500, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0}},
 };
 
 static bool is_memory(int field)
 {
-	return field == PROCESS_RSS || field == PROCESS_VMS || field == PROCESS_SHARED;
+	return field == PROCESS_RSS || field == PROCESS_VMS || field == PROCESS_SHARED ||
+	       field == PROCESS_PEAK_RSS;
 }
 
 static void expect_captured(const struct collect_thing *t, size_t i, uint32_t wanted)
@@ -348,6 +350,8 @@ static void put_process(const struct root *r, unsigned pid, const char *comm, un
 	snprintf(text, sizeof(text), "%u (%s) S 1 1 1 0 -1 0 5 0 2 0 0 0 0 0 20 0 1 0 %u 0 0\n",
 		 pid, comm, start_ticks);
 	put(r, pid, "stat", text);
+	snprintf(text, sizeof(text), "Pid:\t%u\nVmHWM:\t %u kB\n", pid, 4 * pages);
+	put(r, pid, "status", text);
 	put(r, pid, "io", "read_bytes: 5\nwrite_bytes: 6\n");
 	put_thread(r, pid, pid, 10);
 }
@@ -483,14 +487,15 @@ static void *start_low(const struct root *r, const char *const *words, uint32_t 
 /* Nothing is kept: the start time tells it. */
 TEST(reused_while_reopened)
 {
-	static const char once[] = "20/task\n20/schedstat\n20/statm\n20/io\n20/stat\n20/stat\n30/";
+	static const char once[] =
+	    "20/task\n20/schedstat\n20/statm\n20/status\n20/io\n20/stat\n20/stat\n30/";
 	struct root r = two_processes();
 	const uint32_t wanted = ALL_FIELDS & ~BIT(PROCESS_FDS);
 	size_t nr;
 	void *s = start_low(&r, NULL, wanted, &nr);
 	size_t nr_fds = inject_open_fds();
 
-	assert_true(nr < 5); /* what one process needs */
+	assert_true(nr < 6); /* what one process needs */
 	fake_start();
 	for (int again = 0; again < 4; again++) {
 		buf_reset(&fake.log);
@@ -848,9 +853,9 @@ TEST(long_text)
 {
 	struct root r = two_processes();
 	const uint32_t wanted = BIT(PROCESS_RSS) | BIT(PROCESS_RUN_DELAY);
-	char text[4097];
+	char text[8193];
 
-	for (size_t len = 2040; len <= 4096; len = len < 2056 ? len + 1 : 2 * len) {
+	for (size_t len = 4088; len <= 8192; len = len < 4104 ? len + 1 : 2 * len) {
 		void *s;
 
 		memset(text, ' ', len);
@@ -859,8 +864,8 @@ TEST(long_text)
 		put(&r, 20, "statm", text);
 		s = start(&r, NULL, wanted);
 		read_all(s);
-		assert_int_equal(get(s, 20).has, len < 2048 ? wanted : BIT(PROCESS_RUN_DELAY));
-		expect_notes(s, len < 2048
+		assert_int_equal(get(s, 20).has, len < 4096 ? wanted : BIT(PROCESS_RUN_DELAY));
+		expect_notes(s, len < 4096
 				    ? ""
 				    : "resident memory of 1 process (20 first): could not be "
 				      "read: File too large\n");

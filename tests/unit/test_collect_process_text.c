@@ -48,10 +48,10 @@ static int parse_stat(const char *text, size_t len, uint64_t *out)
 
 static int parse_status(const char *text, size_t len, uint64_t *out)
 {
-	struct proc_pid_status s = {out[0], out[1]};
+	struct proc_pid_status s = {out[0], out[1], out[2]};
 	int rc = proc_pid_status_parse(text, len, &s);
 
-	memcpy(out, (uint64_t[]){s.pid, s.nr_namespaces}, sizeof(*out) * 2);
+	memcpy(out, (uint64_t[]){s.pid, s.nr_namespaces, s.peak_rss_kib}, sizeof(*out) * 3);
 	return rc;
 }
 
@@ -126,6 +126,8 @@ static const struct {
     {"one namespace", parse_status, "Name:\tx\nPid:\t7\nPPid:\t1\nNSpid:\t7\n", 0, {7, 1}},
     {"two", parse_status, "Pid:\t812\nNSpid:\t812\t7\n", 0, {812, 2}},
     {"three", parse_status, "Pid:\t812\nNSpid:\t812\t7\t1", 0, {812, 3}},
+    {"a peak", parse_status, "Pid:\t7\nVmHWM:\t    5788 kB\nVmRSS:\t 1 kB\n", 0, {7, 0, 5788}},
+    {"no peak", parse_status, "Pid:\t7\nVmHWM:\t kB\n", -EINVAL},
     {"it is not said", parse_status, "Pid:\t812\n", 0, {812, 0}},
     {"other keys", parse_status, "PPid:\t1\nTracerPid:\t3\nNStgid:\t1\t2\n", -EINVAL},
     {"no number", parse_status, "Pid:\tx\n", -EINVAL},

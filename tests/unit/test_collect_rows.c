@@ -69,7 +69,8 @@ static const struct line {
     {"disk_discard_bytes", "count", "B", "sda", 521509 * 512.0},
     {"process_cpu_time", "count", "ns", "71 worker", 4000000026},
     {"process_run_delay", "count", "ns", "71 worker", 70000028},
-    {"process_rss", "value", "B", "71 worker", 5021, .of = -1}, /* in pages, like the next two */
+    {"process_rss", "value", "B", "71 worker", 5021, .of = -1}, /* in pages, as the size */
+    {"process_peak_rss", "value", "B", "71 worker", 22136 * 1024.0},
     {"process_vms", "value", "B", "71 worker", 20021, .of = -1},
     {"process_shared", "value", "B", "71 worker", 1013, .of = -1},
     {"process_read_bytes", "count", "B", "71 worker", 7504001},
