@@ -101,6 +101,8 @@ static int check_target(const struct options *o, struct err *e)
 			       "a command and --pid, --comm or --cgroup are mutually exclusive");
 	if (o->no_children && (o->cgroup || (!options_have_target(o) && !o->spec_file)))
 		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
+	if (o->wait_children && !o->command)
+		return err_set(e, -EINVAL, "--wait-children requires a command");
 	if (o->command && strcmp(o->output_format, "text") != 0) {
 		err_set(e, -EINVAL, "--output-format=%s: the answer of a command is text",
 			o->output_format);
@@ -275,6 +277,8 @@ static int measure_plan(struct plan *plan, const struct options *o)
 	if (!has_target(o, plan->spec))
 		return record(plan, o, NULL);
 	plan->target.is_user_only = !t->cgroups.nr && pmu_is_user_only(&pmu_kernel_ops);
+	if (o->command && t->waits_for_children && target_command_wait_children(o->command, &e))
+		return fail(EXIT_FAILED, &e);
 	if (o->command)
 		return record(plan, o, NULL);
 	if (attached_open(&attached, plan->spec, options_have_target(o), &e))

@@ -164,6 +164,9 @@ static const struct opt_row before[] = {
     FLAG("no-children", no_children, "What to measure, if not the machine",
 	 "Measure the command or the processes themselves, with their threads, but not the "
 	 "processes that they start."),
+    FLAG("wait-children", wait_children, "What to measure, if not the machine",
+	 "Measure a command until all processes that it started have ended, or Ctrl-C is pressed. "
+	 "Those that outlive their parent have cpuperf as parent, in place of init."),
     {.name = "cpu",
      .letter = 'C',
      .arg = OPT_REQUIRED,

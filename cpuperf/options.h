@@ -28,7 +28,7 @@ struct options {
 	const char *pids, *cgroup; /* running processes; NULL: not given */
 	struct opt_strings comms;
 	const char *cpus; /* measure only these; NULL: all */
-	bool no_children;
+	bool no_children, wait_children;
 	struct opt_strings events;
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */

@@ -97,6 +97,7 @@ static void on_signal(int number)
 			target_command_signal(commanded, number);
 		errno = saved;
 		stopping = number;
+		target_command_leave_children(commanded);
 		if (number != SIGXCPU)
 			return;
 	}

@@ -233,6 +233,8 @@ static void check_target(const struct spec *s, struct err_list *errs)
 	if (t->cgroups.nr && has_tasks)
 		diag_at(errs, s->source, s->target_pos,
 			"target: cgroups and pids or comms are mutually exclusive");
+	if (t->waits_for_children && !t->command.nr)
+		diag_at(errs, s->source, s->target_pos, "target: wait_children requires a command");
 	if (!t->has_children && !t->command.nr && !has_tasks)
 		diag_at(errs, s->source, s->target_pos,
 			"target: children requires a command, pids or comms");

@@ -479,6 +479,13 @@ const struct key_row key_rows[] = {
 	.default_text = "true",
 	.description = "false measures the command or the processes without those that they start.",
     },
+    {
+	TARGET_FIELD(waits_for_children),
+	.name = "wait_children",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description = "true measures a command until all that it started have ended.",
+    },
 
     {
 	METRIC_FIELD(name),

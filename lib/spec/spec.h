@@ -89,8 +89,9 @@ struct spec_list {
 /* What is measured, if not the machine: a command, processes or a control group. */
 struct spec_target {
 	struct spec_list command, pids, comms, cgroups;
-	const char *cpus;  /* "0,2-5"; "": all. Never NULL */
-	bool has_children; /* with the processes that the target starts */
+	const char *cpus;        /* "0,2-5"; "": all. Never NULL */
+	bool has_children;       /* with the processes that the target starts */
+	bool waits_for_children; /* of a command: until they have ended too */
 };
 
 struct spec {

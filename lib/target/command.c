@@ -11,6 +11,7 @@
 #include "base/privilege.h"
 #include "base/thread.h"
 #include "target/command_child.h"
+#include "target/orphans.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,8 @@ struct target_command {
 	void (*on_end)(void *arg);
 	void *arg;
 	struct target_end end;
+	struct target_orphans *orphans; /* NULL: they are not waited for */
+	struct rusage orphans_usage;
 	atomic_bool is_released; /* from here on signals are the command's */
 	atomic_bool has_ended;
 };
@@ -151,6 +154,7 @@ int target_command_next(struct target_command *c, struct err *e)
 	c->pid = pid;
 	c->is_started = false;
 	c->end = (struct target_end){0};
+	c->orphans_usage = (struct rusage){0};
 	atomic_store(&c->is_released, false);
 	atomic_store(&c->has_ended, false);
 	return 0;
@@ -164,6 +168,8 @@ static void *wait_for_end(void *arg)
 
 	while (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 		;
+	if (c->orphans)
+		target_orphans_wait(c->orphans, (pid_t[]){c->pid, c->maker}, &c->orphans_usage);
 	c->end.end_ns = clock_monotonic_ns();
 	atomic_store(&c->has_ended, true);
 	c->on_end(c->arg);
@@ -255,6 +261,17 @@ int target_command_start(struct target_command *c, void (*on_end)(void *arg), vo
 	return rc ? err_set(e, rc, "no thread can wait for %s: %s", c->name, strerror(-rc)) : 0;
 }
 
+int target_command_wait_children(struct target_command *c, struct err *e)
+{
+	return target_orphans_new(&c->orphans, e);
+}
+
+void target_command_leave_children(struct target_command *c)
+{
+	if (c->orphans)
+		target_orphans_stop(c->orphans);
+}
+
 pid_t target_command_pid(const struct target_command *c)
 {
 	return c->pid;
@@ -317,6 +334,8 @@ void target_command_wait(struct target_command *c, struct target_end *end)
 	if (c->pid && c->is_started)
 		reap(c->pid, &c->end);
 	c->pid = 0;
+	target_usage_add(&c->end.usage, &c->orphans_usage);
+	c->orphans_usage = (struct rusage){0};
 	*end = c->end;
 }
 
@@ -330,5 +349,6 @@ void target_command_free(struct target_command *c)
 		reap(c->pid, &c->end);
 	if (c->maker)
 		reap(c->maker, &c->end);
+	target_orphans_free(c->orphans);
 	mem_free(c);
 }

@@ -20,7 +20,8 @@ struct target_command;
 /* How a command ended. */
 struct target_end {
 	int status;          /* as waitpid returns it */
-	struct rusage usage; /* of it and of the children that it waited for */
+	struct rusage usage; /* of it and of the children that it waited for, and of its orphans if
+				they were waited for */
 	uint64_t start_ns;   /* CLOCK_MONOTONIC: when it was started */
 	uint64_t end_ns;     /* when its end was observed */
 };
@@ -37,6 +38,12 @@ void target_command_free(struct target_command *c);
 /* Makes a process for a further run, which waits: the one of target_command_new then makes those,
  * and is never started itself. The run before must have been waited for. 0 or -errno with *e. */
 int target_command_next(struct target_command *c, struct err *e);
+
+/* The command ends when all that it started have ended (target/orphans.h). Before the start. 0 or
+ * -errno with *e. */
+int target_command_wait_children(struct target_command *c, struct err *e);
+/* From now on it ends by itself, whatever it started. Async-signal-safe. */
+void target_command_leave_children(struct target_command *c);
 
 /* Whether there is such a program, as execvp looks for it. 0, or -ENOENT or -EACCES with *e. */
 int target_command_check(const struct target_command *c, struct err *e);

@@ -313,6 +313,31 @@ def check_orphans(folder):
     subprocess.run(["pkill", "-f", "^sleep 300$"], check=False)
 
 
+def check_wait_children(folder):
+    """--wait-children: the end is that of the last process, also of one that left for another
+    session; its time is in the sums. Children that cpuperf had before are not waited for, and a
+    signal ends the waiting."""
+    script = f"(sleep 0.4; exec setsid sh -c '{SPIN % 100000}') & exit 4"
+    done = measure(folder, "sh", "-c", script, options=["--wait-children"], code=4)
+    wall, user = (in_ns(re.search(pattern, done.stderr)[1])
+                  for pattern in (r"(\S+ \S+) wall", r"(\S+ \S+) user"))
+    assert wall >= 400e6, done.stderr
+    assert user > 0.5 * counted(folder)["task_clock"] > 10e6, done.stderr
+
+    before = f"sleep 300 & exec {CPUPERF} -e task_clock --wait-children -- sh -c 'sleep 0.1 & exit 5'"
+    began = time.monotonic()
+    run("sh", "-c", before, cwd=folder, code=5, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with subprocess.Popen([CPUPERF, "--wait-children", "--", "sh", "-c", "sleep 301 & echo left"], cwd=folder,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+        p.stdout.readline()
+        p.terminate()
+    assert p.returncode in (0, 128 + signal.SIGTERM), p.returncode
+    assert time.monotonic() - began < 250
+    subprocess.run(["pkill", "-f", "^sleep 30[01]$"], check=False)
+    done = run(CPUPERF, "--wait-children", "--pid=1", cwd=folder, code=2)
+    assert "--wait-children requires a command" in done.stderr, done
+
+
 def check_duration(folder):
     """Measuring may end before the command, which goes on."""
     done = measure(folder, "sh", "-c", "sleep 1; echo late; exit 6", options=["--duration=100ms"],

@@ -96,6 +96,8 @@ static bool is_left_out(const struct key_row *row, bool is_other)
 		return is_other && row->level == KEY_SPEC;
 	if (strcmp(row->name, "runs") == 0)
 		return !is_other;
+	if (strcmp(row->name, "wait_children") == 0)
+		return is_other;
 	if (row->level == KEY_TARGET) /* a command excludes processes; a group is in test_lists */
 		return row->type == KEY_LIST &&
 		       (strcmp(row->name, "command") == 0
@@ -174,7 +176,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		add_object(out, KEY_TARGET, is_other);
 		break;
 	case KEY_BOOL:
-		buf_adds(out, "false");
+		buf_adds(out, strcmp(row->default_text, "true") == 0 ? "false" : "true");
 		break;
 	case KEY_CHOICE:   /* test_lists */
 	case KEY_DEFAULTS: /* test_sampling_defaults */

@@ -1,0 +1,204 @@
+/*
+ * Children are listed by /proc/self/task/TID/children. A helper process of ours is no orphan: it
+ * sends no signal at its end, so wait4 without __WALL does not see it.
+ */
+#include "target/orphans.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	MAX_LIST_BYTES = 16 << 20,
+	POLL_MS = 20, /* on kernels without pidfd_open(2), Linux 5.3 */
+};
+
+struct target_orphans {
+	int stop_fd;   /* an eventfd: readable after target_orphans_stop */
+	pid_t *before; /* children that this process had before */
+	size_t nr_before;
+};
+
+struct children {
+	pid_t *pid;
+	size_t nr, room;
+};
+
+static int add_children(const char *tid, void *arg)
+{
+	struct children *all = arg;
+	BUF_AUTO(text, MAX_LIST_BYTES);
+	const char *p, *end;
+	char path[300];
+	uint64_t pid;
+	pid_t *new;
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/children", tid);
+	rc = root_load(&root_live, path, &text);
+	if (rc)
+		return access("/proc/self", F_OK) || rc != -ENOENT ? rc : -ENOTSUP;
+	end = text.data + text.len;
+	for (p = buf_str(&text); p < end; p++) {
+		if (str_scan_u64(&p, end, &pid))
+			continue;
+		new = MEM_ADD(all->pid, all->nr, all->room);
+		if (!new)
+			return -ENOMEM;
+		*new = (pid_t)pid;
+	}
+	return 0;
+}
+
+static int list_children(struct children *out)
+{
+	*out = (struct children){0};
+	return root_each(&root_live, "/proc/self/task", add_children, out);
+}
+
+int target_orphans_new(struct target_orphans **out, struct err *e)
+{
+	struct target_orphans *o = mem_zalloc(sizeof(*o));
+	struct children children = {0};
+	int rc;
+
+	if (!o)
+		return err_set(e, -ENOMEM, "out of memory");
+	o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = o->stop_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) ? -errno
+									 : list_children(&children);
+	o->before = children.pid;
+	o->nr_before = children.nr;
+	if (rc) {
+		target_orphans_free(o);
+		return err_set_at(e, rc, "--wait-children", 0, 0,
+				  "children cannot be waited for: %s",
+				  rc == -ENOTSUP ? "this kernel does not list them "
+						   "(CONFIG_PROC_CHILDREN)"
+						 : strerror(-rc));
+	}
+	*out = o;
+	return 0;
+}
+
+void target_orphans_free(struct target_orphans *o)
+{
+	if (!o)
+		return;
+	if (o->stop_fd >= 0)
+		close(o->stop_fd);
+	mem_free(o->before);
+	mem_free(o);
+}
+
+static bool is_in(const pid_t *list, size_t nr, pid_t pid)
+{
+	while (nr)
+		if (list[--nr] == pid)
+			return true;
+	return false;
+}
+
+static pid_t list_orphan(const struct target_orphans *o, const pid_t others[2])
+{
+	struct children children;
+	siginfo_t info;
+	pid_t found = 0;
+
+	(void)list_children(&children);
+	for (size_t i = 0; i < children.nr && !found; i++) {
+		pid_t pid = children.pid[i];
+
+		if (!is_in(o->before, o->nr_before, pid) && !is_in(others, 2, pid) &&
+		    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0)
+			found = pid;
+	}
+	mem_free(children.pid);
+	return found;
+}
+
+/* 0: none. A list may miss children while others come and go: it counts if it is empty twice. */
+static pid_t find_orphan(const struct target_orphans *o, const pid_t others[2])
+{
+	pid_t pid = list_orphan(o, others);
+
+	return pid ? pid : list_orphan(o, others);
+}
+
+static int open_pidfd(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+#else
+	(void)pid;
+	return -1;
+#endif
+}
+
+/* False: stopped. */
+static bool wait_for(const struct target_orphans *o, pid_t pid, struct rusage *usage)
+{
+	struct pollfd fd[] = {{.fd = o->stop_fd, .events = POLLIN},
+			      {.fd = open_pidfd(pid), .events = POLLIN}};
+	struct rusage used;
+
+	while (wait4(pid, NULL, WNOHANG, &used) == 0 && !(fd[0].revents & POLLIN))
+		(void)poll(fd, 2, fd[1].fd < 0 ? POLL_MS : -1);
+	if (fd[1].fd >= 0)
+		close(fd[1].fd);
+	if (fd[0].revents & POLLIN)
+		return false;
+	target_usage_add(usage, &used);
+	return true;
+}
+
+void target_orphans_wait(struct target_orphans *o, const pid_t others[2], struct rusage *usage)
+{
+	pid_t pid;
+
+	do
+		pid = find_orphan(o, others);
+	while (pid && wait_for(o, pid, usage));
+}
+
+void target_orphans_stop(struct target_orphans *o)
+{
+	const uint64_t one = 1;
+	ssize_t n = write(o->stop_fd, &one, sizeof(one)); /* fails if it was stopped often */
+
+	(void)n;
+}
+
+static void add_time(struct timeval *to, const struct timeval *from)
+{
+	struct timeval sum;
+
+	timeradd(to, from, &sum);
+	*to = sum;
+}
+
+void target_usage_add(struct rusage *to, const struct rusage *from)
+{
+	add_time(&to->ru_utime, &from->ru_utime);
+	add_time(&to->ru_stime, &from->ru_stime);
+	if (from->ru_maxrss > to->ru_maxrss)
+		to->ru_maxrss = from->ru_maxrss;
+	to->ru_minflt += from->ru_minflt;
+	to->ru_majflt += from->ru_majflt;
+	to->ru_inblock += from->ru_inblock;
+	to->ru_oublock += from->ru_oublock;
+	to->ru_nvcsw += from->ru_nvcsw;
+	to->ru_nivcsw += from->ru_nivcsw;
+}
