@@ -3,10 +3,12 @@
 lines, rows ordered by their total. A tree of programs whose parents are known is recorded once. CPUPERF and CPUPERF_PRINT name the
 programs; software events only.
 """
+import contextlib
 import csv
 import io
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 
@@ -186,6 +188,12 @@ def roots(folder, pids):
     assert tops("--group-by=comm") == comms and tops("--group-by=cmdline") == lines
     folded = output(PRINT, "--quiet", "--output-format=folded", "--group-by=process", cwd=folder)
     assert all(re.search(r"^[^;]*;[^;]* \(\d+\);", line) for line in folded.splitlines()), folded[:500]
+    run(PRINT, "--quiet", "--output-format=sqlite", f"--output-file={folder}/s.db", cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/s.db")) as db:
+        assert dict(db.execute("SELECT ifnull(cmdline, '[unknown]'), count(*) FROM samples"
+                               " JOIN tasks USING(task) GROUP BY cmdline")) == lines
+        assert len(list(db.execute("SELECT DISTINCT event, pid, tid, comm FROM threads"))) == \
+            len(list(db.execute("SELECT * FROM threads")))
     done = run(PRINT, "--group-by=pid", cwd=folder, code=2)
     assert "--group-by=pid: not one of process, thread, comm, cmdline" in done.stderr, done
 

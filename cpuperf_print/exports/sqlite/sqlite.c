@@ -33,7 +33,7 @@ enum { MAX_NUMBERED = 16 << 20, BUILD_ID_BYTES = 2 * 20 + 1 };
 
 /* A numbered key: a thing of an event, or a task with a name. */
 struct numbered {
-	uint32_t a, b, c;
+	uint32_t a, b, c, d;
 };
 
 struct database {
@@ -204,7 +204,8 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 static int number_thing(struct database *d, size_t event, uint32_t of_event, const char *name,
 			uint32_t *out)
 {
-	const struct numbered key = {(uint32_t)event, of_event, hash_bytes(0, name, strlen(name))};
+	const struct numbered key = {(uint32_t)event, of_event, hash_bytes(0, name, strlen(name)),
+				     0};
 	int rc = number(&d->thing, &key, out);
 
 	if (rc != 1)
@@ -300,7 +301,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 static int add_sample(struct database *d, const struct report_sample *s)
 {
-	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm};
+	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm, s->key.cmdline};
 	uint32_t task;
 	int rc = number(&d->task, &key, &task);
 
@@ -318,6 +319,14 @@ static int add_samples(void *arg, const struct report_sample *samples, size_t nr
 	return ARRAY_RUN(i, nr, add_sample(arg, &samples[i]));
 }
 
+/* NULL: not known. */
+static struct sqlite_cell cmdline_of(const struct database *d, uint32_t number)
+{
+	const char *text = report_functions_text(d->j->inputs->functions, number);
+
+	return strcmp(text, "[unknown]") == 0 ? sqlite_none() : sqlite_text(text);
+}
+
 static int put_tasks(struct database *d)
 {
 	const struct numbered *task = d->task.items;
@@ -333,7 +342,7 @@ static int put_tasks(struct database *d)
 			    d->file, SQLITE_COMMS, sqlite_u64(task[i].c),
 			    sqlite_text(report_functions_text(d->j->inputs->functions, task[i].c)));
 		SQLITE_PUT(d->file, SQLITE_TASKS, sqlite_u64(i), known(task[i].a), known(task[i].b),
-			   sqlite_u64(task[i].c));
+			   sqlite_u64(task[i].c), cmdline_of(d, task[i].d));
 	}
 	dict_fini(&comms);
 	return rc < 0 ? rc : 0;
@@ -471,7 +480,8 @@ static void warn_full(struct database *d)
 static int put_samples(struct database *d)
 {
 	struct report_sink sink = {.parts = REPORT_BY_ITERATION | REPORT_BY_CPU | REPORT_BY_PID |
-					    REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_STACK,
+					    REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_CMDLINE |
+					    REPORT_BY_STACK,
 				   .samples = add_samples,
 				   .arg = d};
 	struct report_stats stats = {.nr_events = 0};
