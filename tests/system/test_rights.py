@@ -111,7 +111,7 @@ def type_lines(program, folder):
     with open(f"{folder}/sudo", "w", encoding="ascii") as sudo:
         sudo.write('#!/bin/sh\nexec "$@"\n')
     os.chmod(f"{folder}/sudo", 0o755)
-    typed = run("sh", "-c", lines[0], env={"PATH": f"{folder}:{os.environ['PATH']}:/usr/sbin:/sbin"}, code=None)
+    typed = run("sh", "-c", lines[0], env={"PATH": f"{folder}:{SBIN['PATH']}"}, code=None)
     if typed.returncode:
         print(f"skip: what the lines do: {typed.stderr.strip()}", flush=True)
     st = os.stat(program)
@@ -119,6 +119,7 @@ def type_lines(program, folder):
     return typed.returncode == 0
 
 
+SBIN = {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
 CAPABILITIES = "grep -h ^Cap[IPE] "
 
 
@@ -149,7 +150,11 @@ def check_typed(folder):
     named = [r for r in flat if r["object"] == "[kernel]" and r["function"] and "unknown" not in r["function"]]
     assert sum(float(r["self"]) for r in named) > 20, flat
 
+    err = run(program, "--list-events", env=env, **how).stderr  # libpfm would print hundreds of lines
+    assert err.count("\n") < 50, err
+
     # of the recorder itself, in all its threads: nothing but these two, and nothing in force
+    run("setcap", "cap_perfmon,cap_syslog,cap_dac_override=ep", program, env=SBIN)
     # (an event may just be opened: try again)
     script = (f"for i in $(seq 100); do out=$({CAPABILITIES} /proc/$PPID/task/*/status); "
               'echo "$out" | grep ^CapEff | grep -q "[1-9a-f]0*$" || break; sleep 0.05; done; echo "$out"')
