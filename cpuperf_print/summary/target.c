@@ -1,11 +1,13 @@
 /*
  * What became of a command, in a few lines: its end, its time and memory, what was counted of it.
  */
+#include "base/buf.h"
 #include "base/cause.h"
 #include "base/str.h"
 #include "estimate/chance.h"
 #include "estimate/unit.h"
 #include "numbers.h"
+#include "profile/processes.h"
 #include "screen/layout.h"
 #include "summary/summary.h"
 
@@ -14,6 +16,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+
+enum { NR_NAMED = 8, MAX_NAMES_BYTES = 4096 };
 
 void summary_add_target(struct summary *s, const struct profile_trace *trace)
 {
@@ -257,6 +261,36 @@ static void put_end(struct summary *s, bool are_runs)
 	buf_addc(s->out, '\n');
 }
 
+/* "still running at its end: 2 processes: 12 (sleep), 13 (sh)". Where records were lost, the end of
+ * a process may be among them. */
+static void put_left(struct summary *s)
+{
+	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
+	const struct profile_process *process;
+	struct profile_processes *processes = NULL;
+	struct profile_lookup *lookup = NULL;
+	struct profile_task task;
+	BUF_AUTO(names, MAX_NAMES_BYTES);
+	size_t at = 0, nr = 0;
+
+	if (!s->facts->is_sampling || s->totals->lost || (s->target.flags & ENDED) != ENDED ||
+	    profile_processes_load(s->input->session, NULL, NULL, &processes))
+		return;
+	lookup = profile_lookup_new(processes);
+	while (lookup && (process = profile_next_alive(processes, &at, s->target.start_ns))) {
+		if (process->pid == s->target.pid || nr++ >= NR_NAMED)
+			continue;
+		profile_lookup_task(lookup, process->pid, process->pid, s->target.end_ns, &task);
+		buf_printf(&names, "%s%u (%s)", nr > 1 ? ", " : "", process->pid, task.comm->name);
+	}
+	if (nr)
+		buf_printf(s->out,
+			   "  still running at its end, and not measured from then on: %s%s\n",
+			   buf_str(&names), nr > NR_NAMED ? ", ..." : "");
+	profile_lookup_free(lookup);
+	profile_processes_free(processes);
+}
+
 void summary_target(struct summary *s)
 {
 	struct layout_column columns[] = {
@@ -271,6 +305,7 @@ void summary_target(struct summary *s)
 
 	put_end(s, are_runs);
 	put_usage(s);
+	put_left(s);
 	buf_addc(s->out, '\n');
 	columns[HALF].gap = are_runs ? 1 : 0;
 	layout_init(&l, columns, NR_PARTS);

@@ -177,3 +177,16 @@ int profile_lives_make(struct profile_processes *p, struct profile_gathered *g)
 	find_parents(p);
 	return rc;
 }
+
+const struct profile_process *profile_next_alive(const struct profile_processes *p, size_t *at,
+						 uint64_t from_ns)
+{
+	while (*at < p->nr_lives) {
+		const struct profile_life *l = &p->lives[(*at)++];
+
+		if ((l->is_forked || l->is_exec) && l->process.from_ns >= from_ns &&
+		    l->process.to_ns == UINT64_MAX)
+			return &l->process;
+	}
+	return NULL;
+}

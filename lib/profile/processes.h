@@ -112,6 +112,10 @@ const struct profile_comm *profile_comm(const struct profile_processes *p, uint3
  * its command line later. */
 size_t profile_nr_cmdlines(const struct profile_processes *p);
 const char *profile_cmdline(const struct profile_processes *p, uint32_t number);
+/* The next process from *at on (start with 0) that a task of the session made at or after from_ns,
+ * and that had not ended with the records; NULL: there is none. It steps *at. */
+const struct profile_process *profile_next_alive(const struct profile_processes *p, size_t *at,
+						 uint64_t from_ns);
 size_t profile_nr_ksymbols(const struct profile_processes *p);
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
 

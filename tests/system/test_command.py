@@ -304,12 +304,21 @@ def check_faults(folder):
 
 
 def check_orphans(folder):
-    """What outlives the command does not hold up the answer."""
+    """What outlives the command does not hold up the answer, which names it."""
     began = time.monotonic()
     with open(os.devnull, "w", encoding="ascii") as null:
         measure(folder, "sh", "-c", "sleep 300 & exit 4", code=4, stdout=null,
                 stderr=null)
     assert time.monotonic() - began < 250
+    for script, left in (("sleep 300 & sleep 0.2", r"[0-9]+ \(sleep\)"),
+                         ("for i in 1 2 3 4 5 6 7 8 9; do sleep 300 & done; sleep 0.2",
+                          r"([0-9]+ \(sleep\), ){8}\.\.\."),
+                         ("sleep 0.1 & sleep 0.1; wait; exec sleep 0.1", None)):
+        with open(f"{folder}/answer", "w+", encoding="utf-8") as answer: # a pipe would stay open
+            measure(folder, "sh", "-c", script, stdout=answer, stderr=answer)
+            answer.seek(0)
+            found = re.search(r"  still running at its end, .*: (.*)\n", answer.read())
+        assert bool(found) == bool(left) and (not left or re.fullmatch(left, found[1])), (script, found)
     subprocess.run(["pkill", "-f", "^sleep 300$"], check=False)
 
 
