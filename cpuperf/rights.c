@@ -3,6 +3,7 @@
  */
 #include "rights.h"
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "host/host.h"
@@ -73,19 +74,20 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 	    [HOST_GRANT_NONE] = "type outside of the user namespace",
 	};
 	const char *capability = h->has_cap_perfmon ? "perfmon" : "sys_admin";
-	char program[MAX_QUOTED], way[3 * MAX_QUOTED + 128] = "", sysctl[64];
-	const char *const lines[] = {way, sysctl};
+	char program[MAX_QUOTED], sysctl[64];
+	BUF_AUTO(way, 4 * MAX_QUOTED);
 
 	quote_program(program);
 	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
-		snprintf(way, sizeof(way),
-			 "sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap "
-			 "cap_%s,cap_syslog=ep %s",
-			 (unsigned)getgid(), program, program, capability, program);
+		buf_printf(&way,
+			   "sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap "
+			   "cap_%s,cap_syslog=ep %s",
+			   (unsigned)getgid(), program, program, capability, program);
 	else if (h->grant == HOST_GRANT_CONTAINER)
-		snprintf(way, sizeof(way), "--cap-add=%s",
-			 h->has_cap_perfmon ? "PERFMON" : "SYS_ADMIN");
+		buf_printf(&way, "--cap-add=%s", h->has_cap_perfmon ? "PERFMON" : "SYS_ADMIN");
 	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d", paranoid);
+
+	const char *const lines[] = {buf_str(&way), sysctl};
 
 	if (!log_is_json())
 		dprintf(STDERR_FILENO, "\nTo measure %s, %s:\n", what, introductions[h->grant]);
