@@ -61,14 +61,20 @@ int profile_cmdlines_add(struct dict *texts, struct profile_gathered *g,
 	return 0;
 }
 
-/* The first program that the pid exec'd, or PROFILE_NONE. */
+/* The first program that the pid exec'd. PROFILE_NONE: it did not exec, or this is not the first
+ * call for the pid: a file with many commands of one pid must not search its lives for each. */
 static uint32_t first_exec(const struct profile_processes *p, uint32_t pid)
 {
 	size_t i = profile_lives_until(p, pid, 0);
 
-	while (i < p->nr_lives && p->lives[i].process.pid == pid && !p->lives[i].is_exec)
-		i++;
-	return i < p->nr_lives && p->lives[i].process.pid == pid ? (uint32_t)i : PROFILE_NONE;
+	if (i < p->nr_lives && p->lives[i].process.pid == pid && p->lives[i].has_command)
+		return PROFILE_NONE;
+	for (size_t first = i; i < p->nr_lives && p->lives[i].process.pid == pid; i++) {
+		p->lives[first].has_command = true;
+		if (p->lives[i].is_exec)
+			return (uint32_t)i;
+	}
+	return PROFILE_NONE;
 }
 
 /* The life that the reading is of; PROFILE_NONE: not known, or of none from start to end. */

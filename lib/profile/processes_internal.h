@@ -120,6 +120,7 @@ struct profile_life {
 	bool is_forked;   /* a fork recorded its beginning */
 	bool is_exec;     /* an exec began it, after a life of the same pid */
 	bool has_cmdline; /* its parent's, if that is known */
+	bool has_command; /* the first of its pid: the command's program was searched for */
 	/* For an exec: when all was mapped, and when the new program mapped its first file. Before
 	 * ready_ns, registers are the calling program's; before settled_ns they may be. */
 	uint64_t ready_ns, settled_ns;

@@ -224,6 +224,30 @@ TEST(cmdlines)
 	profile_processes_free(p);
 }
 
+/* A crafted file: as many commands of one pid as it has lives, none of which is an exec. A search
+ * of all lives for each would outlast the time limit of a test. */
+TEST(many_commands)
+{
+	enum { NR = 400000, PID = 7 };
+	struct profile_processes *p;
+	struct profile_lookup *l;
+	struct profile_task task;
+	struct tape t;
+
+	tape_init(&t);
+	for (uint32_t i = 0; i < NR; i++)
+		tape_add(&t, &(struct step)FORKED(100 + i, PID, 1));
+	for (uint32_t i = 0; i < NR; i++)
+		put_cmdline(&t, PID, TRACE_CMDLINE_IS_COMMAND, 0, 0, "./c", 3);
+	p = tape_read(&t, false);
+	l = profile_lookup_new(p);
+	assert_int_equal(p->nr_lives, NR);
+	profile_lookup_task(l, PID, PID, 100 + NR, &task);
+	assert_string_equal(profile_cmdline(p, task.process->cmdline), "[unknown]");
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
 TEST(chosen_by_cmdline)
 {
 	static const struct {
