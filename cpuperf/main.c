@@ -459,6 +459,7 @@ int main(int argc, char **argv)
 	/* first: the command inherits nothing that is opened, ignored or raised below, and all of
 	 * the environment */
 	rc = privilege_init(&e) ?: make_command(&o, nr_options, argc, argv, &e);
+	signal(SIGCHLD, SIG_DFL); /* ignored, the kernel reaps children and drops their status */
 	rights_clean_environment();
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
 	opt_std_prepare(cpuperf_options(), nr_options, argv);

@@ -166,11 +166,13 @@ static void *wait_for_end(void *arg)
 	struct target_command *c = arg;
 	siginfo_t info;
 
+	if (c->orphans)
+		c->end.end_ns =
+		    target_orphans_wait(c->orphans, c->pid, c->maker, &c->orphans_usage);
 	while (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
 		;
-	if (c->orphans)
-		target_orphans_wait(c->orphans, (pid_t[]){c->pid, c->maker}, &c->orphans_usage);
-	c->end.end_ns = clock_monotonic_ns();
+	if (!c->orphans)
+		c->end.end_ns = clock_monotonic_ns();
 	atomic_store(&c->has_ended, true);
 	c->on_end(c->arg);
 	return NULL;

@@ -5,6 +5,7 @@
 #include "target/orphans.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/str.h"
@@ -22,7 +23,8 @@
 
 enum {
 	MAX_LIST_BYTES = 16 << 20,
-	POLL_MS = 20, /* on kernels without pidfd_open(2), Linux 5.3 */
+	POLL_MS = 20,  /* on kernels without pidfd_open(2), Linux 5.3 */
+	REAP_MS = 100, /* while the command runs */
 };
 
 struct target_orphans {
@@ -111,30 +113,28 @@ static bool is_in(const pid_t *list, size_t nr, pid_t pid)
 	return false;
 }
 
-static pid_t list_orphan(const struct target_orphans *o, const pid_t others[2])
+/* Reaps the orphans that have ended; returns one that runs, or 0. */
+static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t maker,
+			  struct rusage *usage)
 {
 	struct children children;
-	siginfo_t info;
-	pid_t found = 0;
+	struct rusage used;
+	pid_t alive = 0, ended;
 
 	(void)list_children(&children);
-	for (size_t i = 0; i < children.nr && !found; i++) {
+	for (size_t i = 0; i < children.nr; i++) {
 		pid_t pid = children.pid[i];
 
-		if (!is_in(o->before, o->nr_before, pid) && !is_in(others, 2, pid) &&
-		    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0)
-			found = pid;
+		if (pid == command || pid == maker || is_in(o->before, o->nr_before, pid))
+			continue;
+		ended = wait4(pid, NULL, WNOHANG, &used);
+		if (ended == pid)
+			target_usage_add(usage, &used);
+		else if (ended == 0)
+			alive = pid;
 	}
 	mem_free(children.pid);
-	return found;
-}
-
-/* 0: none. A list may miss children while others come and go: it counts if it is empty twice. */
-static pid_t find_orphan(const struct target_orphans *o, const pid_t others[2])
-{
-	pid_t pid = list_orphan(o, others);
-
-	return pid ? pid : list_orphan(o, others);
+	return alive;
 }
 
 static int open_pidfd(pid_t pid)
@@ -147,30 +147,61 @@ static int open_pidfd(pid_t pid)
 #endif
 }
 
-/* False: stopped. */
-static bool wait_for(const struct target_orphans *o, pid_t pid, struct rusage *usage)
+/* A list may miss children while others come and go: it counts if nothing runs in two of them. */
+static pid_t reap_all(const struct target_orphans *o, pid_t command, pid_t maker,
+		      struct rusage *usage)
 {
-	struct pollfd fd[] = {{.fd = o->stop_fd, .events = POLLIN},
-			      {.fd = open_pidfd(pid), .events = POLLIN}};
-	struct rusage used;
+	pid_t alive = reap_orphans(o, command, maker, usage);
 
-	while (wait4(pid, NULL, WNOHANG, &used) == 0 && !(fd[0].revents & POLLIN))
-		(void)poll(fd, 2, fd[1].fd < 0 ? POLL_MS : -1);
-	if (fd[1].fd >= 0)
-		close(fd[1].fd);
-	if (fd[0].revents & POLLIN)
-		return false;
-	target_usage_add(usage, &used);
-	return true;
+	return alive ? alive : reap_orphans(o, command, maker, usage);
 }
 
-void target_orphans_wait(struct target_orphans *o, const pid_t others[2], struct rusage *usage)
+static bool has_ended(pid_t pid)
 {
-	pid_t pid;
+	siginfo_t info = {.si_pid = 0};
 
-	do
-		pid = find_orphan(o, others);
-	while (pid && wait_for(o, pid, usage));
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) || info.si_pid;
+}
+
+/* Until the process has ended, or max_ms later; -1: without a limit. True: it has ended, though it
+ * cannot be reaped while another process traces it. */
+static bool wait_for(int stop_fd, pid_t pid, int max_ms)
+{
+	struct pollfd fd[] = {{.fd = stop_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+
+	fd[1].fd = pid ? open_pidfd(pid) : -1;
+	(void)poll(fd, 2, fd[1].fd < 0 && (max_ms < 0 || max_ms > POLL_MS) ? POLL_MS : max_ms);
+	if (fd[1].fd >= 0)
+		close(fd[1].fd);
+	return fd[1].revents;
+}
+
+static bool is_stopped(const struct target_orphans *o)
+{
+	struct pollfd fd = {.fd = o->stop_fd, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+uint64_t target_orphans_wait(struct target_orphans *o, pid_t command, pid_t maker,
+			     struct rusage *usage)
+{
+	pid_t alive, ended = 0; /* ended: and still unreaped */
+	bool command_ended;
+	uint64_t end_ns;
+
+	do {
+		wait_for(-1, command, REAP_MS);
+		command_ended = has_ended(command);
+		end_ns = clock_monotonic_ns();
+		(void)reap_orphans(o, command, maker, usage);
+	} while (!command_ended);
+
+	while ((alive = reap_all(o, command, maker, usage)) && !is_stopped(o)) {
+		ended = wait_for(o->stop_fd, alive == ended ? 0 : alive, -1) ? alive : 0;
+		end_ns = clock_monotonic_ns();
+	}
+	return end_ns;
 }
 
 void target_orphans_stop(struct target_orphans *o)

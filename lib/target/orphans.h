@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -17,11 +18,14 @@ struct target_orphans;
 int target_orphans_new(struct target_orphans **out, struct err *e);
 void target_orphans_free(struct target_orphans *o); /* NULL is fine */
 
-/* After the command has ended, before it is reaped: waits until all that it started have ended, or
- * target_orphans_stop was called. Adds what they used to *usage (the largest ru_maxrss). others:
- * two children of this process that are no orphans. One thread calls it. */
-void target_orphans_wait(struct target_orphans *o, const pid_t others[2], struct rusage *usage);
-/* Ends the waiting, now and later. Async-signal-safe, for any thread. */
+/* Waits until the command has ended, which stays unreaped, and all that it started, or
+ * target_orphans_stop was called. Reaps orphans, also while the command runs, and adds what they
+ * used to *usage (the largest ru_maxrss). maker: a child of this process that is no orphan. Returns
+ * the time of the last end, CLOCK_MONOTONIC. One thread calls it. */
+uint64_t target_orphans_wait(struct target_orphans *o, pid_t command, pid_t maker,
+			     struct rusage *usage);
+/* Ends the waiting for others than the command, now and later. Async-signal-safe, for any thread.
+ */
 void target_orphans_stop(struct target_orphans *o);
 
 /* Adds what wait4 returned: times, faults, blocks, switches; of ru_maxrss the larger. */

@@ -70,6 +70,11 @@ def check_statuses(folder):
     assert "no-such-program: error: " in done.stderr and "PATH" in done.stderr, done.stderr
 
 
+def check_ignored_sigchld(folder):
+    """The kernel reaps the children of a process that ignores this signal."""
+    run("sh", "-c", f"trap '' CHLD; exec {CPUPERF} -etask_clock -- sh -c 'exit 3'", cwd=folder, code=3)
+
+
 def check_mistakes(folder):
     """One error each, which says what to type, and nothing runs."""
     for args, text in ((["--"], "no command after --"), (["touch", "ran"], "-- COMMAND"),
@@ -343,6 +348,9 @@ def check_wait_children(folder):
     assert p.returncode in (0, 128 + signal.SIGTERM), p.returncode
     assert time.monotonic() - began < 250
     subprocess.run(["pkill", "-f", "^sleep 30[01]$"], check=False)
+    count = "$(ps --ppid $PPID -o stat= | grep -c Z)"
+    many = f"for i in $(seq 100); do (true &) ; done; while [ {count} -gt 0 ]; do sleep 0.1; done"
+    measure(folder, "sh", "-c", many, options=["--wait-children", "-etask_clock"]) # reaped meanwhile
     done = run(CPUPERF, "--wait-children", "--pid=1", cwd=folder, code=2)
     assert "--wait-children requires a command" in done.stderr, done
 
