@@ -65,11 +65,11 @@ int profile_cmdlines_add(struct dict *texts, struct profile_gathered *g,
  * call for the pid: a file with many commands of one pid must not search its lives for each. */
 static uint32_t first_exec(const struct profile_processes *p, uint32_t pid)
 {
-	size_t i = profile_lives_until(p, pid, 0);
+	size_t i = profile_lives_until(p, pid, 0), nr = p->lives ? p->nr_lives : 0;
 
-	if (i < p->nr_lives && p->lives[i].process.pid == pid && p->lives[i].has_command)
+	if (i < nr && p->lives[i].process.pid == pid && p->lives[i].has_command)
 		return PROFILE_NONE;
-	for (size_t first = i; i < p->nr_lives && p->lives[i].process.pid == pid; i++) {
+	for (size_t first = i; i < nr && p->lives[i].process.pid == pid; i++) {
 		p->lives[first].has_command = true;
 		if (p->lives[i].is_exec)
 			return (uint32_t)i;
