@@ -89,6 +89,7 @@ static bool is_message(struct survey_reader_message *m, size_t len)
 		return are_records(m->records, len);
 	if (m->kind == SURVEY_READER_CMDLINE)
 		return len >= offsetof(struct survey_cmdline, text) &&
+		       m->cmdline.len <= TRACE_CMDLINE_BYTES &&
 		       len == survey_cmdline_bytes(&m->cmdline);
 	if (m->kind >= sizeof(sizes) / sizeof(sizes[0]) || !m->kind || len != sizes[m->kind])
 		return false;

@@ -445,7 +445,7 @@ static int failing_socketpair(int type, int fds[2])
 }
 
 /* A child that says what none of ours would. */
-static uint8_t said[SURVEY_READER_HEAD_BYTES + 64];
+static uint8_t said[SURVEY_READER_HEAD_BYTES + sizeof(struct survey_cmdline)];
 static size_t said_len;
 static int said_fd;
 
@@ -507,6 +507,9 @@ TEST(lies)
 	    {SURVEY_READER_CMDLINE, 24, {0}},
 	    {SURVEY_READER_CMDLINE, 32, {0, 0, 0, 5}},
 	    {SURVEY_READER_CMDLINE, 32, {0, 0, 0, UINT32_MAX}},
+	    {SURVEY_READER_CMDLINE,
+	     offsetof(struct survey_cmdline, text) + TRACE_CMDLINE_BYTES + 1,
+	     {0, 0, 0, TRACE_CMDLINE_BYTES + 1}},
 	    {SURVEY_READER_RECORDS, 16, {7 | 24ull << 48}},
 	    {SURVEY_READER_RECORDS, 16, {9 | 16ull << 48}},
 	    {SURVEY_READER_RECORDS, 16, {7 | 12ull << 48}},
