@@ -28,7 +28,8 @@
 
 enum {
 	BY_PATH = INT_MIN, /* in place of a descriptor: opened for each reading */
-	TEXT_BYTES = 4096, /* status, the longest, lists the groups of its user */
+	TEXT_BYTES = 4096,
+	STATUS_BYTES = 1 << 16, /* lists the groups of the user: up to 11 bytes for each */
 	PATH_BYTES = 64,
 	MAX_STATUS_BYTES = 1 << 20,
 };
@@ -57,6 +58,7 @@ struct reader {
 	bool has_fd_size;    /* st_size of fd/ is the number of descriptors: Linux 6.2 */
 	bool has_schedstat;  /* the kernel fills it in */
 	struct proc_ids ids; /* the last folder listed */
+	char status[STATUS_BYTES]; /* the last one read */
 };
 
 struct watched {
@@ -88,7 +90,8 @@ static bool is_denied(int rc)
 }
 
 /* file_cache_read of one of the process's files. Retries a file that was denied. */
-static ssize_t read_file(struct reader *r, struct watched *p, enum file file, char text[TEXT_BYTES])
+static ssize_t read_file(struct reader *r, struct watched *p, enum file file, char *text,
+			 size_t size)
 {
 	char path[PATH_BYTES] = "";
 
@@ -100,7 +103,7 @@ static ssize_t read_file(struct reader *r, struct watched *p, enum file file, ch
 		p->fd[file] = BY_PATH;
 	if (p->fd[file] < 0 && p->fd[file] != BY_PATH)
 		return p->fd[file];
-	return file_cache_read(&r->cache, p->fd[file], path, text, TEXT_BYTES);
+	return file_cache_read(&r->cache, p->fd[file], path, text, size);
 }
 
 static int stat_file(struct reader *r, const struct watched *p, enum file file, struct stat *st)
@@ -299,8 +302,9 @@ static int read_times(struct reader *r, struct watched *p)
 {
 	bool is_changed = p->nr_threads - 1 != (int)p->others.nr;
 	char text[TEXT_BYTES];
-	int rc = (p->nr_threads < 0 ? p->nr_threads : 0)
-		     ?: set_times(p, &p->first, text, read_file(r, p, SCHEDSTAT, text));
+	int rc =
+	    (p->nr_threads < 0 ? p->nr_threads : 0)
+		?: set_times(p, &p->first, text, read_file(r, p, SCHEDSTAT, text, sizeof(text)));
 
 	for (size_t i = 0; i < p->others.nr && rc == 0; i++)
 		rc = read_task(r, p, &p->others.list[i], &is_changed);
@@ -373,7 +377,7 @@ static int get_times(struct reader *r, struct watched *p, struct process_values 
 static int get_memory(struct reader *r, struct watched *p, struct process_values *out)
 {
 	char text[TEXT_BYTES];
-	ssize_t n = read_file(r, p, STATM, text);
+	ssize_t n = read_file(r, p, STATM, text, sizeof(text));
 	struct proc_pid_statm m;
 	int rc = n < 0 ? (int)n : proc_pid_statm_parse(text, (size_t)n, &m);
 
@@ -391,10 +395,9 @@ static int get_memory(struct reader *r, struct watched *p, struct process_values
 
 static int get_peak(struct reader *r, struct watched *p, struct process_values *out)
 {
-	char text[TEXT_BYTES];
-	ssize_t n = read_file(r, p, STATUS, text);
+	ssize_t n = read_file(r, p, STATUS, r->status, sizeof(r->status));
 	struct proc_pid_status s;
-	int rc = n < 0 ? (int)n : proc_pid_status_parse(text, (size_t)n, &s);
+	int rc = n < 0 ? (int)n : proc_pid_status_parse(r->status, (size_t)n, &s);
 
 	if (rc)
 		return rc;
@@ -407,7 +410,7 @@ static int get_peak(struct reader *r, struct watched *p, struct process_values *
 static int get_io(struct reader *r, struct watched *p, struct process_values *out)
 {
 	char text[TEXT_BYTES];
-	ssize_t n = read_file(r, p, IO, text);
+	ssize_t n = read_file(r, p, IO, text, sizeof(text));
 	struct proc_pid_io io;
 	int rc = n < 0 ? (int)n : proc_pid_io_parse(text, (size_t)n, &io);
 
@@ -421,7 +424,7 @@ static int get_io(struct reader *r, struct watched *p, struct process_values *ou
 static int get_faults(struct reader *r, struct watched *p, struct process_values *out)
 {
 	char text[TEXT_BYTES];
-	ssize_t n = read_file(r, p, STAT, text);
+	ssize_t n = read_file(r, p, STAT, text, sizeof(text));
 	struct proc_pid_stat s;
 	int rc = n < 0 ? (int)n : proc_pid_stat_parse(text, (size_t)n, &s);
 

@@ -404,6 +404,28 @@ TEST(come_and_go)
 	tree_remove(&r);
 }
 
+/* The groups come before the peak in status. */
+TEST(many_groups)
+{
+	struct root r = two_processes();
+	struct buf text;
+	void *s;
+
+	buf_init(&text, 1 << 16);
+	buf_adds(&text, "Pid:\t20\nGroups:\t");
+	for (unsigned i = 0; i < 5000; i++)
+		buf_printf(&text, "%u ", 4294960000u + i);
+	buf_adds(&text, "\nVmHWM:\t 12 kB\n");
+	put(&r, 20, "status", buf_str(&text));
+	buf_fini(&text);
+	s = start(&r, NULL, BIT(PROCESS_PEAK_RSS));
+	read_all(s);
+	assert_int_equal(value(s, 20, PROCESS_PEAK_RSS), 12 << 10);
+	assert_int_equal(value(s, 30, PROCESS_PEAK_RSS), 32 << 10);
+	source->close(s);
+	tree_remove(&r);
+}
+
 /* Only what was not there at the reading before began with its counters at 0. */
 TEST(born)
 {
