@@ -229,7 +229,8 @@ static int machine_init(struct machine *m, const char *model, struct err *e)
 {
 	int rc = host_load(&root_live, &m->host, e);
 
-	m->host.may_perfmon |= rc == 0 && privilege_is_held(); /* effective only while it is used */
+	if (rc == 0 && m->host.grant != HOST_GRANT_NONE)
+		m->host.may_perfmon |= privilege_is_held(); /* effective only while it is used */
 	if (rc == 0)
 		api_catalogue_init(&m->events, &m->host, model);
 	return rc;

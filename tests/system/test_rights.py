@@ -244,7 +244,8 @@ def check_refused(folder):
 
 def check_user_namespace(folder):
     """Root of a user namespace has all capabilities, and may measure what its user may: a command and a
-    running process in user mode, not the machine. So may a user without rights who makes one."""
+    running process in user mode, not the machine. So may a user without rights who makes one, also with the
+    capabilities of the program's file: they are of the namespace."""
     program, spec = install(folder), "--spec-file=./program.cpspec"  # of a user who is not mapped
     for who, options in (({}, ("--map-root-user",)), (NOBODY, ("--map-root-user",)), (NOBODY, ())):
         space = ("unshare", "--user", *options, "--pid", "--fork", "--mount-proc")
@@ -264,6 +265,11 @@ def check_user_namespace(folder):
         err = run(*space, program, "-e", "software:cpu_clock", "-n1", "-d0.01", "-o", "m", code=1, cwd=folder,
                   env=QUIET_ASAN, **who).stderr
         assert "has no effect in a user namespace" in err and "perf_event_paranoid=0" in err, err
+    space = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "--user")
+    if works(*space, "true") and type_lines(program, folder):
+        err = run(*space, program, spec, "-o", "three", "--", *LOOP, cwd=folder, env=QUIET_ASAN).stderr
+        assert "user mode only" in err, err
+        assert lines_to_type(err)[:2] == ("it in the kernel too", "type outside of the user namespace"), err
 
 
 if __name__ == "__main__":
