@@ -1,6 +1,7 @@
 /*
  * What became of a command, in a few lines: its end, its time and memory, what was counted of it.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/cause.h"
 #include "base/str.h"
@@ -122,17 +123,56 @@ static void put_usage(struct summary *s)
 		   r->nr > 1 ? ", of the last run" : "");
 }
 
-enum { NAME, NUMBER, HALF, RATE, RUNNING, NR_PARTS };
-
-/* Of one iteration the total, of runs their mean. */
-static void put_count(struct layout *l, const struct table_column *c,
-		      const struct column_summary *sum, bool are_runs, double seconds)
+/* Only the perf events outside of group misc are counted for the target (plan_is_of_target). */
+static bool is_of_target(const struct summary *s, size_t event)
 {
-	double total = c->metric || are_runs ? sum->spread.mean
+	return s->facts->events[event].attr_bytes &&
+	       strcmp(s->table->columns[event].group, "misc") != 0;
+}
+
+/* What a number is of that is not the target's: " (whole machine)". */
+static void put_scope(struct summary *s, size_t column, struct buf *out)
+{
+	static const struct {
+		const char *prefix, *things;
+	} sums[] = {{"process_", "processes"},
+		    {"disk_", "disks"},
+		    {"net_", "network interfaces"},
+		    {"cgroup_", "control groups"}};
+	const struct table_column *c = &s->table->columns[column];
+	const struct expr_step *operand;
+	size_t at = 0, nr = 0, nr_others = 0;
+
+	while (c->metric && (operand = metric_operand(c->metric, &at))) {
+		nr++;
+		nr_others += !is_of_target(s, operand->operand);
+	}
+	if (c->metric && nr_others)
+		buf_printf(out, " (%swhole machine)", nr_others < nr ? "partly " : "");
+	if (c->metric || is_of_target(s, column))
+		return;
+	if (c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE)
+		buf_printf(out, " (whole %s)", c->scope == EVENT_SCOPE_CPU ? "CPUs" : "packages");
+	for (size_t i = 0; c->scope == EVENT_SCOPE_THINGS && i < ARRAY_NR(sums); i++)
+		if (strncmp(c->name, sums[i].prefix, strlen(sums[i].prefix)) == 0)
+			buf_printf(out, " (sum of %s of the machine)", sums[i].things);
+	if (c->scope == EVENT_SCOPE_SYSTEM)
+		buf_adds(out, " (whole machine)");
+}
+
+enum { NAME, NUMBER, HALF, RATE, RUNNING, SCOPE, NR_PARTS };
+
+/* Of one iteration the total of a count, else the mean. Only counts have a rate. */
+static void put_count(struct summary *s, struct layout *l, size_t column, bool are_runs,
+		      double seconds)
+{
+	const struct table_column *c = &s->table->columns[column];
+	const struct column_summary *sum = &s->totals->column[column];
+	bool is_count = !c->metric && c->kind == EVENT_COUNT;
+	double total = !is_count || are_runs ? sum->spread.mean
 		       : sum->max.is_real    ? sum->real_sum
 					     : (double)sum->sum;
 	struct unit u = unit_shown(c->kind, c->unit);
-	bool has_rate = !c->metric && seconds > 0;
 
 	layout_row(l);
 	buf_printf(&l->text, "  %s", c->label);
@@ -142,7 +182,7 @@ static void put_count(struct layout *l, const struct table_column *c,
 	if (are_runs && sum->spread.nr > 1)
 		buf_printf(&l->text, "± %s", HUMAN(half_of(&sum->spread), c->unit));
 	layout_cell(l, HALF);
-	if (has_rate)
+	if (is_count && seconds > 0)
 		screen_rate(&l->text, total / seconds / u.divisor, &u);
 	layout_cell(l, RATE);
 	if (sum->nr_multiplexed) {
@@ -150,6 +190,8 @@ static void put_count(struct layout *l, const struct table_column *c,
 		buf_adds(&l->text, " running");
 	}
 	layout_cell(l, RUNNING);
+	put_scope(s, column, &l->text);
+	layout_cell(l, SCOPE);
 }
 
 /* Why an event has no number; NULL if it has one. Metrics have the reasons of their events. */
@@ -296,7 +338,7 @@ void summary_target(struct summary *s)
 	struct layout_column columns[] = {
 	    [NAME] = {.is_left = true}, [NUMBER] = {.gap = 2, .width = 9},
 	    [HALF] = {.is_left = true}, [RATE] = {.gap = 2, .width = 9},
-	    [RUNNING] = {.gap = 2},
+	    [RUNNING] = {.gap = 2},     [SCOPE] = {.is_left = true},
 	};
 	bool are_runs = s->totals->cause == CAUSE_RUN && nr_wanted(s) > 1;
 	double seconds = are_runs ? s->runs.wall.mean / 1e9
@@ -312,8 +354,7 @@ void summary_target(struct summary *s)
 	for (size_t i = 0; i < s->table->nr_columns; i++)
 		if (s->totals->column[i].spread.nr &&
 		    !sampled_event_is_sampled(&s->table->columns[i].sampling))
-			put_count(&l, &s->table->columns[i], &s->totals->column[i], are_runs,
-				  seconds);
+			put_count(s, &l, i, are_runs, seconds);
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
 	put_missing(s);

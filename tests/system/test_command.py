@@ -134,6 +134,31 @@ def check_metrics(folder):
     assert "nothing" not in shown, shown
 
 
+def check_scopes(folder):
+    """Numbers that are not the target's say of what they are; only counts have a rate."""
+    metrics = [{"name": "twice", "expr": "2 * {misc:forks} / {misc:forks}"},
+               {"name": "mixed", "expr": "{software:task_clock} / {misc:memory_used}"},
+               {"name": "own", "expr": "{software:task_clock} / {software:task_clock}"}]
+    events = ["misc:memory_used", "misc:cpu_utilization", "misc:process_rss", "misc:process_cpu_time",
+              "misc:forks", "software:task_clock"]
+    with open(f"{folder}/s.cpspec", "w", encoding="ascii") as f:
+        json.dump({"events": [dict(zip(("group_name", "event_name"), name.split(":"))) for name in events],
+                   "metrics": metrics}, f)
+    of_processes = r" \(sum of processes of the machine\)"
+    rate = r" [\d.,]+( \S)? ?(%|/s)"
+    for options in ([], ["-r2"]):
+        shown = measure(folder, "sh", "-c", "sleep 0.1; true", options=["--spec-file=./s.cpspec", *options]).stderr
+        for name, number, rest in (
+                ("memory_used", r"[\d.]+ .?B", r" \(whole machine\)"),
+                ("cpu_utilization", r"[\d.]+ %", r" \(whole CPUs\)"),
+                ("process_rss", r"[\d.]+ .?B", of_processes), ("process_cpu_time", r"[\d.]+ .?s", rate + of_processes),
+                ("forks", r"[\d.]+( k)?", rate + r" \(whole machine\)"), ("task_clock", r"[\d.]+ .?s", rate),
+                ("twice", r"2(\.0+)?", r" \(whole machine\)"), ("mixed", r"\S+( \S)?", r" \(partly whole machine\)"),
+                ("own", r"1(\.0+)?", "")):
+            half = r"( ± \S+( \S+)?)?" if options else ""
+            assert re.search(f"^ {name} {number}{half}{rest}$", re.sub(" +", " ", shown), re.M), (name, shown)
+
+
 def check_signals(folder):
     """TERM and HUP are passed on; a signal of the terminal is not sent twice; who dies first."""
     script = "trap 'echo %s; exit 5' %s; echo ready; while :; do sleep 0.02; done"
