@@ -7,6 +7,7 @@
 #include "base/cause.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "report/functions.h"
 #include "reports/columns.h"
 #include "reports/diff.h"
@@ -79,9 +80,9 @@ static int read_side(struct comparison *c, int side, struct err *e)
 	return c->rows[side] ? 0 : err_set(e, -ENOMEM, "out of memory");
 }
 
-static const char *replicates_name(const struct comparison *c)
+static const char *replicate_name(const struct comparison *c)
 {
-	return c->are_runs ? "runs" : c->by_iteration ? "iterations" : "sessions";
+	return c->are_runs ? "run" : c->by_iteration ? "iteration" : "session";
 }
 
 /* Amounts are compared only between replicates that did the same work, iterations only if they
@@ -285,17 +286,17 @@ static void remark(struct comparison *c, const struct err *what)
 
 static void remark_other_work(struct comparison *c, const struct diff_result *r)
 {
-	const char *what = replicates_name(c);
+	const char *what = replicate_name(c);
 	struct err cut = {0}, longer = {0};
 
 	if (c->nr_cut[IS] || c->nr_cut[WAS]) {
-		err_set(&cut, -ENODATA, "%s that were cut short are ignored: %zu now, %zu before",
+		err_set(&cut, -ENODATA, "%ss that were cut short are ignored: %zu now, %zu before",
 			what, c->nr_cut[IS], c->nr_cut[WAS]);
 		err_hint(&cut, "they did less work");
 		remark(c, &cut);
 	}
 	if (c->j->selection->by_count && !c->are_runs && r->has_other_duration) {
-		err_set(&longer, -ENODATA, "%s lasted %.3f s now, %.3f s before", what,
+		err_set(&longer, -ENODATA, "%ss lasted %.3f s now, %.3f s before", what,
 			r->side[IS].duration_ns / 1e9, r->side[WAS].duration_ns / 1e9);
 		err_hint(&longer, "--counts is meaningful only for the same work");
 		remark(c, &longer);
@@ -305,16 +306,17 @@ static void remark_other_work(struct comparison *c, const struct diff_result *r)
 /* In text: what was compared, and how many rows changed significantly. */
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
-	const char *what = replicates_name(c);
+	const char *what = replicate_name(c);
 	struct buf *b = &c->j->output->text, missing;
 
 	if (c->j->output->form != GRID_PEOPLE)
 		return;
-	buf_printf(b, "\n%s: %zu %s now, %zu before; %zu of %zu rows tested, ",
+	buf_printf(b, "\n%s: %zu %s%s now, %zu before; %zu of %zu rows tested, ",
 		   c->j->inputs->item[0].facts->events[c->event].label, r->side[IS].nr_replicates,
-		   what, r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
+		   what, str_plural(r->side[IS].nr_replicates, "", "s"), r->side[WAS].nr_replicates,
+		   r->nr_tested, r->nr_rows);
 	if (!r->is_testable)
-		buf_printf(b, "which needs two %s per side: nothing is significant\n", what);
+		buf_printf(b, "which needs two %ss per side: nothing is significant\n", what);
 	else
 		buf_printf(b, "%zu changed significantly%s (5 %% level, corrected by Holm)\n",
 			   r->nr_significant,
@@ -423,7 +425,7 @@ static int compare_event(struct comparison *c, struct err *e)
 /* No test is not the same as no change: an error with --fail-over, else a warning. */
 static int report_untested(struct comparison *c, struct err *e)
 {
-	const char *what = replicates_name(c);
+	const char *what = replicate_name(c);
 	struct err why = {0};
 	int rc = 0;
 
@@ -433,7 +435,7 @@ static int report_untested(struct comparison *c, struct err *e)
 		err_set(&why, -ENODATA, "nothing was compared: there are no samples");
 	else if (!c->is_testable)
 		err_set(&why, -ENODATA,
-			"nothing was tested: a test needs two %s with samples on each side", what);
+			"nothing was tested: a test needs two %ss with samples on each side", what);
 	else
 		err_set(&why, -ENODATA, "nothing was tested: there are too few samples");
 	err_hint(

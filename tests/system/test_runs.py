@@ -268,11 +268,13 @@ def check_diff(folder):
     text = diff("killed").stdout
     assert "3 runs now, 4 before" in text and "ignored: 1 now, 0 before" in text, text
     with subprocess.Popen(["sh", "-c", SPIN % 100000000]) as p:
-        run(CPUPERF, f"--pid={p.pid}", "-F", "4999", "-d0.1", "-n3", "--no-live", "-o", "times", cwd=folder)
+        for nr, name in (("3", "times"), ("1", "once")):
+            run(CPUPERF, f"--pid={p.pid}", "-F", "4999", "-d0.1", f"-n{nr}", "--no-live", "-o", name, cwd=folder)
         p.kill()
     done = diff("times", "--fail-over=5", code=1)
     assert "--fail-over requires several sessions" in done.stderr, done.stderr
     assert "iterations now" in diff("times").stdout
+    assert re.search(r": 1 (session|iteration) now, \d before; ", text := diff("once").stdout), text
 
 
 # ---- options and the key
