@@ -19,6 +19,7 @@
 #include "profile/processes.h"
 #include "report/functions.h"
 #include "symbol/symbols.h"
+#include "trace/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,20 +42,75 @@ static void warn_owner(const struct inputs *in, const char *path, uint32_t uid)
 	problems_add(in->problems, false, &e);
 }
 
-/* The manifest, where the folder of a session is named. */
-static int find_manifest(struct input *o)
+static int set_path(struct input *o, const char *path, size_t len, const char *end)
 {
-	enum { NAME_BYTES = sizeof("/" CPSESSION_FOLDER_MANIFEST) };
-	struct stat st;
-
-	if (sys()->fstatat(AT_FDCWD, o->path, &st, 0) || !S_ISDIR(st.st_mode))
-		return 0;
-	o->found = mem_alloc(strlen(o->path) + NAME_BYTES);
+	o->found = mem_alloc(len + strlen(end) + 1);
 	if (!o->found)
 		return -ENOMEM;
-	sprintf(o->found, "%s/" CPSESSION_FOLDER_MANIFEST, o->path);
+	sprintf(o->found, "%.*s%s", (int)len, path, end);
 	o->path = o->found;
 	return 0;
+}
+
+/* Cuts end, or "." and a number, off the end of a path; false: it has another end. */
+static bool cut_end(const char *path, size_t *len, const char *end)
+{
+	size_t nr = strlen(end);
+
+	if (*len <= nr || memcmp(path + *len - nr, end, nr) != 0)
+		return false;
+	*len -= nr;
+	return true;
+}
+
+static void cut_digits(const char *path, size_t *len)
+{
+	while (*len && path[*len - 1] >= '0' && path[*len - 1] <= '9')
+		--*len;
+}
+
+/* ".0.1", ".s0.1" */
+static bool cut_numbers(const char *path, size_t *len)
+{
+	cut_digits(path, len);
+	if (!cut_end(path, len, "."))
+		return false;
+	cut_digits(path, len);
+	return cut_end(path, len, ".") || cut_end(path, len, ".s");
+}
+
+/* PREFIX.0.1.cpuperf, PREFIX.s0.1.cpuperf and PREFIX.common.cpuperf belong to PREFIX.cpsession. */
+static int find_manifest_of_trace(struct input *o, struct err *e)
+{
+	const char *path = o->path;
+	size_t len = strlen(path);
+	struct stat st;
+	int rc;
+
+	if (!cut_end(path, &len, ".cpuperf") ||
+	    !(cut_end(path, &len, ".common") || cut_numbers(path, &len)))
+		return err_set_at(e, -EINVAL, path, 0, 0,
+				  "is a trace: name the manifest of its session (.cpsession)");
+	rc = set_path(o, path, len, ".cpsession");
+	if (rc == 0 && sys()->fstatat(AT_FDCWD, o->path, &st, 0))
+		return err_set_at(
+		    e, -ENOENT, path, 0, 0,
+		    "is a trace, and there is no %s: name the manifest of its session", o->path);
+	return rc;
+}
+
+/* The manifest, where the folder or a trace of a session is named. */
+static int find_manifest(struct input *o, struct err *e)
+{
+	IO_AUTO_FD int fd = -1;
+	struct stat st;
+
+	if (sys()->fstatat(AT_FDCWD, o->path, &st, 0))
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return set_path(o, o->path, strlen(o->path), "/" CPSESSION_FOLDER_MANIFEST);
+	fd = S_ISREG(st.st_mode) ? open(o->path, O_RDONLY | O_CLOEXEC) : -1;
+	return fd >= 0 && trace_is_trace(fd) == 1 ? find_manifest_of_trace(o, e) : 0;
 }
 
 static int load_manifest(const struct inputs *in, struct input *o)
@@ -102,7 +158,7 @@ static void load_metrics(struct inputs *in, struct input *o)
 static int open_session(struct inputs *in, struct input *o, struct err *e)
 {
 	struct profile_manifest m;
-	int rc = find_manifest(o);
+	int rc = find_manifest(o, e);
 
 	rc = rc ? rc : load_manifest(in, o);
 	if (rc)

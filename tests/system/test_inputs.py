@@ -5,6 +5,7 @@ the programs.
 """
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -209,6 +210,24 @@ def check_manifest_names(place):
         os.rename(place.path("s.cpsession"), place.path(name))
         place.run(PRINT, f"--session={name}")
         os.rename(place.path(name), place.path("s.cpsession"))
+
+
+def check_traces(place):
+    """A trace stands for its session, where the manifest has the same name."""
+    place.record()
+    whole = place.run(PRINT, "--session=s.cpsession", "--output-format=csv", "--report=summary").stdout
+    parts = [name for name in os.listdir(place.folder) if name.endswith(".cpuperf")]
+    assert parts
+    for name in parts:
+        done = place.run(PRINT, name, code=1)
+        assert f"{name}: error: is a trace, and there is no " in done.stderr, done.stderr
+    prefix = re.match(r"(.*?)(\.common|\.s?[0-9]+\.[0-9]+)\.cpuperf$", parts[0])[1]
+    os.symlink("s.cpsession", place.path(f"{prefix}.cpsession"))
+    for name in parts:
+        assert place.run(PRINT, place.path(name), "--output-format=csv", "--report=summary").stdout == whole
+    os.symlink(parts[0], place.path("other"))
+    done = place.run(PRINT, "other", code=1)
+    assert "other: error: is a trace: name the manifest" in done.stderr, done.stderr
 
 
 def check_owner_is_said(place):
