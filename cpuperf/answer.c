@@ -2,12 +2,14 @@
  * The answer after a command: cpuperf_print reads the session that was just written. Recording
  * links no code that reports.
  */
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/privilege.h"
 #include "program.h"
 #include "rights.h"
 #include "spec/cpsession.h"
+#include "target/command.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -57,6 +59,18 @@ static int run_printer(const char *printer, char *session)
 	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : 0;
 }
 
+static void print_place(const char *folder, bool has_samples)
+{
+	BUF_AUTO(quoted, 8 * PATH_MAX);
+	BUF_AUTO(shown, 8 * PATH_MAX);
+
+	target_command_add_quoted(&quoted, folder ? folder : "./" CPSESSION_FOLDER);
+	buf_shown(&shown, buf_str(&quoted), quoted.len);
+	dprintf(STDERR_FILENO, "\nSaved in %s. More: cpuperf_print%s%s%s (--help)\n",
+		buf_str(&shown), folder ? " " : "", folder ? buf_str(&shown) : "",
+		has_samples ? " --report=tree" : "");
+}
+
 void print_answer(const char *session, const char *folder, bool has_samples)
 {
 	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16];
@@ -69,7 +83,5 @@ void print_answer(const char *session, const char *folder, bool has_samples)
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
 		log_err(LOG_WARNING, &e);
 	}
-	dprintf(STDERR_FILENO, "\nSaved in %s. More: cpuperf_print%s%s%s (--help)\n",
-		folder ? folder : "./" CPSESSION_FOLDER, folder ? " " : "", folder ? folder : "",
-		has_samples ? " --report=tree" : "");
+	print_place(folder, has_samples);
 }

@@ -295,8 +295,7 @@ bool target_command_has_ended(const struct target_command *c)
 	return atomic_load(&c->has_ended);
 }
 
-/* As a shell reads it back. */
-static void add_argument(struct buf *out, const char *arg)
+void target_command_add_quoted(struct buf *out, const char *arg)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "_./=:,@%+-";
@@ -318,7 +317,7 @@ void target_command_quote(char *const *argv, char *buf, size_t size)
 	for (char *const *arg = argv; *arg; arg++) {
 		if (arg > argv)
 			buf_addc(&text, ' ');
-		add_argument(&text, *arg);
+		target_command_add_quoted(&text, *arg);
 	}
 	snprintf(buf, size, "%s", buf_error(&text) ? argv[0] : buf_str(&text));
 }

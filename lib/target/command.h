@@ -59,6 +59,9 @@ bool target_command_has_ended(const struct target_command *c);
 /* The command line, quoted for a shell; cut if it is longer than size. */
 void target_command_text(const struct target_command *c, char *buf, size_t size);
 void target_command_quote(char *const *argv, char *buf, size_t size);
+/* Appends one argument, quoted for a shell. */
+struct buf;
+void target_command_add_quoted(struct buf *out, const char *arg);
 /* Waits for its end. */
 void target_command_wait(struct target_command *c, struct target_end *end);
 

@@ -5,6 +5,7 @@ on top of a spec. Software events only.
 import glob
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -74,6 +75,17 @@ def check_command_samples(folder):
     measured = rows(folder)
     assert "software:context_switches" in measured and "fixed:instructions_retired" in measured
     assert planned(folder, "-F", "499", "--", "true")["software:cpu_clock"].startswith("  sampled    499 times")
+
+
+def check_line_to_type(folder):
+    """The line that is printed after a command names its folder as a shell reads it back; what a terminal would
+    obey is replaced."""
+    for name, shown in (("plain", "plain"), ("it's\tin two", "it's?in two"), ("a\n\033[31m$x", "a??[31m$x")):
+        err = measure(folder, "-e", "task_clock", "-o", name, "--", "true").stderr
+        last = err.rstrip("\n").split("\n")[-1]
+        assert last.startswith("Saved in ") and "\033" not in err and "\t" not in err, repr(err)
+        line = last.split(" More: ")[1].replace(" (--help)", "")
+        assert shlex.split(line)[:2] == ["cpuperf_print", shown], last
 
 
 def check_machine(folder):
