@@ -20,7 +20,7 @@
 
 struct process {
 	pid_t pid, parent;
-	bool is_chosen, is_wanted;
+	bool is_chosen, is_wanted, is_zombie;
 };
 
 struct list {
@@ -71,7 +71,7 @@ static int append(struct list *l, pid_t pid)
 }
 
 /* "12 (name) S 1 …". The name may contain parentheses and spaces. */
-static bool parse_stat(const char *line, char comm[64], pid_t *parent)
+static bool parse_stat(const char *line, char comm[64], struct process *out)
 {
 	const char *open = strchr(line, '('), *close = strrchr(line, ')');
 	uint64_t v;
@@ -83,7 +83,8 @@ static bool parse_stat(const char *line, char comm[64], pid_t *parent)
 	p = close + 4;
 	if (str_scan_u64(&p, p + strlen(p), &v) || v > INT_MAX)
 		return false;
-	*parent = (pid_t)v;
+	out->parent = (pid_t)v;
+	out->is_zombie = close[2] == 'Z';
 	return true;
 }
 
@@ -96,8 +97,7 @@ static int add_process(const char *name, void *arg)
 	if (!parse_pid(name, strlen(name), &made.pid))
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/stat", made.pid);
-	if (root_load_line(s->root, path, line, sizeof(line)) ||
-	    !parse_stat(line, comm, &made.parent))
+	if (root_load_line(s->root, path, line, sizeof(line)) || !parse_stat(line, comm, &made))
 		return 0; /* it has ended */
 	for (size_t i = 0; i < s->choice->nr_comms; i++)
 		made.is_chosen |= fnmatch(s->choice->comms[i], comm, 0) == 0;
@@ -126,6 +126,26 @@ static void exclude_own(struct scan *s)
 	}
 }
 
+static int add_thread(const char *name, void *arg)
+{
+	pid_t tid;
+
+	return parse_pid(name, strlen(name), &tid) ? append(arg, tid) : 0;
+}
+
+/* A zombie; but one whose other threads still run has not ended. */
+static bool has_ended(const struct scan *s, const struct process *p)
+{
+	struct list threads = {0};
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
+	if (p->is_zombie)
+		(void)root_each(s->root, path, add_thread, &threads);
+	mem_free(threads.item);
+	return p->is_zombie && threads.nr <= 1;
+}
+
 static int choose_pids(struct scan *s, struct err *e)
 {
 	for (size_t i = 0; i < s->choice->nr_pids; i++) {
@@ -138,6 +158,8 @@ static int choose_pids(struct scan *s, struct err *e)
 		p = find(s, pid);
 		if (!p)
 			return err_set(e, -ESRCH, "there is no process %d", pid);
+		if (has_ended(s, p))
+			return err_set(e, -ESRCH, "process %d has ended", pid);
 		p->is_chosen = true;
 	}
 	return 0;
@@ -163,13 +185,6 @@ static void want(struct scan *s)
 			p->is_wanted = has_changed = true;
 		}
 	}
-}
-
-static int add_thread(const char *name, void *arg)
-{
-	pid_t tid;
-
-	return parse_pid(name, strlen(name), &tid) ? append(arg, tid) : 0;
 }
 
 static int list_all(struct scan *s, struct target_tasks *out)

@@ -53,6 +53,10 @@ static struct root make_proc(void)
 	put_process(&r, 800, "other", 1, 1);
 	put_process(&r, getpid(), "server", 800, 1);
 	tree_text(&r, "/proc/uptime", "1 1\n");
+	put_process(&r, 901, "zombie", 1, 1);
+	tree_text(&r, "/proc/901/stat", "901 (zombie) Z 1 1 1 0 -1\n");
+	put_process(&r, 902, "zombie", 1, 2); /* its first thread has ended, another runs */
+	tree_text(&r, "/proc/902/stat", "902 (zombie) Z 1 1 1 0 -1\n");
 	tree_text(&r, "/proc/900/maps", ""); /* has ended: no stat */
 	return r;
 }
@@ -83,6 +87,7 @@ TEST(chosen)
 	check(&r, (struct target_choice){COMM("[lo]*"), PIDS("700")}, 2, (pid_t[]){5, 700}, 2);
 	/* this process is a child of 800, and no part of what it measures */
 	check(&r, (struct target_choice){PIDS("800"), .has_children = true}, 1, (pid_t[]){800}, 1);
+	check(&r, (struct target_choice){PIDS("902")}, 1, (pid_t[]){902, 903}, 2);
 	check(&r, (struct target_choice){COMM("worker) S 9 (x")}, 1, (pid_t[]){10, 11, 12}, 3);
 	tree_remove(&r);
 }
@@ -96,6 +101,7 @@ TEST(refused)
 	} cases[] = {
 	    {{PIDS("5000000")}, -ESRCH, "there is no process 5000000"},
 	    {{PIDS("900")}, -ESRCH, "there is no process 900"},
+	    {{PIDS("901")}, -ESRCH, "process 901 has ended"},
 	    {{PIDS("500", "")}, -EINVAL, "\"\" is not a process number"},
 	    {{PIDS("-1")}, -EINVAL, "\"-1\" is not a process number"},
 	    {{PIDS("0")}, -EINVAL, "\"0\" is not a process number"},
