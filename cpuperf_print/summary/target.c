@@ -11,6 +11,7 @@
 #include "profile/processes.h"
 #include "screen/layout.h"
 #include "summary/summary.h"
+#include "trace/record.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -225,6 +226,20 @@ static void put_missing(struct summary *s)
 	}
 }
 
+/* --no-children: the events are of the processes of the target, and not of those that they create.
+ */
+static bool is_process_only(const struct summary *s)
+{
+	struct trace_layout layout;
+
+	for (size_t i = 0; i < s->facts->nr_events; i++)
+		if (trace_layout_init(&layout, s->facts->events[i].attr,
+				      s->facts->events[i].attr_bytes) &&
+		    layout.stays_in_process)
+			return true;
+	return false;
+}
+
 /* The kernel accounts all CPU time of a task, but counts its events only between its first switch
  * in and its last steps. A program with more rights than its caller ends them (Linux,
  * commit_creds). */
@@ -241,12 +256,13 @@ static void put_uncounted(struct summary *s, bool are_runs)
 		    strcmp(s->table->columns[i].name, "task_clock") == 0)
 			counted = are_runs ? sum->spread.mean : (double)sum->sum;
 	}
-	if (used - counted > used / 10 && used - counted > 10e6)
+	if (used - counted > used / 10 && (used - counted > 5e6 || counted < used / 20))
 		buf_printf(
 		    s->out,
-		    "  counted for %.1f %% of the CPU time: events exclude the start and end "
+		    "  counted for %.1f %% of the CPU time: events exclude %sthe start and end "
 		    "of each task, set-user-ID programs and CPUs not in --cpu\n",
-		    100 * counted / used);
+		    100 * counted / used,
+		    is_process_only(s) ? "child processes (--no-children), " : "");
 }
 
 static void put_status(struct buf *out, int status)
@@ -303,10 +319,12 @@ static void put_end(struct summary *s, bool are_runs)
 	buf_addc(s->out, '\n');
 }
 
-/* "still running at its end: 2 processes: 12 (sleep), 13 (sh)". Where records were lost, the end of
- * a process may be among them. */
-static void put_left(struct summary *s)
+/* "still running at its end, and not measured from then on: 12 (sleep), 13 (sh)". Where records
+ * were lost, the end of a process may be among them. With --no-children there is no record of the
+ * end or the program of a child. */
+static void put_left(struct summary *s, bool are_runs)
 {
+	const char *end = are_runs ? "the end of the last run" : "its end";
 	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
 	const struct profile_process *process;
 	struct profile_processes *processes = NULL;
@@ -325,10 +343,12 @@ static void put_left(struct summary *s)
 		profile_lookup_task(lookup, process->pid, process->pid, s->target.end_ns, &task);
 		buf_printf(&names, "%s%u (%s)", nr > 1 ? ", " : "", process->pid, task.comm->name);
 	}
-	if (nr)
-		buf_printf(s->out,
-			   "  still running at its end, and not measured from then on: %s%s\n",
-			   buf_str(&names), nr > NR_NAMED ? ", ..." : "");
+	if (nr && is_process_only(s))
+		buf_adds(s->out,
+			 "  the processes that it started were not measured (--no-children)\n");
+	else if (nr)
+		buf_printf(s->out, "  still running at %s, and not measured from then on: %s%s\n",
+			   end, buf_str(&names), nr > NR_NAMED ? ", ..." : "");
 	profile_lookup_free(lookup);
 	profile_processes_free(processes);
 }
@@ -347,7 +367,7 @@ void summary_target(struct summary *s)
 
 	put_end(s, are_runs);
 	put_usage(s);
-	put_left(s);
+	put_left(s, are_runs);
 	buf_addc(s->out, '\n');
 	columns[HALF].gap = are_runs ? 1 : 0;
 	layout_init(&l, columns, NR_PARTS);

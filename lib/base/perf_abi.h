@@ -117,6 +117,7 @@ unsigned perf_abi_id_words(uint64_t sample_type);
 #define PERF_ABI_ATTR_KSYMBOL        (UINT64_C(1) << 29)
 #define PERF_ABI_ATTR_BPF_EVENT      (UINT64_C(1) << 30)
 #define PERF_ABI_ATTR_BUILD_ID       (UINT64_C(1) << 34)
+#define PERF_ABI_ATTR_INHERIT_THREAD (UINT64_C(1) << 35)
 #define PERF_ABI_ATTR_DEFERRED       (UINT64_C(3) << 38) /* defer_callchain, defer_output */
 
 /* The event's data is shared by all listeners (tracepoints, software events except the clocks).

@@ -349,7 +349,26 @@ def check_orphans(folder):
             answer.seek(0)
             found = re.search(r"  still running at its end, .*: (.*)\n", answer.read())
         assert bool(found) == bool(left) and (not left or re.fullmatch(left, found[1])), (script, found)
+    with open(f"{folder}/answer", "w+", encoding="utf-8") as answer:
+        measure(folder, "sh", "-c", "sleep 300 & sleep 0.1", options=["-r2"], stdout=answer, stderr=answer)
+        answer.seek(0)
+        text = answer.read()
+    assert re.search(r"  still running at the end of the last run, and not .*: \d+ \(sleep\)\n", text), text
     subprocess.run(["pkill", "-f", "^sleep 300$"], check=False)
+
+
+def check_no_children(folder):
+    """Children that are not measured: the answer says that they are not, and nothing of their end."""
+    script = f"sh -c '{SPIN % 100000}'; sleep 0.1 & true"
+    for options in ([], ["-r2"]):
+        done = measure(folder, "sh", "-c", script, options=["--no-children", *options], code=None)
+        if "--no-children: error: " in done.stderr:  # Linux 5.13 has it
+            print(f"skip: --no-children: {done.stderr}")
+            return
+        assert "still running" not in done.stderr, done.stderr
+        assert "  the processes that it started were not measured (--no-children)\n" in done.stderr, done.stderr
+        assert re.search(r"  counted for .*: events exclude child processes \(--no-children\), ", done.stderr), done.stderr
+    assert "(--no-children)" not in measure(folder, "sh", "-c", script).stderr
 
 
 def check_wait_children(folder):
