@@ -181,7 +181,8 @@ static uint32_t find_mapping(struct pprof_tables *t, const struct profile_object
 /* The id of the frame's mapping, extended to its address; 0: the frame is in none. */
 static uint32_t mapping_of(struct pprof_tables *t, const struct report_frame *frame)
 {
-	bool is_kernel = !frame->object && frame->function->is_kernel && frame->address;
+	bool is_kernel =
+	    !frame->object && frame->function && frame->function->is_kernel && frame->address;
 	struct pprof_mapping *m;
 	uint32_t id;
 
