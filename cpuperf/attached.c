@@ -221,18 +221,11 @@ void attached_describe(struct attached *a, struct trace_target *out)
 	snprintf(out->text, sizeof(out->text), "%s", a->text);
 }
 
-int attached_new_memory(const struct attached *a, uint64_t period_ns, uint64_t page_bytes,
-			struct target_memory **out)
+void attached_set_memory(const struct attached *a, struct target_memory_config *out)
 {
-	return target_memory_new(
-	    &(struct target_memory_config){.root = &root_live,
-					   .pids = a->tasks.processes,
-					   .nr_pids = a->tasks.nr_processes,
-					   .has_children = a->spec->target.has_children,
-					   .cgroup = a->cgroup,
-					   .period_ns = period_ns,
-					   .page_bytes = page_bytes},
-	    out);
+	out->pids = a->tasks.processes;
+	out->nr_pids = a->tasks.nr_processes;
+	out->cgroup = a->cgroup;
 }
 
 int attached_check_no_children(struct err *e)

@@ -40,10 +40,9 @@ int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, str
 /* The target and, once it has ended, its end. */
 void attached_describe(struct attached *a, struct trace_target *out);
 
-/* Reads the target's memory each period_ns; not yet started. 0 or -ENOMEM. */
-struct target_memory;
-int attached_new_memory(const struct attached *a, uint64_t period_ns, uint64_t page_bytes,
-			struct target_memory **out);
+/* Whose memory is read: sets pids, nr_pids and cgroup. */
+struct target_memory_config;
+void attached_set_memory(const struct attached *a, struct target_memory_config *out);
 
 /* -ENOTSUP with *e where events cannot be inherited by threads alone. */
 int attached_check_no_children(struct err *e);

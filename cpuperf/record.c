@@ -326,27 +326,21 @@ static void on_end(void *arg)
 	session_finish(arg);
 }
 
-static int new_memory(const struct recorder *r, struct target_memory **out)
-{
-	const uint64_t pace_ns = plan_pace_ns(r->plan), page_bytes = r->plan->host->page_bytes;
-	const struct target_memory_config config = {.root = &root_live,
-						    .pids = &r->pid,
-						    .nr_pids = 1,
-						    .has_children =
-							r->plan->spec->target.has_children,
-						    .cgroup = -1,
-						    .period_ns = pace_ns,
-						    .page_bytes = page_bytes};
-
-	return r->attached ? attached_new_memory(r->attached, pace_ns, page_bytes, out)
-			   : target_memory_new(&config, out);
-}
-
 /* Without it, the peak of all processes is unknown. */
 static void start_memory(struct recorder *r)
 {
-	int rc = new_memory(r, &r->memory) ?: target_memory_start(r->memory);
+	struct target_memory_config config = {.root = &root_live,
+					      .pids = &r->pid,
+					      .nr_pids = 1,
+					      .has_children = r->plan->spec->target.has_children,
+					      .cgroup = -1,
+					      .period_ns = plan_pace_ns(r->plan),
+					      .page_bytes = r->plan->host->page_bytes};
+	int rc;
 
+	if (r->attached)
+		attached_set_memory(r->attached, &config);
+	rc = target_memory_new(&config, &r->memory) ?: target_memory_start(r->memory);
 	if (rc)
 		log_verbose(1, "memory of all processes is not read: %s", strerror(-rc));
 }

@@ -3,6 +3,7 @@
  */
 #include "rights.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -16,8 +17,6 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#define NR(a) (sizeof(a) / sizeof((a)[0]))
-
 /* What the terminal and the messages are, and where the caller's command is looked for. */
 static const char *const harmless[] = {"TERM",     "COLORTERM", "LANG", "LC_ALL",
 				       "LC_CTYPE", "NO_COLOR",  "PATH"};
@@ -27,7 +26,7 @@ static bool is_harmless(const char *variable)
 {
 	size_t len = strcspn(variable, "=");
 
-	for (size_t i = 0; i < NR(harmless); i++)
+	for (size_t i = 0; i < ARRAY_NR(harmless); i++)
 		if (strlen(harmless[i]) == len && memcmp(variable, harmless[i], len) == 0)
 			return strcmp(harmless[i], "PATH") == 0 || !strchr(variable, '/');
 	return false;
@@ -35,13 +34,13 @@ static bool is_harmless(const char *variable)
 
 void rights_clean_environment(void)
 {
-	static char *kept[NR(harmless) + 1];
+	static char *kept[ARRAY_NR(harmless) + 1];
 	size_t nr = 0;
 
 	original = environ;
 	if (!getauxval(AT_SECURE))
 		return;
-	for (char **v = environ; v && *v && nr < NR(harmless); v++)
+	for (char **v = environ; v && *v && nr < ARRAY_NR(harmless); v++)
 		if (is_harmless(*v))
 			kept[nr++] = *v;
 	environ = kept;
@@ -91,7 +90,7 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 
 	if (!log_is_json())
 		dprintf(STDERR_FILENO, "\nTo measure %s, %s:\n", what, introductions[h->grant]);
-	for (size_t i = 0; i < NR(lines); i++) {
+	for (size_t i = 0; i < ARRAY_NR(lines); i++) {
 		if (lines[i][0] && log_is_json())
 			log_info("to measure %s, %s: %s", what, introductions[h->grant], lines[i]);
 		else if (lines[i][0])

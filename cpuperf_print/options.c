@@ -17,8 +17,8 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_FILE,
      .section = "Input",
      .help = "The .cpsession file to print, the folder that cpuperf made for a session, or a trace "
-	     "in it. The "
-	     "default is ./cpuperf.session, the last one of a command here, or else the caller's "
+	     "in it. The default is ./cpuperf.session, the last one of a command here, or else the "
+	     "caller's "
 	     "last one. "
 	     "Its traces are looked up in the same folder, so a "
 	     "copied session prints too. May be repeated: sessions of the same spec are added "
@@ -127,8 +127,7 @@ static const struct opt_row rows[] = {
      .section = "Report",
      .help = "flat, diff: the fields that make a row, separated by commas: function (the "
 	     "default), object, comm, cmdline, pid, tid, cpu, line, iteration, event, session. In "
-	     "flat, total "
-	     "orders the rows by total instead of self.",
+	     "flat, total orders the rows by total instead of self.",
      .set = opt_set_string,
      .offset = AT(sort)},
     {.name = "group-by",

@@ -59,7 +59,7 @@ int replay_check(const struct options *o, struct err *e)
 	    o->cmdlines.nr || o->from || o->to)
 		return err_set(e, -EINVAL,
 			       "--live excludes --cpu, --iteration, --event, --pid, --tree-of, "
-			       "--comm, --from and --to");
+			       "--comm, --cmdline, --from and --to");
 	if (!isatty(STDOUT_FILENO))
 		return err_set(e, -EINVAL, "--live requires a terminal on standard output");
 	return 0;

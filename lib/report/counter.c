@@ -388,7 +388,13 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 	return set_root(c, &s->record, s->time_ns, &task) ?: count_stack(c, s);
 }
 
-static int read_comms(struct report_counter *c)
+static bool number(const struct report_counter *c, const char *text, uint32_t *out)
+{
+	*out = report_functions_text_number(c->all->run->functions, text);
+	return *out != UINT32_MAX;
+}
+
+static int read_texts(struct report_counter *c)
 {
 	const struct report_counters *all = c->all;
 	size_t nr = profile_nr_comms(all->input->processes);
@@ -397,22 +403,16 @@ static int read_comms(struct report_counter *c)
 	c->programs = mem_calloc(nr + 1, sizeof(*c->programs));
 	if (!c->of_comm || !c->programs)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr && has_part(c, REPORT_BY_COMM); i++) {
-		c->of_comm[i] = report_functions_text_number(
-		    all->run->functions, profile_comm(all->input->processes, i)->name);
-		if (c->of_comm[i] == UINT32_MAX)
+	for (uint32_t i = 0; i < nr && has_part(c, REPORT_BY_COMM); i++)
+		if (!number(c, profile_comm(all->input->processes, i)->name, &c->of_comm[i]))
 			return -ENOMEM;
-	}
 	nr = profile_nr_cmdlines(all->input->processes);
 	c->of_cmdline = mem_calloc(nr, sizeof(*c->of_cmdline));
 	if (!c->of_cmdline)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr && has_part(c, REPORT_BY_CMDLINE); i++) {
-		c->of_cmdline[i] = report_functions_text_number(
-		    all->run->functions, profile_cmdline(all->input->processes, i));
-		if (c->of_cmdline[i] == UINT32_MAX)
+	for (uint32_t i = 0; i < nr && has_part(c, REPORT_BY_CMDLINE); i++)
+		if (!number(c, profile_cmdline(all->input->processes, i), &c->of_cmdline[i]))
 			return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -438,7 +438,7 @@ static int init(struct report_counter *c)
 	if (!c->lookup || !c->fold || (run->sink->samples && !c->singles))
 		return -ENOMEM;
 	c->resolver = report_resolver_new(&resolver);
-	if (!c->resolver || report_stats_init(&c->stats, facts->nr_events) || read_comms(c))
+	if (!c->resolver || report_stats_init(&c->stats, facts->nr_events) || read_texts(c))
 		return -ENOMEM;
 	rc = unwinder_new(&unwinder, &c->unwinder);
 	/* if stacks of that machine cannot be unwound, callchains are still used */

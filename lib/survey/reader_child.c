@@ -95,7 +95,8 @@ static void survey_tasks(struct child_side *c)
 		     sizeof(result));
 }
 
-/* Until the parent closes the socket, or sends an invalid question. */
+/* Until the parent closes the socket, or sends an invalid question. A question is a file to
+ * identify, or a pid alone, whose command line is to be read. */
 static void answer_all(struct child_side *c)
 {
 	const ssize_t head = offsetof(struct survey_identify_question, path);

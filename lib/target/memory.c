@@ -12,6 +12,7 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "target/children.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -106,30 +107,25 @@ struct listing {
 	uint32_t parent; /* 0: any */
 };
 
-/* "12 13 14 ", or a line for each */
-static void add_list(const struct listing *l, const char *text, size_t len)
+static int add_pid(pid_t pid, void *arg)
 {
-	const char *p = text, *end = text + len;
+	const struct listing *l = arg;
 	struct member new = {0};
-	uint64_t pid;
 
-	for (; p < end; p++)
-		if (str_scan_u64(&p, end, &pid) == 0 && pid && pid <= INT32_MAX &&
-		    read_member(l->m, (uint32_t)pid, &new) &&
-		    /* else it has ended, and another has its number */
-		    (!l->parent || new.field[PARENT] == l->parent))
-			add(l->now, &new);
+	if (read_member(l->m, (uint32_t)pid, &new) &&
+	    /* else it has ended, and another has its number */
+	    (!l->parent || new.field[PARENT] == l->parent))
+		add(l->now, &new);
+	return 0;
 }
 
 static int add_children_of(const char *tid, void *arg)
 {
 	const struct listing *l = arg;
-	BUF_AUTO(text, MAX_LIST_BYTES);
-	char path[300];
+	char parent[16];
 
-	snprintf(path, sizeof(path), "/proc/%u/task/%s/children", l->parent, tid);
-	if (root_load(l->m->config.root, path, &text) == 0)
-		add_list(l, buf_str(&text), text.len);
+	snprintf(parent, sizeof(parent), "%u", l->parent);
+	(void)target_each_child(l->m->config.root, parent, tid, add_pid, arg);
 	return 0;
 }
 
@@ -161,7 +157,7 @@ static void load_file(int folder, const char *name, struct buf *out)
 static void add_cgroup(const struct target_memory *m, int parent, const char *name, unsigned depth,
 		       struct dict *now)
 {
-	const struct listing l = {m, now, 0};
+	struct listing l = {m, now, 0};
 	BUF_AUTO(text, MAX_LIST_BYTES);
 	const struct dirent *d;
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -172,7 +168,7 @@ static void add_cgroup(const struct target_memory *m, int parent, const char *na
 		return;
 	}
 	load_file(fd, "cgroup.procs", &text);
-	add_list(&l, buf_str(&text), text.len);
+	(void)target_each_pid(buf_str(&text), text.len, add_pid, &l);
 	while (depth < MAX_DEPTH && (d = readdir(dir)))
 		if (d->d_type == DT_DIR && d->d_name[0] != '.')
 			add_cgroup(m, fd, d->d_name, depth + 1, now);

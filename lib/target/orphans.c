@@ -4,11 +4,11 @@
  */
 #include "target/orphans.h"
 
-#include "base/buf.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
-#include "base/str.h"
+#include "target/children.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 enum {
-	MAX_LIST_BYTES = 16 << 20,
 	POLL_MS = 20,  /* on kernels without pidfd_open(2), Linux 5.3 */
 	REAP_MS = 100, /* while the command runs */
 };
@@ -38,36 +37,28 @@ struct children {
 	size_t nr, room;
 };
 
-static int add_children(const char *tid, void *arg)
+static int add_child(pid_t pid, void *arg)
 {
 	struct children *all = arg;
-	BUF_AUTO(text, MAX_LIST_BYTES);
-	const char *p, *end;
-	char path[300];
-	uint64_t pid;
-	pid_t *new;
-	int rc;
+	pid_t *new = MEM_ADD(all->pid, all->nr, all->room);
 
-	snprintf(path, sizeof(path), "/proc/self/task/%s/children", tid);
-	rc = root_load(&root_live, path, &text);
-	if (rc)
-		return access("/proc/self", F_OK) || rc != -ENOENT ? rc : -ENOTSUP;
-	end = text.data + text.len;
-	for (p = buf_str(&text); p < end; p++) {
-		if (str_scan_u64(&p, end, &pid))
-			continue;
-		new = MEM_ADD(all->pid, all->nr, all->room);
-		if (!new)
-			return -ENOMEM;
-		*new = (pid_t)pid;
-	}
+	if (!new)
+		return -ENOMEM;
+	*new = pid;
 	return 0;
+}
+
+static int add_children_of(const char *tid, void *arg)
+{
+	int rc = target_each_child(&root_live, "self", tid, add_child, arg);
+
+	return rc == -ENOENT ? 0 : rc; /* a thread that has ended */
 }
 
 static int list_children(struct children *out)
 {
 	*out = (struct children){0};
-	return root_each(&root_live, "/proc/self/task", add_children, out);
+	return root_each(&root_live, "/proc/self/task", add_children_of, out);
 }
 
 int target_orphans_new(struct target_orphans **out, struct err *e)
@@ -79,8 +70,11 @@ int target_orphans_new(struct target_orphans **out, struct err *e)
 	if (!o)
 		return err_set(e, -ENOMEM, "out of memory");
 	o->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = o->stop_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) ? -errno
-									 : list_children(&children);
+	if (o->stop_fd < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+		rc = -errno;
+	else
+		rc = access("/proc/thread-self/children", F_OK) ? -ENOTSUP
+								: list_children(&children);
 	o->before = children.pid;
 	o->nr_before = children.nr;
 	if (rc) {
@@ -105,14 +99,6 @@ void target_orphans_free(struct target_orphans *o)
 	mem_free(o);
 }
 
-static bool is_in(const pid_t *list, size_t nr, pid_t pid)
-{
-	while (nr)
-		if (list[--nr] == pid)
-			return true;
-	return false;
-}
-
 /* Reaps the orphans that have ended; returns one that runs, or 0. */
 static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t maker,
 			  struct rusage *usage)
@@ -125,7 +111,8 @@ static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t m
 	for (size_t i = 0; i < children.nr; i++) {
 		pid_t pid = children.pid[i];
 
-		if (pid == command || pid == maker || is_in(o->before, o->nr_before, pid))
+		if (pid == command || pid == maker ||
+		    ARRAY_ANY(x, o->before, o->nr_before, *x == pid))
 			continue;
 		ended = wait4(pid, NULL, WNOHANG, &used);
 		if (ended == pid)
