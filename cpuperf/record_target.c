@@ -1,0 +1,165 @@
+/*
+ * The target of a session: starts a command, describes a target and its end.
+ */
+#include "attached.h"
+#include "base/log.h"
+#include "base/root.h"
+#include "host/host.h"
+#include "program.h"
+#include "recorder.h"
+#include "session/session.h"
+#include "signals.h"
+#include "target/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void on_end(void *arg)
+{
+	session_finish(arg);
+}
+
+/* Without it, the peak of all processes is unknown. */
+static void start_memory(struct recorder *r)
+{
+	struct target_memory_config config = {.root = &root_live,
+					      .pids = &r->pid,
+					      .nr_pids = 1,
+					      .has_children = r->plan->spec->target.has_children,
+					      .cgroup = -1,
+					      .period_ns = plan_pace_ns(r->plan),
+					      .page_bytes = r->plan->host->page_bytes};
+	int rc;
+
+	if (r->attached)
+		attached_set_memory(r->attached, &config);
+	rc = target_memory_new(&config, &r->memory) ?: target_memory_start(r->memory);
+	if (rc)
+		log_verbose(1, "memory of all processes is not read: %s", strerror(-rc));
+}
+
+static void take_memory(struct recorder *r, struct trace_target *out)
+{
+	struct target_peak peak;
+
+	if (!r->memory)
+		return;
+	target_memory_take(r->memory, &peak);
+	out->tree_peak_bytes = peak.bytes;
+	out->tree_peak_processes = peak.nr_processes;
+	out->flags |= (peak.is_of_cgroup ? TRACE_TARGET_PEAK_OF_CGROUP : 0) |
+		      (peak.is_exact ? TRACE_TARGET_PEAK_IS_EXACT : 0);
+	if (!r->command || !target_command_has_ended(r->command))
+		return;
+	target_memory_free(r->memory);
+	r->memory = NULL;
+}
+
+int recorder_on_start(void *arg, struct err *e)
+{
+	struct recorder *r = arg;
+
+	if (r->attached) {
+		start_memory(r);
+		return attached_start(r->attached, on_end, r->session, e);
+	}
+	r->exec_error = target_command_start(r->command, on_end, r->session, e);
+	if (!r->exec_error)
+		start_memory(r);
+	signals_forward_early(r->command);
+	return r->exec_error;
+}
+
+int recorder_on_next(void *arg, struct err *e)
+{
+	struct recorder *r = arg;
+	int rc = signals_have_stopped_runs() ? 1 : target_command_next(r->command, e);
+
+	if (rc == 0)
+		r->pid = target_command_pid(r->command);
+	return rc;
+}
+
+static uint64_t to_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
+}
+
+void recorder_on_target(void *arg, struct trace_target *out)
+{
+	struct recorder *r = arg;
+	const struct rusage *u = &r->end.usage;
+
+	if (r->attached) {
+		attached_describe(r->attached, out);
+		take_memory(r, out);
+		return;
+	}
+	r->goes_on = !target_command_has_ended(r->command);
+	*out = (struct trace_target){.flags = TRACE_TARGET_IS_COMMAND,
+				     .pid = (uint32_t)target_command_pid(r->command)};
+	target_command_text(r->command, out->text, sizeof(out->text));
+	take_memory(r, out);
+	if (!target_command_has_ended(r->command))
+		return;
+	target_command_wait(r->command, &r->end);
+	r->wait_status = r->wait_status ? r->wait_status : r->end.status;
+	out->flags |= TRACE_TARGET_HAS_ENDED;
+	out->status = (uint32_t)r->end.status;
+	out->start_ns = r->end.start_ns;
+	out->end_ns = r->end.end_ns;
+	out->user_ns = to_ns(&u->ru_utime);
+	out->system_ns = to_ns(&u->ru_stime);
+	out->peak_bytes = (uint64_t)u->ru_maxrss << 10;
+	out->minor_faults = (uint64_t)u->ru_minflt;
+	out->major_faults = (uint64_t)u->ru_majflt;
+	out->read_blocks = (uint64_t)u->ru_inblock;
+	out->written_blocks = (uint64_t)u->ru_oublock;
+	out->voluntary_switches = (uint64_t)u->ru_nvcsw;
+	out->involuntary_switches = (uint64_t)u->ru_nivcsw;
+}
+
+int recorder_exec_status(int rc)
+{
+	return EXIT_COMMAND + (rc == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+/* How a command ended that was measured only in part. */
+static void print_later_end(const struct target_end *end)
+{
+	uint64_t ms = (end->end_ns - end->start_ns) / 1000000;
+	bool is_killed = WIFSIGNALED(end->status);
+
+	dprintf(STDERR_FILENO, "The command went on unmeasured: %s %d after %llu.%03llu s\n",
+		is_killed ? "killed by signal" : "exit status",
+		is_killed ? WTERMSIG(end->status) : WEXITSTATUS(end->status),
+		(unsigned long long)ms / 1000, (unsigned long long)ms % 1000);
+}
+
+int recorder_finish_command(struct recorder *r, int rc, struct err *e)
+{
+	int status;
+
+	if (!target_command_is_started(r->command)) {
+		log_err(LOG_ERROR, e);
+		return r->exec_error ? recorder_exec_status(r->exec_error) : EXIT_FAILED;
+	}
+	target_command_wait(r->command, &r->end);
+	if (rc == 0 && *r->plan->spec->session_result_spec_path)
+		print_answer(r->plan->spec->session_result_spec_path, r->folder,
+			     r->plan->is_sampling);
+	if (rc == 0 && r->goes_on)
+		print_later_end(&r->end);
+	recorder_warn_never_counted(r);
+	if (rc) {
+		log_err(LOG_ERROR, e);
+		return EXIT_FAILED;
+	}
+	status = r->wait_status ? r->wait_status : r->end.status;
+	return EXIT_COMMAND +
+	       (WIFSIGNALED(status) ? EXIT_SIGNALLED + WTERMSIG(status) : WEXITSTATUS(status));
+}

@@ -1,0 +1,72 @@
+/*
+ * A session that is measured: what the files record.c, record_events.c and record_target.c share.
+ */
+#ifndef CPUPERF_RECORDER_H
+#define CPUPERF_RECORDER_H
+
+#include "base/buf.h"
+#include "dashboard_feed.h"
+#include "output.h"
+#include "screen/format.h"
+#include "status.h"
+#include "target/command.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct recorder {
+	struct plan *plan;
+	struct session *session;
+	const struct screen_format *format;
+	struct screen_state *screen;
+	struct table *table;
+	struct table_summary *summary;
+	struct buf out;
+	struct output output;
+	struct status status;
+	struct dashboard_feed feed;
+	struct target_command *command; /* borrowed; NULL: none is measured */
+	pid_t pid;                      /* of the command */
+	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
+	struct target_memory *memory;   /* owned; of the target while it runs; or NULL */
+	bool is_answered;      /* the answer of cpuperf_print replaces tables and warnings */
+	struct target_end end; /* of the last run */
+	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */
+	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
+	const char *folder;   /* of its session, if that is not the default one; else NULL */
+	bool goes_on;         /* the measuring ended before it */
+	int exec_error;       /* 0 or -errno of starting it */
+	bool begun;
+	bool was_live;    /* with a dashboard, results are printed only at the end */
+	const char *hint; /* where to find iterations that were not printed; or "" */
+	bool has_gap, has_logged_gap;
+	struct screen_gap gap; /* iterations that were not printed, since the last one that was */
+	int print_error;       /* 0, or -errno of writing to stdout */
+};
+
+/* record_events.c */
+/* Warns of events that do not work on every CPU; returns their number. The answer lists them, if
+ * there is one. */
+size_t recorder_warn_events(const struct recorder *r, bool is_strict);
+/* False: no event works. If the user may not open the events of his command, wait4 still counts
+ * faults and switches. */
+bool recorder_is_measurable(const struct recorder *r);
+void recorder_log_groups(const struct recorder *r);
+/* Warns of events that were open, but never on the PMU in the whole session. */
+void recorder_warn_never_counted(const struct recorder *r);
+/* Lines to type, if this user may not measure what the plan asks for. error: of opening it, or 0.
+ */
+void recorder_print_ways(const struct recorder *r, int error);
+
+/* record_target.c: callbacks of the session; arg is the recorder. */
+int recorder_on_start(void *arg, struct err *e);
+/* The process of a run. 1: there is no further one. */
+int recorder_on_next(void *arg, struct err *e);
+void recorder_on_target(void *arg, struct trace_target *out);
+/* The exit status if the command cannot be executed. */
+int recorder_exec_status(int rc);
+/* Waits for the command; its exit status. */
+int recorder_finish_command(struct recorder *r, int rc, struct err *e);
+
+#endif

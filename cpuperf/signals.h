@@ -1,0 +1,27 @@
+/*
+ * Signals that end a session, or are forwarded to its command.
+ */
+#ifndef CPUPERF_SIGNALS_H
+#define CPUPERF_SIGNALS_H
+
+#include <stdbool.h>
+
+struct session;
+struct target_command;
+
+/* command: NULL: none is measured. lasts_until_stopped: a signal does not cut the iteration short.
+ */
+void signals_catch(struct session *s, struct target_command *command, bool lasts_until_stopped);
+/* Before the session is closed: a late signal must not use it. */
+void signals_release(void);
+
+/* A signal ended the session; with a command, only SIGXCPU does. */
+bool signals_have_interrupted(void);
+/* With a command: a signal came, and no further run starts. */
+bool signals_have_stopped_runs(void);
+/* SIGXCPU was received. */
+bool signals_are_out_of_time(void);
+/* Forwards a signal that came before the command was started. */
+void signals_forward_early(struct target_command *command);
+
+#endif
