@@ -51,7 +51,7 @@ int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iterati
 
 	if (rc == 0 && by_iteration)
 		rc = load_session(&j->inputs->item[first], list);
-	for (size_t i = 0; i < nr_all && by_iteration; i++) /* of one cause only */
+	for (size_t i = 0; i < nr_all && by_iteration && rc == 0; i++) /* of one cause only */
 		list[i].is_cut |= list[i].cause != list[0].cause;
 	for (size_t i = 0; i < nr && !by_iteration && rc == 0; i++)
 		rc = add_session(&j->inputs->item[first + i], &list[i]);

@@ -128,8 +128,8 @@ TEST(json)
 	    {-2, -2, "m",
 	     "\"level\":\"verbose\",\"program\":\"prog\",\"message\":\"m\",\"file\":\"f.c\","
 	     "\"line\":7}\n"},
-	    {LOG_INFO, LOG_ERROR, "a\"b\\c\nd\xff\xe2\x80\xaex",
-	     "\"level\":\"error\",\"program\":\"prog\",\"message\":\"a\\\"b\\\\c?d????x\"}\n"},
+	    {LOG_INFO, LOG_ERROR, "a\"b\\c\nd\xff\xe2\x80\xaex\xe2\x80\xac",
+	     "\"level\":\"error\",\"program\":\"prog\",\"message\":\"a\\\"b\\\\c?d????x???\"}\n"},
 	};
 	struct err e = {0};
 

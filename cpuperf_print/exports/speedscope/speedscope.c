@@ -68,7 +68,8 @@ static int number_stack(struct speedscope *s, uint32_t stack)
 
 		n = report_stacks_at(s->sorted.stacks, stack);
 		rc = add_frame(s, &n->frame, &number);
-		s->of_node[stack] = number + 1;
+		if (rc == 0)
+			s->of_node[stack] = number + 1;
 		stack = n->parent;
 	}
 	return rc;
