@@ -328,6 +328,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	struct err e = {0};
 	int status;
 
+	signals_ignore_requests();
 	if (dashboard_feed_check(o, plan, &e))
 		return fail(EXIT_USAGE, &e);
 	if (plan->target.has_runs && recorder_on_next(&r, &e))

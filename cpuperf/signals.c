@@ -1,5 +1,5 @@
 /*
- * Signals: end the session, or are forwarded to its command.
+ * Signals: end the session or its iteration, or are forwarded to its command.
  */
 #include "signals.h"
 
@@ -19,6 +19,7 @@ static volatile sig_atomic_t stopping; /* the signal after which no further run 
 static bool lasts_until_stopped;       /* then a signal does not cut the iteration short */
 static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
+static const int requests[] = {SIGUSR1, SIGUSR2};
 
 /* A closing terminal makes both the kernel and the shell send SIGHUP, and SIGXCPU comes every
  * second: a repeated one is no request to quit. The parent may want both ignored (nohup). */
@@ -63,6 +64,21 @@ static void on_signal(int number)
 	errno = saved;
 }
 
+/* Ends the iteration; SIGUSR2 also writes all that is held. */
+static void on_request(int number)
+{
+	int saved = errno;
+
+	session_request(running, CAUSE_REQUEST, number == SIGUSR2);
+	errno = saved;
+}
+
+void signals_ignore_requests(void)
+{
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		signal(requests[i], SIG_IGN);
+}
+
 /* Automatic signals that are ignored stay ignored. SIGINT and SIGQUIT do not: a script's background
  * job starts with both ignored. */
 void signals_catch(struct session *s, struct target_command *command, bool is_until_stopped)
@@ -77,6 +93,9 @@ void signals_catch(struct session *s, struct target_command *command, bool is_un
 		if (sigaction(caught[i], &action, &old) == 0 && is_automatic(caught[i]) &&
 		    old.sa_handler == SIG_IGN)
 			sigaction(caught[i], &old, NULL);
+	action.sa_handler = on_request;
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+		(void)sigaction(requests[i], &action, NULL);
 
 	/* At the hard limit, which ulimit -t sets too, the kernel kills without a SIGXCPU: reserve
 	 * a second to end the session. */
@@ -91,6 +110,7 @@ void signals_release(void)
 {
 	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 		signal(caught[i], SIG_DFL);
+	signals_ignore_requests();
 	running = NULL;
 	commanded = NULL;
 }

@@ -1,5 +1,5 @@
 /*
- * Signals that end a session, or are forwarded to its command.
+ * Signals that end a session or its iteration, or are forwarded to its command.
  */
 #ifndef CPUPERF_SIGNALS_H
 #define CPUPERF_SIGNALS_H
@@ -9,6 +9,8 @@
 struct session;
 struct target_command;
 
+/* SIGUSR1 and SIGUSR2 do nothing: there is no iteration to end. */
+void signals_ignore_requests(void);
 /* command: NULL: none is measured. lasts_until_stopped: a signal does not cut the iteration short.
  */
 void signals_catch(struct session *s, struct target_command *command, bool lasts_until_stopped);

@@ -13,6 +13,8 @@
 
 #include <stdatomic.h>
 
+#define REQUEST_SNAPSHOT (1u << 31)
+
 struct session {
 	struct session_config config;
 	const struct plan *plan;
@@ -24,6 +26,7 @@ struct session {
 	int stop_fd;                  /* eventfd: wakes the loop */
 	atomic_bool stop;
 	atomic_bool is_complete; /* the iteration that the stop ends is complete */
+	atomic_uint requests;    /* a bit for each enum cause, and REQUEST_SNAPSHOT */
 	uint64_t nr_done;
 
 	/* while it runs */

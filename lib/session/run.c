@@ -4,8 +4,6 @@
  */
 #include "session/internal.h"
 
-#include "base/cause.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -27,19 +25,26 @@ static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
 	uint64_t left_ns = deadline_ns - now_ns;
 	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				.tv_nsec = (long)(left_ns % NS_PER_S)};
+	eventfd_t woken;
 
 	if (s->sampling)
 		sampling_wait(s->sampling, deadline_ns);
 	else
 		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: the caller checks the clock */
+	(void)eventfd_read(s->stop_fd, &woken);     /* the caller checks what it was written for */
 }
 
-/* True if the iteration must end: the session was stopped, its files fail, or its target has
- * ended. */
-static bool is_ending(const struct session *s)
+/* True if the session must end, or this run of its target. */
+static bool is_over(const struct session *s)
 {
 	return atomic_load(&s->stop) || atomic_load(&s->is_complete) ||
 	       (s->sampling && sampling_failed(s->sampling));
+}
+
+/* True if the iteration must end before its deadline. */
+static bool is_ending(const struct session *s)
+{
+	return is_over(s) || atomic_load(&s->requests);
 }
 
 /* Waits until the deadline or the end of the iteration. */
@@ -277,44 +282,62 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	return rc;
 }
 
-static enum cause cause_of(const struct session *s, uint64_t end_ns, uint64_t deadline_ns)
+/* requests: as struct session has them. */
+static enum cause cause_of(const struct session *s, unsigned requests, uint64_t end_ns,
+			   uint64_t deadline_ns)
 {
 	if (s->plan->target.has_runs && atomic_load(&s->is_complete))
 		return CAUSE_RUN;
-	return is_ending(s) && end_ns < deadline_ns ? CAUSE_END : CAUSE_TIME;
+	if (end_ns >= deadline_ns)
+		return CAUSE_TIME;
+	if (is_over(s))
+		return CAUSE_END;
+	return requests >> CAUSE_TRIGGER & 1 ? CAUSE_TRIGGER : CAUSE_REQUEST;
 }
 
-/* One iteration, from the existing start readings to its files. */
-static int run_iteration(struct session *s, uint64_t start_ns, uint64_t deadline_ns,
-			 uint64_t *end_ns, struct err *e)
+/* One iteration, from the existing start readings to its files. Fills *it, except its start. */
+static int run_iteration(struct session *s, uint64_t deadline_ns, struct session_iteration *it,
+			 struct err *e)
 {
-	struct session_iteration it = {.iteration = (uint32_t)s->nr_done, .start_ns = start_ns};
 	struct err why = {0};
+	unsigned requests;
 	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
+	it->iteration = (uint32_t)s->nr_done;
 	rc = recorder_go_on_without(&s->recorder, rc, &why, e);
 	if (rc == 0 && s->sampling)
-		rc = sampling_begin(s->sampling, it.iteration, &s->things_start, e);
+		rc = sampling_begin(s->sampling, it->iteration, &s->things_start, e);
 	if (rc)
 		return rc;
 	wait_iteration(s, deadline_ns);
-	*end_ns = it.end_ns = clock_monotonic_ns();
+	requests = atomic_exchange(&s->requests, 0); /* later ones end the next iteration */
+	it->end_ns = clock_monotonic_ns();
 	read_boundary(s);
-	it.cause = cause_of(s, it.end_ns, deadline_ns);
-	it.is_cut = it.cause == CAUSE_END && !atomic_load(&s->is_complete);
-	note_times(s, &it);
+	it->cause = cause_of(s, requests, it->end_ns, deadline_ns);
+	it->is_cut = it->cause == CAUSE_END && !atomic_load(&s->is_complete);
+	it->is_snapshot = requests & REQUEST_SNAPSHOT;
+	note_times(s, it);
 	note_sync(s);
-	return finish_iteration(s, &it, e);
+	return finish_iteration(s, it, e);
 }
 
-/* The next deadline, on the grid of durations. A session that was delayed by a whole duration (a
- * stopped process, a suspended machine) skips the missed deadlines and makes no empty iterations.
+static bool is_requested(const struct session_iteration *it)
+{
+	return it->cause == CAUSE_REQUEST || it->cause == CAUSE_TRIGGER;
+}
+
+/* The next deadline, on the grid of durations, which begins anew with the end of an iteration that
+ * was requested. A session that was delayed by a whole duration (a stopped process, a suspended
+ * machine) skips the missed deadlines and makes no empty iterations.
  */
-static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns)
+static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns,
+			      const struct session_iteration *it)
 {
 	uint64_t duration_ns = s->plan->spec->duration_ns, now_ns = clock_monotonic_ns();
 
-	deadline_ns += duration_ns;
+	if (s->plan->target.until_end)
+		return UINT64_MAX;
+	deadline_ns = duration_ns + (is_requested(it) ? it->end_ns : deadline_ns);
 	if (!duration_ns || now_ns < deadline_ns)
 		return deadline_ns;
 	return deadline_ns + ((now_ns - deadline_ns) / duration_ns + 1) * duration_ns;
@@ -369,7 +392,6 @@ static int reopen_all(struct session *s)
 /* 0, 1: there is no further run, or -errno with *e. What happens between runs is not measured. */
 static int start_next_run(struct session *s, uint64_t *start_ns, struct err *e)
 {
-	eventfd_t ended;
 	int rc = s->config.on_next(s->config.arg, e);
 
 	if (rc)
@@ -379,7 +401,6 @@ static int start_next_run(struct session *s, uint64_t *start_ns, struct err *e)
 		return err_set(e, rc, "the events of run %" PRIu64 " cannot be opened: %s",
 			       s->nr_done, strerror(-rc));
 	atomic_store(&s->is_complete, false);
-	(void)eventfd_read(s->stop_fd, &ended);
 	enable_all(s, start_ns);
 	rc = s->sampling ? sampling_restart(s->sampling, e) : 0;
 	return rc ? rc : start_target(s, e);
@@ -387,20 +408,22 @@ static int start_next_run(struct session *s, uint64_t *start_ns, struct err *e)
 
 static int run_iterations(struct session *s, struct err *e)
 {
-	uint64_t start_ns, deadline_ns, end_ns;
+	uint64_t start_ns, deadline_ns;
 	int rc = start_measuring(s, &start_ns, e);
 
 	if (rc)
 		return rc;
 	deadline_ns =
 	    s->plan->target.until_end ? UINT64_MAX : start_ns + s->plan->spec->duration_ns;
-	for (;;) {
-		rc = run_iteration(s, start_ns, deadline_ns, &end_ns, e);
+	for (uint64_t nr_left = s->plan->spec->num_iterations;;) {
+		struct session_iteration it = {.start_ns = start_ns};
 
+		rc = run_iteration(s, deadline_ns, &it, e);
 		if (rc)
 			return rc;
 		s->nr_done++;
-		if (atomic_load(&s->stop) || s->nr_done == s->plan->spec->num_iterations)
+		nr_left -= !is_requested(&it);
+		if (atomic_load(&s->stop) || !nr_left)
 			return 0;
 		if (s->plan->target.has_runs) {
 			rc = start_next_run(s, &start_ns, e);
@@ -411,8 +434,8 @@ static int run_iterations(struct session *s, struct err *e)
 		end_becomes_start(s);
 		reopen_cpus(s);
 		mend_groups(s);
-		start_ns = end_ns;
-		deadline_ns = next_deadline(s, deadline_ns);
+		start_ns = it.end_ns;
+		deadline_ns = next_deadline(s, deadline_ns, &it);
 	}
 }
 

@@ -314,6 +314,14 @@ void session_finish(struct session *s)
 	wake(s);
 }
 
+void session_request(struct session *s, enum cause cause, bool is_snapshot)
+{
+	if (s->plan->target.has_runs)
+		return;
+	atomic_fetch_or(&s->requests, 1u << cause | (is_snapshot ? REQUEST_SNAPSHOT : 0));
+	wake(s);
+}
+
 void session_stop(struct session *s)
 {
 	atomic_store(&s->stop, true);

@@ -9,6 +9,7 @@
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
+#include "base/cause.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/reading.h"
@@ -40,6 +41,7 @@ struct session_iteration {
 	struct clock_triple clocks;        /* at the end */
 	const struct trace_target *target; /* NULL: there is none */
 	bool is_cut;                       /* the session was stopped before its end */
+	bool is_snapshot;                  /* session_request: write all that is held */
 	uint32_t cause;                    /* why it ended: enum cause */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
@@ -104,6 +106,15 @@ void session_stop(struct session *s);
 
 /* The same, but the iteration is complete: its target has ended. Another run may follow it. */
 void session_finish(struct session *s);
+
+/*
+ * Ends the iteration in progress before its time; the next one begins with its end, and lasts its
+ * whole time. It is not among the iterations that the spec asks for. cause: CAUSE_REQUEST or
+ * CAUSE_TRIGGER. is_snapshot: the iteration contains all that is held in memory. Requests before
+ * the end is read are one, with the highest of their causes. A run of a command is not divided: the
+ * request is ignored. Async-signal-safe, thread-safe.
+ */
+void session_request(struct session *s, enum cause cause, bool is_snapshot);
 
 /* How many iterations were completed. */
 uint64_t session_nr_done(const struct session *s);

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What ends an iteration before its time: SIGUSR1 and SIGUSR2. The session goes on, and loses no count at
+the boundary. Software events only.
+"""
+import contextlib
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+from kit import CPUPERF, may_sample, PRINT, run, run_checks
+
+FOLDER = "cpuperf.session"
+# Spins until its standard input ends; then prints its CPU time in ns.
+SPIN = """
+import os, select, sys, time
+while not select.select([0], [], [], 0)[0]:
+    sum(range(20000))
+print(time.process_time_ns())
+"""
+
+
+def start(folder, *options, command=()):
+    return subprocess.Popen([CPUPERF, *options, *(["--", *command] if command else [])], cwd=folder, text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_for(p, path):
+    """Until the file exists; p must not have ended before."""
+    while not os.path.exists(path):
+        assert p.poll() is None, (path, p.communicate())
+        time.sleep(0.01)
+
+
+def wait_until_measuring(p, folder):
+    """The manifest is written when everything is open and enabled."""
+    path = f"{folder}/{FOLDER}/cpuperf.cpsession"
+    wait_for(p, path)
+    while '"recording"' not in open(path, encoding="utf-8").read():
+        time.sleep(0.01)
+
+
+def finish(p, code=0):
+    """Closes its standard input, and returns what it printed."""
+    out, err = p.communicate()
+    assert p.returncode == code, (p.returncode, out, err)
+    return out, err
+
+
+def sql(folder, query):
+    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found = db.execute(query).fetchall()
+    os.unlink(f"{folder}/x.db")
+    return found
+
+
+def iterations(folder):
+    return sql(folder, "SELECT start_ns, end_ns, is_cut, cause FROM iterations ORDER BY iteration")
+
+
+def assert_contiguous(found):
+    for before, after in zip(found, found[1:]):
+        assert before[1] == after[0], found
+
+
+def end_iterations(p, folder, numbers):
+    """Sends each signal when the iteration before is written."""
+    for i, number in enumerate(numbers):
+        p.send_signal(number)
+        wait_for(p, f"{folder}/{FOLDER}/cpuperf.{i}.0.cpuperf")
+
+
+def check_command(folder):
+    """Each signal ends an iteration of a command; the next one begins where it ended, and together they
+    count what the command used."""
+    p = start(folder, "-e", "task_clock", command=[sys.executable, "-c", SPIN])
+    wait_until_measuring(p, folder)
+    end_iterations(p, folder, [signal.SIGUSR1, signal.SIGUSR2, signal.SIGUSR1])
+    used = int(finish(p)[0].split()[0])
+    found = iterations(folder)
+    assert [i[2:] for i in found] == [(0, "request")] * 3 + [(0, "end")], found
+    assert_contiguous(found)
+    counted = sum(v for v, in sql(folder, "SELECT value FROM counts WHERE cpu IS NULL"))
+    assert used <= counted, (used, counted)  # the rest is what precedes the program's own clock
+
+
+def check_machine(folder):
+    """An iteration that was requested is not one of those that the spec asks for, and the one after it
+    lasts its whole time."""
+    if not may_sample("requests on the machine"):
+        return
+    p = start(folder, "-e", "page_faults", "-d1", "-n2", "--no-live")
+    wait_until_measuring(p, folder)
+    p.send_signal(signal.SIGUSR1)
+    finish(p)
+    found = iterations(folder)
+    assert [i[3] for i in found if i[3] != "request"] == ["time"] * 2 and len(found) == 3, found
+    assert all(i[1] - i[0] >= 1e9 for i in found if i[3] == "time"), found
+    assert_contiguous(found)
+
+
+def check_samples(folder):
+    """A request divides samples too: each belongs to the iteration that has its time."""
+    p = start(folder, "-e", "task_clock@1000Hz", command=[sys.executable, "-c", SPIN])
+    wait_until_measuring(p, folder)
+    time.sleep(0.2)
+    p.send_signal(signal.SIGUSR2)
+    wait_for(p, f"{folder}/{FOLDER}/cpuperf.1.0.cpuperf")
+    time.sleep(0.2)
+    finish(p)
+    found = iterations(folder)
+    assert [i[3] for i in found] == ["request", "end"], found
+    assert_contiguous(found)
+    for i, (begin, end, _, _) in enumerate(found):
+        times = [t for t, in sql(folder, f"SELECT time_ns FROM samples WHERE iteration = {i}")]
+        assert times and min(times) >= begin and (i == 1 or max(times) < found[1][1]), (i, begin, end, times)
+
+
+def check_runs(folder):
+    """A run is not divided."""
+    p = start(folder, "-r2", "-e", "task_clock", command=["sh", "-c", "kill -USR1 $PPID; kill -USR2 $PPID"])
+    finish(p)
+    assert [i[3] for i in iterations(folder)] == ["run", "run"], iterations(folder)
+
+
+def check_early(folder):
+    """Before there is an iteration, and after the last, a signal does nothing."""
+    p = start(folder, "-e", "task_clock", command=["sh", "-c", "exit 3"])
+    with contextlib.suppress(ProcessLookupError):
+        for _ in range(20):
+            time.sleep(0.002)
+            if os.path.exists(f"{folder}/{FOLDER}"):
+                p.send_signal(signal.SIGUSR1)
+    finish(p, 3)
+
+
+run_checks(globals())
