@@ -133,6 +133,7 @@ static int load_manifest(const struct inputs *in, struct input *o)
 		log_err(LOG_ERROR, &errs.item[i]);
 	if (rc)
 		return rc;
+	mem_free(o->config_name);
 	o->config_name = mem_strdup(o->manifest.config_name);
 	if (!o->config_name) {
 		log_error("out of memory");
@@ -155,12 +156,22 @@ static void load_metrics(struct inputs *in, struct input *o)
 		problems_add(in->problems, true, &errs.item[i]);
 }
 
+static bool is_recording(const struct input *o)
+{
+	return *o->manifest.state;
+}
+
 static int open_session(struct inputs *in, struct input *o, struct err *e)
 {
 	struct profile_manifest m;
-	int rc = find_manifest(o, e);
+	bool is_locked = false;
+	int rc = find_manifest(o, e) ?: load_manifest(in, o);
 
-	rc = rc ? rc : load_manifest(in, o);
+	if (rc == 0 && is_recording(o)) {
+		is_locked = cpsession_is_locked(o->path);
+		if (!is_locked && io_named_descriptor(o->path) < 0)
+			rc = load_manifest(in, o); /* it may have ended meanwhile */
+	}
 	if (rc)
 		return rc;
 	m = (struct profile_manifest){
@@ -169,7 +180,8 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 	    .num_iterations = o->manifest.num_iterations,
 	    .num_traces = o->manifest.num_traces,
 	    .session_id = o->manifest.session_id,
-	    .is_recording = *o->manifest.state != '\0',
+	    .is_recording = is_recording(o),
+	    .is_in_progress = is_locked,
 	};
 	rc = profile_session_open(&m, problems_add, in->problems, &o->session, e);
 	if (rc)

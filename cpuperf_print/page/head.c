@@ -49,15 +49,16 @@ static int kind_of(const char *note, const struct report_stats *s)
 	return is_of_mappings && s->nr_unmapped <= s->nr_user / 20 ? PAGE_NOTE : PAGE_WARNING;
 }
 
-static void note_about(struct page *h, const struct profile_about *about, unsigned side)
+static void note_about(struct page *h, const struct profile_about *about, bool is_in_progress,
+		       unsigned side)
 {
 	const char *note, *whose = side == PAGE_NOW ? "" : "Before: ";
 
 	for (size_t at = 0; (note = profile_about_note(about, &at));)
 		page_note(h, kind_of(note, &h->stats[side]), "%s%s", whose, note);
 	if (about->is_cut)
-		page_note(h, PAGE_WARNING, "%sThe session was stopped in iteration %" PRIu32 ".",
-			  whose, about->cut_iteration);
+		page_note(h, PAGE_WARNING, "%sThe session was %s in iteration %" PRIu32 ".", whose,
+			  is_in_progress ? "still" : "stopped", about->cut_iteration);
 }
 
 struct whose {
@@ -100,12 +101,12 @@ int page_head_read(struct page *h, struct err *e)
 		struct profile_about other;
 
 		if (i == h->j->first) {
-			note_about(h, &h->about, side);
+			note_about(h, &h->about, in->item[i].facts->is_in_progress, side);
 			continue;
 		}
 		rc = export_about_read(&in->item[i], NULL, NULL, &other, e);
 		if (rc == 0)
-			note_about(h, &other, side);
+			note_about(h, &other, in->item[i].facts->is_in_progress, side);
 		profile_about_fini(&other);
 	}
 	return rc;

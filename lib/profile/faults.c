@@ -12,10 +12,18 @@
 
 enum { MAX_LISTED = 8 };
 
+void profile_faults_report(void *faults, bool is_loss, const struct err *e)
+{
+	const struct profile_faults *f = faults;
+
+	if (!f->is_growing || e->code != -ENODATA)
+		f->problem(f->arg, is_loss, e);
+}
+
 void profile_faults_add(struct profile_faults *f, const struct err *e)
 {
 	if (f->nr++ < MAX_LISTED)
-		f->problem(f->arg, true, e);
+		profile_faults_report(f, true, e);
 }
 
 void profile_faults_add_frame(struct profile_faults *f, const struct trace_frame *frame)
@@ -33,7 +41,7 @@ void profile_faults_lose(const struct profile_faults *f, int code, const char *w
 	struct err e = {0};
 
 	err_set_at(&e, code, f->name, 0, 0, "%s", what);
-	f->problem(f->arg, true, &e);
+	profile_faults_report((void *)f, true, &e);
 }
 
 void profile_faults_count(const struct profile_faults *f, bool is_loss, uint64_t nr,
@@ -44,7 +52,7 @@ void profile_faults_count(const struct profile_faults *f, bool is_loss, uint64_t
 	if (!nr)
 		return;
 	err_set_at(&e, -EINVAL, f->name, 0, 0, "%" PRIu64 " %s", nr, str_plural(nr, one, many));
-	f->problem(f->arg, is_loss, &e);
+	profile_faults_report((void *)f, is_loss, &e);
 }
 
 void profile_faults_records(const struct profile_faults *f, uint64_t nr_invalid,
@@ -63,7 +71,7 @@ void profile_faults_records(const struct profile_faults *f, uint64_t nr_invalid,
 	}
 	err_set_at(&e, -EINVAL, f->name, 0, 0, "%" PRIu64 " %s; %" PRIu64 " %s", nr_invalid,
 		   invalid, nr_foreign, foreign);
-	f->problem(f->arg, true, &e);
+	profile_faults_report((void *)f, true, &e);
 }
 
 void profile_faults_short(const struct profile_faults *f)
@@ -81,8 +89,8 @@ void profile_faults_end(const struct profile_faults *f, bool is_whole)
 	if (f->nr > MAX_LISTED) {
 		err_set_at(&e, -EILSEQ, f->name, 0, 0, "%zu more damaged %s", f->nr - MAX_LISTED,
 			   str_plural(f->nr - MAX_LISTED, "place", "places"));
-		f->problem(f->arg, true, &e);
+		profile_faults_report((void *)f, true, &e);
 	}
 	if (!is_whole && !f->nr)
-		profile_faults_lose(f, -EILSEQ, "truncated: its end is missing");
+		profile_faults_lose(f, -ENODATA, "truncated: its end is missing");
 }

@@ -9,14 +9,18 @@
 
 struct trace_frame;
 
-/* Set name, problem and arg; zero the rest. */
+/* Set name, problem, arg and is_growing; zero the rest. */
 struct profile_faults {
 	const char *name; /* of the file; borrowed */
 	profile_problem_fn *problem;
 	void *arg;
-	size_t nr; /* damaged places and invalid frames */
+	bool is_growing; /* the session is in progress: what is not written yet (-ENODATA) is no
+			    problem */
+	size_t nr;       /* damaged places and invalid frames */
 };
 
+/* A profile_problem_fn; faults: struct profile_faults. */
+void profile_faults_report(void *faults, bool is_loss, const struct err *e);
 /* A damaged place, as described by trace_reader_next. */
 void profile_faults_add(struct profile_faults *f, const struct err *e);
 /* A frame that cannot be decoded. */

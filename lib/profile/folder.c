@@ -202,9 +202,15 @@ static void add_range(struct ranges *r, uint64_t from, uint64_t to)
 		buf_adds(&r->text, ", …");
 }
 
+/* The last iteration may not be written yet. */
+static int gap_code(const struct profile_folder *f, uint64_t iteration)
+{
+	return iteration + 1 == f->nr_iterations ? -ENODATA : -ENOENT;
+}
+
 static void hint_if_last(const struct profile_folder *f, uint64_t iteration, struct err *e)
 {
-	if (iteration + 1 == f->nr_iterations)
+	if (gap_code(f, iteration) == -ENODATA)
 		err_hint(e, "it is the last one: the session was killed, ran out of disk space, or "
 			    "is still running");
 }
@@ -227,8 +233,9 @@ static void report_empty(const struct profile_folder *f, profile_problem_fn *pro
 		next = at + 1;
 	}
 	if (r.nr) {
-		err_set(&e, -ENOENT, "no traces of iteration %s (of 0-%" PRIu64 ")",
-			buf_str(&r.text), f->nr_iterations - 1);
+		err_set(&e, r.nr > 1 ? -ENOENT : gap_code(f, gap),
+			"no traces of iteration %s (of 0-%" PRIu64 ")", buf_str(&r.text),
+			f->nr_iterations - 1);
 		hint_if_last(f, gap, &e);
 		problem(arg, true, &e);
 	}
@@ -253,8 +260,9 @@ static bool report_gap(const struct profile_folder *f, size_t from, size_t to,
 			add_range(&r, next, at - 1);
 		next = at + 1;
 	}
-	err_set(&e, -ENOENT, "iteration %" PRIu32 " has no trace %s (of 0-%" PRIu64 ")",
-		f->file[from].iteration, buf_str(&r.text), f->nr_traces - 1);
+	err_set(&e, gap_code(f, f->file[from].iteration),
+		"iteration %" PRIu32 " has no trace %s (of 0-%" PRIu64 ")", f->file[from].iteration,
+		buf_str(&r.text), f->nr_traces - 1);
 	hint_if_last(f, f->file[from].iteration, &e);
 	problem(arg, true, &e);
 	buf_fini(&r.text);

@@ -31,7 +31,7 @@ struct profile_iterator *profile_iterator_new(const struct profile_session *s)
 	it->session = s;
 	it->session_events.item = (struct trace_event *)facts->events;
 	it->session_events.nr = facts->nr_events;
-	if (profile_load_init(&it->load, &it->session_events, faults.problem, faults.arg) == 0)
+	if (profile_load_init(&it->load, &it->session_events, &faults) == 0)
 		return it;
 	mem_free(it);
 	return NULL;

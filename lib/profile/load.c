@@ -385,7 +385,7 @@ int profile_load_trace(struct profile_load *l, struct trace_reader *r, const cha
 }
 
 int profile_load_init(struct profile_load *l, const struct trace_events *session_events,
-		      profile_problem_fn *problem, void *arg)
+		      const struct profile_faults *faults)
 {
 	struct profile_pair *pairs = mem_calloc(session_events->nr, sizeof(*pairs));
 
@@ -393,7 +393,7 @@ int profile_load_init(struct profile_load *l, const struct trace_events *session
 		return -ENOMEM;
 	*l = (struct profile_load){
 	    .session_events = session_events,
-	    .faults = {.problem = problem, .arg = arg},
+	    .faults = *faults,
 	    .pairs = pairs,
 	};
 	profile_things_init(&l->things);

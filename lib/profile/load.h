@@ -35,7 +35,7 @@ void profile_pair_add(struct profile_pair *p, enum trace_boundary boundary, cons
 
 /* session_events must outlive the load. 0 or -ENOMEM. */
 int profile_load_init(struct profile_load *l, const struct trace_events *session_events,
-		      profile_problem_fn *problem, void *arg);
+		      const struct profile_faults *faults);
 void profile_load_fini(struct profile_load *l);
 /* Reads all frames of r into l->trace. 1; 0: nothing can be used (reported); -ENOMEM. name must
  * live as long as the trace. */

@@ -126,7 +126,7 @@ static int add_trace(struct profile_merged *m, size_t i)
 	struct source *s = source_new(false, (uint32_t)i + 1);
 	int rc = -ENOMEM;
 
-	if (s && profile_load_init(&s->load, &m->events, m->faults.problem, m->faults.arg) == 0) {
+	if (s && profile_load_init(&s->load, &m->events, &m->faults) == 0) {
 		rc = load(m, s, i);
 		if (rc == 1)
 			rc = profile_session_records(m->session, i, &s->load, &s->records);
@@ -167,7 +167,9 @@ int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, 
 	m->session = s;
 	m->events =
 	    (struct trace_events){(struct trace_event *)facts->events, facts->nr_events, NULL};
-	m->faults = (struct profile_faults){.problem = problem, .arg = arg};
+	m->faults = profile_session_faults(s, NULL);
+	m->faults.problem = problem;
+	m->faults.arg = arg;
 	rc = add_common(m) ?: open_iterations(m);
 	if (rc)
 		profile_merged_close(m);

@@ -38,10 +38,12 @@ int profile_samples_open(const struct profile_session *s, size_t i, profile_prob
 
 	if (!r)
 		return -ENOMEM;
-	r->faults = (struct profile_faults){.name = r->name, .problem = problem, .arg = arg};
+	r->faults = profile_session_faults(s, r->name);
+	r->faults.problem = problem;
+	r->faults.arg = arg;
 	r->session_events.item = (struct trace_event *)facts->events;
 	r->session_events.nr = facts->nr_events;
-	rc = profile_load_init(&r->load, &r->session_events, problem, arg)
+	rc = profile_load_init(&r->load, &r->session_events, &r->faults)
 		 ?: profile_session_open_file(s, i, &r->faults, r->name, &r->reader);
 	if (rc == 1) {
 		profile_load_begin(&r->load, trace_reader_head(r->reader), r->name);

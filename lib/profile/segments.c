@@ -34,7 +34,7 @@ static void report_damage(const struct list *l, const char *name, const struct t
 	}
 	if (!parts->strays)
 		return;
-	err_set_at(&e, -EILSEQ, name, 0, 0,
+	err_set_at(&e, parts->has_stray_end ? -ENODATA : -EILSEQ, name, 0, 0,
 		   "%" PRIu64 " bytes from offset %" PRIu64
 		   " on are damaged, or belong to no known iteration: skipped",
 		   parts->strays, parts->first_stray);

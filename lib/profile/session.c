@@ -27,8 +27,7 @@ struct profile_session {
 	struct profile_folder folder;
 	const struct trace_set *set; /* borrowed; NULL: there are files */
 	char common_name[NAME_MAX + 1];
-	profile_problem_fn *problem;
-	void *arg;
+	struct profile_faults faults; /* receives the problems */
 
 	char id[33];     /* the session's; "": unknown yet */
 	bool has_others; /* files of other sessions have names of this one */
@@ -197,14 +196,19 @@ static int is_later(struct profile_session *s, size_t i)
 	return file->to ? 1 : is_own(s, i);
 }
 
-static void report_unfinished(const struct profile_session *s, const struct profile_manifest *m)
+static void report_unfinished(struct profile_session *s, const struct profile_manifest *m)
 {
 	struct err e = {0};
 
-	err_set_at(&e, -ENOENT, m->path, 0, 0,
-		   "the session did not end: it was killed, or is still running");
-	err_hint(&e, "all iterations found are used");
-	s->problem(s->arg, true, &e);
+	if (m->is_in_progress) {
+		err_set_at(&e, -EAGAIN, m->path, 0, 0,
+			   "in progress: what is recorded so far is used");
+	} else {
+		err_set_at(&e, -ENOENT, m->path, 0, 0,
+			   "the session did not end: it was killed, or is still running");
+		err_hint(&e, "all iterations found are used");
+	}
+	profile_faults_report(&s->faults, !m->is_in_progress, &e);
 }
 
 /* During a session the manifest lags behind its traces: adds those with its id. 0 or -ENOMEM. */
@@ -242,13 +246,15 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	if (rc)
 		return rc;
 	rc = profile_folder_scan(s->dirfd, s->base, m->num_iterations, m->num_traces, &s->folder);
-	rc = rc ?: profile_segments_list(&s->folder, s->dirfd, s->base, s->id, s->problem, s->arg);
+	rc = rc
+		 ?: profile_segments_list(&s->folder, s->dirfd, s->base, s->id,
+					  profile_faults_report, &s->faults);
 	rc = rc ?: profile_folder_order(&s->folder) ?: add_later(s, m);
 	s->has_others = profile_segments_are_others(&s->folder);
 	if (rc)
 		return err_set_at(e, rc, m->path, 0, 0, "its folder cannot be read: %s",
 				  strerror(-rc));
-	if (s->folder.nr_all)
+	if (s->folder.nr_all || m->is_in_progress)
 		return 0;
 	err_set_at(e, -ENOENT, m->path, 0, 0, "no trace such as %s.0.0.cpuperf is in its folder",
 		   s->base);
@@ -270,8 +276,8 @@ static int report_strays(struct profile_session *s)
 		strays[own].last = i;
 	}
 	for (int own = 1; own >= 0; own--)
-		profile_folder_report_strays(&s->folder, s->base, &strays[own], own, s->problem,
-					     s->arg);
+		profile_folder_report_strays(&s->folder, s->base, &strays[own], own,
+					     profile_faults_report, &s->faults);
 	return 0;
 }
 
@@ -312,11 +318,11 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	s->facts.nr_traces = s->folder.nr_traces;
 	s->facts.max_rows = s->folder.max_rows;
 	rc = read_facts(s);
-	if (rc == 0 && m && s->has_others && !s->has_head)
+	if (rc == 0 && m && s->has_others && !s->has_head && !m->is_in_progress)
 		return refuse_others(s, m, e);
 	if (rc == 0)
 		rc = report_strays(s);
-	profile_folder_report(&s->folder, s->problem, s->arg);
+	profile_folder_report(&s->folder, profile_faults_report, &s->faults);
 	return rc ? err_set(e, rc, "cannot read the session: %s", strerror(-rc)) : 0;
 }
 
@@ -336,8 +342,9 @@ static int open_session(const char *base, const struct profile_manifest *m,
 	s->base = base;
 	if (m && m->session_id)
 		snprintf(s->id, sizeof(s->id), "%s", m->session_id);
-	s->problem = problem;
-	s->arg = arg;
+	s->facts.is_in_progress = m && m->is_in_progress;
+	s->faults = (struct profile_faults){
+	    .problem = problem, .arg = arg, .is_growing = s->facts.is_in_progress};
 	name_file(s, &common_file, s->common_name);
 	rc = start(s, m, e);
 	if (rc)
@@ -418,14 +425,19 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 		err_set_at(&e, -EINVAL, f->name, 0, 0, "%s", why);
 	if (hint)
 		err_hint(&e, "%s", hint);
-	f->problem(f->arg, true, &e);
+	if (rc == -ENOENT) /* its owner may remove it, or has not created it yet */
+		e.code = -ENODATA;
+	profile_faults_report((void *)f, true, &e);
 	trace_reader_close(r);
 	return 0;
 }
 
 struct profile_faults profile_session_faults(const struct profile_session *s, const char *name)
 {
-	return (struct profile_faults){.name = name, .problem = s->problem, .arg = s->arg};
+	struct profile_faults f = s->faults;
+
+	f.name = name;
+	return f;
 }
 
 size_t profile_session_nr_files(const struct profile_session *s)
@@ -484,7 +496,10 @@ int profile_session_records(const struct profile_session *s, size_t i, const str
 	    .ids = t->ids,
 	    .nr_ids = t->nr_ids,
 	    .window_ns = s->set ? s->set->window_ns : window_ns,
-	    .faults = {.name = t->name, .problem = l->faults.problem, .arg = l->faults.arg},
+	    .faults = {.name = t->name,
+		       .problem = l->faults.problem,
+		       .arg = l->faults.arg,
+		       .is_growing = l->faults.is_growing},
 	    .is_read_twice = true,
 	};
 	char name[NAME_MAX + 1];

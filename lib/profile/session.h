@@ -31,7 +31,8 @@ struct profile_manifest {
 	const char *output_path_prefix;      /* only the part after its last slash is used */
 	uint64_t num_iterations, num_traces; /* 0: not set, the numbers found are used */
 	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not set */
-	bool is_recording; /* the session has not ended, according to the manifest */
+	bool is_recording;   /* the session has not ended, according to the manifest */
+	bool is_in_progress; /* its recorder runs: files may be incomplete and grow */
 };
 
 /* Receives each problem as it is found. is_loss: a part of the session is missing; else a file does
@@ -47,6 +48,7 @@ struct profile_facts {
 	const struct trace_event *events;  /* the session's columns */
 	size_t nr_events;
 	bool is_sampling; /* an event is sampled: traces hold records, and there is a common file */
+	bool is_in_progress; /* as in the manifest */
 };
 
 /* The two readings of one event in one trace, and their offsets in the file. */

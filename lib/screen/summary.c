@@ -159,7 +159,9 @@ static void first_line(const struct table_summary *sum, struct buf *out)
 	buf_adds(out, is_one ? " iteration" : " iterations");
 	if (sum->nr_cut || sum->nr_other) {
 		buf_adds(out, is_one ? ", " : ", the last ");
-		buf_adds(out, sum->nr_cut ? "cut short" : "ended by the end of its target");
+		buf_adds(out, sum->nr_cut && sum->is_in_progress ? "in progress"
+			      : sum->nr_cut                      ? "cut short"
+					    : "ended by the end of its target");
 		if (sum->cut_ns) { /* 0: it was killed */
 			buf_adds(out, " after ");
 			screen_human(out, (double)sum->cut_ns, "ns");

@@ -72,7 +72,7 @@ static int check_name(const struct place *p, struct err *e)
 int manifest_open(struct manifest *m, const char *path, struct err *e)
 {
 	/* not the suffix of traces: a prefix and a manifest may have the same name */
-	int rc = place_open(&m->place, path, ".lock", e);
+	int rc = place_open(&m->place, path, CPSESSION_LOCK, e);
 
 	if (rc == 0 && m->place.dirfd >= 0) {
 		rc = check_name(&m->place, e)

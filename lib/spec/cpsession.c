@@ -4,12 +4,19 @@
 #include "spec/cpsession.h"
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/json_writer.h"
+#include "base/sys.h"
 #include "spec/diag.h"
 #include "spec/doc.h"
 #include "spec/write.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 enum { ARENA_BYTES = 1 << 20 };
 
@@ -71,6 +78,18 @@ int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs)
 int cpsession_load_fd(int fd, const char *path, struct cpsession *s, struct err_list *errs)
 {
 	return load(fd, path, s, errs);
+}
+
+bool cpsession_is_locked(const char *path)
+{
+	char lock[PATH_MAX + sizeof(CPSESSION_LOCK)];
+	IO_AUTO_FD int fd = -1;
+	struct stat st;
+
+	if ((size_t)snprintf(lock, sizeof(lock), "%s" CPSESSION_LOCK, path) >= sizeof(lock))
+		return false;
+	fd = io_open_regular(AT_FDCWD, lock, O_NOFOLLOW, &st);
+	return fd >= 0 && sys()->flock(fd, LOCK_SH | LOCK_NB) == -EWOULDBLOCK;
 }
 
 void cpsession_to_json(const struct cpsession *s, struct buf *out)

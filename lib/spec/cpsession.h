@@ -7,9 +7,13 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct buf;
+
+/* Appended to the name of a manifest: its lock file. */
+#define CPSESSION_LOCK ".lock"
 
 /* The state of a session that runs, or was killed. */
 #define CPSESSION_RECORDING "recording"
@@ -36,6 +40,9 @@ int cpsession_parse(const char *text, size_t len, const char *source, struct cps
 		    struct err_list *errs);
 int cpsession_load(const char *path, struct cpsession *s, struct err_list *errs);
 int cpsession_load_fd(int fd, const char *path, struct cpsession *s, struct err_list *errs);
+/* Whether the recorder of the session whose manifest this is holds the lock beside it: a manifest
+ * of state CPSESSION_RECORDING without it is of a session that was killed, or was copied. */
+bool cpsession_is_locked(const char *path);
 /* Compact JSON and a newline, keys in the original's order. */
 void cpsession_to_json(const struct cpsession *s, struct buf *out);
 

@@ -164,6 +164,7 @@ int trace_reader_parts(struct trace_reader *r, struct trace_parts *out)
 	struct trace_parts p = {0};
 	int rc = read_index(r, &p) ?: scan_parts(r, &p);
 
+	p.has_stray_end = p.strays && p.first_stray + p.strays == r->file_bytes;
 	if (rc < 0) {
 		trace_parts_fini(&p);
 		return rc;

@@ -28,6 +28,8 @@ enum {
 	WASTE_FACTOR = 4,
 };
 
+static const char ends_inside[] = "the file ends inside a frame";
+
 /* Moves the window of a file to at; it has len bytes or more. -ENODATA: the file became shorter. */
 static int load(struct trace_reader *r, uint64_t at, size_t len)
 {
@@ -81,7 +83,7 @@ static const char *header_fault(const struct trace_reader *r, uint64_t at,
 	if (total > TRACE_FRAME_MAX_BYTES)
 		return "a frame with an impossible length";
 	if (total > r->size - at)
-		return "the file ends inside a frame";
+		return ends_inside;
 	/* Checksums take time, and a hostile file may be full of sync words that each claim half of
 	 * it. The bytes spent on false frames are limited in proportion to the position: reading is
 	 * linear. */
@@ -130,7 +132,7 @@ int trace_reader_check(struct trace_reader *r, uint64_t at, struct trace_frame *
 	uint64_t total;
 	int rc;
 
-	*why = "the file ends inside a frame";
+	*why = ends_inside;
 	if (r->size - at < TRACE_FRAME_HEADER_BYTES)
 		return 0;
 	*why = "the file became shorter";
@@ -165,12 +167,15 @@ static int read_error(const struct trace_reader *r, int rc, struct err *e)
 	return err_set_at(e, rc, r->name, 0, 0, "cannot be read: %s", strerror(-rc));
 }
 
-static int report_damage(struct trace_reader *r, uint64_t start, const char *why, struct err *e)
+/* code: that of *e. */
+static int report_damage(struct trace_reader *r, int code, uint64_t start, const char *why,
+			 struct err *e)
 {
 	r->damaged = true;
-	return err_set_at(e, -EILSEQ, r->name, 0, 0,
-			  "damaged at offset %" PRIu64 ": %s; %" PRIu64 " bytes skipped", start,
-			  why, r->at - start);
+	err_set_at(e, code, r->name, 0, 0,
+		   "damaged at offset %" PRIu64 ": %s; %" PRIu64 " bytes skipped", start, why,
+		   r->at - start);
+	return -EILSEQ;
 }
 
 /* Skips to the next whole frame, or to the end, and reports it. */
@@ -179,6 +184,7 @@ static int skip_damage(struct trace_reader *r, const char *why, struct err *e)
 	uint64_t start = r->at, at = start + 8, end;
 	struct trace_frame f;
 	const char *ignored;
+	bool is_end = why == ends_inside && r->size >= r->file_bytes;
 	int rc = 0;
 
 	for (; at < r->size && at - start < RESYNC_MAX_BYTES; at += 8) {
@@ -189,7 +195,7 @@ static int skip_damage(struct trace_reader *r, const char *why, struct err *e)
 	if (rc < 0)
 		return read_error(r, rc, e);
 	r->at = rc ? at : r->size;
-	return report_damage(r, start, why, e);
+	return report_damage(r, is_end && !rc ? -ENODATA : -EILSEQ, start, why, e);
 }
 
 static bool end_agrees(struct trace_reader *r, const struct trace_frame *f)
@@ -240,7 +246,7 @@ static int refuse_part(struct trace_reader *r, struct err *e)
 
 	r->at = r->size;
 	snprintf(why, sizeof(why), "iteration %" PRIu32 " does not start there", r->part.iteration);
-	return report_damage(r, start, why, e);
+	return report_damage(r, -EILSEQ, start, why, e);
 }
 
 /* The frame fits the selected part: its iteration begins at the start of the part and nowhere else.
@@ -339,6 +345,20 @@ static int damaged_header(const struct trace_reader *r, struct err *e)
 	return err_set_at(e, -EINVAL, r->name, 0, 0, "the header of this trace is damaged");
 }
 
+/* The first len bytes are not those of a trace, or are too few. */
+static int refuse_header(const struct trace_reader *r, const uint8_t *p, size_t len, struct err *e)
+{
+	const int code = len < TRACE_HEADER_BYTES ? -ENODATA : -EINVAL;
+
+	if (len == 0 || memcmp(p, TRACE_MAGIC, len < 8 ? len : 8) != 0)
+		err_set_at(e, code, r->name, 0, 0, "is not a cpuperf trace");
+	else
+		err_set_at(e, code, r->name, 0, 0,
+			   "the trace is truncated: %zu of the %d bytes of its header", len,
+			   TRACE_HEADER_BYTES);
+	return -EINVAL;
+}
+
 /* Magic, length, checksum, byte order and version, in this order. */
 static int check_header(struct trace_reader *r, struct trace_header_bytes *h, struct err *e)
 {
@@ -349,12 +369,8 @@ static int check_header(struct trace_reader *r, struct trace_header_bytes *h, st
 
 	if (rc)
 		return read_error(r, rc, e);
-	if (len == 0 || memcmp(p, TRACE_MAGIC, len < 8 ? len : 8) != 0)
-		return err_set_at(e, -EINVAL, r->name, 0, 0, "is not a cpuperf trace");
-	if (len < TRACE_HEADER_BYTES)
-		return err_set_at(e, -EINVAL, r->name, 0, 0,
-				  "the trace is truncated: %zu of the %d bytes of its header", len,
-				  TRACE_HEADER_BYTES);
+	if (len < TRACE_HEADER_BYTES || memcmp(p, TRACE_MAGIC, 8) != 0)
+		return refuse_header(r, p, len, e);
 	memcpy(h, p, sizeof(*h));
 	len = le16toh(h->header_bytes);
 	if (len < TRACE_HEADER_BYTES || len > TRACE_HEADER_MAX_BYTES || len % 8 || len > r->size)

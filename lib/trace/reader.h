@@ -26,7 +26,8 @@ struct trace_frame {
 };
 
 /* Opens dirfd/path (links are followed: it only reads) and checks the header. -EINVAL: not a trace
- * or its header is damaged; -EPROTO: a version or feature of a newer cpuperf; -errno. */
+ * or its header is damaged (e's code is -ENODATA if the file ends inside it); -EPROTO: a version or
+ * feature of a newer cpuperf; -errno. */
 int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, struct err *e);
 /* The same over bytes in memory (borrowed). */
 int trace_reader_open_mem(const void *data, size_t len, const char *name, struct trace_reader **out,
@@ -41,6 +42,7 @@ struct trace_parts {
 	struct trace_part *item; /* owned */
 	size_t nr;
 	uint64_t strays, first_stray; /* bytes that belong to no iteration, and where they begin */
+	bool has_stray_end;           /* they reach the end of the file */
 	bool index_is_damaged;        /* or cut; a segment that was not finished has none */
 };
 int trace_reader_parts(struct trace_reader *r, struct trace_parts *out);
@@ -80,7 +82,8 @@ void trace_reader_close(struct trace_reader *r);
 const struct trace_head *trace_reader_head(const struct trace_reader *r);
 
 /* The next frame: 1; 0 at the end; -EILSEQ with *e after damaged bytes (name, offset, number of
- * skipped bytes): the next call continues after them. Other -errno: the file cannot be read. */
+ * skipped bytes; code -ENODATA if the file ends inside a frame): the next call continues after
+ * them. Other -errno: the file cannot be read. */
 int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e);
 /* How far in the file it has come. */
 uint64_t trace_reader_bytes(const struct trace_reader *r);

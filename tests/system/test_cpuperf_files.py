@@ -168,8 +168,8 @@ def check_killed_before_its_first_trace(folder):
     while "newer" not in open(f"{folder}/s.cpsession", encoding="utf-8").read():
         assert p.poll() is None, p.stderr.read()
         time.sleep(0.005)
-    rows, error = shown(folder, 1)  # while it runs
-    assert rows == [] and "iteration 0" in error, (rows, error)
+    rows, error = shown(folder, 0)  # while it runs
+    assert rows == [] and "in progress" in error, (rows, error)
     p.kill()
     p.wait()
     rows, error = shown(folder, 1)

@@ -34,7 +34,8 @@ static void read_on(struct trace_reader *r, const uint8_t *bytes, struct outcome
 	while ((rc = trace_reader_next(r, &f, &e)) != 0) {
 		if (rc < 0) {
 			assert_int_equal(rc, -EILSEQ);
-			assert_int_equal(e.code, -EILSEQ);
+			assert_true(e.code == -EILSEQ ||
+				    (e.code == -ENODATA && strstr(e.msg, "ends inside")));
 			snprintf(o->msg, sizeof(o->msg), "%s", e.msg);
 			err_clear(&e);
 			o->nr_damages++;
