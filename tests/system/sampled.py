@@ -375,6 +375,11 @@ def user_seconds(pid):
         return int(f.read().rpartition(")")[2].split()[11]) / os.sysconf("SC_CLK_TCK")
 
 
+def comm(pid):
+    with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
 class Busy:
     """A mix on each CPU for as long as the block takes."""
 

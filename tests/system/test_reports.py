@@ -56,6 +56,14 @@ REPORTS = [["--report=flat", f"--sort={sort}"] for sort in SORTS] + [
 WITH_LINES = ["--report=flat", "--sort=function,line"]
 
 
+def wait_for_loops(programs):
+    """Until the first program (mix) works and the others have their odd name."""
+    sampled.wait_for_cpu_time(programs[:1], 0.01)
+    for p in programs[1:]:
+        while not sampled.comm(p.pid).startswith(ODD_NAME[:6]):
+            time.sleep(0.01)
+
+
 class Session:
     """A folder with what was recorded while programs ran."""
 
@@ -64,6 +72,7 @@ class Session:
         self.file = f"{folder}/s.cpsession"
         running = [subprocess.Popen(p, stdout=subprocess.DEVNULL) for p in programs]
         try:
+            wait_for_loops(running)
             finish(sampled.start(folder, [
                 event("software:cpu_clock", rate=rate, flags=["callchain"]),
                 event("software:task_clock", rate=5000000, flags=["callchain"]),
@@ -251,18 +260,42 @@ def check_shapes(session):
     def self_of(*args):
         return sums(table(*args), lambda r: (r["function"], r["object"]))
 
+    stacks = [(way, int(r["self_count"])) for way, r in paths_of(table("--report=tree"))]
+
+    def expect(leaf_of):
+        """Self counts by leaf_of(way), where way is a stack from its root; None: not counted. The way
+        of a sample in a prologue has no caller of the function, only the caller's caller."""
+        out = collections.Counter()
+        for way, count in stacks:
+            out[leaf_of(way)] += count
+        out.pop(None, None)
+        return +out
+
+    def split(caller):
+        def leaf(way):
+            is_split = [w[0] for w in way[-2:]] == [caller, "work_a"]
+            return ("hot", way[-1][1]) if is_split else way[-1]
+        return leaf
+
+    def is_work(function):
+        return re.fullmatch("work_.", function[0])
+
     whole = self_of()
     work = sum(whole[f"work_{c}", "mix"] for c in "abc")
+    assert whole == expect(lambda way: way[-1])
     assert self_of("--merge=s/^work_.$/all/")["all", "[merged]"] == work
     assert self_of("--merge=s,^(wor)(k)_.$,\\2\\1,")["kwor", "[merged]"] == work
-    hidden = self_of("--hide=^work_.$")
-    assert hidden["run", "mix"] == whole["run", "mix"] + work
-    assert not any(name.startswith("work_") for name, _ in hidden)
+    hidden = expect(lambda way: [("[hidden]", ""), *(w for w in way if not is_work(w))][-1])
+    assert hidden["run", "mix"] > work / 2
+    assert self_of("--hide=^work_.$") == hidden
     assert self_of("--hide=.") == {("[hidden]", ""): sum(whole.values())}
-    assert self_of("--split=^run$>^work_a$/hot")["hot", "mix"] == whole["work_a", "mix"]
-    assert self_of("--split=^main$>^work_a$/hot") == whole
-    only = self_of("--only=^work_b$")
-    assert only["work_b", "mix"] == whole["work_b", "mix"] and not only["work_a", "mix"]
+    hot = expect(split("run"))
+    assert hot["hot", "mix"] > whole["work_a", "mix"] / 2
+    assert self_of("--split=^run$>^work_a$/hot") == hot
+    assert self_of("--split=^main$>^work_a$/hot") == expect(split("main"))
+    only = expect(lambda way: way[-1] if ("work_b", "mix") in way else None)
+    assert only["work_b", "mix"] == whole["work_b", "mix"] > 0 and not only["work_a", "mix"]
+    assert self_of("--only=^work_b$") == only
     assert {r["function"] for r in table("--merge-object")} >= {"mix"}
     assert {r["depth"] for r in table("--report=tree", "--max-depth=2")} == {"0", "1"}
     for name in ("flat", "tree", "callers", "calls", "stacks"):
@@ -328,13 +361,19 @@ def lose(kind, payload):
 def check_missing(session, folder):
     """Reports of samples say what did not come, for programs on the standard error."""
     short = twin(session, folder, lose)
-    nr_lost = 5 * sum(name.count(".") == 3 for name in os.listdir(folder))
+    traces = [sampled.Trace(f"{folder}/{n}") for n in os.listdir(folder) if n.count(".") == 3]
+    nr_lost = 5 * len(traces)
+    # the machine may have been too busy for all samples before, too
+    weight = sum(i["weight"] for t in traces for i in t.sampling["items"] if i["event"] == 0)
+    expected = sum(ns - ns % 10**6 for ns in (t.readings[1, 0][3] - t.readings[0, 0][3] for t in traces))
+    percent = 100 * weight / expected
+    assert 0 < percent <= 75, (weight, expected)
     said = rf"of the expected samples, {nr_lost} records were lost: shares may be wrong"
     file = f"--session={short.file}"
     for name in ("flat", "tree", "callers", "calls", "stacks", "threads"):
         text = output(file, f"--report={name}", short.mix)
         part, = re.findall(rf"^cpu_clock: .*; ([0-9.]+) % {said}$", text, re.M)
-        assert 65 < float(part) <= 75, text
+        assert abs(float(part) - percent) < 0.06, (percent, text)
         for how in ("csv", "ndjson"):
             done = run(file, f"--report={name}", short.mix, f"--output-format={how}")
             assert done.returncode == 0 and "expected samples" not in done.stdout
@@ -653,7 +692,7 @@ def check_rebuilt(folder):
             row, = {r["function"]: r for r in table if r["object"] == "app"
                     and r["event"] == "cpu_clock"}.values()
             assert row["function"] == "[all of app]", row
-            assert float(row["was"]) > 80 and float(row["is"]) > 80, row
+            assert float(row["was"]) > 50 and float(row["is"]) > 50, row
     text = output(*args)
     assert "app: names are missing on one side: compared as a whole; keep the old program" in text
     # as the hint has it
