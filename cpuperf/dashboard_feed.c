@@ -16,19 +16,33 @@
 
 enum { MAX_NOTES_BYTES = 64 << 10, MAX_BYTES = 16 << 20 };
 
+enum { LOOK_NS = 1000000000 };
+
+/* Standard output may be that of the command alone. */
+static int terminal_of(const struct options *o)
+{
+	return o->command && !isatty(STDOUT_FILENO) ? STDERR_FILENO : STDOUT_FILENO;
+}
+
+static bool has_target(const struct plan *plan)
+{
+	return plan->target.is_command || spec_has_target(plan->spec);
+}
+
 int dashboard_feed_check(const struct options *o, const struct plan *plan, struct err *e)
 {
 	if (!o->live)
 		return 0;
 	if (strcmp(o->output_format, "text") != 0)
 		return err_set(e, -EINVAL, "--live excludes --output-format=%s", o->output_format);
-	if (plan->is_sampling) {
+	if (plan->is_sampling && !has_target(plan)) {
 		err_set(e, -EINVAL, "--live shows counts only, and this spec samples");
 		err_hint(e, "use cpuperf_print to look at samples after the session");
 		return -EINVAL;
 	}
-	if (!isatty(STDOUT_FILENO))
-		return err_set(e, -EINVAL, "--live: standard output is not a terminal");
+	if (!isatty(terminal_of(o)))
+		return err_set(e, -EINVAL, "--live: standard %s is not a terminal",
+			       o->command ? "error" : "output");
 	return 0;
 }
 
@@ -43,7 +57,7 @@ bool dashboard_feed_is_wanted(const struct options *o, const struct plan *plan)
 {
 	if (o->live || o->no_live)
 		return o->live;
-	return strcmp(o->output_format, "text") == 0 && !plan->is_sampling &&
+	return strcmp(o->output_format, "text") == 0 && !plan->is_sampling && !o->command &&
 	       plan->spec->num_iterations > 1 && isatty(STDOUT_FILENO) && is_in_foreground();
 }
 
@@ -69,11 +83,21 @@ static int make_cpus(struct dashboard_feed *f, const struct plan *plan,
 static void quit(void *arg)
 {
 	struct dashboard_feed *f = arg;
+	const struct plan_target *target = &session_plan(f->session)->target;
 
-	session_stop(f->session);
+	if (target->until_end && !target->has_runs)
+		session_finish(f->session); /* nothing is cut short */
+	else
+		session_stop(f->session);
 }
 
-static int start(struct dashboard_feed *f, const struct table *t, struct err *e)
+uint64_t dashboard_feed_look_ns(const struct options *o, const struct plan *plan, bool is_answered)
+{
+	return is_answered && dashboard_feed_is_wanted(o, plan) ? LOOK_NS : 0;
+}
+
+static int start(struct dashboard_feed *f, const struct options *o, const struct table *t,
+		 uint64_t look_ns, struct err *e)
 {
 	const struct plan *plan = session_plan(f->session);
 	const struct spec *spec = plan->spec;
@@ -83,13 +107,14 @@ static int start(struct dashboard_feed *f, const struct table *t, struct err *e)
 							       : spec->source,
 				    .host = plan->host->node,
 				    .cpu_model = plan->host->cpu_model,
-				    .nr_iterations = spec->num_iterations,
-				    .duration_ns = spec->duration_ns,
+				    .nr_iterations = look_ns ? 0 : spec->num_iterations,
+				    .duration_ns = look_ns ? look_ns : spec->duration_ns,
 				    .events = t->columns,
 				    .nr_events = t->nr_events,
-				    .nr_cpus = plan->nr_cpus};
+				    .nr_cpus = plan->nr_cpus,
+				    .has_target = has_target(plan)};
 	struct dashboard_config config = {
-	    .fd = STDOUT_FILENO, .facts = &facts, .quit = quit, .arg = f};
+	    .fd = terminal_of(o), .facts = &facts, .quit = quit, .arg = f};
 
 	int rc = api_table_metrics(f->session, &f->arena, &facts.metrics, e);
 
@@ -99,7 +124,7 @@ static int start(struct dashboard_feed *f, const struct table *t, struct err *e)
 }
 
 int dashboard_feed_start(struct dashboard_feed *f, const struct options *o, struct session *s,
-			 const struct table *t, struct err *e)
+			 const struct table *t, uint64_t look_ns, struct err *e)
 {
 	const struct plan *plan = session_plan(s);
 	struct err why = {0};
@@ -111,7 +136,7 @@ int dashboard_feed_start(struct dashboard_feed *f, const struct options *o, stru
 	buf_init(&f->notes, MAX_NOTES_BYTES);
 	arena_init(&f->arena, MAX_BYTES);
 	f->holds_notes = !o->std.log_file && isatty(STDERR_FILENO);
-	rc = start(f, t, o->live ? e : &why);
+	rc = start(f, o, t, look_ns, o->live ? e : &why);
 	if (rc)
 		arena_fini(&f->arena);
 	if (rc && !o->live) {

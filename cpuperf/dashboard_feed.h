@@ -24,13 +24,17 @@ struct dashboard_feed {
 /* -EINVAL with *e if --live is impossible here. */
 int dashboard_feed_check(const struct options *o, const struct plan *plan, struct err *e);
 /* True with --live; without --live and --no-live, if standard output is a terminal in the
- * foreground, and the session is a text tally of several iterations. */
+ * foreground, and the session is a text tally of several iterations that starts no command. */
 bool dashboard_feed_is_wanted(const struct options *o, const struct plan *plan);
+/* The time between two looks, if the answer replaces iterations; 0: the dashboard shows iterations,
+ * or is not wanted. */
+uint64_t dashboard_feed_look_ns(const struct options *o, const struct plan *plan, bool is_answered);
 /* Starts the dashboard if it is wanted. t has the session's columns and outlives the dashboard. 0
  * or -errno with *e; without --live, a failure is only logged. */
 int dashboard_feed_start(struct dashboard_feed *f, const struct options *o, struct session *s,
-			 const struct table *t, struct err *e);
+			 const struct table *t, uint64_t look_ns, struct err *e);
 bool dashboard_feed_is_on(const struct dashboard_feed *f);
+/* An iteration or a look. */
 void dashboard_feed_iteration(struct dashboard_feed *f, const struct table *t);
 void dashboard_feed_note(struct dashboard_feed *f, const char *text);
 /* Restores the terminal and prints the messages held meanwhile. False: the terminal accepts no

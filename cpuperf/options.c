@@ -210,7 +210,9 @@ static const struct opt_row before[] = {
     FLAG("live", live, "Measuring",
 	 "Show a dashboard while a session counts; ? lists its keys. This is the default "
 	 "on a terminal when the output format is text and there is more than one "
-	 "iteration. The summary is printed when the dashboard closes."),
+	 "iteration. The summary is printed when the dashboard closes. With a command, it shows "
+	 "what was counted in the last second, and the answer follows; send the output of the "
+	 "command elsewhere: the dashboard then uses standard error."),
     {.name = "no-live",
      .arg = OPT_NONE,
      .section = "Measuring",

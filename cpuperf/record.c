@@ -97,6 +97,16 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	return rc ? rc : output_is_broken(&r->output);
 }
 
+static void on_look(const struct session_iteration *it, void *arg)
+{
+	struct recorder *r = arg;
+
+	if (!dashboard_feed_is_on(&r->feed))
+		return;
+	api_table_fill(r->table, r->session, it);
+	dashboard_feed_iteration(&r->feed, r->table);
+}
+
 static void on_note(const char *text, bool is_essential, void *arg)
 {
 	struct recorder *r = arg;
@@ -212,7 +222,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	}
 	if (dashboard_feed_is_wanted(o, r->plan))
 		output_settle(&r->output); /* else log lines could reach the dashboard's screen */
-	if (dashboard_feed_start(&r->feed, o, r->session, r->table, &e))
+	if (dashboard_feed_start(&r->feed, o, r->session, r->table, r->look_ns, &e))
 		return fail(EXIT_FAILED, &e);
 	r->was_live = dashboard_feed_is_on(&r->feed);
 	signals_catch(r->session, r->command, r->attached && r->plan->target.until_end);
@@ -308,7 +318,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	    .command = o->command,
 	    .attached = attached,
 	    .is_answered = o->command || (attached && plan->spec->num_iterations == 1 &&
-					  strcmp(o->output_format, "text") == 0 && !o->live),
+					  strcmp(o->output_format, "text") == 0),
 	    .saved_in = o->output,
 	    .folder = folder_of(o, plan->spec),
 	    .format = screen_format_find(o->output_format),
@@ -321,6 +331,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 					.folder = o->output,
 					.keeps_old_folder = !o->is_output_named,
 					.on_iteration = on_iteration,
+					.on_look = on_look,
 					.on_note = on_note,
 					.on_progress = on_progress,
 					.is_strict = o->strict,
@@ -340,8 +351,9 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	}
 	if (output_open(&r.output, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
+	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
 	status_init(&r.status, &r.output,
-		    plan->is_sampling && !r.command && o->std.min_level <= LOG_INFO);
+		    plan->is_sampling && !r.command && !o->live && o->std.min_level <= LOG_INFO);
 	if (open_session(&r, &config, &e)) {
 		status = fail(EXIT_FAILED, &e);
 	} else {

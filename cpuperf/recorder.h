@@ -30,6 +30,7 @@ struct recorder {
 	pid_t pid;                      /* of the command */
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
 	struct target_memory *memory;   /* owned; of the target while it runs; or NULL */
+	uint64_t look_ns;               /* between what a dashboard shows; 0: it shows iterations */
 	bool is_answered;      /* the answer of cpuperf_print replaces tables and warnings */
 	struct target_end end; /* of the last run */
 	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */

@@ -302,6 +302,8 @@ static int make_cpus(struct replay *r, struct model_facts *f)
 			return -ENOMEM;
 	}
 	f->cpus = cpus;
+	f->has_target = f->nr_cpus && cpus[f->nr_cpus - 1].cpu == TABLE_ALL_CPUS;
+	f->nr_cpus -= f->has_target;
 	return 0;
 }
 

@@ -108,7 +108,7 @@ static int add_fold(struct model *m, struct model_dimension *dim, size_t size)
 
 struct table *model_new_table(const struct model *m)
 {
-	struct table *t = table_new(m->nr_columns, m->facts.nr_cpus);
+	struct table *t = table_new(m->nr_columns, m->facts.nr_cpus + m->facts.has_target);
 
 	if (!t)
 		return NULL;
@@ -192,6 +192,7 @@ int model_init(struct model *m, const struct model_facts *facts)
 	m->nr_columns = facts->nr_events + facts->metrics.nr;
 	m->sort_column = m->selected_line = SIZE_MAX;
 	m->has_chart = true;
+	m->view = facts->has_target ? MODEL_TOTAL : MODEL_CPUS; /* CPUs have no counts of it */
 	m->shown = &m->frames[0];
 	m->spare = &m->frames[1];
 	rc = init_all(m);

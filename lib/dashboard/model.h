@@ -31,12 +31,14 @@ struct model_cpu {
 /* The session; all borrowed for the model's life. */
 struct model_facts {
 	const char *name, *host, *cpu_model;
-	uint64_t nr_iterations, duration_ns;
+	uint64_t nr_iterations; /* 0: until stopped */
+	uint64_t duration_ns;
 	const struct table_column *events; /* columns of counts */
 	size_t nr_events;
 	struct metric_set metrics;    /* the spec's, then derived ones */
 	const struct model_cpu *cpus; /* by trace */
 	size_t nr_cpus;
+	bool has_target; /* a last trace, after those of the CPUs, is of all CPUs */
 	bool is_replay;
 };
 

@@ -81,12 +81,16 @@ static void paint_first_line(const struct model *m, const struct paint_state *s,
 	canvas_fill(c, 0, 0, c->width, CANVAS_BAR, " ");
 	if (nr_done(m))
 		buf_printf(&text, "  iteration %" PRIu64, nr_done(m) - 1);
-	buf_printf(&text, "  %" PRIu64 " of %" PRIu64 "  ", nr_done(m), m->facts.nr_iterations);
-	if (!m->facts.is_replay) {
+	if (m->facts.nr_iterations)
+		buf_printf(&text, "  %" PRIu64 " of %" PRIu64, nr_done(m), m->facts.nr_iterations);
+	buf_adds(&text, "  ");
+	if (!m->facts.is_replay && m->facts.nr_iterations) {
 		buf_adds(&times, "left ");
 		add_clock(&times, left(m, s));
-		buf_adds(&times, "  elapsed ");
+		buf_adds(&times, "  ");
 	}
+	if (!m->facts.is_replay)
+		buf_adds(&times, "elapsed ");
 	add_clock(&times, elapsed(m, s));
 	x += canvas_put(c, x, 0, CANVAS_BAR, m->facts.name, c->width / 3);
 	x += canvas_put(c, x, 0, CANVAS_BAR, buf_str(&text), c->width);
@@ -94,7 +98,7 @@ static void paint_first_line(const struct model *m, const struct paint_state *s,
 		  ? c->width - x - (unsigned)times.len - mode_width - 5
 		  : 0;
 	bar = bar > 40 ? 40 : bar;
-	if (bar) {
+	if (bar && m->facts.nr_iterations) {
 		canvas_put(c, x++, 0, CANVAS_BAR, "[", 1);
 		paint_bar(c, x, 0, bar, CANVAS_BAR, part);
 		x += bar;

@@ -373,6 +373,13 @@ static enum plan_set set_of(const struct session_cpu *c, const struct pmu_group 
 	return event_of(c, g->members[0].event)->set;
 }
 
+void session_cpu_peek(const struct session_cpu *c, struct reading *out)
+{
+	clear_readings(c, out);
+	for (size_t g = 0; g < c->nr_groups; g++)
+		(void)read_group(c, &c->groups[g], NULL, out);
+}
+
 void session_cpu_read_alone(const struct session_cpu *c, struct reading *out)
 {
 	clear_readings(c, out);

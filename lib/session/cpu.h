@@ -57,8 +57,9 @@ uint32_t session_cpu_instance(const struct session_cpu *c, size_t part);
  */
 bool session_cpu_read(struct session_cpu *c, struct reading *out);
 
-/* Reads only the events that are opened alone, between two boundaries, into out[nr_parts]; the rest
- * of it becomes READING_NONE. */
+/* Reads between two boundaries, into out[nr_parts]; if the CPU is offline, the groups stay open. */
+void session_cpu_peek(const struct session_cpu *c, struct reading *out);
+/* The same, of the events that are opened alone; the rest of it becomes READING_NONE. */
 void session_cpu_read_alone(const struct session_cpu *c, struct reading *out);
 
 /* For a caller who learns otherwise that the CPU is offline: the readings in out become

@@ -5,6 +5,7 @@
 #define SESSION_INTERNAL_H
 
 #include "session/counters.h"
+#include "session/looks.h"
 #include "session/notes.h"
 #include "session/record.h"
 #include "session/sampling.h"
@@ -28,6 +29,7 @@ struct session {
 	atomic_bool is_complete; /* the iteration that the stop ends is complete */
 	atomic_uint requests;    /* a bit for each enum cause, and REQUEST_SNAPSHOT */
 	uint64_t nr_done;
+	struct looks looks;
 
 	/* while it runs */
 	/* readings of things at the start and the end of the iteration */

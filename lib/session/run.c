@@ -47,15 +47,31 @@ static bool is_ending(const struct session *s)
 	return is_over(s) || atomic_load(&s->requests);
 }
 
+static void look(struct session *s)
+{
+	if (!s->looks.period_ns)
+		return;
+	if (s->sampling)
+		sampling_lock(s->sampling);
+	looks_read(&s->looks);
+	if (s->sampling)
+		sampling_unlock(s->sampling);
+}
+
 /* Waits until the deadline or the end of the iteration. */
-static void wait_until(const struct session *s, uint64_t deadline_ns)
+static void wait_until(struct session *s, uint64_t deadline_ns)
 {
 	while (!is_ending(s)) {
-		uint64_t now_ns = clock_monotonic_ns();
+		uint64_t now_ns = clock_monotonic_ns(), due_ns = s->looks.due_ns;
 
 		if (now_ns >= deadline_ns)
 			return;
-		nap(s, now_ns, deadline_ns);
+		if (now_ns < due_ns) {
+			nap(s, now_ns, due_ns < deadline_ns ? due_ns : deadline_ns);
+			continue;
+		}
+		look(s);
+		s->config.on_look(looks_last(&s->looks), s->config.arg);
 	}
 }
 
@@ -234,7 +250,7 @@ static void note_times(struct session *s, const struct session_iteration *it)
 	uint64_t duration_ns = s->plan->spec->duration_ns, span_ns = it->end_ns - it->start_ns;
 	uint64_t late_ns = span_ns > duration_ns ? span_ns - duration_ns : 0;
 
-	if (it->is_cut)
+	if (it->is_cut && duration_ns)
 		notes_add(&s->notes, 0,
 			  "iteration %u was ended after %" PRIu64 " of %" PRIu64 " ms",
 			  it->iteration, to_ms(span_ns), to_ms(duration_ns));
@@ -309,6 +325,7 @@ static int run_iteration(struct session *s, uint64_t deadline_ns, struct session
 		rc = sampling_begin(s->sampling, it->iteration, &s->things_start, e);
 	if (rc)
 		return rc;
+	look(s);
 	wait_iteration(s, deadline_ns);
 	requests = atomic_exchange(&s->requests, 0); /* later ones end the next iteration */
 	it->end_ns = clock_monotonic_ns();

@@ -209,7 +209,8 @@ static int open_session(struct session *s, struct err *e)
 	if (!s->traces)
 		rc = -ENOMEM;
 	if (rc == 0)
-		rc = recorder_init(&s->recorder, &s->counters, &s->notes, s->config.tool);
+		rc = recorder_init(&s->recorder, &s->counters, &s->notes, s->config.tool)
+			 ?: looks_init(&s->looks, &s->counters, s->config.look_ns);
 	s->recorder.folder = s->config.folder;
 	s->recorder.keeps_old_folder = s->config.keeps_old_folder;
 	if (rc == 0 && s->plan->is_sampling)
@@ -258,6 +259,7 @@ void session_close(struct session *s)
 		return;
 	sampling_free(s->sampling);
 	recorder_fini(&s->recorder);
+	looks_fini(&s->looks);
 	counters_fini(&s->counters);
 	notes_drop(&s->notes);
 	session_things_fini(&s->things_start);

@@ -56,6 +56,10 @@ struct session_config {
 	/* Called after each iteration, when its files are written (or could not be). Non-zero ends
 	 * the session. */
 	int (*on_iteration)(const struct session_iteration *it, void *arg);
+	/* Called every look_ns with the difference to the previous call, read without an end of the
+	 * iteration; files contain nothing of it. May be NULL. */
+	void (*on_look)(const struct session_iteration *it, void *arg);
+	uint64_t look_ns;
 	/* Receives a warning as it happens. is_essential: it states where the files are, if not
 	 * where the spec says. May be NULL. */
 	void (*on_note)(const char *text, bool is_essential, void *arg);

@@ -304,6 +304,43 @@ def check_colors(folder):
         t.wait(r"^status 1\.")
 
 
+def check_target(folder):
+    """Running processes, by iteration; a command, while its only iteration lasts; then the answer."""
+    waits = f"while [ ! -e {folder}/stop ]; do sleep 0.05; done; exit 3"
+    events = "--event=context_switches"
+    ran = subprocess.Popen(["sh", "-c", waits])
+    try:
+        with Terminal([CPUPERF, "--live", f"--pid={ran.pid}", events, "--duration=50ms",
+                       "--num-iterations=100000", f"--output={folder}/pid"], 120, 30) as t:
+            t.wait(r"^all +\d")
+            t.keys("q")
+            t.wait(r"^status 0\.", history=True)
+        with Terminal([PRINT, f"{folder}/pid", "--live"], 120, 30) as t:
+            t.wait(r"REPLAY")
+            t.wait(r"^all +\d")
+            t.keys("q")
+            t.wait(r"^status 0\.", history=True)
+        with Terminal([CPUPERF, "--live", events, f"--output={folder}/quit",
+                       f"--pid={ran.pid}"], 120, 30) as t:
+            t.wait(r"iteration \d+  elapsed")
+            t.keys("q")
+            text = t.wait(r"^status 0\.", history=True)
+            assert "ended after" not in text and re.search(r"context_switches +\d", text), text
+        with Terminal([CPUPERF, "--live", f"--output={folder}/command", "--",
+                       "sh", "-c", waits], 120, 30) as t:
+            t.wait(r"iteration [1-9]\d*  elapsed")
+            t.wait(r"^all +")
+            with open(f"{folder}/stop", "w", encoding="utf-8"):
+                pass
+            text = t.wait(r"^status 3\.", history=True)
+            assert "exit 3" in text and f"Saved in {folder}/command" in text, text
+    finally:
+        ran.kill()
+        ran.wait()
+    with open(f"{folder}/command/cpuperf.cpsession", encoding="utf-8") as manifest:
+        assert json.load(manifest)["num_iterations"] == 1
+
+
 def run(*args):
     return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
 
@@ -354,6 +391,8 @@ def check_refused(folder):
             ((PRINT, session, "--live", "--comm=x"), "excludes --cpu")):
         done = run(*args)
         assert done.returncode == 2 and message in done.stderr.decode(), (args, done)
+    done = run(CPUPERF, "--live", "--", "true")
+    assert done.returncode == 125 and b"standard error is not a terminal" in done.stderr, done
 
 
 def check_replay(folder):
@@ -412,8 +451,8 @@ def main():
         print("skip: no tmux here (scripts/deps test installs it)")
         return 77
     for check in (check_keys, check_sizes, check_suspended, check_background, check_hung_up,
-                  check_blocked, check_stalled, check_colors, check_no_terminal, check_refused, check_replay,
-                  check_long_replay):
+                  check_blocked, check_stalled, check_colors, check_no_terminal, check_refused,
+                  check_replay, check_long_replay, check_target):
         start = time.monotonic()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             check(folder)

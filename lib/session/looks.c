@@ -1,0 +1,69 @@
+/*
+ * Two sets of readings: each look replaces the older one.
+ */
+#include "session/looks.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+
+int looks_init(struct looks *l, const struct counters *c, uint64_t period_ns)
+{
+	*l = (struct looks){.counters = c, .period_ns = period_ns, .due_ns = UINT64_MAX};
+	l->it.iteration = UINT32_MAX - 1; /* the first reading is none, the first look is 0 */
+	session_things_init(&l->things[0]);
+	session_things_init(&l->things[1]);
+	if (!period_ns)
+		return 0;
+	l->readings = mem_calloc(2 * (size_t)c->nr_cpus * c->plan->nr_parts, sizeof(*l->readings));
+	l->traces = mem_calloc(c->nr_cpus, sizeof(*l->traces));
+	return l->readings && l->traces ? 0 : -ENOMEM;
+}
+
+void looks_fini(struct looks *l)
+{
+	session_things_fini(&l->things[0]);
+	session_things_fini(&l->things[1]);
+	mem_free(l->readings);
+	mem_free(l->traces);
+}
+
+static struct reading *readings_of(const struct looks *l, uint32_t t, unsigned set)
+{
+	return &l->readings[(2 * (size_t)t + set) * l->counters->plan->nr_parts];
+}
+
+void looks_read(struct looks *l)
+{
+	const struct misc *misc = &l->counters->misc;
+	unsigned now = !l->last;
+
+	collect_read(misc->collect);
+	/* without memory there are no things */
+	(void)session_things_read(&l->things[now], misc, l->it.end_ns);
+	l->it.iteration++;
+	l->it.start_ns = l->it.end_ns;
+	l->it.end_ns = clock_monotonic_ns();
+	clock_triple_now(&l->it.clocks);
+	l->due_ns = l->it.end_ns + l->period_ns;
+	for (uint32_t t = 0; t < l->counters->nr_cpus; t++) {
+		const struct session_cpu *c = &l->counters->cpus[t];
+
+		session_cpu_peek(c, readings_of(l, t, now));
+		if (c->cpu != PLAN_ANY_CPU)
+			(void)misc_get(misc, t, c->cpu, readings_of(l, t, now));
+		l->traces[t] = (struct session_trace){.cpu = c->cpu,
+						      .start = readings_of(l, t, l->last),
+						      .end = readings_of(l, t, now)};
+	}
+	l->it.things_start = &l->things[l->last];
+	l->it.things_end = &l->things[now];
+	l->it.traces = l->traces;
+	l->it.nr_traces = l->counters->nr_cpus;
+	l->last = now;
+}
+
+const struct session_iteration *looks_last(const struct looks *l)
+{
+	return &l->it;
+}
