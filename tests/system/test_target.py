@@ -34,10 +34,12 @@ def old():
     burn()
 thread = threading.Thread(target=old)
 thread.start()
-signal.signal(signal.SIGUSR1, lambda *_: go.set())
+asked = []
+signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))  # not go.set: the thread here may hold its lock
 print("ready", flush=True)
-while not go.wait(0.01):
-    pass
+while not asked:
+    time.sleep(0.01)
+go.set()
 thread.join()
 thread = threading.Thread(target=burn)
 thread.start()
