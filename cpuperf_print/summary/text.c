@@ -149,7 +149,8 @@ static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct
 		sum->ticks_missed = s->ticks_missed;
 }
 
-static void put_title(struct buf *out, const struct table *t)
+/* first: the cause of the first iteration. */
+static void put_title(struct buf *out, const struct table *t, uint32_t first)
 {
 	time_t seconds = (time_t)(t->realtime_ns / 1000000000);
 	char text[64];
@@ -162,7 +163,7 @@ static void put_title(struct buf *out, const struct table *t)
 	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
 		buf_printf(out, " until %s.%03u UTC", text,
 			   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
-	if (t->cause)
+	if (t->cause != first)
 		buf_printf(out, ", cause: %s", cause_name(t->cause));
 	buf_addc(out, '\n');
 }
@@ -221,7 +222,7 @@ static void put_iteration(struct summary *s)
 		header(s);
 	s->has_header = true;
 	if (!is_brief)
-		put_title(s->out, t);
+		put_title(s->out, t, s->totals->cause);
 	buf_adds(s->out, buf_str(&s->notes));
 	if (buf_error(&s->notes))
 		buf_adds(s->out, "Note: there are more notes than shown\n");

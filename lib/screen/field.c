@@ -3,7 +3,9 @@
  */
 #include "screen/field.h"
 
+#include "base/array.h"
 #include "base/buf.h"
+#include "base/cause.h"
 #include "base/json_writer.h"
 #include "estimate/table.h"
 #include "screen/format.h"
@@ -81,6 +83,7 @@ TEXT(label, r->column->label)
 TEXT(unit, r->column->unit)
 TEXT(kind, table_kind_name(r->column))
 TEXT(state, cell_state_text(r->cell, r->state))
+TEXT(cause, cause_name(r->t->cause))
 
 static const char *all(const void *p)
 {
@@ -115,51 +118,55 @@ static bool residual(const void *p, struct buf *out)
 	return true;
 }
 
-/* The first is written with several sessions, the second with things, the last NR_OF_SAMPLES with
- * samples. */
-static const struct screen_field cell_fields[] = {
-    {"session", .text = session},
-    {"thing", .text = thing},
-    {"iteration", .number = iteration},
-    {"trace", .number = trace},
-    {"cpu", .number = cpu, .text = all},
-    {"start_ns", .number = start_ns},
-    {"end_ns", .number = end_ns},
-    {"realtime_ns", .number = realtime_ns},
-    {"group", .text = group},
-    {"event", .text = event},
-    {"label", .text = label},
-    {"kind", .text = kind},
-    {"state", .text = state},
-    {"value", .number = value},
-    {"unit", .text = unit},
-    {"raw", .number = raw},
-    {"enabled_ns", .number = enabled_ns},
-    {"running_ns", .number = running_ns},
-    {"base", .number = base},
-    {"span_ns", .number = span_ns},
-    /* with samples */
-    {"samples", .number = samples},
-    {"idle", .number = idle},
-    {"weight", .number = weight},
-    {"lost", .number = lost},
-    {"throttled", .number = throttled},
-    {"expected", .number = expected},
-    {"coverage", .number = coverage},
-    {"residual", .number = residual},
-    {"ticks", .number = ticks},
-    {"ticks_missed", .number = ticks_missed},
-};
+/* clang-format off */
+#define CELL_FIELDS \
+	{"session", .text = session}, \
+	{"thing", .text = thing}, \
+	{"iteration", .number = iteration}, \
+	{"trace", .number = trace}, \
+	{"cpu", .number = cpu, .text = all}, \
+	{"start_ns", .number = start_ns}, \
+	{"end_ns", .number = end_ns}, \
+	{"realtime_ns", .number = realtime_ns}, \
+	{"group", .text = group}, \
+	{"event", .text = event}, \
+	{"label", .text = label}, \
+	{"kind", .text = kind}, \
+	{"state", .text = state}, \
+	{"value", .number = value}, \
+	{"unit", .text = unit}, \
+	{"raw", .number = raw}, \
+	{"enabled_ns", .number = enabled_ns}, \
+	{"running_ns", .number = running_ns}, \
+	{"base", .number = base}, \
+	{"span_ns", .number = span_ns},
+#define SAMPLE_FIELDS \
+	{"samples", .number = samples}, \
+	{"idle", .number = idle}, \
+	{"weight", .number = weight}, \
+	{"lost", .number = lost}, \
+	{"throttled", .number = throttled}, \
+	{"expected", .number = expected}, \
+	{"coverage", .number = coverage}, \
+	{"residual", .number = residual}, \
+	{"ticks", .number = ticks}, \
+	{"ticks_missed", .number = ticks_missed},
+/* clang-format on */
+
+/* The first is written with several sessions, the second with things. */
+static const struct screen_field counted_fields[] = {CELL_FIELDS{"cause", .text = cause}};
+static const struct screen_field sampled_fields[] = {
+    CELL_FIELDS SAMPLE_FIELDS{"cause", .text = cause}};
 
 const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr)
 {
-	enum { NR = sizeof(cell_fields) / sizeof(cell_fields[0]), NR_OF_SAMPLES = 10 };
+	bool has_samples = t->sampled || has_session;
 	size_t first = has_session ? 0 : 2; /* skip the session and the thing */
 
 	for (size_t i = 0; i < t->nr_events && first == 2; i++)
 		first -= t->columns[i].scope == EVENT_SCOPE_THINGS;
-	*nr = (t->sampled || has_session ? NR : NR - NR_OF_SAMPLES) - first;
-	return cell_fields + first;
+	*nr = (has_samples ? ARRAY_NR(sampled_fields) : ARRAY_NR(counted_fields)) - first;
+	return (has_samples ? sampled_fields : counted_fields) + first;
 }
 
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr)
@@ -265,6 +272,7 @@ void screen_write_gap(const struct table *t, const struct screen_gap *gap, const
 	struct table at = *t; /* a shallow copy with other times */
 
 	at.iteration = gap->first;
+	at.cause = UINT32_MAX; /* unknown: each has its own */
 	at.start_ns = gap->start_ns;
 	at.end_ns = gap->end_ns;
 	at.realtime_ns = gap->realtime_ns;

@@ -45,7 +45,7 @@ screen_write_fn screen_write_csv, screen_write_json; /* one line each */
 void screen_write_csv_header(struct buf *out, const struct screen_field *fields, size_t nr);
 
 /* The fields of a cell of such a table: with things the thing comes first, with samples their
- * fields come last. With a session, which then comes first, all fields are there. */
+ * fields come before the last. With a session, which then comes first, all fields are there. */
 const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr);
 /* Writes all cells except CELL_NONE, then the totals over CPUs, which have no trace. session: the
  * field of that name; NULL: none. */

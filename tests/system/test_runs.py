@@ -58,6 +58,16 @@ def iterations(folder, columns):
     return found
 
 
+def causes_of_rows(folder):
+    """The set of causes in the last column of each iteration's rows."""
+    text = output(PRINT, "--quiet", "--report=summary", "--output-format=csv", cwd=folder)
+    assert text.splitlines()[0].endswith(",cause"), text
+    found = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        found.setdefault(int(row["iteration"]), set()).add(row["cause"])
+    return [found[i] for i in sorted(found)]
+
+
 def mean_and_half(numbers):
     """The mean, and half of its 95 % interval (of 3, 4 or 5 numbers)."""
     t = {3: 4.3027, 4: 3.1824, 5: 2.7764}[len(numbers)]
@@ -220,6 +230,8 @@ def check_signals(folder):
         assert p.returncode == 0 and out == "", (number, p.returncode, out, err)
         assert "2 of 1000 runs, exit status 0" in err, (number, err)
         assert iterations(folder, "cause") == [("run",), ("run",)]
+        assert causes_of_rows(folder) == [{"run"}, {"run"}]
+        assert "cause:" not in output(PRINT, "--quiet", "--report=summary", cwd=folder)
 
 
 def check_end_of_target(folder):
@@ -231,7 +243,9 @@ def check_end_of_target(folder):
         print("skip: the end of a target: the machine is too busy for two iterations")
         return
     assert causes == [("time", 0)] * (len(causes) - 1) + [("end", 0)], causes
+    assert causes_of_rows(folder) == [{"time"}] * (len(causes) - 1) + [{"end"}]
     text = output(PRINT, "--quiet", "--report=summary", cwd=folder)
+    assert re.findall(r"^Iteration (\d+):.*, cause: end$", text, re.M) == [str(len(causes) - 1)], text
     assert re.search(r"^\d+ iterations, the last ended by the end of its target after .*\(in the totals only\)", text,
                      re.M), text
     text = output(PRINT, "--quiet", "--report=summary", "--output-format=ndjson", cwd=folder)

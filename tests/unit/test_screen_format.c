@@ -378,7 +378,7 @@ static void check_object(const char *line)
 	if (json_is_true(json_object_get(o, "summary"))) {
 		assert_true(json_is_string(json_object_get(o, "label")));
 	} else {
-		assert_int_equal(json_object_size(o), 18);
+		assert_int_equal(json_object_size(o), 19);
 		assert_true(json_is_integer(json_object_get(o, "iteration")));
 	}
 	json_decref(o);
@@ -524,13 +524,13 @@ TEST(gaps)
 	     "in time\n"},
 	    {"csv", 9,
 	     "7,,all,100,400,500,cpuperf,iterations_not_printed,iterations_not_printed,count,ok,3,"
-	     "iterations,3,,,,300\n"},
+	     "iterations,3,,,,300,unknown\n"},
 	    {"ndjson", 7,
 	     "{\"iteration\":7,\"trace\":null,\"cpu\":\"all\",\"start_ns\":100,\"end_ns\":400,"
 	     "\"realtime_ns\":500,\"group\":\"cpuperf\",\"event\":\"iterations_not_printed\","
 	     "\"label\":\"iterations_not_printed\",\"kind\":\"count\",\"state\":\"ok\",\"value\":1,"
 	     "\"unit\":\"iterations\",\"raw\":1,\"enabled_ns\":null,\"running_ns\":null,"
-	     "\"base\":null,\"span_ns\":300}\n"},
+	     "\"base\":null,\"span_ns\":300,\"cause\":\"unknown\"}\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
