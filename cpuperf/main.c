@@ -195,6 +195,19 @@ static int settle_runs(const struct options *o, struct spec *spec, struct err_li
 			  "runs require a command: cpuperf [options] -- COMMAND");
 }
 
+/* Options replace the spec's time or runs by a flight recorder, and the reverse. */
+static void settle_flight(const struct options *o, struct spec *spec)
+{
+	if (!override_of(o, "flight_recorder") &&
+	    (override_of(o, "duration") || override_of(o, "num_iterations") ||
+	     override_of(o, "runs")))
+		spec->flight.span_ns = 0;
+	if (!spec->flight.span_ns)
+		return;
+	spec->runs = spec->duration_ns = 0;
+	spec->num_iterations = 1; /* and those that are requested */
+}
+
 /* Returns an exit status. saved: the text for --save-spec. */
 static int complete_spec(struct options *o, const struct catalogue *c, struct spec *spec,
 			 struct buf *saved, struct err_list *errs)
@@ -206,12 +219,14 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 		err_list_insert(errs, &e);
 		return is_settled ? EXIT_USAGE : EXIT_FAILED;
 	}
+	settle_flight(o, spec);
 	if (settle_runs(o, spec, errs) || choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
-	is_timed = !spec->runs && (spec->duration_pos.line || spec->iterations_pos.line ||
-				   override_of(o, "duration") || override_of(o, "num_iterations"));
+	is_timed = !spec->runs && !spec->flight.span_ns &&
+		   (spec->duration_pos.line || spec->iterations_pos.line ||
+		    override_of(o, "duration") || override_of(o, "num_iterations"));
 	spec_to_file(spec, is_timed || !has_target(o, spec), saved);
-	o->until_end = has_target(o, spec) && !o->check_spec && !is_timed;
+	o->until_end = (has_target(o, spec) || spec->flight.span_ns) && !o->check_spec && !is_timed;
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;

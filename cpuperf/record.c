@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { NR_THINGS = 10 }; /* printed of each kind in each iteration; cpuperf_print prints all */
 enum { MAX_TABLE_BYTES = 64 << 20 };
@@ -135,6 +136,12 @@ static void log_start(const struct spec *spec)
 	str_format_duration(spec->duration_ns, duration, sizeof(duration));
 	log_info("session starting");
 	log_info("spec: %s", realpath(spec->source, path) ? path : spec->source);
+	if (spec->flight.span_ns) {
+		str_format_duration(spec->flight.span_ns, duration, sizeof(duration));
+		log_info("flight recorder of %s: kill -USR2 %d writes what it holds", duration,
+			 (int)getpid());
+		return;
+	}
 	log_info("%llu iteration(s) of %s", (unsigned long long)spec->num_iterations, duration);
 }
 
@@ -225,7 +232,8 @@ static int run_session(struct recorder *r, const struct options *o)
 	if (dashboard_feed_start(&r->feed, o, r->session, r->table, r->look_ns, &e))
 		return fail(EXIT_FAILED, &e);
 	r->was_live = dashboard_feed_is_on(&r->feed);
-	signals_catch(r->session, r->command, r->attached && r->plan->target.until_end);
+	signals_catch(r->session, r->command,
+		      (r->attached || r->plan->spec->flight.span_ns) && r->plan->target.until_end);
 	rc = session_run(r->session, &e);
 	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;

@@ -51,12 +51,19 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 	const struct report_event_stats *s = &stats->event[event];
 	double coverage = sampled_coverage(&s->sampled);
 	const char *separator = before;
+	size_t start = b->len, first = start;
 	const struct {
 		uint64_t nr;
 		const char *what;
 	} lost[] = {{s->sampled.n.lost == SAMPLED_UNKNOWN ? 0 : s->sampled.n.lost, "sample"},
 		    {nr_lost_of_unknown(stats), "record"}};
 
+	if (stats->held_ns && s->counted.samples + s->omitted.samples) {
+		buf_printf(b, "%sof the last %s before a snapshot", separator,
+			   HUMAN((double)stats->held_ns, "ns"));
+		separator = ", ";
+		start = b->len;
+	}
 	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT) {
 		buf_printf(b, "%s%s %% of the expected samples", separator,
 			   DECIMAL(100 * coverage, 1));
@@ -73,10 +80,9 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 		buf_printf(b, "%spaused %" PRIu64 " %s by the kernel", separator,
 			   s->sampled.n.throttled,
 			   str_plural(s->sampled.n.throttled, "time", "times"));
-		separator = ", ";
 	}
-	if (separator == before)
-		return false;
+	if (b->len == start)
+		return start != first;
 	buf_adds(b, ": shares may be wrong");
 	return true;
 }

@@ -143,6 +143,11 @@ static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct
 		*max_ring = s->ring_bytes;
 	if (s->max_rate_start)
 		sum->max_rate_start = s->max_rate_start;
+	if (s->held_to_ns && (!sum->held_to_ns || s->held_from_ns < sum->held_from_ns))
+		sum->held_from_ns = s->held_from_ns;
+	if (s->held_to_ns > sum->held_to_ns)
+		sum->held_to_ns = s->held_to_ns;
+	sum->paused += s->paused;
 	if (s->ticks > sum->ticks)
 		sum->ticks = s->ticks;
 	if (s->ticks_missed > sum->ticks_missed)
@@ -193,6 +198,10 @@ static void sampling(struct summary *s)
 		buf_printf(s->out, " to %s%s", COMMAS(in_units(max_ring)), unit_of(max_ring));
 	if (max_ring)
 		buf_adds(s->out, " for a CPU\n");
+	if (sum.held_to_ns)
+		buf_printf(
+		    s->out, "Held:   samples of the last %s; %s not taken while they were copied\n",
+		    HUMAN((double)(sum.held_to_ns - sum.held_from_ns), "ns"), COMMAS(sum.paused));
 	if (sum.max_rate_start)
 		buf_printf(s->out, "Limit:  %s samples per second, the kernel's\n",
 			   COMMAS(sum.max_rate_start));

@@ -88,7 +88,10 @@ void counts_tally_samples(struct table *t, size_t row, const struct trace_sampli
 						    .idle_ns = s->idle_ns,
 						    .lost = s->lost,
 						    .ticks = s->ticks,
-						    .ticks_missed = s->ticks_missed});
+						    .ticks_missed = s->ticks_missed,
+						    .held_from_ns = s->held.from_ns,
+						    .held_to_ns = s->held.to_ns,
+						    .paused = s->held.paused});
 	for (size_t i = 0; i < s->nr; i++)
 		table_add_sampled(t, row, s->item[i].event,
 				  &(struct sampled_counts){.samples = s->item[i].samples,

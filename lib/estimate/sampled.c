@@ -141,6 +141,14 @@ void sampled_make(const struct sampled_event *ev, const struct sampled_counts *n
 	*out = s;
 }
 
+void sampled_hold(struct sampled *s)
+{
+	s->claim = SAMPLED_HELD;
+	s->has_residual = false;
+	s->residual = 0;
+	s->received = s->expected = s->slack = 0;
+}
+
 void sampled_total(struct sampled *total, const struct sampled *s)
 {
 	if (s->claim == SAMPLED_NONE)

@@ -53,6 +53,7 @@ enum sampled_claim {
 	SAMPLED_SHORT,    /* a clock, too short for /proc/stat, which counts in 10 ms */
 	SAMPLED_PARTIAL,  /* sampled_event.is_partial */
 	SAMPLED_NO_COUNT, /* there is no count to compare with */
+	SAMPLED_HELD,     /* a flight recorder: its samples are of a part of the count's time */
 };
 
 struct sampled {
@@ -75,6 +76,8 @@ struct sampled {
  */
 void sampled_make(const struct sampled_event *ev, const struct sampled_counts *n,
 		  const struct cell *c, uint64_t idle_ns, struct sampled *out);
+/* The samples are a flight recorder's: nothing is claimed, and the count is not theirs. */
+void sampled_hold(struct sampled *s);
 /* Adds s to a total over CPUs or iterations (all zero at first). The total has the strongest claim;
  * received and expected sum compared numbers only. */
 void sampled_total(struct sampled *total, const struct sampled *s);

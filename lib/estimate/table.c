@@ -268,6 +268,8 @@ void table_add_sampled(struct table *t, size_t row, size_t column, const struct 
 	sampled_counts_add(&s->n, n);
 	sampled_make(&t->columns[column].sampling, &s->n, table_cell(t, row, column),
 		     t->row_sampling[row].idle_ns, s);
+	if (t->row_sampling[row].held_to_ns)
+		sampled_hold(s);
 }
 
 const struct sampled *table_sampled(const struct table *t, size_t row, size_t column)

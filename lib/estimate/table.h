@@ -38,6 +38,8 @@ struct table_sampling {
 	uint64_t idle_ns;                      /* UINT64_MAX: unknown */
 	uint64_t lost;                         /* records that the ring reports as lost */
 	uint64_t ticks, ticks_missed;          /* of the session: taken; missed */
+	uint64_t held_from_ns, held_to_ns;     /* a flight recorder's samples; to 0: all samples */
+	uint64_t paused; /* its samples that were not taken while it copied earlier ones */
 };
 
 /* One of many things (a disk, a process …) of a column whose scope they are. */

@@ -144,6 +144,7 @@ static void set_sampling(struct perf_event_attr *a, const struct event_part *par
 		a->branch_sample_type = branch_type(a, use->branch_filter);
 	if (use->flags & SPEC_PRECISE)
 		a->precise_ip = 2; /* zero skid, if the CPU supports it */
+	a->write_backward = use->is_overwritten;
 	if (use->has_lost && !use->reads_group)
 		a->read_format |= PERF_FORMAT_LOST;
 }

@@ -155,6 +155,7 @@ struct event_use {
 	bool shares_clock; /* counted in a timebase's group: the kernel refuses different clocks */
 	bool has_lost; /* the kernel has PERF_FORMAT_LOST: use it where it adds no bytes to samples
 			*/
+	bool is_overwritten;   /* new samples replace the oldest in the ring */
 	bool is_inherited;     /* by the tasks that the measured one creates */
 	bool stays_in_process; /* inherited by its threads only */
 	uint32_t wakeup_bytes; /* wake the reader when the ring holds this much */

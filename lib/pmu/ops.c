@@ -40,9 +40,10 @@ static int kernel_close(int fd)
 	return close(fd) < 0 ? -errno : 0;
 }
 
-static void *kernel_mmap(int fd, size_t len, int *error)
+static void *kernel_mmap(int fd, size_t len, bool is_read_only, int *error)
 {
-	void *base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int access = is_read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+	void *base = mmap(NULL, len, access, MAP_SHARED, fd, 0);
 
 	if (base != MAP_FAILED)
 		return base;

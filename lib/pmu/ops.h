@@ -4,6 +4,7 @@
 #ifndef PMU_OPS_H
 #define PMU_OPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -16,8 +17,9 @@ struct pmu_ops {
 	ssize_t (*read)(int fd, void *buf, size_t len);
 	int (*ioctl)(int fd, unsigned long request, unsigned long arg);
 	int (*close)(int fd);
-	/* Shared, for reading and writing, from the start of fd; NULL and *error = -errno. */
-	void *(*mmap)(int fd, size_t len, int *error);
+	/* Shared, from the start of fd; NULL and *error = -errno. A ring that is mapped
+	 * is_read_only is overwritten by the kernel. */
+	void *(*mmap)(int fd, size_t len, bool is_read_only, int *error);
 	int (*munmap)(void *base, size_t len);
 };
 

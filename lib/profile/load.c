@@ -229,10 +229,16 @@ static int load_sampling(struct profile_load *l, const struct trace_frame *f)
 
 	if (rc)
 		return rc;
+	sampling.held = l->sampling.held;
 	trace_sampling_fini(&l->sampling);
 	l->sampling = sampling;
 	l->trace.sampling = &l->sampling;
 	return 0;
+}
+
+static int load_held(struct profile_load *l, const struct trace_frame *f)
+{
+	return trace_decode_held(f, &l->sampling.held);
 }
 
 /* Other kinds (the session's info, records, those of a newer cpuperf) are skipped. */
@@ -242,6 +248,7 @@ static int (*const loaders[])(struct profile_load *l, const struct trace_frame *
     [TRACE_FRAME_END] = load_end,           [TRACE_FRAME_IDS] = load_ids,
     [TRACE_FRAME_SAMPLING] = load_sampling, [TRACE_FRAME_THINGS] = load_things,
     [TRACE_FRAME_WHERE] = load_where,       [TRACE_FRAME_TARGET] = load_target,
+    [TRACE_FRAME_HELD] = load_held,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)

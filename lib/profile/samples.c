@@ -100,6 +100,7 @@ static int (*const readers[])(struct profile_samples *s, const struct trace_fram
     [TRACE_FRAME_EVENTS] = read_layouts,  [TRACE_FRAME_IDS] = read_layouts,
     [TRACE_FRAME_RECORDS] = read_records, [TRACE_FRAME_READINGS] = load_frame,
     [TRACE_FRAME_SAMPLING] = load_frame,  [TRACE_FRAME_END] = load_frame,
+    [TRACE_FRAME_HELD] = load_frame,
 };
 
 static int read_frame(struct profile_samples *s, const struct trace_frame *f)

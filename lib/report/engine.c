@@ -61,6 +61,12 @@ static void add_coverage(struct worker *w, const struct profile_trace *trace)
 		stats->event[i].is_short |= sampled_is_short(&t->columns[i].sampling, s);
 	}
 	sum_add(&stats->nr_lost, table_lost(t));
+	if (t->sampled && t->row_sampling[0].held_to_ns) {
+		const struct table_sampling *s = &t->row_sampling[0];
+		uint64_t held_ns = s->held_to_ns - s->held_from_ns;
+
+		stats->held_ns = held_ns > stats->held_ns ? held_ns : stats->held_ns;
+	}
 	pthread_mutex_unlock(&w->engine->counters.lock);
 }
 

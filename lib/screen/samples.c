@@ -270,6 +270,8 @@ static void put_reason(const struct block *b, size_t i)
 		why = "no coverage: its flags exclude samples of part of the count";
 	else if (claim == SAMPLED_SHORT)
 		why = "no coverage: a CPU's idle time is known to 10 ms only";
+	else if (claim == SAMPLED_HELD)
+		why = "no coverage: a flight recorder holds the last of the iteration's samples";
 	if (!why)
 		return;
 	snprintf(begin, sizeof(begin), "%s:", b->t->columns[i].label);

@@ -115,6 +115,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .is_inherited = plan_is_of_tasks(plan, p),
 		    .stays_in_process = plan->target.is_process_only,
 		    .has_lost = has_lost,
+		    .is_overwritten = plan->spec->flight.span_ns,
 		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
 		};
 

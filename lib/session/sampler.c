@@ -23,7 +23,8 @@ int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pac
 	size_t nr = cpu->plan->nr_parts, nr_ids = cpu->plan->target.nr_ids;
 
 	nr_ids = nr_ids ? nr_ids : 1;
-	*s = (struct sampler){.cpu = cpu, .pack_until_ns = pack_until_ns};
+	*s = (struct sampler){
+	    .cpu = cpu, .pack_until_ns = pack_until_ns, .span_ns = cpu->plan->spec->flight.span_ns};
 	buf_init(&s->kept, MAX_KEPT_BYTES);
 	s->events = mem_calloc(nr, sizeof(*s->events));
 	s->counts = mem_calloc(nr, sizeof(*s->counts));
@@ -68,7 +69,8 @@ static bool is_of_tasks(const struct sampler *s)
 
 /* Opens a side-band event, disabled, with what the kernel supports. pid: a task, -1 for the
  * machine, or 0 for this thread. */
-static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wakeup_bytes)
+static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wakeup_bytes,
+				bool is_overwritten)
 {
 	bool is_user_only = s->cpu->plan->target.is_user_only;
 	int fd = -ENOMEM;
@@ -79,6 +81,7 @@ static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wak
 
 		if (!attr)
 			return fd;
+		attr->write_backward = is_overwritten;
 		fd = s->pmu->open(attr, pid, (int)s->cpu->cpu, -1, 0);
 		mem_free(attr);
 		if (fd != -EINVAL && fd != -E2BIG)
@@ -89,21 +92,23 @@ static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wak
 /*
  * Opens the ring if it is not open, else sends the event's records to it. The ring of tasks is on
  * an event of this thread that stays disabled: poll returns POLLHUP for the ring of an event whose
- * task has ended, also while others write to it.
+ * task has ended, also while others write to it. The kernel refuses to mix events that write in
+ * different directions.
  */
 static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t bytes)
 {
+	bool is_overwritten = ring == &s->ring && s->span_ns;
 	int owner;
 
 	if (ring->base)
 		return pmu_ring_join(ring, fd);
 	if (!is_of_tasks(s))
-		return pmu_ring_open(ring, s->pmu, fd, bytes);
-	owner = open_side_band_event(s, 0, (uint32_t)(bytes / 4));
+		return pmu_ring_open(ring, s->pmu, fd, bytes, is_overwritten);
+	owner = open_side_band_event(s, 0, (uint32_t)(bytes / 4), is_overwritten);
 	if (owner < 0)
 		return owner;
 	s->owner_fds[s->nr_owner_fds++] = owner;
-	return pmu_ring_open(ring, s->pmu, owner, bytes) ?: pmu_ring_join(ring, fd);
+	return pmu_ring_open(ring, s->pmu, owner, bytes, is_overwritten) ?: pmu_ring_join(ring, fd);
 }
 
 /* Each sampling event writes into the same ring. */
@@ -172,7 +177,7 @@ static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 	int rc = 0;
 
 	for (size_t i = 0; i < nr && rc == 0; i++) {
-		int fd = open_side_band_event(s, ids[i], (uint32_t)bytes / 4);
+		int fd = open_side_band_event(s, ids[i], (uint32_t)bytes / 4, false);
 
 		if (fd == -ESRCH) /* the task has just ended */
 			continue;
@@ -299,7 +304,7 @@ int sampler_drain(struct sampler *s, struct err *e)
 	uint64_t head;
 	int rc = 0;
 
-	if (!s->ring.base)
+	if (!s->ring.base || s->span_ns)
 		return 0;
 	v = pmu_ring_view(&s->ring);
 	head = pmu_ring_head(&s->ring);
@@ -398,6 +403,70 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 	return rc;
 }
 
+/* A record of the kernel's pause: not of the iteration's samples. In an overwritten ring nothing
+ * else is lost in this way. */
+static bool is_pause(const struct pmu_view *v, uint64_t at)
+{
+	return (uint32_t)pmu_view_word(v, at) == PERF_RECORD_LOST;
+}
+
+/* Writes the records from … to of the copy that are later than from_ns and not later than until_ns.
+ * Records without a time are those of their neighbours. */
+static int move_span(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t from_ns,
+		     uint64_t until_ns, struct err *e)
+{
+	uint64_t to = s->ring.bytes, begin = from, bytes, ns = 0;
+	int rc = 0;
+
+	for (uint64_t at = from; at < to && rc == 0; at += bytes) {
+		ns = pmu_scan_time_ns(&s->scan, v, at) ?: ns;
+		bytes = pmu_record_bytes(v, at, to);
+		if (ns > from_ns && ns <= until_ns && !is_pause(v, at))
+			continue;
+		if (ns > from_ns && ns <= until_ns)
+			s->held.paused += pmu_view_word(v, at + 16);
+		rc = move_all(s, v, begin, at, e);
+		begin = at + bytes;
+	}
+	return rc ?: move_all(s, v, begin, to, e);
+}
+
+/* The time of the first record that has one; 0: none has. */
+static uint64_t oldest_ns(const struct sampler *s, const struct pmu_view *v, uint64_t from)
+{
+	uint64_t ns = 0;
+
+	for (uint64_t at = from; at < s->ring.bytes && !ns;
+	     at += pmu_record_bytes(v, at, s->ring.bytes))
+		ns = pmu_scan_time_ns(&s->scan, v, at);
+	return ns;
+}
+
+/* Later records than cut_ns stay in the ring. */
+static int cut_held(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
+{
+	uint64_t from, from_ns = s->begin_ns;
+	struct pmu_view v = {s->copy, UINT64_MAX};
+	bool has_all;
+
+	s->begin_ns = cut_ns;
+	s->held = (struct trace_held){.wanted_ns = s->span_ns, .to_ns = cut_ns};
+	if (!is_wanted)
+		return 0;
+	from = pmu_ring_copy(&s->ring, s->cpu->is_open, s->copy, &has_all);
+	if (from_ns + s->span_ns < cut_ns)
+		from_ns = cut_ns - s->span_ns;
+	if (!has_all) {
+		/* samples of that very time may be overwritten */
+		uint64_t oldest = oldest_ns(s, &v, from);
+
+		s->held.is_full = oldest > from_ns;
+		from_ns = oldest > from_ns ? oldest : from_ns;
+	}
+	s->held.from_ns = from_ns < cut_ns ? from_ns : cut_ns;
+	return move_span(s, &v, from, from_ns, cut_ns, e);
+}
+
 /* Where samples contain the group's counts, PERF_FORMAT_LOST is not requested: it would lengthen
  * every sample. Then the ring's loss is the event's if no other shares the ring, or if it is 0;
  * else the event's is unknown. */
@@ -406,6 +475,8 @@ static uint64_t lost_of(const struct sampler *s, struct sampler_event *event)
 	uint64_t now = s->cpu->lost[event->part], before = event->lost_before;
 
 	event->lost_before = now;
+	if (s->span_ns) /* only pauses count as lost, see held */
+		return s->scan.lost;
 	if (now != UINT64_MAX)
 		return now - (before <= now ? before : 0);
 	return s->scan.nr_events == 1 || s->scan.lost == 0 ? s->scan.lost : UINT64_MAX;
@@ -432,13 +503,21 @@ static void sum_up(struct sampler *s)
 
 int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
 {
-	int rc;
+	int rc = 0;
 
 	if (!is_wanted)
 		buf_reset(&s->kept);
-	rc = s->ring.base ? cut_ring(s, cut_ns, is_wanted, e) : 0;
+	if (s->ring.base)
+		rc = s->span_ns ? cut_held(s, cut_ns, is_wanted, e)
+				: cut_ring(s, cut_ns, is_wanted, e);
 	sum_up(s);
 	return rc;
+}
+
+void sampler_skip(struct sampler *s, uint64_t cut_ns)
+{
+	s->held = (struct trace_held){.wanted_ns = s->span_ns, .from_ns = cut_ns, .to_ns = cut_ns};
+	sum_up(s);
 }
 
 static uint64_t iteration_samples(const struct sampler *s)

@@ -30,7 +30,11 @@ struct sampler {
 	size_t nr_side_band_fds;
 	int owner_fds[2]; /* events that the rings of tasks are on */
 	unsigned nr_owner_fds;
-	bool is_hung_up; /* the CPU is offline: the rings get no more records */
+	uint64_t span_ns;       /* of a flight recorder; 0: samples are written as they come */
+	uint8_t *copy;          /* borrowed, with room for the ring; of a flight recorder */
+	uint64_t begin_ns;      /* samples from then on are of the iteration */
+	struct trace_held held; /* of the iteration, set by sampler_cut */
+	bool is_hung_up;        /* the CPU is offline: the rings get no more records */
 
 	struct sampler_event *events;  /* owned; room for each part of the plan */
 	struct pmu_scan_event *counts; /* owned; the same order */
@@ -56,11 +60,13 @@ void sampler_fini(struct sampler *s);
  * neither.
  */
 int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes);
+/* With a flight recorder, its ring is overwritten, and read only by sampler_cut: set copy before.
+ */
 void sampler_close(struct sampler *s);
 /* Enables the side band first: a task must be recorded before its samples. */
 void sampler_enable(const struct sampler *s);
 
-/* Moves the ring's records to the file. 0 or -errno with *e. */
+/* Moves the ring's records to the file; not those of a flight recorder. 0 or -errno with *e. */
 int sampler_drain(struct sampler *s, struct err *e);
 /* The same for the side band, into common (NULL: drops them); adds mapped files to mapped. */
 int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
@@ -68,10 +74,13 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 
 /*
  * Ends an iteration at the time of the CPU's end readings: earlier records go to the file if
- * is_wanted, later ones are kept for the next iteration. Sums up the totals of samples. 0 or -errno
+ * is_wanted, later ones are kept for the next iteration. A flight recorder writes those of its
+ * span, without the records about its own pauses. Sums up the totals of samples. 0 or -errno
  * with *e.
  */
 int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e);
+/* The same for a flight recorder that writes no samples: they may be of a later snapshot. */
+void sampler_skip(struct sampler *s, uint64_t cut_ns);
 /* Starts the next iteration, with a file or without: kept samples come first. */
 int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e);
 

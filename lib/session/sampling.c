@@ -17,6 +17,7 @@
 #include "session/surveyor.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -37,6 +38,7 @@ struct sampling {
 	struct sampler *samplers;       /* owned, like all below; per CPU */
 	struct trace_sampling *results; /* per CPU */
 	struct pollfd *fds;             /* the session's stop, then two per CPU */
+	uint8_t *copy;                  /* of a flight recorder: room for one CPU's ring */
 	struct trace_packer *packer;    /* NULL: samples are not packed */
 	struct common common;
 	struct idle idle;
@@ -74,6 +76,22 @@ static void fini_cpus(struct sampling *g)
 	mem_free(g->samplers);
 	mem_free(g->results);
 	mem_free(g->fds);
+	mem_free(g->copy);
+}
+
+/* Touched now, so that the kernel need not do it while the ring is paused. */
+static int make_copy(struct sampling *g, uint64_t bytes)
+{
+	if (!g->plan->spec->flight.span_ns)
+		return 0;
+	mem_free(g->copy);
+	g->copy = mem_calloc(1, bytes);
+	if (!g->copy)
+		return -ENOMEM;
+	memset(g->copy, 1, bytes);
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		g->samplers[t].copy = g->copy;
+	return 0;
 }
 
 int sampling_new(const struct sampling_config *config, struct sampling **out)
@@ -129,7 +147,7 @@ void sampling_free(struct sampling *g)
 
 int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
 {
-	int rc = 0;
+	int rc = make_copy(g, ring_bytes);
 
 	g->ring_bytes = ring_bytes;
 	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
@@ -414,8 +432,9 @@ static void set_fds(struct sampling *g)
 		const struct sampler *m = &g->samplers[t];
 		bool is_there = m->cpu->is_open && !m->is_hung_up;
 
-		g->fds[1 + 2 * t] = (struct pollfd){
-		    .fd = is_there && m->ring.base ? m->ring.fd : -1, .events = POLLIN};
+		g->fds[1 + 2 * t] =
+		    (struct pollfd){.fd = is_there && m->ring.base && !m->span_ns ? m->ring.fd : -1,
+				    .events = POLLIN};
 		g->fds[2 + 2 * t] = (struct pollfd){
 		    .fd = is_there && m->side_band.base ? m->side_band.fd : -1, .events = POLLIN};
 	}
@@ -489,6 +508,7 @@ static void sum_up(struct sampling *g, uint32_t t)
 	r->lost = m->scan.lost;
 	r->ticks = g->paced.now.taken - g->paced.before.taken;
 	r->ticks_missed = g->paced.now.missed - g->paced.before.missed;
+	r->held = m->ring.base ? m->held : (struct trace_held){.wanted_ns = 0};
 	r->item = m->sampled;
 	r->nr = m->scan.nr_events;
 }
@@ -540,6 +560,47 @@ static void note_losses(struct sampling *g, uint32_t iteration)
 	paced_note_missing(&g->paced, iteration, g->notes);
 }
 
+/* A flight recorder whose rings were too small for its span. */
+static void note_held(struct sampling *g, const struct session_iteration *it)
+{
+	uint64_t wanted_ns = 0, least_ns = UINT64_MAX;
+	uint32_t cpu = 0;
+
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		const struct trace_held *held = &g->results[t].held;
+		uint64_t ns = held->to_ns - held->from_ns;
+
+		if (!held->wanted_ns || ns >= held->wanted_ns || !held->is_full || ns >= least_ns)
+			continue;
+		least_ns = ns;
+		wanted_ns = held->wanted_ns;
+		cpu = g->counters->cpus[t].cpu;
+	}
+	if (wanted_ns)
+		notes_add(g->notes, 0,
+			  "iteration %u holds the last %" PRIu64 " of %" PRIu64
+			  " ms of CPU %u: its buffer of %" PRIu64 " KiB is full; raise mib of "
+			  "flight_recorder, or the limit of locked memory",
+			  it->iteration, least_ns / 1000000, wanted_ns / 1000000, cpu,
+			  g->ring_bytes >> 10);
+}
+
+/* The end of the iteration for the CPU's samples. Those of a flight recorder are many: meanwhile
+ * the side bands must not overflow. */
+static int cut(struct sampling *g, const struct session_iteration *it, uint32_t t,
+	       uint64_t until_ns, struct err *why)
+{
+	struct sampler *m = &g->samplers[t];
+
+	if (m->span_ns && it->cause == CAUSE_REQUEST && !it->is_snapshot) {
+		sampler_skip(m, until_ns);
+		return 0;
+	}
+	for (uint32_t k = 0; m->span_ns && k < g->nr_cpus; k++)
+		drain_side_band(g, k);
+	return sampler_cut(m, until_ns, true, why);
+}
+
 /* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */
 static int record_all(struct sampling *g, const struct session_iteration *it, struct err *why)
 {
@@ -549,13 +610,13 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		uint64_t until_ns = cut_ns(g, t);
 
-		one = sampler_cut(&g->samplers[t], until_ns, true, why)
-			  ?: drain_ticks(g, t, until_ns, why);
+		one = cut(g, it, t, until_ns, why) ?: drain_ticks(g, t, until_ns, why);
 		rc = rc ?: one;
 		g->results[t].max_rate_end = max_rate;
 		sum_up(g, t);
 	}
 	g->max_rate = max_rate;
+	note_held(g, it);
 	if (rc && g->recorder->writer) {
 		common_fail(&g->common, why); /* the survey would fill the reserve */
 		session_output_release(g->recorder->output);

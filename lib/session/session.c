@@ -10,10 +10,51 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+enum { NS_PER_S = 1000000000 };
+
+enum { MIN_RING_BYTES = 64 << 10 };
+
+/* Bytes per second of a sampled event's records on a busy CPU; UINT64_MAX: unknown. */
+static uint64_t bytes_per_second(const struct plan_event *p)
+{
+	/* a record without what is below, callers, registers, branches; raw bytes are rarely more
+	 */
+	enum { RECORD = 64, CALLERS = 64 * 8, REGISTERS = 32 * 8, BRANCHES = 32 * 24, RAW = 128 };
+	const struct spec_event *asked = p->asked;
+	uint64_t bytes = RECORD, rate = asked->frequency;
+
+	if (!rate && asked->rate && event_is_clock(&p->event))
+		rate = NS_PER_S / asked->rate + 1;
+	bytes += asked->flags & (SPEC_CALLCHAIN | SPEC_USER_STACK) ? CALLERS : 0;
+	bytes += asked->flags & SPEC_USER_STACK ? REGISTERS + asked->stack_bytes : 0;
+	bytes += asked->flags & SPEC_LAST_BRANCH ? BRANCHES : 0;
+	bytes += p->event.group->id == EVENT_GROUP_TRACEPOINT ? RAW : 0;
+	return rate ? rate * bytes : UINT64_MAX;
+}
+
+/* The power of two for the span of a flight recorder, and a tenth more; at most its mib. */
+static uint64_t flight_ring_bytes(const struct session *s)
+{
+	const struct spec_flight *flight = &s->plan->spec->flight;
+	double wanted = 0;
+	uint64_t bytes = MIN_RING_BYTES;
+
+	for (size_t i = 0; i < s->plan->nr_events; i++)
+		if (spec_event_is_sampled(s->plan->events[i].asked))
+			wanted += (double)bytes_per_second(&s->plan->events[i]) * 1.1 *
+				  (double)flight->span_ns / NS_PER_S;
+	while ((double)bytes < wanted && bytes <= flight->mib << 19)
+		bytes <<= 1;
+	return bytes;
+}
+
 /* The power of two for buffer_size_in_mb. */
 static uint64_t wanted_ring_bytes(const struct session *s)
 {
 	uint64_t mib = s->plan->spec->buffer_size_in_mb, bytes = 1 << 20;
+
+	if (s->plan->spec->flight.span_ns)
+		return flight_ring_bytes(s);
 
 	while (bytes >> 20 < mib)
 		bytes <<= 1;
@@ -46,9 +87,9 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 	const char *to_do = error == -EPERM
 				? "raise kernel.perf_event_mlock_kb or RLIMIT_MEMLOCK, or use "
 				  "CAP_IPC_LOCK"
-				: "use a smaller buffer_size_in_mb";
+				: "use a smaller buffer";
 
-	if (!error && wanted >> 20 != asked)
+	if (!error && wanted >> 20 != asked && !s->plan->spec->flight.span_ns)
 		notes_add(&s->notes, 0,
 			  "buffers of %llu MiB per CPU: %llu rounded up to a power of two",
 			  (unsigned long long)wanted >> 20, asked);
@@ -68,7 +109,6 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 /* Opens everything with the largest rings that the kernel permits. */
 static int open_measured(struct session *s, struct err *e)
 {
-	enum { MIN_RING_BYTES = 64 << 10 };
 	uint64_t wanted = wanted_ring_bytes(s), bytes = wanted;
 	bool is_too_large;
 	int rc = open_sized(s, bytes, &is_too_large), error = 0;

@@ -3,6 +3,7 @@
  */
 #include "spec/check.h"
 
+#include "base/array.h"
 #include "spec/diag.h"
 
 #include <errno.h>
@@ -250,8 +251,22 @@ static void check_times(const struct spec *s, struct err_list *errs)
 			 "remove one: each run is an iteration, which lasts until it has ended");
 }
 
+static void check_flight(const struct spec *s, struct err_list *errs)
+{
+	const struct spec_pos *const others[] = {&s->duration_pos, &s->iterations_pos,
+						 &s->runs_pos};
+	static const char *const names[] = {"duration", "num_iterations", "runs"};
+
+	for (size_t i = 0; s->flight_pos.line && i < ARRAY_NR(others); i++)
+		if (others[i]->line)
+			err_hint(diag_at(errs, s->source, *others[i],
+					 "%s and flight_recorder are mutually exclusive", names[i]),
+				 "remove one: a flight recorder's iterations end at its snapshots");
+}
+
 void check_events(const struct spec *s, struct err_list *errs)
 {
+	check_flight(s, errs);
 	check_sampling(s, errs);
 	check_times(s, errs);
 	check_target(s, errs);
@@ -287,6 +302,16 @@ int spec_check(const struct spec *s, struct err_list *errs)
 
 	if (s->nr_events == 0)
 		diag_at(errs, s->source, s->events_pos, "No events specified");
+	if (s->flight.span_ns && !spec_is_sampling(s))
+		err_hint(
+		    diag_at(errs, s->source, s->flight_pos, "flight_recorder: no event is sampled"),
+		    "set a rate or a frequency on one: -e software:cpu_clock@997Hz");
+	for (const struct spec_event *e = s->events; s->flight.span_ns && e < events_end(s); e++)
+		if (e->flags & SPEC_TIMEBASE)
+			err_hint(diag_at(errs, s->source, e->flags_pos,
+					 "%s:%s: a flight recorder has no timebase", e->group_name,
+					 e->event_name),
+				 "remove the flag timebase: the counts are read at each snapshot");
 	check_events(s, errs);
 	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == KEY_SPEC && key_rows[i].suffix)

@@ -35,6 +35,7 @@ static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 #define EVENT_FIELD(f)    .level = KEY_EVENT, .offset = offsetof(struct spec_event, f)
 #define SAMPLING_FIELD(f) .level = KEY_SAMPLING, .offset = offsetof(struct spec_event, f)
 #define TARGET_FIELD(f)   .level = KEY_TARGET, .offset = offsetof(struct spec_target, f)
+#define FLIGHT_FIELD(f)   .level = KEY_FLIGHT, .offset = offsetof(struct spec_flight, f)
 #define METRIC_FIELD(f)   .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
 #define SESSION_FIELD(f)  .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
 #define SPEC_POS(f)       .pos_offset = offsetof(struct spec, f)
@@ -90,11 +91,28 @@ const struct key_row key_rows[] = {
 	SPEC_POS(target_pos),
 	.name = "target",
 	.type = KEY_OBJECT,
+	.inner = KEY_TARGET,
 	.description =
 	    "What to measure, if not the whole machine: a command, processes, or a control group, "
 	    "as "
 	    "-- COMMAND, --pid, --comm, --cgroup, --cpu and --no-children say. A target of the "
 	    "options replaces it.",
+    },
+    {
+	SPEC_FIELD(flight),
+	SPEC_POS(flight_pos),
+	.name = "flight_recorder",
+	.type = KEY_OBJECT,
+	.inner = KEY_FLIGHT,
+	.option_key = "seconds",
+	.modes = "sampling",
+	.description =
+	    "Keep the samples of the last TIME in memory, where newer ones overwrite older ones, "
+	    "and write them only at a snapshot: when cpuperf receives SIGUSR2, and at the end. "
+	    "Each snapshot ends an iteration. The session lasts until its target has ended or "
+	    "Ctrl-C is pressed.",
+	.metavar = "TIME",
+	.excludes = "duration num-iterations runs",
     },
     {
 	SPEC_FIELD(metrics),
@@ -485,6 +503,29 @@ const struct key_row key_rows[] = {
 	.type = KEY_BOOL,
 	.default_text = "false",
 	.description = "true measures a command until all that it started have ended.",
+    },
+
+    {
+	FLIGHT_FIELD(span_ns),
+	.name = "seconds",
+	.type = KEY_SECONDS,
+	.required = true,
+	.min_text = "0.001",
+	.max = 86400,
+	.unit = "seconds",
+	.description = "How long before a snapshot its samples begin. Less, if mib is too small "
+		       "for that: the snapshot says how much it holds.",
+    },
+    {
+	FLIGHT_FIELD(mib),
+	.name = "mib",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 4096,
+	.default_text = "64",
+	.unit = "MiB",
+	.description = "The most memory of each CPU's samples. Less is used if the rates of the "
+		       "events need less.",
     },
 
     {

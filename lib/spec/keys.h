@@ -12,7 +12,15 @@
 struct buf;
 
 /* KEY_SAMPLING: the defaults of sampled events, a struct spec_event too */
-enum key_level { KEY_SPEC, KEY_EVENT, KEY_METRIC, KEY_SAMPLING, KEY_TARGET, KEY_SESSION };
+enum key_level {
+	KEY_SPEC,
+	KEY_EVENT,
+	KEY_METRIC,
+	KEY_SAMPLING,
+	KEY_TARGET,
+	KEY_FLIGHT,
+	KEY_SESSION,
+};
 enum key_type {
 	KEY_STRING,   /* any text; a const char * in the model */
 	KEY_NAME,     /* text shown in tables: printable, one line */
@@ -27,7 +35,7 @@ enum key_type {
 	KEY_LIST,     /* an array of strings, with has_numbers of integers; a struct spec_list */
 	KEY_BOOL,     /* a bool in the model; written unless it is the default */
 	KEY_DEFAULTS, /* the object of level KEY_SAMPLING; never written: the reader resolves it */
-	KEY_OBJECT,   /* the object of level KEY_TARGET; written unless it is empty */
+	KEY_OBJECT,   /* the object of the level inner; written unless it has only defaults */
 	KEY_EVENTS,   /* the array of events */
 	KEY_METRICS,  /* the array of metrics */
 };
@@ -45,6 +53,8 @@ struct key_row {
 	uint64_t step;            /* of the number: it is a multiple of this; 0: any */
 	const char *suffix;       /* KEY_STRING: the end of a text that is not empty; NULL: any */
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
+	enum key_level inner;     /* KEY_OBJECT */
+	const char *option_key;   /* KEY_OBJECT: its key that the override option sets */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
 	const char *item;         /* KEY_FLAGS, KEY_CHOICE, KEY_LIST: the word for one of them */
@@ -76,8 +86,8 @@ bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
 uint64_t key_default(const struct key_row *row);
 
 /* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC), spec_target (KEY_TARGET)
- * or cpsession (KEY_SESSION) to the defaults of the table; those without one become "" and 0.
- * Strings are static. */
+ * spec_flight (KEY_FLIGHT) or cpsession (KEY_SESSION) to the defaults of the table; those without
+ * one become "" and 0. Strings are static. */
 void keys_set_defaults(enum key_level level, void *target);
 
 /* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */

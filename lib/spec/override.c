@@ -84,6 +84,9 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 		return set_string(s, row, value, source, e);
 	if (row->type == KEY_WORD)
 		return set_word(s, row, value, source, e);
+	if (row->type == KEY_OBJECT)
+		return set_number((char *)s + row->offset, key_find(row->inner, row->option_key),
+				  value, source, e);
 	return set_number(s, row, value, source, e);
 }
 

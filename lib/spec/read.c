@@ -333,7 +333,7 @@ static int read_object(struct doc *d, const struct key_row *row, const json_t *v
 		       void *target)
 {
 	if (json_is_object(value))
-		return doc_read(d, value, node, KEY_TARGET, field(row, target));
+		return doc_read(d, value, node, row->inner, field(row, target));
 	doc_report_wrong(d, row, value, node);
 	return 0;
 }

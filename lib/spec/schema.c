@@ -96,8 +96,9 @@ static void defaults_property(struct json_writer *w, const struct key_row *row)
 
 static void object_property(struct json_writer *w, const struct key_row *row)
 {
-	(void)row;
-	properties(w, KEY_TARGET);
+	properties(w, row->inner);
+	if (row->inner != KEY_TARGET)
+		return;
 	jsonw_raw(w, "dependentSchemas",
 		  "{\"command\": {\"properties\": {\"pids\": false, \"comms\": false, \"cgroups\": "
 		  "false}}, \"cgroups\": {\"properties\": {\"pids\": false, \"comms\": false}}}");
@@ -289,7 +290,9 @@ void keys_to_schema(enum key_level root, struct buf *out)
 		if (!is_session) {
 			jsonw_raw(&w, "dependentSchemas",
 				  "{\"runs\": {\"properties\": "
-				  "{\"duration\": false, \"num_iterations\": false}}}");
+				  "{\"duration\": false, \"num_iterations\": false}}, "
+				  "\"flight_recorder\": {\"properties\": {\"duration\": false, "
+				  "\"num_iterations\": false, \"runs\": false}}}");
 			implications_without_defaults(&w);
 		}
 	}

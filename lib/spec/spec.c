@@ -25,6 +25,7 @@ void spec_init(struct spec *s)
 	arena_init(&s->arena, ARENA_BYTES);
 	keys_set_defaults(KEY_SPEC, s);
 	keys_set_defaults(KEY_TARGET, &s->target);
+	keys_set_defaults(KEY_FLIGHT, &s->flight);
 }
 
 void spec_fini(struct spec *s)

@@ -94,6 +94,12 @@ struct spec_target {
 	bool waits_for_children; /* of a command: until they have ended too */
 };
 
+/* A recorder whose samples stay in memory until a snapshot. */
+struct spec_flight {
+	uint64_t span_ns; /* before the snapshot; 0: samples are written as they come */
+	uint64_t mib;     /* of memory for each CPU, at most */
+};
+
 struct spec {
 	struct arena arena;                   /* owns every string, the events and the metrics */
 	const char *source;                   /* the file's name, for messages */
@@ -103,6 +109,7 @@ struct spec {
 	size_t nr_broken;             /* after them in events: named, but with errors */
 	struct spec_event sampling;   /* defaults, which the events have */
 	struct spec_target target;
+	struct spec_flight flight;
 	struct spec_metric *metrics;
 	size_t nr_metrics;
 	struct metric_set metric_set; /* the same; operands are indices of events */
@@ -117,7 +124,7 @@ struct spec {
 	const char *session_result_spec_path; /* "": no manifest */
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos;
-	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
+	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos, flight_pos;
 };
 
 enum {

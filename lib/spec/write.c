@@ -139,17 +139,45 @@ static void write_bool(struct json_writer *w, const struct key_row *row, const v
 		jsonw_raw(w, row->name, is_true ? "true" : "false");
 }
 
-/* On one line. */
-static void write_target(struct json_writer *w, const struct key_row *row, const void *model)
+static bool is_default(const struct key_row *row, const void *model)
 {
-	const struct spec *s = model;
-	bool is_indented = w->is_indented;
+	struct spec_list list;
+	const char *text;
+	bool is_true;
 
-	if (!spec_has_target(s) && !*s->target.cpus && s->target.has_children)
+	switch (row->type) {
+	case KEY_INTEGER:
+	case KEY_SECONDS:
+		return field_u64(row, model) == key_default(row);
+	case KEY_STRING:
+	case KEY_NAME:
+	case KEY_WORD:
+		memcpy(&text, field(row, model), sizeof(text));
+		return text && strcmp(text, row->default_text ? row->default_text : "") == 0;
+	case KEY_BOOL:
+		memcpy(&is_true, field(row, model), sizeof(is_true));
+		return is_true == (row->default_text && *row->default_text == 't');
+	case KEY_LIST:
+		memcpy(&list, field(row, model), sizeof(list));
+		return list.nr == 0;
+	default:
+		return false;
+	}
+}
+
+/* On one line. */
+static void write_inner(struct json_writer *w, const struct key_row *row, const void *model)
+{
+	const void *inner = field(row, model);
+	bool is_indented = w->is_indented, is_empty = true;
+
+	for (size_t i = 0; i < key_nr_rows; i++)
+		is_empty &= key_rows[i].level != row->inner || is_default(&key_rows[i], inner);
+	if (is_empty)
 		return;
 	JSONW_OBJECT(w, row->name) {
 		w->is_indented = false;
-		write_members(w, KEY_TARGET, &s->target);
+		write_members(w, row->inner, inner);
 	}
 	w->is_indented = is_indented;
 }
@@ -167,7 +195,7 @@ static write_fn *const writers[] = {
     [KEY_INTEGER] = write_integer,  [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
     [KEY_CHOICE] = write_choice,    [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
     [KEY_METRICS] = write_metrics,  [KEY_HEX] = write_text,        [KEY_BOOL] = write_bool,
-    [KEY_DEFAULTS] = write_nothing, [KEY_OBJECT] = write_target,   [KEY_LIST] = write_list,
+    [KEY_DEFAULTS] = write_nothing, [KEY_OBJECT] = write_inner,    [KEY_LIST] = write_list,
 };
 
 static bool is_time(const struct key_row *row)
@@ -175,10 +203,12 @@ static bool is_time(const struct key_row *row)
 	return strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0;
 }
 
-/* Runs stand for the time. */
+/* Runs and a flight recorder stand for the time. */
 static bool is_replaced(const struct key_row *row, const void *model)
 {
-	return row->level == KEY_SPEC && is_time(row) && ((const struct spec *)model)->runs;
+	const struct spec *s = model;
+
+	return row->level == KEY_SPEC && is_time(row) && (s->runs || s->flight.span_ns);
 }
 
 static void write_members(struct json_writer *w, enum key_level level, const void *model)
@@ -204,24 +234,6 @@ void spec_to_json(const struct spec *s, struct buf *out)
 }
 
 enum { MODES = SPEC_OS | SPEC_USER };
-
-static bool is_default(const struct key_row *row, const void *model)
-{
-	const char *text;
-
-	switch (row->type) {
-	case KEY_INTEGER:
-	case KEY_SECONDS:
-		return field_u64(row, model) == key_default(row);
-	case KEY_STRING:
-	case KEY_NAME:
-	case KEY_WORD:
-		memcpy(&text, field(row, model), sizeof(text));
-		return text && row->default_text && strcmp(text, row->default_text) == 0;
-	default:
-		return false;
-	}
-}
 
 static void write_others(struct json_writer *w, enum key_level level, const void *model)
 {
@@ -253,7 +265,7 @@ void spec_to_file(const struct spec *s, bool has_time, struct buf *out)
 			if (row->level != KEY_SPEC || row->type == KEY_EVENTS ||
 			    row->type == KEY_METRICS)
 				continue;
-			if (is_time(row) ? has_time && !s->runs : !is_default(row, s))
+			if (is_time(row) ? has_time && !is_replaced(row, s) : !is_default(row, s))
 				writers[row->type](&w, row, s);
 		}
 		JSONW_ARRAY(&w, "events") {

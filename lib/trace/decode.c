@@ -182,6 +182,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_target target;
 		struct trace_build_id build_id;
 		struct trace_cmdline cmdline;
+		struct trace_held held;
 	} v;
 	struct trace_decoder d;
 
@@ -213,6 +214,17 @@ int trace_decode_where(const struct trace_frame *f, struct trace_where *out)
 int trace_decode_target(const struct trace_frame *f, struct trace_target *out)
 {
 	return decode_frame(f, TRACE_FRAME_TARGET, out, sizeof(*out));
+}
+
+int trace_decode_held(const struct trace_frame *f, struct trace_held *out)
+{
+	struct trace_held held;
+	int rc = decode_frame(f, TRACE_FRAME_HELD, &held, sizeof(held));
+
+	if (rc || held.from_ns > held.to_ns)
+		return -EINVAL;
+	*out = held;
+	return 0;
 }
 
 int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out)

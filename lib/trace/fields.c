@@ -146,6 +146,16 @@ static const struct trace_field cmdline_fields[] = {
     END,
 };
 
+static const struct trace_field held_fields[] = {
+    U64(trace_held, from_ns),
+    U64(trace_held, to_ns),
+    U64(trace_held, wanted_ns),
+    U64(trace_held, paused),
+    U32(trace_held, is_full),
+    CHARS16(trace_held, trigger, TRACE_TRIGGER_BYTES),
+    END,
+};
+
 static const struct trace_field target_fields[] = {
     U32(trace_target, flags),
     U32(trace_target, pid),
@@ -179,7 +189,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_NOTE] = note_fields,         [TRACE_FRAME_END] = end_fields,
     [TRACE_FRAME_WHERE] = where_fields,       [TRACE_FRAME_ITERATION] = iteration_fields,
     [TRACE_FRAME_BUILD_ID] = build_id_fields, [TRACE_FRAME_TARGET] = target_fields,
-    [TRACE_FRAME_CMDLINE] = cmdline_fields,
+    [TRACE_FRAME_CMDLINE] = cmdline_fields,   [TRACE_FRAME_HELD] = held_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

@@ -134,7 +134,9 @@ struct trace_ids {
 };
 int trace_decode_ids(const struct trace_frame *f, struct trace_ids *out);
 void trace_ids_fini(struct trace_ids *ids);
-/* out->item is owned: trace_sampling_fini frees it. */
+/* -EINVAL also for an interval that ends before it begins. */
+int trace_decode_held(const struct trace_frame *f, struct trace_held *out);
+/* Without held. out->item is owned: trace_sampling_fini frees it. */
 int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out);
 void trace_sampling_fini(struct trace_sampling *s);
 /* Names are safe to print. */

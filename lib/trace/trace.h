@@ -31,6 +31,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_BUILD_ID = 15,  /* of a mapped file */
 	TRACE_FRAME_TARGET = 16,    /* the target of the session, and its end */
 	TRACE_FRAME_CMDLINE = 17,   /* the command line of a process */
+	TRACE_FRAME_HELD = 18,      /* which samples a flight recorder held */
 };
 
 enum trace_boundary {
@@ -135,6 +136,17 @@ struct trace_sampled {
 	uint64_t throttled, unthrottled; /* how often the kernel paused and resumed it */
 };
 
+/* The samples of a flight recorder's ring at a snapshot, the end of the iteration. The trace has
+ * all that were taken after from_ns, up to to_ns, except those of pauses. */
+enum { TRACE_TRIGGER_BYTES = 64 };
+struct trace_held {
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC */
+	uint64_t wanted_ns;      /* of the spec; 0: not a flight recorder's */
+	uint64_t paused;         /* samples not taken while an earlier one was copied */
+	uint32_t is_full;        /* 1: the ring had no room for all since wanted_ns before to_ns */
+	char trigger[TRACE_TRIGGER_BYTES]; /* what caused the snapshot; "": a request, or the end */
+};
+
 struct trace_sampling {
 	uint64_t ring_bytes;                   /* 0: no ring */
 	uint64_t max_rate_start, max_rate_end; /* kernel.perf_event_max_sample_rate; 0: not known */
@@ -143,6 +155,7 @@ struct trace_sampling {
 	uint64_t ticks, ticks_missed; /* TRACE_TICK readings of the session: read; missed */
 	const struct trace_sampled *item;
 	size_t nr;
+	struct trace_held held; /* a frame of its own */
 };
 
 /* One of many things (a disk, a process …). */

@@ -241,6 +241,8 @@ void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *
 	trace_encode(&w->own.bytes, trace_sampling_fields, s);
 	trace_encode_list(&w->own.bytes, &trace_sampled_list, s->item, s->nr);
 	frame_end(&w->own, at, TRACE_FRAME_SAMPLING);
+	if (s->held.wanted_ns)
+		add_frame(&w->own, TRACE_FRAME_HELD, &s->held);
 }
 
 static void add_things(struct trace_writer *w, const struct trace_things *t, size_t from, size_t to)

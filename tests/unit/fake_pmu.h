@@ -29,6 +29,7 @@ struct fake_ring {
 	size_t len;
 	int event;     /* index of its owner */
 	uint64_t lost; /* records that found no room and are not told yet */
+	bool is_overwritten, is_paused;
 };
 
 struct fake_event {
@@ -60,7 +61,7 @@ static struct fake_pmu {
 	int fail_error;
 	bool fail_fired;
 	/* what happened */
-	unsigned nr_calls, nr_opens, nr_reads, nr_enables, nr_live, max_live;
+	unsigned nr_calls, nr_opens, nr_reads, nr_enables, nr_pauses, nr_live, max_live;
 	unsigned nr_wrong;            /* calls that the program should not make */
 	unsigned nr_orphans;          /* leaders closed before their siblings */
 	unsigned nr_events, nr_rings; /* rings: open ones */
@@ -208,6 +209,15 @@ static inline bool fake_put(struct fake_ring *r, const uint64_t *words, size_t n
 	struct perf_event_mmap_page *page = fake_page(r);
 	uint64_t mask = r->len - 4096 - 1, head = page->data_head;
 
+	if (r->is_paused)
+		return false;
+	if (r->is_overwritten) {
+		head -= nr * 8;
+		for (size_t i = 0; i < nr; i++)
+			memcpy(r->base + 4096 + ((head + i * 8) & mask), &words[i], 8);
+		__atomic_store_n(&page->data_head, head, __ATOMIC_RELEASE);
+		return true;
+	}
 	if (head + nr * 8 - __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE) > mask + 1)
 		return false;
 	for (size_t i = 0; i < nr; i++, head += 8)
@@ -279,7 +289,7 @@ static inline void fake_take_samples(struct fake_event *e)
 		fake_sample(e, 100 + i, fake_now_ns());
 }
 
-static inline void *fake_mmap(int fd, size_t len, int *error)
+static inline void *fake_mmap(int fd, size_t len, bool is_read_only, int *error)
 {
 	struct fake_event *e = fake_of(fd);
 	uint8_t *base;
@@ -295,7 +305,8 @@ static inline void *fake_mmap(int fd, size_t len, int *error)
 	base = calloc(1, len);
 	for (e->ring = 0; fake.rings[e->ring].base; e->ring++)
 		;
-	fake.rings[e->ring] = (struct fake_ring){base, len, fd - FAKE_FIRST_FD, 0};
+	fake.rings[e->ring] = (struct fake_ring){
+	    .base = base, .len = len, .event = fd - FAKE_FIRST_FD, .is_overwritten = is_read_only};
 	fake.nr_rings++;
 	return base;
 }
@@ -376,9 +387,15 @@ static inline int fake_ioctl(int fd, unsigned long request, unsigned long arg)
 	if (e && request == PERF_EVENT_IOC_SET_OUTPUT) {
 		struct fake_event *to = fake_of((int)arg);
 
-		if (!to || to->ring < 0 || to->cpu != e->cpu)
+		if (!to || to->ring < 0 || to->cpu != e->cpu ||
+		    to->attr.write_backward != e->attr.write_backward)
 			return -EINVAL;
 		e->ring = to->ring;
+		return 0;
+	}
+	if (e && request == PERF_EVENT_IOC_PAUSE_OUTPUT && e->ring >= 0) {
+		fake.nr_pauses++;
+		fake.rings[e->ring].is_paused = arg;
 		return 0;
 	}
 	if (!e || request != PERF_EVENT_IOC_ENABLE || arg || e->leader != leader)

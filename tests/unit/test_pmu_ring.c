@@ -43,7 +43,7 @@ static void bench_init(struct bench *b, unsigned nr, uint64_t sample_type)
 		pmu_scan_event_init(&b->events[i], &a);
 		b->ids[i] = (struct pmu_scan_id){FAKE_FIRST_ID + i, i};
 	}
-	assert_int_equal(pmu_ring_open(&b->ring, &fake_ops, b->fd[0], RING_BYTES), 0);
+	assert_int_equal(pmu_ring_open(&b->ring, &fake_ops, b->fd[0], RING_BYTES, false), 0);
 	if (nr > 1)
 		assert_int_equal(pmu_ring_join(&b->ring, b->fd[1]), 0);
 	b->scan = (struct pmu_scan){.events = b->events,
@@ -85,13 +85,69 @@ TEST(sizes)
 		fake_reset();
 		fake.max_ring_bytes = 1 << 20;
 		fd = fake_ops.open(&a, -1, 0, -1, 0);
-		assert_int_equal(pmu_ring_open(&r, &fake_ops, fd, cases[i].bytes), cases[i].rc);
+		assert_int_equal(pmu_ring_open(&r, &fake_ops, fd, cases[i].bytes, false),
+				 cases[i].rc);
 		assert_int_equal(r.base != NULL, cases[i].rc == 0);
 		pmu_ring_close(&r);
 		pmu_ring_close(&r); /* of zeroes: nothing */
 		fake_ops.close(fd);
 		assert_int_equal(fake.nr_live + fake.nr_rings + fake.nr_wrong, 0);
 	}
+}
+
+/* Records of a ring that is overwritten, each with its number in its second word. */
+static void put_numbered(uint64_t number, size_t nr_words)
+{
+	uint64_t words[32] = {fake_header(PERF_RECORD_SAMPLE, 0, nr_words), number};
+
+	assert_true(nr_words <= 32);
+	(void)fake_put(&fake.rings[0], words, nr_words);
+}
+
+/* The copy has the last records, all that fit but the one in which the next may be written, the
+ * oldest first. */
+TEST(overwritten)
+{
+	enum { LONGEST = 32, PER_ROUND = 97 };
+	struct perf_event_attr a = attr_of(PERF_SAMPLE_TID | PERF_SAMPLE_TIME);
+	uint8_t copy[RING_BYTES];
+	struct pmu_view v = {copy, UINT64_MAX};
+	struct pmu_ring r;
+	uint64_t number = 0;
+	int fd;
+
+	fake_reset();
+	a.write_backward = 1;
+	fd = fake_ops.open(&a, -1, 0, -1, 0);
+	assert_int_equal(pmu_ring_open(&r, &fake_ops, fd, RING_BYTES, true), 0);
+	for (unsigned round = 0; round < 200; round++) {
+		uint64_t used = 0, from, at, last = number;
+		bool has_all;
+
+		from = pmu_ring_copy(&r, true, copy, &has_all);
+		assert_int_equal(has_all,
+				 fake_page(&fake.rings[0])->data_head + RING_BYTES <= RING_BYTES);
+		for (at = RING_BYTES; at > from && last; last--) {
+			uint64_t size = 8 * (2 + (last - 1) % (LONGEST - 1));
+
+			assert_int_equal(pmu_record_bytes(&v, at - size, at), size);
+			assert_int_equal(pmu_view_word(&v, at - size + 8), last - 1);
+			at -= size;
+			used += size;
+		}
+		assert_int_equal(at, from);
+		if (has_all)
+			assert_int_equal(last, 0);
+		else /* a record that is overwritten in part, and the longest */
+			assert_true(used + 16 * LONGEST >= RING_BYTES);
+		for (unsigned i = 0; i < PER_ROUND % (round + 1); i++, number++)
+			put_numbered(number, 2 + number % (LONGEST - 1));
+	}
+	assert_int_equal(fake.nr_pauses, 2 * 200);
+	assert_false(fake.rings[0].is_paused);
+	pmu_ring_close(&r);
+	fake_ops.close(fd);
+	assert_int_equal(fake.nr_live + fake.nr_rings + fake.nr_wrong, 0);
 }
 
 /* Pieces of a span: before, across and behind the place where the ring wraps. */

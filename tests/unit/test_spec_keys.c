@@ -42,7 +42,7 @@ TEST(rows_are_whole)
 		assert_int_equal(row->metavar != NULL,
 				 row->level == KEY_SPEC && row->type != KEY_EVENTS &&
 				     row->type != KEY_DEFAULTS && row->type != KEY_METRICS &&
-				     row->type != KEY_OBJECT);
+				     (row->type != KEY_OBJECT || row->option_key));
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);
 		assert_int_equal(row->item != NULL, row->type == KEY_FLAGS ||
@@ -89,11 +89,13 @@ TEST(defaults)
 static void add_sample(struct buf *out, const struct key_row *row, bool is_other);
 
 /* A rate and a frequency exclude each other; a rate is written always. Lists are of misc events.
- * Runs exclude a time. */
+ * Runs exclude a time, and so does a flight recorder: see TEST(flight_recorder). */
 static bool is_left_out(const struct key_row *row, bool is_other)
 {
 	if (strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0)
 		return is_other && row->level == KEY_SPEC;
+	if (strcmp(row->name, "flight_recorder") == 0)
+		return true;
 	if (strcmp(row->name, "runs") == 0)
 		return !is_other;
 	if (strcmp(row->name, "wait_children") == 0)
@@ -173,7 +175,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		buf_adds(out, row->has_numbers ? "[1,4194304]" : "[\"a b\",\"\"]");
 		break;
 	case KEY_OBJECT:
-		add_object(out, KEY_TARGET, is_other);
+		add_object(out, row->inner, is_other);
 		break;
 	case KEY_BOOL:
 		buf_adds(out, strcmp(row->default_text, "true") == 0 ? "false" : "true");
@@ -288,6 +290,47 @@ TEST(sampling_defaults)
 			buf_fini(&json);
 			spec_fini(&s);
 		}
+}
+
+/* What it excludes, and what of it is written. */
+TEST(flight_recorder)
+{
+	static const struct {
+		const char *keys, *json; /* json NULL: refused */
+	} cases[] = {
+	    {"\"flight_recorder\":{\"seconds\":10},",
+	     "\"flight_recorder\":{\"seconds\":10,\"mib\":64},"},
+	    {"\"flight_recorder\":{\"seconds\":0.5,\"mib\":8},",
+	     "\"flight_recorder\":{\"seconds\":0.5,\"mib\":8},"},
+	    {"\"flight_recorder\":{},", NULL},
+	    {"\"flight_recorder\":{\"mib\":8},", NULL},
+	    {"\"flight_recorder\":{\"seconds\":0},", NULL},
+	    {"\"flight_recorder\":{\"seconds\":1},\"duration\":1,", NULL},
+	    {"\"flight_recorder\":{\"seconds\":1},\"num_iterations\":1,", NULL},
+	    {"\"flight_recorder\":{\"seconds\":1},\"runs\":1,", NULL},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct err_list errs = {.nr = 0};
+		char text[512];
+		struct buf json;
+		struct spec s;
+		int len = snprintf(text, sizeof(text),
+				   "{%s\"events\":[{\"group_name\":\"g\",\"event_name\":\"x\"}]}",
+				   cases[i].keys);
+
+		spec_init(&s);
+		buf_init(&json, 1 << 16);
+		assert_int_equal(spec_parse(text, (size_t)len, "t", &s, &errs),
+				 cases[i].json ? 0 : -EINVAL);
+		if (cases[i].json) {
+			spec_to_json(&s, &json);
+			assert_non_null(strstr(buf_str(&json), cases[i].json));
+			assert_null(strstr(buf_str(&json), "duration"));
+		}
+		buf_fini(&json);
+		spec_fini(&s);
+	}
 }
 
 /* A text with every key of the table comes back from the model as it went in. */

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""A flight recorder: the samples of the last seconds stay in memory, and are written at a snapshot. Software
+events only.
+"""
+import contextlib
+import csv
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+from kit import CPUPERF, may_sample, output, PRINT, run, run_checks
+from sampled import check_sound
+
+FOLDER = "cpuperf.session"
+CLOCK = "cpu_clock@499Hz"
+NS = 1_000_000_000
+# Spins until its standard input ends; then prints its CPU time in ns.
+SPIN = """
+import select, sys, time
+while not select.select([0], [], [], 0)[0]:
+    sum(range(20000))
+print(time.process_time_ns())
+"""
+
+
+def start(folder, *options, command=()):
+    p = subprocess.Popen([CPUPERF, *options, *(["--", *command] if command else [])], cwd=folder, text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    path = f"{folder}/{FOLDER}/cpuperf.cpsession"
+    while not os.path.exists(path) or '"recording"' not in open(path, encoding="utf-8").read():
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.01)
+    return p
+
+
+def snapshot(p, folder, nr_before, number=signal.SIGUSR2):
+    """Returns when the iteration is written: the next one has begun then."""
+    p.send_signal(number)
+    while not os.path.exists(f"{folder}/{FOLDER}/cpuperf.{nr_before + 1}.0.cpuperf"):
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.01)
+
+
+def finish(p, code=0):
+    out, err = p.communicate()
+    assert p.returncode == code, (p.returncode, out, err)
+    return out, err
+
+
+def sql(folder, query):
+    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found = db.execute(query).fetchall()
+    os.unlink(f"{folder}/x.db")
+    return found
+
+
+def functions(folder, *options):
+    """The samples of each function."""
+    text = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", *options, FOLDER, cwd=folder)
+    return {row["function"]: int(row["self_samples"]) for row in csv.DictReader(io.StringIO(text))}
+
+
+def check_crash(folder):
+    """What is held when a program crashes is of the span before, with all names. A plain session has all."""
+    phases = [os.environ["PHASES"], "0.3", "0.1", "2.2"]
+    run(CPUPERF, "-e", CLOCK, "--flight-recorder=2s", "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
+    found = functions(folder)
+    assert "third" in found and not {"first", "second", "fourth"} & set(found), found
+    assert not [name for name in found if name.startswith("0x")], found
+    check_sound(f"{folder}/{FOLDER}")
+    text = output(PRINT, "--quiet", "--report=flat", FOLDER, cwd=folder)
+    assert " s before a snapshot" in text and "expected" not in text, text
+    text = output(PRINT, "--quiet", "--report=summary", FOLDER, cwd=folder)
+    assert "no coverage: a flight recorder" in text, text
+
+    run(CPUPERF, "-e", CLOCK, "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
+    found = functions(folder)
+    assert {"first", "second", "third"} <= set(found), found
+
+
+def check_snapshots(folder):
+    """Each snapshot holds samples of its span, later than those of the one before; nothing is twice, and no
+    count falls between."""
+    p = start(folder, "-e", f"{CLOCK},task_clock", "--flight-recorder=0.2s", command=[sys.executable, "-c", SPIN])
+    for i in range(3):
+        time.sleep(0.4)
+        snapshot(p, folder, i)
+    used = int(finish(p)[0].split()[0])
+    iterations = sql(folder, "SELECT start_ns, end_ns, is_cut, cause FROM iterations ORDER BY iteration")
+    assert [i[3] for i in iterations] == ["request"] * 3 + ["end"] and not any(i[2] for i in iterations), iterations
+    assert all(a[1] == b[0] for a, b in zip(iterations, iterations[1:])), iterations
+    counted = sum(v for v, in sql(folder, "SELECT value FROM counts JOIN events USING (event) WHERE cpu IS NULL "
+                                          "AND name = 'task_clock'"))
+    assert used <= counted, (used, counted)
+    samples = sql(folder, "SELECT iteration, cpu, time_ns FROM samples")
+    assert len({s[1:] for s in samples}) == len(samples) and {s[0] for s in samples} >= {0, 1, 2}, samples
+    for i, _, ns in samples:
+        begin, end, _, _ = iterations[i]
+        # its CPU is read some time after the iteration's end, and time is that of the reading
+        assert begin <= ns and (i == 3 or ns <= iterations[i + 1][1]), (i, ns, iterations)
+    for i in range(3):
+        of_cpu = {}
+        for k, cpu, ns in samples:
+            of_cpu.setdefault(cpu, []).append(ns) if k == i else None
+        assert all(max(t) - min(t) <= NS // 5 for t in of_cpu.values()), (i, of_cpu)
+    check_sound(f"{folder}/{FOLDER}")
+
+
+def check_without_snapshot(folder):
+    """SIGUSR1 ends an iteration without samples: they are in the next snapshot, if they still are in its
+    span."""
+    p = start(folder, "-e", CLOCK, "--flight-recorder=1h", command=[sys.executable, "-c", SPIN])
+    time.sleep(0.3)
+    snapshot(p, folder, 0, signal.SIGUSR1)
+    snapshot(p, folder, 1)
+    finish(p)
+    (_, end, _), *_ = sql(folder, "SELECT start_ns, end_ns, cause FROM iterations ORDER BY iteration")
+    samples = sql(folder, "SELECT iteration, time_ns FROM samples")
+    assert not [s for s in samples if s[0] == 0] and [s for s in samples if s[0] == 1 and s[1] < end], samples
+
+
+def check_small(folder):
+    """A ring that is too small for the span: the iteration says what it holds."""
+    phases = [os.environ["PHASES"], "1"]
+    p = run(CPUPERF, "-e", "cpu_clock@100000", "-g", "--save-spec=x.cpspec", "--check-spec", cwd=folder)
+    spec = json.loads("\n".join(l for l in open(f"{folder}/x.cpspec", encoding="utf-8") if not l.startswith("//")))
+    spec["flight_recorder"] = {"seconds": 1000, "mib": 1}
+    for key in "duration", "num_iterations":
+        spec.pop(key, None)
+    with open(f"{folder}/x.cpspec", "w", encoding="utf-8") as f:
+        json.dump(spec, f)
+    run(CPUPERF, "--spec-file=./x.cpspec", "-o", FOLDER, "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
+    notes = sql(folder, "SELECT text FROM notes")
+    assert [n for n, in notes if "iteration 0 holds the last" in n and "is full" in n], notes
+
+
+def check_machine(folder):
+    """The whole machine, until it is stopped: the end is a snapshot too."""
+    if not may_sample("a flight recorder of the machine"):
+        return
+    p = start(folder, "-e", f"{CLOCK},context_switches", "--flight-recorder=0.5s")
+    time.sleep(0.2)
+    snapshot(p, folder, 0)
+    p.send_signal(signal.SIGINT)
+    finish(p)
+    assert [c for c, in sql(folder, "SELECT cause FROM iterations ORDER BY iteration")] == ["request", "end"]
+    assert sql(folder, "SELECT count(*) FROM samples WHERE iteration = 0")[0][0] > 0
+    check_sound(f"{folder}/{FOLDER}")
+
+
+def check_refused(folder):
+    """What a flight recorder has no meaning with: one error."""
+    for options, why in [(["-e", "page_faults"], "no event is sampled"),
+                         (["-e", CLOCK, "-d1"], "--duration"),
+                         (["-e", CLOCK, "-r2"], "--runs")]:
+        p = run(CPUPERF, *options, "--flight-recorder=1s", code=None, cwd=folder)
+        assert p.returncode in (1, 2) and why in p.stderr and p.stderr.count("error:") == 1, (options, p)
+        assert not os.path.exists(f"{folder}/{FOLDER}")
+
+
+run_checks(globals())
