@@ -40,7 +40,9 @@ struct comparison {
 	size_t nr_rows[2];
 	size_t nr_replicates[2], nr_cut[2];
 	struct diff_replicate *replicates[2]; /* owned; NULL: shares of sessions are compared */
-	size_t first[2];                      /* of the inputs */
+	bool are_rates;      /* amounts per second: a side has only replicates that were cut */
+	uint64_t longest_ns; /* replicate, of both sides */
+	size_t first[2];     /* of the inputs */
 	uint32_t event;
 	struct diff *diff;
 	struct report_comparable *comparable;
@@ -104,6 +106,37 @@ static int load_replicates(struct comparison *c)
 	c->are_runs = rc == 0 && c->by_iteration && c->replicates[WAS][0].cause == CAUSE_RUN &&
 		      c->replicates[IS][0].cause == CAUSE_RUN;
 	return rc;
+}
+
+/* Cut replicates did less work; but their shares and rates can be compared, unless they are runs.
+ */
+static bool ignores_cut(const struct comparison *c)
+{
+	return c->are_runs || (c->j->selection->by_count && !c->are_rates);
+}
+
+/* The same rule as for the totals of a command, which include this one. */
+static void choose_rates(struct comparison *c)
+{
+	if (!c->j->selection->by_count)
+		return;
+	for (int side = WAS; side <= IS; side++) {
+		c->are_rates |= c->nr_cut[side] == c->nr_replicates[side];
+		for (size_t i = 0; i < c->nr_replicates[side]; i++)
+			if (c->replicates[side][i].duration_ns > c->longest_ns)
+				c->longest_ns = c->replicates[side][i].duration_ns;
+	}
+	if (c->totals)
+		c->are_rates = diff_totals_are_rates(c->totals);
+}
+
+/* Rates are amounts of the longest replicate's time: they are integers. */
+static uint64_t amount_of(const struct comparison *c, const struct diff_replicate *of,
+			  uint64_t weight)
+{
+	if (!c->are_rates || !of->duration_ns)
+		return weight;
+	return (uint64_t)llround((double)weight * (double)c->longest_ns / (double)of->duration_ns);
 }
 
 static int load_comparable(struct comparison *c)
@@ -184,20 +217,25 @@ static int add_rows(struct comparison *c, int side)
 	int rc = 0;
 
 	for (size_t i = 0; of && i < c->nr_replicates[side] && rc == 0; i++)
-		if (!of[i].is_cut && c->j->selection->by_count)
+		if (!(of[i].is_cut && ignores_cut(c)) && c->j->selection->by_count)
 			rc = diff_total(c->diff, (unsigned)side, i, 0, of[i].duration_ns);
 	for (size_t i = 0; i < c->nr_rows[side] && rc == 0; i++) {
 		struct report_flat_row row = c->rows[side][i];
 		size_t replicate = row.column[replicate_column(c)] - first;
+		uint64_t weight = row.self.weight;
 
-		if (row.column[REPORT_EVENT] != c->event ||
-		    (of && replicate < c->nr_replicates[side] && of[replicate].is_cut))
+		if (row.column[REPORT_EVENT] != c->event)
 			continue;
+		if (of && replicate < c->nr_replicates[side]) {
+			if (of[replicate].is_cut && ignores_cut(c))
+				continue;
+			weight = amount_of(c, &of[replicate], weight);
+		}
 		rc = make_comparable(c, &row) ?:
 		     make_key(c, &row) ?:
-		     diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key), row.self.weight,
+		     diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key), weight,
 			      row.self.samples) ?:
-		     diff_total(c->diff, (unsigned)side, replicate, row.self.weight, 0);
+		     diff_total(c->diff, (unsigned)side, replicate, weight, 0);
 	}
 	return rc;
 }
@@ -236,7 +274,8 @@ static struct grid *make_grid(const struct comparison *c)
 		for (size_t i = 0; i < 2; i++) { /* amounts, not shares */
 			columns[6 + i].audience = GRID_ONLY_MACHINES;
 			columns[10 + i].audience = GRID_ALL;
-			columns[10 + i].header = i ? "is" : "was";
+			columns[10 + i].header =
+			    c->are_rates ? (i ? "is per s" : "was per s") : (i ? "is" : "was");
 			columns[10 + i].unit = c->j->inputs->item[0].facts->events[c->event].unit;
 		}
 	}
@@ -254,6 +293,8 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	double scale = c->j->output->form == GRID_PEOPLE && ev->scale > 0 ? ev->scale : 1;
 	struct report_flat_row of;
 
+	if (c->are_rates && c->longest_ns)
+		scale *= 1e9 / (double)c->longest_ns;
 	read_key(c, row->key, &of);
 	grid_row(c->g);
 	grid_text(c->g, ev->label);
@@ -289,13 +330,18 @@ static void remark_other_work(struct comparison *c, const struct diff_result *r)
 	const char *what = replicate_name(c);
 	struct err cut = {0}, longer = {0};
 
-	if (c->nr_cut[IS] || c->nr_cut[WAS]) {
+	if (c->are_rates) {
+		err_set(&cut, -ENODATA, "%ss were cut short: %zu now, %zu before", what,
+			c->nr_cut[IS], c->nr_cut[WAS]);
+		err_hint(&cut, "amounts per second are compared");
+		remark(c, &cut);
+	} else if (ignores_cut(c) && (c->nr_cut[IS] || c->nr_cut[WAS])) {
 		err_set(&cut, -ENODATA, "%ss that were cut short are ignored: %zu now, %zu before",
 			what, c->nr_cut[IS], c->nr_cut[WAS]);
 		err_hint(&cut, "they did less work");
 		remark(c, &cut);
 	}
-	if (c->j->selection->by_count && !c->are_runs && r->has_other_duration) {
+	if (c->j->selection->by_count && !c->are_runs && !c->are_rates && r->has_other_duration) {
 		err_set(&longer, -ENODATA, "%ss lasted %.3f s now, %.3f s before", what,
 			r->side[IS].duration_ns / 1e9, r->side[WAS].duration_ns / 1e9);
 		err_hint(&longer, "--counts is meaningful only for the same work");
@@ -344,7 +390,8 @@ static void add_case(struct comparison *c, const struct diff_row *row)
 	const struct diff_junit_result result = {.relative = row->relative,
 						 .limit = limit_of(c),
 						 .p = row->adjusted,
-						 .is_over = diff_row_is_over(row, limit_of(c))};
+						 .is_over = !c->are_rates &&
+							    diff_row_is_over(row, limit_of(c))};
 	struct report_flat_row of;
 
 	read_key(c, row->key, &of);
@@ -415,7 +462,7 @@ static int compare_event(struct comparison *c, struct err *e)
 		c->nr_tested += result.nr_tested;
 		c->is_testable |= result.is_testable;
 	}
-	if (rc == 0 && c->j->selection->fail_over >= 0)
+	if (rc == 0 && c->j->selection->fail_over >= 0 && !c->are_rates)
 		c->j->output->is_over |= diff_is_over(&result, limit_of(c));
 	diff_free(c->diff);
 	c->diff = NULL;
@@ -519,7 +566,11 @@ static int put_totals(struct comparison *c, struct err *e)
 static int compare_all(struct comparison *c, struct err *e)
 {
 	size_t nr = c->j->inputs->item[0].facts->nr_events;
-	int rc = put_totals(c, e) ?: read_side(c, WAS, e) ?: read_side(c, IS, e);
+	int rc = put_totals(c, e);
+
+	if (rc == 0)
+		choose_rates(c);
+	rc = rc ?: read_side(c, WAS, e) ?: read_side(c, IS, e);
 
 	if (rc == 0 && (c->columns & FUNCTION_COLUMNS)) {
 		rc = load_comparable(c);

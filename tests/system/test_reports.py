@@ -659,6 +659,36 @@ def check_counts(session, folder):
     assert f"{nr} iterations now, 5 before" in text and "cut short" not in text, text
 
 
+def total_of(args, field):
+    rows = list(csv.DictReader(io.StringIO(output(*args, "--event=cpu_clock", "--output-format=csv"))))
+    return sum(float(r[field]) for r in rows if r["event"] == "cpu_clock")
+
+
+def check_rates(session, folder):
+    """A session whose only iteration was cut short is used as far as it goes: amounts per second."""
+    os.mkdir(f"{folder}/ended")
+    running = sampled.start(f"{folder}/ended", [
+        event("software:cpu_clock", rate=1000000, flags=["callchain"]),
+        event("software:task_clock", rate=5000000, flags=["callchain"]),
+        event("software:context_switches")], "--duration=1000", num_iterations=1)
+    path = f"{folder}/ended/t.0.0.cpuperf"
+    while running.poll() is None and not (os.path.exists(path) and os.path.getsize(path) > 100000):
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    running.wait()
+    ended = f"--session={folder}/ended/s.cpsession"
+    rows = list(csv.DictReader(io.StringIO(output(ended, "--report=summary", "--output-format=csv"))))
+    seconds = (int(rows[0]["end_ns"]) - int(rows[0]["start_ns"])) / 1e9
+    assert {r["cause"] for r in rows} == {"end"}, rows
+    args = [ended, f"--diff={session.file}", "--counts", "--top=0"]
+    text = output(*args)
+    assert "Iterations were cut short: 1 now, 0 before; amounts per second are compared" in text, text
+    assert "was per s" in text and "is per s" in text and "Iterations lasted" not in text, text
+    expected = total_of([ended, "--report=flat", "--top=0"], "self_count") / seconds
+    assert abs(total_of(args, "is_count") - expected) < expected / 100, (total_of(args, "is_count"), expected)
+    assert 0 < total_of(args, "was_count") < os.cpu_count() * 1.2e9
+
+
 def built_anew(path):
     """The program there with another build-id, as a new file."""
     with open(path, "rb") as f:
@@ -867,6 +897,7 @@ def main():
         check_diff(session, again, alone)
         check_untested(session, again)
         check_counts(session, folder)
+        check_rates(session, folder)
         check_rebuilt(folder)
         check_refused(session)
         check_pipes(session)
