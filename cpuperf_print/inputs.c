@@ -280,6 +280,7 @@ int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
 static void input_fini(struct input *o)
 {
 	symbols_free(o->symbols);
+	buf_fini(&o->kallsyms);
 	profile_processes_free(o->processes);
 	profile_session_close(o->session);
 	import_close(o->import);
@@ -360,15 +361,25 @@ static int load_start(struct inputs *in, struct input *o)
 	return 0;
 }
 
+int inputs_load_processes(struct input *o)
+{
+	if (o->processes)
+		return 0;
+	buf_fini(&o->kallsyms); /* of a failed attempt */
+	buf_init(&o->kallsyms, MAX_KALLSYMS_BYTES);
+	return profile_processes_load(o->session, append_text, &o->kallsyms, &o->processes);
+}
+
 static int load_names(struct inputs *in, struct input *o, struct err *e)
 {
-	BUF_AUTO(kallsyms, MAX_KALLSYMS_BYTES);
+	int rc;
 
 	o->is_same_boot = o->import ? perf_kernel_is_same_boot(&in->kernel, import_facts(o->import))
 				    : is_same_boot(&o->facts->head);
 	o->vdso = o->is_same_boot ? in->vdso : NULL;
-	return profile_processes_load(o->session, append_text, &kallsyms, &o->processes)
-		   ?: load_symbols(in, o, &kallsyms, e);
+	rc = inputs_load_processes(o) ?: load_symbols(in, o, &o->kallsyms, e);
+	buf_fini(&o->kallsyms);
+	return rc;
 }
 
 struct elf_finder_config inputs_finder_config(const struct inputs *in)

@@ -4,6 +4,7 @@
 #ifndef CPUPERF_PRINT_INPUTS_H
 #define CPUPERF_PRINT_INPUTS_H
 
+#include "base/buf.h"
 #include "perf_kernel.h"
 #include "profile/session.h"
 #include "spec/cpsession.h"
@@ -29,8 +30,10 @@ struct input {
 	const struct profile_facts *facts;
 	char *config_name; /* owned; safe to print */
 	uint64_t start_ns; /* of its first iteration, CLOCK_MONOTONIC; 0: not known */
-	/* After inputs_load_names: */
+	/* After inputs_load_processes: */
+	struct buf kallsyms; /* from the common file, until the names are loaded */
 	struct profile_processes *processes;
+	/* After inputs_load_names: */
 	struct symbols *symbols;
 	bool is_same_boot;           /* recorded here since the last boot */
 	const struct elf_file *vdso; /* of the recording machine; NULL: not known */
@@ -60,6 +63,8 @@ void inputs_fini(struct inputs *in);
  * fills start_ns. -errno with *e. */
 int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
 		      struct err *e);
+/* Reads the common file of the input, once: tasks and mappings. 0 or -ENOMEM. */
+int inputs_load_processes(struct input *o);
 /* Reports the damage of the input's common file. -ENOMEM with *e. */
 int inputs_check_common(const struct input *o, struct err *e);
 /* -EINVAL with *e unless all inputs have the events of the first. */

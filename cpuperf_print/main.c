@@ -192,7 +192,7 @@ static int check_options(struct run *r, struct err *e)
 	}
 	if (o->within && !o->fail_over)
 		return err_set(e, -EINVAL, "--within requires --fail-over");
-	return replay_check(o, e) ?: plan_init(&r->plan, o, e);
+	return replay_check(o, e) ?: plan_init(&r->plan, o, &r->selection, e);
 }
 
 /* Without a session: the last one of a command in this folder (another user may have left it), else

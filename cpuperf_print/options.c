@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include "registry.h"
+#include "selection.h"
 
 #include <stddef.h>
 
@@ -133,15 +134,14 @@ static const struct opt_row rows[] = {
     {.name = "group-by",
      .arg = OPT_REQUIRED,
      .metavar = "TASK",
-     .complete = OPT_COMPLETE_WORDS,
-     .words = "process thread comm cmdline",
+     .complete = OPT_COMPLETE_CHOICES,
      .section = "Report",
      .help =
-	 "The outermost frame of each stack is what ran it: its process (name and pid), its "
-	 "thread, its name (comm), or the command line of its process. For trees, stacks, flame "
-	 "graphs and other profiles with callers.",
+	 "The outermost frame of each stack is what ran it. For trees, stacks, flame graphs and "
+	 "other profiles with callers.",
      .set = opt_set_string,
-     .offset = AT(group_by)},
+     .offset = AT(group_by),
+     .choice = selection_root_choice},
     {.name = "top",
      .arg = OPT_REQUIRED,
      .metavar = "N",

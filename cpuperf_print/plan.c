@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "options.h"
 #include "registry.h"
+#include "selection.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 static bool prints_reports(const struct registry_row *row)
@@ -78,7 +78,8 @@ static int check_form(const struct plan *p, const struct options *o, struct err 
 	return 0;
 }
 
-static int check_diff(const struct plan *p, const struct options *o, struct err *e)
+static int check_diff(const struct plan *p, const struct options *o, const struct selection *s,
+		      struct err *e)
 {
 	bool has_diff = o->diff.nr && !p->nr; /* the default */
 	const struct registry_row *diff = NULL;
@@ -99,7 +100,7 @@ static int check_diff(const struct plan *p, const struct options *o, struct err 
 	if (diff && diff->kind == REGISTRY_EXPORT && !o->fail_over)
 		return err_set(e, -EINVAL, "--output-format=%s requires --fail-over=PERCENT",
 			       diff->name);
-	if (has_diff && o->sort && strstr(o->sort, "total"))
+	if (has_diff && s->by_total)
 		return err_set(e, -EINVAL, "--sort=total and --report=diff are mutually exclusive");
 	if (o->fail_over && !has_diff) {
 		err_set(e, -EINVAL, "--fail-over requires --report=diff");
@@ -119,7 +120,7 @@ static int add_reports(struct plan *p, const struct options *o, struct err *e)
 	return 0;
 }
 
-int plan_init(struct plan *p, const struct options *o, struct err *e)
+int plan_init(struct plan *p, const struct options *o, const struct selection *s, struct err *e)
 {
 	int rc;
 
@@ -135,7 +136,7 @@ int plan_init(struct plan *p, const struct options *o, struct err *e)
 			p->print[p->nr++] = p->format;
 	}
 	if (rc == 0)
-		rc = check_diff(p, o, e);
+		rc = check_diff(p, o, s, e);
 	if (rc == 0 && p->format->kind == REGISTRY_FORM)
 		rc = check_form(p, o, e);
 	p->uses_samples = !p->nr; /* the default may */

@@ -9,6 +9,7 @@
 struct err;
 struct options;
 struct registry_row;
+struct selection;
 
 struct plan {
 	const struct registry_row *format;
@@ -20,7 +21,8 @@ struct plan {
 };
 
 /* Checks options against the rows of what they name. -EINVAL with *e if they exclude each other. */
-int plan_init(struct plan *p, const struct options *options, struct err *e);
+int plan_init(struct plan *p, const struct options *options, const struct selection *selection,
+	      struct err *e);
 /* Chooses reports if none is named: are_sampled: all sessions have samples. */
 void plan_default(struct plan *p, const struct options *options, bool are_sampled);
 

@@ -4,7 +4,9 @@
 #include "selection.h"
 
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/err.h"
+#include "base/opt.h"
 #include "base/str.h"
 #include "options.h"
 #include "report/flat.h"
@@ -15,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_THREADS = 64 };
+enum { MAX_THREADS = 64, MAX_NAMES_BYTES = 256 };
 
 static int parse_number(const char *option, const char *text, uint64_t max, uint64_t *out,
 			struct err *e)
@@ -154,22 +156,33 @@ static int parse_columns(const char *list, struct selection *s, struct err *e)
 	return 0;
 }
 
+static const struct opt_choice roots[REPORT_NR_ROOTS] = {
+    [REPORT_ROOT_PROCESS] = {"process", "its process: name and pid"},
+    [REPORT_ROOT_THREAD] = {"thread", "its thread: name, pid and tid"},
+    [REPORT_ROOT_COMM] = {"comm", "its name"},
+    [REPORT_ROOT_CMDLINE] = {"cmdline", "the command line of its process"},
+};
+
+bool selection_root_choice(size_t i, struct opt_choice *out)
+{
+	if (i >= REPORT_NR_ROOTS - REPORT_NO_ROOT - 1)
+		return false;
+	*out = roots[REPORT_NO_ROOT + 1 + i];
+	return true;
+}
+
 static int parse_root(const char *text, enum report_root *out, struct err *e)
 {
-	static const char *const names[REPORT_NR_ROOTS] = {
-	    [REPORT_ROOT_PROCESS] = "process",
-	    [REPORT_ROOT_THREAD] = "thread",
-	    [REPORT_ROOT_COMM] = "comm",
-	    [REPORT_ROOT_CMDLINE] = "cmdline",
-	};
+	BUF_AUTO(names, MAX_NAMES_BYTES);
 
-	for (int i = REPORT_NO_ROOT + 1; text && i < REPORT_NR_ROOTS; i++)
-		if (strcmp(text, names[i]) == 0) {
+	for (int i = REPORT_NO_ROOT + 1; text && i < REPORT_NR_ROOTS; i++) {
+		buf_printf(&names, "%s%s", names.len ? ", " : "", roots[i].name);
+		if (strcmp(text, roots[i].name) == 0) {
 			*out = (enum report_root)i;
 			return 0;
 		}
-	return text ? err_set(e, -EINVAL,
-			      "--group-by=%s: not one of process, thread, comm, cmdline", text)
+	}
+	return text ? err_set(e, -EINVAL, "--group-by=%s: not one of %s", text, buf_str(&names))
 		    : 0;
 }
 

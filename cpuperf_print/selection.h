@@ -9,6 +9,7 @@
 #include "report/rules.h"
 
 struct err;
+struct opt_choice;
 struct options;
 
 struct selection {
@@ -26,6 +27,8 @@ struct selection {
 
 /* -EINVAL with *e for an option that cannot be parsed. selection_fini in any case. */
 int selection_init(struct selection *s, const struct options *options, struct err *e);
+/* The values of --group-by; for struct opt_row. */
+bool selection_root_choice(size_t i, struct opt_choice *out);
 void selection_fini(struct selection *s);
 
 #endif

@@ -327,17 +327,18 @@ static void put_left(struct summary *s, bool are_runs)
 	const char *end = are_runs ? "the end of the last run" : "its end";
 	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
 	const struct profile_process *process;
-	struct profile_processes *processes = NULL;
+	struct input *input = &s->j->inputs->item[s->j->first];
 	struct profile_lookup *lookup = NULL;
 	struct profile_task task;
 	BUF_AUTO(names, MAX_NAMES_BYTES);
 	size_t at = 0, nr = 0;
 
 	if (!s->facts->is_sampling || s->totals->lost || (s->target.flags & ENDED) != ENDED ||
-	    profile_processes_load(s->input->session, NULL, NULL, &processes))
+	    inputs_load_processes(input))
 		return;
-	lookup = profile_lookup_new(processes);
-	while (lookup && (process = profile_next_alive(processes, &at, s->target.start_ns))) {
+	lookup = profile_lookup_new(input->processes);
+	while (lookup &&
+	       (process = profile_next_alive(input->processes, &at, s->target.start_ns))) {
 		if (process->pid == s->target.pid || nr++ >= NR_NAMED)
 			continue;
 		profile_lookup_task(lookup, process->pid, process->pid, s->target.end_ns, &task);
@@ -350,7 +351,6 @@ static void put_left(struct summary *s, bool are_runs)
 		buf_printf(s->out, "  still running at %s, and not measured from then on: %s%s\n",
 			   end, buf_str(&names), nr > NR_NAMED ? ", ..." : "");
 	profile_lookup_free(lookup);
-	profile_processes_free(processes);
 }
 
 void summary_target(struct summary *s)
