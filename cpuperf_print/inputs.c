@@ -3,6 +3,7 @@
  */
 #include "inputs.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -446,6 +447,11 @@ static bool is_same_event(const struct trace_event *a, const struct trace_event 
 	return strcmp(a->group, b->group) == 0 && strcmp(a->name, b->name) == 0 &&
 	       strcmp(a->label, b->label) == 0 && a->rate == b->rate &&
 	       a->frequency == b->frequency;
+}
+
+bool inputs_are_sampled(const struct inputs *in)
+{
+	return ARRAY_ANY(x, in->item, in->nr + in->nr_diff, x->facts->is_sampling);
 }
 
 int inputs_check_same_events(const struct inputs *in, struct err *e)

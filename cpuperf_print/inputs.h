@@ -69,6 +69,8 @@ int inputs_load_processes(struct input *o);
 int inputs_check_common(const struct input *o, struct err *e);
 /* -EINVAL with *e unless all inputs have the events of the first. */
 int inputs_check_same_events(const struct inputs *in, struct err *e);
+/* Some of the inputs have samples. */
+bool inputs_are_sampled(const struct inputs *in);
 /* The name in its spec, else the file name. */
 const char *input_name(const struct input *o);
 /* Where programs and debug files are, by the options. */

@@ -68,7 +68,8 @@ static bool uses_samples(const struct job *j)
 {
 	if (j->row->samples != REGISTRY_SAMPLES_IF_ANY)
 		return j->row->samples == REGISTRY_SAMPLES;
-	return job_input(j)->facts->is_sampling || j->inputs->nr_diff;
+	return j->inputs->nr_diff ? inputs_are_sampled(j->inputs)
+				  : job_input(j)->facts->is_sampling;
 }
 
 static int prepare(struct job *j, bool at_once, struct err *e)

@@ -327,12 +327,14 @@ static void warn_unmapped(struct output *out, const struct input *o, uint64_t nr
 
 static bool is_report_of_counts(const struct registry_row *row)
 {
-	return row->kind == REGISTRY_REPORT && row->samples != REGISTRY_SAMPLES;
+	return row->kind == REGISTRY_REPORT && row->samples != REGISTRY_SAMPLES &&
+	       row->diff != REGISTRY_DIFF;
 }
 
 static bool is_export_of_counts(const struct registry_row *row)
 {
-	return row->kind == REGISTRY_EXPORT && row->samples != REGISTRY_SAMPLES;
+	return row->kind == REGISTRY_EXPORT && row->samples != REGISTRY_SAMPLES &&
+	       row->diff != REGISTRY_DIFF;
 }
 
 int samples_check(const struct job *j, struct err *e)

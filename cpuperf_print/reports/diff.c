@@ -40,6 +40,7 @@ struct comparison {
 	size_t nr_rows[2];
 	size_t nr_replicates[2], nr_cut[2];
 	struct diff_replicate *replicates[2]; /* owned; NULL: shares of sessions are compared */
+	bool has_samples;
 	bool are_rates;      /* amounts per second: a side has only replicates that were cut */
 	uint64_t longest_ns; /* replicate, of both sides */
 	size_t first[2];     /* of the inputs */
@@ -479,10 +480,11 @@ static int report_untested(struct comparison *c, struct err *e)
 	if (c->nr_tested)
 		return 0;
 	if (!c->nr_compared)
-		err_set(&why, -ENODATA, "nothing was compared: there are no samples");
+		err_set(&why, -ENODATA, "nothing was compared: there are no %s",
+			c->has_samples ? "samples" : "counts");
 	else if (!c->is_testable)
-		err_set(&why, -ENODATA,
-			"nothing was tested: a test needs two %ss with samples on each side", what);
+		err_set(&why, -ENODATA, "nothing was tested: a test needs two %ss%s on each side",
+			what, c->has_samples ? " with samples" : "");
 	else
 		err_set(&why, -ENODATA, "nothing was tested: there are too few samples");
 	err_hint(
@@ -542,6 +544,7 @@ static int put_totals(struct comparison *c, struct err *e)
 	if (rc || !c->totals)
 		return rc;
 	list = diff_totals_list(c->totals, &nr);
+	c->nr_compared += c->has_samples ? 0 : nr;
 	for (size_t i = 0; i < nr; i++) {
 		const struct diff_junit_result result = {
 		    .relative = list[i].relative,
@@ -553,6 +556,7 @@ static int put_totals(struct comparison *c, struct err *e)
 		};
 
 		c->nr_tested += list[i].is_tested;
+		c->is_testable |= list[i].is_tested;
 		c->j->output->is_over |= result.is_over;
 		if (c->junit && list[i].is_tested)
 			diff_junit_add(c->junit, "total", diff_totals_name(c->totals, i), &result);
@@ -563,14 +567,10 @@ static int put_totals(struct comparison *c, struct err *e)
 						 : put_total_rows(c, e);
 }
 
-static int compare_all(struct comparison *c, struct err *e)
+static int compare_samples(struct comparison *c, struct err *e)
 {
 	size_t nr = c->j->inputs->item[0].facts->nr_events;
-	int rc = put_totals(c, e);
-
-	if (rc == 0)
-		choose_rates(c);
-	rc = rc ?: read_side(c, WAS, e) ?: read_side(c, IS, e);
+	int rc = read_side(c, WAS, e) ?: read_side(c, IS, e);
 
 	if (rc == 0 && (c->columns & FUNCTION_COLUMNS)) {
 		rc = load_comparable(c);
@@ -581,7 +581,18 @@ static int compare_all(struct comparison *c, struct err *e)
 		if (c->stats[WAS].event[c->event].counted.samples ||
 		    c->stats[IS].event[c->event].counted.samples)
 			rc = compare_event(c, e);
-	if (rc == 0 && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
+	return rc;
+}
+
+static int compare_all(struct comparison *c, struct err *e)
+{
+	int rc = put_totals(c, e);
+
+	if (rc == 0 && c->has_samples) {
+		choose_rates(c);
+		rc = compare_samples(c, e);
+	}
+	if (rc == 0 && c->has_samples && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
 		buf_adds(&c->j->output->text, "\nNo samples on either side\n");
 	} else if (rc == 0 && !c->nr_compared && !c->g &&
 		   !c->junit) { /* csv and ndjson still have a header */
@@ -617,6 +628,7 @@ static int print(struct job *j, struct diff_junit *junit, struct err *e)
 {
 	struct comparison c = {.j = j,
 			       .junit = junit,
+			       .has_samples = inputs_are_sampled(j->inputs),
 			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1,
 			       .first = {[WAS] = j->inputs->nr}};
 	int rc = may_have_runs(&c) || j->selection->by_count ? load_replicates(&c) : 0;

@@ -27,10 +27,12 @@ struct diff_replicate {
 int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iteration,
 			 struct diff_replicate **out);
 
-/* The times and counts of the command that both sides measured. */
+/* The times and counts of the command that both sides measured; of sessions without samples also
+ * those of the machine. */
 struct diff_totals;
-/* Reads and judges them. *out is NULL if a session measured no target; else free it. by_iteration:
- * the runs of the one session per side are the replicates. 0 or -errno with *e. */
+/* Reads and judges them. *out is NULL if a session measured no target and has samples; else free
+ * it. by_iteration: the runs of the one session per side are the replicates. 0 or -errno with *e.
+ */
 int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, struct err *e);
 void diff_totals_free(struct diff_totals *t); /* NULL is fine */
 /* In text: appends the headline, and a table of all amounts but the first. 0 or -errno with *e. */

@@ -1,6 +1,7 @@
 /*
  * The headline of the comparison: wall and CPU time of the command, and the total of each event.
- * A run is the iterations of one start of the command. The replicates are the runs of the one
+ * A run is the iterations of one start of the command; of the whole machine, an iteration. The
+ * replicates are the runs of the one
  * session per side, or the means of each session's runs.
  */
 #include "base/err.h"
@@ -24,6 +25,7 @@ enum { WALL, CPU, NR_TIMES }; /* amounts before those of the events */
 
 struct run {
 	struct trace_target target; /* of its last iteration */
+	uint32_t cause;             /* the same */
 	bool is_cut;                /* it was ended, or did not end while it was measured */
 	double measured_s;          /* the length of its iterations */
 	double *amount;             /* nr_amounts; NAN: not measured */
@@ -36,7 +38,7 @@ struct runs {
 
 struct diff_totals {
 	struct job *j;
-	bool by_iteration, are_rates;
+	bool by_iteration, are_rates, of_machine;
 	struct amount *amounts; /* owned; with their values */
 	const char **units;     /* owned; NULL: the amount is not compared */
 	size_t nr_amounts;      /* of the times and the events of the session */
@@ -122,12 +124,13 @@ static int add_table(struct diff_totals *t, struct runs *r, const struct table *
 	if (!run)
 		return -ENOMEM;
 	run->target = *target;
+	run->cause = table->cause;
 	if (table->end_ns > table->start_ns)
 		run->measured_s += (double)(table->end_ns - table->start_ns) / 1e9;
 	run->is_cut |= table->is_cut;
 	run->amount[WALL] =
 	    target->end_ns > target->start_ns ? (double)(target->end_ns - target->start_ns) : NAN;
-	if (target->flags & TRACE_TARGET_HAS_ENDED)
+	if ((target->flags & TRACE_TARGET_HAS_ENDED) && !t->of_machine)
 		run->amount[CPU] = (double)(target->user_ns + target->system_ns);
 	for (size_t i = 0; i < table->nr_events; i++) {
 		double *to = &run->amount[NR_TIMES + i];
@@ -139,7 +142,13 @@ static int add_table(struct diff_totals *t, struct runs *r, const struct table *
 	return 0;
 }
 
-/* 1: the session measured a target. */
+/* It was ended, or is of another cause than the first. */
+static bool is_partial(const struct diff_totals *t, const struct runs *r, const struct run *run)
+{
+	return t->of_machine ? run->cause != r->item[0].cause : !has_reached_end(&run->target);
+}
+
+/* 1: the session measured what is compared: a target, or the machine. */
 static int read_session(struct diff_totals *t, size_t input, struct err *e)
 {
 	const struct input *o = &t->j->inputs->item[input];
@@ -151,6 +160,9 @@ static int read_session(struct diff_totals *t, size_t input, struct err *e)
 	x.on_trace = see_trace;
 	x.arg = &reading;
 	while (rc == 0 && (rc = tables_next(&x, e)) == 1) {
+		if (t->of_machine)
+			reading = (struct reading_run){.target.flags = TRACE_TARGET_HAS_ENDED,
+						       .has_target = true};
 		rc = reading.has_target ? add_table(t, runs, x.t, &reading.target) : 0;
 		if (rc)
 			err_set(e, rc, "the runs cannot be compared: %s", strerror(-rc));
@@ -158,7 +170,7 @@ static int read_session(struct diff_totals *t, size_t input, struct err *e)
 	}
 	tables_close(&x);
 	for (size_t i = 0; i < runs->nr; i++)
-		runs->item[i].is_cut |= !has_reached_end(&runs->item[i].target);
+		runs->item[i].is_cut |= is_partial(t, runs, &runs->item[i]);
 	return rc < 0 ? rc : runs->nr > 0;
 }
 
@@ -252,7 +264,7 @@ static int compare(struct diff_totals *t)
 	return amounts_judge(t->amounts, t->nr_shown, t->by_iteration);
 }
 
-/* Rates are compared if a session has no run that reached its end. */
+/* Rates are compared if a session has no run that reached its end, or if durations differ. */
 static void look_at_runs(struct diff_totals *t)
 {
 	for (int side = WAS; side <= IS; side++) {
@@ -273,6 +285,8 @@ static void look_at_runs(struct diff_totals *t)
 		}
 		t->seconds[side] = seconds.mean;
 	}
+	if (t->of_machine) /* iterations of other lengths */
+		t->are_rates |= fabs(t->seconds[IS] - t->seconds[WAS]) > t->seconds[WAS] / 100;
 }
 
 /* 1: all measured a target. */
@@ -306,6 +320,13 @@ int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, 
 	    .sessions = sessions,
 	};
 	rc = read_all(t, e);
+	if (rc == 0 && !j->inputs->item[0].facts->is_sampling) {
+		for (size_t i = 0; i < nr_inputs(j); i++)
+			free_runs(&sessions[i]);
+		memset(sessions, 0, nr_inputs(j) * sizeof(*sessions));
+		t->of_machine = true;
+		rc = read_all(t, e);
+	}
 	if (rc == 1)
 		*out = t;
 	else
@@ -394,7 +415,7 @@ static void add_p(struct buf *b, const struct amount *a)
 /* "3 runs each", or why nothing is judged. */
 static void add_replicates(const struct diff_totals *t, struct buf *b, const struct amount *a)
 {
-	const char *what = t->by_iteration ? "run" : "session";
+	const char *what = !t->by_iteration ? "session" : t->of_machine ? "iteration" : "run";
 
 	if (a->is_tested)
 		buf_printf(b, "; %zu %ss now, %zu before%s", a->nr[IS], what, a->nr[WAS],
@@ -407,7 +428,7 @@ static void add_replicates(const struct diff_totals *t, struct buf *b, const str
 
 static void put_names(const struct diff_totals *t, struct buf *b)
 {
-	buf_printf(b, "\n%s", t->text[WAS]);
+	buf_printf(b, "\n%s", t->of_machine ? "Whole machine" : t->text[WAS]);
 	if (strcmp(t->text[WAS], t->text[IS]) != 0)
 		buf_printf(b, " → %s", t->text[IS]);
 	buf_adds(b, ": ");
@@ -431,7 +452,11 @@ static void put_wall(const struct amount *a, struct buf *b)
 static void put_headline(const struct diff_totals *t, struct buf *b)
 {
 	put_names(t, b);
-	if (t->are_rates)
+	if (t->of_machine)
+		buf_printf(b, "iterations of %s s now, %s s before%s", DECIMAL(t->seconds[IS], 3),
+			   DECIMAL(t->seconds[WAS], 3),
+			   t->are_rates ? "; amounts per second are compared" : "");
+	else if (t->are_rates)
 		buf_printf(b,
 			   "measured for %s s now, %s s before; did not reach its end: amounts per "
 			   "second are compared",
@@ -444,8 +469,9 @@ static void put_headline(const struct diff_totals *t, struct buf *b)
 		add_replicates(t, b, &t->amounts[0]);
 	buf_addc(b, '\n');
 	if (!t->are_rates && (t->nr_cut[IS] || t->nr_cut[WAS]))
-		buf_printf(b,
-			   "Runs that did not reach their end are ignored: %zu now, %zu before\n",
+		buf_printf(b, "%s are ignored: %zu now, %zu before\n",
+			   t->of_machine ? "Iterations that were cut short"
+					 : "Runs that did not reach their end",
 			   t->nr_cut[IS], t->nr_cut[WAS]);
 	if (t->nr_failed[IS] || t->nr_failed[WAS])
 		buf_printf(b, "Runs that failed: %zu of %zu now, %zu of %zu before\n",
@@ -508,11 +534,12 @@ int diff_totals_print(struct diff_totals *t, struct err *e)
 	if (nr_tested > 1) {
 		char line[NUMBERS_BYTES];
 
-		snprintf(
-		    line, sizeof(line),
-		    "p is corrected for these %zu totals (Holm); the wall time is tested alone",
-		    nr_tested);
+		snprintf(line, sizeof(line), "p is corrected for these %zu totals (Holm)%s",
+			 nr_tested, t->of_machine ? "" : "; the wall time is tested alone");
 		grid_line(g, line);
 	}
+	if (nr_tested && t->of_machine && t->by_iteration)
+		grid_line(g, "Iterations do not show what varies from run to run: name several "
+			     "sessions per side to cover that.");
 	return reports_end(t->j, g, 0, e);
 }

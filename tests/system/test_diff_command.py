@@ -12,7 +12,7 @@ import subprocess
 import time
 from xml.etree import ElementTree
 
-from kit import CPUPERF, output, PRINT, run, run_checks
+from kit import CPUPERF, may_sample, output, PRINT, run, run_checks
 
 EVENTS = ["-e", "page_faults,task_clock,cpu_clock@1000000"]
 NUMBER = r"[\d,.]+ (?:s|ms|us)"
@@ -174,6 +174,49 @@ def check_cut_runs(folder):
     assert "; 3 runs now, 3 before" in text and "per second" not in text, text
     assert "Runs that did not reach their end are ignored: 1 now, 0 before" in text, text
     assert "Runs that failed: 3 of 4 now, 0 of 3 before" in text, text
+
+
+def check_counts_only(folder):
+    """Sessions without samples: the headline and the totals alone, in every format."""
+    known = os.environ["KNOWN"]
+    for name, ms in (("was", 1), ("now", 30)):
+        run(CPUPERF, "-o", name, "-r3", "-e", "page_faults,task_clock", "--", known, "faults", "100", str(ms),
+            cwd=folder)
+    text = text_of(folder, ["now"], ["was"])
+    head = re.search(HEADLINE, text, re.M)
+    assert head and head["of"] == "3 runs now, 3 before, of one session each" and "amples" not in text, text
+    totals, others = rows_of(folder, ["now"], ["was"])
+    assert set(totals) >= {"wall_time", "cpu_time"} and not others, totals
+    if "task_clock" in totals:
+        assert totals["task_clock"]["certain"] == "true", totals
+    args = sides(["now"], ["was"])
+    done = run(PRINT, "--quiet", *args, "--output-format=junit", "--fail-over=5", cwd=folder, code=3)
+    assert 'name="cpu_time"' in done.stdout and "<failure" in done.stdout, done.stdout
+    assert run(PRINT, "--quiet", *args, "--output-format=html", cwd=folder).stdout.lower().startswith("<!doctype html>")
+    run(PRINT, "--quiet", *args, "--counts", "--output-format=markdown", cwd=folder)
+
+
+def check_counts_of_machine(folder):
+    """Counts of the machine have no headline of a command; iterations hold within these two sessions."""
+    if not may_sample("counts of the machine"):
+        return
+    for name in ("was", "now"):
+        run(CPUPERF, "-o", name, "-e", "context_switches", "-d0.05", "-n5", "--no-live", cwd=folder)
+    text = text_of(folder, ["now"], ["was"])
+    assert re.search(r"^Whole machine: iterations of [\d.]+ s now, [\d.]+ s before.*; 5 iterations now, 5 before, "
+                     "of one session each$", text, re.M), text
+    totals, others = rows_of(folder, ["now"], ["was"])
+    assert set(totals) == {"context_switches"} and not others, totals
+    for side in ("was", "now"):
+        rows = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=summary", "--output-format=csv", side,
+                                                 cwd=folder)))
+        rows = [r for r in rows if not r["trace"]]
+        per = [(int(r["end_ns"]) - int(r["start_ns"])) / 1e9 if "per second" in text else 1 for r in rows]
+        mean = sum(int(r["value"]) / p for r, p in zip(rows, per)) / len(rows)
+        shown = float(totals["context_switches"]["was_count" if side == "was" else "is_count"])
+        assert abs(mean - shown) <= mean / 1000, (mean, shown, text)
+    error = run(PRINT, "--quiet", *sides(["now"], ["was"]), "--fail-over=5", cwd=folder, code=1).stderr
+    assert "--within" in error, error
 
 
 HOSTILE = 'a<b>&"|`\x02\xe2\x80\xae\xff'.encode("latin-1")  # a control, an invisible character, no UTF-8
