@@ -30,20 +30,27 @@ static int find_printer(char path[PATH_MAX])
 	return 0;
 }
 
-static void become_printer(const char *printer, char *session)
+static void become_printer(const char *printer, char *session, char *format, int fd)
 {
 	char quiet[] = "--quiet", top[] = "--top=10", no_pager[] = "--no-pager";
 	char json[] = "--log-format=json";
-	char *argv[] = {
-	    (char *)printer, session, quiet, top, no_pager, log_is_json() ? json : NULL, NULL};
+	char *argv[] = {(char *)printer,
+			session,
+			format,
+			quiet,
+			top,
+			no_pager,
+			log_is_json() ? json : NULL,
+			NULL};
 
 	privilege_drop();
-	if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0)
+	if (dup2(fd, STDOUT_FILENO) >= 0)
 		execve(printer, argv, rights_environment());
 	_exit(EXIT_NOT_FOUND);
 }
 
-static int run_printer(const char *printer, char *session)
+/* Its exit status, or -errno. */
+static int run_printer(const char *printer, char *session, char *format, int fd)
 {
 	int status = 0;
 	pid_t pid;
@@ -51,12 +58,14 @@ static int run_printer(const char *printer, char *session)
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become_printer(printer, session);
+		become_printer(printer, session, format, fd);
 	if (pid < 0)
 		return -errno;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : 0;
+	if (!WIFEXITED(status))
+		return EXIT_FAILED;
+	return WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
 }
 
 static void print_place(const char *folder, bool has_samples)
@@ -71,17 +80,19 @@ static void print_place(const char *folder, bool has_samples)
 		has_samples ? " --report=tree" : "");
 }
 
-void print_answer(const char *session, const char *folder, bool has_samples)
+bool print_answer(const struct answer *a)
 {
-	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16];
+	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16], format[64];
 	struct err e = {0};
 	int rc = find_printer(printer);
 
-	snprintf(option, sizeof(option), "--session=%s", session);
-	rc = rc ? rc : run_printer(printer, option);
-	if (rc) {
+	snprintf(option, sizeof(option), "--session=%s", a->session);
+	snprintf(format, sizeof(format), "--output-format=%s", a->format);
+	rc = rc ? rc : run_printer(printer, option, format, a->fd);
+	if (rc < 0) {
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
 		log_err(LOG_WARNING, &e);
 	}
-	print_place(folder, has_samples);
+	print_place(a->folder, a->has_samples);
+	return rc == 0;
 }

@@ -103,13 +103,11 @@ static int check_target(const struct options *o, struct err *e)
 		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
 	if (o->wait_children && !o->command)
 		return err_set(e, -EINVAL, "--wait-children requires a command");
-	if (o->command && strcmp(o->output_format, "text") != 0) {
-		err_set(e, -EINVAL, "--output-format=%s: the answer of a command is text",
-			o->output_format);
-		err_hint(e, "cpuperf_print --output-format=%s prints its session",
-			 o->output_format);
-		return -EINVAL;
-	}
+	if (o->command && !o->output_file && strcmp(o->output_format, "text") != 0)
+		return err_set(e, -EINVAL,
+			       "--output-format=%s requires --output-file: standard output is the "
+			       "command's",
+			       o->output_format);
 	return 0;
 }
 

@@ -65,7 +65,7 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 #define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
 
 /* What the verbs that look around refuse. */
-#define MEASURING "event frequency period callgraph strict pid comm cgroup"
+#define MEASURING "event frequency period callgraph strict pid comm cgroup output-file"
 
 static const struct opt_row before[] = {
     {.name = "spec-file",
@@ -232,10 +232,23 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_WORDS,
      .words = "text csv ndjson " OPTIONS_FORMAT_NAMES,
      .section = "Measuring",
-     .help = "Format of the results on standard output: text (the default), csv or ndjson. "
-	     "--list-events also accepts names, which prints only group:name.",
+     .help = "Format of the results: text (the default), csv or ndjson. With a command, csv and "
+	     "ndjson require --output-file. --list-events also accepts names, which prints only "
+	     "group:name.",
      .set = set_output_format,
      .offset = offsetof(struct options, output_format)},
+    {.name = "output-file",
+     .arg = OPT_REQUIRED,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Measuring",
+     .help = "Write the results, or the answer of a command, to FILE. The file has mode 0600 and "
+	     "appears when it is complete: until then, and after an error, an older file stays. "
+	     "Symbolic links are not followed. A terminal, a FIFO, /dev/stdout and /dev/fd/N are "
+	     "written to directly.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, output_file),
+     .excludes = "check-spec"},
     {.name = "list-events",
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",

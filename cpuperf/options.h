@@ -37,7 +37,8 @@ struct options {
 	struct target_command *later; /* the same, for a command of the spec: before it is known */
 	const char *output;           /* the session's folder; NULL: the spec's paths are used */
 	const char *output_format;
-	const char *save_spec;                        /* NULL: not saved */
+	const char *output_file; /* NULL: standard output, or standard error for an answer */
+	const char *save_spec;   /* NULL: not saved */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
 

@@ -1,5 +1,5 @@
 /*
- * Queues before standard output, standard error and the log.
+ * Queues before results, standard error and the log.
  */
 #include "output.h"
 
@@ -58,9 +58,10 @@ static void close_queues(struct output *o)
 		outlet_close(o->queue[i].outlet);
 }
 
-int output_open(struct output *o, bool (*is_impatient)(void *arg), void *arg, struct err *e)
+int output_open(struct output *o, int results_fd, bool (*is_impatient)(void *arg), void *arg,
+		struct err *e)
 {
-	const int fd[OUTPUT_NR_QUEUES] = {STDOUT_FILENO, STDERR_FILENO, log_fd()};
+	const int fd[OUTPUT_NR_QUEUES] = {results_fd, STDERR_FILENO, log_fd()};
 	struct output_queue **const to[OUTPUT_NR_QUEUES] = {&o->results, &o->status, &o->messages};
 	int rc = 0;
 

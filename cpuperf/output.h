@@ -1,5 +1,5 @@
 /*
- * Queues for what a session prints: results (standard output), messages (the log) and the status
+ * Queues for what a session prints: results, messages (the log) and the status
  * line (standard error), so that slow readers do not delay measuring. Streams that are the same
  * file share a queue, which preserves their order.
  */
@@ -30,8 +30,10 @@ struct output {
 	void *arg;
 };
 
-/* Diverts the log to a queue. 0 or -errno with *e. *o must not move afterwards. */
-int output_open(struct output *o, bool (*is_impatient)(void *arg), void *arg, struct err *e);
+/* Diverts the log to a queue. results_fd: borrowed until output_close. 0 or -errno with *e. *o must
+ * not move afterwards. */
+int output_open(struct output *o, int results_fd, bool (*is_impatient)(void *arg), void *arg,
+		struct err *e);
 /* Writes what is queued, as long as readers accept it, and restores the log. */
 void output_close(struct output *o);
 

@@ -69,9 +69,15 @@ struct attached;
 int record(struct plan *plan, const struct options *o, struct attached *attached);
 
 /* answer.c */
-/* Prints a session with cpuperf_print, on standard error. folder: of the session; NULL: the default
- * one. Warns if it cannot. */
-void print_answer(const char *session, const char *folder, bool has_samples);
+struct answer {
+	const char *session; /* the manifest */
+	const char *folder;  /* of the session; NULL: the default one */
+	const char *format;
+	int fd; /* to print to; where the session is saved is printed on standard error */
+	bool has_samples;
+};
+/* Prints a session with cpuperf_print. False: it failed; warns if it cannot be executed. */
+bool print_answer(const struct answer *a);
 
 /* result.c */
 /* Writes all of out to stdout. Logs a failure; returns the exit status. */

@@ -8,6 +8,7 @@
 #include "estimate/table.h"
 #include "program.h"
 #include "recorder.h"
+#include "screen/output_file.h"
 #include "session/session.h"
 #include "signals.h"
 #include "spec/last.h"
@@ -41,6 +42,11 @@ static void add_start(struct recorder *r)
 		r->format->gap(r->screen, r->table, &r->gap, &r->out);
 }
 
+static const char *results_name(const struct recorder *r)
+{
+	return r->options->output_file ? r->options->output_file : "standard output";
+}
+
 /* A table that does not fit into the queue becomes part of a gap. */
 static void add_to_gap(struct recorder *r)
 {
@@ -54,9 +60,9 @@ static void add_to_gap(struct recorder *r)
 	r->gap.realtime_ns = t->realtime_ns;
 	if (!r->has_logged_gap &&
 	    !output_is_broken(&r->output)) /* their number is logged at the end */
-		log_warning("standard output is not read fast enough: from iteration %u on, some "
-			    "are not printed%s",
-			    r->gap.first, r->hint);
+		log_warning("%s is not read fast enough: from iteration %u on, some are not "
+			    "printed%s",
+			    results_name(r), r->gap.first, r->hint);
 	r->has_logged_gap = true;
 }
 
@@ -168,10 +174,11 @@ static void log_not_printed(const struct recorder *r)
 			    (unsigned long long)missing, (unsigned long long)nr,
 			    nr == nr_done ? r->hint : "");
 	if (r->print_error == -ETIMEDOUT)
-		log_error("standard output is not being read: the rest of the output, with the "
-			  "summary, is dropped");
+		log_error("%s is not being read: the rest of the output, with the summary, is "
+			  "dropped",
+			  results_name(r));
 	else if (r->print_error)
-		log_error("standard output: %s; the session ended after %llu iteration(s)",
+		log_error("%s: %s; the session ended after %llu iteration(s)", results_name(r),
 			  strerror(-r->print_error), (unsigned long long)nr_done);
 }
 
@@ -180,9 +187,8 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	bool is_any = r->begun || r->has_gap;
 
 	status_erase(&r->status);
-	if (r->is_answered && rc == 0 && *r->plan->spec->session_result_spec_path)
-		print_answer(r->plan->spec->session_result_spec_path, r->folder,
-			     r->plan->is_sampling);
+	if (r->is_answered && rc == 0)
+		recorder_answer(r);
 	if (is_any && !r->print_error)
 		r->print_error = print_summary(r);
 	recorder_warn_never_counted(r);
@@ -318,11 +324,26 @@ static void remember(const char *manifest)
 		log_verbose(1, "cannot be stored as the last session: %s", strerror(-rc));
 }
 
+/* An error replaces status. */
+static int close_results(const struct recorder *r, int status)
+{
+	bool is_whole = r->is_answered ? r->is_answer_whole : status == EXIT_DONE;
+	const char *path = r->options->output_file;
+	struct err e = {0};
+
+	if (!path)
+		return status;
+	return output_file_close(r->results_fd, path, is_whole, &e) ? fail(EXIT_FAILED, &e)
+								    : status;
+}
+
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
 	bool has_target = o->command || attached;
 	struct recorder r = {
 	    .plan = plan,
+	    .options = o,
+	    .results_fd = STDOUT_FILENO,
 	    .command = o->command,
 	    .attached = attached,
 	    .is_answered = o->command || (attached && plan->spec->num_iterations == 1 &&
@@ -357,7 +378,11 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		plan->target.ids = &r.pid;
 		plan->target.nr_ids = 1;
 	}
-	if (output_open(&r.output, is_impatient, &r, &e))
+	if (o->output_file)
+		r.results_fd = output_file_open(o->output_file, &plan->spec->source, 1, &e);
+	if (r.results_fd < 0)
+		return fail(EXIT_FAILED, &e);
+	if (output_open(&r.output, r.results_fd, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
 	status_init(&r.status, &r.output,
@@ -371,6 +396,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	}
 	target_memory_free(r.memory);
 	output_close(&r.output);
+	status = close_results(&r, status);
 	if (o->std.min_level <= LOG_INFO)
 		recorder_print_ways(&r, r.session ? 0 : e.code);
 	session_close(r.session);

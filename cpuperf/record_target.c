@@ -140,6 +140,18 @@ static void print_later_end(const struct target_end *end)
 		(unsigned long long)ms / 1000, (unsigned long long)ms % 1000);
 }
 
+void recorder_answer(struct recorder *r)
+{
+	const struct answer a = {.session = r->plan->spec->session_result_spec_path,
+				 .folder = r->folder,
+				 .format = r->options->output_format,
+				 .fd = r->options->output_file ? r->results_fd : STDERR_FILENO,
+				 .has_samples = r->plan->is_sampling};
+
+	if (*a.session)
+		r->is_answer_whole = print_answer(&a);
+}
+
 int recorder_finish_command(struct recorder *r, int rc, struct err *e)
 {
 	int status;
@@ -149,9 +161,8 @@ int recorder_finish_command(struct recorder *r, int rc, struct err *e)
 		return r->exec_error ? recorder_exec_status(r->exec_error) : EXIT_FAILED;
 	}
 	target_command_wait(r->command, &r->end);
-	if (rc == 0 && *r->plan->spec->session_result_spec_path)
-		print_answer(r->plan->spec->session_result_spec_path, r->folder,
-			     r->plan->is_sampling);
+	if (rc == 0)
+		recorder_answer(r);
 	if (rc == 0 && r->goes_on)
 		print_later_end(&r->end);
 	recorder_warn_never_counted(r);

@@ -17,12 +17,14 @@
 
 struct recorder {
 	struct plan *plan;
+	const struct options *options;
 	struct session *session;
 	const struct screen_format *format;
 	struct screen_state *screen;
 	struct table *table;
 	struct table_summary *summary;
 	struct buf out;
+	int results_fd; /* of --output-file, or standard output */
 	struct output output;
 	struct status status;
 	struct dashboard_feed feed;
@@ -37,6 +39,7 @@ struct recorder {
 	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
 	const char *folder;   /* of its session, if that is not the default one; else NULL */
 	bool goes_on;         /* the measuring ended before it */
+	bool is_answer_whole; /* it was printed without an error */
 	int exec_error;       /* 0 or -errno of starting it */
 	bool begun;
 	bool was_live;    /* with a dashboard, results are printed only at the end */
@@ -67,6 +70,8 @@ int recorder_on_next(void *arg, struct err *e);
 void recorder_on_target(void *arg, struct trace_target *out);
 /* The exit status if the command cannot be executed. */
 int recorder_exec_status(int rc);
+/* Runs cpuperf_print on the session. */
+void recorder_answer(struct recorder *r);
 /* Waits for the command; its exit status. */
 int recorder_finish_command(struct recorder *r, int rc, struct err *e);
 

@@ -7,9 +7,9 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "options.h"
-#include "output_file.h"
 #include "registry.h"
 #include "screen/layout.h"
+#include "screen/output_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

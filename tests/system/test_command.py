@@ -80,13 +80,45 @@ def check_mistakes(folder):
     for args, text in ((["--"], "no command after --"), (["touch", "ran"], "-- COMMAND"),
                        (["-o", "", "--", "touch", "ran"], "--output: the name is empty"),
                        (["-o", "x", "--output-path-prefix=y", "--", "touch", "ran"], "exclusive"),
-                       (["--output-format=csv", "--", "touch", "ran"], "cpuperf_print --output-format=csv"),
+                       (["--output-format=csv", "--", "touch", "ran"], "csv requires --output-file"),
                        (["--list-events", "--", "touch", "ran"], "exclusive")):
         done = run(CPUPERF, *args, cwd=folder, code=None)
         assert done.returncode == (125 if "--" in args else 2), (args, done)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)
     done = measure(folder, "touch", "ran", options=["--check-spec"], code=None)
     assert os.listdir(folder) == [], os.listdir(folder)
+
+
+def check_output_file(folder):
+    """The answer, in each form, and the tables of a tally: complete, or the older file."""
+    path = f"{folder}/answer"
+    shown = measure(folder, "echo", "own", options=["--output-file=answer"])
+    assert shown.stdout == "own\n" and "exit status" not in shown.stderr, shown
+    assert "Saved in" in shown.stderr, shown.stderr
+    with open(path, encoding="utf-8") as text:
+        assert text.read().startswith("echo own: exit status 0\n")
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    own = ["-e", "task_clock", "--output-file=answer", "--output-format=csv"]
+    measure(folder, "sh", "-c", "exit 3", options=own, code=3)
+    with open(path, encoding="utf-8") as text:
+        row, = csv.DictReader(text)
+        assert (row["event"], row["state"]) == ("task_clock", "ok"), row
+    measure(folder, "true", options=[*own[:-1], "--output-format=ndjson"])
+    with open(path, encoding="utf-8") as text:
+        assert {json.loads(line).get("event") for line in text} == {"task_clock"}
+    tally = run(CPUPERF, "--quiet", "-e", "memory_total", "-n", "2", "-d", "1ms", *own[2:],
+                cwd=folder)
+    assert tally.stdout == "", tally.stdout
+    with open(path, encoding="utf-8") as text:
+        whole = text.read()
+    assert {row["iteration"] for row in csv.DictReader(io.StringIO(whole))} == {"0", "1"}, whole
+    os.symlink("answer", f"{folder}/link")
+    for options in (["--output-file=link"], ["--output-file=absent/answer"], ["-o", "answer", *own[2:]]):
+        measure(folder, "touch", "ran", options=options, code=125)
+    run(CPUPERF, "-e", "page_faults", "-d", "1ms", "--output-file=link", cwd=folder, code=1)
+    assert not os.path.exists(f"{folder}/ran")
+    with open(path, encoding="utf-8") as text:
+        assert text.read() == whole
 
 
 def check_no_printer(folder):

@@ -1,7 +1,7 @@
 /*
  * The output file: a draft without a name until it is complete.
  */
-#include "output_file.h"
+#include "screen/output_file.h"
 
 #include "base/array.h"
 #include "base/buf.h"

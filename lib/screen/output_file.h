@@ -1,8 +1,8 @@
 /*
  * The file that --output-file names.
  */
-#ifndef CPUPERF_PRINT_OUTPUT_FILE_H
-#define CPUPERF_PRINT_OUTPUT_FILE_H
+#ifndef SCREEN_OUTPUT_FILE_H
+#define SCREEN_OUTPUT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
