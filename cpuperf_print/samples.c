@@ -441,3 +441,10 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	}
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
 }
+
+const char *samples_cmdline(const struct job *j, uint32_t number)
+{
+	const char *text = report_functions_text(j->inputs->functions, number);
+
+	return strcmp(text, "[unknown]") == 0 ? NULL : text;
+}

@@ -41,4 +41,8 @@ typedef void samples_line_fn(void *arg, const char *line);
 void samples_stack_lines(const struct job *j, const struct report_stats *stats,
 			 samples_line_fn *line, void *arg);
 
+/* The command line of that number in a report_key, joined by spaces, safe to show; NULL: not known.
+ */
+const char *samples_cmdline(const struct job *j, uint32_t number);
+
 #endif

@@ -18,7 +18,7 @@
 
 enum {
 	PARTS = REPORT_BY_STACK | REPORT_BY_SESSION | REPORT_BY_CPU | REPORT_BY_PID |
-		REPORT_BY_TID | REPORT_BY_COMM
+		REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_CMDLINE
 };
 
 static int add_sample(struct export_sorted *s, const struct report_sample *sample)
@@ -75,7 +75,7 @@ static int compare_tags(const void *x, const void *y, void *arg)
 		rc = order_u64(a->event, b->event);
 	if (!rc)
 		rc = compare_names(s, a->comm, b->comm);
-	return rc ?: order_u64(a->cpu, b->cpu);
+	return rc ?: order_u64(a->cpu, b->cpu) ?: compare_names(s, a->cmdline, b->cmdline);
 }
 
 /* order: the sorted tags. */

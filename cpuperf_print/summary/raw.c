@@ -136,11 +136,33 @@ static void symbols(struct raw_state *raw, const struct profile_item *item)
 		raw->nr_symbols++;
 }
 
+/* The arguments, with spaces between them. */
+static void cmdline(struct summary *s, const struct profile_item *item)
+{
+	const struct trace_cmdline *c = &item->cmdline;
+	char text[TRACE_CMDLINE_BYTES];
+	size_t len = c->len < sizeof(text) ? c->len : sizeof(text);
+
+	memcpy(text, c->text, len);
+	while (len && !text[len - 1])
+		len--;
+	for (size_t i = 0; i < len; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	raw_line(s, item->offset, "Cmdline");
+	buf_printf(s->out, "pid %" PRIu32 ", ", c->pid);
+	buf_shown(s->out, text, len);
+	buf_adds(s->out, c->flags & TRACE_CMDLINE_IS_CUT ? ", cut\n" : "\n");
+}
+
 static void put_item(struct summary *s, const struct profile_trace *t,
 		     const struct profile_item *item)
 {
 	if (item->kind == PROFILE_KALLSYMS) {
 		symbols(s->raw, item);
+		return;
+	}
+	if (item->kind == PROFILE_CMDLINE) {
+		cmdline(s, item);
 		return;
 	}
 	raw_time_line(s, item->offset, item->time_ns);

@@ -48,14 +48,14 @@ static bool is_before(const void *a, const void *b)
 						  : x->place < y->place;
 }
 
-/* Skips kernel symbols, which have no time. */
+/* Skips what has no time: kernel symbols, command lines. */
 static int advance(struct source *s)
 {
 	int rc;
 
 	do
 		rc = profile_records_next(s->records, &s->item);
-	while (rc == 1 && s->item.kind == PROFILE_KALLSYMS);
+	while (rc == 1 && s->item.kind >= PROFILE_KALLSYMS);
 	return rc;
 }
 

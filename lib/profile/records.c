@@ -458,6 +458,15 @@ static int begin_kallsyms(struct profile_records *r, const struct trace_frame *f
 	return 0;
 }
 
+static int begin_cmdline(struct profile_records *r, const struct trace_frame *f)
+{
+	struct trace_cmdline c;
+	int rc = trace_decode_cmdline(f, &c);
+
+	r->has_text = rc == 0;
+	return rc;
+}
+
 static const struct {
 	int (*begin)(struct profile_records *r, const struct trace_frame *f);
 	int (*read)(struct profile_records *r);
@@ -465,6 +474,7 @@ static const struct {
     [TRACE_FRAME_RECORDS] = {begin_records, read_records},
     [TRACE_FRAME_READINGS] = {begin_readings, read_readings},
     [TRACE_FRAME_KALLSYMS] = {begin_kallsyms, NULL},
+    [TRACE_FRAME_CMDLINE] = {begin_cmdline, NULL},
 };
 
 static void begin_frame(struct profile_records *r)
@@ -517,11 +527,17 @@ static int read_more(struct profile_records *r)
 	return 0;
 }
 
-static void return_kallsyms(struct profile_records *r, struct profile_item *out)
+static void return_text(struct profile_records *r, struct profile_item *out)
 {
-	*out = (struct profile_item){
-	    .kind = PROFILE_KALLSYMS, .offset = r->frame.offset, .cpu = UINT32_MAX};
-	trace_decode_kallsyms(&r->frame, &out->text, &out->text_len);
+	bool is_cmdline = r->frame.kind == TRACE_FRAME_CMDLINE;
+
+	*out = (struct profile_item){.kind = is_cmdline ? PROFILE_CMDLINE : PROFILE_KALLSYMS,
+				     .offset = r->frame.offset,
+				     .cpu = UINT32_MAX};
+	if (is_cmdline)
+		trace_decode_cmdline(&r->frame, &out->cmdline);
+	else
+		trace_decode_kallsyms(&r->frame, &out->text, &out->text_len);
 	r->has_text = false;
 }
 
@@ -561,7 +577,7 @@ int profile_records_next(struct profile_records *r, struct profile_item *out)
 			return 1;
 		}
 		if (r->has_text) {
-			return_kallsyms(r, out);
+			return_text(r, out);
 			return 1;
 		}
 		if (r->at_end) {

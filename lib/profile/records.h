@@ -15,7 +15,8 @@ struct profile_records;
 enum profile_item_kind {
 	PROFILE_RECORD = 1,
 	PROFILE_READING,  /* TRACE_TICK, of an event of the session */
-	PROFILE_KALLSYMS, /* without a time: returned in file order */
+	PROFILE_KALLSYMS, /* this and the next have no time: they are returned in file order */
+	PROFILE_CMDLINE,
 };
 
 /* Borrowed until the next. */
@@ -36,6 +37,8 @@ struct profile_item {
 
 	const char *text; /* lines of /proc/kallsyms, not cleaned */
 	size_t text_len;
+
+	struct trace_cmdline cmdline; /* not cleaned */
 };
 
 /*

@@ -6,6 +6,7 @@ programs; software events only.
 import contextlib
 import csv
 import io
+import json
 import os
 import re
 import sqlite3
@@ -214,11 +215,31 @@ def order_by_total(folder):
     assert "--sort=total and --report=diff are mutually exclusive" in done.stderr, done
 
 
+def exports(folder, pids):
+    """Each format that names processes has their command lines."""
+    def show(how):
+        return run(PRINT, "--quiet", f"--session={folder}/cpuperf.session", f"--output-format={how}", text=False,
+                   env={"LC_ALL": "C.UTF-8"}).stdout
+
+    raw = re.findall(r"^[0-9a-f]+: Cmdline: pid (\d+), (.*)$", show("raw").decode(), re.M)
+    labels = {e["pid"]: e["args"]["labels"] for e in json.loads(show("chrome"))["traceEvents"]
+              if e["name"] == "process_labels"}
+    profiles = [p["name"] for p in json.loads(show("speedscope"))["profiles"]]
+    perfetto = show("perfetto")
+    for name in ("a11", "b1", "b11"):  # shells that compute, and are one program each
+        command = f"sh {folder}/{name}"
+        assert (str(pids[name]), command) in raw, (command, raw)
+        assert labels[pids[name]] == command, (command, labels)
+        assert any(p.endswith(f"{pids[name]}: {command}") for p in profiles), (command, profiles)
+        assert b"\x12" + bytes([len(command)]) + command.encode() in perfetto, command
+
+
 def check_afterwards(folder):
     pids = record(folder)
     trees(folder, pids)
     command_lines(folder, pids)
     roots(folder, pids)
+    exports(folder, pids)
     others_command_line(folder)
     order_by_total(folder)
 

@@ -52,7 +52,7 @@ static void put_task(struct json_writer *j, uint32_t pid, uint32_t tid)
 }
 
 static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint32_t tid,
-			 const char *name)
+			 const char *arg, const char *text)
 {
 	struct json_writer *j = &c->json;
 
@@ -61,7 +61,7 @@ static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint3
 		jsonw_text(j, "name", what);
 		put_task(j, pid, tid);
 		JSONW_OBJECT(j, "args") {
-			jsonw_text(j, "name", name);
+			jsonw_text(j, arg, text);
 		}
 	}
 }
@@ -76,11 +76,15 @@ static const char *name_of(const struct chrome *c, const struct export_group *g)
 static void put_process(struct chrome *c, const struct export_group *g, size_t nr)
 {
 	const struct export_group *main_thread = g;
+	const char *cmdline;
 
 	for (size_t i = 0; i < nr && g[i].key.pid == g->key.pid; i++)
 		if (g[i].key.tid == g->key.pid)
 			main_thread = &g[i];
-	put_metadata(c, "process_name", g->key.pid, g->key.pid, name_of(c, main_thread));
+	cmdline = samples_cmdline(c->j, main_thread->key.cmdline);
+	put_metadata(c, "process_name", g->key.pid, g->key.pid, "name", name_of(c, main_thread));
+	if (cmdline)
+		put_metadata(c, "process_labels", g->key.pid, g->key.pid, "labels", cmdline);
 }
 
 static int put_names(struct chrome *c, struct err *e)
@@ -92,7 +96,8 @@ static int put_names(struct chrome *c, struct err *e)
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		if (!i || g[i].key.pid != g[i - 1].key.pid)
 			put_process(c, &g[i], nr - i);
-		put_metadata(c, "thread_name", g[i].key.pid, g[i].key.tid, name_of(c, &g[i]));
+		put_metadata(c, "thread_name", g[i].key.pid, g[i].key.tid, "name",
+			     name_of(c, &g[i]));
 		rc = output_flush(c->j->output, e);
 	}
 	return rc;

@@ -34,7 +34,14 @@ enum { SOURCE_NAME = 1, SOURCE_PERF_EVENT = 111, PERF_EVENT_TIMEBASE = 15 };
 enum { DEFAULTS_PERF_SAMPLE = 12, DEFAULTS_CLOCK = 58, PERF_SAMPLE_TIMEBASE = 1 };
 enum { TIMEBASE_PERIOD = 1, TIMEBASE_FREQUENCY, TIMEBASE_NAME = 10, TIMEBASE_CLOCK };
 enum { PERF_CLOCK_MONOTONIC = 2 };
-enum { PROCESS_PID = 1, PROCESS_NAME = 6, THREAD_PID = 1, THREAD_TID, THREAD_NAME = 5 };
+enum {
+	PROCESS_PID = 1,
+	PROCESS_CMDLINE,
+	PROCESS_NAME = 6,
+	THREAD_PID = 1,
+	THREAD_TID,
+	THREAD_NAME = 5
+};
 enum { EVENT_TYPE = 9, EVENT_TRACK = 11, EVENT_NAME = 23, TYPE_INSTANT = 3 };
 enum {
 	SAMPLE_CPU = 1,
@@ -49,7 +56,7 @@ enum { MODE_UNKNOWN = 0, MODE_KERNEL, MODE_USER };
 
 enum {
 	PARTS = REPORT_BY_STACK | REPORT_BY_ADDRESS | REPORT_BY_CPU | REPORT_BY_PID |
-		REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_ITERATION
+		REPORT_BY_TID | REPORT_BY_COMM | REPORT_BY_CMDLINE | REPORT_BY_ITERATION
 };
 enum { NO_SEQUENCE = UINT32_MAX };
 
@@ -62,7 +69,7 @@ struct count {
 
 /* A thread, with its last name. */
 struct thread {
-	uint32_t pid, tid, comm;
+	uint32_t pid, tid, comm, cmdline; /* the last ones */
 	uint64_t time_ns;
 };
 
@@ -331,6 +338,7 @@ static int note_thread(struct perfetto *p, const struct report_sample *s)
 		return -ENOMEM;
 	if (s->time_ns >= t->time_ns) {
 		t->comm = s->key.comm;
+		t->cmdline = s->key.cmdline;
 		t->time_ns = s->time_ns;
 	}
 	return 0;
@@ -338,6 +346,7 @@ static int note_thread(struct perfetto *p, const struct report_sample *s)
 
 static void put_process(struct perfetto *p, const struct thread *t)
 {
+	const char *cmdline = samples_cmdline(p->j, t->cmdline);
 	struct buf *b = &p->j->output->text;
 
 	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, start_of(p)) {
@@ -345,6 +354,8 @@ static void put_process(struct perfetto *p, const struct thread *t)
 			proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_PROCESS, t->pid, 0));
 			PROTO_MESSAGE(b, TRACK_PROCESS) {
 				proto_int(b, PROCESS_PID, (int32_t)t->pid);
+				if (cmdline) /* one text: its arguments are joined */
+					proto_text(b, PROCESS_CMDLINE, cmdline);
 				proto_text(b, PROCESS_NAME,
 					   report_functions_text(p->j->inputs->functions, t->comm));
 			}

@@ -228,7 +228,8 @@ static void put_known(struct buf *b, uint32_t id)
 static void put_name(struct speedscope *s, const struct trace_event *event,
 		     const struct report_key *key)
 {
-	BUF_AUTO(name, EXPORT_NAME_BYTES);
+	const char *cmdline = samples_cmdline(s->j, key->cmdline);
+	BUF_AUTO(name, 4 * EXPORT_NAME_BYTES);
 
 	buf_printf(&name, "%s — %s ", event->label,
 		   report_functions_text(s->j->inputs->functions, key->comm));
@@ -237,6 +238,8 @@ static void put_name(struct speedscope *s, const struct trace_event *event,
 	put_known(&name, key->tid);
 	if (s->j->nr > 1)
 		buf_printf(&name, " of %s", s->j->inputs->item[key->session].path);
+	if (cmdline)
+		buf_printf(&name, ": %s", cmdline);
 	jsonw_text(&s->json, "name", buf_str(&name));
 }
 

@@ -322,9 +322,9 @@ static int add_samples(void *arg, const struct report_sample *samples, size_t nr
 /* NULL: not known. */
 static struct sqlite_cell cmdline_of(const struct database *d, uint32_t number)
 {
-	const char *text = report_functions_text(d->j->inputs->functions, number);
+	const char *text = samples_cmdline(d->j, number);
 
-	return strcmp(text, "[unknown]") == 0 ? sqlite_none() : sqlite_text(text);
+	return text ? sqlite_text(text) : sqlite_none();
 }
 
 static int put_tasks(struct database *d)
