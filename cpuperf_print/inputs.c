@@ -183,6 +183,9 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 	    .session_id = o->manifest.session_id,
 	    .is_recording = is_recording(o),
 	    .is_in_progress = is_locked,
+	    .nr_removed = o->manifest.removed.iterations,
+	    .removed_begin = o->manifest.removed.begin,
+	    .removed_end = o->manifest.removed.end,
 	};
 	rc = profile_session_open(&m, problems_add, in->problems, &o->session, e);
 	if (rc)

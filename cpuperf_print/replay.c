@@ -259,6 +259,8 @@ static int run_ui(struct replay *r, const struct model_facts *facts, struct err 
 	r->problems->report = show_problem;
 	r->problems->arg = r;
 	r->spare = model_new_table(dashboard_ui_model(r->ui));
+	r->next = (uint32_t)r->input->facts->nr_removed; /* before it there is nothing to read */
+	dashboard_ui_model(r->ui)->wanted = r->next;
 	rc = r->spare ? run(r) : -ENOMEM;
 	r->problems->report = NULL;
 	if (dashboard_ui_close(r->ui, CLOSE_MS))

@@ -34,8 +34,8 @@ void page_head_add(void *arg, const struct profile_trace *trace)
 	struct page *h = arg;
 
 	profile_about_add(&h->about, trace);
-	if (trace->head.iteration == h->nr_iterations && h->nr_iterations < PAGE_MAX_ITERATIONS &&
-	    trace->start_ns)
+	if (trace->head.iteration == h->facts->nr_removed + h->nr_iterations &&
+	    h->nr_iterations < PAGE_MAX_ITERATIONS && trace->start_ns)
 		h->iteration_ns[h->nr_iterations++] =
 		    trace->start_ns > h->about.start_ns ? trace->start_ns - h->about.start_ns : 0;
 }
@@ -178,8 +178,9 @@ static void put_facts(struct page *h)
 		for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
 			const struct input *o = &in->item[i];
 
-			buf_printf(&b, "%s (%s), %" PRIu64 " iterations", o->path, input_name(o),
-				   o->facts->nr_iterations);
+			buf_printf(&b, "%s (%s), %" PRIu64 " iterations%s%s", o->path,
+				   input_name(o), o->facts->nr_iterations,
+				   *o->facts->removed ? "; " : "", o->facts->removed);
 			put_built(h, i < in->nr ? "Session" : "Compared with", &b);
 		}
 		add_date(&b, profile_about_realtime(&h->about, h->about.start_ns));

@@ -96,12 +96,13 @@ static int load_replicates(struct comparison *c)
 
 	for (int side = WAS; side <= IS && rc == 0; side++) {
 		size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
+		const struct profile_facts *facts = c->j->inputs->item[c->first[side]].facts;
 
 		rc = diff_replicates_load(c->j, c->first[side], nr, c->by_iteration,
 					  &c->replicates[side]);
-		c->nr_replicates[side] =
-		    c->by_iteration ? c->j->inputs->item[c->first[side]].facts->nr_iterations : nr;
-		for (size_t i = 0; i < c->nr_replicates[side] && rc == 0; i++)
+		c->nr_replicates[side] = c->by_iteration ? facts->nr_iterations : nr;
+		for (size_t i = c->by_iteration ? facts->nr_removed : 0;
+		     i < c->nr_replicates[side] && rc == 0; i++)
 			c->nr_cut[side] += c->replicates[side][i].is_cut;
 	}
 	c->are_runs = rc == 0 && c->by_iteration && c->replicates[WAS][0].cause == CAUSE_RUN &&

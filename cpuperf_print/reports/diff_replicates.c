@@ -46,11 +46,14 @@ int diff_replicates_load(struct job *j, size_t first, size_t nr, bool by_iterati
 			 struct diff_replicate **out)
 {
 	size_t nr_all = by_iteration ? j->inputs->item[first].facts->nr_iterations : nr;
+	size_t nr_removed = j->inputs->item[first].facts->nr_removed;
 	struct diff_replicate *list = mem_calloc(nr_all + 1, sizeof(*list));
 	int rc = list ? 0 : -ENOMEM;
 
 	if (rc == 0 && by_iteration)
 		rc = load_session(&j->inputs->item[first], list);
+	for (size_t i = 0; i < nr_removed && i < nr_all && by_iteration && rc == 0; i++)
+		list[i] = (struct diff_replicate){.is_cut = true, .cause = list[nr_removed].cause};
 	for (size_t i = 0; i < nr_all && by_iteration && rc == 0; i++) /* of one cause only */
 		list[i].is_cut |= list[i].cause != list[0].cause;
 	for (size_t i = 0; i < nr && !by_iteration && rc == 0; i++)

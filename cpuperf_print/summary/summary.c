@@ -76,8 +76,10 @@ static int init(struct summary *s, struct job *j, struct err *e)
 	if (rc)
 		return rc;
 	s->totals = table_summary_new(s->table->nr_columns);
-	if (s->totals)
+	if (s->totals) {
 		s->totals->is_in_progress = s->facts->is_in_progress;
+		s->totals->removed = s->facts->removed;
+	}
 	s->screen = screen_state_new(s->table->nr_columns, &screen);
 	return s->totals && s->screen ? 0 : err_set(e, -ENOMEM, "out of memory");
 }

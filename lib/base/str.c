@@ -3,6 +3,8 @@
  */
 #include "base/str.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -77,6 +79,21 @@ int str_parse_duration_ns(const char *s, uint64_t *out)
 		return -ERANGE;
 	*out = ns;
 	return 0;
+}
+
+int str_parse_bytes(const char *s, uint64_t *out)
+{
+	static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+	const char *end = s + strlen(s);
+	uint64_t nr;
+	int rc = str_scan_u64(&s, end, &nr);
+
+	for (unsigned i = 0; rc == 0 && i < ARRAY_NR(units); i++) {
+		if (strcmp(units[i], s) != 0)
+			continue;
+		return __builtin_mul_overflow(nr, UINT64_C(1) << 10 * i, out) ? -ERANGE : 0;
+	}
+	return rc ?: -EINVAL;
 }
 
 void str_format_duration(uint64_t ns, char *buf, size_t size)

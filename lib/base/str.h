@@ -18,7 +18,10 @@ int str_scan_u64(const char **p, const char *end, uint64_t *out);
  * 0, -EINVAL or -ERANGE. */
 int str_parse_duration_ns(const char *s, uint64_t *out);
 
-/* The reverse: "10 s", "1.5 s", "500 ms"; at most three decimals. */
+/* "65536", "64KiB", "500MiB", "1GiB", "2TiB"; *out in bytes. 0, -EINVAL or -ERANGE. */
+int str_parse_bytes(const char *s, uint64_t *out);
+
+/* The reverse of str_parse_duration_ns: "10 s", "1.5 s", "500 ms"; at most three decimals. */
 void str_format_duration(uint64_t ns, char *buf, size_t size);
 
 /* The name nearest to s by edit distance; NULL: none is near enough to suggest. */

@@ -200,6 +200,7 @@ struct table_summary {
 	uint64_t cut_ns;        /* how long the last of these was */
 	uint64_t lost;          /* table_lost, over the iterations */
 	bool is_in_progress;    /* set by its user: the last iteration goes on, if it is cut */
+	const char *removed; /* set by its user: earlier iterations, in words; NULL or "": none */
 	struct column_summary *column;
 };
 struct table_summary *table_summary_new(size_t nr_columns);

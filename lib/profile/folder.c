@@ -73,7 +73,8 @@ static int compare(const void *a, const void *b)
 
 static bool is_within(const struct profile_folder *f, const struct profile_file *file)
 {
-	return (!f->nr_iterations || file->iteration < f->nr_iterations) &&
+	return file->iteration >= f->nr_removed &&
+	       (!f->nr_iterations || file->iteration < f->nr_iterations) &&
 	       (!f->nr_traces || file->trace < f->nr_traces) && file->trace < PROFILE_MAX_TRACES &&
 	       !file->segment == !file->to;
 }
@@ -137,10 +138,12 @@ int profile_folder_order(struct profile_folder *f)
 	return 0;
 }
 
-int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, uint64_t num_traces,
+int profile_folder_scan(int dirfd, const char *base, const struct profile_manifest *m,
 			struct profile_folder *out)
 {
-	struct profile_folder f = {.nr_iterations = num_iterations, .nr_traces = num_traces};
+	struct profile_folder f = {.nr_iterations = m->num_iterations,
+				   .nr_traces = m->num_traces,
+				   .nr_removed = m->nr_removed};
 	int rc = io_each_name(dirfd, add_name, &(struct scan){base, &f});
 
 	if (rc) {
@@ -220,7 +223,7 @@ static void report_empty(const struct profile_folder *f, profile_problem_fn *pro
 {
 	struct ranges r = {0};
 	struct err e = {0};
-	uint64_t next = 0, gap = 0;
+	uint64_t next = f->nr_removed, gap = 0;
 
 	buf_init(&r.text, MAX_LIST_BYTES);
 	for (size_t i = 0; i <= f->nr; i++) {
@@ -234,8 +237,8 @@ static void report_empty(const struct profile_folder *f, profile_problem_fn *pro
 	}
 	if (r.nr) {
 		err_set(&e, r.nr > 1 ? -ENOENT : gap_code(f, gap),
-			"no traces of iteration %s (of 0-%" PRIu64 ")", buf_str(&r.text),
-			f->nr_iterations - 1);
+			"no traces of iteration %s (of %" PRIu64 "-%" PRIu64 ")", buf_str(&r.text),
+			f->nr_removed, f->nr_iterations - 1);
 		hint_if_last(f, gap, &e);
 		problem(arg, true, &e);
 	}

@@ -24,12 +24,13 @@ struct profile_folder {
 	size_t nr_all;             /* including the strays after them */
 	size_t cap;
 	uint64_t nr_iterations, nr_traces; /* the manifest's, or as found */
+	uint64_t nr_removed;               /* the manifest's: earlier iterations are strays */
 	size_t max_rows;
 };
 
 /* The files in the order of the folder, a segment as one file. dirfd stays the caller's. 0, -EFBIG,
  * -ENOMEM, -errno; then nothing is owned. */
-int profile_folder_scan(int dirfd, const char *base, uint64_t num_iterations, uint64_t num_traces,
+int profile_folder_scan(int dirfd, const char *base, const struct profile_manifest *m,
 			struct profile_folder *out);
 /* 0, -EFBIG or -ENOMEM. */
 int profile_folder_add(struct profile_folder *f, const struct profile_file *file);

@@ -116,6 +116,8 @@ static int list_segment(struct list *l, const struct profile_file *file)
 	rc = trace_reader_open(l->dirfd, name, &r, &e);
 	if (rc == -ENOMEM)
 		return rc;
+	if (rc == -ENOENT) /* its session removed it meanwhile */
+		return 1;
 	if (rc && *l->id)
 		return 0; /* its session is unknown; missing iterations are reported anyway */
 	if (rc) {

@@ -4,6 +4,7 @@
  */
 #include "profile/session.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -29,8 +30,9 @@ struct profile_session {
 	char common_name[NAME_MAX + 1];
 	struct profile_faults faults; /* receives the problems */
 
-	char id[33];     /* the session's; "": unknown yet */
-	bool has_others; /* files of other sessions have names of this one */
+	char id[33];      /* the session's; "": unknown yet */
+	const char *path; /* of the manifest; NULL: there is none */
+	bool has_others;  /* files of other sessions have names of this one */
 	bool has_head, has_info;
 	struct trace_info_owned info;
 	struct trace_events events;
@@ -211,6 +213,28 @@ static void report_unfinished(struct profile_session *s, const struct profile_ma
 	profile_faults_report(&s->faults, !m->is_in_progress, &e);
 }
 
+/* "iterations 0 to 4,311 were removed (retain): … to …" */
+static void describe_removed(struct profile_session *s, const struct profile_manifest *m)
+{
+	struct buf text = {.data = s->facts.removed,
+			   .cap = sizeof(s->facts.removed),
+			   .max_bytes = sizeof(s->facts.removed) - 1};
+	struct err e = {0};
+
+	if (!m->nr_removed)
+		return;
+	s->facts.nr_removed =
+	    m->nr_removed < s->folder.nr_iterations ? m->nr_removed : s->folder.nr_iterations;
+	buf_adds(&text, m->nr_removed == 1 ? "iteration 0" : "iterations 0 to ");
+	if (m->nr_removed > 1)
+		buf_u64_commas(&text, m->nr_removed - 1);
+	buf_printf(&text, " %s removed (retain)", str_plural(m->nr_removed, "was", "were"));
+	if (m->removed_begin && *m->removed_begin && m->removed_end && *m->removed_end)
+		buf_printf(&text, ": %s to %s", m->removed_begin, m->removed_end);
+	err_set_at(&e, -ENOENT, m->path, 0, 0, "%s", s->facts.removed);
+	profile_faults_report(&s->faults, false, &e);
+}
+
 /* During a session the manifest lags behind its traces: adds those with its id. 0 or -ENOMEM. */
 static int add_later(struct profile_session *s, const struct profile_manifest *m)
 {
@@ -245,11 +269,12 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	rc = io_open_folder(m->path, &s->dirfd, &name, e);
 	if (rc)
 		return rc;
-	rc = profile_folder_scan(s->dirfd, s->base, m->num_iterations, m->num_traces, &s->folder);
+	rc = profile_folder_scan(s->dirfd, s->base, m, &s->folder);
 	rc = rc
 		 ?: profile_segments_list(&s->folder, s->dirfd, s->base, s->id,
 					  profile_faults_report, &s->faults);
 	rc = rc ?: profile_folder_order(&s->folder) ?: add_later(s, m);
+	describe_removed(s, m);
 	s->has_others = profile_segments_are_others(&s->folder);
 	if (rc)
 		return err_set_at(e, rc, m->path, 0, 0, "its folder cannot be read: %s",
@@ -262,15 +287,25 @@ static int find_files(struct profile_session *s, const struct profile_manifest *
 	return -ENOENT;
 }
 
+/* Of a listed segment of this session: a power cut left it. */
+static bool is_removed(const struct profile_session *s, size_t i)
+{
+	const struct profile_file *file = &s->folder.file[i];
+
+	return file->to && file->iteration < s->folder.nr_removed;
+}
+
 static int report_strays(struct profile_session *s)
 {
 	struct profile_strays strays[2] = {0};
 
 	for (size_t i = s->folder.nr; i < s->folder.nr_all; i++) {
-		int own = is_own(s, i);
+		int own = is_removed(s, i) ? 1 : is_own(s, i);
 
 		if (own < 0)
 			return own;
+		if (own && s->folder.file[i].iteration < s->folder.nr_removed)
+			continue;
 		if (!strays[own].nr++)
 			strays[own].first = i;
 		strays[own].last = i;
@@ -308,6 +343,49 @@ static int refuse_others(const struct profile_session *s, const struct profile_m
 	return -ENOENT;
 }
 
+/* True if the session goes on, and removes its oldest traces. */
+static bool is_retaining(const struct profile_session *s)
+{
+	return s->facts.is_in_progress && s->has_info &&
+	       strstr(s->info.info.spec_json, "\"retain\":{");
+}
+
+/* Equal problems are reported once. */
+static void report_vanished(const struct profile_session *s, const struct profile_faults *f)
+{
+	struct err e = {0};
+
+	err_set_at(&e, -ENOENT, s->path, 0, 0,
+		   "iterations were removed (retain) while they were read");
+	profile_faults_report((void *)f, false, &e);
+}
+
+/* The first iteration with all its traces; those before are being removed. */
+static uint64_t first_whole(const struct profile_folder *f)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < f->nr; i++) {
+		if (f->file[i].iteration != f->file[from].iteration)
+			from = i;
+		if (i + 1 - from == f->nr_traces)
+			return f->file[from].iteration;
+	}
+	return f->nr_removed;
+}
+
+/* Skips what was removed after the manifest was read. 0 or -ENOMEM. */
+static int skip_vanished(struct profile_session *s)
+{
+	uint64_t first = is_retaining(s) ? first_whole(&s->folder) : s->folder.nr_removed;
+
+	if (first == s->folder.nr_removed)
+		return 0;
+	report_vanished(s, &s->faults);
+	s->folder.nr_removed = s->facts.nr_removed = first;
+	return profile_folder_order(&s->folder);
+}
+
 static int start(struct profile_session *s, const struct profile_manifest *m, struct err *e)
 {
 	int rc = m ? find_files(s, m, e) : list_set(s, e);
@@ -317,7 +395,7 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	s->facts.nr_iterations = s->folder.nr_iterations;
 	s->facts.nr_traces = s->folder.nr_traces;
 	s->facts.max_rows = s->folder.max_rows;
-	rc = read_facts(s);
+	rc = read_facts(s) ?: skip_vanished(s);
 	if (rc == 0 && m && s->has_others && !s->has_head && !m->is_in_progress)
 		return refuse_others(s, m, e);
 	if (rc == 0)
@@ -342,6 +420,7 @@ static int open_session(const char *base, const struct profile_manifest *m,
 	s->base = base;
 	if (m && m->session_id)
 		snprintf(s->id, sizeof(s->id), "%s", m->session_id);
+	s->path = m ? m->path : NULL;
 	s->facts.is_in_progress = m && m->is_in_progress;
 	s->faults = (struct profile_faults){
 	    .problem = problem, .arg = arg, .is_growing = s->facts.is_in_progress};
@@ -420,6 +499,10 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 	if (rc == 0 && !why) {
 		*out = r;
 		return 1;
+	}
+	if (rc == -ENOENT && is_retaining(s)) {
+		report_vanished(s, f);
+		return 0;
 	}
 	if (why)
 		err_set_at(&e, -EINVAL, f->name, 0, 0, "%s", why);

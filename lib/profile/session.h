@@ -33,6 +33,8 @@ struct profile_manifest {
 	const char *session_id;              /* 32 hexadecimal digits; NULL or "": not set */
 	bool is_recording;   /* the session has not ended, according to the manifest */
 	bool is_in_progress; /* its recorder runs: files may be incomplete and grow */
+	uint64_t nr_removed; /* the first iterations, which retain removed */
+	const char *removed_begin, *removed_end; /* their times; NULL or "": not known */
 };
 
 /* Receives each problem as it is found. is_loss: a part of the session is missing; else a file does
@@ -42,6 +44,8 @@ typedef void profile_problem_fn(void *arg, bool is_loss, const struct err *probl
 /* Fixed after open. */
 struct profile_facts {
 	uint64_t nr_iterations, nr_traces; /* from the manifest, or as found */
+	uint64_t nr_removed;               /* of these iterations, the first */
+	char removed[160];                 /* the same in words; "": none */
 	size_t max_rows;                   /* the most files of an iteration */
 	struct trace_head head;            /* of the session's first trace */
 	const struct trace_info *info;     /* NULL: lost in every trace */

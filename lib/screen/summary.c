@@ -169,6 +169,8 @@ static void first_line(const struct table_summary *sum, struct buf *out)
 		buf_adds(out, is_one ? "" : " (in the totals only)");
 	}
 	buf_adds(out, ", all traces\n");
+	if (sum->removed && *sum->removed)
+		buf_printf(out, "(%s)\n", sum->removed);
 }
 
 void screen_text_summary(struct screen_state *s, const struct table *t,

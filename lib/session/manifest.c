@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_MANIFEST_BYTES = 65536 };
 
@@ -92,6 +93,26 @@ void manifest_close(struct manifest *m)
 	place_close(&m->place);
 }
 
+static const char *format_time(uint64_t ns, char text[32])
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm tm;
+
+	if (!gmtime_r(&seconds, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S UTC", &tm))
+		*text = '\0';
+	return text;
+}
+
+void manifest_set_removed(struct manifest *m, const struct retain_removed *removed)
+{
+	if (!removed->iterations)
+		return;
+	m->content.removed =
+	    (struct cpsession_removed){.iterations = removed->iterations,
+				       .begin = format_time(removed->begin_ns, m->removed_begin),
+				       .end = format_time(removed->end_ns, m->removed_end)};
+}
+
 int manifest_draft(struct manifest *m, uint64_t num_iterations, bool is_end, struct err *e)
 {
 	const struct place *p = &m->place;
@@ -122,7 +143,8 @@ int manifest_write(struct manifest *m, uint64_t num_iterations, bool is_end, str
 	int rc = 0;
 
 	if (p->dirfd < 0 ||
-	    (m->written_iterations == num_iterations && m->is_end_written == is_end))
+	    (m->written_iterations == num_iterations && m->is_end_written == is_end &&
+	     m->written_removed == m->content.removed.iterations))
 		return 0;
 	if (!*m->draft)
 		rc = manifest_draft(m, num_iterations, is_end, e);
@@ -138,6 +160,7 @@ int manifest_write(struct manifest *m, uint64_t num_iterations, bool is_end, str
 	}
 	m->written_iterations = m->content.num_iterations;
 	m->is_end_written = !*m->content.state;
+	m->written_removed = m->content.removed.iterations;
 	*m->draft = '\0';
 	return 0;
 }

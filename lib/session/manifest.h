@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "session/place.h"
+#include "session/retain.h"
 #include "spec/cpsession.h"
 
 #include <limits.h>
@@ -15,10 +16,12 @@
 struct manifest {
 	struct place place;
 	struct cpsession content; /* strings are borrowed */
+	char removed_begin[32], removed_end[32];
 	bool is_synced;           /* written to the disk before it is renamed */
 	char draft[NAME_MAX + 1]; /* the written file without its final name; "": none */
 	/* the content of the file with the final name */
 	uint64_t written_iterations; /* 0: there is none */
+	uint64_t written_removed;
 	bool is_end_written;
 	struct buf text;
 };
@@ -33,6 +36,8 @@ void manifest_fini(struct manifest *m);
 int manifest_open(struct manifest *m, const char *path, struct err *e);
 void manifest_close(struct manifest *m);
 
+/* Sets what was removed. */
+void manifest_set_removed(struct manifest *m, const struct retain_removed *removed);
 /* Writes the content, with that number of iterations, under a temporary name. 0 or -errno. */
 int manifest_draft(struct manifest *m, uint64_t num_iterations, bool is_end, struct err *e);
 /* Gives the draft, or a new one, its final name. Only the first call replaces another session's. 0

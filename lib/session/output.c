@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/sys.h"
 #include "session/manifest.h"
+#include "session/session.h"
 #include "session/syncer.h"
 #include "session/traces.h"
 #include "spec/spec.h"
@@ -28,9 +29,12 @@ enum {
 struct session_output {
 	struct traces traces;
 	struct manifest manifest; /* used only by the syncer's thread while that runs */
-	char id[33];              /* of the session */
-	bool is_synced;
+	uint8_t id[16];           /* of the session */
+	char id_text[33];         /* the same */
+	bool is_synced, is_limited;
 	uint64_t num_iterations, nr_recorded;
+	struct retain retain; /* used only by the session's thread */
+	uint64_t nr_removed;  /* numbers whose files are removed; the syncer's thread */
 	struct syncer syncer;
 	struct err taken; /* why the manifest is out of date */
 	int reserve_fd;   /* a file without a name; -1: none */
@@ -171,15 +175,18 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	o->traces.place = PLACE_NONE;
 	o->reserve_fd = -1;
 	o->is_synced = c->spec->sync_period_ns;
+	o->is_limited = spec_has_retain(c->spec);
 	o->syncer.period_ns = o->is_synced ? c->spec->sync_period_ns : MANIFEST_PERIOD_NS;
-	str_hex16(c->id, o->id);
+	memcpy(o->id, c->id, sizeof(o->id));
+	str_hex16(c->id, o->id_text);
+	retain_init(&o->retain, &c->spec->retain);
 	manifest_init(&o->manifest);
 	o->manifest.is_synced = o->is_synced;
 	content = &o->manifest.content;
 	content->config_name = c->spec->config_name;
 	content->model_name = c->model_name;
 	content->num_traces = c->nr_traces;
-	content->session_id = o->id;
+	content->session_id = o->id_text;
 	rc = open_anywhere(o, c, e) ?: check_folder(&o->traces.place, c->folder, e)
 				    ?: check_folder(&o->manifest.place, c->folder, e);
 	if (rc == 0) {
@@ -201,6 +208,7 @@ static int stop_syncer(struct session_output *o, struct err *e)
 		(void)syncer_post(&o->syncer,
 				  &(struct sync_work){.num_iterations = o->num_iterations,
 						      .nr_recorded = o->nr_recorded,
+						      .removed = o->retain.removed,
 						      .is_last = true,
 						      SYNC_NOTHING},
 				  NULL);
@@ -215,6 +223,7 @@ void session_output_close(struct session_output *o)
 	session_output_release(o);
 	traces_close(&o->traces);
 	manifest_fini(&o->manifest);
+	retain_fini(&o->retain);
 	if (*o->folder) /* not removed unless it is empty */
 		sys()->unlinkat(AT_FDCWD, o->folder, AT_REMOVEDIR);
 	mem_free(o);
@@ -257,7 +266,10 @@ bool session_output_has_traces(const struct session_output *o)
 static int update_manifest(struct session_output *o, const struct sync_work *work, struct err *e)
 {
 	struct err why = {0};
-	int rc = manifest_write(&o->manifest, work->num_iterations, work->is_last, &why);
+	int rc;
+
+	manifest_set_removed(&o->manifest, &work->removed);
+	rc = manifest_write(&o->manifest, work->num_iterations, work->is_last, &why);
 
 	if (rc == -ENOSPC && !o->traces.is_sampling && o->reserve_fd >= 0) {
 		session_output_release(o);
@@ -274,15 +286,18 @@ static int update_manifest(struct session_output *o, const struct sync_work *wor
 	return rc;
 }
 
-/* Syncs files before the manifest that lists them. */
+/* Syncs files before the manifest that lists them, and removes files after the manifest that names
+ * them as removed: readers ignore those that a power cut leaves. */
 static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 {
 	struct session_output *o = arg;
 	const struct place *manifest = &o->manifest.place;
 	int rc = 0;
 
+	uint64_t first = work->first > work->removed.numbers ? work->first : work->removed.numbers;
+
 	if (o->is_synced && session_output_has_traces(o))
-		rc = traces_sync(&o->traces, work->first, work->end, e);
+		rc = traces_sync(&o->traces, first, work->end, e);
 	if (rc == 0)
 		rc = update_manifest(o, work, e);
 	if (rc == 0 && o->is_synced && manifest->dirfd >= 0) {
@@ -290,6 +305,10 @@ static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 		if (rc)
 			return err_set(e, rc, "%s: cannot be synced to disk: %s", manifest->path,
 				       strerror(-rc));
+	}
+	if (rc == 0 && o->nr_removed < work->removed.numbers) {
+		rc = traces_remove(&o->traces, o->id, o->nr_removed, work->removed.numbers, e);
+		o->nr_removed = work->removed.numbers;
 	}
 	if (rc == 0 && o->is_synced)
 		log_verbose(1, "on the disk: the first %llu iterations",
@@ -305,6 +324,7 @@ static int post(struct session_output *o, uint64_t first, uint64_t end, struct e
 	return syncer_post(&o->syncer,
 			   &(struct sync_work){.num_iterations = o->num_iterations,
 					       .nr_recorded = o->nr_recorded,
+					       .removed = o->retain.removed,
 					       .first = first,
 					       .end = end},
 			   e);
@@ -342,12 +362,55 @@ int session_output_manifest(struct session_output *o, uint64_t num_iterations, s
 				     : post(o, UINT64_MAX, 0, e);
 }
 
-void session_output_recorded(struct session_output *o, uint32_t iteration)
+/* growing: the number of the iteration in progress, or TRACE_COMMON. */
+static bool trim(struct session_output *o, uint32_t growing)
 {
-	uint64_t number = o->traces.is_segmented ? o->traces.number : iteration;
+	uint64_t further = 0;
 
-	o->nr_recorded = (uint64_t)iteration + 1;
+	if (o->retain.limits->bytes && o->traces.is_sampling)
+		further = traces_bytes(&o->traces, TRACE_COMMON);
+	if (growing != TRACE_COMMON)
+		further += traces_bytes(&o->traces, growing);
+	return retain_trim(&o->retain, further);
+}
+
+static int retain_iteration(struct session_output *o, uint64_t number,
+			    const struct session_iteration *it)
+{
+	const struct retain_part *part = retain_newest(&o->retain);
+	bool has_bytes = o->retain.limits->bytes;
+	int rc;
+
+	if (has_bytes && part && part->number != number) /* its index was appended */
+		retain_set_bytes(&o->retain, traces_bytes(&o->traces, (uint32_t)part->number));
+	rc = retain_add(&o->retain, number, it->iteration, it->start_ns, it->end_ns, &it->clocks);
+	if (rc)
+		return rc;
+	if (has_bytes)
+		retain_set_bytes(&o->retain, traces_bytes(&o->traces, (uint32_t)number));
+	o->traces.wants_next |= retain_is_full(&o->retain);
+	(void)trim(o, TRACE_COMMON);
+	return 0;
+}
+
+int session_output_recorded(struct session_output *o, const struct session_iteration *it,
+			    struct err *e)
+{
+	uint64_t number = o->traces.is_segmented ? o->traces.number : it->iteration;
+	int rc = 0;
+
+	o->nr_recorded = (uint64_t)it->iteration + 1;
+	if (o->is_limited && session_output_has_traces(o))
+		rc = retain_iteration(o, number, it);
 	(void)post(o, number, number + 1, NULL); /* the next one reports an error */
+	return rc ? err_set(e, rc, "no memory for the list of files") : 0;
+}
+
+void session_output_grown(struct session_output *o)
+{
+	if (o->retain.limits->bytes && session_output_has_traces(o) &&
+	    trim(o, (uint32_t)o->num_iterations - 1))
+		(void)post(o, UINT64_MAX, 0, NULL);
 }
 
 uint64_t session_output_sync_ns(struct session_output *o)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct session_iteration;
 struct spec;
 struct stat;
 struct trace_head;
@@ -52,8 +53,14 @@ void session_output_release(struct session_output *o);
 /* Queues a manifest with num_iterations (>= 1; begin wrote 1), the one in progress included: the
  * sync thread writes it, at most once per sync_period. 0, or the error of that thread. */
 int session_output_manifest(struct session_output *o, uint64_t num_iterations, struct err *e);
-/* The iteration's traces are written: queues their sync, within a sync_period. */
-void session_output_recorded(struct session_output *o, uint32_t iteration);
+/* The iteration's traces are written: queues their sync, within a sync_period, and, after that, the
+ * removal of the oldest traces beyond the limits of the spec's retain. 0 or -ENOMEM with *e. */
+int session_output_recorded(struct session_output *o, const struct session_iteration *it,
+			    struct err *e);
+/* The traces of the iteration in progress have grown: queues the removal of older ones beyond a
+ * limit of bytes.
+ */
+void session_output_grown(struct session_output *o);
 /* The longest sync since the last call. */
 uint64_t session_output_sync_ns(struct session_output *o);
 

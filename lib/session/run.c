@@ -291,7 +291,7 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);
 	if (rc == 0)
-		session_output_recorded(s->recorder.output, it->iteration);
+		rc = session_output_recorded(s->recorder.output, it, e);
 	if (s->config.on_iteration(it, s->config.arg))
 		atomic_store(&s->stop, true);
 	notes_drop(&s->notes);

@@ -493,6 +493,8 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 				(void)drain_ticks(g, t, UINT64_MAX, &g->error);
 		}
 		g->drain_due_ns = now_ns + g->plan->spec->flush_interval_ns;
+		if (g->recorder->writer)
+			session_output_grown(g->recorder->output);
 	}
 	if (now_ns >= g->progress_due_ns)
 		report_progress(g, now_ns);

@@ -95,6 +95,7 @@ int syncer_post(struct syncer *s, const struct sync_work *work, struct err *e)
 	}
 	s->work.num_iterations = work->num_iterations;
 	s->work.nr_recorded = work->nr_recorded;
+	s->work.removed = work->removed;
 	s->work.is_last |= work->is_last;
 	if (work->first < s->work.first)
 		s->work.first = work->first;

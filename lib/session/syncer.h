@@ -8,6 +8,7 @@
 #define SESSION_SYNCER_H
 
 #include "base/err.h"
+#include "session/retain.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -15,10 +16,11 @@
 
 /* The work of a round. */
 struct sync_work {
-	uint64_t num_iterations; /* of the session, the one in progress included */
-	uint64_t nr_recorded;    /* iterations whose files are written */
-	uint64_t first, end;     /* files of these numbers: first <= number < end */
-	bool is_last;            /* the session has ended */
+	uint64_t num_iterations;       /* of the session, the one in progress included */
+	uint64_t nr_recorded;          /* iterations whose files are written */
+	uint64_t first, end;           /* files of these numbers: first <= number < end */
+	struct retain_removed removed; /* to be removed */
+	bool is_last;                  /* the session has ended */
 };
 /* No file at all. */
 #define SYNC_NOTHING .first = UINT64_MAX, .end = 0

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MAX_PLAIN_ITERATIONS = 100 }; /* a tally of more has segments */
 
@@ -177,6 +178,48 @@ int traces_sync(const struct traces *t, uint64_t first, uint64_t end, struct err
 	return rc ? sync_error(t->place.path, rc, e) : 0;
 }
 
+uint64_t traces_bytes(const struct traces *t, uint32_t number)
+{
+	bool is_common = number == TRACE_COMMON;
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	uint64_t bytes = 0;
+	struct stat st;
+
+	for (uint32_t k = 0; k < (is_common ? 1 : t->nr_traces); k++)
+		if (make_name(t, number, is_common ? TRACE_COMMON : k, name, path, NULL) == 0 &&
+		    sys()->fstatat(t->place.dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			bytes += (uint64_t)st.st_size;
+	return bytes;
+}
+
+/* A file that is missing or not this session's is skipped. */
+static int remove_file(const struct traces *t, const uint8_t id[16], uint32_t number,
+		       uint32_t trace, struct err *e)
+{
+	char name[NAME_MAX + 1], path[PATH_MAX];
+	struct stat st;
+	int rc = make_name(t, number, trace, name, path, e), fd;
+
+	if (rc)
+		return rc;
+	fd = io_open_regular(t->place.dirfd, name, O_NOFOLLOW, &st);
+	if (fd >= 0 && trace_is_of_session(fd, id) == 1)
+		rc = sys()->unlinkat(t->place.dirfd, name, 0);
+	io_close(&fd);
+	return rc ? err_set(e, rc, "%s: cannot be removed: %s", path, strerror(-rc)) : 0;
+}
+
+int traces_remove(const struct traces *t, const uint8_t id[16], uint64_t first, uint64_t end,
+		  struct err *e)
+{
+	int rc = 0;
+
+	for (uint64_t i = first; i < end && rc == 0; i++)
+		for (uint32_t k = 0; k < t->nr_traces && rc == 0; k++)
+			rc = remove_file(t, id, (uint32_t)i, k, e);
+	return rc;
+}
+
 /* Creates the next segment of the trace, with the common part of its iterations. */
 static int create_segment(struct traces *t, struct trace_writer *w, const struct trace_head *head,
 			  struct err *e)
@@ -192,13 +235,13 @@ static int create_segment(struct traces *t, struct trace_writer *w, const struct
 	return trace_segment_create(w, t->place.dirfd, name, path, &t->segments[head->trace], e);
 }
 
-/* True if a segment is full or its name was taken: the iteration goes into new segments. */
+/* True if the iteration goes into new segments. */
 static bool are_full(const struct traces *t)
 {
 	for (uint32_t k = 0; k < t->nr_traces; k++)
 		if (t->segments[k] && trace_segment_is_full(t->segments[k]))
 			return true;
-	return t->is_spoilt;
+	return t->wants_next;
 }
 
 int traces_begin(struct traces *t, struct trace_writer *w, const struct trace_head *head,
@@ -215,7 +258,7 @@ int traces_begin(struct traces *t, struct trace_writer *w, const struct trace_he
 	if (rc == 0 && !t->segments[head->trace])
 		rc = create_segment(t, w, head, e);
 	if (io_is_taken(rc))
-		t->is_spoilt = true;
+		t->wants_next = true;
 	if (rc)
 		err_hint(e, "%s", hint);
 	else
@@ -254,7 +297,7 @@ int traces_finish(struct traces *t, struct trace_writer *w, struct err *e)
 		rc = rc ? rc : one;
 	}
 	t->number++;
-	t->is_spoilt = false;
+	t->wants_next = false;
 	return rc;
 }
 

@@ -25,7 +25,7 @@ struct traces {
 	/* segments: growing files, one per trace, all closed together */
 	struct trace_file **segments; /* owned; NULL: not created yet */
 	uint32_t number;              /* of the open segments, or the next ones */
-	bool is_spoilt;               /* the name of one was taken */
+	bool wants_next;              /* the next iteration goes into new segments */
 };
 
 /* Opens the place of the prefix, and refuses names that must not be replaced, before anything is
@@ -40,6 +40,13 @@ void traces_close(struct traces *t);
 int traces_remove_first(const struct traces *t, struct err *e);
 /* Syncs the files of the numbers first <= number < end, and their folder. */
 int traces_sync(const struct traces *t, uint64_t first, uint64_t end, struct err *e);
+
+/* The bytes of the number's files; number TRACE_COMMON: of the common file. */
+uint64_t traces_bytes(const struct traces *t, uint32_t number);
+/* Removes the files of the numbers first <= number < end that are traces of the session with this
+ * id. 0 or -errno with *e. */
+int traces_remove(const struct traces *t, const uint8_t id[16], uint64_t first, uint64_t end,
+		  struct err *e);
 
 /* Begins the writer's trace: of an iteration, or the part of a segment that is the iteration. */
 int traces_begin(struct traces *t, struct trace_writer *w, const struct trace_head *head,

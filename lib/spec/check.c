@@ -264,9 +264,17 @@ static void check_flight(const struct spec *s, struct err_list *errs)
 				 "remove one: a flight recorder's iterations end at its snapshots");
 }
 
+static void check_retain(const struct spec *s, struct err_list *errs)
+{
+	if (s->retain_pos.line && !spec_has_retain(s))
+		err_hint(diag_at(errs, s->source, s->retain_pos, "retain has no limit"),
+			 "add iterations, seconds or bytes");
+}
+
 void check_events(const struct spec *s, struct err_list *errs)
 {
 	check_flight(s, errs);
+	check_retain(s, errs);
 	check_sampling(s, errs);
 	check_times(s, errs);
 	check_target(s, errs);

@@ -25,6 +25,7 @@ void cpsession_init(struct cpsession *s)
 	*s = (struct cpsession){.num_iterations = 0};
 	arena_init(&s->arena, ARENA_BYTES);
 	keys_set_defaults(KEY_SESSION, s);
+	keys_set_defaults(KEY_REMOVED, &s->removed);
 }
 
 void cpsession_fini(struct cpsession *s)

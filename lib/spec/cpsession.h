@@ -23,6 +23,12 @@ struct buf;
 #define CPSESSION_FOLDER_MANIFEST "cpuperf.cpsession"
 #define CPSESSION_FOLDER_PREFIX   "cpuperf"
 
+/* The first iterations, whose traces were removed; 0: none. */
+struct cpsession_removed {
+	uint64_t iterations;
+	const char *begin, *end; /* never NULL; times for people, or "" */
+};
+
 struct cpsession {
 	struct arena arena;
 	const char *config_name, *model_name; /* never NULL; "" is not written */
@@ -30,6 +36,7 @@ struct cpsession {
 	const char *output_path_prefix;       /* never NULL */
 	const char *session_id;               /* never NULL; 32 digits, or "": absent */
 	const char *state;                    /* never NULL; CPSESSION_RECORDING, or "" */
+	struct cpsession_removed removed;
 };
 
 void cpsession_init(struct cpsession *s);

@@ -36,6 +36,8 @@ static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 #define SAMPLING_FIELD(f) .level = KEY_SAMPLING, .offset = offsetof(struct spec_event, f)
 #define TARGET_FIELD(f)   .level = KEY_TARGET, .offset = offsetof(struct spec_target, f)
 #define FLIGHT_FIELD(f)   .level = KEY_FLIGHT, .offset = offsetof(struct spec_flight, f)
+#define RETAIN_FIELD(f)   .level = KEY_RETAIN, .offset = offsetof(struct spec_retain, f)
+#define REMOVED_FIELD(f)  .level = KEY_REMOVED, .offset = offsetof(struct cpsession_removed, f)
 #define METRIC_FIELD(f)   .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
 #define SESSION_FIELD(f)  .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
 #define SPEC_POS(f)       .pos_offset = offsetof(struct spec, f)
@@ -188,6 +190,19 @@ const struct key_row key_rows[] = {
 	    "survive a power cut. Files are synced at the end of an iteration; files of "
 	    "samples also during it. 0 leaves syncing to the kernel.",
 	.metavar = "TIME",
+    },
+    {
+	SPEC_FIELD(retain),
+	SPEC_POS(retain_pos),
+	.name = "retain",
+	.type = KEY_OBJECT,
+	.inner = KEY_RETAIN,
+	.description =
+	    "How much of a long session remains on the disk. When a limit is exceeded, the oldest "
+	    "traces are removed: those of whole iterations, or whole segments of a tally, each of "
+	    "which is a tenth of the limits. The option takes the limits of the key, separated by "
+	    "commas: iterations:1000,seconds:1h,bytes:1GiB.",
+	.metavar = "LIMITS",
     },
     {
 	SPEC_FIELD(flush_interval_ns),
@@ -529,6 +544,36 @@ const struct key_row key_rows[] = {
     },
 
     {
+	RETAIN_FIELD(iterations),
+	.name = "iterations",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000000,
+	.description = "The most complete iterations that remain.",
+    },
+    {
+	RETAIN_FIELD(span_ns),
+	.name = "seconds",
+	.type = KEY_SECONDS,
+	.min_text = "0.001",
+	.max = 31536000,
+	.unit = "seconds",
+	.description = "The longest time, up to the end of the last iteration, that remains.",
+    },
+    {
+	RETAIN_FIELD(bytes),
+	.name = "bytes",
+	.type = KEY_INTEGER,
+	.has_units = true,
+	.min = 65536,
+	.max = INT64_MAX,
+	.unit = "bytes",
+	.description =
+	    "The most bytes of all traces. The option also accepts units: 500MiB, 1GiB. The "
+	    "newest complete iteration or segment remains, however large it is.",
+    },
+
+    {
 	METRIC_FIELD(name),
 	METRIC_POS(name_pos),
 	.name = "name",
@@ -633,6 +678,40 @@ const struct key_row key_rows[] = {
 	.form = "\"" CPSESSION_RECORDING "\"",
 	.description = "\"" CPSESSION_RECORDING "\" until the session ends. It stays if the "
 		       "session is killed; num_iterations may then be too small.",
+    },
+    {
+	SESSION_FIELD(removed),
+	.name = "removed",
+	.type = KEY_OBJECT,
+	.inner = KEY_REMOVED,
+	.description = "What was removed because of the key retain of the spec: the first "
+		       "iterations. num_iterations includes them. Missing if there are none.",
+    },
+
+    {
+	REMOVED_FIELD(iterations),
+	.name = "iterations",
+	.type = KEY_INTEGER,
+	.required = true,
+	.min = 1,
+	.max = 1000000000,
+	.description = "How many, from iteration 0 on.",
+    },
+    {
+	REMOVED_FIELD(begin),
+	.name = "begin",
+	.type = KEY_NAME,
+	.max = 40,
+	.default_text = "",
+	.description = "When the first of them began, in UTC.",
+    },
+    {
+	REMOVED_FIELD(end),
+	.name = "end",
+	.type = KEY_NAME,
+	.max = 40,
+	.default_text = "",
+	.description = "When the last of them ended, in UTC.",
     },
 };
 const size_t key_nr_rows = ARRAY_NR(key_rows);

@@ -19,7 +19,9 @@ enum key_level {
 	KEY_SAMPLING,
 	KEY_TARGET,
 	KEY_FLIGHT,
+	KEY_RETAIN,
 	KEY_SESSION,
+	KEY_REMOVED,
 };
 enum key_type {
 	KEY_STRING,   /* any text; a const char * in the model */
@@ -55,6 +57,7 @@ struct key_row {
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
 	enum key_level inner;     /* KEY_OBJECT */
 	const char *option_key;   /* KEY_OBJECT: its key that the override option sets */
+	bool has_units;           /* KEY_INTEGER: bytes; an option takes KiB, MiB, GiB */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
 	const char *item;         /* KEY_FLAGS, KEY_CHOICE, KEY_LIST: the word for one of them */
@@ -65,9 +68,8 @@ struct key_row {
 	const char *metavar;      /* of the override option; NULL: no such option */
 	char letter;              /* of the override option; 0: none */
 	const char *excludes;     /* of the override option: as struct opt_row has it */
-	size_t offset;     /* of the field in struct spec, spec_event, spec_metric, spec_target or
-			      cpsession */
-	size_t pos_offset; /* of its struct spec_pos; 0: none */
+	size_t offset;            /* of the field in the struct of the level */
+	size_t pos_offset;        /* of its struct spec_pos; 0: none */
 };
 
 extern const struct key_row key_rows[];
@@ -85,9 +87,10 @@ bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
 /* The default of a number, in the model's unit; 0 without one. */
 uint64_t key_default(const struct key_row *row);
 
-/* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC), spec_target (KEY_TARGET)
- * spec_flight (KEY_FLIGHT) or cpsession (KEY_SESSION) to the defaults of the table; those without
- * one become "" and 0. Strings are static. */
+/* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC), spec_target (KEY_TARGET),
+ * spec_flight (KEY_FLIGHT), spec_retain (KEY_RETAIN), cpsession (KEY_SESSION) or cpsession_removed
+ * (KEY_REMOVED) to the defaults of the table; those without one become "" and 0. Strings are
+ * static. */
 void keys_set_defaults(enum key_level level, void *target);
 
 /* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */

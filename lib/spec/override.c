@@ -12,6 +12,7 @@
 #include "spec/spec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -25,6 +26,8 @@ static int refuse(const struct key_row *row, const char *value, const char *sour
 		   diag_cut(value), value);
 	if (row->type == KEY_SECONDS)
 		err_hint(e, "units are allowed: 10s, 0.5s, 10ms, 2m");
+	else if (row->has_units)
+		err_hint(e, "units are allowed: 64KiB, 500MiB, 1GiB");
 	return rc;
 }
 
@@ -33,7 +36,9 @@ static int set_number(void *model, const struct key_row *row, const char *value,
 {
 	bool is_seconds = row->type == KEY_SECONDS;
 	uint64_t unit = is_seconds ? KEY_NS_PER_S : 1, v;
-	int rc = is_seconds ? str_parse_duration_ns(value, &v) : str_parse_u64(value, &v);
+	int rc = is_seconds       ? str_parse_duration_ns(value, &v)
+		 : row->has_units ? str_parse_bytes(value, &v)
+				  : str_parse_u64(value, &v);
 
 	if (rc == 0 && !key_fits(row, v, unit))
 		rc = -ERANGE;
@@ -73,6 +78,47 @@ static int set_word(struct spec *s, const struct key_row *row, const char *value
 	return 0;
 }
 
+/* "iterations:1000,bytes:1GiB" */
+static int set_retain(struct spec *s, const char *value, const char *source, struct err *e)
+{
+	struct spec_retain retain = {0};
+
+	for (const char *at = value;; at++) {
+		size_t len = strcspn(at, ",");
+		char member[64];
+		char *colon = NULL;
+		const struct key_row *row = NULL;
+		uint64_t v = 0;
+		int rc;
+
+		if (len < sizeof(member)) {
+			snprintf(member, sizeof(member), "%.*s", (int)len, at);
+			colon = strchr(member, ':');
+		}
+		if (colon) {
+			*colon = '\0';
+			row = key_find(KEY_RETAIN, member);
+		}
+		if (row)
+			memcpy(&v, (char *)&retain + row->offset, sizeof(v));
+		if (!row || v) {
+			err_set_at(e, -EINVAL, source, 0, 0, "retain: \"%.*s\" is %s", (int)len, at,
+				   v ? "a second limit of its kind" : "not a limit");
+			err_hint(e, "write iterations:1000, seconds:1h, bytes:1GiB or several of "
+				    "them, separated by commas");
+			return -EINVAL;
+		}
+		rc = set_number(&retain, row, colon + 1, source, e);
+		if (rc)
+			return rc;
+		at += len;
+		if (!*at)
+			break;
+	}
+	s->retain = retain;
+	return 0;
+}
+
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e)
 {
@@ -85,8 +131,10 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 	if (row->type == KEY_WORD)
 		return set_word(s, row, value, source, e);
 	if (row->type == KEY_OBJECT)
-		return set_number((char *)s + row->offset, key_find(row->inner, row->option_key),
-				  value, source, e);
+		return row->option_key
+			   ? set_number((char *)s + row->offset,
+					key_find(row->inner, row->option_key), value, source, e)
+			   : set_retain(s, value, source, e);
 	return set_number(s, row, value, source, e);
 }
 

@@ -97,6 +97,8 @@ static void defaults_property(struct json_writer *w, const struct key_row *row)
 static void object_property(struct json_writer *w, const struct key_row *row)
 {
 	properties(w, row->inner);
+	if (row->inner == KEY_RETAIN) /* an empty one limits nothing */
+		jsonw_u64(w, "minProperties", 1);
 	if (row->inner != KEY_TARGET)
 		return;
 	jsonw_raw(w, "dependentSchemas",

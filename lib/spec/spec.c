@@ -26,6 +26,7 @@ void spec_init(struct spec *s)
 	keys_set_defaults(KEY_SPEC, s);
 	keys_set_defaults(KEY_TARGET, &s->target);
 	keys_set_defaults(KEY_FLIGHT, &s->flight);
+	keys_set_defaults(KEY_RETAIN, &s->retain);
 }
 
 void spec_fini(struct spec *s)
@@ -139,6 +140,11 @@ bool spec_has_default_paths(const struct spec *s)
 {
 	return is_default("output_path_prefix", s->output_path_prefix) &&
 	       spec_has_default_manifest(s);
+}
+
+bool spec_has_retain(const struct spec *s)
+{
+	return s->retain.iterations || s->retain.span_ns || s->retain.bytes;
 }
 
 bool spec_has_target(const struct spec *s)

@@ -100,6 +100,11 @@ struct spec_flight {
 	uint64_t mib;     /* of memory for each CPU, at most */
 };
 
+/* How much of a session remains on the disk; each limit 0: any. */
+struct spec_retain {
+	uint64_t iterations, span_ns, bytes;
+};
+
 struct spec {
 	struct arena arena;                   /* owns every string, the events and the metrics */
 	const char *source;                   /* the file's name, for messages */
@@ -110,6 +115,7 @@ struct spec {
 	struct spec_event sampling;   /* defaults, which the events have */
 	struct spec_target target;
 	struct spec_flight flight;
+	struct spec_retain retain;
 	struct spec_metric *metrics;
 	size_t nr_metrics;
 	struct metric_set metric_set; /* the same; operands are indices of events */
@@ -124,7 +130,8 @@ struct spec {
 	const char *session_result_spec_path; /* "": no manifest */
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos;
-	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos, flight_pos;
+	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
+	struct spec_pos flight_pos, retain_pos;
 };
 
 enum {
@@ -217,6 +224,8 @@ bool spec_event_is_sampled(const struct spec_event *e);
 /* True if all paths are the defaults: the user did not ask for files there. */
 bool spec_has_default_paths(const struct spec *s);
 bool spec_has_default_manifest(const struct spec *s); /* the path of the manifest alone */
+/* True if the spec limits what remains of the session on the disk. */
+bool spec_has_retain(const struct spec *s);
 /* True if the spec says what to measure in place of the machine. */
 bool spec_has_target(const struct spec *s);
 /* The zstd level of spec.compression; 0: none. */

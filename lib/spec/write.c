@@ -45,6 +45,8 @@ static void write_seconds(struct json_writer *w, const struct key_row *row, cons
 	uint64_t ns = field_u64(row, model), fraction = ns % KEY_NS_PER_S;
 	int digits = 9;
 
+	if (!ns && row->min_text)
+		return;
 	jsonw_u64(w, row->name, ns / KEY_NS_PER_S);
 	if (!fraction)
 		return;
@@ -153,7 +155,7 @@ static bool is_default(const struct key_row *row, const void *model)
 	case KEY_NAME:
 	case KEY_WORD:
 		memcpy(&text, field(row, model), sizeof(text));
-		return text && strcmp(text, row->default_text ? row->default_text : "") == 0;
+		return !text || strcmp(text, row->default_text ? row->default_text : "") == 0;
 	case KEY_BOOL:
 		memcpy(&is_true, field(row, model), sizeof(is_true));
 		return is_true == (row->default_text && *row->default_text == 't');

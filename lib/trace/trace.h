@@ -253,5 +253,8 @@ struct trace_totals {
 
 /* An io_may_replace_fn: 1 if the file, from its offset, begins as a trace, else 0 or -errno. */
 int trace_is_trace(int fd);
+/* 1 if the file, from its offset, begins as a trace of the session with this id, else 0 or -errno.
+ */
+int trace_is_of_session(int fd, const uint8_t id[16]);
 
 #endif

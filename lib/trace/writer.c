@@ -354,6 +354,17 @@ int trace_writer_commit(struct trace_writer *w, int dirfd, const char *name, con
 	return rc;
 }
 
+int trace_is_of_session(int fd, const uint8_t id[16])
+{
+	struct trace_header_bytes h;
+	ssize_t n = io_read_full(fd, &h, sizeof(h));
+
+	if (n < 0)
+		return (int)n;
+	return n == sizeof(h) && memcmp(h.magic, TRACE_MAGIC, sizeof(h.magic)) == 0 &&
+	       memcmp(h.session_id, id, sizeof(h.session_id)) == 0;
+}
+
 int trace_is_trace(int fd)
 {
 	char magic[8];

@@ -41,7 +41,7 @@ static const struct trace_event events[] = {
      .reason = ""},
 };
 
-static const struct trace_info info = {.tool = "t", .kernel = "k", .config_name = "c"};
+static struct trace_info info = {.tool = "t", .kernel = "k", .config_name = "c"};
 
 /* What differs from trace to trace. */
 struct make {
@@ -437,6 +437,99 @@ TEST(one_trace_has_all)
 	assert_int_equal(t.head.trace, 1);
 	assert_false(t.pairs[1].has_end); /* nothing is left of the trace before */
 	profile_iterator_free(it);
+	profile_session_close(s);
+}
+
+/* A session with this many iterations removed; is_recording: it may remove more. */
+static struct profile_session *open_removed(uint64_t nr_removed, bool is_recording,
+					    struct told *told)
+{
+	const struct profile_manifest m = {.path = manifest_path,
+					   .output_path_prefix = "s",
+					   .num_iterations = NR_ITERATIONS,
+					   .num_traces = NR_TRACES,
+					   .is_recording = is_recording,
+					   .is_in_progress = is_recording,
+					   .nr_removed = nr_removed,
+					   .removed_begin = "then",
+					   .removed_end = "later"};
+	struct profile_session *s;
+
+	*told = (struct told){0};
+	assert_int_equal(profile_session_open(&m, take, told, &s, NULL), 0);
+	return s;
+}
+
+static size_t read_on(const struct profile_session *s, uint32_t first)
+{
+	struct profile_iterator *it = profile_iterator_new(s);
+	struct profile_trace t;
+	size_t nr = 0;
+
+	while (profile_iterator_next(it, &t) == 1) {
+		assert_int_equal(t.head.iteration, first + nr / NR_TRACES);
+		nr++;
+	}
+	profile_iterator_free(it);
+	return nr;
+}
+
+/* Iterations that the manifest says were removed are neither missing nor, if they are still there,
+ * read. */
+TEST(removed)
+{
+	struct profile_session *s;
+	struct told told;
+
+	make_session();
+	unlink_one("s.0.0.cpuperf");
+	s = open_removed(1, false, &told);
+	assert_int_equal(read_on(s, 1), 4);
+	assert_string_equal(profile_session_facts(s)->removed,
+			    "iteration 0 was removed (retain): then to later");
+	profile_session_close(s);
+	assert_int_equal(told.nr_losses, 0);
+	assert_int_equal(told.nr_notes, 1);
+	s = open_removed(2, false, &told);
+	assert_int_equal(read_on(s, 2), 2);
+	assert_int_equal(profile_session_facts(s)->nr_removed, 2);
+	profile_session_close(s);
+	assert_non_null(strstr(told.text, "iterations 0 to 1 were removed (retain)"));
+	assert_int_equal(told.nr_losses, 0);
+	assert_int_equal(told.nr_notes, 1);
+}
+
+/* A session that goes on removes iterations after its manifest was read, or while they are read. */
+TEST(removed_meanwhile)
+{
+	static const char gone[] = "were removed (retain) while they were read";
+	struct profile_iterator *it;
+	struct profile_session *s;
+	struct profile_trace t;
+	struct told told;
+
+	info.spec_json = "{\"retain\":{\"iterations\":3}}";
+	make_session();
+	info.spec_json = NULL;
+	unlink_one("s.0.0.cpuperf"); /* and CPU 1 will be */
+	s = open_removed(0, true, &told);
+	assert_int_equal(told.nr_losses, 0);
+	assert_int_equal(told.nr_notes, 1);
+	assert_non_null(strstr(told.text, gone));
+	it = profile_iterator_new(s);
+	assert_int_equal(profile_iterator_next(it, &t), 1);
+	assert_int_equal(t.head.iteration, 1);
+	unlink_one("s.1.1.cpuperf");
+	assert_int_equal(profile_iterator_next(it, &t), 1);
+	assert_int_equal(t.head.iteration, 2);
+	assert_int_equal(told.nr_losses, 0);
+	assert_int_equal(told.nr_notes, 2);
+	profile_iterator_free(it);
+	profile_session_close(s);
+	/* in a session that has ended, that is a loss */
+	s = open_removed(0, false, &told);
+	assert_null(strstr(told.text, gone));
+	assert_int_equal(told.nr_losses, 2);
 	profile_session_close(s);
 }
 

@@ -710,3 +710,57 @@ TEST(failing_start)
 	}
 	assert_true(nr_kept > 10);
 }
+
+enum { NR_RETAINED = 3 };
+
+/* The trace of iteration 0 on CPU 0 is replaced by one of another session, that on CPU 1 by a link
+ * to a trace of this one. */
+static int replace_first(struct tape *t, uint32_t iteration)
+{
+	char first[512], other[512], second[512];
+
+	(void)t;
+	if (iteration)
+		return 0;
+	snprintf(first, sizeof(first), "%s/t.0.0.cpuperf", rig.folder.dir);
+	snprintf(other, sizeof(other), "%s/other", rig.folder.dir);
+	snprintf(second, sizeof(second), "%s/t.0.1.cpuperf", rig.folder.dir);
+	assert_int_equal(rename(first, rig_path(&rig, "own")), 0);
+	assert_int_equal(link(other, first), 0);
+	assert_int_equal(unlink(second), 0);
+	assert_int_equal(symlink("own", second), 0);
+	return 0;
+}
+
+/* Only the session's own files are removed, and no link is followed. */
+TEST(retain_removes_its_own)
+{
+	static struct err_list errs;
+	char name[512], other[512];
+	struct cpsession s;
+	struct stat st;
+
+	begin();
+	assert_run(&tape, &rig);
+	snprintf(name, sizeof(name), "%s/t.0.0.cpuperf", rig.folder.dir);
+	snprintf(other, sizeof(other), "%s/other", rig.folder.dir);
+	assert_int_equal(rename(name, other), 0);
+	rig.spec.num_iterations = 8;
+	rig.spec.retain.iterations = NR_RETAINED;
+	tape = (struct tape){.each = replace_first};
+	assert_run(&tape, &rig);
+	for (int i = 0; i < 8; i++)
+		for (int cpu = 0; cpu < NR_CPUS; cpu++) {
+			bool remains = i == 0 || i >= 8 - NR_RETAINED;
+
+			snprintf(name, sizeof(name), "%s/t.%d.%d.cpuperf", rig.folder.dir, i, cpu);
+			assert_int_equal(lstat(name, &st), remains ? 0 : -1);
+		}
+	assert_int_equal(access(rig_path(&rig, "own"), F_OK), 0);
+	cpsession_init(&s);
+	assert_int_equal(cpsession_load(rig.spec.session_result_spec_path, &s, &errs), 0);
+	assert_int_equal(s.num_iterations, 8);
+	assert_int_equal(s.removed.iterations, 8 - NR_RETAINED);
+	cpsession_fini(&s);
+	rig_fini(&rig);
+}

@@ -66,6 +66,50 @@ TEST(numbers)
 	}
 }
 
+TEST(retain)
+{
+	static const struct {
+		const char *value;
+		int rc;
+		struct spec_retain expected;
+	} cases[] = {
+	    {"iterations:1000", 0, {.iterations = 1000}},
+	    {"seconds:1h", 0, {.span_ns = 3600000000000}},
+	    {"bytes:65536", 0, {.bytes = 65536}},
+	    {"bytes:1GiB,iterations:5,seconds:0.5", 0, {5, 500000000, 1 << 30}},
+	    {"bytes:8388608TiB", -ERANGE, {0}},
+	    {"bytes:99999999TiB", -ERANGE, {0}},
+	    {"bytes:64KB", -EINVAL, {0}},
+	    {"bytes:64k", -EINVAL, {0}},
+	    {"bytes:1000", -ERANGE, {0}},
+	    {"seconds:0", -ERANGE, {0}},
+	    {"iterations:0", -ERANGE, {0}},
+	    {"iterations:", -EINVAL, {0}},
+	    {"iterations:1,iterations:2", -EINVAL, {0}},
+	    {"iterations:1,", -EINVAL, {0}},
+	    {"iterations", -EINVAL, {0}},
+	    {"1000", -EINVAL, {0}},
+	    {"", -EINVAL, {0}},
+	    {"hours:3", -EINVAL, {0}},
+	    {"a text that is longer than all the names of keys and any number behind it:1",
+	     -EINVAL,
+	     {0}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err e = {.code = 0};
+		struct spec s;
+
+		spec_init(&s);
+		assert_int_equal(spec_override(&s, "retain", cases[i].value, "--retain", &e),
+				 cases[i].rc);
+		assert_memory_equal(&s.retain, &cases[i].expected, sizeof(s.retain));
+		assert_int_equal(spec_has_retain(&s), cases[i].rc == 0);
+		assert_string_equal(e.source, cases[i].rc ? "--retain" : "");
+		spec_fini(&s);
+	}
+}
+
 TEST(strings)
 {
 	static const struct {

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Sessions whose oldest traces are removed (retain): what remains, in which order it goes, what the
+manifest and reports say of it, and what a reader finds after kill -9, or while traces are removed.
+CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import time
+
+from kit import CPUPERF, PRINT, may_sample, output, run, run_checks
+from sampled import event, write_spec
+
+COUNT = [event("software:context_switches")]
+SAMPLE = [event("software:cpu_clock", frequency=997, flags=["pc"])]
+NAME = re.compile(r"t\.(s?)(\d+)\.(\d+)\.cpuperf$")
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+
+
+def manifest(folder):
+    with open(f"{folder}/s.cpsession", encoding="utf-8") as f:
+        return json.load(f)
+
+
+def numbers(folder):
+    """Of the files of trace 0."""
+    found = (NAME.match(n) for n in os.listdir(folder))
+    return sorted(int(m[2]) for m in found if m and m[3] == "0")
+
+
+def read(folder):
+    """The iterations that print, and what is said of them."""
+    done = run(PRINT, f"--session={folder}/s.cpsession", "--report=summary", "--output-format=csv",
+               code=None)
+    return sorted({int(r["iteration"]) for r in csv.DictReader(io.StringIO(done.stdout))
+                   if r["iteration"]}), done
+
+
+def expect_whole(folder, nr):
+    """The end of a session of nr iterations: the oldest are removed, all others print."""
+    said = manifest(folder)
+    removed = said["removed"]["iterations"]
+    assert said["num_iterations"] == nr and "state" not in said, said
+    for key in "begin", "end":
+        assert re.fullmatch(TIME, said["removed"][key]), said
+    found, done = read(folder)
+    assert found == list(range(removed, nr)), (removed, found[:3], found[-3:])
+    assert done.returncode == 0, done.stderr
+    last = f"{removed - 1:,}"
+    said = re.findall(rf"iterations 0 to {last} were removed \(retain\): {TIME} to {TIME}",
+                      done.stderr)
+    assert len(said) == 1, done.stderr
+    assert "no traces of" not in done.stderr and "ignored" not in done.stderr, done.stderr
+    left = numbers(folder)
+    assert left == list(range(left[0], left[-1] + 1)), left
+    return removed, done.stderr
+
+
+def check_tally(folder):
+    spec = write_spec(folder, COUNT, num_iterations=3000, duration=0)
+    run(CPUPERF, spec, "--retain=iterations:200", "--quiet")
+    removed, _ = expect_whole(folder, 3000)
+    assert 180 <= 3000 - removed <= 200, removed
+    text = output(PRINT, f"--session={folder}/s.cpsession", "--report=summary")
+    assert re.search(rf"^{3000 - removed} iterations, all traces\n"
+                     rf"\(iterations 0 to {removed - 1:,} were removed \(retain\)", text, re.M), text
+
+
+def check_key(folder):
+    """As a key of the spec; a session that stays below its limit removes nothing."""
+    spec = write_spec(folder, COUNT, num_iterations=150, duration=0, retain={"iterations": 1})
+    run(CPUPERF, spec, "--quiet")
+    assert expect_whole(folder, 150)[0] == 149
+    run(CPUPERF, spec, "--quiet", "--retain=iterations:150,seconds:1000h,bytes:1GiB")
+    assert "removed" not in manifest(folder)
+    found, done = read(folder)
+    assert found == list(range(150)) and "removed" not in done.stderr, done.stderr
+
+
+def check_seconds(folder):
+    """A span of time: iterations that began earlier are removed."""
+    spec = write_spec(folder, COUNT, num_iterations=150, duration=0.01)
+    run(CPUPERF, spec, "--retain=seconds:500ms", "--quiet")
+    removed, _ = expect_whole(folder, 150)
+    rows = list(csv.DictReader(io.StringIO(output(
+        PRINT, f"--session={folder}/s.cpsession", "--report=summary", "--output-format=csv"))))
+    span = max(int(r["end_ns"]) for r in rows) - min(int(r["start_ns"]) for r in rows)
+    assert span <= 500_000_000 or removed == 149, (span, removed)
+
+
+def check_bytes(folder):
+    spec = write_spec(folder, COUNT, num_iterations=3000, duration=0)
+    run(CPUPERF, spec, "--retain=bytes:256KiB", "--quiet")
+    expect_whole(folder, 3000)
+    left = sum(os.path.getsize(f"{folder}/{n}") for n in os.listdir(folder) if NAME.match(n))
+    assert 100 << 10 < left <= 256 << 10, left
+
+
+def check_samples(folder):
+    """Of a session that samples, the traces of whole iterations are removed."""
+    if not may_sample("samples"):
+        return
+    spec = write_spec(folder, SAMPLE, num_iterations=40, duration=0.01)
+    run(CPUPERF, spec, "--retain=iterations:7", "--quiet")
+    assert expect_whole(folder, 40)[0] == 33
+    assert "t.common.cpuperf" in os.listdir(folder)
+    assert "removed (retain)" in run(PRINT, f"--session={folder}/s.cpsession").stderr
+
+
+def check_command(folder):
+    spec = write_spec(folder, COUNT)
+    run(CPUPERF, spec, "--retain=iterations:3", "--quiet", "--runs=12", "--", "true")
+    assert expect_whole(folder, 12)[0] == 9
+
+
+class Recording:
+    """A session that records until the end of the block; it has removed some iterations."""
+
+    def __init__(self, folder, spec, *args):
+        self.folder = folder
+        self.p = subprocess.Popen([CPUPERF, spec, *args, "--quiet"], stdout=subprocess.DEVNULL)
+
+    def __enter__(self):
+        while "removed" not in (manifest(self.folder) if numbers(self.folder) else {}):
+            assert self.p.poll() is None
+            time.sleep(0.01)
+        return self.p
+
+    def __exit__(self, *_):
+        self.p.kill()
+        self.p.wait()
+
+
+def check_killed(folder):
+    """After kill -9 all that is there prints, without a gap, and nothing from before what was removed."""
+    spec = write_spec(folder, COUNT, num_iterations=10**6, duration=0, sync_period=0.1)
+    with Recording(folder, spec, "--retain=iterations:300"):
+        pass
+    found, done = read(folder)
+    removed = manifest(folder)["removed"]["iterations"]
+    assert found == list(range(found[0], found[-1] + 1)) and found[0] >= removed, done.stderr
+    assert done.stderr.count("were removed (retain)") == 1 + (found[0] > removed), done.stderr
+    assert done.stderr.count("did not end") == 1, done.stderr
+
+
+def check_meanwhile(folder):
+    """A reader, while iterations are removed: what is there, and one line about what went."""
+    spec = write_spec(folder, COUNT, num_iterations=10**6, duration=0, sync_period=0.01)
+    nr_vanished = 0
+    with Recording(folder, spec, "--retain=iterations:1000"):
+        for _ in range(4):
+            found, done = read(folder)
+            nr_vanished += "while they were read" in done.stderr
+            assert done.stderr.count("while they were read") <= 1, done.stderr
+            for wrong in "not of this session", "cannot be":
+                assert wrong not in done.stderr, done.stderr
+            assert found == sorted(found), found
+            gaps = [a for a, b in zip(found, found[1:]) if b != a + 1]
+            assert not gaps or "while they were read" in done.stderr, (gaps, done.stderr)
+    print(f"{nr_vanished} of 4 readers met a removal")
+
+
+run_checks(globals())
