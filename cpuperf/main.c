@@ -174,14 +174,59 @@ static int load_spec(struct options *o, struct spec *spec, struct err_list *errs
 	return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 }
 
+static const char *const time_keys[] = {"duration", "num_iterations", NULL};
+
+static bool is_overridden(const struct options *o, const char *const *keys)
+{
+	while (*keys && !override_of(o, *keys))
+		keys++;
+	return *keys;
+}
+
+/* Each capture is an iteration. */
+static int settle_windows(const struct options *o, struct spec *spec, struct err_list *errs)
+{
+	const char *option = override_of(o, "windows");
+	struct spec_window windows[SPEC_MAX_WINDOWS];
+	char origin[OPT_MAX_ORIGIN];
+	struct err e = {0};
+	int nr = spec_windows(spec, windows, &e);
+
+	if (nr < 0 && !option)
+		return 0; /* spec_check reports it */
+	if (nr > 0) {
+		spec->num_iterations = 0;
+		spec->duration_ns = windows[0].capture_ns;
+	}
+	for (int i = 0; i < nr; i++) {
+		spec->num_iterations += windows[i].cycles;
+		if (windows[i].clock == SPEC_PROCESS_CPUTIME && !has_target(o, spec))
+			nr = err_set(&e, -EINVAL,
+				     "windows: process_cputime requires a command, processes or a "
+				     "control group");
+	}
+	if (nr >= 0)
+		return 0;
+	opt_origin(cpuperf_options(), "windows", option, origin);
+	snprintf(e.source, sizeof(e.source), "%s", option ? origin : spec->source);
+	e.line = option ? 0 : spec->windows_pos.line;
+	e.column = spec->windows_pos.column;
+	err_list_insert(errs, &e);
+	return -EINVAL;
+}
+
 /* Options replace the spec's runs by a time, and the reverse. -EINVAL: runs of no command. */
 static int settle_runs(const struct options *o, struct spec *spec, struct err_list *errs)
 {
 	char origin[OPT_MAX_ORIGIN];
 	const char *runs = override_of(o, "runs");
 
-	if (!runs && (override_of(o, "duration") || override_of(o, "num_iterations")))
+	if (!runs && (is_overridden(o, time_keys) || override_of(o, "windows")))
 		spec->runs = 0;
+	if (!override_of(o, "windows") && (runs || is_overridden(o, time_keys)))
+		spec->windows = "";
+	if (runs && !override_of(o, "delay"))
+		spec->delay_ns = 0;
 	if (!spec->runs)
 		return 0;
 	spec->num_iterations = spec->runs;
@@ -197,11 +242,13 @@ static int settle_runs(const struct options *o, struct spec *spec, struct err_li
 static void settle_flight(const struct options *o, struct spec *spec)
 {
 	if (!override_of(o, "flight_recorder") &&
-	    (override_of(o, "duration") || override_of(o, "num_iterations") ||
-	     override_of(o, "runs")))
+	    (is_overridden(o, time_keys) || override_of(o, "runs") || override_of(o, "windows") ||
+	     override_of(o, "delay")))
 		spec->flight.span_ns = 0;
 	if (!spec->flight.span_ns)
 		return;
+	spec->windows = "";
+	spec->delay_ns = 0;
 	spec->runs = spec->duration_ns = 0;
 	spec->num_iterations = 1; /* and those that are requested */
 }
@@ -218,11 +265,12 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 		return is_settled ? EXIT_USAGE : EXIT_FAILED;
 	}
 	settle_flight(o, spec);
-	if (settle_runs(o, spec, errs) || choose_events(o, c, spec, errs))
+	if (settle_runs(o, spec, errs) || settle_windows(o, spec, errs) ||
+	    choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
 	is_timed = !spec->runs && !spec->flight.span_ns &&
 		   (spec->duration_pos.line || spec->iterations_pos.line ||
-		    override_of(o, "duration") || override_of(o, "num_iterations"));
+		    is_overridden(o, time_keys) || *spec->windows);
 	spec_to_file(spec, is_timed || !has_target(o, spec), saved);
 	o->until_end = (has_target(o, spec) || spec->flight.span_ns) && !o->check_spec && !is_timed;
 	if (set_target(o, spec)) {

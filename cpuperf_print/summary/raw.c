@@ -69,6 +69,17 @@ static void begin_counts(struct summary *s, const struct profile_trace *t)
 	}
 }
 
+static void put_window(struct summary *s, const struct trace_window *w)
+{
+	buf_printf(s->out, "Not measured before it: %" PRIu64 " ns\n", w->gap_ns);
+	if (w->window != TRACE_NO_WINDOW)
+		buf_printf(s->out,
+			   "Window %" PRIu32 ", cycle %" PRIu64 ": %" PRIu64
+			   " ns on its clock, begun %" PRIu64 " ns late, ended %" PRIu64
+			   " ns late\n",
+			   w->window, w->cycle, w->clock_ns, w->start_late_ns, w->end_late_ns);
+}
+
 static void put_head(struct summary *s, const struct profile_trace *t)
 {
 	if (s->table->nr_rows == 1) {
@@ -76,6 +87,8 @@ static void put_head(struct summary *s, const struct profile_trace *t)
 		if (t->cause)
 			buf_printf(s->out, " (%s)", cause_name(t->cause));
 		buf_adds(s->out, "\n==============\n");
+		if (t->window)
+			put_window(s, t->window);
 	}
 	buf_printf(s->out, "\nTrace %" PRIu32 "\n--------\n", t->head.trace);
 	s->raw->has_time = false;

@@ -248,7 +248,7 @@ static void put_uncounted(struct summary *s, bool are_runs)
 	double used = s->runs.user.mean + s->runs.system.mean, counted = used;
 	const struct column_summary *sum;
 
-	if (!are_runs && s->totals->nr_iterations > 1)
+	if (s->totals->gap_ns || (!are_runs && s->totals->nr_iterations > 1))
 		return;
 	for (size_t i = 0; i < s->table->nr_events; i++) {
 		sum = &s->totals->column[i];
@@ -317,6 +317,12 @@ static void put_end(struct summary *s, bool are_runs)
 	else
 		put_status(s->out, (int)s->target.status);
 	buf_addc(s->out, '\n');
+	if (s->totals->gap_ns)
+		buf_printf(s->out,
+			   "  measured in %" PRIu64
+			   " iteration(s), %s in all; %s before them not\n",
+			   s->totals->nr_iterations, HUMAN((double)s->totals->measured_ns, "ns"),
+			   HUMAN((double)s->totals->gap_ns, "ns"));
 }
 
 /* "still running at its end, and not measured from then on: 12 (sleep), 13 (sh)". Where records
@@ -361,8 +367,9 @@ void summary_target(struct summary *s)
 	    [RUNNING] = {.gap = 2},     [SCOPE] = {.is_left = true},
 	};
 	bool are_runs = s->totals->cause == CAUSE_RUN && nr_wanted(s) > 1;
-	double seconds = are_runs ? s->runs.wall.mean / 1e9
-				  : (double)(s->target.end_ns - s->target.start_ns) / 1e9;
+	uint64_t span_ns =
+	    s->totals->gap_ns ? s->totals->measured_ns : s->target.end_ns - s->target.start_ns;
+	double seconds = (are_runs ? s->runs.wall.mean : (double)span_ns) / 1e9;
 	struct layout l;
 
 	put_end(s, are_runs);

@@ -170,6 +170,8 @@ static void put_title(struct buf *out, const struct table *t, uint32_t first)
 			   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
 	if (t->cause != first)
 		buf_printf(out, ", cause: %s", cause_name(t->cause));
+	if (t->gap_ns)
+		buf_printf(out, ", %s before it not measured", HUMAN((double)t->gap_ns, "ns"));
 	buf_addc(out, '\n');
 }
 

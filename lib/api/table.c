@@ -155,6 +155,7 @@ void api_table_fill(struct table *t, const struct session *s, const struct sessi
 	t->iteration = it->iteration;
 	t->is_cut = it->is_cut;
 	t->cause = it->cause;
+	t->gap_ns = it->window ? it->window->gap_ns : 0;
 	table_set_time(t, it->start_ns, it->end_ns, &it->clocks);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		t->row_cpu[row] = it->traces[row].cpu;

@@ -9,7 +9,7 @@
 enum cause {
 	CAUSE_TIME = 0,    /* its time was over; also of traces that store none */
 	CAUSE_RUN = 1,     /* the run of the command that it measures has ended */
-	CAUSE_WINDOW = 2,  /* not in use yet */
+	CAUSE_WINDOW = 2,  /* its window was over */
 	CAUSE_REQUEST = 3, /* it was requested; the session went on */
 	CAUSE_TRIGGER = 4, /* not in use yet */
 	CAUSE_END = 5,     /* the session was ended, or its target has ended */

@@ -125,6 +125,7 @@ size_t counts_tally_add(struct table *t, const struct profile_trace *trace)
 		t->iteration = trace->head.iteration;
 		t->is_cut = false;
 		t->cause = trace->cause;
+		t->gap_ns = trace->window ? trace->window->gap_ns : 0;
 		table_set_time(t, trace->start_ns, trace->end_ns, &trace->clocks);
 	}
 	t->is_cut |= trace->is_cut;

@@ -427,6 +427,7 @@ int table_copy_events(struct table *to, const struct table *from)
 	to->realtime_ns = from->realtime_ns;
 	to->is_cut = from->is_cut;
 	to->cause = from->cause;
+	to->gap_ns = from->gap_ns;
 	return copy_things(to, from);
 }
 
@@ -531,15 +532,19 @@ static void add_samples(struct table_summary *s, const struct table *t)
 
 void table_summary_add(struct table_summary *s, const struct table *t)
 {
+	uint64_t span_ns = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
 	bool is_alike;
 
+	sum_add(&s->measured_ns, span_ns);
+	sum_add(&s->gap_ns, t->gap_ns);
+	s->last_cause = t->cause;
 	if (!s->nr_iterations++)
 		s->cause = t->cause;
 	is_alike = table_is_alike(t, s->cause);
 	s->nr_cut += t->is_cut;
 	s->nr_other += !t->is_cut && !is_alike;
 	if (!is_alike)
-		s->cut_ns = t->end_ns > t->start_ns ? t->end_ns - t->start_ns : 0;
+		s->cut_ns = span_ns;
 	for (size_t i = 0; i < s->nr_columns; i++) {
 		for (size_t row = 0; row < t->nr_rows; row++)
 			add_cell(&s->column[i], table_cell(t, row, i));

@@ -71,6 +71,7 @@ struct table {
 	uint32_t iteration;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: unknown, the session was killed */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: unknown */
+	uint64_t gap_ns;           /* how long nothing was measured before it */
 	bool is_cut;               /* the session was ended in this iteration, before its time */
 	uint32_t cause;            /* why it ended: enum cause */
 };
@@ -198,9 +199,12 @@ struct table_summary {
 	uint64_t nr_cut;        /* 0 or 1: only the last can be */
 	uint64_t nr_other;      /* not cut, but of another cause than the first */
 	uint64_t cut_ns;        /* how long the last of these was */
-	uint64_t lost;          /* table_lost, over the iterations */
-	bool is_in_progress;    /* set by its user: the last iteration goes on, if it is cut */
-	const char *removed; /* set by its user: earlier iterations, in words; NULL or "": none */
+	uint32_t last_cause;
+	uint64_t lost;        /* table_lost, over the iterations */
+	uint64_t measured_ns; /* from their starts to their ends */
+	uint64_t gap_ns;      /* before them, not measured */
+	bool is_in_progress;  /* set by its user: the last iteration goes on, if it is cut */
+	const char *removed;  /* set by its user: earlier iterations, in words; NULL or "": none */
 	struct column_summary *column;
 };
 struct table_summary *table_summary_new(size_t nr_columns);

@@ -42,11 +42,11 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 
 	if (g->nr_members == PMU_GROUP_MAX_MEMBERS)
 		return -ENOSPC;
-	a.disabled = leads;
+	a.disabled = leads && !g->is_resumed;
 	/* ARM's validate_event() (drivers/perf/arm_pmu.c) gives a disabled leader no counter unless
 	 * this bit is set: a group with one member too many would be accepted, and never run. On
 	 * events of a whole CPU it has no other effect. */
-	a.enable_on_exec = leads;
+	a.enable_on_exec = leads && !g->is_resumed;
 	fd = g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd,
 			  g->is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
 	if (fd < 0)
@@ -58,7 +58,14 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 
 int pmu_group_enable(struct pmu_group *g)
 {
+	g->is_disabled = false;
 	return g->nr_members ? g->ops->ioctl(g->members[0].fd, PERF_EVENT_IOC_ENABLE, 0) : 0;
+}
+
+int pmu_group_disable(struct pmu_group *g)
+{
+	g->is_disabled = true;
+	return g->nr_members ? g->ops->ioctl(g->members[0].fd, PERF_EVENT_IOC_DISABLE, 0) : 0;
 }
 
 /* Reads m. -ENODEV: its group has another number of members than nr. */

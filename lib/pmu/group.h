@@ -26,6 +26,8 @@ struct pmu_group {
 	pid_t pid; /* the task, or the descriptor of the cgroup; -1: all */
 	int cpu;   /* -1: any, of a task */
 	bool is_cgroup;
+	bool is_resumed; /* events are disabled and enabled again: exec must not enable them */
+	bool is_disabled;
 	uint32_t nr_members;
 	/* Set by pmu_group_read: */
 	uint64_t enabled_ns, running_ns; /* of the last reading, cumulative */
@@ -51,12 +53,15 @@ void pmu_group_init_cgroup(struct pmu_group *g, const struct pmu_ops *ops, int f
 /* Closes what is open; the group is as after init. */
 void pmu_group_fini(struct pmu_group *g);
 
-/* Opens attr as a further member (the first one leads), not yet counting. 0 or -errno; -ENOSPC if
+/* Opens attr as a further member (the first one leads), not yet counting, except with is_resumed:
+ * then the caller disables the complete group. 0 or -errno; -ENOSPC if
  * the group has PMU_GROUP_MAX_MEMBERS. With -EINVAL and members already, it may fit elsewhere. */
 int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint32_t event);
 
 /* All members start counting at once; 0 or -errno. */
 int pmu_group_enable(struct pmu_group *g);
+/* They stop, in what tasks inherited too; their counts stay. 0 or -errno. */
+int pmu_group_disable(struct pmu_group *g);
 
 /*
  * Reads all members with one call into counts[nr_members]. 0; -ENODEV if the kernel returned fewer

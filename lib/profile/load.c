@@ -193,6 +193,14 @@ static int load_target(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
+static int load_window(struct profile_load *l, const struct trace_frame *f)
+{
+	int rc = trace_decode_window(f, &l->window);
+
+	l->trace.window = rc ? NULL : &l->window;
+	return rc;
+}
+
 static int load_end(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_totals totals;
@@ -248,7 +256,7 @@ static int (*const loaders[])(struct profile_load *l, const struct trace_frame *
     [TRACE_FRAME_END] = load_end,           [TRACE_FRAME_IDS] = load_ids,
     [TRACE_FRAME_SAMPLING] = load_sampling, [TRACE_FRAME_THINGS] = load_things,
     [TRACE_FRAME_WHERE] = load_where,       [TRACE_FRAME_TARGET] = load_target,
-    [TRACE_FRAME_HELD] = load_held,
+    [TRACE_FRAME_HELD] = load_held,         [TRACE_FRAME_WINDOW] = load_window,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)

@@ -19,6 +19,7 @@ struct profile_load {
 	struct trace_ids ids;
 	struct trace_sampling sampling;
 	struct trace_target target;
+	struct trace_window window;
 	struct profile_pair *pairs;   /* owned; of each event */
 	struct profile_pair *further; /* owned; NULL until a trace has some; as in profile_trace */
 	struct profile_things things;

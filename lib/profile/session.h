@@ -83,6 +83,7 @@ struct profile_trace {
 	size_t nr_things;
 	struct trace_where where;          /* of its CPU */
 	const struct trace_target *target; /* NULL: the trace is of a CPU */
+	const struct trace_window *window; /* of trace 0; NULL: no gap precedes the iteration */
 	bool has_clocks;
 	struct clock_triple clocks; /* the last in the file */
 	uint64_t start_ns, end_ns;  /* of the iteration; of the readings if the end is lost */

@@ -1,6 +1,7 @@
 /*
  * The summary of the text format: a row per event over all iterations, followed by its notes.
  */
+#include "base/cause.h"
 #include "base/err.h"
 #include "screen/number.h"
 #include "screen/state.h"
@@ -153,11 +154,24 @@ static void put_warning(void *arg, const struct err *warning)
 static void first_line(const struct table_summary *sum, struct buf *out)
 {
 	bool is_one = sum->nr_iterations == 1;
+	bool is_ended = sum->nr_other && sum->last_cause == CAUSE_END && !sum->nr_cut;
+	uint64_t nr_other = sum->nr_other - is_ended;
 
 	buf_addc(out, '\n');
 	buf_u64(out, sum->nr_iterations);
 	buf_adds(out, is_one ? " iteration" : " iterations");
-	if (sum->nr_cut || sum->nr_other) {
+	if (sum->gap_ns) {
+		buf_adds(out, ", ");
+		screen_human(out, (double)sum->gap_ns, "ns");
+		buf_adds(out, is_one ? " before it not measured" : " before them not measured");
+	}
+	if (nr_other) {
+		buf_adds(out, ", ");
+		buf_u64(out, nr_other);
+		buf_adds(out, nr_other == 1 ? " of another cause" : " of other causes");
+		buf_adds(out, " than the first (in the totals only)");
+	}
+	if (sum->nr_cut || is_ended) {
 		buf_adds(out, is_one ? ", " : ", the last ");
 		buf_adds(out, sum->nr_cut && sum->is_in_progress ? "in progress"
 			      : sum->nr_cut                      ? "cut short"

@@ -55,6 +55,7 @@ static int add_group(struct session_cpu *c, const struct session_probe *p, pid_t
 		pmu_group_init_cgroup(g, p->pmu, id, cpu);
 	else
 		pmu_group_init_task(g, p->pmu, id, cpu);
+	g->is_resumed = id >= 0 && plan_is_delayed(c->plan);
 	return 0;
 }
 
@@ -208,6 +209,8 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	if (rc == 0 && is_offline(c))
 		rc = -ENODEV;
 	c->is_open = rc == 0;
+	if (plan_is_delayed(c->plan))
+		session_cpu_pause(c);
 	if (rc) {
 		session_cpu_close(c);
 		forget_results(c); /* an offline CPU shows nothing about its events */
@@ -231,6 +234,12 @@ void session_cpu_enable(struct session_cpu *c, bool waits_for_exec)
 	for (size_t g = 0; g < c->nr_groups; g++)
 		if (!waits_for_exec || c->groups[g].pid < 0)
 			(void)pmu_group_enable(&c->groups[g]);
+}
+
+void session_cpu_pause(struct session_cpu *c)
+{
+	for (size_t g = 0; g < c->nr_groups; g++)
+		(void)pmu_group_disable(&c->groups[g]);
 }
 
 /* True if several groups count the same events, each of another task: their counts are added up. */
@@ -289,7 +298,7 @@ static bool is_frozen(struct pmu_group *g, const struct reading *before, uint64_
 	struct pmu_count again;
 	const struct reading *r;
 
-	if (!before || g->nr_members != 1 || g->pid >= 0) /* a task may sleep */
+	if (!before || g->nr_members != 1 || g->pid >= 0 || g->is_disabled) /* a task may sleep */
 		return false;
 	r = &before[g->members[0].event];
 	if (r->state != READING_OK ||

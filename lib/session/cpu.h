@@ -45,6 +45,8 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p);
 void session_cpu_close(struct session_cpu *c);
 /* waits_for_exec: skips the target's events, which the kernel enables at exec. */
 void session_cpu_enable(struct session_cpu *c, bool waits_for_exec);
+/* Stops all events until session_cpu_enable. Their counts stay. */
+void session_cpu_pause(struct session_cpu *c);
 /* The number of the part among its event's parts on this CPU, from 0: the instance of its readings.
  */
 uint32_t session_cpu_instance(const struct session_cpu *c, size_t part);

@@ -9,6 +9,7 @@
 #include "session/notes.h"
 #include "session/record.h"
 #include "session/sampling.h"
+#include "session/schedule.h"
 #include "session/session.h"
 #include "session/things.h"
 
@@ -22,7 +23,8 @@ struct session {
 	struct counters counters;
 	struct notes notes;
 	struct recorder recorder;
-	struct sampling *sampling;    /* owned; NULL in tally mode */
+	struct sampling *sampling; /* owned; NULL in tally mode */
+	struct schedule schedule;
 	struct session_trace *traces; /* owned; per CPU, for on_iteration */
 	int stop_fd;                  /* eventfd: wakes the loop */
 	atomic_bool stop;
@@ -34,6 +36,7 @@ struct session {
 	/* while it runs */
 	/* readings of things at the start and the end of the iteration */
 	struct session_things things_start, things_end;
+	bool is_paused;         /* between two windows: all events are disabled */
 	uint64_t boundary_ns;   /* the last one */
 	bool noted_pinned;      /* a note reported pinned events without a counter */
 	uint64_t noted_sync_ns; /* the slowest sync that a note reported */

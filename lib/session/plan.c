@@ -455,6 +455,35 @@ static int resolve_broken(const struct spec *spec, const struct catalogue *c, st
 	return rc;
 }
 
+/* Errors were reported by spec_check. */
+static int read_windows(struct plan *plan)
+{
+	struct spec_window *w = mem_calloc(SPEC_MAX_WINDOWS, sizeof(*w));
+	struct err ignored = {0};
+	int nr;
+
+	if (!w)
+		return -ENOMEM;
+	nr = spec_windows(plan->spec, w, &ignored);
+	if (nr > 0) {
+		plan->windows = w;
+		plan->nr_windows = (size_t)nr;
+	} else {
+		mem_free(w);
+	}
+	return 0;
+}
+
+bool plan_has_gap(const struct plan *plan)
+{
+	return plan->nr_windows || plan->spec->delay_ns;
+}
+
+bool plan_is_delayed(const struct plan *plan)
+{
+	return plan_has_gap(plan) || plan->starts_disabled;
+}
+
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs)
 {
@@ -480,6 +509,8 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 
 		rc = rc ? rc : one;
 	}
+	if (rc == 0 && read_windows(&plan))
+		rc = err_set(err_list_add(errs), -ENOMEM, "out of memory");
 	rc = rc ? rc : make_labels(&plan, errs);
 	rc = rc ? rc : check_labels(&plan, errs);
 	if (rc) {
@@ -506,7 +537,10 @@ void plan_fini(struct plan *p)
 	arena_fini(&p->arena);
 	mem_free(p->events);
 	mem_free(p->parts);
+	mem_free(p->windows);
 	p->parts = NULL;
+	p->windows = NULL;
+	p->nr_windows = 0;
 	p->events = NULL;
 	p->nr_events = 0;
 }

@@ -76,6 +76,9 @@ struct plan {
 	bool is_sampling;
 	const struct plan_event *timebase; /* one of events; NULL: none */
 	struct plan_target target;         /* set before the session is opened */
+	struct spec_window *windows;       /* owned; NULL: one iteration follows the other */
+	size_t nr_windows;
+	bool starts_disabled; /* events wait until session_enable; set before it is opened */
 };
 
 /* Resolves and checks. All errors are reported together, with their places in the spec. 0, or
@@ -91,6 +94,10 @@ uint64_t plan_pace_ns(const struct plan *plan);
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 /* The same, and the target is tasks: the event follows them. */
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p);
+/* True if nothing is measured for some time before the first iteration. */
+bool plan_has_gap(const struct plan *plan);
+/* The same, or events wait for session_enable: exec must not enable them. */
+bool plan_is_delayed(const struct plan *plan);
 /* The flags of the spec, as far as this user is permitted. */
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
 /* True for an event that is not opened because it would silently count too little: one of the

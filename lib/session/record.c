@@ -299,6 +299,8 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 		recorder_add_things(r->writer, TRACE_END, it->things_end);
 		session_things_write(it->things_end, &r->counters->misc, r->writer, UINT64_MAX);
 	}
+	if (it->window && trace == 0)
+		trace_writer_window(r->writer, it->window);
 	if (it->target && it->traces[trace].cpu == PLAN_ANY_CPU)
 		trace_writer_target(r->writer, it->target);
 	notes_write(r->notes, trace, r->writer);

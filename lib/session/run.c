@@ -110,19 +110,32 @@ static bool some_group_waits(const struct session *s)
 	return false;
 }
 
+/* Waits for a deadline on any clock, or the end of the iteration. */
+static void wait_for(struct session *s, const struct deadline *d)
+{
+	uint64_t left_ns;
+
+	if (d->clock == SPEC_REALTIME)
+		wait_until(s, d->at_ns);
+	else
+		while (!is_ending(s) && (left_ns = schedule_left_ns(&s->schedule, d)))
+			wait_until(s, clock_monotonic_ns() + left_ns);
+}
+
 /* A group that did not run all the time may be stuck; a long iteration checks that before its end.
  */
-static void wait_iteration(struct session *s, uint64_t deadline_ns)
+static void wait_iteration(struct session *s, const struct deadline *d)
 {
 	uint64_t look_ns = clock_monotonic_ns() + LOOK_AFTER_NS;
+	bool is_long = d->clock != SPEC_REALTIME || look_ns < d->at_ns;
 
-	if (look_ns < deadline_ns && some_group_waits(s)) {
+	if (is_long && some_group_waits(s)) {
 		wait_until(s, look_ns);
 		for (uint32_t t = 0; t < s->counters.nr_cpus && !is_ending(s); t++)
 			session_cpu_look(&s->counters.cpus[t]);
 		mend_groups(s);
 	}
-	wait_until(s, deadline_ns);
+	wait_for(s, d);
 }
 
 static void read_cpu(struct session *s, struct session_cpu *c)
@@ -182,7 +195,8 @@ static void enable_cpu(const struct session *s, struct session_cpu *c, bool wait
 {
 	if (s->sampling)
 		sampling_enable(s->sampling, c->trace);
-	session_cpu_enable(c, waits_for_exec);
+	if (!s->is_paused)
+		session_cpu_enable(c, waits_for_exec);
 }
 
 /* Opens new groups on the CPU if it is online again; the old descriptors never count again. */
@@ -243,11 +257,12 @@ static void note_sync(struct session *s)
 		  to_ms(ns));
 }
 
-/* Adds notes that a user needs to judge the iteration's numbers. */
-static void note_times(struct session *s, const struct session_iteration *it)
+/* Adds notes that a user needs to judge the iteration's numbers. duration_ns: that was asked for;
+ * 0: none was. */
+static void note_times(struct session *s, const struct session_iteration *it, uint64_t duration_ns)
 {
 	enum { LITTLE_NS = 25000000 };
-	uint64_t duration_ns = s->plan->spec->duration_ns, span_ns = it->end_ns - it->start_ns;
+	uint64_t span_ns = it->end_ns - it->start_ns;
 	uint64_t late_ns = span_ns > duration_ns ? span_ns - duration_ns : 0;
 
 	if (it->is_cut && duration_ns)
@@ -299,24 +314,38 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 }
 
 /* requests: as struct session has them. */
-static enum cause cause_of(const struct session *s, unsigned requests, uint64_t end_ns,
-			   uint64_t deadline_ns)
+static enum cause cause_of(const struct session *s, unsigned requests, bool is_due)
 {
 	if (s->plan->target.has_runs && atomic_load(&s->is_complete))
 		return CAUSE_RUN;
-	if (end_ns >= deadline_ns)
-		return CAUSE_TIME;
+	if (is_due)
+		return s->plan->nr_windows ? CAUSE_WINDOW : CAUSE_TIME;
 	if (is_over(s))
 		return CAUSE_END;
 	return requests >> CAUSE_TRIGGER & 1 ? CAUSE_TRIGGER : CAUSE_REQUEST;
 }
 
+/* How long the iteration should be; 0: it is not known. */
+static uint64_t wanted_ns(const struct session *s)
+{
+	return s->plan->nr_windows ? s->plan->windows[s->schedule.capture.window].capture_ns
+				   : s->plan->spec->duration_ns;
+}
+
+static void pause_all(struct session *s)
+{
+	s->is_paused = true;
+	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
+		session_cpu_pause(&s->counters.cpus[t]);
+}
+
 /* One iteration, from the existing start readings to its files. Fills *it, except its start. */
-static int run_iteration(struct session *s, uint64_t deadline_ns, struct session_iteration *it,
+static int run_iteration(struct session *s, const struct deadline *d, struct session_iteration *it,
 			 struct err *e)
 {
 	struct err why = {0};
 	unsigned requests;
+	bool is_due;
 	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
 	it->iteration = (uint32_t)s->nr_done;
@@ -326,14 +355,19 @@ static int run_iteration(struct session *s, uint64_t deadline_ns, struct session
 	if (rc)
 		return rc;
 	look(s);
-	wait_iteration(s, deadline_ns);
+	wait_iteration(s, d);
 	requests = atomic_exchange(&s->requests, 0); /* later ones end the next iteration */
+	is_due = !schedule_left_ns(&s->schedule, d);
 	it->end_ns = clock_monotonic_ns();
 	read_boundary(s);
-	it->cause = cause_of(s, requests, it->end_ns, deadline_ns);
+	if (s->plan->nr_windows) {
+		pause_all(s);
+		schedule_end_capture(&s->schedule, d);
+	}
+	it->cause = cause_of(s, requests, is_due);
 	it->is_cut = it->cause == CAUSE_END && !atomic_load(&s->is_complete);
 	it->is_snapshot = requests & REQUEST_SNAPSHOT;
-	note_times(s, it);
+	note_times(s, it, d->clock == SPEC_REALTIME ? wanted_ns(s) : 0);
 	note_sync(s);
 	return finish_iteration(s, it, e);
 }
@@ -360,20 +394,20 @@ static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns,
 	return deadline_ns + ((now_ns - deadline_ns) / duration_ns + 1) * duration_ns;
 }
 
-static void enable_all(struct session *s, uint64_t *start_ns)
+/* Enables the events and reads where they begin. */
+static void enable_all(struct session *s, uint64_t *start_ns, bool waits_for_exec)
 {
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
-		enable_cpu(s, &s->counters.cpus[t], s->plan->target.is_command);
+		enable_cpu(s, &s->counters.cpus[t], waits_for_exec);
 	*start_ns = clock_monotonic_ns();
 	read_boundary(s);
 }
 
 /* After the boundary of enable_all. */
-static int start_target(struct session *s, struct err *e)
+static void begin_iteration(struct session *s)
 {
 	end_becomes_start(s);
 	mend_groups(s);
-	return s->config.on_start ? s->config.on_start(s->config.arg, e) : 0;
 }
 
 /* *start_ns: the start of the first iteration. */
@@ -384,11 +418,15 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	if (collect_nr_sets(
 		s->counters.misc.collect)) /* the first one opens the files of each process */
 		collect_read(s->counters.misc.collect);
-	enable_all(s, start_ns);
+	s->is_paused = plan_has_gap(s->plan);
+	enable_all(s, start_ns, s->plan->target.is_command);
 	rc = recorder_begin(&s->recorder, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_start(s->sampling, e);
-	return rc ? rc : start_target(s, e);
+	if (rc)
+		return rc;
+	begin_iteration(s);
+	return s->config.on_start ? s->config.on_start(s->config.arg, e) : 0;
 }
 
 /* Opens the events on the process of the next run. */
@@ -418,42 +456,100 @@ static int start_next_run(struct session *s, uint64_t *start_ns, struct err *e)
 		return err_set(e, rc, "the events of run %" PRIu64 " cannot be opened: %s",
 			       s->nr_done, strerror(-rc));
 	atomic_store(&s->is_complete, false);
-	enable_all(s, start_ns);
+	enable_all(s, start_ns, true);
 	rc = s->sampling ? sampling_restart(s->sampling, e) : 0;
-	return rc ? rc : start_target(s, e);
+	if (rc)
+		return rc;
+	begin_iteration(s);
+	return s->config.on_start(s->config.arg, e);
+}
+
+/* Requests are ignored while nothing is measured. */
+static void wait_gap(struct session *s, struct deadline d)
+{
+	do
+		wait_for(s, &d);
+	while (atomic_exchange(&s->requests, 0) && !is_over(s));
+}
+
+/*
+ * Waits for the next window with disabled events, then begins to measure. end_ns: of the iteration
+ * before, or of the delay. 0; 1: the session was ended; -errno. If the target ends here, an empty
+ * iteration follows, which contains its end; and so if there was none before.
+ */
+static int begin_capture(struct session *s, uint64_t end_ns, uint64_t *start_ns, struct deadline *d,
+			 struct err *e)
+{
+	int rc;
+
+	if (s->plan->nr_windows)
+		wait_gap(s, schedule_gap_end(&s->schedule));
+	if (is_over(s) && s->nr_done && !atomic_load(&s->is_complete))
+		return 1;
+	s->is_paused = false;
+	reopen_cpus(s);
+	enable_all(s, start_ns, false);
+	rc = s->sampling ? sampling_restart(s->sampling, e) : 0;
+	if (rc)
+		return rc;
+	begin_iteration(s);
+	s->schedule.capture = (struct trace_window){.window = TRACE_NO_WINDOW};
+	if (s->plan->nr_windows)
+		*d = schedule_capture(&s->schedule);
+	s->schedule.capture.gap_ns = *start_ns - end_ns;
+	return 0;
+}
+
+/* The delay before the first iteration. */
+static int begin_delayed(struct session *s, uint64_t *start_ns, struct deadline *d, struct err *e)
+{
+	uint64_t begin_ns = *start_ns;
+	int rc;
+
+	wait_gap(s, (struct deadline){SPEC_REALTIME, begin_ns + s->plan->spec->delay_ns});
+	if (s->plan->nr_windows)
+		schedule_begin(&s->schedule, begin_ns + s->plan->spec->delay_ns);
+	rc = begin_capture(s, begin_ns, start_ns, d, e);
+	if (!s->plan->nr_windows && d->at_ns != UINT64_MAX)
+		d->at_ns += *start_ns - begin_ns;
+	return rc;
 }
 
 static int run_iterations(struct session *s, struct err *e)
 {
-	uint64_t start_ns, deadline_ns;
+	struct deadline d = {SPEC_REALTIME, UINT64_MAX};
+	uint64_t start_ns;
 	int rc = start_measuring(s, &start_ns, e);
 
-	if (rc)
-		return rc;
-	deadline_ns =
-	    s->plan->target.until_end ? UINT64_MAX : start_ns + s->plan->spec->duration_ns;
-	for (uint64_t nr_left = s->plan->spec->num_iterations;;) {
-		struct session_iteration it = {.start_ns = start_ns};
+	if (!s->plan->target.until_end)
+		d.at_ns = start_ns + s->plan->spec->duration_ns;
+	if (rc == 0 && plan_has_gap(s->plan))
+		rc = begin_delayed(s, &start_ns, &d, e);
+	for (uint64_t nr_left = s->plan->spec->num_iterations; rc == 0;) {
+		bool has_gap = s->plan->nr_windows || (!s->nr_done && plan_has_gap(s->plan));
+		struct session_iteration it = {.start_ns = start_ns,
+					       .window = has_gap ? &s->schedule.capture : NULL};
 
-		rc = run_iteration(s, deadline_ns, &it, e);
+		rc = run_iteration(s, &d, &it, e);
 		if (rc)
 			return rc;
 		s->nr_done++;
-		nr_left -= !is_requested(&it);
+		nr_left -= s->plan->nr_windows || !is_requested(&it);
 		if (atomic_load(&s->stop) || !nr_left)
 			return 0;
 		if (s->plan->target.has_runs) {
 			rc = start_next_run(s, &start_ns, e);
-			if (rc)
-				return rc < 0 ? rc : 0;
-			continue;
+		} else if (s->plan->nr_windows) {
+			rc = begin_capture(s, it.end_ns, &start_ns, &d, e);
+		} else {
+			end_becomes_start(s);
+			reopen_cpus(s);
+			mend_groups(s);
+			start_ns = it.end_ns;
+			d.at_ns = next_deadline(s, d.at_ns, &it);
 		}
-		end_becomes_start(s);
-		reopen_cpus(s);
-		mend_groups(s);
-		start_ns = it.end_ns;
-		deadline_ns = next_deadline(s, deadline_ns, &it);
 	}
+	return rc < 0 ? rc : 0;
 }
 
 int session_run(struct session *s, struct err *e)

@@ -542,6 +542,8 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 		session_things_write(it->things_end, &g->counters->misc, w, UINT64_MAX);
 	}
 	trace_writer_sampling(w, r);
+	if (it->window && t == 0)
+		trace_writer_window(w, it->window);
 	if (it->target && it->traces[t].cpu == PLAN_ANY_CPU)
 		trace_writer_target(w, it->target);
 	notes_write(g->notes, t, w);

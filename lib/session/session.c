@@ -230,6 +230,15 @@ static int check_timebase(struct session *s, struct err *e)
 	return 0;
 }
 
+static int open_schedule(struct session *s, struct err *e)
+{
+	int rc = schedule_open(&s->schedule, s->plan, s->counters.probe.pmu);
+
+	return rc ? err_set(e, rc, "windows: the CPU time of the target cannot be counted: %s",
+			    strerror(-rc))
+		  : 0;
+}
+
 static int open_session(struct session *s, struct err *e)
 {
 	const struct pmu_ops *pmu = s->config.pmu ? s->config.pmu : &pmu_kernel_ops;
@@ -259,6 +268,8 @@ static int open_session(struct session *s, struct err *e)
 		rc = open_events(s, e);
 	if (rc == 0)
 		rc = check_timebase(s, e);
+	if (rc == 0)
+		rc = open_schedule(s, e);
 	if (rc)
 		err_set(e, rc, "the session cannot be opened: %s", strerror(-rc));
 	if (rc == -EMFILE)
@@ -297,6 +308,7 @@ void session_close(struct session *s)
 {
 	if (!s)
 		return;
+	schedule_close(&s->schedule);
 	sampling_free(s->sampling);
 	recorder_fini(&s->recorder);
 	looks_fini(&s->looks);

@@ -40,6 +40,7 @@ struct session_iteration {
 	uint64_t start_ns, end_ns;         /* CLOCK_MONOTONIC, when reading began */
 	struct clock_triple clocks;        /* at the end */
 	const struct trace_target *target; /* NULL: there is none */
+	const struct trace_window *window; /* NULL: it follows the one before without a gap */
 	bool is_cut;                       /* the session was stopped before its end */
 	bool is_snapshot;                  /* session_request: write all that is held */
 	uint32_t cause;                    /* why it ended: enum cause */

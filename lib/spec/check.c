@@ -241,21 +241,49 @@ static void check_target(const struct spec *s, struct err_list *errs)
 			"target: children requires a command, pids or comms");
 }
 
+#define EACH_RUN     "each run is an iteration, which lasts until it has ended"
+#define EACH_CAPTURE "each capture of a window is an iteration"
+
 static void check_times(const struct spec *s, struct err_list *errs)
 {
-	const struct spec_pos pos = s->iterations_pos.line ? s->iterations_pos : s->duration_pos;
+	const struct {
+		const char *name, *other;
+		struct spec_pos pos, other_pos;
+		const char *hint;
+	} pairs[] = {
+	    {"num_iterations", "runs", s->iterations_pos, s->runs_pos, EACH_RUN},
+	    {"duration", "runs", s->duration_pos, s->runs_pos, EACH_RUN},
+	    {"num_iterations", "windows", s->iterations_pos, s->windows_pos, EACH_CAPTURE},
+	    {"duration", "windows", s->duration_pos, s->windows_pos, EACH_CAPTURE},
+	    {"windows", "runs", s->windows_pos, s->runs_pos, EACH_RUN},
+	    {"delay", "runs", s->delay_pos, s->runs_pos, EACH_RUN},
+	};
 
-	if (s->runs_pos.line && pos.line)
-		err_hint(diag_at(errs, s->source, pos, "%s and runs are mutually exclusive",
-				 s->iterations_pos.line ? "num_iterations" : "duration"),
-			 "remove one: each run is an iteration, which lasts until it has ended");
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (!pairs[i].pos.line || !pairs[i].other_pos.line)
+			continue;
+		err_hint(diag_at(errs, s->source, pairs[i].pos, "%s and %s are mutually exclusive",
+				 pairs[i].name, pairs[i].other),
+			 "remove one: %s", pairs[i].hint);
+		return;
+	}
+}
+
+static void check_windows(const struct spec *s, struct err_list *errs)
+{
+	struct spec_window windows[SPEC_MAX_WINDOWS];
+	struct err e = {0};
+
+	if (spec_windows(s, windows, &e) < 0)
+		err_hint(diag_at(errs, s->source, s->windows_pos, "%s", e.msg), "%s", e.hint);
 }
 
 static void check_flight(const struct spec *s, struct err_list *errs)
 {
-	const struct spec_pos *const others[] = {&s->duration_pos, &s->iterations_pos,
-						 &s->runs_pos};
-	static const char *const names[] = {"duration", "num_iterations", "runs"};
+	const struct spec_pos *const others[] = {&s->duration_pos, &s->iterations_pos, &s->runs_pos,
+						 &s->windows_pos, &s->delay_pos};
+	static const char *const names[] = {"duration", "num_iterations", "runs", "windows",
+					    "delay"};
 
 	for (size_t i = 0; s->flight_pos.line && i < ARRAY_NR(others); i++)
 		if (others[i]->line)
@@ -308,6 +336,7 @@ int spec_check(const struct spec *s, struct err_list *errs)
 {
 	size_t errors = diag_count(errs);
 
+	check_windows(s, errs);
 	if (s->nr_events == 0)
 		diag_at(errs, s->source, s->events_pos, "No events specified");
 	if (s->flight.span_ns && !spec_is_sampling(s))

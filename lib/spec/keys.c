@@ -114,7 +114,7 @@ const struct key_row key_rows[] = {
 	    "Each snapshot ends an iteration. The session lasts until its target has ended or "
 	    "Ctrl-C is pressed.",
 	.metavar = "TIME",
-	.excludes = "duration num-iterations runs",
+	.excludes = "duration num-iterations runs windows delay",
     },
     {
 	SPEC_FIELD(metrics),
@@ -177,6 +177,35 @@ const struct key_row key_rows[] = {
 	.metavar = "N",
 	.letter = 'r',
 	.excludes = "duration num-iterations",
+    },
+    {
+	SPEC_FIELD(windows),
+	SPEC_POS(windows_pos),
+	.name = "windows",
+	.type = KEY_STRING,
+	.max = 4095,
+	.description =
+	    "When to measure, instead of a duration and num_iterations: "
+	    "CLOCK:DELAY:CAPTURE:CYCLES, or several in a row, separated by commas. Each cycle "
+	    "waits for DELAY and measures for CAPTURE; each capture is an iteration. Events are "
+	    "disabled in between. CLOCK is realtime, or process_cputime: the CPU time of all "
+	    "tasks of the target. realtime:10:1:5 measures the eleventh second of each of 5 "
+	    "times 11 seconds.",
+	.metavar = "WINDOWS",
+	.excludes = "duration num-iterations runs",
+    },
+    {
+	SPEC_FIELD(delay_ns),
+	SPEC_POS(delay_pos),
+	.name = "delay",
+	.type = KEY_SECONDS,
+	.max = 31536000,
+	.unit = "seconds",
+	.description =
+	    "How long to wait before measuring begins, with a command after its start. Events "
+	    "are disabled until then.",
+	.metavar = "TIME",
+	.excludes = "runs",
     },
     {
 	SPEC_FIELD(sync_period_ns),

@@ -292,9 +292,13 @@ void keys_to_schema(enum key_level root, struct buf *out)
 		if (!is_session) {
 			jsonw_raw(&w, "dependentSchemas",
 				  "{\"runs\": {\"properties\": "
+				  "{\"duration\": false, \"num_iterations\": false, "
+				  "\"windows\": false, \"delay\": false}}, "
+				  "\"windows\": {\"properties\": "
 				  "{\"duration\": false, \"num_iterations\": false}}, "
 				  "\"flight_recorder\": {\"properties\": {\"duration\": false, "
-				  "\"num_iterations\": false, \"runs\": false}}}");
+				  "\"num_iterations\": false, \"runs\": false, "
+				  "\"windows\": false, \"delay\": false}}}");
 			implications_without_defaults(&w);
 		}
 	}

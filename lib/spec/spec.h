@@ -105,6 +105,14 @@ struct spec_retain {
 	uint64_t iterations, span_ns, bytes;
 };
 
+enum spec_clock { SPEC_REALTIME, SPEC_PROCESS_CPUTIME };
+
+/* Cycles of waiting and measuring, on a clock. */
+struct spec_window {
+	enum spec_clock clock;
+	uint64_t delay_ns, capture_ns, cycles;
+};
+
 struct spec {
 	struct arena arena;                   /* owns every string, the events and the metrics */
 	const char *source;                   /* the file's name, for messages */
@@ -122,14 +130,16 @@ struct spec {
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns;
 	uint64_t num_iterations;
-	uint64_t runs;           /* of a command, each an iteration; 0: iterations are times */
+	uint64_t runs;       /* of a command, each an iteration; 0: iterations are times */
+	const char *windows; /* as spec_windows reads it; "": none. Never NULL */
+	uint64_t delay_ns;
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
 	/* of the values; line 0: absent */
-	struct spec_pos duration_pos, iterations_pos, runs_pos;
+	struct spec_pos duration_pos, iterations_pos, runs_pos, windows_pos, delay_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
 	struct spec_pos flight_pos, retain_pos;
 };
@@ -138,6 +148,7 @@ enum {
 	SPEC_MAX_PERF_EVENTS = 32,
 	SPEC_MAX_MISC_EVENTS = 256,
 	SPEC_MAX_METRICS = 64,
+	SPEC_MAX_WINDOWS = 64,
 	SPEC_MAX_TEXT_BYTES = 4 << 20,
 };
 
@@ -210,6 +221,9 @@ void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how);
  * still have no event, or a session_result_spec_path with another suffix, which an option can
  * replace. 0, or -EINVAL with the errors in *errs. */
 int spec_check(const struct spec *s, struct err_list *errs);
+
+/* Reads the windows of the spec. Their number, or -EINVAL with *e, whose source is not set. */
+int spec_windows(const struct spec *s, struct spec_window out[SPEC_MAX_WINDOWS], struct err *e);
 
 struct buf;
 /* The spec as compact JSON, all defaults spelled out, that spec_parse reads back to the same model.

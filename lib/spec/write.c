@@ -45,7 +45,7 @@ static void write_seconds(struct json_writer *w, const struct key_row *row, cons
 	uint64_t ns = field_u64(row, model), fraction = ns % KEY_NS_PER_S;
 	int digits = 9;
 
-	if (!ns && row->min_text)
+	if (!ns && (row->min_text || !row->default_text))
 		return;
 	jsonw_u64(w, row->name, ns / KEY_NS_PER_S);
 	if (!fraction)
@@ -205,12 +205,15 @@ static bool is_time(const struct key_row *row)
 	return strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0;
 }
 
-/* Runs and a flight recorder stand for the time. */
+/* Runs, windows and a flight recorder stand for the time. */
+static bool has_no_time(const struct spec *s)
+{
+	return s->runs || *s->windows || s->flight.span_ns;
+}
+
 static bool is_replaced(const struct key_row *row, const void *model)
 {
-	const struct spec *s = model;
-
-	return row->level == KEY_SPEC && is_time(row) && (s->runs || s->flight.span_ns);
+	return row->level == KEY_SPEC && is_time(row) && has_no_time(model);
 }
 
 static void write_members(struct json_writer *w, enum key_level level, const void *model)
@@ -267,7 +270,7 @@ void spec_to_file(const struct spec *s, bool has_time, struct buf *out)
 			if (row->level != KEY_SPEC || row->type == KEY_EVENTS ||
 			    row->type == KEY_METRICS)
 				continue;
-			if (is_time(row) ? has_time && !is_replaced(row, s) : !is_default(row, s))
+			if (is_time(row) ? has_time && !has_no_time(s) : !is_default(row, s))
 				writers[row->type](&w, row, s);
 		}
 		JSONW_ARRAY(&w, "events") {

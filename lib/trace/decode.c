@@ -183,6 +183,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_build_id build_id;
 		struct trace_cmdline cmdline;
 		struct trace_held held;
+		struct trace_window window;
 	} v;
 	struct trace_decoder d;
 
@@ -225,6 +226,11 @@ int trace_decode_held(const struct trace_frame *f, struct trace_held *out)
 		return -EINVAL;
 	*out = held;
 	return 0;
+}
+
+int trace_decode_window(const struct trace_frame *f, struct trace_window *out)
+{
+	return decode_frame(f, TRACE_FRAME_WINDOW, out, sizeof(*out));
 }
 
 int trace_decode_build_id(const struct trace_frame *f, struct trace_build_id *out)

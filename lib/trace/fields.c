@@ -182,6 +182,13 @@ static const struct trace_field target_fields[] = {
     END,
 };
 
+static const struct trace_field window_fields[] = {
+    U32(trace_window, window),        U32(trace_window, clock),
+    U64(trace_window, cycle),         U64(trace_window, gap_ns),
+    U64(trace_window, start_late_ns), U64(trace_window, end_late_ns),
+    U64(trace_window, clock_ns),      END,
+};
+
 static const struct trace_field iteration_fields[] = {U32(trace_part, iteration), ZERO32, END};
 
 const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
@@ -190,6 +197,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_WHERE] = where_fields,       [TRACE_FRAME_ITERATION] = iteration_fields,
     [TRACE_FRAME_BUILD_ID] = build_id_fields, [TRACE_FRAME_TARGET] = target_fields,
     [TRACE_FRAME_CMDLINE] = cmdline_fields,   [TRACE_FRAME_HELD] = held_fields,
+    [TRACE_FRAME_WINDOW] = window_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

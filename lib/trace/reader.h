@@ -119,6 +119,7 @@ int trace_decode_cmdline(const struct trace_frame *f, struct trace_cmdline *out)
 /* Cuts a longer type; it is cleaned. */
 int trace_decode_where(const struct trace_frame *f, struct trace_where *out);
 int trace_decode_target(const struct trace_frame *f, struct trace_target *out);
+int trace_decode_window(const struct trace_frame *f, struct trace_window *out);
 /* text points to a NUL-terminated copy inside buf (cut at size). */
 int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char *buf, size_t size);
 /* The records of a frame: ring, CPU (UINT32_MAX: made) and bytes (borrowed while the frame is

@@ -32,6 +32,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_TARGET = 16,    /* the target of the session, and its end */
 	TRACE_FRAME_CMDLINE = 17,   /* the command line of a process */
 	TRACE_FRAME_HELD = 18,      /* which samples a flight recorder held */
+	TRACE_FRAME_WINDOW = 19,    /* the gap before the iteration, and its window */
 };
 
 enum trace_boundary {
@@ -232,6 +233,18 @@ struct trace_cmdline {
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, before and after it was read */
 	const char *text;        /* arguments, each ended by a NUL; any bytes */
 	uint32_t len;
+};
+
+/* Of an iteration that follows a gap, in which nothing was measured. In trace 0. */
+enum { TRACE_NO_WINDOW = UINT32_MAX };
+struct trace_window {
+	uint32_t window; /* its place in the spec's windows; TRACE_NO_WINDOW: a delay alone */
+	uint32_t clock;  /* enum spec_clock */
+	uint64_t cycle;  /* of the window, from 0 */
+	uint64_t gap_ns; /* from the end of the iteration before, or from the start */
+	uint64_t start_late_ns; /* how far the clock was beyond the start that was due */
+	uint64_t end_late_ns;   /* the same at the end; 0 if the iteration ended before */
+	uint64_t clock_ns;      /* from start to end, on this clock */
 };
 
 struct trace_note {

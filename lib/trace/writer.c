@@ -211,6 +211,11 @@ void trace_writer_where(struct trace_writer *w, const struct trace_where *place)
 	add_frame(&w->own, TRACE_FRAME_WHERE, place);
 }
 
+void trace_writer_window(struct trace_writer *w, const struct trace_window *window)
+{
+	add_frame(&w->own, TRACE_FRAME_WINDOW, window);
+}
+
 void trace_writer_target(struct trace_writer *w, const struct trace_target *t)
 {
 	add_frame(&w->own, TRACE_FRAME_TARGET, t);

@@ -99,6 +99,10 @@ static bool is_left_out(const struct key_row *row, bool is_other)
 		return true;
 	if (strcmp(row->name, "runs") == 0)
 		return !is_other;
+	if (strcmp(row->name, "windows") == 0) /* of test_spec_windows */
+		return true;
+	if (strcmp(row->name, "delay") == 0)
+		return is_other;
 	if (strcmp(row->name, "wait_children") == 0)
 		return is_other;
 	if (row->level == KEY_TARGET) /* a command excludes processes; a group is in test_lists */

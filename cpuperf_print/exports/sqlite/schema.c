@@ -26,7 +26,7 @@ const char sqlite_schema_tables[] =
     " flags INTEGER, source TEXT, description TEXT, state TEXT, reason TEXT,"
     " series_unit TEXT);"
     "CREATE TABLE iterations(iteration INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER,"
-    " end_realtime_ns INTEGER, is_cut INTEGER, cause TEXT);"
+    " end_realtime_ns INTEGER, is_cut INTEGER, cause TEXT, gap_ns INTEGER);"
     "CREATE TABLE traces(iteration INTEGER REFERENCES iterations, trace INTEGER, cpu INTEGER,"
     " ring_bytes INTEGER, idle_ns INTEGER, lost INTEGER, ticks INTEGER, ticks_missed INTEGER,"
     " PRIMARY KEY(iteration, trace)) WITHOUT ROWID;"

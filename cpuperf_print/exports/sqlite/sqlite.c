@@ -223,7 +223,7 @@ static int put_iteration(struct database *d, const struct table *t)
 	SQLITE_PUT(d->file, SQLITE_ITERATIONS, sqlite_u64(t->iteration), sqlite_u64(t->start_ns),
 		   sqlite_maybe(t->end_ns != 0, t->end_ns),
 		   sqlite_maybe(t->realtime_ns != 0, t->realtime_ns), sqlite_u64(t->is_cut),
-		   sqlite_text(cause_name(t->cause)));
+		   sqlite_text(cause_name(t->cause)), sqlite_u64(t->gap_ns));
 	for (size_t row = 0; row < t->nr_rows; row++)
 		put_row(d, t, row);
 	for (size_t i = 0; i < t->nr_columns; i++) {
