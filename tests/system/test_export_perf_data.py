@@ -260,8 +260,9 @@ def compare(folder, ours, theirs, is_unwound=False, comms=None, has_period=True)
 # ---- totals
 
 def totals_of_perf(folder, path):
-    """(event, comm): samples and the sum of periods."""
-    out, name = {}, None
+    """(event, comm): samples and the sum of periods. Of names with a newline perf's first line is read:
+    two may be the same."""
+    out, name = collections.defaultdict(lambda: (0, 0)), None
     text = perf(folder, "report", "-i", path, "--stdio", "--no-children", "-g", "none", "--sort",
                 "comm", "-F", "sample,period,comm", "-t;", "--no-group")
     for line in text.splitlines():
@@ -269,7 +270,8 @@ def totals_of_perf(folder, path):
         name = found[1] if found else name
         row = re.fullmatch(r"\s*(\d+)\s*;\s*(\d+)\s*;(.*)", line)
         if row:
-            out[name, row[3].strip()] = (int(row[1]), int(row[2]))
+            nr, period = out[name, row[3].strip()]
+            out[name, row[3].strip()] = (nr + int(row[1]), period + int(row[2]))
     return out
 
 
@@ -289,7 +291,7 @@ def check_totals(folder, path, *filters):
     for name in {name for name, _ in ours}:
         ours_of, theirs_of = ([sum(v[i] for (n, _), v in t.items() if n == name) for i in (0, 1)]
                               for t in (ours, theirs))
-        assert ours_of == theirs_of, (name, ours_of, theirs_of)
+        assert ours_of == theirs_of, (name, ours_of, theirs_of, ours, dict(theirs))
     print(f"    {len(ours)} rows of flat, {same} the same in perf report")
     assert same >= 0.8 * len(ours)
 
@@ -385,8 +387,9 @@ def check_group(folder):
     assert "anon group" in perf(folder, "report", "--stdio", "--group", "-i", path)
     check_round_trip(folder, path, *OWN)
     first = export(folder, "--iteration=0", name="first.data")
-    nr = {s.time for s in samples_of_perf(folder, first)}
-    assert 0.4 * len(theirs) < len(nr) < 0.6 * len(theirs), (len(nr), len(theirs))
+    some = sorted((s.cpu, s.time) for s in samples_of_perf(folder, first) if s.event == "cpu_clock")
+    assert 0 < len(some) < len(theirs), (len(some), len(theirs))
+    assert some == sorted((t.cpu, s["time"]) for t in sampled.traces(folder, 0) for s in t.samples())
     # what fell on others is not taken for that of the next sample that is picked
     everything = {(s.time, s.cpu, s.event): s.period for s in samples_of_perf(folder, path)}
     for more in (["--comm=mix"], ["--iteration=1"]):
@@ -553,9 +556,11 @@ def check_of_perf(folder):
             f"{folder}/perf.data", os.environ["MIX"], "cpu_ms", "100")
         printer(f"--perf-data={folder}/perf.data", "--output-format=perf-data",
                 f"--output-file={folder}/out.data")
-        theirs, ours = (perf(folder, "script", "--no-inline", "-i", f"{folder}/{name}")
-                        for name in ("perf.data", "out.data"))
-        assert ours == theirs and ours.count("cpu-clock") > 50, (more, ours[:1000], theirs[:1000])
+        # the files of other programs, which have the names of functions, may be gone meanwhile
+        for of in (["--comms=mix"], ["-F", "comm,pid,tid,cpu,time,event,ip,period"]):
+            theirs, ours = (perf(folder, "script", "--no-inline", *of, "-i", f"{folder}/{name}")
+                            for name in ("perf.data", "out.data"))
+            assert ours == theirs and ours.count("cpu-clock") > 50, (more, ours[:1000], theirs[:1000])
 
 
 def check_branches(folder):

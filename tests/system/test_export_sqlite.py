@@ -176,7 +176,7 @@ def check_samples(db, file, *args):
                   for r in records)
     got = sorted(db.execute("SELECT time_ns, event, iteration, cpu, ifnull(pid, -1), ifnull(tid, -1),"
                             " comm, weight, function FROM samples_shown"))
-    assert [w[:8] for w in want] == [g[:8] for g in got] and len(got) > 50
+    assert [w[:8] for w in want] == [g[:8] for g in got] and len(got) > 10
     # inlined jumps and the like apart the sampled function is the same
     same = sum(w[8] == g[8] for w, g in zip(want, got))
     assert same > 0.98 * len(got), (same, len(got))
@@ -224,6 +224,7 @@ def record_samples(folder):
     os.mkdir(folder)
     busy = sampled.mix("ms", 60000, 2, CPUS[0])
     try:
+        sampled.wait_for_cpu_time([busy], 0.02)
         finish(sampled.start(folder, SAMPLED, "--duration=150ms", num_iterations=2))
     finally:
         busy.kill()
@@ -257,7 +258,7 @@ def check_filters(folder, file, pid):
     nr, = whole.execute("SELECT count(*) FROM samples").fetchone()
     # who ran most then: on a busy machine that may be others
     one, = whole.execute("SELECT pid FROM samples_shown WHERE event = 'cpu_clock' AND iteration = 1"
-                         " GROUP BY pid ORDER BY count(*) DESC").fetchone()
+                         " AND pid IS NOT NULL GROUP BY pid ORDER BY count(*) DESC").fetchone()
     some = database(folder, file, f"--pid={one}", "--event=cpu_clock", "--iteration=1",
                     name="some.db")
     assert list(some.execute("SELECT DISTINCT pid FROM tasks")) == [(one,)]
@@ -266,7 +267,7 @@ def check_filters(folder, file, pid):
     taken, = some.execute("SELECT count(*) FROM samples").fetchone()
     assert 0 < taken < nr and left["cpu_clock"] > 0, (taken, left)
     hidden = database(folder, file, pid, "--merge=s/^work_.$/all/", name="merged.db")
-    assert not hidden.execute("SELECT 1 FROM flat WHERE function LIKE 'work_%'").fetchall()
+    assert not hidden.execute("SELECT 1 FROM flat WHERE function GLOB 'work_?'").fetchall()
     assert hidden.execute("SELECT 1 FROM flat WHERE function = 'all'").fetchall()
 
 
@@ -343,7 +344,8 @@ def main():
         check_schema(db)
         check_counts(db, file)
         check_series(db, file)
-        check_samples(db, file)
+        # the files of other programs, which have the names of functions, may be gone meanwhile
+        check_samples(database(top, file, pid, name="own.db"), file, pid)
         check_stacks(db)
         check_facts(db, file)
         check_filters(top, file, pid)

@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
 import kit
 from kit import need_sampling
@@ -157,8 +158,8 @@ def check_report(name, files, env):
     return head, body
 
 
-def check_several(name, first, second):
-    files = [f"--session={s}" for s in (first, second)]
+def check_several(name, first, second, ours):
+    files = [ours, *(f"--session={s}" for s in (first, second))]
     text, lines = (output(*files, "--by-session", f"--report={name}", f"--output-format={form}")
                    for form in ("csv", "ndjson"))
     head, body = check_same(name, text, lines)
@@ -179,11 +180,11 @@ def check_odd_names(folder, tables):
     assert '"' in folder and "," in folder
 
 
-def check_lines(file, table):
+def check_lines(table, *args):
     """A row says what the line for people does, in the same order."""
     head, body = table
     starts = re.findall(r"^ *(-?\d+)\.(\d{6})  CPU (\d+|-) +(.*)$",
-                        output(file, "--report=records"), re.M)
+                        output(*args, "--report=records"), re.M)
     assert len(starts) == len(body)
     kinds = collections.Counter()
     for (seconds, micros, cpu, rest), row in zip(starts, body):
@@ -208,7 +209,7 @@ def check_lines(file, table):
             assert rest.endswith(f"{r['kind'].replace('comm', 'name')} {r['name']}"), (rest, r)
         elif r["kind"] in ("fork", "thread"):
             assert rest.endswith(f"of {r['parent_pid']}/{r['parent_tid']}"), (rest, r)
-    assert kinds["sample"] > 100 and kinds["mmap"] > 10 and kinds["comm"] + kinds["exec"], kinds
+    assert kinds["sample"] > 10 and kinds["mmap"] > 10 and kinds["comm"] + kinds["exec"], kinds
 
 
 def check_counts(table):
@@ -231,9 +232,13 @@ def locale(folder):
 
 
 def record(folder, programs, **keys):
+    """The session, and the processes of the programs."""
     os.mkdir(folder)
     running = [subprocess.Popen(p, stdout=subprocess.DEVNULL) for p in programs]
     try:
+        sampled.wait_for_cpu_time(running, 0.02)
+        while "c," not in sampled.comm(running[1].pid):
+            time.sleep(0.01)
         finish(sampled.start(folder, [
             event("software:cpu_clock", rate=1000000, flags=["callchain"]),
             event("software:task_clock", rate=5000000),
@@ -243,7 +248,7 @@ def record(folder, programs, **keys):
         for p in running:
             p.kill()
             p.wait()
-    return f"{folder}/s.cpsession"
+    return f"{folder}/s.cpsession", [str(p.pid) for p in running]
 
 
 def main():
@@ -252,16 +257,18 @@ def main():
         program = shutil.copy(MIX, f"{top}/{ODD_FILE}")
         programs = [[program, "ms", "60000", "2", str(CPUS[0])],
                     ["/usr/bin/python3", "-c", ODD_PROGRAM]]
-        first, second = (record(f"{top}/{name}", programs) for name in ("one", "two"))
+        (first, pids), (second, more) = (record(f"{top}/{name}", programs) for name in ("one", "two"))
+        # the files of other programs, which have the names of functions, may be gone meanwhile
+        ours = f"--pid={','.join(pids + more)}"
         env, tables = locale(top), {}
         for name in reports() + ["diff"]:
-            files = [f"--session={first}"] + ([f"--diff={second}"] if name == "diff" else [])
+            files = [f"--session={first}", ours] + ([f"--diff={second}"] if name == "diff" else [])
             tables[name] = check_report(name, files, env)
             assert tables[name][1] or name in ("branches", "top-down"), name
             if name not in ("diff", "branches", "top-down"):
-                check_several(name, first, second)
+                check_several(name, first, second, ours)
         check_odd_names(top, tables)
-        check_lines(f"--session={first}", tables["records"])
+        check_lines(tables["records"], f"--session={first}", ours)
         for name in ("summary", "series"):
             check_counts(tables[name])
         assert not glob.glob(f"{top}/core*")

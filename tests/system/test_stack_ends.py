@@ -7,10 +7,8 @@ remedy, which works.
 import gzip
 import os
 import re
-import signal
-import subprocess
 
-from kit import PRINT, need_sampling, run, run_checks, show
+from kit import CPUPERF, PRINT, need_sampling, run, run_checks, show
 import sampled
 from sampled import event
 
@@ -41,12 +39,14 @@ def record(folder, keys):
                         ("nofp", ["-O2", "-fomit-frame-pointer"])):
         run(*os.environ.get("CC", "cc").split(), *flags, f"{HERE}/deep.c", "-o", f"{folder}/{name}")
     os.symlink("fp", f"{folder}/{DEEP}")
-    session = sampled.start(folder, [event("software:cpu_clock", rate=1000000, **keys)],
-                            duration=600, buffer_size_in_mb=32)
-    for name, depth in ((DEEP, LIMIT + 73), ("nofp", 20), ("fp", 20)):
-        subprocess.run([f"{folder}/{name}", str(depth), str(MS)], check=False)
-    session.send_signal(signal.SIGINT)
-    sampled.finish(session)
+    spec = sampled.write_spec(folder, [event("software:cpu_clock", rate=1000000, **keys)],
+                              buffer_size_in_mb=32)
+    programs = ((DEEP, LIMIT + 73), ("nofp", 20), ("fp", 20))
+    # as a command: the stacks of other programs would fill the rings of a busy machine
+    run(CPUPERF, spec, "--", "sh", "-c",
+        "; ".join(f"{folder}/{name} {depth} {MS}" for name, depth in programs), code=None)
+    lost = [t.sampling["lost"] for t in sampled.traces(folder)]
+    assert lost == [0] * len(lost) != [], lost
 
 
 def told(text, program):

@@ -239,12 +239,15 @@ static inline unsigned tape_nr_passed_on(unsigned nr)
 	return passed;
 }
 
-/* That the process was held up may be so on a busy machine: told apart from the other notes. */
+/* That the process was held up, or a sync, may be so on a busy machine: told apart from other
+ * notes. */
 static inline void tape_note(const char *text, bool is_essential, void *arg)
 {
 	struct tape *t = arg;
 
 	(void)is_essential;
+	if (fnmatch("the disk is slow: *", text, 0) == 0)
+		return;
 	if (fnmatch("iteration * was held up: it took * ms instead of *", text, 0) == 0) {
 		t->nr_held++;
 		return;

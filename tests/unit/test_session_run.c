@@ -100,7 +100,7 @@ TEST(duration_0)
 	assert_int_equal(tape.nr_gaps, 0);
 	assert_int_equal(tape.nr_notes, 0);
 	assert_true(tape.sum[1][0] > 0);
-	assert_true(clock_monotonic_ns() - start_ns < 5000ull * NS_PER_MS);
+	assert_true(clock_monotonic_ns() - start_ns < 60000ull * NS_PER_MS);
 	rig_fini(&rig);
 }
 
@@ -120,7 +120,7 @@ static void *stop_from_thread(void *arg)
 static void assert_stopped(unsigned nr_iterations, uint64_t start_ns)
 {
 	assert_int_equal(tape.nr_iterations, nr_iterations);
-	assert_true(clock_monotonic_ns() - start_ns < 20000ull * NS_PER_MS);
+	assert_true(clock_monotonic_ns() - start_ns < 60000ull * NS_PER_MS);
 	assert_true(tape.sum[0][0] > 0);
 	assert_files(&rig, nr_iterations * 2, nr_iterations);
 	rig_fini(&rig);
