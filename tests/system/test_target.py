@@ -36,7 +36,7 @@ thread = threading.Thread(target=old)
 thread.start()
 asked = []
 signal.signal(signal.SIGUSR1, lambda *_: asked.append(1))  # not go.set: the thread here may hold its lock
-print("ready", flush=True)
+print("ready", time.process_time_ns(), flush=True)
 while not asked:
     time.sleep(0.01)
 go.set()
@@ -52,7 +52,7 @@ if os.fork() == 0:
 os.wait()
 print(sum(used), os.read(read, 100).decode(), flush=True)
 """
-SLACK_NS = 60_000_000  # of the interpreter around what is timed, on a slow machine
+TICK_NS = 10_000_000  # of /proc/stat
 
 
 class Victim:
@@ -62,16 +62,23 @@ class Victim:
             os.symlink("/usr/bin/python3" if who else sys.executable, path)
         self.process = subprocess.Popen([path, "-c", VICTIM, str(seconds)], text=True,
                                         stdout=subprocess.PIPE, **who)
-        assert self.process.stdout.readline() == "ready\n"
+        word, self.before_ns = self.process.stdout.readline().split()
+        assert word == "ready"
         self.pid = self.process.pid
+        self.stolen_ns = sampled.stolen_ns()
+        self.most_ns = None
 
     def go(self):
         self.process.send_signal(signal.SIGUSR1)
 
     def used(self):
-        """Nanoseconds of the process, and of its child."""
+        """Nanoseconds that the process has timed, and its child. Then most_ns is what both used since
+        the process was ready, with the interpreter's work, and what no task may have been charged for."""
         own, child = self.process.stdout.readline().split()
-        self.process.wait()
+        _, status, usage = os.wait4(self.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        whole_ns = int((usage.ru_utime + usage.ru_stime) * 1e9) - int(self.before_ns)
+        self.most_ns = 1.01 * whole_ns + 5e6 + sampled.stolen_ns() - self.stolen_ns + TICK_NS
         return int(own), int(child)
 
     def end(self):
@@ -130,10 +137,11 @@ def check_pid(folder):
     answer = finish(p)
     twin.used()
     counted = counts(folder)["task_clock"]
-    assert used * 0.99 < counted < used + SLACK_NS, (used, counted)
+    assert used * 0.99 < counted < victim.most_ns, (used, counted, victim.most_ns)
     assert answer.startswith(f"process {victim.pid} (target-test): ended\n"), answer
     by_task = sampled_tasks(folder)
-    assert sum(by_task.values()) > 0.9 * used / 1e9 * 997, (by_task, used)
+    missed_ns = sampled.stolen_ns() - victim.stolen_ns + TICK_NS
+    assert sum(by_task.values()) > (0.9 * used - missed_ns) / 1e9 * 997, (by_task, used, missed_ns)
     assert twin.pid not in {pid for pid, _ in by_task}, by_task
     assert len(by_task) >= 3, by_task  # two threads and the child
 
@@ -149,7 +157,7 @@ def check_no_children(folder):
         print(f"skip: --no-children: {answer}")
         return
     counted = counts(folder)["task_clock"]
-    assert own * 0.99 < counted < own + min(SLACK_NS, child / 2), (own, child, counted)
+    assert own * 0.99 < counted < victim.most_ns - child, (own, child, counted, victim.most_ns)
     assert {pid for pid, _ in sampled_tasks(folder)} == {victim.pid}
 
 
@@ -163,10 +171,11 @@ def check_several(folder):
     for victim in victims + [other]:
         victim.go()
     used = sum(sum(victim.used()) for victim in victims + [other])
+    most_ns = sum(victim.most_ns for victim in victims + [other])
     finish(p)
     counted = counts(folder)["task_clock"]
     # the session ends whole with the last of them
-    assert used * 0.99 < counted < used + 4 * SLACK_NS, (used, counted)
+    assert used * 0.99 < counted < most_ns, (used, counted, most_ns)
 
 
 def check_stays(folder):
@@ -202,7 +211,7 @@ def check_cpu(folder):
     finish(second)
     os.rename(f"{folder}/first", f"{folder}/cpuperf.session")
     counted = counts(folder)["task_clock"]
-    assert used * 0.99 < counted < used + SLACK_NS, (used, counted)
+    assert used * 0.99 < counted < victim.most_ns, (used, counted, victim.most_ns)
     text = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", "second", cwd=folder)
     others = [r for r in csv.DictReader(io.StringIO(text)) if r["event"] == "task_clock" and
               r["state"] == "ok"]
@@ -239,14 +248,14 @@ def check_moving(folder):
     stored = rows(folder, "summary")
     keys = ("iteration", "trace", "event", "state", "value", "running_share")
     assert [[r.get(k) for k in keys] for r in live] == [[r.get(k) for k in keys] for r in stored]
-    clocks = {}
+    clocks = {"cpu_clock": 0, "task_clock": 0}
     for r in live:
-        if r["event"] in ("cpu_clock", "task_clock") and not r["trace"]:
-            assert r["state"] == "ok", r
-            clocks[r["iteration"], r["event"]] = int(r["value"])
-    for (iteration, event), ns in clocks.items():
-        other = clocks[iteration, "task_clock"]
-        assert abs(ns - other) < 0.02 * other + 2e6, (iteration, event, ns, other)
+        if r["event"] in clocks and not r["trace"]:
+            assert r["state"] == "ok" and r["value"] == r["raw"], r
+            clocks[r["event"]] += int(r["value"])
+    # the one may be read later than the other; scaled by its share of two CPUs it would be twice as much
+    one, other = clocks.values()
+    assert 0.7 * other - 2e7 < one < 1.4 * other + 2e7, clocks
 
 
 def check_cgroup(folder):
@@ -275,7 +284,8 @@ def check_cgroup(folder):
             print(f"skip: --cgroup: {answer}")
             return
         counted = counts(folder)["task_clock"]
-        assert used * 0.99 < counted < used + 2 * SLACK_NS, (used, counted, answer)
+        most_ns = victim.most_ns + later.most_ns
+        assert used * 0.99 < counted < most_ns, (used, counted, most_ns, answer)
         pids = {pid for pid, _ in sampled_tasks(folder)}
         assert {victim.pid, later.pid} <= pids and twin.pid not in pids, pids
         assert ": ended\n" in answer, answer
@@ -290,19 +300,27 @@ def check_cgroup(folder):
 
 def check_many_tasks(folder):
     """Threads that come and go while the events are opened: none is counted twice."""
-    script = ("import threading, time\n"
-              "end = time.monotonic() + 1.5\n"
-              "while time.monotonic() < end:\n"
+    script = ("import signal, threading, time\n"
+              "ends = []\n"
+              "signal.signal(signal.SIGUSR1, lambda *_: ends.append(1))\n"
+              "print('ready', flush=True)\n"
+              "while not ends:\n"
               "    all = [threading.Thread(target=lambda: sum(range(3000))) for _ in range(20)]\n"
               "    [t.start() for t in all]\n"
               "    [t.join() for t in all]\n"
               "print(time.process_time_ns())\n")
+    stolen_ns = sampled.stolen_ns()
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as p:
-        time.sleep(0.2)
-        finish(start(folder, f"--pid={p.pid}"), None)
+        assert p.stdout.readline() == "ready\n"
+        session = start(folder, f"--pid={p.pid}")
+        wait_until_measuring(folder)
+        time.sleep(1)
+        p.send_signal(signal.SIGUSR1)
         whole = int(p.stdout.readline())
+        finish(session, None)
     counted = counts(folder)["task_clock"]
-    assert counted <= whole * 1.01, (counted, whole)
+    stolen_ns = sampled.stolen_ns() - stolen_ns + TICK_NS
+    assert counted <= whole * 1.01 + stolen_ns, (counted, whole, stolen_ns)
 
 
 def check_ordinary_user(folder):
@@ -329,7 +347,7 @@ def check_ordinary_user(folder):
     used = sum(victim.used())
     finish(p)
     counted = counts(folder)["task_clock"]
-    assert used * 0.99 < counted < used + SLACK_NS, (used, counted)
+    assert used * 0.99 < counted < victim.most_ns, (used, counted, victim.most_ns)
     done = run(program, f"--pid={os.getpid()}", "-d", "0.1", cwd=folder, code=1, **who)
     assert "error: " in done.stderr and "permission" in done.stderr.lower(), done.stderr
 
