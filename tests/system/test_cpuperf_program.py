@@ -539,10 +539,8 @@ def check_signals(folder):
         p = start(folder, "--duration=300ms")
         time.sleep(0.45)  # into the second iteration, or so
         p.send_signal(number)
-        sent = time.monotonic()
         out, error = p.communicate(timeout=600)
         assert p.returncode == 0, (number, error)
-        assert time.monotonic() - sent < 10
         done = manifest(folder)["num_iterations"]
         assert 1 <= done < 100 and f"stopped after {done} of 100" in error, error
         assert out.count("Trace 0:") == done and f"\n{done} iteration" in out, out
@@ -587,7 +585,7 @@ def check_nohup(folder):
 
 def check_stopped(folder):
     """SIGSTOP and SIGCONT: no burst of iterations afterwards, and it is said."""
-    p = start(folder, "--duration=100ms", "--num-iterations=6")
+    p = start(folder, "--duration=100ms", "--num-iterations=40")
     p.send_signal(signal.SIGSTOP)
     time.sleep(0.6)
     p.send_signal(signal.SIGCONT)

@@ -86,14 +86,16 @@ def in_ns(text):
 def check_counts(folder):
     """The counts of run i stand in iteration i: beside what each run says of itself. The answer has the
     mean and its interval, and the exit status is the first that is not 0."""
+    before_ns = sampled.stolen_ns()
     done = measure(folder, sys.executable, "-c", GROWS, "used", options=["-r4", "-e", "page_faults,task_clock"])
+    most_ns = 100e6 + sampled.stolen_ns() - before_ns
     with open(f"{folder}/used", encoding="ascii") as f:
         used = [[int(word) for word in line.split()] for line in f]
     faults, clocks = counts(folder, "page_faults"), counts(folder, "task_clock")
     assert len(used) == len(faults) == len(clocks) == 4, (used, faults, clocks)
     for i, (ns, minor) in enumerate(used):
         assert minor - 400 < faults[i] < minor + 400, (i, faults, used)  # exec before, exit after
-        assert clocks[i] > 0.8 * ns - 12e6 and clocks[i] < ns + 100e6, (i, clocks, used)
+        assert clocks[i] > 0.8 * ns - 12e6 and clocks[i] < ns + most_ns, (i, clocks, used)
         assert i == 0 or 900 < faults[i] - faults[i - 1] < 1200, faults
     assert "4 runs, exit status 0; means ± 95 %" in done.stderr, done.stderr
     mean, half = mean_and_half(faults)
@@ -113,7 +115,9 @@ def check_counts(folder):
 
 def check_samples(folder):
     """Each run's samples stand in its own iteration, as many as it used; the processes differ."""
+    before_ns = sampled.stolen_ns()
     measure(folder, "sh", "-c", SPIN % 50000, options=["-r", "3", "-F", "997"])
+    missed_ns = sampled.stolen_ns() - before_ns
     clocks, seen = counts(folder, "task_clock"), []
     for i in range(3):
         threads = rows(folder, "--report=threads", f"--iteration={i}")
@@ -121,7 +125,7 @@ def check_samples(folder):
         assert len(pids) == 1 and not pids & set(seen), (i, threads, seen)
         seen += pids
         taken = sum(int(r["self_samples"]) for r in threads) * 1e9 / 997
-        assert abs(taken - clocks[i]) < 0.05 * clocks[i] + 12e6, (i, taken, clocks)
+        assert abs(taken - clocks[i]) < 0.05 * clocks[i] + 12e6 + missed_ns, (i, taken, clocks, missed_ns)
 
 
 def check_orphans(folder):

@@ -60,12 +60,21 @@ def times_of(trace):
 
 # ---- kills
 
+def sleep(seconds):
+    """Sleeps; returns how late a program wakes up here at worst."""
+    worst_ns, end_ns = 0, time.monotonic_ns() + seconds * 1e9
+    while (before_ns := time.monotonic_ns()) < end_ns:
+        time.sleep(0.01)
+        worst_ns = max(worst_ns, time.monotonic_ns() - before_ns - 10000000)
+    return worst_ns
+
+
 def kill_one(folder, after_s):
-    """Kills a session at a moment; the iteration it was in, how much of it is missing, and whether
-    that had just ended."""
+    """Kills a session at a moment; the iteration it was in, how much of it is missing beyond what a busy
+    machine explains, and whether that had just ended."""
     began_ns = time.monotonic_ns()
     p = sampled.start(folder, [CLOCK], "--duration=1", num_iterations=100)
-    time.sleep(after_s)
+    late_ns = sleep(after_s)
     killed_ns = time.monotonic_ns()
     p.kill()
     p.communicate()
@@ -86,7 +95,7 @@ def kill_one(folder, after_s):
             times[cpu] += times_of(trace)
     for of_cpu in times:  # nor are there holes
         assert len(of_cpu) < 2 or len(of_cpu) >= 0.5 * (of_cpu[-1] - of_cpu[1]) / FAST, of_cpu[-1]
-    missing_ns = max(killed_ns - of_cpu[-1] for of_cpu in times)
+    missing_ns = max(killed_ns - of_cpu[-1] for of_cpu in times) - 4 * late_ns
     return last, missing_ns, is_counted and sum(t.end is not None for t in left) == len(CPUS)
 
 

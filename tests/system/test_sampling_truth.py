@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import signal
-import statistics
 import subprocess
 import tempfile
 import time
@@ -38,6 +37,9 @@ def doubt(condition, text):
         raise Doubt(text)
 
 
+stolen_ns = {}  # of the session in a folder
+
+
 def known(*args):
     subprocess.run([KNOWN, *map(str, args)], stdout=subprocess.DEVNULL, check=True)
 
@@ -46,12 +48,14 @@ def session(folder, events, action, duration="60", **keys):
     """Traces and common file of a session around an action, which is given its process."""
     shutil.rmtree(folder)
     os.mkdir(folder)
+    before_ns = sampled.stolen_ns()
     p = sampled.start(folder, events, f"--duration={duration}", **keys)
     try:
         action(p)
     finally:
         p.send_signal(signal.SIGINT)
     finish(p)
+    stolen_ns[folder] = sampled.stolen_ns() - before_ns
     sampled.check_sound(folder)
     return sampled.traces(folder), sampled.common(folder)
 
@@ -95,25 +99,27 @@ def disorder_ns(samples):
 
 # ---- profile: shares, numbers, mappings, callchains
 
-def check_number(trace, samples):
-    """On a CPU that is never idle a clock takes time / period samples, within 1 %: in the middle
-    one of windows of 100 ms, because a virtual machine is stopped for some ms now and then, and
-    what should have come then does not come later."""
+def check_number(trace, samples, missed_ns):
+    """On a CPU that is never idle a clock takes time / period samples, within 1 %: in the best of
+    windows of 100 ms, because a virtual machine is stopped for some ms now and then, and what should
+    have come then does not come later. Of all, but for those of missed_ns, 97 %."""
     start_ns, end_ns = (trace.readings[b, 0][0] for b in (0, 1))
     windows = [0] * ((end_ns - start_ns) // WINDOW_NS + 1)
     for s in samples:
         windows[(s["time"] - start_ns) // WINDOW_NS] += 1
-    middle = statistics.median(windows[:-1]) * RATE / WINDOW_NS
+    best = max(windows[:-1]) * RATE / WINDOW_NS
+    least = 0.97 - missed_ns / (end_ns - start_ns)
     ratio = len(samples) * RATE / (end_ns - start_ns)
     print(f"  CPU {trace.cpu}: {len(samples)} samples in {(end_ns - start_ns) / 1e9:.3f} s: "
-          f"{ratio:.4f} of what should come; in the middle window {middle:.2f}")
-    doubt(0.99 <= middle <= 1.01 and 0.97 <= ratio <= 1.01, (middle, ratio))
+          f"{ratio:.4f} of what should come; in the best window {best:.2f}")
+    doubt(0.99 <= best <= 1.02 and least <= ratio <= 1.01, (best, ratio, least))
 
 
 def check_shares(name, functions):
     """Within three standard errors of what the program was made for."""
     n = sum(f in SHARES for f in functions)
-    doubt(n >= 0.99 * len(functions), f"{name}: {n} of {len(functions)} in the known functions")
+    # the rest begins threads and looks at the clock, which is slow while others use the caches
+    doubt(n >= 0.95 * len(functions), f"{name}: {n} of {len(functions)} in the known functions")
     assert n > 1000, (name, n)
     for function, share in SHARES.items():
         error = math.sqrt(share * (1 - share) / n)
@@ -129,15 +135,16 @@ def user_chain(sample):
 
 def check_depth(program, maps, samples, top):
     """The leaf, run, and what calls run: of return addresses the byte before counts."""
-    deep = 0
+    deep = nr = 0
     for s in samples:
         chain = user_chain(s)
         assert chain[0] == s["ip"], s
         names = [program.function(find_mapping(maps, a), a) for a in chain[:1] +
                  tuple(a - 1 for a in chain[1:3])]
+        nr += names[0] in SHARES
         deep += names[0] in SHARES and names[1:] == ["run", top]
     # the first and last instructions of a function have no frame: chance may meet them more often
-    doubt(deep >= 0.99 * len(samples), (deep, len(samples), top))
+    doubt(deep >= 0.99 * nr > 0, (deep, nr, top))
 
 
 def is_before_exec(maps, sample):
@@ -162,7 +169,7 @@ def check_profile(folder):
     by_pid = {pid: [] for pid in [p.pid for p in one] + later}
     for trace in traces:
         samples = check_sums(trace)
-        check_number(trace, samples)
+        check_number(trace, samples, stolen_ns[folder])
         for s in samples:
             pid = s["tid"][0]
             if pid in by_pid and s["misc"] & 7 == 2 and not is_before_exec(maps[pid], s):
@@ -242,7 +249,7 @@ def check_siblings(trace, samples):
         outside = bounds[1] - bounds[0] - (counts[-1] - counts[0])
         print(f"  CPU {trace.cpu}: {trace.events[place]['name']}: {counts[-1] - counts[0]} between "
               f"samples, {outside} outside")
-        doubt(outside <= (bounds[1] - bounds[0]) / 4 + 100, (place, outside, bounds))
+        doubt(outside <= (bounds[1] - bounds[0]) / 4 + 1000, (place, outside, bounds))
 
 
 def check_ticks(trace, place):
@@ -254,9 +261,11 @@ def check_ticks(trace, place):
     print(f"  misc: {len(times)} ticks of {asked:.0f}, {missed} missed")
     assert times == sorted(times) and start_ns <= times[0] and times[-1] <= end_ns
     assert missed >= 95
-    # some may be on their way when the iteration ends; many are when others want the CPUs too
-    doubt(0 <= taken - len(times) <= 1, (taken, len(times)))
-    doubt(0.99 * asked - 3 <= taken + missed <= 1.01 * asked + 3, (taken, missed, asked))
+    # those after the last may be on their way when the iteration ends, and many are on a busy machine
+    behind = (end_ns - times[-1]) / RATE
+    assert 0 <= taken - len(times) <= behind + 1, (taken, len(times), behind)
+    assert taken + missed <= 1.01 * asked + 3, (taken, missed, asked)
+    doubt(taken + missed >= 0.99 * (asked - behind) - 3, (taken, missed, asked, behind))
 
 
 def check_raw(folder, traces):
@@ -291,7 +300,7 @@ def check_frequency(folder):
         assert {s["period"] for s in samples if s["event"] == 0} == {RATE}
         assert all(s["period"] > 0 for s in samples)
         weight = sum(s["event"] == 0 for s in samples) * RATE
-        doubt(abs(residual(trace, 0, weight)) <= 0.01 * weight + RATE, weight)
+        doubt(abs(residual(trace, 0, weight)) <= 0.01 * weight + RATE + stolen_ns[folder], weight)
     of_faults = [s["period"] for t in traces for s in t.samples() if s["event"] == 1]
     total = sum(t.readings[1, 1][1] - t.readings[0, 1][1] for t in traces)
     print(f"  {len(of_faults)} samples of {min(of_faults)} to {max(of_faults)} of {total} faults")

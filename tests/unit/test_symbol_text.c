@@ -363,7 +363,7 @@ TEST(jit_of_owner)
 	snprintf(name, sizeof(name), "/perf-%d.map", (int)pid);
 	tree_put(&w->tree, name, text, sizeof(text) - 1);
 	assert_true(test_shell(w, "chown 12345 .%s", name));
-	for (int i = 0; i < 100; i++) { /* until it is that user */
+	for (int i = 0; i < 6000; i++) { /* until it is that user */
 		struct stat st;
 		char proc[64];
 
