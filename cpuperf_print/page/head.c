@@ -1,7 +1,9 @@
 /*
  * The head of the page: facts of the sessions, and warnings about their numbers.
  */
+#include "base/cause.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "counts/lines.h"
 #include "exports/lines.h"
 #include "numbers.h"
@@ -34,6 +36,9 @@ void page_head_add(void *arg, const struct profile_trace *trace)
 	struct page *h = arg;
 
 	profile_about_add(&h->about, trace);
+	h->are_runs |= trace->cause == CAUSE_RUN;
+	if (trace->target)
+		snprintf(h->command, sizeof(h->command), "%s", trace->target->text);
 	if (trace->head.iteration == h->facts->nr_removed + h->nr_iterations &&
 	    h->nr_iterations < PAGE_MAX_ITERATIONS && trace->start_ns)
 		h->iteration_ns[h->nr_iterations++] =
@@ -178,11 +183,14 @@ static void put_facts(struct page *h)
 		for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
 			const struct input *o = &in->item[i];
 
-			buf_printf(&b, "%s (%s), %" PRIu64 " iterations%s%s", o->path,
-				   input_name(o), o->facts->nr_iterations,
+			buf_printf(&b, "%s (%s), %" PRIu64 " %s%s%s%s", o->path, input_name(o),
+				   o->facts->nr_iterations,
+				   i == h->j->first && h->are_runs ? "run" : "iteration",
+				   str_plural(o->facts->nr_iterations, "", "s"),
 				   *o->facts->removed ? "; " : "", o->facts->removed);
 			put_built(h, i < in->nr ? "Session" : "Compared with", &b);
 		}
+		put_fact(h, "Measured", h->command);
 		add_date(&b, profile_about_realtime(&h->about, h->about.start_ns));
 		put_built(h, "Began", &b);
 		put_fact(h, "Time shown", HUMAN((double)counts_lines_span_ns(h->lines), "ns"));

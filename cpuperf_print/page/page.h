@@ -11,6 +11,7 @@
 #include "report/outline.h"
 #include "report/slices.h"
 #include "samples.h"
+#include "trace/trace.h"
 
 struct report_comparable;
 struct counts_lines;
@@ -65,6 +66,8 @@ struct page {
 	size_t nr_certain, certain_room;
 
 	struct profile_about about;                 /* of the first session */
+	char command[TRACE_TARGET_BYTES];           /* what it measured; "": the machine */
+	bool are_runs;                              /* its iterations are runs of the command */
 	uint64_t iteration_ns[PAGE_MAX_ITERATIONS]; /* when they began, since the session's start */
 	size_t nr_iterations;
 	struct report_outline outline;

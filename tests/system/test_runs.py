@@ -235,6 +235,8 @@ def check_signals(folder):
         assert "2 of 1000 runs, exit status 0" in err, (number, err)
         assert iterations(folder, "cause") == [("run",), ("run",)]
         assert causes_of_rows(folder) == [{"run"}, {"run"}]
+        html = output(PRINT, "--quiet", "--output-format=html", cwd=folder)
+        assert ', 2 runs"],["Measured","sh -c ' in html, html[-3000:]
         assert "cause:" not in output(PRINT, "--quiet", "--report=summary", cwd=folder)
 
 
