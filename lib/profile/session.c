@@ -174,14 +174,16 @@ static int read_facts(struct profile_session *s)
 	return rc;
 }
 
-/* 1: a trace of this session; 0: it is not, or cannot be read; -ENOMEM. */
+enum { UNREADABLE = 2 };
+
+/* 1: a trace of this session; 0: it is not; UNREADABLE; -ENOMEM. */
 static int is_own(struct profile_session *s, size_t i)
 {
 	struct trace_reader *r;
 	int rc = open_file(s, i, &r, NULL);
 
 	if (rc)
-		return rc == -ENOMEM ? rc : 0;
+		return rc == -ENOMEM ? rc : UNREADABLE;
 	rc = is_of_session(s, trace_reader_head(r));
 	trace_reader_close(r);
 	return rc;
@@ -192,10 +194,12 @@ static int is_own(struct profile_session *s, size_t i)
 static int is_later(struct profile_session *s, size_t i)
 {
 	const struct profile_file *file = &s->folder.file[i];
+	int own;
 
 	if (file->iteration < s->folder.nr_iterations || (file->segment && !file->to))
 		return 0;
-	return file->to ? 1 : is_own(s, i);
+	own = file->to ? 1 : is_own(s, i);
+	return own == UNREADABLE ? 0 : own;
 }
 
 static void report_unfinished(struct profile_session *s, const struct profile_manifest *m)
@@ -306,6 +310,9 @@ static int report_strays(struct profile_session *s)
 			return own;
 		if (own && s->folder.file[i].iteration < s->folder.nr_removed)
 			continue;
+		if (own == UNREADABLE && s->facts.is_in_progress) /* just created */
+			continue;
+		own = own == 1;
 		if (!strays[own].nr++)
 			strays[own].first = i;
 		strays[own].last = i;

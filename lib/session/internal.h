@@ -40,6 +40,7 @@ struct session {
 	uint64_t boundary_ns;   /* the last one */
 	bool noted_pinned;      /* a note reported pinned events without a counter */
 	uint64_t noted_sync_ns; /* the slowest sync that a note reported */
+	bool noted_common;      /* a note reported the size of the common file */
 };
 
 #endif

@@ -33,8 +33,9 @@ struct session_output {
 	char id_text[33];         /* the same */
 	bool is_synced, is_limited;
 	uint64_t num_iterations, nr_recorded;
-	struct retain retain; /* used only by the session's thread */
-	uint64_t nr_removed;  /* numbers whose files are removed; the syncer's thread */
+	struct retain retain;  /* used only by the session's thread */
+	uint64_t common_bytes; /* of the common file, if retain limits bytes */
+	uint64_t nr_removed;   /* numbers whose files are removed; the syncer's thread */
 	struct syncer syncer;
 	struct err taken; /* why the manifest is out of date */
 	int reserve_fd;   /* a file without a name; -1: none */
@@ -365,29 +366,35 @@ int session_output_manifest(struct session_output *o, uint64_t num_iterations, s
 /* growing: the number of the iteration in progress, or TRACE_COMMON. */
 static bool trim(struct session_output *o, uint32_t growing)
 {
-	uint64_t further = 0;
+	uint64_t further;
 
 	if (o->retain.limits->bytes && o->traces.is_sampling)
-		further = traces_bytes(&o->traces, TRACE_COMMON);
+		o->common_bytes = traces_bytes(&o->traces, TRACE_COMMON);
+	further = o->common_bytes;
 	if (growing != TRACE_COMMON)
 		further += traces_bytes(&o->traces, growing);
 	return retain_trim(&o->retain, further);
 }
 
+/* The newest part may have grown after its last iteration: by the index of its segments. */
+static void measure_newest(struct session_output *o)
+{
+	const struct retain_part *part = retain_newest(&o->retain);
+
+	if (o->retain.limits->bytes && part)
+		retain_set_bytes(&o->retain, traces_bytes(&o->traces, (uint32_t)part->number));
+}
+
 static int retain_iteration(struct session_output *o, uint64_t number,
 			    const struct session_iteration *it)
 {
-	const struct retain_part *part = retain_newest(&o->retain);
-	bool has_bytes = o->retain.limits->bytes;
 	int rc;
 
-	if (has_bytes && part && part->number != number) /* its index was appended */
-		retain_set_bytes(&o->retain, traces_bytes(&o->traces, (uint32_t)part->number));
+	measure_newest(o);
 	rc = retain_add(&o->retain, number, it->iteration, it->start_ns, it->end_ns, &it->clocks);
 	if (rc)
 		return rc;
-	if (has_bytes)
-		retain_set_bytes(&o->retain, traces_bytes(&o->traces, (uint32_t)number));
+	measure_newest(o);
 	o->traces.wants_next |= retain_is_full(&o->retain);
 	(void)trim(o, TRACE_COMMON);
 	return 0;
@@ -411,6 +418,11 @@ void session_output_grown(struct session_output *o)
 	if (o->retain.limits->bytes && session_output_has_traces(o) &&
 	    trim(o, (uint32_t)o->num_iterations - 1))
 		(void)post(o, UINT64_MAX, 0, NULL);
+}
+
+uint64_t session_output_large_common(const struct session_output *o)
+{
+	return o->common_bytes > o->retain.limits->bytes / 2 ? o->common_bytes : 0;
 }
 
 uint64_t session_output_sync_ns(struct session_output *o)
@@ -452,6 +464,10 @@ int session_output_finish(struct session_output *o, struct trace_writer *w, stru
 	if (o->traces.is_segmented && w) {
 		rc = traces_finish(&o->traces, w, e);
 		rc = rc ? rc : post(o, number, number + 1, e);
+	}
+	if (session_output_has_traces(o)) {
+		measure_newest(o);
+		(void)trim(o, TRACE_COMMON);
 	}
 	synced = stop_syncer(o, rc ? &further : e);
 	if (rc == 0 && synced == 0 && o->taken.code) {

@@ -61,6 +61,9 @@ int session_output_recorded(struct session_output *o, const struct session_itera
  * limit of bytes.
  */
 void session_output_grown(struct session_output *o);
+/* The bytes of the common file, which is never shortened, once they are half of the spec's limit of
+ * bytes; before that 0. */
+uint64_t session_output_large_common(const struct session_output *o);
 /* The longest sync since the last call. */
 uint64_t session_output_sync_ns(struct session_output *o);
 

@@ -257,6 +257,20 @@ static void note_sync(struct session *s)
 		  to_ms(ns));
 }
 
+/* The common file grows with the tasks and mappings of the whole session. */
+static void note_retain(struct session *s)
+{
+	uint64_t bytes = session_output_large_common(s->recorder.output);
+
+	if (!bytes || s->noted_common)
+		return;
+	s->noted_common = true;
+	notes_add(&s->notes, 0,
+		  "the common file has %" PRIu64 " of the %" PRIu64
+		  " KiB that retain allows, and is not shortened: fewer iterations remain",
+		  bytes >> 10, s->plan->spec->retain.bytes >> 10);
+}
+
 /* Adds notes that a user needs to judge the iteration's numbers. duration_ns: that was asked for;
  * 0: none was. */
 static void note_times(struct session *s, const struct session_iteration *it, uint64_t duration_ns)
@@ -369,6 +383,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	it->is_snapshot = requests & REQUEST_SNAPSHOT;
 	note_times(s, it, d->clock == SPEC_REALTIME ? wanted_ns(s) : 0);
 	note_sync(s);
+	note_retain(s);
 	return finish_iteration(s, it, e);
 }
 

@@ -598,8 +598,10 @@ const struct key_row key_rows[] = {
 	.max = INT64_MAX,
 	.unit = "bytes",
 	.description =
-	    "The most bytes of all traces. The option also accepts units: 500MiB, 1GiB. The "
-	    "newest complete iteration or segment remains, however large it is.",
+	    "The most bytes of all traces; more for up to a sync_period. The option also accepts "
+	    "units: 500MiB, 1GiB. The newest complete iteration or segment remains, however "
+	    "large it is. The common file of a session that samples counts too, but is not "
+	    "shortened; a warning says if it has half of the limit.",
     },
 
     {
