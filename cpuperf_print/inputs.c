@@ -228,13 +228,14 @@ static int open_perf_data(struct inputs *in, struct input *o, struct err *e)
 	return 0;
 }
 
-/* A session that is named twice would count twice. */
+/* A session that is named twice would count twice. One in progress may have no trace yet, and no
+ * id. */
 static int check_is_new(const struct inputs *in, size_t i, struct err *e)
 {
 	const struct input *o = &in->item[i];
 	const struct trace_head *head = &o->facts->head;
 
-	for (size_t k = 0; k < i; k++) {
+	for (size_t k = 0; k < i && o->facts->nr_events; k++) {
 		const struct input *other = &in->item[k];
 
 		if (memcmp(other->facts->head.session_id, head->session_id,

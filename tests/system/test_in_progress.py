@@ -30,6 +30,7 @@ def show(manifest, *options, code=0):
 
 def check_live(folder):
     """A command that waits for its input: every print before its end is of a session in progress."""
+    need_sampling()
     with subprocess.Popen([CPUPERF, "-o", "s", "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); "
                            "done; echo begun; read line"], cwd=folder, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
@@ -39,6 +40,8 @@ def check_live(folder):
             _, said = show(manifest, *options)
             assert said.count(IN_PROGRESS) == 1, (options, said)
         p.send_signal(signal.SIGKILL)
+    with open(manifest + ".lock", "rb") as lock:  # until its last process has ended
+        fcntl.flock(lock, fcntl.LOCK_EX)
     _, said = show(manifest, code=1)
     assert KILLED in said and IN_PROGRESS not in said, said
 
