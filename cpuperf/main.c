@@ -101,6 +101,10 @@ static int check_target(const struct options *o, struct err *e)
 			       "a command and --pid, --comm or --cgroup are mutually exclusive");
 	if (o->no_children && (o->cgroup || (!options_have_target(o) && !o->spec_file)))
 		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
+	if (o->starts_disabled && !o->control)
+		return err_set(e, -EINVAL,
+			       "--delay=-1 requires --control: nothing else enables "
+			       "the events");
 	if (o->wait_children && !o->command)
 		return err_set(e, -EINVAL, "--wait-children requires a command");
 	if (o->command && !o->output_file && strcmp(o->output_format, "text") != 0)
@@ -336,6 +340,8 @@ static int measure_plan(struct plan *plan, const struct options *o)
 					    .has_runs = plan->spec->runs,
 					    .is_process_only = !t->has_children,
 					    .until_end = o->until_end};
+	plan->has_control = o->control;
+	plan->starts_disabled = o->starts_disabled;
 	if (!has_target(o, plan->spec))
 		return record(plan, o, NULL);
 	plan->target.is_user_only = !t->cgroups.nr && pmu_is_user_only(&pmu_kernel_ops);
@@ -380,6 +386,16 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 	return status;
 }
 
+/* --delay=-1, as perf has it. */
+static void take_disabled(struct options *o)
+{
+	const char **delay = &o->overrides[key_find(KEY_SPEC, "delay") - key_rows];
+
+	o->starts_disabled = *delay && strcmp(*delay, "-1") == 0;
+	if (o->starts_disabled)
+		*delay = "0";
+}
+
 static int measure(struct options *o)
 {
 	ERR_AUTO_LIST *errs = err_list_new();
@@ -397,6 +413,7 @@ static int measure(struct options *o)
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
 	}
+	take_disabled(o);
 	prefer_command(o);
 	if (check_target(o, &e))
 		return fail(EXIT_USAGE, &e);

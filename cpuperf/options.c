@@ -205,6 +205,16 @@ static const struct opt_row before[] = {
      .set = opt_set_flag,
      .offset = offsetof(struct options, check_spec),
      .has_no_variable = true},
+    {.name = "control",
+     .arg = OPT_REQUIRED,
+     .metavar = "HOW",
+     .section = "Measuring",
+     .help = "Obey the commands of another program, by perf's protocol: enable [EVENT], disable "
+	     "[EVENT], evlist, snapshot, stop, ping. HOW: fifo:CTL[,ACK], names of FIFOs, or "
+	     "fd:CTL[,ACK], inherited descriptors; ack is written to the second. With --delay=-1 "
+	     "events are disabled at the start.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, control)},
     FLAG("strict", strict, "Measuring",
 	 "Fail before measuring starts if an event cannot be measured on every CPU."),
     FLAG("live", live, "Measuring",

@@ -30,6 +30,8 @@ struct options {
 	const char *cpus; /* measure only these; NULL: all */
 	bool no_children, wait_children;
 	struct opt_strings events;
+	const char *control;  /* NULL: none */
+	bool starts_disabled; /* --delay=-1 */
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */
 	char *const *command_argv;              /* what follows "--"; NULL: nothing */

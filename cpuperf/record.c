@@ -337,6 +337,13 @@ static int close_results(const struct recorder *r, int status)
 								    : status;
 }
 
+static int on_control(void *arg)
+{
+	struct recorder *r = arg;
+
+	return control_read(&r->control, r->session);
+}
+
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
 	bool has_target = o->command || attached;
@@ -382,6 +389,11 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		r.results_fd = output_file_open(o->output_file, &plan->spec->source, 1, &e);
 	if (r.results_fd < 0)
 		return fail(EXIT_FAILED, &e);
+	if (control_open(o->control, &r.control, &e))
+		return fail(EXIT_USAGE, &e);
+	r.control.is_until_end = plan->target.until_end;
+	config.on_control = r.control.fd >= 0 ? on_control : NULL;
+	config.control_fd = r.control.fd;
 	if (output_open(&r.output, r.results_fd, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
@@ -400,5 +412,6 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (o->std.min_level <= LOG_INFO)
 		recorder_print_ways(&r, r.session ? 0 : e.code);
 	session_close(r.session);
+	control_close(&r.control);
 	return status;
 }

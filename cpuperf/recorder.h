@@ -5,6 +5,7 @@
 #define CPUPERF_RECORDER_H
 
 #include "base/buf.h"
+#include "control.h"
 #include "dashboard_feed.h"
 #include "output.h"
 #include "screen/format.h"
@@ -31,10 +32,11 @@ struct recorder {
 	struct target_command *command; /* borrowed; NULL: none is measured */
 	pid_t pid;                      /* of the command */
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
-	struct target_memory *memory;   /* owned; of the target while it runs; or NULL */
-	uint64_t look_ns;               /* between what a dashboard shows; 0: it shows iterations */
-	bool is_answered;      /* the answer of cpuperf_print replaces tables and warnings */
-	struct target_end end; /* of the last run */
+	struct control control;
+	struct target_memory *memory; /* owned; of the target while it runs; or NULL */
+	uint64_t look_ns;             /* between what a dashboard shows; 0: it shows iterations */
+	bool is_answered;             /* the answer of cpuperf_print replaces tables and warnings */
+	struct target_end end;        /* of the last run */
 	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */
 	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
 	const char *folder;   /* of its session, if that is not the default one; else NULL */

@@ -60,17 +60,26 @@ static int init_cpus(struct counters *c)
 	return rc;
 }
 
+static int set_off(struct counters *c)
+{
+	for (uint32_t t = 0; t < c->nr_cpus; t++)
+		c->cpus[t].is_off = c->is_off;
+	return 0;
+}
+
 int counters_init(struct counters *c, const struct plan *plan, const struct pmu_ops *pmu)
 {
 	*c = (struct counters){.plan = plan};
 	c->attrs = mem_calloc(plan->nr_parts, sizeof(*c->attrs));
 	c->events = mem_calloc(plan->nr_events, sizeof(*c->events));
 	c->cpus = mem_calloc(plan_nr_traces(plan), sizeof(*c->cpus));
-	if (!c->attrs || !c->events || !c->cpus)
+	c->is_off = mem_calloc(plan->nr_events, sizeof(*c->is_off));
+	if (!c->attrs || !c->events || !c->cpus || !c->is_off)
 		return -ENOMEM;
+	memset(c->is_off, plan->starts_disabled, plan->nr_events * sizeof(*c->is_off));
 	c->probe = (struct session_probe){
 	    .plan = plan, .pmu = pmu, .attrs = c->attrs, .shares_ring = shares_ring(plan)};
-	return init_cpus(c);
+	return init_cpus(c) ?: set_off(c);
 }
 
 static void free_attrs(struct counters *c)
@@ -90,6 +99,7 @@ void counters_fini(struct counters *c)
 	mem_free(c->attrs);
 	mem_free(c->events);
 	mem_free(c->cpus);
+	mem_free(c->is_off);
 	*c = (struct counters){0};
 }
 

@@ -15,6 +15,7 @@ struct counters {
 	struct session_event *events; /* owned; per event of the plan */
 	struct session_cpu *cpus;     /* owned */
 	uint32_t nr_cpus;
+	bool *is_off; /* owned; per event of the plan: session_enable has disabled it */
 	struct misc misc;
 };
 

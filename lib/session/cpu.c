@@ -55,7 +55,7 @@ static int add_group(struct session_cpu *c, const struct session_probe *p, pid_t
 		pmu_group_init_cgroup(g, p->pmu, id, cpu);
 	else
 		pmu_group_init_task(g, p->pmu, id, cpu);
-	g->is_resumed = id >= 0 && plan_is_delayed(c->plan);
+	g->is_resumed = id >= 0 && plan_is_resumed(c->plan);
 	return 0;
 }
 
@@ -140,7 +140,8 @@ static int open_part(struct session_cpu *c, const struct session_probe *p, size_
 		return event == p->plan->timebase ? add_alone(c, p, part, id)
 						  : add_sibling(c, p, part, first);
 	default:
-		return add_part(c, p, part, id, first);
+		return c->plan->has_control ? add_alone(c, p, part, id)
+					    : add_part(c, p, part, id, first);
 	}
 }
 
@@ -209,7 +210,7 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	if (rc == 0 && is_offline(c))
 		rc = -ENODEV;
 	c->is_open = rc == 0;
-	if (plan_is_delayed(c->plan))
+	if (plan_is_resumed(c->plan))
 		session_cpu_pause(c);
 	if (rc) {
 		session_cpu_close(c);
@@ -228,12 +229,26 @@ void session_cpu_close(struct session_cpu *c)
 	c->is_open = false;
 }
 
+/* The plan's index of the event that leads the group. */
+static uint32_t leader_of(const struct session_cpu *c, const struct pmu_group *g)
+{
+	return c->plan->parts[g->members[0].event].event;
+}
+
 void session_cpu_enable(struct session_cpu *c, bool waits_for_exec)
 {
 	/* a group that cannot be enabled reads as enabled for 0 ns: not counted, which is true */
 	for (size_t g = 0; g < c->nr_groups; g++)
-		if (!waits_for_exec || c->groups[g].pid < 0)
+		if ((!waits_for_exec || c->groups[g].pid < 0) &&
+		    !(c->is_off && c->is_off[leader_of(c, &c->groups[g])]))
 			(void)pmu_group_enable(&c->groups[g]);
+}
+
+void session_cpu_switch(struct session_cpu *c, size_t event, bool is_enabled)
+{
+	for (size_t g = 0; g < c->nr_groups; g++)
+		if (leader_of(c, &c->groups[g]) == event)
+			(void)(is_enabled ? pmu_group_enable : pmu_group_disable)(&c->groups[g]);
 }
 
 void session_cpu_pause(struct session_cpu *c)

@@ -23,6 +23,7 @@ struct session_cpu {
 	const struct plan *plan; /* borrowed */
 	uint32_t cpu;            /* or PLAN_ANY_CPU */
 	uint32_t trace;
+	const bool *is_off;       /* borrowed; per event: it stays disabled; NULL: none does */
 	bool is_open;             /* groups are open (or none are needed) */
 	struct pmu_group *groups; /* owned */
 	size_t nr_groups, group_room;
@@ -45,6 +46,8 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p);
 void session_cpu_close(struct session_cpu *c);
 /* waits_for_exec: skips the target's events, which the kernel enables at exec. */
 void session_cpu_enable(struct session_cpu *c, bool waits_for_exec);
+/* Enables or disables one event, with those that it leads. */
+void session_cpu_switch(struct session_cpu *c, size_t event, bool is_enabled);
 /* Stops all events until session_cpu_enable. Their counts stay. */
 void session_cpu_pause(struct session_cpu *c);
 /* The number of the part among its event's parts on this CPU, from 0: the instance of its readings.

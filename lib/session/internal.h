@@ -27,6 +27,7 @@ struct session {
 	struct schedule schedule;
 	struct session_trace *traces; /* owned; per CPU, for on_iteration */
 	int stop_fd;                  /* eventfd: wakes the loop */
+	int wake_fd;                  /* the same, or an epoll of it and the control's */
 	atomic_bool stop;
 	atomic_bool is_complete; /* the iteration that the stop ends is complete */
 	atomic_uint requests;    /* a bit for each enum cause, and REQUEST_SNAPSHOT */

@@ -479,9 +479,10 @@ bool plan_has_gap(const struct plan *plan)
 	return plan->nr_windows || plan->spec->delay_ns;
 }
 
-bool plan_is_delayed(const struct plan *plan)
+bool plan_is_resumed(const struct plan *plan)
 {
-	return plan_has_gap(plan) || plan->starts_disabled;
+	return plan_has_gap(plan) || plan->starts_disabled ||
+	       (plan->has_control && !plan->target.is_command);
 }
 
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,

@@ -78,7 +78,9 @@ struct plan {
 	struct plan_target target;         /* set before the session is opened */
 	struct spec_window *windows;       /* owned; NULL: one iteration follows the other */
 	size_t nr_windows;
-	bool starts_disabled; /* events wait until session_enable; set before it is opened */
+	/* Set before the session is opened: */
+	bool has_control;     /* session_enable will be called: each event has its own group */
+	bool starts_disabled; /* events wait for it */
 };
 
 /* Resolves and checks. All errors are reported together, with their places in the spec. 0, or
@@ -96,8 +98,8 @@ bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p);
 /* True if nothing is measured for some time before the first iteration. */
 bool plan_has_gap(const struct plan *plan);
-/* The same, or events wait for session_enable: exec must not enable them. */
-bool plan_is_delayed(const struct plan *plan);
+/* True if events of the target are disabled and enabled again: exec must not enable them. */
+bool plan_is_resumed(const struct plan *plan);
 /* The flags of the spec, as far as this user is permitted. */
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
 /* True for an event that is not opened because it would silently count too little: one of the

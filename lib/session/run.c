@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,10 +19,22 @@ enum {
 	NS_PER_S = 1000000000,
 };
 
-/* Sleeps until the deadline, or until woken. */
-static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
+/* Calls on_control if there is something to read. */
+static void obey(struct session *s)
 {
-	struct pollfd wake = {.fd = s->stop_fd, .events = POLLIN};
+	struct pollfd control = {.fd = s->config.control_fd, .events = POLLIN};
+
+	if (!s->config.on_control || poll(&control, 1, 0) <= 0 ||
+	    !s->config.on_control(s->config.arg))
+		return;
+	(void)epoll_ctl(s->wake_fd, EPOLL_CTL_DEL, s->config.control_fd, NULL);
+	s->config.on_control = NULL;
+}
+
+/* Sleeps until the deadline, or until woken. */
+static void nap(struct session *s, uint64_t now_ns, uint64_t deadline_ns)
+{
+	struct pollfd wake = {.fd = s->wake_fd, .events = POLLIN};
 	uint64_t left_ns = deadline_ns - now_ns;
 	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				.tv_nsec = (long)(left_ns % NS_PER_S)};
@@ -32,6 +45,7 @@ static void nap(const struct session *s, uint64_t now_ns, uint64_t deadline_ns)
 	else
 		(void)ppoll(&wake, 1, &left, NULL); /* EINTR: the caller checks the clock */
 	(void)eventfd_read(s->stop_fd, &woken);     /* the caller checks what it was written for */
+	obey(s);
 }
 
 /* True if the session must end, or this run of its target. */

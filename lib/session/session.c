@@ -1,12 +1,14 @@
 /*
  * The life of a session: from a plan to open events, and back.
  */
+#include "base/io.h"
 #include "base/mem.h"
 #include "session/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -239,6 +241,22 @@ static int open_schedule(struct session *s, struct err *e)
 		  : 0;
 }
 
+static int open_wake(struct session *s, struct err *e)
+{
+	struct epoll_event readable = {.events = EPOLLIN};
+	int rc = 0;
+
+	s->stop_fd = s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->stop_fd >= 0 && s->config.on_control)
+		s->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->wake_fd >= 0 && s->wake_fd != s->stop_fd)
+		rc = epoll_ctl(s->wake_fd, EPOLL_CTL_ADD, s->stop_fd, &readable)
+			 ?: epoll_ctl(s->wake_fd, EPOLL_CTL_ADD, s->config.control_fd, &readable);
+	if (s->wake_fd < 0 || rc)
+		return err_set(e, -errno, "nothing can wake the session: %s", strerror(errno));
+	return 0;
+}
+
 static int open_session(struct session *s, struct err *e)
 {
 	const struct pmu_ops *pmu = s->config.pmu ? s->config.pmu : &pmu_kernel_ops;
@@ -250,9 +268,10 @@ static int open_session(struct session *s, struct err *e)
 					   .stop = &s->stop};
 	int rc;
 
-	s->stop_fd = sampling.stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->stop_fd < 0)
-		return err_set(e, -errno, "no eventfd: %s", strerror(errno));
+	rc = open_wake(s, e);
+	if (rc)
+		return rc;
+	sampling.stop_fd = s->wake_fd;
 	rc = counters_init(&s->counters, s->plan, pmu);
 	s->traces = mem_calloc(plan_nr_traces(s->plan), sizeof(*s->traces));
 	if (!s->traces)
@@ -292,7 +311,7 @@ int session_open(const struct session_config *config, struct session **out, stru
 	s->plan = config->plan;
 	s->notes.on_note = config->on_note;
 	s->notes.arg = config->arg;
-	s->stop_fd = -1;
+	s->stop_fd = s->wake_fd = -1;
 	session_things_init(&s->things_start);
 	session_things_init(&s->things_end);
 	rc = open_session(s, e);
@@ -316,8 +335,9 @@ void session_close(struct session *s)
 	notes_drop(&s->notes);
 	session_things_fini(&s->things_start);
 	session_things_fini(&s->things_end);
-	if (s->stop_fd >= 0)
-		close(s->stop_fd);
+	if (s->wake_fd != s->stop_fd)
+		io_close(&s->wake_fd);
+	io_close(&s->stop_fd);
 	mem_free(s->traces);
 	mem_free(s);
 }
@@ -374,6 +394,37 @@ void session_request(struct session *s, enum cause cause, bool is_snapshot)
 		return;
 	atomic_fetch_or(&s->requests, 1u << cause | (is_snapshot ? REQUEST_SNAPSHOT : 0));
 	wake(s);
+}
+
+static bool is_switched(const struct plan *plan, const struct plan_event *p)
+{
+	return p->set != PLAN_NO_SET && (p->set != PLAN_TIMEBASE || p == plan->timebase);
+}
+
+/* Between two windows all are disabled; then the next one enables those that are not off. */
+static void switch_event(struct session *s, size_t event, bool is_enabled)
+{
+	s->counters.is_off[event] = !is_enabled;
+	for (uint32_t t = 0; t < s->counters.nr_cpus && !s->is_paused; t++)
+		session_cpu_switch(&s->counters.cpus[t], event, is_enabled);
+}
+
+int session_enable(struct session *s, size_t event, bool is_enabled)
+{
+	if (!is_switched(s->plan, &s->plan->events[event]))
+		return -EINVAL;
+	if (s->sampling)
+		sampling_lock(s->sampling);
+	switch_event(s, event, is_enabled);
+	if (s->sampling)
+		sampling_unlock(s->sampling);
+	return 0;
+}
+
+void session_enable_all(struct session *s, bool is_enabled)
+{
+	for (size_t i = 0; i < s->plan->nr_events; i++)
+		(void)session_enable(s, i, is_enabled);
 }
 
 void session_stop(struct session *s)

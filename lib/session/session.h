@@ -76,6 +76,10 @@ struct session_config {
 	/* Called at the end of each iteration of a session with a target. Fills *out for its trace.
 	 */
 	void (*on_target)(void *arg, struct trace_target *out);
+	/* Called in the session's thread when control_fd is readable, between readings; it may
+	 * call session_enable. 1: do not call it again. NULL: there is no such descriptor. */
+	int (*on_control)(void *arg);
+	int control_fd; /* borrowed */
 	bool is_strict; /* refuse rings smaller than requested */
 	void *arg;
 };
@@ -120,6 +124,12 @@ void session_finish(struct session *s);
  * request is ignored. Async-signal-safe, thread-safe.
  */
 void session_request(struct session *s, enum cause cause, bool is_snapshot);
+
+/* Enables or disables an event of a plan with has_control, or all. In the session's thread, within
+ * on_control. Time enabled states for what part of an iteration it counted. 0; -EINVAL: it is no
+ * perf event, or follows the timebase. */
+int session_enable(struct session *s, size_t event, bool is_enabled);
+void session_enable_all(struct session *s, bool is_enabled);
 
 /* How many iterations were completed. */
 uint64_t session_nr_done(const struct session *s);

@@ -1,0 +1,34 @@
+/*
+ * Commands of another program, by perf's control protocol: enable [EVENT], disable [EVENT], evlist
+ * [-v|-g|-F], snapshot, stop, ping, each ended by a newline or a NUL; the answer is "ack\n" and a
+ * NUL. A command without an end is complete when no more can be read, as in perf.
+ */
+#ifndef CPUPERF_CONTROL_H
+#define CPUPERF_CONTROL_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct session;
+
+enum { CONTROL_LINE_BYTES = 64 }; /* with a NUL; longer lines are refused */
+
+struct control {
+	int fd, ack_fd; /* owned; -1: none */
+	char line[CONTROL_LINE_BYTES];
+	size_t len;
+	bool is_too_long;  /* the line at hand: it is skipped */
+	bool has_warned;   /* of an answer that was not read */
+	bool is_until_end; /* a stop ends the iteration as the end of the target does */
+};
+
+/* text: "fifo:CTL[,ACK]" or "fd:CTL[,ACK]"; NULL: no control. FIFOs are opened without following
+ * links, and must belong to the caller or root. 0 or -errno with *e. */
+int control_open(const char *text, struct control *out, struct err *e);
+void control_close(struct control *c);
+/* Reads what has come and carries it out; never blocks. 1: nobody can send any more. */
+int control_read(struct control *c, struct session *s);
+
+#endif

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""--control: a client of perf's protocol drives perf and cpuperf with the same steps. Software events only.
+"""
+import contextlib
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+
+from kit import CPUPERF, output, PRINT, run, run_checks
+
+FOLDER = "cpuperf.session"
+SPIN = "import select\nwhile not select.select([0], [], [], 0)[0]: sum(range(9999))"
+
+
+class Client:
+    """As clients of perf do it: writes a command, and reads 5 bytes."""
+
+    def __init__(self, folder):
+        self.paths = [f"{folder}/ctl", f"{folder}/ack"]
+        for path in self.paths:
+            os.mkfifo(path)
+        self.ctl, self.ack = (os.open(path, os.O_RDWR) for path in self.paths)
+
+    def send(self, text):
+        os.write(self.ctl, text)
+
+    def ask(self, text):
+        self.send(text)
+        got = b""
+        while len(got) < 5:
+            got += os.read(self.ack, 5 - len(got))
+        assert got == b"ack\n\0", got
+
+    def close(self):
+        os.close(self.ctl)
+        os.close(self.ack)
+
+
+def start(folder, *options, command=(sys.executable, "-c", SPIN), **how):
+    return subprocess.Popen([*options, "--", *command], cwd=folder, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+
+
+def finish(p, code=0):
+    out, err = p.communicate()
+    assert code is None or p.returncode == code, (p.returncode, out, err)
+    return err
+
+
+def sql(folder, query):
+    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found = db.execute(query).fetchall()
+    os.unlink(f"{folder}/x.db")
+    return found
+
+
+def enabled(folder):
+    """{event: ns enabled, over all iterations}"""
+    return dict(sql(folder, "SELECT label, coalesce(sum(enabled_ns), 0) FROM counts JOIN events USING(event) "
+                    "WHERE cpu IS NULL GROUP BY label"))
+
+
+def steps(client):
+    for text in b"ping\n", b"enable\n", b"disable\n", b"enable", b"evlist\n", b"disable\0", b"enable\n", b"stop\n":
+        client.ask(text)
+
+
+def check_same_client(folder):
+    """The same steps, of cpuperf and, where there is one that works, of perf."""
+    for name in "cpuperf", "perf":
+        at = f"{folder}/{name}"
+        os.mkdir(at)
+        command = [CPUPERF, "-e", "task_clock"]
+        if name == "perf":
+            command = ["perf", "stat", "-e", "task-clock"]
+            if not shutil.which("perf") or run(*command, "--", "true", code=None).returncode:
+                print("skip: the same client with perf: no perf here that counts", flush=True)
+                continue
+        client = Client(at)
+        p = start(at, *command, "--delay=-1", f"--control=fifo:{client.paths[0]},{client.paths[1]}")
+        steps(client)
+        finish(p, None if name == "perf" else 0)
+        client.close()
+    assert [c for c, in sql(f"{folder}/cpuperf", "SELECT cause FROM iterations")] == ["end"]
+
+
+def check_disabled(folder):
+    """Nothing is counted before enable, and only what was enabled; a snapshot ends the iteration."""
+    client = Client(folder)
+    p = start(folder, CPUPERF, "-e", "task_clock,cpu_clock", "--delay=-1", "--control=fifo:ctl,ack")
+    client.ask(b"ping\n")
+    client.ask(b"snapshot\n")
+    client.ask(b"enable task-clock\n")
+    for _ in range(3):
+        client.ask(b"enable nothing\n")
+    client.ask(b"snapshot\n")
+    said = finish(p)
+    client.close()
+    causes = [c for c, in sql(folder, "SELECT cause FROM iterations")]
+    assert causes[-1] == "end" and set(causes[:-1]) == {"request"}, causes
+    times = enabled(folder)
+    assert times["task_clock"] > 0 and times["cpu_clock"] == 0, (times, said)
+    first = sql(folder, "SELECT coalesce(enabled_ns, 0) FROM counts WHERE cpu IS NULL AND iteration = 0")
+    assert first == [(0,), (0,)], first
+
+
+def check_descriptors(folder):
+    """fd: of a socket; who leaves ends the control, not the session."""
+    ours, theirs = socket.socketpair()
+    p = start(folder, CPUPERF, "-e", "task_clock", f"--control=fd:{theirs.fileno()},{theirs.fileno()}",
+              pass_fds=[theirs.fileno()])
+    theirs.close()
+    ours.sendall(b"disable\nping\n")
+    got = b""
+    while len(got) < 10:
+        got += ours.recv(10 - len(got))
+    assert got == b"ack\n\0" * 2, got
+    ours.close()
+    finish(p)
+
+
+def check_hostile(folder):
+    """Long, partial and unknown lines do no harm, and answers that nobody reads do not block."""
+    client = Client(folder)
+    p = start(folder, CPUPERF, "-e", "task_clock", "--control=fifo:ctl,ack")
+    client.ask(b"ping\n")
+    for text in b"x" * 5000 + b"\n", b"\n\0\n", b"nonsense\n", b"\xff\x1b[2J\n", b"enab", b"led\n":
+        client.send(text)
+    for _ in range(20000):
+        client.send(b"ping\n")
+    client.send(b"stop\n")
+    said = finish(p)
+    client.close()
+    assert "is not a command" in said and "\x1b" not in said, said
+    assert [c for c, in sql(folder, "SELECT cause FROM iterations")] == ["end"]
+
+
+def check_refused(folder):
+    os.mkfifo(f"{folder}/fifo")
+    os.symlink("fifo", f"{folder}/link")
+    with open(f"{folder}/file", "w", encoding="ascii"):
+        pass
+    for how, said in (("file:x", "neither fifo"), ("fifo:", "neither fifo"), ("fifo:,x", "neither fifo"),
+                      ("fifo:none", "No such file"), ("fifo:file", "not a FIFO"), ("fifo:link", "not a FIFO"),
+                      ("fifo:/dev/null", "not a FIFO"), ("fifo:fifo,file", "not a FIFO"),
+                      ("fd:x", "not a descriptor"), ("fd:999", "Bad file descriptor"), ("fd:-1", "not a descriptor")):
+        done = run(CPUPERF, "-e", "task_clock", f"--control={how}", "--", "true", code=125, cwd=folder)
+        assert said in done.stderr and done.stderr.count("error") == 1, (how, done.stderr)
+    assert "requires --control" in run(CPUPERF, "-e", "task_clock", "--delay=-1", "--", "true", code=125,
+                                       cwd=folder).stderr
+    assert "--control" in output(CPUPERF, "--help")
+
+
+run_checks(globals())
