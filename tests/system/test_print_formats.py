@@ -398,7 +398,7 @@ def check_sampling():
                     recorded = run(CPUPERF, spec, "--duration=300ms", f"--output-format={how}").stdout
                     assert recorded == show(folder, how).stdout, f"{how} differs"
                 rows = list(csv.DictReader(io.StringIO(recorded)))
-                assert list(rows[0])[-len(OF_SAMPLES + OF_TICKS):] == OF_SAMPLES + OF_TICKS
+                assert list(rows[0])[-len(OF_SAMPLES + OF_TICKS) - 1:] == [*OF_SAMPLES, *OF_TICKS, "cause"]
                 clocks = [r for r in rows if r["event"] == "cpu_clock" and r["cpu"] == str(cpu)]
                 assert len(clocks) == 2 and all(int(r["samples"]) and r["coverage"] for r in clocks)
                 check_block(folder, show(folder, "text").stdout, sampled_rows(rows), True)
