@@ -91,23 +91,28 @@ int api_table_metrics(const struct session *s, struct arena *a, struct metric_se
 	return rc;
 }
 
+static enum reading_times times_of(const struct plan *plan, const struct plan_event *p,
+				   uint32_t cpu)
+{
+	if (!plan_is_of_tasks(plan, p))
+		return READING_TIMES_OF_CPU;
+	if (cpu == PLAN_ANY_CPU)
+		return READING_TIMES_OF_ANY_CPU;
+	return p->event.group->id == EVENT_GROUP_SOFTWARE ? READING_TIMES_OF_KERNEL
+							  : READING_TIMES_OF_TASKS;
+}
+
 static void set_cell(struct table *t, size_t row, size_t i, const struct session *s,
 		     const struct session_trace *trace)
 {
 	const struct plan_event *p = &session_plan(s)->events[i];
-	bool is_of_tasks = plan_is_of_tasks(session_plan(s), p) && trace->cpu != PLAN_ANY_CPU;
-	struct reading start[TABLE_MAX_PARTS], end[TABLE_MAX_PARTS];
+	enum reading_times times = times_of(session_plan(s), p, trace->cpu);
 	struct table_part parts[TABLE_MAX_PARTS];
 	size_t nr = p->nr_parts < TABLE_MAX_PARTS ? p->nr_parts : TABLE_MAX_PARTS;
 
-	for (size_t k = 0; k < nr; k++) {
-		start[k] = trace->start[p->first_part + k];
-		end[k] = trace->end[p->first_part + k];
-		if (is_of_tasks)
-			reading_set_of_tasks(&start[k], &end[k],
-					     p->event.group->id == EVENT_GROUP_SOFTWARE);
-		parts[k] = (struct table_part){&start[k], &end[k]};
-	}
+	for (size_t k = 0; k < nr; k++)
+		parts[k] = (struct table_part){&trace->start[p->first_part + k],
+					       &trace->end[p->first_part + k], times};
 	table_set(t, row, i, session_event(s, i)->support.state, parts, nr);
 }
 

@@ -43,18 +43,33 @@ static inline bool reading_is_of_thing(const struct reading *r)
 	return r->state == READING_OK || (r->state != READING_NONE && r->flags & READING_OF_THING);
 }
 
+/* What the times of two readings of an event mean. */
+enum reading_times {
+	READING_TIMES_OF_CPU = 0, /* of the CPU, or the event has none */
+	READING_TIMES_OF_TASKS,   /* it follows tasks, and was read on one CPU */
+	READING_TIMES_OF_KERNEL,  /* the same, and the kernel counts it (no PMU) */
+	READING_TIMES_OF_ANY_CPU, /* it follows tasks wherever they run */
+};
+
 /*
- * Two readings of an event that follows tasks, made on one CPU: it is enabled wherever they run, so
- * its time enabled is no base for what it counted on this CPU. is_always_counted: the kernel counts
- * it (no PMU): where its tasks did not run, the count is 0 and whole.
+ * Changes the times of an event that follows tasks. On one CPU: it is enabled wherever they run, so
+ * its time enabled is no base for what it counted on this CPU. On any CPU: it is enabled while they
+ * run. Where they did not run, the count is 0 and whole, unless it may have lacked a counter.
  */
-static inline void reading_set_of_tasks(struct reading *start, struct reading *end,
-					bool is_always_counted)
+static inline void reading_set_times(struct reading *start, struct reading *end,
+				     enum reading_times times)
 {
-	if (is_always_counted && start->running_ns == end->running_ns)
-		start->running_ns = end->running_ns = 0;
-	start->enabled_ns = start->running_ns;
-	end->enabled_ns = end->running_ns;
+	bool is_anywhere = times == READING_TIMES_OF_ANY_CPU;
+
+	if (times == READING_TIMES_OF_CPU)
+		return;
+	if (start->running_ns == end->running_ns &&
+	    (is_anywhere ? start->enabled_ns == end->enabled_ns : times == READING_TIMES_OF_KERNEL))
+		start->enabled_ns = end->enabled_ns = start->running_ns = end->running_ns = 0;
+	if (!is_anywhere) {
+		start->enabled_ns = start->running_ns;
+		end->enabled_ns = end->running_ns;
+	}
 }
 
 /* How to interpret an event's numbers. */

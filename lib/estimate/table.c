@@ -165,12 +165,20 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
 {
 	const struct table_column *c = &t->columns[column];
 	struct cell *cell = table_cell(t, row, column), part;
+	struct reading start, end;
 	size_t nr_read = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		if (!parts[i].end || parts[i].end->state == READING_NONE)
 			continue;
-		cell_make(c->kind, parts[i].start, parts[i].end, &part);
+		if (parts[i].start && parts[i].times) {
+			start = *parts[i].start;
+			end = *parts[i].end;
+			reading_set_times(&start, &end, parts[i].times);
+			cell_make(c->kind, &start, &end, &part);
+		} else {
+			cell_make(c->kind, parts[i].start, parts[i].end, &part);
+		}
 		cell_scale(c->kind, c->scale, &part);
 		if (nr_read++)
 			cell_join(c->kind, cell, &part);

@@ -106,6 +106,7 @@ bool table_is_in_total(const struct table *t, size_t row, size_t column);
 enum { TABLE_MAX_PARTS = 256 };
 struct table_part {
 	const struct reading *start, *end;
+	enum reading_times times;
 };
 /*
  * Makes one cell from the parts of its event. Parts without an end (NULL, or READING_NONE) are

@@ -357,7 +357,10 @@ static void set_task_times(struct profile_load *l)
 		if (!e->attr_bytes || !trace_layout_init(&layout, e->attr, e->attr_bytes) ||
 		    !layout.is_inherited)
 			continue;
-		reading_set_of_tasks(&p->start, &p->end, layout.type == PERF_TYPE_SOFTWARE);
+		reading_set_times(&p->start, &p->end,
+				  l->trace.head.cpu == TRACE_ANY_CPU  ? READING_TIMES_OF_ANY_CPU
+				  : layout.type == PERF_TYPE_SOFTWARE ? READING_TIMES_OF_KERNEL
+								      : READING_TIMES_OF_TASKS);
 	}
 }
 
@@ -369,8 +372,7 @@ int profile_load_end(struct profile_load *l)
 		return rc;
 	l->trace.things = l->things.item;
 	l->trace.nr_things = l->things.nr;
-	if (l->trace.head.cpu != TRACE_ANY_CPU)
-		set_task_times(l);
+	set_task_times(l);
 	if (l->has_totals) {
 		drop_ticks(l);
 	} else {

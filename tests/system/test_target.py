@@ -161,6 +161,19 @@ def check_no_children(folder):
     assert {pid for pid, _ in sampled_tasks(folder)} == {victim.pid}
 
 
+def check_asleep(folder):
+    """It wakes every 10 ms: between, its counts are 0, not unknown."""
+    victim = Victim(folder, 0.01)
+    p = start(folder, f"--pid={victim.pid}", "-e", "page_faults,task_clock", "-d", "1ms", "-n", "50",
+              "--output-format=csv")
+    shown = list(csv.DictReader(io.StringIO(p.communicate()[0])))
+    victim.end()
+    for found in (shown, rows(folder, "summary")):
+        found = [r for r in found if not r["trace"] and r.get("start_ns")]
+        assert len(found) == 100, found
+        assert {r["state"] for r in found} == {"ok"}, found
+
+
 def check_several(folder):
     """Several by number and by name, each with iterations: the counts are sums over all tasks."""
     victims = [Victim(folder, 0.2, name="target-many") for _ in range(3)]
