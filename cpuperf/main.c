@@ -24,6 +24,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -89,6 +90,10 @@ static void prefer_command(struct options *o)
 			*others[i].value = NULL;
 	if (!o->comms.item[0])
 		o->comms.nr = 0;
+	if (!o->command && !o->later && secure_getenv("CPUPERF_WAIT_CHILDREN"))
+		o->wait_children = false;
+	if (!options_have_target(o) && !o->spec_file && secure_getenv("CPUPERF_NO_CHILDREN"))
+		o->no_children = false;
 }
 
 /* What excludes a command, or has no meaning without one. */
@@ -105,7 +110,7 @@ static int check_target(const struct options *o, struct err *e)
 		return err_set(e, -EINVAL,
 			       "--delay=-1 requires --control: nothing else enables "
 			       "the events");
-	if (o->wait_children && !o->command)
+	if (o->wait_children && !o->command && !o->later)
 		return err_set(e, -EINVAL, "--wait-children requires a command");
 	if (o->command && !o->output_file && strcmp(o->output_format, "text") != 0)
 		return err_set(e, -EINVAL,

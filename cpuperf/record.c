@@ -227,7 +227,7 @@ static int run_session(struct recorder *r, const struct options *o)
 			  nr_partly, r->plan->nr_events);
 		return EXIT_FAILED;
 	}
-	if (r->command && (rc = target_command_check(r->command, &e)))
+	if (r->command && (r->run_error = rc = target_command_check(r->command, &e)))
 		return fail(recorder_exec_status(rc), &e);
 	if (!r->is_answered) {
 		log_start(r->plan->spec);
@@ -240,7 +240,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	r->was_live = dashboard_feed_is_on(&r->feed);
 	signals_catch(r->session, r->command,
 		      (r->attached || r->plan->spec->flight.span_ns) && r->plan->target.until_end);
-	rc = session_run(r->session, &e);
+	r->run_error = rc = session_run(r->session, &e);
 	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;
 	rc = r->command ? recorder_finish_command(r, rc, &e) : finish(r, rc, &e);
@@ -409,7 +409,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	target_memory_free(r.memory);
 	output_close(&r.output);
 	status = close_results(&r, status);
-	if (o->std.min_level <= LOG_INFO)
+	if (o->std.min_level <= LOG_INFO && !r.run_error)
 		recorder_print_ways(&r, r.session ? 0 : e.code);
 	session_close(r.session);
 	control_close(&r.control);

@@ -42,6 +42,7 @@ struct recorder {
 	const char *folder;   /* of its session, if that is not the default one; else NULL */
 	bool goes_on;         /* the measuring ended before it */
 	bool is_answer_whole; /* it was printed without an error */
+	int run_error;        /* of measuring, or 0 */
 	int exec_error;       /* 0 or -errno of starting it */
 	bool begun;
 	bool was_live;    /* with a dashboard, results are printed only at the end */

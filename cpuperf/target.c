@@ -2,12 +2,14 @@
  * The target of a session: the key target of the spec, which options replace. A command of a spec
  * is run only where that was asked for.
  */
+#include "base/buf.h"
 #include "base/str.h"
 #include "program.h"
 #include "spec/spec.h"
 #include "target/command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,6 +103,7 @@ int take_spec_command(struct options *o, const struct spec *spec, int fd, const 
 	char *const *argv = (char *const *)spec->target.command.item;
 	const char *why = mistrust_spec(fd);
 	char text[160];
+	BUF_AUTO(file, 8 * PATH_MAX);
 	bool is_whole;
 
 	if (!spec->target.command.nr || options_have_target(o) || o->check_spec)
@@ -109,6 +112,7 @@ int take_spec_command(struct options *o, const struct spec *spec, int fd, const 
 		o->command = o->later;
 		return target_command_set(o->command, argv, e);
 	}
+	target_command_add_quoted(&file, path);
 	target_command_quote(argv, text, sizeof(text));
 	is_whole = strlen(text) + 1 < sizeof(text);
 	str_disarm(text);
@@ -116,9 +120,9 @@ int take_spec_command(struct options *o, const struct spec *spec, int fd, const 
 		   "its command is not run%s%s: %s%s", why ? ": " : "", why ? why : "", text,
 		   is_whole ? "" : "...");
 	if (why)
-		err_hint(e, "to run it: cpuperf --spec-file=%s -- %s", path,
+		err_hint(e, "to run it: cpuperf --spec-file=%s -- %s", buf_str(&file),
 			 is_whole ? text : "COMMAND");
 	else
-		err_hint(e, "to run it: cpuperf --spec-file=%s --run-spec-command", path);
+		err_hint(e, "to run it: cpuperf --spec-file=%s --run-spec-command", buf_str(&file));
 	return -EPERM;
 }

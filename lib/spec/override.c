@@ -244,8 +244,11 @@ static int append(struct spec *s, struct spec_event event)
 int spec_name_event(struct spec *s, const char *group, const char *name, uint64_t rate,
 		    uint64_t frequency)
 {
-	struct spec_event event = {
-	    .group_name = group, .event_name = name, .rate = rate, .frequency = frequency};
+	struct spec_event event = {.group_name = group,
+				   .event_name = name,
+				   .rate = rate,
+				   .frequency = frequency,
+				   .is_paced = rate || frequency};
 	bool is_any = false, is_alike = false;
 
 	for (size_t i = 0; i < s->nr_events; i++) {
@@ -258,8 +261,10 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 	for (size_t i = 0; i < s->nr_events; i++)
 		if (is_named(&s->events[i], group, name) &&
 		    (!is_alike ||
-		     spec_event_is_sampled(&s->events[i]) == spec_event_is_sampled(&event)))
+		     spec_event_is_sampled(&s->events[i]) == spec_event_is_sampled(&event))) {
 			set_pace(&s->events[i], rate, frequency);
+			s->events[i].is_paced = rate || frequency;
+		}
 	return is_any ? 0 : append(s, event);
 }
 
@@ -288,7 +293,8 @@ int spec_sample_clock(struct spec *s, const char *key, const char *value, const 
 		return refuse(row, value, source, -ERANGE, e);
 	for (size_t i = 0; i < s->nr_events; i++)
 		if (is_clock(&s->events[i]) && spec_event_is_sampled(&s->events[i])) {
-			set_pace(&s->events[i], pace.rate, pace.frequency);
+			if (!s->events[i].is_paced)
+				set_pace(&s->events[i], pace.rate, pace.frequency);
 			is_any = true;
 		}
 	rc = is_any ? 0 : spec_name_event(s, group, name, pace.rate, pace.frequency);

@@ -62,6 +62,7 @@ struct spec_event {
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
+	bool is_paced;   /* an option sets its own rate or frequency */
 	bool is_sampled; /* the text says only that; false once its defaults are set */
 	unsigned flags;  /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */

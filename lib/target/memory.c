@@ -20,8 +20,10 @@
 #include <linux/kcmp.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 enum {
@@ -43,6 +45,7 @@ struct member {
 
 struct target_memory {
 	struct target_memory_config config;
+	bool has_kcmp;           /* kcmp cannot hang behind an exec */
 	struct dict members;     /* of the last reading */
 	struct target_peak peak; /* since it was taken; under the lock */
 	int peak_fd, current_fd; /* of the cgroup; -1: it has none */
@@ -192,8 +195,26 @@ static void find_members(const struct target_memory *m, struct dict *now)
 		add_children(m, now, i);
 }
 
-/* Between vfork and exec, a process has its parent's memory. */
-static bool has_own_memory(const struct dict *now, const struct member *p)
+/* Before Linux 5.7, kcmp waits for an exec of either process, which may wait for a file system or a
+ * debugger. */
+static bool has_prompt_kcmp(void)
+{
+	struct utsname name;
+	unsigned long major, minor = 0;
+	char *end;
+
+	if (uname(&name))
+		return false;
+	major = strtoul(name.release, &end, 10);
+	if (*end == '.')
+		minor = strtoul(end + 1, NULL, 10);
+	return major > 5 || (major == 5 && minor >= 7);
+}
+
+/* Between vfork and exec, a process has its parent's memory. Without kcmp, sizes are
+ * compared. */
+static bool has_own_memory(const struct target_memory *m, const struct dict *now,
+			   const struct member *p)
 {
 	const uint32_t pid = (uint32_t)p->field[PARENT];
 	const struct member *parent = dict_at(now, dict_find(now, &pid));
@@ -201,7 +222,7 @@ static bool has_own_memory(const struct dict *now, const struct member *p)
 
 	if (!parent || !(p->field[FLAGS] & FORKED_NO_EXEC))
 		return true;
-	rc = syscall(SYS_kcmp, pid, p->pid, KCMP_VM, 0, 0);
+	rc = m->has_kcmp ? syscall(SYS_kcmp, pid, p->pid, KCMP_VM, 0, 0) : -1;
 	return rc < 0 ? p->field[SIZE] != parent->field[SIZE] : rc > 0;
 }
 
@@ -212,7 +233,7 @@ static struct target_peak sum(const struct target_memory *m, const struct dict *
 	for (uint32_t i = 0; i < now->nr; i++) {
 		const struct member *p = dict_at(now, i);
 
-		if (!p->rss || !has_own_memory(now, p))
+		if (!p->rss || !has_own_memory(m, now, p))
 			continue;
 		sum.bytes += p->rss * m->config.page_bytes;
 		sum.nr_processes++;
@@ -338,6 +359,7 @@ int target_memory_new(const struct target_memory_config *config, struct target_m
 	if (!m)
 		return -ENOMEM;
 	m->config = *config;
+	m->has_kcmp = has_prompt_kcmp();
 	m->peak_fd = m->current_fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
 	if (thread_cond_init(&m->wake)) {

@@ -85,6 +85,10 @@ def check_mistakes(folder):
         done = run(CPUPERF, *args, cwd=folder, code=None)
         assert done.returncode == (125 if "--" in args else 2), (args, done)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)
+    targets = {"CPUPERF_WAIT_CHILDREN": "1", "CPUPERF_NO_CHILDREN": "1"}  # no command: ignored
+    done = run(CPUPERF, "-e", "page_faults", "--check-spec", cwd=folder, code=None,
+               env={**os.environ, **targets})
+    assert "error" not in done.stderr and "requires a command" not in done.stderr, done.stderr
     done = measure(folder, "touch", "ran", options=["--check-spec"], code=None)
     assert os.listdir(folder) == [], os.listdir(folder)
 

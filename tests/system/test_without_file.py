@@ -109,6 +109,7 @@ def check_plan(folder):
             (["-e", "page_faults", "-g"], "software:cpu_clock", ["997 times", chain, "16,384 " + stack], []),
             (["-ghybrid"], "software:cpu_clock", ["997 times", chain, "1,024 " + stack], []),
             (["-c", "2000000"], "software:cpu_clock", ["500 times"], [chain]),
+            (["-e", "cpu_clock@99Hz", "-F", "499"], "software:cpu_clock", ["  99 times"], ["499"]),
             (["--spec-file=profile.cpspec", "-F", "99"], "software:cpu_clock", ["  99 times", chain], [stack]),
             (["--spec-file=profile.cpspec", "-e", "cpu_clock@49Hz"], "software:cpu_clock", ["  49 times", chain],
              []),
