@@ -23,7 +23,8 @@
 #include <unistd.h>
 
 enum { NR_THINGS = 10 }; /* printed of each kind in each iteration; cpuperf_print prints all */
-enum { MAX_TABLE_BYTES = 64 << 20 };
+enum { MAX_TABLE_BYTES = 64 << 20, NS_PER_S = 1000000000 };
+_Static_assert((int)SPEC_MAX_METRICS <= 64, "struct recorder has a bit for each");
 
 /* After a dashboard, standard output may be a terminal that is held (^S): do not wait for it. */
 static bool is_impatient(void *arg)
@@ -104,14 +105,46 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	return rc ? rc : output_is_broken(&r->output);
 }
 
+static bool has_limits(const struct spec *spec)
+{
+	for (size_t i = 0; i < spec->nr_metrics; i++)
+		if (spec->metrics[i].warn_below.text || spec->metrics[i].warn_above.text)
+			return true;
+	return false;
+}
+
+/* Each metric that comes to be beyond a limit is a trigger. */
+static void check_limits(struct recorder *r)
+{
+	const struct spec *spec = r->plan->spec;
+	uint64_t beyond = 0; /* a bit for each metric */
+
+	for (size_t i = 0; i < spec->nr_metrics; i++) {
+		const struct spec_metric *m = &spec->metrics[i];
+		enum cell_limit limit = r->table->totals[r->table->nr_events + i].limit;
+		bool is_low = limit == CELL_LOW;
+		char why[128];
+
+		if (limit == CELL_WITHIN)
+			continue;
+		beyond |= 1ull << i;
+		snprintf(why, sizeof(why), "%s %s %s", m->name, is_low ? "below" : "above",
+			 is_low ? m->warn_below.text : m->warn_above.text);
+		if (!(r->beyond >> i & 1))
+			session_trigger(r->session, why);
+	}
+	r->beyond = beyond;
+}
+
 static void on_look(const struct session_iteration *it, void *arg)
 {
 	struct recorder *r = arg;
 
-	if (!dashboard_feed_is_on(&r->feed))
-		return;
 	api_table_fill(r->table, r->session, it);
-	dashboard_feed_iteration(&r->feed, r->table);
+	if (r->plan->spec->flight.span_ns)
+		check_limits(r);
+	if (dashboard_feed_is_on(&r->feed))
+		dashboard_feed_iteration(&r->feed, r->table);
 }
 
 static void on_note(const char *text, bool is_essential, void *arg)
@@ -397,6 +430,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (output_open(&r.output, r.results_fd, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
+	if (plan->spec->flight.span_ns && has_limits(plan->spec))
+		config.look_ns = NS_PER_S;
 	status_init(&r.status, &r.output,
 		    plan->is_sampling && !r.command && !o->live && o->std.min_level <= LOG_INFO);
 	if (open_session(&r, &config, &e)) {

@@ -35,8 +35,9 @@ struct recorder {
 	struct control control;
 	struct target_memory *memory; /* owned; of the target while it runs; or NULL */
 	uint64_t look_ns;             /* between what a dashboard shows; 0: it shows iterations */
-	bool is_answered;             /* the answer of cpuperf_print replaces tables and warnings */
-	struct target_end end;        /* of the last run */
+	uint64_t beyond;  /* of a flight recorder: a bit for each metric that is beyond its limit */
+	bool is_answered; /* the answer of cpuperf_print replaces tables and warnings */
+	struct target_end end; /* of the last run */
 	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */
 	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
 	const char *folder;   /* of its session, if that is not the default one; else NULL */

@@ -148,6 +148,8 @@ static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct
 	if (s->held_to_ns > sum->held_to_ns)
 		sum->held_to_ns = s->held_to_ns;
 	sum->paused += s->paused;
+	if (s->trigger[0])
+		memcpy(sum->trigger, s->trigger, sizeof(sum->trigger));
 	if (s->ticks > sum->ticks)
 		sum->ticks = s->ticks;
 	if (s->ticks_missed > sum->ticks_missed)
@@ -204,6 +206,8 @@ static void sampling(struct summary *s)
 		buf_printf(
 		    s->out, "Held:   samples of the last %s; %s not taken while they were copied\n",
 		    HUMAN((double)(sum.held_to_ns - sum.held_from_ns), "ns"), COMMAS(sum.paused));
+	if (sum.trigger[0])
+		buf_printf(s->out, "Trigger: %s\n", sum.trigger);
 	if (sum.max_rate_start)
 		buf_printf(s->out, "Limit:  %s samples per second, the kernel's\n",
 			   COMMAS(sum.max_rate_start));

@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Cells of an iteration: the largest number of CPUs with all events of a spec. */
 enum { MAX_CELLS = 4 << 20 };
@@ -14,6 +15,7 @@ _Static_assert((int)SAMPLED_OS == TRACE_EVENT_OS && (int)SAMPLED_USER == TRACE_E
 		   (int)SAMPLED_NO_IDLE == TRACE_EVENT_NO_IDLE &&
 		   (int)SAMPLED_GUEST == TRACE_EVENT_GUEST && (int)SAMPLED_HOST == TRACE_EVENT_HOST,
 	       "flags have one number each");
+_Static_assert(sizeof(((struct table_sampling *)0)->trigger) == TRACE_TRIGGER_BYTES, "one size");
 _Static_assert((int)PROFILE_MAX_PARTS == TABLE_MAX_PARTS, "a table takes all parts of an event");
 
 static void set_columns(struct table *t, const struct trace_event *events, size_t nr)
@@ -80,18 +82,21 @@ void counts_tally_samples(struct table *t, size_t row, const struct trace_sampli
 {
 	static const struct trace_sampling nothing = {.idle_ns = UINT64_MAX};
 
+	struct table_sampling sampling;
+
 	s = s ? s : &nothing;
-	table_set_sampling(t, row,
-			   &(struct table_sampling){.ring_bytes = s->ring_bytes,
-						    .max_rate_start = s->max_rate_start,
-						    .max_rate_end = s->max_rate_end,
-						    .idle_ns = s->idle_ns,
-						    .lost = s->lost,
-						    .ticks = s->ticks,
-						    .ticks_missed = s->ticks_missed,
-						    .held_from_ns = s->held.from_ns,
-						    .held_to_ns = s->held.to_ns,
-						    .paused = s->held.paused});
+	sampling = (struct table_sampling){.ring_bytes = s->ring_bytes,
+					   .max_rate_start = s->max_rate_start,
+					   .max_rate_end = s->max_rate_end,
+					   .idle_ns = s->idle_ns,
+					   .lost = s->lost,
+					   .ticks = s->ticks,
+					   .ticks_missed = s->ticks_missed,
+					   .held_from_ns = s->held.from_ns,
+					   .held_to_ns = s->held.to_ns,
+					   .paused = s->held.paused};
+	memcpy(sampling.trigger, s->held.trigger, sizeof(sampling.trigger));
+	table_set_sampling(t, row, &sampling);
 	for (size_t i = 0; i < s->nr; i++)
 		table_add_sampled(t, row, s->item[i].event,
 				  &(struct sampled_counts){.samples = s->item[i].samples,

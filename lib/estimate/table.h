@@ -39,6 +39,7 @@ struct table_sampling {
 	uint64_t lost;                         /* records that the ring reports as lost */
 	uint64_t ticks, ticks_missed;          /* of the session: taken; missed */
 	uint64_t held_from_ns, held_to_ns;     /* a flight recorder's samples; to 0: all samples */
+	char trigger[64];                      /* of the snapshot; "": none */
 	uint64_t paused; /* its samples that were not taken while it copied earlier ones */
 };
 

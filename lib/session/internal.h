@@ -32,6 +32,8 @@ struct session {
 	atomic_bool is_complete; /* the iteration that the stop ends is complete */
 	atomic_uint requests;    /* a bit for each enum cause, and REQUEST_SNAPSHOT */
 	uint64_t nr_done;
+	char trigger[TRACE_TRIGGER_BYTES]; /* waits for its snapshot, or is that of the iteration */
+	uint64_t trigger_due_ns;           /* UINT64_MAX: none waits */
 	struct looks looks;
 
 	/* while it runs */

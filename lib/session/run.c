@@ -80,10 +80,17 @@ static void wait_until(struct session *s, uint64_t deadline_ns)
 
 		if (now_ns >= deadline_ns)
 			return;
+		if (now_ns >= s->trigger_due_ns) {
+			session_request(s, CAUSE_TRIGGER, true);
+			return;
+		}
+		due_ns = due_ns < s->trigger_due_ns ? due_ns : s->trigger_due_ns;
 		if (now_ns < due_ns) {
 			nap(s, now_ns, due_ns < deadline_ns ? due_ns : deadline_ns);
 			continue;
 		}
+		if (now_ns < s->looks.due_ns)
+			continue;
 		look(s);
 		s->config.on_look(looks_last(&s->looks), s->config.arg);
 	}
@@ -308,9 +315,8 @@ static void note_times(struct session *s, const struct session_iteration *it, ui
  * failed. */
 static int finish_iteration(struct session *s, struct session_iteration *it, struct err *e)
 {
-	int rc;
-
 	struct trace_target target = {0};
+	int rc;
 
 	clock_triple_now(&it->clocks);
 	if (s->config.on_target) {
@@ -395,6 +401,12 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	it->cause = cause_of(s, requests, is_due);
 	it->is_cut = it->cause == CAUSE_END && !atomic_load(&s->is_complete);
 	it->is_snapshot = requests & REQUEST_SNAPSHOT;
+	it->trigger = "";
+	/* the end comes before the snapshot that a trigger waits for: it has those samples */
+	if (it->cause != CAUSE_REQUEST && s->trigger_due_ns != UINT64_MAX) {
+		it->trigger = s->trigger;
+		s->trigger_due_ns = UINT64_MAX;
+	}
 	note_times(s, it, d->clock == SPEC_REALTIME ? wanted_ns(s) : 0);
 	note_sync(s);
 	note_retain(s);

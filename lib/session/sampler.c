@@ -445,17 +445,17 @@ static uint64_t oldest_ns(const struct sampler *s, const struct pmu_view *v, uin
 /* Later records than cut_ns stay in the ring. */
 static int cut_held(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
 {
-	uint64_t from, from_ns = s->begin_ns;
+	uint64_t from, from_ns = s->begin_ns, span_ns = s->span_ns + s->after_ns;
 	struct pmu_view v = {s->copy, UINT64_MAX};
 	bool has_all;
 
 	s->begin_ns = cut_ns;
-	s->held = (struct trace_held){.wanted_ns = s->span_ns, .to_ns = cut_ns};
+	s->held = (struct trace_held){.wanted_ns = span_ns, .to_ns = cut_ns};
 	if (!is_wanted)
 		return 0;
 	from = pmu_ring_copy(&s->ring, s->cpu->is_open, s->copy, &has_all);
-	if (from_ns + s->span_ns < cut_ns)
-		from_ns = cut_ns - s->span_ns;
+	if (from_ns + span_ns < cut_ns)
+		from_ns = cut_ns - span_ns;
 	if (!has_all) {
 		/* samples of that very time may be overwritten */
 		uint64_t oldest = oldest_ns(s, &v, from);

@@ -32,6 +32,7 @@ struct sampler {
 	unsigned nr_owner_fds;
 	uint64_t span_ns;       /* of a flight recorder; 0: samples are written as they come */
 	uint8_t *copy;          /* borrowed, with room for the ring; of a flight recorder */
+	uint64_t after_ns;      /* of the iteration: also wanted of it, before the span */
 	uint64_t begin_ns;      /* samples from then on are of the iteration */
 	struct trace_held held; /* of the iteration, set by sampler_cut */
 	bool is_hung_up;        /* the CPU is offline: the rings get no more records */

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -26,6 +27,7 @@
 enum {
 	NS_PER_S = 1000000000,
 	PACK_NS = 100000000, /* per emptying of the rings */
+	MAX_COMMON_BYTES = 1 << 30,
 };
 
 struct sampling {
@@ -52,6 +54,7 @@ struct sampling {
 	uint64_t pack_until_ns; /* limits packing: a high level of zstd must not delay the rings */
 	int nice;               /* this thread's niceness before it was raised */
 	bool is_raised;
+	bool is_common_full;
 };
 
 static int init_cpus(struct sampling *g)
@@ -406,10 +409,24 @@ static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct
 	return rc;
 }
 
+/* A flight recorder may run for days. */
+static struct trace_file *side_band_file(struct sampling *g)
+{
+	bool is_full = g->plan->spec->flight.span_ns && g->common.file &&
+		       trace_file_bytes(g->common.file) > MAX_COMMON_BYTES;
+
+	if (is_full && !g->is_common_full)
+		notes_add(g->notes, 0,
+			  "the common file has 1 GiB: what begins or is mapped from now on will "
+			  "have no name");
+	g->is_common_full = is_full;
+	return is_full ? NULL : g->common.file;
+}
+
 static void drain_side_band(struct sampling *g, uint32_t t)
 {
 	common_lock(&g->common);
-	if (sampler_drain_side_band(&g->samplers[t], g->common.file, &g->surveyor.mapped,
+	if (sampler_drain_side_band(&g->samplers[t], side_band_file(g), &g->surveyor.mapped,
 				    &g->common.error) &&
 	    !g->error.code)
 		g->error = g->common.error;
@@ -600,6 +617,7 @@ static int cut(struct sampling *g, const struct session_iteration *it, uint32_t 
 		sampler_skip(m, until_ns);
 		return 0;
 	}
+	m->after_ns = *it->trigger ? g->plan->spec->flight.after_ns : 0;
 	for (uint32_t k = 0; m->span_ns && k < g->nr_cpus; k++)
 		drain_side_band(g, k);
 	return sampler_cut(m, until_ns, true, why);
@@ -618,6 +636,8 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 		rc = rc ?: one;
 		g->results[t].max_rate_end = max_rate;
 		sum_up(g, t);
+		snprintf(g->results[t].held.trigger, sizeof(g->results[t].held.trigger), "%s",
+			 it->trigger);
 	}
 	g->max_rate = max_rate;
 	note_held(g, it);

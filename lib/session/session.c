@@ -44,7 +44,7 @@ static uint64_t flight_ring_bytes(const struct session *s)
 	for (size_t i = 0; i < s->plan->nr_events; i++)
 		if (spec_event_is_sampled(s->plan->events[i].asked))
 			wanted += (double)bytes_per_second(&s->plan->events[i]) * 1.1 *
-				  (double)flight->span_ns / NS_PER_S;
+				  (double)(flight->span_ns + flight->after_ns) / NS_PER_S;
 	while ((double)bytes < wanted && bytes <= flight->mib << 19)
 		bytes <<= 1;
 	return bytes;
@@ -312,6 +312,7 @@ int session_open(const struct session_config *config, struct session **out, stru
 	s->notes.on_note = config->on_note;
 	s->notes.arg = config->arg;
 	s->stop_fd = s->wake_fd = -1;
+	s->trigger_due_ns = UINT64_MAX;
 	session_things_init(&s->things_start);
 	session_things_init(&s->things_end);
 	rc = open_session(s, e);
@@ -425,6 +426,15 @@ void session_enable_all(struct session *s, bool is_enabled)
 {
 	for (size_t i = 0; i < s->plan->nr_events; i++)
 		(void)session_enable(s, i, is_enabled);
+}
+
+void session_trigger(struct session *s, const char *why)
+{
+	if (s->trigger_due_ns != UINT64_MAX)
+		return;
+	snprintf(s->trigger, sizeof(s->trigger), "%s", why);
+	s->trigger_due_ns = clock_monotonic_ns() + s->plan->spec->flight.after_ns;
+	notes_add(&s->notes, 0, "trigger: %s", why);
 }
 
 void session_stop(struct session *s)

@@ -44,6 +44,7 @@ struct session_iteration {
 	bool is_cut;                       /* the session was stopped before its end */
 	bool is_snapshot;                  /* session_request: write all that is held */
 	uint32_t cause;                    /* why it ended: enum cause */
+	const char *trigger;               /* see session_trigger; "": none */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
 };
@@ -130,6 +131,11 @@ void session_request(struct session *s, enum cause cause, bool is_snapshot);
  * perf event, or follows the timebase. */
 int session_enable(struct session *s, size_t event, bool is_enabled);
 void session_enable_all(struct session *s, bool is_enabled);
+
+/* Requests a snapshot with CAUSE_TRIGGER, delayed by the time that the spec's flight recorder goes
+ * on after a trigger. why: its name for readers of the snapshot, cut if it is long. Without effect
+ * while another trigger waits for its snapshot. From on_look only. */
+void session_trigger(struct session *s, const char *why);
 
 /* How many iterations were completed. */
 uint64_t session_nr_done(const struct session *s);

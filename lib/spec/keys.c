@@ -110,7 +110,8 @@ const struct key_row key_rows[] = {
 	.modes = "sampling",
 	.description =
 	    "Keep the samples of the last TIME in memory, where newer ones overwrite older ones, "
-	    "and write them only at a snapshot: when cpuperf receives SIGUSR2, and at the end. "
+	    "and write them only at a snapshot: when cpuperf receives SIGUSR2, when a metric "
+	    "comes to be beyond its warn_below or warn_above, and at the end. "
 	    "Each snapshot ends an iteration. The session lasts until its target has ended or "
 	    "Ctrl-C is pressed.",
 	.metavar = "TIME",
@@ -570,6 +571,17 @@ const struct key_row key_rows[] = {
 	.unit = "MiB",
 	.description = "The most memory of each CPU's samples. Less is used if the rates of the "
 		       "events need less.",
+    },
+    {
+	FLIGHT_FIELD(after_ns),
+	.name = "after",
+	.type = KEY_SECONDS,
+	.max = 86400,
+	.default_text = "0",
+	.unit = "seconds",
+	.description =
+	    "How long sampling goes on after a trigger: a metric that is beyond its warn_below or "
+	    "warn_above, over the last second. The snapshot holds these seconds too.",
     },
 
     {

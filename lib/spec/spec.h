@@ -97,8 +97,9 @@ struct spec_target {
 
 /* A recorder whose samples stay in memory until a snapshot. */
 struct spec_flight {
-	uint64_t span_ns; /* before the snapshot; 0: samples are written as they come */
-	uint64_t mib;     /* of memory for each CPU, at most */
+	uint64_t span_ns;  /* before the snapshot; 0: samples are written as they come */
+	uint64_t mib;      /* of memory for each CPU, at most */
+	uint64_t after_ns; /* from a trigger to its snapshot */
 };
 
 /* How much of a session remains on the disk; each limit 0: any. */

@@ -304,9 +304,9 @@ TEST(flight_recorder)
 		const char *keys, *json; /* json NULL: refused */
 	} cases[] = {
 	    {"\"flight_recorder\":{\"seconds\":10},",
-	     "\"flight_recorder\":{\"seconds\":10,\"mib\":64},"},
+	     "\"flight_recorder\":{\"seconds\":10,\"mib\":64,\"after\":0},"},
 	    {"\"flight_recorder\":{\"seconds\":0.5,\"mib\":8},",
-	     "\"flight_recorder\":{\"seconds\":0.5,\"mib\":8},"},
+	     "\"flight_recorder\":{\"seconds\":0.5,\"mib\":8,\"after\":0},"},
 	    {"\"flight_recorder\":{},", NULL},
 	    {"\"flight_recorder\":{\"mib\":8},", NULL},
 	    {"\"flight_recorder\":{\"seconds\":0},", NULL},
