@@ -100,7 +100,7 @@ def check_command(folder):
     found = iterations(folder)
     assert [i[2:] for i in found] == [(0, "request")] * 3 + [(0, "end")], found
     assert_contiguous(found)
-    counted = sum(v for v, in sql(folder, "SELECT value FROM counts WHERE cpu IS NULL"))
+    counted = sum(v or 0 for v, in sql(folder, "SELECT value FROM counts WHERE cpu IS NULL"))
     assert used <= counted, (used, counted)  # the rest is what precedes the program's own clock
 
 
