@@ -76,3 +76,11 @@ const struct perf_abi_bits perf_abi_branch_flags[PERF_ABI_NR_BRANCH_FLAGS] = {
     [PERF_ABI_BRANCH_SPEC] = {24, 2},        [PERF_ABI_BRANCH_NEW_TYPE] = {26, 4},
     [PERF_ABI_BRANCH_PRIV] = {30, 3},
 };
+
+int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1)
+{
+	if (type != PERF_TYPE_SOFTWARE || config != PERF_COUNT_SW_BPF_OUTPUT ||
+	    config1 - PERF_ABI_WAIT >= PERF_ABI_NR_WAITS)
+		return -1;
+	return (int)(config1 - PERF_ABI_WAIT);
+}

@@ -124,6 +124,12 @@ unsigned perf_abi_id_words(uint64_t sample_type);
  * Linux 6.1 to 6.18 writes the id of the first listener for all. */
 bool perf_abi_shares_data(uint32_t type, uint64_t config);
 
+/* attr.config1 of our events bpf_output from which on it says what the programs in the kernel
+ * measure; the kernel ignores it. */
+enum { PERF_ABI_WAIT = 0x63707500, PERF_ABI_NR_WAITS = 3 };
+/* The number after PERF_ABI_WAIT; -1: another event. */
+int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1);
+
 /* The bit-fields of the third word of struct perf_branch_entry. */
 enum perf_abi_branch_flag {
 	PERF_ABI_BRANCH_MISPREDICTED,

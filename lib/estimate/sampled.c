@@ -38,6 +38,12 @@ static bool is_partial(bool clock, unsigned flags)
 	       (clock && is_one_of(flags, SAMPLED_OS, SAMPLED_USER));
 }
 
+/* Its samples are random, and a wait that lasts is counted before it is sampled. */
+static bool is_wait(const char *group)
+{
+	return strcmp(group, "sched") == 0;
+}
+
 struct sampled_event sampled_event(const char *group, const char *name, uint64_t rate,
 				   uint64_t frequency, unsigned flags)
 {
@@ -46,7 +52,7 @@ struct sampled_event sampled_event(const char *group, const char *name, uint64_t
 	return (struct sampled_event){.period = frequency ? 0 : rate,
 				      .frequency = frequency,
 				      .is_clock = clock,
-				      .is_partial = is_partial(clock, flags)};
+				      .is_partial = is_partial(clock, flags) || is_wait(group)};
 }
 
 bool sampled_event_is_sampled(const struct sampled_event *ev)

@@ -97,7 +97,8 @@ static uint64_t sample_type(const struct event_part *part, const struct event_us
 		type |= PERF_SAMPLE_PERIOD;
 	if (use->reads_group)
 		type |= PERF_SAMPLE_READ;
-	if (part->type == PERF_TYPE_TRACEPOINT)
+	if (part->type == PERF_TYPE_TRACEPOINT ||
+	    perf_abi_wait(part->type, part->config, part->config1) >= 0)
 		type |= PERF_SAMPLE_RAW;
 	return type;
 }
@@ -211,6 +212,16 @@ bool event_is_clock(const struct event *ev)
 	event_part(ev, 0, &part);
 	return event_is_perf(ev) && part.type == PERF_TYPE_SOFTWARE &&
 	       (part.config == PERF_COUNT_SW_CPU_CLOCK || part.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+int event_wait(const struct event *ev)
+{
+	struct event_part part;
+
+	if (ev->group->id != EVENT_GROUP_SCHED)
+		return -1;
+	event_part(ev, 0, &part);
+	return perf_abi_wait(part.type, part.config, part.config1);
 }
 
 bool event_may_be_fixed(const struct event *ev)

@@ -118,6 +118,32 @@ static const struct event_row software_rows[] = {
 	     "Context switches to a task of another cgroup (Linux 5.13)."),
 };
 
+/* Measured by programs in the kernel (bpf/waits.h), which send their samples to an event
+ * bpf_output; config1 says which wait, for the reader too. */
+#define WAIT(number_, name_, kind_, unit_, text, detail_)                                          \
+	{                                                                                          \
+		.name = name_, .number = number_, .kind = EVENT_COUNT, .scope = EVENT_SCOPE_CPU,   \
+		.unit = unit_, .source = "BPF: sched_switch, sched_wakeup", .description = text,   \
+		.detail = detail_, .nr_parts = 1,                                                  \
+		.parts = &(const struct event_part){.pmu = "",                                     \
+						    .type = PERF_TYPE_SOFTWARE,                    \
+						    .config = PERF_COUNT_SW_BPF_OUTPUT,            \
+						    .config1 = PERF_ABI_WAIT + (kind_)},           \
+	}
+#define WAIT_DETAIL                                                                                \
+	"A wait counts when it is over, on the CPU on which the task runs again.\n"                \
+	"rate: ns of waiting per sample; each ns is as likely to be sampled as any other.\n"       \
+	"The sample's stack is that of the task that waited."
+
+static const struct event_row sched_rows[] = {
+    WAIT(1, "off_cpu_time", 0, "ns",
+	 "Time that tasks were blocked: from the switch out to the wakeup.", WAIT_DETAIL),
+    WAIT(2, "run_queue_time", 1, "ns",
+	 "Time that tasks waited for a CPU: from the wakeup, or the preemption, to the switch in.",
+	 WAIT_DETAIL "\nmisc:process_run_delay is the same time as /proc has it, by process."),
+    WAIT(3, "wakeups", 2, "wakeups", "Blocked tasks that were woken up.", NULL),
+};
+
 static const struct event_maker *const arch_makers[] = {&event_armv8_maker};
 static const struct event_maker *const model_makers[] = {&event_pfm_maker, &event_raw_maker};
 
@@ -148,6 +174,15 @@ const struct event_group event_model_group = {
     .is_perf = true,
     .makers = model_makers,
     .nr_makers = ARRAY_NR(model_makers),
+};
+
+const struct event_group event_sched_group = {
+    .name = "sched",
+    .description = "How long tasks wait, measured by programs in the kernel (BPF).",
+    .id = EVENT_GROUP_SCHED,
+    .is_perf = true,
+    .rows = sched_rows,
+    .nr_rows = ARRAY_NR(sched_rows),
 };
 
 const struct event_group event_software_group = {

@@ -28,6 +28,8 @@ struct perf_layout perf_layout_written(const struct perf_layout *l)
 	out.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_CPU | PERF_SAMPLE_IP;
 	if (l->sample_type & PERF_SAMPLE_STACK_USER)
 		out.sample_type |= PERF_SAMPLE_CALLCHAIN;
+	if (l->has_weight)
+		out.sample_type |= PERF_SAMPLE_PERIOD;
 	if (l->sample_type & PERF_SAMPLE_READ)
 		out.read_format |= PERF_FORMAT_ID;
 	out.has_sample_id = true;
@@ -204,6 +206,8 @@ static void put_word(struct work *w, enum perf_abi_field f, bool is_there)
 		buf_le64(w->out, w->o->id);
 	else if (f == PERF_ABI_IP)
 		buf_le64(w->out, w->o->ip);
+	else if (f == PERF_ABI_PERIOD)
+		buf_le64(w->out, w->o->weight);
 	else
 		buf_le64(w->out, f == PERF_ABI_CPU ? w->o->cpu : 0);
 }

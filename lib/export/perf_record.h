@@ -16,10 +16,11 @@ struct buf;
 struct perf_layout {
 	uint64_t sample_type, read_format;
 	bool has_sample_id; /* sample_id_all: records other than samples end with task and time */
+	bool has_weight;    /* samples have weights of their own, which are written as periods */
 };
 /* The layout that perf_record_add writes: IDENTIFIER and CPU in each record, an IP in each sample
- * and an id beside each count; with a copy of the stack also a callchain, without which readers
- * ignore the copy. */
+ * and an id beside each count; with has_weight a PERIOD; with a copy of the stack also a callchain,
+ * without which readers ignore the copy. */
 struct perf_layout perf_layout_written(const struct perf_layout *l);
 
 /* What a record belongs to, and how to change it. */
@@ -35,6 +36,7 @@ struct perf_origin {
 	/* Of a sample: */
 	uint64_t ip; /* if it has none; its mode becomes user with is_user_ip */
 	bool is_user_ip;
+	uint64_t weight;      /* with has_weight */
 	const uint8_t *stack; /* the copy of the user stack in the record; NULL: none */
 	bool drops_user;      /* leave out the user part of the callchain, which readers unwind */
 	/* A callchain, with its context marks, that replaces the record's; registers and stack,

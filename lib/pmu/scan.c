@@ -5,6 +5,7 @@
 
 #include "base/order.h"
 #include "base/perf_abi.h"
+#include "base/wait_weight.h"
 
 #include <stdlib.h>
 
@@ -19,12 +20,25 @@ static uint16_t place_of(const struct perf_event_attr *attr, enum perf_abi_field
 			  PERF_ABI_WORD_BYTES * perf_abi_sample_place(attr->sample_type, f));
 }
 
+/* The first field of variable length; samples of waits have no READ. */
+static uint16_t place_of_lists(const struct perf_event_attr *attr)
+{
+	return (uint16_t)(HEADER_BYTES +
+			  PERF_ABI_WORD_BYTES *
+			      perf_abi_sample_place(attr->sample_type, PERF_ABI_READ));
+}
+
 void pmu_scan_event_init(struct pmu_scan_event *e, const struct perf_event_attr *attr)
 {
-	*e = (struct pmu_scan_event){.period = attr->freq ? 0 : attr->sample_period,
+	bool is_wait = perf_abi_wait(attr->type, attr->config, attr->config1) >= 0;
+
+	*e = (struct pmu_scan_event){.period = is_wait || attr->freq ? 0 : attr->sample_period,
 				     .tid_at = place_of(attr, PERF_ABI_TID),
 				     .time_at = place_of(attr, PERF_ABI_TIME),
 				     .period_at = place_of(attr, PERF_ABI_PERIOD),
+				     .raw_at = is_wait ? place_of_lists(attr) : 0,
+				     .has_callchain = attr->sample_type & PERF_SAMPLE_CALLCHAIN,
+				     .mean_ns = attr->sample_period,
 				     .shares_data = perf_abi_shares_data(attr->type, attr->config)};
 }
 
@@ -102,6 +116,24 @@ static uint64_t word_of(const struct pmu_view *v, uint64_t at, uint16_t size, ui
 	return place && place + sizeof(uint64_t) <= size ? pmu_view_word(v, at + place) : 0;
 }
 
+/* The raw data begins with its length, in 32 bits, and then the ns of the wait. */
+static uint64_t weight_of_wait(const struct pmu_scan_event *e, const struct pmu_view *v,
+			       uint64_t at, uint16_t size)
+{
+	uint64_t place = e->raw_at, nr;
+
+	if (e->has_callchain) {
+		nr =
+		    place + PERF_ABI_WORD_BYTES <= size ? pmu_view_word(v, at + place) : UINT16_MAX;
+		place += PERF_ABI_WORD_BYTES * (1 + (nr < UINT16_MAX ? nr : UINT16_MAX));
+	}
+	if (place + 2 * PERF_ABI_WORD_BYTES > size)
+		return 0;
+	return wait_weight(pmu_view_word(v, at + place) >> 32 |
+			       pmu_view_word(v, at + place + PERF_ABI_WORD_BYTES) << 32,
+			   e->mean_ns);
+}
+
 static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
 			 const struct perf_event_header *h)
 {
@@ -116,7 +148,9 @@ static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t 
 			break;
 		e->samples++;
 		e->idle += word_of(v, at, h->size, e->tid_at) == 0; /* the idle task's */
-		e->weight += e->period ? e->period : word_of(v, at, h->size, e->period_at);
+		e->weight += e->raw_at   ? weight_of_wait(e, v, at, h->size)
+			     : e->period ? e->period
+					 : word_of(v, at, h->size, e->period_at);
 		break;
 	case PERF_RECORD_LOST: /* id, lost */
 		s->lost += word_of(v, at, h->size, 16);

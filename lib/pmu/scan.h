@@ -14,6 +14,10 @@ struct pmu_scan_event {
 	uint64_t period; /* of each sample; 0: each sample has its own */
 	/* offsets in a sample, in bytes; 0: not there */
 	uint16_t tid_at, time_at, period_at;
+	uint16_t
+	    raw_at; /* of a wait: where its callchain begins, or else its raw data; 0: it is none */
+	bool has_callchain;
+	uint64_t mean_ns; /* of a wait */
 	bool shares_data; /* its samples may have the id of another session's event */
 	uint64_t samples, idle, weight, throttled, unthrottled;
 };

@@ -182,6 +182,8 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
 	out->time_ns = s->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
+	out->unit =
+	    k->layout.is_wait && k->layout.period < out->weight ? k->layout.period : out->weight;
 	return true;
 }
 

@@ -18,6 +18,8 @@ struct profile_sample {
 	uint32_t cpu;     /* of the sample, else of the trace; TRACE_UNKNOWN */
 	uint64_t time_ns; /* a sample without a time has the previous one's */
 	uint64_t weight;  /* its period, or 1 if that is unknown */
+	uint64_t unit;    /* how much of it an independent sample stands for: of a wait, which is
+			   * sampled the    surer the longer it is, the mean; else weight */
 };
 
 /* A trace of a session, listed by iteration and trace without reading it, to divide the work

@@ -193,42 +193,43 @@ static uint64_t block_of(const struct report_counter *c)
 	return time_ns > start_ns ? (time_ns - start_ns) >> INTERVAL_BLOCK_SHIFT : 0;
 }
 
-static int add_single(struct report_counter *c, uint32_t node, uint64_t weight)
+static int add_single(struct report_counter *c, uint32_t node, const struct profile_sample *s)
 {
 	const struct report_sample sample = {
-	    .key = c->key, .time_ns = c->place.time_ns, .weight = weight};
+	    .key = c->key, .time_ns = c->place.time_ns, .weight = s->weight};
 	struct report_event_stats *stats = &c->stats.event[c->key.event];
 	int rc = (report_singles_is_full(c->singles) ? flush(c, false) : 0)
 		     ?: report_singles_add(c->singles, c->fold, node, &sample);
 
 	if (rc < 0)
 		return rc;
-	report_weight_count(rc ? &stats->counted : &stats->omitted, weight, block_of(c));
+	report_weight_count(rc ? &stats->counted : &stats->omitted, s->weight, s->unit,
+			    block_of(c));
 	return 0;
 }
 
 /* False: the fold is full. */
 static int try_count(struct report_counter *c, const uint64_t *addresses, size_t nr,
-		     size_t nr_kernel, uint64_t weight, bool *is_counted)
+		     size_t nr_kernel, const struct profile_sample *s, bool *is_counted)
 {
 	uint32_t node;
 	int rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, &node);
 
-	*is_counted =
-	    rc == 0 && node != REPORT_FOLD_FULL &&
-	    (c->singles || report_fold_count(c->fold, node, &c->key, weight, block_of(c)));
-	return *is_counted && c->singles ? add_single(c, node, weight) : rc;
+	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
+		      (c->singles ||
+		       report_fold_count(c->fold, node, &c->key, s->weight, s->unit, block_of(c)));
+	return *is_counted && c->singles ? add_single(c, node, s) : rc;
 }
 
 static int count(struct report_counter *c, const uint64_t *addresses, size_t nr, size_t nr_kernel,
-		 uint64_t weight)
+		 const struct profile_sample *s)
 {
 	bool is_counted;
-	int rc = try_count(c, addresses, nr, nr_kernel, weight, &is_counted);
+	int rc = try_count(c, addresses, nr, nr_kernel, s, &is_counted);
 
 	if (rc || is_counted)
 		return rc;
-	return flush(c, true) ?: try_count(c, addresses, nr, nr_kernel, weight, &is_counted);
+	return flush(c, true) ?: try_count(c, addresses, nr, nr_kernel, s, &is_counted);
 }
 
 /* Fills in the parts of the key that the report needs; false: the sample is not selected. */
@@ -310,13 +311,27 @@ static enum report_start start_of(void *arg, uint64_t address)
 	return report_resolver_start(c->resolver, &c->place, address);
 }
 
+/* The stack of a wait begins in the program that sampled it, on the way back from the switch. */
+static void remove_switch(struct report_counter *c, struct report_stack *st)
+{
+	size_t nr = 0;
+
+	while (nr < st->nr_kernel &&
+	       report_resolver_is_switch(c->resolver, &c->place, st->address[nr]))
+		nr++;
+	report_stack_remove(st, nr);
+}
+
 static int count_stack(struct report_counter *c, const struct profile_sample *s)
 {
+	const bool is_wait = s->layout->is_wait, with_callers = has_part(c, REPORT_BY_STACK);
 	struct report_stack *st = &c->stack;
 
-	report_stack_make(c->unwinder, c->place.process, s, has_part(c, REPORT_BY_STACK), st);
+	report_stack_make(c->unwinder, c->place.process, s, with_callers || is_wait, st);
 	if (st->nr_kernel)
 		c->place.kernel_epoch = kernel_epoch(c->all, s->time_ns);
+	if (is_wait)
+		remove_switch(c, st);
 	if (st->nr > st->nr_kernel) {
 		set_process(c);
 		c->stats.nr_user++;
@@ -327,7 +342,9 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 	c->program->nr[st->end] += st->has_callers;
 	if (!c->all->run->sink->entry && !c->singles)
 		return 0;
-	return count(c, st->address, st->nr, st->nr_kernel, s->weight);
+	if (!with_callers && st->nr > 1)
+		st->nr = 1;
+	return count(c, st->address, st->nr, st->nr_kernel, s);
 }
 
 /* Holds for x86-64 and arm64. */
@@ -347,7 +364,7 @@ static int count_branch(struct report_counter *c, const struct trace_branch *b)
 	if (rc)
 		return rc;
 	return node != REPORT_FOLD_FULL &&
-		       report_fold_count(c->fold, node, &c->key, b->cycles, block_of(c))
+		       report_fold_count(c->fold, node, &c->key, b->cycles, b->cycles, block_of(c))
 		   ? 0
 		   : -EAGAIN;
 }
@@ -380,7 +397,7 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		return 0;
 	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	if (!make_key(c, head, s, &task)) {
-		report_weight_count(&c->stats.event[s->id->event].omitted, s->weight, 0);
+		report_weight_count(&c->stats.event[s->id->event].omitted, s->weight, s->unit, 0);
 		return 0;
 	}
 	if (has_part(c, REPORT_BY_BRANCH))

@@ -70,6 +70,18 @@ enum report_start report_start_of(const char *name, const char *object, bool is_
 		   : REPORT_START_NO;
 }
 
+static const char *const switches[] = {
+    "schedule", "__schedule", "__schedule_loop", "schedule_idle", "preempt_schedule_common",
+};
+static const char *const switch_prefixes[] = {"bpf_trace_run", "__bpf_trace_", "__traceiter_"};
+
+bool report_is_switch(const char *name, const char *object)
+{
+	return strcmp(object, "[bpf]") == 0 ||
+	       ARRAY_ANY(x, switches, ARRAY_NR(switches), strcmp(name, *x) == 0) ||
+	       BEGINS_WITH_ANY(name, switch_prefixes);
+}
+
 uint64_t report_program_all(const struct report_program *p)
 {
 	return p->nr[REPORT_END_WHOLE] + report_program_incomplete(p);

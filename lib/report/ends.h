@@ -38,6 +38,9 @@ enum report_start {
 /* object: its file name, without folders. */
 enum report_start report_start_of(const char *name, const char *object, bool is_known);
 
+/* True for a function of the kernel that switches tasks, or that is called there to measure it. */
+bool report_is_switch(const char *name, const char *object);
+
 /* Counts of a task's stacks that have a user part, recorded with callers. */
 struct report_program {
 	uint32_t comm; /* number of its text: report_functions_text */

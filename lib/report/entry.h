@@ -91,19 +91,22 @@ struct report_key {
 	uint32_t slice;         /* in slice_ns since the session's start; 0 before it */
 };
 
-/* Samples, the sum of their periods, the sum of the squares of these, and when they were taken. */
+/* Samples, the sum of their weights, the sum of the squares of these, and when they were taken. */
 struct report_weight {
 	uint64_t samples, weight;
 	double squares;
 	struct interval_blocks blocks;
 };
 
-/* Adds one sample; at: its time since the session's start, in shortest blocks. */
-static inline void report_weight_count(struct report_weight *to, uint64_t weight, uint64_t at)
+/* Adds one sample; at: its time since the session's start, in shortest blocks. unit: how much of
+ * the weight an independent sample stands for: the weight, or less if it was not left to chance
+ * that so much was sampled. */
+static inline void report_weight_count(struct report_weight *to, uint64_t weight, uint64_t unit,
+				       uint64_t at)
 {
 	to->samples++;
 	to->weight += weight;
-	to->squares += (double)weight * (double)weight;
+	to->squares += (double)weight * (double)unit;
 	interval_blocks_count(&to->blocks, at);
 }
 

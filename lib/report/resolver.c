@@ -22,6 +22,7 @@ enum {
 struct resolved {
 	const struct report_function *function;
 	enum report_start start;
+	bool is_switch;
 };
 
 /* The symbol at an address in one epoch of one process, or at an offset (where) in a file (whose).
@@ -111,7 +112,8 @@ static uint32_t resolve(struct report_resolver *r, const struct symbol_function 
 	is = &r->of_symbol[s->number];
 	if (!is->function)
 		*is = (struct resolved){report_functions_get(r->config.functions, s),
-					report_start_of(s->name, s->object, s->is_known)};
+					report_start_of(s->name, s->object, s->is_known),
+					report_is_switch(s->name, s->object)};
 	return is->function ? s->number : NO_NUMBER;
 }
 
@@ -173,6 +175,12 @@ enum report_start report_resolver_start(struct report_resolver *r, const struct 
 					uint64_t address)
 {
 	return resolved(r, find_symbol(r, place, false, address))->start;
+}
+
+bool report_resolver_is_switch(struct report_resolver *r, const struct report_place *place,
+			       uint64_t address)
+{
+	return resolved(r, find_symbol(r, place, true, address))->is_switch;
 }
 
 static size_t find_lines(struct report_resolver *r, const struct report_place *place,

@@ -39,6 +39,9 @@ void report_resolver_free(struct report_resolver *r); /* NULL is fine */
  * 0: no memory. */
 size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
 			      bool is_kernel, uint64_t address, struct report_frame *out);
+/* True if the function at an address of the kernel switches tasks: report_is_switch. */
+bool report_resolver_is_switch(struct report_resolver *r, const struct report_place *place,
+			       uint64_t address);
 /* What the function at an address of the process implies about a stack that ends there. */
 enum report_start report_resolver_start(struct report_resolver *r, const struct report_place *place,
 					uint64_t address);

@@ -176,6 +176,14 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 	out->has_callers = has_callers && out->nr > out->nr_kernel;
 }
 
+void report_stack_remove(struct report_stack *s, size_t nr)
+{
+	s->nr -= nr;
+	s->nr_kernel -= nr;
+	memmove(s->address, s->address + nr, s->nr * sizeof(*s->address));
+	memmove(s->moved, s->moved + nr, s->nr * sizeof(*s->moved));
+}
+
 static enum report_start start_at(const struct report_stack *s, size_t i, report_start_fn *start,
 				  void *arg)
 {

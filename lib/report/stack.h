@@ -37,6 +37,9 @@ void report_stack_make(struct unwinder *unwinder, const struct profile_process *
 		       const struct profile_sample *sample, bool with_callers,
 		       struct report_stack *out);
 
+/* Removes the innermost nr addresses, which are the kernel's. */
+void report_stack_remove(struct report_stack *s, size_t nr);
+
 /* What the function at an address of the sample's process implies. */
 typedef enum report_start report_start_fn(void *arg, uint64_t address);
 /*

@@ -95,6 +95,7 @@ void counters_fini(struct counters *c)
 	for (uint32_t t = 0; t < c->nr_cpus; t++)
 		session_cpu_fini(&c->cpus[t]);
 	free_attrs(c);
+	waits_close(c->waits);
 	misc_close(&c->misc);
 	mem_free(c->attrs);
 	mem_free(c->events);
@@ -138,10 +139,25 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	return 0;
 }
 
+/* Waits of tasks that exist already are recognised by their process. */
+static int add_processes(struct counters *c)
+{
+	const struct plan_target *t = &c->plan->target;
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_ids && c->waits && rc == 0; i++) {
+		rc = waits_add_process(c->waits, t->ids[i]);
+		if (rc == -ESRCH || rc == -EINVAL ||
+		    rc == -ENOENT) /* it has ended, or is a thread */
+			rc = 0;
+	}
+	return rc;
+}
+
 static int open_cpus(struct counters *c)
 {
 	struct spare spare;
-	int rc = 0;
+	int rc = add_processes(c);
 
 	spare_hold(&spare);
 	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
@@ -153,9 +169,62 @@ static int open_cpus(struct counters *c)
 	return rc;
 }
 
+static void refuse_waits(struct counters *c, int rc, const struct err *e)
+{
+	bool is_denied = rc == -EPERM;
+
+	c->probe.waits_error = -rc;
+	c->waits_support = (struct event_support){.state = is_denied ? READING_NO_PERMISSION
+								     : READING_NOT_SUPPORTED};
+	snprintf(c->waits_support.reason, sizeof(c->waits_support.reason), "%.255s", e->msg);
+	snprintf(c->waits_support.hint, sizeof(c->waits_support.hint), "%s",
+		 is_denied ? "run as root, or with CAP_BPF and CAP_PERFMON" : "");
+	waits_close(c->waits);
+	c->waits = NULL;
+}
+
+/* Loads the programs that measure waits, if the plan has such events; once. */
+static int open_waits(struct counters *c)
+{
+	const struct plan *plan = c->plan;
+	struct waits_config config = {.has_target = plan->target.nr_ids,
+				      .is_command = plan->target.is_command,
+				      .has_children = !plan->target.is_process_only};
+	struct err e = {0};
+	bool has_waits = false;
+	int rc;
+
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		int wait =
+		    plan->events[i].set == PLAN_NO_SET ? -1 : event_wait(&plan->events[i].event);
+
+		has_waits |= wait >= 0;
+		if (wait >= 0 && plan->events[i].asked->rate)
+			config.mean_ns[wait] = plan->events[i].asked->rate;
+	}
+	if (!has_waits || c->waits || c->waits_support.state)
+		return 0;
+	rc = plan->target.is_cgroup
+		 ? err_set(&e, -ENOTSUP, "waits of a control group cannot be measured")
+		 : waits_open(&config, &c->waits, &e);
+	if (rc && rc != -ENOMEM)
+		refuse_waits(c, rc, &e);
+	c->probe.waits = c->waits;
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int start_waits(struct counters *c)
+{
+	struct err e = {0};
+
+	if (c->waits && waits_start(c->waits, &e))
+		return e.code;
+	return 0;
+}
+
 int counters_open(struct counters *c, uint64_t ring_bytes)
 {
-	return make_attrs(c, ring_bytes) ?: open_cpus(c);
+	return make_attrs(c, ring_bytes) ?: open_waits(c) ?: open_cpus(c) ?: start_waits(c);
 }
 
 int counters_reopen(struct counters *c)
@@ -229,6 +298,8 @@ static void sum_up(struct counters *c, size_t i)
 	if (error)
 		event_support_explain_use(c->plan->host, &p->event, p->asked->flags, error,
 					  &ev->support);
+	if (error && event_wait(&p->event) >= 0 && c->waits_support.state)
+		ev->support = c->waits_support;
 	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))
 		refuse_task(c->plan, error, &ev->support);
 	if (ev->nr_cpus)

@@ -17,6 +17,8 @@ struct counters {
 	uint32_t nr_cpus;
 	bool *is_off; /* owned; per event of the plan: session_enable has disabled it */
 	struct misc misc;
+	struct waits *waits;                /* owned; NULL: not needed, or refused */
+	struct event_support waits_support; /* why, then */
 };
 
 /* Memory only. 0 or -ENOMEM; also then counters_fini frees what is owned. */

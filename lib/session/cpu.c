@@ -86,6 +86,26 @@ static void set_result(struct session_cpu *c, const struct session_probe *p, siz
 		c->group_of[i] = (uint32_t)group;
 }
 
+/* The wait that the part measures (enum waits_kind); -1: none. */
+static int wait_of(const struct session_cpu *c, size_t part)
+{
+	return event_wait(&event_of(c, part)->event);
+}
+
+/* Sends the samples of a wait to its event, the leader of the last group. */
+static int connect_waits(struct session_cpu *c, const struct session_probe *p, size_t part)
+{
+	struct pmu_group *g = &c->groups[c->nr_groups - 1];
+	int wait = wait_of(c, part);
+	int rc = wait >= 0 && !p->waits ? -p->waits_error : 0;
+
+	if (rc == 0 && wait >= 0 && spec_event_is_sampled(event_of(c, part)->asked))
+		rc = waits_add_output(p->waits, (enum waits_kind)wait, c->cpu, g->members[0].fd);
+	if (rc)
+		pmu_group_fini(g);
+	return rc;
+}
+
 /* Opens the part alone in a new group. */
 static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id)
 {
@@ -94,6 +114,8 @@ static int add_alone(struct session_cpu *c, const struct session_probe *p, size_
 	if (rc)
 		return rc;
 	rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
+	if (rc == 0)
+		rc = connect_waits(c, p, part);
 	set_result(c, p, part, c->nr_groups - 1, -rc);
 	drop_empty_group(c); /* it cannot be opened even alone */
 	return 0;
@@ -204,6 +226,7 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	int rc;
 
 	forget_results(c);
+	c->waits = p->waits;
 	rc = open_sets(c, p, -1);
 	for (size_t i = 0; i < c->plan->target.nr_ids && rc == 0; i++)
 		rc = open_sets(c, p, c->plan->target.ids[i]);
@@ -332,6 +355,9 @@ static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 
 	if (rc == 0 && is_frozen(g, before, now_ns, counts))
 		rc = -ENODEV;
+	if (rc == 0 && c->waits && g->nr_members && wait_of(c, g->members[0].event) >= 0)
+		counts[0].raw =
+		    waits_sum(c->waits, (enum waits_kind)wait_of(c, g->members[0].event), c->cpu);
 	if (rc == -ENODEV) {
 		read_detached(c, g, now_ns, out);
 		return false;

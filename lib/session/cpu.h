@@ -6,6 +6,7 @@
 #define SESSION_CPU_H
 
 #include "base/reading.h"
+#include "bpf/waits.h"
 #include "pmu/group.h"
 #include "session/plan.h"
 
@@ -17,11 +18,15 @@ struct session_probe {
 	const struct pmu_ops *pmu;            /* borrowed */
 	struct perf_event_attr *const *attrs; /* borrowed; one per part, NULL: not perf */
 	bool shares_ring; /* several events sample: samples contain their event's id */
+	struct waits
+	    *waits; /* borrowed; measures the events of group sched; NULL: they do not work here */
+	int waits_error; /* errno, then */
 };
 
 struct session_cpu {
-	const struct plan *plan; /* borrowed */
-	uint32_t cpu;            /* or PLAN_ANY_CPU */
+	const struct plan *plan;   /* borrowed */
+	const struct waits *waits; /* borrowed, from session_cpu_open on */
+	uint32_t cpu;              /* or PLAN_ANY_CPU */
 	uint32_t trace;
 	const bool *is_off;       /* borrowed; per event: it stays disabled; NULL: none does */
 	bool is_open;             /* groups are open (or none are needed) */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { MAX_LABEL_BYTES = 1 << 20, MADE_NUMBER = 1024 };
+static const uint64_t MAX_WAIT_NS = (uint64_t)1 << 42; /* as bpf/waits.h */
 
 /* Adds an error from code that does not know positions, with its position in the spec. */
 static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
@@ -33,6 +34,7 @@ static enum plan_set counted_set(const struct event *ev)
 	case EVENT_GROUP_TRACEPOINT: /* also counted by the kernel */
 		return PLAN_SOFTWARE;
 	case EVENT_GROUP_MISC:
+	case EVENT_GROUP_SCHED:
 		return PLAN_ALONE;
 	default:
 		return PLAN_HARDWARE;
@@ -227,11 +229,47 @@ static int check_use(const struct plan *plan, const struct plan_event *p, struct
 	return report(plan->spec, p->asked->flags_pos, &e, errs);
 }
 
+static bool is_sampled_before(const struct plan *plan, const struct plan_event *p)
+{
+	for (const struct plan_event *q = plan->events; q < p; q++)
+		if (q->event.row == p->event.row && spec_event_is_sampled(q->asked))
+			return true;
+	return false;
+}
+
+/* Waits are sampled by their length, and their samples have no place for others' counts. */
+static int check_wait(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	struct err e = {0};
+
+	if (event_wait(&p->event) < 0 || !spec_event_is_sampled(p->asked))
+		return 0;
+	if (strcmp(p->event.row->unit, "ns") != 0)
+		err_set(&e, -EINVAL, "%s:%s can be counted, not sampled", p->event.group->name,
+			p->event.row->name);
+	else if (p == plan->timebase)
+		err_set(&e, -EINVAL, "%s:%s cannot be the timebase", p->event.group->name,
+			p->event.row->name);
+	else if (p->asked->frequency)
+		err_set(&e, -EINVAL,
+			"%s:%s has no frequency: its rate is the ns of waiting per sample",
+			p->event.group->name, p->event.row->name);
+	else if (is_sampled_before(plan, p))
+		err_set(&e, -EINVAL, "%s:%s can be sampled only once", p->event.group->name,
+			p->event.row->name);
+	else if (p->asked->rate > MAX_WAIT_NS)
+		err_set(&e, -EINVAL, "%s:%s: the rate is at most %" PRIu64 " ns",
+			p->event.group->name, p->event.row->name, MAX_WAIT_NS);
+	else
+		return 0;
+	return report(plan->spec, p->asked->name_pos, &e, errs);
+}
+
 /* Refuses what this machine would silently not do. */
 static int check_sampling(const struct plan *plan, const struct plan_event *p,
 			  const struct catalogue *c, struct err_list *errs)
 {
-	int rc = check_period(plan->spec, p, errs);
+	int rc = check_period(plan->spec, p, errs) ?: check_wait(plan, p, errs);
 
 	if (event_model_is_foreign(c)) /* a plan for another machine */
 		return rc;

@@ -187,6 +187,8 @@ static void read_boundary(struct session *s)
 	/* without memory there are no things */
 	(void)session_things_read(&s->things_end, misc, s->boundary_ns);
 	s->boundary_ns = clock_monotonic_ns();
+	if (s->counters.waits && waits_settle(s->counters.waits))
+		notes_add(&s->notes, 0, "waits that last could not be added up");
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		read_cpu(s, &s->counters.cpus[t]);
 	for (const char *note; (note = collect_note(misc->collect));)

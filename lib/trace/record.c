@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/cursor.h"
+#include "base/wait_weight.h"
 
 #include <errno.h>
 #include <string.h>
@@ -54,6 +55,7 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.stays_in_process = bits & PERF_ABI_ATTR_INHERIT_THREAD;
 	v.has_sample_id = bits & PERF_ABI_ATTR_SAMPLE_ID_ALL;
 	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;
+	v.is_wait = perf_abi_wait(v.type, v.config, attr_word(attr, size, ATTR_AT(config1))) >= 0;
 	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));
 	v.user_regs = attr_word(attr, size, ATTR_AT(sample_regs_user));
 	v.nr_user_regs = (unsigned)__builtin_popcountll(v.user_regs);
@@ -189,6 +191,10 @@ static void decode_raw(struct decoder *d)
 {
 	d->r->raw_len = cursor_le32(&d->c);
 	d->r->raw = cursor_bytes(&d->c, d->r->raw_len);
+	if (d->l->is_wait && d->r->raw && d->r->raw_len >= WORD_BYTES) {
+		d->r->period = wait_weight(trace_word(d->r->raw, 0), d->l->period);
+		d->r->has |= TRACE_HAS_PERIOD;
+	}
 }
 
 static void decode_branches(struct decoder *d)

@@ -28,6 +28,7 @@ struct trace_layout {
 	uint16_t max_stack; /* addresses of a callchain: the limit in force; 0: not stored */
 	uint32_t type;      /* attr.type */
 	uint64_t config;    /* attr.config */
+	bool is_wait; /* of a wait, whose weight is calculated from its raw data: perf_abi_wait */
 };
 /* attr: bytes as a trace stores them. False if they are too short or inconsistent, or ask for
  * fields that are younger than this reader. */

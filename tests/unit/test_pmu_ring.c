@@ -4,6 +4,7 @@
 #include "fake_pmu.h"
 #include "kit.h"
 
+#include "base/perf_abi.h"
 #include "pmu/ring.h"
 #include "pmu/scan.h"
 
@@ -356,5 +357,45 @@ TEST(nonsense)
 		assert_int_equal(b.events[0].samples, 1);
 		assert_int_equal(pmu_scan_time_ns(&b.scan, &v, 0), 0);
 		bench_fini(&b);
+	}
+}
+
+/* Samples of waits weigh by the length in their raw data, which follows the callchain if there is
+ * one. Data that is cut weighs nothing. */
+TEST(waits)
+{
+	for (unsigned has_chain = 0; has_chain < 2; has_chain++) {
+		struct perf_event_attr a =
+		    attr_of(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW |
+			    (has_chain ? PERF_SAMPLE_CALLCHAIN : 0));
+		const uint64_t ns = 1000000;
+		uint64_t words[8] = {0, 7, 1000};
+		struct pmu_view v = {(const uint8_t *)words, UINT64_MAX};
+		struct pmu_scan_event e;
+		struct pmu_scan scan = {.events = &e, .nr_events = 1};
+		size_t nr = 3;
+
+		a.config = PERF_COUNT_SW_BPF_OUTPUT;
+		a.config1 = PERF_ABI_WAIT;
+		a.sample_period = 1000000;
+		pmu_scan_event_init(&e, &a);
+		if (has_chain) {
+			words[nr++] = 2;
+			words[nr++] = 0x1000;
+			words[nr++] = 0x2000;
+		}
+		words[nr++] = 12 | ns << 32;
+		words[nr++] = ns >> 32;
+		words[0] = fake_header(PERF_RECORD_SAMPLE, 0, nr);
+		pmu_scan_count(&scan, &v, 0, 8 * nr, UINT64_MAX);
+		assert_int_equal(e.samples, 1);
+		assert_int_equal(e.weight, 1581977);
+		words[0] = fake_header(PERF_RECORD_SAMPLE, 0, nr - 1);
+		pmu_scan_count(&scan, &v, 0, 8 * (nr - 1), UINT64_MAX);
+		words[3] = UINT64_MAX; /* a chain of more words than there are, or a length */
+		words[0] = fake_header(PERF_RECORD_SAMPLE, 0, 4);
+		pmu_scan_count(&scan, &v, 0, 8 * 4, UINT64_MAX);
+		assert_int_equal(e.samples, 3);
+		assert_int_equal(e.weight, 1581977);
 	}
 }

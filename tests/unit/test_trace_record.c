@@ -1353,3 +1353,45 @@ TEST(side_band)
 	assert_false(trace_layout_is_sampled(&l));
 	buf_fini(&b);
 }
+
+/* A sample of a wait: its weight is that of the length in its raw data; of another event
+ * bpf_output it is the period. */
+TEST(wait)
+{
+	static const struct {
+		uint64_t config, config1, period;
+		bool is_wait;
+	} cases[] = {{10, 0x63707500, 1581977, true},
+		     {10, 0x63707501, 1581977, true},
+		     {10, 0, 1000000, false},
+		     {10, 0x63707503, 1000000, false},
+		     {9, 0x63707500, 1000000, false}};
+	const struct attr a = {.type = 1, .period = 1000000, .sample_type = S_CALLCHAIN | S_RAW};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct attr of = a;
+		uint8_t bytes[ATTR_BYTES];
+		struct trace_layout l;
+		struct trace_record r;
+		struct buf b;
+		size_t at;
+
+		of.config = cases[i].config;
+		attr_bytes(&of, bytes);
+		put_word(bytes + 56, cases[i].config1);
+		assert_true(trace_layout_init(&l, bytes, sizeof(bytes)));
+		assert_int_equal(l.is_wait, cases[i].is_wait);
+		buf_init(&b, MAX_BYTES);
+		at = record_begin(&b, PERF_RECORD_SAMPLE, 0);
+		buf_le64(&b, 1);
+		buf_le64(&b, 0x1234);
+		buf_le32(&b, 12);
+		buf_le64(&b, 1000000);
+		buf_le32(&b, 0);
+		record_end(&b, at);
+		assert_int_equal(decode(&l, b.data, b.len, &r), 0);
+		assert_int_equal(r.period, cases[i].period);
+		assert_int_equal(!!(r.has & TRACE_HAS_PERIOD), cases[i].is_wait);
+		buf_fini(&b);
+	}
+}

@@ -38,7 +38,7 @@ void events_fini(struct events *x)
 
 struct perf_layout events_layout(const struct trace_layout *l)
 {
-	return (struct perf_layout){l->sample_type, l->read_format, l->has_sample_id};
+	return (struct perf_layout){l->sample_type, l->read_format, l->has_sample_id, l->is_wait};
 }
 
 /* The attr of part nr of an event, and its layout. */

@@ -286,6 +286,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 	o.layout = events_layout(item->layout);
 	o.id = events_id(item->id);
 	o.cpu = cpu;
+	o.weight = item->record.period;
 	if (is_sample)
 		stacks_set(&x->stacks, item, &o);
 	put(x, item, &o);

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * How long tasks wait: blocked, from the switch out to the wakeup, and for a CPU, from the wakeup
+ * or the preemption to the switch in. Adds both up per CPU, and sends samples of them to perf
+ * events. A wait counts on the CPU on which it ends; what lies before a reading is added up by the
+ * iterator, on the task's last CPU. A sample is taken when the wait is over.
+ *
+ * A task waits in the state of its thread's own memory (task storage): no table fills up, and a
+ * number that is used again is another task.
+ */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/waits_shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct task_struct {
+	int pid, tgid;
+	unsigned int __state;
+	int exit_state, on_cpu, wake_cpu;
+	struct task_struct *group_leader;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
+
+/* A phase in which a task waits is its enum bpf_wait. */
+enum { RUNS = BPF_NR_WAITS };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct bpf_waits_task);
+} tasks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* the number of CPUs, set when it is loaded */
+	__type(key, __u32);
+	__type(value, struct bpf_waits_sums);
+} sums SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} off_cpu SEC(".maps"), run_queue SEC(".maps");
+
+const volatile __u64 mean_ns[BPF_NR_WAITS]; /* between two samples; 0: none */
+const volatile bool has_target, has_children;
+
+/* log2(1 + i / 64), with 16 bits behind the point. */
+static const __u32 log2_steps[65] = {
+    0,     1466,  2909,  4331,  5732,  7112,  8473,  9814,  11136, 12440, 13727, 14996, 16248,
+    17484, 18704, 19909, 21098, 22272, 23433, 24579, 25711, 26830, 27936, 29029, 30109, 31178,
+    32234, 33279, 34312, 35334, 36346, 37346, 38336, 39316, 40286, 41246, 42196, 43137, 44068,
+    44990, 45904, 46809, 47705, 48593, 49472, 50344, 51207, 52063, 52911, 53751, 54584, 55410,
+    56229, 57040, 57845, 58643, 59434, 60219, 60997, 61769, 62534, 63294, 64047, 64794, 65536,
+};
+
+/* log2(1 + f / 2^31), with 16 bits behind the point: between two steps a line. */
+static __u32 log2_of(__u32 f)
+{
+	__u32 step = f >> 25 & 63, rest = f >> 9 & 0xffff;
+	__u32 low = log2_steps[step], high = log2_steps[step + 1];
+
+	return low + ((high - low) * rest >> 16);
+}
+
+/* The nanoseconds from one sample to the next are distributed exponentially, so that each of them
+ * is as likely to be sampled as any other: mean × ln(2^32 / r) for a random r of 32 bits. */
+static __u64 draw(__u64 mean)
+{
+	__u32 r = bpf_get_prandom_u32() | 1;
+	__u32 shift = 0;
+	__u64 log2;
+
+	/* r = 2^(31 - shift) × (1 + f), f in 16 bits */
+	for (__u32 bits = 16; bits; bits /= 2) {
+		if (!(r >> (32 - bits))) {
+			r <<= bits;
+			shift += bits;
+		}
+	}
+	log2 = ((__u64)(shift + 1) << 16) - log2_of(r & 0x7fffffff);
+	return (mean * log2 >> 16) * 45426 >> 16; /* × ln 2 */
+}
+
+static struct bpf_waits_task *make(struct task_struct *t)
+{
+	return bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* NULL: it is not measured, or not yet. */
+static struct bpf_waits_task *find(struct task_struct *t)
+{
+	return bpf_task_storage_get(&tasks, t, 0, 0);
+}
+
+/* A thread of a target that was there before is recognised by its process. */
+static struct bpf_waits_task *find_or_make(struct task_struct *t)
+{
+	struct bpf_waits_task *s = find(t), *leader;
+
+	if (s)
+		return s->is_member || !has_target ? s : NULL;
+	if (!has_target)
+		return make(t);
+	leader = find(t->group_leader);
+	if (!leader || !leader->is_member)
+		return NULL;
+	s = make(t);
+	if (s)
+		s->is_member = 1;
+	return s;
+}
+
+static struct bpf_waits_sums *sums_of(__u32 cpu)
+{
+	return bpf_map_lookup_elem(&sums, &cpu);
+}
+
+/* Ends the phase: adds up the part since the last reading. Others may do that at the same time,
+ * each for a part of its own. */
+static void end_phase(struct bpf_waits_task *s, __u32 phase, __u64 now)
+{
+	__u64 since = __sync_lock_test_and_set(&s->since, now);
+	struct bpf_waits_sums *sum = sums_of(bpf_get_smp_processor_id());
+
+	s->waited[phase] = now - s->begin;
+	s->begin = now;
+	if (sum && now > since)
+		sum->ns[phase] += now - since;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct bpf_waits_task *s;
+
+	if (prev->pid && (s = find_or_make(prev))) {
+		s->waited[BPF_WAIT_OFF_CPU] = s->waited[BPF_WAIT_RUN_QUEUE] = 0; /* not sampled */
+		s->since = s->begin = now;
+		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
+	}
+	if (next->pid && (s = find(next)) && s->phase == BPF_WAIT_RUN_QUEUE && s->since) {
+		end_phase(s, BPF_WAIT_RUN_QUEUE, now);
+		s->phase = RUNS;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *t)
+{
+	struct bpf_waits_task *s = find(t);
+	struct bpf_waits_sums *sum;
+
+	if (!s || s->phase != BPF_WAIT_OFF_CPU || !s->since)
+		return 0;
+	end_phase(s, BPF_WAIT_OFF_CPU, bpf_ktime_get_ns());
+	s->phase = BPF_WAIT_RUN_QUEUE;
+	sum = sums_of(bpf_get_smp_processor_id());
+	if (sum)
+		sum->wakeups++;
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_new, struct task_struct *t)
+{
+	struct bpf_waits_task *s = find_or_make(t);
+
+	if (s) {
+		s->since = s->begin = bpf_ktime_get_ns();
+		s->phase = BPF_WAIT_RUN_QUEUE;
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct bpf_waits_task *s = find_or_make(parent);
+
+	if (s && (has_children || parent->tgid == child->tgid) && (s = make(child)))
+		s->is_member = 1;
+	return 0;
+}
+
+/* The task that has been switched to runs again: here its stack is that of the wait. */
+static void sample(void *ctx, struct bpf_waits_task *s, enum bpf_wait which, void *to)
+{
+	struct bpf_waits_sample out = {.ns = s->waited[which]};
+	__u64 left = s->left[which];
+
+	s->waited[which] = 0;
+	if (!mean_ns[which] || !out.ns)
+		return;
+	if (!left) /* its first wait */
+		left = draw(mean_ns[which]);
+	if (out.ns < left) {
+		s->left[which] = left - out.ns;
+		return;
+	}
+	s->left[which] = draw(mean_ns[which]);
+	bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, sizeof(out));
+}
+
+SEC("?tp_btf/sched_exit_tp")
+int BPF_PROG(on_exit, bool is_switch)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct bpf_waits_task *s = find(t);
+
+	if (!t->pid || !s || s->phase != RUNS)
+		return 0;
+	sample(ctx, s, BPF_WAIT_OFF_CPU, &off_cpu);
+	sample(ctx, s, BPF_WAIT_RUN_QUEUE, &run_queue);
+	return 0;
+}
+
+/* A reading: adds up the waits that last, and finds the tasks that were there before. Only one
+ * reads at a time, and nobody else writes settled. */
+SEC("iter/task")
+int settle(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	bool lives = t && t->pid && !t->exit_state;
+	struct bpf_waits_task *s = lives ? find_or_make(t) : NULL;
+	__u64 now = bpf_ktime_get_ns(), since;
+	struct bpf_waits_sums *sum;
+	__u32 phase;
+
+	if (!s)
+		return 0;
+	if (!s->since && s->is_member == BPF_WAITS_STARTS)
+		return 0;
+	if (!s->since) {
+		s->phase = t->__state ? BPF_WAIT_OFF_CPU : t->on_cpu ? RUNS : BPF_WAIT_RUN_QUEUE;
+		s->since = s->begin = now;
+		return 0;
+	}
+	phase = s->phase;
+	if (phase >= BPF_NR_WAITS)
+		return 0;
+	since = __sync_lock_test_and_set(&s->since, now);
+	sum = sums_of(t->wake_cpu);
+	if (sum && now > since)
+		sum->settled[phase & 1] += now - since;
+	return 0;
+}

@@ -1,0 +1,243 @@
+/*
+ * Loading and reading the programs of waits.bpf.c.
+ */
+#include "bpf/waits.h"
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef CPUPERF_HAS_BPF
+
+#include "bpf/waits_shared.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf/waits.skel.h"
+
+struct waits {
+	struct waits_bpf *programs;  /* owned */
+	struct bpf_waits_sums *sums; /* mapped; nr_cpus of them */
+	size_t map_bytes;
+	uint32_t nr_cpus;
+	bool is_command, is_started;
+};
+
+/* The last line of libbpf's complaints; a session is opened by one thread. */
+static _Thread_local char complaint[200];
+
+static int keep_complaint(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char text[sizeof(complaint)];
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	if (text[0])
+		memcpy(complaint, text, sizeof(complaint));
+	return 0;
+}
+
+static int refuse(int rc, struct err *e)
+{
+	if (rc == -ENOMEM)
+		return err_set(e, rc, "out of memory");
+	if (rc == -EPERM || rc == -EACCES)
+		return err_set(e, -EPERM, "programs in the kernel (BPF) are not permitted");
+	return err_set(e, -ENOTSUP, "the kernel does not accept the programs: %s",
+		       complaint[0] ? complaint : strerror(-rc));
+}
+
+static bool has_trace(const char *name)
+{
+	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
+}
+
+static int configure(struct waits *w, const struct waits_config *c, struct err *e)
+{
+	struct waits_bpf *p = w->programs;
+	bool is_sampled = c->mean_ns[WAITS_OFF_CPU] || c->mean_ns[WAITS_RUN_QUEUE];
+
+	if (is_sampled && !has_trace("sched_exit_tp")) {
+		return err_set(e, -ENOTSUP,
+			       "waits can be counted but not sampled: the kernel has no tracepoint "
+			       "sched_exit_tp");
+	}
+	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
+	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
+	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];
+	p->rodata->has_target = c->has_target;
+	p->rodata->has_children = c->has_children;
+	return bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)
+		   ?: bpf_map__set_max_entries(p->maps.off_cpu, w->nr_cpus)
+		   ?: bpf_map__set_max_entries(p->maps.run_queue, w->nr_cpus);
+}
+
+static int map_sums(struct waits *w)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *base;
+
+	w->map_bytes = (w->nr_cpus * sizeof(*w->sums) + page - 1) & ~(page - 1);
+	base =
+	    mmap(NULL, w->map_bytes, PROT_READ, MAP_SHARED, bpf_map__fd(w->programs->maps.sums), 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	w->sums = base;
+	return 0;
+}
+
+int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
+{
+	struct waits *w = mem_zalloc(sizeof(*w));
+	int rc;
+
+	if (!w)
+		return err_set(e, -ENOMEM, "out of memory");
+	libbpf_set_print(keep_complaint);
+	complaint[0] = '\0';
+	w->is_command = config->is_command;
+	rc = libbpf_num_possible_cpus();
+	w->nr_cpus = rc > 0 ? (uint32_t)rc : 0;
+	if (rc > 0) {
+		w->programs = waits_bpf__open();
+		rc = w->programs ? configure(w, config, e) : -errno;
+	}
+	if (rc == 0)
+		rc = waits_bpf__load(w->programs);
+	if (rc == 0)
+		rc = map_sums(w);
+	if (rc) {
+		waits_close(w);
+		return e->code ? e->code : refuse(rc, e);
+	}
+	*out = w;
+	return 0;
+}
+
+void waits_close(struct waits *w)
+{
+	if (!w)
+		return;
+	if (w->sums)
+		munmap(w->sums, w->map_bytes);
+	waits_bpf__destroy(w->programs);
+	mem_free(w);
+}
+
+int waits_add_process(struct waits *w, pid_t process)
+{
+	struct bpf_waits_task member = {.is_member = w->is_command ? BPF_WAITS_STARTS : 1};
+	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = bpf_map_update_elem(bpf_map__fd(w->programs->maps.tasks), &fd, &member, BPF_ANY);
+	close(fd);
+	return rc;
+}
+
+int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd)
+{
+	const struct bpf_map *const maps[] = {[WAITS_OFF_CPU] = w->programs->maps.off_cpu,
+					      [WAITS_RUN_QUEUE] = w->programs->maps.run_queue};
+
+	if (kind >= ARRAY_NR(maps))
+		return 0;
+	return bpf_map_update_elem(bpf_map__fd(maps[kind]), &cpu, &fd, BPF_ANY);
+}
+
+int waits_start(struct waits *w, struct err *e)
+{
+	int rc = w->is_started ? 0 : waits_bpf__attach(w->programs);
+
+	w->is_started |= rc == 0;
+	return rc ? refuse(rc, e) : 0;
+}
+
+int waits_settle(struct waits *w)
+{
+	char unused[64];
+	ssize_t n;
+	int fd = bpf_iter_create(bpf_link__fd(w->programs->links.settle));
+
+	if (fd < 0)
+		return fd;
+	do
+		n = read(fd, unused, sizeof(unused));
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	n = n < 0 ? -errno : 0;
+	close(fd);
+	return (int)n;
+}
+
+uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
+{
+	const volatile struct bpf_waits_sums *s = &w->sums[cpu];
+
+	if (cpu >= w->nr_cpus)
+		return 0;
+	return kind == WAITS_WAKEUPS ? s->wakeups : s->ns[kind] + s->settled[kind];
+}
+
+#else
+
+int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
+{
+	(void)config;
+	(void)out;
+	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
+}
+
+void waits_close(struct waits *w)
+{
+	(void)w;
+}
+
+int waits_add_process(struct waits *w, pid_t process)
+{
+	(void)w;
+	(void)process;
+	return -ENOTSUP;
+}
+
+int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd)
+{
+	(void)w;
+	(void)kind;
+	(void)cpu;
+	(void)fd;
+	return -ENOTSUP;
+}
+
+int waits_start(struct waits *w, struct err *e)
+{
+	(void)w;
+	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
+}
+
+int waits_settle(struct waits *w)
+{
+	(void)w;
+	return -ENOTSUP;
+}
+
+uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
+{
+	(void)w;
+	(void)kind;
+	(void)cpu;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * How long tasks wait, measured by programs in the kernel: blocked, from the switch out to the
+ * wakeup, and for a CPU, from the wakeup or the preemption to the switch in. Sums per CPU, and
+ * samples in the rings of perf events of type software:bpf_output. Only this room sees libbpf.
+ */
+#ifndef BPF_WAITS_H
+#define BPF_WAITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+struct waits;
+
+enum waits_kind { WAITS_OFF_CPU, WAITS_RUN_QUEUE, WAITS_WAKEUPS, WAITS_NR };
+
+struct waits_config {
+	/* per kind, in ns of waiting per sample, at most 2^42; 0: not sampled. Not of wakeups. */
+	uint64_t mean_ns[WAITS_NR];
+	bool has_target;   /* only the tasks of waits_add_process, and those that they create */
+	bool is_command;   /* they wait to be started, and this wait does not count */
+	bool has_children; /* with the processes that they create, not only threads */
+};
+
+/* Loads the programs. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP: this kernel, or this
+ * build, cannot do it; -ENOMEM. One thread. */
+int waits_open(const struct waits_config *config, struct waits **out, struct err *e);
+void waits_close(struct waits *w); /* NULL is fine */
+
+/* A process of the target, which exists already. -ESRCH: it has ended. */
+int waits_add_process(struct waits *w, pid_t process);
+/* Sends the samples of the CPU to this event of type software:bpf_output, in place of an older one.
+ * Borrows fd until the event is closed. 0 or -errno. */
+int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd);
+/* Attaches the programs, once. 0 or -errno with *e. */
+int waits_start(struct waits *w, struct err *e);
+
+/* Adds the waits that last up to now to the sums. Takes about 1 us per task. One thread. 0 or
+ * -errno. */
+int waits_settle(struct waits *w);
+/* The sum on the CPU up to now: ns (of waits that last, up to waits_settle), or wakeups. Any
+ * thread.
+ */
+uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * What the programs in the kernel and the program that loads them share.
+ */
+#ifndef BPF_WAITS_SHARED_H
+#define BPF_WAITS_SHARED_H
+
+#include <linux/types.h>
+
+enum bpf_wait { BPF_WAIT_OFF_CPU, BPF_WAIT_RUN_QUEUE, BPF_NR_WAITS };
+
+enum { BPF_WAITS_STARTS = 2 };
+
+/* What is known of a task that is measured. All zero: nothing yet. */
+struct bpf_waits_task {
+	__u64 since; /* in ns of CLOCK_MONOTONIC: its phase is added up until then; 0: not known */
+	__u64 begin; /* of its phase */
+	__u64 waited[BPF_NR_WAITS]; /* of its last wait, until it was sampled; 0: none */
+	__u64 left[BPF_NR_WAITS];   /* ns until the next sample; 0: not drawn yet */
+	__u32 phase;                /* enum bpf_wait, or BPF_NR_WAITS: it runs */
+	__u32 is_member;            /* of the target; STARTS: not before it has been scheduled */
+};
+
+/* Of one CPU; cumulative. A cache line, so that CPUs do not share one. */
+struct bpf_waits_sums {
+	__u64 ns[BPF_NR_WAITS];      /* of waits that have ended, without: */
+	__u64 settled[BPF_NR_WAITS]; /* what was added up at readings */
+	__u64 wakeups;
+	__u64 unused[3];
+};
+
+/* The raw data of a sample. 12 bytes: with the kernel's length before them two words. */
+struct bpf_waits_sample {
+	__u64 ns; /* the wait that was hit */
+	__u32 zero;
+} __attribute__((packed));
+
+#endif

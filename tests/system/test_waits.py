@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The events of the group sched: how long tasks wait, by programs in the kernel. waits.c says itself how
+long its threads lived and slept; CPU time, waiting for a CPU and blocked must add up to that, and the
+samples must show where. CPUPERF and CPUPERF_PRINT name the programs; needs root and a kernel with BTF.
+"""
+import contextlib
+import csv
+import glob
+import io
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from kit import CPUPERF, output, PRINT, run, run_checks, skip
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WAITS = ["off_cpu_time", "run_queue_time"]
+
+
+def build(folder):
+    program = os.path.join(folder, "waits")
+    run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, f"{HERE}/waits.c")
+    return program
+
+
+def measure(folder, events, *command, options=()):
+    """What the command printed, {name: number}."""
+    done = run(CPUPERF, f"--event={events}", *options, "--", *command, cwd=folder)
+    words = done.stdout.split()
+    return {k: int(v) for k, v in zip(words[::2], words[1::2])}
+
+
+def rows(folder, *args):
+    text = output(PRINT, "--quiet", "--output-format=csv", *args, cwd=folder)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def totals(folder):
+    """{label: row} of the last session, over its traces and iterations."""
+    out = {}
+    for row in rows(folder, "--report=summary"):
+        if row["state"] == "ok" and not row["trace"]:
+            assert row["label"] not in out, row
+            out[row["label"]] = row
+    return out
+
+
+def wall_ns(folder):
+    text = output(PRINT, "--quiet", "--output-format=ndjson", "--report=summary", cwd=folder)
+    first = json.loads(text.splitlines()[0])
+    return int(first["end_ns"]) - int(first["start_ns"])
+
+
+def weights(folder, event):
+    """{"outermost; …; innermost": weight} of the stacks."""
+    out = {}
+    for row in rows(folder, "--report=stacks", f"--event=sched:{event}"):
+        stack = row["stack"].replace("()", "")
+        out[stack] = out.get(stack, 0) + int(row["count"])
+    return out
+
+
+def check_adds_up(folder):
+    """Blocked, waiting for a CPU and running are all that a thread does."""
+    program = build(folder)
+    said = measure(folder, "sched:off_cpu_time,sched:run_queue_time,software:task_clock", program)
+    parts = {k: int(v["value"]) for k, v in totals(folder).items()}
+    assert set(parts) == {*WAITS, "task_clock"}, parts
+    assert said["life_ns"] * 0.98 <= sum(parts.values()) <= said["threads"] * wall_ns(folder) * 1.02, \
+        (parts, said, wall_ns(folder))
+    assert said["asked_ns"] * 0.8 <= parts["off_cpu_time"], (parts, said)
+
+
+def check_attached(folder):
+    """Of a running process, threads that sleep all the time count too, in each iteration."""
+    with subprocess.Popen(["sh", "-c", "sleep 60 & sleep 60"], start_new_session=True) as victim:
+        try:
+            while len(subprocess.run(["pgrep", "-g", str(victim.pid)], check=False,
+                                     stdout=subprocess.PIPE).stdout.split()) < 3:
+                time.sleep(0.05)
+            run(CPUPERF, "--event=sched:off_cpu_time", f"--pid={victim.pid}", "--duration=300ms",
+                "--num-iterations=3", cwd=folder)
+        finally:
+            os.killpg(victim.pid, signal.SIGKILL)
+    cells = [r for r in rows(folder, "--report=summary") if r["state"] == "ok" and not r["trace"]]
+    assert len(cells) == 3, cells
+    for c in cells:
+        span = int(c["end_ns"]) - int(c["start_ns"])
+        assert 0.9 * 3 * span < int(c["value"]) < 1.1 * 3 * span, c
+
+
+def check_samples(folder):
+    """Long waits are all sampled, at their stack, which begins where the program waits."""
+    program = build(folder)
+    said = measure(folder, ",".join(f"sched:{w}@1000000" for w in WAITS), program, options=["-g"])
+    stacks = weights(folder, "off_cpu_time")
+    napped = sum(n for s, n in stacks.items() if re.search(r"; nap;", s))
+    assert said["asked_ns"] * 0.8 <= napped <= said["naps_ns"] * 1.02, (napped, said, stacks)
+    assert any(re.search(r"hold;.*pthread_mutex_lock|hold;.*lll_lock_wait", s) for s in stacks), stacks
+    assert any(re.search(r"main;.*join", s) for s in stacks), stacks
+    for s in [*stacks, *weights(folder, "run_queue_time")]:
+        assert not re.search(r"bpf|__schedule\b|; *schedule$", s), s
+
+
+def check_unbiased(folder):
+    """Waits far shorter than the rate: the samples' weights stand for all of them. The variance of
+    their sum is at most rate × sum; what still waited at the end has no samples."""
+    program = build(folder)
+    measure(folder, ",".join(f"sched:{w}@1000000" for w in WAITS), program, "short")
+    found = totals(folder)
+    cell = found["off_cpu_time"]
+    raw, weight, samples = int(cell["raw"]), int(cell["weight"]), int(cell["samples"])
+    assert samples > 100, cell
+    assert abs(raw - weight) < 5 * math.sqrt(raw * 1e6), cell
+    shown = sum(weights(folder, "off_cpu_time").values())
+    assert shown == weight, (shown, weight)
+
+
+def check_runs(folder):
+    """Each run is measured anew."""
+    program = build(folder)
+    measure(folder, "sched:wakeups,sched:off_cpu_time", program, options=["--runs=3"])
+    cells = [r for r in rows(folder, "--report=summary")
+             if r["state"] == "ok" and not r["trace"] and r["event"] == "wakeups"]
+    assert len(cells) == 3 and all(int(c["value"]) >= 4 * 15 for c in cells), cells
+
+
+def check_nothing_is_left(folder):
+    """The programs in the kernel end with cpuperf, however it ends."""
+    def programs():
+        """The ids that its descriptors name."""
+        found = set()
+        for name in glob.glob(f"/proc/{session.pid}/fdinfo/*"):
+            with contextlib.suppress(OSError), open(name, encoding="ascii") as f:
+                found |= {int(n) for n in re.findall(r"^prog_id:\s*(\d+)", f.read(), re.M)}
+        return found
+
+    def alive():
+        tool = shutil.which("bpftool", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        return {p["id"] for p in json.loads(output(tool, "--json", "prog", "list"))}
+
+    with subprocess.Popen([CPUPERF, "--event=sched:off_cpu_time", "--duration=60s"], cwd=folder,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:
+        while len(programs()) < 4:
+            assert session.poll() is None
+            time.sleep(0.05)
+        held = programs()
+        assert held <= alive()
+        session.kill()
+    while held & alive():  # the kernel frees them in the background
+        time.sleep(0.1)
+
+
+def check_refusals(folder):
+    for event, text in (("sched:wakeups@1000", "can be counted, not sampled"),
+                        ("sched:off_cpu_time@100Hz", "has no frequency")):
+        done = run(CPUPERF, f"--event={event}", "--duration=100ms", cwd=folder, code=None)
+        assert done.returncode and text in done.stderr, (event, done.stderr)
+    with open(f"{folder}/twice.cpspec", "w", encoding="ascii") as f:
+        json.dump({"events": [{"group_name": "sched", "event_name": "off_cpu_time", "rate": rate}
+                              for rate in (1000, 2000)]}, f)
+    done = run(CPUPERF, f"--spec-file={folder}/twice.cpspec", cwd=folder, code=None)
+    assert done.returncode and "1:" in done.stderr and "only once" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
+        skip("waits are measured by BPF programs: needs root and a kernel with BTF")
+    run_checks(globals())

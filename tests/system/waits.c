@@ -1,0 +1,75 @@
+/*
+ * A program that waits in known ways. waits naps|short: threads that sleep, and that wait for each
+ * other's mutex. Prints what it found itself: "threads N life_ns N naps_ns N", of all threads
+ * together, and of all calls of nap().
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { NR = 4 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t life_ns[NR + 1], naps_ns[NR + 1];
+static long nr_naps = 15, nap_ns = 10000000;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((noinline)) static void nap(uint64_t *spent)
+{
+	const struct timespec t = {0, nap_ns};
+	uint64_t start = now();
+
+	nanosleep(&t, NULL);
+	*spent += now() - start;
+}
+
+__attribute__((noinline)) static void hold(uint64_t *spent)
+{
+	pthread_mutex_lock(&mutex);
+	nap(spent);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void *run(void *arg)
+{
+	uint64_t start = now(), i = (uint64_t)(uintptr_t)arg;
+
+	for (long k = 0; k < nr_naps; k++)
+		(i % 2 ? hold : nap)(&naps_ns[i]);
+	life_ns[i] = now() - start;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t start = now(), life = 0, naps = 0;
+	pthread_t thread[NR];
+
+	if (argc > 1 && strcmp(argv[1], "short") == 0) {
+		nr_naps = 1000;
+		nap_ns = 50000;
+	}
+	for (uintptr_t i = 0; i < NR; i++)
+		if (pthread_create(&thread[i], NULL, run, (void *)i))
+			return 1;
+	for (int i = 0; i < NR; i++)
+		pthread_join(thread[i], NULL);
+	life_ns[NR] = now() - start;
+	for (int i = 0; i <= NR; i++) {
+		life += life_ns[i];
+		naps += naps_ns[i];
+	}
+	printf("threads %d life_ns %llu naps_ns %llu asked_ns %llu\n", NR + 1,
+	       (unsigned long long)life, (unsigned long long)naps,
+	       (unsigned long long)(NR * nr_naps) * (unsigned long long)nap_ns);
+	return 0;
+}
