@@ -442,10 +442,10 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 			remember(plan->spec->session_result_spec_path);
 	}
 	target_memory_free(r.memory);
-	output_close(&r.output);
-	status = close_results(&r, status);
 	if (o->std.min_level <= LOG_INFO && !r.run_error)
 		recorder_print_ways(&r, r.session ? 0 : e.code);
+	output_close(&r.output);
+	status = close_results(&r, status);
 	session_close(r.session);
 	control_close(&r.control);
 	return status;

@@ -75,6 +75,7 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 	const char *capability = h->has_cap_perfmon ? "perfmon" : "sys_admin";
 	char program[MAX_QUOTED], sysctl[64];
 	BUF_AUTO(way, 4 * MAX_QUOTED);
+	BUF_AUTO(text, 8 * MAX_QUOTED);
 
 	quote_program(program);
 	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
@@ -88,12 +89,12 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 
 	const char *const lines[] = {buf_str(&way), sysctl};
 
-	if (!log_is_json())
-		dprintf(STDERR_FILENO, "\nTo measure %s, %s:\n", what, introductions[h->grant]);
+	buf_printf(&text, "\nTo measure %s, %s:\n", what, introductions[h->grant]);
 	for (size_t i = 0; i < ARRAY_NR(lines); i++) {
 		if (lines[i][0] && log_is_json())
 			log_info("to measure %s, %s: %s", what, introductions[h->grant], lines[i]);
 		else if (lines[i][0])
-			dprintf(STDERR_FILENO, "  %s\n", lines[i]);
+			buf_printf(&text, "  %s\n", lines[i]);
 	}
+	log_text(buf_str(&text), text.len);
 }

@@ -64,6 +64,12 @@ static void write_out(const char *text, size_t len)
 		(void)io_write_full(sink.fd, text, len);
 }
 
+void log_text(const char *text, size_t len)
+{
+	if (!sink.is_json)
+		write_out(text, len);
+}
+
 static void write_line(char *text, size_t size, int len)
 {
 	size_t n = len < 0 ? 0 : (size_t)len;

@@ -30,6 +30,10 @@ void log_open(const char *program, int min_level, int fd);
 void log_set_json(bool is_json);
 bool log_is_json(void);
 
+/* Text for people that has its own form, whole lines: where the log's lines go, at any level; not
+ * where they are JSON. */
+void log_text(const char *text, size_t len);
+
 /* The descriptor; -1 before log_open. */
 int log_fd(void);
 

@@ -35,7 +35,8 @@ struct waits {
 /* The last line of libbpf's complaints; a session is opened by one thread. */
 static _Thread_local char complaint[200];
 
-static int keep_complaint(enum libbpf_print_level level, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_print_level level,
+								const char *format, va_list args)
 {
 	char text[sizeof(complaint)];
 

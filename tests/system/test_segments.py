@@ -230,7 +230,8 @@ def check_cut(folder):
     trace = name.split(".")[2]
     whole = show(f"{folder}/a", "--report=summary", "--output-format=csv")
     lost = rows_of(whole) - rows_of(done)
-    assert {row[1:3] for row in lost} == {(str(NR_ITERATIONS - 1), t) for t in (trace, "")}, lost
+    # without a tick of its CPU the trace's row is "not counted" in both
+    assert lost and {row[1:3] for row in lost} <= {(str(NR_ITERATIONS - 1), t) for t in (trace, "")}, lost
 
 
 def check_cut_index(folder):

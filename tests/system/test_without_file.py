@@ -82,8 +82,8 @@ def check_line_to_type(folder):
     obey is replaced."""
     for name, shown in (("plain", "plain"), ("it's\tin two", "it's?in two"), ("a\n\033[31m$x", "a??[31m$x")):
         err = measure(folder, "-e", "task_clock", "-o", name, "--", "true").stderr
-        last = err.rstrip("\n").split("\n")[-1]
-        assert last.startswith("Saved in ") and "\033" not in err and "\t" not in err, repr(err)
+        last = next((line for line in err.split("\n") if line.startswith("Saved in ")), "")
+        assert last and "\033" not in err and "\t" not in err, repr(err)
         line = last.split(" More: ")[1].replace(" (--help)", "")
         assert shlex.split(line)[:2] == ["cpuperf_print", shown], last
 
