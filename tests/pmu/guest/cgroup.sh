@@ -53,7 +53,8 @@ rows cgroup.csv '
 		if (part < low || part > high) { print "FAILED: " label ": " part ": " why; failed = 1 } }
 	END { held("burn_usage", 0.8, 1.05, "a loop has one CPU")
 		held("slow_usage", 0.1, 0.3, "it may have 20 %")
-		held("slow_throttled", 0.3, 1, "it waits for 80 %")
+		# the kernel adds up a pause when it ends, also what lies before the session
+		held("slow_throttled", 0.3, 3, "it waits for 80 %")
 		n = split("burn_usage burn_throttled slow_usage slow_throttled memory", label, " ")
 		for (i = 1; i <= n; i++) if (seen[label[i]] != 5) {
 			print "FAILED: " label[i] ": " seen[label[i]] + 0 " cells"; failed = 1 } }'
