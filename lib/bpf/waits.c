@@ -32,7 +32,7 @@ struct waits {
 	bool is_command, is_started;
 };
 
-/* The last line of libbpf's complaints; a session is opened by one thread. */
+/* The first line of libbpf's complaints; a session is opened by one thread. */
 static _Thread_local char complaint[200];
 
 __attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_print_level level,
@@ -44,7 +44,7 @@ __attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_prin
 		return 0;
 	vsnprintf(text, sizeof(text), format, args);
 	text[strcspn(text, "\n")] = '\0';
-	if (text[0])
+	if (text[0] && !complaint[0]) /* the first one names the cause */
 		memcpy(complaint, text, sizeof(complaint));
 	return 0;
 }
@@ -69,6 +69,8 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	struct waits_bpf *p = w->programs;
 	bool is_sampled = c->mean_ns[WAITS_OFF_CPU] || c->mean_ns[WAITS_RUN_QUEUE];
 
+	if (!has_trace("sched_switch"))
+		return err_set(e, -ENOTSUP, "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
 	if (is_sampled && !has_trace("sched_exit_tp")) {
 		return err_set(e, -ENOTSUP,
 			       "waits can be counted but not sampled: the kernel has no tracepoint "
@@ -101,11 +103,12 @@ static int map_sums(struct waits *w)
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
 {
 	struct waits *w = mem_zalloc(sizeof(*w));
+	libbpf_print_fn_t print;
 	int rc;
 
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
-	libbpf_set_print(keep_complaint);
+	print = libbpf_set_print(keep_complaint); /* of the whole process */
 	complaint[0] = '\0';
 	w->is_command = config->is_command;
 	rc = libbpf_num_possible_cpus();
@@ -118,6 +121,7 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 		rc = waits_bpf__load(w->programs);
 	if (rc == 0)
 		rc = map_sums(w);
+	libbpf_set_print(print);
 	if (rc) {
 		waits_close(w);
 		return e->code ? e->code : refuse(rc, e);

@@ -178,7 +178,7 @@ static void refuse_waits(struct counters *c, int rc, const struct err *e)
 								     : READING_NOT_SUPPORTED};
 	snprintf(c->waits_support.reason, sizeof(c->waits_support.reason), "%.255s", e->msg);
 	snprintf(c->waits_support.hint, sizeof(c->waits_support.hint), "%s",
-		 is_denied ? "run as root, or with CAP_BPF and CAP_PERFMON" : "");
+		 is_denied ? "run as root; capabilities of the program's file do not suffice" : "");
 	waits_close(c->waits);
 	c->waits = NULL;
 }
@@ -204,9 +204,13 @@ static int open_waits(struct counters *c)
 	}
 	if (!has_waits || c->waits || c->waits_support.state)
 		return 0;
-	rc = plan->target.is_cgroup
-		 ? err_set(&e, -ENOTSUP, "waits of a control group cannot be measured")
-		 : waits_open(&config, &c->waits, &e);
+	if (plan->target.is_cgroup)
+		rc = err_set(&e, -ENOTSUP, "waits of a control group are not measured");
+	else if (c->is_switched)
+		rc = err_set(&e, -ENOTSUP,
+			     "waits are not measured with windows, a delay or --control");
+	else
+		rc = waits_open(&config, &c->waits, &e);
 	if (rc && rc != -ENOMEM)
 		refuse_waits(c, rc, &e);
 	c->probe.waits = c->waits;
@@ -230,7 +234,9 @@ int counters_open(struct counters *c, uint64_t ring_bytes)
 int counters_reopen(struct counters *c)
 {
 	counters_close(c);
-	return open_cpus(c);
+	waits_close(c->waits); /* it recognises what is left of the last target */
+	c->waits = NULL;
+	return open_waits(c) ?: open_cpus(c) ?: start_waits(c);
 }
 
 void counters_close(struct counters *c)

@@ -315,6 +315,16 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	r->running_ns += count->running_ns;
 }
 
+/* Waits are not counted by their perf event, which is alone in its group. */
+static void set_waits(const struct session_cpu *c, const struct pmu_group *g,
+		      struct pmu_count *count)
+{
+	int wait = wait_of(c, g->members[0].event);
+
+	if (c->waits && wait >= 0)
+		count->raw = waits_sum(c->waits, (enum waits_kind)wait, c->cpu);
+}
+
 /* The CPU is offline: the members return its last counts. */
 static void read_detached(const struct session_cpu *c, const struct pmu_group *g, uint64_t time_ns,
 			  struct reading *out)
@@ -322,6 +332,7 @@ static void read_detached(const struct session_cpu *c, const struct pmu_group *g
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 	uint32_t got = pmu_group_read_detached(g, counts);
 
+	set_waits(c, g, counts);
 	for (uint32_t i = 0; i < g->nr_members; i++)
 		set_reading(c, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
 			    got >> i & 1 ? &counts[i] : NULL, out);
@@ -355,9 +366,8 @@ static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 
 	if (rc == 0 && is_frozen(g, before, now_ns, counts))
 		rc = -ENODEV;
-	if (rc == 0 && c->waits && g->nr_members && wait_of(c, g->members[0].event) >= 0)
-		counts[0].raw =
-		    waits_sum(c->waits, (enum waits_kind)wait_of(c, g->members[0].event), c->cpu);
+	if (rc == 0)
+		set_waits(c, g, counts);
 	if (rc == -ENODEV) {
 		read_detached(c, g, now_ns, out);
 		return false;

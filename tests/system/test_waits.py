@@ -130,6 +130,16 @@ def check_runs(folder):
     assert len(cells) == 3 and all(int(c["value"]) >= 4 * 15 for c in cells), cells
 
 
+def check_runs_alone(folder):
+    """What outlives one run is not counted in the next: two processes at a time, and no more."""
+    run(CPUPERF, "--event=sched:off_cpu_time", "--runs=3", "--", "sh", "-c", "sleep 5 & exec sleep 0.2",
+        cwd=folder)
+    cells = [r for r in rows(folder, "--report=summary") if r["state"] == "ok" and not r["trace"]]
+    assert len(cells) == 3, cells
+    for c in cells:
+        assert int(c["value"]) < 2.2 * (int(c["end_ns"]) - int(c["start_ns"])), cells
+
+
 def check_nothing_is_left(folder):
     """The programs in the kernel end with cpuperf, however it ends."""
     def programs():
@@ -161,6 +171,8 @@ def check_refusals(folder):
                         ("sched:off_cpu_time@100Hz", "has no frequency")):
         done = run(CPUPERF, f"--event={event}", "--duration=100ms", cwd=folder, code=None)
         assert done.returncode and text in done.stderr, (event, done.stderr)
+    done = run(CPUPERF, "--event=sched:wakeups,software:task_clock", "--delay=10ms", "--duration=10ms", cwd=folder)
+    assert "waits are not measured with windows, a delay" in done.stderr, done.stderr
     with open(f"{folder}/twice.cpspec", "w", encoding="ascii") as f:
         json.dump({"events": [{"group_name": "sched", "event_name": "off_cpu_time", "rate": rate}
                               for rate in (1000, 2000)]}, f)

@@ -2,8 +2,8 @@
 /*
  * How long tasks wait: blocked, from the switch out to the wakeup, and for a CPU, from the wakeup
  * or the preemption to the switch in. Adds both up per CPU, and sends samples of them to perf
- * events. A wait counts on the CPU on which it ends; what lies before a reading is added up by the
- * iterator, on the task's last CPU. A sample is taken when the wait is over.
+ * events. A wait counts on the CPU on which the task runs again; what lies before a reading is
+ * added up by the iterator, on the task's last CPU. A sample is taken when the wait is over.
  *
  * A task waits in the state of its thread's own memory (task storage): no table fills up, and a
  * number that is used again is another task.
@@ -107,60 +107,46 @@ static struct bpf_waits_task *find(struct task_struct *t)
 	return bpf_task_storage_get(&tasks, t, 0, 0);
 }
 
-/* A thread of a target that was there before is recognised by its process. */
-static struct bpf_waits_task *find_or_make(struct task_struct *t)
-{
-	struct bpf_waits_task *s = find(t), *leader;
-
-	if (s)
-		return s->is_member || !has_target ? s : NULL;
-	if (!has_target)
-		return make(t);
-	leader = find(t->group_leader);
-	if (!leader || !leader->is_member)
-		return NULL;
-	s = make(t);
-	if (s)
-		s->is_member = 1;
-	return s;
-}
-
 static struct bpf_waits_sums *sums_of(__u32 cpu)
 {
 	return bpf_map_lookup_elem(&sums, &cpu);
 }
 
-/* Ends the phase: adds up the part since the last reading. Others may do that at the same time,
- * each for a part of its own. */
-static void end_phase(struct bpf_waits_task *s, __u32 phase, __u64 now)
+/* Ends the phase in which the task waited, on a CPU whose runqueue is locked: adds up the part
+ * since the last reading. A reading may do that at the same time, each for a part of its own. */
+static void end_phase(struct bpf_waits_task *s, __u32 cpu, __u64 now)
 {
 	__u64 since = __sync_lock_test_and_set(&s->since, now);
-	struct bpf_waits_sums *sum = sums_of(bpf_get_smp_processor_id());
+	struct bpf_waits_sums *sum = sums_of(cpu);
+	__u32 phase = s->phase & 1;
 
 	s->waited[phase] = now - s->begin;
 	s->begin = now;
 	if (sum && now > since)
-		sum->ns[phase] += now - since;
+		__sync_fetch_and_add(&sum->ns[phase], now - since);
 }
 
+/* Never allocates: the runqueue is locked. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task_struct *next)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct bpf_waits_task *s;
 
-	if (prev->pid && (s = find_or_make(prev))) {
+	if (prev->pid && (s = find(prev))) {
 		s->waited[BPF_WAIT_OFF_CPU] = s->waited[BPF_WAIT_RUN_QUEUE] = 0; /* not sampled */
 		s->since = s->begin = now;
 		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
 	}
-	if (next->pid && (s = find(next)) && s->phase == BPF_WAIT_RUN_QUEUE && s->since) {
-		end_phase(s, BPF_WAIT_RUN_QUEUE, now);
+	if (next->pid && (s = find(next))) {
+		if (s->since && s->phase < BPF_NR_WAITS)
+			end_phase(s, bpf_get_smp_processor_id(), now);
 		s->phase = RUNS;
 	}
 	return 0;
 }
 
+/* Counted on the CPU on which the task will run. */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *t)
 {
@@ -169,18 +155,18 @@ int BPF_PROG(on_wakeup, struct task_struct *t)
 
 	if (!s || s->phase != BPF_WAIT_OFF_CPU || !s->since)
 		return 0;
-	end_phase(s, BPF_WAIT_OFF_CPU, bpf_ktime_get_ns());
+	end_phase(s, t->wake_cpu, bpf_ktime_get_ns());
 	s->phase = BPF_WAIT_RUN_QUEUE;
-	sum = sums_of(bpf_get_smp_processor_id());
+	sum = sums_of(t->wake_cpu);
 	if (sum)
-		sum->wakeups++;
+		__sync_fetch_and_add(&sum->wakeups, 1);
 	return 0;
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_new, struct task_struct *t)
 {
-	struct bpf_waits_task *s = find_or_make(t);
+	struct bpf_waits_task *s = find(t);
 
 	if (s) {
 		s->since = s->begin = bpf_ktime_get_ns();
@@ -189,13 +175,27 @@ int BPF_PROG(on_new, struct task_struct *t)
 	return 0;
 }
 
+static bool is_member(struct task_struct *t)
+{
+	struct bpf_waits_task *s = has_target ? find(t) : NULL;
+
+	return !has_target || (s && s->is_member);
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct bpf_waits_task *s = find_or_make(parent);
+	struct bpf_waits_task *s;
 
-	if (s && (has_children || parent->tgid == child->tgid) && (s = make(child)))
+	if (!is_member(parent) && !is_member(parent->group_leader))
+		return 0;
+	if (has_target && !has_children && parent->tgid != child->tgid)
+		return 0;
+	s = make(child);
+	if (s) {
 		s->is_member = 1;
+		s->phase = RUNS;
+	}
 	return 0;
 }
 
@@ -231,33 +231,36 @@ int BPF_PROG(on_exit, bool is_switch)
 	return 0;
 }
 
-/* A reading: adds up the waits that last, and finds the tasks that were there before. Only one
- * reads at a time, and nobody else writes settled. */
+/* A reading: adds up the waits that last, and finds the tasks that were there before; a thread of a
+ * target is recognised by its process. Only one reads at a time, and nobody else writes settled. */
 SEC("iter/task")
 int settle(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
-	bool lives = t && t->pid && !t->exit_state;
-	struct bpf_waits_task *s = lives ? find_or_make(t) : NULL;
-	__u64 now = bpf_ktime_get_ns(), since;
+	struct bpf_waits_task *s;
 	struct bpf_waits_sums *sum;
+	__u64 now, since;
 	__u32 phase;
 
-	if (!s)
+	if (!t || !t->pid || t->exit_state)
 		return 0;
-	if (!s->since && s->is_member == BPF_WAITS_STARTS)
+	s = find(t);
+	if (!s && (is_member(t) || is_member(t->group_leader)))
+		s = make(t);
+	if (!s || (!s->since && s->is_member == BPF_WAITS_STARTS))
 		return 0;
-	if (!s->since) {
-		s->phase = t->__state ? BPF_WAIT_OFF_CPU : t->on_cpu ? RUNS : BPF_WAIT_RUN_QUEUE;
+	now = bpf_ktime_get_ns();
+	s->is_member = 1;
+	since = s->since;
+	if (!since) {
+		s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
 		s->since = s->begin = now;
 		return 0;
 	}
 	phase = s->phase;
-	if (phase >= BPF_NR_WAITS)
-		return 0;
-	since = __sync_lock_test_and_set(&s->since, now);
 	sum = sums_of(t->wake_cpu);
-	if (sum && now > since)
+	if (phase < BPF_NR_WAITS && since < now && sum &&
+	    __sync_val_compare_and_swap(&s->since, since, now) == since)
 		sum->settled[phase & 1] += now - since;
 	return 0;
 }
