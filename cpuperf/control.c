@@ -203,15 +203,15 @@ static void list(struct control *c, struct session *s, const char *argument)
 
 static void snapshot(struct control *c, struct session *s, const char *argument)
 {
-	(void)c;
 	(void)argument;
+	c->has_request = true;
 	session_request(s, CAUSE_REQUEST, true);
 }
 
 static void stop(struct control *c, struct session *s, const char *argument)
 {
 	(void)argument;
-	if (c->is_until_end)
+	if (c->is_until_end && !session_plan(s)->target.has_runs)
 		session_finish(s);
 	else
 		session_stop(s);
@@ -239,14 +239,15 @@ static void run_line(struct control *c, struct session *s)
 {
 	c->line[c->len] = 0;
 	str_disarm(c->line);
-	for (size_t i = 0; !c->is_too_long && i < ARRAY_NR(commands); i++) {
+	for (size_t i = 0; i < ARRAY_NR(commands); i++) {
 		size_t len = strlen(commands[i].name);
 		const char *rest = c->line + len;
 
 		if (strncmp(c->line, commands[i].name, len) != 0)
 			continue;
-		if (*rest && (*rest != ' ' || !commands[i].has_argument))
-			log_warning("--control: \"%s\" is not a command", c->line);
+		if (c->is_too_long || (*rest && (*rest != ' ' || !commands[i].has_argument)))
+			log_warning("--control: \"%s\"%s is not a command", c->line,
+				    c->is_too_long ? "..." : "");
 		else
 			commands[i].run(c, s, *rest ? rest + 1 : NULL);
 		acknowledge(c);
@@ -281,7 +282,8 @@ int control_read(struct control *c, struct session *s)
 	bool is_all = false;
 	char bytes[256];
 
-	for (int i = 0; i < MAX_READS; i++) {
+	c->has_request = false;
+	for (int i = 0; i < MAX_READS && !c->has_request; i++) {
 		struct pollfd ready = {.fd = c->fd, .events = POLLIN};
 		ssize_t n;
 

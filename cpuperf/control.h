@@ -13,10 +13,11 @@
 
 struct session;
 
-enum { CONTROL_LINE_BYTES = 64 }; /* with a NUL; longer lines are refused */
+enum { CONTROL_LINE_BYTES = 512 }; /* with a NUL; longer lines are refused */
 
 struct control {
-	int fd, ack_fd; /* owned; -1: none */
+	int fd, ack_fd;   /* owned; -1: none */
+	bool has_request; /* the iteration ends before more is read */
 	char line[CONTROL_LINE_BYTES];
 	size_t len;
 	bool is_too_long;  /* the line at hand: it is skipped */

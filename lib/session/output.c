@@ -33,9 +33,10 @@ struct session_output {
 	char id_text[33];         /* the same */
 	bool is_synced, is_limited;
 	uint64_t num_iterations, nr_recorded;
-	struct retain retain;  /* used only by the session's thread */
-	uint64_t common_bytes; /* of the common file, if retain limits bytes */
-	uint64_t nr_removed;   /* numbers whose files are removed; the syncer's thread */
+	struct retain retain;             /* used only by the session's thread */
+	const struct spec_flight *flight; /* borrowed from the spec */
+	uint64_t common_bytes;            /* of the common file, if retain limits bytes */
+	uint64_t nr_removed;              /* numbers whose files are removed; the syncer's thread */
 	struct syncer syncer;
 	struct err taken; /* why the manifest is out of date */
 	int reserve_fd;   /* a file without a name; -1: none */
@@ -181,6 +182,7 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	memcpy(o->id, c->id, sizeof(o->id));
 	str_hex16(c->id, o->id_text);
 	retain_init(&o->retain, &c->spec->retain);
+	o->flight = &c->spec->flight;
 	manifest_init(&o->manifest);
 	o->manifest.is_synced = o->is_synced;
 	content = &o->manifest.content;
@@ -385,13 +387,24 @@ static void measure_newest(struct session_output *o)
 		retain_set_bytes(&o->retain, traces_bytes(&o->traces, (uint32_t)part->number));
 }
 
+/* The beginning of what an iteration holds; a snapshot is no older than its samples. */
+static uint64_t held_from_ns(const struct session_output *o, const struct session_iteration *it)
+{
+	const struct spec_flight *f = o->flight;
+	uint64_t span_ns = f->span_ns + f->after_ns;
+
+	return f->span_ns && it->end_ns - it->start_ns > span_ns ? it->end_ns - span_ns
+								 : it->start_ns;
+}
+
 static int retain_iteration(struct session_output *o, uint64_t number,
 			    const struct session_iteration *it)
 {
 	int rc;
 
 	measure_newest(o);
-	rc = retain_add(&o->retain, number, it->iteration, it->start_ns, it->end_ns, &it->clocks);
+	rc = retain_add(&o->retain, number, it->iteration, held_from_ns(o, it), it->end_ns,
+			&it->clocks);
 	if (rc)
 		return rc;
 	measure_newest(o);

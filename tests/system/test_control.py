@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 
 from kit import CPUPERF, output, PRINT, run, run_checks
 
@@ -130,6 +131,7 @@ def check_hostile(folder):
     client.ask(b"ping\n")
     for text in b"x" * 5000 + b"\n", b"\n\0\n", b"nonsense\n", b"\xff\x1b[2J\n", b"enab", b"led\n":
         client.send(text)
+    client.ask(b"disable " + b"x" * 5000 + b"\n")
     for _ in range(20000):
         client.send(b"ping\n")
     client.send(b"stop\n")
@@ -137,6 +139,23 @@ def check_hostile(folder):
     client.close()
     assert "is not a command" in said and "\x1b" not in said, said
     assert [c for c, in sql(folder, "SELECT cause FROM iterations")] == ["end"]
+
+
+def check_runs(folder):
+    """stop ends the session, not only the present run: no other begins."""
+    client = Client(folder)
+    p = start(folder, CPUPERF, "-r", "3", "-e", "task_clock", "--control=fifo:ctl,ack", "--", "sh", "-c",
+              "echo >>begun; until [ -e over ]; do sleep 0.02; done")
+    while not os.path.exists(f"{folder}/begun"):
+        time.sleep(0.02)
+    client.send(b"stop\n")
+    time.sleep(0.2)
+    with open(f"{folder}/over", "w", encoding="ascii"):
+        pass
+    finish(p)
+    client.close()
+    with open(f"{folder}/begun", encoding="ascii") as f:
+        assert len(f.readlines()) == 1
 
 
 def check_refused(folder):
