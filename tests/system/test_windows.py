@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -164,6 +165,7 @@ def check_machine(folder):
     run(CPUPERF, "-e", "page_faults,memory_free", "--windows=realtime:0.05:0.1:2,realtime:0:0.1:1", cwd=folder)
     found = iterations(folder)
     assert [i[2] for i in found] == ["window"] * 3 and all(i[3] > 0 for i in found), found
+    shutil.rmtree(f"{folder}/{FOLDER}")  # its files are awaited anew
     p = start(folder, "-e", "page_faults", "--windows=realtime:0.01:0.01:1,realtime:1000:1:1")
     wait_for(p, f"{folder}/{FOLDER}/cpuperf.0.0.cpuperf")
     time.sleep(0.3)
@@ -181,6 +183,7 @@ def check_key(folder):
     with open(f"{folder}/x.cpspec", encoding="utf-8") as f:
         saved = json.load(f)
     assert (saved["windows"], saved["delay"]) == ("realtime:0:1ms:2", 0.001), saved
+    shutil.rmtree(f"{folder}/{FOLDER}")  # its files are awaited anew
     p = start(folder, "--spec-file=./x.cpspec", command=["cat"])
     wait_for(p, f"{folder}/{FOLDER}/cpuperf.1.0.cpuperf")
     finish(p)
