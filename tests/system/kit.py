@@ -3,7 +3,9 @@
 A test is tests/system/test_NAME.py; ctest calls it system_NAME. Its checks are functions check_…,
 each called with a folder of its own. CONTRIBUTING.md shows a whole test.
 """
+import contextlib
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -12,6 +14,7 @@ import time
 import sampled
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+SESSION = "cpuperf.session"  # where it is saved without --output
 
 
 NO_SAMPLING = "measuring whole CPUs needs root or perf_event_paranoid 0"
@@ -36,6 +39,44 @@ def output(*command, **how):
 def show(folder, *args, **how):
     """What cpuperf_print says of the session in a folder (sampled.write_spec)."""
     return output(PRINT, f"--session={folder}/s.cpsession", "--quiet", *args, **how)
+
+
+def wait_for(p, path):
+    """Until the file exists; p must not have ended before."""
+    while not os.path.exists(path):
+        assert p.poll() is None, (path, p.communicate())
+        time.sleep(0.01)
+
+
+def wait_until_measuring(p, folder):
+    """The manifest of the default session is written when everything is open and enabled."""
+    path = f"{folder}/{SESSION}/cpuperf.cpsession"
+    wait_for(p, path)
+    while '"recording"' not in open(path, encoding="utf-8").read():
+        assert p.poll() is None, (path, p.communicate())
+        time.sleep(0.01)
+
+
+def start(folder, *options, command=()):
+    """cpuperf, with a command if there is one, in a folder, with pipes."""
+    return subprocess.Popen([CPUPERF, *options, *(["--", *command] if command else [])], cwd=folder, text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def finish(p, code=0):
+    """Closes its standard input, and returns what it printed. Code None: any."""
+    out, err = p.communicate()
+    assert code in (None, p.returncode), (p.returncode, out, err)
+    return out, err
+
+
+def sql(folder, query):
+    """The rows of a query of the default session of a folder."""
+    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", SESSION, cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found = db.execute(query).fetchall()
+    os.unlink(f"{folder}/x.db")
+    return found
 
 
 def without_totals(rows):

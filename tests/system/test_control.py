@@ -1,18 +1,15 @@
 #!/usr/bin/env python3
 """--control: a client of perf's protocol drives perf and cpuperf with the same steps. Software events only.
 """
-import contextlib
 import os
 import shutil
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 
-from kit import CPUPERF, output, PRINT, run, run_checks
+from kit import CPUPERF, finish, output, run, run_checks, sql
 
-FOLDER = "cpuperf.session"
 SPIN = "import select\nwhile not select.select([0], [], [], 0)[0]: sum(range(9999))"
 
 
@@ -43,20 +40,6 @@ class Client:
 def start(folder, *options, command=(sys.executable, "-c", SPIN), **how):
     return subprocess.Popen([*options, "--", *command], cwd=folder, stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
-
-
-def finish(p, code=0):
-    out, err = p.communicate()
-    assert code is None or p.returncode == code, (p.returncode, out, err)
-    return err
-
-
-def sql(folder, query):
-    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
-    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
-        found = db.execute(query).fetchall()
-    os.unlink(f"{folder}/x.db")
-    return found
 
 
 def enabled(folder):
@@ -99,7 +82,7 @@ def check_disabled(folder):
     for _ in range(3):
         client.ask(b"enable nothing\n")
     client.ask(b"snapshot\n")
-    said = finish(p)
+    _, said = finish(p)
     client.close()
     causes = [c for c, in sql(folder, "SELECT cause FROM iterations")]
     assert causes[-1] == "end" and set(causes[:-1]) == {"request"}, causes
@@ -135,7 +118,7 @@ def check_hostile(folder):
     for _ in range(20000):
         client.send(b"ping\n")
     client.send(b"stop\n")
-    said = finish(p)
+    _, said = finish(p)
     client.close()
     assert "is not a command" in said and "\x1b" not in said, said
     assert [c for c, in sql(folder, "SELECT cause FROM iterations")] == ["end"]

@@ -2,21 +2,19 @@
 """A flight recorder: the samples of the last seconds stay in memory, and are written at a snapshot. Software
 events only.
 """
-import contextlib
 import csv
 import io
 import json
 import os
 import signal
-import sqlite3
-import subprocess
 import sys
 import time
 
-from kit import CPUPERF, may_count_faults, may_sample, output, PRINT, run, run_checks
+import kit
+from kit import (CPUPERF, finish, may_count_faults, may_sample, output, PRINT, run, run_checks, SESSION, sql,
+                 wait_for, wait_until_measuring)
 import sampled
 
-FOLDER = "cpuperf.session"
 CLOCK = "cpu_clock@499Hz"
 NS = 1_000_000_000
 # Spins until its standard input ends; then prints its CPU time in ns.
@@ -40,40 +38,20 @@ for line in sys.stdin:
 
 
 def start(folder, *options, command=()):
-    p = subprocess.Popen([CPUPERF, *options, *(["--", *command] if command else [])], cwd=folder, text=True,
-                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    path = f"{folder}/{FOLDER}/cpuperf.cpsession"
-    while not os.path.exists(path) or '"recording"' not in open(path, encoding="utf-8").read():
-        assert p.poll() is None, p.communicate()
-        time.sleep(0.01)
+    p = kit.start(folder, *options, command=command)
+    wait_until_measuring(p, folder)
     return p
 
 
 def snapshot(p, folder, nr_before, number=signal.SIGUSR2):
     """Returns when the iteration is written: the next one has begun then."""
     p.send_signal(number)
-    while not os.path.exists(f"{folder}/{FOLDER}/cpuperf.{nr_before + 1}.0.cpuperf"):
-        assert p.poll() is None, p.communicate()
-        time.sleep(0.01)
-
-
-def finish(p, code=0):
-    out, err = p.communicate()
-    assert p.returncode == code, (p.returncode, out, err)
-    return out, err
-
-
-def sql(folder, query):
-    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
-    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
-        found = db.execute(query).fetchall()
-    os.unlink(f"{folder}/x.db")
-    return found
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.{nr_before + 1}.0.cpuperf")
 
 
 def functions(folder, *options):
     """The samples of each function."""
-    text = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", *options, FOLDER, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", *options, SESSION, cwd=folder)
     return {row["function"]: int(row["self_samples"]) for row in csv.DictReader(io.StringIO(text))}
 
 
@@ -84,10 +62,10 @@ def check_crash(folder):
     found = functions(folder)
     assert "third" in found and not {"first", "second", "fourth"} & set(found), found
     assert not [name for name in found if name.startswith("0x")], found
-    sampled.check_sound(f"{folder}/{FOLDER}")
-    text = output(PRINT, "--quiet", "--report=flat", FOLDER, cwd=folder)
+    sampled.check_sound(f"{folder}/{SESSION}")
+    text = output(PRINT, "--quiet", "--report=flat", SESSION, cwd=folder)
     assert " s before a snapshot" in text and "expected" not in text, text
-    text = output(PRINT, "--quiet", "--report=summary", FOLDER, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
     assert "no coverage: a flight recorder" in text, text
 
     run(CPUPERF, "-e", CLOCK, "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
@@ -120,7 +98,7 @@ def check_snapshots(folder):
         for k, cpu, ns in samples:
             of_cpu.setdefault(cpu, []).append(ns) if k == i else None
         assert all(max(t) - min(t) <= NS for t in of_cpu.values()), (i, of_cpu)
-    sampled.check_sound(f"{folder}/{FOLDER}")
+    sampled.check_sound(f"{folder}/{SESSION}")
 
 
 def check_without_snapshot(folder):
@@ -146,7 +124,7 @@ def check_small(folder):
         spec.pop(key, None)
     with open(f"{folder}/x.cpspec", "w", encoding="utf-8") as f:
         json.dump(spec, f)
-    run(CPUPERF, "--spec-file=./x.cpspec", "-o", FOLDER, "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
+    run(CPUPERF, "--spec-file=./x.cpspec", "-o", SESSION, "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
     notes = sql(folder, "SELECT text FROM notes")
     assert [n for n, in notes if "iteration 0 holds the last" in n and "is full" in n], notes
 
@@ -161,9 +139,9 @@ def check_trigger(folder):
                    "events": [{"group_name": "software", "event_name": "cpu_clock", "frequency": 499},
                               {"group_name": "software", "event_name": "page_faults"}],
                    "metrics": [{"name": "faults", "expr": "{page_faults}", "warn_above": 5000}]}, f)
-    p = start(folder, "--spec-file=./x.cpspec", "-o", FOLDER, command=[sys.executable, "-c", BURSTS])
+    p = start(folder, "--spec-file=./x.cpspec", "-o", SESSION, command=[sys.executable, "-c", BURSTS])
     for i in range(1, 3):
-        while not os.path.exists(f"{folder}/{FOLDER}/cpuperf.{i}.0.cpuperf"):
+        while not os.path.exists(f"{folder}/{SESSION}/cpuperf.{i}.0.cpuperf"):
             assert p.poll() is None, p.communicate()
             p.stdin.write("\n")
             p.stdin.flush()
@@ -171,9 +149,9 @@ def check_trigger(folder):
     finish(p)
     found = sql(folder, "SELECT iteration, cause FROM iterations ORDER BY iteration")
     assert len(found) == 2 and found[0] == (found[1][0] - 1, "trigger") and found[1][1] == "end", found
-    left = {int(n.split(".")[1]) for n in os.listdir(f"{folder}/{FOLDER}") if n.count(".") == 3}
+    left = {int(n.split(".")[1]) for n in os.listdir(f"{folder}/{SESSION}") if n.count(".") == 3}
     assert left == {i for i, _ in found}, (left, found)
-    text = output(PRINT, "--quiet", "--report=summary", FOLDER, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
     assert "\nTrigger: faults above 5000\n" in text, text
     assert "Note: trigger: faults above 5000" in text, text
 
@@ -189,7 +167,7 @@ def check_machine(folder):
     finish(p)
     assert [c for c, in sql(folder, "SELECT cause FROM iterations ORDER BY iteration")] == ["request", "end"]
     assert sql(folder, "SELECT count(*) FROM samples WHERE iteration = 0")[0][0] > 0
-    sampled.check_sound(f"{folder}/{FOLDER}")
+    sampled.check_sound(f"{folder}/{SESSION}")
 
 
 def check_refused(folder):
@@ -199,7 +177,7 @@ def check_refused(folder):
                          (["-e", CLOCK, "-r2"], "--runs")]:
         p = run(CPUPERF, *options, "--flight-recorder=1s", code=None, cwd=folder)
         assert p.returncode in (1, 2) and why in p.stderr and p.stderr.count("error:") == 1, (options, p)
-        assert not os.path.exists(f"{folder}/{FOLDER}")
+        assert not os.path.exists(f"{folder}/{SESSION}")
 
 
 run_checks(globals())

@@ -5,14 +5,11 @@ the boundary. Software events only.
 import contextlib
 import os
 import signal
-import sqlite3
-import subprocess
 import sys
 import time
 
-from kit import CPUPERF, may_sample, PRINT, run, run_checks
+from kit import finish, may_sample, run, run_checks, SESSION, sql, start, wait_for, wait_until_measuring
 
-FOLDER = "cpuperf.session"
 # Spins until its standard input ends; then prints its CPU time in ns.
 SPIN = """
 import os, select, sys, time
@@ -32,46 +29,11 @@ while not select.select([0], [], [], 0)[0]:
 """
 
 
-def start(folder, *options, command=()):
-    return subprocess.Popen([CPUPERF, *options, *(["--", *command] if command else [])], cwd=folder, text=True,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def wait_for(p, path):
-    """Until the file exists; p must not have ended before."""
-    while not os.path.exists(path):
-        assert p.poll() is None, (path, p.communicate())
-        time.sleep(0.01)
-
-
-def wait_until_measuring(p, folder):
-    """The manifest is written when everything is open and enabled."""
-    path = f"{folder}/{FOLDER}/cpuperf.cpsession"
-    wait_for(p, path)
-    while '"recording"' not in open(path, encoding="utf-8").read():
-        time.sleep(0.01)
-
-
 def wait_until_spinning(p):
     """Until TELL has used 100 ms of CPU time from now on."""
     begin, nr = time.monotonic_ns(), 0
     while nr < 3:
         nr += int(p.stdout.readline()) > begin
-
-
-def finish(p, code=0):
-    """Closes its standard input, and returns what it printed."""
-    out, err = p.communicate()
-    assert p.returncode == code, (p.returncode, out, err)
-    return out, err
-
-
-def sql(folder, query):
-    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
-    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
-        found = db.execute(query).fetchall()
-    os.unlink(f"{folder}/x.db")
-    return found
 
 
 def iterations(folder):
@@ -87,7 +49,7 @@ def end_iterations(p, folder, numbers):
     """Sends each signal when the iteration before is written."""
     for i, number in enumerate(numbers):
         p.send_signal(number)
-        wait_for(p, f"{folder}/{FOLDER}/cpuperf.{i}.0.cpuperf")
+        wait_for(p, f"{folder}/{SESSION}/cpuperf.{i}.0.cpuperf")
 
 
 def check_command(folder):
@@ -125,7 +87,7 @@ def check_samples(folder):
     p = start(folder, "-e", "task_clock@1000Hz", command=[sys.executable, "-c", TELL])
     wait_until_spinning(p)
     p.send_signal(signal.SIGUSR2)
-    wait_for(p, f"{folder}/{FOLDER}/cpuperf.1.0.cpuperf")
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
     wait_until_spinning(p)
     finish(p)
     found = iterations(folder)
@@ -149,7 +111,7 @@ def check_early(folder):
     with contextlib.suppress(ProcessLookupError):
         for _ in range(20):
             time.sleep(0.002)
-            if os.path.exists(f"{folder}/{FOLDER}"):
+            if os.path.exists(f"{folder}/{SESSION}"):
                 p.send_signal(signal.SIGUSR1)
     finish(p, 3)
 

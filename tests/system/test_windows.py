@@ -3,20 +3,17 @@
 measured programs log of themselves; nothing depends on how late the machine schedules. Software events only.
 """
 import ast
-import contextlib
 import json
 import os
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 
-from kit import CPUPERF, may_sample, output, PRINT, run, run_checks
+from kit import CPUPERF, finish, may_sample, output, PRINT, run, run_checks, SESSION, sql, start, wait_for
 
-FOLDER = "cpuperf.session"
 # Two threads spin by turns, 0.2 s each, until standard input ends; prints who spun when, in ns.
 TURNS = """
 import select, threading, time
@@ -47,32 +44,6 @@ if all(children):
 """
 
 
-def start(folder, *options, command=()):
-    return subprocess.Popen([CPUPERF, *options, *(["--", *command] if command else [])], cwd=folder, text=True,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def finish(p, code=0):
-    """Closes its standard input, and returns what it printed."""
-    out, err = p.communicate()
-    assert p.returncode == code, (p.returncode, out, err)
-    return out, err
-
-
-def wait_for(p, path):
-    while not os.path.exists(path):
-        assert p.poll() is None, (path, p.communicate())
-        time.sleep(0.01)
-
-
-def sql(folder, query):
-    run(PRINT, "--quiet", "--output-format=sqlite", "--output-file=x.db", FOLDER, cwd=folder)
-    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
-        found = db.execute(query).fetchall()
-    os.unlink(f"{folder}/x.db")
-    return found
-
-
 def iterations(folder):
     """[(start, end, cause, gap before it)]"""
     return sql(folder, "SELECT start_ns, end_ns, cause, gap_ns FROM iterations ORDER BY iteration")
@@ -80,7 +51,7 @@ def iterations(folder):
 
 def windows(folder):
     """{iteration: (cycle, ns on its clock, late at its start, late at its end)}"""
-    raw = output(PRINT, "--quiet", "--output-format=raw", FOLDER, cwd=folder)
+    raw = output(PRINT, "--quiet", "--output-format=raw", SESSION, cwd=folder)
     found = re.findall(r"Iteration (\d+) .*\n=+\nNot measured before it: \d+ ns\nWindow 0, cycle (\d+): (\d+) ns "
                        r"on its clock, begun (\d+) ns late, ended (\d+) ns late", raw)
     return {int(i): tuple(map(int, rest)) for i, *rest in found}
@@ -90,7 +61,7 @@ def check_samples(folder):
     """Each sample lies in a capture, is of the thread that ran then, and no count is of a gap."""
     p = start(folder, "-e", "task_clock@1000Hz", "--windows=realtime:0.3:0.25:9",
               command=[sys.executable, "-c", TURNS])
-    wait_for(p, f"{folder}/{FOLDER}/cpuperf.4.0.cpuperf")  # it grows
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.4.0.cpuperf")  # it grows
     log = ast.literal_eval(finish(p)[0].splitlines()[0])
     found = iterations(folder)[:4]
     assert [i[2] for i in found] == ["window"] * 4, found
@@ -116,7 +87,7 @@ def check_counts(folder):
         target = subprocess.Popen(busy, stdin=subprocess.PIPE) if is_attached else None
         p = start(folder, "-e", "task_clock", "--windows=realtime:0.5:0.1:3",
                   *([f"--pid={target.pid}"] if target else []), command=() if target else busy)
-        while not os.path.exists(f"{folder}/{FOLDER}/cpuperf.2.0.cpuperf") and p.poll() is None:
+        while not os.path.exists(f"{folder}/{SESSION}/cpuperf.2.0.cpuperf") and p.poll() is None:
             time.sleep(0.01)
         finish(p)
         if target:
@@ -126,7 +97,7 @@ def check_counts(folder):
         assert len(counts) == 3, counts
         for value, enabled, span in counts:
             assert max(value or 0, enabled or 0) < span + 200_000_000, counts
-        os.rename(f"{folder}/{FOLDER}", f"{folder}/{is_attached}")
+        os.rename(f"{folder}/{SESSION}", f"{folder}/{is_attached}")
 
 
 def check_tree(folder):
@@ -155,7 +126,7 @@ def check_delay(folder):
     finish(p, 3)
     found = iterations(folder)
     assert [i[2] for i in found] == ["end"] and found[0][3] >= 300_000_000, found
-    assert "not measured" in output(PRINT, "--quiet", "--report=summary", FOLDER, cwd=folder)
+    assert "not measured" in output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
 
 
 def check_machine(folder):
@@ -165,9 +136,9 @@ def check_machine(folder):
     run(CPUPERF, "-e", "page_faults,memory_free", "--windows=realtime:0.05:0.1:2,realtime:0:0.1:1", cwd=folder)
     found = iterations(folder)
     assert [i[2] for i in found] == ["window"] * 3 and all(i[3] > 0 for i in found), found
-    shutil.rmtree(f"{folder}/{FOLDER}")  # its files are awaited anew
+    shutil.rmtree(f"{folder}/{SESSION}")  # its files are awaited anew
     p = start(folder, "-e", "page_faults", "--windows=realtime:0.01:0.01:1,realtime:1000:1:1")
-    wait_for(p, f"{folder}/{FOLDER}/cpuperf.0.0.cpuperf")
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.0.0.cpuperf")
     time.sleep(0.3)
     p.send_signal(signal.SIGUSR1)
     time.sleep(0.1)
@@ -183,9 +154,9 @@ def check_key(folder):
     with open(f"{folder}/x.cpspec", encoding="utf-8") as f:
         saved = json.load(f)
     assert (saved["windows"], saved["delay"]) == ("realtime:0:1ms:2", 0.001), saved
-    shutil.rmtree(f"{folder}/{FOLDER}")  # its files are awaited anew
+    shutil.rmtree(f"{folder}/{SESSION}")  # its files are awaited anew
     p = start(folder, "--spec-file=./x.cpspec", command=["cat"])
-    wait_for(p, f"{folder}/{FOLDER}/cpuperf.1.0.cpuperf")
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
     finish(p)
     assert [i[2] for i in iterations(folder)] == ["window"] * 2, iterations(folder)
     run(CPUPERF, "--spec-file=./x.cpspec", "-r2", "--", "true", cwd=folder)
