@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -148,7 +149,7 @@ int waits_add_process(struct waits *w, pid_t process)
 	if (fd < 0)
 		return -errno;
 	rc = bpf_map_update_elem(bpf_map__fd(w->programs->maps.tasks), &fd, &member, BPF_ANY);
-	close(fd);
+	sys()->close(fd);
 	return rc;
 }
 
@@ -179,19 +180,20 @@ int waits_settle(struct waits *w)
 	if (fd < 0)
 		return fd;
 	do
-		n = read(fd, unused, sizeof(unused));
+		n = sys()->read(fd, unused, sizeof(unused));
 	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
 	n = n < 0 ? -errno : 0;
-	close(fd);
+	sys()->close(fd);
 	return (int)n;
 }
 
 uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
 {
-	const volatile struct bpf_waits_sums *s = &w->sums[cpu];
+	const volatile struct bpf_waits_sums *s;
 
 	if (cpu >= w->nr_cpus)
 		return 0;
+	s = &w->sums[cpu];
 	return kind == WAITS_WAKEUPS ? s->wakeups : s->ns[kind] + s->settled[kind];
 }
 

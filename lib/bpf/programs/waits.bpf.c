@@ -5,8 +5,8 @@
  * events. A wait counts on the CPU on which the task runs again; what lies before a reading is
  * added up by the iterator, on the task's last CPU. A sample is taken when the wait is over.
  *
- * A task waits in the state of its thread's own memory (task storage): no table fills up, and a
- * number that is used again is another task.
+ * What is known of a task is stored with it (task storage): no table fills up, and a new task with
+ * the number of an old one starts anew.
  */
 #include <stdbool.h>
 
@@ -85,7 +85,7 @@ static __u64 draw(__u64 mean)
 	__u32 shift = 0;
 	__u64 log2;
 
-	/* r = 2^(31 - shift) × (1 + f), f in 16 bits */
+	/* r = 2^(31 - shift) × (1 + f): the bits below the highest are f */
 	for (__u32 bits = 16; bits; bits /= 2) {
 		if (!(r >> (32 - bits))) {
 			r <<= bits;
