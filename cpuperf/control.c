@@ -211,7 +211,7 @@ static void snapshot(struct control *c, struct session *s, const char *argument)
 static void stop(struct control *c, struct session *s, const char *argument)
 {
 	(void)argument;
-	if (c->is_until_end && !session_plan(s)->target.has_runs)
+	if (c->is_until_end)
 		session_finish(s);
 	else
 		session_stop(s);
@@ -224,7 +224,7 @@ static void ping(struct control *c, struct session *s, const char *argument)
 	(void)argument;
 }
 
-static const struct {
+static const struct command {
 	const char *name;
 	void (*run)(struct control *c, struct session *s, const char *argument);
 	bool has_argument; /* it may have one */
@@ -234,28 +234,33 @@ static const struct {
     {"stop", stop},           {"ping", ping},
 };
 
+/* The command with which the line begins; NULL: none. *rest: what follows its name. */
+static const struct command *find(const char *line, const char **rest)
+{
+	for (size_t i = 0; i < ARRAY_NR(commands); i++) {
+		*rest = line + strlen(commands[i].name);
+		if (strncmp(line, commands[i].name, strlen(commands[i].name)) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
 /* A line that begins as a command is answered, even if it is refused: nobody waits in vain. */
 static void run_line(struct control *c, struct session *s)
 {
+	const struct command *command;
+	const char *rest;
+
 	c->line[c->len] = 0;
 	str_disarm(c->line);
-	for (size_t i = 0; i < ARRAY_NR(commands); i++) {
-		size_t len = strlen(commands[i].name);
-		const char *rest = c->line + len;
-
-		if (strncmp(c->line, commands[i].name, len) != 0)
-			continue;
-		if (c->is_too_long || (*rest && (*rest != ' ' || !commands[i].has_argument)))
-			log_warning("--control: \"%s\"%s is not a command", c->line,
-				    c->is_too_long ? "..." : "");
-		else
-			commands[i].run(c, s, *rest ? rest + 1 : NULL);
-		acknowledge(c);
-		return;
-	}
-	if (c->len)
+	command = find(c->line, &rest);
+	if (command && !c->is_too_long && (!*rest || (*rest == ' ' && command->has_argument)))
+		command->run(c, s, *rest ? rest + 1 : NULL);
+	else
 		log_warning("--control: \"%s\"%s is not a command", c->line,
 			    c->is_too_long ? "..." : "");
+	if (command)
+		acknowledge(c);
 }
 
 static void end_line(struct control *c, struct session *s)
@@ -280,6 +285,7 @@ int control_read(struct control *c, struct session *s)
 {
 	enum { MAX_READS = 16 }; /* then the session goes on, and calls again */
 	bool is_all = false;
+	const char *rest;
 	char bytes[256];
 
 	c->has_request = false;
@@ -300,14 +306,8 @@ int control_read(struct control *c, struct session *s)
 		for (ssize_t k = 0; k < n; k++)
 			add_byte(c, s, bytes[k]);
 	}
-	for (size_t i = 0; is_all && i < ARRAY_NR(commands); i++) {
-		size_t len = strlen(commands[i].name);
-
-		if (c->len >= len && strncmp(c->line, commands[i].name, len) == 0 &&
-		    !c->is_too_long && (c->len == len || c->line[len] == ' ')) {
-			end_line(c, s);
-			break;
-		}
-	}
+	c->line[c->len] = 0;
+	if (is_all && !c->is_too_long && find(c->line, &rest) && (!*rest || *rest == ' '))
+		end_line(c, s);
 	return 0;
 }

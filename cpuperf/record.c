@@ -424,7 +424,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		return fail(EXIT_FAILED, &e);
 	if (control_open(o->control, &r.control, &e))
 		return fail(EXIT_USAGE, &e);
-	r.control.is_until_end = plan->target.until_end;
+	r.control.is_until_end = plan->target.until_end && !plan->target.has_runs;
 	config.on_control = r.control.fd >= 0 ? on_control : NULL;
 	config.control_fd = r.control.fd;
 	if (output_open(&r.output, r.results_fd, is_impatient, &r, &e))
