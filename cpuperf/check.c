@@ -258,20 +258,32 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 				     : "they are multiplexed");
 }
 
+/* How many iterations, of what. */
+static void add_length(struct buf *out, const struct spec *spec)
+{
+	const char *what = spec->runs       ? "run(s)"
+			   : *spec->windows ? "window(s)"
+					    : "iteration(s) of ";
+	char duration[32] = "";
+
+	if (spec->flight.span_ns) {
+		str_format_duration(spec->flight.span_ns, duration, sizeof(duration));
+		buf_printf(out, "a flight recorder of %s", duration);
+		return;
+	}
+	if (!spec->runs && !*spec->windows)
+		str_format_duration(spec->duration_ns, duration, sizeof(duration));
+	buf_printf(out, "%llu %s%s", (unsigned long long)spec->num_iterations, what, duration);
+}
+
 static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c,
 		       const struct event_support *here)
 {
-	char duration[32];
 	size_t nr_working = 0;
 
-	str_format_duration(plan->spec->duration_ns, duration, sizeof(duration));
-	buf_printf(out, "%s: valid: %s, %zu event(s), %llu ", plan->spec->source,
-		   plan->is_sampling ? "sampling" : "tally", plan->nr_events,
-		   (unsigned long long)plan->spec->num_iterations);
-	if (plan->spec->runs)
-		buf_adds(out, "run(s)");
-	else
-		buf_printf(out, "iteration(s) of %s", duration);
+	buf_printf(out, "%s: valid: %s, %zu event(s), ", plan->spec->source,
+		   plan->is_sampling ? "sampling" : "tally", plan->nr_events);
+	add_length(out, plan->spec);
 	buf_printf(out, ", %u CPU(s)", plan->nr_cpus);
 	if (event_model_canonical(plan->spec->model_name))
 		buf_printf(out, ", CPU model %s", event_model_canonical(plan->spec->model_name));

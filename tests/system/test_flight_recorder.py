@@ -171,13 +171,26 @@ def check_machine(folder):
 
 
 def check_refused(folder):
-    """What a flight recorder has no meaning with: one error."""
+    """What a flight recorder has no meaning with: one error. An option of these replaces what the spec has."""
+    windows = "--windows=realtime:0:1:1"
     for options, why in [(["-e", "page_faults"], "no event is sampled"),
                          (["-e", CLOCK, "-d1"], "--duration"),
+                         (["-e", CLOCK, "-n2"], "--num-iterations"),
+                         (["-e", CLOCK, windows], "--windows"),
+                         (["-e", CLOCK, "--delay=1"], "--delay"),
+                         (["-e", CLOCK, "--delay=-1"], "--delay"),
                          (["-e", CLOCK, "-r2"], "--runs")]:
-        p = run(CPUPERF, *options, "--flight-recorder=1s", code=None, cwd=folder)
-        assert p.returncode in (1, 2) and why in p.stderr and p.stderr.count("error:") == 1, (options, p)
+        p = run(CPUPERF, *options, "--flight-recorder=1s", "--", "true", code=None, cwd=folder)
+        assert p.returncode in (1, 2, 125) and why in p.stderr and p.stderr.count("error:") == 1, (options, p)
         assert not os.path.exists(f"{folder}/{SESSION}")
+    for option, others in [("--flight-recorder=1s", [windows, "--delay=1"]),
+                           (windows, ["--flight-recorder=1s"]), ("--delay=1", ["--flight-recorder=1s"])]:
+        spec = f"{folder}/x.cpspec"
+        for other in others:
+            output(CPUPERF, "-e", CLOCK, other, f"--save-spec={spec}", "--check-spec", cwd=folder)
+            text = output(CPUPERF, f"--spec-file={spec}", option, "--check-spec", "--", "true", cwd=folder)
+            assert ("a flight recorder of 1 s," in text) == (option == "--flight-recorder=1s"), (option, other, text)
+            assert ("1 window(s)," in text) == (option == windows), (option, other, text)
 
 
 run_checks(globals())

@@ -302,6 +302,7 @@ TEST(flight_recorder)
 {
 	static const struct {
 		const char *keys, *json; /* json NULL: refused */
+		const char *other;       /* what it excludes */
 	} cases[] = {
 	    {"\"flight_recorder\":{\"seconds\":10},",
 	     "\"flight_recorder\":{\"seconds\":10,\"mib\":64,\"after\":0},"},
@@ -310,9 +311,12 @@ TEST(flight_recorder)
 	    {"\"flight_recorder\":{},", NULL},
 	    {"\"flight_recorder\":{\"mib\":8},", NULL},
 	    {"\"flight_recorder\":{\"seconds\":0},", NULL},
-	    {"\"flight_recorder\":{\"seconds\":1},\"duration\":1,", NULL},
-	    {"\"flight_recorder\":{\"seconds\":1},\"num_iterations\":1,", NULL},
-	    {"\"flight_recorder\":{\"seconds\":1},\"runs\":1,", NULL},
+	    {"\"flight_recorder\":{\"seconds\":1},\"duration\":1,", NULL, "duration"},
+	    {"\"flight_recorder\":{\"seconds\":1},\"num_iterations\":1,", NULL, "num_iterations"},
+	    {"\"flight_recorder\":{\"seconds\":1},\"runs\":1,", NULL, "runs"},
+	    {"\"flight_recorder\":{\"seconds\":1},\"windows\":\"realtime:1:1:3\",", NULL,
+	     "windows"},
+	    {"\"flight_recorder\":{\"seconds\":1},\"delay\":1,", NULL, "delay"},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
@@ -332,6 +336,14 @@ TEST(flight_recorder)
 			spec_to_json(&s, &json);
 			assert_non_null(strstr(buf_str(&json), cases[i].json));
 			assert_null(strstr(buf_str(&json), "duration"));
+		}
+		if (cases[i].other) {
+			char why[64];
+
+			snprintf(why, sizeof(why), "%s and flight_recorder are mutually exclusive",
+				 cases[i].other);
+			assert_int_equal(errs.nr, 1);
+			assert_string_equal(errs.item[0].msg, why);
 		}
 		buf_fini(&json);
 		spec_fini(&s);
