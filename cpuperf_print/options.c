@@ -124,11 +124,11 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "LIST",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "function object comm cmdline pid tid cpu line iteration event session total",
+     .words = "function object comm cmdline pid tid thread cpu line iteration event session total",
      .section = "Report",
      .help = "flat, diff: the fields that make a row, separated by commas: function (the "
-	     "default), object, comm, cmdline, pid, tid, cpu, line, iteration, event, session. In "
-	     "flat, total orders the rows by total instead of self.",
+	     "default), object, comm, cmdline, pid, tid, thread, cpu, line, iteration, event, "
+	     "session. In flat, total orders the rows by total instead of self.",
      .set = opt_set_string,
      .offset = AT(sort)},
     {.name = "group-by",

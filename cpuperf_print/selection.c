@@ -126,9 +126,10 @@ static int find_column(const char *name, size_t len, struct err *e)
 		    strncmp(report_column_names[c], name, len) == 0)
 			return c;
 	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
-	err_hint(e, "function, object, comm, cmdline, pid, tid, cpu, line, iteration, event, "
-		    "session; "
-		    "total orders the rows by total");
+	err_hint(e,
+		 "function, object, comm, cmdline, pid, tid, thread, cpu, line, iteration, event, "
+		 "session; "
+		 "total orders the rows by total");
 	return -EINVAL;
 }
 
@@ -158,7 +159,7 @@ static int parse_columns(const char *list, struct selection *s, struct err *e)
 
 static const struct opt_choice roots[REPORT_NR_ROOTS] = {
     [REPORT_ROOT_PROCESS] = {"process", "its process: name and pid"},
-    [REPORT_ROOT_THREAD] = {"thread", "its thread: name, pid and tid"},
+    [REPORT_ROOT_THREAD] = {"thread", "its thread: name, pid, tid and # with its number"},
     [REPORT_ROOT_COMM] = {"comm", "its name"},
     [REPORT_ROOT_CMDLINE] = {"cmdline", "the command line of its process"},
 };

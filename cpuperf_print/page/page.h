@@ -25,6 +25,7 @@ enum { PAGE_MAX_NOTES = 24, PAGE_NOTES_BYTES = 128 << 10, PAGE_MAX_ITERATIONS = 
 enum { PAGE_SEVERAL = UINT32_MAX - 1 };
 struct page_thread {
 	uint32_t comm, pid, tid; /* comm: report_functions_text */
+	uint32_t thread;         /* its number in the process; 0: not known */
 };
 
 /* Samples of one side, event and thread. */

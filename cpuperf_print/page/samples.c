@@ -8,6 +8,7 @@
 #include "page/page.h"
 #include "report/functions.h"
 #include "report/stacks.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <string.h>
@@ -32,12 +33,19 @@ static uint32_t find_thread(struct page *h, struct page_thread t)
 		h->has_several = true;
 		t.comm = times == 1 ? t.comm : h->others;
 		t.pid = t.tid = PAGE_SEVERAL;
+		t.thread = 0;
 	}
+}
+
+static uint32_t thread_of(const struct report_key *k)
+{
+	return k->thread == TRACE_UNKNOWN ? 0 : k->thread;
 }
 
 static bool is_of_thread(const struct page_thread *t, const struct report_key *k)
 {
-	return t->comm == k->comm && t->pid == k->pid && t->tid == k->tid;
+	return t->comm == k->comm && t->pid == k->pid && t->tid == k->tid &&
+	       t->thread == thread_of(k);
 }
 
 /* Usually the previous sample's group. DICT_NONE: no memory. */
@@ -49,7 +57,7 @@ static uint32_t find_group(struct page *h, unsigned side, const struct report_ke
 	if (last && last->side == side && last->event == k->event &&
 	    is_of_thread(dict_at(&h->threads, last->thread), k))
 		return h->last_group;
-	g.thread = find_thread(h, (struct page_thread){k->comm, k->pid, k->tid});
+	g.thread = find_thread(h, (struct page_thread){k->comm, k->pid, k->tid, thread_of(k)});
 	h->last_group = g.thread == DICT_NONE ? DICT_NONE : dict_add(&h->groups, &g);
 	return h->last_group;
 }

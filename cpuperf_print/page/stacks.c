@@ -91,6 +91,7 @@ static int put_threads(struct page *h)
 			export_digits_add(&list, text_number(h, &comms, t->comm));
 			export_digits_add(&list, t->pid);
 			export_digits_add(&list, t->tid);
+			export_digits_add(&list, t->thread);
 		}
 	}
 	put_buf(h, "threads", &list);

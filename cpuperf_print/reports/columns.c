@@ -72,7 +72,7 @@ static const char *session_path(struct place *p, enum report_column c)
 /* In the order of printing. */
 static const struct {
 	enum report_column column;
-	bool may_be_unknown;                                        /* a CPU, pid or tid */
+	bool may_be_unknown;                                        /* a CPU, pid, tid or thread */
 	const char *(*text)(struct place *p, enum report_column c); /* NULL: a number */
 } shown[] = {
     {REPORT_SESSION, false, session_path},
@@ -80,6 +80,7 @@ static const struct {
     {REPORT_CPU, true, NULL},
     {REPORT_PID, true, NULL},
     {REPORT_TID, true, NULL},
+    {REPORT_THREAD, true, NULL},
     {REPORT_COMM, false, text_of},
     {REPORT_CMDLINE, false, cmdline_text},
     {REPORT_OBJECT, false, object_name},

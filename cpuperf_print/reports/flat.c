@@ -171,7 +171,8 @@ int reports_flat(struct job *j, struct err *e)
 
 int reports_threads(struct job *j, struct err *e)
 {
-	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM;
+	unsigned columns =
+	    1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD | 1 << REPORT_COMM;
 
 	return print_flat(j, columns | session_column(j), e);
 }

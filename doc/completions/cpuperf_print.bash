@@ -38,7 +38,7 @@ _cpuperf_print() {
 		return
 		;;
 	--sort)
-		COMPREPLY=($(compgen -W "function object comm cmdline pid tid cpu line iteration event session total" -- "$cur"))
+		COMPREPLY=($(compgen -W "function object comm cmdline pid tid thread cpu line iteration event session total" -- "$cur"))
 		return
 		;;
 	--group-by)

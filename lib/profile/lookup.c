@@ -4,6 +4,7 @@
  */
 #include "base/mem.h"
 #include "profile/processes_internal.h"
+#include "trace/record.h"
 
 enum { NR_TASKS = 256, NR_PLACES = 1024, PAGE_SHIFT = 12 };
 
@@ -86,6 +87,24 @@ static void find_comm(const struct profile_processes *p, uint64_t time_ns, struc
 	k->task.comm = dict_at(&p->comms.items, comm);
 }
 
+/* Likewise. */
+static void find_thread(const struct profile_processes *p, uint64_t time_ns, struct known_task *k)
+{
+	size_t i = profile_threads_until(p, k->tid, time_ns);
+	const struct profile_thread *t = p->threads;
+	bool has_last = i && t[i - 1].tid == k->tid;
+
+	k->task.thread = TRACE_UNKNOWN;
+	if (k->pid == k->tid && k->pid && k->pid != TRACE_UNKNOWN)
+		k->task.thread = PROFILE_MAIN_THREAD;
+	else if (has_last && t[i - 1].pid == k->pid && t[i - 1].from_ns >= k->task.process->from_ns)
+		k->task.thread = t[i - 1].number;
+	if (has_last && t[i - 1].from_ns > k->from_ns)
+		k->from_ns = t[i - 1].from_ns;
+	if (i < p->nr_threads && t[i].tid == k->tid && t[i].from_ns < k->to_ns)
+		k->to_ns = t[i].from_ns;
+}
+
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			 struct profile_task *out)
 {
@@ -95,6 +114,7 @@ void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, u
 		*k = (struct known_task){.pid = pid, .tid = tid};
 		find_process(l->p, time_ns, k);
 		find_comm(l->p, time_ns, k);
+		find_thread(l->p, time_ns, k);
 	}
 	*out = k->task;
 }

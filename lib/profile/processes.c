@@ -287,6 +287,7 @@ static int make_all(struct load *l)
 		   ?: profile_spaces_make(l->p, &l->g)
 		   ?: profile_begins_make(l->p)
 		   ?: profile_namings_make(l->p, &l->g)
+		   ?: profile_threads_make(l->p, &l->g)
 		   ?: profile_ksymbols_make(l->p, &l->g);
 }
 
@@ -321,6 +322,7 @@ void profile_processes_free(struct profile_processes *p)
 	mem_free(p->begins);
 	mem_free(p->clusters);
 	mem_free(p->namings);
+	mem_free(p->threads);
 	mem_free(p->ksymbols);
 	mem_free(p);
 }

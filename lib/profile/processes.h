@@ -9,6 +9,8 @@
  * - While an exec is under way (up to its last mapping, the vdso), addresses belong to the calling
  *   program. From then until the new program maps a file itself, addresses that it has not mapped
  *   are looked up in the calling one.
+ * - Threads of a process are numbered in the order of their creation. A fork and an exec begin
+ * anew, with the main thread. Threads that the session neither recorded nor found have no number.
  * - A fork begins with its parent's command line, an exec with one that is known if it could be
  *   read.
  * - Surveyed records describe what existed before the session: they apply from its beginning,
@@ -84,7 +86,10 @@ struct profile_comm {
 struct profile_task {
 	const struct profile_process *process;
 	const struct profile_comm *comm; /* the thread's */
+	uint32_t thread; /* its number in the process, from PROFILE_MAIN_THREAD on; TRACE_UNKNOWN */
 };
+
+enum { PROFILE_MAIN_THREAD = 1 };
 
 /* Kernel code that was loaded or unloaded: BPF programs, trampolines, from ksymbol records. */
 struct profile_ksymbol {

@@ -3,8 +3,9 @@
  *
  * Records are collected in any order and sorted by time. Then the records of each pid become lives
  * (lives.c), the mappings of each life a space (spaces.c), the names of each thread a list
- * (comms.c). Surveyed records (is_made) apply from the beginning of the life that was surveyed,
- * unless a record of the kernel, whose time is exact, contradicts them.
+ * (comms.c), and threads get their numbers (threads.c). Surveyed records (is_made) apply from the
+ * beginning of the life that was surveyed, unless a record of the kernel, whose time is exact,
+ * contradicts them.
  */
 #ifndef PROFILE_PROCESSES_INTERNAL_H
 #define PROFILE_PROCESSES_INTERNAL_H
@@ -151,6 +152,12 @@ struct profile_naming {
 	uint32_t tid, comm;
 };
 
+/* A thread other than the main one, and its number in the process. By tid, then time. */
+struct profile_thread {
+	uint64_t from_ns;
+	uint32_t pid, tid, number;
+};
+
 /* Processes without records: created on demand, by any thread. */
 struct profile_strangers {
 	pthread_mutex_t lock;
@@ -179,6 +186,8 @@ struct profile_processes {
 	size_t nr_trees, trees_room, nr_tree_mappings;
 	struct profile_naming *namings; /* owned */
 	size_t nr_namings, namings_room;
+	struct profile_thread *threads; /* owned */
+	size_t nr_threads;
 	struct profile_ksymbol *ksymbols; /* owned */
 	size_t nr_ksymbols, ksymbols_room;
 	struct arena ksymbol_names;
@@ -233,6 +242,7 @@ void profile_cmdlines_assign(struct profile_processes *p, const struct profile_g
 int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g);
 int profile_begins_make(struct profile_processes *p);
 int profile_namings_make(struct profile_processes *p, const struct profile_gathered *g);
+int profile_threads_make(struct profile_processes *p, const struct profile_gathered *g);
 int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g);
 void profile_trees_fini(struct profile_processes *p);
 
@@ -245,6 +255,7 @@ size_t profile_lives_until(const struct profile_processes *p, uint32_t pid, uint
 /* The life of the pid at that time, or PROFILE_NONE. */
 uint32_t profile_life_at(const struct profile_processes *p, uint32_t pid, uint64_t time_ns);
 size_t profile_namings_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
+size_t profile_threads_until(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
 
 /* An answer, and the addresses and times (from_ns <= t < to_ns) for which it holds. */
 struct profile_found {

@@ -34,7 +34,7 @@ struct recent {
 
 /* A task's outermost frame. */
 struct root {
-	uint32_t pid, tid, comm, cmdline;
+	uint32_t pid, tid, thread, comm, cmdline;
 	const struct report_function *function; /* NULL: empty */
 };
 
@@ -255,6 +255,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	    .cpu = has_part(c, REPORT_BY_CPU) ? s->cpu : 0,
 	    .pid = has_part(c, REPORT_BY_PID) ? r->pid : 0,
 	    .tid = has_part(c, REPORT_BY_TID) ? r->tid : 0,
+	    .thread = has_part(c, REPORT_BY_TID) ? task->thread : 0,
 	    .comm = has_part(c, REPORT_BY_COMM) ? c->of_comm[task->comm->number] : 0,
 	    .cmdline = has_part(c, REPORT_BY_CMDLINE) ? c->of_cmdline[task->process->cmdline] : 0,
 	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
@@ -262,6 +263,18 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	c->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
 	c->program = &c->programs[task->comm->number];
 	return true;
+}
+
+/* "name (pid/tid #number)". */
+static void name_thread(const struct trace_record *r, const struct profile_task *task,
+			char text[ROOT_BYTES])
+{
+	int len = snprintf(text, ROOT_BYTES, "%s (%" PRIu32 "/%" PRIu32, task->comm->name, r->pid,
+			   r->tid);
+
+	if (task->thread != TRACE_UNKNOWN)
+		len += snprintf(text + len, ROOT_BYTES - (size_t)len, " #%" PRIu32, task->thread);
+	snprintf(text + len, ROOT_BYTES - (size_t)len, ")");
 }
 
 /* 0 or -ENOMEM. */
@@ -277,22 +290,23 @@ static int set_root(struct report_counter *c, const struct trace_record *r, uint
 		return 0;
 	if (root == REPORT_ROOT_PROCESS)
 		profile_lookup_task(c->lookup, r->pid, r->pid, time_ns, task);
-	if (!at->function || at->pid != r->pid || at->tid != r->tid ||
+	if (!at->function || at->pid != r->pid || at->tid != r->tid || at->thread != task->thread ||
 	    at->comm != task->comm->number || at->cmdline != cmdline) {
 		const char *comm = task->comm->name;
 
 		if (root == REPORT_ROOT_PROCESS)
 			snprintf(text, sizeof(text), "%s (%" PRIu32 ")", comm, r->pid);
 		else if (root == REPORT_ROOT_THREAD)
-			snprintf(text, sizeof(text), "%s (%" PRIu32 "/%" PRIu32 ")", comm, r->pid,
-				 r->tid);
+			name_thread(r, task, text);
 		else
 			snprintf(text, sizeof(text), "%s",
 				 root == REPORT_ROOT_COMM
 				     ? comm
 				     : profile_cmdline(c->all->input->processes, cmdline));
-		*at = (struct root){r->pid, r->tid, task->comm->number, cmdline,
-				    report_functions_named(c->all->run->functions, text, "")};
+		*at = (struct root){
+		    r->pid,       r->tid,
+		    task->thread, task->comm->number,
+		    cmdline,      report_functions_named(c->all->run->functions, text, "")};
 	}
 	c->root = at->function;
 	return c->root ? 0 : -ENOMEM;

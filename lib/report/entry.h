@@ -51,7 +51,7 @@ enum report_part {
 	REPORT_BY_ITERATION = 1 << 0,
 	REPORT_BY_CPU = 1 << 1,
 	REPORT_BY_PID = 1 << 2,
-	REPORT_BY_TID = 1 << 3,
+	REPORT_BY_TID = 1 << 3, /* and the thread's number */
 	REPORT_BY_COMM = 1 << 4,
 	REPORT_BY_SESSION = 1 << 5,
 	REPORT_BY_LINE = 1 << 6,  /* file and line of each frame */
@@ -68,7 +68,7 @@ enum report_part {
 enum report_root {
 	REPORT_NO_ROOT,
 	REPORT_ROOT_PROCESS, /* "name (pid)", with the name of its main thread */
-	REPORT_ROOT_THREAD,  /* "name (pid/tid)" */
+	REPORT_ROOT_THREAD,  /* "name (pid/tid #number)" */
 	REPORT_ROOT_COMM,
 	REPORT_ROOT_CMDLINE,
 	REPORT_NR_ROOTS
@@ -85,6 +85,7 @@ struct report_key {
 	uint32_t event; /* index in the session's events */
 	uint32_t session, iteration;
 	uint32_t cpu, pid, tid; /* TRACE_UNKNOWN */
+	uint32_t thread;        /* the tid's number in the process; TRACE_UNKNOWN */
 	uint32_t comm;          /* number of its text: report_functions_text */
 	uint32_t cmdline;       /* the same */
 	uint32_t branch;        /* enum report_branch */

@@ -17,18 +17,15 @@ const char *const report_column_names[REPORT_NR_COLUMNS] = {
     [REPORT_FUNCTION] = "function", [REPORT_OBJECT] = "object",   [REPORT_COMM] = "comm",
     [REPORT_PID] = "pid",           [REPORT_TID] = "tid",         [REPORT_CPU] = "cpu",
     [REPORT_CMDLINE] = "cmdline",   [REPORT_LINE] = "line",       [REPORT_ITERATION] = "iteration",
-    [REPORT_EVENT] = "event",       [REPORT_SESSION] = "session",
+    [REPORT_EVENT] = "event",       [REPORT_SESSION] = "session", [REPORT_THREAD] = "thread",
 };
 
 /* The parts of an entry's key that a column needs. */
 static const unsigned parts_of[REPORT_NR_COLUMNS] = {
-    [REPORT_CMDLINE] = REPORT_BY_CMDLINE,
-    [REPORT_COMM] = REPORT_BY_COMM,
-    [REPORT_PID] = REPORT_BY_PID,
-    [REPORT_TID] = REPORT_BY_TID,
-    [REPORT_CPU] = REPORT_BY_CPU,
-    [REPORT_LINE] = REPORT_BY_LINE,
-    [REPORT_ITERATION] = REPORT_BY_ITERATION,
+    [REPORT_CMDLINE] = REPORT_BY_CMDLINE, [REPORT_COMM] = REPORT_BY_COMM,
+    [REPORT_PID] = REPORT_BY_PID,         [REPORT_TID] = REPORT_BY_TID,
+    [REPORT_THREAD] = REPORT_BY_TID,      [REPORT_CPU] = REPORT_BY_CPU,
+    [REPORT_LINE] = REPORT_BY_LINE,       [REPORT_ITERATION] = REPORT_BY_ITERATION,
     [REPORT_SESSION] = REPORT_BY_SESSION,
 };
 
@@ -101,6 +98,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 					       [REPORT_CMDLINE] = e->key.cmdline,
 					       [REPORT_PID] = e->key.pid,
 					       [REPORT_TID] = e->key.tid,
+					       [REPORT_THREAD] = e->key.thread,
 					       [REPORT_CPU] = e->key.cpu,
 					       [REPORT_ITERATION] = e->key.iteration,
 					       [REPORT_EVENT] = e->key.event,
@@ -169,8 +167,9 @@ static int compare_texts(const struct report_functions *f, uint32_t a, uint32_t 
 static int compare_columns(const struct report_functions *f, const struct report_flat_row *a,
 			   const struct report_flat_row *b)
 {
-	static const enum report_column numbers[] = {REPORT_SESSION, REPORT_ITERATION, REPORT_CPU,
-						     REPORT_PID,     REPORT_TID,       REPORT_LINE};
+	static const enum report_column numbers[] = {
+	    REPORT_SESSION, REPORT_ITERATION, REPORT_CPU, REPORT_PID,
+	    REPORT_TID,     REPORT_THREAD,    REPORT_LINE};
 	const uint32_t *x = a->column, *y = b->column;
 	int order = x[REPORT_FUNCTION] == y[REPORT_FUNCTION]
 			? 0

@@ -56,6 +56,7 @@ NUMBER(period, w->r->period)
 NUMBER(weight, w->r->weight)
 NUMBER(stack_bytes, w->r->stack_len)
 NUMBER(lost, w->r->lost)
+NUMBER(thread, w->s->task.thread)
 NUMBER(bpf_id, w->r->object)
 NUMBER(instance, w->s->item->reading.instance)
 NUMBER(raw, w->s->item->reading.raw)
@@ -376,4 +377,5 @@ const struct records_column_def records_columns[NR_COLUMNS] = {
     [NAMESPACES] = {"namespaces", namespaces},
     [FLAGS] = {"flags", flags},
     [COOKIE] = {"cookie", cookie},
+    [THREAD] = {"thread", thread},
 };

@@ -57,6 +57,7 @@ enum records_column {
 	NAMESPACES,
 	FLAGS,
 	COOKIE,
+	THREAD,
 	NR_COLUMNS
 };
 

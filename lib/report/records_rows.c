@@ -108,10 +108,12 @@ static void begin_row(const struct records_row *w, const struct common *c)
 }
 
 /* Adds the other columns: bits. A function is written with its object. */
-static void end_row(const struct records_row *w, uint64_t holds)
+static void end_row(const struct records_row *w, const struct common *c, uint64_t holds)
 {
 	size_t next = EVENT + 1;
 
+	if (c->has_task && w->s->task.thread != TRACE_UNKNOWN)
+		holds |= BIT(THREAD);
 	for (; holds; holds &= holds - 1) {
 		size_t column = (size_t)__builtin_ctzll(holds);
 
@@ -172,7 +174,7 @@ static void sample(const struct records_row *w, const struct common *c)
 	records_make_stack(w->s);
 	begin_row(w, c);
 	records_fetch_names(w->s);
-	end_row(w, columns_of_sample(w));
+	end_row(w, c, columns_of_sample(w));
 }
 
 static const char *name_of_comm(const struct trace_record *r)
@@ -252,7 +254,7 @@ static void other(const struct records_row *w, const struct common *common)
 	if (!r->name)
 		holds &= ~BIT(NAME);
 	begin_row(w, &c);
-	end_row(w, holds);
+	end_row(w, &c, holds);
 }
 
 static struct records_row row_of(const struct records_item *s)
@@ -290,7 +292,7 @@ static void reading(const struct records_item *s)
 	if (r->enabled_ns || r->running_ns)
 		holds |= BIT(ENABLED) | BIT(RUNNING);
 	begin_row(&w, &c);
-	end_row(&w, holds);
+	end_row(&w, &c, holds);
 }
 
 static void csv_begin(struct records_state *all)

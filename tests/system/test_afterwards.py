@@ -37,10 +37,12 @@ def record(folder):
         with open(f"{folder}/{name}", "w", encoding="ascii") as f:
             f.write(f"echo $$ > $D/{name}.pid\n{SPIN}\n{more}\n")
     with open(f"{folder}/threads", "w", encoding="ascii") as f:
-        f.write(f"""import subprocess, threading
+        f.write(f"""import os, subprocess, threading
 others = [threading.Thread(target=sum, args=(range(3000000),)) for _ in range(3)]
 for t in others:
     t.start()
+with open("{folder}/tids", "w") as f:
+    print(os.getpid(), *(t.native_id for t in others), file=f)
 subprocess.run(["sh", "{folder}/a11"])
 """)
     run(CPUPERF, "--quiet", "--frequency=4000", "--", "sh", f"{folder}/root",
@@ -156,6 +158,27 @@ def others_command_line(folder):
     assert whole[:100] + "\u2026" in text and whole[:101] not in text, text
 
 
+def numbers(folder, tops, created):
+    """created: the tids of a program in the order of their creation, the main thread first."""
+    want = {(created[0], tid, i + 1) for i, tid in enumerate(created)}
+    found = {(int(r["pid"]), int(r["tid"]), int(r["thread"])) for r in rows(folder, "--report=threads")
+             if r["pid"] == str(created[0]) and r["comm"] == "python3"}
+    assert found == want, (found, want)
+    assert {f"python3 ({pid}/{tid} #{number})" for pid, tid, number in want} <= set(tops("--group-by=thread"))
+    only = f"--pid={created[0]}"
+    for r in rows(folder, "--report=records", only, "--top=5000"):
+        if r["comm"] == "python3" and r["kind"] == "sample":
+            assert (int(r["pid"]), int(r["tid"]), int(r["thread"])) in want, r
+    assert {r["thread"] for r in rows(folder, "--report=flat", "--sort=thread", only)} == {"1", "2", "3", "4"}
+    run(PRINT, "--quiet", "--output-format=sqlite", only, f"--output-file={folder}/n.db", cwd=folder)
+    with contextlib.closing(sqlite3.connect(f"{folder}/n.db")) as db:
+        assert want == set(db.execute("SELECT pid, tid, thread FROM threads WHERE pid = ? AND comm = 'python3'",
+                                      (created[0],)))
+    chrome = json.loads(output(PRINT, "--quiet", "--output-format=chrome", only, cwd=folder))
+    assert want == {(e["pid"], e["tid"], e["args"]["sort_index"]) for e in chrome["traceEvents"]
+                    if e["name"] == "thread_sort_index"}
+
+
 def roots(folder, pids):
     everything = by_pid(folder)
     lines = {}
@@ -181,12 +204,15 @@ def roots(folder, pids):
     assert {p for p in pids.values() if f"sh ({p})" in tops("--group-by=process")} >= {pids["a11"]}
     threads, tids = {}, {}
     for name, nr in tops("--group-by=thread").items():
-        pid, tid = map(int, name.rpartition("(")[2][:-1].split("/"))
+        pid, tid = map(int, re.search(r"\((\d+)/(\d+) #\d+\)$", name).groups())
         threads[pid, tid] = threads.get((pid, tid), 0) + nr
     for r in rows(folder, "--report=flat", "--sort=pid,tid"):
         key = int(r["pid"]), int(r["tid"])
         tids[key] = tids.get(key, 0) + int(r["self_samples"])
     assert threads == tids and sum(pid != tid for pid, tid in tids) >= 3, (threads, tids)
+    with open(f"{folder}/tids", encoding="ascii") as f:
+        created = list(map(int, f.read().split()))
+    numbers(folder, tops, created)
     assert tops("--group-by=comm") == comms and tops("--group-by=cmdline") == lines
     folded = output(PRINT, "--quiet", "--output-format=folded", "--group-by=process", cwd=folder)
     assert all(re.search(r"^[^;]*;[^;]* \(\d+\);", line) for line in folded.splitlines()), folded[:500]
@@ -233,7 +259,7 @@ def exports(folder, pids):
         pid = commands[command]
         assert (str(pid), command) in raw, (command, raw)
         assert labels[pid] == command, (command, labels)
-        assert any(p.endswith(f"{pid}: {command}") for p in profiles), (command, profiles)
+        assert any(p.endswith(f"{pid} #1: {command}") for p in profiles), (command, profiles)
         assert b"\x12" + bytes([len(command)]) + command.encode() in perfetto, command
     assert known & set(commands), (known, commands)
 

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -64,7 +65,8 @@ def check_file(out):
 
 
 def name_of(row):
-    return f"{row['event']} — {row['comm']} {row['pid'] or '-'}/{row['tid'] or '-'}"
+    number = f" #{row['thread']}" if row["thread"] else ""
+    return f"{row['event']} — {row['comm']} {row['pid'] or '-'}/{row['tid'] or '-'}{number}"
 
 
 def check_threads(folder, out, *args):
@@ -109,7 +111,7 @@ def leaves(folder, pid, tid):
 
 def check_time(folder, out, pid, tid):
     """Weights are spread over the stacks as the samples came."""
-    profile, = (p for p in out["profiles"] if p["name"] == f"cpu_clock — mix {pid}/{tid}")
+    profile, = (p for p in out["profiles"] if re.sub(" #[0-9]+$", "", p["name"]) == f"cpu_clock — mix {pid}/{tid}")
     frames, shown = out["shared"]["frames"], []
     for stack, weight in zip(profile["samples"], profile["weights"]):
         assert weight % PERIOD == 0
@@ -155,7 +157,7 @@ def main():
         assert len(threads) >= 2, [p["name"] for p in out["profiles"]]
         for p in threads:
             if p["name"].startswith("cpu_clock"):
-                check_time(folder, out, pid, int(p["name"].split("/")[-1]))
+                check_time(folder, out, pid, int(p["name"].split("/")[-1].split()[0]))
         # the same, however many threads read, and whatever the locale
         text = show(folder, own, "--output-format=speedscope", "--threads=1")
         assert text == show(folder, own, "--output-format=speedscope", "--threads=3",

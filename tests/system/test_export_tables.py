@@ -37,10 +37,10 @@ RARE = ["period", "address", "function", "object", "stack", "branches", "fields"
         "rights", "build_id", "name", "parent_pid", "parent_tid", "lost", "bpf_id", "instance",
         "raw", "base", "enabled_ns", "running_ns", "bytes", "counts", "weight_2", "weight_3",
         "transaction", "data_page_bytes", "code_page_bytes", "cgroup_id", "aux_bytes", "other_pid",
-        "other_tid", "namespaces", "flags", "cookie"]
+        "other_tid", "namespaces", "flags", "cookie", "thread"]
 # a whole number wherever it stands
 WHOLE = {"time_ns", "monotonic_ns", "start_ns", "end_ns", "realtime_ns", "span_ns", "iteration",
-         "trace", "cpu", "pid", "tid", "node", "parent", "depth", "raw", "base", "enabled_ns",
+         "trace", "cpu", "pid", "tid", "thread", "node", "parent", "depth", "raw", "base", "enabled_ns",
          "running_ns", "samples", "idle", "weight", "lost", "throttled", "expected", "residual",
          "ticks", "ticks_missed", "self_samples", "total_samples", "was_samples", "is_samples",
          "self_count", "total_count", "count", "branches", "iterations", "thing", "period",

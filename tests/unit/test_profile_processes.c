@@ -345,6 +345,89 @@ TEST(lives_are_told)
 	profile_processes_free(p);
 }
 
+/* The number of a thread at a time. */
+static const struct numbered {
+	const char *name;
+	struct step steps[MAX_STEPS]; /* up to the first 0 */
+	struct {
+		uint32_t pid, tid; /* up to the first 0 */
+		uint64_t time_ns;
+		uint32_t number;
+	} rows[MAX_QUESTIONS];
+} numbered[] = {
+    {"created during the session, in any order of tids",
+     {FORKED(100, 7, 1), THREAD(130, 7, 20, 7), THREAD(120, 7, 30, 7), THREAD(140, 7, 10, 20)},
+     {{7, 7, 110, 1},
+      {7, 30, 125, 2},
+      {7, 20, 135, 3},
+      {7, 10, 145, 4},
+      {7, 30, 200, 2},
+      {7, 11, 145, TRACE_UNKNOWN}}},
+    {"existed before, as listed; then created",
+     {MADE_TASK(60, 2, 2), MADE_TASK(60, 2, 9), MADE_TASK(60, 2, 4), THREAD(70, 2, 3, 2),
+      EXITED(80, 2, 4), THREAD(90, 2, 4, 2), MADE_TASK(61, 99, 99)},
+     {{2, 2, 10, 1}, {2, 9, 10, 2}, {2, 4, 79, 3}, {2, 3, 75, 4}, {2, 4, 89, 3}, {2, 4, 90, 5}}},
+    {"created while the survey read",
+     {MADE_TASK(60, 2, 2), THREAD(50, 2, 5, 2), THREAD(61, 2, 6, 2), MADE_TASK(60, 2, 4),
+      MADE_TASK(60, 2, 5), MADE_TASK(60, 2, 8), MADE_TASK(60, 2, 6), MADE_TASK(100, 2, 4)},
+     {{2, 4, 65, 2}, {2, 5, 65, 3}, {2, 8, 65, 4}, {2, 6, 65, 5}, {2, 5, 49, TRACE_UNKNOWN}}},
+    {"pids and tids used again",
+     {FORKED(100, 7, 1), THREAD(110, 7, 8, 7), THREAD(115, 7, 9, 7), EXITED(120, 7, 8),
+      EXITED(121, 7, 9), EXITED(125, 7, 7), FORKED(200, 7, 1), THREAD(210, 7, 9, 7),
+      FORKED(220, 8, 7), THREAD(230, 8, 10, 8), EXITED(240, 7, 9), THREAD(250, 7, 9, 7)},
+     {{7, 9, 119, 3},
+      {7, 9, 205, TRACE_UNKNOWN},
+      {7, 9, 215, 2},
+      {7, 9, 250, 3},
+      {7, 8, 150, 2},
+      {8, 8, 225, 1},
+      {7, 8, 225, TRACE_UNKNOWN},
+      {8, 10, 235, 2},
+      {7, 10, 235, TRACE_UNKNOWN}}},
+    {"an exec ends the other threads",
+     {FORKED(100, 7, 1), THREAD(110, 7, 8, 7), THREAD(120, 7, 9, 7), EXECED(130, 7, "new"),
+      THREAD(140, 7, 12, 7)},
+     {{7, 9, 125, 3}, {7, 7, 135, 1}, {7, 9, 135, TRACE_UNKNOWN}, {7, 12, 145, 2}}},
+    {"without records",
+     {FORKED(100, 7, 1)},
+     {{3, 3, 10, 1},
+      {3, 4, 10, TRACE_UNKNOWN},
+      {TRACE_UNKNOWN, TRACE_UNKNOWN, 10, TRACE_UNKNOWN},
+      {7, 0, 10, TRACE_UNKNOWN}}},
+};
+
+static void check_number(const struct numbered *n, size_t i, struct profile_lookup *l)
+{
+	struct profile_task task;
+
+	profile_lookup_task(l, n->rows[i].pid, n->rows[i].tid, n->rows[i].time_ns, &task);
+	if (task.thread != n->rows[i].number)
+		fail_msg("%s: row %zu: %" PRIu32, n->name, i, task.thread);
+}
+
+/* Each by itself; then with the cache of one lookup, in both orders. */
+TEST(threads_are_numbered)
+{
+	for (size_t k = 0; k < NR(numbered); k++) {
+		const struct numbered *n = &numbered[k];
+		struct profile_processes *p = steps_read(n->steps, MAX_STEPS);
+		struct profile_lookup *all = profile_lookup_new(p);
+		size_t nr = 0;
+
+		for (; nr < MAX_QUESTIONS && n->rows[nr].pid; nr++) {
+			struct profile_lookup *one = profile_lookup_new(p);
+
+			check_number(n, nr, one);
+			check_number(n, nr, all);
+			profile_lookup_free(one);
+		}
+		while (nr--)
+			check_number(n, nr, all);
+		profile_lookup_free(all);
+		profile_processes_free(p);
+	}
+}
+
 /* Pids without a record: an entry for each, one number for all. */
 TEST(strangers_have_entries)
 {

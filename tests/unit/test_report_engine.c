@@ -633,6 +633,11 @@ static void expect_entry(struct world *w, const struct sample *s, const struct r
 
 typedef bool wanted_fn(const struct sample *s);
 
+static uint32_t thread_of(const struct sample *s)
+{
+	return !s->pid ? TRACE_UNKNOWN : s->tid == 70 ? 2 : 1;
+}
+
 static void expect(struct world *w, const struct sample *samples, size_t nr, unsigned parts,
 		   wanted_fn *is_wanted, struct bag *bag)
 {
@@ -645,6 +650,7 @@ static void expect(struct world *w, const struct sample *samples, size_t nr, uns
 		    .cpu = parts & REPORT_BY_CPU ? cpu_of(s->file) : 0,
 		    .pid = parts & REPORT_BY_PID ? s->pid : 0,
 		    .tid = parts & REPORT_BY_TID ? s->tid : 0,
+		    .thread = parts & REPORT_BY_TID ? thread_of(s) : 0,
 		    .slice = parts & REPORT_BY_SLICE && s->time_ns > START_NS
 				 ? (uint32_t)((s->time_ns - START_NS) / SLICE_NS)
 				 : 0};

@@ -126,6 +126,7 @@ static const struct {
     {REPORT_CPU, REPORT_BY_CPU, {{.cpu = 1}, {.cpu = 2}, {.cpu = 10}}},
     {REPORT_PID, REPORT_BY_PID, {{.pid = 1}, {.pid = 2}, {.pid = 10}}},
     {REPORT_TID, REPORT_BY_TID, {{.tid = 1}, {.tid = 2}, {.tid = 10}}},
+    {REPORT_THREAD, REPORT_BY_TID, {{.thread = 1}, {.thread = 2}, {.thread = 10}}},
     {REPORT_ITERATION, REPORT_BY_ITERATION, {{.iteration = 0}, {.iteration = 2}, {.iteration = 9}}},
     {REPORT_SESSION, REPORT_BY_SESSION, {{.session = 0}, {.session = 1}, {.session = 2}}},
     {REPORT_COMM, REPORT_BY_COMM, {{.comm = 1}, {.comm = 2}, {.comm = 0}}}, /* texts: below */
@@ -134,13 +135,11 @@ static const struct {
 
 static uint32_t part_of(const struct report_key *k, enum report_column c)
 {
-	const uint32_t of[REPORT_NR_COLUMNS] = {[REPORT_CPU] = k->cpu,
-						[REPORT_PID] = k->pid,
-						[REPORT_TID] = k->tid,
-						[REPORT_COMM] = k->comm,
-						[REPORT_ITERATION] = k->iteration,
-						[REPORT_EVENT] = k->event,
-						[REPORT_SESSION] = k->session};
+	const uint32_t of[REPORT_NR_COLUMNS] = {
+	    [REPORT_CPU] = k->cpu,     [REPORT_PID] = k->pid,
+	    [REPORT_TID] = k->tid,     [REPORT_THREAD] = k->thread,
+	    [REPORT_COMM] = k->comm,   [REPORT_ITERATION] = k->iteration,
+	    [REPORT_EVENT] = k->event, [REPORT_SESSION] = k->session};
 
 	return of[c];
 }

@@ -300,7 +300,7 @@ static void find_task(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
 	int other = pid != 7 || tid != 8 || time_ns < START_NS;
 
 	(void)arg;
-	*out = (struct profile_task){&processes[other], &comms[other]};
+	*out = (struct profile_task){&processes[other], &comms[other], other ? TRACE_UNKNOWN : 2};
 }
 
 static uint32_t find_epoch(void *arg, const struct profile_process *process, uint64_t time_ns)
@@ -405,7 +405,7 @@ static void task_of_pid(void *arg, uint32_t pid, uint32_t tid, uint64_t time_ns,
 	(void)arg;
 	(void)tid;
 	(void)time_ns;
-	*out = (struct profile_task){&processes[pid - 7], &comm};
+	*out = (struct profile_task){&processes[pid - 7], &comm, TRACE_UNKNOWN};
 }
 
 /* Of each 16 bytes and process the name is another one, of 6. */
@@ -525,46 +525,46 @@ TEST(lines)
 
 static const char want_csv[] =
     /* clang-format off */
-    "time_ns,monotonic_ns,iteration,cpu,pid,tid,comm,kind,event,period,address,function,object,stack,branches,fields,data_address,physical_address,data_source,weight,stack_bytes,start,end,offset,rights,build_id,name,parent_pid,parent_tid,lost,bpf_id,instance,raw,base,enabled_ns,running_ns,bytes,counts,weight_2,weight_3,transaction,data_page_bytes,code_page_bytes,cgroup_id,aux_bytes,other_pid,other_tid,namespaces,flags,cookie\n"
-    "-5,5,,,7,8,[unknown],comm,,,,,,,,,,,,,,,,,,,before,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "500000,500010,,1,7,8,prog,exec,,,,,,,,,,,,,,,,,,,prog,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1000000,1000010,0,3,7,8,prog,sample,cpu_clock,1000,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel]); 0xffffffff81000080 do_syscall_64 ([kernel]); 0x1040 old(int) (prog); 0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1100000,1100010,,1,9,9,[unknown],fork,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,,,,,,,,,,,,,,\n"
-    "1200000,1200010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1300000,1300010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1500000,1500010,0,3,,,,reading,memory_used,,,,,,,,,,,,,,,,,,,,,,,,77,,,,,,,,,,,,,,,,,\n"
-    "1600000,1600010,,1,7,8,prog,mmap,,,,,,,,,,,,,,0x1000,0x1800,0x100,r-xp,abcdef12,/lib/x?.so,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1700000,1700010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,\"new<\"\"a\"\">\",\"x,y.so\",\"0x1040 new<\"\"a\"\"> (x,y.so)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1800000,1800010,0,4,7,8,prog,sample,cpu_clock,1000,0x9,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1800000,1800010,0,4,,,[unknown],sample,,,,,,,,,,,,,,,,,,,,,,,,,,,,,32,,,,,,,,,,,,,\n"
-    "1900000,1900010,,1,0,0,[unknown],ksymbol_gone,,,,,,,,,,,,,,0xffffffff81000040,0xffffffff81000060,,,,bpf_prog,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "1900000,1900010,,1,0,0,[unknown],bpf_loaded,,,,,,,,,,,,,,,,,,,,,,,33,,,,,,,,,,,,,,,,,,,\n"
-    "2000000,2000010,0,3,7,8,prog,sample,switch,1,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel])\",,next_pid=-5 name=a?b,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "12345678999,12345679009,0,3,7,8,prog,lost,cpu_clock,,,,,,,,,,,,,,,,,,,,,12,,,,,,,,,,,,,,,,,,,,\n"
-    "12345679000,12345679010,0,3,7,8,prog,throttle,cpu_clock,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "20000000000,20000000010,1,3,7,8,prog,sample,cpu_clock,1000,0x2040,[unknown] (prog+0x2000),prog,\"0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
-    "20000000001,20000000011,,1,9,9,[unknown],exit,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,,,,,,,,,,,,,,\n";
+    "time_ns,monotonic_ns,iteration,cpu,pid,tid,comm,kind,event,period,address,function,object,stack,branches,fields,data_address,physical_address,data_source,weight,stack_bytes,start,end,offset,rights,build_id,name,parent_pid,parent_tid,lost,bpf_id,instance,raw,base,enabled_ns,running_ns,bytes,counts,weight_2,weight_3,transaction,data_page_bytes,code_page_bytes,cgroup_id,aux_bytes,other_pid,other_tid,namespaces,flags,cookie,thread\n"
+    "-5,5,,,7,8,[unknown],comm,,,,,,,,,,,,,,,,,,,before,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "500000,500010,,1,7,8,prog,exec,,,,,,,,,,,,,,,,,,,prog,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "1000000,1000010,0,3,7,8,prog,sample,cpu_clock,1000,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel]); 0xffffffff81000080 do_syscall_64 ([kernel]); 0x1040 old(int) (prog); 0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "1100000,1100010,,1,9,9,[unknown],fork,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1200000,1200010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "1300000,1300010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,old(int),prog,\"0x1040 old(int) (prog)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "1500000,1500010,0,3,,,,reading,memory_used,,,,,,,,,,,,,,,,,,,,,,,,77,,,,,,,,,,,,,,,,,,\n"
+    "1600000,1600010,,1,7,8,prog,mmap,,,,,,,,,,,,,,0x1000,0x1800,0x100,r-xp,abcdef12,/lib/x?.so,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "1700000,1700010,0,4,7,8,prog,sample,cpu_clock,1000,0x1040,\"new<\"\"a\"\">\",\"x,y.so\",\"0x1040 new<\"\"a\"\"> (x,y.so)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "1800000,1800010,0,4,7,8,prog,sample,cpu_clock,1000,0x9,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "1800000,1800010,0,4,,,[unknown],sample,,,,,,,,,,,,,,,,,,,,,,,,,,,,,32,,,,,,,,,,,,,,\n"
+    "1900000,1900010,,1,0,0,[unknown],ksymbol_gone,,,,,,,,,,,,,,0xffffffff81000040,0xffffffff81000060,,,,bpf_prog,,,,,,,,,,,,,,,,,,,,,,,,\n"
+    "1900000,1900010,,1,0,0,[unknown],bpf_loaded,,,,,,,,,,,,,,,,,,,,,,,33,,,,,,,,,,,,,,,,,,,,\n"
+    "2000000,2000010,0,3,7,8,prog,sample,switch,1,0xffffffff81000040,schedule,[kernel],\"0xffffffff81000040 schedule ([kernel])\",,next_pid=-5 name=a?b,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "12345678999,12345679009,0,3,7,8,prog,lost,cpu_clock,,,,,,,,,,,,,,,,,,,,,12,,,,,,,,,,,,,,,,,,,,,2\n"
+    "12345679000,12345679010,0,3,7,8,prog,throttle,cpu_clock,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "20000000000,20000000010,1,3,7,8,prog,sample,cpu_clock,1000,0x2040,[unknown] (prog+0x2000),prog,\"0x2040 [unknown] (prog+0x2000)\",,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n"
+    "20000000001,20000000011,,1,9,9,[unknown],exit,,,,,,,,,,,,,,,,,,,,7,7,,,,,,,,,,,,,,,,,,,,,,\n";
 /* clang-format on */
 
 static const char want_json[] =
     /* clang-format off */
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":-5,\"monotonic_ns\":5,\"iteration\":null,\"cpu\":null,\"pid\":7,\"tid\":8,\"comm\":\"[unknown]\",\"kind\":\"comm\",\"event\":null,\"name\":\"before\"}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":500000,\"monotonic_ns\":500010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"exec\",\"event\":null,\"name\":\"prog\"}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1000000,\"monotonic_ns\":1000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"},{\"address\":\"0xffffffff81000080\",\"function\":\"do_syscall_64\",\"object\":\"[kernel]\"},{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"},{\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":500000,\"monotonic_ns\":500010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"exec\",\"event\":null,\"name\":\"prog\",\"thread\":2}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1000000,\"monotonic_ns\":1000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"},{\"address\":\"0xffffffff81000080\",\"function\":\"do_syscall_64\",\"object\":\"[kernel]\"},{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"},{\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}],\"thread\":2}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1100000,\"monotonic_ns\":1100010,\"iteration\":null,\"cpu\":1,\"pid\":9,\"tid\":9,\"comm\":\"[unknown]\",\"kind\":\"fork\",\"event\":null,\"parent_pid\":7,\"parent_tid\":7}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1200000,\"monotonic_ns\":1200010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1300000,\"monotonic_ns\":1300010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1200000,\"monotonic_ns\":1200010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}],\"thread\":2}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1300000,\"monotonic_ns\":1300010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"old(int)\",\"object\":\"prog\"}],\"thread\":2}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1500000,\"monotonic_ns\":1500010,\"iteration\":0,\"cpu\":3,\"pid\":null,\"tid\":null,\"comm\":null,\"kind\":\"reading\",\"event\":\"memory_used\",\"raw\":77}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1600000,\"monotonic_ns\":1600010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"mmap\",\"event\":null,\"start\":\"0x1000\",\"end\":\"0x1800\",\"offset\":\"0x100\",\"rights\":\"r-xp\",\"build_id\":\"abcdef12\",\"name\":\"/lib/x?.so\"}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1700000,\"monotonic_ns\":1700010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\"}]}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1800000,\"monotonic_ns\":1800010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x9\"}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1600000,\"monotonic_ns\":1600010,\"iteration\":null,\"cpu\":1,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"mmap\",\"event\":null,\"start\":\"0x1000\",\"end\":\"0x1800\",\"offset\":\"0x100\",\"rights\":\"r-xp\",\"build_id\":\"abcdef12\",\"name\":\"/lib/x?.so\",\"thread\":2}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1700000,\"monotonic_ns\":1700010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\",\"stack\":[{\"address\":\"0x1040\",\"function\":\"new<\\\"a\\\">\",\"object\":\"x,y.so\"}],\"thread\":2}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1800000,\"monotonic_ns\":1800010,\"iteration\":0,\"cpu\":4,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x9\",\"thread\":2}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1800000,\"monotonic_ns\":1800010,\"iteration\":0,\"cpu\":4,\"pid\":null,\"tid\":null,\"comm\":\"[unknown]\",\"kind\":\"sample\",\"event\":null,\"bytes\":32}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1900000,\"monotonic_ns\":1900010,\"iteration\":null,\"cpu\":1,\"pid\":0,\"tid\":0,\"comm\":\"[unknown]\",\"kind\":\"ksymbol_gone\",\"event\":null,\"start\":\"0xffffffff81000040\",\"end\":\"0xffffffff81000060\",\"name\":\"bpf_prog\"}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":1900000,\"monotonic_ns\":1900010,\"iteration\":null,\"cpu\":1,\"pid\":0,\"tid\":0,\"comm\":\"[unknown]\",\"kind\":\"bpf_loaded\",\"event\":null,\"bpf_id\":33}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":2000000,\"monotonic_ns\":2000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"switch\",\"period\":1,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"}],\"fields\":{\"next_pid\":-5,\"name\":\"a?b\"}}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":12345678999,\"monotonic_ns\":12345679009,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"lost\",\"event\":\"cpu_clock\",\"lost\":12}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":12345679000,\"monotonic_ns\":12345679010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"throttle\",\"event\":\"cpu_clock\"}\n"
-    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":20000000000,\"monotonic_ns\":20000000010,\"iteration\":1,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}]}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":2000000,\"monotonic_ns\":2000010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"switch\",\"period\":1,\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\",\"stack\":[{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\",\"object\":\"[kernel]\"}],\"fields\":{\"next_pid\":-5,\"name\":\"a?b\"},\"thread\":2}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":12345678999,\"monotonic_ns\":12345679009,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"lost\",\"event\":\"cpu_clock\",\"lost\":12,\"thread\":2}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":12345679000,\"monotonic_ns\":12345679010,\"iteration\":0,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"throttle\",\"event\":\"cpu_clock\",\"thread\":2}\n"
+    "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":20000000000,\"monotonic_ns\":20000000010,\"iteration\":1,\"cpu\":3,\"pid\":7,\"tid\":8,\"comm\":\"prog\",\"kind\":\"sample\",\"event\":\"cpu_clock\",\"period\":1000,\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\",\"stack\":[{\"address\":\"0x2040\",\"function\":\"[unknown] (prog+0x2000)\",\"object\":\"prog\"}],\"thread\":2}\n"
     "{\"report\":\"records\",\"session\":\"a\\\"b\",\"time_ns\":20000000001,\"monotonic_ns\":20000000011,\"iteration\":null,\"cpu\":1,\"pid\":9,\"tid\":9,\"comm\":\"[unknown]\",\"kind\":\"exit\",\"event\":null,\"parent_pid\":7,\"parent_tid\":7}\n";
 /* clang-format on */
 
@@ -672,7 +672,7 @@ TEST(hardware)
 		"(prog)\",\"0x1040 old(int) (prog) -> 0x2040 [unknown] (prog+0x2000), "
 		"mispredicted, "
 		"cycles 7; 0xffffffff81000040 schedule ([kernel]) -> 0x1040 old(int) (prog)\",,"
-		"0x1234,0xabc000,0x5080021,99,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n",
+		"0x1234,0xabc000,0x5080021,99,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,2\n",
 	    [REPORT_RECORDS_NDJSON] =
 		",\"branches\":[{\"from\":{\"address\":\"0x1040\",\"function\":\"old(int)\","
 		"\"object\":\"prog\"},\"to\":{\"address\":\"0x2040\",\"function\":\"[unknown] "
@@ -680,7 +680,8 @@ TEST(hardware)
 		"{\"from\":{\"address\":\"0xffffffff81000040\",\"function\":\"schedule\","
 		"\"object\":\"[kernel]\"},\"to\":{\"address\":\"0x1040\",\"function\":\"old(int)\","
 		"\"object\":\"prog\"},\"mispredicted\":false}],\"data_address\":\"0x1234\","
-		"\"physical_address\":\"0xabc000\",\"data_source\":\"0x5080021\",\"weight\":99}\n",
+		"\"physical_address\":\"0xabc000\",\"data_source\":\"0x5080021\",\"weight\":99,"
+		"\"thread\":2}\n",
 	};
 	uint8_t saved[ATTR_BYTES];
 

@@ -51,8 +51,9 @@ static void put_task(struct json_writer *j, uint32_t pid, uint32_t tid)
 	}
 }
 
+/* text NULL: the argument is the number. */
 static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint32_t tid,
-			 const char *arg, const char *text)
+			 const char *arg, const char *text, uint32_t number)
 {
 	struct json_writer *j = &c->json;
 
@@ -61,7 +62,10 @@ static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint3
 		jsonw_text(j, "name", what);
 		put_task(j, pid, tid);
 		JSONW_OBJECT(j, "args") {
-			jsonw_text(j, arg, text);
+			if (text)
+				jsonw_text(j, arg, text);
+			else
+				jsonw_u64(j, arg, number);
 		}
 	}
 }
@@ -82,9 +86,9 @@ static void put_process(struct chrome *c, const struct export_group *g, size_t n
 		if (g[i].key.tid == g->key.pid)
 			main_thread = &g[i];
 	cmdline = samples_cmdline(c->j, main_thread->key.cmdline);
-	put_metadata(c, "process_name", g->key.pid, g->key.pid, "name", name_of(c, main_thread));
+	put_metadata(c, "process_name", g->key.pid, g->key.pid, "name", name_of(c, main_thread), 0);
 	if (cmdline)
-		put_metadata(c, "process_labels", g->key.pid, g->key.pid, "labels", cmdline);
+		put_metadata(c, "process_labels", g->key.pid, g->key.pid, "labels", cmdline, 0);
 }
 
 static int put_names(struct chrome *c, struct err *e)
@@ -97,7 +101,10 @@ static int put_names(struct chrome *c, struct err *e)
 		if (!i || g[i].key.pid != g[i - 1].key.pid)
 			put_process(c, &g[i], nr - i);
 		put_metadata(c, "thread_name", g[i].key.pid, g[i].key.tid, "name",
-			     name_of(c, &g[i]));
+			     name_of(c, &g[i]), 0);
+		if (g[i].key.thread != TRACE_UNKNOWN)
+			put_metadata(c, "thread_sort_index", g[i].key.pid, g[i].key.tid,
+				     "sort_index", NULL, g[i].key.thread);
 		rc = output_flush(c->j->output, e);
 	}
 	return rc;

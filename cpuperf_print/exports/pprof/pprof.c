@@ -33,15 +33,19 @@ enum {
 };
 
 /* Labels of a sample, in this order. */
-enum label { PID, TID, CPU, ITERATION, COMM, SESSION, NR_LABELS };
+enum label { PID, TID, THREAD, CPU, ITERATION, COMM, SESSION, NR_LABELS };
 
 static const struct {
 	const char *key;
 	unsigned part;
 } labels[NR_LABELS] = {
-    [PID] = {"pid", REPORT_BY_PID},    [TID] = {"tid", REPORT_BY_TID},
-    [CPU] = {"cpu", REPORT_BY_CPU},    [ITERATION] = {"iteration", REPORT_BY_ITERATION},
-    [COMM] = {"comm", REPORT_BY_COMM}, [SESSION] = {"session", REPORT_BY_SESSION},
+    [PID] = {"pid", REPORT_BY_PID},
+    [TID] = {"tid", REPORT_BY_TID},
+    [THREAD] = {"thread", REPORT_BY_TID},
+    [CPU] = {"cpu", REPORT_BY_CPU},
+    [ITERATION] = {"iteration", REPORT_BY_ITERATION},
+    [COMM] = {"comm", REPORT_BY_COMM},
+    [SESSION] = {"session", REPORT_BY_SESSION},
 };
 
 struct pprof {
@@ -179,6 +183,7 @@ static void make_labels(struct pprof *p, struct report_key key)
 	buf_reset(&p->labels);
 	put_known(p, PID, key.pid);
 	put_known(p, TID, key.tid);
+	put_known(p, THREAD, key.thread);
 	put_known(p, CPU, key.cpu);
 	put_number(p, ITERATION, key.iteration);
 	put_text(p, COMM, pprof_text(t, report_functions_text(p->j->inputs->functions, key.comm)));

@@ -236,6 +236,8 @@ static void put_name(struct speedscope *s, const struct trace_event *event,
 	put_known(&name, key->pid);
 	buf_addc(&name, '/');
 	put_known(&name, key->tid);
+	if (key->thread != TRACE_UNKNOWN)
+		buf_printf(&name, " #%u", key->thread);
 	if (s->j->nr > 1)
 		buf_printf(&name, " of %s", s->j->inputs->item[key->session].path);
 	if (cmdline)

@@ -17,7 +17,7 @@ const char *const sqlite_schema_names[SQLITE_NR_TABLES] = {
 };
 
 const char sqlite_schema_tables[] =
-    "PRAGMA application_id=1668313702; PRAGMA user_version=3;"
+    "PRAGMA application_id=1668313702; PRAGMA user_version=4;"
     "CREATE TABLE session(session_id TEXT, boot_id TEXT, host TEXT, machine TEXT, kernel TEXT,"
     " cpu_model TEXT, tool TEXT, config_name TEXT, spec TEXT, is_sampling INTEGER,"
     " start_ns INTEGER, realtime_offset_ns INTEGER);"
@@ -48,7 +48,7 @@ const char sqlite_schema_tables[] =
     " weight INTEGER);"
     "CREATE TABLE comms(comm INTEGER PRIMARY KEY, name TEXT);"
     "CREATE TABLE tasks(task INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER,"
-    " comm INTEGER REFERENCES comms, cmdline TEXT);"
+    " comm INTEGER REFERENCES comms, cmdline TEXT, thread INTEGER);"
     "CREATE TABLE objects(object INTEGER PRIMARY KEY, name TEXT, path TEXT, kind TEXT,"
     " build_id TEXT);"
     "CREATE TABLE functions(function INTEGER PRIMARY KEY, name TEXT, object_name TEXT,"
@@ -84,9 +84,9 @@ const char sqlite_schema_views[] =
     " JOIN comms m USING(comm) LEFT JOIN stacks k ON k.stack = s.stack"
     " LEFT JOIN functions f ON f.function = k.function;"
     "CREATE VIEW threads AS SELECT e.label AS event, t.pid AS pid, t.tid AS tid,"
-    " m.name AS comm, count(*) AS samples, sum(s.weight) AS weight"
+    " m.name AS comm, count(*) AS samples, sum(s.weight) AS weight, t.thread AS thread"
     " FROM samples s JOIN events e USING(event) JOIN tasks t USING(task) JOIN comms m USING(comm)"
-    " GROUP BY s.event, t.pid, t.tid, t.comm;"
+    " GROUP BY s.event, t.pid, t.tid, t.thread, t.comm;"
     /* a function that called itself is counted once, where it is the outermost */
     "CREATE VIEW flat AS SELECT e.label AS event, f.name AS function, f.object_name AS object,"
     " sum(w.self_samples) AS self_samples, sum(w.self_weight) AS self_weight,"

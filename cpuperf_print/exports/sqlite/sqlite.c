@@ -33,7 +33,7 @@ enum { MAX_NUMBERED = 16 << 20, BUILD_ID_BYTES = 2 * 20 + 1 };
 
 /* A numbered key: a thing of an event, or a task with a name. */
 struct numbered {
-	uint32_t a, b, c, d;
+	uint32_t a, b, c, d, e;
 };
 
 struct database {
@@ -133,7 +133,7 @@ static struct sqlite_cell base_of(const struct table_column *c, const struct cel
 			    cell->base);
 }
 
-/* A CPU, pid or tid. */
+/* A CPU, pid, tid or thread. */
 static struct sqlite_cell known(uint32_t number)
 {
 	return sqlite_maybe(number != TRACE_UNKNOWN, number);
@@ -205,7 +205,7 @@ static int number_thing(struct database *d, size_t event, uint32_t of_event, con
 			uint32_t *out)
 {
 	const struct numbered key = {(uint32_t)event, of_event, hash_bytes(0, name, strlen(name)),
-				     0};
+				     0, 0};
 	int rc = number(&d->thing, &key, out);
 
 	if (rc != 1)
@@ -301,7 +301,8 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 static int add_sample(struct database *d, const struct report_sample *s)
 {
-	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm, s->key.cmdline};
+	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm, s->key.cmdline,
+				     s->key.thread};
 	uint32_t task;
 	int rc = number(&d->task, &key, &task);
 
@@ -342,7 +343,7 @@ static int put_tasks(struct database *d)
 			    d->file, SQLITE_COMMS, sqlite_u64(task[i].c),
 			    sqlite_text(report_functions_text(d->j->inputs->functions, task[i].c)));
 		SQLITE_PUT(d->file, SQLITE_TASKS, sqlite_u64(i), known(task[i].a), known(task[i].b),
-			   sqlite_u64(task[i].c), cmdline_of(d, task[i].d));
+			   sqlite_u64(task[i].c), cmdline_of(d, task[i].d), known(task[i].e));
 	}
 	dict_fini(&comms);
 	return rc < 0 ? rc : 0;

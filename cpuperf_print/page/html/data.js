@@ -132,7 +132,8 @@ function decodeThreads(text, comms) {
 	const threads = [];
 
 	while (!numbers.isOver)
-		threads.push({ comm: comms[numbers.next()], pid: numbers.next(), tid: numbers.next() });
+		threads.push({ comm: comms[numbers.next()], pid: numbers.next(), tid: numbers.next(),
+			number: numbers.next() });
 	return threads;
 }
 

@@ -438,6 +438,12 @@ function choice(value, text) {
 	return option;
 }
 
+function threadName(thread) {
+	const number = thread.number ? ` #${thread.number}` : "";
+
+	return `${thread.comm}, thread ${idOf(thread.tid)}${number}`;
+}
+
 function idOf(id) {
 	return id === SEVERAL ? 'several processes' : id === UNKNOWN ? 'unknown' : id;
 }
@@ -469,7 +475,7 @@ function tasksOf(data) {
 			isWanted: (t, number) => numbers.has(number) });
 		if (p.threads.length > 1)
 			list.push(...p.threads.map((i) => ({
-				name: `\u2003${threads[i].comm}, thread ${idOf(threads[i].tid)}`,
+				name: `\u2003${threadName(threads[i])}`,
 				isWanted: (t, number) => number === i })));
 	}
 	return list;
