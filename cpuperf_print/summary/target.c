@@ -198,10 +198,14 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 /* Why an event has no number; NULL if it has one. Metrics have the reasons of their events. */
 static const char *missing_reason(const struct summary *s, size_t i)
 {
+	const struct column_summary *sum = &s->totals->column[i];
 	const struct table_column *c = &s->table->columns[i];
 
-	return s->totals->column[i].spread.nr || c->metric || !c->reason || !*c->reason ? NULL
-											: c->reason;
+	if (sum->spread.nr || c->metric)
+		return NULL;
+	if (sum->nr_cells[CELL_DISABLED])
+		return "it was disabled all the time";
+	return c->reason && *c->reason ? c->reason : NULL;
 }
 
 /* The events without a number, by their reason. */

@@ -22,15 +22,16 @@ enum reading_state {
 /* "ok", "offline", "not supported", "no permission", "limit reached", "failed"; "unknown state". */
 const char *reading_state_name(uint32_t state);
 
-/* Flags, for a thing (a disk, a process …). OLD: it existed before the iteration. OF_THING: only
- * this thing has no number; its event may have. */
-enum { READING_OLD = 1, READING_OF_THING = 2 };
+/* Flags. For a thing (a disk, a process …), OLD: it existed before the iteration; OF_THING: only
+ * this thing has no number, its event may have. DISABLED: the event was disabled on request since
+ * the reading before. */
+enum { READING_OLD = 1, READING_OF_THING = 2, READING_DISABLED = 4 };
 
 struct reading {
 	uint32_t event;                  /* index in the session's events */
 	uint32_t instance;               /* 0, or the thing (device, process …) of the event */
 	uint32_t state;                  /* enum reading_state */
-	uint32_t flags;                  /* READING_OLD, READING_OF_THING */
+	uint32_t flags;                  /* READING_OLD … */
 	uint64_t time_ns;                /* CLOCK_MONOTONIC of the reading */
 	uint64_t raw;                    /* counter or gauge, as the kernel returned it */
 	uint64_t enabled_ns, running_ns; /* perf events: cumulative; misc: 0 */

@@ -19,6 +19,7 @@ static const struct {
     [CELL_NO_PERMISSION] = {"no permission", false},
     [CELL_LIMIT] = {"limit reached", false},
     [CELL_FAILED] = {"failed", false},
+    [CELL_DISABLED] = {"disabled", false},
     [CELL_NA] = {"n/a", false},
 };
 
@@ -142,6 +143,8 @@ static enum cell_state state_of(enum event_kind kind, const struct reading *star
 		at_start.state = cell_state_of_reading(start->state);
 	if (at_start.state == CELL_NONE)
 		return CELL_FAILED;
+	if (end && end->flags & READING_DISABLED)
+		return CELL_DISABLED;
 	return cell_has_value(&at_start) ? at_end.state : at_start.state;
 }
 

@@ -22,12 +22,13 @@ enum cell_state {
 	CELL_NO_PERMISSION,
 	CELL_LIMIT,
 	CELL_FAILED,
-	CELL_NA, /* of a metric: an operand has no number, or there is no result */
+	CELL_DISABLED, /* no number: it was disabled on request in all of this span */
+	CELL_NA,       /* of a metric: an operand has no number, or there is no result */
 	CELL_NR_STATES
 };
 
 /* "", "ok", "not counted", "offline", "not supported", "no permission", "limit reached", "failed",
- * "n/a" */
+ * "disabled", "n/a" */
 const char *cell_state_name(enum cell_state s);
 /* The cell state for a reading's state (enum reading_state, or any number of a file). */
 enum cell_state cell_state_of_reading(uint32_t reading_state);
@@ -73,6 +74,7 @@ double cell_rate(const struct cell *c);
 
 /*
  * The cell of one event over one iteration; either reading may be NULL.
+ * - an end with READING_DISABLED: CELL_DISABLED.
  * - no end: CELL_NONE. No start (but for values): CELL_FAILED.
  * - count: Δraw; if it ran for less than it was enabled, Δraw × Δenabled / Δrunning.
  *   A perf event (any of the four times is not 0) that did not run in the span is

@@ -43,8 +43,25 @@ void session_cpu_fini(struct session_cpu *c)
 	*c = (struct session_cpu){0};
 }
 
-/* id: of the target, or -1. */
-static int add_group(struct session_cpu *c, const struct session_probe *p, pid_t id)
+/* The plan's index of the event that leads the group. */
+static uint32_t leader_of(const struct session_cpu *c, const struct pmu_group *g)
+{
+	return c->plan->parts[g->members[0].event].event;
+}
+
+static bool is_off(const struct session_cpu *c, size_t event)
+{
+	return c->is_off && c->is_off[event];
+}
+
+/* True if neither its opening nor exec may enable the event. */
+static bool stays_disabled(const struct session_cpu *c, size_t event)
+{
+	return plan_is_resumed(c->plan) || is_off(c, event);
+}
+
+/* event: the leader; id: of the target, or -1. */
+static int add_group(struct session_cpu *c, const struct session_probe *p, size_t event, pid_t id)
 {
 	struct pmu_group *g = MEM_ADD(c->groups, c->nr_groups, c->group_room);
 	int cpu = c->cpu == PLAN_ANY_CPU ? -1 : (int)c->cpu;
@@ -55,7 +72,7 @@ static int add_group(struct session_cpu *c, const struct session_probe *p, pid_t
 		pmu_group_init_cgroup(g, p->pmu, id, cpu);
 	else
 		pmu_group_init_task(g, p->pmu, id, cpu);
-	g->is_resumed = id >= 0 && plan_is_resumed(c->plan);
+	g->is_resumed = id >= 0 && stays_disabled(c, event);
 	return 0;
 }
 
@@ -109,7 +126,7 @@ static int connect_waits(struct session_cpu *c, const struct session_probe *p, s
 /* Opens the part alone in a new group. */
 static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id)
 {
-	int rc = add_group(c, p, id);
+	int rc = add_group(c, p, p->plan->parts[part].event, id);
 
 	if (rc)
 		return rc;
@@ -233,8 +250,9 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	if (rc == 0 && is_offline(c))
 		rc = -ENODEV;
 	c->is_open = rc == 0;
-	if (plan_is_resumed(c->plan))
-		session_cpu_pause(c);
+	for (size_t g = 0; g < c->nr_groups; g++)
+		if (stays_disabled(c, leader_of(c, &c->groups[g])))
+			(void)pmu_group_disable(&c->groups[g]);
 	if (rc) {
 		session_cpu_close(c);
 		forget_results(c); /* an offline CPU shows nothing about its events */
@@ -252,18 +270,12 @@ void session_cpu_close(struct session_cpu *c)
 	c->is_open = false;
 }
 
-/* The plan's index of the event that leads the group. */
-static uint32_t leader_of(const struct session_cpu *c, const struct pmu_group *g)
-{
-	return c->plan->parts[g->members[0].event].event;
-}
-
 void session_cpu_enable(struct session_cpu *c, bool waits_for_exec)
 {
 	/* a group that cannot be enabled reads as enabled for 0 ns: not counted, which is true */
 	for (size_t g = 0; g < c->nr_groups; g++)
 		if ((!waits_for_exec || c->groups[g].pid < 0) &&
-		    !(c->is_off && c->is_off[leader_of(c, &c->groups[g])]))
+		    !is_off(c, leader_of(c, &c->groups[g])))
 			(void)pmu_group_enable(&c->groups[g]);
 }
 
@@ -415,6 +427,24 @@ static void clear_readings(const struct session_cpu *c, struct reading *out)
 		clear_reading(c, k, session_cpu_instance(c, k), out);
 }
 
+static void mark_group(const struct pmu_group *g, const struct reading *before, struct reading *out)
+{
+	for (uint32_t i = 0; i < g->nr_members; i++) {
+		uint32_t part = g->members[i].event;
+
+		if (out[part].enabled_ns == before[part].enabled_ns)
+			out[part].flags |= READING_DISABLED;
+	}
+}
+
+void session_cpu_mark_disabled(const struct session_cpu *c, const struct reading *before,
+			       struct reading *out)
+{
+	for (size_t g = 0; g < c->nr_groups; g++)
+		if (is_off(c, leader_of(c, &c->groups[g])))
+			mark_group(&c->groups[g], before, out);
+}
+
 bool session_cpu_read(struct session_cpu *c, struct reading *out)
 {
 	const struct reading *before = out == c->end ? c->start : NULL;
@@ -423,6 +453,8 @@ bool session_cpu_read(struct session_cpu *c, struct reading *out)
 	clear_readings(c, out);
 	for (size_t g = 0; g < c->nr_groups; g++)
 		here &= read_group(c, &c->groups[g], before, out);
+	if (before)
+		session_cpu_mark_disabled(c, before, out);
 	if (!here)
 		session_cpu_leave(c, out);
 	return here;

@@ -69,7 +69,11 @@ bool session_cpu_read(struct session_cpu *c, struct reading *out);
 
 /* Reads between two boundaries, into out[nr_parts]; if the CPU is offline, the groups stay open. */
 void session_cpu_peek(const struct session_cpu *c, struct reading *out);
-/* The same, of the events that are opened alone; the rest of it becomes READING_NONE. */
+/* Sets READING_DISABLED in out for the events that are off, and were not enabled since the readings
+ * before. session_cpu_read does so for c->end. */
+void session_cpu_mark_disabled(const struct session_cpu *c, const struct reading *before,
+			       struct reading *out);
+/* session_cpu_peek of the events that are opened alone; the rest of it becomes READING_NONE. */
 void session_cpu_read_alone(const struct session_cpu *c, struct reading *out);
 
 /* For a caller who learns otherwise that the CPU is offline: the readings in out become

@@ -50,6 +50,7 @@ void looks_read(struct looks *l)
 		const struct session_cpu *c = &l->counters->cpus[t];
 
 		session_cpu_peek(c, readings_of(l, t, now));
+		session_cpu_mark_disabled(c, readings_of(l, t, l->last), readings_of(l, t, now));
 		if (c->cpu != PLAN_ANY_CPU)
 			(void)misc_get(misc, t, c->cpu, readings_of(l, t, now));
 		l->traces[t] = (struct session_trace){.cpu = c->cpu,

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """--control: a client of perf's protocol drives perf and cpuperf with the same steps. Software events only.
 """
+import csv
+import io
 import os
 import shutil
 import socket
@@ -8,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, finish, output, run, run_checks, sql
+from kit import CPUPERF, finish, output, PRINT, SESSION, run, run_checks, sql
 
 SPIN = "import select\nwhile not select.select([0], [], [], 0)[0]: sum(range(9999))"
 
@@ -46,6 +48,13 @@ def enabled(folder):
     """{event: ns enabled, over all iterations}"""
     return dict(sql(folder, "SELECT label, coalesce(sum(enabled_ns), 0) FROM counts JOIN events USING(event) "
                     "WHERE cpu IS NULL GROUP BY label"))
+
+
+def table(folder):
+    """(label, iteration, state, value) of each event's total."""
+    rows = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=series", "--output-format=csv", SESSION,
+                                             cwd=folder)))
+    return [(r["label"], int(r["iteration"]), r["state"], r["value"]) for r in rows if r["cpu"] == "all"]
 
 
 def steps(client):
@@ -88,8 +97,22 @@ def check_disabled(folder):
     assert causes[-1] == "end" and set(causes[:-1]) == {"request"}, causes
     times = enabled(folder)
     assert times["task_clock"] > 0 and times["cpu_clock"] == 0, (times, said)
-    first = sql(folder, "SELECT coalesce(enabled_ns, 0) FROM counts WHERE cpu IS NULL AND iteration = 0")
-    assert first == [(0,), (0,)], first
+    # what was disabled has no number, in no iteration and in no mean
+    for label, iteration, state, value in table(folder):
+        is_on = label == "task_clock" and iteration > 0
+        assert (state == "disabled", value == "") == (not is_on, not is_on), (label, iteration, state, value)
+    summary = output(PRINT, "--quiet", SESSION, cwd=folder)
+    assert "disabled" in summary, summary
+
+
+def check_never_enabled(folder):
+    """The answer says so, in place of a count of 0."""
+    client = Client(folder)
+    p = start(folder, CPUPERF, "-e", "task_clock", "--delay=-1", "--control=fifo:ctl,ack")
+    client.ask(b"ping\n")
+    _, said = finish(p)
+    client.close()
+    assert "not counted: task_clock (it was disabled" in said, said
 
 
 def check_descriptors(folder):
@@ -139,6 +162,23 @@ def check_runs(folder):
     client.close()
     with open(f"{folder}/begun", encoding="ascii") as f:
         assert len(f.readlines()) == 1
+
+
+def check_runs_stay_disabled(folder):
+    """What a run has disabled is not enabled by the exec of the next."""
+    client = Client(folder)
+    p = start(folder, CPUPERF, "-r", "3", "-e", "task_clock,cpu_clock", "--control=fifo:ctl,ack", command=(
+        "sh", "-c", "echo begun; read step; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done"))
+    for text in b"disable task-clock\n", b"ping\n", b"enable\n":
+        assert p.stdout.readline() == "begun\n"
+        client.ask(text)
+        p.stdin.write("\n")
+        p.stdin.flush()
+    finish(p)
+    client.close()
+    states = [(label, iteration, state) for label, iteration, state, _ in table(folder)]
+    assert sorted(states) == sorted((label, i, "disabled" if (label, i) == ("task_clock", 1) else "ok")
+                                    for label in ("task_clock", "cpu_clock") for i in range(3)), states
 
 
 def check_refused(folder):

@@ -8,12 +8,13 @@
 
 #include <math.h>
 
-#define MAX UINT64_MAX
+#define MAX      UINT64_MAX
+#define DISABLED READING_DISABLED
 
 /* raw, enabled, running, base, time, state (0 in the table means READING_OK) */
 struct point {
 	uint64_t raw, enabled, running, base, time;
-	uint32_t state;
+	uint32_t state, flags;
 	bool is_missing;
 };
 
@@ -66,6 +67,16 @@ static const struct {
      0,
      0,
      1},
+    {"disabled", EVENT_COUNT, {5, 10, 10}, {5, 10, 10, .flags = DISABLED}, CELL_DISABLED, 0, 0, 1},
+    {"disabled, never enabled", EVENT_COUNT, {0}, {0, .flags = DISABLED}, CELL_DISABLED, 0, 0, 1},
+    {"disabled until the start",
+     EVENT_COUNT,
+     {5, 10, 10, .flags = DISABLED},
+     {12, 20, 20},
+     CELL_OK,
+     7,
+     7,
+     1},
     {"no end", EVENT_COUNT, {5}, {.is_missing = true}, CELL_NONE, 0, 0, 1},
     {"no start", EVENT_COUNT, {.is_missing = true}, {5}, CELL_FAILED, 0, 0, 1},
     {"not supported",
@@ -97,6 +108,7 @@ static const struct {
 static struct reading reading(const struct point *p)
 {
 	return (struct reading){.state = p->state ? p->state : READING_OK,
+				.flags = p->flags,
 				.time_ns = p->time,
 				.raw = p->raw,
 				.enabled_ns = p->enabled,
