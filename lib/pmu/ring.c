@@ -100,12 +100,22 @@ static bool is_held(const struct pmu_ring *r, uint64_t end, uint64_t longest)
 	return -head <= r->bytes || used + longest <= r->bytes;
 }
 
+/* It counts down from 0. */
+static uint64_t used_bytes(const struct pmu_ring *r, uint64_t head)
+{
+	return -head < r->bytes ? -head : r->bytes;
+}
+
+uint64_t pmu_ring_used(const struct pmu_ring *r)
+{
+	return used_bytes(r, pmu_ring_head(r));
+}
+
 /* The newest record first, so that the oldest, which may be overwritten meanwhile, comes last. */
 static uint64_t copy_records(const struct pmu_ring *r, uint64_t head, uint8_t *out)
 {
 	struct pmu_view v = pmu_ring_view(r);
-	uint64_t used = -head < r->bytes ? -head : r->bytes; /* it counts down from 0 */
-	uint64_t at = head, end = head + used, to = r->bytes, longest = 0, size;
+	uint64_t at = head, end = head + used_bytes(r, head), to = r->bytes, longest = 0, size;
 
 	while (at != end && (size = pmu_record_bytes(&v, at, end))) {
 		const void *part[2];

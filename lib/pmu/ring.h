@@ -60,6 +60,8 @@ void pmu_view_span(const struct pmu_view *v, uint64_t from, uint64_t to, const v
  * ring's CPU is offline, and its descriptor closed.
  */
 uint64_t pmu_ring_copy(const struct pmu_ring *r, bool is_alive, uint8_t *out, bool *has_all);
+/* The bytes of records that an overwritten ring holds. */
+uint64_t pmu_ring_used(const struct pmu_ring *r);
 /* Returns the bytes before at to the kernel. */
 void pmu_ring_release(struct pmu_ring *r, uint64_t at);
 

@@ -467,6 +467,11 @@ static int cut_held(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 	return move_span(s, &v, from, from_ns, cut_ns, e);
 }
 
+uint64_t sampler_held_bytes(const struct sampler *s)
+{
+	return s->span_ns && s->ring.base ? pmu_ring_used(&s->ring) : 0;
+}
+
 /* Where samples contain the group's counts, PERF_FORMAT_LOST is not requested: it would lengthen
  * every sample. Then the ring's loss is the event's if no other shares the ring, or if it is 0;
  * else the event's is unknown. */

@@ -82,6 +82,8 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e);
 /* The same for a flight recorder that writes no samples: they may be of a later snapshot. */
 void sampler_skip(struct sampler *s, uint64_t cut_ns);
+/* Of the ring of a flight recorder; 0 without one. */
+uint64_t sampler_held_bytes(const struct sampler *s);
 /* Starts the next iteration, with a file or without: kept samples come first. */
 int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e);
 

@@ -41,6 +41,7 @@ struct sampling {
 	struct trace_sampling *results; /* per CPU */
 	struct pollfd *fds;             /* the session's stop, then two per CPU */
 	uint8_t *copy;                  /* of a flight recorder: room for one CPU's ring */
+	uint64_t touched_bytes;         /* of the copy, at its end */
 	struct trace_packer *packer;    /* NULL: samples are not packed */
 	struct common common;
 	struct idle idle;
@@ -82,16 +83,15 @@ static void fini_cpus(struct sampling *g)
 	mem_free(g->copy);
 }
 
-/* Touched now, so that the kernel need not do it while the ring is paused. */
 static int make_copy(struct sampling *g, uint64_t bytes)
 {
 	if (!g->plan->spec->flight.span_ns)
 		return 0;
 	mem_free(g->copy);
-	g->copy = mem_calloc(1, bytes);
+	g->copy = mem_alloc(bytes);
+	g->touched_bytes = 0;
 	if (!g->copy)
 		return -ENOMEM;
-	memset(g->copy, 1, bytes);
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		g->samplers[t].copy = g->copy;
 	return 0;
@@ -482,6 +482,26 @@ static uint64_t earliest(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Touches what the fullest ring needs of the copy, so that the kernel need not allocate it while
+ * the ring is paused. A ring that is larger than its samples costs no more. */
+static void touch_copy(struct sampling *g)
+{
+	uint64_t wanted = 0;
+
+	for (uint32_t t = 0; g->copy && t < g->nr_cpus; t++) {
+		uint64_t used = sampler_held_bytes(&g->samplers[t]);
+
+		wanted = used > wanted ? used : wanted;
+	}
+	wanted += wanted / 8;
+	if (wanted > g->ring_bytes)
+		wanted = g->ring_bytes;
+	if (wanted <= g->touched_bytes)
+		return;
+	memset(g->copy + g->ring_bytes - wanted, 1, wanted - g->touched_bytes);
+	g->touched_bytes = wanted;
+}
+
 void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -509,6 +529,7 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 			if (!g->error.code)
 				(void)drain_ticks(g, t, UINT64_MAX, &g->error);
 		}
+		touch_copy(g);
 		g->drain_due_ns = now_ns + g->plan->spec->flush_interval_ns;
 		if (g->recorder->writer)
 			session_output_grown(g->recorder->output);
@@ -629,6 +650,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	uint64_t max_rate = host_max_sample_rate(g->plan->host);
 	int rc = why->code, one;
 
+	touch_copy(g);
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		uint64_t until_ns = cut_ns(g, t);
 

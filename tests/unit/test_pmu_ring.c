@@ -137,6 +137,7 @@ TEST(overwritten)
 			used += size;
 		}
 		assert_int_equal(at, from);
+		assert_int_equal(pmu_ring_used(&r), has_all ? used : RING_BYTES);
 		if (has_all)
 			assert_int_equal(last, 0);
 		else /* a record that is overwritten in part, and the longest */
