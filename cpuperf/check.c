@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
 #include "collect/collect.h"
 #include "estimate/sampled.h"
 #include "estimate/table.h"
@@ -256,24 +255,6 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 	    on_fixed, on_programmable,
 	    on_programmable <= there ? "they fit if all counters are free"
 				     : "they are multiplexed");
-}
-
-/* How many iterations, of what. */
-static void add_length(struct buf *out, const struct spec *spec)
-{
-	const char *what = spec->runs       ? "run(s)"
-			   : *spec->windows ? "window(s)"
-					    : "iteration(s) of ";
-	char duration[32] = "";
-
-	if (spec->flight.span_ns) {
-		str_format_duration(spec->flight.span_ns, duration, sizeof(duration));
-		buf_printf(out, "a flight recorder of %s", duration);
-		return;
-	}
-	if (!spec->runs && !*spec->windows)
-		str_format_duration(spec->duration_ns, duration, sizeof(duration));
-	buf_printf(out, "%llu %s%s", (unsigned long long)spec->num_iterations, what, duration);
 }
 
 static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c,

@@ -58,7 +58,7 @@ bool dashboard_feed_is_wanted(const struct options *o, const struct plan *plan)
 	if (o->live || o->no_live)
 		return o->live;
 	return strcmp(o->output_format, "text") == 0 && !plan->is_sampling && !o->command &&
-	       plan->spec->num_iterations > 1 && isatty(STDOUT_FILENO) && is_in_foreground();
+	       spec_max_iterations(plan->spec) > 1 && isatty(STDOUT_FILENO) && is_in_foreground();
 }
 
 static int make_cpus(struct dashboard_feed *f, const struct plan *plan,

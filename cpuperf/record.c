@@ -170,9 +170,9 @@ static void on_progress(const struct session_progress *p, void *arg)
 
 static void log_start(const struct spec *spec)
 {
+	BUF_AUTO(length, PATH_MAX);
 	char path[PATH_MAX], duration[32];
 
-	str_format_duration(spec->duration_ns, duration, sizeof(duration));
 	log_info("session starting");
 	log_info("spec: %s", realpath(spec->source, path) ? path : spec->source);
 	if (spec->flight.span_ns) {
@@ -181,7 +181,8 @@ static void log_start(const struct spec *spec)
 			 (int)getpid());
 		return;
 	}
-	log_info("%llu iteration(s) of %s", (unsigned long long)spec->num_iterations, duration);
+	add_length(&length, spec);
+	log_info("%s", buf_str(&length));
 }
 
 static int print_summary(struct recorder *r)
@@ -217,6 +218,7 @@ static void log_not_printed(const struct recorder *r)
 
 static int finish(struct recorder *r, int rc, const struct err *e)
 {
+	uint64_t nr_wanted = r->plan->spec->num_iterations;
 	bool is_any = r->begun || r->has_gap;
 
 	status_erase(&r->status);
@@ -227,10 +229,10 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	recorder_warn_never_counted(r);
 	if (is_any && !r->format->is_for_people)
 		screen_warn_metrics(r->table, r->summary, log_warning_of, NULL);
-	if (session_nr_done(r->session) < r->plan->spec->num_iterations && !rc && !r->attached)
+	if (session_nr_done(r->session) < nr_wanted && !rc && !r->attached)
 		log_info("stopped after %llu of %llu iteration(s)",
 			 (unsigned long long)session_nr_done(r->session),
-			 (unsigned long long)r->plan->spec->num_iterations);
+			 (unsigned long long)nr_wanted);
 	if (rc)
 		log_err(LOG_ERROR, e);
 	log_not_printed(r);

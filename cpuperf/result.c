@@ -4,10 +4,30 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "program.h"
+#include "spec/spec.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
+
+void add_length(struct buf *out, const struct spec *spec)
+{
+	const char *what = spec->runs ? "run(s)" : *spec->windows ? "window(s)" : NULL;
+	char duration[32];
+
+	str_format_duration(spec->flight.span_ns ? spec->flight.span_ns : spec->duration_ns,
+			    duration, sizeof(duration));
+	if (spec->flight.span_ns)
+		buf_printf(out, "a flight recorder of %s", duration);
+	else if (what)
+		buf_printf(out, "%" PRIu64 " %s", spec->num_iterations, what);
+	else if (spec->num_iterations)
+		buf_printf(out, "%" PRIu64 " iteration(s) of %s", spec->num_iterations, duration);
+	else
+		buf_printf(out, "iterations of %s until stopped", duration);
+}
 
 int print_result(const struct buf *out)
 {

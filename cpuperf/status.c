@@ -41,7 +41,10 @@ static void add_line(struct buf *out, const struct status *s, const struct sessi
 	buf_u64_commas(out, tenths / 10);
 	buf_addc(out, '.');
 	buf_u64(out, tenths % 10);
-	buf_adds(out, " MiB written, ");
+	buf_adds(out, " MiB written");
+	if (p->left_ns == UINT64_MAX)
+		return;
+	buf_adds(out, ", ");
 	buf_u64_commas(out, p->left_ns / NS_PER_S + (p->left_ns % NS_PER_S != 0));
 	buf_adds(out, " s left");
 }

@@ -568,7 +568,7 @@ static int run_iterations(struct session *s, struct err *e)
 		d.at_ns = start_ns + s->plan->spec->duration_ns;
 	if (rc == 0 && plan_has_gap(s->plan))
 		rc = begin_delayed(s, &start_ns, &d, e);
-	for (uint64_t nr_left = s->plan->spec->num_iterations; rc == 0;) {
+	for (uint64_t nr_left = spec_max_iterations(s->plan->spec); rc == 0;) {
 		bool has_gap = s->plan->nr_windows || (!s->nr_done && plan_has_gap(s->plan));
 		struct session_iteration it = {.start_ns = start_ns,
 					       .window = has_gap ? &s->schedule.capture : NULL};

@@ -467,7 +467,10 @@ static void report_progress(struct sampling *g, uint64_t now_ns)
 	g->progress_due_ns = now_ns + NS_PER_S;
 	if (!g->config.on_progress)
 		return;
-	p.left_ns = whole_ns > p.elapsed_ns ? whole_ns - p.elapsed_ns : 0;
+	if (g->plan->target.until_end || !spec->num_iterations)
+		p.left_ns = UINT64_MAX;
+	else if (whole_ns > p.elapsed_ns)
+		p.left_ns = whole_ns - p.elapsed_ns;
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		p.samples += sampler_samples(&g->samplers[t]);
 		p.lost += sampler_lost(&g->samplers[t]);

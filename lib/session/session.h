@@ -30,7 +30,7 @@ struct session_trace {
 /* Progress of a sampling session; cumulative. */
 struct session_progress {
 	uint64_t samples, lost, bytes_written;
-	uint64_t elapsed_ns, left_ns; /* since its start, and to its end */
+	uint64_t elapsed_ns, left_ns; /* since its start, and to its end; UINT64_MAX: unknown */
 };
 
 /* Borrowed during the call. */

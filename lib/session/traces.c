@@ -96,8 +96,8 @@ int traces_open(struct traces *t, const char *prefix, const struct spec *spec, u
 
 	*t = (struct traces){.nr_traces = nr_traces,
 			     .is_sampling = is_sampling(spec),
-			     .is_segmented =
-				 !is_sampling(spec) && spec->num_iterations > MAX_PLAIN_ITERATIONS};
+			     .is_segmented = !is_sampling(spec) &&
+					     spec_max_iterations(spec) > MAX_PLAIN_ITERATIONS};
 	rc = place_open(&t->place, prefix, ".traces.lock", e);
 	if (rc == 0 && t->place.dirfd >= 0 && t->is_segmented) {
 		t->segments = mem_calloc(nr_traces, sizeof(struct trace_file *));
@@ -105,7 +105,7 @@ int traces_open(struct traces *t, const char *prefix, const struct spec *spec, u
 			rc = err_set(e, -ENOMEM, "out of memory");
 	}
 	if (rc == 0 && t->place.dirfd >= 0)
-		rc = check_names(t, spec->num_iterations, e);
+		rc = check_names(t, spec_max_iterations(spec), e);
 	if (rc) {
 		traces_close(t);
 		err_hint(e, "%s", hint);

@@ -158,10 +158,11 @@ const struct key_row key_rows[] = {
 	SPEC_POS(iterations_pos),
 	.name = "num_iterations",
 	.type = KEY_INTEGER,
-	.min = 1,
-	.max = 1000000000,
+	.max = SPEC_MAX_ITERATIONS,
 	.default_text = "1",
-	.description = "The number of iterations, measured back to back.",
+	.description =
+	    "The number of iterations, measured back to back. 0: until the session is stopped "
+	    "(Ctrl-C), or its target ends.",
 	.metavar = "N",
 	.letter = 'n',
     },
@@ -682,7 +683,7 @@ const struct key_row key_rows[] = {
 	.name = "num_iterations",
 	.type = KEY_INTEGER,
 	.min = 1,
-	.max = 1000000000,
+	.max = SPEC_MAX_ITERATIONS,
 	.description = "The number of iterations.",
     },
     {

@@ -142,6 +142,11 @@ bool spec_has_default_paths(const struct spec *s)
 	       spec_has_default_manifest(s);
 }
 
+uint64_t spec_max_iterations(const struct spec *s)
+{
+	return s->num_iterations ? s->num_iterations : SPEC_MAX_ITERATIONS;
+}
+
 bool spec_has_retain(const struct spec *s)
 {
 	return s->retain.iterations || s->retain.span_ns || s->retain.bytes;

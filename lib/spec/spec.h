@@ -131,9 +131,9 @@ struct spec {
 	struct metric_set metric_set; /* the same; operands are indices of events */
 	uint64_t buffer_size_in_mb;
 	uint64_t duration_ns;
-	uint64_t num_iterations;
-	uint64_t runs;       /* of a command, each an iteration; 0: iterations are times */
-	const char *windows; /* as spec_windows reads it; "": none. Never NULL */
+	uint64_t num_iterations; /* 0: until stopped; see spec_max_iterations */
+	uint64_t runs;           /* of a command, each an iteration; 0: iterations are times */
+	const char *windows;     /* as spec_windows reads it; "": none. Never NULL */
 	uint64_t delay_ns;
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
@@ -152,6 +152,7 @@ enum {
 	SPEC_MAX_METRICS = 64,
 	SPEC_MAX_WINDOWS = 64,
 	SPEC_MAX_TEXT_BYTES = 4 << 20,
+	SPEC_MAX_ITERATIONS = 1000000000,
 };
 
 /* All defaults, no events. */
@@ -240,6 +241,8 @@ bool spec_event_is_sampled(const struct spec_event *e);
 /* True if all paths are the defaults: the user did not ask for files there. */
 bool spec_has_default_paths(const struct spec *s);
 bool spec_has_default_manifest(const struct spec *s); /* the path of the manifest alone */
+/* How many iterations the session can have: num_iterations, or all that a manifest can count. */
+uint64_t spec_max_iterations(const struct spec *s);
 /* True if the spec limits what remains of the session on the disk. */
 bool spec_has_retain(const struct spec *s);
 /* True if the spec says what to measure in place of the machine. */

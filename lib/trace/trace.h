@@ -67,7 +67,7 @@ struct trace_info {
 	const char *config_name, *model_name;
 	const char *spec_json;   /* the spec as measured, with defaults and overrides */
 	uint64_t duration_ns;    /* as requested, per iteration */
-	uint64_t num_iterations; /* as requested */
+	uint64_t num_iterations; /* as requested; 0: until stopped */
 	uint32_t user_hz;        /* ticks per second of /proc/stat */
 	uint32_t page_bytes;
 };

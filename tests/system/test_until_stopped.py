@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""num_iterations 0: iterations follow each other until the session is stopped or its target ends. Software
+events only.
+"""
+import json
+import os
+import signal
+import subprocess
+
+from kit import CPUPERF, finish, may_sample, run, run_checks, SESSION, sql, start, wait_for
+
+
+def manifest(folder):
+    with open(f"{folder}/{SESSION}/cpuperf.cpsession", encoding="utf-8") as f:
+        return json.load(f)
+
+
+def causes(folder):
+    return [c for c, in sql(folder, "SELECT cause FROM iterations ORDER BY iteration")]
+
+
+def expect_ended(folder):
+    """Iterations that took their time, and the last, which may end just when its time is over. The manifest
+    counts them."""
+    found = causes(folder)
+    assert set(found[:-1]) <= {"time"} and found[-1] in ("time", "end"), found[-5:]
+    assert manifest(folder)["num_iterations"] == len(found), (manifest(folder), len(found))
+    return len(found)
+
+
+def check_machine(folder):
+    """The key, stopped by a signal. Segments of a tally come and go meanwhile."""
+    if not may_sample("iterations of the machine"):
+        return
+    with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:
+        f.write('{"num_iterations": 0, "duration": 0, "events": '
+                '[{"group_name": "software", "event_name": "page_faults"}]}')
+    p = start(folder, "--spec-file=own", "--no-live", "-o", SESSION, "--quiet")
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.s1.0.cpuperf")
+    p.send_signal(signal.SIGINT)
+    finish(p)
+    assert expect_ended(folder) > 1000
+
+
+def check_samples(folder):
+    """A session that samples writes files of each iteration."""
+    if not may_sample("samples of the machine"):
+        return
+    p = start(folder, "-e", "cpu_clock@100Hz", "-d", "20ms", "-n0")
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.5.0.cpuperf")
+    p.send_signal(signal.SIGTERM)
+    finish(p)
+    assert expect_ended(folder) >= 6
+
+
+def check_command(folder):
+    """The end of the command ends the session; its iterations are those of the time, in segments."""
+    finish(start(folder, "-e", "task_clock", "-d", "10ms", "--num-iterations=0", command=["sleep", "0.1"]))
+    expect_ended(folder)
+    assert os.path.exists(f"{folder}/{SESSION}/cpuperf.s0.0.cpuperf"), os.listdir(f"{folder}/{SESSION}")
+
+
+def check_processes(folder):
+    """The same of a process that ran already."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
+        p = start(folder, f"--pid={cat.pid}", "-e", "cpu_clock@100Hz", "-d", "10ms", "-n0")
+        wait_for(p, f"{folder}/{SESSION}/cpuperf.2.0.cpuperf")
+        cat.stdin.close()
+    finish(p)
+    assert expect_ended(folder) > 2
+
+
+def check_said(folder):
+    """The check of a spec and the saved spec name it."""
+    done = run(CPUPERF, "-e", "page_faults", "-d1", "-n0", "--save-spec=saved.cpspec", "--check-spec", cwd=folder)
+    assert ", iterations of 1 s until stopped, " in done.stdout, done.stdout
+    with open(f"{folder}/saved.cpspec", encoding="ascii") as f:
+        assert json.load(f)["num_iterations"] == 0
+    assert "until stopped" in run(CPUPERF, "--spec-file=saved", "--check-spec", cwd=folder).stdout
+    assert "from 0 to" in run(CPUPERF, "-epage_faults", "-n-1", cwd=folder, code=2).stderr
+
+
+run_checks(globals())
