@@ -67,8 +67,8 @@ static bool is_of_tasks(const struct sampler *s)
 	return s->cpu->plan->target.nr_ids && !s->cpu->plan->target.is_cgroup;
 }
 
-/* Opens a side-band event, disabled, with what the kernel supports. pid: a task, -1 for the
- * machine, or 0 for this thread. */
+/* Opens a side-band event with what the kernel supports. pid: a task, -1 for the machine, or 0 for
+ * this thread: disabled, since its own records belong to nobody's target. */
 static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wakeup_bytes,
 				bool is_overwritten)
 {
@@ -81,6 +81,7 @@ static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wak
 
 		if (!attr)
 			return fd;
+		attr->disabled = pid == 0;
 		attr->write_backward = is_overwritten;
 		fd = s->pmu->open(attr, pid, (int)s->cpu->cpu, -1, 0);
 		mem_free(attr);

@@ -289,6 +289,14 @@ def check_units(folder):
     assert abs(value * 1e9 - in_ns(total)) < 0.01 * in_ns(total), (value, total)
 
 
+def check_own_threads(folder):
+    """The threads that cpuperf creates meanwhile are in none of the rings of the command, whose records with
+    several sampled events have another layout."""
+    measure(folder, "sh", "-c", SPIN % 20000, options=["-e", "cpu_clock@1000000,page_faults@1"])
+    rows = output(PRINT, "--quiet", "--output-format=csv", "--report=records", FOLDER, cwd=folder)  # exits with 0
+    assert any(r["kind"] == "sample" for r in csv.DictReader(io.StringIO(rows, newline=""))), rows
+
+
 def check_name_like_deleted(folder):
     """A file whose name ends as the kernel's names of deleted files, without a build-id."""
     source = ("static void spin_here(void) { for (volatile long i = 0; i < 100000000; i++); }\n"
