@@ -19,6 +19,7 @@
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
+#include "report/states.h"
 #include "symbol/symbols.h"
 #include "trace/trace.h"
 
@@ -284,6 +285,7 @@ int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
 
 static void input_fini(struct input *o)
 {
+	mem_free(o->by_state);
 	symbols_free(o->symbols);
 	buf_fini(&o->kallsyms);
 	profile_processes_free(o->processes);
@@ -373,6 +375,44 @@ int inputs_load_processes(struct input *o)
 	buf_fini(&o->kallsyms); /* of a failed attempt */
 	buf_init(&o->kallsyms, MAX_KALLSYMS_BYTES);
 	return profile_processes_load(o->session, append_text, &o->kallsyms, &o->processes);
+}
+
+/* The first event of a state becomes the quantity of all. */
+static int add_states(struct input *o, const struct profile_filter *filter, struct err *e)
+{
+	const struct profile_facts *f = o->facts;
+	bool has_time = false;
+
+	o->by_state = mem_calloc(f->nr_events + 1, sizeof(*o->by_state));
+	if (!o->by_state)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < f->nr_events; i++) {
+		struct trace_event *to = &o->by_state[i];
+
+		*to = f->events[i];
+		if (report_states_event(f, filter, i) != i) {
+			to->rate = to->frequency = 0;
+		} else if (report_states_of(f, filter, i)) {
+			to->group = "sched";
+			to->name = to->label = "thread_time";
+			to->unit = "ns";
+			to->scale = 1;
+			has_time = true;
+		}
+	}
+	if (has_time)
+		return 0;
+	err_set_at(e, -EINVAL, o->path, 0, 0,
+		   "states need samples of cpu_clock, run_queue_time or off_cpu_time");
+	err_hint(e, "cpuperf --spec-file=wall records them");
+	return -EINVAL;
+}
+
+int inputs_add_states(struct inputs *in, const struct profile_filter *filter, struct err *e)
+{
+	if (in->item[0].by_state)
+		return 0;
+	return ARRAY_RUN(i, in->nr + in->nr_diff, add_states(&in->item[i], filter, e));
 }
 
 static int load_names(struct inputs *in, struct input *o, struct err *e)

@@ -16,6 +16,7 @@ struct elf_finder_config;
 struct import;
 struct options;
 struct problems;
+struct profile_filter;
 struct report_functions;
 struct report_rules;
 
@@ -33,6 +34,9 @@ struct input {
 	/* After inputs_load_processes: */
 	struct buf kallsyms; /* from the common file, until the names are loaded */
 	struct profile_processes *processes;
+	/* After inputs_add_states, owned: the events as they are shown where states are added
+	 * up. Those of another event's quantity have no rate. */
+	struct trace_event *by_state;
 	/* After inputs_load_names: */
 	struct symbols *symbols;
 	bool is_same_boot;           /* recorded here since the last boot */
@@ -65,6 +69,8 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 		      struct err *e);
 /* Reads the common file of the input, once: tasks and mappings. 0 or -ENOMEM. */
 int inputs_load_processes(struct input *o);
+/* Fills by_state of all inputs, once. -EINVAL with *e: one samples no time; -ENOMEM with *e. */
+int inputs_add_states(struct inputs *in, const struct profile_filter *filter, struct err *e);
 /* Reports the damage of the input's common file. -ENOMEM with *e. */
 int inputs_check_common(const struct input *o, struct err *e);
 /* -EINVAL with *e unless all inputs have the events of the first. */

@@ -16,6 +16,7 @@ struct job {
 	size_t first, nr;    /* of the inputs; their events are the same */
 	const char *session; /* for programs: printed in each row; NULL: not */
 	bool is_default;     /* no report was asked for */
+	bool adds_states;    /* events with a state are one: input.by_state */
 	bool is_brief;       /* another report of more interest follows the summary */
 };
 
@@ -24,10 +25,12 @@ static inline const struct input *job_input(const struct job *j)
 	return &j->inputs->item[j->first];
 }
 
-/* By its number, which is the same in all inputs of the job. */
+/* By its number, which is the same in all inputs of the job; as its samples are counted. */
 static inline const struct trace_event *job_event(const struct job *j, uint32_t event)
 {
-	return &job_input(j)->facts->events[event];
+	const struct input *o = job_input(j);
+
+	return j->adds_states ? &o->by_state[event] : &o->facts->events[event];
 }
 
 /* Warns of options that were used and have no effect; ignored: REGISTRY_IGNORES_… */

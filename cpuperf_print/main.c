@@ -76,6 +76,8 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 {
 	int rc = uses_samples(j) ? samples_check(j, e) : 0;
 
+	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
+			 (j->row->adds_states || j->selection->adds_states);
 	if (rc == 0 && at_once)
 		rc = inputs_check_same_events(j->inputs, e);
 	for (size_t i = 0; i < j->nr && rc == 0 && j->row->ignores_common; i++)

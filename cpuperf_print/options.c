@@ -124,21 +124,22 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "LIST",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "function object comm cmdline pid tid thread cpu line iteration event session total",
+     .words = "function object comm cmdline pid tid thread cpu line iteration state reason event "
+	      "session total",
      .section = "Report",
      .help = "flat, diff: the fields that make a row, separated by commas: function (the "
-	     "default), object, comm, cmdline, pid, tid, thread, cpu, line, iteration, event, "
-	     "session. In flat, total orders the rows by total instead of self.",
+	     "default), object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
+	     "reason (why "
+	     "it waits), event, session. In flat, total orders the rows by total instead of self.",
      .set = opt_set_string,
      .offset = AT(sort)},
     {.name = "group-by",
      .arg = OPT_REQUIRED,
-     .metavar = "TASK",
+     .metavar = "WHAT",
      .complete = OPT_COMPLETE_CHOICES,
      .section = "Report",
-     .help =
-	 "The outermost frame of each stack is what ran it. For trees, stacks, flame graphs and "
-	 "other profiles with callers.",
+     .help = "The outermost frame of each stack is what ran it, or the state in which it was. For "
+	     "trees, stacks, flame graphs and other profiles with callers.",
      .set = opt_set_string,
      .offset = AT(group_by),
      .choice = selection_root_choice},

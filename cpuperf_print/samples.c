@@ -280,8 +280,7 @@ static uint64_t nr_samples(const struct report_event_stats *s)
 }
 
 /* For csv, ndjson and exports; text has it in headings. */
-static void warn_missing(struct output *out, const struct trace_event *events,
-			 const struct report_stats *stats)
+static void warn_missing(const struct job *j, const struct report_stats *stats)
 {
 	BUF_AUTO(b, MAX_MISSING_BYTES);
 
@@ -291,8 +290,8 @@ static void warn_missing(struct output *out, const struct trace_event *events,
 		buf_reset(&b);
 		if (!nr_samples(&stats->event[i]) || !samples_add_missing(&b, "", stats, i))
 			continue;
-		err_set(&problem, -EAGAIN, "%s: samples: %s", events[i].label, buf_str(&b));
-		problems_add(&out->problems, false, &problem);
+		err_set(&problem, -EAGAIN, "%s: samples: %s", job_event(j, i)->label, buf_str(&b));
+		problems_add(&j->output->problems, false, &problem);
 	}
 }
 
@@ -361,9 +360,12 @@ int samples_check(const struct job *j, struct err *e)
 int samples_load_names(struct job *j, struct err *e)
 {
 	const struct profile_filter *f = &j->selection->filter;
+	int rc = j->adds_states ? inputs_add_states(j->inputs, f, e) : 0;
 
-	return inputs_load_names(j->inputs, &j->selection->rules,
-				 f->from_ns || f->to_ns || j->row->kind == REGISTRY_EXPORT, e);
+	return rc
+		   ?: inputs_load_names(j->inputs, &j->selection->rules,
+					f->from_ns || f->to_ns || j->row->kind == REGISTRY_EXPORT,
+					e);
 }
 
 static bool has_callers(const struct trace_event *ev)
@@ -396,7 +398,6 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		 struct report_stats *stats, struct err *e)
 {
 	const struct inputs *in = j->inputs;
-	const struct trace_event *events = in->item[first].facts->events;
 	struct progress progress = {.problems = &j->output->problems,
 				    .started_ns = clock_monotonic_ns()};
 	const struct report_run run = {
@@ -405,6 +406,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	    .sink = sink,
 	    .nr_threads = j->selection->nr_threads,
 	    .with_inlined = j->selection->with_inlined,
+	    .adds_states = j->adds_states,
 	    .root = j->selection->root,
 	    .problem = on_problem,
 	    .progress = show_progress,
@@ -436,7 +438,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	for (size_t i = 0; i < stats->nr_events; i++)
 		j->output->nr_records += nr_samples(&stats->event[i]);
 	if (j->output->form != GRID_PEOPLE) {
-		warn_missing(j->output, events, stats);
+		warn_missing(j, stats);
 		samples_stack_lines(j, stats, warn_stacks, &j->output->problems);
 	}
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;

@@ -127,9 +127,8 @@ static int find_column(const char *name, size_t len, struct err *e)
 			return c;
 	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
 	err_hint(e,
-		 "function, object, comm, cmdline, pid, tid, thread, cpu, line, iteration, event, "
-		 "session; "
-		 "total orders the rows by total");
+		 "function, object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
+		 "reason, event, session; total orders the rows by total");
 	return -EINVAL;
 }
 
@@ -162,6 +161,8 @@ static const struct opt_choice roots[REPORT_NR_ROOTS] = {
     [REPORT_ROOT_THREAD] = {"thread", "its thread: name, pid, tid and # with its number"},
     [REPORT_ROOT_COMM] = {"comm", "its name"},
     [REPORT_ROOT_CMDLINE] = {"cmdline", "the command line of its process"},
+    [REPORT_ROOT_STATE] = {"state",
+			   "on CPU, waiting for a CPU or blocked, in one tree of wall time"},
 };
 
 bool selection_root_choice(size_t i, struct opt_choice *out)
@@ -189,6 +190,8 @@ static int parse_root(const char *text, enum report_root *out, struct err *e)
 
 int selection_init(struct selection *s, const struct options *o, struct err *e)
 {
+	int rc;
+
 	*s = (struct selection){
 	    .top = UINT64_MAX,
 	    .min_percent = -1,
@@ -199,11 +202,14 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .with_inlined = o->inlined,
 	    .with_lines = o->lines,
 	};
-	return parse_filter(&s->filter, o, e) ?:
+	rc = parse_filter(&s->filter, o, e) ?:
 	       parse_rules(&s->rules, o, e) ?:
 	       parse_limits(s, o, e) ?:
 	       parse_columns(o->sort, s, e) ?:
 	       parse_root(o->group_by, &s->root, e);
+	s->adds_states =
+	    s->root == REPORT_ROOT_STATE || s->columns & (1 << REPORT_STATE | 1 << REPORT_REASON);
+	return rc;
 }
 
 void selection_fini(struct selection *s)

@@ -39,13 +39,13 @@ void export_facts_put(struct json_writer *out, const struct input *o)
 }
 
 /* Appends before, the event and what is missing of its samples; nothing if they are complete. */
-static void add_losses(struct buf *b, const char *before, const struct input *o,
+static void add_losses(struct buf *b, const char *before, const struct job *j,
 		       const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	BUF_AUTO(text, EXPORT_NAME_BYTES);
 
-	buf_printf(&text, "%s%s: ", before, o->facts->events[event].label);
+	buf_printf(&text, "%s%s: ", before, job_event(j, event)->label);
 	if (s->counted.samples + s->omitted.samples)
 		samples_add_missing(b, buf_str(&text), stats, event);
 }
@@ -58,13 +58,12 @@ static void put_unread(void *arg, const char *line)
 void export_facts_put_losses(struct json_writer *out, const struct job *j,
 			     const struct report_stats *stats)
 {
-	const struct input *o = job_input(j);
 	BUF_AUTO(text, EXPORT_NAME_BYTES);
 
 	JSONW_ARRAY(out, "losses") {
 		for (uint32_t i = 0; i < stats->nr_events; i++) {
 			buf_reset(&text);
-			add_losses(&text, "", o, stats, i);
+			add_losses(&text, "", j, stats, i);
 			if (text.len)
 				jsonw_text(out, NULL, buf_str(&text));
 		}
@@ -97,5 +96,5 @@ void export_facts_title(struct buf *b, const struct job *j, const struct report_
 	if (j->output->problems.nr_losses)
 		buf_adds(b, "; some of it could not be read");
 	for (uint32_t i = 0; i < stats->nr_events; i++)
-		add_losses(b, "; ", o, stats, i);
+		add_losses(b, "; ", j, stats, i);
 }

@@ -56,14 +56,16 @@ bool export_has_counters(struct job *j, const struct input *o)
 	return true;
 }
 
-uint32_t export_timebase(const struct profile_facts *facts)
+uint32_t export_timebase(const struct job *j)
 {
 	uint32_t first = UINT32_MAX;
 
-	for (uint32_t i = 0; i < facts->nr_events; i++) {
-		if (!export_is_sampled(&facts->events[i]))
+	for (uint32_t i = 0; i < job_input(j)->facts->nr_events; i++) {
+		const struct trace_event *ev = job_event(j, i);
+
+		if (!export_is_sampled(ev))
 			continue;
-		if (facts->events[i].flags & TRACE_EVENT_TIMEBASE)
+		if (ev->flags & TRACE_EVENT_TIMEBASE)
 			return i;
 		first = first == UINT32_MAX ? i : first;
 	}
@@ -173,12 +175,11 @@ void export_session_lines(const struct job *j, size_t session, const struct prof
 void export_samples_lines(const struct job *j, const struct report_stats *stats,
 			  export_line_fn *line, void *arg)
 {
-	const struct trace_event *events = job_input(j)->facts->events;
 	struct line l = {.put = line, .arg = arg};
 
 	buf_init(&l.text, MAX_LINE_BYTES);
 	for (uint32_t i = 0; i < stats->nr_events; i++)
-		put_samples(&l, &events[i], stats, i);
+		put_samples(&l, job_event(j, i), stats, i);
 	samples_stack_lines(j, stats, line, arg);
 	buf_fini(&l.text);
 }

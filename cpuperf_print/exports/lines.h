@@ -32,6 +32,6 @@ bool export_is_sampled(const struct trace_event *event);
  */
 bool export_has_counters(struct job *j, const struct input *o);
 /* The timebase, or the first sampled event; UINT32_MAX: none. */
-uint32_t export_timebase(const struct profile_facts *facts);
+uint32_t export_timebase(const struct job *j);
 
 #endif

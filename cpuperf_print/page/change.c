@@ -123,7 +123,7 @@ static int add_certain(struct page *h, uint32_t event, const struct diff_result 
 
 static void note_result(struct page *h, uint32_t event, const struct diff_result *r)
 {
-	const char *label = h->facts->events[event].label;
+	const char *label = job_event(h->j, event)->label;
 	const char *what = h->by_iteration ? "iterations" : "sessions";
 
 	if (!r->is_testable)

@@ -89,7 +89,7 @@ static void note_samples(struct page *h, unsigned side, const char *whose)
 		if (s->event[i].counted.samples + s->event[i].omitted.samples &&
 		    samples_add_missing(&b, "", s, i))
 			page_note(h, PAGE_WARNING, "%s%s: samples: %s.", whose,
-				  h->facts->events[i].label, buf_str(&b));
+				  job_event(h->j, i)->label, buf_str(&b));
 	}
 	samples_stack_lines(h->j, s, note_stacks, &(struct whose){h, whose});
 }
@@ -138,7 +138,7 @@ static void put_built(struct page *h, const char *name, struct buf *b)
 
 static void put_event(struct page *h, uint32_t i, struct buf *b)
 {
-	const struct trace_event *ev = &h->facts->events[i];
+	const struct trace_event *ev = job_event(h->j, i);
 	const struct report_event_stats *s = h->stats[PAGE_NOW].event;
 
 	buf_printf(b, "%s:%s", ev->group, ev->name);

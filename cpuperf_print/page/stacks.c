@@ -138,7 +138,7 @@ static int put_functions(struct page *h, const struct page_numbers *n, struct er
 
 static void put_event(struct page *h, const struct page_encoded *from, uint32_t i)
 {
-	const struct trace_event *ev = &h->facts->events[i];
+	const struct trace_event *ev = job_event(h->j, i);
 
 	JSONW_OBJECT(&h->json, NULL) {
 		jsonw_text(&h->json, "label", ev->label);

@@ -4,6 +4,7 @@
 #include "reports/columns.h"
 #include "base/err.h"
 #include "report/functions.h"
+#include "report/states.h"
 #include "trace/record.h"
 
 #include <errno.h>
@@ -69,6 +70,11 @@ static const char *session_path(struct place *p, enum report_column c)
 	return p->j->inputs->item[p->row->column[c]].path;
 }
 
+static const char *state_name(struct place *p, enum report_column c)
+{
+	return report_state_names[p->row->column[c]];
+}
+
 /* In the order of printing. */
 static const struct {
 	enum report_column column;
@@ -83,6 +89,8 @@ static const struct {
     {REPORT_THREAD, true, NULL},
     {REPORT_COMM, false, text_of},
     {REPORT_CMDLINE, false, cmdline_text},
+    {REPORT_STATE, false, state_name},
+    {REPORT_REASON, false, text_of},
     {REPORT_OBJECT, false, object_name},
     {REPORT_LINE, false, line_name},
     {REPORT_FUNCTION, false, function_name},

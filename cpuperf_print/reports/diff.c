@@ -195,6 +195,8 @@ static void add_names(struct comparison *c, const struct report_flat_row *row)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_COMM]));
 	if (c->columns >> REPORT_CMDLINE & 1)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_CMDLINE]));
+	if (c->columns >> REPORT_REASON & 1)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_REASON]));
 	if ((c->columns >> REPORT_LINE & 1) && row->file != UINT32_MAX)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->file));
 }
@@ -278,7 +280,7 @@ static struct grid *make_grid(const struct comparison *c)
 			columns[10 + i].audience = GRID_ALL;
 			columns[10 + i].header =
 			    c->are_rates ? (i ? "is per s" : "was per s") : (i ? "is" : "was");
-			columns[10 + i].unit = c->j->inputs->item[0].facts->events[c->event].unit;
+			columns[10 + i].unit = job_event(c->j, c->event)->unit;
 		}
 	}
 	if (c->by_iteration && !c->are_runs && c->j->output->form == GRID_PEOPLE) {
@@ -291,7 +293,7 @@ static struct grid *make_grid(const struct comparison *c)
 
 static void put_row(struct comparison *c, const struct diff_row *row)
 {
-	const struct trace_event *ev = &c->j->inputs->item[0].facts->events[c->event];
+	const struct trace_event *ev = job_event(c->j, c->event);
 	double scale = c->j->output->form == GRID_PEOPLE && ev->scale > 0 ? ev->scale : 1;
 	struct report_flat_row of;
 
@@ -360,8 +362,8 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 	if (c->j->output->form != GRID_PEOPLE)
 		return;
 	buf_printf(b, "\n%s: %zu %s%s now, %zu before; %zu of %zu rows tested, ",
-		   c->j->inputs->item[0].facts->events[c->event].label, r->side[IS].nr_replicates,
-		   what, str_plural(r->side[IS].nr_replicates, "", "s"), r->side[WAS].nr_replicates,
+		   job_event(c->j, c->event)->label, r->side[IS].nr_replicates, what,
+		   str_plural(r->side[IS].nr_replicates, "", "s"), r->side[WAS].nr_replicates,
 		   r->nr_tested, r->nr_rows);
 	if (!r->is_testable)
 		buf_printf(b, "which needs two %ss per side: nothing is significant\n", what);
@@ -399,8 +401,7 @@ static void add_case(struct comparison *c, const struct diff_row *row)
 	read_key(c, row->key, &of);
 	buf_reset(&c->key);
 	reports_add_name(c->j, c->columns, &of, &c->key);
-	diff_junit_add(c->junit, c->j->inputs->item[0].facts->events[c->event].label,
-		       buf_str(&c->key), &result);
+	diff_junit_add(c->junit, job_event(c->j, c->event)->label, buf_str(&c->key), &result);
 }
 
 static int put_cases(struct comparison *c, const struct diff_result *r, struct err *e)

@@ -1,5 +1,5 @@
 /*
- * The reports flat and threads; threads is flat with other columns.
+ * The reports flat, threads and waits; threads and waits are flat with other columns.
  */
 #include "report/flat.h"
 #include "base/buf.h"
@@ -166,6 +166,14 @@ int reports_flat(struct job *j, struct err *e)
 
 	if (j->selection->with_lines)
 		columns |= 1 << REPORT_LINE;
+	return print_flat(j, columns | session_column(j), e);
+}
+
+int reports_waits(struct job *j, struct err *e)
+{
+	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD |
+			   1 << REPORT_COMM | 1 << REPORT_STATE | 1 << REPORT_REASON;
+
 	return print_flat(j, columns | session_column(j), e);
 }
 

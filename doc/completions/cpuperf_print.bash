@@ -30,7 +30,7 @@ _cpuperf_print() {
 		return
 		;;
 	--report)
-		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads diff series top-down" -- "$cur"))
+		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads waits diff series top-down" -- "$cur"))
 		return
 		;;
 	--diff)
@@ -38,11 +38,11 @@ _cpuperf_print() {
 		return
 		;;
 	--sort)
-		COMPREPLY=($(compgen -W "function object comm cmdline pid tid thread cpu line iteration event session total" -- "$cur"))
+		COMPREPLY=($(compgen -W "function object comm cmdline pid tid thread cpu line iteration state reason event session total" -- "$cur"))
 		return
 		;;
 	--group-by)
-		COMPREPLY=($(compgen -W "process thread comm cmdline" -- "$cur"))
+		COMPREPLY=($(compgen -W "process thread comm cmdline state" -- "$cur"))
 		return
 		;;
 	--output-format)

@@ -57,7 +57,10 @@ struct report_counter {
 	struct report_key key;
 	struct report_place place;
 	struct report_program *program;
+	enum report_state state;
 	const struct report_function *root; /* NULL: none */
+	/* Outermost frames by state; NULL: not made yet. */
+	const struct report_function *state_roots[REPORT_NR_STATES];
 };
 
 static bool has_part(const struct report_counter *c, unsigned part)
@@ -71,6 +74,17 @@ static uint32_t kernel_epoch(const struct report_counters *all, uint64_t time_ns
 	return (uint32_t)ORDER_FIRST(i, all->nr_kernel_changes, all->kernel_changes[i] > time_ns);
 }
 
+/* By the frames before rules change them. 0 or -ENOMEM. */
+static int set_reason(const struct report_counter *c, struct report_key *key,
+		      const struct report_frame *frames, size_t nr)
+{
+	char buf[REPORT_REASON_BYTES];
+
+	key->reason = report_functions_text_number(c->all->run->functions,
+						   report_reason(key->state, frames, nr, buf));
+	return key->reason == UINT32_MAX ? -ENOMEM : 0;
+}
+
 /* Receives an entry of the fold as it is emptied. */
 static int receive(void *arg, const struct report_key *key, const struct report_weight *weight,
 		   struct report_frame *frames, size_t nr)
@@ -78,12 +92,16 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 	struct report_counter *c = arg;
 	const struct report_sink *sink = c->all->run->sink;
 	struct report_event_stats *stats = &c->stats.event[key->event];
-	int rc = key->branch ? 0 : report_functions_shape(c->all->run->functions, frames, &nr);
+	struct report_entry e = {.key = *key, .weight = *weight, .frames = frames};
+	int rc = has_part(c, REPORT_BY_REASON) ? set_reason(c, &e.key, frames, nr) : 0;
 
+	if (rc == 0 && !key->branch)
+		rc = report_functions_shape(c->all->run->functions, frames, &nr);
 	if (rc)
 		return rc;
+	e.nr_frames = nr;
 	report_weight_add(nr ? &stats->counted : &stats->omitted, weight);
-	return nr ? sink->entry(sink->arg, &(struct report_entry){*key, *weight, frames, nr}) : 0;
+	return nr ? sink->entry(sink->arg, &e) : 0;
 }
 
 /* Passes waiting samples to the sink, and all_of_fold: what the fold has counted. */
@@ -248,8 +266,11 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 		return false;
 	if (has_part(c, REPORT_BY_SLICE) && s->time_ns > start_ns)
 		slice = (s->time_ns - start_ns) / c->all->run->sink->slice_ns;
+	c->state = c->all->of_event[s->id->event].state;
+	if (c->state && !r->tid)
+		c->state = REPORT_IDLE;
 	c->key = (struct report_key){
-	    .event = s->id->event,
+	    .event = c->all->of_event[s->id->event].event,
 	    .session = has_part(c, REPORT_BY_SESSION) ? c->all->input->number : 0,
 	    .iteration = has_part(c, REPORT_BY_ITERATION) ? head->iteration : 0,
 	    .cpu = has_part(c, REPORT_BY_CPU) ? s->cpu : 0,
@@ -258,6 +279,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	    .thread = has_part(c, REPORT_BY_TID) ? task->thread : 0,
 	    .comm = has_part(c, REPORT_BY_COMM) ? c->of_comm[task->comm->number] : 0,
 	    .cmdline = has_part(c, REPORT_BY_CMDLINE) ? c->of_cmdline[task->process->cmdline] : 0,
+	    .state = has_part(c, REPORT_BY_STATE) ? c->state : 0,
 	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
 	};
 	c->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
@@ -278,6 +300,18 @@ static void name_thread(const struct trace_record *r, const struct profile_task 
 }
 
 /* 0 or -ENOMEM. */
+static int set_state_root(struct report_counter *c)
+{
+	const struct report_function **root = &c->state_roots[c->state];
+
+	if (c->state && !*root)
+		*root = report_functions_named(c->all->run->functions, report_state_names[c->state],
+					       "");
+	c->root = *root;
+	return c->state && !c->root ? -ENOMEM : 0;
+}
+
+/* 0 or -ENOMEM. */
 static int set_root(struct report_counter *c, const struct trace_record *r, uint64_t time_ns,
 		    struct profile_task *task)
 {
@@ -288,6 +322,8 @@ static int set_root(struct report_counter *c, const struct trace_record *r, uint
 
 	if (!root || !has_part(c, REPORT_BY_STACK))
 		return 0;
+	if (root == REPORT_ROOT_STATE)
+		return set_state_root(c);
 	if (root == REPORT_ROOT_PROCESS)
 		profile_lookup_task(c->lookup, r->pid, r->pid, time_ns, task);
 	if (!at->function || at->pid != r->pid || at->tid != r->tid || at->thread != task->thread ||
@@ -405,13 +441,14 @@ static int count_branches(struct report_counter *c, const struct profile_sample 
 int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		       const struct profile_sample *s)
 {
+	const struct report_counted *counted = &c->all->of_event[s->id->event];
 	struct profile_task task;
 
-	if (!c->all->is_wanted[s->id->event])
+	if (!counted->is_wanted)
 		return 0;
 	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	if (!make_key(c, head, s, &task)) {
-		report_weight_count(&c->stats.event[s->id->event].omitted, s->weight, s->unit, 0);
+		report_weight_count(&c->stats.event[counted->event].omitted, s->weight, s->unit, 0);
 		return 0;
 	}
 	if (has_part(c, REPORT_BY_BRANCH))
@@ -564,11 +601,19 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 
 	*all = (struct report_counters){.run = run, .input = input};
 	pthread_mutex_init(&all->lock, NULL);
-	all->is_wanted = mem_calloc(f->nr_events + 1, sizeof(*all->is_wanted));
-	if (!all->is_wanted)
+	all->of_event = mem_calloc(f->nr_events + 1, sizeof(*all->of_event));
+	if (!all->of_event)
 		return -ENOMEM;
-	for (size_t i = 0; i < f->nr_events; i++)
-		all->is_wanted[i] = profile_filter_has_event(run->filter, &f->events[i]);
+	for (uint32_t i = 0; i < f->nr_events; i++) {
+		struct report_counted *to = &all->of_event[i];
+
+		*to = (struct report_counted){profile_filter_has_event(run->filter, &f->events[i]),
+					      i, REPORT_NO_STATE};
+		if (!run->adds_states)
+			continue;
+		to->event = report_states_event(f, run->filter, i);
+		to->state = report_states_of(f, run->filter, i);
+	}
 	return profile_choice_make(&all->choice, run->filter, input->processes)
 		   ?: read_kernel_changes(all);
 }
@@ -577,6 +622,6 @@ void report_counters_fini(struct report_counters *all)
 {
 	pthread_mutex_destroy(&all->lock);
 	profile_choice_fini(&all->choice);
-	mem_free(all->is_wanted);
+	mem_free(all->of_event);
 	mem_free(all->kernel_changes);
 }

@@ -7,6 +7,7 @@
 
 #include "profile/choice.h"
 #include "report/engine.h"
+#include "report/states.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,12 +16,19 @@ struct profile_sample;
 struct report_counter;
 struct trace_head;
 
+/* How the samples of an event are counted. */
+struct report_counted {
+	bool is_wanted;
+	uint32_t event;          /* under which number */
+	enum report_state state; /* REPORT_NO_STATE unless the run adds up states */
+};
+
 /* What the counters of a session share. */
 struct report_counters {
 	const struct report_run *run;
 	const struct report_input *input;
-	bool *is_wanted;              /* owned; by event */
-	struct profile_choice choice; /* of processes */
+	struct report_counted *of_event; /* owned; by event */
+	struct profile_choice choice;    /* of processes */
 	uint64_t *kernel_changes; /* owned; times at which the kernel's code changed, in order */
 	size_t nr_kernel_changes;
 	pthread_mutex_t lock; /* held while the sink is called */

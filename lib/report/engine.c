@@ -56,9 +56,11 @@ static void add_coverage(struct worker *w, const struct profile_trace *trace)
 	pthread_mutex_lock(&w->engine->counters.lock);
 	for (size_t i = 0; i < t->nr_events && t->sampled; i++) {
 		const struct sampled *s = table_sampled(t, 0, i);
+		struct report_event_stats *to;
 
-		sampled_total(&stats->event[i].sampled, s);
-		stats->event[i].is_short |= sampled_is_short(&t->columns[i].sampling, s);
+		to = &stats->event[w->engine->counters.of_event[i].event];
+		sampled_total(&to->sampled, s);
+		to->is_short |= sampled_is_short(&t->columns[i].sampling, s);
 	}
 	sum_add(&stats->nr_lost, table_lost(t));
 	if (t->sampled && t->row_sampling[0].held_to_ns) {

@@ -62,6 +62,9 @@ enum report_part {
 	REPORT_BY_ADDRESS = 1 << 9, /* object and address of each frame */
 	REPORT_BY_SLICE = 1 << 10,  /* the slice of time */
 	REPORT_BY_CMDLINE = 1 << 11,
+	/* Of runs that add up states (report/states.h). */
+	REPORT_BY_STATE = 1 << 12,
+	REPORT_BY_REASON = 1 << 13, /* with REPORT_BY_STACK; not of single samples */
 };
 
 /* The outermost frame of each stack, in place of nothing; only with REPORT_BY_STACK. */
@@ -71,6 +74,7 @@ enum report_root {
 	REPORT_ROOT_THREAD,  /* "name (pid/tid #number)" */
 	REPORT_ROOT_COMM,
 	REPORT_ROOT_CMDLINE,
+	REPORT_ROOT_STATE, /* of runs that add up states; none for events without a state */
 	REPORT_NR_ROOTS
 };
 
@@ -89,6 +93,8 @@ struct report_key {
 	uint32_t comm;          /* number of its text: report_functions_text */
 	uint32_t cmdline;       /* the same */
 	uint32_t branch;        /* enum report_branch */
+	uint32_t state;         /* enum report_state */
+	uint32_t reason;        /* number of its text, as comm */
 	uint32_t slice;         /* in slice_ns since the session's start; 0 before it */
 };
 

@@ -18,15 +18,22 @@ const char *const report_column_names[REPORT_NR_COLUMNS] = {
     [REPORT_PID] = "pid",           [REPORT_TID] = "tid",         [REPORT_CPU] = "cpu",
     [REPORT_CMDLINE] = "cmdline",   [REPORT_LINE] = "line",       [REPORT_ITERATION] = "iteration",
     [REPORT_EVENT] = "event",       [REPORT_SESSION] = "session", [REPORT_THREAD] = "thread",
+    [REPORT_STATE] = "state",       [REPORT_REASON] = "reason",
 };
 
 /* The parts of an entry's key that a column needs. */
 static const unsigned parts_of[REPORT_NR_COLUMNS] = {
-    [REPORT_CMDLINE] = REPORT_BY_CMDLINE, [REPORT_COMM] = REPORT_BY_COMM,
-    [REPORT_PID] = REPORT_BY_PID,         [REPORT_TID] = REPORT_BY_TID,
-    [REPORT_THREAD] = REPORT_BY_TID,      [REPORT_CPU] = REPORT_BY_CPU,
-    [REPORT_LINE] = REPORT_BY_LINE,       [REPORT_ITERATION] = REPORT_BY_ITERATION,
+    [REPORT_CMDLINE] = REPORT_BY_CMDLINE,
+    [REPORT_COMM] = REPORT_BY_COMM,
+    [REPORT_PID] = REPORT_BY_PID,
+    [REPORT_TID] = REPORT_BY_TID,
+    [REPORT_THREAD] = REPORT_BY_TID,
+    [REPORT_CPU] = REPORT_BY_CPU,
+    [REPORT_LINE] = REPORT_BY_LINE,
+    [REPORT_ITERATION] = REPORT_BY_ITERATION,
     [REPORT_SESSION] = REPORT_BY_SESSION,
+    [REPORT_STATE] = REPORT_BY_STATE,
+    [REPORT_REASON] = REPORT_BY_STATE | REPORT_BY_REASON | REPORT_BY_STACK,
 };
 
 enum { FRAME_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
@@ -101,6 +108,8 @@ static int add_entry(void *arg, const struct report_entry *e)
 					       [REPORT_THREAD] = e->key.thread,
 					       [REPORT_CPU] = e->key.cpu,
 					       [REPORT_ITERATION] = e->key.iteration,
+					       [REPORT_STATE] = e->key.state,
+					       [REPORT_REASON] = e->key.reason,
 					       [REPORT_EVENT] = e->key.event,
 					       [REPORT_SESSION] = e->key.session}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1;
@@ -167,9 +176,9 @@ static int compare_texts(const struct report_functions *f, uint32_t a, uint32_t 
 static int compare_columns(const struct report_functions *f, const struct report_flat_row *a,
 			   const struct report_flat_row *b)
 {
-	static const enum report_column numbers[] = {
-	    REPORT_SESSION, REPORT_ITERATION, REPORT_CPU, REPORT_PID,
-	    REPORT_TID,     REPORT_THREAD,    REPORT_LINE};
+	static const enum report_column numbers[] = {REPORT_SESSION, REPORT_ITERATION, REPORT_CPU,
+						     REPORT_PID,     REPORT_TID,       REPORT_LINE,
+						     REPORT_STATE,   REPORT_THREAD};
 	const uint32_t *x = a->column, *y = b->column;
 	int order = x[REPORT_FUNCTION] == y[REPORT_FUNCTION]
 			? 0
@@ -179,6 +188,7 @@ static int compare_columns(const struct report_functions *f, const struct report
 	order = order ?: compare_texts(f, x[REPORT_OBJECT], y[REPORT_OBJECT])
 		      ?: compare_texts(f, x[REPORT_COMM], y[REPORT_COMM])
 		      ?: compare_texts(f, x[REPORT_CMDLINE], y[REPORT_CMDLINE])
+		      ?: compare_texts(f, x[REPORT_REASON], y[REPORT_REASON])
 		      ?: compare_texts(f, a->file, b->file);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !order; i++)
 		order = order_u64(x[numbers[i]], y[numbers[i]]);

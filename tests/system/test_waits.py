@@ -122,6 +122,84 @@ def check_unbiased(folder):
     assert shown == weight, (shown, weight)
 
 
+STATES = ["on CPU", "waiting for a CPU", "blocked"]
+
+
+def check_one_tree(folder):
+    """The three states in one tree: the sum of what the events have, which is all that threads do."""
+    program = build(folder)
+    events = ["software:cpu_clock", "sched:run_queue_time", "sched:off_cpu_time"]
+    said = measure(folder, ",".join(f"{e}@1000000" for e in events), program, options=["-g"])
+    apart = {e: sum(int(r["count"]) for r in rows(folder, "--report=stacks", f"--event={e}")) for e in events}
+    tree = rows(folder, "--report=tree", "--group-by=state")
+    assert {r["event"] for r in tree} == {"thread_time"}, tree
+    roots = {r["function"]: r for r in tree if r["depth"] == "0"}
+    assert {s: int(roots[s]["total_count"]) if s in roots else 0 for s in STATES} == \
+        dict(zip(STATES, apart.values())), (roots.keys(), apart)
+    assert sum(float(r["total"]) for r in roots.values()) > 99.99, roots
+    total = sum(apart.values())
+    chance = 5 * math.sqrt(total * 1e6)
+    assert 0.9 * said["life_ns"] - chance < total < 1.02 * said["threads"] * wall_ns(folder) + chance, \
+        (apart, said, wall_ns(folder))
+    # other reports and formats of the same samples
+    for args in (["--report=flat", "--sort=state"], ["--report=waits"], ["--report=threads", "--group-by=state"]):
+        assert sum(int(r["self_count"]) for r in rows(folder, *args)) == total, args
+    by_state = {r["state"]: int(r["self_count"]) for r in rows(folder, "--sort=state", "--report=flat")}
+    assert by_state == {s: int(r["total_count"]) for s, r in roots.items()}, by_state
+    lines = output(PRINT, "--quiet", "--output-format=folded", "--group-by=state", cwd=folder).splitlines()
+    assert sum(int(line.split()[-1]) for line in lines) == total
+    assert {line.split(";")[1] for line in lines} == set(roots), lines
+    page = output(PRINT, "--quiet", "--output-format=html", "--group-by=state", cwd=folder)
+    assert '"label":"thread_time"' in page
+    # of some events
+    some = rows(folder, "--report=waits", "--event=sched:*")
+    assert {r["state"] for r in some} <= set(STATES[1:]), some
+    assert sum(int(r["self_count"]) for r in some) == apart[events[1]] + apart[events[2]], some
+
+
+REASONS = """
+import os, select, signal, socket, subprocess, threading, time
+WAIT = 0.06
+def later(act):
+    t = threading.Timer(WAIT, act)
+    t.start()
+    return t
+time.sleep(WAIT)
+select.select([], [], [], WAIT)
+select.poll().poll(1000 * WAIT)
+select.epoll().poll(WAIT)
+a, b = socket.socketpair()
+t = later(lambda: b.send(b"x")); a.recv(1); t.join()
+r, w = os.pipe()
+t = later(lambda: os.write(w, b"x")); os.read(r, 1); t.join()
+lock = threading.Lock(); lock.acquire()
+t = later(lock.release); lock.acquire(); t.join()
+signal.sigtimedwait([signal.SIGUSR1], WAIT)
+e = os.eventfd(0)
+t = later(lambda: os.eventfd_write(e, 1)); os.eventfd_read(e); t.join()
+os.waitpid(os.posix_spawn("/bin/sleep", ["sleep", str(WAIT)], os.environ), 0)
+"""
+
+
+def check_reasons(folder):
+    """Waits of 60 ms, of which chance skips one in e^60."""
+    run(CPUPERF, "--event=sched:off_cpu_time@1000000", "-g", "--", "python3", "-c", REASONS, cwd=folder)
+    found = rows(folder, "--report=waits")
+    main = {r["pid"] for r in found if r["reason"] == "epoll"}
+    assert len(main) == 1, found
+    reasons = {r["reason"]: int(r["self_count"]) for r in found if r["tid"] in main}
+    missing = {"sleep", "select", "poll", "epoll", "socket", "pipe", "futex", "signal", "eventfd", "child"} - \
+        {r for r, ns in reasons.items() if ns >= 50e6}
+    assert not missing, (missing, reasons)
+
+
+def check_states_need_time(folder):
+    run(CPUPERF, "--event=page_faults@1", "--", "true", cwd=folder)
+    for args in (["--report=waits"], ["--report=tree", "--group-by=state"], ["--report=flat", "--sort=reason"]):
+        done = run(PRINT, "--quiet", *args, cwd=folder, code=None)
+        assert done.returncode == 1 and "states need samples of cpu_clock" in done.stderr, (args, done)
+
+
 def check_runs(folder):
     """Each run is measured anew."""
     program = build(folder)

@@ -136,7 +136,7 @@ static void make_shared_fields(struct chrome *c, uint32_t tag)
 	if (key->cpu != TRACE_UNKNOWN)
 		jsonw_u64(&j, "cpu", key->cpu);
 	put_task(&j, key->pid, key->tid);
-	jsonw_text(&j, "name", c->o->facts->events[key->event].label);
+	jsonw_text(&j, "name", job_event(c->j, key->event)->label);
 }
 
 static void put_sample(struct chrome *c, const struct export_record *r)
@@ -149,7 +149,7 @@ static void put_sample(struct chrome *c, const struct export_record *r)
 		buf_add(j->out, c->same.data, c->same.len);
 		j->has_items = true;
 		jsonw_us(j, "ts", (int64_t)(r->time_ns - c->o->start_ns));
-		export_facts_put_weight(j, "weight", &c->o->facts->events[key->event], r->weight);
+		export_facts_put_weight(j, "weight", job_event(c->j, key->event), r->weight);
 		if (r->stack != REPORT_NO_STACK)
 			jsonw_u64(j, "sf", number_stack(c, r->stack));
 	}

@@ -102,11 +102,9 @@ static int put_below(struct folded *f, const struct report_node *root, struct er
 
 static int put_event(struct folded *f, const struct report_node *root, struct err *e)
 {
-	const struct profile_facts *facts = job_input(f->j)->facts;
-
 	buf_reset(&f->line);
 	if (f->has_events)
-		add_name(&f->line, facts->events[root->event].label);
+		add_name(&f->line, job_event(f->j, root->event)->label);
 	return put_below(f, root, e);
 }
 
@@ -116,8 +114,8 @@ static bool has_events(const struct folded *f)
 	const struct profile_facts *facts = job_input(f->j)->facts;
 	size_t nr = 0;
 
-	for (size_t i = 0; i < facts->nr_events; i++)
-		nr += export_is_sampled(&facts->events[i]) &&
+	for (uint32_t i = 0; i < facts->nr_events; i++)
+		nr += export_is_sampled(job_event(f->j, i)) &&
 		      profile_filter_has_event(&f->j->selection->filter, &facts->events[i]);
 	return nr > 1;
 }

@@ -228,18 +228,18 @@ static void put_facts(struct perfetto *p)
 
 	put_first(b, SEQUENCE_FACTS, NULL);
 	put_first(b, SEQUENCE_COUNTERS, NULL);
-	for (size_t i = 0; i < o->facts->nr_events; i++)
+	for (uint32_t i = 0; i < o->facts->nr_events; i++)
 		if (p->sequence_of[i] != NO_SEQUENCE)
-			put_first(b, SEQUENCE_SAMPLES + p->sequence_of[i], &o->facts->events[i]);
+			put_first(b, SEQUENCE_SAMPLES + p->sequence_of[i], job_event(p->j, i));
 	put_uuid(b, o->facts->head.session_id);
 	put_system(b, o);
 	if (!p->nr_sequences)
 		return;
 	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_TRACE_CONFIG) {
-			for (size_t i = 0; i < o->facts->nr_events; i++)
+			for (uint32_t i = 0; i < o->facts->nr_events; i++)
 				if (p->sequence_of[i] != NO_SEQUENCE)
-					put_source(b, &o->facts->events[i]);
+					put_source(b, job_event(p->j, i));
 		}
 	}
 }
@@ -482,8 +482,8 @@ static int number_sequences(struct perfetto *p)
 	p->sequence_of = mem_calloc(facts->nr_events + 1, sizeof(*p->sequence_of));
 	if (!p->sequence_of)
 		return -ENOMEM;
-	for (size_t i = 0; i < facts->nr_events; i++)
-		p->sequence_of[i] = facts->is_sampling && export_is_sampled(&facts->events[i])
+	for (uint32_t i = 0; i < facts->nr_events; i++)
+		p->sequence_of[i] = facts->is_sampling && export_is_sampled(job_event(p->j, i))
 					? p->nr_sequences++
 					: NO_SEQUENCE;
 	return 0;

@@ -242,17 +242,17 @@ static const char *unit_of(const struct trace_event *event)
 /* Labels of events may be equal; sample types must not be. */
 static uint64_t type_name(struct pprof *p, uint32_t event, const char *suffix)
 {
-	const struct trace_event *events = facts_of(p)->events;
+	const char *label = job_event(p->j, event)->label;
 	char name[MAX_NAME_BYTES];
 	unsigned nr_same = 0;
 
 	for (uint32_t i = 0; i < event; i++)
 		nr_same +=
-		    p->type_of[i] != NO_TYPE && strcmp(events[i].label, events[event].label) == 0;
+		    p->type_of[i] != NO_TYPE && strcmp(job_event(p->j, i)->label, label) == 0;
 	if (nr_same)
-		snprintf(name, sizeof(name), "%s#%u%s", events[event].label, nr_same + 1, suffix);
+		snprintf(name, sizeof(name), "%s#%u%s", label, nr_same + 1, suffix);
 	else
-		snprintf(name, sizeof(name), "%s%s", events[event].label, suffix);
+		snprintf(name, sizeof(name), "%s%s", label, suffix);
 	return pprof_text(&p->tables, name);
 }
 
@@ -269,13 +269,13 @@ static void put_type(struct pprof *p, uint32_t field, uint64_t name, const char 
 static void put_types(struct pprof *p)
 {
 	const struct profile_facts *facts = facts_of(p);
-	uint32_t timebase = export_timebase(facts);
+	uint32_t timebase = export_timebase(p->j);
 
 	for (uint32_t i = 0; i < facts->nr_events; i++) {
 		if (p->type_of[i] == NO_TYPE)
 			continue;
 		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, "_samples"), "count");
-		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, ""), unit_of(&facts->events[i]));
+		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, ""), unit_of(job_event(p->j, i)));
 	}
 	if (timebase != UINT32_MAX)
 		proto_uint(&p->tables.out, PPROF_DEFAULT_SAMPLE_TYPE, type_name(p, timebase, ""));
@@ -311,15 +311,14 @@ static void put_times(struct pprof *p)
 /* Writes the period; the mean if the kernel adapts it. */
 static void put_period(struct pprof *p)
 {
-	const struct profile_facts *facts = facts_of(p);
-	uint32_t timebase = export_timebase(facts);
+	uint32_t timebase = export_timebase(p->j);
 	const struct trace_event *ev;
 	const struct report_weight *w;
 	uint64_t period;
 
 	if (timebase == UINT32_MAX)
 		return;
-	ev = &facts->events[timebase];
+	ev = job_event(p->j, timebase);
 	w = &p->stats.event[timebase].counted;
 	period = !ev->frequency ? ev->rate : w->samples ? w->weight / w->samples : 0;
 	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, ""), unit_of(ev));
@@ -376,9 +375,9 @@ static int prepare(struct pprof *p)
 	p->values = mem_calloc(2 * facts->nr_events + 1, sizeof(*p->values));
 	if (!p->gzip || !p->type_of || !p->values)
 		return -ENOMEM;
-	for (size_t i = 0; i < facts->nr_events; i++)
+	for (uint32_t i = 0; i < facts->nr_events; i++)
 		p->type_of[i] =
-		    export_is_sampled(&facts->events[i]) ? (uint32_t)p->nr_types++ : NO_TYPE;
+		    export_is_sampled(job_event(p->j, i)) ? (uint32_t)p->nr_types++ : NO_TYPE;
 	put_types(p);
 	return load_traces(p);
 }

@@ -1,0 +1,42 @@
+/*
+ * The state of a task in the time that a sample stands for. Events that sample the time in one
+ * state each (cpu_clock, run_queue_time, off_cpu_time) are one quantity: the sum of their weights
+ * is wall time × threads.
+ */
+#ifndef REPORT_STATES_H
+#define REPORT_STATES_H
+
+#include "report/entry.h"
+
+struct profile_facts;
+struct profile_filter;
+
+enum report_state {
+	REPORT_NO_STATE, /* the event does not sample time */
+	REPORT_ON_CPU,
+	REPORT_IN_QUEUE,
+	REPORT_BLOCKED,
+	REPORT_IDLE, /* the idle task: no thread has this time */
+	REPORT_NR_STATES
+};
+/* "on CPU", …; "" for REPORT_NO_STATE. */
+extern const char *const report_state_names[REPORT_NR_STATES];
+
+/* The state that the event samples, if the filter selects it. Of two events of one state the second
+ * has none. */
+enum report_state report_states_of(const struct profile_facts *f,
+				   const struct profile_filter *filter, uint32_t event);
+/* The event under which a sample of event is counted: the first one with a state, or itself. */
+uint32_t report_states_event(const struct profile_facts *f, const struct profile_filter *filter,
+			     uint32_t event);
+
+/* Why the task is in that state, in a word or two, by the functions of the kernel in its stack (the
+ * sampled one first): "futex", "pipe", "disk"; else the system call. "": not known. buf is used for
+ * names that are made. */
+enum { REPORT_REASON_BYTES = 64 };
+const char *report_reason(enum report_state state, const struct report_frame *frames, size_t nr,
+			  char buf[REPORT_REASON_BYTES]);
+/* Row i of the table of functions, which is in the order of strcmp; NULL: there is none. */
+const char *report_reason_at(size_t i, const char **function);
+
+#endif
