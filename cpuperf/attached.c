@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/privilege.h"
 #include "base/root.h"
 #include "base/str.h"
@@ -29,7 +30,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-enum { MAX_MOUNTS_BYTES = 16 << 20, NR_NAMED = 8 };
+enum { MAX_MOUNTS_BYTES = 16 << 20, NR_NAMED = 8, NR_REFUSED_NAMED = 4 };
 
 /* The error is of the option, or of the key. */
 static int blame(const struct attached *a, const char *option, struct err *e)
@@ -87,7 +88,27 @@ static int open_cgroup(struct attached *a, struct err *e)
 	return rc == -ENOENT && !e->code ? 0 : rc;
 }
 
-/* "process 12 (gcc)", "3 processes: 12 (gcc), 13 (cc1), …" */
+/* "12 (gcc), 13 (cc1), ..." */
+static void add_names(struct buf *to, const pid_t *pids, size_t nr, size_t max)
+{
+	for (size_t i = 0; i < nr && i < max; i++) {
+		char path[64], comm[64] = "";
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pids[i]);
+		(void)root_load_line(&root_live, path, comm, sizeof(comm));
+		buf_printf(to, "%s%d (%s)", i ? ", " : "", pids[i], comm);
+	}
+	if (nr > max)
+		buf_adds(to, ", ...");
+}
+
+static void add_refused(const struct target_tasks *t, struct buf *to)
+{
+	buf_printf(to, "%zu not measured (of other users, or with more rights): ", t->nr_refused);
+	add_names(to, t->refused, t->nr_refused, NR_REFUSED_NAMED);
+}
+
+/* "process 12 (gcc)", "3 processes: 12 (gcc), 13 (cc1), ...; 2 not measured …" */
 static void describe(struct attached *a)
 {
 	size_t nr = a->tasks.nr_processes;
@@ -98,14 +119,12 @@ static void describe(struct attached *a)
 		buf_printf(&text, "%zu processes: ", nr);
 	else
 		buf_adds(&text, "process ");
-	for (size_t i = 0; i < nr && i < NR_NAMED; i++) {
-		char path[64], comm[64] = "";
-
-		snprintf(path, sizeof(path), "/proc/%d/comm", a->tasks.processes[i]);
-		(void)root_load_line(&root_live, path, comm, sizeof(comm));
-		buf_printf(&text, "%s%d (%s)", i ? ", " : "", a->tasks.processes[i], comm);
+	add_names(&text, a->tasks.processes, nr, NR_NAMED);
+	if (a->tasks.nr_refused) {
+		buf_adds(&text, "; ");
+		add_refused(&a->tasks, &text);
 	}
-	snprintf(a->text, sizeof(a->text), "%s%s", buf_str(&text), nr > NR_NAMED ? ", ..." : "");
+	snprintf(a->text, sizeof(a->text), "%s", buf_str(&text));
 	str_disarm(a->text);
 	buf_fini(&text);
 }
@@ -117,20 +136,49 @@ static const char *option_of(const struct attached *a)
 	return !t->comms.nr ? "--pid" : !t->pids.nr ? "--comm" : "--pid and --comm";
 }
 
-/* The processes and their threads, as they are now. */
+static bool may_measure(pid_t pid)
+{
+	const struct target_tasks one = {.processes = &pid, .nr_processes = 1};
+	struct err ignored = {0};
+
+	return privilege_is_held() ? target_tasks_check_own(&root_live, &one, &ignored) != -EACCES
+				   : pmu_may_measure(&pmu_kernel_ops, pid);
+}
+
+/* The processes and their threads, as they are now. Where this user may not even measure his own
+ * processes, opening the events reports why. */
 static int find(const struct attached *a, struct target_tasks *out, struct err *e)
 {
 	const struct spec_target *t = &a->spec->target;
-	const struct target_choice choice = {.pids = t->pids.item,
-					     .nr_pids = t->pids.nr,
-					     .comms = t->comms.item,
-					     .nr_comms = t->comms.nr,
-					     .has_children = t->has_children};
+	const struct target_choice choice = {
+	    .pids = t->pids.item,
+	    .nr_pids = t->pids.nr,
+	    .comms = t->comms.item,
+	    .nr_comms = t->comms.nr,
+	    .has_children = t->has_children,
+	    .may_measure = pmu_may_measure(&pmu_kernel_ops, 0) ? may_measure : NULL};
 	int rc = target_tasks_find(&root_live, &choice, out, e);
 
+	if (rc == -EACCES)
+		err_hint(e,
+			 privilege_is_held()
+			     ? "the rights of cpuperf's file are for one's own processes, and for "
+			       "the whole machine"
+			     : "root may measure them: sudo cpuperf ...");
 	if (rc)
 		blame(a, option_of(a), e);
 	return rc;
+}
+
+void attached_warn_refused(const struct attached *a)
+{
+	struct buf text;
+
+	buf_init(&text, MAX_MOUNTS_BYTES);
+	add_refused(&a->tasks, &text);
+	if (a->tasks.nr_refused && buf_error(&text) == 0)
+		log_warning("%s", buf_str(&text));
+	buf_fini(&text);
 }
 
 int attached_open(struct attached *a, const struct spec *spec, bool is_of_options, struct err *e)

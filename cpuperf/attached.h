@@ -29,6 +29,8 @@ int attached_open(struct attached *a, const struct spec *spec, bool is_of_option
 void attached_close(struct attached *a);
 /* Looks the threads up again and sets them as the plan's target. 0, or -errno with *e. */
 int attached_list(struct attached *a, struct plan *plan, struct err *e);
+/* Warns of processes that this user may not measure, after attached_list. */
+void attached_warn_refused(const struct attached *a);
 /* How many threads have been created since attached_list. */
 size_t attached_nr_new(const struct attached *a);
 /* After the events are open: -EACCES or -ESRCH with *e if what they are of is not the caller's, and

@@ -329,7 +329,9 @@ static int open_session(struct recorder *r, const struct session_config *config,
 		struct err ignored = {0};
 		size_t nr_new;
 
-		rc = rc ? rc : session_open(config, &r->session, e);
+		if (rc)
+			return rc;
+		rc = r->open_error = session_open(config, &r->session, e);
 		if (rc)
 			return rc;
 		nr_new = r->attached ? attached_nr_new(r->attached) : 0;
@@ -439,13 +441,15 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (open_session(&r, &config, &e)) {
 		status = fail(EXIT_FAILED, &e);
 	} else {
+		if (attached && !r.is_answered)
+			attached_warn_refused(attached);
 		status = run_printed(&r, o);
 		if (session_nr_done(r.session))
 			remember(plan->spec->session_result_spec_path);
 	}
 	target_memory_free(r.memory);
-	if (o->std.min_level <= LOG_INFO && !r.run_error)
-		recorder_print_ways(&r, r.session ? 0 : e.code);
+	if (o->std.min_level <= LOG_INFO && !r.run_error && (r.session || r.open_error))
+		recorder_print_ways(&r, r.open_error);
 	output_close(&r.output);
 	status = close_results(&r, status);
 	session_close(r.session);

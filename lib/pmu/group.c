@@ -132,8 +132,8 @@ int pmu_group_id(const struct pmu_group *g, uint32_t member, uint64_t *id)
 	return g->ops->ioctl(g->members[member].fd, PERF_EVENT_IOC_ID, (unsigned long)id);
 }
 
-/* Whether this user may open a software event on his own task. */
-static bool can_open(const struct pmu_ops *ops, struct perf_event_attr a)
+/* Opens a software event on a task and closes it. 0 or -errno. */
+static int try_open(const struct pmu_ops *ops, struct perf_event_attr a, pid_t pid)
 {
 	int fd;
 
@@ -141,10 +141,24 @@ static bool can_open(const struct pmu_ops *ops, struct perf_event_attr a)
 	a.type = PERF_TYPE_SOFTWARE;
 	a.disabled = 1;
 	a.exclude_hv = a.exclude_kernel;
-	fd = ops->open(&a, 0, -1, -1, 0);
+	fd = ops->open(&a, pid, -1, -1, 0);
 	if (fd >= 0)
 		ops->close(fd);
-	return fd >= 0;
+	return fd < 0 ? fd : 0;
+}
+
+/* Whether this user may open a software event on his own task. */
+static bool can_open(const struct pmu_ops *ops, struct perf_event_attr a)
+{
+	return try_open(ops, a, 0) == 0;
+}
+
+bool pmu_may_measure(const struct pmu_ops *ops, pid_t pid)
+{
+	int rc = try_open(
+	    ops, (struct perf_event_attr){.config = PERF_COUNT_SW_DUMMY, .exclude_kernel = 1}, pid);
+
+	return rc != -EACCES && rc != -EPERM;
 }
 
 bool pmu_is_user_only(const struct pmu_ops *ops)

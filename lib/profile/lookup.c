@@ -87,7 +87,7 @@ static void find_comm(const struct profile_processes *p, uint64_t time_ns, struc
 	k->task.comm = dict_at(&p->comms.items, comm);
 }
 
-/* Likewise. */
+/* A thread begins with a name or with its process, so the interval needs no change. */
 static void find_thread(const struct profile_processes *p, uint64_t time_ns, struct known_task *k)
 {
 	size_t i = profile_threads_until(p, k->tid, time_ns);
@@ -99,10 +99,6 @@ static void find_thread(const struct profile_processes *p, uint64_t time_ns, str
 		k->task.thread = PROFILE_MAIN_THREAD;
 	else if (has_last && t[i - 1].pid == k->pid && t[i - 1].from_ns >= k->task.process->from_ns)
 		k->task.thread = t[i - 1].number;
-	if (has_last && t[i - 1].from_ns > k->from_ns)
-		k->from_ns = t[i - 1].from_ns;
-	if (i < p->nr_threads && t[i].tid == k->tid && t[i].from_ns < k->to_ns)
-		k->to_ns = t[i].from_ns;
 }
 
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,

@@ -20,7 +20,7 @@
 
 struct process {
 	pid_t pid, parent;
-	bool is_chosen, is_wanted, is_zombie;
+	bool is_chosen, is_wanted, is_refused, is_zombie;
 };
 
 struct list {
@@ -146,6 +146,11 @@ static bool has_ended(const struct scan *s, const struct process *p)
 	return p->is_zombie && threads.nr <= 1;
 }
 
+static bool is_refused(const struct scan *s, const struct process *p)
+{
+	return s->choice->may_measure && !s->choice->may_measure(p->pid);
+}
+
 static int choose_pids(struct scan *s, struct err *e)
 {
 	for (size_t i = 0; i < s->choice->nr_pids; i++) {
@@ -160,6 +165,10 @@ static int choose_pids(struct scan *s, struct err *e)
 			return err_set(e, -ESRCH, "there is no process %d", pid);
 		if (has_ended(s, p))
 			return err_set(e, -ESRCH, "process %d has ended", pid);
+		if (is_refused(s, p))
+			return err_set(e, -EACCES,
+				       "process %d belongs to another user, or has more rights",
+				       pid);
 		p->is_chosen = true;
 	}
 	return 0;
@@ -185,22 +194,33 @@ static void want(struct scan *s)
 			p->is_wanted = has_changed = true;
 		}
 	}
+	for (size_t i = 0; i < s->nr; i++)
+		s->process[i].is_refused = s->process[i].is_wanted && is_refused(s, &s->process[i]);
+}
+
+/* Its end is awaited: that of the others follows, or they are below it. */
+static bool is_awaited(const struct scan *s, const struct process *p)
+{
+	const struct process *parent = find(s, p->parent);
+
+	return p->is_chosen || (parent && parent->is_refused);
 }
 
 static int list_all(struct scan *s, struct target_tasks *out)
 {
-	struct list chosen = {0}, processes = {0}, threads = {0};
+	struct list chosen = {0}, processes = {0}, threads = {0}, refused = {0};
 	int rc = 0;
 
 	for (size_t i = 0; i < s->nr && rc == 0; i++) {
 		const struct process *p = &s->process[i];
 		char path[64];
 
-		if (p->is_chosen)
-			rc = append(&chosen, p->pid);
-		if (!p->is_wanted || rc)
+		if (!p->is_wanted)
 			continue;
-		rc = append(&processes, p->pid);
+		rc = append(p->is_refused ? &refused : &processes, p->pid);
+		if (rc || p->is_refused)
+			continue;
+		rc = is_awaited(s, p) ? append(&chosen, p->pid) : 0;
 		snprintf(path, sizeof(path), "/proc/%d/task", p->pid);
 		if (rc == 0 && root_each(s->root, path, add_thread, &threads) == -ENOMEM)
 			rc = -ENOMEM;
@@ -210,12 +230,29 @@ static int list_all(struct scan *s, struct target_tasks *out)
 				     .processes = processes.item,
 				     .nr_processes = processes.nr,
 				     .threads = threads.item,
-				     .nr_threads = threads.nr};
+				     .nr_threads = threads.nr,
+				     .refused = refused.item,
+				     .nr_refused = refused.nr};
 	if (threads.nr)
 		qsort(threads.item, threads.nr, sizeof(*threads.item), compare_pids);
 	if (rc)
 		target_tasks_fini(out);
 	return rc;
+}
+
+/* Nothing can be measured. */
+static int refuse(struct target_tasks *t, const struct target_choice *choice, struct err *e)
+{
+	const char *name = choice->nr_comms ? choice->comms[0] : "";
+	size_t nr = t->nr_refused;
+
+	target_tasks_fini(t);
+	if (!nr)
+		return err_set(e, -ESRCH, "no process has the name \"%s\"", name);
+	return err_set(
+	    e, -EACCES,
+	    "all processes with the name \"%s\" (%zu) belong to other users, or have more rights",
+	    name, nr);
 }
 
 int target_tasks_find(const struct root *root, const struct target_choice *choice,
@@ -238,9 +275,8 @@ int target_tasks_find(const struct root *root, const struct target_choice *choic
 		rc = list_all(&s, out);
 		if (rc)
 			err_set(e, rc, "out of memory");
-		else if (!out->nr_chosen)
-			rc = err_set(e, -ESRCH, "no process has the name \"%s\"",
-				     choice->nr_comms ? choice->comms[0] : "");
+		else if (!out->nr_processes)
+			rc = refuse(out, choice, e);
 	}
 	mem_free(s.process);
 	return rc;
@@ -251,6 +287,7 @@ void target_tasks_fini(struct target_tasks *t)
 	mem_free(t->chosen);
 	mem_free(t->processes);
 	mem_free(t->threads);
+	mem_free(t->refused);
 	*t = (struct target_tasks){0};
 }
 

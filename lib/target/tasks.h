@@ -19,20 +19,26 @@ struct target_choice {
 	const char *const *comms; /* shell globs over the whole name, case-sensitive */
 	size_t nr_pids, nr_comms;
 	bool has_children;
+	bool (*may_measure)(pid_t pid); /* NULL: all may be measured */
 };
 
 /* Sorted by number. */
 struct target_tasks {
-	pid_t *chosen; /* owned; the processes that were chosen */
+	/* owned; the processes that were chosen, and those below one that may not be measured */
+	pid_t *chosen;
 	size_t nr_chosen;
 	pid_t *processes; /* owned; these, and with has_children all below them */
 	size_t nr_processes;
 	pid_t *threads; /* owned; all threads of processes */
 	size_t nr_threads;
+	pid_t *refused; /* owned; of those named or below, what may not be measured: in no other
+			   list */
+	size_t nr_refused;
 };
 
 /* Reads /proc. This process and the processes above it are never chosen by name. 0, or -errno with
- * *e: -ESRCH if a pid does not exist, or no process has the name. */
+ * *e: -ESRCH if a pid does not exist, or no process has the name; -EACCES if a process that is
+ * chosen by its pid, or each that has the name, may not be measured. */
 int target_tasks_find(const struct root *root, const struct target_choice *choice,
 		      struct target_tasks *out, struct err *e);
 void target_tasks_fini(struct target_tasks *t);

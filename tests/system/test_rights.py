@@ -174,7 +174,7 @@ def check_typed(folder):
     with subprocess.Popen([shutil.copy("/bin/sleep", f"{folder}/of-another"), "300"]) as p:
         err = run(program, "-o", "p", "-d0.05", "--comm=of-another", code=1, env=env, **how).stderr
         p.kill()
-    assert "--comm: error: process" in err and "another user" in err, err
+    assert "--comm: error: all processes with the name" in err and "(1) belong to other users" in err, err
     err = run(program, "-o", "p", "-d0.05", "--cgroup=/", code=1, env=env, **how).stderr
     assert "belongs to another user" in err or "not a control group" in err, err
     run(program, "-o", "m", "-e", "software:cpu_clock", "-n1", "-d0.05", "--strict", env=env, **how)
@@ -239,7 +239,7 @@ def check_refused(folder):
         p.kill()
     assert "this user may measure no process" in err and lines_to_type(err)[0] == "it", err
     err = run(program, f"--pid={os.getpid()}", "-d0.01", code=1, cwd=folder, **NOBODY).stderr
-    assert "it runs for another user" in err and "To measure" not in err, err
+    assert "belongs to another user" in err and "To measure" not in err, err
 
 
 def check_user_namespace(folder):

@@ -362,7 +362,23 @@ def check_ordinary_user(folder):
     counted = counts(folder)["task_clock"]
     assert used * 0.99 < counted < victim.most_ns, (used, counted, victim.most_ns)
     done = run(program, f"--pid={os.getpid()}", "-d", "0.1", cwd=folder, code=1, **who)
-    assert "error: " in done.stderr and "permission" in done.stderr.lower(), done.stderr
+    assert f"--pid: error: process {os.getpid()} belongs to another user" in done.stderr, done.stderr
+    assert "sudo cpuperf" in done.stderr and "To measure" not in done.stderr, done.stderr
+    # by name: what may not be measured is named, the others are measured
+    sleep = shutil.copy("/bin/sleep", f"{folder}/of-both-users")
+    with subprocess.Popen([sleep, "300"]) as theirs:
+        with subprocess.Popen([sleep, "300"], **who) as mine:
+            asked = ["--comm=of-both-*", "-e", "task_clock", "-d", "0.05"]
+            done = run(program, *asked, "-n", "2", cwd=folder, **who)
+            answer = run(program, *asked, cwd=folder, **who).stderr
+            mine.kill()
+        refused = f"1 not measured (of other users, or with more rights): {theirs.pid} (of-both-users)"
+        assert f"warning: {refused}" in done.stderr, done.stderr
+        assert f"process {mine.pid} (of-both-users); {refused}" in answer, answer
+        done = run(program, *asked, cwd=folder, code=1, **who)
+        theirs.kill()
+    assert '--comm: error: all processes with the name "of-both-*" (1) belong to other users' in done.stderr, done.stderr
+    assert "sudo cpuperf" in done.stderr and "To measure" not in done.stderr, done.stderr
 
 
 def check_mistakes(folder):

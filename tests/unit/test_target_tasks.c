@@ -122,6 +122,67 @@ TEST(refused)
 	tree_remove(&r);
 }
 
+/* An answer for each process of make_proc. */
+static bool is_odd_or_worker(pid_t pid)
+{
+	return pid % 2 || pid == 10;
+}
+
+/* What may not be measured is in a list of its own; what is below it is measured. */
+TEST(not_to_be_measured)
+{
+	const struct {
+		struct target_choice choice;
+		pid_t chosen[4], processes[4], refused[4]; /* up to the first 0 */
+		int code;
+		const char *text;
+	} cases[] = {
+	    {{COMM("serv*"), .has_children = true}, {10}, {5, 10}, {500, 700}, 0, NULL},
+	    {{COMM("serv*")},
+	     {0},
+	     {0},
+	     {0},
+	     -EACCES,
+	     "all processes with the name \"serv*\" (2) belong to"},
+	    {{COMM("[izs]*")}, {901}, {901}, {500, 700, 902}, 0, NULL},
+	    {{PIDS("10", "500")}, {0}, {0}, {0}, -EACCES, "process 500 belongs to another user"},
+	    {{PIDS("10"), COMM("server")}, {10}, {10}, {500, 700}, 0, NULL},
+	    {{COMM("nothing")}, {0}, {0}, {0}, -ESRCH, "no process has the name"},
+	};
+	struct root r = make_proc();
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct target_choice choice = cases[i].choice;
+		struct target_tasks t;
+		struct err e = {0};
+		size_t nr[3] = {0};
+
+		choice.may_measure = is_odd_or_worker;
+		assert_int_equal(target_tasks_find(&r, &choice, &t, &e), cases[i].code);
+		if (cases[i].code) {
+			assert_non_null(strstr(e.msg, cases[i].text));
+			assert_null(t.refused);
+			continue;
+		}
+		while (cases[i].chosen[nr[0]])
+			nr[0]++;
+		while (cases[i].processes[nr[1]])
+			nr[1]++;
+		while (cases[i].refused[nr[2]])
+			nr[2]++;
+		assert_int_equal(t.nr_chosen, nr[0]);
+		assert_int_equal(t.nr_processes, nr[1]);
+		assert_int_equal(t.nr_refused, nr[2]);
+		assert_memory_equal(t.chosen, cases[i].chosen, nr[0] * sizeof(pid_t));
+		assert_memory_equal(t.processes, cases[i].processes, nr[1] * sizeof(pid_t));
+		assert_memory_equal(t.refused, cases[i].refused, nr[2] * sizeof(pid_t));
+		for (size_t k = 0; k < t.nr_threads; k++)
+			assert_true(t.threads[k] < 500 || t.threads[k] > 900);
+		target_tasks_fini(&t);
+	}
+	tree_remove(&r);
+}
+
 TEST(new_threads)
 {
 	const struct target_choice choice = {PIDS("500"), .has_children = true};
