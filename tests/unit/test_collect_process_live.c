@@ -8,6 +8,7 @@
 
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <pthread.h>
@@ -581,6 +582,7 @@ TEST(no_ticks)
 
 	for (size_t i = 0; i < NR(rows); i++) {
 		struct sys_ops ops = sys_kernel_ops;
+		unsigned least = UINT_MAX; /* its name is read now and then, too */
 		void *s;
 
 		ops.openat = open_nohz_full;
@@ -588,13 +590,13 @@ TEST(no_ticks)
 		sys_set_ops(&ops);
 		s = start(&root_live, only(&c), BIT(PROCESS_MINOR_FAULTS));
 		count_preads();
-		for (int n = 0; n < 6;
-		     n++) { /* its name is looked at before the 6th for the last time */
+		for (int n = 0; n < 20 && least > 0; n++) {
 			sleep_30_ms();
 			nr_preads = 0;
 			read_all(s);
+			least = nr_preads < least ? nr_preads : least;
 		}
-		assert_int_equal(nr_preads, rows[i].nr_read);
+		assert_int_equal(least, rows[i].nr_read);
 		source->close(s);
 		sys_set_ops(NULL);
 	}
