@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/io.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "session/session.h"
 
@@ -15,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -48,13 +48,18 @@ static int open_fifo(const char *path, int *fd, struct err *e)
 	return 0;
 }
 
+/* What this process has opened itself is closed by exec, what was passed to it is not. */
 static int open_number(const char *text, int *fd, struct err *e)
 {
 	struct stat st;
 	uint64_t number;
+	int flags;
 
 	if (str_parse_u64(text, &number) || number > INT_MAX)
 		return refuse(e, -EINVAL, text, "is not a descriptor");
+	flags = fcntl((int)number, F_GETFD);
+	if (flags < 0 || flags & FD_CLOEXEC)
+		return refuse(e, -EBADF, text, "was not passed to cpuperf");
 	if (fstat((int)number, &st))
 		return refuse(e, -errno, text, strerror(errno));
 	if (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode))
@@ -97,6 +102,18 @@ void control_close(struct control *c)
 	io_close(&c->ack_fd);
 }
 
+__attribute__((format(printf, 2, 3))) static void warn(const struct control *c, const char *fmt,
+						       ...)
+{
+	char text[2 * CONTROL_LINE_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->on_message(text, false, c->arg);
+}
+
 /* perf sends the NUL too, and clients read 5 bytes. */
 static void acknowledge(struct control *c)
 {
@@ -112,7 +129,7 @@ static void acknowledge(struct control *c)
 	if (n == sizeof(ack) || c->has_warned)
 		return;
 	c->has_warned = true;
-	log_warning("--control: answers are not read: some are dropped");
+	warn(c, "--control: answers are not read: some are dropped");
 }
 
 /* Names differ from perf's in '_'. */
@@ -135,7 +152,7 @@ static bool is_named(const struct plan_event *p, const char *name)
 	return strcmp(name, p->label) == 0 || is_same_name(name, p->event.row->name);
 }
 
-static void set_event(struct session *s, const char *name, bool is_enabled)
+static void set_event(const struct control *c, struct session *s, const char *name, bool is_enabled)
 {
 	const struct plan *plan = session_plan(s);
 	bool is_any = false;
@@ -145,31 +162,28 @@ static void set_event(struct session *s, const char *name, bool is_enabled)
 			continue;
 		is_any = true;
 		if (session_enable(s, i, is_enabled))
-			log_warning("--control: %s cannot be enabled or disabled alone: it is %s",
-				    name,
-				    plan->events[i].set == PLAN_NO_SET
-					? "no perf event"
-					: "read in the samples of the timebase");
+			warn(c, "--control: %s cannot be enabled or disabled alone: it is %s", name,
+			     plan->events[i].set == PLAN_NO_SET
+				 ? "no perf event"
+				 : "read in the samples of the timebase");
 	}
 	if (!is_any)
-		log_warning("--control: no event \"%s\"", name);
+		warn(c, "--control: no event \"%s\"", name);
 }
 
 /* argument: NULL: none. */
 static void enable(struct control *c, struct session *s, const char *argument)
 {
-	(void)c;
 	if (argument)
-		set_event(s, argument, true);
+		set_event(c, s, argument, true);
 	else
 		session_enable_all(s, true);
 }
 
 static void disable(struct control *c, struct session *s, const char *argument)
 {
-	(void)c;
 	if (argument)
-		set_event(s, argument, false);
+		set_event(c, s, argument, false);
 	else
 		session_enable_all(s, false);
 }
@@ -177,27 +191,25 @@ static void disable(struct control *c, struct session *s, const char *argument)
 static void list(struct control *c, struct session *s, const char *argument)
 {
 	const struct plan *plan = session_plan(s);
-	char how = argument ? argument[1] : 0;
+	char text[CONTROL_LINE_BYTES];
 
-	(void)c;
-	if (argument && strcmp(argument, "-v") != 0 && strcmp(argument, "-g") != 0 &&
-	    strcmp(argument, "-F") != 0) {
-		log_warning("--control: evlist has no option \"%s\"", argument);
+	if (argument && strcmp(argument, "-F") != 0) {
+		warn(c, "--control: \"evlist %s\" is not supported, only evlist and evlist -F",
+		     argument);
 		return;
 	}
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		const struct plan_event *p = &plan->events[i];
 		bool is_frequency = p->asked->frequency;
 		uint64_t pace = is_frequency ? p->asked->frequency : p->asked->rate;
+		int len =
+		    snprintf(text, sizeof(text), "%s:%s", p->event.group->name, p->event.row->name);
 
-		if ((how == 'v' || how == 'F') && pace)
-			log_line(LOG_ESSENTIAL, __FILE__, __LINE__, "%s:%s: %s=%llu",
-				 p->event.group->name, p->event.row->name,
+		if (argument && pace && len < (int)sizeof(text))
+			snprintf(text + len, sizeof(text) - (size_t)len, ": %s=%llu",
 				 is_frequency ? "sample_freq" : "sample_period",
 				 (unsigned long long)pace);
-		else
-			log_line(LOG_ESSENTIAL, __FILE__, __LINE__, "%s:%s", p->event.group->name,
-				 p->event.row->name);
+		c->on_message(text, true, c->arg);
 	}
 }
 
@@ -257,8 +269,8 @@ static void run_line(struct control *c, struct session *s)
 	if (command && !c->is_too_long && (!*rest || (*rest == ' ' && command->has_argument)))
 		command->run(c, s, *rest ? rest + 1 : NULL);
 	else
-		log_warning("--control: \"%s\"%s is not a command", c->line,
-			    c->is_too_long ? "..." : "");
+		warn(c, "--control: \"%s\"%s is not a command", c->line,
+		     c->is_too_long ? "..." : "");
 	if (command)
 		acknowledge(c);
 }

@@ -1,7 +1,7 @@
 /*
  * Commands of another program, by perf's control protocol: enable [EVENT], disable [EVENT], evlist
- * [-v|-g|-F], snapshot, stop, ping, each ended by a newline or a NUL; the answer is "ack\n" and a
- * NUL. A command without an end is complete when no more can be read, as in perf.
+ * [-F], snapshot, stop, ping, each ended by a newline or a NUL; the answer is "ack\n" and a NUL. A
+ * command without an end is complete when no more can be read, as in perf.
  */
 #ifndef CPUPERF_CONTROL_H
 #define CPUPERF_CONTROL_H
@@ -20,8 +20,11 @@ struct control {
 	bool has_request; /* the iteration ends before more is read */
 	char line[CONTROL_LINE_BYTES];
 	size_t len;
-	bool is_too_long;  /* the line at hand: it is skipped */
-	bool has_warned;   /* of an answer that was not read */
+	bool is_too_long; /* the line at hand: it is skipped */
+	bool has_warned;  /* of an answer that was not read */
+	/* Set by the caller after control_open: prints a line that was asked for, or a warning. */
+	void (*on_message)(const char *text, bool is_answer, void *arg);
+	void *arg;
 	bool is_until_end; /* a stop ends the iteration as the end of the target does */
 };
 

@@ -16,6 +16,7 @@
 #include "rights.h"
 #include "screen/format.h"
 #include "session/plan.h"
+#include "signals.h"
 #include "spec/cpsession.h"
 #include "spec/keys.h"
 #include "target/command.h"
@@ -540,6 +541,7 @@ int main(int argc, char **argv)
 	int nr_options = find_command(argc, argv), rc, status;
 	struct err e = {0};
 
+	signals_ignore_early();
 	/* first: the command inherits nothing that is opened, ignored or raised below, and all of
 	 * the environment */
 	rc = privilege_init(&e) ?: make_command(&o, nr_options, argc, argv, &e);

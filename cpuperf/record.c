@@ -147,18 +147,37 @@ static void on_look(const struct session_iteration *it, void *arg)
 		dashboard_feed_iteration(&r->feed, r->table);
 }
 
+/* False: it was printed in the dashboard. */
+static bool must_log(struct recorder *r, const char *text)
+{
+	status_erase(&r->status);
+	if (dashboard_feed_is_on(&r->feed))
+		dashboard_feed_note(&r->feed, text);
+	return !dashboard_feed_is_on(&r->feed);
+}
+
 static void on_note(const char *text, bool is_essential, void *arg)
 {
 	struct recorder *r = arg;
 
-	if (r->is_answered) /* the trace has it, and the answer */
-		return;
-	status_erase(&r->status);
-	if (dashboard_feed_is_on(&r->feed))
-		dashboard_feed_note(&r->feed, text);
-	else
+	if (!r->is_answered && /* else the trace has it, and the answer */
+	    must_log(r, text))
 		log_line(is_essential ? LOG_ESSENTIAL : LOG_WARNING, __FILE__, __LINE__, "%s",
 			 text);
+}
+
+static void on_control_message(const char *text, bool is_answer, void *arg)
+{
+	char line[2 * CONTROL_LINE_BYTES];
+
+	if (!must_log(arg, text))
+		return;
+	if (!is_answer)
+		log_warning("%s", text);
+	else if (log_is_json())
+		log_line(LOG_ESSENTIAL, __FILE__, __LINE__, "%s", text);
+	else
+		log_text(line, (size_t)snprintf(line, sizeof(line), "%.512s\n", text));
 }
 
 static void on_progress(const struct session_progress *p, void *arg)
@@ -412,7 +431,6 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	struct err e = {0};
 	int status;
 
-	signals_ignore_requests();
 	if (dashboard_feed_check(o, plan, &e))
 		return fail(EXIT_USAGE, &e);
 	if (plan->target.has_runs && recorder_on_next(&r, &e))
@@ -428,6 +446,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		return fail(EXIT_FAILED, &e);
 	if (control_open(o->control, &r.control, &e))
 		return fail(EXIT_USAGE, &e);
+	r.control.on_message = on_control_message;
+	r.control.arg = &r;
 	r.control.is_until_end = plan->target.until_end && !plan->target.has_runs;
 	config.on_control = r.control.fd >= 0 ? on_control : NULL;
 	config.control_fd = r.control.fd;

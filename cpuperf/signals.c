@@ -3,6 +3,7 @@
  */
 #include "signals.h"
 
+#include "base/array.h"
 #include "dashboard/terminal.h"
 #include "session/session.h"
 #include "target/command.h"
@@ -73,10 +74,18 @@ static void on_request(int number)
 	errno = saved;
 }
 
-void signals_ignore_requests(void)
+static void on_early(int number)
 {
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
-		signal(requests[i], SIG_IGN);
+	(void)number;
+}
+
+void signals_ignore_early(void)
+{
+	struct sigaction action = {.sa_handler = on_early, .sa_flags = SA_RESTART}, old;
+
+	for (size_t i = 0; i < ARRAY_NR(requests); i++)
+		if (sigaction(requests[i], &action, &old) == 0 && old.sa_handler == SIG_IGN)
+			sigaction(requests[i], &old, NULL);
 }
 
 /* Automatic signals that are ignored stay ignored. SIGINT and SIGQUIT do not: a script's background
@@ -89,12 +98,12 @@ void signals_catch(struct session *s, struct target_command *command, bool is_un
 	running = s;
 	commanded = command;
 	lasts_until_stopped = is_until_stopped;
-	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+	for (size_t i = 0; i < ARRAY_NR(caught); i++)
 		if (sigaction(caught[i], &action, &old) == 0 && is_automatic(caught[i]) &&
 		    old.sa_handler == SIG_IGN)
 			sigaction(caught[i], &old, NULL);
 	action.sa_handler = on_request;
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
+	for (size_t i = 0; i < ARRAY_NR(requests); i++)
 		(void)sigaction(requests[i], &action, NULL);
 
 	/* At the hard limit, which ulimit -t sets too, the kernel kills without a SIGXCPU: reserve
@@ -108,9 +117,10 @@ void signals_catch(struct session *s, struct target_command *command, bool is_un
 
 void signals_release(void)
 {
-	for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
+	for (size_t i = 0; i < ARRAY_NR(caught); i++)
 		signal(caught[i], SIG_DFL);
-	signals_ignore_requests();
+	for (size_t i = 0; i < ARRAY_NR(requests); i++)
+		signal(requests[i], SIG_IGN);
 	running = NULL;
 	commanded = NULL;
 }

@@ -9,8 +9,9 @@
 struct session;
 struct target_command;
 
-/* SIGUSR1 and SIGUSR2 do nothing: there is no iteration to end. */
-void signals_ignore_requests(void);
+/* First in main: SIGUSR1 and SIGUSR2 do nothing until signals_catch, since there is no iteration to
+ * end. A program that is executed has them as this process was started with. */
+void signals_ignore_early(void);
 /* command: NULL: none is measured. lasts_until_stopped: a signal does not cut the iteration short.
  */
 void signals_catch(struct session *s, struct target_command *command, bool lasts_until_stopped);

@@ -290,7 +290,8 @@ static int update_manifest(struct session_output *o, const struct sync_work *wor
 }
 
 /* Syncs files before the manifest that lists them, and removes files after the manifest that names
- * them as removed: readers ignore those that a power cut leaves. */
+ * them as removed: readers ignore those that a power cut leaves. While somebody has taken its name,
+ * nothing is removed. */
 static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 {
 	struct session_output *o = arg;
@@ -309,7 +310,7 @@ static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 			return err_set(e, rc, "%s: cannot be synced to disk: %s", manifest->path,
 				       strerror(-rc));
 	}
-	if (rc == 0 && o->nr_removed < work->removed.numbers) {
+	if (rc == 0 && o->nr_removed < work->removed.numbers && !o->taken.code) {
 		rc = traces_remove(&o->traces, o->id, o->nr_removed, work->removed.numbers, e);
 		o->nr_removed = work->removed.numbers;
 	}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+from terminal import Terminal, have_tmux
 from kit import CPUPERF, finish, output, PRINT, SESSION, run, run_checks, sql
 
 SPIN = "import select\nwhile not select.select([0], [], [], 0)[0]: sum(range(9999))"
@@ -130,6 +131,45 @@ def check_descriptors(folder):
     finish(p)
 
 
+def check_listed(folder):
+    """evlist prints names, with -F how each is sampled, and refuses what it does not print."""
+    client = Client(folder)
+    p = start(folder, CPUPERF, "-e", "task_clock,cpu_clock@99Hz", "--quiet", "--control=fifo:ctl,ack")
+    client.ask(b"evlist\n")
+    client.ask(b"evlist -F\n")
+    client.ask(b"stop\n")
+    _, said = finish(p)
+    assert said.splitlines()[:4] == ["software:task_clock", "software:cpu_clock", "software:task_clock",
+                                     "software:cpu_clock: sample_freq=99"], said
+    p = start(folder, CPUPERF, "-e", "task_clock", "--control=fifo:ctl,ack")
+    client.ask(b"evlist -v\n")
+    client.ask(b"evlist -g\n")
+    client.ask(b"stop\n")
+    _, said = finish(p)
+    client.close()
+    for option in "-v", "-g":
+        assert f'"evlist {option}" is not supported' in said, said
+
+
+def check_dashboard(folder):
+    """Messages are in the dashboard's line for them, not across its screen, and are printed at its end."""
+    if not have_tmux():
+        print("skip: messages in the dashboard: no tmux", flush=True)
+        return
+    client = Client(folder)
+    with Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --live -e task_clock --control=fifo:ctl,ack"
+                   " -- sh -c 'until [ -e over ]; do sleep 0.05; done'"], 120, 30) as t:
+        t.wait(r"iteration \d+  elapsed")
+        client.ask(b"nonsense\nping\n")
+        screen = t.wait(r"1 warning \(w\)")
+        assert "not a command" not in screen, screen
+        t.press("w", "not a command")
+        with open(f"{folder}/over", "w", encoding="ascii"):
+            pass
+        assert "warning: --control" in t.wait(r"^status 0\.", history=True)
+    client.close()
+
+
 def check_hostile(folder):
     """Long, partial and unknown lines do no harm, and answers that nobody reads do not block."""
     client = Client(folder)
@@ -189,9 +229,12 @@ def check_refused(folder):
     for how, said in (("file:x", "neither fifo"), ("fifo:", "neither fifo"), ("fifo:,x", "neither fifo"),
                       ("fifo:none", "No such file"), ("fifo:file", "not a FIFO"), ("fifo:link", "not a FIFO"),
                       ("fifo:/dev/null", "not a FIFO"), ("fifo:fifo,file", "not a FIFO"),
-                      ("fd:x", "not a descriptor"), ("fd:999", "Bad file descriptor"), ("fd:-1", "not a descriptor")):
+                      ("fd:x", "not a descriptor"), ("fd:999", "was not passed"), ("fd:-1", "not a descriptor")):
         done = run(CPUPERF, "-e", "task_clock", f"--control={how}", "--", "true", code=125, cwd=folder)
         assert said in done.stderr and done.stderr.count("error") == 1, (how, done.stderr)
+    for fd in range(3, 12):  # cpuperf has pipes of its own by then
+        done = run(CPUPERF, "-e", "task_clock", f"--control=fd:{fd}", "--", "true", code=125, cwd=folder)
+        assert "was not passed" in done.stderr, (fd, done.stderr)
     assert "requires --control" in run(CPUPERF, "-e", "task_clock", "--delay=-1", "--", "true", code=125,
                                        cwd=folder).stderr
     assert "--control" in output(CPUPERF, "--help")

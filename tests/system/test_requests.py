@@ -3,12 +3,14 @@
 the boundary. Software events only.
 """
 import contextlib
+import fcntl
 import os
 import signal
 import sys
+import termios
 import time
 
-from kit import finish, may_sample, run, run_checks, SESSION, sql, start, wait_for, wait_until_measuring
+from kit import CPUPERF, finish, may_sample, run, run_checks, SESSION, sql, start, wait_for, wait_until_measuring
 
 # Spins until its standard input ends; then prints its CPU time in ns.
 SPIN = """
@@ -114,6 +116,40 @@ def check_early(folder):
             if os.path.exists(f"{folder}/{SESSION}"):
                 p.send_signal(signal.SIGUSR1)
     finish(p, 3)
+
+
+def unread(pipe):
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def check_before_measuring(folder):
+    """A signal while the spec is still read does nothing."""
+    p = start(folder, "--spec-file=-", "--num-iterations=1", "--duration=1ms", "--output=here")
+    p.stdin.write('{"events": [')
+    p.stdin.flush()
+    while unread(p.stdin) and p.poll() is None:
+        time.sleep(0.01)
+    for number in signal.SIGUSR1, signal.SIGUSR2:
+        p.send_signal(number)
+    p.stdin.write('{"group_name": "misc", "event_name": "load_average_1"}]}')
+    finish(p)
+
+
+def check_inherited(folder):
+    """The command has the dispositions and the mask that cpuperf was started with."""
+    show = "grep", "^Sig[BIC]", "/proc/self/status"
+
+    def ignore():
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+
+    def block():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+
+    for prepare in None, ignore, block:
+        expected = run(*show, preexec_fn=prepare).stdout
+        for options in [], ["-r2"]:
+            found = run(CPUPERF, "-e", "task_clock", *options, "--", *show, cwd=folder, preexec_fn=prepare).stdout
+            assert found == expected * (1 + len(options)), (prepare, options, expected, found)
 
 
 run_checks(globals())

@@ -3,6 +3,7 @@
 manifest and reports say of it, and what a reader finds after kill -9, or while traces are removed.
 CPUPERF and CPUPERF_PRINT name the programs.
 """
+import contextlib
 import csv
 import io
 import json
@@ -161,6 +162,28 @@ def check_killed(folder):
     assert found == list(range(found[0], found[-1] + 1)) and found[0] >= removed, done.stderr
     assert done.stderr.count("were removed (retain)") == 1 + (found[0] > removed), done.stderr
     assert done.stderr.count("did not end") == 1, done.stderr
+
+
+def check_taken(folder):
+    """While something else has the name of the manifest, nothing is removed: no manifest would name it."""
+    spec = write_spec(folder, COUNT, num_iterations=10**6, duration=0, sync_period=0.01)
+    name = f"{folder}/s.cpsession"
+    with Recording(folder, spec, "--retain=iterations:300") as p:
+        while True:
+            os.rename(name, f"{folder}/last")
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name)
+                break
+        first = numbers(folder)[-1]
+        while numbers(folder)[-1] < first + 50:
+            assert p.poll() is None
+            time.sleep(0.01)
+        p.send_signal(signal.SIGINT)
+        assert p.wait() == 1
+    os.rmdir(name)
+    os.rename(f"{folder}/last", name)
+    found, done = read(folder)
+    assert found and found[0] == manifest(folder)["removed"]["iterations"], (found[:1], done.stderr)
 
 
 def check_meanwhile(folder):
