@@ -108,7 +108,8 @@ void recorder_on_target(void *arg, struct trace_target *out)
 		return;
 	target_command_wait(r->command, &r->end);
 	r->wait_status = r->wait_status ? r->wait_status : r->end.status;
-	out->flags |= TRACE_TARGET_HAS_ENDED;
+	out->flags |= TRACE_TARGET_HAS_ENDED |
+		      (r->end.is_peak_limit ? TRACE_TARGET_PROCESS_PEAK_IS_LIMIT : 0);
 	out->status = (uint32_t)r->end.status;
 	out->start_ns = r->end.start_ns;
 	out->end_ns = r->end.end_ns;

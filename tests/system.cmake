@@ -1,5 +1,5 @@
 # Label system: the programs as a person runs them, on this machine: tests/system/test_*.sh and
-# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY, PHASES, DEAF (programs) and
+# test_*.py. They find in the environment CPUPERF, CPUPERF_PRINT, KNOWN, MIX, BUSY, PHASES, DEAF, TOUCH (programs) and
 # SOURCE_DIR, and skip with exit code 77 and a line "skip: reason". They run beside each other and beside whatever
 # else the machine does: no test may need it alone.
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/system/test_*.sh
@@ -24,6 +24,11 @@ add_executable(phases ${CMAKE_CURRENT_SOURCE_DIR}/system/phases.c)
 target_compile_options(phases PRIVATE -O1 -fno-omit-frame-pointer -fno-sanitize=all)
 target_link_options(phases PRIVATE -fno-sanitize=all)
 set_target_properties(phases PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# What test_command.py runs: less memory than any process has that is about to call exec, or much more.
+add_executable(touch ${CMAKE_CURRENT_SOURCE_DIR}/system/touch.c)
+target_compile_options(touch PRIVATE -fno-sanitize=all)
+target_link_options(touch PRIVATE -fno-sanitize=all -static)
+set_target_properties(touch PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # What test_survey_hangs.py mounts.
 add_executable(deaf ${CMAKE_CURRENT_SOURCE_DIR}/system/deaf.c)
 target_compile_options(deaf PRIVATE -fno-sanitize=all)
@@ -40,7 +45,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     declare_test(${name} system ${interpreter} ${script})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
-BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
+BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;TOUCH=$<TARGET_FILE:touch>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR}")
   endforeach()
 endif()

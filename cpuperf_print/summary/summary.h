@@ -17,6 +17,7 @@ struct summary_runs {
 	uint32_t failed;                  /* the status of the first that failed */
 	struct spread wall, user, system; /* ns, of those that were not killed */
 	uint64_t peak_bytes;              /* the largest */
+	bool is_peak_limit;               /* it is an upper bound */
 	struct trace_target tree_peak;    /* of the largest of all processes at a time */
 };
 

@@ -34,7 +34,10 @@ void summary_add_target(struct summary *s, const struct profile_trace *trace)
 	r->nr++;
 	if (t->status && !r->nr_failed++)
 		r->failed = t->status;
-	r->peak_bytes = t->peak_bytes > r->peak_bytes ? t->peak_bytes : r->peak_bytes;
+	if (t->peak_bytes > r->peak_bytes) {
+		r->peak_bytes = t->peak_bytes;
+		r->is_peak_limit = t->flags & TRACE_TARGET_PROCESS_PEAK_IS_LIMIT;
+	}
 	if (trace->is_cut && r->wall.nr)
 		return;
 	spread_add(&r->wall, t->end_ns > t->start_ns ? (double)(t->end_ns - t->start_ns) : 0);
@@ -99,8 +102,8 @@ static void put_usage(struct summary *s)
 	put_mean(s->out, &r->user, "ns");
 	buf_adds(s->out, " user, ");
 	put_mean(s->out, &r->system, "ns");
-	buf_printf(s->out, " system; peak memory %s KiB in one process\n",
-		   COMMAS(r->peak_bytes >> 10));
+	buf_printf(s->out, " system; peak memory %s%s KiB in one process\n",
+		   r->is_peak_limit ? "at most " : "", COMMAS(r->peak_bytes >> 10));
 	put_tree_peak(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
 	for (size_t i = 0; i < s->facts->nr_events; i++) {

@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_TEXT_BYTES = 4 << 20 };
+enum { MAX_TEXT_BYTES = 4 << 20, EXEC_KIB = 256 /* that execvp may touch */ };
 
 struct target_command {
 	pid_t pid;         /* 0: reaped */
@@ -40,6 +40,7 @@ struct target_command {
 	void (*on_end)(void *arg);
 	void *arg;
 	struct target_end end;
+	int own_peak_kib;               /* of the process before exec */
 	struct target_orphans *orphans; /* NULL: they are not waited for */
 	struct rusage orphans_usage;
 	atomic_bool is_released; /* from here on signals are the command's */
@@ -252,6 +253,7 @@ int target_command_start(struct target_command *c, void (*on_end)(void *arg), vo
 	rc = order(c, TARGET_EXEC);
 	if (rc)
 		return err_set_at(e, rc, c->name, 0, 0, "cannot be started: %s", strerror(-rc));
+	c->own_peak_kib = result(c);
 	error = result(c);
 	if (error) {
 		reap(c->pid, &c->end);
@@ -337,6 +339,7 @@ void target_command_wait(struct target_command *c, struct target_end *end)
 	c->pid = 0;
 	target_usage_add(&c->end.usage, &c->orphans_usage);
 	c->orphans_usage = (struct rusage){0};
+	c->end.is_peak_limit = c->end.usage.ru_maxrss <= c->own_peak_kib + EXEC_KIB;
 	*end = c->end;
 }
 

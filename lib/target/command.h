@@ -22,8 +22,10 @@ struct target_end {
 	int status;          /* as waitpid returns it */
 	struct rusage usage; /* of it and of the children that it waited for, and of its orphans if
 				they were waited for */
-	uint64_t start_ns;   /* CLOCK_MONOTONIC: when it was started */
-	uint64_t end_ns;     /* when its end was observed */
+	/* usage.ru_maxrss is an upper limit: Linux includes what the process had before exec. */
+	bool is_peak_limit;
+	uint64_t start_ns; /* CLOCK_MONOTONIC: when it was started */
+	uint64_t end_ns;   /* when its end was observed */
 };
 
 /* Makes the process, which waits. It has the descriptors, signal mask and signal actions of this

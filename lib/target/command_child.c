@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,6 +81,7 @@ static void make_run(int result_fd, const sigset_t *mask)
 
 void target_become(int go_fd, int result_fd, char *const *argv)
 {
+	struct rusage usage;
 	sigset_t mask;
 	char order;
 	int error;
@@ -95,6 +97,7 @@ void target_become(int go_fd, int result_fd, char *const *argv)
 		if (!argv || !argv[0])
 			_exit(127);
 	} while (order != TARGET_EXEC);
+	report(result_fd, getrusage(RUSAGE_SELF, &usage) ? 0 : (int)usage.ru_maxrss);
 	execvp(argv[0], argv);
 	error = errno;
 	report(result_fd, error);

@@ -188,6 +188,7 @@ enum trace_target_flag {
 	TRACE_TARGET_IS_ATTACHED = 1 << 2,    /* ran already: processes, or a cgroup */
 	TRACE_TARGET_PEAK_OF_CGROUP = 1 << 3, /* tree_peak_bytes: as the control group counts */
 	TRACE_TARGET_PEAK_IS_EXACT = 1 << 4,  /* tree_peak_bytes is no lower bound */
+	TRACE_TARGET_PROCESS_PEAK_IS_LIMIT = 1 << 5, /* peak_bytes is an upper bound */
 };
 enum { TRACE_TARGET_BYTES = 512 };
 struct trace_target {
