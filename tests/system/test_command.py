@@ -62,7 +62,7 @@ def check_statuses(folder):
             f.write("not a program")
         measure(folder, *command, code=code)
     for options in (["--no-such-option"], ["--spec-file=absent.cpspec"], ["-o", "plain"],
-                    ["--num-iterations=0"]):
+                    ["--num-iterations=-1"]):
         done = measure(folder, "sh", "-c", "touch ran", options=options, code=125)
         assert done.stderr.count("error: ") == 1, done.stderr
     assert not os.path.exists(f"{folder}/ran"), "the command ran, but nothing was measured"

@@ -150,7 +150,7 @@ def check_exit_codes(folder):
             (2, [spec, "--quiet=-1"], "--quiet=-1"),
             (2, [spec, "--duration=1y"], "--duration"),
             (2, [spec, "--duration=-1"], "--duration"),
-            (2, [spec, "--num-iterations=0"], "--num-iterations"),
+            (2, [spec, "--num-iterations=-1"], "--num-iterations"),
             (2, [spec, "--buffer-size-in-mb=0"], "--buffer-size-in-mb"),
             (2, [spec, f"--config-name={'n' * 300}"], "--config-name"),
             (2, [spec, "--model-name=nosuch"], "--model-name: error: Unknown model: nosuch"),
