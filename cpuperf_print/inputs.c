@@ -269,8 +269,7 @@ int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
 
 			input->path = lists[k]->item[i];
 			input->is_perf_data =
-			    lists[k] == &o->perf_data ||
-			    (lists[k] == &o->diff && import_is_perf_data(input->path));
+			    lists[k] == &o->perf_data || import_is_perf_data(input->path);
 			cpsession_init(&input->manifest);
 			spec_init(&input->spec);
 		}

@@ -17,8 +17,9 @@ static const struct opt_row rows[] = {
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
      .section = "Input",
-     .help = "The .cpsession file to print, the folder that cpuperf made for a session, or a trace "
-	     "in it. The default is ./cpuperf.session, the last one of a command here, or else the "
+     .help = "The .cpsession file to print, the folder that cpuperf made for a session, a trace "
+	     "in it, or a file that perf record wrote. The default is ./cpuperf.session, the last "
+	     "one of a command here, or else the "
 	     "caller's "
 	     "last one. "
 	     "Its traces are looked up in the same folder, so a "

@@ -401,6 +401,17 @@ def versions(folder):
     fill(g)
     write(f"{folder}/v1.big", g.whole(magic=b"PERFFILE"))
     check_fill(f"{folder}/v1.big")
+    # named as a session it is recognised, beside one that is named so, and where a session is damaged too
+    for name in "v1", "v1.big":
+        plain, option = (subprocess.run([PRINT, how + name, "--report=records", "--output-format=csv"], cwd=folder,
+                                        capture_output=True, check=False) for how in ("", "--perf-data="))
+        assert plain.returncode == 0 and plain.stdout == option.stdout != b"", plain.stderr
+    both = subprocess.run([PRINT, "--quiet", "v1", "--session=v1.big", "--report=flat", "--by-session"], cwd=folder,
+                          capture_output=True, check=False)
+    assert both.returncode == 0 and b"v1.big" in both.stdout, both
+    write(f"{folder}/short", f.whole(magic=b"PERFFILE")[:60])
+    short = subprocess.run([PRINT, "short"], cwd=folder, capture_output=True, check=False)
+    assert short.returncode == 1 and short.stderr.count(b"error:") == 1 and b"short" in short.stderr, short
 
 
 def who(folder):
