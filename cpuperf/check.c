@@ -12,6 +12,7 @@
 #include "program.h"
 #include "session/session.h"
 #include "spec/keys.h"
+#include "target/command.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -257,18 +258,57 @@ static void add_counters(struct buf *out, const struct plan *plan, const struct 
 				     : "they are multiplexed");
 }
 
-static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c,
-		       const struct event_support *here)
+static void add_list(struct buf *out, const char *what, const struct spec_list *list)
 {
+	for (size_t i = 0; i < list->nr; i++) {
+		buf_adds(out, i ? ", " : what);
+		target_command_add_quoted(out, list->item[i]);
+	}
+}
+
+/* "target: the command ls -l, with the processes that it starts" */
+static void add_target(struct buf *out, const struct spec_target *t, char *const *argv)
+{
+	const struct spec_list *processes = t->pids.nr ? &t->pids : &t->comms;
+	bool is_command = argv || t->command.nr;
+
+	if (!is_command && !processes->nr && !t->cgroups.nr)
+		return;
+	buf_adds(out, "target: ");
+	if (is_command)
+		buf_adds(out, "the command");
+	for (; argv && *argv; argv++) {
+		buf_addc(out, ' ');
+		target_command_add_quoted(out, *argv);
+	}
+	if (t->pids.nr)
+		add_list(out, t->pids.nr == 1 ? "process " : "processes ", &t->pids);
+	if (t->comms.nr)
+		add_list(out, t->pids.nr ? " and processes named " : "processes named ", &t->comms);
+	add_list(out, "the control group ", &t->cgroups);
+	if (!t->cgroups.nr)
+		buf_printf(out, ", with%s the processes %s", t->has_children ? "" : "out",
+			   is_command ? "that it starts" : "that they start");
+	if (t->waits_for_children)
+		buf_adds(out, ", until they have ended");
+	buf_addc(out, '\n');
+}
+
+static size_t add_plan(struct buf *out, const struct plan *plan, const struct catalogue *c,
+		       const struct event_support *here, const struct options *o)
+{
+	const struct spec_target *target = &plan->spec->target;
+	char *const *command = (char *const *)target->command.item;
 	size_t nr_working = 0;
 
 	buf_printf(out, "%s: valid: %s, %zu event(s), ", plan->spec->source,
 		   plan->is_sampling ? "sampling" : "tally", plan->nr_events);
-	add_length(out, plan->spec);
+	add_length(out, plan->spec, o->until_end);
 	buf_printf(out, ", %u CPU(s)", plan->nr_cpus);
 	if (event_model_canonical(plan->spec->model_name))
 		buf_printf(out, ", CPU model %s", event_model_canonical(plan->spec->model_name));
 	buf_addc(out, '\n');
+	add_target(out, target, o->command_argv ? o->command_argv : command);
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		add_event(out, plan, &plan->events[i], &here[i]);
 		nr_working += here[i].state == READING_OK && !here[i].reason[0];
@@ -332,7 +372,7 @@ int check_spec(const struct plan *plan, const struct catalogue *c, const struct 
 	rc = open_all(plan, o, here);
 	if (rc != -EINVAL) { /* else the spec selects something that does not exist */
 		buf_init(&out, MAX_PLAN_BYTES);
-		nr_working = add_plan(&out, plan, c, here);
+		nr_working = add_plan(&out, plan, c, here, o);
 		status = print_result(&out);
 		buf_fini(&out);
 		if (o->strict && (rc || nr_working < plan->nr_events))

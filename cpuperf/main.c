@@ -282,7 +282,7 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 		   (spec->duration_pos.line || spec->iterations_pos.line ||
 		    is_overridden(o, time_keys) || *spec->windows);
 	spec_to_file(spec, is_timed || !has_target(o, spec), saved);
-	o->until_end = (has_target(o, spec) || spec->flight.span_ns) && !o->check_spec && !is_timed;
+	o->until_end = (has_target(o, spec) || spec->flight.span_ns) && !is_timed;
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;
@@ -340,7 +340,7 @@ static int measure_plan(struct plan *plan, const struct options *o)
 	struct err e = {0};
 	int status;
 
-	if (limit_cpus(plan, o, &e) || (!t->has_children && attached_check_no_children(&e)))
+	if (!t->has_children && attached_check_no_children(&e))
 		return fail(EXIT_FAILED, &e);
 	plan->target = (struct plan_target){.is_command = o->command,
 					    .has_runs = plan->spec->runs,
@@ -384,8 +384,9 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 			limit.rlim_cur = limit.rlim_max;
 			(void)setrlimit(RLIMIT_NOFILE, &limit);
 		}
-		status = o->check_spec ? check_spec(&plan, &m->events.catalogue, o)
-				       : measure_plan(&plan, o);
+		status = limit_cpus(&plan, o, &e) ? fail(EXIT_FAILED, &e)
+			 : o->check_spec          ? check_spec(&plan, &m->events.catalogue, o)
+						  : measure_plan(&plan, o);
 	}
 	if (made == 0)
 		plan_fini(&plan);

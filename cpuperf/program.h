@@ -80,8 +80,8 @@ struct answer {
 bool print_answer(const struct answer *a);
 
 /* result.c */
-/* How many iterations, of what: "3 iteration(s) of 1 s", "2 run(s)" */
-void add_length(struct buf *out, const struct spec *spec);
+/* How many iterations, of what: "3 iteration(s) of 1 s", "2 run(s)". until_end: of the target. */
+void add_length(struct buf *out, const struct spec *spec, bool until_end);
 /* Writes all of out to stdout. Logs a failure; returns the exit status. */
 int print_result(const struct buf *out);
 /* Logs the error and returns status. */

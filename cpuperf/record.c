@@ -187,7 +187,7 @@ static void on_progress(const struct session_progress *p, void *arg)
 	status_show(&r->status, p);
 }
 
-static void log_start(const struct spec *spec)
+static void log_start(const struct spec *spec, bool until_end)
 {
 	BUF_AUTO(length, PATH_MAX);
 	char path[PATH_MAX], duration[32];
@@ -200,7 +200,7 @@ static void log_start(const struct spec *spec)
 			 (int)getpid());
 		return;
 	}
-	add_length(&length, spec);
+	add_length(&length, spec, until_end);
 	log_info("%s", buf_str(&length));
 }
 
@@ -284,7 +284,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	if (r->command && (r->run_error = rc = target_command_check(r->command, &e)))
 		return fail(recorder_exec_status(rc), &e);
 	if (!r->is_answered) {
-		log_start(r->plan->spec);
+		log_start(r->plan->spec, r->plan->target.until_end);
 		recorder_log_groups(r);
 	}
 	if (dashboard_feed_is_wanted(o, r->plan))

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void add_length(struct buf *out, const struct spec *spec)
+void add_length(struct buf *out, const struct spec *spec, bool until_end)
 {
 	const char *what = spec->runs ? "run(s)" : *spec->windows ? "window(s)" : NULL;
 	char duration[32];
@@ -23,6 +23,8 @@ void add_length(struct buf *out, const struct spec *spec)
 		buf_printf(out, "a flight recorder of %s", duration);
 	else if (what)
 		buf_printf(out, "%" PRIu64 " %s", spec->num_iterations, what);
+	else if (until_end)
+		buf_adds(out, "until the target ends");
 	else if (spec->num_iterations)
 		buf_printf(out, "%" PRIu64 " iteration(s) of %s", spec->num_iterations, duration);
 	else

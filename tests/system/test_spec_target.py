@@ -45,6 +45,30 @@ def check_refused(folder):
     assert os.listdir(folder) == ["own.cpspec"], os.listdir(folder)
 
 
+def check_checked(folder):
+    """--check-spec prints the target, how long it is measured, and on which CPUs; it runs nothing."""
+    for target, options, text in (
+            ({}, ["--", "sh", "-c", "touch ran"],
+             "target: the command sh -c 'touch ran', with the processes that it starts\n"),
+            ({"command": ["touch", "ran"], "children": False}, [],
+             "target: the command touch ran, without the processes that it starts\n"),
+            ({"command": ["touch", "ran"], "wait_children": True}, [],
+             "target: the command touch ran, with the processes that it starts, until they have ended\n"),
+            ({}, [f"--pid={os.getpid()},1", "--comm=no-such *"],
+             f"target: processes {os.getpid()}, 1 and processes named 'no-such *', with the processes that they "
+             "start\n"),
+            ({"cgroups": ["/a b"]}, [], "target: the control group '/a b'\n")):
+        done = run(CPUPERF, write(folder, target), "--check-spec", "-C0", *options, cwd=folder)
+        assert ", until the target ends, 1 CPU(s)" in done.stdout and f"\n{text}" in done.stdout, done.stdout
+    spec = write(folder, {})
+    assert "target:" not in run(CPUPERF, spec, "--check-spec", cwd=folder).stdout
+    assert "3 run(s)" in run(CPUPERF, spec, "--check-spec", "-r3", "--", "true", cwd=folder).stdout
+    timed = run(CPUPERF, spec, "--check-spec", "-d2", "--", "true", cwd=folder).stdout
+    assert "1 iteration(s) of 2 s" in timed and "target: the command true" in timed, timed
+    assert "is not a list of CPUs" in run(CPUPERF, spec, "--check-spec", "-Cx", cwd=folder, code=1).stderr
+    assert os.listdir(folder) == ["own.cpspec"], os.listdir(folder)
+
+
 def check_asked_for(folder):
     """It runs as one behind -- does: its arguments, standard input, exit status, what it inherits."""
     script = "echo \"$0\" \"$1\" \"$#\"; cat; grep -E 'Sig(Ign|Blk|Cgt)' /proc/self/status; ls /proc/self/fd; exit 7"
