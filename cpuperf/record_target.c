@@ -2,8 +2,10 @@
  * The target of a session: starts a command, describes a target and its end.
  */
 #include "attached.h"
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/root.h"
+#include "base/str.h"
 #include "host/host.h"
 #include "program.h"
 #include "recorder.h"
@@ -17,6 +19,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { NR_LEFT_NAMED = 8 };
 
 static void on_end(void *arg)
 {
@@ -42,6 +46,16 @@ static void start_memory(struct recorder *r)
 		log_verbose(1, "memory of all processes is not read: %s", strerror(-rc));
 }
 
+static void list_left(struct recorder *r, struct trace_target *out)
+{
+	BUF_AUTO(names, sizeof(out->left));
+
+	out->nr_left = (uint32_t)target_memory_list(r->memory, target_command_pid(r->command),
+						    NR_LEFT_NAMED, &names);
+	snprintf(out->left, sizeof(out->left), "%s", buf_str(&names));
+	str_disarm(out->left);
+}
+
 static void take_memory(struct recorder *r, struct trace_target *out)
 {
 	struct target_peak peak;
@@ -53,7 +67,9 @@ static void take_memory(struct recorder *r, struct trace_target *out)
 	out->tree_peak_processes = peak.nr_processes;
 	out->flags |= (peak.is_of_cgroup ? TRACE_TARGET_PEAK_OF_CGROUP : 0) |
 		      (peak.is_exact ? TRACE_TARGET_PEAK_IS_EXACT : 0);
-	if (!r->command || !target_command_has_ended(r->command))
+	if (r->command && (r->plan->spec->num_iterations == 1 || !r->goes_on))
+		list_left(r, out);
+	if (!r->command || r->goes_on)
 		return;
 	target_memory_free(r->memory);
 	r->memory = NULL;

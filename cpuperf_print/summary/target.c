@@ -332,38 +332,52 @@ static void put_end(struct summary *s, bool are_runs)
 			   HUMAN((double)s->totals->gap_ns, "ns"));
 }
 
-/* "still running at its end, and not measured from then on: 12 (sleep), 13 (sh)". Where records
- * were lost, the end of a process may be among them. With --no-children there is no record of the
- * end or the program of a child. */
-static void put_left(struct summary *s, bool are_runs)
+/* By the records of forks and ends. */
+static size_t list_recorded(struct summary *s, struct buf *names)
 {
-	const char *end = are_runs ? "the end of the last run" : "its end";
-	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
-	const struct profile_process *process;
 	struct input *input = &s->j->inputs->item[s->j->first];
-	struct profile_lookup *lookup = NULL;
+	struct profile_lookup *lookup = profile_lookup_new(input->processes);
+	const struct profile_process *process;
 	struct profile_task task;
-	BUF_AUTO(names, MAX_NAMES_BYTES);
 	size_t at = 0, nr = 0;
 
-	if (!s->facts->is_sampling || s->totals->lost || (s->target.flags & ENDED) != ENDED ||
-	    inputs_load_processes(input))
-		return;
-	lookup = profile_lookup_new(input->processes);
 	while (lookup &&
 	       (process = profile_next_alive(input->processes, &at, s->target.start_ns))) {
 		if (process->pid == s->target.pid || nr++ >= NR_NAMED)
 			continue;
-		profile_lookup_task(lookup, process->pid, process->pid, s->target.end_ns, &task);
-		buf_printf(&names, "%s%u (%s)", nr > 1 ? ", " : "", process->pid, task.comm->name);
+		profile_lookup_task(lookup, process->pid, process->pid,
+				    s->target.end_ns ? s->target.end_ns : INT64_MAX, &task);
+		buf_printf(names, "%s%u (%s)", nr > 1 ? ", " : "", process->pid, task.comm->name);
 	}
+	profile_lookup_free(lookup);
+	return nr;
+}
+
+/* "still running at its end, and not measured from then on: 12 (sleep), 13 (sh)". Without samples,
+ * or where records were lost, what the recorder found in /proc is named. With --no-children there
+ * is no record of the end or the program of a child. */
+static void put_left(struct summary *s, bool are_runs)
+{
+	struct input *input = &s->j->inputs->item[s->j->first];
+	bool is_recorded = s->facts->is_sampling && !s->totals->lost;
+	BUF_AUTO(names, MAX_NAMES_BYTES);
+	size_t nr;
+
+	if (!(s->target.flags & TRACE_TARGET_IS_COMMAND) ||
+	    (is_recorded && inputs_load_processes(input)))
+		return;
+	nr = is_recorded ? list_recorded(s, &names) : s->target.nr_left;
 	if (nr && is_process_only(s))
 		buf_adds(s->out,
 			 "  the processes that it started were not measured (--no-children)\n");
 	else if (nr)
-		buf_printf(s->out, "  still running at %s, and not measured from then on: %s%s\n",
-			   end, buf_str(&names), nr > NR_NAMED ? ", ..." : "");
-	profile_lookup_free(lookup);
+		buf_printf(s->out, "  still running at %s, and not measured from then on: %s%s%s\n",
+			   are_runs                                   ? "the end of the last run"
+			   : s->target.flags & TRACE_TARGET_HAS_ENDED ? "its end"
+								      : "that time",
+			   is_recorded ? buf_str(&names) : s->target.left,
+			   nr > NR_NAMED ? ", ..." : "",
+			   is_recorded ? "" : " (found in /proc; there may be more)");
 }
 
 void summary_target(struct summary *s)

@@ -46,7 +46,8 @@ struct member {
 struct target_memory {
 	struct target_memory_config config;
 	bool has_kcmp;           /* kcmp cannot hang behind an exec */
-	struct dict members;     /* of the last reading */
+	pthread_mutex_t reading; /* held while members change */
+	struct dict members;     /* of the last reading; ended ones have no rss */
 	struct target_peak peak; /* since it was taken; under the lock */
 	int peak_fd, current_fd; /* of the cgroup; -1: it has none */
 	bool can_reset;          /* memory.peak counts from a time that the reader sets */
@@ -346,10 +347,33 @@ void target_memory_take(struct target_memory *m, struct target_peak *out)
 
 void target_memory_read(struct target_memory *m)
 {
-	if (m->current_fd < 0 && m->peak_fd < 0)
+	if (m->current_fd < 0 && m->peak_fd < 0) {
+		pthread_mutex_lock(&m->reading);
 		read_processes(m);
-	else
+		pthread_mutex_unlock(&m->reading);
+	} else {
 		add_peak(m, (struct target_peak){.bytes = read_number(m->current_fd)});
+	}
+}
+
+size_t target_memory_list(struct target_memory *m, pid_t except, size_t max, struct buf *names)
+{
+	size_t nr = 0;
+
+	pthread_mutex_lock(&m->reading);
+	read_processes(m);
+	for (uint32_t i = 0; i < m->members.nr; i++) {
+		const struct member *p = dict_at(&m->members, i);
+		char path[64], comm[64] = "";
+
+		if (!p->rss || p->pid == (uint32_t)except || nr++ >= max)
+			continue;
+		snprintf(path, sizeof(path), "/proc/%u/comm", p->pid);
+		(void)root_load_line(m->config.root, path, comm, sizeof(comm));
+		buf_printf(names, "%s%u (%s)", nr > 1 ? ", " : "", p->pid, comm);
+	}
+	pthread_mutex_unlock(&m->reading);
+	return nr;
 }
 
 int target_memory_new(const struct target_memory_config *config, struct target_memory **out)
@@ -362,8 +386,10 @@ int target_memory_new(const struct target_memory_config *config, struct target_m
 	m->has_kcmp = has_prompt_kcmp();
 	m->peak_fd = m->current_fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
+	pthread_mutex_init(&m->reading, NULL);
 	if (thread_cond_init(&m->wake)) {
 		pthread_mutex_destroy(&m->lock);
+		pthread_mutex_destroy(&m->reading);
 		mem_free(m);
 		return -ENOMEM;
 	}
@@ -425,5 +451,6 @@ void target_memory_free(struct target_memory *m)
 	dict_fini(&m->members);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
+	pthread_mutex_destroy(&m->reading);
 	mem_free(m);
 }

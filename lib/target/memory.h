@@ -48,6 +48,11 @@ int target_memory_start(struct target_memory *m);
 void target_memory_read(struct target_memory *m);
 /* The peak since the last call, or since the start. One thread calls it. */
 void target_memory_take(struct target_memory *m, struct target_peak *out);
+/* Reads the processes once more. Returns how many run, except one, and appends the first max of
+ * them to names: "12 (sleep), 13 (sh)". One that was forked and lost its parent between two
+ * readings is not found. Not of a control group. For any thread. */
+struct buf;
+size_t target_memory_list(struct target_memory *m, pid_t except, size_t max, struct buf *names);
 void target_memory_free(struct target_memory *m); /* NULL is fine */
 
 #endif

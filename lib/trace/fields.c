@@ -179,6 +179,11 @@ static const struct trace_field target_fields[] = {
     {.type = TRACE_FIELD_U32,
      .at = offsetof(struct trace_target, tree_peak_processes),
      .is_optional = true},
+    {.type = TRACE_FIELD_U32, .at = offsetof(struct trace_target, nr_left), .is_optional = true},
+    {.type = TRACE_FIELD_CHARS16,
+     .at = offsetof(struct trace_target, left),
+     .max = TRACE_TARGET_BYTES,
+     .is_optional = true},
     END,
 };
 

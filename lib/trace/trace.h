@@ -203,6 +203,9 @@ struct trace_target {
 	uint64_t tree_peak_bytes;      /* of all processes at a time: sum of RSS; 0: not known */
 	uint32_t tree_peak_processes;  /* that had them; 0: of a cgroup by its own numbers */
 	char text[TRACE_TARGET_BYTES]; /* the command line, or what ran; cut if it is longer */
+	/* Of a command: the other processes that ran when it, or the measuring, ended; at least. */
+	uint32_t nr_left;
+	char left[TRACE_TARGET_BYTES]; /* "12 (sleep), 13 (sh)": the first of them */
 };
 
 /* The cpu of the trace that counts a target wherever it runs: the session's last trace. */

@@ -423,6 +423,28 @@ def check_orphans(folder):
     end_sleepers(folder)
 
 
+def check_left(folder):
+    """What is left is named without samples too, as far as /proc showed it in time, and where the measuring ends
+    first. The longer it takes, the surer it was seen."""
+    sleep = f"{sleeper(folder)} 3600 & until grep -qx sleep /proc/$!/comm; do :; done"
+    for options, wait, when in (([], 1, "its end"), (["--wait-children", "-d{}"], 3, "that time"),
+                                (["-d{}"], 3, "that time")):
+        for seconds in (0.1, 1, 5, 20):
+            script = sleep.replace(" 3600", f" {4 * seconds}") + f"; sleep {wait * seconds}"
+            with open(f"{folder}/answer", "w+", encoding="utf-8") as answer:
+                measure(folder, "sh", "-c", script, options=["-etask_clock", *(o.format(seconds) for o in options)],
+                        stdout=answer, stderr=answer)
+                answer.seek(0)
+                text = answer.read()
+            found = re.search(r"  still running at (.*), and not measured from then on: (.*) \(found in /proc; there may "
+                              r"be more\)\n", text)
+            if found:
+                break
+        assert found and found[1] == when and re.fullmatch(r"\d+ \(sleep\)(, \d+ \(sleep\))?", found[2]), text
+    done = measure(folder, "sh", "-c", "sleep 0.1 & wait", options=["-etask_clock"])
+    assert "still running" not in done.stderr, done.stderr
+
+
 def check_no_children(folder):
     """Children that are not measured: the answer says that they are not, and nothing of their end."""
     script = f"sh -c '{SPIN % 100000}'; sleep 0.1 & true"

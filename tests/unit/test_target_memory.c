@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "tree.h"
 
+#include "base/buf.h"
 #include "base/str.h"
 #include "target/memory.h"
 
@@ -86,6 +87,18 @@ static struct root make_tree(void)
 	return r;
 }
 
+/* One that has ended is not in the list. */
+static void check_list(struct target_memory *m)
+{
+	BUF_AUTO(names, 256);
+	BUF_AUTO(first, 256);
+
+	assert_int_equal(target_memory_list(m, TOP, 8, &names), 2);
+	assert_string_equal(buf_str(&names), "5000002 (), 5000003 (left)");
+	assert_int_equal(target_memory_list(m, 0, 1, &first), 3);
+	assert_string_equal(buf_str(&first), "5000000 ()");
+}
+
 TEST(tree)
 {
 	struct root r = make_tree();
@@ -107,7 +120,10 @@ TEST(tree)
 	/* an orphan is followed */
 	tree_drop(&r, "/proc/5000001");
 	put(&r, (struct made){TOP + 3, 1, 1, 8, 600, 70, 0});
+	tree_text(&r, "/proc/5000003/comm", "left\n");
 	assert_int_equal(peak(m), 190);
+	check_list(m);
+	target_memory_take(m, &p); /* a list reads too */
 	/* a number that is in use again, in the list of another's children or not */
 	put(&r, (struct made){TOP + 3, 1, 1, 9, 600, 70, 0});
 	assert_int_equal(peak(m), 120);

@@ -735,7 +735,9 @@ TEST(target)
 						    .involuntary_switches = UINT64_MAX,
 						    .tree_peak_bytes = 21,
 						    .tree_peak_processes = 22,
-						    .text = "sh -c 'exit 7'"};
+						    .text = "sh -c 'exit 7'",
+						    .nr_left = 23,
+						    .left = "12 (sleep)"};
 	static unsigned char payload[106 + 600] = {[104] = 0x58, [105] = 2, [106] = '\033', 'a'};
 	struct trace_frame f = {TRACE_FRAME_TARGET, 192, payload, sizeof(payload)};
 	struct trace_writer *w = trace_writer_new();
@@ -758,6 +760,8 @@ TEST(target)
 	assert_int_equal(trace_decode_target(&f, &out), 0);
 	assert_memory_equal(&out, &written, offsetof(struct trace_target, text));
 	assert_string_equal(out.text, written.text);
+	assert_int_equal(out.nr_left, written.nr_left);
+	assert_string_equal(out.left, written.left);
 	trace_reader_close(r);
 	trace_writer_free(w);
 	folder_fini(&folder);
