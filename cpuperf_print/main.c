@@ -9,6 +9,8 @@
 #include "plan.h"
 #include "registry.h"
 #include "replay.h"
+#include "report/flat.h"
+#include "report/states.h"
 #include "samples.h"
 #include "spec/cpsession.h"
 #include "spec/last.h"
@@ -123,9 +125,29 @@ static bool are_sampled(const struct inputs *in)
 	return !ARRAY_ANY(x, in->item, in->nr, !x->facts->is_sampling);
 }
 
+static bool samples_waits(const struct profile_facts *f, const struct profile_filter *filter)
+{
+	for (uint32_t i = 0; i < f->nr_events; i++)
+		if (report_states_of(f, filter, i) > REPORT_ON_CPU)
+			return true;
+	return false;
+}
+
+/* By default, a function has a row for each state of what ran it, if waits are sampled. */
+static void default_columns(struct selection *s, const struct inputs *in)
+{
+	if (s->columns || s->adds_states ||
+	    ARRAY_ANY(x, in->item, in->nr, !samples_waits(x->facts, &s->filter)))
+		return;
+	s->columns = 1 << REPORT_STATE | 1 << REPORT_FUNCTION;
+	s->adds_states = true;
+}
+
 static int print_all(struct run *r, struct err *e)
 {
 	plan_default(&r->plan, r->options, are_sampled(&r->inputs));
+	if (r->plan.is_brief)
+		default_columns(&r->selection, &r->inputs);
 	return ARRAY_RUN(i, r->plan.nr, print_row(r, r->plan.print[i], e))
 		   ?: output_write(&r->output, e);
 }

@@ -272,6 +272,52 @@ static void put_uncounted(struct summary *s, bool are_runs)
 		    is_process_only(s) ? "child processes (--no-children), " : "");
 }
 
+/* The count of an event of the session; false: there is none. */
+static bool find_count(const struct summary *s, const char *group, const char *name, double *out)
+{
+	for (size_t i = 0; i < s->table->nr_events; i++) {
+		const struct table_column *c = &s->table->columns[i];
+
+		if (!s->totals->column[i].spread.nr || strcmp(c->group, group) != 0 ||
+		    strcmp(c->name, name) != 0)
+			continue;
+		*out = (double)s->totals->column[i].sum;
+		return true;
+	}
+	return false;
+}
+
+/* Where the time of all threads went. Events miss the first and last steps of a task, wait4 what
+ * was not waited for: the CPU time is the larger one. */
+static void put_states(struct summary *s, bool are_runs)
+{
+	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
+	const struct trace_target *t = &s->target;
+	struct input *input = &s->j->inputs->item[s->j->first];
+	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest;
+	struct profile_lifetime life;
+
+	if (!s->facts->is_sampling || s->totals->lost || s->totals->gap_ns || are_runs ||
+	    (t->flags & ENDED) != ENDED || is_process_only(s) || inputs_load_processes(input) ||
+	    profile_lifetime(input->processes, t->pid, t->start_ns, t->end_ns, &life) || !life.ns)
+		return;
+	if (find_count(s, "software", "task_clock", &counted) && counted > used)
+		used = counted;
+	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN((double)life.ns, "ns"),
+		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
+		   DECIMAL(100 * used / (double)life.ns, 1));
+	if (find_count(s, "sched", "run_queue_time", &queue) &&
+	    find_count(s, "sched", "off_cpu_time", &blocked)) {
+		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked\n",
+			   DECIMAL(100 * queue / (double)life.ns, 1),
+			   DECIMAL(100 * blocked / (double)life.ns, 1));
+	} else {
+		rest = fmax(0, 1 - used / (double)life.ns);
+		buf_printf(s->out, "%s %% blocked or waiting for a CPU%s\n", DECIMAL(100 * rest, 1),
+			   rest > 0.1 ? " (root: --spec-file=wall samples where)" : "");
+	}
+}
+
 static void put_status(struct buf *out, int status)
 {
 	const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
@@ -395,6 +441,7 @@ void summary_target(struct summary *s)
 
 	put_end(s, are_runs);
 	put_usage(s);
+	put_states(s, are_runs);
 	put_left(s, are_runs);
 	buf_addc(s->out, '\n');
 	columns[HALF].gap = are_runs ? 1 : 0;

@@ -54,6 +54,10 @@ static int apply_fork(struct work *w, const struct profile_change *c)
 
 	if (c->is_made || c->tid != c->pid) {
 		rc = ensure(w, c->pid);
+		if (rc == 0 && !c->is_made) {
+			last(w)->nr_begun++;
+			last(w)->begun_ns += c->time_ns - last(w)->process.from_ns;
+		}
 		if (rc == 0 && c->tid == c->pid && !last(w)->is_forked && !w->has_ended) {
 			last(w)->parent_pid = c->what;
 			last(w)->surveyed_ns = c->time_ns;
@@ -89,6 +93,8 @@ static int apply_exit(struct work *w, const struct profile_change *c)
 
 	if (rc)
 		return rc;
+	last(w)->nr_ended++;
+	last(w)->ended_ns += c->time_ns - last(w)->process.from_ns;
 	w->has_ended |= c->tid == c->pid;
 	if (w->has_ended)
 		last(w)->process.to_ns = c->time_ns;

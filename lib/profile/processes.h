@@ -121,6 +121,14 @@ const char *profile_cmdline(const struct profile_processes *p, uint32_t number);
  * and that had not ended with the records; NULL: there is none. It steps *at. */
 const struct profile_process *profile_next_alive(const struct profile_processes *p, size_t *at,
 						 uint64_t from_ns);
+/* The time that the threads of a command's processes existed, together, and their number: the
+ * process, which was started at start_ns, and what it created, up to end_ns at most. 0; -ENODATA:
+ * the command's exec is not recorded; -ENOMEM. */
+struct profile_lifetime {
+	uint64_t nr_threads, ns;
+};
+int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t start_ns,
+		     uint64_t end_ns, struct profile_lifetime *out);
 size_t profile_nr_ksymbols(const struct profile_processes *p);
 const struct profile_ksymbol *profile_ksymbol(const struct profile_processes *p, size_t i);
 

@@ -115,6 +115,9 @@ struct profile_life {
 	uint32_t origin;
 	uint64_t surveyed_ns; /* when the survey read parent_pid; 0: it did not */
 	uint32_t depth;
+	/* Of its tasks: threads created and tasks that ended, and the sums of when, since from_ns.
+	 */
+	uint64_t nr_begun, nr_ended, begun_ns, ended_ns;
 	uint32_t first_map, nr_maps; /* as recorded: a range of profile_gathered.of_lives */
 	/* The space. Its mappings lie side by side, from that of the first cluster on. */
 	uint32_t first_cluster, nr_clusters, nr_mappings;

@@ -355,6 +355,16 @@ def check_peak_before_exec(folder):
         assert re.search(text, shown), (options, mib, shown)
 
 
+def check_life(folder):
+    """How long its threads existed together, and were on a CPU: two sleeps of 0.3 s, and who waits for them."""
+    shown = measure(folder, "sh", "-c", "sleep 0.3 & sleep 0.3 & wait").stderr
+    wall = in_ns(re.search(r"(\S+ m?s) wall", shown)[1])
+    line = re.search(r"\n  (\S+ m?s) of 3 threads: ([\d.]+) % on CPU, ([\d.]+) % blocked or waiting for a CPU"
+                     r" \(root: --spec-file=wall samples where\)\n", shown)
+    assert line and 0.999 * 0.9e9 < in_ns(line[1]) < 1.001 * 3 * wall, shown  # as printed, with four digits
+    assert 99.8 < float(line[2]) + float(line[3]) < 100.2, shown
+
+
 def check_tree_peak(folder):
     """Three processes have memory at the same time; wait4 returns the largest of them."""
     script = "\n".join([
@@ -513,6 +523,7 @@ def check_ordinary_user(folder):
     assert re.search(r"user mode only: \S+ .?s in the kernel were not sampled; [\d,]+ page faults", shown), \
         shown
     assert "page_faults, context_switches, cpu_migrations (it happens in the kernel" in shown, shown
+    assert re.search(r" of 1 thread: [\d.]+ % on CPU, [\d.]+ % blocked or waiting for a CPU", shown), shown
     n = counted(folder)
     assert set(n) == {"cpu_clock", "task_clock"}, n
     # the sum is exact; how it is divided, ticks may have decided

@@ -345,6 +345,28 @@ TEST(lives_are_told)
 	profile_processes_free(p);
 }
 
+/* Of the process 7 that was started at 90, and what it created: 7 to its end, its threads 8 and,
+ * after the exec, 12; 9, 10 with an exec, and 11, which remains. */
+TEST(lifetimes_add_up)
+{
+	static const struct step steps[] = {
+	    MADE_TASK(60, 2, 2),      THREAD(95, 2, 3, 2),   EXECED(100, 7, "prog"),
+	    THREAD(120, 7, 8, 7),     FORKED(130, 9, 7),     FORKED(140, 50, 1),
+	    EXITED(150, 9, 9),        EXITED(160, 7, 8),     FORKED(170, 10, 7),
+	    EXECED(180, 10, "other"), EXITED(190, 50, 50),   EXITED(200, 10, 10),
+	    EXECED(210, 7, "again"),  THREAD(220, 7, 12, 7), EXITED(230, 7, 12),
+	    FORKED(300, 11, 7),       EXITED(350, 7, 7)};
+	enum { OF_7 = 350 - 90, OF_8 = 40, OF_9 = 20, OF_10 = 30, OF_11 = 400 - 300, OF_12 = 10 };
+	struct profile_processes *p = steps_read(steps, NR(steps));
+	struct profile_lifetime life;
+
+	assert_int_equal(profile_lifetime(p, 7, 90, 400, &life), 0);
+	assert_int_equal(life.ns, OF_7 + OF_8 + OF_9 + OF_10 + OF_11 + OF_12);
+	assert_int_equal(life.nr_threads, 6);
+	assert_int_equal(profile_lifetime(p, 8, 90, 400, &life), -ENODATA);
+	profile_processes_free(p);
+}
+
 /* The number of a thread at a time. */
 static const struct numbered {
 	const char *name;

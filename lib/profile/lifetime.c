@@ -1,0 +1,51 @@
+/*
+ * The sum of the ends of tasks less that of their beginnings, per life of an address space.
+ */
+#include "base/mem.h"
+#include "profile/choice.h"
+#include "profile/filter.h"
+#include "profile/processes_internal.h"
+
+#include <errno.h>
+
+/* A task that execs goes from one life to the next. */
+static void add_life(const struct profile_life *l, uint64_t end_ns, struct profile_lifetime *out)
+{
+	uint64_t to_ns = l->process.to_ns < end_ns ? l->process.to_ns : end_ns;
+	uint64_t nr_alive = 1 + l->nr_begun - l->nr_ended;
+
+	out->nr_threads += l->nr_begun + !l->is_exec;
+	if (to_ns > l->process.from_ns)
+		out->ns += nr_alive * (to_ns - l->process.from_ns);
+	out->ns += l->ended_ns - l->begun_ns;
+}
+
+int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t start_ns,
+		     uint64_t end_ns, struct profile_lifetime *out)
+{
+	struct profile_filter *filter = mem_zalloc(sizeof(*filter));
+	struct profile_choice tree;
+	bool is_begun = false;
+	int rc = -ENOMEM;
+
+	*out = (struct profile_lifetime){.nr_threads = 1};
+	if (filter) {
+		filter->trees.item[0].first = filter->trees.item[0].last = pid;
+		filter->trees.nr = 1;
+		rc = profile_choice_make(&tree, filter, p);
+	}
+	for (size_t i = 0; i < p->nr_lives && rc == 0; i++) {
+		const struct profile_life *l = &p->lives[i];
+
+		if (l->process.from_ns < start_ns || !profile_choice_has(&tree, &l->process))
+			continue;
+		if (l->process.pid == pid && !is_begun)
+			out->ns += l->process.from_ns - start_ns; /* until the exec */
+		is_begun |= l->process.pid == pid;
+		add_life(l, end_ns, out);
+	}
+	if (rc == 0)
+		profile_choice_fini(&tree);
+	mem_free(filter);
+	return rc ? rc : is_begun ? 0 : -ENODATA;
+}
