@@ -14,6 +14,7 @@
 #include "samples.h"
 #include "spec/cpsession.h"
 #include "spec/last.h"
+#include "summary/summary.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -87,9 +88,32 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 	return rc == 0 && uses_samples(j) ? samples_load_names(j, e) : rc;
 }
 
+/* In the heading of a report for people: the iterations that its sessions have lost. The summary
+ * has them where it states how many iterations there are. */
+static void put_removed(struct job *j)
+{
+	const struct inputs *in = j->inputs;
+	const size_t nr = in->nr + (j->row->diff != REGISTRY_NO_DIFF ? in->nr_diff : 0);
+	struct buf *out = &j->output->text;
+
+	if (j->row->kind != REGISTRY_REPORT || j->output->form != GRID_PEOPLE ||
+	    j->row->print == summary_print)
+		return;
+	for (size_t i = 0; i < nr; i++) {
+		const char *removed = in->item[i].facts->removed;
+		bool is_read = i >= in->nr || (i >= j->first && i < j->first + j->nr);
+
+		if (is_read && *removed && nr > 1)
+			buf_printf(out, "\n(%s: %s)\n", in->item[i].path, removed);
+		else if (is_read && *removed)
+			buf_printf(out, "\n(%s)\n", removed);
+	}
+}
+
 static int print_job(struct job *j, struct err *e)
 {
 	job_warn_ignored(j, j->row->ignores);
+	put_removed(j);
 	return j->row->print(j, e);
 }
 

@@ -440,6 +440,8 @@ void summary_target(struct summary *s)
 	struct layout l;
 
 	put_end(s, are_runs);
+	if (*s->facts->removed)
+		buf_printf(s->out, "  (%s)\n", s->facts->removed);
 	put_usage(s);
 	put_states(s, are_runs);
 	put_left(s, are_runs);

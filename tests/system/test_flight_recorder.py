@@ -89,6 +89,9 @@ def check_snapshots(folder):
     assert used <= counted, (used, counted)
     samples = sql(folder, "SELECT iteration, cpu, time_ns FROM samples")
     assert len({s[1:] for s in samples}) == len(samples) and len({s[0] for s in samples}) >= 2, samples
+    held = {(i, cpu): rest for i, cpu, *rest in sql(folder, "SELECT iteration, cpu, from_ns, to_ns, wanted_ns FROM held")}
+    assert all(held[i, cpu][0] < ns <= held[i, cpu][1] for i, cpu, ns in samples), (held, samples)
+    assert {wanted for _, _, wanted in held.values()} == {NS}, held
     for i, _, ns in samples:
         begin, end, _, _ = iterations[i]
         # its CPU is read some time after the iteration's end, and time is that of the reading

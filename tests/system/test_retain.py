@@ -71,6 +71,27 @@ def check_tally(folder):
                      rf"\(iterations 0 to {removed - 1:,} were removed \(retain\)", text, re.M), text
 
 
+def check_headings(folder):
+    """Every report for people says which iterations its session has lost; those for programs, a warning."""
+    os.mkdir(f"{folder}/other")
+    for where in (f"{folder}/other", folder):
+        spec = write_spec(where, SAMPLE if may_sample("reports of samples") else COUNT, num_iterations=12, duration=0.01)
+        run(CPUPERF, spec, "--retain=iterations:3", "--quiet")
+        assert expect_whole(where, 12)[0] == 9
+    session, line = f"--session={folder}/s.cpsession", "iterations 0 to 8 were removed (retain): "
+    names = ("flat", "tree", "callers", "calls", "stacks", "threads", "records") if may_sample("reports") else ()
+    for name in (*names, "summary", "series", "top-down"):
+        for form in ("text", "markdown"):
+            done = run(PRINT, session, f"--report={name}", f"--output-format={form}", code=None)
+            assert done.stdout.count(f"({line}") == 1, (name, form, done)
+        done = run(PRINT, session, f"--report={name}", "--output-format=csv", code=None)
+        assert line not in done.stdout and line in done.stderr, (name, done)
+    other = f"{folder}/other/s.cpsession"
+    for args in ([f"--session={other}", "--report=series"], [f"--diff={other}"]):
+        both = run(PRINT, session, *args, code=None).stdout
+        assert both.count(f"({folder}/s.cpsession: {line}") == both.count(f"({other}: {line}") == 1, (args, both)
+
+
 def check_key(folder):
     """As a key of the spec; a session that stays below its limit removes nothing."""
     spec = write_spec(folder, COUNT, num_iterations=150, duration=0, retain={"iterations": 1})

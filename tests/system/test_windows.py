@@ -54,7 +54,12 @@ def windows(folder):
     raw = output(PRINT, "--quiet", "--output-format=raw", SESSION, cwd=folder)
     found = re.findall(r"Iteration (\d+) .*\n=+\nNot measured before it: \d+ ns\nWindow 0, cycle (\d+): (\d+) ns "
                        r"on its clock, begun (\d+) ns late, ended (\d+) ns late", raw)
-    return {int(i): tuple(map(int, rest)) for i, *rest in found}
+    rows = sql(folder, "SELECT iteration, cycle, clock_ns, start_late_ns, end_late_ns FROM windows WHERE window = 0")
+    found = {int(i): tuple(map(int, rest)) for i, *rest in found}
+    assert found.items() <= {i: tuple(rest) for i, *rest in rows}.items(), (found, rows)
+    assert sql(folder, "SELECT count(*) FROM windows JOIN iterations USING (iteration, gap_ns)") == \
+        sql(folder, "SELECT count(*) FROM windows"), rows
+    return found
 
 
 def check_samples(folder):

@@ -5,15 +5,25 @@
 #include "exports/sqlite/schema.h"
 
 const char *const sqlite_schema_names[SQLITE_NR_TABLES] = {
-    [SQLITE_SESSION] = "session",       [SQLITE_EVENTS] = "events",
-    [SQLITE_ITERATIONS] = "iterations", [SQLITE_TRACES] = "traces",
-    [SQLITE_NOTES] = "notes",           [SQLITE_THINGS] = "things",
-    [SQLITE_COUNTS] = "counts",         [SQLITE_SAMPLED] = "sampled",
-    [SQLITE_SERIES] = "series",         [SQLITE_COMMS] = "comms",
-    [SQLITE_TASKS] = "tasks",           [SQLITE_OBJECTS] = "objects",
-    [SQLITE_FUNCTIONS] = "functions",   [SQLITE_STACKS] = "stacks",
-    [SQLITE_WEIGHTS] = "weights",       [SQLITE_SAMPLES] = "samples",
+    [SQLITE_SESSION] = "session",
+    [SQLITE_EVENTS] = "events",
+    [SQLITE_ITERATIONS] = "iterations",
+    [SQLITE_TRACES] = "traces",
+    [SQLITE_NOTES] = "notes",
+    [SQLITE_THINGS] = "things",
+    [SQLITE_COUNTS] = "counts",
+    [SQLITE_SAMPLED] = "sampled",
+    [SQLITE_SERIES] = "series",
+    [SQLITE_COMMS] = "comms",
+    [SQLITE_TASKS] = "tasks",
+    [SQLITE_OBJECTS] = "objects",
+    [SQLITE_FUNCTIONS] = "functions",
+    [SQLITE_STACKS] = "stacks",
+    [SQLITE_WEIGHTS] = "weights",
+    [SQLITE_SAMPLES] = "samples",
     [SQLITE_LOSSES] = "losses",
+    [SQLITE_WINDOWS] = "windows",
+    [SQLITE_HELD] = "held",
 };
 
 const char sqlite_schema_tables[] =
@@ -62,7 +72,13 @@ const char sqlite_schema_tables[] =
     "CREATE TABLE samples(time_ns INTEGER, event INTEGER REFERENCES events,"
     " iteration INTEGER REFERENCES iterations, cpu INTEGER, task INTEGER REFERENCES tasks,"
     " weight INTEGER, stack INTEGER REFERENCES stacks);"
-    "CREATE TABLE losses(what TEXT, event INTEGER REFERENCES events, number INTEGER);";
+    "CREATE TABLE losses(what TEXT, event INTEGER REFERENCES events, number INTEGER);"
+    "CREATE TABLE windows(iteration INTEGER PRIMARY KEY REFERENCES iterations, window INTEGER,"
+    " cycle INTEGER, clock TEXT, gap_ns INTEGER, start_late_ns INTEGER, end_late_ns INTEGER,"
+    " clock_ns INTEGER);"
+    "CREATE TABLE held(iteration INTEGER REFERENCES iterations, trace INTEGER, cpu INTEGER,"
+    " wanted_ns INTEGER, from_ns INTEGER, to_ns INTEGER, paused INTEGER, is_full INTEGER,"
+    " trigger TEXT, PRIMARY KEY(iteration, trace)) WITHOUT ROWID;";
 
 const char sqlite_schema_views[] =
     "CREATE INDEX objects_by_name ON objects(name);"

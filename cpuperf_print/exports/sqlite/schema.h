@@ -22,6 +22,8 @@ enum sqlite_table {
 	SQLITE_WEIGHTS,
 	SQLITE_SAMPLES,
 	SQLITE_LOSSES,
+	SQLITE_WINDOWS,
+	SQLITE_HELD,
 	SQLITE_NR_TABLES
 };
 extern const char *const sqlite_schema_names[SQLITE_NR_TABLES];

@@ -21,6 +21,7 @@
 #include "report/stacks.h"
 #include "report/weights.h"
 #include "samples.h"
+#include "spec/spec.h"
 #include "tables.h"
 #include "trace/record.h"
 
@@ -244,11 +245,38 @@ static int put_iteration(struct database *d, const struct table *t)
 	return rc ?: sqlite_file_error(d->file, d->e);
 }
 
+static void put_window(struct database *d, const struct profile_trace *trace)
+{
+	static const char *const clocks[] = {
+	    [SPEC_REALTIME] = "realtime", [SPEC_PROCESS_CPUTIME] = "process_cputime"};
+	const struct trace_window *w = trace->window;
+
+	SQLITE_PUT(d->file, SQLITE_WINDOWS, sqlite_u64(trace->head.iteration),
+		   sqlite_maybe(w->window != TRACE_NO_WINDOW, w->window), sqlite_u64(w->cycle),
+		   sqlite_text(w->clock < ARRAY_NR(clocks) ? clocks[w->clock] : NULL),
+		   sqlite_u64(w->gap_ns), sqlite_u64(w->start_late_ns), sqlite_u64(w->end_late_ns),
+		   sqlite_u64(w->clock_ns));
+}
+
+static void put_held(struct database *d, const struct profile_trace *trace)
+{
+	const struct trace_held *h = &trace->sampling->held;
+
+	SQLITE_PUT(d->file, SQLITE_HELD, sqlite_u64(trace->head.iteration),
+		   sqlite_u64(trace->head.trace), known(trace->head.cpu), sqlite_u64(h->wanted_ns),
+		   sqlite_u64(h->from_ns), sqlite_u64(h->to_ns), sqlite_u64(h->paused),
+		   sqlite_u64(h->is_full), sqlite_text(*h->trigger ? h->trigger : NULL));
+}
+
 static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct database *d = arg;
 
 	profile_about_add(&d->about, trace);
+	if (trace->window && trace->head.trace == 0)
+		put_window(d, trace);
+	if (trace->sampling && trace->sampling->held.wanted_ns)
+		put_held(d, trace);
 	for (size_t i = 0; i < trace->nr_notes; i++)
 		SQLITE_PUT(d->file, SQLITE_NOTES, sqlite_u64(trace->head.iteration),
 			   sqlite_u64(trace->head.trace), sqlite_text(trace->notes[i]));
