@@ -18,10 +18,9 @@ in_group() {
 	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$@"
 }
 in_group burn loop &
-burn=$!
 in_group slow loop &
-slow=$!
-trap 'kill $burn $slow; rm -f /dev/shm/block' EXIT
+# killing what the shell began would leave the loops to the next checks
+trap 'echo 1 >"$top/burn/cgroup.kill"; echo 1 >"$top/slow/cgroup.kill"; rm -f /dev/shm/block' EXIT
 in_group memory dd if=/dev/zero of=/dev/shm/block bs=1M count=32 2>/dev/null
 
 event() { echo "{ \"group_name\": \"misc\", \"event_name\": \"$1\", \"cgroups\": [\"$2\"], \"label\": \"$3\" },"; }
