@@ -5,11 +5,13 @@ the boundary. Software events only.
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
 import sys
 import termios
 import time
 
+import sampled
 from kit import CPUPERF, finish, may_sample, run, run_checks, SESSION, sql, start, wait_for, wait_until_measuring
 
 # Spins until its standard input ends; then prints its CPU time in ns.
@@ -31,8 +33,22 @@ while not select.select([0], [], [], 0)[0]:
 """
 
 
+# Calls getppid(2) until its standard input ends; prints the time in ns after each 5,000 calls, and at
+# last their number.
+CALL = """
+import os, select, time
+n = 0
+while not select.select([0], [], [], 0)[0]:
+    for _ in range(5000):
+        os.getppid()
+    n += 5000
+    print(time.monotonic_ns(), flush=True)
+print(n)
+"""
+
+
 def wait_until_spinning(p):
-    """Until TELL has used 100 ms of CPU time from now on."""
+    """Until TELL has used 100 ms of CPU time from now on, or CALL has called 10,000 times."""
     begin, nr = time.monotonic_ns(), 0
     while nr < 3:
         nr += int(p.stdout.readline()) > begin
@@ -66,6 +82,34 @@ def check_command(folder):
     assert_contiguous(found)
     counted = sum(v or 0 for v, in sql(folder, "SELECT value FROM counts WHERE cpu IS NULL"))
     assert used <= counted, (used, counted)  # the rest is what precedes the program's own clock
+
+
+def check_no_count_is_lost(folder):
+    """Calls that are counted exactly, while many iterations end: in a session that samples, and with a
+    flight recorder, whose ring is paused at each."""
+    if not sampled.is_root():
+        print("skip: exact counts over many snapshots: tracepoints need root", flush=True)
+        return
+    if not os.path.exists("/sys/kernel/tracing/events/syscalls/sys_enter_getppid"):
+        print("skip: exact counts over many snapshots: no tracepoints of system calls", flush=True)
+        return
+    for name, options in ("plain", []), ("held", ["--flight-recorder=1h"]):
+        p = start(folder, "-e", "task_clock@5000Hz,tracepoint:syscalls:sys_enter_getppid", *options,
+                  command=[sys.executable, "-c", CALL])
+        wait_until_measuring(p, folder)
+        nr = 25
+        for i in range(nr):
+            if i % 5 == 0:
+                wait_until_spinning(p)
+            p.send_signal(signal.SIGUSR2)
+            wait_for(p, f"{folder}/{SESSION}/cpuperf.{i + 1}.0.cpuperf")
+        printed = [int(line) for line in finish(p)[0].splitlines() if line.isdecimal()]
+        calls = min(printed)  # the others are times
+        counted = sql(folder, "SELECT iteration, value FROM counts JOIN events USING (event) WHERE cpu IS NULL "
+                              "AND name LIKE '%getppid'")
+        assert len(counted) == nr + 1 and sum(v > 0 for _, v in counted) >= nr / 5, counted
+        assert sum(v for _, v in counted) == calls, (name, calls, counted)
+        shutil.rmtree(f"{folder}/{SESSION}")
 
 
 def check_machine(folder):

@@ -3,6 +3,8 @@
 measured programs log of themselves; nothing depends on how late the machine schedules. Software events only.
 """
 import ast
+import csv
+import io
 import json
 import os
 import re
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import sampled
 from kit import CPUPERF, finish, may_sample, output, PRINT, run, run_checks, SESSION, sql, start, wait_for
 
 # Two threads spin by turns, 0.2 s each, until standard input ends; prints who spun when, in ns.
@@ -115,6 +118,26 @@ def check_tree(folder):
     assert [seen[i][0] for i in range(3)] == [0, 1, 2], seen
     for _, ns, begun_late, ended_late in (seen[i] for i in range(3)):
         assert begun_late >= 100_000_000 or ns + begun_late == 100_000_000 + ended_late, seen
+
+
+def check_function(folder):
+    """A program that uses another function after each 300 ms of its CPU time: each window of that time
+    has samples of one. Other programs do not disturb that. Their clocks differ by what the program used
+    before it began, and by what the host took."""
+    stolen_ns = sampled.stolen_ns()
+    phases = [os.environ["PHASES"], "cpu", "0.3", "0.3", "0.3", "0.3"]
+    p = start(folder, "-e", "task_clock@1000000", "--windows=process_cputime:0.3:0.3:2", command=phases)
+    before_ns = int(finish(p, 128 + signal.SIGSEGV)[0].split()[0])
+    apart_ns = before_ns + sampled.stolen_ns() - stolen_ns + 20_000_000  # that is counted in 10 ms
+    seen = windows(folder)
+    for i, function in enumerate(["second", "fourth"]):
+        text = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", f"--iteration={i}", SESSION, cwd=folder)
+        found = {row["function"]: int(row["self_samples"]) for row in csv.DictReader(io.StringIO(text))
+                 if row["function"] in ("first", "second", "third", "fourth")}
+        right = found.pop(function, 0)
+        _, _, begun_late, ended_late = seen[i]
+        assert sum(found.values()) <= (apart_ns + begun_late + ended_late) / 1e6, (i, found, right, apart_ns, seen)
+        assert right >= 30 or begun_late > 100_000_000, (i, found, right, seen)
 
 
 def check_sleeper(folder):
