@@ -93,6 +93,7 @@ bool print_answer(const struct answer *a)
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
 		log_err(LOG_WARNING, &e);
 	}
-	print_place(a->folder, a->has_samples);
+	if (a->is_saved)
+		print_place(a->folder, a->has_samples);
 	return rc == 0;
 }

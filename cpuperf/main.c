@@ -10,6 +10,7 @@
 #include "base/privilege.h"
 #include "base/sys.h"
 #include "event/model.h"
+#include "held.h"
 #include "host/host.h"
 #include "pmu/group.h"
 #include "program.h"
@@ -126,11 +127,27 @@ static bool has_target(const struct options *o, const struct spec *spec)
 	return o->command || spec_has_target(spec);
 }
 
+/* --output=-: only what is printed from files needs any. */
+static int hold(struct options *o, struct spec *spec, struct held *held, struct err *e)
+{
+	int rc;
+
+	o->held = held;
+	o->output = NULL;
+	spec->output_path_prefix = spec->session_result_spec_path = "";
+	if (o->check_spec || (!has_target(o, spec) && !spec_is_sampling(spec)))
+		return 0;
+	rc = held_open(held, e);
+	o->output = rc ? NULL : held->path;
+	return rc;
+}
+
 /* One rule for the files of a command or of --output: all are in one folder. */
 static int set_target(struct options *o, struct spec *spec)
 {
 	o->is_output_named = o->output;
-	if ((has_target(o, spec) || !o->spec_file) && !o->output && spec_has_default_paths(spec))
+	if ((has_target(o, spec) || !o->spec_file) && !o->output && !o->held &&
+	    spec_has_default_paths(spec))
 		o->output = CPSESSION_FOLDER;
 	if (o->output) {
 		spec->output_path_prefix =
@@ -265,7 +282,7 @@ static void settle_flight(const struct options *o, struct spec *spec)
 
 /* Returns an exit status. saved: the text for --save-spec. */
 static int complete_spec(struct options *o, const struct catalogue *c, struct spec *spec,
-			 struct buf *saved, struct err_list *errs)
+			 struct buf *saved, struct held *held, struct err_list *errs)
 {
 	struct err e = {0};
 	bool is_settled = settle_target(o, spec, &e) == 0, is_timed;
@@ -283,6 +300,10 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 		    is_overridden(o, time_keys) || *spec->windows);
 	spec_to_file(spec, is_timed || !has_target(o, spec), saved);
 	o->until_end = (has_target(o, spec) || spec->flight.span_ns) && !is_timed;
+	if (o->output && strcmp(o->output, "-") == 0 && hold(o, spec, held, &e)) {
+		err_list_insert(errs, &e);
+		return EXIT_FAILED;
+	}
 	if (set_target(o, spec)) {
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;
@@ -406,6 +427,7 @@ static void take_disabled(struct options *o)
 static int measure(struct options *o)
 {
 	ERR_AUTO_LIST *errs = err_list_new();
+	struct held held = HELD_NONE;
 	struct err e = {0};
 	struct machine m;
 	struct spec spec;
@@ -439,10 +461,11 @@ static int measure(struct options *o)
 		status = EXIT_FAILED;
 	} else {
 		if (status == EXIT_DONE)
-			status = complete_spec(o, &m.events.catalogue, &spec, &saved, errs);
+			status = complete_spec(o, &m.events.catalogue, &spec, &saved, &held, errs);
 		status = run_plan(o, &spec, &m, &saved, errs, status);
 		machine_fini(&m);
 	}
+	held_close(&held);
 	buf_fini(&saved);
 	spec_fini(&spec);
 	return status;

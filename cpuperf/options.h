@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+struct held;
 struct spec_callgraph;
 struct target_command;
 
@@ -38,6 +39,7 @@ struct options {
 	struct target_command *command;         /* owned by main; NULL: no command is measured */
 	struct target_command *later; /* the same, for a command of the spec: before it is known */
 	const char *output;           /* the session's folder; NULL: the spec's paths are used */
+	const struct held *held;      /* its folder if it is not saved; NULL: it is */
 	const char *output_format;
 	const char *output_file; /* NULL: standard output, or standard error for an answer */
 	const char *save_spec;   /* NULL: not saved */

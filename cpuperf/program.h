@@ -75,6 +75,7 @@ struct answer {
 	const char *format;
 	int fd; /* to print to; where the session is saved is printed on standard error */
 	bool has_samples;
+	bool is_saved; /* else nothing is printed of where it is */
 };
 /* Prints a session with cpuperf_print. False: it failed; warns if it cannot be executed. */
 bool print_answer(const struct answer *a);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "estimate/table.h"
+#include "held.h"
 #include "program.h"
 #include "recorder.h"
 #include "screen/output_file.h"
@@ -73,6 +74,20 @@ static void log_warning_of(void *arg, const struct err *warning)
 	log_err(LOG_WARNING, warning);
 }
 
+/* Ends the measuring, not the command, before a held session fills the memory. */
+static void check_room(struct recorder *r)
+{
+	const struct plan_target *target = &r->plan->target;
+
+	if (!r->options->held || r->is_full || !held_is_full(r->options->held))
+		return;
+	r->is_full = true;
+	if (target->until_end && !target->has_runs)
+		session_finish(r->session);
+	else
+		session_stop(r->session);
+}
+
 /* Ends the session when nobody can read the results; the files of this iteration are complete. */
 static int on_iteration(const struct session_iteration *it, void *arg)
 {
@@ -80,6 +95,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	int rc;
 
 	status_erase(&r->status);
+	check_room(r);
 	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
 	if (r->is_answered)
@@ -183,6 +199,8 @@ static void on_control_message(const char *text, bool is_answer, void *arg)
 static void on_progress(const struct session_progress *p, void *arg)
 {
 	struct recorder *r = arg;
+
+	check_room(r);
 
 	status_show(&r->status, p);
 }
@@ -402,19 +420,20 @@ static int on_control(void *arg)
 
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
-	bool has_target = o->command || attached;
+	bool has_target = o->command || attached, is_text = strcmp(o->output_format, "text") == 0;
+	bool is_answerable = (attached && plan->spec->num_iterations == 1) ||
+			     (o->held && *o->held->path && plan->is_sampling);
 	struct recorder r = {
 	    .plan = plan,
 	    .options = o,
 	    .results_fd = STDOUT_FILENO,
 	    .command = o->command,
 	    .attached = attached,
-	    .is_answered = o->command || (attached && plan->spec->num_iterations == 1 &&
-					  strcmp(o->output_format, "text") == 0),
-	    .saved_in = o->output,
+	    .is_answered = o->command || (is_answerable && is_text),
+	    .saved_in = o->held ? NULL : o->output,
 	    .folder = folder_of(o, plan->spec),
 	    .format = screen_format_find(o->output_format),
-	    .hint = *plan->spec->output_path_prefix ? "; the traces contain them" : ""};
+	    .hint = *plan->spec->output_path_prefix && !o->held ? "; the traces contain them" : ""};
 	struct session_config config = {.plan = plan,
 					.on_start = has_target ? recorder_on_start : NULL,
 					.on_next = recorder_on_next,
@@ -464,10 +483,13 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		if (attached && !r.is_answered)
 			attached_warn_refused(attached);
 		status = run_printed(&r, o);
-		if (session_nr_done(r.session))
+		if (session_nr_done(r.session) && !o->held)
 			remember(plan->spec->session_result_spec_path);
 	}
 	target_memory_free(r.memory);
+	if (r.is_full)
+		log_warning("measuring ended early: half of the memory in which the session was "
+			    "held is used; save it in a folder: --output=NAME");
 	if (o->std.min_level <= LOG_INFO && !r.run_error && (r.session || r.open_error))
 		recorder_print_ways(&r, r.open_error);
 	output_close(&r.output);

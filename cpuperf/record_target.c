@@ -159,11 +159,14 @@ static void print_later_end(const struct target_end *end)
 
 void recorder_answer(struct recorder *r)
 {
+	bool has_target = r->command || r->attached;
 	const struct answer a = {.session = r->plan->spec->session_result_spec_path,
 				 .folder = r->folder,
 				 .format = r->options->output_format,
-				 .fd = r->options->output_file ? r->results_fd : STDERR_FILENO,
-				 .has_samples = r->plan->is_sampling};
+				 .fd = has_target && !r->options->output_file ? STDERR_FILENO
+									      : r->results_fd,
+				 .has_samples = r->plan->is_sampling,
+				 .is_saved = !r->options->held};
 
 	if (*a.session)
 		r->is_answer_whole = print_answer(&a);

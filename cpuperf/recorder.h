@@ -36,6 +36,7 @@ struct recorder {
 	struct target_memory *memory; /* owned; of the target while it runs; or NULL */
 	uint64_t look_ns;             /* between what a dashboard shows; 0: it shows iterations */
 	uint64_t beyond;  /* of a flight recorder: a bit for each metric that is beyond its limit */
+	bool is_full;     /* measuring ended because a held session used too much memory */
 	bool is_answered; /* the answer of cpuperf_print replaces tables and warnings */
 	struct target_end end; /* of the last run */
 	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */

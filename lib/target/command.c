@@ -26,7 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_TEXT_BYTES = 4 << 20, EXEC_KIB = 256 /* that execvp may touch */ };
+enum { MAX_TEXT_BYTES = 4 << 20 };
 
 struct target_command {
 	pid_t pid;         /* 0: reaped */
@@ -329,6 +329,20 @@ void target_command_text(const struct target_command *c, char *buf, size_t size)
 	target_command_quote(c->argv, buf, size);
 }
 
+/*
+ * How far the peak at exec may be from what the process reported just before: execvp touches pages,
+ * and Linux (from 6.2) counts resident pages of each of three types by CPU in batches of 32, or two
+ * for each CPU of the machine, of which the last may not be added up yet. The process may have run
+ * on two CPUs.
+ */
+static long slack_kib(void)
+{
+	enum { EXEC_KIB = 256, BATCHES = 3 * 2, MIN_BATCH = 32 };
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN), page_kib = sysconf(_SC_PAGESIZE) >> 10;
+
+	return EXEC_KIB + BATCHES * page_kib * (nr_cpus * 2 > MIN_BATCH ? nr_cpus * 2 : MIN_BATCH);
+}
+
 void target_command_wait(struct target_command *c, struct target_end *end)
 {
 	if (c->has_waiter)
@@ -339,7 +353,7 @@ void target_command_wait(struct target_command *c, struct target_end *end)
 	c->pid = 0;
 	target_usage_add(&c->end.usage, &c->orphans_usage);
 	c->orphans_usage = (struct rusage){0};
-	c->end.is_peak_limit = c->end.usage.ru_maxrss <= c->own_peak_kib + EXEC_KIB;
+	c->end.is_peak_limit = c->end.usage.ru_maxrss <= c->own_peak_kib + slack_kib();
 	*end = c->end;
 }
 

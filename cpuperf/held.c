@@ -1,0 +1,131 @@
+/*
+ * A child process removes the folder: it sees the end of this process on its socket, also after
+ * SIGKILL.
+ */
+#include "held.h"
+
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+enum { ENTRIES_BYTES = 32 << 10, END_MS = 1000 };
+
+/* In the child: without the heap (base/child.h), hence without readdir. Folders are not made in
+ * it. */
+static void remove_folder(const char *path)
+{
+	static _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
+	int dirfd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	bool is_progress = dirfd >= 0;
+
+	while (rmdir(path) && is_progress) {
+		ssize_t len =
+		    lseek(dirfd, 0, SEEK_SET) ? 0 : getdents64(dirfd, entries, sizeof(entries));
+
+		is_progress = false;
+		for (ssize_t at = 0; at < len;) {
+			const struct dirent64 *d = (const void *)(entries + at);
+
+			is_progress |= unlinkat(dirfd, d->d_name, 0) == 0;
+			at += d->d_reclen;
+		}
+	}
+}
+
+/* The byte says that the end of the parent, which SIGIO reports too, no longer ends this process.
+ */
+static void remove_at_end(int fd, const void *arg)
+{
+	const char ready = 1;
+	char byte;
+
+	(void)signal(SIGIO, SIG_IGN);
+	setsid(); /* kill(1) of the process group is not for this process */
+	if (write(fd, &ready, 1) != 1)
+		return;
+	while (read(fd, &byte, 1) < 0 && errno == EINTR)
+		;
+	remove_folder(arg);
+}
+
+static bool is_in_memory(const char *path)
+{
+	struct statfs fs;
+
+	return *path == '/' && statfs(path, &fs) == 0 &&
+	       (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+/* Names a new folder there, and makes it once there is a process that will remove it. */
+static int make(struct held *h, const char *place)
+{
+	char random[IO_RANDOM_NAME_BYTES], ready;
+	int rc = io_random_name(random);
+
+	if (rc == 0 &&
+	    snprintf(h->path, sizeof(h->path), "%s/%s", place, random + 1) >= (int)sizeof(h->path))
+		rc = -ENAMETOOLONG;
+	rc = rc ?: child_start(&h->remover, SOCK_STREAM, "cpuperf-held", remove_at_end, h->path);
+	if (rc)
+		return rc;
+	if (read(h->remover.fd, &ready, 1) != 1)
+		rc = -ECHILD;
+	else if (mkdir(h->path, 0700))
+		rc = -errno;
+	if (rc)
+		child_end(&h->remover, END_MS);
+	return rc;
+}
+
+int held_open(struct held *h, struct err *e)
+{
+	const char *const places[] = {secure_getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
+	int rc = -ENOENT;
+	struct statfs fs;
+
+	*h = HELD_NONE;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && rc; i++)
+		if (places[i] && is_in_memory(places[i]))
+			rc = make(h, places[i]);
+	if (rc) {
+		*h->path = '\0';
+		err_set(e, rc, "--output=-: the session cannot be held in memory: %s",
+			rc == -ENOENT ? "neither $XDG_RUNTIME_DIR nor /dev/shm is a folder in "
+					"memory (tmpfs)"
+				      : strerror(-rc));
+		err_hint(e, "save it in a folder: --output=NAME");
+		return rc;
+	}
+	if (statfs(h->path, &fs) == 0)
+		h->least_blocks = fs.f_bavail / 2;
+	return 0;
+}
+
+bool held_is_full(const struct held *h)
+{
+	struct statfs fs;
+
+	return *h->path && statfs(h->path, &fs) == 0 && fs.f_bavail < h->least_blocks;
+}
+
+void held_close(struct held *h)
+{
+	char byte;
+
+	if (h->remover.fd >= 0 && shutdown(h->remover.fd, SHUT_WR) == 0)
+		while (read(h->remover.fd, &byte, 1) < 0 && errno == EINTR)
+			;
+	child_end(&h->remover, END_MS);
+	*h = HELD_NONE;
+}
