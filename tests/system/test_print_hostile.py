@@ -33,7 +33,7 @@ REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "
            "series", "top-down")
 SECONDS, WAIT_SECONDS, MIB = 10, 60, 500
 SEED = int(os.environ.get("CPUPERF_TEST_SEED", "1"))
-NR_DEEP, NR_LENGTHS = (1300, 1300) if os.environ.get("CPUPERF_TEST_LONG") == "1" else (50, 60)
+NR_DEEP, NR_LENGTHS = (1300, 1300) if os.environ.get("CPUPERF_TEST_LONG") == "1" else (25, 30)
 FORMATS = ("csv", "sqlite", "ndjson", "openmetrics")
 U32, U64 = 2**32 - 1, 2**64 - 1
 HUGE = (0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, U32, 2**63 - 1, U64, U64 - 7, 2**47)

@@ -6,7 +6,8 @@
 #   test_base_opt    runs bash, which the guest has not
 #   test_spec_alloc  fails each allocation in turn: takes minutes on an emulated CPU
 #   test_spec_scan   holds a limit of CPU time, which an emulated CPU does not
-#   test_session_failures, test_trace_damage, test_trace_pack: as test_spec_alloc
+#   test_session_failures, test_trace_damage, test_trace_pack, test_event_tracepoint,
+#   test_event_uncore: as test_spec_alloc
 #   test_survey_live: what the kernel tells of a program's mapping differs there from its
 #                    /proc in a way that is not yet explained
 #   test_elf_finder, test_symbol_elf, test_symbol_lines, test_elf_file, test_unwind_debug: make
@@ -16,7 +17,7 @@
 without='test_base_opt|test_spec_alloc|test_spec_scan|test_session_failures|test_trace_damage'
 without="$without|test_trace_pack|test_survey_live|test_elf_finder|test_symbol_elf"
 without="$without|test_symbol_lines|test_elf_file|test_unwind_debug|test_unwind_step"
-without="$without|test_report_diff|test_report_stacks"
+without="$without|test_report_diff|test_report_stacks|test_event_tracepoint|test_event_uncore"
 
 if [ -n "$1" ]; then
 	name=${1##*/}
