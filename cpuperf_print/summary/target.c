@@ -80,12 +80,48 @@ static void put_tree_peak(struct summary *s)
 		   t->tree_peak_processes > 1 ? " (sum of RSS: shared pages count in each)" : "");
 }
 
+/* Whether events of the target were measured in user mode, and in the kernel. */
+struct modes {
+	bool is_open, has_kernel;
+};
+
+static struct modes modes_of(const struct summary *s)
+{
+	struct modes m = {.has_kernel = !s->facts->nr_events};
+
+	for (size_t i = 0; i < s->facts->nr_events; i++) {
+		const struct trace_event *ev = &s->facts->events[i];
+
+		if (!ev->attr_bytes || ev->state != READING_OK)
+			continue;
+		m.is_open = true;
+		m.has_kernel |= ev->flags & TRACE_EVENT_OS;
+	}
+	return m;
+}
+
+static const char *of_last_run(const struct summary *s)
+{
+	return s->runs.nr > 1 ? ", of the last run" : "";
+}
+
+/* What wait4 returned of disks; blocks of 512 bytes. */
+static void put_io(struct summary *s)
+{
+	const struct trace_target *t = &s->target;
+
+	if (t->read_blocks || t->written_blocks)
+		buf_printf(s->out, "  %s KiB read from disks, %s KiB written (wait4%s)\n",
+			   COMMAS(t->read_blocks / 2), COMMAS(t->written_blocks / 2),
+			   of_last_run(s));
+}
+
 static void put_usage(struct summary *s)
 {
+	struct modes modes;
 	const struct trace_target *t = &s->target;
 	const struct summary_runs *r = &s->runs;
 	struct unit u = unit_shown(EVENT_COUNT, "ns");
-	bool is_open = false, has_kernel = !s->facts->nr_events;
 
 	if (t->flags & TRACE_TARGET_IS_ATTACHED && t->end_ns > t->start_ns)
 		buf_printf(s->out, "  %s measured\n",
@@ -105,26 +141,14 @@ static void put_usage(struct summary *s)
 	buf_printf(s->out, " system; peak memory %s%s KiB in one process\n",
 		   r->is_peak_limit ? "at most " : "", COMMAS(r->peak_bytes >> 10));
 	put_tree_peak(s);
+	put_io(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
-	for (size_t i = 0; i < s->facts->nr_events; i++) {
-		const struct trace_event *ev = &s->facts->events[i];
-
-		if (!ev->attr_bytes || ev->state != READING_OK)
-			continue;
-		is_open = true;
-		has_kernel |= ev->flags & TRACE_EVENT_OS;
-	}
-	if (has_kernel)
-		return;
-	if (is_open)
-		buf_printf(s->out, "  user mode only: %s in the kernel were not sampled; ",
-			   HUMAN(r->system.mean, "ns"));
-	else
-		buf_adds(s->out, "  no event of it was counted; ");
-	buf_printf(s->out, "%s page faults, %s context switches (wait4%s)\n",
-		   COMMAS(t->minor_faults + t->major_faults),
-		   COMMAS(t->voluntary_switches + t->involuntary_switches),
-		   r->nr > 1 ? ", of the last run" : "");
+	modes = modes_of(s);
+	if (!modes.has_kernel)
+		buf_printf(s->out, "  %s; %s page faults, %s context switches (wait4%s)\n",
+			   modes.is_open ? "user mode only" : "no event of it was counted",
+			   COMMAS(t->minor_faults + t->major_faults),
+			   COMMAS(t->voluntary_switches + t->involuntary_switches), of_last_run(s));
 }
 
 /* Only the perf events outside of group misc are counted for the target (plan_is_of_target). */
@@ -426,6 +450,53 @@ static void put_left(struct summary *s, bool are_runs)
 			   is_recorded ? "" : " (found in /proc; there may be more)");
 }
 
+/* The samples of a clock, in ns; 0: there are none. */
+static double sampled_ns(const struct summary *s)
+{
+	const struct table_column *columns = s->table->columns;
+
+	for (size_t i = 0; i < s->table->nr_events; i++)
+		if (is_of_target(s, i) && sampled_event_is_sampled(&columns[i].sampling) &&
+		    strcmp(columns[i].group, "software") == 0 && strcmp(columns[i].unit, "ns") == 0)
+			return (double)s->totals->column[i].sampled.n.weight;
+	return 0;
+}
+
+/* In user mode alone, the CPU time of wait4 has two parts: one is sampled, and one is not. */
+static void put_mode(struct summary *s, struct layout *l, const char *name,
+		     const struct spread *time, double sampled)
+{
+	struct unit u = unit_shown(EVENT_COUNT, "ns");
+
+	layout_row(l);
+	buf_printf(&l->text, "  %s", name);
+	layout_cell(l, NAME);
+	screen_human(&l->text, time->mean, "ns");
+	layout_cell(l, NUMBER);
+	if (time->nr > 1)
+		buf_printf(&l->text, "± %s", HUMAN(half_of(time), "ns"));
+	layout_cell(l, HALF);
+	screen_rate(&l->text, time->mean / s->runs.wall.mean * 1e9 / u.divisor, &u);
+	layout_cell(l, RATE);
+	layout_cell(l, RUNNING);
+	if (sampled > 0 && time->mean > 0)
+		buf_printf(&l->text, " (samples × period: %s %%)",
+			   DECIMAL(100 * sampled / (time->mean * (double)time->nr), 1));
+	layout_cell(l, SCOPE);
+}
+
+static void put_modes(struct summary *s, struct layout *l)
+{
+	const struct summary_runs *r = &s->runs;
+	const struct modes modes = modes_of(s);
+	bool is_whole = r->nr == r->user.nr && !s->totals->gap_ns;
+
+	if (!(r->wall.mean > 0) || modes.has_kernel || !modes.is_open || !s->facts->is_sampling)
+		return;
+	put_mode(s, l, "in user mode", &r->user, is_whole ? sampled_ns(s) : 0);
+	put_mode(s, l, "in the kernel, not sampled", &r->system, 0);
+}
+
 void summary_target(struct summary *s)
 {
 	struct layout_column columns[] = {
@@ -452,6 +523,7 @@ void summary_target(struct summary *s)
 		if (s->totals->column[i].spread.nr &&
 		    !sampled_event_is_sampled(&s->table->columns[i].sampling))
 			put_count(s, &l, i, are_runs, seconds);
+	put_modes(s, &l);
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
 	put_missing(s);
