@@ -9,6 +9,7 @@
 #include "events_text.h"
 #include "pmu/probe.h"
 #include "program.h"
+#include "session/counters.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -93,9 +94,18 @@ static bool matches(const struct list *l, const struct event *ev)
 void event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
 		 struct event_support *out)
 {
+	static struct event_support waits;
+	static bool has_waits; /* they were tried: that takes a tenth of a second */
+
 	if (event_is_perf(ev))
 		pmu_probe_event(probe, ev, out);
-	else
+	if (event_wait(ev) >= 0 && out->state == READING_OK) {
+		if (!has_waits)
+			counters_check_waits(&waits);
+		has_waits = true;
+		*out = waits;
+	}
+	if (!event_is_perf(ev))
 		collect_check(h, ev, NULL, out);
 }
 

@@ -169,18 +169,36 @@ static int open_cpus(struct counters *c)
 	return rc;
 }
 
-static void refuse_waits(struct counters *c, int rc, const struct err *e)
+static void explain_waits(struct event_support *out, int rc, const struct err *e)
 {
 	bool is_denied = rc == -EPERM;
 
-	c->probe.waits_error = -rc;
-	c->waits_support = (struct event_support){.state = is_denied ? READING_NO_PERMISSION
-								     : READING_NOT_SUPPORTED};
-	snprintf(c->waits_support.reason, sizeof(c->waits_support.reason), "%.255s", e->msg);
-	snprintf(c->waits_support.hint, sizeof(c->waits_support.hint), "%s",
+	*out = (struct event_support){.state = is_denied ? READING_NO_PERMISSION
+							 : READING_NOT_SUPPORTED};
+	snprintf(out->reason, sizeof(out->reason), "%.255s", e->msg);
+	snprintf(out->hint, sizeof(out->hint), "%s",
 		 is_denied ? "run as root; capabilities of the program's file do not suffice" : "");
+}
+
+static void refuse_waits(struct counters *c, int rc, const struct err *e)
+{
+	c->probe.waits_error = -rc;
+	explain_waits(&c->waits_support, rc, e);
 	waits_close(c->waits);
 	c->waits = NULL;
+}
+
+void counters_check_waits(struct event_support *out)
+{
+	const struct waits_config config = {.has_target = false};
+	struct waits *w = NULL;
+	struct err e = {0};
+	int rc = waits_open(&config, &w, &e);
+
+	*out = (struct event_support){.state = READING_OK};
+	if (rc)
+		explain_waits(out, rc, &e);
+	waits_close(w);
 }
 
 /* Loads the programs that measure waits, if the plan has such events; once. */

@@ -37,6 +37,9 @@ int counters_reopen(struct counters *c);
 /* Fills events: where each works, and the reason where it does not. */
 void counters_sum_up(struct counters *c);
 
+/* Whether the events of group sched work here: loads their programs, and unloads them. */
+void counters_check_waits(struct event_support *out);
+
 /* Descriptors reserved while events are opened, then released: files, folders and locks need some
  * later, and events may use up the limit. */
 enum { SPARE_NR = 16 };

@@ -258,6 +258,14 @@ def check_nothing_is_left(folder):
         time.sleep(0.1)
 
 
+def check_described(folder):
+    """As it works: not by opening the perf event that carries the samples."""
+    for before, works in (([], True), (["setpriv", "--bounding-set", "-bpf,-sys_admin"], False)):
+        text = output(*before, CPUPERF, "--describe-event=sched:off_cpu_time", "--output-format=ndjson", cwd=folder)
+        event = json.loads(text.splitlines()[0])
+        assert event["works"] == works and ("BPF" in event["reason"]) != works, event
+
+
 def check_refusals(folder):
     for event, text in (("sched:wakeups@1000", "can be counted, not sampled"),
                         ("sched:off_cpu_time@100Hz", "has no frequency")):
