@@ -157,21 +157,24 @@ static bool samples_waits(const struct profile_facts *f, const struct profile_fi
 	return false;
 }
 
-/* By default, a function has a row for each state of what ran it, if waits are sampled. */
-static void default_columns(struct selection *s, const struct inputs *in)
+/* If waits are sampled, by default: a row for each state of what ran a function, or one tree with
+ * the states as its first level. */
+static void default_states(struct selection *s, const struct plan *p, const struct inputs *in)
 {
-	if (s->columns || s->adds_states ||
+	if (s->columns || s->root ||
 	    ARRAY_ANY(x, in->item, in->nr, !samples_waits(x->facts, &s->filter)))
 		return;
-	s->columns = 1 << REPORT_STATE | 1 << REPORT_FUNCTION;
-	s->adds_states = true;
+	if (p->is_brief)
+		s->columns = 1 << REPORT_STATE | 1 << REPORT_FUNCTION;
+	if (p->format->roots_in_state)
+		s->root = REPORT_ROOT_STATE;
+	s->adds_states = s->columns || s->root;
 }
 
 static int print_all(struct run *r, struct err *e)
 {
 	plan_default(&r->plan, r->options, are_sampled(&r->inputs));
-	if (r->plan.is_brief)
-		default_columns(&r->selection, &r->inputs);
+	default_states(&r->selection, &r->plan, &r->inputs);
 	return ARRAY_RUN(i, r->plan.nr, print_row(r, r->plan.print[i], e))
 		   ?: output_write(&r->output, e);
 }

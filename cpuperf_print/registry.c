@@ -96,6 +96,7 @@ static const struct registry_row rows[] = {
      .samples = REGISTRY_SAMPLES_IF_ANY,
      .sessions = REGISTRY_SUM,
      .diff = REGISTRY_DIFF_IF_ANY,
+     .roots_in_state = true,
      .is_binary = true,
      .print = export_html},
     {.name = "junit",

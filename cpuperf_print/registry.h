@@ -56,8 +56,10 @@ struct registry_row {
 	enum registry_sessions sessions;
 	enum registry_diff diff;
 	unsigned ignores;
-	bool is_binary;      /* not printed to a terminal */
-	bool adds_states;    /* as if by --group-by=state, but for the frame */
+	bool is_binary; /* not printed to a terminal */
+	bool
+	    roots_in_state; /* of sessions that sample waits, unless --group-by or --sort is used */
+	bool adds_states;   /* as if by --group-by=state, but for the frame */
 	bool ignores_common; /* reads no records of the common file, which is only checked */
 	/* Prints the job: 0 or -errno with *e. NULL for forms. */
 	int (*print)(struct job *j, struct err *e);

@@ -209,7 +209,8 @@ static int open_waits(struct counters *c)
 				      .is_command = plan->target.is_command,
 				      .has_children = !plan->target.is_process_only};
 	struct err e = {0};
-	bool has_waits = false;
+	bool has_waits = false, is_sampled = false;
+	const char *why;
 	int rc;
 
 	for (size_t i = 0; i < plan->nr_events; i++) {
@@ -219,16 +220,17 @@ static int open_waits(struct counters *c)
 		has_waits |= wait >= 0;
 		if (wait >= 0 && plan->events[i].asked->rate)
 			config.mean_ns[wait] = plan->events[i].asked->rate;
+		is_sampled |= wait >= 0 && plan->events[i].asked->rate;
 	}
 	if (!has_waits || c->waits || c->waits_support.state)
 		return 0;
-	if (plan->target.is_cgroup)
-		rc = err_set(&e, -ENOTSUP, "waits of a control group are not measured");
-	else if (c->is_switched)
-		rc = err_set(&e, -ENOTSUP,
-			     "waits are not measured with windows, a delay or --control");
-	else
-		rc = waits_open(&config, &c->waits, &e);
+	/* sums are read where a gap ends, but a sample would stand for what lies in the gap too */
+	why = plan->target.is_cgroup ? "waits of a control group are not measured"
+	      : plan->has_control    ? "waits are not measured with --control"
+	      : plan_has_gap(plan) && is_sampled
+		  ? "waits can be counted, but not sampled, with windows or a delay"
+		  : NULL;
+	rc = why ? err_set(&e, -ENOTSUP, "%s", why) : waits_open(&config, &c->waits, &e);
 	if (rc && rc != -ENOMEM)
 		refuse_waits(c, rc, &e);
 	c->probe.waits = c->waits;

@@ -17,8 +17,6 @@ struct counters {
 	uint32_t nr_cpus;
 	bool *is_off; /* owned; per event of the plan: session_enable has disabled it */
 	struct misc misc;
-	bool is_switched; /* events are switched on and off while it runs; set before counters_open
-			   */
 	struct waits *waits;                /* owned; NULL: not needed, or refused */
 	struct event_support waits_support; /* why, then */
 };

@@ -281,8 +281,6 @@ static int open_session(struct session *s, struct err *e)
 			 ?: looks_init(&s->looks, &s->counters, s->config.look_ns);
 	s->recorder.folder = s->config.folder;
 	s->recorder.keeps_old_folder = s->config.keeps_old_folder;
-	s->counters.is_switched =
-	    s->config.on_control || s->plan->nr_windows || s->plan->spec->delay_ns;
 	if (rc == 0 && s->plan->is_sampling)
 		rc = sampling_new(&sampling, &s->sampling);
 	if (rc == 0)

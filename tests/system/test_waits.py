@@ -95,6 +95,15 @@ def check_attached(folder):
     assert 0.7 * 3 * spans < sums < 1.3 * 3 * spans, cells
 
 
+def check_delayed(folder):
+    """What lies in the delay, here ten times as long, is not counted."""
+    with subprocess.Popen(["sleep", "60"]) as victim:
+        run(CPUPERF, "--event=sched:off_cpu_time", f"--pid={victim.pid}", "--delay=1s", "--duration=100ms", cwd=folder)
+        victim.kill()
+    cell = totals(folder)["off_cpu_time"]
+    assert 0.3 * int(cell["span_ns"]) < int(cell["value"]) < 3 * int(cell["span_ns"]), cell
+
+
 def check_samples(folder):
     """Long waits are all sampled, at their stack, which begins where the program waits."""
     program = build(folder)
@@ -156,8 +165,8 @@ def check_one_tree(folder):
     lines = output(PRINT, "--quiet", "--output-format=folded", "--group-by=state", cwd=folder).splitlines()
     assert sum(int(line.split()[-1]) for line in lines) == total
     assert {line.split(";")[1] for line in lines} == set(roots), lines
-    page = output(PRINT, "--quiet", "--output-format=html", "--group-by=state", cwd=folder)
-    assert '"label":"thread_time"' in page
+    page = output(PRINT, "--quiet", "--output-format=html", cwd=folder)
+    assert '"label":"thread_time"' in page and '"on CPU"' in page and '"blocked"' in page
     # of some events
     some = rows(folder, "--report=waits", "--event=sched:*")
     assert {r["state"] for r in some} <= set(STATES[1:]), some
@@ -271,8 +280,9 @@ def check_refusals(folder):
                         ("sched:off_cpu_time@100Hz", "has no frequency")):
         done = run(CPUPERF, f"--event={event}", "--duration=100ms", cwd=folder, code=None)
         assert done.returncode and text in done.stderr, (event, done.stderr)
-    done = run(CPUPERF, "--event=sched:wakeups,software:task_clock", "--delay=10ms", "--duration=10ms", cwd=folder)
-    assert "waits are not measured with windows, a delay" in done.stderr, done.stderr
+    done = run(CPUPERF, "--event=sched:off_cpu_time@1000000,software:task_clock", "--delay=10ms", "--duration=10ms",
+               cwd=folder)
+    assert "waits can be counted, but not sampled, with windows or a delay" in done.stderr, done.stderr
     with open(f"{folder}/twice.cpspec", "w", encoding="ascii") as f:
         json.dump({"events": [{"group_name": "sched", "event_name": "off_cpu_time", "rate": rate}
                               for rate in (1000, 2000)]}, f)

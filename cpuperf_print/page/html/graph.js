@@ -7,6 +7,8 @@ const LEAST_PIXELS = 0.4;
 const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
 const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
 const KERNEL_HUE = 18;
+/* Of what threads do: outermost frames, of no object (--group-by=state). */
+const STATE_HUES = { 'on CPU': 130, 'waiting for a CPU': 45, blocked: 215, idle: 280 };
 
 class GraphView {
 	constructor(page) {
@@ -196,6 +198,8 @@ class GraphView {
 
 		const f = this.model.data.functions[frame.of];
 
+		if (!this.model.data.objects[f.object] && STATE_HUES[f.name])
+			return colors.ofHue(STATE_HUES[f.name], 0);
 		return colors.ofHue(f.isKernel ? KERNEL_HUE : this.hueOf.get(f.object), frame.of);
 	}
 
