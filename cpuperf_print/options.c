@@ -201,8 +201,12 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "GLOB",
      .section = "Which samples",
-     .help = "Only processes whose command line, its arguments joined by spaces, matches GLOB as a "
-	     "whole. Processes whose command line is not known match no GLOB. May be repeated.",
+     .help =
+	 "Only processes whose command line, its arguments joined by spaces, matches GLOB as a "
+	 "whole. Known are the command lines of the command and of each run, of processes that ran "
+	 "before the session, of those that exec during it and then live for up to "
+	 "flush_interval, until it is read, and of what these fork. Others match no GLOB. May "
+	 "be repeated.",
      .set = opt_add_string,
      .offset = AT(cmdlines)},
     {.name = "cpu",

@@ -303,6 +303,8 @@ int sampling_restart(struct sampling *g, struct err *e)
 		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
 			;
 	paced_next_iteration(&g->paced);
+	if (g->plan->target.has_runs)
+		surveyor_add_command(&g->surveyor);
 	return drop_earlier(g, e);
 }
 
@@ -323,6 +325,7 @@ int sampling_start(struct sampling *g, struct err *e)
 	g->max_rate = host_max_sample_rate(g->plan->host);
 	g->pack_until_ns = g->started_ns + PACK_NS;
 	rc = drop_earlier(g, e);
+	surveyor_add_command(&g->surveyor);
 	if (rc == 0 && g->common.file && surveyor_start(&g->surveyor, g->nice))
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "

@@ -169,30 +169,6 @@ static void identify_mapped(struct surveyor *s)
 			   s->late.len ? "; " : "");
 }
 
-/* The command that the session starts. Each run is another process, whose command line is read. */
-static void add_command(struct surveyor *s)
-{
-	const struct spec_list *argv = &s->plan->spec->target.command;
-	const struct plan_target *target = &s->plan->target;
-	struct survey_cmdline *c = &s->cmdline;
-
-	if (!target->is_command || target->has_runs || !argv->nr)
-		return;
-	*c = (struct survey_cmdline){.pid = (uint32_t)target->ids[0],
-				     .flags = TRACE_CMDLINE_IS_COMMAND};
-	for (size_t i = 0; i < argv->nr; i++) {
-		size_t len = strlen(argv->item[i]) + 1, room = sizeof(c->text) - c->len;
-
-		if (len > room) {
-			c->flags |= TRACE_CMDLINE_IS_CUT;
-			len = room;
-		}
-		memcpy(c->text + c->len, argv->item[i], len);
-		c->len += (uint32_t)len;
-	}
-	(void)add_cmdline(c, s);
-}
-
 static void note_failure(struct survey_result *r, int rc, const char *what)
 {
 	if (rc && !r->note[0])
@@ -211,7 +187,6 @@ static void *run(void *arg)
 	int rc, init;
 
 	(void)setpriority(PRIO_PROCESS, 0, s->nice);
-	add_command(s);
 	note_failure(&s->kernel, survey_kernel(s), "symbols");
 	init = rc = survey_reader_init(&s->reader, &config);
 	if (rc == 0) {
@@ -225,6 +200,30 @@ static void *run(void *arg)
 	identify_mapped(s);
 	survey_reader_fini(&s->reader);
 	return NULL;
+}
+
+void surveyor_add_command(const struct surveyor *s)
+{
+	const struct spec_list *argv = &s->plan->spec->target.command;
+	const struct plan_target *target = &s->plan->target;
+	char text[TRACE_CMDLINE_BYTES];
+	struct trace_cmdline c = {.flags = TRACE_CMDLINE_IS_COMMAND, .text = text};
+
+	if (!target->is_command)
+		return;
+	c.pid = (uint32_t)target->ids[0];
+	for (size_t i = 0; i < argv->nr; i++) {
+		size_t len = strlen(argv->item[i]) + 1, room = sizeof(text) - c.len;
+
+		if (len > room) {
+			c.flags |= TRACE_CMDLINE_IS_CUT;
+			len = room;
+		}
+		memcpy(text + c.len, argv->item[i], len);
+		c.len += (uint32_t)len;
+	}
+	if (c.len)
+		(void)common_add_cmdline(s->common, &c); /* the error sticks in common */
 }
 
 int surveyor_start(struct surveyor *s, int nice)

@@ -299,6 +299,18 @@ def check_diff(folder):
 
 # ---- options and the key
 
+def check_command_lines(folder):
+    """Each run is a process of its own: the command line of each is stored, however short it is."""
+    script = f": {folder}; {SPIN % 3000}"
+    measure(folder, "sh", "-c", script, options=["-r4", "-e", "task_clock@5000Hz"])
+    raw = output(PRINT, "--quiet", "--output-format=raw", FOLDER, cwd=folder)
+    lines = re.findall(r"Cmdline: pid (\d+), (.*)$", raw, re.M)  # of the survey too
+    runs = {pid for pid, line in lines if line == f"sh -c {script}"}
+    assert len(runs) == 4, runs
+    shown = output(PRINT, "--quiet", "--report=flat", "--sort=cmdline", "--output-format=csv", FOLDER, cwd=folder)
+    assert [r["cmdline"] for r in csv.DictReader(io.StringIO(shown))] == [f"sh -c {script}"], shown
+
+
 def check_key(folder):
     """runs in a spec; options replace it by a time, and the reverse; --save-spec writes it."""
     with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:
