@@ -112,6 +112,20 @@ def may_count_faults(what):
     return may
 
 
+def ordinary_user(folder, *programs):
+    """Copies of CPUPERF and these programs that everybody may run, and the keywords of run() that make an
+    ordinary user run them in the folder. None, with the reason printed, if there is none who may measure."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        paranoid = int(f.read())
+    if os.geteuid() != 0 or paranoid > 2:
+        print("skip: an ordinary user: this is not root, or perf_event_paranoid may refuse him", flush=True)
+        return None
+    os.chmod(folder, 0o777)
+    base = os.path.dirname(folder)
+    copies = [sampled.for_everybody(path, base) for path in (CPUPERF, PRINT, *programs)]
+    return [copies[0], *copies[2:]], {"cwd": folder, "user": 65534, "group": 65534, "extra_groups": []}
+
+
 def run_checks(names, everybody=False):
     """Runs the functions check_… of names (globals()), or those that the command line names, each
     with an empty folder, which everybody may enter if so asked."""

@@ -42,6 +42,7 @@ class Terminal:
         config = f"/tmp/{self.socket}.conf"
         with open(config, "w", encoding="utf-8") as out:
             out.write(f"set -g default-terminal {term}\nset -g status off\n"
+                      "set -g default-shell /bin/sh\n"
                       "set -g exit-empty on\nset -g history-limit 5000\n")
         self.tmux("-f", config, "new-session", "-d", "-x", str(width), "-y", str(height), words)
         os.unlink(config)

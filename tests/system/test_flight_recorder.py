@@ -11,8 +11,8 @@ import sys
 import time
 
 import kit
-from kit import (CPUPERF, finish, may_count_faults, may_sample, output, PRINT, run, run_checks, SESSION, sql,
-                 wait_for, wait_until_measuring)
+from kit import (CPUPERF, finish, may_count_faults, may_sample, ordinary_user, output, PRINT, run, run_checks,
+                 SESSION, sql, wait_for, wait_until_measuring)
 import sampled
 
 CLOCK = "cpu_clock@499Hz"
@@ -71,6 +71,17 @@ def check_crash(folder):
     run(CPUPERF, "-e", CLOCK, "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
     found = functions(folder)
     assert {"first", "second", "third"} <= set(found), found
+
+
+def check_ordinary_user(folder):
+    """The same of a user's own program."""
+    user = ordinary_user(folder, os.environ["PHASES"])
+    if user:
+        (program, phases), who = user
+        run(program, "-e", CLOCK, "--flight-recorder=2s", "--", phases, "0.3", "0.1", "2.2", code=128 + signal.SIGSEGV,
+            **who)
+        found = functions(folder)
+        assert "third" in found and not {"first", "second", "fourth"} & set(found), found
 
 
 def check_snapshots(folder):
@@ -196,4 +207,4 @@ def check_refused(folder):
             assert ("1 window(s)," in text) == (option == windows), (option, other, text)
 
 
-run_checks(globals())
+run_checks(globals(), everybody=True)

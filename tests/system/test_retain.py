@@ -11,12 +11,14 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
+import sampled
 from kit import CPUPERF, PRINT, may_sample, output, run, run_checks
 from sampled import event, write_spec
 
-COUNT = [event("software:context_switches")]
+COUNT = [event("software:context_switches" if sampled.may_sample() else "misc:cpu_user")]
 SAMPLE = [event("software:cpu_clock", frequency=997, flags=["pc"])]
 NAME = re.compile(r"t\.(s?)(\d+)\.(\d+)\.cpuperf$")
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
@@ -160,7 +162,9 @@ class Recording:
 
     def __init__(self, folder, spec, *args):
         self.folder = folder
-        self.p = subprocess.Popen([CPUPERF, spec, *args, "--quiet"], stdout=subprocess.DEVNULL)
+        # freed memory that a sanitizer sets aside is not the session's
+        env = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1:thread_local_quarantine_size_kb=64"}
+        self.p = subprocess.Popen([CPUPERF, spec, *args, "--quiet"], stdout=subprocess.DEVNULL, env=env)
 
     def __enter__(self):
         while "removed" not in (manifest(self.folder) if numbers(self.folder) else {}):
@@ -205,6 +209,51 @@ def check_taken(folder):
     os.rename(f"{folder}/last", name)
     found, done = read(folder)
     assert found and found[0] == manifest(folder)["removed"]["iterations"], (found[:1], done.stderr)
+
+
+def rss_kib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+
+
+def pass_day(folder, events, nr, kib, more_kib):
+    """A session removes nr iterations, and is killed. From the first tenth on its memory and its traces do not
+    grow (by more_kib): what is beyond the limit was written between two removals. What remains can be read."""
+    spec = write_spec(folder, events, num_iterations=10**6, duration=0.001, sync_period=0.1)
+    seen, removed = [], 0
+    with Recording(folder, spec, f"--retain=bytes:{kib}KiB") as p:
+        while removed < nr:
+            assert p.poll() is None
+            removed = manifest(folder)["removed"]["iterations"]
+            traces = []
+            for name in filter(NAME.match, os.listdir(folder)):
+                with contextlib.suppress(FileNotFoundError):  # removed
+                    traces.append(os.path.getsize(f"{folder}/{name}"))
+            seen.append((removed, rss_kib(p.pid), sum(traces) >> 10))
+            time.sleep(0.02)
+    assert [s[0] for s in seen] == sorted(s[0] for s in seen), seen
+    early = [s for s in seen if s[0] <= nr / 10] or seen[:1]
+    for _, rss, disk in seen:
+        assert rss <= max(s[1] for s in early) + more_kib and disk <= kib + 8192, (early, seen[::len(seen) // 50 + 1])
+    found, done = read(folder)
+    assert found and found == list(range(found[0], found[-1] + 1)) and found[0] >= removed, (found[:1], done.stderr)
+    for wrong in "not of this session", "cannot be", "damage":
+        assert wrong not in done.stderr, done.stderr
+    print(f"{found[0]:,} iterations removed, {len(found):,} read; RSS {early[-1][1]:,} to {seen[-1][1]:,} KiB, "
+          f"traces up to {max(s[2] for s in seen):,} of {kib:,} KiB")
+
+
+def check_day(folder):
+    """As many iterations as a day has seconds with CPUPERF_TEST_LONG=1, else a part of them."""
+    is_long = os.environ.get("CPUPERF_TEST_LONG") == "1"
+    kib = 128 * os.sysconf("SC_NPROCESSORS_ONLN")
+    # while a slow disk is synced, nothing is removed: a file system in memory has no such time
+    where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else folder
+    with tempfile.TemporaryDirectory(prefix="cpuperf-test.", dir=where) as fast:
+        pass_day(fast, COUNT, 86400 if is_long else 3000, kib, 4096)
+    with tempfile.TemporaryDirectory(prefix="cpuperf-test.", dir=where) as fast:
+        if may_sample("a day of samples"):
+            pass_day(fast, SAMPLE, 4000 if is_long else 100, 10 * kib, 16384)  # all files that are mapped
 
 
 def check_meanwhile(folder):

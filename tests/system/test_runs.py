@@ -16,7 +16,7 @@ import sqlite3
 import subprocess
 import sys
 
-from kit import CPUPERF, may_count_faults, output, PRINT, run, run_checks
+from kit import CPUPERF, may_count_faults, ordinary_user, output, PRINT, run, run_checks
 import sampled
 
 FOLDER = "cpuperf.session"
@@ -170,15 +170,12 @@ def check_inherits(folder):
 
 
 def check_ordinary_user(folder):
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
-        paranoid = int(f.read())
-    if os.geteuid() != 0 or paranoid > 2:
-        print("skip: an ordinary user: this is not root, or perf_event_paranoid may refuse him")
+    user = ordinary_user(folder)
+    if not user:
         return
-    os.chmod(folder, 0o777)
-    program, _ = (sampled.for_everybody(path, os.path.dirname(folder)) for path in (CPUPERF, PRINT))
+    (program,), who = user
     shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
-    done = run(program, "-r3", "--", "sh", "-c", SPIN % 30000, cwd=folder, user=65534, group=65534, extra_groups=[])
+    done = run(program, "-r3", "--", "sh", "-c", SPIN % 30000, **who)
     assert "3 runs, exit status 0" in done.stderr, done.stderr
     clocks = counts(folder, "task_clock")
     assert len(clocks) == 3 and max(clocks) < 20 * min(clocks) and min(clocks) > 1e6, clocks

@@ -15,7 +15,8 @@ import sys
 import time
 
 import sampled
-from kit import CPUPERF, finish, may_sample, output, PRINT, run, run_checks, SESSION, sql, start, wait_for
+from kit import (CPUPERF, finish, may_sample, ordinary_user, output, PRINT, run, run_checks, SESSION, sql, start,
+                 wait_for)
 
 # Two threads spin by turns, 0.2 s each, until standard input ends; prints who spun when, in ns.
 TURNS = """
@@ -120,15 +121,11 @@ def check_tree(folder):
         assert begun_late >= 100_000_000 or ns + begun_late == 100_000_000 + ended_late, seen
 
 
-def check_function(folder):
-    """A program that uses another function after each 300 ms of its CPU time: each window of that time
-    has samples of one. Other programs do not disturb that. Their clocks differ by what the program used
-    before it began, and by what the host took."""
-    stolen_ns = sampled.stolen_ns()
-    phases = [os.environ["PHASES"], "cpu", "0.3", "0.3", "0.3", "0.3"]
-    p = start(folder, "-e", "task_clock@1000000", "--windows=process_cputime:0.3:0.3:2", command=phases)
-    before_ns = int(finish(p, 128 + signal.SIGSEGV)[0].split()[0])
-    apart_ns = before_ns + sampled.stolen_ns() - stolen_ns + 20_000_000  # that is counted in 10 ms
+def expect_functions(folder, before_ns, took_ns):
+    """Of windows 0.3:0.3:2 of CPU time, over a program that uses another function after each 300 ms of its
+    own: each has samples of one. Their clocks differ by what the program used before it began, and by what
+    the host took."""
+    apart_ns = before_ns + took_ns + 20_000_000  # that is counted in 10 ms
     seen = windows(folder)
     for i, function in enumerate(["second", "fourth"]):
         text = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", f"--iteration={i}", SESSION, cwd=folder)
@@ -138,6 +135,19 @@ def check_function(folder):
         _, _, begun_late, ended_late = seen[i]
         assert sum(found.values()) <= (apart_ns + begun_late + ended_late) / 1e6, (i, found, right, apart_ns, seen)
         assert right >= 30 or begun_late > 100_000_000, (i, found, right, seen)
+
+
+def check_function(folder):
+    """Other programs on the CPU do not disturb windows of CPU time; nor does it take root."""
+    options = ["-e", "task_clock@1000000", "--windows=process_cputime:0.3:0.3:2", "--"]
+    phases = os.environ["PHASES"]
+    for user in ([CPUPERF, phases], {"cwd": folder}), ordinary_user(folder, phases):
+        if user:
+            (program, phases), who = user
+            stolen_ns = sampled.stolen_ns()
+            done = run(program, *options, phases, "cpu", "0.3", "0.3", "0.3", "0.3", code=128 + signal.SIGSEGV, **who)
+            expect_functions(folder, int(done.stdout.split()[0]), sampled.stolen_ns() - stolen_ns)
+            shutil.rmtree(f"{folder}/{SESSION}")
 
 
 def check_sleeper(folder):
@@ -209,4 +219,4 @@ def check_refused(folder):
     run(CPUPERF, "-e", "task_clock", "--delay=1", "-r2", "--", "true", code=125, cwd=folder)
 
 
-run_checks(globals())
+run_checks(globals(), everybody=True)
