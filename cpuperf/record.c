@@ -3,6 +3,7 @@
  */
 #include "api/table.h"
 #include "attached.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "estimate/table.h"
@@ -13,6 +14,7 @@
 #include "session/session.h"
 #include "signals.h"
 #include "spec/last.h"
+#include "target/failures.h"
 #include "target/memory.h"
 
 #include <errno.h>
@@ -20,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -163,8 +166,7 @@ static void on_look(const struct session_iteration *it, void *arg)
 		dashboard_feed_iteration(&r->feed, r->table);
 }
 
-/* False: it was printed in the dashboard. */
-static bool must_log(struct recorder *r, const char *text)
+bool recorder_must_log(struct recorder *r, const char *text)
 {
 	status_erase(&r->status);
 	if (dashboard_feed_is_on(&r->feed))
@@ -177,7 +179,7 @@ static void on_note(const char *text, bool is_essential, void *arg)
 	struct recorder *r = arg;
 
 	if (!r->is_answered && /* else the trace has it, and the answer */
-	    must_log(r, text))
+	    recorder_must_log(r, text))
 		log_line(is_essential ? LOG_ESSENTIAL : LOG_WARNING, __FILE__, __LINE__, "%s",
 			 text);
 }
@@ -186,7 +188,7 @@ static void on_control_message(const char *text, bool is_answer, void *arg)
 {
 	char line[2 * CONTROL_LINE_BYTES];
 
-	if (!must_log(arg, text))
+	if (!recorder_must_log(arg, text))
 		return;
 	if (!is_answer)
 		log_warning("%s", text);
@@ -371,6 +373,7 @@ static int open_session(struct recorder *r, const struct session_config *config,
 		rc = r->open_error = session_open(config, &r->session, e);
 		if (rc)
 			return rc;
+		recorder_add_processes(r);
 		nr_new = r->attached ? attached_nr_new(r->attached) : 0;
 		rc = r->attached ? attached_check_own(r->attached, i < NR_TRIES ? &ignored : e) : 0;
 		if (!nr_new && !rc)
@@ -411,11 +414,36 @@ static int close_results(const struct recorder *r, int status)
 								    : status;
 }
 
-static int on_control(void *arg)
+static int on_ready(void *arg)
 {
 	struct recorder *r = arg;
 
-	return control_read(&r->control, r->session);
+	recorder_read_failures(r);
+	if (r->control.fd >= 0 && control_read(&r->control, r->session)) {
+		(void)epoll_ctl(r->ready_fd, EPOLL_CTL_DEL, r->control.fd, NULL);
+		io_close(&r->control.fd); /* others may have it open */
+	}
+	return 0;
+}
+
+static int watch(int epoll_fd, int fd)
+{
+	struct epoll_event readable = {.events = EPOLLIN};
+
+	return fd >= 0 && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &readable) ? -errno : 0;
+}
+
+/* What wakes the session while it measures. */
+static int open_ready(struct recorder *r, struct err *e)
+{
+	int failures = r->failures ? target_failures_fd(r->failures) : -1;
+
+	if (r->control.fd < 0 && failures < 0)
+		return 0;
+	r->ready_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (r->ready_fd < 0 || watch(r->ready_fd, r->control.fd) || watch(r->ready_fd, failures))
+		return err_set(e, -errno, "nothing can wake the session: %s", strerror(errno));
+	return 0;
 }
 
 int record(struct plan *plan, const struct options *o, struct attached *attached)
@@ -427,6 +455,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	    .plan = plan,
 	    .options = o,
 	    .results_fd = STDOUT_FILENO,
+	    .ready_fd = -1,
 	    .command = o->command,
 	    .attached = attached,
 	    .is_answered = o->command || (is_answerable && is_text),
@@ -468,8 +497,11 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	r.control.on_message = on_control_message;
 	r.control.arg = &r;
 	r.control.is_until_end = plan->target.until_end && !plan->target.has_runs;
-	config.on_control = r.control.fd >= 0 ? on_control : NULL;
-	config.control_fd = r.control.fd;
+	recorder_follow_failures(&r);
+	if (open_ready(&r, &e))
+		return fail(EXIT_FAILED, &e);
+	config.on_control = r.ready_fd >= 0 ? on_ready : NULL;
+	config.control_fd = r.ready_fd;
 	if (output_open(&r.output, r.results_fd, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
@@ -495,6 +527,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	output_close(&r.output);
 	status = close_results(&r, status);
 	session_close(r.session);
+	io_close(&r.ready_fd);
+	target_failures_free(r.failures);
 	control_close(&r.control);
 	return status;
 }

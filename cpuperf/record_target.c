@@ -11,6 +11,7 @@
 #include "recorder.h"
 #include "session/session.h"
 #include "signals.h"
+#include "target/failures.h"
 #include "target/memory.h"
 
 #include <errno.h>
@@ -98,6 +99,69 @@ int recorder_on_next(void *arg, struct err *e)
 	if (rc == 0)
 		r->pid = target_command_pid(r->command);
 	return rc;
+}
+
+void recorder_follow_failures(struct recorder *r)
+{
+	const struct spec *spec = r->plan->spec;
+	struct err e = {0};
+
+	if (!spec->flight.span_ns || spec->target.cgroups.nr || (!r->command && !r->attached))
+		return;
+	if (target_failures_new(spec->target.has_children, &r->failures, &e))
+		log_info("a process that fails is no trigger: %s", e.msg);
+}
+
+void recorder_add_processes(struct recorder *r)
+{
+	const struct target_tasks *t = r->attached ? &r->attached->tasks : NULL;
+	int rc = 0;
+
+	if (!r->failures)
+		return;
+	if (r->command)
+		rc = target_failures_add(r->failures, r->pid);
+	for (size_t i = 0; t && i < t->nr_processes && rc == 0; i++)
+		rc = target_failures_add(r->failures, t->processes[i]);
+	if (rc)
+		log_warning("processes that fail may be no triggers: %s", strerror(-rc));
+}
+
+/* The end of the command is a snapshot anyway. */
+static void on_failure(struct recorder *r, const struct target_failure *f)
+{
+	const char *name = WIFSIGNALED(f->status) ? sigabbrev_np(WTERMSIG(f->status)) : NULL;
+	char why[64];
+
+	if ((r->command && f->pid == r->pid) ||
+	    (!WIFSIGNALED(f->status) && !r->plan->spec->flight.has_exits))
+		return;
+	if (WIFSIGNALED(f->status))
+		snprintf(why, sizeof(why), "process %d killed by %s%s", f->pid,
+			 name ? "SIG" : "a signal", name ? name : "");
+	else
+		snprintf(why, sizeof(why), "process %d: exit status %d", f->pid,
+			 WEXITSTATUS(f->status));
+	session_trigger(r->session, why);
+}
+
+void recorder_read_failures(struct recorder *r)
+{
+	struct target_failure f;
+	char text[128];
+	int rc = 0;
+
+	while (r->failures && (rc = target_failures_next(r->failures, &f)) == 1)
+		on_failure(r, &f);
+	if (rc == 0 || rc == -EAGAIN)
+		return;
+	snprintf(text, sizeof(text), "processes that fail may be no triggers: %s", strerror(-rc));
+	if (recorder_must_log(r, text))
+		log_warning("%s", text);
+	if (rc == -ENOBUFS)
+		return;
+	target_failures_free(r->failures);
+	r->failures = NULL;
 }
 
 static uint64_t to_ns(const struct timeval *t)

@@ -33,6 +33,8 @@ struct recorder {
 	pid_t pid;                      /* of the command */
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
 	struct control control;
+	struct target_failures *failures; /* owned; of a flight recorder's target; NULL: unknown */
+	int ready_fd;                 /* an epoll of control and failures; -1: there is neither */
 	struct target_memory *memory; /* owned; of the target while it runs; or NULL */
 	uint64_t look_ns;             /* between what a dashboard shows; 0: it shows iterations */
 	uint64_t beyond;  /* of a flight recorder: a bit for each metric that is beyond its limit */
@@ -55,6 +57,9 @@ struct recorder {
 	int print_error;       /* 0, or -errno of writing to stdout */
 };
 
+/* Shows a message in the dashboard, if there is one. False: it did; true: it must be logged. */
+bool recorder_must_log(struct recorder *r, const char *text);
+
 /* record_events.c */
 /* Warns of events that do not work on every CPU; returns their number. The answer lists them, if
  * there is one. */
@@ -74,6 +79,11 @@ int recorder_on_start(void *arg, struct err *e);
 /* The process of a run. 1: there is no further one. */
 int recorder_on_next(void *arg, struct err *e);
 void recorder_on_target(void *arg, struct trace_target *out);
+/* A process of a flight recorder's target that fails is a trigger, if the kernel reports it. */
+void recorder_follow_failures(struct recorder *r);
+/* Adds the processes that the target has now. */
+void recorder_add_processes(struct recorder *r);
+void recorder_read_failures(struct recorder *r);
 /* The exit status if the command cannot be executed. */
 int recorder_exec_status(int rc);
 /* Runs cpuperf_print on the session. */

@@ -78,7 +78,8 @@ struct session_config {
 	 */
 	void (*on_target)(void *arg, struct trace_target *out);
 	/* Called in the session's thread when control_fd is readable, between readings; it may
-	 * call session_enable. 1: do not call it again. NULL: there is no such descriptor. */
+	 * call session_enable and session_trigger. 1: do not call it again. NULL: there is no such
+	 * descriptor. */
 	int (*on_control)(void *arg);
 	int control_fd; /* borrowed */
 	bool is_strict; /* refuse rings smaller than requested */
@@ -134,7 +135,7 @@ void session_enable_all(struct session *s, bool is_enabled);
 
 /* Requests a snapshot with CAUSE_TRIGGER, delayed by the time that the spec's flight recorder goes
  * on after a trigger. why: its name for readers of the snapshot, cut if it is long. Without effect
- * while another trigger waits for its snapshot. From on_look only. */
+ * while another trigger waits for its snapshot. From on_look and on_control only. */
 void session_trigger(struct session *s, const char *why);
 
 /* How many iterations were completed. */

@@ -582,7 +582,16 @@ const struct key_row key_rows[] = {
 	.unit = "seconds",
 	.description =
 	    "How long sampling goes on after a trigger: a metric that is beyond its warn_below or "
-	    "warn_above, over the last second. The snapshot holds these seconds too.",
+	    "warn_above, over the last second, or a process of the target that fails. The snapshot "
+	    "holds these seconds too.",
+    },
+    {
+	FLIGHT_FIELD(has_exits),
+	.name = "exits",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description = "true: a process of the target that exits with a status other than 0 is a "
+		       "trigger too, not only one that a signal ends.",
     },
 
     {

@@ -100,6 +100,7 @@ struct spec_flight {
 	uint64_t span_ns;  /* before the snapshot; 0: samples are written as they come */
 	uint64_t mib;      /* of memory for each CPU, at most */
 	uint64_t after_ns; /* from a trigger to its snapshot */
+	bool has_exits;    /* an exit status other than 0 is a trigger, not only a signal */
 };
 
 /* How much of a session remains on the disk; each limit 0: any. */

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -168,6 +170,59 @@ def check_trigger(folder):
     text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
     assert "\nTrigger: faults above 5000\n" in text, text
     assert "Note: trigger: faults above 5000" in text, text
+
+
+def may_see_failures(folder, what):
+    """Whether the kernel reports ends of processes here; if not, prints that the checks named are skipped."""
+    said = run(CPUPERF, "-e", CLOCK, "--flight-recorder=1s", "-o", "probe", "--", "true", cwd=folder).stderr
+    if "is no trigger" in said:
+        print(f"skip: {what}: {said.splitlines()[0]}", flush=True)
+    return "is no trigger" not in said
+
+
+def check_failure(folder):
+    """A process of the target that a signal ends is a trigger: its snapshot holds what it did before, with names.
+    One that exits is none, unless the key exits says so, nor is one of another program."""
+    if not may_see_failures(folder, "processes that fail"):
+        return
+    crash = [os.environ["PHASES"], "0.3"]
+    script = 'sh -c "exit 7"; "$0" "$@"; read end; exit 0'
+    p = start(folder, "-e", CLOCK, "--flight-recorder=100s", command=["sh", "-c", script, *crash])
+    run(*crash, code=-signal.SIGSEGV)
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
+    finish(p)
+    assert sql(folder, "SELECT cause FROM iterations ORDER BY iteration") == [("trigger",), ("end",)]
+    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    assert "Trigger: process " in text and " killed by SIGSEGV" in text, text
+    found = functions(folder, "--iteration=0")
+    assert found.get("first") and not [name for name in found if name.startswith("0x")], found
+
+    folder = f"{folder}/exits"
+    os.mkdir(folder)
+    with open(f"{folder}/x.cpspec", "w", encoding="utf-8") as f:
+        json.dump({"flight_recorder": {"seconds": 100, "exits": True},
+                   "events": [{"group_name": "software", "event_name": "cpu_clock", "frequency": 499}]}, f)
+    p = start(folder, "--spec-file=./x.cpspec", command=["sh", "-c", script, "true"])
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
+    finish(p)
+    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    assert re.search(r"Trigger: process \d+: exit status 7$", text, re.M), text
+
+
+def check_attached_failure(folder):
+    """The same of a process that was running before, and of one that it creates."""
+    if not may_see_failures(folder, "attached processes that fail"):
+        return
+    with subprocess.Popen(["sh", "-c", 'read a; "$0" "$@"; read b', os.environ["PHASES"], "0.3"],
+                          stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as target:
+        p = start(folder, "-e", CLOCK, "--flight-recorder=100s", f"--pid={target.pid}")
+        target.stdin.write(b"\n")
+        target.stdin.flush()
+        wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
+        target.stdin.close()
+        finish(p)
+    assert sql(folder, "SELECT cause FROM iterations ORDER BY iteration") == [("trigger",), ("end",)]
+    assert functions(folder, "--iteration=0").get("first")
 
 
 def check_machine(folder):
