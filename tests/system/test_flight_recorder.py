@@ -172,6 +172,24 @@ def check_trigger(folder):
     assert "Note: trigger: faults above 5000" in text, text
 
 
+def check_pressure(folder):
+    """Pressure stall information beyond a limit, by a metric of an event of misc, is a trigger, once."""
+    if not os.path.exists("/proc/pressure/cpu"):
+        print("skip: pressure: this kernel has none", flush=True)
+        return
+    with open(f"{folder}/x.cpspec", "w", encoding="utf-8") as f:
+        json.dump({"flight_recorder": {"seconds": 100, "mib": 1},
+                   "events": [{"group_name": "software", "event_name": "cpu_clock", "frequency": 499},
+                              {"group_name": "misc", "event_name": "pressure_cpu_some"}],
+                   "metrics": [{"name": "stalled", "expr": "{pressure_cpu_some} / 10000000", "warn_above": -1}]}, f)
+    p = start(folder, "--spec-file=./x.cpspec", command=[sys.executable, "-c", SPIN])
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
+    finish(p)
+    assert sql(folder, "SELECT cause FROM iterations ORDER BY iteration") == [("trigger",), ("end",)]
+    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    assert "\nTrigger: stalled above -1\n" in text, text
+
+
 def may_see_failures(folder, what):
     """Whether the kernel reports ends of processes here; if not, prints that the checks named are skipped."""
     said = run(CPUPERF, "-e", CLOCK, "--flight-recorder=1s", "-o", "probe", "--", "true", cwd=folder).stderr

@@ -14,18 +14,23 @@ static struct tape tape;
 static struct rig rig;
 static size_t nr_fds;
 
-/* A session that counts, and one that samples: its survey of /proc runs on a thread of its own. */
+#define COUNTED SOFTWARE_2 HARDWARE_3 MISC EV("misc", "memory_used")
+
+/* A session that counts; one that samples: its survey of /proc runs on a thread of its own; and one
+ * that removes its first iteration. */
 static const struct {
 	const char *events;
 	unsigned has_common; /* a file more */
+	unsigned retained;   /* iterations; 0: all */
 } modes[] = {
-    {SOFTWARE_2 HARDWARE_3 MISC EV("misc", "memory_used"), 0},
+    {COUNTED, 0},
     {"{\"group_name\":\"software\",\"event_name\":\"cpu_clock\",\"rate\":1000000,"
      "\"flags\":[\"timebase\"]},{\"group_name\":\"software\",\"event_name\":\"page_faults\","
      "\"rate\":10}," EV("software", "context_switches") MISC,
      1},
+    {COUNTED, 0, 1},
 };
-static enum { COUNTS, SAMPLES } mode;
+static enum { COUNTS, SAMPLES, RETAINS } mode;
 
 /* One process, so that the survey has something to do, and little. */
 static void put_small_proc(void)
@@ -47,7 +52,9 @@ static void put_small_proc(void)
 
 static unsigned nr_files(void)
 {
-	return NR_CPUS * NR_ITERATIONS + modes[mode].has_common;
+	unsigned retained = modes[mode].retained;
+
+	return NR_CPUS * (retained ? retained : NR_ITERATIONS) + modes[mode].has_common;
 }
 
 /* From plan to close, as a program does it. */
@@ -76,6 +83,7 @@ static void begin(void)
 		put_small_proc();
 	fake.samples_per_read = 5;
 	rig.spec.num_iterations = NR_ITERATIONS;
+	rig.spec.retain.iterations = modes[mode].retained;
 	plan_fini(&rig.plan);
 	rig.plan.nr_cpus = NR_CPUS;
 	nr_fds = inject_open_fds();
@@ -138,7 +146,9 @@ static void check_after(int rc, const struct err *e)
 		assert_int_equal(e->code, rc);
 	} else {
 		assert_int_equal(tape.nr_iterations, NR_ITERATIONS);
-		assert_int_equal(l.nr_traces, nr_files());
+		/* one that cannot be opened is not removed */
+		assert_true(l.nr_traces == nr_files() ||
+			    (modes[mode].retained && l.nr_traces == nr_files() + 1));
 		assert_int_equal(l.num_iterations, NR_ITERATIONS);
 	}
 	if (whole_session(&again))
@@ -282,4 +292,16 @@ TEST(every_perf_call_sampling)
 {
 	mode = SAMPLES;
 	without_children(fail_every_perf_call);
+}
+
+TEST(every_allocation_retaining)
+{
+	mode = RETAINS;
+	fail_every_allocation();
+}
+
+TEST(every_file_call_retaining)
+{
+	mode = RETAINS;
+	fail_every_file_call();
 }
