@@ -2,6 +2,7 @@
  * Events that cannot be measured, or not by this user: warnings, and what would permit it.
  */
 #include "base/log.h"
+#include "base/privilege.h"
 #include "estimate/table.h"
 #include "host/host.h"
 #include "recorder.h"
@@ -154,4 +155,6 @@ void recorder_print_ways(const struct recorder *r, int error)
 	else if (needs_kernel && !host_may_measure_kernel(plan->host))
 		rights_print_ways(plan->host,
 				  plan->target.is_user_only ? "it in the kernel too" : "it", 1);
+	else if (!error && privilege_is_held() && session_has_small_rings(r->session))
+		rights_print_buffers(plan->host);
 }

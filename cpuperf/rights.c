@@ -64,6 +64,21 @@ static void quote_program(char quoted[MAX_QUOTED])
 	str_disarm(quoted);
 }
 
+/* NULL ends the lines; empty ones are skipped. */
+static void print_lines(const char *what, const char *introduction, const char *const *lines)
+{
+	BUF_AUTO(text, 8 * MAX_QUOTED);
+
+	buf_printf(&text, "\nTo measure %s, %s:\n", what, introduction);
+	for (; *lines; lines++) {
+		if (**lines && log_is_json())
+			log_info("to measure %s, %s: %s", what, introduction, *lines);
+		else if (**lines)
+			buf_printf(&text, "  %s\n", *lines);
+	}
+	log_text(buf_str(&text), text.len);
+}
+
 void rights_print_ways(const struct host *h, const char *what, int paranoid)
 {
 	static const char *const introductions[] = {
@@ -75,7 +90,6 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 	const char *capability = h->has_cap_perfmon ? "perfmon" : "sys_admin";
 	char program[MAX_QUOTED], sysctl[64];
 	BUF_AUTO(way, 4 * MAX_QUOTED);
-	BUF_AUTO(text, 8 * MAX_QUOTED);
 
 	quote_program(program);
 	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
@@ -87,14 +101,16 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 		buf_printf(&way, "--cap-add=%s", h->has_cap_perfmon ? "PERFMON" : "SYS_ADMIN");
 	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d", paranoid);
 
-	const char *const lines[] = {buf_str(&way), sysctl};
+	print_lines(what, introductions[h->grant], (const char *[]){buf_str(&way), sysctl, NULL});
+}
 
-	buf_printf(&text, "\nTo measure %s, %s:\n", what, introductions[h->grant]);
-	for (size_t i = 0; i < ARRAY_NR(lines); i++) {
-		if (lines[i][0] && log_is_json())
-			log_info("to measure %s, %s: %s", what, introductions[h->grant], lines[i]);
-		else if (lines[i][0])
-			buf_printf(&text, "  %s\n", lines[i]);
-	}
-	log_text(buf_str(&text), text.len);
+void rights_print_buffers(const struct host *h)
+{
+	char program[MAX_QUOTED];
+	BUF_AUTO(way, 2 * MAX_QUOTED);
+
+	quote_program(program);
+	buf_printf(&way, "sudo setcap cap_%s,cap_syslog,cap_ipc_lock=ep %s",
+		   h->has_cap_perfmon ? "perfmon" : "sys_admin", program);
+	print_lines("with larger buffers", "type this line", (const char *[]){buf_str(&way), NULL});
 }

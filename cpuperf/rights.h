@@ -15,5 +15,8 @@ char **rights_environment(void);
 /* Prints on standard error the lines to type, one per way, that permit what a
  * kernel.perf_event_paranoid of this level does. what: "whole CPUs". */
 void rights_print_ways(const struct host *h, const char *what, int paranoid);
+/* The same, of buffers beyond the limit of locked memory: for a program whose file has the
+ * capability to measure. */
+void rights_print_buffers(const struct host *h);
 
 #endif

@@ -13,6 +13,9 @@
 
 enum { PERFMON = 38, NR_WORDS = _LINUX_CAPABILITY_U32S_3 }; /* older headers lack CAP_PERFMON */
 
+/* Of little use alone, and harmless while they are effective. */
+#define FURTHER (1ull << CAP_SYSLOG | 1ull << CAP_IPC_LOCK)
+
 static uint64_t held; /* bits of capabilities */
 
 static int get_permitted(uint64_t *out)
@@ -57,7 +60,7 @@ int privilege_init(struct err *e)
 		return 0;
 	rc = get_permitted(&permitted);
 	if (rc == 0) {
-		held = permitted & ((permitted & perfmon ? perfmon : admin) | 1ull << CAP_SYSLOG);
+		held = permitted & ((permitted & perfmon ? perfmon : admin) | FURTHER);
 		rc = set(held, 0);
 	}
 	return rc ? err_set(e, rc, "capabilities cannot be dropped: %s", strerror(-rc)) : 0;
@@ -65,7 +68,7 @@ int privilege_init(struct err *e)
 
 bool privilege_is_held(void)
 {
-	return held & ~(1ull << CAP_SYSLOG);
+	return held & ~FURTHER;
 }
 
 static void become(uint64_t effective)

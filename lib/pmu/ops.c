@@ -43,8 +43,11 @@ static int kernel_close(int fd)
 static void *kernel_mmap(int fd, size_t len, bool is_read_only, int *error)
 {
 	int access = is_read_only ? PROT_READ : PROT_READ | PROT_WRITE;
-	void *base = mmap(NULL, len, access, MAP_SHARED, fd, 0);
+	void *base;
 
+	privilege_raise(); /* CAP_IPC_LOCK: rings are locked memory */
+	base = mmap(NULL, len, access, MAP_SHARED, fd, 0);
+	privilege_lower();
 	if (base != MAP_FAILED)
 		return base;
 	*error = -errno;

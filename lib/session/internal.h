@@ -29,6 +29,7 @@ struct session {
 	int stop_fd;                  /* eventfd: wakes the loop */
 	int wake_fd;                  /* the same, or an epoll of it and the control's */
 	atomic_bool stop;
+	bool has_small_rings;
 	atomic_bool is_complete; /* the iteration that the stop ends is complete */
 	atomic_uint requests;    /* a bit for each enum cause, and REQUEST_SNAPSHOT */
 	uint64_t nr_done;

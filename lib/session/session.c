@@ -97,6 +97,7 @@ static int report_ring_size(struct session *s, uint64_t got, uint64_t wanted, in
 			  (unsigned long long)wanted >> 20, asked);
 	if (!error || (s->plan->target.is_user_only && !s->config.is_strict))
 		return 0; /* the user's limit: actual losses are reported */
+	s->has_small_rings = error == -EPERM;
 	if (s->config.is_strict) {
 		err_set(e, error, "--strict: %s allows buffers of %llu KiB per CPU, not %llu", why,
 			kib, (unsigned long long)wanted >> 10);
@@ -379,6 +380,11 @@ static void wake(const struct session *s)
 	/* fails only if the counter is full, and then the loop is awake */
 	if (write(s->stop_fd, &one, sizeof(one)) < 0)
 		return;
+}
+
+bool session_has_small_rings(const struct session *s)
+{
+	return s->has_small_rings;
 }
 
 void session_finish(struct session *s)

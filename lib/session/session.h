@@ -114,6 +114,8 @@ int session_run(struct session *s, struct err *e);
 /* Ends the iteration in progress: it is read, reported and written, and is the last one.
  * Async-signal-safe, thread-safe. */
 void session_stop(struct session *s);
+/* True if rings are smaller than the plan asks for, because of the limit of locked memory. */
+bool session_has_small_rings(const struct session *s);
 
 /* The same, but the iteration is complete: its target has ended. Another run may follow it. */
 void session_finish(struct session *s);
