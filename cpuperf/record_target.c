@@ -153,11 +153,12 @@ void recorder_read_failures(struct recorder *r)
 
 	while (r->failures && (rc = target_failures_next(r->failures, &f)) == 1)
 		on_failure(r, &f);
-	if (rc == 0 || rc == -EAGAIN)
+	if (rc == 0 || rc == -EAGAIN || (rc == -ENOBUFS && r->has_lost_failures))
 		return;
 	snprintf(text, sizeof(text), "processes that fail may be no triggers: %s", strerror(-rc));
 	if (recorder_must_log(r, text))
 		log_warning("%s", text);
+	r->has_lost_failures = true;
 	if (rc == -ENOBUFS)
 		return;
 	target_failures_free(r->failures);

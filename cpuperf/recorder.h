@@ -34,6 +34,7 @@ struct recorder {
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
 	struct control control;
 	struct target_failures *failures; /* owned; of a flight recorder's target; NULL: unknown */
+	bool has_lost_failures;           /* a message said so */
 	int ready_fd;                 /* an epoll of control and failures; -1: there is neither */
 	struct target_memory *memory; /* owned; of the target while it runs; or NULL */
 	uint64_t look_ns;             /* between what a dashboard shows; 0: it shows iterations */

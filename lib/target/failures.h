@@ -1,7 +1,7 @@
 /*
- * Processes of a target that fail, as the kernel reports them to root (proc connector): each
- * process that is created and that ends, of the whole machine, in order. Their own tree is followed
- * here.
+ * Processes of a target that fail, as the kernel reports them (proc connector) to root, since
+ * Linux 6.6 to everybody: each process that is created and that ends, of the whole machine, in
+ * order. Their own tree is followed here.
  */
 #ifndef TARGET_FAILURES_H
 #define TARGET_FAILURES_H
@@ -19,7 +19,8 @@ struct target_failure {
 };
 
 /* Reports begin now. has_children: processes that those of the target create belong to it. 0 or
- * -errno with *e: -EPERM without CAP_NET_ADMIN, or in a namespace of pids or users. */
+ * -errno with *e: -EPERM without CAP_NET_ADMIN (before Linux 6.6), or in a namespace of pids or
+ * users. */
 int target_failures_new(bool has_children, struct target_failures **out, struct err *e);
 void target_failures_free(struct target_failures *f); /* NULL is fine */
 /* Adds a process to the target. Those that it created since target_failures_new follow when they
