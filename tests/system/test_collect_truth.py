@@ -22,6 +22,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import statistics
 import subprocess
 import time
 
@@ -432,9 +433,10 @@ def check_ticks(folder):
         events = next(f["events"] for f in all_frames if f["frame"] == "events")
         of_event = ticks(all_frames)
         for (event, instance), times in of_event.items():
-            pace = 1e9 * (len(times) - 1) / (times[-1] - times[0])
-            assert abs(len(times) / seconds - 10) <= 0.5, (events[event]["name"], instance, times)
-            assert abs(pace - 10) <= 0.5, (events[event]["name"], instance, pace)
+            # a busy machine is late at some, and misses some
+            gap = statistics.median(b - a for a, b in zip(times, times[1:]))
+            assert 5 * seconds <= len(times) <= 10 * seconds + 1, (events[event]["name"], instance, times)
+            assert abs(gap - 1e8) <= 1e7, (events[event]["name"], instance, gap)
         wanted = {i for i, e in enumerate(events) if e["group"] == "misc" and e["state"] == 1 and
                   (trace == 0 or e["scope"] == 1) and e["scope"] != 4}
         assert wanted <= {event for event, _ in of_event}, trace
