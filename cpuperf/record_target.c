@@ -42,7 +42,10 @@ static void start_memory(struct recorder *r)
 
 	if (r->attached)
 		attached_set_memory(r->attached, &config);
-	rc = target_memory_new(&config, &r->memory) ?: target_memory_start(r->memory);
+	rc = target_memory_new(&config, &r->memory);
+	if (rc == 0 && r->attached)
+		target_memory_read(r->memory); /* what is used from here on is counted */
+	rc = rc ?: target_memory_start(r->memory);
 	if (rc)
 		log_verbose(1, "memory of all processes is not read: %s", strerror(-rc));
 }
@@ -55,6 +58,19 @@ static void list_left(struct recorder *r, struct trace_target *out)
 						    NR_LEFT_NAMED, &names);
 	snprintf(out->left, sizeof(out->left), "%s", buf_str(&names));
 	str_disarm(out->left);
+}
+
+static void take_used(struct recorder *r, struct trace_target *out)
+{
+	struct target_used used;
+
+	if (!r->memory)
+		return;
+	target_memory_used(r->memory, &used);
+	out->user_ns = used.user_ns;
+	out->system_ns = used.system_ns;
+	out->minor_faults = used.minor_faults;
+	out->major_faults = used.major_faults;
 }
 
 static void take_memory(struct recorder *r, struct trace_target *out)
@@ -177,6 +193,7 @@ void recorder_on_target(void *arg, struct trace_target *out)
 
 	if (r->attached) {
 		attached_describe(r->attached, out);
+		take_used(r, out);
 		take_memory(r, out);
 		return;
 	}

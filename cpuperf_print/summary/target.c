@@ -116,6 +116,17 @@ static void put_io(struct summary *s)
 			   of_last_run(s));
 }
 
+/* Of processes that ran already: page faults as /proc had them. */
+static void put_user_only(struct summary *s)
+{
+	uint64_t nr_faults = s->target.minor_faults + s->target.major_faults;
+
+	buf_adds(s->out, "  user mode only");
+	if (nr_faults)
+		buf_printf(s->out, "; at least %s page faults (/proc)", COMMAS(nr_faults));
+	buf_addc(s->out, '\n');
+}
+
 static void put_usage(struct summary *s)
 {
 	struct modes modes;
@@ -126,8 +137,12 @@ static void put_usage(struct summary *s)
 	if (t->flags & TRACE_TARGET_IS_ATTACHED && t->end_ns > t->start_ns)
 		buf_printf(s->out, "  %s measured\n",
 			   HUMAN((double)(t->end_ns - t->start_ns), "ns"));
-	if (t->flags & TRACE_TARGET_IS_ATTACHED)
+	modes = modes_of(s);
+	if (t->flags & TRACE_TARGET_IS_ATTACHED) {
 		put_tree_peak(s);
+		if (!modes.has_kernel && modes.is_open)
+			put_user_only(s);
+	}
 	if (!(r->wall.mean > 0))
 		return;
 	buf_adds(s->out, "  ");
@@ -143,7 +158,6 @@ static void put_usage(struct summary *s)
 	put_tree_peak(s);
 	put_io(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
-	modes = modes_of(s);
 	if (!modes.has_kernel)
 		buf_printf(s->out, "  %s; %s page faults, %s context switches (wait4%s)\n",
 			   modes.is_open ? "user mode only" : "no event of it was counted",
@@ -463,8 +477,8 @@ static double sampled_ns(const struct summary *s)
 }
 
 /* In user mode alone, the CPU time of wait4 has two parts: one is sampled, and one is not. */
-static void put_mode(struct summary *s, struct layout *l, const char *name,
-		     const struct spread *time, double sampled)
+static void put_mode(struct layout *l, const char *name, const struct spread *time, double seconds,
+		     double sampled)
 {
 	struct unit u = unit_shown(EVENT_COUNT, "ns");
 
@@ -476,7 +490,7 @@ static void put_mode(struct summary *s, struct layout *l, const char *name,
 	if (time->nr > 1)
 		buf_printf(&l->text, "± %s", HUMAN(half_of(time), "ns"));
 	layout_cell(l, HALF);
-	screen_rate(&l->text, time->mean / s->runs.wall.mean * 1e9 / u.divisor, &u);
+	screen_rate(&l->text, time->mean / seconds / u.divisor, &u);
 	layout_cell(l, RATE);
 	layout_cell(l, RUNNING);
 	if (sampled > 0 && time->mean > 0)
@@ -485,16 +499,27 @@ static void put_mode(struct summary *s, struct layout *l, const char *name,
 	layout_cell(l, SCOPE);
 }
 
-static void put_modes(struct summary *s, struct layout *l)
+/* Of processes that ran already, /proc has them at least. */
+static void put_modes(struct summary *s, struct layout *l, double seconds)
 {
-	const struct summary_runs *r = &s->runs;
+	const struct trace_target *t = &s->target;
+	const bool is_attached = t->flags & TRACE_TARGET_IS_ATTACHED;
 	const struct modes modes = modes_of(s);
-	bool is_whole = r->nr == r->user.nr && !s->totals->gap_ns;
+	struct spread user = s->runs.user, system = s->runs.system;
+	bool is_whole = s->runs.nr == user.nr && !s->totals->gap_ns && !is_attached;
 
-	if (!(r->wall.mean > 0) || modes.has_kernel || !modes.is_open || !s->facts->is_sampling)
+	if (is_attached && t->user_ns + t->system_ns) {
+		spread_add(&user, (double)t->user_ns);
+		spread_add(&system, (double)t->system_ns);
+	}
+	if (!user.nr || !(seconds > 0) || modes.has_kernel || !modes.is_open ||
+	    !s->facts->is_sampling)
 		return;
-	put_mode(s, l, "in user mode", &r->user, is_whole ? sampled_ns(s) : 0);
-	put_mode(s, l, "in the kernel, not sampled", &r->system, 0);
+	put_mode(l, is_attached ? "in user mode, at least" : "in user mode", &user, seconds,
+		 is_whole ? sampled_ns(s) : 0);
+	put_mode(
+	    l, is_attached ? "in the kernel, at least, not sampled" : "in the kernel, not sampled",
+	    &system, seconds, 0);
 }
 
 void summary_target(struct summary *s)
@@ -523,7 +548,7 @@ void summary_target(struct summary *s)
 		if (s->totals->column[i].spread.nr &&
 		    !sampled_event_is_sampled(&s->table->columns[i].sampling))
 			put_count(s, &l, i, are_runs, seconds);
-	put_modes(s, &l);
+	put_modes(s, &l, seconds);
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
 	put_missing(s);

@@ -35,7 +35,18 @@ enum {
 };
 
 /* Fields of /proc/PID/stat, numbered as in proc(5). */
-enum { PARENT = 4, FLAGS = 9, NR_THREADS = 20, START = 22, SIZE = 23, NR_FIELDS };
+enum {
+	PARENT = 4,
+	FLAGS = 9,
+	MINOR_FAULTS = 10,
+	MAJOR_FAULTS = 12,
+	USER_TICKS = 14,
+	SYSTEM_TICKS = 15,
+	NR_THREADS = 20,
+	START = 22,
+	SIZE = 23,
+	NR_FIELDS
+};
 enum { FORKED_NO_EXEC = 0x40 }; /* in FLAGS: PF_FORKNOEXEC */
 
 struct member {
@@ -45,13 +56,15 @@ struct member {
 
 struct target_memory {
 	struct target_memory_config config;
-	bool has_kcmp;           /* kcmp cannot hang behind an exec */
-	pthread_mutex_t reading; /* held while members change */
-	struct dict members;     /* of the last reading; ended ones have no rss */
-	struct target_peak peak; /* since it was taken; under the lock */
-	int peak_fd, current_fd; /* of the cgroup; -1: it has none */
-	bool can_reset;          /* memory.peak counts from a time that the reader sets */
-	uint64_t before_bytes;   /* memory.peak when it was last read */
+	bool has_kcmp;            /* kcmp cannot hang behind an exec */
+	pthread_mutex_t reading;  /* held while members change */
+	struct dict members;      /* of the last reading; ended ones have no rss */
+	bool has_read;            /* what was not a member then began later */
+	uint64_t used[NR_FIELDS]; /* since the first reading: sums of fields that only grow */
+	struct target_peak peak;  /* since it was taken; under the lock */
+	int peak_fd, current_fd;  /* of the cgroup; -1: it has none */
+	bool can_reset;           /* memory.peak counts from a time that the reader sets */
+	uint64_t before_bytes;    /* memory.peak when it was last read */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
@@ -279,12 +292,30 @@ static void init_members(struct dict *d)
 	dict_init(d, sizeof(struct member), DICT_KEY(struct member, pid), MAX_MEMBERS);
 }
 
+/* What was used between two readings, and by those that began in between. */
+static void add_used(struct target_memory *m, const struct dict *now)
+{
+	for (uint32_t i = 0; i < now->nr; i++) {
+		const struct member *p = dict_at(now, i);
+		const struct member *before = dict_at(&m->members, dict_find(&m->members, &p->pid));
+		bool is_same = before && before->field[START] == p->field[START];
+
+		for (unsigned k = MINOR_FAULTS; k <= SYSTEM_TICKS && m->has_read; k++) {
+			uint64_t from = is_same ? before->field[k] : 0;
+
+			m->used[k] += p->field[k] > from ? p->field[k] - from : 0;
+		}
+	}
+	m->has_read = true;
+}
+
 static void read_processes(struct target_memory *m)
 {
 	struct dict now;
 
 	init_members(&now);
 	find_members(m, &now);
+	add_used(m, &now);
 	if (is_new_peak(m, sum(m, &now))) {
 		read_again(m, &now);
 		add_peak(m, sum(m, &now));
@@ -354,6 +385,23 @@ void target_memory_read(struct target_memory *m)
 	} else {
 		add_peak(m, (struct target_peak){.bytes = read_number(m->current_fd)});
 	}
+}
+
+void target_memory_used(struct target_memory *m, struct target_used *out)
+{
+	const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	const uint64_t *used = m->used;
+
+	*out = (struct target_used){0};
+	if (m->current_fd >= 0 || m->peak_fd >= 0)
+		return;
+	pthread_mutex_lock(&m->reading);
+	read_processes(m);
+	*out = (struct target_used){.user_ns = used[USER_TICKS] * tick_ns,
+				    .system_ns = used[SYSTEM_TICKS] * tick_ns,
+				    .minor_faults = used[MINOR_FAULTS],
+				    .major_faults = used[MAJOR_FAULTS]};
+	pthread_mutex_unlock(&m->reading);
 }
 
 size_t target_memory_list(struct target_memory *m, pid_t except, size_t max, struct buf *names)

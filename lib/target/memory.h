@@ -48,6 +48,12 @@ int target_memory_start(struct target_memory *m);
 void target_memory_read(struct target_memory *m);
 /* The peak since the last call, or since the start. One thread calls it. */
 void target_memory_take(struct target_memory *m, struct target_peak *out);
+/* Of all processes since the first reading, as far as readings saw it: a lower bound. */
+struct target_used {
+	uint64_t user_ns, system_ns, minor_faults, major_faults;
+};
+/* Reads the processes once more. Zero for a control group. For any thread. */
+void target_memory_used(struct target_memory *m, struct target_used *out);
 /* Reads the processes once more. Returns how many run, except one, and appends the first max of
  * them to names: "12 (sleep), 13 (sh)". One that was forked and lost its parent between two
  * readings is not found. Not of a control group. For any thread. */

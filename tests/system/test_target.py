@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -53,6 +54,19 @@ os.wait()
 print(sum(used), os.read(read, 100).decode(), flush=True)
 """
 TICK_NS = 10_000_000  # of /proc/stat
+
+
+# in turns in user mode, in the kernel, and with page faults
+BOTH_MODES = """
+import mmap
+while True:
+    sum(range(20000))
+    with open("/dev/zero", "rb") as f:
+        f.read(1 << 20)
+    m = mmap.mmap(-1, 1 << 20)
+    m[::4096] = bytes(256)
+    m.close()
+"""
 
 
 class Victim:
@@ -364,6 +378,20 @@ def check_ordinary_user(folder):
     done = run(program, f"--pid={os.getpid()}", "-d", "0.1", cwd=folder, code=1, **who)
     assert f"--pid: error: process {os.getpid()} belongs to another user" in done.stderr, done.stderr
     assert "sudo cpuperf" in done.stderr and "To measure" not in done.stderr, done.stderr
+    # the time that is not sampled, and faults, are those of /proc; the longer it takes, the surer there are some
+    both = subprocess.Popen(["/usr/bin/python3", "-c", BOTH_MODES], **who)
+    try:
+        for seconds in (0.3, 2, 8, 20):
+            answer = run(program, f"--pid={both.pid}", "-d", str(seconds), cwd=folder, **who).stderr
+            found = [re.search(pattern, answer) for pattern in (
+                r"\n  user mode only; at least [1-9][\d,]* page faults \(/proc\)\n",
+                r"\n  in user mode, at least +[1-9]", r"\n  in the kernel, at least, not sampled +[1-9]")]
+            if all(found):
+                break
+    finally:
+        both.kill()
+        both.wait()
+    assert all(found), answer
     # by name: what may not be measured is named, the others are measured
     sleep = shutil.copy("/bin/sleep", f"{folder}/of-both-users")
     with subprocess.Popen([sleep, "300"]) as theirs:

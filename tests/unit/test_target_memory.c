@@ -21,6 +21,7 @@ enum { PAGE = 4096, TOP = 5000000, FORKED = 0x40 };
 struct made {
 	int pid, parent, nr_threads, start, size, rss;
 	unsigned flags;
+	int minor, major, user, system; /* faults, ticks */
 };
 
 static void put(const struct root *r, struct made p)
@@ -29,8 +30,9 @@ static void put(const struct root *r, struct made p)
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", p.pid);
 	snprintf(text, sizeof(text),
-		 "%d (a) b) S %d 1 1 0 -1 %u 0 0 0 0 0 0 0 0 20 0 %d 0 %d %d 77 1844 1\n", p.pid,
-		 p.parent, p.flags, p.nr_threads ? p.nr_threads : 1, p.start, p.size);
+		 "%d (a) b) S %d 1 1 0 -1 %u %d 9 %d 9 %d %d 9 9 20 0 %d 0 %d %d 77 1844 1\n",
+		 p.pid, p.parent, p.flags, p.minor, p.major, p.user, p.system,
+		 p.nr_threads ? p.nr_threads : 1, p.start, p.size);
 	tree_text(r, path, text);
 	snprintf(path, sizeof(path), "/proc/%d/statm", p.pid);
 	snprintf(text, sizeof(text), "%d %d 3 1 0 9 0\n", p.size, p.rss);
@@ -132,6 +134,35 @@ TEST(tree)
 	target_memory_free(m);
 	target_memory_free(alone);
 	target_memory_free(NULL);
+	tree_remove(&r);
+}
+
+/* From the first reading on: of a process that began later all, of one that ended what was seen. */
+TEST(used)
+{
+	const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct root r = make_tree();
+	struct target_memory *m = start(&r, true, -1);
+	struct target_used used;
+
+	put(&r, (struct made){TOP, 1, 2, 7, 900, 100, 0, 1000, 10, 50, 60});
+	put(&r, (struct made){TOP + 1, TOP, 1, 8, 800, 20, 0, 500, 5, 5, 5});
+	target_memory_read(m);
+	put(&r, (struct made){TOP, 1, 2, 7, 900, 100, 0, 1001, 12, 53, 64});
+	put(&r, (struct made){TOP + 1, TOP, 1, 8, 800, 20, 0, 600, 5, 5, 5});
+	target_memory_used(m, &used);
+	assert_int_equal(used.minor_faults, 101);
+	assert_int_equal(used.major_faults, 2);
+	assert_int_equal(used.user_ns, 3 * tick_ns);
+	assert_int_equal(used.system_ns, 4 * tick_ns);
+	put(&r, (struct made){TOP + 1, TOP, 1, 9, 800, 20, 0, 40, 0, 0, 7}); /* used again */
+	target_memory_used(m, &used);
+	assert_int_equal(used.minor_faults, 141);
+	assert_int_equal(used.system_ns, 11 * tick_ns);
+	tree_drop(&r, "/proc/5000001");
+	target_memory_used(m, &used);
+	assert_int_equal(used.minor_faults, 141);
+	target_memory_free(m);
 	tree_remove(&r);
 }
 
