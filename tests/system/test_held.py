@@ -115,10 +115,10 @@ def check_place(folder):
     finish(p)
 
 
-# Spins until half of the file system is used, then waits for the end of its standard input.
+# Spins until more than half of the file system is used, or its standard input ends, for which it waits.
 FILL = """
-import os, sys
-while (fs := os.statvfs(sys.argv[1])).f_bavail > fs.f_blocks * 0.45:
+import os, select, sys
+while (fs := os.statvfs(sys.argv[1])).f_bavail > fs.f_blocks * 0.45 and not select.select([0], [], [], 0)[0]:
     sum(range(10000))
 sys.stdin.read()
 """
