@@ -324,12 +324,18 @@ def write_spec(folder, events, **keys):
 
 
 def start(folder, events, *args, prefix=(), **keys):
-    """A session that has begun to measure."""
-    spec = write_spec(folder, events, **keys)
+    """A session that has begun to measure: its manifest is new."""
+    def manifest():
+        try:
+            found = os.stat(f"{folder}/s.cpsession")
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    spec, before = write_spec(folder, events, **keys), manifest()
     p = subprocess.Popen([*prefix, os.environ["CPUPERF"], spec, *args], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
-    manifest = f"{folder}/s.cpsession"
-    while p.poll() is None and not os.path.exists(manifest):
+    while p.poll() is None and manifest() == before:
         time.sleep(0.002)
     return p
 

@@ -96,12 +96,13 @@ def check_attached(folder):
 
 
 def check_delayed(folder):
-    """What lies in the delay, here ten times as long, is not counted."""
+    """What lies in the delay is not counted. A busy machine may be late at both ends."""
     with subprocess.Popen(["sleep", "60"]) as victim:
-        run(CPUPERF, "--event=sched:off_cpu_time", f"--pid={victim.pid}", "--delay=1s", "--duration=100ms", cwd=folder)
+        run(CPUPERF, "--event=sched:off_cpu_time", f"--pid={victim.pid}", "--delay=4s", "--duration=1s",
+            cwd=folder)
         victim.kill()
     cell = totals(folder)["off_cpu_time"]
-    assert 0.3 * int(cell["span_ns"]) < int(cell["value"]) < 3 * int(cell["span_ns"]), cell
+    assert 0.3 * int(cell["span_ns"]) < int(cell["value"]) < 2.5 * int(cell["span_ns"]), cell
 
 
 def check_samples(folder):
@@ -112,7 +113,7 @@ def check_samples(folder):
     napped = sum(n for s, n in stacks.items() if re.search(r"; nap;", s))
     assert said["asked_ns"] * 0.8 <= napped <= said["naps_ns"] * 1.02, (napped, said, stacks)
     assert any(re.search(r"hold;.*pthread_mutex_lock|hold;.*lll_lock_wait", s) for s in stacks), stacks
-    assert any(re.search(r"main;.*join", s) for s in stacks), stacks
+    assert any(re.search(r"main;.*(join|\[unknown\] \(libc)", s) for s in stacks), stacks
     for s in [*stacks, *weights(folder, "run_queue_time")]:
         assert not re.search(r"bpf|__schedule\b|; *schedule$", s), s
 
