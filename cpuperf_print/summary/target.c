@@ -45,6 +45,13 @@ void summary_add_target(struct summary *s, const struct profile_trace *trace)
 	spread_add(&r->system, (double)t->system_ns);
 }
 
+/* Whether the counts are of a part of the target's time; wait4 reports the whole. Each run has
+ * both. */
+static bool is_partial(const struct summary *s)
+{
+	return s->totals->gap_ns || (s->facts->nr_removed && s->totals->cause != CAUSE_RUN);
+}
+
 /* Half of the 95 % interval of the mean. */
 static double half_of(const struct spread *s)
 {
@@ -293,7 +300,7 @@ static void put_uncounted(struct summary *s, bool are_runs)
 	double used = s->runs.user.mean + s->runs.system.mean, counted = used;
 	const struct column_summary *sum;
 
-	if (s->totals->gap_ns || (!are_runs && s->totals->nr_iterations > 1))
+	if (is_partial(s) || (!are_runs && s->totals->nr_iterations > 1))
 		return;
 	for (size_t i = 0; i < s->table->nr_events; i++) {
 		sum = &s->totals->column[i];
@@ -344,7 +351,7 @@ static void put_states(struct summary *s, bool are_runs)
 	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN((double)life.ns, "ns"),
 		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
 		   DECIMAL(100 * used / (double)life.ns, 1));
-	if (find_count(s, "sched", "run_queue_time", &queue) &&
+	if (!is_partial(s) && find_count(s, "sched", "run_queue_time", &queue) &&
 	    find_count(s, "sched", "off_cpu_time", &blocked)) {
 		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked\n",
 			   DECIMAL(100 * queue / (double)life.ns, 1),
@@ -506,7 +513,7 @@ static void put_modes(struct summary *s, struct layout *l, double seconds)
 	const bool is_attached = t->flags & TRACE_TARGET_IS_ATTACHED;
 	const struct modes modes = modes_of(s);
 	struct spread user = s->runs.user, system = s->runs.system;
-	bool is_whole = s->runs.nr == user.nr && !s->totals->gap_ns && !is_attached;
+	bool is_whole = s->runs.nr == user.nr && !is_partial(s) && !is_attached;
 
 	if (is_attached && t->user_ns + t->system_ns) {
 		spread_add(&user, (double)t->user_ns);
@@ -531,13 +538,14 @@ void summary_target(struct summary *s)
 	};
 	bool are_runs = s->totals->cause == CAUSE_RUN && nr_wanted(s) > 1;
 	uint64_t span_ns =
-	    s->totals->gap_ns ? s->totals->measured_ns : s->target.end_ns - s->target.start_ns;
+	    is_partial(s) ? s->totals->measured_ns : s->target.end_ns - s->target.start_ns;
 	double seconds = (are_runs ? s->runs.wall.mean : (double)span_ns) / 1e9;
 	struct layout l;
 
 	put_end(s, are_runs);
 	if (*s->facts->removed)
-		buf_printf(s->out, "  (%s)\n", s->facts->removed);
+		buf_printf(s->out, "  (%s; counts are of the %s after it)\n", s->facts->removed,
+			   HUMAN((double)s->totals->measured_ns, "ns"));
 	put_usage(s);
 	put_states(s, are_runs);
 	put_left(s, are_runs);

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import sampled
-from kit import CPUPERF, PRINT, may_sample, output, run, run_checks
+from kit import CPUPERF, PRINT, may_sample, output, run, run_checks, show
 from sampled import event, write_spec
 
 COUNT = [event("software:context_switches" if sampled.may_sample() else "misc:cpu_user")]
@@ -155,6 +155,23 @@ def check_command(folder):
     spec = write_spec(folder, COUNT)
     run(CPUPERF, spec, "--retain=iterations:3", "--quiet", "--runs=12", "--", "true")
     assert expect_whole(folder, 12)[0] == 9
+
+
+def check_command_in_part(folder):
+    """The counts that remain are a part of the command's: their rates are of their own time."""
+    spin = "import time\nwhile time.process_time() < 0.6: pass"
+    spec = write_spec(folder, [event("software:task_clock"), *SAMPLE])
+    run(CPUPERF, spec, "--duration=0.1", "--num-iterations=0", "--retain=iterations:2", "--quiet",
+        "--", "python3", "-c", spin)
+    rows = csv.DictReader(io.StringIO(show(folder, "--report=summary", "--output-format=csv")))
+    rows = [r for r in rows if r["cpu"] == "all" and r["event"] == "task_clock"]
+    counted = sum(float(r["value"]) for r in rows)
+    took = sum(int(r["end_ns"]) - int(r["start_ns"]) for r in rows)
+    text = show(folder)
+    rate = float(re.search(r"^  task_clock .* ([\d.]+) %$", text, re.M)[1])
+    assert abs(rate - 100 * counted / took) < 0.2, (rate, counted, took, text)
+    assert re.search(r"were removed \(retain\): .*; counts are of the .* after it\)$", text, re.M), text
+    assert "of the CPU time" not in text, text
 
 
 class Recording:
