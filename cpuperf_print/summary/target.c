@@ -172,11 +172,13 @@ static void put_usage(struct summary *s)
 			   COMMAS(t->voluntary_switches + t->involuntary_switches), of_last_run(s));
 }
 
-/* Only the perf events outside of group misc are counted for the target (plan_is_of_target). */
+/* plan_is_of_target and plan_is_of_processes of the recorder. */
 static bool is_of_target(const struct summary *s, size_t event)
 {
-	return s->facts->events[event].attr_bytes &&
-	       strcmp(s->table->columns[event].group, "misc") != 0;
+	const struct trace_event *ev = &s->facts->events[event];
+
+	return ev->flags & TRACE_EVENT_OF_PROCESSES ||
+	       (ev->attr_bytes && strcmp(s->table->columns[event].group, "misc") != 0);
 }
 
 /* What a number is of that is not the target's: " (whole machine)". */

@@ -70,7 +70,7 @@ void collect_check(const struct host *h, const struct event *ev,
 	/* of thousands of processes, one is enough if all may be read */
 	bool is_process =
 	    ev->row->choice && strcmp(ev->row->choice, "pids") == 0 && host_may_trace(&h->root);
-	const struct collect_choice one = {&self, is_process};
+	const struct collect_choice one = {&self, is_process, NULL};
 
 	event_support_check(h, ev, 0, out);
 	if (out->state == READING_OK)

@@ -107,7 +107,7 @@ static uint32_t count_possible_cpus(const struct root *root)
 
 static bool same_choice(const struct collect_choice *a, const struct collect_choice *b)
 {
-	if (a->nr != b->nr)
+	if (a->nr != b->nr || a->tree != b->tree)
 		return false;
 	for (size_t i = 0; i < a->nr; i++)
 		if (strcmp(a->words[i], b->words[i]) != 0)

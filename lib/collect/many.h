@@ -11,15 +11,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 
 enum { COLLECT_MAX_FIELDS = 32 };
 
+/* The processes of a target. Each reading looks at what is pointed to. */
+struct collect_tree {
+	const pid_t *const *ids;
+	const size_t *nr;
+	bool has_children; /* also those that they create, and so on */
+};
+
 /* Which things to read: the spec's devices, pids or cgroups; borrowed strings. */
 struct collect_choice {
-	const char *const *words; /* "sda", "nvme*", "all", "name:GLOB", "1234" … */
-	size_t nr;                /* 0: the source's default */
+	const char *const *words;        /* "sda", "nvme*", "all", "name:GLOB", "1234" … */
+	size_t nr;                       /* 0: the source's default */
+	const struct collect_tree *tree; /* of processes without words: only these. NULL: none */
 };
 
 /* A thing and its last values; borrowed until the next read. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/order.h"
 #include "base/str.h"
 #include "collect/process_choice.h"
 #include "collect/process_reader.h"
@@ -64,6 +65,7 @@ struct process {
 	uint64_t clock_ns, looked_ns; /* its CPU time and the time when its name was last read */
 	uint32_t number;
 	uint64_t born_ns; /* as of struct collect_thing */
+	bool is_in_tree;  /* of the choice, and stays there */
 	bool is_chosen, has_number;
 	void *source;                        /* the reader's; NULL: not attached */
 	uint32_t noted[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
@@ -89,7 +91,8 @@ struct state {
 	struct process **list;   /* by pid, ascending */
 	struct process **next;   /* swapped with list by each reading */
 	struct process **things; /* the chosen ones of the last reading */
-	size_t nr, nr_things, cap;
+	size_t at;               /* those before it in list are in next, or have ended */
+	size_t nr, nr_next, nr_things, cap;
 	size_t nr_reopened;
 	uint32_t nr_numbers; /* assigned to things */
 	struct note notes[PROCESS_NR_TROUBLES];
@@ -233,7 +236,7 @@ static void drop(struct state *s, struct process *p)
 static bool is_due(const struct state *s, const struct process *p, uint64_t clock_ns)
 {
 	enum { SELDOM = 64, LONG_NS = 1000000000 };
-	bool is_label = s->choice.all && !s->choice.nr_globs;
+	bool is_label = (s->choice.all || s->choice.tree) && !s->choice.nr_globs;
 
 	if (clock_ns && clock_ns == p->clock_ns)
 		return false;
@@ -242,6 +245,33 @@ static bool is_due(const struct state *s, const struct process *p, uint64_t cloc
 	if (p->age < SELDOM)
 		return (p->age & (p->age - 1)) == 0;
 	return (p->age + p->pid) % SELDOM == 0;
+}
+
+static struct process *find(struct process *const *list, size_t nr, uint32_t pid)
+{
+	size_t at = ORDER_FIRST(i, nr, list[i]->pid >= pid);
+
+	return at < nr && list[at]->pid == pid ? list[at] : NULL;
+}
+
+/* True if the process or one of its ancestors is in the tree. Ancestors of this reading or the one
+ * before have been looked at. */
+static bool is_in_tree(struct state *s, uint32_t pid)
+{
+	enum { MAX_DEPTH = 1000 }; /* a parent may end, and its number be used again, meanwhile */
+
+	for (unsigned depth = 0; pid && depth < MAX_DEPTH; depth++) {
+		const struct process *p = find(s->next, s->nr_next, pid);
+
+		if (!p)
+			p = find(s->list + s->at, s->nr - s->at, pid);
+		if (process_choice_is_root(&s->choice, pid) || (p && p->is_in_tree))
+			return true;
+		if ((p && p->age) || !s->choice.tree->has_children)
+			return false;
+		pid = reader->parent(s->source, pid);
+	}
+	return false;
 }
 
 /* Reads the name, and decides by it whether the process is chosen. A process that is chosen again
@@ -254,7 +284,8 @@ static void look(struct state *s, struct process *p)
 	snprintf(p->name, sizeof(p->name), "%" PRIu32 "%s%s", p->pid, is_known ? " " : "",
 		 is_known ? command : "");
 	str_clean(p->name, strlen(p->name));
-	p->is_chosen = process_choice_has(&s->choice, p->pid, is_known ? command : NULL);
+	p->is_chosen =
+	    p->is_in_tree || process_choice_has(&s->choice, p->pid, is_known ? command : NULL);
 	if (p->is_chosen)
 		return;
 	detach(s, p);
@@ -276,6 +307,7 @@ static int read_again(struct state *s, struct process *p)
 
 	detach(s, p);
 	*p = (struct process){.pid = pid, .age = 1, .born_ns = clock_monotonic_ns()};
+	p->is_in_tree = s->choice.tree && is_in_tree(s, pid);
 	look(s, p);
 	return p->is_chosen ? read_values(s, p) : 0;
 }
@@ -295,13 +327,17 @@ static int visit(struct state *s, struct process *p)
 {
 	int rc = 0;
 
+	if (s->choice.tree && !p->is_in_tree)
+		p->is_in_tree =
+		    p->age ? process_choice_is_root(&s->choice, p->pid) : is_in_tree(s, p->pid);
 	if (p->is_chosen) {
 		rc = read_values(s, p);
 		if (rc == -ESRCH)
 			rc = read_again(s, p);
 		else if (rc == 0)
 			look_if_due(s, p, p->values.clock_ns);
-	} else if (s->choice.nr_globs || process_choice_has(&s->choice, p->pid, NULL)) {
+	} else if (s->choice.nr_globs || p->is_in_tree ||
+		   process_choice_has(&s->choice, p->pid, NULL)) {
 		look_if_due(s, p, reader->clock(s->source, p->pid));
 		rc = p->is_chosen ? read_values(s, p) : 0;
 	}
@@ -337,16 +373,16 @@ static int reserve(struct state *s, size_t nr)
 	return 0;
 }
 
-/* The process of that number, listed from *k on or new; NULL if out of memory. Drops those before
- * it, which have ended. */
-static struct process *find_or_add(struct state *s, uint32_t pid, size_t *k)
+/* The process of that number, listed from s->at on or new; NULL if out of memory. Drops those
+ * before it, which have ended. */
+static struct process *find_or_add(struct state *s, uint32_t pid)
 {
 	struct process *p;
 
-	while (*k < s->nr && s->list[*k]->pid < pid)
-		drop(s, s->list[(*k)++]);
-	if (*k < s->nr && s->list[*k]->pid == pid)
-		return s->list[(*k)++];
+	while (s->at < s->nr && s->list[s->at]->pid < pid)
+		drop(s, s->list[s->at++]);
+	if (s->at < s->nr && s->list[s->at]->pid == pid)
+		return s->list[s->at++];
 	p = mem_zalloc(sizeof(*p));
 	if (p) {
 		p->pid = pid;
@@ -359,26 +395,26 @@ static struct process *find_or_add(struct state *s, uint32_t pid, size_t *k)
 static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 {
 	struct process **was = s->list;
-	size_t nr_next = 0, k = 0;
 	int rc = 0;
 
-	s->nr_things = s->nr_reopened = 0;
+	s->at = s->nr_next = s->nr_things = s->nr_reopened = 0;
 	for (size_t i = 0; i < nr; i++) {
-		struct process *p = find_or_add(s, pids[i], &k);
+		struct process *p = find_or_add(s, pids[i]);
 		int result = p ? visit(s, p) : -ENOMEM;
 
 		if (result == 0)
-			s->next[nr_next++] = p;
+			s->next[s->nr_next++] = p;
 		else if (p)
 			drop(s, p);
 		if (result == -ENOMEM)
 			rc = result;
 	}
-	while (k < s->nr)
-		drop(s, s->list[k++]);
+	while (s->at < s->nr)
+		drop(s, s->list[s->at++]);
 	s->list = s->next;
 	s->next = was;
-	s->nr = nr_next;
+	s->nr = s->nr_next;
+	s->nr_next = 0;
 	return rc;
 }
 
@@ -386,8 +422,8 @@ static int process_read(void *state)
 {
 	struct state *s = state;
 	/* if processes are chosen by number alone and all run, /proc need not be listed */
-	bool is_listed =
-	    s->choice.all || s->choice.nr_globs || s->nr_things != s->choice.nr_numbers;
+	bool is_listed = s->choice.all || s->choice.tree || s->choice.nr_globs ||
+			 s->nr_things != s->choice.nr_numbers;
 	const uint32_t *pids;
 	size_t nr;
 	int rc = is_listed ? reader->list(s->source, &s->ids) : 0;

@@ -66,7 +66,7 @@ static int add_words(struct process_choice *c, const struct collect_choice *word
 int process_choice_init(struct process_choice *c, const struct collect_choice *words, uint32_t self,
 			struct err *e)
 {
-	struct process_choice new = {.all = words->nr == 0};
+	struct process_choice new = {.all = words->nr == 0 && !words->tree, .tree = words->tree};
 	int rc = add_words(&new, words, self, e);
 
 	if (rc)
@@ -84,6 +84,15 @@ void process_choice_fini(struct process_choice *c)
 	mem_free(c->has_hit);
 	mem_free(c->numbers);
 	*c = (struct process_choice){0};
+}
+
+bool process_choice_is_root(const struct process_choice *c, uint32_t pid)
+{
+	bool is_root = false;
+
+	for (size_t i = 0; c->tree && i < *c->tree->nr && !is_root; i++)
+		is_root = (uint32_t)(*c->tree->ids)[i] == pid;
+	return is_root;
 }
 
 bool process_choice_has(struct process_choice *c, uint32_t pid, const char *command)

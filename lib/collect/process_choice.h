@@ -10,19 +10,23 @@ struct err;
 
 struct process_choice {
 	bool all;
-	uint32_t *numbers; /* owned; each once, ascending */
+	const struct collect_tree *tree; /* borrowed; NULL: none */
+	uint32_t *numbers;               /* owned; each once, ascending */
 	size_t nr_numbers;
 	char **globs;  /* owned */
 	bool *has_hit; /* owned; by glob: it matched a process before */
 	size_t nr_globs;
 };
 
-/* self: the number for the word "0". Without words: all. 0, -ENOMEM, -EINVAL with *e. */
+/* self: the number for the word "0". Without words: the tree, or all. 0, -ENOMEM, -EINVAL with *e.
+ */
 int process_choice_init(struct process_choice *c, const struct collect_choice *words, uint32_t self,
 			struct err *e);
 void process_choice_fini(struct process_choice *c);
 
 /* True if the process is chosen. command: NULL if unknown. */
 bool process_choice_has(struct process_choice *c, uint32_t pid, const char *command);
+/* True for a first process of the tree. */
+bool process_choice_is_root(const struct process_choice *c, uint32_t pid);
 
 #endif

@@ -150,6 +150,19 @@ static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 	return 0;
 }
 
+static uint32_t proc_parent(void *state, uint32_t pid)
+{
+	struct reader *r = state;
+	uint64_t parent = 0;
+	const struct proc_pid_number number = {4, &parent};
+	char path[PATH_BYTES], text[TEXT_BYTES];
+	ssize_t n;
+
+	write_path(path, pid, file_names[STAT]);
+	n = file_cache_read(&r->cache, -1, path, text, sizeof(text));
+	return n > 0 && proc_pid_stat_scan(text, (size_t)n, &number, 1) == 0 ? (uint32_t)parent : 0;
+}
+
 static void close_files(struct reader *r, struct watched *p)
 {
 	for (int i = 0; i < NR_FILES; i++) {
@@ -699,6 +712,7 @@ const struct process_reader process_proc_reader = {
     .self = proc_self,
     .list = proc_list,
     .command = proc_command,
+    .parent = proc_parent,
     .clock = proc_clock,
     .attach = proc_attach,
     .detach = proc_detach,

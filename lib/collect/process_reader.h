@@ -43,6 +43,8 @@ struct process_reader {
 	int (*list)(void *state, struct proc_ids *out);
 	/* Reads the command name. 0 or -errno. */
 	int (*command)(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES]);
+	/* The process that created it, or that it was given to; 0: unknown. */
+	uint32_t (*parent)(void *state, uint32_t pid);
 	/* The process's CPU time in ns; 0: unknown. */
 	uint64_t (*clock)(const void *state, uint32_t pid);
 	/* Opens a process for reading. 0, -ESRCH (there is none) or -ENOMEM. */

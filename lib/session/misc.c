@@ -21,7 +21,11 @@ static void add(struct misc *m, size_t place, struct session_event *state, uint3
 	if (p->event.row->missing)
 		return;
 	m->places[m->nr] = place;
-	m->choices[m->nr] = (struct collect_choice){.words = choice->words, .nr = choice->nr_words};
+	m->choices[m->nr] = (struct collect_choice){
+	    .words = choice->words,
+	    .nr = choice->nr_words,
+	    .tree = plan_is_of_processes(m->plan, p) ? &m->tree : NULL,
+	};
 	m->events[m->nr++] = p->event;
 }
 
@@ -57,7 +61,11 @@ int misc_open(struct misc *m, const struct plan *plan, struct session_event *sta
 	size_t nr = plan->nr_events;
 	int *errors = mem_calloc(nr, sizeof(*errors)), rc;
 
-	*m = (struct misc){.plan = plan, .states = states};
+	*m = (struct misc){
+	    .plan = plan,
+	    .states = states,
+	    .tree = {&plan->target.ids, &plan->target.nr_ids, !plan->target.is_process_only},
+	};
 	m->events = mem_calloc(nr, sizeof(*m->events));
 	m->choices = mem_calloc(nr, sizeof(*m->choices));
 	m->places = mem_calloc(nr, sizeof(*m->places));

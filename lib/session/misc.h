@@ -14,6 +14,7 @@ struct misc {
 	const struct session_event *states; /* borrowed; per event of the plan */
 	struct event *events;               /* owned; the plan's, in its order */
 	struct collect_choice *choices;     /* owned; the things selected per event */
+	struct collect_tree tree;           /* the target's processes */
 	size_t *places;                     /* owned; each event's index in the plan */
 	size_t nr;
 	struct collect *collect; /* owned */

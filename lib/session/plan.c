@@ -88,6 +88,14 @@ bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p)
 	return plan_is_of_target(plan, p) && !plan->target.is_cgroup;
 }
 
+bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p)
+{
+	const char *choice = p->event.row->choice;
+
+	return plan->target.nr_ids && !plan->target.is_cgroup && !p->asked->choice.key && choice &&
+	       strcmp(choice, "pids") == 0;
+}
+
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p)
 {
 	bool is_cut = plan->target.is_user_only && plan_is_of_target(plan, p);

@@ -96,6 +96,8 @@ uint64_t plan_pace_ns(const struct plan *plan);
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 /* The same, and the target is tasks: the event follows them. */
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p);
+/* True for values of processes without the key pids: those of the target, and no others. */
+bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p);
 /* True if nothing is measured for some time before the first iteration. */
 bool plan_has_gap(const struct plan *plan);
 /* True if events of the target are disabled and enabled again: exec must not enable them. */

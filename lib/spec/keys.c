@@ -411,7 +411,7 @@ const struct key_row key_rows[] = {
 	.item = "process",
 	.groups = "misc (process_ events)",
 	.description = "Which processes to read: numbers (0 is cpuperf itself), \"name:GLOB\", or "
-		       "\"all\" (the default).",
+		       "\"all\". By default, those of the target, or all.",
     },
     {
 	EVENT_FIELD(choice),

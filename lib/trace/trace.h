@@ -72,7 +72,8 @@ struct trace_info {
 	uint32_t page_bytes;
 };
 
-/* Flags of an event in the spec. The numbers are stored in files, and equal enum spec_flag. */
+/* Flags of an event in the spec. The numbers are stored in files, and equal enum spec_flag, except
+ * the last. */
 enum trace_event_flag {
 	TRACE_EVENT_OS = 1 << 0,
 	TRACE_EVENT_USER = 1 << 1,
@@ -86,6 +87,7 @@ enum trace_event_flag {
 	TRACE_EVENT_NO_IDLE = 1 << 9,
 	TRACE_EVENT_GUEST = 1 << 10,
 	TRACE_EVENT_HOST = 1 << 11,
+	TRACE_EVENT_OF_PROCESSES = 1 << 12, /* a value of processes: of the target's alone */
 };
 
 /* One resolved event. Strings as above. */

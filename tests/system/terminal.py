@@ -33,7 +33,7 @@ class Terminal:
         Terminal.count += 1
         self.socket = f"cpuperf-{os.getpid()}-{Terminal.count}"
         settings = {"LC_ALL": "C.UTF-8", "PS1": "$ ", "HISTFILE": "", **(env or {})}
-        words = "env -u NO_COLOR " + " ".join(f"{k}={shlex.quote(v)}" for k, v in settings.items())
+        words = "exec env -u NO_COLOR " + " ".join(f"{k}={shlex.quote(v)}" for k, v in settings.items())
         if shell:
             words += " bash --norc --noprofile -i"
         else:

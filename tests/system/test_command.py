@@ -176,10 +176,12 @@ def check_scopes(folder):
                {"name": "mixed", "expr": "{software:task_clock} / {misc:memory_used}"},
                {"name": "own", "expr": "{software:task_clock} / {software:task_clock}"}]
     events = ["misc:memory_used", "misc:cpu_utilization", "misc:process_rss", "misc:process_cpu_time",
-              "misc:forks", "software:task_clock"]
+              "misc:process_vms", "misc:forks", "software:task_clock"]
     with open(f"{folder}/s.cpspec", "w", encoding="ascii") as f:
-        json.dump({"events": [dict(zip(("group_name", "event_name"), name.split(":"))) for name in events],
-                   "metrics": metrics}, f)
+        spec = {"events": [dict(zip(("group_name", "event_name"), name.split(":"))) for name in events],
+                "metrics": metrics}
+        spec["events"][4]["pids"] = ["all"]
+        json.dump(spec, f)
     of_processes = r" \(sum of processes of the machine\)"
     rate = r" [\d.,]+( \S)? ?(%|/s)"
     for options in ([], ["-r2"]):
@@ -187,12 +189,29 @@ def check_scopes(folder):
         for name, number, rest in (
                 ("memory_used", r"[\d.]+ .?B", r" \(whole machine\)"),
                 ("cpu_utilization", r"[\d.]+ %", r" \(whole CPUs\)"),
-                ("process_rss", r"[\d.]+ .?B", of_processes), ("process_cpu_time", r"[\d.]+ .?s", rate + of_processes),
+                ("process_rss", r"[\d.]+ .?B", ""), ("process_cpu_time", r"[\d.]+ .?s", rate),
+                ("process_vms", r"[\d.]+ .?B", of_processes),
                 ("forks", r"[\d.]+( k)?", rate + r" \(whole machine\)"), ("task_clock", r"[\d.]+ .?s", rate),
                 ("twice", r"2(\.0+)?", r" \(whole machine\)"), ("mixed", r"\S+( \S)?", r" \(partly whole machine\)"),
                 ("own", r"1(\.0+)?", "")):
             half = r"( ± \S+( \S+)?)?" if options else ""
             assert re.search(f"^ {name} {number}{half}{rest}$", re.sub(" +", " ", shown), re.M), (name, shown)
+
+
+def check_own_processes(folder):
+    """Values of processes are of the command and what it starts; with pids all, of the machine."""
+    spin = "for n in 1 2 3 4 5 6; do sum=0; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.2; done"
+    for options, own in (([], True), (["--spec-file=./s.cpspec"], False)):
+        event = {"group_name": "misc", "event_name": "process_cpu_time", "pids": ["all"]}
+        with open(f"{folder}/s.cpspec", "w", encoding="ascii") as f:
+            json.dump({"events": [event]}, f)
+        measure(folder, "sh", "-c", f"sh -c '{spin}; :' & {spin}; wait", options=[*(options or ["-e", "misc:process_cpu_time"]),
+                                                                     "-d", "100ms", "-n", "100"])
+        text = output(PRINT, "--quiet", "--report=summary", "--output-format=csv", FOLDER, cwd=folder)
+        names = {r["thing"] for r in csv.DictReader(io.StringIO(text)) if r["thing"]}
+        comms = {n.split(" ", 1)[1] for n in names}
+        assert (comms <= {"sh", "sleep", "cpuperf"}) == own, names
+        assert sum(n.endswith(" sh") for n in names) >= 2, names
 
 
 def check_signals(folder):

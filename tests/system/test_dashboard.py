@@ -232,7 +232,7 @@ def child_of(t):
 def check_hung_up(folder):
     """The terminal goes away: the session ends, its files are whole."""
     spec = write_spec(folder)
-    with Terminal([CPUPERF, spec, "--duration=100ms"], shell=True) as t:
+    with Terminal([CPUPERF, spec, "--duration=100ms", "--num-iterations=100"], shell=True) as t:
         t.wait(r"iteration [2-9]")
         pid = child_of(t)
         t.tmux("kill-pane")

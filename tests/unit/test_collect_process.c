@@ -404,6 +404,58 @@ TEST(come_and_go)
 	tree_remove(&r);
 }
 
+static void put_child(const struct root *r, unsigned pid, unsigned parent)
+{
+	char text[128];
+
+	put_process(r, pid, "child", 300, 9);
+	snprintf(text, sizeof(text),
+		 "%u (chi) ld) S %u 1 1 0 -1 0 5 0 2 0 0 0 0 0 20 0 1 0 300 0 0\n", pid, parent);
+	put(r, pid, "stat", text);
+}
+
+/* The target's processes, and those that they create, in any order of their numbers. */
+TEST(tree)
+{
+	static const pid_t first[] = {20}, next[] = {30};
+	const pid_t *ids = first;
+	const size_t nr = 1;
+	struct collect_tree tree = {&ids, &nr, true};
+	const struct collect_choice choice = {.tree = &tree};
+	struct root r = two_processes();
+	struct err e = {0};
+	void *s, *alone;
+
+	put_child(&r, 10, 25);
+	put_child(&r, 25, 20);
+	put_child(&r, 40, 30);
+	assert_int_equal(source->open(&r, &choice, BIT(PROCESS_RSS), &s, &e), 0);
+	read_all(s);
+	expect_pids(s, "10 20 25 ");
+	assert_int_equal(get(s, 25).number, 2);
+	/* of one that ended, its children remain; one that came is found below a process that is
+	 * not listed yet */
+	remove_path(&r, "/proc/25");
+	put_child(&r, 10, 1);
+	put_child(&r, 5, 50);
+	put_child(&r, 50, 10);
+	put_child(&r, 60, 40);
+	read_all(s);
+	expect_pids(s, "5 10 20 50 ");
+	/* the next run of a command, which was there before it belonged to the target */
+	ids = next;
+	put_child(&r, 41, 30);
+	read_all(s);
+	expect_pids(s, "5 10 20 30 41 50 ");
+	source->close(s);
+	tree.has_children = false;
+	assert_int_equal(source->open(&r, &choice, BIT(PROCESS_RSS), &alone, &e), 0);
+	read_all(alone);
+	expect_pids(alone, "30 ");
+	source->close(alone);
+	tree_remove(&r);
+}
+
 /* The groups come before the peak in status. */
 TEST(many_groups)
 {
