@@ -314,7 +314,8 @@ static void put_uncounted(struct summary *s, bool are_runs)
 		buf_printf(
 		    s->out,
 		    "  counted for %.1f %% of the CPU time: events exclude %sthe start and end "
-		    "of each task, set-user-ID programs and CPUs not in --cpu\n",
+		    "of each task, set-user-ID programs, CPUs not in --cpu and the time for which "
+		    "--control disabled them\n",
 		    100 * counted / used,
 		    is_process_only(s) ? "child processes (--no-children), " : "");
 }

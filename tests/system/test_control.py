@@ -106,6 +106,20 @@ def check_disabled(folder):
     assert "disabled" in summary, summary
 
 
+def check_disabled_in_part(folder):
+    """The answer names --control among the reasons why not all CPU time was counted."""
+    client = Client(folder)
+    work = "import time\ninput()\nwhile time.process_time() < 0.4: pass"
+    p = start(folder, CPUPERF, "-e", "task_clock", "--control=fifo:ctl,ack",
+              command=(sys.executable, "-c", work))
+    client.ask(b"disable\n")
+    p.stdin.write("\n")
+    p.stdin.flush()
+    _, said = finish(p)
+    client.close()
+    assert "time for which --control disabled them\n" in said, said
+
+
 def check_never_enabled(folder):
     """The answer says so, in place of a count of 0."""
     client = Client(folder)
