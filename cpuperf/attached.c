@@ -8,7 +8,6 @@
 #include "attached.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/privilege.h"
 #include "base/root.h"
@@ -253,7 +252,6 @@ size_t attached_nr_new(const struct attached *a)
 
 int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, struct err *e)
 {
-	a->start_ns = clock_monotonic_ns();
 	return a->watch ? target_watch_start(a->watch, on_end, arg, e) : 0;
 }
 
@@ -263,9 +261,7 @@ void attached_describe(struct attached *a, struct trace_target *out)
 
 	*out = (struct trace_target){.flags = TRACE_TARGET_IS_ATTACHED |
 					      (has_ended ? TRACE_TARGET_HAS_ENDED : 0),
-				     .pid = a->tasks.nr_chosen ? (uint32_t)a->tasks.chosen[0] : 0,
-				     .start_ns = a->start_ns,
-				     .end_ns = clock_monotonic_ns()};
+				     .pid = a->tasks.nr_chosen ? (uint32_t)a->tasks.chosen[0] : 0};
 	snprintf(out->text, sizeof(out->text), "%s", a->text);
 }
 

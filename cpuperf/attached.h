@@ -20,7 +20,6 @@ struct attached {
 	struct target_tasks tasks;
 	int cgroup;                 /* the descriptor of its folder; -1: processes */
 	struct target_watch *watch; /* owned; NULL: its end cannot be observed */
-	uint64_t start_ns, end_ns;  /* CLOCK_MONOTONIC; 0: not yet */
 	char text[TRACE_TARGET_BYTES];
 };
 

@@ -8,6 +8,13 @@
 
 #include <errno.h>
 
+/* The kernel ends the events of a process that execs a program with more rights than its caller: it
+ * records an end before the program has mapped anything. */
+static bool has_hidden_end(const struct profile_life *l)
+{
+	return l->is_exec && !l->nr_maps && l->process.to_ns != UINT64_MAX;
+}
+
 /* A task that execs goes from one life to the next. */
 static void add_life(const struct profile_life *l, uint64_t end_ns, struct profile_lifetime *out)
 {
@@ -25,7 +32,7 @@ int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t s
 {
 	struct profile_filter *filter = mem_zalloc(sizeof(*filter));
 	struct profile_choice tree;
-	bool is_begun = false;
+	bool is_begun = false, is_made;
 	int rc = -ENOMEM;
 
 	*out = (struct profile_lifetime){.nr_threads = 1};
@@ -34,6 +41,7 @@ int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t s
 		filter->trees.nr = 1;
 		rc = profile_choice_make(&tree, filter, p);
 	}
+	is_made = rc == 0;
 	for (size_t i = 0; i < p->nr_lives && rc == 0; i++) {
 		const struct profile_life *l = &p->lives[i];
 
@@ -43,8 +51,10 @@ int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t s
 			out->ns += l->process.from_ns - start_ns; /* until the exec */
 		is_begun |= l->process.pid == pid;
 		add_life(l, end_ns, out);
+		if (has_hidden_end(l))
+			rc = -ENODATA;
 	}
-	if (rc == 0)
+	if (is_made)
 		profile_choice_fini(&tree);
 	mem_free(filter);
 	return rc ? rc : is_begun ? 0 : -ENODATA;

@@ -41,6 +41,7 @@ struct session {
 	/* readings of things at the start and the end of the iteration */
 	struct session_things things_start, things_end;
 	bool is_paused;         /* between two windows: all events are disabled */
+	uint64_t start_ns;      /* of the first iteration */
 	uint64_t boundary_ns;   /* the last one */
 	bool noted_pinned;      /* a note reported pinned events without a counter */
 	uint64_t noted_sync_ns; /* the slowest sync that a note reported */

@@ -324,6 +324,10 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	if (s->config.on_target) {
 		s->config.on_target(s->config.arg, &target);
 		it->target = &target;
+		if (target.flags & TRACE_TARGET_IS_ATTACHED) { /* it has no other start */
+			target.start_ns = s->start_ns;
+			target.end_ns = it->end_ns;
+		}
 		if (it->cause == CAUSE_RUN && WIFSIGNALED((int)target.status)) {
 			it->is_cut = true; /* it did less work than the others */
 			it->cause = CAUSE_END;
@@ -568,6 +572,7 @@ static int run_iterations(struct session *s, struct err *e)
 		d.at_ns = start_ns + s->plan->spec->duration_ns;
 	if (rc == 0 && plan_has_gap(s->plan))
 		rc = begin_delayed(s, &start_ns, &d, e);
+	s->start_ns = start_ns;
 	for (uint64_t nr_left = spec_max_iterations(s->plan->spec); rc == 0;) {
 		bool has_gap = s->plan->nr_windows || (!s->nr_done && plan_has_gap(s->plan));
 		struct session_iteration it = {.start_ns = start_ns,

@@ -74,8 +74,8 @@ struct session_config {
 	 * events: makes its process, and sets the plan's target. 0; 1: there is no further run;
 	 * -errno with *e. */
 	int (*on_next)(void *arg, struct err *e);
-	/* Called at the end of each iteration of a session with a target. Fills *out for its trace.
-	 */
+	/* Called at the end of each iteration of a session with a target. Fills *out for its trace;
+	 * a target that is attached to needs no start_ns and end_ns: they are the session's. */
 	void (*on_target)(void *arg, struct trace_target *out);
 	/* Called in the session's thread when control_fd is readable, between readings; it may
 	 * call session_enable and session_trigger. 1: do not call it again. NULL: there is no such

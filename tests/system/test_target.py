@@ -451,6 +451,19 @@ def check_descriptors(folder):
     assert done.stderr.count("error: ") == 1 and "ulimit -n" in done.stderr, done.stderr
 
 
+def check_measured(folder):
+    """What the answer says was measured is the time from the first iteration's start to the last one's end."""
+    unit = {"us": 1e3, "ms": 1e6, "s": 1e9}
+    victim = Victim(folder, 0.1)
+    for options in ([], ["--delay=0.2"]):
+        err = finish(start(folder, f"--pid={victim.pid}", "-e", "task_clock", "-d", "0.05", *options))
+        cells = rows(folder, "summary")
+        span = int(cells[-1]["end_ns"]) - int(cells[0]["start_ns"])
+        number, name = re.search(r"^  ([\d.]+) (\w+) measured$", err, re.M).groups()
+        assert abs(float(number) * unit[name] - span) < 0.0006 * span, (options, span, err)
+    victim.end()
+
+
 def check_manifest(folder):
     """What was measured stands in the session."""
     victim = Victim(folder, 0.1)

@@ -350,11 +350,15 @@ TEST(lives_are_told)
 TEST(lifetimes_add_up)
 {
 	static const struct step steps[] = {
-	    MADE_TASK(60, 2, 2),      THREAD(95, 2, 3, 2),   EXECED(100, 7, "prog"),
-	    THREAD(120, 7, 8, 7),     FORKED(130, 9, 7),     FORKED(140, 50, 1),
-	    EXITED(150, 9, 9),        EXITED(160, 7, 8),     FORKED(170, 10, 7),
-	    EXECED(180, 10, "other"), EXITED(190, 50, 50),   EXITED(200, 10, 10),
-	    EXECED(210, 7, "again"),  THREAD(220, 7, 12, 7), EXITED(230, 7, 12),
+	    MADE_TASK(60, 2, 2),      THREAD(95, 2, 3, 2),
+	    EXECED(100, 7, "prog"),   MAPPED(101, 7, 0x1000, 0x2000, "/prog"),
+	    THREAD(120, 7, 8, 7),     FORKED(130, 9, 7),
+	    FORKED(140, 50, 1),       EXITED(150, 9, 9),
+	    EXITED(160, 7, 8),        FORKED(170, 10, 7),
+	    EXECED(180, 10, "other"), MAPPED(181, 10, 0x1000, 0x2000, "/other"),
+	    EXITED(190, 50, 50),      EXITED(200, 10, 10),
+	    EXECED(210, 7, "again"),  MAPPED(211, 7, 0x1000, 0x2000, "/again"),
+	    THREAD(220, 7, 12, 7),    EXITED(230, 7, 12),
 	    FORKED(300, 11, 7),       EXITED(350, 7, 7)};
 	enum { OF_7 = 350 - 90, OF_8 = 40, OF_9 = 20, OF_10 = 30, OF_11 = 400 - 300, OF_12 = 10 };
 	struct profile_processes *p = steps_read(steps, NR(steps));
@@ -364,6 +368,21 @@ TEST(lifetimes_add_up)
 	assert_int_equal(life.ns, OF_7 + OF_8 + OF_9 + OF_10 + OF_11 + OF_12);
 	assert_int_equal(life.nr_threads, 6);
 	assert_int_equal(profile_lifetime(p, 8, 90, 400, &life), -ENODATA);
+	profile_processes_free(p);
+}
+
+/* The kernel ends the events of a set-user-ID program at its exec. */
+TEST(lifetimes_end_with_more_rights)
+{
+	static const struct step steps[] = {
+	    MADE_TASK(60, 2, 2),    THREAD(95, 2, 3, 2),
+	    EXECED(100, 7, "prog"), MAPPED(101, 7, 0x1000, 0x2000, "/prog"),
+	    FORKED(110, 9, 7),      EXECED(120, 9, "su"),
+	    EXITED(121, 9, 9),      EXITED(350, 7, 7)};
+	struct profile_processes *p = steps_read(steps, NR(steps));
+	struct profile_lifetime life;
+
+	assert_int_equal(profile_lifetime(p, 7, 90, 400, &life), -ENODATA);
 	profile_processes_free(p);
 }
 
