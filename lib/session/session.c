@@ -436,11 +436,11 @@ void session_enable_all(struct session *s, bool is_enabled)
 
 void session_trigger(struct session *s, const char *why)
 {
+	notes_add(&s->notes, 0, "trigger: %s", why);
 	if (s->trigger_due_ns != UINT64_MAX)
 		return;
 	snprintf(s->trigger, sizeof(s->trigger), "%s", why);
 	s->trigger_due_ns = clock_monotonic_ns() + s->plan->spec->flight.after_ns;
-	notes_add(&s->notes, 0, "trigger: %s", why);
 }
 
 void session_stop(struct session *s)

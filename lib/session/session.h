@@ -136,7 +136,7 @@ int session_enable(struct session *s, size_t event, bool is_enabled);
 void session_enable_all(struct session *s, bool is_enabled);
 
 /* Requests a snapshot with CAUSE_TRIGGER, delayed by the time that the spec's flight recorder goes
- * on after a trigger. why: its name for readers of the snapshot, cut if it is long. Without effect
+ * on after a trigger. why: its name for readers of the snapshot, cut if it is long. Only a note
  * while another trigger waits for its snapshot. From on_look and on_control only. */
 void session_trigger(struct session *s, const char *why);
 

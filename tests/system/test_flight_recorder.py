@@ -227,6 +227,22 @@ def check_failure(folder):
     assert re.search(r"Trigger: process \d+: exit status 7$", text, re.M), text
 
 
+def check_failures_together(folder):
+    """A failure while another one waits for its snapshot has no snapshot of its own, but a note."""
+    if not may_see_failures(folder, "processes that fail together"):
+        return
+    with open(f"{folder}/x.cpspec", "w", encoding="utf-8") as f:
+        json.dump({"flight_recorder": {"seconds": 100, "exits": True, "after": 1.5},
+                   "events": [{"group_name": "software", "event_name": "cpu_clock", "frequency": 499}]}, f)
+    script = """sh -c 'exit 7'; sh -c 'kill -ABRT $$'; read end"""
+    p = start(folder, "--spec-file=./x.cpspec", command=["sh", "-c", script])
+    wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
+    finish(p, code=None)
+    text = output(PRINT, "--quiet", SESSION, cwd=folder)
+    for why in r"exit status 7", r"killed by SIGABRT":
+        assert re.search(rf"trigger: process \d+:? {why}", text), text
+
+
 def check_attached_failure(folder):
     """The same of a process that was running before, and of one that it creates."""
     if not may_see_failures(folder, "attached processes that fail"):
