@@ -335,6 +335,14 @@ static bool find_count(const struct summary *s, const char *group, const char *n
 	return false;
 }
 
+/* Some tasks may be missing from the common file: it was shortened. */
+static bool may_miss_tasks(const struct summary *s)
+{
+	return s->facts->nr_removed ||
+	       (s->table->sampled &&
+		ARRAY_ANY(r, s->table->row_sampling, s->table->nr_rows, r->held_to_ns));
+}
+
 /* Where the time of all threads went. Events miss the first and last steps of a task, wait4 what
  * was not waited for: the CPU time is the larger one. */
 static void put_states(struct summary *s, bool are_runs)
@@ -345,8 +353,9 @@ static void put_states(struct summary *s, bool are_runs)
 	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest;
 	struct profile_lifetime life;
 
-	if (!s->facts->is_sampling || s->totals->lost || s->totals->gap_ns || are_runs ||
-	    (t->flags & ENDED) != ENDED || is_process_only(s) || inputs_load_processes(input) ||
+	if (!s->facts->is_sampling || may_miss_tasks(s) || s->totals->lost || s->totals->gap_ns ||
+	    are_runs || (t->flags & ENDED) != ENDED || is_process_only(s) ||
+	    inputs_load_processes(input) ||
 	    profile_lifetime(input->processes, t->pid, t->start_ns, t->end_ns, &life) || !life.ns)
 		return;
 	if (find_count(s, "software", "task_clock", &counted) && counted > used)

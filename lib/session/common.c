@@ -4,17 +4,21 @@
 #include "session/common.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "session/notes.h"
 #include "session/record.h"
 #include "trace/file.h"
+#include "trace/shorten.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { MIN_DUE_BYTES = 4 << 20 };
+
 int common_init(struct common *c)
 {
-	*c = (struct common){.writer = NULL};
+	*c = (struct common){.due_bytes = MIN_DUE_BYTES};
 	return -pthread_mutex_init(&c->lock, NULL);
 }
 
@@ -31,6 +35,7 @@ int common_prepare(struct common *c, const struct recorder *r, int level, struct
 	struct trace_head head = recorder_head(r, TRACE_COMMON, TRACE_COMMON, UINT32_MAX);
 	int rc;
 
+	c->level = level;
 	c->packer = trace_packer_new(level);
 	if (!c->packer)
 		return err_set(e, -ENOMEM, "no memory for compression");
@@ -58,10 +63,13 @@ int common_finish(struct common *c, uint64_t start_ns, const char *const *notes,
 		  struct err *e)
 {
 	struct trace_totals totals = {.start_ns = start_ns, .end_ns = clock_monotonic_ns()};
-	struct trace_file *file = c->file;
 	char text[NOTES_TEXT_BYTES];
+	struct trace_file *file;
 
+	common_lock(c); /* it may be being shortened */
+	file = c->file;
 	c->file = NULL;
+	common_unlock(c);
 	trace_writer_more(c->writer);
 	for (size_t i = 0; i < nr_notes; i++)
 		if (*notes[i])
@@ -79,6 +87,64 @@ void common_fail(struct common *c, const struct err *why)
 	if (!c->error.code)
 		c->error = *why;
 	common_unlock(c);
+}
+
+static uint64_t due_bytes(uint64_t bytes)
+{
+	return 2 * bytes > MIN_DUE_BYTES ? 2 * bytes : MIN_DUE_BYTES;
+}
+
+/* The bytes of a file that is due, or 0. */
+static uint64_t bytes_if_due(struct common *c)
+{
+	uint64_t bytes;
+
+	common_lock(c);
+	bytes = c->file && !c->error.code ? trace_file_bytes(c->file) : 0;
+	if (bytes < c->due_bytes)
+		bytes = 0;
+	common_unlock(c);
+	return bytes;
+}
+
+bool common_is_due(struct common *c)
+{
+	return bytes_if_due(c) != 0;
+}
+
+/* Under the lock. */
+static int finish_copy(struct common *c, struct trace_copy *copy, struct err *e)
+{
+	if (c->file && !c->error.code)
+		return trace_shorten_end(copy, c->file, e);
+	trace_shorten_drop(copy);
+	return 0;
+}
+
+void common_shorten(struct common *c, struct trace_shorten *how)
+{
+	uint64_t bytes = bytes_if_due(c), begin_ns = clock_monotonic_ns(), left = bytes;
+	struct trace_copy copy;
+	struct err e = {0};
+	int rc;
+
+	if (!bytes)
+		return;
+	how->packer = c->level ? trace_packer_new(c->level) : NULL;
+	rc = trace_shorten_begin(&copy, how, bytes, &e);
+	common_lock(c);
+	rc = rc ?: finish_copy(c, &copy, &e);
+	if (c->file)
+		left = trace_file_bytes(c->file);
+	c->due_bytes = due_bytes(left);
+	common_unlock(c);
+	trace_packer_free(how->packer);
+	if (rc)
+		log_verbose(1, "%s", e.msg);
+	else
+		log_verbose(1, "the common file: %llu of %llu KiB remain, in %llu ms",
+			    (unsigned long long)left >> 10, (unsigned long long)bytes >> 10,
+			    (unsigned long long)(clock_monotonic_ns() - begin_ns) / 1000000);
 }
 
 void common_lock(struct common *c)

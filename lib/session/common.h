@@ -9,18 +9,22 @@
 #include "trace/writer.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 struct recorder;
 struct trace_build_id;
 struct trace_cmdline;
 struct trace_file;
 struct trace_packer;
+struct trace_shorten;
 
 struct common {
 	pthread_mutex_t lock;
 	struct trace_writer *writer; /* owned; NULL: nothing is saved */
 	struct trace_packer *packer; /* owned; with level 0, used for symbols only */
 	struct trace_file *file;     /* owned */
+	int level;                   /* of zstd */
+	uint64_t due_bytes;          /* when it should be shortened */
 	struct err error;            /* the first; sticks */
 };
 
@@ -36,6 +40,13 @@ int common_create(struct common *c, const struct recorder *r, struct err *e);
 /* Appends the end, with the notes that are not empty. 0 or -errno with *e. */
 int common_finish(struct common *c, uint64_t start_ns, const char *const *notes, size_t nr_notes,
 		  struct err *e);
+
+/* True if the file has doubled since it was shortened, and is not small. */
+bool common_is_due(struct common *c);
+/* Shortens the file (trace/shorten.h) if that is due. Without room or memory it remains as it is
+ * until it has doubled again. Called by one thread, also while others append. how: without packer.
+ */
+void common_shorten(struct common *c, struct trace_shorten *how);
 
 void common_lock(struct common *c);
 void common_unlock(struct common *c);

@@ -3,6 +3,7 @@
  */
 #include "session/output.h"
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -13,6 +14,7 @@
 #include "session/syncer.h"
 #include "session/traces.h"
 #include "spec/spec.h"
+#include "trace/shorten.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,6 +27,9 @@ enum {
 	MANIFEST_PERIOD_NS = 1000000000, /* used if nothing is synced */
 	RESERVE_BYTES = 16 << 10,        /* per file, for its end on a full disk */
 };
+/* The common file keeps tasks that ended so long before an iteration, or began after a snapshot. */
+#define BEFORE_NS UINT64_C(1000000000)
+#define AFTER_NS  UINT64_C(10000000000)
 
 struct session_output {
 	struct traces traces;
@@ -33,7 +38,11 @@ struct session_output {
 	char id_text[33];         /* the same */
 	bool is_synced, is_limited;
 	uint64_t num_iterations, nr_recorded;
-	struct retain retain;             /* used only by the session's thread */
+	pthread_mutex_t retain_lock;
+	struct retain retain; /* changed by the session's thread, under the lock */
+	uint64_t held_ns;     /* a flight recorder's next samples are later; locked */
+	void (*shorten)(void *arg, struct trace_shorten *how); /* may be NULL */
+	void *shorten_arg;
 	const struct spec_flight *flight; /* borrowed from the spec */
 	uint64_t common_bytes;            /* of the common file, if retain limits bytes */
 	uint64_t nr_removed;              /* numbers whose files are removed; the syncer's thread */
@@ -177,10 +186,11 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	o->traces.place = PLACE_NONE;
 	o->reserve_fd = -1;
 	o->is_synced = c->spec->sync_period_ns;
-	o->is_limited = spec_has_retain(c->spec);
+	o->is_limited = spec_has_retain(c->spec) || c->spec->flight.span_ns;
 	o->syncer.period_ns = o->is_synced ? c->spec->sync_period_ns : MANIFEST_PERIOD_NS;
 	memcpy(o->id, c->id, sizeof(o->id));
 	str_hex16(c->id, o->id_text);
+	(void)pthread_mutex_init(&o->retain_lock, NULL); /* never fails on Linux */
 	retain_init(&o->retain, &c->spec->retain);
 	o->flight = &c->spec->flight;
 	manifest_init(&o->manifest);
@@ -227,6 +237,7 @@ void session_output_close(struct session_output *o)
 	traces_close(&o->traces);
 	manifest_fini(&o->manifest);
 	retain_fini(&o->retain);
+	pthread_mutex_destroy(&o->retain_lock);
 	if (*o->folder) /* not removed unless it is empty */
 		sys()->unlinkat(AT_FDCWD, o->folder, AT_REMOVEDIR);
 	mem_free(o);
@@ -289,12 +300,73 @@ static int update_manifest(struct session_output *o, const struct sync_work *wor
 	return rc;
 }
 
+static uint64_t earlier(uint64_t ns, uint64_t by_ns)
+{
+	return ns > by_ns ? ns - by_ns : 0;
+}
+
+/* The times of the samples that remain: all from the oldest iteration on; of a flight recorder,
+ * those of each snapshot, and those in its rings. Owned by the caller; NULL without memory. */
+static struct trace_period *list_remaining(const struct session_output *o, size_t *nr)
+{
+	const struct retain *r = &o->retain;
+	size_t nr_parts = r->nr - r->first;
+	struct trace_period *p = mem_calloc(nr_parts + 1, sizeof(*p));
+
+	*nr = 0;
+	if (!p)
+		return NULL;
+	for (size_t i = r->first; o->flight->span_ns && i < r->nr; i++)
+		p[(*nr)++] = (struct trace_period){earlier(r->parts[i].begin_ns, BEFORE_NS),
+						   r->parts[i].end_ns + AFTER_NS};
+	p[*nr].to_ns = UINT64_MAX;
+	if (o->flight->span_ns)
+		p[*nr].from_ns = o->held_ns;
+	else if (nr_parts)
+		p[*nr].from_ns = earlier(r->parts[r->first].begin_ns, BEFORE_NS);
+	++*nr;
+	return p;
+}
+
+static void shorten_common(const struct session_output *o, const struct trace_period *periods,
+			   size_t nr)
+{
+	struct trace_shorten how = {
+	    .dirfd = o->traces.place.dirfd, .periods = periods, .nr_periods = nr};
+	struct traces_common *names = mem_zalloc(sizeof(*names));
+
+	if (names && periods && traces_common(&o->traces, names) == 0) {
+		how.name = names->name;
+		how.temporary = names->temporary;
+		how.path = names->path;
+		o->shorten(o->shorten_arg, &how);
+	}
+	mem_free(names);
+}
+
+/* What remains now may be less than when the work was queued. The samples of all that is not
+ * removed in this round remain. */
+static struct trace_period *update_work(struct session_output *o, struct sync_work *work,
+					size_t *nr_periods)
+{
+	struct trace_period *periods = NULL;
+
+	pthread_mutex_lock(&o->retain_lock);
+	if (o->shorten) {
+		periods = list_remaining(o, nr_periods);
+		work->removed = o->retain.removed;
+	}
+	pthread_mutex_unlock(&o->retain_lock);
+	if (work->num_iterations <= work->removed.iterations)
+		work->num_iterations = work->removed.iterations + 1;
+	return periods;
+}
+
 /* Syncs files before the manifest that lists them, and removes files after the manifest that names
  * them as removed: readers ignore those that a power cut leaves. While somebody has taken its name,
  * nothing is removed. */
-static int sync_round(void *arg, const struct sync_work *work, struct err *e)
+static int sync_files(struct session_output *o, const struct sync_work *work, struct err *e)
 {
-	struct session_output *o = arg;
 	const struct place *manifest = &o->manifest.place;
 	int rc = 0;
 
@@ -317,6 +389,21 @@ static int sync_round(void *arg, const struct sync_work *work, struct err *e)
 	if (rc == 0 && o->is_synced)
 		log_verbose(1, "on the disk: the first %llu iterations",
 			    (unsigned long long)work->nr_recorded);
+	return rc;
+}
+
+/* The common file loses only what belongs to files that are removed. */
+static int sync_round(void *arg, const struct sync_work *work, struct err *e)
+{
+	struct session_output *o = arg;
+	struct sync_work now = *work;
+	size_t nr = 0;
+	struct trace_period *periods = update_work(o, &now, &nr);
+	int rc = sync_files(o, &now, e);
+
+	if (rc == 0 && o->shorten && o->nr_removed == now.removed.numbers)
+		shorten_common(o, periods, nr);
+	mem_free(periods);
 	return rc;
 }
 
@@ -379,6 +466,13 @@ static bool trim(struct session_output *o, uint32_t growing)
 	return retain_trim(&o->retain, further);
 }
 
+void session_output_set_shorten(struct session_output *o,
+				void (*shorten)(void *arg, struct trace_shorten *how), void *arg)
+{
+	o->shorten = o->is_limited && session_output_has_traces(o) ? shorten : NULL;
+	o->shorten_arg = arg;
+}
+
 /* The newest part may have grown after its last iteration: by the index of its segments. */
 static void measure_newest(struct session_output *o)
 {
@@ -421,16 +515,25 @@ int session_output_recorded(struct session_output *o, const struct session_itera
 	int rc = 0;
 
 	o->nr_recorded = (uint64_t)it->iteration + 1;
+	pthread_mutex_lock(&o->retain_lock);
 	if (o->is_limited && session_output_has_traces(o))
 		rc = retain_iteration(o, number, it);
+	pthread_mutex_unlock(&o->retain_lock);
 	(void)post(o, number, number + 1, NULL); /* the next one reports an error */
 	return rc ? err_set(e, rc, "no memory for the list of files") : 0;
 }
 
-void session_output_grown(struct session_output *o)
+void session_output_grown(struct session_output *o, bool is_common_due)
 {
-	if (o->retain.limits->bytes && session_output_has_traces(o) &&
-	    trim(o, (uint32_t)o->num_iterations - 1))
+	bool has_work = is_common_due && o->shorten;
+
+	pthread_mutex_lock(&o->retain_lock);
+	o->held_ns =
+	    earlier(clock_monotonic_ns(), o->flight->span_ns + o->flight->after_ns + BEFORE_NS);
+	if (o->retain.limits->bytes && session_output_has_traces(o))
+		has_work |= trim(o, (uint32_t)o->num_iterations - 1);
+	pthread_mutex_unlock(&o->retain_lock);
+	if (has_work)
 		(void)post(o, UINT64_MAX, 0, NULL);
 }
 
@@ -480,8 +583,10 @@ int session_output_finish(struct session_output *o, struct trace_writer *w, stru
 		rc = rc ? rc : post(o, number, number + 1, e);
 	}
 	if (session_output_has_traces(o)) {
+		pthread_mutex_lock(&o->retain_lock);
 		measure_newest(o);
 		(void)trim(o, TRACE_COMMON);
+		pthread_mutex_unlock(&o->retain_lock);
 	}
 	synced = stop_syncer(o, rc ? &further : e);
 	if (rc == 0 && synced == 0 && o->taken.code) {

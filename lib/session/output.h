@@ -16,6 +16,7 @@ struct stat;
 struct trace_head;
 struct trace_file;
 struct trace_packer;
+struct trace_shorten;
 struct trace_writer;
 struct trace_totals;
 struct session_output;
@@ -38,6 +39,10 @@ int session_output_open(const struct session_output_config *c, struct session_ou
  * then files of an older session with the names of the first iteration and of the common file are
  * removed. */
 int session_output_begin(struct session_output *o, struct err *e);
+/* The function that shortens the common file by what remains of the session, if that is due. The
+ * thread that syncs files calls it, until session_output_finish or _close. Call it before begin. */
+void session_output_set_shorten(struct session_output *o,
+				void (*shorten)(void *arg, struct trace_shorten *how), void *arg);
 /* Releases the locks. NULL is fine. */
 void session_output_close(struct session_output *o);
 
@@ -58,11 +63,11 @@ int session_output_manifest(struct session_output *o, uint64_t num_iterations, s
 int session_output_recorded(struct session_output *o, const struct session_iteration *it,
 			    struct err *e);
 /* The traces of the iteration in progress have grown: queues the removal of older ones beyond a
- * limit of bytes.
+ * limit of bytes, and the shortening of a common file that is due. Called between iterations' ends:
+ * later samples of a flight recorder are later than this less its span.
  */
-void session_output_grown(struct session_output *o);
-/* The bytes of the common file, which is never shortened, once they are half of the spec's limit of
- * bytes; before that 0. */
+void session_output_grown(struct session_output *o, bool is_common_due);
+/* The bytes of the common file, once they are half of the spec's limit of bytes; before that 0. */
 uint64_t session_output_large_common(const struct session_output *o);
 /* The longest sync since the last call. */
 uint64_t session_output_sync_ns(struct session_output *o);

@@ -280,7 +280,7 @@ static void note_sync(struct session *s)
 		  to_ms(ns));
 }
 
-/* The common file grows with the tasks and mappings of the whole session. */
+/* The common file grows with the tasks and mappings of what remains. */
 static void note_retain(struct session *s)
 {
 	uint64_t bytes = session_output_large_common(s->recorder.output);
@@ -290,7 +290,7 @@ static void note_retain(struct session *s)
 	s->noted_common = true;
 	notes_add(&s->notes, 0,
 		  "the common file has %" PRIu64 " of the %" PRIu64
-		  " KiB that retain allows, and is not shortened: fewer iterations remain",
+		  " KiB that retain allows: fewer iterations remain",
 		  bytes >> 10, s->plan->spec->retain.bytes >> 10);
 }
 

@@ -205,6 +205,11 @@ static void raise_priority(struct sampling *g)
 	g->is_raised = g->nice <= 0 && g->nice > NICE && setpriority(PRIO_PROCESS, 0, NICE) == 0;
 }
 
+static void shorten(void *common, struct trace_shorten *how)
+{
+	common_shorten(common, how);
+}
+
 int sampling_prepare_files(struct sampling *g, struct err *e)
 {
 	int level = spec_zstd_level(g->plan->spec);
@@ -216,6 +221,7 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 		if (!g->packer)
 			return err_set(e, -ENOMEM, "no memory for compression");
 	}
+	session_output_set_shorten(g->recorder->output, shorten, &g->common);
 	return common_prepare(&g->common, g->recorder, level, e);
 }
 
@@ -412,7 +418,7 @@ static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct
 	return rc;
 }
 
-/* A flight recorder may run for days. */
+/* A flight recorder may run for days, with more tasks than shortening can remove. */
 static struct trace_file *side_band_file(struct sampling *g)
 {
 	bool is_full = g->plan->spec->flight.span_ns && g->common.file &&
@@ -538,7 +544,7 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		touch_copy(g);
 		g->drain_due_ns = now_ns + g->plan->spec->flush_interval_ns;
 		if (g->recorder->writer)
-			session_output_grown(g->recorder->output);
+			session_output_grown(g->recorder->output, common_is_due(&g->common));
 	}
 	if (now_ns >= g->progress_due_ns)
 		report_progress(g, now_ns);

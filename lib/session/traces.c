@@ -220,6 +220,16 @@ int traces_remove(const struct traces *t, const uint8_t id[16], uint64_t first, 
 	return rc;
 }
 
+int traces_common(const struct traces *t, struct traces_common *out)
+{
+	int rc = make_name(t, TRACE_COMMON, TRACE_COMMON, out->name, out->path, NULL);
+
+	if (rc == 0 && snprintf(out->temporary, sizeof(out->temporary), ".%s.tmp", out->name) >=
+			   (int)sizeof(out->temporary))
+		rc = -ENAMETOOLONG;
+	return rc;
+}
+
 /* Creates the next segment of the trace, with the common part of its iterations. */
 static int create_segment(struct traces *t, struct trace_writer *w, const struct trace_head *head,
 			  struct err *e)

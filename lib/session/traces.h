@@ -6,6 +6,7 @@
 
 #include "session/place.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -47,6 +48,12 @@ uint64_t traces_bytes(const struct traces *t, uint32_t number);
  * id. 0 or -errno with *e. */
 int traces_remove(const struct traces *t, const uint8_t id[16], uint64_t first, uint64_t end,
 		  struct err *e);
+
+/* Where the common file is; its copy is named .NAME.tmp. 0 or -errno. */
+struct traces_common {
+	char name[NAME_MAX + 1], temporary[NAME_MAX + 1], path[PATH_MAX];
+};
+int traces_common(const struct traces *t, struct traces_common *out);
 
 /* Begins the writer's trace: of an iteration, or the part of a segment that is the iteration. */
 int traces_begin(struct traces *t, struct trace_writer *w, const struct trace_head *head,

@@ -622,8 +622,8 @@ const struct key_row key_rows[] = {
 	.description =
 	    "The most bytes of all traces; more for up to a sync_period. The option also accepts "
 	    "units: 500MiB, 1GiB. The newest complete iteration or segment remains, however "
-	    "large it is. The common file of a session that samples counts too, but is not "
-	    "shortened; a warning says if it has half of the limit.",
+	    "large it is. The common file of a session that samples counts too; a warning "
+	    "says if it has half of the limit.",
     },
 
     {

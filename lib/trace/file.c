@@ -15,8 +15,10 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct trace_file {
@@ -388,4 +390,24 @@ void trace_file_abandon(struct trace_file *f)
 uint64_t trace_file_bytes(const struct trace_file *f)
 {
 	return f->bytes;
+}
+
+int trace_file_replace(struct trace_file *f, int dirfd, const char *name, const char *temporary,
+		       int *fd, uint64_t bytes, uint64_t nr_dropped)
+{
+	struct stat own, named;
+	int rc = f->error ?: sys()->fstatat(f->fd, "", &own, AT_EMPTY_PATH)
+			  ?: sys()->fstatat(dirfd, name, &named, AT_SYMLINK_NOFOLLOW);
+
+	if (rc == 0 && (own.st_dev != named.st_dev || own.st_ino != named.st_ino))
+		rc = -ESTALE;
+	rc = rc ?: sys()->renameat2(dirfd, temporary, dirfd, name, 0);
+	if (rc)
+		return rc;
+	sys()->close(f->fd);
+	f->fd = *fd;
+	f->bytes = bytes;
+	f->nr_frames -= nr_dropped;
+	*fd = -1;
+	return 0;
 }

@@ -89,6 +89,12 @@ void trace_file_abandon(struct trace_file *f);
 /* Bytes in the file so far. */
 uint64_t trace_file_bytes(const struct trace_file *f);
 
+/* Renames dirfd/temporary, a shortened copy of the file with that many bytes and nr_dropped fewer
+ * frames, over dirfd/name if that still is the file, and continues on *fd, open at its end, which
+ * becomes -1. 0 or -errno; then nothing has changed. */
+int trace_file_replace(struct trace_file *f, int dirfd, const char *name, const char *temporary,
+		       int *fd, uint64_t bytes, uint64_t nr_dropped);
+
 /*
  * After a failed write (a full disk) the file is truncated to its last whole frame, and every
  * further call fails with the same error, except trace_file_finish and calls after

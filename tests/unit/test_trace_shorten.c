@@ -1,0 +1,263 @@
+/*
+ * A common file is shortened while it grows: what remains, that it is complete, and that a failure
+ * at any step leaves the file as it was.
+ */
+#include "inject.h"
+#include "kit.h"
+#include "test_processes.h"
+
+#include "base/array.h"
+#include "trace/shorten.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static const struct trace_period now = {100, UINT64_MAX};
+static const char id_bytes[] = "0123456789";
+
+struct scene {
+	struct folder folder;
+	struct trace_writer *writer;
+	struct trace_packer *packer;
+	struct trace_file *file;
+	struct trace_shorten how;
+};
+
+/* One frame of a process that lives from … to; to 0: it does not end. */
+static void add_process(struct scene *s, uint32_t pid, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct step steps[] = {
+	    {.op = FORK, .time_ns = from_ns, .pid = pid, .tid = pid, .ppid = 1, .ptid = 1},
+	    {.op = EXEC, .time_ns = from_ns, .pid = pid, .tid = pid, .text = "program"},
+	    {.op = MAP,
+	     .time_ns = from_ns,
+	     .pid = pid,
+	     .tid = pid,
+	     .start = 4096,
+	     .end = 8192,
+	     .text = "/lib/x",
+	     .inode = 7},
+	    {.op = EXIT, .time_ns = to_ns, .pid = pid, .tid = pid, .ppid = 1, .ptid = 1},
+	};
+	struct tape t;
+	struct buf *b;
+
+	tape_init(&t);
+	for (size_t i = 0; i < ARRAY_NR(steps) - !to_ns; i++)
+		tape_add(&t, &steps[i]);
+	b = &t.records[false];
+	assert_int_equal(trace_file_records(s->file, TRACE_RING_SIDE_BAND, 0,
+					    &(struct trace_span){{b->data + 8}, {b->len - 8}},
+					    NULL),
+			 0);
+	tape_fini(&t);
+}
+
+static void append(struct scene *s)
+{
+	assert_int_equal(trace_file_append(s->file, s->writer, NULL), 0);
+	trace_writer_more(s->writer);
+}
+
+static void add_cmdline(struct scene *s, uint32_t pid, uint64_t ns, uint32_t flags)
+{
+	trace_writer_cmdline(
+	    s->writer,
+	    &(struct trace_cmdline){
+		.pid = pid, .flags = flags, .from_ns = ns, .to_ns = ns, .text = "a", .len = 2});
+	append(s);
+}
+
+static void add_build_id(struct scene *s, uint64_t inode, char id, uint64_t from_ns, uint64_t to_ns)
+{
+	trace_writer_build_id(s->writer, &(struct trace_build_id){.major = 1,
+								  .inode = inode,
+								  .from_ns = from_ns,
+								  .to_ns = to_ns,
+								  .id = (const uint8_t *)&id,
+								  .id_len = 1,
+								  .path = "/lib/x",
+								  .path_len = 6});
+	append(s);
+}
+
+static void scene_init(struct scene *s, int level)
+{
+	*s = (struct scene){.writer = trace_writer_new()};
+	folder_init(&s->folder);
+	s->packer = trace_packer_new(level);
+	assert_int_equal(trace_writer_begin(s->writer, &sample_head), 0);
+	assert_int_equal(
+	    trace_file_create(s->writer, s->folder.fd, "t", "some/t", s->packer, &s->file, NULL),
+	    0);
+	trace_writer_more(s->writer);
+	s->how = (struct trace_shorten){.dirfd = s->folder.fd,
+					.name = "t",
+					.temporary = ".t.tmp",
+					.path = "some/t",
+					.periods = &now,
+					.nr_periods = 1,
+					.packer = level ? s->packer : NULL};
+	add_process(s, 5, 10, 20);
+	add_process(s, 6, 11, 0);
+	for (uint32_t i = 0; i < 200; i++)
+		add_process(s, 1000 + i, 30, 40);
+	add_cmdline(s, 5, 15, 0);
+	add_cmdline(s, 5, 15, TRACE_CMDLINE_IS_COMMAND);
+	add_cmdline(s, 6, 15, 0);
+	trace_writer_kallsyms(s->writer, id_bytes, sizeof(id_bytes));
+	append(s);
+	add_build_id(s, 7, 'a', 10, 20);
+	add_build_id(s, 8, 'b', 10, 20);
+	add_build_id(s, 7, 'a', 15, 30);
+	add_build_id(s, 7, 'a', 50, 60);
+}
+
+static void scene_fini(struct scene *s)
+{
+	trace_file_abandon(s->file);
+	trace_writer_free(s->writer);
+	trace_packer_free(s->packer);
+	folder_fini(&s->folder);
+}
+
+/* Pids of the records, cmdlines and intervals, in words. */
+static void describe(const struct scene *s, struct buf *out, bool *is_whole)
+{
+	struct trace_reader *r;
+	struct trace_frame f;
+	int rc;
+
+	buf_init(out, 1 << 16);
+	assert_int_equal(trace_reader_open(s->folder.fd, "t", &r, NULL), 0);
+	while ((rc = trace_reader_next(r, &f, NULL)) == 1) {
+		struct trace_cmdline c;
+		struct trace_build_id b;
+
+		if (f.kind == TRACE_FRAME_RECORDS)
+			buf_printf(out, "%u ", *(const uint32_t *)(const void *)(f.payload + 16));
+		else if (trace_decode_cmdline(&f, &c) == 0)
+			buf_printf(out, "cmdline %u,%u ", c.pid, c.flags);
+		else if (trace_decode_build_id(&f, &b) == 0)
+			buf_printf(out, "id %c %d-%d ", *b.id, (int)b.from_ns, (int)b.to_ns);
+		else if (f.kind == TRACE_FRAME_KALLSYMS)
+			buf_adds(out, "kallsyms ");
+	}
+	assert_int_equal(rc, 0);
+	*is_whole = trace_reader_is_whole(r);
+	trace_reader_close(r);
+}
+
+static void assert_content(const struct scene *s, bool wants_whole, const char *want)
+{
+	struct buf got;
+	bool is_whole;
+
+	describe(s, &got, &is_whole);
+	assert_string_equal(buf_str(&got), want);
+	assert_int_equal(is_whole, wants_whole);
+	buf_fini(&got);
+}
+
+static bool has_copy(const struct scene *s)
+{
+	return faccessat(s->folder.fd, ".t.tmp", F_OK, 0) == 0;
+}
+
+/* What is appended meanwhile and later follows; the end frame agrees with all. */
+static void check_content(int level)
+{
+	struct trace_totals totals = {.end_ns = 1};
+	struct trace_copy copy;
+	struct scene s;
+	uint64_t before;
+
+	scene_init(&s, level);
+	before = trace_file_bytes(s.file);
+	assert_int_equal(trace_shorten_begin(&copy, &s.how, before, NULL), 0);
+	add_process(&s, 9, 200, 210);
+	assert_int_equal(trace_shorten_end(&copy, s.file, NULL), 0);
+	assert_false(has_copy(&s));
+	assert_true(trace_file_bytes(s.file) < before / 4);
+	add_process(&s, 10, 220, 230);
+	assert_int_equal(trace_file_finish(s.file, s.writer, &totals, NULL), 0);
+	s.file = NULL;
+	assert_content(&s, true,
+		       "6 cmdline 5,2 cmdline 6,0 kallsyms id a 10-30 id a 50-60 id b 10-20 9 10 ");
+	scene_fini(&s);
+}
+
+TEST(content)
+{
+	check_content(0);
+	check_content(3);
+}
+
+/* Dropped, or the name taken by another file: nothing has changed. */
+TEST(dropped)
+{
+	struct trace_copy copy;
+	struct err e = {0};
+	struct scene s;
+	struct buf got;
+	bool is_whole;
+	uint64_t bytes;
+
+	scene_init(&s, 0);
+	bytes = trace_file_bytes(s.file);
+	assert_int_equal(trace_shorten_begin(&copy, &s.how, bytes, NULL), 0);
+	assert_true(has_copy(&s));
+	trace_shorten_drop(&copy);
+	assert_false(has_copy(&s));
+	assert_int_equal(trace_shorten_begin(&copy, &s.how, bytes, NULL), 0);
+	assert_int_equal(renameat(s.folder.fd, "t", s.folder.fd, "other"), 0);
+	close(openat(s.folder.fd, "t", O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(trace_shorten_end(&copy, s.file, &e), -ESTALE);
+	assert_false(has_copy(&s));
+	assert_string_equal(e.source, "some/t");
+	assert_int_equal(renameat(s.folder.fd, "other", s.folder.fd, "t"), 0);
+	add_process(&s, 9, 200, 210);
+	describe(&s, &got, &is_whole);
+	assert_non_null(strstr(buf_str(&got), "5 6 1000 1001 "));
+	buf_fini(&got);
+	scene_fini(&s);
+}
+
+static int shorten_once(struct scene *s)
+{
+	struct trace_copy copy;
+	int rc = trace_shorten_begin(&copy, &s->how, trace_file_bytes(s->file), NULL);
+
+	return rc ? rc : trace_shorten_end(&copy, s->file, NULL);
+}
+
+/* Whatever fails: the file is the old one or the new one, and grows on. */
+TEST(failures)
+{
+	for (int is_alloc = 0; is_alloc < 2; is_alloc++) {
+		int rc = -1;
+
+		for (unsigned nth = 1; rc; nth++) {
+			struct scene s;
+			struct buf got;
+			bool is_whole;
+
+			scene_init(&s, 0);
+			if (is_alloc)
+				inject_mem(nth);
+			else
+				inject_sys(nth, -EIO);
+			rc = shorten_once(&s);
+			inject_stop();
+			assert_true(rc <= 0);
+			assert_false(has_copy(&s));
+			add_process(&s, 9, 200, 210);
+			describe(&s, &got, &is_whole);
+			assert_int_equal(strncmp(buf_str(&got), "5 6 ", 4) == 0, rc != 0);
+			assert_string_equal(buf_str(&got) + got.len - 2, "9 ");
+			buf_fini(&got);
+			scene_fini(&s);
+		}
+	}
+}
