@@ -410,8 +410,9 @@ static int close_results(const struct recorder *r, int status)
 
 	if (!path)
 		return status;
-	return output_file_close(r->results_fd, path, is_whole, &e) ? fail(EXIT_FAILED, &e)
-								    : status;
+	if (output_file_close(r->results_fd, path, is_whole, &e))
+		return fail(EXIT_FAILED, &e);
+	return r->is_answer_lost ? EXIT_FAILED : status;
 }
 
 static int on_ready(void *arg)

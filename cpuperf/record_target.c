@@ -250,8 +250,12 @@ void recorder_answer(struct recorder *r)
 				 .has_samples = r->plan->is_sampling,
 				 .is_saved = !r->options->held};
 
-	if (*a.session)
-		r->is_answer_whole = print_answer(&a);
+	if (!*a.session)
+		return;
+	r->is_answer_whole = print_answer(&a);
+	r->is_answer_lost = !r->is_answer_whole && r->options->output_file;
+	if (r->is_answer_lost)
+		log_error("%s: the answer is not written", r->options->output_file);
 }
 
 int recorder_finish_command(struct recorder *r, int rc, struct err *e)

@@ -47,6 +47,7 @@ struct recorder {
 	const char *folder;   /* of its session, if that is not the default one; else NULL */
 	bool goes_on;         /* the measuring ended before it */
 	bool is_answer_whole; /* it was printed without an error */
+	bool is_answer_lost;  /* an error: --output-file does not have it */
 	int open_error;       /* of session_open, or 0 */
 	int run_error;        /* of measuring, or 0 */
 	int exec_error;       /* 0 or -errno of starting it */

@@ -310,6 +310,11 @@ static void put_uncounted(struct summary *s, bool are_runs)
 		    strcmp(s->table->columns[i].name, "task_clock") == 0)
 			counted = are_runs ? sum->spread.mean : (double)sum->sum;
 	}
+	if (used > 0 && counted - used > used / 10 && counted - used > 20e6)
+		buf_printf(s->out,
+			   "  user and system exclude %s of CPU time: of processes that nobody "
+			   "waited for\n",
+			   HUMAN(counted - used, "ns"));
 	if (used - counted > used / 10 && (used - counted > 5e6 || counted < used / 20))
 		buf_printf(
 		    s->out,

@@ -214,6 +214,8 @@ static int search_path(const char *name)
 	char file[PATH_MAX];
 	int rc = -ENOENT;
 
+	if (!*name)
+		return rc;
 	if (!path)
 		path = "/bin:/usr/bin"; /* confstr(_CS_PATH), as execvp */
 	for (;; path++) {

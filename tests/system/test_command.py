@@ -57,7 +57,7 @@ def samples(folder):
 def check_statuses(folder):
     for command, code in ((["true"], 0), (["sh", "-c", "exit 7"], 7),
                           (["sh", "-c", "kill -9 $$"], 137), (["sh", "-c", "kill -15 $$"], 143),
-                          (["no-such-program"], 127), (["/"], 126), ([f"{folder}/plain"], 126)):
+                          (["no-such-program"], 127), ([""], 127), (["/"], 126), ([f"{folder}/plain"], 126)):
         with open(f"{folder}/plain", "w", encoding="ascii") as f:
             f.write("not a program")
         measure(folder, *command, code=code)
@@ -96,6 +96,8 @@ def check_mistakes(folder):
 def check_output_file(folder):
     """The answer, in each form, and the tables of a tally: complete, or the older file."""
     path = f"{folder}/answer"
+    done = measure(folder, "true", options=["--output-file=/dev/full"], code=125)
+    assert "/dev/full: error: " in done.stderr or "error: /dev/full: " in done.stderr, done.stderr
     shown = measure(folder, "echo", "own", options=["--output-file=answer"])
     assert shown.stdout == "own\n" and "exit status" not in shown.stderr, shown
     assert "Saved in" in shown.stderr, shown.stderr
@@ -196,6 +198,16 @@ def check_scopes(folder):
                 ("own", r"1(\.0+)?", "")):
             half = r"( ± \S+( \S+)?)?" if options else ""
             assert re.search(f"^ {name} {number}{half}{rest}$", re.sub(" +", " ", shown), re.M), (name, shown)
+
+
+def check_nobody_waits(folder):
+    """The CPU time of wait4 lacks processes that are not waited for: the answer says so."""
+    program = ("import os\np = os.fork()\nif p == 0:\n    sum(range(10**7))\n    os._exit(0)\n"
+               "os.waitid(os.P_PID, p, os.WEXITED | %s)")
+    for options, is_excluded in (("os.WNOWAIT", True), ("0", False)):
+        shown = measure(folder, "/usr/bin/python3", "-c", program % options).stderr
+        found = re.search(r"user and system exclude ([\d.]+ .?s) of CPU time: of processes that nobody waited for", shown)
+        assert bool(found) == is_excluded, shown
 
 
 def check_own_processes(folder):
