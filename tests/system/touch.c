@@ -7,7 +7,7 @@
 
 int main(int argc, char **argv)
 {
-	size_t bytes = argc > 1 ? (size_t)atoi(argv[1]) << 20 : 0;
+	size_t bytes = argc > 1 ? (size_t)(int)strtol(argv[1], NULL, 10) << 20 : 0;
 	char *m =
 	    bytes ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
 		  : NULL;
