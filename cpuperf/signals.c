@@ -17,6 +17,7 @@ static struct session *running;          /* used by the signal handler */
 static struct target_command *commanded; /* the same; NULL: no command is measured */
 static volatile sig_atomic_t is_interrupted;
 static volatile sig_atomic_t stopping; /* the signal after which no further run starts; 0: none */
+static volatile sig_atomic_t early;    /* to be forwarded when the command is started; 0: none */
 static bool lasts_until_stopped;       /* then a signal does not cut the iteration short */
 static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
@@ -42,8 +43,8 @@ static void on_signal(int number)
 	int saved = errno;
 
 	if (commanded) {
-		if (is_forwarded(number))
-			target_command_signal(commanded, number);
+		if (is_forwarded(number) && !target_command_signal(commanded, number))
+			early = number;
 		errno = saved;
 		stopping = number;
 		target_command_leave_children(commanded);
@@ -142,6 +143,6 @@ bool signals_are_out_of_time(void)
 
 void signals_forward_early(struct target_command *command)
 {
-	if (is_forwarded(stopping))
-		target_command_signal(command, stopping);
+	if (early)
+		(void)target_command_signal(command, early);
 }

@@ -283,10 +283,10 @@ pid_t target_command_pid(const struct target_command *c)
 	return c->pid;
 }
 
-void target_command_signal(struct target_command *c, int number)
+bool target_command_signal(struct target_command *c, int number)
 {
-	if (atomic_load(&c->is_released) && c->pid && !atomic_load(&c->has_ended))
-		kill(c->pid, number);
+	return atomic_load(&c->is_released) && c->pid && !atomic_load(&c->has_ended) &&
+	       kill(c->pid, number) == 0;
 }
 
 bool target_command_is_started(const struct target_command *c)

@@ -54,8 +54,8 @@ pid_t target_command_pid(const struct target_command *c);
  * -ENOENT if there is no such program; then it has ended, and on_end is not called. */
 int target_command_start(struct target_command *c, void (*on_end)(void *arg), void *arg,
 			 struct err *e);
-/* Async-signal-safe; nothing if it has ended. */
-void target_command_signal(struct target_command *c, int number);
+/* Async-signal-safe. False: not sent, since it is not started yet or has ended. */
+bool target_command_signal(struct target_command *c, int number);
 bool target_command_is_started(const struct target_command *c);
 bool target_command_has_ended(const struct target_command *c);
 /* The command line, quoted for a shell; cut if it is longer than size. */

@@ -204,11 +204,11 @@ TEST(signals)
 
 	sem_init(&ended.sem, 0, 0);
 	assert_int_equal(target_command_new(argv, &c, &e), 0);
-	target_command_signal(c, SIGTERM); /* not started: nothing */
+	assert_false(target_command_signal(c, SIGTERM)); /* not started */
 	assert_int_equal(target_command_start(c, on_end, &ended, &e), 0);
 	assert_false(target_command_has_ended(c));
 	usleep(100000); /* it may be killed before its trap is set */
-	target_command_signal(c, SIGTERM);
+	assert_true(target_command_signal(c, SIGTERM));
 	target_command_wait(c, &end);
 	assert_true(target_command_has_ended(c));
 	target_command_signal(c, SIGTERM); /* reaped: its pid may be another's */
