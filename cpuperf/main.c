@@ -265,9 +265,12 @@ static int settle_runs(const struct options *o, struct spec *spec, struct err_li
 			  "runs require a command: cpuperf [options] -- COMMAND");
 }
 
-/* Options replace the spec's time or runs by a flight recorder, and the reverse. */
+/* Options replace the spec's time or runs by a flight recorder, and the reverse. A program that
+ * fails again and again must not fill the disk with snapshots. */
 static void settle_flight(const struct options *o, struct spec *spec)
 {
+	enum { MAX_SNAPSHOTS = 100 };
+
 	if (!override_of(o, "flight_recorder") &&
 	    (is_overridden(o, time_keys) || override_of(o, "runs") || override_of(o, "windows") ||
 	     override_of(o, "delay")))
@@ -278,6 +281,16 @@ static void settle_flight(const struct options *o, struct spec *spec)
 	spec->delay_ns = 0;
 	spec->runs = spec->duration_ns = 0;
 	spec->num_iterations = 1; /* and those that are requested */
+	if (!spec_has_retain(spec))
+		spec->retain.iterations = MAX_SNAPSHOTS;
+}
+
+/* A session that is one iteration until its target ends removes nothing. */
+static void warn_retain(const struct options *o, const struct spec *spec)
+{
+	if (spec_has_retain(spec) && o->until_end && !spec->flight.span_ns && !spec->runs)
+		log_warning("retain removes whole iterations, and this session is one until its "
+			    "target ends: --duration=1s --num-iterations=0 makes many");
 }
 
 /* Returns an exit status. saved: the text for --save-spec. */
@@ -308,6 +321,7 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 		err_set(err_list_add(errs), -ENOMEM, "out of memory");
 		return EXIT_FAILED;
 	}
+	warn_retain(o, spec);
 	return spec_check(spec, errs) ? EXIT_FAILED : EXIT_DONE;
 }
 

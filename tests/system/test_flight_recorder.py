@@ -273,6 +273,20 @@ def check_machine(folder):
     sampled.check_sound(f"{folder}/{SESSION}")
 
 
+def check_limit(folder):
+    """The last 100 snapshots remain, so that something that fails again and again does not fill the disk."""
+    p = start(folder, "-e", CLOCK, "--flight-recorder=1s", command=("sleep", "600"))
+    for nr in range(102):
+        snapshot(p, folder, nr)
+    p.send_signal(signal.SIGTERM)
+    finish(p, None)
+    with open(f"{folder}/{SESSION}/cpuperf.cpsession", encoding="utf-8") as f:
+        found = json.load(f)
+    assert found["removed"]["iterations"] == found["num_iterations"] - 100, found
+    done = run(CPUPERF, "-e", "task_clock", "--retain=seconds:2", "--", "true", cwd=folder)
+    assert "retain removes whole iterations, and this session is one" in done.stderr, done.stderr
+
+
 def check_refused(folder):
     """What a flight recorder has no meaning with: one error. An option of these replaces what the spec has."""
     windows = "--windows=realtime:0:1:1"
