@@ -203,7 +203,6 @@ static void on_progress(const struct session_progress *p, void *arg)
 	struct recorder *r = arg;
 
 	check_room(r);
-
 	status_show(&r->status, p);
 }
 

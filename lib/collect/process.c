@@ -327,9 +327,8 @@ static int visit(struct state *s, struct process *p)
 {
 	int rc = 0;
 
-	if (s->choice.tree && !p->is_in_tree)
-		p->is_in_tree =
-		    p->age ? process_choice_is_root(&s->choice, p->pid) : is_in_tree(s, p->pid);
+	if (s->choice.tree && !p->age)
+		p->is_in_tree = is_in_tree(s, p->pid);
 	if (p->is_chosen) {
 		rc = read_values(s, p);
 		if (rc == -ESRCH)
@@ -391,12 +390,26 @@ static struct process *find_or_add(struct state *s, uint32_t pid)
 	return p;
 }
 
+/* A process may become the first one of a run after it was listed. */
+static void mark_roots(struct state *s)
+{
+	const struct collect_tree *tree = s->choice.tree;
+
+	for (size_t i = 0; tree && i < *tree->nr; i++) {
+		struct process *p = find(s->list, s->nr, (uint32_t)(*tree->ids)[i]);
+
+		if (p)
+			p->is_in_tree = true;
+	}
+}
+
 /* Visits the processes of these numbers, drops the others. 0 or -ENOMEM. */
 static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 {
 	struct process **was = s->list;
 	int rc = 0;
 
+	mark_roots(s);
 	s->at = s->nr_next = s->nr_things = s->nr_reopened = 0;
 	for (size_t i = 0; i < nr; i++) {
 		struct process *p = find_or_add(s, pids[i]);
