@@ -79,6 +79,12 @@ static void print_lines(const char *what, const char *introduction, const char *
 	log_text(buf_str(&text), text.len);
 }
 
+/* For events and for programs in the kernel. */
+static const char *capabilities(const struct host *h)
+{
+	return h->has_cap_perfmon ? "cap_perfmon,cap_bpf" : "cap_sys_admin";
+}
+
 void rights_print_ways(const struct host *h, const char *what, int paranoid)
 {
 	static const char *const introductions[] = {
@@ -87,7 +93,7 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 		"start the container with this option, or type the line outside of it",
 	    [HOST_GRANT_NONE] = "type outside of the user namespace",
 	};
-	const char *capability = h->has_cap_perfmon ? "perfmon" : "sys_admin";
+	const char *capability = capabilities(h);
 	char program[MAX_QUOTED], sysctl[64];
 	BUF_AUTO(way, 4 * MAX_QUOTED);
 
@@ -95,10 +101,11 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
 		buf_printf(&way,
 			   "sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap "
-			   "cap_%s,cap_syslog=ep %s",
+			   "%s,cap_syslog=ep %s",
 			   (unsigned)getgid(), program, program, capability, program);
 	else if (h->grant == HOST_GRANT_CONTAINER)
-		buf_printf(&way, "--cap-add=%s", h->has_cap_perfmon ? "PERFMON" : "SYS_ADMIN");
+		buf_adds(&way, h->has_cap_perfmon ? "--cap-add=PERFMON --cap-add=BPF"
+						  : "--cap-add=SYS_ADMIN");
 	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d", paranoid);
 
 	print_lines(what, introductions[h->grant], (const char *[]){buf_str(&way), sysctl, NULL});
@@ -110,7 +117,6 @@ void rights_print_buffers(const struct host *h)
 	BUF_AUTO(way, 2 * MAX_QUOTED);
 
 	quote_program(program);
-	buf_printf(&way, "sudo setcap cap_%s,cap_syslog,cap_ipc_lock=ep %s",
-		   h->has_cap_perfmon ? "perfmon" : "sys_admin", program);
+	buf_printf(&way, "sudo setcap %s,cap_syslog,cap_ipc_lock=ep %s", capabilities(h), program);
 	print_lines("with larger buffers", "type this line", (const char *[]){buf_str(&way), NULL});
 }

@@ -11,10 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PERFMON = 38, NR_WORDS = _LINUX_CAPABILITY_U32S_3 }; /* older headers lack CAP_PERFMON */
+/* older headers lack both capabilities */
+enum { PERFMON = 38, BPF = 39, NR_WORDS = _LINUX_CAPABILITY_U32S_3 };
 
 /* Of little use alone, and harmless while they are effective. */
-#define FURTHER (1ull << CAP_SYSLOG | 1ull << CAP_IPC_LOCK)
+#define FURTHER (1ull << BPF | 1ull << CAP_SYSLOG | 1ull << CAP_IPC_LOCK)
 
 static uint64_t held; /* bits of capabilities */
 

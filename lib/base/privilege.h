@@ -11,9 +11,9 @@
 #include <stdbool.h>
 
 /* In main, before anything else. Of the capabilities of the file keeps CAP_PERFMON (without it
- * CAP_SYS_ADMIN, for Linux before 5.8), CAP_SYSLOG, for the kernel's addresses, and
- * CAP_IPC_LOCK, for rings beyond the limit of locked memory; drops all others. 0, or -errno with
- * *e: -EPERM if the file is set-user-ID or set-group-ID. */
+ * CAP_SYS_ADMIN, for Linux before 5.8), CAP_BPF, for programs in the kernel, CAP_SYSLOG, for the
+ * kernel's addresses, and CAP_IPC_LOCK, for rings beyond the limit of locked memory; drops all
+ * others. 0, or -errno with *e: -EPERM if the file is set-user-ID or set-group-ID. */
 int privilege_init(struct err *e);
 /* True if the file permits its users to measure what they otherwise may not. */
 bool privilege_is_held(void);

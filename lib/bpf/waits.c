@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/privilege.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -110,6 +111,7 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	print = libbpf_set_print(keep_complaint); /* of the whole process */
+	privilege_raise();
 	complaint[0] = '\0';
 	w->is_command = config->is_command;
 	rc = libbpf_num_possible_cpus();
@@ -122,6 +124,7 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 		rc = waits_bpf__load(w->programs);
 	if (rc == 0)
 		rc = map_sums(w);
+	privilege_lower();
 	libbpf_set_print(print);
 	if (rc) {
 		waits_close(w);
@@ -141,6 +144,17 @@ void waits_close(struct waits *w)
 	mem_free(w);
 }
 
+/* 0 or -errno. Some kernels refuse bpf(2) altogether to programs without capabilities. */
+static int update(const struct bpf_map *map, const void *key, const void *value)
+{
+	int rc;
+
+	privilege_raise();
+	rc = bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY);
+	privilege_lower();
+	return rc;
+}
+
 int waits_add_process(struct waits *w, pid_t process)
 {
 	struct bpf_waits_task member = {.is_member = w->is_command ? BPF_WAITS_STARTS : 1};
@@ -148,7 +162,7 @@ int waits_add_process(struct waits *w, pid_t process)
 
 	if (fd < 0)
 		return -errno;
-	rc = bpf_map_update_elem(bpf_map__fd(w->programs->maps.tasks), &fd, &member, BPF_ANY);
+	rc = update(w->programs->maps.tasks, &fd, &member);
 	sys()->close(fd);
 	return rc;
 }
@@ -160,12 +174,17 @@ int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd
 
 	if (kind >= ARRAY_NR(maps))
 		return 0;
-	return bpf_map_update_elem(bpf_map__fd(maps[kind]), &cpu, &fd, BPF_ANY);
+	return update(maps[kind], &cpu, &fd);
 }
 
 int waits_start(struct waits *w, struct err *e)
 {
-	int rc = w->is_started ? 0 : waits_bpf__attach(w->programs);
+	int rc = 0;
+
+	privilege_raise();
+	if (!w->is_started)
+		rc = waits_bpf__attach(w->programs);
+	privilege_lower();
 
 	w->is_started |= rc == 0;
 	return rc ? refuse(rc, e) : 0;
@@ -175,7 +194,11 @@ int waits_settle(struct waits *w)
 {
 	char unused[64];
 	ssize_t n;
-	int fd = bpf_iter_create(bpf_link__fd(w->programs->links.settle));
+	int fd;
+
+	privilege_raise();
+	fd = bpf_iter_create(bpf_link__fd(w->programs->links.settle));
+	privilege_lower();
 
 	if (fd < 0)
 		return fd;

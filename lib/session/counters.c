@@ -177,7 +177,8 @@ static void explain_waits(struct event_support *out, int rc, const struct err *e
 							 : READING_NOT_SUPPORTED};
 	snprintf(out->reason, sizeof(out->reason), "%.255s", e->msg);
 	snprintf(out->hint, sizeof(out->hint), "%s",
-		 is_denied ? "run as root; capabilities of the program's file do not suffice" : "");
+		 is_denied ? "run as root, or permit it to the program's file: RIGHTS in cpuperf(1)"
+			   : "");
 }
 
 static void refuse_waits(struct counters *c, int rc, const struct err *e)

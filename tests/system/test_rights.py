@@ -61,7 +61,7 @@ def lines_to_type(err):
 def check_lines(folder):
     """An ordinary user reads what to type for his commands and for the machine; who may measure does not."""
     program = install(folder)
-    typed = f"sudo chown root:65534 {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_syslog=ep {program}"
+    typed = f"sudo chown root:65534 {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_bpf,cap_syslog=ep {program}"
     own = run(program, "--", "true", cwd=folder, **NOBODY).stderr
     assert lines_to_type(own) == ("it in the kernel too", "type one of these lines",
                                   [typed, "sudo sysctl kernel.perf_event_paranoid=1"]), own
@@ -95,7 +95,7 @@ def check_container(folder):
         return
     err = run(*drop, install(folder), "--", "true", cwd=folder).stderr
     assert lines_to_type(err)[1:] == ("start the container with this option, or type the line outside of it",
-                                      ["--cap-add=PERFMON", "sudo sysctl kernel.perf_event_paranoid=1"]), err
+                                      ["--cap-add=PERFMON --cap-add=BPF", "sudo sysctl kernel.perf_event_paranoid=1"]), err
 
 
 def type_lines(program, folder):
@@ -154,16 +154,24 @@ def check_typed(folder):
     err = run(program, "--list-events", env=env, **how).stderr  # libpfm would print hundreds of lines
     assert err.count("\n") < 50, err
 
-    # of the recorder itself, in all its threads: nothing but these two, and nothing in force
-    run("setcap", "cap_perfmon,cap_syslog,cap_dac_override=ep", program, env=SBIN)
+    # of the recorder itself, in all its threads: nothing but these three, and nothing in force
+    run("setcap", "cap_perfmon,cap_bpf,cap_syslog,cap_dac_override=ep", program, env=SBIN)
     # (an event may just be opened: try again)
     script = (f"for i in $(seq 100); do out=$({CAPABILITIES} /proc/$PPID/task/*/status); "
               'echo "$out" | grep ^CapEff | grep -q "[1-9a-f]0*$" || break; sleep 0.05; done; echo "$out"')
-    watch = run(program, "-o", "w", "--", "sh", "-c", script, env=env, **how)
+    has_waits = json.loads(run(program, "--describe-event=sched:off_cpu_time", "--output-format=ndjson",
+                               env=QUIET_ASAN).stdout.splitlines()[0])["works"]
+    waits = ("-e", "sched:off_cpu_time") if has_waits else ()
+    watch = run(program, "-o", "w", *waits, "--", "sh", "-c", script, env=env, **how)
     for line in watch.stdout.splitlines():
-        allowed = 1 << 38 | 1 << 34 if line.startswith("CapPrm") else 0
+        allowed = 1 << 39 | 1 << 38 | 1 << 34 if line.startswith("CapPrm") else 0
         assert int(line.split()[1], 16) & ~allowed == 0, watch.stdout
     assert watch.stdout.count("CapEff") > 1, watch.stdout
+    for row in csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=summary", "--output-format=csv",
+                                                 f"{folder}/w", env=QUIET_ASAN))):
+        assert not waits or row["trace"] or row["state"] == "ok" and int(row["value"]) > 0, row
+    if not waits:
+        print("skip: waits: no programs in the kernel here", flush=True)
 
     run(program, "-o", "r", "-r2", "--", "true", env=env, **how)
     own = run(program, "-o", "p", "-d0.05", "--pid", str(os.getpid()), code=1, env=env, **how)
@@ -202,7 +210,7 @@ def check_buffers(folder):
     machine = (program, "-e", "cpu_clock@100Hz", "-n1", "-d0.05", "-o", "m")
     err = run(*machine, **how).stderr
     assert re.search(r"buffers of \d+ KiB per CPU, not 16384", err), err
-    line = f"sudo setcap cap_perfmon,cap_syslog,cap_ipc_lock=ep {program}"
+    line = f"sudo setcap cap_perfmon,cap_bpf,cap_syslog,cap_ipc_lock=ep {program}"
     assert lines_to_type(err) == ("with larger buffers", "type this line", [line]), err
     run("sh", "-c", line, env={"PATH": f"{folder}:{SBIN['PATH']}"})
     err = run(*machine, **how).stderr
