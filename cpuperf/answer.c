@@ -68,16 +68,17 @@ static int run_printer(const char *printer, char *session, char *format, int fd)
 	return WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
 }
 
-static void print_place(const char *folder, bool has_samples)
+static void print_place(const struct answer *a)
 {
 	BUF_AUTO(quoted, 8 * PATH_MAX);
 	BUF_AUTO(shown, 8 * PATH_MAX);
 
-	target_command_add_quoted(&quoted, folder ? folder : "./" CPSESSION_FOLDER);
+	target_command_add_quoted(&quoted, a->folder ? a->folder : "./" CPSESSION_FOLDER);
 	buf_shown(&shown, buf_str(&quoted), quoted.len);
-	dprintf(STDERR_FILENO, "\nSaved in %s. More: cpuperf_print%s%s%s (--help)\n",
-		buf_str(&shown), folder ? " " : "", folder ? buf_str(&shown) : "",
-		has_samples ? " --report=tree" : "");
+	dprintf(STDERR_FILENO, "\nSaved in %s%s%s. More: cpuperf_print%s%s%s (--help)\n",
+		buf_str(&shown), a->why ? ", because " : "", a->why ? a->why : "",
+		a->is_last ? "" : " ", a->is_last ? "" : buf_str(&shown),
+		a->has_samples ? " --report=tree" : "");
 }
 
 bool print_answer(const struct answer *a)
@@ -94,6 +95,6 @@ bool print_answer(const struct answer *a)
 		log_err(LOG_WARNING, &e);
 	}
 	if (a->is_saved)
-		print_place(a->folder, a->has_samples);
+		print_place(a);
 	return rc == 0;
 }

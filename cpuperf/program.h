@@ -72,6 +72,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 struct answer {
 	const char *session; /* the manifest */
 	const char *folder;  /* of the session; NULL: the default one */
+	const char *why;     /* it is not in the default one; NULL: it is, or a name was chosen */
+	bool is_last;        /* cpuperf_print finds it without a name */
 	const char *format;
 	int fd; /* to print to; where the session is saved is printed on standard error */
 	bool has_samples;

@@ -13,6 +13,7 @@
 #include "screen/output_file.h"
 #include "session/session.h"
 #include "signals.h"
+#include "spec/cpsession.h"
 #include "spec/last.h"
 #include "target/failures.h"
 #include "target/memory.h"
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +287,28 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	return EXIT_DONE;
 }
 
+/* So that cpuperf_print finds it from any folder: there it prefers this user's cpuperf.session. */
+static void remember(struct recorder *r)
+{
+	const char *manifest = session_manifest(r->session);
+	const char *moved_to = session_moved(r->session, &r->why_moved);
+	char path[PATH_MAX];
+	struct stat st;
+	int rc = -ENOENT;
+
+	if (moved_to)
+		r->folder = r->saved_in = moved_to;
+	else
+		r->why_moved = NULL;
+	if (!session_nr_done(r->session) || r->options->held || !*manifest)
+		return;
+	if (realpath(manifest, path))
+		rc = last_write(path);
+	if (rc)
+		log_verbose(1, "cannot be stored as the last session: %s", strerror(-rc));
+	r->is_last = rc == 0 && (stat(CPSESSION_FOLDER, &st) || st.st_uid != geteuid());
+}
+
 static int run_session(struct recorder *r, const struct options *o)
 {
 	size_t nr_partly = recorder_warn_events(r, o->strict);
@@ -314,6 +338,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	signals_catch(r->session, r->command,
 		      (r->attached || r->plan->spec->flight.span_ns) && r->plan->target.until_end);
 	r->run_error = rc = session_run(r->session, &e);
+	remember(r);
 	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;
 	rc = r->command ? recorder_finish_command(r, rc, &e) : finish(r, rc, &e);
@@ -388,16 +413,6 @@ static int open_session(struct recorder *r, const struct session_config *config,
 		if (i == NR_TRIES)
 			return rc;
 	}
-}
-
-/* So that cpuperf_print finds it from any folder. */
-static void remember(const char *manifest)
-{
-	char path[PATH_MAX];
-	int rc = *manifest && realpath(manifest, path) ? last_write(path) : 0;
-
-	if (rc)
-		log_verbose(1, "cannot be stored as the last session: %s", strerror(-rc));
 }
 
 /* An error replaces status. */
@@ -515,8 +530,6 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		if (attached && !r.is_answered)
 			attached_warn_refused(attached);
 		status = run_printed(&r, o);
-		if (session_nr_done(r.session) && !o->held)
-			remember(plan->spec->session_result_spec_path);
 	}
 	target_memory_free(r.memory);
 	if (r.is_full)

@@ -242,8 +242,10 @@ static void print_later_end(const struct target_end *end)
 void recorder_answer(struct recorder *r)
 {
 	bool has_target = r->command || r->attached;
-	const struct answer a = {.session = r->plan->spec->session_result_spec_path,
+	const struct answer a = {.session = session_manifest(r->session),
 				 .folder = r->folder,
+				 .why = r->why_moved,
+				 .is_last = !r->folder || (r->why_moved && r->is_last),
 				 .format = r->options->output_format,
 				 .fd = has_target && !r->options->output_file ? STDERR_FILENO
 									      : r->results_fd,

@@ -45,12 +45,14 @@ struct recorder {
 	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */
 	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */
 	const char *folder;   /* of its session, if that is not the default one; else NULL */
-	bool goes_on;         /* the measuring ended before it */
-	bool is_answer_whole; /* it was printed without an error */
-	bool is_answer_lost;  /* an error: --output-file does not have it */
-	int open_error;       /* of session_open, or 0 */
-	int run_error;        /* of measuring, or 0 */
-	int exec_error;       /* 0 or -errno of starting it */
+	const char *why_moved; /* it is there; NULL: it was chosen, or is the default one */
+	bool is_last;          /* cpuperf_print without arguments shows it */
+	bool goes_on;          /* the measuring ended before it */
+	bool is_answer_whole;  /* it was printed without an error */
+	bool is_answer_lost;   /* an error: --output-file does not have it */
+	int open_error;        /* of session_open, or 0 */
+	int run_error;         /* of measuring, or 0 */
+	int exec_error;        /* 0 or -errno of starting it */
 	bool begun;
 	bool was_live;    /* with a dashboard, results are printed only at the end */
 	const char *hint; /* where to find iterations that were not printed; or "" */

@@ -8,9 +8,11 @@
 #include "base/sys.h"
 #include "session/lock.h"
 #include "spec/cpsession.h"
+#include "spec/last.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,12 +47,12 @@ static bool is_session_name(const char *name)
 	return false;
 }
 
-static int refuse(struct err *e, const char *path, const char *name, const char *why)
+static int refuse(struct err *e, int code, const char *path, const char *name, const char *why)
 {
-	err_set_at(e, -EEXIST, path, 0, 0, "is not the folder of a session of yours: %s%s%s", name,
+	err_set_at(e, code, path, 0, 0, "is not the folder of a session of yours: %s%s%s", name,
 		   *name ? " " : "", why);
 	err_hint(e, "name another folder: --output=NAME");
-	return -EEXIST;
+	return code;
 }
 
 static int check_name(const char *name, void *arg)
@@ -61,12 +63,14 @@ static int check_name(const char *name, void *arg)
 	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return 0;
 	if (!is_session_name(name))
-		return refuse(f->e, f->path, name, "is not a session's file");
+		return refuse(f->e, -EEXIST, f->path, name, "is not a session's file");
 	if (sys()->fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0; /* it was removed */
 	if (!S_ISREG(st.st_mode))
-		return refuse(f->e, f->path, name, "is not a regular file");
-	return st.st_uid == geteuid() ? 0 : refuse(f->e, f->path, name, "belongs to another user");
+		return refuse(f->e, -EEXIST, f->path, name, "is not a regular file");
+	return st.st_uid == geteuid()
+		   ? 0
+		   : refuse(f->e, -EPERM, f->path, name, "belongs to another user");
 }
 
 static int remove_name(const char *name, void *arg)
@@ -75,6 +79,12 @@ static int remove_name(const char *name, void *arg)
 	int rc = is_session_name(name) ? sys()->unlinkat(f->fd, name, 0) : 0;
 
 	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Whether another user owns what has the name, which may be a link. */
+static bool is_foreign(const char *path, struct stat *st)
+{
+	return !sys()->fstatat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW) && st->st_uid != geteuid();
 }
 
 /* Opens the folder if it contains only a session. 0; -ENOENT: no folder; -errno with *e. */
@@ -88,12 +98,13 @@ static int open_folder(struct folder *f, const char *path, struct err *e)
 	if (f->fd == -ENOENT)
 		return f->fd;
 	if (f->fd == -ENOTDIR || f->fd == -ELOOP)
-		return refuse(e, path, "", "it is not a folder");
+		return refuse(e, is_foreign(path, &st) ? -EPERM : -EEXIST, path, "",
+			      "it is not a folder");
 	rc = f->fd < 0 ? f->fd : sys()->fstatat(f->fd, "", &st, AT_EMPTY_PATH);
 	if (rc)
 		return err_set_at(e, rc, path, 0, 0, "cannot be opened: %s", strerror(-rc));
 	if (st.st_uid != geteuid())
-		return refuse(e, path, "", "it belongs to another user");
+		return refuse(e, -EPERM, path, "", "it belongs to another user");
 	rc = io_each_name(f->fd, check_name, f);
 	if (rc && !e->code)
 		err_set_at(e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
@@ -155,10 +166,11 @@ static int make(struct folder *f, const char *path, struct err *e)
 {
 	int rc = sys()->mkdirat(AT_FDCWD, path, 0700);
 
+	f->fd = -1;
 	if (rc)
 		return err_set_at(e, rc, path, 0, 0, "cannot be made: %s", strerror(-rc));
 	rc = open_folder(f, path, e);
-	return rc == -ENOENT ? refuse(e, path, "", "it was removed") : rc;
+	return rc == -ENOENT ? refuse(e, -EEXIST, path, "", "it was removed") : rc;
 }
 
 int session_folder_make(const char *path, bool keeps_old, int *fd, struct err *e)
@@ -179,4 +191,69 @@ int session_folder_make(const char *path, bool keeps_old, int *fd, struct err *e
 	else
 		*fd = f.fd;
 	return rc;
+}
+
+bool session_folder_is_foreign(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -EROFS;
+}
+
+void session_folder_explain(const char *path, const struct err *e, char *why, size_t size)
+{
+	const char *here = strchr(path, '/') ? "" : "./", *old = "";
+	char old_path[PATH_MAX];
+	const struct passwd *owner;
+	struct stat st;
+
+	snprintf(old_path, sizeof(old_path), "%s.old", path);
+	if (!is_foreign(path, &st)) {
+		old = ".old";
+		if (!is_foreign(old_path, &st)) {
+			snprintf(why, size, "%s%s %s", here, path, e->msg);
+			return;
+		}
+	}
+	owner = getpwuid(st.st_uid);
+	if (owner)
+		snprintf(why, size, "%s%s%s belongs to %s", here, path, old, owner->pw_name);
+	else
+		snprintf(why, size, "%s%s%s belongs to user %u", here, path, old,
+			 (unsigned)st.st_uid);
+}
+
+/* A name that nobody can predict. */
+static int make_random(const char *place, char path[PATH_MAX], int *fd, struct err *e)
+{
+	char name[IO_RANDOM_NAME_BYTES];
+	int rc = io_random_name(name);
+	struct folder f;
+
+	*fd = -1;
+	if (rc == 0 && /* without the dot, so that the folder is visible */
+	    snprintf(path, PATH_MAX, "%s/%s", place, name + 1) >= PATH_MAX)
+		rc = -ENAMETOOLONG;
+	if (rc)
+		return err_set_at(e, rc, place, 0, 0, "no folder can be made there: %s",
+				  strerror(-rc));
+	rc = make(&f, path, e);
+	if (rc)
+		io_close(&f.fd);
+	else
+		*fd = f.fd;
+	return rc;
+}
+
+int session_folder_make_private(char path[PATH_MAX], int *fd, struct err *e)
+{
+	char state[PATH_MAX];
+	struct err ignored = {0};
+
+	if (last_folder(state) == 0) {
+		if (snprintf(path, PATH_MAX, "%s/" CPSESSION_FOLDER, state) < PATH_MAX &&
+		    session_folder_make(path, true, fd, &ignored) == 0)
+			return 0;
+		if (make_random(state, path, fd, &ignored) == 0)
+			return 0;
+	}
+	return make_random("/tmp", path, fd, e);
 }

@@ -4,7 +4,9 @@
 #ifndef SESSION_FOLDER_H
 #define SESSION_FOLDER_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct err;
 
@@ -12,8 +14,21 @@ struct err;
  * Makes the folder, mode 0700, for a new session. An existing one is renamed to path.old if
  * keeps_old, replacing that one; else its files are removed. Refused, with nothing changed, unless
  * all that would be removed or renamed is a session of this user that is not being recorded:
- * -EEXIST, -EBUSY. 0 or -errno with *e; *fd: the folder, -1 on failure.
+ * -EEXIST, -EBUSY, -EPERM (another user's). 0 or -errno with *e; *fd: the folder, -1 on failure.
  */
 int session_folder_make(const char *path, bool keeps_old, int *fd, struct err *e);
+
+/* Whether session_folder_make failed because of another user's folder, or of one in which this user
+ * may not write. */
+bool session_folder_is_foreign(int rc);
+/* Why, for a person: "./s belongs to alice". e: what session_folder_make returned for path. */
+void session_folder_explain(const char *path, const struct err *e, char *why, size_t size);
+
+/*
+ * Makes a folder that only this user can enter: cpuperf.session beside the user's last session
+ * (spec/last.h), where the one before becomes .old; a new one with a random name if that cannot be
+ * used, in /tmp without a home. *path: of the folder. 0 or -errno with *e; *fd as above.
+ */
+int session_folder_make_private(char path[PATH_MAX], int *fd, struct err *e);
 
 #endif

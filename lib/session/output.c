@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys.h"
+#include "session/folder.h"
 #include "session/manifest.h"
 #include "session/session.h"
 #include "session/syncer.h"
@@ -62,24 +63,6 @@ static int open_places(struct session_output *o, const struct session_output_con
 	return rc ? rc : manifest_open(&o->manifest, manifest, e);
 }
 
-static int make_folder(struct session_output *o, const char *beside, struct err *e)
-{
-	const char *slash = strrchr(beside, '/');
-	char random[IO_RANDOM_NAME_BYTES], folder[PATH_MAX];
-	int rc = io_random_name(random);
-
-	/* without the dot, so that the folder is visible */
-	if (snprintf(folder, sizeof(folder), "%.*s%s", slash ? (int)(slash - beside) + 1 : 0,
-		     beside, random + 1) >= (int)sizeof(folder))
-		rc = -ENAMETOOLONG;
-	rc = rc ? rc : sys()->mkdirat(AT_FDCWD, folder, 0700);
-	if (rc)
-		return err_set(e, rc, "%s: cannot create a folder there: %s", beside,
-			       strerror(-rc));
-	snprintf(o->folder, sizeof(o->folder), "%s", folder);
-	return 0;
-}
-
 /* The path of the same name in the folder; "" stays so. */
 static int move_path(const struct session_output *o, const char *path, char moved[PATH_MAX],
 		     struct err *e)
@@ -93,9 +76,9 @@ static int move_path(const struct session_output *o, const char *path, char move
 	return 0;
 }
 
-static void describe_move(struct session_output *o, const struct err *why)
+static void describe_move(struct session_output *o, const char *why)
 {
-	int len = snprintf(o->moved, sizeof(o->moved), "%s: ", why->msg);
+	int len = snprintf(o->moved, sizeof(o->moved), "%s: ", why);
 
 	if (*o->folder)
 		len += snprintf(o->moved + len, sizeof(o->moved) - (size_t)len,
@@ -107,18 +90,48 @@ static void describe_move(struct session_output *o, const struct err *why)
 			 *o->folder ? "them" : "this session");
 }
 
+/* The path may lead elsewhere by now, if another user may rename the folder. */
+static int check_folder(const struct place *p, const struct stat *folder, struct err *e)
+{
+	struct stat st;
+	int rc;
+
+	if (!folder || p->dirfd < 0)
+		return 0;
+	rc = sys()->fstatat(p->dirfd, "", &st, AT_EMPTY_PATH);
+	if (rc == 0 && (folder->st_dev != st.st_dev || folder->st_ino != st.st_ino))
+		rc = -ESTALE;
+	if (rc)
+		err_set_at(e, rc, p->path, 0, 0,
+			   "was moved to another folder; others may rename entries of its parent");
+	return rc;
+}
+
+static int check_folders(const struct session_output *o, const struct stat *folder, struct err *e)
+{
+	return check_folder(&o->traces.place, folder, e)
+		   ?: check_folder(&o->manifest.place, folder, e);
+}
+
 /* In a public folder anybody can take a name: moves the files into a private one. The manifest goes
  * there too, because readers look for traces beside it. */
 static int open_moved(struct session_output *o, const struct session_output_config *c,
 		      struct err *e)
 {
-	const char *prefix = c->spec->output_path_prefix;
-	const char *manifest = c->spec->session_result_spec_path;
-	int rc = make_folder(o, *prefix ? prefix : manifest, e)
-			   ?: move_path(o, prefix, o->prefix, e)
-			   ?: move_path(o, manifest, o->manifest_path, e);
+	IO_AUTO_FD int fd = -1;
+	struct stat st;
+	int rc = session_folder_make_private(o->folder, &fd, e);
 
-	return rc ? rc : open_places(o, c, o->prefix, o->manifest_path, e);
+	if (rc) {
+		*o->folder = '\0';
+		return rc;
+	}
+	rc = sys()->fstatat(fd, "", &st, AT_EMPTY_PATH)
+		 ?: move_path(o, c->spec->output_path_prefix, o->prefix, e)
+		 ?: move_path(o, c->spec->session_result_spec_path, o->manifest_path, e)
+		 ?: open_places(o, c, o->prefix, o->manifest_path, e)
+		 ?: check_folders(o, &st, e);
+	return rc ? err_set_at(e, rc, o->folder, 0, 0, "%s", strerror(-rc)) : 0;
 }
 
 /* The default manifest path must not refuse traces whose path was chosen. */
@@ -137,8 +150,15 @@ static int open_anywhere(struct session_output *o, const struct session_output_c
 {
 	const struct spec *spec = c->spec;
 	struct err why = {0};
-	int rc = traces_open(&o->traces, spec->output_path_prefix, spec, c->nr_traces, &why)
-		     ?: manifest_open(&o->manifest, spec->session_result_spec_path, &why);
+	int rc;
+
+	if (c->why_moved) {
+		rc = open_moved(o, c, e);
+		describe_move(o, c->why_moved);
+		return rc;
+	}
+	rc = traces_open(&o->traces, spec->output_path_prefix, spec, c->nr_traces, &why)
+		 ?: manifest_open(&o->manifest, spec->session_result_spec_path, &why);
 
 	if (rc != -EPERM || !c->may_move_manifest ||
 	    (!session_output_has_traces(o) && !c->may_move_traces)) {
@@ -153,24 +173,7 @@ static int open_anywhere(struct session_output *o, const struct session_output_c
 		rc = open_beside_traces(o, c, e);
 	}
 	if (rc == 0)
-		describe_move(o, &why);
-	return rc;
-}
-
-/* The path may lead elsewhere by now, if another user may rename the folder. */
-static int check_folder(const struct place *p, const struct stat *folder, struct err *e)
-{
-	struct stat st;
-	int rc;
-
-	if (!folder || p->dirfd < 0)
-		return 0;
-	rc = sys()->fstatat(p->dirfd, "", &st, AT_EMPTY_PATH);
-	if (rc == 0 && (folder->st_dev != st.st_dev || folder->st_ino != st.st_ino))
-		rc = -ESTALE;
-	if (rc)
-		err_set_at(e, rc, p->path, 0, 0,
-			   "was moved to another folder; others may rename entries of its parent");
+		describe_move(o, why.msg);
 	return rc;
 }
 
@@ -200,8 +203,7 @@ int session_output_open(const struct session_output_config *c, struct session_ou
 	content->model_name = c->model_name;
 	content->num_traces = c->nr_traces;
 	content->session_id = o->id_text;
-	rc = open_anywhere(o, c, e) ?: check_folder(&o->traces.place, c->folder, e)
-				    ?: check_folder(&o->manifest.place, c->folder, e);
+	rc = open_anywhere(o, c, e) ?: check_folders(o, c->folder, e);
 	if (rc == 0) {
 		content->output_path_prefix = o->traces.place.path;
 		rc = manifest_draft(&o->manifest, 1, false, e);
@@ -269,6 +271,16 @@ void session_output_release(struct session_output *o)
 const char *session_output_moved(const struct session_output *o)
 {
 	return *o->moved ? o->moved : NULL;
+}
+
+const char *session_output_folder(const struct session_output *o)
+{
+	return *o->folder ? o->folder : NULL;
+}
+
+const char *session_output_manifest_path(const struct session_output *o)
+{
+	return o->manifest.place.path;
 }
 
 bool session_output_has_traces(const struct session_output *o)

@@ -161,6 +161,8 @@ static int open_output(struct recorder *r, struct err *e)
 {
 	const struct spec *spec = r->counters->plan->spec;
 	IO_AUTO_FD int folder_fd = -1;
+	const char *moved_to;
+	struct err why = {0};
 	struct stat folder;
 	int rc;
 	struct session_output_config config = {.spec = spec,
@@ -177,13 +179,26 @@ static int open_output(struct recorder *r, struct err *e)
 	else if (*spec->output_path_prefix || *spec->session_result_spec_path)
 		event_model_detect(detected, sizeof(r->model_name));
 	if (r->folder) {
-		rc = session_folder_make(r->folder, r->keeps_old_folder, &folder_fd, e)
+		rc = session_folder_make(r->folder, r->keeps_old_folder, &folder_fd, &why)
 			 ?: sys()->fstatat(folder_fd, "", &folder, AT_EMPTY_PATH);
-		if (rc)
-			return err_set_at(e, rc, r->folder, 0, 0, "%s", strerror(-rc));
-		config.folder = &folder;
+		config.folder = rc ? NULL : &folder;
+		if (rc && (!r->keeps_old_folder || !session_folder_is_foreign(rc))) {
+			err_set_at(&why, rc, r->folder, 0, 0, "%s", strerror(-rc));
+			*e = why;
+			return rc;
+		}
+		if (rc) {
+			session_folder_explain(r->folder, &why, r->moved_why, sizeof(r->moved_why));
+			config.why_moved = r->moved_why;
+		}
 	}
-	return session_output_open(&config, &r->output, e);
+	rc = session_output_open(&config, &r->output, e);
+	if (rc)
+		return rc;
+	moved_to = session_output_folder(r->output);
+	snprintf(r->moved_to, sizeof(r->moved_to), "%s", moved_to ? moved_to : "");
+	snprintf(r->manifest, sizeof(r->manifest), "%s", session_output_manifest_path(r->output));
+	return 0;
 }
 
 int recorder_open(struct recorder *r, struct err *e)
@@ -206,8 +221,12 @@ int recorder_begin(struct recorder *r, struct err *e)
 {
 	int rc = session_output_begin(r->output, e);
 
-	if (rc == 0 && session_output_moved(r->output))
+	if (rc == 0 && *r->moved_why) { /* the program prints it where it prints the folder */
+		if (r->notes->on_note)
+			r->notes->on_note(session_output_moved(r->output), true, r->notes->arg);
+	} else if (rc == 0 && session_output_moved(r->output)) {
 		notes_add_essential(r->notes, 0, "%s", session_output_moved(r->output));
+	}
 	return rc;
 }
 

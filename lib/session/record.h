@@ -12,6 +12,8 @@
 #include "session/things.h"
 #include "trace/writer.h"
 
+#include <limits.h>
+
 struct recorder {
 	const struct counters *counters; /* borrowed */
 	struct notes *notes;             /* borrowed */
@@ -24,8 +26,11 @@ struct recorder {
 	struct reading *scratch;         /* nr_parts of the plan */
 	const char *folder;              /* see struct session_config */
 	bool keeps_old_folder;
-	uint64_t nr_left_out; /* files whose names were taken */
-	struct err left_out;  /* the first of them */
+	/* of the files; set by recorder_open */
+	char manifest[PATH_MAX];
+	char moved_to[PATH_MAX], moved_why[600]; /* a private folder, and the reason; or "" */
+	uint64_t nr_left_out;                    /* files whose names were taken */
+	struct err left_out;                     /* the first of them */
 };
 
 /* Memory only. 0 or -errno; then nothing is owned. */

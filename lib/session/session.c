@@ -359,6 +359,17 @@ void session_describe_event(const struct session *s, size_t i, struct trace_even
 	recorder_describe(&s->counters, i, out);
 }
 
+const char *session_manifest(const struct session *s)
+{
+	return s->recorder.manifest;
+}
+
+const char *session_moved(const struct session *s, const char **why)
+{
+	*why = s->recorder.moved_why;
+	return *s->recorder.moved_why ? s->recorder.moved_to : NULL;
+}
+
 size_t session_nr_working(const struct session *s)
 {
 	size_t nr = 0;

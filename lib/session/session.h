@@ -54,7 +54,8 @@ struct session_config {
 	const struct pmu_ops *pmu; /* NULL: the kernel's */
 	const char *tool;          /* "cpuperf 0.1.0"; for the traces */
 	const char *folder;    /* where the spec's paths are, made for them; NULL: none is made */
-	bool keeps_old_folder; /* see session_folder_make */
+	bool keeps_old_folder; /* see session_folder_make; and nobody named it: if it cannot be
+				  used, a private one is */
 	/* Called after each iteration, when its files are written (or could not be). Non-zero ends
 	 * the session. */
 	int (*on_iteration)(const struct session_iteration *it, void *arg);
@@ -103,6 +104,11 @@ const struct plan *session_plan(const struct session *s);
 const struct session_event *session_event(const struct session *s, size_t i);
 /* Event i as described in the session's traces, without its attr. Borrows from the session. */
 void session_describe_event(const struct session *s, size_t i, struct trace_event *out);
+/* After session_run began: the path of the manifest, or "". */
+const char *session_manifest(const struct session *s);
+/* The private folder with the files in place of the folder of the configuration, and the reason;
+ * NULL: they are where they should be. */
+const char *session_moved(const struct session *s, const char **why);
 /* How many events work on some CPU. */
 size_t session_nr_working(const struct session *s);
 

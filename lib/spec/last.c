@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -37,20 +38,44 @@ static int enter(int *fd, const char *folder, bool makes)
 	return next < 0 ? next : check_owner(next);
 }
 
+/* $XDG_STATE_HOME, else the home; NULL: there is neither. */
+static const char *find_base(bool *is_home)
+{
+	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
+
+	*is_home = !state || *state != '/';
+	return !*is_home ? state : home && *home == '/' ? home : NULL;
+}
+
 /* The folder of the file. *fd is closed by the caller. */
 static int open_state(int *fd, bool makes)
 {
-	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
-	const bool has_state = state && *state == '/';
+	bool is_home;
+	const char *base = find_base(&is_home);
 	int rc;
 
-	if (!has_state && (!home || *home != '/'))
+	if (!base)
 		return -ENOENT;
-	*fd = sys()->openat(AT_FDCWD, has_state ? state : home, O_RDONLY | O_DIRECTORY, 0);
+	*fd = sys()->openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY, 0);
 	rc = *fd < 0 ? *fd : check_owner(*fd);
-	if (!has_state)
+	if (is_home)
 		rc = rc ?: enter(fd, ".local", makes) ?: enter(fd, "state", makes);
 	return rc ?: enter(fd, "cpuperf", makes);
+}
+
+int last_folder(char path[PATH_MAX])
+{
+	IO_AUTO_FD int fd = -1;
+	bool is_home;
+	const char *base = find_base(&is_home);
+	int rc = open_state(&fd, true);
+
+	if (rc)
+		return rc;
+	return snprintf(path, PATH_MAX, "%s%s/cpuperf", base, is_home ? "/.local/state" : "") <
+		       PATH_MAX
+		   ? 0
+		   : -ENAMETOOLONG;
 }
 
 int last_write(const char *path)

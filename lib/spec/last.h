@@ -7,6 +7,8 @@
 
 #include <limits.h>
 
+/* The folder of the file, made if need be. 0 or -errno, as last_write. */
+int last_folder(char path[PATH_MAX]);
 /* path: of the manifest. Only folders and files of the effective user are used or made, mode 0700
  * and 0600; links below them are not followed. 0 or -errno; the old text remains then. */
 int last_write(const char *path);

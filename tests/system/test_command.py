@@ -666,6 +666,58 @@ def check_folder(folder):
     assert "no session named" in done.stderr, done.stderr
 
 
+def check_foreign_folder(folder):
+    """Where ./cpuperf.session belongs to another user, or cannot be written, the session is saved in a folder
+    of one's own, and one line says so. Nothing of the other user is touched; -o NAME of another user is an
+    error."""
+    if os.geteuid() != 0:
+        print("skip: folders of other users: not root")
+        return
+    base = os.path.dirname(folder)
+    program, printer = (sampled.for_everybody(path, base) for path in (CPUPERF, PRINT))
+    how = {"cwd": folder, "user": 65534, "group": 65534, "extra_groups": []}
+    state = f"{base}/state"
+    os.mkdir(state, 0o700)
+    os.chown(state, 65534, 65534)
+    os.chmod(folder, 0o1777)
+    env = {"XDG_STATE_HOME": state}
+    saved = f"Saved in {state}/cpuperf/cpuperf.session, because ./cpuperf.session%s. More: cpuperf_print (--help)\n"
+    name = f"{folder}/{FOLDER}"
+    for make, undo in ((os.mkdir, os.rmdir), (lambda at: open(at, "wb").close(), os.unlink),
+                       (lambda at: os.symlink("/etc", at), os.unlink), (lambda at: os.symlink("/none", at), os.unlink),
+                       (lambda at: os.mkdir(at, 0o777), os.rmdir)):
+        make(name)
+        before = os.lstat(name)
+        err = run(program, "-e", "task_clock", "--", "echo", str(before.st_ino), env=env, **how).stderr
+        assert saved % " belongs to root" in err, err
+        assert os.lstat(name) == before and (not os.path.isdir(name) or os.path.islink(name) or not os.listdir(name))
+        shown = run(printer, "--quiet", env=env, **how).stdout
+        assert shown.startswith(f"echo {before.st_ino}: exit status 0"), shown
+        undo(name)
+    assert os.listdir(f"{state}/cpuperf/cpuperf.session.old")
+    os.mkdir(f"{name}.old")
+    run(program, "-e", "task_clock", "--", "echo", "first", env=env, **how)
+    err = run(program, "-e", "task_clock", "--", "echo", "second", env=env, **how).stderr
+    mine = f"because ./cpuperf.session.old belongs to root. More: cpuperf_print {state}/cpuperf/cpuperf.session (--help)"
+    assert mine in err, err  # without a name, the first one is shown
+    assert run(printer, "--quiet", env=env, **how).stdout.startswith("echo first")
+    os.mkdir(f"{folder}/other")
+    err = run(program, "-e", "task_clock", "-o", "other", "--", "true", env=env, code=125, **how).stderr
+    assert "other: error: is not the folder of a session of yours: it belongs to another user" in err, err
+    os.mkdir(f"{folder}/closed")
+    closed = {**how, "cwd": f"{folder}/closed"}
+    err = run(program, "-e", "task_clock", "--", "true", env=env, **closed).stderr
+    assert saved % " cannot be made: Permission denied" in err, err
+    err = run(program, "-e", "task_clock", "-d0.01", "-n1", env=env, code=None, **closed).stderr
+    assert "./cpuperf.session cannot be made: Permission denied: the files of this session are in" in err or \
+        "none of the 1 event(s) can be measured" in err, err
+    err = run(program, "-e", "task_clock", "--", "true", env={"XDG_STATE_HOME": None, "HOME": None}, **closed).stderr
+    place, = re.findall(r"Saved in (/tmp/cpuperf-[0-9a-f]{16}), because .* More: cpuperf_print \1 ", err)
+    st = os.stat(place)
+    assert (st.st_mode, st.st_uid) == (0o40700, 65534), st
+    shutil.rmtree(place)
+
+
 def check_spec(folder):
     """A spec of one's own, with its own counts."""
     with open(f"{folder}/own.cpspec", "w", encoding="ascii") as f:

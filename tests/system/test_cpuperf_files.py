@@ -230,8 +230,10 @@ def check_replaced(folder):
     assert iterations(show("old", 0)[0]) == [0, 1, 2, 3]
 
 
-def run_in_tmp(*commands):
-    """The program with the default paths, in an empty /tmp of its own, in which the commands ran."""
+def run_in_tmp(*commands, **variables):
+    """The program with the default paths, in an empty /tmp of its own, in which the commands ran. Without
+    variables it has no home."""
+    env = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_STATE_HOME")}
     with open(CPUPERF, "rb") as cpuperf, open(PRINT, "rb") as printer:
         fds = cpuperf.fileno(), printer.fileno()
         script = f"""set -e; mount -t tmpfs none /tmp; chmod 1777 /tmp; cd /; cat >/tmp/spec
@@ -241,7 +243,7 @@ other() {{ setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }}
 """ + "\n".join(commands)
         spec = json.dumps({"num_iterations": 20, "events": [
             {"group_name": g, "event_name": e} for g, e in EVENTS]})
-        return subprocess.run(["unshare", "-m", "bash", "-c", script], input=spec, text=True,
+        return subprocess.run(["unshare", "-m", "bash", "-c", script], input=spec, text=True, env={**env, **variables},
                               check=False, capture_output=True, pass_fds=fds)
 
 
@@ -265,6 +267,11 @@ def check_public_folder(_):
         p = run_in_tmp(f"other {make}", "cpuperf --duration=1ms --output-path-prefix=/tmp/cpuperf "
                        "--session-result-spec-path=/tmp/s.cpsession; ls /tmp/cpuperf-*")
         assert p.returncode and "/cpuperf-" not in p.stdout, (make, p)
+    # with a home, all of it goes there, where cpuperf_print finds it
+    p = run_in_tmp("other touch /tmp/cpuperf.common.cpuperf", "mkdir -m 700 /tmp/home",
+                   "cpuperf --quiet=2 --duration=1ms >/dev/null", "cd /tmp/home", "show", HOME="/tmp/home")
+    assert "the files of this session are in /tmp/home/.local/state/cpuperf/cpuperf.session;" in p.stderr, p
+    assert p.returncode == 0 and iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), p
     # a prefix that was asked for does not depend on the default path of the manifest
     p = run_in_tmp("other touch /tmp/cpuperf.cpsession", "mkdir /tmp/mine",
                    "cpuperf --quiet=2 --duration=1ms --output-path-prefix=/tmp/mine/t >/dev/null",

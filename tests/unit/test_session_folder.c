@@ -6,6 +6,7 @@
 #include "session/folder.h"
 #include "session/lock.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 
 struct place {
@@ -146,10 +147,93 @@ TEST(refused)
 		assert_int_equal(unlink(path), 0);
 		put(&p, "/s/cpuperf.9.0.cpuperf", "x");
 		assert_int_equal(chown(path, 65534, 65534), 0);
-		expect_refusal(&p, -EEXIST, "belongs to another user");
+		expect_refusal(&p, -EPERM, "belongs to another user");
 		assert_int_equal(chown(p.path, 65534, 65534), 0);
-		expect_refusal(&p, -EEXIST, "it belongs to another user");
+		expect_refusal(&p, -EPERM, "it belongs to another user");
 	}
+	tree_remove(&p.root);
+}
+
+static void expect_reason(struct place *p, const char *end)
+{
+	char why[700], expected[700];
+	struct err e;
+
+	assert_true(session_folder_is_foreign(make(p, true, &e)));
+	session_folder_explain(p->path, &e, why, sizeof(why));
+	snprintf(expected, sizeof(expected), "%s%s", p->path, end);
+	assert_string_equal(why, expected);
+}
+
+/* Each form in which another user may hold the name. */
+TEST(foreign)
+{
+	char path[sizeof(((struct place *)0)->path) + 32];
+	struct place p;
+
+	if (geteuid() != 0)
+		skip();
+	place_init(&p);
+	put_session(&p, "x");
+	assert_int_equal(chown(p.path, 65534, 65534), 0);
+	expect_reason(&p, " belongs to nobody");
+	assert_int_equal(chown(p.path, 12345678, 0), 0);
+	expect_reason(&p, " belongs to user 12345678");
+	assert_int_equal(chown(p.path, 0, 0), 0);
+	put(&p, "/s.old/cpuperf.cpsession", "x");
+	snprintf(path, sizeof(path), "%s.old", p.path);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	expect_reason(&p, ".old belongs to nobody");
+	assert_true(is_there(&p, "/s/cpuperf.cpsession"));
+	tree_remove(&p.root);
+	place_init(&p);
+	put(&p, "/precious", "x");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(symlink(i ? "nowhere" : "precious", p.path), 0);
+		assert_int_equal(lchown(p.path, 65534, 65534), 0);
+		expect_reason(&p, " belongs to nobody");
+		assert_int_equal(unlink(p.path), 0);
+	}
+	tree_remove(&p.root);
+}
+
+/* Beside the last session, where the one before becomes .old; with a random name while that is
+ * being recorded, and without a home. */
+TEST(own)
+{
+	char path[PATH_MAX], lock_path[PATH_MAX + 32];
+	struct err e = {0};
+	struct lock lock;
+	struct place p;
+	struct stat st;
+	int fd, other;
+
+	place_init(&p);
+	setenv("XDG_STATE_HOME", p.root.dir, 1);
+	assert_int_equal(session_folder_make_private(path, &fd, &e), 0);
+	assert_true(is_there(&p, "/cpuperf/cpuperf.session"));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	close(fd);
+	put(&p, "/cpuperf/cpuperf.session/cpuperf.cpsession", "first");
+	assert_int_equal(session_folder_make_private(path, &fd, &e), 0);
+	assert_true(is_there(&p, "/cpuperf/cpuperf.session.old/cpuperf.cpsession"));
+	snprintf(lock_path, sizeof(lock_path), "%s/cpuperf.cpsession.lock", path);
+	assert_int_equal(lock_acquire(&lock, fd, "cpuperf.cpsession.lock", lock_path, &e), 0);
+	assert_int_equal(session_folder_make_private(path, &other, &e), 0);
+	assert_non_null(strstr(path, "/cpuperf/cpuperf-"));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	lock_release(&lock);
+	close(fd);
+	close(other);
+	assert_int_equal(chmod(p.root.dir, 0777), 0); /* anybody may exchange what is in it */
+	assert_int_equal(session_folder_make_private(path, &fd, &e), 0);
+	assert_int_equal(strncmp(path, "/tmp/cpuperf-", 13), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	close(fd);
+	assert_int_equal(rmdir(path), 0);
 	tree_remove(&p.root);
 }
 

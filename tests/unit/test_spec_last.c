@@ -30,6 +30,24 @@ static const char *path_of(const char *name)
 	return path;
 }
 
+TEST(folder)
+{
+	static const char *const folders[] = {"/cpuperf", "/.local/state/cpuperf"};
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (int is_home = 0; is_home < 2; is_home++) {
+		begin(is_home);
+		assert_int_equal(last_folder(path), 0);
+		assert_string_equal(path, path_of(folders[is_home]));
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode, S_IFDIR | 0700);
+		assert_int_equal(chmod(path, 0722), 0);
+		assert_int_equal(last_folder(path), -EPERM);
+		tree_remove(&root);
+	}
+}
+
 TEST(kept)
 {
 	static const char *const files[] = {"/cpuperf/last", "/.local/state/cpuperf/last"};
