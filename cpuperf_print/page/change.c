@@ -34,7 +34,7 @@ int page_change_take(struct page *h, const struct report_sample *s, unsigned sid
 		   ? 0
 		   : report_slices_add(h->leaves, leaf->frame.function->number,
 				       2 * s->key.event + (side == PAGE_NOW ? IS : WAS), replicate,
-				       s->weight);
+				       s->samples, s->weight);
 }
 
 /* Adds the functions of a session, by which objects without a file are compared. */

@@ -80,6 +80,28 @@ void interval_blocks_widen(struct interval_blocks *b, uint32_t shift)
 	b->end = (uint16_t)(b->end ? ((uint64_t)(b->end - 1) >> more) + 1 : 0);
 }
 
+void interval_blocks_spread(struct interval_blocks *b, uint64_t from, uint64_t to, uint64_t nr)
+{
+	uint32_t shift = b->shift;
+	uint64_t first, last, counted = 0;
+
+	while (to >> shift >= INTERVAL_BLOCKS)
+		shift++;
+	interval_blocks_widen(b, shift);
+	first = from >> shift;
+	last = to >> shift;
+	for (uint64_t i = first; i <= last; i++) {
+		/* up to the end of block i; exact enough for numbers of samples */
+		uint64_t end = ((i + 1) << shift) - from, span = to - from + 1;
+		uint64_t until =
+		    i == last ? nr : (uint64_t)((double)nr * ((double)end / (double)span));
+
+		b->nr[i] += (uint32_t)(until - counted);
+		counted = until;
+	}
+	interval_blocks_cover(b, (unsigned)first, (unsigned)last + 1);
+}
+
 /* The 97.5 % quantile of Student's distribution, df >= 4: Fisher's expansion around the normal one,
  * error below 0.003. chance_student_inverse is exact, and too slow for each row of a report. */
 static double student(double df)

@@ -58,6 +58,9 @@ static inline void interval_blocks_count(struct interval_blocks *b, uint64_t at)
 	interval_blocks_cover(b, (unsigned)at, (unsigned)at + 1);
 }
 
+/* Counts that many samples, spread evenly from one time to the other, which is not before it. */
+void interval_blocks_spread(struct interval_blocks *b, uint64_t from, uint64_t to, uint64_t nr);
+
 static inline void interval_blocks_add(struct interval_blocks *to,
 				       const struct interval_blocks *from)
 {

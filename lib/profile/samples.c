@@ -14,6 +14,9 @@
 
 #include <errno.h>
 
+/* A report's time has at most 48 blocks; a file of few bytes must not cause endless work. */
+enum { MAX_PARTS = 64 };
+
 struct profile_samples {
 	struct trace_reader *reader;        /* owned */
 	struct trace_events session_events; /* borrowed */
@@ -22,7 +25,11 @@ struct profile_samples {
 	struct profile_faults faults;
 	char name[NAME_MAX + 1];
 
-	const uint8_t *at, *end; /* unread records of the current frame */
+	const uint8_t *at, *end; /* unread records, or stacks, of the current frame */
+	bool is_added_up;        /* they are stacks */
+	/* The current stack, while parts of it are not returned. */
+	struct profile_sample whole;
+	uint64_t part, nr_parts;
 	uint64_t time_ns, bytes;
 	uint64_t nr_senseless, nr_foreign;
 	struct profile_load load;  /* the content except records */
@@ -71,6 +78,24 @@ static int read_layouts(struct profile_samples *s, const struct trace_frame *f)
 	return profile_load_frame(&s->load, f);
 }
 
+static void begin(struct profile_samples *s, const uint8_t *at, size_t len, bool is_added_up)
+{
+	s->at = at;
+	s->end = at + len;
+	s->is_added_up = is_added_up;
+}
+
+static int make_ids(struct profile_samples *s)
+{
+	int rc = 0;
+
+	if (!s->has_ids)
+		rc = profile_ids_init(&s->ids, s->load.trace.events, s->session_events.nr,
+				      s->load.trace.ids, s->load.trace.nr_ids);
+	s->has_ids = rc == 0;
+	return rc;
+}
+
 static int read_records(struct profile_samples *s, const struct trace_frame *f)
 {
 	enum trace_ring ring;
@@ -81,13 +106,21 @@ static int read_records(struct profile_samples *s, const struct trace_frame *f)
 
 	if (rc || ring != TRACE_RING_SAMPLES)
 		return rc;
-	s->at = records;
-	s->end = records + len;
-	if (!s->has_ids)
-		rc = profile_ids_init(&s->ids, s->load.trace.events, s->session_events.nr,
-				      s->load.trace.ids, s->load.trace.nr_ids);
-	s->has_ids = rc == 0;
-	return rc;
+	begin(s, records, len, false);
+	return make_ids(s);
+}
+
+static int read_stacks(struct profile_samples *s, const struct trace_frame *f)
+{
+	const uint8_t *items;
+	uint32_t cpu;
+	size_t len;
+	int rc = trace_decode_stacks(f, &cpu, &items, &len);
+
+	if (rc)
+		return rc;
+	begin(s, items, len, true);
+	return make_ids(s);
 }
 
 /* Invalid frames are reported by profile_iterator_next. */
@@ -100,7 +133,7 @@ static int (*const readers[])(struct profile_samples *s, const struct trace_fram
     [TRACE_FRAME_EVENTS] = read_layouts,  [TRACE_FRAME_IDS] = read_layouts,
     [TRACE_FRAME_RECORDS] = read_records, [TRACE_FRAME_READINGS] = load_frame,
     [TRACE_FRAME_SAMPLING] = load_frame,  [TRACE_FRAME_END] = load_frame,
-    [TRACE_FRAME_HELD] = load_frame,
+    [TRACE_FRAME_HELD] = load_frame,      [TRACE_FRAME_STACKS] = read_stacks,
 };
 
 static int read_frame(struct profile_samples *s, const struct trace_frame *f)
@@ -181,9 +214,62 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->layout = &k->layout;
 	out->cpu = r->has & TRACE_HAS_CPU ? r->cpu : s->load.trace.head.cpu;
 	out->time_ns = s->time_ns;
+	out->samples = 1;
+	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
 	out->unit =
 	    k->layout.is_wait && k->layout.period < out->weight ? k->layout.period : out->weight;
+	return true;
+}
+
+/* Reads the current stack: true if it is a sample. */
+static bool read_stack(struct profile_samples *s)
+{
+	struct profile_sample *w = &s->whole;
+	struct trace_added added;
+	size_t head = trace_next_stack(s->at, (size_t)(s->end - s->at), &added);
+
+	s->at = head ? s->at + head : s->end;
+	s->nr_senseless += !head;
+	if (!head || !read_record(s, w))
+		return false;
+	w->samples = added.samples;
+	w->weight = added.weight;
+	w->end_ns = added.end_ns > w->time_ns ? added.end_ns : w->time_ns;
+	w->unit = added.weight / added.samples;
+	s->part = 0;
+	s->nr_parts = added.samples < MAX_PARTS ? added.samples : MAX_PARTS;
+	return true;
+}
+
+/* How much of nr lies before part i of n, for i <= n. */
+static uint64_t before(uint64_t nr, uint64_t i, uint64_t n)
+{
+	return nr / n * i + nr % n * i / n;
+}
+
+/* The parts have samples of equal weight, except the first, which has the rest. */
+static void return_part(struct profile_samples *s, struct profile_sample *out)
+{
+	const struct profile_sample *w = &s->whole;
+	uint64_t i = s->part++, span_ns = w->end_ns - w->time_ns;
+
+	*out = *w;
+	out->samples = before(w->samples, i + 1, s->nr_parts) - before(w->samples, i, s->nr_parts);
+	out->weight = out->samples * w->unit + (i ? 0 : w->weight % w->samples);
+	out->end_ns = w->time_ns + before(span_ns, i + 1, s->nr_parts);
+	out->time_ns = w->time_ns + before(span_ns, i, s->nr_parts);
+	if (out->samples == 1)
+		out->end_ns = out->time_ns;
+}
+
+static bool next_of_frame(struct profile_samples *s, struct profile_sample *out)
+{
+	if (!s->is_added_up)
+		return read_record(s, out);
+	if (s->part == s->nr_parts && !read_stack(s))
+		return false;
+	return_part(s, out);
 	return true;
 }
 
@@ -192,8 +278,8 @@ int profile_samples_next(struct profile_samples *s, struct profile_sample *out)
 	int rc = 1;
 
 	while (rc == 1) {
-		while (s->at < s->end)
-			if (read_record(s, out))
+		while (s->at < s->end || s->part < s->nr_parts)
+			if (next_of_frame(s, out))
 				return 1;
 		rc = s->is_over ? 0 : next_frame(s);
 	}

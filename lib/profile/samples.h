@@ -17,9 +17,13 @@ struct profile_sample {
 	struct trace_record record;
 	uint32_t cpu;     /* of the sample, else of the trace; TRACE_UNKNOWN */
 	uint64_t time_ns; /* a sample without a time has the previous one's */
-	uint64_t weight;  /* its period, or 1 if that is unknown */
-	uint64_t unit;    /* how much of it an independent sample stands for: of a wait, which is
-			   * sampled the    surer the longer it is, the mean; else weight */
+	/* Of samples that the kernel added up: how many, taken up to end_ns, and the sum of their
+	 * weights. A stack with many is returned in parts, as if they were spread evenly over their
+	 * time. Else 1, and time_ns. */
+	uint64_t samples, end_ns;
+	uint64_t weight; /* its period, or 1 if that is unknown */
+	uint64_t unit;   /* how much of it an independent sample stands for: of a wait, which is
+			  * sampled the    surer the longer it is, the mean; else weight */
 };
 
 /* A trace of a session, listed by iteration and trace without reading it, to divide the work

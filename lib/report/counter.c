@@ -202,27 +202,37 @@ static int no_address(struct report_counter *c, uint32_t *node)
 	return 0;
 }
 
-/* The sample's time since the beginning of the report, in units of the shortest block. */
-static uint64_t block_of(const struct report_counter *c)
+/* The time since the beginning of the report, in units of the shortest block. */
+static uint64_t block_of(const struct report_counter *c, uint64_t time_ns)
 {
 	uint64_t start_ns = c->all->input->start_ns + c->all->run->filter->from_ns;
-	uint64_t time_ns = c->place.time_ns;
 
 	return time_ns > start_ns ? (time_ns - start_ns) >> INTERVAL_BLOCK_SHIFT : 0;
 }
 
+static struct report_count count_of(const struct report_counter *c, const struct profile_sample *s)
+{
+	return (struct report_count){
+	    .samples = s->samples,
+	    .weight = s->weight,
+	    .unit = s->unit,
+	    .from = block_of(c, s->time_ns),
+	    .to = block_of(c, s->end_ns),
+	};
+}
+
 static int add_single(struct report_counter *c, uint32_t node, const struct profile_sample *s)
 {
+	const struct report_count count = count_of(c, s);
 	const struct report_sample sample = {
-	    .key = c->key, .time_ns = c->place.time_ns, .weight = s->weight};
+	    .key = c->key, .time_ns = c->place.time_ns, .samples = s->samples, .weight = s->weight};
 	struct report_event_stats *stats = &c->stats.event[c->key.event];
 	int rc = (report_singles_is_full(c->singles) ? flush(c, false) : 0)
 		     ?: report_singles_add(c->singles, c->fold, node, &sample);
 
 	if (rc < 0)
 		return rc;
-	report_weight_count(rc ? &stats->counted : &stats->omitted, s->weight, s->unit,
-			    block_of(c));
+	report_weight_count(rc ? &stats->counted : &stats->omitted, &count);
 	return 0;
 }
 
@@ -230,12 +240,12 @@ static int add_single(struct report_counter *c, uint32_t node, const struct prof
 static int try_count(struct report_counter *c, const uint64_t *addresses, size_t nr,
 		     size_t nr_kernel, const struct profile_sample *s, bool *is_counted)
 {
+	const struct report_count count = count_of(c, s);
 	uint32_t node;
 	int rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, &node);
 
 	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
-		      (c->singles ||
-		       report_fold_count(c->fold, node, &c->key, s->weight, s->unit, block_of(c)));
+		      (c->singles || report_fold_count(c->fold, node, &c->key, &count));
 	return *is_counted && c->singles ? add_single(c, node, s) : rc;
 }
 
@@ -384,12 +394,13 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 		remove_switch(c, st);
 	if (st->nr > st->nr_kernel) {
 		set_process(c);
-		c->stats.nr_user++;
-		c->stats.nr_unmapped += !profile_lookup_mapping(
-		    c->lookup, c->place.process, st->address[st->nr_kernel], s->time_ns);
+		c->stats.nr_user += s->samples;
+		if (!profile_lookup_mapping(c->lookup, c->place.process, st->address[st->nr_kernel],
+					    s->time_ns))
+			c->stats.nr_unmapped += s->samples;
 	}
 	report_stack_finish(c->unwinder, c->place.process, s, start_of, c, st);
-	c->program->nr[st->end] += st->has_callers;
+	c->program->nr[st->end] += st->has_callers ? s->samples : 0;
 	if (!c->all->run->sink->entry && !c->singles)
 		return 0;
 	if (!with_callers && st->nr > 1)
@@ -406,6 +417,10 @@ static bool is_kernel_address(uint64_t address)
 /* The function of one end of a branch is the frame at its node. */
 static int count_branch(struct report_counter *c, const struct trace_branch *b)
 {
+	const struct report_count count = {.samples = 1,
+					   .weight = b->cycles,
+					   .unit = b->cycles,
+					   .from = block_of(c, c->place.time_ns)};
 	uint32_t node = REPORT_FOLD_ROOT;
 	int rc = step(c, is_kernel_address(b->to), b->to, &node);
 
@@ -413,8 +428,7 @@ static int count_branch(struct report_counter *c, const struct trace_branch *b)
 		rc = step(c, is_kernel_address(b->from), b->from, &node);
 	if (rc)
 		return rc;
-	return node != REPORT_FOLD_FULL &&
-		       report_fold_count(c->fold, node, &c->key, b->cycles, b->cycles, block_of(c))
+	return node != REPORT_FOLD_FULL && report_fold_count(c->fold, node, &c->key, &count)
 		   ? 0
 		   : -EAGAIN;
 }
@@ -448,7 +462,10 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		return 0;
 	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	if (!make_key(c, head, s, &task)) {
-		report_weight_count(&c->stats.event[counted->event].omitted, s->weight, s->unit, 0);
+		report_weight_count(&c->stats.event[counted->event].omitted,
+				    &(struct report_count){.samples = s->samples,
+							   .weight = s->weight,
+							   .unit = s->unit});
 		return 0;
 	}
 	if (has_part(c, REPORT_BY_BRANCH))

@@ -105,16 +105,24 @@ struct report_weight {
 	struct interval_blocks blocks;
 };
 
-/* Adds one sample; at: its time since the session's start, in shortest blocks. unit: how much of
- * the weight an independent sample stands for: the weight, or less if it was not left to chance
- * that so much was sampled. */
-static inline void report_weight_count(struct report_weight *to, uint64_t weight, uint64_t unit,
-				       uint64_t at)
+/* A sample, or several of one stack. */
+struct report_count {
+	uint64_t samples, weight;
+	/* How much of the weight an independent sample stands for: the weight of one, or less if it
+	 * was not left to chance that so much was sampled. */
+	uint64_t unit;
+	uint64_t from, to; /* first and last: times since the session's start, in shortest blocks */
+};
+
+static inline void report_weight_count(struct report_weight *to, const struct report_count *c)
 {
-	to->samples++;
-	to->weight += weight;
-	to->squares += (double)weight * (double)unit;
-	interval_blocks_count(&to->blocks, at);
+	to->samples += c->samples;
+	to->weight += c->weight;
+	to->squares += (double)c->weight * (double)c->unit;
+	if (c->samples == 1)
+		interval_blocks_count(&to->blocks, c->from);
+	else
+		interval_blocks_spread(&to->blocks, c->from, c->to, c->samples);
 }
 
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)
@@ -133,12 +141,13 @@ struct report_entry {
 	size_t nr_frames;
 };
 
-/* A single sample. */
+/* A single sample, or several that the kernel added up. */
 struct report_sample {
 	struct report_key key;
 	uint64_t time_ns; /* CLOCK_MONOTONIC of the recorded machine */
-	uint64_t weight;  /* its period, or 1 if unknown */
-	uint32_t stack;   /* its number in the sink's stacks */
+	uint64_t samples;
+	uint64_t weight; /* its period, or 1 if unknown; the sum */
+	uint32_t stack;  /* its number in the sink's stacks */
 };
 
 /* Receives entries or samples, from one thread at a time. 0 or -errno, which ends the reading. One

@@ -136,7 +136,7 @@ static struct entry *find_entry(struct report_fold *f, uint32_t node, const stru
 }
 
 bool report_fold_count(struct report_fold *f, uint32_t node, const struct report_key *key,
-		       uint64_t weight, uint64_t unit, uint64_t at)
+		       const struct report_count *count)
 {
 	uint32_t last = f->nodes[node].last;
 	struct entry *e = last ? &f->entries[last - 1] : NULL;
@@ -146,7 +146,7 @@ bool report_fold_count(struct report_fold *f, uint32_t node, const struct report
 	if (!e)
 		return false;
 	f->nodes[node].last = (uint32_t)(e - f->entries) + 1;
-	report_weight_count(&e->weight, weight, unit, at);
+	report_weight_count(&e->weight, count);
 	return true;
 }
 

@@ -27,10 +27,9 @@ void report_fold_free(struct report_fold *f);                              /* NU
 /* Finds or adds the node of a frame below a node, outermost frames first. REPORT_FOLD_FULL: empty
  * the fold, and start the stack again. Nodes are valid until then. */
 uint32_t report_fold_child(struct report_fold *f, uint32_t node, const struct report_frame *frame);
-/* Counts a sample of that key and of the stack that ends at the node; unit, at: see
- * report_weight_count. False: full. */
+/* Counts samples of that key and of the stack that ends at the node. False: full. */
 bool report_fold_count(struct report_fold *f, uint32_t node, const struct report_key *key,
-		       uint64_t weight, uint64_t unit, uint64_t at);
+		       const struct report_count *count);
 /* The stack that ends at a node, the sampled function first, at most REPORT_MAX_FRAMES; the caller
  * may change it. */
 struct report_frame *report_fold_frames(struct report_fold *f, uint32_t node, size_t *nr);

@@ -63,9 +63,10 @@ int report_slices_double(struct report_slices *s)
 }
 
 int report_slices_add(struct report_slices *s, uint32_t stack, uint32_t group, uint32_t slice,
-		      uint64_t weight)
+		      uint64_t samples, uint64_t weight)
 {
-	struct report_slice c = {.stack = stack, .group = group, .samples = 1, .weight = weight};
+	struct report_slice c = {
+	    .stack = stack, .group = group, .samples = samples, .weight = weight};
 	int rc = 0;
 
 	do {

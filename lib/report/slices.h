@@ -19,10 +19,10 @@ struct report_slice {
 struct report_slices *report_slices_new(size_t max_counts);
 void report_slices_free(struct report_slices *s); /* NULL is fine */
 
-/* Counts a sample in a slice of the initial length. 0, -ENOMEM; -EFBIG: too many stacks and groups,
+/* Counts samples in a slice of the initial length. 0, -ENOMEM; -EFBIG: too many stacks and groups,
  * even with a single slice. */
 int report_slices_add(struct report_slices *s, uint32_t stack, uint32_t group, uint32_t slice,
-		      uint64_t weight);
+		      uint64_t samples, uint64_t weight);
 /* Makes slices twice as long. 0 or -ENOMEM. */
 int report_slices_double(struct report_slices *s);
 /* How often slices were doubled: a slice covers 2 to that power initial slices. */

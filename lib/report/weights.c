@@ -29,13 +29,13 @@ static int grow(struct report_weights *w, size_t nr)
 	return 0;
 }
 
-int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t weight)
+int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t samples, uint64_t weight)
 {
 	int rc = stack < w->room ? 0 : grow(w, (size_t)stack + 1024);
 
 	if (rc)
 		return rc;
-	w->self[stack].samples++;
+	w->self[stack].samples += samples;
 	w->self[stack].weight += weight;
 	return 0;
 }

@@ -24,7 +24,7 @@ struct report_weights {
 
 void report_weights_fini(struct report_weights *w);
 /* 0 or -ENOMEM. */
-int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t weight);
+int report_weights_add(struct report_weights *w, uint32_t stack, uint64_t samples, uint64_t weight);
 /* Call once, after the last sample. 0 or -ENOMEM. */
 int report_weights_add_up(struct report_weights *w, const struct report_stacks *stacks);
 

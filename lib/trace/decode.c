@@ -355,6 +355,38 @@ int trace_decode_records(const struct trace_frame *f, enum trace_ring *ring, uin
 	return 0;
 }
 
+int trace_decode_stacks(const struct trace_frame *f, uint32_t *cpu, const uint8_t **items,
+			size_t *len)
+{
+	struct trace_decoder d;
+	uint32_t of_cpu;
+
+	if (!begin(&d, f, TRACE_FRAME_STACKS))
+		return -EINVAL;
+	of_cpu = cursor_le32(&d.c);
+	cursor_le32(&d.c); /* reserved */
+	if (!cursor_ok(&d.c) || d.c.left % 8)
+		return -EINVAL;
+	*cpu = of_cpu;
+	*items = d.c.at;
+	*len = d.c.left;
+	return 0;
+}
+
+size_t trace_next_stack(const uint8_t *p, size_t len, struct trace_added *out)
+{
+	struct cursor c;
+
+	cursor_init(&c, p, len);
+	out->samples = cursor_le64(&c);
+	out->weight = cursor_le64(&c);
+	out->end_ns = cursor_le64(&c);
+	if (!cursor_ok(&c) || !out->samples || out->samples > TRACE_MAX_ADDED ||
+	    out->weight > TRACE_MAX_ADDED_WEIGHT)
+		return 0;
+	return TRACE_ADDED_BYTES;
+}
+
 uint64_t trace_record_offset(const struct trace_frame *f, size_t at)
 {
 	if (f->is_packed)

@@ -31,7 +31,7 @@ struct trace_field {
 };
 
 /* Of kinds whose payload is one structure; NULL for others. */
-enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_WINDOW + 1 };
+enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_STACKS + 1 };
 extern const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS];
 extern const struct trace_field trace_event_fields[], trace_sampling_fields[];
 

@@ -90,7 +90,7 @@ static size_t pack_frame(struct trace_packer *p, char *at)
 	total = (size_t)trace_frame_total_bytes((uint32_t)payload.iov_len);
 	kind = le16toh(h.kind);
 	if ((kind != TRACE_FRAME_RECORDS && kind != TRACE_FRAME_READINGS &&
-	     kind != TRACE_FRAME_KALLSYMS) ||
+	     kind != TRACE_FRAME_KALLSYMS && kind != TRACE_FRAME_STACKS) ||
 	    !trace_packer_add(p, kind, &payload, 1))
 		buf_add(&p->out, at, total);
 	return total;

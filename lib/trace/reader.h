@@ -126,6 +126,13 @@ int trace_decode_note(const struct trace_frame *f, struct trace_note *out, char 
  * valid). Their headers are not checked: see record.h. */
 int trace_decode_records(const struct trace_frame *f, enum trace_ring *ring, uint32_t *cpu,
 			 const uint8_t **records, size_t *len);
+/* The CPU and the items of a frame of stacks, borrowed as above: read each with trace_next_stack.
+ */
+int trace_decode_stacks(const struct trace_frame *f, uint32_t *cpu, const uint8_t **items,
+			size_t *len);
+/* Reads the item at p, of at most len bytes. The offset of its record, whose header is not checked;
+ * 0: there is none, or its numbers are invalid. */
+size_t trace_next_stack(const uint8_t *p, size_t len, struct trace_added *out);
 /* Offset of a record in the file, by its offset in the frame's records; in a packed frame: of the
  * frame. */
 uint64_t trace_record_offset(const struct trace_frame *f, size_t at);

@@ -33,6 +33,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_CMDLINE = 17,   /* the command line of a process */
 	TRACE_FRAME_HELD = 18,      /* which samples a flight recorder held */
 	TRACE_FRAME_WINDOW = 19,    /* the gap before the iteration, and its window */
+	TRACE_FRAME_STACKS = 20,    /* samples that the kernel added up, by stack */
 };
 
 enum trace_boundary {
@@ -119,6 +120,16 @@ enum trace_ring {
 	TRACE_RING_SIDE_BAND = 1, /* tasks, mappings, kernel symbols, from the kernel */
 	TRACE_RING_MADE = 2,      /* the same, made by cpuperf from /proc for what existed before */
 };
+
+/* Precedes a record in a TRACE_FRAME_STACKS: how many samples it stands for. The record is a sample
+ * as the event's ring would have it, with the time of the first of them. */
+struct trace_added {
+	uint64_t samples; /* at least 1, at most TRACE_MAX_ADDED */
+	uint64_t weight;  /* the sum of their periods, at most TRACE_MAX_ADDED_WEIGHT */
+	uint64_t end_ns;  /* of the last of them; not before the first */
+};
+#define TRACE_MAX_ADDED        ((uint64_t)1 << 40)
+#define TRACE_MAX_ADDED_WEIGHT ((uint64_t)1 << 63)
 
 /* One perf event as opened on the trace's CPU; group by group, the leader first. */
 struct trace_id {

@@ -292,6 +292,29 @@ void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t
 	frame_end(&w->own, at, TRACE_FRAME_RECORDS);
 }
 
+void trace_add_stack(struct buf *items, const struct trace_added *added, const void *record,
+		     size_t len)
+{
+	if (len % 8)
+		trace_buf_fail(items, -EINVAL);
+	buf_le64(items, added->samples);
+	buf_le64(items, added->weight);
+	buf_le64(items, added->end_ns);
+	buf_add(items, record, len);
+}
+
+void trace_writer_stacks(struct trace_writer *w, uint32_t cpu, const struct buf *items)
+{
+	size_t at = frame_begin(&w->own);
+
+	if (buf_error(items))
+		trace_buf_fail(&w->own.bytes, buf_error(items));
+	buf_le32(&w->own.bytes, cpu);
+	buf_le32(&w->own.bytes, 0);
+	buf_add(&w->own.bytes, items->data, items->len);
+	frame_end(&w->own, at, TRACE_FRAME_STACKS);
+}
+
 void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len)
 {
 	size_t at = frame_begin(&w->own);

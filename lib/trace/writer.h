@@ -39,6 +39,13 @@ void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *
  */
 void trace_writer_records(struct trace_writer *w, enum trace_ring ring, uint32_t cpu,
 			  const void *records, size_t len);
+/* Adds an item for trace_writer_stacks. record: a whole sample of an event of the trace; len: a
+ * multiple of 8. Errors stick in *items. */
+struct buf;
+void trace_add_stack(struct buf *items, const struct trace_added *added, const void *record,
+		     size_t len);
+/* Samples that the kernel added up on the CPU. */
+void trace_writer_stacks(struct trace_writer *w, uint32_t cpu, const struct buf *items);
 /* Lines of /proc/kallsyms, unchanged. */
 void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len);
 /* In as many frames as needed. */

@@ -142,6 +142,46 @@ TEST(blocks)
 }
 
 /* Phases that last are known as well as their share of the time; bursts are not. */
+/* As if each were counted at its time. */
+TEST(spread)
+{
+	static const struct {
+		uint64_t from, to, nr;
+	} spans[] = {{0, 0, 1},     {0, 47, 48},          {0, 47, 480},    {7, 7, 1000},
+		     {3, 1000, 64}, {100, 100000, 12345}, {0, 1 << 30, 7}, {47, 48, 2}};
+
+	for (size_t i = 0; i < NR(spans); i++) {
+		uint64_t span = spans[i].to - spans[i].from + 1, sum = 0;
+		struct interval_blocks one = {0}, all = {0};
+
+		interval_blocks_spread(&all, spans[i].from, spans[i].to, spans[i].nr);
+		for (uint64_t k = 0; k < spans[i].nr; k++)
+			interval_blocks_count(&one, spans[i].from + span * k / spans[i].nr);
+		interval_blocks_widen(&one, all.shift);
+		for (unsigned b = 0; b < INTERVAL_BLOCKS; b++) {
+			assert_true(all.nr[b] + 1 >= one.nr[b] && one.nr[b] + 1 >= all.nr[b]);
+			assert_true(!all.nr[b] || (b >= all.first && b < all.end));
+			sum += all.nr[b];
+		}
+		assert_int_equal(sum, spans[i].nr);
+	}
+}
+
+/* Blocks that exist already are widened. */
+TEST(spread_widens)
+{
+	struct interval_blocks b = {0};
+
+	interval_blocks_count(&b, 1);
+	interval_blocks_spread(&b, 0, 95, 96);
+	assert_int_equal(b.shift, 1);
+	assert_int_equal(b.nr[0], 3);
+	for (unsigned i = 1; i < INTERVAL_BLOCKS; i++)
+		assert_int_equal(b.nr[i], 2);
+	interval_blocks_spread(&b, 0, 0, 5); /* stay as wide */
+	assert_int_equal(b.nr[0], 8);
+}
+
 TEST(phases)
 {
 	struct interval_blocks all = {.end = 40}, half = {.end = 20}, turns = {.end = 40};

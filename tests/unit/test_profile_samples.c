@@ -262,6 +262,149 @@ TEST(each_sample_once)
 	scene_fini(&s);
 }
 
+/* Writes what the kernel added up into the only trace, before and after records. */
+static void write_stacks(struct scene *s, const struct buf *items, const struct buf *records)
+{
+	static const struct trace_info info = {.tool = "t"};
+	const struct trace_totals totals = {.start_ns = 1, .end_ns = 9};
+	const struct trace_span span = {.part = {records->data, ""}, .len = {records->len, 0}};
+	struct trace_file *f;
+	struct err e = {0};
+
+	assert_int_equal(trace_writer_set_common(s->w, &info, events, nr_events), 0);
+	assert_int_equal(trace_writer_begin(s->w, &heads[0]), 0);
+	trace_writer_ids(s->w, ids, NR(ids));
+	trace_writer_stacks(s->w, 3, items);
+	assert_int_equal(
+	    trace_file_create(s->w, s->folder.fd, "s.0.0.cpuperf", "x", s->packer, &f, &e), 0);
+	assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 3, &span, &e), 0);
+	trace_writer_more(s->w);
+	trace_writer_stacks(s->w, 3, items);
+	assert_int_equal(trace_file_append(f, s->w, &e), 0);
+	assert_int_equal(trace_file_finish(f, s->w, &totals, &e), 0);
+}
+
+static void add_stack(struct buf *b, uint64_t samples, uint64_t weight, uint64_t end_ns,
+		      uint32_t pid, uint64_t time_ns)
+{
+	const struct trace_added added = {samples, weight, end_ns};
+	struct buf record;
+
+	buf_init(&record, MAX_BYTES);
+	add_plain(&record, 900, pid, time_ns);
+	trace_add_stack(b, &added, record.data, record.len);
+	assert_int_equal(buf_error(b), 0);
+	buf_fini(&record);
+}
+
+/* Sums by pid, of all parts. */
+struct added_up {
+	uint64_t samples, weight, parts, first_ns, last_ns;
+};
+
+static void add_up(const struct scene *scene, struct told *told, struct added_up *sums, size_t nr)
+{
+	struct profile_session *session;
+	struct profile_samples *s;
+	struct profile_sample sample;
+
+	memset(sums, 0, nr * sizeof(*sums));
+	assert_int_equal(open_session(scene, told, &session), 0);
+	told->text[0] = '\0'; /* the other traces are missing */
+	assert_int_equal(profile_samples_open(session, 0, take_problem, told, &s), 1);
+	while (profile_samples_next(s, &sample) == 1) {
+		struct added_up *to = &sums[sample.record.pid];
+
+		assert_true(sample.record.pid < nr);
+		assert_true(sample.samples && sample.end_ns >= sample.time_ns);
+		assert_int_equal(sample.record.ip, 0x1000 + sample.record.pid);
+		assert_int_equal(sample.id->id, 900);
+		if (to->parts++ == 0)
+			to->first_ns = sample.time_ns;
+		assert_true(sample.time_ns >= to->first_ns);
+		to->last_ns = sample.end_ns > to->last_ns ? sample.end_ns : to->last_ns;
+		to->samples += sample.samples;
+		to->weight += sample.weight;
+	}
+	profile_samples_close(s);
+	profile_session_close(session);
+}
+
+/* In parts, as many at most as a report's time has; each sample counts once. */
+TEST(stacks)
+{
+	struct added_up sums[8];
+	struct buf items, records;
+	struct told told;
+	struct scene s;
+
+	scene_init(&s);
+	buf_init(&items, MAX_BYTES);
+	buf_init(&records, MAX_BYTES);
+	add_stack(&items, 1, 1000, 50, 1, 50);
+	add_stack(&items, 3, 3000, 90, 2, 60);
+	add_stack(&items, 100001, 100001 * 1000 + 7, 1000000, 3, 10);
+	add_stack(&items, TRACE_MAX_ADDED, TRACE_MAX_ADDED_WEIGHT, UINT64_MAX, 4, 0);
+	add_stack(&items, 2, 2000, 3, 5, 9); /* it ends before it begins */
+	add_plain(&records, 900, 6, 70);
+	write_stacks(&s, &items, &records);
+	add_up(&s, &told, sums, NR(sums));
+	assert_string_equal(told.text, "");
+	assert_int_equal(sums[1].samples, 2); /* the frame is there twice */
+	assert_int_equal(sums[1].parts, 2);
+	assert_int_equal(sums[1].weight, 2000);
+	assert_int_equal(sums[1].first_ns, 50);
+	assert_int_equal(sums[2].samples, 6);
+	assert_int_equal(sums[2].parts, 6);
+	assert_int_equal(sums[2].weight, 6000);
+	assert_int_equal(sums[2].first_ns, 60);
+	assert_int_equal(sums[2].last_ns, 80);
+	assert_int_equal(sums[3].samples, 200002);
+	assert_int_equal(sums[3].parts, 128);
+	assert_int_equal(sums[3].weight, 2 * (100001 * 1000 + 7));
+	assert_int_equal(sums[3].first_ns, 10);
+	assert_int_equal(sums[3].last_ns, 1000000);
+	assert_int_equal(sums[4].parts, 128);
+	assert_int_equal(sums[4].samples, 2 * TRACE_MAX_ADDED);
+	assert_int_equal(sums[5].samples, 4);
+	assert_int_equal(sums[5].last_ns, 9);
+	assert_int_equal(sums[6].samples, 1);
+	assert_int_equal(sums[6].weight, 1000);
+	buf_fini(&records);
+	buf_fini(&items);
+	scene_fini(&s);
+}
+
+TEST(invalid_stacks)
+{
+	static const struct {
+		uint64_t samples, weight;
+	} invalid[] = {{0, 0}, {TRACE_MAX_ADDED + 1, 1}, {UINT64_MAX, UINT64_MAX}, {1, UINT64_MAX}};
+
+	for (size_t i = 0; i < NR(invalid); i++) {
+		struct added_up sums[8];
+		struct buf items, records;
+		struct told told;
+		struct scene s;
+
+		scene_init(&s);
+		buf_init(&items, MAX_BYTES);
+		buf_init(&records, MAX_BYTES);
+		add_stack(&items, 1, 1000, 50, 1, 50);
+		add_stack(&items, invalid[i].samples, invalid[i].weight, 60, 2, 60);
+		add_stack(&items, 1, 1000, 70, 3, 70);
+		write_stacks(&s, &items, &records);
+		add_up(&s, &told, sums, NR(sums));
+		assert_int_equal(sums[1].samples, 2);
+		assert_int_equal(sums[2].samples, 0);
+		assert_int_equal(sums[3].samples, 0); /* where it begins is not known */
+		assert_string_equal(told.text, "s.0.0.cpuperf: 2 records are invalid: skipped\n");
+		buf_fini(&records);
+		buf_fini(&items);
+		scene_fini(&s);
+	}
+}
+
 /* The same as records.h tells of them. */
 TEST(as_the_records_say)
 {

@@ -50,7 +50,8 @@ static uint32_t count(struct report_fold *f, const struct report_key *key,
 
 	while (nr && node != REPORT_FOLD_FULL)
 		node = report_fold_child(f, node, &frames[--nr]);
-	if (node == REPORT_FOLD_FULL || !report_fold_count(f, node, key, weight, weight, 0))
+	if (node == REPORT_FOLD_FULL ||
+	    !report_fold_count(f, node, key, &(struct report_count){1, weight, weight, 0, 0}))
 		return REPORT_FOLD_FULL;
 	return node;
 }
@@ -134,7 +135,8 @@ TEST(many_stacks)
 		nodes[i] = report_fold_child(f, REPORT_FOLD_ROOT, &one);
 	}
 	for (uint32_t i = FULL_AT / 4; i--;)
-		assert_true(report_fold_count(f, nodes[i], &key, i, i, 0));
+		assert_true(
+		    report_fold_count(f, nodes[i], &key, &(struct report_count){1, i, i, 0, 0}));
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_calls, FULL_AT / 4);
 	assert_int_equal(k.nr_as_line, k.nr_calls);
@@ -215,7 +217,8 @@ TEST(too_deep)
 
 		node = report_fold_child(f, node, &one);
 	}
-	assert_true(report_fold_count(f, node, &(struct report_key){0}, 1, 1, 0));
+	assert_true(report_fold_count(f, node, &(struct report_key){0},
+				      &(struct report_count){1, 1, 1, 0, 0}));
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_frames, REPORT_MAX_FRAMES);
 	assert_int_equal(k.frames[0].line, REPORT_MAX_FRAMES - 1);

@@ -45,11 +45,11 @@ TEST(sums)
 	assert_non_null(s);
 	for (size_t i = 0; i < NR(want); i++)
 		for (uint64_t k = 0; k < want[i].self; k++)
-			assert_int_equal(report_weights_add(&w, add(s, want[i].stack),
+			assert_int_equal(report_weights_add(&w, add(s, want[i].stack), 1,
 							    want[i].self_weight / want[i].self),
 					 0);
 	add(s, "bc"); /* of another event */
-	assert_int_equal(report_weights_add(&w, REPORT_NO_STACK, 3), 0);
+	assert_int_equal(report_weights_add(&w, REPORT_NO_STACK, 1, 3), 0);
 	assert_int_equal(report_weights_add_up(&w, s), 0);
 	for (size_t i = 0; i < NR(want); i++) {
 		uint32_t number = add(s, want[i].stack);
@@ -73,7 +73,7 @@ TEST(of_few_of_many)
 	uint32_t number = 0;
 
 	assert_non_null(s);
-	assert_int_equal(report_weights_add(&w, add(s, "a"), 1), 0);
+	assert_int_equal(report_weights_add(&w, add(s, "a"), 1, 1), 0);
 	for (frame.line = 1; frame.line < MANY; frame.line++)
 		assert_int_equal(report_stacks_add(s, &frame, 1, &number), 0);
 	assert_int_equal(report_weights_add_up(&w, s), 0);
@@ -120,7 +120,7 @@ static int all_of_it(void *arg)
 	struct report_stacks *s = arg;
 	struct report_weights w = {.room = 0};
 	bool *recursive = NULL;
-	int rc = report_weights_add(&w, 1, 1);
+	int rc = report_weights_add(&w, 1, 1, 1);
 
 	if (rc == 0)
 		rc = report_weights_add_up(&w, s);

@@ -340,7 +340,8 @@ static int add_sample(struct database *d, const struct report_sample *s)
 		   sqlite_u64(s->key.iteration), known(s->key.cpu), sqlite_u64(task),
 		   sqlite_u64(s->weight), sqlite_maybe(s->stack != REPORT_NO_STACK, s->stack));
 	return sqlite_file_error(d->file, d->e)
-		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->weight);
+		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->samples,
+					 s->weight);
 }
 
 static int add_samples(void *arg, const struct report_sample *samples, size_t nr)
