@@ -49,6 +49,7 @@ struct collect_thing {
 	/* Counters without what ended between two readings, and how often that happened. */
 	uint32_t missed;
 	uint64_t nr_missed;
+	bool is_rest; /* no thing, but what all of them lack: with it their sum is whole */
 };
 
 struct collect_many_source {

@@ -126,6 +126,18 @@ static uint64_t sum(const uint64_t *ticks, unsigned which)
 	return v;
 }
 
+int proc_stat_parse_all(const char *text, size_t len, uint64_t *ticks)
+{
+	const char *end = text + len, *stop, *line = str_next_line(&text, end, &stop);
+	struct cpu_times all;
+
+	if (!line || stop - line < 4 || memcmp(line, "cpu ", 4) != 0 ||
+	    parse_times(line + 4, stop, &all))
+		return -EINVAL;
+	*ticks = sum(all.ticks, times_of[PROC_STAT_UTILIZATION] & ~BIT(STEAL));
+	return 0;
+}
+
 static bool get(const void *state, uint16_t field, uint32_t cpu, struct collect_value *out)
 {
 	const struct proc_stat *s = state;

@@ -27,4 +27,8 @@ enum proc_stat_field {
 
 extern const struct collect_source proc_stat_source;
 
+/* The time of all CPUs together, in ticks, that was neither idle nor another virtual machine's:
+ * USER, SYSTEM, IRQ and SOFTIRQ. text: the first line at least. 0 or -EINVAL. */
+int proc_stat_parse_all(const char *text, size_t len, uint64_t *ticks);
+
 #endif

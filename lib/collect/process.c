@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "collect/process_choice.h"
 #include "collect/process_reader.h"
+#include "collect/process_rest.h"
 #include "host/host.h"
 
 #include <errno.h>
@@ -70,6 +71,7 @@ struct process {
 	void *source;                        /* the reader's; NULL: not attached */
 	uint32_t noted[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
 	struct process_values values;
+	uint64_t cpu_ns; /* its CPU time at the last reading that had it */
 	char name[NAME_BYTES];
 };
 
@@ -95,6 +97,9 @@ struct state {
 	size_t nr, nr_next, nr_things, cap;
 	size_t nr_reopened;
 	uint32_t nr_numbers; /* assigned to things */
+	struct process_rest rest;
+	uint32_t rest_number;
+	uint64_t grown_ns; /* CPU time of the things in this reading, since the one before */
 	struct note notes[PROCESS_NR_TROUBLES];
 	uint32_t noted[PROCESS_NR_TROUBLES];
 	bool is_whole; /* the last reading succeeded */
@@ -321,6 +326,17 @@ static void look_if_due(struct state *s, struct process *p, uint64_t clock_ns)
 	p->looked_ns = clock_monotonic_ns();
 }
 
+/* Without a reading before it, what an older process used is not in the iteration. */
+static void add_grown(struct state *s, struct process *p)
+{
+	uint64_t cpu_ns = p->values.of[PROCESS_CPU_TIME];
+
+	if (!(p->values.has & 1u << PROCESS_CPU_TIME))
+		return;
+	s->grown_ns += cpu_ns > p->cpu_ns ? cpu_ns - p->cpu_ns : 0;
+	p->cpu_ns = cpu_ns;
+}
+
 /* Reads a chosen process's values first, since they show whether it has run; for others the name
  * decides whether values are read. */
 static int visit(struct state *s, struct process *p)
@@ -347,6 +363,7 @@ static int visit(struct state *s, struct process *p)
 		p->number = s->nr_numbers++;
 	p->has_number = true;
 	note_trouble(s, p);
+	add_grown(s, p);
 	s->nr_reopened += p->values.is_reopened;
 	s->things[s->nr_things++] = p;
 	return 0;
@@ -411,6 +428,7 @@ static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 
 	mark_roots(s);
 	s->at = s->nr_next = s->nr_things = s->nr_reopened = 0;
+	s->grown_ns = 0;
 	for (size_t i = 0; i < nr; i++) {
 		struct process *p = find_or_add(s, pids[i]);
 		int result = p ? visit(s, p) : -ENOMEM;
@@ -431,6 +449,11 @@ static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 	return rc;
 }
 
+static bool has_rest(const struct state *s)
+{
+	return s->rest.fd >= 0;
+}
+
 static int process_read(void *state)
 {
 	struct state *s = state;
@@ -446,6 +469,8 @@ static int process_read(void *state)
 	rc = rc ?: reserve(s, nr) ?: visit_all(s, pids, nr);
 	if (rc)
 		s->nr_things = 0;
+	if (has_rest(s) && process_rest_read(&s->rest, s->grown_ns, rc == 0))
+		process_rest_close(&s->rest);
 	s->is_whole = rc == 0;
 	return rc;
 }
@@ -454,13 +479,31 @@ static size_t process_nr(const void *state)
 {
 	const struct state *s = state;
 
-	return s->nr_things;
+	return s->nr_things + (s->is_whole && has_rest(s));
+}
+
+static void get_rest(const struct state *s, struct collect_thing *out)
+{
+	*out = (struct collect_thing){
+	    .number = s->rest_number,
+	    .name = "exited and unattributed",
+	    .time_ns = s->rest.time_ns,
+	    .has = 1u << PROCESS_CPU_TIME,
+	    .values = &s->rest.raw_ns,
+	    .is_rest = true,
+	};
 }
 
 static void process_get(const void *state, size_t i, struct collect_thing *out)
 {
 	const struct state *s = state;
-	const struct process *p = s->things[i];
+	const struct process *p;
+
+	if (i == s->nr_things) {
+		get_rest(s, out);
+		return;
+	}
+	p = s->things[i];
 
 	*out = (struct collect_thing){
 	    .number = p->number,
@@ -487,6 +530,7 @@ static void process_close(void *state)
 		drop(s, s->list[i]);
 	if (s->source)
 		reader->close(s->source);
+	process_rest_close(&s->rest);
 	process_choice_fini(&s->choice);
 	proc_ids_fini(&s->ids);
 	mem_free(s->list);
@@ -525,8 +569,14 @@ static int open_source(struct state *s, const struct root *root, const struct co
 
 	if (rc)
 		return err_set(e, rc, "/proc: cannot be read: %s", strerror(-rc));
-	return process_choice_init(&s->choice, words, reader->self(s->source), e)
-		   ?: check_numbers(s, e);
+	rc = process_choice_init(&s->choice, words, reader->self(s->source), e)
+		 ?: check_numbers(s, e);
+	if (rc == 0 && s->choice.all && wanted & 1u << PROCESS_CPU_TIME &&
+	    reader->is_of_machine(s->source)) {
+		process_rest_open(&s->rest, root);
+		s->rest_number = s->nr_numbers++;
+	}
+	return rc;
 }
 
 static int process_open(const struct root *root, const struct collect_choice *choice,
@@ -538,6 +588,7 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 	if (!s)
 		return -ENOMEM;
 	s->root = *root;
+	s->rest.fd = -1;
 	buf_init(&s->absent, NOTE_BYTES);
 	buf_init(&s->text, NOTE_BYTES);
 	rc = open_source(s, root, choice, wanted & ((1u << PROCESS_NR_FIELDS) - 1), e);

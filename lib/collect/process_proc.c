@@ -33,6 +33,7 @@ enum {
 	PATH_BYTES = 64,
 	MAX_STATUS_BYTES = 1 << 20,
 };
+enum { INITIAL_PID_NAMESPACE = 0xeffffffc }; /* the kernel's PROC_PID_INIT_INO: its inode */
 
 /* The files of a process. */
 enum file { TASK, FD, SCHEDSTAT, STATM, STATUS, IO, STAT, NR_FILES };
@@ -54,6 +55,7 @@ struct reader {
 	uint64_t page_bytes;
 	bool is_live;        /* the kernel's own /proc, not a captured one */
 	bool has_clock;      /* clock_gettime uses the same process numbers */
+	bool is_of_machine;  /* has_clock, and these are the numbers of the machine */
 	bool has_ticks;      /* each CPU updates the clock of its task 100 times a second or more */
 	bool has_fd_size;    /* st_size of fd/ is the number of descriptors: Linux 6.2 */
 	bool has_schedstat;  /* the kernel fills it in */
@@ -520,6 +522,9 @@ static void detect_machine(struct reader *r, const struct root *root)
 		r->self = (uint32_t)status.pid;
 	r->is_live = !root->dir[0];
 	r->has_clock = r->is_live && r->self == (uint32_t)getpid() && status.nr_namespaces <= 1;
+	r->is_of_machine = r->has_clock &&
+			   sys()->fstatat(r->cache.dir, "self/ns/pid", &st, 0) == 0 &&
+			   st.st_ino == INITIAL_PID_NAMESPACE;
 	r->has_fd_size =
 	    r->is_live && sys()->fstatat(r->cache.dir, "self/fd", &st, 0) == 0 && st.st_size > 0;
 	r->has_schedstat = has_schedstat(r);
@@ -557,6 +562,13 @@ static uint32_t proc_self(const void *state)
 	const struct reader *r = state;
 
 	return r->self;
+}
+
+static bool proc_is_of_machine(const void *state)
+{
+	const struct reader *r = state;
+
+	return r->is_of_machine;
 }
 
 static int proc_list(void *state, struct proc_ids *out)
@@ -710,6 +722,7 @@ const struct process_reader process_proc_reader = {
     .open = proc_open,
     .close = proc_close,
     .self = proc_self,
+    .is_of_machine = proc_is_of_machine,
     .list = proc_list,
     .command = proc_command,
     .parent = proc_parent,

@@ -39,6 +39,8 @@ struct process_reader {
 	void (*close)(void *state);
 	/* The caller's number in this /proc; 0: unknown. */
 	uint32_t (*self)(const void *state);
+	/* True if it reads the CPU time of each process that runs on this machine now. */
+	bool (*is_of_machine)(const void *state);
 	/* All processes, ascending. 0 or -errno. */
 	int (*list)(void *state, struct proc_ids *out);
 	/* Reads the command name. 0 or -errno. */

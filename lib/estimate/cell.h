@@ -43,6 +43,7 @@ struct cell {
 	bool is_real;   /* only value is valid, not count: a share, or a scale that is no integer */
 	bool is_metric; /* computed from other cells: only value, times and limit are valid */
 	bool is_short;  /* a part was not read; how much is unknown */
+	bool has_rest;  /* a sum that has what its parts lack: it is not short */
 	enum cell_limit limit;
 	uint64_t count; /* exact: the count, scaled and rounded, or the value; 0 if is_real */
 	double value;   /* count as a double, or the real number */

@@ -206,7 +206,8 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 {
 	struct cell *all = table_cell(t, 0, column);
 	uint32_t nr_with = all->nr_with, nr_without = all->nr_without;
-	bool is_short = all->is_short || part->is_short;
+	bool has_rest = all->has_rest || part->has_rest;
+	bool is_short = !has_rest && (all->is_short || part->is_short);
 
 	if (!cell_has_value(part)) {
 		if (all->state == CELL_NONE)
@@ -221,12 +222,14 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 	all->nr_with = nr_with + 1;
 	all->nr_without = nr_without;
 	all->is_short = is_short;
+	all->has_rest = has_rest;
 }
 
 void table_thing_gone(struct table *t, size_t column)
 {
-	if (t->columns[column].kind != EVENT_VALUE)
-		table_cell(t, 0, column)->is_short = true;
+	struct cell *sum = table_cell(t, 0, column);
+
+	sum->is_short |= t->columns[column].kind != EVENT_VALUE && !sum->has_rest;
 }
 
 int table_add_thing(struct table *t, size_t column, uint32_t number, const char *name,
@@ -253,6 +256,7 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 	    c->kind != EVENT_VALUE)
 		thing->cell = (struct cell){.state = CELL_NOT_COUNTED, .time_ns = end->time_ns};
 	cell_scale(c->kind, c->scale, &thing->cell);
+	thing->cell.has_rest = end->flags & READING_REST && cell_has_value(&thing->cell);
 	add_to_cell(t, column, &thing->cell);
 	return 0;
 }

@@ -123,6 +123,7 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
  *   is set in its end: then it is not counted.
  * - Without an end it has ended: it is not added; as table_thing_gone.
  * - Without a number it is listed, and missing from the event's number (cell.nr_without).
+ * - READING_REST in its end: it has what ended things counted, and their sum is not short.
  * Call table_set_time first, and table_set for row 0 without parts. The name is copied. 0 or
  * -ENOMEM.
  */

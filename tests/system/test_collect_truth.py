@@ -203,6 +203,32 @@ def check_churn(folder):
             assert [r["state"] for r in one.of("process_run_delay", thing)] == ["partial"], thing
 
 
+def check_adds_up(folder):
+    """With what exited between two readings the rows add up to the CPU time of the machine."""
+    if os.stat("/proc/self/ns/pid").st_ino != 0xeffffffc:
+        skip("the machine's CPU time", "the processes of a container are not those of the machine")
+        return
+
+    def act():
+        with Busy("threads", 50):
+            for _ in range(20):
+                with Busy("threads", 50) as gone:
+                    gone.go()
+            subprocess.run(["sh", "-c", "for i in $(seq 500); do /bin/true; done"], check=True)
+
+    one = Window(folder, [("process_cpu_time", {})], act, lambda: {"machine": busy_ticks() * TICK_NS})
+    least, most = one.inner["machine"], one.outer["machine"]
+    ours, rest = (one.one("process_cpu_time", t) for t in ("", "exited and unattributed"))
+    rows = sum(int(r["value"]) for r in one.rows if r.get("thing") and r["trace"] and r["state"] == "ok")
+    print(f"machine: {ours} ns, of these exited {rest} ns, by /proc/stat {least} to {most} ns")
+    assert rows == ours
+    # the kernel counts the machine's time in ticks, and cpuperf the time of processes exactly
+    slack = (4 + os.sysconf("SC_NPROCESSORS_ONLN")) * TICK_NS + most // 10
+    assert least - slack <= ours <= most + slack
+    assert rest >= 20 * 50000000 // 2
+    assert {r["state"] for r in one.of("process_cpu_time")} == {"ok"}
+
+
 def meminfo():
     kib = {line.split(":")[0]: int(line.split()[1]) for line in read("/proc/meminfo").splitlines()}
     return {"memory_available": kib["MemAvailable"] << 10,

@@ -154,6 +154,33 @@ TEST(they_add_up)
 	}
 }
 
+/* What ended is in the rest, in whatever order both are added: then the sum is whole. */
+TEST(rest)
+{
+	for (unsigned is_first = 0; is_first < 2; is_first++) {
+		struct reading a = at(2000, 100), b = at(8000, 130), c = at(2000, 10),
+			       d = at(8500, 15), rest = at(9000, 77), none = at(1000, 70);
+		struct table *t = new_table(EVENT_COUNT, 0);
+
+		clear(t, READING_OK);
+		rest.flags = READING_REST | READING_OLD;
+		d.base = 1; /* a thread of it ended */
+		if (is_first)
+			assert_int_equal(table_add_thing(t, 0, 9, "rest", &none, &rest), 0);
+		assert_int_equal(table_add_thing(t, 0, 0, "a", &a, &b), 0);
+		assert_int_equal(table_add_thing(t, 0, 1, "b", &c, &d), 0);
+		assert_int_equal(table_add_thing(t, 0, 3, "gone", &a, NULL), 0);
+		assert_int_equal(cell_is_short(table_cell(t, 0, 0)), !is_first);
+		if (!is_first)
+			assert_int_equal(table_add_thing(t, 0, 9, "rest", &none, &rest), 0);
+		table_thing_gone(t, 0);
+		table_total(t);
+		assert_int_equal(t->totals[0].count, 30 + 5 + 7);
+		assert_false(cell_is_short(&t->totals[0]));
+		table_free(t);
+	}
+}
+
 /* Without a number of any of them the event says why; with one it does not. */
 TEST(why_there_is_no_number)
 {

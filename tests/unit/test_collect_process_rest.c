@@ -1,0 +1,185 @@
+/*
+ * CPU time that no process's row has: the arithmetic, and a process that comes and goes between two
+ * readings of this machine.
+ */
+#include "kit.h"
+#include "test_collect_process.h"
+
+#include "collect/proc_stat.h"
+#include "collect/process_rest.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MS = 1000000, SLACK_MS = 60 };
+
+/* Steps of one account, in ms: what the machine and the rows used since the one before, and the
+ * rest after it. */
+TEST(arithmetic)
+{
+	static const struct {
+		uint64_t machine, rows;
+		bool is_whole;
+		uint64_t rest;
+	} steps[] = {
+	    {5000, 123, true, 0}, /* what was used before */
+	    {100, 40, true, 60},  /* the rest */
+	    {100, 100, true, 60}, /* none */
+	    {90, 100, true, 60},  /* the rows are ahead: rounding … */
+	    {110, 100, true, 60}, /* … that evens out */
+	    {100, 99, true, 61},
+	    {100, 400, true, 61}, /* the rows are far ahead: but for the slack, dropped */
+	    {100, 50, true, 61},
+	    {100, 80, true, 71},
+	    {100, 0, false, 71}, /* not all rows were read: neither this step … */
+	    {100, 0, true, 71},  /* … nor the next is known */
+	    {100, 30, true, 141},
+	};
+	struct process_rest r = {.fd = -1, .slack_ns = SLACK_MS * MS};
+	uint64_t machine = 0;
+
+	for (size_t i = 0; i < NR(steps); i++) {
+		machine += steps[i].machine * MS;
+		process_rest_add(&r, machine, steps[i].rows * MS, steps[i].is_whole);
+		if (r.raw_ns != steps[i].rest * MS)
+			fail_msg("step %zu: %" PRIu64 " ns", i, r.raw_ns);
+	}
+}
+
+TEST(line_of_all_cpus)
+{
+	static const struct {
+		const char *text;
+		int rc;
+		uint64_t ticks;
+	} rows[] = {
+	    {"cpu  1 2 4 8 16 32 64 128 256 512\ncpu0 1000", 0, 1 + 2 + 4 + 32 + 64},
+	    {"cpu  1 2 4 8\n", 0, 7},
+	    {"cpu  1 2 4 8", 0, 7},
+	    {"cpu0 1 2 4 8 16 32 64\n", -EINVAL, 0},
+	    {"cpu  1 2 4\n", -EINVAL, 0},
+	    {"cpu", -EINVAL, 0},
+	    {"", -EINVAL, 0},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		uint64_t ticks = 0;
+
+		if (proc_stat_parse_all(rows[i].text, strlen(rows[i].text), &ticks) != rows[i].rc ||
+		    ticks != rows[i].ticks)
+			fail_msg("row %zu: %" PRIu64, i, ticks);
+	}
+}
+
+/* ---- this machine */
+
+static const struct root here;
+
+static bool find_rest(const void *state, struct collect_thing *out)
+{
+	for (size_t i = 0; i < source->nr(state); i++) {
+		source->get(state, i, out);
+		if (out->is_rest)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t rest_ns(const void *state)
+{
+	struct collect_thing t;
+
+	assert_true(find_rest(state, &t));
+	assert_string_equal(t.name, "exited and unattributed");
+	assert_int_equal(t.has, BIT(PROCESS_CPU_TIME));
+	assert_true(t.time_ns);
+	return t.values[PROCESS_CPU_TIME];
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* A child that uses so much CPU time, and is waited for. */
+static void come_and_go(uint64_t ns)
+{
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < ns)
+			;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static bool is_of_machine(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/ns/pid", &st), 0);
+	return st.st_ino == 0xeffffffc;
+}
+
+/* It is in the rest, and in no row; what stays is not. */
+TEST(between_two_readings)
+{
+	enum { USED_MS = 400 };
+	struct collect_thing t;
+	uint64_t before;
+	void *s = start(&here, NULL, BIT(PROCESS_CPU_TIME));
+
+	read_all(s);
+	if (!is_of_machine()) {
+		print_message("skip: the processes of a container are not those of the machine\n");
+		assert_false(find_rest(s, &t));
+		source->close(s);
+		skip();
+	}
+	assert_int_equal(rest_ns(s), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		before = rest_ns(s);
+		come_and_go((uint64_t)USED_MS * MS);
+		read_all(s);
+		/* the kernel counts the machine's time in ticks: half of it is far beyond them */
+		assert_true(rest_ns(s) - before >= (uint64_t)USED_MS * MS / 2);
+	}
+	source->close(s);
+}
+
+/* It is the machine's, so it is no part of chosen processes, or of other values. */
+TEST(only_of_all)
+{
+	static const char *const self[] = {"0", NULL};
+	static const char *const names[] = {"name:*", NULL};
+	static const char *const all[] = {"all", NULL};
+	static const struct {
+		const char *const *words;
+		uint32_t wanted;
+		bool has_rest;
+	} rows[] = {
+	    {self, BIT(PROCESS_CPU_TIME), false},
+	    {names, BIT(PROCESS_CPU_TIME), false},
+	    {NULL, BIT(PROCESS_RSS), false},
+	    {all, BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RSS), true},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		void *s = start(&here, rows[i].words, rows[i].wanted);
+		struct collect_thing t;
+
+		read_all(s);
+		if (find_rest(s, &t) != (rows[i].has_rest && is_of_machine()))
+			fail_msg("row %zu", i);
+		source->close(s);
+	}
+}
