@@ -40,7 +40,7 @@ struct target_command {
 	void (*on_end)(void *arg);
 	void *arg;
 	struct target_end end;
-	int own_peak_kib;               /* of the process before exec */
+	struct rusage own;              /* of the process before exec */
 	struct target_orphans *orphans; /* NULL: they are not waited for */
 	struct rusage orphans_usage;
 	atomic_bool is_released; /* from here on signals are the command's */
@@ -255,7 +255,8 @@ int target_command_start(struct target_command *c, void (*on_end)(void *arg), vo
 	rc = order(c, TARGET_EXEC);
 	if (rc)
 		return err_set_at(e, rc, c->name, 0, 0, "cannot be started: %s", strerror(-rc));
-	c->own_peak_kib = result(c);
+	if (target_read(c->result_fd, &c->own, sizeof(c->own)) != sizeof(c->own))
+		c->own = (struct rusage){0};
 	error = result(c);
 	if (error) {
 		reap(c->pid, &c->end);
@@ -345,17 +346,31 @@ static long slack_kib(void)
 	return EXEC_KIB + BATCHES * page_kib * (nr_cpus * 2 > MIN_BATCH ? nr_cpus * 2 : MIN_BATCH);
 }
 
+void target_command_subtract_own(const struct target_command *c, struct rusage *usage)
+{
+	const struct {
+		long *to, own;
+	} counts[] = {
+	    {&usage->ru_minflt, c->own.ru_minflt},   {&usage->ru_majflt, c->own.ru_majflt},
+	    {&usage->ru_inblock, c->own.ru_inblock}, {&usage->ru_oublock, c->own.ru_oublock},
+	    {&usage->ru_nvcsw, c->own.ru_nvcsw},     {&usage->ru_nivcsw, c->own.ru_nivcsw}};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		*counts[i].to -= counts[i].own < *counts[i].to ? counts[i].own : *counts[i].to;
+}
+
 void target_command_wait(struct target_command *c, struct target_end *end)
 {
 	if (c->has_waiter)
 		pthread_join(c->waiter, NULL);
 	c->has_waiter = false;
-	if (c->pid && c->is_started)
+	if (c->pid && c->is_started) {
 		reap(c->pid, &c->end);
+		target_usage_add(&c->end.usage, &c->orphans_usage);
+		c->end.is_peak_limit = c->end.usage.ru_maxrss <= c->own.ru_maxrss + slack_kib();
+		target_command_subtract_own(c, &c->end.usage);
+	}
 	c->pid = 0;
-	target_usage_add(&c->end.usage, &c->orphans_usage);
-	c->orphans_usage = (struct rusage){0};
-	c->end.is_peak_limit = c->end.usage.ru_maxrss <= c->own_peak_kib + slack_kib();
 	*end = c->end;
 }
 

@@ -54,10 +54,15 @@ static char **read_argv(int fd)
 	return argv;
 }
 
+static void report_all(int fd, const void *from, size_t len)
+{
+	while (write(fd, from, len) < 0 && errno == EINTR)
+		;
+}
+
 static void report(int fd, int value)
 {
-	while (write(fd, &value, sizeof(value)) < 0 && errno == EINTR)
-		;
+	report_all(fd, &value, sizeof(value));
 }
 
 /* Signals of the terminal are for the runs: this process outlives them. CLONE_VFORK: returns here
@@ -81,7 +86,7 @@ static void make_run(int result_fd, const sigset_t *mask)
 
 void target_become(int go_fd, int result_fd, char *const *argv)
 {
-	struct rusage usage;
+	struct rusage usage = {0};
 	sigset_t mask;
 	char order;
 	int error;
@@ -97,7 +102,8 @@ void target_become(int go_fd, int result_fd, char *const *argv)
 		if (!argv || !argv[0])
 			_exit(127);
 	} while (order != TARGET_EXEC);
-	report(result_fd, getrusage(RUSAGE_SELF, &usage) ? 0 : (int)usage.ru_maxrss);
+	(void)getrusage(RUSAGE_SELF, &usage);
+	report_all(result_fd, &usage, sizeof(usage));
 	execvp(argv[0], argv);
 	error = errno;
 	report(result_fd, error);

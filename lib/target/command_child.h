@@ -11,8 +11,7 @@ enum target_order { TARGET_EXEC, TARGET_FORK, TARGET_ARGV };
 
 /*
  * In the child: waits for orders at go_fd, and ends at its end of file. Writes ints to result_fd.
- * TARGET_EXEC: writes its peak of resident memory in KiB and calls exec; if that fails, writes its
- * errno.
+ * TARGET_EXEC: writes its struct rusage and calls exec; if that fails, writes its errno.
  * TARGET_FORK: makes another child of its parent, which writes its pid and waits for TARGET_EXEC;
  * if that fails, writes -errno. Writes 0 when that child has called exec or has ended.
  * TARGET_ARGV: reads an argv to use from now on: a size_t, and strings of so many bytes in all.

@@ -431,6 +431,28 @@ def check_faults(folder):
     assert 1900 < faults < 3500, faults
 
 
+def target_frames(folder):
+    """What the last command's traces store of it."""
+    out = []
+    for name in sorted(os.listdir(f"{folder}/{FOLDER}")):
+        if re.fullmatch(r"cpuperf\.\d+\.\d+\.cpuperf", name):
+            rows = output(sys.executable, f"{HERE}/read_trace.py", f"{folder}/{FOLDER}/{name}")
+            out += [row for row in map(json.loads, rows.splitlines()) if row.get("frame") == "target"]
+    return out
+
+
+def check_from_exec(folder):
+    """What the process of the command did before it became the command is in none of its counts. Those of wait4
+    include exec itself: the pages of the arguments, and a switch or so."""
+    if not may_count_faults("page faults before exec"):
+        return
+    for _ in range(3):
+        measure(folder, "true", options=["-e", "page_faults"])
+        event, (target,) = counted(folder)["page_faults"], target_frames(folder)
+        faults = target["minor_faults"] + target["major_faults"]
+        assert event <= faults <= event + 8, (event, target)
+
+
 def sleeper(folder):
     """A program that sleeps, and whose command line no other test has; see end_sleepers."""
     return shutil.copy(shutil.which("sleep"), folder)
