@@ -56,7 +56,7 @@ static void warn_event(const struct recorder *r, size_t i)
 
 bool recorder_is_measurable(const struct recorder *r)
 {
-	bool is_refused = false;
+	bool is_refused = r->plan->target.is_user_only;
 
 	for (size_t i = 0; i < r->plan->nr_events; i++)
 		is_refused |= session_event(r->session, i)->support.state == READING_NO_PERMISSION;

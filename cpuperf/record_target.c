@@ -28,15 +28,20 @@ static void on_end(void *arg)
 	session_finish(arg);
 }
 
-/* Without it, the peak of all processes is unknown. */
+/* Without it, the peak of all processes is unknown. Switches are read where no event counts them,
+ * and wait4 does not return them. */
 static void start_memory(struct recorder *r)
 {
+	bool is_user_only = r->plan->target.is_user_only, until_end = r->plan->target.until_end;
 	struct target_memory_config config = {.root = &root_live,
 					      .pids = &r->pid,
 					      .nr_pids = 1,
 					      .has_children = r->plan->spec->target.has_children,
 					      .cgroup = -1,
 					      .period_ns = plan_pace_ns(r->plan),
+					      .counts_all = !r->attached,
+					      .has_switches =
+						  is_user_only && (r->attached || !until_end),
 					      .page_bytes = r->plan->host->page_bytes};
 	int rc;
 
@@ -63,14 +68,22 @@ static void list_left(struct recorder *r, struct trace_target *out)
 static void take_used(struct recorder *r, struct trace_target *out)
 {
 	struct target_used used;
+	struct rusage own;
 
 	if (!r->memory)
 		return;
 	target_memory_used(r->memory, &used);
+	own = (struct rusage){.ru_minflt = (long)used.minor_faults,
+			      .ru_majflt = (long)used.major_faults,
+			      .ru_nvcsw = (long)used.switches};
+	if (r->command)
+		target_command_subtract_own(r->command, &own);
 	out->user_ns = used.user_ns;
 	out->system_ns = used.system_ns;
-	out->minor_faults = used.minor_faults;
-	out->major_faults = used.major_faults;
+	out->minor_faults = (uint64_t)own.ru_minflt;
+	out->major_faults = (uint64_t)own.ru_majflt;
+	out->voluntary_switches = (uint64_t)own.ru_nvcsw;
+	out->flags |= used.are_switches_all ? TRACE_TARGET_SWITCHES_ARE_ALL : 0;
 }
 
 static void take_memory(struct recorder *r, struct trace_target *out)
@@ -201,8 +214,10 @@ void recorder_on_target(void *arg, struct trace_target *out)
 	*out = (struct trace_target){.flags = TRACE_TARGET_IS_COMMAND,
 				     .pid = (uint32_t)target_command_pid(r->command)};
 	target_command_text(r->command, out->text, sizeof(out->text));
+	if (r->goes_on)
+		take_used(r, out);
 	take_memory(r, out);
-	if (!target_command_has_ended(r->command))
+	if (r->goes_on)
 		return;
 	target_command_wait(r->command, &r->end);
 	r->wait_status = r->wait_status ? r->wait_status : r->end.status;
@@ -230,13 +245,16 @@ int recorder_exec_status(int rc)
 /* How a command ended that was measured only in part. */
 static void print_later_end(const struct target_end *end)
 {
-	uint64_t ms = (end->end_ns - end->start_ns) / 1000000;
 	bool is_killed = WIFSIGNALED(end->status);
 
-	dprintf(STDERR_FILENO, "The command went on unmeasured: %s %d after %llu.%03llu s\n",
+	dprintf(STDERR_FILENO,
+		"The command went on unmeasured: %s %d after %.3f s, of which %.3f s user, %.3f s "
+		"system\n",
 		is_killed ? "killed by signal" : "exit status",
 		is_killed ? WTERMSIG(end->status) : WEXITSTATUS(end->status),
-		(unsigned long long)ms / 1000, (unsigned long long)ms % 1000);
+		(double)(end->end_ns - end->start_ns) / 1e9,
+		(double)to_ns(&end->usage.ru_utime) / 1e9,
+		(double)to_ns(&end->usage.ru_stime) / 1e9);
 }
 
 void recorder_answer(struct recorder *r)

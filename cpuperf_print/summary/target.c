@@ -68,13 +68,34 @@ static void put_mean(struct buf *out, const struct spread *s, const char *unit)
 		buf_printf(out, " ± %s", HUMAN(half_of(s), unit));
 }
 
+/* The count of an event of the session; false: there is none. */
+static bool find_count(const struct summary *s, const char *group, const char *name, double *out)
+{
+	for (size_t i = 0; i < s->table->nr_events; i++) {
+		const struct table_column *c = &s->table->columns[i];
+
+		if (!s->totals->column[i].spread.nr || strcmp(c->group, group) != 0 ||
+		    strcmp(c->name, name) != 0)
+			continue;
+		*out = (double)s->totals->column[i].sum;
+		return true;
+	}
+	return false;
+}
+
+/* What runs on after the measuring, or ran before it: wait4 has nothing of it. */
+static bool is_of_proc(const struct summary *s)
+{
+	return s->target.flags & TRACE_TARGET_IS_ATTACHED ||
+	       !(s->target.flags & TRACE_TARGET_HAS_ENDED);
+}
+
 /* Of one process, wait4 returned it. */
 static void put_tree_peak(struct summary *s)
 {
 	const struct trace_target *t = &s->runs.tree_peak;
-	const bool is_command = t->flags & TRACE_TARGET_IS_COMMAND;
 
-	if (!t->tree_peak_bytes || (is_command && t->tree_peak_processes == 1))
+	if (!t->tree_peak_bytes || (!is_of_proc(s) && t->tree_peak_processes == 1))
 		return;
 	buf_adds(s->out, "  peak memory of ");
 	if (t->flags & TRACE_TARGET_PEAK_OF_CGROUP)
@@ -123,20 +144,48 @@ static void put_io(struct summary *s)
 			   of_last_run(s));
 }
 
-/* Of processes that ran already: page faults as /proc had them. */
+/* Where no event counts them: page faults and context switches as /proc had them. */
 static void put_user_only(struct summary *s)
 {
-	uint64_t nr_faults = s->target.minor_faults + s->target.major_faults;
+	const struct trace_target *t = &s->target;
+	uint64_t nr_faults = t->minor_faults + t->major_faults;
+	bool are_all = t->flags & TRACE_TARGET_SWITCHES_ARE_ALL;
 
 	buf_adds(s->out, "  user mode only");
 	if (nr_faults)
-		buf_printf(s->out, "; at least %s page faults (/proc)", COMMAS(nr_faults));
+		buf_printf(s->out, "; at least %s page faults", COMMAS(nr_faults));
+	if (t->voluntary_switches || are_all)
+		buf_printf(s->out, "%s %s%s context switches", nr_faults ? "," : ";",
+			   are_all ? "" : "at least ", COMMAS(t->voluntary_switches));
+	if (nr_faults || t->voluntary_switches || are_all)
+		buf_adds(s->out, " (/proc)");
+	buf_addc(s->out, '\n');
+}
+
+/* A command that went on: the CPU time by its event, else as /proc had it. */
+static void put_measured(struct summary *s)
+{
+	const struct trace_target *t = &s->target;
+	double ns = (double)s->totals->measured_ns,
+	       used = (double)t->user_ns + (double)t->system_ns;
+	struct unit u = unit_shown(EVENT_COUNT, "ns");
+	bool is_counted = find_count(s, "software", "task_clock", &used);
+
+	buf_printf(s->out, "  %s measured", HUMAN(ns, "ns"));
+	if (ns > 0 && used > 0 && (is_counted || !is_partial(s))) {
+		buf_adds(s->out, ", ");
+		screen_rate(s->out, used / ns * 1e9 / u.divisor, &u);
+		buf_adds(s->out, " CPU");
+	}
+	if (!is_partial(s) && t->user_ns + t->system_ns)
+		buf_printf(s->out, ": at least %s user, %s system (/proc)",
+			   HUMAN((double)t->user_ns, "ns"), HUMAN((double)t->system_ns, "ns"));
 	buf_addc(s->out, '\n');
 }
 
 static void put_usage(struct summary *s)
 {
-	struct modes modes;
+	const struct modes modes = modes_of(s);
 	const struct trace_target *t = &s->target;
 	const struct summary_runs *r = &s->runs;
 	struct unit u = unit_shown(EVENT_COUNT, "ns");
@@ -144,8 +193,9 @@ static void put_usage(struct summary *s)
 	if (t->flags & TRACE_TARGET_IS_ATTACHED && t->end_ns > t->start_ns)
 		buf_printf(s->out, "  %s measured\n",
 			   HUMAN((double)(t->end_ns - t->start_ns), "ns"));
-	modes = modes_of(s);
-	if (t->flags & TRACE_TARGET_IS_ATTACHED) {
+	else if (is_of_proc(s))
+		put_measured(s);
+	if (is_of_proc(s)) {
 		put_tree_peak(s);
 		if (!modes.has_kernel && modes.is_open)
 			put_user_only(s);
@@ -245,13 +295,20 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 	layout_cell(l, SCOPE);
 }
 
+/* Where no event was measured in the kernel, a line of the answer has these: put_usage. */
+static bool is_printed_of_target(const struct table_column *c)
+{
+	return strcmp(c->group, "software") == 0 &&
+	       (strcmp(c->name, "page_faults") == 0 || strcmp(c->name, "context_switches") == 0);
+}
+
 /* Why an event has no number; NULL if it has one. Metrics have the reasons of their events. */
 static const char *missing_reason(const struct summary *s, size_t i)
 {
 	const struct column_summary *sum = &s->totals->column[i];
 	const struct table_column *c = &s->table->columns[i];
 
-	if (sum->spread.nr || c->metric)
+	if (sum->spread.nr || c->metric || (!modes_of(s).has_kernel && is_printed_of_target(c)))
 		return NULL;
 	if (sum->nr_cells[CELL_DISABLED])
 		return "it was disabled all the time";
@@ -323,21 +380,6 @@ static void put_uncounted(struct summary *s, bool are_runs)
 		    "--control disabled them\n",
 		    100 * counted / used,
 		    is_process_only(s) ? "child processes (--no-children), " : "");
-}
-
-/* The count of an event of the session; false: there is none. */
-static bool find_count(const struct summary *s, const char *group, const char *name, double *out)
-{
-	for (size_t i = 0; i < s->table->nr_events; i++) {
-		const struct table_column *c = &s->table->columns[i];
-
-		if (!s->totals->column[i].spread.nr || strcmp(c->group, group) != 0 ||
-		    strcmp(c->name, name) != 0)
-			continue;
-		*out = (double)s->totals->column[i].sum;
-		return true;
-	}
-	return false;
 }
 
 /* Some tasks may be missing from the common file: it was shortened. */
@@ -523,27 +565,27 @@ static void put_mode(struct layout *l, const char *name, const struct spread *ti
 	layout_cell(l, SCOPE);
 }
 
-/* Of processes that ran already, /proc has them at least. */
+/* Of what runs on, /proc has them at least. */
 static void put_modes(struct summary *s, struct layout *l, double seconds)
 {
 	const struct trace_target *t = &s->target;
-	const bool is_attached = t->flags & TRACE_TARGET_IS_ATTACHED;
+	const bool is_least = is_of_proc(s);
 	const struct modes modes = modes_of(s);
 	struct spread user = s->runs.user, system = s->runs.system;
-	bool is_whole = s->runs.nr == user.nr && !is_partial(s) && !is_attached;
+	bool is_whole = s->runs.nr == user.nr && !is_partial(s) && !is_least;
 
-	if (is_attached && t->user_ns + t->system_ns) {
+	if (is_least && !user.nr && !is_partial(s) && t->user_ns + t->system_ns) {
 		spread_add(&user, (double)t->user_ns);
 		spread_add(&system, (double)t->system_ns);
 	}
 	if (!user.nr || !(seconds > 0) || modes.has_kernel || !modes.is_open ||
 	    !s->facts->is_sampling)
 		return;
-	put_mode(l, is_attached ? "in user mode, at least" : "in user mode", &user, seconds,
+	put_mode(l, is_least ? "in user mode, at least" : "in user mode", &user, seconds,
 		 is_whole ? sampled_ns(s) : 0);
-	put_mode(
-	    l, is_attached ? "in the kernel, at least, not sampled" : "in the kernel, not sampled",
-	    &system, seconds, 0);
+	put_mode(l,
+		 is_least ? "in the kernel, at least, not sampled" : "in the kernel, not sampled",
+		 &system, seconds, 0);
 }
 
 void summary_target(struct summary *s)
@@ -554,8 +596,9 @@ void summary_target(struct summary *s)
 	    [RUNNING] = {.gap = 2},     [SCOPE] = {.is_left = true},
 	};
 	bool are_runs = s->totals->cause == CAUSE_RUN && nr_wanted(s) > 1;
-	uint64_t span_ns =
-	    is_partial(s) ? s->totals->measured_ns : s->target.end_ns - s->target.start_ns;
+	bool is_part =
+	    is_partial(s) || (is_of_proc(s) && s->target.flags & TRACE_TARGET_IS_COMMAND);
+	uint64_t span_ns = is_part ? s->totals->measured_ns : s->target.end_ns - s->target.start_ns;
 	double seconds = (are_runs ? s->runs.wall.mean : (double)span_ns) / 1e9;
 	struct layout l;
 

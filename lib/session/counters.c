@@ -266,14 +266,21 @@ void counters_close(struct counters *c)
 		session_cpu_close(&c->cpus[t]);
 }
 
-/* An event works if it works on some CPU. */
-static void refuse(const struct host *h, struct event_support *out)
+/* What happens in the kernel alone. Of faults and switches, wait4 and /proc have the numbers. */
+static void refuse(const struct host *h, const struct plan_event *p, struct event_support *out)
 {
-	*out = (struct event_support){.state = READING_NO_PERMISSION};
+	const char *name = p->event.row->name;
+	bool is_elsewhere = strstr(name, "page_faults") || strcmp(name, "context_switches") == 0;
+
+	*out = (struct event_support){.state = is_elsewhere ? READING_NO_PERMISSION
+							    : READING_NOT_SUPPORTED};
 	snprintf(out->reason, sizeof(out->reason),
-		 "it happens in the kernel, which this user may not measure");
+		 "it happens in the kernel, which this user may not measure%s",
+		 is_elsewhere ? "" : ", and /proc has no number of it");
 	event_support_hint_rights(h, 1, out);
 }
+
+/* An event works if it works on some CPU. */
 
 /* Debian's kernels refuse ordinary users all events where kernel.perf_event_paranoid is above 2. */
 static void refuse_task(const struct plan *plan, int error, struct event_support *out)
@@ -316,7 +323,7 @@ static void sum_up(struct counters *c, size_t i)
 	if (!ev->nr_wanted && plan_is_of_target(c->plan, p))
 		ev->nr_wanted = 1; /* PLAN_ANY_CPU */
 	if (plan_is_refused(c->plan, p)) {
-		refuse(c->plan->host, &ev->support);
+		refuse(c->plan->host, p, &ev->support);
 		return;
 	}
 	if (ev->nr_cpus == 0 && !error)

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/thread.h"
 #include "target/children.h"
+#include "target/switches.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -61,10 +62,11 @@ struct target_memory {
 	struct dict members;      /* of the last reading; ended ones have no rss */
 	bool has_read;            /* what was not a member then began later */
 	uint64_t used[NR_FIELDS]; /* since the first reading: sums of fields that only grow */
-	struct target_peak peak;  /* since it was taken; under the lock */
-	int peak_fd, current_fd;  /* of the cgroup; -1: it has none */
-	bool can_reset;           /* memory.peak counts from a time that the reader sets */
-	uint64_t before_bytes;    /* memory.peak when it was last read */
+	struct target_switches switches;
+	struct target_peak peak; /* since it was taken; under the lock */
+	int peak_fd, current_fd; /* of the cgroup; -1: it has none */
+	bool can_reset;          /* memory.peak counts from a time that the reader sets */
+	uint64_t before_bytes;   /* memory.peak when it was last read */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
@@ -309,6 +311,13 @@ static void add_used(struct target_memory *m, const struct dict *now)
 	m->has_read = true;
 }
 
+static void read_switches(struct target_memory *m, const struct dict *now)
+{
+	for (uint32_t i = 0; i < now->nr; i++)
+		target_switches_read(&m->switches, ((const struct member *)dict_at(now, i))->pid);
+	target_switches_end(&m->switches);
+}
+
 static void read_processes(struct target_memory *m)
 {
 	struct dict now;
@@ -316,6 +325,8 @@ static void read_processes(struct target_memory *m)
 	init_members(&now);
 	find_members(m, &now);
 	add_used(m, &now);
+	if (m->config.has_switches)
+		read_switches(m, &now);
 	if (is_new_peak(m, sum(m, &now))) {
 		read_again(m, &now);
 		add_peak(m, sum(m, &now));
@@ -400,7 +411,10 @@ void target_memory_used(struct target_memory *m, struct target_used *out)
 	*out = (struct target_used){.user_ns = used[USER_TICKS] * tick_ns,
 				    .system_ns = used[SYSTEM_TICKS] * tick_ns,
 				    .minor_faults = used[MINOR_FAULTS],
-				    .major_faults = used[MAJOR_FAULTS]};
+				    .major_faults = used[MAJOR_FAULTS],
+				    .switches = m->switches.nr,
+				    .are_switches_all = m->config.has_switches &&
+							target_switches_are_all(&m->switches)};
 	pthread_mutex_unlock(&m->reading);
 }
 
@@ -442,6 +456,8 @@ int target_memory_new(const struct target_memory_config *config, struct target_m
 		return -ENOMEM;
 	}
 	init_members(&m->members);
+	m->has_read = config->counts_all;
+	target_switches_init(&m->switches, config->root, config->counts_all);
 	if (m->config.period_ns < MIN_PERIOD_NS)
 		m->config.period_ns = MIN_PERIOD_NS;
 	if (config->cgroup >= 0)
@@ -497,6 +513,7 @@ void target_memory_free(struct target_memory *m)
 	io_close(&m->peak_fd);
 	io_close(&m->current_fd);
 	dict_fini(&m->members);
+	target_switches_fini(&m->switches);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	pthread_mutex_destroy(&m->reading);

@@ -30,6 +30,8 @@ struct target_memory_config {
 	int cgroup;         /* the descriptor of its folder, borrowed; -1: processes */
 	uint64_t period_ns; /* between two readings; at least 10 ms are used */
 	uint64_t page_bytes;
+	bool counts_all;   /* what is used counts from the start of the first processes */
+	bool has_switches; /* also reads each thread's context switches */
 };
 
 /* Bytes; 0: nothing was read. */
@@ -51,6 +53,8 @@ void target_memory_take(struct target_memory *m, struct target_peak *out);
 /* Of all processes since the first reading, as far as readings saw it: a lower bound. */
 struct target_used {
 	uint64_t user_ns, system_ns, minor_faults, major_faults;
+	uint64_t switches;
+	bool are_switches_all; /* else a lower bound */
 };
 /* Reads the processes once more. Zero for a control group. For any thread. */
 void target_memory_used(struct target_memory *m, struct target_used *out);

@@ -202,6 +202,7 @@ enum trace_target_flag {
 	TRACE_TARGET_PEAK_OF_CGROUP = 1 << 3, /* tree_peak_bytes: as the control group counts */
 	TRACE_TARGET_PEAK_IS_EXACT = 1 << 4,  /* tree_peak_bytes is no lower bound */
 	TRACE_TARGET_PROCESS_PEAK_IS_LIMIT = 1 << 5, /* peak_bytes is an upper bound */
+	TRACE_TARGET_SWITCHES_ARE_ALL = 1 << 6,      /* of /proc; else they are a lower bound */
 };
 enum { TRACE_TARGET_BYTES = 512 };
 struct trace_target {

@@ -555,7 +555,23 @@ def check_duration(folder):
     done = measure(folder, "sh", "-c", "sleep 1; echo late; exit 6", options=["--duration=100ms"],
                    code=6)
     assert done.stdout == "late\n" and "still running when the measuring ended" in done.stderr, done
-    assert re.search(r"went on unmeasured: exit status 6 after \d+\.\d+ s", done.stderr), done
+    assert re.search(r"went on unmeasured: exit status 6 after \d+\.\d+ s, of which \d+\.\d+ s user, \d+\.\d+ s system\n",
+                     done.stderr), done
+    # rates and CPUs are of the time that was measured; the command ends when it was
+    wait = "import os, time\nwhile not os.path.exists('measured'): pass\n"
+    p = subprocess.Popen([CPUPERF, "-d0.2", "-e", "task_clock", "--", sys.executable, "-c", wait], cwd=folder, text=True,
+                         stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    while '"state"' in open(f"{folder}/{FOLDER}/cpuperf.cpsession", encoding="utf-8").read():
+        time.sleep(0.01)
+    open(f"{folder}/measured", "wb").close()
+    err = p.communicate()[1]
+    assert p.returncode == 0, err
+    found = re.search(r"\n  (\S+ m?s) measured, (\S+) % CPU: at least \S+ \w+ user, \S+ \w+ system \(/proc\)\n"
+                      r"  peak memory of 1 process: at least [\d,]+ KiB\n", err)
+    count = re.search(r"\n  task_clock +(\S+ \w+) +(\S+) %", err)
+    assert found and count and found[2] == count[2], err
+    assert abs(float(found[2]) - 100 * in_ns(count[1]) / in_ns(found[1])) < 0.1 + 0.01 * float(found[2]), err
 
 
 def check_ordinary_user(folder):
@@ -574,7 +590,10 @@ def check_ordinary_user(folder):
     script = f"{SPIN % 60000}; exec dd if=/dev/zero of=/dev/null bs=1M count=6000"
     shown = run(program, "--", "sh", "-c", script, cwd=folder, **who).stderr
     assert re.search(r"\n  user mode only; [\d,]+ page faults", shown), shown
-    assert "page_faults, context_switches, cpu_migrations (it happens in the kernel" in shown, shown
+    assert "\n  not counted: cpu_migrations (it happens in the kernel, which this user may not measure, " in shown, shown
+    states = {row["event"]: row["state"] for row in csv.DictReader(io.StringIO(output(
+        PRINT, "--quiet", "--output-format=csv", FOLDER, cwd=folder))) if not row["trace"]}
+    assert (states["cpu_migrations"], states["context_switches"]) == ("not supported", "no permission"), states
     assert re.search(r" of 1 thread: [\d.]+ % on CPU, [\d.]+ % blocked or waiting for a CPU", shown), shown
     n = counted(folder)
     assert set(n) == {"cpu_clock", "task_clock"}, n

@@ -350,6 +350,28 @@ def check_many_tasks(folder):
     assert counted <= whole * 1.01 + stolen_ns, (counted, whole, stolen_ns)
 
 
+def compare_switches(program, folder, who):
+    """The switches of a process in user mode are those that /proc has more than at the start: at most what it
+    had in all meanwhile, and none of those before."""
+    with subprocess.Popen(["/usr/bin/python3", "-c", "import time\nwhile True: time.sleep(0.001)"], **who) as p:
+        def switches():
+            with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
+                return sum(int(n) for n in re.findall(r"ctxt_switches:\t(\d+)", f.read()))
+        try:
+            while switches() < 1000:
+                time.sleep(0.05)
+            for seconds in (0.3, 2, 8, 20):
+                before = switches()
+                answer = run(program, f"--pid={p.pid}", "-e", "task_clock", "-d", str(seconds), cwd=folder, **who).stderr
+                most = switches() - before
+                found = re.search(r"\n  user mode only; .*?([\d,]+) context switches \(/proc\)\n", answer)
+                if found and int(found[1].replace(",", "")):
+                    break
+        finally:
+            p.kill()
+    assert found and 0 < int(found[1].replace(",", "")) <= most, (answer, most)
+
+
 def check_ordinary_user(folder):
     """His own process, in user mode where he may no more; another user's is refused."""
     if os.geteuid() != 0:
@@ -384,7 +406,7 @@ def check_ordinary_user(folder):
         for seconds in (0.3, 2, 8, 20):
             answer = run(program, f"--pid={both.pid}", "-d", str(seconds), cwd=folder, **who).stderr
             found = [re.search(pattern, answer) for pattern in (
-                r"\n  user mode only; at least [1-9][\d,]* page faults \(/proc\)\n",
+                r"\n  user mode only; at least [1-9][\d,]* page faults, .*[1-9][\d,]* context switches \(/proc\)\n",
                 r"\n  in user mode, at least +[1-9]", r"\n  in the kernel, at least, not sampled +[1-9]")]
             if all(found):
                 break
@@ -392,6 +414,7 @@ def check_ordinary_user(folder):
         both.kill()
         both.wait()
     assert all(found), answer
+    compare_switches(program, folder, who)
     # by name: what may not be measured is named, the others are measured
     sleep = shutil.copy("/bin/sleep", f"{folder}/of-both-users")
     with subprocess.Popen([sleep, "300"]) as theirs:

@@ -137,6 +137,80 @@ TEST(tree)
 	tree_remove(&r);
 }
 
+static void put_switches(const struct root *r, int pid, int tid, int voluntary, int involuntary)
+{
+	char path[64], text[160];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	snprintf(text, sizeof(text),
+		 "Name:\tx\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n",
+		 voluntary, involuntary);
+	tree_text(r, path, text);
+}
+
+static void check_switches(struct target_memory *m, uint64_t nr, bool are_all)
+{
+	struct target_used used;
+
+	target_memory_used(m, &used);
+	assert_int_equal(used.switches, nr);
+	assert_int_equal(used.are_switches_all, are_all);
+}
+
+static struct target_memory *start_switches(const struct root *r, bool counts_all)
+{
+	const struct target_memory_config config = {.root = r,
+						    .pids = (const pid_t[]){TOP},
+						    .nr_pids = 1,
+						    .has_children = true,
+						    .cgroup = -1,
+						    .page_bytes = PAGE,
+						    .counts_all = counts_all,
+						    .has_switches = true};
+	struct target_memory *m;
+
+	assert_int_equal(target_memory_new(&config, &m), 0);
+	target_memory_read(m);
+	return m;
+}
+
+/* Differences of each thread; all of one that began later, and what was seen of one that ended. */
+TEST(switches)
+{
+	struct root r = make_tree();
+	struct target_memory *m, *all;
+
+	tree_text(&r, "/proc/stat", "cpu 1 2\nctxt 9\nprocesses 500\nprocs_running 1\n");
+	put_switches(&r, TOP, TOP, 100, 10);
+	put_switches(&r, TOP, TOP + 9, 7, 0);
+	put_switches(&r, TOP + 3, TOP + 3, 5, 5);
+	put_switches(&r, TOP + 10, TOP + 10, 1000, 1000); /* another's */
+	m = start_switches(&r, false);
+	all = start_switches(&r, true);
+	check_switches(m, 0, true);
+	check_switches(all, 127, true);
+	put_switches(&r, TOP, TOP, 120, 11);
+	put_switches(&r, TOP + 3, TOP + 3, 6, 5);
+	check_switches(m, 22, true);
+	put_switches(&r, TOP + 3, TOP + 77, 4, 0);
+	check_switches(m, 26, true);
+	/* one may have come and gone */
+	tree_text(&r, "/proc/stat", "cpu 1 2\nctxt 9\nprocesses 502\nprocs_running 1\n");
+	check_switches(m, 26, false);
+	tree_text(&r, "/proc/stat", "cpu 1 2\nctxt 9\nprocesses 500\nprocs_running 1\n");
+	check_switches(m, 26, true);
+	/* one has gone, and its number is another's */
+	put_switches(&r, TOP, TOP + 9, 3, 0);
+	check_switches(m, 29, false);
+	tree_drop(&r, "/proc/5000000/task/5000009");
+	check_switches(m, 29, false);
+	tree_drop(&r, "/proc/stat");
+	check_switches(all, 153, false);
+	target_memory_free(m);
+	target_memory_free(all);
+	tree_remove(&r);
+}
+
 /* From the first reading on: of a process that began later all, of one that ended what was seen. */
 TEST(used)
 {
