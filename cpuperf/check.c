@@ -339,7 +339,7 @@ static void look(const struct session *s, size_t i, struct event_support *out)
 
 /* Opens the session without its files. 0 or -errno; on failure, what the plan says of the
  * events. */
-static int open_all(const struct plan *plan, const struct options *o, struct event_support *here)
+static int open_all(struct plan *plan, const struct options *o, struct event_support *here)
 {
 	struct session_config config = {.plan = plan, .is_strict = o->strict};
 	struct session *s;
@@ -358,7 +358,7 @@ static int open_all(const struct plan *plan, const struct options *o, struct eve
 	return rc;
 }
 
-int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o)
+int check_spec(struct plan *plan, const struct catalogue *c, const struct options *o)
 {
 	struct event_support *here = mem_calloc(plan->nr_events, sizeof(*here));
 	int rc, status = EXIT_FAILED;

@@ -61,7 +61,7 @@ int take_spec_command(struct options *o, const struct spec *spec, int fd, const 
 
 /* check.c: --check-spec. */
 struct plan;
-int check_spec(const struct plan *plan, const struct catalogue *c, const struct options *o);
+int check_spec(struct plan *plan, const struct catalogue *c, const struct options *o);
 
 /* record.c: measuring. */
 struct attached;

@@ -390,6 +390,23 @@ static bool may_miss_tasks(const struct summary *s)
 		ARRAY_ANY(r, s->table->row_sampling, s->table->nr_rows, r->held_to_ns));
 }
 
+static void put_share(struct summary *s, uint64_t ns, double of_ns, const char *what)
+{
+	if (ns)
+		buf_printf(s->out, "%s %% %s, ", DECIMAL(100 * (double)ns / of_ns, 1), what);
+}
+
+/* As found by records of switches. */
+static void put_waits(struct summary *s, const struct profile_waits *w, double life_ns)
+{
+	put_share(s, w->preempted_ns, life_ns, "preempted");
+	put_share(s, w->unknown_ns, life_ns, "unknown (lost records)");
+	buf_printf(s->out, "%s %% blocked or waiting for a CPU\n",
+		   DECIMAL(100 * (double)w->both_ns / life_ns, 1));
+	buf_adds(s->out, "  waits are found by records of switches, and have the stack of the "
+			 "thread's last sample before\n");
+}
+
 /* Where the time of all threads went. Events miss the first and last steps of a task, wait4 what
  * was not waited for: the CPU time is the larger one. */
 static void put_states(struct summary *s, bool are_runs)
@@ -398,6 +415,7 @@ static void put_states(struct summary *s, bool are_runs)
 	const struct trace_target *t = &s->target;
 	struct input *input = &s->j->inputs->item[s->j->first];
 	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest;
+	const struct profile_waits *waits = profile_session_waits(input->session);
 	struct profile_lifetime life;
 
 	if (!s->facts->is_sampling || may_miss_tasks(s) || s->totals->lost || s->totals->gap_ns ||
@@ -410,15 +428,17 @@ static void put_states(struct summary *s, bool are_runs)
 	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN((double)life.ns, "ns"),
 		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
 		   DECIMAL(100 * used / (double)life.ns, 1));
-	if (!is_partial(s) && find_count(s, "sched", "run_queue_time", &queue) &&
-	    find_count(s, "sched", "off_cpu_time", &blocked)) {
+	if (waits) {
+		put_waits(s, waits, (double)life.ns);
+	} else if (!is_partial(s) && find_count(s, "sched", "run_queue_time", &queue) &&
+		   find_count(s, "sched", "off_cpu_time", &blocked)) {
 		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked\n",
 			   DECIMAL(100 * queue / (double)life.ns, 1),
 			   DECIMAL(100 * blocked / (double)life.ns, 1));
 	} else {
 		rest = fmax(0, 1 - used / (double)life.ns);
 		buf_printf(s->out, "%s %% blocked or waiting for a CPU%s\n", DECIMAL(100 * rest, 1),
-			   rest > 0.1 ? " (root: --spec-file=wall samples where)" : "");
+			   rest > 0.1 ? " (--spec-file=wall samples where)" : "");
 	}
 }
 

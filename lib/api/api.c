@@ -155,7 +155,7 @@ static int record_session(struct client *c, const struct plan *plan, struct sess
 	return rc ? fail(c->e, &e) : 0;
 }
 
-static int record_plan(struct client *c, const struct plan *plan)
+static int record_plan(struct client *c, struct plan *plan)
 {
 	struct session_config config = {.plan = plan,
 					.tool = "libcpuperf " CPUPERF_VERSION,

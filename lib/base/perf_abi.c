@@ -79,8 +79,10 @@ const struct perf_abi_bits perf_abi_branch_flags[PERF_ABI_NR_BRANCH_FLAGS] = {
 
 int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1)
 {
+	uint64_t kind = (config1 & ~(uint64_t)PERF_ABI_WAIT_BY_SWITCHES) - PERF_ABI_WAIT;
+
 	if (type != PERF_TYPE_SOFTWARE || config != PERF_COUNT_SW_BPF_OUTPUT ||
-	    config1 - PERF_ABI_WAIT >= PERF_ABI_NR_WAITS)
+	    kind >= PERF_ABI_NR_WAITS)
 		return -1;
-	return (int)(config1 - PERF_ABI_WAIT);
+	return (int)kind;
 }

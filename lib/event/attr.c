@@ -163,6 +163,8 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	a->pinned = (use->flags & SPEC_PINNED) != 0;
 	a->inherit = use->is_inherited;
 	a->inherit_thread = use->is_inherited && use->stays_in_process;
+	a->config1 |= use->is_by_switches ? PERF_ABI_WAIT_BY_SWITCHES : 0;
+	a->context_switch = use->has_switches;
 	set_exclusions(a, use->flags);
 	if (use->period || use->frequency)
 		set_sampling(a, part, use);

@@ -159,6 +159,8 @@ struct event_use {
 	bool is_overwritten;   /* new samples replace the oldest in the ring */
 	bool is_inherited;     /* by the tasks that the measured one creates */
 	bool stays_in_process; /* inherited by its threads only */
+	bool is_by_switches;   /* a wait: nothing in the kernel samples it */
+	bool has_switches;     /* also records the switches of its tasks */
 	uint32_t wakeup_bytes; /* wake the reader when the ring holds this much */
 };
 

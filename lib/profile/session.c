@@ -16,6 +16,7 @@
 #include "profile/samples.h"
 #include "profile/segments.h"
 #include "profile/session_internal.h"
+#include "profile/switches.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,8 @@ struct profile_session {
 	int dirfd;
 	const char *base; /* the prefix's last part; in the manifest */
 	struct profile_folder folder;
-	const struct trace_set *set; /* borrowed; NULL: there are files */
+	const struct trace_set *set;       /* borrowed; NULL: there are files */
+	struct profile_switches *switches; /* owned; NULL: waits are recorded, or there are none */
 	char common_name[NAME_MAX + 1];
 	struct profile_faults faults; /* receives the problems */
 
@@ -411,6 +413,20 @@ static int start(struct profile_session *s, const struct profile_manifest *m, st
 	return rc ? err_set(e, rc, "cannot read the session: %s", strerror(-rc)) : 0;
 }
 
+/* Without them, the rest of the session is read. 0 or -ENOMEM. */
+static int add_waits(struct profile_session *s)
+{
+	struct err e = {0}, lost = {0};
+	int rc = s->set ? 0 : profile_switches_make(s, &s->switches, &e);
+
+	if (!rc || rc == -ENOMEM)
+		return rc;
+	err_set_at(&lost, rc, s->path, 0, 0, "waits cannot be calculated: %s", e.msg);
+	err_hint(&lost, "%s", e.hint);
+	profile_faults_report(&s->faults, true, &lost);
+	return 0;
+}
+
 static const struct profile_file common_file = {TRACE_COMMON, TRACE_COMMON};
 
 static int open_session(const char *base, const struct profile_manifest *m,
@@ -432,7 +448,7 @@ static int open_session(const char *base, const struct profile_manifest *m,
 	s->faults = (struct profile_faults){
 	    .problem = problem, .arg = arg, .is_growing = s->facts.is_in_progress};
 	name_file(s, &common_file, s->common_name);
-	rc = start(s, m, e);
+	rc = start(s, m, e) ?: add_waits(s);
 	if (rc)
 		profile_session_close(s);
 	else
@@ -459,6 +475,7 @@ void profile_session_close(struct profile_session *s)
 {
 	if (!s)
 		return;
+	profile_switches_free(s->switches);
 	trace_events_fini(&s->events);
 	if (s->has_info)
 		trace_info_fini(&s->info);
@@ -503,10 +520,8 @@ static int open_checked(const struct profile_session *s, const struct profile_fi
 		return rc;
 	if (rc == 0)
 		why = fault(s, file, r);
-	if (rc == 0 && !why) {
-		*out = r;
-		return 1;
-	}
+	if (rc == 0 && !why)
+		return profile_switches_add(s->switches, r, out) ?: 1;
 	if (rc == -ENOENT && is_retaining(s)) {
 		report_vanished(s, f);
 		return 0;
@@ -528,6 +543,11 @@ struct profile_faults profile_session_faults(const struct profile_session *s, co
 
 	f.name = name;
 	return f;
+}
+
+const struct profile_waits *profile_session_waits(const struct profile_session *s)
+{
+	return s->switches ? profile_switches_waits(s->switches) : NULL;
 }
 
 size_t profile_session_nr_files(const struct profile_session *s)

@@ -111,6 +111,15 @@ int profile_session_open_set(const struct trace_set *set, profile_problem_fn *pr
 void profile_session_close(struct profile_session *s);
 const struct profile_facts *profile_session_facts(const struct profile_session *s);
 
+/* Waits of all tasks that were found by records of switches, in ns. */
+struct profile_waits {
+	uint64_t preempted_ns; /* for a CPU */
+	uint64_t both_ns;      /* blocked, and then for a CPU: in what shares is not known */
+	uint64_t unknown_ns;   /* records were lost: a task may have run */
+};
+/* NULL: waits were not found in this way. */
+const struct profile_waits *profile_session_waits(const struct profile_session *s);
+
 /* The records of the session's common file (tasks, mappings, kernel symbols). 1: close them with
  * profile_records_close; 0: there are none, and why is reported; -ENOMEM. */
 int profile_session_common(const struct profile_session *s, struct profile_records **out);

@@ -189,10 +189,11 @@ static int walk(struct report_counter *c, const uint64_t *addresses, size_t nr, 
 	return rc;
 }
 
-static int no_address(struct report_counter *c, uint32_t *node)
+static int no_address(struct report_counter *c, const struct profile_sample *s, uint32_t *node)
 {
+	const char *name = s->layout->is_by_switches ? "[no sample before]" : "[no address]";
 	const struct report_frame frame = {
-	    .function = report_functions_named(c->all->run->functions, "[no address]", "")};
+	    .function = report_functions_named(c->all->run->functions, name, "")};
 
 	if (!frame.function)
 		return -ENOMEM;
@@ -242,7 +243,7 @@ static int try_count(struct report_counter *c, const uint64_t *addresses, size_t
 {
 	const struct report_count count = count_of(c, s);
 	uint32_t node;
-	int rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, &node);
+	int rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, s, &node);
 
 	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
 		      (c->singles || report_fold_count(c->fold, node, &c->key, &count));
@@ -277,6 +278,8 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	if (has_part(c, REPORT_BY_SLICE) && s->time_ns > start_ns)
 		slice = (s->time_ns - start_ns) / c->all->run->sink->slice_ns;
 	c->state = c->all->of_event[s->id->event].state;
+	if (c->state && r->wait)
+		c->state = r->wait == TRACE_WAIT_BOTH ? REPORT_WAITING : REPORT_UNKNOWN;
 	if (c->state && !r->tid)
 		c->state = REPORT_IDLE;
 	c->key = (struct report_key){
@@ -384,7 +387,8 @@ static void remove_switch(struct report_counter *c, struct report_stack *st)
 
 static int count_stack(struct report_counter *c, const struct profile_sample *s)
 {
-	const bool is_wait = s->layout->is_wait, with_callers = has_part(c, REPORT_BY_STACK);
+	const bool is_wait = s->layout->is_wait && !s->layout->is_by_switches;
+	const bool with_callers = has_part(c, REPORT_BY_STACK);
 	struct report_stack *st = &c->stack;
 
 	report_stack_make(c->unwinder, c->place.process, s, with_callers || is_wait, st);

@@ -17,6 +17,8 @@ const char *const report_state_names[REPORT_NR_STATES] = {
     [REPORT_ON_CPU] = "on CPU",
     [REPORT_IN_QUEUE] = "waiting for a CPU",
     [REPORT_BLOCKED] = "blocked",
+    [REPORT_WAITING] = "blocked or waiting for a CPU",
+    [REPORT_UNKNOWN] = "unknown (lost records)",
     [REPORT_IDLE] = "idle",
 };
 

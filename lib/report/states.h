@@ -16,7 +16,9 @@ enum report_state {
 	REPORT_ON_CPU,
 	REPORT_IN_QUEUE,
 	REPORT_BLOCKED,
-	REPORT_IDLE, /* the idle task: no thread has this time */
+	REPORT_WAITING, /* blocked, and then for a CPU: in what shares is not known */
+	REPORT_UNKNOWN, /* a record of a switch was lost */
+	REPORT_IDLE,    /* the idle task: no thread has this time */
 	REPORT_NR_STATES
 };
 /* "on CPU", …; "" for REPORT_NO_STATE. */

@@ -109,6 +109,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	const struct plan *plan = c->plan;
 	bool has_lost = ring_bytes && pmu_has_format_lost(c->probe.pmu);
 	uint64_t max_stack = host_max_stack(plan->host);
+	bool has_switches = false; /* one event records them */
 
 	free_attrs(c);
 	for (size_t k = 0; k < plan->nr_parts; k++) {
@@ -127,6 +128,8 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .stays_in_process = plan->target.is_process_only,
 		    .has_lost = has_lost,
 		    .is_overwritten = plan->spec->flight.span_ns,
+		    .is_by_switches = plan_is_by_switches(plan, p),
+		    .has_switches = plan_is_by_switches(plan, p) && !has_switches,
 		    .wakeup_bytes = (uint32_t)(ring_bytes / 4),
 		};
 
@@ -135,6 +138,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		c->attrs[k] = event_attr_new(&plan->parts[k].part, &use);
 		if (!c->attrs[k])
 			return -ENOMEM;
+		has_switches |= use.has_switches;
 	}
 	return 0;
 }
@@ -202,8 +206,7 @@ void counters_check_waits(struct event_support *out)
 	waits_close(w);
 }
 
-/* Loads the programs that measure waits, if the plan has such events; once. */
-static int open_waits(struct counters *c)
+int counters_open_waits(struct counters *c)
 {
 	const struct plan *plan = c->plan;
 	struct waits_config config = {.has_target = plan->target.nr_ids,
@@ -249,7 +252,8 @@ static int start_waits(struct counters *c)
 
 int counters_open(struct counters *c, uint64_t ring_bytes)
 {
-	return make_attrs(c, ring_bytes) ?: open_waits(c) ?: open_cpus(c) ?: start_waits(c);
+	return counters_open_waits(c)
+		   ?: make_attrs(c, ring_bytes) ?: open_cpus(c) ?: start_waits(c);
 }
 
 int counters_reopen(struct counters *c)
@@ -257,7 +261,7 @@ int counters_reopen(struct counters *c)
 	counters_close(c);
 	waits_close(c->waits); /* it recognises what is left of the last target */
 	c->waits = NULL;
-	return open_waits(c) ?: open_cpus(c) ?: start_waits(c);
+	return counters_open_waits(c) ?: open_cpus(c) ?: start_waits(c);
 }
 
 void counters_close(struct counters *c)

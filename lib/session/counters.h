@@ -30,6 +30,9 @@ void counters_fini(struct counters *c);
  * CPU's ring; 0: nothing is sampled. Events that cannot be opened are no error. 0 or -errno. */
 int counters_open(struct counters *c, uint64_t ring_bytes);
 void counters_close(struct counters *c);
+/* Loads the programs that measure waits, if the plan has such events; once. 0; with waits_support
+ * if that is not possible; -ENOMEM. */
+int counters_open_waits(struct counters *c);
 /* Opens the perf events again, on the plan's target as it is now. 0 or -errno. */
 int counters_reopen(struct counters *c);
 /* Fills events: where each works, and the reason where it does not. */

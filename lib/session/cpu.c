@@ -116,6 +116,8 @@ static int connect_waits(struct session_cpu *c, const struct session_probe *p, s
 	int wait = wait_of(c, part);
 	int rc = wait >= 0 && !p->waits ? -p->waits_error : 0;
 
+	if (plan_is_by_switches(c->plan, event_of(c, part)))
+		return 0;
 	if (rc == 0 && wait >= 0 && spec_event_is_sampled(event_of(c, part)->asked))
 		rc = waits_add_output(p->waits, (enum waits_kind)wait, c->cpu, g->members[0].fd);
 	if (rc)
@@ -384,6 +386,8 @@ static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 		read_detached(c, g, now_ns, out);
 		return false;
 	}
+	if (plan_is_by_switches(c->plan, event_of(c, g->members[0].event)))
+		return true; /* the reader counts it */
 	for (uint32_t i = 0; i < g->nr_members; i++)
 		set_reading(c, g, i, rc ? READING_FAILED : READING_OK, now_ns,
 			    rc ? NULL : &counts[i], out);

@@ -3,6 +3,7 @@
  */
 #include "session/plan.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "event/model.h"
 
@@ -78,9 +79,30 @@ static int add_parts(struct plan *plan, size_t i)
 	return 0;
 }
 
+static bool is_sampled_wait(const struct plan_event *p)
+{
+	return p->set == PLAN_SAMPLING && event_wait(&p->event) >= 0;
+}
+
+bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p)
+{
+	return plan->records_switches && is_sampled_wait(p);
+}
+
+/* Records of a gap, or overwritten ones, would be missing. */
+bool plan_may_record_switches(const struct plan *plan)
+{
+	const struct plan_target *t = &plan->target;
+
+	return t->nr_ids && !t->is_cgroup && plan->has_all_cpus && !plan->has_control &&
+	       !plan_has_gap(plan) && !plan->spec->flight.span_ns &&
+	       ARRAY_ANY(p, plan->events, plan->nr_events, is_sampled_wait(p));
+}
+
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 {
-	return plan->target.nr_ids && p->set != PLAN_NO_SET && counted_set(&p->event) != PLAN_ALONE;
+	return plan->target.nr_ids && p->set != PLAN_NO_SET &&
+	       (counted_set(&p->event) != PLAN_ALONE || plan_is_by_switches(plan, p));
 }
 
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p)

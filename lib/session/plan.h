@@ -81,6 +81,9 @@ struct plan {
 	/* Set before the session is opened: */
 	bool has_control;     /* session_enable will be called: each event has its own group */
 	bool starts_disabled; /* events wait for it */
+	/* Set by the session: waits of the target are found by records of its switches, as no
+	 * programs in the kernel can measure them. */
+	bool records_switches;
 };
 
 /* Resolves and checks. All errors are reported together, with their places in the spec. 0, or
@@ -98,6 +101,10 @@ bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p);
 /* True for values of processes without the key pids: those of the target, and no others. */
 bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p);
+/* True for a sampled wait of the target that is found by records of switches. */
+bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p);
+/* True if waits are sampled that may be found in this way. */
+bool plan_may_record_switches(const struct plan *plan);
 /* True if nothing is measured for some time before the first iteration. */
 bool plan_has_gap(const struct plan *plan);
 /* True if events of the target are disabled and enabled again: exec must not enable them. */

@@ -285,6 +285,10 @@ static int open_session(struct session *s, struct err *e)
 	if (rc == 0 && s->plan->is_sampling)
 		rc = sampling_new(&sampling, &s->sampling);
 	if (rc == 0)
+		rc = counters_open_waits(&s->counters);
+	s->config.plan->records_switches =
+	    s->counters.waits_support.state && plan_may_record_switches(s->plan);
+	if (rc == 0)
 		rc = open_events(s, e);
 	if (rc == 0)
 		rc = check_timebase(s, e);

@@ -50,7 +50,7 @@ struct session_iteration {
 };
 
 struct session_config {
-	const struct plan *plan;   /* borrowed; outlives the session */
+	struct plan *plan;         /* borrowed; outlives the session, which sets records_switches */
 	const struct pmu_ops *pmu; /* NULL: the kernel's */
 	const char *tool;          /* "cpuperf 0.1.0"; for the traces */
 	const char *folder;    /* where the spec's paths are, made for them; NULL: none is made */

@@ -35,7 +35,7 @@ static uint64_t attr_word(const uint8_t *attr, size_t size, size_t at)
 bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 {
 	struct trace_layout v = {0};
-	uint64_t bits, period;
+	uint64_t bits, period, config1;
 	struct cursor c;
 	uint32_t size;
 
@@ -55,7 +55,9 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.stays_in_process = bits & PERF_ABI_ATTR_INHERIT_THREAD;
 	v.has_sample_id = bits & PERF_ABI_ATTR_SAMPLE_ID_ALL;
 	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;
-	v.is_wait = perf_abi_wait(v.type, v.config, attr_word(attr, size, ATTR_AT(config1))) >= 0;
+	config1 = attr_word(attr, size, ATTR_AT(config1));
+	v.is_wait = perf_abi_wait(v.type, v.config, config1) >= 0;
+	v.is_by_switches = v.is_wait && config1 & PERF_ABI_WAIT_BY_SWITCHES;
 	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));
 	v.user_regs = attr_word(attr, size, ATTR_AT(sample_regs_user));
 	v.nr_user_regs = (unsigned)__builtin_popcountll(v.user_regs);
@@ -191,9 +193,14 @@ static void decode_raw(struct decoder *d)
 {
 	d->r->raw_len = cursor_le32(&d->c);
 	d->r->raw = cursor_bytes(&d->c, d->r->raw_len);
-	if (d->l->is_wait && d->r->raw && d->r->raw_len >= WORD_BYTES) {
-		d->r->period = wait_weight(trace_word(d->r->raw, 0), d->l->period);
-		d->r->has |= TRACE_HAS_PERIOD;
+	if (!d->l->is_wait || !d->r->raw || d->r->raw_len < WORD_BYTES)
+		return;
+	d->r->period =
+	    wait_weight(trace_word(d->r->raw, 0), d->l->is_by_switches ? 0 : d->l->period);
+	d->r->has |= TRACE_HAS_PERIOD;
+	if (d->r->raw_len >= WORD_BYTES + sizeof(d->r->wait)) {
+		memcpy(&d->r->wait, d->r->raw + WORD_BYTES, sizeof(d->r->wait));
+		d->r->wait = le32toh(d->r->wait);
 	}
 }
 

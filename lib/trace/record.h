@@ -29,6 +29,7 @@ struct trace_layout {
 	uint32_t type;      /* attr.type */
 	uint64_t config;    /* attr.config */
 	bool is_wait; /* of a wait, whose weight is calculated from its raw data: perf_abi_wait */
+	bool is_by_switches; /* of waits that the reader makes: each counts as what it lasted */
 };
 /* attr: bytes as a trace stores them. False if they are too short or inconsistent, or ask for
  * fields that are younger than this reader. */
@@ -61,6 +62,13 @@ enum { TRACE_MAX_BUILD_ID_BYTES = 20 };
 /* A pid, tid or CPU that the record does not contain, or the kernel did not know: it writes this as
  * pid and tid of a task that has ended. */
 enum { TRACE_UNKNOWN = UINT32_MAX };
+
+/* What is known of a wait beside its event. */
+enum trace_wait {
+	TRACE_WAIT_OF_EVENT,   /* its state is the event's */
+	TRACE_WAIT_BOTH,       /* blocked, and then for a CPU: in what shares is not known */
+	TRACE_WAIT_IS_UNKNOWN, /* a record was lost: the task may have run */
+};
 
 /* One branch of a sample, newest first; struct perf_branch_entry. */
 struct trace_branch {
@@ -126,6 +134,7 @@ struct trace_record {
 	const uint8_t *callchain; /* addresses, and PERF_CONTEXT_… marks from -4095 up */
 	const uint8_t *raw;
 	uint32_t raw_len;
+	uint32_t wait; /* of a wait: enum trace_wait */
 	uint64_t nr_branches;
 	uint64_t hw_index; /* UINT64_MAX: not known */
 	const uint8_t *branches;

@@ -70,7 +70,7 @@ static int no_callback(const struct session_iteration *it, void *arg)
 	return 0;
 }
 
-static void run(const struct measured *m, const struct plan *plan)
+static void run(const struct measured *m, struct plan *plan)
 {
 	struct session_config config = {.plan = plan,
 					.pmu = m->pmu,

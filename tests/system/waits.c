@@ -1,9 +1,12 @@
 /*
  * A program that waits in known ways. waits naps|short: threads that sleep, and that wait for each
  * other's mutex. Prints what it found itself: "threads N life_ns N naps_ns N", of all threads
- * together, and of all calls of nap().
+ * together, and of all calls of nap(). waits busy: two threads that compute on one CPU; prints how
+ * long these ran, and how long they did not.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,11 +52,65 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static uint64_t ran_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((noinline)) static void compute(uint64_t until_ns)
+{
+	volatile int unused = 0;
+
+	while (ran_ns() < until_ns)
+		for (int i = 0; i < 100000; i++)
+			unused = i;
+	(void)unused;
+}
+
+static void *run_busy(void *arg)
+{
+	uint64_t start = now(), ran = ran_ns(), i = (uint64_t)(uintptr_t)arg;
+
+	compute(ran + 200000000);
+	life_ns[i] = now() - start;
+	naps_ns[i] = ran_ns() - ran;
+	return NULL;
+}
+
+/* Two threads on the CPU that main runs on. */
+static int busy(void)
+{
+	uint64_t start = now(), life, ran;
+	pthread_t thread[2];
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return 1;
+	for (uintptr_t i = 0; i < 2; i++)
+		if (pthread_create(&thread[i], NULL, run_busy, (void *)i))
+			return 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	life = life_ns[0] + life_ns[1];
+	ran = naps_ns[0] + naps_ns[1];
+	printf("threads 3 life_ns %llu ran_ns %llu waited_ns %llu\n",
+	       (unsigned long long)(life + now() - start), (unsigned long long)ran,
+	       (unsigned long long)(life - ran));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t start = now(), life = 0, naps = 0;
 	pthread_t thread[NR];
 
+	if (argc > 1 && strcmp(argv[1], "busy") == 0)
+		return busy();
 	if (argc > 1 && strcmp(argv[1], "short") == 0) {
 		nr_naps = 1000;
 		nap_ns = 50000;

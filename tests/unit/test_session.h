@@ -276,7 +276,7 @@ static inline void assert_some_note(const struct tape *t, const char *pattern)
 
 static inline int tape_open(struct tape *t, const struct rig *r, struct err *e)
 {
-	struct session_config config = {.plan = &r->plan,
+	struct session_config config = {.plan = (struct plan *)&r->plan,
 					.pmu = &fake_ops,
 					.tool = "test",
 					.on_iteration = tape_iteration,

@@ -8,7 +8,7 @@ const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
 const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
 const KERNEL_HUE = 18;
 /* Of what threads do: outermost frames, of no object (--group-by=state). */
-const STATE_HUES = { 'on CPU': 130, 'waiting for a CPU': 45, blocked: 215, idle: 280 };
+const STATE_HUES = { 'on CPU': 130, 'waiting for a CPU': 45, blocked: 215, 'blocked or waiting for a CPU': 190, idle: 280 };
 
 class GraphView {
 	constructor(page) {

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Waits where no programs can be loaded into the kernel: from records of the switches of the target's
+tasks, as an ordinary user. waits.c says itself how long its threads lived, slept and computed. CPUPERF and
+CPUPERF_PRINT name the programs.
+"""
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+
+from kit import ordinary_user, output, PRINT, run, run_checks, skip
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WALL = ("software:cpu_clock@1000000", "sched:run_queue_time@1000000", "sched:off_cpu_time@1000000",
+        "software:task_clock")
+QUIET_ASAN = {"ASAN_OPTIONS": "detect_leaks=0"}
+BOTH, QUEUE = "blocked or waiting for a CPU", "waiting for a CPU"
+
+
+class User:
+    """An ordinary user, in a folder of his own."""
+    def __init__(self, folder):
+        (self.cpuperf,), self.how = ordinary_user(folder)
+        self.folder = folder
+        self.program = os.path.join(folder, "waits")
+        run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", self.program, f"{HERE}/waits.c")
+
+    def measure(self, *args, events=WALL, options=()):
+        """What the program printed, {name: number}; and what cpuperf printed."""
+        done = run(self.cpuperf, f"--event={','.join(events)}", *options, "--", self.program, *args,
+                   env=QUIET_ASAN, **self.how)
+        words = done.stdout.split()
+        return {k: int(v) for k, v in zip(words[::2], words[1::2])}, done.stderr
+
+    def rows(self, *args):
+        text = output(PRINT, "--quiet", "--output-format=csv", *args, f"{self.folder}/cpuperf.session")
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+
+    def total(self, label):
+        values = [int(r["value"]) for r in self.rows("--report=summary")
+                  if r["state"] == "ok" and not r["trace"] and r["label"] == label]
+        assert len(values) == 1, (label, values)
+        return values[0]
+
+    def by_state(self):
+        """ns of each state in --report=waits."""
+        found = {}
+        for row in self.rows("--report=waits"):
+            found[row["state"]] = found.get(row["state"], 0) + int(row["self_count"])
+        return found
+
+    def wall_ns(self):
+        text = output(PRINT, "--quiet", "--output-format=ndjson", "--report=summary", f"{self.folder}/cpuperf.session")
+        first = json.loads(text.splitlines()[0])
+        return int(first["end_ns"]) - int(first["start_ns"])
+
+
+def check_adds_up(folder):
+    """Running and waiting are all that a thread does, of waits of 10 ms and of many short ones."""
+    user = User(folder)
+    for args in ((), ("short",)):
+        said, answer = user.measure(*args)
+        states, ran = user.by_state(), user.total("task_clock")
+        states.pop("on CPU", None)
+        waited = sum(states.values())
+        assert waited == user.total("off_cpu_time") + user.total("run_queue_time"), states
+        assert 0.98 * said["life_ns"] <= waited + ran <= 1.02 * said["threads"] * user.wall_ns(), \
+            (states, ran, said, user.wall_ns())
+        assert 0.8 * said["asked_ns"] <= sum(ns for s, ns in states.items() if s != QUEUE), (states, said)
+        assert re.search(r" of 5 threads: .* % on CPU, .*% blocked or waiting for a CPU\n"
+                         r"  waits are found by records of switches", answer), answer
+
+
+def check_preempted(folder):
+    """Two threads that compute on one CPU: what they do not run they wait for it, in the function that they
+    computed in."""
+    user = User(folder)
+    said, _ = user.measure("busy", options=["-g"])
+    states = user.by_state()
+    assert states.get(QUEUE, 0) >= 0.9 * said["waited_ns"], (states, said)
+    assert states["on CPU"] >= 0.5 * said["ran_ns"], (states, said)
+    ran = user.total("task_clock")
+    assert 0.98 * said["life_ns"] <= sum(states.values()) - states["on CPU"] + ran \
+        <= 1.02 * said["threads"] * user.wall_ns(), (states, said, ran)
+    where = {}
+    for row in user.rows("--report=flat", "--event=sched:run_queue_time"):
+        where[row["function"]] = where.get(row["function"], 0) + float(row["self"])
+    assert where.get("compute", 0) > 50, where
+
+
+def check_iterations(folder):
+    """Of a running process: a wait counts in each iteration in which it lasts, and waits that end in the
+    first iteration count from its begin."""
+    user = User(folder)
+    script = "while :; do sleep 0.05; done"
+    with subprocess.Popen(["sh", "-c", script], start_new_session=True, **user.how) as victim:
+        try:
+            run(user.cpuperf, f"--event={','.join(WALL)}", f"--pid={victim.pid}", "--duration=300ms",
+                "--num-iterations=3", env=QUIET_ASAN, **user.how)
+        finally:
+            os.killpg(victim.pid, 9)
+    cells = [r for r in user.rows("--report=summary") if r["state"] == "ok" and not r["trace"] and
+             r["event"] in ("off_cpu_time", "run_queue_time", "task_clock")]
+    assert len(cells) == 9, cells
+    for i in range(3):
+        of = [c for c in cells if c["iteration"] == str(i)]
+        total, span = sum(int(c["value"]) for c in of), int(of[0]["span_ns"])
+        assert 0.7 * span < total, of  # the shell waits all the time, and its sleep as well
+
+
+def check_refused(folder):
+    """What records of switches do not show is refused with the reason: counts, windows, control groups."""
+    user = User(folder)
+    done = run(user.cpuperf, "--event=sched:off_cpu_time,task_clock", "--", "true", env=QUIET_ASAN, **user.how)
+    assert "off_cpu_time" in done.stderr and "not permitted" in done.stderr, done.stderr
+    done = run(user.cpuperf, f"--event={','.join(WALL)}", "--delay=10ms", "--duration=10ms", "--", "sleep", "0.1",
+               env=QUIET_ASAN, **user.how)
+    assert "not sampled, with windows or a delay" in done.stderr, done.stderr
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        skip("an ordinary user is made by root")
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        if int(f.read()) > 2:
+            skip("perf_event_paranoid may refuse an ordinary user")
+    run_checks(globals(), everybody=True)
