@@ -81,6 +81,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
 	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];
+	p->rodata->counts_wakeups = c->counts_wakeups;
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
 	return bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)

@@ -25,7 +25,9 @@ struct bpf_waits_sums {
 	__u64 ns[BPF_NR_WAITS];      /* of waits that have ended, without: */
 	__u64 settled[BPF_NR_WAITS]; /* what was added up at readings */
 	__u64 wakeups;
-	__u64 unused[3];
+	__u32 due; /* the task that runs has a wait to be sampled */
+	__s32 pid; /* the task that runs, if sched_switch reported it */
+	__u64 unused[2];
 };
 
 /* The raw data of a sample. 12 bytes: with the kernel's length before them two words. */

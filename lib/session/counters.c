@@ -225,6 +225,7 @@ int counters_open_waits(struct counters *c)
 		if (wait >= 0 && plan->events[i].asked->rate)
 			config.mean_ns[wait] = plan->events[i].asked->rate;
 		is_sampled |= wait >= 0 && plan->events[i].asked->rate;
+		config.counts_wakeups |= wait == WAITS_WAKEUPS;
 	}
 	if (!has_waits || c->waits || c->waits_support.state)
 		return 0;
