@@ -55,6 +55,15 @@ static void start_memory(struct recorder *r)
 		log_verbose(1, "memory of all processes is not read: %s", strerror(-rc));
 }
 
+static void list_hidden(struct recorder *r, struct trace_target *out)
+{
+	BUF_AUTO(names, sizeof(out->hidden));
+
+	out->nr_hidden = (uint32_t)target_memory_hidden(r->memory, &names);
+	snprintf(out->hidden, sizeof(out->hidden), "%s", buf_str(&names));
+	str_disarm(out->hidden);
+}
+
 static void list_left(struct recorder *r, struct trace_target *out)
 {
 	BUF_AUTO(names, sizeof(out->left));
@@ -97,6 +106,7 @@ static void take_memory(struct recorder *r, struct trace_target *out)
 	out->tree_peak_processes = peak.nr_processes;
 	out->flags |= (peak.is_of_cgroup ? TRACE_TARGET_PEAK_OF_CGROUP : 0) |
 		      (peak.is_exact ? TRACE_TARGET_PEAK_IS_EXACT : 0);
+	list_hidden(r, out);
 	if (r->command && (r->plan->spec->num_iterations == 1 || !r->goes_on))
 		list_left(r, out);
 	if (!r->command || r->goes_on)

@@ -550,6 +550,44 @@ static void put_left(struct summary *s, bool are_runs)
 			   is_recorded ? "" : " (found in /proc; there may be more)");
 }
 
+static size_t list_recorded_hidden(struct summary *s, struct buf *names)
+{
+	struct input *input = &s->j->inputs->item[s->j->first];
+	struct profile_lookup *lookup = profile_lookup_new(input->processes);
+	const struct profile_process *process;
+	struct profile_task task;
+	size_t at = 0, nr = 0;
+
+	while (lookup &&
+	       (process = profile_next_hidden(input->processes, &at, s->target.start_ns))) {
+		if (nr++ >= NR_NAMED)
+			continue;
+		profile_lookup_task(lookup, process->pid, process->pid, process->from_ns, &task);
+		buf_printf(names, "%s%u (%s)", nr > 1 ? ", " : "", process->pid, task.comm->name);
+	}
+	profile_lookup_free(lookup);
+	return nr;
+}
+
+/* Programs with more rights than their caller: the kernel ends their events at exec. By the records
+ * of exec and end, without samples by what the recorder found in /proc. */
+static void put_hidden(struct summary *s)
+{
+	struct input *input = &s->j->inputs->item[s->j->first];
+	bool is_recorded = s->facts->is_sampling && !s->totals->lost && !may_miss_tasks(s);
+	BUF_AUTO(names, MAX_NAMES_BYTES);
+	size_t nr;
+
+	if (is_recorded && inputs_load_processes(input))
+		return;
+	nr = is_recorded ? list_recorded_hidden(s, &names) : s->target.nr_hidden;
+	if (nr)
+		buf_printf(
+		    s->out,
+		    "  not measured (set-user-ID, capabilities or unreadable): %s%s\n",
+		    is_recorded ? buf_str(&names) : s->target.hidden, nr > NR_NAMED ? ", ..." : "");
+}
+
 /* The samples of a clock, in ns; 0: there are none. */
 static double sampled_ns(const struct summary *s)
 {
@@ -629,6 +667,7 @@ void summary_target(struct summary *s)
 	put_usage(s);
 	put_states(s, are_runs);
 	put_left(s, are_runs);
+	put_hidden(s);
 	buf_addc(s->out, '\n');
 	columns[HALF].gap = are_runs ? 1 : 0;
 	layout_init(&l, columns, NR_PARTS);

@@ -15,6 +15,18 @@ static bool has_hidden_end(const struct profile_life *l)
 	return l->is_exec && !l->nr_maps && l->process.to_ns != UINT64_MAX;
 }
 
+const struct profile_process *profile_next_hidden(const struct profile_processes *p, size_t *at,
+						  uint64_t from_ns)
+{
+	while (*at < p->nr_lives) {
+		const struct profile_life *l = &p->lives[(*at)++];
+
+		if (has_hidden_end(l) && l->process.from_ns >= from_ns)
+			return &l->process;
+	}
+	return NULL;
+}
+
 /* A task that execs goes from one life to the next. */
 static void add_life(const struct profile_life *l, uint64_t end_ns, struct profile_lifetime *out)
 {

@@ -121,6 +121,10 @@ const char *profile_cmdline(const struct profile_processes *p, uint32_t number);
  * and that had not ended with the records; NULL: there is none. It steps *at. */
 const struct profile_process *profile_next_alive(const struct profile_processes *p, size_t *at,
 						 uint64_t from_ns);
+/* The same for a process whose events the kernel ended at its exec: the program has more rights than
+ * its caller, or its file may not be read. Its from_ns is that of the exec. */
+const struct profile_process *profile_next_hidden(const struct profile_processes *p, size_t *at,
+						  uint64_t from_ns);
 /* The time that the threads of a command's processes existed, together, and their number: the
  * process, which was started at start_ns, and what it created, up to end_ns at most. 0; -ENODATA:
  * the command's exec is not recorded, or the end of a set-user-ID program; -ENOMEM. */

@@ -33,6 +33,7 @@ enum {
 	MAX_MEMBERS = 65536,
 	MAX_LIST_BYTES = 1 << 20,
 	MAX_DEPTH = 32, /* of control groups */
+	NR_HIDDEN_NAMED = 8,
 };
 
 /* Fields of /proc/PID/stat, numbered as in proc(5). */
@@ -55,6 +56,10 @@ struct member {
 	uint64_t field[NR_FIELDS], rss; /* rss: pages */
 };
 
+struct hidden {
+	uint32_t pid; /* the key */
+};
+
 struct target_memory {
 	struct target_memory_config config;
 	bool has_kcmp;            /* kcmp cannot hang behind an exec */
@@ -63,6 +68,9 @@ struct target_memory {
 	bool has_read;            /* what was not a member then began later */
 	uint64_t used[NR_FIELDS]; /* since the first reading: sums of fields that only grow */
 	struct target_switches switches;
+	struct dict hidden; /* with more rights than this user; also what they made */
+	struct buf hidden_names;
+	size_t nr_hidden;        /* without what they made */
 	struct target_peak peak; /* since it was taken; under the lock */
 	int peak_fd, current_fd; /* of the cgroup; -1: it has none */
 	bool can_reset;          /* memory.peak counts from a time that the reader sets */
@@ -110,6 +118,16 @@ static bool read_member(const struct target_memory *m, uint32_t pid, struct memb
 	snprintf(path, sizeof(path), "/proc/%u/statm", pid);
 	return root_load_line(m->config.root, path, line, sizeof(line)) == 0 &&
 	       parse_statm(line, &out->rss);
+}
+
+/* "12 (sleep)" */
+static void add_name(const struct target_memory *m, uint32_t pid, bool is_next, struct buf *names)
+{
+	char path[64], comm[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	(void)root_load_line(m->config.root, path, comm, sizeof(comm));
+	buf_printf(names, "%s%u (%s)", is_next ? ", " : "", pid, comm);
 }
 
 static void add(struct dict *now, const struct member *new)
@@ -318,6 +336,54 @@ static void read_switches(struct target_memory *m, const struct dict *now)
 	target_switches_end(&m->switches);
 }
 
+/* A process that is not dumpable, by choice or because its program has more rights. */
+static bool is_closed(const struct target_memory *m, uint32_t pid)
+{
+	char path[300], to[32];
+
+	snprintf(path, sizeof(path), "%.255s/proc/%u/ns/user", m->config.root->dir, pid);
+	return readlink(path, to, sizeof(to)) < 0 && errno == EACCES;
+}
+
+/* Whether one of the numbers in a line such as "Uid:\t1000\t0\t0\t0" is not the expected one. */
+static bool has_other(const struct buf *status, const char *name, int base, uint64_t expected)
+{
+	const char *p = strstr(buf_str(status), name);
+	char *end;
+
+	for (p = p ? p + strlen(name) : ""; *p == '\t'; p = end)
+		if (strtoull(p + 1, &end, base) != expected)
+			return true;
+	return false;
+}
+
+static bool has_more_rights(const struct target_memory *m, uint32_t pid)
+{
+	BUF_AUTO(status, MAX_LIST_BYTES);
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	return is_closed(m, pid) && root_load(m->config.root, path, &status) == 0 &&
+	       (has_other(&status, "\nUid:", 10, geteuid()) ||
+		has_other(&status, "\nGid:", 10, getegid()) ||
+		has_other(&status, "\nCapPrm:", 16, 0));
+}
+
+static void find_hidden(struct target_memory *m, const struct dict *now)
+{
+	for (uint32_t i = 0; i < now->nr && geteuid(); i++) {
+		const struct member *p = dict_at(now, i);
+		uint32_t parent = (uint32_t)p->field[PARENT];
+
+		if (dict_find(&m->hidden, &p->pid) != DICT_NONE || !has_more_rights(m, p->pid) ||
+		    dict_add(&m->hidden, &p->pid) == DICT_NONE ||
+		    dict_find(&m->hidden, &parent) != DICT_NONE)
+			continue;
+		if (m->nr_hidden++ < NR_HIDDEN_NAMED)
+			add_name(m, p->pid, m->nr_hidden > 1, &m->hidden_names);
+	}
+}
+
 static void read_processes(struct target_memory *m)
 {
 	struct dict now;
@@ -327,6 +393,7 @@ static void read_processes(struct target_memory *m)
 	add_used(m, &now);
 	if (m->config.has_switches)
 		read_switches(m, &now);
+	find_hidden(m, &now);
 	if (is_new_peak(m, sum(m, &now))) {
 		read_again(m, &now);
 		add_peak(m, sum(m, &now));
@@ -426,14 +493,21 @@ size_t target_memory_list(struct target_memory *m, pid_t except, size_t max, str
 	read_processes(m);
 	for (uint32_t i = 0; i < m->members.nr; i++) {
 		const struct member *p = dict_at(&m->members, i);
-		char path[64], comm[64] = "";
 
-		if (!p->rss || p->pid == (uint32_t)except || nr++ >= max)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%u/comm", p->pid);
-		(void)root_load_line(m->config.root, path, comm, sizeof(comm));
-		buf_printf(names, "%s%u (%s)", nr > 1 ? ", " : "", p->pid, comm);
+		if (p->rss && p->pid != (uint32_t)except && nr++ < max)
+			add_name(m, p->pid, nr > 1, names);
 	}
+	pthread_mutex_unlock(&m->reading);
+	return nr;
+}
+
+size_t target_memory_hidden(struct target_memory *m, struct buf *names)
+{
+	size_t nr;
+
+	pthread_mutex_lock(&m->reading);
+	nr = m->nr_hidden;
+	buf_adds(names, buf_str(&m->hidden_names));
 	pthread_mutex_unlock(&m->reading);
 	return nr;
 }
@@ -457,6 +531,8 @@ int target_memory_new(const struct target_memory_config *config, struct target_m
 	}
 	init_members(&m->members);
 	m->has_read = config->counts_all;
+	dict_init(&m->hidden, sizeof(struct hidden), DICT_KEY(struct hidden, pid), MAX_MEMBERS);
+	buf_init(&m->hidden_names, MAX_LIST_BYTES);
 	target_switches_init(&m->switches, config->root, config->counts_all);
 	if (m->config.period_ns < MIN_PERIOD_NS)
 		m->config.period_ns = MIN_PERIOD_NS;
@@ -514,6 +590,8 @@ void target_memory_free(struct target_memory *m)
 	io_close(&m->current_fd);
 	dict_fini(&m->members);
 	target_switches_fini(&m->switches);
+	dict_fini(&m->hidden);
+	buf_fini(&m->hidden_names);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
 	pthread_mutex_destroy(&m->reading);

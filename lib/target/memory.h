@@ -63,6 +63,10 @@ void target_memory_used(struct target_memory *m, struct target_used *out);
  * readings is not found. Not of a control group. For any thread. */
 struct buf;
 size_t target_memory_list(struct target_memory *m, pid_t except, size_t max, struct buf *names);
+/* Returns how many processes have been found, at any reading, whose program has more rights than
+ * this user, so that the kernel has ended their events; appends the first of them, as above. Not
+ * those that such a process made. None for root. */
+size_t target_memory_hidden(struct target_memory *m, struct buf *names);
 void target_memory_free(struct target_memory *m); /* NULL is fine */
 
 #endif

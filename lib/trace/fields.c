@@ -184,6 +184,11 @@ static const struct trace_field target_fields[] = {
      .at = offsetof(struct trace_target, left),
      .max = TRACE_TARGET_BYTES,
      .is_optional = true},
+    {.type = TRACE_FIELD_U32, .at = offsetof(struct trace_target, nr_hidden), .is_optional = true},
+    {.type = TRACE_FIELD_CHARS16,
+     .at = offsetof(struct trace_target, hidden),
+     .max = TRACE_TARGET_BYTES,
+     .is_optional = true},
     END,
 };
 

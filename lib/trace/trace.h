@@ -220,6 +220,9 @@ struct trace_target {
 	/* Of a command: the other processes that ran when it, or the measuring, ended; at least. */
 	uint32_t nr_left;
 	char left[TRACE_TARGET_BYTES]; /* "12 (sleep), 13 (sh)": the first of them */
+	/* Processes with more rights than the user, which have no events; those that were seen. */
+	uint32_t nr_hidden;
+	char hidden[TRACE_TARGET_BYTES]; /* as left */
 };
 
 /* The cpu of the trace that counts a target wherever it runs: the session's last trace. */

@@ -380,9 +380,15 @@ TEST(lifetimes_end_with_more_rights)
 	    FORKED(110, 9, 7),      EXECED(120, 9, "su"),
 	    EXITED(121, 9, 9),      EXITED(350, 7, 7)};
 	struct profile_processes *p = steps_read(steps, NR(steps));
+	const struct profile_process *hidden;
 	struct profile_lifetime life;
+	size_t at = 0, later = 0;
 
 	assert_int_equal(profile_lifetime(p, 7, 90, 400, &life), -ENODATA);
+	hidden = profile_next_hidden(p, &at, 90);
+	assert_true(hidden && hidden->pid == 9 && hidden->from_ns == 120);
+	assert_null(profile_next_hidden(p, &at, 90));
+	assert_null(profile_next_hidden(p, &later, 121));
 	profile_processes_free(p);
 }
 

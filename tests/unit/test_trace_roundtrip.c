@@ -737,7 +737,9 @@ TEST(target)
 						    .tree_peak_processes = 22,
 						    .text = "sh -c 'exit 7'",
 						    .nr_left = 23,
-						    .left = "12 (sleep)"};
+						    .left = "12 (sleep)",
+						    .nr_hidden = 24,
+						    .hidden = "13 (su)"};
 	static unsigned char payload[106 + 600] = {[104] = 0x58, [105] = 2, [106] = '\033', 'a'};
 	struct trace_frame f = {TRACE_FRAME_TARGET, 192, payload, sizeof(payload)};
 	struct trace_writer *w = trace_writer_new();
@@ -762,6 +764,8 @@ TEST(target)
 	assert_string_equal(out.text, written.text);
 	assert_int_equal(out.nr_left, written.nr_left);
 	assert_string_equal(out.left, written.left);
+	assert_int_equal(out.nr_hidden, written.nr_hidden);
+	assert_string_equal(out.hidden, written.hidden);
 	trace_reader_close(r);
 	trace_writer_free(w);
 	folder_fini(&folder);
