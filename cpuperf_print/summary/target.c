@@ -583,8 +583,7 @@ static void put_hidden(struct summary *s)
 	nr = is_recorded ? list_recorded_hidden(s, &names) : s->target.nr_hidden;
 	if (nr)
 		buf_printf(
-		    s->out,
-		    "  not measured (set-user-ID, capabilities or unreadable): %s%s\n",
+		    s->out, "  not measured (set-user-ID, capabilities or unreadable): %s%s\n",
 		    is_recorded ? buf_str(&names) : s->target.hidden, nr > NR_NAMED ? ", ..." : "");
 }
 

@@ -121,8 +121,8 @@ const char *profile_cmdline(const struct profile_processes *p, uint32_t number);
  * and that had not ended with the records; NULL: there is none. It steps *at. */
 const struct profile_process *profile_next_alive(const struct profile_processes *p, size_t *at,
 						 uint64_t from_ns);
-/* The same for a process whose events the kernel ended at its exec: the program has more rights than
- * its caller, or its file may not be read. Its from_ns is that of the exec. */
+/* The same for a process whose events the kernel ended at its exec: the program has more rights
+ * than its caller, or its file may not be read. Its from_ns is that of the exec. */
 const struct profile_process *profile_next_hidden(const struct profile_processes *p, size_t *at,
 						  uint64_t from_ns);
 /* The time that the threads of a command's processes existed, together, and their number: the
