@@ -91,6 +91,20 @@ static bool matches(const struct list *l, const struct event *ev)
 	       str_glob(l->pattern, row->description);
 }
 
+/* Loads the programs once for all system calls. */
+static void latency_works(const struct event *ev, struct event_support *out)
+{
+	static struct event_support kinds[EVENT_LATENCY_SYSCALL + 1];
+	static bool is_tried[EVENT_LATENCY_SYSCALL + 1];
+	int number = event_latency(ev);
+	int kind = number < EVENT_LATENCY_SYSCALL ? number : EVENT_LATENCY_SYSCALL;
+
+	if (!is_tried[kind])
+		session_latency_check(ev, &kinds[kind]);
+	is_tried[kind] = true;
+	*out = kinds[kind];
+}
+
 void event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
 		 struct event_support *out)
 {
@@ -105,6 +119,8 @@ void event_works(const struct host *h, struct pmu_probe *probe, const struct eve
 		has_waits = true;
 		*out = waits;
 	}
+	if (event_latency(ev) >= 0 && out->state == READING_OK)
+		latency_works(ev, out);
 	if (!event_is_perf(ev))
 		collect_check(h, ev, NULL, out);
 }

@@ -10,15 +10,14 @@
 #include "base/sys.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #ifdef CPUPERF_HAS_BPF
 
+#include "bpf/loading.h"
 #include "bpf/waits_shared.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -34,46 +33,14 @@ struct waits {
 	bool is_command, is_started;
 };
 
-/* The first line of libbpf's complaints; a session is opened by one thread. */
-static _Thread_local char complaint[200];
-
-__attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_print_level level,
-								const char *format, va_list args)
-{
-	char text[sizeof(complaint)];
-
-	if (level != LIBBPF_WARN)
-		return 0;
-	vsnprintf(text, sizeof(text), format, args);
-	text[strcspn(text, "\n")] = '\0';
-	if (text[0] && !complaint[0]) /* the first one names the cause */
-		memcpy(complaint, text, sizeof(complaint));
-	return 0;
-}
-
-static int refuse(int rc, struct err *e)
-{
-	if (rc == -ENOMEM)
-		return err_set(e, rc, "out of memory");
-	if (rc == -EPERM || rc == -EACCES)
-		return err_set(e, -EPERM, "programs in the kernel (BPF) are not permitted");
-	return err_set(e, -ENOTSUP, "the kernel does not accept the programs: %s",
-		       complaint[0] ? complaint : strerror(-rc));
-}
-
-static bool has_trace(const char *name)
-{
-	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
-}
-
 static int configure(struct waits *w, const struct waits_config *c, struct err *e)
 {
 	struct waits_bpf *p = w->programs;
 	bool is_sampled = c->mean_ns[WAITS_OFF_CPU] || c->mean_ns[WAITS_RUN_QUEUE];
 
-	if (!has_trace("sched_switch"))
+	if (!loading_has_trace("sched_switch"))
 		return err_set(e, -ENOTSUP, "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
-	if (is_sampled && !has_trace("sched_exit_tp")) {
+	if (is_sampled && !loading_has_trace("sched_exit_tp")) {
 		return err_set(e, -ENOTSUP,
 			       "waits can be counted but not sampled: the kernel has no tracepoint "
 			       "sched_exit_tp");
@@ -106,14 +73,11 @@ static int map_sums(struct waits *w)
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
 {
 	struct waits *w = mem_zalloc(sizeof(*w));
-	libbpf_print_fn_t print;
 	int rc;
 
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
-	print = libbpf_set_print(keep_complaint); /* of the whole process */
-	privilege_raise();
-	complaint[0] = '\0';
+	loading_begin();
 	w->is_command = config->is_command;
 	rc = libbpf_num_possible_cpus();
 	w->nr_cpus = rc > 0 ? (uint32_t)rc : 0;
@@ -125,11 +89,10 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 		rc = waits_bpf__load(w->programs);
 	if (rc == 0)
 		rc = map_sums(w);
-	privilege_lower();
-	libbpf_set_print(print);
+	loading_end();
 	if (rc) {
 		waits_close(w);
-		return e->code ? e->code : refuse(rc, e);
+		return e->code ? e->code : loading_refuse(rc, e);
 	}
 	*out = w;
 	return 0;
@@ -182,13 +145,13 @@ int waits_start(struct waits *w, struct err *e)
 {
 	int rc = 0;
 
-	privilege_raise();
+	loading_begin();
 	if (!w->is_started)
 		rc = waits_bpf__attach(w->programs);
-	privilege_lower();
+	loading_end();
 
 	w->is_started |= rc == 0;
-	return rc ? refuse(rc, e) : 0;
+	return rc ? loading_refuse(rc, e) : 0;
 }
 
 int waits_settle(struct waits *w)

@@ -25,6 +25,7 @@ enum event_group_id {
 	EVENT_GROUP_SOFTWARE = 5,
 	EVENT_GROUP_TRACEPOINT = 6,
 	EVENT_GROUP_SCHED = 7,
+	EVENT_GROUP_LATENCY = 8,
 };
 
 /* Which of the flags os and user an event honours alone. Both flags together always mean all. */
@@ -95,7 +96,7 @@ struct event_group {
 
 /* The groups defined in this room. collect_misc_group is in collect/. */
 extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
-    event_model_group, event_tracepoint_group, event_sched_group;
+    event_model_group, event_tracepoint_group, event_sched_group, event_latency_group;
 
 /* Makes the hardware rows of misc: uncore, energy, msr, cstates. */
 extern const struct event_maker event_uncore_maker;
@@ -181,6 +182,16 @@ uint32_t event_attr_bytes(const struct perf_event_attr *attr);
 /* The wait that the event measures (enum waits_kind of bpf/waits.h), in the group sched; -1: none.
  */
 int event_wait(const struct event *ev);
+/* What the event of the group latency measures: its enum latency_kind (bpf/latency.h), or that of
+ * system calls plus their number; -1: of another group. */
+enum {
+	EVENT_LATENCY_RUN_QUEUE,
+	EVENT_LATENCY_BLOCK,
+	EVENT_LATENCY_IRQ,
+	EVENT_LATENCY_SOFTIRQ,
+	EVENT_LATENCY_SYSCALL
+};
+int event_latency(const struct event *ev);
 
 /* True for cpu_clock and task_clock, whose counts and periods are in ns. */
 bool event_is_clock(const struct event *ev);

@@ -201,6 +201,41 @@ static int load_window(struct profile_load *l, const struct trace_frame *f)
 	return rc;
 }
 
+static int add_histogram(struct profile_load *l, const struct trace_histogram *h)
+{
+	struct trace_histogram *to;
+
+	if (h->event >= l->session_events->nr)
+		return -EINVAL;
+	if (l->nr_histograms == PROFILE_MAX_HISTOGRAMS)
+		return -EFBIG;
+	to = MEM_ADD(l->histograms, l->nr_histograms, l->histogram_room);
+	if (!to)
+		return -ENOMEM;
+	*to = *h;
+	return 0;
+}
+
+static int load_histogram(struct profile_load *l, const struct trace_frame *f)
+{
+	struct trace_histogram h;
+	int rc = trace_decode_histogram(f, &h);
+
+	if (rc)
+		return rc;
+	rc = add_histogram(l, &h);
+	if (rc)
+		trace_histogram_fini(&h);
+	l->histograms_dropped |= rc == -EFBIG;
+	return rc == -EFBIG ? 0 : rc;
+}
+
+static void free_histograms(struct profile_load *l)
+{
+	while (l->nr_histograms)
+		trace_histogram_fini(&l->histograms[--l->nr_histograms]);
+}
+
 static int load_end(struct profile_load *l, const struct trace_frame *f)
 {
 	struct trace_totals totals;
@@ -251,12 +286,19 @@ static int load_held(struct profile_load *l, const struct trace_frame *f)
 
 /* Other kinds (the session's info, records, those of a newer cpuperf) are skipped. */
 static int (*const loaders[])(struct profile_load *l, const struct trace_frame *f) = {
-    [TRACE_FRAME_EVENTS] = load_events,     [TRACE_FRAME_CLOCKS] = load_clocks,
-    [TRACE_FRAME_READINGS] = load_readings, [TRACE_FRAME_NOTE] = load_note,
-    [TRACE_FRAME_END] = load_end,           [TRACE_FRAME_IDS] = load_ids,
-    [TRACE_FRAME_SAMPLING] = load_sampling, [TRACE_FRAME_THINGS] = load_things,
-    [TRACE_FRAME_WHERE] = load_where,       [TRACE_FRAME_TARGET] = load_target,
-    [TRACE_FRAME_HELD] = load_held,         [TRACE_FRAME_WINDOW] = load_window,
+    [TRACE_FRAME_EVENTS] = load_events,
+    [TRACE_FRAME_CLOCKS] = load_clocks,
+    [TRACE_FRAME_READINGS] = load_readings,
+    [TRACE_FRAME_NOTE] = load_note,
+    [TRACE_FRAME_END] = load_end,
+    [TRACE_FRAME_IDS] = load_ids,
+    [TRACE_FRAME_SAMPLING] = load_sampling,
+    [TRACE_FRAME_THINGS] = load_things,
+    [TRACE_FRAME_WHERE] = load_where,
+    [TRACE_FRAME_TARGET] = load_target,
+    [TRACE_FRAME_HELD] = load_held,
+    [TRACE_FRAME_WINDOW] = load_window,
+    [TRACE_FRAME_HISTOGRAM] = load_histogram,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)
@@ -319,6 +361,9 @@ static void report(struct profile_load *l, bool is_whole)
 	if (l->notes_dropped)
 		profile_faults_lose(&l->faults, -EFBIG,
 				    "has more notes than can be stored: the rest is skipped");
+	if (l->histograms_dropped)
+		profile_faults_lose(&l->faults, -EFBIG,
+				    "has more histograms than can be stored: the rest is skipped");
 	profile_faults_count(&l->faults, true, l->nr_foreign_readings,
 			     "reading of unknown events: ignored",
 			     "readings of unknown events: ignored");
@@ -332,6 +377,7 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 	trace_ids_fini(&l->ids);
 	trace_sampling_fini(&l->sampling);
 	profile_things_reset(&l->things);
+	free_histograms(l);
 	if (l->session_events->nr)
 		memset(l->pairs, 0, l->session_events->nr * sizeof(*l->pairs));
 	if (l->trace.further)
@@ -341,7 +387,7 @@ void profile_load_begin(struct profile_load *l, const struct trace_head *head, c
 					  .head = *head,
 					  .events = l->session_events->item,
 					  .pairs = l->pairs};
-	l->has_totals = l->notes_dropped = false;
+	l->has_totals = l->notes_dropped = l->histograms_dropped = false;
 	l->nr_foreign_readings = 0;
 	l->faults.name = name;
 	l->faults.nr = 0;
@@ -372,6 +418,8 @@ int profile_load_end(struct profile_load *l)
 		return rc;
 	l->trace.things = l->things.item;
 	l->trace.nr_things = l->things.nr;
+	l->trace.histograms = l->histograms;
+	l->trace.nr_histograms = l->nr_histograms;
 	set_task_times(l);
 	if (l->has_totals) {
 		drop_ticks(l);
@@ -425,6 +473,8 @@ void profile_load_fini(struct profile_load *l)
 	trace_ids_fini(&l->ids);
 	trace_sampling_fini(&l->sampling);
 	profile_things_fini(&l->things);
+	free_histograms(l);
+	mem_free(l->histograms);
 	mem_free(l->pairs);
 	mem_free(l->further);
 }

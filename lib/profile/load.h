@@ -23,9 +23,11 @@ struct profile_load {
 	struct profile_pair *pairs;   /* owned; of each event */
 	struct profile_pair *further; /* owned; NULL until a trace has some; as in profile_trace */
 	struct profile_things things;
+	struct trace_histogram *histograms; /* owned, like their buckets; nr_histograms of them */
+	size_t nr_histograms, histogram_room;
 	struct arena notes;
 	struct profile_trace trace;
-	bool has_totals, notes_dropped;
+	bool has_totals, notes_dropped, histograms_dropped;
 	size_t nr_foreign_readings;
 };
 

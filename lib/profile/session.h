@@ -23,6 +23,7 @@ enum {
 	PROFILE_MAX_PARTS = 256,     /* per event and CPU; further ones are skipped, and reported */
 	PROFILE_MAX_NOTES = 64,      /* per trace; further ones are dropped, and reported */
 	PROFILE_NOTE_BYTES = 4096,
+	PROFILE_MAX_HISTOGRAMS = 64 << 10, /* per trace; further ones are skipped, and reported */
 };
 
 /* The manifest; borrowed while the session is open. */
@@ -91,6 +92,8 @@ struct profile_trace {
 	uint32_t cause;             /* why the iteration ended: enum cause */
 	const char *notes[PROFILE_MAX_NOTES];
 	size_t nr_notes;
+	const struct trace_histogram *histograms; /* nr_histograms of them */
+	size_t nr_histograms;
 	/* A session that samples: */
 	const struct trace_id *ids; /* the events of record ids; nr_ids of them */
 	size_t nr_ids;

@@ -77,8 +77,11 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 	if (!c->attrs || !c->events || !c->cpus || !c->is_off)
 		return -ENOMEM;
 	memset(c->is_off, plan->starts_disabled, plan->nr_events * sizeof(*c->is_off));
-	c->probe = (struct session_probe){
-	    .plan = plan, .pmu = pmu, .attrs = c->attrs, .shares_ring = shares_ring(plan)};
+	c->probe = (struct session_probe){.plan = plan,
+					  .pmu = pmu,
+					  .attrs = c->attrs,
+					  .shares_ring = shares_ring(plan),
+					  .latency = &c->latency};
 	return init_cpus(c) ?: set_off(c);
 }
 
@@ -96,6 +99,7 @@ void counters_fini(struct counters *c)
 		session_cpu_fini(&c->cpus[t]);
 	free_attrs(c);
 	waits_close(c->waits);
+	session_latency_fini(&c->latency);
 	misc_close(&c->misc);
 	mem_free(c->attrs);
 	mem_free(c->events);
@@ -161,7 +165,7 @@ static int add_processes(struct counters *c)
 static int open_cpus(struct counters *c)
 {
 	struct spare spare;
-	int rc = add_processes(c);
+	int rc = session_latency_open(&c->latency, c->plan) ?: add_processes(c);
 
 	spare_hold(&spare);
 	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
@@ -261,6 +265,7 @@ int counters_reopen(struct counters *c)
 {
 	counters_close(c);
 	waits_close(c->waits); /* it recognises what is left of the last target */
+	session_latency_close(&c->latency);
 	c->waits = NULL;
 	return counters_open_waits(c) ?: open_cpus(c) ?: start_waits(c);
 }
@@ -339,6 +344,8 @@ static void sum_up(struct counters *c, size_t i)
 					  &ev->support);
 	if (error && event_wait(&p->event) >= 0 && c->waits_support.state)
 		ev->support = c->waits_support;
+	if (error && event_latency(&p->event) >= 0 && c->latency.support.state)
+		ev->support = c->latency.support;
 	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))
 		refuse_task(c->plan, error, &ev->support);
 	if (ev->nr_cpus)

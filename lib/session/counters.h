@@ -5,6 +5,7 @@
 #define SESSION_COUNTERS_H
 
 #include "session/cpu.h"
+#include "session/latency.h"
 #include "session/misc.h"
 #include "session/session.h"
 
@@ -19,6 +20,7 @@ struct counters {
 	struct misc misc;
 	struct waits *waits;                /* owned; NULL: not needed, or refused */
 	struct event_support waits_support; /* why, then */
+	struct session_latency latency;
 };
 
 /* Memory only. 0 or -ENOMEM; also then counters_fini frees what is owned. */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "session/latency.h"
 
 #include <errno.h>
 
@@ -118,6 +119,8 @@ static int connect_waits(struct session_cpu *c, const struct session_probe *p, s
 
 	if (plan_is_by_switches(c->plan, event_of(c, part)))
 		return 0;
+	if (event_latency(&event_of(c, part)->event) >= 0 && p->latency && !p->latency->programs)
+		rc = -p->latency->error;
 	if (rc == 0 && wait >= 0 && spec_event_is_sampled(event_of(c, part)->asked))
 		rc = waits_add_output(p->waits, (enum waits_kind)wait, c->cpu, g->members[0].fd);
 	if (rc)
@@ -246,6 +249,7 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 
 	forget_results(c);
 	c->waits = p->waits;
+	c->latency = p->latency;
 	rc = open_sets(c, p, -1);
 	for (size_t i = 0; i < c->plan->target.nr_ids && rc == 0; i++)
 		rc = open_sets(c, p, c->plan->target.ids[i]);
@@ -329,14 +333,18 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	r->running_ns += count->running_ns;
 }
 
-/* Waits are not counted by their perf event, which is alone in its group. */
-static void set_waits(const struct session_cpu *c, const struct pmu_group *g,
-		      struct pmu_count *count)
+/* What programs in the kernel count is not counted by its perf event, which is alone in its group.
+ */
+static void set_programs(const struct session_cpu *c, const struct pmu_group *g,
+			 struct pmu_count *count)
 {
-	int wait = wait_of(c, g->members[0].event);
+	size_t part = g->members[0].event;
+	int wait = wait_of(c, part);
 
 	if (c->waits && wait >= 0)
 		count->raw = waits_sum(c->waits, (enum waits_kind)wait, c->cpu);
+	if (c->latency && event_latency(&event_of(c, part)->event) >= 0)
+		count->raw = session_latency_count(c->latency, c->plan->parts[part].event, c->cpu);
 }
 
 /* The CPU is offline: the members return its last counts. */
@@ -346,7 +354,7 @@ static void read_detached(const struct session_cpu *c, const struct pmu_group *g
 	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
 	uint32_t got = pmu_group_read_detached(g, counts);
 
-	set_waits(c, g, counts);
+	set_programs(c, g, counts);
 	for (uint32_t i = 0; i < g->nr_members; i++)
 		set_reading(c, g, i, got >> i & 1 ? READING_OFFLINE : READING_FAILED, time_ns,
 			    got >> i & 1 ? &counts[i] : NULL, out);
@@ -381,7 +389,7 @@ static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 	if (rc == 0 && is_frozen(g, before, now_ns, counts))
 		rc = -ENODEV;
 	if (rc == 0)
-		set_waits(c, g, counts);
+		set_programs(c, g, counts);
 	if (rc == -ENODEV) {
 		read_detached(c, g, now_ns, out);
 		return false;

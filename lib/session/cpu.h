@@ -11,6 +11,7 @@
 #include "session/plan.h"
 
 struct perf_event_attr;
+struct session_latency;
 
 /* What a session opens events with; shared by its CPUs. */
 struct session_probe {
@@ -20,13 +21,15 @@ struct session_probe {
 	bool shares_ring; /* several events sample: samples contain their event's id */
 	struct waits
 	    *waits; /* borrowed; measures the events of group sched; NULL: they do not work here */
-	int waits_error; /* errno, then */
+	int waits_error;                       /* errno, then */
+	const struct session_latency *latency; /* borrowed; NULL: there are no such events */
 };
 
 struct session_cpu {
-	const struct plan *plan;   /* borrowed */
-	const struct waits *waits; /* borrowed, from session_cpu_open on */
-	uint32_t cpu;              /* or PLAN_ANY_CPU */
+	const struct plan *plan;               /* borrowed */
+	const struct waits *waits;             /* borrowed, from session_cpu_open on */
+	const struct session_latency *latency; /* the same */
+	uint32_t cpu;                          /* or PLAN_ANY_CPU */
 	uint32_t trace;
 	const bool *is_off;       /* borrowed; per event: it stays disabled; NULL: none does */
 	bool is_open;             /* groups are open (or none are needed) */

@@ -36,6 +36,7 @@ static enum plan_set counted_set(const struct event *ev)
 		return PLAN_SOFTWARE;
 	case EVENT_GROUP_MISC:
 	case EVENT_GROUP_SCHED:
+	case EVENT_GROUP_LATENCY:
 		return PLAN_ALONE;
 	default:
 		return PLAN_HARDWARE;
@@ -272,9 +273,10 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 {
 	struct err e = {0};
 
-	if (event_wait(&p->event) < 0 || !spec_event_is_sampled(p->asked))
+	if ((event_wait(&p->event) < 0 && event_latency(&p->event) < 0) ||
+	    !(spec_event_is_sampled(p->asked) || p == plan->timebase))
 		return 0;
-	if (strcmp(p->event.row->unit, "ns") != 0)
+	if (event_latency(&p->event) >= 0 || strcmp(p->event.row->unit, "ns") != 0)
 		err_set(&e, -EINVAL, "%s:%s can be counted, not sampled", p->event.group->name,
 			p->event.row->name);
 	else if (p == plan->timebase)

@@ -261,6 +261,12 @@ void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
 		trace_writer_readings(w, boundary, things->readings, things->nr_readings);
 }
 
+void recorder_add_histograms(struct trace_writer *w, const struct session_iteration *it)
+{
+	for (size_t i = 0; i < it->nr_histograms; i++)
+		trace_writer_histogram(w, &it->histograms[i]);
+}
+
 struct trace_head recorder_head(const struct recorder *r, uint32_t iteration, uint32_t trace,
 				uint32_t cpu)
 {
@@ -318,6 +324,7 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 		recorder_add_things(r->writer, TRACE_START, it->things_start);
 		recorder_add_things(r->writer, TRACE_END, it->things_end);
 		session_things_write(it->things_end, &r->counters->misc, r->writer, UINT64_MAX);
+		recorder_add_histograms(r->writer, it);
 	}
 	if (it->window && trace == 0)
 		trace_writer_window(r->writer, it->window);

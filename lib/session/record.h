@@ -64,6 +64,9 @@ void recorder_add_readings(const struct recorder *r, struct trace_writer *w,
 void recorder_add_things(struct trace_writer *w, enum trace_boundary boundary,
 			 const struct session_things *things);
 
+/* The same for histograms, in trace 0. */
+void recorder_add_histograms(struct trace_writer *w, const struct session_iteration *it);
+
 /* rc and *why are the result for a file. If somebody took its name, only this file is lost: adds a
  * note, recorder_finish reports it, and returns 0. Else returns rc, with *why in *e. */
 int recorder_go_on_without(struct recorder *r, int rc, const struct err *why, struct err *e);

@@ -189,6 +189,9 @@ static void read_boundary(struct session *s)
 	s->boundary_ns = clock_monotonic_ns();
 	if (s->counters.waits && waits_settle(s->counters.waits))
 		notes_add(&s->notes, 0, "waits that last could not be added up");
+	session_latency_read(&s->counters.latency);
+	if (s->counters.latency.has_failed)
+		notes_add(&s->notes, 0, "the histograms of latencies could not be read");
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		read_cpu(s, &s->counters.cpus[t]);
 	for (const char *note; (note = collect_note(misc->collect));)
@@ -343,6 +346,8 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	it->things_end = &s->things_end;
 	it->traces = s->traces;
 	it->nr_traces = s->counters.nr_cpus;
+	it->histograms = s->counters.latency.item;
+	it->nr_histograms = s->counters.latency.nr;
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);
 	if (rc == 0)

@@ -47,6 +47,8 @@ struct session_iteration {
 	const char *trigger;               /* see session_trigger; "": none */
 	const struct session_trace *traces;
 	uint32_t nr_traces;
+	const struct trace_histogram *histograms; /* nr_histograms of them */
+	size_t nr_histograms;
 };
 
 struct session_config {

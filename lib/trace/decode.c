@@ -413,6 +413,42 @@ void trace_ids_fini(struct trace_ids *ids)
 	*ids = (struct trace_ids){0};
 }
 
+static bool is_in_order(const struct trace_histogram *h)
+{
+	for (size_t i = 0; i < h->nr; i++)
+		if (h->bucket[i].number >= TRACE_HISTOGRAM_BUCKETS ||
+		    (i && h->bucket[i].number <= h->bucket[i - 1].number))
+			return false;
+	return h->bits == TRACE_HISTOGRAM_BITS;
+}
+
+int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *out)
+{
+	struct trace_decoder d;
+	void *item;
+	int rc;
+
+	if (!begin(&d, f, TRACE_FRAME_HISTOGRAM))
+		return -EINVAL;
+	*out = (struct trace_histogram){.bits = 0};
+	trace_decode(&d, trace_histogram_fields, out);
+	rc = trace_decode_list(&d.c, &trace_bucket_list, &item, &out->nr);
+	if (rc)
+		return rc;
+	out->bucket = item;
+	if (is_in_order(out))
+		return 0;
+	trace_histogram_fini(out);
+	return -EINVAL;
+}
+
+void trace_histogram_fini(struct trace_histogram *h)
+{
+	mem_free((void *)h->bucket);
+	h->bucket = NULL;
+	h->nr = 0;
+}
+
 int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out)
 {
 	struct trace_sampling s = {0};

@@ -217,6 +217,23 @@ const struct trace_field trace_sampling_fields[] = {
     U64(trace_sampling, ticks_missed), END,
 };
 
+const struct trace_field trace_histogram_fields[] = {
+    U32(trace_histogram, event),
+    U32(trace_histogram, bits),
+    U64(trace_histogram, sum_ns),
+    U64(trace_histogram, max_ns),
+    CHARS16(trace_histogram, what, TRACE_HISTOGRAM_BYTES),
+    CHARS16(trace_histogram, part, TRACE_HISTOGRAM_BYTES),
+    END,
+};
+
+static const struct trace_field bucket_fields[] = {
+    U32(trace_bucket, number),
+    ZERO32,
+    U64(trace_bucket, count),
+    END,
+};
+
 static const struct trace_field id_fields[] = {
     U64(trace_id, id),   U32(trace_id, event), U32(trace_id, instance),
     U32(trace_id, attr), U32(trace_id, group), END,
@@ -238,6 +255,8 @@ static const struct trace_field index_fields[] = {
 const struct trace_list trace_id_list = {id_fields, TRACE_ID_BYTES, sizeof(struct trace_id)};
 const struct trace_list trace_sampled_list = {sampled_fields, TRACE_SAMPLED_BYTES,
 					      sizeof(struct trace_sampled)};
+const struct trace_list trace_bucket_list = {bucket_fields, TRACE_BUCKET_BYTES,
+					     sizeof(struct trace_bucket)};
 const struct trace_list trace_index_list = {index_fields, TRACE_INDEX_ITEM_BYTES,
 					    sizeof(struct trace_part)};
 

@@ -31,9 +31,10 @@ struct trace_field {
 };
 
 /* Of kinds whose payload is one structure; NULL for others. */
-enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_STACKS + 1 };
+enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_HISTOGRAM + 1 };
 extern const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS];
-extern const struct trace_field trace_event_fields[], trace_sampling_fields[];
+extern const struct trace_field trace_event_fields[], trace_sampling_fields[],
+    trace_histogram_fields[];
 
 /* Items of equal length, after a head of u32 item length and u32 number. */
 struct trace_list {
@@ -41,7 +42,8 @@ struct trace_list {
 	uint32_t bytes; /* of an item as written; others may be longer */
 	size_t size;    /* of the structure */
 };
-extern const struct trace_list trace_id_list, trace_sampled_list, trace_index_list;
+extern const struct trace_list trace_id_list, trace_sampled_list, trace_index_list,
+    trace_bucket_list;
 
 /* Sets the error of b if it has none. */
 static inline void trace_buf_fail(struct buf *b, int code)

@@ -144,6 +144,10 @@ int trace_decode_ids(const struct trace_frame *f, struct trace_ids *out);
 void trace_ids_fini(struct trace_ids *ids);
 /* -EINVAL also for an interval that ends before it begins. */
 int trace_decode_held(const struct trace_frame *f, struct trace_held *out);
+/* out->bucket is owned: trace_histogram_fini frees it. -EINVAL also for buckets of another width,
+ * or not in order. */
+int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *out);
+void trace_histogram_fini(struct trace_histogram *h);
 /* Without held. out->item is owned: trace_sampling_fini frees it. */
 int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out);
 void trace_sampling_fini(struct trace_sampling *s);

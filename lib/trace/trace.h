@@ -34,6 +34,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_HELD = 18,      /* which samples a flight recorder held */
 	TRACE_FRAME_WINDOW = 19,    /* the gap before the iteration, and its window */
 	TRACE_FRAME_STACKS = 20,    /* samples that the kernel added up, by stack */
+	TRACE_FRAME_HISTOGRAM = 21, /* how long what an event counts took, in the iteration */
 };
 
 enum trace_boundary {
@@ -266,6 +267,26 @@ struct trace_window {
 	uint64_t start_late_ns; /* how far the clock was beyond the start that was due */
 	uint64_t end_late_ns;   /* the same at the end; 0 if the iteration ended before */
 	uint64_t clock_ns;      /* from start to end, on this clock */
+};
+
+/* Latencies that ended in the iteration, over all CPUs; in trace 0. Adds up over histograms, over
+ * iterations and over sessions. Buckets are log-linear: number i below 2^bits holds i ns; number
+ * ((k + 1) << bits) + j holds what is at least (2^bits + j) << k ns, up to the next bucket. */
+struct trace_bucket {
+	uint32_t number;
+	uint64_t count;
+};
+enum { TRACE_HISTOGRAM_BYTES = 64, TRACE_HISTOGRAM_BITS = 4, TRACE_HISTOGRAM_BUCKETS = 624 };
+struct trace_histogram {
+	uint32_t event; /* index in the events frame */
+	uint32_t bits;
+	uint64_t sum_ns; /* exact */
+	uint64_t max_ns; /* since the start of the session; what lies outside of the last bucket
+			  * with a count is of another iteration */
+	char what[TRACE_HISTOGRAM_BYTES];  /* "1234 bash", "vda read", "3 net_rx"; "": all */
+	char part[TRACE_HISTOGRAM_BYTES];  /* "queue", "device"; "": the event has no parts */
+	const struct trace_bucket *bucket; /* those with a count, by number */
+	size_t nr;
 };
 
 struct trace_note {

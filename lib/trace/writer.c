@@ -216,6 +216,15 @@ void trace_writer_window(struct trace_writer *w, const struct trace_window *wind
 	add_frame(&w->own, TRACE_FRAME_WINDOW, window);
 }
 
+void trace_writer_histogram(struct trace_writer *w, const struct trace_histogram *h)
+{
+	size_t at = frame_begin(&w->own);
+
+	trace_encode(&w->own.bytes, trace_histogram_fields, h);
+	trace_encode_list(&w->own.bytes, &trace_bucket_list, h->bucket, h->nr);
+	frame_end(&w->own, at, TRACE_FRAME_HISTOGRAM);
+}
+
 void trace_writer_target(struct trace_writer *w, const struct trace_target *t)
 {
 	add_frame(&w->own, TRACE_FRAME_TARGET, t);

@@ -32,6 +32,7 @@ void trace_writer_build_id(struct trace_writer *w, const struct trace_build_id *
 void trace_writer_cmdline(struct trace_writer *w, const struct trace_cmdline *c);
 void trace_writer_where(struct trace_writer *w, const struct trace_where *place);
 void trace_writer_window(struct trace_writer *w, const struct trace_window *window);
+void trace_writer_histogram(struct trace_writer *w, const struct trace_histogram *h);
 void trace_writer_target(struct trace_writer *w, const struct trace_target *target);
 void trace_writer_ids(struct trace_writer *w, const struct trace_id *ids, size_t nr);
 void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *s);

@@ -1,0 +1,76 @@
+#include "bpf/loading.h"
+
+#ifdef CPUPERF_HAS_BPF
+
+#include "base/privilege.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The first line of libbpf's messages. */
+static _Thread_local char complaint[200];
+static _Thread_local libbpf_print_fn_t print_before;
+
+__attribute__((format(printf, 2, 0))) static int keep_complaint(enum libbpf_print_level level,
+								const char *format, va_list args)
+{
+	char text[sizeof(complaint)];
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	if (text[0] && !complaint[0]) /* the first one names the cause */
+		memcpy(complaint, text, sizeof(complaint));
+	return 0;
+}
+
+void loading_begin(void)
+{
+	print_before = libbpf_set_print(keep_complaint); /* of the whole process */
+	complaint[0] = '\0';
+	privilege_raise();
+}
+
+void loading_end(void)
+{
+	privilege_lower();
+	libbpf_set_print(print_before);
+}
+
+int loading_refuse(int rc, struct err *e)
+{
+	if (rc == -ENOMEM)
+		return err_set(e, rc, "out of memory");
+	if (rc == -EPERM || rc == -EACCES)
+		return err_set(e, -EPERM, "programs in the kernel (BPF) are not permitted");
+	return err_set(e, -ENOTSUP, "the kernel does not accept the programs: %s",
+		       complaint[0] ? complaint : strerror(-rc));
+}
+
+bool loading_has_trace(const char *name)
+{
+	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
+}
+
+/* The type is a pointer to a function whose first argument is not the tracepoint's. */
+int loading_nr_arguments(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP), nr = -1;
+	const struct btf_type *t = btf && id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+
+	if (t)
+		t = btf__type_by_id(btf, t->type); /* of the typedef */
+	if (t && btf_is_ptr(t))
+		t = btf__type_by_id(btf, t->type);
+	if (t && btf_is_func_proto(t))
+		nr = btf_vlen(t) - 1;
+	btf__free(btf);
+	return nr;
+}
+
+#endif

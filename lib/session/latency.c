@@ -1,0 +1,311 @@
+/*
+ * Latencies between two readings: the programs only add, so that none falls between two iterations.
+ */
+#include "session/latency.h"
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_HISTOGRAMS = 64 << 10 };
+
+_Static_assert((int)EVENT_LATENCY_SYSCALL == (int)LATENCY_SYSCALL &&
+		   (int)TRACE_HISTOGRAM_BITS == (int)LATENCY_BITS &&
+		   (int)TRACE_HISTOGRAM_BUCKETS == (int)LATENCY_NR_BUCKETS,
+	       "the programs' histograms are those of traces");
+
+/* A histogram over all CPUs; cumulative. The key ends with id. */
+struct seen {
+	uint32_t event, part;
+	uint64_t id;
+	char name[LATENCY_NAME_BYTES];
+	uint64_t sum_ns, max_ns;
+	uint64_t bucket[LATENCY_NR_BUCKETS];
+};
+
+static void forget_readings(struct session_latency *l)
+{
+	dict_fini(&l->now);
+	dict_fini(&l->before);
+	l->nr = 0;
+}
+
+void session_latency_close(struct session_latency *l)
+{
+	latency_close(l->programs);
+	l->programs = NULL;
+	forget_readings(l);
+}
+
+void session_latency_fini(struct session_latency *l)
+{
+	session_latency_close(l);
+	mem_free(l->item);
+	mem_free(l->buckets);
+	*l = (struct session_latency){0};
+}
+
+static struct latency_event latency_event(int number)
+{
+	if (number < EVENT_LATENCY_SYSCALL)
+		return (struct latency_event){.kind = (enum latency_kind)number};
+	return (struct latency_event){.kind = LATENCY_SYSCALL,
+				      .syscall = (uint32_t)(number - EVENT_LATENCY_SYSCALL)};
+}
+
+static void explain(int rc, const struct err *e, struct event_support *out)
+{
+	bool is_denied = rc == -EPERM;
+
+	*out = (struct event_support){.state = is_denied ? READING_NO_PERMISSION
+							 : READING_NOT_SUPPORTED};
+	snprintf(out->reason, sizeof(out->reason), "%.255s", e->msg);
+	snprintf(out->hint, sizeof(out->hint), "%s",
+		 is_denied ? "run as root, or permit it to the program's file: RIGHTS in cpuperf(1)"
+			   : "");
+}
+
+void session_latency_check(const struct event *ev, struct event_support *out)
+{
+	const struct latency_event event = latency_event(event_latency(ev));
+	const struct latency_config config = {.events = &event, .nr_events = 1};
+	struct latency *programs = NULL;
+	struct err e = {0};
+	int rc = latency_open(&config, &programs, &e);
+
+	*out = (struct event_support){.state = READING_OK};
+	if (rc)
+		explain(rc, &e, out);
+	latency_close(programs);
+}
+
+/* The programs' number of the plan's event; LATENCY_MAX_EVENTS: none. The same event may be in the
+ * plan twice. */
+static size_t slot_of(const struct session_latency *l, size_t event)
+{
+	int number = event_latency(&l->plan->events[event].event);
+
+	for (size_t i = 0; i < l->nr_events; i++)
+		if (event_latency(&l->plan->events[l->events[i]].event) == number)
+			return i;
+	return LATENCY_MAX_EVENTS;
+}
+
+/* -E2BIG: there are too many. */
+static int find_events(struct session_latency *l, struct latency_event *out)
+{
+	l->nr_events = 0;
+	for (size_t i = 0; i < l->plan->nr_events; i++) {
+		const struct plan_event *p = &l->plan->events[i];
+
+		if (p->set == PLAN_NO_SET || event_latency(&p->event) < 0 ||
+		    slot_of(l, i) < LATENCY_MAX_EVENTS)
+			continue;
+		if (l->nr_events == LATENCY_MAX_EVENTS)
+			return -E2BIG;
+		out[l->nr_events] = latency_event(event_latency(&p->event));
+		l->events[l->nr_events++] = (uint32_t)i;
+	}
+	return 0;
+}
+
+int session_latency_open(struct session_latency *l, const struct plan *plan)
+{
+	struct latency_event events[LATENCY_MAX_EVENTS];
+	struct latency_config config = {.events = events,
+					.has_target = plan->target.nr_ids,
+					.is_command = plan->target.is_command,
+					.has_children = !plan->target.is_process_only,
+					.cpus = plan->has_all_cpus ? NULL : &plan->cpus};
+	struct err e = {0};
+	int rc;
+
+	if (l->programs || l->support.state)
+		return 0;
+	l->plan = plan;
+	dict_init(&l->now, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
+	dict_init(&l->before, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
+	rc = find_events(l, events);
+	config.nr_events = l->nr_events;
+	if (!l->nr_events)
+		return 0;
+	if (rc)
+		err_set(&e, -ENOTSUP, "a session has at most %d latencies", LATENCY_MAX_EVENTS);
+	else if (plan->target.is_cgroup || plan->has_control)
+		err_set(&e, -ENOTSUP, "latencies are not measured %s",
+			plan->has_control ? "with --control" : "of a control group");
+	else
+		(void)latency_open(&config, &l->programs, &e);
+	for (size_t i = 0; i < plan->target.nr_ids && l->programs; i++)
+		(void)latency_add_process(l->programs, plan->target.ids[i]); /* it has ended */
+	if (l->programs)
+		(void)latency_start(l->programs, &e);
+	if (e.code == -ENOMEM)
+		return -ENOMEM;
+	if (!e.code)
+		return 0;
+	l->error = -e.code;
+	explain(e.code, &e, &l->support);
+	session_latency_close(l);
+	return 0;
+}
+
+uint64_t session_latency_count(const struct session_latency *l, size_t event, uint32_t cpu)
+{
+	return l->programs ? latency_count(l->programs, slot_of(l, event), cpu) : 0;
+}
+
+static int add_row(const struct latency_row *row, void *arg)
+{
+	struct session_latency *l = arg;
+	struct seen key, *s;
+
+	memset(&key, 0, sizeof(key));
+	key.event = (uint32_t)row->event;
+	key.part = row->part;
+	key.id = row->id;
+	s = dict_get(&l->now, &key);
+	if (!s)
+		return -ENOMEM;
+	memcpy(s->name, row->name, sizeof(s->name));
+	s->sum_ns += row->sum_ns;
+	s->max_ns = row->max_ns > s->max_ns ? row->max_ns : s->max_ns;
+	for (size_t i = 0; i < LATENCY_NR_BUCKETS; i++)
+		s->bucket[i] += row->buckets[i];
+	return 0;
+}
+
+/* include/linux/blk_types.h */
+static const char *operation_name(unsigned operation)
+{
+	static const char *const names[] = {
+	    [0] = "read",    [1] = "write",        [2] = "flush",
+	    [3] = "discard", [5] = "secure erase", [9] = "write zeroes"};
+	const char *name = operation < ARRAY_NR(names) ? names[operation] : NULL;
+
+	return name ? name : "other";
+}
+
+/* include/linux/interrupt.h */
+static const char *softirq_name(uint64_t number)
+{
+	static const char *const names[] = {"hi",       "timer",   "net_tx", "net_rx",  "block",
+					    "irq_poll", "tasklet", "sched",  "hrtimer", "rcu"};
+
+	return number < ARRAY_NR(names) ? names[number] : "";
+}
+
+static void name_histogram(enum latency_kind kind, const struct seen *s, struct trace_histogram *h)
+{
+	static const char *const parts[] = {"queue", "device"};
+
+	if (s->id == LATENCY_OTHERS) {
+		snprintf(h->what, sizeof(h->what), "others");
+		return;
+	}
+	switch (kind) {
+	case LATENCY_RUN_QUEUE:
+		break;
+	case LATENCY_BLOCK:
+		snprintf(h->what, sizeof(h->what), "%s %s", s->name,
+			 operation_name((unsigned)(s->id & 0xff)));
+		break;
+	case LATENCY_SOFTIRQ:
+		snprintf(h->what, sizeof(h->what), "%" PRIu64 " %s", s->id, softirq_name(s->id));
+		break;
+	case LATENCY_IRQ:
+	case LATENCY_SYSCALL:
+		snprintf(h->what, sizeof(h->what), "%" PRIu64 " %s", s->id, s->name);
+		break;
+	}
+	if (kind == LATENCY_BLOCK)
+		snprintf(h->part, sizeof(h->part), "%s", parts[s->part & 1]);
+}
+
+/* Appends what was added since the reading before. */
+static int add_item(struct session_latency *l, const struct seen *now, const struct seen *before,
+		    bool *has_grown)
+{
+	size_t nr_before = l->nr_buckets;
+	struct trace_histogram *h;
+
+	for (uint32_t i = 0; i < LATENCY_NR_BUCKETS; i++) {
+		uint64_t count = now->bucket[i] - (before ? before->bucket[i] : 0);
+		struct trace_bucket *b =
+		    count ? MEM_ADD(l->buckets, l->nr_buckets, l->bucket_room) : NULL;
+
+		if (count && !b)
+			return -ENOMEM;
+		if (b)
+			*b = (struct trace_bucket){i, count};
+	}
+	*has_grown = l->nr_buckets > nr_before;
+	if (!*has_grown)
+		return 0;
+	h = MEM_ADD(l->item, l->nr, l->room);
+	if (!h)
+		return -ENOMEM;
+	*h = (struct trace_histogram){.event = l->events[now->event],
+				      .bits = TRACE_HISTOGRAM_BITS,
+				      .sum_ns = now->sum_ns - (before ? before->sum_ns : 0),
+				      .max_ns = now->max_ns,
+				      .nr = l->nr_buckets - nr_before};
+	name_histogram(latency_event(event_latency(&l->plan->events[h->event].event)).kind, now, h);
+	return 0;
+}
+
+/* A process that has ended, and did nothing since the reading before, does nothing any more. */
+static void forget_ended(struct session_latency *l, struct seen *s)
+{
+	const struct latency_row row = {.event = s->event, .id = s->id};
+	int number = event_latency(&l->plan->events[l->events[s->event]].event);
+
+	if (number < EVENT_LATENCY_SYSCALL || s->id == LATENCY_OTHERS ||
+	    kill((pid_t)s->id, 0) == 0 || errno != ESRCH)
+		return;
+	latency_forget(l->programs, &row);
+	s->sum_ns = s->max_ns = 0;
+	memset(s->bucket, 0, sizeof(s->bucket));
+}
+
+static int subtract(struct session_latency *l)
+{
+	const struct trace_bucket *at;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->now.nr && rc == 0; i++) {
+		struct seen *now = dict_at(&l->now, i);
+		bool has_grown = false;
+
+		rc = add_item(l, now, dict_at(&l->before, dict_find(&l->before, now)), &has_grown);
+		if (rc == 0 && !has_grown)
+			forget_ended(l, now);
+	}
+	at = l->buckets;
+	for (size_t i = 0; i < l->nr && rc == 0; at += l->item[i++].nr)
+		l->item[i].bucket = at;
+	return rc;
+}
+
+void session_latency_read(struct session_latency *l)
+{
+	struct dict before = l->before;
+	int rc;
+
+	if (!l->programs)
+		return;
+	l->before = l->now;
+	l->now = before;
+	dict_fini(&l->now);
+	l->nr = l->nr_buckets = 0;
+	rc = latency_read(l->programs, add_row, l) ?: subtract(l);
+	l->has_failed = rc != 0;
+	if (rc)
+		l->nr = 0;
+}

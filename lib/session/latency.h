@@ -1,0 +1,41 @@
+/*
+ * The events of the group latency: their programs, and what was added to their histograms between
+ * two readings.
+ */
+#ifndef SESSION_LATENCY_H
+#define SESSION_LATENCY_H
+
+#include "base/dict.h"
+#include "bpf/latency.h"
+#include "session/plan.h"
+#include "trace/trace.h"
+
+struct session_latency {
+	const struct plan *plan;      /* borrowed */
+	struct latency *programs;     /* owned; NULL: not needed, or refused */
+	struct event_support support; /* why, then */
+	int error;                    /* errno, then */
+	size_t nr_events;
+	uint32_t events[LATENCY_MAX_EVENTS]; /* of the plan, by the programs' number */
+	struct dict now, before;             /* at the last two readings */
+	struct trace_histogram *item;        /* owned; the difference */
+	size_t nr, room;
+	struct trace_bucket *buckets; /* owned; of all items */
+	size_t nr_buckets, bucket_room;
+	bool has_failed; /* the last reading did */
+};
+
+/* Zeroes are fine. */
+void session_latency_fini(struct session_latency *l);
+/* Loads the programs that the plan's events need, once. 0, also if they are refused, or -ENOMEM. */
+int session_latency_open(struct session_latency *l, const struct plan *plan);
+/* Unloads them: the target has changed. */
+void session_latency_close(struct session_latency *l);
+/* Whether the event works here: loads its programs, and unloads them. */
+void session_latency_check(const struct event *ev, struct event_support *out);
+/* What ended on the CPU up to now; event: of the plan. */
+uint64_t session_latency_count(const struct session_latency *l, size_t event, uint32_t cpu);
+/* Reads all histograms. Without memory, or if they cannot be read, there are no items. */
+void session_latency_read(struct session_latency *l);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * A program with known latencies: latency THREADS CALLS. Each thread asks another one, which
+ * answers a pipe after 2 ms, and receives the answer with readv(2); then it sleeps 1 ms by
+ * clock_nanosleep(2). Nothing else in it calls these two. Prints what it measured around the calls,
+ * in ns, sorted: "readv NS NS …" and "clock_nanosleep NS NS …".
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_CALLS = 100000 };
+
+static uint64_t took[2][MAX_CALLS];
+static size_t nr[2], nr_calls;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+struct pair {
+	int ask[2], answer[2];
+};
+
+static void *answer(void *arg)
+{
+	const struct pair *p = arg;
+	struct timespec delay = {0, 2000000};
+	char c;
+
+	while (read(p->ask[0], &c, 1) == 1) {
+		select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = delay.tv_nsec / 1000});
+		if (write(p->answer[1], &c, 1) != 1)
+			abort();
+	}
+	return NULL;
+}
+
+static void add(int which, uint64_t start)
+{
+	took[which][__atomic_fetch_add(&nr[which], 1, __ATOMIC_RELAXED)] = now() - start;
+}
+
+static void *ask(void *arg)
+{
+	const struct timespec nap = {0, 1000000};
+	struct pair p;
+	pthread_t other;
+	char c = 0;
+
+	(void)arg;
+	if (pipe(p.ask) || pipe(p.answer) || pthread_create(&other, NULL, answer, &p))
+		abort();
+	for (size_t i = 0; i < nr_calls; i++) {
+		uint64_t start;
+
+		if (write(p.ask[1], &c, 1) != 1)
+			abort();
+		start = now();
+		if (readv(p.answer[0], &(struct iovec){&c, 1}, 1) != 1)
+			abort();
+		add(0, start);
+		start = now();
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &nap, NULL);
+		add(1, start);
+	}
+	close(p.ask[1]);
+	pthread_join(other, NULL);
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const names[] = {"readv", "clock_nanosleep"};
+	int nr_threads = argc > 2 ? (int)strtol(argv[1], NULL, 10) : 1;
+	pthread_t thread[64];
+
+	nr_calls = argc > 2 ? strtoul(argv[2], NULL, 10) : 100;
+	if (nr_threads < 1 || nr_threads > 64 || nr_calls * (size_t)nr_threads > MAX_CALLS)
+		return 2;
+	for (int i = 0; i < nr_threads; i++)
+		if (pthread_create(&thread[i], NULL, ask, NULL))
+			return 1;
+	for (int i = 0; i < nr_threads; i++)
+		pthread_join(thread[i], NULL);
+	for (int w = 0; w < 2; w++) {
+		qsort(took[w], nr[w], sizeof(took[w][0]), compare);
+		printf("%s", names[w]);
+		for (size_t i = 0; i < nr[w]; i++)
+			printf(" %llu", (unsigned long long)took[w][i]);
+		printf("\n");
+	}
+	return 0;
+}
