@@ -112,6 +112,8 @@ static void add_sampling(struct buf *out, const struct plan *plan, const struct 
 
 		add_pace(out, &ev);
 		add_sample_fields(out, plan, p);
+		if (p->asked->is_aggregated)
+			buf_adds(out, "  aggregate  added up in the kernel by thread and stack\n");
 		if (ev.is_partial)
 			buf_adds(
 			    out,

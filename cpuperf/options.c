@@ -118,11 +118,12 @@ static const struct opt_row before[] = {
      .arg = OPT_OPTIONAL,
      .metavar = "HOW",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "fp dwarf hybrid",
+     .words = "fp dwarf hybrid aggregate",
      .section = "Measuring",
      .help =
 	 "Record the callers of each sample: fp, by frame pointers; dwarf (the default), from up "
-	 "to 16 KiB of the program's stack; hybrid, by frame pointers, completed from 1 KiB. If "
+	 "to 16 KiB of the program's stack; hybrid, by frame pointers, completed from 1 KiB; "
+	 "aggregate, by frame pointers, added up in the kernel (key aggregate of cpspec(5)). If "
 	 "nothing is sampled, sample the clock 997 times per second.",
      .set = set_callgraph},
     {.name = "pid",

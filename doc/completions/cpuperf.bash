@@ -33,7 +33,7 @@ _cpuperf() {
 		return
 		;;
 	--callgraph)
-		COMPREPLY=($(compgen -W "fp dwarf hybrid" -- "$cur"))
+		COMPREPLY=($(compgen -W "fp dwarf hybrid aggregate" -- "$cur"))
 		return
 		;;
 	--cgroup)

@@ -74,13 +74,15 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 	c->events = mem_calloc(plan->nr_events, sizeof(*c->events));
 	c->cpus = mem_calloc(plan_nr_traces(plan), sizeof(*c->cpus));
 	c->is_off = mem_calloc(plan->nr_events, sizeof(*c->is_off));
-	if (!c->attrs || !c->events || !c->cpus || !c->is_off)
+	c->aggregates = mem_calloc(plan->nr_parts, sizeof(*c->aggregates));
+	if (!c->attrs || !c->events || !c->cpus || !c->is_off || !c->aggregates)
 		return -ENOMEM;
 	memset(c->is_off, plan->starts_disabled, plan->nr_events * sizeof(*c->is_off));
 	c->probe = (struct session_probe){.plan = plan,
 					  .pmu = pmu,
 					  .attrs = c->attrs,
 					  .shares_ring = shares_ring(plan),
+					  .aggregates = c->aggregates,
 					  .latency = &c->latency};
 	return init_cpus(c) ?: set_off(c);
 }
@@ -93,14 +95,24 @@ static void free_attrs(struct counters *c)
 	}
 }
 
+static void close_aggregates(struct counters *c)
+{
+	for (size_t k = 0; c->aggregates && k < c->plan->nr_parts; k++) {
+		aggregate_close(c->aggregates[k]);
+		c->aggregates[k] = NULL;
+	}
+}
+
 void counters_fini(struct counters *c)
 {
 	for (uint32_t t = 0; t < c->nr_cpus; t++)
 		session_cpu_fini(&c->cpus[t]);
 	free_attrs(c);
+	close_aggregates(c);
 	waits_close(c->waits);
 	session_latency_fini(&c->latency);
 	misc_close(&c->misc);
+	mem_free(c->aggregates);
 	mem_free(c->attrs);
 	mem_free(c->events);
 	mem_free(c->cpus);
@@ -177,7 +189,7 @@ static int open_cpus(struct counters *c)
 	return rc;
 }
 
-static void explain_waits(struct event_support *out, int rc, const struct err *e)
+static void explain_refusal(struct event_support *out, int rc, const struct err *e)
 {
 	bool is_denied = rc == -EPERM;
 
@@ -192,7 +204,7 @@ static void explain_waits(struct event_support *out, int rc, const struct err *e
 static void refuse_waits(struct counters *c, int rc, const struct err *e)
 {
 	c->probe.waits_error = -rc;
-	explain_waits(&c->waits_support, rc, e);
+	explain_refusal(&c->waits_support, rc, e);
 	waits_close(c->waits);
 	c->waits = NULL;
 }
@@ -206,7 +218,7 @@ void counters_check_waits(struct event_support *out)
 
 	*out = (struct event_support){.state = READING_OK};
 	if (rc)
-		explain_waits(out, rc, &e);
+		explain_refusal(out, rc, &e);
 	waits_close(w);
 }
 
@@ -246,6 +258,39 @@ int counters_open_waits(struct counters *c)
 	return rc == -ENOMEM ? rc : 0;
 }
 
+static bool is_aggregated(const struct plan *plan, size_t part)
+{
+	const struct plan_event *p = &plan->events[plan->parts[part].event];
+
+	return p->asked->is_aggregated && p->set != PLAN_NO_SET;
+}
+
+/* The programs of all aggregated events, with a table for each CPU; once. */
+static int open_aggregates(struct counters *c)
+{
+	const struct plan *plan = c->plan;
+	MEM_AUTO uint32_t *cpus = mem_calloc(c->nr_cpus + 1, sizeof(*cpus));
+	struct aggregate_config config = {.cpus = cpus, .max_stack = host_max_stack(plan->host)};
+	struct err e = {0};
+	int rc = 0;
+
+	if (!cpus)
+		return -ENOMEM;
+	while (config.nr_cpus < c->nr_cpus && c->cpus[config.nr_cpus].cpu != PLAN_ANY_CPU) {
+		cpus[config.nr_cpus] = c->cpus[config.nr_cpus].cpu;
+		config.nr_cpus++;
+	}
+	for (size_t k = 0; k < plan->nr_parts && rc == 0; k++)
+		if (is_aggregated(plan, k) && !c->aggregates[k] && !c->aggregate_support.state)
+			rc = aggregate_open(&config, &c->aggregates[k], &e);
+	if (rc == 0 || rc == -ENOMEM)
+		return rc;
+	c->probe.aggregate_error = -rc;
+	explain_refusal(&c->aggregate_support, rc, &e);
+	close_aggregates(c);
+	return 0;
+}
+
 static int start_waits(struct counters *c)
 {
 	struct err e = {0};
@@ -258,7 +303,8 @@ static int start_waits(struct counters *c)
 int counters_open(struct counters *c, uint64_t ring_bytes)
 {
 	return counters_open_waits(c)
-		   ?: make_attrs(c, ring_bytes) ?: open_cpus(c) ?: start_waits(c);
+		   ?: make_attrs(c, ring_bytes)
+		   ?: open_aggregates(c) ?: open_cpus(c) ?: start_waits(c);
 }
 
 int counters_reopen(struct counters *c)
@@ -346,6 +392,8 @@ static void sum_up(struct counters *c, size_t i)
 		ev->support = c->waits_support;
 	if (error && event_latency(&p->event) >= 0 && c->latency.support.state)
 		ev->support = c->latency.support;
+	if (error && p->asked->is_aggregated && c->aggregate_support.state)
+		ev->support = c->aggregate_support;
 	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))
 		refuse_task(c->plan, error, &ev->support);
 	if (ev->nr_cpus)

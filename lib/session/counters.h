@@ -21,6 +21,8 @@ struct counters {
 	struct waits *waits;                /* owned; NULL: not needed, or refused */
 	struct event_support waits_support; /* why, then */
 	struct session_latency latency;
+	struct aggregate **aggregates;          /* owned, like each; per part, or NULL */
+	struct event_support aggregate_support; /* why not */
 };
 
 /* Memory only. 0 or -ENOMEM; also then counters_fini frees what is owned. */

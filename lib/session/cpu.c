@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "session/latency.h"
 
 #include <errno.h>
@@ -128,6 +129,23 @@ static int connect_waits(struct session_cpu *c, const struct session_probe *p, s
 	return rc;
 }
 
+/* Has the samples of the part, the leader of the last group, added up. */
+static int connect_aggregate(struct session_cpu *c, const struct session_probe *p, size_t part)
+{
+	struct pmu_group *g = &c->groups[c->nr_groups - 1];
+	const struct aggregate *a = p->aggregates[part];
+	int rc = -p->aggregate_error;
+
+	if (!event_of(c, part)->asked->is_aggregated)
+		return 0;
+	if (a)
+		rc = p->pmu->ioctl(g->members[0].fd, PERF_EVENT_IOC_SET_BPF,
+				   (unsigned long)aggregate_program(a));
+	if (rc)
+		pmu_group_fini(g);
+	return rc;
+}
+
 /* Opens the part alone in a new group. */
 static int add_alone(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id)
 {
@@ -137,7 +155,7 @@ static int add_alone(struct session_cpu *c, const struct session_probe *p, size_
 		return rc;
 	rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
 	if (rc == 0)
-		rc = connect_waits(c, p, part);
+		rc = connect_waits(c, p, part) ?: connect_aggregate(c, p, part);
 	set_result(c, p, part, c->nr_groups - 1, -rc);
 	drop_empty_group(c); /* it cannot be opened even alone */
 	return 0;

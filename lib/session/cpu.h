@@ -6,6 +6,7 @@
 #define SESSION_CPU_H
 
 #include "base/reading.h"
+#include "bpf/aggregate.h"
 #include "bpf/waits.h"
 #include "pmu/group.h"
 #include "session/plan.h"
@@ -23,6 +24,9 @@ struct session_probe {
 	    *waits; /* borrowed; measures the events of group sched; NULL: they do not work here */
 	int waits_error;                       /* errno, then */
 	const struct session_latency *latency; /* borrowed; NULL: there are no such events */
+	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
+	struct aggregate *const *aggregates;
+	int aggregate_error; /* errno, then */
 };
 
 struct session_cpu {

@@ -297,11 +297,34 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 	return report(plan->spec, p->asked->name_pos, &e, errs);
 }
 
+/* The kernel calls programs with the samples of PMUs and of its software events. */
+static int check_aggregate(const struct plan *plan, const struct plan_event *p,
+			   struct err_list *errs)
+{
+	struct err e = {0};
+
+	if (!p->asked->is_aggregated)
+		return 0;
+	if (plan->spec->flight.span_ns)
+		err_set(&e, -EINVAL, "%s:%s: aggregate and flight_recorder are mutually exclusive",
+			p->event.group->name, p->event.row->name);
+	else if (event_wait(&p->event) >= 0 || p->event.group->id == EVENT_GROUP_TRACEPOINT)
+		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",
+			p->event.group->name, p->event.row->name);
+	else
+		return 0;
+	err_hint(&e, "remove aggregate, or set it to false");
+	return report(plan->spec,
+		      p->asked->aggregate_pos.line ? p->asked->aggregate_pos : p->asked->name_pos,
+		      &e, errs);
+}
+
 /* Refuses what this machine would silently not do. */
 static int check_sampling(const struct plan *plan, const struct plan_event *p,
 			  const struct catalogue *c, struct err_list *errs)
 {
-	int rc = check_period(plan->spec, p, errs) ?: check_wait(plan, p, errs);
+	int rc = check_period(plan->spec, p, errs)
+			  ?: check_wait(plan, p, errs) ?: check_aggregate(plan, p, errs);
 
 	if (event_model_is_foreign(c)) /* a plan for another machine */
 		return rc;

@@ -186,6 +186,8 @@ static void read_boundary(struct session *s)
 	collect_read(misc->collect);
 	/* without memory there are no things */
 	(void)session_things_read(&s->things_end, misc, s->boundary_ns);
+	if (s->sampling)
+		sampling_hold(s->sampling);
 	s->boundary_ns = clock_monotonic_ns();
 	if (s->counters.waits && waits_settle(s->counters.waits))
 		notes_add(&s->notes, 0, "waits that last could not be added up");

@@ -9,6 +9,7 @@
 #include "base/perf_abi.h"
 #include "event/event.h"
 #include "session/mapped.h"
+#include "session/stacks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -124,7 +125,10 @@ static int attach(struct sampler *s, const struct session_probe *p, const struct
 	while (i < s->scan.nr_events && s->events[i].part != m->event)
 		i++;
 	if (i == s->scan.nr_events) {
-		s->events[i] = (struct sampler_event){.part = m->event};
+		s->events[i] = (struct sampler_event){.part = m->event,
+						      .aggregate = p->aggregates[m->event],
+						      .attr = p->attrs[m->event],
+						      .id = id};
 		pmu_scan_event_init(&s->counts[i], p->attrs[m->event]);
 		s->scan.nr_events++;
 	}
@@ -488,6 +492,85 @@ static uint64_t lost_of(const struct sampler *s, struct sampler_event *event)
 	return s->scan.nr_events == 1 || s->scan.lost == 0 ? s->scan.lost : UINT64_MAX;
 }
 
+void sampler_hold(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->scan.nr_events; i++)
+		if (s->events[i].aggregate)
+			aggregate_hold(s->events[i].aggregate, s->cpu->trace);
+}
+
+void sampler_resume(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->scan.nr_events; i++)
+		if (s->events[i].aggregate)
+			aggregate_resume(s->events[i].aggregate, s->cpu->trace);
+}
+
+/* Counts what was added up, as the samples of the ring are counted. */
+static void count_stacks(struct sampler *s)
+{
+	s->added = (struct aggregate_counts){0};
+	for (uint32_t i = 0; i < s->scan.nr_events; i++) {
+		const struct aggregate *a = s->events[i].aggregate;
+		struct pmu_scan_event *c = &s->counts[i];
+		struct aggregate_counts n;
+		struct aggregate_stack st;
+
+		if (!a)
+			continue;
+		n = aggregate_counts(a, s->cpu->trace);
+		s->added.samples += n.samples;
+		s->added.full += n.full;
+		s->added.failed += n.failed;
+		for (uint32_t at = 0; aggregate_next(a, s->cpu->trace, &at, &st);) {
+			c->samples += st.samples;
+			c->weight += st.weight;
+			c->idle += st.tid ? 0 : st.samples;
+		}
+	}
+}
+
+static int append_stacks(struct sampler *s, struct trace_writer *w, struct buf *items,
+			 struct err *e)
+{
+	if (!items->len && !buf_error(items))
+		return 0;
+	trace_writer_more(w);
+	trace_writer_stacks(w, s->cpu->cpu, items);
+	buf_reset(items);
+	return trace_file_append(s->file, w, e);
+}
+
+static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w, struct buf *items,
+		       struct err *e)
+{
+	const struct sampler_event *ev = &s->events[event];
+	struct aggregate_stack st;
+	int rc = 0;
+
+	for (uint32_t at = 0; aggregate_next(ev->aggregate, s->cpu->trace, &at, &st) && rc == 0;) {
+		stacks_add(items, ev->attr, ev->id, s->cpu->cpu, &st);
+		if (items->len > TRACE_FILE_RECORDS_BYTES / 2)
+			rc = append_stacks(s, w, items, e);
+	}
+	return rc ?: append_stacks(s, w, items, e);
+}
+
+int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct err *e)
+{
+	struct buf items;
+	int rc = 0;
+
+	if (!s->file)
+		return 0;
+	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
+	for (uint32_t i = 0; i < s->scan.nr_events && rc == 0; i++)
+		if (s->events[i].aggregate)
+			rc = write_event(s, i, w, &items, e);
+	buf_fini(&items);
+	return rc;
+}
+
 static void sum_up(struct sampler *s)
 {
 	for (uint32_t i = 0; i < s->scan.nr_events; i++) {
@@ -516,6 +599,7 @@ int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *
 	if (s->ring.base)
 		rc = s->span_ns ? cut_held(s, cut_ns, is_wanted, e)
 				: cut_ring(s, cut_ns, is_wanted, e);
+	count_stacks(s);
 	sum_up(s);
 	return rc;
 }
@@ -551,7 +635,12 @@ int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e)
 
 uint64_t sampler_samples(const struct sampler *s)
 {
-	return s->samples + iteration_samples(s);
+	uint64_t samples = s->samples + iteration_samples(s);
+
+	for (uint32_t i = 0; i < s->scan.nr_events; i++)
+		if (s->events[i].aggregate)
+			samples += aggregate_counts(s->events[i].aggregate, s->cpu->trace).samples;
+	return samples;
 }
 
 uint64_t sampler_lost(const struct sampler *s)

@@ -17,8 +17,11 @@ struct mapped;
 
 /* An event that samples on this CPU. */
 struct sampler_event {
-	size_t part;          /* index in the plan */
-	uint64_t lost_before; /* at the start of the iteration, as struct session_cpu's */
+	size_t part;                 /* index in the plan */
+	uint64_t lost_before;        /* at the start of the iteration, as struct session_cpu's */
+	struct aggregate *aggregate; /* borrowed; adds its samples up; NULL: nothing does */
+	const struct perf_event_attr *attr; /* borrowed */
+	uint64_t id;                        /* of one of its perf events here */
 };
 
 struct sampler {
@@ -43,8 +46,9 @@ struct sampler {
 	struct trace_id *ids;          /* owned; the ids that records may contain */
 	struct pmu_scan_id *scan_ids;  /* owned; those that samples contain */
 	size_t nr_ids;
-	struct pmu_scan scan;    /* the iteration's; its events are counts */
-	uint64_t side_band_lost; /* records lost in the iteration */
+	struct pmu_scan scan;          /* the iteration's; its events are counts */
+	struct aggregate_counts added; /* of the iteration, all events; set by sampler_cut */
+	uint64_t side_band_lost;       /* records lost in the iteration */
 
 	struct trace_file *file; /* owned; NULL: nothing is saved */
 	struct buf kept;         /* records of the next iteration */
@@ -84,6 +88,14 @@ int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *
 void sampler_skip(struct sampler *s, uint64_t cut_ns);
 /* Of the ring of a flight recorder; 0 without one. */
 uint64_t sampler_held_bytes(const struct sampler *s);
+/* Sends all samples to the ring from now on: before the CPU's end readings, so that it is divided
+ * exactly there. Until sampler_resume. */
+void sampler_hold(struct sampler *s);
+/* Writes the samples that were added up in the iteration to the file; w: for its frames. Call it
+ * after sampler_cut. 0 or -errno with *e. */
+int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct err *e);
+/* Forgets the samples that were added up, and adds up again. */
+void sampler_resume(struct sampler *s);
 /* Starts the next iteration, with a file or without: kept samples come first. */
 int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e);
 

@@ -183,6 +183,12 @@ void sampling_unlock(struct sampling *g)
 	paced_unlock(&g->paced);
 }
 
+void sampling_hold(struct sampling *g)
+{
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		sampler_hold(&g->samplers[t]);
+}
+
 void sampling_boundary(struct sampling *g, uint64_t boundary_ns)
 {
 	g->boundary_ns = boundary_ns;
@@ -296,8 +302,10 @@ static int drop_earlier(struct sampling *g, struct err *e)
 	int rc = 0;
 
 	read_idle(g);
-	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
+	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
 		rc = sampler_cut(&g->samplers[t], cut_ns(g, t), false, e);
+		sampler_resume(&g->samplers[t]);
+	}
 	return rc;
 }
 
@@ -615,6 +623,28 @@ static void note_losses(struct sampling *g, uint32_t iteration)
 	paced_note_missing(&g->paced, iteration, g->notes);
 }
 
+/* Samples that could not be added up. They are in the trace, one by one. */
+static void note_added(struct sampling *g, const struct session_iteration *it)
+{
+	struct aggregate_counts all = {0};
+
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		all.samples += g->samplers[t].added.samples;
+		all.full += g->samplers[t].added.full;
+		all.failed += g->samplers[t].added.failed;
+	}
+	if (all.full)
+		notes_add(g->notes, 0,
+			  "iteration %u: %" PRIu64 " samples found no room in the kernel's table "
+			  "of stacks and were written one by one; %" PRIu64 " were added up",
+			  it->iteration, all.full, all.samples);
+	if (all.failed)
+		notes_add(g->notes, 0,
+			  "iteration %u: %" PRIu64 " samples, whose stack the kernel could not "
+			  "read whole, were not added up",
+			  it->iteration, all.failed);
+}
+
 /* A flight recorder whose rings were too small for its span. */
 static void note_held(struct sampling *g, const struct session_iteration *it)
 {
@@ -657,6 +687,13 @@ static int cut(struct sampling *g, const struct session_iteration *it, uint32_t 
 	return sampler_cut(m, until_ns, true, why);
 }
 
+static int write_stacks(struct sampling *g, uint32_t t, struct err *why)
+{
+	struct trace_writer *w = g->recorder->writer;
+
+	return w ? sampler_write_stacks(&g->samplers[t], w, why) : 0;
+}
+
 /* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */
 static int record_all(struct sampling *g, const struct session_iteration *it, struct err *why)
 {
@@ -667,7 +704,9 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		uint64_t until_ns = cut_ns(g, t);
 
-		one = cut(g, it, t, until_ns, why) ?: drain_ticks(g, t, until_ns, why);
+		one = cut(g, it, t, until_ns, why)
+			  ?: drain_ticks(g, t, until_ns, why) ?: write_stacks(g, t, why);
+		sampler_resume(&g->samplers[t]);
 		rc = rc ?: one;
 		g->results[t].max_rate_end = max_rate;
 		sum_up(g, t);
@@ -675,6 +714,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 			 it->trigger);
 	}
 	g->max_rate = max_rate;
+	note_added(g, it);
 	note_held(g, it);
 	if (rc && g->recorder->writer) {
 		common_fail(&g->common, why); /* the survey would fill the reserve */

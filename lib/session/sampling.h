@@ -67,6 +67,8 @@ void sampling_lock(struct sampling *g);
 void sampling_unlock(struct sampling *g);
 
 /* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
+/* Before the readings of a boundary: what is added up ends there. */
+void sampling_hold(struct sampling *g);
 void sampling_boundary(struct sampling *g, uint64_t boundary_ns);
 
 /* Call after the end readings. Earlier samples end the iteration's traces. Fills the sampling

@@ -72,6 +72,29 @@ static bool branch_filter_has_no_flag(const struct spec_event *e)
 	return e->branch_filter && !(e->flags & SPEC_LAST_BRANCH);
 }
 
+static bool aggregate_has_no_rate(const struct spec_event *e)
+{
+	return e->is_aggregated && !spec_event_is_sampled(e) && !e->is_sampled;
+}
+
+static bool aggregate_has_no_stack(const struct spec_event *e)
+{
+	return e->is_aggregated && spec_event_is_sampled(e) && !(e->flags & SPEC_CALLCHAIN);
+}
+
+enum { SINGLE_FLAGS = SPEC_USER_STACK | SPEC_LAST_BRANCH | SPEC_TIMEBASE };
+
+bool check_may_aggregate(const struct spec_event *e)
+{
+	return !is_misc(e) && !(e->flags & SINGLE_FLAGS) && strcmp(e->group_name, "sched") != 0 &&
+	       strcmp(e->group_name, "tracepoint") != 0;
+}
+
+static bool aggregate_has_single_flag(const struct spec_event *e)
+{
+	return e->is_aggregated && e->flags & SINGLE_FLAGS;
+}
+
 #define AT(member) offsetof(struct spec_event, member)
 static const struct rule {
 	bool (*is_broken)(const struct spec_event *e);
@@ -103,6 +126,12 @@ static const struct rule {
      "add \"user_stack\" to the flags, or remove stack_bytes"},
     {branch_filter_has_no_flag, AT(branch_pos), 0, "branch_filter needs the flag last_branch",
      "add \"last_branch\" to the flags, or remove branch_filter"},
+    {aggregate_has_no_rate, AT(aggregate_pos), 0, "aggregate needs a rate or a frequency",
+     "add \"rate\" or \"frequency\", or remove aggregate"},
+    {aggregate_has_no_stack, AT(aggregate_pos), 0, "aggregate needs the flag callchain",
+     "add \"callchain\" to the flags, or remove aggregate"},
+    {aggregate_has_single_flag, AT(aggregate_pos), SINGLE_FLAGS,
+     "samples with this flag cannot be added up", "remove the flag, or aggregate"},
 };
 
 static const char *first_flag(unsigned flags)

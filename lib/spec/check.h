@@ -17,4 +17,7 @@ enum {
 /* Reports every rule that the events of s break, at its place in the text. */
 void check_events(const struct spec *s, struct err_list *errs);
 
+/* True if the kernel can add the samples of such an event up, as it is. */
+bool check_may_aggregate(const struct spec_event *e);
+
 #endif

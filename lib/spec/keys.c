@@ -343,6 +343,21 @@ const struct key_row key_rows[] = {
 	.description = "true samples the event as the spec's key sampling says.",
     },
     {
+	EVENT_FIELD(is_aggregated),
+	EVENT_POS(aggregate_pos),
+	.name = "aggregate",
+	.type = KEY_BOOL,
+	.groups = "all but misc, sched and tracepoint",
+	.modes = "sampling",
+	.description =
+	    "true has the kernel add the samples up by thread and stack, and reads them at the "
+	    "end of each iteration: a trace grows with the number of different stacks, not with "
+	    "time. Needs the flag callchain, and the right to load programs (BPF). A sample "
+	    "that finds no room in the kernel's table, of 2 MiB for each CPU, is written as "
+	    "without this key, and so are those while the table is read. Samples that are added "
+	    "up have no time of their own: reports spread them evenly from the first to the last.",
+    },
+    {
 	EVENT_FIELD(flags),
 	EVENT_POS(flags_pos),
 	.name = "flags",
@@ -454,6 +469,13 @@ const struct key_row key_rows[] = {
 	.max = 1000000000,
 	.unit = "Hz",
 	.description = "The frequency of sampled events that have neither, instead of a rate.",
+    },
+    {
+	SAMPLING_FIELD(is_aggregated),
+	EVENT_POS(aggregate_pos),
+	.name = "aggregate",
+	.type = KEY_BOOL,
+	.description = "aggregate of sampled events that have no such key.",
     },
     {
 	SAMPLING_FIELD(flags),

@@ -302,10 +302,11 @@ int spec_sample_clock(struct spec *s, const char *key, const char *value, const 
 }
 
 const struct spec_callgraph spec_callgraphs[] = {
-    {"fp", SPEC_CALLCHAIN, 0},
-    {"dwarf", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384},
-    {"hybrid", SPEC_CALLCHAIN | SPEC_USER_STACK, 1024},
-    {NULL, 0, 0},
+    {"fp", SPEC_CALLCHAIN, 0, false},
+    {"dwarf", SPEC_CALLCHAIN | SPEC_USER_STACK, 16384, false},
+    {"hybrid", SPEC_CALLCHAIN | SPEC_USER_STACK, 1024, false},
+    {"aggregate", SPEC_CALLCHAIN, 0, true},
+    {NULL, 0, 0, false},
 };
 
 void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)
@@ -318,5 +319,6 @@ void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)
 		event->flags &= ~(unsigned)(SPEC_CALLCHAIN | SPEC_USER_STACK);
 		event->flags |= how->flags;
 		event->stack_bytes = how->stack_bytes;
+		event->is_aggregated = how->is_aggregated && check_may_aggregate(event);
 	}
 }

@@ -62,14 +62,16 @@ struct spec_event {
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
-	bool is_paced;   /* an option sets its own rate or frequency */
-	bool is_sampled; /* the text says only that; false once its defaults are set */
-	unsigned flags;  /* enum spec_flag; neither os nor user means both, and both are set then */
+	bool is_paced;      /* an option sets its own rate or frequency */
+	bool is_sampled;    /* the text says only that; false once its defaults are set */
+	bool is_aggregated; /* the kernel adds its samples up by stack */
+	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
 	struct spec_pos pos;       /* of the event's object */
 	struct spec_pos group_pos; /* of the value of group_name */
 	struct spec_pos name_pos;
 	/* of the values; line 0: absent */
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
+	struct spec_pos aggregate_pos;
 };
 
 /* A metric as written in the spec. */
@@ -215,6 +217,7 @@ struct spec_callgraph {
 	const char *name;
 	unsigned flags; /* enum spec_flag */
 	uint64_t stack_bytes;
+	bool is_aggregated; /* of events that can be */
 };
 
 extern const struct spec_callgraph spec_callgraphs[]; /* ends with the name NULL */

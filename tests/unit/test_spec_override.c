@@ -402,6 +402,13 @@ TEST(callgraphs)
 		assert_int_equal(s.events[1].flags, SPEC_OS | SPEC_USER | how->flags);
 		assert_int_equal(s.events[1].stack_bytes, how->stack_bytes);
 		assert_int_equal(!how->stack_bytes, !(how->flags & SPEC_USER_STACK));
+		assert_int_equal(s.events[0].is_aggregated, false);
+		assert_int_equal(s.events[1].is_aggregated, how->is_aggregated);
+	}
+	s.events[1].flags |= SPEC_TIMEBASE;
+	for (const struct spec_callgraph *how = spec_callgraphs; how->name; how++) {
+		spec_set_callgraph(&s, how);
+		assert_false(s.events[1].is_aggregated);
 	}
 	spec_fini(&s);
 }

@@ -1,0 +1,59 @@
+/*
+ * Samples of a perf event that the kernel adds up by stack, in a table for each CPU. Only this room
+ * sees libbpf.
+ *
+ * A table that is held adds nothing up: then its samples go to the ring of the event, as those do
+ * that find no room in it. So no sample is lost or counted twice while a table is read.
+ */
+#ifndef BPF_AGGREGATE_H
+#define BPF_AGGREGATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct aggregate;
+struct err;
+
+enum { AGGREGATE_TABLE_BYTES = 2 << 20 }; /* of memory of the kernel, for each CPU */
+
+struct aggregate_config {
+	const uint32_t *cpus; /* the numbers of those that have a table */
+	uint32_t nr_cpus;
+	uint64_t max_stack; /* addresses of a callchain, at most */
+};
+
+/* Loads the program; all tables are held. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP:
+ * this kernel, or this build, cannot do it; -ENOMEM. One thread, as all below. */
+int aggregate_open(const struct aggregate_config *config, struct aggregate **out, struct err *e);
+void aggregate_close(struct aggregate *a); /* NULL is fine */
+
+/* The descriptor of the program, for PERF_EVENT_IOC_SET_BPF. The event keeps the program alive. */
+int aggregate_program(const struct aggregate *a);
+
+/* Table: the index of its CPU in the configuration. */
+void aggregate_hold(struct aggregate *a, uint32_t table);
+/* Empties a table that is held, and lets it add up. */
+void aggregate_resume(struct aggregate *a, uint32_t table);
+
+struct aggregate_stack {
+	uint32_t pid, tid;
+	uint64_t samples, weight;  /* weight: the sum of their periods */
+	uint64_t begin_ns, end_ns; /* first and last: CLOCK_MONOTONIC */
+	/* Addresses, the innermost first; borrowed until the table is resumed. */
+	const uint64_t *kernel, *user;
+	uint32_t nr_kernel, nr_user;
+};
+/* The next stack of a table that is held: true, or false after the last. *at: 0 for the first. */
+bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,
+		    struct aggregate_stack *out);
+
+/* Since the table was resumed. The last two are in the ring. */
+struct aggregate_counts {
+	uint64_t samples; /* added up */
+	uint64_t full;    /* that found no room */
+	uint64_t failed;  /* whose stack could not be read whole */
+};
+struct aggregate_counts aggregate_counts(const struct aggregate *a, uint32_t table);
+
+#endif

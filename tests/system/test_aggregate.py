@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""The key aggregate: samples that the kernel adds up by stack. A page fault is counted by the same event that
+samples it, so with a rate of 1 no fault may be missing, or there twice, in any iteration. CPUPERF and
+CPUPERF_PRINT name the programs; needs root and a kernel with BTF.
+"""
+import collections
+import csv
+import glob
+import io
+import json
+import os
+import struct
+import subprocess
+
+from kit import CPUPERF, output, PRINT, run, run_checks, skip
+from sampled import Trace, write_spec
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FRAME_STACKS, R_SAMPLE = 20, 9
+FAULTS = {"group_name": "software", "event_name": "page_faults", "rate": 1, "flags": ["user", "pc", "callchain"],
+          "aggregate": True}
+
+
+def build(folder):
+    program = os.path.join(folder, "faults")
+    run("cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program, f"{HERE}/faults.c")
+    return program
+
+
+def measure(folder, *command, event=None, **keys):
+    spec = write_spec(folder, [{**FAULTS, **(event or {})}], **{"duration": 0.02, "num_iterations": 0, **keys})
+    run(CPUPERF, spec, "-o", f"{folder}/session", "--", *command, cwd=folder)
+    return f"{folder}/session"
+
+
+def rows(session, *args):
+    text = output(PRINT, "--quiet", "--output-format=csv", *args, session)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def stacks_of(session):
+    """(samples, weight, first, last) of all that was added up, and how many samples were not."""
+    added, single = [], 0
+    for path in glob.glob(f"{session}/cpuperf.*.*.cpuperf"):
+        trace = Trace(path)
+        for payload in trace.of(FRAME_STACKS):
+            at = 8
+            while at < len(payload):
+                samples, weight, end_ns = struct.unpack_from("<QQQ", payload, at)
+                kind, _, size = struct.unpack_from("<IHH", payload, at + 24)
+                assert kind == R_SAMPLE, kind
+                added.append((samples, weight, end_ns))
+                at += 24 + size
+        single += sum(r.kind == R_SAMPLE for r in trace.records())
+    return added, single
+
+
+def check_each_once(folder):
+    """Over many iterations, and so many boundaries: no fault is lost, and none is counted twice."""
+    session = measure(folder, build(folder), "2000", "8")
+    traces = [r for r in rows(session, "--report=summary") if r["trace"]]
+    total, counted = (sum(int(r[key] or 0) for r in traces) for key in ("samples", "value"))
+    is_whole = all(r[key] in ("", "0") for r in traces for key in ("lost", "throttled"))
+    iterations = sum(r["trace"] == "0" for r in traces)
+    # a fault just before a reading may be counted before it, and have its sample after
+    assert total == counted or not is_whole, traces
+    assert iterations > 5, iterations
+    added, single = stacks_of(session)
+    assert sum(s for s, *_ in added) + single == total, (total, single)
+    assert all(s == w for s, w, _ in added), added
+    assert len(added) < sum(s for s, *_ in added), "nothing was added up"
+    touched = [r for r in rows(session, "--report=flat", "--top=0") if r["function"] == "touch_page"]
+    if is_whole:
+        assert [int(r["self_samples"]) for r in touched] == [2000], touched
+
+
+def check_reports_agree(folder):
+    session = measure(folder, build(folder), "1000", "8", duration=30)
+    flat = rows(session, "--report=flat", "--top=0")
+    total = sum(int(r["self_samples"]) for r in flat)
+    assert total >= 1000
+    assert sum(int(r["samples"]) for r in rows(session, "--report=stacks")) == total
+    summary = [r for r in rows(session, "--report=summary") if r["samples"] and not r["trace"]]
+    assert {int(r["samples"]) for r in summary} == {total}, (summary, total)
+    folded = output(PRINT, "--quiet", "--output-format=folded", session).splitlines()
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in folded) == total
+    of_touch = {line.rsplit(" ", 1)[0] for line in folded if "touch_page" in line}
+    assert len(of_touch) == 8, of_touch
+    assert all(line.count("left") + line.count("right") == 20 for line in of_touch), of_touch
+    tree = output(PRINT, "--quiet", "--report=tree", "--output-format=ndjson", session)
+    assert "touch_page" in tree
+    for name in ("pprof", "sqlite", "html", "speedscope", "chrome", "perfetto"):
+        output(PRINT, "--quiet", f"--output-format={name}", f"--output-file={folder}/x.{name}", session)
+    import sqlite3
+    db = sqlite3.connect(f"{folder}/x.sqlite")
+    assert db.execute("select sum(weight) from samples").fetchone() == (total,)
+    comms = rows(session, "--report=flat", "--top=0", "--comm=faults")
+    assert 1000 <= sum(int(r["self_samples"]) for r in comms) <= total
+    output(PRINT, "--quiet", f"--diff={session}", "--within", session, code=None)
+
+
+def check_exec_and_ended(folder):
+    """Processes that execute another program, and that end within the iteration, have their names."""
+    program = build(folder)
+    session = measure(folder, "sh", "-c", f"{program} 64 1; {program} 64 1; exec {program} 64 1", duration=30)
+    touched = collections.Counter()
+    for row in rows(session, "--report=stacks", "--top=0", "--group-by=process"):
+        if "touch_page" in row["stack"]:
+            touched[row["stack"].split(";")[0]] += int(row["samples"])
+    assert len(touched) == 3 and set(touched.values()) == {64}, touched
+    assert all(process.startswith("faults (") for process in touched), touched
+
+
+def check_full(folder):
+    """More stacks than the kernel's table has room for: the rest goes to the ring, and is said."""
+    number = 12000
+    session = measure(folder, "taskset", "-c", "0", build(folder), str(number), str(number), duration=60)
+    text = output(PRINT, "--report=summary", session, stderr=subprocess.STDOUT)
+    assert "found no room in the kernel's table of stacks" in text, text
+    added, single = stacks_of(session)
+    assert single and added
+    row, = [r for r in rows(session, "--report=summary") if r["trace"] and int(r["samples"] or 0) > number / 2]
+    assert sum(s for s, *_ in added) + single >= int(row["samples"])
+    if row["throttled"] == "0" and row["lost"] == "0":
+        assert row["samples"] == row["value"], row
+        touched, = [r for r in rows(session, "--report=flat", "--top=0") if r["function"] == "touch_page"]
+        assert int(touched["self_samples"]) == number, touched
+
+
+def check_refused(folder):
+    """Rights are missing: one line says so, and what to do."""
+    spec = write_spec(folder, [{**FAULTS, "event_name": "cpu_clock", "rate": 1000000}])
+    done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", CPUPERF, spec, "-o",
+                           f"{folder}/session", "--", "true"], cwd=folder, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    assert "cpu_clock (programs in the kernel (BPF) are not permitted)" in done.stdout, done.stdout
+    assert "No samples" in done.stdout, done.stdout
+
+
+def need_aggregate():
+    if os.geteuid() != 0:
+        skip("needs root")
+    if not os.path.exists("/sys/kernel/btf/vmlinux"):
+        skip("the kernel has no BTF")
+
+
+need_aggregate()
+run_checks(globals())
