@@ -10,6 +10,7 @@
 #include "held.h"
 #include "program.h"
 #include "recorder.h"
+#include "screen/latency.h"
 #include "screen/output_file.h"
 #include "session/session.h"
 #include "signals.h"
@@ -103,6 +104,8 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	check_room(r);
 	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
+	for (size_t i = 0; i < it->nr_histograms; i++) /* without memory less is shown */
+		(void)screen_latency_add(&r->summary->latencies, &it->histograms[i], false);
 	if (r->is_answered)
 		return r->plan->target.has_runs &&
 		       (signals_have_stopped_runs() || WIFSIGNALED(r->end.status));

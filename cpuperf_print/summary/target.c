@@ -9,6 +9,7 @@
 #include "estimate/unit.h"
 #include "numbers.h"
 #include "profile/processes.h"
+#include "screen/latency.h"
 #include "screen/layout.h"
 #include "summary/summary.h"
 #include "trace/record.h"
@@ -677,6 +678,7 @@ void summary_target(struct summary *s)
 	put_modes(s, &l, seconds);
 	layout_write(&l, 1, NR_PARTS, s->out);
 	layout_fini(&l);
+	screen_latency_put(&s->totals->latencies, s->table, s->out);
 	put_missing(s);
 	put_uncounted(s, are_runs);
 }

@@ -464,6 +464,7 @@ void table_summary_free(struct table_summary *s)
 	if (!s)
 		return;
 	mem_free(s->column);
+	latencies_fini(&s->latencies);
 	mem_free(s);
 }
 

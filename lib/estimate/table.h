@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/cpuset.h"
 #include "estimate/cell.h"
+#include "estimate/latencies.h"
 #include "estimate/metric.h"
 #include "estimate/sampled.h"
 #include "estimate/spread.h"
@@ -209,6 +210,7 @@ struct table_summary {
 	bool is_in_progress;  /* set by its user: the last iteration goes on, if it is cut */
 	const char *removed;  /* set by its user: earlier iterations, in words; NULL or "": none */
 	struct column_summary *column;
+	struct latencies latencies; /* added by its user */
 };
 struct table_summary *table_summary_new(size_t nr_columns);
 void table_summary_free(struct table_summary *s);

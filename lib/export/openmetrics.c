@@ -143,7 +143,8 @@ static void begin_family(struct openmetrics *m)
 {
 	static const char *const types[] = {[OPENMETRICS_GAUGE] = "gauge",
 					    [OPENMETRICS_COUNTER] = "counter",
-					    [OPENMETRICS_INFO] = "info"};
+					    [OPENMETRICS_INFO] = "info",
+					    [OPENMETRICS_HISTOGRAM] = "histogram"};
 
 	m->has_begun = true;
 	add_metadata(m, "TYPE", types[m->type]);
@@ -152,17 +153,23 @@ static void begin_family(struct openmetrics *m)
 	add_metadata(m, "HELP", m->help);
 }
 
+void openmetrics_begin_part(struct openmetrics *m, const char *suffix)
+{
+	if (!m->has_begun)
+		begin_family(m);
+	buf_adds(m->out, m->name);
+	buf_adds(m->out, suffix);
+	m->nr_labels = 0;
+}
+
 void openmetrics_begin(struct openmetrics *m)
 {
 	static const char *const ends[] = {[OPENMETRICS_GAUGE] = "",
 					   [OPENMETRICS_COUNTER] = "_total",
-					   [OPENMETRICS_INFO] = "_info"};
+					   [OPENMETRICS_INFO] = "_info",
+					   [OPENMETRICS_HISTOGRAM] = ""};
 
-	if (!m->has_begun)
-		begin_family(m);
-	buf_adds(m->out, m->name);
-	buf_adds(m->out, ends[m->type]);
-	m->nr_labels = 0;
+	openmetrics_begin_part(m, ends[m->type]);
 }
 
 static void begin_label(struct openmetrics *m, const char *name)

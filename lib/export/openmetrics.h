@@ -15,7 +15,12 @@
 
 struct buf;
 
-enum openmetrics_type { OPENMETRICS_GAUGE, OPENMETRICS_COUNTER, OPENMETRICS_INFO };
+enum openmetrics_type {
+	OPENMETRICS_GAUGE,
+	OPENMETRICS_COUNTER,
+	OPENMETRICS_INFO,
+	OPENMETRICS_HISTOGRAM
+};
 
 /* Zero-initialise but for out. */
 struct openmetrics {
@@ -43,6 +48,9 @@ void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const
 /* A line: begin; labels, with valid names and any text as values; value; the number, which the
  * caller appends; end. time_ns: since 1970; 0: none. */
 void openmetrics_begin(struct openmetrics *m);
+/* The same for a line of a histogram: "_bucket", in ascending order of the label le up to "+Inf",
+ * then "_count" and "_sum". */
+void openmetrics_begin_part(struct openmetrics *m, const char *suffix);
 void openmetrics_label(struct openmetrics *m, const char *name, const char *value);
 void openmetrics_label_u64(struct openmetrics *m, const char *name, uint64_t value);
 void openmetrics_value(struct openmetrics *m);

@@ -3,6 +3,7 @@
  */
 #include "base/cause.h"
 #include "base/err.h"
+#include "screen/latency.h"
 #include "screen/number.h"
 #include "screen/state.h"
 
@@ -218,6 +219,7 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 	first_line(sum, out);
 	layout_write(&l, 1, layout_fit(&l, 1, s->options.width, NR_KEPT), out);
 	layout_fini(&l);
+	screen_latency_put(&sum->latencies, t, out);
 	screen_warn_metrics(t, sum, put_warning, out);
 	screen_samples_summary(s, t, sum, out);
 }

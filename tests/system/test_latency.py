@@ -83,6 +83,8 @@ def check_command(folder):
     counted = {r["label"]: int(r["value"]) for r in rows(folder, "--report=summary")
                if r["state"] == "ok" and not r["trace"]}
     assert counted == {f"syscall.{c}": len(took[c]) for c in CALLS}, counted
+    for call in CALLS:  # the answer has them too
+        assert re.search(rf"^syscall\.{call} +{len(took[call])} +[\d.]+ m?s ", done.stderr + done.stdout, re.M), done
 
 
 def check_machine(folder):
@@ -229,6 +231,35 @@ def check_cpus(folder):
     assert counted["syscall.readv"] == 0 and not any(e == "syscall.readv" for e, _, _ in found), (counted, found)
     count = int(found["run_queue", "", ""]["count"]) if ("run_queue", "", "") in found else 0
     assert count == counted["run_queue"], (counted, found)
+
+
+def check_openmetrics(folder):
+    """By process, in cumulative buckets; nothing twice."""
+    program = build(folder)
+    own = said(run(CPUPERF, f"--event={EVENTS}", "--", program, "2", "50", cwd=folder).stdout)
+    text = output(PRINT, "--quiet", "--output-format=openmetrics", cwd=folder)
+    assert text.count("# TYPE cpuperf_latency_seconds histogram\n") == 1, text
+    found = {}
+    for suffix, labels, value in re.findall(r"^cpuperf_latency_seconds(\w+)\{(.*)\} ([\d.]+) ", text, re.M):
+        fields = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        assert fields["thing"].endswith(" latency"), labels
+        found.setdefault(fields["event"], []).append((suffix, fields.get("le"), float(value)))
+    assert set(found) == {f"syscall.{c}" for c in CALLS}, found
+    for call in CALLS:
+        *buckets, last, count, total = found[f"syscall.{call}"]
+        n = len(own[call])
+        assert (last, count) == (("_bucket", "+Inf", n), ("_count", None, n)), found
+        assert total[0] == "_sum" and n * LEAST_NS[call] / 1e9 <= total[2] <= sum(own[call]) / 1e9, total
+        counts, edges = [b[2] for b in buckets], [float(b[1]) for b in buckets]
+        assert counts == sorted(counts) and edges == sorted(edges) and len(set(edges)) == len(edges), found
+        for edge, below in zip(edges, counts):  # the kernel measures within what the program did
+            assert sum(ns <= edge * 1e9 for ns in own[call]) <= below <= n, (edge, below, own)
+            assert edge * 1e9 >= LEAST_NS[call] or not below, (edge, below)
+
+
+def check_spec(folder):
+    run(CPUPERF, "--spec-file=latency", "--duration=200ms", "--output=s", cwd=folder)
+    assert ("run_queue", "", "") in latencies(folder, "s")
 
 
 def check_refusals(folder):

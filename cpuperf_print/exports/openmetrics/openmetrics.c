@@ -15,6 +15,7 @@
 #include "estimate/running.h"
 #include "exports/exports.h"
 #include "screen/format.h"
+#include "screen/latency.h"
 #include "screen/number.h"
 #include "sums.h"
 #include "tables.h"
@@ -45,6 +46,8 @@ struct exposition {
 	uint32_t *family_of; /* owned; by column */
 	bool *is_twin;       /* owned; another column has its label too */
 	struct sums sums;
+	struct latencies latencies;
+	int error; /* of latencies */
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -62,8 +65,9 @@ static void add_base(struct buf *b, const struct table_column *c, unsigned attem
 /* Names of the families that describe the session. */
 static bool is_reserved(const char *name)
 {
-	static const char *const begins[] = {"cpuperf_session", "cpuperf_event", "cpuperf_samples",
-					     "cpuperf_records", "cpuperf_readings"};
+	static const char *const begins[] = {"cpuperf_session",  "cpuperf_event",
+					     "cpuperf_samples",  "cpuperf_records",
+					     "cpuperf_readings", "cpuperf_latency_seconds"};
 
 	return ARRAY_ANY(x, begins, ARRAY_NR(begins), strncmp(name, *x, strlen(*x)) == 0);
 }
@@ -422,6 +426,88 @@ static int put_events(struct exposition *x, const struct table *t, struct err *e
 	return rc ?: put_states(x, t, e) ?: put_things_states(x, t, e);
 }
 
+/* --- latencies ------------------------------------------------------------------------------- */
+
+/* Edges of buckets are powers of two, the same in each session: 128 ns to 69 s. */
+enum { FIRST_EDGE = 7, LAST_EDGE = 36 };
+
+static void begin_latency(struct exposition *x, const struct table *t,
+			  const struct latencies_row *row, const char *suffix)
+{
+	openmetrics_begin_part(&x->m, suffix);
+	openmetrics_label(&x->m, "event", t->columns[row->event].label);
+	if (x->is_twin[row->event])
+		openmetrics_label_u64(&x->m, "column", row->event);
+	if (row->part[0])
+		openmetrics_label(&x->m, "part", row->part);
+	if (row->what[0])
+		openmetrics_label(&x->m, "thing", row->what);
+}
+
+static void end_latency(struct exposition *x, unsigned __int128 value, int exponent)
+{
+	openmetrics_value(&x->m);
+	put_shifted(x->m.out, value, exponent);
+	openmetrics_end(&x->m, x->sums.end_realtime_ns);
+}
+
+/* le is the last ns of a bucket. */
+static void put_latency(struct exposition *x, const struct table *t,
+			const struct latencies_row *row)
+{
+	const struct histogram *h = row->histogram;
+	uint64_t below = 0;
+	size_t at = 0;
+	BUF_AUTO(le, NAME_BYTES);
+
+	for (unsigned edge = FIRST_EDGE; edge <= LAST_EDGE; edge++) {
+		for (; histogram_low(at) < UINT64_C(1) << edge; at++)
+			below += h->bucket[at];
+		buf_reset(&le);
+		put_shifted(&le, (UINT64_C(1) << edge) - 1, -9);
+		begin_latency(x, t, row, "_bucket");
+		openmetrics_label(&x->m, "le", buf_str(&le));
+		end_latency(x, below, 0);
+	}
+	begin_latency(x, t, row, "_bucket");
+	openmetrics_label(&x->m, "le", "+Inf");
+	end_latency(x, h->count, 0);
+	begin_latency(x, t, row, "_count");
+	end_latency(x, h->count, 0);
+	begin_latency(x, t, row, "_sum");
+	end_latency(x, h->sum_ns, -9);
+}
+
+/* What an event is of replaces all of it: with both, a sum over lines would count twice. */
+static int put_latencies(struct exposition *x, const struct table *t, struct err *e)
+{
+	struct latencies_row *rows = latencies_sorted(&x->latencies);
+	size_t nr = x->latencies.rows.nr;
+	int rc = x->error;
+
+	openmetrics_family(&x->m, OPENMETRICS_HISTOGRAM, "cpuperf_latency_seconds", "seconds",
+			   "How long things took: the events of the group latency.");
+	for (size_t i = 0; rows && i < nr && rc == 0; i++) {
+		bool is_all = !rows[i].what[0] && i + 1 < nr && rows[i + 1].what[0] &&
+			      rows[i + 1].event == rows[i].event &&
+			      strcmp(rows[i + 1].part, rows[i].part) == 0;
+
+		if (!is_all)
+			put_latency(x, t, &rows[i]);
+		rc = flush(x, e);
+	}
+	mem_free(rows);
+	return rows && rc != -ENOMEM ? rc : err_set(e, -ENOMEM, "out of memory");
+}
+
+static void add_latencies(void *arg, const struct profile_trace *trace)
+{
+	struct exposition *x = arg;
+
+	for (size_t i = 0; i < trace->nr_histograms && !x->error; i++)
+		x->error = screen_latency_add(&x->latencies, &trace->histograms[i], true);
+}
+
 /* --- of the session -------------------------------------------------------------------------- */
 
 static void put_rings(struct exposition *x)
@@ -503,7 +589,7 @@ static int put_all(struct exposition *x, const struct table *t, struct err *e)
 	int rc;
 
 	put_session(x);
-	rc = put_families(x, t, e) ?: put_events(x, t, e);
+	rc = put_families(x, t, e) ?: put_latencies(x, t, e) ?: put_events(x, t, e);
 	if (rc == 0 && x->sums.is_sampling)
 		put_rings(x);
 	openmetrics_eof(&x->m);
@@ -531,9 +617,10 @@ int export_openmetrics(struct job *j, struct err *e)
 	int rc;
 
 	arena_init(&x.arena, MAX_NAMES_BYTES);
-	rc = tables_open(&tables, j, x.opened, e) ?:
-	     read_all(&x, &tables, e) ?:
-	     put_all(&x, tables.t, e);
+	rc = tables_open(&tables, j, x.opened, e);
+	tables.on_trace = add_latencies;
+	tables.arg = &x;
+	rc = rc ?: read_all(&x, &tables, e) ?: put_all(&x, tables.t, e);
 	if (rc == 0)
 		screen_warn_metrics(tables.t, x.sums.summary, problems_log, NULL);
 	tables_close(&tables);
@@ -541,6 +628,7 @@ int export_openmetrics(struct job *j, struct err *e)
 	mem_free(x.family_of);
 	mem_free(x.is_twin);
 	sums_fini(&x.sums);
+	latencies_fini(&x.latencies);
 	arena_fini(&x.arena);
 	return rc;
 }
