@@ -8,6 +8,7 @@
 #include "base/privilege.h"
 #include "program.h"
 #include "rights.h"
+#include "screen/number.h"
 #include "spec/cpsession.h"
 #include "target/command.h"
 
@@ -15,6 +16,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,9 +32,9 @@ static int find_printer(char path[PATH_MAX])
 	return 0;
 }
 
-static void become_printer(const char *printer, char *session, char *format, int fd)
+static void become_printer(const char *printer, char *session, char *format, unsigned rows, int fd)
 {
-	char quiet[] = "--quiet", top[] = "--top=10", no_pager[] = "--no-pager";
+	char quiet[] = "--quiet", top[32] = "--top=10", no_pager[] = "--no-pager";
 	char json[] = "--log-format=json";
 	char *argv[] = {(char *)printer,
 			session,
@@ -43,6 +45,8 @@ static void become_printer(const char *printer, char *session, char *format, int
 			log_is_json() ? json : NULL,
 			NULL};
 
+	if (rows)
+		snprintf(top, sizeof(top), "--rows=%u", rows);
 	privilege_drop();
 	if (dup2(fd, STDOUT_FILENO) >= 0)
 		execve(printer, argv, rights_environment());
@@ -50,7 +54,7 @@ static void become_printer(const char *printer, char *session, char *format, int
 }
 
 /* Its exit status, or -errno. */
-static int run_printer(const char *printer, char *session, char *format, int fd)
+static int run_printer(const char *printer, char *session, char *format, unsigned rows, int fd)
 {
 	int status = 0;
 	pid_t pid;
@@ -58,7 +62,7 @@ static int run_printer(const char *printer, char *session, char *format, int fd)
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		become_printer(printer, session, format, fd);
+		become_printer(printer, session, format, rows, fd);
 	if (pid < 0)
 		return -errno;
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -68,33 +72,60 @@ static int run_printer(const char *printer, char *session, char *format, int fd)
 	return WEXITSTATUS(status) == EXIT_NOT_FOUND ? -ENOENT : WEXITSTATUS(status);
 }
 
-static void print_place(const struct answer *a)
+static void add_place(const struct answer *a, struct buf *out)
 {
 	BUF_AUTO(quoted, 8 * PATH_MAX);
 	BUF_AUTO(shown, 8 * PATH_MAX);
 
+	if (!a->is_saved)
+		return;
+
 	target_command_add_quoted(&quoted, a->folder ? a->folder : "./" CPSESSION_FOLDER);
 	buf_shown(&shown, buf_str(&quoted), quoted.len);
-	dprintf(STDERR_FILENO, "\nSaved in %s%s%s. More: cpuperf_print%s%s%s (--help)\n",
-		buf_str(&shown), a->why ? ", because " : "", a->why ? a->why : "",
-		a->is_last ? "" : " ", a->is_last ? "" : buf_str(&shown),
-		a->has_samples ? " --report=tree" : "");
+	buf_printf(out, "\nSaved in %s%s%s. More: cpuperf_print%s%s%s (--help)\n", buf_str(&shown),
+		   a->why ? ", because " : "", a->why ? a->why : "", a->is_last ? "" : " ",
+		   a->is_last ? "" : buf_str(&shown), a->has_samples ? " --report=tree" : "");
+}
+
+/* The lines of the terminal for what cpuperf_print prints; 0: any number. What follows it is
+ * printed on the same terminal, and the shell's prompt. */
+static unsigned find_rows(const struct answer *a, struct buf *place)
+{
+	enum { PROMPT = 1, MIN_ROWS = 24, USUAL_ROWS = 20 };
+	struct winsize size;
+	unsigned after, rows;
+
+	if (strcmp(a->format, "text") != 0 || !isatty(a->fd) || ioctl(a->fd, TIOCGWINSZ, &size) ||
+	    !size.ws_col)
+		return 0;
+	after =
+	    PROMPT + screen_rows(buf_str(place), size.ws_col) + screen_rows(a->after, size.ws_col);
+	rows = size.ws_row > MIN_ROWS ? size.ws_row : MIN_ROWS;
+	rows = rows > after ? rows - after : 1;
+	if (rows >= USUAL_ROWS || !place->len)
+		return rows;
+	memmove(place->data, place->data + 1, place->len); /* without the empty line */
+	place->len--;
+	return rows + 1;
 }
 
 bool print_answer(const struct answer *a)
 {
 	char printer[PATH_MAX] = "cpuperf_print", option[PATH_MAX + 16], format[64];
+	BUF_AUTO(place, 32 * PATH_MAX);
 	struct err e = {0};
+	unsigned rows;
 	int rc = find_printer(printer);
 
 	snprintf(option, sizeof(option), "--session=%s", a->session);
 	snprintf(format, sizeof(format), "--output-format=%s", a->format);
-	rc = rc ? rc : run_printer(printer, option, format, a->fd);
+	add_place(a, &place);
+	rows = find_rows(a, &place);
+	rc = rc ? rc : run_printer(printer, option, format, rows, a->fd);
 	if (rc < 0) {
 		err_set_at(&e, rc, printer, 0, 0, "cannot be executed: the answer is not printed");
 		log_err(LOG_WARNING, &e);
 	}
-	if (a->is_saved)
-		print_place(a);
+	dprintf(STDERR_FILENO, "%s", buf_str(&place));
 	return rc == 0;
 }

@@ -76,6 +76,7 @@ struct answer {
 	bool is_last;        /* cpuperf_print finds it without a name */
 	const char *format;
 	int fd; /* to print to; where the session is saved is printed on standard error */
+	const char *after; /* what will be printed after it */
 	bool has_samples;
 	bool is_saved; /* else nothing is printed of where it is */
 };

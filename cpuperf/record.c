@@ -10,6 +10,7 @@
 #include "held.h"
 #include "program.h"
 #include "recorder.h"
+#include "rights.h"
 #include "screen/latency.h"
 #include "screen/output_file.h"
 #include "session/session.h"
@@ -30,7 +31,7 @@
 #include <unistd.h>
 
 enum { NR_THINGS = 10 }; /* printed of each kind in each iteration; cpuperf_print prints all */
-enum { MAX_TABLE_BYTES = 64 << 20, NS_PER_S = 1000000000 };
+enum { MAX_WAYS_BYTES = 256 << 10, MAX_TABLE_BYTES = 64 << 20, NS_PER_S = 1000000000 };
 _Static_assert((int)SPEC_MAX_METRICS <= 64, "struct recorder has a bit for each");
 
 /* After a dashboard, standard output may be a terminal that is held (^S): do not wait for it. */
@@ -494,6 +495,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 					.on_progress = on_progress,
 					.is_strict = o->strict,
 					.arg = &r};
+	BUF_AUTO(ways, MAX_WAYS_BYTES);
 	struct err e = {0};
 	int status;
 
@@ -538,8 +540,9 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (r.is_full)
 		log_warning("measuring ended early: half of the memory in which the session was "
 			    "held is used; save it in a folder: --output=NAME");
-	if (o->std.min_level <= LOG_INFO && !r.run_error && (r.session || r.open_error))
-		recorder_print_ways(&r, r.open_error);
+	if (!r.run_error && (r.session || r.open_error))
+		recorder_add_ways(&r, r.open_error, &ways);
+	rights_print(&ways);
 	output_close(&r.output);
 	status = close_results(&r, status);
 	session_close(r.session);

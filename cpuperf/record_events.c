@@ -132,11 +132,13 @@ void recorder_warn_never_counted(const struct recorder *r)
 	buf_fini(&names);
 }
 
-void recorder_print_ways(const struct recorder *r, int error)
+void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 {
 	const struct plan *plan = r->plan;
 	bool is_denied = error == -EACCES, needs_kernel = plan->target.is_user_only;
 
+	if (r->options->std.min_level > LOG_INFO)
+		return;
 	/* what runs for another user stays refused */
 	if (r->attached && needs_kernel && !error && !session_nr_working(r->session))
 		return;
@@ -151,10 +153,10 @@ void recorder_print_ways(const struct recorder *r, int error)
 		needs_kernel |= is_refused && plan_is_of_tasks(plan, p);
 	}
 	if (is_denied && !host_may_measure_cpus(plan->host))
-		rights_print_ways(plan->host, "whole CPUs", 0);
+		rights_add_ways(plan->host, "whole CPUs", 0, out);
 	else if (needs_kernel && !host_may_measure_kernel(plan->host))
-		rights_print_ways(plan->host,
-				  plan->target.is_user_only ? "it in the kernel too" : "it", 1);
+		rights_add_ways(plan->host,
+				plan->target.is_user_only ? "it in the kernel too" : "it", 1, out);
 	else if (!error && privilege_is_held() && session_has_small_rings(r->session))
-		rights_print_buffers(plan->host);
+		rights_add_buffers(plan->host, out);
 }

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NR_LEFT_NAMED = 8 };
+enum { NR_LEFT_NAMED = 8, MAX_AFTER_BYTES = 256 << 10 };
 
 static void on_end(void *arg)
 {
@@ -270,18 +270,23 @@ static void print_later_end(const struct target_end *end)
 void recorder_answer(struct recorder *r)
 {
 	bool has_target = r->command || r->attached;
-	const struct answer a = {.session = session_manifest(r->session),
-				 .folder = r->folder,
-				 .why = r->why_moved,
-				 .is_last = !r->folder || (r->why_moved && r->is_last),
-				 .format = r->options->output_format,
-				 .fd = has_target && !r->options->output_file ? STDERR_FILENO
-									      : r->results_fd,
-				 .has_samples = r->plan->is_sampling,
-				 .is_saved = !r->options->held};
+	BUF_AUTO(after, MAX_AFTER_BYTES);
+	struct answer a = {.session = session_manifest(r->session),
+			   .folder = r->folder,
+			   .why = r->why_moved,
+			   .is_last = !r->folder || (r->why_moved && r->is_last),
+			   .format = r->options->output_format,
+			   .fd = has_target && !r->options->output_file ? STDERR_FILENO
+									: r->results_fd,
+			   .has_samples = r->plan->is_sampling,
+			   .is_saved = !r->options->held};
 
 	if (!*a.session)
 		return;
+	if (r->goes_on)
+		buf_addc(&after, '\n');
+	recorder_add_ways(r, 0, &after);
+	a.after = buf_str(&after);
 	r->is_answer_whole = print_answer(&a);
 	r->is_answer_lost = !r->is_answer_whole && r->options->output_file;
 	if (r->is_answer_lost)

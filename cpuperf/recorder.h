@@ -76,7 +76,8 @@ void recorder_log_groups(const struct recorder *r);
 void recorder_warn_never_counted(const struct recorder *r);
 /* Lines to type, if this user may not measure what the plan asks for. error: of opening it, or 0.
  */
-void recorder_print_ways(const struct recorder *r, int error);
+struct buf;
+void recorder_add_ways(const struct recorder *r, int error, struct buf *out);
 
 /* record_target.c: callbacks of the session; arg is the recorder. */
 int recorder_on_start(void *arg, struct err *e);

@@ -65,18 +65,27 @@ static void quote_program(char quoted[MAX_QUOTED])
 }
 
 /* NULL ends the lines; empty ones are skipped. */
-static void print_lines(const char *what, const char *introduction, const char *const *lines)
+static void add_lines(const char *what, const char *introduction, const char *const *lines,
+		      struct buf *out)
 {
-	BUF_AUTO(text, 8 * MAX_QUOTED);
-
-	buf_printf(&text, "\nTo measure %s, %s:\n", what, introduction);
+	if (!log_is_json())
+		buf_printf(out, "\nTo measure %s, %s:\n", what, introduction);
 	for (; *lines; lines++) {
 		if (**lines && log_is_json())
-			log_info("to measure %s, %s: %s", what, introduction, *lines);
+			buf_printf(out, "to measure %s, %s: %s\n", what, introduction, *lines);
 		else if (**lines)
-			buf_printf(&text, "  %s\n", *lines);
+			buf_printf(out, "  %s\n", *lines);
 	}
-	log_text(buf_str(&text), text.len);
+}
+
+void rights_print(const struct buf *ways)
+{
+	const char *line = buf_str(ways), *end;
+
+	if (!log_is_json() && ways->len)
+		log_text(line, ways->len);
+	for (; log_is_json() && (end = strchr(line, '\n')); line = end + 1)
+		log_info("%.*s", (int)(end - line), line);
 }
 
 /* For events and for programs in the kernel. */
@@ -85,7 +94,7 @@ static const char *capabilities(const struct host *h)
 	return h->has_cap_perfmon ? "cap_perfmon,cap_bpf" : "cap_sys_admin";
 }
 
-void rights_print_ways(const struct host *h, const char *what, int paranoid)
+void rights_add_ways(const struct host *h, const char *what, int paranoid, struct buf *out)
 {
 	static const char *const introductions[] = {
 	    [HOST_GRANT_FILE] = "type one of these lines",
@@ -108,15 +117,17 @@ void rights_print_ways(const struct host *h, const char *what, int paranoid)
 						  : "--cap-add=SYS_ADMIN");
 	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d", paranoid);
 
-	print_lines(what, introductions[h->grant], (const char *[]){buf_str(&way), sysctl, NULL});
+	add_lines(what, introductions[h->grant], (const char *[]){buf_str(&way), sysctl, NULL},
+		  out);
 }
 
-void rights_print_buffers(const struct host *h)
+void rights_add_buffers(const struct host *h, struct buf *out)
 {
 	char program[MAX_QUOTED];
 	BUF_AUTO(way, 2 * MAX_QUOTED);
 
 	quote_program(program);
 	buf_printf(&way, "sudo setcap %s,cap_syslog,cap_ipc_lock=ep %s", capabilities(h), program);
-	print_lines("with larger buffers", "type this line", (const char *[]){buf_str(&way), NULL});
+	add_lines("with larger buffers", "type this line", (const char *[]){buf_str(&way), NULL},
+		  out);
 }

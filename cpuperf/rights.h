@@ -4,6 +4,7 @@
 #ifndef CPUPERF_RIGHTS_H
 #define CPUPERF_RIGHTS_H
 
+struct buf;
 struct host;
 
 /* If the program's file grants capabilities, removes all variables from the environment but those
@@ -12,11 +13,13 @@ void rights_clean_environment(void);
 /* The environment before that: of the programs that are started. */
 char **rights_environment(void);
 
-/* Prints on standard error the lines to type, one per way, that permit what a
- * kernel.perf_event_paranoid of this level does. what: "whole CPUs". */
-void rights_print_ways(const struct host *h, const char *what, int paranoid);
+/* Appends the lines to type, one per way, that permit what a kernel.perf_event_paranoid of this
+ * level does. what: "whole CPUs". */
+void rights_add_ways(const struct host *h, const char *what, int paranoid, struct buf *out);
 /* The same, of buffers beyond the limit of locked memory: for a program whose file has the
  * capability to measure. */
-void rights_print_buffers(const struct host *h);
+void rights_add_buffers(const struct host *h, struct buf *out);
+/* Prints them on standard error. */
+void rights_print(const struct buf *ways);
 
 #endif

@@ -18,7 +18,22 @@ struct job {
 	bool is_default;     /* no report was asked for */
 	bool adds_states;    /* events with a state are one: input.by_state */
 	bool is_brief;       /* another report of more interest follows the summary */
+	uint64_t fitted_top; /* rows for each event, by --rows; 0: not known */
 };
+
+/* The columns of the terminal, or of a usual one. */
+static inline unsigned job_columns(const struct job *j)
+{
+	enum { USUAL = 80 };
+
+	return j->output->width ? j->output->width : USUAL;
+}
+
+/* Whether --rows has fewer lines than a usual answer. */
+static inline bool job_is_tight(const struct job *j)
+{
+	return j->selection->rows && j->selection->rows < SELECTION_USUAL_ROWS;
+}
 
 static inline const struct input *job_input(const struct job *j)
 {

@@ -152,6 +152,16 @@ static const struct opt_row rows[] = {
 	     "all in csv and ndjson. For records: the first N; the default is all.",
      .set = opt_set_string,
      .offset = AT(top)},
+    {.name = "rows",
+     .arg = OPT_REQUIRED,
+     .metavar = "N",
+     .section = "Report",
+     .help =
+	 "Shorten text to N lines of the terminal (of 80 columns without one): functions become "
+	 "fewer, but at least 2, and long lines shorter. What was lost is always printed.",
+     .set = opt_set_string,
+     .offset = AT(rows),
+     .excludes = "top"},
     {.name = "min-percent",
      .arg = OPT_REQUIRED,
      .metavar = "PERCENT",

@@ -11,7 +11,7 @@ struct options {
 	struct opt_std std;
 	struct opt_strings sessions, perf_data, reports, diff;
 	const char *output_format, *output_file;
-	const char *sort, *group_by, *top, *min_percent, *max_depth, *fail_over, *threads;
+	const char *sort, *group_by, *top, *rows, *min_percent, *max_depth, *fail_over, *threads;
 	bool by_session, no_pager, counts, within, live;
 	struct opt_strings merge, split, hide, only;
 	bool merge_object, inlined, lines, debuginfod;

@@ -157,12 +157,12 @@ static void add_ends(struct buf *b, const struct report_program *p)
 static void put_programs(const struct job *j, const struct report_program **list, size_t nr,
 			 samples_line_fn *line, void *arg)
 {
-	enum { NR_SHOWN = 5 };
+	const size_t nr_shown = j->selection->rows ? 1 : 5;
 	struct report_program rest = {0};
 	BUF_AUTO(b, MAX_STACKS_BYTES);
 
 	for (size_t i = 0; i < nr; i++) {
-		if (i >= NR_SHOWN) {
+		if (i >= nr_shown) {
 			for (int end = 0; end < REPORT_NR_ENDS; end++)
 				rest.nr[end] += list[i]->nr[end];
 			continue;
@@ -173,10 +173,10 @@ static void put_programs(const struct job *j, const struct report_program **list
 		add_ends(&b, list[i]);
 		line(arg, buf_str(&b));
 	}
-	if (nr > NR_SHOWN) {
+	if (nr > nr_shown) {
 		buf_reset(&b);
-		buf_printf(&b, "incomplete stacks of %zu more %s: ", nr - NR_SHOWN,
-			   str_plural(nr - NR_SHOWN, "program", "programs"));
+		buf_printf(&b, "incomplete stacks of %zu more %s: ", nr - nr_shown,
+			   str_plural(nr - nr_shown, "program", "programs"));
 		add_ends(&b, &rest);
 		line(arg, buf_str(&b));
 	}
@@ -202,6 +202,8 @@ static void put_remedies(const struct job *j, const struct report_program **list
 			continue;
 		snprintf(text, sizeof(text), "remedy for stacks %s: %s", report_end_name(end),
 			 remedy);
+		if (j->selection->rows && screen_width(text) > job_columns(j))
+			snprintf(text, sizeof(text), "remedy: %s", remedy);
 		line(arg, text);
 	}
 }

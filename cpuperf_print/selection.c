@@ -109,6 +109,7 @@ static int parse_limits(struct selection *s, const struct options *o, struct err
 {
 	uint64_t depth = UINT32_MAX, nr_threads = 0;
 	int rc = parse_number("top", o->top, UINT32_MAX, &s->top, e) ?:
+		 parse_number("rows", o->rows, UINT16_MAX, &s->rows, e) ?:
 		 parse_number("max-depth", o->max_depth, UINT32_MAX, &depth, e) ?:
 		 parse_number("threads", o->threads, MAX_THREADS, &nr_threads, e) ?:
 		 parse_percent("min-percent", o->min_percent, &s->min_percent, e) ?:

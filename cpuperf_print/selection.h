@@ -12,11 +12,14 @@ struct err;
 struct opt_choice;
 struct options;
 
+enum { SELECTION_USUAL_ROWS = 20 };
+
 struct selection {
 	struct profile_filter filter;
 	struct report_rules rules;
 	unsigned columns; /* of --sort: bits, 1 << enum report_column; 0: not given */
 	uint64_t top;     /* UINT64_MAX: the report's default */
+	uint64_t rows;    /* of the terminal, to which text is shortened; 0: it is not */
 	uint32_t max_depth;
 	double min_percent, fail_over; /* negative: not given */
 	unsigned nr_threads;           /* 0: as many as CPUs */

@@ -60,6 +60,8 @@ struct interval reports_share(const struct report_stats *stats, uint32_t event,
 
 uint64_t reports_top(const struct job *j, uint64_t for_people)
 {
+	if (j->fitted_top)
+		return j->fitted_top;
 	if (j->selection->top == UINT64_MAX)
 		return j->output->form == GRID_PEOPLE ? for_people : UINT64_MAX;
 	return j->selection->top ? j->selection->top : UINT64_MAX;
@@ -80,14 +82,14 @@ static bool has_session(const struct grid_column *columns, size_t nr)
 struct grid *reports_grid(struct job *j, const struct grid_column *columns, size_t nr)
 {
 	struct grid_column *own = arena_calloc(&j->output->columns, nr, sizeof(*own));
-	const struct grid_options options = {.form = j->output->form,
-					     .width = j->output->width,
-					     .has_color = j->output->has_color,
-					     .is_markdown = j->output->format->is_markdown,
-					     .report = j->row->name,
-					     .session =
-						 has_session(columns, nr) ? NULL : j->session,
-					     .is_continued = j->output->has_header};
+	const struct grid_options options = {
+	    .form = j->output->form,
+	    .width = j->selection->rows ? job_columns(j) : j->output->width,
+	    .has_color = j->output->has_color,
+	    .is_markdown = j->output->format->is_markdown,
+	    .report = j->row->name,
+	    .session = has_session(columns, nr) ? NULL : j->session,
+	    .is_continued = j->output->has_header};
 
 	if (!own)
 		return NULL;
@@ -120,7 +122,8 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 
 	if (j->output->form != GRID_PEOPLE)
 		return;
-	buf_addc(b, '\n');
+	if (!job_is_tight(j))
+		buf_addc(b, '\n');
 	start = b->len;
 	buf_printf(b, "%s: %s %s, %s", ev->label, COMMAS(s->counted.samples),
 		   s->counted.samples == 1 ? "sample" : "samples",
@@ -151,7 +154,7 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 		return;
 	for (size_t i = 0; i < stats->nr_events; i++)
 		left += stats->event[i].omitted.samples;
-	buf_printf(b, "\nNo %s", what);
+	buf_printf(b, "%sNo %s", job_is_tight(j) ? "" : "\n", what);
 	if (left)
 		buf_printf(b, ": %s %s", COMMAS(left),
 			   left == 1 ? "sample is omitted" : "samples are omitted");
@@ -221,6 +224,54 @@ int reports_end(struct job *j, struct grid *g, int rc, struct err *e)
 	return rc ?: output_flush(j->output, e);
 }
 
+/* The table of the event at *at, which steps to the next one. */
+static int put_table(struct job *j, const struct report_stats *stats,
+		     const struct reports_tables *tables, void *report, size_t *at, struct grid **g,
+		     struct err *e)
+{
+	uint32_t event = tables->event_at(report, *at);
+
+	*g = *g ? *g : tables->make_grid(report, event);
+	if (!*g)
+		return err_set(e, -ENOMEM, "out of memory");
+	reports_heading(j, stats, event);
+	*at = tables->put_event(report, *g, *at);
+	if (j->output->form == GRID_PEOPLE && samples_miss_short_tasks(j, stats, event))
+		grid_line(*g, short_tasks);
+	if (*at == REPORTS_END)
+		reports_stack_notes(j, stats, *g);
+	return 0;
+}
+
+/* Writes the text with the fewest rows, and divides what is left of the screen among the tables. */
+static void fit(struct job *j, const struct report_stats *stats,
+		const struct reports_tables *tables, void *report, size_t at)
+{
+	enum { MIN_TOP = 2, MAX_TOP = 40 };
+	const uint64_t rows = j->selection->rows;
+	struct buf *text = &j->output->text;
+	const size_t len = text->len;
+	struct err ignored = {0};
+	uint64_t used, nr = 0;
+	int rc = 0;
+
+	j->fitted_top = MIN_TOP;
+	for (; at != REPORTS_END && rc == 0; nr++) {
+		struct grid *g = NULL;
+
+		rc = put_table(j, stats, tables, report, &at, &g, &ignored);
+		if (rc == 0)
+			rc = grid_write(g, text);
+		grid_free(g);
+	}
+	used = rc ? rows : screen_rows(buf_str(text), job_columns(j));
+	buf_cut(text, len);
+	if (nr && used < rows)
+		j->fitted_top += (rows - used) / nr;
+	if (j->fitted_top > MAX_TOP)
+		j->fitted_top = MAX_TOP;
+}
+
 int reports_put_tables(struct job *j, const struct report_stats *stats,
 		       const struct reports_tables *tables, void *report, size_t at, struct err *e)
 {
@@ -235,18 +286,12 @@ int reports_put_tables(struct job *j, const struct report_stats *stats,
 		g = tables->make_grid(report, 0); /* csv has a header */
 		return g ? reports_end(j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
 	}
+	if (is_text && j->selection->rows)
+		fit(j, stats, tables, report, at);
 	while (at != REPORTS_END && rc == 0) {
-		uint32_t event = tables->event_at(report, at);
-
-		g = g ? g : tables->make_grid(report, event);
-		if (!g)
-			return err_set(e, -ENOMEM, "out of memory");
-		reports_heading(j, stats, event);
-		at = tables->put_event(report, g, at);
-		if (is_text && samples_miss_short_tasks(j, stats, event))
-			grid_line(g, short_tasks);
-		if (at == REPORTS_END)
-			reports_stack_notes(j, stats, g);
+		rc = put_table(j, stats, tables, report, &at, &g, e);
+		if (rc)
+			return rc;
 		if (is_text || at == REPORTS_END) {
 			rc = reports_end(j, g, 0, e);
 			g = NULL;

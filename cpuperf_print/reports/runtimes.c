@@ -83,7 +83,7 @@ static void add_row(struct nameless *n, const struct report_function *f,
 		n->most = f->object_number;
 }
 
-static void put_hint(struct grid *g, const struct report_weight *part,
+static void put_hint(const struct job *j, struct grid *g, const struct report_weight *part,
 		     const struct report_weight *all, double min, const char *what,
 		     const char *object, const char *remedy)
 {
@@ -93,11 +93,14 @@ static void put_hint(struct grid *g, const struct report_weight *part,
 	if (share < min)
 		return;
 	buf_printf(&b, "%s %% %s%s: %s", DECIMAL(100 * share, 1), what, object, remedy);
+	if (j->selection->rows)
+		screen_shorten(&b, 0, job_columns(j));
 	grid_line(g, buf_str(&b));
 }
 
-static void put_hints(const struct nameless *n, const struct report_functions *functions,
-		      const struct report_weight *all, struct grid *g)
+static void put_hints(const struct job *j, const struct nameless *n,
+		      const struct report_functions *functions, const struct report_weight *all,
+		      struct grid *g)
 {
 	const struct runtime *most = NULL;
 	uint64_t samples = 0;
@@ -110,12 +113,12 @@ static void put_hints(const struct nameless *n, const struct report_functions *f
 			samples = n->samples[i];
 		}
 		if (r->interpreter && !n->is_shown[i])
-			put_hint(g, &n->interpreted[i], all, 0.2, "below the interpreter ",
+			put_hint(j, g, &n->interpreted[i], all, 0.2, "below the interpreter ",
 				 r->interpreter, r->remedy);
 	}
-	put_hint(g, &n->made, all, 0.05, "in code made at run time, without names", "",
+	put_hint(j, g, &n->made, all, 0.05, "in code made at run time, without names", "",
 		 most ? most->remedy : "needs a /tmp/perf-PID.map, or a jitdump with perf inject");
-	put_hint(g, &n->stripped, all, 0.2, "in functions without names, most of ",
+	put_hint(j, g, &n->stripped, all, 0.2, "in functions without names, most of ",
 		 report_functions_text(functions, n->most),
 		 "needs its debug symbols (a -dbgsym package, --debug-dir or --debuginfod)");
 }
@@ -131,6 +134,6 @@ void reports_nameless(struct job *j, const struct report_weight *all,
 		add_row(&n, report_functions_at(functions, rows[i].column[REPORT_FUNCTION]),
 			&rows[i]);
 	if (n.of_object)
-		put_hints(&n, functions, all, g);
+		put_hints(j, &n, functions, all, g);
 	mem_free(n.of_object);
 }

@@ -96,7 +96,8 @@ static void put_tree_peak(struct summary *s)
 {
 	const struct trace_target *t = &s->runs.tree_peak;
 
-	if (!t->tree_peak_bytes || (!is_of_proc(s) && t->tree_peak_processes == 1))
+	if (job_is_tight(s->j) || !t->tree_peak_bytes ||
+	    (!is_of_proc(s) && t->tree_peak_processes == 1))
 		return;
 	buf_adds(s->out, "  peak memory of ");
 	if (t->flags & TRACE_TARGET_PEAK_OF_CGROUP)
@@ -139,7 +140,9 @@ static void put_io(struct summary *s)
 {
 	const struct trace_target *t = &s->target;
 
-	if (t->read_blocks || t->written_blocks)
+	const uint64_t rows = s->j->selection->rows;
+
+	if ((!rows || rows > SELECTION_USUAL_ROWS + 4) && (t->read_blocks || t->written_blocks))
 		buf_printf(s->out, "  %s KiB read from disks, %s KiB written (wait4%s)\n",
 			   COMMAS(t->read_blocks / 2), COMMAS(t->written_blocks / 2),
 			   of_last_run(s));
@@ -184,6 +187,20 @@ static void put_measured(struct summary *s)
 	buf_addc(s->out, '\n');
 }
 
+/* Of the largest process. */
+static void put_peak(struct summary *s)
+{
+	const struct summary_runs *r = &s->runs;
+	const char *limit = r->is_peak_limit ? "at most " : "";
+	uint64_t kib = r->peak_bytes >> 10;
+
+	if (s->j->selection->rows)
+		buf_printf(s->out, "peak %s%s MiB\n", limit,
+			   COMMAS((kib + (r->is_peak_limit ? 1023 : 512)) >> 10));
+	else
+		buf_printf(s->out, "peak memory %s%s KiB in one process\n", limit, COMMAS(kib));
+}
+
 static void put_usage(struct summary *s)
 {
 	const struct modes modes = modes_of(s);
@@ -211,8 +228,8 @@ static void put_usage(struct summary *s)
 	put_mean(s->out, &r->user, "ns");
 	buf_adds(s->out, " user, ");
 	put_mean(s->out, &r->system, "ns");
-	buf_printf(s->out, " system; peak memory %s%s KiB in one process\n",
-		   r->is_peak_limit ? "at most " : "", COMMAS(r->peak_bytes >> 10));
+	buf_adds(s->out, " system; ");
+	put_peak(s);
 	put_tree_peak(s);
 	put_io(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
@@ -316,26 +333,49 @@ static const char *missing_reason(const struct summary *s, size_t i)
 	return c->reason && *c->reason ? c->reason : NULL;
 }
 
+/* Those with the reason of event first; with --rows their number, and the first words of the
+ * reason. */
+static void put_missing_for(struct summary *s, size_t first, const char *why, bool is_next)
+{
+	enum { MAX_NAMES = 2 };
+	BUF_AUTO(names, MAX_NAMES_BYTES);
+	size_t nr = 0, len = strlen(why);
+	const char *other;
+
+	for (size_t k = first; k < s->table->nr_columns; k++)
+		if ((other = missing_reason(s, k)) && strcmp(other, why) == 0)
+			buf_printf(&names, "%s%s", nr++ ? ", " : "", s->table->columns[k].label);
+	if (s->j->selection->rows && screen_width(buf_str(&names)) + len > job_columns(s->j) / 2) {
+		len = strcspn(why, "(,");
+		len -= len && why[len - 1] == ' ';
+		if (nr > MAX_NAMES) {
+			buf_reset(&names);
+			buf_printf(&names, "%zu events", nr);
+		}
+	}
+	buf_printf(s->out, "%s%s (%.*s)", is_next ? ", " : "  not counted: ", buf_str(&names),
+		   (int)len, why);
+	if (!job_is_tight(s->j))
+		buf_addc(s->out, '\n');
+}
+
 /* The events without a number, by their reason. */
 static void put_missing(struct summary *s)
 {
-	size_t nr = s->table->nr_columns;
+	const bool is_tight = job_is_tight(s->j);
+	const size_t len = s->out->len;
 
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = 0; i < s->table->nr_columns; i++) {
 		const char *why = missing_reason(s, i), *other;
 		bool is_first = why;
 
 		for (size_t k = 0; k < i && is_first; k++)
 			is_first = !(other = missing_reason(s, k)) || strcmp(other, why) != 0;
-		if (!is_first)
-			continue;
-		buf_adds(s->out, "  not counted: ");
-		for (size_t k = i; k < nr; k++)
-			if ((other = missing_reason(s, k)) && strcmp(other, why) == 0)
-				buf_printf(s->out, "%s%s", k > i ? ", " : "",
-					   s->table->columns[k].label);
-		buf_printf(s->out, " (%s)\n", why);
+		if (is_first)
+			put_missing_for(s, i, why, is_tight && s->out->len > len);
 	}
+	if (is_tight && s->out->len > len)
+		buf_addc(s->out, '\n');
 }
 
 /* --no-children: the events are of the processes of the target, and not of those that they create.
@@ -481,9 +521,28 @@ static void put_runs(struct summary *s)
 	buf_addc(s->out, '\n');
 }
 
+/* A long command line is cut if the answer must be short. */
+static void put_text(struct summary *s)
+{
+	enum { OTHERS = sizeof(": exit status 127") };
+	unsigned columns = job_columns(s->j);
+	const char *text = s->target.text;
+	size_t at = 0;
+
+	if (!s->j->selection->rows || columns <= 2 * OTHERS ||
+	    screen_width(text) + OTHERS <= columns) {
+		buf_printf(s->out, "%s: ", text);
+		return;
+	}
+	for (unsigned width = 0; text[at] && width + OTHERS < columns; width++)
+		while (((unsigned char)text[++at] & 0xc0) == 0x80)
+			;
+	buf_printf(s->out, "%.*s…: ", (int)at, text);
+}
+
 static void put_end(struct summary *s, bool are_runs)
 {
-	buf_printf(s->out, "%s: ", s->target.text);
+	put_text(s);
 	if (are_runs) {
 		put_runs(s);
 		return;
@@ -646,6 +705,29 @@ static void put_modes(struct summary *s, struct layout *l, double seconds)
 		 &system, seconds, 0);
 }
 
+/* With --rows, from the byte start on: lines that are too wide become shorter. */
+static void shorten(struct summary *s, size_t start)
+{
+	unsigned columns = job_columns(s->j);
+	BUF_AUTO(text, s->out->max_bytes);
+	const char *line, *next;
+
+	if (!s->j->selection->rows || buf_error(s->out) || start == s->out->len)
+		return;
+	buf_adds(&text, s->out->data + start);
+	buf_cut(s->out, start);
+	for (line = buf_str(&text); *line; line = next + 1) {
+		size_t at = s->out->len;
+
+		next = strchr(line, '\n');
+		if (!next)
+			next = line + strlen(line) - 1;
+		buf_add(s->out, line, (size_t)(next - line));
+		screen_shorten(s->out, at, columns);
+		buf_addc(s->out, '\n');
+	}
+}
+
 void summary_target(struct summary *s)
 {
 	struct layout_column columns[] = {
@@ -658,6 +740,7 @@ void summary_target(struct summary *s)
 	    is_partial(s) || (is_of_proc(s) && s->target.flags & TRACE_TARGET_IS_COMMAND);
 	uint64_t span_ns = is_part ? s->totals->measured_ns : s->target.end_ns - s->target.start_ns;
 	double seconds = (are_runs ? s->runs.wall.mean : (double)span_ns) / 1e9;
+	const size_t start = s->out->len;
 	struct layout l;
 
 	put_end(s, are_runs);
@@ -668,7 +751,8 @@ void summary_target(struct summary *s)
 	put_states(s, are_runs);
 	put_left(s, are_runs);
 	put_hidden(s);
-	buf_addc(s->out, '\n');
+	if (!job_is_tight(s->j))
+		buf_addc(s->out, '\n');
 	columns[HALF].gap = are_runs ? 1 : 0;
 	layout_init(&l, columns, NR_PARTS);
 	for (size_t i = 0; i < s->table->nr_columns; i++)
@@ -681,4 +765,5 @@ void summary_target(struct summary *s)
 	screen_latency_put(&s->totals->latencies, s->table, s->out);
 	put_missing(s);
 	put_uncounted(s, are_runs);
+	shorten(s, start);
 }

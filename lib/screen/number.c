@@ -338,6 +338,37 @@ unsigned screen_width(const char *s)
 	return n;
 }
 
+unsigned screen_rows(const char *text, unsigned columns)
+{
+	unsigned rows = 0, width = 0;
+
+	for (; *text; text++) {
+		if (*text == '\n') {
+			rows += width ? (width + columns - 1) / columns : 1;
+			width = 0;
+		} else {
+			width += ((unsigned char)*text & 0xc0) != 0x80;
+		}
+	}
+	return rows + (width + columns - 1) / columns;
+}
+
+void screen_shorten(struct buf *b, size_t start, unsigned columns)
+{
+	size_t at = b->len;
+	int depth = 0;
+
+	if (buf_error(b) || at <= start || b->data[at - 1] != ')' ||
+	    screen_width(b->data + start) <= columns)
+		return;
+	do {
+		at--;
+		depth += (b->data[at] == ')') - (b->data[at] == '(');
+	} while (depth && at > start);
+	if (at > start && b->data[at - 1] == ' ')
+		buf_cut(b, at - 1);
+}
+
 void screen_signed(struct buf *out, int64_t v, bool for_people)
 {
 	if (v < 0 || (v && for_people))

@@ -56,5 +56,10 @@ bool screen_coverage(struct buf *out, const struct sampled *s);
 void screen_signed(struct buf *out, int64_t v, bool for_people);
 /* The width of s on a terminal: one column for each code point. */
 unsigned screen_width(const char *s);
+/* How many lines of a terminal with so many columns (> 0) the text takes. */
+unsigned screen_rows(const char *text, unsigned columns);
+/* Of a line wider than that, cuts what stands in parentheses at its end, from the byte start of *b
+ * on. */
+void screen_shorten(struct buf *b, size_t start, unsigned columns);
 
 #endif

@@ -5,19 +5,23 @@ CPUPERF_PRINT and MIX name the programs; software events only.
 """
 import contextlib
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
 import resource
 import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import termios
 import time
 
-from kit import CPUPERF, may_count_faults, output, PRINT, run, run_checks
+from kit import CPUPERF, may_count_faults, ordinary_user, output, PRINT, run, run_checks
 import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -607,6 +611,65 @@ def check_ordinary_user(folder):
     share, = re.findall(rf"\n  in user mode +{re.escape(user)} .*\(samples × period: ([\d.]+) %\)\n", shown)
     assert abs(float(share) - 100 * taken / in_ns(user)) < 0.01 * float(share) + 0.1, (share, taken, user)
     assert re.search(rf"\n  in the kernel, not sampled +{re.escape(system)} ", shown), shown
+
+
+def on_terminal(rows, columns, *command, **how):
+    """What the command prints on standard error, which is a terminal of that size: its lines without colours."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    out = b""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its, **how) as p:
+        os.close(its)
+        with contextlib.suppress(OSError):
+            while data := os.read(ours, 65536):
+                out += data
+    os.close(ours)
+    return re.sub(r"\x1b\[[0-9;]*m", "", out.decode().replace("\r\n", "\n")).splitlines()
+
+
+def height(lines, columns):
+    return sum(max(1, -(-len(line) // columns)) for line in lines)
+
+
+def functions(lines):
+    return [line for line in lines if re.match(r" *[\d.]+ % ± ", line)]
+
+
+def check_one_screen(folder):
+    """On a terminal of 24 lines and 80 columns the answer leaves a line for the prompt: functions become fewer; on
+    a larger one there are more. What has more to say, of a loss for example, is longer rather than cut."""
+    long = "x" * 300
+    command = (CPUPERF, "--", "sh", "-c", SPIN % 200000, long)
+    usual = on_terminal(24, 80, *command, cwd=folder)
+    large = on_terminal(60, 100, *command, cwd=folder)
+    text = "\n".join(usual)
+    assert height(usual, 80) < 24 and 2 <= len(functions(usual)) < len(functions(large)), (usual, large)
+    assert height(large, 100) < 60, large
+    for pattern in (r"^sh -c .*x?…: exit status 0$", r"^  .* wall, .* CPU: .* user, .* system; peak ", r"^  task_clock  ",
+                    r"^cpu_clock: [\d,]+ samples", r"^          ?self ", r"^… \d+ more: ", r"^Saved in "):
+        assert re.search(pattern, text, re.M), (pattern, usual)
+    # nothing of it is cut where there is no terminal
+    whole = run(*command, cwd=folder).stderr
+    assert f"{long}: exit status 0" in whole and len(functions(whole.splitlines())) == 10, whole
+    for rows in (12, 24, 40):
+        lines = output(PRINT, "--quiet", f"--rows={rows}", cwd=folder).splitlines()
+        assert len(functions(lines)) == 2 or height(lines, 80) <= rows, (rows, lines)
+    run(PRINT, "--rows=24", "--top=3", cwd=folder, code=2)
+
+
+def check_one_screen_of_user(folder):
+    """The same for an ordinary user, whose answer ends with lines to type."""
+    who = ordinary_user(folder)
+    if not who:
+        return
+    (program,), how = who
+    shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
+    lines = on_terminal(24, 80, program, "--spec-file=./program.cpspec", "--", "sh", "-c", SPIN % 60000, **how)
+    typed = [line for line in lines if line.startswith("  sudo ")]
+    # these have the program's path, which is as long as the folder of the tests is
+    assert height(lines, 80) - height(typed, 80) < 24 - 3 and len(functions(lines)) >= 2, lines
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        assert int(f.read()) < 2 or any(line.startswith("  in the kernel, not sampled") for line in lines), lines
 
 
 # ---- its files

@@ -267,6 +267,31 @@ TEST(widths)
 	assert_int_equal(screen_width("wörk"), 4);
 }
 
+static void check_shortened(const char *line, unsigned columns, const char *expected)
+{
+	BUF_AUTO(b, 256);
+
+	buf_adds(&b, "(a) ");
+	buf_adds(&b, line);
+	screen_shorten(&b, 4, columns);
+	assert_string_equal(buf_str(&b) + 4, expected);
+}
+
+TEST(rows)
+{
+	assert_int_equal(screen_rows("", 5), 0);
+	assert_int_equal(screen_rows("\n", 5), 1);
+	assert_int_equal(screen_rows("wörks\n\nx", 5), 3);
+	assert_int_equal(screen_rows("123456\n12345678901\n", 5), 5);
+	check_shortened("ab (c)", 6, "ab (c)");
+	check_shortened("ab (c)", 5, "ab");
+	check_shortened("a (b) c (d (e) f)", 9, "a (b) c");
+	check_shortened("ab(c)", 2, "ab(c)"); /* part of a word */
+	check_shortened("(abcd)", 2, "(abcd)");
+	check_shortened("a) b)", 2, "a) b)");
+	check_shortened("ab (c).", 2, "ab (c).");
+}
+
 void before_all(void)
 {
 	buf_init(&out, 4096);
