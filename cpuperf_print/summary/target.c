@@ -313,10 +313,12 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 	layout_cell(l, SCOPE);
 }
 
-/* Where no event was measured in the kernel, a line of the answer has these: put_usage. */
-static bool is_printed_of_target(const struct table_column *c)
+/* In user mode, a line of the answer has these: put_usage. */
+static bool is_printed_of_target(const struct summary *s, const struct table_column *c)
 {
-	return strcmp(c->group, "software") == 0 &&
+	const struct modes modes = modes_of(s);
+
+	return modes.is_open && !modes.has_kernel && strcmp(c->group, "software") == 0 &&
 	       (strcmp(c->name, "page_faults") == 0 || strcmp(c->name, "context_switches") == 0);
 }
 
@@ -326,7 +328,7 @@ static const char *missing_reason(const struct summary *s, size_t i)
 	const struct column_summary *sum = &s->totals->column[i];
 	const struct table_column *c = &s->table->columns[i];
 
-	if (sum->spread.nr || c->metric || (!modes_of(s).has_kernel && is_printed_of_target(c)))
+	if (sum->spread.nr || c->metric || is_printed_of_target(s, c))
 		return NULL;
 	if (sum->nr_cells[CELL_DISABLED])
 		return "it was disabled all the time";
