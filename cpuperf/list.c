@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "collect/collect.h"
 #include "event/model.h"
+#include "event/synonyms.h"
 #include "events_text.h"
 #include "pmu/probe.h"
 #include "program.h"
@@ -21,6 +22,7 @@ struct list {
 	struct buf out;
 	const struct list_format *format;
 	const char *pattern;
+	const struct event_synonym *synonym; /* of the pattern; NULL: it is none */
 	const struct host *host;
 	struct pmu_probe *probe;         /* owned; NULL: not needed, only names are printed */
 	const struct event_group *group; /* of the last line printed */
@@ -39,6 +41,17 @@ static void add_text(struct list *l, const struct event_facts *f)
 		buf_printf(&l->out, "\nGroup %s\n", f->event.group->name);
 	l->group = f->event.group;
 	event_add_line(f, &l->out);
+}
+
+/* Above the list, in which the word may have other meanings too. */
+static void add_synonym(struct list *l)
+{
+	const struct event_synonym *s = l->synonym;
+
+	buf_printf(&l->out, "%s: ", l->pattern);
+	for (const char *c = s->events; *c; c++)
+		buf_adds(&l->out, *c == ',' ? ", " : (char[]){*c, '\0'});
+	buf_printf(&l->out, "%s%s\n", *s->specs ? "; --spec-file=" : "", s->specs);
 }
 
 static void add_csv(struct list *l, const struct event_facts *f)
@@ -86,7 +99,8 @@ static bool matches(const struct list *l, const struct event *ev)
 {
 	const struct event_row *row = ev->row;
 
-	return !l->pattern || matches_name(l->pattern, ev->group->name, row->name) ||
+	return !l->pattern || (l->synonym && event_synonym_has(l->synonym, ev)) ||
+	       matches_name(l->pattern, ev->group->name, row->name) ||
 	       matches_name(l->pattern, ev->group->name, row->alias) ||
 	       str_glob(l->pattern, row->description);
 }
@@ -174,8 +188,10 @@ static void log_missing(const struct list *l, const struct catalogue *c)
 
 int list_events(const struct options *o, const struct catalogue *c)
 {
-	struct list l = {
-	    .pattern = o->list_pattern, .host = c->host, .format = find_format(o->output_format)};
+	struct list l = {.pattern = o->list_pattern,
+			 .synonym = o->list_pattern ? event_synonym_find(o->list_pattern) : NULL,
+			 .host = c->host,
+			 .format = find_format(o->output_format)};
 	int status = EXIT_FAILED, rc = 0;
 
 	if (l.format->add != add_name) {
@@ -185,6 +201,8 @@ int list_events(const struct options *o, const struct catalogue *c)
 	buf_init(&l.out, MAX_LIST_BYTES);
 	if (l.format->header)
 		screen_write_csv_header(&l.out, l.format->header, EVENT_NR_LIST_FIELDS);
+	if (l.synonym && l.format->add == add_text)
+		add_synonym(&l);
 	if (rc == 0)
 		rc = catalogue_each(c, list_one, &l);
 	if (rc)

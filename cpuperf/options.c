@@ -267,9 +267,11 @@ static const struct opt_row before[] = {
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",
      .section = "Looking around",
-     .help = "List all events, or those whose name, group:name or description matches the "
-	     "glob PATTERN (a PATTERN without wildcards matches anywhere in the text). With "
-	     "--model-name, list the events of another CPU model.",
+     .help =
+	 "List all events, or those whose name, group:name or description matches the "
+	 "glob PATTERN (a PATTERN without wildcards matches anywhere in the text), or that answer "
+	 "a common word: disk latency, syscall, lock, page fault, retransmit, … With "
+	 "--model-name, list the events of another CPU model.",
      .set = set_list_events,
      .has_no_variable = true,
      .excludes = MEASURING},

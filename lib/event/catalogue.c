@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "event/parts.h"
+#include "event/synonyms.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -118,6 +119,19 @@ static const struct event_group *meant_group(const struct catalogue *c, const ch
 	return g;
 }
 
+/* "latency:block" for "disk_latency". False: the name is no common word. */
+static bool hint_synonym(const char *name, struct err *e)
+{
+	const struct event_synonym *s = event_synonym_find(name);
+
+	if (s && strcspn(s->events, ",") < strcspn(s->events, "*"))
+		err_hint(e, "did you mean %.*s? (--list-events='%s' lists more)",
+			 (int)strcspn(s->events, ","), s->events, name);
+	else if (s)
+		err_hint(e, "--list-events='%s' lists its events", name);
+	return s;
+}
+
 /* Rows made only for comparison use an arena of their own. */
 static void suggest(const struct catalogue *c, const char *group, const char *name, struct err *e)
 {
@@ -131,7 +145,7 @@ static void suggest(const struct catalogue *c, const char *group, const char *na
 	best = g ? nearest_row(&scratch, g, name) : NULL;
 	if (best)
 		err_hint(e, "did you mean %s:%s? (--list-events lists all)", g->name, best);
-	else
+	else if (!hint_synonym(name, e))
 		err_hint(e, "--list-events lists all events of this machine");
 }
 
@@ -306,7 +320,7 @@ static int refuse_bare(const struct catalogue *c, const char *name, struct err *
 	add_namesakes(&scratch, name, &found);
 	if (found.len || add_nearest(&scratch, name, &found))
 		err_hint(e, "did you mean %s? (--list-events lists all)", buf_str(&found));
-	else
+	else if (!hint_synonym(name, e))
 		err_hint(e, "--list-events lists all events of this machine");
 	return -ENOENT;
 }

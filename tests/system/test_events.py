@@ -50,11 +50,32 @@ def describe(name, model=None, how="ndjson"):
 
 # ---- lists
 
+def check_common_words():
+    """Words name events whose names do not contain them; and are understood where a name is expected."""
+    for word, events, spec in (("disk latency", {"latency:block", "misc:disk_read_time"}, "disks"),
+                               ("Page_Faults", {"software:page_faults"}, "program"),
+                               ("system calls", {"latency:syscall.read"}, "latency"),
+                               ("lock", {"sched:off_cpu_time", "latency:syscall.futex"}, "wall")):
+        assert events <= set(list_names(pattern=word)), word
+        first = run(f"--list-events={word}", "--quiet").stdout.split("\n", 1)[0]
+        assert first.startswith(f"{word}: ") and spec in first.split("; --spec-file=")[1].split(", "), first
+        for name in first.split("; ")[0][len(word) + 2:].split(", "):
+            assert list_names(pattern=name), name
+    for option, hint in (("disk_latency", "did you mean latency:block?"),
+                         ("misc:run_queue_latency", "did you mean latency:run_queue?"),
+                         ("syscalls", "--list-events='syscalls' lists its events")):
+        done = run(f"--event={option}", "--duration=1ms", code=None)
+        assert done.returncode and hint in done.stderr, done.stderr
+    done = run("--list-events=no such words", code=None)
+    assert done.returncode and 'no event matches "no such words"' in done.stderr, done
+
+
 def check_formats():
     for model in (None, "skl"):
         text = run("--list-events", "--quiet", *for_model(model)).stdout
         groups = [line[6:] for line in text.split("\n") if line.startswith("Group ")]
-        assert groups == [g for g in ("arch", "fixed", "model", "misc", "software", "tracepoint", "sched")
+        assert groups == [g for g in ("arch", "fixed", "model", "misc", "software", "tracepoint", "sched",
+                                     "latency")
                           if g in groups], groups
         assert text.startswith("\nGroup arch\n") and {"fixed", "misc", "software"} <= set(groups)
         rows = list(csv.DictReader(io.StringIO(
@@ -108,7 +129,7 @@ def check_every_name_resolves():
     choice = random.Random(4)
     everything = [(m, n) for m in MODELS for n in list_names(m)]
     own = [(m, n) for m, n in everything
-           if m is None and not n.startswith(("tracepoint:", "model:"))]
+           if m is None and not n.startswith(("tracepoint:", "model:", "latency:syscall."))]
     rest = [pair for pair in everything if pair not in set(own)]
     sample = own + choice.sample(rest, min(len(rest), max(0, SAMPLES - len(own))))
     assert len(sample) >= 300, len(sample)

@@ -1,0 +1,108 @@
+/*
+ * Words to events.
+ */
+#include "event/synonyms.h"
+
+#include "base/array.h"
+#include "base/str.h"
+#include "event/event.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_WORD = 64, MAX_NAME = 256 };
+
+static const struct event_synonym synonyms[] = {
+    {"syscall|system call|syscall latency|system call latency|strace",
+     "latency:syscall.*,tracepoint:raw_syscalls:*", "latency"},
+    {"disk latency|io latency|i/o latency|block latency|disk time|iops",
+     "latency:block,misc:disk_read_time,misc:disk_write_time,misc:disk_read_ops,misc:disk_write_"
+     "ops,"
+     "misc:disk_busy_time",
+     "latency, disks"},
+    {"disk|io|i/o|disk io|throughput", "misc:disk_*,latency:block", "disks"},
+    {"lock|mutex|futex|contention|lock contention",
+     "sched:off_cpu_time,latency:syscall.futex,tracepoint:lock:*", "wall"},
+    {"wait|blocked|off cpu|sleep", "sched:off_cpu_time,sched:wakeups", "wall"},
+    {"run queue|runqueue|scheduler latency|scheduling latency|run queue latency|cpu wait",
+     "latency:run_queue,sched:run_queue_time,misc:process_run_delay", "latency, wall"},
+    {"page fault|pagefault|fault",
+     "software:page_faults,software:minor_faults,software:major_faults,misc:page_faults,"
+     "misc:process_*_faults",
+     "program"},
+    {"context switch|switch|csw", "software:context_switches,misc:context_switches", "program"},
+    {"migration", "software:cpu_migrations", ""},
+    {"interrupt|irq|irq latency|interrupt latency", "latency:irq,latency:softirq", "latency"},
+    {"softirq|soft interrupt|bottom half", "latency:softirq", "latency"},
+    {"retransmit|tcp retransmit|retransmission",
+     "tracepoint:tcp:tcp_retransmit_skb,tracepoint:tcp:tcp_retransmit_*", ""},
+    {"page allocation|allocation of page|kernel allocation", "tracepoint:kmem:mm_page_alloc", ""},
+    {"cpu usage|cpu utilization|cpu time|load",
+     "misc:cpu_utilization,misc:process_cpu_time,misc:load_average_*", "system"},
+    {"ipc|instruction per cycle", "fixed:instructions_retired,fixed:unhalted_core_cycles",
+     "basic-cpu"},
+    {"cache miss|llc miss", "arch:llc_misses,arch:llc_references", "cache-misses, l3"},
+    {"profile|hot function|flame graph", "software:cpu_clock", "profile, program"},
+};
+
+/* "Disk_Latencies" as "disk latency". */
+static void plain(const char *word, char out[MAX_WORD])
+{
+	size_t len = 0;
+
+	for (; *word && len < MAX_WORD - 1; word++)
+		out[len++] = strchr("_-.", *word) ? ' ' : (char)tolower((unsigned char)*word);
+	out[len] = '\0';
+	if (len > 4 && strcmp(out + len - 3, "ies") == 0)
+		memcpy(out + len - 3, "y", 2);
+	else if (len > 4 &&
+		 (strcmp(out + len - 4, "ches") == 0 || strcmp(out + len - 4, "sses") == 0))
+		out[len - 2] = '\0';
+	else if (len > 3 && out[len - 1] == 's' && out[len - 2] != 's')
+		out[len - 1] = '\0';
+}
+
+/* Calls fn with each part of the text between separators; stops at the first true. */
+static bool any_part(const char *text, char separator,
+		     bool (*fn)(const char *part, const void *arg), const void *arg)
+{
+	char part[MAX_NAME];
+
+	for (const char *end; *text; text = *end ? end + 1 : end) {
+		end = strchrnul(text, separator);
+		snprintf(part, sizeof(part), "%.*s", (int)(end - text), text);
+		if (fn(part, arg))
+			return true;
+	}
+	return false;
+}
+
+static bool is_word(const char *part, const void *arg)
+{
+	return strcmp(part, arg) == 0;
+}
+
+const struct event_synonym *event_synonym_find(const char *word)
+{
+	char wanted[MAX_WORD];
+
+	plain(word, wanted);
+	return ARRAY_FIND(s, synonyms, ARRAY_NR(synonyms),
+			  any_part(s->words, '|', is_word, wanted));
+}
+
+static bool is_glob_of(const char *part, const void *arg)
+{
+	const char *name = arg;
+
+	return strpbrk(part, "*?[") ? str_glob(part, name) : strcmp(part, name) == 0;
+}
+
+bool event_synonym_has(const struct event_synonym *s, const struct event *ev)
+{
+	char name[MAX_NAME];
+
+	snprintf(name, sizeof(name), "%s:%s", ev->group->name, ev->row->name);
+	return any_part(s->events, ',', is_glob_of, name);
+}
