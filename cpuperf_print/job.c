@@ -45,6 +45,7 @@ void job_warn_ignored(struct job *j, unsigned ignored)
 		add_option(&b, r->nr_split, "--split");
 		add_option(&b, r->nr_hide, "--hide");
 		add_option(&b, j->selection->root, "--group-by");
+		add_option(&b, j->selection->with_wakers, "--wakers");
 		add_option(&b, r->nr_only, "--only");
 	}
 	if (b.len) {

@@ -130,8 +130,8 @@ static const struct opt_row rows[] = {
      .section = "Report",
      .help = "flat, diff: the fields that make a row, separated by commas: function (the "
 	     "default), object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
-	     "reason (why "
-	     "it waits), event, session. In flat, total orders the rows by total instead of self.",
+	     "reason (why it waits), waker, waker_function, event, session. In flat, total orders "
+	     "the rows by total instead of self.",
      .set = opt_set_string,
      .offset = AT(sort)},
     {.name = "group-by",
@@ -291,6 +291,14 @@ static const struct opt_row rows[] = {
      .help = "Show inlined functions as frames, from the debug information. Slow.",
      .set = opt_set_flag,
      .offset = AT(inlined)},
+    {.name = "wakers",
+     .arg = OPT_NONE,
+     .section = "Names and stacks",
+     .help = "Continue the stack of a wait with --, the stack of who ended it (the innermost "
+	     "function first) and its name, or interrupt. For off_cpu_time sampled with the flag "
+	     "waker.",
+     .set = opt_set_flag,
+     .offset = AT(wakers)},
     {.name = "lines",
      .arg = OPT_NONE,
      .section = "Names and stacks",

@@ -201,6 +201,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .by_count = o->counts,
 	    .within = o->within,
 	    .with_inlined = o->inlined,
+	    .with_wakers = o->wakers,
 	    .with_lines = o->lines,
 	};
 	rc = parse_filter(&s->filter, o, e) ?:

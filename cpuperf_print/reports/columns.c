@@ -91,6 +91,8 @@ static const struct {
     {REPORT_CMDLINE, false, cmdline_text},
     {REPORT_STATE, false, state_name},
     {REPORT_REASON, false, text_of},
+    {REPORT_WAKER, false, text_of},
+    {REPORT_WAKER_FUNCTION, false, text_of},
     {REPORT_OBJECT, false, object_name},
     {REPORT_LINE, false, line_name},
     {REPORT_FUNCTION, false, function_name},

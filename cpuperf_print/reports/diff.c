@@ -195,6 +195,9 @@ static void add_names(struct comparison *c, const struct report_flat_row *row)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_COMM]));
 	if (c->columns >> REPORT_CMDLINE & 1)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_CMDLINE]));
+	for (unsigned i = REPORT_WAKER; i <= REPORT_WAKER_FUNCTION; i++)
+		if (c->columns >> i & 1)
+			buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[i]));
 	if (c->columns >> REPORT_REASON & 1)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_REASON]));
 	if ((c->columns >> REPORT_LINE & 1) && row->file != UINT32_MAX)

@@ -2,9 +2,11 @@
  * The reports flat, threads and waits; threads and waits are flat with other columns.
  */
 #include "report/flat.h"
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "report/waker.h"
 #include "reports/columns.h"
 #include "reports/reports.h"
 #include "samples.h"
@@ -173,7 +175,10 @@ int reports_waits(struct job *j, struct err *e)
 {
 	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD |
 			   1 << REPORT_COMM | 1 << REPORT_STATE | 1 << REPORT_REASON;
+	const struct profile_facts *f = job_input(j)->facts;
 
+	if (ARRAY_ANY(x, f->events, f->nr_events, report_has_waker(x)))
+		columns |= 1 << REPORT_WAKER | 1 << REPORT_WAKER_FUNCTION;
 	return print_flat(j, columns | session_column(j), e);
 }
 

@@ -131,6 +131,8 @@ enum { PERF_ABI_LATENCY = 0x63710000 }; /* and the number of event_latency */
 /* A bit of config1: no program in the kernel sends samples. A reader makes them of the records of
  * the switches of the measured tasks. */
 enum { PERF_ABI_WAIT_BY_SWITCHES = 16 };
+/* attr.config2 of such an event whose samples may have a waker: trace/waker.h. */
+enum { PERF_ABI_WAKER = 1 };
 /* The number after PERF_ABI_WAIT, without the bit; -1: another event. */
 int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1);
 

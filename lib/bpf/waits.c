@@ -17,6 +17,8 @@
 #include "bpf/loading.h"
 #include "bpf/waits_shared.h"
 
+#include <asm/perf_regs.h>
+#include <asm/ptrace.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
@@ -32,6 +34,62 @@ struct waits {
 	uint32_t nr_cpus;
 	bool is_command, is_started;
 };
+
+/* What unwinding needs of a waker: registers by their bit in samples, ascending. */
+static const struct {
+	uint8_t bit;
+	uint16_t at; /* in struct pt_regs */
+} regs[] = {
+#if defined(__x86_64__)
+    {PERF_REG_X86_BX, offsetof(struct pt_regs, rbx)},
+    {PERF_REG_X86_BP, offsetof(struct pt_regs, rbp)},
+    {PERF_REG_X86_SP, offsetof(struct pt_regs, rsp)},
+    {PERF_REG_X86_IP, offsetof(struct pt_regs, rip)},
+    {PERF_REG_X86_R12, offsetof(struct pt_regs, r12)},
+    {PERF_REG_X86_R13, offsetof(struct pt_regs, r13)},
+    {PERF_REG_X86_R14, offsetof(struct pt_regs, r14)},
+    {PERF_REG_X86_R15, offsetof(struct pt_regs, r15)},
+#elif defined(__aarch64__) /* struct pt_regs begins with struct user_pt_regs */
+    {PERF_REG_ARM64_X19, offsetof(struct user_pt_regs, regs[19])},
+    {PERF_REG_ARM64_X20, offsetof(struct user_pt_regs, regs[20])},
+    {PERF_REG_ARM64_X21, offsetof(struct user_pt_regs, regs[21])},
+    {PERF_REG_ARM64_X22, offsetof(struct user_pt_regs, regs[22])},
+    {PERF_REG_ARM64_X23, offsetof(struct user_pt_regs, regs[23])},
+    {PERF_REG_ARM64_X24, offsetof(struct user_pt_regs, regs[24])},
+    {PERF_REG_ARM64_X25, offsetof(struct user_pt_regs, regs[25])},
+    {PERF_REG_ARM64_X26, offsetof(struct user_pt_regs, regs[26])},
+    {PERF_REG_ARM64_X27, offsetof(struct user_pt_regs, regs[27])},
+    {PERF_REG_ARM64_X28, offsetof(struct user_pt_regs, regs[28])},
+    {PERF_REG_ARM64_X29, offsetof(struct user_pt_regs, regs[29])},
+    {PERF_REG_ARM64_LR, offsetof(struct user_pt_regs, regs[30])},
+    {PERF_REG_ARM64_SP, offsetof(struct user_pt_regs, sp)},
+    {PERF_REG_ARM64_PC, offsetof(struct user_pt_regs, pc)},
+#endif
+};
+_Static_assert(ARRAY_NR(regs) <= BPF_WAKER_REGS, "all have a place");
+#if defined(__aarch64__)
+enum { SP_BIT = PERF_REG_ARM64_SP };
+#elif defined(__x86_64__)
+enum { SP_BIT = PERF_REG_X86_SP };
+#else
+enum { SP_BIT };
+#endif
+
+static int configure_wakers(struct waits_bpf *p, bool has_wakers)
+{
+	bpf_program__set_autoload(p->progs.on_waking, has_wakers);
+	if (!has_wakers)
+		return 0;
+	p->rodata->has_wakers = true;
+	for (size_t i = 0; i < ARRAY_NR(regs); i++) {
+		p->rodata->reg_at[i] = regs[i].at;
+		p->rodata->reg_bits |= UINT64_C(1) << regs[i].bit;
+		if (regs[i].bit == SP_BIT)
+			p->rodata->sp_reg = (uint32_t)i;
+	}
+	p->rodata->nr_regs = ARRAY_NR(regs);
+	return bpf_map__set_max_entries(p->maps.wakers, BPF_WAKER_SLOTS);
+}
 
 static int configure(struct waits *w, const struct waits_config *c, struct err *e)
 {
@@ -51,7 +109,8 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	p->rodata->counts_wakeups = c->counts_wakeups;
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
-	return bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)
+	return configure_wakers(p, c->has_wakers)
+		   ?: bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)
 		   ?: bpf_map__set_max_entries(p->maps.off_cpu, w->nr_cpus)
 		   ?: bpf_map__set_max_entries(p->maps.run_queue, w->nr_cpus);
 }

@@ -19,6 +19,7 @@ enum waits_kind { WAITS_OFF_CPU, WAITS_RUN_QUEUE, WAITS_WAKEUPS, WAITS_NR };
 struct waits_config {
 	/* per kind, in ns of waiting per sample, at most 2^42; 0: not sampled. Not of wakeups. */
 	uint64_t mean_ns[WAITS_NR];
+	bool has_wakers;     /* samples of off-CPU time have the stack of who woke the task */
 	bool counts_wakeups; /* else their sum is 0 */
 	bool has_target;     /* only the tasks of waits_add_process, and those that they create */
 	bool is_command;     /* they wait to be started, and this wait does not count */

@@ -15,6 +15,7 @@ struct bpf_waits_task {
 	__u64 since; /* in ns of CLOCK_MONOTONIC: its phase is added up until then; 0: not known */
 	__u64 begin; /* of its phase */
 	__u64 waited[BPF_NR_WAITS]; /* of its last wait, until it was sampled; 0: none */
+	__u64 waker;                /* who ended it: the number of a use of a slot; 0: not stored */
 	__u64 left[BPF_NR_WAITS];   /* ns until the next sample; 0: not drawn yet */
 	__u32 phase;                /* enum bpf_wait, or BPF_NR_WAITS: it runs */
 	__u32 is_member;            /* of the target; STARTS: not before it has been scheduled */
@@ -32,8 +33,38 @@ struct bpf_waits_sums {
 
 /* The raw data of a sample. 12 bytes: with the kernel's length before them two words. */
 struct bpf_waits_sample {
-	__u64 ns; /* the wait that was hit */
-	__u32 zero;
+	__u64 ns;      /* the wait that was hit */
+	__u32 version; /* 0 */
 } __attribute__((packed));
+
+enum {
+	BPF_WAKER_SLOTS = 512, /* for wakers of tasks that do not run yet; a power of 2 */
+	BPF_WAKER_REGS = 16,
+	BPF_WAKER_KERNEL = 64,
+	BPF_WAKER_USER = 120,
+	BPF_WAKER_STACK = 1024,
+	BPF_WAKER_SHORT = 704, /* bytes up to user */
+};
+
+/* The raw data of a sample with its waker; SHORT if the waker has no user part. */
+struct bpf_waits_waker {
+	__u64 ns;
+	__u32 version; /* 1 */
+	__u32 zero;
+	__u32 pid, tid;
+	__u32 nr_kernel, nr_user; /* addresses, innermost first */
+	char comm[16];
+	__u32 nr_regs, stack_bytes;
+	__u64 reg_bits; /* of perf_regs.h; the values are in their order */
+	__u64 regs[BPF_WAKER_REGS];
+	__u64 kernel[BPF_WAKER_KERNEL];
+	__u64 user[BPF_WAKER_USER];
+	__u8 stack[BPF_WAKER_STACK]; /* from the stack pointer on */
+};
+
+struct bpf_waker_slot {
+	__u64 number; /* of its use */
+	struct bpf_waits_waker waker;
+};
 
 #endif

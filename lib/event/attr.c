@@ -164,6 +164,8 @@ struct perf_event_attr *event_attr_new(const struct event_part *part, const stru
 	a->inherit = use->is_inherited;
 	a->inherit_thread = use->is_inherited && use->stays_in_process;
 	a->config1 |= use->is_by_switches ? PERF_ABI_WAIT_BY_SWITCHES : 0;
+	if (use->flags & SPEC_WAKER && !use->is_by_switches)
+		a->config2 = PERF_ABI_WAKER;
 	a->context_switch = use->has_switches;
 	set_exclusions(a, use->flags);
 	if (use->period || use->frequency)

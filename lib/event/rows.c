@@ -134,10 +134,12 @@ static const struct event_row software_rows[] = {
 	"A wait counts in each iteration in which it lasts, on the CPU of its task.\n"             \
 	"rate: ns of waiting per sample; each ns is as likely to be sampled as any other.\n"       \
 	"The sample's stack is that of the task that waited."
+#define WAKER_DETAIL "\nflags: waker adds the stack of who woke it."
 
 static const struct event_row sched_rows[] = {
     WAIT(1, "off_cpu_time", 0, "ns",
-	 "Time that tasks were blocked: from the switch out to the wakeup.", WAIT_DETAIL),
+	 "Time that tasks were blocked: from the switch out to the wakeup.",
+	 WAIT_DETAIL WAKER_DETAIL),
     WAIT(2, "run_queue_time", 1, "ns",
 	 "Time that tasks waited for a CPU: from the wakeup, or the preemption, to the switch in.",
 	 WAIT_DETAIL "\nmisc:process_run_delay is the same time as /proc has it, by process."),

@@ -14,6 +14,7 @@
 #include "report/resolver.h"
 #include "report/singles.h"
 #include "report/stack.h"
+#include "report/waker.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,6 +52,8 @@ struct report_counter {
 	struct report_program *programs; /* by the profile's number of the comm */
 	struct report_stats stats;
 	struct report_stack stack;
+	struct report_waker waker; /* of the current sample */
+	bool wants_wakers, has_waker;
 	struct recent recent[NR_RECENT];
 	struct root roots[NR_ROOTS];
 	/* The current sample. */
@@ -85,6 +88,19 @@ static int set_reason(const struct report_counter *c, struct report_key *key,
 	return key->reason == UINT32_MAX ? -ENOMEM : 0;
 }
 
+/* By the frames before rules change them: the waker's, which are removed unless the report shows
+ * them. 0 or -ENOMEM. */
+static int set_waker(const struct report_counter *c, struct report_key *key,
+		     const struct report_frame *frames, size_t nr)
+{
+	struct report_functions *f = c->all->run->functions;
+	const char *name = nr ? frames[0].function->name : "";
+
+	key->waker = report_functions_text_number(f, name);
+	key->waker_function = report_functions_text_number(f, report_waker_function(frames, nr));
+	return key->waker == UINT32_MAX || key->waker_function == UINT32_MAX ? -ENOMEM : 0;
+}
+
 /* Receives an entry of the fold as it is emptied. */
 static int receive(void *arg, const struct report_key *key, const struct report_weight *weight,
 		   struct report_frame *frames, size_t nr)
@@ -93,8 +109,17 @@ static int receive(void *arg, const struct report_key *key, const struct report_
 	const struct report_sink *sink = c->all->run->sink;
 	struct report_event_stats *stats = &c->stats.event[key->event];
 	struct report_entry e = {.key = *key, .weight = *weight, .frames = frames};
-	int rc = has_part(c, REPORT_BY_REASON) ? set_reason(c, &e.key, frames, nr) : 0;
+	size_t nr_waker = c->wants_wakers ? report_waker_frames(frames, nr) : 0;
+	int rc = has_part(c, REPORT_BY_REASON)
+		     ? set_reason(c, &e.key, frames + nr_waker, nr - nr_waker)
+		     : 0;
 
+	if (rc == 0 && has_part(c, REPORT_BY_WAKER))
+		rc = set_waker(c, &e.key, frames, nr_waker);
+	if (!c->all->run->with_wakers) {
+		e.frames = frames += nr_waker;
+		nr -= nr_waker;
+	}
 	if (rc == 0 && !key->branch)
 		rc = report_functions_shape(c->all->run->functions, frames, &nr);
 	if (rc)
@@ -237,6 +262,29 @@ static int add_single(struct report_counter *c, uint32_t node, const struct prof
 	return 0;
 }
 
+/* Goes on from the innermost frame of the wait. */
+static int walk_waker(struct report_counter *c, uint32_t *node)
+{
+	const struct report_frame mark = {.function = c->waker.mark};
+	const struct report_frame name = {.function = c->waker.name};
+	const struct report_stack *st = &c->waker.stack;
+
+	*node = report_fold_child(c->fold, *node, &mark);
+	for (size_t i = 0; i < st->nr && *node != REPORT_FOLD_FULL; i++) {
+		struct report_frame frames[REPORT_MAX_INLINED];
+		size_t nr = report_resolver_frames(c->resolver, &c->waker.place, i < st->nr_kernel,
+						   st->address[i], frames);
+
+		if (!nr)
+			return -ENOMEM;
+		for (size_t k = 0; k < nr && *node != REPORT_FOLD_FULL; k++)
+			*node = report_fold_child(c->fold, *node, &frames[k]);
+	}
+	if (*node != REPORT_FOLD_FULL)
+		*node = report_fold_child(c->fold, *node, &name);
+	return 0;
+}
+
 /* False: the fold is full. */
 static int try_count(struct report_counter *c, const uint64_t *addresses, size_t nr,
 		     size_t nr_kernel, const struct profile_sample *s, bool *is_counted)
@@ -245,6 +293,8 @@ static int try_count(struct report_counter *c, const uint64_t *addresses, size_t
 	uint32_t node;
 	int rc = nr ? walk(c, addresses, nr, nr_kernel, &node) : no_address(c, s, &node);
 
+	if (rc == 0 && node != REPORT_FOLD_FULL && c->has_waker)
+		rc = walk_waker(c, &node);
 	*is_counted = rc == 0 && node != REPORT_FOLD_FULL &&
 		      (c->singles || report_fold_count(c->fold, node, &c->key, &count));
 	return *is_counted && c->singles ? add_single(c, node, s) : rc;
@@ -385,6 +435,16 @@ static void remove_switch(struct report_counter *c, struct report_stack *st)
 	report_stack_remove(st, nr);
 }
 
+static int make_waker(struct report_counter *c, const struct profile_sample *s)
+{
+	const struct report_waker_config config = {.lookup = c->lookup,
+						   .unwinder = c->unwinder,
+						   .resolver = c->resolver,
+						   .functions = c->all->run->functions};
+
+	return report_waker_make(&c->waker, &config, s, kernel_epoch(c->all, s->time_ns));
+}
+
 static int count_stack(struct report_counter *c, const struct profile_sample *s)
 {
 	const bool is_wait = s->layout->is_wait && !s->layout->is_by_switches;
@@ -409,6 +469,9 @@ static int count_stack(struct report_counter *c, const struct profile_sample *s)
 		return 0;
 	if (!with_callers && st->nr > 1)
 		st->nr = 1;
+	c->has_waker = c->wants_wakers && s->layout->has_waker;
+	if (c->has_waker && make_waker(c, s))
+		return -ENOMEM;
 	return count(c, st->address, st->nr, st->nr_kernel, s);
 }
 
@@ -521,6 +584,8 @@ static int init(struct report_counter *c)
 	int rc;
 
 	c->generation = 1;
+	c->wants_wakers =
+	    has_part(c, REPORT_BY_STACK) && (run->with_wakers || has_part(c, REPORT_BY_WAKER));
 	c->lookup = resolver.lookup = unwinder.lookup = profile_lookup_new(in->processes);
 	c->fold = report_fold_new(receive, c);
 	c->singles = run->sink->samples ? report_singles_new(run->functions, run->sink) : NULL;

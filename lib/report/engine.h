@@ -59,6 +59,7 @@ struct report_run {
 	const struct report_sink *sink;
 	unsigned nr_threads; /* 0: one per CPU */
 	bool with_inlined;   /* inlined functions are frames */
+	bool with_wakers;    /* after the stack of a wait, that of its waker: report/waker.h */
 	bool adds_states;    /* events with a state are counted as one: report_states_event */
 	enum report_root root;
 	profile_problem_fn *problem; /* never called by two threads at once */

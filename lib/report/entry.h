@@ -65,6 +65,7 @@ enum report_part {
 	/* Of runs that add up states (report/states.h). */
 	REPORT_BY_STATE = 1 << 12,
 	REPORT_BY_REASON = 1 << 13, /* with REPORT_BY_STACK; not of single samples */
+	REPORT_BY_WAKER = 1 << 14,  /* and its function; the same */
 };
 
 /* The outermost frame of each stack, in place of nothing; only with REPORT_BY_STACK. */
@@ -95,7 +96,9 @@ struct report_key {
 	uint32_t branch;        /* enum report_branch */
 	uint32_t state;         /* enum report_state */
 	uint32_t reason;        /* number of its text, as comm */
-	uint32_t slice;         /* in slice_ns since the session's start; 0 before it */
+	uint32_t waker;         /* the same, of its name; and of its function */
+	uint32_t waker_function;
+	uint32_t slice; /* in slice_ns since the session's start; 0 before it */
 };
 
 /* Samples, the sum of their weights, the sum of the squares of these, and when they were taken. */

@@ -14,11 +14,22 @@
 #include <string.h>
 
 const char *const report_column_names[REPORT_NR_COLUMNS] = {
-    [REPORT_FUNCTION] = "function", [REPORT_OBJECT] = "object",   [REPORT_COMM] = "comm",
-    [REPORT_PID] = "pid",           [REPORT_TID] = "tid",         [REPORT_CPU] = "cpu",
-    [REPORT_CMDLINE] = "cmdline",   [REPORT_LINE] = "line",       [REPORT_ITERATION] = "iteration",
-    [REPORT_EVENT] = "event",       [REPORT_SESSION] = "session", [REPORT_THREAD] = "thread",
-    [REPORT_STATE] = "state",       [REPORT_REASON] = "reason",
+    [REPORT_FUNCTION] = "function",
+    [REPORT_OBJECT] = "object",
+    [REPORT_COMM] = "comm",
+    [REPORT_PID] = "pid",
+    [REPORT_TID] = "tid",
+    [REPORT_CPU] = "cpu",
+    [REPORT_CMDLINE] = "cmdline",
+    [REPORT_LINE] = "line",
+    [REPORT_ITERATION] = "iteration",
+    [REPORT_EVENT] = "event",
+    [REPORT_SESSION] = "session",
+    [REPORT_THREAD] = "thread",
+    [REPORT_STATE] = "state",
+    [REPORT_REASON] = "reason",
+    [REPORT_WAKER] = "waker",
+    [REPORT_WAKER_FUNCTION] = "waker_function",
 };
 
 /* The parts of an entry's key that a column needs. */
@@ -34,6 +45,8 @@ static const unsigned parts_of[REPORT_NR_COLUMNS] = {
     [REPORT_SESSION] = REPORT_BY_SESSION,
     [REPORT_STATE] = REPORT_BY_STATE,
     [REPORT_REASON] = REPORT_BY_STATE | REPORT_BY_REASON | REPORT_BY_STACK,
+    [REPORT_WAKER] = REPORT_BY_WAKER | REPORT_BY_STACK,
+    [REPORT_WAKER_FUNCTION] = REPORT_BY_WAKER | REPORT_BY_STACK,
 };
 
 enum { FRAME_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
@@ -110,6 +123,8 @@ static int add_entry(void *arg, const struct report_entry *e)
 					       [REPORT_ITERATION] = e->key.iteration,
 					       [REPORT_STATE] = e->key.state,
 					       [REPORT_REASON] = e->key.reason,
+					       [REPORT_WAKER] = e->key.waker,
+					       [REPORT_WAKER_FUNCTION] = e->key.waker_function,
 					       [REPORT_EVENT] = e->key.event,
 					       [REPORT_SESSION] = e->key.session}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1;
@@ -189,6 +204,8 @@ static int compare_columns(const struct report_functions *f, const struct report
 		      ?: compare_texts(f, x[REPORT_COMM], y[REPORT_COMM])
 		      ?: compare_texts(f, x[REPORT_CMDLINE], y[REPORT_CMDLINE])
 		      ?: compare_texts(f, x[REPORT_REASON], y[REPORT_REASON])
+		      ?: compare_texts(f, x[REPORT_WAKER], y[REPORT_WAKER])
+		      ?: compare_texts(f, x[REPORT_WAKER_FUNCTION], y[REPORT_WAKER_FUNCTION])
 		      ?: compare_texts(f, a->file, b->file);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !order; i++)
 		order = order_u64(x[numbers[i]], y[numbers[i]]);

@@ -242,6 +242,7 @@ int counters_open_waits(struct counters *c)
 			config.mean_ns[wait] = plan->events[i].asked->rate;
 		is_sampled |= wait >= 0 && plan->events[i].asked->rate;
 		config.counts_wakeups |= wait == WAITS_WAKEUPS;
+		config.has_wakers |= wait >= 0 && plan->events[i].asked->flags & SPEC_WAKER;
 	}
 	if (!has_waits || c->waits || c->waits_support.state)
 		return 0;

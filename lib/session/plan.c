@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/mem.h"
+#include "bpf/waits.h"
 #include "event/model.h"
 
 #include <errno.h>
@@ -273,6 +274,12 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 {
 	struct err e = {0};
 
+	if (p->asked->flags & SPEC_WAKER && event_wait(&p->event) != WAITS_OFF_CPU) {
+		err_set(&e, -EINVAL, "%s:%s has no waker", p->event.group->name,
+			p->event.row->name);
+		err_hint(&e, "the flag \"waker\" is for sched:off_cpu_time");
+		return report(plan->spec, p->asked->flags_pos, &e, errs);
+	}
 	if ((event_wait(&p->event) < 0 && event_latency(&p->event) < 0) ||
 	    !(spec_event_is_sampled(p->asked) || p == plan->timebase))
 		return 0;

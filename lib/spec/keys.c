@@ -14,7 +14,7 @@
 /* In the order of enum spec_flag. */
 static const char *const flag_words[] = {
     "os",      "user",   "pc",      "last_branch", "timebase", "callchain", "user_stack",
-    "precise", "pinned", "no_idle", "guest",       "host",     NULL,
+    "precise", "pinned", "no_idle", "guest",       "host",     "waker",     NULL,
 };
 
 /* In the order of enum spec_branch. */
@@ -373,7 +373,9 @@ const struct key_row key_rows[] = {
 	    "records the program counter of each sample, callchain also the callers, "
 	    "user_stack the program's registers and stack, last_branch the preceding "
 	    "branches; precise asks the CPU for the exact instruction. timebase, on at most "
-	    "one event, reads the events without a rate at each of its samples.",
+	    "one event, reads the events without a rate at each of its samples. waker, of "
+	    "sched:off_cpu_time, records the stack of who ended the wait, on the CPU on which the "
+	    "wakeup happened: a task, or an interrupt.",
     },
     {
 	EVENT_FIELD(stack_bytes),

@@ -57,6 +57,7 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;
 	config1 = attr_word(attr, size, ATTR_AT(config1));
 	v.is_wait = perf_abi_wait(v.type, v.config, config1) >= 0;
+	v.has_waker = v.is_wait && attr_word(attr, size, ATTR_AT(config2)) == PERF_ABI_WAKER;
 	v.is_by_switches = v.is_wait && config1 & PERF_ABI_WAIT_BY_SWITCHES;
 	v.branch_sample_type = attr_word(attr, size, ATTR_AT(branch_sample_type));
 	v.user_regs = attr_word(attr, size, ATTR_AT(sample_regs_user));
@@ -198,7 +199,7 @@ static void decode_raw(struct decoder *d)
 	d->r->period =
 	    wait_weight(trace_word(d->r->raw, 0), d->l->is_by_switches ? 0 : d->l->period);
 	d->r->has |= TRACE_HAS_PERIOD;
-	if (d->r->raw_len >= WORD_BYTES + sizeof(d->r->wait)) {
+	if (d->l->is_by_switches && d->r->raw_len >= WORD_BYTES + sizeof(d->r->wait)) {
 		memcpy(&d->r->wait, d->r->raw + WORD_BYTES, sizeof(d->r->wait));
 		d->r->wait = le32toh(d->r->wait);
 	}

@@ -28,6 +28,7 @@ struct trace_layout {
 	uint16_t max_stack; /* addresses of a callchain: the limit in force; 0: not stored */
 	uint32_t type;      /* attr.type */
 	uint64_t config;    /* attr.config */
+	bool has_waker;     /* raw data may have who ended the wait: trace/waker.h */
 	bool is_wait; /* of a wait, whose weight is calculated from its raw data: perf_abi_wait */
 	bool is_by_switches; /* of waits that the reader makes: each counts as what it lasted */
 };

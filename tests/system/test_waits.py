@@ -222,6 +222,44 @@ def check_reasons(folder):
     assert not missing, (missing, reasons)
 
 
+def check_wakers(folder):
+    """A thread that unlocks, one that writes, and a timer. As in check_reasons, a wait may have no sample."""
+    program = os.path.join(folder, "wakers")
+    run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, f"{HERE}/wakers.c")
+    event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1000000, "stack_bytes": 8192,
+             "flags": ["callchain", "user_stack", "waker"]}
+    with open(f"{folder}/wakers.cpspec", "w", encoding="ascii") as f:
+        json.dump({"events": [event]}, f)
+    missing = {("futex", "actor", "unlock_it"), ("pipe", "actor", "send_it"), ("sleep", "interrupt", "hrtimer_wakeup")}
+    for _ in range(3):
+        run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "-o", "wakers.session", "--", program, cwd=folder)
+        found = rows(folder, "--report=waits", "wakers.session")
+        missing -= {(r["reason"], r["waker"].split(" (")[0], r["waker_function"]) for r in found
+                    if int(r["self_count"]) >= 50e6}
+        if not missing:
+            break
+    assert not missing, (missing, found)
+    total = sum(int(r["self_count"]) for r in found)
+    lines = output(PRINT, "--quiet", "--output-format=folded", "--wakers", "wakers.session",
+                   cwd=folder).splitlines()
+    assert sum(int(line.split()[-1]) for line in lines) == total
+    assert any(re.search(r";main;receive_it;.*;anon_pipe_read\S*;--;.*;send_it;act;.*;actor \(\d+/\d+\) \d+$", line)
+               for line in lines), lines
+    assert any(re.search(r";main;nap;.*;--;.*hrtimer_wakeup\S*;.*;interrupt \d+$", line) for line in lines), lines
+    # without the option as before; as table; and in other formats
+    assert "--" not in output(PRINT, "--quiet", "--output-format=folded", "wakers.session", cwd=folder)
+    flat = rows(folder, "--report=flat", "--sort=waker", "wakers.session")
+    assert sum(int(r["self_count"]) for r in flat) == total and "interrupt" in {r["waker"] for r in flat}, flat
+    page = output(PRINT, "--quiet", "--output-format=html", "--wakers", "wakers.session", cwd=folder)
+    assert '"--"' in page and '"interrupt"' in page and '"unlock_it"' in page
+    # of other events there is none
+    event["event_name"] = "run_queue_time"
+    with open(f"{folder}/wakers.cpspec", "w", encoding="ascii") as f:
+        json.dump({"events": [event]}, f)
+    done = run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "--", "true", cwd=folder, code=None)
+    assert done.returncode and "run_queue_time has no waker" in done.stderr, done.stderr
+
+
 def check_states_need_time(folder):
     run(CPUPERF, "--event=page_faults@1", "--", "true", cwd=folder)
     for args in (["--report=waits"], ["--report=tree", "--group-by=state"], ["--report=flat", "--sort=reason"]):

@@ -287,7 +287,7 @@ TEST(sampling_keys)
 		unsigned flags, branch_filter;
 		bool is_sampled;
 	} want[] = {
-	    {1, 0, 65528, 0xfff, 0xff, true},
+	    {1, 0, 65528, 0x1fff, 0xff, true},
 	    {0, 1, 0, SPEC_OS | SPEC_USER | SPEC_PC, 0, true},
 	    {0, 1000000000, 8, SPEC_OS | SPEC_USER | SPEC_CALLCHAIN | SPEC_USER_STACK, 0, true},
 	    {0, 0, 0, SPEC_OS | SPEC_USER | SPEC_PINNED | SPEC_NO_IDLE | SPEC_GUEST | SPEC_HOST, 0,
@@ -355,7 +355,7 @@ TEST(hints)
 	    {"{ \"events\": [ { \"flags\": [ \"time_base\" ] } ] }", "did you mean \"timebase\"?"},
 	    {"{ \"events\": [ { \"flags\": [ \"zzzzzzz\" ] } ] }",
 	     "the flags are os, user, pc, last_branch, timebase, callchain, user_stack, precise, "
-	     "pinned, no_idle, guest and host"},
+	     "pinned, no_idle, guest, host and waker"},
 	    {"{ \"events\": [ { \"flags\": [ \"call_chain\" ] } ] }",
 	     "did you mean \"callchain\"?"},
 	    {"{ \"events\": [ { \"branch_filter\": [ \"zzzzzzz\" ] } ] }",

@@ -433,8 +433,9 @@ TEST(flag_names)
 	    {SPEC_NO_IDLE, "no_idle"},
 	    {SPEC_GUEST, "guest"},
 	    {SPEC_HOST, "host"},
+	    {SPEC_WAKER, "waker"},
 	    {0, "?"},
-	    {SPEC_HOST << 1, "?"},
+	    {SPEC_WAKER << 1, "?"},
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)

@@ -22,7 +22,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 struct task_struct {
 	int pid, tgid;
-	unsigned int __state;
+	unsigned int __state, flags;
 	int exit_state, on_cpu, wake_cpu;
 	struct task_struct *group_leader;
 } __attribute__((preserve_access_index));
@@ -55,6 +55,20 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } off_cpu SEC(".maps"), run_queue SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* SLOTS, if wakers are stored */
+	__type(key, __u32);
+	__type(value, struct bpf_waker_slot);
+} wakers SEC(".maps");
+
+/* The place of each register of a waker in struct pt_regs. */
+const volatile __u16 reg_at[BPF_WAKER_REGS];
+const volatile __u32 nr_regs, sp_reg;
+const volatile __u64 reg_bits;
+const volatile bool has_wakers;
+__u64 nr_wakers; /* stored so far */
 
 const volatile __u64 mean_ns[BPF_NR_WAITS]; /* between two samples; 0: none */
 const volatile bool has_target, has_children, counts_wakeups;
@@ -168,6 +182,7 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 		return 0;
 	if (prev->pid && (s = find(prev))) {
 		s->waited[BPF_WAIT_OFF_CPU] = s->waited[BPF_WAIT_RUN_QUEUE] = 0; /* not sampled */
+		s->waker = 0;
 		s->since = s->begin = now;
 		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
 	}
@@ -175,6 +190,73 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 	sum->pid = next->pid;
 	if (next->pid && (s = find(next)))
 		run(s, sum, now);
+	return 0;
+}
+
+/* A piece of the stack, for callers without frame pointers. */
+static void copy_user(struct bpf_waits_waker *w, struct task_struct *t)
+{
+	char *regs = (char *)bpf_task_pt_regs(t);
+	__u64 sp;
+	__u32 bytes;
+
+	for (int i = 0; i < BPF_WAKER_REGS; i++)
+		if ((__u32)i < nr_regs)
+			bpf_probe_read_kernel(&w->regs[i], sizeof(w->regs[i]), regs + reg_at[i]);
+	sp = w->regs[sp_reg & (BPF_WAKER_REGS - 1)];
+	bytes = 4096 - (sp & 4095); /* of its page */
+	w->nr_regs = nr_regs;
+	w->reg_bits = reg_bits;
+	w->stack_bytes = 0;
+	if (!bpf_probe_read_user(w->stack, sizeof(w->stack), (void *)sp))
+		w->stack_bytes = sizeof(w->stack);
+	else if (bytes < BPF_WAKER_STACK &&
+		 !bpf_probe_read_user(w->stack, bytes & (BPF_WAKER_STACK - 1), (void *)sp))
+		w->stack_bytes = bytes;
+}
+
+/* The task that runs here wakes t, or was interrupted by what wakes it. Stored only if the wait
+ * will be sampled; the wait ends a little later, with sched_wakeup. */
+SEC("?tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *t)
+{
+	enum { KERNEL_THREAD = 0x200000 }; /* PF_KTHREAD */
+	const __u64 mean = mean_ns[BPF_WAIT_OFF_CPU];
+	struct task_struct *self = bpf_get_current_task_btf();
+	struct bpf_waits_task *s = find(t);
+	struct bpf_waker_slot *slot;
+	struct bpf_waits_waker *w;
+	__u64 number;
+	__u32 at;
+	long n;
+
+	if (!s || s->phase != BPF_WAIT_OFF_CPU || !s->since)
+		return 0;
+	if (!s->left[BPF_WAIT_OFF_CPU])
+		s->left[BPF_WAIT_OFF_CPU] = draw(mean);
+	if (bpf_ktime_get_ns() - s->begin + mean / 16 < s->left[BPF_WAIT_OFF_CPU])
+		return 0;
+	number = __sync_fetch_and_add(&nr_wakers, 1) + 1;
+	at = number & (BPF_WAKER_SLOTS - 1);
+	slot = bpf_map_lookup_elem(&wakers, &at);
+	if (!slot)
+		return 0;
+	slot->number = 0;
+	w = &slot->waker;
+	w->version = 1;
+	w->pid = self->tgid;
+	w->tid = self->pid;
+	w->nr_user = 0;
+	bpf_get_current_comm(w->comm, sizeof(w->comm));
+	n = bpf_get_stack(ctx, w->kernel, sizeof(w->kernel), 0);
+	w->nr_kernel = n > 0 ? n / sizeof(w->kernel[0]) : 0;
+	if (!(self->flags & KERNEL_THREAD)) {
+		n = bpf_get_stack(ctx, w->user, sizeof(w->user), BPF_F_USER_STACK);
+		w->nr_user = n > 0 ? n / sizeof(w->user[0]) : 0;
+		copy_user(w, self);
+	}
+	slot->number = number;
+	s->waker = number;
 	return 0;
 }
 
@@ -233,6 +315,23 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* False: the waker was not stored, or its slot is in use again. */
+static bool send_waker(void *ctx, const struct bpf_waits_task *s, __u64 ns, void *to)
+{
+	__u32 at = s->waker & (BPF_WAKER_SLOTS - 1);
+	struct bpf_waker_slot *slot = s->waker ? bpf_map_lookup_elem(&wakers, &at) : NULL;
+
+	if (!slot || slot->number != s->waker)
+		return false;
+	slot->waker.ns = ns;
+	if (slot->waker.nr_user)
+		bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &slot->waker,
+				      sizeof(slot->waker));
+	else
+		bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &slot->waker, BPF_WAKER_SHORT);
+	return true;
+}
+
 /* The task that has been switched to runs again: here its stack is that of the wait. */
 static void sample(void *ctx, struct bpf_waits_task *s, enum bpf_wait which, void *to)
 {
@@ -242,6 +341,8 @@ static void sample(void *ctx, struct bpf_waits_task *s, enum bpf_wait which, voi
 		return;
 	s->waited[which] = 0;
 	s->left[which] = draw(mean_ns[which]);
+	if (has_wakers && which == BPF_WAIT_OFF_CPU && send_waker(ctx, s, out.ns, to))
+		return;
 	bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, sizeof(out));
 }
 

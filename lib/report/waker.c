@@ -1,0 +1,154 @@
+/*
+ * The stack of a waker is made like that of a sample. An interrupt has only the frames of its own:
+ * the task that it interrupted is not the cause. Network packets that a task sends to this machine
+ * are received in a softirq that the task enters itself, by local_bh_enable.
+ */
+#include "report/waker.h"
+
+#include "base/array.h"
+#include "base/str.h"
+#include "report/functions.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MARK "--"
+
+static bool begins_with_any(const char *name, const char *const *list, size_t nr)
+{
+	return ARRAY_ANY(x, list, nr, strncmp(name, *x, strlen(*x)) == 0);
+}
+
+/* The place in the stack of the first kernel function whose name begins so; nr_kernel: none. */
+static size_t find(struct report_waker *w, struct report_resolver *resolver,
+		   const char *const *list, size_t nr)
+{
+	struct report_frame frames[REPORT_MAX_INLINED];
+	size_t i = 0;
+
+	while (i < w->stack.nr_kernel &&
+	       (!report_resolver_frames(resolver, &w->place, true, w->stack.address[i], frames) ||
+		!begins_with_any(frames[0].function->name, list, nr)))
+		i++;
+	return i;
+}
+
+static bool calls(struct report_waker *w, struct report_resolver *resolver, const char *const *list,
+		  size_t nr)
+{
+	return find(w, resolver, list, nr) < w->stack.nr_kernel;
+}
+
+/* Removes what was interrupted. False: it is no interrupt. */
+static bool remove_interrupted(struct report_waker *w, struct report_resolver *resolver)
+{
+	static const char *const entries[] = {
+	    "asm_sysvec_",   "asm_common_interrupt", "asm_exc_nmi", "fred_extint",
+	    "el1h_64_irq",   "el0t_64_irq",          "el0t_32_irq", "el1_interrupt",
+	    "el0_interrupt", "gic_handle_irq"};
+	static const char *const softirqs[] = {"handle_softirqs", "__do_softirq"};
+	static const char *const own[] = {"__local_bh_enable", "do_softirq"};
+	size_t at = find(w, resolver, entries, ARRAY_NR(entries));
+
+	if (at == w->stack.nr_kernel && w->raw.record.tid &&
+	    (!calls(w, resolver, softirqs, ARRAY_NR(softirqs)) ||
+	     calls(w, resolver, own, ARRAY_NR(own))))
+		return false;
+	w->stack.nr = w->stack.nr_kernel = at + (at < w->stack.nr_kernel);
+	return true;
+}
+
+static void make_stack(struct report_waker *w, const struct report_waker_config *config,
+		       const struct profile_sample *s)
+{
+	struct profile_sample own = {.layout = &w->raw.layout,
+				     .record = w->raw.record,
+				     .cpu = TRACE_UNKNOWN,
+				     .time_ns = s->time_ns};
+	struct profile_task task;
+	size_t nr = 0;
+
+	profile_lookup_task(config->lookup, own.record.pid, own.record.tid, own.time_ns, &task);
+	w->place.process = task.process;
+	w->place.number = task.process->number;
+	w->place.epoch = profile_lookup_epoch(config->lookup, task.process, own.time_ns);
+	report_stack_make(config->unwinder, task.process, &own, true, &w->stack);
+	while (nr < w->stack.nr_kernel &&
+	       report_resolver_is_switch(config->resolver, &w->place, w->stack.address[nr]))
+		nr++;
+	report_stack_remove(&w->stack, nr);
+}
+
+int report_waker_make(struct report_waker *w, const struct report_waker_config *config,
+		      const struct profile_sample *s, uint32_t kernel_epoch)
+{
+	char name[64] = "[not recorded]";
+
+	w->stack.nr = w->stack.nr_kernel = 0;
+	w->place = (struct report_place){.time_ns = s->time_ns, .kernel_epoch = kernel_epoch};
+	if (trace_waker_decode(s->layout, &s->record, &w->raw)) {
+		make_stack(w, config, s);
+		str_disarm(w->raw.comm);
+		snprintf(name, sizeof(name), "%s (%" PRIu32 "/%" PRIu32 ")", w->raw.comm,
+			 w->raw.record.pid, w->raw.record.tid);
+		if (remove_interrupted(w, config->resolver))
+			snprintf(name, sizeof(name), "interrupt");
+	}
+	w->mark = report_functions_named(config->functions, MARK, "");
+	w->name = report_functions_named(config->functions, name, "");
+	return w->mark && w->name ? 0 : -ENOMEM;
+}
+
+size_t report_waker_frames(const struct report_frame *frames, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!*frames[i].function->object && strcmp(frames[i].function->name, MARK) == 0)
+			return i + 1;
+	return 0;
+}
+
+static bool is_library(const char *object)
+{
+	static const char *const libraries[] = {"libc.so", "libc-2", "libpthread", "ld-linux",
+						"ld-musl", "[vdso]", "[unknown]"};
+
+	return begins_with_any(object, libraries, ARRAY_NR(libraries));
+}
+
+static bool is_wakeup(const char *name)
+{
+	static const char *const wakeups[] = {
+	    "try_to_wake_up",  "wake_up_", "__wake_up",        "default_wake_function",
+	    "autoremove_wake", "pollwake", "ep_poll_callback", "ep_autoremove_wake",
+	    "woken_wake",      "complete", "swake_up",         "__complete",
+	    "rcuwait_wake"};
+
+	return begins_with_any(name, wakeups, ARRAY_NR(wakeups));
+}
+
+/* Outermost functions come first: the mark is the last frame, the name the first one. */
+const char *report_waker_function(const struct report_frame *frames, size_t nr)
+{
+	const struct report_function *user = NULL, *kernel = NULL, *any = NULL;
+
+	for (size_t i = 1; i + 1 < nr; i++) {
+		const struct report_function *f = frames[i].function;
+
+		any = f;
+		if (!f->is_kernel && !is_library(f->object))
+			user = f;
+		if (f->is_kernel && !is_wakeup(f->name))
+			kernel = f;
+	}
+	any = user ?: kernel ?: any;
+	return any ? any->name : "";
+}
+
+bool report_has_waker(const struct trace_event *ev)
+{
+	struct trace_layout l;
+
+	return ev->attr_bytes && trace_layout_init(&l, ev->attr, ev->attr_bytes) && l.has_waker;
+}

@@ -1,0 +1,27 @@
+/*
+ * Who woke the task whose wait a sample is of, from the sample's raw data, as a sample of its own
+ * that unwinding and reports process like any other. If an interrupt woke it, that is the task that
+ * was interrupted, and the kernel's part of the callchain begins with the interrupt. Untrusted, as
+ * all records.
+ */
+#ifndef TRACE_WAKER_H
+#define TRACE_WAKER_H
+
+#include "trace/record.h"
+
+enum { TRACE_WAKER_MAX_WORDS = 256 };
+
+struct trace_waker {
+	char comm[16]; /* NUL-terminated, not cleaned */
+	/* Callchain, registers and stack bytes; pid and tid of the waker. Registers and bytes are
+	 * borrowed from the raw data, the callchain from words. */
+	struct trace_record record;
+	struct trace_layout layout;
+	uint64_t words[TRACE_WAKER_MAX_WORDS];
+};
+
+/* Of a sample in that layout. False: it has none, or it is invalid. */
+bool trace_waker_decode(const struct trace_layout *l, const struct trace_record *sample,
+			struct trace_waker *out);
+
+#endif
