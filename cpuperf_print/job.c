@@ -55,3 +55,21 @@ void job_warn_ignored(struct job *j, unsigned ignored)
 		problems_add(&j->output->problems, false, &problem);
 	}
 }
+
+void job_warn_aggregated(struct job *j)
+{
+	const struct profile_facts *f = job_input(j)->facts;
+	const struct registry_row *row =
+	    j->output->format->lists_samples ? j->output->format : j->row;
+	struct err problem = {0};
+	size_t i = 0;
+
+	while (i < f->nr_events && !(f->events[i].flags & TRACE_EVENT_AGGREGATED))
+		i++;
+	if (i == f->nr_events || !row->lists_samples)
+		return;
+	err_set(&problem, -ENOTSUP,
+		"%s: the kernel added its samples up: --%s=%s shows none of these",
+		f->events[i].label, registry_option(row), row->name);
+	problems_add(&j->output->problems, false, &problem);
+}

@@ -48,6 +48,8 @@ static inline const struct trace_event *job_event(const struct job *j, uint32_t 
 	return j->adds_states ? &o->by_state[event] : &o->facts->events[event];
 }
 
+/* Warns if the output lists samples and the kernel added some up. */
+void job_warn_aggregated(struct job *j);
 /* Warns of options that were used and have no effect; ignored: REGISTRY_IGNORES_… */
 void job_warn_ignored(struct job *j, unsigned ignored);
 

@@ -113,6 +113,7 @@ static void put_removed(struct job *j)
 static int print_job(struct job *j, struct err *e)
 {
 	job_warn_ignored(j, j->row->ignores);
+	job_warn_aggregated(j);
 	put_removed(j);
 	return j->row->print(j, e);
 }

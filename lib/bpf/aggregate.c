@@ -34,6 +34,7 @@ enum {
 	MAX_HOLDS = 50000,
 };
 
+_Static_assert(AGGREGATE_MAX_STACK + 2 < BPF_AGGREGATE_STACK_WORDS, "two marks, and room");
 _Static_assert(LINE_BYTES == 8 * BPF_AGGREGATE_LINE_WORDS, "head and slot are a line each");
 
 struct aggregate {
@@ -56,7 +57,7 @@ static bool is_in_namespace(void)
 	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != PID_NAMESPACE_INODE;
 }
 
-static int configure(struct aggregate *a, const struct aggregate_config *c, struct err *e)
+static int configure(struct aggregate *a, struct err *e)
 {
 	struct aggregate_bpf *p = a->programs;
 	int nr_cpus = libbpf_num_possible_cpus();
@@ -69,7 +70,6 @@ static int configure(struct aggregate *a, const struct aggregate_config *c, stru
 		return nr_cpus;
 	p->rodata->nr_lines = NR_LINES;
 	p->rodata->nr_slots = NR_SLOTS;
-	p->rodata->is_longer = c->max_stack >= BPF_AGGREGATE_STACK_WORDS;
 	return bpf_map__set_max_entries(p->maps.lines, a->nr_tables * NR_LINES)
 		   ?: bpf_map__set_max_entries(p->maps.tables, (uint32_t)nr_cpus);
 }
@@ -106,7 +106,7 @@ static int load(struct aggregate *a, const struct aggregate_config *config, stru
 	int rc;
 
 	a->programs = aggregate_bpf__open();
-	rc = a->programs ? configure(a, config, e) : -errno;
+	rc = a->programs ? configure(a, e) : -errno;
 	return rc ?: aggregate_bpf__load(a->programs) ?: map_lines(a) ?: name_tables(a, config);
 }
 

@@ -15,12 +15,17 @@
 struct aggregate;
 struct err;
 
-enum { AGGREGATE_TABLE_BYTES = 2 << 20 }; /* of memory of the kernel, for each CPU */
+enum {
+	AGGREGATE_TABLE_BYTES = 2 << 20, /* of memory of the kernel, for each CPU */
+	/* Addresses of the event's callchains, at most: with two marks, the kernel's default limit.
+	 * Linux (seen in 6.18) cuts a callchain that is longer where the program reads it, and then
+	 * writes a record of another size than its header has. */
+	AGGREGATE_MAX_STACK = 125,
+};
 
 struct aggregate_config {
 	const uint32_t *cpus; /* the numbers of those that have a table */
 	uint32_t nr_cpus;
-	uint64_t max_stack; /* addresses of a callchain, at most */
 };
 
 /* Loads the program; all tables are held. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP:
@@ -52,7 +57,7 @@ bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,
 struct aggregate_counts {
 	uint64_t samples; /* added up */
 	uint64_t full;    /* that found no room */
-	uint64_t failed;  /* whose stack could not be read whole */
+	uint64_t failed;  /* whose stack could not be read */
 };
 struct aggregate_counts aggregate_counts(const struct aggregate *a, uint32_t table);
 

@@ -19,7 +19,7 @@ struct bpf_aggregate_head {
 	__u32 zero;
 	__u64 nr_samples;
 	__u64 nr_full;   /* samples that found no room: not in nr_samples, like the next */
-	__u64 nr_failed; /* samples whose stack could not be read whole */
+	__u64 nr_failed; /* samples whose stack could not be read */
 	__u64 unused[3];
 };
 

@@ -352,6 +352,12 @@ static int end_from_last(struct series *s, uint32_t event, uint64_t end_ns)
 	return emit_samples(s, event, k->end_ns, end_ns);
 }
 
+/* When its samples were taken is not known. */
+static bool is_aggregated(const struct series *s, uint32_t event)
+{
+	return s->facts->events[event].flags & TRACE_EVENT_AGGREGATED;
+}
+
 /* Intervals between samples of different CPUs are meaningless. */
 static bool is_from_sample_to_sample(const struct series *s)
 {
@@ -400,7 +406,8 @@ static int add_item(struct series *s, const struct profile_item *item)
 {
 	bool is_sample = item->kind == PROFILE_RECORD && item->ring == TRACE_RING_SAMPLES &&
 			 item->record.kind == PERF_RECORD_SAMPLE && item->id &&
-			 item->id->event < s->facts->nr_events;
+			 item->id->event < s->facts->nr_events &&
+			 !is_aggregated(s, item->id->event);
 	/* samples of a trace of many CPUs have their own CPU */
 	bool is_wanted = s->trace->head.cpu != COUNTS_NO_CPU ||
 			 profile_ranges_has(&s->config->filter->cpus, item->cpu);
@@ -448,7 +455,7 @@ static int end_samples(struct series *s)
 
 	for (uint32_t i = 0; !s->trace->target && i < s->facts->nr_events && rc == 0; i++)
 		if (sampled_event_is_sampled(&s->table->columns[i].sampling) &&
-		    s->trace->events[i].state == READING_OK)
+		    !is_aggregated(s, i) && s->trace->events[i].state == READING_OK)
 			rc = is_from_sample_to_sample(s) ? end_from_last(s, i, s->trace->end_ns)
 							 : end_slice(s, i, s->trace->end_ns);
 	return rc;

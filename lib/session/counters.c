@@ -120,6 +120,14 @@ void counters_fini(struct counters *c)
 	*c = (struct counters){0};
 }
 
+/* max_stack: the kernel's; 0: not known. */
+static uint64_t aggregate_stack(uint64_t max_stack)
+{
+	uint64_t with_marks = AGGREGATE_MAX_STACK + 2;
+
+	return max_stack > 2 && max_stack < with_marks ? max_stack - 2 : AGGREGATE_MAX_STACK;
+}
+
 static int make_attrs(struct counters *c, uint64_t ring_bytes)
 {
 	const struct plan *plan = c->plan;
@@ -136,7 +144,7 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		    .frequency = p->asked->frequency,
 		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
 		    .branch_filter = p->asked->branch_filter,
-		    .max_stack = max_stack,
+		    .max_stack = p->asked->is_aggregated ? aggregate_stack(max_stack) : max_stack,
 		    .shares_ring = c->probe.shares_ring,
 		    .reads_group = p == plan->timebase && has_siblings(plan),
 		    .shares_clock = p->set == PLAN_TIMEBASE,
@@ -271,7 +279,7 @@ static int open_aggregates(struct counters *c)
 {
 	const struct plan *plan = c->plan;
 	MEM_AUTO uint32_t *cpus = mem_calloc(c->nr_cpus + 1, sizeof(*cpus));
-	struct aggregate_config config = {.cpus = cpus, .max_stack = host_max_stack(plan->host)};
+	struct aggregate_config config = {.cpus = cpus};
 	struct err e = {0};
 	int rc = 0;
 

@@ -69,7 +69,8 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .kind = row->kind,
 	    .scope = row->scope,
 	    .flags = plan_flags(c->plan, p) |
-		     (plan_is_of_processes(c->plan, p) ? TRACE_EVENT_OF_PROCESSES : 0),
+		     (plan_is_of_processes(c->plan, p) ? TRACE_EVENT_OF_PROCESSES : 0) |
+		     (p->asked->is_aggregated ? TRACE_EVENT_AGGREGATED : 0),
 	    .rate = p->asked->rate,
 	    .state = ev->support.state,
 	    .perf_group = ev->perf_group,

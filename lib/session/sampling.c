@@ -641,7 +641,7 @@ static void note_added(struct sampling *g, const struct session_iteration *it)
 	if (all.failed)
 		notes_add(g->notes, 0,
 			  "iteration %u: %" PRIu64 " samples, whose stack the kernel could not "
-			  "read whole, were not added up",
+			  "read, were not added up",
 			  it->iteration, all.failed);
 }
 

@@ -352,7 +352,8 @@ const struct key_row key_rows[] = {
 	.description =
 	    "true has the kernel add the samples up by thread and stack, and reads them at the "
 	    "end of each iteration: a trace grows with the number of different stacks, not with "
-	    "time. Needs the flag callchain, and the right to load programs (BPF). A sample "
+	    "time. Needs the flag callchain, of which it "
+	    "records up to 125 addresses, and the right to load programs (BPF). A sample "
 	    "that finds no room in the kernel's table, of 2 MiB for each CPU, is written as "
 	    "without this key, and so are those while the table is read. Samples that are added "
 	    "up have no time of their own: reports spread them evenly from the first to the last.",

@@ -75,7 +75,7 @@ struct trace_info {
 };
 
 /* Flags of an event in the spec. The numbers are stored in files, and equal enum spec_flag, except
- * the last. */
+ * the last two. */
 enum trace_event_flag {
 	TRACE_EVENT_OS = 1 << 0,
 	TRACE_EVENT_USER = 1 << 1,
@@ -90,6 +90,7 @@ enum trace_event_flag {
 	TRACE_EVENT_GUEST = 1 << 10,
 	TRACE_EVENT_HOST = 1 << 11,
 	TRACE_EVENT_OF_PROCESSES = 1 << 12, /* a value of processes: of the target's alone */
+	TRACE_EVENT_AGGREGATED = 1 << 13,   /* its samples are in frames of stacks, too */
 };
 
 /* One resolved event. Strings as above. */

@@ -63,7 +63,6 @@ struct {
 
 const volatile __u32 nr_lines; /* of a table */
 const volatile __u32 nr_slots; /* of them; a power of two */
-const volatile bool is_longer; /* the kernel's callchains may have more addresses than WORDS */
 
 static union bpf_aggregate_line *line_at(__u32 i)
 {
@@ -95,16 +94,14 @@ static __u64 mix_task(__u64 id)
 		   BPF_CORE_READ(t, self_exec_id));
 }
 
-/* Words of one side of the stack; negative: they could not all be read. */
+/* Words of one side of the stack; negative: it cannot be read. */
 static __s64 read_side(void *ctx, __u64 *words, __u64 flags)
 {
 	__s64 len = bpf_get_stack(ctx, words, WORDS * sizeof(*words), flags);
 
 	if (len == -EFAULT) /* there is none */
 		return 0;
-	if (len < 0 || (is_longer && len == WORDS * sizeof(*words)))
-		return -1;
-	return len / (__s64)sizeof(*words);
+	return len < 0 ? -1 : (__s64)((__u64)len / sizeof(*words));
 }
 
 static bool copy(__u32 at, const __u64 *words, __u32 nr)
