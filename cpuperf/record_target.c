@@ -74,24 +74,37 @@ static void list_left(struct recorder *r, struct trace_target *out)
 	str_disarm(out->left);
 }
 
+static uint64_t to_ns(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
+}
+
+static struct timeval to_timeval(uint64_t ns)
+{
+	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000),
+				.tv_usec = (suseconds_t)(ns % 1000000000 / 1000)};
+}
+
 static void take_used(struct recorder *r, struct trace_target *out)
 {
 	struct target_used used;
-	struct rusage own;
+	struct rusage usage;
 
 	if (!r->memory)
 		return;
 	target_memory_used(r->memory, &used);
-	own = (struct rusage){.ru_minflt = (long)used.minor_faults,
-			      .ru_majflt = (long)used.major_faults,
-			      .ru_nvcsw = (long)used.switches};
+	usage = (struct rusage){.ru_utime = to_timeval(used.user_ns),
+				.ru_stime = to_timeval(used.system_ns),
+				.ru_minflt = (long)used.minor_faults,
+				.ru_majflt = (long)used.major_faults,
+				.ru_nvcsw = (long)used.switches};
 	if (r->command)
-		target_command_subtract_own(r->command, &own);
-	out->user_ns = used.user_ns;
-	out->system_ns = used.system_ns;
-	out->minor_faults = (uint64_t)own.ru_minflt;
-	out->major_faults = (uint64_t)own.ru_majflt;
-	out->voluntary_switches = (uint64_t)own.ru_nvcsw;
+		target_command_subtract_own(r->command, &usage);
+	out->user_ns = to_ns(&usage.ru_utime);
+	out->system_ns = to_ns(&usage.ru_stime);
+	out->minor_faults = (uint64_t)usage.ru_minflt;
+	out->major_faults = (uint64_t)usage.ru_majflt;
+	out->voluntary_switches = (uint64_t)usage.ru_nvcsw;
 	out->flags |= used.are_switches_all ? TRACE_TARGET_SWITCHES_ARE_ALL : 0;
 }
 
@@ -202,11 +215,6 @@ void recorder_read_failures(struct recorder *r)
 		return;
 	target_failures_free(r->failures);
 	r->failures = NULL;
-}
-
-static uint64_t to_ns(const struct timeval *t)
-{
-	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
 }
 
 void recorder_on_target(void *arg, struct trace_target *out)

@@ -329,7 +329,7 @@ int sampling_start(struct sampling *g, struct err *e)
 	if (rc)
 		return rc;
 	raise_priority(g);
-	if (g->idle.is_contained)
+	if (g->idle.is_contained && (!g->plan->target.nr_ids || g->plan->target.is_cgroup))
 		notes_add(g->notes, 0,
 			  "in a PID namespace: tasks outside it have no pid and cannot be "
 			  "distinguished from idle CPUs");

@@ -348,15 +348,7 @@ static long slack_kib(void)
 
 void target_command_subtract_own(const struct target_command *c, struct rusage *usage)
 {
-	const struct {
-		long *to, own;
-	} counts[] = {
-	    {&usage->ru_minflt, c->own.ru_minflt},   {&usage->ru_majflt, c->own.ru_majflt},
-	    {&usage->ru_inblock, c->own.ru_inblock}, {&usage->ru_oublock, c->own.ru_oublock},
-	    {&usage->ru_nvcsw, c->own.ru_nvcsw},     {&usage->ru_nivcsw, c->own.ru_nivcsw}};
-
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		*counts[i].to -= counts[i].own < *counts[i].to ? counts[i].own : *counts[i].to;
+	target_usage_subtract(usage, &c->own);
 }
 
 void target_command_wait(struct target_command *c, struct target_end *end)

@@ -19,9 +19,10 @@ struct target_command;
 
 /* How a command ended. */
 struct target_end {
-	int status;          /* as waitpid returns it */
-	struct rusage usage; /* of it and of the children that it waited for, and of its orphans if
-				they were waited for; faults, blocks and switches from exec on */
+	int status; /* as waitpid returns it */
+	struct rusage
+	    usage; /* of it and of the children that it waited for, and of its orphans if
+		      they were waited for; CPU times, faults, blocks and switches from exec on */
 	/* usage.ru_maxrss is an upper limit: Linux includes what the process had before exec. */
 	bool is_peak_limit;
 	uint64_t start_ns; /* CLOCK_MONOTONIC: when it was started */
@@ -64,7 +65,7 @@ void target_command_quote(char *const *argv, char *buf, size_t size);
 /* Appends one argument, quoted for a shell. */
 struct buf;
 void target_command_add_quoted(struct buf *out, const char *arg);
-/* Of counts that the kernel has of its process, subtracts those before exec. */
+/* Of what the kernel accounts to its process, subtracts what was before exec. */
 void target_command_subtract_own(const struct target_command *c, struct rusage *usage);
 /* Waits for its end. */
 void target_command_wait(struct target_command *c, struct target_end *end);

@@ -220,3 +220,44 @@ void target_usage_add(struct rusage *to, const struct rusage *from)
 	to->ru_nvcsw += from->ru_nvcsw;
 	to->ru_nivcsw += from->ru_nivcsw;
 }
+
+static int64_t to_us(const struct timeval *t)
+{
+	return (int64_t)t->tv_sec * 1000000 + t->tv_usec;
+}
+
+static struct timeval from_us(int64_t us)
+{
+	return (struct timeval){.tv_sec = us / 1000000, .tv_usec = us % 1000000};
+}
+
+static int64_t at_most(int64_t part, int64_t of)
+{
+	return part < of ? part : of;
+}
+
+/* The parts of user and system time may each be more than there is, but not both together. */
+static void subtract_times(struct rusage *from, const struct rusage *part)
+{
+	int64_t user = to_us(&from->ru_utime), system = to_us(&from->ru_stime);
+	int64_t own = to_us(&part->ru_utime), own_system = to_us(&part->ru_stime);
+	int64_t of_user = at_most(own, user), rest = own - of_user + own_system;
+	int64_t of_system = at_most(rest, system);
+
+	of_user += at_most(rest - of_system, user - of_user);
+	from->ru_utime = from_us(user - of_user);
+	from->ru_stime = from_us(system - of_system);
+}
+
+void target_usage_subtract(struct rusage *from, const struct rusage *part)
+{
+	const struct {
+		long *of, part;
+	} counts[] = {{&from->ru_minflt, part->ru_minflt},   {&from->ru_majflt, part->ru_majflt},
+		      {&from->ru_inblock, part->ru_inblock}, {&from->ru_oublock, part->ru_oublock},
+		      {&from->ru_nvcsw, part->ru_nvcsw},     {&from->ru_nivcsw, part->ru_nivcsw}};
+
+	subtract_times(from, part);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		*counts[i].of -= (long)at_most(counts[i].part, *counts[i].of);
+}

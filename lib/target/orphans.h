@@ -30,5 +30,9 @@ void target_orphans_stop(struct target_orphans *o);
 
 /* Adds what wait4 returned: times, faults, blocks, switches; of ru_maxrss the larger. */
 void target_usage_add(struct rusage *to, const struct rusage *from);
+/* Subtracts a part from the same numbers but ru_maxrss: at most what there is. The kernel divides
+ * CPU time into user and system time anew each time it is read: what one has too little is
+ * subtracted from the other. */
+void target_usage_subtract(struct rusage *from, const struct rusage *part);
 
 #endif

@@ -435,6 +435,16 @@ def check_faults(folder):
     assert 1900 < faults < 3500, faults
 
 
+def check_pid_namespace(folder):
+    """In a container all that is measured has a number, so there is nothing to note."""
+    inside = ["unshare", "-pf", "--mount-proc"]
+    if os.geteuid() != 0 or run(*inside, "true", code=None).returncode:
+        print("skip: a PID namespace: not root, or there are none here")
+        return
+    shown = run(*inside, CPUPERF, "--", "sh", "-c", SPIN % 20000, cwd=folder).stderr
+    assert "exit status 0" in shown and "PID namespace" not in shown, shown
+
+
 def target_frames(folder):
     """What the last command's traces store of it."""
     out = []

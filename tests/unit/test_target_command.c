@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "target/command.h"
+#include "target/orphans.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -46,6 +47,41 @@ static struct target_end run(char *script, struct ended *ended)
 	target_command_free(c);
 	sem_destroy(&ended->sem);
 	return end;
+}
+
+static struct rusage used(long user_us, long system_us, long minor, long major)
+{
+	return (struct rusage){.ru_utime = {user_us / 1000000, user_us % 1000000},
+			       .ru_stime = {system_us / 1000000, system_us % 1000000},
+			       .ru_minflt = minor,
+			       .ru_majflt = major,
+			       .ru_maxrss = 7};
+}
+
+/* User and system time of a part may be more than those of the whole, which were divided anew. */
+TEST(usage_of_a_part)
+{
+	static const struct {
+		long user, system, minor, major, own_user, own_system, own_minor, own_major;
+		long left_user, left_system, left_minor, left_major;
+	} rows[] = {
+	    {3000000, 2000000, 90, 5, 1999999, 1, 40, 2, 1000001, 1999999, 50, 3},
+	    {5, 2000000, 9, 9, 1000005, 1, 10, 9, 0, 999999, 0, 0},
+	    {3000000, 5, 9, 9, 1, 1000000, 0, 0, 2000004, 0, 9, 9},
+	    {3, 4, 0, 0, 5, 5, 0, 0, 0, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		struct rusage all =
+		    used(rows[i].user, rows[i].system, rows[i].minor, rows[i].major);
+		struct rusage own = used(rows[i].own_user, rows[i].own_system, rows[i].own_minor,
+					 rows[i].own_major);
+		struct rusage left = used(rows[i].left_user, rows[i].left_system,
+					  rows[i].left_minor, rows[i].left_major);
+
+		target_usage_subtract(&all, &own);
+		assert_memory_equal(&all, &left, sizeof(all));
+	}
 }
 
 TEST(ends)
