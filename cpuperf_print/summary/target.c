@@ -468,6 +468,7 @@ static void put_states(struct summary *s, bool are_runs)
 		return;
 	if (find_count(s, "software", "task_clock", &counted) && counted > used)
 		used = counted;
+	used = fmin(used, (double)life.ns); /* wait4's time of a short command includes exec */
 	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN((double)life.ns, "ns"),
 		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
 		   DECIMAL(100 * used / (double)life.ns, 1));
