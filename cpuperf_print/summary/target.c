@@ -442,10 +442,15 @@ static void put_share(struct summary *s, uint64_t ns, double of_ns, const char *
 /* As found by records of switches. */
 static void put_waits(struct summary *s, const struct profile_waits *w, double life_ns)
 {
-	put_share(s, w->preempted_ns, life_ns, "preempted");
+	const double both = 100 * (double)w->both_ns / life_ns;
+
+	put_share(s, w->queue_ns, life_ns, "waiting for a CPU");
 	put_share(s, w->unknown_ns, life_ns, "unknown (lost records)");
-	buf_printf(s->out, "%s %% blocked or waiting for a CPU\n",
-		   DECIMAL(100 * (double)w->both_ns / life_ns, 1));
+	if (both >= 0.05)
+		put_share(s, w->blocked_ns, life_ns, "blocked");
+	buf_printf(s->out, "%s %% blocked%s\n",
+		   DECIMAL(both >= 0.05 ? both : 100 * (double)w->blocked_ns / life_ns, 1),
+		   both >= 0.05 ? " or waiting for a CPU" : "");
 	buf_adds(s->out, "  waits are found by records of switches, and have the stack of the "
 			 "thread's last sample before\n");
 }

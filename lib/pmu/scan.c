@@ -134,6 +134,19 @@ static uint64_t weight_of_wait(const struct pmu_scan_event *e, const struct pmu_
 			   e->mean_ns);
 }
 
+/* Its last words are TID, TIME and, where several events share the ring, IDENTIFIER. */
+static void note_switch(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
+			const struct perf_event_header *h)
+{
+	uint16_t tail = s->has_identifier ? 24 : 16;
+	uint32_t tid;
+
+	if (!s->tids || h->misc & PERF_RECORD_MISC_SWITCH_OUT || h->size < HEADER_BYTES + tail)
+		return;
+	tid = (uint32_t)(pmu_view_word(v, at + h->size - tail) >> 32);
+	s->tids->slot[tid % PMU_SCAN_SLOTS] = tid;
+}
+
 static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
 			 const struct perf_event_header *h)
 {
@@ -151,6 +164,9 @@ static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t 
 		e->weight += e->raw_at   ? weight_of_wait(e, v, at, h->size)
 			     : e->period ? e->period
 					 : word_of(v, at, h->size, e->period_at);
+		break;
+	case PERF_RECORD_SWITCH:
+		note_switch(s, v, at, h);
 		break;
 	case PERF_RECORD_LOST: /* id, lost */
 		s->lost += word_of(v, at, h->size, 16);

@@ -28,7 +28,14 @@ struct pmu_scan_id {
 	uint32_t event; /* index in events */
 };
 
+/* Threads that were switched in. */
+enum { PMU_SCAN_SLOTS = 512 };
+struct pmu_scan_tids {
+	uint32_t slot[PMU_SCAN_SLOTS]; /* by tid % PMU_SCAN_SLOTS: the last one; 0: none */
+};
+
 struct pmu_scan {
+	struct pmu_scan_tids *tids;    /* borrowed; NULL: they are not wanted */
 	struct pmu_scan_event *events; /* borrowed */
 	uint32_t nr_events;
 	struct pmu_scan_id *ids; /* borrowed; by pmu_scan_sort */

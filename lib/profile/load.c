@@ -143,6 +143,8 @@ static int load_readings(struct profile_load *l, const struct trace_frame *f)
 		struct profile_pair *p;
 
 		trace_decode_reading(f, i, &reading);
+		if (reading.flags & READING_OF_THREAD)
+			continue; /* see switches.c */
 		if (is_of_thing(l, &reading)) {
 			if (boundary != TRACE_TICK) /* records.h reads ticks */
 				rc = profile_things_add(&l->things, boundary, &reading, offset);

@@ -14,7 +14,8 @@
 struct source {
 	char name[NAME_MAX + 1];
 	bool is_common;
-	uint32_t place; /* orders files whose items have equal times */
+	bool has_threads; /* also their readings */
+	uint32_t place;   /* orders files whose items have equal times */
 	struct profile_load load;
 	struct profile_records *records; /* owned */
 	struct profile_item item;        /* the next item */
@@ -22,6 +23,7 @@ struct source {
 
 struct profile_merged {
 	struct profile_session *session;
+	bool has_threads;
 	struct trace_events events;   /* borrowed: the session's */
 	struct profile_faults faults; /* receives the problems */
 	size_t next_file;
@@ -48,14 +50,21 @@ static bool is_before(const void *a, const void *b)
 						  : x->place < y->place;
 }
 
-/* Skips what has no time: kernel symbols, command lines. */
+/* What has no time: kernel symbols, command lines. Readings of threads serve to divide waits. */
+static bool is_skipped(const struct source *s)
+{
+	return s->item.kind >= PROFILE_KALLSYMS ||
+	       (s->item.kind == PROFILE_READING && !s->has_threads &&
+		s->item.reading.flags & READING_OF_THREAD);
+}
+
 static int advance(struct source *s)
 {
 	int rc;
 
 	do
 		rc = profile_records_next(s->records, &s->item);
-	while (rc == 1 && s->item.kind >= PROFILE_KALLSYMS);
+	while (rc == 1 && is_skipped(s));
 	return rc;
 }
 
@@ -127,6 +136,7 @@ static int add_trace(struct profile_merged *m, size_t i)
 	int rc = -ENOMEM;
 
 	if (s && profile_load_init(&s->load, &m->events, &m->faults) == 0) {
+		s->has_threads = m->has_threads;
 		rc = load(m, s, i);
 		if (rc == 1)
 			rc = profile_session_records(m->session, i, &s->load, &s->records);
@@ -155,8 +165,8 @@ static int open_iterations(struct profile_merged *m)
 	return rc;
 }
 
-int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, void *arg,
-			struct profile_merged **out)
+static int open_merged(struct profile_session *s, bool has_threads, profile_problem_fn *problem,
+		       void *arg, struct profile_merged **out)
 {
 	const struct profile_facts *facts = profile_session_facts(s);
 	struct profile_merged *m = mem_zalloc(sizeof(*m));
@@ -165,6 +175,7 @@ int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, 
 	if (!m)
 		return -ENOMEM;
 	m->session = s;
+	m->has_threads = has_threads;
 	m->events =
 	    (struct trace_events){(struct trace_event *)facts->events, facts->nr_events, NULL};
 	m->faults = profile_session_faults(s, NULL);
@@ -176,6 +187,18 @@ int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, 
 	else
 		*out = m;
 	return rc;
+}
+
+int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, void *arg,
+			struct profile_merged **out)
+{
+	return open_merged(s, false, problem, arg, out);
+}
+
+int profile_merged_open_all(struct profile_session *s, profile_problem_fn *problem, void *arg,
+			    struct profile_merged **out)
+{
+	return open_merged(s, true, problem, arg, out);
 }
 
 void profile_merged_close(struct profile_merged *m)

@@ -24,6 +24,9 @@ int profile_merged_open(struct profile_session *s, profile_problem_fn *problem, 
 void profile_merged_close(struct profile_merged *m); /* NULL is fine */
 /* CLOCK_MONOTONIC when the first iteration began; 0: unknown. */
 uint64_t profile_merged_start_ns(const struct profile_merged *m);
+/* The same, with readings of threads (READING_OF_THREAD), which are skipped otherwise. */
+int profile_merged_open_all(struct profile_session *s, profile_problem_fn *problem, void *arg,
+			    struct profile_merged **out);
 /* The next item: 1; 0 after the last; -ENOMEM. */
 int profile_merged_next(struct profile_merged *m, struct profile_merged_item *out);
 

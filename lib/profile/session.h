@@ -116,9 +116,10 @@ const struct profile_facts *profile_session_facts(const struct profile_session *
 
 /* Waits of all tasks that were found by records of switches, in ns. */
 struct profile_waits {
-	uint64_t preempted_ns; /* for a CPU */
-	uint64_t both_ns;      /* blocked, and then for a CPU: in what shares is not known */
-	uint64_t unknown_ns;   /* records were lost: a task may have run */
+	uint64_t blocked_ns;
+	uint64_t queue_ns;   /* for a CPU */
+	uint64_t both_ns;    /* blocked, and then for a CPU: in what shares is not known */
+	uint64_t unknown_ns; /* records were lost: a task may have run */
 };
 /* NULL: waits were not found in this way. */
 const struct profile_waits *profile_session_waits(const struct profile_session *s);

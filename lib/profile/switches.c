@@ -1,5 +1,8 @@
 /*
- * One pass over all records in order of time, with the phase of each thread.
+ * Two passes over all records in order of time, with the phase of each thread. The first one
+ * divides the time in which a thread was blocked and then waited for a CPU: between two readings of
+ * how long it waited for CPUs, by how much of that its preemptions do not explain. What share each
+ * wait has of it is not known: all have the same.
  */
 #include "profile/switches.h"
 
@@ -17,6 +20,7 @@
 #include "trace/writer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -37,14 +41,15 @@ enum phase { NOT_KNOWN, RUNS, IS_BLOCKED, IS_PREEMPTED, IS_NEW };
 #define SUM(member) offsetof(struct profile_waits, member)
 
 /* What a wait is made into. */
-enum made { MADE_BOTH, MADE_QUEUE, MADE_UNKNOWN, NR_MADE };
+enum made { MADE_BLOCKED, MADE_QUEUE, MADE_BOTH, MADE_UNKNOWN, NR_MADE };
 static const struct {
 	int event; /* perf_abi_wait */
 	enum trace_wait wait;
 	size_t sum; /* in struct profile_waits */
 } made[NR_MADE] = {
+    [MADE_BLOCKED] = {OFF_CPU, TRACE_WAIT_OF_EVENT, SUM(blocked_ns)},
     [MADE_BOTH] = {OFF_CPU, TRACE_WAIT_BOTH, SUM(both_ns)},
-    [MADE_QUEUE] = {RUN_QUEUE, TRACE_WAIT_OF_EVENT, SUM(preempted_ns)},
+    [MADE_QUEUE] = {RUN_QUEUE, TRACE_WAIT_OF_EVENT, SUM(queue_ns)},
     [MADE_UNKNOWN] = {OFF_CPU, TRACE_WAIT_IS_UNKNOWN, SUM(unknown_ns)},
 };
 
@@ -54,6 +59,8 @@ struct thread {
 	enum phase phase;
 	bool has_lost; /* records of this phase may be missing */
 	bool has_ended;
+	bool is_read; /* it was, when it had run for ran_ns */
+	uint64_t ran_ns;
 	uint64_t since_ns;                     /* of the phase, or of the iteration */
 	uint64_t ns[NR_MADE], end_ns[NR_MADE]; /* waits without a sample yet: sum, and last end */
 	uint8_t *sample;                       /* owned; its last sample; NULL: none */
@@ -61,11 +68,32 @@ struct thread {
 	const struct trace_layout *layout; /* of the sample */
 };
 
+/* The share of waiting for a CPU in the time of waits that ended after the split before. */
+struct split {
+	uint64_t to_ns;
+	double queue;    /* negative: not known */
+	uint64_t ran_ns; /* of the thread, up to then */
+};
+
+/* The splits of all threads with this number, one after the other. */
+struct splits {
+	uint32_t tid;       /* the key */
+	struct split *item; /* owned */
+	size_t nr, room;
+	size_t at;                    /* in the second pass: where waits that end now are */
+	bool has_delay;               /* the delay at the last split is known */
+	uint64_t delay_ns, nr_before; /* at the last split; the times it was switched in */
+	uint64_t missing;             /* switches in, at the last reading that was not used */
+	/* Since then: */
+	uint64_t both_ns, queue_ns, nr_in;
+	bool has_unknown; /* a wait in which it may have run */
+};
+
 /* A trace of the target, by iteration. */
 struct part {
 	uint32_t iteration;
 	uint64_t start_ns, end_ns;
-	bool is_run;
+	bool is_run, is_command;
 	struct trace_ids ids;           /* item is owned */
 	struct trace_sampling sampling; /* without items */
 	size_t at, bytes;               /* of the frames that were made */
@@ -86,16 +114,23 @@ struct profile_switches {
 	struct profile_waits waits;
 };
 
+/* A thread that ran before the session. */
+struct surveyed {
+	uint32_t tid; /* the key */
+	uint32_t pid;
+};
+
 struct maker {
 	struct profile_session *session;
 	const struct profile_facts *facts;
 	struct profile_switches *out;
 	struct wait_event events[2];
 	struct trace_layout *layouts; /* owned; of each event */
-	struct dict threads;
-	size_t part;       /* the current one */
-	bool has_begun;    /* the current one */
-	uint64_t *last_ns; /* owned; of the last record of each trace */
+	struct dict threads, splits, surveyed;
+	uint64_t last_ns; /* of all records */
+	bool is_first;    /* of the passes: nothing is made */
+	size_t part;      /* the current one */
+	bool has_begun;   /* the current one */
 	struct buf records;
 	struct trace_writer *writer;
 	int fd;
@@ -145,6 +180,10 @@ static int begin_part(struct maker *m)
 		return -ENOMEM;
 	m->has_begun = true;
 	p->at = m->out->bytes;
+	if (m->is_first) {
+		mem_free(ids);
+		return 0;
+	}
 	if (nr)
 		memcpy(ids, p->ids.item, nr * sizeof(*ids));
 	for (size_t i = 0; i < ARRAY_NR(m->events); i++) {
@@ -169,8 +208,10 @@ static int end_part(struct maker *m)
 	struct reading start[ARRAY_NR(m->events)], end[ARRAY_NR(m->events)];
 	struct trace_sampling sampling = p->sampling;
 	uint64_t span_ns = p->end_ns > p->start_ns ? p->end_ns - p->start_ns : 0;
-	int rc = write_records(m);
+	int rc = m->is_first ? 0 : write_records(m);
 
+	if (m->is_first)
+		return 0;
 	sampling.nr = 0;
 	sampling.item = items;
 	for (size_t i = 0; i < ARRAY_NR(m->events); i++) {
@@ -305,13 +346,97 @@ static int make_samples(struct maker *m, struct thread *t)
 
 /* ---- threads */
 
-static int add_wait(struct maker *m, struct thread *t, enum made kind, uint64_t to_ns)
+static int add_part(struct maker *m, struct thread *t, enum made kind, uint64_t ns, uint64_t to_ns)
 {
-	if (to_ns <= t->since_ns)
-		return 0;
-	t->ns[kind] += to_ns - t->since_ns;
+	t->ns[kind] += ns;
 	t->end_ns[kind] = to_ns;
 	return t->ns[kind] < JOINED_NS ? 0 : make_sample(m, t, kind);
+}
+
+/* The first split at that time or later; NULL: there is none. Times must not fall. */
+static const struct split *find_split(struct splits *s, uint64_t ns)
+{
+	while (s->at < s->nr && s->item[s->at].to_ns < ns)
+		s->at++;
+	return s->at < s->nr ? &s->item[s->at] : NULL;
+}
+
+/* The share of waiting for a CPU in a wait that ends then; negative: not known. */
+static double queue_share(struct splits *s, uint64_t to_ns)
+{
+	const struct split *split = find_split(s, to_ns);
+
+	return split ? split->queue : -1;
+}
+
+static int add_wait(struct maker *m, struct thread *t, enum made kind, uint64_t to_ns)
+{
+	uint64_t ns = to_ns > t->since_ns ? to_ns - t->since_ns : 0, queue_ns;
+	struct splits *s = dict_get(&m->splits, &t->tid);
+	double share;
+
+	if (!s)
+		return -ENOMEM;
+	if (m->is_first) {
+		s->both_ns += kind == MADE_BOTH ? ns : 0;
+		s->queue_ns += kind == MADE_QUEUE ? ns : 0;
+		s->has_unknown |= kind == MADE_UNKNOWN;
+		return 0;
+	}
+	share = kind == MADE_BOTH ? queue_share(s, to_ns) : -1;
+	if (share < 0)
+		return add_part(m, t, kind, ns, to_ns);
+	queue_ns = (uint64_t)(share * (double)ns);
+	queue_ns = queue_ns < ns ? queue_ns : ns;
+	return add_part(m, t, MADE_QUEUE, queue_ns, to_ns)
+		   ?: add_part(m, t, MADE_BLOCKED, ns - queue_ns, to_ns);
+}
+
+/* Ends the time since the last split, with this reading. */
+static int add_split(struct splits *s, const struct reading *r, double queue)
+{
+	struct split *new = MEM_ADD(s->item, s->nr, s->room);
+
+	if (!new)
+		return -ENOMEM;
+	*new = (struct split){r->time_ns, queue, r->enabled_ns};
+	s->both_ns = s->queue_ns = s->nr_in = s->missing = 0;
+	s->has_unknown = false;
+	s->has_delay = true;
+	s->delay_ns = r->raw;
+	s->nr_before = r->running_ns;
+	return 0;
+}
+
+/* In the first pass: a new thread has not waited for a CPU before. */
+static int begin_splits(struct maker *m, uint32_t tid, uint64_t ns)
+{
+	struct splits *s = m->is_first ? dict_get(&m->splits, &tid) : NULL;
+
+	return s ? add_split(s, &(struct reading){.time_ns = ns}, -1) : m->is_first ? -ENOMEM : 0;
+}
+
+/* In the first pass: how long a thread has waited for CPUs. Only a reading divides waits that has
+ * as many switches in as the records have: one may fall between the time of the reading and the
+ * reading, and after a thread's exit there is no record. */
+static int add_delay(struct maker *m, const struct reading *r)
+{
+	struct splits *s = m->is_first ? dict_get(&m->splits, &r->instance) : NULL;
+	uint64_t missing;
+	double rest;
+
+	if (!s)
+		return m->is_first ? -ENOMEM : 0;
+	missing = r->running_ns - s->nr_before - s->nr_in;
+	rest = (double)r->raw - (double)s->delay_ns - (double)s->queue_ns;
+	if (s->has_delay && !missing && !s->has_unknown)
+		return add_split(s, r,
+				 s->both_ns && rest > 0 ? fmin(rest / (double)s->both_ns, 1) : 0);
+	if (s->has_delay && missing != s->missing) {
+		s->missing = missing;
+		return 0;
+	}
+	return add_split(s, r, -1);
 }
 
 /* The time up to to_ns in which the thread waited in its phase. in: it is switched in. */
@@ -369,6 +494,13 @@ static int add_switch(struct maker *m, struct thread *t, const struct trace_reco
 	else if (!is_out)
 		rc = end_phase(m, t, r->time_ns, true);
 	begin_phase(t, !is_out ? RUNS : is_preempted ? IS_PREEMPTED : IS_BLOCKED, r->time_ns);
+	if (m->is_first && !is_out) {
+		struct splits *s = dict_get(&m->splits, &t->tid);
+
+		if (!s)
+			return -ENOMEM;
+		s->nr_in++;
+	}
 	return rc;
 }
 
@@ -383,6 +515,8 @@ static int store_sample(struct maker *m, struct thread *t, const struct profile_
 		return rc;
 	if (t->phase == NOT_KNOWN)
 		begin_phase(t, RUNS, r->time_ns);
+	if (m->is_first)
+		return 0;
 	grown = mem_resize(t->sample, r->len);
 	if (!grown)
 		return -ENOMEM;
@@ -412,18 +546,52 @@ static int end_thread(struct maker *m, struct thread *t)
 
 /* ---- the session */
 
+/* In the second pass: a thread of which there is no record waited, if it has not run. */
+static int add_asleep(struct maker *m, struct thread *t, uint64_t to_ns)
+{
+	const struct surveyed *s = dict_at(&m->surveyed, dict_find(&m->surveyed, &t->tid));
+	struct splits *splits = dict_at(&m->splits, dict_find(&m->splits, &t->tid));
+	const struct split *next = splits && !m->is_first ? find_split(splits, to_ns) : NULL;
+
+	if (t->phase != NOT_KNOWN || !t->is_read || !next || next->ran_ns != t->ran_ns ||
+	    (!t->pid && !s))
+		return 0;
+	t->pid = t->pid ? t->pid : s->pid;
+	return add_wait(m, t, MADE_BOTH, to_ns);
+}
+
+/* A thread of the target exists. What a command's process waited before exec, when its records
+ * begin, is no time of the command. */
+static int add_reading(struct maker *m, const struct reading *r)
+{
+	struct thread *t = dict_get(&m->threads, &r->instance);
+	const struct part *p = &m->out->parts[m->part < m->out->nr_parts ? m->part : m->part - 1];
+
+	if (!t)
+		return -ENOMEM;
+	if (t->phase == NOT_KNOWN && p->is_command)
+		return 0;
+	if (!t->pid && !t->since_ns)
+		t->since_ns = p->start_ns;
+	t->is_read = true;
+	t->ran_ns = r->enabled_ns;
+	return add_delay(m, r);
+}
+
 /* Waits that last at the end of the iteration count in it up to there. */
 static int close_part(struct maker *m)
 {
-	const struct part *p = &m->out->parts[m->part];
+	struct part *p = &m->out->parts[m->part];
 	int rc = m->has_begun ? 0 : begin_part(m);
 
+	if (!p->end_ns) /* the recorder was killed */
+		p->end_ns = m->last_ns;
 	for (uint32_t i = 0; i < m->threads.nr && rc == 0; i++) {
 		struct thread *t = dict_at(&m->threads, i);
 
 		if (t->has_ended)
 			continue;
-		rc = end_phase(m, t, p->end_ns, false) ?: make_samples(m, t);
+		rc = end_phase(m, t, p->end_ns, false) ?: add_asleep(m, t, p->end_ns) ?: make_samples(m, t);
 		if (t->since_ns < p->end_ns)
 			t->since_ns = p->end_ns;
 		if (p->is_run && rc == 0) /* the next iteration is of other processes */
@@ -440,16 +608,22 @@ static int add_task(struct maker *m, const struct profile_item *item)
 	const struct trace_record *r = &item->record;
 	struct thread *t;
 
-	if (item->ring == TRACE_RING_MADE ||
-	    (r->kind != PERF_RECORD_FORK && r->kind != PERF_RECORD_EXIT))
+	if (r->kind != PERF_RECORD_FORK && r->kind != PERF_RECORD_EXIT)
 		return 0;
+	if (item->ring == TRACE_RING_MADE) {
+		struct surveyed *s = dict_get(&m->surveyed, &r->tid);
+
+		if (s)
+			s->pid = r->pid;
+		return s ? 0 : -ENOMEM;
+	}
 	t = get_thread(m, r);
 	if (!t)
 		return -ENOMEM;
 	if (r->kind == PERF_RECORD_EXIT)
 		return end_thread(m, t);
 	begin_phase(t, IS_NEW, r->time_ns);
-	return 0;
+	return begin_splits(m, r->tid, r->time_ns);
 }
 
 static int add_record(struct maker *m, const struct profile_item *item)
@@ -471,35 +645,58 @@ static int add_record(struct maker *m, const struct profile_item *item)
 	return is_sample ? store_sample(m, t, item) : add_switch(m, t, r);
 }
 
+/* The current iteration has ended when this happened. */
+static bool is_over(const struct maker *m, const struct profile_merged_item *item)
+{
+	const struct part *p = &m->out->parts[m->part];
+
+	return (p->end_ns && item->item->time_ns > p->end_ns) ||
+	       (item->trace && item->trace->head.iteration > p->iteration);
+}
+
 static int add_item(struct maker *m, const struct profile_merged_item *item)
 {
 	const struct profile_trace *trace = item->trace;
 	int rc = 0;
 
-	if (item->item->kind != PROFILE_RECORD)
-		return 0;
-	while (trace && rc == 0 && m->part + 1 < m->out->nr_parts &&
-	       m->out->parts[m->part].iteration < trace->head.iteration)
+	if (item->item->kind == PROFILE_RECORD)
+		m->last_ns = item->item->time_ns;
+	while (rc == 0 && m->part < m->out->nr_parts && is_over(m, item))
 		rc = close_part(m);
+	if (rc == 0 && item->item->kind == PROFILE_READING &&
+	    item->item->reading.flags & READING_OF_THREAD)
+		return add_reading(m, &item->item->reading);
+	if (rc || item->item->kind != PROFILE_RECORD || m->part == m->out->nr_parts)
+		return rc;
 	if (rc == 0 && !m->has_begun)
 		rc = begin_part(m);
 	return rc ?: trace ? add_record(m, item->item) : add_task(m, item->item);
 }
 
-static int read_all(struct maker *m)
+static void free_threads(struct maker *m)
+{
+	for (uint32_t i = 0; i < m->threads.nr; i++)
+		mem_free(((struct thread *)dict_at(&m->threads, i))->sample);
+	dict_fini(&m->threads);
+}
+
+static int read_all(struct maker *m, bool is_first)
 {
 	struct profile_merged_item item;
 	struct profile_merged *merged;
-	int rc = profile_merged_open(m->session, ignore_problem, NULL, &merged), got = 0;
+	int rc = profile_merged_open_all(m->session, ignore_problem, NULL, &merged), got = 0;
 
 	if (rc)
 		return rc;
+	m->is_first = is_first;
+	m->part = 0;
 	while (rc == 0 && (got = profile_merged_next(merged, &item)) == 1)
 		rc = add_item(m, &item);
 	profile_merged_close(merged);
 	rc = rc ?: got;
 	while (rc == 0 && m->part < m->out->nr_parts)
 		rc = close_part(m);
+	free_threads(m);
 	return rc;
 }
 
@@ -522,6 +719,8 @@ static int load_part(struct maker *m, size_t file, struct profile_load *l)
 			   .start_ns = l->trace.start_ns,
 			   .end_ns = l->trace.end_ns,
 			   .is_run = l->trace.cause == CAUSE_RUN,
+			   .is_command =
+			       l->trace.target && l->trace.target->flags & TRACE_TARGET_IS_COMMAND,
 			   .ids = l->ids,
 			   .sampling = l->sampling};
 	p->sampling.item = NULL;
@@ -601,7 +800,8 @@ static int make(struct maker *m, struct err *e)
 	m->writer = trace_writer_new();
 	if (!m->writer)
 		return -ENOMEM;
-	return io_open_temporary(&m->fd, e) ?: read_all(m) ?: map_frames(m);
+	return io_open_temporary(&m->fd, e)
+		   ?: read_all(m, true) ?: read_all(m, false) ?: map_frames(m);
 }
 
 int profile_switches_make(struct profile_session *s, struct profile_switches **out, struct err *e)
@@ -617,13 +817,16 @@ int profile_switches_make(struct profile_session *s, struct profile_switches **o
 		return rc ? err_set(e, rc, "out of memory") : 0;
 	}
 	dict_init(&m.threads, sizeof(struct thread), sizeof(uint32_t), MAX_THREADS);
+	dict_init(&m.splits, sizeof(struct splits), sizeof(uint32_t), MAX_THREADS);
+	dict_init(&m.surveyed, sizeof(struct surveyed), sizeof(uint32_t), MAX_THREADS);
 	buf_init(&m.records, 2 * CHUNK_BYTES);
 	m.out = mem_zalloc(sizeof(*m.out));
 	if (m.out)
 		rc = make(&m, e);
-	for (uint32_t i = 0; i < m.threads.nr; i++)
-		mem_free(((struct thread *)dict_at(&m.threads, i))->sample);
-	dict_fini(&m.threads);
+	for (uint32_t i = 0; i < m.splits.nr; i++)
+		mem_free(((struct splits *)dict_at(&m.splits, i))->item);
+	dict_fini(&m.splits);
+	dict_fini(&m.surveyed);
 	buf_fini(&m.records);
 	trace_writer_free(m.writer);
 	io_close(&m.fd);

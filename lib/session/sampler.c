@@ -208,8 +208,10 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 {
 	int rc;
 
-	s->scan = (struct pmu_scan){
-	    .events = s->counts, .ids = s->scan_ids, .has_identifier = p->shares_ring};
+	s->scan = (struct pmu_scan){.tids = s->tids,
+				    .events = s->counts,
+				    .ids = s->scan_ids,
+				    .has_identifier = p->shares_ring};
 	s->pmu = p->pmu;
 	s->nr_ids = 0;
 	s->is_hung_up = false;

@@ -33,12 +33,13 @@ struct sampler {
 	size_t nr_side_band_fds;
 	int owner_fds[2]; /* events that the rings of tasks are on */
 	unsigned nr_owner_fds;
-	uint64_t span_ns;       /* of a flight recorder; 0: samples are written as they come */
-	uint8_t *copy;          /* borrowed, with room for the ring; of a flight recorder */
-	uint64_t after_ns;      /* of the iteration: also wanted of it, before the span */
-	uint64_t begin_ns;      /* samples from then on are of the iteration */
-	struct trace_held held; /* of the iteration, set by sampler_cut */
-	bool is_hung_up;        /* the CPU is offline: the rings get no more records */
+	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
+	uint64_t span_ns;           /* of a flight recorder; 0: samples are written as they come */
+	uint8_t *copy;              /* borrowed, with room for the ring; of a flight recorder */
+	uint64_t after_ns;          /* of the iteration: also wanted of it, before the span */
+	uint64_t begin_ns;          /* samples from then on are of the iteration */
+	struct trace_held held;     /* of the iteration, set by sampler_cut */
+	bool is_hung_up;            /* the CPU is offline: the rings get no more records */
 
 	struct sampler_event *events;  /* owned; room for each part of the plan */
 	struct pmu_scan_event *counts; /* owned; the same order */

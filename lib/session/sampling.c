@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "session/common.h"
 #include "session/counters.h"
+#include "session/delays.h"
 #include "session/idle.h"
 #include "session/notes.h"
 #include "session/paced.h"
@@ -47,11 +48,13 @@ struct sampling {
 	struct idle idle;
 	struct paced paced;
 	struct surveyor surveyor;
+	struct delays delays;
 	uint64_t boundary_ns; /* the last one */
 	uint64_t ring_bytes, max_rate;
 	uint64_t closed_bytes; /* of closed traces */
 	struct err error;      /* of this thread's files; sticks */
 	uint64_t started_ns, drain_due_ns, progress_due_ns;
+	uint64_t pause_ns;      /* between two emptyings of the rings */
 	uint64_t pack_until_ns; /* limits packing: a high level of zstd must not delay the rings */
 	int nice;               /* this thread's niceness before it was raised */
 	bool is_raised;
@@ -122,6 +125,8 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 			   ?: paced_init(&g->paced, counters, g->samplers);
 	if (rc)
 		goto no_cpus;
+	g->delays.root = &g->plan->host->root;
+	g->delays.event = UINT32_MAX;
 	*out = g;
 	return 0;
 no_cpus:
@@ -148,10 +153,22 @@ void sampling_free(struct sampling *g)
 	mem_free(g);
 }
 
+/* How long threads waited for a CPU is read if waits are found by records of switches. */
+static void find_delays(struct sampling *g)
+{
+	for (size_t i = 0; i < g->plan->nr_events; i++)
+		if (plan_is_by_switches(g->plan, &g->plan->events[i]) &&
+		    event_wait(&g->plan->events[i].event) == WAITS_RUN_QUEUE)
+			g->delays.event = (uint32_t)i;
+	for (uint32_t t = 0; t < g->nr_cpus && g->delays.event != UINT32_MAX; t++)
+		g->samplers[t].tids = &g->delays.tids;
+}
+
 int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
 {
 	int rc = make_copy(g, ring_bytes);
 
+	find_delays(g);
 	g->ring_bytes = ring_bytes;
 	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
 		if (g->counters->cpus[t].is_open)
@@ -191,7 +208,13 @@ void sampling_hold(struct sampling *g)
 
 void sampling_boundary(struct sampling *g, uint64_t boundary_ns)
 {
+	const struct plan_target *target = &g->plan->target;
+
 	g->boundary_ns = boundary_ns;
+	/* a command that has ended is not reaped yet */
+	for (size_t i = 0; i < target->nr_ids; i++)
+		delays_add(&g->delays, (uint32_t)target->ids[i]);
+	delays_read(&g->delays);
 	paced_boundary(&g->paced, boundary_ns);
 }
 
@@ -313,6 +336,7 @@ int sampling_restart(struct sampling *g, struct err *e)
 {
 	const struct reading *skipped;
 
+	g->pause_ns = 0;
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
 			;
@@ -320,6 +344,20 @@ int sampling_restart(struct sampling *g, struct err *e)
 	if (g->plan->target.has_runs)
 		surveyor_add_command(&g->surveyor);
 	return drop_earlier(g, e);
+}
+
+/* Threads whose delays are read may end soon: the first pauses are short. */
+static void set_drain_due(struct sampling *g, uint64_t now_ns)
+{
+	enum { FIRST_NS = 4000000 };
+	uint64_t longest_ns = g->plan->spec->flush_interval_ns;
+
+	g->pause_ns = g->delays.event == UINT32_MAX ? longest_ns
+		      : g->pause_ns                 ? 2 * g->pause_ns
+						    : FIRST_NS;
+	if (g->pause_ns > longest_ns)
+		g->pause_ns = longest_ns;
+	g->drain_due_ns = now_ns + g->pause_ns;
 }
 
 int sampling_start(struct sampling *g, struct err *e)
@@ -334,7 +372,7 @@ int sampling_start(struct sampling *g, struct err *e)
 			  "in a PID namespace: tasks outside it have no pid and cannot be "
 			  "distinguished from idle CPUs");
 	g->started_ns = clock_monotonic_ns();
-	g->drain_due_ns = g->started_ns + g->plan->spec->flush_interval_ns;
+	set_drain_due(g, g->started_ns);
 	g->progress_due_ns = g->started_ns + NS_PER_S;
 	g->max_rate = host_max_sample_rate(g->plan->host);
 	g->pack_until_ns = g->started_ns + PACK_NS;
@@ -372,6 +410,25 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 	return session_output_create(g->recorder->output, w, iteration, t, g->packer, out, e);
 }
 
+/* A trace without a file (its name was taken) drops the gathered data. */
+static int append(struct trace_file *file, struct trace_writer *w, struct err *e)
+{
+	return file ? trace_file_append(file, w, e) : 0;
+}
+
+/* Into the trace of the target, the last one. */
+static int write_delays(struct sampling *g, struct err *e)
+{
+	struct trace_writer *w = g->recorder->writer;
+
+	if (!w || !g->delays.nr_readings)
+		return 0;
+	trace_writer_more(w);
+	trace_writer_readings(w, TRACE_TICK, g->delays.readings, g->delays.nr_readings);
+	g->delays.nr_readings = 0;
+	return append(g->samplers[g->nr_cpus - 1].file, w, e);
+}
+
 int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_things *things,
 		   struct err *e)
 {
@@ -386,18 +443,12 @@ int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_
 		rc = recorder_go_on_without(g->recorder, rc, &why, e)
 			 ?: sampler_begin(&g->samplers[t], file, e);
 	}
-	return rc;
+	return rc ?: write_delays(g, e);
 }
 
 const struct err *sampling_failed(const struct sampling *g)
 {
 	return g->error.code ? &g->error : NULL;
-}
-
-/* A trace without a file (its name was taken) drops the gathered data. */
-static int append(struct trace_file *file, struct trace_writer *w, struct err *e)
-{
-	return file ? trace_file_append(file, w, e) : 0;
 }
 
 /* Writes the queued readings up to that time, names first: the rest of the previous round, then
@@ -549,8 +600,11 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 			if (!g->error.code)
 				(void)drain_ticks(g, t, UINT64_MAX, &g->error);
 		}
+		delays_read(&g->delays);
+		if (!g->error.code)
+			(void)write_delays(g, &g->error);
 		touch_copy(g);
-		g->drain_due_ns = now_ns + g->plan->spec->flush_interval_ns;
+		set_drain_due(g, now_ns);
 		if (g->recorder->writer)
 			session_output_grown(g->recorder->output, common_is_due(&g->common));
 	}
@@ -701,6 +755,7 @@ static int record_all(struct sampling *g, const struct session_iteration *it, st
 	int rc = why->code, one;
 
 	touch_copy(g);
+	rc = rc ?: write_delays(g, why);
 	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		uint64_t until_ns = cut_ns(g, t);
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import subprocess
+import time
 
 from kit import ordinary_user, output, PRINT, run, run_checks, skip
 
@@ -16,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WALL = ("software:cpu_clock@1000000", "sched:run_queue_time@1000000", "sched:off_cpu_time@1000000",
         "software:task_clock")
 QUIET_ASAN = {"ASAN_OPTIONS": "detect_leaks=0"}
-BOTH, QUEUE = "blocked or waiting for a CPU", "waiting for a CPU"
+QUEUE = "waiting for a CPU"
 
 
 class User:
@@ -69,8 +70,18 @@ def check_adds_up(folder):
         assert 0.98 * said["life_ns"] <= waited + ran <= 1.02 * said["threads"] * user.wall_ns(), \
             (states, ran, said, user.wall_ns())
         assert 0.8 * said["asked_ns"] <= sum(ns for s, ns in states.items() if s != QUEUE), (states, said)
-        assert re.search(r" of 5 threads: .* % on CPU, .*% blocked or waiting for a CPU\n"
+        assert re.search(r" of 5 threads: .* % on CPU, .*% blocked( or waiting for a CPU)?\n"
                          r"  waits are found by records of switches", answer), answer
+
+
+def check_sleeps(folder):
+    """20 sleeps of 10 ms, which are not waiting for a CPU, however busy the machine is: of the thread that ends
+    last, /proc shows how long it waited for one."""
+    user = User(folder)
+    run(user.cpuperf, f"--event={','.join(WALL)}", "--", "python3", "-c",
+        "import time\nfor i in range(20): time.sleep(0.01)", env=QUIET_ASAN, **user.how)
+    states = user.by_state()
+    assert sum(ns for s, ns in states.items() if "blocked" in s) >= 196e6 and "blocked" in states, states
 
 
 def check_preempted(folder):
@@ -108,6 +119,29 @@ def check_iterations(folder):
         of = [c for c in cells if c["iteration"] == str(i)]
         total, span = sum(int(c["value"]) for c in of), int(of[0]["span_ns"])
         assert 0.7 * span < total, of  # the shell waits all the time, and its sleep as well
+
+
+def state_of(pid):
+    """Name and state."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+    return name, rest.split()[0]
+
+
+def check_asleep(folder):
+    """A process that sleeps all the time is blocked, in each iteration."""
+    user = User(folder)
+    with subprocess.Popen(["sleep", "300"], **user.how) as victim:
+        while state_of(victim.pid) != ("sleep", "S"):
+            time.sleep(0.01)
+        run(user.cpuperf, f"--event={','.join(WALL)}", f"--pid={victim.pid}", "--duration=200ms",
+            "--num-iterations=2", env=QUIET_ASAN, **user.how)
+        victim.kill()
+    cells = [r for r in user.rows("--report=summary") if r["state"] == "ok" and not r["trace"] and
+             r["event"] == "off_cpu_time"]
+    assert len(cells) == 2 and all(0.98 * int(c["span_ns"]) < int(c["value"]) <= 1.02 * int(c["span_ns"])
+                                   for c in cells), cells
+    assert set(user.by_state()) == {"blocked"}, user.by_state()
 
 
 def check_refused(folder):

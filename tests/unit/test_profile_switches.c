@@ -42,6 +42,9 @@ void before_all(void)
 	}
 }
 
+/* No record: a reading of how long the thread ran (misc) and waited for CPUs (address). */
+enum { DELAY = 1000, MISSED }; /* MISSED: it was switched in once more than recorded */
+
 /* What happens, in order of time. */
 struct event {
 	uint32_t cpu, tid;
@@ -71,6 +74,58 @@ static void add_event(struct buf *b, const struct event *ev)
 	record_end(b, at);
 }
 
+/* Readings after the end of the iteration, of which its last reading is one, are in its trace. */
+static void add_delay(struct trace_writer *w, const struct event *from, const struct event *ev,
+		      const struct trace_totals *of)
+{
+	struct reading r = {.event = 1,
+			    .instance = ev->tid,
+			    .state = READING_OK,
+			    .flags = 16,
+			    .time_ns = ev->ns,
+			    .raw = ev->address,
+			    .enabled_ns = ev->misc};
+
+	r.running_ns = 3 + (ev->kind == MISSED);
+	for (const struct event *in = from; in < ev; in++)
+		r.running_ns +=
+		    in->kind == PERF_RECORD_SWITCH && in->tid == ev->tid && !(in->misc & OUT);
+	if (ev->kind >= DELAY && ev->ns > of->start_ns + 50 && ev->ns <= of->end_ns + 50)
+		trace_writer_readings(w, TRACE_TICK, &r, 1);
+}
+
+/* The threads 1 to 3 ran before the session. */
+static void write_common(struct folder *folder)
+{
+	static const struct trace_info info = {.tool = "t"};
+	const struct trace_head head = {
+	    .iteration = TRACE_COMMON, .trace = TRACE_COMMON, .cpu = UINT32_MAX};
+	const struct trace_totals totals = {.end_ns = 1};
+	struct trace_writer *w = trace_writer_new();
+	struct err e = {0};
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	for (uint32_t tid = 1; tid <= 3; tid++) {
+		size_t at = record_begin(&b, PERF_RECORD_FORK, 0);
+
+		buf_le32(&b, PID);
+		buf_le32(&b, 1);
+		buf_le32(&b, tid);
+		buf_le32(&b, 1);
+		buf_le64(&b, 1);
+		record_id(&b, PID, tid, 1);
+		record_end(&b, at);
+	}
+	assert_int_equal(trace_writer_set_common(w, &info, events, NR(events)), 0);
+	assert_int_equal(trace_writer_begin(w, &head), 0);
+	trace_writer_records(w, TRACE_RING_MADE, UINT32_MAX, b.data, b.len);
+	assert_int_equal(trace_writer_commit(w, folder->fd, "s.common.cpuperf", "c", &totals, &e),
+			 0);
+	trace_writer_free(w);
+	buf_fini(&b);
+}
+
 static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trace,
 			const struct event *from, size_t nr)
 {
@@ -89,7 +144,7 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 	buf_init(&b, MAX_BYTES);
 	for (size_t i = 0; i < nr; i++)
 		if (from[i].cpu == trace && from[i].ns > totals.start_ns &&
-		    from[i].ns <= totals.end_ns)
+		    from[i].ns <= totals.end_ns && from[i].kind < DELAY)
 			add_event(&b, &from[i]);
 	snprintf(name, sizeof(name), "s.%u.%u.cpuperf", iteration, trace);
 	assert_int_equal(trace_writer_set_common(w, &info, events, NR(events)), 0);
@@ -98,6 +153,8 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 		trace_writer_ids(w, ids, NR(ids));
 	if (b.len)
 		trace_writer_records(w, TRACE_RING_SAMPLES, trace, b.data, b.len);
+	for (size_t i = 0; trace + 1 == NR_TRACES && i < nr; i++)
+		add_delay(w, from, &from[i], &totals);
 	trace_writer_sampling(w, &(struct trace_sampling){.idle_ns = UINT64_MAX});
 	assert_int_equal(trace_writer_commit(w, folder->fd, name, name, &totals, &e), 0);
 	trace_writer_free(w);
@@ -171,6 +228,7 @@ static void check(const struct event *from, size_t nr, uint32_t nr_iterations,
 
 	folder_init(&folder);
 	snprintf(path, sizeof(path), "%s/s.cpsession", folder.path);
+	write_common(&folder);
 	for (uint32_t i = 0; i < nr_iterations; i++)
 		for (uint32_t t = 0; t < NR_TRACES; t++)
 			write_trace(&folder, i, t, from, nr);
@@ -194,6 +252,14 @@ static void check(const struct event *from, size_t nr, uint32_t nr_iterations,
 #define LOST(cpu, ns)                                                                              \
 	{                                                                                          \
 		cpu, 1, ns, PERF_RECORD_LOST, 0, 0                                                 \
+	}
+#define READ(tid, ns, ran, delay)                                                                  \
+	{                                                                                          \
+		NR_TRACES - 1, tid, ns, DELAY, ran, delay                                          \
+	}
+#define MISS(tid, ns, ran, delay)                                                                  \
+	{                                                                                          \
+		NR_TRACES - 1, tid, ns, MISSED, ran, delay                                         \
 	}
 enum { QUEUE = 1, OFF = 2 };
 
@@ -265,4 +331,73 @@ TEST(lost)
 	};
 
 	check(from, NR(from), 1, made, NR(made));
+}
+
+/* What preemptions do not explain of the time for which a thread waited for CPUs is divided among
+ * its other waits since the reading before. */
+TEST(divided)
+{
+	static const struct event from[] = {
+	    READ(1, 100, 1, 50),           SWITCH(0, 1, 1000, OUT), SWITCH(1, 1, 2000, 0),
+	    SWITCH(1, 1, 3000, PREEMPTED), SWITCH(0, 1, 3100, 0),   READ(1, 4000, 2, 350),
+	    SWITCH(0, 1, 5000, OUT),       SWITCH(0, 1, 6000, 0),
+	};
+	static const struct made made[] = {
+	    {0, OFF, 1, TRACE_WAIT_OF_EVENT, 800, 0},
+	    {0, QUEUE, 1, TRACE_WAIT_OF_EVENT, 300, 0},
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 1000, 0}, /* never read again */
+	};
+
+	check(from, NR(from), 1, made, NR(made));
+}
+
+/* A reading without one before it, and one after a loss, divide nothing; less delay than
+ * preemptions explain is none, and more than there was of waits is all. */
+TEST(not_divided)
+{
+	static const struct event from[] = {
+	    SWITCH(0, 1, 1000, OUT), SWITCH(0, 1, 1100, 0),   READ(1, 1500, 1, 5),
+	    READ(2, 1550, 1, 3),     SWITCH(0, 2, 1600, OUT), SWITCH(0, 2, 1800, OUT),
+	    SWITCH(0, 2, 1900, 0),   READ(2, 2000, 1, 7),     SWITCH(0, 1, 2100, PREEMPTED),
+	    SWITCH(0, 1, 2200, 0),   SWITCH(0, 1, 2300, OUT), SWITCH(0, 1, 2700, 0),
+	    READ(1, 3000, 2, 50),    SWITCH(0, 1, 4000, OUT), SWITCH(0, 1, 4050, 0),
+	    READ(1, 5000, 3, 5000),
+	};
+	static const struct made made[] = {
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 100, 0},       {0, OFF, 2, TRACE_WAIT_IS_UNKNOWN, 200, 0},
+	    {0, OFF, 2, TRACE_WAIT_BOTH, 100, 0},       {0, OFF, 1, TRACE_WAIT_OF_EVENT, 400, 0},
+	    {0, QUEUE, 1, TRACE_WAIT_OF_EVENT, 150, 0},
+	};
+
+	check(from, NR(from), 1, made, NR(made));
+}
+
+/* A reading that saw a switch in which is not recorded, or not before it, divides nothing; the next
+ * one does, for both. */
+TEST(missed)
+{
+	static const struct event from[] = {
+	    READ(1, 100, 1, 50),    SWITCH(0, 1, 1000, OUT), SWITCH(1, 1, 2000, 0),
+	    MISS(1, 2500, 2, 900),  SWITCH(0, 1, 3000, OUT), SWITCH(0, 1, 4000, 0),
+	    READ(1, 4500, 3, 1050), SWITCH(0, 1, 5000, OUT), SWITCH(0, 1, 5300, 0),
+	    MISS(1, 6000, 4, 9000),
+	};
+	static const struct made made[] = {
+	    {0, OFF, 1, TRACE_WAIT_OF_EVENT, 1000, 0},
+	    {0, QUEUE, 1, TRACE_WAIT_OF_EVENT, 1000, 0},
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 300, 0},
+	};
+
+	check(from, NR(from), 1, made, NR(made));
+}
+
+/* A thread without a switch waits in each iteration in which it does not run. */
+TEST(asleep)
+{
+	static const struct event from[] = {READ(3, 60, 77, 5), READ(3, 10040, 77, 5),
+					    READ(3, 20040, 78, 5), READ(3, 30040, 78, 5)};
+	static const struct made made[] = {{0, OFF, 3, TRACE_WAIT_OF_EVENT, 10000, 0},
+					   {2, OFF, 3, TRACE_WAIT_OF_EVENT, 10000, 0}};
+
+	check(from, NR(from), 3, made, NR(made));
 }

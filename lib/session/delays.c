@@ -1,0 +1,59 @@
+/*
+ * /proc/TID/schedstat.
+ */
+#include "session/delays.h"
+
+#include "base/clock.h"
+#include "base/root.h"
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A reading that took longer, or in which this thread was preempted, has no certain time. */
+enum { MAX_READ_NS = 1000000, NR_TRIES = 10 };
+
+void delays_add(struct delays *d, uint32_t tid)
+{
+	if (d->nr < DELAYS_MAX)
+		d->waiting[d->nr++] = tid;
+}
+
+/* "ran waited slices", in ns; all 0 if the kernel does not account it. */
+static bool parse(const char *line, struct reading *out)
+{
+	const char *p = line, *end = line + strlen(line);
+
+	return str_scan_u64(&p, end, &out->enabled_ns) == 0 && *p == ' ' && p++ &&
+	       str_scan_u64(&p, end, &out->raw) == 0 && *p == ' ' && p++ &&
+	       str_scan_u64(&p, end, &out->running_ns) == 0 && out->running_ns;
+}
+
+static bool read_thread(const struct delays *d, uint32_t tid, struct reading *out)
+{
+	char path[32], line[128];
+
+	*out = (struct reading){
+	    .event = d->event, .instance = tid, .state = READING_OK, .flags = READING_OF_THREAD};
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/schedstat", tid);
+	for (int i = 0; i < NR_TRIES; i++) {
+		out->time_ns = clock_monotonic_ns();
+		if (root_load_line(d->root, path, line, sizeof(line)) || !parse(line, out))
+			return false;
+		if (clock_monotonic_ns() - out->time_ns <= MAX_READ_NS)
+			return true;
+	}
+	return false;
+}
+
+void delays_read(struct delays *d)
+{
+	for (size_t i = 0; i < PMU_SCAN_SLOTS; i++)
+		if (d->tids.slot[i])
+			delays_add(d, d->tids.slot[i]);
+	for (size_t i = 0; i < d->nr && d->event != UINT32_MAX && d->nr_readings < DELAYS_MAX; i++)
+		d->nr_readings += read_thread(d, d->waiting[i], &d->readings[d->nr_readings]);
+	memset(&d->tids, 0, sizeof(d->tids));
+	d->nr = 0;
+}
