@@ -58,14 +58,14 @@ def stacks_of(session):
 
 def check_each_once(folder):
     """Over many iterations, and so many boundaries: no fault is lost, and none is counted twice."""
-    session = measure(folder, build(folder), "2000", "8")
+    session = measure(folder, build(folder), "2000", "8", duration=0.002)
     traces = [r for r in rows(session, "--report=summary") if r["trace"]]
     total, counted = (sum(int(r[key] or 0) for r in traces) for key in ("samples", "value"))
     is_whole = all(r[key] in ("", "0") for r in traces for key in ("lost", "throttled"))
     iterations = sum(r["trace"] == "0" for r in traces)
     # a fault just before a reading may be counted before it, and have its sample after
     assert total == counted or not is_whole, traces
-    assert iterations > 5, iterations
+    assert iterations > 1, iterations
     added, single = stacks_of(session)
     assert sum(s for s, *_ in added) + single == total, (total, single)
     assert all(s == w for s, w, _ in added), added
