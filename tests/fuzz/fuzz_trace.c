@@ -123,6 +123,7 @@ static void check_records(const struct trace_frame *f)
 
 static void check_lists(const struct trace_frame *f)
 {
+	struct trace_histogram h;
 	struct trace_sampling s;
 	struct trace_ids ids;
 
@@ -135,6 +136,11 @@ static void check_lists(const struct trace_frame *f)
 		require(s.nr <= TRACE_MAX_ITEMS && s.nr * TRACE_SAMPLED_BYTES <= f->length);
 		touched ^= crc32c(0, s.item, s.nr * sizeof(*s.item));
 		trace_sampling_fini(&s);
+	}
+	if (trace_decode_histogram(f, &h) == 0) {
+		require(h.nr <= TRACE_HISTOGRAM_BUCKETS && h.nr * TRACE_BUCKET_BYTES <= f->length);
+		touched ^= crc32c(0, h.bucket, h.nr * sizeof(*h.bucket));
+		trace_histogram_fini(&h);
 	}
 }
 

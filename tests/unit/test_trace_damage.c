@@ -562,3 +562,59 @@ TEST(things_cut)
 		buf_fini(&b);
 	}
 }
+
+/* A histogram as the format describes it; then cut at every byte, with buckets out of order, beyond
+ * the last, or of another width. */
+TEST(histograms)
+{
+	/* event, bits, sum, max, what, part; then the list of buckets */
+	static const uint8_t head[] = {3, 0, 0,   0,   4,    0,   0,   0,   0xe8, 3, 0, 0,
+				       0, 0, 0,   0,   0xf4, 1,   0,   0,   0,    0, 0, 0,
+				       6, 0, '9', ' ', 'b',  'a', 's', 'h', 0,    0};
+	static const uint8_t list[] = {16, 0, 0, 0, 2, 0, 0, 0, 40, 0, 0,    0, 0, 0,
+				       0,  0, 1, 0, 0, 0, 0, 0, 0,  0, 0x6f, 2, 0, 0,
+				       0,  0, 0, 0, 2, 0, 0, 0, 0,  0, 0,    0};
+	enum { AT_LIST = sizeof(head) };
+	uint8_t bytes[sizeof(head) + sizeof(list)];
+	uint32_t len = sizeof(bytes);
+
+	memcpy(bytes, head, sizeof(head));
+	memcpy(bytes + AT_LIST, list, sizeof(list));
+	for (uint32_t cut = 0; cut <= len; cut++) {
+		uint8_t *payload = memcpy(test_malloc(cut ? cut : 1), bytes, cut);
+		struct trace_frame f = {
+		    .kind = TRACE_FRAME_HISTOGRAM, .payload = payload, .length = cut};
+		struct trace_histogram h;
+		int rc = trace_decode_histogram(&f, &h);
+
+		assert_int_equal(rc, cut == len ? 0 : -EINVAL);
+		if (rc == 0) {
+			assert_int_equal(h.event, 3);
+			assert_int_equal(h.sum_ns, 1000);
+			assert_int_equal(h.max_ns, 500);
+			assert_string_equal(h.what, "9 bash");
+			assert_string_equal(h.part, "");
+			assert_int_equal(h.nr, 2);
+			assert_int_equal(h.bucket[0].number, 40);
+			assert_int_equal(h.bucket[1].number, 623);
+			assert_int_equal(h.bucket[1].count, 2);
+			trace_histogram_fini(&h);
+		}
+		test_free(payload);
+	}
+	for (int i = 0; i < 3; i++) {
+		static const struct {
+			size_t at;
+			uint32_t value;
+		} wrong[] = {{4, 5}, {AT_LIST + 8, 623}, {AT_LIST + 24, 624}};
+		struct trace_frame f = {
+		    .kind = TRACE_FRAME_HISTOGRAM, .payload = bytes, .length = len};
+		struct trace_histogram h;
+		uint32_t before;
+
+		memcpy(&before, bytes + wrong[i].at, 4);
+		memcpy(bytes + wrong[i].at, &wrong[i].value, 4);
+		assert_int_equal(trace_decode_histogram(&f, &h), -EINVAL);
+		memcpy(bytes + wrong[i].at, &before, 4);
+	}
+}
