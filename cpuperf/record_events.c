@@ -149,8 +149,11 @@ void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 		    event_is_perf(&p->event) &&
 		    session_event(r->session, i)->support.state == READING_NO_PERMISSION;
 
-		is_denied |= is_refused && !plan_is_of_tasks(plan, p);
-		needs_kernel |= is_refused && plan_is_of_tasks(plan, p);
+		bool is_of_target = plan_is_of_tasks(plan, p) ||
+				    (event_wait(&p->event) >= 0 && plan->target.nr_ids);
+
+		is_denied |= is_refused && !is_of_target;
+		needs_kernel |= is_refused && is_of_target;
 	}
 	if (is_denied && !host_may_measure_cpus(plan->host))
 		rights_add_ways(plan->host, "whole CPUs", 0, out);

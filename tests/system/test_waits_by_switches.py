@@ -16,6 +16,7 @@ from kit import ordinary_user, output, PRINT, run, run_checks, skip
 HERE = os.path.dirname(os.path.abspath(__file__))
 WALL = ("software:cpu_clock@1000000", "sched:run_queue_time@1000000", "sched:off_cpu_time@1000000",
         "software:task_clock")
+UID = 61019
 QUIET_ASAN = {"ASAN_OPTIONS": "detect_leaks=0"}
 QUEUE = "waiting for a CPU"
 
@@ -23,7 +24,9 @@ QUEUE = "waiting for a CPU"
 class User:
     """An ordinary user, in a folder of his own."""
     def __init__(self, folder):
-        (self.cpuperf,), self.how = ordinary_user(folder)
+        (self.cpuperf,), how = ordinary_user(folder)
+        # the kernel limits the buffers of all processes of a user together: not those of another test's
+        self.how = {**how, "user": UID, "group": UID}
         self.folder = folder
         self.program = os.path.join(folder, "waits")
         run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", self.program, f"{HERE}/waits.c")
@@ -149,6 +152,7 @@ def check_refused(folder):
     user = User(folder)
     done = run(user.cpuperf, "--event=sched:off_cpu_time,task_clock", "--", "true", env=QUIET_ASAN, **user.how)
     assert "off_cpu_time" in done.stderr and "not permitted" in done.stderr, done.stderr
+    assert "To measure it in the kernel too" in done.stderr and "cap_bpf" in done.stderr, done.stderr
     done = run(user.cpuperf, f"--event={','.join(WALL)}", "--delay=10ms", "--duration=10ms", "--", "sleep", "0.1",
                env=QUIET_ASAN, **user.how)
     assert "not sampled, with windows or a delay" in done.stderr, done.stderr
