@@ -20,9 +20,13 @@ rows counted.csv '
 			failed = 1
 		}
 	}'
-if cpuperf --event=sched:off_cpu_time@1000000 --output="$PWD/sampled" -- true 2>sampled.log; then
+if cpuperf --event=sched:off_cpu_time@1000000 --duration=100ms --output="$PWD/sampled" 2>sampled.log; then
 	grep -q sched_exit_tp /proc/kallsyms || fail "sampled without sched_exit_tp"
 else
 	grep -q 'waits can be counted but not sampled: the kernel has no tracepoint sched_exit_tp' sampled.log ||
 		{ cat sampled.log; fail "no reason"; }
 fi
+# of a command: by records of its switches
+cpuperf --event=sched:off_cpu_time@1000000 --output="$PWD/switches" -- sleep 0.3 2>switches.log ||
+	{ cat switches.log; fail "waits by switches"; }
+grep -q 'waits are found by records of switches' switches.log || { cat switches.log; fail "no records of switches"; }
