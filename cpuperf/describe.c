@@ -2,6 +2,7 @@
  * --describe-event: everything known about one event.
  */
 #include "base/log.h"
+#include "collect/collect.h"
 #include "events_text.h"
 #include "pmu/probe.h"
 #include "program.h"
@@ -10,6 +11,22 @@
 #include <string.h>
 
 enum { MAX_TEXT_BYTES = 16 << 20 };
+
+/* Whether each process has a line. */
+static void add_ends(const struct host *h, const struct event *ev, struct buf *out)
+{
+	struct err why = {0};
+	int rc = collect_is_many(ev) ? collect_check_follow(h, ev, &why) : -ENODATA;
+
+	if (rc == -ENODATA)
+		return;
+	buf_adds(out, out->len ? "\n" : "");
+	if (rc == 0)
+		buf_adds(out, "a process that ends has a line with all that it used, however short "
+			      "it lived");
+	else
+		buf_printf(out, "a process that ends has no line: %s", why.msg);
+}
 
 int describe_event(const struct options *o, const struct catalogue *c)
 {
@@ -31,6 +48,7 @@ int describe_event(const struct options *o, const struct catalogue *c)
 	event_facts_init(&facts, &ev);
 	event_works(c->host, probe, &ev, &facts.support);
 	event_facts_complete(&facts, c);
+	add_ends(c->host, &ev, &facts.detail);
 	if (strcmp(o->output_format, "csv") == 0) {
 		screen_write_csv_header(&out, event_fields, EVENT_NR_FIELDS);
 		screen_write_csv(&out, event_fields, EVENT_NR_FIELDS, &facts);

@@ -126,7 +126,7 @@ static void add_gone(struct table *t, const struct session_things *start,
 	for (size_t k = 0; k < start->nr_readings; k++) {
 		const struct reading *r = &start->readings[k];
 
-		if (r->event == done || r->state != READING_OK ||
+		if (r->event == done || r->state != READING_OK || r->flags & READING_ENDED ||
 		    session_things_find(end, r->event, r->instance, &hint))
 			continue;
 		table_thing_gone(t, r->event);

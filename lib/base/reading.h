@@ -26,13 +26,15 @@ const char *reading_state_name(uint32_t state);
  * this thing has no number, its event may have. DISABLED: the event was disabled on request since
  * the reading before. REST: no thing, but what all things lack. OF_THREAD: of run_queue_time, where
  * waits are found by records of switches: the instance is a thread, raw and enabled_ns are the
- * times for which it has waited for a CPU and run, running_ns is how often it was switched in. */
+ * times for which it has waited for a CPU and run, running_ns is how often it was switched in.
+ * ENDED: the thing has ended, and this is its last number. */
 enum {
 	READING_OLD = 1,
 	READING_OF_THING = 2,
 	READING_DISABLED = 4,
 	READING_REST = 8,
 	READING_OF_THREAD = 16,
+	READING_ENDED = 32
 };
 
 struct reading {

@@ -63,6 +63,18 @@ static void read_once(const struct host *h, const struct event *ev,
 	collect_close(c);
 }
 
+int collect_check_follow(const struct host *h, const struct event *ev, struct err *why)
+{
+	struct collect *c;
+	int state, rc = collect_open(&h->root, ev, NULL, 1, &c, &state);
+
+	if (rc)
+		return rc;
+	rc = collect_follow(c, why);
+	collect_close(c);
+	return rc;
+}
+
 void collect_check(const struct host *h, const struct event *ev,
 		   const struct collect_choice *choice, struct event_support *out)
 {

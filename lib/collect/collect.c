@@ -241,6 +241,36 @@ void collect_read(struct collect *c)
 			c->many[k].status = c->many[k].source->read(c->many[k].state);
 }
 
+int collect_follow(struct collect *c, struct err *why)
+{
+	int rc = -ENODATA;
+
+	for (size_t k = 0; k < c->nr_many; k++) {
+		const struct open_many *m = &c->many[k];
+
+		if (m->state && m->source->follow)
+			rc = m->source->follow(m->state, why);
+	}
+	return rc;
+}
+
+void collect_next(struct collect *c)
+{
+	for (size_t k = 0; k < c->nr_many; k++) {
+		const struct open_many *m = &c->many[k];
+
+		if (m->state && m->source->next)
+			m->source->next(m->state);
+	}
+}
+
+void collect_settle(const struct collect *c)
+{
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].state && c->many[k].source->settle)
+			c->many[k].source->settle(c->many[k].state);
+}
+
 bool collect_belongs(const struct event *ev, uint32_t trace)
 {
 	return is_per_cpu(ev->row) || trace == 0;

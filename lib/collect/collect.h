@@ -33,8 +33,19 @@ int collect_open(const struct root *root, const struct event *events,
 const struct err *collect_why(const struct collect *c, size_t i);
 void collect_close(struct collect *c);
 
+/* Follows things to their end where that is possible. 0; -ENODATA: no event needs it; or -errno
+ * with *why. */
+int collect_follow(struct collect *c, struct err *why);
+
 /* Reads every file in use once. */
 void collect_read(struct collect *c);
+/* The last reading was the boundary of an iteration: things that ended before it are gone from the
+ * next one on. */
+void collect_next(struct collect *c);
+/* Waits until the last values of what has ended are there. Any thread. */
+void collect_settle(const struct collect *c);
+/* Whether things of the event are followed to their end here: as collect_follow. */
+int collect_check_follow(const struct host *h, const struct event *ev, struct err *why);
 
 /* The result of event i's last reading: the best over all CPUs or things. 0 or -errno; -ENODATA:
  * the files do not have it. 0 if its choice matches nothing now: things may appear. */

@@ -49,7 +49,8 @@ struct collect_thing {
 	/* Counters without what ended between two readings, and how often that happened. */
 	uint32_t missed;
 	uint64_t nr_missed;
-	bool is_rest; /* no thing, but what all of them lack: with it their sum is whole */
+	bool has_ended; /* its values are the last ones */
+	bool is_rest;   /* no thing, but what all of them lack: with it their sum is whole */
 };
 
 struct collect_many_source {
@@ -65,6 +66,13 @@ struct collect_many_source {
 	/* The things of the last reading, in a stable order. */
 	size_t (*nr)(const void *state);
 	void (*get)(const void *state, size_t i, struct collect_thing *out);
+	/* Optional: follows things to their end, so that those that end have a last reading, and
+	 * those that come and go between two readings have one. Things that have ended stay until
+	 * the first reading after next. 0; -ENODATA: no field needs it; -errno with *why. */
+	int (*follow)(void *state, struct err *why);
+	void (*next)(void *state);
+	/* Optional: waits until the last values of what has ended are there. Any thread. */
+	void (*settle)(const void *state);
 	/* The next warning for the user, each once (no permission on a file, out of descriptors);
 	 * NULL: no more. Valid until the next call. */
 	const char *(*note)(void *state);

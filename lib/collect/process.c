@@ -9,8 +9,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "base/privilege.h"
 #include "base/str.h"
 #include "collect/process_choice.h"
+#include "collect/process_ended.h"
 #include "collect/process_reader.h"
 #include "collect/process_rest.h"
 #include "host/host.h"
@@ -20,13 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-	NAME_BYTES = PROCESS_COMMAND_BYTES + 12,
-	NOTE_BYTES = 65536,
-	WHO_BYTES = 160,
-	NR_NAMED = 4,
-	MIN_NOTES = 3
-};
+enum { NOTE_BYTES = 65536, WHO_BYTES = 160, NR_NAMED = 4, MIN_NOTES = 3 };
 
 static const struct process_reader *const reader = &process_proc_reader;
 
@@ -71,8 +67,10 @@ struct process {
 	void *source;                        /* the reader's; NULL: not attached */
 	uint32_t noted[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
 	struct process_values values;
-	uint64_t cpu_ns; /* its CPU time at the last reading that had it */
-	char name[NAME_BYTES];
+	uint64_t cpu_ns;   /* its CPU time at the last reading that had it */
+	bool is_of_before; /* has_ended in the iteration before */
+	bool has_ended;    /* after it was read: the values are the last ones */
+	char name[PROCESS_NAME_BYTES];
 };
 
 /* The next note about one kind of trouble. */
@@ -97,6 +95,7 @@ struct state {
 	size_t nr, nr_next, nr_things, cap;
 	size_t nr_reopened;
 	uint32_t nr_numbers; /* assigned to things */
+	struct process_ended ended;
 	struct process_rest rest;
 	uint32_t rest_number;
 	uint64_t grown_ns; /* CPU time of the things in this reading, since the one before */
@@ -180,6 +179,20 @@ static void write_absent(struct state *s)
 			   buf_str(&s->absent));
 }
 
+/* When it has doubled. */
+static bool note_missing(struct state *s)
+{
+	struct process_ended *d = &s->ended;
+	uint64_t nr = d->exits ? d->nr_missing + exits_lost(d->exits) : 0;
+
+	if (nr <= 2 * d->nr_noted)
+		return false;
+	d->nr_noted = nr;
+	buf_printf(&s->text,
+		   "%" PRIu64 " processes that ended are in no line: too many ended at a time", nr);
+	return true;
+}
+
 /* False if no note is due. */
 static bool write_note(struct state *s)
 {
@@ -199,6 +212,8 @@ static bool write_note(struct state *s)
 				   .nr_before = n->nr_before + n->nr_processes};
 		return true;
 	}
+	if (note_missing(s))
+		return true;
 	if (!s->nr_reopened || s->has_noted_reopened)
 		return false;
 	buf_printf(&s->text,
@@ -227,6 +242,23 @@ static void detach(struct state *s, struct process *p)
 	if (p->source)
 		reader->detach(s->source, p->source);
 	p->source = NULL;
+}
+
+/* A thing whose process is not there any more. If its last values were in the iteration before, it
+ * is not in this one. */
+static void retire(struct state *s, const struct process *p)
+{
+	struct process_gone gone = {.pid = p->pid,
+				    .number = p->number,
+				    .is_final = p->has_ended,
+				    .born_ns = p->born_ns,
+				    .values = p->values};
+
+	if (!s->ended.exits || !p->is_chosen || !p->has_number || !s->is_whole ||
+	    (p->has_ended && p->is_of_before))
+		return;
+	memcpy(gone.name, p->name, sizeof(gone.name));
+	process_ended_add(&s->ended, &gone);
 }
 
 static void drop(struct state *s, struct process *p)
@@ -279,6 +311,19 @@ static bool is_in_tree(struct state *s, uint32_t pid)
 	return false;
 }
 
+static void put_in_tree(struct state *s, struct process *p)
+{
+	p->is_in_tree = true;
+	if (s->ended.exits) /* it may have ended */
+		(void)exits_add_process(s->ended.exits, (pid_t)p->pid);
+}
+
+static void find_in_tree(struct state *s, struct process *p)
+{
+	if (is_in_tree(s, p->pid))
+		put_in_tree(s, p);
+}
+
 /* Reads the name, and decides by it whether the process is chosen. A process that is chosen again
  * later is a new thing. */
 static void look(struct state *s, struct process *p)
@@ -310,9 +355,11 @@ static int read_again(struct state *s, struct process *p)
 {
 	uint32_t pid = p->pid;
 
+	retire(s, p);
 	detach(s, p);
 	*p = (struct process){.pid = pid, .age = 1, .born_ns = clock_monotonic_ns()};
-	p->is_in_tree = s->choice.tree && is_in_tree(s, pid);
+	if (s->choice.tree)
+		find_in_tree(s, p);
 	look(s, p);
 	return p->is_chosen ? read_values(s, p) : 0;
 }
@@ -344,7 +391,7 @@ static int visit(struct state *s, struct process *p)
 	int rc = 0;
 
 	if (s->choice.tree && !p->age)
-		p->is_in_tree = is_in_tree(s, p->pid);
+		find_in_tree(s, p);
 	if (p->is_chosen) {
 		rc = read_values(s, p);
 		if (rc == -ESRCH)
@@ -389,6 +436,12 @@ static int reserve(struct state *s, size_t nr)
 	return 0;
 }
 
+static void drop_gone(struct state *s, struct process *p)
+{
+	retire(s, p);
+	drop(s, p);
+}
+
 /* The process of that number, listed from s->at on or new; NULL if out of memory. Drops those
  * before it, which have ended. */
 static struct process *find_or_add(struct state *s, uint32_t pid)
@@ -396,7 +449,7 @@ static struct process *find_or_add(struct state *s, uint32_t pid)
 	struct process *p;
 
 	while (s->at < s->nr && s->list[s->at]->pid < pid)
-		drop(s, s->list[s->at++]);
+		drop_gone(s, s->list[s->at++]);
 	if (s->at < s->nr && s->list[s->at]->pid == pid)
 		return s->list[s->at++];
 	p = mem_zalloc(sizeof(*p));
@@ -415,8 +468,8 @@ static void mark_roots(struct state *s)
 	for (size_t i = 0; tree && i < *tree->nr; i++) {
 		struct process *p = find(s->list, s->nr, (uint32_t)(*tree->ids)[i]);
 
-		if (p)
-			p->is_in_tree = true;
+		if (p && !p->is_in_tree)
+			put_in_tree(s, p);
 	}
 }
 
@@ -441,12 +494,41 @@ static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 			rc = result;
 	}
 	while (s->at < s->nr)
-		drop(s, s->list[s->at++]);
+		drop_gone(s, s->list[s->at++]);
 	s->list = s->next;
 	s->next = was;
 	s->nr = s->nr_next;
 	s->nr_next = 0;
 	return rc;
+}
+
+static void on_exit(const struct bpf_exits_process *record, void *arg)
+{
+	struct state *s = arg;
+	struct process *p;
+
+	if (process_ended_finish(&s->ended, record))
+		return;
+	p = find(s->list, s->nr, record->pid);
+	if (!p || !p->has_number || p->has_ended) {
+		process_ended_add_new(&s->ended, record);
+		return;
+	}
+	process_ended_set(s->ended.wanted, &record->sums, &p->values);
+	add_grown(s, p);
+	p->has_ended = true;
+}
+
+/* What has ended since the last reading, or since it was read in this one. */
+static void read_ended(struct state *s)
+{
+	struct process_ended *d = &s->ended;
+
+	if (exits_read(d->exits, on_exit, s))
+		d->nr_missing++;
+	process_ended_add_commands(d);
+	exits_begin(d->exits);
+	s->grown_ns += d->grown_ns;
 }
 
 static bool has_rest(const struct state *s)
@@ -466,9 +548,12 @@ static int process_read(void *state)
 
 	pids = is_listed ? s->ids.list : s->choice.numbers;
 	nr = is_listed ? s->ids.nr : s->choice.nr_numbers;
+	process_ended_begin(&s->ended);
 	rc = rc ?: reserve(s, nr) ?: visit_all(s, pids, nr);
 	if (rc)
 		s->nr_things = 0;
+	else if (s->ended.exits)
+		read_ended(s);
 	if (has_rest(s) && process_rest_read(&s->rest, s->grown_ns, rc == 0))
 		process_rest_close(&s->rest);
 	s->is_whole = rc == 0;
@@ -479,7 +564,28 @@ static size_t process_nr(const void *state)
 {
 	const struct state *s = state;
 
-	return s->nr_things + (s->is_whole && has_rest(s));
+	return s->is_whole ? s->nr_things + process_ended_nr(&s->ended) + has_rest(s) : 0;
+}
+
+static void get_values(const struct process_values *v, struct collect_thing *out)
+{
+	out->time_ns = v->time_ns;
+	out->has = v->has;
+	out->values = v->of;
+	out->denied = v->trouble[PROCESS_DENIED];
+	out->absent = v->trouble[PROCESS_ABSENT];
+	out->failed = v->trouble[PROCESS_FAILED];
+	out->missed = v->missed;
+	out->nr_missed = v->nr_missed;
+}
+
+static void get_gone(const struct process_gone *g, struct collect_thing *out)
+{
+	*out = (struct collect_thing){.number = g->number,
+				      .name = g->name,
+				      .born_ns = g->born_ns,
+				      .has_ended = g->is_final && g->pid};
+	get_values(&g->values, out);
 }
 
 static void get_rest(const struct state *s, struct collect_thing *out)
@@ -499,8 +605,12 @@ static void process_get(const void *state, size_t i, struct collect_thing *out)
 	const struct state *s = state;
 	const struct process *p;
 
-	if (i == s->nr_things) {
-		get_rest(s, out);
+	if (i >= s->nr_things) {
+		i -= s->nr_things;
+		if (i < process_ended_nr(&s->ended))
+			get_gone(process_ended_get(&s->ended, i), out);
+		else
+			get_rest(s, out);
 		return;
 	}
 	p = s->things[i];
@@ -508,16 +618,10 @@ static void process_get(const void *state, size_t i, struct collect_thing *out)
 	*out = (struct collect_thing){
 	    .number = p->number,
 	    .name = p->name,
-	    .time_ns = p->values.time_ns,
 	    .born_ns = p->born_ns,
-	    .has = p->values.has,
-	    .values = p->values.of,
-	    .denied = p->values.trouble[PROCESS_DENIED],
-	    .absent = p->values.trouble[PROCESS_ABSENT],
-	    .failed = p->values.trouble[PROCESS_FAILED],
-	    .missed = p->values.missed,
-	    .nr_missed = p->values.nr_missed,
+	    .has_ended = p->has_ended,
 	};
+	get_values(&p->values, out);
 }
 
 /* ---- the source */
@@ -530,6 +634,7 @@ static void process_close(void *state)
 		drop(s, s->list[i]);
 	if (s->source)
 		reader->close(s->source);
+	process_ended_close(&s->ended);
 	process_rest_close(&s->rest);
 	process_choice_fini(&s->choice);
 	proc_ids_fini(&s->ids);
@@ -569,8 +674,12 @@ static int open_source(struct state *s, const struct root *root, const struct co
 
 	if (rc)
 		return err_set(e, rc, "/proc: cannot be read: %s", strerror(-rc));
+	s->ended.wanted = wanted;
+	s->ended.nr_numbers = &s->nr_numbers;
+	s->ended.choice = &s->choice;
 	rc = process_choice_init(&s->choice, words, reader->self(s->source), e)
 		 ?: check_numbers(s, e);
+	s->ended.is_tree = s->choice.tree;
 	if (rc == 0 && s->choice.all && wanted & 1u << PROCESS_CPU_TIME &&
 	    reader->is_of_machine(s->source)) {
 		process_rest_open(&s->rest, root);
@@ -599,6 +708,40 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 	return rc;
 }
 
+static int process_follow(void *state, struct err *why)
+{
+	struct state *s = state;
+	struct process_ended *d = &s->ended;
+	const struct collect_tree *tree = s->choice.tree;
+	const struct exits_config config = {.has_target = tree,
+					    .has_children = tree && tree->has_children};
+
+	if (!(d->wanted & process_ended_fields()))
+		return -ENODATA;
+	if (!reader->is_of_machine(s->source))
+		return err_set(why, -ENOTSUP, "these are not the processes of the machine");
+	if (!tree && privilege_is_held())
+		return err_set(why, -EPERM, "processes of others are not followed");
+	return exits_open(&config, &d->exits, why);
+}
+
+static void process_next(void *state)
+{
+	struct state *s = state;
+
+	s->ended.is_next = true;
+	for (size_t i = 0; i < s->nr_things; i++)
+		s->things[i]->is_of_before = s->things[i]->has_ended;
+}
+
+static void process_settle(const void *state)
+{
+	const struct state *s = state;
+
+	if (s->ended.exits)
+		exits_settle();
+}
+
 const struct collect_many_source collect_process_source = {
     .name = "process",
     .open = process_open,
@@ -606,5 +749,8 @@ const struct collect_many_source collect_process_source = {
     .read = process_read,
     .nr = process_nr,
     .get = process_get,
+    .follow = process_follow,
+    .next = process_next,
+    .settle = process_settle,
     .note = process_note,
 };

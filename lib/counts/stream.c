@@ -103,7 +103,8 @@ static void begin_tick(struct counts_stream *st)
 	for (uint32_t k = 0; k < st->things.nr; k++) {
 		struct profile_thing *thing = dict_at(&st->things, k);
 
-		if (!thing->pair.has_end && st->has_things[thing->event]) /* it ended */
+		if (!thing->pair.has_end && st->has_things[thing->event] && /* it ended */
+		    !(thing->pair.start.flags & READING_ENDED))
 			thing->pair.has_start = false;
 		shift(&thing->pair);
 	}
@@ -159,7 +160,8 @@ int counts_stream_add(struct counts_stream *st, const struct reading *r)
 	int rc;
 	struct profile_pair *p = find_pair(st, r, &rc);
 
-	if (!p)
+	if (!p ||
+	    (p->has_start && p->start.flags & READING_ENDED)) /* listed again at the boundary */
 		return rc;
 	if (p->has_end)
 		rc = counts_stream_end(st);

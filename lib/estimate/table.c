@@ -241,7 +241,7 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 	const char *copy;
 
 	if (!end || !reading_is_of_thing(end)) {
-		if (start && start->state == READING_OK)
+		if (start && start->state == READING_OK && !(start->flags & READING_ENDED))
 			table_thing_gone(t, column);
 		return 0;
 	}

@@ -122,7 +122,8 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
  * Adds a thing to the iteration, and its number to the event's in row 0, also for values.
  * - Without a start it began in the iteration and counts from 0 (at start_ns), unless READING_OLD
  *   is set in its end: then it is not counted.
- * - Without an end it has ended: it is not added; as table_thing_gone.
+ * - Without an end it has ended: it is not added; as table_thing_gone, unless READING_ENDED is set
+ *   in its start.
  * - Without a number it is listed, and missing from the event's number (cell.nr_without).
  * - READING_REST in its end: it has what ended things counted, and their sum is not short.
  * Call table_set_time first, and table_set for row 0 without parts. The name is copied. 0 or

@@ -59,6 +59,7 @@ int misc_open(struct misc *m, const struct plan *plan, struct session_event *sta
 	      uint32_t nr_cpus, struct err *e)
 {
 	size_t nr = plan->nr_events;
+	struct err why = {0};
 	int *errors = mem_calloc(nr, sizeof(*errors)), rc;
 
 	*m = (struct misc){
@@ -85,6 +86,8 @@ int misc_open(struct misc *m, const struct plan *plan, struct session_event *sta
 			explain(m, i, -errors[i], &state->support);
 		rc = refuse_choice(m, i, e);
 	}
+	if (rc == 0) /* else only those that exist at readings are seen */
+		(void)collect_follow(m->collect, &why);
 	mem_free(errors);
 	return rc;
 }

@@ -46,6 +46,20 @@ static void tick_cpu(struct paced *p, const struct session_cpu *c)
 	ticks_add(&p->ticks, c->trace, p->picked, nr);
 }
 
+/* A thing that has ended is in one tick. Returns the number of readings that are left. */
+static size_t drop_ended(struct paced *p)
+{
+	size_t nr = 0;
+
+	for (size_t k = 0; k < p->things.nr_readings; k++) {
+		const struct reading *r = &p->things.readings[k];
+
+		if (!(r->flags & READING_ENDED) || r->time_ns > p->ticked_ns)
+			p->things.readings[nr++] = *r;
+	}
+	return nr;
+}
+
 static void tick_things(struct paced *p)
 {
 	if (!collect_nr_sets(p->counters->misc.collect))
@@ -55,7 +69,8 @@ static void tick_things(struct paced *p)
 		return;
 	}
 	ticks_add_names(&p->ticks, &p->things);
-	ticks_add(&p->ticks, 0, p->things.readings, p->things.nr_readings);
+	ticks_add(&p->ticks, 0, p->things.readings, drop_ended(p));
+	p->ticked_ns = clock_monotonic_ns();
 }
 
 static bool tick(void *arg)

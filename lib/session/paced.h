@@ -30,6 +30,7 @@ struct paced {
 	/* under the pacer's lock */
 	struct reading *scratch, *picked; /* owned; nr_parts of the plan */
 	uint64_t ring_head;               /* of the first CPU's ring, at the last tick */
+	uint64_t ticked_ns;               /* the last tick */
 	uint64_t boundary_ns;             /* the last boundary */
 	struct session_things things;     /* of the last tick */
 };

@@ -198,6 +198,7 @@ static void read_boundary(struct session *s)
 		read_cpu(s, &s->counters.cpus[t]);
 	for (const char *note; (note = collect_note(misc->collect));)
 		notes_add(&s->notes, 0, "%s", note);
+	collect_next(misc->collect);
 	if (s->sampling) {
 		sampling_boundary(s->sampling, s->boundary_ns);
 		sampling_unlock(s->sampling);
@@ -406,6 +407,8 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	requests = atomic_exchange(&s->requests, 0); /* later ones end the next iteration */
 	is_due = !schedule_left_ns(&s->schedule, d);
 	it->end_ns = clock_monotonic_ns();
+	if (atomic_load(&s->is_complete))
+		collect_settle(s->counters.misc.collect);
 	read_boundary(s);
 	if (s->plan->nr_windows) {
 		pause_all(s);

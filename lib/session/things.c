@@ -77,6 +77,7 @@ static int read_event(struct session_things *t, const struct misc *m, size_t i,
 		r.flags = thing.born_ns > boundary_ns ? 0 : READING_OLD;
 		r.flags |= r.state == READING_OK ? 0 : READING_OF_THING;
 		r.flags |= thing.is_rest ? READING_REST : 0;
+		r.flags |= thing.has_ended ? READING_ENDED : 0;
 		rc = add_reading(t, &r, first + k);
 	}
 	return rc;

@@ -1,0 +1,204 @@
+/*
+ * Loading and reading the programs of exits.bpf.c.
+ */
+#include "bpf/exits.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/privilege.h"
+#include "base/sys.h"
+
+#include <errno.h>
+
+#ifdef CPUPERF_HAS_BPF
+
+#include "bpf/loading.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bpf/exits.skel.h"
+
+struct exits {
+	struct exits_bpf *programs; /* owned */
+	struct ring_buffer *rings;  /* owned; older, then recent */
+	exits_fn *fn;               /* of exits_read */
+	void *arg;
+};
+
+static int pass(void *arg, void *data, size_t bytes)
+{
+	struct exits *x = arg;
+
+	if (bytes >= sizeof(struct bpf_exits_process))
+		x->fn(data, x->arg);
+	return 0;
+}
+
+static int load(struct exits *x, const struct exits_config *c)
+{
+	struct exits_bpf *p = x->programs = exits_bpf__open();
+	int rc;
+
+	if (!p)
+		return -errno;
+	p->rodata->has_target = c->has_target;
+	p->rodata->has_children = c->has_children;
+	bpf_program__set_autoload(p->progs.on_fork, c->has_target);
+	rc = exits_bpf__load(p) ?: exits_bpf__attach(p);
+	if (rc)
+		return rc;
+	x->rings = ring_buffer__new(bpf_map__fd(p->maps.older), pass, x, NULL);
+	if (!x->rings)
+		return -errno;
+	return ring_buffer__add(x->rings, bpf_map__fd(p->maps.recent), pass, x);
+}
+
+int exits_open(const struct exits_config *config, struct exits **out, struct err *e)
+{
+	struct exits *x = mem_zalloc(sizeof(*x));
+	int rc;
+
+	if (!x)
+		return err_set(e, -ENOMEM, "out of memory");
+	loading_begin();
+	if (!loading_has_trace("sched_process_free"))
+		rc = err_set(e, -ENOTSUP, "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
+	else if ((rc = load(x, config)))
+		rc = loading_refuse(rc, e);
+	loading_end();
+	if (rc)
+		exits_close(x);
+	else
+		*out = x;
+	return rc;
+}
+
+void exits_close(struct exits *x)
+{
+	if (!x)
+		return;
+	ring_buffer__free(x->rings);
+	exits_bpf__destroy(x->programs);
+	mem_free(x);
+}
+
+int exits_add_process(struct exits *x, pid_t process)
+{
+	const uint32_t is_member = 1;
+	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	privilege_raise();
+	rc = bpf_map_update_elem(bpf_map__fd(x->programs->maps.members), &fd, &is_member, BPF_ANY);
+	privilege_lower();
+	sys()->close(fd);
+	return rc;
+}
+
+int exits_read(struct exits *x, exits_fn *fn, void *arg)
+{
+	int rc;
+
+	x->fn = fn;
+	x->arg = arg;
+	rc = ring_buffer__consume(x->rings);
+	return rc < 0 ? rc : 0;
+}
+
+int exits_commands(struct exits *x, exits_fn *fn, void *arg)
+{
+	int map = bpf_map__fd(x->programs->maps.commands), rc = 0;
+	struct bpf_exits_process p = {.pid = 0};
+	char *after = NULL;
+
+	if (!__atomic_load_n(&x->programs->bss->nr_commands, __ATOMIC_ACQUIRE))
+		return 0;
+	privilege_raise();
+	for (; rc == 0; after = p.comm) {
+		rc = bpf_map_get_next_key(map, after, p.comm);
+		if (rc == 0 && bpf_map_lookup_elem(map, p.comm, &p.sums) == 0)
+			fn(&p, arg);
+	}
+	privilege_lower();
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* Tasks are freed after a grace period of RCU, which this command waits for. */
+void exits_settle(void)
+{
+	enum { MEMBARRIER_GLOBAL = 1 };
+	const struct timespec freed = {.tv_nsec = 5000000};
+
+	(void)syscall(SYS_membarrier, MEMBARRIER_GLOBAL, 0, 0);
+	(void)nanosleep(&freed, NULL);
+}
+
+uint64_t exits_lost(const struct exits *x)
+{
+	return __atomic_load_n(&x->programs->bss->nr_lost, __ATOMIC_RELAXED);
+}
+
+void exits_begin(struct exits *x)
+{
+	__atomic_store_n(&x->programs->bss->read_ns, clock_monotonic_ns(), __ATOMIC_RELEASE);
+}
+
+#else
+
+int exits_open(const struct exits_config *config, struct exits **out, struct err *e)
+{
+	(void)config;
+	(void)out;
+	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
+}
+
+void exits_close(struct exits *x)
+{
+	(void)x;
+}
+
+int exits_add_process(struct exits *x, pid_t process)
+{
+	(void)x;
+	(void)process;
+	return -ENOTSUP;
+}
+
+int exits_read(struct exits *x, exits_fn *fn, void *arg)
+{
+	(void)x;
+	(void)fn;
+	(void)arg;
+	return -ENOTSUP;
+}
+
+int exits_commands(struct exits *x, exits_fn *fn, void *arg)
+{
+	(void)x;
+	(void)fn;
+	(void)arg;
+	return -ENOTSUP;
+}
+
+void exits_settle(void)
+{
+}
+
+uint64_t exits_lost(const struct exits *x)
+{
+	(void)x;
+	return 0;
+}
+
+void exits_begin(struct exits *x)
+{
+	(void)x;
+}
+
+#endif

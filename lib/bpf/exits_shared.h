@@ -1,0 +1,22 @@
+/*
+ * What the programs in the kernel and the program that loads them share.
+ */
+#ifndef BPF_EXITS_SHARED_H
+#define BPF_EXITS_SHARED_H
+
+#include <linux/types.h>
+
+enum { BPF_EXITS_COMM_BYTES = 16, BPF_EXITS_MAX_COMMANDS = 1024 };
+
+/* Of a whole process, all its threads, until it was waited for. */
+struct bpf_exits_sums {
+	__u64 cpu_ns, minor_faults, major_faults, read_bytes, write_bytes;
+};
+
+struct bpf_exits_process {
+	__u32 pid, zero;
+	char comm[BPF_EXITS_COMM_BYTES];
+	struct bpf_exits_sums sums;
+};
+
+#endif

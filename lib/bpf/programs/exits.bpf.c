@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * What processes have used when they are gone. The kernel adds up a thread's times, faults and I/O
+ * in its process (signal_struct) when the thread is released: when the task of the process itself
+ * is freed, a while after it was waited for, the sums are whole. Each process is sent to one of two
+ * rings, by whether it began before the last reading. Those that came since then and find no room
+ * are added up by command; of others, a part may have been read before, so they are only counted.
+ */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/exits_shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+struct task_io_accounting {
+	__u64 read_bytes, write_bytes;
+} __attribute__((preserve_access_index));
+
+struct signal_struct {
+	unsigned long min_flt, maj_flt;
+	struct task_io_accounting ioac;
+	unsigned long long sum_sched_runtime;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	int pid, tgid;
+	__u64 start_time;
+	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	char comm[BPF_EXITS_COMM_BYTES];
+} __attribute__((preserve_access_index));
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+} members SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 10);
+} recent SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} older SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BPF_EXITS_MAX_COMMANDS);
+	__type(key, char[BPF_EXITS_COMM_BYTES]);
+	__type(value, struct bpf_exits_sums);
+} commands SEC(".maps");
+
+const volatile bool has_target, has_children;
+
+__u64 read_ns;     /* CLOCK_MONOTONIC of the last reading; 0: none */
+__u64 nr_commands; /* in the map */
+__u64 nr_lost;     /* processes that are in no ring and no sum */
+
+static bool is_member(struct task_struct *t)
+{
+	return bpf_task_storage_get(&members, t, 0, 0);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	if (!is_member(parent) && !is_member(parent->group_leader))
+		return 0;
+	if (has_children || parent->tgid == child->tgid)
+		bpf_task_storage_get(&members, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
+}
+
+static void get_sums(struct task_struct *t, struct bpf_exits_sums *out)
+{
+	struct signal_struct *s = t->signal;
+
+	out->cpu_ns = s->sum_sched_runtime;
+	out->minor_faults = s->min_flt;
+	out->major_faults = s->maj_flt;
+	out->read_bytes = out->write_bytes = 0;
+	if (bpf_core_field_exists(s->ioac.read_bytes)) {
+		out->read_bytes = s->ioac.read_bytes;
+		out->write_bytes = s->ioac.write_bytes;
+	}
+}
+
+static void add_to_command(struct task_struct *t)
+{
+	static const struct bpf_exits_sums none;
+	char comm[BPF_EXITS_COMM_BYTES] = {};
+	struct bpf_exits_sums sums, *to;
+
+	bpf_probe_read_kernel_str(comm, sizeof(comm), t->comm);
+	to = bpf_map_lookup_elem(&commands, comm);
+	if (!to) {
+		if (bpf_map_update_elem(&commands, comm, &none, BPF_NOEXIST) == 0)
+			__sync_fetch_and_add(&nr_commands, 1);
+		to = bpf_map_lookup_elem(&commands, comm);
+	}
+	if (!to) {
+		__sync_fetch_and_add(&nr_lost, 1);
+		return;
+	}
+	get_sums(t, &sums);
+	__sync_fetch_and_add(&to->cpu_ns, sums.cpu_ns);
+	__sync_fetch_and_add(&to->minor_faults, sums.minor_faults);
+	__sync_fetch_and_add(&to->major_faults, sums.major_faults);
+	__sync_fetch_and_add(&to->read_bytes, sums.read_bytes);
+	__sync_fetch_and_add(&to->write_bytes, sums.write_bytes);
+}
+
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *t)
+{
+	struct bpf_exits_process *out;
+	bool is_older = t->start_time <= read_ns;
+
+	if (t->pid != t->tgid || !read_ns || (has_target && !is_member(t)))
+		return 0;
+	if (is_older)
+		out = bpf_ringbuf_reserve(&older, sizeof(*out), 0);
+	else
+		out = bpf_ringbuf_reserve(&recent, sizeof(*out), 0);
+	if (!out) {
+		if (is_older)
+			__sync_fetch_and_add(&nr_lost, 1);
+		else
+			add_to_command(t);
+		return 0;
+	}
+	out->pid = t->pid;
+	out->zero = 0;
+	bpf_probe_read_kernel_str(out->comm, sizeof(out->comm), t->comm);
+	get_sums(t, &out->sums);
+	bpf_ringbuf_submit(out, BPF_RB_NO_WAKEUP);
+	return 0;
+}

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Processes that come and go: does each have a line with all that it used? What wait4 returns of them is compared with
+the sum of their lines over all iterations: a process may be gone late, in a later iteration than it ended in. So the
+session goes on until the sum is there, and nothing depends on when. A few may be missing: kernels of some virtual
+machines do not run programs while they interrupt the host's agent.
+"""
+import contextlib
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+
+from kit import CPUPERF, output, run, run_checks, skip
+
+EVENTS = ["process_cpu_time", "process_faults", "process_minor_faults", "process_major_faults", "process_write_bytes"]
+MAX_ITERATIONS = 2000
+
+
+def need_exits():
+    described = output(CPUPERF, "--quiet", "--describe-event=misc:process_cpu_time")
+    reason = described.partition("a process that ends has no line: ")[2].strip()
+    if reason:
+        skip(f"processes that end: {reason}")
+    assert "a process that ends has a line" in described, described
+
+
+def write_spec(folder, num_iterations, **keys):
+    spec = {"num_iterations": num_iterations, "output_path_prefix": f"{folder}/t", "session_result_spec_path": f"{folder}/s.cpsession",
+            "events": [{"group_name": "misc", "event_name": e, **keys} for e in EVENTS]}
+    with open(f"{folder}/s.cpspec", "w", encoding="utf-8") as out:
+        json.dump(spec, out)
+
+
+class Lines:
+    """The lines of processes in a running session, added up over its iterations."""
+
+    def __init__(self, folder, duration, **keys):
+        write_spec(folder, MAX_ITERATIONS, **keys)
+        self.sums, self.iteration, self.seen = {}, 0, []
+        self.process = subprocess.Popen([CPUPERF, f"--spec-file={folder}/s.cpspec", f"--duration={duration}", "--quiet",
+                                         "--output-format=csv"], stdout=subprocess.PIPE, text=True)
+        with self.requests():
+            self.header = self.process.stdout.readline().rstrip("\n").split(",")
+            self.read(lambda: self.seen)  # the first iteration is over: now it measures
+
+    def read(self, is_enough):
+        """Reads lines until is_enough says so."""
+        for text in self.process.stdout:
+            row = dict(zip(self.header, next(csv.reader([text]))))
+            self.iteration = int(row["iteration"] or 0)
+            if row["trace"] != "" and row["value"] != "":  # also of partial sums
+                of = self.sums.setdefault(row["thing"], {})
+                of[row["event"]] = of.get(row["event"], 0) + int(row["value"])
+                self.seen.append((self.iteration, row["thing"], row["event"], int(row["value"])))
+            if is_enough():
+                return
+        raise AssertionError("the session ended before", self.sums)
+
+    def read_iterations(self, nr):
+        """To the end of this one, and those after it."""
+        end = self.iteration + nr
+        self.read(lambda: self.iteration > end)
+        return end
+
+    @contextlib.contextmanager
+    def requests(self):
+        """Ends iterations every 0.1 s."""
+        done = threading.Event()
+
+        def ask():
+            while not done.wait(0.1):
+                self.process.send_signal(signal.SIGUSR1)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def sum(self, event, *words):
+        return sum(of.get(event, 0) for name, of in self.sums.items() if any(w in name for w in words))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate()
+        assert self.process.returncode == 0
+
+
+def used(rusage):
+    return {"process_cpu_time": round(1e9 * (rusage.ru_utime + rusage.ru_stime)),
+            "process_faults": rusage.ru_minflt + rusage.ru_majflt, "process_minor_faults": rusage.ru_minflt,
+            "process_major_faults": rusage.ru_majflt}
+
+
+def programs(folder):
+    """A shell and a program that does nothing, by names that nobody else has."""
+    shutil.copy(shutil.which("true"), f"{folder}/shortx")
+    shutil.copy(shutil.which("sh"), f"{folder}/shorty")
+    return f"{folder}/shortx", f"{folder}/shorty"
+
+
+def check_one(folder):
+    """One process, that may be in no reading: its line has what wait4 returns."""
+    need_exits()
+    _, shell = programs(folder)
+    burn = f"i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo {'x' * 20000} > {folder}/data"
+    with Lines(folder, "100ms", pids=["0", "name:short*"]) as lines:
+        find_lines(lines, shell, burn)
+
+
+def find_lines(lines, shell, burn):
+    nr_found = 0
+    for _ in range(15):
+        p = subprocess.Popen([shell, "-c", burn], stdin=subprocess.DEVNULL)
+        _, p.returncode, rusage = os.wait4(p.pid, 0)
+        assert p.returncode == 0
+        name, want, last = f"{p.pid} shorty", used(rusage), lines.iteration + 50
+
+        def is_found():
+            return lines.sum("process_cpu_time", name) >= want["process_cpu_time"] - 2000
+
+        lines.read(lambda: is_found() or lines.iteration > last)
+        lines.read_iterations(0)
+        if not is_found():
+            continue
+        # what the kernel does for it after its end is in no wait4
+        assert lines.sum("process_cpu_time", name) - want["process_cpu_time"] < 10000000
+        for event in EVENTS[1:4]:
+            assert want[event] <= lines.sum(event, name) <= want[event] + 2, (event, lines.sums, want)
+        assert lines.sum("process_write_bytes", name) == 512 * rusage.ru_oublock
+        print(f"{name}: {lines.sums[name]}, by wait4 {want}")
+        nr_found += 1
+        if nr_found == 5:
+            break
+    assert nr_found == 5, f"{nr_found} of 15 have a line"
+
+
+def check_many(folder):
+    """More processes in an iteration than get a line each: the sums by command have the others. In a later iteration
+    those that ended have no line."""
+    need_exits()
+    short, shell = programs(folder)
+    with Lines(folder, "600s", pids=["0", "name:short*"]) as lines:
+        run_many(lines, short, shell)
+
+
+def run_many(lines, short, shell):
+    p = subprocess.Popen([shell, "-c", f"i=0; while [ $i -lt 2500 ]; do i=$((i + 1)); {short}; done"])
+    _, status, rusage = os.wait4(p.pid, 0)
+    p.returncode = status
+    want = used(rusage)
+    with lines.requests():
+        lines.read(lambda: lines.sum("process_faults", "short") >= 0.8 * want["process_faults"] and
+                   lines.sum("process_cpu_time", "short") >= 0.8 * want["process_cpu_time"])
+        end = lines.read_iterations(30)
+    left = {n for i, n, *_ in lines.seen if i == end and not n.endswith(" (ended)")}
+    assert left <= {"", f"{lines.process.pid} cpuperf"}, left
+    for event in EVENTS[1:4]:
+        assert lines.sum(event, "short") <= 1.01 * want[event], (event, lines.sum(event, "short"), want)
+    assert lines.sum("process_cpu_time", "short") <= want["process_cpu_time"] * 1.05 + 10000000
+    for event in EVENTS[:4]:
+        for k in range(end + 1):
+            rows = [(n, v) for i, n, e, v in lines.seen if i == k and e == event]
+            assert sum(v for n, v in rows if n) == sum(v for n, v in rows if not n), (k, event)
+    in_one = max(len({n for i, n, *_ in lines.seen if i == k}) for k in range(end))
+    print(f"{len(lines.sums)} lines, at most {in_one} in an iteration, {want}")
+    assert in_one <= 1100
+    assert lines.sum("process_cpu_time", "shortx (ended)") > 0 and len(lines.sums) > 500
+
+
+def check_target(folder):
+    """The short-lived children of a command have lines, and those of others by the same name have none."""
+    need_exits()
+    short, shell = programs(folder)
+    write_spec(folder, 1)
+    command = f"""import os, time
+faults = 0
+for _ in range(300):
+    rusage = os.wait4(os.posix_spawn({short!r}, ["x"], {{}}), 0)[2]
+    faults += rusage.ru_minflt + rusage.ru_majflt
+print(faults)
+time.sleep(2)  # they are gone, and not only waited for
+"""
+    with subprocess.Popen([shell, "-c", f"while :; do {short}; done"]) as other:
+        try:
+            done = run(CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv", f"--output-file={folder}/out",
+                       "--", "python3", "-c", command)
+        finally:
+            other.kill()
+    want = int(done.stdout)
+    with open(f"{folder}/out", encoding="utf-8", newline="") as f:
+        rows = [r for r in csv.DictReader(f) if r.get("event") == "process_faults" and "shortx" in r.get("thing", "")]
+    ours = sum(int(r["value"]) for r in rows)
+    print(f"{len(rows)} lines, {ours} faults, by wait4 {want}")
+    assert len(rows) >= 150
+    assert want / 2 <= ours <= 1.01 * want
+
+
+if __name__ == "__main__":
+    run_checks(globals())
