@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 
-from kit import CPUPERF, output, run, run_checks, skip
+from kit import CPUPERF, output, run, run_checks, skip, wait_for
 
 EVENTS = ["process_cpu_time", "process_faults", "process_minor_faults", "process_major_faults", "process_write_bytes"]
 MAX_ITERATIONS = 2000
@@ -42,6 +42,7 @@ class Lines:
         self.sums, self.iteration, self.seen = {}, 0, []
         self.process = subprocess.Popen([CPUPERF, f"--spec-file={folder}/s.cpspec", f"--duration={duration}", "--quiet",
                                          "--output-format=csv"], stdout=subprocess.PIPE, text=True)
+        wait_for(self.process, f"{folder}/s.cpsession")  # before it begins, SIGUSR1 would end it
         with self.requests():
             self.header = self.process.stdout.readline().rstrip("\n").split(",")
             self.read(lambda: self.seen)  # the first iteration is over: now it measures
