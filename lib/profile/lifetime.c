@@ -9,10 +9,10 @@
 #include <errno.h>
 
 /* The kernel ends the events of a process that execs a program with more rights than its caller: it
- * records an end before the program has mapped anything. */
+ * records an end before the program has mapped anything. The survey may read it later. */
 static bool has_hidden_end(const struct profile_life *l)
 {
-	return l->is_exec && !l->nr_maps && l->process.to_ns != UINT64_MAX;
+	return l->is_exec && !l->has_mapped && l->process.to_ns != UINT64_MAX;
 }
 
 const struct profile_process *profile_next_hidden(const struct profile_processes *p, size_t *at,

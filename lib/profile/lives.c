@@ -109,6 +109,7 @@ static int apply_map(struct work *w, const struct profile_change *c)
 		return rc;
 	w->g->of_lives[w->g->nr_of_lives++] = c->what;
 	last(w)->nr_maps++;
+	last(w)->has_mapped |= !c->is_made;
 	return 0;
 }
 

@@ -123,6 +123,7 @@ struct profile_life {
 	uint32_t first_cluster, nr_clusters, nr_mappings;
 	bool is_forked;   /* a fork recorded its beginning */
 	bool is_exec;     /* an exec began it, after a life of the same pid */
+	bool has_mapped;  /* a mapping was recorded, not read by the survey */
 	bool has_cmdline; /* its parent's, if that is known */
 	bool has_command; /* the first of its pid: the command's program was searched for */
 	/* For an exec: when all was mapped, and when the new program mapped its first file. Before

@@ -371,14 +371,19 @@ TEST(lifetimes_add_up)
 	profile_processes_free(p);
 }
 
-/* The kernel ends the events of a set-user-ID program at its exec. */
+/* The kernel ends the events of a set-user-ID program at its exec. The survey may read it then. */
 TEST(lifetimes_end_with_more_rights)
 {
-	static const struct step steps[] = {
-	    MADE_TASK(60, 2, 2),    THREAD(95, 2, 3, 2),
-	    EXECED(100, 7, "prog"), MAPPED(101, 7, 0x1000, 0x2000, "/prog"),
-	    FORKED(110, 9, 7),      EXECED(120, 9, "su"),
-	    EXITED(121, 9, 9),      EXITED(350, 7, 7)};
+	static const struct step steps[] = {MADE_TASK(60, 2, 2),
+					    THREAD(95, 2, 3, 2),
+					    EXECED(100, 7, "prog"),
+					    MAPPED(101, 7, 0x1000, 0x2000, "/prog"),
+					    FORKED(110, 9, 7),
+					    EXECED(120, 9, "su"),
+					    EXITED(121, 9, 9),
+					    MADE_TASK(130, 9, 9),
+					    MADE_MAP(131, 9, 0x1000, 0x2000, "/su"),
+					    EXITED(350, 7, 7)};
 	struct profile_processes *p = steps_read(steps, NR(steps));
 	const struct profile_process *hidden;
 	struct profile_lifetime life;
