@@ -593,7 +593,8 @@ static size_t list_recorded(struct summary *s, struct buf *names)
 
 /* "still running at its end, and not measured from then on: 12 (sleep), 13 (sh)". Without samples,
  * or where records were lost, what the recorder found in /proc is named. With --no-children there
- * is no record of the end or the program of a child. */
+ * is no record of the end or the program of a child. Of an unfinished session, processes are of the
+ * run that has not ended. */
 static void put_left(struct summary *s, bool are_runs)
 {
 	struct input *input = &s->j->inputs->item[s->j->first];
@@ -601,7 +602,7 @@ static void put_left(struct summary *s, bool are_runs)
 	BUF_AUTO(names, MAX_NAMES_BYTES);
 	size_t nr;
 
-	if (!(s->target.flags & TRACE_TARGET_IS_COMMAND) ||
+	if (!(s->target.flags & TRACE_TARGET_IS_COMMAND) || s->facts->is_unfinished ||
 	    (is_recorded && inputs_load_processes(input)))
 		return;
 	nr = is_recorded ? list_recorded(s, &names) : s->target.nr_left;

@@ -445,6 +445,7 @@ static int open_session(const char *base, const struct profile_manifest *m,
 		snprintf(s->id, sizeof(s->id), "%s", m->session_id);
 	s->path = m ? m->path : NULL;
 	s->facts.is_in_progress = m && m->is_in_progress;
+	s->facts.is_unfinished = m && m->is_recording;
 	s->faults = (struct profile_faults){
 	    .problem = problem, .arg = arg, .is_growing = s->facts.is_in_progress};
 	name_file(s, &common_file, s->common_name);

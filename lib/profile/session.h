@@ -54,6 +54,7 @@ struct profile_facts {
 	size_t nr_events;
 	bool is_sampling; /* an event is sampled: traces hold records, and there is a common file */
 	bool is_in_progress; /* as in the manifest */
+	bool is_unfinished;  /* in progress, or the recorder was killed */
 };
 
 /* The two readings of one event in one trace, and their offsets in the file. */

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 from kit import CPUPERF, PRINT, need_sampling, run, run_checks
 from sampled import event, write_spec
@@ -44,6 +45,27 @@ def check_live(folder):
         fcntl.flock(lock, fcntl.LOCK_EX)
     _, said = show(manifest, code=1)
     assert KILLED in said and IN_PROGRESS not in said, said
+
+
+def check_live_runs(folder):
+    """The run in progress is none that the run before it left running."""
+    need_sampling()
+    script = "echo begun; read line"
+    with subprocess.Popen([CPUPERF, "-r", "2", "-o", "runs", "--", "sh", "-c", script], cwd=folder,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as p:
+        assert p.stdout.readline() == b"begun\n"
+        p.stdin.write(b"\n")
+        p.stdin.flush()
+        assert p.stdout.readline() == b"begun\n"
+        manifest = f"{folder}/runs/cpuperf.cpsession"
+        while show(manifest, "--output-format=raw")[0].count(b", exec, sh\n") < 2:
+            time.sleep(0.05)
+        text, _ = show(manifest)
+        p.send_signal(signal.SIGKILL)
+    with open(manifest + ".lock", "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    for text in (text, show(manifest, code=1)[0]):
+        assert b"sh -c" in text and b"still running" not in text, text.decode()
 
 
 def record(folder):
