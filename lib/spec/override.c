@@ -283,14 +283,14 @@ int spec_sample_clock(struct spec *s, const char *key, const char *value, const 
 		      const char *group, const char *name, struct err *e)
 {
 	struct spec_event pace = {0};
-	const struct key_row *row = key_find(KEY_EVENT, key);
+	struct key_row row = *key_find(KEY_EVENT, key);
 	bool is_any = false;
-	int rc = set_number(&pace, row, value, source, e);
+	int rc;
 
+	row.min = 1; /* a rate of 0 counts */
+	rc = set_number(&pace, &row, value, source, e);
 	if (rc)
 		return rc;
-	if (!spec_event_is_sampled(&pace)) /* a rate of 0 counts */
-		return refuse(row, value, source, -ERANGE, e);
 	for (size_t i = 0; i < s->nr_events; i++)
 		if (is_clock(&s->events[i]) && spec_event_is_sampled(&s->events[i])) {
 			if (!s->events[i].is_paced)

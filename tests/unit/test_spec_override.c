@@ -373,7 +373,9 @@ TEST(sampled_clock)
 		assert_int_equal(s.nr_events, cases[i].rc == 0);
 		if (cases[i].rc)
 			assert_string_equal(e.source, "--option");
-		else
+		if (cases[i].rc == -ERANGE)
+			assert_non_null(strstr(e.msg, "from 1 to"));
+		if (cases[i].rc == 0)
 			assert_true(s.events[0].rate == cases[i].rate &&
 				    s.events[0].frequency == cases[i].frequency);
 		spec_fini(&s);
