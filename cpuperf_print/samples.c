@@ -25,6 +25,7 @@
 
 enum {
 	CLEARLY_SHORT_PERCENT = 98,
+	CLEARLY_LONG_PERCENT = 110,
 	MAX_MISSING_BYTES = 4096,
 	MAX_STACKS_BYTES = 4096,
 	PROGRESS_AFTER_NS = 1000000000
@@ -43,6 +44,17 @@ static uint64_t nr_lost_of_unknown(const struct report_stats *stats)
 			nr -= known < nr ? known : nr;
 	}
 	return nr;
+}
+
+/* With a frequency, the kernel may store with a sample a period that is not the number of its
+ * events, and the sum exceeds the count. Two periods may be chance. */
+static bool is_overstated(const struct sampled *s)
+{
+	uint64_t more = s->received > s->expected ? s->received - s->expected : 0;
+
+	return sampled_coverage(s) >= 0 && s->n.samples &&
+	       more > 2 * (s->n.weight / s->n.samples) &&
+	       100 * (double)s->received > CLEARLY_LONG_PERCENT * (double)s->expected;
 }
 
 bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
@@ -67,6 +79,12 @@ bool samples_add_missing(struct buf *b, const char *before, const struct report_
 	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT) {
 		buf_printf(b, "%s%s %% of the expected samples", separator,
 			   DECIMAL(100 * coverage, 1));
+		separator = ", ";
+	}
+	if (is_overstated(&s->sampled)) {
+		buf_printf(
+		    b, "%speriods add up to %s %% of the count", separator,
+		    DECIMAL(100 * (double)s->sampled.received / (double)s->sampled.expected, 1));
 		separator = ", ";
 	}
 	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {

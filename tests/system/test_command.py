@@ -725,6 +725,26 @@ def check_last(folder):
     assert f"{folder}/two" in gone.stderr, gone.stderr
 
 
+def check_overstated_periods(folder):
+    """With a frequency the kernel stores periods that may add up to several times the count of faults that come in bursts."""
+    if not may_count_faults("periods of faults"):
+        return
+    bursts = "import mmap, time\nfor i in range(20):\n    m = mmap.mmap(-1, 1 << 18)\n" \
+             "    for k in range(64):\n        m[k << 12] = 1\n    m.close()\n    time.sleep(0.01)"
+    for _ in range(20):
+        text = measure(folder, "python3", "-c", bursts, options=["-e", "page_faults@997Hz"]).stderr
+        table = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--output-format=csv", cwd=folder)))
+        row = next(r for r in table if r["cpu"] == "all" and r["event"] == "page_faults")
+        count, periods, samples = int(row["value"]), int(row["weight"]), int(row["samples"])
+        is_more = 100 * periods > 110 * count and periods - count > 2 * (periods // samples)
+        said = re.search(r"page_faults: .*; periods add up to ([\d.]+) % of the count", text)
+        assert bool(said) == is_more, (row, text)
+        if is_more:
+            assert float(said[1]) == round(100 * periods / count, 1), (row, text)
+            return
+    print("skip: periods: this kernel's add up to the count", flush=True)
+
+
 def check_short_tasks(folder):
     """Each task has its own period: of many that end before it, the answer says that samples are missing."""
     if not may_count_faults("samples that are missing"):  # of user mode alone nothing is expected
