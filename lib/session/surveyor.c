@@ -83,7 +83,8 @@ static bool samples_kernel(const struct plan *plan)
 	return false;
 }
 
-/* Surveys the kernel first, in this process: it does not wait for others. */
+/* Surveys the kernel first, in this process: it does not wait for others. Not stopped, since a
+ * command that ends before it has samples of the kernel, too. */
 static int survey_kernel(struct surveyor *s)
 {
 	struct survey_config config = {.root = &s->plan->host->root,
@@ -91,8 +92,7 @@ static int survey_kernel(struct surveyor *s)
 				       .records = add_records,
 				       .kallsyms = add_kallsyms,
 				       .packed = add_packed,
-				       .arg = s,
-				       .stop = &s->stop};
+				       .arg = s};
 	int rc;
 
 	s->symbols = trace_packer_new(0);

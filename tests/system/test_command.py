@@ -725,6 +725,18 @@ def check_last(folder):
     assert f"{folder}/two" in gone.stderr, gone.stderr
 
 
+def check_kernel_symbols(folder):
+    """A command that ends before the kernel's symbols are read has them nevertheless."""
+    with open("/proc/kallsyms", encoding="utf-8") as f:
+        is_hidden = not any(int(line.split()[0], 16) for line in f)
+    if is_hidden or not may_count_faults("kernel symbols"):
+        print("skip: kernel symbols: this user may not read their addresses, or sample the kernel", flush=True)
+        return
+    for _ in range(8):
+        measure(folder, "true")
+        assert "Kallsyms: " in output(PRINT, "--quiet", "--output-format=raw", cwd=folder)
+
+
 def check_overstated_periods(folder):
     """With a frequency the kernel stores periods that may add up to several times the count of faults that come in bursts."""
     if not may_count_faults("periods of faults"):
