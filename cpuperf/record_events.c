@@ -54,13 +54,17 @@ static void warn_event(const struct recorder *r, size_t i)
 	buf_fini(&names);
 }
 
+/* Of a command, wait4 has a part of the answer; of a process that ran before, /proc has its page
+ * faults and context switches. */
 bool recorder_is_measurable(const struct recorder *r)
 {
-	bool is_refused = r->plan->target.is_user_only;
+	bool is_refused = r->command && r->plan->target.is_user_only;
 
 	for (size_t i = 0; i < r->plan->nr_events; i++)
-		is_refused |= session_event(r->session, i)->support.state == READING_NO_PERMISSION;
-	return session_nr_working(r->session) || (r->command && is_refused);
+		is_refused |=
+		    session_event(r->session, i)->support.state == READING_NO_PERMISSION &&
+		    (r->command || plan_is_refused(r->plan, &r->plan->events[i]));
+	return session_nr_working(r->session) || (is_refused && (r->command || r->is_answered));
 }
 
 size_t recorder_warn_events(const struct recorder *r, bool is_strict)
@@ -140,7 +144,7 @@ void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 	if (r->options->std.min_level > LOG_INFO)
 		return;
 	/* what runs for another user stays refused */
-	if (r->attached && needs_kernel && !error && !session_nr_working(r->session))
+	if (r->attached && needs_kernel && !error && !recorder_is_measurable(r))
 		return;
 
 	for (size_t i = 0; !error && i < plan->nr_events; i++) {

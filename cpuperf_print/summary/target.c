@@ -110,9 +110,10 @@ static void put_tree_peak(struct summary *s)
 		   t->tree_peak_processes > 1 ? " (sum of RSS: shared pages count in each)" : "");
 }
 
-/* Whether events of the target were measured in user mode, and in the kernel. */
+/* Whether events of the target were measured in user mode, and in the kernel; and whether this user
+ * may not measure one of them. */
 struct modes {
-	bool is_open, has_kernel;
+	bool is_open, has_kernel, is_refused;
 };
 
 static struct modes modes_of(const struct summary *s)
@@ -122,6 +123,7 @@ static struct modes modes_of(const struct summary *s)
 	for (size_t i = 0; i < s->facts->nr_events; i++) {
 		const struct trace_event *ev = &s->facts->events[i];
 
+		m.is_refused |= ev->state == READING_NO_PERMISSION;
 		if (!ev->attr_bytes || ev->state != READING_OK)
 			continue;
 		m.is_open = true;
@@ -149,13 +151,13 @@ static void put_io(struct summary *s)
 }
 
 /* Where no event counts them: page faults and context switches as /proc had them. */
-static void put_user_only(struct summary *s)
+static void put_user_only(struct summary *s, const char *modes)
 {
 	const struct trace_target *t = &s->target;
 	uint64_t nr_faults = t->minor_faults + t->major_faults;
 	bool are_all = t->flags & TRACE_TARGET_SWITCHES_ARE_ALL;
 
-	buf_adds(s->out, "  user mode only");
+	buf_printf(s->out, "  %s", modes);
 	if (nr_faults)
 		buf_printf(s->out, "; at least %s page faults", COMMAS(nr_faults));
 	if (t->voluntary_switches || are_all)
@@ -204,6 +206,7 @@ static void put_peak(struct summary *s)
 static void put_usage(struct summary *s)
 {
 	const struct modes modes = modes_of(s);
+	const char *mode = modes.is_open ? "user mode only" : "no event of it was counted";
 	const struct trace_target *t = &s->target;
 	const struct summary_runs *r = &s->runs;
 	struct unit u = unit_shown(EVENT_COUNT, "ns");
@@ -215,8 +218,8 @@ static void put_usage(struct summary *s)
 		put_measured(s);
 	if (is_of_proc(s)) {
 		put_tree_peak(s);
-		if (!modes.has_kernel && modes.is_open)
-			put_user_only(s);
+		if (!modes.has_kernel && (modes.is_open || modes.is_refused))
+			put_user_only(s, mode);
 	}
 	if (!(r->wall.mean > 0))
 		return;
@@ -234,8 +237,7 @@ static void put_usage(struct summary *s)
 	put_io(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
 	if (!modes.has_kernel)
-		buf_printf(s->out, "  %s; %s page faults, %s context switches (wait4%s)\n",
-			   modes.is_open ? "user mode only" : "no event of it was counted",
+		buf_printf(s->out, "  %s; %s page faults, %s context switches (wait4%s)\n", mode,
 			   COMMAS(t->minor_faults + t->major_faults),
 			   COMMAS(t->voluntary_switches + t->involuntary_switches), of_last_run(s));
 }

@@ -69,6 +69,16 @@ while True:
 """
 
 
+TOUCH = """
+import mmap, time
+while True:
+    m = mmap.mmap(-1, 1 << 16)
+    m[::4096] = bytes(16)
+    m.close()
+    time.sleep(0.001)
+"""
+
+
 class Victim:
     def __init__(self, folder, seconds, name="target-test", **who):
         path = f"{folder}/{name}"
@@ -372,6 +382,28 @@ def compare_switches(program, folder, who):
     assert found and 0 < int(found[1].replace(",", "")) <= most, (answer, most)
 
 
+def compare_of_proc_alone(program, folder, who):
+    """Page faults and context switches that no event may count are answered by /proc; what /proc does not have
+    is an error, and so is a table, which has no place for them."""
+    asked = [program, "-e", "page_faults,context_switches"]
+    with subprocess.Popen(["/usr/bin/python3", "-c", TOUCH], **who) as p:
+        try:
+            for seconds in (0.3, 2, 8, 20):
+                answer = run(*asked, f"--pid={p.pid}", "-d", str(seconds), cwd=folder, **who).stderr
+                found = re.search(r"\n  no event of it was counted; at least [1-9][\d,]* page faults, "
+                                  r"(at least )?[1-9][\d,]* context switches \(/proc\)\n", answer)
+                if found:
+                    break
+            assert found and "error" not in answer and "To measure it in the kernel" in answer, answer
+            for more in (["-e", "cpu_migrations"], ["-e", "page_faults", "-n", "2"]):
+                done = run(program, *more, f"--pid={p.pid}", "-d", "0.05", cwd=folder, code=1, **who)
+                assert "error: none of the 1 event(s) can be measured here" in done.stderr, done.stderr
+        finally:
+            p.kill()
+    done = run(*asked, f"--pid={os.getpid()}", "-d", "0.05", cwd=folder, code=1, **who)
+    assert f"--pid: error: process {os.getpid()} belongs to another user" in done.stderr, done.stderr
+
+
 def check_ordinary_user(folder):
     """His own process, in user mode where he may no more; another user's is refused."""
     if os.geteuid() != 0:
@@ -400,6 +432,7 @@ def check_ordinary_user(folder):
     done = run(program, f"--pid={os.getpid()}", "-d", "0.1", cwd=folder, code=1, **who)
     assert f"--pid: error: process {os.getpid()} belongs to another user" in done.stderr, done.stderr
     assert "sudo cpuperf" in done.stderr and "To measure" not in done.stderr, done.stderr
+    compare_of_proc_alone(program, folder, who)
     # the time that is not sampled, and faults, are those of /proc; the longer it takes, the surer there are some
     both = subprocess.Popen(["/usr/bin/python3", "-c", BOTH_MODES], **who)
     try:
