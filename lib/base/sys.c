@@ -91,6 +91,11 @@ static int kernel_mkdirat(int dirfd, const char *path, mode_t mode)
 	return (int)result(mkdirat(dirfd, path, mode));
 }
 
+static int kernel_fchmod(int fd, mode_t mode)
+{
+	return (int)result(fchmod(fd, mode));
+}
+
 static int kernel_unlinkat(int dirfd, const char *path, int flags)
 {
 	return (int)result(unlinkat(dirfd, path, flags));
@@ -123,6 +128,7 @@ const struct sys_ops sys_kernel_ops = {
     .renameat2 = kernel_renameat2,
     .mkdirat = kernel_mkdirat,
     .unlinkat = kernel_unlinkat,
+    .fchmod = kernel_fchmod,
     .flock = kernel_flock,
     .getrandom = kernel_getrandom,
 };

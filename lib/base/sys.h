@@ -29,6 +29,7 @@ struct sys_ops {
 	int (*renameat2)(int olddir, const char *old, int newdir, const char *new, unsigned flags);
 	int (*mkdirat)(int dirfd, const char *path, mode_t mode);
 	int (*unlinkat)(int dirfd, const char *path, int flags);
+	int (*fchmod)(int fd, mode_t mode);
 	int (*flock)(int fd, int op);
 	int (*getrandom)(void *buf, size_t len);
 };

@@ -131,13 +131,14 @@ static void close_session(struct folder *f)
 	io_close(&f->fd);
 }
 
-/* Removes its files and, if and_folder, the folder. */
+/* Removes its files and, if and_folder, the folder; else only this user may enter it. */
 static int clear(struct folder *f, bool and_folder, struct err *e)
 {
 	int rc = io_each_name(f->fd, remove_name, f);
 
-	if (rc == 0 && and_folder)
-		rc = sys()->unlinkat(AT_FDCWD, f->path, AT_REMOVEDIR);
+	if (rc == 0)
+		rc = and_folder ? sys()->unlinkat(AT_FDCWD, f->path, AT_REMOVEDIR)
+				: sys()->fchmod(f->fd, 0700);
 	return rc ? err_set_at(e, rc, f->path, 0, 0, "cannot be replaced: %s", strerror(-rc)) : 0;
 }
 

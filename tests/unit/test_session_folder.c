@@ -63,6 +63,10 @@ TEST(made)
 	assert_int_equal(make(&p, true, &e), 0);
 	assert_int_equal(stat(p.path, &st), 0);
 	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	assert_int_equal(chmod(p.path, 0755), 0);
+	assert_int_equal(make(&p, false, &e), 0);
+	assert_int_equal(stat(p.path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
 	tree_remove(&p.root);
 }
 
