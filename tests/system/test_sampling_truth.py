@@ -385,6 +385,8 @@ def check_user_stack(folder):
                                                 flags=["pc", "user_stack"])],
                                  lambda _: sampled.wait_for_cpu_time(one, 0.3))
         maps = sampled.mappings(common)
+        if any(p.pid not in maps for p in one):
+            raise Doubt("the session ended before the mappings were read")
         deep = nr = 0
         for trace in traces:
             for s in check_sums(trace):
