@@ -133,11 +133,12 @@ static int connect_waits(struct session_cpu *c, const struct session_probe *p, s
 static int connect_aggregate(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
 	struct pmu_group *g = &c->groups[c->nr_groups - 1];
-	const struct aggregate *a = p->aggregates[part];
+	const struct aggregate *a;
 	int rc = -p->aggregate_error;
 
 	if (!event_of(c, part)->asked->is_aggregated)
 		return 0;
+	a = p->aggregates[part];
 	if (a)
 		rc = p->pmu->ioctl(g->members[0].fd, PERF_EVENT_IOC_SET_BPF,
 				   (unsigned long)aggregate_program(a));

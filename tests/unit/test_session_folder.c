@@ -6,6 +6,7 @@
 #include "session/folder.h"
 #include "session/lock.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -173,6 +174,10 @@ static void expect_reason(struct place *p, const char *end)
 TEST(foreign)
 {
 	char path[sizeof(((struct place *)0)->path) + 32];
+	/* the emulated machine has no list of users */
+	const char *old_is_theirs =
+	    getpwuid(65534) ? ".old belongs to nobody" : ".old belongs to user 65534";
+	const char *is_theirs = old_is_theirs + strlen(".old");
 	struct place p;
 
 	if (geteuid() != 0)
@@ -180,14 +185,14 @@ TEST(foreign)
 	place_init(&p);
 	put_session(&p, "x");
 	assert_int_equal(chown(p.path, 65534, 65534), 0);
-	expect_reason(&p, " belongs to nobody");
+	expect_reason(&p, is_theirs);
 	assert_int_equal(chown(p.path, 12345678, 0), 0);
 	expect_reason(&p, " belongs to user 12345678");
 	assert_int_equal(chown(p.path, 0, 0), 0);
 	put(&p, "/s.old/cpuperf.cpsession", "x");
 	snprintf(path, sizeof(path), "%s.old", p.path);
 	assert_int_equal(chown(path, 65534, 65534), 0);
-	expect_reason(&p, ".old belongs to nobody");
+	expect_reason(&p, old_is_theirs);
 	assert_true(is_there(&p, "/s/cpuperf.cpsession"));
 	tree_remove(&p.root);
 	place_init(&p);
@@ -195,7 +200,7 @@ TEST(foreign)
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(symlink(i ? "nowhere" : "precious", p.path), 0);
 		assert_int_equal(lchown(p.path, 65534, 65534), 0);
-		expect_reason(&p, " belongs to nobody");
+		expect_reason(&p, is_theirs);
 		assert_int_equal(unlink(p.path), 0);
 	}
 	tree_remove(&p.root);

@@ -8,6 +8,7 @@
 #   test_spec_scan   holds a limit of CPU time, which an emulated CPU does not
 #   test_session_failures, test_trace_damage, test_trace_pack, test_event_tracepoint,
 #   test_event_uncore: as test_spec_alloc
+#   test_collect_process_rest: the ticks of /proc/stat that a paused machine skips are no rest
 #   test_survey_live: what the kernel tells of a program's mapping differs there from its
 #                    /proc in a way that is not yet explained
 #   test_elf_finder, test_symbol_elf, test_symbol_lines, test_elf_file, test_unwind_debug: make
@@ -17,7 +18,7 @@
 without='test_base_opt|test_spec_alloc|test_spec_scan|test_session_failures|test_trace_damage'
 without="$without|test_trace_pack|test_survey_live|test_elf_finder|test_symbol_elf"
 without="$without|test_symbol_lines|test_elf_file|test_unwind_debug|test_unwind_step"
-without="$without|test_report_diff|test_report_stacks|test_event_tracepoint|test_event_uncore"
+without="$without|test_report_diff|test_report_stacks|test_event_tracepoint|test_event_uncore|test_collect_process_rest"
 
 if [ -n "$1" ]; then
 	name=${1##*/}
