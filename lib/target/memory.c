@@ -16,6 +16,7 @@
 #include "target/switches.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -57,12 +58,13 @@ struct member {
 };
 
 struct hidden {
-	uint32_t pid; /* the key */
+	uint32_t pid;     /* the key */
+	bool is_measured; /* its events were opened after its exec */
 };
 
 struct target_memory {
 	struct target_memory_config config;
-	bool has_kcmp;            /* kcmp cannot hang behind an exec */
+	bool is_prompt;           /* kcmp and auxv do not wait for an exec */
 	pthread_mutex_t reading;  /* held while members change */
 	struct dict members;      /* of the last reading; ended ones have no rss */
 	bool has_read;            /* what was not a member then began later */
@@ -229,9 +231,9 @@ static void find_members(const struct target_memory *m, struct dict *now)
 		add_children(m, now, i);
 }
 
-/* Before Linux 5.7, kcmp waits for an exec of either process, which may wait for a file system or a
- * debugger. */
-static bool has_prompt_kcmp(void)
+/* Before Linux 5.7, kcmp and a read of auxv wait for an exec of the process, which may wait for a
+ * file system or a debugger. */
+static bool is_prompt(void)
 {
 	struct utsname name;
 	unsigned long major, minor = 0;
@@ -256,7 +258,7 @@ static bool has_own_memory(const struct target_memory *m, const struct dict *now
 
 	if (!parent || !(p->field[FLAGS] & FORKED_NO_EXEC))
 		return true;
-	rc = m->has_kcmp ? syscall(SYS_kcmp, pid, p->pid, KCMP_VM, 0, 0) : -1;
+	rc = m->is_prompt ? syscall(SYS_kcmp, pid, p->pid, KCMP_VM, 0, 0) : -1;
 	return rc < 0 ? p->field[SIZE] != parent->field[SIZE] : rc > 0;
 }
 
@@ -369,15 +371,61 @@ static bool has_more_rights(const struct target_memory *m, uint32_t pid)
 		has_other(&status, "\nCapPrm:", 16, 0));
 }
 
-static void find_hidden(struct target_memory *m, const struct dict *now)
+/* AT_SECURE of a program of 64 or 32 bits. The high half of the first type of 64 bits is 0; the
+ * first value of 32 bits is not, as it is an address or the CPU's features. */
+static bool is_secure(const struct buf *auxv)
 {
-	for (uint32_t i = 0; i < now->nr && geteuid(); i++) {
+	size_t size = sizeof(uint64_t), at;
+	uint32_t high = 0;
+	uint64_t pair[2] = {0};
+
+	if (auxv->len < 2 * sizeof(high))
+		return false;
+	memcpy(&high, auxv->data + sizeof(high), sizeof(high));
+	if (high)
+		size = sizeof(uint32_t);
+	for (at = 0; at + 2 * size <= auxv->len; at += 2 * size) {
+		memcpy(&pair[0], auxv->data + at, size);
+		memcpy(&pair[1], auxv->data + at + size, size);
+		if (pair[0] == AT_SECURE)
+			return pair[1];
+	}
+	return false;
+}
+
+/* Root may read what is closed: the kernel's own mark shows an exec with more rights. A process
+ * that was forked and has not called exec has its parent's mark, and its events. The events of a
+ * control group belong to CPUs, and remain. */
+static bool has_secure_exec(const struct target_memory *m, const struct member *p)
+{
+	BUF_AUTO(auxv, MAX_LIST_BYTES);
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/auxv", p->pid);
+	return m->is_prompt && m->config.cgroup < 0 && !(p->field[FLAGS] & FORKED_NO_EXEC) &&
+	       root_load(m->config.root, path, &auxv) == 0 && is_secure(&auxv);
+}
+
+/* Root's events of a process that ran with more rights before they were opened remain. */
+static void find_hidden(struct target_memory *m, const struct dict *now, bool is_first)
+{
+	const bool is_root = geteuid() == 0;
+
+	for (uint32_t i = 0; i < now->nr; i++) {
 		const struct member *p = dict_at(now, i);
 		uint32_t parent = (uint32_t)p->field[PARENT];
+		const struct hidden *above;
+		struct hidden *own;
 
-		if (dict_find(&m->hidden, &p->pid) != DICT_NONE || !has_more_rights(m, p->pid) ||
-		    dict_add(&m->hidden, &p->pid) == DICT_NONE ||
-		    dict_find(&m->hidden, &parent) != DICT_NONE)
+		if (dict_find(&m->hidden, &p->pid) != DICT_NONE ||
+		    !(is_root ? has_secure_exec(m, p) : has_more_rights(m, p->pid)))
+			continue;
+		own = dict_get(&m->hidden, &p->pid);
+		if (!own)
+			continue;
+		own->is_measured = is_root && is_first;
+		above = dict_at(&m->hidden, dict_find(&m->hidden, &parent));
+		if (own->is_measured || (above && !above->is_measured))
 			continue;
 		if (m->nr_hidden++ < NR_HIDDEN_NAMED)
 			add_name(m, p->pid, m->nr_hidden > 1, &m->hidden_names);
@@ -386,6 +434,7 @@ static void find_hidden(struct target_memory *m, const struct dict *now)
 
 static void read_processes(struct target_memory *m)
 {
+	const bool is_first = !m->has_read;
 	struct dict now;
 
 	init_members(&now);
@@ -393,7 +442,7 @@ static void read_processes(struct target_memory *m)
 	add_used(m, &now);
 	if (m->config.has_switches)
 		read_switches(m, &now);
-	find_hidden(m, &now);
+	find_hidden(m, &now, is_first);
 	if (is_new_peak(m, sum(m, &now))) {
 		read_again(m, &now);
 		add_peak(m, sum(m, &now));
@@ -519,7 +568,7 @@ int target_memory_new(const struct target_memory_config *config, struct target_m
 	if (!m)
 		return -ENOMEM;
 	m->config = *config;
-	m->has_kcmp = has_prompt_kcmp();
+	m->is_prompt = is_prompt();
 	m->peak_fd = m->current_fd = -1;
 	pthread_mutex_init(&m->lock, NULL);
 	pthread_mutex_init(&m->reading, NULL);

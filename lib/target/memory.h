@@ -64,8 +64,9 @@ void target_memory_used(struct target_memory *m, struct target_used *out);
 struct buf;
 size_t target_memory_list(struct target_memory *m, pid_t except, size_t max, struct buf *names);
 /* Returns how many processes have been found, at any reading, whose program has more rights than
- * this user, so that the kernel has ended their events; appends the first of them, as above. Not
- * those that such a process made. None for root. */
+ * this user, or for root than the process that called exec, so that the kernel has ended their
+ * events; appends the first of them, as above. Not those that such a process made. None for root
+ * before Linux 5.7. */
 size_t target_memory_hidden(struct target_memory *m, struct buf *names);
 void target_memory_free(struct target_memory *m); /* NULL is fine */
 

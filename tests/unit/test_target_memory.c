@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 enum { PAGE = 4096, TOP = 5000000, FORKED = 0x40 };
@@ -236,6 +237,42 @@ TEST(used)
 	tree_drop(&r, "/proc/5000001");
 	target_memory_used(m, &used);
 	assert_int_equal(used.minor_faults, 141);
+	target_memory_free(m);
+	tree_remove(&r);
+}
+
+/* Root reads AT_SECURE (23) of programs of 64 and of 32 bits. A process that was forked and has not
+ * called exec has its parent's; what had it at the first reading is measured. */
+TEST(secure)
+{
+	static const uint64_t wide[] = {33, 4096, 23, 1, 0, 0}, plain[] = {33, 4096, 23, 0, 0, 0};
+	static const uint32_t narrow[] = {32, 4096, 23, 1, 0, 0};
+	struct root r = make_tree();
+	struct target_memory *m = start(&r, true, -1);
+	BUF_AUTO(names, 256);
+	struct utsname name;
+
+	assert_int_equal(uname(&name), 0);
+	if (geteuid() != 0 || strtoul(name.release, NULL, 10) < 6) { /* 5.7 has it */
+		target_memory_free(m);
+		tree_remove(&r);
+		skip();
+	}
+	tree_put(&r, "/proc/5000000/auxv", wide, sizeof(wide));
+	tree_put(&r, "/proc/5000001/auxv", plain, sizeof(plain));
+	target_memory_read(m);
+	assert_int_equal(target_memory_hidden(m, &names), 0);
+	tree_put(&r, "/proc/5000001/auxv", wide, sizeof(wide));
+	tree_put(&r, "/proc/5000002/auxv", narrow, sizeof(narrow));
+	tree_put(&r, "/proc/5000003/auxv", wide, sizeof(wide)); /* a child of 5000001 */
+	put(&r, (struct made){TOP + 2, TOP, 1, 8, 700, 30, FORKED});
+	target_memory_read(m);
+	assert_int_equal(target_memory_hidden(m, &names), 1);
+	put(&r, (struct made){TOP + 2, TOP, 1, 8, 700, 30, 0});
+	target_memory_read(m);
+	buf_reset(&names);
+	assert_int_equal(target_memory_hidden(m, &names), 2);
+	assert_string_equal(buf_str(&names), "5000001 (), 5000002 ()");
 	target_memory_free(m);
 	tree_remove(&r);
 }
