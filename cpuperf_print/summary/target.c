@@ -168,6 +168,24 @@ static void put_user_only(struct summary *s, const char *modes)
 	buf_addc(s->out, '\n');
 }
 
+/* The resolution of a time of /proc, which is stored in ticks per process. */
+static double tick_ns(const struct summary *s)
+{
+	const struct trace_info *info = s->facts->info;
+
+	return info && info->user_hz ? 1e9 / info->user_hz : 0;
+}
+
+/* "12.34 ms"; below a tick "< 10.00 ms", of several processes "< 10.00 ms each". */
+static void put_proc_time(const struct summary *s, double ns, struct buf *out)
+{
+	bool is_below = ns < tick_ns(s);
+
+	buf_adds(out, is_below ? "< " : "");
+	screen_human(out, is_below ? tick_ns(s) : ns, "ns");
+	buf_adds(out, is_below && s->target.tree_peak_processes > 1 ? " each" : "");
+}
+
 /* A command that went on: the CPU time by its event, else as /proc had it. */
 static void put_measured(struct summary *s)
 {
@@ -183,9 +201,13 @@ static void put_measured(struct summary *s)
 		screen_rate(s->out, used / ns * 1e9 / u.divisor, &u);
 		buf_adds(s->out, " CPU");
 	}
-	if (!is_partial(s) && t->user_ns + t->system_ns)
-		buf_printf(s->out, ": at least %s user, %s system (/proc)",
-			   HUMAN((double)t->user_ns, "ns"), HUMAN((double)t->system_ns, "ns"));
+	if (!is_partial(s) && t->user_ns + t->system_ns) {
+		buf_adds(s->out, ": at least ");
+		put_proc_time(s, (double)t->user_ns, s->out);
+		buf_adds(s->out, " user, ");
+		put_proc_time(s, (double)t->system_ns, s->out);
+		buf_adds(s->out, " system (/proc)");
+	}
 	buf_addc(s->out, '\n');
 }
 
@@ -671,20 +693,25 @@ static double sampled_ns(const struct summary *s)
 }
 
 /* In user mode alone, the CPU time of wait4 has two parts: one is sampled, and one is not. */
-static void put_mode(struct layout *l, const char *name, const struct spread *time, double seconds,
-		     double sampled)
+static void put_mode(const struct summary *s, struct layout *l, const char *name,
+		     const struct spread *time, double seconds, double sampled)
 {
+	bool is_below = is_of_proc(s) && time->mean < tick_ns(s);
 	struct unit u = unit_shown(EVENT_COUNT, "ns");
 
 	layout_row(l);
 	buf_printf(&l->text, "  %s", name);
 	layout_cell(l, NAME);
-	screen_human(&l->text, time->mean, "ns");
+	if (is_below)
+		put_proc_time(s, time->mean, &l->text);
+	else
+		screen_human(&l->text, time->mean, "ns");
 	layout_cell(l, NUMBER);
 	if (time->nr > 1)
 		buf_printf(&l->text, "± %s", HUMAN(half_of(time), "ns"));
 	layout_cell(l, HALF);
-	screen_rate(&l->text, time->mean / seconds / u.divisor, &u);
+	if (!is_below)
+		screen_rate(&l->text, time->mean / seconds / u.divisor, &u);
 	layout_cell(l, RATE);
 	layout_cell(l, RUNNING);
 	if (sampled > 0 && time->mean > 0)
@@ -709,9 +736,9 @@ static void put_modes(struct summary *s, struct layout *l, double seconds)
 	if (!user.nr || !(seconds > 0) || modes.has_kernel || !modes.is_open ||
 	    !s->facts->is_sampling)
 		return;
-	put_mode(l, is_least ? "in user mode, at least" : "in user mode", &user, seconds,
+	put_mode(s, l, is_least ? "in user mode, at least" : "in user mode", &user, seconds,
 		 is_whole ? sampled_ns(s) : 0);
-	put_mode(l,
+	put_mode(s, l,
 		 is_least ? "in the kernel, at least, not sampled" : "in the kernel, not sampled",
 		 &system, seconds, 0);
 }

@@ -582,7 +582,7 @@ def check_duration(folder):
     err = p.communicate()[1]
     assert p.returncode == 0, err
     # the time of /proc is a multiple of its ticks, which may be 0
-    found = re.search(r"\n  (\S+ m?s) measured, (\S+) % CPU(?:: at least \S+ \w+ user, \S+ \w+ system \(/proc\))?\n"
+    found = re.search(r"\n  (\S+ m?s) measured, (\S+) % CPU(?:: at least (?:< )?\S+ \w+ user, (?:< )?\S+ \w+ system \(/proc\))?\n"
                       r"  peak memory of 1 process: at least [\d,]+ KiB\n", err)
     count = re.search(r"\n  task_clock +(\S+ \w+) +(\S+) %", err)
     assert found and count and found[2] == count[2], err

@@ -447,6 +447,18 @@ def check_ordinary_user(folder):
         both.kill()
         both.wait()
     assert all(found), answer
+    # the kernel counts ticks: less than one is not 0
+    with subprocess.Popen(["/usr/bin/python3", "-c", "while True: pass"], **who) as busy:
+        try:
+            for seconds in (0.3, 0.3, 1, 1, 2, 4, 8):
+                answer = run(program, f"--pid={busy.pid}", "-d", str(seconds), cwd=folder, **who).stderr
+                assert not re.search(r"\n  in (user mode|the kernel), at least.* 0 ns", answer), answer
+                if re.search(r"\n  in the kernel, at least, not sampled +< 10\.00 ms\n", answer):
+                    break
+            else:
+                print("skip: a time below a tick: the kernel counted more in each of 7 tries", flush=True)
+        finally:
+            busy.kill()
     compare_switches(program, folder, who)
     # by name: what may not be measured is named, the others are measured
     sleep = shutil.copy("/bin/sleep", f"{folder}/of-both-users")
