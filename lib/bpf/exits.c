@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/privilege.h"
-#include "base/sys.h"
 
 #include <errno.h>
 
@@ -90,15 +89,8 @@ void exits_close(struct exits *x)
 int exits_add_process(struct exits *x, pid_t process)
 {
 	const uint32_t is_member = 1;
-	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc;
 
-	if (fd < 0)
-		return -errno;
-	privilege_raise();
-	rc = bpf_map_update_elem(bpf_map__fd(x->programs->maps.members), &fd, &is_member, BPF_ANY);
-	privilege_lower();
-	sys()->close(fd);
-	return rc;
+	return loading_add_process(x->programs->maps.members, process, &is_member);
 }
 
 int exits_read(struct exits *x, exits_fn *fn, void *arg)

@@ -6,7 +6,6 @@
 #include "base/cpuset.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/sys.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,7 +18,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bpf/latency.skel.h"
@@ -207,32 +205,14 @@ void latency_close(struct latency *l)
 int latency_add_process(struct latency *l, pid_t process)
 {
 	struct bpf_latency_task member = {.is_member = l->is_command ? BPF_LATENCY_STARTS : 1};
-	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc;
 
-	if (fd < 0)
-		return -errno;
-	loading_begin();
-	rc = bpf_map_update_elem(bpf_map__fd(l->programs->maps.tasks), &fd, &member, BPF_ANY);
-	loading_end();
-	sys()->close(fd);
-	return rc;
+	return loading_add_process(l->programs->maps.tasks, process, &member);
 }
 
 /* Runs the iterator over all tasks. */
 static int find_tasks(const struct latency *l)
 {
-	char unused[64];
-	ssize_t n;
-	int fd = bpf_iter_create(bpf_link__fd(l->programs->links.seed));
-
-	if (fd < 0)
-		return fd;
-	do
-		n = sys()->read(fd, unused, sizeof(unused));
-	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	n = n < 0 ? -errno : 0;
-	sys()->close(fd);
-	return (int)n;
+	return loading_run(bpf_iter_create(bpf_link__fd(l->programs->links.seed)));
 }
 
 int latency_start(struct latency *l, struct err *e)

@@ -3,12 +3,16 @@
 #ifdef CPUPERF_HAS_BPF
 
 #include "base/privilege.h"
+#include "base/sys.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* The first line of libbpf's messages. */
 static _Thread_local char complaint[200];
@@ -54,6 +58,42 @@ int loading_refuse(int rc, struct err *e)
 bool loading_has_trace(const char *name)
 {
 	return libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP) > 0;
+}
+
+int loading_update(const struct bpf_map *map, const void *key, const void *value)
+{
+	int rc;
+
+	privilege_raise();
+	rc = bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY);
+	privilege_lower();
+	return rc;
+}
+
+int loading_add_process(const struct bpf_map *tasks, pid_t process, const void *value)
+{
+	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = loading_update(tasks, &fd, value);
+	sys()->close(fd);
+	return rc;
+}
+
+int loading_run(int fd)
+{
+	char unused[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	do
+		n = sys()->read(fd, unused, sizeof(unused));
+	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	n = n < 0 ? -errno : 0;
+	sys()->close(fd);
+	return (int)n;
 }
 
 /* The type is a pointer to a function whose first argument is not the tracepoint's. */

@@ -7,6 +7,9 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+struct bpf_map;
 
 /* Between _begin and _end the capabilities of the program's file are effective, and libbpf's
  * messages are stored, not printed. One thread. */
@@ -15,6 +18,14 @@ void loading_end(void);
 /* Why the programs cannot be loaded, from libbpf's rc and its messages. Returns -EPERM, -ENOTSUP or
  * -ENOMEM. */
 int loading_refuse(int rc, struct err *e);
+/* Stores a value in a map. 0 or -errno. Some kernels refuse bpf(2) altogether to programs without
+ * capabilities: those of the program's file are effective meanwhile. */
+int loading_update(const struct bpf_map *map, const void *key, const void *value);
+/* The same for a process that exists, in its task storage. -ESRCH: it has ended. */
+int loading_add_process(const struct bpf_map *tasks, pid_t process, const void *value);
+/* Runs an iterator over all tasks, whose output is ignored, and closes it. fd: of bpf_iter_create,
+ * whose error is returned. 0 or -errno. */
+int loading_run(int fd);
 /* The kernel has this tracepoint, with types. */
 bool loading_has_trace(const char *name);
 /* The number of its arguments; -1: there is no such tracepoint. */

@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/privilege.h"
-#include "base/sys.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,7 +21,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bpf/waits.skel.h"
@@ -167,27 +165,11 @@ void waits_close(struct waits *w)
 	mem_free(w);
 }
 
-/* 0 or -errno. Some kernels refuse bpf(2) altogether to programs without capabilities. */
-static int update(const struct bpf_map *map, const void *key, const void *value)
-{
-	int rc;
-
-	privilege_raise();
-	rc = bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY);
-	privilege_lower();
-	return rc;
-}
-
 int waits_add_process(struct waits *w, pid_t process)
 {
 	struct bpf_waits_task member = {.is_member = w->is_command ? BPF_WAITS_STARTS : 1};
-	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc;
 
-	if (fd < 0)
-		return -errno;
-	rc = update(w->programs->maps.tasks, &fd, &member);
-	sys()->close(fd);
-	return rc;
+	return loading_add_process(w->programs->maps.tasks, process, &member);
 }
 
 int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd)
@@ -197,7 +179,7 @@ int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd
 
 	if (kind >= ARRAY_NR(maps))
 		return 0;
-	return update(maps[kind], &cpu, &fd);
+	return loading_update(maps[kind], &cpu, &fd);
 }
 
 int waits_start(struct waits *w, struct err *e)
@@ -215,22 +197,12 @@ int waits_start(struct waits *w, struct err *e)
 
 int waits_settle(struct waits *w)
 {
-	char unused[64];
-	ssize_t n;
 	int fd;
 
 	privilege_raise();
 	fd = bpf_iter_create(bpf_link__fd(w->programs->links.settle));
 	privilege_lower();
-
-	if (fd < 0)
-		return fd;
-	do
-		n = sys()->read(fd, unused, sizeof(unused));
-	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	n = n < 0 ? -errno : 0;
-	sys()->close(fd);
-	return (int)n;
+	return loading_run(fd);
 }
 
 uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
