@@ -34,7 +34,7 @@ int page_change_take(struct page *h, const struct report_sample *s, unsigned sid
 		   ? 0
 		   : report_slices_add(h->leaves, leaf->frame.function->number,
 				       2 * s->key.event + (side == PAGE_NOW ? IS : WAS), replicate,
-				       s->samples, s->weight);
+				       s->samples, s->weight, (double)s->weight * (double)s->unit);
 }
 
 /* Adds the functions of a session, by which objects without a file are compared. */
@@ -97,7 +97,7 @@ static int add_counts(struct page *h, struct diff *d, uint32_t event)
 		if (!f)
 			return -ENOMEM;
 		snprintf(key, sizeof(key), "%" PRIu32, f->number);
-		rc = diff_add(d, side, c[i].slice, key, c[i].weight, c[i].samples)
+		rc = diff_add(d, side, c[i].slice, key, c[i].weight, c[i].samples, c[i].squares)
 			 ?: diff_total(d, side, c[i].slice, c[i].weight, 0);
 	}
 	return rc;

@@ -78,10 +78,11 @@ static int add_samples(void *arg, const struct report_sample *s, size_t nr)
 		unsigned side = s[i].key.session >= h->j->inputs->nr ? PAGE_BEFORE : PAGE_NOW;
 		uint32_t group = find_group(h, side, &s[i].key);
 
-		rc = group == DICT_NONE ? -ENOMEM
-					: report_slices_add(h->slices, s[i].stack, group,
-							    page_slice_within(h, s[i].key.slice, 0),
-							    s[i].samples, s[i].weight);
+		rc = group == DICT_NONE
+			 ? -ENOMEM
+			 : report_slices_add(h->slices, s[i].stack, group,
+					     page_slice_within(h, s[i].key.slice, 0), s[i].samples,
+					     s[i].weight, (double)s[i].weight * (double)s[i].unit);
 		if (rc == 0 && h->nr_sides > 1)
 			rc = page_change_take(h, &s[i], side);
 	}

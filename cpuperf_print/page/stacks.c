@@ -136,6 +136,20 @@ static int put_functions(struct page *h, const struct page_numbers *n, struct er
 	return rc;
 }
 
+/* No sample of the event was left to chance. */
+static bool is_exact(const struct page *h, uint32_t event)
+{
+	uint64_t samples = 0, random = 0;
+
+	for (unsigned side = 0; side < h->nr_sides; side++) {
+		const struct report_event_stats *s = h->stats[side].event;
+
+		samples += s ? s[event].counted.samples : 0;
+		random += s ? s[event].counted.random : 0;
+	}
+	return samples && !random;
+}
+
 static void put_event(struct page *h, const struct page_encoded *from, uint32_t i)
 {
 	const struct trace_event *ev = job_event(h->j, i);
@@ -145,6 +159,7 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 		jsonw_text(&h->json, "unit", ev->unit);
 		page_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
 		jsonw_u64(&h->json, "period", from->period ? from->period[i] : 0);
+		jsonw_u64(&h->json, "exact", is_exact(h, i));
 		JSONW_ARRAY(&h->json, "samples") {
 			for (unsigned side = 0; side < h->nr_sides; side++) {
 				const struct report_event_stats *s = h->stats[side].event;

@@ -44,9 +44,9 @@ uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight)
 
 struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all)
 {
-	const struct interval_weights whole = {all->samples, (double)all->weight, all->squares,
+	const struct interval_weights whole = {all->random, (double)all->weight, all->squares,
 					       &all->blocks};
-	const struct interval_weights own = {part->samples, (double)part->weight, part->squares,
+	const struct interval_weights own = {part->random, (double)part->weight, part->squares,
 					     &part->blocks};
 
 	return interval_part(&own, &whole);
@@ -125,9 +125,13 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 	if (!job_is_tight(j))
 		buf_addc(b, '\n');
 	start = b->len;
-	buf_printf(b, "%s: %s %s, %s", ev->label, COMMAS(s->counted.samples),
-		   s->counted.samples == 1 ? "sample" : "samples",
-		   HUMAN((double)s->counted.weight * scale_of(ev), ev->unit));
+	buf_printf(b, "%s: ", ev->label);
+	if (!s->counted.samples || s->counted.random)
+		buf_printf(b, "%s %s, ", COMMAS(s->counted.samples),
+			   s->counted.samples == 1 ? "sample" : "samples");
+	buf_adds(b, HUMAN((double)s->counted.weight * scale_of(ev), ev->unit));
+	if (s->counted.samples && !s->counted.random)
+		buf_adds(b, " by records of switches");
 	if (s->omitted.samples)
 		buf_printf(b, "; %s more are omitted", COMMAS(s->omitted.samples));
 	add_missing(j, stats, event, start, b);
@@ -204,11 +208,22 @@ static void put_stack_line(void *arg, const char *line)
 	grid_line(arg, buf_str(&b));
 }
 
+/* Weights are exact; what else is not. */
+static const char by_switches[] =
+    "Waits by records of switches are exact; each has the stack of its thread's last sample "
+    "before. Time blocked and time waiting for a CPU are exact by thread, in equal shares of its "
+    "waits between two readings of schedstat";
+
 void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
 {
 	if (j->output->form != GRID_PEOPLE)
 		return;
 	samples_stack_lines(j, stats, put_stack_line, g);
+	for (size_t i = 0; i < stats->nr_events && !j->selection->rows; i++)
+		if (stats->event[i].counted.random < stats->event[i].counted.samples) {
+			grid_line(g, by_switches);
+			return;
+		}
 }
 
 int reports_end(struct job *j, struct grid *g, int rc, struct err *e)

@@ -230,6 +230,7 @@ static int add_rows(struct comparison *c, int side)
 		struct report_flat_row row = c->rows[side][i];
 		size_t replicate = row.column[replicate_column(c)] - first;
 		uint64_t weight = row.self.weight;
+		double scale;
 
 		if (row.column[REPORT_EVENT] != c->event)
 			continue;
@@ -238,10 +239,11 @@ static int add_rows(struct comparison *c, int side)
 				continue;
 			weight = amount_of(c, &of[replicate], weight);
 		}
+		scale = row.self.weight ? (double)weight / (double)row.self.weight : 0;
 		rc = make_comparable(c, &row) ?:
 		     make_key(c, &row) ?:
 		     diff_add(c->diff, (unsigned)side, replicate, buf_str(&c->key), weight,
-			      row.self.samples) ?:
+			      row.self.samples, scale * scale * row.self.squares) ?:
 		     diff_total(c->diff, (unsigned)side, replicate, weight, 0);
 	}
 	return rc;

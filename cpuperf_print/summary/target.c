@@ -475,8 +475,9 @@ static void put_waits(struct summary *s, const struct profile_waits *w, double l
 	buf_printf(s->out, "%s %% blocked%s\n",
 		   DECIMAL(both >= 0.05 ? both : 100 * (double)w->blocked_ns / life_ns, 1),
 		   both >= 0.05 ? " or waiting for a CPU" : "");
-	buf_adds(s->out, "  waits are found by records of switches, and have the stack of the "
-			 "thread's last sample before\n");
+	buf_printf(s->out, "  waits are found by records of switches%s\n",
+		   s->j->selection->rows ? ", and have the stack of the thread's last sample before"
+					 : ""); /* reports say the same, where there is room */
 }
 
 /* Where the time of all threads went. Events miss the first and last steps of a task, wait4 what

@@ -159,7 +159,11 @@ struct interval interval_part(const struct interval_weights *part,
 	double share = share_of(part->sum, all), rest = 1 - share;
 	double others = fmax(all->squares - part->squares, 0);
 	double squares = rest * rest * part->squares + share * share * others;
-	double n = squares > 0 ? share * rest * all->sum * (all->sum / squares) : effective(all);
+	double n;
+
+	if (all->sum > 0 && !(all->squares > 0))
+		return (struct interval){share, share, share};
+	n = squares > 0 ? share * rest * all->sum * (all->sum / squares) : effective(all);
 
 	return wilson(share, n / excess(part, all));
 }

@@ -82,17 +82,19 @@ struct interval {
 	double share, low, high;
 };
 
-/* Samples by their weights (a period each, or 1). All zero: none. */
+/* Samples by their weights (a period each, or 1). All zero: none. Those that were not left to
+ * chance are in sum alone. */
 struct interval_weights {
 	uint64_t nr;                          /* samples */
-	double sum;                           /* of their weights */
+	double sum;                           /* of the weights of all */
 	double squares;                       /* of their weights */
 	const struct interval_blocks *blocks; /* NULL: samples count as independent */
 };
 
 /* k of n samples of equal weight; k <= n. Without samples the share is 0, the interval 0 to 1. */
 struct interval interval_count(uint64_t k, uint64_t n);
-/* The share of a part whose samples are among those of all. */
+/* The share of a part whose samples are among those of all. If none was left to chance, the
+ * interval is the share alone. */
 struct interval interval_part(const struct interval_weights *part,
 			      const struct interval_weights *all);
 /* The larger distance of the share from the ends of the interval. */

@@ -217,9 +217,9 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->samples = 1;
 	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
-	out->unit = k->layout.is_wait && !k->layout.is_by_switches && k->layout.period < out->weight
-			? k->layout.period
-			: out->weight;
+	out->unit = k->layout.is_by_switches                              ? 0
+		    : k->layout.is_wait && k->layout.period < out->weight ? k->layout.period
+									  : out->weight;
 	return true;
 }
 

@@ -250,8 +250,11 @@ static struct report_count count_of(const struct report_counter *c, const struct
 static int add_single(struct report_counter *c, uint32_t node, const struct profile_sample *s)
 {
 	const struct report_count count = count_of(c, s);
-	const struct report_sample sample = {
-	    .key = c->key, .time_ns = c->place.time_ns, .samples = s->samples, .weight = s->weight};
+	const struct report_sample sample = {.key = c->key,
+					     .time_ns = c->place.time_ns,
+					     .samples = s->samples,
+					     .weight = s->weight,
+					     .unit = s->unit};
 	struct report_event_stats *stats = &c->stats.event[c->key.event];
 	int rc = (report_singles_is_full(c->singles) ? flush(c, false) : 0)
 		     ?: report_singles_add(c->singles, c->fold, node, &sample);
@@ -486,7 +489,7 @@ static int count_branch(struct report_counter *c, const struct trace_branch *b)
 {
 	const struct report_count count = {.samples = 1,
 					   .weight = b->cycles,
-					   .unit = b->cycles,
+					   .unit = b->cycles ?: 1,
 					   .from = block_of(c, c->place.time_ns)};
 	uint32_t node = REPORT_FOLD_ROOT;
 	int rc = step(c, is_kernel_address(b->to), b->to, &node);

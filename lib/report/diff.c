@@ -17,6 +17,7 @@
 struct row {
 	const char *key;
 	uint64_t nr_samples[2];
+	double squares;    /* of the weights of samples */
 	uint64_t weight[]; /* by replicate, those of side 0 first */
 };
 
@@ -75,7 +76,7 @@ static bool find_replicate(const struct diff *d, unsigned side, size_t replicate
 }
 
 int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, uint64_t weight,
-	     uint64_t nr_samples)
+	     uint64_t nr_samples, double squares)
 {
 	struct row *row;
 	size_t i;
@@ -87,6 +88,7 @@ int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, u
 		return d->rows.nr == d->rows.max ? -EFBIG : -ENOMEM;
 	sum_add(&row->weight[i], weight);
 	sum_add(&row->nr_samples[side], nr_samples);
+	row->squares += squares;
 	return 0;
 }
 
@@ -195,7 +197,7 @@ static void fill_row(const struct diff *d, const struct row *row, const struct s
 	if (!(sum > 0) || !sides[0].nr_with || !sides[1].nr_with)
 		return;
 	t->share = fmin(sum / (sides[0].weight + sides[1].weight), 1);
-	one = sum / fmax(samples, 1); /* weight of a sample */
+	one = row->squares / sum; /* weight of a sample */
 	for (unsigned i = 0; i < 2; i++) {
 		const struct side *s = &sides[i];
 		double nr = (double)s->nr_with,
@@ -209,7 +211,7 @@ static void fill_row(const struct diff *d, const struct row *row, const struct s
 		/* the mean of a side that has all of the row */
 		most = fmax(most, by_shares ? fmin(sum / s->weight, 1) : sum / nr);
 	}
-	if (samples >= DIFF_MIN_SAMPLES)
+	if (samples >= DIFF_MIN_SAMPLES || !(row->squares > 0))
 		t->reach = variance > 0 ? most / sqrt(variance) : INFINITY;
 }
 

@@ -55,10 +55,11 @@ struct diff_options {
 int diff_new(const struct diff_options *options, struct diff **out);
 void diff_free(struct diff *d); /* NULL is fine */
 
-/* Adds weight and samples to a row, in any order. The key is copied. 0, -ENOMEM, -EFBIG
+/* Adds weight and samples to a row, in any order; squares: the sum of the squares of the weights of
+ * samples, 0 if nothing was left to chance. The key is copied. 0, -ENOMEM, -EFBIG
  * (DIFF_MAX_BYTES), or -EINVAL (no such replicate). */
 int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, uint64_t weight,
-	     uint64_t nr_samples);
+	     uint64_t nr_samples, double squares);
 /* Adds to the total of a replicate: all of its samples, also those without a row. A replicate
  * without weight is ignored. 0 or -EINVAL (no such replicate). */
 int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,

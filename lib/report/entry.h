@@ -101,9 +101,11 @@ struct report_key {
 	uint32_t slice; /* in slice_ns since the session's start; 0 before it */
 };
 
-/* Samples, the sum of their weights, the sum of the squares of these, and when they were taken. */
+/* Samples, and the sum of their weights. Of those that were taken by chance: their number, the sum
+ * of the squares of their weights, and when they were taken. */
 struct report_weight {
 	uint64_t samples, weight;
+	uint64_t random;
 	double squares;
 	struct interval_blocks blocks;
 };
@@ -112,7 +114,7 @@ struct report_weight {
 struct report_count {
 	uint64_t samples, weight;
 	/* How much of the weight an independent sample stands for: the weight of one, or less if it
-	 * was not left to chance that so much was sampled. */
+	 * was not left to chance that so much was sampled; 0: nothing was. */
 	uint64_t unit;
 	uint64_t from, to; /* first and last: times since the session's start, in shortest blocks */
 };
@@ -121,6 +123,9 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 {
 	to->samples += c->samples;
 	to->weight += c->weight;
+	if (!c->unit)
+		return;
+	to->random += c->samples;
 	to->squares += (double)c->weight * (double)c->unit;
 	if (c->samples == 1)
 		interval_blocks_count(&to->blocks, c->from);
@@ -132,6 +137,7 @@ static inline void report_weight_add(struct report_weight *to, const struct repo
 {
 	to->samples += w->samples;
 	to->weight += w->weight;
+	to->random += w->random;
 	to->squares += w->squares;
 	interval_blocks_add(&to->blocks, &w->blocks);
 }
@@ -150,6 +156,7 @@ struct report_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC of the recorded machine */
 	uint64_t samples;
 	uint64_t weight; /* its period, or 1 if unknown; the sum */
+	uint64_t unit;   /* as of struct report_count */
 	uint32_t stack;  /* its number in the sink's stacks */
 };
 

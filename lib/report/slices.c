@@ -42,6 +42,7 @@ static int join(struct report_slices *s, const struct report_slice *c)
 		return s->counts.nr == s->counts.max ? -EFBIG : -ENOMEM;
 	to->samples += c->samples;
 	to->weight += c->weight;
+	to->squares += c->squares;
 	return 0;
 }
 
@@ -63,10 +64,13 @@ int report_slices_double(struct report_slices *s)
 }
 
 int report_slices_add(struct report_slices *s, uint32_t stack, uint32_t group, uint32_t slice,
-		      uint64_t samples, uint64_t weight)
+		      uint64_t samples, uint64_t weight, double squares)
 {
-	struct report_slice c = {
-	    .stack = stack, .group = group, .samples = samples, .weight = weight};
+	struct report_slice c = {.stack = stack,
+				 .group = group,
+				 .samples = samples,
+				 .weight = weight,
+				 .squares = squares};
 	int rc = 0;
 
 	do {

@@ -13,6 +13,7 @@ struct report_slices;
 struct report_slice {
 	uint32_t stack, group, slice; /* its key */
 	uint64_t samples, weight;
+	double squares; /* as in struct report_weight */
 };
 
 /* NULL without memory. */
@@ -22,7 +23,7 @@ void report_slices_free(struct report_slices *s); /* NULL is fine */
 /* Counts samples in a slice of the initial length. 0, -ENOMEM; -EFBIG: too many stacks and groups,
  * even with a single slice. */
 int report_slices_add(struct report_slices *s, uint32_t stack, uint32_t group, uint32_t slice,
-		      uint64_t samples, uint64_t weight);
+		      uint64_t samples, uint64_t weight, double squares);
 /* Makes slices twice as long. 0 or -ENOMEM. */
 int report_slices_double(struct report_slices *s);
 /* How often slices were doubled: a slice covers 2 to that power initial slices. */

@@ -130,7 +130,10 @@ static void show_share(const struct field *f)
 	unsigned decimals = half < 9.995 ? 2 : 1;
 
 	screen_decimal(f->b, 100 * f->v->share->share, decimals);
-	buf_adds(f->b, " % ± ");
+	buf_adds(f->b, " %");
+	if (!(half > 0))
+		return;
+	buf_adds(f->b, " ± ");
 	screen_decimal(f->b, half, decimals);
 }
 

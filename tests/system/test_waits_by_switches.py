@@ -67,7 +67,12 @@ def check_adds_up(folder):
     for args in ((), ("short",)):
         said, answer = user.measure(*args)
         states, ran = user.by_state(), user.total("task_clock")
-        states.pop("on CPU", None)
+        ran_by_samples = states.pop("on CPU", None)
+        rows = user.rows("--report=waits")
+        # each wait counts: only what is sampled beside it is left to chance
+        assert ran_by_samples or all(r["self_low"] == r["self"] == r["self_high"] for r in rows), rows
+        for row in user.rows("--report=flat", "--event=sched:off_cpu_time", "--group-by=comm"):
+            assert row["self_low"] == row["self"] == row["self_high"], row
         waited = sum(states.values())
         assert waited == user.total("off_cpu_time") + user.total("run_queue_time"), states
         assert 0.98 * said["life_ns"] <= waited + ran <= 1.02 * said["threads"] * user.wall_ns(), \

@@ -98,6 +98,28 @@ TEST(weights)
 	assert_true(s.high > 0.76 && s.high < plain.high); /* of 1.2 samples */
 }
 
+/* What is not left to chance has no interval; beside samples, its share has theirs. */
+TEST(exact)
+{
+	struct interval_weights all = {.sum = 1000}, part = {.sum = 300};
+	struct interval s = interval_part(&part, &all);
+
+	assert_true(s.share == 0.3 && s.low == s.share && s.high == s.share);
+	all.sum = 900;
+	for (int i = 0; i < 100; i++)
+		add(&all, 1);
+	part.sum = 900;
+	s = interval_part(&part, &all); /* 900 of 900 + 100 ± 10 */
+	assert_near(s.share, 0.9);
+	assert_true(interval_half(&s) > 0.0170 && interval_half(&s) < 0.0195);
+	s = interval_part(&all, &all);
+	assert_true(s.low > 0.9 && s.low < 0.99); /* as of 100 samples */
+	all.sum = 0;
+	all.squares = all.nr = 0;
+	s = interval_part(&all, &all);
+	assert_true(s.low == 0 && s.high == 1);
+}
+
 /* --- blocks of time -------------------------------------------------------------------------- */
 
 static uint64_t blocks_nr(const struct interval_blocks *b)

@@ -51,10 +51,11 @@ static inline int test_give(const struct report_sink *sink, struct report_functi
 			    const struct report_key *key, const char *letters, uint64_t samples)
 {
 	struct report_frame frames[TEST_MAX_FRAMES];
-	const struct report_entry e = {.key = *key,
-				       .weight = {samples, 10 * samples, 100.0 * (double)samples},
-				       .frames = frames,
-				       .nr_frames = test_frames(f, letters, frames)};
+	const struct report_entry e = {
+	    .key = *key,
+	    .weight = {samples, 10 * samples, samples, 100.0 * (double)samples},
+	    .frames = frames,
+	    .nr_frames = test_frames(f, letters, frames)};
 
 	return e.nr_frames ? sink->entry(sink->arg, &e) : -ENOMEM;
 }

@@ -205,7 +205,7 @@ static int give_branch(struct report_branches *b, struct report_functions *f, ui
 {
 	struct report_frame frames[TEST_MAX_FRAMES];
 	const struct report_entry e = {.key = {.event = event, .branch = kind},
-				       .weight = {nr, cycles, 0},
+				       .weight = {.samples = nr, .weight = cycles},
 				       .frames = frames,
 				       .nr_frames = test_frames(f, letters, frames)};
 	const struct report_sink *sink = report_branches_sink(b);

@@ -25,7 +25,7 @@ static void put(struct diff *d, unsigned side, size_t nr, const char *key, uint6
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t k = n + (i % 2 ? spread : 0);
 
-		assert_int_equal(diff_add(d, side, i, key, 10 * k, k), 0);
+		assert_int_equal(diff_add(d, side, i, key, 10 * k, k, 100 * k), 0);
 		assert_int_equal(diff_total(d, side, i, 10 * k, 0), 0);
 	}
 }
@@ -224,7 +224,7 @@ TEST(totals)
 
 	for (size_t i = 0; i < 2; i++)
 		for (unsigned side = 0; side < 2; side++) {
-			assert_int_equal(diff_add(d, side, i, "f", 100, 100), 0);
+			assert_int_equal(diff_add(d, side, i, "f", 100, 100, 100), 0);
 			assert_int_equal(diff_total(d, side, i, 400, 50), 0);
 		}
 	assert_int_equal(diff_finish(d, &r), 0);
@@ -248,11 +248,11 @@ TEST(refused)
 	    -EFBIG);
 	assert_null(d);
 	d = make(DIFF_SHARES, 2, 3);
-	assert_int_equal(diff_add(d, 0, 2, "f", 1, 1), -EINVAL);
-	assert_int_equal(diff_add(d, 1, 3, "f", 1, 1), -EINVAL);
-	assert_int_equal(diff_add(d, 2, 0, "f", 1, 1), -EINVAL);
+	assert_int_equal(diff_add(d, 0, 2, "f", 1, 1, 1), -EINVAL);
+	assert_int_equal(diff_add(d, 1, 3, "f", 1, 1, 1), -EINVAL);
+	assert_int_equal(diff_add(d, 2, 0, "f", 1, 1, 1), -EINVAL);
 	assert_int_equal(diff_total(d, 2, 0, 1, 1), -EINVAL);
-	assert_int_equal(diff_add(d, 1, 2, "f", 1, 1), 0);
+	assert_int_equal(diff_add(d, 1, 2, "f", 1, 1, 1), 0);
 	diff_free(d);
 }
 
@@ -266,11 +266,11 @@ TEST(ceiling)
 
 	for (i = 0; i < 100000 && rc == 0; i++) {
 		snprintf(key, sizeof(key), "f%d", i);
-		rc = diff_add(d, 0, 0, key, 1, 1);
+		rc = diff_add(d, 0, 0, key, 1, 1, 1);
 	}
 	assert_int_equal(rc, -EFBIG);
 	assert_true(i > 6000 && i < 6800);
-	assert_int_equal(diff_add(d, 1, 0, "f0", 1, 1), 0); /* what there is stays */
+	assert_int_equal(diff_add(d, 1, 0, "f0", 1, 1, 1), 0); /* what there is stays */
 	assert_int_equal(diff_finish(d, &r), 0);
 	assert_int_equal(r.nr_rows, i - 1);
 	diff_free(d);
@@ -308,6 +308,43 @@ static struct program make_program(uint64_t *seed, double low, double high)
 	return p;
 }
 
+/* Without chance the variance of the replicates alone counts: one wait of each may be enough. */
+TEST(exact)
+{
+	static const uint64_t weight[2][4] = {{1000, 1010, 990, 1000}, {1100, 1090, 1110, 1100}};
+
+	for (unsigned is_exact = 0; is_exact < 2; is_exact++) {
+		struct diff *d = make(DIFF_WEIGHTS, 4, 4);
+		struct diff_result r;
+
+		for (size_t i = 0; i < 8; i++) {
+			uint64_t w = weight[i / 4][i % 4];
+
+			assert_int_equal(diff_add(d, (unsigned)(i / 4), i % 4, "f", w, 1,
+						  is_exact ? 0 : (double)w * (double)w),
+					 0);
+			assert_int_equal(diff_total(d, (unsigned)(i / 4), i % 4, w, 1000), 0);
+		}
+		assert_int_equal(diff_finish(d, &r), 0);
+		assert_int_equal(r.nr_significant, is_exact);
+		diff_free(d);
+	}
+	{
+		struct diff *d = make(DIFF_WEIGHTS, 2, 2); /* fewer than DIFF_MIN_SAMPLES */
+		struct diff_result r;
+
+		for (size_t i = 0; i < 4; i++) {
+			assert_int_equal(
+			    diff_add(d, (unsigned)(i / 2), i % 2, "f", weight[i / 2][i % 2], 1, 0),
+			    0);
+			assert_int_equal(diff_total(d, (unsigned)(i / 2), i % 2, 1000, 1000), 0);
+		}
+		assert_int_equal(diff_finish(d, &r), 0);
+		assert_int_equal(r.nr_tested, 1);
+		diff_free(d);
+	}
+}
+
 /* One replicate; function which takes so many times as long. Of the same work, or as many samples
  * as before. */
 static void run(struct diff *d, uint64_t *seed, const struct program *p, unsigned side,
@@ -330,7 +367,10 @@ static void run(struct diff *d, uint64_t *seed, const struct program *p, unsigne
 
 		snprintf(key, sizeof(key), "function_%zu", i);
 		if (k)
-			assert_int_equal(diff_add(d, side, replicate, key, k * p->period, k), 0);
+			assert_int_equal(
+			    diff_add(d, side, replicate, key, k * p->period, k,
+				     (double)k * (double)p->period * (double)p->period),
+			    0);
 		n -= k;
 		left -= time[i];
 	}
@@ -416,7 +456,7 @@ static void run_drifting(struct diff *d, uint64_t *seed, unsigned side)
 			char key[32];
 
 			snprintf(key, sizeof(key), "function_%zu", k);
-			assert_int_equal(diff_add(d, side, i, key, nr, nr), 0);
+			assert_int_equal(diff_add(d, side, i, key, nr, nr, (double)nr), 0);
 			n -= nr;
 			left -= time[k];
 		}
@@ -496,7 +536,7 @@ static int whole(void *arg)
 
 	for (int i = 0; rc == 0 && i < 2400; i++) {
 		snprintf(key, sizeof(key), "f%d", i % 600);
-		rc = diff_add(d, i / 1200, i / 600 % 2, key, 100, 100);
+		rc = diff_add(d, i / 1200, i / 600 % 2, key, 100, 100, 100);
 		if (rc == 0)
 			rc = diff_total(d, i / 1200, i / 600 % 2, 100, 1);
 		if (rc)

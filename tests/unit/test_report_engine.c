@@ -518,7 +518,7 @@ static int take_samples(void *arg, const struct report_sample *samples, size_t n
 		struct report_frame frames[MAX_DEPTH];
 		struct report_entry e = {
 		    .key = s->key,
-		    .weight = {1, s->weight, (double)s->weight * (double)s->weight},
+		    .weight = {1, s->weight, 1, (double)s->weight * (double)s->unit},
 		    .frames = frames};
 
 		for (uint32_t at = s->stack; at; at = report_stacks_at(w->stacks, at)->parent) {
@@ -613,7 +613,7 @@ static void expect_entry(struct world *w, const struct sample *s, const struct r
 			 unsigned parts, const uint64_t *address, size_t nr, uint64_t weight,
 			 struct bag *bag)
 {
-	const struct report_weight one = {1, weight, (double)weight * (double)weight};
+	const struct report_weight one = {1, weight, 1, (double)weight * (double)weight};
 	char text[2048];
 	int at = write_key(text, sizeof(text), key,
 			   parts & REPORT_BY_COMM ? comm_of(s->pid, s->tid, s->time_ns) : "");
@@ -868,7 +868,7 @@ TEST(left_out)
 	assert_int_equal(run(&w, &filter, &sink, 2, false, &stats), 0);
 	for (size_t i = 0; i < NR; i++) {
 		const double weight = (double)samples[i].weight;
-		const struct report_weight one = {1, samples[i].weight, weight * weight};
+		const struct report_weight one = {1, samples[i].weight, 1, weight * weight};
 
 		report_weight_add(
 		    samples[i].pid == 7 ? &taken[samples[i].event] : &left[samples[i].event], &one);

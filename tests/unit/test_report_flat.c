@@ -247,7 +247,7 @@ struct sums {
 
 static void add_sums(struct sums *s, const struct report_key *k, const char *letters, uint64_t n)
 {
-	const struct report_weight w = {n, 10 * n, 100.0 * (double)n};
+	const struct report_weight w = {n, 10 * n, n, 100.0 * (double)n};
 	bool seen[NR_LETTERS] = {false};
 
 	report_weight_add(&s->self[k->event][k->cpu][letters[0] - 'a'], &w);

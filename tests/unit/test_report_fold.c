@@ -60,16 +60,20 @@ TEST(counts)
 {
 	const struct report_frame a[] = {frame(0, 0), frame(1, 0)};
 	const struct report_key key = {.event = 2, .pid = 7};
+	const struct report_count exact = {.samples = 1, .weight = 100};
 	struct file_cache k = {0};
 	struct report_fold *f = report_fold_new(keep, &k);
 	uint32_t node;
 
 	node = count(f, &key, a, 2, 10);
 	assert_int_equal(count(f, &key, a, 2, 3), node);
+	assert_true(report_fold_count(f, node, &key, &exact)); /* not by chance */
 	assert_int_equal(report_fold_empty(f), 0);
 	assert_int_equal(k.nr_calls, 1);
-	assert_int_equal(k.sum.samples, 2);
-	assert_int_equal(k.sum.weight, 13);
+	assert_int_equal(k.sum.samples, 3);
+	assert_int_equal(k.sum.random, 2);
+	assert_int_equal(k.sum.weight, 113);
+	assert_int_equal(k.sum.blocks.nr[0], 2);
 	assert_true(k.sum.squares == 109);
 	assert_memory_equal(&k.key, &key, sizeof(key));
 	assert_int_equal(k.nr_frames, 2);

@@ -40,7 +40,7 @@ static void add(struct world *w, const char *letters, uint32_t group, uint32_t s
 
 	assert_int_equal(report_stacks_add(w->stacks, frames, nr, &stack), 0);
 	while (samples--)
-		assert_int_equal(report_slices_add(w->slices, stack, group, slice, 1, 10), 0);
+		assert_int_equal(report_slices_add(w->slices, stack, group, slice, 1, 10, 100), 0);
 }
 
 /* "a(0:1x3 b(1:0x2))": a with 3 samples of group 0 in slice 1, which called b with 2. */

@@ -51,7 +51,8 @@ TEST(counts)
 
 	for (size_t i = 0; i < NR(samples); i++)
 		assert_int_equal(report_slices_add(s, samples[i].stack, samples[i].group,
-						   samples[i].slice, 1, samples[i].weight),
+						   samples[i].slice, 1, samples[i].weight,
+						   2 * (double)samples[i].weight),
 				 0);
 	report_slices_counts(s, &nr);
 	assert_int_equal(nr, 6);
@@ -68,7 +69,7 @@ TEST(counts)
 	expect(s, 1, 0, 0, 4, 50);
 	expect(s, 1, 0, 3, 1, 17);
 	expect(s, 0, 0, 3, 1, 16);
-	assert_int_equal(report_slices_add(s, 1, 0, 7, 1, 1), 0); /* slices as at first */
+	assert_int_equal(report_slices_add(s, 1, 0, 7, 1, 1, 1), 0); /* slices as at first */
 	expect(s, 1, 0, 3, 2, 18);
 	report_slices_free(s);
 }
@@ -83,7 +84,7 @@ TEST(bounded)
 	size_t nr;
 
 	for (uint32_t i = 0; i < NR; i++) {
-		assert_int_equal(report_slices_add(s, 1 + i % 3, 0, i, 1, i), 0);
+		assert_int_equal(report_slices_add(s, 1 + i % 3, 0, i, 1, i, 1), 0);
 		report_slices_counts(s, &nr);
 		assert_true(nr <= MAX);
 	}
@@ -107,10 +108,10 @@ TEST(too_many)
 	size_t nr;
 
 	for (uint32_t i = 0; i < 8; i++)
-		assert_int_equal(report_slices_add(s, i, 0, UINT32_MAX, 1, 1), 0);
-	assert_int_equal(report_slices_add(s, 8, 0, UINT32_MAX, 1, 1), -EFBIG);
-	assert_int_equal(report_slices_add(s, 0, 1, 0, 1, 1), -EFBIG);
-	assert_int_equal(report_slices_add(s, 7, 0, 0, 1, 1), 0);
+		assert_int_equal(report_slices_add(s, i, 0, UINT32_MAX, 1, 1, 1), 0);
+	assert_int_equal(report_slices_add(s, 8, 0, UINT32_MAX, 1, 1, 1), -EFBIG);
+	assert_int_equal(report_slices_add(s, 0, 1, 0, 1, 1, 1), -EFBIG);
+	assert_int_equal(report_slices_add(s, 7, 0, 0, 1, 1, 1), 0);
 	report_slices_counts(s, &nr);
 	assert_int_equal(nr, 8);
 	expect(s, 7, 0, 0, 2, 2);
@@ -128,7 +129,7 @@ TEST(no_memory)
 		inject_mem(++n);
 		s = report_slices_new(40);
 		for (uint32_t i = 0; s && rc == 0 && i < 100; i++)
-			rc = report_slices_add(s, i % 7, 0, i, 1, 1);
+			rc = report_slices_add(s, i % 7, 0, i, 1, 1, 1);
 		assert_true(inject.fired == (!s || rc == -ENOMEM));
 		report_slices_free(s);
 		inject_stop();

@@ -60,6 +60,20 @@ static void fill(struct grid *g)
 	grid_change(g, -0.5, true);
 }
 
+/* A share without an interval has no ±. */
+TEST(exact_shares)
+{
+	struct grid *g = grid_new(columns, 1, &(struct grid_options){.form = GRID_PEOPLE});
+
+	buf_init(&out, 1 << 20);
+	assert_non_null(g);
+	grid_row(g), grid_share(g, &(struct interval){0.283, 0.283, 0.283});
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_non_null(strstr(buf_str(&out), "28.30 %"));
+	assert_null(strstr(buf_str(&out), "±"));
+	finish(g);
+}
+
 TEST(for_people)
 {
 	struct grid *g = make(&(struct grid_options){.form = GRID_PEOPLE});

@@ -136,7 +136,7 @@ class Model {
 		const n = [this.allSamples(0), this.allSamples(1)];
 		const part = (samples[0] + samples[1]) / (n[0] + n[1] || 1);
 		const sigma = Math.sqrt(part * (1 - part) * (1 / (n[0] || 1) + 1 / (n[1] || 1)));
-		const chance = sigma ? Math.abs(share[0] - share[1]) / sigma : 0;
+		const chance = this.data.events[this.event].exact ? 3 : sigma ? Math.abs(share[0] - share[1]) / sigma : 0;
 		const least = 0.5 / (n[0] + n[1] || 1);
 		const times = Math.log2((share[0] + least) / (share[1] + least));
 
