@@ -11,7 +11,6 @@
 #include "program.h"
 #include "recorder.h"
 #include "rights.h"
-#include "screen/latency.h"
 #include "screen/output_file.h"
 #include "session/session.h"
 #include "signals.h"
@@ -105,8 +104,6 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	check_room(r);
 	api_table_fill(r->table, r->session, it);
 	table_summary_add(r->summary, r->table);
-	for (size_t i = 0; i < it->nr_histograms; i++) /* without memory less is shown */
-		(void)screen_latency_add(&r->summary->latencies, &it->histograms[i], false);
 	if (r->is_answered)
 		return r->plan->target.has_runs &&
 		       (signals_have_stopped_runs() || WIFSIGNALED(r->end.status));

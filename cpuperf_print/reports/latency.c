@@ -1,24 +1,33 @@
 /*
- * The report latency: quantiles of the histograms, over the selected iterations of all sessions.
+ * The report latency: quantiles of the histograms, over the selected iterations of all sessions, or
+ * by session and iteration (--sort).
  */
 #include "screen/latency.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "counts/latency.h"
 #include "profile/iterator.h"
+#include "reports/columns.h"
 #include "reports/reports.h"
 #include "screen/number.h"
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 enum { ROWS_FOR_PEOPLE = 20, CELL_BYTES = 128 };
 
 struct report {
 	struct job *j;
-	struct latencies latencies;
-	struct latencies_row *sorted; /* owned */
+	bool by_iteration, by_session;
+	struct latencies latencies; /* of all, or of the session or iteration that is being read */
+	const struct input *input;  /* of this one */
+	uint32_t iteration;
+	struct grid *g;
+	struct reports_rest rest;
+	bool has_rows;
 };
 
 #define AMOUNTS(name, shown)                                                                       \
@@ -28,6 +37,9 @@ struct report {
 	{                                                                                          \
 		name, shown, NULL, GRID_TEXT, GRID_ONLY_PEOPLE                                     \
 	}
+
+static const struct grid_column session_column = {"session", NULL, NULL, GRID_TEXT, GRID_ALL},
+				iteration_column = {"iteration", NULL, NULL, GRID_COUNT, GRID_ALL};
 
 static const struct grid_column columns[] = {
     {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
@@ -42,34 +54,6 @@ static const struct grid_column columns[] = {
     {"max_ns", "max", "ns", GRID_AMOUNT, GRID_ALL},
     {"what", NULL, NULL, GRID_TEXT, GRID_ALL},
 };
-
-static int add_trace(struct report *r, const struct profile_trace *t)
-{
-	const struct profile_filter *filter = &r->j->selection->filter;
-	int rc = 0;
-
-	for (size_t i = 0; i < t->nr_histograms && rc == 0; i++)
-		if (profile_filter_has_event(filter, &t->events[t->histograms[i].event]))
-			rc = screen_latency_add(&r->latencies, &t->histograms[i], true);
-	return rc;
-}
-
-static int read_session(struct report *r, const struct input *o)
-{
-	struct profile_iterator *it = profile_iterator_new(o->session);
-	struct profile_trace trace;
-	int rc;
-
-	while ((rc = profile_iterator_next(it, &trace)) == 1) {
-		if (!profile_ranges_has(&r->j->selection->filter.iterations, trace.head.iteration))
-			continue;
-		rc = add_trace(r, &trace);
-		if (rc)
-			break;
-	}
-	profile_iterator_free(it);
-	return rc;
-}
 
 static void put_amount(struct grid *g, double ns)
 {
@@ -98,11 +82,16 @@ static void put_quantile(struct grid *g, const struct histogram_quantile *q)
 	grid_text(g, buf_str(&b));
 }
 
-static void put_row(const struct report *r, struct grid *g, const struct latencies_row *row)
+static void put_row(const struct report *r, const struct latencies_row *row)
 {
 	const struct histogram *h = row->histogram;
+	struct grid *g = r->g;
 
 	grid_row(g);
+	if (r->by_session)
+		grid_text(g, r->input->path);
+	if (r->by_iteration)
+		grid_count(g, r->iteration);
 	grid_text(g, job_event(r->j, row->event)->label);
 	grid_text(g, row->part);
 	grid_count(g, h->count);
@@ -118,43 +107,92 @@ static void put_row(const struct report *r, struct grid *g, const struct latenci
 	grid_text(g, row->what);
 }
 
-static int put_rows(struct report *r, struct err *e)
+/* Prints the rows so far, and begins anew. */
+static int put_rows(struct report *r)
 {
-	struct grid *g = reports_grid(r->j, columns, ARRAY_NR(columns));
-	struct reports_rest rest = {.nr = 0};
-	uint64_t top = reports_top(r->j, ROWS_FOR_PEOPLE), nr = 0;
+	uint64_t top = reports_top(r->j, r->by_iteration ? 0 : ROWS_FOR_PEOPLE), nr = 0;
+	MEM_AUTO struct latencies_row *rows = latencies_sorted(&r->latencies);
 
-	if (!g)
-		return err_set(e, -ENOMEM, "out of memory");
-	if (r->j->output->form == GRID_PEOPLE)
-		buf_adds(&r->j->output->text, r->latencies.rows.nr
-						  ? "\nLatencies, with 95 % intervals\n"
-						  : "\nNo latencies\n");
+	if (!rows)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < r->latencies.rows.nr; i++) {
-		const struct latencies_row *row = &r->sorted[i];
-
-		nr = row->what[0] ? nr + 1 : 0;
+		nr = rows[i].what[0] ? nr + 1 : 0;
 		if (nr > top) {
-			rest.nr++;
-			rest.is_beyond_top = true;
+			r->rest.nr++;
+			r->rest.is_beyond_top = true;
 		} else {
-			put_row(r, g, row);
+			put_row(r, &rows[i]);
 		}
 	}
-	reports_rest_put(r->j, &rest, NULL, g);
-	return reports_end(r->j, g, 0, e);
+	r->has_rows |= r->latencies.rows.nr > 0;
+	latencies_fini(&r->latencies);
+	return 0;
 }
 
-int reports_latency(struct job *j, struct err *e)
+static int add_trace(struct report *r, const struct profile_trace *t)
 {
-	struct report r = {.j = j};
+	const struct profile_filter *filter = &r->j->selection->filter;
 	int rc = 0;
 
-	for (size_t i = j->first; i < j->first + j->nr && rc == 0; i++)
-		rc = read_session(&r, &j->inputs->item[i]);
-	r.sorted = rc ? NULL : latencies_sorted(&r.latencies);
-	rc = r.sorted ? put_rows(&r, e) : err_set(e, -ENOMEM, "out of memory");
-	latencies_fini(&r.latencies);
-	mem_free(r.sorted);
+	if (r->by_iteration && t->head.iteration != r->iteration)
+		rc = put_rows(r);
+	r->iteration = t->head.iteration;
+	for (size_t i = 0; i < t->nr_histograms && rc == 0; i++)
+		if (profile_filter_has_event(filter, &t->events[t->histograms[i].event]))
+			rc = counts_latency_add(&r->latencies, &t->histograms[i], true);
 	return rc;
+}
+
+static int read_session(struct report *r, const struct input *o)
+{
+	struct profile_iterator *it = profile_iterator_new(o->session);
+	struct profile_trace trace;
+	int rc;
+
+	r->input = o;
+	while ((rc = profile_iterator_next(it, &trace)) == 1) {
+		if (!profile_ranges_has(&r->j->selection->filter.iterations, trace.head.iteration))
+			continue;
+		rc = add_trace(r, &trace);
+		if (rc)
+			break;
+	}
+	profile_iterator_free(it);
+	return rc ?: r->by_session || r->by_iteration ? put_rows(r) : 0;
+}
+
+static struct grid *make_grid(const struct report *r)
+{
+	struct grid_column all[2 + ARRAY_NR(columns)];
+	size_t nr = 0;
+
+	if (r->by_session)
+		all[nr++] = session_column;
+	if (r->by_iteration)
+		all[nr++] = iteration_column;
+	memcpy(&all[nr], columns, sizeof(columns));
+	return reports_grid(r->j, all, nr + ARRAY_NR(columns));
+}
+
+/* Iterations are those of a session: of several, each row names its own. */
+int reports_latency(struct job *j, struct err *e)
+{
+	const unsigned by = j->selection->columns;
+	struct report r = {.j = j, .by_iteration = by >> REPORT_ITERATION & 1};
+	int rc = 0;
+
+	r.by_session = by >> REPORT_SESSION & 1 || (r.by_iteration && j->nr > 1);
+	r.g = make_grid(&r);
+	for (size_t i = j->first; i < j->first + j->nr && rc == 0 && r.g; i++)
+		rc = read_session(&r, &j->inputs->item[i]);
+	rc = rc ?: r.g ? put_rows(&r) : -ENOMEM;
+	latencies_fini(&r.latencies);
+	if (rc)
+		err_set(e, rc, "the latencies cannot be printed: %s", strerror(-rc));
+	if (rc == 0 && j->output->form == GRID_PEOPLE)
+		buf_adds(&j->output->text,
+			 r.has_rows ? "\nLatencies, with 95 % intervals\n" : "\nNo latencies\n");
+	if (rc == 0)
+		reports_rest_put(j, &r.rest, NULL, r.g);
+	return reports_end(j, r.g, rc, e);
 }

@@ -11,7 +11,6 @@
 #include "profile/records.h"
 #include "registry.h"
 #include "reports/reports.h"
-#include "screen/latency.h"
 #include "tables.h"
 
 #include <errno.h>
@@ -158,9 +157,6 @@ static int read_traces(struct summary *s, const struct summary_format *f, struct
 		if (counts_tally_is_next(s->table, &trace))
 			end_iteration(s, f);
 		tables_add_row(s->j, s->table, &trace);
-		for (size_t i = 0; i < trace.nr_histograms; i++) /* without memory less is shown */
-			(void)screen_latency_add(&s->totals->latencies, &trace.histograms[i],
-						 false);
 		if (profile_ranges_has(&filter->cpus, trace.head.cpu))
 			failed = read_trace(s, f, it, &trace, e);
 	}

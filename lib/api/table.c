@@ -169,5 +169,6 @@ void api_table_fill(struct table *t, const struct session *s, const struct sessi
 		counts_tally_samples(t, row, it->traces[row].sampling);
 	}
 	add_things(t, it);
+	counts_tally_latencies(t, it->histograms, it->nr_histograms);
 	table_total(t);
 }

@@ -5,9 +5,12 @@
  */
 #include "counts/series.h"
 
+#include "base/array.h"
+#include "base/dict.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sum.h"
+#include "counts/latency.h"
 #include "counts/stream.h"
 #include "counts/tally.h"
 #include "profile/filter.h"
@@ -15,10 +18,11 @@
 #include "profile/records.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FURTHER = PROFILE_MAX_PARTS - 1 };
+enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_PARTS = 1 << 16 /* of latencies */ };
 
 /* Where the readings of an event are stored. AT_ENDS: at the boundaries only, which make one tick.
  */
@@ -39,7 +43,8 @@ struct series {
 	struct table *whole; /* owned; the iteration, in a session that samples; NULL: no totals */
 	uint64_t origin_ns;
 	bool has_origin;
-	bool *is_of_all; /* owned; by column: the iteration has points of a target on any CPU */
+	struct dict parts; /* of latencies: their names, which number them */
+	bool *is_of_all;   /* owned; by column: the iteration has points of a target on any CPU */
 	/* The current trace: */
 	const struct profile_trace *trace;
 	struct counts_stream stream[NR_SOURCES];
@@ -493,6 +498,73 @@ static int read_sampled(struct series *s, const struct profile_trace *trace)
 	return rc ?: read_items(s) ?: end_samples(s) ?: end_streams(s);
 }
 
+/* --- latencies ------------------------------------------------------------------------------- */
+
+/* The quantiles of an event are its things: those of each part have numbers of their own. */
+static int emit_latency(struct series *s, const struct profile_trace *trace,
+			const struct latencies_row *row)
+{
+	static const struct {
+		double quantile;
+		const char *name;
+	} quantiles[] = {{0.5, "p50"}, {0.9, "p90"}, {0.99, "p99"}, {1, "max"}};
+	const struct trace_event *ev = &s->facts->events[row->event];
+	const struct table_column of = {.group = ev->group,
+					.name = ev->name,
+					.label = s->table->columns[row->event].label,
+					.unit = "ns",
+					.kind = EVENT_VALUE,
+					.scope = EVENT_SCOPE_SYSTEM};
+	uint32_t part = dict_add(&s->parts, row->part);
+	char name[LATENCIES_NAME_BYTES + sizeof(" p50")];
+	int rc = part == DICT_NONE ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < ARRAY_NR(quantiles) && rc == 0; i++) {
+		double ns = quantiles[i].quantile < 1
+				? histogram_quantile(row->histogram, quantiles[i].quantile).ns
+				: (double)row->histogram->max_ns;
+		const struct cell cell = {.state = CELL_OK,
+					  .is_real = true,
+					  .value = round(ns),
+					  .raw = (uint64_t)round(ns),
+					  .time_ns = trace->end_ns,
+					  .span_ns = trace->end_ns - trace->start_ns};
+		const struct table_thing thing = {.column = row->event,
+						  .number = part * (uint32_t)ARRAY_NR(quantiles) +
+							    (uint32_t)i,
+						  .name = name};
+		struct counts_series_point p = {.column = row->event,
+						.of = &of,
+						.thing = &thing,
+						.iteration = trace->head.iteration,
+						.trace = trace->head.trace,
+						.cpu = COUNTS_NO_CPU,
+						.start_ns = trace->start_ns,
+						.end_ns = trace->end_ns,
+						.cell = &cell};
+
+		snprintf(name, sizeof(name), "%s%s%s", row->part, row->part[0] ? " " : "",
+			 quantiles[i].name);
+		rc = emit(s, &p);
+	}
+	return rc;
+}
+
+/* Of the iteration: the histograms are in one of its traces. */
+static int emit_latencies(struct series *s, const struct profile_trace *trace)
+{
+	struct latencies l = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < trace->nr_histograms && rc == 0; i++)
+		if (trace->histograms[i].event < s->facts->nr_events)
+			rc = counts_latency_add(&l, &trace->histograms[i], false);
+	for (uint32_t i = 0; i < l.rows.nr && rc == 0 && trace->start_ns < trace->end_ns; i++)
+		rc = emit_latency(s, trace, dict_at(&l.rows, i));
+	latencies_fini(&l);
+	return rc;
+}
+
 /* --- all ------------------------------------------------------------------------------------- */
 
 static int init(struct series *s, struct err *e)
@@ -500,6 +572,8 @@ static int init(struct series *s, struct err *e)
 	size_t nr = s->facts->nr_events + 1;
 	int rc = counts_tally_new(s->facts, s->config->metrics, &s->table, e);
 
+	dict_init_texts(&s->parts, sizeof(const char *), MAX_PARTS,
+			MAX_PARTS * LATENCIES_NAME_BYTES);
 	if (rc == 0 && s->config->has_totals && s->facts->is_sampling)
 		rc = counts_tally_new(s->facts, s->config->metrics, &s->whole, e);
 	if (rc)
@@ -521,6 +595,7 @@ static void fini(struct series *s)
 	mem_free(s->counter);
 	table_free(s->table);
 	table_free(s->whole);
+	dict_fini(&s->parts);
 }
 
 static int read_all(struct series *s)
@@ -539,11 +614,12 @@ static int read_all(struct series *s)
 		if (!profile_ranges_has(&c->filter->iterations, trace.head.iteration))
 			continue;
 		if (s->facts->is_sampling) {
-			rc = read_sampled(s, &trace);
+			rc = read_sampled(s, &trace) ?: emit_latencies(s, &trace);
 			continue;
 		}
 		if (counts_tally_is_next(s->table, &trace))
 			rc = end_iteration(s);
+		rc = rc ?: emit_latencies(s, &trace);
 		add_row(s, s->table, &trace);
 	}
 	profile_iterator_free(s->iterator);

@@ -4,6 +4,7 @@
 #include "counts/tally.h"
 
 #include "base/err.h"
+#include "counts/latency.h"
 
 #include <errno.h>
 #include <string.h>
@@ -120,6 +121,14 @@ static void add_things(struct table *t, const struct profile_trace *trace)
 	}
 }
 
+void counts_tally_latencies(struct table *t, const struct trace_histogram *h, size_t nr)
+{
+	latencies_fini(&t->latencies);
+	for (size_t i = 0; i < nr; i++)
+		if (h[i].event < t->nr_events)
+			(void)counts_latency_add(&t->latencies, &h[i], false);
+}
+
 size_t counts_tally_add(struct table *t, const struct profile_trace *trace)
 {
 	size_t row = t->nr_rows++, nr = 0;
@@ -138,8 +147,10 @@ size_t counts_tally_add(struct table *t, const struct profile_trace *trace)
 		set_cell(t, row, i, trace);
 		nr += cell_has_value(table_cell(t, row, i));
 	}
-	if (row == 0)
+	if (row == 0) {
 		add_things(t, trace);
+		counts_tally_latencies(t, trace->histograms, trace->nr_histograms);
+	}
 	counts_tally_samples(t, row, trace->sampling);
 	return nr;
 }

@@ -27,6 +27,10 @@ void counts_tally_clear_cpu(struct table *t, size_t row);
 /* Fills in the sampling of a row, after its cells. s NULL: unknown. Also for live tables. */
 void counts_tally_samples(struct table *t, size_t row, const struct trace_sampling *s);
 
+/* Replaces the latencies of the iteration; without memory some are missing. Also for live tables.
+ */
+void counts_tally_latencies(struct table *t, const struct trace_histogram *h, size_t nr);
+
 /* True if the trace belongs to another iteration than the rows. The caller then computes the
  * totals, uses the table, and sets nr_rows to 0. */
 bool counts_tally_is_next(const struct table *t, const struct profile_trace *trace);

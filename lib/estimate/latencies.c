@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/order.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { MAX_ROWS = 1 << 20 };
@@ -15,6 +16,7 @@ void latencies_fini(struct latencies *l)
 	for (uint32_t i = 0; i < l->rows.nr; i++)
 		mem_free(((struct latencies_row *)dict_at(&l->rows, i))->histogram);
 	dict_fini(&l->rows);
+	memset(l, 0, sizeof(*l));
 }
 
 struct histogram *latencies_get(struct latencies *l, uint32_t event, const char *part,
@@ -32,6 +34,19 @@ struct histogram *latencies_get(struct latencies *l, uint32_t event, const char 
 	if (row && !row->histogram)
 		row->histogram = mem_zalloc(sizeof(*row->histogram));
 	return row ? row->histogram : NULL;
+}
+
+int latencies_merge(struct latencies *l, const struct latencies *other)
+{
+	for (uint32_t i = 0; i < other->rows.nr; i++) {
+		const struct latencies_row *row = dict_at(&other->rows, i);
+		struct histogram *to = latencies_get(l, row->event, row->part, row->what);
+
+		if (!to)
+			return -ENOMEM;
+		histogram_merge(to, row->histogram);
+	}
+	return 0;
 }
 
 static int compare(const void *a, const void *b)

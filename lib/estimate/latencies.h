@@ -16,7 +16,7 @@ struct latencies_row {
 	struct histogram *histogram;     /* owned */
 };
 
-/* Zero-initialise. */
+/* Zero-initialise. latencies_fini makes it empty. */
 struct latencies {
 	struct dict rows; /* struct latencies_row, in the order of their first use */
 };
@@ -24,6 +24,8 @@ void latencies_fini(struct latencies *l);
 /* The row's histogram; made if there is none. NULL without memory, or at the limit of rows. */
 struct histogram *latencies_get(struct latencies *l, uint32_t event, const char *part,
 				const char *what);
+/* Adds all rows of other. 0 or -ENOMEM: then some are missing. */
+int latencies_merge(struct latencies *l, const struct latencies *other);
 /* A copy of the rows in order: by event and part, first all of it, then what took the most time.
  * Free it with mem_free; the histograms are borrowed. NULL without memory. */
 struct latencies_row *latencies_sorted(const struct latencies *l);

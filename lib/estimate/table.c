@@ -123,6 +123,7 @@ void table_free(struct table *t)
 	mem_free(t->totals);
 	mem_free(t->sums);
 	mem_free(t->things);
+	latencies_fini(&t->latencies);
 	arena_fini(&t->thing_names);
 	mem_free(t->sampled);
 	mem_free(t->sampled_totals);
@@ -440,7 +441,8 @@ int table_copy_events(struct table *to, const struct table *from)
 	to->is_cut = from->is_cut;
 	to->cause = from->cause;
 	to->gap_ns = from->gap_ns;
-	return copy_things(to, from);
+	latencies_fini(&to->latencies);
+	return copy_things(to, from) ?: latencies_merge(&to->latencies, &from->latencies);
 }
 
 struct table_summary *table_summary_new(size_t nr_columns)
@@ -567,6 +569,7 @@ void table_summary_add(struct table_summary *s, const struct table *t)
 		add_beyond(&s->column[i].low, t, i, CELL_LOW);
 		add_beyond(&s->column[i].high, t, i, CELL_HIGH);
 	}
+	(void)latencies_merge(&s->latencies, &t->latencies); /* without memory less is shown */
 	if (t->sampled)
 		add_samples(s, t);
 }

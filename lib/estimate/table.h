@@ -70,6 +70,7 @@ struct table {
 	struct table_thing *things; /* owned; column by column */
 	size_t nr_things, things_room;
 	struct arena thing_names;
+	struct latencies latencies; /* all of an event and part; added by who fills the table */
 	uint32_t iteration;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: unknown, the session was killed */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: unknown */
@@ -161,9 +162,9 @@ void table_total(struct table *t);
 void table_total_of(struct table *t, const uint32_t *rows, size_t nr, struct cell *cells);
 
 /*
- * Copies the counts of an iteration: rows, times, events' cells and things, without totals and
- * metrics. Both have the same events; to has room for the rows of from, and may have other
- * metrics. Names of things are copied. 0 or -ENOMEM: then things are missing.
+ * Copies the counts of an iteration: rows, times, events' cells, things and latencies, without
+ * totals and metrics. Both have the same events; to has room for the rows of from, and may have
+ * other metrics. Names of things are copied. 0 or -ENOMEM: then things or latencies are missing.
  */
 int table_copy_events(struct table *to, const struct table *from);
 
@@ -211,7 +212,7 @@ struct table_summary {
 	bool is_in_progress;  /* set by its user: the last iteration goes on, if it is cut */
 	const char *removed;  /* set by its user: earlier iterations, in words; NULL or "": none */
 	struct column_summary *column;
-	struct latencies latencies; /* added by its user */
+	struct latencies latencies;
 };
 struct table_summary *table_summary_new(size_t nr_columns);
 void table_summary_free(struct table_summary *s);

@@ -4,33 +4,11 @@
 #include "estimate/table.h"
 #include "screen/layout.h"
 #include "screen/number.h"
-#include "trace/trace.h"
 
-#include <errno.h>
 #include <math.h>
 
 const struct screen_latency screen_latency_quantiles[SCREEN_LATENCY_NR] = {
     {0.5, "p50"}, {0.9, "p90"}, {0.99, "p99"}, {0.999, "p99.9"}};
-
-static int add(struct histogram *to, const struct trace_histogram *h)
-{
-	if (!to)
-		return -ENOMEM;
-	for (size_t i = 0; i < h->nr; i++)
-		histogram_add(to, h->bucket[i].number, h->bucket[i].count);
-	if (h->nr)
-		histogram_add_sum(to, h->sum_ns, h->max_ns, h->bucket[h->nr - 1].number);
-	return 0;
-}
-
-int screen_latency_add(struct latencies *l, const struct trace_histogram *h, bool by_what)
-{
-	int rc = add(latencies_get(l, h->event, h->part, ""), h);
-
-	if (rc == 0 && by_what && h->what[0])
-		rc = add(latencies_get(l, h->event, h->part, h->what), h);
-	return rc;
-}
 
 enum { NAME, COUNT, MEAN, QUANTILES, MAX = QUANTILES + SCREEN_LATENCY_NR, NR_COLUMNS };
 

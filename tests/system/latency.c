@@ -1,8 +1,8 @@
 /*
- * A program with known latencies: latency THREADS CALLS. Each thread asks another one, which
- * answers a pipe after 2 ms, and receives the answer with readv(2); then it sleeps 1 ms by
- * clock_nanosleep(2). Nothing else in it calls these two. Prints what it measured around the calls,
- * in ns, sorted: "readv NS NS …" and "clock_nanosleep NS NS …".
+ * A program with known latencies: latency THREADS CALLS [US]. Each thread asks another one, which
+ * answers a pipe after US (2000) microseconds, and receives the answer with readv(2); then it
+ * sleeps 1 ms by clock_nanosleep(2). Nothing else in it calls these two. Prints what it measured
+ * around the calls, in ns, sorted: "readv NS NS …" and "clock_nanosleep NS NS …".
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -17,6 +17,7 @@ enum { MAX_CALLS = 100000 };
 
 static uint64_t took[2][MAX_CALLS];
 static size_t nr[2], nr_calls;
+static long delay_us = 2000;
 
 static uint64_t now(void)
 {
@@ -33,11 +34,10 @@ struct pair {
 static void *answer(void *arg)
 {
 	const struct pair *p = arg;
-	struct timespec delay = {0, 2000000};
 	char c;
 
 	while (read(p->ask[0], &c, 1) == 1) {
-		select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = delay.tv_nsec / 1000});
+		select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = delay_us});
 		if (write(p->answer[1], &c, 1) != 1)
 			abort();
 	}
@@ -90,6 +90,7 @@ int main(int argc, char **argv)
 	int nr_threads = argc > 2 ? (int)strtol(argv[1], NULL, 10) : 1;
 	pthread_t thread[64];
 
+	delay_us = argc > 3 ? strtol(argv[3], NULL, 10) : delay_us;
 	nr_calls = argc > 2 ? strtoul(argv[2], NULL, 10) : 100;
 	if (nr_threads < 1 || nr_threads > 64 || nr_calls * (size_t)nr_threads > MAX_CALLS)
 		return 2;

@@ -10,12 +10,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "counts/latency.h"
 #include "counts/series.h"
 #include "counts/tally.h"
 #include "estimate/running.h"
 #include "exports/exports.h"
 #include "screen/format.h"
-#include "screen/latency.h"
 #include "screen/number.h"
 #include "sums.h"
 #include "tables.h"
@@ -505,7 +505,7 @@ static void add_latencies(void *arg, const struct profile_trace *trace)
 	struct exposition *x = arg;
 
 	for (size_t i = 0; i < trace->nr_histograms && !x->error; i++)
-		x->error = screen_latency_add(&x->latencies, &trace->histograms[i], true);
+		x->error = counts_latency_add(&x->latencies, &trace->histograms[i], true);
 }
 
 /* --- of the session -------------------------------------------------------------------------- */

@@ -24,6 +24,8 @@ const char *const sqlite_schema_names[SQLITE_NR_TABLES] = {
     [SQLITE_LOSSES] = "losses",
     [SQLITE_WINDOWS] = "windows",
     [SQLITE_HELD] = "held",
+    [SQLITE_LATENCIES] = "latencies",
+    [SQLITE_BUCKETS] = "latency_buckets",
 };
 
 const char sqlite_schema_tables[] =
@@ -78,7 +80,12 @@ const char sqlite_schema_tables[] =
     " clock_ns INTEGER);"
     "CREATE TABLE held(iteration INTEGER REFERENCES iterations, trace INTEGER, cpu INTEGER,"
     " wanted_ns INTEGER, from_ns INTEGER, to_ns INTEGER, paused INTEGER, is_full INTEGER,"
-    " trigger TEXT, PRIMARY KEY(iteration, trace)) WITHOUT ROWID;";
+    " trigger TEXT, PRIMARY KEY(iteration, trace)) WITHOUT ROWID;"
+    "CREATE TABLE latencies(latency INTEGER PRIMARY KEY, iteration INTEGER REFERENCES iterations,"
+    " event INTEGER REFERENCES events, part TEXT, what TEXT, count INTEGER, sum_ns INTEGER,"
+    " max_ns INTEGER, p50_ns REAL, p90_ns REAL, p99_ns REAL, p99_9_ns REAL);"
+    "CREATE TABLE latency_buckets(latency INTEGER REFERENCES latencies, low_ns INTEGER,"
+    " high_ns INTEGER, count INTEGER);";
 
 const char sqlite_schema_views[] =
     "CREATE INDEX objects_by_name ON objects(name);"
@@ -86,6 +93,7 @@ const char sqlite_schema_views[] =
     " FROM objects o WHERE o.name = object_name);"
     "CREATE INDEX counts_by_event ON counts(event);"
     "CREATE INDEX series_by_event ON series(event, time_ns);"
+    "CREATE INDEX latency_buckets_by_latency ON latency_buckets(latency);"
     "CREATE INDEX stacks_by_parent ON stacks(parent);"
     "CREATE VIEW totals AS SELECT e.label AS event, e.unit AS unit, t.name AS thing,"
     " c.cpu AS cpu, sum(c.value) AS value, sum(c.raw) AS raw, sum(c.enabled_ns) AS enabled_ns,"

@@ -24,6 +24,8 @@ enum sqlite_table {
 	SQLITE_LOSSES,
 	SQLITE_WINDOWS,
 	SQLITE_HELD,
+	SQLITE_LATENCIES,
+	SQLITE_BUCKETS,
 	SQLITE_NR_TABLES
 };
 extern const char *const sqlite_schema_names[SQLITE_NR_TABLES];

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "counts/latency.h"
 #include "counts/tally.h"
 #include "exports/exports.h"
 #include "exports/lines.h"
@@ -21,6 +22,7 @@
 #include "report/stacks.h"
 #include "report/weights.h"
 #include "samples.h"
+#include "screen/latency.h"
 #include "spec/spec.h"
 #include "tables.h"
 #include "trace/record.h"
@@ -45,6 +47,8 @@ struct database {
 	struct report_stacks *stacks;
 	struct report_weights *weights; /* owned; by event */
 	struct profile_about about;
+	uint64_t nr_latencies;
+	int error; /* of latencies */
 	struct err *e;
 };
 
@@ -268,11 +272,47 @@ static void put_held(struct database *d, const struct profile_trace *trace)
 		   sqlite_u64(h->is_full), sqlite_text(*h->trigger ? h->trigger : NULL));
 }
 
+static void put_latency(struct database *d, uint32_t iteration, const struct latencies_row *row)
+{
+	const struct histogram *h = row->histogram;
+	struct sqlite_cell quantiles[SCREEN_LATENCY_NR];
+	uint64_t number = d->nr_latencies++;
+
+	for (size_t i = 0; i < SCREEN_LATENCY_NR; i++)
+		quantiles[i] =
+		    sqlite_real(histogram_quantile(h, screen_latency_quantiles[i].quantile).ns);
+	_Static_assert(SCREEN_LATENCY_NR == 4, "a column for each");
+	SQLITE_PUT(d->file, SQLITE_LATENCIES, sqlite_u64(number), sqlite_u64(iteration),
+		   sqlite_u64(row->event), sqlite_text(row->part), sqlite_text(row->what),
+		   sqlite_u64(h->count), sqlite_u64(h->sum_ns), sqlite_u64(h->max_ns), quantiles[0],
+		   quantiles[1], quantiles[2], quantiles[3]);
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (h->bucket[i])
+			SQLITE_PUT(d->file, SQLITE_BUCKETS, sqlite_u64(number),
+				   sqlite_u64(histogram_low(i)), sqlite_u64(histogram_low(i + 1)),
+				   sqlite_u64(h->bucket[i]));
+}
+
+/* Each by what it is of, which add up. */
+static int put_latencies(struct database *d, const struct profile_trace *trace)
+{
+	struct latencies l = {0};
+	int rc = 0;
+
+	for (size_t i = 0; i < trace->nr_histograms && rc == 0; i++)
+		rc = counts_latency_add_one(&l, &trace->histograms[i]);
+	for (uint32_t i = 0; i < l.rows.nr && rc == 0; i++)
+		put_latency(d, trace->head.iteration, dict_at(&l.rows, i));
+	latencies_fini(&l);
+	return rc;
+}
+
 static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct database *d = arg;
 
 	profile_about_add(&d->about, trace);
+	d->error = d->error ?: put_latencies(d, trace);
 	if (trace->window && trace->head.trace == 0)
 		put_window(d, trace);
 	if (trace->sampling && trace->sampling->held.wanted_ns)
@@ -295,7 +335,7 @@ static int put_counts(struct database *d)
 	while (rc == 0 && (got = tables_next(&tables, d->e)) == 1)
 		rc = put_iteration(d, tables.t);
 	tables_close(&tables);
-	return got < 0 ? got : rc;
+	return got < 0 ? got : rc ?: d->error;
 }
 
 /* --- series ---------------------------------------------------------------------------------- */
