@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import sqlite3
 
 from kit import CPUPERF, output, PRINT, run, run_checks, skip
@@ -45,6 +46,9 @@ def check_iterations(folder):
                      f"--event=latency:{row['event']}")[0]
         assert alone == {k: v for k, v in row.items() if k != "iteration"}, (alone, row)
     assert [r["what"].endswith(" latency") for r in found if r["what"]] == [True] * RUNS * len(CALLS), found
+    text = output(PRINT, "--quiet", "s", cwd=folder)
+    for call in CALLS:
+        assert re.search(rf"^syscall\.{call} +{RUNS * NR} +[\d.]+ m?s ", text, re.M), text
     record(folder, "t")
     both = rows(folder, "s", "t", "--report=latency", "--sort=iteration")
     assert [r for r in both if os.path.dirname(r["session"]) == "s"] == [
