@@ -28,6 +28,24 @@ static void add_ends(const struct host *h, const struct event *ev, struct buf *o
 		buf_printf(out, "a process that ends has no line: %s", why.msg);
 }
 
+/* How each process is read. */
+static void add_way(const struct host *h, const struct event *ev, struct buf *out)
+{
+	struct err why = {0};
+	const char *way = NULL;
+	int rc = collect_is_many(ev) ? collect_check_kernel(h, ev, &way, &why) : -ENODATA;
+
+	if (rc == -ENODATA)
+		return;
+	buf_adds(out, out->len ? "\n" : "");
+	if (rc == 0 && way)
+		buf_printf(out, "processes are read at once (%s), those chosen by number from %s",
+			   way, ev->row->source);
+	else
+		buf_printf(out, "processes are read from %s%s%s", ev->row->source, rc ? ": " : "",
+			   rc ? why.msg : "");
+}
+
 int describe_event(const struct options *o, const struct catalogue *c)
 {
 	struct event_facts facts;
@@ -48,6 +66,7 @@ int describe_event(const struct options *o, const struct catalogue *c)
 	event_facts_init(&facts, &ev);
 	event_works(c->host, probe, &ev, &facts.support);
 	event_facts_complete(&facts, c);
+	add_way(c->host, &ev, &facts.detail);
 	add_ends(c->host, &ev, &facts.detail);
 	if (strcmp(o->output_format, "csv") == 0) {
 		screen_write_csv_header(&out, event_fields, EVENT_NR_FIELDS);

@@ -75,6 +75,20 @@ int collect_check_follow(const struct host *h, const struct event *ev, struct er
 	return rc;
 }
 
+int collect_check_kernel(const struct host *h, const struct event *ev, const char **way,
+			 struct err *why)
+{
+	struct collect *c;
+	int state, rc = collect_open(&h->root, ev, NULL, 1, &c, &state);
+
+	if (rc)
+		return rc;
+	rc = collect_use_kernel(c, why);
+	*way = collect_way(c, 0);
+	collect_close(c);
+	return rc;
+}
+
 void collect_check(const struct host *h, const struct event *ev,
 		   const struct collect_choice *choice, struct event_support *out)
 {

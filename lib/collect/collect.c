@@ -241,6 +241,28 @@ void collect_read(struct collect *c)
 			c->many[k].status = c->many[k].source->read(c->many[k].state);
 }
 
+int collect_use_kernel(struct collect *c, struct err *why)
+{
+	int rc = -ENODATA;
+
+	for (size_t k = 0; k < c->nr_many; k++) {
+		const struct open_many *m = &c->many[k];
+
+		if (m->state && m->source->use_kernel)
+			rc = m->source->use_kernel(m->state, why);
+	}
+	return rc;
+}
+
+const char *collect_way(const struct collect *c, size_t i)
+{
+	uint32_t k = c->many_of[i];
+	const struct open_many *m = k == NO_MANY ? NULL : &c->many[k];
+
+	return m && m->state && m->source->way ? m->source->way(m->state, c->events[i].row->field)
+					       : NULL;
+}
+
 int collect_follow(struct collect *c, struct err *why)
 {
 	int rc = -ENODATA;

@@ -33,6 +33,12 @@ int collect_open(const struct root *root, const struct event *events,
 const struct err *collect_why(const struct collect *c, size_t i);
 void collect_close(struct collect *c);
 
+/* Before the first reading: reads by programs in the kernel what these can read. 0; -ENODATA: there
+ * is nothing; or -errno with *why. */
+int collect_use_kernel(struct collect *c, struct err *why);
+/* Where event i is read now, if not from what its row names; NULL: from there. */
+const char *collect_way(const struct collect *c, size_t i);
+
 /* Follows things to their end where that is possible. 0; -ENODATA: no event needs it; or -errno
  * with *why. */
 int collect_follow(struct collect *c, struct err *why);
@@ -46,6 +52,10 @@ void collect_next(struct collect *c);
 void collect_settle(const struct collect *c);
 /* Whether things of the event are followed to their end here: as collect_follow. */
 int collect_check_follow(const struct host *h, const struct event *ev, struct err *why);
+/* Whether the event is read by programs in the kernel here: as collect_use_kernel. *way: as of
+ * collect_way. */
+int collect_check_kernel(const struct host *h, const struct event *ev, const char **way,
+			 struct err *why);
 
 /* The result of event i's last reading: the best over all CPUs or things. 0 or -errno; -ENODATA:
  * the files do not have it. 0 if its choice matches nothing now: things may appear. */

@@ -66,6 +66,11 @@ struct collect_many_source {
 	/* The things of the last reading, in a stable order. */
 	size_t (*nr)(const void *state);
 	void (*get)(const void *state, size_t i, struct collect_thing *out);
+	/* Optional: from the first reading on reads by programs in the kernel what they can read.
+	 * 0; -ENODATA: no field; -errno with *why. */
+	int (*use_kernel)(void *state, struct err *why);
+	/* Optional: where the field is read now; NULL: from the files that its row names. */
+	const char *(*way)(const void *state, uint16_t field);
 	/* Optional: follows things to their end, so that those that end have a last reading, and
 	 * those that come and go between two readings have one. Things that have ended stay until
 	 * the first reading after next. 0; -ENODATA: no field needs it; -errno with *why. */

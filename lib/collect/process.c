@@ -15,6 +15,7 @@
 #include "collect/process_ended.h"
 #include "collect/process_reader.h"
 #include "collect/process_rest.h"
+#include "collect/process_tasks.h"
 #include "host/host.h"
 
 #include <errno.h>
@@ -23,8 +24,6 @@
 #include <string.h>
 
 enum { NOTE_BYTES = 65536, WHO_BYTES = 160, NR_NAMED = 4, MIN_NOTES = 3 };
-
-static const struct process_reader *const reader = &process_proc_reader;
 
 static const char *const field_names[PROCESS_NR_FIELDS] = {
     [PROCESS_CPU_TIME] = "CPU time",
@@ -85,7 +84,10 @@ struct note {
 
 struct state {
 	struct root root;
-	void *source; /* the reader's */
+	const struct process_reader *reader;
+	void *source;     /* the reader's */
+	uint32_t wanted;  /* bits of fields */
+	bool is_by_tasks; /* reader is that of an iterator; it may have failed since */
 	struct process_choice choice;
 	struct proc_ids ids;
 	struct process **list;   /* by pid, ascending */
@@ -102,7 +104,7 @@ struct state {
 	struct note notes[PROCESS_NR_TROUBLES];
 	uint32_t noted[PROCESS_NR_TROUBLES];
 	bool is_whole; /* the last reading succeeded */
-	bool has_noted_reopened, has_noted_absent;
+	bool has_noted_reopened, has_noted_absent, has_noted_failed;
 	struct buf absent; /* the words of the choice that match no process */
 	struct buf text;   /* the last note */
 };
@@ -193,6 +195,16 @@ static bool note_missing(struct state *s)
 	return true;
 }
 
+static bool note_failed(struct state *s)
+{
+	if (!s->is_by_tasks || s->has_noted_failed || process_tasks_by(s->source))
+		return false;
+	s->has_noted_failed = true;
+	buf_adds(&s->text, "the iterator over tasks fails: processes are read from /proc from now "
+			   "on, which is slower");
+	return true;
+}
+
 /* False if no note is due. */
 static bool write_note(struct state *s)
 {
@@ -212,7 +224,7 @@ static bool write_note(struct state *s)
 				   .nr_before = n->nr_before + n->nr_processes};
 		return true;
 	}
-	if (note_missing(s))
+	if (note_missing(s) || note_failed(s))
 		return true;
 	if (!s->nr_reopened || s->has_noted_reopened)
 		return false;
@@ -240,7 +252,7 @@ static const char *process_note(void *state)
 static void detach(struct state *s, struct process *p)
 {
 	if (p->source)
-		reader->detach(s->source, p->source);
+		s->reader->detach(s->source, p->source);
 	p->source = NULL;
 }
 
@@ -306,7 +318,7 @@ static bool is_in_tree(struct state *s, uint32_t pid)
 			return true;
 		if ((p && p->age) || !s->choice.tree->has_children)
 			return false;
-		pid = reader->parent(s->source, pid);
+		pid = s->reader->parent(s->source, pid);
 	}
 	return false;
 }
@@ -329,7 +341,7 @@ static void find_in_tree(struct state *s, struct process *p)
 static void look(struct state *s, struct process *p)
 {
 	char command[PROCESS_COMMAND_BYTES];
-	bool is_known = reader->command(s->source, p->pid, command) == 0;
+	bool is_known = s->reader->command(s->source, p->pid, command) == 0;
 
 	snprintf(p->name, sizeof(p->name), "%" PRIu32 "%s%s", p->pid, is_known ? " " : "",
 		 is_known ? command : "");
@@ -345,9 +357,9 @@ static void look(struct state *s, struct process *p)
 /* 0, -ESRCH or -ENOMEM. */
 static int read_values(struct state *s, struct process *p)
 {
-	int rc = p->source ? 0 : reader->attach(s->source, p->pid, &p->source);
+	int rc = p->source ? 0 : s->reader->attach(s->source, p->pid, &p->source);
 
-	return rc ? rc : reader->read(s->source, p->source, &p->values);
+	return rc ? rc : s->reader->read(s->source, p->source, &p->values);
 }
 
 /* After -ESRCH: if another process has the number, it is a new thing. */
@@ -400,7 +412,7 @@ static int visit(struct state *s, struct process *p)
 			look_if_due(s, p, p->values.clock_ns);
 	} else if (s->choice.nr_globs || p->is_in_tree ||
 		   process_choice_has(&s->choice, p->pid, NULL)) {
-		look_if_due(s, p, reader->clock(s->source, p->pid));
+		look_if_due(s, p, s->reader->clock(s->source, p->pid));
 		rc = p->is_chosen ? read_values(s, p) : 0;
 	}
 	p->age++;
@@ -539,12 +551,13 @@ static bool has_rest(const struct state *s)
 static int process_read(void *state)
 {
 	struct state *s = state;
-	/* if processes are chosen by number alone and all run, /proc need not be listed */
-	bool is_listed = s->choice.all || s->choice.tree || s->choice.nr_globs ||
+	/* if processes are chosen by number alone and all run, /proc need not be listed; an
+	 * iterator reads them when it lists them */
+	bool is_listed = s->is_by_tasks || s->choice.all || s->choice.tree || s->choice.nr_globs ||
 			 s->nr_things != s->choice.nr_numbers;
 	const uint32_t *pids;
 	size_t nr;
-	int rc = is_listed ? reader->list(s->source, &s->ids) : 0;
+	int rc = is_listed ? s->reader->list(s->source, &s->ids) : 0;
 
 	pids = is_listed ? s->ids.list : s->choice.numbers;
 	nr = is_listed ? s->ids.nr : s->choice.nr_numbers;
@@ -633,7 +646,7 @@ static void process_close(void *state)
 	for (size_t i = 0; i < s->nr; i++)
 		drop(s, s->list[i]);
 	if (s->source)
-		reader->close(s->source);
+		s->reader->close(s->source);
 	process_ended_close(&s->ended);
 	process_rest_close(&s->rest);
 	process_choice_fini(&s->choice);
@@ -650,7 +663,7 @@ static void process_close(void *state)
 static int check_numbers(struct state *s, struct err *e)
 {
 	size_t k = 0, nr_absent = 0;
-	int rc = s->choice.nr_numbers ? reader->list(s->source, &s->ids) : 0;
+	int rc = s->choice.nr_numbers ? s->reader->list(s->source, &s->ids) : 0;
 
 	if (rc)
 		return err_set(e, rc, "the processes cannot be listed: %s", strerror(-rc));
@@ -670,18 +683,19 @@ static int check_numbers(struct state *s, struct err *e)
 static int open_source(struct state *s, const struct root *root, const struct collect_choice *words,
 		       uint32_t wanted, struct err *e)
 {
-	int rc = reader->open(root, wanted, &s->source);
+	int rc = s->reader->open(root, wanted, &s->source);
 
+	s->wanted = wanted;
 	if (rc)
 		return err_set(e, rc, "/proc: cannot be read: %s", strerror(-rc));
 	s->ended.wanted = wanted;
 	s->ended.nr_numbers = &s->nr_numbers;
 	s->ended.choice = &s->choice;
-	rc = process_choice_init(&s->choice, words, reader->self(s->source), e)
+	rc = process_choice_init(&s->choice, words, s->reader->self(s->source), e)
 		 ?: check_numbers(s, e);
 	s->ended.is_tree = s->choice.tree;
 	if (rc == 0 && s->choice.all && wanted & 1u << PROCESS_CPU_TIME &&
-	    reader->is_of_machine(s->source)) {
+	    s->reader->is_of_machine(s->source)) {
 		process_rest_open(&s->rest, root);
 		s->rest_number = s->nr_numbers++;
 	}
@@ -697,6 +711,7 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 	if (!s)
 		return -ENOMEM;
 	s->root = *root;
+	s->reader = &process_proc_reader;
 	s->rest.fd = -1;
 	buf_init(&s->absent, NOTE_BYTES);
 	buf_init(&s->text, NOTE_BYTES);
@@ -706,6 +721,45 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 	else
 		*state = s;
 	return rc;
+}
+
+/* Why /proc is read. */
+static int refuse_tasks(const struct state *s, struct err *why)
+{
+	const struct process_choice *c = &s->choice;
+
+	if (!(s->wanted & process_tasks_fields()))
+		return -ENODATA;
+	if (!s->reader->clock(s->source, s->reader->self(s->source)))
+		return err_set(why, -ENOTSUP, "/proc belongs to another PID namespace or machine");
+	if (c->nr_numbers && !c->nr_globs && !c->all)
+		return err_set(why, -EINVAL, "processes are chosen by number alone");
+	if (privilege_is_held())
+		return err_set(why, -EPERM, "processes of others are read by the user's rights");
+	return 0;
+}
+
+static int process_use_kernel(void *state, struct err *why)
+{
+	struct state *s = state;
+	void *tasks;
+	int rc = refuse_tasks(s, why) ?: process_tasks_open(&s->root, s->wanted, &tasks, why);
+
+	if (rc)
+		return rc;
+	s->reader->close(s->source);
+	s->reader = &process_tasks_reader;
+	s->source = tasks;
+	s->is_by_tasks = true;
+	return 0;
+}
+
+static const char *process_way(const void *state, uint16_t field)
+{
+	const struct state *s = state;
+	bool is_by_tasks = s->is_by_tasks && process_tasks_by(s->source) & 1u << field;
+
+	return is_by_tasks ? "BPF: iterator over tasks" : NULL;
 }
 
 static int process_follow(void *state, struct err *why)
@@ -718,7 +772,7 @@ static int process_follow(void *state, struct err *why)
 
 	if (!(d->wanted & process_ended_fields()))
 		return -ENODATA;
-	if (!reader->is_of_machine(s->source))
+	if (!s->reader->is_of_machine(s->source))
 		return err_set(why, -ENOTSUP, "these are not the processes of the machine");
 	if (!tree && privilege_is_held())
 		return err_set(why, -EPERM, "processes of others are not followed");
@@ -749,6 +803,8 @@ const struct collect_many_source collect_process_source = {
     .read = process_read,
     .nr = process_nr,
     .get = process_get,
+    .use_kernel = process_use_kernel,
+    .way = process_way,
     .follow = process_follow,
     .next = process_next,
     .settle = process_settle,

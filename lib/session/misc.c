@@ -86,8 +86,10 @@ int misc_open(struct misc *m, const struct plan *plan, struct session_event *sta
 			explain(m, i, -errors[i], &state->support);
 		rc = refuse_choice(m, i, e);
 	}
-	if (rc == 0) /* else only those that exist at readings are seen */
+	if (rc == 0) { /* else files are read, and only what exists at readings is seen */
+		(void)collect_use_kernel(m->collect, &why);
 		(void)collect_follow(m->collect, &why);
+	}
 	mem_free(errors);
 	return rc;
 }
@@ -104,6 +106,15 @@ void misc_close(struct misc *m)
 static struct reading *reading_of(const struct misc *m, size_t i, struct reading *out)
 {
 	return &out[m->plan->events[m->places[i]].first_part];
+}
+
+const char *misc_way(const struct misc *m, size_t place)
+{
+	size_t i = 0;
+
+	while (i < m->nr && m->places[i] != place)
+		i++;
+	return i < m->nr ? collect_way(m->collect, i) : NULL;
 }
 
 bool misc_get(const struct misc *m, uint32_t trace, uint32_t cpu, struct reading *out)

@@ -79,7 +79,7 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .label = p->label,
 	    .unit = row->unit,
 	    .description = row->description,
-	    .source = row->source,
+	    .source = misc_way(&c->misc, i) ?: row->source,
 	    .reason = ev->support.reason,
 	    .scale = row->scale,
 	    .frequency = p->asked->frequency,

@@ -9,6 +9,12 @@
 
 #include "collect/process.h"
 
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #define BIT(field) (1u << (field))
 
 enum { ALL_FIELDS = (1 << PROCESS_NR_FIELDS) - 1, MAX_WORDS = 4 };
@@ -72,6 +78,24 @@ static inline uint64_t value(const void *state, unsigned pid, enum process_field
 		return t.values[field];
 	fail_msg("%s has no field %u", t.name, field);
 	return 0;
+}
+
+/* A process of that number; -1 if we may not choose it. */
+static inline pid_t start_as(pid_t number)
+{
+	struct clone_args args = {
+	    .exit_signal = SIGCHLD,
+	    .set_tid = (uint64_t)(uintptr_t)&number,
+	    .set_tid_size = 1,
+	};
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
 }
 
 #endif

@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -724,24 +723,6 @@ TEST(zombie)
 	read_all(s);
 	assert_false(find(s, (unsigned)c.pid, &(struct collect_thing){0}));
 	source->close(s);
-}
-
-/* A process of that number; -1 if we may not choose it. */
-static pid_t start_as(pid_t number)
-{
-	struct clone_args args = {
-	    .exit_signal = SIGCHLD,
-	    .set_tid = (uint64_t)(uintptr_t)&number,
-	    .set_tid_size = 1,
-	};
-	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			pause();
-	}
-	return pid;
 }
 
 /* By the file that is kept, whichever it is; and by CPU time alone, which needs none. */
