@@ -123,7 +123,8 @@ static const struct opt_row before[] = {
      .help =
 	 "Record the callers of each sample: fp, by frame pointers; dwarf (the default), from up "
 	 "to 16 KiB of the program's stack; hybrid, by frame pointers, completed from 1 KiB; "
-	 "aggregate, by frame pointers, added up in the kernel (key aggregate of cpspec(5)). If "
+	 "aggregate, by frame pointers, added up in the kernel (key aggregate of cpspec(5)), which "
+	 "samples of tracepoints, and waits with their waker, are not. If "
 	 "nothing is sampled, sample the clock 997 times per second.",
      .set = set_callgraph},
     {.name = "pid",

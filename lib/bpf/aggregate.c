@@ -1,6 +1,6 @@
 /*
- * Loading the program of aggregate.bpf.c, and reading its tables in shared memory: without system
- * calls, during which the kernel would skip samples of this CPU.
+ * Loading the program of aggregate.bpf.c, and reading tables of samples in shared memory: without
+ * system calls, during which the kernel would skip samples of this CPU.
  */
 #include "bpf/aggregate.h"
 
@@ -11,7 +11,7 @@
 
 #ifdef CPUPERF_HAS_BPF
 
-#include "bpf/aggregate_shared.h"
+#include "bpf/aggregate_tables.h"
 #include "bpf/loading.h"
 
 #include <bpf/bpf.h>
@@ -26,9 +26,7 @@
 
 enum {
 	LINE_BYTES = sizeof(union bpf_aggregate_line),
-	NR_LINES = AGGREGATE_TABLE_BYTES / LINE_BYTES, /* of a table */
-	NR_SLOTS = NR_LINES / 4,
-	FIRST_STACK = 1 + NR_SLOTS,
+	FIRST_STACK = 1 + AGGREGATE_SLOTS,
 	PID_NAMESPACE_INODE = 0xeffffffc, /* PROC_PID_INIT_INO: of the first one */
 	HOLD_NS = 20000,
 	MAX_HOLDS = 50000,
@@ -38,49 +36,54 @@ _Static_assert(AGGREGATE_MAX_STACK + 2 < BPF_AGGREGATE_STACK_WORDS, "two marks, 
 _Static_assert(LINE_BYTES == 8 * BPF_AGGREGATE_LINE_WORDS, "head and slot are a line each");
 
 struct aggregate {
-	struct aggregate_bpf *programs;  /* owned */
+	struct aggregate_bpf *programs;  /* owned; NULL: other programs use the tables */
 	union bpf_aggregate_line *lines; /* mapped; of all tables */
 	size_t map_bytes;
-	uint32_t nr_tables;
 };
 
 static union bpf_aggregate_line *table_of(const struct aggregate *a, uint32_t table)
 {
-	return a->lines + (size_t)table * NR_LINES;
+	return a->lines + (size_t)table * AGGREGATE_LINES;
 }
 
-/* The program sees processes by their numbers in the first namespace. */
-static bool is_in_namespace(void)
+int aggregate_check_namespace(struct err *e)
 {
 	struct stat st;
 
-	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != PID_NAMESPACE_INODE;
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == PID_NAMESPACE_INODE)
+		return 0;
+	return err_set(e, -ENOTSUP,
+		       "samples are not added up in a PID namespace: the kernel's program "
+		       "sees other numbers of processes");
 }
 
-static int configure(struct aggregate *a, struct err *e)
+int aggregate_size(struct bpf_map *lines, struct bpf_map *tables, uint32_t nr_tables,
+		   uint32_t nr_keys)
 {
-	struct aggregate_bpf *p = a->programs;
-	int nr_cpus = libbpf_num_possible_cpus();
-
-	if (is_in_namespace())
-		return err_set(e, -ENOTSUP,
-			       "samples are not added up in a PID namespace: the kernel's program "
-			       "sees other numbers of processes");
-	if (nr_cpus < 0)
-		return nr_cpus;
-	p->rodata->nr_lines = NR_LINES;
-	p->rodata->nr_slots = NR_SLOTS;
-	return bpf_map__set_max_entries(p->maps.lines, a->nr_tables * NR_LINES)
-		   ?: bpf_map__set_max_entries(p->maps.tables, (uint32_t)nr_cpus);
+	return bpf_map__set_max_entries(lines, nr_tables * AGGREGATE_LINES)
+		   ?: bpf_map__set_max_entries(tables, nr_keys);
 }
 
-static int map_lines(struct aggregate *a)
+static int configure(struct aggregate_bpf *p, const struct aggregate_config *c, struct err *e)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+	int rc = aggregate_check_namespace(e);
+
+	if (rc || nr_cpus < 0)
+		return rc ? rc : nr_cpus;
+	p->rodata->nr_lines = AGGREGATE_LINES;
+	p->rodata->nr_slots = AGGREGATE_SLOTS;
+	p->rodata->max_stack = 2 * BPF_AGGREGATE_STACK_WORDS; /* the event has it */
+	return aggregate_size(p->maps.lines, p->maps.tables, c->nr_cpus, (uint32_t)nr_cpus);
+}
+
+static int map_lines(struct aggregate *a, const struct bpf_map *lines, uint32_t first, uint32_t nr)
 {
 	void *base;
 
-	a->map_bytes = (size_t)a->nr_tables * AGGREGATE_TABLE_BYTES;
-	base = mmap(NULL, a->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    bpf_map__fd(a->programs->maps.lines), 0);
+	a->map_bytes = (size_t)nr * AGGREGATE_TABLE_BYTES;
+	base = mmap(NULL, a->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(lines),
+		    (off_t)first * AGGREGATE_TABLE_BYTES);
 	if (base == MAP_FAILED)
 		return -errno;
 	a->lines = base;
@@ -88,44 +91,59 @@ static int map_lines(struct aggregate *a)
 }
 
 /* The program looks for its table by the CPU's number. */
-static int name_tables(const struct aggregate *a, const struct aggregate_config *c)
+static int name_tables(const struct bpf_map *tables, const struct aggregate_config *c,
+		       uint32_t first, uint32_t first_key)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < c->nr_cpus && rc == 0; i++) {
-		uint32_t table = i + 1;
+		uint32_t table = first + i + 1, key = first_key + c->cpus[i];
 
-		rc = bpf_map_update_elem(bpf_map__fd(a->programs->maps.tables), &c->cpus[i], &table,
-					 BPF_ANY);
+		rc = bpf_map_update_elem(bpf_map__fd(tables), &key, &table, BPF_ANY);
 	}
 	return rc;
 }
 
-static int load(struct aggregate *a, const struct aggregate_config *config, struct err *e)
-{
-	int rc;
-
-	a->programs = aggregate_bpf__open();
-	rc = a->programs ? configure(a, e) : -errno;
-	return rc ?: aggregate_bpf__load(a->programs) ?: map_lines(a) ?: name_tables(a, config);
-}
-
-int aggregate_open(const struct aggregate_config *config, struct aggregate **out, struct err *e)
+int aggregate_map(const struct bpf_map *lines, const struct bpf_map *tables,
+		  const struct aggregate_config *config, uint32_t first, uint32_t first_key,
+		  struct aggregate **out)
 {
 	struct aggregate *a = mem_zalloc(sizeof(*a));
 	int rc;
 
 	if (!a)
-		return err_set(e, -ENOMEM, "out of memory");
-	a->nr_tables = config->nr_cpus;
+		return -ENOMEM;
+	rc = map_lines(a, lines, first, config->nr_cpus)
+		 ?: name_tables(tables, config, first, first_key);
+	if (rc)
+		aggregate_close(a);
+	else
+		*out = a;
+	return rc;
+}
+
+static int load(struct aggregate_bpf *p, const struct aggregate_config *config,
+		struct aggregate **out, struct err *e)
+{
+	return configure(p, config, e)
+		   ?: aggregate_bpf__load(p)
+		   ?: aggregate_map(p->maps.lines, p->maps.tables, config, 0, 0, out);
+}
+
+int aggregate_open(const struct aggregate_config *config, struct aggregate **out, struct err *e)
+{
+	struct aggregate_bpf *p;
+	int rc;
+
 	loading_begin();
-	rc = load(a, config, e);
+	p = aggregate_bpf__open();
+	rc = p ? load(p, config, out, e) : -errno;
 	loading_end();
 	if (rc) {
-		aggregate_close(a);
+		aggregate_bpf__destroy(p);
 		return e->code ? e->code : loading_refuse(rc, e);
 	}
-	*out = a;
+	(*out)->programs = p;
 	return 0;
 }
 
@@ -141,7 +159,7 @@ void aggregate_close(struct aggregate *a)
 
 int aggregate_program(const struct aggregate *a)
 {
-	return bpf_program__fd(a->programs->progs.aggregate);
+	return a->programs ? bpf_program__fd(a->programs->progs.aggregate) : -1;
 }
 
 /* The program sets is_busy before it reads is_on. It runs in an interrupt, so it ends soon. */
@@ -160,7 +178,7 @@ void aggregate_resume(struct aggregate *a, uint32_t table)
 {
 	union bpf_aggregate_line *t = table_of(a, table);
 
-	memset(t + 1, 0, (size_t)NR_SLOTS * LINE_BYTES);
+	memset(t + 1, 0, (size_t)AGGREGATE_SLOTS * LINE_BYTES);
 	t->head.nr_lines = 0;
 	t->head.nr_samples = t->head.nr_full = t->head.nr_failed = 0;
 	__atomic_store_n(&t->head.is_on, 1, __ATOMIC_SEQ_CST);
@@ -173,9 +191,9 @@ bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,
 	const struct bpf_aggregate_slot *s;
 	uint32_t kernel;
 
-	while (*at < NR_SLOTS && !t[1 + *at].slot.hash)
+	while (*at < AGGREGATE_SLOTS && !t[1 + *at].slot.hash)
 		++*at;
-	if (*at == NR_SLOTS)
+	if (*at == AGGREGATE_SLOTS)
 		return false;
 	s = &t[1 + (*at)++].slot;
 	kernel = (s->nr_kernel + BPF_AGGREGATE_LINE_WORDS - 1u) / BPF_AGGREGATE_LINE_WORDS;

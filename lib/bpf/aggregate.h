@@ -33,7 +33,8 @@ struct aggregate_config {
 int aggregate_open(const struct aggregate_config *config, struct aggregate **out, struct err *e);
 void aggregate_close(struct aggregate *a); /* NULL is fine */
 
-/* The descriptor of the program, for PERF_EVENT_IOC_SET_BPF. The event keeps the program alive. */
+/* The descriptor of the program, for PERF_EVENT_IOC_SET_BPF. The event keeps the program alive. -1:
+ * others add up (bpf/waits.h). */
 int aggregate_program(const struct aggregate *a);
 
 /* Table: the index of its CPU in the configuration. */
@@ -43,7 +44,7 @@ void aggregate_resume(struct aggregate *a, uint32_t table);
 
 struct aggregate_stack {
 	uint32_t pid, tid;
-	uint64_t samples, weight;  /* weight: the sum of their periods */
+	uint64_t samples, weight; /* weight: the sum of their periods; of waits, of their weights */
 	uint64_t begin_ns, end_ns; /* first and last: CLOCK_MONOTONIC */
 	/* Addresses, the innermost first; borrowed until the table is resumed. */
 	const uint64_t *kernel, *user;

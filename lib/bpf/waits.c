@@ -13,7 +13,9 @@
 
 #ifdef CPUPERF_HAS_BPF
 
+#include "bpf/aggregate_tables.h"
 #include "bpf/loading.h"
+#include "bpf/wait_steps.h"
 #include "bpf/waits_shared.h"
 
 #include <asm/perf_regs.h>
@@ -30,6 +32,7 @@ struct waits {
 	struct bpf_waits_sums *sums; /* mapped; nr_cpus of them */
 	size_t map_bytes;
 	uint32_t nr_cpus;
+	uint32_t first_table[BPF_NR_WAITS]; /* of those that are added up */
 	bool is_command, is_started;
 };
 
@@ -89,6 +92,29 @@ static int configure_wakers(struct waits_bpf *p, bool has_wakers)
 	return bpf_map__set_max_entries(p->maps.wakers, BPF_WAKER_SLOTS);
 }
 
+static int configure_tables(struct waits *w, const struct waits_config *c, struct err *e)
+{
+	struct waits_bpf *p = w->programs;
+	uint32_t nr = 0, nr_cpus = c->tables ? c->tables->nr_cpus : 0;
+	int rc;
+
+	for (int kind = 0; kind < BPF_NR_WAITS; kind++) {
+		w->first_table[kind] = nr * nr_cpus;
+		p->rodata->is_added_up[kind] = c->is_added_up[kind];
+		nr += c->is_added_up[kind];
+	}
+	rc = nr ? aggregate_check_namespace(e) : 0;
+	if (rc || !nr)
+		return rc;
+	wait_steps_fill(p->rodata->weights);
+	p->rodata->max_stack = c->max_stack;
+	p->rodata->nr_cpus = w->nr_cpus;
+	p->rodata->nr_lines = AGGREGATE_LINES;
+	p->rodata->nr_slots = AGGREGATE_SLOTS;
+	return aggregate_size(p->maps.lines, p->maps.tables, nr * nr_cpus,
+			      BPF_NR_WAITS * w->nr_cpus);
+}
+
 static int configure(struct waits *w, const struct waits_config *c, struct err *e)
 {
 	struct waits_bpf *p = w->programs;
@@ -108,6 +134,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
 	return configure_wakers(p, c->has_wakers)
+		   ?: configure_tables(w, c, e)
 		   ?: bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)
 		   ?: bpf_map__set_max_entries(p->maps.off_cpu, w->nr_cpus)
 		   ?: bpf_map__set_max_entries(p->maps.run_queue, w->nr_cpus);
@@ -163,6 +190,19 @@ void waits_close(struct waits *w)
 		munmap(w->sums, w->map_bytes);
 	waits_bpf__destroy(w->programs);
 	mem_free(w);
+}
+
+int waits_open_aggregate(struct waits *w, enum waits_kind kind,
+			 const struct aggregate_config *config, struct aggregate **out,
+			 struct err *e)
+{
+	int rc;
+
+	loading_begin();
+	rc = aggregate_map(w->programs->maps.lines, w->programs->maps.tables, config,
+			   w->first_table[kind], (uint32_t)kind * w->nr_cpus, out);
+	loading_end();
+	return rc ? loading_refuse(rc, e) : 0;
 }
 
 int waits_add_process(struct waits *w, pid_t process)
@@ -227,6 +267,17 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 void waits_close(struct waits *w)
 {
 	(void)w;
+}
+
+int waits_open_aggregate(struct waits *w, enum waits_kind kind,
+			 const struct aggregate_config *config, struct aggregate **out,
+			 struct err *e)
+{
+	(void)w;
+	(void)kind;
+	(void)config;
+	(void)out;
+	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
 }
 
 int waits_add_process(struct waits *w, pid_t process)

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct aggregate;
+struct aggregate_config;
 struct err;
 struct waits;
 
@@ -19,6 +21,11 @@ enum waits_kind { WAITS_OFF_CPU, WAITS_RUN_QUEUE, WAITS_WAKEUPS, WAITS_NR };
 struct waits_config {
 	/* per kind, in ns of waiting per sample, at most 2^42; 0: not sampled. Not of wakeups. */
 	uint64_t mean_ns[WAITS_NR];
+	/* Samples of the kind are added up, in tables of these CPUs: borrowed while it is opened.
+	 */
+	bool is_added_up[WAITS_NR];
+	const struct aggregate_config *tables;
+	uint32_t max_stack;  /* addresses of stacks that are added up */
 	bool has_wakers;     /* samples of off-CPU time have the stack of who woke the task */
 	bool counts_wakeups; /* else their sum is 0 */
 	bool has_target;     /* only the tasks of waits_add_process, and those that they create */
@@ -30,6 +37,12 @@ struct waits_config {
  * build, cannot do it; -ENOMEM. One thread. */
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e);
 void waits_close(struct waits *w); /* NULL is fine */
+
+/* The tables of a kind that is added up, a new object with each call. The programs fill them if
+ * they are not held. 0 or -errno with *e. */
+int waits_open_aggregate(struct waits *w, enum waits_kind kind,
+			 const struct aggregate_config *config, struct aggregate **out,
+			 struct err *e);
 
 /* A process of the target, which exists already. -ESRCH: it has ended. */
 int waits_add_process(struct waits *w, pid_t process);

@@ -62,6 +62,27 @@ struct bpf_waits_waker {
 	__u8 stack[BPF_WAKER_STACK]; /* from the stack pointer on */
 };
 
+enum {
+	BPF_WAIT_STEPS = 512, /* of a wait's weight, over: */
+	BPF_WAIT_STEPS_OF_MEAN = 32,
+};
+
+/* wait_weight of base/wait_weight.h without floating point, for a mean of at most 2^42: a sample of
+ * a wait of ns counts for that and steps[] × mean / 2^16, between two steps a line. */
+static inline __u64 bpf_wait_weight(const volatile __u32 *steps, __u64 ns, __u64 mean)
+{
+	__u64 at, scaled, rest, low, high;
+
+	if (ns >= mean * (BPF_WAIT_STEPS / BPF_WAIT_STEPS_OF_MEAN)) /* its sample is certain */
+		return ns;
+	scaled = ns * BPF_WAIT_STEPS_OF_MEAN;
+	at = scaled / mean & (BPF_WAIT_STEPS - 1);
+	rest = (scaled % mean << 12) / mean;
+	low = steps[at];
+	high = steps[at + 1];
+	return ns + (mean * (low - ((low - high) * rest >> 12)) >> 16);
+}
+
 struct bpf_waker_slot {
 	__u64 number; /* of its use */
 	struct bpf_waits_waker waker;

@@ -186,6 +186,12 @@ static int next_frame(struct profile_samples *s)
 	return end(s);
 }
 
+/* Waits of which each is a sample. */
+static bool is_exact(const struct trace_layout *l)
+{
+	return l->is_by_switches || (l->is_wait && l->period == 1);
+}
+
 /* Reads the current record: true if it is a sample. */
 static bool read_record(struct profile_samples *s, struct profile_sample *out)
 {
@@ -217,7 +223,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->samples = 1;
 	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
-	out->unit = k->layout.is_by_switches                              ? 0
+	out->unit = is_exact(&k->layout)                                  ? 0
 		    : k->layout.is_wait && k->layout.period < out->weight ? k->layout.period
 									  : out->weight;
 	return true;
@@ -237,7 +243,8 @@ static bool read_stack(struct profile_samples *s)
 	w->samples = added.samples;
 	w->weight = added.weight;
 	w->end_ns = added.end_ns > w->time_ns ? added.end_ns : w->time_ns;
-	w->unit = added.weight / added.samples;
+	if (!w->layout->is_wait) /* a wait's is the period: each sample weighs at least that */
+		w->unit = added.weight / added.samples;
 	s->part = 0;
 	s->nr_parts = added.samples < MAX_PARTS ? added.samples : MAX_PARTS;
 	return true;
@@ -254,10 +261,11 @@ static void return_part(struct profile_samples *s, struct profile_sample *out)
 {
 	const struct profile_sample *w = &s->whole;
 	uint64_t i = s->part++, span_ns = w->end_ns - w->time_ns;
+	uint64_t each = w->weight / w->samples;
 
 	*out = *w;
 	out->samples = before(w->samples, i + 1, s->nr_parts) - before(w->samples, i, s->nr_parts);
-	out->weight = out->samples * w->unit + (i ? 0 : w->weight % w->samples);
+	out->weight = out->samples * each + (i ? 0 : w->weight % w->samples);
 	out->end_ns = w->time_ns + before(span_ns, i + 1, s->nr_parts);
 	out->time_ns = w->time_ns + before(span_ns, i, s->nr_parts);
 	if (out->samples == 1)

@@ -24,7 +24,8 @@ struct profile_sample {
 	uint64_t weight; /* its period, or 1 if that is unknown */
 	uint64_t unit;   /* how much of it an independent sample stands for: of a wait, which is
 			  * sampled the more surely the longer it is, the mean; 0: of one that
-			  * records of switches show, nothing is left to chance; else weight */
+			  * records of switches show, or with a mean of 1, nothing is left to
+			  * chance; else weight */
 };
 
 /* A trace of a session, listed by iteration and trace without reading it, to divide the work

@@ -230,10 +230,29 @@ void counters_check_waits(struct event_support *out)
 	waits_close(w);
 }
 
+/* The CPUs that have tables, in *out: an array to be freed. */
+static int list_tables(const struct counters *c, uint32_t **cpus, struct aggregate_config *out)
+{
+	*cpus = mem_calloc(c->nr_cpus + 1, sizeof(**cpus));
+	if (!*cpus)
+		return -ENOMEM;
+	*out = (struct aggregate_config){.cpus = *cpus};
+	while (out->nr_cpus < c->nr_cpus && c->cpus[out->nr_cpus].cpu != PLAN_ANY_CPU) {
+		(*cpus)[out->nr_cpus] = c->cpus[out->nr_cpus].cpu;
+		out->nr_cpus++;
+	}
+	return 0;
+}
+
 int counters_open_waits(struct counters *c)
 {
 	const struct plan *plan = c->plan;
-	struct waits_config config = {.has_target = plan->target.nr_ids,
+	MEM_AUTO uint32_t *cpus = NULL;
+	struct aggregate_config tables;
+	struct waits_config config = {.tables = &tables,
+				      .max_stack =
+					  (uint32_t)aggregate_stack(host_max_stack(plan->host)),
+				      .has_target = plan->target.nr_ids,
 				      .is_command = plan->target.is_command,
 				      .has_children = !plan->target.is_process_only};
 	struct err e = {0};
@@ -248,6 +267,8 @@ int counters_open_waits(struct counters *c)
 		has_waits |= wait >= 0;
 		if (wait >= 0 && plan->events[i].asked->rate)
 			config.mean_ns[wait] = plan->events[i].asked->rate;
+		if (wait >= 0 && plan->events[i].asked->rate)
+			config.is_added_up[wait] = plan->events[i].asked->is_aggregated;
 		is_sampled |= wait >= 0 && plan->events[i].asked->rate;
 		config.counts_wakeups |= wait == WAITS_WAKEUPS;
 		config.has_wakers |= wait >= 0 && plan->events[i].asked->flags & SPEC_WAKER;
@@ -260,7 +281,9 @@ int counters_open_waits(struct counters *c)
 	      : plan_has_gap(plan) && is_sampled
 		  ? "waits can be counted, but not sampled, with windows or a delay"
 		  : NULL;
-	rc = why ? err_set(&e, -ENOTSUP, "%s", why) : waits_open(&config, &c->waits, &e);
+	rc = list_tables(c, &cpus, &tables);
+	if (rc == 0)
+		rc = why ? err_set(&e, -ENOTSUP, "%s", why) : waits_open(&config, &c->waits, &e);
 	if (rc && rc != -ENOMEM)
 		refuse_waits(c, rc, &e);
 	c->probe.waits = c->waits;
@@ -274,30 +297,52 @@ static bool is_aggregated(const struct plan *plan, size_t part)
 	return p->asked->is_aggregated && p->set != PLAN_NO_SET;
 }
 
-/* The programs of all aggregated events, with a table for each CPU; once. */
+static int wait_of_part(const struct plan *plan, size_t part)
+{
+	return event_wait(&plan->events[plan->parts[part].event].event);
+}
+
+static int open_aggregate(struct counters *c, size_t part, const struct aggregate_config *config,
+			  struct err *e)
+{
+	int wait = wait_of_part(c->plan, part);
+
+	if (wait < 0)
+		return aggregate_open(config, &c->aggregates[part], e);
+	if (!c->waits) /* refused */
+		return 0;
+	return waits_open_aggregate(c->waits, (enum waits_kind)wait, config, &c->aggregates[part],
+				    e);
+}
+
+/* What adds up the samples of all aggregated events, with a table for each CPU; once. */
 static int open_aggregates(struct counters *c)
 {
 	const struct plan *plan = c->plan;
-	MEM_AUTO uint32_t *cpus = mem_calloc(c->nr_cpus + 1, sizeof(*cpus));
-	struct aggregate_config config = {.cpus = cpus};
+	MEM_AUTO uint32_t *cpus = NULL;
+	struct aggregate_config config;
 	struct err e = {0};
-	int rc = 0;
+	int rc = list_tables(c, &cpus, &config);
 
-	if (!cpus)
-		return -ENOMEM;
-	while (config.nr_cpus < c->nr_cpus && c->cpus[config.nr_cpus].cpu != PLAN_ANY_CPU) {
-		cpus[config.nr_cpus] = c->cpus[config.nr_cpus].cpu;
-		config.nr_cpus++;
-	}
 	for (size_t k = 0; k < plan->nr_parts && rc == 0; k++)
 		if (is_aggregated(plan, k) && !c->aggregates[k] && !c->aggregate_support.state)
-			rc = aggregate_open(&config, &c->aggregates[k], &e);
+			rc = open_aggregate(c, k, &config, &e);
 	if (rc == 0 || rc == -ENOMEM)
 		return rc;
 	c->probe.aggregate_error = -rc;
 	explain_refusal(&c->aggregate_support, rc, &e);
 	close_aggregates(c);
 	return 0;
+}
+
+/* Their tables are the programs' of c->waits. */
+static void close_aggregates_of_waits(struct counters *c)
+{
+	for (size_t k = 0; k < c->plan->nr_parts; k++)
+		if (c->aggregates[k] && wait_of_part(c->plan, k) >= 0) {
+			aggregate_close(c->aggregates[k]);
+			c->aggregates[k] = NULL;
+		}
 }
 
 static int start_waits(struct counters *c)
@@ -319,10 +364,11 @@ int counters_open(struct counters *c, uint64_t ring_bytes)
 int counters_reopen(struct counters *c)
 {
 	counters_close(c);
+	close_aggregates_of_waits(c);
 	waits_close(c->waits); /* it recognises what is left of the last target */
 	session_latency_close(&c->latency);
 	c->waits = NULL;
-	return counters_open_waits(c) ?: open_cpus(c) ?: start_waits(c);
+	return counters_open_waits(c) ?: open_aggregates(c) ?: open_cpus(c) ?: start_waits(c);
 }
 
 void counters_close(struct counters *c)

@@ -129,7 +129,8 @@ static int connect_waits(struct session_cpu *c, const struct session_probe *p, s
 	return rc;
 }
 
-/* Has the samples of the part, the leader of the last group, added up. */
+/* Has the samples of the part, the leader of the last group, added up. The programs of waits do it
+ * by themselves. */
 static int connect_aggregate(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
 	struct pmu_group *g = &c->groups[c->nr_groups - 1];
@@ -139,7 +140,7 @@ static int connect_aggregate(struct session_cpu *c, const struct session_probe *
 	if (!event_of(c, part)->asked->is_aggregated)
 		return 0;
 	a = p->aggregates[part];
-	if (a)
+	if (a && wait_of(c, part) < 0)
 		rc = p->pmu->ioctl(g->members[0].fd, PERF_EVENT_IOC_SET_BPF,
 				   (unsigned long)aggregate_program(a));
 	if (rc)

@@ -91,14 +91,20 @@ bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p)
 	return plan->records_switches && is_sampled_wait(p);
 }
 
-/* Records of a gap, or overwritten ones, would be missing. */
+static bool is_aggregated_wait(const struct plan_event *p)
+{
+	return is_sampled_wait(p) && p->asked->is_aggregated;
+}
+
+/* Records of a gap, or overwritten ones, would be missing; nothing adds records of switches up. */
 bool plan_may_record_switches(const struct plan *plan)
 {
 	const struct plan_target *t = &plan->target;
 
 	return t->nr_ids && !t->is_cgroup && plan->has_all_cpus && !plan->has_control &&
 	       !plan_has_gap(plan) && !plan->spec->flight.span_ns &&
-	       ARRAY_ANY(p, plan->events, plan->nr_events, is_sampled_wait(p));
+	       ARRAY_ANY(p, plan->events, plan->nr_events, is_sampled_wait(p)) &&
+	       !ARRAY_ANY(p, plan->events, plan->nr_events, is_aggregated_wait(p));
 }
 
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
@@ -304,7 +310,8 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 	return report(plan->spec, p->asked->name_pos, &e, errs);
 }
 
-/* The kernel calls programs with the samples of PMUs and of its software events. */
+/* The kernel calls programs with the samples of PMUs and of its software events; those of waits add
+ * up by themselves. */
 static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 			   struct err_list *errs)
 {
@@ -315,7 +322,7 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 	if (plan->spec->flight.span_ns)
 		err_set(&e, -EINVAL, "%s:%s: aggregate and flight_recorder are mutually exclusive",
 			p->event.group->name, p->event.row->name);
-	else if (event_wait(&p->event) >= 0 || p->event.group->id == EVENT_GROUP_TRACEPOINT)
+	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT)
 		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",
 			p->event.group->name, p->event.row->name);
 	else

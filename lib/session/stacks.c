@@ -37,6 +37,13 @@ static void put_two(struct record *r, uint32_t first, uint32_t second)
 	put(r, word);
 }
 
+/* Raw data as the ring has it of a wait (struct bpf_waits_sample): the length and the data. */
+static void put_raw(struct record *r, uint64_t ns)
+{
+	put_two(r, 12, (uint32_t)ns);
+	put_two(r, (uint32_t)(ns >> 32), 0);
+}
+
 static bool is_mark(uint64_t word)
 {
 	return word >= PERF_CONTEXT_MAX;
@@ -83,6 +90,8 @@ void stacks_add(struct buf *items, const struct perf_event_attr *attr, uint64_t 
 		for (size_t i = 0; i < chain.nr; i++)
 			put(&r, chain.word[i]);
 	}
+	if (type & PERF_SAMPLE_RAW) /* of waits: the ns of one, and version 0 */
+		put_raw(&r, stack->weight / stack->samples);
 	header.misc = nr_kernel || !chain.nr ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 	header.size = (uint16_t)(r.nr * sizeof(r.word[0]));
 	memcpy(&r.word[0], &header, sizeof(header));

@@ -82,11 +82,11 @@ static bool aggregate_has_no_stack(const struct spec_event *e)
 	return e->is_aggregated && spec_event_is_sampled(e) && !(e->flags & SPEC_CALLCHAIN);
 }
 
-enum { SINGLE_FLAGS = SPEC_USER_STACK | SPEC_LAST_BRANCH | SPEC_TIMEBASE };
+enum { SINGLE_FLAGS = SPEC_USER_STACK | SPEC_LAST_BRANCH | SPEC_TIMEBASE | SPEC_WAKER };
 
 bool check_may_aggregate(const struct spec_event *e)
 {
-	return !is_misc(e) && !(e->flags & SINGLE_FLAGS) && strcmp(e->group_name, "sched") != 0 &&
+	return !is_misc(e) && !(e->flags & SINGLE_FLAGS) &&
 	       strcmp(e->group_name, "tracepoint") != 0;
 }
 

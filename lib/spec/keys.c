@@ -347,7 +347,7 @@ const struct key_row key_rows[] = {
 	EVENT_POS(aggregate_pos),
 	.name = "aggregate",
 	.type = KEY_BOOL,
-	.groups = "all but misc, sched and tracepoint",
+	.groups = "all but misc and tracepoint",
 	.modes = "sampling",
 	.description =
 	    "true has the kernel add the samples up by thread and stack, and reads them at the "
@@ -356,7 +356,13 @@ const struct key_row key_rows[] = {
 	    "records up to 125 addresses, and the right to load programs (BPF). A sample "
 	    "that finds no room in the kernel's table, of 2 MiB for each CPU, is written as "
 	    "without this key, and so are those while the table is read. Samples that are added "
-	    "up have no time of their own: reports spread them evenly from the first to the last.",
+	    "up have no time of their own: reports spread them evenly from the first to the last. "
+	    "A wait (sched:off_cpu_time, run_queue_time) counts in its stack what its sample "
+	    "weighs: with a rate of 1 each wait, with its exact length and no interval; else by "
+	    "chance, as without "
+	    "this key, which costs less. Its stack is read by frame pointers where the task runs "
+	    "again; the flag waker cannot be combined with this key, because who ends a wait is "
+	    "stored for single samples only.",
     },
     {
 	EVENT_FIELD(flags),

@@ -5,6 +5,8 @@
  * events. A wait counts on the CPU on which the task runs again; what lies before a reading is
  * added up by the iterator, on the task's last CPU. A sample is taken when the wait is over.
  *
+ * Samples of an aggregated event are added up by stack, and only those that find no room are sent.
+ *
  * What is known of a task is stored with it (task storage): no table fills up, and a new task with
  * the number of an old one starts anew.
  */
@@ -16,6 +18,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "bpf/programs/aggregate.bpf.h"
 #include "bpf/waits_shared.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -72,6 +75,9 @@ __u64 nr_wakers; /* stored so far */
 
 const volatile __u64 mean_ns[BPF_NR_WAITS]; /* between two samples; 0: none */
 const volatile bool has_target, has_children, counts_wakeups;
+const volatile bool is_added_up[BPF_NR_WAITS];
+const volatile __u32 nr_cpus;                     /* tables: those of off-CPU time first */
+const volatile __u32 weights[BPF_WAIT_STEPS + 1]; /* of bpf_wait_weight */
 
 /* log2(1 + i / 64), with 16 bits behind the point. */
 static const __u32 log2_steps[65] = {
@@ -332,6 +338,13 @@ static bool send_waker(void *ctx, const struct bpf_waits_task *s, __u64 ns, void
 	return true;
 }
 
+/* True: its table has it. Not inlined: it is large, and used for both kinds. */
+static __attribute__((noinline)) bool add_up(void *ctx, __u32 which, __u64 ns, __u64 mean)
+{
+	return aggregate_add(ctx, which * nr_cpus + bpf_get_smp_processor_id(),
+			     bpf_wait_weight(weights, ns, mean));
+}
+
 /* The task that has been switched to runs again: here its stack is that of the wait. */
 static void sample(void *ctx, struct bpf_waits_task *s, enum bpf_wait which, void *to)
 {
@@ -341,6 +354,8 @@ static void sample(void *ctx, struct bpf_waits_task *s, enum bpf_wait which, voi
 		return;
 	s->waited[which] = 0;
 	s->left[which] = draw(mean_ns[which]);
+	if (is_added_up[which] && add_up(ctx, which, out.ns, mean_ns[which]))
+		return;
 	if (has_wakers && which == BPF_WAIT_OFF_CPU && send_waker(ctx, s, out.ns, to))
 		return;
 	bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, sizeof(out));

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Waits that the kernel adds up by stack: the key aggregate on off_cpu_time and run_queue_time. With a rate of 1
+each wait is a sample of its own length, so that samples, in whatever iteration, add up to the count.
+CPUPERF and CPUPERF_PRINT name the programs; needs root and a kernel with BTF.
+"""
+import csv
+import glob
+import io
+import math
+import os
+import re
+import struct
+import subprocess
+
+from kit import CPUPERF, output, PRINT, run, run_checks, skip
+from sampled import Trace, write_spec
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FRAME_STACKS, R_SAMPLE = 20, 9
+ON_ONE_CPU = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]  # one table
+IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
+
+
+def build(folder, name):
+    program = os.path.join(folder, name)
+    run("cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o", program,
+        f"{HERE}/{name}.c")
+    return program
+
+
+def wait_event(name, rate=1, **keys):
+    return {"group_name": "sched", "event_name": name, "rate": rate, "flags": ["callchain"], "aggregate": True, **keys}
+
+
+WAITS = [wait_event("off_cpu_time"), wait_event("run_queue_time")]
+
+
+def measure(folder, *command, events=None, options=(), **keys):
+    """The session's folder, and what the command printed: {name: number}."""
+    spec = write_spec(folder, events or WAITS, **{"duration": 60, "num_iterations": 0, **keys})
+    done = run(CPUPERF, spec, "-o", f"{folder}/session", *options, "--", *command, cwd=folder)
+    words = done.stdout.split()
+    return f"{folder}/session", {k: int(v) for k, v in zip(words[::2], words[1::2]) if v.isdigit()}
+
+
+def rows(session, *args):
+    text = output(PRINT, "--quiet", "--output-format=csv", *args, session)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def of_traces(session, name):
+    return [r for r in rows(session, "--report=summary") if r["trace"] and r["event"] == name]
+
+
+def sums(cells, *keys):
+    return [sum(int(c[key] or 0) for c in cells) for key in keys]
+
+
+def stacks_of(session):
+    """(samples, weight) of all that was added up, and how many samples were not."""
+    added, single = [], 0
+    for path in glob.glob(f"{session}/cpuperf.*.*.cpuperf"):
+        trace = Trace(path)
+        for payload in trace.of(FRAME_STACKS):
+            at = 8
+            while at < len(payload):
+                samples, weight, _ = struct.unpack_from("<QQQ", payload, at)
+                kind, _, size = struct.unpack_from("<IHH", payload, at + 24)
+                assert kind == R_SAMPLE, kind
+                added.append((samples, weight))
+                at += 24 + size
+        single += sum(r.kind == R_SAMPLE for r in trace.records())
+    return added, single
+
+
+def check_each_once(folder):
+    """Over many iterations, and so many boundaries: each wait once, with its length."""
+    number = 3000
+    session, said = measure(folder, build(folder, "faults"), str(number), "8", "doze", duration=0.005)
+    added, single = stacks_of(session)
+    found = 0
+    for event in WAITS:
+        cells = of_traces(session, event["event_name"])
+        raw, weight, samples, lost = sums(cells, "raw", "weight", "samples", "lost")
+        assert lost == 0 and raw == weight, (raw, weight, cells[0])
+        assert sum(c["trace"] == "0" for c in cells) > 1
+        found += samples
+    assert sum(n for n, _ in added) + single == found, (found, single)
+    assert len(added) < sum(n for n, _ in added), "nothing was added up"
+    dozed = [r for r in rows(session, "--report=stacks", "--event=sched:off_cpu_time", "--top=0")
+             if "nanosleep" in r["stack"] and "main" in r["stack"]]
+    naps, ns = sums(dozed, "samples", "count")
+    assert said["switches"] * 0.998 <= naps <= number and ns <= said["dozed_ns"], (naps, ns, said)
+    # no wait is left to chance
+    assert all(r["share_high"] == r["share_low"] == r["share"] for r in dozed), dozed
+
+
+def check_reports_agree(folder):
+    session, said = measure(folder, build(folder, "faults"), "1000", "8", "doze",
+                         events=[{"group_name": "software", "event_name": "cpu_clock", "rate": 1000000,
+                                  "flags": ["callchain"], "aggregate": True}, *WAITS])
+    summary = {r["event"]: r for r in rows(session, "--report=summary") if r["samples"] and not r["trace"]}
+    samples, ns = sums(summary.values(), "samples", "weight")
+    waits = rows(session, "--report=waits", "--top=0")
+    assert sums(waits, "self_samples", "self_count") == [samples, ns], (summary, waits)
+    assert {r["state"] for r in waits} == {"on CPU", "waiting for a CPU", "blocked"}, waits
+    asleep, = [r for r in waits if (r["state"], r["reason"], r["comm"]) == ("blocked", "sleep", "faults")]
+    assert said["switches"] * 0.998 <= int(asleep["self_samples"]) <= 1000, asleep
+    flat = rows(session, "--report=flat", "--top=0")
+    assert sums(flat, "self_samples", "self_count") == [samples, ns]
+    tree = output(PRINT, "--quiet", "--report=tree", "--group-by=state", "--output-format=ndjson", session)
+    assert "nanosleep" in tree and "blocked" in tree
+    folded = output(PRINT, "--quiet", "--output-format=folded", "--event=sched:off_cpu_time", session).splitlines()
+    of_doze = {line.rsplit(" ", 1)[0] for line in folded if "nanosleep" in line and ";main;" in line}
+    assert len(of_doze) == 8, of_doze
+    assert all(line.count("left") + line.count("right") == 20 for line in of_doze), of_doze
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in folded) == int(summary["off_cpu_time"]["weight"])
+    assert not re.search(r"bpf|__schedule\b|;schedule ", "\n".join(folded)), folded
+    for name in ("pprof", "sqlite", "html", "speedscope", "chrome", "perfetto"):
+        output(PRINT, "--quiet", f"--output-format={name}", f"--output-file={folder}/x.{name}", session)
+    output(PRINT, "--quiet", f"--diff={session}", "--within", session, code=None)
+
+
+def check_weights(folder):
+    """Waits far shorter than the rate: as in a ring, the weights of samples stand for all waits."""
+    session, _ = measure(folder, build(folder, "waits"), "short",
+                         events=[wait_event("off_cpu_time", 500000), wait_event("run_queue_time", 500000)])
+    raw, weight, samples = sums(of_traces(session, "off_cpu_time"), "raw", "weight", "samples")
+    assert 100 < samples < 4000, samples
+    assert abs(raw - weight) < 5 * math.sqrt(raw * 5e5), (raw, weight)
+    # of short waits an interval as if each sample were of the mean length: what is left to chance
+    asleep = [r for r in rows(session, "--report=waits", "--top=0")
+              if (r["state"], r["reason"]) == ("blocked", "sleep") and float(r["self"]) > 5]
+    for row in asleep:
+        width = 2 * 1.96 * math.sqrt(float(row["self"]) * (100 - float(row["self"])) / samples)
+        assert width / 3 < float(row["self_high"]) - float(row["self_low"]) < 3 * width, (width, row)
+    assert asleep
+    added, _ = stacks_of(session)
+    assert added and all(w >= n * 500000 * 0.9999 for n, w in added), added
+
+
+def check_callgraph(folder):
+    """-g=aggregate adds waits up too, each run's anew; those with a waker stay single."""
+    waits = build(folder, "waits")
+    run(CPUPERF, "--event=sched:off_cpu_time@1", "-g=aggregate", "--runs=3", "-o", f"{folder}/session", "--", waits,
+        cwd=folder)
+    added, _ = stacks_of(f"{folder}/session")
+    assert added
+    by_run = {}
+    for cell in of_traces(f"{folder}/session", "off_cpu_time"):
+        by_run.setdefault(cell["iteration"], []).append(cell)
+    assert len(by_run) == 3, by_run
+    for cells in by_run.values():
+        weight, samples = sums(cells, "weight", "samples")
+        assert samples >= 55 and weight >= 4 * 15 * 10e6 * 0.95, cells
+    spec = write_spec(folder, [wait_event("off_cpu_time", aggregate=False, flags=["callchain", "waker"])])
+    run(CPUPERF, spec, "-g=aggregate", "-o", f"{folder}/session", "--", waits, cwd=folder)
+    added, single = stacks_of(f"{folder}/session")
+    assert not added and single > 50, (added, single)
+
+
+def record_stacks(folder, number):
+    """Waits with as many stacks. Returns the bytes of the session, and the most memory of cpuperf in KiB."""
+    program, session = build(folder, "faults"), f"{folder}/session"
+    spec = write_spec(folder, [wait_event("off_cpu_time")], duration=3600, num_iterations=0,
+                      compression="zstd:1")
+    with open(f"{folder}/said", "w", encoding="utf-8") as said:
+        pid = os.posix_spawn(CPUPERF, [CPUPERF, spec, "-o", session, "--output-file=/dev/null", "--", *ON_ONE_CPU, program, str(number),
+                                       str(number), "doze"], os.environ,
+                             file_actions=[(os.POSIX_SPAWN_DUP2, said.fileno(), fd) for fd in (1, 2)])
+        _, status, usage = os.wait4(pid, 0)
+    assert status == 0, open(f"{folder}/said", encoding="utf-8").read()
+    text = output(PRINT, "--report=summary", session, stderr=subprocess.STDOUT)
+    said = re.search(r"([\d,]+) samples found no room in the kernel's table\s+of stacks and were\s+written one by one; "
+                     r"([\d,]+) were\s+added up", text)
+    assert said, text
+    full, samples = (int(n.replace(",", "")) for n in said.groups())
+    raw, weight, all_samples, lost = sums(of_traces(session, "off_cpu_time"), "raw", "weight", "samples", "lost")
+    size = sum(os.path.getsize(path) for path in glob.glob(f"{session}/*"))
+    print(f"{number} stacks: {samples} added up, {full} written one by one, {lost} lost; {size / 2**20:.1f} MiB in "
+          f"files, {usage.ru_maxrss / 1024:.1f} MiB of memory", flush=True)
+    assert full > number / 8 and full + samples == all_samples + lost, (full, samples, all_samples, lost)
+    assert raw == weight or lost, (raw, weight)
+    return size, usage.ru_maxrss
+
+
+def check_full(folder):
+    """More stacks than the kernel's table has room for: the rest goes to the ring, and is said. With
+    CPUPERF_TEST_LONG=1 a million of them, which need no more memory."""
+    size, memory = record_stacks(folder, 6000)
+    assert size < 16 << 20, size
+    if IS_LONG:
+        more, most = record_stacks(folder, 1000000)
+        assert more - size < 1000000 * 200, (size, more)
+        assert most < memory + (64 << 10), (memory, most)
+
+
+def check_refusals(folder):
+    spec = write_spec(folder, [wait_event("off_cpu_time", flags=["callchain", "waker"])])
+    done = run(CPUPERF, spec, "--", "true", cwd=folder, code=None)
+    assert done.returncode and "waker: samples with this flag cannot be added up" in done.stderr, done.stderr
+    # without the right to load programs: not by records of switches, which nothing adds up
+    spec = write_spec(folder, [wait_event("off_cpu_time")])
+    done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", CPUPERF, spec, "-o",
+                           f"{folder}/session", "--", "true"], cwd=folder, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    assert "off_cpu_time (programs in the kernel (BPF) are not permitted)" in done.stdout, done.stdout
+
+
+if os.geteuid() != 0:
+    skip("needs root")
+if not os.path.exists("/sys/kernel/btf/vmlinux"):
+    skip("the kernel has no BTF")
+run_checks(globals())
