@@ -45,12 +45,32 @@ void loading_end(void)
 	libbpf_set_print(print_before);
 }
 
+/* Linux 5.12 gave tracing programs a task's storage, and a member of the task that names it; and
+ * all programs atomic operations that return a value. */
+static bool is_before_5_12(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int id = btf ? btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
+	bool is_found = !t; /* unknown */
+
+	for (__u32 i = 0; t && i < btf_vlen(t) && !is_found; i++)
+		is_found =
+		    !strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), "bpf_storage");
+	btf__free(btf);
+	return !is_found;
+}
+
 int loading_refuse(int rc, struct err *e)
 {
 	if (rc == -ENOMEM)
 		return err_set(e, rc, "out of memory");
 	if (rc == -EPERM || rc == -EACCES)
 		return err_set(e, -EPERM, "programs in the kernel (BPF) are not permitted");
+	if (is_before_5_12())
+		return err_set(e, -ENOTSUP,
+			       "programs in the kernel need Linux 5.12 (task storage, and atomic "
+			       "operations that return a value)");
 	return err_set(e, -ENOTSUP, "the kernel does not accept the programs: %s",
 		       complaint[0] ? complaint : strerror(-rc));
 }

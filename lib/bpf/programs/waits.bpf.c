@@ -23,10 +23,11 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+/* Of on_cpu, kernels have an int or a byte: what is unsigned is read as wide as it is there. */
 struct task_struct {
 	int pid, tgid;
-	unsigned int __state, flags;
-	int exit_state, on_cpu, wake_cpu;
+	unsigned int __state, flags, on_cpu;
+	int exit_state, wake_cpu;
 	struct task_struct *group_leader;
 } __attribute__((preserve_access_index));
 
