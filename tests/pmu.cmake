@@ -24,6 +24,19 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
       COMMAND ${CMAKE_NM} -n --defined-only $<TARGET_FILE:${name}> > $<TARGET_FILE:${name}>.nm)
   endforeach()
 endif()
+# What the checks of BPF programs measure there, on any machine.
+find_package(Threads REQUIRED)
+if(NOT TARGET pmu_programs)
+  add_custom_target(pmu_programs)
+endif()
+foreach(name waits latency faults)
+  add_executable(guest_${name} EXCLUDE_FROM_ALL system/${name}.c)
+  target_compile_options(guest_${name} PRIVATE -O1 -fno-omit-frame-pointer
+    -fno-optimize-sibling-calls -fno-sanitize=all -w)
+  target_link_options(guest_${name} PRIVATE -fno-sanitize=all)
+  target_link_libraries(guest_${name} PRIVATE Threads::Threads)
+  add_dependencies(pmu_programs guest_${name})
+endforeach()
 if(CMAKE_CROSSCOMPILING OR CPUPERF_FUZZ)
   return()
 endif()
@@ -41,7 +54,8 @@ endforeach()
 
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${CMAKE_CURRENT_SOURCE_DIR}/pmu/table)
-file(STRINGS pmu/table rows REGEX "^(boot|check)")
+file(STRINGS pmu/table rows REGEX "^(boot|check) *\\|")
+list(FILTER rows EXCLUDE REGEX "^check *\\| kernel ") # of pmu_kernels
 foreach(row ${rows})
   string(REGEX REPLACE " *\\| *" ";" row ${row})
   list(POP_FRONT row kind boot third)
@@ -62,3 +76,7 @@ foreach(row ${rows})
     set_tests_properties(pmu_${boot}_${third} PROPERTIES FIXTURES_REQUIRED pmu_${boot})
   endif()
 endforeach()
+
+# The BPF programs on the kernels of other releases: minutes for each.
+declare_test(pmu_kernels pmu extra ${CMAKE_CURRENT_SOURCE_DIR}/pmu/kernels.sh ${results}/kernels)
+set_tests_properties(pmu_kernels PROPERTIES PROCESSORS 2 COST 900)

@@ -1,13 +1,16 @@
 # Sourced by the scripts of this folder: where things are, and what a guest is made of.
 # shellcheck shell=bash source-path=SCRIPTDIR
-# A guest is a Debian arm64 kernel on QEMU's emulated PMU, with our programs in an initrd. Knows
-# nothing of what is run in it.
+# A guest is a Debian arm64 kernel on QEMU's emulated PMU, with our programs in an initrd, or an amd64
+# kernel of any Debian release, without a PMU. Knows nothing of what is run in it.
 from=$PWD # where the caller stands; ../common.sh goes to the top of the tree
 # shellcheck source=../common.sh
 . "${BASH_SOURCE[0]%/*}/../common.sh"
 self=scripts/pmu-vm/${0##*/}
 top=$PWD
-vm=$top/build/pmu-vm # kernel/, modules/, sysroot/: made by setup
+vm=$top/build/pmu-vm       # kernel/, modules/, sysroot/: made by setup
+kernels=$top/build/kernels # NAME/{vmlinuz,release,guest.cpio}: made by kernel
+# shellcheck disable=SC2034 # for setup and kernel
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # Where the PMU is not optional, what cannot run has failed.
 skip() {
@@ -16,21 +19,66 @@ skip() {
 	exit 77
 }
 
-# What the host must have, installed if it may be.
+# need_host_tools pmu|kernels: what the host must have, installed if it may be.
 need_host_tools() {
-	local log
-	log=$(scripts/deps pmu 2>&1 </dev/null) ||
-		skip "no emulated PMU: ${log//$'\n'/; } (scripts/deps pmu as root installs it)"
+	local log what=$1
+	log=$(scripts/deps "$what" 2>&1 </dev/null) ||
+		skip "no emulated machine: ${log//$'\n'/; } (scripts/deps $what as root installs it)"
 }
 
-# The arm64 library of that name: of the sysroot, or (sanitizers) of the cross compiler.
+# The architecture, and the names of Debian's packages, are those of this machine.
+need_amd64() {
+	[[ $(uname -m) == x86_64 ]] || skip "other kernels: they are for x86-64, this machine is not"
+}
+kernel='' # the name of one, for machines that boot it
+
+# make_apt FOLDER ARCHITECTURE: an apt of its own: its state, cache and list of installed packages
+# (none) are below FOLDER; its sources.list is on stdin.
+make_apt() {
+	local folder=$1
+	mkdir -p "$folder"/{etc/{apt.conf.d,preferences.d},state/lists/partial,cache/archives/partial}
+	: >"$folder/state/status"
+	cat >"$folder/etc/sources.list"
+	apt-config dump Acquire >"$folder/apt.conf" # proxies
+	cat >>"$folder/apt.conf" <<-END
+		APT::Architecture "$2";
+		APT::Architectures { "$2"; };
+		APT::Install-Recommends "false";
+		APT::Sandbox::User "$(id -un)";
+		Dir::Etc "$folder/etc";
+		Dir::Etc::sourceparts "-";
+		Dir::State "$folder/state";
+		Dir::State::status "$folder/state/status";
+		Dir::Cache "$folder/cache";
+		Acquire::Languages "none";
+		Acquire::Retries "3";
+		Debug::NoLocking "1";
+	END
+}
+
+# The library of that name: of the sysroot, or (sanitizers) of the cross compiler; of this machine.
 find_library() {
-	local folder
-	for folder in "$vm"/sysroot/{lib,usr/lib}/aarch64-linux-gnu "$vm/sysroot/lib" \
-		/usr/aarch64-linux-gnu/lib; do
-		[[ ! -e $folder/$1 ]] || { printf '%s' "$folder/$1" && return; }
-	done
-	die "no arm64 library $1: is its package in scripts/pmu-vm/setup?"
+	local folder found=''
+	if [[ $machine == arm64 ]]; then
+		for folder in "$vm"/sysroot/{lib,usr/lib}/aarch64-linux-gnu "$vm/sysroot/lib" \
+			/usr/aarch64-linux-gnu/lib; do
+			[[ ! -e $folder/$1 ]] || { printf '%s' "$folder/$1" && return; }
+		done
+	else
+		found=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p |
+			awk -v name="$1" '$1 == name && /x86-64/ && !n++ { print $NF }')
+		[[ -z $found ]] || { printf '%s' "$found" && return; }
+	fi
+	die "no $machine library $1: is its package in scripts/pmu-vm/setup?"
+}
+
+# use_build NAME: of what machine its programs are.
+use_build() {
+	machine=arm64 readelf=aarch64-linux-gnu-readelf loader=$vm/sysroot/lib/ld-linux-aarch64.so.1
+	terminfo=$vm/sysroot/lib/terminfo/x/xterm
+	[[ $1 == amd64 ]] || return 0
+	machine=amd64 readelf=readelf loader=/lib64/ld-linux-x86-64.so.2
+	terminfo=/lib/terminfo/x/xterm
 }
 
 # add_libraries ROOT PROGRAM...: copies what the programs are linked with, and what that is.
@@ -41,7 +89,7 @@ add_libraries() {
 		[[ ! -e $root/lib/$name ]] || continue
 		cp -L "$(find_library "$name")" "$root/lib/$name"
 		add_libraries "$root" "$root/lib/$name"
-	done < <(aarch64-linux-gnu-readelf -d "$@" 2>/dev/null |
+	done < <("$readelf" -d "$@" 2>/dev/null |
 		sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u)
 }
 
@@ -53,11 +101,15 @@ make_image() {
 	local root=$1/guest
 	rm -rf "$root"
 	mkdir -p "$root"/{bin,lib,proc,sys,dev,tmp,run,modules}
-	cp "$vm/sysroot/bin/busybox" "$root/bin/"
-	cp "$vm"/modules/*.ko "$root/modules/"
+	if [[ $machine == arm64 ]]; then # others have them with each kernel
+		cp "$vm/sysroot/bin/busybox" "$root/bin/"
+		cp "$vm"/modules/*.ko "$root/modules/"
+	else
+		ln -s lib "$root/lib64"
+	fi
 	install -m 755 scripts/pmu-vm/init "$root/init"
-	cp -L "$vm/sysroot/lib/ld-linux-aarch64.so.1" "$root/lib/"
-	install -D -m 644 "$vm/sysroot/lib/terminfo/x/xterm" "$root/lib/terminfo/x/xterm"
+	cp -L "$loader" "$root/lib/"
+	install -D -m 644 "$terminfo" "$root/lib/terminfo/x/xterm"
 	add_libraries "$root" "$1"/bin/*
 	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share}; } >"$root.part"
 	mv "$root.part" "$1/guest.cpio"
@@ -81,17 +133,25 @@ parents() {
 
 # image_of BUILD: the path of its image; builds what is missing.
 image_of() {
-	[[ -e $top/build/$1/guest.cpio && -e $vm/packages ]] || scripts/pmu-vm/build "$1" >&2
+	[[ -e $top/build/$1/guest.cpio && ($1 == amd64 || -e $vm/packages) ]] ||
+		scripts/pmu-vm/build "$1" >&2
 	printf '%s' "$top/build/$1/guest.cpio"
 }
 
 # qemu CPUS ICOUNT SECONDS INITRD OPTION...: with ICOUNT 1 the guest's clock counts instructions,
 # which is what makes its PMU count them too (exactly, and the same on every run). SECONDS 0: no
-# limit.
+# limit. Where $kernel names one, the machine is amd64, in real time.
 qemu() {
 	local nr_cpus=$1 clock=() seconds=$3 initrd=$4
 	[[ $2 == 0 ]] || clock=(-icount "shift=2,sleep=off")
 	shift 4
+	if [[ -n $kernel ]]; then
+		timeout --foreground -k 5 "$seconds" qemu-system-x86_64 -M q35 -accel tcg -cpu max \
+			-smp "$nr_cpus" -m 1024 -nodefaults -display none -no-reboot \
+			-kernel "$kernels/$kernel/vmlinuz" -initrd "$initrd" \
+			-append "console=ttyS0 quiet panic=-1 cryptomgr.notests mitigations=off" "$@"
+		return
+	fi
 	timeout --foreground -k 5 "$seconds" qemu-system-aarch64 -M virt,gic-version=3 \
 		-cpu neoverse-n1 -smp "$nr_cpus" -m 1024 "${clock[@]}" -nodefaults -display none \
 		-no-reboot -kernel "$vm/kernel/vmlinuz" -initrd "$initrd" \
@@ -104,6 +164,7 @@ make_initrd() {
 	local folder=$1 image=$2
 	shift 2
 	{
+		[[ -z $kernel ]] || cat "$kernels/$kernel/guest.cpio"
 		cat "$image"
 		printf 'orders\n' | cpio_of "$folder"
 		take_along "$top"/{specs,schemas,tests} "$@"

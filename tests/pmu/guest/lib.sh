@@ -193,3 +193,24 @@ busy=
 seven='fixed:cycle_counter fixed:instructions_retired fixed:instructions_retired:os
 	fixed:instructions_retired:user arch:instructions_retired arch:instructions_retired:os
 	arch:instructions_retired:user'
+
+# found TEXT: what a check has found; the table of kernels (../kernels.sh) shows it.
+found() { echo "found: $*"; }
+
+# is_before VERSION: the kernel that runs is older.
+is_before() {
+	uname -r | awk -v than="$1" '{ split($0, a, /[.-]/); split(than, b, "."); exit !(a[1] < b[1] || (a[1] == b[1] && a[2] < b[2])) }'
+}
+
+# need_programs EVENT KEY: before Linux 5.12 the event's description has the reason why programs cannot be loaded, and
+# the check ends; else KEY must be there.
+need_programs() {
+	cpuperf --quiet --describe-event="$1" >describe.out 2>&1
+	if is_before 5.12; then
+		grep -q 'programs in the kernel need Linux 5.12' describe.out ||
+			{ cat describe.out; fail "another reason, or none"; }
+		found "not supported: $(sed -n 's/.*\(programs in the kernel need .*\)/\1/p' describe.out)"
+		exit 0
+	fi
+	grep -q "$2" describe.out || { cat describe.out; fail "$1 does not work here"; }
+}
