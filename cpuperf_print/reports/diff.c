@@ -558,7 +558,8 @@ static int put_totals(struct comparison *c, struct err *e)
 		    .limit = limit_of(c),
 		    .p = list[i].adjusted,
 		    .is_over = c->j->selection->fail_over >= 0 &&
-			       !diff_totals_are_rates(c->totals) &&
+			       (!diff_totals_are_rates(c->totals) ||
+				diff_totals_is_latency(c->totals, i)) &&
 			       amount_is_over(&list[i], limit_of(c)),
 		};
 

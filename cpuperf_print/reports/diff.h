@@ -4,6 +4,7 @@
 #ifndef CPUPERF_PRINT_REPORTS_DIFF_H
 #define CPUPERF_PRINT_REPORTS_DIFF_H
 
+#include "estimate/latencies.h"
 #include "job.h"
 #include "report/amounts.h"
 #include "report/comparable.h"
@@ -43,6 +44,21 @@ const struct amount *diff_totals_list(const struct diff_totals *t, size_t *nr);
 const char *diff_totals_name(const struct diff_totals *t, size_t i);
 /* The amounts are per second: a run of a side did not reach its end. */
 bool diff_totals_are_rates(const struct diff_totals *t);
+/* The amount at index i is of a latency: not per second. */
+bool diff_totals_is_latency(const struct diff_totals *t, size_t i);
+
+/* Latencies as numbers: DIFF_LATENCY_NR of each event and part, which kinds numbers: the quantiles,
+ * and the longest, in ns. Where a replicate has too few latencies for the interval of a quantile,
+ * it is NAN. */
+enum { DIFF_LATENCY_NR = 4, DIFF_TOTALS_NAME_BYTES = 300 };
+void diff_latencies_init(struct dict *kinds);
+/* Into *out, which grows to *nr numbers; owned by the caller. 0, -ENOMEM or -EFBIG. */
+int diff_latencies_numbers(struct dict *kinds, const struct latencies *l, double **out, size_t *nr);
+/* Of a number: false for the longest, which grows with the number of latencies. */
+bool diff_latencies_is_judged(size_t i);
+/* "block, device p99" */
+void diff_latencies_name(const struct dict *kinds, const struct job *j, size_t i,
+			 char name[DIFF_TOTALS_NAME_BYTES]);
 
 /* JUnit XML. Errors of memory are sticky in cases. */
 struct diff_junit {

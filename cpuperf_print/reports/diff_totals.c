@@ -1,9 +1,10 @@
 /*
- * The headline of the comparison: wall and CPU time of the command, and the total of each event.
- * A run is the iterations of one start of the command; of the whole machine, an iteration. The
- * replicates are the runs of the one
- * session per side, or the means of each session's runs.
+ * The headline of the comparison: wall and CPU time of the command, the total of each event, and
+ * the quantiles of latencies. A run is the iterations of one start of the command; of the whole
+ * machine, an iteration. The replicates are the runs of the one session per side, or the means of
+ * each session's runs.
  */
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "estimate/unit.h"
@@ -29,21 +30,34 @@ struct run {
 	bool is_cut;                /* it was ended, or did not end while it was measured */
 	double measured_s;          /* the length of its iterations */
 	double *amount;             /* nr_amounts; NAN: not measured */
+	double *latency;            /* owned; nr_latencies, likewise */
+	size_t nr_latencies;
 };
 
 struct runs {
 	struct run *item; /* owned, with the amounts */
 	size_t nr, room;
+	struct latencies open;   /* of the last run, if it goes on */
+	struct latencies all[2]; /* of all runs; of those that are not cut */
+	double *latency;         /* owned; nr_latencies: of the runs that are used */
+	size_t nr_latencies;
+};
+
+/* An amount that is compared. */
+struct total {
+	char name[DIFF_TOTALS_NAME_BYTES];
+	const char *unit;
+	bool is_latency;
 };
 
 struct diff_totals {
 	struct job *j;
 	bool by_iteration, are_rates, of_machine;
 	struct amount *amounts; /* owned; with their values */
-	const char **units;     /* owned; NULL: the amount is not compared */
+	struct total *shown;    /* owned; by amount */
 	size_t nr_amounts;      /* of the times and the events of the session */
+	struct dict kinds;      /* of latencies: their numbers follow the amounts */
 	size_t nr_shown;        /* those that are compared */
-	const char **names;     /* owned */
 	struct runs *sessions;  /* owned; by input */
 	char text[NR_SIDES][TRACE_TARGET_BYTES];
 	size_t nr_cut[NR_SIDES], nr_failed[NR_SIDES], nr_runs[NR_SIDES];
@@ -69,9 +83,15 @@ static size_t nr_inputs(const struct job *j)
 
 static void free_runs(struct runs *r)
 {
-	for (size_t i = 0; i < r->nr; i++)
+	for (size_t i = 0; i < r->nr; i++) {
 		mem_free(r->item[i].amount);
+		mem_free(r->item[i].latency);
+	}
 	mem_free(r->item);
+	mem_free(r->latency);
+	latencies_fini(&r->open);
+	latencies_fini(&r->all[0]);
+	latencies_fini(&r->all[1]);
 }
 
 /* The run of the next iteration: the last one unless it has ended. NULL: no memory. */
@@ -113,6 +133,44 @@ static bool has_reached_end(const struct trace_target *t)
 	return (t->flags & flags) == flags && !WIFSIGNALED(t->status);
 }
 
+/* It was ended, or is of another cause than the first. */
+static bool is_partial(const struct diff_totals *t, const struct runs *r, const struct run *run)
+{
+	return t->of_machine ? run->cause != r->item[0].cause : !has_reached_end(&run->target);
+}
+
+static int add_latencies(const struct diff_totals *t, struct latencies *to,
+			 const struct latencies *from)
+{
+	const struct trace_event *events = t->j->inputs->item[0].facts->events;
+
+	for (uint32_t i = 0; i < from->rows.nr; i++) {
+		const struct latencies_row *row = dict_at(&from->rows, i);
+		struct histogram *h;
+
+		if (!profile_filter_has_event(&t->j->selection->filter, &events[row->event]))
+			continue;
+		h = latencies_get(to, row->event, row->part, row->what);
+		if (!h)
+			return -ENOMEM;
+		histogram_merge(h, row->histogram);
+	}
+	return 0;
+}
+
+/* The last run has ended: its histograms become numbers, since there may be many runs. */
+static int end_run(struct diff_totals *t, struct runs *r)
+{
+	struct run *run = &r->item[r->nr - 1];
+	bool is_whole = !run->is_cut && !is_partial(t, r, run);
+	int rc = diff_latencies_numbers(&t->kinds, &r->open, &run->latency, &run->nr_latencies) ?:
+		 latencies_merge(&r->all[0], &r->open) ?:
+		 is_whole ? latencies_merge(&r->all[1], &r->open) : 0;
+
+	latencies_fini(&r->open);
+	return rc;
+}
+
 /* Adds an iteration to its run. */
 static int add_table(struct diff_totals *t, struct runs *r, const struct table *table,
 		     const struct trace_target *target)
@@ -139,13 +197,9 @@ static int add_table(struct diff_totals *t, struct runs *r, const struct table *
 		    profile_filter_has_event(filter, &events[i]))
 			*to = (isnan(*to) ? 0 : *to) + table->totals[i].value;
 	}
-	return 0;
-}
-
-/* It was ended, or is of another cause than the first. */
-static bool is_partial(const struct diff_totals *t, const struct runs *r, const struct run *run)
-{
-	return t->of_machine ? run->cause != r->item[0].cause : !has_reached_end(&run->target);
+	return add_latencies(t, &r->open, &table->latencies)
+		   ?: target->flags & TRACE_TARGET_HAS_ENDED ? end_run(t, r)
+							     : 0;
 }
 
 /* 1: the session measured what is compared: a target, or the machine. */
@@ -169,6 +223,8 @@ static int read_session(struct diff_totals *t, size_t input, struct err *e)
 		reading.has_target = false;
 	}
 	tables_close(&x);
+	if (rc == 0 && runs->open.rows.nr && end_run(t, runs)) /* it goes on */
+		rc = err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < runs->nr; i++)
 		runs->item[i].is_cut |= is_partial(t, runs, &runs->item[i]);
 	return rc < 0 ? rc : runs->nr > 0;
@@ -190,8 +246,15 @@ static bool is_used(const struct diff_totals *t, const struct run *run)
 	return t->are_rates || !run->is_cut;
 }
 
+static double latency_of(const double *list, size_t nr, size_t i)
+{
+	return i < nr ? list[i] : NAN;
+}
+
 static double amount_of(const struct diff_totals *t, const struct run *run, size_t i)
 {
+	if (i >= t->nr_amounts)
+		return latency_of(run->latency, run->nr_latencies, i - t->nr_amounts);
 	if (!t->are_rates)
 		return run->amount[i];
 	return i == WALL ? NAN : run->amount[i] / run->measured_s;
@@ -225,7 +288,9 @@ static size_t gather(const struct diff_totals *t, int side, size_t i, double *ou
 		return nr;
 	}
 	for (size_t k = 0; k < nr_of(t->j, side); k++) {
-		out[nr] = mean_of(t, &r[k], i);
+		out[nr] = i < t->nr_amounts
+			      ? mean_of(t, &r[k], i)
+			      : latency_of(r[k].latency, r[k].nr_latencies, i - t->nr_amounts);
 		nr += isfinite(out[nr]);
 	}
 	return nr;
@@ -236,32 +301,64 @@ static size_t most_replicates(const struct diff_totals *t, int side)
 	return t->by_iteration ? t->sessions[first_of(t->j, side)].nr : nr_of(t->j, side);
 }
 
+static struct total total_of(const struct diff_totals *t, size_t i)
+{
+	const struct trace_event *events = t->j->inputs->item[0].facts->events;
+	struct total total = {.unit = "ns", .is_latency = i >= t->nr_amounts};
+
+	if (total.is_latency) {
+		diff_latencies_name(&t->kinds, t->j, i - t->nr_amounts, total.name);
+		return total;
+	}
+	snprintf(total.name, sizeof(total.name), "%s",
+		 i == WALL  ? "wall_time"
+		 : i == CPU ? "cpu_time"
+			    : events[i - NR_TIMES].label);
+	if (i >= NR_TIMES)
+		total.unit = events[i - NR_TIMES].unit;
+	return total;
+}
+
 /* The amounts that both sides have. */
 static int compare(struct diff_totals *t)
 {
 	size_t room = most_replicates(t, WAS) + most_replicates(t, IS);
-	const struct trace_event *events = t->j->inputs->item[0].facts->events;
+	size_t nr = t->nr_amounts + (size_t)t->kinds.nr * DIFF_LATENCY_NR;
 	double *values;
 
-	t->amounts = mem_calloc(t->nr_amounts, sizeof(*t->amounts) + room * sizeof(double));
-	t->names = mem_calloc(t->nr_amounts, sizeof(*t->names));
-	t->units = mem_calloc(t->nr_amounts, sizeof(*t->units));
-	if (!t->amounts || !t->names || !t->units)
+	t->amounts = mem_calloc(nr, sizeof(*t->amounts) + room * sizeof(double));
+	t->shown = mem_calloc(nr, sizeof(*t->shown));
+	if (!t->amounts || !t->shown)
 		return -ENOMEM;
-	values = (double *)&t->amounts[t->nr_amounts];
-	for (size_t i = 0; i < t->nr_amounts; i++, values += room) {
+	values = (double *)&t->amounts[nr];
+	for (size_t i = 0; i < nr; i++, values += room) {
 		size_t was = gather(t, WAS, i, values), is = gather(t, IS, i, values + was);
 
 		if (!was || !is)
 			continue;
-		t->names[t->nr_shown] = i == WALL  ? "wall_time"
-					: i == CPU ? "cpu_time"
-						   : events[i - NR_TIMES].label;
-		t->units[t->nr_shown] = i < NR_TIMES ? "ns" : events[i - NR_TIMES].unit;
-		t->amounts[t->nr_shown++] = (struct amount){
-		    .value = {values, values + was}, .nr = {was, is}, .is_primary = i == WALL};
+		t->shown[t->nr_shown] = total_of(t, i);
+		t->amounts[t->nr_shown++] =
+		    (struct amount){.value = {values, values + was},
+				    .nr = {was, is},
+				    .is_primary = i == WALL,
+				    .is_unjudged = i >= t->nr_amounts &&
+						   !diff_latencies_is_judged(i - t->nr_amounts)};
 	}
 	return amounts_judge(t->amounts, t->nr_shown, t->by_iteration);
+}
+
+/* Those of each session, of the runs that are used. */
+static int number_latencies(struct diff_totals *t)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < nr_inputs(t->j) && rc == 0; i++) {
+		struct runs *r = &t->sessions[i];
+
+		rc = diff_latencies_numbers(&t->kinds, &r->all[!t->are_rates], &r->latency,
+					    &r->nr_latencies);
+	}
+	return rc;
 }
 
 /* Rates are compared if a session has no run that reached its end, or if durations differ. */
@@ -299,7 +396,15 @@ static int read_all(struct diff_totals *t, struct err *e)
 	if (rc != 1)
 		return rc;
 	look_at_runs(t);
-	return compare(t) ? err_set(e, -ENOMEM, "out of memory") : 1;
+	rc = number_latencies(t) ?: compare(t);
+	return rc ? err_set(e, rc, "the runs cannot be compared: %s", strerror(-rc)) : 1;
+}
+
+static bool has_latencies(const struct job *j)
+{
+	const struct profile_facts *facts = j->inputs->item[0].facts;
+
+	return ARRAY_ANY(ev, facts->events, facts->nr_events, strcmp(ev->group, "latency") == 0);
 }
 
 int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, struct err *e)
@@ -319,8 +424,9 @@ int diff_totals_new(struct job *j, bool by_iteration, struct diff_totals **out, 
 	    .nr_amounts = NR_TIMES + j->inputs->item[0].facts->nr_events,
 	    .sessions = sessions,
 	};
+	diff_latencies_init(&t->kinds);
 	rc = read_all(t, e);
-	if (rc == 0 && !j->inputs->item[0].facts->is_sampling) {
+	if (rc == 0 && (!j->inputs->item[0].facts->is_sampling || has_latencies(j))) {
 		for (size_t i = 0; i < nr_inputs(j); i++)
 			free_runs(&sessions[i]);
 		memset(sessions, 0, nr_inputs(j) * sizeof(*sessions));
@@ -342,8 +448,8 @@ void diff_totals_free(struct diff_totals *t)
 		free_runs(&t->sessions[i]);
 	mem_free(t->sessions);
 	mem_free(t->amounts);
-	mem_free(t->names);
-	mem_free(t->units);
+	mem_free(t->shown);
+	dict_fini(&t->kinds);
 	mem_free(t);
 }
 
@@ -355,7 +461,12 @@ const struct amount *diff_totals_list(const struct diff_totals *t, size_t *nr)
 
 const char *diff_totals_name(const struct diff_totals *t, size_t i)
 {
-	return t->names[i];
+	return t->shown[i].name;
+}
+
+bool diff_totals_is_latency(const struct diff_totals *t, size_t i)
+{
+	return t->shown[i].is_latency;
 }
 
 bool diff_totals_are_rates(const struct diff_totals *t)
@@ -481,18 +592,18 @@ static void put_headline(const struct diff_totals *t, struct buf *b)
 static void put_amount(const struct diff_totals *t, struct grid *g, size_t i)
 {
 	const struct amount *a = &t->amounts[i];
-	struct unit unit = unit_shown(EVENT_COUNT, t->units[i]);
+	struct unit unit = unit_shown(EVENT_COUNT, t->shown[i].unit);
 	struct buf b;
 
 	buf_init(&b, NUMBERS_BYTES);
 	grid_row(g);
-	grid_text(g, t->names[i]);
+	grid_text(g, t->shown[i].name);
 	for (int side = WAS; side <= IS; side++) {
 		buf_reset(&b);
-		if (t->are_rates)
+		if (t->are_rates && !t->shown[i].is_latency)
 			screen_rate(&b, a->mean[side] / unit.divisor, &unit);
 		else
-			screen_human(&b, a->mean[side], t->units[i]);
+			screen_human(&b, a->mean[side], t->shown[i].unit);
 		grid_text(g, buf_str(&b));
 	}
 	isfinite(a->relative) ? grid_change(g, a->relative, a->is_significant) : grid_none(g);
@@ -538,6 +649,9 @@ int diff_totals_print(struct diff_totals *t, struct err *e)
 			 nr_tested, t->of_machine ? "" : "; the wall time is tested alone");
 		grid_line(g, line);
 	}
+	if (t->nr_shown && t->shown[t->nr_shown - 1].is_latency)
+		grid_line(g, "Quantiles are of the replicates with enough latencies for an "
+			     "interval; the longest (max) is not judged.");
 	if (nr_tested && t->of_machine && t->by_iteration)
 		grid_line(g, "Iterations do not show what varies from run to run: name several "
 			     "sessions per side to cover that.");

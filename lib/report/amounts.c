@@ -28,8 +28,8 @@ static void test_one(struct amount *a, bool are_neighbours)
 		a->mean[side] = mean_of(a->value[side], a->nr[side]);
 	was = fabs(a->mean[0]);
 	difference = a->mean[1] - a->mean[0];
-	a->is_tested =
-	    chance_numbers(a->value[0], a->nr[0], a->value[1], a->nr[1], are_neighbours, &test);
+	a->is_tested = !a->is_unjudged && chance_numbers(a->value[0], a->nr[0], a->value[1],
+							 a->nr[1], are_neighbours, &test);
 	a->p = a->adjusted = test.p;
 	a->relative = was > 0 ? difference / was : difference > 0 ? INFINITY : 0;
 	a->half = was > 0 ? test.half / was : 0;

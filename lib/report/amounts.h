@@ -17,6 +17,7 @@ struct amount {
 	const double *value[2];
 	size_t nr[2];
 	bool is_primary;
+	bool is_unjudged; /* it is not tested */
 	/* Out. No number is NaN. */
 	double mean[2];
 	double relative;    /* to the mean before; 0.1: 10 % more; INFINITY: that was 0 */

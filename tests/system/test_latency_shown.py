@@ -100,6 +100,60 @@ def check_sqlite(folder):
     db.close()
 
 
+def diff_rows(folder, now, was, *args):
+    found = rows(folder, *(f"--session={s}" for s in now), *(f"--diff={s}" for s in was), *args)
+    return {r["event"]: r for r in found}
+
+
+def check_diff(folder):
+    """Of runs and of sessions: what became slower is significant, what did not is not; the longest is not judged."""
+    record(folder, "was", runs=6)
+    record(folder, "now", us="4000", runs=6)
+    found = diff_rows(folder, ["now"], ["was"])
+    for call in CALLS:
+        for name in ("p50", "p90", "max"):
+            row = found[f"syscall.{call} {name}"]
+            for side, session in (("was", "was"), ("is", "now")):
+                own = [int(r[f"{name}_ns"]) for r in rows(folder, session, "--report=latency", "--sort=iteration")
+                       if not r["what"] and r["event"] == f"syscall.{call}"]
+                assert abs(float(row[f"{side}_count"]) - sum(own) / len(own)) <= 1, (row, own)
+        assert f"syscall.{call} p99" not in found, found  # 40 latencies have no interval of it
+        assert found[f"syscall.{call} max"]["p"] == "", found
+    slow = found["syscall.readv p50"]
+    assert slow["certain"] == "true" and 60 <= float(slow["relative"]) <= 140, slow
+    again = diff_rows(folder, ["was"], ["now"])["syscall.readv p50"]
+    assert again["certain"] == "true" and -70 <= float(again["relative"]) <= -30, again
+    text = output(PRINT, "--quiet", "--session=now", "--diff=was", cwd=folder)
+    assert re.search(r"^syscall\.readv p50 +2\.\d+ ms +4\.\d+ ms +\+.* more ", text, re.M), text
+    assert "the longest (max) is not judged" in text, text
+    for now, code in (("now", 3), ("was", 0)):
+        other = "was" if now == "now" else "now"
+        run(PRINT, "--quiet", f"--session={now}", f"--diff={other}", "--event=latency:syscall.readv", "--fail-over=80",
+            cwd=folder, code=code)
+    found = diff_rows(folder, ["now"], ["was"], "--event=latency:syscall.readv")
+    assert {name.split()[0] for name in found} == {"wall_time", "cpu_time", "syscall.readv"}, found
+    record(folder, "was2", runs=2)
+    record(folder, "now2", us="4000", runs=2)
+    found = diff_rows(folder, ["now", "now2"], ["was", "was2"])
+    assert 60 <= float(found["syscall.readv p50"]["relative"]) <= 140, found
+    # of both, in one histogram: the mean of two quantiles
+    own = [int(rows(folder, s, "--report=latency", "--event=latency:syscall.readv")[0]["p50_ns"]) for s in ("was", "was2")]
+    assert abs(float(found["syscall.readv p50"]["was_count"]) - sum(own) / 2) <= 1, (found, own)
+
+
+def check_diff_machine(folder):
+    """Iterations of the machine, also of a session that samples: amounts per second, latencies are not."""
+    for name in ("was", "now"):
+        run(CPUPERF, "--event=latency:softirq,latency:run_queue,software:cpu_clock@1000000", "--duration=200ms",
+            "--num-iterations=5", f"--output={name}", cwd=folder)
+    found = diff_rows(folder, ["now"], ["was"])
+    for event in ("softirq", "run_queue"):
+        assert found[event]["p"] and found[f"{event} p50"]["p"], found
+        own = [int(r["p50_ns"]) for r in rows(folder, "now", "--report=latency", "--sort=iteration")
+               if not r["what"] and r["event"] == event]
+        assert abs(float(found[f"{event} p50"]["is_count"]) - sum(own) / len(own)) <= 1, (found, own)
+
+
 if __name__ == "__main__":
     if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
         skip("latencies are measured by BPF programs: needs root and a kernel with BTF")
