@@ -108,7 +108,7 @@ def diff_rows(folder, now, was, *args):
 def check_diff(folder):
     """Of runs and of sessions: what became slower is significant, what did not is not; the longest is not judged."""
     record(folder, "was", runs=6)
-    record(folder, "now", us="4000", runs=6)
+    record(folder, "now", us="20000", runs=6)
     found = diff_rows(folder, ["now"], ["was"])
     for call in CALLS:
         for name in ("p50", "p90", "max"):
@@ -120,22 +120,23 @@ def check_diff(folder):
         assert f"syscall.{call} p99" not in found, found  # 40 latencies have no interval of it
         assert found[f"syscall.{call} max"]["p"] == "", found
     slow = found["syscall.readv p50"]
-    assert slow["certain"] == "true" and 60 <= float(slow["relative"]) <= 140, slow
+    assert slow["certain"] == "true" and 300 <= float(slow["relative"]), slow
     again = diff_rows(folder, ["was"], ["now"])["syscall.readv p50"]
-    assert again["certain"] == "true" and -70 <= float(again["relative"]) <= -30, again
+    assert again["certain"] == "true" and float(again["relative"]) <= -75, again
     text = output(PRINT, "--quiet", "--session=now", "--diff=was", cwd=folder)
-    assert re.search(r"^syscall\.readv p50 +2\.\d+ ms +4\.\d+ ms +\+.* more ", text, re.M), text
+    assert re.search(r"^syscall\.readv p50 +[\d.]+ ms +2\d\.\d+ ms +\+.* more ", text, re.M), text
     assert "the longest (max) is not judged" in text, text
-    for now, code in (("now", 3), ("was", 0)):
-        other = "was" if now == "now" else "now"
-        run(PRINT, "--quiet", f"--session={now}", f"--diff={other}", "--event=latency:syscall.readv", "--fail-over=80",
-            cwd=folder, code=code)
+    for now, was, code in (("now", "was", 3), ("was", "now", 0)):
+        done = run(PRINT, "--quiet", f"--session={now}", f"--diff={was}", "--fail-over=250", "--output-format=junit",
+                   cwd=folder, code=code)
+        case = re.search(r'name="syscall\.readv p50"[^>]*>', done.stdout).group()
+        assert case.endswith("/>") == (code == 0), done.stdout
     found = diff_rows(folder, ["now"], ["was"], "--event=latency:syscall.readv")
     assert {name.split()[0] for name in found} == {"wall_time", "cpu_time", "syscall.readv"}, found
     record(folder, "was2", runs=2)
-    record(folder, "now2", us="4000", runs=2)
+    record(folder, "now2", us="20000", runs=2)
     found = diff_rows(folder, ["now", "now2"], ["was", "was2"])
-    assert 60 <= float(found["syscall.readv p50"]["relative"]) <= 140, found
+    assert 300 <= float(found["syscall.readv p50"]["relative"]), found
     # of both, in one histogram: the mean of two quantiles
     own = [int(rows(folder, s, "--report=latency", "--event=latency:syscall.readv")[0]["p50_ns"]) for s in ("was", "was2")]
     assert abs(float(found["syscall.readv p50"]["was_count"]) - sum(own) / 2) <= 1, (found, own)
