@@ -285,9 +285,15 @@ def check_runs_alone(folder):
     assert int(cells[2]["value"]) < 3 * int(cells[2]["span_ns"]), cells
 
 
+def event_of(name, **keys):
+    return {"group_name": name.split(":")[0], "event_name": name.split(":")[1], **keys}
+
+
 def check_nothing_is_left(folder):
-    """Programs, maps and links end with cpuperf, however it ends; a pin would keep them."""
+    """Programs, maps, links and pins end with cpuperf, however it ends: those of all that it loads."""
     kinds = {"prog", "map", "link"}
+    loaded = {"settle", "on_waking", "on_exit", "aggregate", "on_softirq_end", "on_complete", "on_free", "visit"}
+    tool = shutil.which("bpftool", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 
     def named():
         """{(kind, id)} that its descriptors name."""
@@ -298,22 +304,36 @@ def check_nothing_is_left(folder):
         return found
 
     def alive():
-        tool = shutil.which("bpftool", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
-        return {(kind, o["id"]) for kind in kinds for o in json.loads(output(tool, "--json", kind, "list"))}
+        return {(kind, o["id"]): o.get("name", "") for kind in kinds for o in json.loads(output(tool, "--json", kind, "list"))}
 
-    event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1000000, "flags": ["callchain", "waker"]}
+    def pins():
+        return sorted(glob.glob("/sys/fs/bpf/**", recursive=True))
+
+    if not tool:
+        print("skip: what is left in the kernel: there is no bpftool", flush=True)
+        return
+    events = [event_of("software:cpu_clock", rate=1000000, flags=["callchain"], aggregate=True),
+              event_of("sched:off_cpu_time", rate=1000000, flags=["callchain", "waker"]),
+              event_of("sched:run_queue_time", rate=1000000, flags=["callchain"], aggregate=True),
+              *(event_of(f"latency:{name}") for name in ("run_queue", "block", "irq", "softirq", "syscall.read")),
+              event_of("misc:process_cpu_time")]
     with open(f"{folder}/left.cpspec", "w", encoding="ascii") as f:
-        json.dump({"duration": 60, "events": [event]}, f)
-    with subprocess.Popen([CPUPERF, f"--spec-file={folder}/left.cpspec"], cwd=folder,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:
-        while sum(kind == "link" for kind, _ in named()) < 6:  # all are attached
-            assert session.poll() is None
-            time.sleep(0.05)
-        held = named()
-        assert {kind for kind, _ in held} == kinds and held <= alive(), held
-        session.kill()
-    while held & alive():  # the kernel frees them in the background
-        time.sleep(0.1)
+        json.dump({"duration": 60, "events": events}, f)
+    before = pins()
+    for end in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+        with subprocess.Popen([CPUPERF, f"--spec-file={folder}/left.cpspec"], cwd=folder,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:
+            held, missing = set(), loaded
+            while missing:
+                assert session.poll() is None, missing
+                time.sleep(0.05)
+                held, names = named(), alive()
+                missing = loaded - {names.get(o) for o in held}
+            assert {kind for kind, _ in held} == kinds, held
+            session.send_signal(end)
+        while held & set(alive()):  # the kernel frees them in the background
+            time.sleep(0.1)
+        assert pins() == before, (pins(), before)
 
 
 def check_intervals(folder):
