@@ -113,11 +113,21 @@ static void add_missing(const struct job *j, const struct report_stats *stats, u
 	}
 }
 
+/* Of exact waits: else each of them is a sample. */
+static bool is_by_switches(const struct job *j)
+{
+	for (size_t i = 0; i < j->nr; i++)
+		if (profile_session_waits(j->inputs->item[j->first + i].session))
+			return true;
+	return false;
+}
+
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
 	const struct trace_event *ev = job_event(j, event);
 	struct buf *b = &j->output->text;
+	bool has_samples = !s->counted.samples || s->counted.random || !is_by_switches(j);
 	size_t start;
 
 	if (j->output->form != GRID_PEOPLE)
@@ -126,11 +136,11 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 		buf_addc(b, '\n');
 	start = b->len;
 	buf_printf(b, "%s: ", ev->label);
-	if (!s->counted.samples || s->counted.random)
+	if (has_samples)
 		buf_printf(b, "%s %s, ", COMMAS(s->counted.samples),
 			   s->counted.samples == 1 ? "sample" : "samples");
 	buf_adds(b, HUMAN((double)s->counted.weight * scale_of(ev), ev->unit));
-	if (s->counted.samples && !s->counted.random)
+	if (!has_samples)
 		buf_adds(b, " by records of switches");
 	if (s->omitted.samples)
 		buf_printf(b, "; %s more are omitted", COMMAS(s->omitted.samples));
@@ -219,7 +229,7 @@ void reports_stack_notes(struct job *j, const struct report_stats *stats, struct
 	if (j->output->form != GRID_PEOPLE)
 		return;
 	samples_stack_lines(j, stats, put_stack_line, g);
-	for (size_t i = 0; i < stats->nr_events && !j->selection->rows; i++)
+	for (size_t i = 0; i < stats->nr_events && is_by_switches(j) && !j->selection->rows; i++)
 		if (stats->event[i].counted.random < stats->event[i].counted.samples) {
 			grid_line(g, by_switches);
 			return;

@@ -9,10 +9,12 @@ import io
 import math
 import os
 import re
+import signal
 import struct
 import subprocess
+import time
 
-from kit import CPUPERF, output, PRINT, run, run_checks, skip
+from kit import CPUPERF, output, PRINT, run, run_checks, skip, wait_for
 from sampled import Trace, write_spec
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -56,10 +58,10 @@ def sums(cells, *keys):
     return [sum(int(c[key] or 0) for c in cells) for key in keys]
 
 
-def stacks_of(session):
+def stacks_of(session, iteration="*"):
     """(samples, weight) of all that was added up, and how many samples were not."""
     added, single = [], 0
-    for path in glob.glob(f"{session}/cpuperf.*.*.cpuperf"):
+    for path in glob.glob(f"{session}/cpuperf.{iteration}.*.cpuperf"):
         trace = Trace(path)
         for payload in trace.of(FRAME_STACKS):
             at = 8
@@ -144,8 +146,9 @@ def check_callgraph(folder):
     waits = build(folder, "waits")
     run(CPUPERF, "--event=sched:off_cpu_time@1", "-g=aggregate", "--runs=3", "-o", f"{folder}/session", "--", waits,
         cwd=folder)
-    added, _ = stacks_of(f"{folder}/session")
-    assert added
+    for run_nr in range(3):
+        added, _ = stacks_of(f"{folder}/session", run_nr)
+        assert added, run_nr
     by_run = {}
     for cell in of_traces(f"{folder}/session", "off_cpu_time"):
         by_run.setdefault(cell["iteration"], []).append(cell)
@@ -193,6 +196,64 @@ def check_full(folder):
         more, most = record_stacks(folder, 1000000)
         assert more - size < 1000000 * 200, (size, more)
         assert most < memory + (64 << 10), (memory, most)
+
+
+def check_crowd(folder):
+    """No map of threads fills up: what is known of a thread is stored with it."""
+    number = 4000
+    session, _ = measure(folder, build(folder, "waits"), "crowd", str(number), events=[wait_event("off_cpu_time")])
+    raw, weight, lost = sums(of_traces(session, "off_cpu_time"), "raw", "weight", "lost")
+    assert lost == 0 and raw == weight, (raw, weight, lost)
+    asleep = [r for r in rows(session, "--report=waits", "--top=0", "--event=sched:off_cpu_time")
+              if r["reason"] == "sleep"]
+    assert len({r["tid"] for r in asleep}) == number, len(asleep)
+    # a thread that waits for a CPU while it falls asleep is blocked for less
+    assert all(int(r["self_samples"]) == 1 and 0 < int(r["self_count"]) for r in asleep)
+    assert sum(int(r["self_count"]) > 400e6 for r in asleep) > number * 0.9
+
+
+def record_paused(folder, is_added):
+    """The recorder stands still while a process waits thousands of times. Returns its session."""
+    def switches():
+        with open(f"/proc/{p.pid}/status", encoding="ascii") as f:
+            return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", f.read(), re.M)[1])
+
+    event = wait_event("off_cpu_time", aggregate=is_added)
+    spec = write_spec(folder, [event, {"group_name": "sched", "event_name": "wakeups"}], duration=600,
+                      buffer_size_in_mb=1)
+    session = f"{folder}/{is_added}"
+    with subprocess.Popen([build(folder, "faults"), "100000000", "8", "doze"], stdout=subprocess.DEVNULL) as p:
+        with subprocess.Popen([CPUPERF, spec, f"--pid={p.pid}", "-o", session], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as recorder:
+            wait_for(recorder, f"{session}/cpuperf.cpsession")
+            time.sleep(1)
+            recorder.send_signal(signal.SIGSTOP)
+            enough = switches() + 20000
+            while switches() < enough:
+                time.sleep(0.1)
+            recorder.send_signal(signal.SIGCONT)
+            time.sleep(0.5)
+            recorder.send_signal(signal.SIGINT)
+        assert recorder.returncode == 0
+        p.kill()
+    return session
+
+
+def check_full_rings(folder):
+    """Waits that find no room in a ring are counted where the numbers stand. The kernel's table needs no reader."""
+    for is_added in (False, True):
+        session = record_paused(folder, is_added)
+        raw, weight, samples, lost = sums(of_traces(session, "off_cpu_time"), "raw", "weight", "samples", "lost")
+        wakeups, = sums(of_traces(session, "wakeups"), "value")
+        assert wakeups > 20000 and abs(samples + lost - wakeups) <= wakeups / 200, (wakeups, samples, lost)
+        for report in ("summary", "waits", "flat"):
+            text = output(PRINT, f"--report={report}", session, stderr=subprocess.STDOUT)
+            assert (f"{lost:,}" in text and "lost" in text) or is_added, text
+            assert "records of switches" not in text, text
+        if is_added:
+            assert lost == 0 and abs(raw - weight) < raw / 100, (raw, weight, lost)
+        else:
+            assert lost > 1000 and weight < raw, (raw, weight, lost)
 
 
 def check_refusals(folder):

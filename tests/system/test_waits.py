@@ -331,8 +331,10 @@ def check_nothing_is_left(folder):
                 missing = loaded - {names.get(o) for o in held}
             assert {kind for kind, _ in held} == kinds, held
             session.send_signal(end)
-        while held & set(alive()):  # the kernel frees them in the background
+        until = time.monotonic() + 120  # the kernel frees them in the background
+        while held & set(alive()) and time.monotonic() < until:
             time.sleep(0.1)
+        assert not held & set(alive()), [(o, name) for o, name in alive().items() if o in held]
         assert pins() == before, (pins(), before)
 
 

@@ -2,13 +2,15 @@
  * A program that waits in known ways. waits naps|short: threads that sleep, and that wait for each
  * other's mutex. Prints what it found itself: "threads N life_ns N naps_ns N", of all threads
  * together, and of all calls of nap(). waits busy: two threads that compute on one CPU; prints how
- * long these ran, and how long they did not.
+ * long these ran, and how long they did not. waits crowd NUMBER: as many threads at once, each of
+ * which sleeps once.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -104,6 +106,31 @@ static int busy(void)
 	return 0;
 }
 
+static void *run_once(void *arg)
+{
+	uint64_t unused = 0;
+
+	nap(&unused);
+	return arg;
+}
+
+static int crowd(unsigned long nr)
+{
+	pthread_t *thread = calloc(nr, sizeof(*thread));
+	pthread_attr_t attr;
+
+	if (!thread || pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, 65536))
+		return 1;
+	nap_ns = 500000000;
+	for (unsigned long i = 0; i < nr; i++)
+		if (pthread_create(&thread[i], &attr, run_once, NULL))
+			return 1;
+	for (unsigned long i = 0; i < nr; i++)
+		pthread_join(thread[i], NULL);
+	printf("threads %lu\n", nr + 1);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t start = now(), life = 0, naps = 0;
@@ -111,6 +138,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "busy") == 0)
 		return busy();
+	if (argc > 2 && strcmp(argv[1], "crowd") == 0)
+		return crowd(strtoul(argv[2], NULL, 10));
 	if (argc > 1 && strcmp(argv[1], "short") == 0) {
 		nr_naps = 1000;
 		nap_ns = 50000;
