@@ -1,14 +1,18 @@
 /*
- * The floor of reading processes, and ours beside it in one run, reading by reading. Bare: the same
- * files kept open, one pread each, nothing parsed; /proc listed and each task/ asked for its links,
- * so that new processes and threads would be found. Prints a line "WHAT NUMBER" for each reading:
- * its CPU time in ns; "processes": how many there are; "woken": how many of them are ours to wake.
+ * The floors of reading processes, and ours beside them in one run, reading by reading: by the
+ * iterator in the kernel, where it is permitted, and from /proc. Bare: the same files kept open,
+ * one pread each, nothing parsed; /proc listed and each task/ asked for its links, so that new
+ * processes and threads would be found; of the iterator: its records, not looked at. Prints a line
+ * "WHAT NUMBER" for each reading: its CPU time in ns; "processes": how many there are; "woken": how
+ * many of them are ours to wake.
  *
  *   collect_floor PROCESSES READINGS
  *
  * Sleeping processes are added until there are PROCESSES. Without readings it only keeps them.
  */
+#include "base/err.h"
 #include "base/root.h"
+#include "bpf/tasks.h"
 #include "collect/process.h"
 
 #include <dirent.h>
@@ -91,15 +95,37 @@ static void read_ours(void *state)
 		die("the source of processes");
 }
 
-static void *open_ours(uint32_t fields)
+/* NULL: the kernel does not read them. */
+static void *open_ours(uint32_t fields, bool is_by_kernel)
 {
 	static const struct collect_choice all;
+	struct err why = {0};
 	void *state;
 
 	if (collect_process_source.open(&root_live, &all, fields, &state, NULL))
 		die("the source of processes");
+	if (is_by_kernel && collect_process_source.use_kernel(state, &why)) {
+		fprintf(stderr, "collect_floor: without the iterator: %s\n", why.msg);
+		collect_process_source.close(state);
+		return NULL;
+	}
 	read_ours(state);
 	return state;
+}
+
+static int ignore_record(const struct bpf_tasks_process *process,
+			 const struct bpf_tasks_thread *thread, void *unused)
+{
+	(void)process;
+	(void)thread;
+	(void)unused;
+	return 0;
+}
+
+static void iterate(void *tasks)
+{
+	if (tasks_read(tasks, ignore_record, NULL))
+		die("the iterator");
 }
 
 static uint64_t cpu_ns(void)
@@ -169,8 +195,11 @@ int main(int argc, char **argv)
 	const uint32_t fields = 1u << PROCESS_CPU_TIME | 1u << PROCESS_RUN_DELAY |
 				1u << PROCESS_RSS | 1u << PROCESS_VMS | 1u << PROCESS_SHARED |
 				1u << PROCESS_READ_BYTES | 1u << PROCESS_WRITE_BYTES;
+	const struct tasks_config config = {true, true, true};
 	long nr, readings, woken;
-	void *state;
+	struct tasks *tasks = NULL;
+	void *by_files, *kernel;
+	struct err why = {0};
 	pid_t group;
 
 	if (argc != 3)
@@ -186,19 +215,32 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (!readings)
 		pause();
-	state = open_ours(fields);
+	by_files = open_ours(fields, false);
+	kernel = open_ours(fields, true);
+	if (kernel && tasks_open(&config, &tasks, &why))
+		die(why.msg);
 	for (; readings; readings--) {
 		if (group)
 			kill(-group, SIGUSR1);
 		rest();
-		measure("awake", read_ours, state);
-		measure("awake-again", read_ours, state);
+		measure("awake", read_ours, by_files);
+		measure("awake-again", read_ours, by_files);
 		rest();
 		measure("bare", read_bare, NULL);
 		measure("bare-again", read_bare, NULL);
 		rest();
-		measure("asleep", read_ours, state);
-		measure("asleep-again", read_ours, state);
+		measure("asleep", read_ours, by_files);
+		measure("asleep-again", read_ours, by_files);
+		if (!kernel)
+			continue;
+		if (group)
+			kill(-group, SIGUSR1);
+		rest();
+		measure("kernel", read_ours, kernel);
+		measure("kernel-again", read_ours, kernel);
+		rest();
+		measure("kernel-bare", iterate, tasks);
+		measure("kernel-bare-again", iterate, tasks);
 	}
 	return 0;
 }

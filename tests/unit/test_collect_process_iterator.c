@@ -471,15 +471,20 @@ TEST(fails)
 	static struct sys_ops ops;
 	void *s = start_kernel(NULL, ALL_FIELDS), *before;
 	struct collect_thing was[NR_CHILDREN];
+	uint64_t delay_ns[NR_CHILDREN];
 	const char *note;
 
 	start_tree();
-	rest_ms(20);
-	read_all(s);
+	for (int round = 0; round < 20; round++) { /* threads end that were read */
+		rest_ms(5);
+		read_all(s);
+	}
 	assert_string_equal(source->way(s, PROCESS_CPU_TIME), "BPF: iterator over tasks");
 	assert_null(source->way(s, PROCESS_FDS));
-	for (int i = 0; i < NR_CHILDREN; i++)
+	for (int i = 0; i < NR_CHILDREN; i++) {
 		was[i] = get(s, (unsigned)children[i]);
+		delay_ns[i] = was[i].values[PROCESS_RUN_DELAY];
+	}
 	while ((note = source->note(s)))
 		assert_null(strstr(note, "iterator"));
 	before = start(&root_live, NULL, COUNTERS);
@@ -497,6 +502,7 @@ TEST(fails)
 			assert_string_equal(now.name, was[i].name);
 			assert_int_equal(now.has, ALL_FIELDS);
 			assert_true(now.nr_missed >= was[i].nr_missed);
+			assert_true(now.values[PROCESS_RUN_DELAY] >= delay_ns[i]);
 			expect_between(before, s, s, (unsigned)children[i], same_counters(i));
 		}
 		is_failing = round > 0; /* it is not tried again */

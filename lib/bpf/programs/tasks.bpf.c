@@ -133,8 +133,16 @@ struct {
 const volatile bool has_memory, has_threads, has_io;
 const volatile __u32 nr_cpus;
 
+/* A PID namespace, by how deep it is, and where; and a number in it. */
+struct space {
+	__u32 level, nr;
+	__u64 ns;
+};
+
 __u64 cpu_at[BPF_TASKS_MAX_CPUS];
 bool has_cpus;
+static struct space space; /* of the reader */
+__u64 now_ns, now_nr;      /* the time when the now_nr-th task was visited */
 
 struct sums {
 	__u64 cpu_ns, minor_faults, major_faults, read_bytes, write_bytes;
@@ -166,12 +174,6 @@ static void find_cpus(void)
 
 /* ---- numbers */
 
-/* A PID namespace, by how deep it is, and where; and a number in it. */
-struct space {
-	__u32 level, nr;
-	__u64 ns;
-};
-
 /* The number of pid in the namespace of out->level. */
 static void get_number(const struct pid *pid, struct space *out)
 {
@@ -186,32 +188,36 @@ static void get_number(const struct pid *pid, struct space *out)
 			      at + bpf_core_field_offset(struct upid, ns));
 }
 
-/* That of the reader. */
-static void get_space(struct space *out)
+static void find_space(void)
 {
 	struct task_struct *reader = bpf_get_current_task_btf();
 	struct pid *pid = reader->thread_pid;
 
-	out->level = BPF_CORE_READ(pid, level);
-	if (out->level > MAX_LEVEL)
-		out->level = 0;
-	if (out->level)
-		get_number(pid, out);
+	space.level = BPF_CORE_READ(pid, level);
+	if (space.level > MAX_LEVEL)
+		space.level = 0;
+	if (space.level)
+		get_number(pid, &space);
 }
 
 /* The thread's number there; 0: it has none. */
-static __u32 number(struct task_struct *t, const struct space *s)
+static __u32 number(struct task_struct *t)
 {
-	struct space of = {.level = s->level};
+	struct space of = {.level = space.level};
 	struct pid *pid;
 
-	if (s->level == 0)
+	if (of.level == 0)
 		return t->pid;
 	pid = t->thread_pid;
-	if (!pid || BPF_CORE_READ(pid, level) < s->level)
+	if (!pid || of.level > MAX_LEVEL || BPF_CORE_READ(pid, level) < of.level)
 		return 0;
 	get_number(pid, &of);
-	return of.ns == s->ns ? of.nr : 0;
+	return of.ns == space.ns ? of.nr : 0;
+}
+
+static __u32 number_of_process(struct task_struct *t)
+{
+	return space.level == 0 ? t->tgid : number(t->group_leader);
 }
 
 /* ---- sums of a process */
@@ -353,36 +359,35 @@ static void get_memory(struct task_struct *t, struct bpf_tasks_process *out)
 
 /* ---- records */
 
-static void write_thread(struct seq_file *seq, struct task_struct *t, const struct space *s)
+static void write_thread(struct seq_file *seq, struct task_struct *t)
 {
 	struct bpf_tasks_thread out = {};
 
-	out.pid = number(t, s);
-	out.process = number(t->group_leader, s);
+	out.pid = number(t);
+	out.process = number_of_process(t);
 	out.cpu_ns = t->se.sum_exec_runtime;
 	out.delay_ns = t->sched_info.run_delay;
 	if (out.pid && out.process)
 		bpf_seq_write(seq, &out, sizeof(out));
 }
 
-static void write_process(struct seq_file *seq, struct task_struct *t, const struct space *s)
+static void write_process(struct seq_file *seq, struct task_struct *t)
 {
 	struct bpf_tasks_process out = {};
 	struct signal_struct *signal = t->signal;
-	struct task_struct *parent = t->real_parent;
 	bool is_stable = false;
 	struct sums sums;
 
-	out.first.pid = out.first.process = number(t, s);
+	out.first.pid = out.first.process = number(t);
 	out.first.cpu_ns = t->se.sum_exec_runtime;
 	out.first.delay_ns = t->sched_info.run_delay;
-	out.parent = number(parent->group_leader, s);
+	out.parent = number_of_process(t->real_parent);
 	if (t->flags & (IS_KTHREAD | IS_WQ_WORKER))
 		out.flags |= BPF_TASKS_OF_KERNEL;
 	out.nr_threads = signal->nr_threads;
 	out.nr_runs = t->sched_info.pcount;
 	out.start_ns = t->start_time;
-	out.time_ns = bpf_ktime_get_ns();
+	out.time_ns = now_ns;
 	for (int i = 0; i < MAX_TRIES && !is_stable; i++)
 		is_stable = get_sums(t, signal, &sums, &out.ended_ns);
 	out.cpu_ns = sums.cpu_ns;
@@ -392,7 +397,7 @@ static void write_process(struct seq_file *seq, struct task_struct *t, const str
 	out.write_bytes = sums.write_bytes;
 	if (has_memory)
 		get_memory(t, &out);
-	bpf_probe_read_kernel_str(out.comm, sizeof(out.comm), t->comm);
+	__builtin_memcpy(out.comm, t->comm, sizeof(out.comm));
 	if (!t->thread_pid) /* released meanwhile: it is in its own sums */
 		return;
 	if (!is_stable)
@@ -404,19 +409,26 @@ static void write_process(struct seq_file *seq, struct task_struct *t, const str
 SEC("iter/task")
 int visit(struct bpf_iter__task *ctx)
 {
+	enum { NR_OF_A_TIME = 16 }; /* some microseconds */
 	struct task_struct *t = ctx->task;
-	struct space s;
+	__u64 nr = ctx->meta->seq_num;
 
 	if (!t)
 		return 0;
-	if (has_memory && !has_cpus)
-		find_cpus();
-	if (t->pid != t->tgid && !has_threads)
+	if (nr == 0) {
+		find_space();
+		if (has_memory && !has_cpus)
+			find_cpus();
+	}
+	if (nr == 0 || nr - now_nr >= NR_OF_A_TIME) {
+		now_nr = nr;
+		now_ns = bpf_ktime_get_ns();
+	}
+	if (t->pid != t->tgid) {
+		if (has_threads)
+			write_thread(ctx->meta->seq, t);
 		return 0;
-	get_space(&s);
-	if (t->pid == t->tgid)
-		write_process(ctx->meta->seq, t, &s);
-	else
-		write_thread(ctx->meta->seq, t, &s);
+	}
+	write_process(ctx->meta->seq, t);
 	return 0;
 }
