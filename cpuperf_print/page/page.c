@@ -13,7 +13,10 @@
  * nr_cells; cells: of each node: number of groups; of each group: its number, number of slices; of
  *   each slice: 2 × distance from the one before + has_several, [samples - 2], [weight, if the
  * event has no period] series, series_start_ns, series_span_ns: counts over time; iterations: their
- * starts certain: event, function, change and half of its interval, of each significant change
+ * starts
+ * latencies: label, part, what ("": all); now and, with --diff, before: count, mean, max, quantiles
+ *   (name, number, both ends of its interval), buckets: of each from, to, count; in ns
+ * certain: event, function, change and half of its interval, of each significant change
  *
  * Lists of numbers are text (export/digits.h). The size is bounded: slices widen, then small frames
  * merge, and a note states it.
@@ -55,8 +58,10 @@ static void fini(struct page *h)
 	report_slices_free(h->slices);
 	report_slices_free(h->leaves);
 	report_stacks_free(h->stacks);
-	for (int i = 0; i < PAGE_NR_SIDES; i++)
+	for (int i = 0; i < PAGE_NR_SIDES; i++) {
 		report_stats_fini(&h->stats[i]);
+		latencies_fini(&h->latencies[i]);
+	}
 	report_comparable_free(h->comparable);
 	mem_free(h->certain);
 	dict_fini(&h->threads);
@@ -69,7 +74,10 @@ static void fini(struct page *h)
 
 static int read_all(struct page *h, struct err *e)
 {
-	return page_series_read(h, e) ?: page_samples_read(h, e) ?: page_head_read(h, e);
+	return page_series_read(h, e) ?:
+	       page_samples_read(h, e) ?:
+	       page_latency_read(h, e) ?:
+	       page_head_read(h, e);
 }
 
 static int put_all(struct page *h, struct err *e)
@@ -79,7 +87,7 @@ static int put_all(struct page *h, struct err *e)
 
 	buf_add(out, html_head, html_head_len);
 	JSONW_OBJECT(&h->json, NULL) {
-		rc = page_samples_put(h, e) ?: page_series_put(h, e);
+		rc = page_samples_put(h, e) ?: page_series_put(h, e) ?: page_latency_put(h, e);
 		if (rc)
 			return rc;
 		page_head_put(h);

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/dict.h"
 #include "base/json_writer.h"
+#include "estimate/latencies.h"
 #include "profile/about.h"
 #include "report/outline.h"
 #include "report/slices.h"
@@ -45,6 +46,7 @@ struct page {
 	const struct profile_facts *facts; /* of the first session */
 	struct counts_lines *lines;        /* of the first session; NULL: none */
 	bool has_samples;
+	struct latencies latencies[PAGE_NR_SIDES];
 
 	struct report_stacks *stacks;
 	struct report_slices *slices;
@@ -96,6 +98,9 @@ void page_head_put(struct page *h);
 /* Counts and misc over time. */
 int page_series_read(struct page *h, struct err *e);
 int page_series_put(struct page *h, struct err *e);
+/* Histograms of how long things took. */
+int page_latency_read(struct page *h, struct err *e);
+int page_latency_put(struct page *h, struct err *e);
 /* The interval selected by options, else that of all numbers; since the session's start. */
 void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns);
 /* Limits a slice to the range of the page: samples far outside, as in damaged files, are counted in

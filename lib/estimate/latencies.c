@@ -19,6 +19,27 @@ void latencies_fini(struct latencies *l)
 	memset(l, 0, sizeof(*l));
 }
 
+static void set_key(struct latencies_row *key, uint32_t event, const char *part, const char *what)
+{
+	memset(key, 0, sizeof(*key));
+	key->event = event;
+	memcpy(key->part, part, strnlen(part, sizeof(key->part) - 1));
+	memcpy(key->what, what, strnlen(what, sizeof(key->what) - 1));
+}
+
+const struct histogram *latencies_find(const struct latencies *l, uint32_t event, const char *part,
+				       const char *what)
+{
+	const struct latencies_row *row;
+	struct latencies_row key;
+
+	if (!l->rows.nr)
+		return NULL;
+	set_key(&key, event, part, what);
+	row = dict_at(&l->rows, dict_find(&l->rows, &key));
+	return row ? row->histogram : NULL;
+}
+
 struct histogram *latencies_get(struct latencies *l, uint32_t event, const char *part,
 				const char *what)
 {
@@ -26,10 +47,7 @@ struct histogram *latencies_get(struct latencies *l, uint32_t event, const char 
 
 	if (!l->rows.item_bytes)
 		dict_init(&l->rows, sizeof(key), DICT_KEY(struct latencies_row, what), MAX_ROWS);
-	memset(&key, 0, sizeof(key));
-	key.event = event;
-	memcpy(key.part, part, strnlen(part, sizeof(key.part) - 1));
-	memcpy(key.what, what, strnlen(what, sizeof(key.what) - 1));
+	set_key(&key, event, part, what);
 	row = dict_get(&l->rows, &key);
 	if (row && !row->histogram)
 		row->histogram = mem_zalloc(sizeof(*row->histogram));

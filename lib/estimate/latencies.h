@@ -24,6 +24,9 @@ void latencies_fini(struct latencies *l);
 /* The row's histogram; made if there is none. NULL without memory, or at the limit of rows. */
 struct histogram *latencies_get(struct latencies *l, uint32_t event, const char *part,
 				const char *what);
+/* NULL: there is none. */
+const struct histogram *latencies_find(const struct latencies *l, uint32_t event, const char *part,
+				       const char *what);
 /* Adds all rows of other. 0 or -ENOMEM: then some are missing. */
 int latencies_merge(struct latencies *l, const struct latencies *other);
 /* A copy of the rows in order: by event and part, first all of it, then what took the most time.

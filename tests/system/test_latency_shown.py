@@ -10,6 +10,7 @@ import os
 import re
 import sqlite3
 
+import browser
 from kit import CPUPERF, output, PRINT, run, run_checks, skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -153,6 +154,47 @@ def check_diff_machine(folder):
         own = [int(r["p50_ns"]) for r in rows(folder, "now", "--report=latency", "--sort=iteration")
                if not r["what"] and r["event"] == event]
         assert abs(float(found[f"{event} p50"]["is_count"]) - sum(own) / len(own)) <= 1, (found, own)
+
+
+def check_html(folder):
+    """A chart for each event, with the numbers of the report; what it is of can be chosen; two sides of --diff."""
+    if not browser.find():
+        print("not tested: no Chromium here")
+        return
+    record(folder, "was", runs=2)
+    record(folder, "now", us="20000", runs=2)
+    found = rows(folder, "now", "--report=latency")
+    for args, nr in ((("now",), 1), (("--session=now", "--diff=was"), 2)):
+        output(PRINT, "--quiet", *args, "--output-format=html", "--output-file=page.html", cwd=folder)
+        with browser.Browser() as page:
+            page.open(f"{folder}/page.html")
+            assert page.problems() == []
+            titles = page.run("[...document.querySelectorAll('.chart h3')].map((e) => e.textContent)")
+            assert titles == [f"syscall.{c}" for c in CALLS], titles
+            data = page.run("window.cpuperf.page.data.latencies")
+            assert [(x["label"], x["what"]) for x in data] == [(r["event"], r["what"]) for r in found], data
+            for x, row in zip(data, found):
+                own = x["now"]
+                assert (own["count"], own["max"]) == (int(row["count"]), int(row["max_ns"])), (x, row)
+                assert sum(own["buckets"][2::3]) == own["count"], x
+                for name, ns, low, high in own["quantiles"]:
+                    key = name.replace(".", "_")
+                    assert abs(ns - int(row[f"{key}_ns"])) <= ns * 1e-5 + 1, (x, row)
+                    assert (high is None) == (row[f"{key}_high_ns"] == ""), (x, row)
+                assert ("before" in x) == (nr == 2 and x["what"] == ""), x  # other processes, before
+            lines = page.run("[...document.querySelectorAll('.chart')].map((e) => e.querySelectorAll('tbody tr').length)")
+            assert lines == [nr] * len(CALLS), lines
+            # bars are drawn; nothing is asked of samples where there are none
+            assert page.run("[...document.querySelectorAll('.chart canvas')].every((c) => c.getContext('2d')"
+                            ".getImageData(0, 0, c.width, c.height).data.some((x) => x))")
+            assert page.run("['toolbar', 'stacks', 'table'].every((id) => document.getElementById(id).hidden)")
+            said = page.run("document.querySelector('.chart .hint').textContent")
+            assert said.startswith(f"{2 * NR}, mean "), said
+            page.run("(() => { const s = document.querySelector('.chart select'); s.value = 1;"
+                     " s.dispatchEvent(new Event('change')); })()")
+            said = page.run("document.querySelector('.chart .hint').textContent")
+            assert said.startswith(f"{NR}, mean "), said
+            assert page.problems() == []
 
 
 if __name__ == "__main__":

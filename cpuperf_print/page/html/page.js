@@ -70,6 +70,7 @@ class Page {
 		this.makeChoices();
 		this.graph = new GraphView(this);
 		this.time = new TimeView(this);
+		this.latency = new LatencyView(this);
 		this.table = new TableView(this);
 		this.graph.showRoot();
 		this.showLegend();
@@ -108,6 +109,9 @@ class Page {
 		}));
 		byId('event').value = model.event;
 		byId('sides').hidden = model.nrSides < 2;
+		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0));
+		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span'])
+			byId(id).hidden = !this.hasSamples && data.series.length > 0;
 		this.makeTasks();
 	}
 
@@ -153,18 +157,22 @@ class Page {
 		byId('theme').addEventListener('click', () => this.changeTheme());
 		darkness.addEventListener('change', () => { followSystem(); this.recolor(); });
 		document.addEventListener('keydown', (event) => this.key(event));
-		new ResizeObserver(() => this.resize()).observe(byId('scroll'));
+		const sizes = new ResizeObserver(() => this.resize());
+
+		sizes.observe(byId('scroll'));
+		sizes.observe(byId('time')); /* the graph may be hidden */
 	}
 
 	/* Sets widths; the parts set their heights. */
 	resize() {
-		const width = byId('scroll').clientWidth;
+		const width = `${byId('scroll').clientWidth} ${byId('time').clientWidth}`;
 
 		if (width === this.width)
 			return;
 		this.width = width;
 		this.graph.layOut();
 		this.time.layOut();
+		this.latency.layOut();
 	}
 
 	/* A slash focuses the search unless an input has the focus. */
@@ -202,6 +210,7 @@ class Page {
 		this.showLegend();
 		this.graph.draw();
 		this.time.draw();
+		this.latency.draw();
 	}
 
 	/* Updates everything that depends on the selection. */
@@ -249,7 +258,7 @@ class Page {
 		byId('from').value = exactTime(from);
 		byId('to').value = exactTime(to);
 		byId('all-time').disabled = model.isAllTime;
-		byId('span-said').textContent =
+		byId('span-said').textContent = byId('span').hidden ? '' :
 			`${plural(model.allSamples(), 'sample')}, ${model.amount(model.all())}${model.isAllTime
 				? '' : ` from ${time(from)} to ${time(to)}: --from=${exactTime(from)} --to=${exactTime(to)}`}`;
 	}

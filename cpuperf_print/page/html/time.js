@@ -74,7 +74,8 @@ class TimeView {
 
 		byId('chooser').querySelector('summary').textContent =
 			`${shown.length} of ${plural(this.series.length, 'row')} of counts and misc shown`;
-		this.rows = [{ name: 'samples', height: SAMPLES_HEIGHT, series: null },
+		this.rows = [...(byId('span').hidden ? []
+			: [{ name: 'samples', height: SAMPLES_HEIGHT, series: null }]),
 			...shown.map((s) => ({ name: s.label, height: ROW_HEIGHT, series: s }))];
 		byId('rows').replaceChildren(...this.rows.map((row) => {
 			const item = element('li');
