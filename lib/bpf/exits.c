@@ -12,6 +12,7 @@
 
 #ifdef CPUPERF_HAS_BPF
 
+#include "bpf/follow_shared.h"
 #include "bpf/loading.h"
 
 #include <bpf/bpf.h>
@@ -38,7 +39,7 @@ static int pass(void *arg, void *data, size_t bytes)
 	return 0;
 }
 
-static int load(struct exits *x, const struct exits_config *c)
+static int load(struct exits *x, const struct follow_config *c, struct err *e)
 {
 	struct exits_bpf *p = x->programs = exits_bpf__open();
 	int rc;
@@ -47,8 +48,8 @@ static int load(struct exits *x, const struct exits_config *c)
 		return -errno;
 	p->rodata->has_target = c->has_target;
 	p->rodata->has_children = c->has_children;
-	bpf_program__set_autoload(p->progs.on_fork, c->has_target);
-	rc = exits_bpf__load(p) ?: exits_bpf__attach(p);
+	rc = loading_follow(p->obj, c, c->has_target, &p->rodata->cgroup_id, e)
+		 ?: exits_bpf__load(p) ?: exits_bpf__attach(p);
 	if (rc)
 		return rc;
 	x->rings = ring_buffer__new(bpf_map__fd(p->maps.older), pass, x, NULL);
@@ -57,7 +58,7 @@ static int load(struct exits *x, const struct exits_config *c)
 	return ring_buffer__add(x->rings, bpf_map__fd(p->maps.recent), pass, x);
 }
 
-int exits_open(const struct exits_config *config, struct exits **out, struct err *e)
+int exits_open(const struct follow_config *config, struct exits **out, struct err *e)
 {
 	struct exits *x = mem_zalloc(sizeof(*x));
 	int rc;
@@ -67,8 +68,8 @@ int exits_open(const struct exits_config *config, struct exits **out, struct err
 	loading_begin();
 	if (!loading_has_trace("sched_process_free"))
 		rc = err_set(e, -ENOTSUP, "the kernel has no BTF (CONFIG_DEBUG_INFO_BTF)");
-	else if ((rc = load(x, config)))
-		rc = loading_refuse(rc, e);
+	else if ((rc = load(x, config, e)))
+		rc = e->code ? e->code : loading_refuse(rc, e);
 	loading_end();
 	if (rc)
 		exits_close(x);
@@ -88,9 +89,9 @@ void exits_close(struct exits *x)
 
 int exits_add_process(struct exits *x, pid_t process)
 {
-	const uint32_t is_member = 1;
+	const struct bpf_follow member = {.is_member = 1};
 
-	return loading_add_process(x->programs->maps.members, process, &is_member);
+	return loading_add_process(x->programs->maps.tasks, process, &member);
 }
 
 int exits_read(struct exits *x, exits_fn *fn, void *arg)
@@ -139,58 +140,6 @@ uint64_t exits_lost(const struct exits *x)
 void exits_begin(struct exits *x)
 {
 	__atomic_store_n(&x->programs->bss->read_ns, clock_monotonic_ns(), __ATOMIC_RELEASE);
-}
-
-#else
-
-int exits_open(const struct exits_config *config, struct exits **out, struct err *e)
-{
-	(void)config;
-	(void)out;
-	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
-}
-
-void exits_close(struct exits *x)
-{
-	(void)x;
-}
-
-int exits_add_process(struct exits *x, pid_t process)
-{
-	(void)x;
-	(void)process;
-	return -ENOTSUP;
-}
-
-int exits_read(struct exits *x, exits_fn *fn, void *arg)
-{
-	(void)x;
-	(void)fn;
-	(void)arg;
-	return -ENOTSUP;
-}
-
-int exits_commands(struct exits *x, exits_fn *fn, void *arg)
-{
-	(void)x;
-	(void)fn;
-	(void)arg;
-	return -ENOTSUP;
-}
-
-void exits_settle(void)
-{
-}
-
-uint64_t exits_lost(const struct exits *x)
-{
-	(void)x;
-	return 0;
-}
-
-void exits_begin(struct exits *x)
-{
-	(void)x;
 }
 
 #endif

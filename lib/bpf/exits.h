@@ -6,6 +6,7 @@
 #define BPF_EXITS_H
 
 #include "bpf/exits_shared.h"
+#include "bpf/follow.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,15 +15,10 @@
 struct err;
 struct exits;
 
-struct exits_config {
-	bool has_target;   /* only processes of exits_add_process, and those that they create */
-	bool has_children; /* the latter */
-};
-
 /* Loads and starts the programs, which do nothing before exits_begin. 0 or -errno with *e: -EPERM:
  * not permitted; -ENOTSUP: this kernel, or this build, cannot do it; -ENOMEM. One thread, like all.
  */
-int exits_open(const struct exits_config *config, struct exits **out, struct err *e);
+int exits_open(const struct follow_config *config, struct exits **out, struct err *e);
 void exits_close(struct exits *x); /* NULL is fine */
 
 /* A process of the target. -ESRCH: it has ended. */

@@ -69,8 +69,7 @@ static void add_needs(const struct latency *l, const struct latency_event *ev, s
 	n->of_kind[ev->kind] = true;
 }
 
-static void choose_programs(struct latency *l, const struct latency_config *c,
-			    const struct needs *n)
+static void choose_programs(const struct latency *l, const struct needs *n)
 {
 	struct latency_bpf *p = l->programs;
 	bool is_run_queue = n->of_kind[LATENCY_RUN_QUEUE], is_block = n->of_kind[LATENCY_BLOCK];
@@ -81,8 +80,6 @@ static void choose_programs(struct latency *l, const struct latency_config *c,
 		struct bpf_program *program;
 		bool is_needed;
 	} all[] = {
-	    {p->progs.on_fork, l->needs_seed},
-	    {p->progs.on_exec, c->is_command},
 	    {p->progs.seed, l->needs_seed},
 	    {p->progs.on_wakeup, is_run_queue},
 	    {p->progs.on_new, is_run_queue},
@@ -119,15 +116,17 @@ static int configure(struct latency *l, const struct latency_config *c, struct e
 		else
 			p->rodata->slot_of_kind[ev->kind] = slot;
 	}
-	p->rodata->has_target = c->has_target;
-	p->rodata->has_children = c->has_children;
+	p->rodata->has_target = c->follow.has_target;
+	p->rodata->has_children = c->follow.has_children;
 	p->rodata->has_cpus = c->cpus;
 	if (c->cpus)
 		memcpy(p->rodata->measured_cpus, c->cpus->bits, sizeof(p->rodata->measured_cpus));
-	l->needs_seed =
-	    needs.of_kind[LATENCY_RUN_QUEUE] || (c->has_target && needs.of_kind[LATENCY_SYSCALL]);
-	choose_programs(l, c, &needs);
-	return bpf_map__set_max_entries(p->maps.counts, l->nr_cpus)
+	l->needs_seed = needs.of_kind[LATENCY_RUN_QUEUE] ||
+			(c->follow.has_target && needs.of_kind[LATENCY_SYSCALL]);
+	choose_programs(l, &needs);
+	return loading_follow(p->obj, &c->follow, l->needs_seed, &p->rodata->cgroup_id,
+			      e)
+		   ?: bpf_map__set_max_entries(p->maps.counts, l->nr_cpus)
 		   ?: bpf_map__set_max_entries(p->maps.histograms, needs.nr_histograms)
 		   ?: bpf_map__set_max_entries(p->maps.requests,
 					       needs.of_kind[LATENCY_BLOCK] ? MAX_REQUESTS : 1);
@@ -170,7 +169,7 @@ int latency_open(const struct latency_config *config, struct latency **out, stru
 	if (!l)
 		return err_set(e, -ENOMEM, "out of memory");
 	loading_begin();
-	l->is_command = config->is_command;
+	l->is_command = config->follow.is_command;
 	l->keys = mem_calloc(BATCH, sizeof(*l->keys));
 	l->histograms = mem_calloc(BATCH, sizeof(*l->histograms));
 	rc = l->keys && l->histograms ? libbpf_num_possible_cpus() : -ENOMEM;
@@ -204,7 +203,8 @@ void latency_close(struct latency *l)
 
 int latency_add_process(struct latency *l, pid_t process)
 {
-	struct bpf_latency_task member = {.is_member = l->is_command ? BPF_LATENCY_STARTS : 1};
+	struct bpf_latency_task member = {.follow.is_member =
+					      l->is_command ? BPF_FOLLOW_STARTS : 1};
 
 	return loading_add_process(l->programs->maps.tasks, process, &member);
 }
@@ -227,6 +227,12 @@ int latency_start(struct latency *l, struct err *e)
 	loading_end();
 	l->is_started |= rc == 0;
 	return rc ? loading_refuse(rc, e) : 0;
+}
+
+void latency_switch(struct latency *l, size_t event, bool is_enabled)
+{
+	if (event < BPF_LATENCY_NR_SLOTS)
+		__atomic_store_n(&l->programs->bss->is_off[event], !is_enabled, __ATOMIC_RELAXED);
 }
 
 uint64_t latency_count(const struct latency *l, size_t event, uint32_t cpu)
@@ -283,55 +289,6 @@ void latency_forget(struct latency *l, const struct latency_row *row)
 					    .id = row->id};
 
 	(void)bpf_map_delete_elem(bpf_map__fd(l->programs->maps.histograms), &key);
-}
-
-#else
-
-int latency_open(const struct latency_config *config, struct latency **out, struct err *e)
-{
-	(void)config;
-	(void)out;
-	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
-}
-
-void latency_close(struct latency *l)
-{
-	(void)l;
-}
-
-int latency_add_process(struct latency *l, pid_t process)
-{
-	(void)l;
-	(void)process;
-	return -ENOTSUP;
-}
-
-int latency_start(struct latency *l, struct err *e)
-{
-	(void)l;
-	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
-}
-
-uint64_t latency_count(const struct latency *l, size_t event, uint32_t cpu)
-{
-	(void)l;
-	(void)event;
-	(void)cpu;
-	return 0;
-}
-
-int latency_read(struct latency *l, int (*fn)(const struct latency_row *row, void *arg), void *arg)
-{
-	(void)l;
-	(void)fn;
-	(void)arg;
-	return -ENOTSUP;
-}
-
-void latency_forget(struct latency *l, const struct latency_row *row)
-{
-	(void)l;
-	(void)row;
 }
 
 #endif

@@ -5,6 +5,8 @@
 #ifndef BPF_LATENCY_H
 #define BPF_LATENCY_H
 
+#include "bpf/follow.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,9 +42,7 @@ struct latency_config {
 	const struct latency_event *events; /* different ones; at most LATENCY_MAX_EVENTS */
 	size_t nr_events;
 	/* Of system calls and of waits for a CPU: */
-	bool has_target;   /* only the tasks of latency_add_process, and those that they create */
-	bool is_command;   /* they are measured from their exec on */
-	bool has_children; /* with the processes that they create, not only threads */
+	struct follow_config follow;
 	const struct cpuset *cpus; /* what ends on other CPUs is not measured; NULL: all are */
 };
 
@@ -55,6 +55,9 @@ int latency_add_process(struct latency *l, pid_t process);
 /* Attaches the programs, once. 0 or -errno with *e. */
 int latency_start(struct latency *l, struct err *e);
 
+/* Enables or disables an event: what ends while it is disabled is not measured. All are enabled at
+ * first. */
+void latency_switch(struct latency *l, size_t event, bool is_enabled);
 /* How many of the event ended on the CPU up to now. Any thread. */
 uint64_t latency_count(const struct latency *l, size_t event, uint32_t cpu);
 

@@ -4,6 +4,8 @@
 #ifndef BPF_LATENCY_SHARED_H
 #define BPF_LATENCY_SHARED_H
 
+#include "bpf/follow_shared.h"
+
 #include <linux/types.h>
 
 /* Kinds of events; of BPF_LATENCY_SYSCALL there is one for each system call. */
@@ -24,7 +26,6 @@ enum {
 	BPF_LATENCY_NR_SYSCALLS = 512, /* numbers from 0 */
 	BPF_LATENCY_NR_SOFTIRQS = 16,
 	BPF_LATENCY_MAX_CPUS = 8192,
-	BPF_LATENCY_STARTS = 2, /* is_member: not before it has exec'd */
 };
 
 /* What a histogram is of. Processes and disks have one for all CPUs; interrupts and the run queue
@@ -49,7 +50,8 @@ struct bpf_latency_task {
 	__u64 entered_ns; /* its system call; 0: none that is measured */
 	__u64 queued_ns;  /* since when it waits for a CPU; 0: it does not, or it is not known */
 	__u32 syscall;    /* slot */
-	__u32 is_member;
+	__u32 zero;
+	struct bpf_follow follow;
 };
 
 /* Of one CPU; cumulative. Of each slot, how many were added to histograms. */

@@ -4,13 +4,17 @@
 
 #include "base/privilege.h"
 #include "base/sys.h"
+#include "bpf/follow.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -99,6 +103,32 @@ int loading_add_process(const struct bpf_map *tasks, pid_t process, const void *
 	rc = loading_update(tasks, &fd, value);
 	sys()->close(fd);
 	return rc;
+}
+
+/* The number of a group's folder is its id in the kernel, since Linux 5.5. */
+static int find_cgroup(int folder, unsigned long long *id, struct err *e)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(folder, &fs) || fstat(folder, &st))
+		return err_set(e, -errno, "the control group cannot be read: %s", strerror(errno));
+	if (fs.f_type != CGROUP2_SUPER_MAGIC)
+		return err_set(e, -ENOTSUP,
+			       "programs in the kernel follow control groups of version 2, and "
+			       "this one is of version 1");
+	*id = st.st_ino;
+	return 0;
+}
+
+int loading_follow(const struct bpf_object *programs, const struct follow_config *config,
+		   bool needs_tasks, unsigned long long *cgroup_id, struct err *e)
+{
+	bpf_program__set_autoload(bpf_object__find_program_by_name(programs, "on_fork"),
+				  needs_tasks);
+	bpf_program__set_autoload(bpf_object__find_program_by_name(programs, "on_exec"),
+				  needs_tasks && config->is_command);
+	return config->has_cgroup ? find_cgroup(config->cgroup, cgroup_id, e) : 0;
 }
 
 int loading_run(int fd)

@@ -10,6 +10,8 @@
 #include <sys/types.h>
 
 struct bpf_map;
+struct bpf_object;
+struct follow_config;
 
 /* Between _begin and _end the capabilities of the program's file are effective, and libbpf's
  * messages are stored, not printed. One thread. */
@@ -23,6 +25,10 @@ int loading_refuse(int rc, struct err *e);
 int loading_update(const struct bpf_map *map, const void *key, const void *value);
 /* The same for a process that exists, in its task storage. -ESRCH: it has ended. */
 int loading_add_process(const struct bpf_map *tasks, pid_t process, const void *value);
+/* Prepares the programs of follow.bpf.h, before they are loaded; needs_tasks: for all tasks there
+ * are values. cgroup_id: theirs. 0 or -errno with *e. */
+int loading_follow(const struct bpf_object *programs, const struct follow_config *config,
+		   bool needs_tasks, unsigned long long *cgroup_id, struct err *e);
 /* Runs an iterator over all tasks, whose output is ignored, and closes it. fd: of bpf_iter_create,
  * whose error is returned. 0 or -errno. */
 int loading_run(int fd);

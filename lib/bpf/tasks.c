@@ -133,26 +133,4 @@ int tasks_read(struct tasks *t, tasks_fn *fn, void *arg)
 	return rc;
 }
 
-#else
-
-int tasks_open(const struct tasks_config *config, struct tasks **out, struct err *e)
-{
-	(void)config;
-	(void)out;
-	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
-}
-
-void tasks_close(struct tasks *t)
-{
-	(void)t;
-}
-
-int tasks_read(struct tasks *t, tasks_fn *fn, void *arg)
-{
-	(void)t;
-	(void)fn;
-	(void)arg;
-	return -ENOTSUP;
-}
-
 #endif

@@ -4,6 +4,7 @@
 #include "bpf/waits.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/privilege.h"
@@ -131,9 +132,13 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
 	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];
 	p->rodata->counts_wakeups = c->counts_wakeups;
-	p->rodata->has_target = c->has_target;
-	p->rodata->has_children = c->has_children;
-	return configure_wakers(p, c->has_wakers)
+	p->rodata->has_target = c->follow.has_target;
+	p->rodata->has_children = c->follow.has_children;
+	bpf_program__set_autoload(p->progs.on_move, c->follow.has_cgroup);
+	for (int i = 0; i < BPF_WAITS_NR_SUMS; i++)
+		p->bss->disabled_ns[i] = UINT64_MAX;
+	return loading_follow(p->obj, &c->follow, true, &p->rodata->cgroup_id, e)
+		   ?: configure_wakers(p, c->has_wakers)
 		   ?: configure_tables(w, c, e)
 		   ?: bpf_map__set_max_entries(p->maps.sums, w->nr_cpus)
 		   ?: bpf_map__set_max_entries(p->maps.off_cpu, w->nr_cpus)
@@ -162,7 +167,7 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	loading_begin();
-	w->is_command = config->is_command;
+	w->is_command = config->follow.is_command;
 	rc = libbpf_num_possible_cpus();
 	w->nr_cpus = rc > 0 ? (uint32_t)rc : 0;
 	if (rc > 0) {
@@ -207,7 +212,7 @@ int waits_open_aggregate(struct waits *w, enum waits_kind kind,
 
 int waits_add_process(struct waits *w, pid_t process)
 {
-	struct bpf_waits_task member = {.is_member = w->is_command ? BPF_WAITS_STARTS : 1};
+	struct bpf_waits_task member = {.follow.is_member = w->is_command ? BPF_FOLLOW_STARTS : 1};
 
 	return loading_add_process(w->programs->maps.tasks, process, &member);
 }
@@ -240,9 +245,24 @@ int waits_settle(struct waits *w)
 	int fd;
 
 	privilege_raise();
-	fd = bpf_iter_create(bpf_link__fd(w->programs->links.settle));
+	fd = bpf_iter_create(bpf_link__fd(w->programs->links.read_tasks));
 	privilege_lower();
 	return loading_run(fd);
+}
+
+void waits_switch(struct waits *w, enum waits_kind kind, bool is_enabled)
+{
+	struct waits_bpf__bss *p = w->programs->bss;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	if ((p->disabled_ns[kind] == UINT64_MAX) == is_enabled)
+		return;
+	/* a program may run between the two lines: then the span is empty, or as before */
+	if (is_enabled)
+		__atomic_store_n(&p->enabled_ns[kind], now_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&p->disabled_ns[kind], is_enabled ? UINT64_MAX : now_ns, __ATOMIC_RELEASE);
+	if (!is_enabled && w->is_started)
+		(void)waits_settle(w); /* what it does not add up is missing */
 }
 
 uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
@@ -253,67 +273,6 @@ uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
 		return 0;
 	s = &w->sums[cpu];
 	return kind == WAITS_WAKEUPS ? s->wakeups : s->ns[kind] + s->settled[kind];
-}
-
-#else
-
-int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
-{
-	(void)config;
-	(void)out;
-	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
-}
-
-void waits_close(struct waits *w)
-{
-	(void)w;
-}
-
-int waits_open_aggregate(struct waits *w, enum waits_kind kind,
-			 const struct aggregate_config *config, struct aggregate **out,
-			 struct err *e)
-{
-	(void)w;
-	(void)kind;
-	(void)config;
-	(void)out;
-	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
-}
-
-int waits_add_process(struct waits *w, pid_t process)
-{
-	(void)w;
-	(void)process;
-	return -ENOTSUP;
-}
-
-int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd)
-{
-	(void)w;
-	(void)kind;
-	(void)cpu;
-	(void)fd;
-	return -ENOTSUP;
-}
-
-int waits_start(struct waits *w, struct err *e)
-{
-	(void)w;
-	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
-}
-
-int waits_settle(struct waits *w)
-{
-	(void)w;
-	return -ENOTSUP;
-}
-
-uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
-{
-	(void)w;
-	(void)kind;
-	(void)cpu;
-	return 0;
 }
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef BPF_WAITS_H
 #define BPF_WAITS_H
 
+#include "bpf/follow.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,9 +30,7 @@ struct waits_config {
 	uint32_t max_stack;  /* addresses of stacks that are added up */
 	bool has_wakers;     /* samples of off-CPU time have the stack of who woke the task */
 	bool counts_wakeups; /* else their sum is 0 */
-	bool has_target;     /* only the tasks of waits_add_process, and those that they create */
-	bool is_command;     /* they wait to be started, and this wait does not count */
-	bool has_children;   /* with the processes that they create, not only threads */
+	struct follow_config follow;
 };
 
 /* Loads the programs. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP: this kernel, or this
@@ -52,6 +52,9 @@ int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd
 /* Attaches the programs, once. 0 or -errno with *e. */
 int waits_start(struct waits *w, struct err *e);
 
+/* Enables or disables one event: what lies outside is neither added up nor sampled. A wait that is
+ * disabled has been settled. All are enabled at first. One thread, that of waits_settle. */
+void waits_switch(struct waits *w, enum waits_kind kind, bool is_enabled);
 /* Adds the waits that last up to now to the sums. Takes about 1 us per task. One thread. 0 or
  * -errno. */
 int waits_settle(struct waits *w);

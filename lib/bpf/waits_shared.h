@@ -4,21 +4,23 @@
 #ifndef BPF_WAITS_SHARED_H
 #define BPF_WAITS_SHARED_H
 
+#include "bpf/follow_shared.h"
+
 #include <linux/types.h>
 
 enum bpf_wait { BPF_WAIT_OFF_CPU, BPF_WAIT_RUN_QUEUE, BPF_NR_WAITS };
 
-enum { BPF_WAITS_STARTS = 2 };
+/* Events: the waits, and: */
+enum { BPF_WAITS_WAKEUPS = BPF_NR_WAITS, BPF_WAITS_NR_SUMS };
 
 /* What is known of a task that is measured. All zero: nothing yet. */
 struct bpf_waits_task {
 	__u64 since; /* in ns of CLOCK_MONOTONIC: its phase is added up until then; 0: not known */
-	__u64 begin; /* of its phase */
-	__u64 waited[BPF_NR_WAITS]; /* of its last wait, until it was sampled; 0: none */
+	__u64 waited[BPF_NR_WAITS]; /* of its last wait, up to since, until it was sampled */
 	__u64 waker;                /* who ended it: the number of a use of a slot; 0: not stored */
 	__u64 left[BPF_NR_WAITS];   /* ns until the next sample; 0: not drawn yet */
-	__u32 phase;                /* enum bpf_wait, or BPF_NR_WAITS: it runs */
-	__u32 is_member;            /* of the target; STARTS: not before it has been scheduled */
+	__u32 phase, zero;          /* enum bpf_wait, or BPF_NR_WAITS: it runs */
+	struct bpf_follow follow;
 };
 
 /* Of one CPU; cumulative. A cache line, so that CPUs do not share one. */

@@ -767,7 +767,7 @@ static int process_follow(void *state, struct err *why)
 	struct state *s = state;
 	struct process_ended *d = &s->ended;
 	const struct collect_tree *tree = s->choice.tree;
-	const struct exits_config config = {.has_target = tree,
+	const struct follow_config config = {.has_target = tree,
 					    .has_children = tree && tree->has_children};
 
 	if (!(d->wanted & process_ended_fields()))

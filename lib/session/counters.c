@@ -173,7 +173,7 @@ static int add_processes(struct counters *c)
 	const struct plan_target *t = &c->plan->target;
 	int rc = 0;
 
-	for (size_t i = 0; i < t->nr_ids && c->waits && rc == 0; i++) {
+	for (size_t i = 0; i < t->nr_ids && c->waits && !t->is_cgroup && rc == 0; i++) {
 		rc = waits_add_process(c->waits, t->ids[i]);
 		if (rc == -ESRCH || rc == -EINVAL ||
 		    rc == -ENOENT) /* it has ended, or is a thread */
@@ -219,7 +219,7 @@ static void refuse_waits(struct counters *c, int rc, const struct err *e)
 
 void counters_check_waits(struct event_support *out)
 {
-	const struct waits_config config = {.has_target = false};
+	const struct waits_config config = {.has_wakers = false};
 	struct waits *w = NULL;
 	struct err e = {0};
 	int rc = waits_open(&config, &w, &e);
@@ -252,12 +252,9 @@ int counters_open_waits(struct counters *c)
 	struct waits_config config = {.tables = &tables,
 				      .max_stack =
 					  (uint32_t)aggregate_stack(host_max_stack(plan->host)),
-				      .has_target = plan->target.nr_ids,
-				      .is_command = plan->target.is_command,
-				      .has_children = !plan->target.is_process_only};
+				      .follow = plan_follow(plan)};
 	struct err e = {0};
-	bool has_waits = false, is_sampled = false;
-	const char *why;
+	bool has_waits = false;
 	int rc;
 
 	for (size_t i = 0; i < plan->nr_events; i++) {
@@ -269,21 +266,12 @@ int counters_open_waits(struct counters *c)
 			config.mean_ns[wait] = plan->events[i].asked->rate;
 		if (wait >= 0 && plan->events[i].asked->rate)
 			config.is_added_up[wait] = plan->events[i].asked->is_aggregated;
-		is_sampled |= wait >= 0 && plan->events[i].asked->rate;
 		config.counts_wakeups |= wait == WAITS_WAKEUPS;
 		config.has_wakers |= wait >= 0 && plan->events[i].asked->flags & SPEC_WAKER;
 	}
 	if (!has_waits || c->waits || c->waits_support.state)
 		return 0;
-	/* sums are read where a gap ends, but a sample would stand for what lies in the gap too */
-	why = plan->target.is_cgroup ? "waits of a control group are not measured"
-	      : plan->has_control    ? "waits are not measured with --control"
-	      : plan_has_gap(plan) && is_sampled
-		  ? "waits can be counted, but not sampled, with windows or a delay"
-		  : NULL;
-	rc = list_tables(c, &cpus, &tables);
-	if (rc == 0)
-		rc = why ? err_set(&e, -ENOTSUP, "%s", why) : waits_open(&config, &c->waits, &e);
+	rc = list_tables(c, &cpus, &tables) ?: waits_open(&config, &c->waits, &e);
 	if (rc && rc != -ENOMEM)
 		refuse_waits(c, rc, &e);
 	c->probe.waits = c->waits;
@@ -343,6 +331,18 @@ static void close_aggregates_of_waits(struct counters *c)
 			aggregate_close(c->aggregates[k]);
 			c->aggregates[k] = NULL;
 		}
+}
+
+void counters_switch_programs(struct counters *c, bool is_paused)
+{
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
+		bool is_on = !is_paused && !c->is_off[i];
+		int wait = event_wait(&c->plan->events[i].event);
+
+		if (c->waits && wait >= 0)
+			waits_switch(c->waits, (enum waits_kind)wait, is_on);
+		session_latency_switch(&c->latency, i, is_on);
+	}
 }
 
 static int start_waits(struct counters *c)

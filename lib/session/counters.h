@@ -39,6 +39,8 @@ void counters_close(struct counters *c);
 int counters_open_waits(struct counters *c);
 /* Opens the perf events again, on the plan's target as it is now. 0 or -errno. */
 int counters_reopen(struct counters *c);
+/* Has the programs in the kernel measure the events that are not off, or none. */
+void counters_switch_programs(struct counters *c, bool is_paused);
 /* Fills events: where each works, and the reason where it does not. */
 void counters_sum_up(struct counters *c);
 

@@ -119,9 +119,7 @@ int session_latency_open(struct session_latency *l, const struct plan *plan)
 {
 	struct latency_event events[LATENCY_MAX_EVENTS];
 	struct latency_config config = {.events = events,
-					.has_target = plan->target.nr_ids,
-					.is_command = plan->target.is_command,
-					.has_children = !plan->target.is_process_only,
+					.follow = plan_follow(plan),
 					.cpus = plan->has_all_cpus ? NULL : &plan->cpus};
 	struct err e = {0};
 	int rc;
@@ -137,12 +135,9 @@ int session_latency_open(struct session_latency *l, const struct plan *plan)
 		return 0;
 	if (rc)
 		err_set(&e, -ENOTSUP, "a session has at most %d latencies", LATENCY_MAX_EVENTS);
-	else if (plan->target.is_cgroup || plan->has_control)
-		err_set(&e, -ENOTSUP, "latencies are not measured %s",
-			plan->has_control ? "with --control" : "of a control group");
 	else
 		(void)latency_open(&config, &l->programs, &e);
-	for (size_t i = 0; i < plan->target.nr_ids && l->programs; i++)
+	for (size_t i = 0; i < plan->target.nr_ids && !plan->target.is_cgroup && l->programs; i++)
 		(void)latency_add_process(l->programs, plan->target.ids[i]); /* it has ended */
 	if (l->programs)
 		(void)latency_start(l->programs, &e);
@@ -154,6 +149,12 @@ int session_latency_open(struct session_latency *l, const struct plan *plan)
 	explain(e.code, &e, &l->support);
 	session_latency_close(l);
 	return 0;
+}
+
+void session_latency_switch(struct session_latency *l, size_t event, bool is_enabled)
+{
+	if (l->programs && event_latency(&l->plan->events[event].event) >= 0)
+		latency_switch(l->programs, slot_of(l, event), is_enabled);
 }
 
 uint64_t session_latency_count(const struct session_latency *l, size_t event, uint32_t cpu)

@@ -33,6 +33,8 @@ int session_latency_open(struct session_latency *l, const struct plan *plan);
 void session_latency_close(struct session_latency *l);
 /* Whether the event works here: loads its programs, and unloads them. */
 void session_latency_check(const struct event *ev, struct event_support *out);
+/* Enables or disables the event of the plan, if it is a latency. */
+void session_latency_switch(struct session_latency *l, size_t event, bool is_enabled);
 /* What ended on the CPU up to now; event: of the plan. */
 uint64_t session_latency_count(const struct session_latency *l, size_t event, uint32_t cpu);
 /* Reads all histograms. Without memory, or if they cannot be read, there are no items. */

@@ -126,6 +126,17 @@ bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p)
 	       strcmp(choice, "pids") == 0;
 }
 
+struct follow_config plan_follow(const struct plan *plan)
+{
+	const struct plan_target *t = &plan->target;
+
+	return (struct follow_config){.has_target = t->nr_ids && !t->is_cgroup,
+				      .has_children = !t->is_process_only,
+				      .is_command = t->is_command,
+				      .has_cgroup = t->is_cgroup,
+				      .cgroup = t->is_cgroup ? t->ids[0] : -1};
+}
+
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p)
 {
 	bool is_cut = plan->target.is_user_only && plan_is_of_target(plan, p);

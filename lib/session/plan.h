@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/cpuset.h"
 #include "base/err.h"
+#include "bpf/follow.h"
 #include "event/catalogue.h"
 #include "host/host.h"
 #include "spec/spec.h"
@@ -109,6 +110,8 @@ bool plan_may_record_switches(const struct plan *plan);
 bool plan_has_gap(const struct plan *plan);
 /* True if events of the target are disabled and enabled again: exec must not enable them. */
 bool plan_is_resumed(const struct plan *plan);
+/* The tasks that programs in the kernel measure. */
+struct follow_config plan_follow(const struct plan *plan);
 /* The flags of the spec, as far as this user is permitted. */
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
 /* True for an event that is not opened because it would silently count too little: one of the

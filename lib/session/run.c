@@ -383,6 +383,7 @@ static uint64_t wanted_ns(const struct session *s)
 static void pause_all(struct session *s)
 {
 	s->is_paused = true;
+	counters_switch_programs(&s->counters, true);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		session_cpu_pause(&s->counters.cpus[t]);
 }
@@ -454,6 +455,7 @@ static uint64_t next_deadline(const struct session *s, uint64_t deadline_ns,
 /* Enables the events and reads where they begin. */
 static void enable_all(struct session *s, uint64_t *start_ns, bool waits_for_exec)
 {
+	counters_switch_programs(&s->counters, s->is_paused);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		enable_cpu(s, &s->counters.cpus[t], waits_for_exec);
 	*start_ns = clock_monotonic_ns();

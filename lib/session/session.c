@@ -427,6 +427,7 @@ static bool is_switched(const struct plan *plan, const struct plan_event *p)
 static void switch_event(struct session *s, size_t event, bool is_enabled)
 {
 	s->counters.is_off[event] = !is_enabled;
+	counters_switch_programs(&s->counters, s->is_paused);
 	for (uint32_t t = 0; t < s->counters.nr_cpus && !s->is_paused; t++)
 		session_cpu_switch(&s->counters.cpus[t], event, is_enabled);
 }

@@ -15,6 +15,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/exits_shared.h"
+#include "bpf/follow_shared.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -36,12 +37,12 @@ struct task_struct {
 	char comm[BPF_EXITS_COMM_BYTES];
 } __attribute__((preserve_access_index));
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u32);
-} members SEC(".maps");
+struct exits_task {
+	struct bpf_follow follow;
+};
+
+#define FOLLOW_TASK struct exits_task
+#include "bpf/programs/follow.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -60,26 +61,9 @@ struct {
 	__type(value, struct bpf_exits_sums);
 } commands SEC(".maps");
 
-const volatile bool has_target, has_children;
-
 __u64 read_ns;     /* CLOCK_MONOTONIC of the last reading; 0: none */
 __u64 nr_commands; /* in the map */
 __u64 nr_lost;     /* processes that are in no ring and no sum */
-
-static bool is_member(struct task_struct *t)
-{
-	return bpf_task_storage_get(&members, t, 0, 0);
-}
-
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
-{
-	if (!is_member(parent) && !is_member(parent->group_leader))
-		return 0;
-	if (has_children || parent->tgid == child->tgid)
-		bpf_task_storage_get(&members, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return 0;
-}
 
 static void get_sums(struct task_struct *t, struct bpf_exits_sums *out)
 {
@@ -126,7 +110,7 @@ int BPF_PROG(on_free, struct task_struct *t)
 	struct bpf_exits_process *out;
 	bool is_older = t->start_time <= read_ns;
 
-	if (t->pid != t->tgid || !read_ns || (has_target && !is_member(t)))
+	if (t->pid != t->tgid || !read_ns || (has_target && !membership(t)))
 		return 0;
 	if (is_older)
 		out = bpf_ringbuf_reserve(&older, sizeof(*out), 0);

@@ -45,6 +45,9 @@ struct bpf_iter__task {
 	struct task_struct *task;
 } __attribute__((preserve_access_index));
 
+#define FOLLOW_TASK struct bpf_latency_task
+#include "bpf/programs/follow.bpf.h"
+
 struct irqaction {
 	const char *name;
 } __attribute__((preserve_access_index));
@@ -67,13 +70,6 @@ struct request {
 struct request___before_5_17 {
 	struct gendisk *rq_disk;
 } __attribute__((preserve_access_index));
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct bpf_latency_task);
-} tasks SEC(".maps");
 
 /* All memory is allocated when it is made: the runqueue is locked where some are added. */
 struct {
@@ -122,10 +118,11 @@ struct {
 /* The slot of each kind and of each system call, from 1; 0: it is not measured. */
 const volatile __u8 slot_of_kind[BPF_LATENCY_SYSCALL];
 const volatile __u8 slot_of_syscall[BPF_LATENCY_NR_SYSCALLS];
-const volatile bool has_target, has_children;
 /* What ends on other CPUs is not measured. */
 const volatile bool has_cpus;
 const volatile __u64 measured_cpus[BPF_LATENCY_MAX_CPUS / 64];
+/* Events that are disabled, by slot. */
+__u8 is_off[BPF_LATENCY_NR_SLOTS];
 /* The first argument of block_rq_issue is the queue: Linux before 5.11. */
 const volatile bool has_queue_argument;
 
@@ -165,10 +162,12 @@ static struct bpf_latency_histogram *histogram_of(struct bpf_latency_key *key)
 	return bpf_map_lookup_elem(&histograms, key);
 }
 
-static bool is_measured(void)
+static bool is_measured(__u32 slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 
+	if (is_off[slot & (BPF_LATENCY_NR_SLOTS - 1)])
+		return false;
 	return !has_cpus || (cpu < BPF_LATENCY_MAX_CPUS && measured_cpus[cpu / 64] >> cpu % 64 & 1);
 }
 
@@ -197,61 +196,24 @@ static void count(__u32 slot)
 		__sync_fetch_and_add(&c->nr[slot], 1);
 }
 
-static struct bpf_latency_task *find(struct task_struct *t)
-{
-	return bpf_task_storage_get(&tasks, t, 0, 0);
-}
+/* --- tasks ----------------------------------------------------------------------------------- */
 
-static struct bpf_latency_task *make(struct task_struct *t)
-{
-	return bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
-static bool is_member(const struct bpf_latency_task *s)
-{
-	return s && s->is_member;
-}
-
-/* --- tasks of the target --------------------------------------------------------------------- */
-
-SEC("?tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
-{
-	struct bpf_latency_task *s;
-
-	if (has_target && !is_member(find(parent)) && !is_member(find(parent->group_leader)))
-		return 0;
-	if (has_target && !has_children && parent->tgid != child->tgid)
-		return 0;
-	s = make(child);
-	if (s)
-		s->is_member = 1;
-	return 0;
-}
-
-SEC("?tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *t)
-{
-	struct bpf_latency_task *s = find(t);
-
-	if (is_member(s))
-		s->is_member = 1;
-	return 0;
-}
-
-/* Finds the tasks that were there before; a thread of a target by its process. */
+/* Finds the tasks that were there before. */
 SEC("?iter/task")
 int seed(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
-	struct bpf_latency_task *s;
 
-	if (!t || !t->pid || find(t) || (has_target && !is_member(find(t->group_leader))))
-		return 0;
-	s = make(t);
-	if (s)
-		s->is_member = 1;
+	if (t && t->pid && !find(t))
+		make_like(t, t);
 	return 0;
+}
+
+/* Of the control group, if that is measured. */
+static __always_inline bool is_inside(struct task_struct *t, struct bpf_latency_task *s)
+{
+	follow_groups(t, &s->follow);
+	return !cgroup_id || s->follow.is_member;
 }
 
 /* --- waits for a CPU ------------------------------------------------------------------------- */
@@ -269,7 +231,7 @@ static void queue(struct task_struct *t)
 {
 	struct bpf_latency_task *s = find(t);
 
-	if (s && s->is_member != BPF_LATENCY_STARTS)
+	if (s && s->follow.is_member != BPF_FOLLOW_STARTS)
 		s->queued_ns = bpf_ktime_get_ns();
 }
 
@@ -295,9 +257,11 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 
 	if (prev->pid && (s = find(prev)))
 		s->queued_ns =
-		    s->is_member != BPF_LATENCY_STARTS && (is_preempted || is_runnable(prev)) ? now
-											      : 0;
-	if (next->pid && (s = find(next)) && s->queued_ns && is_measured()) {
+		    s->follow.is_member != BPF_FOLLOW_STARTS && (is_preempted || is_runnable(prev))
+			? now
+			: 0;
+	if (next->pid && (s = find(next)) && s->queued_ns &&
+	    is_measured(slot_of_kind[BPF_LATENCY_RUN_QUEUE] - 1) && is_inside(next, s)) {
 		struct bpf_latency_key key = {.slot = slot_of_kind[BPF_LATENCY_RUN_QUEUE] - 1,
 					      .cpu = bpf_get_smp_processor_id()};
 		__u64 since = s->queued_ns;
@@ -337,7 +301,7 @@ int BPF_PROG(on_enter, void *regs, long number)
 	if (is_compat(t))
 		return 0;
 	s = has_target ? find(t) : make(t);
-	if (!s || (has_target && s->is_member != 1))
+	if (!s || (has_target && s->follow.is_member != 1))
 		return 0;
 	s->syscall = slot - 1;
 	s->entered_ns = bpf_ktime_get_ns();
@@ -354,7 +318,7 @@ int BPF_PROG(on_exit)
 
 	if (!s || !s->entered_ns)
 		return 0;
-	if (!is_measured()) {
+	if (!is_measured(s->syscall) || !is_inside(t, s)) {
 		s->entered_ns = 0;
 		return 0;
 	}
@@ -431,7 +395,7 @@ int BPF_PROG(on_complete, struct request *r, int error, unsigned int bytes)
 		return 0;
 	issued = *found;
 	bpf_map_delete_elem(&requests, &key);
-	if (!is_measured())
+	if (!is_measured(slot_of_kind[BPF_LATENCY_BLOCK] - 1))
 		return 0;
 	start = r->start_time_ns;
 	if (start)
@@ -457,7 +421,7 @@ static struct bpf_latency_histogram *add_interrupt(__u32 kind, __u64 id, __u64 *
 	__u64 since = *begin;
 
 	*begin = 0;
-	if (!since || !is_measured())
+	if (!since || !is_measured(key.slot))
 		return NULL;
 	count(key.slot);
 	return add(&key, bpf_ktime_get_ns() - since);

@@ -7,6 +7,9 @@
  *
  * Samples of an aggregated event are added up by stack, and only those that find no room are sent.
  *
+ * What lies outside the time in which an event is enabled, or the task is in the control group that
+ * is measured, is neither added up nor sampled.
+ *
  * What is known of a task is stored with it (task storage): no table fills up, and a new task with
  * the number of an old one starts anew.
  */
@@ -35,15 +38,15 @@ struct bpf_iter__task {
 	struct task_struct *task;
 } __attribute__((preserve_access_index));
 
+#define FOLLOW_TASK struct bpf_waits_task
+#include "bpf/programs/follow.bpf.h"
+
+struct bpf_iter_task {
+	__u64 opaque[3];
+} __attribute__((aligned(8)));
+
 /* A phase in which a task waits is its enum bpf_wait. */
 enum { RUNS = BPF_NR_WAITS };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct bpf_waits_task);
-} tasks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -75,10 +78,14 @@ const volatile bool has_wakers;
 __u64 nr_wakers; /* stored so far */
 
 const volatile __u64 mean_ns[BPF_NR_WAITS]; /* between two samples; 0: none */
-const volatile bool has_target, has_children, counts_wakeups;
+const volatile bool counts_wakeups;
 const volatile bool is_added_up[BPF_NR_WAITS];
 const volatile __u32 nr_cpus;                     /* tables: those of off-CPU time first */
 const volatile __u32 weights[BPF_WAIT_STEPS + 1]; /* of bpf_wait_weight */
+
+/* When each event was enabled, and disabled after that: CLOCK_MONOTONIC. */
+__u64 enabled_ns[BPF_WAITS_NR_SUMS];
+__u64 disabled_ns[BPF_WAITS_NR_SUMS];
 
 /* log2(1 + i / 64), with 16 bits behind the point. */
 static const __u32 log2_steps[65] = {
@@ -117,38 +124,63 @@ static __u64 draw(__u64 mean)
 	return (mean * log2 >> 16) * 45426 >> 16; /* × ln 2 */
 }
 
-static struct bpf_waits_task *make(struct task_struct *t)
-{
-	return bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
-/* NULL: it is not measured, or not yet. */
-static struct bpf_waits_task *find(struct task_struct *t)
-{
-	return bpf_task_storage_get(&tasks, t, 0, 0);
-}
-
 static struct bpf_waits_sums *sums_of(__u32 cpu)
 {
 	return bpf_map_lookup_elem(&sums, &cpu);
 }
 
+/* When the task was moved into or out of the group, as far as it is known: a thread with its
+ * process. What lies outside of the wait was noticed late, or not seen. */
+static __u64 moved_ns(struct task_struct *t, struct bpf_waits_task *s, __u64 since, __u64 now)
+{
+	struct bpf_waits_task *leader = find(t->group_leader);
+	__u64 ns = s->follow.moved_ns;
+
+	if (leader && leader->follow.moved_ns > ns)
+		ns = leader->follow.moved_ns;
+	return ns < since || ns > now ? since : ns;
+}
+
+/* How much of the wait is measured, from the time since until now. */
+static __always_inline __u64 measured_ns(struct task_struct *t, struct bpf_waits_task *s,
+					 __u32 phase, __u64 since, __u64 now)
+{
+	__u64 from = since, to = now;
+
+	if (follow_groups(t, &s->follow)) {
+		__u64 moved = moved_ns(t, s, since, now);
+
+		if (s->follow.is_member)
+			from = moved;
+		else
+			to = moved;
+	} else if (cgroup_id && !s->follow.is_member) {
+		return 0;
+	}
+	if (from < enabled_ns[phase])
+		from = enabled_ns[phase];
+	if (to > disabled_ns[phase])
+		to = disabled_ns[phase];
+	return to > from ? to - from : 0;
+}
+
 /* Ends the phase in which the task waited, on a CPU whose runqueue is locked: adds up the part
  * since the last reading. A reading may do that at the same time, each for a part of its own. Only
  * its own CPU adds to a CPU's time in the run queue. */
-static void end_phase(struct bpf_waits_task *s, struct bpf_waits_sums *sum, __u64 now)
+static void end_phase(struct task_struct *t, struct bpf_waits_task *s, struct bpf_waits_sums *sum,
+		      __u64 now)
 {
 	__u64 since = __sync_lock_test_and_set(&s->since, now);
 	__u32 phase = s->phase & 1;
+	__u64 ns = measured_ns(t, s, phase, since, now);
 
-	s->waited[phase] = now - s->begin;
-	s->begin = now;
-	if (now <= since)
+	if (!ns)
 		return;
+	s->waited[phase] += ns;
 	if (phase == BPF_WAIT_RUN_QUEUE)
-		sum->ns[phase] += now - since;
+		sum->ns[phase] += ns;
 	else
-		__sync_fetch_and_add(&sum->ns[phase], now - since);
+		__sync_fetch_and_add(&sum->ns[phase], ns);
 }
 
 /* 1: the next sample lies in the wait; 0: the wait brings it nearer. */
@@ -168,10 +200,11 @@ static __u64 is_due(struct bpf_waits_task *s, enum bpf_wait which)
 }
 
 /* The task runs from now on. */
-static __always_inline void run(struct bpf_waits_task *s, struct bpf_waits_sums *sum, __u64 now)
+static __always_inline void run(struct task_struct *t, struct bpf_waits_task *s,
+				struct bpf_waits_sums *sum, __u64 now)
 {
 	if (s->since && s->phase < BPF_NR_WAITS)
-		end_phase(s, sum, now);
+		end_phase(t, s, sum, now);
 	s->phase = RUNS;
 	sum->due = is_due(s, BPF_WAIT_OFF_CPU) | is_due(s, BPF_WAIT_RUN_QUEUE);
 }
@@ -190,13 +223,13 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 	if (prev->pid && (s = find(prev))) {
 		s->waited[BPF_WAIT_OFF_CPU] = s->waited[BPF_WAIT_RUN_QUEUE] = 0; /* not sampled */
 		s->waker = 0;
-		s->since = s->begin = now;
+		s->since = s->follow.is_member == BPF_FOLLOW_STARTS ? 0 : now;
 		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
 	}
 	sum->due = 0;
 	sum->pid = next->pid;
 	if (next->pid && (s = find(next)))
-		run(s, sum, now);
+		run(next, s, sum, now);
 	return 0;
 }
 
@@ -233,15 +266,16 @@ int BPF_PROG(on_waking, struct task_struct *t)
 	struct bpf_waits_task *s = find(t);
 	struct bpf_waker_slot *slot;
 	struct bpf_waits_waker *w;
-	__u64 number;
+	__u64 number, waited;
 	__u32 at;
 	long n;
 
-	if (!s || s->phase != BPF_WAIT_OFF_CPU || !s->since)
+	if (!s || s->phase != BPF_WAIT_OFF_CPU || !s->since || (cgroup_id && !s->follow.is_member))
 		return 0;
 	if (!s->left[BPF_WAIT_OFF_CPU])
 		s->left[BPF_WAIT_OFF_CPU] = draw(mean);
-	if (bpf_ktime_get_ns() - s->begin + mean / 16 < s->left[BPF_WAIT_OFF_CPU])
+	waited = s->waited[BPF_WAIT_OFF_CPU] + bpf_ktime_get_ns() - s->since;
+	if (waited + mean / 16 < s->left[BPF_WAIT_OFF_CPU])
 		return 0;
 	number = __sync_fetch_and_add(&nr_wakers, 1) + 1;
 	at = number & (BPF_WAKER_SLOTS - 1);
@@ -273,15 +307,18 @@ int BPF_PROG(on_wakeup, struct task_struct *t)
 {
 	struct bpf_waits_task *s = find(t);
 	struct bpf_waits_sums *sum;
+	__u64 now;
 
 	if (!s || s->phase != BPF_WAIT_OFF_CPU || !s->since)
 		return 0;
 	sum = sums_of(t->wake_cpu);
 	if (!sum)
 		return 0;
-	end_phase(s, sum, bpf_ktime_get_ns());
+	now = bpf_ktime_get_ns();
+	end_phase(t, s, sum, now);
 	s->phase = BPF_WAIT_RUN_QUEUE;
-	if (counts_wakeups)
+	if (counts_wakeups && (!cgroup_id || s->follow.is_member) &&
+	    now >= enabled_ns[BPF_WAITS_WAKEUPS] && now < disabled_ns[BPF_WAITS_WAKEUPS])
 		__sync_fetch_and_add(&sum->wakeups, 1);
 	return 0;
 }
@@ -292,32 +329,8 @@ int BPF_PROG(on_new, struct task_struct *t)
 	struct bpf_waits_task *s = find(t);
 
 	if (s) {
-		s->since = s->begin = bpf_ktime_get_ns();
+		s->since = bpf_ktime_get_ns();
 		s->phase = BPF_WAIT_RUN_QUEUE;
-	}
-	return 0;
-}
-
-static bool is_member(struct task_struct *t)
-{
-	struct bpf_waits_task *s = has_target ? find(t) : NULL;
-
-	return !has_target || (s && s->is_member);
-}
-
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
-{
-	struct bpf_waits_task *s;
-
-	if (!is_member(parent) && !is_member(parent->group_leader))
-		return 0;
-	if (has_target && !has_children && parent->tgid != child->tgid)
-		return 0;
-	s = make(child);
-	if (s) {
-		s->is_member = 1;
-		s->phase = RUNS;
 	}
 	return 0;
 }
@@ -374,7 +387,7 @@ int BPF_PROG(on_exit, bool is_switch)
 		return 0;
 	s = t->pid ? find(t) : NULL;
 	if (s && sum->pid != t->pid)
-		run(s, sum, bpf_ktime_get_ns());
+		run(t, s, sum, bpf_ktime_get_ns());
 	if (s && sum->due && s->phase == RUNS) {
 		sample(ctx, s, BPF_WAIT_OFF_CPU, &off_cpu);
 		sample(ctx, s, BPF_WAIT_RUN_QUEUE, &run_queue);
@@ -384,36 +397,76 @@ int BPF_PROG(on_exit, bool is_switch)
 	return 0;
 }
 
-/* A reading: adds up the waits that last, and finds the tasks that were there before; a thread of a
- * target is recognised by its process. Only one reads at a time, and nobody else writes settled. */
+/* Adds up the wait that lasts. What it adds may be missing in a sample if the wait ends at the same
+ * time. */
+static void settle(struct task_struct *t, struct bpf_waits_task *s, __u64 now)
+{
+	__u64 since = s->since, ns;
+	__u32 phase = s->phase;
+	struct bpf_waits_sums *sum = sums_of(t->wake_cpu);
+
+	if (phase >= BPF_NR_WAITS || !since || since >= now || !sum ||
+	    __sync_val_compare_and_swap(&s->since, since, now) != since)
+		return;
+	ns = measured_ns(t, s, phase & 1, since, now);
+	__sync_fetch_and_add(&s->waited[phase & 1], ns);
+	__sync_fetch_and_add(&sum->settled[phase & 1], ns);
+}
+
+static void divide(struct task_struct *t, __u64 now)
+{
+	struct bpf_waits_task *s = find(t);
+
+	if (!s || s->follow.is_member == is_in_cgroup(groups_of(t)))
+		return;
+	s->follow.moved_ns = now;
+	settle(t, s, now);
+}
+
+/* Linux 6.7. */
+extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *t,
+			     unsigned int flags) __weak __ksym;
+extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __weak __ksym;
+extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __weak __ksym;
+
+/* A process, or a thread alone, has been moved. Before Linux 6.7 other threads of it are divided
+ * when their wait ends or is read, by when the process was moved at last. */
+SEC("?tp_btf/cgroup_attach_task")
+int BPF_PROG(on_move, void *group, const char *path, struct task_struct *t, bool is_process)
+{
+	enum { THREADS_OF_PROCESS = 2 }; /* BPF_TASK_ITER_PROC_THREADS */
+	__u64 now = bpf_ktime_get_ns();
+	struct task_struct *thread;
+	struct bpf_iter_task it;
+
+	if (!is_process || !bpf_iter_task_new) {
+		divide(t, now);
+		return 0;
+	}
+	bpf_iter_task_new(&it, t, THREADS_OF_PROCESS);
+	while ((thread = bpf_iter_task_next(&it)))
+		divide(thread, now);
+	bpf_iter_task_destroy(&it);
+	return 0;
+}
+
+/* A reading: adds up the waits that last, and finds the tasks that were there before. */
 SEC("iter/task")
-int settle(struct bpf_iter__task *ctx)
+int read_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
 	struct bpf_waits_task *s;
-	struct bpf_waits_sums *sum;
-	__u64 now, since;
-	__u32 phase;
 
 	if (!t || !t->pid || t->exit_state)
 		return 0;
-	s = find(t);
-	if (!s && (is_member(t) || is_member(t->group_leader)))
-		s = make(t);
-	if (!s || (!s->since && s->is_member == BPF_WAITS_STARTS))
+	s = find(t) ?: make_like(t, t);
+	if (!s || s->follow.is_member == BPF_FOLLOW_STARTS)
 		return 0;
-	now = bpf_ktime_get_ns();
-	s->is_member = 1;
-	since = s->since;
-	if (!since) {
-		s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
-		s->since = s->begin = now;
+	if (s->since) {
+		settle(t, s, bpf_ktime_get_ns());
 		return 0;
 	}
-	phase = s->phase;
-	sum = sums_of(t->wake_cpu);
-	if (phase < BPF_NR_WAITS && since < now && sum &&
-	    __sync_val_compare_and_swap(&s->since, since, now) == since)
-		sum->settled[phase & 1] += now - since;
+	s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
+	s->since = bpf_ktime_get_ns();
 	return 0;
 }
