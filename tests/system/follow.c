@@ -1,9 +1,9 @@
 /*
- * follow sleep THREADS MS: waits for a byte; then each of THREADS threads, the first one among them,
- * sleeps MS; prints how long they slept together, in ns.
- * follow nap MS [CPU]: for each byte it reads, sleeps MS, and answers with a byte; on that CPU.
- * follow burn MS: computes that long.
- * follow exec MS: three threads wait; after MS one of them starts this program anew, which sleeps MS.
+ * follow sleep THREADS MS: waits for a byte; then each of THREADS threads, the first one among
+ * them, sleeps MS; prints how long they slept together, in ns. follow nap MS [CPU]: for each byte
+ * it reads, sleeps MS, and answers with a byte; on that CPU. follow burn MS: computes that long.
+ * follow exec MS: three threads wait; after MS one of them starts this program anew, which sleeps
+ * MS.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
