@@ -768,7 +768,7 @@ static int process_follow(void *state, struct err *why)
 	struct process_ended *d = &s->ended;
 	const struct collect_tree *tree = s->choice.tree;
 	const struct follow_config config = {.has_target = tree,
-					    .has_children = tree && tree->has_children};
+					     .has_children = tree && tree->has_children};
 
 	if (!(d->wanted & process_ended_fields()))
 		return -ENODATA;
