@@ -39,6 +39,9 @@ void paint_detail(const struct model *m, struct canvas *c, struct paint_area are
 /* Values of the machine, and bars of its CPUs. */
 unsigned paint_machine_need(const struct model *m, unsigned width);
 void paint_machine(const struct model *m, struct canvas *c, struct paint_area area);
+/* Lines that the latencies of the displayed iteration need. */
+unsigned paint_latency_need(const struct model *m);
+void paint_latency(const struct model *m, struct canvas *c, struct paint_area area);
 /* Lines that the tables of disks, processes … need. */
 unsigned paint_things_need(const struct model *m);
 void paint_things(const struct model *m, struct canvas *c, struct paint_area area);

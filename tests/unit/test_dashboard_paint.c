@@ -120,6 +120,28 @@ static void offline(struct session_under_test *s)
 	model_add(&s->m, &s->t);
 }
 
+/* Around a millisecond with a long tail; and of two parts, one of which is short. */
+static void timed(struct session_under_test *s)
+{
+	struct latencies *l = &s->t->latencies;
+
+	s->t->nr_rows = s->facts.nr_cpus;
+	fill(s->t, 30);
+	for (uint64_t i = 1; i <= 1000; i++)
+		histogram_add(latencies_get(l, CYCLES, "", ""),
+			      histogram_bucket(1000000 + i * i * i / 20), 1);
+	histogram_add_sum(latencies_get(l, CYCLES, "", ""), 2000000000, 50000000,
+			  histogram_bucket(51000000));
+	histogram_add(latencies_get(l, SWITCHES, "queue", ""), histogram_bucket(900), 3);
+	histogram_add_sum(latencies_get(l, SWITCHES, "queue", ""), 2700, 910,
+			  histogram_bucket(900));
+	histogram_add(latencies_get(l, SWITCHES, "device", ""), histogram_bucket(30000), 3);
+	histogram_add(latencies_get(l, SWITCHES, "device", ""), histogram_bucket(60000), 1);
+	histogram_add_sum(latencies_get(l, SWITCHES, "device", ""), 150000, 61000,
+			  histogram_bucket(60000));
+	model_add(&s->m, &s->t);
+}
+
 static const struct golden {
 	const char *file;
 	unsigned width, height;
@@ -153,6 +175,8 @@ static const struct golden {
     {"dashboard/told.txt", 80, 24, true, false, 4, 30, told},
     {"dashboard/replay.txt", 120, 30, true, false, 4, 30, replay},
     {"dashboard/offline.txt", 120, 30, true, false, 4, 30, offline},
+    {"dashboard/latency-120x40.txt", 120, 40, true, true, 4, 30, timed},
+    {"dashboard/latency-80x24.txt", 80, 24, false, false, 4, 30, timed},
     {"dashboard/first.txt", 80, 24, true, false, 4, 0, plain},
 };
 
@@ -215,6 +239,8 @@ TEST(any_size)
 
 		begin_session(&s, 20);
 		add_iterations(&s, 0, 3);
+		if (k % 2)
+			timed(&s);
 		keys(&s, lives[k]);
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) * 11; i++) {
 			struct canvas c;

@@ -102,6 +102,34 @@ TEST(summaries)
 }
 
 /* A cut iteration is in the sum; in the rest only where there is nothing else. */
+/* A copy replaces what was there; the summary adds iterations up. */
+TEST(latencies)
+{
+	struct table *from = table_new(2, 1), *to = table_new(2, 1);
+	struct table_summary *sum = table_summary_new(2);
+	const struct histogram *h;
+
+	for (uint64_t i = 1; i < 4; i++) {
+		latencies_fini(&from->latencies);
+		histogram_add(latencies_get(&from->latencies, 1, "queue", ""),
+			      histogram_bucket(100 * i), i);
+		assert_int_equal(table_copy_events(to, from), 0);
+		table_summary_add(sum, to);
+	}
+	h = latencies_find(&to->latencies, 1, "queue", "");
+	assert_non_null(h);
+	assert_int_equal(h->count, 3);
+	assert_int_equal(h->bucket[histogram_bucket(300)], 3);
+	assert_null(latencies_find(&to->latencies, 0, "queue", ""));
+	h = latencies_find(&sum->latencies, 1, "queue", "");
+	assert_non_null(h);
+	assert_int_equal(h->count, 6);
+	assert_int_equal(h->bucket[histogram_bucket(200)], 2);
+	table_summary_free(sum);
+	table_free(from);
+	table_free(to);
+}
+
 TEST(cut_iterations)
 {
 	static const struct {
