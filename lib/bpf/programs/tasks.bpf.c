@@ -174,7 +174,8 @@ static void find_cpus(void)
 
 /* ---- numbers */
 
-/* The number of pid in the namespace of out->level. */
+/* The number of pid in the namespace of out->level. pid is a copy: Linux 6.1 lets nobody calculate
+ * with a pointer whose type it knows. */
 static void get_number(const struct pid *pid, struct space *out)
 {
 	const char *at = (const char *)pid + bpf_core_field_offset(struct pid, numbers) +
@@ -191,7 +192,7 @@ static void get_number(const struct pid *pid, struct space *out)
 static void find_space(void)
 {
 	struct task_struct *reader = bpf_get_current_task_btf();
-	struct pid *pid = reader->thread_pid;
+	struct pid *pid = BPF_CORE_READ(reader, thread_pid);
 
 	space.level = BPF_CORE_READ(pid, level);
 	if (space.level > MAX_LEVEL)
@@ -208,7 +209,7 @@ static __u32 number(struct task_struct *t)
 
 	if (of.level == 0)
 		return t->pid;
-	pid = t->thread_pid;
+	pid = BPF_CORE_READ(t, thread_pid);
 	if (!pid || of.level > MAX_LEVEL || BPF_CORE_READ(pid, level) < of.level)
 		return 0;
 	get_number(pid, &of);
@@ -344,10 +345,10 @@ static void get_memory(struct task_struct *t, struct bpf_tasks_process *out)
 	if (bpf_core_field_exists(mm->rss_stat[0].counters)) {
 		count_pages(mm, &out->shared_pages, &out->rss_pages);
 	} else {
-		out->shared_pages = positive(old->rss_stat.count[FILES].counter) +
-				    positive(old->rss_stat.count[SHMEM].counter);
-		out->rss_pages =
-		    out->shared_pages + positive(old->rss_stat.count[ANONYMOUS].counter);
+		out->shared_pages = positive(BPF_CORE_READ(old, rss_stat.count[FILES].counter)) +
+				    positive(BPF_CORE_READ(old, rss_stat.count[SHMEM].counter));
+		out->rss_pages = out->shared_pages +
+				 positive(BPF_CORE_READ(old, rss_stat.count[ANONYMOUS].counter));
 	}
 	out->vms_pages = mm->total_vm;
 	out->peak_pages = mm->hiwater_rss;
