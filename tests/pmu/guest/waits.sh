@@ -41,6 +41,17 @@ if grep -q '__traceiter_sched_exit_tp$' /proc/kallsyms; then
 			printf "found: sampled: %.0f ms blocked in nap() of %.0f asked for\n", napped / 1e6, w[8] / 1e6
 			exit !(napped >= 0.7 * w[8] && napped <= 1.02 * w[6])
 		}' sampled.csv || { cat sampled.csv; fail "sampled waits"; }
+	# added up in the kernel: the same waits
+	cpuperf --event=$sampled -g=aggregate --output="$PWD/added" -- guest_waits naps >said 2>added.log ||
+		{ cat added.log; fail "waits added up"; }
+	cpuperf_print --quiet --report=summary --output-format=csv added >added.csv
+	rows added.csv '
+		{ weight += $C["weight"]; lost += $C["lost"] }
+		END {
+			split(said, w, ":")
+			printf "found: added up: %.0f ms blocked of %.0f asked for\n", weight / 1e6, w[8] / 1e6
+			if (weight < 0.8 * w[8] || weight > 1.2 * w[4] || lost) bad(weight)
+		}' said="$(grep '^threads ' said | tr ' ' :)"
 else
 	! cpuperf --event=$sampled --duration=100ms --output="$PWD/sampled" 2>sampled.log || fail "sampled without sched_exit_tp"
 	grep -q 'waits can be counted but not sampled: the kernel has no tracepoint sched_exit_tp' sampled.log ||
