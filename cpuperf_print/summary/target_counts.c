@@ -1,0 +1,263 @@
+/*
+ * What was counted of a target, and what could not be.
+ */
+#include "base/array.h"
+#include "base/buf.h"
+#include "estimate/unit.h"
+#include "numbers.h"
+#include "screen/layout.h"
+#include "summary/target.h"
+
+#include <string.h>
+
+enum { MAX_NAMES_BYTES = 4096 };
+
+/* plan_is_of_target and plan_is_of_processes of the recorder. */
+static bool is_of_target(const struct summary *s, size_t event)
+{
+	const struct trace_event *ev = &s->facts->events[event];
+
+	return ev->flags & TRACE_EVENT_OF_PROCESSES ||
+	       (ev->attr_bytes && strcmp(s->table->columns[event].group, "misc") != 0);
+}
+
+/* What a number is of that is not the target's: " (whole machine)". */
+static void put_scope(struct summary *s, size_t column, struct buf *out)
+{
+	static const struct {
+		const char *prefix, *things;
+	} sums[] = {{"process_", "processes"},
+		    {"disk_", "disks"},
+		    {"net_", "network interfaces"},
+		    {"cgroup_", "control groups"}};
+	const struct table_column *c = &s->table->columns[column];
+	const struct expr_step *operand;
+	size_t at = 0, nr = 0, nr_others = 0;
+
+	while (c->metric && (operand = metric_operand(c->metric, &at))) {
+		nr++;
+		nr_others += !is_of_target(s, operand->operand);
+	}
+	if (c->metric && nr_others)
+		buf_printf(out, " (%swhole machine)", nr_others < nr ? "partly " : "");
+	if (c->metric || is_of_target(s, column))
+		return;
+	if (c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE)
+		buf_printf(out, " (whole %s)", c->scope == EVENT_SCOPE_CPU ? "CPUs" : "packages");
+	for (size_t i = 0; c->scope == EVENT_SCOPE_THINGS && i < ARRAY_NR(sums); i++)
+		if (strncmp(c->name, sums[i].prefix, strlen(sums[i].prefix)) == 0)
+			buf_printf(out, " (sum of %s of the machine)", sums[i].things);
+	if (c->scope == EVENT_SCOPE_SYSTEM)
+		buf_adds(out, " (whole machine)");
+}
+
+enum { NAME, NUMBER, HALF, RATE, RUNNING, SCOPE, NR_PARTS };
+
+/* Of one iteration the total of a count, else the mean. Only counts have a rate. */
+static void put_count(struct summary *s, struct layout *l, size_t column, bool are_runs,
+		      double seconds)
+{
+	const struct table_column *c = &s->table->columns[column];
+	const struct column_summary *sum = &s->totals->column[column];
+	bool is_count = !c->metric && c->kind == EVENT_COUNT;
+	double total = !is_count || are_runs ? sum->spread.mean
+		       : sum->max.is_real    ? sum->real_sum
+					     : (double)sum->sum;
+	struct unit u = unit_shown(c->kind, c->unit);
+
+	layout_row(l);
+	buf_printf(&l->text, "  %s", c->label);
+	layout_cell(l, NAME);
+	screen_human(&l->text, total, c->unit);
+	layout_cell(l, NUMBER);
+	if (are_runs && sum->spread.nr > 1)
+		buf_printf(&l->text, "± %s", HUMAN(summary_target_half(&sum->spread), c->unit));
+	layout_cell(l, HALF);
+	if (is_count && seconds > 0)
+		screen_rate(&l->text, total / seconds / u.divisor, &u);
+	layout_cell(l, RATE);
+	if (sum->nr_multiplexed) {
+		screen_running(&l->text, sum->min_running);
+		buf_adds(&l->text, " running");
+	}
+	layout_cell(l, RUNNING);
+	put_scope(s, column, &l->text);
+	layout_cell(l, SCOPE);
+}
+
+/* The samples of a clock, in ns; 0: there are none. */
+static double sampled_ns(const struct summary *s)
+{
+	const struct table_column *columns = s->table->columns;
+
+	for (size_t i = 0; i < s->table->nr_events; i++)
+		if (is_of_target(s, i) && sampled_event_is_sampled(&columns[i].sampling) &&
+		    strcmp(columns[i].group, "software") == 0 && strcmp(columns[i].unit, "ns") == 0)
+			return (double)s->totals->column[i].sampled.n.weight;
+	return 0;
+}
+
+/* In user mode alone, the CPU time of wait4 has two parts: one is sampled, and one is not. */
+static void put_mode(const struct summary *s, struct layout *l, const char *name,
+		     const struct spread *time, double seconds, double sampled)
+{
+	bool is_below = summary_target_is_of_proc(s) && time->mean < summary_target_tick_ns(s);
+	struct unit u = unit_shown(EVENT_COUNT, "ns");
+
+	layout_row(l);
+	buf_printf(&l->text, "  %s", name);
+	layout_cell(l, NAME);
+	if (is_below)
+		summary_target_put_proc_time(s, time->mean, &l->text);
+	else
+		screen_human(&l->text, time->mean, "ns");
+	layout_cell(l, NUMBER);
+	if (time->nr > 1)
+		buf_printf(&l->text, "± %s", HUMAN(summary_target_half(time), "ns"));
+	layout_cell(l, HALF);
+	if (!is_below)
+		screen_rate(&l->text, time->mean / seconds / u.divisor, &u);
+	layout_cell(l, RATE);
+	layout_cell(l, RUNNING);
+	if (sampled > 0 && time->mean > 0)
+		buf_printf(&l->text, " (samples × period: %s %%)",
+			   DECIMAL(100 * sampled / (time->mean * (double)time->nr), 1));
+	layout_cell(l, SCOPE);
+}
+
+/* Of what runs on, /proc has them at least. */
+static void put_modes(struct summary *s, struct layout *l, double seconds)
+{
+	const struct trace_target *t = &s->target;
+	const bool is_least = summary_target_is_of_proc(s);
+	const struct summary_target_modes modes = summary_target_modes(s);
+	struct spread user = s->runs.user, system = s->runs.system;
+	bool is_whole = s->runs.nr == user.nr && !summary_target_is_partial(s) && !is_least;
+
+	if (is_least && !user.nr && !summary_target_is_partial(s) && t->user_ns + t->system_ns) {
+		spread_add(&user, (double)t->user_ns);
+		spread_add(&system, (double)t->system_ns);
+	}
+	if (!user.nr || !(seconds > 0) || modes.has_kernel || !modes.is_open ||
+	    !s->facts->is_sampling)
+		return;
+	put_mode(s, l, is_least ? "in user mode, at least" : "in user mode", &user, seconds,
+		 is_whole ? sampled_ns(s) : 0);
+	put_mode(s, l,
+		 is_least ? "in the kernel, at least, not sampled" : "in the kernel, not sampled",
+		 &system, seconds, 0);
+}
+
+void summary_target_put_counts(struct summary *s, bool are_runs, double seconds)
+{
+	struct layout_column columns[] = {
+	    [NAME] = {.is_left = true}, [NUMBER] = {.gap = 2, .width = 9},
+	    [HALF] = {.is_left = true}, [RATE] = {.gap = 2, .width = 9},
+	    [RUNNING] = {.gap = 2},     [SCOPE] = {.is_left = true},
+	};
+	struct layout l;
+
+	columns[HALF].gap = are_runs ? 1 : 0;
+	layout_init(&l, columns, NR_PARTS);
+	for (size_t i = 0; i < s->table->nr_columns; i++)
+		if (s->totals->column[i].spread.nr &&
+		    !sampled_event_is_sampled(&s->table->columns[i].sampling))
+			put_count(s, &l, i, are_runs, seconds);
+	put_modes(s, &l, seconds);
+	layout_write(&l, 1, NR_PARTS, s->out);
+	layout_fini(&l);
+}
+
+/* In user mode, a line of the answer has these: put_usage. */
+static bool is_printed_of_target(const struct summary *s, const struct table_column *c)
+{
+	const struct summary_target_modes modes = summary_target_modes(s);
+
+	return modes.is_open && !modes.has_kernel && strcmp(c->group, "software") == 0 &&
+	       (strcmp(c->name, "page_faults") == 0 || strcmp(c->name, "context_switches") == 0);
+}
+
+/* Why an event has no number; NULL if it has one. Metrics have the reasons of their events. */
+static const char *missing_reason(const struct summary *s, size_t i)
+{
+	const struct column_summary *sum = &s->totals->column[i];
+	const struct table_column *c = &s->table->columns[i];
+
+	if (sum->spread.nr || c->metric || is_printed_of_target(s, c))
+		return NULL;
+	if (sum->nr_cells[CELL_DISABLED])
+		return "it was disabled all the time";
+	return c->reason && *c->reason ? c->reason : NULL;
+}
+
+/* Those with the reason of event first; with --rows their number, and the first words of the
+ * reason. */
+static void put_missing_for(struct summary *s, size_t first, const char *why, bool is_next)
+{
+	enum { MAX_NAMES = 2 };
+	BUF_AUTO(names, MAX_NAMES_BYTES);
+	size_t nr = 0, len = strlen(why);
+	const char *other;
+
+	for (size_t k = first; k < s->table->nr_columns; k++)
+		if ((other = missing_reason(s, k)) && strcmp(other, why) == 0)
+			buf_printf(&names, "%s%s", nr++ ? ", " : "", s->table->columns[k].label);
+	if (s->j->selection->rows && screen_width(buf_str(&names)) + len > job_columns(s->j) / 2) {
+		len = strcspn(why, "(,");
+		len -= len && why[len - 1] == ' ';
+		if (nr > MAX_NAMES) {
+			buf_reset(&names);
+			buf_printf(&names, "%zu events", nr);
+		}
+	}
+	buf_printf(s->out, "%s%s (%.*s)", is_next ? ", " : "  not counted: ", buf_str(&names),
+		   (int)len, why);
+	if (!job_is_tight(s->j))
+		buf_addc(s->out, '\n');
+}
+
+void summary_target_put_missing(struct summary *s)
+{
+	const bool is_tight = job_is_tight(s->j);
+	const size_t len = s->out->len;
+
+	for (size_t i = 0; i < s->table->nr_columns; i++) {
+		const char *why = missing_reason(s, i), *other;
+		bool is_first = why;
+
+		for (size_t k = 0; k < i && is_first; k++)
+			is_first = !(other = missing_reason(s, k)) || strcmp(other, why) != 0;
+		if (is_first)
+			put_missing_for(s, i, why, is_tight && s->out->len > len);
+	}
+	if (is_tight && s->out->len > len)
+		buf_addc(s->out, '\n');
+}
+
+void summary_target_put_uncounted(struct summary *s, bool are_runs)
+{
+	double used = s->runs.user.mean + s->runs.system.mean, counted = used;
+	const struct column_summary *sum;
+
+	if (summary_target_is_partial(s) || (!are_runs && s->totals->nr_iterations > 1))
+		return;
+	for (size_t i = 0; i < s->table->nr_events; i++) {
+		sum = &s->totals->column[i];
+		if (sum->spread.nr && strcmp(s->table->columns[i].group, "software") == 0 &&
+		    strcmp(s->table->columns[i].name, "task_clock") == 0)
+			counted = are_runs ? sum->spread.mean : (double)sum->sum;
+	}
+	if (used > 0 && counted - used > used / 10 && counted - used > 20e6)
+		buf_printf(s->out,
+			   "  user and system exclude %s of CPU time: of processes that nobody "
+			   "waited for\n",
+			   HUMAN(counted - used, "ns"));
+	if (used - counted > used / 10 && (used - counted > 5e6 || counted < used / 20))
+		buf_printf(
+		    s->out,
+		    "  counted for %.1f %% of the CPU time: events exclude %sthe start and end "
+		    "of each task, set-user-ID programs, CPUs not in --cpu and the time for which "
+		    "--control disabled them\n",
+		    100 * counted / used,
+		    summary_target_is_process_only(s) ? "child processes (--no-children), " : "");
+}

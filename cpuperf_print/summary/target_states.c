@@ -1,0 +1,76 @@
+/*
+ * How long the threads of a target were on a CPU, waited for one, and were blocked.
+ */
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "numbers.h"
+#include "profile/processes.h"
+#include "summary/target.h"
+
+#include <math.h>
+
+bool summary_target_may_miss_tasks(const struct summary *s)
+{
+	return s->facts->nr_removed ||
+	       (s->table->sampled &&
+		ARRAY_ANY(r, s->table->row_sampling, s->table->nr_rows, r->held_to_ns));
+}
+
+static void put_share(struct summary *s, uint64_t ns, double of_ns, const char *what)
+{
+	if (ns)
+		buf_printf(s->out, "%s %% %s, ", DECIMAL(100 * (double)ns / of_ns, 1), what);
+}
+
+/* As found by records of switches. */
+static void put_waits(struct summary *s, const struct profile_waits *w, double life_ns)
+{
+	const double both = 100 * (double)w->both_ns / life_ns;
+
+	put_share(s, w->queue_ns, life_ns, "waiting for a CPU");
+	put_share(s, w->unknown_ns, life_ns, "unknown (lost records)");
+	if (both >= 0.05)
+		put_share(s, w->blocked_ns, life_ns, "blocked");
+	buf_printf(s->out, "%s %% blocked%s\n",
+		   DECIMAL(both >= 0.05 ? both : 100 * (double)w->blocked_ns / life_ns, 1),
+		   both >= 0.05 ? " or waiting for a CPU" : "");
+	buf_printf(s->out, "  waits are found by records of switches%s\n",
+		   s->j->selection->rows ? ", and have the stack of the thread's last sample before"
+					 : ""); /* reports say the same, where there is room */
+}
+
+void summary_target_put_states(struct summary *s, bool are_runs)
+{
+	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
+	const struct trace_target *t = &s->target;
+	struct input *input = &s->j->inputs->item[s->j->first];
+	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest;
+	const struct profile_waits *waits = profile_session_waits(input->session);
+	struct profile_lifetime life;
+
+	if (!s->facts->is_sampling || summary_target_may_miss_tasks(s) || s->totals->lost ||
+	    s->totals->gap_ns || are_runs || (t->flags & ENDED) != ENDED ||
+	    summary_target_is_process_only(s) || inputs_load_processes(input) ||
+	    profile_lifetime(input->processes, t->pid, t->start_ns, t->end_ns, &life) || !life.ns)
+		return;
+	if (summary_target_find_count(s, "software", "task_clock", &counted) && counted > used)
+		used = counted;
+	used = fmin(used, (double)life.ns); /* wait4's time of a short command includes exec */
+	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN((double)life.ns, "ns"),
+		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
+		   DECIMAL(100 * used / (double)life.ns, 1));
+	if (waits) {
+		put_waits(s, waits, (double)life.ns);
+	} else if (!summary_target_is_partial(s) &&
+		   summary_target_find_count(s, "sched", "run_queue_time", &queue) &&
+		   summary_target_find_count(s, "sched", "off_cpu_time", &blocked)) {
+		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked\n",
+			   DECIMAL(100 * queue / (double)life.ns, 1),
+			   DECIMAL(100 * blocked / (double)life.ns, 1));
+	} else {
+		rest = fmax(0, 1 - used / (double)life.ns);
+		buf_printf(s->out, "%s %% blocked or waiting for a CPU%s\n", DECIMAL(100 * rest, 1),
+			   rest > 0.1 ? " (--spec-file=wall samples where)" : "");
+	}
+}
