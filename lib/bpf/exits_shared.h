@@ -11,6 +11,9 @@ enum { BPF_EXITS_COMM_BYTES = 16, BPF_EXITS_MAX_COMMANDS = 1024 };
 /* Of a whole process, all its threads, until it was waited for. */
 struct bpf_exits_sums {
 	__u64 cpu_ns, minor_faults, major_faults, read_bytes, write_bytes;
+	__u64 delay_ns;   /* waiting for a CPU, threads until they ended */
+	__u64 nr_runs;    /* of first threads; 0: the kernel does not account for waiting */
+	__u64 nr_partial; /* processes that had further threads, which waited after they ended */
 };
 
 struct bpf_exits_process {

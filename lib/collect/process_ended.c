@@ -24,8 +24,9 @@ enum {
 
 uint32_t process_ended_fields(void)
 {
-	return BIT(PROCESS_CPU_TIME) | BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES) |
-	       BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) | BIT(PROCESS_FAULTS);
+	return BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY) | BIT(PROCESS_READ_BYTES) |
+	       BIT(PROCESS_WRITE_BYTES) | BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) |
+	       BIT(PROCESS_FAULTS);
 }
 
 void process_ended_close(struct process_ended *d)
@@ -40,7 +41,7 @@ void process_ended_close(struct process_ended *d)
 /* Of a process without memory or files only counters remain. */
 static uint32_t counters(uint32_t has)
 {
-	return has & (process_ended_fields() | BIT(PROCESS_RUN_DELAY));
+	return has & process_ended_fields();
 }
 
 /* A value that was read is never above the last one, but for those that the kernel adds up anew. */
@@ -62,8 +63,10 @@ void process_ended_set(uint32_t wanted, const struct bpf_exits_sums *sums, struc
 	set(v, wanted, PROCESS_MINOR_FAULTS, sums->minor_faults);
 	set(v, wanted, PROCESS_MAJOR_FAULTS, sums->major_faults);
 	set(v, wanted, PROCESS_FAULTS, sums->minor_faults + sums->major_faults);
+	if (sums->nr_runs)
+		set(v, wanted, PROCESS_RUN_DELAY, sums->delay_ns);
 	v->missed = v->has & BIT(PROCESS_RUN_DELAY);
-	v->nr_missed += v->missed != 0;
+	v->nr_missed += v->missed && (sums->nr_partial || !sums->nr_runs);
 	memset(v->trouble, 0, sizeof(v->trouble));
 }
 
@@ -171,6 +174,9 @@ static void add_sums(struct bpf_exits_sums *to, const struct bpf_exits_sums *fro
 	to->major_faults += from->major_faults;
 	to->read_bytes += from->read_bytes;
 	to->write_bytes += from->write_bytes;
+	to->delay_ns += from->delay_ns;
+	to->nr_runs += from->nr_runs;
+	to->nr_partial += from->nr_partial;
 }
 
 static void show_command(struct process_ended *d, struct process_command *c)

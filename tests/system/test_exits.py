@@ -15,7 +15,8 @@ import threading
 
 from kit import CPUPERF, output, run, run_checks, skip, wait_for
 
-EVENTS = ["process_cpu_time", "process_faults", "process_minor_faults", "process_major_faults", "process_write_bytes"]
+EVENTS = ["process_cpu_time", "process_faults", "process_minor_faults", "process_major_faults", "process_write_bytes",
+          "process_run_delay"]
 MAX_ITERATIONS = 2000
 
 
@@ -142,6 +143,34 @@ def find_lines(lines, shell, burn):
         if nr_found == 5:
             break
     assert nr_found == 5, f"{nr_found} of 15 have a line"
+
+
+def check_delay(folder):
+    """What a process waited for a CPU that another one used: at least what it read of itself before its end."""
+    need_exits()
+    _, shell = programs(folder)
+    burn = "i=0; while [ $i -lt 50000 ]; do i=$((i + 1)); done; read cpu delay runs < /proc/$$/schedstat; echo $delay"
+    with Lines(folder, "100ms", pids=["0", "name:short*"]) as lines:
+        with subprocess.Popen(["taskset", "-c", "0", shell, "-c", "while :; do :; done"]) as other:
+            try:
+                find_delay(lines, ["taskset", "-c", "0", shell, "-c", burn])
+            finally:
+                other.kill()
+
+
+def find_delay(lines, command):
+    """One that was read before it had its name lacks what it waited until then."""
+    for _ in range(15):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as p:
+            name, want = f"{p.pid} shorty", int(p.stdout.read())
+        last = lines.iteration + 50
+        lines.read(lambda: lines.sum("process_run_delay", name) >= want or lines.iteration > last)
+        lines.read_iterations(0)
+        got = lines.sum("process_run_delay", name)
+        print(f"{name}: waited {got} ns for a CPU, {want} before its end")
+        if want and want <= got < want + 10 ** 9:
+            return
+    raise AssertionError("no line has the delay")
 
 
 def check_many(folder):

@@ -63,7 +63,7 @@ TEST(values)
 	v.of[PROCESS_RUN_DELAY] = 5;
 	v.trouble[PROCESS_DENIED] = BIT(PROCESS_READ_BYTES);
 	process_ended_set(ALL & ~BIT(PROCESS_WRITE_BYTES), &p.sums, &v);
-	assert_int_equal(v.has, process_ended_fields() | BIT(PROCESS_RUN_DELAY));
+	assert_int_equal(v.has, process_ended_fields());
 	assert_int_equal(v.of[PROCESS_CPU_TIME], 1000);
 	assert_int_equal(v.of[PROCESS_READ_BYTES], 4096);
 	assert_int_equal(v.of[PROCESS_WRITE_BYTES], 0); /* not wanted: as read */
@@ -74,6 +74,27 @@ TEST(values)
 	assert_int_equal(v.missed, BIT(PROCESS_RUN_DELAY));
 	assert_int_equal(v.nr_missed, 1);
 	assert_int_equal(v.trouble[PROCESS_DENIED], 0);
+}
+
+/* What a process waited for a CPU is whole if it had one thread, and there if the kernel accounts
+ * for it. */
+TEST(delay)
+{
+	static const struct {
+		uint64_t delay_ns, nr_runs, nr_partial, want, nr_missed;
+	} rows[] = {{70, 3, 0, 70, 0}, {70, 3, 1, 70, 1}, {0, 0, 0, 20, 1}, {10, 1, 0, 20, 0}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct process_values v = {.has = BIT(PROCESS_RUN_DELAY)};
+		const struct bpf_exits_sums sums = {.delay_ns = rows[i].delay_ns,
+						    .nr_runs = rows[i].nr_runs,
+						    .nr_partial = rows[i].nr_partial};
+
+		v.of[PROCESS_RUN_DELAY] = 20;
+		process_ended_set(ALL, &sums, &v);
+		assert_int_equal(v.of[PROCESS_RUN_DELAY], rows[i].want);
+		assert_int_equal(v.nr_missed, rows[i].nr_missed);
+	}
 }
 
 /* It is listed with its old values until the last ones arrive, and then for the rest of the

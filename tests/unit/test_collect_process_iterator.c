@@ -519,6 +519,79 @@ TEST(fails)
 	end_tree();
 }
 
+static void *burn(void *unused)
+{
+	struct timespec t;
+
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	while (t.tv_nsec < 50000000);
+	return unused;
+}
+
+/* Threads wait for one CPU, and end; the process is idle then. */
+static pid_t start_waiters(int *ends)
+{
+	int fd[2];
+	pid_t child;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		pthread_t threads[3];
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)!sched_setaffinity(0, sizeof(one), &one);
+		for (int i = 0; i < 3; i++)
+			pthread_create(&threads[i], NULL, burn, NULL);
+		for (int i = 0; i < 3; i++)
+			pthread_join(threads[i], NULL);
+		(void)!write(fd[1], "", 1);
+		for (;;)
+			pause();
+	}
+	close(fd[1]);
+	*ends = fd[0];
+	return child;
+}
+
+/* /proc has nothing of what they waited. */
+TEST(fails_after_threads)
+{
+	static struct sys_ops ops;
+	void *s = start_kernel(NULL, BIT(PROCESS_RUN_DELAY));
+	uint64_t delay_ns;
+	char byte;
+	int fd;
+	pid_t child = start_waiters(&fd);
+
+	do {
+		rest_ms(1);
+		read_all(s);
+	} while (read(fd, &byte, 1) != 1);
+	read_all(s);
+	delay_ns = value(s, (unsigned)child, PROCESS_RUN_DELAY);
+	print_message("%" PRIu64 " ns\n", delay_ns);
+	assert_true(delay_ns > 10000000);
+	assert_true(get(s, (unsigned)child).nr_missed >= 3);
+	ops = sys_kernel_ops;
+	ops.read = read_failing;
+	sys_set_ops(&ops);
+	is_failing = true;
+	read_all(s);
+	sys_set_ops(NULL);
+	is_failing = false;
+	assert_true(value(s, (unsigned)child, PROCESS_RUN_DELAY) >= delay_ns);
+	assert_true(get(s, (unsigned)child).nr_missed >= 3);
+	source->close(s);
+	end_child(child);
+	close(fd);
+}
+
 /* What /proc is better at, or what is no live machine, is read there. */
 TEST(not_used)
 {

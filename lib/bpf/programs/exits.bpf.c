@@ -5,6 +5,8 @@
  * is freed, a while after it was waited for, the sums are whole. Each process is sent to one of two
  * rings, by whether it began before the last reading. Those that came since then and find no room
  * are added up by command; of others, a part may have been read before, so they are only counted.
+ * How long its threads waited for a CPU the kernel does not add up: each is added when it ends,
+ * what it waits after that is missing, but for the first thread's.
  */
 #include <stdbool.h>
 
@@ -29,11 +31,17 @@ struct signal_struct {
 	unsigned long long sum_sched_runtime;
 } __attribute__((preserve_access_index));
 
+struct sched_info {
+	unsigned long pcount;
+	unsigned long long run_delay;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int pid, tgid;
 	__u64 start_time;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct sched_info sched_info;
 	char comm[BPF_EXITS_COMM_BYTES];
 } __attribute__((preserve_access_index));
 
@@ -46,7 +54,7 @@ struct exits_task {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 << 10);
+	__uint(max_entries, 128 << 10);
 } recent SEC(".maps");
 
 struct {
@@ -61,14 +69,46 @@ struct {
 	__type(value, struct bpf_exits_sums);
 } commands SEC(".maps");
 
+/* In the first thread of a process: what the other threads, which have ended, waited for a CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+} others SEC(".maps");
+
 __u64 read_ns;     /* CLOCK_MONOTONIC of the last reading; 0: none */
 __u64 nr_commands; /* in the map */
 __u64 nr_lost;     /* processes that are in no ring and no sum */
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *t)
+{
+	struct task_struct *first = t->group_leader;
+	__u64 *delay_ns;
+
+	if (t->pid == t->tgid || !read_ns || (has_target && !membership(first)))
+		return 0;
+	delay_ns = bpf_task_storage_get(&others, first, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (delay_ns)
+		__sync_fetch_and_add(delay_ns, t->sched_info.run_delay);
+	return 0;
+}
+
+static void get_delay(struct task_struct *t, struct bpf_exits_sums *out)
+{
+	const __u64 *delay_ns = bpf_task_storage_get(&others, t, 0, 0);
+
+	out->delay_ns = t->sched_info.run_delay + (delay_ns ? *delay_ns : 0);
+	out->nr_runs = t->sched_info.pcount;
+	out->nr_partial = delay_ns ? 1 : 0;
+}
 
 static void get_sums(struct task_struct *t, struct bpf_exits_sums *out)
 {
 	struct signal_struct *s = t->signal;
 
+	get_delay(t, out);
 	out->cpu_ns = s->sum_sched_runtime;
 	out->minor_faults = s->min_flt;
 	out->major_faults = s->maj_flt;
@@ -102,6 +142,9 @@ static void add_to_command(struct task_struct *t)
 	__sync_fetch_and_add(&to->major_faults, sums.major_faults);
 	__sync_fetch_and_add(&to->read_bytes, sums.read_bytes);
 	__sync_fetch_and_add(&to->write_bytes, sums.write_bytes);
+	__sync_fetch_and_add(&to->delay_ns, sums.delay_ns);
+	__sync_fetch_and_add(&to->nr_runs, sums.nr_runs);
+	__sync_fetch_and_add(&to->nr_partial, sums.nr_partial);
 }
 
 SEC("tp_btf/sched_process_free")
