@@ -16,10 +16,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 enum { MAX_PLAN_BYTES = 16 << 20, NS_PER_S = 1000000000 };
 
-static void add_opened_as(struct buf *out, const struct plan_event *p)
+static void add_opened_as(struct buf *out, const struct plan *plan, const struct plan_event *p)
 {
 	const struct event_row *row = p->event.row;
 
@@ -27,7 +28,9 @@ static void add_opened_as(struct buf *out, const struct plan_event *p)
 		buf_printf(out, "  read from  %s\n", row->source);
 		return;
 	}
-	buf_printf(out, "  opened as  %s;", row->source);
+	buf_printf(out, "  opened as  %s;",
+		   plan_is_by_switches(plan, p) ? "records of the switches of the target's tasks"
+						: row->source);
 	for (unsigned bit = 1; bit <= SPEC_HOST; bit <<= 1)
 		if (p->asked->flags & bit)
 			buf_printf(out, " %s", spec_flag_name((enum spec_flag)bit));
@@ -169,7 +172,7 @@ static void add_event(struct buf *out, const struct plan *plan, const struct pla
 	if (p->asked->label)
 		buf_printf(out, " (column %s)", p->label);
 	buf_addc(out, '\n');
-	add_opened_as(out, p);
+	add_opened_as(out, plan, p);
 	add_sampling(out, plan, p);
 	add_place(out, plan, p);
 	buf_printf(out, "  unit       %s\n", row->unit);
@@ -344,9 +347,18 @@ static void look(const struct session *s, size_t i, struct event_support *out)
 static int open_all(struct plan *plan, const struct options *o, struct event_support *here)
 {
 	struct session_config config = {.plan = plan, .is_strict = o->strict};
+	const struct spec_target *t = &plan->spec->target;
+	const pid_t self = getpid(); /* for the processes of the target, which may not exist yet */
 	struct session *s;
 	struct err e = {0};
-	int rc = session_open(&config, &s, &e);
+	int rc;
+
+	if (plan->target.is_command || t->command.nr || t->pids.nr || t->comms.nr) {
+		plan->target.is_command |= t->command.nr;
+		plan->target.ids = &self;
+		plan->target.nr_ids = 1;
+	}
+	rc = session_open(&config, &s, &e);
 
 	for (size_t i = 0; i < plan->nr_events; i++)
 		if (rc == 0)
@@ -357,6 +369,7 @@ static int open_all(struct plan *plan, const struct options *o, struct event_sup
 		log_err(o->strict || rc == -EINVAL ? LOG_ERROR : LOG_WARNING, &e);
 	else
 		session_close(s);
+	plan->target.nr_ids = 0;
 	return rc;
 }
 

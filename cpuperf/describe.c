@@ -64,7 +64,7 @@ int describe_event(const struct options *o, const struct catalogue *c)
 	}
 	buf_init(&out, MAX_TEXT_BYTES);
 	event_facts_init(&facts, &ev);
-	event_works(c->host, probe, &ev, &facts.support);
+	facts.way = event_works(c->host, probe, &ev, &facts.support);
 	event_facts_complete(&facts, c);
 	add_way(c->host, &ev, &facts.detail);
 	add_ends(c->host, &ev, &facts.detail);

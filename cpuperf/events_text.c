@@ -39,6 +39,7 @@ void event_facts_init(struct event_facts *f, const struct event *ev)
 {
 	f->event = *ev;
 	f->support = (struct event_support){.state = READING_OK};
+	f->way = "";
 	f->scale[0] = '\0';
 	buf_init(&f->encoding, MAX_FACT_BYTES);
 	buf_init(&f->detail, MAX_FACT_BYTES);
@@ -112,6 +113,7 @@ TEXT(alone, event_alone_name(f->event.row->alone))
 TEXT(hint, f->support.hint)
 TEXT(detail, buf_str(&f->detail))
 TEXT(scale, f->scale)
+TEXT(way, f->way)
 
 static bool works(const void *p, struct buf *out)
 {
@@ -145,6 +147,7 @@ const struct screen_field event_fields[EVENT_NR_FIELDS] = {
     {"alone", .text = alone},
     {"hint", .text = hint},
     {"detail", .text = detail},
+    {"way", .text = way},
 };
 
 /* Names and descriptions can come from the kernel: remove what a terminal would interpret. */
@@ -199,10 +202,10 @@ static const struct {
 	const char *label;
 	const char *(*text)(const void *facts);
 } lines[] = {
-    {"group", group},   {"also", alias},  {"unit", unit},     {"scale", scale},
-    {"kind", shown},    {"scope", where}, {"source", source}, {"encoding", encoding},
-    {"flags", flags},   {"here", here},   {"reason", reason}, {"to do", hint},
-    {"detail", detail},
+    {"group", group}, {"also", alias},    {"unit", unit},     {"scale", scale},
+    {"kind", shown},  {"scope", where},   {"source", source}, {"encoding", encoding},
+    {"flags", flags}, {"here", here},     {"by", way},        {"reason", reason},
+    {"to do", hint},  {"detail", detail},
 };
 
 /* Indents all lines of the text but the first. */

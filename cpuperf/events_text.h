@@ -12,6 +12,7 @@
 struct event_facts {
 	struct event event;
 	struct event_support support;
+	const char *way;     /* in which it is measured, where there are several; "" */
 	struct buf encoding; /* a line per part, without a final newline */
 	struct buf detail;   /* the row's, and what its CPUs count; without a final newline */
 	char scale[32];      /* "" if it is 1 */
@@ -25,7 +26,7 @@ void event_facts_fini(struct event_facts *f);
 
 /* Of a struct event_facts. The first EVENT_NR_LIST_FIELDS do not need event_facts_complete. */
 extern const struct screen_field event_fields[];
-enum { EVENT_NR_LIST_FIELDS = 9, EVENT_NR_FIELDS = 15 };
+enum { EVENT_NR_LIST_FIELDS = 9, EVENT_NR_FIELDS = 16 };
 
 /* "name: description", with the state in brackets if the event does not work here. */
 void event_add_line(const struct event_facts *f, struct buf *out);

@@ -11,6 +11,7 @@
 #include "pmu/probe.h"
 #include "program.h"
 #include "session/counters.h"
+#include "session/ways.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -106,7 +107,7 @@ static bool matches(const struct list *l, const struct event *ev)
 }
 
 /* Loads the programs once for all system calls. */
-static void latency_works(const struct event *ev, struct event_support *out)
+static void check_latency(const struct event *ev, struct event_support *out)
 {
 	static struct event_support kinds[EVENT_LATENCY_SYSCALL + 1];
 	static bool is_tried[EVENT_LATENCY_SYSCALL + 1];
@@ -119,24 +120,34 @@ static void latency_works(const struct event *ev, struct event_support *out)
 	*out = kinds[kind];
 }
 
-void event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
-		 struct event_support *out)
+/* Loads the programs once: that takes a tenth of a second. */
+static void check_waits(const struct event *ev, struct event_support *out)
 {
 	static struct event_support waits;
-	static bool has_waits; /* they were tried: that takes a tenth of a second */
+	static bool is_tried;
 
-	if (event_is_perf(ev))
-		pmu_probe_event(probe, ev, out);
-	if (event_wait(ev) >= 0 && out->state == READING_OK) {
-		if (!has_waits)
-			counters_check_waits(&waits);
-		has_waits = true;
-		*out = waits;
-	}
-	if (event_latency(ev) >= 0 && out->state == READING_OK)
-		latency_works(ev, out);
-	if (!event_is_perf(ev))
+	(void)ev;
+	if (!is_tried)
+		counters_check_waits(&waits);
+	is_tried = true;
+	*out = waits;
+}
+
+const char *event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
+			struct event_support *out)
+{
+	struct event_support opened = {.state = READING_OK}, programs;
+
+	if (!event_is_perf(ev)) {
 		collect_check(h, ev, NULL, out);
+		return "";
+	}
+	pmu_probe_event(probe, ev, out);
+	if (event_wait(ev) < 0 && event_latency(ev) < 0)
+		return "";
+	opened = *out;
+	(event_wait(ev) < 0 ? check_latency : check_waits)(ev, &programs);
+	return ways_check(ev, &programs, &opened, pmu_probe_switches(probe) == 0, out);
 }
 
 static int list_one(const struct event *ev, void *arg)
@@ -151,7 +162,7 @@ static int list_one(const struct event *ev, void *arg)
 		event_support_check(l->host, ev, 0,
 				    &facts.support); /* there are thousands: do not open each */
 	else if (l->probe)
-		event_works(l->host, l->probe, ev, &facts.support);
+		facts.way = event_works(l->host, l->probe, ev, &facts.support);
 	l->format->add(l, &facts);
 	l->nr++;
 	l->nr_not_working += facts.support.state != READING_OK;

@@ -367,6 +367,22 @@ static int limit_cpus(struct plan *plan, const struct options *o, struct err *e)
 	return rc;
 }
 
+/* All but the tasks. */
+static void describe_target(struct plan *plan, const struct options *o)
+{
+	const struct spec_target *t = &plan->spec->target;
+
+	plan->target =
+	    (struct plan_target){.is_command = o->command,
+				 .has_runs = plan->spec->runs,
+				 .is_process_only = !t->has_children,
+				 .until_end = o->until_end,
+				 .is_user_only = has_target(o, plan->spec) && !t->cgroups.nr &&
+						 pmu_is_user_only(&pmu_kernel_ops)};
+	plan->has_control = o->control;
+	plan->starts_disabled = o->starts_disabled;
+}
+
 /* Returns an exit status. */
 static int measure_plan(struct plan *plan, const struct options *o)
 {
@@ -377,15 +393,8 @@ static int measure_plan(struct plan *plan, const struct options *o)
 
 	if (!t->has_children && attached_check_no_children(&e))
 		return fail(EXIT_FAILED, &e);
-	plan->target = (struct plan_target){.is_command = o->command,
-					    .has_runs = plan->spec->runs,
-					    .is_process_only = !t->has_children,
-					    .until_end = o->until_end};
-	plan->has_control = o->control;
-	plan->starts_disabled = o->starts_disabled;
 	if (!has_target(o, plan->spec))
 		return record(plan, o, NULL);
-	plan->target.is_user_only = !t->cgroups.nr && pmu_is_user_only(&pmu_kernel_ops);
 	if (o->command && t->waits_for_children && target_command_wait_children(o->command, &e))
 		return fail(EXIT_FAILED, &e);
 	if (o->command)
@@ -419,6 +428,7 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 			limit.rlim_cur = limit.rlim_max;
 			(void)setrlimit(RLIMIT_NOFILE, &limit);
 		}
+		describe_target(&plan, o);
 		status = limit_cpus(&plan, o, &e) ? fail(EXIT_FAILED, &e)
 			 : o->check_spec          ? check_spec(&plan, &m->events.catalogue, o)
 						  : measure_plan(&plan, o);

@@ -85,6 +85,24 @@ static int try_open(const struct pmu_probe *p, const struct event_part *part, ui
 	return 0;
 }
 
+int pmu_probe_switches(const struct pmu_probe *p)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_DUMMY,
+				       .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
+				       .sample_id_all = 1,
+				       .context_switch = 1,
+				       .exclude_kernel = 1,
+				       .disabled = 1};
+	int fd = p->ops->open(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	p->ops->close(fd);
+	return 0;
+}
+
 /* Without memory it is tried again each time. */
 static int try_once(struct pmu_probe *p, const struct event_part *part, uint32_t cpu)
 {

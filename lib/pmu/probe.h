@@ -20,4 +20,7 @@ void pmu_probe_free(struct pmu_probe *p); /* NULL is fine */
  * events are not opened. */
 void pmu_probe_event(struct pmu_probe *p, const struct event *ev, struct event_support *out);
 
+/* Whether the switches of a task of this user can be recorded. 0 or -errno. */
+int pmu_probe_switches(const struct pmu_probe *p);
+
 #endif

@@ -569,13 +569,26 @@ static int add_reading(struct maker *m, const struct reading *r)
 
 	if (!t)
 		return -ENOMEM;
-	if (t->phase == NOT_KNOWN && p->is_command)
+	if (t->phase == NOT_KNOWN && p->is_command && !t->pid)
 		return 0;
 	if (!t->pid && !t->since_ns)
 		t->since_ns = p->start_ns;
 	t->is_read = true;
 	t->ran_ns = r->enabled_ns;
 	return add_delay(m, r);
+}
+
+/* What a thread did in the gap is not known, nor how long it waited there for a CPU. */
+static void skip_gap(struct maker *m, uint64_t start_ns)
+{
+	for (uint32_t i = 0; i < m->threads.nr; i++) {
+		struct thread *t = dict_at(&m->threads, i);
+
+		begin_phase(t, NOT_KNOWN, start_ns);
+		t->is_read = false;
+	}
+	for (uint32_t i = 0; i < m->splits.nr && m->is_first; i++)
+		((struct splits *)dict_at(&m->splits, i))->has_delay = false;
 }
 
 /* Waits that last at the end of the iteration count in it up to there. */
@@ -600,6 +613,8 @@ static int close_part(struct maker *m)
 	rc = rc ?: end_part(m);
 	m->part++;
 	m->has_begun = false;
+	if (m->part < m->out->nr_parts && m->out->parts[m->part].start_ns > p->end_ns)
+		skip_gap(m, m->out->parts[m->part].start_ns);
 	return rc;
 }
 
@@ -608,7 +623,9 @@ static int add_task(struct maker *m, const struct profile_item *item)
 	const struct trace_record *r = &item->record;
 	struct thread *t;
 
-	if (r->kind != PERF_RECORD_FORK && r->kind != PERF_RECORD_EXIT)
+	const bool is_exec = r->kind == PERF_RECORD_COMM && r->misc & PERF_RECORD_MISC_COMM_EXEC;
+
+	if (r->kind != PERF_RECORD_FORK && r->kind != PERF_RECORD_EXIT && !is_exec)
 		return 0;
 	if (item->ring == TRACE_RING_MADE) {
 		struct surveyed *s = dict_get(&m->surveyed, &r->tid);
@@ -622,8 +639,14 @@ static int add_task(struct maker *m, const struct profile_item *item)
 		return -ENOMEM;
 	if (r->kind == PERF_RECORD_EXIT)
 		return end_thread(m, t);
-	begin_phase(t, IS_NEW, r->time_ns);
-	return begin_splits(m, r->tid, r->time_ns);
+	if (is_exec && t->phase != NOT_KNOWN)
+		return 0;
+	if (r->time_ns < m->out->parts[m->part].start_ns) { /* it may have run since */
+		begin_phase(t, NOT_KNOWN, m->out->parts[m->part].start_ns);
+		return 0;
+	}
+	begin_phase(t, is_exec ? RUNS : IS_NEW, r->time_ns);
+	return is_exec ? 0 : begin_splits(m, r->tid, r->time_ns);
 }
 
 static int add_record(struct maker *m, const struct profile_item *item)

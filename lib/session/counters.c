@@ -2,6 +2,7 @@
  * From a plan to open events, over all CPUs.
  */
 #include "session/counters.h"
+#include "session/ways.h"
 
 #include "base/mem.h"
 
@@ -411,6 +412,13 @@ static void refuse_task(const struct plan *plan, int error, struct event_support
 		event_support_hint_rights(plan->host, 2, out);
 }
 
+static void explain_waits(const struct counters *c, const struct plan_event *p,
+			  struct event_support *out)
+{
+	*out = c->waits_support;
+	ways_explain(c->plan, p, out);
+}
+
 static void sum_up(struct counters *c, size_t i)
 {
 	const struct plan_event *p = &c->plan->events[i];
@@ -444,7 +452,7 @@ static void sum_up(struct counters *c, size_t i)
 		event_support_explain_use(c->plan->host, &p->event, p->asked->flags, error,
 					  &ev->support);
 	if (error && event_wait(&p->event) >= 0 && c->waits_support.state)
-		ev->support = c->waits_support;
+		explain_waits(c, p, &ev->support);
 	if (error && event_latency(&p->event) >= 0 && c->latency.support.state)
 		ev->support = c->latency.support;
 	if (error && p->asked->is_aggregated && c->aggregate_support.state)

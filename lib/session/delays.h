@@ -18,7 +18,7 @@ enum { DELAYS_MAX = 512 };
 
 struct delays {
 	const struct root *root; /* borrowed */
-	uint32_t event; /* index in the plan: run_queue_time; UINT32_MAX: nothing is read */
+	uint32_t event;          /* index in the plan: of a wait; UINT32_MAX: nothing is read */
 	struct pmu_scan_tids tids;
 	uint32_t waiting[DELAYS_MAX]; /* threads to read */
 	size_t nr;

@@ -91,22 +91,6 @@ bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p)
 	return plan->records_switches && is_sampled_wait(p);
 }
 
-static bool is_aggregated_wait(const struct plan_event *p)
-{
-	return is_sampled_wait(p) && p->asked->is_aggregated;
-}
-
-/* Records of a gap, or overwritten ones, would be missing; nothing adds records of switches up. */
-bool plan_may_record_switches(const struct plan *plan)
-{
-	const struct plan_target *t = &plan->target;
-
-	return t->nr_ids && !t->is_cgroup && plan->has_all_cpus && !plan->has_control &&
-	       !plan_has_gap(plan) && !plan->spec->flight.span_ns &&
-	       ARRAY_ANY(p, plan->events, plan->nr_events, is_sampled_wait(p)) &&
-	       !ARRAY_ANY(p, plan->events, plan->nr_events, is_aggregated_wait(p));
-}
-
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 {
 	return plan->target.nr_ids && p->set != PLAN_NO_SET &&

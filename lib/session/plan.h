@@ -104,8 +104,6 @@ bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p);
 bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p);
 /* True for a sampled wait of the target that is found by records of switches. */
 bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p);
-/* True if waits are sampled that may be found in this way. */
-bool plan_may_record_switches(const struct plan *plan);
 /* True if nothing is measured for some time before the first iteration. */
 bool plan_has_gap(const struct plan *plan);
 /* True if events of the target are disabled and enabled again: exec must not enable them. */

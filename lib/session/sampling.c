@@ -153,12 +153,12 @@ void sampling_free(struct sampling *g)
 	mem_free(g);
 }
 
-/* How long threads waited for a CPU is read if waits are found by records of switches. */
+/* How long threads waited for a CPU is read if waits are found by records of switches: as the last
+ * of their events. */
 static void find_delays(struct sampling *g)
 {
 	for (size_t i = 0; i < g->plan->nr_events; i++)
-		if (plan_is_by_switches(g->plan, &g->plan->events[i]) &&
-		    event_wait(&g->plan->events[i].event) == WAITS_RUN_QUEUE)
+		if (plan_is_by_switches(g->plan, &g->plan->events[i]))
 			g->delays.event = (uint32_t)i;
 	for (uint32_t t = 0; t < g->nr_cpus && g->delays.event != UINT32_MAX; t++)
 		g->samplers[t].tids = &g->delays.tids;

@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "session/internal.h"
+#include "session/ways.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -287,7 +288,7 @@ static int open_session(struct session *s, struct err *e)
 	if (rc == 0)
 		rc = counters_open_waits(&s->counters);
 	s->config.plan->records_switches =
-	    s->counters.waits_support.state && plan_may_record_switches(s->plan);
+	    s->counters.waits_support.state && ways_have_switches(s->plan);
 	if (rc == 0)
 		rc = open_events(s, e);
 	if (rc == 0)

@@ -25,7 +25,7 @@ import sampled
 SOURCE_DIR = os.environ["SOURCE_DIR"]
 MODELS = [None, "skl", "icx", "spr", "amd64_fam17h_zen1", "zen4"]
 LIST_COLUMNS = "group name kind scope unit source works reason description".split()
-MORE_COLUMNS = "alias scale encoding alone hint detail".split()
+MORE_COLUMNS = "alias scale encoding alone hint detail way".split()
 SAMPLES = 320
 NOBODY = 65534
 libc = ctypes.CDLL(None)
@@ -94,7 +94,8 @@ def check_formats():
                 one["reason"] = re.sub(r"^\d+ of \d+ processes", "N of M processes", one["reason"])
             assert {**obj, "works": "true" if obj["works"] else "false"} == row
             mark = line.endswith(("[not supported]", "[no permission]"))
-            partly = obj["reason"].startswith("not on every CPU: ") or "processes can be read" in obj["reason"]
+            partly = obj["reason"].startswith("not on every CPU: ") or "processes can be read" in obj["reason"] or \
+                obj["reason"].startswith("only samples of")
             assert mark == (not obj["works"]) == (bool(obj["reason"]) and not partly), line
             assert line.startswith(f"{row['name']}: {row['description']}"), line
             assert row["unit"] and row["source"] and row["description"].endswith("."), row

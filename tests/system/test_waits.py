@@ -358,10 +358,11 @@ def check_intervals(folder):
 
 def check_described(folder):
     """As it works: not by opening the perf event that carries the samples."""
-    for before, works in (([], True), (["setpriv", "--bounding-set", "-bpf,-sys_admin"], False)):
+    for before, way in (([], "programs in the kernel"),
+                        (["setpriv", "--bounding-set", "-bpf,-sys_admin"], "records of switches")):
         text = output(*before, CPUPERF, "--describe-event=sched:off_cpu_time", "--output-format=ndjson", cwd=folder)
         event = json.loads(text.splitlines()[0])
-        assert event["works"] == works and ("BPF" in event["reason"]) != works, event
+        assert event["works"] and event["way"] == way and ("BPF" in event["reason"]) == bool(before), event
 
 
 def check_refusals(folder):

@@ -152,15 +152,81 @@ def check_asleep(folder):
     assert set(user.by_state()) == {"blocked"}, user.by_state()
 
 
-def check_refused(folder):
-    """What records of switches do not show is refused with the reason: counts, windows, control groups."""
+def check_gaps(folder):
+    """After a delay and in windows waits count from the begin of each: five threads wait all the time."""
     user = User(folder)
-    done = run(user.cpuperf, "--event=sched:off_cpu_time,task_clock", "--", "true", env=QUIET_ASAN, **user.how)
-    assert "off_cpu_time" in done.stderr and "not permitted" in done.stderr, done.stderr
+    user.measure(options=["--delay=60ms", "--duration=100ms"])
+    cells = [r for r in user.rows("--report=summary") if r["state"] == "ok" and not r["trace"]]
+    assert cells and len({r["iteration"] for r in cells}) == 1, cells
+    assert_within(cells, 1.02)
+    user.measure(options=["--windows=realtime:0.05:0.06:2"])
+    cells = [r for r in user.rows("--report=summary") if r["state"] == "ok" and not r["trace"]]
+    assert {r["iteration"] for r in cells} == {"0", "1"}, cells
+    assert_within(cells, 1.02)
+
+
+def assert_within(cells, most):
+    """All threads together: no more than each the whole iteration, and at least the first one."""
+    for i in {r["iteration"] for r in cells}:
+        of = [r for r in cells if r["iteration"] == i and r["event"] in ("off_cpu_time", "run_queue_time")]
+        waited, span = sum(int(r["value"]) for r in of), int(of[0]["span_ns"])
+        assert 0.9 * span <= waited <= 5 * most * span, (waited / span, cells)
+
+
+def check_runs(folder):
+    """Each run by itself: -r."""
+    user = User(folder)
+    said, _ = user.measure(options=["-r", "2"])
+    cells = [r for r in user.rows("--report=summary") if r["state"] == "ok" and not r["trace"]]
+    assert {r["iteration"] for r in cells} == {"0", "1"}, cells
+    for i in "01":
+        total = sum(int(r["value"]) for r in cells if r["iteration"] == i and
+                    r["event"] in ("off_cpu_time", "run_queue_time", "task_clock"))
+        span = next(int(r["span_ns"]) for r in cells if r["iteration"] == i)
+        assert 0.8 * said["naps_ns"] < total <= 5.1 * span, (total, span, said, cells)
+
+
+REFUSED = (("sched:off_cpu_time", (), "waits are sampled, not counted", "set a rate"),
+           ("sched:wakeups", (), "do not show wakeups", ""),
+           ("sched:off_cpu_time@1000000", ("--cpu=0",), "must be those of all CPUs", "without --cpu"),
+           ("sched:off_cpu_time@1000000", ("--control=fifo:ctl",), "when --control disabled them", "--windows"),
+           ("sched:off_cpu_time@1000000", ("--flight-recorder=1s",), "overwrites records of switches",
+            "without --flight-recorder"))
+
+
+def check_refused(folder):
+    """What records of switches do not show is refused with the reason, and with what to do."""
+    user = User(folder)
+    os.mkfifo(f"{folder}/ctl")
+    os.chown(f"{folder}/ctl", UID, UID)
+    for event, options, why, to_do in REFUSED:
+        done = run(user.cpuperf, f"--event={event},task_clock", *options, "--", "true", env=QUIET_ASAN, **user.how)
+        assert why in done.stderr and to_do in done.stderr, (options, done.stderr)
+        text = output(user.cpuperf, "--check-spec", f"--event={event}", *options, "--", "true", env=QUIET_ASAN,
+                      **user.how)
+        assert why in text, (options, text)
     assert "To measure it in the kernel too" in done.stderr and "cap_bpf" in done.stderr, done.stderr
-    done = run(user.cpuperf, f"--event={','.join(WALL)}", "--delay=10ms", "--duration=10ms", "--", "sleep", "0.1",
-               env=QUIET_ASAN, **user.how)
-    assert "programs in the kernel (BPF) are not permitted" in done.stderr, done.stderr
+
+
+def check_described(folder):
+    """Lists, descriptions and plans say in which way each is measured, as this user would, and what else there is."""
+    user = User(folder)
+
+    def say(*args):
+        return output(user.cpuperf, *args, env=QUIET_ASAN, **user.how)
+
+    waits = {e["name"]: e for e in map(json.loads, say("--list-events=sched:*",
+                                                       "--output-format=ndjson").splitlines())}
+    for name, works in (("off_cpu_time", True), ("run_queue_time", True), ("wakeups", False)):
+        assert waits[name]["works"] == works and "(BPF) are not permitted" in waits[name]["reason"], waits[name]
+    about = json.loads(say("--describe-event=sched:off_cpu_time", "--output-format=ndjson"))
+    assert about["way"] == "records of switches" and "RIGHTS" in about["hint"], about
+    about = say("--describe-event=latency:irq")
+    assert "programs in the kernel (BPF) are not permitted" in about and "records of switches" not in about, about
+    plan = say("--check-spec", f"--event={','.join(WALL)}", "--", "true")
+    assert plan.count("opened as  records of the switches") == 2 and "4 of 4 event(s) work here" in plan, plan
+    plan = say("--check-spec", f"--event={','.join(WALL)}")
+    assert "records of switches are those of a target's tasks" in plan, plan
 
 
 if __name__ == "__main__":

@@ -54,6 +54,12 @@ struct event {
 	uint64_t address; /* of a sample */
 };
 
+static bool is_of_tasks(const struct event *ev)
+{
+	return ev->kind == PERF_RECORD_FORK || ev->kind == PERF_RECORD_EXIT ||
+	       ev->kind == PERF_RECORD_COMM;
+}
+
 static void add_event(struct buf *b, const struct event *ev)
 {
 	size_t at = record_begin(b, ev->kind, ev->misc);
@@ -64,11 +70,23 @@ static void add_event(struct buf *b, const struct event *ev)
 	}
 	if (ev->kind == PERF_RECORD_SAMPLE)
 		buf_le64(b, 10);
+	if (ev->kind == PERF_RECORD_FORK || ev->kind == PERF_RECORD_EXIT) {
+		buf_le32(b, PID);
+		buf_le32(b, 1);
+		buf_le32(b, ev->tid);
+		buf_le32(b, 1);
+		buf_le64(b, ev->ns);
+	}
+	if (ev->kind == PERF_RECORD_COMM) {
+		buf_le32(b, PID);
+		buf_le32(b, ev->tid);
+		buf_le64(b, 'x');
+	}
 	record_id(b, PID, ev->tid, ev->ns);
 	if (ev->kind == PERF_RECORD_SAMPLE) {
 		buf_le64(b, 1);
 		buf_le64(b, ev->address);
-	} else {
+	} else if (!is_of_tasks(ev)) {
 		buf_le64(b, 11);
 	}
 	record_end(b, at);
@@ -95,7 +113,7 @@ static void add_delay(struct trace_writer *w, const struct event *from, const st
 }
 
 /* The threads 1 to 3 ran before the session. */
-static void write_common(struct folder *folder)
+static void write_common(struct folder *folder, const struct event *from, size_t nr)
 {
 	static const struct trace_info info = {.tool = "t"};
 	const struct trace_head head = {
@@ -120,11 +138,20 @@ static void write_common(struct folder *folder)
 	assert_int_equal(trace_writer_set_common(w, &info, events, NR(events)), 0);
 	assert_int_equal(trace_writer_begin(w, &head), 0);
 	trace_writer_records(w, TRACE_RING_MADE, UINT32_MAX, b.data, b.len);
+	buf_reset(&b);
+	for (size_t i = 0; i < nr; i++)
+		if (is_of_tasks(&from[i]))
+			add_event(&b, &from[i]);
+	if (b.len)
+		trace_writer_records(w, TRACE_RING_SIDE_BAND, 0, b.data, b.len);
 	assert_int_equal(trace_writer_commit(w, folder->fd, "s.common.cpuperf", "c", &totals, &e),
 			 0);
 	trace_writer_free(w);
 	buf_fini(&b);
 }
+
+static uint64_t gap_ns; /* at the begin of each iteration */
+static bool is_command; /* the target */
 
 static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trace,
 			const struct event *from, size_t nr)
@@ -134,7 +161,9 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 					.trace = trace,
 					.cpu = trace + 1 == NR_TRACES ? TRACE_ANY_CPU : trace,
 					.nr_traces = NR_TRACES};
-	const struct trace_totals totals = {.start_ns = iteration * 10000ull,
+	const uint64_t from_ns = iteration * 10000ull;
+	const struct trace_target target = {.pid = PID, .flags = TRACE_TARGET_IS_COMMAND};
+	const struct trace_totals totals = {.start_ns = from_ns + gap_ns,
 					    .end_ns = (iteration + 1) * 10000ull};
 	struct trace_writer *w = trace_writer_new();
 	struct err e = {0};
@@ -143,8 +172,8 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 
 	buf_init(&b, MAX_BYTES);
 	for (size_t i = 0; i < nr; i++)
-		if (from[i].cpu == trace && from[i].ns > totals.start_ns &&
-		    from[i].ns <= totals.end_ns && from[i].kind < DELAY)
+		if (from[i].cpu == trace && from[i].ns > from_ns && from[i].ns <= totals.end_ns &&
+		    from[i].kind < DELAY && !is_of_tasks(&from[i]))
 			add_event(&b, &from[i]);
 	snprintf(name, sizeof(name), "s.%u.%u.cpuperf", iteration, trace);
 	assert_int_equal(trace_writer_set_common(w, &info, events, NR(events)), 0);
@@ -155,6 +184,8 @@ static void write_trace(struct folder *folder, uint32_t iteration, uint32_t trac
 		trace_writer_records(w, TRACE_RING_SAMPLES, trace, b.data, b.len);
 	for (size_t i = 0; trace + 1 == NR_TRACES && i < nr; i++)
 		add_delay(w, from, &from[i], &totals);
+	if (is_command && trace + 1 == NR_TRACES)
+		trace_writer_target(w, &target);
 	trace_writer_sampling(w, &(struct trace_sampling){.idle_ns = UINT64_MAX});
 	assert_int_equal(trace_writer_commit(w, folder->fd, name, name, &totals, &e), 0);
 	trace_writer_free(w);
@@ -228,7 +259,7 @@ static void check(const struct event *from, size_t nr, uint32_t nr_iterations,
 
 	folder_init(&folder);
 	snprintf(path, sizeof(path), "%s/s.cpsession", folder.path);
-	write_common(&folder);
+	write_common(&folder, from, nr);
 	for (uint32_t i = 0; i < nr_iterations; i++)
 		for (uint32_t t = 0; t < NR_TRACES; t++)
 			write_trace(&folder, i, t, from, nr);
@@ -262,6 +293,54 @@ static void check(const struct event *from, size_t nr, uint32_t nr_iterations,
 		NR_TRACES - 1, tid, ns, MISSED, ran, delay                                         \
 	}
 enum { QUEUE = 1, OFF = 2 };
+
+#define TASK(tid, ns, kind, misc)                                                                  \
+	{                                                                                          \
+		0, tid, ns, kind, misc, 0                                                          \
+	}
+
+/* Nothing of a gap counts: neither the begin of a wait nor what a new thread did there. */
+TEST(gaps)
+{
+	static const struct event from[] = {
+	    TASK(4, 500, PERF_RECORD_FORK, 0),
+	    SWITCH(0, 4, 3000, 0),
+	    SWITCH(0, 4, 4000, OUT),
+	    SWITCH(0, 1, 5000, 0),
+	    SWITCH(0, 1, 9000, PREEMPTED),
+	    SWITCH(0, 1, 12500, 0),
+	    SWITCH(0, 1, 13000, OUT),
+	    TASK(5, 14000, PERF_RECORD_FORK, 0),
+	    SWITCH(0, 5, 14100, 0),
+	};
+	static const struct made made[] = {
+	    {0, OFF, 4, TRACE_WAIT_BOTH, 7000, 0},       {0, OFF, 1, TRACE_WAIT_BOTH, 3000, 0},
+	    {0, QUEUE, 1, TRACE_WAIT_OF_EVENT, 1000, 0}, {1, OFF, 1, TRACE_WAIT_BOTH, 7500, 0},
+	    {1, QUEUE, 5, TRACE_WAIT_OF_EVENT, 100, 0},
+	};
+
+	gap_ns = 2000;
+	check(from, NR(from), 2, made, NR(made));
+	gap_ns = 0;
+}
+
+/* What a command's process waited before exec is no time of the command; after exec in a gap it is.
+ */
+TEST(asleep_since_exec)
+{
+	static const struct event from[] = {
+	    READ(1, 2100, 77, 5),  TASK(2, 1500, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC),
+	    READ(2, 2100, 77, 5),  READ(1, 10030, 77, 5),
+	    READ(2, 10030, 77, 5),
+	};
+	static const struct made made[] = {{0, OFF, 2, TRACE_WAIT_OF_EVENT, 8000, 0}};
+
+	gap_ns = 2000;
+	is_command = true;
+	check(from, NR(from), 1, made, NR(made));
+	gap_ns = 0;
+	is_command = false;
+}
 
 TEST(blocked_and_preempted)
 {
