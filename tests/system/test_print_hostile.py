@@ -30,14 +30,15 @@ from sampled import crc32c, event
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT = os.environ["CPUPERF_PRINT"]
 REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads",
-           "series", "top-down")
+           "series", "top-down", "waits")
 SECONDS, WAIT_SECONDS, MIB = 10, 60, 500
 SEED = int(os.environ.get("CPUPERF_TEST_SEED", "1"))
 NR_DEEP, NR_LENGTHS = (1300, 1300) if os.environ.get("CPUPERF_TEST_LONG") == "1" else (25, 30)
 FORMATS = ("csv", "sqlite", "ndjson", "openmetrics")
 U32, U64 = 2**32 - 1, 2**64 - 1
 HUGE = (0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, U32, 2**63 - 1, U64, U64 - 7, 2**47)
-EVENTS, RECORDS, KALLSYMS = 2, 7, 10
+EVENTS, READINGS, RECORDS, KALLSYMS = 2, 4, 7, 10
+SWITCH = 14
 COMM, EXIT, FORK, MMAP2, KSYMBOL = 3, 4, 7, 10, 17
 ESCAPE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 SANITIZED = re.compile(r"Sanitizer|runtime error:")
@@ -334,6 +335,57 @@ def records(session, _, pid):
                rewrite("t.common.cpuperf", change), False)
 
 
+def places_of(payload, kind):
+    """Where records of this kind begin in a frame of records."""
+    at, found = 8, []
+    while at + 8 <= len(payload):
+        this, _, size = struct.unpack_from("<IHH", payload, at)
+        if size < 8:
+            break
+        found += [at] * (this == kind)
+        at += size
+    return found
+
+
+def switches(session, rng):
+    """Records of switches, and what schedstat said, with other times, threads, directions and counts; in any order."""
+    names = [n for n in file_names(session) if "common" not in n]
+    for nr in range(NR_DEEP):
+        seed = rng.random()
+
+        def change(frames, seed=seed):
+            mine = random.Random(seed)
+            chosen = [i for i in frames.small() if frames.frames[i][0] in (READINGS, RECORDS)]
+            for i in mine.sample(chosen, min(len(chosen), 8)):
+                kind, payload = frames.frames[i]
+                places = places_of(payload, SWITCH) if kind == RECORDS else range(0, len(payload) - 8, 8)
+                for at in mine.sample(list(places), min(len(places), mine.choice((1, 5, 50)))):
+                    # a record: misc, tid or time; of a reading any word
+                    offset, width = mine.choice(((4, 2), (12, 4), (16, 8))) if kind == RECORDS else (0, 8)
+                    value = mine.choice((*HUGE, mine.getrandbits(64))) & (1 << 8 * width) - 1
+                    put_at(frames, i, at + offset, value.to_bytes(width, "little"))
+            if mine.random() < 0.3 and len(chosen) > 1:  # out of order, and twice
+                a, b = mine.sample(chosen, 2)
+                frames.frames[a], frames.frames[b] = frames.frames[b], frames.frames[a]
+                frames.frames.insert(a, frames.frames[b])
+        yield f"{names[nr % len(names)]}: switches, {nr}", rewrite(names[nr % len(names)], change), False
+
+
+def make_switches(folder, program):
+    """Waits of processes that run already, by records of their switches: no programs can be loaded."""
+    events = [event("software:cpu_clock", rate=2000000, flags=["callchain"]),
+              event("sched:off_cpu_time", rate=1000000), event("sched:run_queue_time", rate=1000000)]
+    os.mkdir(folder)
+    with subprocess.Popen([program, "plain", "900"]) as child, \
+            subprocess.Popen(["sh", "-c", "while :; do sleep 0.001; done"], start_new_session=True) as other:
+        try:
+            sampled.finish(sampled.start(folder, events, f"--pid={child.pid},{other.pid}",
+                                         "--duration=150ms", "--num-iterations=2",
+                                         prefix=("setpriv", "--bounding-set", "-bpf,-sys_admin")))
+        finally:
+            os.killpg(other.pid, signal.SIGKILL)
+
+
 # ---- sessions
 
 def compile_to(path, *flags):
@@ -475,18 +527,23 @@ def main():
         compile_to(program)
         pid = make_session(session, program)
         make_session(other, program)
+        by_switches = f"{folder}/by_switches"
+        make_switches(by_switches, program)
+        found = run(folder, f"--session={by_switches}/s.cpsession", "--quiet", "--report=waits")
+        assert found[0] == 0 and "by records of switches" in found[2], found
         good = run(folder, f"--session={session}/s.cpsession", "--quiet", *all_reports())
         assert good[0] == 0 and "spin" in good[2], good
         rng = random.Random(SEED)
         kinds = {"cut": cut(session, rng), "flip": flip(session, rng),
                  "exchange": exchange(session, rng, other), "manifests": manifests(session, rng),
                  "lengths": lengths(session, rng), "deep": deep(session, rng),
-                 "records": records(session, rng, pid)}
+                 "records": records(session, rng, pid), "switches": switches(by_switches, rng)}
         failed, numbers = [], itertools.count()
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for kind, cases in kinds.items():
                 began = time.monotonic()
-                fine = list(pool.map(lambda case: check_case(folder, session, next(numbers), case),
+                of = by_switches if kind == "switches" else session
+                fine = list(pool.map(lambda case, of=of: check_case(folder, of, next(numbers), case),
                                      cases))
                 print(f"{kind}: {sum(fine)} of {len(fine)}, {time.monotonic() - began:.1f} s",
                       flush=True)

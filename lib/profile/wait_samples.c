@@ -1,0 +1,318 @@
+/*
+ * Records of samples, made word by word in the order of enum perf_abi_field.
+ */
+#include "profile/wait_samples.h"
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "trace/reader.h"
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	CHUNK_BYTES = 512 << 10, /* of records in a frame */
+	JOINED_NS = 100000000,   /* a sample stands for shorter waits until they add up to this */
+	MAX_STACK_BYTES = 60000, /* so that a record has less than 64 KiB */
+	RAW_BYTES = 12,          /* as of the programs in the kernel */
+	OFF_CPU = 0,
+	RUN_QUEUE = 1, /* perf_abi_wait */
+};
+/* Of the last samples of all threads; later ones have none. */
+static const size_t MAX_LAST_BYTES = (size_t)1 << 30;
+static const uint64_t MADE_ID = (uint64_t)1 << 63; /* and the event's number */
+
+#define SUM(member) offsetof(struct profile_waits, member)
+
+static const struct {
+	int event; /* perf_abi_wait */
+	enum trace_wait wait;
+	size_t sum; /* in struct profile_waits */
+} made[WAIT_SAMPLES_NR] = {
+    [WAIT_SAMPLES_BLOCKED] = {OFF_CPU, TRACE_WAIT_OF_EVENT, SUM(blocked_ns)},
+    [WAIT_SAMPLES_BOTH] = {OFF_CPU, TRACE_WAIT_BOTH, SUM(both_ns)},
+    [WAIT_SAMPLES_QUEUE] = {RUN_QUEUE, TRACE_WAIT_OF_EVENT, SUM(queue_ns)},
+    [WAIT_SAMPLES_UNKNOWN] = {OFF_CPU, TRACE_WAIT_IS_UNKNOWN, SUM(unknown_ns)},
+};
+
+/* ---- frames */
+
+/* Writes what the writer has gathered. */
+static int write_frames(struct wait_samples *w)
+{
+	const void *bytes;
+	size_t len;
+	int rc = trace_writer_bytes(w->writer, &bytes, &len) ?: io_write_full(w->fd, bytes, len);
+
+	trace_writer_more(w->writer);
+	w->bytes += rc ? 0 : len;
+	return rc;
+}
+
+static int write_records(struct wait_samples *w)
+{
+	int rc = buf_error(&w->records);
+
+	if (rc || !w->records.len)
+		return rc;
+	trace_writer_records(w->writer, TRACE_RING_SAMPLES, TRACE_UNKNOWN, w->records.data,
+			     w->records.len);
+	buf_reset(&w->records);
+	return write_frames(w);
+}
+
+int wait_samples_begin(struct wait_samples *w, const struct trace_ids *from)
+{
+	size_t nr = from->nr;
+	MEM_AUTO struct trace_id *ids = mem_calloc(nr + ARRAY_NR(w->events), sizeof(*ids));
+
+	if (!ids)
+		return -ENOMEM;
+	if (nr)
+		memcpy(ids, from->item, nr * sizeof(*ids));
+	for (size_t i = 0; i < ARRAY_NR(w->events); i++) {
+		struct wait_samples_event *e = &w->events[i];
+
+		e->samples = e->ns = 0;
+		if (e->event == UINT32_MAX)
+			continue;
+		ids[nr] = (struct trace_id){
+		    .id = MADE_ID | e->event, .event = e->event, .group = (uint32_t)nr};
+		nr++;
+	}
+	trace_writer_ids(w->writer, ids, nr);
+	return write_frames(w);
+}
+
+int wait_samples_end(struct wait_samples *w, uint64_t start_ns, uint64_t end_ns,
+		     const struct trace_sampling *of)
+{
+	struct trace_sampled items[ARRAY_NR(w->events)];
+	struct reading start[ARRAY_NR(w->events)], end[ARRAY_NR(w->events)];
+	struct trace_sampling sampling = *of;
+	uint64_t span_ns = end_ns > start_ns ? end_ns - start_ns : 0;
+	int rc = write_records(w);
+
+	sampling.nr = 0;
+	sampling.item = items;
+	for (size_t i = 0; i < ARRAY_NR(w->events); i++) {
+		const struct wait_samples_event *e = &w->events[i];
+
+		if (e->event == UINT32_MAX)
+			continue;
+		items[sampling.nr] = (struct trace_sampled){
+		    .event = e->event, .samples = e->samples, .weight = e->ns};
+		start[sampling.nr] =
+		    (struct reading){.event = e->event, .state = READING_OK, .time_ns = start_ns};
+		end[sampling.nr++] = (struct reading){.event = e->event,
+						      .state = READING_OK,
+						      .time_ns = end_ns,
+						      .raw = e->ns,
+						      .enabled_ns = span_ns,
+						      .running_ns = span_ns};
+	}
+	trace_writer_readings(w->writer, TRACE_START, start, sampling.nr);
+	trace_writer_readings(w->writer, TRACE_END, end, sampling.nr);
+	trace_writer_sampling(w->writer, &sampling);
+	return rc ?: write_frames(w);
+}
+
+/* ---- samples */
+
+static void put_word(struct buf *b, uint64_t v)
+{
+	buf_le64(b, v);
+}
+
+static void put_raw(struct buf *b, uint64_t ns, enum trace_wait wait)
+{
+	buf_le32(b, RAW_BYTES);
+	buf_le64(b, ns);
+	buf_le32(b, wait);
+}
+
+static void put_regs(struct buf *b, const struct trace_record *r, bool has_regs)
+{
+	put_word(b, has_regs ? r->regs_abi : 0);
+	if (has_regs && r->regs_abi)
+		buf_add(b, r->regs, (size_t)r->nr_regs * sizeof(uint64_t));
+}
+
+static void put_stack(struct buf *b, const struct trace_record *r, bool has_regs)
+{
+	size_t len = has_regs && r->stack && r->stack_len <= MAX_STACK_BYTES - 8 * r->nr_callchain
+			 ? (size_t)r->stack_len
+			 : 0;
+
+	put_word(b, len + (-len & 7));
+	if (!len)
+		return;
+	buf_add(b, r->stack, len);
+	buf_fill(b, 0, -len & 7);
+	put_word(b, len);
+}
+
+/* A sample of waits of one kind, with the stack of r. */
+static void put_sample(struct buf *b, const struct wait_samples_event *e,
+		       const struct wait_samples_thread *t, uint32_t pid, uint32_t tid,
+		       const struct trace_record *r, enum wait_samples_kind kind)
+{
+	const struct trace_layout *l = &e->layout;
+	bool has_regs = r->kind && t->layout->user_regs == l->user_regs;
+	uint64_t nr = r->nr_callchain * 8 <= MAX_STACK_BYTES / 2 ? r->nr_callchain : 0, ip = 0;
+	size_t at = b->len;
+	uint16_t size;
+
+	(void)trace_record_pc(r, &ip);
+	buf_le32(b, PERF_RECORD_SAMPLE);
+	buf_le16(b, r->kind ? r->misc : PERF_RECORD_MISC_USER);
+	buf_le16(b, 0);
+	if (perf_abi_has(l->sample_type, PERF_ABI_IDENTIFIER))
+		put_word(b, MADE_ID | e->event);
+	if (perf_abi_has(l->sample_type, PERF_ABI_IP))
+		put_word(b, ip);
+	buf_le32(b, pid);
+	buf_le32(b, tid);
+	put_word(b, t->end_ns[kind]);
+	if (perf_abi_has(l->sample_type, PERF_ABI_CALLCHAIN)) {
+		put_word(b, nr);
+		buf_add(b, r->callchain, (size_t)nr * sizeof(uint64_t));
+	}
+	put_raw(b, t->ns[kind], made[kind].wait);
+	if (perf_abi_has(l->sample_type, PERF_ABI_REGS_USER))
+		put_regs(b, r, has_regs);
+	if (perf_abi_has(l->sample_type, PERF_ABI_STACK_USER))
+		put_stack(b, r, has_regs);
+	size = htole16((uint16_t)(b->len - at));
+	if (!buf_error(b))
+		memcpy(b->data + at + 6, &size, sizeof(size));
+}
+
+/* Makes a sample of the waits of one kind. 0 or -errno. */
+static int make_sample(struct wait_samples *w, struct wait_samples_thread *t, uint32_t pid,
+		       uint32_t tid, enum wait_samples_kind kind)
+{
+	struct wait_samples_event *e = &w->events[made[kind].event];
+	struct trace_record r = {0};
+
+	if (!t->ns[kind] || e->event == UINT32_MAX) {
+		t->ns[kind] = 0;
+		return 0;
+	}
+	if (t->last && trace_record_decode(t->layout, t->last, t->last_bytes, &r))
+		r = (struct trace_record){0};
+	put_sample(&w->records, e, t, pid, tid, &r, kind);
+	e->samples++;
+	e->ns += t->ns[kind];
+	*(uint64_t *)((char *)&w->waits + made[kind].sum) += t->ns[kind];
+	t->ns[kind] = 0;
+	return w->records.len < CHUNK_BYTES ? buf_error(&w->records) : write_records(w);
+}
+
+int wait_samples_make(struct wait_samples *w, struct wait_samples_thread *t, uint32_t pid,
+		      uint32_t tid)
+{
+	return ARRAY_RUN(kind, WAIT_SAMPLES_NR,
+			 make_sample(w, t, pid, tid, (enum wait_samples_kind)kind));
+}
+
+int wait_samples_add(struct wait_samples *w, struct wait_samples_thread *t, uint32_t pid,
+		     uint32_t tid, enum wait_samples_kind kind, uint64_t ns, uint64_t end_ns)
+{
+	t->ns[kind] += ns;
+	t->end_ns[kind] = end_ns;
+	return t->ns[kind] < JOINED_NS ? 0 : make_sample(w, t, pid, tid, kind);
+}
+
+void wait_samples_drop(struct wait_samples *w, struct wait_samples_thread *t)
+{
+	w->last_bytes -= t->last_bytes;
+	mem_free(t->last);
+	t->last = NULL;
+	t->last_bytes = 0;
+}
+
+int wait_samples_keep(struct wait_samples *w, struct wait_samples_thread *t,
+		      const struct trace_record *r, uint32_t event)
+{
+	uint8_t *grown;
+
+	if (r->len > MAX_LAST_BYTES - w->last_bytes + t->last_bytes) {
+		wait_samples_drop(w, t);
+		return 0;
+	}
+	grown = mem_resize(t->last, r->len);
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown, r->bytes, r->len);
+	w->last_bytes += r->len - t->last_bytes;
+	t->last = grown;
+	t->last_bytes = r->len;
+	t->layout = &w->layouts[event];
+	return 0;
+}
+
+/* ---- the events */
+
+/* The fields that put_sample writes. */
+static bool is_writable(const struct trace_layout *l)
+{
+	const uint64_t needed = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
+
+	return (l->sample_type & needed) == needed &&
+	       !(l->sample_type &
+		 ~(needed | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN |
+		   PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER));
+}
+
+/* True if all of the session's events of waits by switches can be made, and there is one. */
+static bool find_events(struct wait_samples *w, const struct profile_facts *facts)
+{
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < facts->nr_events; i++) {
+		const struct trace_event *ev = &facts->events[i];
+		struct trace_layout *l = &w->layouts[i];
+		struct perf_event_attr a = {.size = 0};
+		int wait;
+
+		if (!ev->attr_bytes || !trace_layout_init(l, ev->attr, ev->attr_bytes) ||
+		    !l->is_by_switches || !is_writable(l))
+			continue;
+		memcpy(&a, ev->attr, ev->attr_bytes < sizeof(a) ? ev->attr_bytes : sizeof(a));
+		wait = perf_abi_wait(a.type, a.config, a.config1);
+		if ((size_t)wait >= ARRAY_NR(w->events))
+			continue;
+		w->events[wait].event = i;
+		w->events[wait].layout = *l;
+		is_found = true;
+	}
+	return is_found;
+}
+
+bool wait_samples_init(struct wait_samples *w, const struct profile_facts *facts, int *rc)
+{
+	*w = (struct wait_samples){.events = {{.event = UINT32_MAX}, {.event = UINT32_MAX}},
+				   .fd = -1};
+	buf_init(&w->records, 2 * CHUNK_BYTES);
+	w->layouts = mem_calloc(facts->nr_events + 1, sizeof(*w->layouts));
+	*rc = w->layouts ? 0 : -ENOMEM;
+	return w->layouts && find_events(w, facts);
+}
+
+void wait_samples_fini(struct wait_samples *w)
+{
+	buf_fini(&w->records);
+	trace_writer_free(w->writer);
+	io_close(&w->fd);
+	mem_free(w->layouts);
+}
+
+int wait_samples_open(struct wait_samples *w, struct err *e)
+{
+	w->writer = trace_writer_new();
+	return w->writer ? io_open_temporary(&w->fd, e) : -ENOMEM;
+}
