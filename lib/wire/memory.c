@@ -1,0 +1,344 @@
+/*
+ * Everything in the shared memory may change at any time: each word is read once, into a copy that
+ * is checked.
+ */
+#include "wire/memory.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define CPUPERF_NO_MARKS /* the layout alone */
+#include "cpuperf/mark.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	NR_SLOTS = 256,
+	NAMES_OFFSET = 4096,
+	TEXT_OFFSET = NAMES_OFFSET + CPUPERF_MARK_NR_NAMES * 4,
+	SLOTS_OFFSET = TEXT_OFFSET + CPUPERF_MARK_TEXT_BYTES,
+	BATCH = 4096,
+	MAX_NAMES = 1 << 20,
+	MAX_NAMES_BYTES = 64 << 20,
+};
+
+_Static_assert(sizeof(struct cpuperf_mark_header) <= NAMES_OFFSET, "header");
+_Static_assert(sizeof(struct cpuperf_mark_slot) <= CPUPERF_MARK_SLOT_HEAD_BYTES, "slot");
+_Static_assert(sizeof(struct cpuperf_mark_unit) == CPUPERF_MARK_UNIT_BYTES &&
+		   sizeof(struct cpuperf_mark_value) == CPUPERF_MARK_UNIT_BYTES,
+	       "units");
+_Static_assert(CPUPERF_MARK_SLOT_HEAD_BYTES + CPUPERF_MARK_NR_UNITS * CPUPERF_MARK_UNIT_BYTES <=
+		   CPUPERF_MARK_SLOT_BYTES,
+	       "ring");
+_Static_assert(SLOTS_OFFSET % 4096 == 0 && CPUPERF_MARK_SLOT_BYTES % 4096 == 0, "pages");
+
+struct wire_slot {
+	uint64_t tail;
+	uint64_t last_ns; /* of its last mark */
+	uint64_t lost;
+};
+
+int wire_reader_init(struct wire_reader *r, const struct wire_config *config)
+{
+	*r = (struct wire_reader){.config = config};
+	dict_init_texts(&r->texts, sizeof(const char *), MAX_NAMES, MAX_NAMES_BYTES);
+	r->marks = mem_calloc(BATCH, sizeof(*r->marks));
+	wire_clocks_now(&r->before);
+	r->now = r->before;
+	return r->marks ? 0 : -ENOMEM;
+}
+
+void wire_reader_fini(struct wire_reader *r)
+{
+	dict_fini(&r->texts);
+	mem_free(r->marks);
+}
+
+static uint64_t read_cycles(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	return 0;
+#endif
+}
+
+/* The kernel has checked what it uses as its clock: constant, and the same on all CPUs. */
+bool wire_has_cycles(void)
+{
+	static const char *const names[] = {"tsc", "arch_sys_counter"};
+	static const char path[] =
+	    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char line[64] = "";
+	FILE *f = fopen(path, "re");
+	bool has = f && fgets(line, sizeof(line), f);
+
+	if (f)
+		(void)fclose(f);
+	line[strcspn(line, "\n")] = '\0';
+	return has && ARRAY_ANY(name, names, ARRAY_NR(names), strcmp(*name, line) == 0);
+}
+
+/* The reading that took the shortest is the least disturbed one. */
+void wire_clocks_now(struct wire_clocks *out)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = read_cycles(), ns = clock_monotonic_ns(), after = read_cycles();
+
+		if (after - before >= least)
+			continue;
+		least = after - before;
+		*out = (struct wire_clocks){.cycles = before + (after - before) / 2, .ns = ns};
+	}
+}
+
+static int make_file(uint64_t bytes, int *out)
+{
+	int fd = memfd_create("cpuperf-marks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	*out = fd;
+	return 0;
+}
+
+int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint32_t clock, int *fd)
+{
+	const uint64_t bytes = SLOTS_OFFSET + (uint64_t)NR_SLOTS * CPUPERF_MARK_SLOT_BYTES;
+	int file, rc = make_file(bytes, &file);
+	void *at;
+
+	if (rc)
+		return rc;
+	*m = (struct wire_memory){.pid = pid, .object = object, .clock = clock};
+	m->connected_ns = clock_monotonic_ns();
+	m->slots = mem_calloc(NR_SLOTS, sizeof(*m->slots));
+	m->names = mem_calloc(CPUPERF_MARK_NR_NAMES, sizeof(*m->names));
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	rc = at == MAP_FAILED ? -errno : m->slots && m->names ? 0 : -ENOMEM;
+	m->shared = at == MAP_FAILED ? NULL : at;
+	if (rc) {
+		close(file);
+		wire_memory_fini(m);
+		return rc;
+	}
+	*m->shared = (struct cpuperf_mark_header){.magic = CPUPERF_MARK_MAGIC,
+						  .version = CPUPERF_MARK_VERSION,
+						  .bytes = bytes,
+						  .clock = clock,
+						  .nr_slots = NR_SLOTS,
+						  .names_offset = NAMES_OFFSET,
+						  .text_offset = TEXT_OFFSET,
+						  .slots_offset = SLOTS_OFFSET};
+	*fd = file;
+	return 0;
+}
+
+void wire_memory_fini(struct wire_memory *m)
+{
+	if (m->shared)
+		munmap(m->shared, SLOTS_OFFSET + (size_t)NR_SLOTS * CPUPERF_MARK_SLOT_BYTES);
+	mem_free(m->slots);
+	mem_free(m->names);
+	*m = (struct wire_memory){.pid = 0};
+}
+
+static char *at(const struct wire_memory *m, size_t offset)
+{
+	return (char *)m->shared + offset;
+}
+
+static struct cpuperf_mark_slot *slot_at(const struct wire_memory *m, size_t i)
+{
+	return (void *)at(m, SLOTS_OFFSET + i * CPUPERF_MARK_SLOT_BYTES);
+}
+
+/* Reads the text at a place of the index, and makes it fit to print. False: it is invalid. */
+static bool read_text(const struct wire_memory *m, uint32_t place,
+		      char text[CPUPERF_MARK_MAX_NAME + 1])
+{
+	const uint32_t *index = (const void *)at(m, NAMES_OFFSET);
+	uint32_t offset = __atomic_load_n(&index[place], __ATOMIC_ACQUIRE), len;
+
+	if (!offset-- || offset > CPUPERF_MARK_TEXT_BYTES - sizeof(len))
+		return false;
+	memcpy(&len, at(m, TEXT_OFFSET + offset), sizeof(len));
+	offset += sizeof(len);
+	if (!len || len > CPUPERF_MARK_MAX_NAME || len > CPUPERF_MARK_TEXT_BYTES - offset)
+		return false;
+	memcpy(text, at(m, TEXT_OFFSET + offset), len);
+	text[len] = '\0';
+	str_disarm(text);
+	return *text;
+}
+
+/* The number of a name of the program; 0: it has none. */
+static uint32_t find_name(struct wire_memory *m, struct wire_reader *r, uint32_t name)
+{
+	char text[CPUPERF_MARK_MAX_NAME + 1];
+	uint32_t *known, number;
+	size_t nr = r->texts.nr;
+
+	if (!name || name > CPUPERF_MARK_NR_NAMES)
+		return 0;
+	known = &m->names[name - 1];
+	if (*known || !read_text(m, name - 1, text))
+		return *known;
+	number = dict_add(&r->texts, text);
+	if (number == DICT_NONE)
+		return 0;
+	*known = number + 1;
+	if (r->texts.nr > nr)
+		r->config->name(r->config->arg, *known, text);
+	return *known;
+}
+
+/* Between two readings of both clocks. */
+static uint64_t to_ns(const struct wire_memory *m, const struct wire_reader *r, uint64_t time)
+{
+	uint64_t span = r->now.cycles - r->before.cycles;
+	double ns;
+
+	if (m->clock == CPUPERF_MARK_CYCLES && span) {
+		ns = (double)(int64_t)(time - r->now.cycles) *
+		     ((double)(r->now.ns - r->before.ns) / (double)span);
+		/* beyond these a cast would be undefined; the caller clamps */
+		time = ns > 0 ? r->now.ns : ns < -1e15 ? 0 : r->now.ns - (uint64_t)-ns;
+	}
+	return time;
+}
+
+static bool has_value(uint32_t kind)
+{
+	return kind == CPUPERF_MARK_BEGIN_NUMBER || kind == CPUPERF_MARK_INT;
+}
+
+/* Reads the units from tail to head, at most a batch. */
+static void drain_batch(struct wire_memory *m, struct wire_reader *r, size_t i, uint64_t *tail,
+			uint64_t head, uint64_t lost)
+{
+	struct cpuperf_mark_slot *slot = slot_at(m, i);
+	const struct cpuperf_mark_unit *units =
+	    (const void *)((const char *)slot + CPUPERF_MARK_SLOT_HEAD_BYTES);
+	struct wire_marks batch = {
+	    .pid = m->pid, .tid = slot->tid, .object = m->object, .lost = lost, .mark = r->marks};
+	struct wire_slot *own = &m->slots[i];
+
+	while (*tail < head && batch.nr < BATCH) {
+		const struct cpuperf_mark_unit unit = units[(*tail)++ % CPUPERF_MARK_NR_UNITS];
+		struct wire_mark *mark = &r->marks[batch.nr];
+		struct cpuperf_mark_value value = {0, 0};
+
+		if (!unit.kind || unit.kind >= CPUPERF_MARK_NR_KINDS ||
+		    (has_value(unit.kind) && *tail == head)) {
+			r->totals.invalid++;
+			continue;
+		}
+		if (has_value(unit.kind))
+			memcpy(&value, &units[(*tail)++ % CPUPERF_MARK_NR_UNITS], sizeof(value));
+		*mark = (struct wire_mark){.time_ns = to_ns(m, r, unit.time),
+					   .value = value.value,
+					   .name = find_name(m, r, unit.name),
+					   .kind = unit.kind,
+					   .depth = unit.depth};
+		/* a thread's marks are in order of time, whatever the program wrote */
+		if (mark->time_ns > r->now.ns)
+			mark->time_ns = r->now.ns;
+		if (mark->time_ns < own->last_ns)
+			mark->time_ns = own->last_ns;
+		own->last_ns = mark->time_ns;
+		batch.nr++;
+	}
+	r->totals.marks += batch.nr;
+	r->totals.lost += lost;
+	if (batch.nr || lost)
+		r->config->marks(r->config->arg, &batch);
+}
+
+static void drain_slot(struct wire_memory *m, struct wire_reader *r, size_t i)
+{
+	struct cpuperf_mark_slot *slot = slot_at(m, i);
+	struct wire_slot *own = &m->slots[i];
+	uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE), tail = own->tail;
+	uint64_t all_lost = __atomic_load_n(&slot->lost, __ATOMIC_RELAXED);
+	uint64_t lost = all_lost > own->lost ? all_lost - own->lost : 0;
+
+	if (head == tail && !lost)
+		return;
+	own->lost = all_lost;
+	wire_clocks_now(&r->now); /* after all of its marks */
+	if (own->last_ns < m->connected_ns)
+		own->last_ns = m->connected_ns;
+	if (head - tail > CPUPERF_MARK_NR_UNITS) { /* no producer of ours writes that */
+		r->totals.invalid += CPUPERF_MARK_NR_UNITS;
+		tail = head;
+	}
+	do {
+		drain_batch(m, r, i, &tail, head, lost);
+		lost = 0;
+	} while (tail < head);
+	own->tail = head;
+	__atomic_store_n(&slot->tail, head, __ATOMIC_RELEASE);
+}
+
+/* Slots are taken from the first on: the first one that was never used ends the search. */
+static bool was_used(const struct wire_memory *m, size_t i)
+{
+	return m->slots[i].tail || __atomic_load_n(&slot_at(m, i)->is_owned, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&slot_at(m, i)->head, __ATOMIC_RELAXED);
+}
+
+void wire_memory_drain(struct wire_memory *m, struct wire_reader *r)
+{
+	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++)
+		drain_slot(m, r, i);
+}
+
+static bool has_ended(uint32_t pid, uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", pid, tid);
+	return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+void wire_memory_free_slots(struct wire_memory *m)
+{
+	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++) {
+		struct cpuperf_mark_slot *slot = slot_at(m, i);
+
+		if (__atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) && slot->tid &&
+		    slot->head == m->slots[i].tail && has_ended(m->pid, slot->tid)) {
+			slot->tid = 0;
+			__atomic_store_n(&slot->is_owned, 0, __ATOMIC_RELEASE);
+		}
+	}
+}
+
+void wire_memory_close(struct wire_memory *m, struct wire_reader *r)
+{
+	__atomic_store_n(&m->shared->is_closed, 1, __ATOMIC_RELAXED);
+	r->totals.names_lost += m->shared->names_lost;
+	r->totals.missed += m->shared->missed;
+}

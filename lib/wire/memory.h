@@ -1,0 +1,57 @@
+/*
+ * The memory of one object with marks, on the recorder's side.
+ */
+#ifndef WIRE_MEMORY_H
+#define WIRE_MEMORY_H
+
+#include "base/dict.h"
+#include "wire/wire.h"
+
+#include <stdbool.h>
+
+struct cpuperf_mark_header;
+struct wire_slot;
+
+/* Two readings of the clocks, as close together as possible. */
+struct wire_clocks {
+	uint64_t cycles, ns;
+};
+
+struct wire_memory {
+	struct cpuperf_mark_header *shared; /* owned mapping */
+	struct wire_slot *slots;            /* owned */
+	uint32_t *names; /* owned; of each place in the index: the number, or 0 */
+	uint32_t pid, object;
+	uint32_t clock; /* enum cpuperf_mark_clock */
+	uint64_t connected_ns;
+};
+
+/* What memories share. */
+struct wire_reader {
+	const struct wire_config *config;
+	struct dict texts; /* const char *: number - 1 of each name */
+	struct wire_clocks before, now;
+	struct wire_totals totals;
+	struct wire_mark *marks; /* owned; room for a batch */
+};
+
+int wire_reader_init(struct wire_reader *r, const struct wire_config *config);
+void wire_reader_fini(struct wire_reader *r);
+
+/* True if the counter of cycles can be converted to CLOCK_MONOTONIC on this machine. */
+bool wire_has_cycles(void);
+void wire_clocks_now(struct wire_clocks *out);
+
+/* Makes memory for an object of a process. *fd: sealed against shrinking and growing, the caller's.
+ * 0 or -errno. */
+int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint32_t clock, int *fd);
+void wire_memory_fini(struct wire_memory *m);
+/* Passes on what was written since. Times are converted by the clocks at r->before, which should be
+ * some ms ago, and now. */
+void wire_memory_drain(struct wire_memory *m, struct wire_reader *r);
+/* Frees slots of threads that have ended, if they are drained. */
+void wire_memory_free_slots(struct wire_memory *m);
+/* Adds what was lost to the totals; the memory is read no more. */
+void wire_memory_close(struct wire_memory *m, struct wire_reader *r);
+
+#endif

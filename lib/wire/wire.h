@@ -1,0 +1,69 @@
+/*
+ * The shared memory between marks in programs (cpuperf/mark.h) and the recorder. Each object with
+ * marks connects to a socket, and receives memory of its own; a thread here empties it.
+ *
+ * A program may write anything into its memory: all that is read from it is checked, and at worst
+ * its own marks are wrong. Its memory cannot shrink, and its size is limited; pages that are never
+ * written do not exist.
+ *
+ * Threads: one thread uses a wire; the callbacks run in the wire's own thread, and in that of
+ * wire_stop.
+ */
+#ifndef WIRE_WIRE_H
+#define WIRE_WIRE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct wire;
+
+struct wire_mark {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	int64_t value;    /* 0 for kinds without one */
+	uint32_t name;    /* as passed to wire_config.name; 0: none */
+	uint16_t kind;    /* enum cpuperf_mark_kind */
+	uint16_t depth;   /* open regions around it, of the thread and object */
+};
+
+/* Marks of a thread and object, in the order in which they were written. */
+struct wire_marks {
+	uint32_t pid, tid;
+	uint32_t object; /* a number of the object in its process, unique in the session */
+	uint64_t lost;   /* since the batch before: no room, or a mark interrupted another */
+	const struct wire_mark *mark;
+	size_t nr; /* may be 0, if some were lost */
+};
+
+struct wire_config {
+	void *arg;
+	/* A new name, before marks that refer to it. The text has no control characters. */
+	void (*name)(void *arg, uint32_t number, const char *text);
+	void (*marks)(void *arg, const struct wire_marks *m);
+};
+
+struct wire_totals {
+	uint64_t marks;      /* passed on */
+	uint64_t lost;       /* no room: the recorder was too slow, or a mark interrupted another */
+	uint64_t missed;     /* marks of threads that had no slot */
+	uint64_t names_lost; /* names that found no room: their marks have none */
+	uint64_t invalid;    /* units that are no marks */
+	uint32_t connections; /* objects of processes */
+	uint32_t refused;     /* connections of other users, beyond the limit, or without memory */
+};
+
+/* Creates a socket in the abstract namespace, where nothing is left behind. It serves processes of
+ * the effective user. 0 or -errno with *e. */
+int wire_open(const struct wire_config *config, struct wire **out, struct err *e);
+/* The name of the socket, for the environment variable CPUPERF_MARKS. */
+const char *wire_name(const struct wire *w);
+/* Starts the thread. 0 or -errno. */
+int wire_start(struct wire *w);
+/* Reads what was written so far, and ends the thread. Later connections are refused. */
+void wire_stop(struct wire *w);
+void wire_totals(const struct wire *w, struct wire_totals *out); /* after wire_stop */
+/* Stops. NULL is fine. */
+void wire_free(struct wire *w);
+
+#endif

@@ -1,0 +1,410 @@
+/*
+ * Marks from their producer (cpuperf/mark.h, as a program includes it) to the recorder's callbacks,
+ * and memory that a hostile program has written.
+ */
+#include "kit.h"
+
+#include "base/mem.h"
+#include "cpuperf/mark.h"
+#include "wire/memory.h"
+#include "wire/wire.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+
+enum { MAX_SEEN = 200000 };
+
+struct seen {
+	uint32_t pid, tid, object;
+	struct wire_mark mark;
+};
+
+static struct {
+	char names[64][CPUPERF_MARK_MAX_NAME + 1];
+	struct seen *item;
+	size_t nr;
+	uint64_t lost;
+} all;
+
+static void on_name(void *arg, uint32_t number, const char *text)
+{
+	(void)arg;
+	assert_in_range(number, 1, 63);
+	snprintf(all.names[number], sizeof(all.names[number]), "%s", text);
+}
+
+static void on_marks(void *arg, const struct wire_marks *m)
+{
+	(void)arg;
+	all.lost += m->lost;
+	for (size_t i = 0; i < m->nr && all.nr < MAX_SEEN; i++)
+		all.item[all.nr++] = (struct seen){m->pid, m->tid, m->object, m->mark[i]};
+}
+
+static const struct wire_config config = {.name = on_name, .marks = on_marks};
+
+/* As a recorder does with a process that runs already. */
+static void turn_on(const struct wire *w)
+{
+	memset(&all.names, 0, sizeof(all.names));
+	all.nr = all.lost = 0;
+	snprintf(cpuperf_mark_state_1.name, sizeof(cpuperf_mark_state_1.name), "%s", wire_name(w));
+	if (cpuperf_mark_state_1.alive)
+		*cpuperf_mark_state_1.alive = 0; /* the memory of the wire before */
+	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
+	cpuperf_mark_state_1.on = 1;
+}
+
+static struct wire *open_wire(void)
+{
+	struct wire *w;
+	struct err e = {0};
+
+	assert_int_equal(wire_open(&config, &w, &e), 0);
+	assert_int_equal(wire_start(w), 0);
+	turn_on(w);
+	return w;
+}
+
+static struct wire_totals close_wire(struct wire *w)
+{
+	struct wire_totals totals;
+
+	cpuperf_mark_state_1.on = 0;
+	wire_stop(w);
+	wire_totals(w, &totals);
+	wire_free(w);
+	return totals;
+}
+
+void before_all(void)
+{
+	all.item = mem_calloc(MAX_SEEN, sizeof(*all.item));
+}
+
+void after_all(void)
+{
+	mem_free(all.item);
+}
+
+static void expect(size_t i, uint32_t kind, const char *name, int64_t value, uint32_t depth)
+{
+	const struct wire_mark *m = &all.item[i].mark;
+
+	assert_in_range(i, 0, all.nr - 1);
+	assert_int_equal(m->kind, kind);
+	assert_string_equal(m->name ? all.names[m->name] : "", name);
+	assert_int_equal(m->value, value);
+	assert_int_equal(m->depth, depth);
+}
+
+TEST(marks_arrive_in_order_with_their_times)
+{
+	struct wire *w = open_wire();
+	struct timespec before, after;
+	struct wire_totals totals;
+	uint64_t from_ns, to_ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	CPUPERF_BEGIN("parse");
+	CPUPERF_BEGIN_NUMBER("request", -17);
+	CPUPERF_INT("bytes", 1ll << 40);
+	CPUPERF_END;
+	CPUPERF_INSTANT("now");
+	cpuperf_begin("made at run time");
+	cpuperf_end();
+	CPUPERF_END;
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	cpuperf_pause_thread();
+	totals = close_wire(w);
+
+	assert_int_equal(all.nr, 9);
+	expect(0, CPUPERF_MARK_BEGIN, "parse", 0, 0);
+	expect(1, CPUPERF_MARK_BEGIN_NUMBER, "request", -17, 1);
+	expect(2, CPUPERF_MARK_INT, "bytes", 1ll << 40, 2);
+	expect(3, CPUPERF_MARK_END_REGION, "", 0, 1);
+	expect(4, CPUPERF_MARK_INSTANT, "now", 0, 1);
+	expect(5, CPUPERF_MARK_BEGIN, "made at run time", 0, 1);
+	expect(6, CPUPERF_MARK_END_REGION, "", 0, 1);
+	expect(7, CPUPERF_MARK_END_REGION, "", 0, 0);
+	expect(8, CPUPERF_MARK_PAUSE_THREAD, "", 0, 0);
+	from_ns = (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec;
+	to_ns = (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec;
+	for (size_t i = 0; i < 8; i++) {
+		/* cycles are converted by readings of the clocks that are apart by ms */
+		assert_in_range(all.item[i].mark.time_ns, from_ns - 20000, to_ns + 20000);
+		assert_int_equal(all.item[i].pid, getpid());
+		assert_int_equal(all.item[i].tid, syscall(SYS_gettid));
+	}
+	assert_int_equal(totals.marks, 9);
+	assert_int_equal(totals.connections, 1);
+	assert_int_equal(totals.lost + totals.invalid + totals.refused, 0);
+}
+
+TEST(nothing_is_written_or_connected_while_off)
+{
+	struct wire *w = open_wire();
+	struct wire_totals totals;
+
+	cpuperf_mark_state_1.on = 0;
+	CPUPERF_BEGIN("x");
+	CPUPERF_END;
+	totals = close_wire(w);
+	assert_int_equal(all.nr, 0);
+	assert_int_equal(totals.connections, 0);
+}
+
+static void *mark_often(void *name)
+{
+	for (int i = 0; i < 1000; i++) {
+		cpuperf_begin(name);
+		cpuperf_end();
+	}
+	return NULL;
+}
+
+TEST(threads_have_slots_of_their_own)
+{
+	enum { NR = 8 };
+	static char names[NR][8];
+	struct wire *w = open_wire();
+	struct wire_totals totals;
+	size_t nr_of[NR] = {0};
+	pthread_t thread[NR];
+
+	for (int i = 0; i < NR; i++) {
+		snprintf(names[i], sizeof(names[i]), "t%d", i);
+		assert_int_equal(pthread_create(&thread[i], NULL, mark_often, names[i]), 0);
+	}
+	for (int i = 0; i < NR; i++)
+		pthread_join(thread[i], NULL);
+	totals = close_wire(w);
+	for (size_t i = 0; i < all.nr; i++) {
+		const struct wire_mark *m = &all.item[i].mark;
+
+		if (m->kind == CPUPERF_MARK_BEGIN)
+			nr_of[all.names[m->name][1] - '0']++;
+	}
+	/* what threads mark while another one connects is lost, and counted */
+	assert_int_equal(all.nr + all.lost + totals.missed, NR * 2000);
+	assert_int_equal(totals.marks, all.nr);
+	assert_int_equal(totals.lost, all.lost);
+	for (int i = 0; i < NR && !all.lost && !totals.missed; i++)
+		assert_int_equal(nr_of[i], 1000);
+}
+
+TEST(a_forked_child_connects_by_itself)
+{
+	struct wire *w = open_wire();
+	struct wire_totals totals;
+	int status;
+	pid_t pid;
+
+	CPUPERF_BEGIN("parent");
+	pid = fork();
+	if (pid == 0) {
+		CPUPERF_BEGIN("child");
+		CPUPERF_END;
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	CPUPERF_END;
+	totals = close_wire(w);
+	assert_int_equal(totals.connections, 2);
+	assert_int_equal(all.nr, 4);
+	for (size_t i = 0; i < all.nr; i++) {
+		bool is_child = all.item[i].pid == (uint32_t)pid;
+
+		assert_int_equal(all.item[i].tid, all.item[i].pid);
+		if (all.item[i].mark.kind == CPUPERF_MARK_BEGIN)
+			assert_string_equal(all.names[all.item[i].mark.name],
+					    is_child ? "child" : "parent");
+	}
+}
+
+TEST(no_recorder_is_no_error)
+{
+	errno = 77;
+	snprintf(cpuperf_mark_state_1.name, sizeof(cpuperf_mark_state_1.name), "nowhere");
+	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
+	if (cpuperf_mark_state_1.alive)
+		*cpuperf_mark_state_1.alive = 0;
+	cpuperf_mark_state_1.on = 1;
+	CPUPERF_BEGIN("x");
+	CPUPERF_END;
+	assert_int_equal(cpuperf_mark_state_1.on, 0);
+	assert_int_equal(errno, 77);
+}
+
+/* Memory without a wire: the test is both sides. */
+struct memory {
+	struct wire_memory m;
+	struct wire_reader r;
+	struct cpuperf_mark_slot *slot;
+	struct cpuperf_mark_unit *units;
+};
+
+static void open_memory(struct memory *t)
+{
+	int fd;
+
+	all.nr = all.lost = 0;
+	assert_int_equal(wire_reader_init(&t->r, &config), 0);
+	assert_int_equal(wire_memory_init(&t->m, 7, 1, CPUPERF_MARK_MONOTONIC, &fd), 0);
+	assert_int_equal(ftruncate(fd, 0), -1); /* sealed */
+	close(fd);
+	t->slot = (void *)((char *)t->m.shared + t->m.shared->slots_offset);
+	t->units = (void *)((char *)t->slot + CPUPERF_MARK_SLOT_HEAD_BYTES);
+	t->slot->is_owned = 1;
+	t->slot->tid = 7;
+}
+
+static void close_memory(struct memory *t)
+{
+	wire_memory_fini(&t->m);
+	wire_reader_fini(&t->r);
+}
+
+static void write_unit(struct memory *t, uint32_t kind, uint32_t name, uint64_t time)
+{
+	struct cpuperf_mark_unit *u = &t->units[t->slot->head % CPUPERF_MARK_NR_UNITS];
+
+	*u = (struct cpuperf_mark_unit){.time = time, .name = name, .kind = (uint16_t)kind};
+	t->slot->head++;
+}
+
+TEST(hostile_units_are_skipped)
+{
+	struct memory t;
+
+	open_memory(&t);
+	write_unit(&t, CPUPERF_MARK_BEGIN, 0, 5);
+	write_unit(&t, 0, 0, 5);
+	write_unit(&t, 999, 0, 5);
+	write_unit(&t, CPUPERF_MARK_BEGIN, UINT32_MAX, UINT64_MAX);
+	write_unit(&t, CPUPERF_MARK_END_REGION, 1, 0);
+	write_unit(&t, CPUPERF_MARK_INT, 0, 5); /* without its value */
+	wire_memory_drain(&t.m, &t.r);
+	assert_int_equal(t.r.totals.invalid, 3);
+	assert_int_equal(all.nr, 3);
+	for (size_t i = 1; i < all.nr; i++)
+		assert_true(all.item[i].mark.time_ns >= all.item[i - 1].mark.time_ns);
+	assert_true(all.item[2].mark.time_ns <= t.r.now.ns);
+	close_memory(&t);
+}
+
+TEST(a_hostile_head_is_skipped)
+{
+	struct memory t;
+
+	open_memory(&t);
+	t.slot->head = UINT64_MAX - 3;
+	wire_memory_drain(&t.m, &t.r);
+	assert_int_equal(all.nr, 0);
+	assert_true(t.r.totals.invalid > 0);
+	t.slot->head = 5; /* backwards */
+	wire_memory_drain(&t.m, &t.r);
+	assert_in_range(all.nr, 0, CPUPERF_MARK_NR_UNITS);
+	close_memory(&t);
+}
+
+TEST(hostile_names_are_none)
+{
+	struct memory t;
+	uint32_t *index, len = UINT32_MAX;
+	char *text;
+
+	open_memory(&t);
+	index = (void *)((char *)t.m.shared + t.m.shared->names_offset);
+	text = (char *)t.m.shared + t.m.shared->text_offset;
+	index[0] = UINT32_MAX;
+	index[1] = CPUPERF_MARK_TEXT_BYTES;     /* its length is beyond the end */
+	index[2] = CPUPERF_MARK_TEXT_BYTES - 8; /* its text is */
+	memcpy(text + CPUPERF_MARK_TEXT_BYTES - 9, &(uint32_t){200}, 4);
+	index[3] = 1;
+	memcpy(text, &len, sizeof(len));
+	index[4] = 9;
+	memcpy(text + 8, &(uint32_t){4}, 4);
+	memcpy(text + 12, "a\n\033b", 4);
+	for (uint32_t i = 1; i <= 5; i++)
+		write_unit(&t, CPUPERF_MARK_BEGIN, i, 5);
+	wire_memory_drain(&t.m, &t.r);
+	assert_int_equal(all.nr, 5);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(all.item[i].mark.name, 0);
+	assert_string_equal(all.names[all.item[4].mark.name], "a??b");
+	close_memory(&t);
+}
+
+TEST(a_full_ring_loses_and_counts)
+{
+	enum { MORE = 100 };
+	struct memory t;
+
+	open_memory(&t);
+	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){
+	    .slot = t.slot, .units = t.units, .generation = 3, .alive = &(uint32_t){3}};
+	cpuperf_mark_state_1.shared = t.m.shared;
+	cpuperf_mark_state_1.on = 1;
+	for (int i = 0; i < (CPUPERF_MARK_NR_UNITS + MORE) / 2; i++) {
+		CPUPERF_BEGIN("x");
+		CPUPERF_END;
+	}
+	wire_memory_drain(&t.m, &t.r);
+	assert_int_equal(all.nr, CPUPERF_MARK_NR_UNITS);
+	assert_int_equal(all.lost, MORE);
+	CPUPERF_BEGIN("x");
+	CPUPERF_END;
+	wire_memory_drain(&t.m, &t.r);
+	assert_int_equal(all.nr, CPUPERF_MARK_NR_UNITS + 2);
+	assert_int_equal(all.lost, MORE);
+	cpuperf_mark_state_1.on = 0;
+	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
+	cpuperf_mark_state_1.shared = NULL;
+	close_memory(&t);
+}
+
+TEST(a_mark_within_a_mark_is_counted)
+{
+	struct memory t;
+
+	open_memory(&t);
+	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.slot = t.slot,
+							     .units = t.units,
+							     .generation = 3,
+							     .alive = &(uint32_t){3},
+							     .is_busy = 1};
+	cpuperf_mark_state_1.on = 1;
+	CPUPERF_INSTANT("in a handler");
+	wire_memory_drain(&t.m, &t.r);
+	assert_int_equal(all.nr, 0);
+	assert_int_equal(all.lost, 1);
+	cpuperf_mark_state_1.on = 0;
+	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
+	close_memory(&t);
+}
+
+TEST(another_user_is_refused)
+{
+	struct wire_totals totals;
+	struct wire *w;
+	pid_t pid;
+
+	if (geteuid()) {
+		print_message("skip: another user: needs root\n");
+		skip();
+	}
+	w = open_wire();
+	pid = fork();
+	if (pid == 0) {
+		if (setresuid(65534, 65534, 65534))
+			_exit(2);
+		CPUPERF_BEGIN("x");
+		_exit(cpuperf_mark_state_1.on ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &(int){0}, 0), pid);
+	totals = close_wire(w);
+	assert_int_equal(totals.refused, 1);
+	assert_int_equal(totals.connections, 0);
+	assert_int_equal(all.nr, 0);
+}
