@@ -391,6 +391,11 @@ static int measure_plan(struct plan *plan, const struct options *o)
 	struct err e = {0};
 	int status;
 
+	if (plan->spec->has_regions && !o->command) {
+		err_set(&e, -EINVAL, "regions require a command");
+		err_hint(&e, "cpuperf --regions -- COMMAND");
+		return fail(EXIT_FAILED, &e);
+	}
 	if (!t->has_children && attached_check_no_children(&e))
 		return fail(EXIT_FAILED, &e);
 	if (!has_target(o, plan->spec))

@@ -170,6 +170,10 @@ static const struct opt_row before[] = {
     FLAG("wait-children", wait_children, "What to measure, if not the machine",
 	 "Measure a command until all processes that it started have ended, or Ctrl-C is pressed. "
 	 "Those that outlive their parent have cpuperf as parent, in place of init."),
+    FLAG(
+	"regions", regions, "What to measure, if not the machine",
+	"Receive the marks of a command (cpuperf/mark.h in its source): the samples of each of its "
+	"regions, and how often and how long it ran. See --report=regions of cpuperf_print."),
     {.name = "cpu",
      .letter = 'C',
      .arg = OPT_REQUIRED,

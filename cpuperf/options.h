@@ -29,7 +29,7 @@ struct options {
 	const char *pids, *cgroup; /* running processes; NULL: not given */
 	struct opt_strings comms;
 	const char *cpus; /* measure only these; NULL: all */
-	bool no_children, wait_children;
+	bool no_children, wait_children, regions;
 	struct opt_strings events;
 	const char *control;  /* NULL: none */
 	bool starts_disabled; /* --delay=-1 */

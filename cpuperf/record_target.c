@@ -136,6 +136,13 @@ int recorder_on_start(void *arg, struct err *e)
 		start_memory(r);
 		return attached_start(r->attached, on_end, r->session, e);
 	}
+	if (session_marks_name(r->session)) {
+		int rc = target_command_set_variable(r->command, "CPUPERF_MARKS",
+						     session_marks_name(r->session), e);
+
+		if (rc)
+			return rc;
+	}
 	r->exec_error = target_command_start(r->command, on_end, r->session, e);
 	if (!r->exec_error)
 		start_memory(r);

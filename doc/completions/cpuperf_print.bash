@@ -30,7 +30,7 @@ _cpuperf_print() {
 		return
 		;;
 	--report)
-		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads waits diff series latency top-down" -- "$cur"))
+		COMPREPLY=($(compgen -W "summary records flat tree callers calls stacks branches threads waits regions diff series latency top-down" -- "$cur"))
 		return
 		;;
 	--diff)
@@ -38,7 +38,7 @@ _cpuperf_print() {
 		return
 		;;
 	--sort)
-		COMPREPLY=($(compgen -W "function object comm cmdline pid tid thread cpu line iteration state reason event session total" -- "$cur"))
+		COMPREPLY=($(compgen -W "function object comm cmdline pid tid thread cpu line iteration state reason region event session total" -- "$cur"))
 		return
 		;;
 	--group-by)

@@ -209,6 +209,26 @@ int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline)
 	return end(c);
 }
 
+int common_add_mark_name(struct common *c, const struct trace_mark_name *name)
+{
+	if (begin(c)) {
+		trace_writer_more(c->writer);
+		trace_writer_mark_name(c->writer, name);
+		(void)trace_file_append(c->file, c->writer, &c->error);
+	}
+	return end(c);
+}
+
+int common_add_marks(struct common *c, const struct trace_marks *marks)
+{
+	if (begin(c)) {
+		trace_writer_more(c->writer);
+		trace_writer_marks(c->writer, marks);
+		(void)trace_file_append(c->file, c->writer, &c->error);
+	}
+	return end(c);
+}
+
 int common_add_build_id(struct common *c, const struct trace_build_id *id)
 {
 	if (begin(c)) {

@@ -6,6 +6,7 @@
  */
 #include "session/sampling.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "session/common.h"
 #include "session/counters.h"
@@ -14,6 +15,7 @@
 #include "session/notes.h"
 #include "session/paced.h"
 #include "session/record.h"
+#include "session/regions.h"
 #include "session/sampler.h"
 #include "session/surveyor.h"
 
@@ -49,6 +51,7 @@ struct sampling {
 	struct paced paced;
 	struct surveyor surveyor;
 	struct delays delays;
+	struct session_regions regions;
 	uint64_t boundary_ns; /* the last one */
 	uint64_t ring_bytes, max_rate;
 	uint64_t closed_bytes; /* of closed traces */
@@ -251,20 +254,23 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 			return err_set(e, -ENOMEM, "no memory for compression");
 	}
 	session_output_set_shorten(g->recorder->output, shorten, &g->common);
-	return common_prepare(&g->common, g->recorder, level, e);
+	return common_prepare(&g->common, g->recorder, level, e)
+		   ?: g->plan->spec->has_regions ? session_regions_open(&g->regions, &g->common, e)
+						 : 0;
 }
 
 /* Ends the threads and the common file, whose totals cover the whole session. */
 static int finish_common(struct sampling *g, struct err *e)
 {
-	const char *notes[SURVEYOR_NR_NOTES];
+	const char *notes[SURVEYOR_NR_NOTES + SESSION_REGIONS_NR_NOTES];
 
 	paced_stop(&g->paced);
 	surveyor_end(&g->surveyor);
+	session_regions_end(&g->regions, notes + SURVEYOR_NR_NOTES);
 	if (!g->common.file)
 		return 0;
 	surveyor_notes(&g->surveyor, notes);
-	return common_finish(&g->common, g->started_ns, notes, SURVEYOR_NR_NOTES, e);
+	return common_finish(&g->common, g->started_ns, notes, ARRAY_NR(notes), e);
 }
 
 /* A stopped session, and one whose command has ended, does not wait for an incomplete survey of a
@@ -384,7 +390,14 @@ int sampling_start(struct sampling *g, struct err *e)
 			  "missing");
 	if (rc == 0 && g->recorder->writer && g->plan->timebase && paced_has_events(g->counters))
 		rc = paced_start(&g->paced);
-	return rc ? err_set(e, rc, "sampling cannot start: %s", strerror(-rc)) : 0;
+	if (rc)
+		return err_set(e, rc, "sampling cannot start: %s", strerror(-rc));
+	return session_regions_start(&g->regions, e);
+}
+
+const char *sampling_marks_name(const struct sampling *g)
+{
+	return session_regions_name(&g->regions);
 }
 
 static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,

@@ -364,6 +364,11 @@ void session_describe_event(const struct session *s, size_t i, struct trace_even
 	recorder_describe(&s->counters, i, out);
 }
 
+const char *session_marks_name(const struct session *s)
+{
+	return s->sampling ? sampling_marks_name(s->sampling) : NULL;
+}
+
 const char *session_manifest(const struct session *s)
 {
 	return s->recorder.manifest;

@@ -106,6 +106,9 @@ const struct plan *session_plan(const struct session *s);
 const struct session_event *session_event(const struct session *s, size_t i);
 /* Event i as described in the session's traces, without its attr. Borrows from the session. */
 void session_describe_event(const struct session *s, size_t i, struct trace_event *out);
+/* The socket that receives marks (cpuperf/mark.h), for the variable CPUPERF_MARKS of a command;
+ * from on_start on. NULL: none are received. */
+const char *session_marks_name(const struct session *s);
 /* After session_run began: the path of the manifest, or "". */
 const char *session_manifest(const struct session *s);
 /* The private folder with the files in place of the folder of the configuration, and the reason;

@@ -372,6 +372,9 @@ int spec_check(const struct spec *s, struct err_list *errs)
 		err_hint(
 		    diag_at(errs, s->source, s->flight_pos, "flight_recorder: no event is sampled"),
 		    "set a rate or a frequency on one: -e software:cpu_clock@997Hz");
+	if (s->has_regions && !spec_is_sampling(s))
+		err_hint(diag_at(errs, s->source, s->regions_pos, "regions: no event is sampled"),
+			 "set a rate or a frequency on one: -e software:cpu_clock@997Hz");
 	for (const struct spec_event *e = s->events; s->flight.span_ns && e < events_end(s); e++)
 		if (e->flags & SPEC_TIMEBASE)
 			err_hint(diag_at(errs, s->source, e->flags_pos,

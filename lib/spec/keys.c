@@ -223,6 +223,18 @@ const struct key_row key_rows[] = {
 	.metavar = "TIME",
     },
     {
+	SPEC_FIELD(has_regions),
+	SPEC_POS(regions_pos),
+	.name = "regions",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.modes = "sampling",
+	.description =
+	    "true receives what a command says about itself by the marks of cpuperf/mark.h: "
+	    "each sample then has a region. The command has the variable CPUPERF_MARKS in its "
+	    "environment.",
+    },
+    {
 	SPEC_FIELD(retain),
 	SPEC_POS(retain_pos),
 	.name = "retain",

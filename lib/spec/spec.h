@@ -139,6 +139,7 @@ struct spec {
 	uint64_t runs;           /* of a command, each an iteration; 0: iterations are times */
 	const char *windows;     /* as spec_windows reads it; "": none. Never NULL */
 	uint64_t delay_ns;
+	bool has_regions;        /* of a command: its marks are received */
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
@@ -147,7 +148,7 @@ struct spec {
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos, windows_pos, delay_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
-	struct spec_pos flight_pos, retain_pos;
+	struct spec_pos flight_pos, retain_pos, regions_pos;
 };
 
 enum {

@@ -123,6 +123,20 @@ int target_command_set(struct target_command *c, char *const *argv, struct err *
 	return rc ? err_set_at(e, rc, c->name, 0, 0, "cannot be started: %s", strerror(-rc)) : 0;
 }
 
+int target_command_set_variable(struct target_command *c, const char *name, const char *value,
+				struct err *e)
+{
+	const char order = TARGET_VARIABLE;
+	size_t len = strlen(name) + 1 + strlen(value);
+	int rc = write_all(c->go_fd, &order, 1)
+		     ?: write_all(c->go_fd, &len, sizeof(len))
+		     ?: write_all(c->go_fd, name, strlen(name))
+		     ?: write_all(c->go_fd, "=", 1)
+		     ?: write_all(c->go_fd, value, strlen(value));
+
+	return rc ? err_set_at(e, rc, c->name, 0, 0, "cannot be started: %s", strerror(-rc)) : 0;
+}
+
 static void reap(pid_t pid, struct target_end *end)
 {
 	while (wait4(pid, &end->status, 0, &end->usage) < 0 && errno == EINTR)

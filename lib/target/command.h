@@ -36,6 +36,10 @@ int target_command_new(char *const *argv, struct target_command **out, struct er
 int target_command_new_later(const char *name, struct target_command **out, struct err *e);
 /* Sets the argv of one of target_command_new_later, borrowed. 0 or -errno with *e. */
 int target_command_set(struct target_command *c, char *const *argv, struct err *e);
+/* Sets a variable in its environment, and in that of later runs. Before the start. 0 or -errno with
+ * *e. */
+int target_command_set_variable(struct target_command *c, const char *name, const char *value,
+				struct err *e);
 /* One that was not started ends; one that was is waited for before. NULL is fine. */
 void target_command_free(struct target_command *c);
 /* Makes a process for a further run, which waits: the one of target_command_new then makes those,

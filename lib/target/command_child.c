@@ -36,22 +36,34 @@ static bool read_all(int fd, void *to, size_t len)
 	return true;
 }
 
-/* Only the process of target_command_new gets this order, which was forked when there was one
- * thread: it may use the heap. */
+/* A size_t, and so many bytes. The process of target_command_new was forked when there was one
+ * thread: it may use the heap, and so may a run's, which borrows its memory until exec. */
+static char *read_text(int fd, size_t *len)
+{
+	char *text = read_all(fd, len, sizeof(*len)) ? malloc(*len + 1) : NULL;
+
+	if (!text || !read_all(fd, text, *len))
+		return NULL;
+	text[*len] = '\0';
+	return text;
+}
+
 static char **read_argv(int fd)
 {
 	size_t len, nr = 0;
-	char *text, **argv;
+	char *text = read_text(fd, &len), **argv = text ? calloc(len + 1, sizeof(*argv)) : NULL;
 
-	if (!read_all(fd, &len, sizeof(len)))
-		return NULL;
-	text = malloc(len + 1);
-	argv = calloc(len + 1, sizeof(*argv));
-	if (!text || !argv || !read_all(fd, text, len))
-		return NULL;
-	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
+	for (size_t at = 0; argv && at < len; at += strlen(text + at) + 1)
 		argv[nr++] = text + at;
 	return argv;
+}
+
+static bool read_variable(int fd)
+{
+	size_t len;
+	char *text = read_text(fd, &len);
+
+	return text && putenv(text) == 0;
 }
 
 static void report_all(int fd, const void *from, size_t len)
@@ -99,6 +111,8 @@ void target_become(int go_fd, int result_fd, char *const *argv)
 			make_run(result_fd, &mask);
 		if (order == TARGET_ARGV)
 			argv = read_argv(go_fd);
+		if (order == TARGET_VARIABLE && !read_variable(go_fd))
+			_exit(127);
 		if (!argv || !argv[0])
 			_exit(127);
 	} while (order != TARGET_EXEC);

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /* What is written to go_fd. */
-enum target_order { TARGET_EXEC, TARGET_FORK, TARGET_ARGV };
+enum target_order { TARGET_EXEC, TARGET_FORK, TARGET_ARGV, TARGET_VARIABLE };
 
 /*
  * In the child: waits for orders at go_fd, and ends at its end of file. Writes ints to result_fd.
@@ -15,6 +15,8 @@ enum target_order { TARGET_EXEC, TARGET_FORK, TARGET_ARGV };
  * TARGET_FORK: makes another child of its parent, which writes its pid and waits for TARGET_EXEC;
  * if that fails, writes -errno. Writes 0 when that child has called exec or has ended.
  * TARGET_ARGV: reads an argv to use from now on: a size_t, and strings of so many bytes in all.
+ * TARGET_VARIABLE: reads a variable of the environment: a size_t, and "NAME=VALUE" of so many
+ * bytes.
  */
 _Noreturn void target_become(int go_fd, int result_fd, char *const *argv);
 

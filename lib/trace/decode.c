@@ -184,6 +184,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_cmdline cmdline;
 		struct trace_held held;
 		struct trace_window window;
+		struct trace_mark_name mark_name;
 	} v;
 	struct trace_decoder d;
 
@@ -440,6 +441,56 @@ int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *
 		return 0;
 	trace_histogram_fini(out);
 	return -EINVAL;
+}
+
+int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *out)
+{
+	struct trace_mark_name n;
+	int rc = decode_frame(f, TRACE_FRAME_MARK_NAME, &n, sizeof(n));
+
+	if (rc || !n.number || !n.text[0])
+		return -EINVAL;
+	str_disarm(n.text);
+	*out = n;
+	return 0;
+}
+
+static bool are_valid(const struct trace_marks *m)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (!m->mark[i].kind || m->mark[i].kind >= TRACE_NR_MARK_KINDS ||
+		    (i && m->mark[i].time_ns < m->mark[i - 1].time_ns))
+			return false;
+	return true;
+}
+
+int trace_decode_marks(const struct trace_frame *f, struct trace_marks *out)
+{
+	struct trace_marks m = {.pid = 0};
+	struct trace_decoder d;
+	void *item;
+	int rc;
+
+	if (!begin(&d, f, TRACE_FRAME_MARKS))
+		return -EINVAL;
+	trace_decode(&d, trace_marks_fields, &m);
+	rc = trace_decode_list(&d.c, &trace_mark_list, &item, &m.nr);
+	if (rc)
+		return rc;
+	m.mark = item;
+	if (are_valid(&m)) {
+		*out = m;
+		return 0;
+	}
+	trace_marks_fini(&m);
+	return -EINVAL;
+}
+
+void trace_marks_fini(struct trace_marks *m)
+{
+	mem_free((void *)m->mark);
+	m->mark = NULL;
+	m->nr = 0;
 }
 
 void trace_histogram_fini(struct trace_histogram *h)

@@ -199,6 +199,12 @@ static const struct trace_field window_fields[] = {
     U64(trace_window, clock_ns),      END,
 };
 
+static const struct trace_field mark_name_fields[] = {
+    U32(trace_mark_name, number),
+    CHARS16(trace_mark_name, text, TRACE_MARK_NAME_BYTES),
+    END,
+};
+
 static const struct trace_field iteration_fields[] = {U32(trace_part, iteration), ZERO32, END};
 
 const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
@@ -207,7 +213,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_WHERE] = where_fields,       [TRACE_FRAME_ITERATION] = iteration_fields,
     [TRACE_FRAME_BUILD_ID] = build_id_fields, [TRACE_FRAME_TARGET] = target_fields,
     [TRACE_FRAME_CMDLINE] = cmdline_fields,   [TRACE_FRAME_HELD] = held_fields,
-    [TRACE_FRAME_WINDOW] = window_fields,
+    [TRACE_FRAME_WINDOW] = window_fields,     [TRACE_FRAME_MARK_NAME] = mark_name_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {
@@ -234,6 +240,17 @@ static const struct trace_field bucket_fields[] = {
     END,
 };
 
+const struct trace_field trace_marks_fields[] = {
+    U32(trace_marks, pid),    U32(trace_marks, tid),
+    U32(trace_marks, object), ZERO32,
+    U64(trace_marks, lost),   END,
+};
+
+static const struct trace_field mark_fields[] = {
+    U64(trace_mark, time_ns), U64(trace_mark, value), U32(trace_mark, name),
+    U32(trace_mark, kind),    U32(trace_mark, depth), END,
+};
+
 static const struct trace_field id_fields[] = {
     U64(trace_id, id),   U32(trace_id, event), U32(trace_id, instance),
     U32(trace_id, attr), U32(trace_id, group), END,
@@ -257,6 +274,8 @@ const struct trace_list trace_sampled_list = {sampled_fields, TRACE_SAMPLED_BYTE
 					      sizeof(struct trace_sampled)};
 const struct trace_list trace_bucket_list = {bucket_fields, TRACE_BUCKET_BYTES,
 					     sizeof(struct trace_bucket)};
+const struct trace_list trace_mark_list = {mark_fields, TRACE_MARK_BYTES,
+					   sizeof(struct trace_mark)};
 const struct trace_list trace_index_list = {index_fields, TRACE_INDEX_ITEM_BYTES,
 					    sizeof(struct trace_part)};
 

@@ -40,6 +40,7 @@ enum {
 	TRACE_INDEX_HEAD_BYTES = 8,
 	TRACE_INDEX_ITEM_BYTES = 16,
 	TRACE_BUCKET_BYTES = 16,
+	TRACE_MARK_BYTES = 28,
 };
 
 /* Bits of the header's two feature words. A reader that does not know an incompatible bit must

@@ -147,6 +147,10 @@ int trace_decode_held(const struct trace_frame *f, struct trace_held *out);
 /* out->bucket is owned: trace_histogram_fini frees it. -EINVAL also for buckets of another width,
  * or not in order. */
 int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *out);
+int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *out);
+/* out->mark is owned: trace_marks_fini frees it. -EINVAL also for marks that are not in order. */
+int trace_decode_marks(const struct trace_frame *f, struct trace_marks *out);
+void trace_marks_fini(struct trace_marks *m);
 void trace_histogram_fini(struct trace_histogram *h);
 /* Without held. out->item is owned: trace_sampling_fini frees it. */
 int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out);

@@ -35,6 +35,8 @@ enum trace_frame_kind {
 	TRACE_FRAME_WINDOW = 19,    /* the gap before the iteration, and its window */
 	TRACE_FRAME_STACKS = 20,    /* samples that the kernel added up, by stack */
 	TRACE_FRAME_HISTOGRAM = 21, /* how long what an event counts took, in the iteration */
+	TRACE_FRAME_MARK_NAME = 22, /* the number and text of a name of marks */
+	TRACE_FRAME_MARKS = 23,     /* marks of a thread: beginnings and ends of its regions */
 };
 
 enum trace_boundary {
@@ -268,6 +270,42 @@ struct trace_window {
 	uint64_t start_late_ns; /* how far the clock was beyond the start that was due */
 	uint64_t end_late_ns;   /* the same at the end; 0 if the iteration ended before */
 	uint64_t clock_ns;      /* from start to end, on this clock */
+};
+
+/* What a thread wrote through cpuperf/mark.h. In the common file: a name before the marks with it.
+ */
+enum { TRACE_MARK_NAME_BYTES = 256 };
+struct trace_mark_name {
+	uint32_t number; /* from 1 */
+	char text[TRACE_MARK_NAME_BYTES];
+};
+enum trace_mark_kind { /* as enum cpuperf_mark_kind */
+		       TRACE_MARK_BEGIN = 1,
+		       TRACE_MARK_BEGIN_NUMBER = 2, /* value: the number of the region */
+		       TRACE_MARK_END = 3,          /* of the innermost region */
+		       TRACE_MARK_INSTANT = 4,
+		       TRACE_MARK_INT = 5,
+		       TRACE_MARK_THREAD_NAME = 6,
+		       TRACE_MARK_PAUSE = 7, /* of the process */
+		       TRACE_MARK_RESUME = 8,
+		       TRACE_MARK_PAUSE_THREAD = 9,
+		       TRACE_MARK_RESUME_THREAD = 10,
+		       TRACE_NR_MARK_KINDS,
+};
+struct trace_mark {
+	uint64_t time_ns, value; /* value: of an int64_t */
+	uint32_t name;           /* 0: none */
+	uint32_t kind;
+	uint32_t
+	    depth; /* of a beginning and an end: open regions around it, of thread and object */
+};
+/* Of one object of the thread's program, in order of time. */
+struct trace_marks {
+	uint32_t pid, tid;
+	uint32_t object; /* a number of the object, unique in the session */
+	uint64_t lost;   /* marks of the thread and object since the frame before */
+	const struct trace_mark *mark;
+	size_t nr;
 };
 
 /* Latencies that ended in the iteration, over all CPUs; in trace 0. Adds up over histograms, over

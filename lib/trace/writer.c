@@ -225,6 +225,20 @@ void trace_writer_histogram(struct trace_writer *w, const struct trace_histogram
 	frame_end(&w->own, at, TRACE_FRAME_HISTOGRAM);
 }
 
+void trace_writer_mark_name(struct trace_writer *w, const struct trace_mark_name *name)
+{
+	add_frame(&w->own, TRACE_FRAME_MARK_NAME, name);
+}
+
+void trace_writer_marks(struct trace_writer *w, const struct trace_marks *m)
+{
+	size_t at = frame_begin(&w->own);
+
+	trace_encode(&w->own.bytes, trace_marks_fields, m);
+	trace_encode_list(&w->own.bytes, &trace_mark_list, m->mark, m->nr);
+	frame_end(&w->own, at, TRACE_FRAME_MARKS);
+}
+
 void trace_writer_target(struct trace_writer *w, const struct trace_target *t)
 {
 	add_frame(&w->own, TRACE_FRAME_TARGET, t);

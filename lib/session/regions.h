@@ -1,0 +1,32 @@
+/*
+ * The marks that programs write (cpuperf/mark.h), received into the common file by a thread of the
+ * wire's.
+ */
+#ifndef SESSION_REGIONS_H
+#define SESSION_REGIONS_H
+
+#include "base/err.h"
+
+struct common;
+struct wire;
+
+enum { SESSION_REGIONS_NR_NOTES = 6, SESSION_REGIONS_NOTE_BYTES = 200 };
+
+struct session_regions {
+	struct wire *wire;     /* owned; NULL: no marks are received */
+	struct common *common; /* borrowed */
+	char notes[SESSION_REGIONS_NR_NOTES][SESSION_REGIONS_NOTE_BYTES];
+};
+
+/* Opens the socket. 0 or -errno with *e. */
+int session_regions_open(struct session_regions *r, struct common *common, struct err *e);
+/* The value of CPUPERF_MARKS; NULL: no marks are received. */
+const char *session_regions_name(const struct session_regions *r);
+/* Begins to receive. 0 or -errno with *e. */
+int session_regions_start(struct session_regions *r, struct err *e);
+/* Receives what was written so far, and ends. notes: what was lost, in words, borrowed; "":
+ * nothing.
+ */
+void session_regions_end(struct session_regions *r, const char *notes[SESSION_REGIONS_NR_NOTES]);
+
+#endif
