@@ -125,13 +125,13 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "LIST",
      .complete = OPT_COMPLETE_WORDS,
-     .words = "function object comm cmdline pid tid thread cpu line iteration state reason event "
-	      "session total",
+     .words = "function object comm cmdline pid tid thread cpu line iteration state reason region "
+	      "event session total",
      .section = "Report",
      .help = "flat, diff: the fields that make a row, separated by commas: function (the "
 	     "default), object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
-	     "reason (why it waits), waker, waker_function, event, session. In flat, total orders "
-	     "the rows by total instead of self. latency: iteration, session.",
+	     "reason (why it waits), waker, waker_function, region, event, session. In flat, total "
+	     "orders the rows by total instead of self. latency: iteration, session.",
      .set = opt_set_string,
      .offset = AT(sort)},
     {.name = "group-by",

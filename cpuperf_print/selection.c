@@ -129,7 +129,7 @@ static int find_column(const char *name, size_t len, struct err *e)
 	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
 	err_hint(e,
 		 "function, object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
-		 "reason, event, session; total orders the rows by total");
+		 "reason, region, event, session; total orders the rows by total");
 	return -EINVAL;
 }
 

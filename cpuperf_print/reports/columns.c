@@ -93,6 +93,7 @@ static const struct {
     {REPORT_REASON, false, text_of},
     {REPORT_WAKER, false, text_of},
     {REPORT_WAKER_FUNCTION, false, text_of},
+    {REPORT_REGION, false, text_of},
     {REPORT_OBJECT, false, object_name},
     {REPORT_LINE, false, line_name},
     {REPORT_FUNCTION, false, function_name},

@@ -204,8 +204,21 @@ static int add_records(struct load *l, const struct trace_frame *f)
 	return rc;
 }
 
+static int add_marks(struct load *l, const struct trace_frame *f)
+{
+	struct trace_marks marks;
+	int rc = trace_decode_marks(f, &marks);
+
+	if (rc)
+		return rc;
+	rc = profile_regions_add(l->p->regions, &marks);
+	trace_marks_fini(&marks);
+	return rc;
+}
+
 static int add_frame(struct load *l, const struct trace_frame *f)
 {
+	struct trace_mark_name name;
 	struct trace_build_id id;
 	struct trace_cmdline cmdline;
 	const char *text;
@@ -227,6 +240,11 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 			 ?: profile_cmdlines_add(&l->p->cmdlines, &l->g, &cmdline);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
+	case TRACE_FRAME_MARK_NAME:
+		return trace_decode_mark_name(f, &name)
+			   ?: profile_regions_name(l->p->regions, &name);
+	case TRACE_FRAME_MARKS:
+		return add_marks(l, f);
 	default:
 		return 0;
 	}
@@ -288,6 +306,7 @@ static int make_all(struct load *l)
 		   ?: profile_begins_make(l->p)
 		   ?: profile_namings_make(l->p, &l->g)
 		   ?: profile_threads_make(l->p, &l->g)
+		   ?: profile_regions_make(l->p, &l->g)
 		   ?: profile_ksymbols_make(l->p, &l->g);
 }
 
@@ -300,7 +319,8 @@ static struct profile_processes *processes_new(void)
 	profile_objects_init(&p->objects);
 	arena_init(&p->ksymbol_names, PROFILE_TEXT_MAX_BYTES);
 	p->strangers = profile_strangers_new();
-	if (p->strangers && profile_comms_init(&p->comms) == 0 &&
+	p->regions = profile_regions_new();
+	if (p->strangers && p->regions && profile_comms_init(&p->comms) == 0 &&
 	    profile_cmdlines_init(&p->cmdlines) == 0)
 		return p;
 	profile_processes_free(p);
@@ -316,6 +336,7 @@ void profile_processes_free(struct profile_processes *p)
 	dict_fini(&p->cmdlines);
 	profile_trees_fini(p);
 	profile_strangers_free(p->strangers);
+	profile_regions_free(p->regions);
 	arena_fini(&p->ksymbol_names);
 	mem_free(p->lives);
 	mem_free(p->mappings);

@@ -19,6 +19,8 @@
 
 struct trace_build_id;
 struct trace_cmdline;
+struct trace_mark_name;
+struct trace_marks;
 struct trace_reader;
 struct trace_record;
 
@@ -175,7 +177,15 @@ void profile_strangers_free(struct profile_strangers *s);
 const struct profile_process *profile_stranger(struct profile_strangers *s, uint32_t pid,
 					       uint32_t number);
 
+/* regions.c */
+struct profile_regions *profile_regions_new(void); /* NULL without memory */
+void profile_regions_free(struct profile_regions *r);
+/* Each: 0 or -ENOMEM. */
+int profile_regions_name(struct profile_regions *r, const struct trace_mark_name *name);
+int profile_regions_add(struct profile_regions *r, const struct trace_marks *marks);
+
 struct profile_processes {
+	struct profile_regions *regions; /* owned */
 	struct profile_objects objects;
 	struct profile_comms comms;
 	struct dict cmdlines;       /* const char * */
@@ -247,6 +257,7 @@ int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g)
 int profile_begins_make(struct profile_processes *p);
 int profile_namings_make(struct profile_processes *p, const struct profile_gathered *g);
 int profile_threads_make(struct profile_processes *p, const struct profile_gathered *g);
+int profile_regions_make(struct profile_processes *p, const struct profile_gathered *g);
 int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g);
 void profile_trees_fini(struct profile_processes *p);
 

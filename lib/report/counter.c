@@ -4,10 +4,12 @@
  */
 #include "report/counter.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "profile/filter.h"
 #include "profile/processes.h"
+#include "profile/regions.h"
 #include "profile/samples.h"
 #include "report/fold.h"
 #include "report/functions.h"
@@ -20,7 +22,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { NR_RECENT = 64, RECENT_DEPTH = 128, NR_ROOTS = 64, ROOT_BYTES = 8192 };
+enum {
+	NR_RECENT = 64,
+	RECENT_DEPTH = 128,
+	NR_ROOTS = 64,
+	ROOT_BYTES = 8192,
+	REGION_BYTES = 64 << 10
+};
 
 /* The last stack of a process, outermost address first, and its nodes: the next sample mostly
  * differs only in its innermost frames. */
@@ -49,6 +57,7 @@ struct report_counter {
 	uint32_t generation;             /* the fold nodes' */
 	uint32_t *of_comm;               /* the report's number of a comm, by the profile's */
 	uint32_t *of_cmdline;            /* the same of a command line */
+	uint32_t *of_region;             /* the same of the path of a region */
 	struct report_program *programs; /* by the profile's number of the comm */
 	struct report_stats stats;
 	struct report_stack stack;
@@ -328,6 +337,10 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 		return false;
 	if (!profile_filter_has_time(f, start_ns, s->time_ns))
 		return false;
+	if (profile_is_paused(c->all->input->processes, r->pid, r->tid, s->time_ns)) {
+		c->stats.nr_paused++;
+		return false;
+	}
 	if (has_part(c, REPORT_BY_SLICE) && s->time_ns > start_ns)
 		slice = (s->time_ns - start_ns) / c->all->run->sink->slice_ns;
 	c->state = c->all->of_event[s->id->event].state;
@@ -346,6 +359,10 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	    .comm = has_part(c, REPORT_BY_COMM) ? c->of_comm[task->comm->number] : 0,
 	    .cmdline = has_part(c, REPORT_BY_CMDLINE) ? c->of_cmdline[task->process->cmdline] : 0,
 	    .state = has_part(c, REPORT_BY_STATE) ? c->state : 0,
+	    .region =
+		has_part(c, REPORT_BY_REGION)
+		    ? c->of_region[profile_region_at(c->all->input->processes, r->tid, s->time_ns)]
+		    : 0,
 	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
 	};
 	c->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
@@ -571,6 +588,24 @@ static int read_texts(struct report_counter *c)
 	return 0;
 }
 
+static int read_regions(struct report_counter *c)
+{
+	const struct profile_processes *p = c->all->input->processes;
+	size_t nr = profile_nr_regions(p);
+	BUF_AUTO(text, REGION_BYTES);
+
+	c->of_region = mem_calloc(nr, sizeof(*c->of_region));
+	if (!c->of_region)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr && has_part(c, REPORT_BY_REGION); i++) {
+		buf_reset(&text);
+		profile_region_text(p, i, &text);
+		if (buf_error(&text) || !number(c, buf_str(&text), &c->of_region[i]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int init(struct report_counter *c)
 {
 	const struct report_run *run = c->all->run;
@@ -595,7 +630,8 @@ static int init(struct report_counter *c)
 	if (!c->lookup || !c->fold || (run->sink->samples && !c->singles))
 		return -ENOMEM;
 	c->resolver = report_resolver_new(&resolver);
-	if (!c->resolver || report_stats_init(&c->stats, facts->nr_events) || read_texts(c))
+	if (!c->resolver || report_stats_init(&c->stats, facts->nr_events) || read_texts(c) ||
+	    read_regions(c))
 		return -ENOMEM;
 	rc = unwinder_new(&unwinder, &c->unwinder);
 	/* if stacks of that machine cannot be unwound, callchains are still used */
@@ -630,6 +666,7 @@ void report_counter_free(struct report_counter *c)
 	report_stats_fini(&c->stats);
 	mem_free(c->of_comm);
 	mem_free(c->of_cmdline);
+	mem_free(c->of_region);
 	mem_free(c->programs);
 	mem_free(c);
 }
@@ -649,6 +686,7 @@ int report_counter_stats(const struct report_counter *c, struct report_stats *to
 	}
 	to->nr_user += c->stats.nr_user;
 	to->nr_unmapped += c->stats.nr_unmapped;
+	to->nr_paused += c->stats.nr_paused;
 	for (uint32_t i = 0; i < profile_nr_comms(in->processes); i++) {
 		struct report_program *program, *from = &c->programs[i];
 

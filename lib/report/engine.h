@@ -44,7 +44,8 @@ struct report_stats {
 	struct dict programs; /* struct report_program; if the sink has REPORT_BY_STACK */
 	/* User-mode samples, and those of them whose address lies in no mapping. */
 	uint64_t nr_user, nr_unmapped;
-	uint64_t nr_lost; /* records that the rings report as lost */
+	uint64_t nr_paused; /* omitted, since the program had paused the measuring */
+	uint64_t nr_lost;   /* records that the rings report as lost */
 	uint64_t held_ns; /* the longest before a snapshot of a flight recorder; 0: there is none */
 	uint64_t bytes;   /* bytes of the files */
 };

@@ -30,6 +30,7 @@ const char *const report_column_names[REPORT_NR_COLUMNS] = {
     [REPORT_REASON] = "reason",
     [REPORT_WAKER] = "waker",
     [REPORT_WAKER_FUNCTION] = "waker_function",
+    [REPORT_REGION] = "region",
 };
 
 /* The parts of an entry's key that a column needs. */
@@ -47,6 +48,7 @@ static const unsigned parts_of[REPORT_NR_COLUMNS] = {
     [REPORT_REASON] = REPORT_BY_STATE | REPORT_BY_REASON | REPORT_BY_STACK,
     [REPORT_WAKER] = REPORT_BY_WAKER | REPORT_BY_STACK,
     [REPORT_WAKER_FUNCTION] = REPORT_BY_WAKER | REPORT_BY_STACK,
+    [REPORT_REGION] = REPORT_BY_REGION,
 };
 
 enum { FRAME_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
@@ -125,6 +127,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 					       [REPORT_REASON] = e->key.reason,
 					       [REPORT_WAKER] = e->key.waker,
 					       [REPORT_WAKER_FUNCTION] = e->key.waker_function,
+					       [REPORT_REGION] = e->key.region,
 					       [REPORT_EVENT] = e->key.event,
 					       [REPORT_SESSION] = e->key.session}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1;
@@ -206,6 +209,7 @@ static int compare_columns(const struct report_functions *f, const struct report
 		      ?: compare_texts(f, x[REPORT_REASON], y[REPORT_REASON])
 		      ?: compare_texts(f, x[REPORT_WAKER], y[REPORT_WAKER])
 		      ?: compare_texts(f, x[REPORT_WAKER_FUNCTION], y[REPORT_WAKER_FUNCTION])
+		      ?: compare_texts(f, x[REPORT_REGION], y[REPORT_REGION])
 		      ?: compare_texts(f, a->file, b->file);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && !order; i++)
 		order = order_u64(x[numbers[i]], y[numbers[i]]);

@@ -1,0 +1,51 @@
+/*
+ * Regions: what a program says about itself through marks (cpuperf/mark.h). Those of a thread nest;
+ * a *path* is a region with the regions around it. Made once from the marks of the common file,
+ * then constant.
+ *
+ * - An end without a beginning is ignored, and counted: its beginning was lost or came before the
+ *   session.
+ * - What is open when the thread ends or its process execs is closed there; what is still open with
+ *   the last record, at the thread's last mark.
+ * - Marks of several objects of a thread are in the order of their times.
+ */
+#ifndef PROFILE_REGIONS_H
+#define PROFILE_REGIONS_H
+
+#include "profile/processes.h"
+
+enum { PROFILE_NO_REGION = 0, PROFILE_MAX_REGIONS = 1 << 16, PROFILE_MAX_REGION_DEPTH = 128 };
+
+struct profile_region {
+	uint32_t number;           /* from 1; PROFILE_NO_REGION: outside of all regions */
+	uint32_t parent;           /* less than number, or PROFILE_NO_REGION */
+	uint32_t depth;            /* 0: it has no parent */
+	const char *name;          /* safe to show */
+	uint64_t calls;            /* times that it ended, or was closed */
+	uint64_t closed;           /* of these, without an end of its own */
+	uint64_t wall_ns, self_ns; /* self: without the regions inside */
+	uint64_t min_ns, max_ns;
+	double squares; /* of the wall times in ns, added up */
+};
+
+struct profile_regions_stats {
+	uint64_t nr_marks, nr_lost;
+	uint64_t nr_unmatched; /* ends without a beginning */
+	uint64_t nr_threads;
+	bool has_left_out; /* because of a limit */
+};
+
+size_t profile_nr_regions(const struct profile_processes *p); /* with PROFILE_NO_REGION */
+const struct profile_region *profile_region(const struct profile_processes *p, uint32_t number);
+/* Appends the names of the path from the outermost on: "request > parse"; "[none]". */
+struct buf;
+void profile_region_text(const struct profile_processes *p, uint32_t number, struct buf *out);
+const struct profile_regions_stats *profile_regions_stats(const struct profile_processes *p);
+
+/* The innermost path of the thread at that time. */
+uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint64_t time_ns);
+/* Whether the program paused the measuring of the thread or of its process. */
+bool profile_is_paused(const struct profile_processes *p, uint32_t pid, uint32_t tid,
+		       uint64_t time_ns);
+
+#endif

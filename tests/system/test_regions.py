@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Regions that a program marks (cpuperf/mark.h): their times are compared with what the program measured itself,
+samples with where it was. CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import csv
+import io
+import os
+import signal
+import subprocess
+
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INCLUDE = f"-I{os.environ['SOURCE_DIR']}/include"
+FLAGS = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer", INCLUDE]
+
+
+def build(folder, *more, compiler="cc", source="regions.c", name="regions"):
+    program = os.path.join(folder, name)
+    run(compiler, *FLAGS, *more, "-pthread", "-o", program, f"{HERE}/{source}", "-ldl")
+    return program
+
+
+def measure(folder, program, *args, code=7, options=()):
+    """{name: number} of what it printed; its output is that of a run alone."""
+    done = run(CPUPERF, "--regions", *options, "--", program, *args, cwd=folder, code=code)
+    words = done.stdout.split()
+    return {k: int(v) for k, v in zip(words[::2], words[1::2])}
+
+
+def regions(folder, *options):
+    """{path: row}"""
+    text = output(PRINT, "--quiet", "--report=regions", "--output-format=csv", *options, cwd=folder)
+    return {row["path"]: {k: v if k in ("path", "region") or not v else float(v) for k, v in row.items()}
+            for row in csv.DictReader(io.StringIO(text, newline=""))}
+
+
+def heading(folder):
+    return output(PRINT, "--quiet", "--report=regions", cwd=folder).splitlines()[1]
+
+
+def check_known_times(folder):
+    own = measure(folder, build(folder), "threads")
+    rows = regions(folder)
+    assert "lost" not in heading(folder), heading(folder)
+    path = "request > recurse"
+    deep = [path, path + " > recurse", path + " > recurse > recurse"]
+    assert sorted(rows) == sorted(["request", "request > parse", *deep]), sorted(rows)
+    ns = {"request": rows["request"]["wall_ns"], "parse": rows["request > parse"]["wall_ns"],
+          "recurse": sum(rows[p]["wall_ns"] for p in deep)}
+    calls = {"request": rows["request"]["calls"], "parse": rows["request > parse"]["calls"],
+             "recurse": sum(rows[p]["calls"] for p in deep)}
+    for name, value in ns.items():
+        assert calls[name] == own[name + ".calls"], (name, calls, own)
+        # Between the clocks around the marks and those within; a preemption may lie there.
+        low, high = own[name + ".inside"], own[name + ".outside"]
+        assert 0.99 * low <= value <= 1.01 * high, (name, low, value, high)
+    for row in rows.values():
+        inner = sum(r["wall_ns"] for p, r in rows.items()
+                    if p.startswith(row["path"] + " > ") and p.count(" > ") == row["path"].count(" > ") + 1)
+        assert row["self_ns"] == row["wall_ns"] - inner, row
+        assert row["closed"] == 0 and row["min_ns"] <= row["mean_ns"] <= row["max_ns"], row
+
+
+def check_samples_have_regions(folder):
+    need_sampling()
+    measure(folder, build(folder), "threads")
+    rows = regions(folder)
+    # 1 ms of each request in parse, 1.5 ms in the three levels of recurse
+    share = rows["request > parse"]
+    assert share["cpu_clock_low"] <= 40 <= share["cpu_clock_high"], share
+    flat = output(PRINT, "--quiet", "--report=flat", "--sort=region", "--output-format=csv", cwd=folder)
+    named = {r["region"]: float(r["self"]) for r in csv.DictReader(io.StringIO(flat, newline=""))
+             if r["event"] == "cpu_clock"}
+    assert abs(named["request > parse"] - share["cpu_clock"]) < 0.01, (named, share)
+
+
+def check_paused_functions_have_no_samples(folder):
+    need_sampling()
+    measure(folder, build(folder), "pause")
+    names = {r["function"]: int(r["self_samples"]) for r in csv.DictReader(io.StringIO(
+        output(PRINT, "--quiet", "--report=flat", "--output-format=csv", cwd=folder), newline=""))}
+    assert names.get("shown", 0) + names.get("burn", 0) > 0, names
+    callers = output(PRINT, "--quiet", "--report=tree", "--min-percent=0", cwd=folder)
+    assert "shown" in callers and "hidden" not in callers, callers
+    text = output(PRINT, "--report=regions", cwd=folder)
+    assert "samples omitted, taken while the program had paused the measuring" in text, text
+
+
+def check_regions_left_open_are_closed(folder):
+    program = build(folder)
+    measure(folder, program, "jump")
+    rows = regions(folder)
+    # Each END ends the innermost region: the first outer stays open, and the rest is within it.
+    assert sum(r["closed"] for r in rows.values()) == 3, rows
+    assert "3 without an end of their own" in heading(folder), heading(folder)
+    measure(folder, program, "kill", code=128 + signal.SIGKILL)
+    row = regions(folder)["killed"]
+    assert row["calls"] == row["closed"] == 1 and row["wall_ns"] >= 30e6, row
+
+
+def check_processes(folder):
+    program = build(folder)
+    for what, closed in (("fork", 0), ("exec", 1)):
+        measure(folder, program, what)
+        rows = regions(folder)
+        assert sorted(rows) == ["child", "parent"], rows
+        assert rows["parent"]["wall_ns"] > rows["child"]["wall_ns"] >= 20e6, rows
+        assert (rows["child"]["closed"], rows["parent"]["closed"]) == (closed, 0), rows
+
+
+def check_objects(folder):
+    objects = [build(folder, "-shared", "-fPIC", f'-DNAME="object {i}"', source="regions_object.c", name=f"{i}.so")
+               for i in (1, 2)]
+    for flags in ([], ["-rdynamic"]):
+        measure(folder, build(folder, *flags), "object", *objects)
+        rows = regions(folder)
+        # The region that was open when the first object was closed ends with the thread.
+        for path in ("object 1 > main", "object 1 > object 2 > main"):
+            assert rows[path]["wall_ns"] >= 2e6, rows
+        assert rows["object 1"]["closed"] == rows["object 1 > object 2"]["closed"] == 1, rows
+        assert sum(r["calls"] for p, r in rows.items() if p.endswith("main")) == 2, rows
+
+
+def check_compilers(folder):
+    for compiler, flags in (("c++", ["-x", "c++", "-std=c++11", "-fpermissive"]), ("clang-14", ["-std=gnu99"]),
+                            ("cc", ["-std=gnu99", "-fPIE", "-pie"]), ("cc", ["-static"])):
+        if subprocess.run(["which", compiler], stdout=subprocess.DEVNULL).returncode:
+            print(f"skip: {compiler}: not installed")
+            continue
+        more = ["-Wno-error"] if "-static" in flags else []
+        measure(folder, build(folder, *flags, *more, compiler=compiler), "fork")
+        assert sorted(regions(folder)) == ["child", "parent"], (compiler, flags)
+
+
+def check_nothing_changes_without_a_recorder(folder):
+    program = build(folder)
+    for variable in (None, "", "/nowhere", "x" * 300):
+        env = {**os.environ, "CPUPERF_MARKS": variable} if variable is not None else None
+        done = run(program, "fork", code=7, env=env)
+        assert not done.stdout and not done.stderr, done
+    none = build(folder, "-DCPUPERF_NO_MARKS", name="none")
+    assert b"CPUPERF_MARKS" not in open(none, "rb").read()
+
+
+def check_a_killed_recorder_harms_nobody(folder):
+    program = build(folder)
+    p = subprocess.Popen([CPUPERF, "--regions", "--", program, "threads"], cwd=folder, stdout=subprocess.PIPE,
+                         start_new_session=True)
+    assert p.stdout.readline() == b"begun 1\n"
+    p.kill()
+    text = p.stdout.read().decode()  # until the command has ended, too
+    p.wait()
+    assert "request.calls 80\n" in text, text
+
+
+def check_regions_need_samples_of_a_command(folder):
+    done = run(CPUPERF, "--regions", "-e", "page_faults", "--", "true", cwd=folder, code=125)
+    assert "regions: no event is sampled" in done.stderr, done.stderr
+    done = run(CPUPERF, "--regions", "-e", "cpu_clock@997Hz", "--pid=1", cwd=folder, code=1)
+    assert "regions require a command" in done.stderr, done.stderr
+
+
+need_sampling()
+run_checks(globals(), everybody=True)
