@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,8 @@ static void forget_readings(struct session_latency *l)
 	dict_fini(&l->now);
 	dict_fini(&l->before);
 	l->nr = 0;
+	l->has_counts = false;
+	memset(l->forgotten, 0, sizeof(l->forgotten));
 }
 
 void session_latency_close(struct session_latency *l)
@@ -48,6 +51,8 @@ void session_latency_fini(struct session_latency *l)
 	session_latency_close(l);
 	mem_free(l->item);
 	mem_free(l->buckets);
+	mem_free(l->counts);
+	mem_free(l->last);
 	*l = (struct session_latency){0};
 }
 
@@ -115,6 +120,19 @@ static int find_events(struct session_latency *l, struct latency_event *out)
 	return 0;
 }
 
+static int make_counts(struct session_latency *l)
+{
+	const struct cpuset *cpus = &l->plan->cpus;
+
+	if (l->counts || !l->nr_events)
+		return 0;
+	for (int cpu = cpuset_next(cpus, 0); cpu >= 0; cpu = cpuset_next(cpus, (unsigned)cpu + 1))
+		l->nr_cpus = (uint32_t)cpu + 1;
+	l->counts = mem_calloc(l->nr_events * l->nr_cpus, sizeof(*l->counts));
+	l->last = mem_calloc(l->nr_cpus, sizeof(*l->last));
+	return l->counts && l->last ? 0 : -ENOMEM;
+}
+
 int session_latency_open(struct session_latency *l, const struct plan *plan)
 {
 	struct latency_event events[LATENCY_MAX_EVENTS];
@@ -133,6 +151,8 @@ int session_latency_open(struct session_latency *l, const struct plan *plan)
 	config.nr_events = l->nr_events;
 	if (!l->nr_events)
 		return 0;
+	if (make_counts(l))
+		return -ENOMEM;
 	if (rc)
 		err_set(&e, -ENOTSUP, "a session has at most %d latencies", LATENCY_MAX_EVENTS);
 	else
@@ -159,7 +179,11 @@ void session_latency_switch(struct session_latency *l, size_t event, bool is_ena
 
 uint64_t session_latency_count(const struct session_latency *l, size_t event, uint32_t cpu)
 {
-	return l->programs ? latency_count(l->programs, slot_of(l, event), cpu) : 0;
+	size_t slot = slot_of(l, event);
+
+	if (l->has_counts && slot < l->nr_events && cpu < l->nr_cpus)
+		return l->counts[slot * l->nr_cpus + cpu];
+	return l->programs ? latency_count(l->programs, slot, cpu) : 0;
 }
 
 static int add_row(const struct latency_row *row, void *arg)
@@ -271,6 +295,8 @@ static void forget_ended(struct session_latency *l, struct seen *s)
 	    kill((pid_t)s->id, 0) == 0 || errno != ESRCH)
 		return;
 	latency_forget(l->programs, &row);
+	for (size_t i = 0; i < LATENCY_NR_BUCKETS; i++)
+		l->forgotten[s->event] += s->bucket[i];
 	s->sum_ns = s->max_ns = 0;
 	memset(s->bucket, 0, sizeof(s->bucket));
 }
@@ -294,6 +320,65 @@ static int subtract(struct session_latency *l)
 	return rc;
 }
 
+static uint64_t count_cpus(const struct session_latency *l, size_t slot, uint64_t *out)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < l->nr_cpus; cpu++)
+		sum += out[cpu] = latency_count(l->programs, slot, cpu);
+	return sum;
+}
+
+/* A request is in two histograms, of which the second one has all. */
+static uint64_t count_histograms(const struct session_latency *l, size_t slot)
+{
+	int number = event_latency(&l->plan->events[l->events[slot]].event);
+	uint32_t part = latency_event(number).kind == LATENCY_BLOCK;
+	uint64_t sum = l->forgotten[slot];
+
+	for (uint32_t i = 0; i < l->now.nr; i++) {
+		const struct seen *s = dict_at(&l->now, i);
+
+		for (size_t k = 0; k < LATENCY_NR_BUCKETS && s->event == slot && s->part == part;
+		     k++)
+			sum += s->bucket[k];
+	}
+	return sum;
+}
+
+void session_latency_agree(uint64_t *count, const uint64_t *last, size_t nr, uint64_t sum)
+{
+	for (size_t i = 0; i < nr; i++)
+		sum -= sum < count[i] ? sum : count[i];
+	for (size_t i = 0; i < nr && sum; i++) {
+		uint64_t grown = last[i] > count[i] ? last[i] - count[i] : 0;
+		uint64_t step = grown < sum ? grown : sum;
+
+		count[i] += step;
+		sum -= step;
+	}
+}
+
+/* The programs add to a histogram first, and then to the count: between two readings of the counts
+ * lies that of the histograms, but for what a CPU is adding now. */
+static void agree_counts(struct session_latency *l)
+{
+	enum { TRIES = 100 };
+
+	for (size_t slot = 0; slot < l->nr_events; slot++) {
+		uint64_t sum = count_histograms(l, slot);
+
+		for (int i = 0; i < TRIES && count_cpus(l, slot, l->last) < sum; i++)
+			sched_yield();
+		session_latency_agree(&l->counts[slot * l->nr_cpus], l->last, l->nr_cpus, sum);
+	}
+}
+
+void session_latency_done(struct session_latency *l)
+{
+	l->has_counts = false;
+}
+
 void session_latency_read(struct session_latency *l)
 {
 	struct dict before = l->before;
@@ -305,7 +390,13 @@ void session_latency_read(struct session_latency *l)
 	l->now = before;
 	dict_fini(&l->now);
 	l->nr = l->nr_buckets = 0;
-	rc = latency_read(l->programs, add_row, l) ?: subtract(l);
+	for (size_t slot = 0; slot < l->nr_events; slot++)
+		(void)count_cpus(l, slot, &l->counts[slot * l->nr_cpus]);
+	rc = latency_read(l->programs, add_row, l);
+	if (rc == 0)
+		agree_counts(l);
+	l->has_counts = rc == 0;
+	rc = rc ?: subtract(l);
 	l->has_failed = rc != 0;
 	if (rc)
 		l->nr = 0;

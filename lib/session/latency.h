@@ -23,6 +23,12 @@ struct session_latency {
 	struct trace_bucket *buckets; /* owned; of all items */
 	size_t nr_buckets, bucket_room;
 	bool has_failed; /* the last reading did */
+	/* The counts that belong to the last reading. */
+	bool has_counts;
+	uint64_t *counts;                       /* owned; per event of the programs and CPU */
+	uint64_t *last;                         /* owned; per CPU: space for another reading */
+	uint32_t nr_cpus;                       /* the highest number of a CPU, and one */
+	uint64_t forgotten[LATENCY_MAX_EVENTS]; /* in histograms that were removed */
 };
 
 /* Zeroes are fine. */
@@ -35,9 +41,14 @@ void session_latency_close(struct session_latency *l);
 void session_latency_check(const struct event *ev, struct event_support *out);
 /* Enables or disables the event of the plan, if it is a latency. */
 void session_latency_switch(struct session_latency *l, size_t event, bool is_enabled);
-/* What ended on the CPU up to now; event: of the plan. */
+/* What ended on the CPU up to now, or, until session_latency_done, up to session_latency_read: then
+ * the CPUs' counts add up to those of the histograms. event: of the plan. */
 uint64_t session_latency_count(const struct session_latency *l, size_t event, uint32_t cpu);
 /* Reads all histograms. Without memory, or if they cannot be read, there are no items. */
 void session_latency_read(struct session_latency *l);
+void session_latency_done(struct session_latency *l);
+/* Raises the counts of nr CPUs from those before the histograms were read, towards those after it,
+ * until they add up to sum. */
+void session_latency_agree(uint64_t *count, const uint64_t *last, size_t nr, uint64_t sum);
 
 #endif

@@ -196,6 +196,7 @@ static void read_boundary(struct session *s)
 		notes_add(&s->notes, 0, "the histograms of latencies could not be read");
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		read_cpu(s, &s->counters.cpus[t]);
+	session_latency_done(&s->counters.latency);
 	for (const char *note; (note = collect_note(misc->collect));)
 		notes_add(&s->notes, 0, "%s", note);
 	collect_next(misc->collect);

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 from kit import CPUPERF, output, PRINT, run, run_checks, skip, wait_until_measuring
@@ -231,6 +232,28 @@ def check_cpus(folder):
     assert counted["syscall.readv"] == 0 and not any(e == "syscall.readv" for e, _, _ in found), (counted, found)
     count = int(found["run_queue", "", ""]["count"]) if ("run_queue", "", "") in found else 0
     assert count == counted["run_queue"], (counted, found)
+
+
+def check_one_reading(folder):
+    """Counts of CPUs and histograms are of the same moment, however fast they grow."""
+    work = "import os\nwhile True: os.getppid()"
+    programs = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(2)]
+    events = "latency:syscall.getppid,latency:run_queue,latency:softirq"
+    run(CPUPERF, f"--event={events}", "--duration=50ms", "--num-iterations=12", cwd=folder)
+    for p in programs:
+        p.kill()
+        p.wait()
+    counted = {}
+    for r in rows(folder, "--report=summary"):
+        if r["state"] == "ok" and not r["trace"]:
+            counted[r["label"], int(r["iteration"])] = int(r["value"])
+    found = {}
+    for i in range(12):
+        for (event, part, what), r in latencies(folder, f"--iteration={i}").items():
+            if not part and not what:
+                found[event, i] = int(r["count"])
+    assert sum(counted.values()) > 10000, counted
+    assert {k: n for k, n in counted.items() if n} == found, (counted, found)
 
 
 def check_openmetrics(folder):

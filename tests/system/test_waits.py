@@ -12,11 +12,13 @@ import math
 import os
 import re
 import shutil
+import struct
 import signal
 import subprocess
 import time
 
 from kit import CPUPERF, output, PRINT, run, run_checks, skip
+import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WAITS = ["off_cpu_time", "run_queue_time"]
@@ -260,6 +262,30 @@ def check_wakers(folder):
     assert done.returncode and "run_queue_time has no waker" in done.stderr, done.stderr
 
 
+def check_waker_bytes(folder):
+    """Of a place that another waker used before, nothing is sent."""
+    event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1000,
+             "flags": ["callchain", "user_stack", "waker"]}
+    with open(f"{folder}/bytes.cpspec", "w", encoding="ascii") as f:
+        json.dump({"duration": 60, "events": [event]}, f)
+    run(CPUPERF, "--spec-file=bytes.cpspec", "-o", "bytes.session", "--", "sh", "-c",
+        "yes | head -c 40000000 | (sleep 0.2; cat) | tail -c 1", cwd=folder)
+    nr = {}
+    for path in glob.glob(f"{folder}/bytes.session/cpuperf.0.[01].cpuperf"):
+        for raw in (s["raw"] for s in sampled.Trace(path).samples()):
+            if len(raw) < 704 or struct.unpack_from("<I", raw, 8)[0] != 1:
+                continue
+            raw = raw[:2688 if len(raw) > 2688 else 704]  # without the kernel's padding
+            nr_kernel, nr_user = struct.unpack_from("<II", raw, 24)
+            nr_regs, stack_bytes = struct.unpack_from("<II", raw, 48)
+            kernel, user, stack = 192, 704, 1664
+            for used, end in ((64 + 8 * nr_regs, kernel), (kernel + 8 * nr_kernel, user), (user + 8 * nr_user, stack),
+                              (stack + stack_bytes, stack + 1024)):
+                assert not any(raw[used:end]), (nr_kernel, nr_user, nr_regs, stack_bytes, used, end)
+            nr[nr_user > 0] = nr.get(nr_user > 0, 0) + 1
+    assert sum(nr.values()) > 600, nr  # there are 512 places
+
+
 def check_states_need_time(folder):
     run(CPUPERF, "--event=page_faults@1", "--", "true", cwd=folder)
     for args in (["--report=waits"], ["--report=tree", "--group-by=state"], ["--report=flat", "--sort=reason"]):
@@ -292,7 +318,7 @@ def event_of(name, **keys):
 def check_nothing_is_left(folder):
     """Programs, maps, links and pins end with cpuperf, however it ends: those of all that it loads."""
     kinds = {"prog", "map", "link"}
-    loaded = {"settle", "on_waking", "on_exit", "aggregate", "on_softirq_end", "on_complete", "on_free", "visit"}
+    loaded = {"read_tasks", "on_waking", "on_exit", "aggregate", "on_softirq_end", "on_complete", "on_free", "visit"}
     tool = shutil.which("bpftool", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 
     def named():

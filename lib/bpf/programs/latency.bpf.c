@@ -418,13 +418,15 @@ static struct bpf_latency_histogram *add_interrupt(__u32 kind, __u64 id, __u64 *
 {
 	struct bpf_latency_key key = {
 	    .slot = slot_of_kind[kind] - 1, .cpu = bpf_get_smp_processor_id(), .id = id};
+	struct bpf_latency_histogram *h;
 	__u64 since = *begin;
 
 	*begin = 0;
 	if (!since || !is_measured(key.slot))
 		return NULL;
+	h = add(&key, bpf_ktime_get_ns() - since);
 	count(key.slot);
-	return add(&key, bpf_ktime_get_ns() - since);
+	return h;
 }
 
 SEC("?tp_btf/irq_handler_entry")

@@ -255,6 +255,15 @@ static void copy_user(struct bpf_waits_waker *w, struct task_struct *t)
 		w->stack_bytes = bytes;
 }
 
+/* Of the waker that used the slot before, nothing is sent. */
+static __always_inline void clear(struct bpf_waits_waker *w)
+{
+	volatile __u64 *words = (volatile __u64 *)w;
+
+	for (__u32 i = 0; i < sizeof(*w) / sizeof(*words); i++)
+		words[i] = 0;
+}
+
 /* The task that runs here wakes t, or was interrupted by what wakes it. Stored only if the wait
  * will be sampled; the wait ends a little later, with sched_wakeup. */
 SEC("?tp_btf/sched_waking")
@@ -284,10 +293,10 @@ int BPF_PROG(on_waking, struct task_struct *t)
 		return 0;
 	slot->number = 0;
 	w = &slot->waker;
+	clear(w);
 	w->version = 1;
 	w->pid = self->tgid;
 	w->tid = self->pid;
-	w->nr_user = 0;
 	bpf_get_current_comm(w->comm, sizeof(w->comm));
 	n = bpf_get_stack(ctx, w->kernel, sizeof(w->kernel), 0);
 	w->nr_kernel = n > 0 ? n / sizeof(w->kernel[0]) : 0;
