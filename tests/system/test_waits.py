@@ -347,7 +347,7 @@ def check_nothing_is_left(folder):
         json.dump({"duration": 60, "events": events}, f)
     before = pins()
     for end in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
-        with subprocess.Popen([CPUPERF, f"--spec-file={folder}/left.cpspec"], cwd=folder,
+        with subprocess.Popen([CPUPERF, f"--spec-file={folder}/left.cpspec", "-o", f"{folder}/{end.name}"], cwd=folder,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as session:
             held, missing = set(), loaded
             while missing:
