@@ -298,7 +298,7 @@ def check_days(folder):
     samples, size, memory = record_day(folder, short)
     more, most_size, most_memory = record_day(folder, long)
     assert more > 2 * samples, (samples, more)
-    assert most_size < size + (size // 4 if IS_LONG else 256 << 10), (size, most_size)
+    assert most_size < min(size, 512 << 10) + (768 << 10), (size, most_size)  # the different stacks are few
     assert most_memory < memory + (8 << 10), (memory, most_memory)
 
 
