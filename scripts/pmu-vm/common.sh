@@ -146,7 +146,7 @@ qemu() {
 	[[ $2 == 0 ]] || clock=(-icount "shift=2,sleep=off")
 	shift 4
 	if [[ -n $kernel ]]; then
-		timeout --foreground -k 5 "$seconds" qemu-system-x86_64 -M q35 -accel tcg -cpu max \
+		timeout --foreground -k 5 "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=single -cpu max \
 			-smp "$nr_cpus" -m 1024 -nodefaults -display none -no-reboot \
 			-kernel "$kernels/$kernel/vmlinuz" -initrd "$initrd" \
 			-append "console=ttyS0 quiet panic=-1 cryptomgr.notests mitigations=off" "$@"

@@ -145,6 +145,10 @@ static __u64 moved_ns(struct task_struct *t, struct bpf_waits_task *s, __u64 sin
 static __always_inline __u64 measured_ns(struct task_struct *t, struct bpf_waits_task *s,
 					 __u32 phase, __u64 since, __u64 now)
 {
+	/* not by an index: Linux 6.1 loses the bounds of phase */
+	bool is_queued = phase == BPF_WAIT_RUN_QUEUE;
+	__u64 enabled = enabled_ns[is_queued ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU];
+	__u64 disabled = disabled_ns[is_queued ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU];
 	__u64 from = since, to = now;
 
 	if (follow_groups(t, &s->follow)) {
@@ -157,10 +161,10 @@ static __always_inline __u64 measured_ns(struct task_struct *t, struct bpf_waits
 	} else if (cgroup_id && !s->follow.is_member) {
 		return 0;
 	}
-	if (from < enabled_ns[phase])
-		from = enabled_ns[phase];
-	if (to > disabled_ns[phase])
-		to = disabled_ns[phase];
+	if (from < enabled)
+		from = enabled;
+	if (to > disabled)
+		to = disabled;
 	return to > from ? to - from : 0;
 }
 
