@@ -69,7 +69,8 @@ int loading_refuse(int rc, struct err *e)
 {
 	if (rc == -ENOMEM)
 		return err_set(e, rc, "out of memory");
-	if (rc == -EPERM || rc == -EACCES)
+	/* the verifier, too, says EACCES: of a program, when maps had been permitted */
+	if (rc == -EPERM || (rc == -EACCES && !strstr(complaint, "prog '")))
 		return err_set(e, -EPERM, "programs in the kernel (BPF) are not permitted");
 	if (is_before_5_12())
 		return err_set(e, -ENOTSUP,

@@ -126,7 +126,7 @@ static int make_file(uint64_t bytes, int *out)
 int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint32_t clock, int *fd)
 {
 	const uint64_t bytes = SLOTS_OFFSET + (uint64_t)NR_SLOTS * CPUPERF_MARK_SLOT_BYTES;
-	int file, rc = make_file(bytes, &file);
+	int file = -1, rc = make_file(bytes, &file);
 	void *at;
 
 	if (rc)

@@ -135,7 +135,7 @@ static int serve(struct wire *w, int fd)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	struct connection *c;
-	int file, rc;
+	int file = -1, rc;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
 		return -errno;
