@@ -764,7 +764,7 @@ def check_short_tasks(folder):
     many = ["sh", "-c", "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done"]
     told = "Tasks that end before their first sample are missed"
     text = measure(folder, *many).stderr
-    assert told in text and "% of the expected samples" in text, text
+    assert told in text and ("% of the expected samples" in text or "No samples" in text), text
     text = measure(folder, *many, options=["-F", "250"]).stderr  # 60 are expected, and hardly one is there
     assert told in text, text
     for options in (["-F", "99"], ["-F", "50000", "-g=fp"], ["-c", "20000", "-g=fp"]):
