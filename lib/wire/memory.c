@@ -136,12 +136,11 @@ int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint3
 	m->slots = mem_calloc(NR_SLOTS, sizeof(*m->slots));
 	m->names = mem_calloc(CPUPERF_MARK_NR_NAMES, sizeof(*m->names));
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	rc = at == MAP_FAILED ? -errno : m->slots && m->names ? 0 : -ENOMEM;
 	m->shared = at == MAP_FAILED ? NULL : at;
-	if (rc) {
+	if (!m->shared || !m->slots || !m->names) {
 		close(file);
 		wire_memory_fini(m);
-		return rc;
+		return -ENOMEM;
 	}
 	*m->shared = (struct cpuperf_mark_header){.magic = CPUPERF_MARK_MAGIC,
 						  .version = CPUPERF_MARK_VERSION,

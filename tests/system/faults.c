@@ -24,20 +24,21 @@ enum { PAGE = 4096, PER_PAUSE = 16, LEVELS = 20 };
 
 __attribute__((noinline)) int dive(volatile char *page, int level)
 {
-	int x;
+	int x = 1;
 
 	if (level)
 		x = dive(page, level - 1);
 	else
-		x = page[0] = 1;
+		page[0] = 1;
 	KEEP(x);
 	return x;
 }
 
 __attribute__((noinline)) int touch_page(volatile char *page)
 {
-	int x = page[0] = 1;
+	int x = 1;
 
+	page[0] = 1;
 	KEEP(x);
 	return x;
 }
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 
 	works = argc == 4 && strcmp(argv[3], "work") == 0;
 	dozes = works || (argc == 4 && strcmp(argv[3], "doze") == 0);
-	depth = argc == 4 && !dozes ? atoi(argv[3]) : 0;
+	depth = argc == 4 && !dozes ? (int)strtol(argv[3], NULL, 10) : 0;
 	if (!nr || !stacks)
 		return 2;
 	if (dozes) {

@@ -119,14 +119,17 @@ static int crowd(unsigned long nr)
 	pthread_t *thread = calloc(nr, sizeof(*thread));
 	pthread_attr_t attr;
 
-	if (!thread || pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, 65536))
+	if (!thread)
 		return 1;
+	if (pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, 65536))
+		abort();
 	nap_ns = 500000000;
 	for (unsigned long i = 0; i < nr; i++)
 		if (pthread_create(&thread[i], &attr, run_once, NULL))
-			return 1;
+			abort();
 	for (unsigned long i = 0; i < nr; i++)
 		pthread_join(thread[i], NULL);
+	free(thread);
 	printf("threads %lu\n", nr + 1);
 	return 0;
 }

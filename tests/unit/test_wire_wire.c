@@ -108,7 +108,7 @@ TEST(marks_arrive_in_order_with_their_times)
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	CPUPERF_BEGIN("parse");
 	CPUPERF_BEGIN_NUMBER("request", -17);
-	CPUPERF_INT("bytes", 1ll << 40);
+	CPUPERF_INT("bytes", INT64_C(1) << 40);
 	CPUPERF_END;
 	CPUPERF_INSTANT("now");
 	cpuperf_begin("made at run time");
@@ -121,7 +121,7 @@ TEST(marks_arrive_in_order_with_their_times)
 	assert_int_equal(all.nr, 9);
 	expect(0, CPUPERF_MARK_BEGIN, "parse", 0, 0);
 	expect(1, CPUPERF_MARK_BEGIN_NUMBER, "request", -17, 1);
-	expect(2, CPUPERF_MARK_INT, "bytes", 1ll << 40, 2);
+	expect(2, CPUPERF_MARK_INT, "bytes", INT64_C(1) << 40, 2);
 	expect(3, CPUPERF_MARK_END_REGION, "", 0, 1);
 	expect(4, CPUPERF_MARK_INSTANT, "now", 0, 1);
 	expect(5, CPUPERF_MARK_BEGIN, "made at run time", 0, 1);
@@ -325,7 +325,7 @@ TEST(hostile_names_are_none)
 	memcpy(text, &len, sizeof(len));
 	index[4] = 9;
 	memcpy(text + 8, &(uint32_t){4}, 4);
-	memcpy(text + 12, "a\n\033b", 4);
+	memcpy(text + 12, (const char[]){'a', '\n', '\033', 'b'}, 4);
 	for (uint32_t i = 1; i <= 5; i++)
 		write_unit(&t, CPUPERF_MARK_BEGIN, i, 5);
 	wire_memory_drain(&t.m, &t.r);
