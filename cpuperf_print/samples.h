@@ -23,8 +23,8 @@ int samples_warn_stacks(struct job *j, struct err *e);
  * if at least 98 % were received (or the number is unknown), none were lost and the kernel did not
  * throttle the event.
  */
-bool samples_add_missing(struct buf *b, const char *before, const struct report_stats *stats,
-			 uint32_t event);
+bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
+			 const struct report_stats *stats, uint32_t event);
 
 /* True if the event is of a target, whose tasks have each their own period, and clearly fewer
  * samples than expected arrived, though none was lost: most of the tasks end before their first

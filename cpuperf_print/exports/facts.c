@@ -47,7 +47,7 @@ static void add_losses(struct buf *b, const char *before, const struct job *j,
 
 	buf_printf(&text, "%s%s: ", before, job_event(j, event)->label);
 	if (s->counted.samples + s->omitted.samples)
-		samples_add_missing(b, buf_str(&text), stats, event);
+		samples_add_missing(j, b, buf_str(&text), stats, event);
 }
 
 static void put_unread(void *arg, const char *line)

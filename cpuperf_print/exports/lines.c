@@ -114,9 +114,10 @@ static void put_session(struct line *l, const struct input *o)
 	put_line(l);
 }
 
-static void put_samples(struct line *l, const struct trace_event *event,
-			const struct report_stats *stats, uint32_t i)
+static void put_samples(struct line *l, const struct job *j, const struct report_stats *stats,
+			uint32_t i)
 {
+	const struct trace_event *event = job_event(j, i);
 	const struct report_event_stats *s = &stats->event[i];
 
 	if (!export_is_sampled(event))
@@ -125,7 +126,7 @@ static void put_samples(struct line *l, const struct trace_event *event,
 		   s->counted.samples == 1 ? "sample" : "samples");
 	if (s->omitted.samples)
 		buf_printf(&l->text, "; %s more are omitted", COMMAS(s->omitted.samples));
-	samples_add_missing(&l->text, "; ", stats, i);
+	samples_add_missing(j, &l->text, "; ", stats, i);
 	put_line(l);
 }
 
@@ -179,7 +180,7 @@ void export_samples_lines(const struct job *j, const struct report_stats *stats,
 
 	buf_init(&l.text, MAX_LINE_BYTES);
 	for (uint32_t i = 0; i < stats->nr_events; i++)
-		put_samples(&l, job_event(j, i), stats, i);
+		put_samples(&l, j, stats, i);
 	samples_stack_lines(j, stats, line, arg);
 	buf_fini(&l.text);
 }

@@ -87,7 +87,7 @@ static void note_samples(struct page *h, unsigned side, const char *whose)
 	for (uint32_t i = 0; i < s->nr_events; i++) {
 		buf_reset(&b);
 		if (s->event[i].counted.samples + s->event[i].omitted.samples &&
-		    samples_add_missing(&b, "", s, i))
+		    samples_add_missing(h->j, &b, "", s, i))
 			page_note(h, PAGE_WARNING, "%s%s: samples: %s.", whose,
 				  job_event(h->j, i)->label, buf_str(&b));
 	}

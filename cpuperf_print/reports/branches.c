@@ -60,7 +60,7 @@ static void put_heading(struct job *j, const struct report_stats *stats, uint32_
 	BUF_AUTO(b, LINE_BYTES);
 
 	buf_adds(&b, job_event(j, event)->label);
-	samples_add_missing(&b, "; ", stats, event);
+	samples_add_missing(j, &b, "; ", stats, event);
 	grid_line(g, "");
 	grid_line(g, buf_str(&b));
 }

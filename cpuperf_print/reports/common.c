@@ -104,7 +104,7 @@ static void add_missing(const struct job *j, const struct report_stats *stats, u
 {
 	BUF_AUTO(text, LINE_BYTES);
 
-	if (samples_add_missing(&text, "", stats, event)) {
+	if (samples_add_missing(j, &text, "", stats, event)) {
 		unsigned width = screen_width(buf_str(b) + start) + screen_width("; ") +
 				 screen_width(buf_str(&text));
 

@@ -379,7 +379,7 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 	buf_init(&missing, MISSING_BYTES);
 	for (int side = IS; side >= WAS; side--) {
 		buf_reset(&missing);
-		if (samples_add_missing(&missing, "; ", &c->stats[side], c->event))
+		if (samples_add_missing(c->j, &missing, "; ", &c->stats[side], c->event))
 			buf_printf(b, "%s%s\n", side == IS ? "now" : "before", buf_str(&missing));
 	}
 	buf_fini(&missing);

@@ -129,7 +129,7 @@ static int compare(const void *a, const void *b)
 static void put_heading(const struct side_by_side *t, uint32_t event)
 {
 	buf_printf(&t->j->output->text, "\n%s", job_event(t->j, event)->label);
-	samples_add_missing(&t->j->output->text, "; ", t->stats, event);
+	samples_add_missing(t->j, &t->j->output->text, "; ", t->stats, event);
 	buf_addc(&t->j->output->text, '\n');
 }
 

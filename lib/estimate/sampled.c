@@ -52,7 +52,8 @@ struct sampled_event sampled_event(const char *group, const char *name, uint64_t
 	return (struct sampled_event){.period = frequency ? 0 : rate,
 				      .frequency = frequency,
 				      .is_clock = clock,
-				      .is_partial = is_partial(clock, flags) || is_wait(group)};
+				      .is_partial = is_partial(clock, flags),
+				      .is_wait = is_wait(group)};
 }
 
 bool sampled_event_is_sampled(const struct sampled_event *ev)
@@ -97,6 +98,8 @@ static enum sampled_claim claim_of(const struct sampled_event *ev, const struct 
 		return SAMPLED_NO_COUNT;
 	if (ev->is_partial)
 		return SAMPLED_PARTIAL;
+	if (ev->is_wait)
+		return SAMPLED_LASTING;
 	if (ev->is_clock && idle_ns != UINT64_MAX)
 		return claim_of_clock(c, idle_ns);
 	return SAMPLED_COMPARED;

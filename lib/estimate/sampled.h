@@ -25,6 +25,7 @@ struct sampled_event {
 	uint64_t frequency; /* in Hz: each sample has a period of its own */
 	bool is_clock;      /* it counts time in ns, and may skip samples on an idle CPU */
 	bool is_partial;    /* its samples exclude a mode that its count includes */
+	bool is_wait;       /* its samples are random, and follow the count */
 };
 
 /* flags: enum sampled_flag among others. */
@@ -52,6 +53,7 @@ enum sampled_claim {
 	SAMPLED_IDLE,     /* a clock on an idle CPU, which may skip samples */
 	SAMPLED_SHORT,    /* a clock, too short for /proc/stat, which counts in 10 ms */
 	SAMPLED_PARTIAL,  /* sampled_event.is_partial */
+	SAMPLED_LASTING,  /* waits: one that lasts is counted before it is sampled */
 	SAMPLED_NO_COUNT, /* there is no count to compare with */
 	SAMPLED_HELD,     /* a flight recorder: its samples are of a part of the count's time */
 };
