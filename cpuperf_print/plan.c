@@ -3,6 +3,7 @@
  */
 #include "plan.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "options.h"
 #include "registry.h"
@@ -105,6 +106,13 @@ static int check_diff(const struct plan *p, const struct options *o, const struc
 	if (o->fail_over && !has_diff) {
 		err_set(e, -EINVAL, "--fail-over requires --report=diff");
 		err_hint(e, "its formats: %s", registry_names(names, prints_reports));
+		return -EINVAL;
+	}
+	if (o->diff.nr && p->nr && !ARRAY_ANY(row, p->print, p->nr, (*row)->diff)) {
+		err_set(e, -EINVAL, "--%s=%s does not compare: --diff has no effect on it",
+			registry_option(p->print[0]), p->print[0]->name);
+		err_hint(e,
+			 "--report=diff does; --sort=state,reason or --group-by divides its rows");
 		return -EINVAL;
 	}
 	return 0;

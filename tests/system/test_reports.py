@@ -782,6 +782,8 @@ def check_refused(session):
                          "--report=flat"], "--fail-over requires --report=diff"),
                        ([f"--session={session.file}", f"--diff={session.file}", "--fail-over=5",
                          "--output-format=html"], "--fail-over requires --report=diff"),
+                       ([f"--session={session.file}", f"--diff={session.file}", "--report=tree"],
+                        "--report=tree does not compare"),
                        ([f"--session={session.file}"] + ["--hide=x"] * 33,
                         "used more than 32 times")):
         os.environ["XDG_STATE_HOME"] = "/proc"  # no last session
