@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/root.h"
 #include "base/str.h"
 
 #define CPUPERF_NO_MARKS /* the layout alone */
@@ -81,14 +82,10 @@ bool wire_has_cycles(void)
 	static const char *const names[] = {"tsc", "arch_sys_counter"};
 	static const char path[] =
 	    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-	char line[64] = "";
-	FILE *f = fopen(path, "re");
-	bool has = f && fgets(line, sizeof(line), f);
+	char line[64];
 
-	if (f)
-		(void)fclose(f);
-	line[strcspn(line, "\n")] = '\0';
-	return has && ARRAY_ANY(name, names, ARRAY_NR(names), strcmp(*name, line) == 0);
+	return root_load_line(&root_live, path, line, sizeof(line)) == 0 &&
+	       ARRAY_ANY(name, names, ARRAY_NR(names), strcmp(*name, line) == 0);
 }
 
 /* The reading that took the shortest is the least disturbed one. */

@@ -12,14 +12,12 @@
 #include "cpuperf/mark.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -40,8 +38,8 @@ struct connection {
 struct wire {
 	struct wire_config config;
 	struct wire_reader reader;
-	char name[64];
-	int listener, stop; /* stop: an eventfd */
+	char name[IO_RANDOM_NAME_BYTES]; /* that nobody guesses */
+	int listener, stop;              /* stop: an eventfd */
 	uint32_t clock, nr_objects;
 	struct connection *connections; /* owned */
 	size_t nr, room;
@@ -49,18 +47,6 @@ struct wire {
 	pthread_t thread;
 	bool is_started;
 };
-
-/* A name that nobody guesses: who cannot read the environment of the command does not find it,
- * except in /proc/net/unix. */
-static int make_name(char *name, size_t size)
-{
-	uint64_t random[2];
-
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		return -errno;
-	snprintf(name, size, "cpuperf-marks-%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-	return 0;
-}
 
 static int listen_at(const char *name)
 {
@@ -89,7 +75,7 @@ int wire_open(const struct wire_config *config, struct wire **out, struct err *e
 	w->config = *config;
 	w->listener = w->stop = -1;
 	w->clock = wire_has_cycles() ? CPUPERF_MARK_CYCLES : CPUPERF_MARK_MONOTONIC;
-	rc = wire_reader_init(&w->reader, &w->config) ?: make_name(w->name, sizeof(w->name));
+	rc = wire_reader_init(&w->reader, &w->config) ?: io_random_name(w->name);
 	if (rc == 0) {
 		w->listener = listen_at(w->name);
 		w->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
