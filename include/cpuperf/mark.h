@@ -8,9 +8,11 @@
  *     CPUPERF_END;
  *
  * One header, no library. In a program that is not measured a mark is a load and a branch. A
- * measured one (`cpuperf --regions -- ./prog`) writes 16 or 32 bytes into memory that it shares
- * with the recorder: no system call, no lock, no allocation. A region belongs to a thread, and
- * nests: CPUPERF_END ends the innermost one. What is open when the thread ends is closed there.
+ * measured one (`cpuperf --regions -- ./prog`, or `cpuperf --regions --pid=PID`) writes 16 or 32
+ * bytes into memory that it shares with the recorder: no system call, no lock, no allocation. If
+ * the recorder also wants counts of each region, their beginnings and ends read counters. A region
+ * belongs to a thread, and nests: CPUPERF_END ends the innermost one. What is open when the thread
+ * ends is closed there.
  *
  *     CPUPERF_BEGIN("name");               begins a region; the name is a literal
  *     CPUPERF_BEGIN_NUMBER("request", n);  the same, with a number: "request 17"
@@ -31,7 +33,7 @@
  * Define CPUPERF_NO_MARKS before the header to compile all of this to nothing. C (gnu99, c11)
  * and C++11, gcc and clang, Linux; elsewhere it is nothing.
  *
- * Below are the parts that cpuperf itself reads: the layout of the shared memory, version 1
+ * Below are the parts that cpuperf itself reads: the layout of the shared memory, version 2
  * (schemas/marks.md). SPDX-License-Identifier: MIT
  */
 #ifndef CPUPERF_MARK_H
@@ -47,7 +49,7 @@ extern "C" {
 /* The shared memory: header, index of names, text of names, slots. Made by the recorder, sealed
  * against shrinking. */
 enum {
-	CPUPERF_MARK_VERSION = 1,
+	CPUPERF_MARK_VERSION = 2,
 	CPUPERF_MARK_MAGIC = 0x4b524d43, /* "CMRK" */
 	CPUPERF_MARK_MAX_NAME = 255,
 	CPUPERF_MARK_NR_NAMES = 4096, /* a power of 2 */
@@ -56,6 +58,28 @@ enum {
 	CPUPERF_MARK_SLOT_BYTES = 4096 + (512 << 10), /* with its head */
 	CPUPERF_MARK_UNIT_BYTES = 16,
 	CPUPERF_MARK_NR_UNITS = 32768, /* of a slot; a power of 2 */
+	CPUPERF_MARK_MAX_SLOTS = 256,
+	CPUPERF_MARK_MAX_COUNTS = 8,
+	CPUPERF_MARK_MAX_COUNTED_DEPTH = 64, /* regions deeper than that have no counts */
+	CPUPERF_MARK_NOTE = 1,               /* the type of the ELF note of an object */
+};
+
+/* The name of the recorder's socket, in the abstract namespace and in the variable CPUPERF_MARKS:
+ * this, and its number in 8 hexadecimal digits. */
+#define CPUPERF_MARK_SOCKET "cpuperf-marks-"
+
+/* What a program says first on a connection. */
+enum cpuperf_mark_ask {
+	CPUPERF_MARK_ASK_NOTHING = 0, /* it looks whether the recorder exists */
+	CPUPERF_MARK_ASK_MEMORY = 1,  /* of an object: the answer has its descriptor */
+	CPUPERF_MARK_ASK_THREAD = 2, /* a thread took a slot: the answer may have a descriptor, that
+				      * of its counters */
+};
+
+struct cpuperf_mark_hello {
+	uint32_t magic, version;
+	uint32_t ask;
+	uint32_t object, slot, tid; /* of a thread; object: the number in its memory */
 };
 
 enum cpuperf_mark_kind {
@@ -70,6 +94,8 @@ enum cpuperf_mark_kind {
 	CPUPERF_MARK_PAUSE_THREAD = 9,
 	CPUPERF_MARK_RESUME_THREAD = 10,
 	CPUPERF_MARK_NR_KINDS,
+	/* Of a beginning or an end: units with the counts follow, two in each. */
+	CPUPERF_MARK_COUNTED = 0x8000,
 };
 
 enum cpuperf_mark_clock {
@@ -80,7 +106,7 @@ enum cpuperf_mark_clock {
 struct cpuperf_mark_unit {
 	uint64_t time; /* of the clock in the header */
 	uint32_t name; /* 1 + its place in the index; 0: none */
-	uint16_t kind; /* enum cpuperf_mark_kind */
+	uint16_t kind; /* enum cpuperf_mark_kind, and CPUPERF_MARK_COUNTED */
 	/* Of a beginning and an end: the open regions around it, of this thread and object. Also
 	 * right after marks were lost. */
 	uint16_t depth;
@@ -112,24 +138,43 @@ struct cpuperf_mark_header {
 	uint32_t clock, nr_slots;
 	uint32_t names_offset, text_offset, slots_offset;
 	uint32_t is_closed; /* by the recorder: it reads no more */
-	uint8_t unused[80];
+	uint32_t object;    /* its number, for the hello of a thread */
+	uint32_t has_hello; /* threads that take a slot say hello */
+	uint32_t nr_counts; /* values that a counted mark has */
+	uint32_t chance;    /* of a region to be counted, of 2^32; 0: each one is */
+	uint8_t unused[72];
 	/* written by the program */
 	uint32_t
 	    text_used; /* bytes of text taken so far; beyond CPUPERF_MARK_TEXT_BYTES: refused */
 	uint32_t names_lost; /* names that found no room */
 	uint64_t missed;     /* marks of threads that had no slot */
+	uint32_t is_tried;   /* a thread has measured what marks themselves count */
 };
 
-/* What an object (a program or shared library) knows about being measured. */
+/* What an object (a program or shared library) knows about being measured. A note of the object
+ * (owner "cpuperf", type CPUPERF_MARK_NOTE: u32 version, u32 0, i64 distance from this field to the
+ * state) says where it is. A recorder that may write this memory changes `on` from 0 to its number,
+ * and back. */
 struct cpuperf_mark_state {
-	uint32_t on; /* not 0: marks are written, or a recorder is looked for */
-	uint32_t version;
-	uint32_t holder; /* the process that connects, or 0 */
+	uint32_t magic, version;
+	uint32_t on;        /* 0: off; else the number of the recorder */
+	uint32_t connected; /* the number of the recorder that shared is of */
+	uint32_t holder;    /* the process that connects, or 0 */
 	uint32_t generation;
+	uint32_t has_begun, unused;
 	uint64_t missed; /* marks of threads without a slot, not yet counted in shared */
 	struct cpuperf_mark_header *shared;
-	uint32_t *alive; /* in a page that reads as 0 after fork: the generation */
-	char name[108];  /* of the recorder's socket; empty: in the environment */
+	struct cpuperf_mark_own *own; /* what is in memory of this process alone */
+};
+
+/* Two pages. The first one reads as 0 after fork. */
+struct cpuperf_mark_own {
+	uint32_t alive; /* the generation of a connection */
+	uint32_t unused[1023];
+	struct {
+		int32_t fd;  /* + 1; 0: none */
+		uint32_t id; /* of the counter: the descriptor is closed only if it is still this */
+	} counters[CPUPERF_MARK_MAX_SLOTS];
 };
 
 /* What a thread knows, per object. */
@@ -137,21 +182,29 @@ struct cpuperf_mark_thread {
 	uint64_t head, tail; /* tail: as last seen */
 	struct cpuperf_mark_slot *slot;
 	struct cpuperf_mark_unit *units;
+	struct cpuperf_mark_header *shared;
 	uint32_t *alive;
+	uint32_t number; /* of the recorder */
 	uint32_t generation;
 	uint32_t clock;
 	uint32_t is_busy;
 	uint32_t pause; /* marks to skip before a slot is looked for again */
 	uint32_t depth; /* open regions */
+	int32_t counters;
+	uint32_t nr_counts, chance, random;
+	uint64_t counted; /* bit i: the open region of depth i */
 };
 
 #if defined(__linux__) && defined(__GNUC__) && !defined(CPUPERF_NO_MARKS)
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -176,14 +229,74 @@ int clock_gettime(int clock, struct timespec *out);
 
 /* One of each in every object. A name with default visibility would be one for the process, or one
  * for each object, depending on how objects are linked and loaded. */
-CPUPERF_MARK_SHARED struct cpuperf_mark_state cpuperf_mark_state_1;
-CPUPERF_MARK_SHARED __thread struct cpuperf_mark_thread cpuperf_mark_thread_1;
+CPUPERF_MARK_SHARED __attribute__((used)) struct cpuperf_mark_state cpuperf_mark_state_2 = {
+    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, 0, 0, 0, 0, 0, 0, 0, NULL, NULL};
+CPUPERF_MARK_SHARED __thread struct cpuperf_mark_thread cpuperf_mark_thread_2;
 
-/* Receives the descriptor of the shared memory. name: of an abstract socket. -1: there is none. */
-CPUPERF_MARK_RARE int cpuperf_mark_receive(const char *name)
+/* In memory, so that it is found in stripped programs and in those whose file is gone. */
+#ifdef __LP64__
+__asm__(".pushsection .note.cpuperf,\"a\",%note\n"
+	".balign 4\n"
+	".long 8, 16, 1\n"
+	".asciz \"cpuperf\"\n"
+	".long 2, 0\n"
+	".quad cpuperf_mark_state_2 - .\n"
+	".popsection\n");
+#endif
+
+/* The address of the recorder's socket. Its length. */
+CPUPERF_MARK_RARE socklen_t cpuperf_mark_address(uint32_t number, struct sockaddr_un *to)
+{
+	const size_t len = sizeof(CPUPERF_MARK_SOCKET) - 1;
+
+	memset(to, 0, sizeof(*to));
+	to->sun_family = AF_UNIX;
+	memcpy(to->sun_path + 1, CPUPERF_MARK_SOCKET, len);
+	for (size_t i = 0; i < 8; i++)
+		to->sun_path[1 + len + i] = "0123456789abcdef"[number >> (28 - 4 * i) & 15];
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len + 8);
+}
+
+/* The number in the name of a socket. 0: it is not such a name. */
+CPUPERF_MARK_RARE uint32_t cpuperf_mark_number(const char *name)
+{
+	const size_t len = sizeof(CPUPERF_MARK_SOCKET) - 1;
+	uint32_t number = 0;
+
+	if (!name || strncmp(name, CPUPERF_MARK_SOCKET, len) != 0 || strlen(name) != len + 8)
+		return 0;
+	for (const char *c = name + len; *c; c++) {
+		uint32_t digit = *c >= '0' && *c <= '9'   ? (uint32_t)(*c - '0')
+				 : *c >= 'a' && *c <= 'f' ? (uint32_t)(*c - 'a' + 10)
+							  : 16;
+
+		if (digit == 16)
+			return 0;
+		number = number << 4 | digit;
+	}
+	return number;
+}
+
+/* Whoever listens there: another user's process may have taken the name of a recorder that died. */
+CPUPERF_MARK_RARE int cpuperf_mark_is_trusted(int s)
+{
+	struct {
+		int32_t pid;
+		uint32_t uid, gid;
+	} peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(s, SOL_SOCKET, 17 /* SO_PEERCRED */, &peer, &len) == 0 &&
+	       (peer.uid == 0 || peer.uid == (uint32_t)geteuid());
+}
+
+/* Asks the recorder. *fd: the descriptor of the answer, or -1. 0, or -errno without an answer. */
+CPUPERF_MARK_RARE int cpuperf_mark_ask(uint32_t number, const struct cpuperf_mark_hello *hello,
+				       int *fd)
 {
 	struct sockaddr_un to;
-	struct timeval limit = {1, 0};
+	socklen_t len = cpuperf_mark_address(number, &to);
+	struct timeval limit = {1, 0}; /* a recorder that hangs must not hang the program */
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -192,86 +305,123 @@ CPUPERF_MARK_RARE int cpuperf_mark_receive(const char *name)
 	struct iovec part = {&byte, 1};
 	struct msghdr message;
 	struct cmsghdr *c;
-	int fd = -1, s;
+	int flags = hello->ask == CPUPERF_MARK_ASK_NOTHING ? SOCK_NONBLOCK : 0, rc = 0, s;
 
-	if (!name || !*name || strlen(name) >= sizeof(to.sun_path))
-		return -1;
-	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	*fd = -1;
+	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
 	if (s < 0)
-		return -1;
-	memset(&to, 0, sizeof(to));
-	to.sun_family = AF_UNIX;
-	memcpy(to.sun_path + 1, name, strlen(name));
+		return -errno;
 	memset(&message, 0, sizeof(message));
 	message.msg_iov = &part;
 	message.msg_iovlen = 1;
 	message.msg_control = control.bytes;
 	message.msg_controllen = sizeof(control.bytes);
-	/* a recorder that hangs must not hang the program */
-	if (setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
-	    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
-	    connect(s, (struct sockaddr *)&to,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) == 0 &&
-	    recvmsg(s, &message, MSG_CMSG_CLOEXEC) == 1) {
-		c = CMSG_FIRSTHDR(&message);
-		if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		    c->cmsg_len == CMSG_LEN(sizeof(int)))
-			memcpy(&fd, CMSG_DATA(c), sizeof(int));
+	if (setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
+	    setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	    connect(s, (struct sockaddr *)&to, len) ||
+	    send(s, hello, sizeof(*hello), MSG_NOSIGNAL) != (ssize_t)sizeof(*hello))
+		rc = -errno;
+	else if (!cpuperf_mark_is_trusted(s))
+		rc = -EPERM;
+	else if (hello->ask != CPUPERF_MARK_ASK_NOTHING) {
+		if (recvmsg(s, &message, MSG_CMSG_CLOEXEC) != 1)
+			rc = -ECONNREFUSED;
+		else if ((c = CMSG_FIRSTHDR(&message)) && c->cmsg_level == SOL_SOCKET &&
+			 c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+			memcpy(fd, CMSG_DATA(c), sizeof(int));
 	}
 	close(s);
-	return fd;
+	return rc;
 }
 
+/* Memory that can shrink would kill the program. */
 CPUPERF_MARK_RARE struct cpuperf_mark_header *cpuperf_mark_map(int fd)
 {
 	struct cpuperf_mark_header *h;
 	struct stat st;
 	void *at;
 
-	if (fstat(fd, &st) || (uint64_t)st.st_size < sizeof(*h))
+	if (fstat(fd, &st) || (uint64_t)st.st_size < sizeof(*h) ||
+	    !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */))
 		return NULL;
 	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return NULL;
 	h = (struct cpuperf_mark_header *)at;
 	if (h->magic == CPUPERF_MARK_MAGIC && h->version == CPUPERF_MARK_VERSION &&
-	    h->bytes == (uint64_t)st.st_size)
+	    h->bytes == (uint64_t)st.st_size && h->nr_slots <= CPUPERF_MARK_MAX_SLOTS &&
+	    h->nr_counts <= CPUPERF_MARK_MAX_COUNTS)
 		return h;
 	munmap(at, (size_t)st.st_size);
 	return NULL;
 }
 
-/* The memory of this process image is new after fork: its page of the generation reads as 0. */
-CPUPERF_MARK_RARE int cpuperf_mark_connect(struct cpuperf_mark_state *state)
+/* The program may have closed the descriptor, and opened something else under its number. */
+CPUPERF_MARK_RARE void cpuperf_mark_close_counters(struct cpuperf_mark_own *own, uint32_t slot)
 {
-	const char *name = state->name[0] ? state->name : getenv("CPUPERF_MARKS");
+	int fd = own->counters[slot].fd - 1;
+	uint64_t id;
+
+	if (fd >= 0 && ioctl(fd, _IOR('$', 7, uint64_t *) /* PERF_EVENT_IOC_ID */, &id) == 0 &&
+	    (uint32_t)id == own->counters[slot].id)
+		close(fd);
+	own->counters[slot].fd = 0;
+}
+
+/* Ends a connection. A thread may still write its mark, so the addresses stay valid, with memory
+ * that nobody reads. */
+CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
+{
+	struct cpuperf_mark_header *h = state->shared;
+
+	if (!h)
+		return;
+	__atomic_store_n(&state->shared, (struct cpuperf_mark_header *)NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&state->own->alive, 0, __ATOMIC_RELEASE);
+	state->connected = 0;
+	for (uint32_t i = 0; i < CPUPERF_MARK_MAX_SLOTS; i++)
+		cpuperf_mark_close_counters(state->own, i);
+	(void)mmap(h, (size_t)h->bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1, 0);
+}
+
+CPUPERF_MARK_RARE struct cpuperf_mark_own *cpuperf_mark_make_own(void)
+{
+	const size_t bytes = sizeof(struct cpuperf_mark_own);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	/* where pages are larger, the descriptors are forgotten after fork, too */
+	if (madvise(at, 4096, 18 /* MADV_WIPEONFORK */)) {
+		munmap(at, bytes);
+		return NULL;
+	}
+	return (struct cpuperf_mark_own *)at;
+}
+
+CPUPERF_MARK_RARE int cpuperf_mark_connect(struct cpuperf_mark_state *state, uint32_t number)
+{
+	const struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_MEMORY, 0, 0, 0};
 	struct cpuperf_mark_header *shared = NULL;
-	uint32_t *alive = state->alive;
 	int fd;
 
-	if (!alive) {
-		void *at =
-		    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (at == MAP_FAILED)
-			return -1;
-		if (madvise(at, 4096, 18 /* MADV_WIPEONFORK */)) {
-			munmap(at, 4096);
-			return -1;
-		}
-		alive = (uint32_t *)at;
-	}
-	fd = cpuperf_mark_receive(name);
+	cpuperf_mark_disconnect(state);
+	if (!state->own)
+		state->own = cpuperf_mark_make_own();
+	if (!number || !state->own || cpuperf_mark_ask(number, &hello, &fd))
+		return -1;
 	if (fd >= 0) {
 		shared = cpuperf_mark_map(fd);
 		close(fd);
 	}
-	state->alive = alive;
 	if (!shared)
 		return -1;
-	state->shared = shared;
+	state->connected = number;
 	state->generation++;
-	__atomic_store_n(alive, state->generation, __ATOMIC_RELEASE);
+	__atomic_store_n(&state->own->alive, state->generation, __ATOMIC_RELEASE);
+	__atomic_store_n(&state->shared, shared, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -282,12 +432,65 @@ CPUPERF_MARK_RARE struct cpuperf_mark_slot *cpuperf_mark_slot_at(struct cpuperf_
 						    (size_t)i * CPUPERF_MARK_SLOT_BYTES);
 }
 
+/* The descriptor gets a high number: programs that close all of theirs get it for a file of their
+ * own last of all. */
+CPUPERF_MARK_RARE int cpuperf_mark_move_up(int fd)
+{
+	struct rlimit limit;
+	int least = 64, moved;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		least = limit.rlim_cur > 1024 ? 768 : (int)(limit.rlim_cur / 4 * 3);
+	moved = fcntl(fd, 1030 /* F_DUPFD_CLOEXEC */, least);
+	close(fd);
+	return moved;
+}
+
+/* The first write to a page is a page fault, which would be counted in some region. */
+CPUPERF_MARK_RARE void cpuperf_mark_touch(struct cpuperf_mark_thread *t)
+{
+	for (uint32_t i = 0; i < CPUPERF_MARK_NR_UNITS; i += 4096 / CPUPERF_MARK_UNIT_BYTES) {
+		volatile uint16_t *word = &t->units[i].kind;
+
+		*word = *word;
+	}
+}
+
+/* Says hello for the thread, and receives its counters. */
+CPUPERF_MARK_RARE void cpuperf_mark_greet(struct cpuperf_mark_state *state,
+					  struct cpuperf_mark_thread *t, uint32_t slot)
+{
+	const struct cpuperf_mark_hello hello = {CPUPERF_MARK_MAGIC,
+						 CPUPERF_MARK_VERSION,
+						 CPUPERF_MARK_ASK_THREAD,
+						 t->shared->object,
+						 slot,
+						 t->slot->tid};
+	uint64_t id = 0;
+	int fd;
+
+	cpuperf_mark_close_counters(state->own, slot); /* of the thread that had the slot before */
+	if (cpuperf_mark_ask(state->connected, &hello, &fd) || fd < 0)
+		return;
+	fd = cpuperf_mark_move_up(fd);
+	if (fd < 0 || ioctl(fd, _IOR('$', 7, uint64_t *), &id))
+		return;
+	state->own->counters[slot].id = (uint32_t)id;
+	state->own->counters[slot].fd = fd + 1;
+	t->counters = fd;
+	t->nr_counts = t->shared->nr_counts;
+	t->chance = t->shared->chance;
+	t->random = t->slot->tid * 2654435761u + (uint32_t)(uintptr_t)t + (uint32_t)time(NULL);
+	t->random |= !t->random; /* 0 stays 0 */
+	cpuperf_mark_touch(t);
+}
+
 CPUPERF_MARK_RARE int cpuperf_mark_take_slot(struct cpuperf_mark_state *state,
 					     struct cpuperf_mark_thread *t)
 {
-	struct cpuperf_mark_header *h = state->shared;
+	struct cpuperf_mark_header *h = __atomic_load_n(&state->shared, __ATOMIC_ACQUIRE);
 
-	for (uint32_t i = 0; i < h->nr_slots && !h->is_closed; i++) {
+	for (uint32_t i = 0; h && i < h->nr_slots && !h->is_closed; i++) {
 		struct cpuperf_mark_slot *slot = cpuperf_mark_slot_at(h, i);
 		uint32_t is_free = 0;
 
@@ -299,36 +502,34 @@ CPUPERF_MARK_RARE int cpuperf_mark_take_slot(struct cpuperf_mark_state *state,
 		t->slot = slot;
 		t->units = (struct cpuperf_mark_unit *)(void *)((char *)slot +
 								CPUPERF_MARK_SLOT_HEAD_BYTES);
+		t->shared = h;
 		t->head = slot->head;
 		t->tail = slot->tail;
 		t->clock = h->clock;
-		t->alive = state->alive;
+		t->depth = 0;
+		t->counted = 0;
+		if (h->has_hello)
+			cpuperf_mark_greet(state, t, i);
+		t->alive = &state->own->alive;
 		t->generation = state->generation;
+		t->number = state->connected;
 		return 0;
 	}
 	return -1;
 }
 
-CPUPERF_MARK_RARE int cpuperf_mark_is_connected(const struct cpuperf_mark_state *state)
+CPUPERF_MARK_RARE int cpuperf_mark_is_connected(const struct cpuperf_mark_state *state,
+						uint32_t number)
 {
-	const uint32_t *alive = __atomic_load_n(&state->alive, __ATOMIC_ACQUIRE);
-	uint32_t generation = alive ? __atomic_load_n(alive, __ATOMIC_ACQUIRE) : 0;
+	const struct cpuperf_mark_header *h = __atomic_load_n(&state->shared, __ATOMIC_ACQUIRE);
 
-	return generation && generation == state->generation;
+	return h && __atomic_load_n(&state->own->alive, __ATOMIC_RELAXED) == state->generation &&
+	       number == state->connected && !__atomic_load_n(&h->is_closed, __ATOMIC_RELAXED);
 }
 
-/* Counts a mark of a thread without a slot. */
-CPUPERF_MARK_RARE void cpuperf_mark_miss(struct cpuperf_mark_state *state)
-{
-	__atomic_fetch_add(&state->missed, 1, __ATOMIC_RELAXED);
-	if (cpuperf_mark_is_connected(state))
-		__atomic_fetch_add(&state->shared->missed,
-				   __atomic_exchange_n(&state->missed, 0, __ATOMIC_RELAXED),
-				   __ATOMIC_RELAXED);
-}
-
-/* Connects, unless another thread does. Not 0: there is no connection now. */
-CPUPERF_MARK_RARE int cpuperf_mark_connect_once(struct cpuperf_mark_state *state)
+/* Connects, unless another thread does. Not 0: there is no connection now. A recorder that is gone,
+ * or has ended, turns the object off. */
+CPUPERF_MARK_RARE int cpuperf_mark_connect_once(struct cpuperf_mark_state *state, uint32_t number)
 {
 	uint32_t self = (uint32_t)getpid(),
 		 holder = __atomic_load_n(&state->holder, __ATOMIC_RELAXED);
@@ -338,40 +539,74 @@ CPUPERF_MARK_RARE int cpuperf_mark_connect_once(struct cpuperf_mark_state *state
 	if (holder == self || !__atomic_compare_exchange_n(&state->holder, &holder, self, 0,
 							   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return -1;
-	if (!cpuperf_mark_is_connected(state))
-		rc = cpuperf_mark_connect(state);
-	if (rc == 0)
-		__atomic_fetch_add(&state->shared->missed,
-				   __atomic_exchange_n(&state->missed, 0, __ATOMIC_RELAXED),
-				   __ATOMIC_RELAXED);
-	else
-		__atomic_store_n(&state->on, 0, __ATOMIC_RELAXED);
+	if (!cpuperf_mark_is_connected(state, number))
+		rc = cpuperf_mark_connect(state, number);
+	if (rc)
+		__atomic_compare_exchange_n(&state->on, &number, 0, 0, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
 	__atomic_store_n(&state->holder, 0, __ATOMIC_RELEASE);
 	return rc;
 }
 
-/* Gives the thread a slot. Not 0: it has none now, and the mark is lost. */
-CPUPERF_MARK_RARE int cpuperf_mark_attach(struct cpuperf_mark_thread *t)
+CPUPERF_MARK_RARE void cpuperf_mark_add_missed(struct cpuperf_mark_state *state)
 {
-	struct cpuperf_mark_state *state = &cpuperf_mark_state_1;
+	struct cpuperf_mark_header *h = __atomic_load_n(&state->shared, __ATOMIC_ACQUIRE);
+
+	if (h)
+		__atomic_fetch_add(&h->missed,
+				   __atomic_exchange_n(&state->missed, 0, __ATOMIC_RELAXED),
+				   __ATOMIC_RELAXED);
+}
+
+/* Gives the thread a slot. Without one, its marks are lost. */
+CPUPERF_MARK_RARE void cpuperf_mark_attach(struct cpuperf_mark_thread *t)
+{
+	struct cpuperf_mark_state *state = &cpuperf_mark_state_2;
+	uint32_t number = __atomic_load_n(&state->on, __ATOMIC_RELAXED);
 	int error = errno, rc = 0;
 
+	if (t->is_busy)
+		return;
+	t->is_busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->slot = NULL;
+	t->number = t->nr_counts = 0;
 	if (t->pause) {
 		t->pause--;
-		rc = -1;
 	} else {
-		if (!cpuperf_mark_is_connected(state))
-			rc = cpuperf_mark_connect_once(state);
-		if (rc == 0 && cpuperf_mark_take_slot(state, t)) {
+		if (!cpuperf_mark_is_connected(state, number))
+			rc = cpuperf_mark_connect_once(state, number);
+		if (rc == 0 && cpuperf_mark_take_slot(state, t))
 			t->pause = 1000;
-			rc = -1;
-		}
+		if (rc == 0)
+			cpuperf_mark_add_missed(state);
 	}
-	if (rc)
-		cpuperf_mark_miss(state);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	t->is_busy = 0;
 	errno = error;
-	return rc;
+}
+
+/* Counts a mark of a thread without a slot. */
+CPUPERF_MARK_RARE void cpuperf_mark_miss(void)
+{
+	struct cpuperf_mark_state *state = &cpuperf_mark_state_2;
+
+	if (__atomic_load_n(&state->on, __ATOMIC_RELAXED))
+		__atomic_fetch_add(&state->missed, 1, __ATOMIC_RELAXED);
+	cpuperf_mark_add_missed(state);
+}
+
+/* The ring is full: the recorder is slow, or it was killed, which nobody says. */
+CPUPERF_MARK_RARE void cpuperf_mark_lose(struct cpuperf_mark_thread *t)
+{
+	const struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_NOTHING, 0, 0, 0};
+	int error = errno, fd;
+
+	if (t->slot->lost++ % 4096 == 0 &&
+	    cpuperf_mark_ask(t->number, &hello, &fd) == -ECONNREFUSED)
+		__atomic_store_n(&t->shared->is_closed, 1, __ATOMIC_RELAXED);
+	errno = error;
 }
 
 static inline uint64_t cpuperf_mark_now(uint32_t clock)
@@ -448,30 +683,36 @@ CPUPERF_MARK_OFTEN uint32_t cpuperf_mark_name(struct cpuperf_mark_header *h, con
 	return 0;
 }
 
-/* True if the thread has a slot with room for the units, and is not in a mark already. */
+/* True while the thread may write into its slot. False also after fork. */
+static inline int cpuperf_mark_is_ready(const struct cpuperf_mark_thread *t)
+{
+	return t->number == __atomic_load_n(&cpuperf_mark_state_2.on, __ATOMIC_RELAXED) &&
+	       t->number && *t->alive == t->generation &&
+	       !__atomic_load_n(&t->shared->is_closed, __ATOMIC_RELAXED);
+}
+
+/* True if there is room for the units, and the thread is not in a mark already. */
 static inline int cpuperf_mark_enter(struct cpuperf_mark_thread *t, uint32_t nr)
 {
-	if (__builtin_expect(t->is_busy, 0)) {
-		if (t->slot)
+	if (__builtin_expect(t->is_busy || !t->number, 0)) {
+		if (t->is_busy && t->slot)
 			t->slot->lost++;
+		else
+			cpuperf_mark_miss();
 		return 0;
 	}
 	t->is_busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(!t->alive || *t->alive != t->generation, 0) && cpuperf_mark_attach(t))
-		goto refused;
 	if (__builtin_expect(t->head + nr - t->tail > CPUPERF_MARK_NR_UNITS, 0)) {
 		t->tail = __atomic_load_n(&t->slot->tail, __ATOMIC_ACQUIRE);
 		if (t->head + nr - t->tail > CPUPERF_MARK_NR_UNITS) {
-			t->slot->lost++;
-			goto refused;
+			cpuperf_mark_lose(t);
+			__atomic_signal_fence(__ATOMIC_SEQ_CST);
+			t->is_busy = 0;
+			return 0;
 		}
 	}
 	return 1;
-refused:
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	t->is_busy = 0;
-	return 0;
 }
 
 static inline void cpuperf_mark_leave(struct cpuperf_mark_thread *t, uint32_t nr)
@@ -492,15 +733,21 @@ static inline uint32_t cpuperf_mark_nest(struct cpuperf_mark_thread *t, uint32_t
 	return t->depth;
 }
 
-static inline void cpuperf_mark_put(struct cpuperf_mark_thread *t, uint32_t kind, uint32_t depth,
-				    uint32_t name)
+static inline struct cpuperf_mark_unit *cpuperf_mark_unit_at(struct cpuperf_mark_thread *t,
+							     uint32_t i)
 {
-	struct cpuperf_mark_unit *u = &t->units[t->head % CPUPERF_MARK_NR_UNITS];
+	return &t->units[(t->head + i) % CPUPERF_MARK_NR_UNITS];
+}
+
+static inline void cpuperf_mark_put(struct cpuperf_mark_thread *t, uint32_t kind, uint32_t depth,
+				    uint32_t name, uint64_t time)
+{
+	struct cpuperf_mark_unit *u = cpuperf_mark_unit_at(t, 0);
 
 	u->name = name;
 	u->kind = (uint16_t)kind;
 	u->depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
-	u->time = cpuperf_mark_now(t->clock);
+	u->time = time;
 }
 
 /* site: the name's number in the memory of a generation, as found before; NULL: look it up. */
@@ -514,55 +761,125 @@ static inline uint32_t cpuperf_mark_find(struct cpuperf_mark_thread *t, uint64_t
 		return 0;
 	if (__builtin_expect(known && known >> 32 == t->generation, 1))
 		return (uint32_t)known;
-	name = cpuperf_mark_name(cpuperf_mark_state_1.shared, text);
+	name = cpuperf_mark_name(t->shared, text);
 	if (site)
 		__atomic_store_n(site, (uint64_t)t->generation << 32 | name, __ATOMIC_RELAXED);
 	return name;
 }
 
+static inline int cpuperf_mark_has_value(uint32_t kind)
+{
+	return kind == CPUPERF_MARK_BEGIN_NUMBER || kind == CPUPERF_MARK_INT;
+}
+
+/* Each region by chance, so that no pattern of the program can meet one of ours; its end, if its
+ * beginning was counted. */
+static inline int cpuperf_mark_is_counted(struct cpuperf_mark_thread *t, uint32_t kind,
+					  uint32_t depth)
+{
+	uint64_t bit = depth < CPUPERF_MARK_MAX_COUNTED_DEPTH ? (uint64_t)1 << depth : 0;
+
+	if (kind == CPUPERF_MARK_END_REGION)
+		return (t->counted & bit) != 0;
+	if (kind > CPUPERF_MARK_BEGIN_NUMBER)
+		return 0;
+	t->random ^= t->random << 13, t->random ^= t->random >> 17, t->random ^= t->random << 5;
+	if (!t->chance || t->random <= t->chance)
+		t->counted |= bit;
+	else
+		t->counted &= ~bit;
+	return (t->counted & bit) != 0;
+}
+
+/* By one system call, which is no place of cancellation (read(2) of libc is one). */
+static inline int cpuperf_mark_read(const struct cpuperf_mark_thread *t,
+				    uint64_t values[1 + CPUPERF_MARK_MAX_COUNTS])
+{
+	int error = errno;
+	long bytes = (long)sizeof(*values) * (1 + t->nr_counts);
+
+	if (syscall(SYS_read, t->counters, values, bytes) == bytes && values[0] == t->nr_counts)
+		return 1;
+	errno = error;
+	return 0;
+}
+
+/* A beginning or an end with counts. What reads them is outside of the region's time, and what
+ * reads the time is within its counts. */
+CPUPERF_MARK_OFTEN void cpuperf_mark_write_counted(struct cpuperf_mark_thread *t, uint32_t kind,
+						   uint64_t *site, const char *text, int64_t value,
+						   uint32_t depth)
+{
+	uint64_t values[2 + CPUPERF_MARK_MAX_COUNTS], time = 0;
+	struct cpuperf_mark_value v = {value, 0};
+	uint32_t nr = 1, nr_counts = (t->nr_counts + 1) / 2, name;
+	int is_end = kind == CPUPERF_MARK_END_REGION, has_value = cpuperf_mark_has_value(kind);
+
+	if (!cpuperf_mark_enter(t, 1 + (uint32_t)has_value + nr_counts))
+		return;
+	name = cpuperf_mark_find(t, site, text);
+	values[1 + t->nr_counts] = 0;
+	if (is_end)
+		time = cpuperf_mark_now(t->clock);
+	if (has_value)
+		memcpy(cpuperf_mark_unit_at(t, nr++), &v, sizeof(v));
+	if (cpuperf_mark_read(t, values)) {
+		for (uint32_t i = 0; i < nr_counts; i++)
+			memcpy(cpuperf_mark_unit_at(t, nr++), &values[1 + 2 * i],
+			       2 * sizeof(*values));
+		kind |= CPUPERF_MARK_COUNTED;
+	}
+	if (!is_end)
+		time = cpuperf_mark_now(t->clock);
+	cpuperf_mark_put(t, kind, depth, name, time);
+	cpuperf_mark_leave(t, nr);
+}
+
+CPUPERF_MARK_RARE void cpuperf_mark_attach_and_try(struct cpuperf_mark_thread *t);
+
 CPUPERF_MARK_OFTEN void cpuperf_mark_write(uint32_t kind, uint64_t *site, const char *text)
 {
-	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_1;
-	uint32_t depth = cpuperf_mark_nest(t, kind);
+	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
+	uint32_t depth;
 
+	if (__builtin_expect(!cpuperf_mark_is_ready(t), 0))
+		cpuperf_mark_attach_and_try(t);
+	depth = cpuperf_mark_nest(t, kind);
+	if (t->nr_counts && cpuperf_mark_is_counted(t, kind, depth)) {
+		cpuperf_mark_write_counted(t, kind, site, text, 0, depth);
+		return;
+	}
 	if (!cpuperf_mark_enter(t, 1))
 		return;
-	cpuperf_mark_put(t, kind, depth, cpuperf_mark_find(t, site, text));
+	cpuperf_mark_put(t, kind, depth, cpuperf_mark_find(t, site, text),
+			 cpuperf_mark_now(t->clock));
 	cpuperf_mark_leave(t, 1);
 }
 
 CPUPERF_MARK_OFTEN void cpuperf_mark_write_value(uint32_t kind, uint64_t *site, const char *text,
 						 int64_t value)
 {
-	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_1;
+	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
 	struct cpuperf_mark_value v = {value, 0};
-	uint32_t depth = cpuperf_mark_nest(t, kind);
+	uint32_t depth;
 
+	if (__builtin_expect(!cpuperf_mark_is_ready(t), 0))
+		cpuperf_mark_attach_and_try(t);
+	depth = cpuperf_mark_nest(t, kind);
+	if (t->nr_counts && cpuperf_mark_is_counted(t, kind, depth)) {
+		cpuperf_mark_write_counted(t, kind, site, text, value, depth);
+		return;
+	}
 	if (!cpuperf_mark_enter(t, 2))
 		return;
-	memcpy(&t->units[(t->head + 1) % CPUPERF_MARK_NR_UNITS], &v, sizeof(v));
-	cpuperf_mark_put(t, kind, depth, cpuperf_mark_find(t, site, text));
+	memcpy(cpuperf_mark_unit_at(t, 1), &v, sizeof(v));
+	cpuperf_mark_put(t, kind, depth, cpuperf_mark_find(t, site, text),
+			 cpuperf_mark_now(t->clock));
 	cpuperf_mark_leave(t, 2);
 }
 
-/* Early, before the program may forbid itself to open sockets. */
-__attribute__((constructor(101), unused)) static void cpuperf_mark_begin_image(void)
-{
-	struct cpuperf_mark_state *state = &cpuperf_mark_state_1;
-
-	if (state->version || getauxval(AT_SECURE))
-		return;
-	state->version = CPUPERF_MARK_VERSION;
-	if (getenv("CPUPERF_MARKS")) {
-		__atomic_store_n(&state->on, 1, __ATOMIC_RELAXED);
-		cpuperf_mark_thread_1.is_busy = 1;
-		cpuperf_mark_attach(&cpuperf_mark_thread_1);
-		cpuperf_mark_thread_1.is_busy = 0;
-	}
-}
-
 #define CPUPERF_MARK_IS_ON                                                                         \
-	__builtin_expect(__atomic_load_n(&cpuperf_mark_state_1.on, __ATOMIC_RELAXED) != 0, 0)
+	__builtin_expect(__atomic_load_n(&cpuperf_mark_state_2.on, __ATOMIC_RELAXED) != 0, 0)
 #define CPUPERF_MARK_SITE(kind, name)                                                              \
 	do {                                                                                       \
 		static uint64_t cpuperf_mark_site;                                                 \
@@ -579,6 +896,45 @@ __attribute__((constructor(101), unused)) static void cpuperf_mark_begin_image(v
 	(CPUPERF_MARK_IS_ON ? cpuperf_mark_write(kind, NULL, name) : (void)0)
 #define CPUPERF_MARK_CALL_VALUE(kind, name, value)                                                 \
 	(CPUPERF_MARK_IS_ON ? cpuperf_mark_write_value(kind, NULL, name, value) : (void)0)
+
+/* What marks themselves count: the inner region, what is in each region; the outer one less the
+ * inner one, what a region adds to those around it. */
+CPUPERF_MARK_RARE void cpuperf_mark_try(struct cpuperf_mark_thread *t)
+{
+	uint32_t chance = t->chance;
+
+	t->chance = 0;
+	for (int i = 0; i < 16; i++) {
+		CPUPERF_MARK_SITE(CPUPERF_MARK_BEGIN, "[marks]");
+		CPUPERF_MARK_SITE(CPUPERF_MARK_BEGIN, "[mark]");
+		CPUPERF_MARK_CALL(CPUPERF_MARK_END_REGION, NULL);
+		CPUPERF_MARK_CALL(CPUPERF_MARK_END_REGION, NULL);
+	}
+	t->chance = chance;
+}
+
+CPUPERF_MARK_RARE void cpuperf_mark_attach_and_try(struct cpuperf_mark_thread *t)
+{
+	cpuperf_mark_attach(t);
+	if (t->nr_counts && !__atomic_exchange_n(&t->shared->is_tried, 1, __ATOMIC_RELAXED))
+		cpuperf_mark_try(t);
+}
+
+/* Early, before the program may forbid itself to open sockets. */
+__attribute__((constructor(101), unused)) static void cpuperf_mark_begin_image(void)
+{
+	struct cpuperf_mark_state *state = &cpuperf_mark_state_2;
+	uint32_t number;
+
+	if (state->has_begun || getauxval(AT_SECURE))
+		return;
+	state->has_begun = 1;
+	number = cpuperf_mark_number(getenv("CPUPERF_MARKS"));
+	if (number) {
+		__atomic_store_n(&state->on, number, __ATOMIC_RELAXED);
+		cpuperf_mark_attach_and_try(&cpuperf_mark_thread_2);
+	}
+}
 
 #else
 

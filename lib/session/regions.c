@@ -86,7 +86,17 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 	if (t->refused)
 		snprintf(note[4], size, "the marks of %u programs or libraries were not received",
 			 t->refused);
-	if (!t->connections)
+	if (t->old)
+		snprintf(note[6], size,
+			 "%u programs or libraries were built with another version of "
+			 "cpuperf/mark.h: their marks were not received; build them again",
+			 t->old);
+	if (t->strangers)
+		snprintf(note[7], size,
+			 "%" PRIu64 " marks were lost: their threads, of another PID namespace, "
+			 "were not found",
+			 t->strangers);
+	if (!t->connections && !t->refused && !t->old)
 		snprintf(note[5], size,
 			 "no program had marks: regions need cpuperf/mark.h in its source");
 }

@@ -10,7 +10,7 @@
 struct common;
 struct wire;
 
-enum { SESSION_REGIONS_NR_NOTES = 6, SESSION_REGIONS_NOTE_BYTES = 200 };
+enum { SESSION_REGIONS_NR_NOTES = 8, SESSION_REGIONS_NOTE_BYTES = 200 };
 
 struct session_regions {
 	struct wire *wire;     /* owned; NULL: no marks are received */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	NR_SLOTS = 256,
+	NR_SLOTS = CPUPERF_MARK_MAX_SLOTS,
 	NAMES_OFFSET = 4096,
 	TEXT_OFFSET = NAMES_OFFSET + CPUPERF_MARK_NR_NAMES * 4,
 	SLOTS_OFFSET = TEXT_OFFSET + CPUPERF_MARK_TEXT_BYTES,
@@ -44,6 +44,8 @@ struct wire_slot {
 	uint64_t tail;
 	uint64_t last_ns; /* of its last mark */
 	uint64_t lost;
+	uint32_t tid;   /* of a thread that said hello; 0: as it wrote itself */
+	void *counters; /* owned; NULL: none */
 };
 
 int wire_reader_init(struct wire_reader *r, const struct wire_config *config)
@@ -51,15 +53,24 @@ int wire_reader_init(struct wire_reader *r, const struct wire_config *config)
 	*r = (struct wire_reader){.config = config};
 	dict_init_texts(&r->texts, sizeof(const char *), MAX_NAMES, MAX_NAMES_BYTES);
 	r->marks = mem_calloc(BATCH, sizeof(*r->marks));
+	r->counts = mem_calloc(BATCH * (size_t)config->nr_counts + 1, sizeof(*r->counts));
 	wire_clocks_now(&r->before);
 	r->now = r->before;
-	return r->marks ? 0 : -ENOMEM;
+	return r->marks && r->counts ? 0 : -ENOMEM;
 }
 
 void wire_reader_fini(struct wire_reader *r)
 {
 	dict_fini(&r->texts);
 	mem_free(r->marks);
+	mem_free(r->counts);
+}
+
+void wire_reader_name_counts(struct wire_reader *r)
+{
+	for (uint32_t i = 0; i < r->config->nr_counts; i++)
+		if (dict_add(&r->texts, r->config->count_names[i]) == i)
+			r->config->name(r->config->arg, i + 1, r->config->count_names[i]);
 }
 
 static uint64_t read_cycles(void)
@@ -120,7 +131,7 @@ static int make_file(uint64_t bytes, int *out)
 	return 0;
 }
 
-int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint32_t clock, int *fd)
+int wire_memory_init(struct wire_memory *m, const struct wire_memory_config *config, int *fd)
 {
 	const uint64_t bytes = SLOTS_OFFSET + (uint64_t)NR_SLOTS * CPUPERF_MARK_SLOT_BYTES;
 	int file = -1, rc = make_file(bytes, &file);
@@ -128,7 +139,11 @@ int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint3
 
 	if (rc)
 		return rc;
-	*m = (struct wire_memory){.pid = pid, .object = object, .clock = clock};
+	*m = (struct wire_memory){.pid = config->pid,
+				  .object = config->object,
+				  .clock = config->clock,
+				  .is_nested = config->is_nested,
+				  .nr_counts = config->nr_counts};
 	m->connected_ns = clock_monotonic_ns();
 	m->slots = mem_calloc(NR_SLOTS, sizeof(*m->slots));
 	m->names = mem_calloc(CPUPERF_MARK_NR_NAMES, sizeof(*m->names));
@@ -139,14 +154,19 @@ int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint3
 		wire_memory_fini(m);
 		return -ENOMEM;
 	}
-	*m->shared = (struct cpuperf_mark_header){.magic = CPUPERF_MARK_MAGIC,
-						  .version = CPUPERF_MARK_VERSION,
-						  .bytes = bytes,
-						  .clock = clock,
-						  .nr_slots = NR_SLOTS,
-						  .names_offset = NAMES_OFFSET,
-						  .text_offset = TEXT_OFFSET,
-						  .slots_offset = SLOTS_OFFSET};
+	*m->shared =
+	    (struct cpuperf_mark_header){.magic = CPUPERF_MARK_MAGIC,
+					 .version = CPUPERF_MARK_VERSION,
+					 .bytes = bytes,
+					 .clock = config->clock,
+					 .object = config->object,
+					 .has_hello = config->is_nested || config->nr_counts,
+					 .nr_counts = config->nr_counts,
+					 .chance = config->chance,
+					 .nr_slots = NR_SLOTS,
+					 .names_offset = NAMES_OFFSET,
+					 .text_offset = TEXT_OFFSET,
+					 .slots_offset = SLOTS_OFFSET};
 	*fd = file;
 	return 0;
 }
@@ -230,6 +250,56 @@ static bool has_value(uint32_t kind)
 	return kind == CPUPERF_MARK_BEGIN_NUMBER || kind == CPUPERF_MARK_INT;
 }
 
+static bool has_counts(const struct wire_memory *m, uint32_t kind)
+{
+	return m->nr_counts && kind <= CPUPERF_MARK_END_REGION;
+}
+
+/* A mark and the units that follow it. */
+struct mark_units {
+	struct cpuperf_mark_unit first;
+	struct cpuperf_mark_value value;
+	bool has_value, has_counts;
+};
+
+/* Reads the units of a mark, and its counts to counts. False: they are invalid. */
+static bool read_units(const struct wire_memory *m, const struct cpuperf_mark_unit *units,
+		       uint64_t *tail, uint64_t head, struct mark_units *out, uint64_t *counts)
+{
+	uint32_t kind, nr;
+
+	*out = (struct mark_units){.first = units[(*tail)++ % CPUPERF_MARK_NR_UNITS]};
+	kind = out->first.kind & ~CPUPERF_MARK_COUNTED;
+	out->has_value = has_value(kind);
+	out->has_counts = kind != out->first.kind;
+	out->first.kind = (uint16_t)kind;
+	nr = out->has_counts ? (m->nr_counts + 1) / 2 : 0;
+	if (!kind || kind >= CPUPERF_MARK_NR_KINDS || (out->has_counts && !has_counts(m, kind)) ||
+	    head - *tail < out->has_value + nr)
+		return false;
+	if (out->has_value)
+		memcpy(&out->value, &units[(*tail)++ % CPUPERF_MARK_NR_UNITS], sizeof(out->value));
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t pair[2];
+
+		memcpy(pair, &units[(*tail)++ % CPUPERF_MARK_NR_UNITS], sizeof(pair));
+		counts[2 * i] = pair[0];
+		if (2 * i + 1 < m->nr_counts)
+			counts[2 * i + 1] = pair[1];
+	}
+	return true;
+}
+
+/* A thread's marks are in order of time, whatever the program wrote. */
+static uint64_t order_time(struct wire_slot *own, const struct wire_reader *r, uint64_t time_ns)
+{
+	if (time_ns > r->now.ns)
+		time_ns = r->now.ns;
+	if (time_ns < own->last_ns)
+		time_ns = own->last_ns;
+	return own->last_ns = time_ns;
+}
+
 /* Reads the units from tail to head, at most a batch. */
 static void drain_batch(struct wire_memory *m, struct wire_reader *r, size_t i, uint64_t *tail,
 			uint64_t head, uint64_t lost)
@@ -237,34 +307,34 @@ static void drain_batch(struct wire_memory *m, struct wire_reader *r, size_t i, 
 	struct cpuperf_mark_slot *slot = slot_at(m, i);
 	const struct cpuperf_mark_unit *units =
 	    (const void *)((const char *)slot + CPUPERF_MARK_SLOT_HEAD_BYTES);
-	struct wire_marks batch = {
-	    .pid = m->pid, .tid = slot->tid, .object = m->object, .lost = lost, .mark = r->marks};
 	struct wire_slot *own = &m->slots[i];
+	struct wire_marks batch = {.pid = m->pid,
+				   .tid = own->tid
+					      ?: m->is_nested ? 0
+							      : slot->tid,
+				   .object = m->object,
+				   .lost = lost,
+				   .mark = r->marks};
 
 	while (*tail < head && batch.nr < BATCH) {
-		const struct cpuperf_mark_unit unit = units[(*tail)++ % CPUPERF_MARK_NR_UNITS];
-		struct wire_mark *mark = &r->marks[batch.nr];
-		struct cpuperf_mark_value value = {0, 0};
+		uint64_t *counts = &r->counts[batch.nr * m->nr_counts];
+		struct mark_units u;
 
-		if (!unit.kind || unit.kind >= CPUPERF_MARK_NR_KINDS ||
-		    (has_value(unit.kind) && *tail == head)) {
+		if (!read_units(m, units, tail, head, &u, counts)) {
 			r->totals.invalid++;
 			continue;
 		}
-		if (has_value(unit.kind))
-			memcpy(&value, &units[(*tail)++ % CPUPERF_MARK_NR_UNITS], sizeof(value));
-		*mark = (struct wire_mark){.time_ns = to_ns(m, r, unit.time),
-					   .value = value.value,
-					   .name = find_name(m, r, unit.name),
-					   .kind = unit.kind,
-					   .depth = unit.depth};
-		/* a thread's marks are in order of time, whatever the program wrote */
-		if (mark->time_ns > r->now.ns)
-			mark->time_ns = r->now.ns;
-		if (mark->time_ns < own->last_ns)
-			mark->time_ns = own->last_ns;
-		own->last_ns = mark->time_ns;
-		batch.nr++;
+		r->marks[batch.nr++] =
+		    (struct wire_mark){.time_ns = order_time(own, r, to_ns(m, r, u.first.time)),
+				       .value = u.value.value,
+				       .name = find_name(m, r, u.first.name),
+				       .kind = u.first.kind,
+				       .depth = u.first.depth,
+				       .counts = u.has_counts ? counts : NULL};
+	}
+	if (!batch.tid) {
+		r->totals.strangers += batch.nr + lost;
+		return;
 	}
 	r->totals.marks += batch.nr;
 	r->totals.lost += lost;
@@ -319,13 +389,35 @@ static bool has_ended(uint32_t pid, uint32_t tid)
 	return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
-void wire_memory_free_slots(struct wire_memory *m)
+static void forget_thread(struct wire_slot *own, const struct wire_reader *r)
+{
+	if (own->counters)
+		r->config->counters_close(r->config->arg, own->counters);
+	own->counters = NULL;
+	own->tid = 0;
+}
+
+int wire_memory_greet(struct wire_memory *m, const struct wire_reader *r, uint32_t slot,
+		      uint32_t tid, void *counters)
+{
+	if (slot >= NR_SLOTS)
+		return -EINVAL;
+	forget_thread(&m->slots[slot], r);
+	m->slots[slot].tid = tid;
+	m->slots[slot].counters = counters;
+	return 0;
+}
+
+void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r)
 {
 	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++) {
 		struct cpuperf_mark_slot *slot = slot_at(m, i);
+		/* what a thread of another namespace wrote itself is no number of ours */
+		uint32_t tid = m->slots[i].tid ?: m->is_nested ? 0 : slot->tid;
 
-		if (__atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) && slot->tid &&
-		    slot->head == m->slots[i].tail && has_ended(m->pid, slot->tid)) {
+		if (__atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) && tid &&
+		    slot->head == m->slots[i].tail && has_ended(m->pid, tid)) {
+			forget_thread(&m->slots[i], r);
 			slot->tid = 0;
 			__atomic_store_n(&slot->is_owned, 0, __ATOMIC_RELEASE);
 		}
@@ -334,6 +426,8 @@ void wire_memory_free_slots(struct wire_memory *m)
 
 void wire_memory_close(struct wire_memory *m, struct wire_reader *r)
 {
+	for (size_t i = 0; i < NR_SLOTS; i++)
+		forget_thread(&m->slots[i], r);
 	__atomic_store_n(&m->shared->is_closed, 1, __ATOMIC_RELAXED);
 	r->totals.names_lost += m->shared->names_lost;
 	r->totals.missed += m->shared->missed;

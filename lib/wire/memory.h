@@ -23,7 +23,16 @@ struct wire_memory {
 	uint32_t *names; /* owned; of each place in the index: the number, or 0 */
 	uint32_t pid, object;
 	uint32_t clock; /* enum cpuperf_mark_clock */
+	bool is_nested; /* its threads have other numbers, in a PID namespace of their own */
+	uint32_t nr_counts;
 	uint64_t connected_ns;
+};
+
+struct wire_memory_config {
+	uint32_t pid, object;
+	uint32_t clock;
+	bool is_nested;
+	uint32_t nr_counts, chance;
 };
 
 /* What memories share. */
@@ -33,10 +42,13 @@ struct wire_reader {
 	struct wire_clocks before, now;
 	struct wire_totals totals;
 	struct wire_mark *marks; /* owned; room for a batch */
+	uint64_t *counts;        /* owned; of each mark of a batch */
 };
 
 int wire_reader_init(struct wire_reader *r, const struct wire_config *config);
 void wire_reader_fini(struct wire_reader *r);
+/* Passes on the names of counts, before all others. */
+void wire_reader_name_counts(struct wire_reader *r);
 
 /* True if the counter of cycles can be converted to CLOCK_MONOTONIC on this machine. */
 bool wire_has_cycles(void);
@@ -44,14 +56,19 @@ void wire_clocks_now(struct wire_clocks *out);
 
 /* Makes memory for an object of a process. *fd: sealed against shrinking and growing, the caller's.
  * 0 or -errno. */
-int wire_memory_init(struct wire_memory *m, uint32_t pid, uint32_t object, uint32_t clock, int *fd);
+int wire_memory_init(struct wire_memory *m, const struct wire_memory_config *config, int *fd);
 void wire_memory_fini(struct wire_memory *m);
+/* A thread with that number in this PID namespace has taken the slot. counters: as
+ * wire_config.counters_open returned them, now the memory's; NULL: none. -EINVAL: there is no such
+ * slot. */
+int wire_memory_greet(struct wire_memory *m, const struct wire_reader *r, uint32_t slot,
+		      uint32_t tid, void *counters);
 /* Passes on what was written since. Times are converted by the clocks at r->before, which should be
  * some ms ago, and now. */
 void wire_memory_drain(struct wire_memory *m, struct wire_reader *r);
 /* Frees slots of threads that have ended, if they are drained. */
-void wire_memory_free_slots(struct wire_memory *m);
-/* Adds what was lost to the totals; the memory is read no more. */
+void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r);
+/* Adds what was lost to the totals, and closes counters; the memory is read no more. */
 void wire_memory_close(struct wire_memory *m, struct wire_reader *r);
 
 #endif

@@ -6,7 +6,10 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/root.h"
+#include "base/sys.h"
 #include "wire/memory.h"
+#include "wire/tasks.h"
 
 #define CPUPERF_NO_MARKS
 #include "cpuperf/mark.h"
@@ -25,6 +28,10 @@
 
 enum {
 	MAX_MEMORIES = 1024,
+	MAX_WAITING = 64,     /* connections that have not said hello */
+	HELLO_NS = 200000000, /* for which they may wait */
+	NR_TRIES = 8,         /* for a number that no other recorder has */
+	NAME_BYTES = sizeof(CPUPERF_MARK_SOCKET) + 8,
 	PACE_MS = 8, /* a ring holds 2,000,000 marks a second for twice as long */
 	FREE_SLOTS_NS = 1000000000,
 	MIN_SPAN_NS = 1000000, /* between the readings of clocks by which times are converted */
@@ -35,34 +42,84 @@ struct connection {
 	int pidfd; /* -1: not supported */
 };
 
+struct waiting {
+	int fd;
+	uint64_t until_ns;
+};
+
 struct wire {
 	struct wire_config config;
 	struct wire_reader reader;
-	char name[IO_RANDOM_NAME_BYTES]; /* that nobody guesses */
-	int listener, stop;              /* stop: an eventfd */
+	uint32_t number;
+	char name[NAME_BYTES];
+	int listener, stop; /* stop: an eventfd */
 	uint32_t clock, nr_objects;
 	struct connection *connections; /* owned */
 	size_t nr, room;
+	struct waiting waiting[MAX_WAITING];
+	size_t nr_waiting;
 	uint64_t free_slots_ns; /* when they are looked for next */
 	pthread_t thread;
 	bool is_started;
 };
 
-static int listen_at(const char *name)
+static socklen_t make_address(uint32_t number, struct sockaddr_un *to)
 {
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	size_t len = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name);
+	*to = (struct sockaddr_un){.sun_family = AF_UNIX};
+	snprintf(to->sun_path + 1, sizeof(to->sun_path) - 1, CPUPERF_MARK_SOCKET "%08x", number);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + NAME_BYTES);
+}
+
+static int listen_at(uint32_t number)
+{
+	struct sockaddr_un to;
+	socklen_t len = make_address(number, &to);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
 
 	if (fd < 0)
 		return -errno;
-	snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, "%s", name);
-	if (bind(fd, (struct sockaddr *)&to, (socklen_t)len) || listen(fd, SOMAXCONN)) {
+	if (bind(fd, (struct sockaddr *)&to, len) || listen(fd, SOMAXCONN)) {
 		rc = -errno;
 		close(fd);
 		return rc;
 	}
 	return fd;
+}
+
+/* Listens under a random number that is free. */
+static int listen_somewhere(struct wire *w)
+{
+	int rc = -EADDRINUSE;
+
+	for (int i = 0; i < NR_TRIES && rc == -EADDRINUSE; i++) {
+		if (sys()->getrandom(&w->number, sizeof(w->number)) != (int)sizeof(w->number))
+			return -EIO;
+		rc = w->number ? listen_at(w->number) : -EADDRINUSE;
+	}
+	if (rc < 0)
+		return rc;
+	w->listener = rc;
+	snprintf(w->name, sizeof(w->name), CPUPERF_MARK_SOCKET "%08x", w->number);
+	return 0;
+}
+
+bool wire_is_there(uint32_t number)
+{
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = CPUPERF_MARK_ASK_NOTHING};
+	struct sockaddr_un to;
+	socklen_t len = make_address(number, &to);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool is_there;
+
+	if (fd < 0)
+		return true;
+	is_there = connect(fd, (struct sockaddr *)&to, len) == 0 || errno != ECONNREFUSED;
+	if (is_there)
+		(void)send(fd, &hello, sizeof(hello), MSG_NOSIGNAL);
+	close(fd);
+	return is_there;
 }
 
 int wire_open(const struct wire_config *config, struct wire **out, struct err *e)
@@ -75,11 +132,10 @@ int wire_open(const struct wire_config *config, struct wire **out, struct err *e
 	w->config = *config;
 	w->listener = w->stop = -1;
 	w->clock = wire_has_cycles() ? CPUPERF_MARK_CYCLES : CPUPERF_MARK_MONOTONIC;
-	rc = wire_reader_init(&w->reader, &w->config) ?: io_random_name(w->name);
+	rc = wire_reader_init(&w->reader, &w->config) ?: listen_somewhere(w);
 	if (rc == 0) {
-		w->listener = listen_at(w->name);
 		w->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		rc = w->listener < 0 ? w->listener : w->stop < 0 ? -errno : 0;
+		rc = w->stop < 0 ? -errno : 0;
 	}
 	if (rc) {
 		wire_free(w);
@@ -94,7 +150,13 @@ const char *wire_name(const struct wire *w)
 	return w->name;
 }
 
-static int send_file(int to, int fd)
+uint32_t wire_number(const struct wire *w)
+{
+	return w->number;
+}
+
+/* fd: -1: the answer has none. */
+static int answer(int to, int fd)
 {
 	char byte = 0;
 	struct iovec part = {&byte, 1};
@@ -112,47 +174,135 @@ static int send_file(int to, int fd)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	if (fd < 0)
+		message.msg_control = NULL, message.msg_controllen = 0;
 	return sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
 }
 
-/* Makes memory for the process at the other end. */
-static int serve(struct wire *w, int fd)
+/* Makes memory for an object of the process at the other end. */
+static int serve_object(struct wire *w, int fd, uint32_t pid)
 {
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
+	struct wire_memory_config config = {.pid = pid,
+					    .object = w->nr_objects + 1,
+					    .clock = w->clock,
+					    .is_nested = wire_is_nested(&root_live, pid),
+					    .nr_counts = w->config.nr_counts,
+					    .chance = w->config.chance};
 	struct connection *c;
 	int file = -1, rc;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
-		return -errno;
-	if (peer.pid <= 0 || peer.uid != geteuid() || w->nr == MAX_MEMORIES)
+	if (w->nr == MAX_MEMORIES)
 		return -EAGAIN;
 	c = MEM_ADD(w->connections, w->nr, w->room);
 	if (!c)
 		return -ENOMEM;
-	rc = wire_memory_init(&c->memory, (uint32_t)peer.pid, ++w->nr_objects, w->clock, &file);
+	rc = wire_memory_init(&c->memory, &config, &file);
 	if (rc) {
 		w->nr--;
 		return rc;
 	}
-	c->pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-	rc = send_file(fd, file);
+	w->nr_objects++;
+	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	rc = answer(fd, file);
 	close(file);
 	return rc; /* without a receiver the memory stays empty, until the process ends */
 }
 
+static struct wire_memory *find_memory(struct wire *w, uint32_t pid, uint32_t object)
+{
+	for (size_t i = 0; i < w->nr; i++)
+		if (w->connections[i].memory.object == object &&
+		    w->connections[i].memory.pid == pid)
+			return &w->connections[i].memory;
+	return NULL;
+}
+
+/* Finds the thread, and opens its counters. */
+static int serve_thread(struct wire *w, int fd, uint32_t pid, const struct cpuperf_mark_hello *h)
+{
+	struct wire_memory *m = find_memory(w, pid, h->object);
+	uint32_t tid = !m ? 0 : m->is_nested ? wire_find_thread(&root_live, pid, h->tid) : h->tid;
+	void *counters = NULL;
+	int file = -1, rc;
+
+	if (!m)
+		return -ENOENT;
+	if (tid && w->config.nr_counts)
+		counters = w->config.counters_open(w->config.arg, pid, tid, &file);
+	rc = wire_memory_greet(m, &w->reader, h->slot, tid, counters);
+	if (rc && counters)
+		w->config.counters_close(w->config.arg, counters);
+	return rc ?: answer(fd, counters ? file : -1);
+}
+
+static bool may_connect(const struct wire *w, const struct ucred *peer)
+{
+	return peer->pid > 0 && (peer->uid == geteuid() ||
+				 (w->config.may_connect &&
+				  w->config.may_connect(w->config.arg, (uint32_t)peer->pid)));
+}
+
+/* Answers what the process at the other end says first. -EAGAIN: it says nothing yet. */
+static int serve(struct wire *w, int fd)
+{
+	struct cpuperf_mark_hello hello;
+	ssize_t bytes = recv(fd, &hello, sizeof(hello), MSG_DONTWAIT);
+	socklen_t len = sizeof(struct ucred);
+	struct wire_totals *t = &w->reader.totals;
+	struct ucred peer;
+	int rc = -EINVAL;
+
+	if (bytes < 0 && errno == EAGAIN)
+		return -EAGAIN;
+	if (bytes == 0)
+		return 0; /* it has gone */
+	if (bytes == sizeof(hello) && hello.ask == CPUPERF_MARK_ASK_NOTHING)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) || !may_connect(w, &peer)) {
+		t->refused++;
+	} else if (bytes != sizeof(hello) || hello.magic != CPUPERF_MARK_MAGIC ||
+		   hello.version != CPUPERF_MARK_VERSION) {
+		t->old++;
+	} else if (hello.ask == CPUPERF_MARK_ASK_MEMORY) {
+		rc = serve_object(w, fd, (uint32_t)peer.pid);
+		t->connections += rc == 0;
+		t->refused += rc != 0;
+	} else if (hello.ask == CPUPERF_MARK_ASK_THREAD) {
+		rc = serve_thread(w, fd, (uint32_t)peer.pid, &hello);
+	}
+	return rc;
+}
+
+/* Without a word for so long: cpuperf/mark.h of version 1 waited for an answer at once. */
+static void end_waiting(struct wire *w, size_t i)
+{
+	close(w->waiting[i].fd);
+	w->waiting[i] = w->waiting[--w->nr_waiting];
+}
+
+static void serve_waiting(struct wire *w, bool is_last)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = w->nr_waiting; i-- > 0;) {
+		bool is_silent = serve(w, w->waiting[i].fd) == -EAGAIN;
+
+		if (is_silent && !is_last && now_ns < w->waiting[i].until_ns)
+			continue;
+		w->reader.totals.old += is_silent;
+		end_waiting(w, i);
+	}
+}
+
 static void accept_all(struct wire *w)
 {
-	for (;;) {
+	while (w->nr_waiting < MAX_WAITING) {
 		int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0)
-			return;
-		if (serve(w, fd))
-			w->reader.totals.refused++;
-		else
-			w->reader.totals.connections++;
-		close(fd);
+			break;
+		w->waiting[w->nr_waiting++] =
+		    (struct waiting){.fd = fd, .until_ns = clock_monotonic_ns() + HELLO_NS};
 	}
 }
 
@@ -189,7 +339,7 @@ static void drain_all(struct wire *w)
 		if (ended)
 			end_connection(w, i);
 		else if (frees)
-			wire_memory_free_slots(&w->connections[i].memory);
+			wire_memory_free_slots(&w->connections[i].memory, r);
 	}
 	if (frees)
 		w->free_slots_ns = r->now.ns + FREE_SLOTS_NS;
@@ -198,21 +348,29 @@ static void drain_all(struct wire *w)
 static void *run(void *arg)
 {
 	struct wire *w = arg;
-	struct pollfd fds[] = {{.fd = w->stop, .events = POLLIN},
-			       {.fd = w->listener, .events = POLLIN}};
+	struct pollfd fds[2 + MAX_WAITING] = {{.fd = w->stop, .events = POLLIN},
+					      {.fd = w->listener, .events = POLLIN}};
+	nfds_t nr = 2;
 
-	while (poll(fds, 2, w->nr ? PACE_MS : -1) >= 0 || errno == EINTR) {
+	while (poll(fds, nr, w->nr || w->nr_waiting ? PACE_MS : -1) >= 0 || errno == EINTR) {
 		if (fds[0].revents)
 			break;
 		drain_all(w);
 		accept_all(w);
+		serve_waiting(w, false);
+		for (nr = 2; nr < 2 + w->nr_waiting; nr++)
+			fds[nr] = (struct pollfd){.fd = w->waiting[nr - 2].fd, .events = POLLIN};
+		fds[1].fd = w->nr_waiting < MAX_WAITING ? w->listener : -1;
 	}
 	return NULL;
 }
 
 int wire_start(struct wire *w)
 {
-	int rc = -pthread_create(&w->thread, NULL, run, w);
+	int rc;
+
+	wire_reader_name_counts(&w->reader);
+	rc = -pthread_create(&w->thread, NULL, run, w);
 
 	w->is_started = rc == 0;
 	return rc;
@@ -226,6 +384,7 @@ void wire_stop(struct wire *w)
 	pthread_join(w->thread, NULL);
 	w->is_started = false;
 	accept_all(w);
+	serve_waiting(w, true);
 	drain_all(w);
 	while (w->nr)
 		end_connection(w, w->nr - 1);

@@ -14,17 +14,19 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct wire;
 
 struct wire_mark {
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	int64_t value;    /* 0 for kinds without one */
-	uint32_t name;    /* as passed to wire_config.name; 0: none */
-	uint16_t kind;    /* enum cpuperf_mark_kind */
-	uint16_t depth;   /* open regions around it, of the thread and object */
+	uint64_t time_ns;       /* CLOCK_MONOTONIC */
+	int64_t value;          /* 0 for kinds without one */
+	uint32_t name;          /* as passed to wire_config.name; 0: none */
+	uint16_t kind;          /* enum cpuperf_mark_kind */
+	uint16_t depth;         /* open regions around it, of the thread and object */
+	const uint64_t *counts; /* wire_config.nr_counts of them, borrowed; NULL: none */
 };
 
 /* Marks of a thread and object, in the order in which they were written. */
@@ -41,6 +43,18 @@ struct wire_config {
 	/* A new name, before marks that refer to it. The text has no control characters. */
 	void (*name)(void *arg, uint32_t number, const char *text);
 	void (*marks)(void *arg, const struct wire_marks *m);
+	/* Whether a process of another user may connect, as one that the session measures; NULL:
+	 * none may. */
+	bool (*may_connect)(void *arg, uint32_t pid);
+	/* Of the counts of regions; 0: they have none. At most CPUPERF_MARK_MAX_COUNTS. */
+	uint32_t nr_counts;
+	const char *const *count_names; /* borrowed; get the numbers from 1 on, as names of marks */
+	uint32_t chance;                /* of a region to be counted, of 2^32; 0: each one is */
+	/* Opens the counters of a thread. *fd: a group whose read(2) returns the number and the
+	 * values of its nr_counts counters; borrowed. What counters_close closes; NULL: it has
+	 * none. */
+	void *(*counters_open)(void *arg, uint32_t pid, uint32_t tid, int *fd);
+	void (*counters_close)(void *arg, void *counters);
 };
 
 struct wire_totals {
@@ -51,13 +65,19 @@ struct wire_totals {
 	uint64_t invalid;    /* units that are no marks */
 	uint32_t connections; /* objects of processes */
 	uint32_t refused;     /* connections of other users, beyond the limit, or without memory */
+	uint32_t old;         /* connections of another version of cpuperf/mark.h */
+	uint64_t strangers;   /* marks of threads of other PID namespaces that were not found */
 };
 
 /* Creates a socket in the abstract namespace, where nothing is left behind. It serves processes of
- * the effective user. 0 or -errno with *e. */
+ * the effective user, and others as may_connect says. 0 or -errno with *e. */
 int wire_open(const struct wire_config *config, struct wire **out, struct err *e);
 /* The name of the socket, for the environment variable CPUPERF_MARKS. */
 const char *wire_name(const struct wire *w);
+/* Its number, for the state of an object that is measured while it runs. Not 0. */
+uint32_t wire_number(const struct wire *w);
+/* Whether a recorder with that number listens in this network namespace. */
+bool wire_is_there(uint32_t number);
 /* Starts the thread. 0 or -errno. */
 int wire_start(struct wire *w);
 /* Reads what was written so far, and ends the thread. Later connections are refused. */

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct {
 	uint32_t nr_names;
-	uint64_t last_ns[2];
+	uint64_t counts;
 } seen;
 
 static void require(bool truth)
@@ -42,6 +42,8 @@ static void on_marks(void *arg, const struct wire_marks *m)
 		require(m->mark[i].name <= seen.nr_names);
 		require(m->mark[i].time_ns <= r->now.ns);
 		require(!i || m->mark[i].time_ns >= m->mark[i - 1].time_ns);
+		for (uint32_t k = 0; m->mark[i].counts && k < r->config->nr_counts; k++)
+			seen.counts += m->mark[i].counts[k]; /* readable */
 	}
 }
 
@@ -49,7 +51,7 @@ static void on_marks(void *arg, const struct wire_marks *m)
 static void spread(const struct wire_memory *m, const uint8_t *data, size_t size)
 {
 	const struct cpuperf_mark_header *h = m->shared;
-	const size_t places[] = {120,
+	const size_t places[] = {128,
 				 h->names_offset,
 				 h->text_offset,
 				 h->slots_offset,
@@ -70,20 +72,23 @@ static void spread(const struct wire_memory *m, const uint8_t *data, size_t size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wire_reader r;
-	struct wire_config config = {.arg = &r, .name = on_name, .marks = on_marks};
+	struct wire_config config = {
+	    .arg = &r, .name = on_name, .marks = on_marks, .nr_counts = size % 8 / 2};
+	const struct wire_memory_config memory = {
+	    .pid = 1, .object = 1, .clock = size % 2, .nr_counts = config.nr_counts};
 	struct wire_memory m;
 	int fd;
 
 	memset(&seen, 0, sizeof(seen));
 	require(wire_reader_init(&r, &config) == 0);
-	require(wire_memory_init(&m, 1, 1, size % 2, &fd) == 0);
+	require(wire_memory_init(&m, &memory, &fd) == 0);
 	close(fd);
 	for (int i = 0; i < 2; i++) {
 		spread(&m, data + i * (size / 2), size / 2);
 		r.before = r.now;
 		wire_clocks_now(&r.now);
 		wire_memory_drain(&m, &r);
-		wire_memory_free_slots(&m);
+		wire_memory_free_slots(&m, &r);
 	}
 	wire_memory_close(&m, &r);
 	wire_memory_fini(&m);

@@ -135,7 +135,7 @@ def check_compilers(folder):
 
 def check_nothing_changes_without_a_recorder(folder):
     program = build(folder)
-    for variable in (None, "", "/nowhere", "x" * 300):
+    for variable in (None, "", "/nowhere", "x" * 300, "cpuperf-marks-", "cpuperf-marks-0000000g", "cpuperf-marks-12345678"):
         env = {**os.environ, "CPUPERF_MARKS": variable} if variable is not None else None
         done = run(program, "fork", code=7, env=env)
         assert not done.stdout and not done.stderr, done

@@ -9,6 +9,7 @@
 #include "wire/memory.h"
 #include "wire/wire.h"
 
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -48,11 +49,8 @@ static void turn_on(const struct wire *w)
 {
 	memset(&all.names, 0, sizeof(all.names));
 	all.nr = all.lost = 0;
-	snprintf(cpuperf_mark_state_1.name, sizeof(cpuperf_mark_state_1.name), "%s", wire_name(w));
-	if (cpuperf_mark_state_1.alive)
-		*cpuperf_mark_state_1.alive = 0; /* the memory of the wire before */
-	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
-	cpuperf_mark_state_1.on = 1;
+	assert_int_equal(cpuperf_mark_number(wire_name(w)), wire_number(w));
+	cpuperf_mark_state_2.on = wire_number(w);
 }
 
 static struct wire *open_wire(void)
@@ -70,7 +68,6 @@ static struct wire_totals close_wire(struct wire *w)
 {
 	struct wire_totals totals;
 
-	cpuperf_mark_state_1.on = 0;
 	wire_stop(w);
 	wire_totals(w, &totals);
 	wire_free(w);
@@ -146,7 +143,7 @@ TEST(nothing_is_written_or_connected_while_off)
 	struct wire *w = open_wire();
 	struct wire_totals totals;
 
-	cpuperf_mark_state_1.on = 0;
+	cpuperf_mark_state_2.on = 0;
 	CPUPERF_BEGIN("x");
 	CPUPERF_END;
 	totals = close_wire(w);
@@ -225,14 +222,10 @@ TEST(a_forked_child_connects_by_itself)
 TEST(no_recorder_is_no_error)
 {
 	errno = 77;
-	snprintf(cpuperf_mark_state_1.name, sizeof(cpuperf_mark_state_1.name), "nowhere");
-	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
-	if (cpuperf_mark_state_1.alive)
-		*cpuperf_mark_state_1.alive = 0;
-	cpuperf_mark_state_1.on = 1;
+	cpuperf_mark_state_2.on = 1; /* nobody's */
 	CPUPERF_BEGIN("x");
 	CPUPERF_END;
-	assert_int_equal(cpuperf_mark_state_1.on, 0);
+	assert_int_equal(cpuperf_mark_state_2.on, 0);
 	assert_int_equal(errno, 77);
 }
 
@@ -246,11 +239,12 @@ struct memory {
 
 static void open_memory(struct memory *t)
 {
+	const struct wire_memory_config memory = {.pid = 7, .object = 1};
 	int fd;
 
 	all.nr = all.lost = 0;
 	assert_int_equal(wire_reader_init(&t->r, &config), 0);
-	assert_int_equal(wire_memory_init(&t->m, 7, 1, CPUPERF_MARK_MONOTONIC, &fd), 0);
+	assert_int_equal(wire_memory_init(&t->m, &memory, &fd), 0);
 	assert_int_equal(ftruncate(fd, 0), -1); /* sealed */
 	close(fd);
 	t->slot = (void *)((char *)t->m.shared + t->m.shared->slots_offset);
@@ -263,6 +257,20 @@ static void close_memory(struct memory *t)
 {
 	wire_memory_fini(&t->m);
 	wire_reader_fini(&t->r);
+}
+
+/* This thread, as if it had connected. */
+static void attach_to(const struct memory *t, uint32_t number)
+{
+	static uint32_t alive = 3;
+
+	cpuperf_mark_state_2.on = number;
+	cpuperf_mark_thread_2 = (struct cpuperf_mark_thread){.slot = t->slot,
+							     .units = t->units,
+							     .shared = t->m.shared,
+							     .number = number,
+							     .generation = 3,
+							     .alive = &alive};
 }
 
 static void write_unit(struct memory *t, uint32_t kind, uint32_t name, uint64_t time)
@@ -339,13 +347,13 @@ TEST(hostile_names_are_none)
 TEST(a_full_ring_loses_and_counts)
 {
 	enum { MORE = 100 };
+	struct err e = {0};
 	struct memory t;
+	struct wire *w; /* somebody listens */
 
+	assert_int_equal(wire_open(&config, &w, &e), 0);
 	open_memory(&t);
-	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){
-	    .slot = t.slot, .units = t.units, .generation = 3, .alive = &(uint32_t){3}};
-	cpuperf_mark_state_1.shared = t.m.shared;
-	cpuperf_mark_state_1.on = 1;
+	attach_to(&t, wire_number(w));
 	for (int i = 0; i < (CPUPERF_MARK_NR_UNITS + MORE) / 2; i++) {
 		CPUPERF_BEGIN("x");
 		CPUPERF_END;
@@ -358,9 +366,26 @@ TEST(a_full_ring_loses_and_counts)
 	wire_memory_drain(&t.m, &t.r);
 	assert_int_equal(all.nr, CPUPERF_MARK_NR_UNITS + 2);
 	assert_int_equal(all.lost, MORE);
-	cpuperf_mark_state_1.on = 0;
-	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
-	cpuperf_mark_state_1.shared = NULL;
+	cpuperf_mark_state_2.on = 0;
+	cpuperf_mark_thread_2 = (struct cpuperf_mark_thread){.head = 0};
+	close_memory(&t);
+	wire_free(w);
+}
+
+TEST(a_killed_recorder_turns_the_program_off)
+{
+	struct memory t;
+
+	open_memory(&t);
+	attach_to(&t, 5);
+	assert_false(wire_is_there(5));
+	for (int i = 0; i < CPUPERF_MARK_NR_UNITS; i++)
+		CPUPERF_INSTANT("x");
+	assert_int_equal(cpuperf_mark_state_2.on, 5);
+	CPUPERF_INSTANT("finds the ring full");
+	CPUPERF_INSTANT("turns off");
+	assert_int_equal(cpuperf_mark_state_2.on, 0);
+	assert_int_equal(t.slot->lost, 1);
 	close_memory(&t);
 }
 
@@ -369,18 +394,14 @@ TEST(a_mark_within_a_mark_is_counted)
 	struct memory t;
 
 	open_memory(&t);
-	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.slot = t.slot,
-							     .units = t.units,
-							     .generation = 3,
-							     .alive = &(uint32_t){3},
-							     .is_busy = 1};
-	cpuperf_mark_state_1.on = 1;
+	attach_to(&t, 5);
+	cpuperf_mark_thread_2.is_busy = 1;
 	CPUPERF_INSTANT("in a handler");
 	wire_memory_drain(&t.m, &t.r);
 	assert_int_equal(all.nr, 0);
 	assert_int_equal(all.lost, 1);
-	cpuperf_mark_state_1.on = 0;
-	cpuperf_mark_thread_1 = (struct cpuperf_mark_thread){.head = 0};
+	cpuperf_mark_state_2.on = 0;
+	cpuperf_mark_thread_2 = (struct cpuperf_mark_thread){.head = 0};
 	close_memory(&t);
 }
 
@@ -400,11 +421,233 @@ TEST(another_user_is_refused)
 		if (setresuid(65534, 65534, 65534))
 			_exit(2);
 		CPUPERF_BEGIN("x");
-		_exit(cpuperf_mark_state_1.on ? 1 : 0);
+		_exit(cpuperf_mark_state_2.on ? 1 : 0);
 	}
 	assert_int_equal(waitpid(pid, &(int){0}, 0), pid);
 	totals = close_wire(w);
 	assert_int_equal(totals.refused, 1);
 	assert_int_equal(totals.connections, 0);
 	assert_int_equal(all.nr, 0);
+}
+
+/* Counters of a file: their values are 1 more, each, than those read before. */
+struct counted {
+	uint32_t pid, tid, nr_opened, nr_closed;
+	int fd;
+};
+
+static void *open_counters(void *arg, uint32_t pid, uint32_t tid, int *fd)
+{
+	struct counted *c = arg;
+
+	c->pid = pid;
+	c->tid = tid;
+	c->nr_opened++;
+	*fd = c->fd;
+	return c;
+}
+
+static void close_counters(void *arg, void *counters)
+{
+	struct counted *c = arg;
+
+	assert_ptr_equal(counters, c);
+	c->nr_closed++;
+}
+
+static struct {
+	uint64_t values[400][3];
+	bool has[400];
+	size_t nr;
+} counts;
+
+static void on_counts(void *arg, const struct wire_marks *m)
+{
+	(void)arg;
+	for (size_t i = 0; i < m->nr && counts.nr < 400; i++) {
+		counts.has[counts.nr] = m->mark[i].counts;
+		if (m->mark[i].counts)
+			memcpy(counts.values[counts.nr], m->mark[i].counts,
+			       sizeof(counts.values[0]));
+		counts.nr++;
+	}
+}
+
+static void on_any_name(void *arg, uint32_t number, const char *text)
+{
+	(void)arg;
+	snprintf(all.names[number % 64], sizeof(all.names[0]), "%s", text);
+}
+
+static int open_group(void)
+{
+	struct perf_event_attr attr = {.size = sizeof(attr),
+				       .type = PERF_TYPE_SOFTWARE,
+				       .read_format = PERF_FORMAT_GROUP,
+				       .exclude_kernel = 1};
+	static const uint64_t events[] = {PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+					  PERF_COUNT_SW_PAGE_FAULTS_MAJ};
+	int group = -1;
+
+	for (int i = 0; i < 3; i++) {
+		int fd;
+
+		attr.config = events[i];
+		fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, group, 0);
+		if (fd < 0) {
+			print_message("skip: counts: no perf events\n");
+			skip();
+		}
+		group = i ? group : fd;
+	}
+	return group;
+}
+
+/* Without what the address sanitizer looks at: its memory has pages of its own. */
+__attribute__((no_sanitize("address"))) static void touch(int nr_pages)
+{
+	const size_t bytes = (size_t)nr_pages * 4096;
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)madvise(at, bytes, 15 /* MADV_NOHUGEPAGE */);
+	for (size_t i = 0; i < bytes; i += 4096)
+		at[i] = 1;
+	munmap(at, bytes);
+}
+
+TEST(regions_have_counts)
+{
+	static const char *const names[] = {"faults", "minor", "major"};
+	struct counted counted = {.fd = open_group()};
+	const struct wire_config with_counts = {.arg = &counted,
+						.name = on_any_name,
+						.marks = on_counts,
+						.nr_counts = 3,
+						.count_names = names,
+						.counters_open = open_counters,
+						.counters_close = close_counters};
+	enum { NR_TRIED = 64 };
+	struct err e = {0};
+	struct wire *w;
+
+	counts.nr = 0;
+	assert_int_equal(wire_open(&with_counts, &w, &e), 0);
+	turn_on(w);
+	assert_int_equal(wire_start(w), 0);
+	CPUPERF_INSTANT("connect"); /* and try */
+	CPUPERF_BEGIN_NUMBER("outer", 3);
+	touch(1);
+	for (int i = 0; i < 2; i++) {
+		CPUPERF_BEGIN("inner");
+		touch(16);
+		CPUPERF_END;
+	}
+	CPUPERF_END;
+	assert_true(cpuperf_mark_thread_2.counters >= 64); /* a high number */
+	close_wire(w);
+
+	assert_int_equal(counts.nr, NR_TRIED + 1 + 6);
+	assert_false(counts.has[NR_TRIED]);
+	for (size_t i = NR_TRIED + 1; i < counts.nr; i++)
+		assert_true(counts.has[i]);
+	for (int i = 0; i < 2; i++) {
+		const uint64_t *begin = counts.values[NR_TRIED + 2 + 2 * i],
+			       *end = counts.values[NR_TRIED + 3 + 2 * i];
+
+		assert_int_equal(end[0] - begin[0], 16);
+		assert_int_equal(end[1] - begin[1], 16);
+		assert_int_equal(end[2], 0);
+	}
+	assert_string_equal(all.names[1], "faults");
+	assert_string_equal(all.names[3], "major");
+	assert_int_equal(counted.pid, getpid());
+	assert_int_equal(counted.tid, syscall(SYS_gettid));
+	assert_int_equal(counted.nr_opened, counted.nr_closed);
+	/* the next mark closes its descriptor */
+	CPUPERF_INSTANT("x");
+	assert_int_equal(cpuperf_mark_state_2.on, 0);
+	assert_int_equal(fcntl(cpuperf_mark_thread_2.counters, F_GETFD), -1);
+	close(counted.fd);
+}
+
+TEST(some_regions_have_counts)
+{
+	static const char *const names[] = {"faults", "minor", "major"};
+	struct counted counted = {.fd = open_group()};
+	const struct wire_config with_counts = {.arg = &counted,
+						.name = on_any_name,
+						.marks = on_counts,
+						.nr_counts = 3,
+						.count_names = names,
+						.chance = UINT32_MAX / 4,
+						.counters_open = open_counters,
+						.counters_close = close_counters};
+	size_t nr_counted = 0, nr_begun = 0;
+	struct err e = {0};
+	struct wire *w;
+
+	counts.nr = 0;
+	assert_int_equal(wire_open(&with_counts, &w, &e), 0);
+	assert_int_equal(wire_start(w), 0);
+	turn_on(w);
+	for (int i = 0; i < 160; i++) {
+		CPUPERF_BEGIN("x");
+		CPUPERF_END;
+	}
+	close_wire(w);
+	for (size_t i = 64; i < counts.nr; i += 2) {
+		assert_int_equal(counts.has[i], counts.has[i + 1]);
+		nr_begun++;
+		nr_counted += counts.has[i];
+	}
+	/* 160 / 4 ± 6 deviations */
+	assert_int_equal(nr_begun, 160);
+	assert_in_range(nr_counted, 8, 73);
+	close(counted.fd);
+}
+
+/* Version 1 connected, and waited for an answer. */
+TEST(an_old_header_is_refused)
+{
+	struct wire *w = open_wire();
+	struct sockaddr_un to;
+	socklen_t len = cpuperf_mark_address(wire_number(w), &to);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+					   .version = CPUPERF_MARK_VERSION + 1,
+					   .ask = CPUPERF_MARK_ASK_MEMORY};
+	struct wire_totals totals;
+	char byte;
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, len), 0);
+	assert_int_equal(recv(fd, &byte, 1, 0), 0); /* it is closed */
+	close(fd);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, len), 0);
+	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+	close(fd);
+	totals = close_wire(w);
+	assert_int_equal(totals.old, 2);
+	assert_int_equal(totals.connections + totals.refused, 0);
+}
+
+/* A thread of another process's memory, a slot that does not exist. */
+TEST(hostile_threads_are_refused)
+{
+	struct wire *w = open_wire();
+	struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+					   .version = CPUPERF_MARK_VERSION,
+					   .ask = CPUPERF_MARK_ASK_THREAD,
+					   .object = 1,
+					   .slot = 1u << 30,
+					   .tid = 1};
+	int fd;
+
+	CPUPERF_INSTANT("x");
+	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, &fd), -ECONNREFUSED);
+	hello.slot = 0;
+	hello.object = 2;
+	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, &fd), -ECONNREFUSED);
+	close_wire(w);
 }
