@@ -334,12 +334,16 @@ TEST(hostile_names_are_none)
 	index[4] = 9;
 	memcpy(text + 8, &(uint32_t){4}, 4);
 	memcpy(text + 12, (const char[]){'a', '\n', '\033', 'b'}, 4);
-	for (uint32_t i = 1; i <= 5; i++)
+	index[5] = 17; /* its text is longer than a name */
+	memcpy(text + 16, &(uint32_t){CPUPERF_MARK_MAX_NAME + 1}, 4);
+	memset(text + 20, 'x', CPUPERF_MARK_MAX_NAME + 1);
+	for (uint32_t i = 1; i <= 6; i++)
 		write_unit(&t, CPUPERF_MARK_BEGIN, i, 5);
 	wire_memory_drain(&t.m, &t.r);
-	assert_int_equal(all.nr, 5);
-	for (size_t i = 0; i < 4; i++)
-		assert_int_equal(all.item[i].mark.name, 0);
+	assert_int_equal(all.nr, 6);
+	for (size_t i = 0; i < 6; i++)
+		if (i != 4)
+			assert_int_equal(all.item[i].mark.name, 0);
 	assert_string_equal(all.names[all.item[4].mark.name], "a??b");
 	close_memory(&t);
 }
@@ -361,10 +365,13 @@ TEST(a_full_ring_loses_and_counts)
 	wire_memory_drain(&t.m, &t.r);
 	assert_int_equal(all.nr, CPUPERF_MARK_NR_UNITS);
 	assert_int_equal(all.lost, MORE);
-	CPUPERF_BEGIN("x");
-	CPUPERF_END;
+	/* all of it is free again */
+	for (int i = 0; i < CPUPERF_MARK_NR_UNITS / 2; i++) {
+		CPUPERF_BEGIN("x");
+		CPUPERF_END;
+	}
 	wire_memory_drain(&t.m, &t.r);
-	assert_int_equal(all.nr, CPUPERF_MARK_NR_UNITS + 2);
+	assert_int_equal(all.nr, 2 * CPUPERF_MARK_NR_UNITS);
 	assert_int_equal(all.lost, MORE);
 	cpuperf_mark_state_2.on = 0;
 	cpuperf_mark_thread_2 = (struct cpuperf_mark_thread){.head = 0};
