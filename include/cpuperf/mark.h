@@ -932,7 +932,9 @@ __attribute__((constructor(101), unused)) static void cpuperf_mark_begin_image(v
 	number = cpuperf_mark_number(getenv("CPUPERF_MARKS"));
 	if (number) {
 		__atomic_store_n(&state->on, number, __ATOMIC_RELAXED);
+#ifndef CPUPERF_MARK_LATE /* of a library that may be loaded for nothing: at its first mark */
 		cpuperf_mark_attach_and_try(&cpuperf_mark_thread_2);
+#endif
 	}
 }
 

@@ -1,0 +1,41 @@
+/*
+ * Marks of this library, libcpuperf_marks.so: the writer of cpuperf/mark.h once, for the interfaces
+ * of other tools beside this file, and for languages that call C (bindings/). The rules of guests
+ * hold (ARCHITECTURE.md): no lock, no allocation, errno stays, any thread, also in signal handlers.
+ * The names are exported and stay what they are.
+ *
+ * A program that has loaded this library is connected at its first mark.
+ */
+#ifndef AGENT_MARKS_H
+#define AGENT_MARKS_H
+
+#include <stdint.h>
+
+#define AGENT_EXPORTED __attribute__((visibility("default")))
+
+/* 0: marks are not received, and calls do nothing. */
+AGENT_EXPORTED int cpuperf_marks_are_on(void);
+
+/* As the functions of cpuperf/mark.h without "marks_". */
+AGENT_EXPORTED void cpuperf_marks_begin(const char *name);
+AGENT_EXPORTED void cpuperf_marks_begin_number(const char *name, int64_t number);
+AGENT_EXPORTED void cpuperf_marks_end(void);
+AGENT_EXPORTED void cpuperf_marks_instant(const char *name);
+AGENT_EXPORTED void cpuperf_marks_int(const char *name, int64_t value);
+AGENT_EXPORTED void cpuperf_marks_thread_name(const char *name);
+AGENT_EXPORTED void cpuperf_marks_pause(void);
+AGENT_EXPORTED void cpuperf_marks_resume(void);
+AGENT_EXPORTED void cpuperf_marks_pause_thread(void);
+AGENT_EXPORTED void cpuperf_marks_resume_thread(void);
+
+/* As the functions of cpuperf/mark_keyed.h. */
+AGENT_EXPORTED void cpuperf_marks_begin_named(const char *name);
+AGENT_EXPORTED void cpuperf_marks_end_named(const char *name);
+AGENT_EXPORTED void cpuperf_marks_begin_keyed(uint32_t key, const char *name);
+AGENT_EXPORTED void cpuperf_marks_begin_number_keyed(uint32_t key, const char *name,
+						     int64_t number);
+AGENT_EXPORTED void cpuperf_marks_end_keyed(uint32_t key);
+AGENT_EXPORTED void cpuperf_marks_end_keyed_anywhere(uint32_t key);
+AGENT_EXPORTED void cpuperf_marks_drop_keyed(uint32_t key);
+
+#endif
