@@ -5,14 +5,17 @@ foreach(program cpuperf cpuperf_print)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
+install(TARGETS cpuperf_marks LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # The .pc file finds its prefix by itself, so that the tree may be moved.
 set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH pc_prefix ${pc_dir} ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
-configure_file(${CMAKE_CURRENT_LIST_DIR}/cpuperf.pc.in ${CMAKE_BINARY_DIR}/cpuperf.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/cpuperf.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(pc cpuperf cpuperf-compat)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${pc}.pc.in ${CMAKE_BINARY_DIR}/${pc}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 # install_files(DESTINATION PATTERN...): the files that match, relative to the top.
 function(install_files destination)
@@ -22,6 +25,7 @@ function(install_files destination)
 endfunction()
 
 install_files(${CMAKE_INSTALL_INCLUDEDIR}/cpuperf include/cpuperf/*.h)
+install_files(${CMAKE_INSTALL_INCLUDEDIR}/cpuperf/compat include/cpuperf/compat/*.h)
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/specs specs/*.cpspec)
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.md)
 install_files(${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)

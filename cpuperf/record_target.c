@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/root.h"
 #include "base/str.h"
+#include "guests.h"
 #include "host/host.h"
 #include "program.h"
 #include "recorder.h"
@@ -138,7 +139,8 @@ int recorder_on_start(void *arg, struct err *e)
 	}
 	if (session_marks_name(r->session)) {
 		int rc = target_command_set_variable(r->command, "CPUPERF_MARKS",
-						     session_marks_name(r->session), e);
+						     session_marks_name(r->session), e)
+			     ?: guests_set_variables(r->command, e);
 
 		if (rc)
 			return rc;

@@ -45,6 +45,14 @@ env -u CPUPERF_SPEC_PATH "$prefix/bin/cpuperf" --spec-file=basic.cpspec \
 	--session-result-spec-path="$top/out.cpsession" || fail "cpuperf does not measure"
 "$prefix/bin/cpuperf_print" --session="$top/out.cpsession" || fail "cpuperf_print does not read"
 
+# Marks of other tools: the library that cpuperf finds beside itself, the headers by their .pc file.
+library=$(realpath "$prefix/$libdir/libcpuperf_marks.so.1")
+env -u INTEL_LIBITTNOTIFY64 "$prefix/bin/cpuperf" --regions -o - -- env >"$top/variables" || fail "--regions"
+grep -qFx "INTEL_LIBITTNOTIFY64=$library" "$top/variables" || fail "the library of marks is not found"
+# shellcheck disable=SC2046 # words
+"$cc" "$here/guests_likwid.c" -o "$top/likwid" \
+	$(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --cflags cpuperf-compat) || fail "likwid-marker.h"
+
 # A stranger's program, with the public header and the .pc file only. The whole archive, so that
 # a library that the .pc file forgets is found here.
 export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig

@@ -1,0 +1,165 @@
+/*
+ * A minimal caller of ITT by its published ABI (ITT API 3: ittnotify.h, ittnotify_config.h), as the
+ * part that programs link does it: the library of INTEL_LIBITTNOTIFY64 is loaded, and its
+ * __itt_api_init sets the pointers of a list of functions by name.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+struct domain {
+	volatile int flags;
+	const char *name;
+	void *wide;
+	int extra1;
+	void *extra2;
+	struct domain *next;
+};
+
+struct string {
+	const char *text;
+	void *wide;
+	int extra1;
+	void *extra2;
+	struct string *next;
+};
+
+struct id {
+	unsigned long long d1, d2, d3;
+};
+
+struct api {
+	const char *name;
+	void **pointer;
+	void *init, *null;
+	int group;
+};
+
+static struct domain *(*domain_create)(const char *);
+static struct string *(*string_handle_create)(const char *);
+static void (*task_begin)(const struct domain *, struct id, struct id, struct string *);
+static void (*task_end)(const struct domain *);
+static void (*task_begin_overlapped)(const struct domain *, struct id, struct id, struct string *);
+static void (*task_end_overlapped)(const struct domain *, struct id);
+static void (*frame_begin_v3)(const struct domain *, struct id *);
+static void (*frame_end_v3)(const struct domain *, struct id *);
+static void (*marker)(const struct domain *, struct id, struct string *, int);
+static int (*event_create)(const char *, int);
+static int (*event_start)(int), (*event_end)(int);
+static void *(*counter_create)(const char *, const char *);
+static void *(*counter_create_typed)(const char *, const char *, int);
+static void (*counter_set_value)(void *, void *), (*counter_inc_delta)(void *, unsigned long long);
+static void (*itt_pause)(void), (*itt_resume)(void);
+static void (*thread_set_name)(const char *);
+static void (*sync_prepare)(void *), (*never)(void);
+
+static void null_function(void)
+{
+}
+
+#define API(name, null)                                                                            \
+	{                                                                                          \
+		"__itt_" #name, (void **)&name, NULL, null, -1                                     \
+	}
+
+static struct api apis[] = {
+    API(domain_create, NULL),
+    API(string_handle_create, NULL),
+    API(task_begin, NULL),
+    API(task_end, NULL),
+    API(task_begin_overlapped, NULL),
+    API(task_end_overlapped, NULL),
+    API(frame_begin_v3, NULL),
+    API(frame_end_v3, NULL),
+    API(marker, NULL),
+    API(event_create, NULL),
+    API(event_start, NULL),
+    API(event_end, NULL),
+    API(counter_create, NULL),
+    API(counter_create_typed, NULL),
+    API(counter_set_value, NULL),
+    API(counter_inc_delta, NULL),
+    {"__itt_pause", (void **)&itt_pause, NULL, NULL, 2},
+    {"__itt_resume", (void **)&itt_resume, NULL, NULL, 2},
+    API(thread_set_name, NULL),
+    API(sync_prepare, (void *)1),
+    {"__itt_never", (void **)&never, NULL, (void *)null_function, -1},
+    {NULL, NULL, NULL, NULL, 0},
+};
+
+static struct {
+	unsigned char magic[8];
+	unsigned long major, minor, build;
+	volatile long api_initialized, mutex_initialized, atomic_counter;
+	pthread_mutex_t mutex;
+	void *lib, *error_handler;
+	const char **path;
+	struct api *apis;
+	void *next[8];
+} global = {.magic = {0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30},
+	    .major = 3,
+	    .mutex = PTHREAD_MUTEX_INITIALIZER,
+	    .apis = apis};
+
+/* What the program's part made before it loaded the library. */
+static struct domain early = {.flags = 1, .name = "early"};
+
+int main(void)
+{
+	const char *path = getenv("INTEL_LIBITTNOTIFY64");
+	void (*init)(void *, int) = NULL;
+	void *counter, *other;
+	struct domain *d;
+	struct string *text;
+	struct id none = {0}, one = {1, 2, 0}, two = {2, 2, 0};
+	double half = 3.5;
+	uint64_t big = 41;
+	int event;
+
+	global.lib = path ? dlopen(path, RTLD_LAZY) : NULL;
+	if (global.lib)
+		*(void **)&init = dlsym(global.lib, "__itt_api_init");
+	if (init)
+		init(&global, -1);
+	if (!domain_create) {
+		printf("no tool\n");
+		return 7;
+	}
+	printf("null %d %d\n", sync_prepare == (void (*)(void *))1, never == null_function);
+	d = domain_create("app");
+	text = string_handle_create("load");
+	printf("same %d %d, flags %d, %s %s\n", d == domain_create("app"),
+	       text == string_handle_create("load"), d->flags, d->name, text->text);
+	thread_set_name("main one");
+	task_begin(d, none, none, text);
+	task_begin(&early, none, none, string_handle_create("parse"));
+	task_end(&early);
+	task_end(d);
+	task_end(d); /* there is none */
+	task_begin_overlapped(d, one, none, string_handle_create("one"));
+	task_begin_overlapped(d, two, none, string_handle_create("two"));
+	task_end_overlapped(d, one);
+	task_end_overlapped(d, two);
+	frame_begin_v3(d, NULL);
+	frame_end_v3(d, NULL);
+	marker(d, none, string_handle_create("here"), 1);
+	event = event_create("event", 5);
+	event_start(event);
+	event_start(event); /* without an end of the one before */
+	event_end(event);
+	event_start(event + 1000); /* there is none */
+	counter = counter_create("bytes", "app");
+	other = counter_create_typed("ratio", NULL, 8);
+	counter_inc_delta(counter, 40);
+	counter_inc_delta(counter, 2);
+	counter_set_value(counter, &big);
+	counter_inc_delta(counter, 1);
+	counter_set_value(other, &half);
+	itt_pause();
+	itt_resume();
+	return 7;
+}

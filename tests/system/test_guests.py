@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Programs with marks of other tools: NVTX, ITT, ROCTX, coz, likwid. Their marks in the session are compared, one
+by one, with what the program did.
+"""
+import glob
+import os
+import shutil
+import struct
+import subprocess
+
+import sampled
+from kit import CPUPERF, need_sampling, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INCLUDE = f"{os.environ['SOURCE_DIR']}/include"
+FLAGS = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-Wno-unused-parameter"]
+LIBRARY = os.path.realpath(os.environ["MARKS"])
+BEGIN, NUMBER, END, INSTANT, INT, THREAD, PAUSE, RESUME = range(1, 9)
+
+
+def build(folder, source, *more, compiler="cc", name="prog"):
+    program = os.path.join(folder, name)
+    run(compiler, *FLAGS, "-o", program, f"{HERE}/{source}", *more, "-pthread", "-ldl")
+    return program
+
+
+def measure(folder, *command, options=(), env=None):
+    """What it printed; its exit status must be 7."""
+    return run(CPUPERF, "--regions", *options, "--", *command, cwd=folder, code=7, env=env).stdout
+
+
+def marks(folder):
+    """[(kind, name, value, depth)] of each thread, the first one first, as it wrote them."""
+    common, = glob.glob(f"{folder}/cpuperf.session/*.common.cpuperf")
+    names, threads = {0: None}, {}
+    for kind, payload in sampled.Trace(common).frames:
+        if kind == 22:
+            number, length = struct.unpack_from("<IH", payload)
+            names[number] = payload[6:6 + length].decode()
+        if kind == 23:
+            pid, tid, _, _, lost, size, nr = struct.unpack_from("<IIIIQII", payload)
+            assert lost == 0, lost
+            for i in range(nr):
+                _, value, name, what, depth = struct.unpack_from("<QqIII", payload, 32 + i * size)
+                threads.setdefault((pid, tid), []).append((what, names[name], value, depth))
+    return list(threads.values())
+
+
+def short(of_thread):
+    """A line to compare: beginnings and ends as brackets."""
+    form = {BEGIN: "({1}", NUMBER: "({1}={2}", END: ")", INSTANT: "!{1}", INT: "{1}={2}", THREAD: "@{1}",
+            PAUSE: "pause", RESUME: "resume"}
+    return " ".join(form[m[0]].format(*m) for m in of_thread)
+
+
+def depths_are_sound(of_thread):
+    depth = 0
+    for kind, _, _, marked in of_thread:
+        if kind in (BEGIN, NUMBER):
+            assert marked == depth, of_thread
+            depth += 1
+        if kind == END:
+            depth -= 1
+            assert marked == depth, of_thread
+    assert depth == 0, of_thread
+
+
+def check_nvtx(folder):
+    program = build(folder, "guests_nvtx.c")
+    alone = run(program, code=7).stdout
+    assert alone == "no tool\nlevels -2 -2, errno 1\n", alone
+    assert measure(folder, program) == "levels -2 -2, errno 1\n"
+    own, ender = marks(folder)
+    assert short(own) == (
+        "(outer (inner ) ) "
+        # a pop of the outer domain divides the inner range
+        "(library: registered (other: inner=17 ) ) (other: inner ) "
+        "(first (second ) ) (second ) "
+        # "elsewhere" ended in the other thread: it has no end, and "after" has its depth
+        "(elsewhere (after ) "
+        "!instant !wide ä€😀 value=-5 small=-6 !unicode ![no name] ![no name]"), short(own)
+    assert [m[3] for m in own if m[1] in ("elsewhere", "after")] == [0, 0], own
+    assert short(ender) == "@ender !end of a region of another thread", ender
+
+
+def check_nvtx_after_fork(folder):
+    measure(folder, build(folder, "guests_nvtx.c"), "fork")
+    assert sorted(short(t) for t in marks(folder))[0] == "(child )", marks(folder)
+
+
+def check_itt(folder):
+    program = build(folder, "guests_itt.c")
+    assert run(program, code=7).stdout == "no tool\n"
+    assert measure(folder, program) == "null 1 1\nsame 1 1, flags 1, app load\n"
+    own, = marks(folder)
+    assert short(own) == (
+        "@main one (app: load (early: parse ) ) (app: one (app: two ) ) (app: two ) (app ) "
+        "!app: here (event (event ) app: bytes=40 app: bytes=42 app: bytes=41 app: bytes=42 ratio=3 pause resume"), short(own)
+
+
+def check_roctx(folder):
+    stub = build(folder, "guests_roctx.c", "-DSTUB", "-shared", "-fPIC", name="libroctx64.so.4")
+    program = build(folder, "guests_roctx.c", stub, f"-Wl,-rpath,{folder}")
+    assert run(program, code=7).stdout.startswith("stub push\n")
+    text = measure(folder, "env", f"LD_PRELOAD={LIBRARY}", program)
+    assert text == "levels 0 1 1 0 -1\n", text
+    assert [short(t) for t in marks(folder)] == ["(outer (inner ) ) !mark (range )"], marks(folder)
+    # or in place of the other library
+    os.unlink(stub)
+    os.symlink(LIBRARY, stub)
+    assert measure(folder, program) == text
+    assert short(marks(folder)[0]) == "(outer (inner ) ) !mark (range )", marks(folder)
+
+
+def check_coz(folder):
+    program = build(folder, "guests_coz.c")
+    run(program, code=7)
+    measure(folder, "env", f"LD_PRELOAD={LIBRARY}", program)
+    own, = marks(folder)
+    assert short(own) == f"work begun=10 step=15 work ended=9 {HERE}/guests_coz.c=1", short(own)
+    measure(folder, build(folder, "guests_coz.c", "-DCOMPAT", f"-I{INCLUDE}", f"-I{INCLUDE}/cpuperf/compat"))
+    own, = marks(folder)
+    points = [m[1] for m in own if m[0] == INSTANT]
+    assert points[:-1] == ["step"] * 15 and "/guests_coz.c:" in points[-1], points
+    assert [m[0] for m in own].count(BEGIN) == 10 and [m[0] for m in own].count(END) == 9, own
+
+
+def check_likwid(folder):
+    flags = [f"-I{INCLUDE}", f"-I{INCLUDE}/cpuperf/compat"]
+    for compiler, more in (("cc", []), ("cc", ["-DLIKWID_PERFMON"]), ("c++", ["-x", "c++", "-std=c++11"]),
+                           ("clang-14", ["-std=gnu99"])):
+        if not shutil.which(compiler):
+            print(f"skip: {compiler}: not installed")
+            continue
+        program = os.path.join(folder, "likwid")
+        run(compiler, *FLAGS, *more, *flags, "-o", program, f"{HERE}/guests_likwid.c")
+        assert measure(folder, program) == "got 0 0 0\n"
+        own, = marks(folder)
+        assert short(own) == (
+            "(triad (copy ) ) (copy ) " + "(deep " * 40 + ") " * 40 +
+            "(own (within (left open ) )"), (compiler, short(own))
+        assert [m[3] for m in own[-5:]] == [0, 1, 2, 1, 0], own
+        depths_are_sound(own[:-5])
+    run("cc", *FLAGS, "-DCPUPERF_NO_MARKS", *flags, "-o", program, f"{HERE}/guests_likwid.c")
+    assert run(program, code=7).stdout == "got 0 0 0\n"
+
+
+def check_a_users_own_tool_wins(folder):
+    text = run(CPUPERF, "--regions", "--", "env", cwd=folder,
+               env={"NVTX_INJECTION64_PATH": "/own/tool.so", "INTEL_LIBITTNOTIFY64": None})
+    assert "NVTX_INJECTION64_PATH=/own/tool.so\n" in text.stdout, text.stdout
+    assert f"INTEL_LIBITTNOTIFY64={LIBRARY}\n" in text.stdout, text.stdout
+    assert "NVTX_INJECTION64_PATH is set, to /own/tool.so" in text.stderr, text.stderr
+    assert "INTEL_LIBITTNOTIFY64" not in text.stderr, text.stderr
+    plain = run(CPUPERF, "--", "env", cwd=folder, env={"INTEL_LIBITTNOTIFY64": None}).stdout
+    assert "INTEL_LIBITTNOTIFY64" not in plain, plain
+
+
+def check_programs_without_marks_stay_apart(folder):
+    """One that has the library and no marks is not connected, and one without cpuperf has nothing to call."""
+    program = build(folder, "guests_coz.c")
+    done = run(program, code=7, env={"LD_PRELOAD": LIBRARY})
+    assert not done.stdout and not done.stderr, done
+    run(CPUPERF, "--regions", "--", "env", f"LD_PRELOAD={LIBRARY}", "true", cwd=folder)
+    files = [open(path, "rb").read() for path in glob.glob(f"{folder}/cpuperf.session/*.cpuperf")]
+    assert any(b"no program had marks" in data for data in files), len(files)
+    needed = subprocess.run(["readelf", "-d", LIBRARY], stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert [line.split("[")[1] for line in needed.splitlines() if "NEEDED" in line] == ["libc.so.6]"], needed
+
+
+need_sampling()
+run_checks(globals(), everybody=True)
