@@ -28,6 +28,7 @@ void job_warn_ignored(struct job *j, unsigned ignored)
 		add_option(&b, f->trees.nr, "--tree-of");
 		add_option(&b, f->comms.nr, "--comm");
 		add_option(&b, f->cmdlines.nr, "--cmdline");
+		add_option(&b, f->regions.nr, "--region");
 		add_option(&b, r->nr_only, "--only");
 	}
 	add_option(&b, ignored & REGISTRY_IGNORES_EVENTS && f->events.nr, "--event");

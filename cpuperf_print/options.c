@@ -207,6 +207,16 @@ static const struct opt_row rows[] = {
      .help = "Only threads whose name matches GLOB. May be repeated.",
      .set = opt_add_string,
      .offset = AT(comms)},
+    {.name = "region",
+     .arg = OPT_REQUIRED,
+     .metavar = "GLOB",
+     .section = "Which samples",
+     .help =
+	 "Only what happened within a region that the program marked (cpuperf/mark.h) and whose "
+	 "name, or path (\"request > parse\"), matches GLOB; other regions may lie between. A "
+	 "wait belongs to the region in which it began. May be repeated.",
+     .set = opt_add_string,
+     .offset = AT(regions)},
     {.name = "cmdline",
      .arg = OPT_REQUIRED,
      .metavar = "GLOB",

@@ -15,7 +15,7 @@ struct options {
 	bool by_session, no_pager, counts, within, live;
 	struct opt_strings merge, split, hide, only;
 	bool merge_object, inlined, wakers, lines, debuginfod;
-	struct opt_strings events, comms, cmdlines;
+	struct opt_strings events, comms, regions, cmdlines;
 	const char *pids, *trees, *cpus, *iterations, *from, *to;
 	struct opt_strings debug_dirs;
 	const char *sysroot, *kallsyms;

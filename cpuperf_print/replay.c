@@ -56,10 +56,10 @@ int replay_check(const struct options *o, struct err *e)
 			       "--live excludes --report, --output-format and "
 			       "--output-file");
 	if (o->cpus || o->iterations || o->events.nr || o->pids || o->trees || o->comms.nr ||
-	    o->cmdlines.nr || o->from || o->to)
+	    o->cmdlines.nr || o->regions.nr || o->from || o->to)
 		return err_set(e, -EINVAL,
 			       "--live excludes --cpu, --iteration, --event, --pid, --tree-of, "
-			       "--comm, --cmdline, --from and --to");
+			       "--comm, --cmdline, --region, --from and --to");
 	if (!isatty(STDOUT_FILENO))
 		return err_set(e, -EINVAL, "--live requires a terminal on standard output");
 	return 0;

@@ -79,6 +79,7 @@ static int parse_filter(struct profile_filter *f, const struct options *o, struc
 {
 	return add_globs(&f->events, "--event", &o->events, e) ?:
 	       add_globs(&f->comms, "--comm", &o->comms, e) ?:
+	       add_globs(&f->regions, "--region", &o->regions, e) ?:
 	       add_globs(&f->cmdlines, "--cmdline", &o->cmdlines, e) ?:
 	       parse_ranges("--pid", o->pids, &f->pids, e) ?:
 	       parse_ranges("--tree-of", o->trees, &f->trees, e) ?:
@@ -164,6 +165,7 @@ static const struct opt_choice roots[REPORT_NR_ROOTS] = {
     [REPORT_ROOT_CMDLINE] = {"cmdline", "the command line of its process"},
     [REPORT_ROOT_STATE] = {"state",
 			   "on CPU, waiting for a CPU or blocked, in one tree of wall time"},
+    [REPORT_ROOT_REGION] = {"region", "the regions that it had marked (cpuperf/mark.h)"},
 };
 
 bool selection_root_choice(size_t i, struct opt_choice *out)

@@ -4,8 +4,10 @@
 #include "report/records.h"
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "profile/choice.h"
 #include "profile/processes.h"
+#include "profile/regions.h"
 #include "report/names.h"
 #include "reports/reports.h"
 #include "samples.h"
@@ -20,6 +22,7 @@ struct records {
 	uint64_t start_ns;
 	struct unwinder *unwinder; /* NULL: not for that machine */
 	struct profile_choice choice;
+	bool *within_region; /* owned; NULL: all are shown */
 	struct err *e;
 };
 
@@ -50,6 +53,14 @@ static uint32_t cpu_of(const struct profile_merged_item *m)
 	return m->item->kind == PROFILE_RECORD ? m->item->cpu : m->trace->head.cpu;
 }
 
+static bool is_in_region(const struct records *r, const struct profile_item *item)
+{
+	const struct profile_processes *p = r->input->processes;
+
+	return !r->within_region ||
+	       r->within_region[profile_region_at(p, item->record.tid, item->time_ns)];
+}
+
 static bool is_shown(void *arg, const struct profile_merged_item *m,
 		     const struct profile_task *task)
 {
@@ -64,17 +75,18 @@ static bool is_shown(void *arg, const struct profile_merged_item *m,
 			   !profile_ranges_has(&f->cpus, cpu_of(m))
 		     : f->iterations.nr || f->cpus.nr)
 		return false;
-	if (!f->pids.nr && !f->comms.nr && !r->choice.has)
+	if (!f->pids.nr && !f->comms.nr && !r->choice.has && !r->within_region)
 		return true;
-	return is_record && profile_ranges_has(&f->pids, item->record.pid) &&
+	return is_record && is_in_region(r, item) &&
+	       profile_ranges_has(&f->pids, item->record.pid) &&
 	       (!f->comms.nr || (task && profile_globs_match(&f->comms, task->comm->name))) &&
 	       (!r->choice.has || (task && profile_choice_has(&r->choice, task->process)));
 }
 
 static bool has_filter(const struct profile_filter *f)
 {
-	return f->events.nr || f->comms.nr || f->pids.nr || f->trees.nr || f->cmdlines.nr ||
-	       f->cpus.nr || f->iterations.nr || f->from_ns || f->to_ns;
+	return f->events.nr || f->comms.nr || f->regions.nr || f->pids.nr || f->trees.nr ||
+	       f->cmdlines.nr || f->cpus.nr || f->iterations.nr || f->from_ns || f->to_ns;
 }
 
 static int print(struct records *r, struct profile_lookup *lookup)
@@ -130,11 +142,14 @@ int reports_records(struct job *j, struct err *e)
 
 	lookup = profile_lookup_new(r.input->processes);
 	r.start_ns = r.input->start_ns;
-	rc = (lookup ? profile_choice_make(&r.choice, &j->selection->filter, r.input->processes)
+	r.within_region = profile_regions_within(r.input->processes, &j->selection->filter.regions);
+	rc = (lookup && (r.within_region || !j->selection->filter.regions.nr)
+		  ? profile_choice_make(&r.choice, &j->selection->filter, r.input->processes)
 		     : -ENOMEM)
 		 ?: make_unwinder(&r, lookup)
 		 ?: print(&r, lookup);
 	profile_choice_fini(&r.choice);
+	mem_free(r.within_region);
 	unwinder_free(r.unwinder);
 	profile_lookup_free(lookup);
 	if (rc)

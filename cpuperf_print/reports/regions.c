@@ -1,8 +1,7 @@
 /*
  * The report regions: what a program's marks (cpuperf/mark.h) say about it, with its samples in
- * them. Times of regions are measured, not sampled.
+ * them. Times of regions are measured, not sampled; those on CPU and of waits are.
  */
-#include "profile/regions.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/dict.h"
@@ -10,14 +9,16 @@
 #include "base/mem.h"
 #include "base/order.h"
 #include "report/functions.h"
+#include "report/region_sums.h"
 #include "reports/reports.h"
-#include "screen/number.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROWS_FOR_PEOPLE = 40, MAX_EVENTS = 8, TEXT_BYTES = 64 << 10, LABEL_BYTES = 128 };
 
@@ -30,29 +31,56 @@ struct key {
 struct report {
 	struct job *j;
 	const struct profile_processes *processes;
+	struct report_region_sums sums;
 	struct report_stats stats;
-	struct report_weight *weights; /* owned; of each region and event, with regions inside */
+	struct report_weight *weights; /* owned; of each sum and event, with regions inside */
 	struct dict keys;              /* struct key */
-	uint32_t *order;               /* owned; regions, the longest first */
+	uint32_t *order;               /* owned; sums, sorted */
+	uint32_t *outer;               /* owned; of each sum: the one around it, or DICT_NONE */
 	uint32_t events[MAX_EVENTS];   /* those that sample */
-	size_t nr, nr_events;          /* nr: of regions */
+	size_t nr_events;
+	bool by_thread;
 	uint64_t nr_put, nr_left;
-	char names[MAX_EVENTS][LABEL_BYTES]; /* of columns */
+	char names[MAX_EVENTS][LABEL_BYTES], sample_names[MAX_EVENTS][LABEL_BYTES]; /* of columns */
 };
 
-static struct report_weight *weight_of(const struct report *r, uint32_t region, size_t event)
+static const struct report_region_sum *sum_at(const struct report *r, uint32_t i)
 {
-	return &r->weights[(size_t)region * r->nr_events + event];
+	return dict_at(&r->sums.sums, i);
+}
+
+static const struct report_region_thread *thread_of(const struct report *r, uint32_t number)
+{
+	return dict_at(&r->sums.threads, number - 1);
+}
+
+static struct report_weight *weight_of(const struct report *r, uint32_t sum, size_t event)
+{
+	return &r->weights[(size_t)sum * r->nr_events + event];
+}
+
+/* Of the innermost region with calls that were selected, from region outwards. */
+static uint32_t find_sum(const struct report *r, uint32_t thread, uint32_t region)
+{
+	uint32_t sum = DICT_NONE;
+
+	for (; region && sum == DICT_NONE; region = profile_region(r->processes, region)->parent)
+		sum = report_region_sums_find(&r->sums, thread, region);
+	return sum;
 }
 
 static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report *r = arg;
 	const struct key *key = dict_at(&r->keys, dict_find(&r->keys, &e->key.region));
+	uint32_t thread = r->by_thread ? report_region_sums_thread(&r->sums, e->key.pid, e->key.tid)
+				       : REPORT_ALL_THREADS;
+	uint32_t sum =
+	    !key || (r->by_thread && !thread) ? DICT_NONE : find_sum(r, thread, key->region);
 
-	for (size_t i = 0; key && i < r->nr_events; i++)
+	for (size_t i = 0; sum != DICT_NONE && i < r->nr_events; i++)
 		if (r->events[i] == e->key.event)
-			report_weight_add(weight_of(r, key->region, i), &e->weight);
+			report_weight_add(weight_of(r, sum, i), &e->weight);
 	return 0;
 }
 
@@ -68,10 +96,11 @@ static void find_events(struct report *r)
 
 static int make_keys(struct report *r)
 {
+	size_t nr = profile_nr_regions(r->processes);
 	BUF_AUTO(text, TEXT_BYTES);
 
-	dict_init(&r->keys, sizeof(struct key), DICT_KEY(struct key, text), r->nr);
-	for (uint32_t i = 0; i < r->nr; i++) {
+	dict_init(&r->keys, sizeof(struct key), DICT_KEY(struct key, text), nr);
+	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t number;
 		struct key *key;
 
@@ -88,58 +117,84 @@ static int make_keys(struct report *r)
 	return 0;
 }
 
-/* A region has the samples of those inside. */
-static void add_inner(struct report *r)
+/* By the sum around each, then the longest first. */
+static int compare(const void *a, const void *b, void *arg)
 {
-	for (uint32_t i = (uint32_t)r->nr; i-- > 1;) {
-		uint32_t parent = profile_region(r->processes, i)->parent;
+	const struct report *r = arg;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+	const struct report_region_sum *x = sum_at(r, i), *y = sum_at(r, k);
 
-		for (size_t e = 0; parent && e < r->nr_events; e++)
-			report_weight_add(weight_of(r, parent, e), weight_of(r, i, e));
-	}
+	return order_u64(x->thread, y->thread)
+		   ?: order_u64(r->outer[i], r->outer[k])
+		   ?: -order_u64(x->wall_ns, y->wall_ns) ?: order_u64(x->region, y->region);
 }
 
-static int compare(const void *a, const void *b, void *processes)
+/* A region has the samples of those inside: add to the sums around it. */
+static void add_inner(struct report *r, const struct report_weight *own)
 {
-	const struct profile_region *x = profile_region(processes, *(const uint32_t *)a);
-	const struct profile_region *y = profile_region(processes, *(const uint32_t *)b);
+	for (uint32_t i = 0; i < r->sums.sums.nr; i++)
+		for (uint32_t to = r->outer[i]; to != DICT_NONE; to = r->outer[to])
+			for (size_t e = 0; e < r->nr_events; e++)
+				report_weight_add(weight_of(r, to, e), &own[i * r->nr_events + e]);
+}
 
-	return -order_u64(x->wall_ns, y->wall_ns) ?: order_u64(x->number, y->number);
+/* The sums in order, and around each other. */
+static int make_order(struct report *r)
+{
+	size_t nr = r->sums.sums.nr;
+
+	r->order = mem_calloc(nr + 1, sizeof(*r->order));
+	r->outer = mem_calloc(nr + 1, sizeof(*r->outer));
+	if (!r->order || !r->outer)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct report_region_sum *s = sum_at(r, i);
+
+		r->order[i] = i;
+		r->outer[i] =
+		    find_sum(r, s->thread, profile_region(r->processes, s->region)->parent);
+	}
+	qsort_r(r->order, nr, sizeof(*r->order), compare, r);
+	return 0;
+}
+
+static int read_samples(struct report *r, struct err *e)
+{
+	const struct report_sink sink = {
+	    .parts = REPORT_BY_REGION | (r->by_thread ? REPORT_BY_PID | REPORT_BY_TID : 0),
+	    .entry = add_entry,
+	    .arg = r};
+	size_t nr = r->sums.sums.nr;
+	struct report_weight *own; /* without regions inside */
+	int rc = 0;
+
+	r->weights = mem_calloc(nr * r->nr_events + 1, sizeof(*r->weights));
+	own = mem_calloc(nr * r->nr_events + 1, sizeof(*own));
+	if (!r->weights || !own || make_order(r) || make_keys(r))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	rc = rc ?: samples_read(r->j, r->j->first, r->j->nr, &sink, &r->stats, e);
+	if (rc == 0) {
+		memcpy(own, r->weights, nr * r->nr_events * sizeof(*own));
+		add_inner(r, own);
+	}
+	mem_free(own);
+	return rc;
 }
 
 static int read_all(struct report *r, struct err *e)
 {
-	const struct report_sink sink = {.parts = REPORT_BY_REGION, .entry = add_entry, .arg = r};
+	const struct input *in = job_input(r->j);
 	int rc = samples_load_names(r->j, e);
 
 	if (rc)
 		return rc;
-	r->processes = job_input(r->j)->processes;
-	r->nr = profile_nr_regions(r->processes);
+	r->processes = in->processes;
+	r->by_thread = r->j->selection->root == REPORT_ROOT_THREAD;
 	find_events(r);
-	r->weights = mem_calloc(r->nr * r->nr_events + 1, sizeof(*r->weights));
-	r->order = mem_calloc(r->nr, sizeof(*r->order));
-	if (!r->weights || !r->order || make_keys(r))
+	if (report_region_sums_read(&r->sums, r->processes, &r->j->selection->filter, in->start_ns,
+				    r->by_thread))
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = samples_read(r->j, r->j->first, r->j->nr, &sink, &r->stats, e);
-	add_inner(r);
-	for (uint32_t i = 0; i < r->nr; i++)
-		r->order[i] = i;
-	qsort_r(r->order, r->nr, sizeof(*r->order), compare, (void *)r->processes);
-	return rc;
-}
-
-static double mean_of(const struct profile_region *p)
-{
-	return p->calls ? (double)p->wall_ns / (double)p->calls : NAN;
-}
-
-static double deviation_of(const struct profile_region *p)
-{
-	double mean = mean_of(p), n = (double)p->calls;
-	double variance = p->calls > 1 ? (p->squares - n * mean * mean) / (n - 1) : NAN;
-
-	return variance < 0 ? 0 : sqrt(variance); /* rounding */
+	return read_samples(r, e);
 }
 
 static void put_ns(struct grid *g, double ns)
@@ -150,49 +205,119 @@ static void put_ns(struct grid *g, double ns)
 		grid_none(g);
 }
 
-static void put_row(struct report *r, struct grid *g, uint32_t number)
+static void put_times(const struct report *r, struct grid *g, const struct report_region_sum *s)
 {
-	const struct profile_region *p = profile_region(r->processes, number);
-	BUF_AUTO(path, TEXT_BYTES);
+	static const double quantiles[] = {0.5, 0.9, 0.99};
 
-	grid_row(g);
-	grid_count(g, p->calls);
-	grid_count(g, p->wall_ns);
-	grid_count(g, p->self_ns);
-	put_ns(g, mean_of(p));
-	put_ns(g, p->calls ? (double)p->min_ns : NAN);
-	put_ns(g, (double)p->max_ns);
-	put_ns(g, deviation_of(p));
-	grid_count(g, p->closed);
+	grid_count(g, s->calls);
+	grid_count(g, s->wall_ns);
+	grid_count(g, s->self_ns);
+	put_ns(g, s->calls ? s->mean_ns : NAN);
+	put_ns(g, s->calls ? (double)s->min_ns : NAN);
+	for (size_t i = 0; i < ARRAY_NR(quantiles); i++)
+		put_ns(g, report_region_quantile(&r->sums, s, quantiles[i]));
+	put_ns(g, s->calls ? (double)s->max_ns : NAN);
+	put_ns(g, report_region_deviation(s));
+	grid_count(g, s->closed);
+	grid_count(g, s->cut);
+}
+
+static void put_samples(const struct report *r, struct grid *g, uint32_t sum)
+{
 	for (size_t e = 0; e < r->nr_events; e++) {
-		const struct report_weight *w = weight_of(r, number, e);
+		const struct report_weight *w = weight_of(r, sum, e);
+		const struct report_weight *all = &r->stats.event[r->events[e]].counted;
 		struct interval share = reports_share(&r->stats, r->events[e], w);
 
 		grid_share(g, &share);
-		grid_count(g, reports_amount(r->j, r->events[e], w->weight));
+		grid_estimate(g, (double)reports_amount(r->j, r->events[e], all->weight), &share);
+		grid_count(g, w->samples);
 	}
-	profile_region_text(r->processes, number, &path);
+}
+
+/* "name (pid/tid #number)". */
+static void put_thread(const struct report_region_thread *t, struct grid *g)
+{
+	char text[REPORT_REGION_COMM_BYTES + 48];
+	int len = snprintf(text, sizeof(text), "%s (%" PRIu32 "/%" PRIu32, t->comm, t->pid, t->tid);
+
+	if (t->thread != TRACE_UNKNOWN)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, " #%" PRIu32, t->thread);
+	snprintf(text + len, sizeof(text) - (size_t)len, ")");
+	grid_text(g, text);
+}
+
+static void put_row(struct report *r, struct grid *g, uint32_t number)
+{
+	const struct report_region_sum *s = sum_at(r, number);
+	const struct profile_region *p = profile_region(r->processes, s->region);
+	BUF_AUTO(path, TEXT_BYTES);
+
+	grid_row(g);
+	put_times(r, g, s);
+	put_samples(r, g, number);
+	if (r->by_thread) {
+		const struct report_region_thread *t = thread_of(r, s->thread);
+
+		grid_count(g, t->pid);
+		grid_count(g, t->tid);
+		put_thread(t, g);
+	}
+	profile_region_text(r->processes, s->region, &path);
 	grid_text(g, buf_str(&path));
 	grid_tree(g, p->depth, p->name);
 }
 
-static void put_tree(struct report *r, struct grid *g, uint32_t parent)
+/* The regions of a thread in that sum; DICT_NONE: the outermost ones. */
+static void put_tree(struct report *r, struct grid *g, uint32_t thread, uint32_t outer)
 {
 	uint64_t top = reports_top(r->j, ROWS_FOR_PEOPLE);
+	size_t nr = r->sums.sums.nr;
+	size_t i = ORDER_FIRST(
+	    k, nr,
+	    sum_at(r, r->order[k])->thread > thread ||
+		(sum_at(r, r->order[k])->thread == thread && r->outer[r->order[k]] >= outer));
 
-	for (size_t i = 0; i < r->nr; i++) {
-		const struct profile_region *p = profile_region(r->processes, r->order[i]);
-
-		if (!p->number || p->parent != parent)
-			continue;
+	for (; i < nr && sum_at(r, r->order[i])->thread == thread && r->outer[r->order[i]] == outer;
+	     i++) {
 		if (r->nr_put == top) {
 			r->nr_left++;
 			continue;
 		}
 		r->nr_put++;
-		put_row(r, g, p->number);
-		put_tree(r, g, p->number);
+		put_row(r, g, r->order[i]);
+		put_tree(r, g, thread, r->order[i]);
 	}
+}
+
+static void put_all(struct report *r, struct grid *g)
+{
+	size_t nr = r->sums.threads.nr;
+
+	if (!r->by_thread)
+		put_tree(r, g, REPORT_ALL_THREADS, DICT_NONE);
+	for (uint32_t i = 1; r->by_thread && i <= nr; i++)
+		put_tree(r, g, i, DICT_NONE);
+}
+
+static size_t add_event_columns(struct report *r, struct grid_column *columns)
+{
+	size_t nr = 0;
+
+	for (size_t e = 0; e < r->nr_events; e++) {
+		const struct trace_event *event = job_event(r->j, r->events[e]);
+
+		columns[nr++] = (struct grid_column){event->label, "share", NULL, GRID_SHARE,
+						     GRID_ONLY_MACHINES};
+		snprintf(r->names[e], sizeof(r->names[e]), "%s_count", event->label);
+		columns[nr++] = (struct grid_column){r->names[e], event->label, event->unit,
+						     GRID_ESTIMATE, GRID_ALL};
+		snprintf(r->sample_names[e], sizeof(r->sample_names[e]), "%s_samples",
+			 event->label);
+		columns[nr++] = (struct grid_column){r->sample_names[e], NULL, NULL, GRID_COUNT,
+						     GRID_ONLY_MACHINES};
+	}
+	return nr;
 }
 
 static struct grid *make_grid(struct report *r)
@@ -203,24 +328,27 @@ static struct grid *make_grid(struct report *r)
 	    {"self_ns", "self", "ns", GRID_AMOUNT, GRID_ALL},
 	    {"mean_ns", "mean", "ns", GRID_AMOUNT, GRID_ALL},
 	    {"min_ns", "min", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
+	    {"p50_ns", "p50", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
+	    {"p90_ns", "p90", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
+	    {"p99_ns", "p99", "ns", GRID_AMOUNT, GRID_ALL},
 	    {"max_ns", "max", "ns", GRID_AMOUNT, GRID_ALL},
 	    {"deviation_ns", "dev", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
 	    {"closed", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"cut", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	};
-	struct grid_column columns[ARRAY_NR(fixed) + 2 * MAX_EVENTS + 2];
+	static const struct grid_column of_thread[] = {
+	    {"pid", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"tid", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"thread", NULL, NULL, GRID_TEXT, GRID_ALL},
+	};
+	struct grid_column columns[GRID_MAX_COLUMNS];
 	size_t nr = 0;
 
 	for (; nr < ARRAY_NR(fixed); nr++)
 		columns[nr] = fixed[nr];
-	for (size_t e = 0; e < r->nr_events; e++) {
-		const struct trace_event *event = job_event(r->j, r->events[e]);
-
-		columns[nr++] = (struct grid_column){event->label, "share", NULL, GRID_SHARE,
-						     e ? GRID_ONLY_MACHINES : GRID_ALL};
-		snprintf(r->names[e], sizeof(r->names[e]), "%s_count", event->label);
-		columns[nr++] = (struct grid_column){r->names[e], event->label, event->unit,
-						     GRID_AMOUNT, GRID_ALL};
-	}
+	nr += add_event_columns(r, &columns[nr]);
+	for (size_t i = 0; r->by_thread && i < ARRAY_NR(of_thread); i++)
+		columns[nr++] = of_thread[i];
 	columns[nr++] = (struct grid_column){"path", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES};
 	columns[nr++] = (struct grid_column){"region", NULL, NULL, GRID_TEXT, GRID_ALL};
 	return reports_grid(r->j, columns, nr);
@@ -230,7 +358,7 @@ static void put_heading(const struct report *r)
 {
 	const struct profile_regions_stats *s = profile_regions_stats(r->processes);
 	struct buf *text = &r->j->output->text;
-	uint64_t closed = 0;
+	uint64_t closed = 0, cut = 0;
 
 	if (r->j->output->form != GRID_PEOPLE)
 		return;
@@ -239,8 +367,10 @@ static void put_heading(const struct report *r)
 			       "program had marks\n");
 		return;
 	}
-	for (uint32_t i = 1; i < r->nr; i++)
-		closed += profile_region(r->processes, i)->closed;
+	for (uint32_t i = 0; i < r->sums.sums.nr; i++) {
+		closed += sum_at(r, i)->closed;
+		cut += sum_at(r, i)->cut;
+	}
 	buf_printf(text, "\nRegions of %" PRIu64 " thread%s, with the regions inside them",
 		   s->nr_threads, s->nr_threads == 1 ? "" : "s");
 	if (s->nr_lost)
@@ -248,6 +378,8 @@ static void put_heading(const struct report *r)
 			   s->nr_lost + s->nr_marks);
 	if (closed)
 		buf_printf(text, "; %" PRIu64 " without an end of their own", closed);
+	if (cut)
+		buf_printf(text, "; %" PRIu64 " only partly in the time selected", cut);
 	if (s->nr_unmatched)
 		buf_printf(text, "; %" PRIu64 " ends without a beginning", s->nr_unmatched);
 	if (r->stats.nr_paused)
@@ -270,15 +402,17 @@ int reports_regions(struct job *j, struct err *e)
 		struct reports_rest rest = {.nr = 0};
 
 		put_heading(&r);
-		put_tree(&r, g, PROFILE_NO_REGION);
+		put_all(&r, g);
 		rest.nr = r.nr_left;
 		rest.is_beyond_top = r.nr_left > 0;
 		reports_rest_put(j, &rest, NULL, g);
 		rc = reports_end(j, g, 0, e);
 	}
+	report_region_sums_fini(&r.sums);
 	dict_fini(&r.keys);
 	mem_free(r.weights);
 	mem_free(r.order);
+	mem_free(r.outer);
 	report_stats_fini(&r.stats);
 	return rc;
 }

@@ -39,6 +39,7 @@ bool profile_globs_match(const struct profile_globs *g, const char *name);
 struct profile_filter {
 	struct profile_globs events; /* "cpu_clock", "software:cpu_clock" */
 	struct profile_globs comms;
+	struct profile_globs regions;  /* names or paths of regions around the sample: regions.h */
 	struct profile_globs cmdlines; /* a process whose command line is unknown matches none */
 	struct profile_ranges pids, cpus, iterations;
 	struct profile_ranges trees; /* the pids of processes that are meant with descendants */

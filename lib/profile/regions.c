@@ -5,43 +5,42 @@
 #include "profile/regions.h"
 
 #include "base/buf.h"
+#include "base/heap.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "profile/processes_internal.h"
+#include "profile/regions_internal.h"
 #include "trace/reader.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum {
-	MAX_MARKS = 32 << 20,
+	MAX_MARKS = 128 << 20,
+	MAX_STREAMS = 1 << 20,
 	MAX_NAMES = 1 << 20,
 	MAX_NAME_BYTES = 64 << 20,
-	/* of struct mark, beside enum trace_mark_kind: the thread or its program ended */
-	MARK_CLOSE = TRACE_NR_MARK_KINDS,
-	NR_MARK_KINDS,
+	STEPS_PER_PLACE = 64,
 };
 
-/* A mark, as collected. */
-struct mark {
-	uint64_t time_ns;
-	uint32_t tid, order;
-	uint32_t name, pid;
-	uint32_t object, depth;
-	uint8_t kind;
+/* The marks of a thread and object, until regions are made of them: steps with the kind of a mark,
+ * and its name. The key has no padding. */
+struct stream {
+	uint32_t tid, pid, object; /* key */
+	uint32_t number;
+	struct region_log log;
 };
 
-/* From this time on the thread is in that path. */
-struct change {
+/* From this time on the process is paused, or not. */
+struct pause {
 	uint64_t time_ns;
-	uint32_t path;
+	uint32_t pid;
 	bool is_paused;
 };
 
-/* The changes of a thread id, in order of time. */
-struct timeline {
-	uint32_t id;
-	size_t first, nr;
+/* The thread or its program ended. */
+struct end {
+	uint64_t time_ns;
+	uint32_t tid;
 };
 
 /* Of a path; the key has no padding. */
@@ -51,19 +50,16 @@ struct path {
 };
 
 struct profile_regions {
-	struct dict names;  /* struct name, by number */
-	struct dict texts;  /* const char * */
-	struct mark *marks; /* owned; only while it is made */
-	size_t nr_marks, marks_room;
-	struct dict paths;        /* struct path; number - 1 */
-	struct timeline *threads; /* owned; by tid */
+	struct dict names;             /* struct name, by number */
+	struct dict texts;             /* const char * */
+	struct dict streams;           /* struct stream; only while it is made */
+	struct dict paths;             /* struct path; number - 1 */
+	struct region_thread *threads; /* owned; by tid */
 	size_t nr_threads, threads_room;
-	struct change *changes; /* owned */
-	size_t nr_changes, changes_room;
-	struct timeline *pauses; /* owned; of processes, in pause_changes; by pid */
+	struct pause *pauses; /* owned; by pid, then time */
 	size_t nr_pauses, pauses_room;
-	struct change *pause_changes; /* owned */
-	size_t nr_pause_changes, pause_changes_room;
+	struct end *ends; /* owned; only while it is made; by tid, then time */
+	size_t nr_ends, ends_room;
 	struct profile_regions_stats stats;
 };
 
@@ -80,22 +76,35 @@ struct profile_regions *profile_regions_new(void)
 		return NULL;
 	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
 	dict_init_texts(&r->texts, sizeof(const char *), MAX_NAMES, MAX_NAME_BYTES);
+	dict_init(&r->streams, sizeof(struct stream), DICT_KEY(struct stream, object), MAX_STREAMS);
 	dict_init(&r->paths, sizeof(struct path), DICT_KEY(struct path, name), PROFILE_MAX_REGIONS);
 	return r;
+}
+
+static void drop_marks(struct profile_regions *r)
+{
+	for (uint32_t i = 0; i < r->streams.nr; i++)
+		region_log_fini(&((struct stream *)dict_at(&r->streams, i))->log);
+	dict_fini(&r->streams);
+	mem_free(r->ends);
+	r->ends = NULL;
+	r->nr_ends = r->ends_room = 0;
 }
 
 void profile_regions_free(struct profile_regions *r)
 {
 	if (!r)
 		return;
+	drop_marks(r);
 	dict_fini(&r->names);
 	dict_fini(&r->texts);
 	dict_fini(&r->paths);
-	mem_free(r->marks);
+	for (size_t i = 0; i < r->nr_threads; i++) {
+		region_log_fini(&r->threads[i].log);
+		mem_free(r->threads[i].places);
+	}
 	mem_free(r->threads);
-	mem_free(r->changes);
 	mem_free(r->pauses);
-	mem_free(r->pause_changes);
 	mem_free(r);
 }
 
@@ -113,60 +122,33 @@ int profile_regions_name(struct profile_regions *r, const struct trace_mark_name
 	return 0;
 }
 
-static int add_mark(struct profile_regions *r, const struct mark *from)
-{
-	struct mark *m;
-
-	if (r->nr_marks == MAX_MARKS) {
-		r->stats.has_left_out = true;
-		return 0;
-	}
-	m = MEM_ADD(r->marks, r->nr_marks, r->marks_room);
-	if (!m)
-		return -ENOMEM;
-	*m = *from;
-	m->order = (uint32_t)(r->nr_marks - 1);
-	return 0;
-}
-
-static bool is_of_regions(uint32_t kind)
-{
-	return kind != TRACE_MARK_INSTANT && kind != TRACE_MARK_INT &&
-	       kind != TRACE_MARK_THREAD_NAME;
-}
-
 int profile_regions_add(struct profile_regions *r, const struct trace_marks *marks)
 {
-	int rc = 0;
+	const struct stream key = {.tid = marks->tid, .pid = marks->pid, .object = marks->object};
+	uint32_t number = dict_add(&r->streams, &key);
+	struct stream *stream = dict_at(&r->streams, number);
+	bool is_full =
+	    (!stream && r->streams.nr >= MAX_STREAMS) || r->stats.nr_marks + marks->nr > MAX_MARKS;
+	int rc = stream || is_full ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < marks->nr && rc == 0; i++) {
+	r->stats.has_left_out |= is_full;
+	for (size_t i = 0; i < marks->nr && rc == 0 && !is_full; i++) {
 		const struct trace_mark *m = &marks->mark[i];
 
-		if (is_of_regions(m->kind))
-			rc = add_mark(r, &(struct mark){.time_ns = m->time_ns,
-							.tid = marks->tid,
-							.pid = marks->pid,
-							.name = m->name,
-							.object = marks->object,
-							.depth = m->depth,
-							.kind = (uint8_t)m->kind});
+		stream->number = number;
+		rc = region_log_add(&stream->log, &(struct region_step){.time_ns = m->time_ns,
+									.value = (int64_t)m->value,
+									.what = m->name,
+									.depth = m->depth,
+									.kind = m->kind});
 	}
 	r->stats.nr_marks += marks->nr;
 	r->stats.nr_lost += marks->lost;
 	return rc;
 }
 
-static int compare_marks(const void *a, const void *b)
-{
-	const struct mark *x = a, *y = b;
-
-	return order_u64(x->tid, y->tid)
-		   ?: order_u64(x->time_ns, y->time_ns) ?: order_u64(x->order, y->order);
-}
-
 /* A region that has begun. */
 struct open {
-	uint64_t begin_ns, inner_ns; /* inner: of the regions in it */
 	uint32_t path;
 	uint32_t object, depth; /* as marked */
 };
@@ -174,16 +156,30 @@ struct open {
 /* A thread while its marks are read in order. */
 struct thread {
 	struct profile_regions *r;
+	struct region_thread *to;
 	struct open stack[PROFILE_MAX_REGION_DEPTH];
-	size_t depth;
+	size_t depth, nr_steps;
+	uint32_t pid;
 	bool is_paused;
+	uint32_t object; /* of the current mark */
 };
+
+/* The number of a name's text and 1; 0: it has none. */
+static uint32_t text_of(const struct profile_regions *r, uint32_t number)
+{
+	const struct name *name = dict_at(&r->names, dict_find(&r->names, &number));
+
+	return name ? name->text + 1 : 0;
+}
+
+const char *profile_regions_text(const struct profile_regions *r, uint32_t what)
+{
+	return what ? dict_text(&r->texts, what - 1) : "[unknown]";
+}
 
 static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t number)
 {
-	uint32_t found = dict_find(&r->names, &number);
-	const struct name *name = dict_at(&r->names, found);
-	struct path key = {.parent = parent, .name = name ? name->text + 1 : 0}, *path;
+	struct path key = {.parent = parent, .name = text_of(r, number)}, *path;
 	size_t nr = r->paths.nr;
 	uint32_t at = dict_add(&r->paths, &key);
 
@@ -199,232 +195,318 @@ static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t n
 		    .number = at + 1,
 		    .parent = parent,
 		    .depth = outer ? outer->region.depth + 1 : 0,
-		    .name = name ? dict_text(&r->texts, name->text) : "[unknown]",
-		    .min_ns = UINT64_MAX,
+		    .name = profile_regions_text(r, key.name),
 		};
 	}
 	return at + 1;
 }
 
-static int add_change(struct thread *t, uint64_t time_ns)
+static uint32_t innermost(const struct thread *t)
 {
-	struct profile_regions *r = t->r;
-	struct change *c = MEM_ADD(r->changes, r->nr_changes, r->changes_room);
-
-	if (!c)
-		return -ENOMEM;
-	*c = (struct change){.time_ns = time_ns,
-			     .path = t->depth ? t->stack[t->depth - 1].path : PROFILE_NO_REGION,
-			     .is_paused = t->is_paused};
-	r->threads[r->nr_threads - 1].nr++;
-	return 0;
+	return t->depth ? t->stack[t->depth - 1].path : PROFILE_NO_REGION;
 }
 
-/* Ends the innermost region. */
-static void end_region(struct thread *t, uint64_t time_ns, bool is_closed)
+/* before: the innermost path until then. 0 or -ENOMEM. */
+static int add_step(struct thread *t, const struct region_step *mark, enum region_step_kind kind,
+		    uint32_t what, uint32_t before, bool was_paused)
 {
-	const struct open *o = &t->stack[--t->depth];
-	struct path *path = dict_at(&t->r->paths, o->path - 1);
-	struct profile_region *region = &path->region;
-	uint64_t ns = time_ns - o->begin_ns;
+	struct region_thread *to = t->to;
+	struct region_step step = {
+	    .time_ns = mark->time_ns, .value = mark->value, .what = what, .kind = kind};
 
-	region->calls++;
-	region->closed += is_closed;
-	region->wall_ns += ns;
-	region->self_ns += ns > o->inner_ns ? ns - o->inner_ns : 0;
-	region->min_ns = ns < region->min_ns ? ns : region->min_ns;
-	region->max_ns = ns > region->max_ns ? ns : region->max_ns;
-	region->squares += (double)ns * (double)ns;
-	if (t->depth)
-		t->stack[t->depth - 1].inner_ns += ns;
+	if (t->nr_steps++ % STEPS_PER_PLACE == 0) {
+		struct region_place *p = MEM_ADD(to->places, to->nr_places, to->places_room);
+
+		if (!p)
+			return -ENOMEM;
+		/* its time is of the step before: that of this one is read from there */
+		*p = (struct region_place){to->log.last_ns, to->log.nr_bytes, before, was_paused};
+	}
+	return region_log_add(&to->log, &step);
 }
 
 /* The outermost open region of the object that is at least as deep; t->depth: there is none. */
-static size_t find_open(const struct thread *t, const struct mark *m)
+static size_t find_open(const struct thread *t, const struct region_step *m)
 {
 	size_t i = t->depth;
 
-	while (i && (t->stack[i - 1].object != m->object || t->stack[i - 1].depth >= m->depth))
+	while (i && (t->stack[i - 1].object != t->object || t->stack[i - 1].depth >= m->depth))
 		i--;
-	while (i < t->depth && t->stack[i].object != m->object)
+	while (i < t->depth && t->stack[i].object != t->object)
 		i++;
 	return i;
 }
 
-/* A region of the same depth has ended: its end was lost. */
-static void begin_region(struct thread *t, const struct mark *m)
+/* 0 or -ENOMEM. */
+static int close_to(struct thread *t, const struct region_step *m, size_t depth)
 {
-	size_t same = find_open(t, m);
-	uint32_t parent, path;
+	uint32_t before = innermost(t);
+	const struct region_step bare = {.time_ns = m->time_ns};
 
-	while (t->depth > same)
-		end_region(t, m->time_ns, true);
+	if (t->depth <= depth)
+		return 0;
+	t->depth = depth;
+	return add_step(t, &bare, REGION_STEP_CLOSE, innermost(t), before, t->is_paused);
+}
+
+/* A region of the same depth has ended: its end was lost. */
+static int begin_region(struct thread *t, const struct region_step *m)
+{
+	int rc = close_to(t, m, find_open(t, m));
+	uint32_t parent = innermost(t), path;
+
+	if (rc)
+		return rc;
 	if (t->depth == PROFILE_MAX_REGION_DEPTH) {
 		t->r->stats.has_left_out = true;
-		return;
+		return 0;
 	}
-	parent = t->depth ? t->stack[t->depth - 1].path : PROFILE_NO_REGION;
-	path = find_path(t->r, parent, m->name);
-	if (path != parent) /* else there are too many paths: it is part of its parent */
-		t->stack[t->depth++] = (struct open){
-		    .begin_ns = m->time_ns, .path = path, .object = m->object, .depth = m->depth};
+	path = find_path(t->r, parent, m->what);
+	if (path == parent) /* there are too many paths: it is part of its parent */
+		return 0;
+	t->stack[t->depth++] = (struct open){.path = path, .object = t->object, .depth = m->depth};
+	return add_step(t, m,
+			m->kind == TRACE_MARK_BEGIN ? REGION_STEP_BEGIN : REGION_STEP_BEGIN_NUMBER,
+			path, parent, t->is_paused);
 }
 
 /* Also ends the regions inside, whose ends were lost. */
-static void end_marked(struct thread *t, const struct mark *m)
+static int end_marked(struct thread *t, const struct region_step *m)
 {
 	size_t at = find_open(t, m);
+	uint32_t before = innermost(t), path;
 
 	if (at == t->depth || t->stack[at].depth != m->depth) {
 		t->r->stats.nr_unmatched++;
-		return;
+		return 0;
 	}
-	while (t->depth > at + 1)
-		end_region(t, m->time_ns, true);
-	end_region(t, m->time_ns, false);
+	path = t->stack[at].path;
+	t->depth = at;
+	return add_step(t, m, REGION_STEP_END, path, before, t->is_paused);
 }
 
-static void close_all(struct thread *t, uint64_t time_ns)
+static int pause_thread(struct thread *t, const struct region_step *m)
 {
-	while (t->depth)
-		end_region(t, time_ns, true);
-	t->is_paused = false;
+	bool was_paused = t->is_paused;
+
+	t->is_paused = m->kind == TRACE_MARK_PAUSE_THREAD;
+	if (t->is_paused == was_paused)
+		return 0;
+	return add_step(t, m, t->is_paused ? REGION_STEP_PAUSE : REGION_STEP_RESUME, 0,
+			innermost(t), was_paused);
 }
 
-static int add_pause(struct profile_regions *r, const struct mark *m)
+static int end_thread(struct thread *t, uint64_t time_ns)
 {
-	struct change *c = MEM_ADD(r->pause_changes, r->nr_pause_changes, r->pause_changes_room);
+	const struct region_step resume = {.time_ns = time_ns, .kind = TRACE_MARK_RESUME_THREAD};
 
-	if (!c)
+	return close_to(t, &resume, 0) ?: pause_thread(t, &resume);
+}
+
+static int add_pause(struct thread *t, const struct region_step *m)
+{
+	struct profile_regions *r = t->r;
+	struct pause *p = MEM_ADD(r->pauses, r->nr_pauses, r->pauses_room);
+
+	if (!p)
 		return -ENOMEM;
-	/* path: the pid, until they are sorted */
-	*c = (struct change){m->time_ns, m->pid, m->kind == TRACE_MARK_PAUSE};
+	*p = (struct pause){m->time_ns, t->pid, m->kind == TRACE_MARK_PAUSE};
 	return 0;
 }
 
-static int read_mark(struct thread *t, const struct mark *m)
+static int add_other(struct thread *t, const struct region_step *m, enum region_step_kind kind)
+{
+	return add_step(t, m, kind, text_of(t->r, m->what), innermost(t), t->is_paused);
+}
+
+static int set_process(struct thread *t, const struct region_step *m, uint32_t pid)
+{
+	const struct region_step bare = {.time_ns = m->time_ns};
+
+	if (t->pid == pid)
+		return 0;
+	t->pid = pid;
+	return add_step(t, &bare, REGION_STEP_PROCESS, pid, innermost(t), t->is_paused);
+}
+
+static int read_mark(struct thread *t, const struct region_step *m)
 {
 	switch (m->kind) {
 	case TRACE_MARK_BEGIN:
 	case TRACE_MARK_BEGIN_NUMBER:
-		begin_region(t, m);
-		break;
+		return begin_region(t, m);
 	case TRACE_MARK_END:
-		end_marked(t, m);
-		break;
+		return end_marked(t, m);
+	case TRACE_MARK_INSTANT:
+		return add_other(t, m, REGION_STEP_INSTANT);
+	case TRACE_MARK_INT:
+		return add_other(t, m, REGION_STEP_VALUE);
 	case TRACE_MARK_PAUSE_THREAD:
 	case TRACE_MARK_RESUME_THREAD:
-		t->is_paused = m->kind == TRACE_MARK_PAUSE_THREAD;
-		break;
-	case MARK_CLOSE:
-		close_all(t, m->time_ns);
-		break;
+		return pause_thread(t, m);
+	case TRACE_MARK_PAUSE:
+	case TRACE_MARK_RESUME:
+		return add_pause(t, m);
 	default:
-		return add_pause(t->r, m);
+		return 0;
 	}
-	return add_change(t, m->time_ns);
 }
 
-/* Reads the marks of one thread id, [first, end). */
-static int read_thread(struct thread *t, size_t first, size_t end)
+/* The next mark of a stream of the thread. */
+struct next_mark {
+	const struct stream *stream;
+	struct region_cursor cursor;
+	struct region_step mark;
+};
+
+static bool is_before(const void *a, const void *b)
 {
-	struct profile_regions *r = t->r;
-	struct timeline *line = MEM_ADD(r->threads, r->nr_threads, r->threads_room);
+	const struct next_mark *x = a, *y = b;
+
+	return (order_u64(x->mark.time_ns, y->mark.time_ns)
+		    ?: order_u64(x->stream->number, y->stream->number)) < 0;
+}
+
+/* Ends of the thread before the time. */
+static int read_ends(struct thread *t, size_t *at, uint64_t until_ns)
+{
+	const struct profile_regions *r = t->r;
 	int rc = 0;
 
-	if (!line)
-		return -ENOMEM;
-	*line = (struct timeline){r->marks[first].tid, r->nr_changes, 0};
-	for (size_t i = first; i < end && rc == 0; i++)
-		rc = read_mark(t, &r->marks[i]);
-	if (t->depth && rc == 0) {
-		close_all(t, r->marks[end - 1].time_ns);
-		rc = add_change(t, r->marks[end - 1].time_ns);
-	}
-	t->depth = 0;
-	t->is_paused = false;
+	for (; rc == 0 && *at < r->nr_ends && r->ends[*at].tid == t->to->tid &&
+	       r->ends[*at].time_ns < until_ns;
+	     ++*at)
+		rc = end_thread(t, r->ends[*at].time_ns);
 	return rc;
 }
 
-static bool has_marks(const struct profile_regions *r, size_t nr, uint32_t tid)
+/* Reads the marks of all streams in order of time. */
+static int read_streams(struct thread *t, struct heap *heap)
 {
-	size_t at = ORDER_FIRST(i, nr, r->marks[i].tid >= tid);
+	size_t end = ORDER_FIRST(i, t->r->nr_ends, t->r->ends[i].tid >= t->to->tid);
+	uint64_t last_ns = 0;
+	int rc = 0;
 
-	return at < nr && r->marks[at].tid == tid;
+	while (heap->nr && rc == 0) {
+		struct next_mark *next = heap->item[0];
+
+		last_ns = next->mark.time_ns;
+		t->object = next->stream->object;
+		rc = read_ends(t, &end, last_ns) ?: set_process(t, &next->mark, next->stream->pid)
+				?: read_mark(t, &next->mark);
+		if (region_log_next(&next->cursor, &next->mark))
+			heap_settle(heap, is_before);
+		else
+			heap_pop(heap, is_before);
+	}
+	return rc ?: read_ends(t, &end, UINT64_MAX) ?: end_thread(t, last_ns);
 }
 
-/* The ends of threads with marks, and the execs of their processes. */
+/* Reads the marks of one thread id. */
+static int read_thread(struct profile_regions *r, struct stream **streams, size_t nr)
+{
+	struct thread *t = mem_zalloc(sizeof(*t));
+	struct next_mark *readings = mem_calloc(nr, sizeof(*readings));
+	struct region_thread *to = MEM_ADD(r->threads, r->nr_threads, r->threads_room);
+	struct heap heap = {.item = NULL};
+	int rc = t && readings && to ? 0 : -ENOMEM;
+
+	if (to)
+		*to = (struct region_thread){.tid = streams[0]->tid};
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		struct next_mark *reading = &readings[i];
+
+		*reading =
+		    (struct next_mark){.stream = streams[i], .cursor = {.log = &streams[i]->log}};
+		if (region_log_next(&reading->cursor, &reading->mark))
+			rc = heap_push(&heap, reading, is_before);
+	}
+	if (rc == 0) {
+		t->r = r;
+		t->to = to;
+		rc = read_streams(t, &heap);
+		region_log_trim(&to->log);
+	}
+	for (size_t i = 0; i < nr; i++)
+		region_log_fini(&streams[i]->log);
+	mem_free(heap.item);
+	mem_free(readings);
+	mem_free(t);
+	return rc;
+}
+
+static int compare_streams(const void *a, const void *b)
+{
+	const struct stream *x = *(struct stream *const *)a, *y = *(struct stream *const *)b;
+
+	return order_u64(x->tid, y->tid) ?: order_u64(x->number, y->number);
+}
+
+static int read_all(struct profile_regions *r)
+{
+	size_t nr = r->streams.nr, first = 0;
+	struct stream **streams = mem_calloc(nr, sizeof(struct stream *));
+	int rc = streams ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		streams[i] = dict_at(&r->streams, (uint32_t)i);
+	if (rc == 0)
+		order_sort(streams, nr, sizeof(*streams), compare_streams);
+	for (size_t i = 1; i <= nr && rc == 0; i++) {
+		if (i < nr && streams[i]->tid == streams[first]->tid)
+			continue;
+		rc = read_thread(r, &streams[first], i - first);
+		first = i;
+	}
+	mem_free(streams);
+	return rc;
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	const struct end *x = a, *y = b;
+
+	return order_u64(x->tid, y->tid) ?: order_u64(x->time_ns, y->time_ns);
+}
+
+/* The ends of threads, and the execs of their processes. */
 static int add_ends(struct profile_regions *r, const struct profile_gathered *g)
 {
-	size_t nr = r->nr_marks;
-	int rc = 0;
-
-	for (size_t i = 0; i < g->nr_changes && rc == 0; i++) {
+	for (size_t i = 0; i < g->nr_changes; i++) {
 		const struct profile_change *c = &g->changes[i];
+		struct end *end;
 
-		if ((c->kind == PROFILE_EXIT || c->kind == PROFILE_EXEC) && !c->is_made &&
-		    has_marks(r, nr, c->tid))
-			rc = add_mark(r, &(struct mark){.time_ns = c->time_ns,
-							.tid = c->tid,
-							.kind = MARK_CLOSE});
+		if ((c->kind != PROFILE_EXIT && c->kind != PROFILE_EXEC) || c->is_made)
+			continue;
+		end = MEM_ADD(r->ends, r->nr_ends, r->ends_room);
+		if (!end)
+			return -ENOMEM;
+		*end = (struct end){c->time_ns, c->tid};
 	}
-	return rc;
+	order_sort(r->ends, r->nr_ends, sizeof(*r->ends), compare_ends);
+	return 0;
 }
 
 static int compare_pauses(const void *a, const void *b)
 {
-	const struct change *x = a, *y = b;
+	const struct pause *x = a, *y = b;
 
-	return order_u64(x->path, y->path) ?: order_u64(x->time_ns, y->time_ns);
-}
-
-static int make_pauses(struct profile_regions *r)
-{
-	order_sort(r->pause_changes, r->nr_pause_changes, sizeof(*r->pause_changes),
-		   compare_pauses);
-	for (size_t i = 0; i < r->nr_pause_changes; i++) {
-		struct timeline *line = r->nr_pauses ? &r->pauses[r->nr_pauses - 1] : NULL;
-
-		if (!line || line->id != r->pause_changes[i].path) {
-			line = MEM_ADD(r->pauses, r->nr_pauses, r->pauses_room);
-			if (!line)
-				return -ENOMEM;
-			*line = (struct timeline){r->pause_changes[i].path, i, 0};
-		}
-		line->nr++;
-	}
-	return 0;
+	return order_u64(x->pid, y->pid) ?: order_u64(x->time_ns, y->time_ns);
 }
 
 int profile_regions_make(struct profile_processes *p, const struct profile_gathered *g)
 {
 	struct profile_regions *r = p->regions;
-	struct thread *t;
-	size_t first = 0;
 	int rc;
 
-	if (!r->nr_marks)
+	if (!r->streams.nr)
 		return 0;
-	order_sort(r->marks, r->nr_marks, sizeof(*r->marks), compare_marks);
-	rc = add_ends(r, g);
-	order_sort(r->marks, r->nr_marks, sizeof(*r->marks), compare_marks);
-	t = mem_zalloc(sizeof(*t));
-	if (!t)
-		return -ENOMEM;
-	t->r = r;
-	for (size_t i = 1; i <= r->nr_marks && rc == 0; i++) {
-		if (i < r->nr_marks && r->marks[i].tid == r->marks[first].tid)
-			continue;
-		rc = read_thread(t, first, i);
-		first = i;
-	}
-	mem_free(t);
-	mem_free(r->marks);
-	r->marks = NULL;
-	r->nr_marks = r->marks_room = 0;
+	rc = add_ends(r, g) ?: read_all(r);
+	drop_marks(r);
+	order_sort(r->pauses, r->nr_pauses, sizeof(*r->pauses), compare_pauses);
 	r->stats.nr_threads = r->nr_threads;
 	p->has_left_out |= r->stats.has_left_out;
-	return rc ?: make_pauses(r);
+	return rc;
 }
 
 size_t profile_nr_regions(const struct profile_processes *p)
@@ -462,35 +544,77 @@ const struct profile_regions_stats *profile_regions_stats(const struct profile_p
 	return &p->regions->stats;
 }
 
-/* The last change of the id until then; NULL: there is none. */
-static const struct change *change_at(const struct timeline *lines, size_t nr,
-				      const struct change *changes, uint32_t id, uint64_t time_ns)
+size_t profile_regions_nr_threads(const struct profile_regions *r)
 {
-	size_t at = ORDER_FIRST(i, nr, lines[i].id >= id), last;
+	return r->nr_threads;
+}
 
-	if (at == nr || lines[at].id != id)
-		return NULL;
-	changes += lines[at].first;
-	last = ORDER_FIRST(i, lines[at].nr, changes[i].time_ns > time_ns);
-	return last ? &changes[last - 1] : NULL;
+const struct region_thread *profile_regions_thread(const struct profile_regions *r, size_t i)
+{
+	return &r->threads[i];
+}
+
+/* After the steps of the thread until then: those from the last place on are read. */
+static struct region_place place_at(const struct profile_processes *p, uint32_t tid,
+				    uint64_t time_ns)
+{
+	const struct profile_regions *r = p->regions;
+	size_t i = ORDER_FIRST(k, r->nr_threads, r->threads[k].tid >= tid), last;
+	const struct region_thread *t = &r->threads[i];
+	struct region_place place = {.time_ns = 0};
+	struct region_cursor cursor;
+	struct region_step step;
+
+	if (i == r->nr_threads || t->tid != tid)
+		return place;
+	last = ORDER_FIRST(k, t->nr_places, t->places[k].time_ns > time_ns);
+	if (!last) /* the time of the first is 0 */
+		return place;
+	place = t->places[last - 1];
+	cursor = (struct region_cursor){&t->log, place.at, place.time_ns};
+	while (region_log_next(&cursor, &step) && step.time_ns <= time_ns) {
+		if (step.kind == REGION_STEP_END)
+			place.path = profile_region(p, step.what)->parent;
+		else if (step.kind <= REGION_STEP_CLOSE)
+			place.path = step.what;
+		else if (step.kind <= REGION_STEP_RESUME)
+			place.is_paused = step.kind == REGION_STEP_PAUSE;
+	}
+	return place;
 }
 
 uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint64_t time_ns)
 {
-	const struct profile_regions *r = p->regions;
-	const struct change *c = change_at(r->threads, r->nr_threads, r->changes, tid, time_ns);
-
-	return c ? c->path : PROFILE_NO_REGION;
+	return place_at(p, tid, time_ns).path;
 }
 
 bool profile_is_paused(const struct profile_processes *p, uint32_t pid, uint32_t tid,
 		       uint64_t time_ns)
 {
 	const struct profile_regions *r = p->regions;
-	const struct change *thread =
-	    change_at(r->threads, r->nr_threads, r->changes, tid, time_ns);
-	const struct change *process =
-	    change_at(r->pauses, r->nr_pauses, r->pause_changes, pid, time_ns);
+	size_t last = ORDER_FIRST(i, r->nr_pauses,
+				  r->pauses[i].pid > pid ||
+				      (r->pauses[i].pid == pid && r->pauses[i].time_ns > time_ns));
+	const struct pause *process = last ? &r->pauses[last - 1] : NULL;
 
-	return (thread && thread->is_paused) || (process && process->is_paused);
+	return (process && process->pid == pid && process->is_paused) ||
+	       place_at(p, tid, time_ns).is_paused;
+}
+
+bool *profile_regions_within(const struct profile_processes *p, const struct profile_globs *globs)
+{
+	enum { TEXT_BYTES = 64 << 10 };
+	size_t nr = profile_nr_regions(p);
+	bool *within = globs->nr ? mem_calloc(nr, sizeof(*within)) : NULL;
+	BUF_AUTO(text, TEXT_BYTES);
+
+	for (uint32_t i = 1; within && i < nr; i++) {
+		const struct profile_region *r = profile_region(p, i);
+
+		buf_reset(&text);
+		profile_region_text(p, i, &text);
+		within[i] = within[r->parent] || profile_globs_match(globs, r->name) ||
+			    profile_globs_match(globs, buf_str(&text));
+	}
+	return within;
 }

@@ -1,7 +1,7 @@
 /*
  * Regions: what a program says about itself through marks (cpuperf/mark.h). Those of a thread nest;
  * a *path* is a region with the regions around it. Made once from the marks of the common file,
- * then constant.
+ * then constant: a list of steps for each thread, in a few bytes each.
  *
  * - An end without a beginning is ignored, and counted: its beginning was lost or came before the
  *   session.
@@ -12,20 +12,16 @@
 #ifndef PROFILE_REGIONS_H
 #define PROFILE_REGIONS_H
 
+#include "profile/filter.h"
 #include "profile/processes.h"
 
 enum { PROFILE_NO_REGION = 0, PROFILE_MAX_REGIONS = 1 << 16, PROFILE_MAX_REGION_DEPTH = 128 };
 
 struct profile_region {
-	uint32_t number;           /* from 1; PROFILE_NO_REGION: outside of all regions */
-	uint32_t parent;           /* less than number, or PROFILE_NO_REGION */
-	uint32_t depth;            /* 0: it has no parent */
-	const char *name;          /* safe to show */
-	uint64_t calls;            /* times that it ended, or was closed */
-	uint64_t closed;           /* of these, without an end of its own */
-	uint64_t wall_ns, self_ns; /* self: without the regions inside */
-	uint64_t min_ns, max_ns;
-	double squares; /* of the wall times in ns, added up */
+	uint32_t number;  /* from 1; PROFILE_NO_REGION: outside of all regions */
+	uint32_t parent;  /* less than number, or PROFILE_NO_REGION */
+	uint32_t depth;   /* 0: it has no parent */
+	const char *name; /* safe to show */
 };
 
 struct profile_regions_stats {
@@ -47,5 +43,9 @@ uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint
 /* Whether the program paused the measuring of the thread or of its process. */
 bool profile_is_paused(const struct profile_processes *p, uint32_t pid, uint32_t tid,
 		       uint64_t time_ns);
+
+/* Of each path by its number, whether it lies in a region (itself or one around it) with a name or
+ * path that matches. NULL: no memory, or globs is empty: all do. Free it with mem_free. */
+bool *profile_regions_within(const struct profile_processes *p, const struct profile_globs *globs);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "report/counter.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/order.h"
@@ -53,11 +54,13 @@ struct report_counter {
 	struct unwinder *unwinder; /* NULL: stack bytes are ignored */
 	struct report_resolver *resolver;
 	struct report_fold *fold;
-	struct report_singles *singles;  /* NULL: the fold counts samples */
-	uint32_t generation;             /* the fold nodes' */
-	uint32_t *of_comm;               /* the report's number of a comm, by the profile's */
-	uint32_t *of_cmdline;            /* the same of a command line */
-	uint32_t *of_region;             /* the same of the path of a region */
+	struct report_singles *singles; /* NULL: the fold counts samples */
+	uint32_t generation;            /* the fold nodes' */
+	uint32_t *of_comm;              /* the report's number of a comm, by the profile's */
+	uint32_t *of_cmdline;           /* the same of a command line */
+	uint32_t *of_region;            /* the same of the path of a region */
+	/* With REPORT_ROOT_REGION, by region: its frame, and what stands for its path. */
+	const struct report_function **region_frames, **region_paths; /* owned */
 	struct report_program *programs; /* by the profile's number of the comm */
 	struct report_stats stats;
 	struct report_stack stack;
@@ -69,6 +72,7 @@ struct report_counter {
 	struct report_key key;
 	struct report_place place;
 	struct report_program *program;
+	uint32_t region;
 	enum report_state state;
 	const struct report_function *root; /* NULL: none */
 	/* Outermost frames by state; NULL: not made yet. */
@@ -190,10 +194,32 @@ static struct recent *find_recent(struct report_counter *c)
 	return r;
 }
 
+/* The frames of the regions around the sample, the outermost first. */
+static uint32_t region_node(struct report_counter *c)
+{
+	const struct profile_processes *p = c->all->input->processes;
+	uint32_t path[PROFILE_MAX_REGION_DEPTH + 1], node = REPORT_FOLD_ROOT;
+	size_t nr = 0;
+
+	for (uint32_t i = c->region; nr < ARRAY_NR(path); i = profile_region(p, i)->parent) {
+		path[nr++] = i;
+		if (profile_region(p, i)->parent == PROFILE_NO_REGION)
+			break;
+	}
+	while (nr && node != REPORT_FOLD_FULL) {
+		const struct report_frame frame = {.function = c->region_frames[path[--nr]]};
+
+		node = report_fold_child(c->fold, node, &frame);
+	}
+	return node;
+}
+
 static uint32_t root_node(struct report_counter *c)
 {
 	const struct report_frame frame = {.function = c->root};
 
+	if (c->region_frames)
+		return region_node(c);
 	return c->root ? report_fold_child(c->fold, REPORT_FOLD_ROOT, &frame) : REPORT_FOLD_ROOT;
 }
 
@@ -337,6 +363,9 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 		return false;
 	if (!profile_filter_has_time(f, start_ns, s->time_ns))
 		return false;
+	c->region = profile_region_at(c->all->input->processes, r->tid, s->time_ns);
+	if (c->all->within_region && !c->all->within_region[c->region])
+		return false;
 	if (profile_is_paused(c->all->input->processes, r->pid, r->tid, s->time_ns)) {
 		c->stats.nr_paused++;
 		return false;
@@ -359,10 +388,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	    .comm = has_part(c, REPORT_BY_COMM) ? c->of_comm[task->comm->number] : 0,
 	    .cmdline = has_part(c, REPORT_BY_CMDLINE) ? c->of_cmdline[task->process->cmdline] : 0,
 	    .state = has_part(c, REPORT_BY_STATE) ? c->state : 0,
-	    .region =
-		has_part(c, REPORT_BY_REGION)
-		    ? c->of_region[profile_region_at(c->all->input->processes, r->tid, s->time_ns)]
-		    : 0,
+	    .region = has_part(c, REPORT_BY_REGION) ? c->of_region[c->region] : 0,
 	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
 	};
 	c->place = (struct report_place){.process = task->process, .time_ns = s->time_ns};
@@ -407,6 +433,10 @@ static int set_root(struct report_counter *c, const struct trace_record *r, uint
 		return 0;
 	if (root == REPORT_ROOT_STATE)
 		return set_state_root(c);
+	if (root == REPORT_ROOT_REGION) {
+		c->root = c->region_paths[c->region];
+		return 0;
+	}
 	if (root == REPORT_ROOT_PROCESS)
 		profile_lookup_task(c->lookup, r->pid, r->pid, time_ns, task);
 	if (!at->function || at->pid != r->pid || at->tid != r->tid || at->thread != task->thread ||
@@ -606,6 +636,32 @@ static int read_regions(struct report_counter *c)
 	return 0;
 }
 
+/* 0 or -ENOMEM. */
+static int make_region_frames(struct report_counter *c)
+{
+	const struct profile_processes *p = c->all->input->processes;
+	size_t nr = profile_nr_regions(p);
+	BUF_AUTO(text, REGION_BYTES);
+
+	if (c->all->run->root != REPORT_ROOT_REGION)
+		return 0;
+	c->region_frames = mem_calloc(nr, sizeof(*c->region_frames));
+	c->region_paths = mem_calloc(nr, sizeof(*c->region_paths));
+	if (!c->region_frames || !c->region_paths)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct report_functions *all = c->all->run->functions;
+
+		buf_reset(&text);
+		profile_region_text(p, i, &text);
+		c->region_frames[i] = report_functions_named(all, profile_region(p, i)->name, "");
+		c->region_paths[i] = report_functions_named(all, buf_str(&text), "");
+		if (!c->region_frames[i] || !c->region_paths[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int init(struct report_counter *c)
 {
 	const struct report_run *run = c->all->run;
@@ -631,7 +687,7 @@ static int init(struct report_counter *c)
 		return -ENOMEM;
 	c->resolver = report_resolver_new(&resolver);
 	if (!c->resolver || report_stats_init(&c->stats, facts->nr_events) || read_texts(c) ||
-	    read_regions(c))
+	    read_regions(c) || make_region_frames(c))
 		return -ENOMEM;
 	rc = unwinder_new(&unwinder, &c->unwinder);
 	/* if stacks of that machine cannot be unwound, callchains are still used */
@@ -667,6 +723,8 @@ void report_counter_free(struct report_counter *c)
 	mem_free(c->of_comm);
 	mem_free(c->of_cmdline);
 	mem_free(c->of_region);
+	mem_free(c->region_frames);
+	mem_free(c->region_paths);
 	mem_free(c->programs);
 	mem_free(c);
 }
@@ -741,6 +799,9 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 		to->event = report_states_event(f, run->filter, i);
 		to->state = report_states_of(f, run->filter, i);
 	}
+	all->within_region = profile_regions_within(input->processes, &run->filter->regions);
+	if (run->filter->regions.nr && !all->within_region)
+		return -ENOMEM;
 	return profile_choice_make(&all->choice, run->filter, input->processes)
 		   ?: read_kernel_changes(all);
 }
@@ -750,5 +811,6 @@ void report_counters_fini(struct report_counters *all)
 	pthread_mutex_destroy(&all->lock);
 	profile_choice_fini(&all->choice);
 	mem_free(all->of_event);
+	mem_free(all->within_region);
 	mem_free(all->kernel_changes);
 }

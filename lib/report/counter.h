@@ -29,6 +29,7 @@ struct report_counters {
 	const struct report_input *input;
 	struct report_counted *of_event; /* owned; by event */
 	struct profile_choice choice;    /* of processes */
+	bool *within_region;             /* owned; by region; NULL: all are selected */
 	uint64_t *kernel_changes; /* owned; times at which the kernel's code changed, in order */
 	size_t nr_kernel_changes;
 	pthread_mutex_t lock; /* held while the sink is called */

@@ -137,6 +137,28 @@ static void show_share(const struct field *f)
 	screen_decimal(f->b, half, decimals);
 }
 
+/* The half is a part of the amount. */
+static void show_estimate(const struct field *f)
+{
+	const struct interval *i = f->v->share;
+	double half = i->share > 0 ? 100 * interval_half(i) / i->share : 0;
+
+	screen_human(f->b, i->share, f->unit);
+	if (!(half > 0))
+		return;
+	buf_adds(f->b, " ± ");
+	screen_decimal(f->b, half, half < 9.95 ? 1 : 0);
+	buf_adds(f->b, " %");
+}
+
+static void write_estimate(const struct field *f)
+{
+	const struct interval *i = f->v->share;
+	double x = f->part == 0 ? i->share : f->part == 1 ? i->low : i->high;
+
+	screen_decimal(f->b, x, 0);
+}
+
 static void add_percent(const struct field *f, const char *positive)
 {
 	buf_adds(f->b, f->v->real.x < 0 ? "-" : positive);
@@ -223,6 +245,7 @@ static const struct kind {
     [GRID_REAL] = {show_real, write_real, {""}},
     [GRID_PERCENT] = {show_percent, write_percent, {""}},
     [GRID_SHARE] = {show_share, write_share, {"", "_low", "_high"}},
+    [GRID_ESTIMATE] = {show_estimate, write_estimate, {"", "_low", "_high"}},
     [GRID_CHANGE] = {show_change, write_percent, {""}},
     [GRID_SHIFT] = {show_shift, write_shift, {"", "_half"}},
     [GRID_ADDRESS] = {add_address, add_address, {""}},
@@ -490,6 +513,14 @@ void grid_percent(struct grid *g, double part)
 void grid_share(struct grid *g, const struct interval *share)
 {
 	cell(g, 1u << GRID_SHARE, 0, &(union value){.share = share});
+}
+
+void grid_estimate(struct grid *g, double total, const struct interval *share)
+{
+	const struct interval amount = {
+	    .share = total * share->share, .low = total * share->low, .high = total * share->high};
+
+	cell(g, 1u << GRID_ESTIMATE, 0, &(union value){.share = &amount});
 }
 
 void grid_change(struct grid *g, double x, bool is_certain)

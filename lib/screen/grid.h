@@ -29,18 +29,19 @@ enum {
 /* As text | for programs. Percent, shares and changes are passed as parts of 1 and written as
  * percent. */
 enum grid_kind {
-	GRID_TEXT,    /* the text, "?" for control characters | the text */
-	GRID_COUNT,   /* 1,234,567 | 1234567 */
-	GRID_CPU,     /* its number; UINT32_MAX: "all" | the same */
-	GRID_AMOUNT,  /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
-	GRID_REAL,    /* four digits, and the column's unit | nine decimals */
-	GRID_PERCENT, /* 69.80, with the column's unit | six decimals */
-	GRID_SHARE,   /* 69.80 % ± 0.91 | three fields: NAME, NAME_low, NAME_high */
-	GRID_CHANGE,  /* +1.23, with the column's unit; coloured if certain | +/- six decimals */
-	GRID_SHIFT,   /* +1.23 ± 0.45, likewise; of percentages the unit is "pp" | two fields:
-			 NAME, NAME_half */
-	GRID_ADDRESS, /* 0x401136 | the same, in JSON a string */
-	GRID_FLAG,    /* yes, or nothing | true, false */
+	GRID_TEXT,     /* the text, "?" for control characters | the text */
+	GRID_COUNT,    /* 1,234,567 | 1234567 */
+	GRID_CPU,      /* its number; UINT32_MAX: "all" | the same */
+	GRID_AMOUNT,   /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
+	GRID_REAL,     /* four digits, and the column's unit | nine decimals */
+	GRID_PERCENT,  /* 69.80, with the column's unit | six decimals */
+	GRID_SHARE,    /* 69.80 % ± 0.91 | three fields: NAME, NAME_low, NAME_high */
+	GRID_ESTIMATE, /* an amount: 20.50 ms ± 1.3 % | three fields, as above */
+	GRID_CHANGE,   /* +1.23, with the column's unit; coloured if certain | +/- six decimals */
+	GRID_SHIFT,    /* +1.23 ± 0.45, likewise; of percentages the unit is "pp" | two fields:
+			  NAME, NAME_half */
+	GRID_ADDRESS,  /* 0x401136 | the same, in JSON a string */
+	GRID_FLAG,     /* yes, or nothing | true, false */
 	GRID_NR_KINDS
 };
 
@@ -81,6 +82,8 @@ void grid_count(struct grid *g, uint64_t n); /* GRID_COUNT, GRID_CPU, GRID_AMOUN
 void grid_real(struct grid *g, double x);    /* n/a unless finite */
 void grid_percent(struct grid *g, double part); /* of 1; n/a unless finite */
 void grid_share(struct grid *g, const struct interval *share);
+/* An amount of which that share was estimated: total × share. */
+void grid_estimate(struct grid *g, double total, const struct interval *share);
 void grid_change(struct grid *g, double change, bool is_certain); /* a part of 1 */
 /* With half of its interval; 0: not known. */
 void grid_shift(struct grid *g, double change, double half, bool is_certain);

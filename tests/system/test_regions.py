@@ -75,6 +75,46 @@ def check_samples_have_regions(folder):
     assert abs(named["request > parse"] - share["cpu_clock"]) < 0.01, (named, share)
 
 
+def check_filters_apply_to_marks(folder):
+    measure(folder, build(folder), "threads")
+    all_rows = regions(folder)
+    parse = regions(folder, "--region=parse")
+    assert list(parse) == ["request > parse"], parse
+    times = ("calls", "wall_ns", "self_ns", "p50_ns", "max_ns")
+    assert [parse["request > parse"][t] for t in times] == [all_rows["request > parse"][t] for t in times]
+    assert regions(folder, "--region=req*").keys() == all_rows.keys()
+    flat = output(PRINT, "--quiet", "--report=flat", "--region=request > parse", "--sort=region",
+                  "--output-format=csv", cwd=folder)
+    assert {r["region"] for r in csv.DictReader(io.StringIO(flat, newline=""))} == {"request > parse"}, flat
+    assert not regions(folder, "--comm=nobody") and not regions(folder, "--pid=1")
+    assert regions(folder, "--comm=regions")["request"]["calls"] == all_rows["request"]["calls"]
+    # requests follow each other without gaps: a time within them cuts some
+    for ms in range(5, 5000, 25):
+        late = regions(folder, f"--from={ms}ms")
+        if late["request"]["cut"]:
+            break
+    assert 0 < late["request"]["wall_ns"] < all_rows["request"]["wall_ns"], (ms, late, all_rows)
+    assert "only partly in the time selected" in output(
+        PRINT, "--quiet", "--report=regions", f"--from={ms}ms", cwd=folder)
+
+
+def check_threads_and_quantiles(folder):
+    measure(folder, build(folder), "threads")
+    text = output(PRINT, "--quiet", "--report=regions", "--group-by=thread", "--output-format=csv", cwd=folder)
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    of_all = regions(folder)
+    assert len({r["tid"] for r in rows}) == 8 and all(f"/{r['tid']} #" in r["thread"] for r in rows), rows
+    for path, row in of_all.items():
+        assert sum(int(r["wall_ns"]) for r in rows if r["path"] == path) == row["wall_ns"], (path, rows)
+        assert row["min_ns"] <= row["p50_ns"] <= row["p90_ns"] <= row["p99_ns"] <= row["max_ns"], row
+        assert row["deviation_ns"] >= 0, row
+    # 1 ms of work in parse: the least time, as others may preempt it
+    assert 0.95e6 <= of_all["request > parse"]["min_ns"], of_all
+    tree = output(PRINT, "--quiet", "--output-format=folded", "--group-by=region", cwd=folder)
+    assert any(line.split(";")[1:3] == ["request", "parse"] for line in tree.splitlines()) or any(
+        line.split(";")[:2] == ["request", "parse"] for line in tree.splitlines()), tree
+
+
 def check_paused_functions_have_no_samples(folder):
     need_sampling()
     measure(folder, build(folder), "pause")

@@ -3,21 +3,32 @@
  */
 #include "kit.h"
 
+#include <math.h>
+
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "profile/processes_internal.h"
-#include "profile/regions.h"
+#include "profile/region_calls.h"
+#include "profile/region_log.h"
+#include "report/region_sums.h"
 #include "trace/trace.h"
 
 enum { B = TRACE_MARK_BEGIN, E = TRACE_MARK_END, NAMES = 4 };
 
 static struct profile_processes p;
+static struct report_region_sums sums;
+static struct profile_filter filter;
 
 void before_each(void)
 {
-	p = (struct profile_processes){.regions = profile_regions_new()};
+	p = (struct profile_processes){.regions = profile_regions_new(),
+				       .strangers = profile_strangers_new()};
+	sums = (struct report_region_sums){.by_thread = false};
+	filter = (struct profile_filter){.from_ns = 0};
 	assert_non_null(p.regions);
+	assert_non_null(p.strangers);
+	assert_int_equal(profile_comms_init(&p.comms), 0);
 	for (uint32_t i = 1; i < NAMES; i++) {
 		struct trace_mark_name name = {.number = i, .text = {(char)('a' + i - 1)}};
 
@@ -27,6 +38,9 @@ void before_each(void)
 
 void after_each(void)
 {
+	report_region_sums_fini(&sums);
+	profile_comms_fini(&p.comms);
+	profile_strangers_free(p.strangers);
 	profile_regions_free(p.regions);
 }
 
@@ -51,6 +65,14 @@ static void make(const struct profile_change *changes, size_t nr)
 					   .nr_changes = nr};
 
 	assert_int_equal(profile_regions_make(&p, &g), 0);
+	assert_int_equal(report_region_sums_read(&sums, &p, &filter, 0, false), 0);
+}
+
+/* Again, with another filter. */
+static void read_sums(bool by_thread)
+{
+	report_region_sums_fini(&sums);
+	assert_int_equal(report_region_sums_read(&sums, &p, &filter, 0, by_thread), 0);
 }
 
 static const struct profile_region *find(const char *path)
@@ -67,15 +89,28 @@ static const struct profile_region *find(const char *path)
 	return NULL;
 }
 
+static const struct report_region_sum *sum_of(uint32_t thread, const char *path)
+{
+	return dict_at(&sums.sums, report_region_sums_find(&sums, thread, find(path)->number));
+}
+
+static const struct report_region_sum *sum(const char *path)
+{
+	const struct report_region_sum *s = sum_of(REPORT_ALL_THREADS, path);
+
+	assert_non_null(s);
+	return s;
+}
+
 static void expect(const char *path, uint64_t calls, uint64_t closed, uint64_t wall_ns,
 		   uint64_t self_ns)
 {
-	const struct profile_region *r = find(path);
+	const struct report_region_sum *s = sum(path);
 
-	assert_int_equal(r->calls, calls);
-	assert_int_equal(r->closed, closed);
-	assert_int_equal(r->wall_ns, wall_ns);
-	assert_int_equal(r->self_ns, self_ns);
+	assert_int_equal(s->calls, calls);
+	assert_int_equal(s->closed, closed);
+	assert_int_equal(s->wall_ns, wall_ns);
+	assert_int_equal(s->self_ns, self_ns);
 }
 
 TEST(regions_nest)
@@ -86,8 +121,8 @@ TEST(regions_nest)
 	assert_int_equal(profile_nr_regions(&p), 3);
 	expect("a", 1, 0, 40, 29);
 	expect("a > b", 2, 0, 11, 11);
-	assert_int_equal(find("a > b")->min_ns, 1);
-	assert_int_equal(find("a > b")->max_ns, 10);
+	assert_int_equal(sum("a > b")->min_ns, 1);
+	assert_int_equal(sum("a > b")->max_ns, 10);
 	assert_int_equal(profile_region_at(&p, 5, 9), PROFILE_NO_REGION);
 	assert_int_equal(profile_region_at(&p, 5, 10), find("a")->number);
 	assert_int_equal(profile_region_at(&p, 5, 29), find("a > b")->number);
@@ -112,6 +147,18 @@ TEST(objects_of_a_thread_are_merged_by_time)
 	make(NULL, 0);
 	expect("a", 1, 0, 40, 30);
 	expect("a > b", 1, 0, 10, 10);
+}
+
+TEST(an_end_is_of_its_object)
+{
+	/* that of c, though b of another object is open in it, at a lesser depth */
+	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 3, B, 1}, {40, 0, 0, E, 1}, {60, 0, 0, E, 0});
+	ADD(5, 2, {30, 0, 2, B, 0});
+	make(NULL, 0);
+	expect("a > c > b", 1, 1, 10, 10);
+	expect("a > c", 1, 0, 20, 10);
+	expect("a", 1, 0, 50, 30);
+	assert_int_equal(profile_regions_stats(&p)->nr_unmatched, 0);
 }
 
 TEST(threads_are_apart)
@@ -200,6 +247,163 @@ TEST(deep_nesting_is_bounded)
 	make(NULL, 0);
 	assert_int_equal(profile_nr_regions(&p), PROFILE_MAX_REGION_DEPTH + 1);
 	assert_true(profile_regions_stats(&p)->has_left_out);
-	assert_int_equal(find("a")->calls, 1);
-	assert_int_equal(find("a")->closed, 0);
+	assert_int_equal(sum("a")->calls, 1);
+	assert_int_equal(sum("a")->closed, 0);
+}
+
+TEST(times_of_the_filter_cut_calls)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 2, B, 1}, {30, 0, 0, E, 1}, {40, 0, 2, B, 1},
+	    {60, 0, 0, E, 1}, {90, 0, 0, E, 0}, {95, 0, 3, B, 0}, {96, 0, 0, E, 0});
+	make(NULL, 0);
+	filter.from_ns = 30;
+	filter.to_ns = 50;
+	read_sums(false);
+	expect("a", 1, 0, 20, 10);
+	expect("a > b", 1, 0, 10, 10); /* the first ended before */
+	assert_int_equal(sum("a")->cut, 1);
+	assert_int_equal(sum("a > b")->cut, 1);
+	assert_null(sum_of(REPORT_ALL_THREADS, "c"));
+	filter.from_ns = 25;
+	filter.to_ns = 0;
+	read_sums(false);
+	expect("a", 1, 0, 65, 40);
+	expect("a > b", 2, 0, 25, 25);
+	assert_int_equal(sum("a > b")->cut, 1);
+}
+
+TEST(a_region_is_chosen_by_name_or_path)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 2, B, 1}, {22, 0, 3, B, 2}, {23, 0, 0, E, 2},
+	    {30, 0, 0, E, 1}, {50, 0, 0, E, 0}, {60, 0, 3, B, 0}, {61, 0, 0, E, 0});
+	make(NULL, 0);
+	filter.regions = (struct profile_globs){.item = {"b"}, .nr = 1};
+	read_sums(false);
+	expect("a > b", 1, 0, 10, 9);
+	expect("a > b > c", 1, 0, 1, 1);
+	assert_int_equal(sums.sums.nr, 2);
+	filter.regions.item[0] = "*b > c";
+	read_sums(false);
+	assert_int_equal(sums.sums.nr, 1);
+	assert_non_null(sum_of(REPORT_ALL_THREADS, "a > b > c"));
+}
+
+TEST(threads_have_sums_of_their_own)
+{
+	ADD(6, 1, {10, 0, 1, B, 0}, {50, 0, 0, E, 0});
+	ADD(5, 1, {20, 0, 1, B, 0}, {30, 0, 0, E, 0});
+	make(NULL, 0);
+	read_sums(true);
+	assert_int_equal(sum_of(report_region_sums_thread(&sums, 1, 6), "a")->wall_ns, 40);
+	assert_int_equal(sum_of(report_region_sums_thread(&sums, 1, 5), "a")->wall_ns, 10);
+	assert_int_equal(report_region_sums_thread(&sums, 2, 5), 0);
+	filter.pids.item[0].first = filter.pids.item[0].last = 2;
+	filter.pids.nr = 1;
+	read_sums(true);
+	assert_int_equal(sums.sums.nr, 0);
+}
+
+TEST(quantiles_and_deviation)
+{
+	enum { CALLS = 1000 };
+	const struct report_region_sum *s;
+	uint64_t at = 1000;
+
+	for (uint64_t i = 1; i <= CALLS; i++) {
+		ADD(5, 1, {at, 0, 1, B, 0}, {at + 1000 * i, 0, 0, E, 0});
+		at += 1000 * i;
+	}
+	ADD(6, 1, {10, 0, 2, B, 0}, {13, 0, 0, E, 0}, {20, 0, 2, B, 0}, {20 + 7, 0, 0, E, 0});
+	make(NULL, 0);
+	s = sum("a");
+	assert_true(fabs(s->mean_ns - 500500) < 0.001);
+	assert_true(fabs(report_region_deviation(s) - 288819.4) < 0.1);
+	for (int percent = 1; percent <= 100; percent++) {
+		double ns = report_region_quantile(&sums, s, percent / 100.0);
+
+		assert_true(fabs(ns / (percent * 10000.0) - 1) <= 0.004);
+	}
+	s = sum("b");
+	assert_true(report_region_quantile(&sums, s, 0.5) == 3);
+	assert_true(report_region_quantile(&sums, s, 0.51) == 7);
+}
+
+static int write_event(void *arg, const struct profile_region_event *e)
+{
+	static const char *const kinds[] = {"begin", "end", "instant", "value"};
+
+	buf_printf(arg, "%u %s %s", (unsigned)e->time_ns, kinds[e->kind], e->name);
+	if (e->has_value)
+		buf_printf(arg, " %d", (int)e->value);
+	buf_adds(arg, e->is_closed ? " closed" : "");
+	buf_adds(arg, e->is_cut ? " cut\n" : "\n");
+	return 0;
+}
+
+TEST(events_are_in_order_of_time)
+{
+	BUF_AUTO(text, 4096);
+
+	ADD(5, 1, {10, 0, 1, B, 0}, {20, (uint64_t)-17, 2, TRACE_MARK_BEGIN_NUMBER, 1},
+	    {25, 0, 3, TRACE_MARK_INSTANT, 0}, {26, (uint64_t)-3, 1, TRACE_MARK_INT, 0},
+	    {30, 0, 0, E, 0}, {40, 0, 2, B, 0});
+	make(NULL, 0);
+	assert_int_equal(profile_region_calls(&p, &filter, 0, write_event, &text), 0);
+	assert_string_equal(buf_str(&text), "10 begin a\n20 begin b -17\n25 instant c\n"
+					    "26 value a -3\n30 end b -17 closed\n30 end a\n"
+					    "40 begin b\n40 end b closed\n");
+	buf_reset(&text);
+	filter.from_ns = 15;
+	filter.to_ns = 28;
+	assert_int_equal(profile_region_calls(&p, &filter, 0, write_event, &text), 0);
+	assert_string_equal(buf_str(&text),
+			    "15 begin a cut\n20 begin b -17\n25 instant c\n26 value a -3\n"
+			    "28 end b -17 cut\n28 end a cut\n");
+}
+
+/* Lookups begin at places within the steps. */
+TEST(many_steps_are_looked_up)
+{
+	for (uint64_t i = 1; i <= 1000; i++)
+		ADD(5, 1, {100 * i, 0, 1, B, 0}, {100 * i + 30, 0, 2, B, 1},
+		    {100 * i + 60, 0, 0, E, 1}, {100 * i + 90, 0, 0, E, 0});
+	make(NULL, 0);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		assert_int_equal(profile_region_at(&p, 5, 100 * i - 1), PROFILE_NO_REGION);
+		assert_int_equal(profile_region_at(&p, 5, 100 * i), find("a")->number);
+		assert_int_equal(profile_region_at(&p, 5, 100 * i + 59), find("a > b")->number);
+		assert_int_equal(profile_region_at(&p, 5, 100 * i + 60), find("a")->number);
+	}
+}
+
+TEST(a_step_takes_few_bytes)
+{
+	static const struct region_step steps[] = {
+	    {.time_ns = 5, .what = 3, .kind = 1},
+	    {.time_ns = 1000,
+	     .what = UINT32_MAX,
+	     .depth = UINT32_MAX,
+	     .value = INT64_MIN,
+	     .kind = 15},
+	    {.time_ns = UINT64_MAX, .value = INT64_MAX},
+	    {.time_ns = UINT64_MAX, .value = -1, .depth = 1},
+	};
+	struct region_log log = {.bytes = NULL};
+	struct region_cursor cursor = {.log = &log};
+	struct region_step step;
+
+	for (size_t i = 0; i < ARRAY_NR(steps); i++)
+		assert_int_equal(region_log_add(&log, &steps[i]), 0);
+	/* a time before the last one becomes that */
+	assert_int_equal(region_log_add(&log, &(struct region_step){.time_ns = 7}), 0);
+	region_log_trim(&log);
+	for (size_t i = 0; i < ARRAY_NR(steps); i++) {
+		assert_true(region_log_next(&cursor, &step));
+		assert_memory_equal(&step, &steps[i], sizeof(step));
+		assert_true(i || cursor.at == 3);
+	}
+	assert_true(region_log_next(&cursor, &step));
+	assert_true(step.time_ns == UINT64_MAX);
+	assert_false(region_log_next(&cursor, &step));
+	region_log_fini(&log);
 }

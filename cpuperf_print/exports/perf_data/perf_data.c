@@ -19,6 +19,7 @@
 #include "profile/choice.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
+#include "profile/regions.h"
 #include "report/functions.h"
 #include "samples.h"
 
@@ -44,8 +45,9 @@ struct perf_data {
 	struct stacks stacks;
 	struct profile_lookup *lookup; /* owned; used if tasks are selected by name */
 	struct profile_choice choice;
-	uint8_t *born;    /* owned; bits: pids whose fork or exec was written */
-	uint64_t written; /* bytes of records, without those in j->output->text */
+	bool *within_region; /* owned; NULL: all are written */
+	uint8_t *born;       /* owned; bits: pids whose fork or exec was written */
+	uint64_t written;    /* bytes of records, without those in j->output->text */
 	uint64_t round_at, round_ns;
 	uint64_t start_ns, first_ns, last_ns; /* start of the session; of samples */
 	uint64_t monotonic_ns, realtime_ns;
@@ -224,6 +226,14 @@ static uint32_t cpu_of(const struct profile_item *item, const struct profile_tra
 	return item->cpu == UINT32_MAX ? t->head.cpu : item->cpu;
 }
 
+static bool is_in_region(const struct perf_data *x, const struct profile_item *item)
+{
+	const struct profile_processes *p = x->opened->processes;
+
+	return !x->within_region ||
+	       x->within_region[profile_region_at(p, item->record.tid, item->time_ns)];
+}
+
 static bool is_wanted(const struct perf_data *x, const struct profile_item *item,
 		      const struct profile_trace *t)
 {
@@ -238,7 +248,7 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 		return false;
 	if (r->kind != PERF_RECORD_SAMPLE)
 		return true;
-	if (!profile_ranges_has(&f->pids, r->pid))
+	if (!profile_ranges_has(&f->pids, r->pid) || !is_in_region(x, item))
 		return false;
 	if (!f->comms.nr && !x->choice.has)
 		return true;
@@ -530,7 +540,10 @@ int export_perf_data(struct job *j, struct err *e)
 	x.born = mem_zalloc(MAX_PID / 8);
 	x.lookup = profile_lookup_new(x.opened->processes);
 	x.seen = mem_calloc(PROFILE_MAX_TRACES, sizeof(*x.seen));
+	x.within_region =
+	    profile_regions_within(x.opened->processes, &j->selection->filter.regions);
 	if (!x.born || !x.lookup || !x.seen ||
+	    (j->selection->filter.regions.nr && !x.within_region) ||
 	    profile_choice_make(&x.choice, &j->selection->filter, x.opened->processes) ||
 	    stacks_init(&x.stacks, j, x.opened, x.lookup))
 		rc = err_set(e, -ENOMEM, "out of memory");
@@ -543,6 +556,7 @@ int export_perf_data(struct job *j, struct err *e)
 				 "records omitted: they do not fit into a perf.data file"));
 	stacks_fini(&x.stacks);
 	profile_choice_fini(&x.choice);
+	mem_free(x.within_region);
 	profile_lookup_free(x.lookup);
 	mem_free(x.born);
 	mem_free(x.seen);

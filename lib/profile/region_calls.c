@@ -1,0 +1,234 @@
+/*
+ * Reads the steps of each thread with a stack of its open regions. What is selected is decided when
+ * a region begins.
+ */
+#include "profile/region_calls.h"
+
+#include "base/mem.h"
+#include "profile/choice.h"
+#include "profile/regions_internal.h"
+#include "trace/record.h"
+
+#include <errno.h>
+
+/* An open region. */
+struct open {
+	uint64_t begin_ns, inner_ns;
+	uint32_t path;
+	bool is_wanted, is_shown, is_cut; /* shown: its begin was passed */
+	bool has_value;
+	int64_t value;
+	struct profile_task task;
+};
+
+struct walk {
+	const struct profile_processes *p;
+	const struct profile_filter *filter;
+	struct profile_choice choice;
+	struct profile_lookup *lookup;
+	bool *within; /* owned; NULL: all */
+	uint64_t from_ns, to_ns;
+	profile_region_event_fn *each;
+	void *arg;
+	uint32_t pid, tid;
+	size_t depth;
+	struct open stack[PROFILE_MAX_REGION_DEPTH];
+};
+
+static uint32_t innermost(const struct walk *w)
+{
+	return w->depth ? w->stack[w->depth - 1].path : PROFILE_NO_REGION;
+}
+
+/* The filter without its times. */
+static bool is_wanted(struct walk *w, uint32_t path, uint64_t time_ns, struct profile_task *task)
+{
+	profile_lookup_task(w->lookup, w->pid, w->tid, time_ns, task);
+	return (!w->within || w->within[path]) && profile_ranges_has(&w->filter->pids, w->pid) &&
+	       profile_globs_match(&w->filter->comms, task->comm->name) &&
+	       profile_choice_has(&w->choice, task->process);
+}
+
+/* Passes the begin of a region, which may have been before the time of the filter. */
+static int show_begin(struct walk *w, struct open *o)
+{
+	const struct profile_region_event e = {.kind = PROFILE_REGION_BEGIN,
+					       .time_ns = o->begin_ns,
+					       .pid = w->pid,
+					       .tid = w->tid,
+					       .region = o->path,
+					       .name = profile_region(w->p, o->path)->name,
+					       .value = o->value,
+					       .has_value = o->has_value,
+					       .task = &o->task,
+					       .is_cut = o->is_cut};
+
+	o->is_shown = true;
+	return o->is_wanted ? w->each(w->arg, &e) : 0;
+}
+
+/* Regions that began before the time of the filter, and have not ended. */
+static int enter(struct walk *w)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < w->depth && rc == 0; i++) {
+		struct open *o = &w->stack[i];
+
+		if (o->is_shown)
+			continue;
+		o->begin_ns = w->from_ns;
+		o->is_cut = true;
+		rc = show_begin(w, o);
+	}
+	return rc;
+}
+
+static int begin(struct walk *w, const struct region_step *s)
+{
+	int rc = s->time_ns >= w->from_ns ? enter(w) : 0;
+	struct open *o = &w->stack[w->depth];
+
+	if (rc || w->depth == PROFILE_MAX_REGION_DEPTH)
+		return rc;
+	w->depth++;
+	*o = (struct open){.begin_ns = s->time_ns,
+			   .path = s->what,
+			   .value = s->value,
+			   .has_value = s->kind == REGION_STEP_BEGIN_NUMBER};
+	o->is_wanted = is_wanted(w, s->what, s->time_ns, &o->task);
+	return s->time_ns >= w->from_ns ? show_begin(w, o) : 0;
+}
+
+static int end(struct walk *w, uint64_t time_ns, bool is_closed)
+{
+	const struct open *o = &w->stack[--w->depth];
+	const struct profile_region_event e = {.kind = PROFILE_REGION_END,
+					       .time_ns = time_ns,
+					       .pid = w->pid,
+					       .tid = w->tid,
+					       .region = o->path,
+					       .name = profile_region(w->p, o->path)->name,
+					       .value = o->value,
+					       .has_value = o->has_value,
+					       .task = &o->task,
+					       .begin_ns = o->begin_ns,
+					       .inner_ns = o->inner_ns,
+					       .is_closed = is_closed,
+					       .is_cut = o->is_cut};
+
+	if (!o->is_shown)
+		return 0;
+	if (w->depth)
+		w->stack[w->depth - 1].inner_ns += time_ns - o->begin_ns;
+	return o->is_wanted ? w->each(w->arg, &e) : 0;
+}
+
+/* Ends those inside of path, and path itself if it has an end of its own. */
+static int end_to(struct walk *w, const struct region_step *s)
+{
+	bool has_end = s->kind == REGION_STEP_END;
+	int rc = 0;
+
+	while (w->depth && innermost(w) != s->what && rc == 0)
+		rc = end(w, s->time_ns, true);
+	return rc ?: has_end && w->depth ? end(w, s->time_ns, false) : 0;
+}
+
+static int show_other(struct walk *w, const struct region_step *s)
+{
+	bool is_value = s->kind == REGION_STEP_VALUE;
+	struct profile_task task;
+	const struct profile_region_event e = {.kind = is_value ? PROFILE_REGION_VALUE
+								: PROFILE_REGION_INSTANT,
+					       .time_ns = s->time_ns,
+					       .pid = w->pid,
+					       .tid = w->tid,
+					       .region = innermost(w),
+					       .name = profile_regions_text(w->p->regions, s->what),
+					       .value = s->value,
+					       .has_value = is_value,
+					       .task = &task};
+
+	return s->time_ns >= w->from_ns && is_wanted(w, innermost(w), s->time_ns, &task)
+		   ? w->each(w->arg, &e)
+		   : 0;
+}
+
+static int walk_step(struct walk *w, const struct region_step *s)
+{
+	switch (s->kind) {
+	case REGION_STEP_BEGIN:
+	case REGION_STEP_BEGIN_NUMBER:
+		return begin(w, s);
+	case REGION_STEP_END:
+	case REGION_STEP_CLOSE:
+		return end_to(w, s);
+	case REGION_STEP_INSTANT:
+	case REGION_STEP_VALUE:
+		return show_other(w, s);
+	case REGION_STEP_PROCESS:
+		w->pid = s->what;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* What is open at the end of the filter's time ends there. */
+static int leave(struct walk *w)
+{
+	int rc = enter(w);
+
+	while (w->depth && rc == 0) {
+		w->stack[w->depth - 1].is_cut = true;
+		rc = end(w, w->to_ns, false);
+	}
+	return rc;
+}
+
+static int walk_thread(struct walk *w, const struct region_thread *t)
+{
+	struct region_cursor cursor = {.log = &t->log};
+	struct region_step step;
+	int rc = 0;
+
+	w->tid = t->tid;
+	w->pid = 0;
+	w->depth = 0;
+	while (rc == 0 && region_log_next(&cursor, &step)) {
+		if (step.time_ns >= w->to_ns)
+			return leave(w);
+		rc = (step.time_ns > w->from_ns ? enter(w) : 0) ?: walk_step(w, &step);
+	}
+	return rc;
+}
+
+int profile_region_calls(const struct profile_processes *p, const struct profile_filter *filter,
+			 uint64_t start_ns, profile_region_event_fn *each, void *arg)
+{
+	const struct profile_regions *r = p->regions;
+	struct walk *w = mem_zalloc(sizeof(*w));
+	int rc = w ? profile_choice_make(&w->choice, filter, p) : -ENOMEM;
+
+	if (rc) {
+		mem_free(w);
+		return rc;
+	}
+	w->p = p;
+	w->filter = filter;
+	w->lookup = profile_lookup_new(p);
+	w->within = profile_regions_within(p, &filter->regions);
+	w->from_ns = filter->from_ns ? start_ns + filter->from_ns : 0;
+	w->to_ns = filter->to_ns ? start_ns + filter->to_ns : UINT64_MAX;
+	w->each = each;
+	w->arg = arg;
+	rc = w->lookup && (w->within || !filter->regions.nr) ? 0 : -ENOMEM;
+	for (size_t i = 0; i < profile_regions_nr_threads(r) && rc == 0; i++)
+		rc = walk_thread(w, profile_regions_thread(r, i));
+	profile_lookup_free(w->lookup);
+	profile_choice_fini(&w->choice);
+	mem_free(w->within);
+	mem_free(w);
+	return rc;
+}

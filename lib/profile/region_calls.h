@@ -1,0 +1,42 @@
+/*
+ * What happened in the regions of each thread, one after the other: from the steps of regions.h to
+ * calls with their times. Filters select threads, processes, names, regions and times; of a call
+ * that is only partly in the time, that part.
+ */
+#ifndef PROFILE_REGION_CALLS_H
+#define PROFILE_REGION_CALLS_H
+
+#include "profile/regions.h"
+
+enum profile_region_event_kind {
+	PROFILE_REGION_BEGIN,
+	PROFILE_REGION_END,
+	PROFILE_REGION_INSTANT,
+	PROFILE_REGION_VALUE,
+};
+
+/* Borrowed until the next. */
+struct profile_region_event {
+	enum profile_region_event_kind kind;
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint32_t region;  /* of an instant or value: the innermost */
+	const char *name; /* of the region, instant or value; safe to show */
+	int64_t value;    /* of a value; of a region its number: "request 17" */
+	bool has_value;
+	const struct profile_task *task; /* the thread, when the region began */
+	/* Of an end. */
+	uint64_t begin_ns, inner_ns; /* inner: in the regions inside */
+	bool is_closed;              /* without an end of its own */
+	bool is_cut;                 /* a part of it lies outside of the filter's times */
+};
+
+/* 0, or anything else, which ends the walk. */
+typedef int profile_region_event_fn(void *arg, const struct profile_region_event *e);
+
+/* Passes all events that the filter selects, thread by thread in order of tid, those of a thread in
+ * order of time. start_ns: the session's start. 0, -ENOMEM, or what each returned. */
+int profile_region_calls(const struct profile_processes *p, const struct profile_filter *filter,
+			 uint64_t start_ns, profile_region_event_fn *each, void *arg);
+
+#endif

@@ -1,0 +1,190 @@
+#include "report/region_sums.h"
+
+#include "base/mem.h"
+#include "base/order.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_THREADS = 1 << 20, MAX_SUMS = 1 << 22, MAX_BUCKETS = 1 << 23, BITS = 7 };
+
+/* Of the durations of a sum; the key has no padding. */
+struct bucket {
+	uint32_t sum, number; /* key */
+	uint64_t count;
+};
+
+/* Below 2^BITS one ns each; from there on 2^BITS for each power of two. */
+static uint32_t bucket_of(uint64_t ns)
+{
+	unsigned shift = ns >> BITS ? 63 - (unsigned)__builtin_clzll(ns) - BITS : 0;
+
+	return ns >> BITS ? (shift << BITS) + (uint32_t)(ns >> shift) : (uint32_t)ns;
+}
+
+static double middle_of(uint32_t bucket)
+{
+	unsigned shift = bucket >> BITS ? (bucket >> BITS) - 1 : 0;
+	double low = ldexp((double)(bucket - (shift << BITS)), (int)shift);
+
+	return low + (ldexp(1, (int)shift) - 1) / 2;
+}
+
+static uint32_t find_thread(struct report_region_sums *s, const struct profile_region_event *e)
+{
+	const struct report_region_thread key = {.pid = e->pid, .tid = e->tid};
+	uint32_t number = dict_add(&s->threads, &key);
+	struct report_region_thread *t = dict_at(&s->threads, number);
+
+	if (!t)
+		return DICT_NONE;
+	t->thread = e->task->thread;
+	snprintf(t->comm, sizeof(t->comm), "%s", e->task->comm->name);
+	return number + 1;
+}
+
+static uint32_t find_sum(struct report_region_sums *s, uint32_t thread, uint32_t region)
+{
+	const struct report_region_sum key = {.thread = thread, .region = region};
+	size_t nr = s->sums.nr;
+	uint32_t number = dict_add(&s->sums, &key);
+
+	if (s->sums.nr > nr)
+		((struct report_region_sum *)dict_at(&s->sums, number))->min_ns = UINT64_MAX;
+	return number;
+}
+
+/* By Welford's method, which loses no digits to large means. */
+static void count_call(struct report_region_sum *r, const struct profile_region_event *e,
+		       uint64_t ns)
+{
+	double off = (double)ns - r->mean_ns;
+
+	r->calls++;
+	r->closed += e->is_closed;
+	r->cut += e->is_cut;
+	r->wall_ns += ns;
+	r->self_ns += ns > e->inner_ns ? ns - e->inner_ns : 0;
+	r->min_ns = ns < r->min_ns ? ns : r->min_ns;
+	r->max_ns = ns > r->max_ns ? ns : r->max_ns;
+	r->mean_ns += off / (double)r->calls;
+	r->squares += off * ((double)ns - r->mean_ns);
+}
+
+static int add_event(void *arg, const struct profile_region_event *e)
+{
+	struct report_region_sums *s = arg;
+	uint64_t ns = e->time_ns - e->begin_ns;
+	uint32_t thread, sum;
+	struct bucket key = {.number = bucket_of(ns)}, *bucket;
+
+	if (e->kind != PROFILE_REGION_END)
+		return 0;
+	thread = s->by_thread ? find_thread(s, e) : REPORT_ALL_THREADS;
+	sum = thread == DICT_NONE ? DICT_NONE : find_sum(s, thread, e->region);
+	if (sum == DICT_NONE) {
+		bool is_full = s->threads.nr >= MAX_THREADS || s->sums.nr >= MAX_SUMS;
+
+		s->is_full |= is_full;
+		return is_full ? 0 : -ENOMEM;
+	}
+	count_call(dict_at(&s->sums, sum), e, ns);
+	key.sum = sum;
+	bucket = dict_get(&s->buckets, &key);
+	s->is_full |= !bucket && s->buckets.nr >= MAX_BUCKETS;
+	if (bucket)
+		bucket->count++;
+	return bucket || s->buckets.nr >= MAX_BUCKETS ? 0 : -ENOMEM;
+}
+
+static int compare_buckets(const void *a, const void *b)
+{
+	const struct bucket *x = a, *y = b;
+
+	return order_u64(x->sum, y->sum) ?: order_u64(x->number, y->number);
+}
+
+/* The regions around each region. */
+static int add_outer(struct report_region_sums *s, const struct profile_processes *p,
+		     const bool *within)
+{
+	for (uint32_t i = 0; i < s->sums.nr; i++) {
+		const struct report_region_sum *r = dict_at(&s->sums, i);
+		uint32_t parent = profile_region(p, r->region)->parent;
+
+		if (parent && (!within || within[parent]) &&
+		    find_sum(s, r->thread, parent) == DICT_NONE)
+			return s->sums.nr >= MAX_SUMS ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+int report_region_sums_read(struct report_region_sums *s, const struct profile_processes *p,
+			    const struct profile_filter *filter, uint64_t start_ns, bool by_thread)
+{
+	bool *within = NULL;
+	int rc;
+
+	*s = (struct report_region_sums){.by_thread = by_thread};
+	dict_init(&s->threads, sizeof(struct report_region_thread),
+		  DICT_KEY(struct report_region_thread, tid), MAX_THREADS);
+	dict_init(&s->sums, sizeof(struct report_region_sum),
+		  DICT_KEY(struct report_region_sum, region), MAX_SUMS);
+	dict_init(&s->buckets, sizeof(struct bucket), DICT_KEY(struct bucket, number), MAX_BUCKETS);
+	rc = profile_region_calls(p, filter, start_ns, add_event, s);
+	if (rc)
+		return rc;
+	within = profile_regions_within(p, &filter->regions);
+	rc = within || !filter->regions.nr ? add_outer(s, p, within) : -ENOMEM;
+	mem_free(within);
+	order_sort(s->buckets.items, s->buckets.nr, sizeof(struct bucket), compare_buckets);
+	return rc;
+}
+
+void report_region_sums_fini(struct report_region_sums *s)
+{
+	dict_fini(&s->threads);
+	dict_fini(&s->sums);
+	dict_fini(&s->buckets);
+}
+
+uint32_t report_region_sums_find(const struct report_region_sums *s, uint32_t thread,
+				 uint32_t region)
+{
+	const struct report_region_sum key = {.thread = thread, .region = region};
+
+	return dict_find(&s->sums, &key);
+}
+
+uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t pid, uint32_t tid)
+{
+	const struct report_region_thread key = {.pid = pid, .tid = tid};
+
+	return dict_find(&s->threads, &key) + 1; /* DICT_NONE + 1 is 0 */
+}
+
+double report_region_quantile(const struct report_region_sums *s, const struct report_region_sum *r,
+			      double q)
+{
+	const struct bucket *b = s->buckets.items;
+	uint32_t sum = report_region_sums_find(s, r->thread, r->region);
+	size_t i = ORDER_FIRST(k, s->buckets.nr, b[k].sum >= sum);
+	uint64_t rank = (uint64_t)ceil(q * (double)r->calls), nr = 0;
+	double ns;
+
+	for (; i < s->buckets.nr && b[i].sum == sum; i++) {
+		nr += b[i].count;
+		if (nr < rank || !nr)
+			continue;
+		ns = middle_of(b[i].number);
+		ns = ns < (double)r->min_ns ? (double)r->min_ns : ns;
+		return ns > (double)r->max_ns ? (double)r->max_ns : ns;
+	}
+	return NAN;
+}
+
+double report_region_deviation(const struct report_region_sum *r)
+{
+	return r->calls > 1 ? sqrt(r->squares / (double)(r->calls - 1)) : NAN;
+}

@@ -1,0 +1,56 @@
+/*
+ * The calls of regions added up: of each path, or of each thread and path. Memory grows with these,
+ * not with calls: durations are counted in buckets of 1/128 of their value, from which quantiles
+ * are read; all else is exact.
+ */
+#ifndef REPORT_REGION_SUMS_H
+#define REPORT_REGION_SUMS_H
+
+#include "base/dict.h"
+#include "profile/region_calls.h"
+
+enum { REPORT_ALL_THREADS = 0, REPORT_REGION_COMM_BYTES = 64 };
+
+/* A thread, by number - 1. */
+struct report_region_thread {
+	uint32_t pid, tid;                   /* key */
+	uint32_t thread;                     /* its number in the process; TRACE_UNKNOWN */
+	char comm[REPORT_REGION_COMM_BYTES]; /* the last one; safe to show */
+};
+
+struct report_region_sum {
+	uint32_t thread, region;   /* key; thread: REPORT_ALL_THREADS, or its number from 1 */
+	uint64_t calls;            /* times that it ended, or was closed */
+	uint64_t closed;           /* of these, without an end of its own */
+	uint64_t cut;              /* of these, partly outside of the filter's times */
+	uint64_t wall_ns, self_ns; /* self: without the regions inside */
+	uint64_t min_ns, max_ns;
+	double mean_ns, squares; /* squares: of the differences from the mean, added up */
+};
+
+struct report_region_sums {
+	struct dict threads; /* struct report_region_thread */
+	struct dict sums;    /* struct report_region_sum */
+	struct dict buckets; /* private; sorted after the reading */
+	bool by_thread, is_full;
+};
+
+/* Reads all calls that the filter selects. Each path has a sum if one inside it has. 0 or -ENOMEM;
+ * report_region_sums_fini in any case. */
+int report_region_sums_read(struct report_region_sums *s, const struct profile_processes *p,
+			    const struct profile_filter *filter, uint64_t start_ns, bool by_thread);
+void report_region_sums_fini(struct report_region_sums *s);
+/* The number of the sum, or DICT_NONE. */
+uint32_t report_region_sums_find(const struct report_region_sums *s, uint32_t thread,
+				 uint32_t region);
+/* Of one thread id and process; 0: it has no marks. */
+uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t pid, uint32_t tid);
+
+/* The least duration that is at least as long as the share q of all: the middle of its bucket, at
+ * most 0.4 % off, within the least and the longest. NaN: there are no calls, or too many different
+ * durations. */
+double report_region_quantile(const struct report_region_sums *s, const struct report_region_sum *r,
+			      double q);
+double report_region_deviation(const struct report_region_sum *r); /* NaN: fewer than 2 calls */
+
+#endif
