@@ -43,6 +43,7 @@ int guests_set_variables(struct target_command *c, struct err *e)
 			 "installed");
 		return 0;
 	}
+	rc = target_command_set_variable(c, "CPUPERF_MARKS_LIBRARY", path, e); /* bindings/ */
 	for (size_t i = 0; i < sizeof(guests) / sizeof(*guests) && rc == 0; i++) {
 		const char *own = getenv(guests[i].variable);
 

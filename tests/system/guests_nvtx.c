@@ -219,13 +219,18 @@ int main(int argc, char **argv)
 	use_ranges();
 	use_marks();
 	fflush(stdout);
+	if (argc > 1)
+		push("open");
 	pid = argc > 1 ? fork() : -1;
 	if (pid == 0) {
 		push("child");
 		pop();
+		pop();
 		_exit(0);
 	}
-	if (pid > 0)
+	if (pid > 0) {
 		waitpid(pid, NULL, 0);
+		pop();
+	}
 	return 7;
 }

@@ -5,52 +5,20 @@ by one, with what the program did.
 import glob
 import os
 import shutil
-import struct
 import subprocess
 
-import sampled
 from kit import CPUPERF, need_sampling, run, run_checks
+from marks import BEGIN, END, INSTANT, LIBRARY, marks, measure, NUMBER, short
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = f"{os.environ['SOURCE_DIR']}/include"
 FLAGS = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-cast-function-type", "-Wno-unused-parameter"]
-LIBRARY = os.path.realpath(os.environ["MARKS"])
-BEGIN, NUMBER, END, INSTANT, INT, THREAD, PAUSE, RESUME = range(1, 9)
 
 
 def build(folder, source, *more, compiler="cc", name="prog"):
     program = os.path.join(folder, name)
     run(compiler, *FLAGS, "-o", program, f"{HERE}/{source}", *more, "-pthread", "-ldl")
     return program
-
-
-def measure(folder, *command, options=(), env=None):
-    """What it printed; its exit status must be 7."""
-    return run(CPUPERF, "--regions", *options, "--", *command, cwd=folder, code=7, env=env).stdout
-
-
-def marks(folder):
-    """[(kind, name, value, depth)] of each thread, the first one first, as it wrote them."""
-    common, = glob.glob(f"{folder}/cpuperf.session/*.common.cpuperf")
-    names, threads = {0: None}, {}
-    for kind, payload in sampled.Trace(common).frames:
-        if kind == 22:
-            number, length = struct.unpack_from("<IH", payload)
-            names[number] = payload[6:6 + length].decode()
-        if kind == 23:
-            pid, tid, _, _, lost, size, nr = struct.unpack_from("<IIIIQII", payload)
-            assert lost == 0, lost
-            for i in range(nr):
-                _, value, name, what, depth = struct.unpack_from("<QqIII", payload, 32 + i * size)
-                threads.setdefault((pid, tid), []).append((what, names[name], value, depth))
-    return list(threads.values())
-
-
-def short(of_thread):
-    """A line to compare: beginnings and ends as brackets."""
-    form = {BEGIN: "({1}", NUMBER: "({1}={2}", END: ")", INSTANT: "!{1}", INT: "{1}={2}", THREAD: "@{1}",
-            PAUSE: "pause", RESUME: "resume"}
-    return " ".join(form[m[0]].format(*m) for m in of_thread)
 
 
 def depths_are_sound(of_thread):
@@ -85,7 +53,10 @@ def check_nvtx(folder):
 
 def check_nvtx_after_fork(folder):
     measure(folder, build(folder, "guests_nvtx.c"), "fork")
-    assert sorted(short(t) for t in marks(folder))[0] == "(child )", marks(folder)
+    own, _, child = marks(folder)
+    # what is open in the parent is not open in the child
+    assert short(child) == "(child )" and [m[3] for m in child] == [0, 0], child
+    assert short(own).endswith(" (open )"), own
 
 
 def check_itt(folder):
