@@ -19,7 +19,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 enum { IS_WQ_WORKER = 0x20, IS_KTHREAD = 0x200000 }; /* of task_struct.flags */
 enum { FILES, ANONYMOUS, SWAPPED, SHMEM, NR_COUNTERS };
-enum { MAX_LEVEL = 32, MAX_TRIES = 4 }; /* of PID namespaces (MAX_PID_NS_LEVEL); of the sums */
+enum { MAX_TRIES = 4 }; /* of the sums */
 
 struct list_head {
 	struct list_head *next;
@@ -69,18 +69,6 @@ struct mm_struct___old {
 	} rss_stat;
 } __attribute__((preserve_access_index));
 
-struct pid_namespace;
-
-struct upid {
-	int nr;
-	struct pid_namespace *ns;
-} __attribute__((preserve_access_index));
-
-struct pid {
-	unsigned int level;
-	struct upid numbers[1];
-} __attribute__((preserve_access_index));
-
 struct sched_entity {
 	__u64 sum_exec_runtime;
 } __attribute__((preserve_access_index));
@@ -105,6 +93,8 @@ struct task_struct {
 	struct list_head thread_node;
 	char comm[BPF_TASKS_COMM_BYTES];
 } __attribute__((preserve_access_index));
+
+#include "bpf/programs/space.bpf.h"
 
 struct seq_file;
 
@@ -133,16 +123,9 @@ struct {
 const volatile bool has_memory, has_threads, has_io;
 const volatile __u32 nr_cpus;
 
-/* A PID namespace, by how deep it is, and where; and a number in it. */
-struct space {
-	__u32 level, nr;
-	__u64 ns;
-};
-
 __u64 cpu_at[BPF_TASKS_MAX_CPUS];
 bool has_cpus;
-static struct space space; /* of the reader */
-__u64 now_ns, now_nr;      /* the time when the now_nr-th task was visited */
+__u64 now_ns, now_nr; /* the time when the now_nr-th task was visited */
 
 struct sums {
 	__u64 cpu_ns, minor_faults, major_faults, read_bytes, write_bytes;
@@ -170,55 +153,6 @@ static void find_cpus(void)
 	for (__u32 i = 0; i < nr_cpus && i < BPF_TASKS_MAX_CPUS; i++)
 		cpu_at[i] = address(bpf_map_lookup_percpu_elem(&somewhere, &first, i)) - none_at;
 	has_cpus = true;
-}
-
-/* ---- numbers */
-
-/* The number of pid in the namespace of out->level. pid is a copy: Linux 6.1 lets nobody calculate
- * with a pointer whose type it knows. */
-static void get_number(const struct pid *pid, struct space *out)
-{
-	const char *at = (const char *)pid + bpf_core_field_offset(struct pid, numbers) +
-			 out->level * bpf_core_type_size(struct upid);
-
-	out->nr = 0;
-	out->ns = 0;
-	bpf_probe_read_kernel(&out->nr, sizeof(out->nr),
-			      at + bpf_core_field_offset(struct upid, nr));
-	bpf_probe_read_kernel(&out->ns, sizeof(out->ns),
-			      at + bpf_core_field_offset(struct upid, ns));
-}
-
-static void find_space(void)
-{
-	struct task_struct *reader = bpf_get_current_task_btf();
-	struct pid *pid = BPF_CORE_READ(reader, thread_pid);
-
-	space.level = BPF_CORE_READ(pid, level);
-	if (space.level > MAX_LEVEL)
-		space.level = 0;
-	if (space.level)
-		get_number(pid, &space);
-}
-
-/* The thread's number there; 0: it has none. */
-static __u32 number(struct task_struct *t)
-{
-	struct space of = {.level = space.level};
-	struct pid *pid;
-
-	if (of.level == 0)
-		return t->pid;
-	pid = BPF_CORE_READ(t, thread_pid);
-	if (!pid || of.level > MAX_LEVEL || BPF_CORE_READ(pid, level) < of.level)
-		return 0;
-	get_number(pid, &of);
-	return of.ns == space.ns ? of.nr : 0;
-}
-
-static __u32 number_of_process(struct task_struct *t)
-{
-	return space.level == 0 ? t->tgid : number(t->group_leader);
 }
 
 /* ---- sums of a process */
