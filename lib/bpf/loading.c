@@ -141,8 +141,7 @@ int loading_run(int fd)
 		return fd;
 	do
 		n = sys()->read(fd, unused, sizeof(unused));
-	while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	n = n < 0 ? -errno : 0;
+	while (n > 0 || n == -EAGAIN || n == -EINTR);
 	sys()->close(fd);
 	return (int)n;
 }

@@ -15,6 +15,7 @@
 #ifdef CPUPERF_HAS_BPF
 
 #include "bpf/aggregate_tables.h"
+#include "bpf/lasting.h"
 #include "bpf/loading.h"
 #include "bpf/wait_steps.h"
 #include "bpf/waits_shared.h"
@@ -35,6 +36,8 @@ struct waits {
 	uint32_t nr_cpus;
 	uint32_t first_table[BPF_NR_WAITS]; /* of those that are added up */
 	bool is_command, is_started;
+	waits_fn *on_lasting;
+	void *arg;
 };
 
 /* What unwinding needs of a waker: registers by their bit in samples, ascending. */
@@ -116,6 +119,21 @@ static int configure_tables(struct waits *w, const struct waits_config *c, struc
 			      BPF_NR_WAITS * w->nr_cpus);
 }
 
+/* One of both iterators is loaded. */
+static void configure_reading(struct waits_bpf *p, const struct waits_config *c, bool is_sampled)
+{
+	struct lasting_regs regs_of;
+
+	bpf_program__set_autoload(p->progs.read_tasks, !is_sampled);
+	bpf_program__set_autoload(p->progs.sample_tasks, is_sampled);
+	lasting_get_regs(&regs_of);
+	p->rodata->regs_bytes = regs_of.bytes;
+	p->rodata->frame_reg = regs_of.fp;
+	p->rodata->sp_reg_word = regs_of.sp;
+	p->rodata->has_callchain = c->has_callchain;
+	p->rodata->stack_bytes = c->stack_bytes;
+}
+
 static int configure(struct waits *w, const struct waits_config *c, struct err *e)
 {
 	struct waits_bpf *p = w->programs;
@@ -129,6 +147,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 			       "sched_exit_tp");
 	}
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
+	configure_reading(p, c, is_sampled);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
 	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];
 	p->rodata->counts_wakeups = c->counts_wakeups;
@@ -168,6 +187,8 @@ int waits_open(const struct waits_config *config, struct waits **out, struct err
 		return err_set(e, -ENOMEM, "out of memory");
 	loading_begin();
 	w->is_command = config->follow.is_command;
+	w->on_lasting = config->on_lasting;
+	w->arg = config->arg;
 	rc = libbpf_num_possible_cpus();
 	w->nr_cpus = rc > 0 ? (uint32_t)rc : 0;
 	if (rc > 0) {
@@ -240,14 +261,23 @@ int waits_start(struct waits *w, struct err *e)
 	return rc ? loading_refuse(rc, e) : 0;
 }
 
+static void ignore(const struct waits_lasting *l, void *arg)
+{
+	(void)l;
+	(void)arg;
+}
+
 int waits_settle(struct waits *w)
 {
+	const struct bpf_link *samples = w->programs->links.sample_tasks;
+	const struct bpf_link *link = samples ? samples : w->programs->links.read_tasks;
 	int fd;
 
 	privilege_raise();
-	fd = bpf_iter_create(bpf_link__fd(w->programs->links.read_tasks));
+	fd = bpf_iter_create(bpf_link__fd(link));
 	privilege_lower();
-	return loading_run(fd);
+	return samples ? lasting_read(fd, w->on_lasting ? w->on_lasting : ignore, w->arg)
+		       : loading_run(fd);
 }
 
 void waits_switch(struct waits *w, enum waits_kind kind, bool is_enabled)

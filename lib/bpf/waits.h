@@ -20,6 +20,21 @@ struct waits;
 
 enum waits_kind { WAITS_OFF_CPU, WAITS_RUN_QUEUE, WAITS_WAKEUPS, WAITS_NR };
 
+/* A wait that lasts at a reading, and that a sample is due of. Lists are borrowed. */
+struct waits_lasting {
+	enum waits_kind kind;
+	uint64_t time_ns, ns; /* CLOCK_MONOTONIC; of the wait, up to then, that had no sample */
+	uint32_t pid, tid;    /* in this program's PID namespace */
+	uint32_t cpu;         /* that it counts on */
+	uint32_t nr_kernel, nr_user;
+	const uint64_t *kernel, *user; /* addresses, innermost first */
+	uint64_t regs_abi;             /* of the program: PERF_SAMPLE_REGS_ABI_…; 0: none */
+	const uint64_t *regs;          /* 64 of them, by bit of perf_regs.h */
+	const uint8_t *stack;          /* from the stack pointer on */
+	uint32_t stack_bytes;
+};
+typedef void waits_fn(const struct waits_lasting *l, void *arg);
+
 struct waits_config {
 	/* per kind, in ns of waiting per sample, at most 2^42; 0: not sampled. Not of wakeups. */
 	uint64_t mean_ns[WAITS_NR];
@@ -31,6 +46,11 @@ struct waits_config {
 	bool has_wakers;     /* samples of off-CPU time have the stack of who woke the task */
 	bool counts_wakeups; /* else their sum is 0 */
 	struct follow_config follow;
+	/* Receives samples of waits that last; if one kind is sampled. */
+	waits_fn *on_lasting;
+	void *arg;
+	bool has_callchain;   /* with the program's addresses, by its frame pointers */
+	uint32_t stack_bytes; /* with so much of the program's stack, at most 24 KiB */
 };
 
 /* Loads the programs. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP: this kernel, or this
@@ -53,10 +73,10 @@ int waits_add_output(struct waits *w, enum waits_kind kind, uint32_t cpu, int fd
 int waits_start(struct waits *w, struct err *e);
 
 /* Enables or disables one event: what lies outside is neither added up nor sampled. A wait that is
- * disabled has been settled. All are enabled at first. One thread, that of waits_settle. */
+ * disabled is settled. All are enabled at first. One thread, that of waits_settle. */
 void waits_switch(struct waits *w, enum waits_kind kind, bool is_enabled);
-/* Adds the waits that last up to now to the sums. Takes about 1 us per task. One thread. 0 or
- * -errno. */
+/* Adds the waits that last up to now to the sums, and passes samples of them to on_lasting. What
+ * lasts longer is a wait of its own. Takes about 1 us per task. One thread. 0 or -errno. */
 int waits_settle(struct waits *w);
 /* The sum on the CPU up to now: ns (of waits that last, up to waits_settle), or wakeups. Any
  * thread.

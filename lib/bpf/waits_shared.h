@@ -16,10 +16,11 @@ enum { BPF_WAITS_WAKEUPS = BPF_NR_WAITS, BPF_WAITS_NR_SUMS };
 /* What is known of a task that is measured. All zero: nothing yet. */
 struct bpf_waits_task {
 	__u64 since; /* in ns of CLOCK_MONOTONIC: its phase is added up until then; 0: not known */
-	__u64 waited[BPF_NR_WAITS]; /* of its last wait, up to since, until it was sampled */
-	__u64 waker;                /* who ended it: the number of a use of a slot; 0: not stored */
-	__u64 left[BPF_NR_WAITS];   /* ns until the next sample; 0: not drawn yet */
-	__u32 phase, zero;          /* enum bpf_wait, or BPF_NR_WAITS: it runs */
+	__u64
+	    waited[BPF_NR_WAITS]; /* of its last wait, up to since, until it was sampled or read */
+	__u64 waker;              /* who ended it: the number of a use of a slot; 0: not stored */
+	__u64 left[BPF_NR_WAITS]; /* ns until the next sample; 0: not drawn yet */
+	__u32 phase, zero;        /* enum bpf_wait, or BPF_NR_WAITS: it runs */
 	struct bpf_follow follow;
 };
 
@@ -38,6 +39,28 @@ struct bpf_waits_sample {
 	__u64 ns;      /* the wait that was hit */
 	__u32 version; /* 0 */
 } __attribute__((packed));
+
+enum {
+	BPF_LASTING_REGS = 64,        /* of struct pt_regs; a power of 2 */
+	BPF_LASTING_ADDRESSES = 128,  /* of each side; a power of 2 */
+	BPF_LASTING_STACK = 24 << 10, /* so that all has room in the 32 KiB of an iterator */
+};
+
+/* What the iterator writes of a task whose wait lasts, if a sample is due: the members up to
+ * kernel, then as many of each list as there are. */
+struct bpf_waits_lasting {
+	__u64 time_ns;
+	__u64 ns[BPF_NR_WAITS];   /* the part of the wait that was hit; 0: no sample is due */
+	__u32 pid, tid;           /* in the reader's PID namespace */
+	__u32 cpu;                /* that the wait counts on */
+	__u32 nr_kernel, nr_user; /* addresses, innermost first; of the program without the first */
+	__u32 has_regs;           /* it is no thread of the kernel */
+	__u32 stack_bytes, zero;
+	__u64 regs[BPF_LASTING_REGS]; /* as in struct pt_regs */
+	__u64 kernel[BPF_LASTING_ADDRESSES];
+	__u64 user[BPF_LASTING_ADDRESSES];
+	__u8 stack[BPF_LASTING_STACK]; /* from the stack pointer on */
+};
 
 enum {
 	BPF_WAKER_SLOTS = 512, /* for wakers of tasks that do not run yet; a power of 2 */

@@ -131,7 +131,8 @@ static const struct event_row software_rows[] = {
 						    .config1 = PERF_ABI_WAIT + (kind_)},           \
 	}
 #define WAIT_DETAIL                                                                                \
-	"A wait counts in each iteration in which it lasts, on the CPU of its task.\n"             \
+	"A wait counts, and is sampled, in each iteration in which it lasts, on the CPU of its "   \
+	"task.\n"                                                                                  \
 	"rate: ns of waiting per sample; each ns is as likely to be sampled as any other.\n"       \
 	"The sample's stack is that of the task that waited."
 #define WAKER_DETAIL "\nflags: waker adds the stack of who woke it."

@@ -245,6 +245,25 @@ static int list_tables(const struct counters *c, uint32_t **cpus, struct aggrega
 	return 0;
 }
 
+/* True: the event is one of waits. */
+static bool configure_wait(struct waits_config *config, const struct plan_event *p)
+{
+	int wait = p->set == PLAN_NO_SET ? -1 : event_wait(&p->event);
+
+	if (wait < 0)
+		return false;
+	config->counts_wakeups |= wait == WAITS_WAKEUPS;
+	config->has_wakers |= (p->asked->flags & SPEC_WAKER) != 0;
+	if (!p->asked->rate)
+		return true;
+	config->mean_ns[wait] = p->asked->rate;
+	config->is_added_up[wait] = p->asked->is_aggregated;
+	config->has_callchain |= (p->asked->flags & SPEC_CALLCHAIN) != 0;
+	if (p->asked->flags & SPEC_USER_STACK && p->asked->stack_bytes > config->stack_bytes)
+		config->stack_bytes = (uint32_t)p->asked->stack_bytes;
+	return true;
+}
+
 int counters_open_waits(struct counters *c)
 {
 	const struct plan *plan = c->plan;
@@ -253,23 +272,15 @@ int counters_open_waits(struct counters *c)
 	struct waits_config config = {.tables = &tables,
 				      .max_stack =
 					  (uint32_t)aggregate_stack(host_max_stack(plan->host)),
-				      .follow = plan_follow(plan)};
+				      .follow = plan_follow(plan),
+				      .on_lasting = c->on_lasting,
+				      .arg = c->arg};
 	struct err e = {0};
 	bool has_waits = false;
 	int rc;
 
-	for (size_t i = 0; i < plan->nr_events; i++) {
-		int wait =
-		    plan->events[i].set == PLAN_NO_SET ? -1 : event_wait(&plan->events[i].event);
-
-		has_waits |= wait >= 0;
-		if (wait >= 0 && plan->events[i].asked->rate)
-			config.mean_ns[wait] = plan->events[i].asked->rate;
-		if (wait >= 0 && plan->events[i].asked->rate)
-			config.is_added_up[wait] = plan->events[i].asked->is_aggregated;
-		config.counts_wakeups |= wait == WAITS_WAKEUPS;
-		config.has_wakers |= wait >= 0 && plan->events[i].asked->flags & SPEC_WAKER;
-	}
+	for (size_t i = 0; i < plan->nr_events; i++)
+		has_waits |= configure_wait(&config, &plan->events[i]);
 	if (!has_waits || c->waits || c->waits_support.state)
 		return 0;
 	rc = list_tables(c, &cpus, &tables) ?: waits_open(&config, &c->waits, &e);

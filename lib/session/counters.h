@@ -20,6 +20,8 @@ struct counters {
 	struct misc misc;
 	struct waits *waits;                /* owned; NULL: not needed, or refused */
 	struct event_support waits_support; /* why, then */
+	waits_fn *on_lasting;               /* receives samples of waits; NULL: nothing does */
+	void *arg;
 	struct session_latency latency;
 	struct aggregate **aggregates;          /* owned, like each; per part, or NULL */
 	struct event_support aggregate_support; /* why not */

@@ -7,8 +7,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "bpf/waits.h"
 #include "event/event.h"
 #include "session/mapped.h"
+#include "session/sample_record.h"
 #include "session/stacks.h"
 
 #include <errno.h>
@@ -17,6 +19,7 @@
 enum {
 	SIDE_BAND_BYTES = 1 << 20,
 	MAX_KEPT_BYTES = 1 << 30, /* the most that a ring gathers between two reads of its head */
+	MAX_LASTING_BYTES = 64 << 20,
 };
 
 int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pack_until_ns)
@@ -27,6 +30,7 @@ int sampler_init(struct sampler *s, struct session_cpu *cpu, const uint64_t *pac
 	*s = (struct sampler){
 	    .cpu = cpu, .pack_until_ns = pack_until_ns, .span_ns = cpu->plan->spec->flight.span_ns};
 	buf_init(&s->kept, MAX_KEPT_BYTES);
+	buf_init(&s->lasting, MAX_LASTING_BYTES + PERF_ABI_MAX_RECORD_BYTES);
 	s->events = mem_calloc(nr, sizeof(*s->events));
 	s->counts = mem_calloc(nr, sizeof(*s->counts));
 	s->sampled = mem_calloc(nr, sizeof(*s->sampled));
@@ -44,6 +48,7 @@ void sampler_fini(struct sampler *s)
 	sampler_close(s);
 	trace_file_abandon(s->file);
 	buf_fini(&s->kept);
+	buf_fini(&s->lasting);
 	mem_free(s->events);
 	mem_free(s->counts);
 	mem_free(s->sampled);
@@ -201,7 +206,7 @@ static void start_counting(struct sampler *s)
 
 		c->samples = c->idle = c->weight = c->throttled = c->unthrottled = 0;
 	}
-	s->scan.lost = s->scan.records = s->side_band_lost = 0;
+	s->scan.lost = s->scan.records = s->side_band_lost = s->lasting_full = 0;
 }
 
 int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
@@ -294,13 +299,66 @@ static int move(struct sampler *s, const struct pmu_view *v, uint64_t from, uint
 	return rc;
 }
 
-static int move_all(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+static struct pmu_view view_of(const struct buf *records)
+{
+	return (struct pmu_view){.data = (const uint8_t *)records->data, .mask = UINT64_MAX};
+}
+
+/* The end of the records after at that are all on one side of the boundary. */
+static uint64_t same_side(const struct sampler *s, const struct pmu_view *v, uint64_t at,
+			  uint64_t head, uint64_t cut_ns, bool *is_before)
+{
+	uint64_t bytes, first = at;
+
+	for (; at < head; at += bytes) {
+		bool before = pmu_scan_time_ns(&s->scan, v, at) <= cut_ns;
+
+		bytes = pmu_record_bytes(v, at, head);
+		if (!bytes)
+			return head;
+		if (at == first)
+			*is_before = before;
+		else if (before != *is_before)
+			break;
+	}
+	return at;
+}
+
+static int move_run(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
 		    struct err *e)
 {
 	int rc = 0;
 
 	while (from < to && rc == 0)
 		rc = move(s, v, from, to, &from, e);
+	return rc;
+}
+
+/* Those of waits that last go between them, by their times: a reader sorts only within a window. */
+static int move_all(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,
+		    struct err *e)
+{
+	const struct pmu_view lasting = view_of(&s->lasting);
+	uint64_t end;
+	int rc = 0;
+
+	while (from < to && rc == 0) {
+		bool is_before = true;
+
+		if (s->lasting_at == s->lasting.len)
+			return move_run(s, v, from, to, e);
+		end = same_side(s, v, from, to, pmu_scan_time_ns(&s->scan, &lasting, s->lasting_at),
+				&is_before);
+		if (is_before) {
+			rc = move_run(s, v, from, end, e);
+			from = end;
+			continue;
+		}
+		end = same_side(s, &lasting, s->lasting_at, s->lasting.len,
+				pmu_scan_time_ns(&s->scan, v, from), &is_before);
+		rc = move_run(s, &lasting, s->lasting_at, end, e);
+		s->lasting_at = end;
+	}
 	return rc;
 }
 
@@ -315,6 +373,10 @@ int sampler_drain(struct sampler *s, struct err *e)
 		return 0;
 	v = pmu_ring_view(&s->ring);
 	head = pmu_ring_head(&s->ring);
+	if (s->lasting_at < s->lasting.len) {
+		rc = move_all(s, &v, s->ring.tail, head, e);
+		pmu_ring_release(&s->ring, head);
+	}
 	while (s->ring.tail < head && rc == 0) {
 		uint64_t end;
 
@@ -369,24 +431,64 @@ static int keep(struct sampler *s, const struct pmu_view *v, uint64_t from, uint
 		   : 0;
 }
 
-/* The end of the records after at that are all on one side of the boundary. */
-static uint64_t same_side(const struct sampler *s, const struct pmu_view *v, uint64_t at,
-			  uint64_t head, uint64_t cut_ns, bool *is_before)
+static void forget_lasting(struct sampler *s)
 {
-	uint64_t bytes, first = at;
+	buf_reset(&s->lasting);
+	s->lasting_at = 0;
+}
 
-	for (; at < head; at += bytes) {
-		bool before = pmu_scan_time_ns(&s->scan, v, at) <= cut_ns;
+/* The last event of that kind: its samples are those of the programs. NULL: there is none. */
+static const struct sampler_event *event_of_wait(const struct sampler *s, enum waits_kind kind)
+{
+	for (uint32_t i = s->scan.nr_events; i-- > 0;) {
+		const struct perf_event_attr *a = s->events[i].attr;
 
-		bytes = pmu_record_bytes(v, at, head);
-		if (!bytes)
-			return head;
-		if (at == first)
-			*is_before = before;
-		else if (before != *is_before)
-			break;
+		if (perf_abi_wait(a->type, a->config, a->config1) == (int)kind)
+			return &s->events[i];
 	}
-	return at;
+	return NULL;
+}
+
+void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait)
+{
+	const struct sampler_event *ev = event_of_wait(s, wait->kind);
+	struct sample_record r = {.wait_ns = wait->ns,
+				  .wait_version = SAMPLE_RECORD_LASTS,
+				  .time_ns = wait->time_ns,
+				  .pid = wait->pid,
+				  .tid = wait->tid,
+				  .cpu = wait->cpu,
+				  .kernel = wait->kernel,
+				  .nr_kernel = wait->nr_kernel,
+				  .user = wait->user,
+				  .nr_user = wait->nr_user,
+				  .regs_abi = wait->regs_abi,
+				  .regs = wait->regs,
+				  .stack = wait->stack,
+				  .stack_bytes = wait->stack_bytes};
+
+	if (!ev || !s->ring.base)
+		return;
+	if (s->lasting_at == s->lasting.len)
+		forget_lasting(s);
+	r.id = ev->id;
+	r.period = ev->attr->sample_period;
+	if (s->lasting.len > MAX_LASTING_BYTES || buf_error(&s->lasting) ||
+	    !sample_record_add(&s->lasting, ev->attr, &r))
+		s->lasting_full++;
+}
+
+/* Divides the records from *at to at cut_ns, up to the next one on the other side of it. */
+static int cut_records(struct sampler *s, const struct pmu_view *v, uint64_t *at, uint64_t to,
+		       uint64_t cut_ns, bool is_wanted, struct err *e)
+{
+	bool is_before = true;
+	uint64_t from = *at;
+
+	*at = same_side(s, v, from, to, cut_ns, &is_before);
+	if (!is_before)
+		return keep(s, v, from, *at, e);
+	return is_wanted ? move_all(s, v, from, *at, e) : 0;
 }
 
 static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
@@ -396,17 +498,23 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 	int rc = 0;
 
 	while (at < head && rc == 0) {
-		bool is_before = true;
-		uint64_t end = same_side(s, &v, at, head, cut_ns, &is_before);
-
-		if (!is_before)
-			rc = keep(s, &v, at, end, e);
-		else if (is_wanted)
-			rc = move_all(s, &v, at, end, e);
-		at = end;
+		rc = cut_records(s, &v, &at, head, cut_ns, is_wanted, e);
 		pmu_ring_release(&s->ring, at);
 	}
 	pmu_ring_release(&s->ring, head);
+	return rc;
+}
+
+static int cut_lasting(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *e)
+{
+	struct pmu_view v = view_of(&s->lasting);
+	int rc = 0;
+
+	for (uint64_t at = s->lasting_at; at < s->lasting.len && rc == 0;) {
+		s->lasting_at = s->lasting.len; /* nothing goes between them */
+		rc = cut_records(s, &v, &at, s->lasting.len, cut_ns, is_wanted, e);
+	}
+	forget_lasting(s);
 	return rc;
 }
 
@@ -601,6 +709,7 @@ int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *
 	if (s->ring.base)
 		rc = s->span_ns ? cut_held(s, cut_ns, is_wanted, e)
 				: cut_ring(s, cut_ns, is_wanted, e);
+	rc = rc ?: cut_lasting(s, cut_ns, is_wanted, e);
 	count_stacks(s);
 	sum_up(s);
 	return rc;
@@ -609,6 +718,7 @@ int sampler_cut(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct err *
 void sampler_skip(struct sampler *s, uint64_t cut_ns)
 {
 	s->held = (struct trace_held){.wanted_ns = s->span_ns, .from_ns = cut_ns, .to_ns = cut_ns};
+	forget_lasting(s);
 	sum_up(s);
 }
 
@@ -623,7 +733,7 @@ static uint64_t iteration_samples(const struct sampler *s)
 
 int sampler_begin(struct sampler *s, struct trace_file *file, struct err *e)
 {
-	struct pmu_view kept = {.data = (const uint8_t *)s->kept.data, .mask = UINT64_MAX};
+	struct pmu_view kept = view_of(&s->kept);
 	int rc;
 
 	s->samples += iteration_samples(s);

@@ -14,6 +14,7 @@
 
 struct err;
 struct mapped;
+struct waits_lasting;
 
 /* An event that samples on this CPU. */
 struct sampler_event {
@@ -53,6 +54,9 @@ struct sampler {
 
 	struct trace_file *file; /* owned; NULL: nothing is saved */
 	struct buf kept;         /* records of the next iteration */
+	struct buf lasting;      /* records of samples of waits that last, made here */
+	size_t lasting_at;       /* up to here they have been moved */
+	uint64_t lasting_full;   /* of the iteration: such samples that found no room */
 	uint64_t samples, lost;  /* in previous iterations */
 };
 
@@ -77,6 +81,10 @@ int sampler_drain(struct sampler *s, struct err *e);
 /* The same for the side band, into common (NULL: drops them); adds mapped files to mapped. */
 int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct mapped *mapped,
 			    struct err *e);
+
+/* Makes a sample of a wait that lasts, if one of the events is of that kind. It is written, and
+ * counted, like those of the ring. */
+void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait);
 
 /*
  * Ends an iteration at the time of the CPU's end readings: earlier records go to the file if

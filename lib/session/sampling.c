@@ -130,6 +130,8 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 		goto no_cpus;
 	g->delays.root = &g->plan->host->root;
 	g->delays.event = UINT32_MAX;
+	config->counters->on_lasting = sampling_add_lasting;
+	config->counters->arg = g;
 	*out = g;
 	return 0;
 no_cpus:
@@ -207,6 +209,15 @@ void sampling_hold(struct sampling *g)
 {
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		sampler_hold(&g->samplers[t]);
+}
+
+void sampling_add_lasting(const struct waits_lasting *wait, void *arg)
+{
+	struct sampling *g = arg;
+
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		if (g->counters->cpus[t].cpu == wait->cpu)
+			sampler_add_lasting(&g->samplers[t], wait);
 }
 
 void sampling_boundary(struct sampling *g, uint64_t boundary_ns)
@@ -678,15 +689,22 @@ static int finish_trace(struct sampling *g, const struct session_iteration *it, 
 
 static void note_losses(struct sampling *g, uint32_t iteration)
 {
-	uint64_t lost = 0;
+	uint64_t lost = 0, full = 0;
 
-	for (uint32_t t = 0; t < g->nr_cpus; t++)
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
 		lost += g->samplers[t].side_band_lost;
+		full += g->samplers[t].lasting_full;
+	}
 	if (lost)
 		notes_add(g->notes, 0,
 			  "%llu records of tasks and mappings were lost: some samples will have "
 			  "no name",
 			  (unsigned long long)lost);
+	if (full)
+		notes_add(g->notes, 0,
+			  "iteration %u: samples of %" PRIu64 " waits that lasted at its end found "
+			  "no room and are missing",
+			  iteration, full);
 	paced_note_missing(&g->paced, iteration, g->notes);
 }
 

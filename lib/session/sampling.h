@@ -13,6 +13,7 @@ struct counters;
 struct notes;
 struct recorder;
 struct sampling;
+struct waits_lasting;
 
 /* Borrowed; must outlive the sampling. */
 struct sampling_config {
@@ -67,6 +68,9 @@ const struct err *sampling_failed(const struct sampling *g);
 /* Must be held when misc events are read: the thread at the timebase's pace reads them too. */
 void sampling_lock(struct sampling *g);
 void sampling_unlock(struct sampling *g);
+
+/* A sample of a wait that lasts; g: a struct sampling. */
+void sampling_add_lasting(const struct waits_lasting *wait, void *g);
 
 /* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 /* Before the readings of a boundary: what is added up ends there. */

@@ -3,17 +3,13 @@
 --delay. follow.c waits for known times. CPUPERF and CPUPERF_PRINT name the programs; needs root and a kernel with
 BTF.
 """
-import contextlib
-import csv
-import io
 import json
 import os
-import signal
-import socket
 import subprocess
 import time
 
 from kit import CPUPERF, output, PRINT, run, run_checks, skip, wait_until_measuring
+from waited import Control, counts, Groups, has_cgroups, measuring, move, Program, rows, samples
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MS = 1000000
@@ -26,122 +22,12 @@ def build(folder):
     return program
 
 
-def rows(folder, *args):
-    text = output(PRINT, "--quiet", "--output-format=csv", *args, cwd=folder)
-    return list(csv.DictReader(io.StringIO(text, newline="")))
-
-
-def counts(folder):
-    """{event: its count over all CPUs and iterations}"""
-    found = {}
-    for r in rows(folder, "--report=summary"):
-        if r["state"] == "ok" and not r["trace"]:
-            found[r["label"]] = found.get(r["label"], 0) + int(r["value"])
-    return found
-
-
-def samples(folder):
-    """{pid: ns that its samples stand for}"""
-    found = {}
-    for r in rows(folder, "--report=waits"):
-        found[int(r["pid"])] = found.get(int(r["pid"]), 0) + int(r["self_count"])
-    return found
-
-
 def histogram(folder, event):
     """The count of an event's histograms."""
     return sum(int(r["count"]) for r in rows(folder, "--report=latency") if r["event"] == event and not r["what"])
 
 
-class Program:
-    """follow.c, which waits to be told to begin."""
-    def __init__(self, program, *args):
-        self.p = subprocess.Popen([program, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.pid = self.p.pid
-        if args[0] == "sleep":
-            assert self.p.stdout.readline() == b"ready\n"
-
-    def go(self):
-        self.p.stdin.write(b"\n")
-        self.p.stdin.flush()
-
-    def slept(self):
-        text = self.p.communicate()[0]
-        return int(text)
-
-    def nap(self, nr):
-        for _ in range(nr):
-            self.go()
-            assert self.p.stdout.read(1)
-
-    def close(self):
-        self.p.kill()
-        self.p.communicate()
-
-
-@contextlib.contextmanager
-def measuring(folder, *options, **how):
-    """A session in a new folder, ended by SIGINT if nothing else ends it."""
-    with subprocess.Popen([CPUPERF, "-d", "60", *options], cwd=folder, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True, **how) as session:
-        try:
-            wait_until_measuring(session, folder)
-            yield session
-            time.sleep(0.05)
-            if session.poll() is None:
-                session.send_signal(signal.SIGINT)
-            _, said = session.communicate()
-            # A session that ends by itself at the same time may die of the signal when all is saved.
-            assert session.returncode in (0, -signal.SIGINT, 130) and "saved in" in said, (session.returncode, said)
-        finally:
-            session.kill()
-
-
 # --- control groups ---
-
-def cgroup_root():
-    for line in open("/proc/self/mountinfo", encoding="utf-8"):
-        fields = line.split()
-        if fields[fields.index("-") + 1] == "cgroup2" and fields[3] == "/":
-            return fields[4]
-    return None
-
-
-class Groups:
-    """A control group with one below it, and one beside it."""
-    def __init__(self):
-        self.at = f"{cgroup_root()}/cpuperf-follow-{os.getpid()}"
-        self.name = f"/{os.path.basename(self.at)}"
-        self.folders = [self.at, f"{self.at}/below", f"{self.at}-beside"]
-
-    def __enter__(self):
-        for folder in self.folders:
-            os.mkdir(folder)
-        return self
-
-    def __exit__(self, *_):
-        for folder in (self.folders[1], self.folders[0], self.folders[2]):
-            while os.path.exists(folder):
-                with contextlib.suppress(OSError):  # what was killed is still there
-                    for pid in open(f"{folder}/cgroup.procs", encoding="ascii"):
-                        os.kill(int(pid), signal.SIGKILL)
-                    os.rmdir(folder)
-                time.sleep(0.01)
-
-
-def move(program, folder):
-    with open(f"{folder}/cgroup.procs", "w", encoding="ascii") as f:
-        f.write(str(program.pid))
-
-
-def has_cgroups():
-    try:
-        with Groups():
-            return True
-    except OSError as why:
-        print(f"skip: control groups: {why}", flush=True)
-        return False
-
 
 def check_cgroup(folder):
     """Counts, samples and latencies of the group and of what is below it, of nobody beside it."""
@@ -242,24 +128,6 @@ def check_cgroup_created_in(folder):
 EVENTS = "sched:off_cpu_time,sched:run_queue_time,sched:wakeups,latency:syscall.clock_nanosleep,latency:run_queue"
 
 
-class Control:
-    """A socket that enables and disables events."""
-    def __init__(self):
-        self.ours, self.theirs = socket.socketpair()
-        self.options = [f"--control=fd:{self.theirs.fileno()},{self.theirs.fileno()}"]
-        self.how = {"pass_fds": [self.theirs.fileno()]}
-
-    def ask(self, text):
-        """When it was done, between two times."""
-        before = time.monotonic_ns()
-        self.ours.sendall(text.encode() + b"\n")
-        got = b""
-        while len(got) < 5:
-            got += self.ours.recv(5 - len(got))
-        assert got == b"ack\n\0", got
-        return before, time.monotonic_ns()
-
-
 def check_control(folder):
     """What lies between disable and enable is neither counted nor sampled, in waits that last and in short ones."""
     program, control = build(folder), Control()
@@ -286,8 +154,10 @@ def check_control(folder):
     span = int(rows(folder, "--report=summary")[0]["span_ns"])
     least, most = 0.9 * (third[0] - second[1]), span - (second[0] - first[1])
     assert 3 * least <= found["off_cpu_time"] <= 3 * most, (found, least, most)
-    # of waits that end in a gap there are no samples: only the naps have some
-    assert set(samples(folder)) <= {napper.pid}, (samples(folder), napper.pid)
+    # of waits that end in a gap there are samples up to the gap
+    sampled = samples(folder)
+    assert set(sampled) == {sleeper.pid, napper.pid}, (sampled, sleeper.pid, napper.pid)
+    assert 2 * least <= sampled[sleeper.pid] <= 2 * most, (sampled, sleeper.pid, least, most)
 
 
 def check_control_samples(folder):

@@ -10,6 +10,10 @@
  * What lies outside the time in which an event is enabled, or the task is in the control group that
  * is measured, is neither added up nor sampled.
  *
+ * What lasts at a reading is read as if it ended there: where a sample is due, the iterator writes
+ * it, and what follows is a wait of its own. Each ns is sampled with the same probability as if the
+ * wait had not been divided.
+ *
  * What is known of a task is stored with it (task storage): no table fills up, and a new task with
  * the number of an old one starts anew.
  */
@@ -32,14 +36,25 @@ struct task_struct {
 	unsigned int __state, flags, on_cpu;
 	int exit_state, wake_cpu;
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
+} __attribute__((preserve_access_index));
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id, seq_num;
 } __attribute__((preserve_access_index));
 
 struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 } __attribute__((preserve_access_index));
 
 #define FOLLOW_TASK struct bpf_waits_task
 #include "bpf/programs/follow.bpf.h"
+#include "bpf/programs/lasting.bpf.h"
+#include "bpf/programs/space.bpf.h"
 
 struct bpf_iter_task {
 	__u64 opaque[3];
@@ -187,6 +202,22 @@ static void end_phase(struct task_struct *t, struct bpf_waits_task *s, struct bp
 		__sync_fetch_and_add(&sum->ns[phase], ns);
 }
 
+/* False: the next sample lies in these ns. A reading may do it at the same time: then one of both
+ * is as if it had not been, but left never falls below 0. */
+static bool comes_nearer(struct bpf_waits_task *s, enum bpf_wait which, __u64 ns)
+{
+	__u64 left = *(volatile __u64 *)&s->left[which];
+
+	if (!left) /* its first wait */
+		left = draw(mean_ns[which]);
+	if (ns < left)
+		left -= ns;
+	else
+		ns = 0;
+	*(volatile __u64 *)&s->left[which] = left;
+	return ns;
+}
+
 /* 1: the next sample lies in the wait; 0: the wait brings it nearer. */
 static __u64 is_due(struct bpf_waits_task *s, enum bpf_wait which)
 {
@@ -194,13 +225,11 @@ static __u64 is_due(struct bpf_waits_task *s, enum bpf_wait which)
 
 	if (!mean_ns[which] || !ns)
 		return 0;
-	if (!s->left[which]) /* its first wait */
-		s->left[which] = draw(mean_ns[which]);
-	if (ns >= s->left[which])
-		return 1;
-	s->left[which] -= ns;
-	s->waited[which] = 0;
-	return 0;
+	if (comes_nearer(s, which, ns)) {
+		s->waited[which] = 0;
+		return 0;
+	}
+	return 1;
 }
 
 /* The task runs from now on. */
@@ -410,9 +439,8 @@ int BPF_PROG(on_exit, bool is_switch)
 	return 0;
 }
 
-/* Adds up the wait that lasts. What it adds may be missing in a sample if the wait ends at the same
- * time. */
-static void settle(struct task_struct *t, struct bpf_waits_task *s, __u64 now)
+/* Adds up the wait that lasts. Returns its ns since the last reading, which nobody else adds up. */
+static __u64 settle(struct task_struct *t, struct bpf_waits_task *s, __u64 now)
 {
 	__u64 since = s->since, ns;
 	__u32 phase = s->phase;
@@ -420,20 +448,23 @@ static void settle(struct task_struct *t, struct bpf_waits_task *s, __u64 now)
 
 	if (phase >= BPF_NR_WAITS || !since || since >= now || !sum ||
 	    __sync_val_compare_and_swap(&s->since, since, now) != since)
-		return;
+		return 0;
 	ns = measured_ns(t, s, phase & 1, since, now);
-	__sync_fetch_and_add(&s->waited[phase & 1], ns);
 	__sync_fetch_and_add(&sum->settled[phase & 1], ns);
+	return ns;
 }
 
+/* The sample may lack it if the wait ends at the same time. */
 static void divide(struct task_struct *t, __u64 now)
 {
 	struct bpf_waits_task *s = find(t);
+	__u32 phase;
 
 	if (!s || s->follow.is_member == is_in_cgroup(groups_of(t)))
 		return;
 	s->follow.moved_ns = now;
-	settle(t, s, now);
+	phase = s->phase;
+	__sync_fetch_and_add(&s->waited[phase & 1], settle(t, s, now));
 }
 
 /* Linux 6.7. */
@@ -463,23 +494,93 @@ int BPF_PROG(on_move, void *group, const char *path, struct task_struct *t, bool
 	return 0;
 }
 
+/* A task whose wait may last; NULL: it has none, or was found now. */
+static struct bpf_waits_task *visit(struct task_struct *t)
+{
+	struct bpf_waits_task *s;
+
+	if (!t->pid || t->exit_state)
+		return NULL;
+	s = find(t) ?: make_like(t, t);
+	if (!s || s->follow.is_member == BPF_FOLLOW_STARTS || s->since)
+		return s && s->since ? s : NULL;
+	s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
+	s->since = bpf_ktime_get_ns();
+	return NULL;
+}
+
 /* A reading: adds up the waits that last, and finds the tasks that were there before. */
-SEC("iter/task")
+SEC("?iter/task")
 int read_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
-	struct bpf_waits_task *s;
+	struct bpf_waits_task *s = t ? visit(t) : NULL;
 
-	if (!t || !t->pid || t->exit_state)
-		return 0;
-	s = find(t) ?: make_like(t, t);
-	if (!s || s->follow.is_member == BPF_FOLLOW_STARTS)
-		return 0;
-	if (s->since) {
+	if (s)
 		settle(t, s, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* What of the wait is not sampled yet, if a sample is due, else 0. ns: the last part. */
+static __u64 take_due(struct bpf_waits_task *s, enum bpf_wait which, __u64 ns)
+{
+	ns += __sync_lock_test_and_set(&s->waited[which], 0);
+	return mean_ns[which] && ns && !comes_nearer(s, which, ns) ? ns : 0;
+}
+
+/* Samples are drawn once they are written: before, the task may be visited again. */
+static void finish(struct bpf_waits_task *s, enum bpf_wait which, __u64 ns, bool is_written)
+{
+	if (ns && is_written)
+		s->left[which] = draw(mean_ns[which]);
+	else if (ns)
+		__sync_fetch_and_add(&s->waited[which], ns);
+}
+
+/* Linux 6.2. */
+extern void bpf_rcu_read_lock(void) __weak __ksym;
+extern void bpf_rcu_read_unlock(void) __weak __ksym;
+
+/* The same, with samples. May sleep, to read the memory of programs. */
+SEC("?iter.s/task")
+int sample_tasks(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct bpf_waits_task *s;
+	struct bpf_waits_lasting *l;
+	__u64 now = 0, ns = 0;
+	__u32 zero = 0, phase = RUNS;
+	bool is_written;
+
+	if (ctx->meta->seq_num == 0)
+		find_space();
+	l = bpf_map_lookup_elem(&lasting, &zero);
+	if (!t || !l)
 		return 0;
+	bpf_rcu_read_lock(); /* for its group leader */
+	s = visit(t);
+	if (s) {
+		now = bpf_ktime_get_ns();
+		phase = s->phase;
+		ns = settle(t, s, now);
 	}
-	s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
-	s->since = bpf_ktime_get_ns();
+	bpf_rcu_read_unlock();
+	if (!s || phase >= BPF_NR_WAITS || s->since != now)
+		return 0;
+	l->ns[BPF_WAIT_OFF_CPU] = take_due(s, BPF_WAIT_OFF_CPU, phase == BPF_WAIT_OFF_CPU ? ns : 0);
+	l->ns[BPF_WAIT_RUN_QUEUE] =
+	    take_due(s, BPF_WAIT_RUN_QUEUE, phase == BPF_WAIT_RUN_QUEUE ? ns : 0);
+	if (!l->ns[BPF_WAIT_OFF_CPU] && !l->ns[BPF_WAIT_RUN_QUEUE])
+		return 0;
+	l->time_ns = now;
+	l->pid = number_of_process(t);
+	l->tid = number(t);
+	l->cpu = t->wake_cpu;
+	get_stacks(t, l);
+	if (*(volatile __u64 *)&s->since != now) /* it has run: these may be of several moments */
+		l->nr_kernel = l->nr_user = l->stack_bytes = l->has_regs = 0;
+	is_written = !write_lasting(ctx->meta->seq, l);
+	finish(s, BPF_WAIT_OFF_CPU, l->ns[BPF_WAIT_OFF_CPU], is_written);
+	finish(s, BPF_WAIT_RUN_QUEUE, l->ns[BPF_WAIT_RUN_QUEUE], is_written);
 	return 0;
 }
