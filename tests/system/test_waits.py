@@ -329,8 +329,15 @@ def check_nothing_is_left(folder):
                 found |= {(kind, int(n)) for kind, n in re.findall(r"^(prog|map|link)_id:\s*(\d+)", f.read(), re.M)}
         return found
 
+    def listed(kind):
+        while True:
+            done = run(tool, "--json", kind, "list", code=None)
+            if done.returncode == 0:
+                return json.loads(done.stdout)
+            assert "temporarily unavailable" in done.stdout, done  # a link that another program makes just now
+
     def alive():
-        return {(kind, o["id"]): o.get("name", "") for kind in kinds for o in json.loads(output(tool, "--json", kind, "list"))}
+        return {(kind, o["id"]): o.get("name", "") for kind in kinds for o in listed(kind)}
 
     def pins():
         return sorted(glob.glob("/sys/fs/bpf/**", recursive=True))
