@@ -58,7 +58,7 @@ def places(folder, *args):
     return found
 
 
-def check_sums(found, threads, least=0.97, most=1.03):
+def expect_sums(found, threads, least=0.97, most=1.03):
     """In each iteration the states add up to wall times threads, and the samples to the counts. Readings at a busy
     boundary are some ms apart."""
     for i, of in found.items():
@@ -94,7 +94,7 @@ def check_process(folder):
                 "-o", "s", cwd=folder)
             found = cells(folder, "s")
             assert len(found) == 3, found
-            check_sums(found, lasting.nr)
+            expect_sums(found, lasting.nr)
             heading(folder, "s")
             by_place = places(folder, "s")
             span = sum(max(ns for _, _, ns in of.values()) for of in found.values())
@@ -113,7 +113,7 @@ def check_no_callchain(folder):
     """Without stacks the samples are there all the same."""
     with Lasting(folder) as lasting:
         run(CPUPERF, f"--event={STATES}", f"--pid={lasting.pid}", "--duration=300ms", cwd=folder)
-        check_sums(cells(folder), lasting.nr)
+        expect_sums(cells(folder), lasting.nr)
 
 
 def check_record(folder):
@@ -142,7 +142,7 @@ def check_spans(folder):
             run(CPUPERF, f"--event={STATES}", "-g=fp", f"--pid={lasting.pid}", *options, "-o", f"s{nr}", cwd=folder)
             found = cells(folder, f"s{nr}")
             assert len(found) == nr, (options, found)
-            check_sums(found, lasting.nr)
+            expect_sums(found, lasting.nr)
             heading(folder, f"s{nr}")
 
 
@@ -153,7 +153,7 @@ def check_group(folder):
         move(lasting, groups.at)
         run(CPUPERF, f"--event={STATES}", "-g=fp", f"--cgroup={groups.name}", "--duration=400ms",
             "--num-iterations=2", cwd=folder)
-        check_sums(cells(folder), lasting.nr)
+        expect_sums(cells(folder), lasting.nr)
         heading(folder)
 
 
@@ -182,7 +182,7 @@ def check_control(folder):
 
 def check_runs(folder):
     """Of each run what still waits at its end."""
-    run(CPUPERF, f"--event={STATES}", "-g=fp", "--runs=3", "--", "sh", "-c", "sleep 20 & exec sleep 0.4", cwd=folder)
+    run(CPUPERF, f"--event={STATES}", "-g=fp", "--runs=3", "--", "sh", "-c", "sleep 20 >/dev/null 2>&1 & exec sleep 0.4", cwd=folder)
     found = cells(folder)
     assert len(found) == 3, found
     for i, of in found.items():
