@@ -1,6 +1,6 @@
 /*
- * lasting BUSY: threads that wait for ever, each at a place of its own: for a lock, for a pipe, in a
- * sleep below many callers, and the first one in pause(); and a thread that naps 5 ms again and
+ * lasting BUSY: threads that wait for ever, each at a place of its own: for a lock, for a pipe, in
+ * a sleep below many callers, and the first one in pause(); and a thread that naps 5 ms again and
  * again. BUSY: so many threads compute. Prints how many threads there are when all have begun.
  */
 #define _GNU_SOURCE
