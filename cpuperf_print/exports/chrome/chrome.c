@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/mem.h"
+#include "exports/chrome/regions.h"
 #include "exports/exports.h"
 #include "exports/facts.h"
 #include "exports/lines.h"
@@ -222,7 +223,8 @@ static int put_events(struct chrome *c, struct export_series *series, struct err
 	int rc = 0;
 
 	JSONW_ARRAY(&c->json, "traceEvents") {
-		rc = put_names(c, e) ?: export_series_put(series, &c->json, e);
+		rc = put_names(c, e) ?: chrome_put_regions(c->j, c->o, &c->json, e) ?:
+				       export_series_put(series, &c->json, e);
 	}
 	return rc;
 }

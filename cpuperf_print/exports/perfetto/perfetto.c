@@ -14,6 +14,7 @@
 #include "export/proto.h"
 #include "exports/exports.h"
 #include "exports/lines.h"
+#include "exports/regions.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "samples.h"
@@ -228,6 +229,7 @@ static void put_facts(struct perfetto *p)
 
 	put_first(b, SEQUENCE_FACTS, NULL);
 	put_first(b, SEQUENCE_COUNTERS, NULL);
+	put_first(b, SEQUENCE_REGIONS, NULL);
 	for (uint32_t i = 0; i < o->facts->nr_events; i++)
 		if (p->sequence_of[i] != NO_SEQUENCE)
 			put_first(b, SEQUENCE_SAMPLES + p->sequence_of[i], job_event(p->j, i));
@@ -342,6 +344,25 @@ static int note_thread(struct perfetto *p, const struct report_sample *s)
 		t->time_ns = s->time_ns;
 	}
 	return 0;
+}
+
+/* A thread may have marks and no sample. */
+static int note_marked_thread(void *arg, const struct profile_region_event *e)
+{
+	struct perfetto *p = arg;
+	const uint32_t key[] = {e->pid, e->tid};
+	struct report_functions *texts = p->j->inputs->functions;
+	struct thread *t = dict_get(&p->threads, key);
+
+	if (!t)
+		return -ENOMEM;
+	if (t->time_ns)
+		return 0;
+	t->comm = report_functions_text_number(texts, e->task->comm->name);
+	t->cmdline = report_functions_text_number(
+	    texts, profile_cmdline(opened_of(p)->processes, e->task->process->cmdline));
+	t->time_ns = e->time_ns;
+	return t->comm == UINT32_MAX || t->cmdline == UINT32_MAX ? -ENOMEM : 0;
 }
 
 static void put_process(struct perfetto *p, const struct thread *t)
@@ -470,7 +491,9 @@ static int read_samples(struct perfetto *p)
 	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	sink.stacks = p->stacks;
-	return samples_read(p->j, p->session, 1, &sink, &p->stats, p->e) ?: put_threads(p);
+	return samples_read(p->j, p->session, 1, &sink, &p->stats, p->e) ?:
+	       export_regions(p->j, opened_of(p), note_marked_thread, p, p->e) ?:
+	       put_threads(p);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -504,6 +527,8 @@ static int write_all(struct perfetto *p)
 		rc = perfetto_put_counters(p->j, p->session, p->e);
 	if (rc == 0 && p->nr_sequences)
 		rc = read_samples(p);
+	if (rc == 0)
+		rc = perfetto_put_regions(p->j, p->session, p->e);
 	if (rc == 0)
 		put_notes(p);
 	return rc;

@@ -34,6 +34,7 @@ enum { TRACK_UUID = 1, TRACK_NAME, TRACK_PROCESS, TRACK_THREAD, TRACK_PARENT, TR
 enum {
 	SEQUENCE_FACTS = 1,
 	SEQUENCE_COUNTERS,
+	SEQUENCE_REGIONS,
 	SEQUENCE_SAMPLES, /* the first event's; those of the others follow */
 };
 
@@ -45,10 +46,13 @@ enum {
 size_t perfetto_begin(struct buf *b, uint32_t sequence, unsigned flags, uint64_t time_ns);
 /* A 64-bit id computed from these numbers, never 0. */
 uint64_t perfetto_uuid(uint64_t kind, uint64_t a, uint64_t b);
-enum { UUID_PROCESS = 1, UUID_THREAD, UUID_COLUMN, UUID_COUNTER, UUID_NOTES };
+enum { UUID_PROCESS = 1, UUID_THREAD, UUID_COLUMN, UUID_COUNTER, UUID_NOTES, UUID_REGION_VALUE };
 
 /* Writes counts, misc and metrics over time, each on its own track. 0 or -errno with *e. */
 int perfetto_put_counters(struct job *j, size_t session, struct err *e);
+
+/* Writes the regions of threads, whose tracks are described. 0 or -errno with *e. */
+int perfetto_put_regions(struct job *j, size_t session, struct err *e);
 
 /* Functions, mappings and stacks of samples, interned for each sequence. */
 struct perfetto_interned;

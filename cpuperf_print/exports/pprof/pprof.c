@@ -33,7 +33,7 @@ enum {
 };
 
 /* Labels of a sample, in this order. */
-enum label { PID, TID, THREAD, CPU, ITERATION, COMM, SESSION, NR_LABELS };
+enum label { PID, TID, THREAD, CPU, ITERATION, COMM, REGION, SESSION, NR_LABELS };
 
 static const struct {
 	const char *key;
@@ -45,6 +45,7 @@ static const struct {
     [CPU] = {"cpu", REPORT_BY_CPU},
     [ITERATION] = {"iteration", REPORT_BY_ITERATION},
     [COMM] = {"comm", REPORT_BY_COMM},
+    [REGION] = {"region", REPORT_BY_REGION},
     [SESSION] = {"session", REPORT_BY_SESSION},
 };
 
@@ -175,6 +176,7 @@ static void put_text(struct pprof *p, enum label label, uint64_t text)
 static void make_labels(struct pprof *p, struct report_key key)
 {
 	struct pprof_tables *t = &p->tables;
+	const char *region;
 
 	key.event = 0; /* has no label */
 	if (p->labels.len && memcmp(&p->labelled, &key, sizeof(key)) == 0)
@@ -187,6 +189,9 @@ static void make_labels(struct pprof *p, struct report_key key)
 	put_known(p, CPU, key.cpu);
 	put_number(p, ITERATION, key.iteration);
 	put_text(p, COMM, pprof_text(t, report_functions_text(p->j->inputs->functions, key.comm)));
+	region = report_functions_text(p->j->inputs->functions, key.region);
+	if (strcmp(region, "[none]") != 0)
+		put_text(p, REGION, pprof_text(t, region));
 	if (p->j->nr > 1)
 		put_text(p, SESSION, pprof_text(t, p->j->inputs->item[key.session].path));
 }

@@ -26,6 +26,9 @@ const char *const sqlite_schema_names[SQLITE_NR_TABLES] = {
     [SQLITE_HELD] = "held",
     [SQLITE_LATENCIES] = "latencies",
     [SQLITE_BUCKETS] = "latency_buckets",
+    [SQLITE_REGIONS] = "regions",
+    [SQLITE_REGION_CALLS] = "region_calls",
+    [SQLITE_MARKS] = "marks",
 };
 
 const char sqlite_schema_tables[] =
@@ -73,7 +76,7 @@ const char sqlite_schema_tables[] =
     " PRIMARY KEY(event, stack)) WITHOUT ROWID;"
     "CREATE TABLE samples(time_ns INTEGER, event INTEGER REFERENCES events,"
     " iteration INTEGER REFERENCES iterations, cpu INTEGER, task INTEGER REFERENCES tasks,"
-    " weight INTEGER, stack INTEGER REFERENCES stacks);"
+    " weight INTEGER, stack INTEGER REFERENCES stacks, region INTEGER REFERENCES regions);"
     "CREATE TABLE losses(what TEXT, event INTEGER REFERENCES events, number INTEGER);"
     "CREATE TABLE windows(iteration INTEGER PRIMARY KEY REFERENCES iterations, window INTEGER,"
     " cycle INTEGER, clock TEXT, gap_ns INTEGER, start_late_ns INTEGER, end_late_ns INTEGER,"
@@ -85,7 +88,14 @@ const char sqlite_schema_tables[] =
     " event INTEGER REFERENCES events, part TEXT, what TEXT, count INTEGER, sum_ns INTEGER,"
     " max_ns INTEGER, p50_ns REAL, p90_ns REAL, p99_ns REAL, p99_9_ns REAL);"
     "CREATE TABLE latency_buckets(latency INTEGER REFERENCES latencies, low_ns INTEGER,"
-    " high_ns INTEGER, count INTEGER);";
+    " high_ns INTEGER, count INTEGER);"
+    "CREATE TABLE regions(region INTEGER PRIMARY KEY, parent INTEGER REFERENCES regions,"
+    " depth INTEGER, name TEXT, path TEXT);"
+    "CREATE TABLE region_calls(region INTEGER REFERENCES regions, pid INTEGER, tid INTEGER,"
+    " begin_ns INTEGER, end_ns INTEGER, self_ns INTEGER, number INTEGER, is_closed INTEGER,"
+    " is_cut INTEGER);"
+    "CREATE TABLE marks(time_ns INTEGER, pid INTEGER, tid INTEGER,"
+    " region INTEGER REFERENCES regions, name TEXT, value INTEGER);";
 
 const char sqlite_schema_views[] =
     "CREATE INDEX objects_by_name ON objects(name);"
@@ -94,6 +104,7 @@ const char sqlite_schema_views[] =
     "CREATE INDEX counts_by_event ON counts(event);"
     "CREATE INDEX series_by_event ON series(event, time_ns);"
     "CREATE INDEX latency_buckets_by_latency ON latency_buckets(latency);"
+    "CREATE INDEX region_calls_by_region ON region_calls(region);"
     "CREATE INDEX stacks_by_parent ON stacks(parent);"
     "CREATE VIEW totals AS SELECT e.label AS event, e.unit AS unit, t.name AS thing,"
     " c.cpu AS cpu, sum(c.value) AS value, sum(c.raw) AS raw, sum(c.enabled_ns) AS enabled_ns,"

@@ -26,6 +26,9 @@ enum sqlite_table {
 	SQLITE_HELD,
 	SQLITE_LATENCIES,
 	SQLITE_BUCKETS,
+	SQLITE_REGIONS,
+	SQLITE_REGION_CALLS,
+	SQLITE_MARKS,
 	SQLITE_NR_TABLES
 };
 extern const char *const sqlite_schema_names[SQLITE_NR_TABLES];

@@ -16,8 +16,10 @@
 #include "exports/exports.h"
 #include "exports/lines.h"
 #include "exports/sqlite/file.h"
+#include "exports/sqlite/regions.h"
 #include "exports/sqlite/schema.h"
 #include "profile/processes.h"
+#include "profile/regions.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "report/weights.h"
@@ -371,6 +373,7 @@ static int add_sample(struct database *d, const struct report_sample *s)
 {
 	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm, s->key.cmdline,
 				     s->key.thread};
+	uint32_t region = profile_region_at(d->opened->processes, s->key.tid, s->time_ns);
 	uint32_t task;
 	int rc = number(&d->task, &key, &task);
 
@@ -378,7 +381,8 @@ static int add_sample(struct database *d, const struct report_sample *s)
 		return rc;
 	SQLITE_PUT(d->file, SQLITE_SAMPLES, sqlite_u64(s->time_ns), sqlite_u64(s->key.event),
 		   sqlite_u64(s->key.iteration), known(s->key.cpu), sqlite_u64(task),
-		   sqlite_u64(s->weight), sqlite_maybe(s->stack != REPORT_NO_STACK, s->stack));
+		   sqlite_u64(s->weight), sqlite_maybe(s->stack != REPORT_NO_STACK, s->stack),
+		   sqlite_maybe(region, region));
 	return sqlite_file_error(d->file, d->e)
 		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->samples,
 					 s->weight);
@@ -586,7 +590,7 @@ static int fill(struct database *d)
 		 tables_series(d->j, d->opened, put_point, d, d->e);
 
 	if (rc == 0 && d->opened->facts->is_sampling)
-		rc = put_samples(d);
+		rc = put_samples(d) ?: sqlite_put_regions(d->file, d->j, d->opened, d->e);
 	if (rc == 0) {
 		put_session(d);
 		export_unread_lines(d->j, put_unread, d);

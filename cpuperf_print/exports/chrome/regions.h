@@ -1,0 +1,12 @@
+#ifndef CPUPERF_PRINT_EXPORTS_CHROME_REGIONS_H
+#define CPUPERF_PRINT_EXPORTS_CHROME_REGIONS_H
+
+#include "job.h"
+
+struct json_writer;
+
+/* Writes events into the open array. 0 or -errno with *e. */
+int chrome_put_regions(struct job *j, const struct input *o, struct json_writer *json,
+		       struct err *e);
+
+#endif

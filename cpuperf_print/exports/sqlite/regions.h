@@ -1,0 +1,12 @@
+#ifndef CPUPERF_PRINT_EXPORTS_SQLITE_REGIONS_H
+#define CPUPERF_PRINT_EXPORTS_SQLITE_REGIONS_H
+
+#include "job.h"
+
+struct sqlite_file;
+
+/* Writes the rows of the tables regions, region_calls and marks. 0 or -errno, then maybe with *e.
+ */
+int sqlite_put_regions(struct sqlite_file *f, struct job *j, const struct input *o, struct err *e);
+
+#endif

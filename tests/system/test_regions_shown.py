@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Regions in the formats of other programs: each call stands in them with the times that --report=regions adds up, a call
+without an end of its own says so, instants and values are there.
+"""
+import collections
+import csv
+import gzip
+import io
+import json
+import os
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import protos  # noqa: E402
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REQUESTS = 5
+PATHS = {"request": (REQUESTS, 0), "request > parse": (REQUESTS, 0), "open": (1, 1)}
+
+
+def record(folder):
+    program = os.path.join(folder, "shown")
+    run("cc", "-O1", "-g", f"-I{os.environ['SOURCE_DIR']}/include", "-pthread", "-o", program, f"{HERE}/regions_shown.c")
+    run(CPUPERF, "--regions", "--", program, cwd=folder)
+    rows = {r["path"]: r for r in csv.DictReader(io.StringIO(show(folder, "--report=regions", "--output-format=csv"),
+                                                             newline=""))}
+    assert {p: (int(r["calls"]), int(r["closed"])) for p, r in rows.items()} == PATHS, rows
+    return {p: int(r["wall_ns"]) for p, r in rows.items()}
+
+
+def show(folder, *options, **how):
+    return output(PRINT, "--quiet", *options, cwd=folder, **how)
+
+
+class Slices:
+    """{path: ns} of begins and ends in order."""
+
+    def __init__(self):
+        self.ns, self.calls, self.closed = collections.Counter(), collections.Counter(), collections.Counter()
+        self.open = collections.defaultdict(list)
+
+    def begin(self, task, name, time_ns):
+        self.open[task].append((name, time_ns))
+
+    def end(self, task, time_ns, is_closed):
+        path = " > ".join(name for name, _ in self.open[task])
+        self.ns[path] += time_ns - self.open[task].pop()[1]
+        self.calls[path] += 1
+        self.closed[path] += is_closed
+
+    def check(self, want):
+        assert not any(self.open.values()), self.open
+        assert {p: (n, self.closed[p]) for p, n in self.calls.items()} == PATHS, (self.calls, self.closed)
+        assert dict(self.ns) == want, (self.ns, want)
+
+
+def check_chrome(folder):
+    want = record(folder)
+    slices, numbers, values, instants = Slices(), [], [], 0
+    for e in json.loads(show(folder, "--output-format=chrome"))["traceEvents"]:
+        if e.get("cat") != "region":
+            continue
+        task, ns = (e["pid"], e["tid"]), round(e["ts"] * 1000)
+        if e["ph"] == "B":
+            slices.begin(task, e["name"], ns)
+            numbers += [e["args"]["number"]] if "args" in e else []
+        elif e["ph"] == "E":
+            slices.end(task, ns, e.get("args", {}).get("closed", False))
+        elif e["ph"] == "C":
+            values.append((e["name"], e["args"]["value"]))
+        else:
+            assert (e["ph"], e["s"], e["name"]) == ("i", "t", "parsed"), e
+            instants += 1
+    slices.check(want)
+    assert numbers == list(range(REQUESTS)) and instants == REQUESTS, (numbers, instants)
+    assert values == [("queue", 3 - i) for i in range(REQUESTS)], values
+    chosen = json.loads(show(folder, "--output-format=chrome", "--region=parse"))["traceEvents"]
+    assert {e["name"] for e in chosen if e.get("cat") == "region"} == {"parse"}, chosen
+
+
+def check_perfetto(folder):
+    try:
+        protos.need()
+    except SystemExit:
+        print("skip: perfetto: no protoc")
+        return
+    want = record(folder)
+    data = output(PRINT, "--quiet", "--output-format=perfetto", cwd=folder, text=False)
+    protos.check_known("perfetto", "Trace", data)
+    slices, tracks, values, instants, numbers = Slices(), {}, [], 0, []
+    for packet in protos.load("perfetto").Trace.FromString(data).packet:
+        if packet.HasField("track"):
+            assert packet.track.uuid not in tracks, packet
+            tracks[packet.track.uuid] = packet.track
+        e = packet.track_event
+        if not packet.HasField("track_event") or e.HasField("value"):
+            continue
+        track = tracks[e.track]
+        if track.HasField("counter"):
+            assert tracks[track.parent].HasField("thread"), track
+            values.append((track.name, e.integer))
+            continue
+        if not track.HasField("thread"):
+            continue
+        if e.type == 1:
+            slices.begin(e.track, e.name, packet.timestamp)
+            numbers += [a.integer for a in e.annotation if a.name == "number"]
+        elif e.type == 2:
+            slices.end(e.track, packet.timestamp, any(a.name.startswith("closed") and a.flag for a in e.annotation))
+        else:
+            assert e.type == 3 and e.name == "parsed", e
+            instants += 1
+    slices.check(want)
+    assert instants == REQUESTS and numbers == list(range(REQUESTS)), (instants, numbers)
+    assert values == [("queue", 3 - i) for i in range(REQUESTS)], values
+
+
+def check_sqlite(folder):
+    want = record(folder)
+    db = os.path.join(folder, "regions.db")
+    show(folder, "--output-format=sqlite", f"--output-file={db}")
+    db = sqlite3.connect(db)
+    calls = {p: rest for p, *rest in db.execute(
+        "SELECT path, count(*), sum(is_closed), sum(end_ns - begin_ns), sum(self_ns) FROM region_calls JOIN regions"
+        " USING(region) GROUP BY region")}
+    assert {p: (c[0], c[1]) for p, c in calls.items()} == PATHS, calls
+    assert {p: c[2] for p, c in calls.items()} == want, (calls, want)
+    assert calls["request"][3] == want["request"] - want["request > parse"], calls
+    assert [v for v, in db.execute("SELECT value FROM marks WHERE name = 'queue' ORDER BY time_ns")] == [
+        3 - i for i in range(REQUESTS)]
+    assert db.execute("SELECT count(*) FROM marks JOIN regions USING(region) WHERE marks.name = 'parsed' AND value IS NULL"
+                      " AND path = 'request'").fetchone() == (REQUESTS,)
+    of_samples = dict(db.execute("SELECT path, count(*) FROM samples LEFT JOIN regions USING(region) GROUP BY 1"))
+    assert of_samples["request > parse"] > 0 and of_samples["request"] > 0, of_samples
+
+
+def check_labels_and_frames(folder):
+    record(folder)
+    try:
+        protos.need()
+        data = gzip.decompress(output(PRINT, "--quiet", "--output-format=pprof", cwd=folder, text=False))
+        p = protos.load("pprof").Profile.FromString(data)
+        texts = p.text
+        regions = {texts[label.text] for s in p.sample for label in s.label if texts[label.key] == "region"}
+        assert regions == {"request", "request > parse"}, regions
+    except SystemExit:
+        print("skip: pprof: no protoc")
+    folded = show(folder, "--output-format=folded", "--group-by=region").splitlines()
+    assert any(line.startswith("shown;request;parse;") for line in folded), folded
+    assert all(line.startswith(("shown;request;", "shown;[none];")) for line in folded), folded
+    frames = json.loads(show(folder, "--output-format=speedscope", "--group-by=region"))["shared"]["frames"]
+    assert {"request", "parse"} <= {f["name"] for f in frames}, frames
+
+
+need_sampling()
+run_checks(globals(), everybody=True)
