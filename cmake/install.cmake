@@ -1,4 +1,4 @@
-# What cmake --install leaves: both programs, libcpuperf with headers and a .pc file, specs,
+# What cmake --install leaves: both programs, libcpuperf (shared and static) with headers and a .pc file, specs,
 # schemas, man pages, completions. Nothing of the developer's tools.
 foreach(program cpuperf cpuperf_print)
   if(TARGET ${program})
@@ -7,6 +7,7 @@ foreach(program cpuperf cpuperf_print)
 endforeach()
 install(TARGETS cpuperf_marks LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CPUPERF_ARCHIVE} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS cpuperf_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 # The .pc file finds its prefix by itself, so that the tree may be moved.
 set(pc_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
@@ -31,6 +32,7 @@ install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/python bindings/python/*.py)
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/fortran bindings/fortran/*.f90)
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.md)
 install_files(${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
+install_files(${CMAKE_INSTALL_MANDIR}/man3 doc/*.3)
 install_files(${CMAKE_INSTALL_MANDIR}/man5 doc/*.5)
 install_files(${CMAKE_INSTALL_DATADIR}/zsh/site-functions doc/completions/_*)
 # bash looks for a completion under the plain name of the program.

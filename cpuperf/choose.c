@@ -1,6 +1,7 @@
 /*
  * The events and the sampling that options name: --event, --frequency, --period, --callgraph.
  */
+#include "api/names.h"
 #include "base/buf.h"
 #include "base/cpuset.h"
 #include "base/log.h"
@@ -24,69 +25,14 @@ bool chooses_events(const struct options *o)
 	return o->events.nr || o->frequency || o->period || o->callgraph;
 }
 
-/* A name without a group is looked up in several; *found then lists the choice. */
-static int find_event(const struct catalogue *c, const char *name, struct buf *found,
-		      struct event *ev, struct err *e)
-{
-	int rc;
-
-	if (strchr(name, ':'))
-		return catalogue_find_spelled(c, name, ev, e);
-	rc = catalogue_find_bare(c, name, ev, e);
-	if (rc == 0)
-		buf_printf(found, "%s%s:%s", found->len ? ", " : "", ev->group->name, name);
-	return rc;
-}
-
-static int add_event(const struct catalogue *c, struct spec *spec, const struct spec_spelled *asked,
-		     struct buf *found, struct err *e)
-{
-	const char *spelled = arena_strndup(&spec->arena, asked->name, asked->len);
-	bool is_sampled = asked->rate || asked->frequency;
-	const char *colon;
-	struct event ev;
-	int rc;
-
-	if (!spelled)
-		return err_set(e, -ENOMEM, "out of memory");
-	rc = find_event(c, spelled, found, &ev, e);
-	if (rc)
-		return rc;
-	if (is_sampled && ev.group->id == EVENT_GROUP_MISC) {
-		err_set(e, -EINVAL, "%s: a misc event cannot be sampled", spelled);
-		err_hint(e, "omit what follows the name: it is read when the others are");
-		return -EINVAL;
-	}
-	colon = strchr(spelled, ':');
-	rc = spec_name_event(spec, ev.group->name, colon ? colon + 1 : spelled, asked->rate,
-			     asked->frequency);
-	return rc ? err_set(e, rc, "%s: %s", spelled, strerror(-rc)) : 0;
-}
-
 /* One argument of --event. */
 static int add_events(const char *list, const struct catalogue *c, struct spec *spec,
 		      struct buf *found, struct err_list *errs)
 {
 	char buf[OPT_MAX_ORIGIN];
-	const char *origin = opt_origin(cpuperf_options(), "event", list, buf);
-	int rc = 0, one = 1;
-	size_t at = 0;
 
-	while (one > 0) {
-		struct spec_spelled asked;
-		struct err e = {0};
-
-		one = spec_scan_event(list, &at, origin, &asked, &e);
-		if (one > 0 && add_event(c, spec, &asked, found, &e)) {
-			snprintf(e.source, sizeof(e.source), "%s", origin);
-			e.line = 1;
-			e.column = asked.column;
-			rc = e.code;
-		}
-		if (e.code)
-			(void)err_list_insert(errs, &e);
-	}
-	return rc ? rc : one;
+	return api_names_add(list, opt_origin(cpuperf_options(), "event", list, buf), c, spec,
+			     found, errs);
 }
 
 /* What is sampled if nothing else is: cycles, or the clock where no PMU counts them. */

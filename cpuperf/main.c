@@ -20,6 +20,7 @@
 #include "signals.h"
 #include "spec/cpsession.h"
 #include "spec/keys.h"
+#include "spec/spec.h"
 #include "target/command.h"
 
 #include <errno.h>
@@ -595,6 +596,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 
 	signals_ignore_early();
+	spec_use_own_heap();
 	/* first: the command inherits nothing that is opened, ignored or raised below, and all of
 	 * the environment */
 	rc = privilege_init(&e) ?: make_command(&o, nr_options, argc, argv, &e);

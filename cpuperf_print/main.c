@@ -14,6 +14,7 @@
 #include "samples.h"
 #include "spec/cpsession.h"
 #include "spec/last.h"
+#include "spec/spec.h"
 #include "summary/summary.h"
 
 #include <errno.h>
@@ -275,6 +276,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int answered, code;
 
+	spec_use_own_heap();
 	opt_std_prepare(table, argc, argv);
 	if (opt_parse(table, argc, argv, &o, &e)) {
 		log_err(LOG_ERROR, &e);

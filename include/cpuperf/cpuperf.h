@@ -1,46 +1,22 @@
 /*
- * libcpuperf: record a session and read one back.
+ * libcpuperf: counters of a program's own threads, of processes and CPUs; sessions, recorded and
+ * read back. libcpuperf(3) describes it.
  *
- * Link with pkg-config --static --libs cpuperf. Every function that can fail returns 0 or a
- * negative errno, and describes the error in its struct cpuperf_error. No function prints or exits.
- * An object may be used by one thread at a time; different objects are independent.
- * The library sets jansson's allocator (json_set_alloc_funcs) once, to functions on malloc: a
- * program that sets its own cannot use this library.
+ * Link with pkg-config --libs cpuperf. Functions that can fail return 0 or a negative errno and
+ * describe the error. None prints, exits, or changes how the process handles signals or allocates
+ * memory. An object may be used by one thread at a time, except where its calls say more; different
+ * objects are independent.
  */
 #ifndef CPUPERF_CPUPERF_H
 #define CPUPERF_CPUPERF_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "cpuperf/base.h"
+#include "cpuperf/counts.h"
+#include "cpuperf/spec.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* "0.1.0" */
-const char *cpuperf_version(void);
-
-/* One or more errors, a line each: "file:line:column: error: …". Empty: none. */
-struct cpuperf_error {
-	char text[2048];
-};
-
-/* The meaning of an event's value. */
-enum cpuperf_kind {
-	CPUPERF_COUNT = 1, /* occurrences in the iteration */
-	CPUPERF_VALUE = 2, /* a reading at the end of the iteration */
-	CPUPERF_SHARE = 3, /* a part of a whole, in percent */
-	CPUPERF_METRIC = 4 /* computed from events by the spec's "metrics"; has no raw */
-};
-
-/* An event, or a metric: then group is "metric". Metrics follow the events. */
-struct cpuperf_event {
-	const char *group, *name;
-	const char *label; /* the heading of its column; unique */
-	const char *unit;  /* "cycles", "ns", "B", "%" … */
-	enum cpuperf_kind kind;
-	const char *reason; /* why it was not measured; NULL if it was */
-};
 
 /* One event on one CPU over one iteration, or over all CPUs. */
 struct cpuperf_cell {
@@ -84,15 +60,15 @@ typedef int cpuperf_iteration_fn(const struct cpuperf_iteration *it, void *arg);
  * Measures by the spec file, writes the files that it names, and calls fn after each iteration. An
  * event that cannot be measured is no error: its reason is set. fn may be NULL.
  */
-int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
-		   struct cpuperf_error *e);
+CPUPERF_PUBLIC int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
+				  struct cpuperf_error *e);
 
 /*
  * Reads a session back and calls fn for each iteration. Missing or damaged parts are skipped
  * and named in *e: the result is then -EBADMSG, after everything readable was passed to fn.
  */
-int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg,
-		 struct cpuperf_error *e);
+CPUPERF_PUBLIC int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg,
+				struct cpuperf_error *e);
 
 #ifdef __cplusplus
 }

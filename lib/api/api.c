@@ -1,7 +1,8 @@
 /*
  * The public interface, over the rooms.
  */
-#include "api/table.h"
+#include "api/fail.h"
+#include "api/owned_spec.h"
 #include "base/mem.h"
 #include "counts/tally.h"
 #include "cpuperf/cpuperf.h"
@@ -10,14 +11,13 @@
 #include "spec/spec.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* What both directions need to hand a table out. */
 struct client {
 	cpuperf_iteration_fn *fn;
 	void *arg;
-	struct cpuperf_error *e;      /* never NULL */
+	struct cpuperf_error *e;      /* or NULL */
 	struct table *table;          /* owned */
 	struct cpuperf_event *events; /* owned */
 	struct cpuperf_cell *cells;   /* owned; the totals behind the rows */
@@ -28,31 +28,6 @@ struct client {
 const char *cpuperf_version(void)
 {
 	return CPUPERF_VERSION;
-}
-
-/* Further errors go on lines of their own, as long as there is room. */
-static void add_error(struct cpuperf_error *out, const struct err *e)
-{
-	size_t used = strlen(out->text);
-
-	if (used && used + 1 < sizeof(out->text))
-		out->text[used++] = '\n';
-	err_format(e, out->text + used, sizeof(out->text) - used);
-}
-
-static int fail(struct cpuperf_error *out, const struct err *e)
-{
-	add_error(out, e);
-	return e->code;
-}
-
-static const struct err no_memory = {.code = -ENOMEM, .msg = "out of memory"};
-
-static int fail_list(struct cpuperf_error *out, const struct err_list *errs, int rc)
-{
-	for (size_t i = 0; i < errs->nr; i++)
-		add_error(out, &errs->item[i]);
-	return rc;
 }
 
 static int client_init(struct client *c, struct table *t, size_t max_rows)
@@ -66,11 +41,14 @@ static int client_init(struct client *c, struct table *t, size_t max_rows)
 		const struct table_column *col = &t->columns[i];
 
 		c->events[i] = (struct cpuperf_event){
+		    .size = sizeof(c->events[i]),
 		    .group = col->group,
 		    .name = col->name,
 		    .label = col->label,
 		    .unit = col->unit,
 		    .kind = col->metric ? CPUPERF_METRIC : (enum cpuperf_kind)col->kind,
+		    .description = "",
+		    .works = !col->reason,
 		    .reason = col->reason};
 	}
 	return 0;
@@ -141,7 +119,7 @@ static int record_session(struct client *c, const struct plan *plan, struct sess
 	int rc = api_table_new(s, &t, &e);
 
 	if (rc)
-		return fail(c->e, &e);
+		return api_fail(c->e, &e);
 	c->session = s;
 	rc = client_init(c, t, plan->nr_cpus);
 	if (rc)
@@ -152,7 +130,7 @@ static int record_session(struct client *c, const struct plan *plan, struct sess
 	else
 		rc = session_run(s, &e);
 	client_fini(c);
-	return rc ? fail(c->e, &e) : 0;
+	return rc ? api_fail(c->e, &e) : 0;
 }
 
 static int record_plan(struct client *c, struct plan *plan)
@@ -166,53 +144,28 @@ static int record_plan(struct client *c, struct plan *plan)
 	int rc = session_open(&config, &s, &e);
 
 	if (rc)
-		return fail(c->e, &e);
+		return api_fail(c->e, &e);
 	rc = record_session(c, plan, s);
 	session_close(s);
-	return rc;
-}
-
-static int record_spec(struct client *c, const struct spec *spec)
-{
-	ERR_AUTO_LIST *errs = err_list_new();
-	struct api_catalogue events;
-	struct err e = {0};
-	struct host host;
-	struct plan plan;
-	int rc = errs ? host_load(&root_live, &host, &e) : err_set(&e, -ENOMEM, "out of memory");
-
-	if (rc)
-		return fail(c->e, &e);
-	api_catalogue_init(&events, &host, spec->model_name);
-	rc = api_check_model(&events, spec, errs)
-		 ?: plan_make(spec, &events.catalogue, &host, &plan, errs);
-	if (rc) {
-		fail_list(c->e, errs, rc);
-	} else {
-		rc = record_plan(c, &plan);
-		plan_fini(&plan);
-	}
-	api_catalogue_fini(&events);
-	host_fini(&host);
 	return rc;
 }
 
 int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
 		   struct cpuperf_error *e)
 {
-	struct cpuperf_error unused;
-	struct client c = {.fn = fn, .arg = arg, .e = e ? e : &unused};
-	ERR_AUTO_LIST *errs = err_list_new();
-	struct spec spec;
-	int rc;
+	struct client c = {.fn = fn, .arg = arg, .e = e};
+	struct cpuperf_spec *spec;
+	struct plan plan;
+	int rc = cpuperf_spec_load(&spec, spec_path, e);
 
-	c.e->text[0] = '\0';
-	if (!errs)
-		return fail(c.e, &no_memory);
-	spec_init(&spec);
-	rc = spec_load(spec_path, &spec, errs) ?: spec_check(&spec, errs);
-	rc = rc ? fail_list(c.e, errs, rc) : record_spec(&c, &spec);
-	spec_fini(&spec);
+	if (rc)
+		return rc;
+	rc = api_spec_plan(spec, &plan, e);
+	if (rc == 0) {
+		rc = record_plan(&c, &plan);
+		plan_fini(&plan);
+	}
+	cpuperf_spec_free(spec);
 	return rc;
 }
 
@@ -222,7 +175,7 @@ static void add_problem(void *arg, bool is_loss, const struct err *problem)
 
 	c->lost |= is_loss;
 	if (is_loss)
-		add_error(c->e, problem);
+		api_fail(c->e, problem);
 }
 
 static int end_iteration(struct client *c)
@@ -263,11 +216,11 @@ static int read_tables(struct client *c, struct profile_session *s, const struct
 	int rc = counts_tally_new(facts, &spec->metric_set, &t, &e);
 
 	if (rc)
-		return fail(c->e, &e);
+		return api_fail(c->e, &e);
 	rc = client_init(c, t, facts->max_rows) ?: read_traces(c, s);
 	client_fini(c);
 	if (rc)
-		return fail(c->e, &(struct err){.code = rc, .msg = "out of memory"});
+		return api_fail(c->e, &(struct err){.code = rc, .msg = "out of memory"});
 	return c->lost ? -EBADMSG : 0;
 }
 
@@ -280,12 +233,12 @@ static int read_session(struct client *c, struct profile_session *s)
 	int rc = 0;
 
 	if (!errs)
-		return fail(c->e, &no_memory);
+		return api_fail_memory(c->e);
 	spec_init(&spec);
 	if (facts->info)
 		rc = spec_parse_metrics(facts->info->spec_json, facts->nr_events, &spec, errs);
 	if (rc)
-		fail_list(c->e, errs, rc);
+		api_fail_list(c->e, errs, rc);
 	c->lost |= rc != 0;
 	rc = read_tables(c, s, &spec);
 	spec_fini(&spec);
@@ -305,7 +258,7 @@ static int read_manifest(struct client *c, const char *path, const struct cpsess
 	int rc = profile_session_open(&manifest, add_problem, c, &s, &e);
 
 	if (rc)
-		return fail(c->e, &e);
+		return api_fail(c->e, &e);
 	rc = read_session(c, s);
 	profile_session_close(s);
 	return rc;
@@ -314,18 +267,17 @@ static int read_manifest(struct client *c, const char *path, const struct cpsess
 int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg,
 		 struct cpuperf_error *e)
 {
-	struct cpuperf_error unused;
-	struct client c = {.fn = fn, .arg = arg, .e = e ? e : &unused};
+	struct client c = {.fn = fn, .arg = arg, .e = e};
 	ERR_AUTO_LIST *errs = err_list_new();
 	struct cpsession manifest;
 	int rc;
 
-	c.e->text[0] = '\0';
+	api_fail_clear(e);
 	if (!errs)
-		return fail(c.e, &no_memory);
+		return api_fail_memory(e);
 	cpsession_init(&manifest);
 	rc = cpsession_load(cpsession_path, &manifest, errs);
-	rc = rc ? fail_list(c.e, errs, rc) : read_manifest(&c, cpsession_path, &manifest);
+	rc = rc ? api_fail_list(c.e, errs, rc) : read_manifest(&c, cpsession_path, &manifest);
 	cpsession_fini(&manifest);
 	return rc;
 }

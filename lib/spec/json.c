@@ -1,16 +1,17 @@
 /*
- * jansson with base/mem.h as its heap.
+ * jansson, in our own programs with base/mem.h as its heap.
  * jansson 2.14 (strbuffer.c, load.c) ignores a failure to grow the buffer of the current token, and
  * then asserts or reads beyond it. So the first allocation that fails is served from a reserve, and
- * the text ends for jansson.
+ * the text ends for jansson. In another's process its heap is not ours to set: there the reserve is
+ * allocated and freed before the text is parsed, so that the buffer can grow into it.
  */
 #include "spec/json.h"
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "spec/spec.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 
 /* One parse of this thread. */
@@ -21,6 +22,7 @@ struct feed {
 	bool out_of_memory;
 };
 static _Thread_local struct feed *feed;
+static bool is_on_our_heap; /* set before there are threads */
 
 static void *alloc(size_t size)
 {
@@ -38,9 +40,10 @@ static void release(void *p)
 		mem_free(p);
 }
 
-static void use_our_heap(void)
+void spec_use_own_heap(void)
 {
 	json_set_alloc_funcs(alloc, release);
+	is_on_our_heap = true;
 }
 
 /* One byte at a time: after a failure, jansson's own buffer must be empty. */
@@ -71,16 +74,18 @@ static int parse(struct feed *f, size_t flags, json_t **out, json_error_t *error
 
 static int load(const char *text, size_t len, size_t flags, json_t **out, json_error_t *error)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	/* the token buffer doubles from 16 bytes; a token is no longer than the text */
 	struct feed f = {.at = text, .end = text + len, .reserve_bytes = 2 * len + 64};
 	json_t *root;
 	int rc;
 
-	pthread_once(&once, use_our_heap);
 	f.reserve = mem_alloc(f.reserve_bytes);
 	if (!f.reserve)
 		return -ENOMEM;
+	if (!is_on_our_heap) {
+		mem_free(f.reserve);
+		f.reserve = NULL;
+	}
 	rc = parse(&f, flags, &root, error);
 	mem_free(f.reserve);
 	if (rc == 0)

@@ -160,6 +160,10 @@ enum {
 	SPEC_MAX_ITERATIONS = 1000000000,
 };
 
+/* For programs of our own, before they have threads: the JSON parser of this process allocates
+ * through base/mem.h from now on. The library in another's program does not call it. */
+void spec_use_own_heap(void);
+
 /* All defaults, no events. */
 void spec_init(struct spec *s);
 void spec_fini(struct spec *s);

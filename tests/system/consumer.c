@@ -39,7 +39,7 @@ static int print_iteration(const struct cpuperf_iteration *it, void *arg)
 
 int main(int argc, char **argv)
 {
-	struct cpuperf_error e;
+	struct cpuperf_error e = CPUPERF_ERROR_INIT;
 	int nr = 0, rc;
 
 	if (argc != 3) {

@@ -11,7 +11,7 @@ prefix=$top/prefix
 fail() { printf 'install: %s\n' "$*" >&2; exit 1; }
 
 cmake --install "$build" --prefix "$prefix" >"$top/log" || fail "cmake --install"
-for file in bin/cpuperf bin/cpuperf_print "$libdir/libcpuperf.a" "$libdir/pkgconfig/cpuperf.pc" \
+for file in bin/cpuperf bin/cpuperf_print "$libdir/libcpuperf.a" "$libdir/libcpuperf.so" "$libdir/pkgconfig/cpuperf.pc" \
 	share/man/man1/cpuperf.1 share/man/man1/cpuperf_print.1 share/man/man5/cpspec.5 \
 	share/cpuperf/specs/basic.cpspec share/cpuperf/schemas/cpspec.schema.json \
 	share/cpuperf/python/cpuperf.py share/cpuperf/fortran/likwid.f90 \
@@ -26,6 +26,17 @@ foreign=$(nm -g --defined-only "$prefix/$libdir/libcpuperf.a" |
 [[ -z $foreign ]] || fail "libcpuperf.a has global names that are not public: ${foreign//$'\n'/ }"
 nm -g --defined-only "$prefix/$libdir/libcpuperf.a" | grep -q ' T cpuperf_read$' ||
 	fail "libcpuperf.a lacks cpuperf_read"
+# Both libraries offer what the headers declare, and nothing else.
+declared=$(cat "$prefix"/include/cpuperf/*.h | tr '\n' ' ' | grep -oE 'CPUPERF_(PUBLIC|EAGER) [^;(]*\(' |
+	grep -oE 'cpuperf_[a-z_0-9]+\($' | tr -d '(' | sort -u)
+offered=$(nm -gD --defined-only "$prefix/$libdir/libcpuperf.so" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort -u)
+archived=$(nm -g --defined-only "$prefix/$libdir/libcpuperf.a" | awk 'NF == 3 { print $3 }' | sort -u)
+[[ $declared == "$offered" ]] ||
+	fail "libcpuperf.so: $(diff <(echo "$declared") <(echo "$offered") | tr '\n' ' ')"
+[[ $declared == "$archived" ]] ||
+	fail "libcpuperf.a: $(diff <(echo "$declared") <(echo "$archived") | tr '\n' ' ')"
+nm -gD --defined-only "$prefix/$libdir/libcpuperf.so" | awk '$2 == "T" && $3 !~ /@@CPUPERF_[0-9.]+$/ { bad = 1 } END { exit bad }' ||
+	fail "libcpuperf.so: names without a version"
 [[ ! -e $prefix/bin/cpuperf_generate ]] || fail "a developer's tool was installed"
 
 # Complete as bash would: the file loads and offers an option.
@@ -54,13 +65,40 @@ grep -qFx "INTEL_LIBITTNOTIFY64=$library" "$top/variables" || fail "the library 
 "$cc" "$here/guests_likwid.c" -o "$top/likwid" \
 	$(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --cflags cpuperf-compat) || fail "likwid-marker.h"
 
-# A stranger's program, with the public header and the .pc file only. The whole archive, so that
-# a library that the .pc file forgets is found here.
+# Programs of strangers, with the public headers and the .pc file only.
 export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
-# shellcheck disable=SC2046 # words
-"$cc" -std=c11 -Wall -Wextra -Werror ${sanitizers:+-fsanitize=$sanitizers} \
-	"$here/consumer.c" -o "$top/consumer" -Wl,--whole-archive \
-	$(pkg-config --static --cflags --libs cpuperf | sed 's/-lcpuperf/& -Wl,--no-whole-archive/')
+export LD_LIBRARY_PATH=$prefix/$libdir
+flags=(-O1 -Wall -Wextra -Werror ${sanitizers:+-fsanitize=$sanitizers})
+cxx=$(command -v g++ || command -v clang++ || true)
+
+# build HOW PROGRAM COMPILER SOURCE...: shared; static, with the whole archive, so that a library
+# that the .pc file forgets is found here; alone: nothing shared at all.
+build() {
+	local how=$1 program=$2 libs
+	shift 2
+	case $how in
+	shared) libs=$(pkg-config --cflags --libs cpuperf) ;;
+	static) libs="-Wl,--whole-archive $(pkg-config --static --cflags --libs cpuperf |
+		sed 's/-lcpuperf/-Wl,-Bstatic & -Wl,-Bdynamic -Wl,--no-whole-archive/')" ;;
+	alone) libs="-static $(pkg-config --static --cflags --libs cpuperf)" ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	"$@" "${flags[@]}" -o "$top/$program" $libs -pthread || fail "$program: does not link $how"
+	[[ $how != shared ]] || readelf -d "$top/$program" | grep -q 'NEEDED.*libcpuperf\.so\.[0-9]' ||
+		fail "$program: does not load libcpuperf.so"
+	[[ $how == shared ]] || ! readelf -d "$top/$program" | grep -q 'NEEDED.*libcpuperf' ||
+		fail "$program: loads libcpuperf.so"
+}
+
+ways=(shared static)
+if [[ -n $sanitizers ]]; then
+	echo "skip: alone: sanitizers have no static form"
+elif echo 'int main(void) { return 0; }' | "$cc" -x c -static -o /dev/null - \
+	$(pkg-config --static --libs cpuperf) 2>"$top/error"; then
+	ways+=(alone)
+else
+	echo "skip: alone: a library has no static form: $(head -n 1 "$top/error")"
+fi
 cat >"$top/two.cpspec" <<SPEC
 {"events": [{"group_name": "software", "event_name": "cpu_clock"},
             {"group_name": "misc", "event_name": "memory_used"}],
@@ -68,11 +106,31 @@ cat >"$top/two.cpspec" <<SPEC
  "duration": 0, "num_iterations": 2, "output_path_prefix": "$top/two",
  "session_result_spec_path": "$top/two.cpsession"}
 SPEC
-"$top/consumer" record "$top/two.cpspec" >"$top/recorded" || fail "the consumer does not record"
-"$top/consumer" read "$top/two.cpsession" >"$top/read" || fail "the consumer does not read"
-grep -q '^1 memory_used [1-9]' "$top/read" || fail "no memory in use?"
-awk '$2 == "memory_used" { used = $3 } $2 == "half" { bad += 2 * $3 < used - 1 || 2 * $3 > used + 1 }
-	END { exit !used || bad }' "$top/read" || fail "the metric is not half of the memory in use"
-cmp "$top/recorded" "$top/read" || fail "recorded and read differ"
-! "$top/consumer" read "$top/none.cpsession" 2>"$top/error" || fail "read what is not there"
-grep -q 'none.cpsession' "$top/error" || fail "the error does not name the file"
+for how in "${ways[@]}"; do
+	build "$how" consumer "$cc" -std=c11 "$here/consumer.c"
+	"$top/consumer" record "$top/two.cpspec" >"$top/recorded" ||
+		fail "$how: the consumer does not record"
+	"$top/consumer" read "$top/two.cpsession" >"$top/read" ||
+		fail "$how: the consumer does not read"
+	grep -q '^1 memory_used [1-9]' "$top/read" || fail "$how: no memory in use?"
+	awk '$2 == "memory_used" { used = $3 }
+		$2 == "half" { bad += 2 * $3 < used - 1 || 2 * $3 > used + 1 }
+		END { exit !used || bad }' "$top/read" || fail "$how: the metric is not half"
+	cmp "$top/recorded" "$top/read" || fail "$how: recorded and read differ"
+	! "$top/consumer" read "$top/none.cpsession" 2>"$top/error" || fail "read what is not there"
+	grep -q 'none.cpsession' "$top/error" || fail "the error does not name the file"
+
+	build "$how" count_function "$cc" -std=c11 "$here/../../examples/count_function.c"
+	"$top/count_function" >"$top/counted" || fail "$how: the example does not count"
+	if [[ -n $sanitizers ]]; then # they have faults of their own
+		grep -qE '^page_faults: 1[0-9][0-9] \(ok\)$' "$top/counted"
+	else
+		grep -qx 'page_faults: 100 (ok)' "$top/counted"
+	fi || fail "$how: the example counts $(cat "$top/counted")"
+
+	[[ -n $cxx ]] || { echo "skip: C++: no compiler here" && continue; }
+	build "$how" consumer_counts "$cxx" -std=c++17 "$here/consumer_counts.cpp"
+	"$top/consumer_counts" >"$top/counted" || fail "$how: C++ does not count"
+	[[ -n $sanitizers || $(cat "$top/counted") == "page_faults 200 ok"$'\n'"text 200 ok" ]] ||
+		fail "$how: C++ counts $(cat "$top/counted")"
+done

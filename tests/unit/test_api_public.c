@@ -195,7 +195,7 @@ static int read_into(struct shown *s, struct cpuperf_error *e)
 TEST(read)
 {
 	struct shown s = {.nr = 0};
-	struct cpuperf_error e;
+	struct cpuperf_error e = CPUPERF_ERROR_INIT;
 
 	make_session();
 	buf_init(&s.text, MAX_BYTES);
@@ -220,7 +220,7 @@ TEST(read)
 TEST(read_damaged)
 {
 	struct shown s = {.nr = 0};
-	struct cpuperf_error e;
+	struct cpuperf_error e = CPUPERF_ERROR_INIT;
 
 	make_session();
 	buf_init(&s.text, MAX_BYTES);
@@ -286,7 +286,7 @@ static const char *const recorded[] = {
 TEST(record)
 {
 	struct shown live = {.nr = 0}, stored = {.nr = 0};
-	struct cpuperf_error e;
+	struct cpuperf_error e = CPUPERF_ERROR_INIT;
 
 	buf_init(&live.text, MAX_BYTES);
 	buf_init(&stored.text, MAX_BYTES);
@@ -330,7 +330,7 @@ TEST(record_refused)
 	     "this is for the CPU model " FOREIGN, -ENOTSUP},
 	};
 	struct shown s = {.nr = 0};
-	struct cpuperf_error e;
+	struct cpuperf_error e = CPUPERF_ERROR_INIT;
 
 	buf_init(&s.text, MAX_BYTES);
 	for (size_t i = 0; i < NR(cases); i++) {

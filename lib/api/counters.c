@@ -1,0 +1,263 @@
+/*
+ * From a plan to groups of counters.
+ */
+#include "api/counters.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* Events of a kind share groups, the rest is opened alone. */
+enum kind { OF_KERNEL, OF_PMU, ALONE, NR_KINDS };
+
+static const struct plan_event *event_of(const struct api_counters *c, size_t part)
+{
+	return &c->plan->events[c->plan->parts[part].event];
+}
+
+static enum kind kind_of(const struct plan_event *p)
+{
+	if (p->set == PLAN_ALONE)
+		return ALONE;
+	return p->event.group->id == EVENT_GROUP_SOFTWARE ||
+		       p->event.group->id == EVENT_GROUP_TRACEPOINT
+		   ? OF_KERNEL
+		   : OF_PMU;
+}
+
+static void refuse(struct event_support *out, const char *reason, const char *hint)
+{
+	*out = (struct event_support){.state = READING_NOT_SUPPORTED};
+	snprintf(out->reason, sizeof(out->reason), "%s", reason);
+	snprintf(out->hint, sizeof(out->hint), "%s", hint);
+}
+
+/* Why a task cannot be measured, for a user without rights. */
+static void refuse_task(const struct api_counters *c, const char *reason, struct event_support *out)
+{
+	*out = (struct event_support){.state = READING_NO_PERMISSION};
+	snprintf(out->reason, sizeof(out->reason), "%s (perf_event_paranoid is %d)", reason,
+		 c->plan->host->perf_event_paranoid);
+}
+
+/* What the plan knows is of whole CPUs; whether tasks may be measured, opening shows. */
+static bool is_known_refusal(const struct api_counters *c, const struct event_support *s)
+{
+	return s->state != READING_OK && (c->cpu >= 0 || s->state != READING_NO_PERMISSION);
+}
+
+/* Whether the event can be opened at all in this way; else sets the reason. */
+static bool is_countable(const struct api_counters *c, const struct plan_event *p,
+			 struct event_support *out)
+{
+	bool is_of_session =
+	    p->set == PLAN_NO_SET || event_wait(&p->event) >= 0 || event_latency(&p->event) >= 0;
+
+	*out = p->support;
+	if (!is_of_session && is_known_refusal(c, out))
+		return false;
+	if (is_of_session)
+		refuse(out, "the kernel has no counter for it", "measure it in a session");
+	else if (c->cpu < 0 && p->event.group->id == EVENT_GROUP_MISC)
+		refuse(out, "it is counted for CPUs, not for threads",
+		       "open it for a CPU, or measure it in a session");
+	else if (plan_is_refused(c->plan, p)) {
+		refuse_task(c, "it occurs in the kernel, which this user may not measure", out);
+		event_support_hint_rights(c->plan->host, 1, out);
+	} else {
+		*out = (struct event_support){.state = READING_OK};
+		if (plan_flags(c->plan, p) != p->asked->flags)
+			snprintf(out->reason, sizeof(out->reason),
+				 "in user mode only: this user may not measure the kernel");
+		return true;
+	}
+	return false;
+}
+
+static int make_attrs(struct api_counters *c, const struct api_counters_use *use)
+{
+	for (size_t k = 0; k < c->plan->nr_parts; k++) {
+		const struct plan_event *p = event_of(c, k);
+		const struct event_use how = {.flags = plan_flags(c->plan, p),
+					      .is_inherited = use->is_inherited,
+					      .stays_in_process = use->stays_in_process};
+
+		if (!is_countable(c, p, &c->support[c->plan->parts[k].event]))
+			continue;
+		c->parts[k].attr = event_attr_new(&c->plan->parts[k].part, &how);
+		if (!c->parts[k].attr)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A new group for the part. 0 or -errno; then there is none. */
+static int add_alone(struct api_counters *c, size_t part, pid_t task)
+{
+	struct pmu_group *g = MEM_ADD(c->groups, c->nr_groups, c->group_room);
+	int rc;
+
+	if (!g)
+		return -ENOMEM;
+	pmu_group_init_task(g, c->pmu, task, c->cpu);
+	g->is_resumed = true; /* an exec of the task must not start it */
+	rc = pmu_group_add(g, c->parts[part].attr, (uint32_t)part);
+	c->nr_groups -= rc != 0;
+	return rc;
+}
+
+/* Opens the part in a group from first on that has room, else in a new one. */
+static int add_part(struct api_counters *c, size_t part, pid_t task, size_t first)
+{
+	for (size_t g = first; g < c->nr_groups; g++) {
+		int rc = pmu_group_add(&c->groups[g], c->parts[part].attr, (uint32_t)part);
+
+		/* EINVAL: the PMU has no counter left in this group */
+		if (rc != -EINVAL && rc != -ENOSPC)
+			return rc;
+	}
+	return add_alone(c, part, task);
+}
+
+static void explain(struct api_counters *c, size_t part, int error)
+{
+	const struct plan_event *p = event_of(c, part);
+	struct event_support *out = &c->support[c->plan->parts[part].event];
+	bool is_own = c->plan->target.is_user_only || host_may_measure_kernel(c->plan->host);
+
+	event_support_explain_use(c->plan->host, &p->event, p->asked->flags, error, out);
+	if (out->state != READING_NO_PERMISSION || c->cpu >= 0 || c->plan->host->may_perfmon)
+		return;
+	refuse_task(c,
+		    is_own ? "it runs for another user, or has more rights"
+			   : "this user may measure no process",
+		    out);
+	if (is_own)
+		snprintf(out->hint, sizeof(out->hint), "run as root");
+	else
+		event_support_hint_rights(c->plan->host, 2, out);
+}
+
+/* The events of a kind, for one task (or -1). A thread that has ended meanwhile has no counts. */
+static int open_kind(struct api_counters *c, enum kind kind, pid_t task)
+{
+	size_t first = c->nr_groups;
+
+	for (size_t k = 0; k < c->plan->nr_parts; k++) {
+		const struct plan_part *part = &c->plan->parts[k];
+		int rc;
+
+		if (!c->parts[k].attr || kind_of(event_of(c, k)) != kind ||
+		    c->support[part->event].state != READING_OK ||
+		    (c->cpu >= 0 && part->part.cpus &&
+		     !cpuset_has(part->part.cpus, (unsigned)c->cpu)))
+			continue;
+		rc = kind == ALONE ? add_alone(c, k, task) : add_part(c, k, task, first);
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc && !(rc == -ESRCH && c->plan->target.nr_ids > 1))
+			explain(c, k, -rc);
+	}
+	return 0;
+}
+
+static int open_task(struct api_counters *c, pid_t task)
+{
+	int rc = 0;
+
+	for (int kind = 0; kind < NR_KINDS && rc == 0; kind++)
+		rc = open_kind(c, (enum kind)kind, task);
+	return rc;
+}
+
+/* An event none of whose parts is on the CPU. */
+static void refuse_elsewhere(struct api_counters *c)
+{
+	for (size_t i = 0; i < c->plan->nr_events && c->cpu >= 0; i++) {
+		const struct plan_event *p = &c->plan->events[i];
+		bool is_here = false;
+
+		for (size_t k = p->first_part; k < p->first_part + p->nr_parts; k++)
+			is_here |= !c->plan->parts[k].part.cpus ||
+				   cpuset_has(c->plan->parts[k].part.cpus, (unsigned)c->cpu);
+		if (!is_here && c->support[i].state == READING_OK)
+			refuse(&c->support[i], "its PMU does not count on this CPU",
+			       "open it for another CPU");
+	}
+}
+
+int api_counters_open(struct api_counters *c, const struct api_counters_use *use)
+{
+	const struct plan_target *target = &c->plan->target;
+	int rc;
+
+	c->parts = mem_calloc(c->plan->nr_parts, sizeof(*c->parts));
+	c->support = mem_calloc(c->plan->nr_events, sizeof(*c->support));
+	if (!c->parts || !c->support)
+		return -ENOMEM;
+	rc = make_attrs(c, use);
+	refuse_elsewhere(c);
+	for (size_t i = 0; i < target->nr_ids && rc == 0; i++)
+		rc = open_task(c, target->ids[i]);
+	if (rc == 0 && !target->nr_ids)
+		rc = open_task(c, -1);
+	return rc ?: api_counters_switch(c, false);
+}
+
+void api_counters_close(struct api_counters *c)
+{
+	for (size_t g = 0; g < c->nr_groups; g++)
+		pmu_group_fini(&c->groups[g]);
+	for (size_t k = 0; c->parts && k < c->plan->nr_parts; k++)
+		mem_free(c->parts[k].attr);
+	mem_free(c->groups);
+	mem_free(c->parts);
+	mem_free(c->support);
+	*c = (struct api_counters){0};
+}
+
+int api_counters_switch(struct api_counters *c, bool is_enabled)
+{
+	int rc = 0;
+
+	for (size_t g = 0; g < c->nr_groups; g++) {
+		int one =
+		    is_enabled ? pmu_group_enable(&c->groups[g]) : pmu_group_disable(&c->groups[g]);
+
+		rc = rc ?: one;
+	}
+	return rc;
+}
+
+static void add_up(struct api_counters *c, const struct pmu_group *g, int rc,
+		   const struct pmu_count *counts)
+{
+	for (uint32_t i = 0; i < g->nr_members; i++) {
+		struct api_counter *part = &c->parts[g->members[i].event];
+
+		part->has_failed |= rc != 0;
+		if (rc)
+			continue;
+		part->raw += counts[i].raw;
+		part->enabled_ns += counts[i].enabled_ns;
+		part->running_ns += counts[i].running_ns;
+	}
+}
+
+void api_counters_read(struct api_counters *c)
+{
+	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
+
+	for (size_t k = 0; k < c->plan->nr_parts; k++) {
+		struct api_counter *part = &c->parts[k];
+
+		part->raw = part->enabled_ns = part->running_ns = 0;
+		part->has_failed = false;
+	}
+	for (size_t g = 0; g < c->nr_groups; g++) {
+		int rc = pmu_group_read(&c->groups[g], counts);
+
+		add_up(c, &c->groups[g], rc, counts);
+	}
+}

@@ -1,0 +1,48 @@
+/*
+ * The counters of a plan, opened for tasks or for a CPU: groups that are started, stopped and read
+ * at once. Knows nothing of what a program is told about them.
+ */
+#ifndef API_COUNTERS_H
+#define API_COUNTERS_H
+
+#include "base/err.h"
+#include "pmu/group.h"
+#include "session/plan.h"
+
+struct perf_event_attr;
+
+/* A part of the plan: its counts, added up over the tasks. */
+struct api_counter {
+	struct perf_event_attr *attr; /* owned; NULL: the part is not opened */
+	uint64_t raw, enabled_ns, running_ns;
+	bool has_failed; /* a task's counter, or the CPU's, could not be read */
+};
+
+/* The caller's storage; zeroes are closed. */
+struct api_counters {
+	const struct plan *plan; /* borrowed; its target is set */
+	const struct pmu_ops *pmu;
+	int cpu;                       /* -1: any, of the plan's target */
+	struct pmu_group *groups;      /* owned */
+	struct api_counter *parts;     /* owned; per part of the plan */
+	struct event_support *support; /* owned; per event: whether it is open, or why not */
+	size_t nr_groups, group_room;
+};
+
+/* What is opened. */
+struct api_counters_use {
+	bool is_inherited;     /* by what the tasks create */
+	bool stays_in_process; /* by their threads only */
+};
+
+/* Opens the events, disabled. Events that cannot be opened are no error. 0 or -ENOMEM; then, too,
+ * api_counters_close frees what is owned. */
+int api_counters_open(struct api_counters *c, const struct api_counters_use *use);
+void api_counters_close(struct api_counters *c);
+
+/* 0 or -errno. */
+int api_counters_switch(struct api_counters *c, bool is_enabled);
+/* Reads all groups into parts. */
+void api_counters_read(struct api_counters *c);
+
+#endif
