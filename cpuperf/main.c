@@ -10,12 +10,12 @@
 #include "base/privilege.h"
 #include "base/sys.h"
 #include "event/model.h"
-#include "held.h"
 #include "host/host.h"
 #include "pmu/group.h"
 #include "program.h"
 #include "rights.h"
 #include "screen/format.h"
+#include "session/held.h"
 #include "session/plan.h"
 #include "signals.h"
 #include "spec/cpsession.h"
@@ -139,6 +139,10 @@ static int hold(struct options *o, struct spec *spec, struct held *held, struct 
 	if (o->check_spec || (!has_target(o, spec) && !spec_is_sampling(spec)))
 		return 0;
 	rc = held_open(held, e);
+	if (rc) {
+		snprintf(e->source, sizeof(e->source), "--output=-");
+		err_hint(e, "save it in a folder: --output=NAME");
+	}
 	o->output = rc ? NULL : held->path;
 	return rc;
 }

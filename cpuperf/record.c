@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "estimate/table.h"
-#include "held.h"
+#include "session/held.h"
 #include "program.h"
 #include "recorder.h"
 #include "rights.h"

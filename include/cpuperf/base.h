@@ -13,6 +13,7 @@
 #define CPUPERF_EAGER __attribute__((visibility("default"), noplt))
 #endif
 #endif
+#define CPUPERF_INLINE __attribute__((unused)) static inline
 #define CPUPERF_PUBLIC __attribute__((visibility("default")))
 #ifndef CPUPERF_EAGER
 #define CPUPERF_EAGER CPUPERF_PUBLIC

@@ -84,8 +84,8 @@ CPUPERF_EAGER int cpuperf_counts_read_sized(struct cpuperf_counts *c, struct cpu
 					    size_t nr, size_t stride, struct cpuperf_error *e);
 /* Reads the first nr counts, started or not: with one system call if the events are of one kind
  * (the kernel's own, or one CPU's), and of one thread. nr beyond the number of events: -ERANGE. */
-static inline int cpuperf_counts_read(struct cpuperf_counts *c, struct cpuperf_value *values,
-				      size_t nr, struct cpuperf_error *e)
+CPUPERF_INLINE int cpuperf_counts_read(struct cpuperf_counts *c, struct cpuperf_value *values,
+				       size_t nr, struct cpuperf_error *e)
 {
 	return cpuperf_counts_read_sized(c, values, nr, sizeof(*values), e);
 }

@@ -14,7 +14,8 @@ extern "C" {
 /* One thread at a time. What is opened from a spec does not need it any more. */
 struct cpuperf_spec;
 
-/* A spec without events that saves no files; cpuperf_spec_add and cpuperf_spec_set fill it. */
+/* A spec without events, that saves no files and is measured until the session is stopped;
+ * cpuperf_spec_add and cpuperf_spec_set fill it. */
 CPUPERF_PUBLIC int cpuperf_spec_new(struct cpuperf_spec **out, struct cpuperf_error *e);
 /* From a file, as cpuperf --spec-file reads it by its path. Files are saved as it says. */
 CPUPERF_PUBLIC int cpuperf_spec_load(struct cpuperf_spec **out, const char *path,

@@ -67,3 +67,14 @@ int api_fail_use(struct cpuperf_error *out, int code, const char *what, const ch
 		err_hint(&e, "%s", hint);
 	return api_fail(out, &e);
 }
+
+void api_fail_copy(struct cpuperf_error *out, const struct cpuperf_error *from)
+{
+	size_t size;
+
+	if (!is_usable(out))
+		return;
+	size = out->size;
+	*out = *from;
+	out->size = size;
+}

@@ -18,6 +18,8 @@ int api_fail(struct cpuperf_error *out, const struct err *e);
 int api_fail_list(struct cpuperf_error *out, const struct err_list *errs, int rc);
 /* Adds "out of memory". Returns -ENOMEM. */
 int api_fail_memory(struct cpuperf_error *out);
+/* Copies all errors of from. */
+void api_fail_copy(struct cpuperf_error *out, const struct cpuperf_error *from);
 /* Adds an error of the caller's: a parameter, with what to do. Returns code. */
 int api_fail_use(struct cpuperf_error *out, int code, const char *what, const char *hint);
 

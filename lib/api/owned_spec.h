@@ -23,5 +23,8 @@ struct cpuperf_spec *api_spec_share(const struct cpuperf_spec *spec);
 /* Makes the plan to measure it, after the checks of a session. 0, or -errno with the errors in *e;
  * plan_fini ends it. */
 int api_spec_plan(struct cpuperf_spec *spec, struct plan *out, struct cpuperf_error *e);
+/* The same of a copy of it, own, which the plan borrows. */
+int api_spec_plan_of(struct cpuperf_spec *spec, const struct spec *own, struct plan *out,
+		     struct cpuperf_error *e);
 
 #endif

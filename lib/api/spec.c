@@ -26,6 +26,12 @@ static void save_nothing(struct spec *s)
 	s->output_path_prefix = s->session_result_spec_path = "";
 }
 
+static void build_by_calls(struct spec *s)
+{
+	save_nothing(s);
+	s->num_iterations = 0; /* until stopped */
+}
+
 /* What a spec is read from: a file (text NULL), or text. */
 struct origin {
 	const char *path, *text;
@@ -66,7 +72,7 @@ static int make(struct cpuperf_spec **out, const struct origin *from, struct cpu
 	if (rc)
 		api_fail_list(e, errs, rc);
 	else if (!from)
-		save_nothing(&s->spec);
+		build_by_calls(&s->spec);
 	rc = rc ?: load_machine(s, e);
 	if (rc)
 		cpuperf_spec_free(s);
@@ -167,13 +173,19 @@ int cpuperf_spec_set(struct cpuperf_spec *s, const char *key, const char *value,
 
 int api_spec_plan(struct cpuperf_spec *s, struct plan *out, struct cpuperf_error *e)
 {
+	return api_spec_plan_of(s, &s->spec, out, e);
+}
+
+int api_spec_plan_of(struct cpuperf_spec *s, const struct spec *own, struct plan *out,
+		     struct cpuperf_error *e)
+{
 	ERR_AUTO_LIST *errs = err_list_new();
 	int rc;
 
 	if (!errs)
 		return api_fail_memory(e);
-	rc = spec_check(&s->spec, errs)
-		 ?: api_check_model(&s->events, &s->spec, errs)
-		 ?: plan_make(&s->spec, &s->events.catalogue, &s->host, out, errs);
+	rc = spec_check(own, errs)
+		 ?: api_check_model(&s->events, own, errs)
+		 ?: plan_make(own, &s->events.catalogue, &s->host, out, errs);
 	return rc ? api_fail_list(e, errs, rc) : 0;
 }

@@ -79,9 +79,12 @@ static int add_id(struct api_whom *w, pid_t id)
 
 static int add_thread(const char *name, void *arg)
 {
+	const struct api_whom *w = arg;
 	uint64_t tid;
 
-	return str_parse_u64(name, &tid) ? 0 : add_id(arg, (pid_t)tid);
+	if (str_parse_u64(name, &tid) || (pid_t)tid == w->except)
+		return 0;
+	return add_id(arg, (pid_t)tid);
 }
 
 static int list_threads(struct api_whom *w)
@@ -115,7 +118,7 @@ static bool has_id(const struct api_whom *w, pid_t id)
 
 bool api_whom_has_new(const struct api_whom *w)
 {
-	struct api_whom now = {.id = w->id};
+	struct api_whom now = {.id = w->id, .except = w->except};
 	bool has_new = false;
 
 	if (w->scope == CPUPERF_PROCESS && list_threads(&now) == 0)

@@ -14,6 +14,7 @@ struct api_whom {
 	int id; /* as the program passed it; of a process its number, after api_whom_check */
 	unsigned flags;
 	bool is_user_only; /* set by api_whom_check */
+	pid_t except;      /* a thread that is not counted; 0: none */
 	pid_t *ids; /* owned; set by api_whom_list: what perf_event_open takes; of a CPU none */
 	size_t nr_ids, id_room;
 };

@@ -18,7 +18,7 @@ static int print_iteration(const struct cpuperf_iteration *it, void *arg)
 		double total = 0, worst = 2;
 
 		for (size_t row = 0; row < it->nr_cpus; row++) {
-			const struct cpuperf_cell *c = &it->cells[row * it->nr_events + i];
+			const struct cpuperf_cell *c = cpuperf_iteration_cell(it, i, row);
 
 			if (c->has_value)
 				total += c->value;
@@ -26,9 +26,9 @@ static int print_iteration(const struct cpuperf_iteration *it, void *arg)
 			if (c->coverage >= 0 && c->coverage < worst)
 				worst = c->coverage;
 		}
-		if (it->events[i].kind == CPUPERF_METRIC)
-			total = it->totals[i].value;
-		printf("%u %s %.0f", it->number, it->events[i].label, total);
+		if (cpuperf_iteration_event(it, i)->kind == CPUPERF_METRIC)
+			total = cpuperf_iteration_total(it, i)->value;
+		printf("%u %s %.0f", it->number, cpuperf_iteration_event(it, i)->label, total);
 		if (samples)
 			printf(" in %llu samples, coverage %.4f", samples, worst);
 		putchar('\n');

@@ -93,7 +93,8 @@ build() {
 ways=(shared static)
 if [[ -n $sanitizers ]]; then
 	echo "skip: alone: sanitizers have no static form"
-elif echo 'int main(void) { return 0; }' | "$cc" -x c -static -o /dev/null - \
+elif # shellcheck disable=SC2046 # words
+	echo 'int main(void) { return 0; }' | "$cc" -x c -static -o /dev/null - \
 	$(pkg-config --static --libs cpuperf) 2>"$top/error"; then
 	ways+=(alone)
 else

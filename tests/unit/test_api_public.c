@@ -140,18 +140,18 @@ static int show(const struct cpuperf_iteration *it, void *arg)
 
 	buf_printf(&s->text, "%u: %" PRIu64 "-%" PRIu64 "\n", it->number, it->start_ns, it->end_ns);
 	for (size_t i = 0; i < it->nr_events; i++) {
-		const struct cpuperf_event *e = &it->events[i];
+		const struct cpuperf_event *e = cpuperf_iteration_event(it, i);
 
 		if (it->number == 0)
 			buf_printf(&s->text, " %s:%s %s [%s] %d%s%s\n", e->group, e->name, e->label,
 				   e->unit, e->kind, e->reason ? " " : "",
 				   e->reason ? e->reason : "");
 		for (size_t row = 0; row < it->nr_cpus; row++) {
-			buf_printf(&s->text, "  cpu%u", it->cpus[row]);
-			show_cell(&s->text, &it->cells[row * it->nr_events + i]);
+			buf_printf(&s->text, "  cpu%u", cpuperf_iteration_cpu(it, row));
+			show_cell(&s->text, cpuperf_iteration_cell(it, i, row));
 		}
 		buf_printf(&s->text, "  all");
-		show_cell(&s->text, &it->totals[i]);
+		show_cell(&s->text, cpuperf_iteration_total(it, i));
 	}
 	return ++s->nr == s->stop_after;
 }

@@ -2,7 +2,7 @@
  * A child process removes the folder: it sees the end of this process on its socket, also after
  * SIGKILL.
  */
-#include "held.h"
+#include "session/held.h"
 
 #include "base/io.h"
 
@@ -100,12 +100,11 @@ int held_open(struct held *h, struct err *e)
 			rc = make(h, places[i]);
 	if (rc) {
 		*h->path = '\0';
-		err_set(e, rc, "--output=-: the session cannot be held in memory: %s",
-			rc == -ENOENT ? "neither $XDG_RUNTIME_DIR nor /dev/shm is a folder in "
-					"memory (tmpfs)"
-				      : strerror(-rc));
-		err_hint(e, "save it in a folder: --output=NAME");
-		return rc;
+		return err_set(e, rc, "the session cannot be held in memory: %s",
+			       rc == -ENOENT
+				   ? "neither $XDG_RUNTIME_DIR nor /dev/shm is a folder in "
+				     "memory (tmpfs)"
+				   : strerror(-rc));
 	}
 	if (statfs(h->path, &fs) == 0)
 		h->least_blocks = fs.f_bavail / 2;

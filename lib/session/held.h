@@ -1,9 +1,9 @@
 /*
- * The folder of a session that leaves no files (--output=-): private, in a memory file system, and
+ * The folder of a session that leaves no files: private, in a memory file system, and
  * removed when this process has ended, in whatever way.
  */
-#ifndef CPUPERF_HELD_H
-#define CPUPERF_HELD_H
+#ifndef SESSION_HELD_H
+#define SESSION_HELD_H
 
 #include "base/child.h"
 #include "base/err.h"
@@ -20,7 +20,8 @@ struct held {
 
 #define HELD_NONE ((struct held){.remover = CHILD_NONE})
 
-/* Makes the folder, in $XDG_RUNTIME_DIR or /dev/shm. 0 or -errno with *e. */
+/* Makes the folder, in $XDG_RUNTIME_DIR or /dev/shm. 0 or -errno with *e, which has no source and
+ * no hint. */
 int held_open(struct held *h, struct err *e);
 /* True if more than half of what was free in the file system is used; false if there is no folder.
  */

@@ -1,0 +1,290 @@
+/*
+ * Sessions of a program: started and stopped from any thread, without files, of a thread, a process
+ * and the machine; things as rows; and what misuse returns.
+ */
+#include "kit.h"
+
+#include "cpuperf/cpuperf.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+static struct cpuperf_error e = CPUPERF_ERROR_INIT;
+
+static const char *const COUNTED =
+    "{\"events\": [{\"group_name\": \"software\", \"event_name\": \"page_faults\"}, // mine\n"
+    "{\"group_name\": \"misc\", \"event_name\": \"process_cpu_time\"}],"
+    "\"metrics\": [{\"name\": \"twice\", \"expr\": \"{page_faults} * 2\"}],"
+    "\"duration\": 0.02, \"num_iterations\": 0}";
+
+static struct cpuperf_spec *parse(const char *text)
+{
+	struct cpuperf_spec *spec = NULL;
+
+	if (cpuperf_spec_parse(&spec, text, strlen(text), &e))
+		fail_msg("%s", e.text);
+	return spec;
+}
+
+static struct cpuperf_session *open_session(const struct cpuperf_spec *spec, int scope,
+					    unsigned flags)
+{
+	struct cpuperf_session *s = NULL;
+
+	if (cpuperf_session_open(&s, spec, scope, 0, flags, &e))
+		fail_msg("%s", e.text);
+	return s;
+}
+
+/* What fn has seen. */
+struct seen {
+	atomic_uint nr;
+	unsigned stop_after; /* 0: never */
+	uint64_t faults;
+	bool has_own_row, is_metric_right, is_cut;
+	struct cpuperf_session *stops; /* from within fn */
+	pthread_t thread;
+};
+
+static void look_for_own(const struct cpuperf_iteration *it, struct seen *seen)
+{
+	char own[32];
+
+	snprintf(own, sizeof(own), "%d ", getpid());
+	for (size_t i = 0; i < it->nr_things; i++) {
+		const struct cpuperf_thing *t = cpuperf_iteration_thing(it, i);
+
+		assert_string_equal(cpuperf_iteration_event(it, t->event)->name,
+				    "process_cpu_time");
+		seen->has_own_row |= strncmp(t->name, own, strlen(own)) == 0;
+	}
+}
+
+static int see(const struct cpuperf_iteration *it, void *arg)
+{
+	struct seen *seen = arg;
+	const struct cpuperf_cell *faults = cpuperf_iteration_total(it, 0);
+
+	assert_int_equal(it->size, sizeof(*it));
+	assert_int_equal(it->number, seen->nr);
+	assert_true(it->end_ns > it->start_ns);
+	assert_null(cpuperf_iteration_event(it, it->nr_events));
+	assert_null(cpuperf_iteration_cell(it, 0, it->nr_cpus));
+	assert_null(cpuperf_iteration_total(it, it->nr_events));
+	assert_null(cpuperf_iteration_thing(it, it->nr_things));
+	assert_int_equal(cpuperf_iteration_cpu(it, it->nr_cpus), (uint32_t)CPUPERF_ANY_CPU);
+	if (faults->has_value)
+		seen->faults += faults->raw;
+	if (it->nr_events > 2)
+		seen->is_metric_right = cpuperf_iteration_total(it, 2)->value == 2 * faults->value;
+	look_for_own(it, seen);
+	seen->thread = pthread_self();
+	seen->nr++;
+	if (seen->stops)
+		cpuperf_session_stop(seen->stops);
+	return seen->nr == seen->stop_after;
+}
+
+static void wait_for(const struct seen *seen, unsigned nr)
+{
+	while (seen->nr < nr)
+		usleep(1000);
+}
+
+static bool may_measure_machine(const struct cpuperf_spec *spec)
+{
+	struct cpuperf_session *s = NULL;
+	int rc = cpuperf_session_open(&s, spec, CPUPERF_MACHINE, 0, 0, &e);
+
+	cpuperf_session_close(s);
+	if (rc == -ENOTSUP && strstr(e.text, "not permitted")) {
+		print_message("skip: %s\n", e.text);
+		return false;
+	}
+	return true;
+}
+
+TEST(machine)
+{
+	struct cpuperf_spec *spec = parse(COUNTED);
+	struct seen seen = {.nr = 0};
+	struct cpuperf_session *s;
+
+	if (may_measure_machine(spec)) {
+		s = open_session(spec, CPUPERF_MACHINE, 0);
+		assert_int_equal(cpuperf_session_nr_events(s), 2);
+		assert_string_equal(cpuperf_session_event(s, 0)->name, "page_faults");
+		assert_true(cpuperf_session_event(s, 0)->works);
+		assert_null(cpuperf_session_event(s, 2));
+		assert_int_equal(cpuperf_session_start(s, see, &seen, &e), 0);
+		wait_for(&seen, 3);
+		cpuperf_session_stop(s);
+		assert_int_equal(cpuperf_session_wait(s, &e), 0);
+		assert_int_equal(cpuperf_session_wait(s, &e), 0);
+		assert_true(seen.nr >= 3 && seen.has_own_row && seen.is_metric_right);
+		assert_false(pthread_equal(seen.thread, pthread_self()));
+		cpuperf_session_close(s);
+	}
+	cpuperf_spec_free(spec);
+}
+
+/* An iteration without end is read when the program says so. */
+TEST(cut)
+{
+	struct cpuperf_spec *spec = parse(COUNTED);
+	struct seen seen = {.nr = 0};
+	struct cpuperf_session *s;
+
+	assert_int_equal(cpuperf_spec_set(spec, "duration", "1000s", &e), 0);
+	s = open_session(spec, CPUPERF_PROCESS, 0);
+	assert_int_equal(cpuperf_spec_set(spec, "duration", "1s", &e), -EBUSY);
+	assert_int_equal(cpuperf_spec_add(spec, "cpu_clock", &e), -EBUSY);
+	cpuperf_spec_free(spec); /* the session has it */
+	assert_int_equal(cpuperf_session_start(s, see, &seen, &e), 0);
+	for (unsigned i = 1; i <= 3; i++) {
+		cpuperf_session_cut(s);
+		while (seen.nr < i) {
+			usleep(1000);
+			cpuperf_session_cut(s);
+		}
+	}
+	cpuperf_session_stop(s);
+	assert_int_equal(cpuperf_session_wait(s, &e), 0);
+	assert_true(seen.nr >= 3);
+	cpuperf_session_close(s);
+}
+
+/* fn ends it, by its result and by stop. */
+TEST(ended_by_fn)
+{
+	struct cpuperf_spec *spec = parse(COUNTED);
+
+	for (int by_stop = 0; by_stop < 2; by_stop++) {
+		struct seen seen = {.stop_after = by_stop ? 0 : 2};
+		struct cpuperf_session *s = open_session(spec, CPUPERF_PROCESS, 0);
+
+		seen.stops = by_stop ? s : NULL;
+		assert_int_equal(cpuperf_session_start(s, see, &seen, &e), 0);
+		assert_int_equal(cpuperf_session_wait(s, &e), 0);
+		assert_true(seen.nr == 2 || (by_stop && seen.nr <= 2 && seen.nr));
+		cpuperf_session_close(s);
+	}
+	cpuperf_spec_free(spec);
+}
+
+static size_t nr_in(const char *path)
+{
+	DIR *d = opendir(path);
+	size_t nr = 0;
+
+	while (d && readdir(d))
+		nr++;
+	if (d)
+		closedir(d);
+	return nr;
+}
+
+/* Samples are held in memory, and gone when it is closed. */
+TEST(in_memory)
+{
+	struct cpuperf_spec *spec = NULL;
+	struct seen seen = {.stop_after = 2};
+	size_t nr_before = nr_in("/dev/shm");
+	struct cpuperf_session *s;
+
+	assert_int_equal(cpuperf_spec_new(&spec, &e), 0);
+	assert_int_equal(cpuperf_spec_add(spec, "cpu_clock@997Hz", &e), 0);
+	assert_int_equal(cpuperf_spec_set(spec, "duration", "30ms", &e), 0);
+	s = open_session(spec, CPUPERF_THREAD, CPUPERF_IN_MEMORY);
+	assert_int_equal(cpuperf_session_start(s, see, &seen, &e), 0);
+	for (volatile unsigned i = 0; i < 100000000 && seen.nr < 2; i++)
+		; /* on CPU */
+	if (cpuperf_session_wait(s, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(seen.nr, 2);
+	cpuperf_session_close(s);
+	if (!getenv("XDG_RUNTIME_DIR") && nr_in("/dev/shm") > nr_before + 4)
+		fail_msg("%zu, then %zu", nr_before, nr_in("/dev/shm"));
+	cpuperf_spec_free(spec);
+}
+
+TEST(misuse)
+{
+	static const char *const targets[] = {
+	    "{\"events\": [{\"group_name\": \"software\", \"event_name\": \"cpu_clock\"}],"
+	    " \"target\": {\"pids\": [1]}}",
+	    "{\"events\": [{\"group_name\": \"software\", \"event_name\": \"cpu_clock\"}],"
+	    " \"target\": {\"cpus\": \"0\"}}"};
+	struct cpuperf_spec *spec = parse(COUNTED);
+	struct cpuperf_session *s = open_session(spec, CPUPERF_PROCESS, 0), *none;
+	pid_t pid;
+	int status;
+
+	assert_int_equal(cpuperf_session_wait(s, &e), -EINVAL); /* never started */
+	assert_int_equal(cpuperf_session_open(NULL, spec, CPUPERF_MACHINE, 0, 0, &e), -EINVAL);
+	assert_int_equal(cpuperf_session_open(&none, NULL, CPUPERF_MACHINE, 0, 0, &e), -EINVAL);
+	assert_int_equal(cpuperf_session_open(&none, spec, 77, 0, 0, &e), -EINVAL);
+	assert_int_equal(cpuperf_session_open(&none, spec, CPUPERF_MACHINE, 1, 0, &e), -EINVAL);
+	assert_int_equal(cpuperf_session_open(&none, spec, CPUPERF_THREAD, 0x3fffffff, 0, &e),
+			 -ESRCH);
+	assert_null(none);
+	assert_int_equal(cpuperf_session_start(NULL, NULL, NULL, &e), -EINVAL);
+	assert_int_equal(cpuperf_session_wait(NULL, &e), -EINVAL);
+	cpuperf_session_stop(NULL);
+	cpuperf_session_cut(NULL);
+	cpuperf_session_close(NULL);
+	assert_int_equal(cpuperf_session_nr_events(NULL), 0);
+	assert_null(cpuperf_session_event(NULL, 0));
+	assert_null(cpuperf_iteration_event(NULL, 0));
+	pid = fork();
+	if (pid == 0) {
+		int bad = cpuperf_session_start(s, NULL, NULL, &e) != -ECHILD;
+
+		cpuperf_session_stop(s);
+		cpuperf_session_cut(s);
+		bad += cpuperf_session_wait(s, NULL) != -ECHILD;
+		cpuperf_session_close(s);
+		_exit(bad);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(cpuperf_session_start(s, NULL, NULL, &e), 0);
+	assert_int_equal(cpuperf_session_start(s, NULL, NULL, &e), -EALREADY);
+	cpuperf_session_close(s); /* while it runs */
+	s = open_session(spec, CPUPERF_PROCESS, 0);
+	cpuperf_session_close(s); /* never started */
+	cpuperf_spec_free(spec);
+	for (size_t i = 0; i < NR(targets); i++) {
+		spec = parse(targets[i]);
+		assert_int_equal(cpuperf_session_open(&none, spec, CPUPERF_MACHINE, 0, 0, &e),
+				 -ENOTSUP);
+		assert_non_null(strstr(e.hint, "scope"));
+		cpuperf_spec_free(spec);
+	}
+	assert_int_equal(cpuperf_spec_new(&spec, &e), 0);
+	assert_int_equal(cpuperf_session_open(&none, spec, CPUPERF_MACHINE, 0, 0, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "No events"));
+	cpuperf_spec_free(spec);
+}
+
+TEST(specs)
+{
+	struct cpuperf_spec *spec = (void *)&e;
+
+	assert_int_equal(cpuperf_spec_parse(&spec, "{\n  oops", 8, &e), -EINVAL);
+	assert_null(spec);
+	assert_true(e.line == 2 && e.column && *e.message && strstr(e.text, "text:2:"));
+	assert_int_equal(cpuperf_spec_load(&spec, "/nowhere.cpspec", &e), -ENOENT);
+	assert_string_equal(e.source, "/nowhere.cpspec");
+	assert_int_equal(cpuperf_spec_load(&spec, NULL, &e), -EINVAL);
+	assert_int_equal(cpuperf_spec_new(NULL, &e), -EINVAL);
+	assert_int_equal(cpuperf_spec_new(&spec, &e), 0);
+	assert_int_equal(cpuperf_spec_add(NULL, "cpu_clock", &e), -EINVAL);
+	assert_int_equal(cpuperf_spec_add(spec, "nonsense,cpu_clock", &e), -ENOENT);
+	assert_true(e.column == 1);
+	assert_int_equal(cpuperf_spec_set(spec, "duration", "soon", &e), -EINVAL);
+	assert_int_equal(cpuperf_spec_set(spec, "nokey", "1", &e), -EINVAL);
+	cpuperf_spec_free(spec);
+}
