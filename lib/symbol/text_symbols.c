@@ -148,13 +148,25 @@ static size_t name_len(const struct symbol_text *s, uint32_t at)
 	return len;
 }
 
+/* What a system call of 32-bit programs runs is often what others run: its name is the other one.
+ */
+static bool is_of_32_bits(const struct symbol_text *s, uint32_t at)
+{
+	static const char prefix[] = "__ia32_";
+
+	return s->len - at >= sizeof(prefix) &&
+	       memcmp(s->text + at, prefix, sizeof(prefix) - 1) == 0;
+}
+
 static int prefer_kernel(const void *arg, const struct symbol_entry *a,
 			 const struct symbol_entry *b)
 {
 	const struct symbol_text *s = arg;
+	int rc = is_of_32_bits(s, a->name) - is_of_32_bits(s, b->name);
 
-	return symbol_compare_names(s->text + a->name, name_len(s, a->name), s->text + b->name,
-				    name_len(s, b->name));
+	return rc
+		   ?: symbol_compare_names(s->text + a->name, name_len(s, a->name),
+					   s->text + b->name, name_len(s, b->name));
 }
 
 static int parse(const char *text, size_t len, add_fn *add, symbol_prefer_fn *prefer,

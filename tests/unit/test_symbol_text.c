@@ -20,6 +20,7 @@
 	"ffffffff81000300 D data\n"                                                                \
 	"ffffffff81000400 T third\n"                                                               \
 	"ffffffff81000440 T __two\nffffffff81000440 T zwei\n"                                      \
+	"ffffffff81000460 T __ia32_sys_pause\nffffffff81000460 T __x64_sys_pause\n"                \
 	"0000000000000000 A percpu\n"                                                              \
 	"ffffffffc0000000 t nft_do\t[nf_tables]\n"                                                 \
 	"ffffffffc0000080 t nft_end\t[nf_tables]\n"                                                \
@@ -42,6 +43,7 @@ static void check_kernel(struct test_world *w)
 	    {0xffffffff81000300, "[unknown]", "[kernel]"}, /* data */
 	    {0xffffffff81000400, "third", "[kernel]"},
 	    {0xffffffff81000440, "zwei", "[kernel]"}, /* "__two" has bars before it */
+	    {0xffffffff81000460, "__x64_sys_pause", "[kernel]"},
 	    {0xffffffff81000480, "?[31mred", "[kernel]"},
 	    {0xffffffff81040480, "[unknown]", "[kernel]"}, /* too far behind any */
 	    {0xffffffffc0000010, "nft_do", "[nf_tables]"},
