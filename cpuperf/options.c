@@ -67,6 +67,18 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 /* What the verbs that look around refuse. */
 #define MEASURING "event frequency period callgraph strict pid comm cgroup output-file"
 
+static int set_trace_marker(const struct opt_row *row, const char *value, void *target,
+			    struct err *e)
+{
+	struct options *o = target;
+
+	if (value && strcmp(value, "global") != 0)
+		return err_set(e, -EINVAL, "--%s=%s: not global", row->name, value);
+	o->has_trace_marker = true;
+	o->is_trace_global = value != NULL;
+	return 0;
+}
+
 static const struct opt_row before[] = {
     {.name = "spec-file",
      .arg = OPT_REQUIRED,
@@ -268,6 +280,18 @@ static const struct opt_row before[] = {
      .set = opt_set_string,
      .offset = offsetof(struct options, output_file),
      .excludes = "check-spec"},
+    {.name = "trace-marker",
+     .arg = OPT_OPTIONAL,
+     .metavar = "WHERE",
+     .complete = OPT_COMPLETE_WORDS,
+     .words = "global",
+     .section = "Measuring",
+     .help =
+	 "Also write each reading and, with --regions, each region to a buffer of the kernel's "
+	 "tracer while the session runs: an instance cpuperf-PID of its own, or with global the "
+	 "buffer that all share. trace-cmd and Perfetto read it. Requires root.",
+     .set = set_trace_marker,
+     .has_no_variable = true},
     {.name = "list-events",
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",

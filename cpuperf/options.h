@@ -31,7 +31,8 @@ struct options {
 	const char *cpus; /* measure only these; NULL: all */
 	bool no_children, wait_children, regions;
 	struct opt_strings events;
-	const char *control;  /* NULL: none */
+	const char *control; /* NULL: none */
+	bool has_trace_marker, is_trace_global;
 	bool starts_disabled; /* --delay=-1 */
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */

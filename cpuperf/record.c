@@ -5,6 +5,7 @@
 #include "attached.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/root.h"
 #include "base/str.h"
 #include "estimate/table.h"
 #include "program.h"
@@ -13,6 +14,7 @@
 #include "screen/output_file.h"
 #include "session/held.h"
 #include "session/session.h"
+#include "session/tracefs.h"
 #include "signals.h"
 #include "spec/cpsession.h"
 #include "spec/last.h"
@@ -20,6 +22,7 @@
 #include "target/memory.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +97,15 @@ static void check_room(struct recorder *r)
 		session_stop(r->session);
 }
 
+/* The total of each event and metric, as it is printed. */
+static void write_counters(const struct recorder *r)
+{
+	for (size_t i = 0; r->plan->tracefs && i < r->table->nr_columns; i++)
+		if (cell_has_value(&r->table->totals[i]))
+			tracefs_counter(r->plan->tracefs, (uint32_t)getpid(),
+					r->table->columns[i].label, r->table->totals[i].value);
+}
+
 /* Ends the session when nobody can read the results; the files of this iteration are complete. */
 static int on_iteration(const struct session_iteration *it, void *arg)
 {
@@ -103,6 +115,7 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	status_erase(&r->status);
 	check_room(r);
 	api_table_fill(r->table, r->session, it);
+	write_counters(r);
 	table_summary_add(r->summary, r->table);
 	if (r->is_answered)
 		return r->plan->target.has_runs &&
@@ -163,6 +176,7 @@ static void on_look(const struct session_iteration *it, void *arg)
 	struct recorder *r = arg;
 
 	api_table_fill(r->table, r->session, it);
+	write_counters(r);
 	if (r->plan->spec->flight.span_ns)
 		check_limits(r);
 	if (dashboard_feed_is_on(&r->feed))
@@ -462,6 +476,18 @@ static int open_ready(struct recorder *r, struct err *e)
 	return 0;
 }
 
+static void close_tracefs(struct plan *plan)
+{
+	uint64_t nr = plan->tracefs ? tracefs_nr_dropped(plan->tracefs) : 0;
+
+	if (nr)
+		log_warning("%" PRIu64 " lines were not written to the trace: more than its limit "
+			    "a second, or it was full",
+			    nr);
+	tracefs_close(plan->tracefs);
+	plan->tracefs = NULL;
+}
+
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
 	bool has_target = o->command || attached, is_text = strcmp(o->output_format, "text") == 0;
@@ -524,6 +550,10 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
 	if (plan->spec->flight.span_ns && has_limits(plan->spec))
 		config.look_ns = NS_PER_S;
+	if (o->has_trace_marker && tracefs_open(&root_live, o->is_trace_global, &plan->tracefs, &e))
+		return fail(EXIT_FAILED, &e);
+	if (plan->tracefs && !config.look_ns)
+		config.look_ns = NS_PER_S;
 	status_init(&r.status, &r.output,
 		    plan->is_sampling && !r.command && !o->live && o->std.min_level <= LOG_INFO);
 	if (open_session(&r, &config, &e)) {
@@ -543,6 +573,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	output_close(&r.output);
 	status = close_results(&r, status);
 	session_close(r.session);
+	close_tracefs(plan);
 	io_close(&r.ready_fd);
 	target_failures_free(r.failures);
 	control_close(&r.control);

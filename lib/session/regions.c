@@ -5,12 +5,52 @@
 
 #include "base/mem.h"
 #include "session/common.h"
+#include "session/tracefs.h"
 #include "trace/trace.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { MAX_NAMES = 1 << 16 };
+
+/* Of a region, while it is written to the tracer. */
+struct name {
+	uint32_t number; /* key */
+	char text[TRACE_MARK_NAME_BYTES];
+};
+
+static const char *name_of(const struct session_regions *r, uint32_t number)
+{
+	const struct name *name = dict_at(&r->names, dict_find(&r->names, &number));
+
+	return name ? name->text : "[unknown]";
+}
+
+static void trace_mark(const struct session_regions *r, const struct wire_marks *of,
+		       const struct wire_mark *m)
+{
+	const struct tracefs_slice slice = {of->pid, of->tid, of->object, m->depth};
+
+	switch (m->kind) {
+	case TRACE_MARK_BEGIN:
+	case TRACE_MARK_BEGIN_NUMBER:
+		tracefs_begin(r->tracefs, &slice, name_of(r, m->name));
+		break;
+	case TRACE_MARK_END:
+		tracefs_end(r->tracefs, &slice);
+		break;
+	case TRACE_MARK_INSTANT:
+		tracefs_instant(r->tracefs, of->pid, name_of(r, m->name));
+		break;
+	case TRACE_MARK_INT:
+		tracefs_counter(r->tracefs, of->pid, name_of(r, m->name), (double)m->value);
+		break;
+	default:
+		break;
+	}
+}
 
 static void on_name(void *arg, uint32_t number, const char *text)
 {
@@ -19,6 +59,12 @@ static void on_name(void *arg, uint32_t number, const char *text)
 
 	snprintf(name.text, sizeof(name.text), "%s", text);
 	(void)common_add_mark_name(r->common, &name); /* an error sticks there */
+	if (r->tracefs) {
+		struct name *copy = dict_get(&r->names, &number);
+
+		if (copy)
+			memcpy(copy->text, name.text, sizeof(copy->text));
+	}
 }
 
 static void on_marks(void *arg, const struct wire_marks *m)
@@ -34,17 +80,22 @@ static void on_marks(void *arg, const struct wire_marks *m)
 					      .name = m->mark[i].name,
 					      .kind = m->mark[i].kind,
 					      .depth = m->mark[i].depth};
+	for (size_t i = 0; r->tracefs && i < m->nr; i++)
+		trace_mark(r, m, &m->mark[i]);
 	marks.mark = copy;
 	if (copy)
 		(void)common_add_marks(r->common, &marks);
 	mem_free(copy);
 }
 
-int session_regions_open(struct session_regions *r, struct common *common, struct err *e)
+int session_regions_open(struct session_regions *r, struct common *common, struct tracefs *tracefs,
+			 struct err *e)
 {
 	const struct wire_config config = {.arg = r, .name = on_name, .marks = on_marks};
 
 	r->common = common;
+	r->tracefs = tracefs;
+	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
 	return wire_open(&config, &r->wire, e);
 }
 
@@ -112,6 +163,7 @@ void session_regions_end(struct session_regions *r, const char *notes[SESSION_RE
 		wire_free(r->wire);
 		r->wire = NULL;
 	}
+	dict_fini(&r->names);
 	for (size_t i = 0; i < SESSION_REGIONS_NR_NOTES; i++)
 		notes[i] = r->notes[i];
 }

@@ -266,8 +266,9 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 	}
 	session_output_set_shorten(g->recorder->output, shorten, &g->common);
 	return common_prepare(&g->common, g->recorder, level, e)
-		   ?: g->plan->spec->has_regions ? session_regions_open(&g->regions, &g->common, e)
-						 : 0;
+		   ?: g->plan->spec->has_regions
+		      ? session_regions_open(&g->regions, &g->common, g->plan->tracefs, e)
+		      : 0;
 }
 
 /* Ends the threads and the common file, whose totals cover the whole session. */
