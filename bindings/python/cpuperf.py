@@ -34,7 +34,6 @@ import os
 __all__ = ["region", "span", "begin", "end", "instant", "value", "thread_name", "pause", "resume",
            "pause_thread", "resume_thread", "is_on"]
 
-_INT64 = 1 << 64
 _FIRST_KEY, _NR_KEYS = 1 << 30, 1 << 30
 
 
@@ -92,7 +91,7 @@ class _Region:
         if self.number is None:
             _lib.cpuperf_marks_begin(self.name)
         else:
-            _lib.cpuperf_marks_begin_number(self.name, int(self.number) % _INT64)
+            _lib.cpuperf_marks_begin_number(self.name, int(self.number))
         return self
 
     def __exit__(self, *what):
@@ -116,7 +115,7 @@ class _Span:
         if self.number is None:
             _lib.cpuperf_marks_begin_keyed(self.key, self.name)
         else:
-            _lib.cpuperf_marks_begin_number_keyed(self.key, self.name, int(self.number) % _INT64)
+            _lib.cpuperf_marks_begin_number_keyed(self.key, self.name, int(self.number))
         return self
 
     def __exit__(self, *what):
@@ -160,7 +159,7 @@ if _lib:
 
     def value(name, number):
         """An integer, at this time."""
-        _lib.cpuperf_marks_int(_bytes(name), int(number) % _INT64)
+        _lib.cpuperf_marks_int(_bytes(name), int(number))
 
     def thread_name(name):
         """Names this thread."""

@@ -47,6 +47,7 @@ def main():
     cpuperf.end()
     cpuperf.value("queue", -5)
     cpuperf.value("true", True)
+    cpuperf.value("wraps", (1 << 64) + 3)
     cpuperf.instant("ä\udc80\0cut" + "x" * 300)
     thread = threading.Thread(target=run_thread)
     thread.start()

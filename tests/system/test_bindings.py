@@ -17,7 +17,7 @@ def check_python(folder):
     assert text == "xx decorated Says so.\ngenerate is a generator: mark the code within it\non True\n", text
     own, *others = marks(folder)
     assert short(own) == (
-        "(outer (request=17 ) (decorated ) ) (failing ) !caught (by hand=-1 ) queue=-5 true=1 !ä? "
+        "(outer (request=17 ) (decorated ) ) (failing ) !caught (by hand=-1 ) queue=-5 true=1 wraps=3 !ä? "
         # the first coroutine ends while the second one is open
         "(coroutine (coroutine ) ) (coroutine ) pause resume (around fork )"), short(own)
     assert sorted(map(short, others)) == ["(in child )", "@worker (in thread )"], others

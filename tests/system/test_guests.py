@@ -67,6 +67,7 @@ def check_itt(folder):
     assert short(own) == (
         "@main one (app: load (early: parse ) ) (app: one (app: two ) ) (app: two ) (app ) "
         "!app: here (event (event ) app: bytes=40 app: bytes=42 app: bytes=41 app: bytes=42 ratio=3 pause resume"), short(own)
+    assert [m[3] for m in own if m[1] == "event"] == [0, 0], own
 
 
 def check_roctx(folder):
