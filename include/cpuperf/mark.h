@@ -290,9 +290,9 @@ CPUPERF_MARK_RARE int cpuperf_mark_is_trusted(int s)
 	       (peer.uid == 0 || peer.uid == (uint32_t)geteuid());
 }
 
-/* Asks the recorder. *fd: the descriptor of the answer, or -1. 0, or -errno without an answer. */
-CPUPERF_MARK_RARE int cpuperf_mark_ask(uint32_t number, const struct cpuperf_mark_hello *hello,
-				       int *fd)
+/* *fd: the descriptor of the answer, or -1. 0, or -errno without an answer. */
+CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuperf_mark_hello *hello,
+					    int *fd)
 {
 	struct sockaddr_un to;
 	socklen_t len = cpuperf_mark_address(number, &to);
@@ -331,6 +331,22 @@ CPUPERF_MARK_RARE int cpuperf_mark_ask(uint32_t number, const struct cpuperf_mar
 			memcpy(fd, CMSG_DATA(c), sizeof(int));
 	}
 	close(s);
+	return rc;
+}
+
+/* Asks the recorder, and returns as cpuperf_mark_exchange. A signal, as of a timer of the program's
+ * own, would end a call with a limit of time, also with SA_RESTART. */
+CPUPERF_MARK_RARE int cpuperf_mark_ask(uint32_t number, const struct cpuperf_mark_hello *hello,
+				       int *fd)
+{
+	const uint64_t all = ~(uint64_t)0;
+	uint64_t before;
+	int is_blocked = syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &before,
+				 sizeof(before)) == 0,
+	    rc = cpuperf_mark_exchange(number, hello, fd);
+
+	if (is_blocked)
+		syscall(SYS_rt_sigprocmask, 2, &before, NULL, sizeof(before));
 	return rc;
 }
 

@@ -43,6 +43,7 @@ struct cpuperf_keyed_open {
 struct cpuperf_keyed_thread {
 	const struct cpuperf_mark_slot *slot; /* of the thread's connection when they began */
 	uint32_t generation;
+	uint32_t is_busy;  /* being rearranged: marks of signal handlers are dropped */
 	uint32_t nr;       /* open regions; may exceed the array */
 	uint32_t nr_ended; /* of the object, as last seen */
 	struct cpuperf_keyed_open open[CPUPERF_KEYED_DEPTH];
@@ -57,7 +58,7 @@ struct cpuperf_keyed_ended {
 CPUPERF_MARK_SHARED __thread struct cpuperf_keyed_thread cpuperf_keyed_thread_1;
 CPUPERF_MARK_SHARED struct cpuperf_keyed_ended cpuperf_keyed_ended_1;
 
-CPUPERF_MARK_RARE uint32_t *cpuperf_keyed_ended_at(uint32_t key)
+static inline uint32_t *cpuperf_keyed_ended_at(uint32_t key)
 {
 	return &cpuperf_keyed_ended_1.key[key % CPUPERF_KEYED_NR_ENDED];
 }
@@ -86,6 +87,8 @@ CPUPERF_MARK_RARE void cpuperf_keyed_sweep(struct cpuperf_keyed_thread *k, uint3
 	k->nr_ended = nr_ended;
 	if (k->nr > CPUPERF_KEYED_DEPTH)
 		return;
+	k->is_busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	for (uint32_t i = 0; i < k->nr; i++) {
 		uint32_t *ended = cpuperf_keyed_ended_at(k->open[i].key);
 
@@ -96,6 +99,8 @@ CPUPERF_MARK_RARE void cpuperf_keyed_sweep(struct cpuperf_keyed_thread *k, uint3
 	}
 	while (k->nr && !k->open[k->nr - 1].key)
 		cpuperf_keyed_leave_open(k, k->nr - 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	k->is_busy = 0;
 }
 
 /* What was open before a connection, or before fork, is not open in it. */
@@ -110,12 +115,18 @@ CPUPERF_MARK_RARE void cpuperf_keyed_attach(struct cpuperf_keyed_thread *k,
 	k->generation = t->generation;
 }
 
+/* NULL: the mark is of a signal handler, and dropped. */
 static inline struct cpuperf_keyed_thread *cpuperf_keyed_enter(void)
 {
 	struct cpuperf_keyed_thread *k = &cpuperf_keyed_thread_1;
 	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
 	uint32_t nr_ended = __atomic_load_n(&cpuperf_keyed_ended_1.nr, __ATOMIC_ACQUIRE);
 
+	if (__builtin_expect(k->is_busy, 0)) {
+		if (t->slot)
+			t->slot->lost++;
+		return NULL;
+	}
 	if (__builtin_expect(!cpuperf_mark_is_ready(t) || k->generation != t->generation, 0))
 		cpuperf_keyed_attach(k, t);
 	if (__builtin_expect(nr_ended != k->nr_ended, 0))
@@ -129,9 +140,15 @@ CPUPERF_MARK_OFTEN void cpuperf_keyed_write_begin(uint32_t key, const char *name
 {
 	struct cpuperf_keyed_thread *k = cpuperf_keyed_enter();
 	struct cpuperf_keyed_open open = {key, 0, cpuperf_mark_thread_2.depth};
-	uint32_t at = k->nr++;
+	uint32_t at, *ended = cpuperf_keyed_ended_at(key);
 	uint64_t site = 0;
 
+	if (!k)
+		return;
+	/* an end elsewhere of one that had ended before, with the same key */
+	if (__builtin_expect(__atomic_load_n(ended, __ATOMIC_RELAXED) == key, 0))
+		__atomic_store_n(ended, 0, __ATOMIC_RELAXED);
+	at = k->nr++;
 	if (number)
 		cpuperf_mark_write_value(CPUPERF_MARK_BEGIN_NUMBER, &site, name, *number);
 	else
@@ -158,30 +175,33 @@ static inline void cpuperf_keyed_write_end(const struct cpuperf_keyed_thread *k,
 	cpuperf_mark_write(CPUPERF_MARK_END_REGION, NULL, NULL);
 }
 
-/* Ends the region there, between others. */
+/* Ends the region there, between others. All of them have keys. */
 CPUPERF_MARK_RARE void cpuperf_keyed_divide(struct cpuperf_keyed_thread *k, uint32_t i)
 {
 	uint32_t nr = k->nr;
 
+	k->is_busy = 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	while (nr-- > i)
 		cpuperf_keyed_write_end(k, nr);
 	k->nr--;
-	for (uint32_t j = i; j < k->nr && j + 1 < CPUPERF_KEYED_DEPTH; j++) {
-		k->open[j] = k->open[j + 1];
-		cpuperf_keyed_begin_again(&k->open[j]);
+	for (; i < k->nr; i++) {
+		k->open[i] = k->open[i + 1];
+		cpuperf_keyed_begin_again(&k->open[i]);
 	}
-	if (k->nr > CPUPERF_KEYED_DEPTH - 1) /* without keys: these cannot begin again */
-		k->nr = CPUPERF_KEYED_DEPTH - 1;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	k->is_busy = 0;
 }
 
 /* 0: no region of this thread has the key. */
 CPUPERF_MARK_OFTEN int cpuperf_keyed_write_end_of(uint32_t key)
 {
 	struct cpuperf_keyed_thread *k = cpuperf_keyed_enter();
-	uint32_t i = cpuperf_keyed_find(k, key);
+	uint32_t i;
 
-	if (k->nr > CPUPERF_KEYED_DEPTH)
-		i = k->nr - 1;
+	if (!k)
+		return 1;
+	i = k->nr > CPUPERF_KEYED_DEPTH ? k->nr - 1 : cpuperf_keyed_find(k, key);
 	if (i == k->nr)
 		return 0;
 	if (i + 1 == k->nr) {

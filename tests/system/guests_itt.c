@@ -108,6 +108,29 @@ static struct {
 /* What the program's part made before it loaded the library. */
 static struct domain early = {.flags = 1, .name = "early"};
 
+static struct domain *app;
+static struct id two = {2, 2, 0};
+
+static void *end_frame(void *arg)
+{
+	frame_end_v3(app, NULL);
+	return arg;
+}
+
+static void *end_two(void *arg)
+{
+	task_end_overlapped(app, two);
+	return arg;
+}
+
+static void run_elsewhere(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, run, NULL);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	const char *path = getenv("INTEL_LIBITTNOTIFY64");
@@ -115,7 +138,7 @@ int main(void)
 	void *counter, *other;
 	struct domain *d;
 	struct string *text;
-	struct id none = {0}, one = {1, 2, 0}, two = {2, 2, 0};
+	struct id none = {0}, one = {1, 2, 0};
 	double half = 3.5;
 	uint64_t big = 41;
 	int event;
@@ -144,7 +167,10 @@ int main(void)
 	task_begin_overlapped(d, two, none, string_handle_create("two"));
 	task_end_overlapped(d, one);
 	task_end_overlapped(d, two);
+	app = d;
+	run_elsewhere(end_frame); /* which has not begun: the next one is another */
 	frame_begin_v3(d, NULL);
+	run_elsewhere(end_two);
 	frame_end_v3(d, NULL);
 	marker(d, none, string_handle_create("here"), 1);
 	event = event_create("event", 5);

@@ -7,11 +7,13 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -201,13 +203,88 @@ static void use_marks(void)
 	mark_ex(NULL);
 }
 
+enum { NR_THREADS = 8, NR_ROUNDS = 1000 };
+
+static uint64_t ranges[NR_ROUNDS];
+
+/* All at once: the same names and new ones, and the ends of the main thread's ranges. */
+static void *run_thread(void *arg)
+{
+	size_t me = (size_t)arg;
+
+	for (size_t i = 0; i < NR_ROUNDS; i++) {
+		char name[32];
+		void *d, *text;
+
+		snprintf(name, sizeof(name), "domain %zu", i % 8);
+		d = domain(name);
+		if (d != domain(name))
+			printf("a domain twice\n");
+		snprintf(name, sizeof(name), "text %zu", i % 100);
+		text = CALL(core2, 10, void *(*)(void *, const char *), NULL, d, name);
+		if (text != CALL(core2, 10, void *(*)(void *, const char *), NULL, NULL, name))
+			printf("a text twice\n");
+		domain_push(d, with("pushed", 2, (int64_t)i));
+		if (i % NR_THREADS == me)
+			end(ranges[i]);
+		domain_pop(d);
+	}
+	return NULL;
+}
+
+static void run_threads(void)
+{
+	pthread_t threads[NR_THREADS];
+
+	for (size_t i = 0; i < NR_ROUNDS; i++)
+		ranges[i] = start("range");
+	for (size_t i = 0; i < NR_THREADS; i++)
+		pthread_create(&threads[i], NULL, run_thread, (void *)i);
+	for (size_t i = 0; i < NR_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	push("last");
+	pop();
+}
+
+static volatile sig_atomic_t nr_signals;
+
+static void on_signal(int number)
+{
+	(void)number;
+	end(start("handler"));
+	nr_signals++;
+}
+
+/* Ranges that cross, interrupted by those of a signal handler. */
+static void run_signals(void)
+{
+	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+
+	signal(SIGALRM, on_signal);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 200000 && nr_signals < 300; i++) {
+		uint64_t a = start("a"), b = start("b"), c = start("c");
+
+		end(a);
+		end(c);
+		end(b);
+		if (i % 50 == 0)
+			usleep(100);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	printf("signals %d\n", nr_signals > 0);
+}
+
 int main(int argc, char **argv)
 {
 	int level;
 	pid_t pid;
 
-	(void)argv;
 	connect();
+	if (argc > 1 && strcmp(argv[1], "fork") != 0) {
+		(strcmp(argv[1], "threads") == 0 ? run_threads : run_signals)();
+		return 7;
+	}
 	errno = EDOM;
 	level = push("outer");
 	burn();

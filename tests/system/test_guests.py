@@ -21,16 +21,18 @@ def build(folder, source, *more, compiler="cc", name="prog"):
     return program
 
 
-def depths_are_sound(of_thread):
-    depth = 0
-    for kind, _, _, marked in of_thread:
+def open_at_end(of_thread):
+    """Follows the depths as the reader does: the names that remain open."""
+    stack = []
+    for kind, name, _, depth in of_thread:
         if kind in (BEGIN, NUMBER):
-            assert marked == depth, of_thread
-            depth += 1
+            assert depth <= len(stack), (name, depth, stack)
+            del stack[depth:]  # of a range that ended elsewhere
+            stack.append(name)
         if kind == END:
-            depth -= 1
-            assert marked == depth, of_thread
-    assert depth == 0, of_thread
+            assert depth < len(stack), (depth, stack)
+            del stack[depth:]
+    return stack
 
 
 def check_nvtx(folder):
@@ -59,11 +61,33 @@ def check_nvtx_after_fork(folder):
     assert short(own).endswith(" (open )"), own
 
 
+def check_nvtx_threads(folder):
+    assert measure(folder, build(folder, "guests_nvtx.c"), "threads") == ""
+    own, *others = marks(folder)
+    assert len(others) == 8 and not any(map(open_at_end, others)), [t[-3:] for t in others]
+    for thread in others:
+        pushed = [m for m in thread if m[0] == NUMBER]
+        assert [m[2] for m in pushed] == list(range(1000)), pushed
+        assert all(m[1] == f"domain {m[2] % 8}: pushed" for m in pushed), pushed
+        assert sum(m[0] == INSTANT for m in thread) == 125, len(thread)
+    # Of 1,000 open ranges 24 have keys: the others, and those that the same place of the table has, remain.
+    assert short(own[1000:]) == "(last )" and own[1000][3] <= 1000, own[1000:]
+
+
+def check_nvtx_in_signals(folder):
+    assert measure(folder, build(folder, "guests_nvtx.c"), "signals") == "signals 1\n"
+    own, = marks(folder, may_lose=True)
+    names = [m[1] for m in own if m[0] == BEGIN]
+    assert names.count("handler") > 0 and abs(names.count("b") - 2 * names.count("a")) <= names.count("a") / 50, \
+        [(n, names.count(n)) for n in set(names)]
+
+
 def check_itt(folder):
     program = build(folder, "guests_itt.c")
     assert run(program, code=7).stdout == "no tool\n"
     assert measure(folder, program) == "null 1 1\nsame 1 1, flags 1, app load\n"
-    own, = marks(folder)
+    own, *others = marks(folder)
+    assert [short(t) for t in others] == ["!end of a region of another thread"] * 2, others
     assert short(own) == (
         "@main one (app: load (early: parse ) ) (app: one (app: two ) ) (app: two ) (app ) "
         "!app: here (event (event ) app: bytes=40 app: bytes=42 app: bytes=41 app: bytes=42 ratio=3 pause resume"), short(own)
@@ -112,7 +136,7 @@ def check_likwid(folder):
             "(triad (copy ) ) (copy ) " + "(deep " * 40 + ") " * 40 +
             "(own (within (left open ) )"), (compiler, short(own))
         assert [m[3] for m in own[-5:]] == [0, 1, 2, 1, 0], own
-        depths_are_sound(own[:-5])
+        assert open_at_end(own) == [], own
     run("cc", *FLAGS, "-DCPUPERF_NO_MARKS", *flags, "-o", program, f"{HERE}/guests_likwid.c")
     assert run(program, code=7).stdout == "got 0 0 0\n"
 
