@@ -203,7 +203,7 @@ static void use_marks(void)
 	mark_ex(NULL);
 }
 
-enum { NR_THREADS = 8, NR_ROUNDS = 1000 };
+enum { NR_THREADS = 8, NR_ROUNDS = 1000, NR_CHILDREN = 60 };
 
 static uint64_t ranges[NR_ROUNDS];
 
@@ -258,9 +258,20 @@ static void on_signal(int number)
 /* Ranges that cross, interrupted by those of a signal handler. */
 static void run_signals(void)
 {
-	const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	const struct itimerval at_once = {{0, 20}, {0, 20}}, often = {{0, 200}, {0, 200}},
+			       never = {{0, 0}, {0, 0}};
 
 	signal(SIGALRM, on_signal);
+	for (int i = 0; i < NR_CHILDREN; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			setitimer(ITIMER_REAL, &at_once, NULL);
+			end(start("connects"));
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (int i = 0; i < 200000 && nr_signals < 300; i++) {
 		uint64_t a = start("a"), b = start("b"), c = start("c");
