@@ -133,6 +133,30 @@ static void check_waits(const struct event *ev, struct event_support *out)
 	*out = waits;
 }
 
+/* Loads the program once for all probes. */
+static void check_probes(const struct host *h, struct event_support *out)
+{
+	static struct event_support probes;
+	static bool is_tried;
+
+	if (!is_tried)
+		session_probes_check(h, &probes);
+	is_tried = true;
+	*out = probes;
+}
+
+/* Whether the probe can be measured, and whether it is without the flag unsafe. */
+static void probe_works(const struct host *h, const struct event *ev, struct event_support *out)
+{
+	check_probes(h, out);
+	if (out->state != READING_OK || !ev->row->danger)
+		return;
+	*out = (struct event_support){.state = READING_NOT_SUPPORTED};
+	snprintf(out->reason, sizeof(out->reason), "%s", ev->row->danger);
+	snprintf(out->hint, sizeof(out->hint),
+		 "the flag \"unsafe\" of the event sets the breakpoint all the same");
+}
+
 const char *event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
 			struct event_support *out)
 {
@@ -143,6 +167,8 @@ const char *event_works(const struct host *h, struct pmu_probe *probe, const str
 		return "";
 	}
 	pmu_probe_event(probe, ev, out);
+	if (out->state == READING_OK && event_is_probe(ev))
+		probe_works(h, ev, out);
 	if (event_wait(ev) < 0 && event_latency(ev) < 0)
 		return "";
 	opened = *out;

@@ -10,6 +10,7 @@
 #include "base/privilege.h"
 #include "base/sys.h"
 #include "event/model.h"
+#include "event/usdt.h"
 #include "host/host.h"
 #include "pmu/group.h"
 #include "program.h"
@@ -298,9 +299,26 @@ static void warn_retain(const struct options *o, const struct spec *spec)
 			    "target ends: --duration=1s --num-iterations=0 makes many");
 }
 
+/* The files whose probes the names of events mean. */
+static void name_objects(const struct options *o, const struct spec *spec,
+			 struct event_objects *out)
+{
+	const struct spec_target *t = &spec->target;
+
+	*out = (struct event_objects){.pids = t->pids.item,
+				      .nr_pids = t->pids.nr,
+				      .comms = t->comms.item,
+				      .nr_comms = t->comms.nr};
+	if (o->command_argv)
+		out->command = o->command_argv[0];
+	else if (t->command.nr)
+		out->command = t->command.item[0];
+}
+
 /* Returns an exit status. saved: the text for --save-spec. */
-static int complete_spec(struct options *o, const struct catalogue *c, struct spec *spec,
-			 struct buf *saved, struct held *held, struct err_list *errs)
+static int complete_spec(struct options *o, const struct catalogue *c,
+			 struct event_objects *objects, struct spec *spec, struct buf *saved,
+			 struct held *held, struct err_list *errs)
 {
 	struct err e = {0};
 	bool is_settled = settle_target(o, spec, &e) == 0, is_timed;
@@ -309,6 +327,7 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 		err_list_insert(errs, &e);
 		return is_settled ? EXIT_USAGE : EXIT_FAILED;
 	}
+	name_objects(o, spec, objects);
 	settle_flight(o, spec);
 	if (settle_runs(o, spec, errs) || settle_windows(o, spec, errs) ||
 	    choose_events(o, c, spec, errs))
@@ -333,6 +352,7 @@ static int complete_spec(struct options *o, const struct catalogue *c, struct sp
 /* This machine, and the events of its CPU model or of the one that was asked for. */
 struct machine {
 	struct host host;
+	struct event_objects objects; /* of the target */
 	struct api_catalogue events;
 };
 
@@ -342,8 +362,10 @@ static int machine_init(struct machine *m, const char *model, struct err *e)
 
 	if (rc == 0 && m->host.grant != HOST_GRANT_NONE)
 		m->host.may_perfmon |= privilege_is_held(); /* effective only while it is used */
+	m->objects = (struct event_objects){.command = NULL};
 	if (rc == 0)
 		api_catalogue_init(&m->events, &m->host, model);
+	m->events.catalogue.objects = &m->objects;
 	return rc;
 }
 
@@ -495,7 +517,8 @@ static int measure(struct options *o)
 		status = EXIT_FAILED;
 	} else {
 		if (status == EXIT_DONE)
-			status = complete_spec(o, &m.events.catalogue, &spec, &saved, &held, errs);
+			status = complete_spec(o, &m.events.catalogue, &m.objects, &spec, &saved,
+					       &held, errs);
 		status = run_plan(o, &spec, &m, &saved, errs, status);
 		machine_fini(&m);
 	}
@@ -517,26 +540,37 @@ static int look_at_events(const struct options *o)
 {
 	struct err e = {0};
 	struct machine m;
+	struct spec spec; /* its target alone */
 	int status;
 
 	/* A model of another architecture (-ENOTSUP) still has the groups fixed and arch. */
 	if (event_model_check(asked_model(o), &e) == -ENOENT ||
 	    machine_init(&m, asked_model(o), &e))
 		return fail(EXIT_FAILED, &e);
-	status = o->list_events ? list_events(o, &m.events.catalogue)
-				: describe_event(o, &m.events.catalogue);
+	spec_init(&spec);
+	if (settle_target(o, &spec, &e)) {
+		status = fail(EXIT_USAGE, &e);
+	} else {
+		name_objects(o, &spec, &m.objects);
+		status = o->list_events ? list_events(o, &m.events.catalogue)
+					: describe_event(o, &m.events.catalogue);
+	}
+	spec_fini(&spec);
 	machine_fini(&m);
 	return status;
 }
 
 static int run(struct options *o)
 {
+	bool describes = o->list_events || o->describe_event; /* also of a target */
+
 	if (o->list_specs && strcmp(o->output_format, "text") != 0) {
 		log_error("--list-specs supports only --output-format=text");
 		return EXIT_USAGE;
 	}
 	if (o->list_specs + o->list_events + (o->describe_event != NULL) +
-		(o->check_spec || o->strict || options_have_target(o) || chooses_events(o)) >
+		(o->check_spec || o->strict || chooses_events(o) ||
+		 (options_have_target(o) && !describes)) >
 	    1) {
 		log_error("--list-specs, --list-events, --describe-event and measuring "
 			  "(--check-spec, --strict, --event, a command) are mutually exclusive");

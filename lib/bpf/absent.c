@@ -7,6 +7,7 @@
 #include "bpf/aggregate.h"
 #include "bpf/exits.h"
 #include "bpf/latency.h"
+#include "bpf/probes.h"
 #include "bpf/tasks.h"
 #include "bpf/waits.h"
 
@@ -60,6 +61,39 @@ void waits_switch(struct waits *w, enum waits_kind kind, bool is_enabled)
 }
 
 uint64_t waits_sum(const struct waits *w, enum waits_kind kind, uint32_t cpu)
+{
+	return 0;
+}
+
+int probes_open(const struct probes_config *config, struct probes **out, struct err *e)
+{
+	return refuse(e);
+}
+
+void probes_close(struct probes *p)
+{
+}
+
+int probes_add_process(struct probes *p, pid_t process)
+{
+	return -ENOTSUP;
+}
+
+int probes_add_output(struct probes *p, size_t event, uint32_t cpu, int fd)
+{
+	return -ENOTSUP;
+}
+
+int probes_start(struct probes *p, const struct probes_config *config, struct err *e)
+{
+	return refuse(e);
+}
+
+void probes_switch(struct probes *p, size_t event, bool is_enabled)
+{
+}
+
+uint64_t probes_count(const struct probes *p, size_t event, uint32_t cpu, uint64_t *lost)
 {
 	return 0;
 }

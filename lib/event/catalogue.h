@@ -13,6 +13,8 @@ struct catalogue {
 	const struct host *host; /* NULL: table rows only */
 	struct arena *arena;     /* of made rows; NULL if host is */
 	const char *model;       /* libpfm4's name of the CPU model to use; NULL: this machine's */
+	const struct event_objects
+	    *objects; /* whose probes are meant (event/usdt.h); NULL: the machine */
 };
 
 /* Finds an event by its exact name or alias. -ENOENT with *e: "Unknown event: group:name", the last

@@ -14,6 +14,7 @@
 struct arena;
 struct cpuset;
 struct err;
+struct event_probe;
 struct host;
 
 /* The numbers of Fuchsia's groups, then ours. An event's id is group << 11 | number. */
@@ -26,6 +27,7 @@ enum event_group_id {
 	EVENT_GROUP_TRACEPOINT = 6,
 	EVENT_GROUP_SCHED = 7,
 	EVENT_GROUP_LATENCY = 8,
+	EVENT_GROUP_USDT = 9,
 };
 
 /* Which of the flags os and user an event honours alone. Both flags together always mean all. */
@@ -62,7 +64,10 @@ struct event_row {
 	uint32_t nr_parts;
 	uint16_t collector,
 	    field; /* of an event that is not a perf event: the source and field in collect/ */
-	const char *choice;  /* per-thing events: the spec key that selects things; NULL */
+	const char *choice; /* per-thing events: the spec key that selects things; NULL */
+	const struct event_probe *probes; /* group usdt: its places; event/usdt.h */
+	uint32_t nr_probes;
+	const char *danger;  /* why measuring it may break the program; NULL: it does not */
 	const char *missing; /* why a listed event cannot work on this machine; NULL: it may */
 };
 
@@ -96,7 +101,8 @@ struct event_group {
 
 /* The groups defined in this room. collect_misc_group is in collect/. */
 extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
-    event_model_group, event_tracepoint_group, event_sched_group, event_latency_group;
+    event_model_group, event_tracepoint_group, event_sched_group, event_latency_group,
+    event_usdt_group;
 
 /* Makes the hardware rows of misc: uncore, energy, msr, cstates. */
 extern const struct event_maker event_uncore_maker;
@@ -192,6 +198,9 @@ enum {
 	EVENT_LATENCY_SYSCALL
 };
 int event_latency(const struct event *ev);
+
+/* True for an event of the group usdt. */
+bool event_is_probe(const struct event *ev);
 
 /* True for cpu_clock and task_clock, whose counts and periods are in ns. */
 bool event_is_clock(const struct event *ev);

@@ -43,6 +43,8 @@ static const struct event_synonym synonyms[] = {
     {"ipc|instruction per cycle", "fixed:instructions_retired,fixed:unhalted_core_cycles",
      "basic-cpu"},
     {"cache miss|llc miss", "arch:llc_misses,arch:llc_references", "cache-misses, l3"},
+    {"usdt|sdt|probe|user probe|static probe", "usdt:*", ""},
+    {"exception|throw|catch", "usdt:libstdcxx:*", ""},
     {"profile|hot function|flame graph", "software:cpu_clock", "profile, program"},
 };
 

@@ -84,7 +84,8 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 					  .attrs = c->attrs,
 					  .shares_ring = shares_ring(plan),
 					  .aggregates = c->aggregates,
-					  .latency = &c->latency};
+					  .latency = &c->latency,
+					  .probes = &c->probes};
 	return init_cpus(c) ?: set_off(c);
 }
 
@@ -112,6 +113,7 @@ void counters_fini(struct counters *c)
 	close_aggregates(c);
 	waits_close(c->waits);
 	session_latency_fini(&c->latency);
+	session_probes_fini(&c->probes);
 	misc_close(&c->misc);
 	mem_free(c->aggregates);
 	mem_free(c->attrs);
@@ -186,7 +188,8 @@ static int add_processes(struct counters *c)
 static int open_cpus(struct counters *c)
 {
 	struct spare spare;
-	int rc = session_latency_open(&c->latency, c->plan) ?: add_processes(c);
+	int rc = session_latency_open(&c->latency, c->plan)
+		     ?: session_probes_open(&c->probes, c->plan) ?: add_processes(c);
 
 	spare_hold(&spare);
 	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
@@ -354,6 +357,7 @@ void counters_switch_programs(struct counters *c, bool is_paused)
 		if (c->waits && wait >= 0)
 			waits_switch(c->waits, (enum waits_kind)wait, is_on);
 		session_latency_switch(&c->latency, i, is_on);
+		session_probes_switch(&c->probes, i, is_on);
 	}
 }
 
@@ -379,6 +383,7 @@ int counters_reopen(struct counters *c)
 	close_aggregates_of_waits(c);
 	waits_close(c->waits); /* it recognises what is left of the last target */
 	session_latency_close(&c->latency);
+	session_probes_close(&c->probes);
 	c->waits = NULL;
 	return counters_open_waits(c) ?: open_aggregates(c) ?: open_cpus(c) ?: start_waits(c);
 }
@@ -466,6 +471,8 @@ static void sum_up(struct counters *c, size_t i)
 		explain_waits(c, p, &ev->support);
 	if (error && event_latency(&p->event) >= 0 && c->latency.support.state)
 		ev->support = c->latency.support;
+	if (error && event_is_probe(&p->event) && c->probes.support.state)
+		ev->support = c->probes.support;
 	if (error && p->asked->is_aggregated && c->aggregate_support.state)
 		ev->support = c->aggregate_support;
 	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))

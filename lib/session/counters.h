@@ -7,6 +7,7 @@
 #include "session/cpu.h"
 #include "session/latency.h"
 #include "session/misc.h"
+#include "session/probes.h"
 #include "session/session.h"
 
 struct counters {
@@ -23,6 +24,7 @@ struct counters {
 	waits_fn *on_lasting;               /* receives samples of waits; NULL: nothing does */
 	void *arg;
 	struct session_latency latency;
+	struct session_probes probes;
 	struct aggregate **aggregates;          /* owned, like each; per part, or NULL */
 	struct event_support aggregate_support; /* why not */
 };

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "session/latency.h"
+#include "session/probes.h"
 
 #include <errno.h>
 
@@ -111,8 +112,8 @@ static int wait_of(const struct session_cpu *c, size_t part)
 	return event_wait(&event_of(c, part)->event);
 }
 
-/* Sends the samples of a wait to its event, the leader of the last group. */
-static int connect_waits(struct session_cpu *c, const struct session_probe *p, size_t part)
+/* Sends what programs in the kernel sample to its event, the leader of the last group. */
+static int connect_programs(struct session_cpu *c, const struct session_probe *p, size_t part)
 {
 	struct pmu_group *g = &c->groups[c->nr_groups - 1];
 	int wait = wait_of(c, part);
@@ -124,6 +125,9 @@ static int connect_waits(struct session_cpu *c, const struct session_probe *p, s
 		rc = -p->latency->error;
 	if (rc == 0 && wait >= 0 && spec_event_is_sampled(event_of(c, part)->asked))
 		rc = waits_add_output(p->waits, (enum waits_kind)wait, c->cpu, g->members[0].fd);
+	if (event_is_probe(&event_of(c, part)->event) && p->probes)
+		rc = session_probes_connect(p->probes, c->plan->parts[part].event, c->cpu,
+					    g->members[0].fd);
 	if (rc)
 		pmu_group_fini(g);
 	return rc;
@@ -157,7 +161,7 @@ static int add_alone(struct session_cpu *c, const struct session_probe *p, size_
 		return rc;
 	rc = pmu_group_add(&c->groups[c->nr_groups - 1], p->attrs[part], (uint32_t)part);
 	if (rc == 0)
-		rc = connect_waits(c, p, part) ?: connect_aggregate(c, p, part);
+		rc = connect_programs(c, p, part) ?: connect_aggregate(c, p, part);
 	set_result(c, p, part, c->nr_groups - 1, -rc);
 	drop_empty_group(c); /* it cannot be opened even alone */
 	return 0;
@@ -270,6 +274,7 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	forget_results(c);
 	c->waits = p->waits;
 	c->latency = p->latency;
+	c->probes = p->probes;
 	rc = open_sets(c, p, -1);
 	for (size_t i = 0; i < c->plan->target.nr_ids && rc == 0; i++)
 		rc = open_sets(c, p, c->plan->target.ids[i]);
@@ -360,11 +365,17 @@ static void set_programs(const struct session_cpu *c, const struct pmu_group *g,
 {
 	size_t part = g->members[0].event;
 	int wait = wait_of(c, part);
+	uint64_t lost;
 
 	if (c->waits && wait >= 0)
 		count->raw = waits_sum(c->waits, (enum waits_kind)wait, c->cpu);
 	if (c->latency && event_latency(&event_of(c, part)->event) >= 0)
 		count->raw = session_latency_count(c->latency, c->plan->parts[part].event, c->cpu);
+	if (c->probes && event_is_probe(&event_of(c, part)->event)) {
+		count->raw =
+		    session_probes_count(c->probes, c->plan->parts[part].event, c->cpu, &lost);
+		count->lost = add_lost(count->lost, lost);
+	}
 }
 
 /* The CPU is offline: the members return its last counts. */

@@ -13,6 +13,7 @@
 
 struct perf_event_attr;
 struct session_latency;
+struct session_probes;
 
 /* What a session opens events with; shared by its CPUs. */
 struct session_probe {
@@ -24,6 +25,7 @@ struct session_probe {
 	    *waits; /* borrowed; measures the events of group sched; NULL: they do not work here */
 	int waits_error;                       /* errno, then */
 	const struct session_latency *latency; /* borrowed; NULL: there are no such events */
+	const struct session_probes *probes;   /* the same */
 	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
 	struct aggregate *const *aggregates;
 	int aggregate_error; /* errno, then */
@@ -33,6 +35,7 @@ struct session_cpu {
 	const struct plan *plan;               /* borrowed */
 	const struct waits *waits;             /* borrowed, from session_cpu_open on */
 	const struct session_latency *latency; /* the same */
+	const struct session_probes *probes;   /* the same */
 	uint32_t cpu;                          /* or PLAN_ANY_CPU */
 	uint32_t trace;
 	const bool *is_off;       /* borrowed; per event: it stays disabled; NULL: none does */

@@ -38,6 +38,7 @@ static enum plan_set counted_set(const struct event *ev)
 	case EVENT_GROUP_MISC:
 	case EVENT_GROUP_SCHED:
 	case EVENT_GROUP_LATENCY:
+	case EVENT_GROUP_USDT:
 		return PLAN_ALONE;
 	default:
 		return PLAN_HARDWARE;
@@ -305,6 +306,33 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 	return report(plan->spec, p->asked->name_pos, &e, errs);
 }
 
+/* A breakpoint that may change what the program computes needs a word in the spec; and probes are
+ * sampled by their number. */
+static int check_probe(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	struct err e = {0};
+
+	if (p->asked->flags & SPEC_UNSAFE && !event_is_probe(&p->event)) {
+		err_set(&e, -EINVAL, "the flag \"unsafe\" is for events of the group usdt");
+		return report(plan->spec, p->asked->flags_pos, &e, errs);
+	}
+	if (!event_is_probe(&p->event))
+		return 0;
+	if (p->event.row->danger && !(p->asked->flags & SPEC_UNSAFE)) {
+		err_set(&e, -EINVAL, "usdt:%s is not probed: %s", p->event.row->name,
+			p->event.row->danger);
+		err_hint(&e, "the flag \"unsafe\" of the event sets the breakpoint all the same");
+	} else if (p == plan->timebase) {
+		err_set(&e, -EINVAL, "usdt:%s cannot be the timebase", p->event.row->name);
+	} else if (p->asked->frequency) {
+		err_set(&e, -EINVAL, "usdt:%s has no frequency: its rate is the hits per sample",
+			p->event.row->name);
+	} else {
+		return 0;
+	}
+	return report(plan->spec, p->asked->name_pos, &e, errs);
+}
+
 /* The kernel calls programs with the samples of PMUs and of its software events; those of waits add
  * up by themselves. */
 static int check_aggregate(const struct plan *plan, const struct plan_event *p,
@@ -317,7 +345,8 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 	if (plan->spec->flight.span_ns)
 		err_set(&e, -EINVAL, "%s:%s: aggregate and flight_recorder are mutually exclusive",
 			p->event.group->name, p->event.row->name);
-	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT)
+	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT ||
+		 p->event.group->id == EVENT_GROUP_USDT)
 		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",
 			p->event.group->name, p->event.row->name);
 	else
@@ -333,7 +362,8 @@ static int check_sampling(const struct plan *plan, const struct plan_event *p,
 			  const struct catalogue *c, struct err_list *errs)
 {
 	int rc = check_period(plan->spec, p, errs)
-			  ?: check_wait(plan, p, errs) ?: check_aggregate(plan, p, errs);
+			  ?: check_wait(plan, p, errs) ?: check_probe(plan, p, errs)
+			  ?: check_aggregate(plan, p, errs);
 
 	if (event_model_is_foreign(c)) /* a plan for another machine */
 		return rc;

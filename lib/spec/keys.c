@@ -13,8 +13,8 @@
 
 /* In the order of enum spec_flag. */
 static const char *const flag_words[] = {
-    "os",      "user",   "pc",      "last_branch", "timebase", "callchain", "user_stack",
-    "precise", "pinned", "no_idle", "guest",       "host",     "waker",     NULL,
+    "os",     "user",    "pc",    "last_branch", "timebase", "callchain", "user_stack", "precise",
+    "pinned", "no_idle", "guest", "host",        "waker",    "unsafe",    NULL,
 };
 
 /* In the order of enum spec_branch. */
@@ -359,7 +359,7 @@ const struct key_row key_rows[] = {
 	EVENT_POS(aggregate_pos),
 	.name = "aggregate",
 	.type = KEY_BOOL,
-	.groups = "all but misc and tracepoint",
+	.groups = "all but misc, tracepoint and usdt",
 	.modes = "sampling",
 	.description =
 	    "true has the kernel add the samples up by thread and stack, and reads them at the "
@@ -396,7 +396,8 @@ const struct key_row key_rows[] = {
 	    "branches; precise asks the CPU for the exact instruction. timebase, on at most "
 	    "one event, reads the events without a rate at each of its samples. waker, of "
 	    "sched:off_cpu_time, records the stack of who ended the wait, on the CPU on which the "
-	    "wakeup happened: a task, or an interrupt.",
+	    "wakeup happened: a task, or an interrupt. unsafe, of usdt, sets a breakpoint also "
+	    "where it may change the results of the program.",
     },
     {
 	EVENT_FIELD(stack_bytes),

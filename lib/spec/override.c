@@ -138,14 +138,17 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 	return set_number(s, row, value, source, e);
 }
 
-/* Up to the next comma, or the end. The terms of "cpu/event=1,umask=2/" contain commas. */
+/* Up to the next comma, or the end. The terms of "cpu/event=1,umask=2/" contain commas; the slashes
+ * of a path, as in "usdt:/lib/x.so:provider:name", begin none. */
 static size_t spelled_len(const char *text)
 {
-	bool is_in_terms = false;
+	const char *colon = strchr(text, ':');
+	bool is_in_terms = false,
+	     is_path = colon && (size_t)(colon - text) < strcspn(text, ",") && colon[1] == '/';
 	size_t len = 0;
 
 	for (; text[len] && (is_in_terms || text[len] != ','); len++)
-		is_in_terms ^= text[len] == '/';
+		is_in_terms ^= text[len] == '/' && !is_path;
 	return len;
 }
 

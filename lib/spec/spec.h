@@ -27,7 +27,8 @@ enum spec_flag {
 	SPEC_NO_IDLE = 1u << 9,
 	SPEC_GUEST = 1u << 10, /* virtual machines only; with host, or without either: all */
 	SPEC_HOST = 1u << 11,
-	SPEC_WAKER = 1u << 12, /* of sched:off_cpu_time: the stack of who woke the task */
+	SPEC_WAKER = 1u << 12,  /* of sched:off_cpu_time: the stack of who woke the task */
+	SPEC_UNSAFE = 1u << 13, /* of usdt: also where it may break the program */
 };
 
 /* Which branches last_branch records: bits of branch_filter, in the order of the words. */

@@ -1,8 +1,9 @@
 /*
- * Any bytes as an ELF file: segments, sections, symbols, stubs, where code begins, and what libdw
- * is given of it. Nothing outside of the file is touched; what is found makes sense.
+ * Any bytes as an ELF file: segments, sections, symbols, stubs, where code begins, probes, and what
+ * libdw is given of it. Nothing outside of the file is touched; what is found makes sense.
  */
 #include "elf/dwarf.h"
+#include "elf/probes.h"
 #include "symbol/room.h"
 
 #include <stdlib.h>
@@ -81,6 +82,15 @@ static void check_dwarf(const struct elf_file *f)
 		elf_dwarf_close(&d);
 }
 
+static int check_probe(const struct elf_probe *p, void *arg)
+{
+	size_t size = *(const size_t *)arg;
+
+	require(p->provider[0] && p->name[0] && p->offset < size && p->semaphore < size);
+	require(memchr(p->arguments, '\0', sizeof(p->arguments)) != NULL);
+	return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_file *f;
@@ -92,6 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_symbols(f);
 	check_frames(f);
 	check_dwarf(f);
+	require(elf_probes_each(f, check_probe, &size) == 0);
+	require(elf_probes_in_notes(f, data, size, size, check_probe, &size) == 0);
 	elf_file_close(f);
 	return 0;
 }

@@ -435,8 +435,9 @@ TEST(flag_names)
 	    {SPEC_GUEST, "guest"},
 	    {SPEC_HOST, "host"},
 	    {SPEC_WAKER, "waker"},
+	    {SPEC_UNSAFE, "unsafe"},
 	    {0, "?"},
-	    {SPEC_WAKER << 1, "?"},
+	    {SPEC_UNSAFE << 1, "?"},
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
