@@ -1,12 +1,10 @@
 /*
- * Events that cannot be measured, or not by this user: warnings, and what would permit it.
+ * Events that cannot be measured, or not by this user: warnings.
  */
 #include "base/log.h"
-#include "base/privilege.h"
 #include "estimate/table.h"
 #include "host/host.h"
 #include "recorder.h"
-#include "rights.h"
 #include "session/session.h"
 
 #include <errno.h>
@@ -134,36 +132,4 @@ void recorder_warn_never_counted(const struct recorder *r)
 		log_err(LOG_WARNING, &e);
 	}
 	buf_fini(&names);
-}
-
-void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
-{
-	const struct plan *plan = r->plan;
-	bool is_denied = error == -EACCES, needs_kernel = plan->target.is_user_only;
-
-	if (r->options->std.min_level > LOG_INFO)
-		return;
-	/* what runs for another user stays refused */
-	if (r->attached && needs_kernel && !error && !recorder_is_measurable(r))
-		return;
-
-	for (size_t i = 0; !error && i < plan->nr_events; i++) {
-		const struct plan_event *p = &plan->events[i];
-		bool is_refused =
-		    event_is_perf(&p->event) &&
-		    session_event(r->session, i)->support.state == READING_NO_PERMISSION;
-
-		bool is_of_target = plan_is_of_tasks(plan, p) ||
-				    (event_wait(&p->event) >= 0 && plan->target.nr_ids);
-
-		is_denied |= is_refused && !is_of_target;
-		needs_kernel |= is_refused && is_of_target;
-	}
-	if (is_denied && !host_may_measure_cpus(plan->host))
-		rights_add_ways(plan->host, "whole CPUs", 0, out);
-	else if (needs_kernel && !host_may_measure_kernel(plan->host))
-		rights_add_ways(plan->host,
-				plan->target.is_user_only ? "it in the kernel too" : "it", 1, out);
-	else if (!error && privilege_is_held() && session_has_small_rings(r->session))
-		rights_add_buffers(plan->host, out);
 }

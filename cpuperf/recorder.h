@@ -1,5 +1,5 @@
 /*
- * A session that is measured: what the files record.c, record_events.c and record_target.c share.
+ * A session that is measured: what the files record*.c share.
  */
 #ifndef CPUPERF_RECORDER_H
 #define CPUPERF_RECORDER_H
@@ -74,6 +74,8 @@ bool recorder_is_measurable(const struct recorder *r);
 void recorder_log_groups(const struct recorder *r);
 /* Warns of events that were open, but never on the PMU in the whole session. */
 void recorder_warn_never_counted(const struct recorder *r);
+
+/* record_ways.c */
 /* Lines to type, if this user may not measure what the plan asks for. error: of opening it, or 0.
  */
 struct buf;

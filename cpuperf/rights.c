@@ -94,7 +94,25 @@ static const char *capabilities(const struct host *h)
 	return h->has_cap_perfmon ? "cap_perfmon,cap_bpf" : "cap_sys_admin";
 }
 
-void rights_add_ways(const struct host *h, const char *what, int paranoid, struct buf *out)
+/* The lines that let the program's file, or the container, do what is asked for. */
+static void add_capability(const struct host *h, struct buf *out)
+{
+	const char *capability = capabilities(h);
+	char program[MAX_QUOTED];
+
+	quote_program(program);
+	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
+		buf_printf(out,
+			   "sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap "
+			   "%s,cap_syslog=ep %s",
+			   (unsigned)getgid(), program, program, capability, program);
+	else if (h->grant == HOST_GRANT_CONTAINER)
+		buf_adds(out, h->has_cap_perfmon ? "--cap-add=PERFMON --cap-add=BPF"
+						 : "--cap-add=SYS_ADMIN");
+}
+
+void rights_add_ways(const struct host *h, const char *what, int paranoid, bool needs_programs,
+		     struct buf *out)
 {
 	static const char *const introductions[] = {
 	    [HOST_GRANT_FILE] = "type one of these lines",
@@ -102,23 +120,45 @@ void rights_add_ways(const struct host *h, const char *what, int paranoid, struc
 		"start the container with this option, or type the line outside of it",
 	    [HOST_GRANT_NONE] = "type outside of the user namespace",
 	};
-	const char *capability = capabilities(h);
-	char program[MAX_QUOTED], sysctl[64];
 	BUF_AUTO(way, 4 * MAX_QUOTED);
+	char sysctl[128];
 
-	quote_program(program);
-	if (h->grant == HOST_GRANT_FILE) /* chown removes capabilities: first */
-		buf_printf(&way,
-			   "sudo chown root:%u %s && sudo chmod 0750 %s && sudo setcap "
-			   "%s,cap_syslog=ep %s",
-			   (unsigned)getgid(), program, program, capability, program);
-	else if (h->grant == HOST_GRANT_CONTAINER)
-		buf_adds(&way, h->has_cap_perfmon ? "--cap-add=PERFMON --cap-add=BPF"
-						  : "--cap-add=SYS_ADMIN");
-	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d", paranoid);
-
+	add_capability(h, &way);
+	snprintf(sysctl, sizeof(sysctl), "sudo sysctl kernel.perf_event_paranoid=%d%s", paranoid,
+		 needs_programs ? "  # permits no programs in the kernel (BPF)" : "");
 	add_lines(what, introductions[h->grant], (const char *[]){buf_str(&way), sysctl, NULL},
 		  out);
+}
+
+void rights_add_programs(const struct host *h, const char *what, struct buf *out)
+{
+	static const char *const introductions[] = {
+	    [HOST_GRANT_FILE] = "type this line",
+	    [HOST_GRANT_CONTAINER] = "start the container with this option",
+	    [HOST_GRANT_NONE] = "measure as root, outside of the user namespace",
+	};
+	BUF_AUTO(way, 4 * MAX_QUOTED);
+	BUF_AUTO(with, MAX_QUOTED);
+	char program[MAX_QUOTED];
+
+	add_capability(h, &way);
+	quote_program(program);
+	if (h->grant == HOST_GRANT_NONE)
+		buf_printf(&way, "sudo %s", program);
+	buf_printf(&with, "%s with programs in the kernel (BPF)", what);
+	add_lines(buf_str(&with), introductions[h->grant], (const char *[]){buf_str(&way), NULL},
+		  out);
+}
+
+void rights_add_waits(const char *target, struct buf *out)
+{
+	BUF_AUTO(way, 2 * MAX_QUOTED);
+	char program[MAX_QUOTED];
+
+	quote_program(program);
+	buf_printf(&way, "%s --spec-file=wall %s", program, target);
+	add_lines("waits without more rights", "type this line",
+		  (const char *[]){buf_str(&way), NULL}, out);
 }
 
 void rights_add_buffers(const struct host *h, struct buf *out)

@@ -4,6 +4,8 @@
 #ifndef CPUPERF_RIGHTS_H
 #define CPUPERF_RIGHTS_H
 
+#include <stdbool.h>
+
 struct buf;
 struct host;
 
@@ -14,8 +16,15 @@ void rights_clean_environment(void);
 char **rights_environment(void);
 
 /* Appends the lines to type, one per way, that permit what a kernel.perf_event_paranoid of this
- * level does. what: "whole CPUs". */
-void rights_add_ways(const struct host *h, const char *what, int paranoid, struct buf *out);
+ * level does. what: "whole CPUs". needs_programs: some events need programs in the kernel, which no
+ * level permits. */
+void rights_add_ways(const struct host *h, const char *what, int paranoid, bool needs_programs,
+		     struct buf *out);
+/* The same, of programs in the kernel alone. what: names of events. */
+void rights_add_programs(const struct host *h, const char *what, struct buf *out);
+/* The line that samples waits by records of switches, which needs no rights. target: options, or
+ * "-- COMMAND". */
+void rights_add_waits(const char *target, struct buf *out);
 /* The same, of buffers beyond the limit of locked memory: for a program whose file has the
  * capability to measure. */
 void rights_add_buffers(const struct host *h, struct buf *out);

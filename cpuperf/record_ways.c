@@ -1,0 +1,111 @@
+/*
+ * What would permit this user to measure what he asked for.
+ */
+#include "attached.h"
+#include "base/log.h"
+#include "base/privilege.h"
+#include "bpf/waits.h"
+#include "host/host.h"
+#include "recorder.h"
+#include "rights.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { MAX_NAMES_BYTES = 65536, MAX_TARGET_BYTES = 4096 };
+
+/* What is refused, and how it could be measured. */
+struct refused {
+	bool cpus;            /* whole CPUs */
+	bool kernel;          /* what the target does in the kernel */
+	struct buf *programs; /* names of events that need programs in the kernel */
+	bool waits;           /* records of switches would sample some of those */
+};
+
+static bool needs_programs(const struct plan_event *p)
+{
+	return event_wait(&p->event) >= 0 || event_latency(&p->event) >= 0 ||
+	       p->asked->is_aggregated;
+}
+
+static bool is_of_waits(const struct event *ev)
+{
+	return (event_wait(ev) >= 0 && event_wait(ev) != WAITS_WAKEUPS) ||
+	       event_latency(ev) == EVENT_LATENCY_RUN_QUEUE;
+}
+
+static void look_at_event(const struct recorder *r, size_t i, struct refused *out)
+{
+	const struct plan_event *p = &r->plan->events[i];
+	bool is_refused = session_event(r->session, i)->support.state == READING_NO_PERMISSION;
+	bool is_by_records = plan_is_by_switches(r->plan, p);
+
+	if (!event_is_perf(&p->event))
+		return;
+	if (!needs_programs(p)) {
+		out->cpus |= is_refused && !plan_is_of_tasks(r->plan, p);
+		out->kernel |=
+		    plan_is_of_tasks(r->plan, p) && (is_refused || r->plan->target.is_user_only);
+	} else if (is_refused || is_by_records) {
+		buf_printf(out->programs, "%s%s:%s", out->programs->len ? ", " : "",
+			   p->event.group->name, p->event.row->name);
+		out->waits |= !is_by_records && is_of_waits(&p->event);
+	}
+}
+
+/* The target as it is typed. */
+static void add_target(const struct recorder *r, struct buf *out)
+{
+	char command[MAX_TARGET_BYTES];
+
+	if (r->command)
+		target_command_text(r->command, command, sizeof(command));
+	if (r->command)
+		buf_printf(out, "-- %s", command);
+	else if (r->attached && r->plan->target.nr_ids)
+		buf_printf(out, "--pid=%d", (int)r->plan->target.ids[0]);
+	else
+		buf_adds(out, "-- COMMAND");
+}
+
+static void add_ways(const struct recorder *r, const struct refused *refused, struct buf *out)
+{
+	const struct host *h = r->plan->host;
+	bool has_programs = refused->programs->len;
+	BUF_AUTO(target, 2 * MAX_TARGET_BYTES);
+
+	if (refused->cpus && !host_may_measure_cpus(h))
+		rights_add_ways(h, "whole CPUs", 0, has_programs, out);
+	else if (refused->kernel && !host_may_measure_kernel(h))
+		rights_add_ways(h, r->plan->target.is_user_only ? "it in the kernel too" : "it", 1,
+				has_programs, out);
+	else if (has_programs)
+		rights_add_programs(h, buf_str(refused->programs), out);
+	if (!refused->waits || r->plan->target.is_cgroup)
+		return;
+	add_target(r, &target);
+	rights_add_waits(buf_str(&target), out);
+}
+
+void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
+{
+	BUF_AUTO(programs, MAX_NAMES_BYTES);
+	struct refused refused = {.cpus = error == -EACCES,
+				  .kernel = error && r->plan->target.is_user_only,
+				  .programs = &programs};
+	size_t start;
+
+	if (r->options->std.min_level > LOG_INFO)
+		return;
+	for (size_t i = 0; !error && i < r->plan->nr_events; i++)
+		look_at_event(r, i, &refused);
+	/* what runs for another user stays refused */
+	if (r->attached && refused.kernel && !error && !recorder_is_measurable(r))
+		return;
+	start = out->len;
+	add_ways(r, &refused, out);
+	if (out->len == start && !error && privilege_is_held() &&
+	    session_has_small_rings(r->session))
+		rights_add_buffers(r->plan->host, out);
+}
