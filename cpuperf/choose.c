@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/cpuset.h"
 #include "base/log.h"
+#include "bpf/waits.h"
 #include "event/catalogue.h"
 #include "host/host.h"
 #include "program.h"
@@ -81,6 +82,28 @@ static int sample_clock(const struct options *o, const struct catalogue *c, stru
 	return 0;
 }
 
+/* -F and -c are the pace of a clock: who names a wait beside them may expect its samples. */
+static void log_counted_waits(const struct options *o, const struct catalogue *c,
+			      const struct spec *spec)
+{
+	const char *option = o->frequency ? "--frequency" : "--period", *name;
+	const char *group = clock_group(c, &name);
+
+	for (size_t i = 0; i < spec->nr_events; i++) {
+		const struct spec_event *asked = &spec->events[i];
+		struct err unused = {0};
+		struct event ev;
+
+		if (!asked->is_named || spec_event_is_sampled(asked) ||
+		    catalogue_find(c, asked->group_name, asked->event_name, &ev, &unused) ||
+		    event_wait(&ev) < 0 || event_wait(&ev) == WAITS_WAKEUPS)
+			continue;
+		log_info("%s samples %s:%s; %s is counted", option, group, name, asked->event_name);
+		log_info("to sample it too, once per ms of waiting: --event=%s@1000000",
+			 asked->event_name);
+	}
+}
+
 /* Of a clock in ns, or of cycles: at most 4 per ns. */
 static uint64_t samples_per_second(const struct spec_event *event)
 {
@@ -123,6 +146,8 @@ int choose_events(const struct options *o, const struct catalogue *c, struct spe
 		fit_stacks(spec, cpuset_count(&c->host->online));
 	if (rc == 0 && found.len)
 		log_info("events: %s", buf_str(&found));
+	if (rc == 0 && (o->frequency || o->period))
+		log_counted_waits(o, c, spec);
 	buf_fini(&found);
 	return rc;
 }

@@ -101,7 +101,8 @@ void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 	for (size_t i = 0; !error && i < r->plan->nr_events; i++)
 		look_at_event(r, i, &refused);
 	/* what runs for another user stays refused */
-	if (r->attached && refused.kernel && !error && !recorder_is_measurable(r))
+	if (r->attached && refused.kernel && r->plan->target.is_user_only && !error &&
+	    !recorder_is_measurable(r))
 		return;
 	start = out->len;
 	add_ways(r, &refused, out);

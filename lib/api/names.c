@@ -23,6 +23,17 @@ static int find_event(const struct catalogue *c, const char *name, struct buf *f
 	return rc;
 }
 
+static int refuse_repeated(const char *spelled, bool is_sampled, bool can_be_sampled, struct err *e)
+{
+	err_set(e, -EINVAL, "%s appears twice%s", spelled, is_sampled ? " at the same rate" : "");
+	if (is_sampled)
+		err_hint(e, "remove one, or count one of them: %s", spelled);
+	else
+		err_hint(e, "remove one%s%s%s", can_be_sampled ? ", or sample one of them: " : "",
+			 can_be_sampled ? spelled : "", can_be_sampled ? "@RATE" : "");
+	return -EINVAL;
+}
+
 static int add_event(const struct catalogue *c, struct spec *spec, const struct spec_spelled *asked,
 		     struct buf *found, struct err *e)
 {
@@ -45,6 +56,8 @@ static int add_event(const struct catalogue *c, struct spec *spec, const struct 
 	colon = strchr(spelled, ':');
 	rc = spec_name_event(spec, ev.group->name, colon ? colon + 1 : spelled, asked->rate,
 			     asked->frequency);
+	if (rc == -EEXIST)
+		return refuse_repeated(spelled, is_sampled, ev.group->id != EVENT_GROUP_MISC, e);
 	return rc ? err_set(e, rc, "%s: %s", spelled, strerror(-rc)) : 0;
 }
 

@@ -271,6 +271,13 @@ static bool is_sampled_before(const struct plan *plan, const struct plan_event *
 	return false;
 }
 
+static void refuse_second(const struct plan_event *p, struct err *e)
+{
+	err_set(e, -EINVAL, "%s:%s can be sampled at one rate only", p->event.group->name,
+		p->event.row->name);
+	err_hint(e, "remove one, or count it beside its samples: without a rate");
+}
+
 /* Waits are sampled by their length, and their samples have no place for others' counts. */
 static int check_wait(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
@@ -296,8 +303,7 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 			"%s:%s has no frequency: its rate is the ns of waiting per sample",
 			p->event.group->name, p->event.row->name);
 	else if (is_sampled_before(plan, p))
-		err_set(&e, -EINVAL, "%s:%s can be sampled only once", p->event.group->name,
-			p->event.row->name);
+		refuse_second(p, &e);
 	else if (p->asked->rate > MAX_WAIT_NS)
 		err_set(&e, -EINVAL, "%s:%s: the rate is at most %" PRIu64 " ns",
 			p->event.group->name, p->event.row->name, MAX_WAIT_NS);

@@ -210,6 +210,11 @@ static bool is_named(const struct spec_event *event, const char *group, const ch
 	return strcmp(event->group_name, group) == 0 && strcmp(event->event_name, name) == 0;
 }
 
+static bool is_same_name(const struct spec_event *a, const struct spec_event *b)
+{
+	return is_named(a, b->group_name, b->event_name);
+}
+
 static void set_pace(struct spec_event *event, uint64_t rate, uint64_t frequency)
 {
 	event->rate = rate;
@@ -244,6 +249,31 @@ static int append(struct spec *s, struct spec_event event)
 	return 0;
 }
 
+/* Changes the events of the event's name to it, or adds it. is_further: those that an option names
+ * already stay. */
+static int name_event(struct spec *s, const struct spec_event *event, bool is_further)
+{
+	bool is_sampled = spec_event_is_sampled(event), is_any = false, is_alike = false;
+
+	for (size_t i = 0; i < s->nr_events; i++) {
+		const struct spec_event *e = &s->events[i];
+		bool is_same = is_same_name(e, event) && !(is_further && e->is_named);
+
+		is_any |= is_same;
+		is_alike |= is_same && spec_event_is_sampled(e) == is_sampled;
+	}
+	for (size_t i = 0; i < s->nr_events; i++) {
+		struct spec_event *e = &s->events[i];
+
+		if (!is_same_name(e, event) || (is_further && e->is_named) ||
+		    (is_alike && spec_event_is_sampled(e) != is_sampled))
+			continue;
+		set_pace(e, event->rate, event->frequency);
+		e->is_named = true;
+	}
+	return is_any ? 0 : append(s, *event);
+}
+
 int spec_name_event(struct spec *s, const char *group, const char *name, uint64_t rate,
 		    uint64_t frequency)
 {
@@ -251,24 +281,13 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 				   .event_name = name,
 				   .rate = rate,
 				   .frequency = frequency,
-				   .is_paced = rate || frequency};
-	bool is_any = false, is_alike = false;
+				   .is_named = true};
 
-	for (size_t i = 0; i < s->nr_events; i++) {
-		bool is_same = is_named(&s->events[i], group, name);
-
-		is_any |= is_same;
-		is_alike |= is_same &&
-			    spec_event_is_sampled(&s->events[i]) == spec_event_is_sampled(&event);
-	}
-	for (size_t i = 0; i < s->nr_events; i++)
-		if (is_named(&s->events[i], group, name) &&
-		    (!is_alike ||
-		     spec_event_is_sampled(&s->events[i]) == spec_event_is_sampled(&event))) {
-			set_pace(&s->events[i], rate, frequency);
-			s->events[i].is_paced = rate || frequency;
-		}
-	return is_any ? 0 : append(s, event);
+	if (ARRAY_ANY(e, s->events, s->nr_events,
+		      e->is_named && is_same_name(e, &event) && e->rate == rate &&
+			  e->frequency == frequency))
+		return -EEXIST;
+	return name_event(s, &event, true);
 }
 
 static bool is_clock(const struct spec_event *event)
@@ -296,11 +315,13 @@ int spec_sample_clock(struct spec *s, const char *key, const char *value, const 
 		return rc;
 	for (size_t i = 0; i < s->nr_events; i++)
 		if (is_clock(&s->events[i]) && spec_event_is_sampled(&s->events[i])) {
-			if (!s->events[i].is_paced)
+			if (!s->events[i].is_named)
 				set_pace(&s->events[i], pace.rate, pace.frequency);
 			is_any = true;
 		}
-	rc = is_any ? 0 : spec_name_event(s, group, name, pace.rate, pace.frequency);
+	pace.group_name = group;
+	pace.event_name = name;
+	rc = is_any ? 0 : name_event(s, &pace, false);
 	return rc ? err_set_at(e, rc, source, 0, 0, "%s", strerror(-rc)) : 0;
 }
 

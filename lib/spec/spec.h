@@ -64,7 +64,7 @@ struct spec_event {
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
-	bool is_paced;      /* an option sets its own rate or frequency */
+	bool is_named;      /* an option names it, with its rate or frequency */
 	bool is_sampled;    /* the text says only that; false once its defaults are set */
 	bool is_aggregated; /* the kernel adds its samples up by stack */
 	unsigned flags; /* enum spec_flag; neither os nor user means both, and both are set then */
@@ -209,8 +209,9 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 		    struct err *e);
 
 /* Samples the events of that name in this way, or counts them (both 0). If some are sampled and
- * some counted, those that differ in this are unchanged. If there is none it is added, and its
- * samples have the program counter. Borrows group and name. 0, -E2BIG or -ENOMEM. */
+ * some counted, those that differ in this are unchanged, and so are those that were named before.
+ * If there is none it is added, and its samples have the program counter. Borrows group and name.
+ * 0, -E2BIG, -ENOMEM, or -EEXIST: it was named before, in the same way. */
 int spec_name_event(struct spec *s, const char *group, const char *name, uint64_t rate,
 		    uint64_t frequency);
 

@@ -62,6 +62,23 @@ def check_command(folder):
     assert set(rows(folder)) == {"software:page_faults", "software:task_clock"}, rows(folder)
 
 
+def check_counted_and_sampled(folder):
+    """An event that is named twice, in two ways, has both: each run below reads both from its trace."""
+    for events in ("page_faults,page_faults@5", "page_faults@5,page_faults"):
+        saved = f"{folder}/{len(os.listdir(folder))}.cpspec"
+        measure(folder, "-e", events, f"--save-spec={saved}", "--", "true")
+        text = open(saved, encoding="utf-8").read()
+        assert text.count('"rate":5') == 1, text
+
+
+def check_frequency_of_waits(folder):
+    """A frequency is the clock's: it says so where a wait is only counted."""
+    line = "--frequency samples software:cpu_clock; off_cpu_time is counted\n"
+    for events, is_said in (("off_cpu_time", True), ("off_cpu_time@1000000", False), ("wakeups,page_faults", False)):
+        err = measure(folder, "-F", "99", "-e", events, "--", "true", code=None).stderr
+        assert (line in err) == is_said and ("--event=off_cpu_time@1000000\n" in err) == is_said, err
+
+
 def check_command_samples(folder):
     """Each page fault is sampled, with its callers; the shipped spec keeps its events beside -F."""
     if not may_count_faults("samples of page faults"):
@@ -317,6 +334,11 @@ def check_mistakes(folder):
             (["-e", "page_faults,"], "--event:1:13: error: the name of an event is missing"),
             (["-e", ""], "--event:1:1: error: the name of an event is missing"),
             (["-e", "memory_used@99Hz"], "--event:1:1: error: memory_used: a misc event cannot be sampled"),
+            (["-e", "page_faults,software:page_faults"], "--event:1:13: error: software:page_faults appears twice",
+             "hint: remove one, or sample one of them: software:page_faults@RATE"),
+            (["-e", "page_faults@7", "-e", "page_faults@7"], "--event:1:1: error: page_faults appears twice at the same rate",
+             "hint: remove one, or count one of them: page_faults"),
+            (["-e", "memory_used,memory_used"], "--event:1:13: error: memory_used appears twice\n  hint: remove one\n"),
             (["-F", "0"], "--frequency: error: frequency must be an integer from 1 to"),
             (["-c", "x"], "--period: error: rate must be an integer"),
             (["-F", "99", "-c", "99"], "--frequency and --period are mutually exclusive"),
@@ -325,6 +347,8 @@ def check_mistakes(folder):
             (["--list-events", "-e", "page_faults"], "mutually exclusive")):
         done = measure(folder, *args, code=2)
         assert done.stderr.count("error: ") == 1 and all(t in done.stderr for t in texts), (args, done.stderr)
+    done = measure(folder, "-e", "off_cpu_time@10000,off_cpu_time@1000000", code=1)
+    assert "error: sched:off_cpu_time can be sampled at one rate only\n  hint: remove one, or count it" in done.stderr
     done = measure(folder, "-e", "no,such@x", code=2)
     assert done.stderr.count("error: ") == 2, done.stderr
     done = measure(folder, "-e", "no", "--", "touch", "ran", code=125)

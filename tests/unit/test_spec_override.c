@@ -323,9 +323,24 @@ TEST(named_events)
 	assert_int_equal(s.nr_events, 3);
 	assert_int_equal(s.events[2].rate, 7);
 	assert_int_equal(s.events[2].flags, SPEC_OS | SPEC_USER | SPEC_PC);
-	/* the only one: counted, and nothing is left of its samples */
+	/* what was named before stays, and is named in another way only */
+	assert_int_equal(spec_name_event(&s, "h", "a", 7, 0), -EEXIST);
 	assert_int_equal(spec_name_event(&s, "h", "a", 0, 0), 0);
-	assert_int_equal(s.events[2].flags, SPEC_OS | SPEC_USER);
+	assert_int_equal(s.nr_events, 4);
+	assert_int_equal(s.events[2].rate, 7);
+	assert_int_equal(s.events[3].rate, 0);
+	assert_int_equal(s.events[3].flags, SPEC_OS | SPEC_USER);
+	assert_int_equal(spec_check(&s, &errs), 0);
+	spec_fini(&s);
+}
+
+/* The only one is counted, and nothing is left of its samples. */
+TEST(event_named_as_counted)
+{
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	parsed(&s, PAIR);
 	s.events[0].event_name = "b";
 	assert_int_equal(spec_name_event(&s, "g", "a", 0, 0), 0);
 	assert_int_equal(s.events[1].flags, SPEC_OS | SPEC_USER);
