@@ -42,25 +42,50 @@ static int blame(const struct attached *a, const char *option, struct err *e)
 	return e->code;
 }
 
-static int open_cgroup_folder(const char *path, struct err *e)
+/* The group, or the folder, that is called path. Its descriptor, or -errno; mount: where groups
+ * are, or "". */
+static int find_cgroup_folder(const char *path, char mount[PATH_MAX])
 {
-	char mount[PATH_MAX], full[2 * PATH_MAX];
-	struct statfs fs;
-	struct stat st;
+	char full[2 * PATH_MAX];
 	struct buf text;
 	int fd = -1, rc;
 
+	*mount = '\0';
 	buf_init(&text, MAX_MOUNTS_BYTES);
 	rc = root_load(&root_live, "/proc/self/mountinfo", &text);
-	if (rc == 0 && cgroup_find_mount(buf_str(&text), text.len, mount, sizeof(mount)) == 0) {
+	if (rc == 0 && cgroup_find_mount(buf_str(&text), text.len, mount, PATH_MAX) == 0) {
 		snprintf(full, sizeof(full), "%s/%s", mount, path);
 		fd = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
 	buf_fini(&text);
 	if (fd < 0)
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int refuse_path(const char *path, const char *mount, int rc, struct err *e)
+{
+	if (rc != -ENOENT && rc != -ENOTDIR)
+		err_set(e, rc, "%s: %s", path, strerror(-rc));
+	else if (*mount)
+		err_set(e, rc, "%s: no such control group, neither below %s nor as a folder", path,
+			mount);
+	else
+		err_set(e, rc, "%s: no such folder, and no cgroup2 is mounted", path);
+	err_hint(e, "/proc/PID/cgroup shows the group of a process%s%s",
+		 *mount ? "; all are folders below " : "", mount);
+	return rc;
+}
+
+static int open_cgroup_folder(const char *path, struct err *e)
+{
+	char mount[PATH_MAX];
+	struct statfs fs;
+	struct stat st;
+	int fd = find_cgroup_folder(path, mount);
+
 	if (fd < 0)
-		return err_set(e, -errno, "%s: %s", path, strerror(errno));
+		return refuse_path(path, mount, fd, e);
 	if (fstatfs(fd, &fs) == 0 &&
 	    (fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC)) {
 		if (!privilege_is_held() || (fstat(fd, &st) == 0 && st.st_uid == getuid()))
@@ -70,7 +95,8 @@ static int open_cgroup_folder(const char *path, struct err *e)
 	}
 	close(fd);
 	err_set(e, -EINVAL, "%s: this folder is not a control group", path);
-	err_hint(e, "/proc/PID/cgroup shows the group of a process");
+	err_hint(e, "/proc/PID/cgroup shows the group of a process%s%s",
+		 *mount ? "; all are folders below " : "", mount);
 	return -EINVAL;
 }
 
@@ -84,6 +110,8 @@ static int open_cgroup(struct attached *a, struct err *e)
 		return blame(a, "--cgroup", e);
 	snprintf(a->text, sizeof(a->text), "cgroup %s", path);
 	rc = target_watch_new_cgroup(a->cgroup, &a->watch, e);
+	if (rc == 0 && !target_watch_has_begun(a->watch))
+		log_info("cgroup %s is empty: measuring what enters it", path);
 	return rc == -ENOENT && !e->code ? 0 : rc;
 }
 
@@ -262,7 +290,8 @@ void attached_describe(struct attached *a, struct trace_target *out)
 	*out = (struct trace_target){.flags = TRACE_TARGET_IS_ATTACHED |
 					      (has_ended ? TRACE_TARGET_HAS_ENDED : 0),
 				     .pid = a->tasks.nr_chosen ? (uint32_t)a->tasks.chosen[0] : 0};
-	snprintf(out->text, sizeof(out->text), "%s", a->text);
+	snprintf(out->text, sizeof(out->text), "%s%s", a->text,
+		 a->watch && !target_watch_has_begun(a->watch) ? ", which no process entered" : "");
 }
 
 void attached_set_memory(const struct attached *a, struct target_memory_config *out)

@@ -59,15 +59,12 @@ static bool is_added_up(const struct plan *plan, const struct plan_event *p)
 			     x->asked->is_aggregated);
 }
 
-/* The first that holds. */
+/* The first that holds; what an option of the event mends is last. */
 static const struct {
 	bool (*holds)(const struct plan *plan, const struct plan_event *p);
 	struct ways_refusal refusal;
 } refusals[] = {
     {is_of_wakeups, {"records of switches do not show wakeups", ""}},
-    {is_counted,
-     {"by records of switches waits are sampled, not counted",
-      "set a rate, as in sched:off_cpu_time@1000000"}},
     {has_no_target,
      {"records of switches are those of a target's tasks", "measure a command or --pid"}},
     {has_cgroup,
@@ -79,6 +76,9 @@ static const struct {
     {is_added_up, {"nothing adds up records of switches", "sample without aggregate"}},
     {is_overwritten,
      {"a flight recorder overwrites records of switches", "measure without --flight-recorder"}},
+    {is_counted,
+     {"by records of switches waits are sampled, not counted",
+      "set a rate, as in sched:off_cpu_time@1000000"}},
 };
 
 const struct ways_refusal *ways_refuse_switches(const struct plan *plan, const struct plan_event *p)

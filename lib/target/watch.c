@@ -28,9 +28,11 @@ struct target_watch {
 	pid_t *pids; /* owned; those without a pidfd, else 0 */
 	size_t nr;
 	bool is_cgroup, has_thread;
+	char cgroup_events[256]; /* as last read */
 	pthread_t thread;
 	void (*on_end)(void *arg);
 	void *arg;
+	atomic_bool has_begun; /* a cgroup had a process */
 	atomic_bool has_ended;
 };
 
@@ -99,6 +101,23 @@ int target_watch_new(const pid_t *pids, size_t nr, struct target_watch **out, st
 	return 0;
 }
 
+/* True if the last process has left, or the cgroup was removed. */
+static bool has_cgroup_ended(struct target_watch *w)
+{
+	char text[sizeof(w->cgroup_events)];
+	ssize_t len = pread(w->fds[0].fd, text, sizeof(text) - 1, 0);
+
+	if (len < 0)
+		return true;
+	text[len] = '\0';
+	/* as before, after a change: processes came and went before it was read */
+	if (strstr(text, "populated 1") ||
+	    (w->fds[0].revents && strcmp(text, w->cgroup_events) == 0))
+		atomic_store(&w->has_begun, true);
+	memcpy(w->cgroup_events, text, sizeof(text));
+	return w->has_begun && strstr(text, "populated 0");
+}
+
 int target_watch_new_cgroup(int fd, struct target_watch **out, struct err *e)
 {
 	struct target_watch *w = new_watch(1);
@@ -116,20 +135,9 @@ int target_watch_new_cgroup(int fd, struct target_watch **out, struct err *e)
 			   ? rc
 			   : err_set(e, rc, "cgroup.events cannot be read: %s", strerror(-rc));
 	}
+	(void)has_cgroup_ended(w); /* reads whether there is a process */
 	*out = w;
 	return 0;
-}
-
-/* True if no process is left, or the cgroup was removed. */
-static bool is_empty_cgroup(const struct pollfd *p)
-{
-	char text[256];
-	ssize_t len = pread(p->fd, text, sizeof(text) - 1, 0);
-
-	if (len < 0)
-		return true;
-	text[len] = '\0';
-	return strstr(text, "populated 0") != NULL;
 }
 
 static bool have_all_ended(struct target_watch *w)
@@ -137,7 +145,7 @@ static bool have_all_ended(struct target_watch *w)
 	bool is_any_left = false;
 
 	if (w->is_cgroup)
-		return is_empty_cgroup(&w->fds[0]);
+		return has_cgroup_ended(w);
 	for (size_t i = 0; i < w->nr; i++) {
 		if (w->pids[i] && is_gone(w->pids[i]))
 			w->pids[i] = 0;
@@ -182,6 +190,11 @@ int target_watch_start(struct target_watch *w, void (*on_end)(void *arg), void *
 bool target_watch_has_ended(const struct target_watch *w)
 {
 	return atomic_load(&w->has_ended);
+}
+
+bool target_watch_has_begun(const struct target_watch *w)
+{
+	return !w->is_cgroup || atomic_load(&w->has_begun);
 }
 
 void target_watch_free(struct target_watch *w)

@@ -335,6 +335,38 @@ def check_cgroup(folder):
                 time.sleep(0.05)
 
 
+def check_empty_cgroup(folder):
+    """An empty group is measured until the duration has passed, or processes have come and gone."""
+    root = cgroup_root()
+    path = f"{root}/cpuperf-empty-{os.getpid()}"
+    name = f"/{os.path.basename(path)}"
+    try:
+        assert root, "no cgroup2 is mounted"
+        os.mkdir(path)
+    except (AssertionError, OSError) as why:
+        print(f"skip: --cgroup: {why}")
+        return
+    try:
+        began = time.monotonic()
+        err = run(CPUPERF, "-e", "task_clock", f"--cgroup={name}", "-d", "0.5", "-o", "x", cwd=folder).stderr
+        assert time.monotonic() - began >= 0.5, err
+        assert f"cgroup {name} is empty: measuring what enters it\n" in err, err
+        assert f"\ncgroup {name}, which no process entered: still running" in err and " 500." in err, err
+        p = start(folder, f"--cgroup={name}")
+        wait_until_measuring(folder)
+        enter = f"echo $$ > {path}/cgroup.procs; i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done"
+        run("sh", "-c", enter)
+        answer = finish(p, None)
+        assert f"\ncgroup {name}: ended\n" in answer, answer
+        assert counts(folder)["task_clock"] > 1e6, answer
+    finally:
+        os.rmdir(path)
+    for group in (name, "/no/such"):
+        err = run(CPUPERF, "-e", "task_clock", f"--cgroup={group}", cwd=folder, code=1).stderr
+        assert f"--cgroup: error: {group}: no such control group, neither below {root} nor as a folder\n" in err, err
+        assert f"  hint: /proc/PID/cgroup shows the group of a process; all are folders below {root}\n" in err, err
+
+
 def check_many_tasks(folder):
     """Threads that come and go while the events are opened: none is counted twice."""
     script = ("import signal, threading, time\n"

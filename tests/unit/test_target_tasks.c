@@ -391,14 +391,19 @@ TEST(thread_is_no_process)
 	pthread_join(thread, NULL);
 }
 
-/* A cgroup has ended when it is empty, or was removed: then its file cannot be read. */
+/* A cgroup has ended when its last process has left, or it was removed: then its file cannot be
+ * read. One that is empty has not begun. */
 TEST(cgroups)
 {
 	static const struct {
-		const char *text; /* NULL: it cannot be read */
-		bool has_ended;
+		const char *before, *after; /* NULL: it cannot be read */
+		bool has_begun, has_ended;
 	} cases[] = {
-	    {"populated 1\nfrozen 0\n", false}, {"populated 0\nfrozen 0\n", true}, {NULL, true}};
+	    {"populated 1\nfrozen 0\n", "populated 1\nfrozen 0\n", true, false},
+	    {"populated 1\nfrozen 0\n", "populated 0\nfrozen 0\n", true, true},
+	    {"populated 0\nfrozen 0\n", "populated 0\nfrozen 0\n", false, false},
+	    {NULL, NULL, false, true},
+	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct root r = tree_make();
@@ -406,13 +411,16 @@ TEST(cgroups)
 		struct err e = {0};
 		sem_t sem;
 		int fd = open(r.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		const char *text = cases[i].before;
 
 		sem_init(&sem, 0, 0);
 		assert_int_equal(target_watch_new_cgroup(fd, &w, &e), -ENOENT);
 		assert_string_equal(e.msg, "");
-		tree_put(&r, "/cgroup.events", cases[i].text,
-			 cases[i].text ? strlen(cases[i].text) : 0);
+		tree_put(&r, "/cgroup.events", text, text ? strlen(text) : 0);
 		assert_int_equal(target_watch_new_cgroup(fd, &w, &e), 0);
+		assert_int_equal(target_watch_has_begun(w), cases[i].has_begun);
+		if (cases[i].after)
+			tree_text(&r, "/cgroup.events", cases[i].after);
 		assert_int_equal(target_watch_start(w, on_end, &sem, &e), 0);
 		assert_int_equal(has_ended_in(&sem, cases[i].has_ended ? 20000 : 50),
 				 cases[i].has_ended);
