@@ -33,8 +33,9 @@ int profile_comms_add(struct profile_comms *all, const char *name, uint32_t *out
 
 int profile_comms_init(struct profile_comms *all)
 {
-	static const char *const fixed[] = {
-	    [PROFILE_COMM_UNKNOWN] = "[unknown]", [PROFILE_COMM_IDLE] = "swapper"};
+	static const char *const fixed[] = {[PROFILE_COMM_UNKNOWN] = "[unknown]",
+					    [PROFILE_COMM_IDLE] = "swapper",
+					    [PROFILE_COMM_ENDED] = "[ended]"};
 	uint32_t number;
 	int rc = 0;
 

@@ -72,13 +72,22 @@ static bool is_idle(const struct known_task *k)
 	return k->pid == 0 && k->tid == 0;
 }
 
+/* A thread has no number while it ends: the kernel has freed it. */
+static bool has_ended(const struct known_task *k)
+{
+	return k->tid == TRACE_UNKNOWN && k->pid != TRACE_UNKNOWN;
+}
+
 /* After the process: intersects the intervals of both. */
 static void find_comm(const struct profile_processes *p, uint64_t time_ns, struct known_task *k)
 {
 	size_t i = profile_namings_until(p, k->tid, time_ns);
 	const struct profile_naming *n = find_naming(p, i - 1, k->tid);
 	const struct profile_naming *next = find_naming(p, i, k->tid);
-	uint32_t comm = n ? n->comm : is_idle(k) ? PROFILE_COMM_IDLE : PROFILE_COMM_UNKNOWN;
+	uint32_t comm = n              ? n->comm
+			: is_idle(k)   ? PROFILE_COMM_IDLE
+			: has_ended(k) ? PROFILE_COMM_ENDED
+				       : PROFILE_COMM_UNKNOWN;
 
 	if (n && n->from_ns > k->from_ns)
 		k->from_ns = n->from_ns;

@@ -82,7 +82,8 @@ struct profile_comm {
 };
 
 /* The task of a sample. No pointer is NULL: unknown tasks have entries of their own (a process of
- * that pid without mappings; "[unknown]"; the idle task, pid 0, is "swapper"). */
+ * that pid without mappings; "[unknown]"; the idle task, pid 0, is "swapper"; a thread that had
+ * ended, and has no number any more, is "[ended]"). */
 struct profile_task {
 	const struct profile_process *process;
 	const struct profile_comm *comm; /* the thread's */

@@ -66,7 +66,7 @@ struct profile_comms {
 	struct dict items; /* struct profile_comm */
 	bool is_full;
 };
-enum { PROFILE_COMM_UNKNOWN, PROFILE_COMM_IDLE };
+enum { PROFILE_COMM_UNKNOWN, PROFILE_COMM_IDLE, PROFILE_COMM_ENDED };
 int profile_comms_init(struct profile_comms *c); /* 0 or -ENOMEM; then nothing is owned */
 void profile_comms_fini(struct profile_comms *c);
 /* Finds or adds a name. 0; -EFBIG: skipped; -ENOMEM. */

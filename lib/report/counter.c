@@ -400,9 +400,11 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 static void name_thread(const struct trace_record *r, const struct profile_task *task,
 			char text[ROOT_BYTES])
 {
-	int len = snprintf(text, ROOT_BYTES, "%s (%" PRIu32 "/%" PRIu32, task->comm->name, r->pid,
-			   r->tid);
+	int len = snprintf(text, ROOT_BYTES, "%s (%" PRIu32 "/", task->comm->name, r->pid);
 
+	len += r->tid == TRACE_UNKNOWN
+		   ? snprintf(text + len, ROOT_BYTES - (size_t)len, "-")
+		   : snprintf(text + len, ROOT_BYTES - (size_t)len, "%" PRIu32, r->tid);
 	if (task->thread != TRACE_UNKNOWN)
 		len += snprintf(text + len, ROOT_BYTES - (size_t)len, " #%" PRIu32, task->thread);
 	snprintf(text + len, ROOT_BYTES - (size_t)len, ")");
