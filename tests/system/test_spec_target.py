@@ -162,7 +162,7 @@ def check_mistakes(folder):
                          ({"cgroups": ["/a"], "comms": ["x"]}, "mutually exclusive"),
                          ({"children": False}, "children requires"), ({"child": False}, "did you mean"),
                          ([], "must be an object"), ({"pids": [99999999]}, "there is no process 99999999"),
-                         ({"cgroups": ["/no-such"]}, "/no-such: No such file"), ({"cpus": "x"}, "not a list of CPUs")):
+                         ({"cgroups": ["/no-such"]}, "/no-such: no such control group"), ({"cpus": "x"}, "not a list of CPUs")):
         done = run(CPUPERF, write(folder, target), "-d0.05", cwd=folder, code=1)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (target, done.stderr)
         assert done.stderr.startswith("own.cpspec:1:"), done.stderr

@@ -516,7 +516,7 @@ def check_mistakes(folder):
             (["--pid=99999999"], 1, "--pid: error: there is no process 99999999"),
             (["--pid", f"{me},x"], 1, '"x" is not a process number'), (["--pid="], 1, '"" is not a process number'),
             (["--comm=no-such-name"], 1, '--comm: error: no process has the name "no-such-name"'),
-            (["--cgroup=/no-such"], 1, "--cgroup: error: /no-such: No such file"),
+            (["--cgroup=/no-such"], 1, "--cgroup: error: /no-such: no such control group"),
             (["--cgroup=/tmp"], 1, "not a control group"),
             (["--pid", me, "--cgroup=/"], 2, "exclusive"), (["--no-children"], 2, "requires"),
             (["-e", "task_clock", "--cpu=4000"], 1, "CPU 4000 is not online"),
