@@ -3,10 +3,12 @@
  */
 #include "job.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "registry.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { LINE_BYTES = 1024 };
 
@@ -72,5 +74,27 @@ void job_warn_aggregated(struct job *j)
 	err_set(&problem, -ENOTSUP,
 		"%s: the kernel added its samples up: --%s=%s shows none of these",
 		f->events[i].label, registry_option(row), row->name);
+	problems_add(&j->output->problems, false, &problem);
+}
+
+static bool prints_latencies(const struct registry_row *row)
+{
+	return row->kind == REGISTRY_EXPORT && !row->omits_latencies && row->diff != REGISTRY_DIFF;
+}
+
+void job_warn_latencies(struct job *j)
+{
+	const struct profile_facts *f = job_input(j)->facts;
+	const struct registry_row *row =
+	    j->output->format->omits_latencies ? j->output->format : j->row;
+	char names[REGISTRY_NAMES_BYTES];
+	struct err problem = {0};
+
+	if (!row->omits_latencies ||
+	    !ARRAY_ANY(ev, f->events, f->nr_events, strcmp(ev->group, "latency") == 0))
+		return;
+	err_set(&problem, -ENOTSUP, "--%s=%s omits latencies: --report=latency prints them",
+		registry_option(row), row->name);
+	err_hint(&problem, "formats with latencies: %s", registry_names(names, prints_latencies));
 	problems_add(&j->output->problems, false, &problem);
 }

@@ -115,6 +115,7 @@ static int print_job(struct job *j, struct err *e)
 {
 	job_warn_ignored(j, j->row->ignores);
 	job_warn_aggregated(j);
+	job_warn_latencies(j);
 	put_removed(j);
 	return j->row->print(j, e);
 }

@@ -61,7 +61,8 @@ struct registry_row {
 	    roots_in_state; /* of sessions that sample waits, unless --group-by or --sort is used */
 	bool lists_samples; /* one by one, or over time: those that the kernel added up are missing
 			     */
-	bool adds_states;   /* as if by --group-by=state, but for the frame */
+	bool omits_latencies;
+	bool adds_states;    /* as if by --group-by=state, but for the frame */
 	bool ignores_common; /* reads no records of the common file, which is only checked */
 	/* Prints the job: 0 or -errno with *e. NULL for forms. */
 	int (*print)(struct job *j, struct err *e);

@@ -195,7 +195,8 @@ static const struct event_row misc_rows[] = {
 	    "Time that the threads of the process spent on CPUs.", PIDS),
 	ROW(161, "process_run_delay", COUNT, THINGS, "ns", "/proc/PID/task/*/schedstat",
 	    COLLECT_MANY + PROCESS, PROCESS_RUN_DELAY, 0,
-	    "Time that the threads of the process could run and waited for a CPU.", PIDS),
+	    "Time that the threads of the process could run and waited for a CPU;"
+	    " sched:run_queue_time samples it.", PIDS),
 	ROW(162, "process_rss", VALUE, THINGS, "B", "/proc/PID/statm",
 	    COLLECT_MANY + PROCESS, PROCESS_RSS, 0,
 	    "Memory of the process that is present.", PIDS),

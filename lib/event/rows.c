@@ -142,8 +142,9 @@ static const struct event_row sched_rows[] = {
 	 "Time that tasks were blocked: from the switch out to the wakeup.",
 	 WAIT_DETAIL WAKER_DETAIL),
     WAIT(2, "run_queue_time", 1, "ns",
-	 "Time that tasks waited for a CPU: from the wakeup, or the preemption, to the switch in.",
-	 WAIT_DETAIL "\nmisc:process_run_delay is the same time as /proc has it, by process."),
+	 "Time that tasks waited for a CPU: from the wakeup, or the preemption, to the switch in; "
+	 "by process also misc:process_run_delay.",
+	 WAIT_DETAIL),
     WAIT(3, "wakeups", 2, "wakeups", "Blocked tasks that were woken up.", NULL),
 };
 

@@ -156,6 +156,18 @@ def check_diff_machine(folder):
         assert abs(float(found[f"{event} p50"]["is_count"]) - sum(own) / len(own)) <= 1, (found, own)
 
 
+def check_omitted(folder):
+    """Formats that have no latencies say so, where there are some, and which have."""
+    record(folder, runs=1, events=f"{EVENTS},software:cpu_clock@100000")
+    for name in ("pprof", "folded", "speedscope", "perf-data", "raw", "chrome", "perfetto", "sqlite", "openmetrics", "html"):
+        err = run(PRINT, "--quiet", f"--output-format={name}", "--output-file=x", "s", cwd=folder).stderr
+        said = f"--output-format={name} omits latencies: --report=latency prints them\n" in err
+        assert said == (name in ("pprof", "folded", "speedscope", "perf-data", "raw")), (name, err)
+        assert not said or "\n  hint: formats with latencies: perfetto, chrome, openmetrics, sqlite, html\n" in err, err
+    record(folder, "none", runs=1, events="software:cpu_clock@100000")
+    assert "omits latencies" not in run(PRINT, "--output-format=folded", "none", cwd=folder).stderr
+
+
 def check_html(folder):
     """A chart for each event, with the numbers of the report; what it is of can be chosen; two sides of --diff."""
     if not browser.find():

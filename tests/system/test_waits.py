@@ -398,6 +398,14 @@ def check_described(folder):
         assert event["works"] and event["way"] == way and ("BPF" in event["reason"]) == bool(before), event
 
 
+def check_other_form(folder):
+    """The event of samples and that of /proc name each other, wherever either is looked up."""
+    pair = ("sched:run_queue_time", "misc:process_run_delay")
+    for one, other in (pair, pair[::-1]):
+        for option in ("--describe-event", "--list-events"):
+            assert other in output(CPUPERF, f"{option}={one}", cwd=folder), (option, one)
+
+
 def check_refusals(folder):
     for event, text in (("sched:wakeups@1000", "can be counted, not sampled"),
                         ("sched:off_cpu_time@100Hz", "has no frequency")):
