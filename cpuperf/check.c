@@ -118,9 +118,8 @@ static void add_sampling(struct buf *out, const struct plan *plan, const struct 
 		if (p->asked->is_aggregated)
 			buf_adds(out, "  aggregate  added up in the kernel by thread and stack\n");
 		if (ev.is_partial)
-			buf_adds(
-			    out,
-			    "  coverage   unknown: the event counts more than its samples cover\n");
+			buf_adds(out, "  coverage   unknown: the count includes what the flags "
+				      "exclude from samples\n");
 	}
 	if (p == timebase)
 		buf_adds(out, "  timebase   events without a rate are read at its pace\n");

@@ -163,7 +163,8 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_DIR,
      .section = "What to measure, if not the machine",
      .help = "Measure all processes in a control group and below it, whenever they come, until "
-	     "the last has ended; of an empty one, what enters it. PATH: as in /proc/PID/cgroup, or the folder. Requires the "
+	     "the last has ended; of an empty one, what enters it. PATH: as in /proc/PID/cgroup, "
+	     "or the folder. Requires the "
 	     "permission to measure whole CPUs.",
      .set = opt_set_string,
      .offset = offsetof(struct options, cgroup),

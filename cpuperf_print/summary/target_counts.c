@@ -255,9 +255,9 @@ void summary_target_put_uncounted(struct summary *s, bool are_runs)
 	if (used - counted > used / 10 && (used - counted > 5e6 || counted < used / 20))
 		buf_printf(
 		    s->out,
-		    "  counted for %.1f %% of the CPU time: events exclude %sthe start and end "
-		    "of each task, set-user-ID programs, CPUs not in --cpu and the time for which "
-		    "--control disabled them\n",
+		    "  counted for %.1f %% of the CPU time\n"
+		    "  excluded: %sset-user-ID programs, the start and end of each task, CPUs "
+		    "not in --cpu, time disabled by --control\n",
 		    100 * counted / used,
 		    summary_target_is_process_only(s) ? "child processes (--no-children), " : "");
 }

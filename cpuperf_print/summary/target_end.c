@@ -67,6 +67,16 @@ static void put_text(struct summary *s)
 	buf_printf(s->out, "%.*s…: ", (int)at, text);
 }
 
+static void put_gap(struct summary *s)
+{
+	uint64_t nr = s->totals->nr_iterations;
+
+	buf_printf(s->out, "  measured for %s, in %" PRIu64 " iteration%s\n",
+		   HUMAN((double)s->totals->measured_ns, "ns"), nr, nr == 1 ? "" : "s");
+	buf_printf(s->out, "  not measured for %s before %s\n",
+		   HUMAN((double)s->totals->gap_ns, "ns"), nr == 1 ? "it" : "them");
+}
+
 void summary_target_put_end(struct summary *s, bool are_runs)
 {
 	put_text(s);
@@ -82,9 +92,5 @@ void summary_target_put_end(struct summary *s, bool are_runs)
 		put_status(s->out, (int)s->target.status);
 	buf_addc(s->out, '\n');
 	if (s->totals->gap_ns)
-		buf_printf(s->out,
-			   "  measured in %" PRIu64
-			   " iteration(s), %s in all; %s before them not\n",
-			   s->totals->nr_iterations, HUMAN((double)s->totals->measured_ns, "ns"),
-			   HUMAN((double)s->totals->gap_ns, "ns"));
+		put_gap(s);
 }

@@ -532,7 +532,7 @@ def check_no_children(folder):
             return
         assert "still running" not in done.stderr, done.stderr
         assert "  the processes that it started were not measured (--no-children)\n" in done.stderr, done.stderr
-        assert re.search(r"  counted for .*: events exclude child processes \(--no-children\), ", done.stderr), done.stderr
+        assert re.search(r"  counted for .* % of the CPU time\n  excluded: child processes \(--no-children\), ", done.stderr), done.stderr
     assert "(--no-children)" not in measure(folder, "sh", "-c", script).stderr
 
 

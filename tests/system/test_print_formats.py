@@ -381,7 +381,7 @@ def check_plan(spec):
                  "  a sample   has the time, process and thread; the program counter\n",
                  "  timebase   events without a rate are read at its pace\n",
                  "  read       at the pace of the timebase, software:cpu_clock\n",
-                 "  coverage   unknown: the event counts more than its samples cover"):
+                 "  coverage   unknown: the count includes what the flags exclude from samples"):
         assert line in plan, (line, plan)
     assert plan.count("  timebase  ") == 1 and plan.count("  coverage  ") == 1
 
