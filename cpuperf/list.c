@@ -17,13 +17,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_LIST_BYTES = 64 << 20 };
+enum {
+	MAX_LIST_BYTES = 64 << 20,
+	MAX_ROWS = 16, /* in text, of events that a common word names by one pattern */
+};
 
 struct list {
 	struct buf out;
 	const struct list_format *format;
 	const char *pattern;
 	const struct event_synonym *synonym; /* of the pattern; NULL: it is none */
+	size_t nr_of_part[EVENT_SYNONYM_MAX_PARTS];
+	size_t nr_mentions; /* that have the word, and are not of the synonym */
 	const struct host *host;
 	struct pmu_probe *probe;         /* owned; NULL: not needed, only names are printed */
 	const struct event_group *group; /* of the last line printed */
@@ -44,7 +49,7 @@ static void add_text(struct list *l, const struct event_facts *f)
 	event_add_line(f, &l->out);
 }
 
-/* Above the list, in which the word may have other meanings too. */
+/* Above the list. */
 static void add_synonym(struct list *l)
 {
 	const struct event_synonym *s = l->synonym;
@@ -96,14 +101,42 @@ static bool matches_name(const char *pattern, const char *group, const char *nam
 	return str_glob(pattern, spelled) || str_glob(pattern, name);
 }
 
-static bool matches(const struct list *l, const struct event *ev)
+static bool has_pattern(const struct list *l, const struct event *ev)
 {
 	const struct event_row *row = ev->row;
 
-	return !l->pattern || (l->synonym && event_synonym_has(l->synonym, ev)) ||
-	       matches_name(l->pattern, ev->group->name, row->name) ||
+	return matches_name(l->pattern, ev->group->name, row->name) ||
 	       matches_name(l->pattern, ev->group->name, row->alias) ||
 	       str_glob(l->pattern, row->description);
+}
+
+/* A common word stands for the events that answer it, not for all whose text has it. */
+static bool matches(struct list *l, const struct event *ev)
+{
+	int part;
+
+	if (!l->pattern)
+		return true;
+	if (!l->synonym)
+		return has_pattern(l, ev);
+	part = event_synonym_part(l->synonym, ev);
+	l->nr_mentions += part < 0 && has_pattern(l, ev);
+	return part >= 0 && (++l->nr_of_part[part] <= MAX_ROWS || l->format->add != add_text);
+}
+
+/* Below the list: the rest of each pattern. */
+static void add_rest(struct list *l)
+{
+	const char *part = l->synonym->events;
+
+	for (size_t i = 0; i < EVENT_SYNONYM_MAX_PARTS && *part; i++) {
+		int len = (int)strcspn(part, ",");
+
+		if (l->nr_of_part[i] > MAX_ROWS)
+			buf_printf(&l->out, "\n… %zu more: --list-events='%.*s'\n",
+				   l->nr_of_part[i] - MAX_ROWS, len, part);
+		part += len + (part[len] == ',');
+	}
 }
 
 /* Loads the programs once for all system calls. */
@@ -217,6 +250,9 @@ static void log_missing(const struct list *l, const struct catalogue *c)
 	if (asks_for(l->pattern, &event_tracepoint_group) &&
 	    event_tracepoint_group.makers[0]->find(c, "sched:sched_switch", &row, &e) && e.msg[0])
 		log_info("group tracepoint: %s; %s", e.msg, e.hint);
+	if (l->nr_mentions)
+		log_info("%zu other event(s) mention it: --list-events='*%s*'", l->nr_mentions,
+			 l->pattern);
 	if (l->nr_not_working)
 		log_info("%zu of %zu event(s) do not work here, as marked; --describe-event says "
 			 "why and what to do",
@@ -242,6 +278,8 @@ int list_events(const struct options *o, const struct catalogue *c)
 		add_synonym(&l);
 	if (rc == 0)
 		rc = catalogue_each(c, list_one, &l);
+	if (l.synonym && l.format->add == add_text)
+		add_rest(&l);
 	if (rc)
 		log_error("the list of events: %s", strerror(-rc));
 	else if (!l.nr && l.pattern)

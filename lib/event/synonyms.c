@@ -22,9 +22,13 @@ static const struct event_synonym synonyms[] = {
      "misc:disk_busy_time",
      "latency, disks"},
     {"disk|io|i/o|disk io|throughput", "misc:disk_*,latency:block", "disks"},
-    {"lock|mutex|futex|contention|lock contention",
-     "sched:off_cpu_time,latency:syscall.futex,tracepoint:lock:*", "wall"},
-    {"wait|blocked|off cpu|sleep", "sched:off_cpu_time,sched:wakeups", "wall"},
+    {"lock|mutex|contention|lock contention",
+     "sched:off_cpu_time,latency:syscall.futex,tracepoint:lock:contention_*", "wall"},
+    {"futex", "latency:syscall.futex*,sched:off_cpu_time", "wall"},
+    {"wait|blocked|off cpu|waiting|wait time",
+     "sched:off_cpu_time,sched:run_queue_time,sched:wakeups", "wall"},
+    {"sleep|sleeping", "sched:off_cpu_time,latency:syscall.*nanosleep", "wall"},
+    {"wakeup|wake", "sched:wakeups,sched:off_cpu_time", "wall"},
     {"run queue|runqueue|scheduler latency|scheduling latency|run queue latency|cpu wait",
      "latency:run_queue,sched:run_queue_time,misc:process_run_delay", "latency, wall"},
     {"page fault|pagefault|fault",
@@ -33,15 +37,31 @@ static const struct event_synonym synonyms[] = {
      "program"},
     {"context switch|switch|csw", "software:context_switches,misc:context_switches", "program"},
     {"migration", "software:cpu_migrations", ""},
-    {"interrupt|irq|irq latency|interrupt latency", "latency:irq,latency:softirq", "latency"},
-    {"softirq|soft interrupt|bottom half", "latency:softirq", "latency"},
+    {"interrupt|irq|irq latency|interrupt latency",
+     "latency:irq,latency:softirq,misc:cpu_irq,misc:cpu_softirq", "latency"},
+    {"softirq|soft interrupt|bottom half", "latency:softirq,misc:cpu_softirq", "latency"},
+    {"memory|memory usage|ram|rss",
+     "misc:memory_used,misc:memory_available,misc:process_rss,misc:process_peak_rss,"
+     "misc:cgroup_memory_current,misc:pressure_memory_*",
+     "system, processes"},
+    {"memory bandwidth", "misc:memory_bytes_*", "basic-cpu-memory"},
+    {"swap|swapping", "misc:swap_*", ""},
+    {"network|net|traffic|packet|network traffic", "misc:net_*", "system"},
+    {"process", "misc:process_*,misc:forks", "processes"},
+    {"cgroup|control group|container", "misc:cgroup_*", ""},
+    {"pressure|psi", "misc:pressure_*", "watch"},
     {"retransmit|tcp retransmit|retransmission",
      "tracepoint:tcp:tcp_retransmit_skb,tracepoint:tcp:tcp_retransmit_*", ""},
     {"page allocation|allocation of page|kernel allocation", "tracepoint:kmem:mm_page_alloc", ""},
-    {"cpu usage|cpu utilization|cpu time|load",
+    {"cpu|cpu usage|cpu utilization|cpu time|load",
      "misc:cpu_utilization,misc:process_cpu_time,misc:load_average_*", "system"},
     {"ipc|instruction per cycle", "fixed:instructions_retired,fixed:unhalted_core_cycles",
      "basic-cpu"},
+    {"branch|branch miss|branch misprediction|misprediction", "arch:branch_*", "branches"},
+    {"tlb|tlb miss", "arch:?tlb_*", "tlb"},
+    {"energy|power", "misc:energy_*", "energy"},
+    {"temperature", "misc:*_temperature", ""},
+    {"cache", "arch:llc_*,arch:l1*", "cache-misses, l1, l3"},
     {"cache miss|llc miss", "arch:llc_misses,arch:llc_references", "cache-misses, l3"},
     {"usdt|sdt|probe|user probe|static probe", "usdt:*", ""},
     {"exception|throw|catch", "usdt:libstdcxx:*", ""},
@@ -65,19 +85,21 @@ static void plain(const char *word, char out[MAX_WORD])
 		out[len - 1] = '\0';
 }
 
-/* Calls fn with each part of the text between separators; stops at the first true. */
-static bool any_part(const char *text, char separator,
+/* Calls fn with each part of the text between separators, until one returns true. Its number, from
+ * 0; -1: there is none. */
+static int find_part(const char *text, char separator,
 		     bool (*fn)(const char *part, const void *arg), const void *arg)
 {
 	char part[MAX_NAME];
+	int number = 0;
 
-	for (const char *end; *text; text = *end ? end + 1 : end) {
+	for (const char *end; *text; text = *end ? end + 1 : end, number++) {
 		end = strchrnul(text, separator);
 		snprintf(part, sizeof(part), "%.*s", (int)(end - text), text);
 		if (fn(part, arg))
-			return true;
+			return number;
 	}
-	return false;
+	return -1;
 }
 
 static bool is_word(const char *part, const void *arg)
@@ -91,7 +113,7 @@ const struct event_synonym *event_synonym_find(const char *word)
 
 	plain(word, wanted);
 	return ARRAY_FIND(s, synonyms, ARRAY_NR(synonyms),
-			  any_part(s->words, '|', is_word, wanted));
+			  find_part(s->words, '|', is_word, wanted) >= 0);
 }
 
 static bool is_glob_of(const char *part, const void *arg)
@@ -101,10 +123,10 @@ static bool is_glob_of(const char *part, const void *arg)
 	return strpbrk(part, "*?[") ? str_glob(part, name) : strcmp(part, name) == 0;
 }
 
-bool event_synonym_has(const struct event_synonym *s, const struct event *ev)
+int event_synonym_part(const struct event_synonym *s, const struct event *ev)
 {
 	char name[MAX_NAME];
 
 	snprintf(name, sizeof(name), "%s:%s", ev->group->name, ev->row->name);
-	return any_part(s->events, ',', is_glob_of, name);
+	return find_part(s->events, ',', is_glob_of, name);
 }

@@ -4,8 +4,6 @@
 #ifndef EVENT_SYNONYMS_H
 #define EVENT_SYNONYMS_H
 
-#include <stdbool.h>
-
 struct event;
 
 struct event_synonym {
@@ -17,7 +15,8 @@ struct event_synonym {
 /* The row that has the word, written with blanks, '_', '-' or '.', in the plural or not; NULL:
  * there is none. */
 const struct event_synonym *event_synonym_find(const char *word);
-/* True if it names the event. */
-bool event_synonym_has(const struct event_synonym *s, const struct event *ev);
+enum { EVENT_SYNONYM_MAX_PARTS = 8 }; /* of events */
+/* Which part of s->events names the event, from 0; -1: none does. */
+int event_synonym_part(const struct event_synonym *s, const struct event *ev);
 
 #endif

@@ -61,6 +61,18 @@ def check_common_words():
         assert first.startswith(f"{word}: ") and spec in first.split("; --spec-file=")[1].split(", "), first
         for name in first.split("; ")[0][len(word) + 2:].split(", "):
             assert list_names(pattern=name), name
+    # what people type is answered in a screen, without what only mentions the word
+    for word, most in (("lock", 5), ("disk latency", 6), ("syscall", 18), ("wait", 3), ("sleep", 3), ("futex", 6),
+                       ("memory", 8), ("network", 8), ("interrupt", 4), ("cpu", 5), ("cache", 7), ("process", 17)):
+        done = run(f"--list-events={word}")
+        names = re.findall(r"^(?!Group |… )([^\n: ][^\n ]*): ", done.stdout.split("\n", 1)[1], re.M)
+        assert 0 < len(names) <= most, (word, names)
+    text = run("--list-events=syscall").stdout
+    more = re.search(r"\n… (\d+) more: --list-events='latency:syscall\.\*'\n", text)
+    assert int(more[1]) + 16 == len(list_names(pattern="latency:syscall.*")), text[-500:]
+    mentions = re.search(r"(\d+) other event\(s\) mention it: --list-events='\*wait\*'", run("--list-events=wait").stderr)
+    assert int(mentions[1]) + len(set(list_names(pattern="wait")) & set(list_names(pattern="*wait*"))) == \
+        len(list_names(pattern="*wait*"))
     for option, hint in (("disk_latency", "did you mean latency:block?"),
                          ("misc:run_queue_latency", "did you mean latency:run_queue?"),
                          ("syscalls", "--list-events='syscalls' lists its events")):
