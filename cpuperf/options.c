@@ -299,8 +299,8 @@ static const struct opt_row before[] = {
      .section = "Looking around",
      .help =
 	 "List all events, or those whose name, group:name or description matches the "
-	 "glob PATTERN (a PATTERN without wildcards matches anywhere in the text), or that answer "
-	 "a common word: disk latency, syscall, lock, page fault, retransmit, … With "
+	 "glob PATTERN (a PATTERN without wildcards matches anywhere in the text). A common word "
+	 "lists the events that answer it: disk latency, syscall, lock, memory, … With "
 	 "--model-name, list the events of another CPU model.",
      .set = set_list_events,
      .has_no_variable = true,
