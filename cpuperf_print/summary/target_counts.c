@@ -132,6 +132,7 @@ static void put_modes(struct summary *s, struct layout *l, double seconds)
 	const bool is_least = summary_target_is_of_proc(s);
 	const struct summary_target_modes modes = summary_target_modes(s);
 	struct spread user = s->runs.user, system = s->runs.system;
+	const bool is_of_whole = summary_target_is_partial(s); /* wait4 */
 	bool is_whole = s->runs.nr == user.nr && !summary_target_is_partial(s) && !is_least;
 
 	if (is_least && !user.nr && !summary_target_is_partial(s) && t->user_ns + t->system_ns) {
@@ -141,10 +142,17 @@ static void put_modes(struct summary *s, struct layout *l, double seconds)
 	if (!user.nr || !(seconds > 0) || modes.has_kernel || !modes.is_open ||
 	    !s->facts->is_sampling)
 		return;
-	put_mode(s, l, is_least ? "in user mode, at least" : "in user mode", &user, seconds,
-		 is_whole ? sampled_ns(s) : 0);
+	if (is_of_whole)
+		seconds = s->runs.wall.mean / 1e9;
 	put_mode(s, l,
-		 is_least ? "in the kernel, at least, not sampled" : "in the kernel, not sampled",
+		 is_least      ? "in user mode, at least"
+		 : is_of_whole ? "in user mode, whole command"
+			       : "in user mode",
+		 &user, seconds, is_whole ? sampled_ns(s) : 0);
+	put_mode(s, l,
+		 is_least      ? "in the kernel, at least, not sampled"
+		 : is_of_whole ? "in the kernel, whole command, not sampled"
+			       : "in the kernel, not sampled",
 		 &system, seconds, 0);
 }
 

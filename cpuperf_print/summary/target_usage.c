@@ -145,7 +145,8 @@ void summary_target_put_usage(struct summary *s)
 	}
 	if (!(r->wall.mean > 0))
 		return;
-	buf_adds(s->out, "  ");
+	/* wait4 does not know what was measured */
+	buf_printf(s->out, "  %s", summary_target_is_partial(s) ? "whole command: " : "");
 	put_mean(s->out, &r->wall, "ns");
 	buf_adds(s->out, " wall, ");
 	screen_rate(s->out, (r->user.mean + r->system.mean) / r->wall.mean * 1e9 / u.divisor, &u);
@@ -159,7 +160,8 @@ void summary_target_put_usage(struct summary *s)
 	put_io(s);
 	/* no event was measured in the kernel: this user may not, or the spec excludes it */
 	if (!modes.has_kernel)
-		buf_printf(s->out, "  %s; %s page faults, %s context switches (wait4%s)\n", mode,
+		buf_printf(s->out, "  %s; %s page faults, %s context switches (wait4%s%s)\n", mode,
 			   COMMAS(t->minor_faults + t->major_faults),
-			   COMMAS(t->voluntary_switches + t->involuntary_switches), of_last_run(s));
+			   COMMAS(t->voluntary_switches + t->involuntary_switches), of_last_run(s),
+			   summary_target_is_partial(s) ? ", whole command" : "");
 }
