@@ -21,7 +21,7 @@ import sys
 import termios
 import time
 
-from kit import CPUPERF, may_count_faults, ordinary_user, output, PRINT, run, run_checks, wait_for
+from kit import CPUPERF, may_count_faults, ordinary_user, output, own_uid, PRINT, run, run_checks, wait_for
 import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -601,7 +601,7 @@ def check_ordinary_user(folder):
     os.chmod(folder, 0o777)
     program, _ = (sampled.for_everybody(path, base) for path in (CPUPERF, PRINT))
     shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
-    who = {"user": 65534, "group": 65534, "extra_groups": []}
+    who = {"user": own_uid(), "group": own_uid(), "extra_groups": []}
     script = f"{SPIN % 60000}; exec dd if=/dev/zero of=/dev/null bs=1M count=6000"
     shown = run(program, "--", "sh", "-c", script, cwd=folder, **who).stderr
     assert re.search(r"\n  user mode only; [\d,]+ page faults", shown), shown
@@ -827,10 +827,10 @@ def check_foreign_folder(folder):
         return
     base = os.path.dirname(folder)
     program, printer = (sampled.for_everybody(path, base) for path in (CPUPERF, PRINT))
-    how = {"cwd": folder, "user": 65534, "group": 65534, "extra_groups": []}
+    how = {"cwd": folder, "user": own_uid(), "group": own_uid(), "extra_groups": []}
     state = f"{base}/state"
     os.mkdir(state, 0o700)
-    os.chown(state, 65534, 65534)
+    os.chown(state, own_uid(), own_uid())
     os.chmod(folder, 0o1777)
     env = {"XDG_STATE_HOME": state}
     saved = f"Saved in {state}/cpuperf/cpuperf.session, because ./cpuperf.session%s. More: cpuperf_print (--help)\n"
@@ -866,7 +866,7 @@ def check_foreign_folder(folder):
     err = run(program, "-e", "task_clock", "--", "true", env={"XDG_STATE_HOME": None, "HOME": None}, **closed).stderr
     place, = re.findall(r"Saved in (/tmp/cpuperf-[0-9a-f]{16}), because .* More: cpuperf_print \1 ", err)
     st = os.stat(place)
-    assert (st.st_mode, st.st_uid) == (0o40700, 65534), st
+    assert (st.st_mode, st.st_uid) == (0o40700, own_uid()), st
     shutil.rmtree(place)
 
 

@@ -14,10 +14,11 @@ import shutil
 import subprocess
 import time
 
-from kit import CPUPERF, output, PRINT, run, run_checks, skip, wait_for
+from kit import CPUPERF, output, own_uid, PRINT, run, run_checks, skip, wait_for
 import sampled
 
-NOBODY = {"user": 65534, "group": 65534, "extra_groups": []}
+UID = own_uid()
+NOBODY = {"user": UID, "group": UID, "extra_groups": []}
 # For about a second: in the kernel, and in user mode.
 BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=6000", "status=none"]
 LOOP = ["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done"]
@@ -62,7 +63,7 @@ def lines_to_type(err):
 def check_lines(folder):
     """An ordinary user reads what to type for his commands and for the machine; who may measure does not."""
     program = install(folder)
-    typed = f"sudo chown root:65534 {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_bpf,cap_syslog=ep {program}"
+    typed = f"sudo chown root:{UID} {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_bpf,cap_syslog=ep {program}"
     own = run(program, "--", "true", cwd=folder, **NOBODY).stderr
     assert lines_to_type(own) == ("it in the kernel too", "type one of these lines",
                                   [typed, "sudo sysctl kernel.perf_event_paranoid=1"]), own
@@ -92,7 +93,7 @@ def check_programs(folder):
     """Events that need programs in the kernel: kernel.perf_event_paranoid does not permit them, and is not
     offered for them. For waits there is a spec that needs no rights."""
     program = install(folder)
-    typed = f"sudo chown root:65534 {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_bpf,cap_syslog=ep {program}"
+    typed = f"sudo chown root:{UID} {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_bpf,cap_syslog=ep {program}"
     how = {"cwd": folder, **NOBODY}
 
     def blocks(*args, code=0):
@@ -121,7 +122,7 @@ def check_programs(folder):
 
 def check_container(folder):
     """Where the bounding set is without the capability, no capability of a file helps."""
-    drop = ("setpriv", "--bounding-set=-perfmon,-sys_admin", "--inh-caps=-all", "--reuid=65534", "--regid=65534",
+    drop = ("setpriv", "--bounding-set=-perfmon,-sys_admin", "--inh-caps=-all", f"--reuid={UID}", f"--regid={UID}",
             "--clear-groups")
     if not works(*drop, "true"):
         return
@@ -148,7 +149,7 @@ def type_lines(program, folder):
     if typed.returncode:
         print(f"skip: what the lines do: {typed.stderr.strip()}", flush=True)
     st = os.stat(program)
-    assert typed.returncode or (st.st_uid, st.st_gid, st.st_mode & 0o7777) == (0, 65534, 0o750), st
+    assert typed.returncode or (st.st_uid, st.st_gid, st.st_mode & 0o7777) == (0, UID, 0o750), st
     return typed.returncode == 0
 
 
@@ -344,7 +345,7 @@ def check_refused(folder):
     what to type; a running process is an error."""
     program = install(folder)
     python = ("/usr/bin/python3", "-c", REFUSED)
-    if platform.machine() not in ("x86_64", "aarch64") or not works("setpriv", "--reuid=65534", "--clear-groups",
+    if platform.machine() not in ("x86_64", "aarch64") or not works("setpriv", f"--reuid={UID}", "--clear-groups",
                                                                     *python, shutil.which("true")):
         print("skip: all events refused: no seccomp filter here", flush=True)
         return
@@ -374,12 +375,12 @@ def check_user_namespace(folder):
     program, spec = install(folder), "--spec-file=./program.cpspec"  # of a user who is not mapped
     for who, options in (({}, ("--map-root-user",)), (NOBODY, ("--map-root-user",)), (NOBODY, ())):
         space = ("unshare", "--user", *options, "--pid", "--fork", "--mount-proc")
-        if who and not works("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *space, "true") or \
+        if who and not works("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", *space, "true") or \
                 not works(*space, "true"):
             continue
         for name in ("one", "two"):
             shutil.rmtree(f"{folder}/{name}", ignore_errors=True)
-        os.chown(folder, *([65534] * 2 if who else [0] * 2))
+        os.chown(folder, *([UID] * 2 if who else [0] * 2))
         err = run(*space, program, spec, "-o", "one", "--", *LOOP, cwd=folder, env=QUIET_ASAN, **who).stderr
         assert "exit status 0" in err and "user mode only" in err and "task_clock" in err, err
         assert lines_to_type(err) == ("it in the kernel too", "type outside of the user namespace",
@@ -390,7 +391,7 @@ def check_user_namespace(folder):
         err = run(*space, program, "-e", "software:cpu_clock", "-n1", "-d0.01", "-o", "m", code=1, cwd=folder,
                   env=QUIET_ASAN, **who).stderr
         assert "has no effect in a user namespace" in err and "perf_event_paranoid=0" in err, err
-    space = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "--user")
+    space = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "unshare", "--user")
     if works(*space, "true") and type_lines(program, folder):
         err = run(*space, program, spec, "-o", "three", "--", *LOOP, cwd=folder, env=QUIET_ASAN).stderr
         assert "user mode only" in err, err

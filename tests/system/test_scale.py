@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, may_count_faults, may_sample, output, PRINT, run, run_checks
+from kit import CPUPERF, may_count_faults, may_sample, output, own_uid, PRINT, run, run_checks
 import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -222,7 +222,7 @@ def run_as_user(folder, *command):
     os.chmod(folder, 0o777)
     copy, _ = (sampled.for_everybody(path, os.path.dirname(folder)) for path in (CPUPERF, PRINT))
     shutil.rmtree(f"{folder}/s", ignore_errors=True)
-    return run(copy, "-o", "s", *EVENTS, "--", *command, cwd=folder, user=65534, group=65534, extra_groups=[])
+    return run(copy, "-o", "s", *EVENTS, "--", *command, cwd=folder, user=own_uid(), group=own_uid(), extra_groups=[])
 
 
 def as_user(folder, program, ms):

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, may_count_faults, output, PRINT, run, run_checks
+from kit import CPUPERF, may_count_faults, output, own_uid, PRINT, run, run_checks
 import sampled
 
 # Waits for SIGUSR1; then uses this much CPU time in a thread that was there, in one that is new and
@@ -444,7 +444,7 @@ def check_ordinary_user(folder):
     if int(open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii").read()) > 2:
         print("skip: an ordinary user: perf_event_paranoid may refuse him")
         return
-    who = {"user": 65534, "group": 65534, "extra_groups": []}
+    who = {"user": own_uid(), "group": own_uid(), "extra_groups": []}
     if run("/usr/bin/python3", "-c", "", code=None, **who).returncode:
         print("skip: an ordinary user: he has no /usr/bin/python3")
         return

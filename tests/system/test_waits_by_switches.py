@@ -16,7 +16,6 @@ from kit import ordinary_user, output, PRINT, run, run_checks, skip
 HERE = os.path.dirname(os.path.abspath(__file__))
 WALL = ("software:cpu_clock@1000000", "sched:run_queue_time@1000000", "sched:off_cpu_time@1000000",
         "software:task_clock")
-UID = 61019
 QUIET_ASAN = {"ASAN_OPTIONS": "detect_leaks=0"}
 QUEUE = "waiting for a CPU"
 
@@ -25,8 +24,7 @@ class User:
     """An ordinary user, in a folder of his own."""
     def __init__(self, folder):
         (self.cpuperf,), how = ordinary_user(folder)
-        # the kernel limits the buffers of all processes of a user together: not those of another test's
-        self.how = {**how, "user": UID, "group": UID}
+        self.how = how
         self.folder = folder
         self.program = os.path.join(folder, "waits")
         run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", self.program, f"{HERE}/waits.c")
@@ -213,7 +211,7 @@ def check_refused(folder):
     """What records of switches do not show is refused with the reason, and with what to do."""
     user = User(folder)
     os.mkfifo(f"{folder}/ctl")
-    os.chown(f"{folder}/ctl", UID, UID)
+    os.chown(f"{folder}/ctl", user.how["user"], user.how["group"])
     for event, options, why, to_do in REFUSED:
         done = run(user.cpuperf, f"--event={event},task_clock", *options, "--", "true", env=QUIET_ASAN, **user.how)
         assert why in done.stderr and to_do in done.stderr, (options, done.stderr)
