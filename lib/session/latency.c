@@ -30,11 +30,26 @@ struct seen {
 	uint64_t bucket[LATENCY_NR_BUCKETS];
 };
 
+void session_latency_view_init(struct session_latency_view *v)
+{
+	dict_init(&v->now, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
+	dict_init(&v->before, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
+}
+
+void session_latency_view_fini(struct session_latency_view *v)
+{
+	dict_fini(&v->now);
+	dict_fini(&v->before);
+	mem_free(v->item);
+	mem_free(v->buckets);
+	*v = (struct session_latency_view){0};
+}
+
 static void forget_readings(struct session_latency *l)
 {
-	dict_fini(&l->now);
-	dict_fini(&l->before);
-	l->nr = 0;
+	dict_fini(&l->view.now);
+	dict_fini(&l->view.before);
+	l->view.nr = 0;
 	l->has_counts = false;
 	memset(l->forgotten, 0, sizeof(l->forgotten));
 }
@@ -49,8 +64,7 @@ void session_latency_close(struct session_latency *l)
 void session_latency_fini(struct session_latency *l)
 {
 	session_latency_close(l);
-	mem_free(l->item);
-	mem_free(l->buckets);
+	session_latency_view_fini(&l->view);
 	mem_free(l->counts);
 	mem_free(l->last);
 	*l = (struct session_latency){0};
@@ -145,8 +159,7 @@ int session_latency_open(struct session_latency *l, const struct plan *plan)
 	if (l->programs || l->support.state)
 		return 0;
 	l->plan = plan;
-	dict_init(&l->now, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
-	dict_init(&l->before, sizeof(struct seen), DICT_KEY(struct seen, id), MAX_HISTOGRAMS);
+	session_latency_view_init(&l->view);
 	rc = find_events(l, events);
 	config.nr_events = l->nr_events;
 	if (!l->nr_events)
@@ -188,14 +201,14 @@ uint64_t session_latency_count(const struct session_latency *l, size_t event, ui
 
 static int add_row(const struct latency_row *row, void *arg)
 {
-	struct session_latency *l = arg;
+	struct session_latency_view *v = arg;
 	struct seen key, *s;
 
 	memset(&key, 0, sizeof(key));
 	key.event = (uint32_t)row->event;
 	key.part = row->part;
 	key.id = row->id;
-	s = dict_get(&l->now, &key);
+	s = dict_get(&v->now, &key);
 	if (!s)
 		return -ENOMEM;
 	memcpy(s->name, row->name, sizeof(s->name));
@@ -253,34 +266,40 @@ static void name_histogram(enum latency_kind kind, const struct seen *s, struct 
 		snprintf(h->part, sizeof(h->part), "%s", parts[s->part & 1]);
 }
 
-/* Appends what was added since the reading before. */
-static int add_item(struct session_latency *l, const struct seen *now, const struct seen *before,
-		    bool *has_grown)
+/* What was added to a number that began again if it is less: its process, or target, is another. */
+static uint64_t growth(uint64_t now, uint64_t before)
 {
-	size_t nr_before = l->nr_buckets;
+	return now < before ? now : now - before;
+}
+
+/* Appends what was added since the reading before. */
+static int add_item(const struct session_latency *l, struct session_latency_view *v,
+		    const struct seen *now, const struct seen *before, bool *has_grown)
+{
+	size_t nr_before = v->nr_buckets;
 	struct trace_histogram *h;
 
 	for (uint32_t i = 0; i < LATENCY_NR_BUCKETS; i++) {
-		uint64_t count = now->bucket[i] - (before ? before->bucket[i] : 0);
+		uint64_t count = growth(now->bucket[i], before ? before->bucket[i] : 0);
 		struct trace_bucket *b =
-		    count ? MEM_ADD(l->buckets, l->nr_buckets, l->bucket_room) : NULL;
+		    count ? MEM_ADD(v->buckets, v->nr_buckets, v->bucket_room) : NULL;
 
 		if (count && !b)
 			return -ENOMEM;
 		if (b)
 			*b = (struct trace_bucket){i, count};
 	}
-	*has_grown = l->nr_buckets > nr_before;
+	*has_grown = v->nr_buckets > nr_before;
 	if (!*has_grown)
 		return 0;
-	h = MEM_ADD(l->item, l->nr, l->room);
+	h = MEM_ADD(v->item, v->nr, v->room);
 	if (!h)
 		return -ENOMEM;
 	*h = (struct trace_histogram){.event = l->events[now->event],
 				      .bits = TRACE_HISTOGRAM_BITS,
-				      .sum_ns = now->sum_ns - (before ? before->sum_ns : 0),
+				      .sum_ns = growth(now->sum_ns, before ? before->sum_ns : 0),
 				      .max_ns = now->max_ns,
-				      .nr = l->nr_buckets - nr_before};
+				      .nr = v->nr_buckets - nr_before};
 	name_histogram(latency_event(event_latency(&l->plan->events[h->event].event)).kind, now, h);
 	return 0;
 }
@@ -301,22 +320,25 @@ static void forget_ended(struct session_latency *l, struct seen *s)
 	memset(s->bucket, 0, sizeof(s->bucket));
 }
 
-static int subtract(struct session_latency *l)
+/* ended: of each that did not grow; NULL: nothing. */
+static int subtract(struct session_latency *l, struct session_latency_view *v,
+		    void (*ended)(struct session_latency *l, struct seen *s))
 {
 	const struct trace_bucket *at;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < l->now.nr && rc == 0; i++) {
-		struct seen *now = dict_at(&l->now, i);
+	for (uint32_t i = 0; i < v->now.nr && rc == 0; i++) {
+		struct seen *now = dict_at(&v->now, i);
 		bool has_grown = false;
 
-		rc = add_item(l, now, dict_at(&l->before, dict_find(&l->before, now)), &has_grown);
-		if (rc == 0 && !has_grown)
-			forget_ended(l, now);
+		rc = add_item(l, v, now, dict_at(&v->before, dict_find(&v->before, now)),
+			      &has_grown);
+		if (rc == 0 && !has_grown && ended)
+			ended(l, now);
 	}
-	at = l->buckets;
-	for (size_t i = 0; i < l->nr && rc == 0; at += l->item[i++].nr)
-		l->item[i].bucket = at;
+	at = v->buckets;
+	for (size_t i = 0; i < v->nr && rc == 0; at += v->item[i++].nr)
+		v->item[i].bucket = at;
 	return rc;
 }
 
@@ -336,8 +358,8 @@ static uint64_t count_histograms(const struct session_latency *l, size_t slot)
 	uint32_t part = latency_event(number).kind == LATENCY_BLOCK;
 	uint64_t sum = l->forgotten[slot];
 
-	for (uint32_t i = 0; i < l->now.nr; i++) {
-		const struct seen *s = dict_at(&l->now, i);
+	for (uint32_t i = 0; i < l->view.now.nr; i++) {
+		const struct seen *s = dict_at(&l->view.now, i);
 
 		for (size_t k = 0; k < LATENCY_NR_BUCKETS && s->event == slot && s->part == part;
 		     k++)
@@ -379,25 +401,41 @@ void session_latency_done(struct session_latency *l)
 	l->has_counts = false;
 }
 
+/* The last reading becomes the one before. */
+static void begin_reading(struct session_latency_view *v)
+{
+	struct dict before = v->before;
+
+	v->before = v->now;
+	v->now = before;
+	dict_fini(&v->now);
+	v->nr = v->nr_buckets = 0;
+}
+
 void session_latency_read(struct session_latency *l)
 {
-	struct dict before = l->before;
 	int rc;
 
 	if (!l->programs)
 		return;
-	l->before = l->now;
-	l->now = before;
-	dict_fini(&l->now);
-	l->nr = l->nr_buckets = 0;
+	begin_reading(&l->view);
 	for (size_t slot = 0; slot < l->nr_events; slot++)
 		(void)count_cpus(l, slot, &l->counts[slot * l->nr_cpus]);
-	rc = latency_read(l->programs, add_row, l);
+	rc = latency_read(l->programs, add_row, &l->view);
 	if (rc == 0)
 		agree_counts(l);
 	l->has_counts = rc == 0;
-	rc = rc ?: subtract(l);
+	rc = rc ?: subtract(l, &l->view, forget_ended);
 	l->has_failed = rc != 0;
 	if (rc)
-		l->nr = 0;
+		l->view.nr = 0;
+}
+
+void session_latency_look(struct session_latency *l, struct session_latency_view *v)
+{
+	if (!l->programs)
+		return;
+	begin_reading(v);
+	if (latency_read(l->programs, add_row, v) || subtract(l, v, NULL))
+		v->nr = 0;
 }

@@ -10,6 +10,15 @@
 #include "session/plan.h"
 #include "trace/trace.h"
 
+/* What was added between two readings. All zero: there was none. */
+struct session_latency_view {
+	struct dict now, before;      /* at the last two readings */
+	struct trace_histogram *item; /* owned; the difference */
+	size_t nr, room;
+	struct trace_bucket *buckets; /* owned; of all items */
+	size_t nr_buckets, bucket_room;
+};
+
 struct session_latency {
 	const struct plan *plan;      /* borrowed */
 	struct latency *programs;     /* owned; NULL: not needed, or refused */
@@ -17,12 +26,8 @@ struct session_latency {
 	int error;                    /* errno, then */
 	size_t nr_events;
 	uint32_t events[LATENCY_MAX_EVENTS]; /* of the plan, by the programs' number */
-	struct dict now, before;             /* at the last two readings */
-	struct trace_histogram *item;        /* owned; the difference */
-	size_t nr, room;
-	struct trace_bucket *buckets; /* owned; of all items */
-	size_t nr_buckets, bucket_room;
-	bool has_failed; /* the last reading did */
+	struct session_latency_view view;    /* of the iteration */
+	bool has_failed;                     /* the last reading did */
 	/* The counts that belong to the last reading. */
 	bool has_counts;
 	uint64_t *counts;                       /* owned; per event of the programs and CPU */
@@ -47,6 +52,10 @@ uint64_t session_latency_count(const struct session_latency *l, size_t event, ui
 /* Reads all histograms. Without memory, or if they cannot be read, there are no items. */
 void session_latency_read(struct session_latency *l);
 void session_latency_done(struct session_latency *l);
+/* Reads all histograms into another view, beside the iterations. */
+void session_latency_look(struct session_latency *l, struct session_latency_view *v);
+void session_latency_view_init(struct session_latency_view *v);
+void session_latency_view_fini(struct session_latency_view *v); /* zeroes are fine */
 /* Raises the counts of nr CPUs from those before the histograms were read, towards those after it,
  * until they add up to sum. */
 void session_latency_agree(uint64_t *count, const uint64_t *last, size_t nr, uint64_t sum);

@@ -7,12 +7,13 @@
 
 #include <errno.h>
 
-int looks_init(struct looks *l, const struct counters *c, uint64_t period_ns)
+int looks_init(struct looks *l, struct counters *c, uint64_t period_ns)
 {
 	*l = (struct looks){.counters = c, .period_ns = period_ns, .due_ns = UINT64_MAX};
 	l->it.iteration = UINT32_MAX - 1; /* the first reading is none, the first look is 0 */
 	session_things_init(&l->things[0]);
 	session_things_init(&l->things[1]);
+	session_latency_view_init(&l->latency);
 	if (!period_ns)
 		return 0;
 	l->readings = mem_calloc(2 * (size_t)c->nr_cpus * c->plan->nr_parts, sizeof(*l->readings));
@@ -24,6 +25,7 @@ void looks_fini(struct looks *l)
 {
 	session_things_fini(&l->things[0]);
 	session_things_fini(&l->things[1]);
+	session_latency_view_fini(&l->latency);
 	mem_free(l->readings);
 	mem_free(l->traces);
 }
@@ -57,6 +59,9 @@ void looks_read(struct looks *l)
 						      .start = readings_of(l, t, l->last),
 						      .end = readings_of(l, t, now)};
 	}
+	session_latency_look(&l->counters->latency, &l->latency);
+	l->it.histograms = l->latency.item;
+	l->it.nr_histograms = l->latency.nr;
 	l->it.things_start = &l->things[l->last];
 	l->it.things_end = &l->things[now];
 	l->it.traces = l->traces;

@@ -10,18 +10,19 @@
 #include "session/things.h"
 
 struct looks {
-	const struct counters *counters; /* borrowed */
+	struct counters *counters; /* borrowed */
 	uint64_t period_ns;
 	uint64_t due_ns;              /* of the next one */
 	struct session_iteration it;  /* the last one; its number counts looks */
 	struct session_trace *traces; /* owned; per CPU */
 	struct reading *readings;     /* owned; two sets, each with the parts of each CPU */
 	struct session_things things[2];
+	struct session_latency_view latency;
 	unsigned last; /* the set of the last readings */
 };
 
 /* period_ns 0: there are none. 0 or -ENOMEM. */
-int looks_init(struct looks *l, const struct counters *c, uint64_t period_ns);
+int looks_init(struct looks *l, struct counters *c, uint64_t period_ns);
 void looks_fini(struct looks *l);
 
 /* At the start of an iteration, and at each look: reads. The caller holds the lock of what is read.

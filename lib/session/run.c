@@ -350,8 +350,8 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	it->things_end = &s->things_end;
 	it->traces = s->traces;
 	it->nr_traces = s->counters.nr_cpus;
-	it->histograms = s->counters.latency.item;
-	it->nr_histograms = s->counters.latency.nr;
+	it->histograms = s->counters.latency.view.item;
+	it->nr_histograms = s->counters.latency.view.nr;
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);
 	if (rc == 0)
