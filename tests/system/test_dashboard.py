@@ -341,6 +341,24 @@ def check_target(folder):
         assert json.load(manifest)["num_iterations"] == 1
 
 
+def check_latencies(folder):
+    """The latencies of a command while it runs: of the last second, not all."""
+    os.mkfifo(f"{folder}/fifo")
+    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
+        print("skip: latencies: they need root and a kernel with BTF", flush=True)
+        return
+    # a second with calls, then none: a line that goes
+    script = f"i=0; while [ $i -lt 40 ]; do sleep 0.02; i=$((i + 1)); done; touch {folder}/slept; read line < {folder}/fifo; true"
+    with Terminal([CPUPERF, "--live", "--event=latency:syscall.clock_nanosleep,task_clock",
+                   f"--output={folder}/l", "--", "sh", "-c", script], 120, 30) as t:
+        t.wait(r"clock_nanosleep .*ms")
+        wait_until(lambda: os.path.exists(f"{folder}/slept"), "the sleeps end")
+        wait_until(lambda: not re.search(r"clock_nanosleep .*ms", t.text()), "none in the last second")
+        with open(f"{folder}/fifo", "w", encoding="utf-8"):
+            pass
+        t.wait(r"^status 0\.", history=True)
+
+
 def run(*args):
     return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
 
@@ -452,7 +470,7 @@ def main():
         return 77
     for check in (check_keys, check_sizes, check_suspended, check_background, check_hung_up,
                   check_blocked, check_stalled, check_colors, check_no_terminal, check_refused,
-                  check_replay, check_long_replay, check_target):
+                  check_replay, check_long_replay, check_target, check_latencies):
         start = time.monotonic()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             check(folder)
