@@ -106,7 +106,7 @@ void probes_close(struct probes *p)
 {
 	if (!p)
 		return;
-	while (p->nr_links)
+	while (p->links && p->nr_links)
 		(void)bpf_link__destroy(p->links[--p->nr_links]);
 	if (p->counts)
 		munmap(p->counts, p->map_bytes);

@@ -27,7 +27,7 @@ struct event_objects {
 	size_t nr_pids, nr_comms;
 };
 
-/* What a hit costs, for people: "about 0.6 us". */
+/* What a hit costs, for people: "about 0.7 us". */
 const char *event_probe_cost(enum elf_probe_code code);
 
 #endif
