@@ -272,7 +272,7 @@ TEST(damage)
 {
 	static const struct note notes[] = {
 	    {.address = CODE_AT + MOVED, STRINGS("p\0one\0")},
-	    {.address = CODE_AT + MOVED, STRINGS("p\0x\0"), .owner = "GNU"},
+	    {.address = CODE_AT + MOVED, STRINGS("p\0x\0"), .owner = "other"},
 	    {.address = CODE_AT + MOVED + 1, STRINGS("p\0two\08@%rax")},
 	};
 	size_t ends[NR(notes)];
