@@ -166,11 +166,11 @@ def check_gaps(folder):
 def check_spans(folder):
     """What wait4 returns is of the whole command, the rest of what was measured: the answer says which is which."""
     user = User(folder)
-    _, answer = user.measure(options=["--delay=60ms"])
+    _, answer = user.measure("busy", options=["--delay=60ms"])
     found = re.search(r"\n  measured for (.*), in 1 iteration\n  not measured for (.*) before it\n"
-                      r"  whole command: (\S+) (m?s) wall, \S+ % CPU: (\S+) (us|ms|s) user, ", answer)
+                      r"  whole command: (\S+) (ms|s) wall, \S+ % CPU: (\S+) (ns|us|ms|s) user, ", answer)
     assert found and re.search(r"\(wait4, whole command\)\n", answer), answer
-    unit = {"us": 1e-6, "ms": 1e-3, "s": 1}
+    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
     share = 100 * float(found[5]) * unit[found[6]] / (float(found[3]) * unit[found[4]])
     mode = re.search(r"\n  in user mode, whole command +\S+ \S+ +(\S+) %", answer)
     assert mode and abs(float(mode[1]) - share) <= 0.1 + share / 100, (share, answer)
