@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sqlite3
 import sys
 
@@ -94,6 +95,8 @@ def check_perfetto(folder):
         if packet.HasField("track"):
             assert packet.track.uuid not in tracks, packet
             tracks[packet.track.uuid] = packet.track
+            if packet.track.HasField("thread"):  # also that without samples
+                assert packet.track.thread.name == "shown", packet
         e = packet.track_event
         if not packet.HasField("track_event") or e.HasField("value"):
             continue
@@ -134,6 +137,15 @@ def check_sqlite(folder):
                       " AND path = 'request'").fetchone() == (REQUESTS,)
     of_samples = dict(db.execute("SELECT path, count(*) FROM samples LEFT JOIN regions USING(region) GROUP BY 1"))
     assert of_samples["request > parse"] > 0 and of_samples["request"] > 0, of_samples
+
+
+def check_openmetrics(folder):
+    want = record(folder)
+    text = show(folder, "--output-format=openmetrics")
+    got = {(m[1], m[2]): m[3] for m in re.finditer(r'^cpuperf_region_(\w+)_total\{region="([^"]*)"\} (\S+)', text, re.M)}
+    assert {p: (int(got["calls", p]), int(got["closed", p])) for p in PATHS} == PATHS, text[-3000:]
+    assert {p: round(float(got["seconds", p]) * 1e9) for p in PATHS} == want, (got, want)
+    assert round(float(got["self_seconds", "request"]) * 1e9) == want["request"] - want["request > parse"], got
 
 
 def check_labels_and_frames(folder):

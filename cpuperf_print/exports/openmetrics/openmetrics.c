@@ -15,6 +15,7 @@
 #include "counts/tally.h"
 #include "estimate/running.h"
 #include "exports/exports.h"
+#include "exports/openmetrics/regions.h"
 #include "screen/format.h"
 #include "screen/number.h"
 #include "sums.h"
@@ -592,6 +593,7 @@ static int put_all(struct exposition *x, const struct table *t, struct err *e)
 	rc = put_families(x, t, e) ?: put_latencies(x, t, e) ?: put_events(x, t, e);
 	if (rc == 0 && x->sums.is_sampling)
 		put_rings(x);
+	rc = rc ?: openmetrics_put_regions(&x->m, x->j, x->opened, x->sums.end_realtime_ns, e);
 	openmetrics_eof(&x->m);
 	return rc ?: flush(x, e);
 }
@@ -616,6 +618,9 @@ int export_openmetrics(struct job *j, struct err *e)
 	struct tables tables;
 	int rc;
 
+	/* its damage is among the unread parts */
+	if (x.opened->facts->is_sampling && inputs_load_processes(&j->inputs->item[j->first]))
+		return err_set(e, -ENOMEM, "out of memory");
 	arena_init(&x.arena, MAX_NAMES_BYTES);
 	rc = tables_open(&tables, j, x.opened, e);
 	tables.on_trace = add_latencies;
