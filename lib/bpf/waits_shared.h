@@ -20,6 +20,7 @@ struct bpf_waits_task {
 	    waited[BPF_NR_WAITS]; /* of its last wait, up to since, until it was sampled or read */
 	__u64 waker;              /* who ended it: the number of a use of a slot; 0: not stored */
 	__u64 left[BPF_NR_WAITS]; /* ns until the next sample; 0: not drawn yet */
+	__u64 delay;              /* for CPUs in all, by the kernel, when it was switched out */
 	__u32 phase, zero;        /* enum bpf_wait, or BPF_NR_WAITS: it runs */
 	struct bpf_follow follow;
 };

@@ -91,16 +91,45 @@ static size_t bucket_at(const struct histogram *h, double rank)
 	return HISTOGRAM_BUCKETS - 1;
 }
 
-/* Within its bucket, latencies are taken as evenly distributed. */
+/* Bounds of the mean within a bucket: of the sum, the other buckets have at least and at most what
+ * their edges say. Beyond the bucket's edges where the sum was read at another time. */
+static void bound_mean(const struct histogram *h, size_t at, double *least, double *most)
+{
+	double sum = (double)h->sum_ns, low = 0, high = 0;
+
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+		if (i == at || !h->bucket[i])
+			continue;
+		low += (double)h->bucket[i] * (double)histogram_low(i);
+		high +=
+		    (double)h->bucket[i] * fmin((double)histogram_low(i + 1), (double)h->max_ns);
+	}
+	*least = (sum - high) / (double)h->bucket[at];
+	*most = (sum - low) / (double)h->bucket[at];
+}
+
+/* The middle of the bucket's latencies, as far as their sum shows it. */
+static double middle_of(const struct histogram *h, size_t at)
+{
+	double low = (double)histogram_low(at), high = (double)histogram_low(at + 1), least, most;
+
+	bound_mean(h, at, &least, &most);
+	least = fmax(least, low);
+	most = fmin(most, high);
+	return least <= most ? (least + most) / 2 : (low + high) / 2;
+}
+
+/* Within its bucket, latencies are taken as evenly distributed around their middle. */
 static double value_at(const struct histogram *h, double rank)
 {
 	size_t at = bucket_at(h, rank);
 	double before = 0, low = (double)histogram_low(at), high = (double)histogram_low(at + 1);
+	double middle = middle_of(h, at), reach = fmin(middle - low, high - middle);
 
 	for (size_t i = 0; i < at; i++)
 		before += (double)h->bucket[i];
-	low += (high - low) * (rank - before - 0.5) / (double)h->bucket[at];
-	return fmin(low, (double)h->max_ns);
+	middle += reach * (2 * (rank - before - 0.5) / (double)h->bucket[at] - 1);
+	return fmin(middle, (double)h->max_ns);
 }
 
 struct histogram_quantile histogram_quantile(const struct histogram *h, double q)

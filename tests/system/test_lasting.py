@@ -3,6 +3,7 @@
 wherever it is divided. lasting.c waits at known places. CPUPERF and CPUPERF_PRINT name the programs; needs root
 and a kernel with BTF.
 """
+import functools
 import glob
 import math
 import os
@@ -20,6 +21,20 @@ MS = 1000000
 WAITS = ["sched:off_cpu_time", "sched:run_queue_time"]
 STATES = ",".join(f"{e}@{MS}" for e in ["software:cpu_clock", *WAITS])
 PLACES = ["want_lock", "want_byte", "sleep_deep", "main"]
+
+
+def repeated(check):
+    """On a busy machine a CPU may be read some 10 ms after its waits were added up: what that disturbs is repeated."""
+    @functools.wraps(check)
+    def tries(folder):
+        for i in range(4):
+            os.mkdir(f"{folder}/{i}")
+            try:
+                return check(f"{folder}/{i}")
+            except AssertionError:
+                if i == 3:
+                    raise
+    return tries
 
 
 class Lasting:
@@ -86,6 +101,7 @@ def heading(folder, *args):
     return text
 
 
+@repeated
 def check_process(folder):
     """Of a process, with stacks by frame pointers and by unwinding, in several iterations."""
     with Lasting(folder, 1) as lasting:
@@ -109,6 +125,7 @@ def check_process(folder):
             assert {"futex", "pipe", "sleep", "pause"} <= set(reasons), reasons
 
 
+@repeated
 def check_no_callchain(folder):
     """Without stacks the samples are there all the same."""
     with Lasting(folder) as lasting:
@@ -135,6 +152,7 @@ def check_record(folder):
     assert 2 * 4 <= nr <= 2 * 5, nr
 
 
+@repeated
 def check_spans(folder):
     """Windows, --delay and a wait that began long before: its part in each span counts and is sampled."""
     with Lasting(folder) as lasting:
@@ -146,6 +164,7 @@ def check_spans(folder):
             heading(folder, f"s{nr}")
 
 
+@repeated
 def check_group(folder):
     if not has_cgroups():
         return
@@ -157,6 +176,7 @@ def check_group(folder):
         heading(folder)
 
 
+@repeated
 def check_control(folder):
     """Waits that last when the events are disabled are sampled up to then; the next span begins anew."""
     control = Control()
@@ -180,6 +200,7 @@ def check_control(folder):
     assert sum(len(list(t.samples())) for t in traces(folder)) > 2 * lasting.nr
 
 
+@repeated
 def check_runs(folder):
     """Of each run what still waits at its end."""
     run(CPUPERF, f"--event={STATES}", "-g=fp", "--runs=3", "--", "sh", "-c", "sleep 20 >/dev/null 2>&1 & exec sleep 0.4", cwd=folder)

@@ -87,6 +87,39 @@ TEST(few)
 	assert_true(isinf(histogram_quantile(&h, 0.99).high_ns));
 }
 
+/* A bucket's edges are a sixteenth apart, but the sum shows where in it its latencies are. */
+TEST(middle)
+{
+	const uint64_t ns = 10060000;
+	struct histogram h = {0};
+	size_t at = histogram_bucket(ns);
+	double low = (double)histogram_low(at), high = (double)histogram_low(at + 1);
+	struct histogram_quantile q;
+
+	for (int i = 0; i < 49; i++)
+		add(&h, ns);
+	add(&h, (uint64_t)high - 1);
+	q = histogram_quantile(&h, 0.5);
+	assert_true(q.ns > 0.99 * (double)ns && q.ns <= 1.003 * (double)ns && q.low_ns == low);
+	/* with others, of which the sum is known within their edges */
+	for (int i = 0; i < 5; i++) {
+		add(&h, 2 * ns);
+		add(&h, 1000);
+	}
+	q = histogram_quantile(&h, 0.5);
+	assert_true(q.ns > 0.99 * (double)ns && q.ns < 1.01 * (double)ns);
+	/* others that have most of the sum say little; and a sum of another moment says nothing */
+	for (int i = 0; i < 5; i++)
+		add(&h, 1000 * ns);
+	q = histogram_quantile(&h, 0.5);
+	assert_true(q.ns >= low && q.ns < high);
+	for (int i = 0; i < 2; i++) {
+		h.sum_ns = i ? UINT64_MAX : 0;
+		q = histogram_quantile(&h, 0.5);
+		assert_true(fabs(q.ns - (low + high) / 2) < (high - low) / 10);
+	}
+}
+
 /* Ranks of the order statistics as of R's qbinom. */
 TEST(known_ranks)
 {

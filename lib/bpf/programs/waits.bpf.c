@@ -30,6 +30,10 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+struct sched_info {
+	unsigned long long run_delay;
+} __attribute__((preserve_access_index));
+
 /* Of on_cpu, kernels have an int or a byte: what is unsigned is read as wide as it is there. */
 struct task_struct {
 	int pid, tgid;
@@ -37,6 +41,7 @@ struct task_struct {
 	int exit_state, wake_cpu;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct sched_info sched_info;
 } __attribute__((preserve_access_index));
 
 struct seq_file;
@@ -94,6 +99,7 @@ __u64 nr_wakers; /* stored so far */
 
 const volatile __u64 mean_ns[BPF_NR_WAITS]; /* between two samples; 0: none */
 const volatile bool counts_wakeups;
+const volatile bool has_exit; /* on_exit is attached */
 const volatile bool is_added_up[BPF_NR_WAITS];
 const volatile __u32 nr_cpus;                     /* tables: those of off-CPU time first */
 const volatile __u32 weights[BPF_WAIT_STEPS + 1]; /* of bpf_wait_weight */
@@ -232,6 +238,37 @@ static __u64 is_due(struct bpf_waits_task *s, enum bpf_wait which)
 	return 1;
 }
 
+static void count_wakeup(struct bpf_waits_task *s, struct bpf_waits_sums *sum, __u64 now)
+{
+	if (counts_wakeups && (!cgroup_id || s->follow.is_member) &&
+	    now >= enabled_ns[BPF_WAITS_WAKEUPS] && now < disabled_ns[BPF_WAITS_WAKEUPS])
+		__sync_fetch_and_add(&sum->wakeups, 1);
+}
+
+/* Linux 6.18 was seen to report no wakeup, once in some hundreds. Then the kernel's own sum of
+ * waiting for CPUs, which it has updated when on_exit runs, says when it was. */
+static bool is_unseen_wakeup(const struct bpf_waits_task *s)
+{
+	return has_exit && s->since && s->phase == BPF_WAIT_OFF_CPU;
+}
+
+static __u64 delay_of(struct task_struct *t)
+{
+	return bpf_core_field_exists(t->sched_info.run_delay) ? t->sched_info.run_delay : 0;
+}
+
+static void wake_late(struct task_struct *t, struct bpf_waits_task *s, struct bpf_waits_sums *sum,
+		      __u64 now)
+{
+	__u64 queued = delay_of(t) - s->delay, woken = now - queued;
+
+	if (queued > now || woken < s->since)
+		woken = s->since;
+	end_phase(t, s, sum, woken);
+	s->phase = BPF_WAIT_RUN_QUEUE;
+	count_wakeup(s, sum, woken);
+}
+
 /* The task runs from now on. */
 static __always_inline void run(struct task_struct *t, struct bpf_waits_task *s,
 				struct bpf_waits_sums *sum, __u64 now)
@@ -256,13 +293,19 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 	if (prev->pid && (s = find(prev))) {
 		s->waited[BPF_WAIT_OFF_CPU] = s->waited[BPF_WAIT_RUN_QUEUE] = 0; /* not sampled */
 		s->waker = 0;
+		if (has_exit)
+			s->delay = delay_of(prev);
 		s->since = s->follow.is_member == BPF_FOLLOW_STARTS ? 0 : now;
 		s->phase = is_preempted || !prev->__state ? BPF_WAIT_RUN_QUEUE : BPF_WAIT_OFF_CPU;
 	}
 	sum->due = 0;
 	sum->pid = next->pid;
-	if (next->pid && (s = find(next)))
-		run(next, s, sum, now);
+	if (next->pid && (s = find(next))) {
+		if (is_unseen_wakeup(s))
+			sum->due = 1;
+		else
+			run(next, s, sum, now);
+	}
 	return 0;
 }
 
@@ -359,9 +402,7 @@ int BPF_PROG(on_wakeup, struct task_struct *t)
 	now = bpf_ktime_get_ns();
 	end_phase(t, s, sum, now);
 	s->phase = BPF_WAIT_RUN_QUEUE;
-	if (counts_wakeups && (!cgroup_id || s->follow.is_member) &&
-	    now >= enabled_ns[BPF_WAITS_WAKEUPS] && now < disabled_ns[BPF_WAITS_WAKEUPS])
-		__sync_fetch_and_add(&sum->wakeups, 1);
+	count_wakeup(s, sum, now);
 	return 0;
 }
 
@@ -424,12 +465,17 @@ int BPF_PROG(on_exit, bool is_switch)
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct bpf_waits_sums *sum = sums_of(bpf_get_smp_processor_id());
 	struct bpf_waits_task *s;
+	__u64 now;
 
 	if (!sum || (!sum->due && sum->pid == t->pid))
 		return 0;
 	s = t->pid ? find(t) : NULL;
-	if (s && sum->pid != t->pid)
-		run(t, s, sum, bpf_ktime_get_ns());
+	if (s && (sum->pid != t->pid || s->phase == BPF_WAIT_OFF_CPU)) {
+		now = bpf_ktime_get_ns();
+		if (is_unseen_wakeup(s))
+			wake_late(t, s, sum, now);
+		run(t, s, sum, now);
+	}
 	if (s && sum->due && s->phase == RUNS) {
 		sample(ctx, s, BPF_WAIT_OFF_CPU, &off_cpu);
 		sample(ctx, s, BPF_WAIT_RUN_QUEUE, &run_queue);
@@ -505,6 +551,7 @@ static struct bpf_waits_task *visit(struct task_struct *t)
 	if (!s || s->follow.is_member == BPF_FOLLOW_STARTS || s->since)
 		return s && s->since ? s : NULL;
 	s->phase = t->on_cpu ? RUNS : t->__state ? BPF_WAIT_OFF_CPU : BPF_WAIT_RUN_QUEUE;
+	s->delay = delay_of(t);
 	s->since = bpf_ktime_get_ns();
 	return NULL;
 }
