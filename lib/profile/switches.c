@@ -98,14 +98,16 @@ static int end_part(struct maker *m)
 	return rc;
 }
 
+/* Of a task that was found. On a busy machine it may be after the last iteration. */
+static bool is_surveyed(const struct profile_item *item)
+{
+	return item->kind == PROFILE_RECORD && item->ring == TRACE_RING_MADE &&
+	       (item->record.kind == PERF_RECORD_FORK || item->record.kind == PERF_RECORD_EXIT);
+}
+
 static int add_task(struct maker *m, const struct profile_item *item)
 {
-	const bool is_made = item->ring == TRACE_RING_MADE;
-	const uint32_t kind = item->record.kind;
-
-	if (is_made && (kind == PERF_RECORD_FORK || kind == PERF_RECORD_EXIT))
-		return phases_add_surveyed(&m->phases, &item->record);
-	return is_made ? 0 : phases_add_task(&m->phases, &item->record);
+	return item->ring == TRACE_RING_MADE ? 0 : phases_add_task(&m->phases, &item->record);
 }
 
 static int add_record(struct maker *m, const struct profile_item *item)
@@ -136,6 +138,8 @@ static int add_item(struct maker *m, const struct profile_merged_item *item)
 	const struct profile_trace *trace = item->trace;
 	int rc = 0;
 
+	if (!trace && is_surveyed(item->item))
+		rc = phases_add_surveyed(&m->phases, &item->item->record);
 	if (item->item->kind == PROFILE_RECORD)
 		m->last_ns = item->item->time_ns;
 	while (rc == 0 && current(m) && is_over(m, item))

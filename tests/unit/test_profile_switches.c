@@ -116,6 +116,8 @@ static void add_delay(struct trace_writer *w, const struct event *from, const st
 		trace_writer_readings(w, TRACE_TICK, &r, 1);
 }
 
+static uint64_t survey_ns = 1; /* when tasks were found */
+
 /* The threads 1 to 3 ran before the session. */
 static void write_common(struct folder *folder, const struct event *from, size_t nr)
 {
@@ -135,8 +137,8 @@ static void write_common(struct folder *folder, const struct event *from, size_t
 		buf_le32(&b, 1);
 		buf_le32(&b, tid);
 		buf_le32(&b, 1);
-		buf_le64(&b, 1);
-		record_id(&b, PID, tid, 1);
+		buf_le64(&b, survey_ns);
+		record_id(&b, PID, tid, survey_ns);
 		record_end(&b, at);
 	}
 	assert_int_equal(trace_writer_set_common(w, &info, events, NR(events)), 0);
@@ -484,6 +486,9 @@ TEST(asleep)
 					   {2, OFF, 3, TRACE_WAIT_OF_EVENT, 10000, 0}};
 
 	check(from, NR(from), 3, made, NR(made));
+	survey_ns = 50000; /* the tasks were found after the last iteration */
+	check(from, NR(from), 3, made, NR(made));
+	survey_ns = 1;
 }
 
 /* Whatever the files say: times and threads in any order, readings of anything. What is made adds
