@@ -182,7 +182,10 @@ TEST(invalid)
 		before_each();
 		*(i == 0   ? &record.nr_kernel
 		  : i == 1 ? &record.nr_user
-			   : &record.stack_bytes) = i == 3 ? 4 : 1 << 30;
+			   : &record.stack_bytes) = i == 3   ? 4
+						    : i == 2 ? BPF_LASTING_STACK + 8
+							     : BPF_LASTING_ADDRESSES + 8;
+		add(&record, sizeof(record)); /* more than it needs */
 		add(&record, sizeof(record));
 		assert_int_equal(read_all(sizeof(text)), -EIO);
 		assert_int_equal(nr_seen, 0);
