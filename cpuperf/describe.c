@@ -1,10 +1,10 @@
 /*
  * --describe-event: everything known about one event.
  */
+#include "api/works.h"
 #include "base/log.h"
 #include "collect/collect.h"
 #include "events_text.h"
-#include "pmu/probe.h"
 #include "program.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ static void add_way(const struct host *h, const struct event *ev, struct buf *ou
 int describe_event(const struct options *o, const struct catalogue *c)
 {
 	struct event_facts facts;
-	struct pmu_probe *probe;
+	struct api_works works;
 	struct err e = {0};
 	struct event ev;
 	struct buf out;
@@ -57,14 +57,13 @@ int describe_event(const struct options *o, const struct catalogue *c)
 
 	if (rc)
 		return fail(rc == -EINVAL ? EXIT_USAGE : EXIT_FAILED, &e);
-	probe = pmu_probe_new(c->host, NULL);
-	if (!probe) {
+	if (api_works_init(&works, c->host)) {
 		log_error("out of memory");
 		return EXIT_FAILED;
 	}
 	buf_init(&out, MAX_TEXT_BYTES);
 	event_facts_init(&facts, &ev);
-	facts.way = event_works(c->host, probe, &ev, &facts.support);
+	facts.way = api_works_check(&works, &ev, &facts.support);
 	event_facts_complete(&facts, c);
 	add_way(c->host, &ev, &facts.detail);
 	add_ends(c->host, &ev, &facts.detail);
@@ -79,6 +78,6 @@ int describe_event(const struct options *o, const struct catalogue *c)
 	status = print_result(&out);
 	event_facts_fini(&facts);
 	buf_fini(&out);
-	pmu_probe_free(probe);
+	api_works_fini(&works);
 	return status;
 }

@@ -1,17 +1,14 @@
 /*
  * --list-events: the events that match a pattern, in each output format.
  */
+#include "api/works.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "collect/collect.h"
 #include "event/model.h"
 #include "event/synonyms.h"
 #include "events_text.h"
-#include "pmu/probe.h"
 #include "program.h"
-#include "session/counters.h"
-#include "session/ways.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +27,7 @@ struct list {
 	size_t nr_of_part[EVENT_SYNONYM_MAX_PARTS];
 	size_t nr_mentions; /* that have the word, and are not of the synonym */
 	const struct host *host;
-	struct pmu_probe *probe;         /* owned; NULL: not needed, only names are printed */
+	struct api_works works;          /* without a probe: not needed, only names are printed */
 	const struct event_group *group; /* of the last line printed */
 	size_t nr, nr_not_working;
 };
@@ -139,76 +136,6 @@ static void add_rest(struct list *l)
 	}
 }
 
-/* Loads the programs once for all system calls. */
-static void check_latency(const struct event *ev, struct event_support *out)
-{
-	static struct event_support kinds[EVENT_LATENCY_SYSCALL + 1];
-	static bool is_tried[EVENT_LATENCY_SYSCALL + 1];
-	int number = event_latency(ev);
-	int kind = number < EVENT_LATENCY_SYSCALL ? number : EVENT_LATENCY_SYSCALL;
-
-	if (!is_tried[kind])
-		session_latency_check(ev, &kinds[kind]);
-	is_tried[kind] = true;
-	*out = kinds[kind];
-}
-
-/* Loads the programs once: that takes a tenth of a second. */
-static void check_waits(const struct event *ev, struct event_support *out)
-{
-	static struct event_support waits;
-	static bool is_tried;
-
-	(void)ev;
-	if (!is_tried)
-		counters_check_waits(&waits);
-	is_tried = true;
-	*out = waits;
-}
-
-/* Loads the program once for all probes. */
-static void check_probes(const struct host *h, struct event_support *out)
-{
-	static struct event_support probes;
-	static bool is_tried;
-
-	if (!is_tried)
-		session_probes_check(h, &probes);
-	is_tried = true;
-	*out = probes;
-}
-
-/* Whether the probe can be measured, and whether it is without the flag unsafe. */
-static void probe_works(const struct host *h, const struct event *ev, struct event_support *out)
-{
-	check_probes(h, out);
-	if (out->state != READING_OK || !ev->row->danger)
-		return;
-	*out = (struct event_support){.state = READING_NOT_SUPPORTED};
-	snprintf(out->reason, sizeof(out->reason), "%s", ev->row->danger);
-	snprintf(out->hint, sizeof(out->hint),
-		 "the flag \"unsafe\" of the event sets the breakpoint all the same");
-}
-
-const char *event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
-			struct event_support *out)
-{
-	struct event_support opened = {.state = READING_OK}, programs;
-
-	if (!event_is_perf(ev)) {
-		collect_check(h, ev, NULL, out);
-		return "";
-	}
-	pmu_probe_event(probe, ev, out);
-	if (out->state == READING_OK && event_is_probe(ev))
-		probe_works(h, ev, out);
-	if (event_wait(ev) < 0 && event_latency(ev) < 0)
-		return "";
-	opened = *out;
-	(event_wait(ev) < 0 ? check_latency : check_waits)(ev, &programs);
-	return ways_check(ev, &programs, &opened, pmu_probe_switches(probe) == 0, out);
-}
-
 static int list_one(const struct event *ev, void *arg)
 {
 	struct list *l = arg;
@@ -217,11 +144,11 @@ static int list_one(const struct event *ev, void *arg)
 	if (!matches(l, ev))
 		return 0;
 	event_facts_init(&facts, ev);
-	if (l->probe && ev->group->id == EVENT_GROUP_TRACEPOINT)
+	if (l->works.probe && ev->group->id == EVENT_GROUP_TRACEPOINT)
 		event_support_check(l->host, ev, 0,
 				    &facts.support); /* there are thousands: do not open each */
-	else if (l->probe)
-		facts.way = event_works(l->host, l->probe, ev, &facts.support);
+	else if (l->works.probe)
+		facts.way = api_works_check(&l->works, ev, &facts.support);
 	l->format->add(l, &facts);
 	l->nr++;
 	l->nr_not_working += facts.support.state != READING_OK;
@@ -268,8 +195,7 @@ int list_events(const struct options *o, const struct catalogue *c)
 	int status = EXIT_FAILED, rc = 0;
 
 	if (l.format->add != add_name) {
-		l.probe = pmu_probe_new(c->host, NULL);
-		rc = l.probe ? 0 : -ENOMEM;
+		rc = api_works_init(&l.works, c->host);
 	}
 	buf_init(&l.out, MAX_LIST_BYTES);
 	if (l.format->header)
@@ -289,6 +215,6 @@ int list_events(const struct options *o, const struct catalogue *c)
 	if (!rc)
 		log_missing(&l, c);
 	buf_fini(&l.out);
-	pmu_probe_free(l.probe);
+	api_works_fini(&l.works);
 	return status;
 }

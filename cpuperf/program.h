@@ -25,14 +25,6 @@ struct host;
 struct catalogue;
 int list_events(const struct options *o, const struct catalogue *c);
 int describe_event(const struct options *o, const struct catalogue *c);
-/* Whether ev works here: opens it, or reads it once. Returns the way in which it is measured, where
- * there are several (ways_check). */
-struct event;
-struct event_support;
-struct pmu_probe;
-const char *event_works(const struct host *h, struct pmu_probe *probe, const struct event *ev,
-			struct event_support *out);
-
 /* specs.c: specs named without a folder are searched for. */
 int list_specs(void);
 /* Writes the text of a spec to a file. 0 or -errno with *e. */

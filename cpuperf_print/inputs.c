@@ -16,6 +16,7 @@
 #include "import/import.h"
 #include "options.h"
 #include "problems.h"
+#include "profile/boot.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
@@ -316,22 +317,6 @@ static int append_text(void *buf, const char *text, size_t len)
 	return buf_error(buf);
 }
 
-/* True if the trace was recorded on this machine since its last boot. */
-static bool is_same_boot(const struct trace_head *head)
-{
-	char id[40], hex[33];
-	size_t at = 0;
-
-	if (root_load_line(&root_live, "/proc/sys/kernel/random/boot_id", id, sizeof(id)))
-		return false;
-	for (const char *p = id; *p; p++)
-		if (*p != '-')
-			id[at++] = *p;
-	id[at] = '\0';
-	str_hex16(head->boot_id, hex);
-	return strcmp(id, hex) == 0;
-}
-
 static int load_symbols(struct inputs *in, struct input *o, const struct buf *kallsyms,
 			struct err *e)
 {
@@ -419,7 +404,7 @@ static int load_names(struct inputs *in, struct input *o, struct err *e)
 	int rc;
 
 	o->is_same_boot = o->import ? perf_kernel_is_same_boot(&in->kernel, import_facts(o->import))
-				    : is_same_boot(&o->facts->head);
+				    : profile_boot_is_current(&o->facts->head);
 	o->vdso = o->is_same_boot ? in->vdso : NULL;
 	rc = inputs_load_processes(o) ?: load_symbols(in, o, &o->kallsyms, e);
 	buf_fini(&o->kallsyms);

@@ -1,6 +1,6 @@
 /*
  * libcpuperf: counters of a program's own threads, of processes and CPUs; sessions, recorded and
- * read back. libcpuperf(3) describes it.
+ * read back; samples as rows. libcpuperf(3) describes it.
  *
  * Link with pkg-config --libs cpuperf. Functions that can fail return 0 or a negative errno and
  * describe the error. None prints, exits, or changes how the process handles signals or allocates
@@ -12,6 +12,8 @@
 
 #include "cpuperf/base.h"
 #include "cpuperf/counts.h"
+#include "cpuperf/events.h"
+#include "cpuperf/samples.h"
 #include "cpuperf/session.h"
 #include "cpuperf/spec.h"
 

@@ -3,9 +3,9 @@
  */
 #include "api/fail.h"
 #include "api/iteration.h"
+#include "api/saved.h"
 #include "counts/tally.h"
 #include "profile/iterator.h"
-#include "spec/cpsession.h"
 #include "spec/spec.h"
 
 #include <errno.h>
@@ -13,19 +13,9 @@
 /* One reading of a session. */
 struct reader {
 	struct api_feed feed;
-	struct cpuperf_error *e; /* or NULL */
-	struct table *table;     /* owned */
-	bool lost;               /* a part is missing */
+	struct api_saved saved;
+	struct table *table; /* owned */
 };
-
-static void add_problem(void *arg, bool is_loss, const struct err *problem)
-{
-	struct reader *r = arg;
-
-	r->lost |= is_loss;
-	if (is_loss)
-		api_fail(r->e, problem);
-}
 
 static int end_iteration(struct reader *r)
 {
@@ -64,13 +54,13 @@ static int read_tables(struct reader *r, struct profile_session *s, const struct
 	int rc = counts_tally_new(facts, &spec->metric_set, &r->table, &e);
 
 	if (rc)
-		return api_fail(r->e, &e);
+		return api_fail(r->saved.e, &e);
 	rc = api_feed_init(&r->feed, r->table, facts->max_rows) ?: read_traces(r, s);
 	api_feed_fini(&r->feed);
 	table_free(r->table);
 	if (rc)
-		return api_fail(r->e, &(struct err){.code = rc, .msg = "out of memory"});
-	return r->lost ? -EBADMSG : 0;
+		return api_fail(r->saved.e, &(struct err){.code = rc, .msg = "out of memory"});
+	return r->saved.is_damaged ? -EBADMSG : 0;
 }
 
 /* With the metrics of the spec that the traces hold. */
@@ -82,51 +72,26 @@ static int read_session(struct reader *r, struct profile_session *s)
 	int rc = 0;
 
 	if (!errs)
-		return api_fail_memory(r->e);
+		return api_fail_memory(r->saved.e);
 	spec_init(&spec);
 	if (facts->info)
 		rc = spec_parse_metrics(facts->info->spec_json, facts->nr_events, &spec, errs);
 	if (rc)
-		api_fail_list(r->e, errs, rc);
-	r->lost |= rc != 0;
+		api_fail_list(r->saved.e, errs, rc);
+	r->saved.is_damaged |= rc != 0;
 	rc = read_tables(r, s, &spec);
 	spec_fini(&spec);
-	return rc;
-}
-
-static int read_manifest(struct reader *r, const char *path, const struct cpsession *m)
-{
-	struct profile_manifest manifest = {.path = path,
-					    .output_path_prefix = m->output_path_prefix,
-					    .num_iterations = m->num_iterations,
-					    .num_traces = m->num_traces,
-					    .session_id = m->session_id,
-					    .is_recording = *m->state != '\0'};
-	struct profile_session *s;
-	struct err e = {0};
-	int rc = profile_session_open(&manifest, add_problem, r, &s, &e);
-
-	if (rc)
-		return api_fail(r->e, &e);
-	rc = read_session(r, s);
-	profile_session_close(s);
 	return rc;
 }
 
 int cpuperf_read(const char *cpsession_path, cpuperf_iteration_fn *fn, void *arg,
 		 struct cpuperf_error *e)
 {
-	struct reader r = {.feed = {.fn = fn, .arg = arg}, .e = e};
-	ERR_AUTO_LIST *errs = err_list_new();
-	struct cpsession manifest;
+	struct reader r = {.feed = {.fn = fn, .arg = arg}};
 	int rc;
 
 	api_fail_clear(e);
-	if (!errs)
-		return api_fail_memory(e);
-	cpsession_init(&manifest);
-	rc = cpsession_load(cpsession_path, &manifest, errs);
-	rc = rc ? api_fail_list(r.e, errs, rc) : read_manifest(&r, cpsession_path, &manifest);
-	cpsession_fini(&manifest);
+	rc = api_saved_open(&r.saved, cpsession_path, e) ?: read_session(&r, r.saved.session);
+	api_saved_close(&r.saved);
 	return rc;
 }

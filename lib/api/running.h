@@ -42,4 +42,7 @@ struct cpuperf_session {
 	enum running_state state;
 };
 
+/* 0 if the session has ended, as cpuperf_session_wait; -EBUSY with *e: it has not. */
+int api_running_check_ended(struct cpuperf_session *s, struct cpuperf_error *e);
+
 #endif

@@ -413,6 +413,21 @@ int cpuperf_session_wait(struct cpuperf_session *s, struct cpuperf_error *e)
 	return s->rc;
 }
 
+int api_running_check_ended(struct cpuperf_session *s, struct cpuperf_error *e)
+{
+	int rc = check(s, e);
+	bool has_ended;
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&s->lock);
+	has_ended = s->state >= RUNNING_ENDED;
+	pthread_mutex_unlock(&s->lock);
+	return has_ended ? cpuperf_session_wait(s, e)
+			 : api_fail_use(e, -EBUSY, "the session has not ended",
+					"call cpuperf_session_stop and cpuperf_session_wait");
+}
+
 int cpuperf_record(const char *spec_path, cpuperf_iteration_fn *fn, void *arg,
 		   struct cpuperf_error *e)
 {

@@ -1,0 +1,83 @@
+/*
+ * What the probes of all rooms say of an event.
+ */
+#include "api/works.h"
+
+#include "collect/collect.h"
+#include "pmu/probe.h"
+#include "session/counters.h"
+#include "session/ways.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int api_works_init(struct api_works *w, const struct host *host)
+{
+	*w = (struct api_works){.host = host, .probe = pmu_probe_new(host, NULL)};
+	return w->probe ? 0 : -ENOMEM;
+}
+
+void api_works_fini(struct api_works *w)
+{
+	pmu_probe_free(w->probe);
+	w->probe = NULL;
+}
+
+/* One load of the programs is for all system calls. */
+static const struct event_support *check_latency(struct api_works *w, const struct event *ev)
+{
+	int number = event_latency(ev);
+	int kind = number < EVENT_LATENCY_SYSCALL ? number : EVENT_LATENCY_SYSCALL;
+
+	if (!w->has_latency[kind])
+		session_latency_check(ev, &w->latencies[kind]);
+	w->has_latency[kind] = true;
+	return &w->latencies[kind];
+}
+
+static const struct event_support *check_waits(struct api_works *w)
+{
+	if (!w->has_waits)
+		counters_check_waits(&w->waits);
+	w->has_waits = true;
+	return &w->waits;
+}
+
+static const struct event_support *check_probes(struct api_works *w)
+{
+	if (!w->has_probes)
+		session_probes_check(w->host, &w->probes);
+	w->has_probes = true;
+	return &w->probes;
+}
+
+/* Whether the probe can be measured, and whether it is without the flag unsafe. */
+static void probe_works(struct api_works *w, const struct event *ev, struct event_support *out)
+{
+	*out = *check_probes(w);
+	if (out->state != READING_OK || !ev->row->danger)
+		return;
+	*out = (struct event_support){.state = READING_NOT_SUPPORTED};
+	snprintf(out->reason, sizeof(out->reason), "%s", ev->row->danger);
+	snprintf(out->hint, sizeof(out->hint),
+		 "the flag \"unsafe\" of the event sets the breakpoint all the same");
+}
+
+const char *api_works_check(struct api_works *w, const struct event *ev, struct event_support *out)
+{
+	const struct event_support *programs;
+	struct event_support opened;
+
+	if (!event_is_perf(ev)) {
+		collect_check(w->host, ev, NULL, out);
+		return "";
+	}
+	pmu_probe_event(w->probe, ev, out);
+	if (out->state == READING_OK && event_is_probe(ev))
+		probe_works(w, ev, out);
+	if (event_wait(ev) < 0 && event_latency(ev) < 0)
+		return "";
+	opened = *out;
+	programs = event_wait(ev) < 0 ? check_latency(w, ev) : check_waits(w);
+	return ways_check(ev, programs, &opened, pmu_probe_switches(w->probe) == 0, out);
+}
