@@ -237,9 +237,11 @@ static void *measure(void *arg)
 static int check(const struct cpuperf_session *s, struct cpuperf_error *e)
 {
 	api_fail_clear(e);
-	if (!s)
-		return api_fail_use(e, -EINVAL, "there is no session: the pointer is NULL",
-				    "open one with cpuperf_session_open");
+	if (!s) {
+		(void)api_fail_use(e, -EINVAL, "there is no session: the pointer is NULL",
+				   "open one with cpuperf_session_open");
+		return -EINVAL;
+	}
 	if (!api_image_is_current(s->image))
 		return api_fail_use(e, -ECHILD, "this session is of the parent process",
 				    "open another one after fork");

@@ -342,6 +342,44 @@ TEST(misuse)
 	cpuperf_spec_free(NULL);
 }
 
+struct hammer {
+	struct cpuperf_counts *counts;
+	unsigned nr_busy, nr_wrong;
+};
+
+static void *hammer(void *arg)
+{
+	struct hammer *h = arg;
+	struct cpuperf_value v;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		int rc = cpuperf_counts_read(h->counts, &v, 1, NULL);
+
+		h->nr_busy += rc == -EBUSY;
+		h->nr_wrong += rc && rc != -EBUSY;
+	}
+	return NULL;
+}
+
+/* Two threads at once: each call works, or is refused; the counters remain whole. */
+TEST(two_threads_at_once)
+{
+	struct cpuperf_counts *c = open_counts(FAULTS, CPUPERF_THREAD, 0);
+	struct hammer here = {.counts = c}, there = {.counts = c};
+	pthread_t thread;
+
+	assert_int_equal(cpuperf_counts_start(c, &e), 0);
+	for (unsigned i = 0; i < 100 && !here.nr_busy && !there.nr_busy; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, hammer, &there), 0);
+		hammer(&here);
+		pthread_join(thread, NULL);
+	}
+	assert_true(here.nr_busy || there.nr_busy);
+	assert_int_equal(here.nr_wrong + there.nr_wrong, 0);
+	assert_int_equal(cpuperf_counts_stop(c, &e), 0);
+	cpuperf_counts_close(c);
+}
+
 /* A program that was built with a shorter struct gets that much, and nothing beyond. */
 TEST(older_program)
 {
