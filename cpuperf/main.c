@@ -418,9 +418,9 @@ static int measure_plan(struct plan *plan, const struct options *o)
 	struct err e = {0};
 	int status;
 
-	if (plan->spec->has_regions && !o->command) {
-		err_set(&e, -EINVAL, "regions require a command");
-		err_hint(&e, "cpuperf --regions -- COMMAND");
+	if (plan->spec->has_regions && t->cgroups.nr) {
+		err_set(&e, -EINVAL, "regions of a control group cannot be received");
+		err_hint(&e, "use --pid, --comm, a command, or the machine");
 		return fail(EXIT_FAILED, &e);
 	}
 	if (!t->has_children && attached_check_no_children(&e))

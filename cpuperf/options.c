@@ -183,10 +183,11 @@ static const struct opt_row before[] = {
     FLAG("wait-children", wait_children, "What to measure, if not the machine",
 	 "Measure a command until all processes that it started have ended, or Ctrl-C is pressed. "
 	 "Those that outlive their parent have cpuperf as parent, in place of init."),
-    FLAG(
-	"regions", regions, "What to measure, if not the machine",
-	"Receive the marks of a command (cpuperf/mark.h in its source): the samples of each of its "
-	"regions, and how often and how long it ran. See --report=regions of cpuperf_print."),
+    FLAG("regions", regions, "What to measure, if not the machine",
+	 "Receive the marks of programs (cpuperf/mark.h in their source): the samples of each of "
+	 "their regions, and how often and how long it ran. Programs that run already begin to "
+	 "write marks, and end it with the session; that needs the right to trace them. See "
+	 "--report=regions of cpuperf_print."),
     {.name = "cpu",
      .letter = 'C',
      .arg = OPT_REQUIRED,

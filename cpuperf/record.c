@@ -201,6 +201,12 @@ static void on_note(const char *text, bool is_essential, void *arg)
 			 text);
 }
 
+static void on_late_note(const char *text, void *arg)
+{
+	if (recorder_must_log(arg, text))
+		log_warning("%s", text);
+}
+
 static void on_control_message(const char *text, bool is_answer, void *arg)
 {
 	char line[2 * CONTROL_LINE_BYTES];
@@ -515,6 +521,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 					.on_iteration = on_iteration,
 					.on_look = on_look,
 					.on_note = on_note,
+					.on_late_note = on_late_note,
 					.on_progress = on_progress,
 					.is_strict = o->strict,
 					.arg = &r};

@@ -144,8 +144,11 @@ static void add_mapping(struct mapped *m, const struct pmu_view *v, uint64_t at,
 	memcpy(&r, part[0], len[0]);
 	memcpy((char *)&r + len[0], part[1], len[1]);
 	if (r.prot & PROT_EXECUTE && r.inode && r.path[0] == '/' &&
-	    memchr(r.path, '\0', size - head - TAIL_BYTES))
+	    memchr(r.path, '\0', size - head - TAIL_BYTES)) {
 		want(m, &r);
+		if (m->on_mapping)
+			m->on_mapping(m->arg, r.pid);
+	}
 }
 
 static void add_exec(struct mapped *m, uint32_t pid)

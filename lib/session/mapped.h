@@ -23,6 +23,10 @@ enum {
 struct mapped_file;
 
 struct mapped {
+	/* Set before the first scan: called for each mapping of a file, under the lock; NULL: not
+	 * called. */
+	void (*on_mapping)(void *arg, uint32_t pid);
+	void *arg;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct dict paths; /* const char * */

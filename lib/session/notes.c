@@ -69,6 +69,12 @@ void notes_add_essential(struct notes *n, uint32_t trace, const char *fmt, ...)
 	va_end(ap);
 }
 
+void notes_add_late(const struct notes *n, const char *text)
+{
+	if (n->on_late)
+		n->on_late(text, n->arg);
+}
+
 void notes_write(const struct notes *n, uint32_t trace, struct trace_writer *w)
 {
 	for (size_t i = 0; i < n->nr; i++)

@@ -25,6 +25,7 @@ struct note {
 
 struct notes {
 	void (*on_note)(const char *text, bool is_essential, void *arg); /* may be NULL */
+	void (*on_late)(const char *text, void *arg);                    /* may be NULL */
 	void *arg;
 	struct note item[NOTES_MAX];
 	size_t nr;
@@ -42,6 +43,8 @@ void notes_add(struct notes *n, uint32_t trace, const char *fmt, ...)
 /* The same for a text that states where the session's files are. */
 void notes_add_essential(struct notes *n, uint32_t trace, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Only passes the text on: the traces are complete. */
+void notes_add_late(const struct notes *n, const char *text);
 /* Appends the stored notes of the trace to what the writer has gathered. */
 void notes_write(const struct notes *n, uint32_t trace, struct trace_writer *w);
 /* Drops the stored notes: the iteration is written. */

@@ -1,16 +1,24 @@
 /*
- * Marks of programs.
+ * Marks of programs: what the wire's thread passes on, and the thread that sets programs that run
+ * already.
  */
 #include "session/regions.h"
 
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/root.h"
+#include "base/str.h"
+#include "base/thread.h"
 #include "session/common.h"
+#include "session/plan.h"
 #include "session/tracefs.h"
 #include "trace/trace.h"
 #include "wire/wire.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_NAMES = 1 << 16 };
@@ -52,6 +60,12 @@ static void trace_mark(const struct session_regions *r, const struct wire_marks 
 	}
 }
 
+enum {
+	STATUS_BYTES = 64 << 10,
+	MAX_ANCESTORS = 16,
+	PATIENCE_NS = 50000000, /* a library that is being loaded is not whole yet */
+};
+
 static void on_name(void *arg, uint32_t number, const char *text)
 {
 	struct session_regions *r = arg;
@@ -88,15 +102,55 @@ static void on_marks(void *arg, const struct wire_marks *m)
 	mem_free(copy);
 }
 
-int session_regions_open(struct session_regions *r, struct common *common, struct tracefs *tracefs,
+/* A number of /proc/PID/status; 0: there is none. */
+static uint32_t read_status(const struct root *root, uint32_t pid, const char *key)
+{
+	BUF_AUTO(text, STATUS_BYTES);
+	char path[64];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	if (root_load(root, path, &text) || buf_error(&text))
+		return 0;
+	at = strstr(buf_str(&text), key);
+	return at ? (uint32_t)strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
+/* A process that was set, or is below one: what it inherited made it connect. */
+static bool may_connect(void *arg, uint32_t pid)
+{
+	struct session_regions *r = arg;
+	bool found = false;
+
+	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && !found; i++) {
+		pthread_mutex_lock(&r->marked_lock);
+		found = marked_has(&r->marked, pid);
+		pthread_mutex_unlock(&r->marked_lock);
+		pid = read_status(r->marked.root, pid, "\nPPid:");
+	}
+	return found;
+}
+
+int session_regions_open(struct session_regions *r, const struct plan *plan, struct common *common,
 			 struct err *e)
 {
-	const struct wire_config config = {.arg = r, .name = on_name, .marks = on_marks};
+	const struct wire_config config = {
+	    .arg = r, .name = on_name, .marks = on_marks, .may_connect = may_connect};
+	int rc;
 
 	r->common = common;
-	r->tracefs = tracefs;
+	r->tracefs = plan->tracefs;
 	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
-	return wire_open(&config, &r->wire, e);
+	r->plan = plan;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_mutex_init(&r->marked_lock, NULL);
+	rc = thread_cond_init(&r->wake);
+	if (rc)
+		return err_set(e, rc, "marks cannot be received: %s", strerror(-rc));
+	rc = wire_open(&config, &r->wire, e);
+	if (rc == 0)
+		marked_init(&r->marked, &plan->host->root, wire_number(r->wire));
+	return rc;
 }
 
 const char *session_regions_name(const struct session_regions *r)
@@ -104,10 +158,96 @@ const char *session_regions_name(const struct session_regions *r)
 	return r->wire ? wire_name(r->wire) : NULL;
 }
 
+static void look(struct session_regions *r, uint32_t pid)
+{
+	pthread_mutex_lock(&r->marked_lock);
+	(void)marked_look(&r->marked, pid); /* it may have ended */
+	pthread_mutex_unlock(&r->marked_lock);
+}
+
+static int look_at_entry(const char *name, void *arg)
+{
+	uint64_t pid;
+
+	if (str_parse_u64(name, &pid) == 0 && pid <= UINT32_MAX)
+		look(arg, (uint32_t)pid);
+	return 0;
+}
+
+/* The processes of the target, which is tasks; without one, all. */
+static void look_at_all(struct session_regions *r)
+{
+	const struct plan_target *t = &r->plan->target;
+	uint32_t last = 0;
+
+	if (!t->nr_ids)
+		(void)root_each(r->marked.root, "/proc", look_at_entry, r);
+	for (size_t i = 0; i < t->nr_ids; i++) {
+		uint32_t pid = read_status(r->marked.root, (uint32_t)t->ids[i], "\nTgid:");
+
+		if (pid && pid != last)
+			look(r, pid);
+		last = pid;
+	}
+}
+
+static void *run(void *arg)
+{
+	struct session_regions *r = arg;
+	uint32_t pids[SESSION_REGIONS_MAX_QUEUED];
+	size_t nr;
+	bool all;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->is_ending) {
+		all = r->looks_at_all;
+		nr = r->nr_queued;
+		memcpy(pids, r->queue, nr * sizeof(*pids));
+		r->nr_queued = 0;
+		r->looks_at_all = false;
+		pthread_mutex_unlock(&r->lock);
+		if (all)
+			look_at_all(r);
+		for (size_t i = 0; i < nr; i++)
+			look(r, pids[i]);
+		pthread_mutex_lock(&r->lock);
+		while (!r->is_ending && !r->nr_queued && !r->looks_at_all)
+			(void)thread_cond_wait(&r->wake, &r->lock, UINT64_MAX);
+		if (!r->is_ending)
+			(void)thread_cond_wait(&r->wake, &r->lock,
+					       clock_monotonic_ns() + PATIENCE_NS);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+void session_regions_look(struct session_regions *r, uint32_t pid)
+{
+	bool is_known = false;
+
+	if (!r->is_running)
+		return;
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->nr_queued && !is_known; i++)
+		is_known = r->queue[i] == pid;
+	if (r->nr_queued == SESSION_REGIONS_MAX_QUEUED)
+		r->looks_at_all = true;
+	else if (!is_known)
+		r->queue[r->nr_queued++] = pid;
+	if (!is_known && r->nr_queued == 1)
+		pthread_cond_signal(&r->wake);
+	pthread_mutex_unlock(&r->lock);
+}
+
 int session_regions_start(struct session_regions *r, struct err *e)
 {
 	int rc = r->wire ? wire_start(r->wire) : 0;
 
+	if (rc == 0 && r->wire && !r->plan->target.is_command) {
+		r->looks_at_all = true;
+		rc = thread_start_blocked(&r->thread, run, r);
+		r->is_running = rc == 0;
+	}
 	return rc ? err_set(e, rc, "no thread can receive marks: %s", strerror(-rc)) : 0;
 }
 
@@ -152,12 +292,55 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 			 "no program had marks: regions need cpuperf/mark.h in its source");
 }
 
+static void note_marked(struct session_regions *r)
+{
+	const struct marked *m = &r->marked;
+	char(*note)[SESSION_REGIONS_NOTE_BYTES] = r->notes + 8;
+	const size_t size = sizeof(*note);
+
+	if (m->nr_old)
+		snprintf(note[0], size,
+			 "%u running programs or libraries were built with another version of "
+			 "cpuperf/mark.h: their marks were not received; build them again",
+			 m->nr_old);
+	if (m->nr_busy)
+		snprintf(note[1], size,
+			 "another cpuperf receives the marks of %u running programs or libraries",
+			 m->nr_busy);
+	if (m->nr_denied)
+		snprintf(note[2], size,
+			 "this user may not write to the memory of %u running programs or "
+			 "libraries with marks: they were not received",
+			 m->nr_denied);
+	if (m->nr_apart)
+		snprintf(note[3], size,
+			 "%u running programs or libraries with marks are in another network "
+			 "namespace, from where they cannot connect",
+			 m->nr_apart);
+}
+
+static void end_marked(struct session_regions *r)
+{
+	if (!r->is_running)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->is_ending = true;
+	pthread_cond_signal(&r->wake);
+	pthread_mutex_unlock(&r->lock);
+	pthread_join(r->thread, NULL);
+	r->is_running = false;
+}
+
 void session_regions_end(struct session_regions *r, const char *notes[SESSION_REGIONS_NR_NOTES])
 {
 	struct wire_totals totals;
 
+	end_marked(r);
 	if (r->wire) {
 		wire_stop(r->wire);
+		marked_end(&r->marked);
+		note_marked(r);
+		marked_fini(&r->marked);
 		wire_totals(r->wire, &totals);
 		note_losses(r, &totals);
 		wire_free(r->wire);

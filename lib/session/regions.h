@@ -1,34 +1,62 @@
 /*
  * The marks that programs write (cpuperf/mark.h), received into the common file by a thread of the
- * wire's.
+ * wire's. Programs that run already are set to write them by another thread (session/marked.h): at
+ * the start those of the target or of the machine, then each process that maps a file for
+ * execution.
  */
 #ifndef SESSION_REGIONS_H
 #define SESSION_REGIONS_H
 
 #include "base/dict.h"
 #include "base/err.h"
+#include "session/marked.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct common;
+struct plan;
 struct tracefs;
 struct wire;
 
-enum { SESSION_REGIONS_NR_NOTES = 8, SESSION_REGIONS_NOTE_BYTES = 200 };
-
-struct session_regions {
-	struct wire *wire;       /* owned; NULL: no marks are received */
-	struct common *common;   /* borrowed */
-	struct tracefs *tracefs; /* borrowed; NULL: regions are not written there */
-	struct dict names;       /* of regions, by number; if they are written there */
-	char notes[SESSION_REGIONS_NR_NOTES][SESSION_REGIONS_NOTE_BYTES];
+enum {
+	SESSION_REGIONS_NR_NOTES = 12,
+	SESSION_REGIONS_NOTE_BYTES = 200,
+	SESSION_REGIONS_MAX_QUEUED = 1024,
 };
 
-/* Opens the socket. tracefs may be NULL. 0 or -errno with *e. */
-int session_regions_open(struct session_regions *r, struct common *common, struct tracefs *tracefs,
+struct session_regions {
+	struct wire *wire;     /* owned; NULL: no marks are received */
+	struct common *common; /* borrowed, like plan */
+	const struct plan *plan;
+	struct tracefs *tracefs; /* NULL: regions are not written there */
+	struct dict names;       /* of regions, by number; if they are written there */
+	char notes[SESSION_REGIONS_NR_NOTES][SESSION_REGIONS_NOTE_BYTES];
+
+	/* of the thread that sets programs */
+	pthread_t thread;
+	bool is_running;
+	pthread_mutex_t marked_lock;
+	struct marked marked;
+	pthread_mutex_t lock; /* of all below; held only briefly */
+	pthread_cond_t wake;
+	uint32_t queue[SESSION_REGIONS_MAX_QUEUED]; /* processes to look at */
+	size_t nr_queued;
+	bool looks_at_all, is_ending;
+};
+
+/* Opens the socket. 0 or -errno with *e. */
+int session_regions_open(struct session_regions *r, const struct plan *plan, struct common *common,
 			 struct err *e);
 /* The value of CPUPERF_MARKS; NULL: no marks are received. */
 const char *session_regions_name(const struct session_regions *r);
 /* Begins to receive. 0 or -errno with *e. */
 int session_regions_start(struct session_regions *r, struct err *e);
+/* The process has mapped an object, which may have marks. From any thread; does not wait for
+ * anything. */
+void session_regions_look(struct session_regions *r, uint32_t pid);
 /* Receives what was written so far, and ends. notes: what was lost, in words, borrowed; "":
  * nothing.
  */

@@ -103,6 +103,13 @@ static int make_copy(struct sampling *g, uint64_t bytes)
 	return 0;
 }
 
+static void on_mapping(void *arg, uint32_t pid)
+{
+	struct sampling *g = arg;
+
+	session_regions_look(&g->regions, pid);
+}
+
 int sampling_new(const struct sampling_config *config, struct sampling **out)
 {
 	const struct counters *counters = config->counters;
@@ -132,6 +139,8 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	g->delays.event = UINT32_MAX;
 	config->counters->on_lasting = sampling_add_lasting;
 	config->counters->arg = g;
+	g->surveyor.mapped.on_mapping = on_mapping;
+	g->surveyor.mapped.arg = g;
 	*out = g;
 	return 0;
 no_cpus:
@@ -267,7 +276,7 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 	session_output_set_shorten(g->recorder->output, shorten, &g->common);
 	return common_prepare(&g->common, g->recorder, level, e)
 		   ?: g->plan->spec->has_regions
-		      ? session_regions_open(&g->regions, &g->common, g->plan->tracefs, e)
+		      ? session_regions_open(&g->regions, g->plan, &g->common, e)
 		      : 0;
 }
 
@@ -281,6 +290,9 @@ static int finish_common(struct sampling *g, struct err *e)
 	session_regions_end(&g->regions, notes + SURVEYOR_NR_NOTES);
 	if (!g->common.file)
 		return 0;
+	for (size_t i = SURVEYOR_NR_NOTES; i < ARRAY_NR(notes); i++)
+		if (*notes[i])
+			notes_add_late(g->notes, notes[i]);
 	surveyor_notes(&g->surveyor, notes);
 	return common_finish(&g->common, g->started_ns, notes, ARRAY_NR(notes), e);
 }

@@ -316,6 +316,7 @@ int session_open(const struct session_config *config, struct session **out, stru
 	s->config = *config;
 	s->plan = config->plan;
 	s->notes.on_note = config->on_note;
+	s->notes.on_late = config->on_late_note;
 	s->notes.arg = config->arg;
 	s->stop_fd = s->wake_fd = -1;
 	s->trigger_due_ns = UINT64_MAX;

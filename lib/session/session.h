@@ -68,6 +68,9 @@ struct session_config {
 	/* Receives a warning as it happens. is_essential: it states where the files are, if not
 	 * where the spec says. May be NULL. */
 	void (*on_note)(const char *text, bool is_essential, void *arg);
+	/* Receives a warning that is known only at the end, and that no trace of an iteration has.
+	 * May be NULL. */
+	void (*on_late_note)(const char *text, void *arg);
 	/* Called about once a second while sampling. May be NULL. */
 	void (*on_progress)(const struct session_progress *p, void *arg);
 	/* Called when all events are open and enabled: starts the target command. NULL: none. 0, or

@@ -230,9 +230,10 @@ const struct key_row key_rows[] = {
 	.default_text = "false",
 	.modes = "sampling",
 	.description =
-	    "true receives what a command says about itself by the marks of cpuperf/mark.h: "
-	    "each sample then has a region. The command has the variable CPUPERF_MARKS in its "
-	    "environment.",
+	    "true receives what programs say about themselves by the marks of cpuperf/mark.h: "
+	    "each sample then has a region. A command has the variable CPUPERF_MARKS in its "
+	    "environment; programs that run already are found by an ELF note in their memory, "
+	    "in which one word is set, if this user may trace them. Not of a control group.",
     },
     {
 	SPEC_FIELD(retain),

@@ -1,0 +1,63 @@
+/*
+ * What test_regions_running.py measures: a program with marks that runs before cpuperf does. Two
+ * threads are in the region "work" nearly all the time. "ready" is printed when they run.
+ *
+ * usage: regions_running [NAME [OBJECT]]; NAME: a file. When it exists, OBJECT is loaded, and its
+ * region begun and ended in a loop; without OBJECT, the program execs itself without NAME. With
+ * IS_SHORT in the environment it ends after a second.
+ */
+#include <cpuperf/mark.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void *work(void *arg)
+{
+	for (;;) {
+		CPUPERF_BEGIN("work");
+		for (volatile int i = 0; i < 2000000; i++)
+			;
+		CPUPERF_END;
+		usleep(100);
+	}
+	return arg;
+}
+
+static int use_object(const char *path)
+{
+	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void (*begin)(void), (*end)(void);
+
+	if (!object) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	*(void **)&begin = dlsym(object, "object_begin");
+	*(void **)&end = dlsym(object, "object_end");
+	for (;;) {
+		begin();
+		usleep(1000);
+		end();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, work, NULL);
+	printf("ready\n");
+	fflush(stdout);
+	for (int i = 0; argc < 2 || access(argv[1], F_OK); i++) {
+		if (getenv("IS_SHORT") && i == 100)
+			return 0;
+		usleep(10000);
+	}
+	if (argc == 2)
+		execl("/proc/self/exe", argv[0], NULL);
+	return use_object(argv[2]);
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Regions of programs that run already: found by the ELF notes of their objects, whatever they are linked as and
+wherever they run, and off again afterwards. CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import contextlib
+import csv
+import io
+import os
+import signal
+import subprocess
+import time
+
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INCLUDE = f"{os.environ['SOURCE_DIR']}/include"
+RATE = ("-e", "cpu_clock@499Hz")
+
+
+def build(folder, *more, source="regions_running.c", name="running", include=INCLUDE):
+    program = os.path.join(folder, name)
+    run("cc", "-O1", "-g", f"-I{include}", *more, "-pthread", "-o", program, f"{HERE}/{source}", "-ldl")
+    return program
+
+
+@contextlib.contextmanager
+def running(*command, **how):
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **how) as p:
+        assert p.stdout.readline() == "ready\n"
+        try:
+            yield p
+        finally:
+            p.kill()
+
+
+def attach(folder, pid, *options, code=0, duration="1s"):
+    return run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", f"--pid={pid}", f"--duration={duration}", *options,
+               cwd=folder, code=code)
+
+
+def regions(folder):
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=regions", "--output-format=csv")
+    return {row["path"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+
+
+def check_work(folder):
+    """Both threads are in the region nearly all the time: so are their samples, if thread ids are right."""
+    row = regions(folder)["work"]
+    assert float(row["cpu_clock_high"]) > 90 and int(row["calls"]) > 20, row
+
+
+def leftovers(pid):
+    with open(f"/proc/{pid}/maps", encoding="ascii") as f:
+        return f.read().count("cpuperf-marks") + len(os.listdir(f"/proc/{pid}/fd")) - 3
+
+
+def check_kinds_of_programs(folder):
+    for flags, times in ((["-fPIE", "-pie", "-s"], 2), (["-no-pie", "-flto"], 1), (["-static"], 1),
+                         (["-ffunction-sections", "-Wl,--gc-sections"], 1)):
+        with running(build(folder, *flags)) as p:
+            for _ in range(times): # each time another recorder
+                attach(folder, p.pid)
+                check_work(folder)
+            time.sleep(0.1) # the next mark of each thread ends it
+            assert leftovers(p.pid) == 0, flags
+
+
+def check_objects_loaded_later(folder):
+    objects = build(folder, "-shared", "-fPIC", '-DNAME="late"', source="regions_object.c", name="late.so")
+    with running(build(folder), f"{folder}/go", objects) as p:
+        threading = subprocess.Popen(["sh", "-c", f"sleep 1; touch {folder}/go"])
+        attach(folder, p.pid, duration="4s")
+        threading.wait()
+        check_work(folder)
+        assert int(regions(folder)["late"]["calls"]) > 10, regions(folder)
+
+
+def check_exec(folder):
+    with running(build(folder), f"{folder}/exec") as p:
+        threading = subprocess.Popen(["sh", "-c", f"sleep 1; touch {folder}/exec"])
+        attach(folder, p.pid, duration="4s")
+        threading.wait()
+        # the threads of the new image have other ids than those before
+        text = output(PRINT, f"{folder}/s", "--report=regions")
+        assert "Regions of 4 threads" in text or "Regions of 5 threads" in text, text
+
+
+def namespace(*flags):
+    """None: this user may not make it."""
+    command = ["unshare", *flags]
+    return command if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0 else None
+
+
+def inner_pid(p):
+    while True:
+        with open(f"/proc/{p.pid}/task/{p.pid}/children", encoding="ascii") as f:
+            words = f.read().split()
+        if words:
+            return int(words[0])
+        time.sleep(0.01)
+
+
+def check_namespaces(folder):
+    unshare = namespace("--pid", "--fork", "--kill-child", "--mount")
+    if not unshare:
+        print("skip: namespaces: not permitted")
+        return
+    program = build(folder)
+    script = f"exec 9<{program}; mount -t tmpfs none {folder}; exec /proc/self/fd/9"
+    with running(*unshare, "sh", "-c", script) as p:
+        attach(folder, inner_pid(p))
+        check_work(folder)
+    # a command, which connects by itself
+    run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--", *unshare, program, env={"IS_SHORT": "1"})
+    check_work(folder)
+
+
+def check_another_network(folder):
+    unshare = namespace("--net")
+    if not unshare:
+        print("skip: network namespaces: not permitted")
+        return
+    with running(*unshare, build(folder)) as p:
+        assert "another network namespace" in attach(folder, p.pid).stderr
+        assert not regions(folder)
+
+
+def check_another_version(folder):
+    include = os.path.join(folder, "old/cpuperf")
+    os.makedirs(include)
+    with open(f"{INCLUDE}/cpuperf/mark.h", encoding="utf-8") as f:
+        text = f.read()
+    with open(f"{include}/mark.h", "w", encoding="utf-8") as f:
+        f.write(text.replace("CPUPERF_MARK_VERSION = 2,", "CPUPERF_MARK_VERSION = 3,"))
+    program = build(folder, include=f"{folder}/old")
+    with running(program) as p:
+        assert "another version of cpuperf/mark.h" in attach(folder, p.pid).stderr
+    done = run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--", program, env={"IS_SHORT": "1"})
+    assert "another version of cpuperf/mark.h" in done.stderr, done.stderr
+    assert not regions(folder)
+
+
+def check_killed_recorder(folder):
+    with running(build(folder)) as p:
+        command = [CPUPERF, "--regions", *RATE, "-o", f"{folder}/k", f"--pid={p.pid}", "--duration=60s"]
+        with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as recorder:
+            while not leftovers(p.pid):
+                time.sleep(0.05)
+            recorder.send_signal(signal.SIGKILL)
+        attach(folder, p.pid) # the word has the number of a recorder that is gone
+        check_work(folder)
+        time.sleep(0.1)
+        assert leftovers(p.pid) == 0
+
+
+def check_two_recorders(folder):
+    with running(build(folder)) as p:
+        command = [CPUPERF, "--regions", *RATE, "-o", f"{folder}/k", f"--pid={p.pid}", "--duration=60s"]
+        with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as recorder:
+            while not leftovers(p.pid):
+                time.sleep(0.05)
+            assert "another cpuperf receives the marks" in attach(folder, p.pid).stderr
+            recorder.send_signal(signal.SIGINT)
+
+
+def check_machine(folder):
+    if os.geteuid():
+        print("skip: the machine: needs root")
+        return
+    with running(build(folder)):
+        run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--duration=2s", cwd=folder)
+        assert int(regions(folder)["work"]["calls"]) > 20
+
+
+def check_another_user(folder):
+    """Root measures a program of another user."""
+    if os.geteuid():
+        print("skip: another user: needs root")
+        return
+    os.chmod(folder, 0o755)
+    with running(build(folder), user=65532, group=65532, extra_groups=[]) as p:
+        attach(folder, p.pid)
+        check_work(folder)
+        time.sleep(0.1)
+        assert leftovers(p.pid) == 0
+
+
+need_sampling()
+run_checks(globals(), everybody=True)
