@@ -197,8 +197,8 @@ def check_a_killed_recorder_harms_nobody(folder):
 def check_regions_need_samples_of_a_command(folder):
     done = run(CPUPERF, "--regions", "-e", "page_faults", "--", "true", cwd=folder, code=125)
     assert "regions: no event is sampled" in done.stderr, done.stderr
-    done = run(CPUPERF, "--regions", "-e", "cpu_clock@997Hz", "--pid=1", cwd=folder, code=1)
-    assert "regions require a command" in done.stderr, done.stderr
+    done = run(CPUPERF, "--regions", "-e", "cpu_clock@997Hz", "--cgroup=/", cwd=folder, code=1)
+    assert "regions of a control group cannot be received" in done.stderr, done.stderr
 
 
 need_sampling()
