@@ -43,7 +43,7 @@ def regions(folder):
     return {row["path"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
 
 
-def check_work(folder):
+def expect_work(folder):
     """Both threads are in the region nearly all the time: so are their samples, if thread ids are right."""
     row = regions(folder)["work"]
     assert float(row["cpu_clock_high"]) > 90 and int(row["calls"]) > 20, row
@@ -60,7 +60,7 @@ def check_kinds_of_programs(folder):
         with running(build(folder, *flags)) as p:
             for _ in range(times): # each time another recorder
                 attach(folder, p.pid)
-                check_work(folder)
+                expect_work(folder)
             time.sleep(0.1) # the next mark of each thread ends it
             assert leftovers(p.pid) == 0, flags
 
@@ -71,7 +71,7 @@ def check_objects_loaded_later(folder):
         threading = subprocess.Popen(["sh", "-c", f"sleep 1; touch {folder}/go"])
         attach(folder, p.pid, duration="4s")
         threading.wait()
-        check_work(folder)
+        expect_work(folder)
         assert int(regions(folder)["late"]["calls"]) > 10, regions(folder)
 
 
@@ -109,10 +109,10 @@ def check_namespaces(folder):
     script = f"exec 9<{program}; mount -t tmpfs none {folder}; exec /proc/self/fd/9"
     with running(*unshare, "sh", "-c", script) as p:
         attach(folder, inner_pid(p))
-        check_work(folder)
+        expect_work(folder)
     # a command, which connects by itself
     run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--", *unshare, program, env={"IS_SHORT": "1"})
-    check_work(folder)
+    expect_work(folder)
 
 
 def check_another_network(folder):
@@ -148,7 +148,7 @@ def check_killed_recorder(folder):
                 time.sleep(0.05)
             recorder.send_signal(signal.SIGKILL)
         attach(folder, p.pid) # the word has the number of a recorder that is gone
-        check_work(folder)
+        expect_work(folder)
         time.sleep(0.1)
         assert leftovers(p.pid) == 0
 
@@ -180,7 +180,7 @@ def check_another_user(folder):
     os.chmod(folder, 0o755)
     with running(build(folder), user=65532, group=65532, extra_groups=[]) as p:
         attach(folder, p.pid)
-        check_work(folder)
+        expect_work(folder)
         time.sleep(0.1)
         assert leftovers(p.pid) == 0
 
