@@ -10,6 +10,7 @@
 #include "base/order.h"
 #include "report/functions.h"
 #include "report/region_sums.h"
+#include "reports/region_counts.h"
 #include "reports/reports.h"
 #include "trace/record.h"
 
@@ -32,6 +33,7 @@ struct report {
 	struct job *j;
 	const struct profile_processes *processes;
 	struct report_region_sums sums;
+	struct reports_region_counts counts;
 	struct report_stats stats;
 	struct report_weight *weights; /* owned; of each sum and event, with regions inside */
 	struct dict keys;              /* struct key */
@@ -256,6 +258,7 @@ static void put_row(struct report *r, struct grid *g, uint32_t number)
 	grid_row(g);
 	put_times(r, g, s);
 	put_samples(r, g, number);
+	reports_region_counts_put(&r->counts, g, number);
 	if (r->by_thread) {
 		const struct report_region_thread *t = thread_of(r, s->thread);
 
@@ -266,6 +269,14 @@ static void put_row(struct report *r, struct grid *g, uint32_t number)
 	profile_region_text(r->processes, s->region, &path);
 	grid_text(g, buf_str(&path));
 	grid_tree(g, p->depth, p->name);
+}
+
+/* What the marks of the trial cost stands in the heading. */
+static bool is_hidden(const struct report *r, uint32_t sum)
+{
+	const struct profile_region *p = profile_region(r->processes, sum_at(r, sum)->region);
+
+	return r->j->output->form == GRID_PEOPLE && strcmp(p->name, REPORT_REGION_TRIAL) == 0;
 }
 
 /* The regions of a thread in that sum; DICT_NONE: the outermost ones. */
@@ -280,6 +291,8 @@ static void put_tree(struct report *r, struct grid *g, uint32_t thread, uint32_t
 
 	for (; i < nr && sum_at(r, r->order[i])->thread == thread && r->outer[r->order[i]] == outer;
 	     i++) {
+		if (is_hidden(r, r->order[i]))
+			continue;
 		if (r->nr_put == top) {
 			r->nr_left++;
 			continue;
@@ -347,6 +360,7 @@ static struct grid *make_grid(struct report *r)
 	for (; nr < ARRAY_NR(fixed); nr++)
 		columns[nr] = fixed[nr];
 	nr += add_event_columns(r, &columns[nr]);
+	nr += reports_region_counts_columns(&r->counts, &r->sums, &columns[nr]);
 	for (size_t i = 0; r->by_thread && i < ARRAY_NR(of_thread); i++)
 		columns[nr++] = of_thread[i];
 	columns[nr++] = (struct grid_column){"path", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES};
@@ -388,6 +402,7 @@ static void put_heading(const struct report *r)
 			   "the measuring",
 			   r->stats.nr_paused);
 	buf_addc(text, '\n');
+	reports_region_counts_heading(&r->counts, r->processes, text);
 }
 
 int reports_regions(struct job *j, struct err *e)

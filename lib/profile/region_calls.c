@@ -11,6 +11,13 @@
 
 #include <errno.h>
 
+/* What the counters had at a beginning or an end, or what the regions inside counted. */
+struct counts {
+	uint32_t what[PROFILE_MAX_REGION_COUNTS];
+	uint64_t value[PROFILE_MAX_REGION_COUNTS];
+	size_t nr;
+};
+
 /* An open region. */
 struct open {
 	uint64_t begin_ns, inner_ns;
@@ -18,6 +25,9 @@ struct open {
 	bool is_wanted, is_shown, is_cut; /* shown: its begin was passed */
 	bool has_value;
 	int64_t value;
+	struct counts counts;                      /* at its beginning */
+	uint64_t inner[PROFILE_MAX_REGION_COUNTS]; /* of the regions inside, in their order */
+	bool is_inner_partial;                     /* one of them was not counted */
 	struct profile_task task;
 };
 
@@ -31,6 +41,7 @@ struct walk {
 	profile_region_event_fn *each;
 	void *arg;
 	uint32_t pid, tid;
+	struct counts next; /* of the next beginning or end */
 	size_t depth;
 	struct open stack[PROFILE_MAX_REGION_DEPTH];
 };
@@ -96,13 +107,52 @@ static int begin(struct walk *w, const struct region_step *s)
 			   .path = s->what,
 			   .value = s->value,
 			   .has_value = s->kind == REGION_STEP_BEGIN_NUMBER};
+	o->counts = w->next;
+	w->next.nr = 0;
 	o->is_wanted = is_wanted(w, s->what, s->time_ns, &o->task);
 	return s->time_ns >= w->from_ns ? show_begin(w, o) : 0;
+}
+
+static bool are_alike(const struct counts *a, const struct counts *b)
+{
+	if (!a->nr || a->nr != b->nr)
+		return false;
+	for (size_t i = 0; i < a->nr; i++)
+		if (a->what[i] != b->what[i] || b->value[i] < a->value[i])
+			return false;
+	return true;
+}
+
+/* What the region counted, if it was at both ends; it is then part of what is around it. */
+static size_t take_counts(struct walk *w, const struct open *o, bool is_closed,
+			  struct profile_region_count counts[PROFILE_MAX_REGION_COUNTS])
+{
+	struct open *outer = w->depth ? &w->stack[w->depth - 1] : NULL;
+	bool is_counted = !is_closed && !o->is_cut && are_alike(&o->counts, &w->next);
+
+	if (!is_closed)
+		w->next.nr = 0;
+	if (outer)
+		outer->is_inner_partial |= !is_counted;
+	for (size_t i = 0; is_counted && i < o->counts.nr; i++) {
+		uint64_t value = w->next.value[i] - o->counts.value[i];
+
+		counts[i] = (struct profile_region_count){
+		    .name = profile_regions_text(w->p->regions, o->counts.what[i]),
+		    .value = value,
+		    .inner = o->inner[i],
+		    .has_inner = !o->is_inner_partial};
+		if (outer)
+			outer->inner[i] += value;
+	}
+	return is_counted ? o->counts.nr : 0;
 }
 
 static int end(struct walk *w, uint64_t time_ns, bool is_closed)
 {
 	const struct open *o = &w->stack[--w->depth];
+	struct profile_region_count counts[PROFILE_MAX_REGION_COUNTS];
+	size_t nr_counts = take_counts(w, o, is_closed, counts);
 	const struct profile_region_event e = {.kind = PROFILE_REGION_END,
 					       .time_ns = time_ns,
 					       .pid = w->pid,
@@ -115,7 +165,9 @@ static int end(struct walk *w, uint64_t time_ns, bool is_closed)
 					       .begin_ns = o->begin_ns,
 					       .inner_ns = o->inner_ns,
 					       .is_closed = is_closed,
-					       .is_cut = o->is_cut};
+					       .is_cut = o->is_cut,
+					       .counts = counts,
+					       .nr_counts = nr_counts};
 
 	if (!o->is_shown)
 		return 0;
@@ -155,9 +207,22 @@ static int show_other(struct walk *w, const struct region_step *s)
 		   : 0;
 }
 
+static int keep_count(struct walk *w, const struct region_step *s)
+{
+	struct counts *c = &w->next;
+
+	if (c->nr == PROFILE_MAX_REGION_COUNTS)
+		return 0;
+	c->what[c->nr] = s->what;
+	c->value[c->nr++] = (uint64_t)s->value;
+	return 0;
+}
+
 static int walk_step(struct walk *w, const struct region_step *s)
 {
 	switch (s->kind) {
+	case REGION_STEP_COUNT:
+		return keep_count(w, s);
 	case REGION_STEP_BEGIN:
 	case REGION_STEP_BEGIN_NUMBER:
 		return begin(w, s);
@@ -196,6 +261,7 @@ static int walk_thread(struct walk *w, const struct region_thread *t)
 	w->tid = t->tid;
 	w->pid = 0;
 	w->depth = 0;
+	w->next.nr = 0;
 	while (rc == 0 && region_log_next(&cursor, &step)) {
 		if (step.time_ns >= w->to_ns)
 			return leave(w);

@@ -15,6 +15,14 @@ enum profile_region_event_kind {
 	PROFILE_REGION_VALUE,
 };
 
+/* What an event counted in a call, from its beginning to its end. */
+struct profile_region_count {
+	const char *name; /* safe to show */
+	uint64_t value;
+	uint64_t inner; /* of the regions inside */
+	bool has_inner; /* all of them were counted */
+};
+
 /* Borrowed until the next. */
 struct profile_region_event {
 	enum profile_region_event_kind kind;
@@ -29,6 +37,8 @@ struct profile_region_event {
 	uint64_t begin_ns, inner_ns; /* inner: in the regions inside */
 	bool is_closed;              /* without an end of its own */
 	bool is_cut;                 /* a part of it lies outside of the filter's times */
+	const struct profile_region_count *counts; /* of a call that was counted */
+	size_t nr_counts;
 };
 
 /* 0, or anything else, which ends the walk. */

@@ -162,6 +162,9 @@ struct thread {
 	uint32_t pid;
 	bool is_paused;
 	uint32_t object; /* of the current mark */
+	/* read at the next mark of the object; added if that makes a step */
+	struct region_step counts[PROFILE_MAX_REGION_COUNTS];
+	size_t nr_counts;
 };
 
 /* The number of a name's text and 1; 0: it has none. */
@@ -225,6 +228,25 @@ static int add_step(struct thread *t, const struct region_step *mark, enum regio
 	return region_log_add(&to->log, &step);
 }
 
+/* The counts of a beginning or an end, before its step. 0 or -ENOMEM. */
+static int add_counts(struct thread *t, uint32_t before)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->nr_counts && rc == 0; i++)
+		rc = add_step(t, &t->counts[i], REGION_STEP_COUNT, text_of(t->r, t->counts[i].what),
+			      before, t->is_paused);
+	t->nr_counts = 0;
+	return rc;
+}
+
+static int keep_count(struct thread *t, const struct region_step *m)
+{
+	if (t->nr_counts < PROFILE_MAX_REGION_COUNTS)
+		t->counts[t->nr_counts++] = *m;
+	return 0;
+}
+
 /* The outermost open region of the object that is at least as deep; t->depth: there is none. */
 static size_t find_open(const struct thread *t, const struct region_step *m)
 {
@@ -264,6 +286,9 @@ static int begin_region(struct thread *t, const struct region_step *m)
 	path = find_path(t->r, parent, m->what);
 	if (path == parent) /* there are too many paths: it is part of its parent */
 		return 0;
+	rc = add_counts(t, parent);
+	if (rc)
+		return rc;
 	t->stack[t->depth++] = (struct open){.path = path, .object = t->object, .depth = m->depth};
 	return add_step(t, m,
 			m->kind == TRACE_MARK_BEGIN ? REGION_STEP_BEGIN : REGION_STEP_BEGIN_NUMBER,
@@ -275,14 +300,16 @@ static int end_marked(struct thread *t, const struct region_step *m)
 {
 	size_t at = find_open(t, m);
 	uint32_t before = innermost(t), path;
+	int rc;
 
 	if (at == t->depth || t->stack[at].depth != m->depth) {
 		t->r->stats.nr_unmatched++;
 		return 0;
 	}
 	path = t->stack[at].path;
+	rc = add_counts(t, before);
 	t->depth = at;
-	return add_step(t, m, REGION_STEP_END, path, before, t->is_paused);
+	return rc ?: add_step(t, m, REGION_STEP_END, path, before, t->is_paused);
 }
 
 static int pause_thread(struct thread *t, const struct region_step *m)
@@ -332,6 +359,8 @@ static int set_process(struct thread *t, const struct region_step *m, uint32_t p
 static int read_mark(struct thread *t, const struct region_step *m)
 {
 	switch (m->kind) {
+	case TRACE_MARK_COUNT:
+		return keep_count(t, m);
 	case TRACE_MARK_BEGIN:
 	case TRACE_MARK_BEGIN_NUMBER:
 		return begin_region(t, m);
@@ -394,6 +423,8 @@ static int read_streams(struct thread *t, struct heap *heap)
 		t->object = next->stream->object;
 		rc = read_ends(t, &end, last_ns) ?: set_process(t, &next->mark, next->stream->pid)
 				?: read_mark(t, &next->mark);
+		if (next->mark.kind != TRACE_MARK_COUNT)
+			t->nr_counts = 0;
 		if (region_log_next(&next->cursor, &next->mark))
 			heap_settle(heap, is_before);
 		else

@@ -16,6 +16,7 @@
 #include "profile/processes.h"
 
 enum { PROFILE_NO_REGION = 0, PROFILE_MAX_REGIONS = 1 << 16, PROFILE_MAX_REGION_DEPTH = 128 };
+enum { PROFILE_MAX_REGION_COUNTS = 8 };
 
 struct profile_region {
 	uint32_t number;  /* from 1; PROFILE_NO_REGION: outside of all regions */

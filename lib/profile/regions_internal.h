@@ -20,6 +20,7 @@ enum region_step_kind {
 	REGION_STEP_INSTANT, /* what: a text */
 	REGION_STEP_VALUE,
 	REGION_STEP_PROCESS, /* what: the pid from here on */
+	REGION_STEP_COUNT,   /* what: a text; of the next beginning or end with one of its own */
 };
 
 /* The steps of a thread id. */

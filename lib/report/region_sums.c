@@ -90,6 +90,8 @@ static int add_event(void *arg, const struct profile_region_event *e)
 		return is_full ? 0 : -ENOMEM;
 	}
 	count_call(dict_at(&s->sums, sum), e, ns);
+	if (report_region_count_sums_add(&s->counts, sum, e))
+		return -ENOMEM;
 	key.sum = sum;
 	bucket = dict_get(&s->buckets, &key);
 	s->is_full |= !bucket && s->buckets.nr >= MAX_BUCKETS;
@@ -132,6 +134,7 @@ int report_region_sums_read(struct report_region_sums *s, const struct profile_p
 	dict_init(&s->sums, sizeof(struct report_region_sum),
 		  DICT_KEY(struct report_region_sum, region), MAX_SUMS);
 	dict_init(&s->buckets, sizeof(struct bucket), DICT_KEY(struct bucket, number), MAX_BUCKETS);
+	report_region_count_sums_init(&s->counts);
 	rc = profile_region_calls(p, filter, start_ns, add_event, s);
 	if (rc)
 		return rc;
@@ -147,6 +150,7 @@ void report_region_sums_fini(struct report_region_sums *s)
 	dict_fini(&s->threads);
 	dict_fini(&s->sums);
 	dict_fini(&s->buckets);
+	report_region_count_sums_fini(&s->counts);
 }
 
 uint32_t report_region_sums_find(const struct report_region_sums *s, uint32_t thread,

@@ -8,6 +8,7 @@
 
 #include "base/dict.h"
 #include "profile/region_calls.h"
+#include "report/region_count_sums.h"
 
 enum { REPORT_ALL_THREADS = 0, REPORT_REGION_COMM_BYTES = 64 };
 
@@ -32,6 +33,7 @@ struct report_region_sums {
 	struct dict threads; /* struct report_region_thread */
 	struct dict sums;    /* struct report_region_sum */
 	struct dict buckets; /* private; sorted after the reading */
+	struct report_region_count_sums counts;
 	bool by_thread, is_full;
 };
 

@@ -22,7 +22,7 @@ struct grid;
 enum grid_form { GRID_PEOPLE, GRID_CSV, GRID_NDJSON };
 
 enum {
-	GRID_MAX_COLUMNS = 64,
+	GRID_MAX_COLUMNS = 96,
 	GRID_MAX_BYTES = 1 << 30, /* of text, and of cells, before grid_write */
 };
 

@@ -85,15 +85,23 @@ static void on_marks(void *arg, const struct wire_marks *m)
 {
 	struct session_regions *r = arg;
 	struct trace_marks marks = {
-	    .pid = m->pid, .tid = m->tid, .object = m->object, .lost = m->lost, .nr = m->nr};
-	struct trace_mark *copy = mem_calloc(m->nr + 1, sizeof(*copy));
+	    .pid = m->pid, .tid = m->tid, .object = m->object, .lost = m->lost};
+	struct trace_mark *copy = mem_calloc(m->nr * (1 + r->counts.nr) + 1, sizeof(*copy));
 
-	for (size_t i = 0; copy && i < m->nr; i++)
-		copy[i] = (struct trace_mark){.time_ns = m->mark[i].time_ns,
-					      .value = (uint64_t)m->mark[i].value,
-					      .name = m->mark[i].name,
-					      .kind = m->mark[i].kind,
-					      .depth = m->mark[i].depth};
+	for (size_t i = 0; copy && i < m->nr; i++) {
+		const struct wire_mark *mark = &m->mark[i];
+
+		for (uint32_t k = 0; mark->counts && k < r->counts.nr; k++)
+			copy[marks.nr++] = (struct trace_mark){.time_ns = mark->time_ns,
+							       .value = mark->counts[k],
+							       .name = k + 1,
+							       .kind = TRACE_MARK_COUNT};
+		copy[marks.nr++] = (struct trace_mark){.time_ns = mark->time_ns,
+						       .value = (uint64_t)mark->value,
+						       .name = mark->name,
+						       .kind = mark->kind,
+						       .depth = mark->depth};
+	}
 	for (size_t i = 0; r->tracefs && i < m->nr; i++)
 		trace_mark(r, m, &m->mark[i]);
 	marks.mark = copy;
@@ -131,13 +139,36 @@ static bool may_connect(void *arg, uint32_t pid)
 	return found;
 }
 
+static void *open_counters(void *arg, uint32_t pid, uint32_t tid, int *fd)
+{
+	(void)pid;
+	return region_counts_open(&((struct session_regions *)arg)->counts, tid, fd);
+}
+
+static void close_counters(void *arg, void *counters)
+{
+	(void)arg;
+	region_counts_close(counters);
+}
+
 int session_regions_open(struct session_regions *r, const struct plan *plan, struct common *common,
 			 struct err *e)
 {
+	uint64_t every = plan->spec->region_counts_every;
+	int rc = region_counts_init(&r->counts, plan, e);
 	const struct wire_config config = {
-	    .arg = r, .name = on_name, .marks = on_marks, .may_connect = may_connect};
-	int rc;
+	    .arg = r,
+	    .name = on_name,
+	    .marks = on_marks,
+	    .may_connect = may_connect,
+	    .nr_counts = r->counts.nr,
+	    .count_names = r->counts.names,
+	    .chance = every > 1 ? (uint32_t)((UINT64_C(1) << 32) / every) : 0,
+	    .counters_open = open_counters,
+	    .counters_close = close_counters};
 
+	if (rc)
+		return rc;
 	r->common = common;
 	r->tracefs = plan->tracefs;
 	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
@@ -319,6 +350,14 @@ static void note_marked(struct session_regions *r)
 			 m->nr_apart);
 }
 
+static void note_counts(struct session_regions *r)
+{
+	if (r->counts.nr_failed)
+		snprintf(r->notes[12], sizeof(r->notes[12]),
+			 "the regions of %" PRIu64 " threads have no counts: %s",
+			 r->counts.nr_failed, strerror(r->counts.error));
+}
+
 static void end_marked(struct session_regions *r)
 {
 	if (!r->is_running)
@@ -343,6 +382,7 @@ void session_regions_end(struct session_regions *r, const char *notes[SESSION_RE
 		marked_fini(&r->marked);
 		wire_totals(r->wire, &totals);
 		note_losses(r, &totals);
+		note_counts(r);
 		wire_free(r->wire);
 		r->wire = NULL;
 	}

@@ -10,6 +10,7 @@
 #include "base/dict.h"
 #include "base/err.h"
 #include "session/marked.h"
+#include "session/region_counts.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,7 +23,7 @@ struct tracefs;
 struct wire;
 
 enum {
-	SESSION_REGIONS_NR_NOTES = 12,
+	SESSION_REGIONS_NR_NOTES = 13,
 	SESSION_REGIONS_NOTE_BYTES = 200,
 	SESSION_REGIONS_MAX_QUEUED = 1024,
 };
@@ -31,8 +32,9 @@ struct session_regions {
 	struct wire *wire;     /* owned; NULL: no marks are received */
 	struct common *common; /* borrowed, like plan */
 	const struct plan *plan;
-	struct tracefs *tracefs; /* NULL: regions are not written there */
-	struct dict names;       /* of regions, by number; if they are written there */
+	struct tracefs *tracefs;     /* NULL: regions are not written there */
+	struct dict names;           /* of regions, by number; if they are written there */
+	struct region_counts counts; /* of the wire's thread */
 	char notes[SESSION_REGIONS_NR_NOTES][SESSION_REGIONS_NOTE_BYTES];
 
 	/* of the thread that sets programs */

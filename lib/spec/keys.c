@@ -236,6 +236,33 @@ const struct key_row key_rows[] = {
 	    "in which one word is set, if this user may trace them. Not of a control group.",
     },
     {
+	SPEC_FIELD(region_counts),
+	SPEC_POS(region_counts_pos),
+	.name = "region_counts",
+	.type = KEY_LIST,
+	.min = 1,
+	.max = 8,
+	.item = "event",
+	.modes = "sampling",
+	.description =
+	    "Events that a thread reads at the beginning and the end of each of its regions, by "
+	    "one "
+	    "read(2) of a group: names of events of this spec that count threads, \"page_faults\" "
+	    "or \"software:page_faults\". --report=regions has their sums. Requires regions.",
+    },
+    {
+	SPEC_FIELD(region_counts_every),
+	.name = "region_counts_every",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 1000000,
+	.default_text = "1",
+	.modes = "sampling",
+	.description = "Of so many regions one has counts, by chance: what it costs is that much "
+		       "less, and sums are estimates with their error, which cannot cover "
+		       "what no counted region had.",
+    },
+    {
 	SPEC_FIELD(retain),
 	SPEC_POS(retain_pos),
 	.name = "retain",

@@ -290,6 +290,8 @@ enum trace_mark_kind { /* as enum cpuperf_mark_kind */
 		       TRACE_MARK_RESUME = 8,
 		       TRACE_MARK_PAUSE_THREAD = 9,
 		       TRACE_MARK_RESUME_THREAD = 10,
+		       /* Before a beginning or an end: value is the count, name the event. */
+		       TRACE_MARK_COUNT = 11,
 		       TRACE_NR_MARK_KINDS,
 };
 struct trace_mark {

@@ -303,6 +303,46 @@ TEST(threads_have_sums_of_their_own)
 	assert_int_equal(sums.sums.nr, 0);
 }
 
+/* Name 3 is the event. Counts stand before their mark. */
+TEST(regions_have_counts)
+{
+	enum { C = TRACE_MARK_COUNT };
+	const struct report_region_count *c;
+
+	ADD(5, 1, {10, 100, 3, C, 0}, {10, 0, 1, B, 0}, {20, 130, 3, C, 0}, {20, 0, 2, B, 1},
+	    {30, 150, 3, C, 0}, {30, 0, 0, E, 1}, {40, 160, 3, C, 0}, {40, 0, 0, E, 0},
+	    /* not counted, within one that is; then one without an end of its own */
+	    {50, 200, 3, C, 0}, {50, 0, 1, B, 0}, {51, 0, 2, B, 1}, {52, 0, 0, E, 1},
+	    {60, 207, 3, C, 0}, {60, 0, 0, E, 0}, {70, 300, 3, C, 0}, {70, 0, 2, B, 0});
+	make(NULL, 0);
+	c = report_region_count_sums_find(
+	    &sums.counts, report_region_sums_find(&sums, REPORT_ALL_THREADS, find("a")->number), 0);
+	assert_int_equal(c->calls, 2);
+	assert_int_equal(c->total, 67);
+	assert_int_equal(c->self_calls, 1);
+	assert_int_equal(c->self, 40);
+	c = report_region_count_sums_find(
+	    &sums.counts, report_region_sums_find(&sums, REPORT_ALL_THREADS, find("a > b")->number),
+	    0);
+	assert_int_equal(c->calls, 1);
+	assert_int_equal(c->total, 20);
+	assert_true(sums.counts.is_sparse);
+	assert_null(report_region_count_sums_find(
+	    &sums.counts, report_region_sums_find(&sums, REPORT_ALL_THREADS, find("b")->number),
+	    0));
+}
+
+/* The count of a mark that makes no step is not that of the next one. */
+TEST(a_count_is_of_its_mark)
+{
+	enum { C = TRACE_MARK_COUNT };
+
+	ADD(5, 1, {10, 100, 3, C, 0}, {10, 0, 0, E, 0}, {20, 0, 1, B, 0}, {30, 130, 3, C, 0},
+	    {30, 0, 0, E, 0});
+	make(NULL, 0);
+	assert_int_equal(sums.counts.counts.nr, 0);
+}
+
 TEST(quantiles_and_deviation)
 {
 	enum { CALLS = 1000 };

@@ -1,0 +1,119 @@
+#include "reports/region_counts.h"
+
+#include "base/buf.h"
+#include "screen/number.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is printed of an event: its sum, that without the regions inside, per call, and how many
+ * calls were counted. */
+static const struct {
+	const char *suffix, *heading;
+	enum grid_kind exact, sparse;
+	enum grid_audience audience;
+} columns_of[REPORTS_REGION_COUNT_COLUMNS] = {
+    {"", NULL, GRID_COUNT, GRID_ESTIMATE, GRID_ALL},
+    {"_self", "self", GRID_COUNT, GRID_ESTIMATE, GRID_ALL},
+    {"_per_call", "per call", GRID_REAL, GRID_REAL, GRID_ALL},
+    {"_calls", NULL, GRID_COUNT, GRID_COUNT, GRID_ONLY_MACHINES},
+};
+
+size_t reports_region_counts_columns(struct reports_region_counts *c,
+				     const struct report_region_sums *sums,
+				     struct grid_column *columns)
+{
+	size_t nr = 0;
+
+	c->sums = sums;
+	c->nr = (uint32_t)sums->counts.names.nr;
+	if (c->nr > REPORTS_REGION_COUNTS_MAX)
+		c->nr = REPORTS_REGION_COUNTS_MAX;
+	for (uint32_t i = 0; i < c->nr; i++) {
+		const char *name = dict_text(&sums->counts.names, i);
+
+		for (size_t k = 0; k < REPORTS_REGION_COUNT_COLUMNS; k++) {
+			snprintf(c->names[i][k], sizeof(c->names[i][k]), "in_regions_%s%s", name,
+				 columns_of[k].suffix);
+			columns[nr++] = (struct grid_column){
+			    c->names[i][k], columns_of[k].heading ?: name, NULL,
+			    sums->counts.is_sparse ? columns_of[k].sparse : columns_of[k].exact,
+			    columns_of[k].audience};
+		}
+	}
+	return nr;
+}
+
+static void put_amount(const struct reports_region_counts *c, struct grid *g, struct interval all)
+{
+	const struct interval relative = {1, all.low / all.share, all.high / all.share};
+
+	if (!isfinite(all.share))
+		grid_none(g);
+	else if (!c->sums->counts.is_sparse)
+		grid_count(g, (uint64_t)(all.share + 0.5));
+	else if (all.share > 0)
+		grid_estimate(g, all.share, &relative);
+	else
+		grid_estimate(g, 1, &all);
+}
+
+void reports_region_counts_put(const struct reports_region_counts *c, struct grid *g,
+			       uint32_t number)
+{
+	const struct report_region_sum *sum = dict_at(&c->sums->sums, number);
+	uint64_t calls = sum->calls - sum->closed;
+
+	for (uint32_t i = 0; i < c->nr; i++) {
+		const struct report_region_count *count =
+		    report_region_count_sums_find(&c->sums->counts, number, i);
+
+		if (!count) {
+			for (size_t k = 0; k < REPORTS_REGION_COUNT_COLUMNS; k++)
+				grid_none(g);
+			continue;
+		}
+		put_amount(c, g, report_region_count_estimate(count, calls));
+		put_amount(c, g, report_region_count_self(count, calls));
+		grid_real(g, count->mean);
+		grid_count(g, count->calls);
+	}
+}
+
+/* The least count of the trial's regions. */
+static bool find_trial(const struct reports_region_counts *c, const struct profile_processes *p,
+		       const char *region, uint32_t name, uint64_t *least)
+{
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < c->sums->sums.nr; i++) {
+		const struct report_region_sum *sum = dict_at(&c->sums->sums, i);
+		const struct report_region_count *count =
+		    strcmp(profile_region(p, sum->region)->name, region)
+			? NULL
+			: report_region_count_sums_find(&c->sums->counts, i, name);
+
+		if (!count || (is_found && count->least >= *least))
+			continue;
+		*least = count->least;
+		is_found = true;
+	}
+	return is_found;
+}
+
+void reports_region_counts_heading(const struct reports_region_counts *c,
+				   const struct profile_processes *p, struct buf *text)
+{
+	for (uint32_t i = 0; i < c->nr; i++) {
+		uint64_t own, pair;
+
+		if (find_trial(c, p, REPORT_REGION_TRIAL_INNER, i, &own) &&
+		    find_trial(c, p, REPORT_REGION_TRIAL, i, &pair) && pair >= own)
+			buf_printf(text,
+				   "%s: the marks of a region count %" PRIu64 " in it and %" PRIu64
+				   " in those around it, not subtracted\n",
+				   dict_text(&c->sums->counts.names, i), own, pair - own);
+	}
+}

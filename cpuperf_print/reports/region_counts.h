@@ -1,0 +1,32 @@
+/*
+ * The columns of --report=regions with what events counted in the regions (region_counts of the
+ * spec).
+ */
+#ifndef REPORTS_REGION_COUNTS_H
+#define REPORTS_REGION_COUNTS_H
+
+#include "report/region_sums.h"
+#include "screen/grid.h"
+
+struct buf;
+
+enum { REPORTS_REGION_COUNTS_MAX = PROFILE_MAX_REGION_COUNTS, REPORTS_REGION_COUNT_COLUMNS = 4 };
+
+struct reports_region_counts {
+	const struct report_region_sums *sums; /* borrowed */
+	char names[REPORTS_REGION_COUNTS_MAX][REPORTS_REGION_COUNT_COLUMNS][160];
+	uint32_t nr; /* events */
+};
+
+/* Adds the columns; returns how many. They borrow from *c. */
+size_t reports_region_counts_columns(struct reports_region_counts *c,
+				     const struct report_region_sums *sums,
+				     struct grid_column *columns);
+/* Adds the cells of the sum with that number. */
+void reports_region_counts_put(const struct reports_region_counts *c, struct grid *g,
+			       uint32_t number);
+/* A line for each event: what marks themselves count. p: of the sums. */
+void reports_region_counts_heading(const struct reports_region_counts *c,
+				   const struct profile_processes *p, struct buf *text);
+
+#endif

@@ -1,0 +1,97 @@
+#include "report/region_count_sums.h"
+
+#include "estimate/chance.h"
+
+#include <errno.h>
+#include <math.h>
+
+enum { MAX_NAMES = 1024, MAX_NAME_BYTES = 1 << 20, MAX_COUNTS = 1 << 22 };
+#define OUTSIDE 0.05 /* of the 95 % interval, on both sides */
+
+void report_region_count_sums_init(struct report_region_count_sums *s)
+{
+	*s = (struct report_region_count_sums){.is_sparse = false};
+	dict_init_texts(&s->names, sizeof(const char *), MAX_NAMES, MAX_NAME_BYTES);
+	dict_init(&s->counts, sizeof(struct report_region_count),
+		  DICT_KEY(struct report_region_count, name), MAX_COUNTS);
+}
+
+void report_region_count_sums_fini(struct report_region_count_sums *s)
+{
+	dict_fini(&s->names);
+	dict_fini(&s->counts);
+}
+
+/* By Welford's method. */
+static void add_to_mean(double *mean, double *squares, uint64_t nr, uint64_t value)
+{
+	double off = (double)value - *mean;
+
+	*mean += off / (double)nr;
+	*squares += off * ((double)value - *mean);
+}
+
+static int add_one(struct report_region_count_sums *s, uint32_t sum,
+		   const struct profile_region_count *from)
+{
+	struct report_region_count key = {.sum = sum, .name = dict_add(&s->names, from->name)};
+	struct report_region_count *c = key.name == DICT_NONE ? NULL : dict_get(&s->counts, &key);
+
+	if (!c)
+		return s->names.nr >= MAX_NAMES || s->counts.nr >= MAX_COUNTS ? 0 : -ENOMEM;
+	if (!c->calls || from->value < c->least)
+		c->least = from->value;
+	c->total += from->value;
+	add_to_mean(&c->mean, &c->squares, ++c->calls, from->value);
+	if (!from->has_inner)
+		return 0;
+	c->self += from->value > from->inner ? from->value - from->inner : 0;
+	add_to_mean(&c->self_mean, &c->self_squares, ++c->self_calls,
+		    from->value > from->inner ? from->value - from->inner : 0);
+	return 0;
+}
+
+int report_region_count_sums_add(struct report_region_count_sums *s, uint32_t sum,
+				 const struct profile_region_event *e)
+{
+	int rc = 0;
+
+	s->is_sparse |= !e->nr_counts && !e->is_closed && !e->is_cut;
+	for (size_t i = 0; i < e->nr_counts && rc == 0; i++)
+		rc = add_one(s, sum, &e->counts[i]);
+	return rc;
+}
+
+const struct report_region_count *
+report_region_count_sums_find(const struct report_region_count_sums *s, uint32_t sum, uint32_t name)
+{
+	const struct report_region_count key = {.sum = sum, .name = name};
+
+	return dict_at(&s->counts, dict_find(&s->counts, &key));
+}
+
+/* Of nr calls without repetition out of all: the part of all that was not seen varies. */
+static struct interval estimate(uint64_t nr, uint64_t all, uint64_t total, double mean,
+				double squares)
+{
+	double n = (double)nr, whole = mean * (double)all, half;
+
+	if (nr >= all)
+		return (struct interval){(double)total, (double)total, (double)total};
+	if (nr < 2)
+		return (struct interval){nr ? whole : NAN, NAN, NAN};
+	half = chance_student_inverse(OUTSIDE, n - 1) * (double)all *
+	       sqrt(squares / (n - 1) / n * (1 - n / (double)all));
+	/* what was counted is certain */
+	return (struct interval){whole, fmax(whole - half, (double)total), whole + half};
+}
+
+struct interval report_region_count_estimate(const struct report_region_count *c, uint64_t calls)
+{
+	return estimate(c->calls, calls, c->total, c->mean, c->squares);
+}
+
+struct interval report_region_count_self(const struct report_region_count *c, uint64_t calls)
+{
+	return estimate(c->self_calls, calls, c->self, c->self_mean, c->self_squares);
+}

@@ -1,0 +1,106 @@
+/*
+ * Groups of a thread: pinned, so that a count is never an estimate.
+ */
+#include "session/region_counts.h"
+
+#include "base/mem.h"
+#include "base/perf_abi.h"
+#include "pmu/ops.h"
+#include "session/plan.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct group {
+	int fds[REGION_COUNTS_MAX]; /* the leader first */
+	uint32_t nr;
+};
+
+static bool has_name(const struct plan_event *p, const char *name)
+{
+	const char *colon = strchr(name, ':');
+	size_t len = colon ? (size_t)(colon - name) : 0;
+
+	if (colon && (strncmp(name, p->asked->group_name, len) != 0 || p->asked->group_name[len]))
+		return false;
+	return strcmp(p->asked->event_name, colon ? colon + 1 : name) == 0;
+}
+
+static int find_event(struct region_counts *c, const char *name, struct err *e)
+{
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
+		const struct plan_event *p = &c->plan->events[i];
+
+		if (!has_name(p, name))
+			continue;
+		if (p->set == PLAN_NO_SET || p->set == PLAN_ALONE)
+			return err_set(e, -EINVAL, "region_counts: \"%s\" does not count a thread",
+				       name);
+		c->names[c->nr] = p->label;
+		c->events[c->nr++] = p;
+		return 0;
+	}
+	err_set(e, -EINVAL, "region_counts: no event of the session is \"%s\"", name);
+	err_hint(e, "name it in events, too: its counts are those of the whole session");
+	return -EINVAL;
+}
+
+int region_counts_init(struct region_counts *c, const struct plan *plan, struct err *e)
+{
+	const struct spec_list *list = &plan->spec->region_counts;
+	int rc = 0;
+
+	*c = (struct region_counts){.plan = plan};
+	for (size_t i = 0; i < list->nr && i < REGION_COUNTS_MAX && rc == 0; i++)
+		rc = find_event(c, list->item[i], e);
+	return rc;
+}
+
+static int open_one(const struct region_counts *c, uint32_t i, uint32_t tid, int leader)
+{
+	const struct plan_event *p = c->events[i];
+	const struct event_use use = {.flags = plan_flags(c->plan, p) & (SPEC_OS | SPEC_USER)};
+	struct perf_event_attr *attr = event_attr_new(&c->plan->parts[p->first_part].part, &use);
+	int fd;
+
+	if (!attr)
+		return -ENOMEM;
+	attr->read_format = PERF_FORMAT_GROUP;
+	attr->pinned = leader < 0;
+	attr->disabled = 0;
+	attr->sample_type = 0;
+	fd = pmu_kernel_ops.open(attr, (pid_t)tid, -1, leader, PERF_FLAG_FD_CLOEXEC);
+	mem_free(attr);
+	return fd;
+}
+
+void *region_counts_open(struct region_counts *c, uint32_t tid, int *fd)
+{
+	struct group *g = mem_zalloc(sizeof(*g));
+	int one = g ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < c->nr && one >= 0; i++) {
+		one = open_one(c, i, tid, i ? g->fds[0] : -1);
+		if (one >= 0)
+			g->fds[g->nr++] = one;
+	}
+	if (one < 0) {
+		c->error = c->error ?: -one;
+		c->nr_failed++;
+		region_counts_close(g);
+		return NULL;
+	}
+	*fd = g->fds[0];
+	return g;
+}
+
+void region_counts_close(void *group)
+{
+	struct group *g = group;
+
+	if (!g)
+		return;
+	while (g->nr)
+		pmu_kernel_ops.close(g->fds[--g->nr]);
+	mem_free(g);
+}

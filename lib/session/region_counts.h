@@ -1,0 +1,34 @@
+/*
+ * The counters of a thread with marks, for the counts of its regions: a group of the events that
+ * the spec's region_counts names, opened here and sent to the thread, which reads it.
+ */
+#ifndef SESSION_REGION_COUNTS_H
+#define SESSION_REGION_COUNTS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct plan;
+struct plan_event;
+
+enum { REGION_COUNTS_MAX = 8 };
+
+struct region_counts {
+	const struct plan *plan; /* borrowed */
+	const struct plan_event *events[REGION_COUNTS_MAX];
+	const char *names[REGION_COUNTS_MAX]; /* their labels */
+	uint32_t nr;
+	uint64_t nr_failed; /* threads whose counters could not be opened */
+	int error;          /* why, of the first one: errno */
+};
+
+/* Finds the events. 0 or -errno with *e: a name is that of no event of the session, or of one that
+ * is not counted for a thread. */
+int region_counts_init(struct region_counts *c, const struct plan *plan, struct err *e);
+/* Opens the group of a thread. *fd: its leader, borrowed. NULL: it cannot be opened. */
+void *region_counts_open(struct region_counts *c, uint32_t tid, int *fd);
+void region_counts_close(void *group);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * What test_regions_counts.py measures: regions with a known number of page faults. In each of
+ * CALLS regions "outer": 3 pages, and two regions "inner" of 16 pages each.
+ *
+ * usage: regions_counts CALLS
+ */
+#include <cpuperf/mark.h>
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static void touch(char *at, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		at[i * 4096] = 1;
+}
+
+int main(int argc, char **argv)
+{
+	int nr = argc > 1 ? atoi(argv[1]) : 1;
+
+	for (int i = 0; i < nr; i++) {
+		char *at = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		madvise(at, 64 * 4096, MADV_NOHUGEPAGE);
+		CPUPERF_BEGIN("outer");
+		touch(at, 3);
+		for (int k = 0; k < 2; k++) {
+			CPUPERF_BEGIN("inner");
+			touch(at + (3 + 16 * k) * 4096, 16);
+			CPUPERF_END;
+		}
+		CPUPERF_END;
+		munmap(at, 64 * 4096);
+	}
+	return 0;
+}

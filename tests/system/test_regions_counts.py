@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Counts of regions (region_counts): page faults are as many as the program touches pages, with and without chance.
+CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import csv
+import io
+import json
+import os
+
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAGES = "in_regions_page_faults"
+CLOCK = {"group_name": "software", "event_name": "cpu_clock", "frequency": 499}
+EVENTS = [CLOCK, *({"group_name": "software", "event_name": name}
+                   for name in ("page_faults", "context_switches", "cpu_migrations", "task_clock"))]
+
+
+def measure(folder, calls, counts=("page_faults", "software:context_switches"), code=0, **keys):
+    program = f"{folder}/program"
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/regions_counts.c")
+    with open(f"{folder}/spec.cpspec", "w", encoding="ascii") as f:
+        json.dump({"events": EVENTS, "regions": True, "region_counts": list(counts), **keys}, f)
+    return run(CPUPERF, f"--spec-file={folder}/spec.cpspec", "-o", f"{folder}/s", "--", program, str(calls), code=code)
+
+
+def rows(folder):
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=regions", "--output-format=csv")
+    return {row["path"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+
+
+def check_page_faults(folder):
+    measure(folder, 100)
+    outer, inner = rows(folder)["outer"], rows(folder)["outer > inner"]
+    assert int(inner["calls"]) == int(inner[PAGES + "_calls"]) == 200, inner
+    assert int(inner[PAGES]) == int(inner[PAGES + "_self"]) == 200 * 16, inner
+    assert float(inner[PAGES + "_per_call"]) == 16, inner
+    # the first call of a function or of the kernel may touch a page of its own
+    assert 3500 <= int(outer[PAGES]) <= 3504 and 300 <= int(outer[PAGES + "_self"]) <= 304, outer
+    text = output(PRINT, f"{folder}/s", "--report=regions")
+    assert "page_faults: the marks of a region count 0 in it and 0 in those around it" in text, text
+    assert "[marks]" not in text, text
+
+
+def check_chance(folder):
+    measure(folder, 2000, region_counts_every=10)
+    inner = rows(folder)["outer > inner"]
+    assert 250 <= int(inner[PAGES + "_calls"]) <= 560, inner # 4,000 / 10 and 6 deviations
+    # each call is the same, so the estimate has no error
+    assert abs(float(inner[PAGES]) - 64000) < 1 and float(inner[PAGES + "_low"]) <= 64000.5, inner
+    outer = rows(folder)["outer"]
+    assert float(outer[PAGES + "_low"]) <= 70100 and float(outer[PAGES + "_high"]) >= 69999.5, outer
+
+
+def check_names(folder):
+    done = measure(folder, 1, counts=["page_fault"], code=None)
+    assert done.returncode and 'no event of the session is "page_fault"' in done.stderr, done.stderr
+
+
+need_sampling()
+run_checks(globals())

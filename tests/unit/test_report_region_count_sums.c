@@ -1,0 +1,85 @@
+/*
+ * Sums of what regions counted, and their estimates where only some calls were counted.
+ */
+#include "kit.h"
+
+#include "report/region_count_sums.h"
+
+#include <math.h>
+
+enum { SUM = 7 };
+
+static struct report_region_count_sums s;
+
+void before_each(void)
+{
+	report_region_count_sums_init(&s);
+}
+
+void after_each(void)
+{
+	report_region_count_sums_fini(&s);
+}
+
+static void add(uint64_t value, uint64_t inner, bool has_inner)
+{
+	const struct profile_region_count count = {
+	    .name = "faults", .value = value, .inner = inner, .has_inner = has_inner};
+	const struct profile_region_event e = {.counts = &count, .nr_counts = 1};
+
+	assert_int_equal(report_region_count_sums_add(&s, SUM, &e), 0);
+}
+
+TEST(all_calls_are_exact)
+{
+	const struct report_region_count *c;
+	struct interval all;
+
+	add(10, 4, true);
+	add(20, 5, true);
+	c = report_region_count_sums_find(&s, SUM, 0);
+	assert_string_equal(dict_text(&s.names, 0), "faults");
+	all = report_region_count_estimate(c, 2);
+	assert_true(all.share == 30 && all.low == 30 && all.high == 30);
+	all = report_region_count_self(c, 2);
+	assert_true(all.share == 21 && all.low == 21 && all.high == 21);
+	assert_int_equal(c->least, 10);
+	assert_false(s.is_sparse);
+	assert_null(report_region_count_sums_find(&s, SUM + 1, 0));
+	assert_null(report_region_count_sums_find(&s, SUM, 1));
+}
+
+/* Mean 20, deviation 10, 3 of 12: 240 ± 4.303 × 12 × 10 × sqrt(1/3 × 3/4). */
+TEST(some_calls_are_an_estimate)
+{
+	const struct profile_region_event bare = {.nr_counts = 0}, closed = {.is_closed = true};
+	struct interval all;
+
+	add(10, 0, true);
+	add(20, 0, false);
+	add(30, 0, true);
+	assert_int_equal(report_region_count_sums_add(&s, SUM, &closed), 0);
+	assert_false(s.is_sparse);
+	assert_int_equal(report_region_count_sums_add(&s, SUM, &bare), 0);
+	assert_true(s.is_sparse);
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 12);
+	assert_true(fabs(all.share - 240) < 1e-6);
+	assert_true(fabs(all.high - (240 + 4.30265 * 12 * 10 * 0.5)) < 0.1);
+	assert_true(all.low == 60); /* what was counted */
+	assert_int_equal(report_region_count_sums_find(&s, SUM, 0)->self_calls, 2);
+}
+
+TEST(one_call_of_many_has_no_interval)
+{
+	struct interval all;
+
+	add(10, 0, true);
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 12);
+	assert_true(all.share == 120 && isnan(all.low) && isnan(all.high));
+}
+
+TEST(inner_counts_beyond_the_outer_one_are_no_negative_self)
+{
+	add(10, 20, true);
+	assert_int_equal(report_region_count_sums_find(&s, SUM, 0)->self, 0);
+}
