@@ -619,7 +619,7 @@ CPUPERF_MARK_RARE void cpuperf_mark_lose(struct cpuperf_mark_thread *t)
 	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_NOTHING, 0, 0, 0};
 	int error = errno, fd;
 
-	if (t->slot->lost++ % 4096 == 0 &&
+	if (__atomic_fetch_add(&t->slot->lost, 1, __ATOMIC_RELAXED) % 4096 == 0 &&
 	    cpuperf_mark_ask(t->number, &hello, &fd) == -ECONNREFUSED)
 		__atomic_store_n(&t->shared->is_closed, 1, __ATOMIC_RELAXED);
 	errno = error;
@@ -712,7 +712,7 @@ static inline int cpuperf_mark_enter(struct cpuperf_mark_thread *t, uint32_t nr)
 {
 	if (__builtin_expect(t->is_busy || !t->number, 0)) {
 		if (t->is_busy && t->slot)
-			t->slot->lost++;
+			__atomic_fetch_add(&t->slot->lost, 1, __ATOMIC_RELAXED);
 		else
 			cpuperf_mark_miss();
 		return 0;

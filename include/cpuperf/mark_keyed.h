@@ -124,7 +124,7 @@ static inline struct cpuperf_keyed_thread *cpuperf_keyed_enter(void)
 
 	if (__builtin_expect(k->is_busy, 0)) {
 		if (t->slot)
-			t->slot->lost++;
+			__atomic_fetch_add(&t->slot->lost, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
 	if (__builtin_expect(!cpuperf_mark_is_ready(t) || k->generation != t->generation, 0))
