@@ -4,6 +4,7 @@ Chromium opens (browser.py): with real clicks, drags and keys, and numbers held 
 --report=flat. Names of functions, tasks and the session are markup. Nothing may be asked of the network,
 nothing may be logged. CPUPERF, CPUPERF_PRINT and MIX name the programs; a compiler makes one more.
 """
+import colorsys
 import csv
 import functools
 import io
@@ -639,6 +640,61 @@ def check_unknown(folder):
         assert names[1:] == ["[unknown] (unknown)"], names
 
 
+def rgb(color):
+    hue, rich, light = map(float, re.match(r"hsl\(([\d.]+) ([\d.]+)% ([\d.]+)%\)$", color).groups())
+    return [255 * part for part in colorsys.hls_to_rgb(hue / 360, light / 100, rich / 100)]
+
+
+STATES = r"""
+#include <time.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+static void __attribute__((noinline)) rest(void) { nanosleep(&(struct timespec){0, 200000000}, 0); __asm__ volatile(""); }
+static void __attribute__((noinline)) both(void) { for (double end = now() + 0.2; now() < end;) { } rest(); __asm__ volatile(""); }
+int main(void) { both(); rest(); both(); }
+"""
+
+
+def check_states(folder):
+    """What threads do: as outermost frames, then as colours of each stack."""
+    program = f"{folder}/states"
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-x", "c", "-O1", "-fno-omit-frame-pointer",
+                    "-fno-optimize-sibling-calls", "-o", program, "-"], input=STATES.encode(), check=True)
+    subprocess.run([os.environ["CPUPERF"], "--quiet=2", "--spec-file=wall", f"--output={folder}/wall", "--", program],
+                   check=True, stdout=subprocess.DEVNULL)
+    by_state = {r["state"]: int(r["self_count"])
+                for r in report(f"{folder}/wall", "flat", "--sort=state") if r["event"] == "thread_time"}
+    assert {"on CPU", "blocked"} & set(by_state), by_state
+    with browser.Browser(1280, 900) as page:
+        page.open(make_page(f"{folder}/wall", f"{folder}/wall.html"))
+        first = {f["name"]: f["weight"][0] for f in frames(page) if f["depth"] == 1}
+        assert first == {name: by_state[name] for name in first} and len(first) > 1, (first, by_state)
+        divided = [f for f in frames(page) if f["name"] == "both"]
+        assert all(len(f["parts"]) == 1 for f in divided)
+        for name in first:
+            assert name in text(page, "#legend"), (name, text(page, "#legend"))
+        page.click_on("#states label:nth-of-type(2)")
+        assert not {f["name"] for f in frames(page)} & set(by_state), frames(page)
+        whole = frame(page, "both")
+        assert whole["weight"][0] == sum(f["weight"][0] for f in divided) and len(divided) > 1, (whole, divided)
+        assert sorted(share for _, share in whole["parts"]) == sorted(
+            f["weight"][0] / whole["weight"][0] for f in divided), (whole, divided)
+        assert len({color for color, _ in whole["parts"]}) == len(divided), whole
+        x, y, _, _ = page.box("#graph")
+        at = x + whole["left"] + 3
+        for color, share in whole["parts"]:
+            drawn = pixels(page, at, y + whole["top"] + 3, 1, 1)[0][0]
+            assert share * whole["width"] < 8 or max(abs(a - b) for a, b in zip(drawn, rgb(color))) <= 2, (drawn, color)
+            at += share * whole["width"]
+        assert len({color for color, share in frame(page, "rest")["parts"] if share > 0.5}) == 1
+        for name in first:
+            assert name in text(page, "#legend"), (name, text(page, "#legend"))
+        page.click_on("#modes label:nth-of-type(3)")
+        assert not {f["name"] for f in frames(page)} & set(by_state), frames(page)
+        all_of = frame(page, "all")["weight"][0]
+        assert sum(f["weight"][0] for f in frames(page) if f["depth"] == 1) > 0.9 * all_of == 0.9 * sum(by_state.values())
+        assert page.problems() == []
+
+
 def check_refused(session, folder):
     """Before anything is written."""
     one = (f"--session={session}", "--output-format=html", f"--output-file={folder}/none.html")
@@ -660,6 +716,7 @@ def main():
         check_diff(folder)
         check_tally(folder)
         check_unknown(folder)
+        check_states(folder)
         check_refused(session, folder)
 
 

@@ -147,12 +147,31 @@ function decodeFunctions(page) {
 	});
 }
 
+/* What threads do, as frames of no object. */
+const STATES = ['on CPU', 'waiting for a CPU', 'blocked', 'blocked or waiting for a CPU', 'idle'];
+
+/* Per node: whether it is a state, and the state's function of the samples at it; 0xffffffff: none. */
+function findStates(data) {
+	const { tree, functions, objects } = data;
+	const isState = new Uint8Array(tree.nr);
+	const stateOf = new Uint32Array(tree.nr).fill(0xffffffff);
+
+	for (let i = 1; i < tree.nr; i++) {
+		const f = functions[tree.of[i]];
+
+		isState[i] = !objects[f.object] && STATES.includes(f.name) ? 1 : 0;
+		stateOf[i] = isState[i] ? tree.of[i] : stateOf[tree.parent[i]];
+	}
+	return { isState, stateOf, stateFunctions: new Set(stateOf.filter((of) => of !== 0xffffffff)) };
+}
+
 function decode(page) {
 	const data = { ...page };
 
 	data.functions = decodeFunctions(page);
 	data.tree = decodeTree(page.tree, page.nr_nodes);
 	data.outermost = findOutermost(data.tree, data.functions.length);
+	Object.assign(data, findStates(data));
 	data.groups = decodeGroups(page.groups);
 	data.threads = decodeThreads(page.threads, page.comms);
 	data.cells = decodeCells(page.cells, page.nr_cells, data.tree, data.groups, page.events);

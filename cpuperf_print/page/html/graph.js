@@ -7,8 +7,7 @@ const LEAST_PIXELS = 0.4;
 const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
 const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
 const KERNEL_HUE = 18;
-/* Of what threads do: outermost frames, of no object (--group-by=state). */
-const STATE_HUES = { 'on CPU': 130, 'waiting for a CPU': 45, blocked: 215, 'blocked or waiting for a CPU': 190, idle: 280 };
+const STATE_HUES = [130, 45, 215, 190, 280]; /* of STATES */
 
 class GraphView {
 	constructor(page) {
@@ -20,6 +19,7 @@ class GraphView {
 		this.context = this.canvas.getContext('2d');
 		this.mode = 'flame';
 		this.side = 0;
+		this.hasStates = true; /* as frames; else as colours */
 		this.isFound = null; /* functions that match the search */
 		this.widths = new Map();
 		this.giveHues();
@@ -56,7 +56,7 @@ class GraphView {
 		const zoom = this.zoomed ? this.zoomed.way : [];
 		const focus = this.focused ? this.focused.way : [];
 
-		this.graph = new Graph(this.model, this.isInverted, this.side);
+		this.graph = new Graph(this.model, this.isInverted, this.side, this.hasStates);
 		this.zoomed = this.graph.find(zoom);
 		this.focused = this.graph.find(focus);
 		this.hovered = null;
@@ -70,6 +70,11 @@ class GraphView {
 		this.rebuild();
 		this.showRoot();
 		this.page.zoomChanged();
+	}
+
+	setStates(hasStates) {
+		this.hasStates = hasStates;
+		this.setMode(this.mode);
 	}
 
 	setSide(side) {
@@ -161,14 +166,41 @@ class GraphView {
 		const isAncestor = frame.depth < this.zoomed.depth;
 
 		c.globalAlpha = this.isFound && !this.isLit(frame) ? 0.3 : isAncestor ? 0.55 : 1;
-		c.fillStyle = this.colorOf(frame);
-		c.fillRect(left, y + 0.5, Math.max(width - (width > 3 ? 1 : 0), 0.5), ROW - 1);
+		this.fill(frame, left, y + 0.5, Math.max(width - (width > 3 ? 1 : 0), 0.5));
 		c.globalAlpha = isAncestor ? 0.6 : 1;
 		if (width > 26) {
 			c.fillStyle = this.isLit(frame) ? '#ffffff' : this.colors.frameText;
 			c.fillText(this.fitted(this.label(frame), width - 9), left + 5, y + ROW / 2 + 0.5);
 		}
 		c.globalAlpha = 1;
+	}
+
+	/* Where states are colours: each its share of the frame. */
+	fill(frame, left, top, width) {
+		const { context: c } = this;
+		const parts = this.partsOf(frame);
+		let at = left;
+
+		for (const [color, share] of parts) {
+			c.fillStyle = color;
+			c.fillRect(at, top, width * share, ROW - 1);
+			at += width * share;
+		}
+	}
+
+	/* Colours, and their shares of the frame. */
+	partsOf(frame) {
+		const hasParts = !this.hasStates && frame.parent && this.model.nrSides === 1 && !this.isLit(frame);
+		const states = hasParts ? frame.states || this.graph.statesOf(frame) : [];
+		const all = frame.weight[this.side];
+
+		return states.length ? states.map(([of, weight]) => [this.stateColor(of), weight / all])
+			: [[this.colorOf(frame), 1]];
+	}
+
+	/* Of the function that is a state. */
+	stateColor(of) {
+		return this.page.colors.ofHue(STATE_HUES[STATES.indexOf(this.model.data.functions[of].name)], 0);
 	}
 
 	drawOutline(frame, thick) {
@@ -198,8 +230,8 @@ class GraphView {
 
 		const f = this.model.data.functions[frame.of];
 
-		if (!this.model.data.objects[f.object] && STATE_HUES[f.name])
-			return colors.ofHue(STATE_HUES[f.name], 0);
+		if (this.model.data.stateFunctions.has(frame.of))
+			return this.stateColor(frame.of);
 		return colors.ofHue(f.isKernel ? KERNEL_HUE : this.hueOf.get(f.object), frame.of);
 	}
 

@@ -152,8 +152,8 @@ function addUp(tree, self, total) {
 }
 
 /*
- * The graph as shown: the tree, or the sampled functions with their callers. A frame's children are
- * made on request, so only visible ones are.
+ * The graph as shown: the tree, or the sampled functions with their callers; with states as frames,
+ * or without. A frame's children are made on request, so only visible ones are.
  */
 class Frame {
 	constructor(of, parent, from, at) {
@@ -168,6 +168,7 @@ class Frame {
 		this.start = 0; /* as a part of the whole width */
 		this.width = 1;
 		this.inner = null;
+		this.states = null;
 	}
 
 	get way() {
@@ -180,10 +181,11 @@ class Frame {
 }
 
 class Graph {
-	constructor(model, isInverted, side) {
+	constructor(model, isInverted, side, hasStates) {
 		this.model = model;
 		this.isInverted = isInverted;
 		this.side = side;
+		this.hasStates = hasStates;
 		this.root = new Frame(0xffffffff, null, [0], null);
 		for (let s = 0; s < model.nrSides; s++) {
 			this.root.weight[s] = model.all(s);
@@ -206,24 +208,41 @@ class Graph {
 		}
 	}
 
+	isHidden(node) {
+		return !this.hasStates && this.model.data.isState[node] === 1;
+	}
+
 	callees(frame) {
 		const { model } = this;
 		const { tree } = model.data;
 		const byFunction = new Map();
+		const add = (i) => {
+			const child = getChild(byFunction, frame, tree.of[i], null);
 
-		for (const node of frame.from)
-			for (let i = node + 1; i < tree.end[node]; i = tree.end[i]) {
-				if (!model.totalSamples.some((side) => side[i]))
-					continue;
+			child.from.push(i);
+			this.take(child, i, model.total, model.totalSamples);
+			for (let s = 0; s < model.nrSides; s++)
+				child.self[s] += model.self[s][i];
+		};
+		const addInner = (node) => {
+			for (let i = node + 1; i < tree.end[node]; i = tree.end[i])
+				if (this.isHidden(i))
+					addInner(i);
+				else if (model.totalSamples.some((side) => side[i]))
+					add(i);
+		};
 
-				const child = getChild(byFunction, frame, tree.of[i], null);
-
-				child.from.push(i);
-				this.take(child, i, model.total, model.totalSamples);
-				for (let s = 0; s < model.nrSides; s++)
-					child.self[s] += model.self[s][i];
-			}
+		frame.from.forEach(addInner);
 		return [...byFunction.values()];
+	}
+
+	caller(node) {
+		const { parent } = this.model.data.tree;
+		let at = parent[node];
+
+		while (this.isHidden(at))
+			at = parent[at];
+		return at;
 	}
 
 	callers(frame) {
@@ -242,16 +261,37 @@ class Graph {
 		};
 
 		if (frame.parent)
-			frame.from.forEach((leaf, i) => add(leaf, tree.parent[frame.at[i]]));
+			frame.from.forEach((leaf, i) => add(leaf, this.caller(frame.at[i])));
 		else
 			for (let i = 1; i < tree.nr; i++)
-				add(i, i);
+				add(i, this.isHidden(i) ? this.caller(i) : i);
 
 		const list = [...byFunction.values()];
 
 		if (!frame.parent)
 			list.forEach((child) => { child.self = child.weight; });
 		return list.sort((a, b) => b.weight[0] + b.weight[1] - a.weight[0] - a.weight[1]);
+	}
+
+	/* The weight of a frame by the function that is its state, the heaviest first. */
+	statesOf(frame) {
+		const { model, side } = this;
+		const { tree, isState, stateOf } = model.data;
+		const weights = (this.isInverted && frame.parent ? model.self : model.total)[side];
+		const byState = new Map();
+		const add = (node) => {
+			if (weights[node])
+				byState.set(stateOf[node], (byState.get(stateOf[node]) || 0) + weights[node]);
+		};
+		const addInner = (node) => {
+			for (let i = node + 1; i < tree.end[node]; i = isState[i] ? tree.end[i] : i + 1)
+				if (isState[i])
+					add(i);
+		};
+
+		frame.from.forEach((node) => (stateOf[node] === 0xffffffff ? addInner(node) : add(node)));
+		frame.states = [...byState].sort((a, b) => b[1] - a[1]);
+		return frame.states;
 	}
 
 	place(frame) {

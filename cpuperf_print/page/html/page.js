@@ -109,6 +109,7 @@ class Page {
 		}));
 		byId('event').value = model.event;
 		byId('sides').hidden = model.nrSides < 2;
+		byId('states').hidden = data.stateFunctions.size === 0;
 		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0));
 		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span'])
 			byId(id).hidden = !this.hasSamples && data.series.length > 0;
@@ -146,6 +147,10 @@ class Page {
 		byId('search').addEventListener('input', () => this.search(byId('search').value));
 		byId('search').addEventListener('keydown', (event) => this.searchKey(event));
 		byId('modes').addEventListener('change', (event) => graph.setMode(event.target.value));
+		byId('states').addEventListener('change', (event) => {
+			graph.setStates(event.target.value === 'frames');
+			this.showLegend();
+		});
 		byId('sides').addEventListener('change', (event) => {
 			graph.setSide(Number(event.target.value));
 			this.search(byId('search').value);
@@ -401,15 +406,25 @@ class Page {
 
 	showLegend() {
 		byId('legend').replaceChildren(...(this.model.nrSides > 1 ? this.changeLegend()
-			: this.objectLegend()));
+			: [...this.stateLegend(), ...(this.graph.hasStates ? this.objectLegend() : [])]));
+	}
+
+	stateLegend() {
+		return this.graph.graph.statesOf(this.graph.graph.root).map(([of, weight]) =>
+			mark(`${this.data.functions[of].name} ${percent(this.model.share(weight))}`,
+				this.graph.stateColor(of)));
 	}
 
 	objectLegend() {
-		const { functions, objects } = this.data;
+		const { functions, objects, stateFunctions } = this.data;
 		const parts = new Map();
 
 		for (const row of this.model.functions()) {
 			const f = functions[row.of];
+
+			if (stateFunctions.has(row.of))
+				continue;
+
 			const hue = f.isKernel ? KERNEL_HUE : this.graph.hueOf.get(f.object);
 			const part = parts.get(hue) || { hue, weight: 0,
 				name: f.isKernel ? 'kernel' : hue === undefined ? 'other objects' : objects[f.object] };
@@ -506,7 +521,8 @@ function interfaceOf(page) {
 		frames: () => page.graph.rows.flat().map(({ frame, left, width }) => ({
 			name: page.nameOf(frame), depth: frame.depth, left, width,
 			top: page.graph.topOf(frame.depth), height: ROW,
-			weight: frame.weight, samples: frame.samples, color: page.graph.colorOf(frame) })),
+			weight: frame.weight, samples: frame.samples, color: page.graph.colorOf(frame),
+			parts: page.graph.partsOf(frame) })),
 		functions: () => page.table.sorted().map((row) => ({
 			name: page.data.functions[row.of].name,
 			object: page.data.objects[page.data.functions[row.of].object],
