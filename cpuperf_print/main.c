@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "options.h"
 #include "plan.h"
+#include "profile/regions.h"
 #include "registry.h"
 #include "replay.h"
 #include "report/flat.h"
@@ -81,6 +82,7 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 	int rc = uses_samples(j) ? samples_check(j, e) : 0;
 
 	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
+			 !j->row->keeps_events &&
 			 (j->row->adds_states || j->selection->adds_states);
 	if (rc == 0 && at_once)
 		rc = inputs_check_same_events(j->inputs, e);
@@ -111,8 +113,17 @@ static void put_removed(struct job *j)
 	}
 }
 
+static bool has_marks(const struct job *j)
+{
+	const struct profile_regions_stats *s = profile_regions_stats(job_input(j)->processes);
+
+	return s->nr_marks || s->nr_lost;
+}
+
 static int print_job(struct job *j, struct err *e)
 {
+	if (j->is_default && j->row->needs_regions && !has_marks(j))
+		return 0;
 	job_warn_ignored(j, j->row->ignores);
 	job_warn_aggregated(j);
 	job_warn_latencies(j);

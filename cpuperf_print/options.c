@@ -85,7 +85,7 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_CHOICES,
      .section = "Report",
      .help = "The report to print; may be repeated. The default is summary; for sessions with "
-	     "samples, summary and flat.",
+	     "samples, summary and flat, and the regions of marked programs before flat.",
      .set = opt_add_string,
      .offset = AT(reports),
      .choice = registry_report_choice},

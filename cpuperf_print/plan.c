@@ -166,6 +166,8 @@ void plan_default(struct plan *p, const struct options *o, bool are_sampled)
 	p->print[p->nr++] = registry_find_report("summary", &e);
 	p->is_default = true;
 	p->is_brief = are_sampled && p->format->form == GRID_PEOPLE && !p->format->is_summary_only;
+	if (p->is_brief && nr_sessions(o) == 1 && o->sessions.nr)
+		p->print[p->nr++] = registry_find_report("regions", &e);
 	if (p->is_brief)
 		p->print[p->nr++] = registry_find_report("flat", &e);
 }

@@ -21,7 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_FOR_PEOPLE = 40, MAX_EVENTS = 8, TEXT_BYTES = 64 << 10, LABEL_BYTES = 128 };
+enum {
+	ROWS_FOR_PEOPLE = 40,
+	ROWS_WHEN_BRIEF = 8,
+	MAX_EVENTS = 8,
+	TEXT_BYTES = 64 << 10,
+	LABEL_BYTES = 128
+};
 
 /* A path by the number of its text. */
 struct key {
@@ -282,7 +288,7 @@ static bool is_hidden(const struct report *r, uint32_t sum)
 /* The regions of a thread in that sum; DICT_NONE: the outermost ones. */
 static void put_tree(struct report *r, struct grid *g, uint32_t thread, uint32_t outer)
 {
-	uint64_t top = reports_top(r->j, ROWS_FOR_PEOPLE);
+	uint64_t top = r->j->is_brief ? ROWS_WHEN_BRIEF : reports_top(r->j, ROWS_FOR_PEOPLE);
 	size_t nr = r->sums.sums.nr;
 	size_t i = ORDER_FIRST(
 	    k, nr,
@@ -333,6 +339,46 @@ static size_t add_event_columns(struct report *r, struct grid_column *columns)
 	return nr;
 }
 
+/* About how wide it will be, with the blanks before it. */
+static unsigned width_of(const struct grid_column *c)
+{
+	static const unsigned widths[GRID_NR_KINDS] = {
+	    [GRID_TEXT] = 20, [GRID_COUNT] = 7, [GRID_AMOUNT] = 10, [GRID_ESTIMATE] = 18};
+
+	return c->audience == GRID_ONLY_MACHINES ? 0 : widths[c->kind];
+}
+
+/* An answer must not be wider than the terminal: leaves columns out, extremes first, then events
+ * from the last to the second. */
+static void narrow(const struct report *r, struct grid_column *columns, size_t nr)
+{
+	static const char *const extremes[] = {"max_ns", "p99_ns"};
+	unsigned width = 0, most = job_columns(r->j);
+	size_t nr_events = r->nr_events;
+
+	for (size_t i = 0; i < nr; i++)
+		width += width_of(&columns[i]);
+	for (size_t i = nr; i-- > 0 && width > most;) {
+		struct grid_column *c = &columns[i];
+		bool is_extreme =
+		    ARRAY_ANY(x, extremes, ARRAY_NR(extremes), strcmp(*x, c->name) == 0);
+
+		if (!is_extreme)
+			continue;
+		width -= width_of(c);
+		c->audience = GRID_ONLY_MACHINES;
+	}
+	for (size_t i = nr; i-- > 0 && width > most && nr_events > 1;) {
+		struct grid_column *c = &columns[i];
+
+		if (c->kind != GRID_ESTIMATE || c->audience != GRID_ALL)
+			continue;
+		width -= width_of(c);
+		c->audience = GRID_ONLY_MACHINES;
+		nr_events--;
+	}
+}
+
 static struct grid *make_grid(struct report *r)
 {
 	static const struct grid_column fixed[] = {
@@ -365,6 +411,8 @@ static struct grid *make_grid(struct report *r)
 		columns[nr++] = of_thread[i];
 	columns[nr++] = (struct grid_column){"path", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES};
 	columns[nr++] = (struct grid_column){"region", NULL, NULL, GRID_TEXT, GRID_ALL};
+	if (r->j->is_brief && r->j->selection->rows)
+		narrow(r, columns, nr);
 	return reports_grid(r->j, columns, nr);
 }
 

@@ -306,12 +306,12 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 	if (t->invalid)
 		snprintf(note[3], size, "%" PRIu64 " marks are invalid: skipped", t->invalid);
 	if (t->refused)
-		snprintf(note[4], size, "the marks of %u programs or libraries were not received",
+		snprintf(note[4], size, "marks of programs and libraries were not received (of %u)",
 			 t->refused);
 	if (t->old)
 		snprintf(note[6], size,
-			 "%u programs or libraries were built with another version of "
-			 "cpuperf/mark.h: their marks were not received; build them again",
+			 "marks of programs and libraries built with another version of "
+			 "cpuperf/mark.h were not received (%u of them): build them again",
 			 t->old);
 	if (t->strangers)
 		snprintf(note[7], size,
@@ -331,17 +331,17 @@ static void note_marked(struct session_regions *r)
 
 	if (m->nr_old)
 		snprintf(note[0], size,
-			 "%u running programs or libraries were built with another version of "
-			 "cpuperf/mark.h: their marks were not received; build them again",
+			 "marks of running programs and libraries built with another version of "
+			 "cpuperf/mark.h are not received (%u of them): build them again",
 			 m->nr_old);
 	if (m->nr_busy)
 		snprintf(note[1], size,
-			 "another cpuperf receives the marks of %u running programs or libraries",
+			 "another cpuperf receives marks of running programs and libraries (of %u)",
 			 m->nr_busy);
 	if (m->nr_denied)
 		snprintf(note[2], size,
-			 "this user may not write to the memory of %u running programs or "
-			 "libraries with marks: they were not received",
+			 "marks of running programs and libraries are not received (of %u): this "
+			 "user may not write to their memory",
 			 m->nr_denied);
 	if (m->nr_apart)
 		snprintf(note[3], size,

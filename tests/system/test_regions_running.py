@@ -159,7 +159,7 @@ def check_two_recorders(folder):
         with subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL) as recorder:
             while not leftovers(p.pid):
                 time.sleep(0.05)
-            assert "another cpuperf receives the marks" in attach(folder, p.pid).stderr
+            assert "another cpuperf receives marks" in attach(folder, p.pid).stderr
             recorder.send_signal(signal.SIGINT)
 
 

@@ -167,4 +167,24 @@ def check_labels_and_frames(folder):
 
 
 need_sampling()
+def table_of(text):
+    return text.split("\nRegions of ")[1].split("\n\n")[0].splitlines()[1:]
+
+
+def check_answer(folder):
+    """By default, the regions stand before the functions, no wider than the terminal; without marks there are none."""
+    record(folder)
+    names = [path.split(" > ")[-1] for path in PATHS]
+    rows = table_of(show(folder))
+    assert sorted(row.split()[-1] for row in rows[1:]) == sorted(names) and "max" in rows[0], rows
+    run(CPUPERF, "--regions", "--spec-file=wall", "--", f"{folder}/shown", cwd=folder)
+    assert rows[0].split()[:3] == ["calls", "wall", "self"], rows
+    rows = table_of(show(folder, "--rows=24"))
+    assert len(rows) == 1 + len(PATHS) and "cpu_clock" in rows[0] and "max" not in rows[0].split(), rows
+    assert all(len(row) <= 80 for row in rows), rows
+    assert "off_cpu_time" in table_of(show(folder))[0]
+    run(CPUPERF, "--regions", "--", "true", cwd=folder)
+    assert "egions" not in show(folder), show(folder)
+
+
 run_checks(globals(), everybody=True)
