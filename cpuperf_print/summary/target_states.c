@@ -45,9 +45,11 @@ void summary_target_put_states(struct summary *s, bool are_runs)
 	enum { ENDED = TRACE_TARGET_IS_COMMAND | TRACE_TARGET_HAS_ENDED };
 	const struct trace_target *t = &s->target;
 	struct input *input = &s->j->inputs->item[s->j->first];
-	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest;
+	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest,
+	       all;
 	const struct profile_waits *waits = profile_session_waits(input->session);
 	struct profile_lifetime life;
+	bool is_counted;
 
 	if (!s->facts->is_sampling || summary_target_may_miss_tasks(s) || s->totals->lost ||
 	    s->totals->gap_ns || are_runs || (t->flags & ENDED) != ENDED ||
@@ -57,19 +59,27 @@ void summary_target_put_states(struct summary *s, bool are_runs)
 	if (summary_target_find_count(s, "software", "task_clock", &counted) && counted > used)
 		used = counted;
 	used = fmin(used, (double)life.ns); /* wait4's time of a short command includes exec */
-	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN((double)life.ns, "ns"),
+	all = (double)life.ns;
+	is_counted = !waits && !summary_target_is_partial(s) &&
+		     summary_target_find_count(s, "sched", "run_queue_time", &queue) &&
+		     summary_target_find_count(s, "sched", "off_cpu_time", &blocked);
+	if (is_counted) /* to the very end of each thread, which is recorded a little before */
+		all = fmax(all, used + queue + blocked);
+	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN(all, "ns"),
 		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
-		   DECIMAL(100 * used / (double)life.ns, 1));
+		   DECIMAL(100 * used / all, 1));
 	if (waits) {
-		put_waits(s, waits, (double)life.ns);
-	} else if (!summary_target_is_partial(s) &&
-		   summary_target_find_count(s, "sched", "run_queue_time", &queue) &&
-		   summary_target_find_count(s, "sched", "off_cpu_time", &blocked)) {
-		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked\n",
-			   DECIMAL(100 * queue / (double)life.ns, 1),
-			   DECIMAL(100 * blocked / (double)life.ns, 1));
+		put_waits(s, waits, all);
+	} else if (is_counted) {
+		rest = 1 - (used + queue + blocked) / all;
+		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked",
+			   DECIMAL(100 * queue / all, 1), DECIMAL(100 * blocked / all, 1));
+		if (rest > 0.02)
+			buf_printf(s->out, ", %s %% not seen (as it began or ended)",
+				   DECIMAL(100 * rest, 1));
+		buf_adds(s->out, "\n");
 	} else {
-		rest = fmax(0, 1 - used / (double)life.ns);
+		rest = fmax(0, 1 - used / all);
 		buf_printf(s->out, "%s %% blocked or waiting for a CPU%s\n", DECIMAL(100 * rest, 1),
 			   rest > 0.1 ? " (--spec-file=wall samples where)" : "");
 	}

@@ -44,6 +44,7 @@ int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t s
 {
 	struct profile_filter *filter = mem_zalloc(sizeof(*filter));
 	struct profile_choice tree;
+	const struct profile_life *last = NULL;
 	bool is_begun = false, is_made;
 	int rc = -ENOMEM;
 
@@ -62,10 +63,14 @@ int profile_lifetime(const struct profile_processes *p, uint32_t pid, uint64_t s
 		if (l->process.pid == pid && !is_begun)
 			out->ns += l->process.from_ns - start_ns; /* until the exec */
 		is_begun |= l->process.pid == pid;
+		last = l->process.pid == pid ? l : last;
 		add_life(l, end_ns, out);
 		if (has_hidden_end(l))
 			rc = -ENODATA;
 	}
+	/* its end is recorded before the kernel frees its memory and files */
+	if (last && last->process.to_ns < end_ns)
+		out->ns += end_ns - last->process.to_ns;
 	if (is_made)
 		profile_choice_fini(&tree);
 	mem_free(filter);

@@ -349,7 +349,7 @@ TEST(lives_are_told)
 	profile_processes_free(p);
 }
 
-/* Of the process 7 that was started at 90, and what it created: 7 to its end, its threads 8 and,
+/* Of the process 7 that was started at 90 and seen to end at 400, and what it created: 7 to then, its threads 8 and,
  * after the exec, 12; 9, 10 with an exec, and 11, which remains. */
 TEST(lifetimes_add_up)
 {
@@ -364,7 +364,7 @@ TEST(lifetimes_add_up)
 	    EXECED(210, 7, "again"),  MAPPED(211, 7, 0x1000, 0x2000, "/again"),
 	    THREAD(220, 7, 12, 7),    EXITED(230, 7, 12),
 	    FORKED(300, 11, 7),       EXITED(350, 7, 7)};
-	enum { OF_7 = 350 - 90, OF_8 = 40, OF_9 = 20, OF_10 = 30, OF_11 = 400 - 300, OF_12 = 10 };
+	enum { OF_7 = 400 - 90, OF_8 = 40, OF_9 = 20, OF_10 = 30, OF_11 = 400 - 300, OF_12 = 10 };
 	struct profile_processes *p = steps_read(steps, NR(steps));
 	struct profile_lifetime life;
 
