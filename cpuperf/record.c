@@ -277,6 +277,22 @@ static void log_not_printed(const struct recorder *r)
 			  strerror(-r->print_error), (unsigned long long)nr_done);
 }
 
+/* Names the session for cpuperf_print where it would print another one. */
+static void log_end(const struct recorder *r)
+{
+	const char *manifest = session_manifest(r->session);
+	const char *place = r->saved_in                      ? r->saved_in
+			    : r->options->held || !*manifest ? NULL
+							     : manifest;
+
+	if (!place)
+		log_info("session ended");
+	else if (r->saved_in || r->is_last)
+		log_info("session ended; saved in %s", place);
+	else
+		log_info("session ended; saved in %s: cpuperf_print %s", place, place);
+}
+
 static int finish(struct recorder *r, int rc, const struct err *e)
 {
 	uint64_t nr_wanted = r->plan->spec->num_iterations;
@@ -303,8 +319,7 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 		log_info("session failed");
 		return EXIT_FAILED;
 	}
-	log_info("session ended%s%s", r->saved_in ? "; saved in " : "",
-		 r->saved_in ? r->saved_in : "");
+	log_end(r);
 	return EXIT_DONE;
 }
 

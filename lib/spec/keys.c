@@ -261,6 +261,7 @@ const struct key_row key_rows[] = {
 	.description = "Of so many regions one has counts, by chance: what it costs is that much "
 		       "less, and sums are estimates with their error, which cannot cover "
 		       "what no counted region had.",
+	.metavar = "N",
     },
     {
 	SPEC_FIELD(retain),
