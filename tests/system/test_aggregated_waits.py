@@ -98,7 +98,7 @@ def check_each_once(folder):
     dozed = [r for r in rows(session, "--report=stacks", "--event=sched:off_cpu_time", "--top=0")
              if "nanosleep" in r["stack"] and "main" in r["stack"]]
     naps, ns = sums(dozed, "samples", "count")
-    assert said["switches"] * 0.998 <= naps <= number and ns <= said["dozed_ns"], (naps, ns, said)
+    assert said["switches"] * 0.99 <= naps <= number and ns <= said["dozed_ns"], (naps, ns, said)
     # no wait is left to chance
     assert all(r["share_high"] == r["share_low"] == r["share"] for r in dozed), dozed
 

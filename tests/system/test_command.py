@@ -85,7 +85,7 @@ def check_mistakes(folder):
                        (["-o", "", "--", "touch", "ran"], "--output: the name is empty"),
                        (["-o", "x", "--output-path-prefix=y", "--", "touch", "ran"], "exclusive"),
                        (["--output-format=csv", "--", "touch", "ran"], "csv requires --output-file"),
-                       (["--list-events", "--", "touch", "ran"], "exclusive")):
+                       (["--list-specs", "--", "touch", "ran"], "exclusive")):
         done = run(CPUPERF, *args, cwd=folder, code=None)
         assert done.returncode == (125 if "--" in args else 2), (args, done)
         assert done.stderr.count("error: ") == 1 and text in done.stderr, (args, done.stderr)
@@ -94,6 +94,7 @@ def check_mistakes(folder):
                env={**os.environ, **targets})
     assert "error" not in done.stderr and "requires a command" not in done.stderr, done.stderr
     done = measure(folder, "touch", "ran", options=["--check-spec"], code=None)
+    run(CPUPERF, "--list-events=usdt", "--", "touch", "ran", cwd=folder, code=None)  # those of its files
     assert os.listdir(folder) == [], os.listdir(folder)
 
 

@@ -117,7 +117,7 @@ def check_disabled_in_part(folder):
     p.stdin.flush()
     _, said = finish(p)
     client.close()
-    assert "time for which --control disabled them\n" in said, said
+    assert "time disabled by --control\n" in said, said
 
 
 def check_never_enabled(folder):
