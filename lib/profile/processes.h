@@ -127,8 +127,8 @@ const struct profile_process *profile_next_alive(const struct profile_processes 
 const struct profile_process *profile_next_hidden(const struct profile_processes *p, size_t *at,
 						  uint64_t from_ns);
 /* The time that the threads of a command's processes existed, together, and their number: the
- * process, from start_ns to end_ns, when its end was seen, and what it created meanwhile. 0; -ENODATA:
- * the command's exec is not recorded, or the end of a set-user-ID program; -ENOMEM. */
+ * process, from start_ns to end_ns, when its end was seen, and what it created meanwhile. 0;
+ * -ENODATA: the command's exec is not recorded, or the end of a set-user-ID program; -ENOMEM. */
 struct profile_lifetime {
 	uint64_t nr_threads, ns;
 };

@@ -349,8 +349,8 @@ TEST(lives_are_told)
 	profile_processes_free(p);
 }
 
-/* Of the process 7 that was started at 90 and seen to end at 400, and what it created: 7 to then, its threads 8 and,
- * after the exec, 12; 9, 10 with an exec, and 11, which remains. */
+/* Of the process 7 that was started at 90 and seen to end at 400, and what it created: 7 to then,
+ * its threads 8 and, after the exec, 12; 9, 10 with an exec, and 11, which remains. */
 TEST(lifetimes_add_up)
 {
 	static const struct step steps[] = {
