@@ -16,7 +16,7 @@ enum { MAX_WORD = 64, MAX_NAME = 256 };
 static const struct event_synonym synonyms[] = {
     {"syscall|system call|syscall latency|system call latency|strace",
      "latency:syscall.*,tracepoint:raw_syscalls:*", "latency"},
-    {"disk latency|io latency|i/o latency|block latency|disk time|iops",
+    {"disk latency|io latency|i/o latency|block latency|disk time|slow disk|iops",
      "latency:block,misc:disk_read_time,misc:disk_write_time,misc:disk_read_ops,misc:disk_write_"
      "ops,"
      "misc:disk_busy_time",
@@ -25,11 +25,11 @@ static const struct event_synonym synonyms[] = {
     {"lock|mutex|contention|lock contention",
      "sched:off_cpu_time,latency:syscall.futex,tracepoint:lock:contention_*", "wall"},
     {"futex", "latency:syscall.futex*,sched:off_cpu_time", "wall"},
-    {"wait|blocked|off cpu|waiting|wait time",
+    {"wait|blocked|off cpu|offcpu|waiting|wait time",
      "sched:off_cpu_time,sched:run_queue_time,sched:wakeups", "wall"},
     {"sleep|sleeping", "sched:off_cpu_time,latency:syscall.*nanosleep", "wall"},
     {"wakeup|wake", "sched:wakeups,sched:off_cpu_time", "wall"},
-    {"run queue|runqueue|scheduler latency|scheduling latency|run queue latency|cpu wait",
+    {"run queue|runqueue|scheduler|scheduler latency|scheduling latency|run queue latency|cpu wait",
      "latency:run_queue,sched:run_queue_time,misc:process_run_delay", "latency, wall"},
     {"page fault|pagefault|fault",
      "software:page_faults,software:minor_faults,software:major_faults,misc:page_faults,"
@@ -45,14 +45,20 @@ static const struct event_synonym synonyms[] = {
      "misc:cgroup_memory_current,misc:pressure_memory_*",
      "system, processes"},
     {"memory bandwidth", "misc:memory_bytes_*", "basic-cpu-memory"},
+    {"iowait|io wait|i/o wait", "misc:cpu_iowait,misc:pressure_io_*,latency:block",
+     "latency, disks"},
     {"swap|swapping", "misc:swap_*", ""},
     {"network|net|traffic|packet|network traffic", "misc:net_*", "system"},
-    {"process", "misc:process_*,misc:forks", "processes"},
+    {"process|short lived|short lived process", "misc:process_*,misc:forks", "processes"},
     {"cgroup|control group|container", "misc:cgroup_*", ""},
     {"pressure|psi", "misc:pressure_*", "watch"},
-    {"retransmit|tcp retransmit|retransmission",
+    {"tcp|retransmit|tcp retransmit|retransmission",
      "tracepoint:tcp:tcp_retransmit_skb,tracepoint:tcp:tcp_retransmit_*", ""},
     {"page allocation|allocation of page|kernel allocation", "tracepoint:kmem:mm_page_alloc", ""},
+    {"allocation|heap|malloc",
+     "latency:syscall.brk,latency:syscall.mmap,software:page_faults,misc:process_rss,"
+     "tracepoint:kmem:mm_page_alloc",
+     "program"},
     {"cpu|cpu usage|cpu utilization|cpu time|load",
      "misc:cpu_utilization,misc:process_cpu_time,misc:load_average_*", "system"},
     {"ipc|instruction per cycle", "fixed:instructions_retired,fixed:unhalted_core_cycles",
@@ -73,13 +79,18 @@ static void plain(const char *word, char out[MAX_WORD])
 {
 	size_t len = 0;
 
-	for (; *word && len < MAX_WORD - 1; word++)
-		out[len++] = strchr("_-.", *word) ? ' ' : (char)tolower((unsigned char)*word);
+	for (; *word && len < MAX_WORD - 1; word++) {
+		char c = strchr("_-. ", *word) ? ' ' : (char)tolower((unsigned char)*word);
+
+		if (c != ' ' || (len && out[len - 1] != ' '))
+			out[len++] = c;
+	}
 	out[len] = '\0';
 	if (len > 4 && strcmp(out + len - 3, "ies") == 0)
 		memcpy(out + len - 3, "y", 2);
 	else if (len > 4 &&
-		 (strcmp(out + len - 4, "ches") == 0 || strcmp(out + len - 4, "sses") == 0))
+		 (strcmp(out + len - 4, "ches") == 0 || strcmp(out + len - 4, "sses") == 0 ||
+		  strcmp(out + len - 3, "xes") == 0))
 		out[len - 2] = '\0';
 	else if (len > 3 && out[len - 1] == 's' && out[len - 2] != 's')
 		out[len - 1] = '\0';

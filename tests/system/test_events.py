@@ -55,6 +55,7 @@ def check_common_words():
     for word, events, spec in (("disk latency", {"latency:block", "misc:disk_read_time"}, "disks"),
                                ("Page_Faults", {"software:page_faults"}, "program"),
                                ("system calls", {"latency:syscall.read"}, "latency"),
+                               ("disk  Latencies", {"latency:block"}, "disks"), ("futexes", {"sched:off_cpu_time"}, "wall"),
                                ("lock", {"sched:off_cpu_time", "latency:syscall.futex"}, "wall")):
         assert events <= set(list_names(pattern=word)), word
         first = run(f"--list-events={word}", "--quiet").stdout.split("\n", 1)[0]
