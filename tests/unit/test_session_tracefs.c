@@ -118,7 +118,6 @@ TEST(nothing_is_written_while_tracing_is_off)
 TEST(an_instance_is_made_and_removed)
 {
 	char own[128], path[256];
-	BUF_AUTO(text, 100);
 	struct err e = {0};
 
 	snprintf(own, sizeof(own), PLACE "/instances/cpuperf-%d", getpid());
