@@ -48,6 +48,7 @@ struct comparison {
 	struct diff *diff;
 	struct report_comparable *comparable;
 	struct diff_totals *totals;    /* NULL: no target was measured */
+	struct diff_regions *regions;  /* NULL: they are not compared */
 	struct buf key;                /* of the current row */
 	size_t nr_compared, nr_tested; /* events; rows of them */
 	bool is_testable;
@@ -81,6 +82,12 @@ static int read_side(struct comparison *c, int side, struct err *e)
 		return rc;
 	c->rows[side] = report_flat_rows(c->flat[side], &c->nr_rows[side]);
 	return c->rows[side] ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+/* --sort=region alone: rows of other columns are not those of marks. */
+static bool compares_regions(const struct comparison *c)
+{
+	return c->columns == 1u << REPORT_REGION;
 }
 
 static const char *replicate_name(const struct comparison *c)
@@ -200,6 +207,8 @@ static void add_names(struct comparison *c, const struct report_flat_row *row)
 			buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[i]));
 	if (c->columns >> REPORT_REASON & 1)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_REASON]));
+	if (c->columns >> REPORT_REGION & 1)
+		buf_printf(&c->key, "%s\n", report_functions_text(f, row->column[REPORT_REGION]));
 	if ((c->columns >> REPORT_LINE & 1) && row->file != UINT32_MAX)
 		buf_printf(&c->key, "%s\n", report_functions_text(f, row->file));
 }
@@ -511,6 +520,24 @@ static int report_untested(struct comparison *c, struct err *e)
 	return rc;
 }
 
+/* For programs. What stands in the columns of a row may follow. */
+static void put_amount(struct comparison *c, const char *name, const struct amount *a)
+{
+	grid_row(c->g);
+	grid_text(c->g, name);
+	grid_shift(c->g, a->relative, a->half, a->is_significant);
+	isfinite(a->relative) ? grid_change(c->g, a->relative, a->is_significant) : grid_none(c->g);
+	grid_flag(c->g, a->is_significant);
+	grid_text(c->g, a->is_significant && c->by_iteration && !c->are_runs
+			    ? "within these two runs"
+			    : "");
+	a->is_tested ? grid_real(c->g, a->adjusted) : grid_na(c->g);
+	for (int k = 0; k < 4; k++) /* shares and samples */
+		grid_none(c->g);
+	grid_real(c->g, a->mean[WAS]);
+	grid_real(c->g, a->mean[IS]);
+}
+
 /* For programs: rows without a function. */
 static int put_total_rows(struct comparison *c, struct err *e)
 {
@@ -520,24 +547,28 @@ static int put_total_rows(struct comparison *c, struct err *e)
 	c->g = make_grid(c);
 	if (!c->g)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < nr; i++) {
-		const struct amount *a = &list[i];
-
-		grid_row(c->g);
-		grid_text(c->g, diff_totals_name(c->totals, i));
-		grid_shift(c->g, a->relative, a->half, a->is_significant);
-		grid_change(c->g, a->relative, a->is_significant);
-		grid_flag(c->g, a->is_significant);
-		grid_text(c->g, a->is_significant && c->by_iteration && !c->are_runs
-				    ? "within these two runs"
-				    : "");
-		a->is_tested ? grid_real(c->g, a->adjusted) : grid_na(c->g);
-		for (int k = 0; k < 4; k++) /* shares and samples */
-			grid_none(c->g);
-		grid_real(c->g, a->mean[WAS]);
-		grid_real(c->g, a->mean[IS]);
-	}
+	for (size_t i = 0; i < nr; i++)
+		put_amount(c, diff_totals_name(c->totals, i), &list[i]);
 	return 0;
+}
+
+/* Adds an amount to what is judged. has_limit: --fail-over applies to it. */
+static void judge(struct comparison *c, const struct amount *a, bool has_limit, const char *kind,
+		  const char *name)
+{
+	const struct diff_junit_result result = {
+	    .relative = a->relative,
+	    .limit = limit_of(c),
+	    .p = a->adjusted,
+	    .is_over =
+		c->j->selection->fail_over >= 0 && has_limit && amount_is_over(a, limit_of(c)),
+	};
+
+	c->nr_tested += a->is_tested;
+	c->is_testable |= a->is_tested;
+	c->j->output->is_over |= result.is_over;
+	if (c->junit && a->is_tested)
+		diff_junit_add(c->junit, kind, name, &result);
 }
 
 /* The totals of a command precede the rows. Rates are not the same work: they are not failed
@@ -552,27 +583,83 @@ static int put_totals(struct comparison *c, struct err *e)
 		return rc;
 	list = diff_totals_list(c->totals, &nr);
 	c->nr_compared += c->has_samples ? 0 : nr;
-	for (size_t i = 0; i < nr; i++) {
-		const struct diff_junit_result result = {
-		    .relative = list[i].relative,
-		    .limit = limit_of(c),
-		    .p = list[i].adjusted,
-		    .is_over = c->j->selection->fail_over >= 0 &&
-			       (!diff_totals_are_rates(c->totals) ||
-				diff_totals_is_latency(c->totals, i)) &&
-			       amount_is_over(&list[i], limit_of(c)),
-		};
-
-		c->nr_tested += list[i].is_tested;
-		c->is_testable |= list[i].is_tested;
-		c->j->output->is_over |= result.is_over;
-		if (c->junit && list[i].is_tested)
-			diff_junit_add(c->junit, "total", diff_totals_name(c->totals, i), &result);
-	}
+	for (size_t i = 0; i < nr; i++)
+		judge(c, &list[i],
+		      !diff_totals_are_rates(c->totals) || diff_totals_is_latency(c->totals, i),
+		      "total", diff_totals_name(c->totals, i));
 	if (c->junit)
 		return 0;
 	return c->j->output->form == GRID_PEOPLE ? diff_totals_print(c->totals, e)
 						 : put_total_rows(c, e);
+}
+
+/* Sessions of a command that ran to its end, and iterations, did the same work. */
+static bool are_regions_rates(const struct comparison *c)
+{
+	double ns[2] = {0, 0};
+
+	if (c->totals)
+		return diff_totals_are_rates(c->totals);
+	for (int side = WAS; side <= IS; side++) {
+		if (c->nr_cut[side] == c->nr_replicates[side])
+			return true;
+		for (size_t i = 0; i < c->nr_replicates[side]; i++)
+			ns[side] += (double)c->replicates[side][i].duration_ns /
+				    (double)c->nr_replicates[side];
+	}
+	return fabs(ns[IS] - ns[WAS]) > ns[WAS] / 100;
+}
+
+static int put_region_rows(struct comparison *c, struct err *e)
+{
+	size_t nr;
+	const struct amount *list = diff_regions_list(c->regions, &nr);
+
+	c->g = c->g ? c->g : make_grid(c);
+	if (!c->g)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr; i++) {
+		put_amount(c, diff_regions_name(c->regions, i), &list[i]);
+		grid_text(c->g, diff_regions_path(c->regions, i));
+	}
+	return 0;
+}
+
+/* The calls and times of regions precede the shares of their samples. */
+static int compare_regions(struct comparison *c, struct err *e)
+{
+	const struct diff_regions_options options = {.by_iteration = c->by_iteration,
+						     .are_rates = are_regions_rates(c)};
+	const struct amount *list;
+	struct diff_side sides[2];
+	size_t nr;
+	int rc;
+
+	for (int side = WAS; side <= IS; side++)
+		sides[side] = (struct diff_side){
+		    .first = c->first[side],
+		    .nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff,
+		    .nr_replicates = c->nr_replicates[side],
+		    .replicates = c->replicates[side],
+		    .rows = c->rows[side],
+		    .nr_rows = c->nr_rows[side],
+		};
+	rc = diff_regions_new(c->j, &options, sides, &c->regions, e);
+	if (rc || !c->regions)
+		return rc;
+	list = diff_regions_list(c->regions, &nr);
+	c->nr_compared += nr;
+	for (size_t i = 0; i < nr; i++) {
+		buf_reset(&c->key);
+		buf_printf(&c->key, "%s %s", diff_regions_path(c->regions, i),
+			   diff_regions_name(c->regions, i));
+		judge(c, &list[i], diff_regions_has_limit(c->regions, i), "region",
+		      buf_str(&c->key));
+	}
+	if (c->junit)
+		return 0;
+	return c->j->output->form == GRID_PEOPLE ? diff_regions_print(c->regions, e)
+						 : put_region_rows(c, e);
 }
 
 static int compare_samples(struct comparison *c, struct err *e)
@@ -585,6 +672,8 @@ static int compare_samples(struct comparison *c, struct err *e)
 		if (rc)
 			err_set(e, rc, "names cannot be compared: %s", strerror(-rc));
 	}
+	if (rc == 0 && compares_regions(c))
+		rc = compare_regions(c, e);
 	for (c->event = 0; c->event < nr && rc == 0; c->event++)
 		if (c->stats[WAS].event[c->event].counted.samples ||
 		    c->stats[IS].event[c->event].counted.samples)
@@ -632,6 +721,14 @@ static int refuse_within(struct err *e)
 	return -EINVAL;
 }
 
+/* --group-by=region compares regions, too. */
+static unsigned columns_of(const struct job *j)
+{
+	return j->selection->root == REPORT_ROOT_REGION
+		   ? j->selection->columns | 1u << REPORT_REGION
+		   : reports_columns(j);
+}
+
 static int print(struct job *j, struct diff_junit *junit, struct err *e)
 {
 	struct comparison c = {.j = j,
@@ -639,16 +736,18 @@ static int print(struct job *j, struct diff_junit *junit, struct err *e)
 			       .has_samples = inputs_are_sampled(j->inputs),
 			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1,
 			       .first = {[WAS] = j->inputs->nr}};
-	int rc = may_have_runs(&c) || j->selection->by_count ? load_replicates(&c) : 0;
+	int rc;
 
+	c.columns = columns_of(j) & ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
+	rc = may_have_runs(&c) || j->selection->by_count || compares_regions(&c)
+		 ? load_replicates(&c)
+		 : 0;
 	if (rc)
 		err_set(e, rc, "iterations cannot be read: %s", strerror(-rc));
 	else if (c.by_iteration && !c.are_runs && j->selection->fail_over >= 0 &&
 		 !j->selection->within)
 		rc = refuse_within(e);
-	c.columns = reports_columns(j);
 	buf_init(&c.key, MAX_KEY_BYTES);
-	c.columns &= ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
 	rc = rc ? rc : compare_all(&c, e);
 	for (int side = WAS; side <= IS; side++) {
 		report_flat_free(c.flat[side]);
@@ -658,6 +757,7 @@ static int print(struct job *j, struct diff_junit *junit, struct err *e)
 	grid_free(c.g);
 	report_comparable_free(c.comparable);
 	diff_totals_free(c.totals);
+	diff_regions_free(c.regions);
 	buf_fini(&c.key);
 	return rc;
 }

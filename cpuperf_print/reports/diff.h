@@ -9,6 +9,8 @@
 #include "report/amounts.h"
 #include "report/comparable.h"
 #include "report/flat.h"
+#include "report/region_amounts.h"
+#include "screen/grid.h"
 
 /* Adds the objects of an input: whether they have names, and their build-ids. rows: by function. 0
  * or -ENOMEM. */
@@ -20,6 +22,7 @@ void diff_names_report(const struct report_comparable *c, struct job *j);
 /* A replicate: an iteration, or a session. */
 struct diff_replicate {
 	uint64_t duration_ns;
+	struct report_region_times times; /* of an iteration */
 	bool is_cut;    /* it, or an iteration of it, ended early: not the same work */
 	uint32_t cause; /* of an iteration: why it ended, enum cause */
 };
@@ -46,6 +49,53 @@ const char *diff_totals_name(const struct diff_totals *t, size_t i);
 bool diff_totals_are_rates(const struct diff_totals *t);
 /* The amount at index i is of a latency: not per second. */
 bool diff_totals_is_latency(const struct diff_totals *t, size_t i);
+
+/* An amount in text: "+6.1 %"; "[0.7, 11.6]", the interval of its change in percent; "slower",
+ * "more", "no significant change"; its p. Nothing is appended where there is none. */
+void diff_amount_change(struct buf *b, const struct amount *a);
+void diff_amount_interval(struct buf *b, const struct amount *a);
+const char *diff_amount_verdict(const struct amount *a);
+void diff_amount_p(struct buf *b, const struct amount *a);
+/* All as cells of the row, in the columns DIFF_AMOUNT_COLUMNS. is_rate: it is per second. */
+void diff_amount_put(struct grid *g, const struct amount *a, const char *unit, bool is_rate);
+#define DIFF_AMOUNT_COLUMNS                                                                        \
+	{"was", NULL, NULL, GRID_TEXT, GRID_ALL}, {"is", NULL, NULL, GRID_TEXT, GRID_ALL},         \
+	    {"change", NULL, "%", GRID_CHANGE, GRID_ALL},                                          \
+	    {"interval", "95 % interval", NULL, GRID_TEXT, GRID_ALL},                              \
+	    {"verdict", NULL, NULL, GRID_TEXT, GRID_ALL},                                          \
+	{                                                                                          \
+		"p", NULL, NULL, GRID_TEXT, GRID_ALL                                               \
+	}
+
+/* A side of the comparison. */
+struct diff_side {
+	size_t first, nr; /* of the inputs */
+	size_t nr_replicates, nr_cut;
+	const struct diff_replicate *replicates;
+	const struct report_flat_row *rows; /* by region and replicate */
+	size_t nr_rows;
+};
+struct diff_regions_options {
+	bool by_iteration;
+	bool are_rates; /* of sessions that did not do the same work */
+};
+
+/* The calls and times of the regions that both sides marked, and what events sampled in them, with
+ * the regions inside: amounts of replicates, each judged. */
+struct diff_regions;
+/* *out is NULL if neither side has regions; else free it. 0 or -errno with *e. */
+int diff_regions_new(struct job *j, const struct diff_regions_options *o,
+		     const struct diff_side side[2], struct diff_regions **out, struct err *e);
+void diff_regions_free(struct diff_regions *r); /* NULL is fine */
+/* In text: a heading and a table. 0 or -errno with *e. */
+int diff_regions_print(struct diff_regions *r, struct err *e);
+/* The amounts: nr of them, judged, those of a region one after the other. */
+const struct amount *diff_regions_list(const struct diff_regions *r, size_t *nr);
+/* Of the amount at index i: "region_calls", "region_wall_ns", "region_cpu_clock", and the path. */
+const char *diff_regions_name(const struct diff_regions *r, size_t i);
+const char *diff_regions_path(const struct diff_regions *r, size_t i);
+/* A limit for changes applies to it: it does not depend on how long was measured. */
+bool diff_regions_has_limit(const struct diff_regions *r, size_t i);
 
 /* Latencies as numbers: DIFF_LATENCY_NR of each event and part, which kinds numbers: the quantiles,
  * and the longest, in ns. Where a replicate has too few latencies for the interval of a quantile,

@@ -22,6 +22,9 @@ static int load_session(const struct input *o, struct diff_replicate *iterations
 			continue;
 		r = &iterations[t.head.iteration];
 		r->duration_ns = ns > r->duration_ns ? ns : r->duration_ns;
+		if (t.start_ns && (!r->times.start_ns || t.start_ns < r->times.start_ns))
+			r->times.start_ns = t.start_ns;
+		r->times.end_ns = t.end_ns > r->times.end_ns ? t.end_ns : r->times.end_ns;
 		r->is_cut |= t.is_cut;
 		r->cause = t.cause;
 	}

@@ -476,53 +476,6 @@ bool diff_totals_are_rates(const struct diff_totals *t)
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-/* "+6.1 %" */
-static void add_percent(struct buf *b, double part)
-{
-	buf_addc(b, part < 0 ? '-' : '+');
-	buf_adds(b, DECIMAL(100 * fabs(part), 1));
-}
-
-static void add_change(struct buf *b, const struct amount *a)
-{
-	if (!isfinite(a->relative))
-		return;
-	add_percent(b, a->relative);
-	buf_adds(b, " %");
-}
-
-/* "[0.7, 11.6]", of the change in percent */
-static void add_interval(struct buf *b, const struct amount *a)
-{
-	double ends[2] = {a->relative - a->half, a->relative + a->half};
-
-	if (!a->is_tested || !isfinite(a->relative) || !(a->mean[WAS] > 0))
-		return;
-	for (int i = 0; i < 2; i++)
-		buf_printf(b, "%s%s%s", i ? ", " : "[", ends[i] < 0 ? "-" : "",
-			   DECIMAL(100 * fabs(ends[i]), 1));
-	buf_addc(b, ']');
-}
-
-static const char *verdict(const struct amount *a)
-{
-	bool is_more = a->mean[IS] > a->mean[WAS];
-
-	if (!a->is_significant)
-		return "no significant change";
-	if (a->is_primary)
-		return is_more ? "slower" : "faster";
-	return is_more ? "more" : "less";
-}
-
-static void add_p(struct buf *b, const struct amount *a)
-{
-	if (a->adjusted < 0.001)
-		buf_adds(b, "< 0.001");
-	else
-		buf_adds(b, DECIMAL(a->adjusted, a->adjusted < 0.1 ? 3 : 2));
-}
-
 /* "3 runs each", or why nothing is judged. */
 static void add_replicates(const struct diff_totals *t, struct buf *b, const struct amount *a)
 {
@@ -550,13 +503,14 @@ static void put_wall(const struct amount *a, struct buf *b)
 	buf_printf(b, "%s → %s wall", HUMAN(a->mean[WAS], "ns"), HUMAN(a->mean[IS], "ns"));
 	if (isfinite(a->relative)) {
 		buf_adds(b, ", ");
-		add_change(b, a);
+		diff_amount_change(b, a);
 	}
 	if (a->is_tested) {
 		buf_addc(b, ' ');
-		add_interval(b, a);
-		buf_printf(b, ", %s, p %s", verdict(a), a->adjusted < 0.001 ? "" : "= ");
-		add_p(b, a);
+		diff_amount_interval(b, a);
+		buf_printf(b, ", %s, p %s", diff_amount_verdict(a),
+			   a->adjusted < 0.001 ? "" : "= ");
+		diff_amount_p(b, a);
 	}
 }
 
@@ -591,43 +545,18 @@ static void put_headline(const struct diff_totals *t, struct buf *b)
 
 static void put_amount(const struct diff_totals *t, struct grid *g, size_t i)
 {
-	const struct amount *a = &t->amounts[i];
-	struct unit unit = unit_shown(EVENT_COUNT, t->shown[i].unit);
-	struct buf b;
+	const struct total *total = &t->shown[i];
 
-	buf_init(&b, NUMBERS_BYTES);
 	grid_row(g);
-	grid_text(g, t->shown[i].name);
-	for (int side = WAS; side <= IS; side++) {
-		buf_reset(&b);
-		if (t->are_rates && !t->shown[i].is_latency)
-			screen_rate(&b, a->mean[side] / unit.divisor, &unit);
-		else
-			screen_human(&b, a->mean[side], t->shown[i].unit);
-		grid_text(g, buf_str(&b));
-	}
-	isfinite(a->relative) ? grid_change(g, a->relative, a->is_significant) : grid_none(g);
-	buf_reset(&b);
-	add_interval(&b, a);
-	grid_text(g, buf_str(&b));
-	grid_text(g, a->is_tested ? verdict(a) : "");
-	buf_reset(&b);
-	if (a->is_tested)
-		add_p(&b, a);
-	grid_text(g, buf_str(&b));
-	buf_fini(&b);
+	grid_text(g, total->name);
+	diff_amount_put(g, &t->amounts[i], total->unit, t->are_rates && !total->is_latency);
 }
 
 int diff_totals_print(struct diff_totals *t, struct err *e)
 {
 	static const struct grid_column columns[] = {
 	    {"total", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"was", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"is", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"change", NULL, "%", GRID_CHANGE, GRID_ALL},
-	    {"interval", "95 % interval", NULL, GRID_TEXT, GRID_ALL},
-	    {"verdict", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"p", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    DIFF_AMOUNT_COLUMNS,
 	};
 	size_t first = t->nr_shown && t->amounts[0].is_primary, nr_tested = 0;
 	struct grid *g;

@@ -11,7 +11,10 @@
 #include "profile/processes_internal.h"
 #include "profile/region_calls.h"
 #include "profile/region_log.h"
+#include "report/functions.h"
+#include "report/region_amounts.h"
 #include "report/region_sums.h"
+#include "report/rules.h"
 #include "trace/trace.h"
 
 enum { B = TRACE_MARK_BEGIN, E = TRACE_MARK_END, NAMES = 4 };
@@ -446,4 +449,47 @@ TEST(a_step_takes_few_bytes)
 	assert_true(step.time_ns == UINT64_MAX);
 	assert_false(region_log_next(&cursor, &step));
 	region_log_fini(&log);
+}
+
+/* Of replicates: a call is of the iteration in which it ends; those around a region precede it. */
+TEST(amounts_of_replicates)
+{
+	static const struct report_region_times times[] = {{0, 0}, {20, 30}, {30, 40}};
+	const struct report_rules rules = {.nr_merge = 0};
+	struct report_functions *functions = report_functions_new(&rules);
+	struct report_region_amounts a;
+	/* path, replicate, number, value */
+	static const struct {
+		uint32_t path;
+		size_t replicate, number;
+		double value;
+	} want[] = {
+	    {0, 2, REPORT_REGION_CALLS, 1},       {0, 2, REPORT_REGION_WALL, 40},
+	    {0, 2, REPORT_REGION_SELF, 29},       {0, 1, REPORT_REGION_CALLS, 0},
+	    {1, 1, REPORT_REGION_CALLS, 1},       {1, 1, REPORT_REGION_WALL, 9},
+	    {1, 2, REPORT_REGION_CALLS, 1},       {1, 2, REPORT_REGION_WALL, 2},
+	    {1, 3, REPORT_REGION_CALLS, 2},       {1, 3, REPORT_REGION_SELF, 11},
+	    {1, 1, REPORT_REGION_NR_OWN, 0},      {1, 1, REPORT_REGION_NR_OWN + 1, 7},
+	    {0, 1, REPORT_REGION_NR_OWN + 1, 12},
+	};
+	uint32_t text;
+
+	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 2, B, 1}, {29, 0, 0, E, 1}, {35, 0, 2, B, 1},
+	    {37, 0, 0, E, 1}, {50, 0, 0, E, 0});
+	ADD(6, 1, {1, 0, 3, B, 0}, {2, 0, 0, E, 0}); /* before the first iteration that remains */
+	make(NULL, 0);
+	report_region_amounts_init(&a, functions, 4, 2);
+	assert_int_equal(report_region_amounts_read(&a, &p, &filter, 0, 0, times, 3), 0);
+	assert_int_equal(report_region_amounts_read(&a, &p, &filter, 0, 3, NULL, 1), 0);
+	text = report_functions_text_number(functions, "a > b");
+	report_region_amounts_add(&a, text, 1, 1, 7);
+	report_region_amounts_add(&a, report_functions_text_number(functions, "a"), 1, 1, 5);
+	report_region_amounts_add(&a, report_functions_text_number(functions, "x"), 1, 1, 5);
+	assert_int_equal(a.paths.nr, 3);
+	assert_int_equal(report_region_amounts_text(&a, 1), text);
+	for (size_t i = 0; i < ARRAY_NR(want); i++)
+		assert_true(report_region_amounts_at(&a, want[i].path, want[i].replicate,
+						     want[i].number) == want[i].value);
+	report_region_amounts_fini(&a);
+	report_functions_free(functions);
 }

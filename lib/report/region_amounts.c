@@ -1,0 +1,150 @@
+#include "report/region_amounts.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "report/functions.h"
+
+#include <errno.h>
+
+enum { TEXT_BYTES = 64 << 10 };
+
+struct path {
+	uint32_t text;  /* key */
+	uint32_t outer; /* the path around it, or DICT_NONE */
+	double number[];
+};
+
+/* A session that is being read. */
+struct reading {
+	struct report_region_amounts *a;
+	const struct profile_processes *p;
+	uint32_t *of_region; /* owned; the number of its path + 1; 0: not looked for */
+	const struct report_region_times *times;
+	size_t first, nr;
+};
+
+void report_region_amounts_init(struct report_region_amounts *a, struct report_functions *functions,
+				size_t nr_replicates, size_t nr_events)
+{
+	size_t bytes;
+
+	*a = (struct report_region_amounts){.functions = functions,
+					    .nr_replicates = nr_replicates,
+					    .nr_numbers = REPORT_REGION_NR_OWN + nr_events};
+	bytes = sizeof(struct path) + a->nr_replicates * a->nr_numbers * sizeof(double);
+	dict_init(&a->paths, bytes, DICT_KEY(struct path, text),
+		  REPORT_REGION_AMOUNTS_MAX_BYTES / bytes);
+}
+
+void report_region_amounts_fini(struct report_region_amounts *a)
+{
+	dict_fini(&a->paths);
+}
+
+static double *number_of(const struct report_region_amounts *a, uint32_t path, size_t replicate,
+			 size_t number)
+{
+	struct path *p = dict_at(&a->paths, path);
+
+	return &p->number[replicate * a->nr_numbers + number];
+}
+
+/* 0, -ENOMEM or -EFBIG. */
+static int add_path(struct reading *r, uint32_t region, uint32_t outer)
+{
+	struct report_region_amounts *a = r->a;
+	BUF_AUTO(text, TEXT_BYTES);
+	uint32_t key, number;
+
+	profile_region_text(r->p, region, &text);
+	if (buf_error(&text))
+		return buf_error(&text);
+	key = report_functions_text_number(a->functions, buf_str(&text));
+	if (key == UINT32_MAX)
+		return -ENOMEM;
+	number = dict_add(&a->paths, &key);
+	if (number == DICT_NONE)
+		return a->paths.nr == a->paths.max ? -EFBIG : -ENOMEM;
+	((struct path *)dict_at(&a->paths, number))->outer = outer;
+	r->of_region[region] = number + 1;
+	return 0;
+}
+
+/* The path of a region and those around it, the outermost first. */
+static int find_path(struct reading *r, uint32_t region, uint32_t *out)
+{
+	uint32_t inwards[PROFILE_MAX_REGION_DEPTH + 1];
+	size_t nr = 0;
+	int rc = 0;
+
+	for (uint32_t i = region;
+	     i != PROFILE_NO_REGION && !r->of_region[i] && nr <= PROFILE_MAX_REGION_DEPTH;
+	     i = profile_region(r->p, i)->parent)
+		inwards[nr++] = i;
+	while (nr-- && rc == 0) {
+		uint32_t parent = profile_region(r->p, inwards[nr])->parent;
+
+		rc = add_path(r, inwards[nr],
+			      parent == PROFILE_NO_REGION ? DICT_NONE : r->of_region[parent] - 1);
+	}
+	*out = r->of_region[region] - 1;
+	return rc;
+}
+
+static int add_call(void *arg, const struct profile_region_event *e)
+{
+	struct reading *r = arg;
+	uint64_t ns = e->time_ns - e->begin_ns;
+	size_t replicate = r->first;
+	uint32_t path;
+	int rc;
+
+	if (e->kind != PROFILE_REGION_END)
+		return 0;
+	if (r->times) {
+		size_t after = ORDER_FIRST(i, r->nr, r->times[i].start_ns > e->time_ns);
+
+		if (!after) /* it ended before the first one */
+			return 0;
+		replicate += after - 1;
+	}
+	rc = find_path(r, e->region, &path);
+	if (rc)
+		return rc;
+	*number_of(r->a, path, replicate, REPORT_REGION_CALLS) += 1;
+	*number_of(r->a, path, replicate, REPORT_REGION_WALL) += (double)ns;
+	*number_of(r->a, path, replicate, REPORT_REGION_SELF) +=
+	    ns > e->inner_ns ? (double)(ns - e->inner_ns) : 0;
+	return 0;
+}
+
+int report_region_amounts_read(struct report_region_amounts *a, const struct profile_processes *p,
+			       const struct profile_filter *filter, uint64_t start_ns, size_t first,
+			       const struct report_region_times *times, size_t nr)
+{
+	MEM_AUTO uint32_t *of_region = mem_calloc(profile_nr_regions(p) + 1, sizeof(*of_region));
+	struct reading r = {
+	    .a = a, .p = p, .of_region = of_region, .times = times, .first = first, .nr = nr};
+
+	return of_region ? profile_region_calls(p, filter, start_ns, add_call, &r) : -ENOMEM;
+}
+
+void report_region_amounts_add(struct report_region_amounts *a, uint32_t text, size_t replicate,
+			       size_t event, double weight)
+{
+	for (uint32_t i = dict_find(&a->paths, &text); i != DICT_NONE;
+	     i = ((struct path *)dict_at(&a->paths, i))->outer)
+		*number_of(a, i, replicate, REPORT_REGION_NR_OWN + event) += weight;
+}
+
+uint32_t report_region_amounts_text(const struct report_region_amounts *a, uint32_t path)
+{
+	return ((const struct path *)dict_at(&a->paths, path))->text;
+}
+
+double report_region_amounts_at(const struct report_region_amounts *a, uint32_t path,
+				size_t replicate, size_t number)
+{
+	return *number_of(a, path, replicate, number);
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""--diff by region: the numbers of each side are the means of what --report=regions says of its sessions, what changed is
+found, and what did not is not. CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import csv
+import io
+import os
+
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+
+PROGRAM = r"""
+#include <cpuperf/mark.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv)
+{
+	(void)argc;
+	CPUPERF_BEGIN("request");
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		struct timespec t = {.tv_nsec = atoi(argv[2]) * 1000000L};
+		CPUPERF_BEGIN("wait");
+		nanosleep(&t, 0);
+		CPUPERF_END;
+	}
+	CPUPERF_END;
+}
+"""
+WAIT = "request > wait"
+
+
+def build(folder):
+    with open(f"{folder}/program.c", "w", encoding="ascii") as f:
+        f.write(PROGRAM)
+    run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/program", f"{folder}/program.c")
+
+
+def measure(folder, name, calls, ms, *options):
+    run(CPUPERF, "--regions", *options, "-o", name, "--", "./program", str(calls), str(ms), cwd=folder)
+
+
+def table(folder, *options):
+    return list(csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--output-format=csv", *options, cwd=folder),
+                                           newline="")))
+
+
+def diff(folder, now, was, *options):
+    """{(path, number): row}"""
+    rows = table(folder, *(f"--session={s}" for s in now), *(f"--diff={s}" for s in was), "--sort=region", *options)
+    return {(r["region"], r["event"]): r for r in rows}
+
+
+def mean(folder, names, path, column):
+    values = [next(float(r[column]) for r in table(folder, name, "--report=regions") if r["path"] == path)
+              for name in names]
+    return sum(values) / len(values)
+
+
+def check_sessions(folder):
+    build(folder)
+    was, now = [f"was{i}" for i in range(4)], [f"now{i}" for i in range(4)]
+    for a, b in zip(was, now):
+        measure(folder, a, 20, 2)
+        measure(folder, b, 20, 30)
+    rows = diff(folder, now, was)
+    for path in ("request", WAIT):
+        for number, column in (("region_calls", "calls"), ("region_wall_ns", "wall_ns"), ("region_cpu_clock",
+                                                                                        "cpu_clock_count")):
+            row = rows[path, number]
+            for side, names in (("was_count", was), ("is_count", now)):
+                assert abs(float(row[side]) - mean(folder, names, path, column)) < 1, (row, side)
+    assert (WAIT, "region_self_ns") not in rows and ("request", "region_self_ns") in rows, rows.keys()
+    calls, wall, each = (rows[WAIT, f"region_{n}"] for n in ("calls", "wall_ns", "wall_ns_per_call"))
+    assert float(calls["change"]) == 0 and calls["certain"] == "false" and float(calls["is_count"]) == 20, calls
+    assert wall["certain"] == each["certain"] == "true" and float(each["is_count"]) > 30e6, (wall, each)
+    assert float(wall["is_count"]) >= 20 * 30e6 and float(each["p"]) < 0.05, (wall, each)
+    text = output(PRINT, "--quiet", *(f"--session={s}" for s in now), *(f"--diff={s}" for s in was),
+                  "--group-by=region", cwd=folder)
+    line = next(x for x in text.splitlines() if x.startswith("wall per call") and x.endswith(WAIT))
+    assert " more " in line and "4 sessions now, 4 before" in text, text
+    sides = [*(f"--session={s}" for s in now), *(f"--diff={s}" for s in was)]
+    run(PRINT, "--quiet", *sides, "--sort=region", "--region=wait", "--event=cpu_clock", "--fail-over=50", cwd=folder,
+        code=3)
+    cases = output(PRINT, "--quiet", *sides, "--sort=region", "--output-format=junit", "--fail-over=50", cwd=folder, code=3)
+    assert f'classname="region" name="{WAIT} region_wall_ns_per_call"' in cases.replace("&gt;", ">"), cases
+    # nothing is slower the other way round
+    other = diff(folder, was, now)
+    assert float(other[WAIT, "region_wall_ns_per_call"]["change"]) < -50, other
+
+
+def check_one_session_each(folder):
+    build(folder)
+    measure(folder, "was", 3, 2)
+    measure(folder, "now", 6, 2)
+    rows = diff(folder, ["now"], ["was"])
+    calls = rows[WAIT, "region_calls"]
+    assert (float(calls["was_count"]), float(calls["is_count"]), calls["certain"]) == (3, 6, "false"), calls
+    assert not any(r["p"] for (_, e), r in rows.items() if e.startswith("region_")), rows
+    assert not [r for r in diff(folder, ["now"], ["was"], "--comm=nobody").values()
+                if r["event"].startswith("region_")]
+
+
+def check_runs_are_replicates(folder):
+    build(folder)
+    for name, calls in (("was", 4), ("now", 8)):
+        measure(folder, name, calls, 1, "--runs=4")
+    rows = diff(folder, ["now"], ["was"])
+    calls = rows[WAIT, "region_calls"]
+    assert (float(calls["was_count"]), float(calls["is_count"])) == (4, 8) and calls["certain"] == "true", calls
+
+
+def check_marks_on_one_side(folder):
+    build(folder)
+    measure(folder, "now", 2, 1)
+    run(CPUPERF, "--regions", "-o", "was", "--", "true", cwd=folder)
+    rows = diff(folder, ["now"], ["was"])
+    calls = rows[WAIT, "region_calls"]
+    assert (float(calls["was_count"]), float(calls["is_count"]), calls["relative"]) == (0, 2, ""), calls
+    run(CPUPERF, "--regions", "-o", "was2", "--", "true", cwd=folder)
+    assert "Regions" not in output(PRINT, "--quiet", "--session=was", "--diff=was2", "--sort=region", cwd=folder)
+
+
+need_sampling()
+run_checks(globals(), everybody=True)
