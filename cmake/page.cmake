@@ -1,7 +1,7 @@
 # cmake -DFOLDER=… -DOUT=….c -P page.cmake: makes one page of the parts in FOLDER, and of the page two
 # arrays of C: what stands before its data, and what behind. The policy of the page names the only
 # script and the only style sheet that a browser may take, by their hashes.
-set(scripts data text model graph time latency table page)
+set(scripts data text model graph regions time latency table page)
 
 function(read_part name out)
   file(READ "${FOLDER}/${name}" text)

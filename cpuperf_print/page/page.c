@@ -6,7 +6,7 @@
  * sides: "now", and with --diff "before"
  * start_ns, slice_ns, nr_slices: the time axis, since the session's start
  * events: label, unit, scale, samples of each side, period (0: not the same for all samples)
- * comms; threads: comm, pid, tid of each; groups: side, event, thread of each
+ * comms; threads: comm, pid, tid of each; groups: side, event, thread, region of each
  * objects; names; functions: 2 × object + is_kernel of each
  * nr_nodes, with the root; tree: of each other node, in preorder: by how many levels it is above a
  *   child of the node before; its function
@@ -14,6 +14,9 @@
  *   each slice: 2 × distance from the one before + has_several, [samples - 2], [weight, if the
  * event has no period] series, series_start_ns, series_span_ns: counts over time; iterations: their
  * starts
+ * regions: name, outer (the number of the one around it, from 1; 0: none); tracks: comm, pid, tid,
+ *   number, depth, slices: of each level their number; of each: distance from the end of the one
+ *   before, length, region (0: several), 2 × (calls - 1) + has_closed
  * latencies: label, part, what ("": all); now and, with --diff, before: count, mean, max, quantiles
  *   (name, number, both ends of its interval), buckets: of each from, to, count; in ns
  * certain: event, function, change and half of its interval, of each significant change
@@ -54,6 +57,7 @@ static int init(struct page *h)
 static void fini(struct page *h)
 {
 	counts_lines_free(h->lines);
+	page_regions_free(h->regions);
 	report_outline_fini(&h->outline);
 	report_slices_free(h->slices);
 	report_slices_free(h->leaves);
@@ -75,6 +79,7 @@ static void fini(struct page *h)
 static int read_all(struct page *h, struct err *e)
 {
 	return page_series_read(h, e) ?:
+	       page_regions_read(h, e) ?:
 	       page_samples_read(h, e) ?:
 	       page_latency_read(h, e) ?:
 	       page_head_read(h, e);
@@ -87,7 +92,7 @@ static int put_all(struct page *h, struct err *e)
 
 	buf_add(out, html_head, html_head_len);
 	JSONW_OBJECT(&h->json, NULL) {
-		rc = page_samples_put(h, e) ?: page_series_put(h, e) ?: page_latency_put(h, e);
+		rc = page_samples_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e);
 		if (rc)
 			return rc;
 		page_head_put(h);

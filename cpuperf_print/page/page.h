@@ -16,6 +16,7 @@
 
 struct report_comparable;
 struct counts_lines;
+struct page_regions;
 struct report_stacks;
 
 enum { PAGE_NOW, PAGE_BEFORE, PAGE_NR_SIDES };
@@ -29,9 +30,9 @@ struct page_thread {
 	uint32_t thread;         /* its number in the process; 0: not known */
 };
 
-/* Samples of one side, event and thread. */
+/* Samples of one side, event, thread and region. */
 struct page_group {
-	uint32_t side, event, thread;
+	uint32_t side, event, thread, region;
 };
 
 /* A function whose self share changed significantly. */
@@ -45,7 +46,8 @@ struct page {
 	unsigned nr_sides;
 	const struct profile_facts *facts; /* of the first session */
 	struct counts_lines *lines;        /* of the first session; NULL: none */
-	bool has_samples;
+	bool has_samples, has_regions;
+	struct page_regions *regions; /* NULL: there are none */
 	struct latencies latencies[PAGE_NR_SIDES];
 
 	struct report_stacks *stacks;
@@ -101,6 +103,14 @@ int page_series_put(struct page *h, struct err *e);
 /* Histograms of how long things took. */
 int page_latency_read(struct page *h, struct err *e);
 int page_latency_put(struct page *h, struct err *e);
+/* Regions: of all sessions what they are called, of the first one the slices. -EFBIG and others
+ * with *e. Call after page_series_read. */
+int page_regions_read(struct page *h, struct err *e);
+int page_regions_put(struct page *h, struct err *e);
+void page_regions_free(struct page_regions *r); /* NULL is fine */
+/* The number in the page of the region whose path has that text (report_functions_text); 0: none.
+ */
+uint32_t page_regions_find(const struct page_regions *r, uint32_t text);
 /* The interval selected by options, else that of all numbers; since the session's start. */
 void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns);
 /* Limits a slice to the range of the page: samples far outside, as in damaged files, are counted in

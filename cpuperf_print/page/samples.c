@@ -52,9 +52,12 @@ static bool is_of_thread(const struct page_thread *t, const struct report_key *k
 static uint32_t find_group(struct page *h, unsigned side, const struct report_key *k)
 {
 	const struct page_group *last = dict_at(&h->groups, h->last_group);
-	struct page_group g = {.side = side, .event = k->event};
+	struct page_group g = {.side = side,
+			       .event = k->event,
+			       .region =
+				   h->has_regions ? page_regions_find(h->regions, k->region) : 0};
 
-	if (last && last->side == side && last->event == k->event &&
+	if (last && last->side == side && last->event == k->event && last->region == g.region &&
 	    is_of_thread(dict_at(&h->threads, last->thread), k))
 		return h->last_group;
 	g.thread = find_thread(h, (struct page_thread){k->comm, k->pid, k->tid, thread_of(k)});
@@ -146,6 +149,7 @@ int page_samples_read(struct page *h, struct err *e)
 	if (!h->has_samples)
 		return 0;
 	sink.slice_ns = h->slice_ns;
+	sink.parts |= h->has_regions ? REPORT_BY_REGION : 0;
 	sink.parts |= h->by_iteration ? REPORT_BY_ITERATION : 0;
 	h->others = report_functions_text_number(h->j->inputs->functions, "[others]");
 	h->slices = report_slices_new(MAX_COUNTS);

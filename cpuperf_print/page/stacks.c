@@ -102,6 +102,7 @@ static int put_threads(struct page *h)
 		export_digits_add(&list, g->side);
 		export_digits_add(&list, g->event);
 		export_digits_add(&list, g->thread);
+		export_digits_add(&list, g->region);
 	}
 	put_buf(h, "groups", &list);
 	rc = buf_error(&list);

@@ -31,11 +31,11 @@ WAIT = "request > wait"
 def build(folder):
     with open(f"{folder}/program.c", "w", encoding="ascii") as f:
         f.write(PROGRAM)
-    run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/program", f"{folder}/program.c")
+    run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/marked", f"{folder}/program.c")
 
 
 def measure(folder, name, calls, ms, *options):
-    run(CPUPERF, "--regions", *options, "-o", name, "--", "./program", str(calls), str(ms), cwd=folder)
+    run(CPUPERF, "--regions", *options, "-o", name, "--", "./marked", str(calls), str(ms), cwd=folder)
 
 
 def table(folder, *options):

@@ -117,12 +117,13 @@ function decodeCells(text, nr, tree, groups, events) {
 
 function decodeGroups(text) {
 	const numbers = new Numbers(text);
-	const groups = { side: [], event: [], thread: [] };
+	const groups = { side: [], event: [], thread: [], region: [] };
 
 	while (!numbers.isOver) {
 		groups.side.push(numbers.next());
 		groups.event.push(numbers.next());
 		groups.thread.push(numbers.next());
+		groups.region.push(numbers.next());
 	}
 	return groups;
 }
@@ -165,6 +166,39 @@ function findStates(data) {
 	return { isState, stateOf, stateFunctions: new Set(stateOf.filter((of) => of !== 0xffffffff)) };
 }
 
+/* Of each level, the slices in order of time; times since the session's start. */
+function decodeTrack(track) {
+	const numbers = new Numbers(track.slices);
+	const levels = [];
+
+	while (levels.length < track.depth) {
+		const slices = [];
+		let at = 0;
+
+		for (let left = numbers.next(); left > 0; left--) {
+			const begin = at + numbers.next();
+			const end = begin + numbers.next();
+			const region = numbers.next();
+			const code = numbers.next();
+
+			slices.push({ begin, end, region, calls: Math.floor(code / 2) + 1, hasClosed: code % 2 === 1 });
+			at = end;
+		}
+		levels.push(slices);
+	}
+	return { ...track, levels };
+}
+
+/* By number: its path, and the number of the one around it; 0 stands for several, or none. */
+function decodeRegions(list) {
+	const regions = [{ name: 'several regions', path: 'several regions', outer: 0, depth: 0 }];
+
+	for (const { name, outer } of list)
+		regions.push({ name, outer, path: outer ? `${regions[outer].path} > ${name}` : name,
+			depth: outer ? regions[outer].depth + 1 : 0 });
+	return regions;
+}
+
 function decode(page) {
 	const data = { ...page };
 
@@ -175,5 +209,7 @@ function decode(page) {
 	data.groups = decodeGroups(page.groups);
 	data.threads = decodeThreads(page.threads, page.comms);
 	data.cells = decodeCells(page.cells, page.nr_cells, data.tree, data.groups, page.events);
+	data.regions = decodeRegions(page.regions);
+	data.tracks = page.tracks.map(decodeTrack);
 	return data;
 }

@@ -7,6 +7,7 @@ class Model {
 		this.data = data;
 		this.event = Math.max(0, data.events.findIndex((e) => e.samples[0] > 0));
 		this.who = () => true; /* whether a thread is selected */
+		this.within = () => true; /* whether a region is */
 		this.first = 0;
 		this.end = data.nr_slices;
 		this.nrSides = data.sides.length;
@@ -47,7 +48,7 @@ class Model {
 		const { groups, threads } = this.data;
 
 		this.isWanted = Uint8Array.from(groups.event, (event, i) =>
-			event === this.event && this.who(threads[groups.thread[i]], groups.thread[i]) ? 1 : 0);
+			event === this.event && this.who(threads[groups.thread[i]], groups.thread[i]) && this.within(groups.region[i]) ? 1 : 0);
 	}
 
 	/* Call after each change of the selection. */

@@ -114,6 +114,7 @@ class Page {
 		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span'])
 			byId(id).hidden = !this.hasSamples && data.series.length > 0;
 		this.makeTasks();
+		this.makeRegions();
 	}
 
 	/* Lists processes, the heaviest first, and the threads of those with several. */
@@ -133,8 +134,27 @@ class Page {
 		who.parentElement.hidden = who.hidden;
 	}
 
+	/* Lists regions as a tree, each after the one around it, where samples were taken in them. */
+	makeRegions() {
+		const { regions } = this.data;
+		const list = regionsWithSamples(this.data);
+		const select = byId('region');
+
+		select.replaceChildren(choice('', 'All regions'), choice('0', 'Outside of regions'),
+			...list.slice(0, MAX_TASKS).map((i) =>
+				choice(i, `${'\u2003'.repeat(regions[i].depth)}${regions[i].name}`)));
+		select.parentElement.hidden = list.length === 0;
+	}
+
 	listen() {
 		const { graph } = this;
+
+		byId('region').addEventListener('change', () => {
+			const { value } = byId('region');
+
+			this.model.within = value === '' ? () => true : (i) => isWithin(this.data.regions, i, Number(value));
+			this.update();
+		});
 
 		byId('event').addEventListener('change', () => {
 			this.model.event = Number(byId('event').value);

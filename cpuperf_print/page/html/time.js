@@ -6,6 +6,7 @@ const ROW_HEIGHT = 44;
 const SAMPLES_HEIGHT = 70;
 const SCALE_HEIGHT = 22;
 const SHOWN_AT_FIRST = 5;
+const TRACKS_AT_FIRST = 3;
 const NEAR = 6;
 
 class TimeView {
@@ -17,6 +18,7 @@ class TimeView {
 		this.context = this.canvas.getContext('2d');
 		this.series = this.data.series;
 		this.isShown = this.series.map(() => false);
+		this.tracks = this.data.tracks.map((t, i) => new RegionTrack(page, t, i < TRACKS_AT_FIRST));
 		this.part = null; /* the samples of the current frame */
 		this.cursor = null;
 		this.chooseFirst();
@@ -49,33 +51,39 @@ class TimeView {
 	makeChooser() {
 		const chooser = byId('chooser');
 
-		chooser.hidden = this.series.length === 0;
-		this.series.forEach((s, i) => {
+		const add = (text, isShown, show) => {
 			const label = element('label');
 			const box = element('input');
 			const item = element('li');
 
 			box.type = 'checkbox';
-			box.checked = this.isShown[i];
+			box.checked = isShown;
 			box.addEventListener('change', () => {
-				this.isShown[i] = box.checked;
+				show(box.checked);
 				this.makeRows();
 				this.layOut();
 			});
-			label.title = s.label;
-			label.append(box, s.label);
+			label.title = text;
+			label.append(box, text);
 			item.append(label);
 			byId('choices').append(item);
-		});
+		};
+
+		chooser.hidden = this.series.length + this.tracks.length === 0;
+		this.tracks.forEach((t) => add(t.name, t.isShown, (is) => { t.isShown = is; }));
+		this.series.forEach((s, i) => add(s.label, this.isShown[i], (is) => { this.isShown[i] = is; }));
 	}
 
 	makeRows() {
 		const shown = this.series.filter((s, i) => this.isShown[i]);
+		const tracks = this.tracks.filter((t) => t.isShown);
 
 		byId('chooser').querySelector('summary').textContent =
-			`${shown.length} of ${plural(this.series.length, 'row')} of counts and misc shown`;
+			`${shown.length} of ${plural(this.series.length, 'row')} of counts and misc shown${this.tracks.length
+				? `, ${tracks.length} of ${plural(this.tracks.length, 'thread')} with regions` : ''}`;
 		this.rows = [...(byId('span').hidden ? []
 			: [{ name: 'samples', height: SAMPLES_HEIGHT, series: null }]),
+			...tracks.map((track) => ({ name: track.name, height: track.height, track })),
 			...shown.map((s) => ({ name: s.label, height: ROW_HEIGHT, series: s }))];
 		byId('rows').replaceChildren(...this.rows.map((row) => {
 			const item = element('li');
@@ -125,7 +133,9 @@ class TimeView {
 			this.colors = this.page.colors;
 			prepare(this.context, this.canvas);
 			for (const row of this.rows) {
-				if (row.series)
+				if (row.track)
+					row.track.draw(this, y);
+				else if (row.series)
 					this.drawSeries(row.series, y, row.height);
 				else
 					this.drawSamples(y, row.height);
@@ -286,9 +296,11 @@ class TimeView {
 	/* Writes beside each row its number at the cursor, else its range. */
 	showValues() {
 		const slice = this.cursor === null ? -1 : this.sliceAt(this.cursor);
+		const ns = this.cursor === null ? null
+			: this.startNs + this.cursor / (this.canvas.clientWidth || 1) * this.lengthNs;
 
 		for (const row of this.rows)
-			row.value.textContent = row.series ? this.seriesValue(row.series, slice)
+			row.value.textContent = row.track ? row.track.said(ns) : row.series ? this.seriesValue(row.series, slice)
 				: this.samplesValue(slice);
 	}
 

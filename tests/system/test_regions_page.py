@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Regions in --output-format=html: each call is a slice of its thread's row, short ones are drawn as one, a million of
+them make a small page that says so, and samples can be chosen by region. Chromium, where it is, clicks and looks.
+CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import collections
+import csv
+import io
+import json
+import os
+import re
+
+import browser
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DIGITS = {c: i for i, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")}
+MANY = r"""
+#include <cpuperf/mark.h>
+#include <pthread.h>
+#include <time.h>
+static void *calls(void *arg)
+{
+	struct timespec t = {.tv_nsec = 10000000};
+	for (int i = 0; i < 100 * (arg ? 1 : 100); i++) {
+		for (int k = 0; k < 50; k++) {
+			CPUPERF_BEGIN("short");
+			CPUPERF_BEGIN("inner");
+			CPUPERF_END;
+			CPUPERF_END;
+		}
+		if (i % 20 == 0)
+			nanosleep(&t, 0);
+	}
+	for (int i = 0; i < 12; i++)
+		CPUPERF_BEGIN("deep");
+	for (int i = 0; i < 12; i++)
+		CPUPERF_END;
+	return arg;
+}
+int main(void)
+{
+	pthread_t t[50];
+	calls(0);
+	for (int i = 0; i < 50; i++)
+		pthread_create(&t[i], 0, calls, t);
+	for (int i = 0; i < 50; i++)
+		pthread_join(t[i], 0);
+}
+"""
+
+
+def record(folder, source, *options):
+    run("cc", "-O1", "-g", f"-I{os.environ['SOURCE_DIR']}/include", "-pthread", "-o", f"{folder}/marked", source)
+    run(CPUPERF, "--regions", *options, "--", "./marked", cwd=folder)
+
+
+def table(folder, *options):
+    text = output(PRINT, "--quiet", *options, "--output-format=csv", cwd=folder)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def page(folder, *options):
+    path = f"{folder}/page.html"
+    output(PRINT, "--quiet=2", "--output-format=html", f"--output-file={path}", *options, cwd=folder)
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    return path, json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+
+
+def numbers(text):
+    value = shift = 0
+    for c in text:
+        value |= (DIGITS[c] & 31) << shift
+        shift = shift + 5 if DIGITS[c] & 32 else 0
+        if not shift:
+            yield value
+            value = 0
+
+
+def slices(data):
+    """Per track, per level: (begin, end, path, calls, has_closed)."""
+    paths = ["several"]
+    for r in data["regions"]:
+        paths.append(f"{paths[r['outer']]} > {r['name']}" if r["outer"] else r["name"])
+    for track in data["tracks"]:
+        of = numbers(track["slices"])
+        levels = []
+        for _ in range(track["depth"]):
+            level, at = [], 0
+            for _ in range(next(of)):
+                begin = at + next(of)
+                at = begin + next(of)
+                path, code = paths[next(of)], next(of)
+                level.append((begin, at, path, code // 2 + 1, code % 2))
+            levels.append(level)
+        assert next(of, None) is None
+        yield track, levels
+
+
+def check_slices(folder):
+    record(folder, f"{HERE}/regions_shown.c")
+    rows = {r["path"]: r for r in table(folder, "--report=regions")}
+    _, data = page(folder)
+    ns, calls, closed = collections.Counter(), collections.Counter(), collections.Counter()
+    for track, levels in slices(data):
+        assert track["comm"] == "marked", track
+        for depth, level in enumerate(levels):
+            for begin, end, path, nr, is_closed in level:
+                assert path.count(" > ") == depth, (path, depth)
+                ns[path] += end - begin
+                calls[path] += nr
+                closed[path] += is_closed
+    for path, row in rows.items():
+        assert calls[path] == int(row["calls"]) and closed[path] == int(row["closed"]), (path, calls, closed)
+        assert ns[path] == int(row["wall_ns"]), (path, ns, row)
+    assert any("1 call of a region has no end" in w for w in data["warnings"]), data["warnings"]
+    own = {e["label"]: e["samples"][0] for e in data["events"]}
+    assert own["cpu_clock"] == sum(int(r["self_samples"]) for r in table(folder, "--report=flat", "--top=0")
+                                   if r["event"] == "cpu_clock")
+    _, chosen = page(folder, "--region=parse")
+    assert {s[2] for _, levels in slices(chosen) for level in levels for s in level} == {"request > parse"}
+    _, between = page(folder, "--from=30ms", "--to=60ms")
+    assert all(30e6 <= s[0] <= s[1] <= 60e6 for _, levels in slices(between) for level in levels for s in level)
+
+
+def check_many(folder):
+    with open(f"{folder}/many.c", "w", encoding="ascii") as f:
+        f.write(MANY)
+    record(folder, f"{folder}/many.c")
+    rows = {r["path"]: int(r["calls"]) for r in table(folder, "--report=regions")}
+    path, data = page(folder)
+    assert rows["short > inner"] > 500000 and os.path.getsize(path) < 4 << 20, (rows, os.path.getsize(path))
+    tracks = list(slices(data))
+    assert len(tracks) == 40 and tracks[0][0]["depth"] == 8, [t for t, _ in tracks]
+    assert tracks[0][0]["number"] == 1, "the thread with the most time is not there"
+    seen = 0
+    for _, levels in tracks:
+        for level in levels:
+            assert len(level) < 10000
+            assert all(a[1] <= b[0] for a, b in zip(level, level[1:]))
+            seen += sum(s[3] for s in level if s[2] == "short")
+    assert 0 < seen <= rows["short"]
+    for note in ("are drawn as one", "Regions of 11 more threads are omitted", "within more than 7 others"):
+        assert any(note in n for n in data["notes"]), (note, data["notes"])
+
+
+def check_browser(folder):
+    if not browser.find():
+        print("skip: Chromium: not installed")
+        return
+    record(folder, f"{HERE}/regions_shown.c")
+    path, data = page(folder)
+    with browser.Browser() as b:
+        b.open(path)
+        assert b.problems() == [], b.problems()
+        options = b.run("[...document.getElementById('region').options].map((o) => o.textContent.trim())")
+        assert options == ["All regions", "Outside of regions", "request", "parse"], options
+        for which, wanted in (("2", "request > parse"), ("1", "request"), ("", None)):
+            b.run(f"(() => {{ const e = document.getElementById('region'); e.value = '{which}';"
+                  "e.dispatchEvent(new Event('change', {bubbles: true})); })()")
+            b.settle()
+            options = [f"--region={wanted}"] if wanted else []
+            want = sum(int(r["self_samples"]) for r in table(folder, "--report=flat", "--top=0", *options)
+                       if r["event"] == "cpu_clock")
+            assert b.run("cpuperf.page.model.allSamples()") == want, (which, want)
+        x, y, width, _ = b.box("#axis")
+        track, levels = next(slices(data))
+        begin, end = levels[0][0][:2]
+        span = data["nr_slices"] * data["slice_ns"]
+        b.mouse("mouseMoved", x + width * ((begin + end) / 2 - data["start_ns"]) / span, y + 80)
+        b.settle()
+        said = b.run("[...document.querySelectorAll('#rows li')].map((e) => e.textContent)")
+        row = next(r for r in said if f"thread {track['tid']}" in r)
+        assert "request" in row and " ms" in row, said
+        color = b.run("getComputedStyle(document.documentElement).getPropertyValue('--panel')")
+        drawn = b.run("(() => { const c = cpuperf.page.time; const p = c.context.getImageData(Math.round(c.xOfTime("
+                      f"{(begin + end) / 2}) * devicePixelRatio), 78 * devicePixelRatio, 1, 1).data; return [...p]; }})()")
+        assert drawn[3] == 255 and len(set(drawn[:3])) > 1, (drawn, color)
+
+
+need_sampling()
+run_checks(globals(), everybody=True)
