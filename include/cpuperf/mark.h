@@ -72,8 +72,8 @@ enum {
 enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_NOTHING = 0, /* it looks whether the recorder exists */
 	CPUPERF_MARK_ASK_MEMORY = 1,  /* of an object: the answer has its descriptor */
-	CPUPERF_MARK_ASK_THREAD = 2, /* a thread took a slot: the answer may have a descriptor, that
-				      * of its counters */
+	CPUPERF_MARK_ASK_THREAD = 2, /* a thread took a slot: the answer may have descriptors, those
+				      * of its counters: of a group, the leader first */
 };
 
 struct cpuperf_mark_hello {
@@ -170,7 +170,12 @@ struct cpuperf_mark_state {
 /* Two pages. The first one reads as 0 after fork. */
 struct cpuperf_mark_own {
 	uint32_t alive; /* the generation of a connection */
-	uint32_t unused[1023];
+	uint32_t unused[511];
+	/* The kernel's pages of each slot's counters, which a child does not have. NULL: none */
+	char *pages[CPUPERF_MARK_MAX_SLOTS];
+#ifndef __LP64__
+	uint32_t unused_too[CPUPERF_MARK_MAX_SLOTS];
+#endif
 	struct {
 		int32_t fd;  /* + 1; 0: none */
 		uint32_t id; /* of the counter: the descriptor is closed only if it is still this */
@@ -192,8 +197,141 @@ struct cpuperf_mark_thread {
 	uint32_t depth; /* open regions */
 	int32_t counters;
 	uint32_t nr_counts, chance, random;
-	uint64_t counted; /* bit i: the open region of depth i */
+	uint64_t counted;  /* bit i: the open region of depth i */
+	const char *pages; /* of the counters, one after the other; NULL: read(2) reads them */
+	size_t page_bytes;
 };
+
+/* The beginning of the page that the kernel keeps of a counter (perf_event_open(2)). */
+struct cpuperf_mark_page {
+	uint32_t version, compat_version;
+	uint32_t lock;  /* changes when the rest does */
+	uint32_t index; /* 1 + the number of the register; 0: it does not count on this CPU now */
+	int64_t offset; /* of the count to the register */
+	uint64_t enabled_ns, running_ns; /* until lock changed */
+	uint64_t capabilities;
+	uint16_t width; /* of the register, in bits */
+	uint16_t time_shift;
+	uint32_t time_mult;
+	uint64_t time_offset;
+};
+
+enum { CPUPERF_MARK_MAY_READ = 1 << 2 }; /* of capabilities: user mode may read the register */
+
+#if defined(__linux__) && defined(__GNUC__)
+
+/* Reads the register of a counter. Tests define it. */
+#ifndef CPUPERF_MARK_REGISTER
+#define CPUPERF_MARK_REGISTER cpuperf_mark_register
+#if defined(__x86_64__)
+#define CPUPERF_MARK_HAS_REGISTERS 1
+__attribute__((unused)) static inline uint64_t cpuperf_mark_register(uint32_t number)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(number));
+	return (uint64_t)high << 32 | low;
+}
+#elif defined(__aarch64__)
+#define CPUPERF_MARK_HAS_REGISTERS 1
+#define CPUPERF_MARK_REGISTER_OF(n)                                                                \
+	case n:                                                                                    \
+		__asm__ volatile("mrs %0, pmevcntr" #n "_el0" : "=r"(value));                      \
+		break;
+/* A register is named by the instruction; one selected by another register could be changed by an
+ * interrupt between the two. */
+__attribute__((unused)) static uint64_t cpuperf_mark_register(uint32_t number)
+{
+	uint64_t value = 0;
+
+	switch (number) {
+		CPUPERF_MARK_REGISTER_OF(0)
+		CPUPERF_MARK_REGISTER_OF(1)
+		CPUPERF_MARK_REGISTER_OF(2)
+		CPUPERF_MARK_REGISTER_OF(3)
+		CPUPERF_MARK_REGISTER_OF(4)
+		CPUPERF_MARK_REGISTER_OF(5)
+		CPUPERF_MARK_REGISTER_OF(6)
+		CPUPERF_MARK_REGISTER_OF(7)
+		CPUPERF_MARK_REGISTER_OF(8)
+		CPUPERF_MARK_REGISTER_OF(9)
+		CPUPERF_MARK_REGISTER_OF(10)
+		CPUPERF_MARK_REGISTER_OF(11)
+		CPUPERF_MARK_REGISTER_OF(12)
+		CPUPERF_MARK_REGISTER_OF(13)
+		CPUPERF_MARK_REGISTER_OF(14)
+		CPUPERF_MARK_REGISTER_OF(15)
+		CPUPERF_MARK_REGISTER_OF(16)
+		CPUPERF_MARK_REGISTER_OF(17)
+		CPUPERF_MARK_REGISTER_OF(18)
+		CPUPERF_MARK_REGISTER_OF(19)
+		CPUPERF_MARK_REGISTER_OF(20)
+		CPUPERF_MARK_REGISTER_OF(21)
+		CPUPERF_MARK_REGISTER_OF(22)
+		CPUPERF_MARK_REGISTER_OF(23)
+		CPUPERF_MARK_REGISTER_OF(24)
+		CPUPERF_MARK_REGISTER_OF(25)
+		CPUPERF_MARK_REGISTER_OF(26)
+		CPUPERF_MARK_REGISTER_OF(27)
+		CPUPERF_MARK_REGISTER_OF(28)
+		CPUPERF_MARK_REGISTER_OF(29)
+		CPUPERF_MARK_REGISTER_OF(30)
+	case 31:
+		__asm__ volatile("mrs %0, pmccntr_el0" : "=r"(value));
+		break;
+	default:
+		break;
+	}
+	return value;
+}
+#undef CPUPERF_MARK_REGISTER_OF
+#else
+#define CPUPERF_MARK_HAS_REGISTERS 0
+__attribute__((unused)) static inline uint64_t cpuperf_mark_register(uint32_t number)
+{
+	(void)number;
+	return 0;
+}
+#endif
+#else
+#define CPUPERF_MARK_HAS_REGISTERS 1
+#endif
+
+/* True if this thread may ever read the counter of that page by itself. */
+__attribute__((unused)) static inline int cpuperf_mark_may_read(const void *page)
+{
+	const volatile struct cpuperf_mark_page *p =
+	    (const volatile struct cpuperf_mark_page *)page;
+	uint64_t capabilities = p->capabilities;
+
+	return CPUPERF_MARK_HAS_REGISTERS && (capabilities & CPUPERF_MARK_MAY_READ) != 0;
+}
+
+/* Reads the count of a counter of the calling thread by its page, without a system call. 0: only
+ * read(2) has it. The kernel changes page and registers when the thread does not run. */
+__attribute__((unused)) static inline int cpuperf_mark_read_page(const void *page, uint64_t *value)
+{
+	const volatile struct cpuperf_mark_page *p =
+	    (const volatile struct cpuperf_mark_page *)page;
+	uint32_t lock, index, unused_bits;
+	int64_t offset, raw;
+
+	do {
+		lock = p->lock;
+		__asm__ volatile("" : : : "memory");
+		index = p->index;
+		offset = p->offset;
+		unused_bits = 64u - p->width;
+		if (!index || unused_bits > 63 || !(p->capabilities & CPUPERF_MARK_MAY_READ))
+			return 0;
+		raw = (int64_t)(CPUPERF_MARK_REGISTER(index - 1) << unused_bits) >> unused_bits;
+		__asm__ volatile("" : : : "memory");
+	} while (p->lock != lock);
+	*value = (uint64_t)offset + (uint64_t)raw;
+	return 1;
+}
+
+#endif
 
 #if defined(__linux__) && defined(__GNUC__) && !defined(CPUPERF_NO_MARKS)
 
@@ -290,24 +428,40 @@ CPUPERF_MARK_RARE int cpuperf_mark_is_trusted(int s)
 	       (peer.uid == 0 || peer.uid == (uint32_t)geteuid());
 }
 
-/* *fd: the descriptor of the answer, or -1. 0, or -errno without an answer. */
+/* The descriptors of an answer. How many; -1 behind the last one. */
+CPUPERF_MARK_RARE int cpuperf_mark_take(struct msghdr *message,
+					int fds[1 + CPUPERF_MARK_MAX_COUNTS])
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(message);
+	int nr = 0;
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		nr = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+	if (nr > CPUPERF_MARK_MAX_COUNTS)
+		nr = CPUPERF_MARK_MAX_COUNTS;
+	if (nr)
+		memcpy(fds, CMSG_DATA(c), (size_t)nr * sizeof(int));
+	fds[nr] = -1;
+	return nr;
+}
+
+/* How many descriptors the answer has; -errno without an answer. */
 CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuperf_mark_hello *hello,
-					    int *fd)
+					    int fds[1 + CPUPERF_MARK_MAX_COUNTS])
 {
 	struct sockaddr_un to;
 	socklen_t len = cpuperf_mark_address(number, &to);
 	struct timeval limit = {1, 0}; /* a recorder that hangs must not hang the program */
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(CPUPERF_MARK_MAX_COUNTS * sizeof(int))];
 	} control;
 	char byte;
 	struct iovec part = {&byte, 1};
 	struct msghdr message;
-	struct cmsghdr *c;
 	int flags = hello->ask == CPUPERF_MARK_ASK_NOTHING ? SOCK_NONBLOCK : 0, rc = 0, s;
 
-	*fd = -1;
+	fds[0] = -1;
 	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
 	if (s < 0)
 		return -errno;
@@ -326,9 +480,8 @@ CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuper
 	else if (hello->ask != CPUPERF_MARK_ASK_NOTHING) {
 		if (recvmsg(s, &message, MSG_CMSG_CLOEXEC) != 1)
 			rc = -ECONNREFUSED;
-		else if ((c = CMSG_FIRSTHDR(&message)) && c->cmsg_level == SOL_SOCKET &&
-			 c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-			memcpy(fd, CMSG_DATA(c), sizeof(int));
+		else
+			rc = cpuperf_mark_take(&message, fds);
 	}
 	close(s);
 	return rc;
@@ -337,13 +490,13 @@ CPUPERF_MARK_RARE int cpuperf_mark_exchange(uint32_t number, const struct cpuper
 /* Asks the recorder, and returns as cpuperf_mark_exchange. A signal, as of a timer of the program's
  * own, would end a call with a limit of time, also with SA_RESTART. */
 CPUPERF_MARK_RARE int cpuperf_mark_ask(uint32_t number, const struct cpuperf_mark_hello *hello,
-				       int *fd)
+				       int fds[1 + CPUPERF_MARK_MAX_COUNTS])
 {
 	const uint64_t all = ~(uint64_t)0;
 	uint64_t before;
 	int is_blocked = syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, &before,
 				 sizeof(before)) == 0,
-	    rc = cpuperf_mark_exchange(number, hello, fd);
+	    rc = cpuperf_mark_exchange(number, hello, fds);
 
 	if (is_blocked)
 		syscall(SYS_rt_sigprocmask, 2, &before, NULL, sizeof(before));
@@ -384,6 +537,32 @@ CPUPERF_MARK_RARE void cpuperf_mark_close_counters(struct cpuperf_mark_own *own,
 	own->counters[slot].fd = 0;
 }
 
+CPUPERF_MARK_RARE size_t cpuperf_mark_pages_bytes(void)
+{
+	return CPUPERF_MARK_MAX_COUNTS * (size_t)getauxval(AT_PAGESZ);
+}
+
+/* Maps the pages of the counters, if user mode may read each of them. */
+CPUPERF_MARK_RARE char *cpuperf_mark_map_pages(const int *fds, uint32_t nr)
+{
+	const size_t bytes = cpuperf_mark_pages_bytes(), one = bytes / CPUPERF_MARK_MAX_COUNTS;
+	void *at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages = (char *)at;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (fds[i] >= 0 &&
+		    mmap(pages + i * one, one, PROT_READ, MAP_SHARED | MAP_FIXED, fds[i], 0) !=
+			MAP_FAILED &&
+		    cpuperf_mark_may_read(pages + i * one))
+			continue;
+		munmap(at, bytes);
+		return NULL;
+	}
+	return pages;
+}
+
 /* Ends a connection. A thread may still write its mark, so the addresses stay valid, with memory
  * that nobody reads. */
 CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
@@ -395,8 +574,12 @@ CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
 	__atomic_store_n(&state->shared, (struct cpuperf_mark_header *)NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&state->own->alive, 0, __ATOMIC_RELEASE);
 	state->connected = 0;
-	for (uint32_t i = 0; i < CPUPERF_MARK_MAX_SLOTS; i++)
+	for (uint32_t i = 0; i < CPUPERF_MARK_MAX_SLOTS; i++) {
 		cpuperf_mark_close_counters(state->own, i);
+		if (state->own->pages[i])
+			(void)mmap(state->own->pages[i], cpuperf_mark_pages_bytes(), PROT_READ,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	}
 	(void)mmap(h, (size_t)h->bytes, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1, 0);
 }
@@ -421,17 +604,17 @@ CPUPERF_MARK_RARE int cpuperf_mark_connect(struct cpuperf_mark_state *state, uin
 	const struct cpuperf_mark_hello hello = {
 	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_MEMORY, 0, 0, 0};
 	struct cpuperf_mark_header *shared = NULL;
-	int fd;
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 
 	cpuperf_mark_disconnect(state);
 	if (!state->own)
 		state->own = cpuperf_mark_make_own();
-	if (!number || !state->own || cpuperf_mark_ask(number, &hello, &fd))
+	if (!number || !state->own || cpuperf_mark_ask(number, &hello, fds) < 0)
 		return -1;
-	if (fd >= 0) {
-		shared = cpuperf_mark_map(fd);
-		close(fd);
-	}
+	if (fds[0] >= 0)
+		shared = cpuperf_mark_map(fds[0]);
+	for (int i = 0; fds[i] >= 0; i++)
+		close(fds[i]);
 	if (!shared)
 		return -1;
 	state->connected = number;
@@ -482,15 +665,26 @@ CPUPERF_MARK_RARE void cpuperf_mark_greet(struct cpuperf_mark_state *state,
 						 t->shared->object,
 						 slot,
 						 t->slot->tid};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS], fd, nr;
 	uint64_t id = 0;
-	int fd;
 
-	cpuperf_mark_close_counters(state->own, slot); /* of the thread that had the slot before */
-	if (cpuperf_mark_ask(state->connected, &hello, &fd) || fd < 0)
+	/* of the thread that had the slot before */
+	cpuperf_mark_close_counters(state->own, slot);
+	if (state->own->pages[slot])
+		munmap(state->own->pages[slot], cpuperf_mark_pages_bytes());
+	state->own->pages[slot] = NULL;
+	nr = cpuperf_mark_ask(state->connected, &hello, fds);
+	if (nr <= 0)
 		return;
-	fd = cpuperf_mark_move_up(fd);
+	if (nr == (int)t->shared->nr_counts)
+		state->own->pages[slot] = cpuperf_mark_map_pages(fds, (uint32_t)nr);
+	for (int i = 1; i < nr; i++)
+		close(fds[i]);
+	fd = cpuperf_mark_move_up(fds[0]);
 	if (fd < 0 || ioctl(fd, _IOR('$', 7, uint64_t *), &id))
 		return;
+	t->pages = state->own->pages[slot];
+	t->page_bytes = cpuperf_mark_pages_bytes() / CPUPERF_MARK_MAX_COUNTS;
 	state->own->counters[slot].id = (uint32_t)id;
 	state->own->counters[slot].fd = fd + 1;
 	t->counters = fd;
@@ -586,6 +780,7 @@ CPUPERF_MARK_RARE void cpuperf_mark_attach(struct cpuperf_mark_thread *t)
 	t->is_busy = 1;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	t->slot = NULL;
+	t->pages = NULL;
 	t->number = t->nr_counts = 0;
 	if (t->pause) {
 		t->pause--;
@@ -617,10 +812,10 @@ CPUPERF_MARK_RARE void cpuperf_mark_lose(struct cpuperf_mark_thread *t)
 {
 	const struct cpuperf_mark_hello hello = {
 	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_NOTHING, 0, 0, 0};
-	int error = errno, fd;
+	int error = errno, fds[1 + CPUPERF_MARK_MAX_COUNTS];
 
 	if (__atomic_fetch_add(&t->slot->lost, 1, __ATOMIC_RELAXED) % 4096 == 0 &&
-	    cpuperf_mark_ask(t->number, &hello, &fd) == -ECONNREFUSED)
+	    cpuperf_mark_ask(t->number, &hello, fds) == -ECONNREFUSED)
 		__atomic_store_n(&t->shared->is_closed, 1, __ATOMIC_RELAXED);
 	errno = error;
 }
@@ -807,13 +1002,28 @@ static inline int cpuperf_mark_is_counted(struct cpuperf_mark_thread *t, uint32_
 	return (t->counted & bit) != 0;
 }
 
-/* By one system call, which is no place of cancellation (read(2) of libc is one). */
+static inline int cpuperf_mark_read_pages(const struct cpuperf_mark_thread *t,
+					  uint64_t values[1 + CPUPERF_MARK_MAX_COUNTS])
+{
+	/* A signal handler that interrupted this mark may have forked: a child has no pages. */
+	if (*t->alive != t->generation)
+		return 0;
+	for (uint32_t i = 0; i < t->nr_counts; i++)
+		if (!cpuperf_mark_read_page(t->pages + i * t->page_bytes, &values[1 + i]))
+			return 0;
+	return 1;
+}
+
+/* By the registers, or by one system call, which is no place of cancellation (read(2) of libc is
+ * one). */
 static inline int cpuperf_mark_read(const struct cpuperf_mark_thread *t,
 				    uint64_t values[1 + CPUPERF_MARK_MAX_COUNTS])
 {
 	int error = errno;
 	long bytes = (long)sizeof(*values) * (1 + t->nr_counts);
 
+	if (t->pages && cpuperf_mark_read_pages(t, values))
+		return 1;
 	if (syscall(SYS_read, t->counters, values, bytes) == bytes && values[0] == t->nr_counts)
 		return 1;
 	errno = error;
@@ -914,8 +1124,9 @@ CPUPERF_MARK_OFTEN void cpuperf_mark_write_value(uint32_t kind, uint64_t *site, 
 	(CPUPERF_MARK_IS_ON ? cpuperf_mark_write_value(kind, NULL, name, value) : (void)0)
 
 /* What marks themselves count: the inner region, what is in each region; the outer one less the
- * inner one, what a region adds to those around it. */
-CPUPERF_MARK_RARE void cpuperf_mark_try(struct cpuperf_mark_thread *t)
+ * inner one, what a region adds to those around it. Compiled as the program's marks are: where a
+ * mark is on, it jumps out of the function's usual path. */
+CPUPERF_MARK_OFTEN void cpuperf_mark_try(struct cpuperf_mark_thread *t)
 {
 	uint32_t chance = t->chance;
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/perf_abi.h"
-#include "pmu/ops.h"
+#include "pmu/user.h"
 #include "session/plan.h"
 
 #include <errno.h>
@@ -69,12 +69,12 @@ static int open_one(const struct region_counts *c, uint32_t i, uint32_t tid, int
 	attr->pinned = leader < 0;
 	attr->disabled = 0;
 	attr->sample_type = 0;
-	fd = pmu_kernel_ops.open(attr, (pid_t)tid, -1, leader, PERF_FLAG_FD_CLOEXEC);
+	fd = pmu_user_open(&pmu_kernel_ops, attr, (pid_t)tid, leader);
 	mem_free(attr);
 	return fd;
 }
 
-void *region_counts_open(struct region_counts *c, uint32_t tid, int *fd)
+void *region_counts_open(struct region_counts *c, uint32_t tid, int *fds)
 {
 	struct group *g = mem_zalloc(sizeof(*g));
 	int one = g ? 0 : -ENOMEM;
@@ -90,7 +90,7 @@ void *region_counts_open(struct region_counts *c, uint32_t tid, int *fd)
 		region_counts_close(g);
 		return NULL;
 	}
-	*fd = g->fds[0];
+	memcpy(fds, g->fds, g->nr * sizeof(*fds));
 	return g;
 }
 

@@ -27,8 +27,9 @@ struct region_counts {
 /* Finds the events. 0 or -errno with *e: a name is that of no event of the session, or of one that
  * is not counted for a thread. */
 int region_counts_init(struct region_counts *c, const struct plan *plan, struct err *e);
-/* Opens the group of a thread. *fd: its leader, borrowed. NULL: it cannot be opened. */
-void *region_counts_open(struct region_counts *c, uint32_t tid, int *fd);
+/* Opens the group of a thread. fds: its counters, the leader first, borrowed. NULL: it cannot be
+ * opened. */
+void *region_counts_open(struct region_counts *c, uint32_t tid, int *fds);
 void region_counts_close(void *group);
 
 #endif

@@ -139,10 +139,10 @@ static bool may_connect(void *arg, uint32_t pid)
 	return found;
 }
 
-static void *open_counters(void *arg, uint32_t pid, uint32_t tid, int *fd)
+static void *open_counters(void *arg, uint32_t pid, uint32_t tid, int *fds)
 {
 	(void)pid;
-	return region_counts_open(&((struct session_regions *)arg)->counts, tid, fd);
+	return region_counts_open(&((struct session_regions *)arg)->counts, tid, fds);
 }
 
 static void close_counters(void *arg, void *counters)

@@ -246,9 +246,10 @@ const struct key_row key_rows[] = {
 	.modes = "sampling",
 	.description =
 	    "Events that a thread reads at the beginning and the end of each of its regions, by "
-	    "one "
-	    "read(2) of a group: names of events of this spec that count threads, \"page_faults\" "
-	    "or \"software:page_faults\". --report=regions has their sums. Requires regions.",
+	    "one read(2) of a group, or by the counters' registers where user mode may read all of "
+	    "them (x86; arm64 where /proc/sys/kernel/perf_user_access is 1): names of events of "
+	    "this spec that count threads, \"page_faults\" or \"software:page_faults\". "
+	    "--report=regions has their sums. Requires regions.",
     },
     {
 	SPEC_FIELD(region_counts_every),

@@ -155,14 +155,13 @@ uint32_t wire_number(const struct wire *w)
 	return w->number;
 }
 
-/* fd: -1: the answer has none. */
-static int answer(int to, int fd)
+static int answer(int to, const int *fds, uint32_t nr)
 {
 	char byte = 0;
 	struct iovec part = {&byte, 1};
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(CPUPERF_MARK_MAX_COUNTS * sizeof(int))];
 	} control = {.bytes = {0}};
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
@@ -172,9 +171,10 @@ static int answer(int to, int fd)
 
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	if (fd < 0)
+	c->cmsg_len = CMSG_LEN(nr * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, nr * sizeof(int));
+	message.msg_controllen = CMSG_SPACE(nr * sizeof(int));
+	if (!nr)
 		message.msg_control = NULL, message.msg_controllen = 0;
 	return sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
 }
@@ -203,7 +203,7 @@ static int serve_object(struct wire *w, int fd, uint32_t pid)
 	}
 	w->nr_objects++;
 	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	rc = answer(fd, file);
+	rc = answer(fd, &file, 1);
 	close(file);
 	return rc; /* without a receiver the memory stays empty, until the process ends */
 }
@@ -223,16 +223,16 @@ static int serve_thread(struct wire *w, int fd, uint32_t pid, const struct cpupe
 	struct wire_memory *m = find_memory(w, pid, h->object);
 	uint32_t tid = !m ? 0 : m->is_nested ? wire_find_thread(&root_live, pid, h->tid) : h->tid;
 	void *counters = NULL;
-	int file = -1, rc;
+	int files[CPUPERF_MARK_MAX_COUNTS] = {0}, rc;
 
 	if (!m)
 		return -ENOENT;
 	if (tid && w->config.nr_counts)
-		counters = w->config.counters_open(w->config.arg, pid, tid, &file);
+		counters = w->config.counters_open(w->config.arg, pid, tid, files);
 	rc = wire_memory_greet(m, &w->reader, h->slot, tid, counters);
 	if (rc && counters)
 		w->config.counters_close(w->config.arg, counters);
-	return rc ?: answer(fd, counters ? file : -1);
+	return rc ?: answer(fd, files, counters ? w->config.nr_counts : 0);
 }
 
 static bool may_connect(const struct wire *w, const struct ucred *peer)

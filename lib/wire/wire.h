@@ -50,10 +50,10 @@ struct wire_config {
 	uint32_t nr_counts;
 	const char *const *count_names; /* borrowed; get the numbers from 1 on, as names of marks */
 	uint32_t chance;                /* of a region to be counted, of 2^32; 0: each one is */
-	/* Opens the counters of a thread. *fd: a group whose read(2) returns the number and the
-	 * values of its nr_counts counters; borrowed. What counters_close closes; NULL: it has
-	 * none. */
-	void *(*counters_open)(void *arg, uint32_t pid, uint32_t tid, int *fd);
+	/* Opens the counters of a thread. fds: nr_counts of a group, the leader first, whose
+	 * read(2) returns their number and values; borrowed. What counters_close closes; NULL: it
+	 * has none. */
+	void *(*counters_open)(void *arg, uint32_t pid, uint32_t tid, int *fds);
 	void (*counters_close)(void *arg, void *counters);
 };
 

@@ -440,17 +440,17 @@ TEST(another_user_is_refused)
 /* Counters of a file: their values are 1 more, each, than those read before. */
 struct counted {
 	uint32_t pid, tid, nr_opened, nr_closed;
-	int fd;
+	int fds[3];
 };
 
-static void *open_counters(void *arg, uint32_t pid, uint32_t tid, int *fd)
+static void *open_counters(void *arg, uint32_t pid, uint32_t tid, int *fds)
 {
 	struct counted *c = arg;
 
 	c->pid = pid;
 	c->tid = tid;
 	c->nr_opened++;
-	*fd = c->fd;
+	memcpy(fds, c->fds, sizeof(c->fds));
 	return c;
 }
 
@@ -486,7 +486,7 @@ static void on_any_name(void *arg, uint32_t number, const char *text)
 	snprintf(all.names[number % 64], sizeof(all.names[0]), "%s", text);
 }
 
-static int open_group(void)
+static struct counted open_group(void)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr),
 				       .type = PERF_TYPE_SOFTWARE,
@@ -494,20 +494,23 @@ static int open_group(void)
 				       .exclude_kernel = 1};
 	static const uint64_t events[] = {PERF_COUNT_SW_PAGE_FAULTS, PERF_COUNT_SW_PAGE_FAULTS_MIN,
 					  PERF_COUNT_SW_PAGE_FAULTS_MAJ};
-	int group = -1;
+	struct counted c = {.fds = {-1}};
 
 	for (int i = 0; i < 3; i++) {
-		int fd;
-
 		attr.config = events[i];
-		fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, group, 0);
-		if (fd < 0) {
+		c.fds[i] = (int)syscall(SYS_perf_event_open, &attr, 0, -1, i ? c.fds[0] : -1, 0);
+		if (c.fds[i] < 0) {
 			print_message("skip: counts: no perf events\n");
 			skip();
 		}
-		group = i ? group : fd;
 	}
-	return group;
+	return c;
+}
+
+static void close_group(const struct counted *c)
+{
+	for (int i = 0; i < 3; i++)
+		close(c->fds[i]);
 }
 
 /* Without what the sanitizers look at: their memory has pages of its own. */
@@ -522,10 +525,26 @@ __attribute__((no_sanitize_address, no_sanitize_thread)) static void touch(int n
 	munmap(at, bytes);
 }
 
+/* As a thread that takes another slot would. */
+static int ask_for_counters(const struct wire *w)
+{
+	const struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+						 .version = CPUPERF_MARK_VERSION,
+						 .ask = CPUPERF_MARK_ASK_THREAD,
+						 .object = cpuperf_mark_thread_2.shared->object,
+						 .slot = 5,
+						 .tid = cpuperf_mark_thread_2.slot->tid};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS], nr = cpuperf_mark_ask(wire_number(w), &hello, fds);
+
+	for (int i = 0; i < nr; i++)
+		close(fds[i]);
+	return nr;
+}
+
 TEST(regions_have_counts)
 {
 	static const char *const names[] = {"faults", "minor", "major"};
-	struct counted counted = {.fd = open_group()};
+	struct counted counted = open_group();
 	const struct wire_config with_counts = {.arg = &counted,
 						.name = on_any_name,
 						.marks = on_counts,
@@ -551,6 +570,8 @@ TEST(regions_have_counts)
 	}
 	CPUPERF_END;
 	assert_true(cpuperf_mark_thread_2.counters >= 64); /* a high number */
+	assert_null(cpuperf_mark_thread_2.pages);          /* the kernel's own: read(2) alone */
+	assert_int_equal(ask_for_counters(w), 3);
 	close_wire(w);
 
 	assert_int_equal(counts.nr, NR_TRIED + 1 + 6);
@@ -576,13 +597,13 @@ TEST(regions_have_counts)
 	CPUPERF_INSTANT("x");
 	assert_int_equal(cpuperf_mark_state_2.on, 0);
 	assert_int_equal(fcntl(cpuperf_mark_thread_2.counters, F_GETFD), -1);
-	close(counted.fd);
+	close_group(&counted);
 }
 
 TEST(some_regions_have_counts)
 {
 	static const char *const names[] = {"faults", "minor", "major"};
-	struct counted counted = {.fd = open_group()};
+	struct counted counted = open_group();
 	const struct wire_config with_counts = {.arg = &counted,
 						.name = on_any_name,
 						.marks = on_counts,
@@ -612,7 +633,7 @@ TEST(some_regions_have_counts)
 	/* 160 / 4 ± 6 deviations */
 	assert_int_equal(nr_begun, 160);
 	assert_in_range(nr_counted, 8, 73);
-	close(counted.fd);
+	close_group(&counted);
 }
 
 /* Version 1 connected, and waited for an answer. */
@@ -651,13 +672,13 @@ TEST(hostile_threads_are_refused)
 					   .object = 1,
 					   .slot = 1u << 30,
 					   .tid = 1};
-	int fd;
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 
 	CPUPERF_INSTANT("x");
-	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, &fd), -ECONNREFUSED);
+	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, fds), -ECONNREFUSED);
 	hello.slot = 0;
 	hello.object = 2;
-	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, &fd), -ECONNREFUSED);
+	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, fds), -ECONNREFUSED);
 	close_wire(w);
 }
 
