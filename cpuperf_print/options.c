@@ -217,6 +217,14 @@ static const struct opt_row rows[] = {
 	 "wait belongs to the region in which it began. May be repeated.",
      .set = opt_add_string,
      .offset = AT(regions)},
+    {.name = "subtract-marks",
+     .arg = OPT_NONE,
+     .section = "Which samples",
+     .help = "In --report=regions, subtract from what events counted in regions (region_counts) "
+	     "what the marks themselves count, which the heading has. Not where only some regions "
+	     "were counted. The first mark at each place counts more: it looks its name up.",
+     .set = opt_set_flag,
+     .offset = AT(subtract_marks)},
     {.name = "cmdline",
      .arg = OPT_REQUIRED,
      .metavar = "GLOB",

@@ -14,7 +14,7 @@ struct options {
 	const char *sort, *group_by, *top, *rows, *min_percent, *max_depth, *fail_over, *threads;
 	bool by_session, no_pager, counts, within, live;
 	struct opt_strings merge, split, hide, only;
-	bool merge_object, inlined, wakers, lines, debuginfod;
+	bool merge_object, inlined, wakers, lines, debuginfod, subtract_marks;
 	struct opt_strings events, comms, regions, cmdlines;
 	const char *pids, *trees, *cpus, *iterations, *from, *to;
 	struct opt_strings debug_dirs;

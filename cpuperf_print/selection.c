@@ -205,6 +205,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .with_inlined = o->inlined,
 	    .with_wakers = o->wakers,
 	    .with_lines = o->lines,
+	    .without_marks = o->subtract_marks,
 	};
 	rc = parse_filter(&s->filter, o, e) ?:
 	       parse_rules(&s->rules, o, e) ?:

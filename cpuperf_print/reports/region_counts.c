@@ -21,16 +21,11 @@ static const struct {
     {"_calls", NULL, GRID_COUNT, GRID_COUNT, GRID_ONLY_MACHINES},
 };
 
-size_t reports_region_counts_columns(struct reports_region_counts *c,
-				     const struct report_region_sums *sums,
-				     struct grid_column *columns)
+size_t reports_region_counts_columns(struct reports_region_counts *c, struct grid_column *columns)
 {
+	const struct report_region_sums *sums = c->sums;
 	size_t nr = 0;
 
-	c->sums = sums;
-	c->nr = (uint32_t)sums->counts.names.nr;
-	if (c->nr > REPORTS_REGION_COUNTS_MAX)
-		c->nr = REPORTS_REGION_COUNTS_MAX;
 	for (uint32_t i = 0; i < c->nr; i++) {
 		const char *name = dict_text(&sums->counts.names, i);
 
@@ -82,7 +77,7 @@ void reports_region_counts_put(const struct reports_region_counts *c, struct gri
 	}
 }
 
-/* The least count of the trial's regions. */
+/* The least of the trial's regions: what an event counted in a call, or its time (DICT_NONE). */
 static bool find_trial(const struct reports_region_counts *c, const struct profile_processes *p,
 		       const char *region, uint32_t name, uint64_t *least)
 {
@@ -91,29 +86,63 @@ static bool find_trial(const struct reports_region_counts *c, const struct profi
 	for (uint32_t i = 0; i < c->sums->sums.nr; i++) {
 		const struct report_region_sum *sum = dict_at(&c->sums->sums, i);
 		const struct report_region_count *count =
-		    strcmp(profile_region(p, sum->region)->name, region)
-			? NULL
-			: report_region_count_sums_find(&c->sums->counts, i, name);
+		    name == DICT_NONE ? NULL
+				      : report_region_count_sums_find(&c->sums->counts, i, name);
+		uint64_t value = count ? count->least : sum->min_ns;
 
-		if (!count || (is_found && count->least >= *least))
+		if (strcmp(profile_region(p, sum->region)->name, region) != 0 ||
+		    (name == DICT_NONE ? !sum->calls : !count) || (is_found && value >= *least))
 			continue;
-		*least = count->least;
+		*least = value;
 		is_found = true;
 	}
 	return is_found;
 }
 
-void reports_region_counts_heading(const struct reports_region_counts *c,
-				   const struct profile_processes *p, struct buf *text)
+static struct reports_region_marks find_marks(const struct reports_region_counts *c,
+					      const struct profile_processes *p, uint32_t name)
 {
-	for (uint32_t i = 0; i < c->nr; i++) {
-		uint64_t own, pair;
+	struct reports_region_marks m = {.is_known = false};
+	uint64_t pair;
 
-		if (find_trial(c, p, REPORT_REGION_TRIAL_INNER, i, &own) &&
-		    find_trial(c, p, REPORT_REGION_TRIAL, i, &pair) && pair >= own)
-			buf_printf(text,
-				   "%s: the marks of a region count %" PRIu64 " in it and %" PRIu64
-				   " in those around it, not subtracted\n",
-				   dict_text(&c->sums->counts.names, i), own, pair - own);
-	}
+	m.is_known = find_trial(c, p, REPORT_REGION_TRIAL_INNER, name, &m.own) &&
+		     find_trial(c, p, REPORT_REGION_TRIAL, name, &pair) && pair >= m.own;
+	if (m.is_known)
+		m.around = pair - m.own;
+	return m;
+}
+
+void reports_region_counts_init(struct reports_region_counts *c, struct report_region_sums *sums,
+				const struct profile_processes *p, bool subtracts)
+{
+	c->sums = sums;
+	c->nr = (uint32_t)sums->counts.names.nr;
+	if (c->nr > REPORTS_REGION_COUNTS_MAX)
+		c->nr = REPORTS_REGION_COUNTS_MAX;
+	c->is_subtracted = subtracts && !sums->counts.is_sparse;
+	c->wall = find_marks(c, p, DICT_NONE);
+	for (uint32_t i = 0; i < c->nr; i++)
+		c->marks[i] = find_marks(c, p, i);
+	for (uint32_t i = 0; i < c->nr && c->is_subtracted; i++)
+		if (c->marks[i].is_known)
+			report_region_count_sums_subtract(&sums->counts, i, c->marks[i].own,
+							  c->marks[i].around);
+}
+
+static void put_marks(const struct reports_region_marks *m, const char *name, const char *verb,
+		      const char *unit, bool is_subtracted, struct buf *text)
+{
+	if (m->is_known)
+		buf_printf(text,
+			   "%s: the marks of a region %s %" PRIu64 "%s in it and %" PRIu64
+			   "%s in those around it, %ssubtracted\n",
+			   name, verb, m->own, unit, m->around, unit, is_subtracted ? "" : "not ");
+}
+
+void reports_region_counts_heading(const struct reports_region_counts *c, struct buf *text)
+{
+	for (uint32_t i = 0; i < c->nr; i++)
+		put_marks(&c->marks[i], dict_text(&c->sums->counts.names, i), "count", "",
+			  c->is_subtracted, text);
+	put_marks(&c->wall, "wall", "take", " ns", false, text);
 }

@@ -202,6 +202,8 @@ static int read_all(struct report *r, struct err *e)
 	if (report_region_sums_read(&r->sums, r->processes, &r->j->selection->filter, in->start_ns,
 				    r->by_thread))
 		return err_set(e, -ENOMEM, "out of memory");
+	reports_region_counts_init(&r->counts, &r->sums, r->processes,
+				   r->j->selection->without_marks);
 	return read_samples(r, e);
 }
 
@@ -406,7 +408,7 @@ static struct grid *make_grid(struct report *r)
 	for (; nr < ARRAY_NR(fixed); nr++)
 		columns[nr] = fixed[nr];
 	nr += add_event_columns(r, &columns[nr]);
-	nr += reports_region_counts_columns(&r->counts, &r->sums, &columns[nr]);
+	nr += reports_region_counts_columns(&r->counts, &columns[nr]);
 	for (size_t i = 0; r->by_thread && i < ARRAY_NR(of_thread); i++)
 		columns[nr++] = of_thread[i];
 	columns[nr++] = (struct grid_column){"path", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES};
@@ -450,7 +452,7 @@ static void put_heading(const struct report *r)
 			   "the measuring",
 			   r->stats.nr_paused);
 	buf_addc(text, '\n');
-	reports_region_counts_heading(&r->counts, r->processes, text);
+	reports_region_counts_heading(&r->counts, text);
 }
 
 int reports_regions(struct job *j, struct err *e)

@@ -28,6 +28,7 @@ struct open {
 	struct counts counts;                      /* at its beginning */
 	uint64_t inner[PROFILE_MAX_REGION_COUNTS]; /* of the regions inside, in their order */
 	bool is_inner_partial;                     /* one of them was not counted */
+	uint64_t nr_below, nr_inner;               /* that were counted */
 	struct profile_task task;
 };
 
@@ -132,8 +133,11 @@ static size_t take_counts(struct walk *w, const struct open *o, bool is_closed,
 
 	if (!is_closed)
 		w->next.nr = 0;
-	if (outer)
+	if (outer) {
 		outer->is_inner_partial |= !is_counted;
+		outer->nr_inner += is_counted;
+		outer->nr_below += is_counted + o->nr_below;
+	}
 	for (size_t i = 0; is_counted && i < o->counts.nr; i++) {
 		uint64_t value = w->next.value[i] - o->counts.value[i];
 
@@ -141,7 +145,9 @@ static size_t take_counts(struct walk *w, const struct open *o, bool is_closed,
 		    .name = profile_regions_text(w->p->regions, o->counts.what[i]),
 		    .value = value,
 		    .inner = o->inner[i],
-		    .has_inner = !o->is_inner_partial};
+		    .has_inner = !o->is_inner_partial,
+		    .nr_below = o->nr_below,
+		    .nr_inner = o->nr_inner};
 		if (outer)
 			outer->inner[i] += value;
 	}

@@ -21,6 +21,8 @@ struct profile_region_count {
 	uint64_t value;
 	uint64_t inner; /* of the regions inside */
 	bool has_inner; /* all of them were counted */
+	/* Regions inside that were counted, with those in them; and those next inside alone. */
+	uint64_t nr_below, nr_inner;
 };
 
 /* Borrowed until the next. */

@@ -42,9 +42,11 @@ static int add_one(struct report_region_count_sums *s, uint32_t sum,
 	if (!c->calls || from->value < c->least)
 		c->least = from->value;
 	c->total += from->value;
+	c->nr_below += from->nr_below;
 	add_to_mean(&c->mean, &c->squares, ++c->calls, from->value);
 	if (!from->has_inner)
 		return 0;
+	c->nr_inner += from->nr_inner;
 	c->self += from->value > from->inner ? from->value - from->inner : 0;
 	add_to_mean(&c->self_mean, &c->self_squares, ++c->self_calls,
 		    from->value > from->inner ? from->value - from->inner : 0);
@@ -60,6 +62,32 @@ int report_region_count_sums_add(struct report_region_count_sums *s, uint32_t su
 	for (size_t i = 0; i < e->nr_counts && rc == 0; i++)
 		rc = add_one(s, sum, &e->counts[i]);
 	return rc;
+}
+
+static uint64_t without(uint64_t total, double marks)
+{
+	return (double)total > marks ? total - (uint64_t)marks : 0;
+}
+
+/* In a region's self time is also what the regions next inside count outside of themselves. */
+void report_region_count_sums_subtract(struct report_region_count_sums *s, uint32_t name,
+				       uint64_t own, uint64_t around)
+{
+	double inner = around > own ? (double)(around - own) : 0;
+
+	for (uint32_t i = 0; i < s->counts.nr && !s->is_sparse; i++) {
+		struct report_region_count *c = dict_at(&s->counts, i);
+
+		if (c->name != name)
+			continue;
+		c->total = without(c->total, (double)own * (double)c->calls +
+						 (double)around * (double)c->nr_below);
+		c->self = without(c->self, (double)own * (double)c->self_calls +
+					       inner * (double)c->nr_inner);
+		c->mean = (double)c->total / (double)c->calls;
+		if (c->self_calls)
+			c->self_mean = (double)c->self / (double)c->self_calls;
+	}
 }
 
 const struct report_region_count *

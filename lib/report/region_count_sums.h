@@ -21,6 +21,8 @@ struct report_region_count {
 	uint64_t self_calls;  /* of these, where all regions inside were counted, too */
 	uint64_t self;        /* of self_calls, without the regions inside */
 	uint64_t least;       /* of a call */
+	uint64_t nr_below;    /* regions that were counted inside calls, with those in them */
+	uint64_t nr_inner;    /* of self_calls: regions next inside */
 	double mean, squares; /* squares: of the differences from the mean, added up */
 	double self_mean, self_squares;
 };
@@ -36,6 +38,10 @@ void report_region_count_sums_fini(struct report_region_count_sums *s);
 /* Adds the end of a call; sum: the number of the path's sum. 0 or -ENOMEM. */
 int report_region_count_sums_add(struct report_region_count_sums *s, uint32_t sum,
 				 const struct profile_region_event *e);
+/* Subtracts what the marks themselves counted of that name: own in each region, around in those
+ * around it. Only where every call was counted. Nothing becomes negative. */
+void report_region_count_sums_subtract(struct report_region_count_sums *s, uint32_t name,
+				       uint64_t own, uint64_t around);
 /* NULL: nothing was counted. */
 const struct report_region_count *
 report_region_count_sums_find(const struct report_region_count_sums *s, uint32_t sum,

@@ -335,6 +335,31 @@ TEST(regions_have_counts)
 	    0));
 }
 
+/* a around b around c, and b alone; then b without counts around c. */
+TEST(counted_regions_inside_are_counted)
+{
+	enum { C = TRACE_MARK_COUNT };
+	const struct report_region_count *c;
+
+	ADD(5, 1, {1, 0, 4, C, 0}, {1, 0, 1, B, 0}, {2, 0, 4, C, 0}, {2, 0, 2, B, 1},
+	    {3, 0, 4, C, 0}, {3, 0, 3, B, 2}, {4, 0, 4, C, 0}, {4, 0, 0, E, 2}, {5, 0, 4, C, 0},
+	    {5, 0, 0, E, 1}, {6, 0, 4, C, 0}, {6, 0, 2, B, 1}, {7, 0, 4, C, 0}, {7, 0, 0, E, 1},
+	    {8, 0, 4, C, 0}, {8, 0, 0, E, 0});
+	ADD(6, 1, {11, 0, 4, C, 0}, {11, 0, 1, B, 0}, {12, 0, 2, B, 1}, {13, 0, 4, C, 0},
+	    {13, 0, 3, B, 2}, {14, 0, 4, C, 0}, {14, 0, 0, E, 2}, {15, 0, 0, E, 1},
+	    {18, 0, 4, C, 0}, {18, 0, 0, E, 0});
+	make(NULL, 0);
+	read_sums(true);
+	c = report_region_count_sums_find(&sums.counts,
+					  report_region_sums_find(&sums, 1, find("a")->number), 0);
+	assert_int_equal(c->nr_below, 3);
+	assert_int_equal(c->nr_inner, 2);
+	c = report_region_count_sums_find(&sums.counts,
+					  report_region_sums_find(&sums, 2, find("a")->number), 0);
+	assert_int_equal(c->nr_below, 1);
+	assert_int_equal(c->self_calls, 0);
+}
+
 /* The count of a mark that makes no step is not that of the next one. */
 TEST(a_count_is_of_its_mark)
 {

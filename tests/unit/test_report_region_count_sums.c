@@ -49,6 +49,49 @@ TEST(all_calls_are_exact)
 	assert_null(report_region_count_sums_find(&s, SUM, 1));
 }
 
+static void add_around(uint64_t value, uint64_t inner, uint64_t nr_below, uint64_t nr_inner)
+{
+	const struct profile_region_count count = {.name = "faults",
+						   .value = value,
+						   .inner = inner,
+						   .has_inner = true,
+						   .nr_below = nr_below,
+						   .nr_inner = nr_inner};
+	const struct profile_region_event e = {.counts = &count, .nr_counts = 1};
+
+	assert_int_equal(report_region_count_sums_add(&s, SUM, &e), 0);
+}
+
+/* Marks count 5 in their region and 12 around it: 100 is 5, 3 times 12 and 59; itself 100 - 40, of
+ * which 5 and 2 times 7 are marks. */
+TEST(marks_are_subtracted)
+{
+	const struct report_region_count *c;
+
+	add_around(100, 40, 3, 2);
+	add_around(100, 40, 3, 2);
+	report_region_count_sums_subtract(&s, 1, 5, 12);
+	c = report_region_count_sums_find(&s, SUM, 0);
+	assert_int_equal(c->total, 200); /* another event's marks */
+	report_region_count_sums_subtract(&s, 0, 5, 12);
+	assert_int_equal(c->total, 2 * 59);
+	assert_int_equal(c->self, 2 * 41);
+	assert_true(c->mean == 59);
+	report_region_count_sums_subtract(&s, 0, 1000, 1000);
+	assert_int_equal(c->total, 0);
+	assert_int_equal(c->self, 0);
+}
+
+TEST(marks_of_some_calls_are_not_subtracted)
+{
+	const struct profile_region_event bare = {.nr_counts = 0};
+
+	add_around(100, 40, 3, 2);
+	assert_int_equal(report_region_count_sums_add(&s, SUM, &bare), 0);
+	report_region_count_sums_subtract(&s, 0, 5, 12);
+	assert_int_equal(report_region_count_sums_find(&s, SUM, 0)->total, 100);
+}
+
 /* Mean 20, deviation 10, 3 of 12: 240 ± 4.303 × 12 × 10 × sqrt(1/3 × 3/4). */
 TEST(some_calls_are_an_estimate)
 {
