@@ -24,7 +24,7 @@ struct selection {
 	double min_percent, fail_over; /* negative: not given */
 	unsigned nr_threads;           /* 0: as many as CPUs */
 	bool by_session, by_count, within, with_inlined, with_wakers, with_lines;
-	bool without_marks; /* --subtract-marks */
+	bool without_marks;    /* --subtract-marks */
 	enum report_root root; /* of each stack */
 	bool adds_states;      /* root or columns need states */
 	bool by_total;         /* --sort=total: rows are ordered by total, not by self */

@@ -83,7 +83,9 @@ CPUPERF_EAGER int cpuperf_counts_reset(struct cpuperf_counts *c, struct cpuperf_
 CPUPERF_EAGER int cpuperf_counts_read_sized(struct cpuperf_counts *c, struct cpuperf_value *values,
 					    size_t nr, size_t stride, struct cpuperf_error *e);
 /* Reads the first nr counts, started or not: with one system call if the events are of one kind
- * (the kernel's own, or one CPU's), and of one thread. nr beyond the number of events: -ERANGE. */
+ * (the kernel's own, or one CPU's), and of one thread; with none if these are a CPU's, of the
+ * thread that opened them and reads them, started, and user mode may read the counters (x86; arm64
+ * where /proc/sys/kernel/perf_user_access was 1). nr beyond the number of events: -ERANGE. */
 CPUPERF_INLINE int cpuperf_counts_read(struct cpuperf_counts *c, struct cpuperf_value *values,
 				       size_t nr, struct cpuperf_error *e)
 {

@@ -102,6 +102,7 @@ static int add_alone(struct api_counters *c, size_t part, pid_t task)
 		return -ENOMEM;
 	pmu_group_init_task(g, c->pmu, task, c->cpu);
 	g->is_resumed = true; /* an exec of the task must not start it */
+	g->is_read_by_user = c->reader != NULL;
 	rc = pmu_group_add(g, c->parts[part].attr, (uint32_t)part);
 	c->nr_groups -= rc != 0;
 	return rc;
@@ -187,11 +188,23 @@ static void refuse_elsewhere(struct api_counters *c)
 	}
 }
 
+/* Its address is another one in each thread. */
+static _Thread_local char reader;
+
+/* Without memory, read(2) reads them. */
+static void map_pages(struct api_counters *c)
+{
+	c->users = mem_calloc(c->nr_groups, sizeof(*c->users));
+	for (size_t g = 0; c->users && g < c->nr_groups; g++)
+		(void)pmu_user_map(&c->users[g], &c->groups[g]);
+}
+
 int api_counters_open(struct api_counters *c, const struct api_counters_use *use)
 {
 	const struct plan_target *target = &c->plan->target;
 	int rc;
 
+	c->reader = use->is_own_thread ? &reader : NULL;
 	c->parts = mem_calloc(c->plan->nr_parts, sizeof(*c->parts));
 	c->support = mem_calloc(c->plan->nr_events, sizeof(*c->support));
 	if (!c->parts || !c->support)
@@ -202,13 +215,19 @@ int api_counters_open(struct api_counters *c, const struct api_counters_use *use
 		rc = open_task(c, target->ids[i]);
 	if (rc == 0 && !target->nr_ids)
 		rc = open_task(c, -1);
-	return rc ?: api_counters_switch(c, false);
+	rc = rc ?: api_counters_switch(c, false);
+	if (rc == 0 && c->reader)
+		map_pages(c);
+	return rc;
 }
 
 void api_counters_close(struct api_counters *c)
 {
 	for (size_t g = 0; g < c->nr_groups; g++)
 		pmu_group_fini(&c->groups[g]);
+	for (size_t g = 0; c->users && g < c->nr_groups; g++)
+		pmu_user_unmap(&c->users[g]);
+	mem_free(c->users);
 	for (size_t k = 0; c->parts && k < c->plan->nr_parts; k++)
 		mem_free(c->parts[k].attr);
 	mem_free(c->groups);
@@ -256,7 +275,9 @@ void api_counters_read(struct api_counters *c)
 		part->has_failed = false;
 	}
 	for (size_t g = 0; g < c->nr_groups; g++) {
-		int rc = pmu_group_read(&c->groups[g], counts);
+		bool is_read = c->users && c->reader == &reader &&
+			       pmu_user_read(&c->users[g], &c->groups[g], counts);
+		int rc = is_read ? 0 : pmu_group_read(&c->groups[g], counts);
 
 		add_up(c, &c->groups[g], rc, counts);
 	}

@@ -6,7 +6,7 @@
 #define API_COUNTERS_H
 
 #include "base/err.h"
-#include "pmu/group.h"
+#include "pmu/user.h"
 #include "session/plan.h"
 
 struct perf_event_attr;
@@ -24,6 +24,8 @@ struct api_counters {
 	const struct pmu_ops *pmu;
 	int cpu;                       /* -1: any, of the plan's target */
 	struct pmu_group *groups;      /* owned */
+	struct pmu_user *users;        /* owned; per group; NULL: read(2) reads them */
+	const void *reader;            /* of the thread that may read by itself; NULL: none */
 	struct api_counter *parts;     /* owned; per part of the plan */
 	struct event_support *support; /* owned; per event: whether it is open, or why not */
 	size_t nr_groups, group_room;
@@ -33,6 +35,7 @@ struct api_counters {
 struct api_counters_use {
 	bool is_inherited;     /* by what the tasks create */
 	bool stays_in_process; /* by their threads only */
+	bool is_own_thread;    /* the calling thread, and nothing else */
 };
 
 /* Opens the events, disabled. Events that cannot be opened are no error. 0 or -ENOMEM; then, too,

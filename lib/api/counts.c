@@ -59,6 +59,11 @@ static int leave(struct cpuperf_counts *c, int rc, const char *what, struct cpup
 	return api_fail(error, &e);
 }
 
+static bool is_of_caller(const struct cpuperf_counts *c)
+{
+	return c->whom.scope == CPUPERF_THREAD && c->whom.id == 0;
+}
+
 static void set_bases(struct cpuperf_counts *c)
 {
 	api_counters_read(&c->counters);
@@ -78,11 +83,6 @@ static uint64_t raw_of(const struct cpuperf_counts *c, size_t i)
 	for (size_t k = p->first_part; k < p->first_part + p->nr_parts; k++)
 		raw += c->counters.parts[k].raw - c->bases[k].raw;
 	return raw;
-}
-
-static bool is_of_caller(const struct cpuperf_counts *c)
-{
-	return c->whom.scope == CPUPERF_THREAD && c->whom.id == 0;
 }
 
 /* Starts and stops once with nothing between. The first ones also bring the code and the stack of
@@ -138,7 +138,8 @@ static int open_once(struct cpuperf_counts *c, struct cpuperf_error *error)
 {
 	const struct api_counters_use use = {.is_inherited = api_whom_is_inherited(&c->whom),
 					     .stays_in_process =
-						 api_whom_stays_in_process(&c->whom)};
+						 api_whom_stays_in_process(&c->whom),
+					     .is_own_thread = is_of_caller(c) && !c->whom.flags};
 	struct err e = {0};
 	int rc = api_whom_list(&c->whom, &e);
 

@@ -4,6 +4,7 @@
 #include "pmu/group.h"
 
 #include "base/perf_abi.h"
+#include "pmu/user.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,8 +48,9 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 	 * this bit is set: a group with one member too many would be accepted, and never run. On
 	 * events of a whole CPU it has no other effect. */
 	a.enable_on_exec = leads && !g->is_resumed;
-	fd = g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd,
-			  g->is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
+	fd = g->is_read_by_user ? pmu_user_open(g->ops, &a, g->pid, leads ? -1 : g->members[0].fd)
+				: g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd,
+					       g->is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
 	if (fd < 0)
 		return fd;
 	g->members[g->nr_members++] = (struct pmu_member){

@@ -28,6 +28,7 @@ struct pmu_group {
 	bool is_cgroup;
 	bool is_resumed; /* events are disabled and enabled again: exec must not enable them */
 	bool is_disabled;
+	bool is_read_by_user; /* of one task, which may read it by pmu/user.h */
 	uint32_t nr_members;
 	/* Set by pmu_group_read: */
 	uint64_t enabled_ns, running_ns; /* of the last reading, cumulative */
