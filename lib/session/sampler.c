@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "bpf/waits.h"
-#include "event/event.h"
 #include "session/mapped.h"
 #include "session/sample_record.h"
 #include "session/stacks.h"
@@ -17,7 +16,6 @@
 #include <string.h>
 
 enum {
-	SIDE_BAND_BYTES = 1 << 20,
 	MAX_KEPT_BYTES = 1 << 30, /* the most that a ring gathers between two reads of its head */
 	MAX_LASTING_BYTES = 64 << 20,
 };
@@ -58,147 +56,6 @@ void sampler_fini(struct sampler *s)
 	*s = (struct sampler){0};
 }
 
-static enum plan_set set_of(const struct session_cpu *c, size_t part)
-{
-	return c->plan->events[c->plan->parts[part].event].set;
-}
-
-static bool is_sampled(const struct session_cpu *c, size_t part)
-{
-	return spec_event_is_sampled(c->plan->events[c->plan->parts[part].event].asked);
-}
-
-static bool is_of_tasks(const struct sampler *s)
-{
-	return s->cpu->plan->target.nr_ids && !s->cpu->plan->target.is_cgroup;
-}
-
-/* Opens a side-band event with what the kernel supports. pid: a task, -1 for the machine, or 0 for
- * this thread: disabled, since its own records belong to nobody's target. */
-static int open_side_band_event(const struct sampler *s, pid_t pid, uint32_t wakeup_bytes,
-				bool is_overwritten)
-{
-	bool is_user_only = s->cpu->plan->target.is_user_only;
-	int fd = -ENOMEM;
-
-	for (unsigned level = 0;; level++) {
-		struct perf_event_attr *attr =
-		    event_attr_side_band(level, pid > 0, is_user_only, wakeup_bytes);
-
-		if (!attr)
-			return fd;
-		attr->disabled = pid == 0;
-		attr->write_backward = is_overwritten;
-		fd = s->pmu->open(attr, pid, (int)s->cpu->cpu, -1, 0);
-		mem_free(attr);
-		if (fd != -EINVAL && fd != -E2BIG)
-			return fd;
-	}
-}
-
-/*
- * Opens the ring if it is not open, else sends the event's records to it. The ring of tasks is on
- * an event of this thread that stays disabled: poll returns POLLHUP for the ring of an event whose
- * task has ended, also while others write to it. The kernel refuses to mix events that write in
- * different directions.
- */
-static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t bytes)
-{
-	bool is_overwritten = ring == &s->ring && s->span_ns;
-	int owner;
-
-	if (ring->base)
-		return pmu_ring_join(ring, fd);
-	if (!is_of_tasks(s))
-		return pmu_ring_open(ring, s->pmu, fd, bytes, is_overwritten);
-	owner = open_side_band_event(s, 0, (uint32_t)(bytes / 4), is_overwritten);
-	if (owner < 0)
-		return owner;
-	s->owner_fds[s->nr_owner_fds++] = owner;
-	return pmu_ring_open(ring, s->pmu, owner, bytes, is_overwritten) ?: pmu_ring_join(ring, fd);
-}
-
-/* Each sampling event writes into the same ring. */
-static int attach(struct sampler *s, const struct session_probe *p, const struct pmu_member *m,
-		  uint64_t id, uint64_t ring_bytes)
-{
-	uint32_t i = 0;
-	int rc = join_ring(s, &s->ring, m->fd, ring_bytes);
-
-	if (rc)
-		return rc;
-	while (i < s->scan.nr_events && s->events[i].part != m->event)
-		i++;
-	if (i == s->scan.nr_events) {
-		s->events[i] = (struct sampler_event){.part = m->event,
-						      .aggregate = p->aggregates[m->event],
-						      .attr = p->attrs[m->event],
-						      .id = id};
-		pmu_scan_event_init(&s->counts[i], p->attrs[m->event]);
-		s->scan.nr_events++;
-	}
-	s->scan_ids[s->scan.nr_ids++] = (struct pmu_scan_id){id, i};
-	return 0;
-}
-
-static int add_member(struct sampler *s, const struct session_probe *p, size_t g, uint32_t member,
-		      uint64_t ring_bytes)
-{
-	const struct pmu_group *group = &s->cpu->groups[g];
-	const struct pmu_member *m = &group->members[member];
-	uint32_t event = p->plan->parts[m->event].event;
-	struct trace_id *id = &s->ids[s->nr_ids];
-	int rc = pmu_group_id(group, member, &id->id);
-
-	if (rc)
-		return rc;
-	id->event = event;
-	id->instance = session_cpu_instance(s->cpu, m->event);
-	id->attr = m->event - p->plan->events[event].first_part;
-	id->group = (uint32_t)g;
-	s->nr_ids++;
-	return is_sampled(s->cpu, m->event) ? attach(s, p, m, id->id, ring_bytes) : 0;
-}
-
-static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
-{
-	int rc = 0;
-
-	for (size_t g = 0; g < s->cpu->nr_groups; g++) {
-		const struct pmu_group *group = &s->cpu->groups[g];
-		enum plan_set set = set_of(s->cpu, group->members[0].event);
-
-		if (set != PLAN_TIMEBASE && set != PLAN_SAMPLING)
-			continue;
-		for (uint32_t m = 0; m < group->nr_members && rc == 0; m++)
-			rc = add_member(s, p, g, m, ring_bytes);
-	}
-	pmu_scan_sort(&s->scan);
-	return rc;
-}
-
-static int open_side_band(struct sampler *s, uint64_t ring_bytes)
-{
-	static const pid_t machine[] = {-1};
-	uint64_t bytes = ring_bytes < SIDE_BAND_BYTES ? ring_bytes : SIDE_BAND_BYTES;
-	const struct plan_target *target = &s->cpu->plan->target;
-	const pid_t *ids = is_of_tasks(s) ? target->ids : machine;
-	size_t nr = is_of_tasks(s) ? target->nr_ids : 1;
-	int rc = 0;
-
-	for (size_t i = 0; i < nr && rc == 0; i++) {
-		int fd = open_side_band_event(s, ids[i], (uint32_t)bytes / 4, false);
-
-		if (fd == -ESRCH) /* the task has just ended */
-			continue;
-		if (fd < 0)
-			return fd;
-		s->side_band_fds[s->nr_side_band_fds++] = fd;
-		rc = join_ring(s, &s->side_band, fd, bytes);
-	}
-	return rc;
-}
-
 static void start_counting(struct sampler *s)
 {
 	for (uint32_t i = 0; i < s->scan.nr_events; i++) {
@@ -207,41 +64,6 @@ static void start_counting(struct sampler *s)
 		c->samples = c->idle = c->weight = c->throttled = c->unthrottled = 0;
 	}
 	s->scan.lost = s->scan.records = s->side_band_lost = s->lasting_full = 0;
-}
-
-int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
-{
-	int rc;
-
-	s->scan = (struct pmu_scan){.tids = s->tids,
-				    .events = s->counts,
-				    .ids = s->scan_ids,
-				    .has_identifier = p->shares_ring};
-	s->pmu = p->pmu;
-	s->nr_ids = 0;
-	s->is_hung_up = false;
-	rc = open_ring(s, p, ring_bytes);
-	if (rc == 0 && s->ring.base)
-		rc = open_side_band(s, ring_bytes);
-	if (rc)
-		sampler_close(s);
-	return rc;
-}
-
-void sampler_close(struct sampler *s)
-{
-	pmu_ring_close(&s->ring);
-	pmu_ring_close(&s->side_band);
-	while (s->nr_side_band_fds)
-		s->pmu->close(s->side_band_fds[--s->nr_side_band_fds]);
-	while (s->nr_owner_fds)
-		s->pmu->close(s->owner_fds[--s->nr_owner_fds]);
-}
-
-void sampler_enable(const struct sampler *s)
-{
-	for (size_t i = 0; i < s->nr_side_band_fds; i++)
-		(void)s->pmu->ioctl(s->side_band_fds[i], PERF_EVENT_IOC_ENABLE, 0);
 }
 
 /* True if there is no time to pack: it took long already, or the ring fills fast. */

@@ -67,11 +67,10 @@ void sampler_fini(struct sampler *s);
 /*
  * Maps the ring that all sampling events of the CPU (open, not yet counting) write into, and the
  * side band's ring. 0; -errno: nothing is open then. Without a sampling event on this CPU there is
- * neither.
+ * neither. The ring of a flight recorder is overwritten, and read only by sampler_cut: set copy
+ * before.
  */
 int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes);
-/* With a flight recorder, its ring is overwritten, and read only by sampler_cut: set copy before.
- */
 void sampler_close(struct sampler *s);
 /* Enables the side band first: a task must be recorded before its samples. */
 void sampler_enable(const struct sampler *s);

@@ -8,60 +8,16 @@
 
 #include "base/array.h"
 #include "base/mem.h"
-#include "session/common.h"
-#include "session/counters.h"
-#include "session/delays.h"
-#include "session/idle.h"
-#include "session/notes.h"
-#include "session/paced.h"
-#include "session/record.h"
-#include "session/regions.h"
-#include "session/sampler.h"
-#include "session/surveyor.h"
+#include "session/sampling_internal.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
 enum {
 	NS_PER_S = 1000000000,
-	PACK_NS = 100000000, /* per emptying of the rings */
 	MAX_COMMON_BYTES = 1 << 30,
-};
-
-struct sampling {
-	struct sampling_config config;
-	const struct plan *plan; /* borrowed, like counters, recorder and notes */
-	const struct counters *counters;
-	struct recorder *recorder;
-	struct notes *notes;
-	uint32_t nr_cpus;
-	struct sampler *samplers;       /* owned, like all below; per CPU */
-	struct trace_sampling *results; /* per CPU */
-	struct pollfd *fds;             /* the session's stop, then two per CPU */
-	uint8_t *copy;                  /* of a flight recorder: room for one CPU's ring */
-	uint64_t touched_bytes;         /* of the copy, at its end */
-	struct trace_packer *packer;    /* NULL: samples are not packed */
-	struct common common;
-	struct idle idle;
-	struct paced paced;
-	struct surveyor surveyor;
-	struct delays delays;
-	struct session_regions regions;
-	uint64_t boundary_ns; /* the last one */
-	uint64_t ring_bytes, max_rate;
-	uint64_t closed_bytes; /* of closed traces */
-	struct err error;      /* of this thread's files; sticks */
-	uint64_t started_ns, drain_due_ns, progress_due_ns;
-	uint64_t pause_ns;      /* between two emptyings of the rings */
-	uint64_t pack_until_ns; /* limits packing: a high level of zstd must not delay the rings */
-	int nice;               /* this thread's niceness before it was raised */
-	bool is_raised;
-	bool is_common_full;
 };
 
 static int init_cpus(struct sampling *g)
@@ -326,7 +282,7 @@ void sampling_enable(const struct sampling *g, uint32_t trace)
 
 /* The end of the iteration for the CPU: when its samplers were read; without samplers, the
  * boundary. */
-static uint64_t cut_ns(const struct sampling *g, uint32_t trace)
+uint64_t sampling_cut_ns(const struct sampling *g, uint32_t trace)
 {
 	const struct sampler *m = &g->samplers[trace];
 	uint64_t latest_ns = 0;
@@ -340,7 +296,7 @@ static uint64_t cut_ns(const struct sampling *g, uint32_t trace)
 }
 
 /* While a target does not run, it is not idle, and its clock stands still. */
-static void read_idle(struct sampling *g)
+void sampling_read_idle(struct sampling *g)
 {
 	bool has_target = g->plan->target.nr_ids;
 
@@ -354,9 +310,9 @@ static int drop_earlier(struct sampling *g, struct err *e)
 {
 	int rc = 0;
 
-	read_idle(g);
+	sampling_read_idle(g);
 	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++) {
-		rc = sampler_cut(&g->samplers[t], cut_ns(g, t), false, e);
+		rc = sampler_cut(&g->samplers[t], sampling_cut_ns(g, t), false, e);
 		sampler_resume(&g->samplers[t]);
 	}
 	return rc;
@@ -405,7 +361,7 @@ int sampling_start(struct sampling *g, struct err *e)
 	set_drain_due(g, g->started_ns);
 	g->progress_due_ns = g->started_ns + NS_PER_S;
 	g->max_rate = host_max_sample_rate(g->plan->host);
-	g->pack_until_ns = g->started_ns + PACK_NS;
+	g->pack_until_ns = g->started_ns + SAMPLING_PACK_NS;
 	rc = drop_earlier(g, e);
 	surveyor_add_command(&g->surveyor);
 	if (rc == 0 && g->common.file && surveyor_start(&g->surveyor, g->nice))
@@ -454,7 +410,7 @@ static int append(struct trace_file *file, struct trace_writer *w, struct err *e
 }
 
 /* Into the trace of the target, the last one. */
-static int write_delays(struct sampling *g, struct err *e)
+int sampling_write_delays(struct sampling *g, struct err *e)
 {
 	struct trace_writer *w = g->recorder->writer;
 
@@ -480,7 +436,7 @@ int sampling_begin(struct sampling *g, uint32_t iteration, const struct session_
 		rc = recorder_go_on_without(g->recorder, rc, &why, e)
 			 ?: sampler_begin(&g->samplers[t], file, e);
 	}
-	return rc ?: write_delays(g, e);
+	return rc ?: sampling_write_delays(g, e);
 }
 
 const struct err *sampling_failed(const struct sampling *g)
@@ -490,7 +446,7 @@ const struct err *sampling_failed(const struct sampling *g)
 
 /* Writes the queued readings up to that time, names first: the rest of the previous round, then
  * newer ones. Each batch is written before the next is collected, since a writer has a limit. */
-static int drain_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
+int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
 {
 	struct trace_file *file = g->samplers[t].file;
 	struct trace_writer *w = g->recorder->writer;
@@ -528,7 +484,7 @@ static struct trace_file *side_band_file(struct sampling *g)
 	return is_full ? NULL : g->common.file;
 }
 
-static void drain_side_band(struct sampling *g, uint32_t t)
+void sampling_drain_side_band(struct sampling *g, uint32_t t)
 {
 	common_lock(&g->common);
 	if (sampler_drain_side_band(&g->samplers[t], side_band_file(g), &g->surveyor.mapped,
@@ -541,7 +497,7 @@ static void drain_side_band(struct sampling *g, uint32_t t)
 /* Errors stick in g->error. */
 static void drain_cpu(struct sampling *g, uint32_t t)
 {
-	drain_side_band(g, t);
+	sampling_drain_side_band(g, t);
 	if (!g->error.code)
 		(void)sampler_drain(&g->samplers[t], &g->error);
 }
@@ -592,7 +548,7 @@ static uint64_t earliest(uint64_t a, uint64_t b)
 
 /* Touches what the fullest ring needs of the copy, so that the kernel need not allocate it while
  * the ring is paused. A ring that is larger than its samples costs no more. */
-static void touch_copy(struct sampling *g)
+void sampling_touch_copy(struct sampling *g)
 {
 	uint64_t wanted = 0;
 
@@ -622,7 +578,7 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 	set_fds(g);
 	rc = ppoll(g->fds, 1 + 2 * (nfds_t)g->nr_cpus, &left, NULL);
 	now_ns = clock_monotonic_ns();
-	g->pack_until_ns = now_ns + PACK_NS;
+	g->pack_until_ns = now_ns + SAMPLING_PACK_NS;
 	for (uint32_t t = 0; rc > 0 && t < g->nr_cpus && !g->error.code; t++) {
 		short revents = g->fds[1 + 2 * t].revents | g->fds[2 + 2 * t].revents;
 
@@ -635,213 +591,16 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
 			drain_cpu(g, t);
 			if (!g->error.code)
-				(void)drain_ticks(g, t, UINT64_MAX, &g->error);
+				(void)sampling_write_ticks(g, t, UINT64_MAX, &g->error);
 		}
 		delays_read(&g->delays);
 		if (!g->error.code)
-			(void)write_delays(g, &g->error);
-		touch_copy(g);
+			(void)sampling_write_delays(g, &g->error);
+		sampling_touch_copy(g);
 		set_drain_due(g, now_ns);
 		if (g->recorder->writer)
 			session_output_grown(g->recorder->output, common_is_due(&g->common));
 	}
 	if (now_ns >= g->progress_due_ns)
 		report_progress(g, now_ns);
-}
-
-static void sum_up(struct sampling *g, uint32_t t)
-{
-	const struct sampler *m = &g->samplers[t];
-	struct trace_sampling *r = &g->results[t];
-
-	r->ring_bytes = m->ring.base ? g->ring_bytes : 0;
-	r->max_rate_start = g->max_rate;
-	r->lost = m->scan.lost;
-	r->ticks = g->paced.now.taken - g->paced.before.taken;
-	r->ticks_missed = g->paced.now.missed - g->paced.before.missed;
-	r->held = m->ring.base ? m->held : (struct trace_held){.wanted_ns = 0};
-	r->item = m->sampled;
-	r->nr = m->scan.nr_events;
-}
-
-/* Ends the file, also after an error. */
-static int finish_trace(struct sampling *g, const struct session_iteration *it, uint32_t t,
-			struct err *e)
-{
-	struct trace_writer *w = g->recorder->writer;
-	struct trace_file *file = g->samplers[t].file;
-	const struct trace_sampling *r = &g->results[t];
-	struct trace_totals totals = {.start_ns = it->start_ns,
-				      .end_ns = it->end_ns,
-				      .is_cut = it->is_cut,
-				      .cause = it->cause,
-				      .lost = r->lost};
-
-	if (!file)
-		return 0;
-	for (size_t i = 0; i < r->nr; i++)
-		totals.throttled += r->item[i].throttled;
-	g->samplers[t].file = NULL;
-	g->closed_bytes += trace_file_bytes(file);
-	trace_writer_more(w);
-	trace_writer_clocks(w, &it->clocks);
-	recorder_add_readings(g->recorder, w, TRACE_END, it->traces[t].end);
-	if (t == 0) {
-		recorder_add_things(w, TRACE_END, it->things_end);
-		session_things_write(it->things_end, &g->counters->misc, w, UINT64_MAX);
-		recorder_add_histograms(w, it);
-	}
-	trace_writer_sampling(w, r);
-	if (it->window && t == 0)
-		trace_writer_window(w, it->window);
-	if (it->target && it->traces[t].cpu == PLAN_ANY_CPU)
-		trace_writer_target(w, it->target);
-	notes_write(g->notes, t, w);
-	return trace_file_finish(file, w, &totals, e);
-}
-
-static void note_losses(struct sampling *g, uint32_t iteration)
-{
-	uint64_t lost = 0, full = 0;
-
-	for (uint32_t t = 0; t < g->nr_cpus; t++) {
-		lost += g->samplers[t].side_band_lost;
-		full += g->samplers[t].lasting_full;
-	}
-	if (lost)
-		notes_add(g->notes, 0,
-			  "%llu records of tasks and mappings were lost: some samples will have "
-			  "no name",
-			  (unsigned long long)lost);
-	if (full)
-		notes_add(g->notes, 0,
-			  "iteration %u: samples of %" PRIu64 " waits that lasted at its end found "
-			  "no room and are missing",
-			  iteration, full);
-	paced_note_missing(&g->paced, iteration, g->notes);
-}
-
-/* Samples that could not be added up. They are in the trace, one by one. */
-static void note_added(struct sampling *g, const struct session_iteration *it)
-{
-	struct aggregate_counts all = {0};
-
-	for (uint32_t t = 0; t < g->nr_cpus; t++) {
-		all.samples += g->samplers[t].added.samples;
-		all.full += g->samplers[t].added.full;
-		all.failed += g->samplers[t].added.failed;
-	}
-	if (all.full)
-		notes_add(g->notes, 0,
-			  "iteration %u: %" PRIu64 " samples found no room in the kernel's table "
-			  "of stacks and were written one by one; %" PRIu64 " were added up",
-			  it->iteration, all.full, all.samples);
-	if (all.failed)
-		notes_add(g->notes, 0,
-			  "iteration %u: %" PRIu64 " samples, whose stack the kernel could not "
-			  "read, were not added up",
-			  it->iteration, all.failed);
-}
-
-/* A flight recorder whose rings were too small for its span. */
-static void note_held(struct sampling *g, const struct session_iteration *it)
-{
-	uint64_t wanted_ns = 0, least_ns = UINT64_MAX;
-	uint32_t cpu = 0;
-
-	for (uint32_t t = 0; t < g->nr_cpus; t++) {
-		const struct trace_held *held = &g->results[t].held;
-		uint64_t ns = held->to_ns - held->from_ns;
-
-		if (!held->wanted_ns || ns >= held->wanted_ns || !held->is_full || ns >= least_ns)
-			continue;
-		least_ns = ns;
-		wanted_ns = held->wanted_ns;
-		cpu = g->counters->cpus[t].cpu;
-	}
-	if (wanted_ns)
-		notes_add(g->notes, 0,
-			  "iteration %u holds the last %" PRIu64 " of %" PRIu64
-			  " ms of CPU %u: its buffer of %" PRIu64 " KiB is full; raise mib of "
-			  "flight_recorder, or the limit of locked memory",
-			  it->iteration, least_ns / 1000000, wanted_ns / 1000000, cpu,
-			  g->ring_bytes >> 10);
-}
-
-/* The end of the iteration for the CPU's samples. Those of a flight recorder are many: meanwhile
- * the side bands must not overflow. */
-static int cut(struct sampling *g, const struct session_iteration *it, uint32_t t,
-	       uint64_t until_ns, struct err *why)
-{
-	struct sampler *m = &g->samplers[t];
-
-	if (m->span_ns && it->cause == CAUSE_REQUEST && !it->is_snapshot) {
-		sampler_skip(m, until_ns);
-		return 0;
-	}
-	m->after_ns = *it->trigger ? g->plan->spec->flight.after_ns : 0;
-	for (uint32_t k = 0; m->span_ns && k < g->nr_cpus; k++)
-		drain_side_band(g, k);
-	return sampler_cut(m, until_ns, true, why);
-}
-
-static int write_stacks(struct sampling *g, uint32_t t, struct err *why)
-{
-	struct trace_writer *w = g->recorder->writer;
-
-	return w ? sampler_write_stacks(&g->samplers[t], w, why) : 0;
-}
-
-/* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */
-static int record_all(struct sampling *g, const struct session_iteration *it, struct err *why)
-{
-	uint64_t max_rate = host_max_sample_rate(g->plan->host);
-	int rc = why->code, one;
-
-	touch_copy(g);
-	rc = rc ?: write_delays(g, why);
-	for (uint32_t t = 0; t < g->nr_cpus; t++) {
-		uint64_t until_ns = cut_ns(g, t);
-
-		one = cut(g, it, t, until_ns, why)
-			  ?: drain_ticks(g, t, until_ns, why) ?: write_stacks(g, t, why);
-		sampler_resume(&g->samplers[t]);
-		rc = rc ?: one;
-		g->results[t].max_rate_end = max_rate;
-		sum_up(g, t);
-		snprintf(g->results[t].held.trigger, sizeof(g->results[t].held.trigger), "%s",
-			 it->trigger);
-	}
-	g->max_rate = max_rate;
-	note_added(g, it);
-	note_held(g, it);
-	if (rc && g->recorder->writer) {
-		common_fail(&g->common, why); /* the survey would fill the reserve */
-		session_output_release(g->recorder->output);
-		notes_add(g->notes, 0, UNSAVED_FORMAT, UNSAVED_WHY(why));
-	}
-	for (uint32_t t = 0; t < g->nr_cpus; t++) {
-		one = finish_trace(g, it, t, why);
-		rc = rc ?: one;
-	}
-	return rc;
-}
-
-int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e)
-{
-	struct err why;
-	int rc;
-
-	surveyor_report(&g->surveyor);
-	g->pack_until_ns = clock_monotonic_ns() + PACK_NS;
-	read_idle(g);
-	for (uint32_t t = 0; t < g->nr_cpus; t++)
-		drain_side_band(g, t);
-	note_losses(g, it->iteration);
-	why = g->error;
-	rc = record_all(g, it, &why);
-	if (rc && e)
-		*e = why;
-	paced_next_iteration(&g->paced);
-	return rc;
 }

@@ -72,9 +72,9 @@ void sampling_unlock(struct sampling *g);
 /* A sample of a wait that lasts; g: a struct sampling. */
 void sampling_add_lasting(const struct waits_lasting *wait, void *g);
 
-/* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 /* Before the readings of a boundary: what is added up ends there. */
 void sampling_hold(struct sampling *g);
+/* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 void sampling_boundary(struct sampling *g, uint64_t boundary_ns);
 
 /* Call after the end readings. Earlier samples end the iteration's traces. Fills the sampling

@@ -5,6 +5,7 @@
 
 #include "cpuperf/cpuperf.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -94,6 +95,9 @@ static struct sums add_up(struct cpuperf_samples *s, pid_t tid)
 		sums.nr_callers += has_frame(s, row, "call_spin");
 	}
 	assert_null(cpuperf_samples_next(s));
+	print_message("%" PRIu64 " samples of %" PRIu64 " ns; spinning %" PRIu64 ", called %" PRIu64
+		      "\n",
+		      sums.nr, sums.weight, sums.nr_spin, sums.nr_callers);
 	assert_null(cpuperf_samples_frame(s, 0) && sums.nr == 0 ? &e : NULL);
 	return sums;
 }
