@@ -95,8 +95,9 @@ CPUPERF_PUBLIC size_t cpuperf_session_nr_events(const struct cpuperf_session *s)
 CPUPERF_PUBLIC const struct cpuperf_event *cpuperf_session_event(const struct cpuperf_session *s,
 								 size_t i);
 
-/* Begins to measure, and returns. fn is called in the session's thread after each iteration; it may
- * be NULL. Once only: -EALREADY. */
+/* Begins to measure, and returns when all events count: what the caller does next is measured. If
+ * it cannot begin (a file cannot be made), the result is that of cpuperf_session_wait. fn is called
+ * in the session's thread after each iteration; it may be NULL. Once only: -EALREADY. */
 CPUPERF_PUBLIC int cpuperf_session_start(struct cpuperf_session *s, cpuperf_iteration_fn *fn,
 					 void *arg, struct cpuperf_error *e);
 /* Ends the iteration in progress now; the next one begins with its end. From any thread, and from

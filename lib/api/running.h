@@ -17,7 +17,8 @@ enum running_state {
 	RUNNING_OPENING,
 	RUNNING_OPEN,
 	RUNNING_STARTED,
-	RUNNING_ENDED, /* or it could not be opened */
+	RUNNING_COUNTING, /* all events count */
+	RUNNING_ENDED,    /* or it could not be opened */
 	RUNNING_CLOSING
 };
 

@@ -55,6 +55,27 @@ static int limit_cpus(struct cpuperf_session *s)
 	return plan_limit_cpus(&s->plan, &cpus, &e) ? fail_with(s, &e) : 0;
 }
 
+static void set_state(struct cpuperf_session *s, enum running_state state)
+{
+	pthread_mutex_lock(&s->lock);
+	s->state = state;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Waits until the state is at least that. Returns it. */
+static enum running_state wait_state(struct cpuperf_session *s, enum running_state least)
+{
+	enum running_state state;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->state < least)
+		pthread_cond_wait(&s->changed, &s->lock);
+	state = s->state;
+	pthread_mutex_unlock(&s->lock);
+	return state;
+}
+
 static int on_iteration(const struct session_iteration *it, void *arg)
 {
 	struct cpuperf_session *s = arg;
@@ -78,6 +99,13 @@ static void on_progress(const struct session_progress *p, void *arg)
 	session_stop(s->session);
 }
 
+static int on_start(void *arg, struct err *e)
+{
+	(void)e;
+	set_state(arg, RUNNING_COUNTING);
+	return 0;
+}
+
 static void on_target(void *arg, struct trace_target *out)
 {
 	const struct cpuperf_session *s = arg;
@@ -95,6 +123,7 @@ static int open_once(struct cpuperf_session *s)
 					      .folder = *s->held.path ? s->held.path : NULL,
 					      .on_iteration = on_iteration,
 					      .on_progress = on_progress,
+					      .on_start = on_start,
 					      .on_target = has_target ? on_target : NULL,
 					      .arg = s};
 	struct err e = {0};
@@ -193,27 +222,6 @@ static void close_all(struct cpuperf_session *s)
 	if (s->has_plan)
 		plan_fini(&s->plan);
 	held_close(&s->held);
-}
-
-static void set_state(struct cpuperf_session *s, enum running_state state)
-{
-	pthread_mutex_lock(&s->lock);
-	s->state = state;
-	pthread_cond_broadcast(&s->changed);
-	pthread_mutex_unlock(&s->lock);
-}
-
-/* Waits until the state is at least that. Returns it. */
-static enum running_state wait_state(struct cpuperf_session *s, enum running_state least)
-{
-	enum running_state state;
-
-	pthread_mutex_lock(&s->lock);
-	while (s->state < least)
-		pthread_cond_wait(&s->changed, &s->lock);
-	state = s->state;
-	pthread_mutex_unlock(&s->lock);
-	return state;
 }
 
 static void *measure(void *arg)
@@ -344,7 +352,7 @@ void cpuperf_session_close(struct cpuperf_session *s)
 		return;
 	cpuperf_session_stop(s);
 	pthread_mutex_lock(&s->lock);
-	while (s->state == RUNNING_STARTED)
+	while (s->state == RUNNING_STARTED || s->state == RUNNING_COUNTING)
 		pthread_cond_wait(&s->changed, &s->lock);
 	s->state = RUNNING_CLOSING;
 	pthread_cond_broadcast(&s->changed);
@@ -380,9 +388,13 @@ int cpuperf_session_start(struct cpuperf_session *s, cpuperf_iteration_fn *fn, v
 		pthread_cond_broadcast(&s->changed);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return rc ? api_fail_use(e, rc, "the session was started before",
-				 "open another one with the same spec")
-		  : 0;
+	if (rc)
+		return api_fail_use(e, rc, "the session was started before",
+				    "open another one with the same spec");
+	if (wait_state(s, RUNNING_COUNTING) == RUNNING_COUNTING || s->rc == 0)
+		return 0;
+	api_fail_copy(e, &s->result);
+	return s->rc;
 }
 
 void cpuperf_session_cut(struct cpuperf_session *s)

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 static struct cpuperf_error e = CPUPERF_ERROR_INIT;
@@ -207,6 +208,51 @@ TEST(in_memory)
 	cpuperf_session_close(s);
 	if (!getenv("XDG_RUNTIME_DIR") && nr_in("/dev/shm") > nr_before + 4)
 		fail_msg("%zu, then %zu", nr_before, nr_in("/dev/shm"));
+	cpuperf_spec_free(spec);
+}
+
+/* What the program does after start is measured, all of it. */
+TEST(from_the_start)
+{
+	static const char *const text =
+	    "{\"events\": [{\"group_name\": \"software\", \"event_name\": \"page_faults\"}],"
+	    " \"duration\": 100, \"num_iterations\": 1}";
+	enum { NR_PAGES = 100 };
+	struct cpuperf_spec *spec = parse(text);
+
+	for (int i = 0; i < 5; i++) {
+		volatile char *pages = mmap(NULL, (size_t)NR_PAGES * 4096, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		struct cpuperf_session *s = open_session(spec, CPUPERF_THREAD, CPUPERF_IN_MEMORY);
+		struct seen seen = {.nr = 0};
+
+		assert_ptr_not_equal(pages, MAP_FAILED);
+		assert_int_equal(madvise((void *)pages, (size_t)NR_PAGES * 4096, MADV_NOHUGEPAGE),
+				 0);
+		assert_int_equal(cpuperf_session_start(s, see, &seen, &e), 0);
+		for (size_t k = 0; k < NR_PAGES; k++)
+			pages[k * 4096] = 1;
+		cpuperf_session_stop(s);
+		assert_int_equal(cpuperf_session_wait(s, &e), 0);
+		cpuperf_session_close(s);
+		assert_true(seen.faults >= NR_PAGES);
+		munmap((void *)pages, (size_t)NR_PAGES * 4096);
+	}
+	cpuperf_spec_free(spec);
+}
+
+/* A session that cannot begin says so at its start. */
+TEST(cannot_begin)
+{
+	struct cpuperf_spec *spec = parse(COUNTED);
+	struct cpuperf_session *s;
+
+	assert_int_equal(cpuperf_spec_set(spec, "output_path_prefix", "/nowhere/at/all", &e), 0);
+	s = open_session(spec, CPUPERF_PROCESS, 0);
+	assert_int_equal(cpuperf_session_start(s, NULL, NULL, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "/nowhere/at"));
+	assert_int_equal(cpuperf_session_wait(s, &e), -ENOENT);
+	cpuperf_session_close(s);
 	cpuperf_spec_free(spec);
 }
 

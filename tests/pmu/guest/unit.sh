@@ -24,9 +24,9 @@ without="$without|test_report_engine|test_estimate_interval"
 
 if [ -n "$1" ]; then
 	name=${1##*/}
-	status=0
+	status=0 begin=$(date +%s)
 	"$1" >"/tmp/$name.log" 2>&1 || status=$?
-	[ $status = 0 ] && echo "ok $name" && exit
+	[ $status = 0 ] && echo "ok $name $(($(date +%s) - begin)) s" && exit
 	cat "/tmp/$name.log"
 	[ $status = 77 ] && exit # its reason is the line above
 	echo "FAILED: $name"
