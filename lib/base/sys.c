@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static ssize_t result(ssize_t rc)
@@ -106,6 +107,16 @@ static int kernel_flock(int fd, int op)
 	return (int)result(flock(fd, op));
 }
 
+static int kernel_pidfd_open(pid_t pid)
+{
+#ifdef SYS_pidfd_open
+	return (int)result(syscall(SYS_pidfd_open, pid, 0));
+#else
+	(void)pid;
+	return -ENOSYS;
+#endif
+}
+
 static int kernel_getrandom(void *buf, size_t len)
 {
 	return (int)result(getrandom(buf, len, 0));
@@ -130,6 +141,7 @@ const struct sys_ops sys_kernel_ops = {
     .unlinkat = kernel_unlinkat,
     .fchmod = kernel_fchmod,
     .flock = kernel_flock,
+    .pidfd_open = kernel_pidfd_open,
     .getrandom = kernel_getrandom,
 };
 

@@ -1,6 +1,6 @@
 /*
- * System calls on files, behind a table of functions so that tests can make the nth one fail. The
- * perf calls have a table in pmu/.
+ * System calls on files and descriptors, behind a table of functions so that tests can make the nth
+ * one fail. The perf calls have a table in pmu/.
  */
 #ifndef BASE_SYS_H
 #define BASE_SYS_H
@@ -31,6 +31,7 @@ struct sys_ops {
 	int (*unlinkat)(int dirfd, const char *path, int flags);
 	int (*fchmod)(int fd, mode_t mode);
 	int (*flock)(int fd, int op);
+	int (*pidfd_open)(pid_t pid); /* -ENOSYS: Linux before 5.3 */
 	int (*getrandom)(void *buf, size_t len);
 };
 

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The first line of libbpf's messages. */
@@ -97,10 +96,10 @@ int loading_update(const struct bpf_map *map, const void *key, const void *value
 
 int loading_add_process(const struct bpf_map *tasks, pid_t process, const void *value)
 {
-	int fd = (int)syscall(SYS_pidfd_open, process, 0), rc;
+	int fd = sys()->pidfd_open(process), rc;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	rc = loading_update(tasks, &fd, value);
 	sys()->close(fd);
 	return rc;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/sys.h"
 #include "target/children.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -124,16 +124,6 @@ static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t m
 	return alive;
 }
 
-static int open_pidfd(pid_t pid)
-{
-#ifdef SYS_pidfd_open
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-#else
-	(void)pid;
-	return -1;
-#endif
-}
-
 /* A list may miss children while others come and go: it counts if nothing runs in two of them. */
 static pid_t reap_all(const struct target_orphans *o, pid_t command, pid_t maker,
 		      struct rusage *usage)
@@ -156,7 +146,7 @@ static bool wait_for(int stop_fd, pid_t pid, int max_ms)
 {
 	struct pollfd fd[] = {{.fd = stop_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
 
-	fd[1].fd = pid ? open_pidfd(pid) : -1;
+	fd[1].fd = pid ? sys()->pidfd_open(pid) : -1;
 	(void)poll(fd, 2, fd[1].fd < 0 && (max_ms < 0 || max_ms > POLL_MS) ? POLL_MS : max_ms);
 	if (fd[1].fd >= 0)
 		close(fd[1].fd);

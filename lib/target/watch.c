@@ -6,6 +6,7 @@
 #include "target/watch.h"
 
 #include "base/mem.h"
+#include "base/sys.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { PERIOD_MS = 100 };
@@ -63,18 +63,18 @@ static bool is_gone(pid_t pid)
 
 static int watch_process(struct target_watch *w, size_t i, pid_t pid, struct err *e)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int fd = sys()->pidfd_open(pid);
 
 	w->fds[i] = (struct pollfd){.fd = fd, .events = POLLIN};
 	if (fd >= 0)
 		return 0;
-	if (errno == EINVAL || errno == ENOENT) /* newer kernels: ENOENT */
+	if (fd == -EINVAL || fd == -ENOENT) /* newer kernels: ENOENT */
 		return err_set(e, -EINVAL, "%d is a thread: use the number of its process", pid);
-	if (errno == ENOSYS)
+	if (fd == -ENOSYS)
 		w->pids[i] = pid;
-	return errno == ENOSYS || errno == ESRCH /* it has ended */
+	return fd == -ENOSYS || fd == -ESRCH /* it has ended */
 		   ? 0
-		   : err_set(e, -errno, "process %d cannot be followed: %s", pid, strerror(errno));
+		   : err_set(e, fd, "process %d cannot be followed: %s", pid, strerror(-fd));
 }
 
 int target_watch_new(const pid_t *pids, size_t nr, struct target_watch **out, struct err *e)

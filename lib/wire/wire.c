@@ -22,7 +22,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -39,7 +38,7 @@ enum {
 
 struct connection {
 	struct wire_memory memory;
-	int pidfd; /* -1: not supported */
+	int pidfd; /* below 0: not supported */
 };
 
 struct waiting {
@@ -202,7 +201,7 @@ static int serve_object(struct wire *w, int fd, uint32_t pid)
 		return rc;
 	}
 	w->nr_objects++;
-	c->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	c->pidfd = sys()->pidfd_open((pid_t)pid);
 	rc = answer(fd, &file, 1);
 	close(file);
 	return rc; /* without a receiver the memory stays empty, until the process ends */

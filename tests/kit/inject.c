@@ -134,6 +134,16 @@ static int inject_flock(int fd, int op)
 	return inject_fails() ? inject.error : sys_kernel_ops.flock(fd, op);
 }
 
+static int inject_fchmod(int fd, mode_t mode)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.fchmod(fd, mode);
+}
+
+static int inject_pidfd_open(pid_t pid)
+{
+	return inject_fails() ? inject.error : sys_kernel_ops.pidfd_open(pid);
+}
+
 static int inject_getrandom(void *buf, size_t len)
 {
 	return inject_fails() ? inject.error : sys_kernel_ops.getrandom(buf, len);
@@ -171,7 +181,9 @@ void inject_sys(unsigned n, int error)
 	    .renameat2 = inject_renameat2,
 	    .mkdirat = inject_mkdirat,
 	    .unlinkat = inject_unlinkat,
+	    .fchmod = inject_fchmod,
 	    .flock = inject_flock,
+	    .pidfd_open = inject_pidfd_open,
 	    .getrandom = inject_getrandom,
 	};
 
