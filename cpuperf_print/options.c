@@ -313,8 +313,8 @@ static const struct opt_row rows[] = {
      .arg = OPT_NONE,
      .section = "Names and stacks",
      .help = "Continue the stack of a wait with --, the stack of who ended it (the innermost "
-	     "function first) and its name, or interrupt. For off_cpu_time sampled with the flag "
-	     "waker.",
+	     "function first) and its name, or timer, or interrupt. For off_cpu_time sampled with "
+	     "the flag waker.",
      .set = opt_set_flag,
      .offset = AT(wakers)},
     {.name = "lines",

@@ -147,6 +147,7 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 			       "sched_exit_tp");
 	}
 	bpf_program__set_autoload(p->progs.on_exit, is_sampled);
+	p->rodata->has_exit = is_sampled;
 	configure_reading(p, c, is_sampled);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
 	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];

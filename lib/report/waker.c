@@ -60,6 +60,15 @@ static bool remove_interrupted(struct report_waker *w, struct report_resolver *r
 	return true;
 }
 
+/* Of an interrupt. */
+static const char *kind(struct report_waker *w, struct report_resolver *resolver)
+{
+	static const char *const timers[] = {"__hrtimer_run_queues", "call_timer_fn",
+					     "expire_timers"};
+
+	return calls(w, resolver, timers, ARRAY_NR(timers)) ? "timer" : "interrupt";
+}
+
 static void make_stack(struct report_waker *w, const struct report_waker_config *config,
 		       const struct profile_sample *s)
 {
@@ -94,7 +103,7 @@ int report_waker_make(struct report_waker *w, const struct report_waker_config *
 		snprintf(name, sizeof(name), "%s (%" PRIu32 "/%" PRIu32 ")", w->raw.comm,
 			 w->raw.record.pid, w->raw.record.tid);
 		if (remove_interrupted(w, config->resolver))
-			snprintf(name, sizeof(name), "interrupt");
+			snprintf(name, sizeof(name), "%s", kind(w, config->resolver));
 	}
 	w->mark = report_functions_named(config->functions, MARK, "");
 	w->name = report_functions_named(config->functions, name, "");
@@ -120,12 +129,18 @@ static bool is_library(const char *object)
 static bool is_wakeup(const char *name)
 {
 	static const char *const wakeups[] = {
-	    "try_to_wake_up",  "wake_up_", "__wake_up",        "default_wake_function",
-	    "autoremove_wake", "pollwake", "ep_poll_callback", "ep_autoremove_wake",
-	    "woken_wake",      "complete", "swake_up",         "__complete",
-	    "rcuwait_wake"};
+	    "try_to_wake_up",  "wake_up_",       "__wake_up",        "default_wake_function",
+	    "autoremove_wake", "pollwake",       "ep_poll_callback", "ep_autoremove_wake",
+	    "woken_wake",      "complete",       "swake_up",         "__complete",
+	    "rcuwait_wake",    "signal_wake_up", "__send_signal",    "send_signal_locked"};
 
 	return begins_with_any(name, wakeups, ARRAY_NR(wakeups));
+}
+
+/* Where a program starts and, if main has returned, ends. */
+static bool is_start(const char *name)
+{
+	return strcmp(name, "_start") == 0 || strcmp(name, "__libc_start_main") == 0;
 }
 
 /* Outermost functions come first: the mark is the last frame, the name the first one. */
@@ -137,7 +152,7 @@ const char *report_waker_function(const struct report_frame *frames, size_t nr)
 		const struct report_function *f = frames[i].function;
 
 		any = f;
-		if (!f->is_kernel && !is_library(f->object))
+		if (!f->is_kernel && !is_library(f->object) && !is_start(f->name))
 			user = f;
 		if (f->is_kernel && !is_wakeup(f->name))
 			kernel = f;

@@ -1,6 +1,7 @@
 /*
  * Who ended the wait of a sample, as frames that follow the stack of the wait: "--", the stack of
- * the waker from the innermost function on, and its name, as offwaketime of bcc prints them.
+ * the waker from the innermost function on, and its name (of an interrupt: timer, or interrupt), as
+ * offwaketime of bcc prints them.
  */
 #ifndef REPORT_WAKER_H
 #define REPORT_WAKER_H
@@ -35,7 +36,7 @@ int report_waker_make(struct report_waker *w, const struct report_waker_config *
 /* How many of the frames, the sampled function first, are those of the waker; 0: none. */
 size_t report_waker_frames(const struct report_frame *frames, size_t nr);
 /* The function in which it woke the other task, of those frames: that of the program that called
- * the library; else of the kernel, outside of what all wakeups call. */
+ * the library; else (main has returned, too) of the kernel, outside of what all wakeups call. */
 const char *report_waker_function(const struct report_frame *frames, size_t nr);
 
 /* Samples of the event may have a waker. */

@@ -225,14 +225,16 @@ def check_reasons(folder):
 
 
 def check_wakers(folder):
-    """A thread that unlocks, one that writes, and a timer. As in check_reasons, a wait may have no sample."""
+    """A thread that unlocks, one that writes, a child that ends, main that returns, and a timer. As in check_reasons, a wait may have
+    no sample."""
     program = os.path.join(folder, "wakers")
     run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, f"{HERE}/wakers.c")
     event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1000000, "stack_bytes": 8192,
              "flags": ["callchain", "user_stack", "waker"]}
     with open(f"{folder}/wakers.cpspec", "w", encoding="ascii") as f:
         json.dump({"events": [event]}, f)
-    missing = {("futex", "actor", "unlock_it"), ("pipe", "actor", "send_it"), ("sleep", "interrupt", "hrtimer_wakeup")}
+    missing = {("futex", "actor", "unlock_it"), ("pipe", "actor", "send_it"), ("child", "wakers", "do_notify_parent"), ("pause", "wakers", "zap_other_threads"),
+               ("sleep", "timer", "hrtimer_wakeup")}
     for _ in range(3):
         run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "-o", "wakers.session", "--", program, cwd=folder)
         found = rows(folder, "--report=waits", "wakers.session")
@@ -247,19 +249,36 @@ def check_wakers(folder):
     assert sum(int(line.split()[-1]) for line in lines) == total
     assert any(re.search(r";main;receive_it;.*;anon_pipe_read\S*;--;.*;send_it;act;.*;actor \(\d+/\d+\) \d+$", line)
                for line in lines), lines
-    assert any(re.search(r";main;nap;.*;--;.*hrtimer_wakeup\S*;.*;interrupt \d+$", line) for line in lines), lines
+    assert any(re.search(r";main;nap;.*;--;.*hrtimer_wakeup\S*;.*;timer \d+$", line) for line in lines), lines
     # without the option as before; as table; and in other formats
     assert "--" not in output(PRINT, "--quiet", "--output-format=folded", "wakers.session", cwd=folder)
     flat = rows(folder, "--report=flat", "--sort=waker", "wakers.session")
-    assert sum(int(r["self_count"]) for r in flat) == total and "interrupt" in {r["waker"] for r in flat}, flat
+    assert sum(int(r["self_count"]) for r in flat) == total and "timer" in {r["waker"] for r in flat}, flat
     page = output(PRINT, "--quiet", "--output-format=html", "--wakers", "wakers.session", cwd=folder)
-    assert '"--"' in page and '"interrupt"' in page and '"unlock_it"' in page
+    assert '"--"' in page and '"timer"' in page and '"unlock_it"' in page
     # of other events there is none
     event["event_name"] = "run_queue_time"
     with open(f"{folder}/wakers.cpspec", "w", encoding="ascii") as f:
         json.dump({"events": [event]}, f)
     done = run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "--", "true", cwd=folder, code=None)
     assert done.returncode and "run_queue_time has no waker" in done.stderr, done.stderr
+
+
+def without_waker(session):
+    """How many samples there are, and the ns of those whose wakeup was not seen."""
+    found = [struct.unpack_from("<QI", s["raw"]) for path in glob.glob(f"{session}/cpuperf.0.[0-9]*.cpuperf")
+             for s in sampled.Trace(path).samples()]
+    return len(found), [ns for ns, version in found if version != 1]
+
+
+def check_short_waits_have_wakers(folder):
+    """Between the wakeup and its end a wait comes nearer to its sample: by a part of the rate that is not small."""
+    program = os.path.join(folder, "wakers")
+    run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, f"{HERE}/wakers.c")
+    sampled.write_spec(folder, [event_of("sched:off_cpu_time", rate=10000, flags=["callchain", "waker"])])
+    run(CPUPERF, f"--spec-file={folder}/s.cpspec", "-o", "short.session", "--", program, "20000", cwd=folder)
+    nr, without = without_waker(f"{folder}/short.session")
+    assert nr > 1000 and len(without) < nr / 50, (nr, len(without))
 
 
 def check_waker_bytes(folder):

@@ -1,12 +1,16 @@
 /*
  * A program whose main thread is woken in known ways: by another thread that unlocks a mutex, by
- * one that writes into a pipe, and by a timer. Each wait lasts 60 ms or longer.
+ * one that writes into a pipe, by a child that ends, and by a timer. A thread is woken because main
+ * returns. Each wait lasts 60 ms or longer. With an argument: by a child, that many times, after
+ * some us.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,6 +65,7 @@ static void *act(void *unused)
 	unlock_it();
 	wait_for(2);
 	send_it();
+	pause();
 	return unused;
 }
 
@@ -72,10 +77,29 @@ __attribute__((noinline)) static void receive_it(void)
 		_exit(1);
 }
 
-int main(void)
+static int exchange(int nr)
+{
+	int back[2];
+	char c = 0;
+
+	if (pipe(fds) || pipe(back))
+		return 1;
+	if (fork() == 0) {
+		while (nr-- && read(fds[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+			;
+		_exit(0);
+	}
+	while (nr-- && write(fds[1], &c, 1) == 1 && read(back[0], &c, 1) == 1)
+		;
+	return wait(NULL) < 0;
+}
+
+int main(int argc, char **argv)
 {
 	pthread_t t;
 
+	if (argc > 1)
+		return exchange(atoi(argv[1]));
 	if (pipe(fds) || pthread_create(&t, NULL, act, NULL))
 		return 1;
 	while (!atomic_load(&is_held))
@@ -84,7 +108,11 @@ int main(void)
 	pthread_mutex_lock(&mutex);
 	atomic_store(&step, 2);
 	receive_it();
-	pthread_join(t, NULL);
+	if (fork() == 0) {
+		nap();
+		return 0;
+	}
+	wait(NULL);
 	nap();
 	return 0;
 }

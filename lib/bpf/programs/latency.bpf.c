@@ -123,8 +123,6 @@ const volatile bool has_cpus;
 const volatile __u64 measured_cpus[BPF_LATENCY_MAX_CPUS / 64];
 /* Events that are disabled, by slot. */
 __u8 is_off[BPF_LATENCY_NR_SLOTS];
-/* The first argument of block_rq_issue is the queue: Linux before 5.11. */
-const volatile bool has_queue_argument;
 
 static __u32 bucket_of(__u64 ns)
 {
