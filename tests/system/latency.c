@@ -1,13 +1,18 @@
 /*
  * A program with known latencies: latency THREADS CALLS [US]. Each thread asks another one, which
- * answers a pipe after US (2000) microseconds, and receives the answer with readv(2); then it
- * sleeps 1 ms by clock_nanosleep(2). Nothing else in it calls these two. Prints what it measured
- * around the calls, in ns, sorted: "readv NS NS …" and "clock_nanosleep NS NS …".
+ * answers a pipe US (2000) microseconds after it has seen the first one wait, and receives the
+ * answer with readv(2), where alone it waits then; then it sleeps 1 ms by clock_nanosleep(2).
+ * Nothing else in it calls these two. Prints what it measured around the calls, in ns, sorted:
+ * "readv NS NS …" and "clock_nanosleep NS NS …".
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -29,18 +34,42 @@ static uint64_t now(void)
 
 struct pair {
 	int ask[2], answer[2];
+	pid_t tid; /* who asks */
 };
+
+static void pause_us(long us)
+{
+	select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = us});
+}
+
+/* fd: its stat file. */
+static int waits(int fd)
+{
+	char text[512] = "";
+	const char *state;
+
+	if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+		abort();
+	state = strrchr(text, ')');
+	return state && state[2] == 'S';
+}
 
 static void *answer(void *arg)
 {
 	const struct pair *p = arg;
-	char c;
+	char c, path[64];
+	int fd;
 
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", p->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (read(p->ask[0], &c, 1) == 1) {
-		select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = delay_us});
+		while (!waits(fd))
+			pause_us(100);
+		pause_us(delay_us);
 		if (write(p->answer[1], &c, 1) != 1)
 			abort();
 	}
+	close(fd);
 	return NULL;
 }
 
@@ -57,6 +86,7 @@ static void *ask(void *arg)
 	char c = 0;
 
 	(void)arg;
+	p.tid = gettid();
 	if (pipe(p.ask) || pipe(p.answer) || pthread_create(&other, NULL, answer, &p))
 		abort();
 	for (size_t i = 0; i < nr_calls; i++) {

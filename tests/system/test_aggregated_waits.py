@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, output, PRINT, run, run_checks, skip, wait_for
+from kit import CPUPERF, hidden_turns, output, PRINT, run, run_checks, skip, wait_for
 from sampled import Trace, write_spec
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -83,7 +83,7 @@ def stacks_of(session, iteration="*"):
 
 def check_each_once(folder):
     """Over many iterations, and so many boundaries: each wait once, with its length."""
-    number = 3000
+    number, turns = 3000, hidden_turns()
     session, said = measure(folder, build(folder, "faults"), str(number), "8", "doze", duration=0.005)
     added, single = stacks_of(session)
     found = 0
@@ -98,12 +98,15 @@ def check_each_once(folder):
     dozed = [r for r in rows(session, "--report=stacks", "--event=sched:off_cpu_time", "--top=0")
              if "nanosleep" in r["stack"] and "main" in r["stack"]]
     naps, ns = sums(dozed, "samples", "count")
-    assert said["switches"] * 0.99 <= naps <= number and ns <= said["dozed_ns"], (naps, ns, said)
+    turns = hidden_turns() - turns
+    print(f"{said['switches']} naps, {naps} found; {turns} turns of tasks that the kernel may hide")
+    assert said["switches"] - turns <= naps <= number and ns <= said["dozed_ns"], (naps, ns, said, turns)
     # no wait is left to chance
     assert all(r["share_high"] == r["share_low"] == r["share"] for r in dozed), dozed
 
 
 def check_reports_agree(folder):
+    turns = hidden_turns()
     session, said = measure(folder, build(folder, "faults"), "1000", "8", "doze",
                          events=[{"group_name": "software", "event_name": "cpu_clock", "rate": 1000000,
                                   "flags": ["callchain"], "aggregate": True}, *WAITS])
@@ -113,7 +116,7 @@ def check_reports_agree(folder):
     assert sums(waits, "self_samples", "self_count") == [samples, ns], (summary, waits)
     assert {r["state"] for r in waits} == {"on CPU", "waiting for a CPU", "blocked"}, waits
     asleep, = [r for r in waits if (r["state"], r["reason"], r["comm"]) == ("blocked", "sleep", "faults")]
-    assert said["switches"] * 0.998 <= int(asleep["self_samples"]) <= 1000, asleep
+    assert said["switches"] - (hidden_turns() - turns) <= int(asleep["self_samples"]) <= 1000, (asleep, said)
     flat = rows(session, "--report=flat", "--top=0")
     assert sums(flat, "self_samples", "self_count") == [samples, ns]
     tree = output(PRINT, "--quiet", "--report=tree", "--group-by=state", "--output-format=ndjson", session)

@@ -21,7 +21,7 @@ from kit import CPUPERF, output, PRINT, run, run_checks, skip, wait_until_measur
 HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = ["clock_nanosleep", "readv"]
 EVENTS = ",".join(f"latency:syscall.{c}" for c in CALLS)
-LEAST_NS = {"readv": 1000000, "clock_nanosleep": 1000000}  # the answer may be on its way
+LEAST_NS = {"readv": 2000000, "clock_nanosleep": 1000000}
 
 
 def build(folder):
@@ -155,9 +155,8 @@ def read_all():
 
 
 def check_proc(folder):
-    """Not less than what /proc counted within the session, and not more than around it. On a busy
-    machine Linux 6.18 was seen to count some (0.2 % of soft interrupts) without calling their tracepoints,
-    neither at the start nor at the end."""
+    """Not less than what /proc counted within the session, and not more than around it. A kernel (see
+    kit.hidden_turns) was seen to count some (0.2 % of soft interrupts) and to run no program at them."""
     nr_blocks = 200
     path = f"{os.path.dirname(CPUPERF)}/latency.{os.getpid()}"  # the folder of the test may be in memory
     with open(path, "wb") as f:
@@ -277,8 +276,7 @@ def check_openmetrics(folder):
         assert counts == sorted(counts) and edges == sorted(edges) and len(set(edges)) == len(edges), found
         for edge, below in zip(edges, counts):  # the kernel measures within what the program did
             assert sum(ns <= edge * 1e9 for ns in own[call]) <= below <= n, (edge, below, own)
-            # where the program waited for a CPU, the answer was there before the call
-            assert edge * 1e9 >= LEAST_NS[call] or below <= n // 10, (edge, below)
+            assert edge * 1e9 >= LEAST_NS[call] or not below, (edge, below)
 
 
 def check_spec(folder):
