@@ -39,10 +39,10 @@ def repeated(check):
 
 class Lasting:
     """lasting.c with its number of threads, until it is closed."""
-    def __init__(self, folder, nr_busy=0):
+    def __init__(self, folder, nr_busy=0, prefix=()):
         program = os.path.join(folder, "lasting")
         run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", program, f"{HERE}/lasting.c")
-        self.p = subprocess.Popen([program, str(nr_busy)], stdout=subprocess.PIPE)
+        self.p = subprocess.Popen([*prefix, program, str(nr_busy)], stdout=subprocess.PIPE)
         self.pid = self.p.pid
         self.nr = int(self.p.stdout.readline())
 
@@ -150,6 +150,22 @@ def check_record(folder):
             assert s["tid"][0] == lasting.pid and 0 < ns <= 10000 * MS, s
             assert len(s["chain"]) > 4 and len(s["regs"]) > 15 and len(s["stack"]) > 100, s
     assert 2 * 4 <= nr <= 2 * 5, nr
+
+
+def check_own_cpu(folder):
+    """A sample goes to the trace of the CPU that its wait counts on."""
+    for cpu in sampled.CPUS[:3]:
+        with Lasting(folder, prefix=["taskset", "-c", str(cpu)]) as lasting:
+            run(CPUPERF, f"--event=sched:off_cpu_time@{MS}", "-g=fp", f"--pid={lasting.pid}", "--duration=300ms",
+                cwd=folder)
+        found = []
+        for path in glob.glob(f"{folder}/cpuperf.session/cpuperf.0.[0-9]*.cpuperf"):
+            found += [int(path.split(".")[-2]) for s in sampled.Trace(path).samples()
+                      if struct.unpack_from("<QI", s["raw"])[1] == 2]
+        assert len(found) >= 4 and set(found) == {cpu}, (cpu, found)
+        by_trace = {r["cpu"]: int(r["samples"] or 0) for r in rows(folder, "--report=summary")
+                    if r["state"] == "ok" and r["trace"]}
+        assert all((n > 0) == (c == str(cpu)) for c, n in by_trace.items()), (cpu, by_trace)
 
 
 @repeated

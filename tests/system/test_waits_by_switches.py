@@ -90,6 +90,37 @@ def check_sleeps(folder):
     assert sum(ns for s, ns in states.items() if "blocked" in s) >= 196e6 and "blocked" in states, states
 
 
+QUEUED = """
+import os, signal, sys, time
+def delay():
+    with open("/proc/self/schedstat", encoding="ascii") as f:
+        return int(f.read().split()[1])
+os.nice(19)
+for i in range(60):
+    time.sleep(0.005)
+os.kill(int(sys.argv[1]), signal.SIGKILL)
+time.sleep(0.005)
+print(delay(), flush=True)
+os._exit(0)
+"""
+
+
+def check_divided(folder):
+    """Who is woken beside a busy loop waits for its CPU, too: the records do not show how long, the kernel's own
+    sum does. What was not read again at the end is both."""
+    user = User(folder)
+    pin = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    with subprocess.Popen([*pin, "sh", "-c", "while :; do :; done"], **user.how) as busy:
+        done = run(user.cpuperf, f"--event={','.join(WALL)}", "--", *pin, "python3", "-c", QUEUED,
+                   str(busy.pid), env=QUIET_ASAN, **user.how)
+    queued, found = int(done.stdout), user.by_state()
+    both = found.get("blocked or waiting for a CPU", 0)
+    print(f"{queued} ns in the run queue:", found)
+    assert queued > 30e6 and both < 0.9 * (both + found["blocked"]), (queued, found)
+    assert 0.97 * queued - both <= found[QUEUE] <= 1.03 * queued + 10e6, (queued, found)
+    assert 61 * 5e6 <= found["blocked"] + both <= 1.1 * 61 * 5e6 + both, found
+
+
 def check_preempted(folder):
     """Two threads that compute on one CPU: what they do not run they wait for it, in the function that they
     computed in."""
