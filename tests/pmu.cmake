@@ -58,6 +58,10 @@ foreach(build programs arm64 arm64-asan)
     COST 1500)
 endforeach()
 
+# The interface of the library on arm64, too.
+declare_test(pmu_abi pmu extra ${CMAKE_SOURCE_DIR}/scripts/check-abi -B ${CMAKE_SOURCE_DIR}/build/arm64)
+set_tests_properties(pmu_abi PROPERTIES FIXTURES_REQUIRED pmu_programs)
+
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   ${CMAKE_CURRENT_SOURCE_DIR}/pmu/table)
 file(STRINGS pmu/table rows REGEX "^(boot|check) *\\|")

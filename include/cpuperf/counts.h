@@ -43,8 +43,10 @@ struct cpuperf_value {
 	size_t size;   /* of what the library filled */
 	int has_value; /* 0: there is no number, for the reason in state */
 	/* "ok"; "scaled": it shared a counter with others, value is an estimate, share says of how
-	 * much of the time it counted; "not counted": it never had a counter; "not supported", "no
-	 * permission", "limit reached", "failed" */
+	 * much of the time it counted; "usage": read from getrusage(2) and the CPU clock, since
+	 * this user may not open the event (task_clock, page_faults, minor_faults, major_faults and
+	 * context_switches of this thread, while it reads them, or this process); "not counted": it
+	 * never had a counter; "not supported", "no permission", "limit reached", "failed" */
 	const char *state;
 	double value; /* raw x enabled / running, in the event's unit */
 	double share; /* running / enabled; 1: nothing is estimated */

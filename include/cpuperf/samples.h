@@ -56,7 +56,9 @@ struct cpuperf_frame {
 CPUPERF_PUBLIC int cpuperf_samples_open(struct cpuperf_samples **out, const char *cpsession_path,
 					unsigned flags, struct cpuperf_error *e);
 /* The same of a session that has ended (cpuperf_session_wait), also of one in memory. They remain
- * when it is closed. */
+ * when it is closed. Of a session that runs: -EBUSY, since samples are put in order, and their
+ * functions looked up, when all are there; for samples of the last seconds open a session for each
+ * span. */
 CPUPERF_PUBLIC int cpuperf_samples_of(struct cpuperf_samples **out, struct cpuperf_session *s,
 				      unsigned flags, struct cpuperf_error *e);
 /* NULL is fine. */

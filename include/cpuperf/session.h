@@ -80,9 +80,10 @@ enum {
 
 /*
  * Opens the events, not yet counting. scope is CPUPERF_MACHINE, or as for counters, of which
- * flags has CPUPERF_CHILDREN too; the spec's key target must be absent. The session's own threads
- * are not measured with the caller's process. An event that cannot be measured is no error; if
- * none can, it is.
+ * flags has CPUPERF_CHILDREN too; the spec's key target must be absent. A command is measured by
+ * its pid before it calls exec (libcpuperf(3)); control groups are for the program cpuperf. The
+ * session's own threads are not measured with the caller's process. An event that cannot be
+ * measured is no error; if none can, it is.
  */
 CPUPERF_PUBLIC int cpuperf_session_open(struct cpuperf_session **out,
 					const struct cpuperf_spec *spec, int scope, int id,

@@ -3,6 +3,7 @@
  */
 #include "api/counters.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -10,6 +11,9 @@
 
 /* Events of a kind share groups, the rest is opened alone. */
 enum kind { OF_KERNEL, OF_PMU, ALONE, NR_KINDS };
+
+/* Its address is another one in each thread. */
+static _Thread_local char reader;
 
 static const struct plan_event *event_of(const struct api_counters *c, size_t part)
 {
@@ -102,7 +106,7 @@ static int add_alone(struct api_counters *c, size_t part, pid_t task)
 		return -ENOMEM;
 	pmu_group_init_task(g, c->pmu, task, c->cpu);
 	g->is_resumed = true; /* an exec of the task must not start it */
-	g->is_read_by_user = c->reader != NULL;
+	g->is_read_by_user = c->is_own_thread;
 	rc = pmu_group_add(g, c->parts[part].attr, (uint32_t)part);
 	c->nr_groups -= rc != 0;
 	return rc;
@@ -188,8 +192,25 @@ static void refuse_elsewhere(struct api_counters *c)
 	}
 }
 
-/* Its address is another one in each thread. */
-static _Thread_local char reader;
+/* Events that this user may not open, and whose counts everybody may read. */
+static void use_usage(struct api_counters *c)
+{
+	for (size_t k = 0; k < c->plan->nr_parts; k++) {
+		const struct plan_event *p = event_of(c, k);
+		struct event_support *s = &c->support[c->plan->parts[k].event];
+		unsigned modes = p->asked->flags & (SPEC_OS | SPEC_USER);
+		bool is_of_both = !modes || modes == (SPEC_OS | SPEC_USER);
+
+		if (s->state != READING_NO_PERMISSION || !is_of_both || !api_usage_has(&p->event))
+			continue;
+		c->parts[k].is_usage = true;
+		*s = (struct event_support){.state = READING_OK};
+		snprintf(s->reason, sizeof(s->reason),
+			 "from getrusage(2) and the CPU clock: this user may not open the event "
+			 "(perf_event_paranoid is %d)",
+			 c->plan->host->perf_event_paranoid);
+	}
+}
 
 /* Without memory, read(2) reads them. */
 static void map_pages(struct api_counters *c)
@@ -204,7 +225,9 @@ int api_counters_open(struct api_counters *c, const struct api_counters_use *use
 	const struct plan_target *target = &c->plan->target;
 	int rc;
 
-	c->reader = use->is_own_thread ? &reader : NULL;
+	c->reader = &reader;
+	c->is_own_thread = use->is_own_thread;
+	c->usage = use->usage;
 	c->parts = mem_calloc(c->plan->nr_parts, sizeof(*c->parts));
 	c->support = mem_calloc(c->plan->nr_events, sizeof(*c->support));
 	if (!c->parts || !c->support)
@@ -215,8 +238,10 @@ int api_counters_open(struct api_counters *c, const struct api_counters_use *use
 		rc = open_task(c, target->ids[i]);
 	if (rc == 0 && !target->nr_ids)
 		rc = open_task(c, -1);
+	if (rc == 0 && c->usage)
+		use_usage(c);
 	rc = rc ?: api_counters_switch(c, false);
-	if (rc == 0 && c->reader)
+	if (rc == 0 && c->is_own_thread)
 		map_pages(c);
 	return rc;
 }
@@ -236,9 +261,51 @@ void api_counters_close(struct api_counters *c)
 	*c = (struct api_counters){0};
 }
 
+static struct api_counter_usage usage_now(const struct api_counters *c, size_t part)
+{
+	return (struct api_counter_usage){
+	    .raw = api_usage_read(&event_of(c, part)->event, c->usage), .ns = clock_monotonic_ns()};
+}
+
+static void switch_usage(struct api_counters *c, size_t k, bool is_on)
+{
+	struct api_counter *part = &c->parts[k];
+	struct api_counter_usage now = usage_now(c, k);
+
+	if (part->is_on) {
+		part->sum.raw += now.raw - part->since.raw;
+		part->sum.ns += now.ns - part->since.ns;
+	}
+	part->since = now;
+	part->is_on = is_on;
+}
+
+/* What the calling thread has, only that thread can read. */
+static void read_usage(struct api_counters *c, size_t k)
+{
+	struct api_counter *part = &c->parts[k];
+	struct api_counter_usage now = usage_now(c, k);
+
+	part->has_failed = c->usage == API_USAGE_OF_THREAD && c->reader != &reader;
+	if (part->has_failed)
+		return;
+	part->raw = part->sum.raw + (part->is_on ? now.raw - part->since.raw : 0);
+	part->enabled_ns = part->sum.ns + (part->is_on ? now.ns - part->since.ns : 0);
+	part->running_ns = part->enabled_ns;
+}
+
+static bool may_switch(const struct api_counters *c, size_t k)
+{
+	return c->parts[k].is_usage && (c->usage != API_USAGE_OF_THREAD || c->reader == &reader);
+}
+
 int api_counters_switch(struct api_counters *c, bool is_enabled)
 {
 	int rc = 0;
+
+	for (size_t k = 0; c->usage && k < c->plan->nr_parts; k++)
+		if (may_switch(c, k))
+			switch_usage(c, k, is_enabled);
 
 	for (size_t g = 0; g < c->nr_groups; g++) {
 		int one =
@@ -273,6 +340,8 @@ void api_counters_read(struct api_counters *c)
 
 		part->raw = part->enabled_ns = part->running_ns = 0;
 		part->has_failed = false;
+		if (part->is_usage)
+			read_usage(c, k);
 	}
 	for (size_t g = 0; g < c->nr_groups; g++) {
 		bool is_read = c->users && c->reader == &reader &&

@@ -5,6 +5,7 @@
 #ifndef API_COUNTERS_H
 #define API_COUNTERS_H
 
+#include "api/usage.h"
 #include "base/err.h"
 #include "pmu/user.h"
 #include "session/plan.h"
@@ -16,16 +17,23 @@ struct api_counter {
 	struct perf_event_attr *attr; /* owned; NULL: the part is not opened */
 	uint64_t raw, enabled_ns, running_ns;
 	bool has_failed; /* a task's counter, or the CPU's, could not be read */
+	/* Instead of counters: read from getrusage(2), while it is on. */
+	bool is_usage, is_on;
+	struct api_counter_usage {
+		uint64_t raw, ns;
+	} sum, since; /* sum: until it was switched off; since: when it was switched on */
 };
 
 /* The caller's storage; zeroes are closed. */
 struct api_counters {
 	const struct plan *plan; /* borrowed; its target is set */
 	const struct pmu_ops *pmu;
-	int cpu;                       /* -1: any, of the plan's target */
-	struct pmu_group *groups;      /* owned */
-	struct pmu_user *users;        /* owned; per group; NULL: read(2) reads them */
-	const void *reader;            /* of the thread that may read by itself; NULL: none */
+	int cpu;                  /* -1: any, of the plan's target */
+	struct pmu_group *groups; /* owned */
+	struct pmu_user *users;   /* owned; per group; NULL: read(2) reads them */
+	bool is_own_thread;
+	const void *reader;            /* of the thread that opened them */
+	enum api_usage_of usage;       /* of whom, where events cannot be opened */
 	struct api_counter *parts;     /* owned; per part of the plan */
 	struct event_support *support; /* owned; per event: whether it is open, or why not */
 	size_t nr_groups, group_room;
@@ -36,6 +44,7 @@ struct api_counters_use {
 	bool is_inherited;     /* by what the tasks create */
 	bool stays_in_process; /* by their threads only */
 	bool is_own_thread;    /* the calling thread, and nothing else */
+	enum api_usage_of usage;
 };
 
 /* Opens the events, disabled. Events that cannot be opened are no error. 0 or -ENOMEM; then, too,

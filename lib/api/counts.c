@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Counts of an event's parts at the last reset. */
 struct base {
@@ -134,12 +135,24 @@ static int describe(struct cpuperf_counts *c, struct cpuperf_error *e)
 	return nr_working ? 0 : fail_all(c, e);
 }
 
+/* Of others, nobody can read it so. */
+static enum api_usage_of usage_of(const struct api_whom *w)
+{
+	if (w->flags)
+		return API_USAGE_NONE;
+	if (w->scope == CPUPERF_THREAD && w->id == 0)
+		return API_USAGE_OF_THREAD;
+	return w->scope == CPUPERF_PROCESS && w->id == getpid() ? API_USAGE_OF_PROCESS
+								: API_USAGE_NONE;
+}
+
 static int open_once(struct cpuperf_counts *c, struct cpuperf_error *error)
 {
 	const struct api_counters_use use = {.is_inherited = api_whom_is_inherited(&c->whom),
 					     .stays_in_process =
 						 api_whom_stays_in_process(&c->whom),
-					     .is_own_thread = is_of_caller(c) && !c->whom.flags};
+					     .is_own_thread = is_of_caller(c) && !c->whom.flags,
+					     .usage = usage_of(&c->whom)};
 	struct err e = {0};
 	int rc = api_whom_list(&c->whom, &e);
 
@@ -341,6 +354,8 @@ static void set_value(const struct cpuperf_counts *c, size_t i, struct cpuperf_v
 	v->value *= scale != 0 ? scale : 1;
 	v->has_value = has_run && !has_failed;
 	v->state = state_of(v, has_run, has_failed);
+	if (v->has_value && c->counters.parts[p->first_part].is_usage)
+		v->state = "usage";
 }
 
 int cpuperf_counts_read_sized(struct cpuperf_counts *c, struct cpuperf_value *values, size_t nr,

@@ -266,7 +266,9 @@ static int check_spec(const struct spec *spec, struct cpuperf_error *e)
 		return api_fail_use(e, -ENOTSUP,
 				    "the spec has the key \"target\": what a session of a program "
 				    "measures is a parameter",
-				    "remove the key, and pass a scope and an id");
+				    "remove the key, and pass a scope and an id; a command is its "
+				    "pid, with CPUPERF_CHILDREN, before it calls exec; control "
+				    "groups: cpuperf --cgroup");
 	return 0;
 }
 

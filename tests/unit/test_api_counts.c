@@ -208,6 +208,40 @@ TEST(children)
 	}
 }
 
+/* A command, as the man page says: the child waits until it is counted. */
+TEST(command)
+{
+	struct cpuperf_counts *c = NULL;
+	struct cpuperf_spec *spec = NULL;
+	struct cpuperf_value v;
+	int go[2], status;
+	char byte = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)!read(go[0], &byte, 1);
+		execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	assert_int_equal(cpuperf_spec_new(&spec, &e), 0);
+	assert_int_equal(cpuperf_spec_add(spec, FAULTS, &e), 0);
+	assert_int_equal(
+	    cpuperf_counts_open_spec(&c, spec, CPUPERF_PROCESS, pid, CPUPERF_CHILDREN, &e), 0);
+	assert_int_equal(cpuperf_counts_start(c, &e), 0);
+	assert_int_equal(write(go[1], &byte, 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(cpuperf_counts_read(c, &v, 1, &e), 0);
+	assert_string_equal(v.state, "ok");
+	assert_true(v.raw > 20);
+	cpuperf_counts_close(c);
+	cpuperf_spec_free(spec);
+	close(go[0]);
+	close(go[1]);
+}
+
 TEST(cpu)
 {
 	struct cpuperf_counts *c;
@@ -424,6 +458,54 @@ TEST(no_descriptors)
 	cpuperf_counts_close(c);
 }
 
+static void *read_elsewhere(void *arg)
+{
+	struct cpuperf_value v = {.size = 0};
+
+	assert_int_equal(cpuperf_counts_read(arg, &v, 1, NULL), 0);
+	return (void *)(intptr_t)v.has_value;
+}
+
+/* What this user may not open is read from getrusage, and said so: a user of his own process in the
+ * kernel, at least. */
+static void count_usage(enum cpuperf_scope scope)
+{
+	struct cpuperf_counts *c = open_counts("context_switches,task_clock", scope, 0);
+	struct timespec rest = {.tv_nsec = 1000000};
+	struct cpuperf_value v[2];
+	pthread_t thread;
+	void *has_value;
+	const char *reason = cpuperf_counts_event(c, 0)->reason;
+
+	assert_non_null(reason);
+	assert_non_null(strstr(reason, "getrusage"));
+	struct rusage before, after;
+
+	nanosleep(&rest, NULL); /* not started */
+	getrusage(RUSAGE_SELF, &before);
+	assert_int_equal(cpuperf_counts_start(c, &e), 0);
+	for (int i = 0; i < 5; i++)
+		nanosleep(&rest, NULL);
+	assert_int_equal(cpuperf_counts_read(c, v, 2, &e), 0);
+	assert_true(v[0].raw >= 5);
+	assert_int_equal(cpuperf_counts_stop(c, &e), 0);
+	getrusage(RUSAGE_SELF, &after);
+	nanosleep(&rest, NULL);
+	assert_int_equal(cpuperf_counts_read(c, v, 2, &e), 0);
+	assert_string_equal(v[0].state, "usage");
+	assert_true(v[0].has_value && v[0].share == 1 && v[0].enabled_ns > 5000000);
+	assert_in_range(v[0].raw, 5,
+			after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw);
+	assert_true(v[1].has_value && v[1].raw > 0);
+	assert_int_equal(pthread_create(&thread, NULL, read_elsewhere, c), 0);
+	assert_int_equal(pthread_join(thread, &has_value), 0);
+	assert_int_equal(!has_value, scope == CPUPERF_THREAD);
+	assert_int_equal(cpuperf_counts_reset(c, &e), 0);
+	assert_int_equal(cpuperf_counts_read(c, v, 2, &e), 0);
+	assert_int_equal(v[0].raw, 0);
+	cpuperf_counts_close(c);
+}
+
 static void open_as_nobody(void)
 {
 	struct cpuperf_counts *c = NULL;
@@ -437,10 +519,8 @@ static void open_as_nobody(void)
 	rc = cpuperf_counts_open(&c, "page_faults", CPUPERF_PROCESS, 1, &e);
 	if (rc != -EACCES)
 		fail_msg("%d %s", rc, e.text);
-	rc = cpuperf_counts_open(&c, FAULTS, CPUPERF_THREAD, 0, &e);
-	if (rc && rc != -EACCES)
-		fail_msg("%d %s", rc, e.text);
-	cpuperf_counts_close(c);
+	count_usage(CPUPERF_THREAD);
+	count_usage(CPUPERF_PROCESS);
 }
 
 TEST(no_rights)
