@@ -219,10 +219,28 @@ static void put_stack_line(void *arg, const char *line)
 }
 
 /* Weights are exact; what else is not. */
-static const char by_switches[] =
-    "Waits by records of switches are exact; each has the stack of its thread's last sample "
-    "before. Time blocked and time waiting for a CPU are exact by thread, in equal shares of its "
-    "waits between two readings of schedstat";
+static void put_by_switches(const struct job *j, struct grid *g)
+{
+	uint64_t all_ns = 0, seen_ns = 0;
+	char line[LINE_BYTES];
+
+	for (size_t i = 0; i < j->nr; i++) {
+		const struct profile_waits *w =
+		    profile_session_waits(j->inputs->item[j->first + i].session);
+
+		all_ns += w ? w->blocked_ns + w->both_ns + w->unknown_ns : 0;
+		seen_ns += w ? w->seen_ns : 0;
+	}
+	snprintf(
+	    line, sizeof(line),
+	    "Waits are exact, by records of switches. Stack and reason of %s %% of the blocked "
+	    "time were read while the thread was blocked; other waits have no reason, and the "
+	    "stack that their thread had last before",
+	    DECIMAL(all_ns ? 100 * (double)seen_ns / (double)all_ns : 0, 1));
+	grid_line(g, line);
+	grid_line(g, "How much of a wait was for a CPU is exact by thread, and shared equally "
+		     "among its waits between two readings of schedstat");
+}
 
 void reports_stack_notes(struct job *j, const struct report_stats *stats, struct grid *g)
 {
@@ -231,7 +249,7 @@ void reports_stack_notes(struct job *j, const struct report_stats *stats, struct
 	samples_stack_lines(j, stats, put_stack_line, g);
 	for (size_t i = 0; i < stats->nr_events && is_by_switches(j) && !j->selection->rows; i++)
 		if (stats->event[i].counted.random < stats->event[i].counted.samples) {
-			grid_line(g, by_switches);
+			put_by_switches(j, g);
 			return;
 		}
 }

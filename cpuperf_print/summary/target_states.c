@@ -35,9 +35,8 @@ static void put_waits(struct summary *s, const struct profile_waits *w, double l
 	buf_printf(s->out, "%s %% blocked%s\n",
 		   DECIMAL(both >= 0.05 ? both : 100 * (double)w->blocked_ns / life_ns, 1),
 		   both >= 0.05 ? " or waiting for a CPU" : "");
-	buf_printf(s->out, "  waits are found by records of switches%s\n",
-		   s->j->selection->rows ? ", and have the stack of the thread's last sample before"
-					 : ""); /* reports say the same, where there is room */
+	/* reports say more, where there is room */
+	buf_adds(s->out, "  waits are found by records of switches\n");
 }
 
 void summary_target_put_states(struct summary *s, bool are_runs)

@@ -135,16 +135,32 @@ static uint64_t weight_of_wait(const struct pmu_scan_event *e, const struct pmu_
 }
 
 /* Its last words are TID, TIME and, where several events share the ring, IDENTIFIER. */
+bool pmu_scan_switch(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
+		     struct pmu_scan_switch *out)
+{
+	struct perf_event_header h = header_at(v, at);
+	uint16_t tail = s->has_identifier ? 24 : 16;
+	uint64_t ids;
+
+	if (h.type != PERF_RECORD_SWITCH || h.size < HEADER_BYTES + tail)
+		return false;
+	ids = pmu_view_word(v, at + h.size - tail);
+	*out = (struct pmu_scan_switch){
+	    .pid = (uint32_t)ids,
+	    .tid = (uint32_t)(ids >> 32),
+	    .time_ns = pmu_view_word(v, at + h.size - tail + PERF_ABI_WORD_BYTES),
+	    .is_blocked = h.misc & PERF_RECORD_MISC_SWITCH_OUT &&
+			  !(h.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT)};
+	return true;
+}
+
 static void note_switch(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
 			const struct perf_event_header *h)
 {
-	uint16_t tail = s->has_identifier ? 24 : 16;
-	uint32_t tid;
+	struct pmu_scan_switch sw;
 
-	if (!s->tids || h->misc & PERF_RECORD_MISC_SWITCH_OUT || h->size < HEADER_BYTES + tail)
-		return;
-	tid = (uint32_t)(pmu_view_word(v, at + h->size - tail) >> 32);
-	s->tids->slot[tid % PMU_SCAN_SLOTS] = tid;
+	if (s->tids && !(h->misc & PERF_RECORD_MISC_SWITCH_OUT) && pmu_scan_switch(s, v, at, &sw))
+		s->tids->slot[sw.tid % PMU_SCAN_SLOTS] = sw.tid;
 }
 
 static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
@@ -152,16 +168,18 @@ static void count_record(struct pmu_scan *s, const struct pmu_view *v, uint64_t 
 {
 	const struct pmu_scan_id *id;
 	struct pmu_scan_event *e;
+	uint64_t wait;
 
 	s->records++;
 	switch (h->type) {
 	case PERF_RECORD_SAMPLE:
 		e = event_of_sample(s, v, at, h->size);
-		if (!e)
+		wait = e && e->raw_at ? weight_of_wait(e, v, at, h->size) : 0;
+		if (!e || (e->raw_at && !wait)) /* a thread that was seen blocked is no sample */
 			break;
 		e->samples++;
 		e->idle += word_of(v, at, h->size, e->tid_at) == 0; /* the idle task's */
-		e->weight += e->raw_at   ? weight_of_wait(e, v, at, h->size)
+		e->weight += e->raw_at   ? wait
 			     : e->period ? e->period
 					 : word_of(v, at, h->size, e->period_at);
 		break;

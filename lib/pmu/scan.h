@@ -55,6 +55,15 @@ void pmu_scan_sort(struct pmu_scan *s);
 uint64_t pmu_record_bytes(const struct pmu_view *v, uint64_t at, uint64_t to);
 /* The time of the record; 0 if it has none. */
 uint64_t pmu_scan_time_ns(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at);
+/* A thread was switched in or out. */
+struct pmu_scan_switch {
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	bool is_blocked; /* out, and not preempted */
+};
+/* The record at at, if it is of a switch. */
+bool pmu_scan_switch(const struct pmu_scan *s, const struct pmu_view *v, uint64_t at,
+		     struct pmu_scan_switch *out);
 /* Counts the whole records from … to, but no more than max_bytes of them (at least one); where the
  * next one begins. An invalid record ends it: then it returns to. */
 uint64_t pmu_scan_count(struct pmu_scan *s, const struct pmu_view *v, uint64_t from, uint64_t to,

@@ -25,6 +25,7 @@ struct thread {
 	bool is_read; /* it was, when it had run for ran_ns */
 	uint64_t ran_ns;
 	uint64_t since_ns; /* of the phase, or of the iteration */
+	uint64_t seen_ns;  /* it was blocked in this phase up to then, at least; 0: not known */
 	struct wait_samples_thread waits;
 };
 
@@ -158,20 +159,34 @@ static int add_wait(struct phases *p, struct thread *t, enum wait_samples_kind k
 		   ?: make(p, t, WAIT_SAMPLES_BLOCKED, ns - queue_ns, to_ns);
 }
 
+/* The same: blocked up to the last time that it was seen so, and of this kind from then on. */
+static int add_seen(struct phases *p, struct thread *t, enum wait_samples_kind rest, uint64_t to_ns)
+{
+	uint64_t seen_ns = t->seen_ns < to_ns ? t->seen_ns : to_ns;
+	int rc = 0;
+
+	if (seen_ns > t->since_ns) {
+		rc = p->is_first ? 0
+				 : make(p, t, WAIT_SAMPLES_BLOCKED, seen_ns - t->since_ns, seen_ns);
+		t->since_ns = seen_ns;
+	}
+	return rc ?: add_wait(p, t, rest, to_ns);
+}
+
 /* The time up to to_ns in which the thread waited in its phase. in: it is switched in. */
 static int end_phase(struct phases *p, struct thread *t, uint64_t to_ns, bool in)
 {
 	if (t->losses != p->losses && t->phase != RUNS)
-		return add_wait(p, t, WAIT_SAMPLES_UNKNOWN, to_ns);
+		return add_seen(p, t, WAIT_SAMPLES_UNKNOWN, to_ns);
 	switch (t->phase) {
 	case IS_BLOCKED:
-		return add_wait(p, t, WAIT_SAMPLES_BOTH, to_ns);
+		return add_seen(p, t, WAIT_SAMPLES_BOTH, to_ns);
 	case IS_PREEMPTED:
 		return add_wait(p, t, WAIT_SAMPLES_QUEUE, to_ns);
 	case IS_NEW: /* without a switch in it may not be a thread of the target */
 		return in ? add_wait(p, t, WAIT_SAMPLES_QUEUE, to_ns) : 0;
 	case NOT_KNOWN: /* it waited when the session began */
-		return in ? add_wait(p, t, WAIT_SAMPLES_BOTH, to_ns) : 0;
+		return in ? add_seen(p, t, WAIT_SAMPLES_BOTH, to_ns) : 0;
 	case RUNS:
 		break;
 	}
@@ -182,6 +197,7 @@ static void begin_phase(const struct phases *p, struct thread *t, enum phase pha
 {
 	t->phase = phase;
 	t->since_ns = ns;
+	t->seen_ns = 0;
 	t->losses = p->losses;
 }
 
@@ -202,6 +218,15 @@ static struct thread *get_thread(struct phases *p, const struct trace_record *r)
 	return t;
 }
 
+/* A wait with a stack and a reason of its own ends. */
+static int end_own(struct phases *p, struct thread *t)
+{
+	int rc = t->seen_ns ? wait_samples_make(p->samples, &t->waits, t->pid, t->tid) : 0;
+
+	t->waits.reason = TRACE_REASON_NONE;
+	return rc;
+}
+
 int phases_add_switch(struct phases *p, const struct trace_record *r)
 {
 	struct thread *t = get_thread(p, r);
@@ -215,7 +240,7 @@ int phases_add_switch(struct phases *p, const struct trace_record *r)
 		rc =
 		    add_wait(p, t, WAIT_SAMPLES_UNKNOWN, r->time_ns); /* the other switch is lost */
 	else if (!is_out)
-		rc = end_phase(p, t, r->time_ns, true);
+		rc = end_phase(p, t, r->time_ns, true) ?: end_own(p, t);
 	begin_phase(p, t, !is_out ? RUNS : is_preempted ? IS_PREEMPTED : IS_BLOCKED, r->time_ns);
 	if (p->is_first && !is_out) {
 		struct splits *s = dict_get(&p->splits, &t->tid);
@@ -241,6 +266,24 @@ int phases_add_sample(struct phases *p, const struct trace_record *r, uint32_t e
 	if (t->phase == NOT_KNOWN)
 		begin_phase(p, t, RUNS, r->time_ns);
 	return p->is_first ? 0 : wait_samples_keep(p->samples, &t->waits, r, event);
+}
+
+int phases_add_seen(struct phases *p, const struct trace_record *r, uint32_t event)
+{
+	struct thread *t = get_thread(p, r);
+	int rc = 0;
+
+	if (!t)
+		return -ENOMEM;
+	if ((t->phase != IS_BLOCKED && t->phase != NOT_KNOWN) || t->losses != p->losses ||
+	    r->time_ns < t->since_ns)
+		return 0;
+	t->seen_ns = r->time_ns;
+	if (!r->wait_reason) /* its stack was seen before */
+		return 0;
+	rc = wait_samples_make(p->samples, &t->waits, t->pid, t->tid);
+	t->waits.reason = (enum trace_reason)r->wait_reason;
+	return rc ?: p->is_first ? 0 : wait_samples_keep(p->samples, &t->waits, r, event);
 }
 
 /* From the last record before to the loss the CPU may have switched any thread. */
@@ -319,7 +362,7 @@ static int add_asleep(struct phases *p, struct thread *t, uint64_t to_ns)
 	    (!t->pid && !s))
 		return 0;
 	t->pid = t->pid ? t->pid : s->pid;
-	return add_wait(p, t, WAIT_SAMPLES_BOTH, to_ns);
+	return add_seen(p, t, WAIT_SAMPLES_BOTH, to_ns);
 }
 
 int phases_end(struct phases *p, uint64_t end_ns, bool is_last)

@@ -36,6 +36,8 @@ void phases_begin_pass(struct phases *p, bool is_first);
 int phases_add_switch(struct phases *p, const struct trace_record *r);
 /* Its sample, of this event: it ran. */
 int phases_add_sample(struct phases *p, const struct trace_record *r, uint32_t event);
+/* It was seen blocked. */
+int phases_add_seen(struct phases *p, const struct trace_record *r, uint32_t event);
 /* It was made, ended, or executes another program. Others are ignored. */
 int phases_add_task(struct phases *p, const struct trace_record *r);
 /* It existed before the session. */

@@ -214,6 +214,8 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 		s->nr_senseless++;
 		return false;
 	}
+	if (r->wait == TRACE_WAIT_IS_SEEN) /* profile/switches.h made samples of it */
+		return false;
 	if (r->has & TRACE_HAS_TIME)
 		s->time_ns = r->time_ns;
 	out->id = k->what;

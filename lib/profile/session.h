@@ -121,6 +121,7 @@ struct profile_waits {
 	uint64_t queue_ns;   /* for a CPU */
 	uint64_t both_ns;    /* blocked, and then for a CPU: in what shares is not known */
 	uint64_t unknown_ns; /* records were lost: a task may have run */
+	uint64_t seen_ns;    /* of these but queue_ns: of tasks that were seen blocked */
 };
 /* NULL: waits were not found in this way. */
 const struct profile_waits *profile_session_waits(const struct profile_session *s);

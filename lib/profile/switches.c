@@ -120,8 +120,10 @@ static int add_record(struct maker *m, const struct profile_item *item)
 	if ((!is_sample && r->kind != PERF_RECORD_SWITCH) || !(r->has & TRACE_HAS_TID) || !r->tid ||
 	    r->tid == TRACE_UNKNOWN)
 		return 0;
-	return is_sample ? phases_add_sample(&m->phases, r, item->id->event)
-			 : phases_add_switch(&m->phases, r);
+	if (!is_sample)
+		return phases_add_switch(&m->phases, r);
+	return r->wait == TRACE_WAIT_IS_SEEN ? phases_add_seen(&m->phases, r, item->id->event)
+					     : phases_add_sample(&m->phases, r, item->id->event);
 }
 
 /* The current iteration has ended when this happened. */

@@ -127,11 +127,11 @@ static void put_word(struct buf *b, uint64_t v)
 	buf_le64(b, v);
 }
 
-static void put_raw(struct buf *b, uint64_t ns, enum trace_wait wait)
+static void put_raw(struct buf *b, uint64_t ns, uint32_t word)
 {
 	buf_le32(b, RAW_BYTES);
 	buf_le64(b, ns);
-	buf_le32(b, wait);
+	buf_le32(b, word);
 }
 
 static void put_regs(struct buf *b, const struct trace_record *r, bool has_regs)
@@ -181,7 +181,10 @@ static void put_sample(struct buf *b, const struct wait_samples_event *e,
 		put_word(b, nr);
 		buf_add(b, r->callchain, (size_t)nr * sizeof(uint64_t));
 	}
-	put_raw(b, t->ns[kind], made[kind].wait);
+	put_raw(b, t->ns[kind],
+		trace_wait_word(made[kind].wait,
+				kind == WAIT_SAMPLES_QUEUE ? TRACE_REASON_NONE : t->reason,
+				r->is_seen));
 	if (perf_abi_has(l->sample_type, PERF_ABI_REGS_USER))
 		put_regs(b, r, has_regs);
 	if (perf_abi_has(l->sample_type, PERF_ABI_STACK_USER))
@@ -208,6 +211,7 @@ static int make_sample(struct wait_samples *w, struct wait_samples_thread *t, ui
 	e->samples++;
 	e->ns += t->ns[kind];
 	*(uint64_t *)((char *)&w->waits + made[kind].sum) += t->ns[kind];
+	w->waits.seen_ns += t->reason && made[kind].event == OFF_CPU ? t->ns[kind] : 0;
 	t->ns[kind] = 0;
 	return w->records.len < CHUNK_BYTES ? buf_error(&w->records) : write_records(w);
 }

@@ -30,6 +30,7 @@ struct wait_samples_thread {
 	uint8_t *last; /* owned; its last sample; NULL: none */
 	size_t last_bytes;
 	const struct trace_layout *layout; /* of the sample */
+	enum trace_reason reason;          /* of the current wait */
 };
 
 /* One of the session's events of waits. */

@@ -95,9 +95,10 @@ static int set_reason(const struct report_counter *c, struct report_key *key,
 		      const struct report_frame *frames, size_t nr)
 {
 	char buf[REPORT_REASON_BYTES];
+	const char *reason = key->reason ? report_seen_reason(key->reason)
+					 : report_reason(key->state, frames, nr, buf);
 
-	key->reason = report_functions_text_number(c->all->run->functions,
-						   report_reason(key->state, frames, nr, buf));
+	key->reason = report_functions_text_number(c->all->run->functions, reason);
 	return key->reason == UINT32_MAX ? -ENOMEM : 0;
 }
 
@@ -373,7 +374,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	if (has_part(c, REPORT_BY_SLICE) && s->time_ns > start_ns)
 		slice = (s->time_ns - start_ns) / c->all->run->sink->slice_ns;
 	c->state = c->all->of_event[s->id->event].state;
-	if (c->state && r->wait)
+	if (c->state && r->wait && r->wait <= TRACE_WAIT_IS_UNKNOWN)
 		c->state = r->wait == TRACE_WAIT_BOTH ? REPORT_WAITING : REPORT_UNKNOWN;
 	if (c->state && !r->tid)
 		c->state = REPORT_IDLE;
@@ -388,6 +389,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	    .comm = has_part(c, REPORT_BY_COMM) ? c->of_comm[task->comm->number] : 0,
 	    .cmdline = has_part(c, REPORT_BY_CMDLINE) ? c->of_cmdline[task->process->cmdline] : 0,
 	    .state = has_part(c, REPORT_BY_STATE) ? c->state : 0,
+	    .reason = has_part(c, REPORT_BY_REASON) && c->state ? r->wait_reason : 0,
 	    .region = has_part(c, REPORT_BY_REGION) ? c->of_region[c->region] : 0,
 	    .slice = slice < UINT32_MAX ? (uint32_t)slice : UINT32_MAX,
 	};

@@ -18,6 +18,7 @@ const char *report_end_name(enum report_end end)
 	    [REPORT_END_BYTES] = "reaching beyond the recorded stack bytes",
 	    [REPORT_END_TABLE] = "ending at code without unwind tables",
 	    [REPORT_END_INVALID] = "with invalid frames",
+	    [REPORT_END_UNSEEN] = "of waits ending at a function with a frame pointer",
 	    [REPORT_END_REGS] = "without known registers",
 	    [REPORT_END_DEPTH] = "deeper than reports can hold",
 	};

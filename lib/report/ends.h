@@ -17,6 +17,7 @@ enum report_end {
 	REPORT_END_BYTES,    /* unwinding: the stack continues beyond the recorded bytes */
 	REPORT_END_TABLE,    /* unwinding: no table, and no valid frame pointer */
 	REPORT_END_INVALID,  /* unwinding: no progress toward the start, or outside the stack */
+	REPORT_END_UNSEEN,   /* unwinding: a function needs a register that /proc did not show */
 	REPORT_END_REGS,     /* unwinding: registers of an unknown kind (32-bit ARM) */
 	REPORT_END_DEPTH,    /* deeper than a report can hold */
 	REPORT_NR_ENDS

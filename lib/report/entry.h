@@ -97,7 +97,7 @@ struct report_key {
 	uint32_t cmdline;       /* the same */
 	uint32_t branch;        /* enum report_branch */
 	uint32_t state;         /* enum report_state */
-	uint32_t reason;        /* number of its text, as comm */
+	uint32_t reason;        /* number of its text, as comm; of a sample: enum trace_reason */
 	uint32_t waker;         /* the same, of its name; and of its function */
 	uint32_t waker_function;
 	uint32_t region; /* number of the text of its path, as comm */

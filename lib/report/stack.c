@@ -94,9 +94,10 @@ static void unwind(struct report_stack *s, struct unwinder *u, const struct prof
 		   const struct profile_sample *sample, size_t max)
 {
 	static const enum report_end ends[] = {
-	    [UNWIND_WHOLE] = REPORT_END_WHOLE,     [UNWIND_NO_REGS] = REPORT_END_REGS,
-	    [UNWIND_TRUNCATED] = REPORT_END_BYTES, [UNWIND_NO_TABLE] = REPORT_END_TABLE,
-	    [UNWIND_INVALID] = REPORT_END_INVALID, [UNWIND_MAX] = REPORT_END_DEPTH,
+	    [UNWIND_WHOLE] = REPORT_END_WHOLE,       [UNWIND_NO_REGS] = REPORT_END_REGS,
+	    [UNWIND_TRUNCATED] = REPORT_END_BYTES,   [UNWIND_NO_TABLE] = REPORT_END_TABLE,
+	    [UNWIND_INVALID] = REPORT_END_INVALID,   [UNWIND_MAX] = REPORT_END_DEPTH,
+	    [UNWIND_NO_POINTER] = REPORT_END_UNSEEN,
 	};
 	const bool is_piece = s->end == REPORT_END_PIECE;
 	uint64_t exact[REPORT_MAX_DEPTH / 64];

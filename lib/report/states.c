@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/perf_abi.h"
 #include "profile/filter.h"
+#include "profile/samples.h"
 #include "profile/session.h"
 
 #include <stdio.h>
@@ -226,6 +227,37 @@ static const char *reason_of(const char *function, char buf[REPORT_REASON_BYTES]
 			return memmove(buf, name + len, strlen(name + len) + 1);
 	}
 	return "";
+}
+
+const char *report_seen_reason(uint32_t reason)
+{
+	static const char *const names[TRACE_NR_REASONS] = {
+	    [TRACE_REASON_NONE] = "",
+	    [TRACE_REASON_CALL] = "system call",
+	    [TRACE_REASON_SLEEP] = "sleep",
+	    [TRACE_REASON_FUTEX] = "futex",
+	    [TRACE_REASON_PIPE] = "pipe",
+	    [TRACE_REASON_SOCKET] = "socket",
+	    [TRACE_REASON_EPOLL] = "epoll",
+	    [TRACE_REASON_POLL] = "poll",
+	    [TRACE_REASON_SELECT] = "select",
+	    [TRACE_REASON_CHILD] = "child",
+	    [TRACE_REASON_SIGNAL] = "signal",
+	    [TRACE_REASON_FILE_LOCK] = "file lock",
+	    [TRACE_REASON_SEMAPHORE] = "semaphore",
+	    [TRACE_REASON_MESSAGE_QUEUE] = "message queue",
+	    [TRACE_REASON_DISK] = "disk",
+	    [TRACE_REASON_FILE] = "file",
+	    [TRACE_REASON_IO_URING] = "io_uring",
+	    [TRACE_REASON_EVENTFD] = "eventfd",
+	    [TRACE_REASON_TIMERFD] = "timerfd",
+	    [TRACE_REASON_INOTIFY] = "inotify",
+	    [TRACE_REASON_TERMINAL] = "terminal",
+	    [TRACE_REASON_VFORK] = "vfork",
+	    [TRACE_REASON_PAGE_FAULT] = "page fault",
+	};
+
+	return names[reason];
 }
 
 const char *report_reason(enum report_state state, const struct report_frame *frames, size_t nr,

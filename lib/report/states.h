@@ -38,6 +38,8 @@ uint32_t report_states_event(const struct profile_facts *f, const struct profile
 enum { REPORT_REASON_BYTES = 64 };
 const char *report_reason(enum report_state state, const struct report_frame *frames, size_t nr,
 			  char buf[REPORT_REASON_BYTES]);
+/* The same word for what the recorder saw: enum trace_reason. */
+const char *report_seen_reason(uint32_t reason);
 /* Row i of the table of functions, which is in the order of strcmp; NULL: there is none. */
 const char *report_reason_at(size_t i, const char **function);
 

@@ -30,16 +30,15 @@ static bool parse(const char *line, struct reading *out)
 	       str_scan_u64(&p, end, &out->running_ns) == 0 && out->running_ns;
 }
 
-static bool read_thread(const struct delays *d, uint32_t tid, struct reading *out)
+bool delays_read_thread(const struct root *root, uint32_t tid, struct reading *out)
 {
 	char path[32], line[128];
 
-	*out = (struct reading){
-	    .event = d->event, .instance = tid, .state = READING_OK, .flags = READING_OF_THREAD};
+	*out = (struct reading){.instance = tid, .state = READING_OK, .flags = READING_OF_THREAD};
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/schedstat", tid);
 	for (int i = 0; i < NR_TRIES; i++) {
 		out->time_ns = clock_monotonic_ns();
-		if (root_load_line(d->root, path, line, sizeof(line)) || !parse(line, out))
+		if (root_load_line(root, path, line, sizeof(line)) || !parse(line, out))
 			return false;
 		if (clock_monotonic_ns() - out->time_ns <= MAX_READ_NS)
 			return true;
@@ -47,13 +46,24 @@ static bool read_thread(const struct delays *d, uint32_t tid, struct reading *ou
 	return false;
 }
 
+void delays_put(struct delays *d, const struct reading *r)
+{
+	if (d->event == UINT32_MAX || d->nr_readings == DELAYS_MAX)
+		return;
+	d->readings[d->nr_readings] = *r;
+	d->readings[d->nr_readings++].event = d->event;
+}
+
 void delays_read(struct delays *d)
 {
+	struct reading r;
+
 	for (size_t i = 0; i < PMU_SCAN_SLOTS; i++)
 		if (d->tids.slot[i])
 			delays_add(d, d->tids.slot[i]);
 	for (size_t i = 0; i < d->nr && d->event != UINT32_MAX && d->nr_readings < DELAYS_MAX; i++)
-		d->nr_readings += read_thread(d, d->waiting[i], &d->readings[d->nr_readings]);
+		if (delays_read_thread(d->root, d->waiting[i], &r))
+			delays_put(d, &r);
 	memset(&d->tids, 0, sizeof(d->tids));
 	d->nr = 0;
 }

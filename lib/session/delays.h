@@ -9,6 +9,7 @@
 #include "base/reading.h"
 #include "pmu/scan.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct root;
@@ -26,8 +27,12 @@ struct delays {
 	size_t nr_readings;
 };
 
+/* A reading of the thread, without its event. False: it cannot be read. */
+bool delays_read_thread(const struct root *root, uint32_t tid, struct reading *out);
 /* The thread is among those of the next reading. */
 void delays_add(struct delays *d, uint32_t tid);
+/* Adds a reading that was made elsewhere, if it fits. */
+void delays_put(struct delays *d, const struct reading *r);
 /* Reads the threads that were added or were switched in; adds to readings as many as fit. */
 void delays_read(struct delays *d);
 

@@ -10,6 +10,7 @@
 #include "bpf/waits.h"
 #include "session/mapped.h"
 #include "session/sample_record.h"
+#include "session/seen.h"
 #include "session/stacks.h"
 
 #include <errno.h>
@@ -184,6 +185,27 @@ static int move_all(struct sampler *s, const struct pmu_view *v, uint64_t from, 
 	return rc;
 }
 
+static void peek(struct sampler *s, const struct pmu_view *v, uint64_t head)
+{
+	uint64_t at = s->peeked > s->ring.tail ? s->peeked : s->ring.tail, bytes;
+	struct pmu_scan_switch sw;
+
+	for (; s->seen && at < head && (bytes = pmu_record_bytes(v, at, head)); at += bytes)
+		if (pmu_scan_switch(&s->scan, v, at, &sw))
+			seen_switch(s->seen, sw.pid, sw.tid, sw.is_blocked, sw.time_ns);
+	s->peeked = head;
+}
+
+void sampler_peek(struct sampler *s)
+{
+	struct pmu_view v;
+
+	if (!s->ring.base || !s->seen)
+		return;
+	v = pmu_ring_view(&s->ring);
+	peek(s, &v, pmu_ring_head(&s->ring));
+}
+
 /* Releases the ring piece by piece, since the kernel continues to write. */
 int sampler_drain(struct sampler *s, struct err *e)
 {
@@ -195,6 +217,7 @@ int sampler_drain(struct sampler *s, struct err *e)
 		return 0;
 	v = pmu_ring_view(&s->ring);
 	head = pmu_ring_head(&s->ring);
+	peek(s, &v, head);
 	if (s->lasting_at < s->lasting.len) {
 		rc = move_all(s, &v, s->ring.tail, head, e);
 		pmu_ring_release(&s->ring, head);
@@ -271,23 +294,11 @@ static const struct sampler_event *event_of_wait(const struct sampler *s, enum w
 	return NULL;
 }
 
-void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait)
+/* Adds a record, of which id and period are set here. ev NULL: nothing. */
+static void add_made(struct sampler *s, const struct sampler_event *ev,
+		     const struct sample_record *made)
 {
-	const struct sampler_event *ev = event_of_wait(s, wait->kind);
-	struct sample_record r = {.wait_ns = wait->ns,
-				  .wait_version = SAMPLE_RECORD_LASTS,
-				  .time_ns = wait->time_ns,
-				  .pid = wait->pid,
-				  .tid = wait->tid,
-				  .cpu = wait->cpu,
-				  .kernel = wait->kernel,
-				  .nr_kernel = wait->nr_kernel,
-				  .user = wait->user,
-				  .nr_user = wait->nr_user,
-				  .regs_abi = wait->regs_abi,
-				  .regs = wait->regs,
-				  .stack = wait->stack,
-				  .stack_bytes = wait->stack_bytes};
+	struct sample_record r = *made;
 
 	if (!ev || !s->ring.base)
 		return;
@@ -298,6 +309,51 @@ void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait)
 	if (s->lasting.len > MAX_LASTING_BYTES || buf_error(&s->lasting) ||
 	    !sample_record_add(&s->lasting, ev->attr, &r))
 		s->lasting_full++;
+}
+
+void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait)
+{
+	const struct sampler_event *ev = event_of_wait(s, wait->kind);
+	const struct sample_record r = {.wait_ns = wait->ns,
+					.wait_version = SAMPLE_RECORD_LASTS,
+					.time_ns = wait->time_ns,
+					.pid = wait->pid,
+					.tid = wait->tid,
+					.cpu = wait->cpu,
+					.kernel = wait->kernel,
+					.nr_kernel = wait->nr_kernel,
+					.user = wait->user,
+					.nr_user = wait->nr_user,
+					.regs_abi = wait->regs_abi,
+					.regs = wait->regs,
+					.stack = wait->stack,
+					.stack_bytes = wait->stack_bytes};
+
+	add_made(s, ev, &r);
+}
+
+const struct perf_event_attr *sampler_seen_attr(const struct sampler *s)
+{
+	const uint64_t needed = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_RAW;
+	const struct sampler_event *ev = s->ring.base ? event_of_wait(s, WAITS_OFF_CPU) : NULL;
+
+	return ev && (ev->attr->sample_type & needed) == needed ? ev->attr : NULL;
+}
+
+void sampler_add_seen(struct sampler *s, const struct seen_wait *w)
+{
+	const struct sample_record r = {.wait_version =
+					    trace_wait_word(TRACE_WAIT_IS_SEEN, w->reason, true),
+					.time_ns = w->time_ns,
+					.pid = w->pid,
+					.tid = w->tid,
+					.cpu = s->cpu->cpu,
+					.regs_abi = w->regs_abi,
+					.regs = w->regs,
+					.stack = w->stack,
+					.stack_bytes = w->stack_bytes};
+
+	add_made(s, event_of_wait(s, WAITS_OFF_CPU), &r);
 }
 
 /* Divides the records from *at to at cut_ns, up to the next one on the other side of it. */
@@ -319,6 +375,7 @@ static int cut_ring(struct sampler *s, uint64_t cut_ns, bool is_wanted, struct e
 	uint64_t head = pmu_ring_head(&s->ring), at = s->ring.tail;
 	int rc = 0;
 
+	peek(s, &v, head);
 	while (at < head && rc == 0) {
 		rc = cut_records(s, &v, &at, head, cut_ns, is_wanted, e);
 		pmu_ring_release(&s->ring, at);

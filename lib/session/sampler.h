@@ -14,6 +14,8 @@
 
 struct err;
 struct mapped;
+struct seen;
+struct seen_wait;
 struct waits_lasting;
 
 /* An event that samples on this CPU. */
@@ -35,6 +37,8 @@ struct sampler {
 	int owner_fds[2]; /* events that the rings of tasks are on */
 	unsigned nr_owner_fds;
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
+	struct seen *seen;          /* borrowed; receives switches; NULL: they are not wanted */
+	uint64_t peeked;            /* up to here in the ring it has them */
 	uint64_t span_ns;           /* of a flight recorder; 0: samples are written as they come */
 	uint8_t *copy;              /* borrowed, with room for the ring; of a flight recorder */
 	uint64_t after_ns;          /* of the iteration: also wanted of it, before the span */
@@ -84,6 +88,14 @@ int sampler_drain_side_band(struct sampler *s, struct trace_file *common, struct
 /* Makes a sample of a wait that lasts, if one of the events is of that kind. It is written, and
  * counted, like those of the ring. */
 void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait);
+
+/* The event whose samples sampler_add_seen makes: of blocked time, with registers and stack. NULL:
+ * there is none. */
+const struct perf_event_attr *sampler_seen_attr(const struct sampler *s);
+/* Adds a record of a thread that was seen blocked, written like those of the ring. */
+void sampler_add_seen(struct sampler *s, const struct seen_wait *w);
+/* Passes the switches in the ring to seen, and leaves them there. */
+void sampler_peek(struct sampler *s);
 
 /*
  * Ends an iteration at the time of the CPU's end readings: earlier records go to the file if

@@ -164,6 +164,7 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 	s->pmu = p->pmu;
 	s->nr_ids = 0;
 	s->is_hung_up = false;
+	s->peeked = 0;
 	rc = open_ring(s, p, ring_bytes);
 	if (rc == 0 && s->ring.base)
 		rc = open_side_band(s, ring_bytes);

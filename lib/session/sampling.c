@@ -91,7 +91,7 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 			   ?: paced_init(&g->paced, counters, g->samplers);
 	if (rc)
 		goto no_cpus;
-	g->delays.root = &g->plan->host->root;
+	g->delays.root = g->seen.root = &g->plan->host->root;
 	g->delays.event = UINT32_MAX;
 	config->counters->on_lasting = sampling_add_lasting;
 	config->counters->arg = g;
@@ -134,6 +134,28 @@ static void find_delays(struct sampling *g)
 		g->samplers[t].tids = &g->delays.tids;
 }
 
+/* A command does not run yet. What else there is may wait, and have no switch for long. */
+static void find_seen(struct sampling *g)
+{
+	const struct plan_target *target = &g->plan->target;
+	const struct perf_event_attr *attr = NULL;
+
+	g->seen.is_on = false;
+	if (g->delays.event == UINT32_MAX)
+		return;
+	for (uint32_t t = 0; t < g->nr_cpus && !attr; t++)
+		attr = sampler_seen_attr(&g->samplers[t]);
+	if (!attr)
+		return;
+	g->seen.is_on = true;
+	g->seen.stack_bytes =
+	    attr->sample_stack_user < SEEN_STACK_BYTES ? attr->sample_stack_user : SEEN_STACK_BYTES;
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		g->samplers[t].seen = &g->seen;
+	for (size_t i = 0; i < target->nr_ids && !target->is_command; i++)
+		seen_add(&g->seen, (uint32_t)target->ids[i]);
+}
+
 int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
 {
 	int rc = make_copy(g, ring_bytes);
@@ -145,6 +167,8 @@ int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
 			rc = sampler_open(&g->samplers[t], &g->counters->probe, ring_bytes);
 	if (rc)
 		sampling_close_rings(g);
+	else
+		find_seen(g);
 	return rc;
 }
 
@@ -327,6 +351,7 @@ int sampling_restart(struct sampling *g, struct err *e)
 		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
 			;
 	paced_next_iteration(&g->paced);
+	seen_renew(&g->seen);
 	if (g->plan->target.has_runs)
 		surveyor_add_command(&g->surveyor);
 	return drop_earlier(g, e);
@@ -566,10 +591,35 @@ void sampling_touch_copy(struct sampling *g)
 	g->touched_bytes = wanted;
 }
 
+/* Into the first trace with such an event: readers sort by time. */
+static void add_seen(void *arg, const struct seen_wait *w)
+{
+	struct sampling *g = arg;
+
+	delays_put(&g->delays, &w->delay);
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		if (sampler_seen_attr(&g->samplers[t])) {
+			sampler_add_seen(&g->samplers[t], w);
+			return;
+		}
+}
+
+/* Looks at threads that are blocked. */
+static void look(struct sampling *g, uint64_t now_ns)
+{
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		sampler_peek(&g->samplers[t]);
+	seen_look(&g->seen, now_ns, add_seen, g);
+	if (!g->error.code)
+		(void)sampling_write_delays(g, &g->error);
+}
+
 void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t until_ns = earliest(deadline_ns, earliest(g->drain_due_ns, g->progress_due_ns));
+	uint64_t due_ns =
+	    g->seen.is_on ? earliest(g->seen.due_ns, g->drain_due_ns) : g->drain_due_ns;
+	uint64_t until_ns = earliest(deadline_ns, earliest(due_ns, g->progress_due_ns));
 	uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct timespec left = {.tv_sec = (time_t)(left_ns / NS_PER_S),
 				.tv_nsec = (long)(left_ns % NS_PER_S)};
@@ -587,6 +637,8 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns)
 		if (revents)
 			drain_cpu(g, t);
 	}
+	if (g->seen.is_on && now_ns >= g->seen.due_ns)
+		look(g, now_ns);
 	if (now_ns >= g->drain_due_ns) {
 		for (uint32_t t = 0; t < g->nr_cpus && !g->error.code; t++) {
 			drain_cpu(g, t);

@@ -16,6 +16,7 @@
 #include "session/record.h"
 #include "session/regions.h"
 #include "session/sampler.h"
+#include "session/seen.h"
 #include "session/surveyor.h"
 
 #include <poll.h>
@@ -42,6 +43,7 @@ struct sampling {
 	struct paced paced;
 	struct surveyor surveyor;
 	struct delays delays;
+	struct seen seen;
 	struct session_regions regions;
 	uint64_t boundary_ns; /* the last one */
 	uint64_t ring_bytes, max_rate;

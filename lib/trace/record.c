@@ -190,6 +190,15 @@ static void decode_callchain(struct decoder *d)
 	d->r->callchain = decode_words(d, d->r->nr_callchain, 1);
 }
 
+static void set_wait(struct trace_record *r, uint32_t word)
+{
+	uint32_t reason = word >> 8 & 0xff;
+
+	r->wait = word & 0xff;
+	r->wait_reason = reason < TRACE_NR_REASONS ? reason : TRACE_REASON_NONE;
+	r->is_seen = word >> 16 & 1;
+}
+
 static void decode_raw(struct decoder *d)
 {
 	d->r->raw_len = cursor_le32(&d->c);
@@ -201,7 +210,7 @@ static void decode_raw(struct decoder *d)
 	d->r->has |= TRACE_HAS_PERIOD;
 	if (d->l->is_by_switches && d->r->raw_len >= WORD_BYTES + sizeof(d->r->wait)) {
 		memcpy(&d->r->wait, d->r->raw + WORD_BYTES, sizeof(d->r->wait));
-		d->r->wait = le32toh(d->r->wait);
+		set_wait(d->r, le32toh(d->r->wait));
 	}
 }
 

@@ -69,7 +69,43 @@ enum trace_wait {
 	TRACE_WAIT_OF_EVENT,   /* its state is the event's */
 	TRACE_WAIT_BOTH,       /* blocked, and then for a CPU: in what shares is not known */
 	TRACE_WAIT_IS_UNKNOWN, /* a record was lost: the task may have run */
+	TRACE_WAIT_IS_SEEN,    /* no wait: at its time the task was seen blocked (session/seen.h) */
 };
+
+/* Why the task was blocked, as the recorder saw it. Files have these numbers. */
+enum trace_reason {
+	TRACE_REASON_NONE, /* not known */
+	TRACE_REASON_CALL, /* a system call that has no reason here */
+	TRACE_REASON_SLEEP,
+	TRACE_REASON_FUTEX,
+	TRACE_REASON_PIPE,
+	TRACE_REASON_SOCKET,
+	TRACE_REASON_EPOLL,
+	TRACE_REASON_POLL,
+	TRACE_REASON_SELECT,
+	TRACE_REASON_CHILD,
+	TRACE_REASON_SIGNAL,
+	TRACE_REASON_FILE_LOCK,
+	TRACE_REASON_SEMAPHORE,
+	TRACE_REASON_MESSAGE_QUEUE,
+	TRACE_REASON_DISK,
+	TRACE_REASON_FILE,
+	TRACE_REASON_IO_URING,
+	TRACE_REASON_EVENTFD,
+	TRACE_REASON_TIMERFD,
+	TRACE_REASON_INOTIFY,
+	TRACE_REASON_TERMINAL,
+	TRACE_REASON_VFORK,
+	TRACE_REASON_PAGE_FAULT,
+	TRACE_NR_REASONS
+};
+
+/* The word after the ns in raw data of a wait by switches. is_seen: of the registers only those
+ * are known that /proc shows of a blocked task. */
+static inline uint32_t trace_wait_word(enum trace_wait wait, enum trace_reason reason, bool is_seen)
+{
+	return (uint32_t)wait | (uint32_t)reason << 8 | (uint32_t)is_seen << 16;
+}
 
 /* One branch of a sample, newest first; struct perf_branch_entry. */
 struct trace_branch {
@@ -135,7 +171,9 @@ struct trace_record {
 	const uint8_t *callchain; /* addresses, and PERF_CONTEXT_… marks from -4095 up */
 	const uint8_t *raw;
 	uint32_t raw_len;
-	uint32_t wait; /* of a wait: enum trace_wait */
+	uint32_t wait;        /* of a wait: enum trace_wait */
+	uint32_t wait_reason; /* below TRACE_NR_REASONS */
+	bool is_seen;         /* see trace_wait_word */
 	uint64_t nr_branches;
 	uint64_t hw_index; /* UINT64_MAX: not known */
 	const uint8_t *branches;

@@ -77,6 +77,12 @@ static bool find_word(const struct trace_layout *l, const struct trace_record *r
 	return true;
 }
 
+/* The registers of a blocked task that /proc shows, and what a system call puts into others. */
+static bool is_seen(const struct unwind_machine *m, unsigned reg)
+{
+	return reg == m->cfi->sp || reg == m->syscall_pc || reg == m->syscall_result;
+}
+
 bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_layout *l,
 			  const struct trace_record *r, struct cfi_frame *out)
 {
@@ -90,7 +96,7 @@ bool unwind_machine_frame(const struct unwind_machine *m, const struct trace_lay
 	out->known = 0;
 	out->is_exact = true;
 	for (unsigned i = 0; i < m->cfi->nr_regs; i++)
-		if (find_word(l, r, m->bit_of_reg[i], &value))
+		if ((!r->is_seen || is_seen(m, i)) && find_word(l, r, m->bit_of_reg[i], &value))
 			cfi_frame_set(out, i, value);
 	if (!find_word(l, r, m->pc_bit, &out->pc) || !cfi_frame_reg(out, m->cfi->sp, &value))
 		return false;

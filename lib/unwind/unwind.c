@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "profile/processes.h"
+#include "profile/samples.h"
 #include "unwind/machine.h"
 #include "unwind/tables.h"
 
@@ -29,9 +30,13 @@ struct walk {
 const char *unwind_end_name(enum unwind_end end)
 {
 	static const char *const names[] = {
-	    [UNWIND_WHOLE] = "whole",         [UNWIND_NO_REGS] = "no registers",
-	    [UNWIND_TRUNCATED] = "truncated", [UNWIND_NO_TABLE] = "no unwind table",
-	    [UNWIND_INVALID] = "invalid",     [UNWIND_MAX] = "too deep",
+	    [UNWIND_WHOLE] = "whole",
+	    [UNWIND_NO_REGS] = "no registers",
+	    [UNWIND_TRUNCATED] = "truncated",
+	    [UNWIND_NO_TABLE] = "no unwind table",
+	    [UNWIND_INVALID] = "invalid",
+	    [UNWIND_MAX] = "too deep",
+	    [UNWIND_NO_POINTER] = "frame pointer not known",
 	};
 
 	return end < sizeof(names) / sizeof(names[0]) ? names[end] : "unknown";
@@ -173,6 +178,7 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 	};
 	struct walk w = {.u = u, .process = process, .time_ns = time_ns};
 	enum cfi_end last = CFI_GOES_ON;
+	uint64_t fp;
 	size_t nr = 0;
 
 	if (exact)
@@ -194,6 +200,9 @@ size_t unwind_user(struct unwinder *u, const struct profile_process *process, ui
 				1); /* the return address of a handler is the start of a function */
 	}
 	*end = ends[last];
+	if (sample->is_seen && !cfi_frame_reg(&w.frame, w.frame.machine->fp, &fp) &&
+	    (last == CFI_INVALID || last == CFI_NO_TABLE))
+		*end = UNWIND_NO_POINTER;
 	return nr;
 }
 

@@ -28,13 +28,14 @@ struct unwinder_config {
 };
 
 enum unwind_end {
-	UNWIND_WHOLE,     /* the outermost function was reached */
-	UNWIND_NO_REGS,   /* the sample has no registers or stack, as for a kernel
-			     thread */
-	UNWIND_TRUNCATED, /* the stack continues beyond the recorded bytes */
-	UNWIND_NO_TABLE,  /* no unwind table, and no valid frame pointer */
-	UNWIND_INVALID,   /* no progress toward the stack's start, or outside the stack */
-	UNWIND_MAX,       /* more frames than fit */
+	UNWIND_WHOLE,      /* the outermost function was reached */
+	UNWIND_NO_REGS,    /* the sample has no registers or stack, as for a kernel
+			      thread */
+	UNWIND_TRUNCATED,  /* the stack continues beyond the recorded bytes */
+	UNWIND_NO_TABLE,   /* no unwind table, and no valid frame pointer */
+	UNWIND_INVALID,    /* no progress toward the stack's start, or outside the stack */
+	UNWIND_MAX,        /* more frames than fit */
+	UNWIND_NO_POINTER, /* a function needs its frame pointer, which /proc did not show */
 };
 const char *unwind_end_name(enum unwind_end end); /* "truncated" … */
 

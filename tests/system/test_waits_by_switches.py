@@ -121,6 +121,32 @@ def check_divided(folder):
     assert 61 * 5e6 <= found["blocked"] + both <= 1.1 * 61 * 5e6 + both, found
 
 
+def check_seen(folder):
+    """Long waits are looked at while they last: each has its own reason and stack, though the thread had no sample
+    before, and was blocked all that time; also of a process that waited before the session."""
+    user = User(folder)
+    with open(f"{folder}/wall.cpspec", "w", encoding="utf-8") as f:
+        json.dump({"config_name": "wall", "sampling": {"flags": ["callchain", "user_stack"]},
+                   "events": [{"group_name": e.split(":")[0], "event_name": e.split(":")[1].split("@")[0],
+                               "rate": 1000000, "stack_bytes": 8192} for e in WALL[:3]]}, f)
+    run(user.cpuperf, f"--spec-file={folder}/wall.cpspec", "--", user.program, "long", env=QUIET_ASAN, **user.how)
+    for reason, function, ns in (("sleep", "nap", 6e8), ("futex", "take", 3e8), ("pipe", "receive", 3e8)):
+        of = [r for r in user.rows("--report=waits") if r["reason"] == reason]
+        blocked = sum(int(r["self_count"]) for r in of if r["state"] == "blocked")
+        assert sum(int(r["self_count"]) for r in of) >= 0.8 * ns and blocked >= 0.4 * ns, user.rows("--report=waits")
+        shares = {r["function"]: float(r["total"]) for r in user.rows("--report=flat", "--event=sched:off_cpu_time")}
+        assert shares.get(function, 0) >= 100 * 0.5 * ns / 1.4e9, (function, shares)
+    with subprocess.Popen(["sleep", "300"], **user.how) as victim:
+        while state_of(victim.pid) != ("sleep", "S"):
+            time.sleep(0.01)
+        answer = run(user.cpuperf, f"--spec-file={folder}/wall.cpspec", f"--pid={victim.pid}", "--duration=300ms",
+                     env=QUIET_ASAN, **user.how).stderr
+        victim.kill()
+    rows = user.rows("--report=waits")
+    assert [(r["state"], r["reason"], r["pid"]) for r in rows] == [("blocked", "sleep", str(victim.pid))], rows
+    assert re.search(r"Stack and reason of 100\.0 % of the blocked time", answer), answer
+
+
 def check_preempted(folder):
     """Two threads that compute on one CPU: what they do not run they wait for it, in the function that they
     computed in."""

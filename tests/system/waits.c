@@ -3,7 +3,7 @@
  * other's mutex. Prints what it found itself: "threads N life_ns N naps_ns N", of all threads
  * together, and of all calls of nap(). waits busy: two threads that compute on one CPU; prints how
  * long these ran, and how long they did not. waits crowd NUMBER: as many threads at once, each of
- * which sleeps once.
+ * which sleeps once. waits long: waits of 0.3 s each in a sleep, for a mutex and for a pipe.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { NR = 4 };
 
@@ -134,6 +135,49 @@ static int crowd(unsigned long nr)
 	return 0;
 }
 
+__attribute__((noinline)) static void take(void)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+}
+
+__attribute__((noinline)) static void receive(int fd)
+{
+	char byte;
+
+	if (read(fd, &byte, 1) != 1)
+		abort();
+}
+
+static void *wait_long(void *arg)
+{
+	take();
+	receive(*(int *)arg);
+	return arg;
+}
+
+/* The thread waits for the mutex, then for the pipe; main sleeps, and then waits for the thread. */
+static int waits_long(void)
+{
+	uint64_t unused = 0;
+	pthread_t thread;
+	int fds[2];
+
+	nap_ns = 300000000;
+	if (pipe(fds))
+		return 1;
+	pthread_mutex_lock(&mutex);
+	if (pthread_create(&thread, NULL, wait_long, &fds[0]))
+		return 1;
+	nap(&unused);
+	pthread_mutex_unlock(&mutex);
+	nap(&unused);
+	if (write(fds[1], "x", 1) != 1 || pthread_join(thread, NULL))
+		return 1;
+	printf("threads 2\n");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t start = now(), life = 0, naps = 0;
@@ -141,6 +185,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "busy") == 0)
 		return busy();
+	if (argc > 1 && strcmp(argv[1], "long") == 0)
+		return waits_long();
 	if (argc > 2 && strcmp(argv[1], "crowd") == 0)
 		return crowd(strtoul(argv[2], NULL, 10));
 	if (argc > 1 && strcmp(argv[1], "short") == 0) {

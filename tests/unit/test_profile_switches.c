@@ -10,6 +10,7 @@
 
 enum { PID = 7, MAX_BYTES = 1 << 20, NR_TRACES = 3 };
 enum { OUT = 1 << 13, PREEMPTED = 1 << 13 | 1 << 14 };
+enum { LOOK = 1 << 11 }; /* in misc of a sample: the thread was seen blocked; reason << 4 */
 
 /* A clock, and the waits. */
 static uint8_t attrs[3][ATTR_BYTES];
@@ -71,7 +72,7 @@ static void add_event(struct buf *b, const struct event *ev)
 		buf_le64(b, 1);
 	}
 	if (ev->kind == PERF_RECORD_SAMPLE)
-		buf_le64(b, 10);
+		buf_le64(b, ev->misc & LOOK ? 12 : 10);
 	if (ev->kind == PERF_RECORD_FORK || ev->kind == PERF_RECORD_EXIT) {
 		buf_le32(b, PID);
 		buf_le32(b, 1);
@@ -88,6 +89,11 @@ static void add_event(struct buf *b, const struct event *ev)
 	if (ev->kind == PERF_RECORD_SAMPLE) {
 		buf_le64(b, 1);
 		buf_le64(b, ev->address);
+		if (ev->misc & LOOK) {
+			buf_le32(b, 12);
+			buf_le64(b, 0);
+			buf_le32(b, trace_wait_word(TRACE_WAIT_IS_SEEN, ev->misc >> 4 & 0xf, true));
+		}
 	} else if (!is_of_tasks(ev)) {
 		buf_le64(b, 11);
 	}
@@ -210,6 +216,7 @@ static void ignore(void *arg, bool is_loss, const struct err *e)
 struct made {
 	uint32_t iteration, event, tid, wait;
 	uint64_t ns, address;
+	uint32_t reason;
 };
 
 static void check_part(struct profile_session *s, size_t file, const struct made *expected,
@@ -233,7 +240,8 @@ static void check_part(struct profile_session *s, size_t file, const struct made
 		while (!is_hostile && i < nr &&
 		       (expected[i].iteration != iteration || expected[i].tid != r->tid ||
 			expected[i].event != got.id->event || expected[i].wait != r->wait ||
-			expected[i].ns != got.weight || expected[i].address != address))
+			expected[i].ns != got.weight || expected[i].address != address ||
+			expected[i].reason != r->wait_reason))
 			i++;
 		if (i == nr && !is_hostile)
 			fail_msg("iteration %u: event %u, tid %u, wait %u: %u ns at %x", iteration,
@@ -363,6 +371,58 @@ TEST(blocked_and_preempted)
 	};
 
 	check(from, NR(from), 1, made, NR(made));
+}
+
+#define SEEN(cpu, tid, ns, address, reason)                                                        \
+	{                                                                                          \
+		cpu, tid, ns, PERF_RECORD_SAMPLE, 2 | LOOK | (reason) << 4, address                \
+	}
+
+/* A thread that was seen blocked was so up to then, and has that stack and reason: for this wait
+ * alone, but the stack also for later waits. Looks while it ran are of no wait. */
+TEST(seen)
+{
+	static const struct event from[] = {
+	    SAMPLE(0, 1, 500, 0x1000),
+	    SWITCH(0, 1, 1000, OUT),
+	    SEEN(1, 1, 1200, 0x2000, TRACE_REASON_PIPE),
+	    SEEN(1, 1, 1800, 0, TRACE_REASON_NONE),
+	    SWITCH(1, 1, 2000, 0),
+	    SEEN(1, 1, 2100, 0x3000, TRACE_REASON_FUTEX),
+	    SWITCH(1, 1, 3000, OUT),
+	    SWITCH(1, 1, 3100, 0),
+	    /* since before the session, to the end */
+	    SEEN(0, 2, 4000, 0x4000, TRACE_REASON_FUTEX),
+	    SWITCH(0, 2, 5000, 0),
+	    SWITCH(0, 2, 9000, OUT),
+	    SEEN(0, 2, 9500, 0x5000, TRACE_REASON_CHILD),
+	    SEEN(0, 2, 12000, 0, TRACE_REASON_NONE),
+	    /* preempted, and with a loss */
+	    SWITCH(0, 3, 13000, 0),
+	    SWITCH(0, 3, 14000, PREEMPTED),
+	    SEEN(0, 3, 14100, 0x6000, TRACE_REASON_FUTEX),
+	    SWITCH(0, 3, 14500, 0),
+	    SWITCH(0, 3, 15000, OUT),
+	    LOST(0, 15100),
+	    SEEN(0, 3, 15200, 0x6000, TRACE_REASON_FUTEX),
+	    SWITCH(0, 3, 15500, 0),
+	};
+	static const struct made made[] = {
+	    {0, OFF, 1, TRACE_WAIT_OF_EVENT, 800, 0x2000, TRACE_REASON_PIPE},
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 200, 0x2000, TRACE_REASON_PIPE},
+	    {0, OFF, 1, TRACE_WAIT_BOTH, 100, 0x2000, TRACE_REASON_NONE},
+	    {0, OFF, 2, TRACE_WAIT_OF_EVENT, 4000, 0x4000, TRACE_REASON_FUTEX},
+	    {0, OFF, 2, TRACE_WAIT_BOTH, 1000, 0x4000, TRACE_REASON_FUTEX},
+	    {0, OFF, 2, TRACE_WAIT_OF_EVENT, 500, 0x5000, TRACE_REASON_CHILD},
+	    {0, OFF, 2, TRACE_WAIT_BOTH, 500, 0x5000, TRACE_REASON_CHILD},
+	    {1, OFF, 2, TRACE_WAIT_OF_EVENT, 2000, 0x5000, TRACE_REASON_CHILD},
+	    {1, OFF, 2, TRACE_WAIT_IS_UNKNOWN, 8000, 0x5000, TRACE_REASON_CHILD}, /* lost */
+	    {1, OFF, 3, TRACE_WAIT_BOTH, 3000, 0, TRACE_REASON_NONE},
+	    {1, QUEUE, 3, TRACE_WAIT_OF_EVENT, 500, 0, TRACE_REASON_NONE},
+	    {1, OFF, 3, TRACE_WAIT_IS_UNKNOWN, 500, 0, TRACE_REASON_NONE},
+	};
+
+	check(from, NR(from), 2, made, NR(made));
 }
 
 /* Each wait has the stack of the last sample before it began. */

@@ -1,0 +1,141 @@
+/* Looks at blocked threads: what /proc says of them, and of this program itself. */
+#include "kit.h"
+#include "tree.h"
+
+#include "base/clock.h"
+#include "base/perf_abi.h"
+#include "base/root.h"
+#include "session/seen.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct seen_wait got[8];
+static size_t nr_got;
+
+static void add(void *arg, const struct seen_wait *w)
+{
+	(void)arg;
+	if (nr_got < NR(got))
+		got[nr_got] = *w;
+	nr_got++;
+}
+
+static struct seen *make(const struct root *root)
+{
+	static struct seen s;
+
+	s = (struct seen){.root = root, .is_on = true, .stack_bytes = 1024};
+	nr_got = 0;
+	return &s;
+}
+
+struct waiter {
+	int fds[2];
+	atomic_int tid;
+};
+
+static void *wait_for_byte(void *arg)
+{
+	struct waiter *w = arg;
+	char byte;
+
+	atomic_store(&w->tid, (int)syscall(SYS_gettid));
+	return read(w->fds[0], &byte, 1) == 1 ? w : NULL;
+}
+
+/* A thread that reads a pipe is seen once with its stack, and then without, until it ran. */
+TEST(pipe)
+{
+	struct waiter w = {.tid = 0};
+	struct seen *s = make(&root_live);
+	uint64_t now_ns = clock_monotonic_ns();
+	uint32_t tid;
+	pthread_t thread;
+	void *rc;
+
+	assert_int_equal(pipe(w.fds), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_byte, &w), 0);
+	while (!(tid = (uint32_t)atomic_load(&w.tid)))
+		usleep(1000);
+	seen_add(s, tid);
+	for (int i = 0; i < 5000 && !nr_got; i++, now_ns += 2000000000) {
+		seen_look(s, now_ns, add, NULL);
+		usleep(1000);
+	}
+	assert_int_equal(nr_got, 1);
+	assert_int_equal(got[0].tid, tid);
+	assert_int_equal(got[0].pid, getpid());
+	assert_int_equal(got[0].reason, TRACE_REASON_PIPE);
+	assert_true(got[0].has_stack && got[0].stack_bytes >= 64);
+	assert_int_equal(got[0].regs_abi, PERF_SAMPLE_REGS_ABI_64);
+	assert_true(got[0].delay.running_ns > 0 && got[0].time_ns == got[0].delay.time_ns);
+
+	seen_look(s, now_ns, add, NULL);
+	assert_int_equal(nr_got, 2);
+	assert_true(!got[1].has_stack && !got[1].reason && !got[1].stack_bytes);
+	seen_renew(s);
+	seen_look(s, now_ns, add, NULL);
+	assert_int_equal(nr_got, 3);
+	assert_true(got[2].has_stack && got[2].reason == TRACE_REASON_PIPE);
+
+	assert_int_equal(write(w.fds[1], "x", 1), 1);
+	assert_int_equal(pthread_join(thread, &rc), 0);
+	assert_ptr_equal(rc, &w);
+	seen_look(s, now_ns + 4000000000, add, NULL); /* it is not there any more */
+	assert_int_equal(nr_got, 3);
+	close(w.fds[0]);
+	close(w.fds[1]);
+}
+
+/* Only those are looked at that were switched out and not preempted, last of all. */
+TEST(switches)
+{
+	static const struct {
+		bool is_blocked;
+		uint64_t ns;
+		bool is_looked_at;
+	} cases[] = {{true, 100, true}, {false, 200, false}, {true, 150, false}, {true, 300, true}};
+	struct seen *s = make(&root_live);
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct seen_thread *t = &s->slot[77];
+
+		seen_switch(s, 7, 77, cases[i].is_blocked, cases[i].ns);
+		assert_int_equal(t->is_blocked, cases[i].is_looked_at);
+	}
+	/* the slot of a thread is another's, if the numbers collide */
+	seen_switch(s, 7, 77 + SEEN_SLOTS, true, 10);
+	assert_int_equal(s->slot[77].tid, 77 + SEEN_SLOTS);
+}
+
+/* What is no wait, or no wait that can be described, is not reported. The memory is that of no
+ * process. */
+TEST(files)
+{
+	static const char *const lines[] = {
+	    "running\n",
+	    "",
+	    "0\n",
+	    "x y z\n",
+	    "0 0x3 0x1 0x1 0x0 0x0 0x0 0xfff0 0x8048000\n", /* 32 bits */
+	    "0 0x3 0x1 0x1 0x0 0x0 0x0 0x0 0x0\n",
+	    "0 0x3 0x1 0x1 0x0 0x0 0x0 0x7fff00000000 0x555500000000\n",
+	    "99999999999999999999 0xffffffffffffffffffff\n",
+	};
+
+	for (size_t i = 0; i < NR(lines); i++) {
+		struct root root = tree_make();
+		struct seen *s = make(&root);
+
+		tree_text(&root, "/proc/4194999/schedstat", "10 20 30\n");
+		tree_text(&root, "/proc/4194999/syscall", lines[i]);
+		seen_add(s, 4194999);
+		seen_look(s, 1, add, NULL);
+		assert_int_equal(nr_got, 0);
+		tree_remove(&root);
+	}
+}
