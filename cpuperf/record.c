@@ -569,6 +569,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	config.control_fd = r.ready_fd;
 	if (output_open(&r.output, r.results_fd, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
+	config.wants_regions = dashboard_feed_is_wanted(o, plan);
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
 	if (plan->spec->flight.span_ns && has_limits(plan->spec))
 		config.look_ns = NS_PER_S;

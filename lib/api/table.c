@@ -171,5 +171,9 @@ void api_table_fill(struct table *t, const struct session *s, const struct sessi
 	}
 	add_things(t, it);
 	counts_tally_latencies(t, it->histograms, it->nr_histograms);
+	if (it->regions)
+		t->regions = *it->regions;
+	else
+		t->regions.nr = t->regions.nr_more = 0;
 	table_total(t);
 }

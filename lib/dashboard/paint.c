@@ -158,7 +158,7 @@ static void paint_foot(const struct model *m, const struct paint_state *s, struc
 
 /* Lines of each part, top to bottom; 0: not shown. */
 struct plan {
-	unsigned machine, latency, table, things, detail;
+	unsigned machine, latency, regions, table, things, detail;
 };
 
 static unsigned lower(unsigned a, unsigned b)
@@ -175,6 +175,8 @@ static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 	lines -= p.machine;
 	p.latency = lower(paint_latency_need(m), lines / 2);
 	lines -= p.latency;
+	p.regions = lower(paint_regions_need(m), lines / 3);
+	lines -= p.regions;
 	if (table && lines >= 8)
 		p.detail = paint_detail_lines(m);
 	if (p.detail && m->has_chart && lines >= 16)
@@ -202,7 +204,10 @@ static void paint_body(struct model *m, struct canvas *c)
 	area = (struct paint_area){area.y + p.machine, p.latency};
 	if (p.latency)
 		paint_latency(m, c, area);
-	area = (struct paint_area){area.y + p.latency, p.table};
+	area = (struct paint_area){area.y + p.latency, p.regions};
+	if (p.regions)
+		paint_regions(m, c, area);
+	area = (struct paint_area){area.y + p.regions, p.table};
 	m->layout.nr_shown = 0;
 	if (p.table)
 		paint_table(m, c, area);

@@ -42,6 +42,9 @@ void paint_machine(const struct model *m, struct canvas *c, struct paint_area ar
 /* Lines that the latencies of the displayed iteration need. */
 unsigned paint_latency_need(const struct model *m);
 void paint_latency(const struct model *m, struct canvas *c, struct paint_area area);
+/* The same of regions. */
+unsigned paint_regions_need(const struct model *m);
+void paint_regions(const struct model *m, struct canvas *c, struct paint_area area);
 /* Lines that the tables of disks, processes … need. */
 unsigned paint_things_need(const struct model *m);
 void paint_things(const struct model *m, struct canvas *c, struct paint_area area);

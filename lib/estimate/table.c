@@ -441,6 +441,7 @@ int table_copy_events(struct table *to, const struct table *from)
 	to->is_cut = from->is_cut;
 	to->cause = from->cause;
 	to->gap_ns = from->gap_ns;
+	to->regions = from->regions;
 	latencies_fini(&to->latencies);
 	return copy_things(to, from) ?: latencies_merge(&to->latencies, &from->latencies);
 }

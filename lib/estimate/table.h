@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/cpuset.h"
+#include "base/region_times.h"
 #include "estimate/cell.h"
 #include "estimate/latencies.h"
 #include "estimate/metric.h"
@@ -71,6 +72,7 @@ struct table {
 	size_t nr_things, things_room;
 	struct arena thing_names;
 	struct latencies latencies; /* all of an event and part; added by who fills the table */
+	struct region_times_list regions; /* of a session that runs */
 	uint32_t iteration;
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0: unknown, the session was killed */
 	uint64_t realtime_ns;      /* of the end; since 1970; 0: unknown */

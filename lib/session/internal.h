@@ -36,6 +36,7 @@ struct session {
 	char trigger[TRACE_TRIGGER_BYTES]; /* waits for its snapshot, or is that of the iteration */
 	uint64_t trigger_due_ns;           /* UINT64_MAX: none waits */
 	struct looks looks;
+	struct region_times_list regions; /* of the last look or iteration */
 
 	/* while it runs */
 	/* readings of things at the start and the end of the iteration */

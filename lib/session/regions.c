@@ -16,6 +16,7 @@
 #include "trace/trace.h"
 #include "wire/wire.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,8 @@ static void on_name(void *arg, uint32_t number, const char *text)
 
 	snprintf(name.text, sizeof(name.text), "%s", text);
 	(void)common_add_mark_name(r->common, &name); /* an error sticks there */
+	if (r->live)
+		region_live_name(r->live, number, text);
 	if (r->tracefs) {
 		struct name *copy = dict_get(&r->names, &number);
 
@@ -104,6 +107,8 @@ static void on_marks(void *arg, const struct wire_marks *m)
 	}
 	for (size_t i = 0; r->tracefs && i < m->nr; i++)
 		trace_mark(r, m, &m->mark[i]);
+	if (r->live)
+		region_live_add(r->live, m);
 	marks.mark = copy;
 	if (copy)
 		(void)common_add_marks(r->common, &marks);
@@ -370,6 +375,29 @@ static void end_marked(struct session_regions *r)
 	r->is_running = false;
 }
 
+int session_regions_watch(struct session_regions *r)
+{
+	int rc;
+
+	if (!r->wire || r->live)
+		return 0;
+	r->live = mem_zalloc(sizeof(*r->live));
+	rc = r->live ? region_live_init(r->live) : -ENOMEM;
+	if (rc && r->live) {
+		region_live_fini(r->live);
+		mem_free(r->live);
+		r->live = NULL;
+	}
+	return rc;
+}
+
+bool session_regions_take(struct session_regions *r, uint64_t now_ns, struct region_times_list *out)
+{
+	if (r->live)
+		region_live_take(r->live, now_ns, out);
+	return r->live;
+}
+
 void session_regions_end(struct session_regions *r, const char *notes[SESSION_REGIONS_NR_NOTES])
 {
 	struct wire_totals totals;
@@ -386,6 +414,10 @@ void session_regions_end(struct session_regions *r, const char *notes[SESSION_RE
 		wire_free(r->wire);
 		r->wire = NULL;
 	}
+	if (r->live)
+		region_live_fini(r->live);
+	mem_free(r->live);
+	r->live = NULL;
 	dict_fini(&r->names);
 	for (size_t i = 0; i < SESSION_REGIONS_NR_NOTES; i++)
 		notes[i] = r->notes[i];

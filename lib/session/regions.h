@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "session/marked.h"
 #include "session/region_counts.h"
+#include "session/region_live.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -35,6 +36,7 @@ struct session_regions {
 	struct tracefs *tracefs;     /* NULL: regions are not written there */
 	struct dict names;           /* of regions, by number; if they are written there */
 	struct region_counts counts; /* of the wire's thread */
+	struct region_live *live;    /* owned; NULL: regions are not added up meanwhile */
 	char notes[SESSION_REGIONS_NR_NOTES][SESSION_REGIONS_NOTE_BYTES];
 
 	/* of the thread that sets programs */
@@ -59,6 +61,11 @@ int session_regions_start(struct session_regions *r, struct err *e);
 /* The process has mapped an object, which may have marks. From any thread; does not wait for
  * anything. */
 void session_regions_look(struct session_regions *r, uint32_t pid);
+/* Adds up regions from now on; before session_regions_start. 0 or -ENOMEM. */
+int session_regions_watch(struct session_regions *r);
+/* What happened since the last call; false: regions are not added up. */
+bool session_regions_take(struct session_regions *r, uint64_t now_ns,
+			  struct region_times_list *out);
 /* Receives what was written so far, and ends. notes: what was lost, in words, borrowed; "":
  * nothing.
  */

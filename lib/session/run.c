@@ -72,6 +72,13 @@ static void look(struct session *s)
 		sampling_unlock(s->sampling);
 }
 
+/* What programs marked since the last time; NULL: it is not added up. */
+static const struct region_times_list *take_regions(struct session *s, uint64_t now_ns)
+{
+	return s->sampling && sampling_take_regions(s->sampling, now_ns, &s->regions) ? &s->regions
+										      : NULL;
+}
+
 /* Waits until the deadline or the end of the iteration. */
 static void wait_until(struct session *s, uint64_t deadline_ns)
 {
@@ -92,6 +99,7 @@ static void wait_until(struct session *s, uint64_t deadline_ns)
 		if (now_ns < s->looks.due_ns)
 			continue;
 		look(s);
+		s->looks.it.regions = take_regions(s, s->looks.it.end_ns);
 		s->config.on_look(looks_last(&s->looks), s->config.arg);
 	}
 }
@@ -352,6 +360,7 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	it->nr_traces = s->counters.nr_cpus;
 	it->histograms = s->counters.latency.view.item;
 	it->nr_histograms = s->counters.latency.view.nr;
+	it->regions = s->looks.period_ns ? NULL : take_regions(s, it->end_ns);
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);
 	if (rc == 0)
@@ -619,6 +628,9 @@ int session_run(struct session *s, struct err *e)
 
 	if (rc == 0 && s->sampling)
 		rc = sampling_prepare_files(s->sampling, e);
+	if (rc == 0 && s->sampling && s->config.wants_regions &&
+	    sampling_watch_regions(s->sampling))
+		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = run_iterations(s, e);
 	if (rc == 0 && s->sampling)

@@ -52,6 +52,9 @@ void sampling_enable(const struct sampling *g, uint32_t trace);
  * records, creates the common file, starts the threads. 0 or -errno with *e. */
 int sampling_start(struct sampling *g, struct err *e);
 /* The socket that receives marks; NULL: none are. */
+/* As session_regions_watch and session_regions_take. */
+int sampling_watch_regions(struct sampling *g);
+bool sampling_take_regions(struct sampling *g, uint64_t now_ns, struct region_times_list *out);
 const char *sampling_marks_name(const struct sampling *g);
 /* The same for a further run, with new rings: drops all of before. 0 or -errno with *e. */
 int sampling_restart(struct sampling *g, struct err *e);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/reading.h"
+#include "base/region_times.h"
 #include "pmu/ops.h"
 #include "session/plan.h"
 #include "trace/trace.h"
@@ -49,6 +50,8 @@ struct session_iteration {
 	uint32_t nr_traces;
 	const struct trace_histogram *histograms; /* nr_histograms of them */
 	size_t nr_histograms;
+	/* NULL: none are received, or wants_regions is not set. With looks, theirs only. */
+	const struct region_times_list *regions;
 };
 
 struct session_config {
@@ -87,8 +90,9 @@ struct session_config {
 	 * call session_enable and session_trigger. 1: do not call it again. NULL: there is no such
 	 * descriptor. */
 	int (*on_control)(void *arg);
-	int control_fd; /* borrowed */
-	bool is_strict; /* refuse rings smaller than requested */
+	int control_fd;     /* borrowed */
+	bool wants_regions; /* adds up regions for on_look, or for on_iteration without looks */
+	bool is_strict;     /* refuse rings smaller than requested */
 	void *arg;
 };
 

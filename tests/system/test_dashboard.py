@@ -341,6 +341,57 @@ def check_target(folder):
         assert json.load(manifest)["num_iterations"] == 1
 
 
+MARKED = r"""
+#include <cpuperf/mark.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct timespec t = {.tv_nsec = 10000000};
+	CPUPERF_BEGIN("whole");
+	while (access(argv[argc - 1], F_OK)) {
+		CPUPERF_BEGIN("tick");
+		nanosleep(&t, 0);
+		CPUPERF_END;
+	}
+	CPUPERF_END;
+}
+"""
+
+
+def check_regions(folder):
+    """Regions of a command and of a process while they run, also one that is open all the time."""
+    with open(f"{folder}/m.c", "w", encoding="ascii") as f:
+        f.write(MARKED)
+    subprocess.run(["cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/m", f"{folder}/m.c"], check=True)
+    may_sample = subprocess.run([CPUPERF, "--quiet", "-e", "cpu_clock@99Hz", "-o", f"{folder}/try", "--", "true"], check=False,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+    if not may_sample:
+        print("skip: regions: sampling is not permitted", flush=True)
+        return
+    ran = subprocess.Popen([f"{folder}/m", f"{folder}/never"])
+    events = "--event=cpu_clock@99Hz,task_clock"
+    try:
+        for name, target in (("c", ["--", f"{folder}/m", f"{folder}/end"]),
+                             ("p", ["--duration=500ms", "--num-iterations=100000", f"--pid={ran.pid}"])):
+            with Terminal([CPUPERF, "--live", "--regions", events, f"--output={folder}/{name}-regions", *target], 120, 30) as t:
+                # the open one: all of the time; calls of 10 ms, less than 100 a second
+                t.wait(r"^ tick +[\d.]+ +[\d.]+ % +1\d\.\d+ ms")
+                tick = re.search(r"^ tick +([\d.]+) +([\d.]+) %", t.text(), re.M)
+                assert 5 < float(tick[1]) <= 101 and 10 < float(tick[2]) <= 101, tick[0]
+                if name == "c":
+                    whole = re.search(r"^ whole +0 +([\d.]+) % +open", t.wait(r"^ whole +0 "), re.M)
+                    assert 90 < float(whole[1]) < 111, whole[0]
+                t.keys("q")
+                if name == "c":
+                    with open(f"{folder}/end", "w", encoding="utf-8"):
+                        pass
+                t.wait(r"^status 0\.", history=True)
+    finally:
+        ran.kill()
+        ran.wait()
+
+
 def check_latencies(folder):
     """The latencies of a command while it runs: of the last second, not all."""
     os.mkfifo(f"{folder}/fifo")
@@ -470,7 +521,7 @@ def main():
         return 77
     for check in (check_keys, check_sizes, check_suspended, check_background, check_hung_up,
                   check_blocked, check_stalled, check_colors, check_no_terminal, check_refused,
-                  check_replay, check_long_replay, check_target, check_latencies):
+                  check_replay, check_long_replay, check_target, check_regions, check_latencies):
         start = time.monotonic()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             check(folder)

@@ -142,6 +142,23 @@ static void timed(struct session_under_test *s)
 	model_add(&s->m, &s->t);
 }
 
+/* Of several threads, with one that is open, and more than there is room for. */
+static void marked(struct session_under_test *s)
+{
+	struct region_times_list *l = &s->t->regions;
+
+	s->t->nr_rows = s->facts.nr_cpus;
+	fill(s->t, 30);
+	*l = (struct region_times_list){.row = {{"request", 1200, 2400000000, 2400000000},
+						{"wait for the next one", 0, 0, 1000000000},
+						{"parse", 2400, 480000, 480000}},
+					.nr = 3};
+	for (; l->nr < REGION_TIMES_MAX; l->nr++)
+		l->row[l->nr] = (struct region_times){"short", 1, 100, 100};
+	l->nr_more = 7;
+	model_add(&s->m, &s->t);
+}
+
 static const struct golden {
 	const char *file;
 	unsigned width, height;
@@ -177,6 +194,8 @@ static const struct golden {
     {"dashboard/offline.txt", 120, 30, true, false, 4, 30, offline},
     {"dashboard/latency-120x40.txt", 120, 40, true, true, 4, 30, timed},
     {"dashboard/latency-80x24.txt", 80, 24, false, false, 4, 30, timed},
+    {"dashboard/regions-120x40.txt", 120, 40, true, true, 4, 30, marked},
+    {"dashboard/regions-60x24.txt", 60, 24, false, false, 4, 30, marked},
     {"dashboard/first.txt", 80, 24, true, false, 4, 0, plain},
 };
 
