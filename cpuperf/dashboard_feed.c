@@ -35,7 +35,7 @@ int dashboard_feed_check(const struct options *o, const struct plan *plan, struc
 		return 0;
 	if (strcmp(o->output_format, "text") != 0)
 		return err_set(e, -EINVAL, "--live excludes --output-format=%s", o->output_format);
-	if (plan->is_sampling && !has_target(plan)) {
+	if (spec_has_samples(plan->spec) && !has_target(plan)) {
 		err_set(e, -EINVAL, "--live shows counts only, and this spec samples");
 		err_hint(e, "use cpuperf_print to look at samples after the session");
 		return -EINVAL;
@@ -57,8 +57,9 @@ bool dashboard_feed_is_wanted(const struct options *o, const struct plan *plan)
 {
 	if (o->live || o->no_live)
 		return o->live;
-	return strcmp(o->output_format, "text") == 0 && !plan->is_sampling && !o->command &&
-	       spec_max_iterations(plan->spec) > 1 && isatty(STDOUT_FILENO) && is_in_foreground();
+	return strcmp(o->output_format, "text") == 0 && !spec_has_samples(plan->spec) &&
+	       !o->command && spec_max_iterations(plan->spec) > 1 && isatty(STDOUT_FILENO) &&
+	       is_in_foreground();
 }
 
 static int make_cpus(struct dashboard_feed *f, const struct plan *plan,

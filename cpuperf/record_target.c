@@ -295,7 +295,7 @@ void recorder_answer(struct recorder *r)
 			   .format = r->options->output_format,
 			   .fd = has_target && !r->options->output_file ? STDERR_FILENO
 									: r->results_fd,
-			   .has_samples = r->plan->is_sampling,
+			   .has_samples = spec_has_samples(r->plan->spec),
 			   .is_saved = !r->options->held};
 
 	if (!*a.session)

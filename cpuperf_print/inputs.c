@@ -452,7 +452,7 @@ int inputs_check_common(const struct input *o, struct err *e)
 	struct profile_records *records;
 	struct profile_item item;
 	int rc =
-	    o->facts->is_sampling && !o->import ? profile_session_common(o->session, &records) : 0;
+	    input_has_common(o) && !o->import ? profile_session_common(o->session, &records) : 0;
 
 	if (rc == 1) {
 		do
@@ -475,6 +475,11 @@ static bool is_same_event(const struct trace_event *a, const struct trace_event 
 	return strcmp(a->group, b->group) == 0 && strcmp(a->name, b->name) == 0 &&
 	       strcmp(a->label, b->label) == 0 && a->rate == b->rate &&
 	       a->frequency == b->frequency;
+}
+
+bool input_has_common(const struct input *o)
+{
+	return o->facts->is_sampling || o->facts->has_regions;
 }
 
 bool inputs_are_sampled(const struct inputs *in)

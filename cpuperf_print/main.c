@@ -77,6 +77,16 @@ static bool uses_samples(const struct job *j)
 				  : job_input(j)->facts->is_sampling;
 }
 
+/* Regions need those of tasks. */
+static bool uses_names(const struct job *j)
+{
+	const struct inputs *in = j->inputs;
+
+	return uses_samples(j) ||
+	       (j->row->samples == REGISTRY_SAMPLES_IF_ANY &&
+		ARRAY_ANY(x, in->item, in->nr + in->nr_diff, input_has_common(x)));
+}
+
 static int prepare(struct job *j, bool at_once, struct err *e)
 {
 	int rc = uses_samples(j) ? samples_check(j, e) : 0;
@@ -88,7 +98,7 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 		rc = inputs_check_same_events(j->inputs, e);
 	for (size_t i = 0; i < j->nr && rc == 0 && j->row->ignores_common; i++)
 		rc = inputs_check_common(&j->inputs->item[i], e);
-	return rc == 0 && uses_samples(j) ? samples_load_names(j, e) : rc;
+	return rc == 0 && uses_names(j) ? samples_load_names(j, e) : rc;
 }
 
 /* In the heading of a report for people: the iterations that its sessions have lost. The summary
@@ -163,6 +173,11 @@ static bool are_sampled(const struct inputs *in)
 	return !ARRAY_ANY(x, in->item, in->nr, !x->facts->is_sampling);
 }
 
+static bool have_regions(const struct inputs *in)
+{
+	return ARRAY_ANY(x, in->item, in->nr, x->facts->has_regions);
+}
+
 static bool samples_waits(const struct profile_facts *f, const struct profile_filter *filter)
 {
 	for (uint32_t i = 0; i < f->nr_events; i++)
@@ -187,7 +202,7 @@ static void default_states(struct selection *s, const struct plan *p, const stru
 
 static int print_all(struct run *r, struct err *e)
 {
-	plan_default(&r->plan, r->options, are_sampled(&r->inputs));
+	plan_default(&r->plan, r->options, are_sampled(&r->inputs), have_regions(&r->inputs));
 	default_states(&r->selection, &r->plan, &r->inputs);
 	return ARRAY_RUN(i, r->plan.nr, print_row(r, r->plan.print[i], e))
 		   ?: output_write(&r->output, e);

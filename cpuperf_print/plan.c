@@ -153,7 +153,7 @@ int plan_init(struct plan *p, const struct options *o, const struct selection *s
 	return rc;
 }
 
-void plan_default(struct plan *p, const struct options *o, bool are_sampled)
+void plan_default(struct plan *p, const struct options *o, bool are_sampled, bool have_regions)
 {
 	struct err e;
 
@@ -165,9 +165,10 @@ void plan_default(struct plan *p, const struct options *o, bool are_sampled)
 	}
 	p->print[p->nr++] = registry_find_report("summary", &e);
 	p->is_default = true;
-	p->is_brief = are_sampled && p->format->form == GRID_PEOPLE && !p->format->is_summary_only;
+	p->is_brief = (are_sampled || have_regions) && p->format->form == GRID_PEOPLE &&
+		      !p->format->is_summary_only;
 	if (p->is_brief && nr_sessions(o) == 1 && o->sessions.nr)
 		p->print[p->nr++] = registry_find_report("regions", &e);
-	if (p->is_brief)
+	if (p->is_brief && are_sampled)
 		p->print[p->nr++] = registry_find_report("flat", &e);
 }

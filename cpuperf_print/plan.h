@@ -24,6 +24,7 @@ struct plan {
 int plan_init(struct plan *p, const struct options *options, const struct selection *selection,
 	      struct err *e);
 /* Chooses reports if none is named: are_sampled: all sessions have samples. */
-void plan_default(struct plan *p, const struct options *options, bool are_sampled);
+void plan_default(struct plan *p, const struct options *options, bool are_sampled,
+		  bool have_regions);
 
 #endif

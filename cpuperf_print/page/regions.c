@@ -250,9 +250,16 @@ int page_regions_read(struct page *h, struct err *e)
 	const struct inputs *in = h->j->inputs;
 	struct page_regions *r;
 	uint64_t start_ns, end_ns;
-	int rc = h->has_samples ? samples_load_names(h->j, e) : 0;
+	bool has_common = false;
+	int rc;
 
-	for (size_t i = 0; i < in->nr + in->nr_diff && h->has_samples && rc == 0; i++)
+	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
+		has_common |= input_has_common(&in->item[i]);
+	if (!has_common)
+		return 0;
+	rc = samples_load_names(h->j, e);
+
+	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++)
 		h->has_regions |= profile_nr_regions(in->item[i].processes) > 1;
 	if (rc || !h->has_regions)
 		return rc;

@@ -688,6 +688,8 @@ static int compare_all(struct comparison *c, struct err *e)
 	if (rc == 0 && c->has_samples) {
 		choose_rates(c);
 		rc = compare_samples(c, e);
+	} else if (rc == 0 && compares_regions(c) && c->j->inputs->functions) {
+		rc = compare_regions(c, e);
 	}
 	if (rc == 0 && c->has_samples && !c->nr_compared && c->j->output->form == GRID_PEOPLE) {
 		buf_adds(&c->j->output->text, "\nNo samples on either side\n");

@@ -180,7 +180,8 @@ static int read_samples(struct report *r, struct err *e)
 	own = mem_calloc(nr * r->nr_events + 1, sizeof(*own));
 	if (!r->weights || !own || make_order(r) || make_keys(r))
 		rc = err_set(e, -ENOMEM, "out of memory");
-	rc = rc ?: samples_read(r->j, r->j->first, r->j->nr, &sink, &r->stats, e);
+	if (rc == 0 && job_input(r->j)->facts->is_sampling)
+		rc = samples_read(r->j, r->j->first, r->j->nr, &sink, &r->stats, e);
 	if (rc == 0) {
 		memcpy(own, r->weights, nr * r->nr_events * sizeof(*own));
 		add_inner(r, own);
@@ -192,7 +193,9 @@ static int read_samples(struct report *r, struct err *e)
 static int read_all(struct report *r, struct err *e)
 {
 	const struct input *in = job_input(r->j);
-	int rc = samples_load_names(r->j, e);
+	int rc = input_has_common(in) ? 0 : samples_check(r->j, e);
+
+	rc = rc ?: samples_load_names(r->j, e);
 
 	if (rc)
 		return rc;

@@ -170,7 +170,8 @@ static int read_traces(struct summary *s, const struct summary_format *f, struct
 static int read_common(struct summary *s, const struct summary_format *f, struct err *e)
 {
 	struct profile_records *records;
-	int rc = s->facts->is_sampling ? profile_session_common(s->input->session, &records) : 0;
+	int rc =
+	    input_has_common(s->input) ? profile_session_common(s->input->session, &records) : 0;
 
 	if (rc != 1)
 		return cannot_read_on(rc, e);

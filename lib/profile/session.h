@@ -53,6 +53,7 @@ struct profile_facts {
 	const struct trace_event *events;  /* the session's columns */
 	size_t nr_events;
 	bool is_sampling; /* an event is sampled: traces hold records, and there is a common file */
+	bool has_regions; /* marks of programs were received: there is a common file */
 	bool is_in_progress; /* as in the manifest */
 	bool is_unfinished;  /* in progress, or the recorder was killed */
 };

@@ -28,19 +28,22 @@ static bool has_name(const struct plan_event *p, const char *name)
 
 static int find_event(struct region_counts *c, const char *name, struct err *e)
 {
+	const struct spec_pos *pos = &c->plan->spec->region_counts_pos; /* none, of an option */
+	const char *source = pos->line ? c->plan->spec->source : "";
 	for (size_t i = 0; i < c->plan->nr_events; i++) {
 		const struct plan_event *p = &c->plan->events[i];
 
 		if (!has_name(p, name))
 			continue;
 		if (p->set == PLAN_NO_SET || p->set == PLAN_ALONE)
-			return err_set(e, -EINVAL, "region_counts: \"%s\" does not count a thread",
-				       name);
+			return err_set_at(e, -EINVAL, source, pos->line, pos->column,
+					  "region_counts: \"%s\" does not count a thread", name);
 		c->names[c->nr] = p->label;
 		c->events[c->nr++] = p;
 		return 0;
 	}
-	err_set(e, -EINVAL, "region_counts: no event of the session is \"%s\"", name);
+	err_set_at(e, -EINVAL, source, pos->line, pos->column,
+		   "region_counts: no event of the session is \"%s\"", name);
 	err_hint(e, "name it in events, too: its counts are those of the whole session");
 	return -EINVAL;
 }

@@ -81,22 +81,14 @@ static int check_names(const struct traces *t, uint64_t nr_iterations, struct er
 	return rc;
 }
 
-static bool is_sampling(const struct spec *spec)
-{
-	for (size_t i = 0; i < spec->nr_events; i++)
-		if (spec_event_is_sampled(&spec->events[i]))
-			return true;
-	return false;
-}
-
 int traces_open(struct traces *t, const char *prefix, const struct spec *spec, uint32_t nr_traces,
 		struct err *e)
 {
 	int rc;
 
 	*t = (struct traces){.nr_traces = nr_traces,
-			     .is_sampling = is_sampling(spec),
-			     .is_segmented = !is_sampling(spec) &&
+			     .is_sampling = spec_is_sampling(spec),
+			     .is_segmented = !spec_is_sampling(spec) &&
 					     spec_max_iterations(spec) > MAX_PLAIN_ITERATIONS};
 	rc = place_open(&t->place, prefix, ".traces.lock", e);
 	if (rc == 0 && t->place.dirfd >= 0 && t->is_segmented) {

@@ -368,13 +368,10 @@ int spec_check(const struct spec *s, struct err_list *errs)
 	check_windows(s, errs);
 	if (s->nr_events == 0)
 		diag_at(errs, s->source, s->events_pos, "No events specified");
-	if (s->flight.span_ns && !spec_is_sampling(s))
+	if (s->flight.span_ns && !spec_has_samples(s))
 		err_hint(
 		    diag_at(errs, s->source, s->flight_pos, "flight_recorder: no event is sampled"),
 		    "set a rate or a frequency on one: -e software:cpu_clock@997Hz");
-	if (s->has_regions && !spec_is_sampling(s))
-		err_hint(diag_at(errs, s->source, s->regions_pos, "regions: no event is sampled"),
-			 "set a rate or a frequency on one: -e software:cpu_clock@997Hz");
 	if (s->region_counts.nr && !s->has_regions)
 		err_hint(diag_at(errs, s->source, s->region_counts_pos,
 				 "region_counts: no regions are received"),

@@ -228,10 +228,11 @@ const struct key_row key_rows[] = {
 	.name = "regions",
 	.type = KEY_BOOL,
 	.default_text = "false",
-	.modes = "sampling",
 	.description =
 	    "true receives what programs say about themselves by the marks of cpuperf/mark.h: "
-	    "each sample then has a region. A command has the variable CPUPERF_MARKS in its "
+	    "each sample then has a region. Without a sampled event, calls and times of regions "
+	    "are "
+	    "received alone. A command has the variable CPUPERF_MARKS in its "
 	    "environment; programs that run already are found by an ELF note in their memory, "
 	    "in which one word is set, if this user may trace them. Not of a control group.",
     },
@@ -243,13 +244,14 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.max = 8,
 	.item = "event",
-	.modes = "sampling",
 	.description =
-	    "Events that a thread reads at the beginning and the end of each of its regions, by "
-	    "one read(2) of a group, or by the counters' registers where user mode may read all of "
-	    "them (x86; arm64 where /proc/sys/kernel/perf_user_access is 1): names of events of "
-	    "this spec that count threads, \"page_faults\" or \"software:page_faults\". "
-	    "--report=regions has their sums. Requires regions.",
+	    "Events that a thread reads at the beginning and the end of each of its regions. They "
+	    "are names of events of this spec that count threads, \"page_faults\" or "
+	    "\"software:page_faults\", read by one read(2) of a group, or by the counters' "
+	    "registers where user mode may read all of them (x86; arm64 where "
+	    "/proc/sys/kernel/perf_user_access is 1). --report=regions has their sums. Requires "
+	    "regions. The option takes the names separated by commas.",
+	.metavar = "EVENTS",
     },
     {
 	SPEC_FIELD(region_counts_every),
@@ -258,7 +260,6 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.max = 1000000,
 	.default_text = "1",
-	.modes = "sampling",
 	.description = "Of so many regions one has counts, by chance: what it costs is that much "
 		       "less, and sums are estimates with their error, which cannot cover "
 		       "what no counted region had.",

@@ -12,6 +12,7 @@
 #include "spec/spec.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -78,6 +79,86 @@ static int set_word(struct spec *s, const struct key_row *row, const char *value
 	return 0;
 }
 
+/* Up to the next comma, or the end. The terms of "cpu/event=1,umask=2/" contain commas; the slashes
+ * of a path, as in "usdt:/lib/x.so:provider:name", begin none. */
+static size_t spelled_len(const char *text)
+{
+	const char *colon = strchr(text, ':');
+	bool is_in_terms = false,
+	     is_path = colon && (size_t)(colon - text) < strcspn(text, ",") && colon[1] == '/';
+	size_t len = 0;
+
+	for (; text[len] && (is_in_terms || text[len] != ','); len++)
+		is_in_terms ^= text[len] == '/' && !is_path;
+	return len;
+}
+
+static unsigned column_of(const char *list, size_t at)
+{
+	unsigned column = 1;
+
+	for (size_t i = 0; i < at; i++)
+		column += ((unsigned char)list[i] & 0xc0) != 0x80;
+	return column;
+}
+
+/* One item of a list, at its column of the option. */
+static int scan_item(struct spec *s, const struct key_row *row, const char *list, size_t at,
+		     const char *source, const char **out, struct err *e)
+{
+	size_t len = spelled_len(list + at);
+	unsigned column = column_of(list, at);
+	char *copy;
+	uint64_t v;
+
+	if (!len)
+		return err_set_at(e, -EINVAL, source, 1, column,
+				  "%s: the name of an %s is missing in \"%.*s\"", row->name,
+				  row->item, diag_cut(list), list);
+	if (!str_is_utf8(list + at, len))
+		return err_set_at(e, -EINVAL, source, 1, column, "%s must be UTF-8", row->name);
+	copy = arena_alloc(&s->arena, len + 1);
+	if (!copy)
+		return err_set_at(e, -ENOMEM, source, 0, 0, "out of memory");
+	memcpy(copy, list + at, len);
+	copy[len] = '\0';
+	if (row->has_numbers && str_parse_u64(copy, &v))
+		return err_set_at(e, -EINVAL, source, 1, column, "%s: \"%s\" is not a number",
+				  row->name, copy);
+	*out = copy;
+	return 0;
+}
+
+/* "page_faults,software:task_clock". Replaces the list of the file, and its place. */
+static int set_list(struct spec *s, const struct key_row *row, const char *value,
+		    const char *source, struct err *e)
+{
+	const char **item = arena_calloc(&s->arena, row->max, sizeof(*item));
+	struct spec_list list = {.item = item};
+	const struct spec_pos nowhere = {0};
+
+	if (!item)
+		return err_set_at(e, -ENOMEM, source, 0, 0, "out of memory");
+	for (size_t at = 0;; at++) {
+		int rc;
+
+		if (list.nr == row->max)
+			return err_set_at(e, -ERANGE, source, 1, column_of(value, at),
+					  "%s: more than %" PRIu64 " %ss", row->name, row->max,
+					  row->item);
+		rc = scan_item(s, row, value, at, source, &item[list.nr], e);
+		if (rc)
+			return rc;
+		at += strlen(item[list.nr++]);
+		if (!value[at])
+			break;
+	}
+	memcpy((char *)s + row->offset, &list, sizeof(list));
+	if (row->pos_offset)
+		memcpy((char *)s + row->pos_offset, &nowhere, sizeof(nowhere));
+	return 0;
+}
+
 /* "iterations:1000,bytes:1GiB" */
 static int set_retain(struct spec *s, const char *value, const char *source, struct err *e)
 {
@@ -130,35 +211,14 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 		return set_string(s, row, value, source, e);
 	if (row->type == KEY_WORD)
 		return set_word(s, row, value, source, e);
+	if (row->type == KEY_LIST)
+		return set_list(s, row, value, source, e);
 	if (row->type == KEY_OBJECT)
 		return row->option_key
 			   ? set_number((char *)s + row->offset,
 					key_find(row->inner, row->option_key), value, source, e)
 			   : set_retain(s, value, source, e);
 	return set_number(s, row, value, source, e);
-}
-
-/* Up to the next comma, or the end. The terms of "cpu/event=1,umask=2/" contain commas; the slashes
- * of a path, as in "usdt:/lib/x.so:provider:name", begin none. */
-static size_t spelled_len(const char *text)
-{
-	const char *colon = strchr(text, ':');
-	bool is_in_terms = false,
-	     is_path = colon && (size_t)(colon - text) < strcspn(text, ",") && colon[1] == '/';
-	size_t len = 0;
-
-	for (; text[len] && (is_in_terms || text[len] != ','); len++)
-		is_in_terms ^= text[len] == '/' && !is_path;
-	return len;
-}
-
-static unsigned column_of(const char *list, size_t at)
-{
-	unsigned column = 1;
-
-	for (size_t i = 0; i < at; i++)
-		column += ((unsigned char)list[i] & 0xc0) != 0x80;
-	return column;
 }
 
 /* What follows the '@': "997Hz" or "10000". */

@@ -120,10 +120,15 @@ bool spec_event_is_sampled(const struct spec_event *e)
 	return e->rate || e->frequency;
 }
 
-bool spec_is_sampling(const struct spec *s)
+bool spec_has_samples(const struct spec *s)
 {
 	return ARRAY_ANY(ev, s->events, s->nr_events,
 			 spec_event_is_sampled(ev) || ev->flags & SPEC_TIMEBASE);
+}
+
+bool spec_is_sampling(const struct spec *s)
+{
+	return s->has_regions || spec_has_samples(s);
 }
 
 static bool is_default(const char *key, const char *text)

@@ -264,6 +264,8 @@ bool spec_has_target(const struct spec *s);
 /* The zstd level of spec.compression; 0: none. */
 int spec_zstd_level(const struct spec *s);
 /* True if an event has a rate, a frequency or is a timebase: sampling mode. */
+/* An event is sampled. */
+bool spec_has_samples(const struct spec *s);
 bool spec_is_sampling(const struct spec *s);
 /* The name of one flag; "?" if it is not a flag. */
 const char *spec_flag_name(enum spec_flag f);

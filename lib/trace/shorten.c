@@ -25,6 +25,16 @@
 #include <sys/statvfs.h>
 
 enum { COPY_BYTES = 256 << 10, MAX_FILES = 1 << 20, MAX_PATH_BYTES = 64 << 20 };
+enum { MAX_MARKING = 1 << 16, MAX_OPEN = 64 };
+
+/* What dropped frames of a thread and object leave: the beginnings of open regions, and how many
+ * marks were lost. */
+struct marking {
+	uint32_t pid, tid, object; /* key */
+	uint32_t nr;               /* depths in use */
+	uint64_t lost;
+	struct trace_mark open[MAX_OPEN]; /* kind 0: none */
+};
 
 /* The last build-id of a file, and its interval so far. The key has no padding. */
 struct identity {
@@ -44,6 +54,8 @@ struct work {
 	struct buf needed;              /* records of a frame */
 	struct dict paths;              /* const char * */
 	struct dict identities;         /* struct identity */
+	struct dict marking;            /* struct marking */
+	uint64_t from_ns;               /* when the first remaining sample may be */
 	uint8_t *room;                  /* COPY_BYTES */
 	uint64_t copied;                /* of the file: in the copy, or dropped */
 };
@@ -253,6 +265,96 @@ static int put_identities(struct work *w)
 	return rc ?: put_gathered(w);
 }
 
+/* What only a region is known by: other marks hold for what follows. */
+static bool is_of_region(const struct trace_mark *m)
+{
+	return m->kind == TRACE_MARK_BEGIN || m->kind == TRACE_MARK_BEGIN_NUMBER ||
+	       m->kind == TRACE_MARK_END || m->kind == TRACE_MARK_INSTANT ||
+	       m->kind == TRACE_MARK_INT || m->kind == TRACE_MARK_COUNT;
+}
+
+static bool are_needed(const struct work *w, const struct trace_marks *m)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (m->mark[i].time_ns >= w->from_ns || !is_of_region(&m->mark[i]))
+			return true;
+	return false;
+}
+
+/* Deeper regions than there is room for: theirs are lost with the frame. */
+static void follow(struct marking *to, const struct trace_marks *m)
+{
+	to->lost += m->lost;
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct trace_mark *mark = &m->mark[i];
+		bool is_end = mark->kind == TRACE_MARK_END;
+
+		if (mark->depth >= MAX_OPEN || (!is_end && mark->kind != TRACE_MARK_BEGIN &&
+						mark->kind != TRACE_MARK_BEGIN_NUMBER))
+			continue;
+		while (to->nr < mark->depth)
+			to->open[to->nr++].kind = 0;
+		to->nr = mark->depth + !is_end;
+		if (!is_end)
+			to->open[mark->depth] = *mark;
+	}
+}
+
+static int put_marking(struct work *w, struct marking *of)
+{
+	struct trace_mark open[MAX_OPEN];
+	struct trace_marks m = {
+	    .pid = of->pid, .tid = of->tid, .object = of->object, .lost = of->lost, .mark = open};
+
+	for (uint32_t i = 0; i < of->nr; i++)
+		if (of->open[i].kind)
+			open[m.nr++] = of->open[i];
+	of->nr = 0;
+	of->lost = 0;
+	if (!m.nr && !m.lost)
+		return 0;
+	trace_writer_marks(w->writer, &m);
+	return put_gathered(w);
+}
+
+/* Of regions that ended before the remaining samples nothing is needed. */
+static int copy_marks(struct work *w, const struct trace_frame *f, uint64_t end)
+{
+	struct marking key = {0}, *of;
+	struct trace_marks m;
+	int rc = trace_decode_marks(f, &m);
+
+	if (rc)
+		return valid(rc);
+	key.pid = m.pid;
+	key.tid = m.tid;
+	key.object = m.object;
+	of = dict_at(&w->marking, dict_find(&w->marking, &key));
+	if (are_needed(w, &m)) {
+		if (of && (of->nr || of->lost)) { /* they precede this frame */
+			rc = put_range(w->copy, w->room, w->copied, f->offset);
+			w->copied = f->offset;
+			rc = rc ?: put_marking(w, of);
+		}
+	} else {
+		of = dict_get(&w->marking, &key);
+		if (of) /* else it stays: at the limit of threads */
+			follow(of, &m);
+		rc = of ? drop(w, f, end) : w->marking.nr < w->marking.max ? -ENOMEM : 0;
+	}
+	trace_marks_fini(&m);
+	return rc;
+}
+
+static int put_markings(struct work *w)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->marking.nr && rc == 0; i++)
+		rc = put_marking(w, dict_at(&w->marking, i));
+	return rc;
+}
+
 static int copy_frame(struct work *w, const struct trace_frame *f, uint64_t end)
 {
 	switch (f->kind) {
@@ -262,6 +364,8 @@ static int copy_frame(struct work *w, const struct trace_frame *f, uint64_t end)
 		return copy_cmdline(w, f, end);
 	case TRACE_FRAME_BUILD_ID:
 		return copy_build_id(w, f, end);
+	case TRACE_FRAME_MARKS:
+		return copy_marks(w, f, end);
 	default:
 		return 0;
 	}
@@ -295,7 +399,7 @@ static int copy_all(struct work *w, struct err *e)
 	int rc = walk(w, collect, e) ?: trace_lives_decide(&w->lives, how->periods, how->nr_periods)
 				     ?: walk(w, copy_frame, e)
 				     ?: put_range(w->copy, w->room, w->copied, w->copy->from)
-				     ?: put_identities(w);
+				     ?: put_markings(w) ?: put_identities(w);
 
 	return rc ?: io_sync(w->copy->fd);
 }
@@ -346,6 +450,12 @@ int trace_shorten_begin(struct trace_copy *c, const struct trace_shorten *how, u
 	buf_init(&w.needed, TRACE_FRAME_MAX_BYTES);
 	dict_init_texts(&w.paths, sizeof(const char *), MAX_FILES, MAX_PATH_BYTES);
 	dict_init(&w.identities, sizeof(struct identity), DICT_KEY(struct identity, id), MAX_FILES);
+	dict_init(&w.marking, sizeof(struct marking), DICT_KEY(struct marking, object),
+		  MAX_MARKING);
+	w.from_ns = how->nr_periods ? UINT64_MAX : 0;
+	for (size_t i = 0; i < how->nr_periods; i++)
+		w.from_ns =
+		    how->periods[i].from_ns < w.from_ns ? how->periods[i].from_ns : w.from_ns;
 	w.room = mem_alloc(COPY_BYTES);
 	w.writer = trace_writer_new();
 	rc = w.room && w.writer ? open_files(c, e) : -ENOMEM;
@@ -358,6 +468,7 @@ int trace_shorten_begin(struct trace_copy *c, const struct trace_shorten *how, u
 	buf_fini(&w.needed);
 	dict_fini(&w.paths);
 	dict_fini(&w.identities);
+	dict_fini(&w.marking);
 	trace_lives_fini(&w.lives);
 	if (rc)
 		trace_shorten_drop(c);

@@ -194,9 +194,39 @@ def check_a_killed_recorder_harms_nobody(folder):
     assert "request.calls 80\n" in text, text
 
 
-def check_regions_need_samples_of_a_command(folder):
-    done = run(CPUPERF, "--regions", "-e", "page_faults", "--", "true", cwd=folder, code=125)
-    assert "regions: no event is sampled" in done.stderr, done.stderr
+def check_regions_without_samples(folder):
+    """Of a session that counts: wall time, calls, and the counts of regions; in all formats that have regions."""
+    own = measure(folder, build(folder), "threads", options=("-e", "page_faults,task_clock", "--region-counts=page_faults"))
+    rows = regions(folder)
+    for name in ("request", "parse"):
+        row = rows["request" if name == "request" else "request > parse"]
+        assert row["calls"] == own[name + ".calls"], (row, own)
+        assert 0.99 * own[name + ".inside"] <= row["wall_ns"] <= 1.01 * own[name + ".outside"], (row, own)
+        assert row["in_regions_page_faults_calls"] == row["calls"], row
+    text = output(PRINT, "--quiet", cwd=folder)
+    assert "page_faults" in text and "\nRegions of " in text, text
+    assert "Regions of" in output(PRINT, "--quiet", "--report=regions", "--group-by=thread", cwd=folder)
+    assert '"cat":"region"' in output(PRINT, "--quiet", "--output-format=chrome", cwd=folder)
+    assert 'cpuperf_region_calls_total{region="request > parse"}' in output(
+        PRINT, "--quiet", "--output-format=openmetrics", cwd=folder)
+    assert '"tracks":[{"comm":"regions"' in output(PRINT, "--quiet", "--output-format=html", cwd=folder)
+    done = run(PRINT, "--quiet", "--report=flat", cwd=folder, code=1)
+    assert "has counts only" in done.stderr, done.stderr
+    run(CPUPERF, "-e", "page_faults", "--", "true", cwd=folder)
+    done = run(PRINT, "--quiet", "--report=regions", cwd=folder, code=1)
+    assert "has counts only" in done.stderr, done.stderr
+
+
+def check_options_of_counts(folder):
+    for value, why in (("page_faults,,x", "--region-counts:1:13: error: region_counts: the name of an event is missing"),
+                       ("nothing", "no event of the session is"), ("", "the name of an event is missing")):
+        done = run(CPUPERF, "--regions", "-e", "page_faults", f"--region-counts={value}", "--", "true", cwd=folder, code=125)
+        assert why in done.stderr, done.stderr
+    done = run(CPUPERF, "-e", "page_faults", "--region-counts=page_faults", "--", "true", cwd=folder, code=125)
+    assert "no regions are received" in done.stderr, done.stderr
+
+
+def check_regions_of_a_control_group(folder):
     done = run(CPUPERF, "--regions", "-e", "cpu_clock@997Hz", "--cgroup=/", cwd=folder, code=1)
     assert "regions of a control group cannot be received" in done.stderr, done.stderr
 

@@ -38,12 +38,12 @@ TEST(rows_are_whole)
 
 		assert_ptr_equal(key_find(row->level, row->name), row);
 		assert_true(row->description[0] != '\0');
-		/* an option for each scalar of the spec but flags: for no list */
+		/* an option for each scalar of the spec but flags, and each list of names */
 		assert_int_equal(
 		    row->metavar != NULL,
 		    row->level == KEY_SPEC && row->type != KEY_EVENTS &&
 			row->type != KEY_DEFAULTS && row->type != KEY_METRICS &&
-			row->type != KEY_BOOL && row->type != KEY_LIST &&
+			row->type != KEY_BOOL &&
 			(row->type != KEY_OBJECT || row->option_key || row->inner == KEY_RETAIN));
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);

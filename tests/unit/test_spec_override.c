@@ -8,6 +8,44 @@
 
 static char long_text[4096];
 
+/* Names separated by commas, with the limits of the array; errors have a column. */
+TEST(lists)
+{
+	static const struct {
+		const char *value;
+		int rc;
+		size_t nr;
+		const char *last;
+		unsigned column;
+	} cases[] = {
+	    {"page_faults", 0, 1, "page_faults", 0},
+	    {"page_faults,software:task_clock", 0, 2, "software:task_clock", 0},
+	    {"cpu/event=1,umask=2/,b", 0, 2, "b", 0},
+	    {"1,2,3,4,5,6,7,8", 0, 8, "8", 0},
+	    {"1,2,3,4,5,6,7,8,9", -ERANGE, 0, NULL, 17},
+	    {"", -EINVAL, 0, NULL, 1},
+	    {"a,,b", -EINVAL, 0, NULL, 3},
+	    {"a,", -EINVAL, 0, NULL, 3},
+	    {"\303\244,b,\377", -EINVAL, 0, NULL, 5},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err e = {.code = 0};
+		struct spec s;
+
+		spec_init(&s);
+		s.region_counts_pos = (struct spec_pos){3, 4};
+		assert_int_equal(spec_override(&s, "region_counts", cases[i].value, "--option", &e),
+				 cases[i].rc);
+		assert_int_equal(e.column, cases[i].column);
+		assert_int_equal(s.region_counts.nr, cases[i].nr);
+		assert_int_equal(s.region_counts_pos.line, cases[i].rc ? 3 : 0);
+		if (cases[i].nr)
+			assert_string_equal(s.region_counts.item[cases[i].nr - 1], cases[i].last);
+		spec_fini(&s);
+	}
+}
+
 TEST(numbers)
 {
 	static const struct {

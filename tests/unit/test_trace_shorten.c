@@ -194,6 +194,86 @@ TEST(content)
 	check_content(3);
 }
 
+static int shorten_once(struct scene *s)
+{
+	struct trace_copy copy;
+	int rc = trace_shorten_begin(&copy, &s->how, trace_file_bytes(s->file), NULL);
+
+	return rc ? rc : trace_shorten_end(&copy, s->file, NULL);
+}
+
+/* {time, value, name, kind, depth} */
+#define MARKS(scene, thread, nr_lost, ...)                                                         \
+	do {                                                                                       \
+		const struct trace_mark marks_[] = {__VA_ARGS__};                                  \
+		trace_writer_marks((scene)->writer,                                                \
+				   &(struct trace_marks){.pid = 1,                                 \
+							 .tid = (thread),                          \
+							 .object = 1,                              \
+							 .lost = (nr_lost),                        \
+							 .mark = marks_,                           \
+							 .nr = ARRAY_NR(marks_)});                 \
+		append(scene);                                                                     \
+	} while (0)
+
+static void describe_marks(const struct scene *s, struct buf *out)
+{
+	struct trace_reader *r;
+	struct trace_frame f;
+
+	assert_int_equal(trace_reader_open(s->folder.fd, "t", &r, NULL), 0);
+	while (trace_reader_next(r, &f, NULL) == 1) {
+		struct trace_marks m;
+
+		if (trace_decode_marks(&f, &m))
+			continue;
+		buf_printf(out, "%u-%d:", m.tid, (int)m.lost);
+		for (size_t i = 0; i < m.nr; i++)
+			buf_printf(out, " %d/%u/%u", (int)m.mark[i].time_ns, m.mark[i].kind,
+				   m.mark[i].depth);
+		buf_addc(out, '\n');
+		trace_marks_fini(&m);
+	}
+	assert_true(trace_reader_is_whole(r));
+	trace_reader_close(r);
+}
+
+/* Regions that ended before the remaining samples go; those that are open, what else holds, and the
+ * number of lost marks stay. */
+TEST(marks)
+{
+	enum { B = TRACE_MARK_BEGIN, E = TRACE_MARK_END, INSTANT = TRACE_MARK_INSTANT };
+	struct trace_totals totals = {.end_ns = 1};
+	struct scene s;
+	BUF_AUTO(got, 10000);
+
+	scene_init(&s, 3);
+	MARKS(&s, 5, 2, {10, 0, 1, B, 0}, {20, 0, 2, B, 1}, {30, 0, 0, E, 1});
+	MARKS(&s, 5, 1, {40, 0, 2, B, 1}, {50, 0, 0, INSTANT, 2}, {60, 0, 2, B, 2},
+	      {70, 0, 0, E, 2});
+	MARKS(&s, 6, 0, {40, 0, 2, B, 0}, {50, 0, 0, E, 0});
+	MARKS(&s, 7, 0, {40, 0, 2, B, 0}, {50, 0, 0, TRACE_MARK_PAUSE, 0});
+	MARKS(&s, 8, 0, {45, 0, 2, B, 0});
+	MARKS(&s, 9, 3, {40, 0, 2, B, 0}, {50, 0, 0, E, 0});
+	MARKS(&s, 5, 0, {90, 0, 2, E, 1}, {110, 0, 2, B, 1});
+	MARKS(&s, 5, 0, {120, 0, 2, E, 1});
+	for (int times = 0; times < 2; times++) { /* again: it is the same */
+		assert_int_equal(shorten_once(&s), 0);
+		buf_reset(&got);
+		if (times)
+			assert_int_equal(trace_file_finish(s.file, s.writer, &totals, NULL), 0);
+	}
+	s.file = NULL;
+	describe_marks(&s, &got);
+	assert_string_equal(buf_str(&got), "7-0: 40/1/0 50/7/0\n"
+					   "5-3: 10/1/0 40/1/1\n"
+					   "5-0: 90/3/1 110/1/1\n"
+					   "5-0: 120/3/1\n"
+					   "8-0: 45/1/0\n"
+					   "9-3:\n");
+	scene_fini(&s);
+}
+
 /* Dropped, or the name taken by another file: nothing has changed. */
 TEST(dropped)
 {
@@ -222,14 +302,6 @@ TEST(dropped)
 	assert_non_null(strstr(buf_str(&got), "5 6 1000 1001 "));
 	buf_fini(&got);
 	scene_fini(&s);
-}
-
-static int shorten_once(struct scene *s)
-{
-	struct trace_copy copy;
-	int rc = trace_shorten_begin(&copy, &s->how, trace_file_bytes(s->file), NULL);
-
-	return rc ? rc : trace_shorten_end(&copy, s->file, NULL);
 }
 
 /* Whatever fails: the file is the old one or the new one, and grows on. */

@@ -619,7 +619,7 @@ int export_openmetrics(struct job *j, struct err *e)
 	int rc;
 
 	/* its damage is among the unread parts */
-	if (x.opened->facts->is_sampling && inputs_load_processes(&j->inputs->item[j->first]))
+	if (input_has_common(x.opened) && inputs_load_processes(&j->inputs->item[j->first]))
 		return err_set(e, -ENOMEM, "out of memory");
 	arena_init(&x.arena, MAX_NAMES_BYTES);
 	rc = tables_open(&tables, j, x.opened, e);

@@ -590,7 +590,9 @@ static int fill(struct database *d)
 		 tables_series(d->j, d->opened, put_point, d, d->e);
 
 	if (rc == 0 && d->opened->facts->is_sampling)
-		rc = put_samples(d) ?: sqlite_put_regions(d->file, d->j, d->opened, d->e);
+		rc = put_samples(d);
+	if (rc == 0 && input_has_common(d->opened))
+		rc = sqlite_put_regions(d->file, d->j, d->opened, d->e);
 	if (rc == 0) {
 		put_session(d);
 		export_unread_lines(d->j, put_unread, d);
