@@ -838,6 +838,11 @@ static inline uint64_t cpuperf_mark_now(uint32_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* The time of a mark. A writer may define its own. */
+#ifndef CPUPERF_MARK_TIME
+#define CPUPERF_MARK_TIME cpuperf_mark_now
+#endif
+
 static inline size_t cpuperf_mark_length(const char *text)
 {
 	size_t len = 0;
@@ -1046,7 +1051,7 @@ CPUPERF_MARK_OFTEN void cpuperf_mark_write_counted(struct cpuperf_mark_thread *t
 	name = cpuperf_mark_find(t, site, text);
 	values[1 + t->nr_counts] = 0;
 	if (is_end)
-		time = cpuperf_mark_now(t->clock);
+		time = CPUPERF_MARK_TIME(t->clock);
 	if (has_value)
 		memcpy(cpuperf_mark_unit_at(t, nr++), &v, sizeof(v));
 	if (cpuperf_mark_read(t, values)) {
@@ -1056,7 +1061,7 @@ CPUPERF_MARK_OFTEN void cpuperf_mark_write_counted(struct cpuperf_mark_thread *t
 		kind |= CPUPERF_MARK_COUNTED;
 	}
 	if (!is_end)
-		time = cpuperf_mark_now(t->clock);
+		time = CPUPERF_MARK_TIME(t->clock);
 	cpuperf_mark_put(t, kind, depth, name, time);
 	cpuperf_mark_leave(t, nr);
 }
@@ -1078,7 +1083,7 @@ CPUPERF_MARK_OFTEN void cpuperf_mark_write(uint32_t kind, uint64_t *site, const 
 	if (!cpuperf_mark_enter(t, 1))
 		return;
 	cpuperf_mark_put(t, kind, depth, cpuperf_mark_find(t, site, text),
-			 cpuperf_mark_now(t->clock));
+			 CPUPERF_MARK_TIME(t->clock));
 	cpuperf_mark_leave(t, 1);
 }
 
@@ -1100,7 +1105,7 @@ CPUPERF_MARK_OFTEN void cpuperf_mark_write_value(uint32_t kind, uint64_t *site, 
 		return;
 	memcpy(cpuperf_mark_unit_at(t, 1), &v, sizeof(v));
 	cpuperf_mark_put(t, kind, depth, cpuperf_mark_find(t, site, text),
-			 cpuperf_mark_now(t->clock));
+			 CPUPERF_MARK_TIME(t->clock));
 	cpuperf_mark_leave(t, 2);
 }
 

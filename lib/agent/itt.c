@@ -5,13 +5,15 @@
  *
  * The part that is linked into the program loads this library at its first call, and calls
  * __itt_api_init with the list of its function pointers by name. Those of the table below are set;
- * the rest become what they are without a collector. Functions that take a time of the program's
- * own (…_ex, frame_submit) are left out: it may be of any clock.
+ * the rest become what they are without a collector. Functions that take a time (…_ex,
+ * frame_submit) are received if it is of our clock (no clock domain; __itt_get_timestamp returns
+ * it) and not before another mark of the thread; else they are counted as lost.
  */
 #include "agent/marks.h"
 #include "agent/names.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { KIND_DOMAIN = 0x4900, KIND_STRING, KIND_COUNTER, KIND_EVENT, KIND_FRAME };
@@ -124,21 +126,64 @@ static struct string *string_handle_create(const char *name)
 	return n ? (struct string *)(void *)n->extra : NULL;
 }
 
+/* Which open tasks of the thread were left out, the innermost first. */
+static __thread uint64_t skipped;
+
 static void task_begin(const struct domain *d, struct id id, struct id parent, struct string *name)
 {
 	(void)id, (void)parent;
+	skipped <<= 1;
 	begin(task_key(d), d, name);
 }
 
 static void task_begin_fn(const struct domain *d, struct id id, struct id parent, void *function)
 {
 	(void)id, (void)parent, (void)function;
+	skipped <<= 1;
 	begin(task_key(d), d, &(struct string){.text = "[function]"});
 }
 
 static void task_end(const struct domain *d)
 {
-	cpuperf_marks_end_keyed(task_key(d));
+	bool is_received = !(skipped & 1);
+
+	skipped >>= 1;
+	if (is_received)
+		cpuperf_marks_end_keyed(task_key(d));
+}
+
+static bool is_ours(const void *clock, uint64_t time, bool is_end)
+{
+	/* of another clock: no time that a mark may have */
+	return cpuperf_marks_at(clock ? UINT64_MAX : time, is_end) != 0;
+}
+
+static void task_begin_ex(const struct domain *d, void *clock, unsigned long long time,
+			  struct id id, struct id parent, struct string *name)
+{
+	bool is_received = is_ours(clock, time, false);
+
+	if (is_received)
+		task_begin(d, id, parent, name);
+	else
+		skipped = skipped << 1 | 1;
+	cpuperf_marks_at_once();
+}
+
+static void task_begin_fn_ex(const struct domain *d, void *clock, unsigned long long time,
+			     struct id id, struct id parent, void *function)
+{
+	(void)function;
+	task_begin_ex(d, clock, time, id, parent, &(struct string){.text = "[function]"});
+}
+
+static void task_end_ex(const struct domain *d, void *clock, unsigned long long time)
+{
+	if (skipped & 1)
+		skipped >>= 1;
+	else if (is_ours(clock, time, true))
+		task_end(d);
+	cpuperf_marks_at_once();
 }
 
 static void range_begin(const struct domain *d, struct id id, struct id parent, struct string *name)
@@ -152,6 +197,21 @@ static void range_end(const struct domain *d, struct id id)
 	cpuperf_marks_end_keyed_anywhere(range_key(d, &id));
 }
 
+static void range_begin_ex(const struct domain *d, void *clock, unsigned long long time,
+			   struct id id, struct id parent, struct string *name)
+{
+	if (is_ours(clock, time, false))
+		range_begin(d, id, parent, name);
+	cpuperf_marks_at_once();
+}
+
+static void range_end_ex(const struct domain *d, void *clock, unsigned long long time, struct id id)
+{
+	if (is_ours(clock, time, true))
+		range_end(d, id);
+	cpuperf_marks_at_once();
+}
+
 /* Frames have the name of their domain. */
 static void frame_begin_v3(const struct domain *d, struct id *id)
 {
@@ -161,6 +221,18 @@ static void frame_begin_v3(const struct domain *d, struct id *id)
 static void frame_end_v3(const struct domain *d, struct id *id)
 {
 	cpuperf_marks_end_keyed_anywhere(range_key(d, id));
+}
+
+/* A frame that has ended. */
+static void frame_submit_v3(const struct domain *d, struct id *id, unsigned long long begin_time,
+			    unsigned long long end_time)
+{
+	if (end_time >= begin_time && is_ours(NULL, begin_time, false)) {
+		frame_begin_v3(d, id);
+		if (is_ours(NULL, end_time, true))
+			frame_end_v3(d, id);
+	}
+	cpuperf_marks_at_once();
 }
 
 static struct agent_name *frame_create(const char *domain)
@@ -187,6 +259,14 @@ static void marker(const struct domain *d, struct id id, struct string *name, in
 	(void)id, (void)scope;
 	cpuperf_marks_instant(
 	    agent_join(joined, name_of(d), name && name->text ? name->text : "[no name]"));
+}
+
+static void marker_ex(const struct domain *d, void *clock, unsigned long long time, struct id id,
+		      struct string *name, int scope)
+{
+	if (is_ours(clock, time, false))
+		marker(d, id, name, scope);
+	cpuperf_marks_at_once();
 }
 
 static void list_event(struct agent_name *n)
@@ -310,6 +390,33 @@ static void counter_add(const struct counter *c, int64_t by)
 		cpuperf_marks_int(n->text, __atomic_add_fetch(value, by, __ATOMIC_RELAXED));
 }
 
+static void counter_set_value_ex(const struct counter *c, void *clock, unsigned long long time,
+				 const void *from)
+{
+	if (is_ours(clock, time, false))
+		counter_set_value(c, from);
+	cpuperf_marks_at_once();
+}
+
+/* What a program passes as the clock of its times. All are alike here. */
+static void *clock_domain_create(void *fn, void *data)
+{
+	static struct {
+		unsigned long long frequency, base;
+		void *fn, *data;
+		int extra1;
+		void *extra2, *next;
+	} other;
+
+	(void)fn, (void)data;
+	return &other;
+}
+
+static unsigned long long get_timestamp(void)
+{
+	return cpuperf_marks_now();
+}
+
 static void counter_inc(const struct counter *c)
 {
 	counter_add(c, 1);
@@ -365,6 +472,16 @@ static const struct {
     {"__itt_task_begin", BY(task_begin)},
     {"__itt_task_begin_fn", BY(task_begin_fn)},
     {"__itt_task_end", BY(task_end)},
+    {"__itt_task_begin_ex", BY(task_begin_ex)},
+    {"__itt_task_begin_fn_ex", BY(task_begin_fn_ex)},
+    {"__itt_task_end_ex", BY(task_end_ex)},
+    {"__itt_task_begin_overlapped_ex", BY(range_begin_ex)},
+    {"__itt_task_end_overlapped_ex", BY(range_end_ex)},
+    {"__itt_clock_domain_create", BY(clock_domain_create)},
+    {"__itt_get_timestamp", BY(get_timestamp)},
+    {"__itt_frame_submit_v3", BY(frame_submit_v3)},
+    {"__itt_marker_ex", BY(marker_ex)},
+    {"__itt_counter_set_value_ex", BY(counter_set_value_ex)},
     {"__itt_task_begin_overlapped", BY(range_begin)},
     {"__itt_task_end_overlapped", BY(range_end)},
     {"__itt_region_begin", BY(range_begin)},

@@ -2,7 +2,56 @@
 
 /* Programs that have no marks load this library, too. */
 #define CPUPERF_MARK_LATE
+static uint64_t choose_time(uint32_t clock);
+#define CPUPERF_MARK_TIME choose_time
 #include "cpuperf/mark_keyed.h"
+
+/* The time of the next mark, 0: now; and that of the last one. Of one thread. */
+static __thread uint64_t chosen, last;
+
+static uint64_t choose_time(uint32_t clock)
+{
+	uint64_t time = chosen ? chosen : cpuperf_mark_now(clock);
+
+	if (time > last)
+		last = time;
+	return time;
+}
+
+uint64_t cpuperf_marks_now(void)
+{
+	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
+
+	if (!CPUPERF_MARK_IS_ON)
+		return 0;
+	if (!cpuperf_mark_is_ready(t)) /* the clock is that of the connection */
+		cpuperf_mark_attach_and_try(t);
+	return cpuperf_mark_now(t->clock);
+}
+
+/* Marks of a thread are in order of time. */
+int cpuperf_marks_at(uint64_t time, int is_end)
+{
+	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
+	uint64_t now = cpuperf_marks_now();
+
+	if (!now)
+		return 0;
+	if (!is_end && (time < last || time > now)) {
+		if (t->slot && t->number)
+			__atomic_fetch_add(&t->slot->lost, 1, __ATOMIC_RELAXED);
+		else
+			cpuperf_mark_miss();
+		return 0;
+	}
+	chosen = time < last ? last : time > now ? now : time;
+	return 1;
+}
+
+void cpuperf_marks_at_once(void)
+{
+	chosen = 0;
+}
 
 int cpuperf_marks_are_on(void)
 {

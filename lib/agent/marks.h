@@ -16,6 +16,15 @@
 /* 0: marks are not received, and calls do nothing. */
 AGENT_EXPORTED int cpuperf_marks_are_on(void);
 
+/* The time that marks have, of the clock of the connection; 0: marks are off. */
+AGENT_EXPORTED uint64_t cpuperf_marks_now(void);
+/* The next marks of this thread are of that time. 0: they are to be left out, and one is counted as
+ * lost, since it lies before a mark of the thread, or in the future; that of an end is moved
+ * instead. */
+AGENT_EXPORTED int cpuperf_marks_at(uint64_t time, int is_end);
+/* The next ones are of their own time again. */
+AGENT_EXPORTED void cpuperf_marks_at_once(void);
+
 /* As the functions of cpuperf/mark.h without "marks_". */
 AGENT_EXPORTED void cpuperf_marks_begin(const char *name);
 AGENT_EXPORTED void cpuperf_marks_begin_number(const char *name, int64_t number);

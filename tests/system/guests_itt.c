@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 struct domain {
 	volatile int flags;
@@ -55,6 +56,19 @@ static void *(*counter_create_typed)(const char *, const char *, int);
 static void (*counter_set_value)(void *, void *), (*counter_inc_delta)(void *, unsigned long long);
 static void (*itt_pause)(void), (*itt_resume)(void);
 static void (*thread_set_name)(const char *);
+static void (*task_begin_ex)(const struct domain *, void *, unsigned long long, struct id,
+			     struct id, struct string *);
+static void (*task_end_ex)(const struct domain *, void *, unsigned long long);
+static void (*task_begin_overlapped_ex)(const struct domain *, void *, unsigned long long,
+					struct id, struct id, struct string *);
+static void (*task_end_overlapped_ex)(const struct domain *, void *, unsigned long long, struct id);
+static void (*frame_submit_v3)(const struct domain *, struct id *, unsigned long long,
+			       unsigned long long);
+static void (*marker_ex)(const struct domain *, void *, unsigned long long, struct id,
+			 struct string *, int);
+static void (*counter_set_value_ex)(void *, void *, unsigned long long, void *);
+static void *(*clock_domain_create)(void *, void *);
+static unsigned long long (*get_timestamp)(void);
 static void (*sync_prepare)(void *), (*never)(void);
 
 static void null_function(void)
@@ -86,6 +100,15 @@ static struct api apis[] = {
     {"__itt_pause", (void **)&itt_pause, NULL, NULL, 2},
     {"__itt_resume", (void **)&itt_resume, NULL, NULL, 2},
     API(thread_set_name, NULL),
+    API(task_begin_ex, NULL),
+    API(task_end_ex, NULL),
+    API(task_begin_overlapped_ex, NULL),
+    API(task_end_overlapped_ex, NULL),
+    API(frame_submit_v3, NULL),
+    API(marker_ex, NULL),
+    API(counter_set_value_ex, NULL),
+    API(clock_domain_create, NULL),
+    API(get_timestamp, NULL),
     API(sync_prepare, (void *)1),
     {"__itt_never", (void **)&never, NULL, (void *)null_function, -1},
     {NULL, NULL, NULL, NULL, 0},
@@ -131,7 +154,39 @@ static void run_elsewhere(void *(*run)(void *))
 	pthread_join(thread, NULL);
 }
 
-int main(void)
+/* Marks with times: in order, of before another mark (left out), of another clock (left out), with
+ * ends that are moved. */
+static void mark_times(void)
+{
+	struct id none = {0}, three = {3, 3, 0};
+	struct domain *d = domain_create("t");
+	void *clock = clock_domain_create(NULL, NULL), *counter = counter_create("value", "t");
+	unsigned long long t0 = get_timestamp(), t1, t2;
+	uint64_t five = 5;
+
+	t1 = get_timestamp();
+	usleep(20000);
+	t2 = get_timestamp();
+	task_begin_ex(d, NULL, t0, none, none, string_handle_create("past"));
+	marker_ex(d, NULL, t1, none, string_handle_create("within"), 1);
+	task_end_ex(d, NULL, t2);
+	frame_submit_v3(d, NULL, t2, get_timestamp());
+	task_begin(d, none, none, string_handle_create("now"));
+	task_begin_ex(d, NULL, t1, none, none, string_handle_create("too late"));
+	task_begin_ex(d, clock, 17, none, none, string_handle_create("other clock"));
+	task_end_ex(d, clock, 18);
+	task_end_ex(d, NULL, t2);
+	task_end_ex(d, NULL, t2); /* of "now": after its beginning */
+	task_begin_overlapped_ex(d, NULL, get_timestamp(), three, none,
+				 string_handle_create("three"));
+	counter_set_value_ex(counter, NULL, get_timestamp(), &five);
+	counter_set_value_ex(counter, clock, get_timestamp(), &five);
+	task_end_overlapped_ex(d, NULL, get_timestamp(), three);
+	marker_ex(d, NULL, get_timestamp() + 1000000000000, none, string_handle_create("future"),
+		  1);
+}
+
+int main(int argc, char **argv)
 {
 	const char *path = getenv("INTEL_LIBITTNOTIFY64");
 	void (*init)(void *, int) = NULL;
@@ -150,6 +205,10 @@ int main(void)
 		init(&global, -1);
 	if (!domain_create) {
 		printf("no tool\n");
+		return 7;
+	}
+	if (argc > 1 && strcmp(argv[1], "times") == 0) {
+		mark_times();
 		return 7;
 	}
 	printf("null %d %d\n", sync_prepare == (void (*)(void *))1, never == null_function);

@@ -2,12 +2,14 @@
 """Programs with marks of other tools: NVTX, ITT, ROCTX, coz, likwid. Their marks in the session are compared, one
 by one, with what the program did.
 """
+import csv
 import glob
+import io
 import os
 import shutil
 import subprocess
 
-from kit import CPUPERF, need_sampling, run, run_checks
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
 from marks import BEGIN, END, INSTANT, LIBRARY, marks, measure, NUMBER, short
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -93,6 +95,16 @@ def check_itt(folder):
         "@main one (app: load (early: parse ) ) (app: one (app: two ) ) (app: two ) (app ) "
         "!app: here (event (event ) app: bytes=40 app: bytes=42 app: bytes=41 app: bytes=42 ratio=3 pause resume"), short(own)
     assert [m[3] for m in own if m[1] == "event"] == [0, 0], own
+
+
+def check_itt_with_times(folder):
+    measure(folder, build(folder, "guests_itt.c"), "times")
+    own, = marks(folder, may_lose=True)
+    assert short(own) == "(t: past !t: within ) (t ) (t: now ) (t: three t: value=5 )", short(own)
+    # the times are those that were passed: 20 ms, which the program slept before it marked them
+    text = output(PRINT, "cpuperf.session", "--quiet", "--report=regions", "--output-format=csv", cwd=folder)
+    rows = {row["path"]: row for row in csv.DictReader(io.StringIO(text, newline=""))}
+    assert int(rows["t: past"]["wall_ns"]) >= 20000000 > int(rows["t: three"]["wall_ns"]), text
 
 
 def check_roctx(folder):
