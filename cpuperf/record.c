@@ -8,6 +8,7 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "estimate/table.h"
+#include "event/usdt.h"
 #include "program.h"
 #include "recorder.h"
 #include "rights.h"
@@ -415,6 +416,24 @@ static const char *folder_of(const struct options *o, const struct spec *spec)
 	return spec->session_result_spec_path;
 }
 
+/* Before a breakpoint is set: what a hit costs whoever makes it. */
+static void log_probe_costs(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		const struct event_row *row = plan->events[i].event.row;
+		enum elf_probe_code worst = ELF_PROBE_NOP;
+
+		if (!event_is_probe(&plan->events[i].event))
+			continue;
+		for (uint32_t k = 0; k < row->nr_probes; k++)
+			if (row->probes[k].code > worst)
+				worst = row->probes[k].code;
+		log_info("usdt:%s: each hit costs %s, in every process that maps the file; how "
+			 "many there will be is not known",
+			 row->name, event_probe_cost(worst));
+	}
+}
+
 /*
  * Opens the session. Threads that were created while the events of running processes were opened
  * may be missing: tries again, and warns if there are always some.
@@ -423,6 +442,7 @@ static int open_session(struct recorder *r, const struct session_config *config,
 {
 	enum { NR_TRIES = 5 };
 
+	log_probe_costs(r->plan);
 	for (unsigned i = 1;; i++) {
 		int rc = r->attached ? attached_list(r->attached, r->plan, e) : 0;
 		struct err ignored = {0};

@@ -15,6 +15,7 @@ import time
 
 from kit import CPUPERF, finish, ordinary_user, output, PRINT, run, run_checks, skip, start
 from sampled import event, have
+from waited import Control, Groups, has_cgroups, move
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 THREADS, N = 4, 1000
@@ -175,6 +176,119 @@ def check_processes(folder):
     assert counts(f"{folder}/session") == expected(1 + THREADS), counts(f"{folder}/session")
     found = counts(f"{folder}/machine")
     assert found == {f"{program}:demo:tick": (2 * THREADS + 1 + THREADS) * N}, found
+
+
+def waiting(program, *words):
+    return subprocess.Popen([program, str(N), "wait", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def run_stopped(program, measured, *words, go=lambda: None):
+    """Runs the program, which waits until the session measures it; returns when both have ended."""
+    with waiting(program, *words) as child:
+        assert child.stdout.readline() == "waits\n"
+        p = measured(child)
+        go()
+        child.stdin.write("x")
+        child.stdin.close()
+        child.wait()
+        if p:
+            finish(p)
+
+
+def check_price(folder):
+    """Before the first breakpoint."""
+    _, done = measure(folder, EVENTS, build(folder), "1")
+    lines = done.stderr.splitlines()
+    for e in EVENTS:
+        price, = (i for i, line in enumerate(lines) if f"{e}: each hit costs about 0.7 us" in line)
+        assert "not known" in lines[price] and price < len(lines) - 1, lines
+
+
+def check_runs(folder):
+    """Each run is an iteration with its own hits."""
+    program = build(folder)
+    measure(folder, EVENTS, program, str(N), options=["-r", "3"])
+    text = output(PRINT, "--quiet", "--output-format=csv", f"{folder}/session")
+    rows = [r for r in csv.DictReader(io.StringIO(text, newline="")) if r["group"] == "usdt" and r["cpu"] == "all"]
+    found = {e: [int(r["value"]) for r in rows if r["event"] == e] for e in ("demo:tick", "demo:guarded")}
+    assert found == {"demo:tick": [THREADS * N] * 3, "demo:guarded": [THREADS * N // 10] * 3}, text
+
+
+def check_cpu(folder):
+    """Hits on the CPUs of --cpu alone: on the other ones there are none."""
+    program = build(folder)
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        print("skip: check_cpu: one CPU")
+        return
+    for pinned, want in ((cpus[0], THREADS * N), (cpus[1], 0)):
+        found, _ = measure(folder, [f"usdt:{program}:demo:tick"], "taskset", "-c", str(pinned), program, str(N),
+                           options=[f"--cpu={cpus[0]}"])
+        assert found == {f"{program}:demo:tick": want}, (pinned, found)
+
+
+def check_windows(folder):
+    """Hits between the captures do not count; those within them do."""
+    program = build(folder)
+
+    def measured(child, delay):
+        shutil.rmtree(f"{folder}/session", ignore_errors=True)
+        p = start(folder, "-o", "session", "-e", ",".join(EVENTS), f"--pid={child.pid}",
+                  f"--windows=realtime:{delay}:60:1")
+        while not os.path.exists(f"{folder}/session/cpuperf.cpsession"):
+            assert p.poll() is None, p.communicate()
+        return p
+
+    for delay, want in (("3", {"demo:tick": 0, "demo:guarded": 0}), ("0.001", expected())):
+        # it hits before the window begins, or long after that
+        run_stopped(program, lambda child, d=delay: measured(child, d), go=lambda d=delay: time.sleep(d != "3"))
+        assert counts(f"{folder}/session") == want, (delay, counts(f"{folder}/session"))
+
+
+def check_cgroup(folder):
+    """Hits of programs in the group and below it, not of one beside it."""
+    if not has_cgroups():
+        return
+    program = build(folder)
+    with Groups() as groups:
+        def measured(child):
+            move(child, groups.folders[1])
+            p = start(folder, "-o", "session", "-e", f"usdt:{program}:demo:tick", f"--cgroup={groups.name}",
+                      "--duration=60s")
+            while not os.path.exists(f"{folder}/session/cpuperf.cpsession"):
+                assert p.poll() is None, p.communicate()
+            sessions.append(p)
+            return None
+
+        sessions = []
+        run_stopped(program, measured, go=lambda: run(program, str(N)))
+        sessions[0].send_signal(2)
+        finish(sessions[0], code=None)
+    assert counts(f"{folder}/session") == {f"{program}:demo:tick": THREADS * N}, counts(f"{folder}/session")
+
+
+def check_control(folder):
+    """Hits while the events are disabled do not count."""
+    program, control = build(folder), Control()
+
+    def go(child):
+        child.stdin.write("x")
+        child.stdin.close()
+        child.wait()
+
+    with waiting(program) as first, waiting(program) as second, waiting(program) as third:
+        children = (first, second, third)
+        assert [child.stdout.readline() for child in children] == ["waits\n"] * 3
+        pids = ",".join(str(child.pid) for child in children)
+        p = subprocess.Popen([CPUPERF, "-o", "session", "-e", ",".join(EVENTS), f"--pid={pids}", "--delay=-1",
+                              *control.options], cwd=folder, stdin=subprocess.DEVNULL, **control.how)
+        control.ask("ping")
+        for child, command in zip(children, ("enable", "disable", "")):
+            go(child)
+            if child is not third:
+                control.ask(command)
+        assert p.wait() == 0
+    assert counts(f"{folder}/session") == expected(), counts(f"{folder}/session")
 
 
 def replaces_nops():
