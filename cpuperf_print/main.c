@@ -8,6 +8,7 @@
 #include "options.h"
 #include "plan.h"
 #include "profile/regions.h"
+#include "region_notes.h"
 #include "registry.h"
 #include "replay.h"
 #include "report/flat.h"
@@ -138,6 +139,8 @@ static int print_job(struct job *j, struct err *e)
 	job_warn_aggregated(j);
 	job_warn_latencies(j);
 	put_removed(j);
+	if (!j->row->says_regions)
+		region_notes_put(j);
 	return j->row->print(j, e);
 }
 

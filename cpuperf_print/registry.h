@@ -64,6 +64,7 @@ struct registry_row {
 	bool omits_latencies;
 	bool adds_states;    /* as if by --group-by=state, but for the frame */
 	bool keeps_events;   /* never adds states up: each event has its own columns */
+	bool says_regions;   /* what regions lack, where it has them */
 	bool needs_regions;  /* prints nothing by default where no program had marks */
 	bool ignores_common; /* reads no records of the common file, which is only checked */
 	/* Prints the job: 0 or -errno with *e. NULL for forms. */

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "estimate/running.h"
 #include "numbers.h"
+#include "region_notes.h"
 #include "registry.h"
 #include "samples.h"
 
@@ -191,4 +192,5 @@ void export_unread_lines(const struct job *j, export_line_fn *line, void *arg)
 
 	for (size_t at = 0; at < losses->len; at += strlen(losses->data + at) + 1)
 		line(arg, losses->data + at);
+	region_notes(j, line, arg);
 }

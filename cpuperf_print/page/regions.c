@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "base/str.h"
 #include "export/digits.h"
 #include "numbers.h"
 #include "page/page.h"
@@ -66,7 +65,6 @@ struct page_regions {
 	bool is_open; /* more calls of the last track may follow */
 	uint64_t least_ns;
 	size_t nr_left; /* threads that are not drawn */
-	uint64_t nr_closed;
 };
 
 /* By its text, since sessions number them differently. */
@@ -224,7 +222,6 @@ static int add_call(void *arg, const struct profile_region_event *e)
 	t = find_track(r, e);
 	if (!t)
 		return -ENOMEM;
-	r->nr_closed += e->is_closed;
 	t->wall_ns += depth ? 0 : e->time_ns - e->begin_ns;
 	t->depth = depth + 1 > t->depth ? depth + 1 : t->depth;
 	if (depth >= MAX_DEPTH)
@@ -340,10 +337,9 @@ static int compare_tracks(const void *a, const void *b)
 	return -order_u64(x->wall_ns, y->wall_ns) ?: order_u64(x->tid, y->tid);
 }
 
-/* What the page omits, and what is not as the program marked it. */
+/* What the page omits; what is not as the program marked it stands among what is unread. */
 static void put_notes(const struct page_regions *r)
 {
-	const struct profile_regions_stats *s = profile_regions_stats(r->processes);
 	struct page *h = r->h;
 	size_t deepest = 0;
 
@@ -365,15 +361,6 @@ static void put_notes(const struct page_regions *r)
 			  r->paths.nr - MAX_PATHS);
 	if (h->j->nr > 1)
 		page_note(h, PAGE_NOTE, "Regions over time are those of the first session.");
-	if (s->nr_lost)
-		page_note(h, PAGE_WARNING, "%s of %s marks of regions were lost.",
-			  COMMAS(s->nr_lost), COMMAS(s->nr_lost + s->nr_marks));
-	if (r->nr_closed)
-		page_note(
-		    h, PAGE_WARNING,
-		    "%s %s no end of their own, and ended with what is around them.",
-		    COMMAS(r->nr_closed),
-		    str_plural(r->nr_closed, "call of a region has", "calls of regions have"));
 }
 
 int page_regions_put(struct page *h, struct err *e)

@@ -85,6 +85,7 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 	const struct grid_options options = {
 	    .form = j->output->form,
 	    .width = j->selection->rows ? job_columns(j) : j->output->width,
+	    .fit = j->is_brief && j->selection->rows ? job_columns(j) : 0,
 	    .has_color = j->output->has_color,
 	    .is_markdown = j->output->format->is_markdown,
 	    .report = j->row->name,

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "region_notes.h"
 #include "report/functions.h"
 #include "report/region_sums.h"
 #include "reports/region_counts.h"
@@ -334,54 +335,16 @@ static size_t add_event_columns(struct report *r, struct grid_column *columns)
 		columns[nr++] = (struct grid_column){event->label, "share", NULL, GRID_SHARE,
 						     GRID_ONLY_MACHINES};
 		snprintf(r->names[e], sizeof(r->names[e]), "%s_count", event->label);
-		columns[nr++] = (struct grid_column){r->names[e], event->label, event->unit,
-						     GRID_ESTIMATE, GRID_ALL};
+		/* the last one leaves first, after the extremes; the first one stays */
+		columns[nr++] = (struct grid_column){
+		    r->names[e],   event->label, event->unit,
+		    GRID_ESTIMATE, GRID_ALL,     e ? 2 + (unsigned)(r->nr_events - e) : 0};
 		snprintf(r->sample_names[e], sizeof(r->sample_names[e]), "%s_samples",
 			 event->label);
 		columns[nr++] = (struct grid_column){r->sample_names[e], NULL, NULL, GRID_COUNT,
 						     GRID_ONLY_MACHINES};
 	}
 	return nr;
-}
-
-/* About how wide it will be, with the blanks before it. */
-static unsigned width_of(const struct grid_column *c)
-{
-	static const unsigned widths[GRID_NR_KINDS] = {
-	    [GRID_TEXT] = 20, [GRID_COUNT] = 7, [GRID_AMOUNT] = 10, [GRID_ESTIMATE] = 18};
-
-	return c->audience == GRID_ONLY_MACHINES ? 0 : widths[c->kind];
-}
-
-/* An answer must not be wider than the terminal: leaves columns out, extremes first, then events
- * from the last to the second. */
-static void narrow(const struct report *r, struct grid_column *columns, size_t nr)
-{
-	static const char *const extremes[] = {"max_ns", "p99_ns"};
-	unsigned width = 0, most = job_columns(r->j);
-	size_t nr_events = r->nr_events;
-
-	for (size_t i = 0; i < nr; i++)
-		width += width_of(&columns[i]);
-	for (size_t i = nr; i-- > 0 && width > most;) {
-		struct grid_column *c = &columns[i];
-		bool is_extreme =
-		    ARRAY_ANY(x, extremes, ARRAY_NR(extremes), strcmp(*x, c->name) == 0);
-
-		if (!is_extreme)
-			continue;
-		width -= width_of(c);
-		c->audience = GRID_ONLY_MACHINES;
-	}
-	for (size_t i = nr; i-- > 0 && width > most && nr_events > 1;) {
-		struct grid_column *c = &columns[i];
-
-		if (c->kind != GRID_ESTIMATE || c->audience != GRID_ALL)
-			continue;
-		width -= width_of(c);
-		c->audience = GRID_ONLY_MACHINES;
-		nr_events--;
-	}
 }
 
 static struct grid *make_grid(struct report *r)
@@ -394,8 +357,8 @@ static struct grid *make_grid(struct report *r)
 	    {"min_ns", "min", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
 	    {"p50_ns", "p50", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
 	    {"p90_ns", "p90", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
-	    {"p99_ns", "p99", "ns", GRID_AMOUNT, GRID_ALL},
-	    {"max_ns", "max", "ns", GRID_AMOUNT, GRID_ALL},
+	    {"p99_ns", "p99", "ns", GRID_AMOUNT, GRID_ALL, 2},
+	    {"max_ns", "max", "ns", GRID_AMOUNT, GRID_ALL, 1},
 	    {"deviation_ns", "dev", "ns", GRID_AMOUNT, GRID_ONLY_MACHINES},
 	    {"closed", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"cut", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
@@ -416,8 +379,6 @@ static struct grid *make_grid(struct report *r)
 		columns[nr++] = of_thread[i];
 	columns[nr++] = (struct grid_column){"path", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES};
 	columns[nr++] = (struct grid_column){"region", NULL, NULL, GRID_TEXT, GRID_ALL};
-	if (r->j->is_brief && r->j->selection->rows)
-		narrow(r, columns, nr);
 	return reports_grid(r->j, columns, nr);
 }
 
@@ -427,8 +388,10 @@ static void put_heading(const struct report *r)
 	struct buf *text = &r->j->output->text;
 	uint64_t closed = 0, cut = 0;
 
-	if (r->j->output->form != GRID_PEOPLE)
+	if (r->j->output->form != GRID_PEOPLE) {
+		region_notes_put(r->j);
 		return;
+	}
 	if (!s->nr_marks && !s->nr_lost) {
 		buf_adds(text, "\nNo regions: the session was recorded without --regions, or no "
 			       "program had marks\n");
@@ -455,6 +418,8 @@ static void put_heading(const struct report *r)
 			   "the measuring",
 			   r->stats.nr_paused);
 	buf_addc(text, '\n');
+	for (size_t i = 0; i < s->nr_notes; i++)
+		buf_printf(text, "Note: %s\n", s->notes[i]);
 	reports_region_counts_heading(&r->counts, text);
 }
 

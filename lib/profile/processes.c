@@ -216,6 +216,15 @@ static int add_marks(struct load *l, const struct trace_frame *f)
 	return rc;
 }
 
+static int add_note(struct load *l, const struct trace_frame *f)
+{
+	char text[PROFILE_NOTE_BYTES];
+	struct trace_note note;
+
+	return trace_decode_note(f, &note, text, sizeof(text))
+		   ?: profile_regions_note(l->p->regions, note.text);
+}
+
 static int add_frame(struct load *l, const struct trace_frame *f)
 {
 	struct trace_mark_name name;
@@ -240,6 +249,8 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 			 ?: profile_cmdlines_add(&l->p->cmdlines, &l->g, &cmdline);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
+	case TRACE_FRAME_NOTE:
+		return add_note(l, f);
 	case TRACE_FRAME_MARK_NAME:
 		return trace_decode_mark_name(f, &name)
 			   ?: profile_regions_name(l->p->regions, &name);

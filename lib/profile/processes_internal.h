@@ -182,6 +182,8 @@ struct profile_regions *profile_regions_new(void); /* NULL without memory */
 void profile_regions_free(struct profile_regions *r);
 /* Each: 0 or -ENOMEM. */
 int profile_regions_name(struct profile_regions *r, const struct trace_mark_name *name);
+/* A note of the common file; ignored if it is of something else. */
+int profile_regions_note(struct profile_regions *r, const char *text);
 int profile_regions_add(struct profile_regions *r, const struct trace_marks *marks);
 
 struct profile_processes {

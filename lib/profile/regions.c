@@ -52,6 +52,7 @@ struct path {
 struct profile_regions {
 	struct dict names;             /* struct name, by number */
 	struct dict texts;             /* const char * */
+	struct dict notes;             /* const char * */
 	struct dict streams;           /* struct stream; only while it is made */
 	struct dict paths;             /* struct path; number - 1 */
 	struct region_thread *threads; /* owned; by tid */
@@ -76,6 +77,7 @@ struct profile_regions *profile_regions_new(void)
 		return NULL;
 	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
 	dict_init_texts(&r->texts, sizeof(const char *), MAX_NAMES, MAX_NAME_BYTES);
+	dict_init_texts(&r->notes, sizeof(const char *), PROFILE_MAX_REGION_NOTES, MAX_NAME_BYTES);
 	dict_init(&r->streams, sizeof(struct stream), DICT_KEY(struct stream, object), MAX_STREAMS);
 	dict_init(&r->paths, sizeof(struct path), DICT_KEY(struct path, name), PROFILE_MAX_REGIONS);
 	return r;
@@ -98,6 +100,7 @@ void profile_regions_free(struct profile_regions *r)
 	drop_marks(r);
 	dict_fini(&r->names);
 	dict_fini(&r->texts);
+	dict_fini(&r->notes);
 	dict_fini(&r->paths);
 	for (size_t i = 0; i < r->nr_threads; i++) {
 		region_log_fini(&r->threads[i].log);
@@ -145,6 +148,22 @@ int profile_regions_add(struct profile_regions *r, const struct trace_marks *mar
 	r->stats.nr_marks += marks->nr;
 	r->stats.nr_lost += marks->lost;
 	return rc;
+}
+
+int profile_regions_note(struct profile_regions *r, const char *text)
+{
+	struct profile_regions_stats *s = &r->stats;
+	uint32_t number;
+
+	if ((!strstr(text, "marks") && !strstr(text, "regions")) ||
+	    s->nr_notes == PROFILE_MAX_REGION_NOTES)
+		return 0;
+	number = dict_add(&r->notes, text);
+	if (number == DICT_NONE)
+		return r->notes.nr == r->notes.max ? 0 : -ENOMEM;
+	if (number == s->nr_notes)
+		s->notes[s->nr_notes++] = dict_text(&r->notes, number);
+	return 0;
 }
 
 /* A region that has begun. */
@@ -267,6 +286,7 @@ static int close_to(struct thread *t, const struct region_step *m, size_t depth)
 
 	if (t->depth <= depth)
 		return 0;
+	t->r->stats.nr_closed += t->depth - depth;
 	t->depth = depth;
 	return add_step(t, &bare, REGION_STEP_CLOSE, innermost(t), before, t->is_paused);
 }
@@ -308,6 +328,7 @@ static int end_marked(struct thread *t, const struct region_step *m)
 	}
 	path = t->stack[at].path;
 	rc = add_counts(t, before);
+	t->r->stats.nr_closed += t->depth - at - 1;
 	t->depth = at;
 	return rc ?: add_step(t, m, REGION_STEP_END, path, before, t->is_paused);
 }

@@ -16,7 +16,7 @@
 #include "profile/processes.h"
 
 enum { PROFILE_NO_REGION = 0, PROFILE_MAX_REGIONS = 1 << 16, PROFILE_MAX_REGION_DEPTH = 128 };
-enum { PROFILE_MAX_REGION_COUNTS = 8 };
+enum { PROFILE_MAX_REGION_COUNTS = 8, PROFILE_MAX_REGION_NOTES = 16 };
 
 struct profile_region {
 	uint32_t number;  /* from 1; PROFILE_NO_REGION: outside of all regions */
@@ -28,8 +28,12 @@ struct profile_region {
 struct profile_regions_stats {
 	uint64_t nr_marks, nr_lost;
 	uint64_t nr_unmatched; /* ends without a beginning */
+	uint64_t nr_closed;    /* regions without an end of their own, whatever a filter selects */
 	uint64_t nr_threads;
 	bool has_left_out; /* because of a limit */
+	/* What the recorder says of marks that it did not receive; safe to show. */
+	const char *notes[PROFILE_MAX_REGION_NOTES];
+	size_t nr_notes;
 };
 
 size_t profile_nr_regions(const struct profile_processes *p); /* with PROFILE_NO_REGION */

@@ -12,6 +12,7 @@
 #include "screen/number.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -398,10 +399,54 @@ static struct layout_column *widest(struct layout *l)
 	struct layout_column *widest = NULL;
 
 	for (size_t i = 0; i < l->nr_columns; i++)
-		if (l->columns[i].is_cut && l->columns[i].width > MIN_CUT_WIDTH &&
+		if (l->columns[i].is_cut && !l->columns[i].is_gone &&
+		    l->columns[i].width > MIN_CUT_WIDTH &&
 		    (!widest || l->columns[i].width >= widest->width))
 			widest = &l->columns[i];
 	return widest;
+}
+
+/* Of the layout: the column that leaves next; 0: none. */
+static size_t next_to_leave(const struct grid *g)
+{
+	size_t next = 0;
+	unsigned least = UINT_MAX;
+
+	for (size_t i = 0, at = 0; i < g->nr_columns; i++) {
+		const struct grid_column *c = &g->columns[i];
+
+		if (!is_for(c, GRID_PEOPLE))
+			continue;
+		if (at && c->leaves && c->leaves < least && !g->width[at].is_gone) {
+			least = c->leaves;
+			next = at;
+		}
+		at++;
+	}
+	return next;
+}
+
+/* They do not come back if the table is written in pieces. Text is cut rather than that others
+ * leave.
+ */
+static void leave(struct grid *g)
+{
+	unsigned sum = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < g->nr_columns; i++) {
+		unsigned width = g->width[at].width;
+
+		if (!is_for(&g->columns[i], GRID_PEOPLE))
+			continue;
+		if (g->options.width && g->columns[i].kind == GRID_TEXT && width > MIN_CUT_WIDTH)
+			width = MIN_CUT_WIDTH;
+		sum += g->width[at++].is_gone ? 0 : (sum ? GAP : 0) + width;
+	}
+	while (g->options.fit && sum > g->options.fit && (at = next_to_leave(g))) {
+		g->width[at].is_gone = true;
+		sum -= GAP + g->width[at].width;
+	}
 }
 
 /* Columns of text are narrowed until the table fits the terminal, for this write only. */
@@ -415,13 +460,15 @@ static void write_people(struct grid *g, struct buf *out)
 		layout_write_markdown(&l, out);
 		return;
 	}
+	leave(g);
 	l.columns = cut;
 	for (size_t i = 0, at = 0; i < g->nr_columns; i++) {
 		if (!is_for(&g->columns[i], GRID_PEOPLE))
 			continue;
 		cut[at] = g->width[at];
 		cut[at].is_cut = g->options.width && g->columns[i].kind == GRID_TEXT;
-		sum += (sum ? GAP : 0) + cut[at++].width;
+		sum += cut[at].is_gone ? 0 : (sum ? GAP : 0) + cut[at].width;
+		at++;
 	}
 	for (; g->options.width && sum > g->options.width && (c = widest(&l)); sum--)
 		c->width--;

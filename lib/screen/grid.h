@@ -54,11 +54,15 @@ struct grid_column {
 	const char *unit;   /* as of screen_human ("ns", "%", …); NULL: none */
 	enum grid_kind kind;
 	enum grid_audience audience;
+	/* Text: 1 leaves first if the table is too wide (grid_options.fit), and so on; 0: it stays,
+	 * like the first column. */
+	unsigned leaves;
 };
 
 struct grid_options {
 	enum grid_form form;
 	unsigned width;     /* text: columns of the terminal; 0: no limit */
+	unsigned fit;       /* text: columns that may leave do until it is no wider; 0: none does */
 	bool has_color;     /* text: bold header; certain changes in red (more) and green (less) */
 	bool is_markdown;   /* text: as a table of GitHub-flavoured Markdown */
 	const char *report; /* JSON: first field, "report", of each row; NULL: none. Borrowed. */

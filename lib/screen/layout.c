@@ -177,6 +177,8 @@ static const struct layout_piece *write_row(const struct layout *l, const struct
 	for (size_t i = 0; i < to; i = i ? i + 1 : from) {
 		const struct layout_column *c = &l->columns[i];
 
+		if (c->is_gone)
+			continue;
 		w.at += i ? c->gap : 0;
 		if (i && c->separator) {
 			move_to(&w, w.at - 1);

@@ -28,6 +28,7 @@ struct layout_column {
 	bool is_left;   /* aligned to the left */
 	bool is_fixed;
 	bool is_cut;    /* a wider cell is cut and ends in "…" */
+	bool is_gone;   /* layout_write omits it; not column 0 */
 	bool is_broken; /* behind a wider cell the row goes on in a line of its own */
 };
 

@@ -166,6 +166,51 @@ def check_labels_and_frames(folder):
     assert {"request", "parse"} <= {f["name"] for f in frames}, frames
 
 
+CLOSED = "1 call of a region has no end of its own"
+FAST = r"""
+#include <cpuperf/mark.h>
+int main(void)
+{
+	for (int i = 0; i < 3000000; i++) {
+		CPUPERF_BEGIN("fast");
+		CPUPERF_END;
+	}
+}
+"""
+
+
+def check_what_is_missing_is_said(folder):
+    record(folder)
+    try:
+        protos.need()
+        data = gzip.decompress(output(PRINT, "--quiet", "--output-format=pprof", cwd=folder, text=False))
+        p = protos.load("pprof").Profile.FromString(data)
+        assert any(CLOSED in p.text[c] for c in p.comment), [p.text[c] for c in p.comment]
+    except SystemExit:
+        print("skip: pprof: no protoc")
+    for form in ("speedscope", "chrome"):
+        assert CLOSED in show(folder, f"--output-format={form}"), form
+    db = os.path.join(folder, "losses.db")
+    show(folder, "--output-format=sqlite", f"--output-file={db}")
+    assert any(CLOSED in str(row) for row in sqlite3.connect(db).execute("SELECT * FROM losses"))
+    for options, is_said in (((), False), (("--sort=region",), True), (("--region=request",), True)):
+        text = show(folder, "--report=flat", *options)
+        assert (f"({CLOSED}" in text) == is_said, text
+    for options, is_said in (((), False), (("--group-by=region",), True)):
+        done = run(PRINT, "--output-format=folded", *options, cwd=folder)
+        assert (CLOSED in done.stderr) == is_said, done.stderr
+    with open(f"{folder}/fast.c", "w", encoding="ascii") as f:
+        f.write(FAST)
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/fast", f"{folder}/fast.c")
+    run(CPUPERF, "--regions", "-e", "task_clock", "--", "./fast", cwd=folder)
+    text = show(folder, "--report=regions")
+    if " marks were lost" not in text.splitlines()[1]:
+        print("skip: no mark was lost")
+        return
+    assert re.search(r"^Note: \d+ of \d+ marks were lost: ", text, re.M), text
+    assert "marks were lost: " in show(folder, "--output-format=chrome")
+
+
 need_sampling()
 def table_of(text):
     return text.split("\nRegions of ")[1].split("\n\n")[0].splitlines()[1:]
