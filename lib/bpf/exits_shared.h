@@ -13,6 +13,7 @@ struct bpf_exits_sums {
 	__u64 cpu_ns, minor_faults, major_faults, read_bytes, write_bytes;
 	__u64 delay_ns;   /* waiting for a CPU, threads until they ended */
 	__u64 nr_runs;    /* of first threads; 0: the kernel does not account for waiting */
+	__u64 peak_pages; /* of resident memory, as wait4 returns it; 0 of several processes */
 	__u64 nr_partial; /* processes that had further threads, which waited after they ended */
 };
 

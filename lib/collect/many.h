@@ -22,6 +22,8 @@ struct collect_tree {
 	const pid_t *const *ids;
 	const size_t *nr;
 	bool has_children; /* also those that they create, and so on */
+	bool is_cgroup;    /* in place of all that: the first id is the descriptor of a control
+			      group's folder, and these are those in it or in a group below it */
 };
 
 /* Which things to read: the spec's devices, pids or cgroups; borrowed strings. */

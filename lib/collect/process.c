@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "collect/process_choice.h"
 #include "collect/process_ended.h"
+#include "collect/process_group.h"
 #include "collect/process_reader.h"
 #include "collect/process_rest.h"
 #include "collect/process_tasks.h"
@@ -61,7 +62,7 @@ struct process {
 	uint64_t clock_ns, looked_ns; /* its CPU time and the time when its name was last read */
 	uint32_t number;
 	uint64_t born_ns; /* as of struct collect_thing */
-	bool is_in_tree;  /* of the choice, and stays there */
+	bool is_in_tree;  /* of the choice, and stays there; or is in its control group */
 	bool is_chosen, has_number;
 	void *source;                        /* the reader's; NULL: not attached */
 	uint32_t noted[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
@@ -89,6 +90,7 @@ struct state {
 	uint32_t wanted;  /* bits of fields */
 	bool is_by_tasks; /* reader is that of an iterator; it may have failed since */
 	struct process_choice choice;
+	struct process_group group; /* of the choice */
 	struct proc_ids ids;
 	struct process **list;   /* by pid, ascending */
 	struct process **next;   /* swapped with list by each reading */
@@ -285,7 +287,8 @@ static void drop(struct state *s, struct process *p)
 static bool is_due(const struct state *s, const struct process *p, uint64_t clock_ns)
 {
 	enum { SELDOM = 64, LONG_NS = 1000000000 };
-	bool is_label = (s->choice.all || s->choice.tree) && !s->choice.nr_globs;
+	bool is_target = s->choice.tree || s->choice.group >= 0;
+	bool is_label = (s->choice.all || is_target) && !s->choice.nr_globs;
 
 	if (clock_ns && clock_ns == p->clock_ns)
 		return false;
@@ -336,6 +339,39 @@ static void find_in_tree(struct state *s, struct process *p)
 		put_in_tree(s, p);
 }
 
+/* It has ended, and its parent has not waited for it: no group lists it any more. */
+static bool is_zombie(const struct state *s, uint32_t pid)
+{
+	char path[32], line[512];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+	if (root_load_line(&s->root, path, line, sizeof(line)))
+		return false;
+	state = strrchr(line, ')');
+	return state && (strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0);
+}
+
+/* One that was there before, and moves, is looked at again: a thing from now on, or no more. */
+static void find_in_group(struct state *s, struct process *p)
+{
+	bool is_in = process_group_has(&s->group, p->pid);
+
+	if (is_in == p->is_in_tree || (!is_in && is_zombie(s, p->pid)))
+		return;
+	p->is_in_tree = is_in;
+	if (p->age)
+		p->age = p->born_ns = 0;
+}
+
+static void find_in_target(struct state *s, struct process *p)
+{
+	if (s->choice.group >= 0)
+		find_in_group(s, p);
+	else if (s->choice.tree && !p->age)
+		find_in_tree(s, p);
+}
+
 /* Reads the name, and decides by it whether the process is chosen. A process that is chosen again
  * later is a new thing. */
 static void look(struct state *s, struct process *p)
@@ -370,8 +406,9 @@ static int read_again(struct state *s, struct process *p)
 	retire(s, p);
 	detach(s, p);
 	*p = (struct process){.pid = pid, .age = 1, .born_ns = clock_monotonic_ns()};
-	if (s->choice.tree)
-		find_in_tree(s, p);
+	p->age = 0;
+	find_in_target(s, p);
+	p->age = 1;
 	look(s, p);
 	return p->is_chosen ? read_values(s, p) : 0;
 }
@@ -392,6 +429,8 @@ static void add_grown(struct state *s, struct process *p)
 
 	if (!(p->values.has & 1u << PROCESS_CPU_TIME))
 		return;
+	if (!p->has_number && !p->born_ns)
+		p->cpu_ns = cpu_ns;
 	s->grown_ns += cpu_ns > p->cpu_ns ? cpu_ns - p->cpu_ns : 0;
 	p->cpu_ns = cpu_ns;
 }
@@ -402,8 +441,7 @@ static int visit(struct state *s, struct process *p)
 {
 	int rc = 0;
 
-	if (s->choice.tree && !p->age)
-		find_in_tree(s, p);
+	find_in_target(s, p);
 	if (p->is_chosen) {
 		rc = read_values(s, p);
 		if (rc == -ESRCH)
@@ -418,11 +456,11 @@ static int visit(struct state *s, struct process *p)
 	p->age++;
 	if (rc || !p->is_chosen)
 		return rc;
+	add_grown(s, p);
 	if (!p->has_number)
 		p->number = s->nr_numbers++;
 	p->has_number = true;
 	note_trouble(s, p);
-	add_grown(s, p);
 	s->nr_reopened += p->values.is_reopened;
 	s->things[s->nr_things++] = p;
 	return 0;
@@ -548,17 +586,28 @@ static bool has_rest(const struct state *s)
 	return s->rest.fd >= 0;
 }
 
+/* One that was removed has no processes. */
+static int read_group(struct state *s)
+{
+	int rc = process_group_read(&s->group, s->choice.group);
+
+	return rc == -ENOENT || rc == -ENODEV ? 0 : rc;
+}
+
 static int process_read(void *state)
 {
 	struct state *s = state;
 	/* if processes are chosen by number alone and all run, /proc need not be listed; an
 	 * iterator reads them when it lists them */
-	bool is_listed = s->is_by_tasks || s->choice.all || s->choice.tree || s->choice.nr_globs ||
+	bool is_listed = s->is_by_tasks || s->choice.all || s->choice.tree ||
+			 s->choice.group >= 0 || s->choice.nr_globs ||
 			 s->nr_things != s->choice.nr_numbers;
 	const uint32_t *pids;
 	size_t nr;
 	int rc = is_listed ? s->reader->list(s->source, &s->ids) : 0;
 
+	if (rc == 0 && s->choice.group >= 0)
+		rc = read_group(s);
 	pids = is_listed ? s->ids.list : s->choice.numbers;
 	nr = is_listed ? s->ids.nr : s->choice.nr_numbers;
 	process_ended_begin(&s->ended);
@@ -650,6 +699,7 @@ static void process_close(void *state)
 	process_ended_close(&s->ended);
 	process_rest_close(&s->rest);
 	process_choice_fini(&s->choice);
+	process_group_fini(&s->group);
 	proc_ids_fini(&s->ids);
 	mem_free(s->list);
 	mem_free(s->next);
@@ -680,6 +730,16 @@ static int check_numbers(struct state *s, struct err *e)
 	return err_set(e, -ENOENT, "pids: there is no process %s", buf_str(&s->absent));
 }
 
+static void open_rest(struct state *s)
+{
+	if (s->choice.all)
+		process_rest_open(&s->rest, &s->root);
+	else if (s->choice.group >= 0)
+		process_rest_open_group(&s->rest, s->choice.group);
+	if (has_rest(s))
+		s->rest_number = s->nr_numbers++;
+}
+
 static int open_source(struct state *s, const struct root *root, const struct collect_choice *words,
 		       uint32_t wanted, struct err *e)
 {
@@ -693,12 +753,9 @@ static int open_source(struct state *s, const struct root *root, const struct co
 	s->ended.choice = &s->choice;
 	rc = process_choice_init(&s->choice, words, s->reader->self(s->source), e)
 		 ?: check_numbers(s, e);
-	s->ended.is_tree = s->choice.tree;
-	if (rc == 0 && s->choice.all && wanted & 1u << PROCESS_CPU_TIME &&
-	    s->reader->is_of_machine(s->source)) {
-		process_rest_open(&s->rest, root);
-		s->rest_number = s->nr_numbers++;
-	}
+	s->ended.is_target = s->choice.tree || s->choice.group >= 0;
+	if (rc == 0 && wanted & 1u << PROCESS_CPU_TIME && s->reader->is_of_machine(s->source))
+		open_rest(s);
 	return rc;
 }
 
@@ -712,7 +769,7 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 		return -ENOMEM;
 	s->root = *root;
 	s->reader = &process_proc_reader;
-	s->rest.fd = -1;
+	s->rest.fd = s->choice.group = -1;
 	buf_init(&s->absent, NOTE_BYTES);
 	buf_init(&s->text, NOTE_BYTES);
 	rc = open_source(s, root, choice, wanted & ((1u << PROCESS_NR_FIELDS) - 1), e);
@@ -768,13 +825,15 @@ static int process_follow(void *state, struct err *why)
 	struct process_ended *d = &s->ended;
 	const struct collect_tree *tree = s->choice.tree;
 	const struct follow_config config = {.has_target = tree,
-					     .has_children = tree && tree->has_children};
+					     .has_children = tree && tree->has_children,
+					     .has_cgroup = s->choice.group >= 0,
+					     .cgroup = s->choice.group};
 
 	if (!(d->wanted & process_ended_fields()))
 		return -ENODATA;
 	if (!s->reader->is_of_machine(s->source))
 		return err_set(why, -ENOTSUP, "these are not the processes of the machine");
-	if (!tree && privilege_is_held())
+	if (!s->ended.is_target && privilege_is_held())
 		return err_set(why, -EPERM, "processes of others are not followed");
 	return exits_open(&config, &d->exits, why);
 }

@@ -66,7 +66,11 @@ static int add_words(struct process_choice *c, const struct collect_choice *word
 int process_choice_init(struct process_choice *c, const struct collect_choice *words, uint32_t self,
 			struct err *e)
 {
-	struct process_choice new = {.all = words->nr == 0 && !words->tree, .tree = words->tree};
+	const struct collect_tree *tree = words->tree;
+	bool is_group = tree && tree->is_cgroup;
+	struct process_choice new = {.all = words->nr == 0 && !tree,
+				     .tree = is_group ? NULL : tree,
+				     .group = is_group ? (*tree->ids)[0] : -1};
 	int rc = add_words(&new, words, self, e);
 
 	if (rc)
@@ -83,7 +87,7 @@ void process_choice_fini(struct process_choice *c)
 	mem_free(c->globs);
 	mem_free(c->has_hit);
 	mem_free(c->numbers);
-	*c = (struct process_choice){0};
+	*c = (struct process_choice){.group = -1};
 }
 
 bool process_choice_is_root(const struct process_choice *c, uint32_t pid)

@@ -10,7 +10,8 @@ struct err;
 
 struct process_choice {
 	bool all;
-	const struct collect_tree *tree; /* borrowed; NULL: none */
+	const struct collect_tree *tree; /* borrowed; NULL: none; not of a control group */
+	int group;                       /* borrowed: the folder of a control group; -1: none */
 	uint32_t *numbers;               /* owned; each once, ascending */
 	size_t nr_numbers;
 	char **globs;  /* owned */

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BIT(field) (1u << (field))
 
@@ -26,7 +27,7 @@ uint32_t process_ended_fields(void)
 {
 	return BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY) | BIT(PROCESS_READ_BYTES) |
 	       BIT(PROCESS_WRITE_BYTES) | BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) |
-	       BIT(PROCESS_FAULTS);
+	       BIT(PROCESS_FAULTS) | BIT(PROCESS_PEAK_RSS);
 }
 
 void process_ended_close(struct process_ended *d)
@@ -38,7 +39,7 @@ void process_ended_close(struct process_ended *d)
 	mem_free(d->commands);
 }
 
-/* Of a process without memory or files only counters remain. */
+/* Of a process without memory or files only counters remain, and the peak. */
 static uint32_t counters(uint32_t has)
 {
 	return has & process_ended_fields();
@@ -65,6 +66,9 @@ void process_ended_set(uint32_t wanted, const struct bpf_exits_sums *sums, struc
 	set(v, wanted, PROCESS_FAULTS, sums->minor_faults + sums->major_faults);
 	if (sums->nr_runs)
 		set(v, wanted, PROCESS_RUN_DELAY, sums->delay_ns);
+	if (sums->peak_pages)
+		set(v, wanted, PROCESS_PEAK_RSS,
+		    sums->peak_pages * (uint64_t)sysconf(_SC_PAGESIZE));
 	v->missed = v->has & BIT(PROCESS_RUN_DELAY);
 	v->nr_missed += v->missed && (sums->nr_partial || !sums->nr_runs);
 	memset(v->trouble, 0, sizeof(v->trouble));
@@ -189,7 +193,7 @@ static void show_command(struct process_ended *d, struct process_command *c)
 
 static bool is_chosen(struct process_ended *d, const struct bpf_exits_process *p)
 {
-	return d->is_tree || process_choice_has(d->choice, p->pid, p->comm);
+	return d->is_target || process_choice_has(d->choice, p->pid, p->comm);
 }
 
 void process_ended_add_new(struct process_ended *d, const struct bpf_exits_process *p)

@@ -34,7 +34,7 @@ struct process_ended {
 	uint32_t wanted;     /* bits of fields */
 	uint32_t *nr_numbers;
 	struct process_choice *choice; /* borrowed, like nr_numbers */
-	bool is_tree;                  /* the kernel chooses */
+	bool is_target;                /* the kernel chooses */
 	struct process_gone **list;    /* owned, each */
 	size_t nr, room;
 	size_t nr_new;                    /* of them: came and went in this iteration */

@@ -1,5 +1,5 @@
 /*
- * CPU time of the machine less that of the rows.
+ * CPU time of the machine, or of a control group, less that of the rows.
  */
 #include "collect/process_rest.h"
 
@@ -7,22 +7,42 @@
 #include "base/io.h"
 #include "base/root.h"
 #include "base/sys.h"
+#include "collect/cgroup.h"
+#include "collect/cgroup_text.h"
 #include "collect/proc_stat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
+
+/* Both accounts differ by what CPUs have not added yet, at ticks. */
+static void init(struct process_rest *r, int fd, uint64_t tick_ns)
+{
+	enum { TICKS_OF_ROUNDING = 4 };
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*r = (struct process_rest){.fd = fd < 0 ? -1 : fd};
+	r->slack_ns = (int64_t)tick_ns * (TICKS_OF_ROUNDING + (nr_cpus > 0 ? nr_cpus : 1));
+}
+
+static uint64_t get_tick_ns(void)
+{
+	long hz = sysconf(_SC_CLK_TCK);
+
+	return hz > 0 ? UINT64_C(1000000000) / (uint64_t)hz : 0;
+}
 
 void process_rest_open(struct process_rest *r, const struct root *root)
 {
-	enum { TICKS_OF_ROUNDING = 4, NS_PER_S = 1000000000 };
-	long hz = sysconf(_SC_CLK_TCK), nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	int fd = hz > 0 ? root_open(root, "/proc/stat") : -1;
+	uint64_t tick_ns = get_tick_ns();
 
-	*r = (struct process_rest){.fd = fd < 0 ? -1 : fd};
-	if (fd < 0)
-		return;
-	r->tick_ns = NS_PER_S / (uint64_t)hz;
-	r->slack_ns = (int64_t)r->tick_ns * (TICKS_OF_ROUNDING + (nr_cpus > 0 ? nr_cpus : 1));
+	init(r, tick_ns ? root_open(root, "/proc/stat") : -1, tick_ns);
+	r->tick_ns = tick_ns;
+}
+
+void process_rest_open_group(struct process_rest *r, int folder)
+{
+	init(r, sys()->openat(folder, "cpu.stat", O_RDONLY | O_CLOEXEC, 0), get_tick_ns());
 }
 
 void process_rest_close(struct process_rest *r)
@@ -45,17 +65,33 @@ void process_rest_add(struct process_rest *r, uint64_t machine_ns, uint64_t rows
 	r->machine_ns = machine_ns;
 }
 
+static int parse(const struct process_rest *r, const char *text, size_t len, uint64_t *ns)
+{
+	uint64_t values[CGROUP_NR_FIELDS] = {0};
+	uint32_t has = 0;
+	int rc;
+
+	if (!r->tick_ns) {
+		rc = cgroup_parse_cpu(text, len, values, &has);
+		*ns = values[CGROUP_CPU_USAGE];
+		return rc ?: has & 1u << CGROUP_CPU_USAGE ? rc : -ENODATA;
+	}
+	rc = proc_stat_parse_all(text, len, ns);
+	*ns *= r->tick_ns;
+	return rc;
+}
+
 int process_rest_read(struct process_rest *r, uint64_t rows_ns, bool is_whole)
 {
-	char text[1024]; /* its first line */
+	char text[4096]; /* of /proc/stat its first line */
 	ssize_t n = sys()->pread(r->fd, text, sizeof(text), 0);
-	uint64_t ticks;
-	int rc = n < 0 ? (int)n : proc_stat_parse_all(text, (size_t)n, &ticks);
+	uint64_t ns = 0;
+	int rc = n < 0 ? (int)n : parse(r, text, (size_t)n, &ns);
 
 	r->time_ns = clock_monotonic_ns();
 	if (rc)
 		r->is_begun = false;
 	else
-		process_rest_add(r, ticks * r->tick_ns, rows_ns, is_whole);
+		process_rest_add(r, ns, rows_ns, is_whole);
 	return rc;
 }

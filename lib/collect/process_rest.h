@@ -1,6 +1,7 @@
 /*
  * The CPU time that is in no process's row: of processes that ended between two readings, of
- * interrupts, of processes that may not be seen.
+ * interrupts, of processes that may not be seen. Of the machine, or of a control group of
+ * version 2.
  */
 #ifndef COLLECT_PROCESS_REST_H
 #define COLLECT_PROCESS_REST_H
@@ -12,8 +13,8 @@ struct root;
 
 /* All zero but fd: nothing was read. */
 struct process_rest {
-	int fd;           /* owned: /proc/stat; -1: there is no rest to read */
-	uint64_t tick_ns; /* the unit of /proc/stat */
+	int fd;           /* owned: /proc/stat, or cpu.stat; -1: there is no rest to read */
+	uint64_t tick_ns; /* the unit of /proc/stat; 0: it is cpu.stat */
 	int64_t slack_ns; /* how far both accounts may differ */
 	bool is_begun;
 	uint64_t machine_ns; /* at the last reading */
@@ -24,10 +25,13 @@ struct process_rest {
 
 /* Without /proc/stat, fd is -1 afterwards. */
 void process_rest_open(struct process_rest *r, const struct root *root);
+/* The same of a group's cpu.stat. folder: borrowed. */
+void process_rest_open_group(struct process_rest *r, int folder);
 void process_rest_close(struct process_rest *r);
 
-/* Reads the machine's CPU time. rows_ns: what the rows grew by since the last call, ignored at the
- * first. is_whole: all rows were read; if not, the next call is as the first. 0 or -errno. */
+/* Reads the CPU time of the machine or the group. rows_ns: what the rows grew by since the last
+ * call, ignored at the first. is_whole: all rows were read; if not, the next call is as the first.
+ * 0 or -errno. */
 int process_rest_read(struct process_rest *r, uint64_t rows_ns, bool is_whole);
 /*
  * The arithmetic. The kernel adds the machine's time up in ticks and the processes' exactly, and

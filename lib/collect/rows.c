@@ -202,7 +202,8 @@ static const struct event_row misc_rows[] = {
 	    "Memory of the process that is present.", PIDS),
 	ROW(172, "process_peak_rss", VALUE, THINGS, "B", "/proc/PID/status",
 	    COLLECT_MANY + PROCESS, PROCESS_PEAK_RSS, 0,
-	    "The most memory of the process that was present at a time, since it began its program (VmHWM).", PIDS),
+	    "The most memory of the process that was present at a time, since it began its program (VmHWM);"
+	    " of a process that has ended, in all its programs, as wait4 returns it.", PIDS),
 	ROW(163, "process_vms", VALUE, THINGS, "B", "/proc/PID/statm",
 	    COLLECT_MANY + PROCESS, PROCESS_VMS, 0,
 	    "Address space of the process.", PIDS),

@@ -258,7 +258,8 @@ int table_add_thing(struct table *t, size_t column, uint32_t number, const char 
 		thing->cell = (struct cell){.state = CELL_NOT_COUNTED, .time_ns = end->time_ns};
 	cell_scale(c->kind, c->scale, &thing->cell);
 	thing->cell.has_rest = end->flags & READING_REST && cell_has_value(&thing->cell);
-	add_to_cell(t, column, &thing->cell);
+	if (c->kind != EVENT_VALUE || !(end->flags & READING_ENDED))
+		add_to_cell(t, column, &thing->cell);
 	return 0;
 }
 

@@ -128,6 +128,8 @@ void table_set(struct table *t, size_t row, size_t column, uint32_t state,
  * - Without an end it has ended: it is not added; as table_thing_gone, unless READING_ENDED is set
  *   in its start.
  * - Without a number it is listed, and missing from the event's number (cell.nr_without).
+ * - With READING_ENDED in its end it is a thing that has ended: of values it has its last one, and
+ * the event's number is without it.
  * - READING_REST in its end: it has what ended things counted, and their sum is not short.
  * Call table_set_time first, and table_set for row 0 without parts. The name is copied. 0 or
  * -ENOMEM.

@@ -65,7 +65,8 @@ int misc_open(struct misc *m, const struct plan *plan, struct session_event *sta
 	*m = (struct misc){
 	    .plan = plan,
 	    .states = states,
-	    .tree = {&plan->target.ids, &plan->target.nr_ids, !plan->target.is_process_only},
+	    .tree = {&plan->target.ids, &plan->target.nr_ids, !plan->target.is_process_only,
+		     plan->target.is_cgroup},
 	};
 	m->events = mem_calloc(nr, sizeof(*m->events));
 	m->choices = mem_calloc(nr, sizeof(*m->choices));

@@ -107,7 +107,7 @@ bool plan_is_of_processes(const struct plan *plan, const struct plan_event *p)
 {
 	const char *choice = p->event.row->choice;
 
-	return plan->target.nr_ids && !plan->target.is_cgroup && !p->asked->choice.key && choice &&
+	return plan->target.nr_ids && !p->asked->choice.key && choice &&
 	       strcmp(choice, "pids") == 0;
 }
 

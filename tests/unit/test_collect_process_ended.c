@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BIT(field) (1u << (field))
 
@@ -31,7 +32,8 @@ static struct bpf_exits_process gone(uint32_t pid, const char *comm, uint64_t cp
 					       .minor_faults = 7,
 					       .major_faults = 2,
 					       .read_bytes = 4096,
-					       .write_bytes = 8192}};
+					       .write_bytes = 8192,
+					       .peak_pages = 3}};
 
 	snprintf(p.comm, sizeof(p.comm), "%s", comm);
 	return p;
@@ -64,6 +66,7 @@ TEST(values)
 	v.trouble[PROCESS_DENIED] = BIT(PROCESS_READ_BYTES);
 	process_ended_set(ALL & ~BIT(PROCESS_WRITE_BYTES), &p.sums, &v);
 	assert_int_equal(v.has, process_ended_fields());
+	assert_int_equal(v.of[PROCESS_PEAK_RSS], 3 * sysconf(_SC_PAGESIZE));
 	assert_int_equal(v.of[PROCESS_CPU_TIME], 1000);
 	assert_int_equal(v.of[PROCESS_READ_BYTES], 4096);
 	assert_int_equal(v.of[PROCESS_WRITE_BYTES], 0); /* not wanted: as read */
@@ -135,16 +138,16 @@ TEST(chosen)
 	bool has_hit[1] = {false};
 	const struct bpf_exits_process p = gone(5, "abc", 10), other = gone(6, "xyz", 10);
 
-	for (unsigned is_tree = 0; is_tree < 2; is_tree++) {
+	for (unsigned is_target = 0; is_target < 2; is_target++) {
 		struct process_ended d = new_ended();
 
 		choice = (struct process_choice){.globs = globs, .has_hit = has_hit, .nr_globs = 1};
-		d.is_tree = is_tree;
+		d.is_target = is_target;
 		process_ended_begin(&d);
 		process_ended_add_new(&d, &p);
 		process_ended_add_new(&d, &other);
 		assert_non_null(find(&d, "5 abc"));
-		assert_int_equal(process_ended_nr(&d), 1 + is_tree);
+		assert_int_equal(process_ended_nr(&d), 1 + is_target);
 		process_ended_close(&d);
 	}
 }

@@ -4,6 +4,7 @@
  */
 #include "kit.h"
 #include "test_collect_process.h"
+#include "tree.h"
 
 #include "collect/proc_stat.h"
 #include "collect/process_rest.h"
@@ -48,6 +49,32 @@ TEST(arithmetic)
 		if (r.raw_ns != steps[i].rest * MS)
 			fail_msg("step %zu: %" PRIu64 " ns", i, r.raw_ns);
 	}
+}
+
+/* Of a control group: by its cpu.stat, in us. */
+TEST(group)
+{
+	struct root tree = tree_make();
+	struct process_rest r;
+	int fd;
+
+	tree_text(&tree, "/cpu.stat", "usage_usec 5000\nuser_usec 4000\nsystem_usec 1000\n");
+	fd = root_open(&tree, "/");
+	process_rest_open_group(&r, fd);
+	assert_true(r.fd >= 0);
+	assert_int_equal(process_rest_read(&r, 123, true), 0);
+	assert_int_equal(r.raw_ns, 0);
+	tree_text(&tree, "/cpu.stat", "usage_usec 95000\n");
+	assert_int_equal(process_rest_read(&r, 30 * MS, true), 0);
+	assert_int_equal(r.raw_ns, 60 * MS);
+	tree_text(&tree, "/cpu.stat", "user_usec 95000\n");
+	assert_true(process_rest_read(&r, 0, true) < 0);
+	process_rest_close(&r);
+	tree_drop(&tree, "/cpu.stat");
+	process_rest_open_group(&r, fd);
+	assert_int_equal(r.fd, -1);
+	close(fd);
+	tree_remove(&tree);
 }
 
 TEST(line_of_all_cpus)

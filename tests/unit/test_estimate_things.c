@@ -154,6 +154,27 @@ TEST(they_add_up)
 	}
 }
 
+/* It used its counts; its values are there no more, and add up with those of nobody. */
+TEST(ended)
+{
+	static const enum event_kind kinds[] = {EVENT_COUNT, EVENT_VALUE};
+	static const uint64_t sums[] = {30 + 200, 130};
+
+	for (size_t i = 0; i < NR(kinds); i++) {
+		struct reading a = at(2000, 100), b = at(8000, 130), gone = at(8500, 200);
+		struct table *t = new_table(kinds[i], 0);
+
+		clear(t, READING_OK);
+		gone.flags = READING_ENDED;
+		assert_int_equal(table_add_thing(t, 0, 0, "sda", &a, &b), 0);
+		assert_int_equal(table_add_thing(t, 0, 1, "sdb", NULL, &gone), 0);
+		assert_int_equal(t->nr_things, 2);
+		assert_int_equal(t->things[1].cell.count, 200);
+		assert_int_equal(table_cell(t, 0, 0)->count, sums[i]);
+		table_free(t);
+	}
+}
+
 /* What ended is in the rest, in whatever order both are added: then the sum is whole. */
 TEST(rest)
 {

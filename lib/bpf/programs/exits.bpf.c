@@ -26,7 +26,7 @@ struct task_io_accounting {
 } __attribute__((preserve_access_index));
 
 struct signal_struct {
-	unsigned long min_flt, maj_flt;
+	unsigned long min_flt, maj_flt, maxrss;
 	struct task_io_accounting ioac;
 	unsigned long long sum_sched_runtime;
 } __attribute__((preserve_access_index));
@@ -81,13 +81,21 @@ __u64 read_ns;     /* CLOCK_MONOTONIC of the last reading; 0: none */
 __u64 nr_commands; /* in the map */
 __u64 nr_lost;     /* processes that are in no ring and no sum */
 
+/* A task that has ended remains in its control group until it is freed. */
+static bool is_measured(struct task_struct *t)
+{
+	if (cgroup_id)
+		return is_in_cgroup(groups_of(t));
+	return !has_target || membership(t);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *t)
 {
 	struct task_struct *first = t->group_leader;
 	__u64 *delay_ns;
 
-	if (t->pid == t->tgid || !read_ns || (has_target && !membership(first)))
+	if (t->pid == t->tgid || !read_ns || !is_measured(first))
 		return 0;
 	delay_ns = bpf_task_storage_get(&others, first, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (delay_ns)
@@ -112,6 +120,7 @@ static void get_sums(struct task_struct *t, struct bpf_exits_sums *out)
 	out->cpu_ns = s->sum_sched_runtime;
 	out->minor_faults = s->min_flt;
 	out->major_faults = s->maj_flt;
+	out->peak_pages = s->maxrss;
 	out->read_bytes = out->write_bytes = 0;
 	if (bpf_core_field_exists(s->ioac.read_bytes)) {
 		out->read_bytes = s->ioac.read_bytes;
@@ -153,7 +162,7 @@ int BPF_PROG(on_free, struct task_struct *t)
 	struct bpf_exits_process *out;
 	bool is_older = t->start_time <= read_ns;
 
-	if (t->pid != t->tgid || !read_ns || (has_target && !membership(t)))
+	if (t->pid != t->tgid || !read_ns || !is_measured(t))
 		return 0;
 	if (is_older)
 		out = bpf_ringbuf_reserve(&older, sizeof(*out), 0);
