@@ -32,7 +32,7 @@ find_package(Threads REQUIRED)
 if(NOT TARGET pmu_programs)
   add_custom_target(pmu_programs)
 endif()
-foreach(name waits latency faults)
+foreach(name waits latency faults probes)
   add_executable(guest_${name} EXCLUDE_FROM_ALL system/${name}.c)
   target_compile_options(guest_${name} PRIVATE -O1 -fno-omit-frame-pointer
     -fno-optimize-sibling-calls -fno-sanitize=all -w)

@@ -129,6 +129,23 @@ static struct found read_note(uint16_t machine, unsigned bits, const struct note
 	return found;
 }
 
+/* As sys/sdt.h writes it for arm64. */
+TEST(arm64)
+{
+	const struct note n = {.address = MOVED + CODE_AT + 13,
+			       .base = 0,
+			       .semaphore = MOVED + DATA_AT,
+			       STRINGS("demo\0tick\08@x0 -4@[sp, 12] 4@10")};
+	struct found found = read_note(EM_AARCH64, 64, &n, 0);
+
+	assert_int_equal(found.nr, 1);
+	assert_string_equal(found.last.provider, "demo");
+	assert_string_equal(found.last.arguments, "8@x0 -4@[sp, 12] 4@10");
+	assert_int_equal(found.last.offset, CODE_AT + 13);
+	assert_int_equal(found.last.semaphore, DATA_AT);
+	assert_int_equal(found.last.code, ELF_PROBE_NOP);
+}
+
 TEST(instructions)
 {
 	static const struct {
