@@ -254,6 +254,7 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 	case TRACE_FRAME_MARK_NAME:
 		return trace_decode_mark_name(f, &name)
 			   ?: profile_regions_name(l->p->regions, &name);
+	case TRACE_FRAME_LONG_MARKS:
 	case TRACE_FRAME_MARKS:
 		return add_marks(l, f);
 	default:

@@ -467,14 +467,16 @@ static bool are_valid(const struct trace_marks *m)
 int trace_decode_marks(const struct trace_frame *f, struct trace_marks *out)
 {
 	struct trace_marks m = {.pid = 0};
+	bool is_long = f->kind == TRACE_FRAME_LONG_MARKS;
 	struct trace_decoder d;
 	void *item;
 	int rc;
 
-	if (!begin(&d, f, TRACE_FRAME_MARKS))
+	if (!begin(&d, f, is_long ? TRACE_FRAME_LONG_MARKS : TRACE_FRAME_MARKS))
 		return -EINVAL;
 	trace_decode(&d, trace_marks_fields, &m);
-	rc = trace_decode_list(&d.c, &trace_mark_list, &item, &m.nr);
+	rc = is_long ? trace_decode_list(&d.c, &trace_mark_list, &item, &m.nr)
+		     : trace_marks_decode(&d.c, (struct trace_mark **)&item, &m.nr);
 	if (rc)
 		return rc;
 	m.mark = item;

@@ -364,6 +364,7 @@ static int copy_frame(struct work *w, const struct trace_frame *f, uint64_t end)
 		return copy_cmdline(w, f, end);
 	case TRACE_FRAME_BUILD_ID:
 		return copy_build_id(w, f, end);
+	case TRACE_FRAME_LONG_MARKS:
 	case TRACE_FRAME_MARKS:
 		return copy_marks(w, f, end);
 	default:

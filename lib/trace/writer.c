@@ -235,7 +235,7 @@ void trace_writer_marks(struct trace_writer *w, const struct trace_marks *m)
 	size_t at = frame_begin(&w->own);
 
 	trace_encode(&w->own.bytes, trace_marks_fields, m);
-	trace_encode_list(&w->own.bytes, &trace_mark_list, m->mark, m->nr);
+	trace_marks_encode(&w->own.bytes, m->mark, m->nr);
 	frame_end(&w->own, at, TRACE_FRAME_MARKS);
 }
 

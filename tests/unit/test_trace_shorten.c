@@ -274,6 +274,99 @@ TEST(marks)
 	scene_fini(&s);
 }
 
+static const struct trace_mark extremes[] = {
+    {UINT64_MAX - 5, UINT64_MAX, 1, TRACE_MARK_INT, 0},
+    {UINT64_MAX - 5, (uint64_t)INT64_MAX, UINT32_MAX, TRACE_MARK_COUNT, UINT32_MAX},
+    {UINT64_MAX, (uint64_t)INT64_MIN, 0, TRACE_MARK_END, 127},
+};
+
+/* All is read as it was written, in few bytes. */
+TEST(marks_are_short)
+{
+	struct trace_mark usual[1000];
+	struct trace_reader *r;
+	struct trace_frame f;
+	struct trace_marks m;
+	struct scene s;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < ARRAY_NR(usual); i++)
+		usual[i] = (struct trace_mark){10000000000 + 900 * i, 0, i % 2 ? 0 : 3,
+					       i % 2 ? TRACE_MARK_END : TRACE_MARK_BEGIN, 1};
+	scene_init(&s, 0);
+	trace_writer_marks(s.writer, &(struct trace_marks){1, 2, 3, 4, extremes, 3});
+	trace_writer_marks(s.writer, &(struct trace_marks){1, 2, 3, 4, usual, 1000});
+	append(&s);
+	assert_int_equal(trace_reader_open(s.folder.fd, "t", &r, NULL), 0);
+	while (trace_reader_next(r, &f, NULL) == 1) {
+		const struct trace_mark *want = nr ? usual : extremes;
+
+		if (trace_decode_marks(&f, &m))
+			continue;
+		assert_int_equal(m.pid, 1);
+		assert_int_equal(m.lost, 4);
+		assert_int_equal(m.nr, nr ? 1000 : 3);
+		for (size_t i = 0; i < m.nr; i++) {
+			assert_int_equal(m.mark[i].time_ns, want[i].time_ns);
+			assert_int_equal(m.mark[i].value, want[i].value);
+			assert_int_equal(m.mark[i].name, want[i].name);
+			assert_int_equal(m.mark[i].kind, want[i].kind);
+			assert_int_equal(m.mark[i].depth, want[i].depth);
+		}
+		if (nr++)
+			assert_true(f.length < 5 * 1000);
+		trace_marks_fini(&m);
+	}
+	assert_int_equal(nr, 2);
+	trace_reader_close(r);
+	scene_fini(&s);
+}
+
+/* What an older recorder wrote; and what none did. */
+TEST(marks_of_others)
+{
+	static const uint8_t old[] = {1, 0, 0, 0, 2,  0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0,
+				      0, 0, 0, 0, 28, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0,
+				      7, 0, 0, 0, 0,  0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 6, 0, 0, 0};
+	static const struct {
+		size_t len;
+		uint8_t tail[14]; /* behind the head: the number, and the marks */
+		int rc;
+	} cases[] = {
+	    {6, {1, 0, 0, 0, 3, 9}, 0},
+	    {5, {1, 0, 0, 0, 3}, -EINVAL},                /* cut */
+	    {6, {2, 0, 0, 0, 3, 9}, -EINVAL},             /* another number */
+	    {6, {1, 0, 0, 0, 0, 9}, -EINVAL},             /* no kind */
+	    {6, {1, 0, 0, 0, 12, 9}, -EINVAL},            /* an unknown kind */
+	    {6, {0xff, 0xff, 0xff, 0xff, 3, 9}, -EINVAL}, /* too many */
+	    {8, {2, 0, 0, 0, 3, 9, 3, 0}, 0},
+	    {12, {1, 0, 0, 0, 0x23, 9, 0x80, 0x80, 0x80, 0x80, 0x10}, -EINVAL}, /* of 33 bits */
+	};
+	uint8_t payload[24 + 14] = {1, 0, 0, 0, 2};
+	struct trace_frame f = {
+	    .kind = TRACE_FRAME_LONG_MARKS, .payload = old, .length = sizeof(old)};
+	struct trace_marks m;
+
+	assert_int_equal(trace_decode_marks(&f, &m), 0);
+	assert_int_equal(m.nr, 1);
+	assert_int_equal(m.lost, 4);
+	assert_int_equal(m.mark[0].time_ns, 9);
+	assert_int_equal(m.mark[0].value, 7);
+	assert_int_equal(m.mark[0].name, 5);
+	assert_int_equal(m.mark[0].kind, 2);
+	assert_int_equal(m.mark[0].depth, 6);
+	trace_marks_fini(&m);
+	for (size_t i = 0; i < ARRAY_NR(cases); i++) {
+		memcpy(payload + 24, cases[i].tail, cases[i].len);
+		f = (struct trace_frame){.kind = TRACE_FRAME_MARKS,
+					 .payload = payload,
+					 .length = (uint32_t)(24 + cases[i].len)};
+		assert_int_equal(trace_decode_marks(&f, &m), cases[i].rc);
+		if (!cases[i].rc)
+			trace_marks_fini(&m);
+	}
+}
+
 /* Dropped, or the name taken by another file: nothing has changed. */
 TEST(dropped)
 {
