@@ -170,7 +170,8 @@ struct cpuperf_mark_state {
 /* Two pages. The first one reads as 0 after fork. */
 struct cpuperf_mark_own {
 	uint32_t alive; /* the generation of a connection */
-	uint32_t unused[511];
+	uint32_t unused[255];
+	uint32_t owners[CPUPERF_MARK_MAX_SLOTS]; /* of pages: threads */
 	/* The kernel's pages of each slot's counters, which a child does not have. NULL: none */
 	char *pages[CPUPERF_MARK_MAX_SLOTS];
 #ifndef __LP64__
@@ -525,15 +526,18 @@ CPUPERF_MARK_RARE struct cpuperf_mark_header *cpuperf_mark_map(int fd)
 	return NULL;
 }
 
-/* The program may have closed the descriptor, and opened something else under its number. */
+/* The program may have closed the descriptor, and opened something else under its number. Mapped
+ * pages keep the counters, which need no registers once they are disabled. */
 CPUPERF_MARK_RARE void cpuperf_mark_close_counters(struct cpuperf_mark_own *own, uint32_t slot)
 {
 	int fd = own->counters[slot].fd - 1;
 	uint64_t id;
 
 	if (fd >= 0 && ioctl(fd, _IOR('$', 7, uint64_t *) /* PERF_EVENT_IOC_ID */, &id) == 0 &&
-	    (uint32_t)id == own->counters[slot].id)
+	    (uint32_t)id == own->counters[slot].id) {
+		ioctl(fd, _IO('$', 1) /* PERF_EVENT_IOC_DISABLE */, 1 /* the group */);
 		close(fd);
+	}
 	own->counters[slot].fd = 0;
 }
 
@@ -563,6 +567,19 @@ CPUPERF_MARK_RARE char *cpuperf_mark_map_pages(const int *fds, uint32_t nr)
 	return pages;
 }
 
+/* Forgets the pages of a slot. The right to read a register goes with the pages: a thread that has
+ * just looked at its own would die of the instruction. So nobody else unmaps them, until it ended.
+ */
+CPUPERF_MARK_RARE void cpuperf_mark_unmap_pages(struct cpuperf_mark_own *own, uint32_t slot)
+{
+	long owner = (long)own->owners[slot];
+
+	if (own->pages[slot] &&
+	    (owner == syscall(SYS_gettid) || syscall(SYS_tgkill, (long)getpid(), owner, 0L)))
+		munmap(own->pages[slot], cpuperf_mark_pages_bytes());
+	own->pages[slot] = NULL;
+}
+
 /* Ends a connection. A thread may still write its mark, so the addresses stay valid, with memory
  * that nobody reads. */
 CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
@@ -574,12 +591,8 @@ CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
 	__atomic_store_n(&state->shared, (struct cpuperf_mark_header *)NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&state->own->alive, 0, __ATOMIC_RELEASE);
 	state->connected = 0;
-	for (uint32_t i = 0; i < CPUPERF_MARK_MAX_SLOTS; i++) {
+	for (uint32_t i = 0; i < CPUPERF_MARK_MAX_SLOTS; i++)
 		cpuperf_mark_close_counters(state->own, i);
-		if (state->own->pages[i])
-			(void)mmap(state->own->pages[i], cpuperf_mark_pages_bytes(), PROT_READ,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	}
 	(void)mmap(h, (size_t)h->bytes, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1, 0);
 }
@@ -670,14 +683,13 @@ CPUPERF_MARK_RARE void cpuperf_mark_greet(struct cpuperf_mark_state *state,
 
 	/* of the thread that had the slot before */
 	cpuperf_mark_close_counters(state->own, slot);
-	if (state->own->pages[slot])
-		munmap(state->own->pages[slot], cpuperf_mark_pages_bytes());
-	state->own->pages[slot] = NULL;
+	cpuperf_mark_unmap_pages(state->own, slot);
 	nr = cpuperf_mark_ask(state->connected, &hello, fds);
 	if (nr <= 0)
 		return;
 	if (nr == (int)t->shared->nr_counts)
 		state->own->pages[slot] = cpuperf_mark_map_pages(fds, (uint32_t)nr);
+	state->own->owners[slot] = t->slot->tid;
 	for (int i = 1; i < nr; i++)
 		close(fds[i]);
 	fd = cpuperf_mark_move_up(fds[0]);

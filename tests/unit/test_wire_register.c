@@ -6,10 +6,14 @@
 
 static uint64_t read_register(uint32_t number);
 #define CPUPERF_MARK_REGISTER read_register
-#define CPUPERF_NO_MARKS
 #include "cpuperf/mark.h"
 
 #include "base/perf_abi.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static struct cpuperf_mark_page page;
 static uint64_t registers[40];
@@ -122,4 +126,69 @@ TEST(other_counters_are_left_to_read)
 	assert_int_equal(cpuperf_mark_read_page(&page, &value), 0);
 	assert_int_equal(value, 7);
 	assert_int_equal(nr_read, 0);
+}
+
+/* A thread that lives until it is told to end. */
+struct other {
+	atomic_uint tid;
+	int pipe[2];
+};
+
+static void *live(void *arg)
+{
+	struct other *o = arg;
+	char byte;
+
+	o->tid = (uint32_t)gettid();
+	assert_int_equal(read(o->pipe[0], &byte, 1), 0);
+	return NULL;
+}
+
+static bool is_mapped(void *at)
+{
+	unsigned char resident;
+
+	return mincore(at, 1, &resident) == 0;
+}
+
+/* Maps pages for slot 5, of that thread, and has them forgotten. True: they are still mapped. */
+static bool remain(struct cpuperf_mark_own *own, uint32_t owner)
+{
+	char *at =
+	    mmap(NULL, cpuperf_mark_pages_bytes(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool is_there;
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	own->pages[5] = at;
+	own->owners[5] = owner;
+	cpuperf_mark_unmap_pages(own, 5);
+	assert_null(own->pages[5]);
+	is_there = is_mapped(at);
+	if (is_there)
+		munmap(at, cpuperf_mark_pages_bytes());
+	return is_there;
+}
+
+/* A thread that may be about to read a register keeps its pages; one that has ended does not. */
+TEST(only_the_thread_unmaps_its_pages)
+{
+	struct cpuperf_mark_own *own = cpuperf_mark_make_own();
+	struct other o = {.tid = 0};
+	pthread_t thread;
+
+	assert_non_null(own);
+	assert_false(remain(own, (uint32_t)gettid()));
+	assert_int_equal(pipe(o.pipe), 0);
+	assert_int_equal(pthread_create(&thread, NULL, live, &o), 0);
+	while (!o.tid)
+		usleep(100);
+	assert_true(remain(own, o.tid));
+	close(o.pipe[1]);
+	pthread_join(thread, NULL);
+	close(o.pipe[0]);
+	for (int i = 0; i < 1000 && remain(own, o.tid);
+	     i++) /* the kernel removes it a little later */
+		usleep(1000);
+	assert_false(remain(own, o.tid));
+	munmap(own, sizeof(*own));
 }
