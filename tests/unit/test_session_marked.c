@@ -118,6 +118,7 @@ copy_pages(volatile char *to, const volatile char *from, size_t len)
 TEST(a_state_outside_of_the_objects_data_is_not_written)
 {
 	const uintptr_t page = (uintptr_t)&cpuperf_mark_state_2 & ~(uintptr_t)4095;
+	const size_t len = (((uintptr_t)(&cpuperf_mark_state_2 + 1) - page - 1) | 4095) + 1;
 	int status;
 	pid_t pid = fork();
 
@@ -125,11 +126,11 @@ TEST(a_state_outside_of_the_objects_data_is_not_written)
 		char copy[2 * 4096];
 		struct marked m;
 
-		copy_pages(copy, (void *)page, sizeof(copy));
-		if (mmap((void *)page, sizeof(copy), PROT_READ | PROT_WRITE,
+		copy_pages(copy, (void *)page, len);
+		if (mmap((void *)page, len, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 			_exit(2);
-		copy_pages((void *)page, copy, sizeof(copy));
+		copy_pages((void *)page, copy, len);
 		marked_init(&m, &root_live, 7);
 		(void)marked_look(&m, (uint32_t)getpid());
 		_exit(cpuperf_mark_state_2.on == 0 && m.words.nr == 0 ? 0 : 1);
