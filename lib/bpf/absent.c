@@ -20,6 +20,11 @@ static int refuse(struct err *e)
 	return err_set(e, -ENOTSUP, "this cpuperf was built without libbpf");
 }
 
+bool waits_are_built(void)
+{
+	return false;
+}
+
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
 {
 	return refuse(e);

@@ -3,8 +3,6 @@
  */
 #include "bpf/lasting.h"
 
-#ifdef CPUPERF_HAS_BPF
-
 #include "base/array.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
@@ -233,5 +231,3 @@ int lasting_read(int fd, waits_fn *fn, void *arg)
 	sys()->close(fd);
 	return rc;
 }
-
-#endif

@@ -179,6 +179,11 @@ static int map_sums(struct waits *w)
 	return 0;
 }
 
+bool waits_are_built(void)
+{
+	return true;
+}
+
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e)
 {
 	struct waits *w = mem_zalloc(sizeof(*w));

@@ -53,6 +53,9 @@ struct waits_config {
 	uint32_t stack_bytes; /* with so much of the program's stack, at most 24 KiB */
 };
 
+/* False: this build has no programs, whatever the rights. */
+bool waits_are_built(void);
+
 /* Loads the programs. 0 or -errno with *e: -EPERM: not permitted; -ENOTSUP: this kernel, or this
  * build, cannot do it; -ENOMEM. One thread. */
 int waits_open(const struct waits_config *config, struct waits **out, struct err *e);

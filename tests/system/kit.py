@@ -28,6 +28,20 @@ def own_uid():
 NO_SAMPLING = "measuring whole CPUs needs root or perf_event_paranoid 0"
 
 
+def programs_missing():
+    """Why no programs can be loaded into the kernel here; None: they can."""
+    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
+        return "programs in the kernel need root and a kernel with BTF"
+    said = output(CPUPERF, "--quiet", "--describe-event=sched:off_cpu_time")
+    return "this cpuperf was built without libbpf" if "without libbpf" in said else None
+
+
+def need_programs():
+    missing = programs_missing()
+    if missing:
+        skip(missing)
+
+
 def hidden_turns():
     """How often threads of the first process have run on a CPU. While they do, a kernel (Linux 6.18 of a virtual
     machine) was seen to run no BPF program, and to report no switch from them: each time one wait of a

@@ -12,7 +12,7 @@ import sqlite3
 import struct
 import subprocess
 
-from kit import CPUPERF, output, PRINT, run, run_checks, skip
+from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
 from sampled import Trace, write_spec
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -150,12 +150,5 @@ def check_refused(folder):
     assert "No samples" in done.stdout, done.stdout
 
 
-def need_aggregate():
-    if os.geteuid() != 0:
-        skip("needs root")
-    if not os.path.exists("/sys/kernel/btf/vmlinux"):
-        skip("the kernel has no BTF")
-
-
-need_aggregate()
+need_programs()
 run_checks(globals())

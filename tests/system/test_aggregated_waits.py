@@ -15,7 +15,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, hidden_turns, output, PRINT, run, run_checks, skip, wait_for
+from kit import CPUPERF, hidden_turns, need_programs, output, PRINT, run, run_checks, wait_for
 from sampled import Trace, write_spec
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -318,8 +318,5 @@ def check_refusals(folder):
         "aggregate)" in done.stdout, done.stdout
 
 
-if os.geteuid() != 0:
-    skip("needs root")
-if not os.path.exists("/sys/kernel/btf/vmlinux"):
-    skip("the kernel has no BTF")
+need_programs()
 run_checks(globals())

@@ -20,6 +20,7 @@ import tempfile
 import termios
 import time
 
+from kit import programs_missing
 from terminal import Terminal, have_tmux
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
@@ -395,8 +396,9 @@ def check_regions(folder):
 def check_latencies(folder):
     """The latencies of a command while it runs: of the last second, not all."""
     os.mkfifo(f"{folder}/fifo")
-    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
-        print("skip: latencies: they need root and a kernel with BTF", flush=True)
+    missing = programs_missing()
+    if missing:
+        print("skip: latencies:", missing, flush=True)
         return
     # a second with calls, then none: a line that goes
     script = f"i=0; while [ $i -lt 40 ]; do sleep 0.02; i=$((i + 1)); done; touch {folder}/slept; read line < {folder}/fifo; true"

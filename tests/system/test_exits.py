@@ -203,7 +203,8 @@ def run_many(lines, short, shell):
     in_one = max(len({n for i, n, *_ in lines.seen if i == k}) for k in range(end))
     print(f"{len(lines.sums)} lines, at most {in_one} in an iteration, {want}")
     assert in_one <= 1100
-    assert lines.sum("process_cpu_time", "shortx (ended)") > 0 and len(lines.sums) > 500
+    # others' processes that end take room from those that have lines
+    assert lines.sum("process_cpu_time", "shortx (ended)") > 0 and len(lines.sums) > 100
 
 
 def check_target(folder):

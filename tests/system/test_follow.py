@@ -8,7 +8,7 @@ import os
 import subprocess
 import time
 
-from kit import CPUPERF, output, PRINT, run, run_checks, skip, wait_until_measuring
+from kit import CPUPERF, need_programs, run, run_checks, wait_until_measuring
 from waited import Control, counts, Groups, has_cgroups, measuring, move, Program, rows, samples
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -302,6 +302,5 @@ def check_exec(folder):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
-        skip("these events are measured by BPF programs: needs root and a kernel with BTF")
+    need_programs()
     run_checks(globals())

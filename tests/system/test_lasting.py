@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 
-from kit import CPUPERF, output, PRINT, run, run_checks, skip
+from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
 import sampled
 from waited import Control, Groups, has_cgroups, measuring, move, rows
 
@@ -288,6 +288,5 @@ def check_hostile_stack(folder):
         assert of["off_cpu_time"][1] > 190 * MS, of
 
 
-if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
-    skip("waits are measured as root, on a kernel with BTF")
+need_programs()
 run_checks(globals())

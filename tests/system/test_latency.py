@@ -8,7 +8,6 @@ programs; needs root and a kernel with BTF.
 import contextlib
 import csv
 import io
-import json
 import os
 import re
 import shutil
@@ -17,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, hidden_turns, output, PRINT, run, run_checks, skip, wait_until_measuring
+from kit import CPUPERF, hidden_turns, need_programs, output, PRINT, run, run_checks, wait_until_measuring
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = ["clock_nanosleep", "readv"]
@@ -359,6 +358,5 @@ def check_segments(folder):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
-        skip("latencies are measured by BPF programs: needs root and a kernel with BTF")
+    need_programs()
     run_checks(globals())

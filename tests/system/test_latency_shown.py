@@ -11,7 +11,7 @@ import re
 import sqlite3
 
 import browser
-from kit import CPUPERF, output, PRINT, run, run_checks, skip
+from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CALLS = ["clock_nanosleep", "readv"]
@@ -210,6 +210,5 @@ def check_html(folder):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
-        skip("latencies are measured by BPF programs: needs root and a kernel with BTF")
+    need_programs()
     run_checks(globals())

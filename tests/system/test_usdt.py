@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 
-from kit import CPUPERF, finish, ordinary_user, output, PRINT, run, run_checks, skip, start
+from kit import CPUPERF, finish, need_programs, ordinary_user, output, PRINT, run, run_checks, skip, start
 from sampled import event, have
 from waited import Control, Groups, has_cgroups, move
 
@@ -379,8 +379,7 @@ def check_nothing_is_left(folder):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0:
-        skip("programs in the kernel need root")
+    need_programs()
     if not os.path.exists("/sys/bus/event_source/devices/uprobe"):
         skip("this kernel has no PMU of uprobes")
     run_checks(globals(), everybody=True)

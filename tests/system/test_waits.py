@@ -17,7 +17,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, output, PRINT, run, run_checks, skip
+from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
 import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -438,6 +438,5 @@ def check_refusals(folder):
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or not os.path.exists("/sys/kernel/btf/vmlinux"):
-        skip("waits are measured by BPF programs: needs root and a kernel with BTF")
+    need_programs()
     run_checks(globals())
