@@ -57,7 +57,7 @@ static int add_event(const struct catalogue *c, struct spec *spec, const struct 
 	rc = spec_name_event(spec, ev.group->name, colon ? colon + 1 : spelled, asked->rate,
 			     asked->frequency);
 	if (rc == -EEXIST)
-		return refuse_repeated(spelled, is_sampled, ev.group->id != EVENT_GROUP_MISC, e);
+		return refuse_repeated(spelled, is_sampled, event_can_be_sampled(&ev), e);
 	return rc ? err_set(e, rc, "%s: %s", spelled, strerror(-rc)) : 0;
 }
 

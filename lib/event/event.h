@@ -188,6 +188,8 @@ uint32_t event_attr_bytes(const struct perf_event_attr *attr);
 /* The wait that the event measures (enum waits_kind of bpf/waits.h), in the group sched; -1: none.
  */
 int event_wait(const struct event *ev);
+/* A rate or a frequency can be asked for; whether it works here is another question. */
+bool event_can_be_sampled(const struct event *ev);
 /* What the event of the group latency measures: its enum latency_kind (bpf/latency.h), or that of
  * system calls plus their number; -1: of another group. */
 enum {

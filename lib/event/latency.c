@@ -509,6 +509,12 @@ const struct event_group event_latency_group = {
     .nr_makers = ARRAY_NR(makers),
 };
 
+bool event_can_be_sampled(const struct event *ev)
+{
+	return ev->group->id != EVENT_GROUP_MISC && ev->group->id != EVENT_GROUP_LATENCY &&
+	       (event_wait(ev) < 0 || strcmp(ev->row->unit, "ns") == 0);
+}
+
 int event_latency(const struct event *ev)
 {
 	struct event_part part;

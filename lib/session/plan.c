@@ -292,7 +292,7 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 	if ((event_wait(&p->event) < 0 && event_latency(&p->event) < 0) ||
 	    !(spec_event_is_sampled(p->asked) || p == plan->timebase))
 		return 0;
-	if (event_latency(&p->event) >= 0 || strcmp(p->event.row->unit, "ns") != 0)
+	if (!event_can_be_sampled(&p->event))
 		err_set(&e, -EINVAL, "%s:%s can be counted, not sampled", p->event.group->name,
 			p->event.row->name);
 	else if (p == plan->timebase)

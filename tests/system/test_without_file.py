@@ -339,6 +339,8 @@ def check_mistakes(folder):
             (["-e", "page_faults@7", "-e", "page_faults@7"], "--event:1:1: error: page_faults appears twice at the same rate",
              "hint: remove one, or count one of them: page_faults"),
             (["-e", "memory_used,memory_used"], "--event:1:13: error: memory_used appears twice\n  hint: remove one\n"),
+            (["-e", "latency:irq,latency:irq"], "--event:1:13: error: latency:irq appears twice\n  hint: remove one\n"),
+            (["-e", "wakeups,wakeups"], "--event:1:9: error: wakeups appears twice\n  hint: remove one\n"),
             (["-F", "0"], "--frequency: error: frequency must be an integer from 1 to"),
             (["-c", "x"], "--period: error: rate must be an integer"),
             (["-F", "99", "-c", "99"], "--frequency and --period are mutually exclusive"),
