@@ -58,6 +58,19 @@ struct interval reports_share(const struct report_stats *stats, uint32_t event,
 	return reports_share_of(part, &stats->event[event].counted);
 }
 
+bool reports_is_exactly_none(const struct report_weight *self, const struct report_weight *total)
+{
+	return !self->samples && total->samples && !total->random;
+}
+
+struct interval reports_self_share(const struct report_weight *self,
+				   const struct report_weight *total,
+				   const struct report_weight *all)
+{
+	return reports_is_exactly_none(self, total) ? (struct interval){0, 0, 0}
+						    : reports_share_of(self, all);
+}
+
 uint64_t reports_top(const struct job *j, uint64_t for_people)
 {
 	if (j->fitted_top)

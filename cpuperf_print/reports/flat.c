@@ -76,12 +76,16 @@ static struct grid *make_grid(const void *flat, uint32_t event)
 static void put_row(struct flat *f, struct grid *g, const struct report_flat_row *row)
 {
 	uint32_t event = row->column[REPORT_EVENT];
-	struct interval self = reports_share_of(&row->self, whole_of(f, row));
+	struct interval self = reports_self_share(&row->self, &row->total, whole_of(f, row));
 	struct interval total = reports_share_of(&row->total, whole_of(f, row));
 
 	grid_row(g);
 	grid_text(g, job_event(f->j, event)->label);
-	grid_share(g, &self);
+	/* beside shares with an interval */
+	f->j->output->form == GRID_PEOPLE &&whole_of(f, row)->random &&reports_is_exactly_none(
+				  &row->self, &row->total)
+	    ? grid_none(g)
+	    : grid_share(g, &self);
 	f->has_total ? grid_share(g, &total) : grid_none(g);
 	grid_count(g, row->self.samples);
 	grid_count(g, reports_amount(f->j, event, row->self.weight));

@@ -59,6 +59,13 @@ void reports_stack_notes(struct job *j, const struct report_stats *stats, struct
 struct interval reports_share(const struct report_stats *stats, uint32_t event,
 			      const struct report_weight *part);
 struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all);
+/* True if a row without samples of its own has none for certain: those of its callees, which are of
+ * its kind, were not left to chance. */
+bool reports_is_exactly_none(const struct report_weight *self, const struct report_weight *total);
+/* reports_share_of for self, without an interval in such a row. */
+struct interval reports_self_share(const struct report_weight *self,
+				   const struct report_weight *total,
+				   const struct report_weight *all);
 /* Count × scale in text, else the raw count. */
 uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight);
 /* True if samples have call chains. */

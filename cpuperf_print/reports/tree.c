@@ -71,7 +71,8 @@ static void put_node(const struct trees *t, struct grid *g, const struct report_
 		     uint32_t parent, uint32_t depth)
 {
 	struct interval total = reports_share(&t->stats, n->event, &n->total);
-	struct interval self = reports_share(&t->stats, n->event, &n->self);
+	struct interval self =
+	    reports_self_share(&n->self, &n->total, &t->stats.event[n->event].counted);
 
 	grid_row(g);
 	grid_text(g, label_of(t, n->event));

@@ -64,6 +64,19 @@ static struct trace_event *describe_events(const struct session *s)
 	return events;
 }
 
+/* What a reader will make of records has no count and no samples yet. */
+static void explain_later(const struct plan *plan, struct table *t)
+{
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		if (!plan_is_by_switches(plan, &plan->events[i]))
+			continue;
+		t->columns[i].reason =
+		    "cpuperf_print finds it in the records of switches, when the "
+		    "session has ended";
+		t->columns[i].sampling = (struct sampled_event){0};
+	}
+}
+
 int api_table_new(const struct session *s, struct table **out, struct err *e)
 {
 	const struct plan *plan = session_plan(s);
@@ -74,9 +87,11 @@ int api_table_new(const struct session *s, struct table **out, struct err *e)
 			: err_set(e, -ENOMEM, "out of memory");
 
 	mem_free(events);
-	if (rc == 0)
-		(*out)->nr_rows = plan_nr_traces(plan);
-	return rc;
+	if (rc)
+		return rc;
+	explain_later(plan, *out);
+	(*out)->nr_rows = plan_nr_traces(plan);
+	return 0;
 }
 
 int api_table_metrics(const struct session *s, struct arena *a, struct metric_set *out,

@@ -151,6 +151,20 @@ static double excess(const struct interval_weights *part, const struct interval_
 	return ratio > 1 ? ratio * (1 + (t * t - 1) * fmin(ratio - 1, 1)) : 1;
 }
 
+/* The share is 0 or 1: only what was left to chance may differ, at most sqrt(nr * squares) of the
+ * sum (Cauchy and Schwarz; of equal weights just that). */
+static struct interval of_random(double share, double n, const struct interval_weights *all)
+{
+	double random = fmin(sqrt((double)all->nr * all->squares) / all->sum, 1);
+	struct interval i = wilson(share, n);
+
+	if (!(all->sum > 0))
+		return i;
+	i.low = share - random * (share - i.low);
+	i.high = share + random * (i.high - share);
+	return i;
+}
+
 /* The variance of a ratio of two sums: each sample is away from the share by 1 - share or by
  * share, times its weight. So many samples of one weight have the same. */
 struct interval interval_part(const struct interval_weights *part,
@@ -163,7 +177,9 @@ struct interval interval_part(const struct interval_weights *part,
 
 	if (all->sum > 0 && !(all->squares > 0))
 		return (struct interval){share, share, share};
-	n = squares > 0 ? share * rest * all->sum * (all->sum / squares) : effective(all);
+	if (!(squares > 0))
+		return of_random(share, effective(all) / excess(part, all), all);
+	n = share * rest * all->sum * (all->sum / squares);
 
 	return wilson(share, n / excess(part, all));
 }

@@ -113,7 +113,7 @@ TEST(exact)
 	assert_near(s.share, 0.9);
 	assert_true(interval_half(&s) > 0.0170 && interval_half(&s) < 0.0195);
 	s = interval_part(&all, &all);
-	assert_true(s.low > 0.9 && s.low < 0.99); /* as of 100 samples */
+	assert_true(s.low > 0.995 && s.low < 0.999); /* as of 100 samples that are a tenth */
 	all.sum = 0;
 	all.squares = all.nr = 0;
 	s = interval_part(&all, &all);
@@ -134,6 +134,24 @@ static uint64_t blocks_nr(const struct interval_blocks *b)
 }
 
 /* Blocks are the same in whichever order samples come, and however they are added up. */
+/* What no sample was of is at most a share of what was sampled: 100 of 10,000, by 10 samples. What
+ * has all samples lacks no more. */
+TEST(exact_beside)
+{
+	const struct interval_weights all = {.nr = 10, .sum = 10000, .squares = 1000};
+	const struct interval_weights none = {.nr = 0}, exact = {.sum = 9900};
+	const struct interval ten = interval_count(0, 10);
+	struct interval s = interval_part(&none, &all);
+
+	assert_true(s.share == 0 && s.low == 0);
+	assert_true(fabs(s.high - (0.01 * ten.high)) < 1e-9);
+	s = interval_part(&all, &all);
+	assert_true(s.share == 1 && s.high == 1);
+	assert_true(fabs(s.low - (1 - 0.01 * ten.high)) < 1e-9);
+	s = interval_part(&exact, &all);
+	assert_true(s.low > 0.98 && s.high < 0.995);
+}
+
 TEST(blocks)
 {
 	static const uint64_t longest[] = {40, 48, 1000, 1 << 20,
