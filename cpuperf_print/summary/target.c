@@ -120,6 +120,22 @@ static void shorten(struct summary *s, size_t start)
 	}
 }
 
+/* By --control. Of several runs the mean is not known. */
+static void put_disabled(struct summary *s, double seconds)
+{
+	const struct trace_target *t = &s->target;
+
+	if (t->flags & TRACE_TARGET_IS_DIVIDED)
+		buf_adds(s->out,
+			 "  --control disabled events for different times: counts have no rates\n");
+	else if (t->disabled_ns)
+		buf_printf(
+		    s->out,
+		    "  events were disabled for %s by --control; rates are over the other %s\n",
+		    HUMAN((double)t->disabled_ns, "ns"),
+		    HUMAN(fmax(seconds * 1e9 - (double)t->disabled_ns, 0), "ns"));
+}
+
 void summary_target(struct summary *s)
 {
 	bool are_runs = s->totals->cause == CAUSE_RUN && summary_target_nr_runs(s) > 1;
@@ -134,6 +150,7 @@ void summary_target(struct summary *s)
 		buf_printf(s->out, "  (%s; counts are of the %s after it)\n", s->facts->removed,
 			   HUMAN((double)s->totals->measured_ns, "ns"));
 	summary_target_put_usage(s);
+	put_disabled(s, seconds);
 	summary_target_put_states(s, are_runs);
 	summary_target_put_left(s, are_runs);
 	summary_target_put_hidden(s);

@@ -73,7 +73,9 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 	if (are_runs && sum->spread.nr > 1)
 		buf_printf(&l->text, "± %s", HUMAN(summary_target_half(&sum->spread), c->unit));
 	layout_cell(l, HALF);
-	if (is_count && seconds > 0)
+	if (strcmp(c->group, "misc") != 0) /* --control switches the others */
+		seconds -= (double)s->target.disabled_ns / 1e9;
+	if (is_count && seconds > 0 && !(s->target.flags & TRACE_TARGET_IS_DIVIDED))
 		screen_rate(&l->text, total / seconds / u.divisor, &u);
 	layout_cell(l, RATE);
 	if (sum->nr_multiplexed) {

@@ -96,7 +96,10 @@ static void put_measured(struct summary *s)
 	bool is_counted = summary_target_find_count(s, "software", "task_clock", &used);
 
 	buf_printf(s->out, "  %s measured", HUMAN(ns, "ns"));
-	if (ns > 0 && used > 0 && (is_counted || !summary_target_is_partial(s))) {
+	if (is_counted) /* while it was enabled */
+		ns -= (double)t->disabled_ns;
+	if (ns > 0 && used > 0 && !(t->flags & TRACE_TARGET_IS_DIVIDED) &&
+	    (is_counted || !summary_target_is_partial(s))) {
 		buf_adds(s->out, ", ");
 		screen_rate(s->out, used / ns * 1e9 / u.divisor, &u);
 		buf_adds(s->out, " CPU");

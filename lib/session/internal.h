@@ -41,12 +41,19 @@ struct session {
 	/* while it runs */
 	/* readings of things at the start and the end of the iteration */
 	struct session_things things_start, things_end;
-	bool is_paused;         /* between two windows: all events are disabled */
-	uint64_t start_ns;      /* of the first iteration */
+	bool is_paused;    /* between two windows: all events are disabled */
+	uint64_t start_ns; /* of the first iteration */
+	/* --control: in which all events were disabled, before the current span; its begin, 0: it
+	 * is none; some were disabled while others were not */
+	uint64_t disabled_ns, disabled_from_ns;
+	bool is_divided;
 	uint64_t boundary_ns;   /* the last one */
 	bool noted_pinned;      /* a note reported pinned events without a counter */
 	uint64_t noted_sync_ns; /* the slowest sync that a note reported */
 	bool noted_common;      /* a note reported the size of the common file */
 };
+
+/* How long all events were disabled by session_enable, up to now_ns. */
+uint64_t session_disabled_ns(const struct session *s, uint64_t now_ns);
 
 #endif

@@ -339,6 +339,8 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	if (s->config.on_target) {
 		s->config.on_target(s->config.arg, &target);
 		it->target = &target;
+		target.disabled_ns = session_disabled_ns(s, it->end_ns);
+		target.flags |= s->is_divided ? TRACE_TARGET_IS_DIVIDED : 0;
 		if (target.flags & TRACE_TARGET_IS_ATTACHED) { /* it has no other start */
 			target.start_ns = s->start_ns;
 			target.end_ns = it->end_ns;
@@ -469,6 +471,8 @@ static void enable_all(struct session *s, uint64_t *start_ns, bool waits_for_exe
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		enable_cpu(s, &s->counters.cpus[t], waits_for_exec);
 	*start_ns = clock_monotonic_ns();
+	if (s->plan->starts_disabled && !s->disabled_ns && !s->disabled_from_ns)
+		s->disabled_from_ns = *start_ns;
 	read_boundary(s);
 }
 

@@ -439,7 +439,28 @@ static void switch_event(struct session *s, size_t event, bool is_enabled)
 		session_cpu_switch(&s->counters.cpus[t], event, is_enabled);
 }
 
-int session_enable(struct session *s, size_t event, bool is_enabled)
+uint64_t session_disabled_ns(const struct session *s, uint64_t now_ns)
+{
+	return s->disabled_ns + (s->disabled_from_ns && now_ns > s->disabled_from_ns
+				     ? now_ns - s->disabled_from_ns
+				     : 0);
+}
+
+/* After a request: whether events count now. */
+static void note_enabled(struct session *s)
+{
+	const uint64_t now_ns = clock_monotonic_ns();
+	size_t nr_on = 0, nr_off = 0;
+
+	for (size_t i = 0; i < s->plan->nr_events; i++)
+		if (is_switched(s->plan, &s->plan->events[i]))
+			*(s->counters.is_off[i] ? &nr_off : &nr_on) += 1;
+	s->is_divided |= nr_on && nr_off;
+	s->disabled_ns = session_disabled_ns(s, now_ns);
+	s->disabled_from_ns = nr_on ? 0 : now_ns;
+}
+
+static int enable(struct session *s, size_t event, bool is_enabled)
 {
 	if (!is_switched(s->plan, &s->plan->events[event]))
 		return -EINVAL;
@@ -451,10 +472,19 @@ int session_enable(struct session *s, size_t event, bool is_enabled)
 	return 0;
 }
 
+int session_enable(struct session *s, size_t event, bool is_enabled)
+{
+	int rc = enable(s, event, is_enabled);
+
+	note_enabled(s);
+	return rc;
+}
+
 void session_enable_all(struct session *s, bool is_enabled)
 {
 	for (size_t i = 0; i < s->plan->nr_events; i++)
-		(void)session_enable(s, i, is_enabled);
+		(void)enable(s, i, is_enabled);
+	note_enabled(s);
 }
 
 void session_trigger(struct session *s, const char *why)

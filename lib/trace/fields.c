@@ -189,6 +189,9 @@ static const struct trace_field target_fields[] = {
      .at = offsetof(struct trace_target, hidden),
      .max = TRACE_TARGET_BYTES,
      .is_optional = true},
+    {.type = TRACE_FIELD_U64,
+     .at = offsetof(struct trace_target, disabled_ns),
+     .is_optional = true},
     END,
 };
 

@@ -208,6 +208,7 @@ enum trace_target_flag {
 	TRACE_TARGET_PEAK_IS_EXACT = 1 << 4,  /* tree_peak_bytes is no lower bound */
 	TRACE_TARGET_PROCESS_PEAK_IS_LIMIT = 1 << 5, /* peak_bytes is an upper bound */
 	TRACE_TARGET_SWITCHES_ARE_ALL = 1 << 6,      /* of /proc; else they are a lower bound */
+	TRACE_TARGET_IS_DIVIDED = 1 << 7, /* some events were disabled while others were not */
 };
 enum { TRACE_TARGET_BYTES = 512 };
 struct trace_target {
@@ -228,6 +229,7 @@ struct trace_target {
 	/* Processes with more rights than the user, which have no events; those that were seen. */
 	uint32_t nr_hidden;
 	char hidden[TRACE_TARGET_BYTES]; /* as left */
+	uint64_t disabled_ns; /* of all iterations so far: all events were disabled by --control */
 };
 
 /* The cpu of the trace that counts a target wherever it runs: the session's last trace. */

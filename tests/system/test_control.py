@@ -4,6 +4,7 @@
 import csv
 import io
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -118,6 +119,37 @@ def check_disabled_in_part(folder):
     _, said = finish(p)
     client.close()
     assert "time disabled by --control\n" in said, said
+
+
+def seconds(number, unit):
+    return float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+
+
+def check_rates(folder):
+    """Rates are over the time in which events were enabled; of events that were enabled for different times there
+    are none."""
+    work = (sys.executable, "-c", "import time\ninput()\nt = time.monotonic()\nwhile time.monotonic() < t + 0.2: pass")
+    client = Client(folder)
+    for events in (b"", b" task_clock"):
+        p = start(folder, CPUPERF, "-e", "task_clock,page_faults", "--control=fifo:ctl,ack", command=work)
+        client.ask(b"disable" + events + b"\n")
+        time.sleep(0.5)
+        client.ask(b"enable\n")
+        p.stdin.write("\n")
+        p.stdin.flush()
+        _, said = finish(p)
+        if events:
+            assert "disabled events for different times: counts have no rates\n" in said, said
+            assert re.search(r"\n  page_faults +[0-9,]+ *\n", said), said
+            continue
+        found = re.search(r"events were disabled for (\S+) (\S+) by --control; rates are over the other (\S+) (\S+)\n",
+                          said)
+        clock = re.search(r"\n  task_clock +(\S+) (\S+) +(\S+) %", said)
+        wall = re.search(r"\n  (\S+) (\S+) wall", said)
+        off, other, wall = seconds(*found.groups()[:2]), seconds(*found.groups()[2:]), seconds(*wall.groups())
+        assert off >= 0.499 and 0.98 * wall <= off + other <= 1.02 * wall, said
+        assert abs(float(clock[3]) - 100 * seconds(clock[1], clock[2]) / other) <= 0.2, said
+    client.close()
 
 
 def check_never_enabled(folder):

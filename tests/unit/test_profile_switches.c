@@ -262,6 +262,18 @@ static void check_part(struct profile_session *s, size_t file, const struct made
 	profile_samples_close(samples);
 }
 
+/* Of the records of CPUs only samples of the clock are samples. */
+static void check_recorded(struct profile_session *s, size_t file)
+{
+	struct profile_samples *samples;
+	struct profile_sample got;
+
+	assert_int_equal(profile_samples_open(s, file, ignore, NULL, &samples), 1);
+	while (profile_samples_next(samples, &got) == 1)
+		assert_true(is_hostile || got.id->event == 0);
+	profile_samples_close(samples);
+}
+
 /* In iterations of 10,000 ns. */
 static void check(const struct event *from, size_t nr, uint32_t nr_iterations,
 		  const struct made *expected, size_t nr_expected)
@@ -283,6 +295,8 @@ static void check(const struct event *from, size_t nr, uint32_t nr_iterations,
 	for (size_t i = 0; i < profile_session_nr_files(s); i++)
 		if (profile_session_file(s, i).trace + 1 == NR_TRACES)
 			check_part(s, i, expected, nr_expected);
+		else
+			check_recorded(s, i);
 	profile_session_close(s);
 	folder_fini(&folder);
 }
