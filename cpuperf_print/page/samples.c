@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "counts/lines.h"
 #include "page/page.h"
+#include "profile/processes.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "trace/record.h"
@@ -136,6 +137,34 @@ static int read_sides(struct page *h, const struct report_sink *sink, struct err
 	return rc;
 }
 
+/* Adds the first thread of the process, without samples: its name is the process's. */
+static int add_first_thread(struct page *h, struct profile_lookup *lookup, uint32_t pid)
+{
+	struct page_thread first = {.pid = pid, .tid = pid, .thread = PROFILE_MAIN_THREAD};
+	struct profile_task task;
+
+	profile_lookup_task(lookup, pid, pid, UINT64_MAX, &task);
+	first.comm = report_functions_text_number(h->j->inputs->functions, task.comm->name);
+	return first.comm == UINT32_MAX || dict_add(&h->threads, &first) == DICT_NONE ? -ENOMEM : 0;
+}
+
+static int add_first_threads(struct page *h)
+{
+	const struct profile_processes *processes = h->j->inputs->item[h->j->first].processes;
+	struct profile_lookup *lookup = processes ? profile_lookup_new(processes) : NULL;
+	const uint32_t nr = h->threads.nr;
+	int rc = processes && !lookup ? -ENOMEM : 0;
+
+	for (uint32_t i = 0; lookup && i < nr && rc == 0; i++) {
+		const struct page_thread t = *(struct page_thread *)dict_at(&h->threads, i);
+
+		if (t.tid != t.pid && t.pid < PAGE_SEVERAL)
+			rc = add_first_thread(h, lookup, t.pid);
+	}
+	profile_lookup_free(lookup);
+	return rc;
+}
+
 int page_samples_read(struct page *h, struct err *e)
 {
 	struct report_sink sink = {.parts = REPORT_BY_STACK | REPORT_BY_PID | REPORT_BY_TID |
@@ -157,6 +186,6 @@ int page_samples_read(struct page *h, struct err *e)
 	h->last_group = DICT_NONE;
 	if (!h->slices || !h->leaves || h->others == UINT32_MAX)
 		return -ENOMEM;
-	rc = read_sides(h, &sink, e);
+	rc = read_sides(h, &sink, e) ?: add_first_threads(h);
 	return rc == 0 && h->nr_sides > 1 ? page_change_compare(h) : rc;
 }

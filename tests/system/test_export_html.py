@@ -640,6 +640,25 @@ def check_unknown(folder):
         assert names[1:] == ["[unknown] (unknown)"], names
 
 
+def check_names(folder):
+    """A process has the name of its first thread, also if only others have samples, of which one has a name of its
+    own."""
+    f = pd.File()
+    f.event(0, 0, pd.IP | pd.TID | pd.TIME | pd.PERIOD | pd.IDENTIFIER, [1], period=1000)
+    f.comm(70, 70, "server", time=1)
+    f.fork(70, 70, 71, 70, time=2)
+    f.comm(70, 71, "worker", time=3)
+    for i in range(10):
+        f.sample(ip=0x401000, misc=pd.USER, pid=70, tid=71, time=1000 + i, period=1)
+    with open(f"{folder}/names.data", "wb") as out:
+        out.write(f.whole())
+    run_print(f"--perf-data={folder}/names.data", "--output-format=html", f"--output-file={folder}/names.html")
+    with browser.Browser(1280, 900) as page:
+        page.open(f"{folder}/names.html")
+        names = page.run("[...document.getElementById('who').options].map((o) => o.textContent)")
+        assert names[1:] == ["server (70)"], names
+
+
 def rgb(color):
     hue, rich, light = map(float, re.match(r"hsl\(([\d.]+) ([\d.]+)% ([\d.]+)%\)$", color).groups())
     return [255 * part for part in colorsys.hls_to_rgb(hue / 360, light / 100, rich / 100)]
@@ -716,6 +735,7 @@ def main():
         check_diff(folder)
         check_tally(folder)
         check_unknown(folder)
+        check_names(folder)
         check_states(folder)
         check_refused(session, folder)
 

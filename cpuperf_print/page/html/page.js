@@ -512,13 +512,16 @@ function tasksOf(data) {
 	for (const p of [...processes.values()].sort((a, b) => b.weight - a.weight)) {
 		p.threads.sort((a, b) => weights[b] - weights[a]);
 
-		const { comm, pid } = threads[p.threads[0]];
+		/* The first thread has the process's name; it may have no samples. */
+		const first = p.threads.find((i) => threads[i].tid === threads[i].pid);
+		const { comm, pid } = threads[first ?? p.threads[0]];
+		const sampled = p.threads.filter((i) => weights[i] > 0);
 		const numbers = new Set(p.threads);
 
 		list.push({ name: `${comm} (${idOf(pid)})`,
 			isWanted: (t, number) => numbers.has(number) });
-		if (p.threads.length > 1)
-			list.push(...p.threads.map((i) => ({
+		if (sampled.length > 1)
+			list.push(...sampled.map((i) => ({
 				name: `\u2003${threadName(threads[i])}`,
 				isWanted: (t, number) => number === i })));
 	}
