@@ -176,7 +176,9 @@ static void mark_times(void)
 	task_begin_ex(d, clock, 17, none, none, string_handle_create("other clock"));
 	task_end_ex(d, clock, 18);
 	task_end_ex(d, NULL, t2);
-	task_end_ex(d, NULL, t2); /* of "now": after its beginning */
+	marker(d, none, string_handle_create("still"), 1);
+	usleep(300000);
+	task_end_ex(d, NULL, t2); /* of "now": it ends with the marker */
 	task_begin_overlapped_ex(d, NULL, get_timestamp(), three, none,
 				 string_handle_create("three"));
 	counter_set_value_ex(counter, NULL, get_timestamp(), &five);
