@@ -190,11 +190,11 @@ static void end_track(struct page_regions *r)
 /* The thread of the event; the one before is whole if it is another. */
 static struct page_track *find_track(struct page_regions *r, const struct profile_region_event *e)
 {
-	struct page_track *t = r->nr_tracks ? r->track[r->nr_tracks - 1] : NULL;
+	struct page_track *t = r->is_open ? r->track[r->nr_tracks - 1] : NULL;
 
-	if (r->is_open && t->pid == e->pid && t->tid == e->tid)
+	if (t && t->pid == e->pid && t->tid == e->tid)
 		return t;
-	if (r->is_open)
+	if (t)
 		end_track(r);
 	t = mem_zalloc(sizeof(*t));
 	if (!t)

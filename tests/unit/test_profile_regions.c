@@ -516,5 +516,11 @@ TEST(amounts_of_replicates)
 		assert_true(report_region_amounts_at(&a, want[i].path, want[i].replicate,
 						     want[i].number) == want[i].value);
 	report_region_amounts_fini(&a);
+	/* what ended before the first iteration is of none */
+	report_region_amounts_init(&a, functions, 2, 0);
+	assert_int_equal(report_region_amounts_read(&a, &p, &filter, 0, 0, times + 1, 2), 0);
+	assert_int_equal(a.paths.nr, 2);
+	assert_true(report_region_amounts_at(&a, 1, 0, REPORT_REGION_CALLS) == 1);
+	report_region_amounts_fini(&a);
 	report_functions_free(functions);
 }

@@ -147,7 +147,8 @@ TEST(threads_beyond_the_limit)
 	}
 	region_live_take(&l, 1000, &list);
 	ADD(1, {1100, 0, 0, E, 0}, {1100, 0, PARSE, B, 0}, {1101, 0, 0, E, 0});
+	ADD(999999, {1990, 0, SORT, B, 0}, {1995, 0, 0, E, 0});
 	region_live_take(&l, 2000, &list);
-	expect(0, "sort", 1, 100, 1099);
+	expect(0, "sort", 2, 105, 1104);
 	expect(1, "parse", 1, 1, 1);
 }
