@@ -535,7 +535,8 @@ CPUPERF_MARK_RARE void cpuperf_mark_close_counters(struct cpuperf_mark_own *own,
 
 	if (fd >= 0 && ioctl(fd, _IOR('$', 7, uint64_t *) /* PERF_EVENT_IOC_ID */, &id) == 0 &&
 	    (uint32_t)id == own->counters[slot].id) {
-		ioctl(fd, _IO('$', 1) /* PERF_EVENT_IOC_DISABLE */, 1 /* the group */);
+		if (own->pages[slot]) /* in a child there are none: the counters are its parent's */
+			ioctl(fd, _IO('$', 1) /* PERF_EVENT_IOC_DISABLE */, 1 /* the group */);
 		close(fd);
 	}
 	own->counters[slot].fd = 0;
@@ -1182,9 +1183,42 @@ __attribute__((constructor(101), unused)) static void cpuperf_mark_begin_image(v
 	}
 }
 
+/* How many regions of the thread and object are open then. */
+CPUPERF_MARK_OFTEN uint32_t cpuperf_mark_begin_block(uint64_t *site, const char *name)
+{
+	cpuperf_mark_write(CPUPERF_MARK_BEGIN, site, name);
+	return cpuperf_mark_thread_2.depth;
+}
+
+/* What an exception left open in the block, ends with it. 0: it began while nobody measured. */
+CPUPERF_MARK_OFTEN void cpuperf_mark_leave_block(uint32_t open)
+{
+	if (open < cpuperf_mark_thread_2.depth)
+		cpuperf_mark_thread_2.depth = open;
+	cpuperf_mark_write(CPUPERF_MARK_END_REGION, NULL, NULL);
+}
+
+__attribute__((unused)) static inline void cpuperf_mark_end_of_block(const volatile uint32_t *open)
+{
+	if (CPUPERF_MARK_IS_ON && *open)
+		cpuperf_mark_leave_block(*open);
+}
+
+#define CPUPERF_MARK_JOIN_(a, b) a##b
+#define CPUPERF_MARK_JOIN(a, b)  CPUPERF_MARK_JOIN_(a, b)
+/* The cleanup attribute runs when C++ exceptions leave the block, too. */
+#define CPUPERF_REGION(name)                                                                       \
+	static uint64_t CPUPERF_MARK_JOIN(cpuperf_mark_site_, __LINE__);                           \
+	__attribute__((cleanup(cpuperf_mark_end_of_block), unused)) const volatile uint32_t        \
+	CPUPERF_MARK_JOIN(cpuperf_mark_region_, __LINE__) =                                        \
+	    CPUPERF_MARK_IS_ON                                                                     \
+		? cpuperf_mark_begin_block(&CPUPERF_MARK_JOIN(cpuperf_mark_site_, __LINE__), name) \
+		: 0
+
 #else
 
 #define CPUPERF_MARK_SITE(kind, name)              ((void)0)
+#define CPUPERF_REGION(name)                       ((void)0)
 #define CPUPERF_MARK_SITE_VALUE(kind, name, value) ((void)(value))
 #define CPUPERF_MARK_CALL(kind, name)              ((void)(name))
 #define CPUPERF_MARK_CALL_VALUE(kind, name, value) ((void)(name), (void)(value))
@@ -1253,20 +1287,6 @@ CPUPERF_MARK_CALLED void cpuperf_resume_thread(void)
 {
 	CPUPERF_MARK_CALL(CPUPERF_MARK_RESUME_THREAD, NULL);
 }
-
-CPUPERF_MARK_CALLED void cpuperf_mark_end_of_block(const char *unused)
-{
-	(void)unused;
-	cpuperf_end();
-}
-
-#define CPUPERF_MARK_JOIN_(a, b) a##b
-#define CPUPERF_MARK_JOIN(a, b)  CPUPERF_MARK_JOIN_(a, b)
-/* The cleanup attribute runs when C++ exceptions leave the block, too. */
-#define CPUPERF_REGION(name)                                                                       \
-	__attribute__((cleanup(cpuperf_mark_end_of_block), unused))                                \
-	const char CPUPERF_MARK_JOIN(cpuperf_mark_region_, __LINE__) = 0;                          \
-	CPUPERF_BEGIN(name)
 
 #ifdef __cplusplus
 }

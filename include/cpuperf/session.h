@@ -101,8 +101,9 @@ CPUPERF_PUBLIC const struct cpuperf_event *cpuperf_session_event(const struct cp
  * in the session's thread after each iteration; it may be NULL. Once only: -EALREADY. */
 CPUPERF_PUBLIC int cpuperf_session_start(struct cpuperf_session *s, cpuperf_iteration_fn *fn,
 					 void *arg, struct cpuperf_error *e);
-/* Ends the iteration in progress now; the next one begins with its end. From any thread, and from
- * signal handlers. */
+/* Has the session's thread end the iteration in progress, as soon as it runs; the next one begins
+ * with its end. Returns at once: what the caller does meanwhile may still be in the iteration, and
+ * calls before its end are one. From any thread, and from signal handlers. */
 CPUPERF_PUBLIC void cpuperf_session_cut(struct cpuperf_session *s);
 /* Ends the session: the iteration in progress is read, passed to fn and saved. Returns at once.
  * From any thread, from fn and from signal handlers. Before start: it ends when it is started. */

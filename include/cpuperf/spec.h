@@ -32,7 +32,8 @@ CPUPERF_PUBLIC void cpuperf_spec_free(struct cpuperf_spec *spec);
  * before the wrong one. */
 CPUPERF_PUBLIC int cpuperf_spec_add(struct cpuperf_spec *spec, const char *events,
 				    struct cpuperf_error *e);
-/* Sets a key that is also an option: "duration" to "500ms", "num_iterations" to "10" … */
+/* Sets a key that is also an option ("duration" to "500ms", "num_iterations" to "10" …), or one
+ * that is true or false ("regions" to "true"). */
 CPUPERF_PUBLIC int cpuperf_spec_set(struct cpuperf_spec *spec, const char *key, const char *value,
 				    struct cpuperf_error *e);
 

@@ -53,7 +53,7 @@ enum sampled_claim {
 	SAMPLED_IDLE,     /* a clock on an idle CPU, which may skip samples */
 	SAMPLED_SHORT,    /* a clock, too short for /proc/stat, which counts in 10 ms */
 	SAMPLED_PARTIAL,  /* sampled_event.is_partial */
-	SAMPLED_LASTING,  /* waits: sampled by chance, and those that last when they are read */
+	SAMPLED_LASTING,  /* waits: how many samples they have does not follow from their sum */
 	SAMPLED_NO_COUNT, /* there is no count to compare with */
 	SAMPLED_HELD,     /* a flight recorder: its samples are of a part of the count's time */
 };

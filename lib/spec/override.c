@@ -79,6 +79,20 @@ static int set_word(struct spec *s, const struct key_row *row, const char *value
 	return 0;
 }
 
+static int set_bool(struct spec *s, const struct key_row *row, const char *value,
+		    const char *source, struct err *e)
+{
+	bool is_true = strcmp(value, "true") == 0;
+
+	if (!is_true && strcmp(value, "false") != 0) {
+		err_set_at(e, -EINVAL, source, 0, 0, "%s: \"%s\" is not true or false", row->name,
+			   value);
+		return -EINVAL;
+	}
+	memcpy((char *)s + row->offset, &is_true, sizeof(is_true));
+	return 0;
+}
+
 /* Up to the next comma, or the end. The terms of "cpu/event=1,umask=2/" contain commas; the slashes
  * of a path, as in "usdt:/lib/x.so:provider:name", begin none. */
 static size_t spelled_len(const char *text)
@@ -205,6 +219,8 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 {
 	const struct key_row *row = key_find(KEY_SPEC, key);
 
+	if (row && row->type == KEY_BOOL)
+		return set_bool(s, row, value, source, e);
 	if (!row || !row->metavar)
 		return err_set_at(e, -EINVAL, source, 0, 0, "no option sets the key \"%s\"", key);
 	if (row->type == KEY_STRING)

@@ -150,6 +150,24 @@ static void run_jump(void)
 	}
 }
 
+/* The same within a block, which ends what was left in it. */
+static void run_leave(void)
+{
+	static jmp_buf back;
+	static volatile int i;
+
+	for (i = 0; i < 10; i++) {
+		CPUPERF_REGION("request");
+		if (setjmp(back) == 0) {
+			CPUPERF_BEGIN("left");
+			burn(1000000);
+			longjmp(back, 1);
+		}
+		CPUPERF_BEGIN("after");
+		CPUPERF_END;
+	}
+}
+
 static void run_fork(int is_exec)
 {
 	pid_t pid;
@@ -198,6 +216,8 @@ int main(int argc, char **argv)
 		run_pause();
 	else if (strcmp(what, "jump") == 0)
 		run_jump();
+	else if (strcmp(what, "leave") == 0)
+		run_leave();
 	else if (strcmp(what, "fork") == 0)
 		run_fork(0);
 	else if (strcmp(what, "exec") == 0)

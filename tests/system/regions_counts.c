@@ -2,17 +2,29 @@
  * What test_regions_counts.py measures: regions with a known number of page faults. In each of
  * CALLS regions "outer": 3 pages, and two regions "inner" of 16 pages each.
  *
- * usage: regions_counts CALLS
+ * usage: regions_counts CALLS [fork]: after half of the calls, a child marks a region, too
  */
 #include <cpuperf/mark.h>
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void touch(char *at, int nr)
 {
 	for (int i = 0; i < nr; i++)
 		at[i * 4096] = 1;
+}
+
+static void make_child(void)
+{
+	if (fork() == 0) {
+		CPUPERF_BEGIN("child");
+		CPUPERF_END;
+		_exit(0);
+	}
+	wait(NULL);
 }
 
 int main(int argc, char **argv)
@@ -23,6 +35,8 @@ int main(int argc, char **argv)
 		char *at = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+		if (argc > 2 && i == nr / 2)
+			make_child();
 		madvise(at, 64 * 4096, MADV_NOHUGEPAGE);
 		CPUPERF_BEGIN("outer");
 		touch(at, 3);

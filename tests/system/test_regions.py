@@ -139,6 +139,20 @@ def check_regions_left_open_are_closed(folder):
     assert row["calls"] == row["closed"] == 1 and row["wall_ns"] >= 30e6, row
 
 
+def check_a_block_ends_what_was_left_in_it(folder):
+    """By longjmp, and by an exception; here the end of the block is known."""
+    measure(folder, build(folder), "leave")
+    rows = regions(folder)
+    # a mark between tells no more than that one region is open within the block
+    assert sorted(rows) == ["request", "request > left", "request > left > after"], sorted(rows)
+    assert (rows["request"]["calls"], rows["request"]["closed"]) == (10, 0), rows
+    assert (rows["request > left"]["calls"], rows["request > left"]["closed"]) == (10, 10), rows
+    measure(folder, build(folder, compiler="c++", source="regions_exception.cc"))
+    rows = regions(folder)
+    assert {p: (r["calls"], r["closed"]) for p, r in rows.items()} == \
+        {"request": (10, 0), "request > left": (10, 10)}, rows
+
+
 def check_processes(folder):
     program = build(folder)
     for what, closed in (("fork", 0), ("exec", 1)):

@@ -16,12 +16,12 @@ EVENTS = [CLOCK, *({"group_name": "software", "event_name": name}
                    for name in ("page_faults", "context_switches", "cpu_migrations", "task_clock"))]
 
 
-def measure(folder, calls, counts=("page_faults", "software:context_switches"), code=0, **keys):
+def measure(folder, calls, counts=("page_faults", "software:context_switches"), code=0, more=(), **keys):
     program = f"{folder}/program"
     run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/regions_counts.c")
     with open(f"{folder}/spec.cpspec", "w", encoding="ascii") as f:
         json.dump({"events": EVENTS, "regions": True, "region_counts": list(counts), **keys}, f)
-    return run(CPUPERF, f"--spec-file={folder}/spec.cpspec", "-o", f"{folder}/s", "--", program, str(calls), code=code)
+    return run(CPUPERF, f"--spec-file={folder}/spec.cpspec", "-o", f"{folder}/s", "--", program, str(calls), *more, code=code)
 
 
 def rows(folder):
@@ -40,6 +40,15 @@ def check_page_faults(folder):
     text = output(PRINT, f"{folder}/s", "--report=regions")
     assert "page_faults: the marks of a region count 0 in it and 0 in those around it" in text, text
     assert "[marks]" not in text, text
+
+
+def check_a_child_leaves_the_counters_of_its_parent(folder):
+    measure(folder, 100, more=["fork"])
+    found = rows(folder)
+    inner = found["outer > inner"]
+    assert int(inner["calls"]) == int(inner[PAGES + "_calls"]) == 200 and "child" in found, found
+    # after fork, pages of the program are copied at their next write: not those that are touched here
+    assert int(inner[PAGES]) == 200 * 16, inner
 
 
 def check_chance(folder):

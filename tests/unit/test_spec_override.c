@@ -148,6 +148,22 @@ TEST(retain)
 	}
 }
 
+TEST(booleans)
+{
+	struct err e = {0};
+	struct spec s;
+
+	spec_init(&s);
+	assert_int_equal(spec_override(&s, "regions", "true", "program", &e), 0);
+	assert_true(s.has_regions);
+	assert_int_equal(spec_override(&s, "regions", "false", "program", &e), 0);
+	assert_false(s.has_regions);
+	assert_int_equal(spec_override(&s, "regions", "yes", "program", &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "\"yes\" is not true or false"));
+	assert_false(s.has_regions);
+	spec_fini(&s);
+}
+
 TEST(strings)
 {
 	static const struct {
