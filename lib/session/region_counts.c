@@ -5,10 +5,12 @@
 
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "base/reading.h"
 #include "pmu/user.h"
 #include "session/plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 struct group {
@@ -24,39 +26,6 @@ static bool has_name(const struct plan_event *p, const char *name)
 	if (colon && (strncmp(name, p->asked->group_name, len) != 0 || p->asked->group_name[len]))
 		return false;
 	return strcmp(p->asked->event_name, colon ? colon + 1 : name) == 0;
-}
-
-static int find_event(struct region_counts *c, const char *name, struct err *e)
-{
-	const struct spec_pos *pos = &c->plan->spec->region_counts_pos; /* none, of an option */
-	const char *source = pos->line ? c->plan->spec->source : "";
-	for (size_t i = 0; i < c->plan->nr_events; i++) {
-		const struct plan_event *p = &c->plan->events[i];
-
-		if (!has_name(p, name))
-			continue;
-		if (p->set == PLAN_NO_SET || p->set == PLAN_ALONE)
-			return err_set_at(e, -EINVAL, source, pos->line, pos->column,
-					  "region_counts: \"%s\" does not count a thread", name);
-		c->names[c->nr] = p->label;
-		c->events[c->nr++] = p;
-		return 0;
-	}
-	err_set_at(e, -EINVAL, source, pos->line, pos->column,
-		   "region_counts: no event of the session is \"%s\"", name);
-	err_hint(e, "name it in events, too: its counts are those of the whole session");
-	return -EINVAL;
-}
-
-int region_counts_init(struct region_counts *c, const struct plan *plan, struct err *e)
-{
-	const struct spec_list *list = &plan->spec->region_counts;
-	int rc = 0;
-
-	*c = (struct region_counts){.plan = plan};
-	for (size_t i = 0; i < list->nr && i < REGION_COUNTS_MAX && rc == 0; i++)
-		rc = find_event(c, list->item[i], e);
-	return rc;
 }
 
 static int open_one(const struct region_counts *c, uint32_t i, uint32_t tid, int leader)
@@ -75,6 +44,78 @@ static int open_one(const struct region_counts *c, uint32_t i, uint32_t tid, int
 	fd = pmu_user_open(&pmu_kernel_ops, attr, (pid_t)tid, leader);
 	mem_free(attr);
 	return fd;
+}
+
+static void leave_out(struct region_counts *c, const struct plan_event *p,
+		      const struct event_support *why)
+{
+	char *note = c->notes[c->nr_notes++];
+
+	snprintf(note, REGION_COUNTS_NOTE_BYTES, "regions have no counts of %s: %s%s%s", p->label,
+		 reading_state_name(why->state), why->reason[0] ? ": " : "", why->reason);
+}
+
+/* Tries the event in the calling thread, in a group with those before: one that cannot be opened
+ * would leave the others uncounted, too. */
+static void add_event(struct region_counts *c, const struct plan_event *p, struct group *trial)
+{
+	struct event_support why = {.state = READING_OK};
+	int fd;
+
+	c->names[c->nr] = p->label;
+	c->events[c->nr] = p;
+	fd = open_one(c, c->nr, 0, c->nr ? trial->fds[0] : -1);
+	if (fd < 0) {
+		event_support_explain_use(c->plan->host, &p->event, p->asked->flags, -fd, &why);
+		leave_out(c, p, &why);
+		return;
+	}
+	trial->fds[trial->nr++] = fd;
+	c->nr++;
+}
+
+static int find_event(struct region_counts *c, const char *name, struct group *trial, struct err *e)
+{
+	const struct spec_pos *pos = &c->plan->spec->region_counts_pos; /* none, of an option */
+	const char *source = pos->line ? c->plan->spec->source : "";
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
+		const struct plan_event *p = &c->plan->events[i];
+
+		if (!has_name(p, name))
+			continue;
+		if (p->set == PLAN_NO_SET && p->support.state == READING_NOT_SUPPORTED) {
+			leave_out(c, p, &p->support);
+			return 0;
+		}
+		if (p->set == PLAN_NO_SET || p->set == PLAN_ALONE)
+			return err_set_at(e, -EINVAL, source, pos->line, pos->column,
+					  "region_counts: \"%s\" does not count a thread", name);
+		add_event(c, p, trial);
+		return 0;
+	}
+	err_set_at(e, -EINVAL, source, pos->line, pos->column,
+		   "region_counts: no event of the session is \"%s\"", name);
+	err_hint(e, "name it in events, too: its counts are those of the whole session");
+	return -EINVAL;
+}
+
+static void close_group(struct group *g)
+{
+	while (g->nr)
+		pmu_kernel_ops.close(g->fds[--g->nr]);
+}
+
+int region_counts_init(struct region_counts *c, const struct plan *plan, struct err *e)
+{
+	const struct spec_list *list = &plan->spec->region_counts;
+	struct group trial = {.nr = 0};
+	int rc = 0;
+
+	*c = (struct region_counts){.plan = plan};
+	for (size_t i = 0; i < list->nr && i < REGION_COUNTS_MAX && rc == 0; i++)
+		rc = find_event(c, list->item[i], &trial, e);
+	close_group(&trial);
+	return rc;
 }
 
 void *region_counts_open(struct region_counts *c, uint32_t tid, int *fds)
@@ -103,7 +144,6 @@ void region_counts_close(void *group)
 
 	if (!g)
 		return;
-	while (g->nr)
-		pmu_kernel_ops.close(g->fds[--g->nr]);
+	close_group(g);
 	mem_free(g);
 }

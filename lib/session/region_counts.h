@@ -13,19 +13,22 @@
 struct plan;
 struct plan_event;
 
-enum { REGION_COUNTS_MAX = 8 };
+enum { REGION_COUNTS_MAX = 8, REGION_COUNTS_NOTE_BYTES = 512 };
 
 struct region_counts {
 	const struct plan *plan; /* borrowed */
 	const struct plan_event *events[REGION_COUNTS_MAX];
 	const char *names[REGION_COUNTS_MAX]; /* their labels */
 	uint32_t nr;
+	/* Of events that cannot be counted here, which are left out: which and why. */
+	char notes[REGION_COUNTS_MAX][REGION_COUNTS_NOTE_BYTES];
+	uint32_t nr_notes;
 	uint64_t nr_failed; /* threads whose counters could not be opened */
 	int error;          /* why, of the first one: errno */
 };
 
-/* Finds the events. 0 or -errno with *e: a name is that of no event of the session, or of one that
- * is not counted for a thread. */
+/* Finds the events, and tries which can be counted. 0 or -errno with *e: a name is that of no event
+ * of the session, or of one that is not counted for a thread. */
 int region_counts_init(struct region_counts *c, const struct plan *plan, struct err *e);
 /* Opens the group of a thread. fds: its counters, the leader first, borrowed. NULL: it cannot be
  * opened. */

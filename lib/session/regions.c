@@ -419,6 +419,8 @@ void session_regions_end(struct session_regions *r, const char *notes[SESSION_RE
 	mem_free(r->live);
 	r->live = NULL;
 	dict_fini(&r->names);
-	for (size_t i = 0; i < SESSION_REGIONS_NR_NOTES; i++)
+	for (size_t i = 0; i < SESSION_REGIONS_NR_OWN_NOTES; i++)
 		notes[i] = r->notes[i];
+	for (size_t i = 0; i < REGION_COUNTS_MAX; i++)
+		notes[SESSION_REGIONS_NR_OWN_NOTES + i] = r->counts.notes[i];
 }

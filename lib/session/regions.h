@@ -24,7 +24,8 @@ struct tracefs;
 struct wire;
 
 enum {
-	SESSION_REGIONS_NR_NOTES = 13,
+	SESSION_REGIONS_NR_OWN_NOTES = 13,
+	SESSION_REGIONS_NR_NOTES = SESSION_REGIONS_NR_OWN_NOTES + REGION_COUNTS_MAX,
 	SESSION_REGIONS_NOTE_BYTES = 200,
 	SESSION_REGIONS_MAX_QUEUED = 1024,
 };
@@ -37,7 +38,7 @@ struct session_regions {
 	struct dict names;           /* of regions, by number; if they are written there */
 	struct region_counts counts; /* of the wire's thread */
 	struct region_live *live;    /* owned; NULL: regions are not added up meanwhile */
-	char notes[SESSION_REGIONS_NR_NOTES][SESSION_REGIONS_NOTE_BYTES];
+	char notes[SESSION_REGIONS_NR_OWN_NOTES][SESSION_REGIONS_NOTE_BYTES];
 
 	/* of the thread that sets programs */
 	pthread_t thread;

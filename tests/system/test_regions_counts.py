@@ -61,6 +61,18 @@ def check_chance(folder):
     assert float(outer[PAGES + "_low"]) <= 70100 and float(outer[PAGES + "_high"]) >= 69999.5, outer
 
 
+def check_events_that_are_not_supported(folder):
+    unsupported = {"group_name": "fixed", "event_name": "instructions_retired"}
+    for counts in (("instructions_retired", "page_faults"), ("page_faults", "instructions_retired")):
+        done = measure(folder, 10, counts=counts, events=[*EVENTS, unsupported])
+        text = output(PRINT, f"{folder}/s", "--report=regions")
+        inner = rows(folder)["outer > inner"]
+        assert inner[PAGES] == str(20 * 16), inner
+        if "in_regions_instructions_retired" not in inner: # no PMU
+            said = "regions have no counts of instructions_retired: not supported: "
+            assert said in done.stderr and said in text, (done.stderr, text)
+
+
 def check_names(folder):
     done = measure(folder, 1, counts=["page_fault"], code=None)
     assert done.returncode and 'no event of the session is "page_fault"' in done.stderr, done.stderr
