@@ -266,7 +266,7 @@ static uint32_t read_pid(const struct seen *s, uint32_t tid)
 }
 
 /* False: it is not blocked, not there any more, or not this user's to look at. */
-static bool look(struct seen *s, struct seen_thread *t, bool has_room, struct seen_wait *w)
+static bool look(struct seen *s, struct seen_thread *t, struct seen_wait *w)
 {
 	struct reading before;
 	struct call c;
@@ -277,7 +277,7 @@ static bool look(struct seen *s, struct seen_thread *t, bool has_room, struct se
 	if (!delays_read_thread(s->root, t->tid, &before) || !read_call(s, t->tid, &c))
 		return false;
 	w->has_stack = before.running_ns != t->runs;
-	if (w->has_stack && (!has_room || !is_usable(&c)))
+	if (w->has_stack && !is_usable(&c))
 		return false;
 	if (w->has_stack) {
 		w->reason = reason_of(s, t->tid, &c);
@@ -306,7 +306,8 @@ void seen_look(struct seen *s, uint64_t now_ns, seen_fn *fn, void *arg)
 	unsigned stacks = 0, looks = 0;
 
 	s->due_ns = now_ns + SEEN_PERIOD_NS;
-	for (size_t i = 0; i < SEEN_SLOTS && looks < MAX_LOOKS; i++) {
+	/* the next call goes on behind the last one */
+	for (size_t i = 0; i < SEEN_SLOTS && looks < MAX_LOOKS && stacks < MAX_STACKS; i++) {
 		struct seen_thread *t = &s->slot[s->next++ % SEEN_SLOTS];
 		struct seen_wait w;
 
@@ -314,7 +315,7 @@ void seen_look(struct seen *s, uint64_t now_ns, seen_fn *fn, void *arg)
 			continue;
 		looks++;
 		t->due_ns = next_due(t, now_ns);
-		if (!look(s, t, stacks < MAX_STACKS, &w))
+		if (!look(s, t, &w))
 			continue;
 		stacks += w.has_stack;
 		t->runs = w.delay.running_ns;

@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -89,6 +91,51 @@ TEST(pipe)
 	assert_int_equal(nr_got, 3);
 	close(w.fds[0]);
 	close(w.fds[1]);
+}
+
+/* The system call that a thread is in is read(). */
+static bool is_in_read(uint32_t tid)
+{
+	char path[64], line[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
+	f = fopen(path, "r");
+	if (f && !fgets(line, sizeof(line), f))
+		line[0] = '\0';
+	if (f)
+		fclose(f);
+	return line[0] >= '0' && line[0] <= '9' && strtol(line, NULL, 10) == SYS_read;
+}
+
+/* Of a pool that waits, each thread is seen with its stack soon, though one call sees few. */
+TEST(pool)
+{
+	enum { NR_POOL = 40, NR_CALLS = 5 };
+	struct waiter w[NR_POOL] = {0};
+	pthread_t thread[NR_POOL];
+	struct seen *s = make(&root_live);
+	uint64_t now_ns = clock_monotonic_ns();
+
+	assert_int_equal(pipe(w[0].fds), 0);
+	for (size_t i = 0; i < NR_POOL; i++) {
+		w[i].fds[0] = w[0].fds[0];
+		assert_int_equal(pthread_create(&thread[i], NULL, wait_for_byte, &w[i]), 0);
+	}
+	for (size_t i = 0; i < NR_POOL; i++) {
+		while (!is_in_read((uint32_t)atomic_load(&w[i].tid)))
+			usleep(1000);
+		seen_add(s, (uint32_t)atomic_load(&w[i].tid));
+	}
+	for (size_t i = 0; i < NR_CALLS; i++)
+		seen_look(s, now_ns + i * SEEN_PERIOD_NS, add, NULL);
+	assert_int_equal(nr_got, NR_POOL);
+	for (size_t i = 0; i < NR_POOL; i++)
+		assert_int_equal(write(w[0].fds[1], "x", 1), 1);
+	for (size_t i = 0; i < NR_POOL; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	close(w[0].fds[0]);
+	close(w[0].fds[1]);
 }
 
 /* Only those are looked at that were switched out and not preempted, last of all. */
