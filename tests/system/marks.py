@@ -15,6 +15,16 @@ def measure(folder, *command, env=None):
     return run(CPUPERF, "--regions", "--", *command, cwd=folder, code=7, env=env).stdout
 
 
+def varint(data, at):
+    """The number of seven bits a byte, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7f) << shift
+        at, shift = at + 1, shift + 7
+        if not data[at - 1] & 0x80:
+            return value, at
+
+
 def marks(folder, may_lose=False):
     """[(kind, name, value, depth)] of each thread, the first one first, as it wrote them."""
     common, = glob.glob(f"{folder}/cpuperf.session/*.common.cpuperf")
@@ -23,12 +33,17 @@ def marks(folder, may_lose=False):
         if kind == 22:
             number, length = struct.unpack_from("<IH", payload)
             names[number] = payload[6:6 + length].decode()
-        if kind == 23:
-            pid, tid, _, _, lost, size, nr = struct.unpack_from("<IIIIQII", payload)
+        if kind == 24:
+            pid, tid, _, _, lost, nr = struct.unpack_from("<IIIIQI", payload)
             assert may_lose or lost == 0, lost
-            for i in range(nr):
-                _, value, name, what, depth = struct.unpack_from("<QqIII", payload, 32 + i * size)
-                threads.setdefault((pid, tid), []).append((what, names[name], value, depth))
+            at = 28
+            for _ in range(nr):
+                head, (_, at) = payload[at], varint(payload, at + 1)
+                depth, at = varint(payload, at) if head & 0x20 else (0, at)
+                value, at = varint(payload, at) if head & 0x40 else (0, at)
+                name, at = varint(payload, at) if head & 0x80 else (0, at)
+                value = -(value + 1) // 2 if value & 1 else value // 2
+                threads.setdefault((pid, tid), []).append((head & 0x1f, names[name], value, depth))
     return list(threads.values())
 
 
