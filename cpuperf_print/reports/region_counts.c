@@ -1,12 +1,15 @@
 #include "reports/region_counts.h"
 
 #include "base/buf.h"
+#include "profile/session.h"
 #include "screen/number.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { CALLS = 3 };
 
 /* What is printed of an event: its sum, that without the regions inside, per call, and how many
  * calls were counted. */
@@ -18,8 +21,17 @@ static const struct {
     {"", NULL, GRID_COUNT, GRID_ESTIMATE, GRID_ALL},
     {"_self", "self", GRID_COUNT, GRID_ESTIMATE, GRID_ALL},
     {"_per_call", "per call", GRID_REAL, GRID_REAL, GRID_ALL},
-    {"_calls", NULL, GRID_COUNT, GRID_COUNT, GRID_ONLY_MACHINES},
+    [CALLS] = {"_calls", "counted", GRID_COUNT, GRID_COUNT, GRID_ONLY_MACHINES},
 };
+
+/* Without a unit, whole numbers are printed. */
+static enum grid_kind kind_of(const struct reports_region_counts *c, uint32_t event, size_t column)
+{
+	enum grid_kind kind =
+	    c->sums->counts.is_sparse ? columns_of[column].sparse : columns_of[column].exact;
+
+	return kind == GRID_COUNT && column != CALLS && c->units[event] ? GRID_AMOUNT : kind;
+}
 
 size_t reports_region_counts_columns(struct reports_region_counts *c, struct grid_column *columns)
 {
@@ -30,12 +42,15 @@ size_t reports_region_counts_columns(struct reports_region_counts *c, struct gri
 		const char *name = dict_text(&sums->counts.names, i);
 
 		for (size_t k = 0; k < REPORTS_REGION_COUNT_COLUMNS; k++) {
+			/* the events of a call are counted together */
+			bool is_shown = sums->counts.is_sparse && k == CALLS && !i;
+
 			snprintf(c->names[i][k], sizeof(c->names[i][k]), "in_regions_%s%s", name,
 				 columns_of[k].suffix);
-			columns[nr++] = (struct grid_column){
-			    c->names[i][k], columns_of[k].heading ?: name, NULL,
-			    sums->counts.is_sparse ? columns_of[k].sparse : columns_of[k].exact,
-			    columns_of[k].audience};
+			columns[nr++] =
+			    (struct grid_column){c->names[i][k], columns_of[k].heading ?: name,
+						 k == CALLS ? NULL : c->units[i], kind_of(c, i, k),
+						 is_shown ? GRID_ALL : columns_of[k].audience};
 		}
 	}
 	return nr;
@@ -46,7 +61,7 @@ static void put_amount(const struct reports_region_counts *c, struct grid *g, st
 	const struct interval relative = {1, all.low / all.share, all.high / all.share};
 
 	if (!isfinite(all.share))
-		grid_none(g);
+		grid_na(g);
 	else if (!c->sums->counts.is_sparse)
 		grid_count(g, (uint64_t)(all.share + 0.5));
 	else if (all.share > 0)
@@ -112,13 +127,26 @@ static struct reports_region_marks find_marks(const struct reports_region_counts
 	return m;
 }
 
+/* NULL: it is a number. */
+static const char *unit_of(const struct profile_facts *facts, const char *label)
+{
+	for (uint32_t i = 0; i < facts->nr_events; i++)
+		if (strcmp(facts->events[i].label, label) == 0 &&
+		    strcmp(facts->events[i].unit, "ns") == 0)
+			return "ns";
+	return NULL;
+}
+
 void reports_region_counts_init(struct reports_region_counts *c, struct report_region_sums *sums,
-				const struct profile_processes *p, bool subtracts)
+				const struct profile_processes *p,
+				const struct profile_facts *facts, bool subtracts)
 {
 	c->sums = sums;
 	c->nr = (uint32_t)sums->counts.names.nr;
 	if (c->nr > REPORTS_REGION_COUNTS_MAX)
 		c->nr = REPORTS_REGION_COUNTS_MAX;
+	for (uint32_t i = 0; i < c->nr; i++)
+		c->units[i] = unit_of(facts, dict_text(&sums->counts.names, i));
 	c->is_subtracted = subtracts && !sums->counts.is_sparse;
 	c->wall = find_marks(c, p, DICT_NONE);
 	for (uint32_t i = 0; i < c->nr; i++)
@@ -141,8 +169,12 @@ static void put_marks(const struct reports_region_marks *m, const char *name, co
 
 void reports_region_counts_heading(const struct reports_region_counts *c, struct buf *text)
 {
+	if (c->nr && c->sums->counts.is_sparse)
+		buf_adds(text, "Counts are estimates from the calls that were counted, with 95 % "
+			       "intervals, which cannot cover what no counted call had; n/a: too "
+			       "few counted calls; 0: none in those counted\n");
 	for (uint32_t i = 0; i < c->nr; i++)
-		put_marks(&c->marks[i], dict_text(&c->sums->counts.names, i), "count", "",
-			  c->is_subtracted, text);
+		put_marks(&c->marks[i], dict_text(&c->sums->counts.names, i), "count",
+			  c->units[i] ? " ns" : "", c->is_subtracted, text);
 	put_marks(&c->wall, "wall", "take", " ns", false, text);
 }

@@ -9,6 +9,7 @@
 #include "screen/grid.h"
 
 struct buf;
+struct profile_facts;
 
 enum { REPORTS_REGION_COUNTS_MAX = PROFILE_MAX_REGION_COUNTS, REPORTS_REGION_COUNT_COLUMNS = 4 };
 
@@ -23,12 +24,14 @@ struct reports_region_counts {
 	bool is_subtracted;
 	struct reports_region_marks marks[REPORTS_REGION_COUNTS_MAX], wall;
 	char names[REPORTS_REGION_COUNTS_MAX][REPORTS_REGION_COUNT_COLUMNS][160];
-	uint32_t nr; /* events */
+	const char *units[REPORTS_REGION_COUNTS_MAX]; /* NULL: numbers; else "ns" */
+	uint32_t nr;                                  /* events */
 };
 
 /* Finds what marks themselves count, and subtracts it if asked. p: of the sums. Called first. */
 void reports_region_counts_init(struct reports_region_counts *c, struct report_region_sums *sums,
-				const struct profile_processes *p, bool subtracts);
+				const struct profile_processes *p,
+				const struct profile_facts *facts, bool subtracts);
 /* Adds the columns; returns how many. They borrow from *c. */
 size_t reports_region_counts_columns(struct reports_region_counts *c, struct grid_column *columns);
 /* Adds the cells of the sum with that number. */

@@ -27,7 +27,8 @@ enum {
 	ROWS_WHEN_BRIEF = 8,
 	MAX_EVENTS = 8,
 	TEXT_BYTES = 64 << 10,
-	LABEL_BYTES = 128
+	LABEL_BYTES = 128,
+	NAMES_FOR_PEOPLE = 10
 };
 
 /* A path by the number of its text. */
@@ -50,6 +51,7 @@ struct report {
 	size_t nr_events;
 	bool by_thread;
 	uint64_t nr_put, nr_left;
+	uint32_t last_left;                                                         /* a sum */
 	char names[MAX_EVENTS][LABEL_BYTES], sample_names[MAX_EVENTS][LABEL_BYTES]; /* of columns */
 };
 
@@ -206,7 +208,7 @@ static int read_all(struct report *r, struct err *e)
 	if (report_region_sums_read(&r->sums, r->processes, &r->j->selection->filter, in->start_ns,
 				    r->by_thread))
 		return err_set(e, -ENOMEM, "out of memory");
-	reports_region_counts_init(&r->counts, &r->sums, r->processes,
+	reports_region_counts_init(&r->counts, &r->sums, r->processes, in->facts,
 				   r->j->selection->without_marks);
 	return read_samples(r, e);
 }
@@ -307,10 +309,11 @@ static void put_tree(struct report *r, struct grid *g, uint32_t thread, uint32_t
 			continue;
 		if (r->nr_put == top) {
 			r->nr_left++;
-			continue;
+			r->last_left = r->order[i];
+		} else {
+			r->nr_put++;
+			put_row(r, g, r->order[i]);
 		}
-		r->nr_put++;
-		put_row(r, g, r->order[i]);
 		put_tree(r, g, thread, r->order[i]);
 	}
 }
@@ -323,6 +326,11 @@ static void put_all(struct report *r, struct grid *g)
 		put_tree(r, g, REPORT_ALL_THREADS, DICT_NONE);
 	for (uint32_t i = 1; r->by_thread && i <= nr; i++)
 		put_tree(r, g, i, DICT_NONE);
+	if (r->nr_left == 1 && r->j->output->form == GRID_PEOPLE) {
+		/* as long as the line that would name it */
+		put_row(r, g, r->last_left);
+		r->nr_left = 0;
+	}
 }
 
 static size_t add_event_columns(struct report *r, struct grid_column *columns)
@@ -382,6 +390,55 @@ static struct grid *make_grid(struct report *r)
 	return reports_grid(r->j, columns, nr);
 }
 
+static bool is_trial(const char *name)
+{
+	return strcmp(name, REPORT_REGION_TRIAL) == 0 ||
+	       strcmp(name, REPORT_REGION_TRIAL_INNER) == 0;
+}
+
+/* Each once; false: there are more. */
+static bool add_names(const struct report *r, struct buf *out)
+{
+	const char *names[NAMES_FOR_PEOPLE];
+	size_t nr = 0, k;
+
+	for (uint32_t i = 1; i < profile_nr_regions(r->processes); i++) {
+		const char *name = profile_region(r->processes, i)->name;
+
+		for (k = 0; k < nr && strcmp(names[k], name) != 0; k++)
+			;
+		if (k < nr || is_trial(name))
+			continue;
+		if (nr == NAMES_FOR_PEOPLE)
+			return false;
+		buf_printf(out, "%s%s", nr ? ", " : "", name);
+		names[nr++] = name;
+	}
+	return true;
+}
+
+/* A name that --region misspells. */
+static void put_unmatched(const struct report *r)
+{
+	const struct profile_globs *globs = &r->j->selection->filter.regions;
+	bool *within = profile_regions_within(r->processes, globs);
+	bool is_people = r->j->output->form == GRID_PEOPLE, is_any = !within;
+	BUF_AUTO(text, TEXT_BYTES);
+
+	for (uint32_t i = 1; !is_any && i < profile_nr_regions(r->processes); i++)
+		is_any = within[i];
+	mem_free(within);
+	if (is_any || profile_nr_regions(r->processes) == 1)
+		return;
+	buf_adds(&text, "No region matches --region; there are: ");
+	if (!add_names(r, &text))
+		buf_adds(&text, ", …");
+	if (is_people)
+		buf_printf(&r->j->output->text, "%s\n", buf_str(&text));
+	else
+		fprintf(stderr, "cpuperf_print: %s\n", buf_str(&text));
+}
+
 static void put_heading(const struct report *r)
 {
 	const struct profile_regions_stats *s = profile_regions_stats(r->processes);
@@ -390,6 +447,7 @@ static void put_heading(const struct report *r)
 
 	if (r->j->output->form != GRID_PEOPLE) {
 		region_notes_put(r->j);
+		put_unmatched(r);
 		return;
 	}
 	if (!s->nr_marks && !s->nr_lost) {
@@ -421,6 +479,7 @@ static void put_heading(const struct report *r)
 	for (size_t i = 0; i < s->nr_notes; i++)
 		buf_printf(text, "Note: %s\n", s->notes[i]);
 	reports_region_counts_heading(&r->counts, text);
+	put_unmatched(r);
 }
 
 int reports_regions(struct job *j, struct err *e)

@@ -7,6 +7,10 @@
 
 enum { MAX_NAMES = 1024, MAX_NAME_BYTES = 1 << 20, MAX_COUNTS = 1 << 22 };
 #define OUTSIDE 0.05 /* of the 95 % interval, on both sides */
+/* With fewer calls, an interval by Student's distribution holds too rarely: counts are skewed. */
+#define MIN_CALLS 30
+/* Of n calls alike, up to 3/n of all may be others (95 %). */
+#define UNSEEN 3
 
 void report_region_count_sums_init(struct report_region_count_sums *s)
 {
@@ -41,6 +45,8 @@ static int add_one(struct report_region_count_sums *s, uint32_t sum,
 		return s->names.nr >= MAX_NAMES || s->counts.nr >= MAX_COUNTS ? 0 : -ENOMEM;
 	if (!c->calls || from->value < c->least)
 		c->least = from->value;
+	if (from->value > c->most)
+		c->most = from->value;
 	c->total += from->value;
 	c->nr_below += from->nr_below;
 	add_to_mean(&c->mean, &c->squares, ++c->calls, from->value);
@@ -98,28 +104,31 @@ report_region_count_sums_find(const struct report_region_count_sums *s, uint32_t
 	return dict_at(&s->counts, dict_find(&s->counts, &key));
 }
 
-/* Of nr calls without repetition out of all: the part of all that was not seen varies. */
-static struct interval estimate(uint64_t nr, uint64_t all, uint64_t total, double mean,
-				double squares)
+/* Of nr calls without repetition out of all: the part of all that was not seen varies, and calls
+ * that nobody saw may have as much more or less as the largest one had. */
+static struct interval estimate(const struct report_region_count *c, uint64_t nr, uint64_t all,
+				uint64_t total, double mean, double squares)
 {
-	double n = (double)nr, whole = mean * (double)all, half;
+	double n = (double)nr, whole = mean * (double)all, half, unseen;
 
 	if (nr >= all)
 		return (struct interval){(double)total, (double)total, (double)total};
-	if (nr < 2)
-		return (struct interval){nr ? whole : NAN, NAN, NAN};
+	if (nr < MIN_CALLS)
+		return (struct interval){NAN, NAN, NAN};
 	half = chance_student_inverse(OUTSIDE, n - 1) * (double)all *
 	       sqrt(squares / (n - 1) / n * (1 - n / (double)all));
+	unseen = UNSEEN / n * (double)(all - nr) * fmax((double)c->most, 1);
+	half = hypot(half, unseen);
 	/* what was counted is certain */
 	return (struct interval){whole, fmax(whole - half, (double)total), whole + half};
 }
 
 struct interval report_region_count_estimate(const struct report_region_count *c, uint64_t calls)
 {
-	return estimate(c->calls, calls, c->total, c->mean, c->squares);
+	return estimate(c, c->calls, calls, c->total, c->mean, c->squares);
 }
 
 struct interval report_region_count_self(const struct report_region_count *c, uint64_t calls)
 {
-	return estimate(c->self_calls, calls, c->self, c->self_mean, c->self_squares);
+	return estimate(c, c->self_calls, calls, c->self, c->self_mean, c->self_squares);
 }

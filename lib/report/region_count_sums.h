@@ -20,7 +20,7 @@ struct report_region_count {
 	uint64_t total;       /* of these */
 	uint64_t self_calls;  /* of these, where all regions inside were counted, too */
 	uint64_t self;        /* of self_calls, without the regions inside */
-	uint64_t least;       /* of a call */
+	uint64_t least, most; /* of a call */
 	uint64_t nr_below;    /* regions that were counted inside calls, with those in them */
 	uint64_t nr_inner;    /* of self_calls: regions next inside */
 	double mean, squares; /* squares: of the differences from the mean, added up */
@@ -47,7 +47,7 @@ const struct report_region_count *
 report_region_count_sums_find(const struct report_region_count_sums *s, uint32_t sum,
 			      uint32_t name);
 /* The sum over so many calls, with its 95 % interval: from the mean of those counted, as calls
- * chosen by chance. Without chance if all were. NaN: one call does not say how they differ. */
+ * chosen by chance. Without chance if all were. NaN: too few were counted for an interval. */
 struct interval report_region_count_estimate(const struct report_region_count *c, uint64_t calls);
 struct interval report_region_count_self(const struct report_region_count *c, uint64_t calls);
 

@@ -92,33 +92,66 @@ TEST(marks_of_some_calls_are_not_subtracted)
 	assert_int_equal(report_region_count_sums_find(&s, SUM, 0)->total, 100);
 }
 
-/* Mean 20, deviation 10, 3 of 12: 240 ± 4.303 × 12 × 10 × sqrt(1/3 × 3/4). */
+/* Mean 20, 30 of 120: 2,400 ± 2.045 × 120 × deviation × sqrt(1/30 × 3/4), and 3/30 of 90 calls of
+ * up to 30. */
 TEST(some_calls_are_an_estimate)
 {
 	const struct profile_region_event bare = {.nr_counts = 0}, closed = {.is_closed = true};
+	double deviation = sqrt(20 * 100 / 29.0), half;
 	struct interval all;
 
-	add(10, 0, true);
-	add(20, 0, false);
-	add(30, 0, true);
+	for (int i = 0; i < 10; i++) {
+		add(10, 0, true);
+		add(20, 0, false);
+		add(30, 0, true);
+	}
 	assert_int_equal(report_region_count_sums_add(&s, SUM, &closed), 0);
 	assert_false(s.is_sparse);
 	assert_int_equal(report_region_count_sums_add(&s, SUM, &bare), 0);
 	assert_true(s.is_sparse);
-	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 12);
-	assert_true(fabs(all.share - 240) < 1e-6);
-	assert_true(fabs(all.high - (240 + 4.30265 * 12 * 10 * 0.5)) < 0.1);
-	assert_true(all.low == 60); /* what was counted */
-	assert_int_equal(report_region_count_sums_find(&s, SUM, 0)->self_calls, 2);
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 120);
+	half = hypot(2.04523 * 120 * deviation * sqrt(1 / 30.0 * 3 / 4), 3 / 30.0 * 90 * 30);
+	assert_true(fabs(all.share - 2400) < 1e-6);
+	assert_true(fabs(all.high - (2400 + half)) < 0.1);
+	assert_true(fabs(all.low - (2400 - half)) < 0.1);
+	assert_int_equal(report_region_count_sums_find(&s, SUM, 0)->self_calls, 20);
 }
 
-TEST(one_call_of_many_has_no_interval)
+/* The first call counts more, and was not counted. */
+TEST(calls_that_agree_leave_room_for_others)
 {
 	struct interval all;
 
-	add(10, 0, true);
-	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 12);
-	assert_true(all.share == 120 && isnan(all.low) && isnan(all.high));
+	for (int i = 0; i < 40; i++)
+		add(16, 0, true);
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 400);
+	assert_true(all.share == 6400 && all.low <= 6400 - 19 && all.high >= 6400 + 19);
+	assert_true(all.high < 1.1 * 6400);
+}
+
+TEST(no_call_that_counts_leaves_room_for_others)
+{
+	struct interval all;
+
+	for (int i = 0; i < 40; i++)
+		add(0, 0, true);
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 400);
+	assert_true(all.share == 0 && all.low == 0 && all.high >= 1);
+	add(1000, 0, true);
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 410);
+	assert_true(fabs(all.share - 10000) < 1e-6 && all.low == 1000); /* what was counted */
+}
+
+TEST(few_calls_of_many_are_no_estimate)
+{
+	struct interval all;
+
+	for (int i = 0; i < 29; i++)
+		add(10, 0, true);
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 120);
+	assert_true(isnan(all.share) && isnan(all.low) && isnan(all.high));
+	all = report_region_count_estimate(report_region_count_sums_find(&s, SUM, 0), 29);
+	assert_true(all.share == 290 && all.low == 290 && all.high == 290);
 }
 
 TEST(inner_counts_beyond_the_outer_one_are_no_negative_self)
