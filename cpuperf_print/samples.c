@@ -63,21 +63,50 @@ static bool is_wait(const struct trace_event *e)
 	return strcmp(e->group, "sched") == 0 && strcmp(e->unit, "ns") == 0;
 }
 
-/* Of waits that last beyond the end: they are counted, but sampled when they end. 0 if chance
- * explains it. Where states are added up, stats has the sums of all under one event. */
+/* Nanoseconds. 0 if chance explains it, or if they are little of the event. */
+static double notable_rest(const struct report_rest *r, const struct sampled *of, double rate)
+{
+	double rest = (double)r->ns, all = (double)r->weight + rest;
+
+	return rest > 0.02 * ((double)of->n.weight + rest) && rest > 4 * sqrt(all * rate) ? rest
+											  : 0;
+}
+
+/* Of waits that last beyond the end: they are counted, but sampled when they end. Where states are
+ * added up, stats has the sums of all under one event. */
 static double lasting_ns(const struct job *j, const struct report_stats *stats, uint32_t event)
 {
 	const struct profile_facts *f = job_input(j)->facts;
-	const struct sampled *s = &stats->event[event].sampled;
-	double lasting = (double)s->residual, weight = (double)s->n.weight, rate = 0;
+	const struct report_event_stats *s = &stats->event[event];
+	double rate = 0;
 
 	for (uint32_t i = 0; i < f->nr_events; i++)
 		if (is_wait(&f->events[i]) && (i == event || j->adds_states))
 			rate = fmax(rate, (double)f->events[i].rate);
-	if (rate == 0 || !s->has_residual)
-		return 0;
-	return lasting > 0.02 * (weight + lasting) && lasting > 4 * sqrt(weight * rate) ? lasting
-											: 0;
+	return rate > 0 ? notable_rest(&s->lasting, &s->sampled, rate) : 0;
+}
+
+/* A sum of states lacks the time on CPU in a mode that the user may not sample, or did not ask
+ * for. */
+static double excluded_ns(const struct job *j, const struct report_stats *stats, uint32_t event,
+			  const char **mode)
+{
+	const struct profile_facts *f = job_input(j)->facts;
+	const struct report_event_stats *s = &stats->event[event];
+	struct trace_layout layout;
+	double rate = 0;
+
+	*mode = "";
+	for (uint32_t i = 0; i < f->nr_events && j->adds_states; i++) {
+		const struct trace_event *e = &f->events[i];
+
+		if (is_wait(e) || strcmp(e->unit, "ns") != 0 || (!e->rate && !e->frequency))
+			continue;
+		rate = fmax(rate, e->rate ? (double)e->rate : 1e9 / (double)e->frequency);
+		if (trace_layout_init(&layout, e->attr, e->attr_bytes))
+			*mode = layout.excludes_kernel ? "the kernel" : "modes not asked for";
+	}
+	return rate > 0 ? notable_rest(&s->excluded, &s->sampled, rate) : 0;
 }
 
 /* Of a sum of states the clock's samples are compared alone: what they miss may be little of it. */
@@ -94,7 +123,7 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 {
 	const struct report_event_stats *s = &stats->event[event];
 	double coverage = sampled_coverage(&s->sampled);
-	const char *separator = before;
+	const char *separator = before, *mode;
 	size_t start = b->len, first = start;
 	const struct {
 		uint64_t nr;
@@ -130,6 +159,11 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 	if (lasting_ns(j, stats, event) > 0) {
 		buf_printf(b, "%s%s of waits that had not ended have no sample", separator,
 			   HUMAN(lasting_ns(j, stats, event), "ns"));
+		separator = ", ";
+	}
+	if (excluded_ns(j, stats, event, &mode) > 0) {
+		buf_printf(b, "%s%s on CPU in %s were not sampled", separator,
+			   HUMAN(excluded_ns(j, stats, event, &mode), "ns"), mode);
 		separator = ", ";
 	}
 	if (s->sampled.n.throttled) {

@@ -252,6 +252,8 @@ static void put_by_switches(const struct job *j, struct grid *g)
 	    "stack that their thread had last before",
 	    DECIMAL(all_ns ? 100 * (double)seen_ns / (double)all_ns : 0, 1));
 	grid_line(g, line);
+	grid_line(g, "The kernel's work at a switch, about 1 us, is in the wait and in the time on "
+		     "CPU: with many short waits, states add up to more than the time");
 	grid_line(g, "How much of a wait was for a CPU is exact by thread, and shared equally "
 		     "among its waits between two readings of schedstat");
 }

@@ -45,6 +45,13 @@ static void report_problem(void *arg, bool is_loss, const struct err *problem)
 	pthread_mutex_unlock(&g->counters.lock);
 }
 
+static void add_rest(struct report_rest *to, const struct sampled *s)
+{
+	if (__builtin_add_overflow(to->ns, s->residual, &to->ns))
+		to->ns = s->residual < 0 ? INT64_MIN : INT64_MAX;
+	sum_add(&to->weight, s->n.weight);
+}
+
 /* Computes coverage as tables do, with the file as a row. */
 static void add_coverage(struct worker *w, const struct profile_trace *trace)
 {
@@ -60,6 +67,11 @@ static void add_coverage(struct worker *w, const struct profile_trace *trace)
 
 		to = &stats->event[w->engine->counters.of_event[i].event];
 		sampled_total(&to->sampled, s);
+		if (s->has_residual && s->claim == SAMPLED_LASTING)
+			add_rest(&to->lasting, s);
+		if (s->has_residual && s->claim == SAMPLED_PARTIAL &&
+		    t->columns[i].sampling.is_clock)
+			add_rest(&to->excluded, s);
 		to->is_short |= sampled_is_short(&t->columns[i].sampling, s);
 	}
 	sum_add(&stats->nr_lost, table_lost(t));

@@ -30,12 +30,20 @@ struct report_input {
 };
 
 /* What was read for one event. */
+/* What the samples of files lack of counts. */
+struct report_rest {
+	int64_t ns;      /* counts - weight */
+	uint64_t weight; /* of those samples */
+};
+
 struct report_event_stats {
 	struct report_weight counted; /* reported */
 	struct report_weight omitted; /* filtered, or the stack is not selected */
 	/* Received and expected samples of the files read. */
 	struct sampled sampled;
-	bool is_short; /* sampled_is_short for some CPU and iteration */
+	bool is_short;               /* sampled_is_short for some CPU and iteration */
+	struct report_rest lasting;  /* of waits: they are counted before they are sampled */
+	struct report_rest excluded; /* of clocks whose samples exclude a mode, which they count */
 };
 
 struct report_stats {

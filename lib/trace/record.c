@@ -52,6 +52,7 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	v.is_freq = bits & PERF_ABI_ATTR_FREQ && period;
 	v.period = v.is_freq ? 0 : period;
 	v.is_inherited = bits & PERF_ABI_ATTR_INHERIT;
+	v.excludes_kernel = bits & PERF_ABI_ATTR_EXCLUDE_KERNEL;
 	v.stays_in_process = bits & PERF_ABI_ATTR_INHERIT_THREAD;
 	v.has_sample_id = bits & PERF_ABI_ATTR_SAMPLE_ID_ALL;
 	v.has_build_id = bits & PERF_ABI_ATTR_BUILD_ID;

@@ -22,6 +22,7 @@ struct trace_layout {
 	uint64_t user_regs, intr_regs; /* bits of perf_regs.h of the machine */
 	bool is_freq, has_sample_id;   /* attr.freq (and not 0), attr.sample_id_all */
 	bool is_inherited;             /* attr.inherit */
+	bool excludes_kernel;          /* attr.exclude_kernel */
 	bool stays_in_process;         /* attr.inherit_thread */
 	bool has_build_id; /* attr.build_id: otherwise PERF_RECORD_MISC_MMAP_BUILD_ID is checked for
 			      plausibility */

@@ -147,6 +147,21 @@ def check_seen(folder):
     assert re.search(r"Stack and reason of 100\.0 % of the blocked time", answer), answer
 
 
+def check_kernel(folder):
+    """Time in the kernel, which this user may not sample, is no wait that had not ended. The text says how much it is."""
+    user = User(folder)
+    run(user.cpuperf, f"--event={','.join(WALL)}", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=6000",
+        env=QUIET_ASAN, **user.how)
+    text = output(PRINT, "--quiet", "--report=waits", f"{user.folder}/cpuperf.session")
+    assert "had not ended" not in text, text
+    said = re.search(r"([0-9.]+) (ms|s) on CPU in the kernel were not sampled: shares may be wrong", text)
+    assert said, text
+    assert "about 1 us, is in the wait and in the time on CPU" in text, text
+    ns = float(said[1]) * {"ms": 1e6, "s": 1e9}[said[2]]
+    ran = user.total("task_clock")
+    assert 0.9 * ran <= ns + user.by_state().get("on CPU", 0) <= 1.1 * ran, (text, ran)
+
+
 def check_preempted(folder):
     """Two threads that compute on one CPU: what they do not run they wait for it, in the function that they
     computed in."""
