@@ -204,6 +204,26 @@ static int add_records(struct load *l, const struct trace_frame *f)
 	return rc;
 }
 
+/* The name that a thread gives itself by a mark is as one by prctl(PR_SET_NAME). */
+static int add_thread_names(struct load *l, const struct trace_marks *marks)
+{
+	int rc = 0;
+
+	l->record = (struct trace_record){.pid = marks->pid, .tid = marks->tid};
+	l->is_made = false;
+	for (size_t i = 0; i < marks->nr && rc == 0; i++) {
+		const struct trace_mark *m = &marks->mark[i];
+		const char *name = m->kind == TRACE_MARK_THREAD_NAME
+				       ? profile_regions_find_name(l->p->regions, m->name)
+				       : NULL;
+
+		l->record.time_ns = m->time_ns;
+		l->record.name = name;
+		rc = name ? add_comm(l) : 0;
+	}
+	return rc;
+}
+
 static int add_marks(struct load *l, const struct trace_frame *f)
 {
 	struct trace_marks marks;
@@ -211,7 +231,7 @@ static int add_marks(struct load *l, const struct trace_frame *f)
 
 	if (rc)
 		return rc;
-	rc = profile_regions_add(l->p->regions, &marks);
+	rc = profile_regions_add(l->p->regions, &marks) ?: add_thread_names(l, &marks);
 	trace_marks_fini(&marks);
 	return rc;
 }

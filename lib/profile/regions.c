@@ -199,6 +199,13 @@ const char *profile_regions_text(const struct profile_regions *r, uint32_t what)
 	return what ? dict_text(&r->texts, what - 1) : "[unknown]";
 }
 
+const char *profile_regions_find_name(const struct profile_regions *r, uint32_t number)
+{
+	uint32_t text = text_of(r, number);
+
+	return text ? profile_regions_text(r, text) : NULL;
+}
+
 static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t number)
 {
 	struct path key = {.parent = parent, .name = text_of(r, number)}, *path;

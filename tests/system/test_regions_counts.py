@@ -97,6 +97,42 @@ def check_events_that_are_not_supported(folder):
             assert said in done.stderr and said in text, (done.stderr, text)
 
 
+NAMED = """
+#include <cpuperf/mark.h>
+#include <pthread.h>
+#include <time.h>
+static void *run(void *arg)
+{
+	struct timespec t;
+	cpuperf_thread_name("loader_thread");
+	CPUPERF_BEGIN("load");
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	while (t.tv_sec == 0 && t.tv_nsec < 300000000);
+	CPUPERF_END;
+	return arg;
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_create(&t, NULL, run, NULL);
+	pthread_join(t, NULL);
+	return 0;
+}
+"""
+
+
+def check_thread_names(folder):
+    with open(f"{folder}/named.c", "w", encoding="ascii") as f:
+        f.write(NAMED)
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-pthread", "-o", f"{folder}/named", f"{folder}/named.c")
+    run(CPUPERF, "--regions", "-e", "cpu_clock", "-F", "499", "-o", f"{folder}/s", "--", f"{folder}/named")
+    for options in (("--report=regions", "--group-by=thread"), ("--report=flat", "--sort=comm,thread"),
+                    ("--output-format=chrome",), ("--report=regions", "--comm=loader_thread", "--group-by=thread")):
+        text = output(PRINT, f"{folder}/s", "--quiet", *options)
+        assert "loader_thread" in text, text
+
+
 def check_names(folder):
     done = measure(folder, 1, counts=["page_fault"], code=None)
     assert done.returncode and 'no event of the session is "page_fault"' in done.stderr, done.stderr
