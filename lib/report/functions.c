@@ -81,7 +81,7 @@ static struct function *make_function(struct report_functions *f, const struct e
 				      uint32_t number)
 {
 	const struct report_rules *r = f->rules;
-	const char *name = report_functions_text(f, e->name);
+	const char *name = dict_text(&f->texts, e->name);
 	struct function *fn = arena_alloc(&f->arena, sizeof(*fn));
 
 	if (!fn)
@@ -91,7 +91,7 @@ static struct function *make_function(struct report_functions *f, const struct e
 					     .home_number = e->object,
 					     .name = name,
 					     .linkage_name = name,
-					     .object = report_functions_text(f, e->object),
+					     .object = dict_text(&f->texts, e->object),
 					     .is_known = true,
 					     .is_hidden = matches_any(r->hide, r->nr_hide, name),
 					     .is_wanted = !r->nr_only ||
@@ -172,9 +172,26 @@ const struct report_function *report_functions_get(struct report_functions *f,
 	return fn ? &fn->shown : NULL;
 }
 
+/* A sink is given an entry while other threads add texts and functions, which may move both tables.
+ */
+static void lock(const struct report_functions *f)
+{
+	pthread_mutex_lock((pthread_mutex_t *)&f->lock);
+}
+
+static void unlock(const struct report_functions *f)
+{
+	pthread_mutex_unlock((pthread_mutex_t *)&f->lock);
+}
+
 const char *report_functions_text(const struct report_functions *f, uint32_t number)
 {
-	return dict_text(&f->texts, number);
+	const char *text;
+
+	lock(f);
+	text = dict_text(&f->texts, number);
+	unlock(f);
+	return text;
 }
 
 size_t report_functions_nr_texts(const struct report_functions *f)
@@ -189,9 +206,14 @@ size_t report_functions_nr(const struct report_functions *f)
 
 const struct report_function *report_functions_at(const struct report_functions *f, uint32_t number)
 {
-	const struct entry *e = dict_at(&f->entries, number);
+	const struct entry *e;
+	const struct function *fn;
 
-	return &e->function->shown;
+	lock(f);
+	e = dict_at(&f->entries, number);
+	fn = e->function;
+	unlock(f);
+	return &fn->shown;
 }
 
 static int split(struct report_functions *f, struct report_frame *frames, size_t nr)

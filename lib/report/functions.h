@@ -27,12 +27,13 @@ int report_function_compare(const struct report_function *a, const struct report
  * memory. */
 uint32_t report_functions_text_number(struct report_functions *f, const char *text);
 
-/* Must not be called while another thread adds. Numbers are below the count. */
+/* Numbers are below the count. */
 const char *report_functions_text(const struct report_functions *f, uint32_t number);
-size_t report_functions_nr_texts(const struct report_functions *f);
-size_t report_functions_nr(const struct report_functions *f);
 const struct report_function *report_functions_at(const struct report_functions *f,
 						  uint32_t number);
+/* Must not be called while another thread adds. */
+size_t report_functions_nr_texts(const struct report_functions *f);
+size_t report_functions_nr(const struct report_functions *f);
 
 /* Applies the rules to a stack in place, the sampled function first: removes hidden frames, renames
  * split ones, joins merged neighbours. *nr becomes the number of frames; 0: the stack is not
