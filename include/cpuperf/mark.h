@@ -62,6 +62,9 @@ enum {
 	CPUPERF_MARK_MAX_COUNTS = 8,
 	CPUPERF_MARK_MAX_COUNTED_DEPTH = 64, /* regions deeper than that have no counts */
 	CPUPERF_MARK_NOTE = 1,               /* the type of the ELF note of an object */
+	/* Of a thread that has begun as much as it ended; the low 16 bits are 0. It may end more.
+	 */
+	CPUPERF_MARK_DEPTH_0 = 1 << 30,
 };
 
 /* The name of the recorder's socket, in the abstract namespace and in the variable CPUPERF_MARKS:
@@ -107,8 +110,8 @@ struct cpuperf_mark_unit {
 	uint64_t time; /* of the clock in the header */
 	uint32_t name; /* 1 + its place in the index; 0: none */
 	uint16_t kind; /* enum cpuperf_mark_kind, and CPUPERF_MARK_COUNTED */
-	/* Of a beginning and an end: the open regions around it, of this thread and object. Also
-	 * right after marks were lost. */
+	/* Of a beginning and an end: the open regions around it, of this thread and object: the
+	 * beginnings less the ends, also those whose marks were lost; the low 16 bits. */
 	uint16_t depth;
 };
 
@@ -195,7 +198,7 @@ struct cpuperf_mark_thread {
 	uint32_t clock;
 	uint32_t is_busy;
 	uint32_t pause; /* marks to skip before a slot is looked for again */
-	uint32_t depth; /* open regions */
+	uint32_t depth; /* CPUPERF_MARK_DEPTH_0 and the beginnings less the ends */
 	int32_t counters;
 	uint32_t nr_counts, chance, random;
 	uint64_t counted;  /* bit i: the open region of depth i */
@@ -729,7 +732,7 @@ CPUPERF_MARK_RARE int cpuperf_mark_take_slot(struct cpuperf_mark_state *state,
 		t->head = slot->head;
 		t->tail = slot->tail;
 		t->clock = h->clock;
-		t->depth = 0;
+		t->depth = CPUPERF_MARK_DEPTH_0;
 		t->counted = 0;
 		if (h->has_hello)
 			cpuperf_mark_greet(state, t, i);
@@ -952,12 +955,13 @@ static inline void cpuperf_mark_leave(struct cpuperf_mark_thread *t, uint32_t nr
 	t->is_busy = 0;
 }
 
-/* Counts the regions, also those whose marks are lost. The depth of the mark. */
+/* Counts the regions, also those whose marks are lost. The depth of the mark: below
+ * CPUPERF_MARK_DEPTH_0 where this object ended what others began. */
 static inline uint32_t cpuperf_mark_nest(struct cpuperf_mark_thread *t, uint32_t kind)
 {
 	if (kind <= CPUPERF_MARK_BEGIN_NUMBER)
 		return t->depth++;
-	if (kind == CPUPERF_MARK_END_REGION && t->depth)
+	if (kind == CPUPERF_MARK_END_REGION)
 		t->depth--;
 	return t->depth;
 }
@@ -975,7 +979,7 @@ static inline void cpuperf_mark_put(struct cpuperf_mark_thread *t, uint32_t kind
 
 	u->name = name;
 	u->kind = (uint16_t)kind;
-	u->depth = (uint16_t)(depth < UINT16_MAX ? depth : UINT16_MAX);
+	u->depth = (uint16_t)depth;
 	u->time = time;
 }
 
@@ -1006,7 +1010,8 @@ static inline int cpuperf_mark_has_value(uint32_t kind)
 static inline int cpuperf_mark_is_counted(struct cpuperf_mark_thread *t, uint32_t kind,
 					  uint32_t depth)
 {
-	uint64_t bit = depth < CPUPERF_MARK_MAX_COUNTED_DEPTH ? (uint64_t)1 << depth : 0;
+	uint32_t at = depth - CPUPERF_MARK_DEPTH_0;
+	uint64_t bit = at < CPUPERF_MARK_MAX_COUNTED_DEPTH ? (uint64_t)1 << at : 0;
 
 	if (kind == CPUPERF_MARK_END_REGION)
 		return (t->counted & bit) != 0;

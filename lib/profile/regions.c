@@ -27,6 +27,7 @@ enum {
 struct stream {
 	uint32_t tid, pid, object; /* key */
 	uint32_t number;
+	bool has_lost;
 	struct region_log log;
 };
 
@@ -145,6 +146,8 @@ int profile_regions_add(struct profile_regions *r, const struct trace_marks *mar
 									.depth = m->depth,
 									.kind = m->kind});
 	}
+	if (stream)
+		stream->has_lost |= marks->lost != 0;
 	r->stats.nr_marks += marks->nr;
 	r->stats.nr_lost += marks->lost;
 	return rc;
@@ -166,10 +169,28 @@ int profile_regions_note(struct profile_regions *r, const char *text)
 	return 0;
 }
 
+/* An end after which the object does not get so low again. */
+struct low {
+	size_t at; /* behind it in the log */
+	int64_t depth;
+};
+
+/* The next mark of a stream of the thread. */
+struct next_mark {
+	const struct stream *stream;
+	struct region_cursor cursor;
+	struct region_step mark;
+	int64_t depth; /* beginnings less ends so far, as the object counts them, with lost ones */
+	struct low *lows; /* owned; rising */
+	size_t nr_lows, lows_room;
+};
+
 /* A region that has begun. */
 struct open {
 	uint32_t path;
-	uint32_t object, depth; /* as marked */
+	struct next_mark *of;
+	int64_t depth; /* as marked */
+	int64_t level; /* rises from the outermost one on */
 };
 
 /* A thread while its marks are read in order. */
@@ -180,7 +201,9 @@ struct thread {
 	size_t depth, nr_steps;
 	uint32_t pid;
 	bool is_paused;
-	uint32_t object; /* of the current mark */
+	struct next_mark *streams, *next; /* next: of the current mark */
+	size_t nr_streams;
+	int64_t level; /* the sum of the streams' depths */
 	/* read at the next mark of the object; added if that makes a step */
 	struct region_step counts[PROFILE_MAX_REGION_COUNTS];
 	size_t nr_counts;
@@ -273,16 +296,93 @@ static int keep_count(struct thread *t, const struct region_step *m)
 	return 0;
 }
 
-/* The outermost open region of the object that is at least as deep; t->depth: there is none. */
-static size_t find_open(const struct thread *t, const struct region_step *m)
+/* The outermost open region that is at least as deep; t->depth: there is none. */
+static size_t find_open(const struct thread *t, int64_t level)
 {
-	size_t i = t->depth;
+	return ORDER_FIRST(i, t->depth, t->stack[i].level >= level);
+}
 
-	while (i && (t->stack[i - 1].object != t->object || t->stack[i - 1].depth >= m->depth))
-		i--;
-	while (i < t->depth && t->stack[i].object != t->object)
-		i++;
-	return i;
+/* How much deeper a mark is than its object was, of which it has the low 16 bits. */
+static int64_t deeper(int64_t depth, const struct region_step *m)
+{
+	uint16_t more = (uint16_t)(m->depth - (uint64_t)depth);
+
+	return more < 0x8000 ? more : more - 0x10000;
+}
+
+/* An object knows its own marks alone, and writes its beginnings less its ends; an end belongs to
+ * the innermost region of the thread, whichever object began it. So the sum over the objects says
+ * how deep a mark is. */
+static void count_depth(struct thread *t, const struct region_step *m)
+{
+	int64_t by = deeper(t->next->depth, m);
+
+	t->next->depth += by;
+	t->level += by;
+}
+
+/* 0 or -ENOMEM. */
+static int find_lows(struct next_mark *n)
+{
+	struct region_cursor cursor = {.log = &n->stream->log};
+	struct region_step m;
+	int64_t depth = 0;
+
+	while (region_log_next(&cursor, &m)) {
+		bool is_end = m.kind == TRACE_MARK_END;
+		struct low *low;
+
+		if (!is_end && m.kind != TRACE_MARK_BEGIN && m.kind != TRACE_MARK_BEGIN_NUMBER)
+			continue;
+		depth += deeper(depth, &m) + !is_end;
+		if (!is_end)
+			continue;
+		while (n->nr_lows && n->lows[n->nr_lows - 1].depth >= depth)
+			n->nr_lows--;
+		low = MEM_ADD(n->lows, n->nr_lows, n->lows_room);
+		if (!low)
+			return -ENOMEM;
+		*low = (struct low){cursor.at, depth};
+	}
+	return 0;
+}
+
+/* Whether an end of the object that is still to come leaves it that low. */
+static bool gets_to(const struct next_mark *n, int64_t depth)
+{
+	size_t i = ORDER_FIRST(k, n->nr_lows, n->lows[k].at > n->cursor.at);
+
+	return i < n->nr_lows && n->lows[i].depth <= depth;
+}
+
+/* The mark ends a region of its own object with regions of others inside: these were left open (by
+ * longjmp or dlclose: nothing ends them later), or their ends were lost. Else it ends the innermost
+ * one, and the other object the one around it. */
+static void skip_left_open(struct thread *t)
+{
+	struct next_mark *own = t->next;
+	size_t first = t->depth;
+	int64_t nr_own = 0;
+
+	while (first && (t->stack[first - 1].of != own || t->stack[first - 1].depth != own->depth))
+		first--;
+	if (!first)
+		return;
+	for (size_t i = 0; i < first; i++)
+		nr_own += t->stack[i].of == own;
+	for (size_t i = first; i < t->depth; i++) {
+		const struct open *o = &t->stack[i];
+
+		if (o->of != own && !o->of->stream->has_lost &&
+		    (gets_to(o->of, o->depth) || gets_to(own, own->depth - nr_own)))
+			return;
+	}
+	for (size_t i = first; i < t->depth; i++) {
+		struct next_mark *of = t->stack[i].of;
+
+		of->depth -= of != own && of->stream->has_lost;
+	}
+	t->level = t->stack[first - 1].level;
 }
 
 /* 0 or -ENOMEM. */
@@ -301,11 +401,16 @@ static int close_to(struct thread *t, const struct region_step *m, size_t depth)
 /* A region of the same depth has ended: its end was lost. */
 static int begin_region(struct thread *t, const struct region_step *m)
 {
-	int rc = close_to(t, m, find_open(t, m));
-	uint32_t parent = innermost(t), path;
+	uint32_t parent, path;
+	int rc;
 
+	count_depth(t, m);
+	rc = close_to(t, m, find_open(t, t->level));
 	if (rc)
 		return rc;
+	t->next->depth++;
+	t->level++;
+	parent = innermost(t);
 	if (t->depth == PROFILE_MAX_REGION_DEPTH) {
 		t->r->stats.has_left_out = true;
 		return 0;
@@ -316,7 +421,8 @@ static int begin_region(struct thread *t, const struct region_step *m)
 	rc = add_counts(t, parent);
 	if (rc)
 		return rc;
-	t->stack[t->depth++] = (struct open){.path = path, .object = t->object, .depth = m->depth};
+	t->stack[t->depth++] = (struct open){
+	    .path = path, .of = t->next, .depth = t->next->depth - 1, .level = t->level - 1};
 	return add_step(t, m,
 			m->kind == TRACE_MARK_BEGIN ? REGION_STEP_BEGIN : REGION_STEP_BEGIN_NUMBER,
 			path, parent, t->is_paused);
@@ -325,16 +431,20 @@ static int begin_region(struct thread *t, const struct region_step *m)
 /* Also ends the regions inside, whose ends were lost. */
 static int end_marked(struct thread *t, const struct region_step *m)
 {
-	size_t at = find_open(t, m);
 	uint32_t before = innermost(t), path;
-	int rc;
+	size_t at;
+	int rc = 0;
 
-	if (at == t->depth || t->stack[at].depth != m->depth) {
+	count_depth(t, m);
+	skip_left_open(t);
+	at = find_open(t, t->level);
+	if (at == t->depth || t->stack[at].level != t->level) {
 		t->r->stats.nr_unmatched++;
-		return 0;
+		return close_to(t, m, at);
 	}
 	path = t->stack[at].path;
-	rc = add_counts(t, before);
+	if (t->stack[at].of == t->next) /* other objects have other counters */
+		rc = add_counts(t, before);
 	t->r->stats.nr_closed += t->depth - at - 1;
 	t->depth = at;
 	return rc ?: add_step(t, m, REGION_STEP_END, path, before, t->is_paused);
@@ -355,6 +465,9 @@ static int end_thread(struct thread *t, uint64_t time_ns)
 {
 	const struct region_step resume = {.time_ns = time_ns, .kind = TRACE_MARK_RESUME_THREAD};
 
+	for (size_t i = 0; i < t->nr_streams; i++)
+		t->streams[i].depth = 0;
+	t->level = 0;
 	return close_to(t, &resume, 0) ?: pause_thread(t, &resume);
 }
 
@@ -409,13 +522,6 @@ static int read_mark(struct thread *t, const struct region_step *m)
 	}
 }
 
-/* The next mark of a stream of the thread. */
-struct next_mark {
-	const struct stream *stream;
-	struct region_cursor cursor;
-	struct region_step mark;
-};
-
 static bool is_before(const void *a, const void *b)
 {
 	const struct next_mark *x = a, *y = b;
@@ -448,7 +554,7 @@ static int read_streams(struct thread *t, struct heap *heap)
 		struct next_mark *next = heap->item[0];
 
 		last_ns = next->mark.time_ns;
-		t->object = next->stream->object;
+		t->next = next;
 		rc = read_ends(t, &end, last_ns) ?: set_process(t, &next->mark, next->stream->pid)
 				?: read_mark(t, &next->mark);
 		if (next->mark.kind != TRACE_MARK_COUNT)
@@ -477,17 +583,24 @@ static int read_thread(struct profile_regions *r, struct stream **streams, size_
 
 		*reading =
 		    (struct next_mark){.stream = streams[i], .cursor = {.log = &streams[i]->log}};
-		if (region_log_next(&reading->cursor, &reading->mark))
+		if (nr > 1)
+			rc = find_lows(reading);
+		if (rc == 0 && region_log_next(&reading->cursor, &reading->mark))
 			rc = heap_push(&heap, reading, is_before);
 	}
 	if (rc == 0) {
 		t->r = r;
 		t->to = to;
+		t->streams = readings;
+		t->nr_streams = nr;
 		rc = read_streams(t, &heap);
 		region_log_trim(&to->log);
 	}
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr; i++) {
 		region_log_fini(&streams[i]->log);
+		if (readings)
+			mem_free(readings[i].lows);
+	}
 	mem_free(heap.item);
 	mem_free(readings);
 	mem_free(t);

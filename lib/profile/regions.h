@@ -7,7 +7,8 @@
  *   session.
  * - What is open when the thread ends or its process execs is closed there; what is still open with
  *   the last record, at the thread's last mark.
- * - Marks of several objects of a thread are in the order of their times.
+ * - Marks of several objects of a thread are in the order of their times. An end is of the
+ * innermost region of the thread, whichever object began it.
  */
 #ifndef PROFILE_REGIONS_H
 #define PROFILE_REGIONS_H

@@ -25,7 +25,7 @@ struct wire_mark {
 	int64_t value;          /* 0 for kinds without one */
 	uint32_t name;          /* as passed to wire_config.name; 0: none */
 	uint16_t kind;          /* enum cpuperf_mark_kind */
-	uint16_t depth;         /* open regions around it, of the thread and object */
+	uint16_t depth;         /* as in cpuperf/mark.h: below 0, too */
 	const uint64_t *counts; /* wire_config.nr_counts of them, borrowed; NULL: none */
 };
 

@@ -2,7 +2,7 @@
  * What test_regions.py measures: regions that the program also times by itself. Prints "name value"
  * lines: calls and wall time of each path in ns.
  *
- * usage: regions threads | pause | jump | fork | exec | kill | object PATH...
+ * usage: regions threads | pause | jump | fork | exec | kill | object PATH... | across PATH
  */
 #include <cpuperf/mark.h>
 
@@ -186,6 +186,39 @@ static void run_fork(int is_exec)
 	CPUPERF_END;
 }
 
+/* In the first block this program has begun as much as it ended. */
+static void end_block(void (*begin)(void), void (*end)(void))
+{
+	for (int i = 0; i < 2; i++) {
+		begin();
+		CPUPERF_END;
+	}
+	CPUPERF_REGION("block");
+	begin();
+	end();
+}
+
+/* Regions that this program begins and the object ends, and the other way round. */
+static void run_across(const char *path)
+{
+	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void (*begin)(void), (*end)(void);
+
+	if (!object)
+		exit(1);
+	*(void **)&begin = dlsym(object, "object_begin");
+	*(void **)&end = dlsym(object, "object_end");
+	for (int i = 0; i < 10; i++) {
+		CPUPERF_BEGIN("main");
+		end();
+		end_block(begin, end);
+		begin();
+		CPUPERF_BEGIN("inner");
+		CPUPERF_END;
+		CPUPERF_END;
+	}
+}
+
 static void run_object(const char *path)
 {
 	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -225,6 +258,8 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "object") == 0)
 		for (int i = 2; i < argc; i++)
 			run_object(argv[i]);
+	else if (strcmp(what, "across") == 0 && argc > 2)
+		run_across(argv[2]);
 	else if (strcmp(what, "kill") == 0) {
 		CPUPERF_BEGIN("killed");
 		burn(30000000);

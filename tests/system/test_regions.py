@@ -176,6 +176,15 @@ def check_objects(folder):
         assert sum(r["calls"] for p, r in rows.items() if p.endswith("main")) == 2, rows
 
 
+def check_ends_in_other_objects(folder):
+    built = build(folder, "-shared", "-fPIC", '-DNAME="object"', source="regions_object.c", name="1.so")
+    for flags in ([], ["-rdynamic"]):
+        measure(folder, build(folder, *flags), "across", built)
+        assert {p: (r["calls"], r["closed"]) for p, r in regions(folder).items()} == {
+            "main": (10, 0), "object": (30, 0), "object > inner": (10, 0), "block": (10, 0), "block > object": (10, 0)}, regions(folder)
+        assert "end" not in heading(folder), heading(folder)
+
+
 def check_compilers(folder):
     for compiler, flags in (("c++", ["-x", "c++", "-std=c++11", "-fpermissive"]), ("clang-14", ["-std=gnu99"]),
                             ("cc", ["-std=gnu99", "-fPIE", "-pie"]), ("cc", ["-static"])):

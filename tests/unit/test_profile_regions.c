@@ -164,6 +164,107 @@ TEST(an_end_is_of_its_object)
 	assert_int_equal(profile_regions_stats(&p)->nr_unmatched, 0);
 }
 
+/* marks of object 2 end what object 1 began, and the other way round; below 0: an object ended more
+ * than it began */
+TEST(objects_end_regions_of_others)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {30, 0, 1, B, 1}, {60, 0, 0, E, 1}, {80, 0, 0, E, 0});
+	ADD(5, 2, {20, 0, 0, E, 0xffff}, {40, 0, 0, E, 0xfffe}, {50, 0, 2, B, 0xfffe},
+	    {70, 0, 2, B, 0xffff});
+	make(NULL, 0);
+	expect("a", 2, 0, 20, 20);
+	expect("b", 2, 0, 20, 20);
+	assert_int_equal(profile_nr_regions(&p), 3);
+	assert_int_equal(profile_regions_stats(&p)->nr_unmatched, 0);
+	assert_int_equal(profile_regions_stats(&p)->nr_closed, 0);
+}
+
+/* a(c b): the first end is of object 1, which began a, the second one of object 2 */
+TEST(ends_of_two_objects_cross)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {30, 0, 0, E, 0}, {50, 0, 1, B, 0}, {70, 0, 0, E, 0},
+	    {80, 0, 0, E, 0xffff});
+	ADD(5, 2, {20, 0, 2, B, 0}, {40, 0, 0, E, 0}, {60, 0, 2, B, 0});
+	make(NULL, 0);
+	expect("a > b", 2, 0, 20, 20);
+	expect("a", 2, 0, 60, 40);
+	assert_int_equal(profile_nr_regions(&p), 3);
+	assert_int_equal(profile_regions_stats(&p)->nr_unmatched, 0);
+	assert_int_equal(profile_regions_stats(&p)->nr_closed, 0);
+}
+
+/* after 70,000 of them, too: a depth has 16 bits */
+TEST(objects_end_many_regions_of_others)
+{
+	enum { NR = 70000 };
+
+	for (uint64_t i = 0; i < NR; i++) {
+		ADD(5, 1, {10 * i + 1, 0, 1, B, i & 0xffff});
+		ADD(5, 2, {10 * i + 4, 0, 0, E, ~i & 0xffff});
+	}
+	make(NULL, 0);
+	expect("a", NR, 0, 3 * NR, 3 * NR);
+	assert_int_equal(profile_nr_regions(&p), 2);
+	assert_int_equal(profile_regions_stats(&p)->nr_unmatched, 0);
+}
+
+/* an end of object 2 is lost; its next one says so, by its depth */
+TEST(lost_ends_of_other_objects)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 1, B, 1}, {40, 0, 2, B, 2});
+	ADD(5, 2, {30, 0, 0, E, 0xfffe}, {50, 0, 0, E, 0xfffd});
+	make(NULL, 0);
+	expect("a", 1, 0, 20, 10);
+	expect("a > a", 1, 1, 10, 10);
+	expect("b", 1, 0, 10, 10);
+	assert_int_equal(profile_nr_regions(&p), 4);
+	assert_int_equal(profile_regions_stats(&p)->nr_closed, 1);
+}
+
+/* object 2 has lost marks: the end of its b in the first a, say, whose object says what it ends */
+TEST(an_object_that_lost_marks_leaves_regions)
+{
+	static const struct trace_mark b = {20, 0, 2, B, 0},
+				       more[] = {{60, 0, 2, B, 0}, {70, 0, 0, E, 0}};
+	const struct trace_marks first = {.pid = 1, .tid = 5, .object = 2, .mark = &b, .nr = 1};
+	const struct trace_marks rest = {
+	    .pid = 1, .tid = 5, .object = 2, .lost = 1, .mark = more, .nr = 2};
+
+	ADD(5, 1, {10, 0, 1, B, 0}, {40, 0, 0, E, 0}, {50, 0, 1, B, 0}, {80, 0, 0, E, 0});
+	assert_int_equal(profile_regions_add(p.regions, &first), 0);
+	assert_int_equal(profile_regions_add(p.regions, &rest), 0);
+	make(NULL, 0);
+	expect("a", 2, 0, 60, 30);
+	expect("a > b", 2, 1, 30, 30);
+	assert_int_equal(profile_nr_regions(&p), 3);
+	assert_int_equal(profile_regions_stats(&p)->nr_unmatched, 0);
+}
+
+/* by longjmp: each time object 2 counts one more */
+TEST(an_object_leaves_regions_each_time)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {30, 0, 0, E, 0}, {40, 0, 1, B, 0}, {60, 0, 0, E, 0});
+	ADD(5, 2, {20, 0, 2, B, 0}, {50, 0, 2, B, 1});
+	make(NULL, 0);
+	expect("a", 2, 0, 40, 20);
+	expect("a > b", 2, 2, 20, 20);
+	assert_int_equal(profile_nr_regions(&p), 3);
+}
+
+/* their counters are others */
+TEST(an_end_of_another_object_has_no_counts)
+{
+	ADD(5, 1, {10, 100, 3, TRACE_MARK_COUNT, 0}, {10, 0, 1, B, 0},
+	    {20, 120, 3, TRACE_MARK_COUNT, 0}, {20, 0, 2, B, 1}, {40, 150, 3, TRACE_MARK_COUNT, 0},
+	    {40, 0, 0, E, 1});
+	ADD(5, 2, {30, 500, 3, TRACE_MARK_COUNT, 0}, {30, 0, 0, E, 0xffff});
+	make(NULL, 0);
+	expect("a > b", 1, 0, 10, 10);
+	assert_null(report_region_count_sums_find(
+	    &sums.counts, report_region_sums_find(&sums, REPORT_ALL_THREADS, find("a > b")->number),
+	    0));
+}
+
 TEST(threads_are_apart)
 {
 	ADD(6, 1, {10, 0, 1, B, 0}, {50, 0, 0, E, 0});
