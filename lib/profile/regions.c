@@ -517,6 +517,8 @@ static int read_mark(struct thread *t, const struct region_step *m)
 	case TRACE_MARK_PAUSE:
 	case TRACE_MARK_RESUME:
 		return add_pause(t, m);
+	case TRACE_MARK_THREAD_END: /* a session with samples also has its record */
+		return end_thread(t, m->time_ns);
 	default:
 		return 0;
 	}

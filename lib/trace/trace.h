@@ -295,6 +295,8 @@ enum trace_mark_kind { /* as enum cpuperf_mark_kind */
 		       TRACE_MARK_RESUME_THREAD = 10,
 		       /* Before a beginning or an end: value is the count, name the event. */
 		       TRACE_MARK_COUNT = 11,
+		       /* Its process has ended. By the recorder. */
+		       TRACE_MARK_THREAD_END = 12,
 		       TRACE_NR_MARK_KINDS,
 };
 struct trace_mark {

@@ -30,6 +30,7 @@ enum {
 	MAX_NAMES_BYTES = 64 << 20,
 };
 
+_Static_assert((int)WIRE_THREAD_END > (int)CPUPERF_MARK_NR_KINDS, "kinds");
 _Static_assert(sizeof(struct cpuperf_mark_header) <= NAMES_OFFSET, "header");
 _Static_assert(sizeof(struct cpuperf_mark_slot) <= CPUPERF_MARK_SLOT_HEAD_BYTES, "slot");
 _Static_assert(sizeof(struct cpuperf_mark_unit) == CPUPERF_MARK_UNIT_BYTES &&
@@ -190,6 +191,13 @@ static struct cpuperf_mark_slot *slot_at(const struct wire_memory *m, size_t i)
 	return (void *)at(m, SLOTS_OFFSET + i * CPUPERF_MARK_SLOT_BYTES);
 }
 
+/* The owner of a slot; 0: not known. */
+static uint32_t thread_of(const struct wire_memory *m, size_t i)
+{
+	/* what a thread of another namespace wrote itself is no number of ours */
+	return m->slots[i].tid ?: m->is_nested ? 0 : slot_at(m, i)->tid;
+}
+
 /* Reads the text at a place of the index, and makes it fit to print. False: it is invalid. */
 static bool read_text(const struct wire_memory *m, uint32_t place,
 		      char text[CPUPERF_MARK_MAX_NAME + 1])
@@ -309,9 +317,7 @@ static void drain_batch(struct wire_memory *m, struct wire_reader *r, size_t i, 
 	    (const void *)((const char *)slot + CPUPERF_MARK_SLOT_HEAD_BYTES);
 	struct wire_slot *own = &m->slots[i];
 	struct wire_marks batch = {.pid = m->pid,
-				   .tid = own->tid
-					      ?: m->is_nested ? 0
-							      : slot->tid,
+				   .tid = thread_of(m, i),
 				   .object = m->object,
 				   .lost = lost,
 				   .mark = r->marks};
@@ -412,8 +418,7 @@ void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r)
 {
 	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++) {
 		struct cpuperf_mark_slot *slot = slot_at(m, i);
-		/* what a thread of another namespace wrote itself is no number of ours */
-		uint32_t tid = m->slots[i].tid ?: m->is_nested ? 0 : slot->tid;
+		uint32_t tid = thread_of(m, i);
 
 		if (__atomic_load_n(&slot->is_owned, __ATOMIC_ACQUIRE) && tid &&
 		    slot->head == m->slots[i].tail && has_ended(m->pid, tid)) {
@@ -421,6 +426,22 @@ void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r)
 			slot->tid = 0;
 			__atomic_store_n(&slot->is_owned, 0, __ATOMIC_RELEASE);
 		}
+	}
+}
+
+void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r)
+{
+	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++) {
+		uint32_t tid = thread_of(m, i);
+
+		if (!tid || !__atomic_load_n(&slot_at(m, i)->is_owned, __ATOMIC_RELAXED))
+			continue;
+		r->marks[0] = (struct wire_mark){.time_ns = order_time(&m->slots[i], r, r->now.ns),
+						 .kind = WIRE_THREAD_END};
+		r->config->marks(
+		    r->config->arg,
+		    &(struct wire_marks){
+			.pid = m->pid, .tid = tid, .object = m->object, .mark = r->marks, .nr = 1});
 	}
 }
 

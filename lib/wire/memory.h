@@ -68,6 +68,8 @@ int wire_memory_greet(struct wire_memory *m, const struct wire_reader *r, uint32
 void wire_memory_drain(struct wire_memory *m, struct wire_reader *r);
 /* Frees slots of threads that have ended, if they are drained. */
 void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r);
+/* Ends the marks of threads that still were when the process ended, now. */
+void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r);
 /* Adds what was lost to the totals, and closes counters; the memory is read no more. */
 void wire_memory_close(struct wire_memory *m, struct wire_reader *r);
 

@@ -312,9 +312,12 @@ static bool has_ended(const struct connection *c)
 	return c->pidfd < 0 ? kill((pid_t)c->memory.pid, 0) && errno == ESRCH : poll(&p, 1, 0) > 0;
 }
 
-static void end_connection(struct wire *w, size_t i)
+static void end_connection(struct wire *w, size_t i, bool has_ended)
 {
 	struct connection *c = &w->connections[i];
+
+	if (has_ended)
+		wire_memory_end_threads(&c->memory, &w->reader);
 
 	wire_memory_close(&c->memory, &w->reader);
 	wire_memory_fini(&c->memory);
@@ -336,7 +339,7 @@ static void drain_all(struct wire *w)
 
 		wire_memory_drain(&w->connections[i].memory, r);
 		if (ended)
-			end_connection(w, i);
+			end_connection(w, i, true);
 		else if (frees)
 			wire_memory_free_slots(&w->connections[i].memory, r);
 	}
@@ -347,8 +350,8 @@ static void drain_all(struct wire *w)
 static void *run(void *arg)
 {
 	struct wire *w = arg;
-	struct pollfd fds[2 + MAX_WAITING] = {{.fd = w->stop, .events = POLLIN},
-					      {.fd = w->listener, .events = POLLIN}};
+	struct pollfd fds[2 + MAX_WAITING + MAX_MEMORIES] = {{.fd = w->stop, .events = POLLIN},
+							     {.fd = w->listener, .events = POLLIN}};
 	nfds_t nr = 2;
 
 	while (poll(fds, nr, w->nr || w->nr_waiting ? PACE_MS : -1) >= 0 || errno == EINTR) {
@@ -359,6 +362,10 @@ static void *run(void *arg)
 		serve_waiting(w, false);
 		for (nr = 2; nr < 2 + w->nr_waiting; nr++)
 			fds[nr] = (struct pollfd){.fd = w->waiting[nr - 2].fd, .events = POLLIN};
+		/* open regions end with their process: it is looked at at once */
+		for (size_t i = 0; i < w->nr; i++)
+			fds[nr++] =
+			    (struct pollfd){.fd = w->connections[i].pidfd, .events = POLLIN};
 		fds[1].fd = w->nr_waiting < MAX_WAITING ? w->listener : -1;
 	}
 	return NULL;
@@ -386,7 +393,7 @@ void wire_stop(struct wire *w)
 	serve_waiting(w, true);
 	drain_all(w);
 	while (w->nr)
-		end_connection(w, w->nr - 1);
+		end_connection(w, w->nr - 1, false);
 	io_close(&w->listener);
 }
 

@@ -20,11 +20,14 @@
 
 struct wire;
 
+/* A kind, by the recorder: the thread's process has ended. Within a ms or so. */
+enum { WIRE_THREAD_END = 12 };
+
 struct wire_mark {
 	uint64_t time_ns;       /* CLOCK_MONOTONIC */
 	int64_t value;          /* 0 for kinds without one */
 	uint32_t name;          /* as passed to wire_config.name; 0: none */
-	uint16_t kind;          /* enum cpuperf_mark_kind */
+	uint16_t kind;          /* enum cpuperf_mark_kind, or WIRE_THREAD_END */
 	uint16_t depth;         /* as in cpuperf/mark.h: below 0, too */
 	const uint64_t *counts; /* wire_config.nr_counts of them, borrowed; NULL: none */
 };

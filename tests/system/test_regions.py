@@ -134,9 +134,10 @@ def check_regions_left_open_are_closed(folder):
     # Each END ends the innermost region: the first outer stays open, and the rest is within it.
     assert sum(r["closed"] for r in rows.values()) == 3, rows
     assert "3 without an end of their own" in heading(folder), heading(folder)
-    measure(folder, program, "kill", code=128 + signal.SIGKILL)
-    row = regions(folder)["killed"]
-    assert row["calls"] == row["closed"] == 1 and row["wall_ns"] >= 30e6, row
+    for options in ((), ("-e", "page_faults")):  # without samples there is no record of the end
+        measure(folder, program, "kill", code=128 + signal.SIGKILL, options=options)
+        row = regions(folder)["killed"]
+        assert row["calls"] == row["closed"] == 1 and row["wall_ns"] >= 29e6, row
 
 
 def check_a_block_ends_what_was_left_in_it(folder):

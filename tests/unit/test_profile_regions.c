@@ -265,6 +265,14 @@ TEST(an_end_of_another_object_has_no_counts)
 	    0));
 }
 
+TEST(a_process_that_ended_closes_its_regions)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {50, 0, 0, TRACE_MARK_THREAD_END, 0}, {60, 0, 1, B, 0},
+	    {65, 0, 0, E, 0});
+	make(NULL, 0);
+	expect("a", 2, 1, 45, 45);
+}
+
 TEST(threads_are_apart)
 {
 	ADD(6, 1, {10, 0, 1, B, 0}, {50, 0, 0, E, 0});

@@ -194,7 +194,7 @@ TEST(a_forked_child_connects_by_itself)
 {
 	struct wire *w = open_wire();
 	struct wire_totals totals;
-	int status;
+	int status, nr_ends = 0;
 	pid_t pid;
 
 	CPUPERF_BEGIN("parent");
@@ -208,7 +208,7 @@ TEST(a_forked_child_connects_by_itself)
 	CPUPERF_END;
 	totals = close_wire(w);
 	assert_int_equal(totals.connections, 2);
-	assert_int_equal(all.nr, 4);
+	assert_int_equal(all.nr, 5);
 	for (size_t i = 0; i < all.nr; i++) {
 		bool is_child = all.item[i].pid == (uint32_t)pid;
 
@@ -216,7 +216,9 @@ TEST(a_forked_child_connects_by_itself)
 		if (all.item[i].mark.kind == CPUPERF_MARK_BEGIN)
 			assert_string_equal(all.names[all.item[i].mark.name],
 					    is_child ? "child" : "parent");
+		nr_ends += is_child && all.item[i].mark.kind == WIRE_THREAD_END;
 	}
+	assert_int_equal(nr_ends, 1);
 }
 
 TEST(no_recorder_is_no_error)
