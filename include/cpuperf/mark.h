@@ -77,6 +77,7 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_MEMORY = 1,  /* of an object: the answer has its descriptor */
 	CPUPERF_MARK_ASK_THREAD = 2, /* a thread took a slot: the answer may have descriptors, those
 				      * of its counters: of a group, the leader first */
+	CPUPERF_MARK_ASK_ROOM = 3,   /* slots of threads that have ended; then it answers */
 };
 
 struct cpuperf_mark_hello {
@@ -744,6 +745,16 @@ CPUPERF_MARK_RARE int cpuperf_mark_take_slot(struct cpuperf_mark_state *state,
 	return -1;
 }
 
+/* The recorder looks for threads that have ended now and then only. Not 0: there is no answer. */
+CPUPERF_MARK_RARE int cpuperf_mark_make_room(const struct cpuperf_mark_state *state)
+{
+	const struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_ROOM, 0, 0, 0};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+
+	return cpuperf_mark_ask(state->connected, &hello, fds);
+}
+
 CPUPERF_MARK_RARE int cpuperf_mark_is_connected(const struct cpuperf_mark_state *state,
 						uint32_t number)
 {
@@ -803,7 +814,8 @@ CPUPERF_MARK_RARE void cpuperf_mark_attach(struct cpuperf_mark_thread *t)
 	} else {
 		if (!cpuperf_mark_is_connected(state, number))
 			rc = cpuperf_mark_connect_once(state, number);
-		if (rc == 0 && cpuperf_mark_take_slot(state, t))
+		if (rc == 0 && cpuperf_mark_take_slot(state, t) &&
+		    (cpuperf_mark_make_room(state) || cpuperf_mark_take_slot(state, t)))
 			t->pause = 1000;
 		if (rc == 0)
 			cpuperf_mark_add_missed(state);

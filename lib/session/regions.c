@@ -302,9 +302,9 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 	if (t->missed)
 		snprintf(note[1], size,
 			 "%" PRIu64
-			 " marks were lost: there are too many threads, or they began while "
-			 "the program connected",
-			 t->missed);
+			 " marks were lost: more than %d threads had marks at a time, or they "
+			 "began while the program connected",
+			 t->missed, WIRE_MAX_THREADS);
 	if (t->names_lost)
 		snprintf(note[2], size, "%" PRIu64 " names of regions found no room",
 			 t->names_lost);

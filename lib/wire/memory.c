@@ -21,16 +21,18 @@
 #include <unistd.h>
 
 enum {
-	NR_SLOTS = CPUPERF_MARK_MAX_SLOTS,
+	NR_SLOTS = WIRE_MAX_THREADS,
 	NAMES_OFFSET = 4096,
 	TEXT_OFFSET = NAMES_OFFSET + CPUPERF_MARK_NR_NAMES * 4,
 	SLOTS_OFFSET = TEXT_OFFSET + CPUPERF_MARK_TEXT_BYTES,
 	BATCH = 4096,
+	GROWTH = 16, /* of slots taken, until threads that have ended are looked for */
 	MAX_NAMES = 1 << 20,
 	MAX_NAMES_BYTES = 64 << 20,
 };
 
 _Static_assert((int)WIRE_THREAD_END > (int)CPUPERF_MARK_NR_KINDS, "kinds");
+_Static_assert((int)NR_SLOTS == (int)CPUPERF_MARK_MAX_SLOTS, "slots");
 _Static_assert(sizeof(struct cpuperf_mark_header) <= NAMES_OFFSET, "header");
 _Static_assert(sizeof(struct cpuperf_mark_slot) <= CPUPERF_MARK_SLOT_HEAD_BYTES, "slot");
 _Static_assert(sizeof(struct cpuperf_mark_unit) == CPUPERF_MARK_UNIT_BYTES &&
@@ -383,8 +385,11 @@ static bool was_used(const struct wire_memory *m, size_t i)
 
 void wire_memory_drain(struct wire_memory *m, struct wire_reader *r)
 {
-	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++)
+	m->nr_owned = 0;
+	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++) {
 		drain_slot(m, r, i);
+		m->nr_owned += __atomic_load_n(&slot_at(m, i)->is_owned, __ATOMIC_RELAXED) != 0;
+	}
 }
 
 static bool has_ended(uint32_t pid, uint32_t tid)
@@ -414,6 +419,11 @@ int wire_memory_greet(struct wire_memory *m, const struct wire_reader *r, uint32
 	return 0;
 }
 
+bool wire_memory_has_grown(const struct wire_memory *m)
+{
+	return m->nr_owned >= m->nr_left + GROWTH;
+}
+
 void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r)
 {
 	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++) {
@@ -424,9 +434,11 @@ void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r)
 		    slot->head == m->slots[i].tail && has_ended(m->pid, tid)) {
 			forget_thread(&m->slots[i], r);
 			slot->tid = 0;
+			m->nr_owned -= m->nr_owned != 0;
 			__atomic_store_n(&slot->is_owned, 0, __ATOMIC_RELEASE);
 		}
 	}
+	m->nr_left = m->nr_owned;
 }
 
 void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r)

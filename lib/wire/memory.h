@@ -26,6 +26,7 @@ struct wire_memory {
 	bool is_nested; /* its threads have other numbers, in a PID namespace of their own */
 	uint32_t nr_counts;
 	uint64_t connected_ns;
+	uint32_t nr_owned, nr_left; /* slots taken; and when ended threads were looked for */
 };
 
 struct wire_memory_config {
@@ -70,6 +71,8 @@ void wire_memory_drain(struct wire_memory *m, struct wire_reader *r);
 void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r);
 /* Ends the marks of threads that still were when the process ended, now. */
 void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r);
+/* Whether many slots were taken since that was looked at. */
+bool wire_memory_has_grown(const struct wire_memory *m);
 /* Adds what was lost to the totals, and closes counters; the memory is read no more. */
 void wire_memory_close(struct wire_memory *m, struct wire_reader *r);
 

@@ -234,6 +234,22 @@ static int serve_thread(struct wire *w, int fd, uint32_t pid, const struct cpupe
 	return rc ?: answer(fd, files, counters ? w->config.nr_counts : 0);
 }
 
+/* Frees slots of threads of the process that have ended. */
+static int serve_room(struct wire *w, int fd, uint32_t pid)
+{
+	const int none = -1;
+
+	for (size_t i = 0; i < w->nr; i++) {
+		struct wire_memory *m = &w->connections[i].memory;
+
+		if (m->pid != pid)
+			continue;
+		wire_memory_drain(m, &w->reader);
+		wire_memory_free_slots(m, &w->reader);
+	}
+	return answer(fd, &none, 0);
+}
+
 static bool may_connect(const struct wire *w, const struct ucred *peer)
 {
 	return peer->pid > 0 && (peer->uid == geteuid() ||
@@ -268,6 +284,8 @@ static int serve(struct wire *w, int fd)
 		t->refused += rc != 0;
 	} else if (hello.ask == CPUPERF_MARK_ASK_THREAD) {
 		rc = serve_thread(w, fd, (uint32_t)peer.pid, &hello);
+	} else if (hello.ask == CPUPERF_MARK_ASK_ROOM) {
+		rc = serve_room(w, fd, (uint32_t)peer.pid);
 	}
 	return rc;
 }
@@ -340,7 +358,7 @@ static void drain_all(struct wire *w)
 		wire_memory_drain(&w->connections[i].memory, r);
 		if (ended)
 			end_connection(w, i, true);
-		else if (frees)
+		else if (frees || wire_memory_has_grown(&w->connections[i].memory))
 			wire_memory_free_slots(&w->connections[i].memory, r);
 	}
 	if (frees)

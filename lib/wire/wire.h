@@ -60,6 +60,8 @@ struct wire_config {
 	void (*counters_close)(void *arg, void *counters);
 };
 
+enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */
+
 struct wire_totals {
 	uint64_t marks;      /* passed on */
 	uint64_t lost;       /* no room: the recorder was too slow, or a mark interrupted another */

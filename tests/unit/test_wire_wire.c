@@ -190,6 +190,29 @@ TEST(threads_have_slots_of_their_own)
 		assert_int_equal(nr_of[i], 1000);
 }
 
+static void *mark_once(void *arg)
+{
+	CPUPERF_BEGIN("short");
+	CPUPERF_END;
+	return arg;
+}
+
+TEST(threads_that_ended_leave_their_slots)
+{
+	enum { NR = 3 * CPUPERF_MARK_MAX_SLOTS };
+	struct wire *w = open_wire();
+	struct wire_totals totals;
+	pthread_t thread;
+
+	for (int i = 0; i < NR; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, mark_once, NULL), 0);
+		pthread_join(thread, NULL);
+	}
+	totals = close_wire(w);
+	assert_int_equal(totals.missed, 0);
+	assert_int_equal(totals.marks, 2 * NR);
+}
+
 TEST(a_forked_child_connects_by_itself)
 {
 	struct wire *w = open_wire();
