@@ -8,6 +8,7 @@ from kit import CPUPERF, run
 
 LIBRARY = os.path.realpath(os.environ["MARKS"])
 BEGIN, NUMBER, END, INSTANT, INT, THREAD, PAUSE, RESUME = range(1, 9)
+GONE = 12  # the recorder's: the process ended
 
 
 def measure(folder, *command, env=None):
@@ -43,7 +44,8 @@ def marks(folder, may_lose=False):
                 value, at = varint(payload, at) if head & 0x40 else (0, at)
                 name, at = varint(payload, at) if head & 0x80 else (0, at)
                 value = -(value + 1) // 2 if value & 1 else value // 2
-                threads.setdefault((pid, tid), []).append((head & 0x1f, names[name], value, depth))
+                if head & 0x1f != GONE:
+                    threads.setdefault((pid, tid), []).append((head & 0x1f, names[name], value, depth))
     return list(threads.values())
 
 
