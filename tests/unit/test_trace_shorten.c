@@ -337,7 +337,7 @@ TEST(marks_of_others)
 	    {5, {1, 0, 0, 0, 3}, -EINVAL},                /* cut */
 	    {6, {2, 0, 0, 0, 3, 9}, -EINVAL},             /* another number */
 	    {6, {1, 0, 0, 0, 0, 9}, -EINVAL},             /* no kind */
-	    {6, {1, 0, 0, 0, 12, 9}, -EINVAL},            /* an unknown kind */
+	    {6, {1, 0, 0, 0, 13, 9}, -EINVAL},            /* an unknown kind */
 	    {6, {0xff, 0xff, 0xff, 0xff, 3, 9}, -EINVAL}, /* too many */
 	    {8, {2, 0, 0, 0, 3, 9, 3, 0}, 0},
 	    {12, {1, 0, 0, 0, 0x23, 9, 0x80, 0x80, 0x80, 0x80, 0x10}, -EINVAL}, /* of 33 bits */
