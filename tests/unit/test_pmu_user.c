@@ -9,7 +9,7 @@
 
 static uint64_t read_register(uint32_t number);
 #define CPUPERF_MARK_REGISTER read_register
-#include "../../lib/pmu/user.c"
+#include "pmu/user.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <sys/mman.h>
 
