@@ -82,7 +82,7 @@ static int add_file(const struct elf_file *f, const char *path, void *arg)
 static const struct {
 	const char *instruction, *cost;
 } codes[] = {
-    [ELF_PROBE_NOP] = {"nop", "about 0.7 us on x86-64"},
+    [ELF_PROBE_NOP] = {"nop", "about 0.7 us"},
     [ELF_PROBE_NOP5] = {"nop of 5 bytes", "about 0.4 us where the kernel replaces it (6.18), else "
 					  "as any other"},
     [ELF_PROBE_LONG_NOP] = {"nop of several bytes", "10 to 26 us if it is single-stepped"},
