@@ -159,8 +159,8 @@ static int add_wait(struct phases *p, struct thread *t, enum wait_samples_kind k
 		   ?: make(p, t, WAIT_SAMPLES_BLOCKED, ns - queue_ns, to_ns);
 }
 
-/* The same: blocked up to the last time that it was seen so, and of this kind from then on. */
-static int add_seen(struct phases *p, struct thread *t, enum wait_samples_kind rest, uint64_t to_ns)
+/* The same: it was blocked up to the last time that it was seen so. */
+static int add_seen_part(struct phases *p, struct thread *t, uint64_t to_ns)
 {
 	uint64_t seen_ns = t->seen_ns < to_ns ? t->seen_ns : to_ns;
 	int rc = 0;
@@ -170,7 +170,13 @@ static int add_seen(struct phases *p, struct thread *t, enum wait_samples_kind r
 				 : make(p, t, WAIT_SAMPLES_BLOCKED, seen_ns - t->since_ns, seen_ns);
 		t->since_ns = seen_ns;
 	}
-	return rc ?: add_wait(p, t, rest, to_ns);
+	return rc;
+}
+
+/* The same, and of this kind from then on. */
+static int add_seen(struct phases *p, struct thread *t, enum wait_samples_kind rest, uint64_t to_ns)
+{
+	return add_seen_part(p, t, to_ns) ?: add_wait(p, t, rest, to_ns);
 }
 
 /* The time up to to_ns in which the thread waited in its phase. in: it is switched in. */
@@ -351,16 +357,18 @@ int phases_add_task(struct phases *p, const struct trace_record *r)
 
 /* ---- iterations */
 
-/* In the second pass: a thread of which there is no record waited, if it has not run. */
+/* In the second pass: a thread of which there is no record waited, if it has not run; else as long
+ * as it was seen. */
 static int add_asleep(struct phases *p, struct thread *t, uint64_t to_ns)
 {
 	const struct surveyed *s = dict_at(&p->surveyed, dict_find(&p->surveyed, &t->tid));
 	struct splits *splits = dict_at(&p->splits, dict_find(&p->splits, &t->tid));
 	const struct split *next = splits && !p->is_first ? find_split(splits, to_ns) : NULL;
 
-	if (t->phase != NOT_KNOWN || !t->is_read || !next || next->ran_ns != t->ran_ns ||
-	    (!t->pid && !s))
+	if (t->phase != NOT_KNOWN)
 		return 0;
+	if (!t->is_read || !next || next->ran_ns != t->ran_ns || (!t->pid && !s))
+		return add_seen_part(p, t, to_ns);
 	t->pid = t->pid ? t->pid : s->pid;
 	return add_seen(p, t, WAIT_SAMPLES_BOTH, to_ns);
 }

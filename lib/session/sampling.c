@@ -345,16 +345,20 @@ static int drop_earlier(struct sampling *g, struct err *e)
 int sampling_restart(struct sampling *g, struct err *e)
 {
 	const struct reading *skipped;
+	int rc;
 
 	g->pause_ns = 0;
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
 		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
 			;
 	paced_next_iteration(&g->paced);
-	seen_renew(&g->seen);
 	if (g->plan->target.has_runs)
 		surveyor_add_command(&g->surveyor);
-	return drop_earlier(g, e);
+	rc = drop_earlier(g, e);
+	seen_renew(&g->seen); /* after the last records from before the gap */
+	if (g->seen.is_on && g->plan->target.is_command && !g->plan->target.has_runs)
+		seen_add_tree(&g->seen, (uint32_t)g->plan->target.ids[0]);
+	return rc;
 }
 
 /* Threads whose delays are read may end soon: the first pauses are short. */

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/perf_abi.h"
 #include "base/root.h"
 #include "session/delays.h"
@@ -53,10 +54,56 @@ void seen_add(struct seen *s, uint32_t tid)
 		*t = (struct seen_thread){.pid = TRACE_UNKNOWN, .tid = tid, .is_blocked = true};
 }
 
+struct tree {
+	struct seen *seen;
+	uint32_t pid[SEEN_SLOTS]; /* processes that were found; more than there are slots: no */
+	size_t nr, at;
+};
+
+static int add_thread(const char *name, void *arg)
+{
+	enum { MAX_CHILDREN_BYTES = 64 << 10 };
+	BUF_AUTO(text, MAX_CHILDREN_BYTES);
+	struct tree *t = arg;
+	uint32_t tid = (uint32_t)strtoul(name, NULL, 10);
+	char path[64], *end;
+
+	if (!tid)
+		return 0;
+	seen_add(t->seen, tid);
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32 "/children", t->pid[t->at],
+		 tid);
+	if (root_load(t->seen->root, path, &text))
+		return 0;
+	for (const char *p = buf_str(&text); t->nr < SEEN_SLOTS; p = end) {
+		uint32_t pid = (uint32_t)strtoul(p, &end, 10);
+
+		if (!pid)
+			break;
+		t->pid[t->nr++] = pid;
+	}
+	return 0;
+}
+
+void seen_add_tree(struct seen *s, uint32_t pid)
+{
+	struct tree t = {.seen = s, .pid = {pid}, .nr = 1};
+	char path[32];
+
+	for (; t.at < t.nr; t.at++) {
+		snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task", t.pid[t.at]);
+		(void)root_each(s->root, path, add_thread, &t);
+	}
+}
+
 void seen_renew(struct seen *s)
 {
-	for (size_t i = 0; i < SEEN_SLOTS; i++)
-		s->slot[i].runs = s->slot[i].due_ns = 0;
+	s->since_ns = clock_monotonic_ns();
+	for (size_t i = 0; i < SEEN_SLOTS; i++) {
+		struct seen_thread *t = &s->slot[i];
+
+		*t = (struct seen_thread){.pid = t->pid, .tid = t->tid, .is_blocked = true};
+	}
 }
 
 /* ---- where a thread is */
@@ -274,7 +321,10 @@ static bool look(struct seen *s, struct seen_thread *t, struct seen_wait *w)
 	if (t->pid == TRACE_UNKNOWN)
 		t->pid = read_pid(s, t->tid);
 	*w = (struct seen_wait){.pid = t->pid, .tid = t->tid};
-	if (!delays_read_thread(s->root, t->tid, &before) || !read_call(s, t->tid, &c))
+	if (!delays_read_thread(s->root, t->tid, &before))
+		return false;
+	w->time_ns = clock_monotonic_ns(); /* it may be woken after the call is read */
+	if (!read_call(s, t->tid, &c))
 		return false;
 	w->has_stack = before.running_ns != t->runs;
 	if (w->has_stack && !is_usable(&c))
@@ -288,14 +338,14 @@ static bool look(struct seen *s, struct seen_thread *t, struct seen_wait *w)
 	}
 	if (!delays_read_thread(s->root, t->tid, &w->delay) || (w->has_stack && !w->stack_bytes))
 		return false;
-	w->time_ns = w->delay.time_ns;
 	return w->delay.running_ns == before.running_ns; /* it has not run meanwhile */
 }
 
 /* The older a wait is, the longer the pause to the next look. */
-static uint64_t next_due(const struct seen_thread *t, uint64_t now_ns)
+static uint64_t next_due(const struct seen *s, const struct seen_thread *t, uint64_t now_ns)
 {
-	uint64_t pause_ns = t->switch_ns ? (now_ns - t->switch_ns) / 4 : MAX_PAUSE_NS;
+	uint64_t since_ns = t->switch_ns ? t->switch_ns : s->since_ns;
+	uint64_t pause_ns = since_ns ? (now_ns - since_ns) / 4 : MAX_PAUSE_NS;
 
 	pause_ns = pause_ns < SEEN_PERIOD_NS ? SEEN_PERIOD_NS : pause_ns;
 	return now_ns + (pause_ns < MAX_PAUSE_NS ? pause_ns : MAX_PAUSE_NS);
@@ -314,7 +364,7 @@ void seen_look(struct seen *s, uint64_t now_ns, seen_fn *fn, void *arg)
 		if (!t->tid || !t->is_blocked || now_ns < t->due_ns)
 			continue;
 		looks++;
-		t->due_ns = next_due(t, now_ns);
+		t->due_ns = next_due(s, t, now_ns);
 		if (!look(s, t, &w))
 			continue;
 		stacks += w.has_stack;

@@ -30,7 +30,8 @@ struct seen {
 	bool is_on;
 	uint32_t stack_bytes; /* that are read of each */
 	uint64_t due_ns;
-	size_t next; /* slot */
+	uint64_t since_ns; /* the last call of seen_renew, or 0 */
+	size_t next;       /* slot */
 	struct seen_thread slot[SEEN_SLOTS];
 	uint8_t stack[SEEN_STACK_BYTES];
 };
@@ -54,7 +55,9 @@ typedef void seen_fn(void *arg, const struct seen_wait *w);
 void seen_switch(struct seen *s, uint32_t pid, uint32_t tid, bool is_blocked, uint64_t time_ns);
 /* It may be blocked since before the records of switches. */
 void seen_add(struct seen *s, uint32_t tid);
-/* Waits that last have their stacks again, as in a new iteration. */
+/* The same of the threads of a process, and of its descendants. */
+void seen_add_tree(struct seen *s, uint32_t pid);
+/* After a gap without records: any thread may be blocked, and has its stack again. */
 void seen_renew(struct seen *s);
 /* Looks at those that are due, up to a limit. Takes about 20 us for each. */
 void seen_look(struct seen *s, uint64_t now_ns, seen_fn *fn, void *arg);

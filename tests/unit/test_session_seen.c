@@ -74,7 +74,7 @@ TEST(pipe)
 	assert_int_equal(got[0].reason, TRACE_REASON_PIPE);
 	assert_true(got[0].has_stack && got[0].stack_bytes >= 64);
 	assert_int_equal(got[0].regs_abi, PERF_SAMPLE_REGS_ABI_64);
-	assert_true(got[0].delay.running_ns > 0 && got[0].time_ns == got[0].delay.time_ns);
+	assert_true(got[0].delay.running_ns > 0 && got[0].time_ns < got[0].delay.time_ns);
 
 	seen_look(s, now_ns, add, NULL);
 	assert_int_equal(nr_got, 2);
@@ -136,6 +136,38 @@ TEST(pool)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	close(w[0].fds[0]);
 	close(w[0].fds[1]);
+}
+
+/* After a gap, a thread that ran before it may be blocked. */
+TEST(gap)
+{
+	struct seen *s = make(&root_live);
+
+	seen_switch(s, 7, 77, false, 200);
+	seen_renew(s);
+	assert_true(s->slot[77].is_blocked && s->slot[77].pid == 7 && s->slot[77].tid == 77);
+	assert_int_equal(s->slot[77].due_ns, 0);
+}
+
+/* The threads of a process and of its descendants; lists that are none, and circles, end. */
+TEST(tree)
+{
+	static const uint32_t known[] = {70, 71, 80, 90};
+	struct root root = tree_make();
+	struct seen *s = make(&root);
+	size_t nr = 0;
+
+	tree_text(&root, "/proc/70/task/70/children", "80 ");
+	tree_text(&root, "/proc/70/task/71/children", "x 1000000");
+	tree_text(&root, "/proc/80/task/80/children", "90 4000 ");
+	tree_text(&root, "/proc/90/task/90/children", "70 ");
+	seen_add_tree(s, 70);
+	for (size_t i = 0; i < SEEN_SLOTS; i++)
+		nr += s->slot[i].tid != 0;
+	assert_int_equal(nr, NR(known));
+	for (size_t i = 0; i < NR(known); i++)
+		assert_int_equal(s->slot[known[i]].tid, known[i]);
+	tree_remove(&root);
 }
 
 /* Only those are looked at that were switched out and not preempted, last of all. */
