@@ -16,7 +16,9 @@
  * starts
  * regions: name, outer (the number of the one around it, from 1; 0: none); tracks: comm, pid, tid,
  *   number, depth, slices: of each level their number; of each: distance from the end of the one
- *   before, length, region (0: several), 2 × (calls - 1) + has_closed
+ *   before, length, region (0: several), 2 × (calls - 1) + has_closed; instants: of each: distance
+ *   from the one before, name (of marks), how many there are less 1, 0: no value, 1: [value], 2:
+ *   [-value]
  * latencies: label, part, what ("": all); now and, with --diff, before: count, mean, max, quantiles
  *   (name, number, both ends of its interval), buckets: of each from, to, count; in ns
  * certain: event, function, change and half of its interval, of each significant change

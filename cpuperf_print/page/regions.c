@@ -15,6 +15,7 @@
 #include "trace/record.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,10 @@ enum {
 	MAX_PATHS = 2000,
 	STEPS = 4096, /* of the time shown: no screen has more columns */
 	TEXT_BYTES = 64 << 10,
+	MAX_INSTANTS = 20000, /* of a track */
+	MAX_LOOKED_AT = 16,   /* of those before it, whether one is in the same place */
+	MAX_NAMES = 1 << 16,
+	MAX_NAME_BYTES = 4 << 20,
 	MAX_TRACK_BYTES = 64 << 20
 };
 
@@ -39,12 +44,22 @@ struct level {
 	size_t nr, room;
 };
 
+/* An instant or a value, with those of its name that are drawn in the same place. */
+struct instant {
+	uint64_t time_ns;
+	uint32_t name, nr;
+	int64_t value; /* of the first */
+	bool has_value;
+};
+
 struct page_track {
 	uint32_t pid, tid, thread;
 	char comm[64];
 	uint64_t wall_ns; /* of its outermost regions */
 	size_t depth;     /* levels, also those that are not drawn */
 	struct level level[MAX_DEPTH];
+	struct instant *instants; /* owned */
+	size_t nr_instants, instants_room;
 };
 
 /* A region as the page lists it. */
@@ -64,7 +79,9 @@ struct page_regions {
 	size_t nr_tracks;
 	bool is_open; /* more calls of the last track may follow */
 	uint64_t least_ns;
-	size_t nr_left; /* threads that are not drawn */
+	size_t nr_left;    /* threads that are not drawn */
+	struct dict names; /* of instants and values */
+	uint64_t nr_instants_left;
 };
 
 /* By its text, since sessions number them differently. */
@@ -157,6 +174,8 @@ static void free_track(struct page_track *t)
 {
 	for (size_t i = 0; t && i < MAX_DEPTH; i++)
 		mem_free(t->level[i].slice);
+	if (t)
+		mem_free(t->instants);
 	mem_free(t);
 }
 
@@ -208,6 +227,37 @@ static struct page_track *find_track(struct page_regions *r, const struct profil
 	return t;
 }
 
+/* 0: it has been added, or is too much. */
+static int add_instant(struct page_regions *r, const struct profile_region_event *e)
+{
+	struct page_track *t = find_track(r, e);
+	uint32_t name = t ? dict_add(&r->names, e->name) : DICT_NONE;
+	struct instant *to = NULL;
+
+	if (!t || (name == DICT_NONE && r->names.nr < MAX_NAMES))
+		return -ENOMEM;
+	for (size_t i = t->nr_instants; i-- > 0 && !to;) {
+		struct instant *n = &t->instants[i];
+
+		if (e->time_ns - n->time_ns >= r->least_ns || i + MAX_LOOKED_AT < t->nr_instants)
+			break;
+		to = n->name == name && n->has_value == e->has_value ? n : NULL;
+	}
+	if (to) {
+		to->nr++;
+		return 0;
+	}
+	if (name == DICT_NONE || t->nr_instants == MAX_INSTANTS) {
+		r->nr_instants_left++;
+		return 0;
+	}
+	to = MEM_ADD(t->instants, t->nr_instants, t->instants_room);
+	if (!to)
+		return -ENOMEM;
+	*to = (struct instant){e->time_ns, name, 1, e->value, e->has_value};
+	return 0;
+}
+
 static int add_call(void *arg, const struct profile_region_event *e)
 {
 	struct page_regions *r = arg;
@@ -217,6 +267,8 @@ static int add_call(void *arg, const struct profile_region_event *e)
 	struct page_track *t;
 	struct level *l;
 
+	if (e->kind == PROFILE_REGION_INSTANT || e->kind == PROFILE_REGION_VALUE)
+		return add_instant(r, e);
 	if (e->kind != PROFILE_REGION_END)
 		return 0;
 	t = find_track(r, e);
@@ -247,7 +299,7 @@ int page_regions_read(struct page *h, struct err *e)
 	const struct inputs *in = h->j->inputs;
 	struct page_regions *r;
 	uint64_t start_ns, end_ns;
-	bool has_common = false;
+	bool has_common = false, has_marks = false;
 	int rc;
 
 	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
@@ -256,9 +308,11 @@ int page_regions_read(struct page *h, struct err *e)
 		return 0;
 	rc = samples_load_names(h->j, e);
 
-	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++)
+	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
 		h->has_regions |= profile_nr_regions(in->item[i].processes) > 1;
-	if (rc || !h->has_regions)
+		has_marks |= profile_regions_stats(in->item[i].processes)->nr_marks > 0;
+	}
+	if (rc || !has_marks)
 		return rc;
 	h->regions = r = mem_zalloc(sizeof(*r));
 	if (!r)
@@ -266,6 +320,7 @@ int page_regions_read(struct page *h, struct err *e)
 	r->h = h;
 	r->processes = job_input(h->j)->processes;
 	dict_init(&r->paths, sizeof(struct page_path), DICT_KEY(struct page_path, text), DICT_MAX);
+	dict_init_texts(&r->names, sizeof(const char *), MAX_NAMES, MAX_NAME_BYTES);
 	page_time_shown(h, &start_ns, &end_ns);
 	r->least_ns = (end_ns - start_ns) / STEPS + 1;
 	for (size_t i = in->nr + in->nr_diff; i-- > 0 && rc == 0;) /* the first one last */
@@ -284,6 +339,7 @@ void page_regions_free(struct page_regions *r)
 		free_track(r->track[i]);
 	mem_free(r->of_region);
 	dict_fini(&r->paths);
+	dict_fini(&r->names);
 	mem_free(r);
 }
 
@@ -308,16 +364,38 @@ static void put_slices(const struct page_regions *r, struct level *l, struct buf
 	}
 }
 
+static void put_instants(const struct page_regions *r, const struct page_track *t, struct buf *out)
+{
+	uint64_t at = job_input(r->h->j)->start_ns;
+
+	for (size_t i = 0; i < t->nr_instants; i++) {
+		const struct instant *n = &t->instants[i];
+		uint64_t time_ns = n->time_ns > at ? n->time_ns : at;
+		bool is_negative = n->value < 0;
+
+		export_digits_add(out, time_ns - at);
+		export_digits_add(out, n->name);
+		export_digits_add(out, n->nr - 1);
+		export_digits_add(out, n->has_value ? 1 + is_negative : 0);
+		if (n->has_value)
+			export_digits_add(out,
+					  is_negative ? -(uint64_t)n->value : (uint64_t)n->value);
+		at = time_ns;
+	}
+}
+
 static int put_track(const struct page_regions *r, struct page_track *t, struct err *e)
 {
 	struct json_writer *j = &r->h->json;
 	BUF_AUTO(slices, MAX_TRACK_BYTES);
+	BUF_AUTO(instants, MAX_TRACK_BYTES);
 	size_t depth = t->depth < MAX_DEPTH ? t->depth : MAX_DEPTH;
 
 	for (size_t i = 0; i < depth; i++)
 		put_slices(r, &t->level[i], &slices);
-	if (buf_error(&slices))
-		return buf_error(&slices);
+	put_instants(r, t, &instants);
+	if (buf_error(&slices) || buf_error(&instants))
+		return buf_error(&slices) ?: buf_error(&instants);
 	JSONW_OBJECT(j, NULL) {
 		jsonw_text(j, "comm", t->comm);
 		jsonw_u64(j, "pid", t->pid);
@@ -325,6 +403,7 @@ static int put_track(const struct page_regions *r, struct page_track *t, struct 
 		jsonw_u64(j, "number", t->thread);
 		jsonw_u64(j, "depth", depth);
 		jsonw_text(j, "slices", buf_str(&slices));
+		jsonw_text(j, "instants", buf_str(&instants));
 	}
 	return page_flush(r->h, e);
 }
@@ -345,6 +424,9 @@ static void put_notes(const struct page_regions *r)
 
 	for (size_t i = 0; i < r->nr_tracks; i++)
 		deepest = r->track[i]->depth > deepest ? r->track[i]->depth : deepest;
+	if (r->nr_instants_left)
+		page_note(h, PAGE_NOTE, "%" PRIu64 " more instants and values are not drawn.",
+			  r->nr_instants_left);
 	page_note(h, PAGE_NOTE,
 		  "Calls of regions that together are shorter than %s are drawn as one.",
 		  HUMAN((double)r->least_ns, "ns"));
@@ -374,6 +456,12 @@ int page_regions_put(struct page *h, struct err *e)
 				jsonw_text(&h->json, "name", r->listed[i].name);
 				jsonw_u64(&h->json, "outer", r->listed[i].outer);
 			}
+			rc = page_flush(h, e);
+		}
+	}
+	JSONW_ARRAY(&h->json, "marks") {
+		for (uint32_t i = 0; r && i < r->names.nr && rc == 0; i++) {
+			jsonw_text(&h->json, NULL, dict_text(&r->names, i));
 			rc = page_flush(h, e);
 		}
 	}

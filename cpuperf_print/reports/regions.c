@@ -12,6 +12,7 @@
 #include "report/functions.h"
 #include "report/region_sums.h"
 #include "reports/region_counts.h"
+#include "reports/region_instants.h"
 #include "reports/reports.h"
 #include "trace/record.h"
 
@@ -50,6 +51,7 @@ struct report {
 	uint32_t events[MAX_EVENTS];   /* those that sample */
 	size_t nr_events;
 	bool by_thread;
+	size_t nr_before; /* columns before those of the thread and path */
 	uint64_t nr_put, nr_left;
 	uint32_t last_left;                                                         /* a sum */
 	char names[MAX_EVENTS][LABEL_BYTES], sample_names[MAX_EVENTS][LABEL_BYTES]; /* of columns */
@@ -263,6 +265,13 @@ static void put_thread(const struct report_region_thread *t, struct grid *g)
 	grid_text(g, text);
 }
 
+static void put_thread_cells(const struct report_region_thread *t, struct grid *g)
+{
+	grid_count(g, t->pid);
+	grid_count(g, t->tid);
+	put_thread(t, g);
+}
+
 static void put_row(struct report *r, struct grid *g, uint32_t number)
 {
 	const struct report_region_sum *s = sum_at(r, number);
@@ -273,16 +282,12 @@ static void put_row(struct report *r, struct grid *g, uint32_t number)
 	put_times(r, g, s);
 	put_samples(r, g, number);
 	reports_region_counts_put(&r->counts, g, number);
-	if (r->by_thread) {
-		const struct report_region_thread *t = thread_of(r, s->thread);
-
-		grid_count(g, t->pid);
-		grid_count(g, t->tid);
-		put_thread(t, g);
-	}
+	if (r->by_thread)
+		put_thread_cells(thread_of(r, s->thread), g);
 	profile_region_text(r->processes, s->region, &path);
 	grid_text(g, buf_str(&path));
 	grid_tree(g, p->depth, p->name);
+	reports_region_instants_none(g);
 }
 
 /* What the marks of the trial cost stands in the heading. */
@@ -383,10 +388,12 @@ static struct grid *make_grid(struct report *r)
 		columns[nr] = fixed[nr];
 	nr += add_event_columns(r, &columns[nr]);
 	nr += reports_region_counts_columns(&r->counts, &columns[nr]);
+	r->nr_before = nr;
 	for (size_t i = 0; r->by_thread && i < ARRAY_NR(of_thread); i++)
 		columns[nr++] = of_thread[i];
 	columns[nr++] = (struct grid_column){"path", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES};
 	columns[nr++] = (struct grid_column){"region", NULL, NULL, GRID_TEXT, GRID_ALL};
+	nr += reports_region_instants_columns(&columns[nr]);
 	return reports_grid(r->j, columns, nr);
 }
 
@@ -482,6 +489,29 @@ static void put_heading(const struct report *r)
 	put_unmatched(r);
 }
 
+static int put_tables(struct report *r, struct grid *g, struct err *e)
+{
+	struct reports_rest rest = {.nr = 0};
+	const struct reports_region_instants instants = {.j = r->j,
+							 .sums = &r->sums,
+							 .processes = r->processes,
+							 .by_thread = r->by_thread,
+							 .nr_before = r->nr_before,
+							 .put_thread = put_thread_cells};
+	bool is_people = r->j->output->form == GRID_PEOPLE;
+	int rc = 0;
+
+	put_heading(r);
+	put_all(r, g);
+	rest.nr = r->nr_left;
+	rest.is_beyond_top = r->nr_left > 0;
+	reports_rest_put(r->j, &rest, NULL, g);
+	if (!is_people)
+		rc = reports_region_instants_put(&instants, g, e);
+	rc = reports_end(r->j, g, rc, e);
+	return rc == 0 && is_people ? reports_region_instants_put(&instants, NULL, e) : rc;
+}
+
 int reports_regions(struct job *j, struct err *e)
 {
 	struct report r = {.j = j};
@@ -490,16 +520,8 @@ int reports_regions(struct job *j, struct err *e)
 
 	if (rc == 0 && !g)
 		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0) {
-		struct reports_rest rest = {.nr = 0};
-
-		put_heading(&r);
-		put_all(&r, g);
-		rest.nr = r.nr_left;
-		rest.is_beyond_top = r.nr_left > 0;
-		reports_rest_put(j, &rest, NULL, g);
-		rc = reports_end(j, g, 0, e);
-	}
+	if (rc == 0)
+		rc = put_tables(&r, g, e);
 	report_region_sums_fini(&r.sums);
 	dict_fini(&r.keys);
 	mem_free(r.weights);

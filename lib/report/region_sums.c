@@ -7,29 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_THREADS = 1 << 20, MAX_SUMS = 1 << 22, MAX_BUCKETS = 1 << 23, BITS = 7 };
-
-/* Of the durations of a sum; the key has no padding. */
-struct bucket {
-	uint32_t sum, number; /* key */
-	uint64_t count;
-};
-
-/* Below 2^BITS one ns each; from there on 2^BITS for each power of two. */
-static uint32_t bucket_of(uint64_t ns)
-{
-	unsigned shift = ns >> BITS ? 63 - (unsigned)__builtin_clzll(ns) - BITS : 0;
-
-	return ns >> BITS ? (shift << BITS) + (uint32_t)(ns >> shift) : (uint32_t)ns;
-}
-
-static double middle_of(uint32_t bucket)
-{
-	unsigned shift = bucket >> BITS ? (bucket >> BITS) - 1 : 0;
-	double low = ldexp((double)(bucket - (shift << BITS)), (int)shift);
-
-	return low + (ldexp(1, (int)shift) - 1) / 2;
-}
+enum { MAX_THREADS = 1 << 20, MAX_SUMS = 1 << 22 };
 
 static uint32_t find_thread(struct report_region_sums *s, const struct profile_region_event *e)
 {
@@ -72,39 +50,33 @@ static void count_call(struct report_region_sum *r, const struct profile_region_
 	r->squares += off * ((double)ns - r->mean_ns);
 }
 
+/* 0: there is no room for another one. */
+static int refuse(struct report_region_sums *s)
+{
+	bool is_full = s->threads.nr >= MAX_THREADS || s->sums.nr >= MAX_SUMS;
+
+	s->is_full |= is_full;
+	return is_full ? 0 : -ENOMEM;
+}
+
 static int add_event(void *arg, const struct profile_region_event *e)
 {
 	struct report_region_sums *s = arg;
 	uint64_t ns = e->time_ns - e->begin_ns;
 	uint32_t thread, sum;
-	struct bucket key = {.number = bucket_of(ns)}, *bucket;
 
-	if (e->kind != PROFILE_REGION_END)
+	if (e->kind == PROFILE_REGION_BEGIN)
 		return 0;
 	thread = s->by_thread ? find_thread(s, e) : REPORT_ALL_THREADS;
+	if (e->kind != PROFILE_REGION_END)
+		return thread == DICT_NONE ? refuse(s)
+					   : report_region_instants_add(&s->instants, thread, e);
 	sum = thread == DICT_NONE ? DICT_NONE : find_sum(s, thread, e->region);
-	if (sum == DICT_NONE) {
-		bool is_full = s->threads.nr >= MAX_THREADS || s->sums.nr >= MAX_SUMS;
-
-		s->is_full |= is_full;
-		return is_full ? 0 : -ENOMEM;
-	}
+	if (sum == DICT_NONE)
+		return refuse(s);
 	count_call(dict_at(&s->sums, sum), e, ns);
-	if (report_region_count_sums_add(&s->counts, sum, e))
-		return -ENOMEM;
-	key.sum = sum;
-	bucket = dict_get(&s->buckets, &key);
-	s->is_full |= !bucket && s->buckets.nr >= MAX_BUCKETS;
-	if (bucket)
-		bucket->count++;
-	return bucket || s->buckets.nr >= MAX_BUCKETS ? 0 : -ENOMEM;
-}
-
-static int compare_buckets(const void *a, const void *b)
-{
-	const struct bucket *x = a, *y = b;
-
-	return order_u64(x->sum, y->sum) ?: order_u64(x->number, y->number);
+	return report_region_count_sums_add(&s->counts, sum, e)
+		   ?: report_buckets_add(&s->buckets, sum, (int64_t)ns);
 }
 
 /* The regions around each region. */
@@ -133,7 +105,8 @@ int report_region_sums_read(struct report_region_sums *s, const struct profile_p
 		  DICT_KEY(struct report_region_thread, tid), MAX_THREADS);
 	dict_init(&s->sums, sizeof(struct report_region_sum),
 		  DICT_KEY(struct report_region_sum, region), MAX_SUMS);
-	dict_init(&s->buckets, sizeof(struct bucket), DICT_KEY(struct bucket, number), MAX_BUCKETS);
+	report_buckets_init(&s->buckets);
+	report_region_instants_init(&s->instants);
 	report_region_count_sums_init(&s->counts);
 	rc = profile_region_calls(p, filter, start_ns, add_event, s);
 	if (rc)
@@ -141,7 +114,8 @@ int report_region_sums_read(struct report_region_sums *s, const struct profile_p
 	within = profile_regions_within(p, &filter->regions);
 	rc = within || !filter->regions.nr ? add_outer(s, p, within) : -ENOMEM;
 	mem_free(within);
-	order_sort(s->buckets.items, s->buckets.nr, sizeof(struct bucket), compare_buckets);
+	report_buckets_sort(&s->buckets);
+	report_region_instants_sort(&s->instants);
 	return rc;
 }
 
@@ -149,7 +123,8 @@ void report_region_sums_fini(struct report_region_sums *s)
 {
 	dict_fini(&s->threads);
 	dict_fini(&s->sums);
-	dict_fini(&s->buckets);
+	report_buckets_fini(&s->buckets);
+	report_region_instants_fini(&s->instants);
 	report_region_count_sums_fini(&s->counts);
 }
 
@@ -171,21 +146,9 @@ uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t 
 double report_region_quantile(const struct report_region_sums *s, const struct report_region_sum *r,
 			      double q)
 {
-	const struct bucket *b = s->buckets.items;
-	uint32_t sum = report_region_sums_find(s, r->thread, r->region);
-	size_t i = ORDER_FIRST(k, s->buckets.nr, b[k].sum >= sum);
-	uint64_t rank = (uint64_t)ceil(q * (double)r->calls), nr = 0;
-	double ns;
-
-	for (; i < s->buckets.nr && b[i].sum == sum; i++) {
-		nr += b[i].count;
-		if (nr < rank || !nr)
-			continue;
-		ns = middle_of(b[i].number);
-		ns = ns < (double)r->min_ns ? (double)r->min_ns : ns;
-		return ns > (double)r->max_ns ? (double)r->max_ns : ns;
-	}
-	return NAN;
+	return report_buckets_quantile(&s->buckets,
+				       report_region_sums_find(s, r->thread, r->region), r->calls,
+				       (int64_t)r->min_ns, (int64_t)r->max_ns, q);
 }
 
 double report_region_deviation(const struct report_region_sum *r)

@@ -1,14 +1,15 @@
 /*
  * The calls of regions added up: of each path, or of each thread and path. Memory grows with these,
- * not with calls: durations are counted in buckets of 1/128 of their value, from which quantiles
- * are read; all else is exact.
+ * not with calls: quantiles are read from buckets; all else is exact.
  */
 #ifndef REPORT_REGION_SUMS_H
 #define REPORT_REGION_SUMS_H
 
 #include "base/dict.h"
 #include "profile/region_calls.h"
+#include "report/buckets.h"
 #include "report/region_count_sums.h"
+#include "report/region_instants.h"
 
 enum { REPORT_ALL_THREADS = 0, REPORT_REGION_COMM_BYTES = 64 };
 
@@ -30,9 +31,10 @@ struct report_region_sum {
 };
 
 struct report_region_sums {
-	struct dict threads; /* struct report_region_thread */
-	struct dict sums;    /* struct report_region_sum */
-	struct dict buckets; /* private; sorted after the reading */
+	struct dict threads;           /* struct report_region_thread */
+	struct dict sums;              /* struct report_region_sum */
+	struct report_buckets buckets; /* private */
+	struct report_region_instants instants;
 	struct report_region_count_sums counts;
 	bool by_thread, is_full;
 };
@@ -48,9 +50,7 @@ uint32_t report_region_sums_find(const struct report_region_sums *s, uint32_t th
 /* Of one thread id and process; 0: it has no marks. */
 uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t pid, uint32_t tid);
 
-/* The least duration that is at least as long as the share q of all: the middle of its bucket, at
- * most 0.4 % off, within the least and the longest. NaN: there are no calls, or too many different
- * durations. */
+/* Of the durations, as report_buckets_quantile says. */
 double report_region_quantile(const struct report_region_sums *s, const struct report_region_sum *r,
 			      double q);
 double report_region_deviation(const struct report_region_sum *r); /* NaN: fewer than 2 calls */

@@ -43,6 +43,7 @@ struct grid {
 union value {
 	const char *text;
 	uint64_t count;
+	int64_t integer;
 	struct {
 		double x, half;
 		bool is_certain;
@@ -99,6 +100,18 @@ static void show_count(const struct field *f)
 static void write_count(const struct field *f)
 {
 	buf_u64(f->b, f->v->count);
+}
+
+static void show_integer(const struct field *f)
+{
+	buf_adds(f->b, f->v->integer < 0 ? "-" : "");
+	buf_u64_commas(f->b,
+		       f->v->integer < 0 ? -(uint64_t)f->v->integer : (uint64_t)f->v->integer);
+}
+
+static void write_integer(const struct field *f)
+{
+	screen_signed(f->b, f->v->integer, false);
 }
 
 static void add_cpu(const struct field *f)
@@ -241,6 +254,7 @@ static const struct kind {
 } kinds[GRID_NR_KINDS] = {
     [GRID_TEXT] = {show_text, write_text, {""}, true},
     [GRID_COUNT] = {show_count, write_count, {""}},
+    [GRID_INTEGER] = {show_integer, write_integer, {""}},
     [GRID_CPU] = {add_cpu, add_cpu, {""}},
     [GRID_AMOUNT] = {show_amount, write_count, {""}},
     [GRID_REAL] = {show_real, write_real, {""}},
@@ -537,6 +551,11 @@ void grid_count(struct grid *g, uint64_t n)
 {
 	cell(g, 1u << GRID_COUNT | 1u << GRID_CPU | 1u << GRID_AMOUNT | 1u << GRID_ADDRESS, 0,
 	     &(union value){.count = n});
+}
+
+void grid_integer(struct grid *g, int64_t n)
+{
+	cell(g, 1u << GRID_INTEGER, 0, &(union value){.integer = n});
 }
 
 static void real(struct grid *g, enum grid_kind kind, double x, double half, bool is_certain)

@@ -31,6 +31,7 @@ enum {
 enum grid_kind {
 	GRID_TEXT,     /* the text, "?" for control characters | the text */
 	GRID_COUNT,    /* 1,234,567 | 1234567 */
+	GRID_INTEGER,  /* -1,234 | -1234 */
 	GRID_CPU,      /* its number; UINT32_MAX: "all" | the same */
 	GRID_AMOUNT,   /* with prefix and the column's unit: 1.235 M, 20.50 ms | 1234567 */
 	GRID_REAL,     /* four digits, and the column's unit | nine decimals */
@@ -83,7 +84,8 @@ void grid_text(struct grid *g, const char *s);
 /* Text is indented by two blanks for each level of depth (at most 40). */
 void grid_tree(struct grid *g, unsigned depth, const char *s);
 void grid_count(struct grid *g, uint64_t n); /* GRID_COUNT, GRID_CPU, GRID_AMOUNT, GRID_ADDRESS */
-void grid_real(struct grid *g, double x);    /* n/a unless finite */
+void grid_integer(struct grid *g, int64_t n);
+void grid_real(struct grid *g, double x);       /* n/a unless finite */
 void grid_percent(struct grid *g, double part); /* of 1; n/a unless finite */
 void grid_share(struct grid *g, const struct interval *share);
 /* An amount of which that share was estimated: total × share. */

@@ -31,7 +31,7 @@ def measure(folder, program, *args, code=7, options=()):
 def regions(folder, *options):
     """{path: row}"""
     text = output(PRINT, "--quiet", "--report=regions", "--output-format=csv", *options, cwd=folder)
-    return {row["path"]: {k: v if k in ("path", "region") or not v else float(v) for k, v in row.items()}
+    return {row["path"]: {k: v if k in ("path", "region", "kind") or not v else float(v) for k, v in row.items()}
             for row in csv.DictReader(io.StringIO(text, newline=""))}
 
 

@@ -57,7 +57,7 @@ def record(folder, source, *options):
 
 def table(folder, *options):
     text = output(PRINT, "--quiet", *options, "--output-format=csv", cwd=folder)
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    return [r for r in csv.DictReader(io.StringIO(text, newline="")) if r.get("kind", "region") == "region"]
 
 
 def page(folder, *options):
@@ -96,6 +96,26 @@ def slices(data):
             levels.append(level)
         assert next(of, None) is None
         yield track, levels
+
+
+def instants(data):
+    """(name, how many, value) of all tracks."""
+    for track in data["tracks"]:
+        of = numbers(track["instants"])
+        at = 0
+        for distance in of:
+            at += distance
+            name, nr, kind = data["marks"][next(of)], next(of) + 1, next(of)
+            yield at, name, nr, {0: None, 1: 1, 2: -1}[kind] and (1, 1, -1)[kind] * next(of)
+
+
+def check_instants(folder):
+    record(folder, f"{HERE}/regions_shown.c")
+    _, data = page(folder)
+    assert [i[1:] for i in instants(data) if i[3] is None] == [("parsed", 1, None)] * 5
+    assert [i[1:] for i in instants(data) if i[3] is not None] == [("queue", 1, 3 - i) for i in range(5)]
+    within = [s[:2] for _, levels in slices(data) for s in levels[0]]
+    assert all(any(begin <= i[0] <= end for begin, end in within) for i in instants(data))
 
 
 def check_slices(folder):
@@ -177,6 +197,11 @@ def check_browser(folder):
         said = b.run("[...document.querySelectorAll('#rows li')].map((e) => e.textContent)")
         row = next(r for r in said if f"thread {track['tid']}" in r)
         assert "request" in row and " ms" in row, said
+        at = next(instants(data))[0]
+        b.mouse("mouseMoved", x + width * (at - data["start_ns"]) / span, y + 80)
+        b.settle()
+        said = b.run("[...document.querySelectorAll('#rows li')].map((e) => e.textContent)")
+        assert any("; parsed; queue = 3" in r for r in said), said
         color = b.run("getComputedStyle(document.documentElement).getPropertyValue('--panel')")
         drawn = b.run("(() => { const c = cpuperf.page.time; const p = c.context.getImageData(Math.round(c.xOfTime("
                       f"{(begin + end) / 2}) * devicePixelRatio), 78 * devicePixelRatio, 1, 1).data; return [...p]; }})()")

@@ -25,14 +25,18 @@ def record(folder):
     program = os.path.join(folder, "shown")
     run("cc", "-O1", "-g", f"-I{os.environ['SOURCE_DIR']}/include", "-pthread", "-o", program, f"{HERE}/regions_shown.c")
     run(CPUPERF, "--regions", "--", program, cwd=folder)
-    rows = {r["path"]: r for r in csv.DictReader(io.StringIO(show(folder, "--report=regions", "--output-format=csv"),
-                                                             newline=""))}
+    rows = {r["path"]: r for r in table(folder) if r["kind"] == "region"}
     assert {p: (int(r["calls"]), int(r["closed"])) for p, r in rows.items()} == PATHS, rows
     return {p: int(r["wall_ns"]) for p, r in rows.items()}
 
 
 def show(folder, *options, **how):
     return output(PRINT, "--quiet", *options, cwd=folder, **how)
+
+
+def table(folder, *options):
+    text = show(folder, "--report=regions", "--output-format=csv", *options)
+    return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 class Slices:
@@ -55,6 +59,30 @@ class Slices:
         assert not any(self.open.values()), self.open
         assert {p: (n, self.closed[p]) for p, n in self.calls.items()} == PATHS, (self.calls, self.closed)
         assert dict(self.ns) == want, (self.ns, want)
+
+
+def check_instants_and_values(folder):
+    record(folder)
+    rows = {(r["kind"], r["path"], r["name"]): r for r in table(folder) if r["kind"] != "region"}
+    assert sorted(rows) == [("instant", "request", "parsed"), ("value", "request", "queue")], rows
+    instant, value = rows["instant", "request", "parsed"], rows["value", "request", "queue"]
+    numbers = [float(value["value_" + n]) for n in ("mean", "p50", "p90", "p99")]
+    assert (value["count"], value["value_min"], value["value_max"], numbers) == ("5", "-1", "3", [1, 1, 3, 3]), value
+    assert instant["count"] == "5" and instant["value_mean"] == instant["value_min"] == instant["calls"] == "", instant
+    # 5 requests of 20 ms, and a thread; load makes them longer, never shorter
+    assert 0 < float(instant["per_second"]) <= 50 and instant["region"] == "request", instant
+    half = table(folder, "--to=30ms")
+    assert [int(r["count"]) for r in half if r["kind"] == "instant"] < [5], half
+    assert {r["name"] for r in table(folder, "--region=parse")} == {""}
+    threads = [r for r in table(folder, "--group-by=thread") if r["kind"] != "region"]
+    assert all(f"/{r['tid']} " in r["thread"] for r in threads) and len(threads) == 2, threads
+    lines = [json.loads(line) for line in show(folder, "--report=regions", "--output-format=ndjson").splitlines()]
+    assert [(r["count"], r["value_min"]) for r in lines if r["kind"] == "value"] == [(5, -1)], lines
+    for options in ((), ("--group-by=thread",)):
+        text = show(folder, "--report=regions", *options)
+        below = text.split("Instants and values, by the innermost region that they are in")[1].splitlines()
+        assert [line.split()[-2:] for line in below[2:]] == [["parsed", "request"], ["queue", "request"]], text
+        assert below[3].split()[0] == "5" and below[3].split()[3] == "-1", text
 
 
 def check_chrome(folder):

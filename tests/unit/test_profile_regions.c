@@ -135,6 +135,40 @@ TEST(regions_nest)
 	assert_int_equal(profile_regions_stats(&p)->nr_unmatched, 0);
 }
 
+TEST(instants_and_values_are_added_up)
+{
+	enum { I = TRACE_MARK_INSTANT, V = TRACE_MARK_INT };
+	const struct report_region_instant *i;
+
+	ADD(5, 1, {10, 0, 1, B, 0}, {11, 0, 2, I, 0}, {12, 0, 2, I, 0},
+	    {13, (uint64_t)-300, 3, V, 0}, {14, 0, 0, E, 0}, {15, 0, 2, I, 0},
+	    {16, (uint64_t)INT64_MIN, 3, V, 0});
+	ADD(6, 1, {10, 0, 1, B, 0}, {13, 7, 3, V, 0}, {14, 10, 3, V, 0}, {15, 0, 0, E, 0});
+	make(NULL, 0);
+	assert_int_equal(sums.instants.sums.nr, 4);
+	i = dict_at(&sums.instants.sums, 0);
+	assert_int_equal(i->nr, 2);
+	assert_false(i->is_value);
+	assert_int_equal(i->region, find("a")->number);
+	assert_string_equal(dict_text(&sums.instants.names, i->name), "b");
+	i = dict_at(&sums.instants.sums, 1);
+	assert_true(i->is_value);
+	assert_int_equal(i->nr, 3);
+	assert_int_equal(i->min, -300);
+	assert_int_equal(i->max, 10);
+	assert_float_equal(i->mean, -283 / 3.0, 1e-9);
+	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.1), -300, 0);
+	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.5), 7, 0);
+	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.9), 10, 0);
+	i = dict_at(&sums.instants.sums, 2);
+	assert_int_equal(i->region, PROFILE_NO_REGION);
+	assert_int_equal(i->nr, 1);
+	assert_float_equal(report_region_instants_quantile(&sums.instants, 3, 0.5), INT64_MIN, 0);
+	read_sums(true);
+	assert_int_equal(sums.instants.sums.nr, 5);
+	assert_true(isnan(report_region_instants_quantile(&sums.instants, 0, 0.5)));
+}
+
 TEST(recursion_is_a_path)
 {
 	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 1, B, 1}, {30, 0, 0, E, 1}, {50, 0, 0, E, 0});

@@ -288,6 +288,27 @@ TEST(shifts)
 	}
 }
 
+TEST(integers)
+{
+	static const struct grid_column own[] = {{"n", .kind = GRID_INTEGER}};
+	static const struct grid_options options[] = {{.form = GRID_PEOPLE}, {.form = GRID_CSV}};
+	static const char *const wanted[] = {
+	    "                         n\n-9,223,372,036,854,775,808\n                     1,234\n",
+	    "n\n-9223372036854775808\n1234\n"};
+
+	for (size_t i = 0; i < NR(options); i++) {
+		struct grid *g = grid_new(own, 1, &options[i]);
+
+		buf_init(&out, 1 << 20);
+		assert_non_null(g);
+		grid_row(g), grid_integer(g, INT64_MIN);
+		grid_row(g), grid_integer(g, 1234);
+		assert_int_equal(grid_write(g, &out), 0);
+		expect(wanted[i]);
+		finish(g);
+	}
+}
+
 TEST(percents)
 {
 	static const struct grid_column two[] = {{"a", .kind = GRID_PERCENT},

@@ -166,8 +166,25 @@ function findStates(data) {
 	return { isState, stateOf, stateFunctions: new Set(stateOf.filter((of) => of !== 0xffffffff)) };
 }
 
+/* In order of time; value: of the first of nr, null if it has none. */
+function decodeInstants(text, marks) {
+	const numbers = new Numbers(text);
+	const instants = [];
+	let ns = 0;
+
+	while (!numbers.isOver) {
+		ns += numbers.next();
+		const name = marks[numbers.next()];
+		const nr = numbers.next() + 1;
+		const sign = [0, 1, -1][numbers.next()];
+
+		instants.push({ ns, name, nr, value: sign ? sign * numbers.next() : null });
+	}
+	return instants;
+}
+
 /* Of each level, the slices in order of time; times since the session's start. */
-function decodeTrack(track) {
+function decodeTrack(track, marks) {
 	const numbers = new Numbers(track.slices);
 	const levels = [];
 
@@ -186,7 +203,7 @@ function decodeTrack(track) {
 		}
 		levels.push(slices);
 	}
-	return { ...track, levels };
+	return { ...track, levels, instants: decodeInstants(track.instants, marks) };
 }
 
 /* By number: its path, and the number of the one around it; 0 stands for several, or none. */
@@ -210,6 +227,6 @@ function decode(page) {
 	data.threads = decodeThreads(page.threads, page.comms);
 	data.cells = decodeCells(page.cells, page.nr_cells, data.tree, data.groups, page.events);
 	data.regions = decodeRegions(page.regions);
-	data.tracks = page.tracks.map(decodeTrack);
+	data.tracks = page.tracks.map((track) => decodeTrack(track, page.marks));
 	return data;
 }

@@ -4,6 +4,7 @@
  */
 const LEVEL_HEIGHT = 15;
 const TRACK_LEAST = 40;
+const INSTANT_HEIGHT = 5;
 
 class RegionTrack {
 	constructor(page, track, isShown) {
@@ -11,7 +12,9 @@ class RegionTrack {
 		this.levels = track.levels;
 		this.name = threadName(track);
 		this.isShown = isShown;
-		this.height = Math.max(TRACK_LEAST, LEVEL_HEIGHT * this.levels.length + 6);
+		this.instants = track.instants;
+		this.height = Math.max(TRACK_LEAST, LEVEL_HEIGHT * this.levels.length + 6
+			+ (this.instants.length ? INSTANT_HEIGHT + 2 : 0));
 	}
 
 	draw(view, y) {
@@ -19,6 +22,10 @@ class RegionTrack {
 			for (const slice of slices)
 				this.drawSlice(view, slice, y + 3 + i * LEVEL_HEIGHT);
 		});
+		view.context.fillStyle = this.page.colors.accent;
+		for (const instant of this.instants)
+			view.context.fillRect(Math.round(view.xOfTime(instant.ns)) - 1, y + this.height - INSTANT_HEIGHT - 2,
+				2, INSTANT_HEIGHT);
 	}
 
 	/* What is short is still seen. */
@@ -66,17 +73,27 @@ class RegionTrack {
 		return null;
 	}
 
-	said(ns) {
+	/* What stands at most nearNs from that time, the last of each name. */
+	instantsAt(ns, nearNs) {
+		const near = this.instants.filter((i) => Math.abs(i.ns - ns) <= nearNs);
+		const said = new Map(near.map((i) => [i.name, `${i.name}${i.value === null ? '' : ` = ${i.value}`}${
+			i.nr > 1 ? ` and ${i.nr - 1} more` : ''}`]));
+
+		return [...said.values()].slice(0, 3).map((text) => `; ${text}`).join('');
+	}
+
+	said(ns, nearNs) {
 		const slice = ns === null ? null : this.at(ns);
 		const calls = this.levels.flat().reduce((sum, s) => sum + s.calls, 0);
 
 		if (ns === null)
-			return `${plural(calls, 'call')} of regions`;
+			return `${plural(calls, 'call')} of regions${this.instants.length ? `, ${
+				whole(this.instants.reduce((sum, i) => sum + i.nr, 0))} instants and values` : ''}`;
 		if (!slice)
-			return 'no region';
+			return `no region${this.instantsAt(ns, nearNs)}`;
 		return `${this.page.data.regions[slice.region].path}: ${slice.calls > 1
 			? `${plural(slice.calls, 'call')} in ` : ''}${time(slice.end - slice.begin)}${slice.hasClosed
-			? ', closed without an end' : ''}`;
+			? ', closed without an end' : ''}${this.instantsAt(ns, nearNs)}`;
 	}
 }
 

@@ -298,9 +298,10 @@ class TimeView {
 		const slice = this.cursor === null ? -1 : this.sliceAt(this.cursor);
 		const ns = this.cursor === null ? null
 			: this.startNs + this.cursor / (this.canvas.clientWidth || 1) * this.lengthNs;
+		const nearNs = 3 / (this.canvas.clientWidth || 1) * this.lengthNs; /* pixels */
 
 		for (const row of this.rows)
-			row.value.textContent = row.track ? row.track.said(ns) : row.series ? this.seriesValue(row.series, slice)
+			row.value.textContent = row.track ? row.track.said(ns, nearNs) : row.series ? this.seriesValue(row.series, slice)
 				: this.samplesValue(slice);
 	}
 
