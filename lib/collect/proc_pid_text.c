@@ -143,6 +143,26 @@ int proc_pid_stat_parse(const char *text, size_t len, struct proc_pid_stat *out)
 	return rc;
 }
 
+int proc_pid_family_parse(const char *text, size_t len, struct proc_pid_family *out)
+{
+	const char *name_end = memrchr(text, ')', len);
+	struct proc_pid_family f;
+	uint64_t user, system;
+	const struct proc_pid_number numbers[] = {{4, &f.parent},
+						  {11, &f.minor_faults},
+						  {13, &f.major_faults},
+						  {16, &user},
+						  {17, &system}};
+	int rc = proc_pid_stat_scan(text, len, numbers, sizeof(numbers) / sizeof(numbers[0]));
+
+	if (rc)
+		return rc;
+	f.is_zombie = name_end[2] == 'Z' || name_end[2] == 'X'; /* a number follows */
+	f.cpu_ticks = user + system;
+	*out = f;
+	return 0;
+}
+
 /*
  * Pid:	812
  * …

@@ -5,6 +5,7 @@
 #ifndef COLLECT_PROC_PID_TEXT_H
 #define COLLECT_PROC_PID_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,14 @@ struct proc_pid_schedstat {
 struct proc_pid_stat {
 	uint64_t minor_faults, major_faults; /* of the process, with threads that ended */
 	uint64_t start_ticks;                /* since boot */
+};
+
+/* Of stat, too. */
+struct proc_pid_family {
+	uint64_t parent;
+	bool is_zombie;                      /* or already dead */
+	uint64_t minor_faults, major_faults; /* of children that were waited for, and theirs */
+	uint64_t cpu_ticks;                  /* the same: user and system time */
 };
 
 /* A field of stat, numbered as in proc(5), and where its number goes. */
@@ -46,6 +55,7 @@ int proc_pid_schedstat_parse(const char *text, size_t len, struct proc_pid_sched
 int proc_pid_stat_scan(const char *text, size_t len, const struct proc_pid_number *numbers,
 		       size_t nr);
 int proc_pid_stat_parse(const char *text, size_t len, struct proc_pid_stat *out);
+int proc_pid_family_parse(const char *text, size_t len, struct proc_pid_family *out);
 int proc_pid_status_parse(const char *text, size_t len, struct proc_pid_status *out);
 
 #endif

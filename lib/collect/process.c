@@ -67,9 +67,11 @@ struct process {
 	void *source;                        /* the reader's; NULL: not attached */
 	uint32_t noted[PROCESS_NR_TROUBLES]; /* bits of fields already noted */
 	struct process_values values;
-	uint64_t cpu_ns;   /* its CPU time at the last reading that had it */
-	bool is_of_before; /* has_ended in the iteration before */
-	bool has_ended;    /* after it was read: the values are the last ones */
+	uint64_t
+	    counted[PROCESS_NR_FIELDS]; /* at the last reading that had it: of what has a rest */
+	struct process_family family;   /* of the last reading, if trees have a rest */
+	bool is_of_before;              /* has_ended in the iteration before */
+	bool has_ended;                 /* after it was read: the values are the last ones */
 	char name[PROCESS_NAME_BYTES];
 };
 
@@ -100,9 +102,12 @@ struct state {
 	size_t nr_reopened;
 	uint32_t nr_numbers; /* assigned to things */
 	struct process_ended ended;
-	struct process_rest rest;
+	struct process_rest rest[PROCESS_NR_FIELDS];
+	uint32_t rest_fields; /* bits of those; 0: there is none */
+	bool has_rest_number, is_rest_whole;
 	uint32_t rest_number;
-	uint64_t grown_ns; /* CPU time of the things in this reading, since the one before */
+	uint64_t rest_raw[PROCESS_NR_FIELDS];
+	uint64_t grown[PROCESS_NR_FIELDS]; /* the things in this reading, since the one before */
 	struct note notes[PROCESS_NR_TROUBLES];
 	uint32_t noted[PROCESS_NR_TROUBLES];
 	bool is_whole; /* the last reading succeeded */
@@ -275,6 +280,36 @@ static void retire(struct state *s, const struct process *p)
 	process_ended_add(&s->ended, &gone);
 }
 
+static struct process *find(struct process *const *list, size_t nr, uint32_t pid)
+{
+	size_t at = ORDER_FIRST(i, nr, list[i]->pid >= pid);
+
+	return at < nr && list[at]->pid == pid ? list[at] : NULL;
+}
+
+/* In this reading or the one before. */
+static struct process *find_known(const struct state *s, uint32_t pid)
+{
+	return find(s->next, s->nr_next, pid) ?: find(s->list + s->at, s->nr - s->at, pid);
+}
+
+static bool has_tree_rest(const struct state *s)
+{
+	return s->rest_fields && s->choice.tree;
+}
+
+/* Nobody in the tree waits for it. */
+static void lose(struct state *s, const struct process *p)
+{
+	const struct process *parent = find_known(s, p->family.parent);
+
+	if (!has_tree_rest(s) || !p->has_number || (parent && parent->is_in_tree))
+		return;
+	for (size_t i = 0; i < PROCESS_NR_FIELDS; i++)
+		process_rest_lose(&s->rest[i], p->counted[i] + p->family.waited[i]);
+	s->is_rest_whole &= p->family.is_zombie;
+}
+
 static void drop(struct state *s, struct process *p)
 {
 	detach(s, p);
@@ -299,13 +334,6 @@ static bool is_due(const struct state *s, const struct process *p, uint64_t cloc
 	return (p->age + p->pid) % SELDOM == 0;
 }
 
-static struct process *find(struct process *const *list, size_t nr, uint32_t pid)
-{
-	size_t at = ORDER_FIRST(i, nr, list[i]->pid >= pid);
-
-	return at < nr && list[at]->pid == pid ? list[at] : NULL;
-}
-
 /* True if the process or one of its ancestors is in the tree. Ancestors of this reading or the one
  * before have been looked at. */
 static bool is_in_tree(struct state *s, uint32_t pid)
@@ -313,10 +341,8 @@ static bool is_in_tree(struct state *s, uint32_t pid)
 	enum { MAX_DEPTH = 1000 }; /* a parent may end, and its number be used again, meanwhile */
 
 	for (unsigned depth = 0; pid && depth < MAX_DEPTH; depth++) {
-		const struct process *p = find(s->next, s->nr_next, pid);
+		const struct process *p = find_known(s, pid);
 
-		if (!p)
-			p = find(s->list + s->at, s->nr - s->at, pid);
 		if (process_choice_is_root(&s->choice, pid) || (p && p->is_in_tree))
 			return true;
 		if ((p && p->age) || !s->choice.tree->has_children)
@@ -339,17 +365,12 @@ static void find_in_tree(struct state *s, struct process *p)
 		put_in_tree(s, p);
 }
 
-/* It has ended, and its parent has not waited for it: no group lists it any more. */
+/* No group lists it any more. */
 static bool is_zombie(const struct state *s, uint32_t pid)
 {
-	char path[32], line[512];
-	const char *state;
+	struct process_family f = {0};
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
-	if (root_load_line(&s->root, path, line, sizeof(line)))
-		return false;
-	state = strrchr(line, ')');
-	return state && (strncmp(state, ") Z", 3) == 0 || strncmp(state, ") X", 3) == 0);
+	return s->reader->family(s->source, pid, &f) == 0 && f.is_zombie;
 }
 
 /* One that was there before, and moves, is looked at again: a thing from now on, or no more. */
@@ -398,16 +419,25 @@ static int read_values(struct state *s, struct process *p)
 	return rc ? rc : s->reader->read(s->source, p->source, &p->values);
 }
 
+/* Before the children are read: one that ends meanwhile is in no sum, rather than in two. */
+static void read_family(struct state *s, struct process *p)
+{
+	if (has_tree_rest(s) && p->is_in_tree)
+		(void)s->reader->family(s->source, p->pid, &p->family);
+}
+
 /* After -ESRCH: if another process has the number, it is a new thing. */
 static int read_again(struct state *s, struct process *p)
 {
 	uint32_t pid = p->pid;
 
 	retire(s, p);
+	lose(s, p);
 	detach(s, p);
 	*p = (struct process){.pid = pid, .age = 1, .born_ns = clock_monotonic_ns()};
 	p->age = 0;
 	find_in_target(s, p);
+	read_family(s, p);
 	p->age = 1;
 	look(s, p);
 	return p->is_chosen ? read_values(s, p) : 0;
@@ -425,14 +455,16 @@ static void look_if_due(struct state *s, struct process *p, uint64_t clock_ns)
 /* Without a reading before it, what an older process used is not in the iteration. */
 static void add_grown(struct state *s, struct process *p)
 {
-	uint64_t cpu_ns = p->values.of[PROCESS_CPU_TIME];
+	for (size_t i = 0; i < PROCESS_NR_FIELDS; i++) {
+		uint64_t value = p->values.of[i];
 
-	if (!(p->values.has & 1u << PROCESS_CPU_TIME))
-		return;
-	if (!p->has_number && !p->born_ns)
-		p->cpu_ns = cpu_ns;
-	s->grown_ns += cpu_ns > p->cpu_ns ? cpu_ns - p->cpu_ns : 0;
-	p->cpu_ns = cpu_ns;
+		if (!(s->rest_fields & p->values.has & 1u << i))
+			continue;
+		if (!p->has_number && !p->born_ns)
+			p->counted[i] = value;
+		s->grown[i] += value > p->counted[i] ? value - p->counted[i] : 0;
+		p->counted[i] = value;
+	}
 }
 
 /* Reads a chosen process's values first, since they show whether it has run; for others the name
@@ -442,6 +474,8 @@ static int visit(struct state *s, struct process *p)
 	int rc = 0;
 
 	find_in_target(s, p);
+	if (!p->age)
+		read_family(s, p);
 	if (p->is_chosen) {
 		rc = read_values(s, p);
 		if (rc == -ESRCH)
@@ -489,6 +523,7 @@ static int reserve(struct state *s, size_t nr)
 static void drop_gone(struct state *s, struct process *p)
 {
 	retire(s, p);
+	lose(s, p);
 	drop(s, p);
 }
 
@@ -531,7 +566,9 @@ static int visit_all(struct state *s, const uint32_t *pids, size_t nr)
 
 	mark_roots(s);
 	s->at = s->nr_next = s->nr_things = s->nr_reopened = 0;
-	s->grown_ns = 0;
+	memset(s->grown, 0, sizeof(s->grown));
+	for (size_t i = 0; i < s->nr; i++)
+		read_family(s, s->list[i]);
 	for (size_t i = 0; i < nr; i++) {
 		struct process *p = find_or_add(s, pids[i]);
 		int result = p ? visit(s, p) : -ENOMEM;
@@ -578,12 +615,39 @@ static void read_ended(struct state *s)
 		d->nr_missing++;
 	process_ended_add_commands(d);
 	exits_begin(d->exits);
-	s->grown_ns += d->grown_ns;
+	s->grown[PROCESS_CPU_TIME] += d->grown_ns;
 }
 
-static bool has_rest(const struct state *s)
+/* What the things used, and those that they have waited for. */
+static uint64_t sum_of_tree(const struct state *s, size_t field)
 {
-	return s->rest.fd >= 0;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < s->nr_things; i++)
+		sum += s->things[i]->counted[field] + s->things[i]->family.waited[field];
+	return sum;
+}
+
+static void read_rest(struct state *s, bool is_whole)
+{
+	struct process_rest *of_time = &s->rest[PROCESS_CPU_TIME];
+
+	if (!s->rest_fields)
+		return;
+	if (!s->has_rest_number)
+		s->rest_number = s->nr_numbers++;
+	s->has_rest_number = true;
+	if (!has_tree_rest(s) && process_rest_read(of_time, s->grown[PROCESS_CPU_TIME], is_whole)) {
+		process_rest_close(of_time);
+		s->rest_fields = 0;
+	}
+	for (size_t i = 0; i < PROCESS_NR_FIELDS; i++) {
+		if (has_tree_rest(s) && s->rest_fields & 1u << i)
+			process_rest_add(&s->rest[i], sum_of_tree(s, i), s->grown[i], is_whole);
+		s->rest_raw[i] = s->rest[i].raw_ns;
+	}
+	if (has_tree_rest(s))
+		of_time->time_ns = clock_monotonic_ns();
 }
 
 /* One that was removed has no processes. */
@@ -616,8 +680,7 @@ static int process_read(void *state)
 		s->nr_things = 0;
 	else if (s->ended.exits)
 		read_ended(s);
-	if (has_rest(s) && process_rest_read(&s->rest, s->grown_ns, rc == 0))
-		process_rest_close(&s->rest);
+	read_rest(s, rc == 0);
 	s->is_whole = rc == 0;
 	return rc;
 }
@@ -626,7 +689,7 @@ static size_t process_nr(const void *state)
 {
 	const struct state *s = state;
 
-	return s->is_whole ? s->nr_things + process_ended_nr(&s->ended) + has_rest(s) : 0;
+	return s->is_whole ? s->nr_things + process_ended_nr(&s->ended) + (s->rest_fields != 0) : 0;
 }
 
 static void get_values(const struct process_values *v, struct collect_thing *out)
@@ -655,10 +718,10 @@ static void get_rest(const struct state *s, struct collect_thing *out)
 	*out = (struct collect_thing){
 	    .number = s->rest_number,
 	    .name = "exited and unattributed",
-	    .time_ns = s->rest.time_ns,
-	    .has = 1u << PROCESS_CPU_TIME,
-	    .values = &s->rest.raw_ns,
-	    .is_rest = true,
+	    .time_ns = s->rest[PROCESS_CPU_TIME].time_ns,
+	    .has = s->rest_fields,
+	    .values = s->rest_raw,
+	    .is_rest = s->is_rest_whole,
 	};
 }
 
@@ -697,7 +760,7 @@ static void process_close(void *state)
 	if (s->source)
 		s->reader->close(s->source);
 	process_ended_close(&s->ended);
-	process_rest_close(&s->rest);
+	process_rest_close(&s->rest[PROCESS_CPU_TIME]);
 	process_choice_fini(&s->choice);
 	process_group_fini(&s->group);
 	proc_ids_fini(&s->ids);
@@ -732,12 +795,23 @@ static int check_numbers(struct state *s, struct err *e)
 
 static void open_rest(struct state *s)
 {
-	if (s->choice.all)
-		process_rest_open(&s->rest, &s->root);
-	else if (s->choice.group >= 0)
-		process_rest_open_group(&s->rest, s->choice.group);
-	if (has_rest(s))
-		s->rest_number = s->nr_numbers++;
+	const uint32_t cpu_time = s->wanted & 1u << PROCESS_CPU_TIME;
+	const uint32_t of_family = cpu_time | 1u << PROCESS_MINOR_FAULTS |
+				   1u << PROCESS_MAJOR_FAULTS | 1u << PROCESS_FAULTS;
+	struct process_rest *of_time = &s->rest[PROCESS_CPU_TIME];
+
+	s->is_rest_whole = true;
+	if (s->choice.tree && s->choice.tree->has_children) {
+		s->rest_fields = s->wanted & of_family;
+		for (size_t i = 0; i < PROCESS_NR_FIELDS; i++)
+			process_rest_open_tree(&s->rest[i], i == PROCESS_CPU_TIME);
+		return;
+	}
+	if (s->choice.all && cpu_time)
+		process_rest_open(of_time, &s->root);
+	else if (s->choice.group >= 0 && cpu_time)
+		process_rest_open_group(of_time, s->choice.group);
+	s->rest_fields = of_time->fd >= 0 ? cpu_time : 0;
 }
 
 static int open_source(struct state *s, const struct root *root, const struct collect_choice *words,
@@ -754,7 +828,7 @@ static int open_source(struct state *s, const struct root *root, const struct co
 	rc = process_choice_init(&s->choice, words, s->reader->self(s->source), e)
 		 ?: check_numbers(s, e);
 	s->ended.is_target = s->choice.tree || s->choice.group >= 0;
-	if (rc == 0 && wanted & 1u << PROCESS_CPU_TIME && s->reader->is_of_machine(s->source))
+	if (rc == 0 && s->reader->is_of_machine(s->source))
 		open_rest(s);
 	return rc;
 }
@@ -769,7 +843,7 @@ static int process_open(const struct root *root, const struct collect_choice *ch
 		return -ENOMEM;
 	s->root = *root;
 	s->reader = &process_proc_reader;
-	s->rest.fd = s->choice.group = -1;
+	s->rest[PROCESS_CPU_TIME].fd = s->choice.group = -1;
 	buf_init(&s->absent, NOTE_BYTES);
 	buf_init(&s->text, NOTE_BYTES);
 	rc = open_source(s, root, choice, wanted & ((1u << PROCESS_NR_FIELDS) - 1), e);
@@ -828,6 +902,7 @@ static int process_follow(void *state, struct err *why)
 					     .has_children = tree && tree->has_children,
 					     .has_cgroup = s->choice.group >= 0,
 					     .cgroup = s->choice.group};
+	int rc;
 
 	if (!(d->wanted & process_ended_fields()))
 		return -ENODATA;
@@ -835,7 +910,10 @@ static int process_follow(void *state, struct err *why)
 		return err_set(why, -ENOTSUP, "these are not the processes of the machine");
 	if (!s->ended.is_target && privilege_is_held())
 		return err_set(why, -EPERM, "processes of others are not followed");
-	return exits_open(&config, &d->exits, why);
+	rc = exits_open(&config, &d->exits, why);
+	if (rc == 0 && has_tree_rest(s)) /* what has ended has lines */
+		s->rest_fields = 0;
+	return rc;
 }
 
 static void process_next(void *state)

@@ -52,7 +52,7 @@ struct reader {
 	uint32_t sleeping_fields;  /* fields that do not change while a process sleeps */
 	unsigned files;            /* bits of the files that the wanted fields need */
 	uint32_t self;
-	uint64_t page_bytes;
+	uint64_t page_bytes, tick_ns;
 	bool is_live;        /* the kernel's own /proc, not a captured one */
 	bool has_clock;      /* clock_gettime uses the same process numbers */
 	bool is_of_machine;  /* has_clock, and these are the numbers of the machine */
@@ -152,17 +152,37 @@ static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 	return 0;
 }
 
-static uint32_t proc_parent(void *state, uint32_t pid)
+static int proc_family(void *state, uint32_t pid, struct process_family *out)
 {
 	struct reader *r = state;
-	uint64_t parent = 0;
-	const struct proc_pid_number number = {4, &parent};
+	struct proc_pid_family f;
 	char path[PATH_BYTES], text[TEXT_BYTES];
 	ssize_t n;
+	int rc;
 
 	write_path(path, pid, file_names[STAT]);
 	n = file_cache_read(&r->cache, -1, path, text, sizeof(text));
-	return n > 0 && proc_pid_stat_scan(text, (size_t)n, &number, 1) == 0 ? (uint32_t)parent : 0;
+	rc = n < 0 ? (int)n : proc_pid_family_parse(text, (size_t)n, &f);
+	if (rc)
+		return rc;
+	*out = (struct process_family){
+	    .parent = (uint32_t)f.parent,
+	    .is_zombie = f.is_zombie,
+	    .has = BIT(PROCESS_CPU_TIME) | BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) |
+		   BIT(PROCESS_FAULTS),
+	    .waited = {[PROCESS_CPU_TIME] = f.cpu_ticks * r->tick_ns,
+		       [PROCESS_MINOR_FAULTS] = f.minor_faults,
+		       [PROCESS_MAJOR_FAULTS] = f.major_faults,
+		       [PROCESS_FAULTS] = f.minor_faults + f.major_faults},
+	};
+	return 0;
+}
+
+static uint32_t proc_parent(void *state, uint32_t pid)
+{
+	struct process_family f = {0};
+
+	return proc_family(state, pid, &f) ? 0 : f.parent;
 }
 
 static void close_files(struct reader *r, struct watched *p)
@@ -530,6 +550,7 @@ static void detect_machine(struct reader *r, const struct root *root)
 	r->has_schedstat = has_schedstat(r);
 	r->has_ticks = has_ticks(root);
 	r->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	r->tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 static int proc_open(const struct root *root, uint32_t wanted, void **state)
@@ -726,6 +747,7 @@ const struct process_reader process_proc_reader = {
     .list = proc_list,
     .command = proc_command,
     .parent = proc_parent,
+    .family = proc_family,
     .clock = proc_clock,
     .attach = proc_attach,
     .detach = proc_detach,

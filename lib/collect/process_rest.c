@@ -1,5 +1,5 @@
 /*
- * CPU time of the machine, or of a control group, less that of the rows.
+ * CPU time of the machine, of a control group or of a tree, less that of the rows.
  */
 #include "collect/process_rest.h"
 
@@ -45,9 +45,29 @@ void process_rest_open_group(struct process_rest *r, int folder)
 	init(r, sys()->openat(folder, "cpu.stat", O_RDONLY | O_CLOEXEC, 0), get_tick_ns());
 }
 
+void process_rest_open_tree(struct process_rest *r, bool is_time)
+{
+	init(r, -1, is_time ? get_tick_ns() : 0);
+	r->is_of_tree = true;
+}
+
 void process_rest_close(struct process_rest *r)
 {
 	io_close(&r->fd);
+}
+
+static void drop_missing(struct process_rest *r)
+{
+	bool is_behind = r->ahead_ns < -r->slack_ns;
+
+	if (is_behind && (!r->is_of_tree || r->is_behind))
+		r->ahead_ns = -r->slack_ns;
+	r->is_behind = is_behind;
+}
+
+void process_rest_lose(struct process_rest *r, uint64_t ns)
+{
+	r->machine_ns -= ns;
 }
 
 void process_rest_add(struct process_rest *r, uint64_t machine_ns, uint64_t rows_ns, bool is_whole)
@@ -58,8 +78,7 @@ void process_rest_add(struct process_rest *r, uint64_t machine_ns, uint64_t rows
 			r->raw_ns += (uint64_t)r->ahead_ns;
 			r->ahead_ns = 0;
 		}
-		if (r->ahead_ns < -r->slack_ns)
-			r->ahead_ns = -r->slack_ns;
+		drop_missing(r);
 	}
 	r->is_begun = is_whole;
 	r->machine_ns = machine_ns;

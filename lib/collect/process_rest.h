@@ -1,7 +1,7 @@
 /*
- * The CPU time that is in no process's row: of processes that ended between two readings, of
- * interrupts, of processes that may not be seen. Of the machine, or of a control group of
- * version 2.
+ * What is in no process's row. CPU time of the machine, or of a control group of version 2: that of
+ * processes that ended between two readings, of interrupts, of processes that may not be seen. CPU
+ * time or faults of a tree: of children that their parents have waited for.
  */
 #ifndef COLLECT_PROCESS_REST_H
 #define COLLECT_PROCESS_REST_H
@@ -17,6 +17,8 @@ struct process_rest {
 	uint64_t tick_ns; /* the unit of /proc/stat; 0: it is cpu.stat */
 	int64_t slack_ns; /* how far both accounts may differ */
 	bool is_begun;
+	bool is_of_tree;     /* what is missing may come with the next reading: dropped later */
+	bool is_behind;      /* at the last reading something was missing */
 	uint64_t machine_ns; /* at the last reading */
 	int64_t ahead_ns;    /* CPU time of the machine beyond that of rows and raw_ns */
 	uint64_t raw_ns;     /* the rest; cumulative */
@@ -27,6 +29,8 @@ struct process_rest {
 void process_rest_open(struct process_rest *r, const struct root *root);
 /* The same of a group's cpu.stat. folder: borrowed. */
 void process_rest_open_group(struct process_rest *r, int folder);
+/* The same of a tree, for process_rest_add. is_time: in ns, else a number. */
+void process_rest_open_tree(struct process_rest *r, bool is_time);
 void process_rest_close(struct process_rest *r);
 
 /* Reads the CPU time of the machine or the group. rows_ns: what the rows grew by since the last
@@ -37,7 +41,11 @@ int process_rest_read(struct process_rest *r, uint64_t rows_ns, bool is_whole);
  * The arithmetic. The kernel adds the machine's time up in ticks and the processes' exactly, and
  * both are read at slightly different times: the rest is the largest difference so far, so that it
  * never decreases and rounding does not add up; beyond slack_ns a difference below it is dropped.
+ * machine_ns of a tree: what its processes used, and those that they have waited for. A process
+ * that ends meanwhile is in the sum of the next reading; not if nobody waits for it.
  */
 void process_rest_add(struct process_rest *r, uint64_t machine_ns, uint64_t rows_ns, bool is_whole);
+/* Of a tree: so much will be in no sum, as a first process has ended. */
+void process_rest_lose(struct process_rest *r, uint64_t ns);
 
 #endif

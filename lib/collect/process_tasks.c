@@ -415,6 +415,13 @@ static uint32_t parent_of(void *state, uint32_t pid)
 	return p ? p->parent : proc->parent(r->names, pid);
 }
 
+static int family_of(void *state, uint32_t pid, struct process_family *out)
+{
+	struct reader *r = state;
+
+	return proc->family(r->names, pid, out);
+}
+
 static uint64_t clock_of(const void *state, uint32_t pid)
 {
 	const struct reader *r = state;
@@ -498,6 +505,7 @@ const struct process_reader process_tasks_reader = {
     .list = list_tasks,
     .command = command_of,
     .parent = parent_of,
+    .family = family_of,
     .clock = clock_of,
     .attach = attach_tasks,
     .detach = detach_tasks,

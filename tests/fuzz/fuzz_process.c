@@ -72,6 +72,14 @@ static void check_stat(const char *text, size_t len)
 		require(memchr(text, ')', len) != NULL);
 }
 
+static void check_family(const char *text, size_t len)
+{
+	struct proc_pid_family f = {.parent = 1};
+
+	if (PARSE(proc_pid_family_parse, text, len, f))
+		require(memchr(text, ')', len) != NULL);
+}
+
 static void check_status(const char *text, size_t len)
 {
 	struct proc_pid_status s = {1, 2};
@@ -102,9 +110,11 @@ static void check_word(const char *text, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const checks[])(const char *text, size_t len) = {
-	    check_statm, check_io, check_schedstat, check_stat, check_status, check_word};
+	    check_statm,  check_io,     check_schedstat, check_stat,
+	    check_family, check_status, check_word};
 
 	if (size)
-		checks[*data % 6]((const char *)data + 1, size - 1);
+		checks[*data % (sizeof(checks) / sizeof(checks[0]))]((const char *)data + 1,
+								     size - 1);
 	return 0;
 }

@@ -10,7 +10,9 @@
 #include "collect/process_rest.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -49,6 +51,36 @@ TEST(arithmetic)
 		if (r.raw_ns != steps[i].rest * MS)
 			fail_msg("step %zu: %" PRIu64 " ns", i, r.raw_ns);
 	}
+}
+
+/* Of a tree a process that has ended may be in no sum until the next reading; for longer, nobody
+ * waits for it. */
+TEST(tree_arithmetic)
+{
+	static const struct {
+		int64_t tree;
+		uint64_t rows, lost, rest;
+	} steps[] = {
+	    {900, 40, 0, 0},   {100, 40, 0, 60},     {-400, 10, 0, 60}, /* it has ended … */
+	    {440, 10, 0, 80},                                           /* … and was waited for */
+	    {-400, 10, 0, 80}, {10, 10, 0, 80},                         /* it was not */
+	    {100, 40, 0, 140}, {-300, 10, 310, 140}, {20, 5, 0, 155},
+	};
+	struct process_rest r;
+	uint64_t tree = 0;
+
+	process_rest_open_tree(&r, false);
+	for (size_t i = 0; i < NR(steps); i++) {
+		tree += (uint64_t)steps[i].tree;
+		if (steps[i].lost)
+			process_rest_lose(&r, steps[i].lost);
+		process_rest_add(&r, tree, steps[i].rows, true);
+		if (r.raw_ns != steps[i].rest)
+			fail_msg("step %zu: %" PRIu64, i, r.raw_ns);
+	}
+	assert_int_equal(r.slack_ns, 0);
+	process_rest_open_tree(&r, true);
+	assert_true(r.slack_ns > 0);
 }
 
 /* Of a control group: by its cpu.stat, in us. */
@@ -183,6 +215,70 @@ TEST(between_two_readings)
 		nr += rest_ns(s) - before >= (uint64_t)USED_MS * MS / 2;
 	}
 	assert_int_equal(nr, TIMES);
+	source->close(s);
+}
+
+static uint64_t waited_ns(void)
+{
+	struct rusage used;
+
+	assert_int_equal(getrusage(RUSAGE_CHILDREN, &used), 0);
+	return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 * MS +
+	       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+}
+
+/* What this process's children used, with those between two readings: in a row or in the rest, but
+ * for ticks. */
+TEST(of_a_tree)
+{
+	enum { TICKS_MS = 20, NR_CHILDREN = 3, USED_MS = 60 };
+	const pid_t self = getpid(), *const ids = &self;
+	size_t nr = 1;
+	const struct collect_tree tree = {.ids = &ids, .nr = &nr, .has_children = true};
+	const struct collect_choice choice = {.tree = &tree};
+	const uint32_t wanted = BIT(PROCESS_CPU_TIME) | BIT(PROCESS_MINOR_FAULTS);
+	uint64_t before = waited_ns(), used;
+	struct collect_thing t;
+	struct err e = {0};
+	pid_t child;
+	void *s;
+
+	assert_int_equal(source->open(&here, &choice, wanted, &s, &e), 0);
+	read_all(s);
+	if (!is_of_machine()) {
+		assert_false(find_rest(s, &t));
+		source->close(s);
+		skip();
+	}
+	for (unsigned i = 0; i < NR_CHILDREN; i++)
+		come_and_go((uint64_t)USED_MS * MS);
+	read_all(s);
+	assert_true(find_rest(s, &t));
+	assert_int_equal(t.has, wanted);
+	used = waited_ns() - before;
+	assert_in_range(t.values[PROCESS_CPU_TIME], used - TICKS_MS * MS, used + TICKS_MS * MS);
+	assert_true(t.values[PROCESS_MINOR_FAULTS] >= NR_CHILDREN);
+
+	child = fork(); /* one with a row: what it uses after its last reading is in the rest */
+	assert_true(child >= 0);
+	if (child == 0) {
+		while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < (uint64_t)USED_MS * MS)
+			;
+		raise(SIGSTOP);
+		while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < (uint64_t)3 * USED_MS * MS)
+			;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+	read_all(s);
+	used = value(s, (unsigned)child, PROCESS_CPU_TIME);
+	assert_true(used >= (uint64_t)USED_MS * MS);
+	kill(child, SIGCONT);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	read_all(s);
+	used = waited_ns() - before - used;
+	assert_true(find_rest(s, &t) && t.is_rest);
+	assert_in_range(t.values[PROCESS_CPU_TIME], used - TICKS_MS * MS, used + TICKS_MS * MS);
 	source->close(s);
 }
 

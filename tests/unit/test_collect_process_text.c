@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "collect/proc_pid_text.h"
 
-enum { NR_NUMBERS = 3 };
+enum { NR_NUMBERS = 5 };
 
 /* Each parser, its numbers in the order of its struct. */
 static int parse_statm(const char *text, size_t len, uint64_t *out)
@@ -43,6 +43,19 @@ static int parse_stat(const char *text, size_t len, uint64_t *out)
 	int rc = proc_pid_stat_parse(text, len, &s);
 
 	memcpy(out, (uint64_t[]){s.minor_faults, s.major_faults, s.start_ticks}, sizeof(*out) * 3);
+	return rc;
+}
+
+static int parse_family(const char *text, size_t len, uint64_t *out)
+{
+	struct proc_pid_family f;
+	int rc = proc_pid_family_parse(text, len, &f);
+
+	if (rc == 0)
+		memcpy(out,
+		       (uint64_t[]){f.parent, f.is_zombie, f.minor_faults, f.major_faults,
+				    f.cpu_ticks},
+		       sizeof(*out) * 5);
 	return rc;
 }
 
@@ -120,6 +133,9 @@ static const struct {
     {"no brackets", parse_stat, "1 x S 1 1 1 0 -1 0 98 0 7 0 0 0 0 0 20 0 1 0 5\n", -EINVAL},
     {"negative faults", parse_stat, STAT("x", "-1", "7", "5"), -EINVAL},
     {"a start beyond 64 bits", parse_stat, STAT("x", "1", "7", MORE), -ERANGE},
+    {"a child that waited", parse_family, STAT("c) Z 2 (t", "98", "7", "5"), 0, {1, 0, 52, 9, 41}},
+    {"a zombie", parse_family, "12 (x) Z 7 1 1 0 -1 0 98 1 7 2 0 0 3 4 20", 0, {7, 1, 1, 2, 7}},
+    {"no family", parse_family, "12 (x) Z 7 1 1 0 -1 0 98 1 7 2 0 0 3", -EINVAL},
     {"ends at the name", parse_stat, "1 (x)", -EINVAL},
     {"empty", parse_stat, "", -EINVAL},
 
@@ -179,7 +195,7 @@ TEST(damaged)
 	} files[] = {
 	    {"/proc/812/statm", parse_statm},         {"/proc/812/io", parse_io},
 	    {"/proc/812/schedstat", parse_schedstat}, {"/proc/977/stat", parse_stat},
-	    {"/proc/self/status", parse_status},
+	    {"/proc/self/status", parse_status},      {"/proc/977/stat", parse_family},
 	};
 	static const char others[] = "\0\n\t :-)9x\xff";
 	struct root r = tree_captured("processes");
