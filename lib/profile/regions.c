@@ -5,30 +5,20 @@
 #include "profile/regions.h"
 
 #include "base/buf.h"
-#include "base/heap.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "profile/region_streams.h"
 #include "profile/regions_internal.h"
+#include "trace/nesting.h"
 #include "trace/reader.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum {
-	MAX_MARKS = 128 << 20,
-	MAX_STREAMS = 1 << 20,
 	MAX_NAMES = 1 << 20,
 	MAX_NAME_BYTES = 64 << 20,
 	STEPS_PER_PLACE = 64,
-};
-
-/* The marks of a thread and object, until regions are made of them: steps with the kind of a mark,
- * and its name. The key has no padding. */
-struct stream {
-	uint32_t tid, pid, object; /* key */
-	uint32_t number;
-	bool has_lost;
-	struct region_log log;
 };
 
 /* From this time on the process is paused, or not. */
@@ -36,12 +26,6 @@ struct pause {
 	uint64_t time_ns;
 	uint32_t pid;
 	bool is_paused;
-};
-
-/* The thread or its program ended. */
-struct end {
-	uint64_t time_ns;
-	uint32_t tid;
 };
 
 /* Of a path; the key has no padding. */
@@ -54,14 +38,12 @@ struct profile_regions {
 	struct dict names;             /* struct name, by number */
 	struct dict texts;             /* const char * */
 	struct dict notes;             /* const char * */
-	struct dict streams;           /* struct stream; only while it is made */
+	struct region_streams streams; /* only while it is made */
 	struct dict paths;             /* struct path; number - 1 */
 	struct region_thread *threads; /* owned; by tid */
 	size_t nr_threads, threads_room;
 	struct pause *pauses; /* owned; by pid, then time */
 	size_t nr_pauses, pauses_room;
-	struct end *ends; /* owned; only while it is made; by tid, then time */
-	size_t nr_ends, ends_room;
 	struct profile_regions_stats stats;
 };
 
@@ -79,26 +61,16 @@ struct profile_regions *profile_regions_new(void)
 	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
 	dict_init_texts(&r->texts, sizeof(const char *), MAX_NAMES, MAX_NAME_BYTES);
 	dict_init_texts(&r->notes, sizeof(const char *), PROFILE_MAX_REGION_NOTES, MAX_NAME_BYTES);
-	dict_init(&r->streams, sizeof(struct stream), DICT_KEY(struct stream, object), MAX_STREAMS);
+	region_streams_init(&r->streams);
 	dict_init(&r->paths, sizeof(struct path), DICT_KEY(struct path, name), PROFILE_MAX_REGIONS);
 	return r;
-}
-
-static void drop_marks(struct profile_regions *r)
-{
-	for (uint32_t i = 0; i < r->streams.nr; i++)
-		region_log_fini(&((struct stream *)dict_at(&r->streams, i))->log);
-	dict_fini(&r->streams);
-	mem_free(r->ends);
-	r->ends = NULL;
-	r->nr_ends = r->ends_room = 0;
 }
 
 void profile_regions_free(struct profile_regions *r)
 {
 	if (!r)
 		return;
-	drop_marks(r);
+	region_streams_fini(&r->streams);
 	dict_fini(&r->names);
 	dict_fini(&r->texts);
 	dict_fini(&r->notes);
@@ -128,29 +100,12 @@ int profile_regions_name(struct profile_regions *r, const struct trace_mark_name
 
 int profile_regions_add(struct profile_regions *r, const struct trace_marks *marks)
 {
-	const struct stream key = {.tid = marks->tid, .pid = marks->pid, .object = marks->object};
-	uint32_t number = dict_add(&r->streams, &key);
-	struct stream *stream = dict_at(&r->streams, number);
-	bool is_full =
-	    (!stream && r->streams.nr >= MAX_STREAMS) || r->stats.nr_marks + marks->nr > MAX_MARKS;
-	int rc = stream || is_full ? 0 : -ENOMEM;
+	int rc = region_streams_add(&r->streams, marks);
 
-	r->stats.has_left_out |= is_full;
-	for (size_t i = 0; i < marks->nr && rc == 0 && !is_full; i++) {
-		const struct trace_mark *m = &marks->mark[i];
-
-		stream->number = number;
-		rc = region_log_add(&stream->log, &(struct region_step){.time_ns = m->time_ns,
-									.value = (int64_t)m->value,
-									.what = m->name,
-									.depth = m->depth,
-									.kind = m->kind});
-	}
-	if (stream)
-		stream->has_lost |= marks->lost != 0;
+	r->stats.has_left_out |= rc == -ENOSPC;
 	r->stats.nr_marks += marks->nr;
 	r->stats.nr_lost += marks->lost;
-	return rc;
+	return rc == -ENOSPC ? 0 : rc;
 }
 
 int profile_regions_note(struct profile_regions *r, const char *text)
@@ -169,41 +124,15 @@ int profile_regions_note(struct profile_regions *r, const char *text)
 	return 0;
 }
 
-/* An end after which the object does not get so low again. */
-struct low {
-	size_t at; /* behind it in the log */
-	int64_t depth;
-};
-
-/* The next mark of a stream of the thread. */
-struct next_mark {
-	const struct stream *stream;
-	struct region_cursor cursor;
-	struct region_step mark;
-	int64_t depth; /* beginnings less ends so far, as the object counts them, with lost ones */
-	struct low *lows; /* owned; rising */
-	size_t nr_lows, lows_room;
-};
-
-/* A region that has begun. */
-struct open {
-	uint32_t path;
-	struct next_mark *of;
-	int64_t depth; /* as marked */
-	int64_t level; /* rises from the outermost one on */
-};
-
 /* A thread while its marks are read in order. */
 struct thread {
 	struct profile_regions *r;
 	struct region_thread *to;
-	struct open stack[PROFILE_MAX_REGION_DEPTH];
+	struct nesting nest;
+	uint32_t path[NESTING_MAX]; /* of each open region */
 	size_t depth, nr_steps;
 	uint32_t pid;
 	bool is_paused;
-	struct next_mark *streams, *next; /* next: of the current mark */
-	size_t nr_streams;
-	int64_t level; /* the sum of the streams' depths */
 	/* read at the next mark of the object; added if that makes a step */
 	struct region_step counts[PROFILE_MAX_REGION_COUNTS];
 	size_t nr_counts;
@@ -255,7 +184,7 @@ static uint32_t find_path(struct profile_regions *r, uint32_t parent, uint32_t n
 
 static uint32_t innermost(const struct thread *t)
 {
-	return t->depth ? t->stack[t->depth - 1].path : PROFILE_NO_REGION;
+	return t->depth ? t->path[t->depth - 1] : PROFILE_NO_REGION;
 }
 
 /* before: the innermost path until then. 0 or -ENOMEM. */
@@ -296,95 +225,6 @@ static int keep_count(struct thread *t, const struct region_step *m)
 	return 0;
 }
 
-/* The outermost open region that is at least as deep; t->depth: there is none. */
-static size_t find_open(const struct thread *t, int64_t level)
-{
-	return ORDER_FIRST(i, t->depth, t->stack[i].level >= level);
-}
-
-/* How much deeper a mark is than its object was, of which it has the low 16 bits. */
-static int64_t deeper(int64_t depth, const struct region_step *m)
-{
-	uint16_t more = (uint16_t)(m->depth - (uint64_t)depth);
-
-	return more < 0x8000 ? more : more - 0x10000;
-}
-
-/* An object knows its own marks alone, and writes its beginnings less its ends; an end belongs to
- * the innermost region of the thread, whichever object began it. So the sum over the objects says
- * how deep a mark is. */
-static void count_depth(struct thread *t, const struct region_step *m)
-{
-	int64_t by = deeper(t->next->depth, m);
-
-	t->next->depth += by;
-	t->level += by;
-}
-
-/* 0 or -ENOMEM. */
-static int find_lows(struct next_mark *n)
-{
-	struct region_cursor cursor = {.log = &n->stream->log};
-	struct region_step m;
-	int64_t depth = 0;
-
-	while (region_log_next(&cursor, &m)) {
-		bool is_end = m.kind == TRACE_MARK_END;
-		struct low *low;
-
-		if (!is_end && m.kind != TRACE_MARK_BEGIN && m.kind != TRACE_MARK_BEGIN_NUMBER)
-			continue;
-		depth += deeper(depth, &m) + !is_end;
-		if (!is_end)
-			continue;
-		while (n->nr_lows && n->lows[n->nr_lows - 1].depth >= depth)
-			n->nr_lows--;
-		low = MEM_ADD(n->lows, n->nr_lows, n->lows_room);
-		if (!low)
-			return -ENOMEM;
-		*low = (struct low){cursor.at, depth};
-	}
-	return 0;
-}
-
-/* Whether an end of the object that is still to come leaves it that low. */
-static bool gets_to(const struct next_mark *n, int64_t depth)
-{
-	size_t i = ORDER_FIRST(k, n->nr_lows, n->lows[k].at > n->cursor.at);
-
-	return i < n->nr_lows && n->lows[i].depth <= depth;
-}
-
-/* The mark ends a region of its own object with regions of others inside: these were left open (by
- * longjmp or dlclose: nothing ends them later), or their ends were lost. Else it ends the innermost
- * one, and the other object the one around it. */
-static void skip_left_open(struct thread *t)
-{
-	struct next_mark *own = t->next;
-	size_t first = t->depth;
-	int64_t nr_own = 0;
-
-	while (first && (t->stack[first - 1].of != own || t->stack[first - 1].depth != own->depth))
-		first--;
-	if (!first)
-		return;
-	for (size_t i = 0; i < first; i++)
-		nr_own += t->stack[i].of == own;
-	for (size_t i = first; i < t->depth; i++) {
-		const struct open *o = &t->stack[i];
-
-		if (o->of != own && !o->of->stream->has_lost &&
-		    (gets_to(o->of, o->depth) || gets_to(own, own->depth - nr_own)))
-			return;
-	}
-	for (size_t i = first; i < t->depth; i++) {
-		struct next_mark *of = t->stack[i].of;
-
-		of->depth -= of != own && of->stream->has_lost;
-	}
-	t->level = t->stack[first - 1].level;
-}
-
 /* 0 or -ENOMEM. */
 static int close_to(struct thread *t, const struct region_step *m, size_t depth)
 {
@@ -398,56 +238,49 @@ static int close_to(struct thread *t, const struct region_step *m, size_t depth)
 	return add_step(t, &bare, REGION_STEP_CLOSE, innermost(t), before, t->is_paused);
 }
 
-/* A region of the same depth has ended: its end was lost. */
-static int begin_region(struct thread *t, const struct region_step *m)
+static int begin_region(struct thread *t, const struct region_mark *m)
 {
 	uint32_t parent, path;
-	int rc;
+	int rc = close_to(t, &m->step, nesting_begin(&t->nest, m->object, m->depth));
 
-	count_depth(t, m);
-	rc = close_to(t, m, find_open(t, t->level));
 	if (rc)
 		return rc;
-	t->next->depth++;
-	t->level++;
 	parent = innermost(t);
-	if (t->depth == PROFILE_MAX_REGION_DEPTH) {
+	if (t->depth == NESTING_MAX) {
 		t->r->stats.has_left_out = true;
 		return 0;
 	}
-	path = find_path(t->r, parent, m->what);
+	path = find_path(t->r, parent, m->step.what);
 	if (path == parent) /* there are too many paths: it is part of its parent */
 		return 0;
-	rc = add_counts(t, parent);
+	rc = add_counts(t, parent) ?: nesting_push(&t->nest, m->object);
 	if (rc)
 		return rc;
-	t->stack[t->depth++] = (struct open){
-	    .path = path, .of = t->next, .depth = t->next->depth - 1, .level = t->level - 1};
-	return add_step(t, m,
-			m->kind == TRACE_MARK_BEGIN ? REGION_STEP_BEGIN : REGION_STEP_BEGIN_NUMBER,
+	t->path[t->depth++] = path;
+	return add_step(t, &m->step,
+			m->step.kind == TRACE_MARK_BEGIN ? REGION_STEP_BEGIN
+							 : REGION_STEP_BEGIN_NUMBER,
 			path, parent, t->is_paused);
 }
 
 /* Also ends the regions inside, whose ends were lost. */
-static int end_marked(struct thread *t, const struct region_step *m)
+static int end_marked(struct thread *t, const struct region_mark *m)
 {
-	uint32_t before = innermost(t), path;
-	size_t at;
+	struct nesting_end end = nesting_end(&t->nest, m->object, m->depth);
+	uint32_t before = innermost(t);
 	int rc = 0;
 
-	count_depth(t, m);
-	skip_left_open(t);
-	at = find_open(t, t->level);
-	if (at == t->depth || t->stack[at].level != t->level) {
+	if (!end.is_matched) {
 		t->r->stats.nr_unmatched++;
-		return close_to(t, m, at);
+		return close_to(t, &m->step, end.keep);
 	}
-	path = t->stack[at].path;
-	if (t->stack[at].of == t->next) /* other objects have other counters */
+	if (end.is_own) /* other objects have other counters */
 		rc = add_counts(t, before);
-	t->r->stats.nr_closed += t->depth - at - 1;
-	t->depth = at;
-	return rc ?: add_step(t, m, REGION_STEP_END, path, before, t->is_paused);
+	t->r->stats.nr_closed += t->depth - end.keep - 1;
+	t->depth = end.keep;
+	return rc
+		   ?: add_step(t, &m->step, REGION_STEP_END, t->path[end.keep], before,
+			       t->is_paused);
 }
 
 static int pause_thread(struct thread *t, const struct region_step *m)
@@ -465,9 +298,7 @@ static int end_thread(struct thread *t, uint64_t time_ns)
 {
 	const struct region_step resume = {.time_ns = time_ns, .kind = TRACE_MARK_RESUME_THREAD};
 
-	for (size_t i = 0; i < t->nr_streams; i++)
-		t->streams[i].depth = 0;
-	t->level = 0;
+	nesting_reset(&t->nest);
 	return close_to(t, &resume, 0) ?: pause_thread(t, &resume);
 }
 
@@ -497,16 +328,18 @@ static int set_process(struct thread *t, const struct region_step *m, uint32_t p
 	return add_step(t, &bare, REGION_STEP_PROCESS, pid, innermost(t), t->is_paused);
 }
 
-static int read_mark(struct thread *t, const struct region_step *m)
+static int read_mark(struct thread *t, const struct region_mark *mark)
 {
+	const struct region_step *m = &mark->step;
+
 	switch (m->kind) {
 	case TRACE_MARK_COUNT:
 		return keep_count(t, m);
 	case TRACE_MARK_BEGIN:
 	case TRACE_MARK_BEGIN_NUMBER:
-		return begin_region(t, m);
+		return begin_region(t, mark);
 	case TRACE_MARK_END:
-		return end_marked(t, m);
+		return end_marked(t, mark);
 	case TRACE_MARK_INSTANT:
 		return add_other(t, m, REGION_STEP_INSTANT);
 	case TRACE_MARK_INT:
@@ -524,141 +357,59 @@ static int read_mark(struct thread *t, const struct region_step *m)
 	}
 }
 
-static bool is_before(const void *a, const void *b)
-{
-	const struct next_mark *x = a, *y = b;
+/* --- of region_streams_read ------------------------------------------------------------------ */
 
-	return (order_u64(x->mark.time_ns, y->mark.time_ns)
-		    ?: order_u64(x->stream->number, y->stream->number)) < 0;
+static int begin_thread(void *arg, uint32_t tid, const struct nesting *nest)
+{
+	struct thread *t = arg;
+
+	t->to = MEM_ADD(t->r->threads, t->r->nr_threads, t->r->threads_room);
+	if (!t->to)
+		return -ENOMEM;
+	*t->to = (struct region_thread){.tid = tid};
+	nesting_fini(&t->nest);
+	t->nest = *nest;
+	t->depth = t->nr_steps = t->nr_counts = 0;
+	t->pid = 0;
+	t->is_paused = false;
+	return 0;
 }
 
-/* Ends of the thread before the time. */
-static int read_ends(struct thread *t, size_t *at, uint64_t until_ns)
+static int add_mark(void *arg, const struct region_mark *m)
 {
-	const struct profile_regions *r = t->r;
-	int rc = 0;
+	struct thread *t = arg;
+	int rc = set_process(t, &m->step, m->pid) ?: read_mark(t, m);
 
-	for (; rc == 0 && *at < r->nr_ends && r->ends[*at].tid == t->to->tid &&
-	       r->ends[*at].time_ns < until_ns;
-	     ++*at)
-		rc = end_thread(t, r->ends[*at].time_ns);
+	if (m->step.kind != TRACE_MARK_COUNT)
+		t->nr_counts = 0;
 	return rc;
 }
 
-/* Reads the marks of all streams in order of time. */
-static int read_streams(struct thread *t, struct heap *heap)
+static int add_end(void *arg, uint64_t time_ns)
 {
-	size_t end = ORDER_FIRST(i, t->r->nr_ends, t->r->ends[i].tid >= t->to->tid);
-	uint64_t last_ns = 0;
-	int rc = 0;
-
-	while (heap->nr && rc == 0) {
-		struct next_mark *next = heap->item[0];
-
-		last_ns = next->mark.time_ns;
-		t->next = next;
-		rc = read_ends(t, &end, last_ns) ?: set_process(t, &next->mark, next->stream->pid)
-				?: read_mark(t, &next->mark);
-		if (next->mark.kind != TRACE_MARK_COUNT)
-			t->nr_counts = 0;
-		if (region_log_next(&next->cursor, &next->mark))
-			heap_settle(heap, is_before);
-		else
-			heap_pop(heap, is_before);
-	}
-	return rc ?: read_ends(t, &end, UINT64_MAX) ?: end_thread(t, last_ns);
+	return end_thread(arg, time_ns);
 }
 
-/* Reads the marks of one thread id. */
-static int read_thread(struct profile_regions *r, struct stream **streams, size_t nr)
+static int end_log(void *arg)
 {
-	struct thread *t = mem_zalloc(sizeof(*t));
-	struct next_mark *readings = mem_calloc(nr, sizeof(*readings));
-	struct region_thread *to = MEM_ADD(r->threads, r->nr_threads, r->threads_room);
-	struct heap heap = {.item = NULL};
-	int rc = t && readings && to ? 0 : -ENOMEM;
-
-	if (to)
-		*to = (struct region_thread){.tid = streams[0]->tid};
-	for (size_t i = 0; i < nr && rc == 0; i++) {
-		struct next_mark *reading = &readings[i];
-
-		*reading =
-		    (struct next_mark){.stream = streams[i], .cursor = {.log = &streams[i]->log}};
-		if (nr > 1)
-			rc = find_lows(reading);
-		if (rc == 0 && region_log_next(&reading->cursor, &reading->mark))
-			rc = heap_push(&heap, reading, is_before);
-	}
-	if (rc == 0) {
-		t->r = r;
-		t->to = to;
-		t->streams = readings;
-		t->nr_streams = nr;
-		rc = read_streams(t, &heap);
-		region_log_trim(&to->log);
-	}
-	for (size_t i = 0; i < nr; i++) {
-		region_log_fini(&streams[i]->log);
-		if (readings)
-			mem_free(readings[i].lows);
-	}
-	mem_free(heap.item);
-	mem_free(readings);
-	mem_free(t);
-	return rc;
-}
-
-static int compare_streams(const void *a, const void *b)
-{
-	const struct stream *x = *(struct stream *const *)a, *y = *(struct stream *const *)b;
-
-	return order_u64(x->tid, y->tid) ?: order_u64(x->number, y->number);
+	region_log_trim(&((struct thread *)arg)->to->log);
+	return 0;
 }
 
 static int read_all(struct profile_regions *r)
 {
-	size_t nr = r->streams.nr, first = 0;
-	struct stream **streams = mem_calloc(nr, sizeof(struct stream *));
-	int rc = streams ? 0 : -ENOMEM;
+	struct thread *t = mem_zalloc(sizeof(*t));
+	const struct region_streams_reader reader = {
+	    .arg = t, .begin = begin_thread, .mark = add_mark, .end = add_end, .done = end_log};
+	int rc = -ENOMEM;
 
-	for (size_t i = 0; i < nr && rc == 0; i++)
-		streams[i] = dict_at(&r->streams, (uint32_t)i);
-	if (rc == 0)
-		order_sort(streams, nr, sizeof(*streams), compare_streams);
-	for (size_t i = 1; i <= nr && rc == 0; i++) {
-		if (i < nr && streams[i]->tid == streams[first]->tid)
-			continue;
-		rc = read_thread(r, &streams[first], i - first);
-		first = i;
+	if (t) {
+		t->r = r;
+		rc = region_streams_read(&r->streams, &reader);
+		nesting_fini(&t->nest);
 	}
-	mem_free(streams);
+	mem_free(t);
 	return rc;
-}
-
-static int compare_ends(const void *a, const void *b)
-{
-	const struct end *x = a, *y = b;
-
-	return order_u64(x->tid, y->tid) ?: order_u64(x->time_ns, y->time_ns);
-}
-
-/* The ends of threads, and the execs of their processes. */
-static int add_ends(struct profile_regions *r, const struct profile_gathered *g)
-{
-	for (size_t i = 0; i < g->nr_changes; i++) {
-		const struct profile_change *c = &g->changes[i];
-		struct end *end;
-
-		if ((c->kind != PROFILE_EXIT && c->kind != PROFILE_EXEC) || c->is_made)
-			continue;
-		end = MEM_ADD(r->ends, r->nr_ends, r->ends_room);
-		if (!end)
-			return -ENOMEM;
-		*end = (struct end){c->time_ns, c->tid};
-	}
-	order_sort(r->ends, r->nr_ends, sizeof(*r->ends), compare_ends);
-	return 0;
 }
 
 static int compare_pauses(const void *a, const void *b)
@@ -673,10 +424,10 @@ int profile_regions_make(struct profile_processes *p, const struct profile_gathe
 	struct profile_regions *r = p->regions;
 	int rc;
 
-	if (!r->streams.nr)
+	if (!region_streams_nr(&r->streams))
 		return 0;
-	rc = add_ends(r, g) ?: read_all(r);
-	drop_marks(r);
+	rc = region_streams_add_ends(&r->streams, g) ?: read_all(r);
+	region_streams_fini(&r->streams);
 	order_sort(r->pauses, r->nr_pauses, sizeof(*r->pauses), compare_pauses);
 	r->stats.nr_threads = r->nr_threads;
 	p->has_left_out |= r->stats.has_left_out;

@@ -16,8 +16,13 @@
 
 #include "profile/filter.h"
 #include "profile/processes.h"
+#include "trace/nesting.h"
 
-enum { PROFILE_NO_REGION = 0, PROFILE_MAX_REGIONS = 1 << 16, PROFILE_MAX_REGION_DEPTH = 128 };
+enum {
+	PROFILE_NO_REGION = 0,
+	PROFILE_MAX_REGIONS = 1 << 16,
+	PROFILE_MAX_REGION_DEPTH = NESTING_MAX
+};
 enum { PROFILE_MAX_REGION_COUNTS = 8, PROFILE_MAX_REGION_NOTES = 16 };
 
 struct profile_region {
