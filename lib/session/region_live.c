@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum { OTHERS, MAX_OPEN = 16 };
 
@@ -18,31 +16,24 @@ struct open_region {
 	uint64_t from_ns; /* its beginning, or the last reading */
 	uint32_t row;
 	bool is_inner; /* one of its name is around it */
-	bool is_set;
 };
 
-/* Open regions of a thread and object, by depth. */
+/* Open regions of a thread; deeper ones are not added up. */
 struct live_thread {
-	uint32_t pid, tid, object; /* key */
-	uint32_t nr;               /* depths in use */
-	bool has_marks;            /* since the last reading */
+	uint32_t pid, tid; /* key */
+	uint32_t nr;
 	struct open_region open[MAX_OPEN];
 };
 
-static bool is_there(uint32_t pid, uint32_t tid)
-{
-	return syscall(SYS_tgkill, pid, tid, 0) == 0 || errno != ESRCH;
-}
-
 static void init_threads(struct dict *threads)
 {
-	dict_init(threads, sizeof(struct live_thread), DICT_KEY(struct live_thread, object),
+	dict_init(threads, sizeof(struct live_thread), DICT_KEY(struct live_thread, tid),
 		  REGION_LIVE_MAX_THREADS);
 }
 
 int region_live_init(struct region_live *l)
 {
-	*l = (struct region_live){.nr_rows = 1, .is_there = is_there};
+	*l = (struct region_live){.nr_rows = 1};
 	pthread_mutex_init(&l->lock, NULL);
 	snprintf(l->row[OTHERS].name, sizeof(l->row[OTHERS].name), "[others]");
 	init_threads(&l->threads);
@@ -74,75 +65,57 @@ static void begin(struct live_thread *t, const struct wire_mark *m, uint32_t row
 {
 	struct open_region *o = &t->open[m->depth];
 
-	*o = (struct open_region){
-	    .begin_ns = m->time_ns, .from_ns = m->time_ns, .row = row, .is_set = true};
+	*o = (struct open_region){.begin_ns = m->time_ns, .from_ns = m->time_ns, .row = row};
 	for (uint32_t i = 0; i < m->depth; i++)
-		o->is_inner |= t->open[i].is_set && t->open[i].row == row;
+		o->is_inner |= t->open[i].row == row;
 	t->nr = m->depth + 1u;
 }
 
 /* The time since the last reading; less than 0 if the end lies before that. */
 static void add_time(struct region_live *l, const struct open_region *o, uint64_t to_ns)
 {
-	if (o->is_set && !o->is_inner)
+	if (!o->is_inner)
 		l->row[o->row].wall_ns += (int64_t)(to_ns - o->from_ns);
 }
 
-/* Ends of those within it were lost: they end here, too. */
-static void end(struct region_live *l, struct live_thread *t, const struct wire_mark *m)
+static void end(struct region_live *l, struct live_thread *t, uint64_t time_ns)
 {
-	for (uint32_t i = m->depth; i < t->nr; i++) {
-		struct open_region *o = &t->open[i];
+	const struct open_region *o = &t->open[--t->nr];
 
-		if (!o->is_set)
-			continue;
-		add_time(l, o, m->time_ns);
-		l->row[o->row].calls++;
-		l->row[o->row].ended_ns += m->time_ns > o->begin_ns ? m->time_ns - o->begin_ns : 0;
-		o->is_set = false;
-	}
-	t->nr = m->depth < t->nr ? m->depth : t->nr;
+	add_time(l, o, time_ns);
+	l->row[o->row].calls++;
+	l->row[o->row].ended_ns += time_ns > o->begin_ns ? time_ns - o->begin_ns : 0;
 }
 
-void region_live_add(struct region_live *l, const struct wire_marks *m)
+void region_live_add(struct region_live *l, uint32_t pid, uint32_t tid, const struct wire_mark *m)
 {
-	const struct live_thread key = {.pid = m->pid, .tid = m->tid, .object = m->object};
+	const struct live_thread key = {.pid = pid, .tid = tid};
+	bool is_end = m->kind == TRACE_MARK_END;
 	struct live_thread *t;
 
+	if ((!is_end && m->kind != TRACE_MARK_BEGIN && m->kind != TRACE_MARK_BEGIN_NUMBER) ||
+	    m->depth >= MAX_OPEN)
+		return;
 	pthread_mutex_lock(&l->lock);
 	t = dict_get(&l->threads, &key);
-	for (size_t i = 0; t && i < m->nr; i++) {
-		const struct wire_mark *mark = &m->mark[i];
-		uint32_t row =
-		    mark->name <= REGION_LIVE_MAX_NAMES ? l->row_of[mark->name] : (uint32_t)OTHERS;
-
-		if (mark->depth >= MAX_OPEN)
-			continue;
-		if (mark->kind == TRACE_MARK_BEGIN || mark->kind == TRACE_MARK_BEGIN_NUMBER)
-			begin(t, mark, row);
-		else if (mark->kind == TRACE_MARK_END)
-			end(l, t, mark);
-	}
-	if (t)
-		t->has_marks = true;
+	if (t && !is_end && m->depth == t->nr)
+		begin(t, m, m->name <= REGION_LIVE_MAX_NAMES ? l->row_of[m->name] : OTHERS);
+	else if (t && is_end && m->depth + 1u == t->nr)
+		end(l, t, m->time_ns);
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Threads that have ended leave regions open. Those that wrote nothing are asked for. */
 static void add_open(struct region_live *l, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < l->threads.nr; i++) {
 		struct live_thread *t = dict_at(&l->threads, i);
 
-		if (t->nr && !t->has_marks && !l->is_there(t->pid, t->tid))
-			t->nr = 0;
 		for (uint32_t k = 0; k < t->nr; k++) {
 			if (t->open[k].from_ns > now_ns)
 				continue;
 			add_time(l, &t->open[k], now_ns);
 			t->open[k].from_ns = now_ns;
 		}
-		t->has_marks = false;
 	}
 }
 

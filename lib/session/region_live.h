@@ -29,16 +29,16 @@ struct region_live {
 	struct region_live_row
 	    row[REGION_LIVE_MAX_ROWS]; /* the first one: names beyond the limit */
 	size_t nr_rows;
-	uint16_t *row_of;                             /* owned; by the number of a name */
-	struct dict threads;                          /* private */
-	bool (*is_there)(uint32_t pid, uint32_t tid); /* whether a thread exists */
+	uint16_t *row_of;    /* owned; by the number of a name */
+	struct dict threads; /* private */
 };
 
 /* 0 or -ENOMEM; region_live_fini in any case. */
 int region_live_init(struct region_live *l);
 void region_live_fini(struct region_live *l); /* zeroes are fine */
 void region_live_name(struct region_live *l, uint32_t number, const char *text);
-void region_live_add(struct region_live *l, const struct wire_marks *m);
+/* A mark as region_stream_fn has it. */
+void region_live_add(struct region_live *l, uint32_t pid, uint32_t tid, const struct wire_mark *m);
 /* What happened since the last call, up to now. */
 void region_live_take(struct region_live *l, uint64_t now_ns, struct region_times_list *out);
 

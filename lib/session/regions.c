@@ -37,10 +37,10 @@ static const char *name_of(const struct session_regions *r, uint32_t number)
 	return name ? name->text : "[unknown]";
 }
 
-static void trace_mark(const struct session_regions *r, const struct wire_marks *of,
+static void trace_mark(const struct session_regions *r, uint32_t pid, uint32_t tid,
 		       const struct wire_mark *m)
 {
-	const struct tracefs_slice slice = {of->pid, of->tid, of->object, m->depth};
+	const struct tracefs_slice slice = {pid, tid, m->depth};
 
 	switch (m->kind) {
 	case TRACE_MARK_BEGIN:
@@ -51,14 +51,32 @@ static void trace_mark(const struct session_regions *r, const struct wire_marks 
 		tracefs_end(r->tracefs, &slice);
 		break;
 	case TRACE_MARK_INSTANT:
-		tracefs_instant(r->tracefs, of->pid, name_of(r, m->name));
+		tracefs_instant(r->tracefs, pid, name_of(r, m->name));
 		break;
 	case TRACE_MARK_INT:
-		tracefs_counter(r->tracefs, of->pid, name_of(r, m->name), (double)m->value);
+		tracefs_counter(r->tracefs, pid, name_of(r, m->name), (double)m->value);
 		break;
 	default:
 		break;
 	}
+}
+
+static void on_nested(void *arg, uint32_t pid, uint32_t tid, const struct wire_mark *m)
+{
+	struct session_regions *r = arg;
+
+	if (r->tracefs)
+		trace_mark(r, pid, tid, m);
+	if (r->live)
+		region_live_add(r->live, pid, tid, m);
+}
+
+static void on_passed(void *arg, uint64_t until_ns)
+{
+	struct session_regions *r = arg;
+
+	if (r->tracefs || r->live)
+		region_stream_pass(&r->stream, until_ns);
 }
 
 enum {
@@ -105,10 +123,8 @@ static void on_marks(void *arg, const struct wire_marks *m)
 						       .kind = mark->kind,
 						       .depth = mark->depth};
 	}
-	for (size_t i = 0; r->tracefs && i < m->nr; i++)
-		trace_mark(r, m, &m->mark[i]);
-	if (r->live)
-		region_live_add(r->live, m);
+	if (r->tracefs || r->live)
+		region_stream_add(&r->stream, m);
 	marks.mark = copy;
 	if (copy)
 		(void)common_add_marks(r->common, &marks);
@@ -165,6 +181,7 @@ int session_regions_open(struct session_regions *r, const struct plan *plan, str
 	    .arg = r,
 	    .name = on_name,
 	    .marks = on_marks,
+	    .passed = on_passed,
 	    .may_connect = may_connect,
 	    .nr_counts = r->counts.nr,
 	    .count_names = r->counts.names,
@@ -177,6 +194,7 @@ int session_regions_open(struct session_regions *r, const struct plan *plan, str
 	r->common = common;
 	r->tracefs = plan->tracefs;
 	dict_init(&r->names, sizeof(struct name), DICT_KEY(struct name, number), MAX_NAMES);
+	region_stream_init(&r->stream, on_nested, r);
 	r->plan = plan;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_mutex_init(&r->marked_lock, NULL);
@@ -418,6 +436,7 @@ void session_regions_end(struct session_regions *r, const char *notes[SESSION_RE
 		region_live_fini(r->live);
 	mem_free(r->live);
 	r->live = NULL;
+	region_stream_fini(&r->stream);
 	dict_fini(&r->names);
 	for (size_t i = 0; i < SESSION_REGIONS_NR_OWN_NOTES; i++)
 		notes[i] = r->notes[i];

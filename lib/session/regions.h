@@ -12,6 +12,7 @@
 #include "session/marked.h"
 #include "session/region_counts.h"
 #include "session/region_live.h"
+#include "session/region_stream.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -37,6 +38,7 @@ struct session_regions {
 	struct tracefs *tracefs;     /* NULL: regions are not written there */
 	struct dict names;           /* of regions, by number; if they are written there */
 	struct region_counts counts; /* of the wire's thread */
+	struct region_stream stream; /* for the tracer and live */
 	struct region_live *live;    /* owned; NULL: regions are not added up meanwhile */
 	char notes[SESSION_REGIONS_NR_OWN_NOTES][SESSION_REGIONS_NOTE_BYTES];
 

@@ -3,6 +3,7 @@
  * iteration is the start of the next, so no count falls between.
  */
 #include "session/internal.h"
+#include "session/regions.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -75,8 +76,10 @@ static void look(struct session *s)
 /* What programs marked since the last time; NULL: it is not added up. */
 static const struct region_times_list *take_regions(struct session *s, uint64_t now_ns)
 {
-	return s->sampling && sampling_take_regions(s->sampling, now_ns, &s->regions) ? &s->regions
-										      : NULL;
+	bool has_regions =
+	    s->sampling && session_regions_take(sampling_regions(s->sampling), now_ns, &s->regions);
+
+	return has_regions ? &s->regions : NULL;
 }
 
 /* Waits until the deadline or the end of the iteration. */
@@ -633,7 +636,7 @@ int session_run(struct session *s, struct err *e)
 	if (rc == 0 && s->sampling)
 		rc = sampling_prepare_files(s->sampling, e);
 	if (rc == 0 && s->sampling && s->config.wants_regions &&
-	    sampling_watch_regions(s->sampling))
+	    session_regions_watch(sampling_regions(s->sampling)))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = run_iterations(s, e);

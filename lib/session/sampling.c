@@ -404,19 +404,9 @@ int sampling_start(struct sampling *g, struct err *e)
 	return session_regions_start(&g->regions, e);
 }
 
-int sampling_watch_regions(struct sampling *g)
+struct session_regions *sampling_regions(struct sampling *g)
 {
-	return session_regions_watch(&g->regions);
-}
-
-bool sampling_take_regions(struct sampling *g, uint64_t now_ns, struct region_times_list *out)
-{
-	return session_regions_take(&g->regions, now_ns, out);
-}
-
-const char *sampling_marks_name(const struct sampling *g)
-{
-	return session_regions_name(&g->regions);
+	return &g->regions;
 }
 
 static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,

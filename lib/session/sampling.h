@@ -51,11 +51,9 @@ void sampling_enable(const struct sampling *g, uint32_t trace);
 /* Call when all events count and have a start reading (in the CPUs' end readings). Drops earlier
  * records, creates the common file, starts the threads. 0 or -errno with *e. */
 int sampling_start(struct sampling *g, struct err *e);
-/* The socket that receives marks; NULL: none are. */
-/* As session_regions_watch and session_regions_take. */
-int sampling_watch_regions(struct sampling *g);
-bool sampling_take_regions(struct sampling *g, uint64_t now_ns, struct region_times_list *out);
-const char *sampling_marks_name(const struct sampling *g);
+/* The marks that are received, if any are. */
+struct session_regions;
+struct session_regions *sampling_regions(struct sampling *g);
 /* The same for a further run, with new rings: drops all of before. 0 or -errno with *e. */
 int sampling_restart(struct sampling *g, struct err *e);
 /* Begins an iteration: creates its traces, with the CPUs' start readings and these of things. */

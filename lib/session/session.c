@@ -4,6 +4,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "session/internal.h"
+#include "session/regions.h"
 #include "session/ways.h"
 
 #include <errno.h>
@@ -367,7 +368,7 @@ void session_describe_event(const struct session *s, size_t i, struct trace_even
 
 const char *session_marks_name(const struct session *s)
 {
-	return s->sampling ? sampling_marks_name(s->sampling) : NULL;
+	return s->sampling ? session_regions_name(sampling_regions(s->sampling)) : NULL;
 }
 
 const char *session_manifest(const struct session *s)

@@ -129,7 +129,7 @@ void tracefs_instant(struct tracefs *t, uint32_t pid, const char *name)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Unique among the open slices of a process with one object. */
+/* Unique among the open slices of a process. */
 static uint32_t cookie_of(const struct tracefs_slice *s)
 {
 	return s->tid << DEPTH_BITS | (s->depth & ((1u << DEPTH_BITS) - 1));

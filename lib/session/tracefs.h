@@ -32,9 +32,9 @@ uint64_t tracefs_nr_dropped(const struct tracefs *t);
 void tracefs_counter(struct tracefs *t, uint32_t pid, const char *name, double value);
 void tracefs_instant(struct tracefs *t, uint32_t pid, const char *name);
 
-/* A region; depth and object: as of its mark. */
+/* A region; depth: the regions of the thread around it. */
 struct tracefs_slice {
-	uint32_t pid, tid, object, depth; /* key */
+	uint32_t pid, tid, depth; /* key */
 };
 /* name is copied. One that is open with the same key ends. */
 void tracefs_begin(struct tracefs *t, const struct tracefs_slice *s, const char *name);

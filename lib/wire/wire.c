@@ -343,10 +343,19 @@ static void end_connection(struct wire *w, size_t i, bool has_ended)
 	*c = w->connections[--w->nr];
 }
 
-/* The end of a process is looked for before its memory is read: nothing is written after it. */
+static void pass(const struct wire *w, uint64_t until_ns)
+{
+	if (w->config.passed)
+		w->config.passed(w->config.arg, until_ns);
+}
+
+/* The end of a process is looked for before its memory is read: nothing is written after it. What a
+ * thread wrote before begin_ns is found in all of its rings, since it finishes a mark before it
+ * begins the next one. */
 static void drain_all(struct wire *w)
 {
 	struct wire_reader *r = &w->reader;
+	uint64_t begin_ns = clock_monotonic_ns();
 	bool frees = r->now.ns >= w->free_slots_ns;
 
 	if (r->now.ns - r->before.ns > MIN_SPAN_NS)
@@ -363,6 +372,7 @@ static void drain_all(struct wire *w)
 	}
 	if (frees)
 		w->free_slots_ns = r->now.ns + FREE_SLOTS_NS;
+	pass(w, begin_ns);
 }
 
 static void *run(void *arg)
@@ -412,6 +422,7 @@ void wire_stop(struct wire *w)
 	drain_all(w);
 	while (w->nr)
 		end_connection(w, w->nr - 1, false);
+	pass(w, UINT64_MAX);
 	io_close(&w->listener);
 }
 

@@ -46,6 +46,9 @@ struct wire_config {
 	/* A new name, before marks that refer to it. The text has no control characters. */
 	void (*name)(void *arg, uint32_t number, const char *text);
 	void (*marks)(void *arg, const struct wire_marks *m);
+	/* Of each thread, all marks with times until then have been passed on, whichever object
+	 * wrote them. NULL is fine. */
+	void (*passed)(void *arg, uint64_t until_ns);
 	/* Whether a process of another user may connect, as one that the session measures; NULL:
 	 * none may. */
 	bool (*may_connect)(void *arg, uint32_t pid);

@@ -95,6 +95,23 @@ def check_live(folder):
     assert not os.path.exists(place), place
 
 
+def check_begin_and_end_in_different_objects(folder):
+    for name, text in (("end.c", "void finish(void) { CPUPERF_END; }"),
+                       ("main.c", "#include <unistd.h>\nvoid finish(void);\nint main(void) { for (int i = 0; i < 20; i++) {"
+                        'CPUPERF_BEGIN("across"); CPUPERF_BEGIN("within"); usleep(30000); finish(); usleep(30000); finish(); } }')):
+        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+            f.write(f'#include "cpuperf/mark.h"\n{text}\n')
+    include = f"-I{os.environ['SOURCE_DIR']}/include"
+    run("cc", include, "-fPIC", "-shared", "-o", f"{folder}/libend.so", f"{folder}/end.c")
+    run("cc", include, "-o", f"{folder}/across", f"{folder}/main.c", f"{folder}/libend.so", f"-Wl,-rpath,{folder}")
+    p = subprocess.Popen([CPUPERF, "--regions", "--trace-marker", "--", f"{folder}/across"], cwd=folder,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = wait_for(p, f"{TRACING}/instances/cpuperf-{p.pid}", lambda f: sum(x[0] == "F" for x in f) >= 8)
+    slices = [(x[0], x[2], int(x[3]) % 128) for x in found if x[0] in "SF"][:8]
+    assert slices == [("S", "across", 0), ("S", "within", 1), ("F", "within", 1), ("F", "across", 0)] * 2, slices
+    p.communicate()
+
+
 def check_an_end_for_each_beginning(folder):
     p, place = start(folder, "3", "100000")
     reader = wait_for(p, place, lambda f: any(x[:1] == ["S"] and x[2] == "open" for x in f))

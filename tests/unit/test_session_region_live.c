@@ -1,37 +1,45 @@
 /*
  * Regions while they are recorded: what ended and what is open since the last reading, recursion,
- * lost ends, threads that are gone, and limits.
+ * lost ends, and limits.
  */
 #include "kit.h"
 
 #include "base/array.h"
 #include "session/region_live.h"
+#include "session/region_stream.h"
 #include "trace/trace.h"
 
 enum { B = TRACE_MARK_BEGIN, N = TRACE_MARK_BEGIN_NUMBER, E = TRACE_MARK_END };
 enum { PARSE = 1, SORT };
 
 static struct region_live l;
+static struct region_stream stream;
 static struct region_times_list list;
-static uint32_t gone;
 
 static bool is_there(uint32_t pid, uint32_t tid)
 {
 	(void)pid;
-	return tid != gone;
+	(void)tid;
+	return true;
+}
+
+static void add_live(void *arg, uint32_t pid, uint32_t tid, const struct wire_mark *m)
+{
+	region_live_add(arg, pid, tid, m);
 }
 
 void before_each(void)
 {
 	assert_int_equal(region_live_init(&l), 0);
-	l.is_there = is_there;
-	gone = 0;
+	region_stream_init(&stream, add_live, &l);
+	stream.is_there = is_there;
 	region_live_name(&l, PARSE, "parse");
 	region_live_name(&l, SORT, "sort");
 }
 
 void after_each(void)
 {
+	region_stream_fini(&stream);
 	region_live_fini(&l);
 }
 
@@ -39,11 +47,12 @@ void after_each(void)
 #define ADD(thread, ...)                                                                           \
 	do {                                                                                       \
 		const struct wire_mark marks_[] = {__VA_ARGS__};                                   \
-		region_live_add(&l, &(struct wire_marks){.pid = 1,                                 \
-							 .tid = (thread),                          \
-							 .object = 1,                              \
-							 .mark = marks_,                           \
-							 .nr = ARRAY_NR(marks_)});                 \
+		region_stream_add(&stream, &(struct wire_marks){.pid = 1,                          \
+								.tid = (thread),                   \
+								.object = 1,                       \
+								.mark = marks_,                    \
+								.nr = ARRAY_NR(marks_)});          \
+		region_stream_pass(&stream, UINT64_MAX);                                           \
 	} while (0)
 
 static void expect(size_t i, const char *name, uint64_t calls, uint64_t wall_ns, uint64_t ended_ns)
@@ -101,18 +110,8 @@ TEST(lost_ends)
 	ADD(5, {5, 0, 0, E, 0}, {10, 0, PARSE, B, 0}, {20, 0, SORT, B, 1}, {50, 0, 0, E, 0});
 	ADD(5, {60, 0, SORT, B, 3}, {70, 0, 0, E, 3}, {80, 0, SORT, B, 30}, {90, 0, 0, E, 30});
 	region_live_take(&l, 200, &list);
-	expect(0, "sort", 2, 40, 40);
+	expect(0, "sort", 3, 50, 50);
 	expect(1, "parse", 1, 40, 40);
-}
-
-TEST(threads_that_are_gone)
-{
-	ADD(5, {10, 0, PARSE, B, 0});
-	gone = 5;
-	region_live_take(&l, 110, &list); /* its marks are of this reading */
-	expect(0, "parse", 0, 100, 0);
-	region_live_take(&l, 210, &list);
-	assert_int_equal(list.nr, 0);
 }
 
 TEST(names_beyond_the_limit)

@@ -62,7 +62,7 @@ static size_t count(char kind)
 
 TEST(lines_have_their_form)
 {
-	const struct tracefs_slice slice = {7, 8, 1, 0}, inner = {7, 8, 1, 1};
+	const struct tracefs_slice slice = {7, 8, 0}, inner = {7, 8, 1};
 
 	open_global();
 	tracefs_begin(t, &slice, "a|b\n");
@@ -81,7 +81,7 @@ TEST(lines_have_their_form)
 
 TEST(open_slices_end)
 {
-	const struct tracefs_slice slice = {7, 8, 1, 0};
+	const struct tracefs_slice slice = {7, 8, 0};
 
 	open_global();
 	tracefs_begin(t, &slice, "a");
@@ -95,9 +95,9 @@ TEST(the_rate_is_limited)
 {
 	open_global();
 	for (uint32_t i = 0; i < 5000; i++)
-		tracefs_begin(t, &(struct tracefs_slice){7, i, 1, 0}, "a");
+		tracefs_begin(t, &(struct tracefs_slice){7, i, 0}, "a");
 	for (uint32_t i = 0; i < 5000; i++)
-		tracefs_end(t, &(struct tracefs_slice){7, i, 1, 0});
+		tracefs_end(t, &(struct tracefs_slice){7, i, 0});
 	/* a new second may begin meanwhile */
 	assert_in_range(count('S'), TRACEFS_GLOBAL_LIMIT / 2, 5 * TRACEFS_GLOBAL_LIMIT / 2);
 	assert_int_equal(count('S'), count('F'));
@@ -108,8 +108,8 @@ TEST(nothing_is_written_while_tracing_is_off)
 {
 	tree_text(&root, PLACE "/tracing_on", "0\n");
 	open_global();
-	tracefs_begin(t, &(struct tracefs_slice){7, 8, 1, 0}, "a");
-	tracefs_end(t, &(struct tracefs_slice){7, 8, 1, 0});
+	tracefs_begin(t, &(struct tracefs_slice){7, 8, 0}, "a");
+	tracefs_end(t, &(struct tracefs_slice){7, 8, 0});
 	tracefs_instant(t, 7, "b");
 	expect(PLACE "/trace_marker", "");
 	assert_int_equal(tracefs_nr_dropped(t), 0);
