@@ -1200,25 +1200,35 @@ __attribute__((constructor(101), unused)) static void cpuperf_mark_begin_image(v
 	}
 }
 
-/* How many regions of the thread and object are open then. */
-CPUPERF_MARK_OFTEN uint32_t cpuperf_mark_begin_block(uint64_t *site, const char *name)
+/* The connection and how many regions of the thread and object are open then. */
+CPUPERF_MARK_OFTEN uint64_t cpuperf_mark_begin_block(uint64_t *site, const char *name)
 {
+	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
+
 	cpuperf_mark_write(CPUPERF_MARK_BEGIN, site, name);
-	return cpuperf_mark_thread_2.depth;
+	return (uint64_t)(t->number ? t->generation : 0) << 32 | t->depth;
 }
 
-/* What an exception left open in the block, ends with it. 0: it began while nobody measured. */
-CPUPERF_MARK_OFTEN void cpuperf_mark_leave_block(uint32_t open)
+/* What an exception left open in the block, ends with it. Its beginning may be what another
+ * recorder received, or a parent's: the end is not a mark of this one then. */
+CPUPERF_MARK_OFTEN void cpuperf_mark_leave_block(uint64_t begun)
 {
-	if (open < cpuperf_mark_thread_2.depth)
-		cpuperf_mark_thread_2.depth = open;
+	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
+
+	if (!(begun >> 32)) /* lost, as the beginning was */
+		cpuperf_mark_miss();
+	if (!(begun >> 32) || begun >> 32 != t->generation || !cpuperf_mark_is_ready(t))
+		return;
+	if ((uint32_t)begun < t->depth)
+		t->depth = (uint32_t)begun;
 	cpuperf_mark_write(CPUPERF_MARK_END_REGION, NULL, NULL);
 }
 
-__attribute__((unused)) static inline void cpuperf_mark_end_of_block(const volatile uint32_t *open)
+/* 0: it began while nobody measured. */
+__attribute__((unused)) static inline void cpuperf_mark_end_of_block(const volatile uint64_t *begun)
 {
-	if (CPUPERF_MARK_IS_ON && *open)
-		cpuperf_mark_leave_block(*open);
+	if (CPUPERF_MARK_IS_ON && *begun)
+		cpuperf_mark_leave_block(*begun);
 }
 
 #define CPUPERF_MARK_JOIN_(a, b) a##b
@@ -1226,7 +1236,7 @@ __attribute__((unused)) static inline void cpuperf_mark_end_of_block(const volat
 /* The cleanup attribute runs when C++ exceptions leave the block, too. */
 #define CPUPERF_REGION(name)                                                                       \
 	static uint64_t CPUPERF_MARK_JOIN(cpuperf_mark_site_, __LINE__);                           \
-	__attribute__((cleanup(cpuperf_mark_end_of_block), unused)) const volatile uint32_t        \
+	__attribute__((cleanup(cpuperf_mark_end_of_block), unused)) const volatile uint64_t        \
 	CPUPERF_MARK_JOIN(cpuperf_mark_region_, __LINE__) =                                        \
 	    CPUPERF_MARK_IS_ON                                                                     \
 		? cpuperf_mark_begin_block(&CPUPERF_MARK_JOIN(cpuperf_mark_site_, __LINE__), name) \

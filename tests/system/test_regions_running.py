@@ -100,6 +100,72 @@ def inner_pid(p):
         time.sleep(0.01)
 
 
+STEPS = r"""
+#include <cpuperf/mark.h>
+#include <stdio.h>
+static int step(void)
+{
+	int c = getchar();
+	if (c == 'w') {
+		CPUPERF_BEGIN("work");
+		CPUPERF_END;
+	} else if (c == 'b') {
+		CPUPERF_BEGIN("plain");
+	} else if (c == 'e') {
+		CPUPERF_END;
+	} else if (c == 'B') {
+		CPUPERF_REGION("block");
+		while (step() != 'E')
+			;
+	}
+	if (c != 'B') {
+		putchar(c);
+		fflush(stdout);
+	}
+	return c;
+}
+int main(void)
+{
+	puts("ready");
+	fflush(stdout);
+	while (step() != EOF)
+		;
+}
+"""
+
+
+def check_begun_under_another_recorder(folder):
+    with open(f"{folder}/steps.c", "w", encoding="ascii") as f:
+        f.write(STEPS)
+    program = f"{folder}/steps"
+    run("cc", f"-I{INCLUDE}", "-o", program, f"{folder}/steps.c")
+    with running(program, stdin=subprocess.PIPE) as p:
+        def steps(text):
+            for c in text:
+                p.stdin.write(c + ("w" if c == "B" else ""))
+                p.stdin.flush()
+                assert p.stdout.read(1) == ("w" if c == "B" else c)
+
+        def record(text):
+            with subprocess.Popen([CPUPERF, "--regions", "-e", "page_faults", "-o", f"{folder}/s", f"--pid={p.pid}"],
+                                  cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as recorder:
+                while "cpuperf-marks" not in open(f"/proc/{p.pid}/maps", encoding="ascii").read():
+                    steps("w")
+                steps(text)
+                recorder.send_signal(signal.SIGINT)
+            while leftovers(p.pid):
+                steps("w")
+            text = output(PRINT, f"{folder}/s", "--report=regions")
+            return set(regions(folder)), "ends without a beginning" in text, text
+
+        paths, is_unmatched, text = record("Bbw")
+        assert paths == {"work", "block", "block > work", "block > plain", "block > plain > work"} and not is_unmatched, text
+        paths, is_unmatched, text = record("E") # of the block: no mark
+        assert paths == {"work"} and not is_unmatched, text
+        paths, is_unmatched, text = record("ew") # of plain: its beginning was before
+        assert paths == {"work"} and "1 ends without a beginning" in text, text
+
+
 def check_namespaces(folder):
     unshare = namespace("--pid", "--fork", "--kill-child", "--mount")
     if not unshare:
