@@ -153,6 +153,7 @@ struct cpuperf_mark_header {
 	uint32_t names_lost; /* names that found no room */
 	uint64_t missed;     /* marks of threads that had no slot */
 	uint32_t is_tried;   /* a thread has measured what marks themselves count */
+	uint32_t uncounted;  /* threads that could not read their counters any more */
 };
 
 /* What an object (a program or shared library) knows about being measured. A note of the object
@@ -1051,7 +1052,7 @@ static inline int cpuperf_mark_read_pages(const struct cpuperf_mark_thread *t,
 
 /* By the registers, or by one system call, which is no place of cancellation (read(2) of libc is
  * one). */
-static inline int cpuperf_mark_read(const struct cpuperf_mark_thread *t,
+static inline int cpuperf_mark_read(struct cpuperf_mark_thread *t,
 				    uint64_t values[1 + CPUPERF_MARK_MAX_COUNTS])
 {
 	int error = errno;
@@ -1062,6 +1063,9 @@ static inline int cpuperf_mark_read(const struct cpuperf_mark_thread *t,
 	if (syscall(SYS_read, t->counters, values, bytes) == bytes && values[0] == t->nr_counts)
 		return 1;
 	errno = error;
+	/* The program closed the descriptor: it may soon be that of another file. */
+	t->nr_counts = 0;
+	__atomic_fetch_add(&t->shared->uncounted, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 

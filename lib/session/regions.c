@@ -373,12 +373,18 @@ static void note_marked(struct session_regions *r)
 			 m->nr_apart);
 }
 
-static void note_counts(struct session_regions *r)
+static void note_counts(struct session_regions *r, const struct wire_totals *t)
 {
 	if (r->counts.nr_failed)
 		snprintf(r->notes[12], sizeof(r->notes[12]),
 			 "the regions of %" PRIu64 " threads have no counts: %s",
 			 r->counts.nr_failed, strerror(r->counts.error));
+	if (t->uncounted)
+		snprintf(r->notes[13], sizeof(r->notes[13]),
+			 "the later regions of %" PRIu64
+			 " %s no counts: the program closed its descriptors, as closefrom and "
+			 "daemon do, or the counters failed",
+			 t->uncounted, str_plural(t->uncounted, "thread have", "threads have"));
 }
 
 static void end_marked(struct session_regions *r)
@@ -428,7 +434,7 @@ void session_regions_end(struct session_regions *r, const char *notes[SESSION_RE
 		marked_fini(&r->marked);
 		wire_totals(r->wire, &totals);
 		note_losses(r, &totals);
-		note_counts(r);
+		note_counts(r, &totals);
 		wire_free(r->wire);
 		r->wire = NULL;
 	}

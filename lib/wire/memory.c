@@ -464,4 +464,5 @@ void wire_memory_close(struct wire_memory *m, struct wire_reader *r)
 	__atomic_store_n(&m->shared->is_closed, 1, __ATOMIC_RELAXED);
 	r->totals.names_lost += m->shared->names_lost;
 	r->totals.missed += m->shared->missed;
+	r->totals.uncounted += m->shared->uncounted;
 }

@@ -2,7 +2,8 @@
  * What test_regions_counts.py measures: regions with a known number of page faults. In each of
  * CALLS regions "outer": 3 pages, and two regions "inner" of 16 pages each.
  *
- * usage: regions_counts CALLS [fork]: after half of the calls, a child marks a region, too
+ * usage: regions_counts CALLS [fork | close]: after half of the calls, a child marks a region, too,
+ * or all descriptors are closed
  */
 #include <cpuperf/mark.h>
 
@@ -35,8 +36,13 @@ int main(int argc, char **argv)
 		char *at = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-		if (argc > 2 && i == nr / 2)
-			make_child();
+		if (argc > 2 && i == nr / 2) {
+			if (argv[2][0] == 'f')
+				make_child();
+			else
+				for (int fd = 3; fd < 2000; fd++)
+					close(fd);
+		}
 		madvise(at, 64 * 4096, MADV_NOHUGEPAGE);
 		CPUPERF_BEGIN("outer");
 		touch(at, 3);

@@ -136,6 +136,7 @@ def check_regions_left_open_are_closed(folder):
     assert "3 without an end of their own" in heading(folder), heading(folder)
     for options in ((), ("-e", "page_faults")):  # without samples there is no record of the end
         measure(folder, program, "kill", code=128 + signal.SIGKILL, options=options)
+        assert ("where their thread wrote its last mark" in heading(folder)) == bool(options), heading(folder)
         row = regions(folder)["killed"]
         assert row["calls"] == row["closed"] == 1 and row["wall_ns"] >= 29e6, row
 

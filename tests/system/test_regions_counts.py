@@ -51,6 +51,15 @@ def check_a_child_leaves_the_counters_of_its_parent(folder):
     assert int(inner[PAGES]) == 200 * 16, inner
 
 
+def check_descriptors_closed_by_the_program(folder):
+    done = measure(folder, 100, more=["close"])
+    inner = rows(folder)["outer > inner"]
+    said = "the later regions of 1 thread have no counts: the program closed its descriptors"
+    assert int(inner["calls"]) == 200 and int(inner[PAGES + "_calls"]) == 100, inner
+    assert said in done.stderr, done.stderr
+    assert said in output(PRINT, f"{folder}/s", "--report=regions")
+
+
 def check_chance(folder):
     measure(folder, 2000, region_counts_every=10)
     inner = rows(folder)["outer > inner"]
