@@ -73,15 +73,18 @@ typedef int cpuperf_iteration_fn(const struct cpuperf_iteration *it, void *arg);
 struct cpuperf_session;
 
 enum {
-	CPUPERF_MACHINE = 4,  /* a scope of sessions: all CPUs and what runs there; id: 0 */
+	CPUPERF_MACHINE = 4, /* a scope of sessions: all CPUs and what runs there; id: 0 */
+	/* Likewise: what runs in a control group and below it, also later; id: a descriptor of its
+	 * folder (cgroup2), which may be closed after the opening. */
+	CPUPERF_CGROUP = 5,
 	CPUPERF_IN_MEMORY = 2 /* a flag: what is sampled is held in memory until close, and no
 			       * files are saved, whatever the spec says */
 };
 
 /*
- * Opens the events, not yet counting. scope is CPUPERF_MACHINE, or as for counters, of which
- * flags has CPUPERF_CHILDREN too; the spec's key target must be absent. A command is measured by
- * its pid before it calls exec (libcpuperf(3)); control groups are for the program cpuperf. The
+ * Opens the events, not yet counting. scope is CPUPERF_MACHINE, CPUPERF_CGROUP, or as for
+ * counters, of which flags has CPUPERF_CHILDREN too; the spec's key target must be absent. A
+ * command is measured by its pid before it calls exec (libcpuperf(3)). The
  * session's own threads are not measured with the caller's process. An event that cannot be
  * measured is no error; if none can, it is.
  */

@@ -7,12 +7,15 @@
 #include "api/image.h"
 #include "base/array.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/thread.h"
 #include "spec/cpsession.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 /* --- in the session's thread --------------------------------------------------------------------
@@ -106,10 +109,34 @@ static int on_start(void *arg, struct err *e)
 	return 0;
 }
 
+static bool is_group(const struct api_whom *w)
+{
+	return (int)w->scope == CPUPERF_CGROUP;
+}
+
+static void describe_group(int fd, struct trace_target *out)
+{
+	static const char what[] = "cgroup ";
+	const size_t len = sizeof(what) - 1;
+	char link[64];
+	ssize_t n;
+
+	*out = (struct trace_target){.pid = 0};
+	memcpy(out->text, what, len);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, out->text + len, sizeof(out->text) - len - 1);
+	out->text[len + (n > 0 ? (size_t)n : 0)] = '\0';
+	str_disarm(out->text);
+}
+
 static void on_target(void *arg, struct trace_target *out)
 {
 	const struct cpuperf_session *s = arg;
 
+	if (is_group(&s->whom)) {
+		describe_group(s->whom.id, out);
+		return;
+	}
 	*out = (struct trace_target){.pid = (uint32_t)s->whom.id};
 	snprintf(out->text, sizeof(out->text), "%s %d",
 		 s->whom.scope == CPUPERF_THREAD ? "thread" : "process", s->whom.id);
@@ -117,7 +144,8 @@ static void on_target(void *arg, struct trace_target *out)
 
 static int open_once(struct cpuperf_session *s)
 {
-	bool has_target = s->whom.scope == CPUPERF_THREAD || s->whom.scope == CPUPERF_PROCESS;
+	bool has_tasks = s->whom.scope == CPUPERF_THREAD || s->whom.scope == CPUPERF_PROCESS;
+	bool has_target = has_tasks || is_group(&s->whom);
 	const struct session_config config = {.plan = &s->plan,
 					      .tool = "libcpuperf " CPUPERF_VERSION,
 					      .folder = *s->held.path ? s->held.path : NULL,
@@ -134,7 +162,8 @@ static int open_once(struct cpuperf_session *s)
 	    (struct plan_target){.ids = s->whom.ids,
 				 .nr_ids = s->whom.nr_ids,
 				 .is_process_only = api_whom_stays_in_process(&s->whom),
-				 .is_user_only = has_target && s->whom.is_user_only};
+				 .is_cgroup = is_group(&s->whom),
+				 .is_user_only = has_tasks && s->whom.is_user_only};
 	return session_open(&config, &s->session, &e) ? fail_with(s, &e) : 0;
 }
 
@@ -267,13 +296,33 @@ static int check_spec(const struct spec *spec, struct cpuperf_error *e)
 				    "the spec has the key \"target\": what a session of a program "
 				    "measures is a parameter",
 				    "remove the key, and pass a scope and an id; a command is its "
-				    "pid, with CPUPERF_CHILDREN, before it calls exec; control "
-				    "groups: cpuperf --cgroup");
+				    "pid, with CPUPERF_CHILDREN, before it calls exec");
 	return 0;
+}
+
+/* Makes the descriptor the session's own. */
+static int check_group(struct api_whom *w, const struct spec *spec, struct cpuperf_error *e)
+{
+	enum { CGROUP2 = 0x63677270 };
+	struct statfs fs;
+
+	if (w->flags)
+		return api_fail_use(e, -EINVAL, "flags: a control group has no children", NULL);
+	if (spec->has_regions)
+		return api_fail_use(e, -EINVAL, "regions of a control group cannot be received",
+				    "measure its processes");
+	if (fstatfs(w->id, &fs) || fs.f_type != CGROUP2)
+		return api_fail_use(e, -EINVAL,
+				    "id is not the descriptor of a control group (cgroup2)",
+				    "open the group's folder, below /sys/fs/cgroup");
+	w->id = fcntl(w->id, F_DUPFD_CLOEXEC, 3);
+	return w->id < 0 ? api_fail_use(e, -errno, "the descriptor cannot be copied", NULL) : 0;
 }
 
 static void free_session(struct cpuperf_session *s)
 {
+	if (is_group(&s->whom))
+		close(s->whom.id);
 	api_whom_fini(&s->whom);
 	cpuperf_spec_free(s->shared);
 	mem_free(s->events);
@@ -307,8 +356,11 @@ static int make(struct cpuperf_session **out, const struct cpuperf_spec *spec,
 	struct cpuperf_session *s = mem_zalloc(sizeof(*s));
 	int rc;
 
-	if (!s)
+	if (!s) {
+		if (is_group(whom))
+			close(whom->id);
 		return api_fail_memory(e);
+	}
 	*s = (struct cpuperf_session){.shared = api_spec_share(spec),
 				      .whom = *whom,
 				      .is_in_memory = is_in_memory,
@@ -339,7 +391,12 @@ int cpuperf_session_open(struct cpuperf_session **out, const struct cpuperf_spec
 	rc = check_spec(&spec->spec, error);
 	if (rc)
 		return rc;
-	if (scope != CPUPERF_MACHINE && api_whom_check(&whom, &spec->host, &e))
+	if (scope == CPUPERF_CGROUP)
+		rc = check_group(&whom, &spec->spec, error);
+	if (rc)
+		return rc;
+	if (scope != CPUPERF_MACHINE && scope != CPUPERF_CGROUP &&
+	    api_whom_check(&whom, &spec->host, &e))
 		return api_fail(error, &e);
 	if (scope == CPUPERF_MACHINE && (id || whom.flags))
 		return api_fail_use(error, -EINVAL, "the machine has no id and no children", NULL);

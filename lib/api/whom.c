@@ -100,7 +100,7 @@ int api_whom_list(struct api_whom *w, struct err *e)
 	int rc = 0;
 
 	w->nr_ids = 0;
-	if (w->scope == CPUPERF_THREAD)
+	if (w->scope == CPUPERF_THREAD || (int)w->scope == CPUPERF_CGROUP)
 		rc = add_id(w, w->id);
 	else if (w->scope == CPUPERF_PROCESS)
 		rc = list_threads(w);

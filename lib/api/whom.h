@@ -1,5 +1,6 @@
 /*
- * Whom a program counts: a thread, the threads of a process, or a CPU.
+ * Whom a program counts: a thread, the threads of a process, or a CPU; a session also the machine
+ * or a control group.
  */
 #ifndef API_WHOM_H
 #define API_WHOM_H

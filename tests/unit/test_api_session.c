@@ -7,9 +7,12 @@
 #include "cpuperf/cpuperf.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static struct cpuperf_error e = CPUPERF_ERROR_INIT;
@@ -129,6 +132,89 @@ TEST(machine)
 		cpuperf_session_close(s);
 	}
 	cpuperf_spec_free(spec);
+}
+
+enum { GROUP_PAGES = 3000 };
+
+/* In the group, once told so: touches pages. */
+static void work_in_group(int folder, int go)
+{
+	int procs = openat(folder, "cgroup.procs", O_WRONLY);
+	char c;
+
+	if (procs < 0 || write(procs, "0", 1) != 1 || read(go, &c, 1) != 1)
+		_exit(1);
+	for (int i = 0; i < GROUP_PAGES; i++) {
+		volatile char *page =
+		    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		*page = 1;
+	}
+	_exit(0);
+}
+
+static int add_faults(const struct cpuperf_iteration *it, void *arg)
+{
+	*(double *)arg += cpuperf_iteration_total(it, 0)->value;
+	return 0;
+}
+
+TEST(a_control_group)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	struct cpuperf_spec *spec = parse(COUNTED);
+	struct cpuperf_session *s = NULL;
+	int folder = -1, go[2], status = 1, rc;
+	char path[64] = "";
+	double faults = 0;
+	pid_t pid;
+
+	for (size_t i = 0; i < NR(mounts) && folder < 0; i++) {
+		snprintf(path, sizeof(path), "%s/cgroup.procs", mounts[i]);
+		if (access(path, W_OK))
+			continue;
+		snprintf(path, sizeof(path), "%s/cpuperf-api-%d", mounts[i], getpid());
+		if (mkdir(path, 0755) == 0)
+			folder = open(path, O_RDONLY | O_DIRECTORY);
+	}
+	assert_int_equal(cpuperf_session_open(&s, spec, CPUPERF_CGROUP, 0, CPUPERF_CHILDREN, &e),
+			 -EINVAL);
+	assert_int_equal(cpuperf_session_open(&s, spec, CPUPERF_CGROUP, -1, 0, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "control group"));
+	if (folder < 0) {
+		print_message("skip: control groups: no cgroup2 here that this user may change\n");
+		cpuperf_spec_free(spec);
+		return;
+	}
+	assert_int_equal(pipe(go), 0);
+	pid = fork();
+	if (pid == 0)
+		work_in_group(folder, go[0]);
+	rc = cpuperf_session_open(&s, spec, CPUPERF_CGROUP, folder, 0, &e);
+	close(folder);
+	if (rc == 0) {
+		assert_int_equal(cpuperf_session_start(s, add_faults, &faults, &e), 0);
+		for (int i = 0; i < 2 * GROUP_PAGES; i++) { /* not in the group */
+			void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+			munmap(page, 4096);
+		}
+		assert_int_equal(write(go[1], "", 1), 1);
+	} else {
+		print_message("skip: control groups: %s\n", e.text);
+		kill(pid, SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	cpuperf_session_close(s);
+	assert_int_equal(rmdir(path), 0);
+	if (rc == 0) {
+		assert_int_equal(status, 0);
+		assert_in_range((uint64_t)faults, GROUP_PAGES, 2 * GROUP_PAGES);
+	}
+	cpuperf_spec_free(spec);
+	close(go[0]);
+	close(go[1]);
 }
 
 /* An iteration without end is read when the program says so. */
