@@ -375,7 +375,7 @@ int spec_check(const struct spec *s, struct err_list *errs)
 	if (s->region_counts.nr && !s->has_regions)
 		err_hint(diag_at(errs, s->source, s->region_counts_pos,
 				 "region_counts: no regions are received"),
-			 "\"regions\": true");
+			 "--regions, or \"regions\": true");
 	for (const struct spec_event *e = s->events; s->flight.span_ns && e < events_end(s); e++)
 		if (e->flags & SPEC_TIMEBASE)
 			err_hint(diag_at(errs, s->source, e->flags_pos,

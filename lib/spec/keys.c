@@ -249,8 +249,10 @@ const struct key_row key_rows[] = {
 	    "are names of events of this spec that count threads, \"page_faults\" or "
 	    "\"software:page_faults\", read by one read(2) of a group, or by the counters' "
 	    "registers where user mode may read all of them (x86; arm64 where "
-	    "/proc/sys/kernel/perf_user_access is 1). --report=regions has their sums. Requires "
-	    "regions. The option takes the names separated by commas.",
+	    "/proc/sys/kernel/perf_user_access is 1). --report=regions has their sums. Those that "
+	    "this machine cannot count are named, and the others counted. Regions within 64 others "
+	    "have no counts, nor have those after the program closed its descriptors (that is "
+	    "said). Requires regions. The option takes the names separated by commas.",
 	.metavar = "EVENTS",
     },
     {
@@ -262,7 +264,8 @@ const struct key_row key_rows[] = {
 	.default_text = "1",
 	.description = "Of so many regions one has counts, by chance: what it costs is that much "
 		       "less, and sums are estimates with their error, which cannot cover "
-		       "what no counted region had.",
+		       "what no counted region had. A region of which fewer than 30 calls were "
+		       "counted has n/a in place of an estimate: no interval would hold.",
 	.metavar = "N",
     },
     {

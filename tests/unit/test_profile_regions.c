@@ -143,7 +143,8 @@ TEST(instants_and_values_are_added_up)
 	ADD(5, 1, {10, 0, 1, B, 0}, {11, 0, 2, I, 0}, {12, 0, 2, I, 0},
 	    {13, (uint64_t)-300, 3, V, 0}, {14, 0, 0, E, 0}, {15, 0, 2, I, 0},
 	    {16, (uint64_t)INT64_MIN, 3, V, 0});
-	ADD(6, 1, {10, 0, 1, B, 0}, {13, 7, 3, V, 0}, {14, 10, 3, V, 0}, {15, 0, 0, E, 0});
+	ADD(6, 1, {10, 0, 1, B, 0}, {13, 7, 3, V, 0}, {14, (uint64_t)-301, 3, V, 0},
+	    {15, 0, 0, E, 0});
 	make(NULL, 0);
 	assert_int_equal(sums.instants.sums.nr, 4);
 	i = dict_at(&sums.instants.sums, 0);
@@ -154,12 +155,12 @@ TEST(instants_and_values_are_added_up)
 	i = dict_at(&sums.instants.sums, 1);
 	assert_true(i->is_value);
 	assert_int_equal(i->nr, 3);
-	assert_int_equal(i->min, -300);
-	assert_int_equal(i->max, 10);
-	assert_float_equal(i->mean, -283 / 3.0, 1e-9);
-	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.1), -300, 0);
-	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.5), 7, 0);
-	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.9), 10, 0);
+	assert_int_equal(i->min, -301);
+	assert_int_equal(i->max, 7);
+	assert_float_equal(i->mean, -198, 1e-9);
+	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.1), -300.5, 0);
+	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.5), -300.5, 0);
+	assert_float_equal(report_region_instants_quantile(&sums.instants, 1, 0.9), 7, 0);
 	i = dict_at(&sums.instants.sums, 2);
 	assert_int_equal(i->region, PROFILE_NO_REGION);
 	assert_int_equal(i->nr, 1);
