@@ -164,6 +164,8 @@ int proc_pid_family_parse(const char *text, size_t len, struct proc_pid_family *
 }
 
 /*
+ * State:	Z (zombie)
+ * …
  * Pid:	812
  * …
  * NSpid:	812	7
@@ -178,6 +180,8 @@ int proc_pid_status_parse(const char *text, size_t len, struct proc_pid_status *
 	while (rc == 0 && (line = str_next_line(&text, end, &stop))) {
 		rc = scan_keyed(line, stop, "Pid:\t", &s.pid, &has_pid)
 			 ?: scan_kib(line, stop, "VmHWM:\t", &s.peak_rss_kib);
+		words = skip_key(line, stop, "State:\t");
+		s.is_zombie |= words && words != stop && (*words == 'Z' || *words == 'X');
 		words = skip_key(line, stop, "NSpid:");
 		if (words)
 			s.nr_namespaces = 0;

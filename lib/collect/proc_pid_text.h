@@ -44,6 +44,7 @@ struct proc_pid_status {
 	uint64_t pid;
 	size_t nr_namespaces;  /* PID namespaces from that of this /proc inwards; 0: unknown */
 	uint64_t peak_rss_kib; /* VmHWM; 0: the process has no memory */
+	bool is_zombie;        /* it has ended, and is not waited for */
 };
 
 int proc_pid_statm_parse(const char *text, size_t len, struct proc_pid_statm *out);

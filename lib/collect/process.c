@@ -298,6 +298,14 @@ static bool has_tree_rest(const struct state *s)
 	return s->rest_fields && s->choice.tree;
 }
 
+/* What it used, and those that it has waited for. */
+static uint64_t with_waited(const struct process *p, size_t field)
+{
+	bool has_own = p->family.has_own & 1u << field;
+
+	return p->family.waited[field] + (has_own ? 0 : p->counted[field]);
+}
+
 /* Nobody in the tree waits for it. */
 static void lose(struct state *s, const struct process *p)
 {
@@ -306,7 +314,7 @@ static void lose(struct state *s, const struct process *p)
 	if (!has_tree_rest(s) || !p->has_number || (parent && parent->is_in_tree))
 		return;
 	for (size_t i = 0; i < PROCESS_NR_FIELDS; i++)
-		process_rest_lose(&s->rest[i], p->counted[i] + p->family.waited[i]);
+		process_rest_lose(&s->rest[i], with_waited(p, i));
 	s->is_rest_whole &= p->family.is_zombie;
 }
 
@@ -370,7 +378,7 @@ static bool is_zombie(const struct state *s, uint32_t pid)
 {
 	struct process_family f = {0};
 
-	return s->reader->family(s->source, pid, &f) == 0 && f.is_zombie;
+	return s->reader->family(s->source, pid, NULL, &f) == 0 && f.is_zombie;
 }
 
 /* One that was there before, and moves, is looked at again: a thing from now on, or no more. */
@@ -423,7 +431,7 @@ static int read_values(struct state *s, struct process *p)
 static void read_family(struct state *s, struct process *p)
 {
 	if (has_tree_rest(s) && p->is_in_tree)
-		(void)s->reader->family(s->source, p->pid, &p->family);
+		(void)s->reader->family(s->source, p->pid, p->source, &p->family);
 }
 
 /* After -ESRCH: if another process has the number, it is a new thing. */
@@ -624,7 +632,7 @@ static uint64_t sum_of_tree(const struct state *s, size_t field)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < s->nr_things; i++)
-		sum += s->things[i]->counted[field] + s->things[i]->family.waited[field];
+		sum += with_waited(s->things[i], field);
 	return sum;
 }
 
@@ -797,7 +805,8 @@ static void open_rest(struct state *s)
 {
 	const uint32_t cpu_time = s->wanted & 1u << PROCESS_CPU_TIME;
 	const uint32_t of_family = cpu_time | 1u << PROCESS_MINOR_FAULTS |
-				   1u << PROCESS_MAJOR_FAULTS | 1u << PROCESS_FAULTS;
+				   1u << PROCESS_MAJOR_FAULTS | 1u << PROCESS_FAULTS |
+				   1u << PROCESS_READ_BYTES | 1u << PROCESS_WRITE_BYTES;
 	struct process_rest *of_time = &s->rest[PROCESS_CPU_TIME];
 
 	s->is_rest_whole = true;

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #define BIT(n) (1u << (n))
+#define OF_IO  (BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES))
 
 enum {
 	BY_PATH = INT_MIN, /* in place of a descriptor: opened for each reading */
@@ -36,7 +37,7 @@ enum {
 enum { INITIAL_PID_NAMESPACE = 0xeffffffc }; /* the kernel's PROC_PID_INIT_INO: its inode */
 
 /* The files of a process. */
-enum file { TASK, FD, SCHEDSTAT, STATM, STATUS, IO, STAT, NR_FILES };
+enum file { TASK, FD, SCHEDSTAT, STATM, STATUS, IO, FIRST_IO, STAT, NR_FILES };
 
 static const char *const file_names[NR_FILES] = {
     [TASK] = "task", [FD] = "fd",     [SCHEDSTAT] = "schedstat", [STATM] = "statm",
@@ -73,6 +74,11 @@ struct watched {
 	int nr_threads;              /* or -errno */
 	struct task first;
 	struct task_table others; /* the other threads, and the sum over all that ended */
+	bool has_waited;          /* for a child: io has what that used */
+	struct task_table io;     /* all threads, since then */
+	uint64_t io_before[2];    /* bytes read and written of threads that had ended then */
+	uint64_t past_faults;     /* of threads that have ended, at least */
+	uint64_t nr_io_missed;    /* how often that grew */
 	uint64_t
 	    unseen_ns; /* upper bound of the CPU time of threads that ended before they were read */
 	uint64_t nr_unseen; /* how often unseen_ns grew */
@@ -84,6 +90,14 @@ struct watched {
 static void write_path(char path[PATH_BYTES], uint32_t pid, const char *name)
 {
 	snprintf(path, PATH_BYTES, "%" PRIu32 "/%s", pid, name);
+}
+
+static void write_file_path(char path[PATH_BYTES], uint32_t pid, enum file file)
+{
+	if (file == FIRST_IO)
+		snprintf(path, PATH_BYTES, "%" PRIu32 "/task/%" PRIu32 "/io", pid, pid);
+	else
+		write_path(path, pid, file_names[file]);
 }
 
 static bool is_denied(int rc)
@@ -98,7 +112,7 @@ static ssize_t read_file(struct reader *r, struct watched *p, enum file file, ch
 	char path[PATH_BYTES] = "";
 
 	if (p->fd[file] < 0)
-		write_path(path, p->pid, file_names[file]);
+		write_file_path(path, p->pid, file);
 	if (is_denied(p->fd[file]))
 		p->fd[file] = file_cache_open(&r->cache, path);
 	if (p->fd[file] == -EMFILE)
@@ -152,7 +166,29 @@ static int load_start(struct reader *r, uint32_t pid, uint64_t *out)
 	return 0;
 }
 
-static int proc_family(void *state, uint32_t pid, struct process_family *out)
+static int parse_io(const char *text, ssize_t len, struct proc_pid_io *out)
+{
+	return len < 0 ? (int)len : proc_pid_io_parse(text, (size_t)len, out);
+}
+
+static void add_io(struct reader *r, uint32_t pid, struct watched *p, struct process_family *out)
+{
+	char path[PATH_BYTES], text[TEXT_BYTES];
+	struct proc_pid_io io;
+	ssize_t n;
+
+	write_path(path, pid, file_names[IO]);
+	n = p ? read_file(r, p, IO, text, sizeof(text))
+	      : file_cache_read(&r->cache, -1, path, text, sizeof(text));
+	if (parse_io(text, n, &io))
+		return;
+	out->has |= OF_IO;
+	out->has_own |= OF_IO;
+	out->waited[PROCESS_READ_BYTES] = io.read_bytes;
+	out->waited[PROCESS_WRITE_BYTES] = io.write_bytes;
+}
+
+static int proc_family(void *state, uint32_t pid, void *process, struct process_family *out)
 {
 	struct reader *r = state;
 	struct proc_pid_family f;
@@ -175,6 +211,8 @@ static int proc_family(void *state, uint32_t pid, struct process_family *out)
 		       [PROCESS_MAJOR_FAULTS] = f.major_faults,
 		       [PROCESS_FAULTS] = f.minor_faults + f.major_faults},
 	};
+	if (r->wanted & OF_IO)
+		add_io(r, pid, process, out);
 	return 0;
 }
 
@@ -182,7 +220,7 @@ static uint32_t proc_parent(void *state, uint32_t pid)
 {
 	struct process_family f = {0};
 
-	return proc_family(state, pid, &f) ? 0 : f.parent;
+	return proc_family(state, pid, NULL, &f) ? 0 : f.parent;
 }
 
 static void close_files(struct reader *r, struct watched *p)
@@ -205,7 +243,7 @@ static int open_files(struct reader *r, struct watched *p)
 	if (!file_cache_has_room(&r->cache, (size_t)__builtin_popcount(r->files)))
 		return -EMFILE;
 	for (int i = 0; i < NR_FILES && rc != -EMFILE && rc != -ENOMEM; i++) {
-		write_path(path, p->pid, file_names[i]);
+		write_file_path(path, p->pid, (enum file)i);
 		if (r->files & BIT(i))
 			rc = p->fd[i] = file_cache_open(&r->cache, path);
 	}
@@ -434,7 +472,7 @@ static int get_peak(struct reader *r, struct watched *p, struct process_values *
 	struct proc_pid_status s;
 	int rc = n < 0 ? (int)n : proc_pid_status_parse(r->status, (size_t)n, &s);
 
-	if (rc)
+	if (rc || s.is_zombie) /* it has no memory any more */
 		return rc;
 	if (__builtin_mul_overflow(s.peak_rss_kib, 1024u, &s.peak_rss_kib))
 		return -ERANGE;
@@ -442,15 +480,128 @@ static int get_peak(struct reader *r, struct watched *p, struct process_values *
 	return 0;
 }
 
-static int get_io(struct reader *r, struct watched *p, struct process_values *out)
+/* Each child has faults. */
+static int find_waited(struct reader *r, struct watched *p)
 {
 	char text[TEXT_BYTES];
-	ssize_t n = read_file(r, p, IO, text, sizeof(text));
-	struct proc_pid_io io;
-	int rc = n < 0 ? (int)n : proc_pid_io_parse(text, (size_t)n, &io);
+	ssize_t n = read_file(r, p, STAT, text, sizeof(text));
+	struct proc_pid_family f;
+	int rc = n < 0 ? (int)n : proc_pid_family_parse(text, (size_t)n, &f);
+
+	p->has_waited |= rc == 0 && f.minor_faults;
+	return rc;
+}
+
+static void drop_task(struct task *task, void *arg)
+{
+	(void)task;
+	(void)arg;
+}
+
+/* The file of the first thread is open: of a process that has ended nobody may open it. */
+static int read_io_of_task(struct reader *r, struct watched *p, uint32_t tid,
+			   struct proc_pid_io *out)
+{
+	char path[PATH_BYTES], text[TEXT_BYTES];
+
+	if (tid == p->pid)
+		return parse_io(text, read_file(r, p, FIRST_IO, text, sizeof(text)), out);
+	snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/io", p->pid, tid);
+	return parse_io(text, file_cache_read(&r->cache, -1, path, text, sizeof(text)), out);
+}
+
+static bool add_faults(const char *text, ssize_t len, uint64_t *sum)
+{
+	struct proc_pid_stat s;
+
+	if (len <= 0 || proc_pid_stat_parse(text, (size_t)len, &s))
+		return false;
+	*sum += s.minor_faults;
+	return true;
+}
+
+/* Each thread has faults: those of the process, without those of the threads that are there. */
+static void find_past_faults(struct reader *r, struct watched *p)
+{
+	char path[PATH_BYTES], text[TEXT_BYTES];
+	uint64_t all = 0, here = 0;
+	bool is_known = add_faults(text, read_file(r, p, STAT, text, sizeof(text)), &all);
+
+	for (size_t i = 0; i < p->io.nr && is_known; i++) {
+		snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/stat", p->pid,
+			 p->io.list[i].tid);
+		is_known = add_faults(
+		    text, file_cache_read(&r->cache, -1, path, text, sizeof(text)), &here);
+	}
+	if (is_known && all > here && all - here > p->past_faults) {
+		p->past_faults = all - here;
+		p->nr_io_missed++;
+	}
+}
+
+/* Of each thread that is there. */
+static int read_io_of_tasks(struct reader *r, struct watched *p)
+{
+	int rc = list_folder(r, p, TASK)
+		     ?: task_table_sync(&p->io, r->ids.list, r->ids.nr, drop_task, NULL);
+
+	for (size_t i = 0; i < p->io.nr && rc == 0; i++) {
+		struct proc_pid_io io;
+
+		rc = read_io_of_task(r, p, p->io.list[i].tid, &io);
+		if (rc == 0)
+			task_table_set(&p->io, &p->io.list[i],
+				       &(struct task_times){.read_bytes = io.read_bytes,
+							    .write_bytes = io.write_bytes});
+		else if (rc == -ENOENT || rc == -ESRCH) /* the next reading finds its end */
+			rc = 0;
+	}
+	return rc;
+}
+
+static uint64_t beyond(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
+/* The kernel adds what a child used to the process that has waited for it, with what threads used
+ * that ended: from the first child on threads are read. */
+static int get_io_of_tasks(struct reader *r, struct watched *p, struct process_values *out)
+{
+	bool is_first = !p->io.list;
+	struct task_times sum;
+	int rc = read_io_of_tasks(r, p);
 
 	if (rc)
 		return rc;
+	task_table_sum(&p->io, &sum);
+	if (is_first) {
+		p->io_before[0] = beyond(out->of[PROCESS_READ_BYTES], sum.read_bytes);
+		p->io_before[1] = beyond(out->of[PROCESS_WRITE_BYTES], sum.write_bytes);
+	}
+	set(out, PROCESS_READ_BYTES, p->io_before[0] + sum.read_bytes);
+	set(out, PROCESS_WRITE_BYTES, p->io_before[1] + sum.write_bytes);
+	find_past_faults(r, p);
+	out->missed |= OF_IO;
+	if (out->nr_missed < p->nr_io_missed)
+		out->nr_missed = p->nr_io_missed;
+	return 0;
+}
+
+/* Whether it has waited for a child is read after its bytes: these are its own then. */
+static int get_io(struct reader *r, struct watched *p, struct process_values *out)
+{
+	char text[TEXT_BYTES];
+	struct proc_pid_io io;
+	int rc = 0;
+
+	if (!p->has_waited)
+		rc = parse_io(text, read_file(r, p, IO, text, sizeof(text)), &io)
+			 ?: find_waited(r, p);
+	if (rc)
+		return rc;
+	if (p->has_waited)
+		return get_io_of_tasks(r, p, out);
 	set(out, PROCESS_READ_BYTES, io.read_bytes);
 	set(out, PROCESS_WRITE_BYTES, io.write_bytes);
 	return 0;
@@ -487,7 +638,7 @@ static const struct part {
     {BIT(PROCESS_CPU_TIME) | BIT(PROCESS_RUN_DELAY), BIT(TASK) | BIT(SCHEDSTAT), get_times},
     {BIT(PROCESS_RSS) | BIT(PROCESS_VMS) | BIT(PROCESS_SHARED), BIT(STATM), get_memory, true},
     {BIT(PROCESS_PEAK_RSS), BIT(STATUS), get_peak},
-    {BIT(PROCESS_READ_BYTES) | BIT(PROCESS_WRITE_BYTES), BIT(IO), get_io},
+    {OF_IO, BIT(TASK) | BIT(IO) | BIT(FIRST_IO) | BIT(STAT), get_io},
     {BIT(PROCESS_MINOR_FAULTS) | BIT(PROCESS_MAJOR_FAULTS) | BIT(PROCESS_FAULTS), BIT(STAT),
      get_faults},
 };
@@ -624,6 +775,7 @@ static void proc_detach(void *state, void *process)
 	for (size_t i = 0; i < p->others.nr; i++)
 		close_task(&p->others.list[i], r);
 	task_table_fini(&p->others);
+	task_table_fini(&p->io);
 	mem_free(p);
 }
 

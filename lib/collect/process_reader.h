@@ -36,6 +36,7 @@ struct process_family {
 	uint32_t parent;                    /* that created it, or that it was given to */
 	bool is_zombie;                     /* it has ended, and its parent has not waited for it */
 	uint32_t has;                       /* bits of fields */
+	uint32_t has_own;                   /* the same: with what it used itself */
 	uint64_t waited[PROCESS_NR_FIELDS]; /* what those used that it has waited for, with those
 					       that these had; of CPU time whole ticks of user and
 					       of system time */
@@ -57,8 +58,8 @@ struct process_reader {
 	int (*command)(void *state, uint32_t pid, char out[PROCESS_COMMAND_BYTES]);
 	/* The process that created it, or that it was given to; 0: unknown. */
 	uint32_t (*parent)(void *state, uint32_t pid);
-	/* 0 or -errno. */
-	int (*family)(void *state, uint32_t pid, struct process_family *out);
+	/* process: attached; NULL: not. 0 or -errno. */
+	int (*family)(void *state, uint32_t pid, void *process, struct process_family *out);
 	/* The process's CPU time in ns; 0: unknown. */
 	uint64_t (*clock)(const void *state, uint32_t pid);
 	/* Opens a process for reading. 0, -ESRCH (there is none) or -ENOMEM. */

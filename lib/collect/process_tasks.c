@@ -28,6 +28,11 @@ enum {
 		 BIT(PROCESS_FAULTS),
 };
 
+/* What /proc does not have of threads that have ended. */
+enum { NR_OF_THREADS = 3 };
+static const enum process_field of_threads[NR_OF_THREADS] = {PROCESS_RUN_DELAY, PROCESS_READ_BYTES,
+							     PROCESS_WRITE_BYTES};
+
 static const struct process_reader *const proc = &process_proc_reader;
 
 struct reader {
@@ -56,8 +61,9 @@ struct watched {
 	struct task first;
 	struct task_table others;
 	uint64_t unseen_ns, nr_unseen; /* of threads that ended: CPU time that was not read */
-	uint64_t delay_before_ns, nr_missed_before; /* since the iterator failed: until then */
-	bool is_of_all;                             /* the last values are of reader.all alone */
+	uint64_t before[NR_OF_THREADS],
+	    nr_missed_before; /* since the iterator failed: until then */
+	bool is_of_all;       /* the last values are of reader.all alone */
 };
 
 uint32_t process_tasks_fields(void)
@@ -311,14 +317,25 @@ static int read_rest(struct reader *r, struct watched *w, struct process_values 
 	return 0;
 }
 
+static uint64_t ahead(const struct process_values *before, const struct process_values *now,
+		      enum process_field field)
+{
+	bool is_ahead = before->has & BIT(field) && before->of[field] > now->of[field];
+
+	return is_ahead ? before->of[field] - now->of[field] : 0;
+}
+
 /* The kernel itself adds threads up while none may end. */
-static int read_torn(struct reader *r, struct watched *w, struct process_values *out)
+static int read_torn(struct reader *r, struct watched *w, const struct process_values *before,
+		     struct process_values *out)
 {
 	int rc = need_all(r) ?: read_proc(r->all, w->pid, &w->all);
 
 	if (rc)
 		return rc;
 	copy(&w->all->values, r->by_tasks & ~BIT(PROCESS_RUN_DELAY), out);
+	for (size_t i = 0; i < NR_OF_THREADS; i++)
+		out->of[of_threads[i]] += ahead(before, out, of_threads[i]);
 	out->clock_ns = w->all->values.clock_ns;
 	return 0;
 }
@@ -328,20 +345,19 @@ static int read_all(struct reader *r, struct watched *w, struct process_values *
 {
 	const struct process_values before = *out;
 	int rc = need_all(r) ?: read_proc(r->all, w->pid, &w->all);
-	uint64_t delay_ns;
 
 	if (rc)
 		return rc;
 	*out = w->all->values;
-	delay_ns = out->of[PROCESS_RUN_DELAY];
 	if (!w->is_of_all) { /* threads that have ended are not in /proc */
 		if (out->clock_ns && out->clock_ns < before.clock_ns)
 			return -ESRCH; /* another process has the number */
-		if (before.has & BIT(PROCESS_RUN_DELAY) && before.of[PROCESS_RUN_DELAY] > delay_ns)
-			w->delay_before_ns = before.of[PROCESS_RUN_DELAY] - delay_ns;
+		for (size_t i = 0; i < NR_OF_THREADS; i++)
+			w->before[i] = ahead(&before, out, of_threads[i]);
 		w->nr_missed_before = before.nr_missed;
 	}
-	out->of[PROCESS_RUN_DELAY] += w->delay_before_ns;
+	for (size_t i = 0; i < NR_OF_THREADS; i++)
+		out->of[of_threads[i]] += w->before[i];
 	out->nr_missed += w->nr_missed_before;
 	w->is_of_all = true;
 	return 0;
@@ -350,6 +366,7 @@ static int read_all(struct reader *r, struct watched *w, struct process_values *
 static int read_process(struct reader *r, struct watched *w, const struct bpf_tasks_process *p,
 			struct process_values *out)
 {
+	const struct process_values before = *out;
 	int rc = 0;
 
 	out->time_ns = p->time_ns;
@@ -359,7 +376,7 @@ static int read_process(struct reader *r, struct watched *w, const struct bpf_ta
 	set_counters(r, p, out);
 	set_memory(r, p, out);
 	if (p->flags & BPF_TASKS_TORN)
-		rc = read_torn(r, w, out);
+		rc = read_torn(r, w, &before, out);
 	if (rc == 0 && r->by_tasks & BIT(PROCESS_RUN_DELAY))
 		rc = set_delay(r, w, p, out);
 	return rc ?: read_rest(r, w, out);
@@ -415,11 +432,12 @@ static uint32_t parent_of(void *state, uint32_t pid)
 	return p ? p->parent : proc->parent(r->names, pid);
 }
 
-static int family_of(void *state, uint32_t pid, struct process_family *out)
+static int family_of(void *state, uint32_t pid, void *process, struct process_family *out)
 {
 	struct reader *r = state;
 
-	return proc->family(r->names, pid, out);
+	(void)process;
+	return proc->family(r->names, pid, NULL, out);
 }
 
 static uint64_t clock_of(const void *state, uint32_t pid)

@@ -17,6 +17,8 @@ static void add(struct task_times *sum, const struct task_times *more)
 {
 	sum->cpu_ns += more->cpu_ns;
 	sum->delay_ns += more->delay_ns;
+	sum->read_bytes += more->read_bytes;
+	sum->write_bytes += more->write_bytes;
 }
 
 void task_table_end(struct task_table *t, struct task *task)
@@ -60,7 +62,8 @@ int task_table_sync(struct task_table *t, const uint32_t *tids, size_t nr,
 
 void task_table_set(struct task_table *t, struct task *task, const struct task_times *now)
 {
-	if (now->cpu_ns < task->last.cpu_ns || now->delay_ns < task->last.delay_ns)
+	if (now->cpu_ns < task->last.cpu_ns || now->delay_ns < task->last.delay_ns ||
+	    now->read_bytes < task->last.read_bytes || now->write_bytes < task->last.write_bytes)
 		task_table_end(t, task);
 	task->last = *now;
 }

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Cumulative. */
+/* Cumulative; what is not read stays 0. */
 struct task_times {
 	uint64_t cpu_ns, delay_ns;
+	uint64_t read_bytes, write_bytes;
 };
 
 struct task {

@@ -5,8 +5,9 @@ in a line of theirs or in that of the rest. kids.py's own figures are those of t
 import csv
 import io
 import os
+import sys
 
-from kit import ordinary_user, output, PRINT, run, run_checks, skip
+from kit import CPUPERF, ordinary_user, output, PRINT, programs_missing, run, run_checks, skip
 
 REST = "exited and unattributed"
 TICKS = 0.02
@@ -35,7 +36,7 @@ print(t.user + t.system, t.children_user + t.children_system)
 def check_children(folder):
     """They are in the rest: the lines add up to what times(2) returns."""
     (cpuperf,), how = ordinary_user(folder)
-    done = run(cpuperf, "--event=process_cpu_time,process_minor_faults", "--", "python3", "-c", KIDS,
+    done = run(cpuperf, "--event=process_cpu_time,process_minor_faults", "--", sys.executable, "-c", KIDS,
                env={"ASAN_OPTIONS": "detect_leaks=0"}, **how)
     own, children = map(float, done.stdout.split())
     text = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", f"{folder}/cpuperf.session")
@@ -47,6 +48,70 @@ def check_children(folder):
     assert abs(sum(found.values()) - 2 * found[""]) < 1e-6, found
     text = output(PRINT, "--quiet", "--report=summary", f"{folder}/cpuperf.session")
     assert REST in text, text
+
+
+# Each level writes to the disk, then waits for the next one, which does the same. They print what each wrote
+# itself. With two threads, one of which has ended.
+WRITERS = """
+import os, sys, threading, time
+def write():
+    with open(f"{os.getpid()}.data", "wb") as f:
+        f.write(b"x" * 500000)
+def own():
+    with open("/proc/self/io", encoding="ascii") as f:
+        return int(dict(line.split(": ") for line in f)["write_bytes"])
+def level(left):
+    write()
+    if sys.argv[1] == "threads":
+        t = threading.Thread(target=write)
+        t.start()
+        t.join()
+    print(os.getpid(), own(), flush=True)
+    p = os.fork() if left else -1
+    if p == 0:
+        level(left - 1)
+        os._exit(0)
+    if p > 0:
+        os.waitpid(p, 0)
+    time.sleep(float(sys.argv[2]))
+level(3)
+"""
+
+
+def check_written(folder):
+    """Bytes count once: for the process that wrote them, not again for those that waited for it."""
+    for who in ("user", "root"):
+        os.makedirs(f"{folder}/root", exist_ok=True)
+        if who == "root" and programs_missing():
+            print(f"skip: processes that end, by programs in the kernel: {programs_missing()}")
+            continue
+        (cpuperf,), how = ordinary_user(folder) if who == "user" else ([CPUPERF], {"cwd": f"{folder}/root"})
+        for kind in ("one", "threads"):
+            for pause in ("0", "0.3"):
+                done = run(cpuperf, "--event=process_write_bytes,process_peak_rss", "--", sys.executable, "-c", WRITERS, kind, pause,
+                           env={"ASAN_OPTIONS": "detect_leaks=0"}, **how)
+                words = list(map(int, done.stdout.split()))
+                wrote = dict(zip(words[::2], words[1::2]))
+                if not any(wrote.values()):
+                    print("skip: bytes written: this file system counts none")
+                    return
+                compare(how["cwd"], who, kind, wrote)
+
+
+def compare(folder, who, kind, wrote):
+    text = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", f"{folder}/cpuperf.session")
+    rows = [r for r in csv.DictReader(io.StringIO(text)) if r["trace"] != ""]
+    found = {r["thing"]: int(r["value"]) for r in rows if r["event"] == "process_write_bytes" and r["value"]}
+    total = sum(wrote.values())
+    assert found[""] == total, (who, wrote, found)
+    by_pid = {int(thing.split()[0]): n for thing, n in found.items() if thing not in ("", REST)}
+    # /proc does not have what a thread wrote that ended unread: the rest has it
+    partial = [int(r["thing"].split()[0]) for r in rows if r["state"] == "partial"]
+    assert all(n == wrote[pid] or pid in partial and n < wrote[pid] for pid, n in by_pid.items()), (who, wrote, rows)
+    assert not partial or who == "user" and kind == "threads", (who, rows)
+    assert who == "user" or set(by_pid) == set(wrote), (who, wrote, found)
+    peaks = [r["value"] for r in rows if r["event"] == "process_peak_rss" and r["thing"]]
+    assert "0" not in peaks and (who == "user" or len(peaks) == len(wrote)), rows
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ static int parse_status(const char *text, size_t len, uint64_t *out)
 	int rc = proc_pid_status_parse(text, len, &s);
 
 	memcpy(out, (uint64_t[]){s.pid, s.nr_namespaces, s.peak_rss_kib}, sizeof(*out) * 3);
+	out[3] = rc ? out[3] : s.is_zombie;
 	return rc;
 }
 
@@ -143,6 +144,8 @@ static const struct {
     {"two", parse_status, "Pid:\t812\nNSpid:\t812\t7\n", 0, {812, 2}},
     {"three", parse_status, "Pid:\t812\nNSpid:\t812\t7\t1", 0, {812, 3}},
     {"a peak", parse_status, "Pid:\t7\nVmHWM:\t    5788 kB\nVmRSS:\t 1 kB\n", 0, {7, 0, 5788}},
+    {"a zombie", parse_status, "Name:\tx\nState:\tZ (zombie)\nPid:\t7\n", 0, {7, 0, 0, 1}},
+    {"no zombie", parse_status, "State:\tR (Z)\nPid:\t7\nState:\t", 0, {7, 0, 0, 0}},
     {"no peak", parse_status, "Pid:\t7\nVmHWM:\t kB\n", -EINVAL},
     {"it is not said", parse_status, "Pid:\t812\n", 0, {812, 0}},
     {"other keys", parse_status, "PPid:\t1\nTracerPid:\t3\nNStgid:\t1\t2\n", -EINVAL},

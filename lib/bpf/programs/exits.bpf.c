@@ -21,13 +21,9 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-struct task_io_accounting {
-	__u64 read_bytes, write_bytes;
-} __attribute__((preserve_access_index));
-
 struct signal_struct {
 	unsigned long min_flt, maj_flt, maxrss;
-	struct task_io_accounting ioac;
+	unsigned long inblock, oublock; /* of 512 bytes; ioac has those of children, too */
 	unsigned long long sum_sched_runtime;
 } __attribute__((preserve_access_index));
 
@@ -121,11 +117,8 @@ static void get_sums(struct task_struct *t, struct bpf_exits_sums *out)
 	out->minor_faults = s->min_flt;
 	out->major_faults = s->maj_flt;
 	out->peak_pages = s->maxrss;
-	out->read_bytes = out->write_bytes = 0;
-	if (bpf_core_field_exists(s->ioac.read_bytes)) {
-		out->read_bytes = s->ioac.read_bytes;
-		out->write_bytes = s->ioac.write_bytes;
-	}
+	out->read_bytes = (__u64)s->inblock << 9;
+	out->write_bytes = (__u64)s->oublock << 9;
 }
 
 static void add_to_command(struct task_struct *t)

@@ -45,8 +45,8 @@ struct signal_struct {
 	int nr_threads;
 	struct list_head thread_head;
 	struct seqlock stats_lock;
-	unsigned long min_flt, maj_flt;
-	struct task_io_accounting ioac;
+	unsigned long min_flt, maj_flt, maxrss;
+	unsigned long inblock, oublock; /* of 512 bytes; ioac has those of children, too */
 	unsigned long long sum_sched_runtime;
 } __attribute__((preserve_access_index));
 
@@ -231,9 +231,9 @@ static bool get_sums(struct task_struct *t, struct signal_struct *s, struct sums
 	to->minor_faults = s->min_flt;
 	to->major_faults = s->maj_flt;
 	to->read_bytes = to->write_bytes = 0;
-	if (has_io && bpf_core_field_exists(s->ioac.read_bytes)) {
-		to->read_bytes = s->ioac.read_bytes;
-		to->write_bytes = s->ioac.write_bytes;
+	if (has_io && bpf_core_field_exists(t->ioac.read_bytes)) {
+		to->read_bytes = (__u64)s->inblock << 9;
+		to->write_bytes = (__u64)s->oublock << 9;
 	}
 	add_threads(t, s, to);
 	return !(before & 1) && sequence(s) == before && s->sum_sched_runtime == *ended_ns;
@@ -274,8 +274,12 @@ static void get_memory(struct task_struct *t, struct bpf_tasks_process *out)
 	struct mm_struct *mm = t->mm;
 	struct mm_struct___old *old = (void *)mm;
 
-	if (!mm || t->flags & IS_KTHREAD)
+	if (t->flags & IS_KTHREAD)
 		return;
+	if (!mm) { /* it has ended: as wait4 returns it */
+		out->peak_pages = t->signal->maxrss;
+		return;
+	}
 	if (bpf_core_field_exists(mm->rss_stat[0].counters)) {
 		count_pages(mm, &out->shared_pages, &out->rss_pages);
 	} else {
