@@ -178,7 +178,8 @@ int reports_flat(struct job *j, struct err *e)
 int reports_waits(struct job *j, struct err *e)
 {
 	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD |
-			   1 << REPORT_COMM | 1 << REPORT_STATE | 1 << REPORT_REASON;
+			   1 << REPORT_COMM | 1 << REPORT_STATE | 1 << REPORT_REASON |
+			   j->selection->columns;
 	const struct profile_facts *f = job_input(j)->facts;
 
 	if (ARRAY_ANY(x, f->events, f->nr_events, report_has_waker(x)))
@@ -188,8 +189,8 @@ int reports_waits(struct job *j, struct err *e)
 
 int reports_threads(struct job *j, struct err *e)
 {
-	unsigned columns =
-	    1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD | 1 << REPORT_COMM;
+	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD |
+			   1 << REPORT_COMM | j->selection->columns;
 
 	return print_flat(j, columns | session_column(j), e);
 }

@@ -93,10 +93,12 @@ static void make_stack(struct report_waker *w, const struct report_waker_config 
 int report_waker_make(struct report_waker *w, const struct report_waker_config *config,
 		      const struct profile_sample *s, uint32_t kernel_epoch)
 {
-	char name[64] = "[not recorded]";
+	bool lasts = trace_waker_lasts(s->layout, &s->record);
+	char name[64];
 
 	w->stack.nr = w->stack.nr_kernel = 0;
 	w->place = (struct report_place){.time_ns = s->time_ns, .kernel_epoch = kernel_epoch};
+	snprintf(name, sizeof(name), "%s", lasts ? "[not woken yet]" : "[not recorded]");
 	if (trace_waker_decode(s->layout, &s->record, &w->raw)) {
 		make_stack(w, config, s);
 		str_disarm(w->raw.comm);

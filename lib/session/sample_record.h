@@ -10,8 +10,6 @@
 struct buf;
 struct perf_event_attr;
 
-enum { SAMPLE_RECORD_LASTS = 2 }; /* the version in raw data: the wait had not ended */
-
 /* Lists are borrowed. */
 struct sample_record {
 	uint64_t id; /* of the event, where its samples have one */

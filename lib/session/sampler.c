@@ -12,6 +12,7 @@
 #include "session/sample_record.h"
 #include "session/seen.h"
 #include "session/stacks.h"
+#include "trace/waker.h"
 
 #include <errno.h>
 #include <string.h>
@@ -315,7 +316,7 @@ void sampler_add_lasting(struct sampler *s, const struct waits_lasting *wait)
 {
 	const struct sampler_event *ev = event_of_wait(s, wait->kind);
 	const struct sample_record r = {.wait_ns = wait->ns,
-					.wait_version = SAMPLE_RECORD_LASTS,
+					.wait_version = TRACE_WAKER_LASTS,
 					.time_ns = wait->time_ns,
 					.pid = wait->pid,
 					.tid = wait->tid,

@@ -239,8 +239,24 @@ static enum trace_reason reason_of_file(const struct seen *s, uint32_t tid, uint
 	return TRACE_REASON_FILE;
 }
 
+/* By a signal or a tracer, in whatever it did. */
+static bool is_stopped(const struct seen *s, uint32_t tid)
+{
+	enum { STAT_BYTES = 2048 };
+	char path[32], line[STAT_BYTES];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", tid);
+	if (root_load_line(s->root, path, line, sizeof(line)))
+		return false;
+	state = strrchr(line, ')');
+	return state && (strncmp(state, ") T", 3) == 0 || strncmp(state, ") t", 3) == 0);
+}
+
 static enum trace_reason reason_of(const struct seen *s, uint32_t tid, const struct call *c)
 {
+	if (is_stopped(s, tid))
+		return TRACE_REASON_STOPPED;
 	if (c->number < 0)
 		return TRACE_REASON_PAGE_FAULT;
 	for (size_t i = 0; i < ARRAY_NR(calls); i++)

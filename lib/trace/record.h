@@ -73,7 +73,8 @@ enum trace_wait {
 	TRACE_WAIT_IS_SEEN,    /* no wait: at its time the task was seen blocked (session/seen.h) */
 };
 
-/* Why the task was blocked, as the recorder saw it. Files have these numbers. */
+/* Why the task was blocked, as the recorder saw it, or by the kernel's functions in its stack.
+ * Files have these numbers. */
 enum trace_reason {
 	TRACE_REASON_NONE, /* not known */
 	TRACE_REASON_CALL, /* a system call that has no reason here */
@@ -98,6 +99,16 @@ enum trace_reason {
 	TRACE_REASON_TERMINAL,
 	TRACE_REASON_VFORK,
 	TRACE_REASON_PAGE_FAULT,
+	TRACE_REASON_STOPPED,
+	TRACE_REASON_PREEMPTED, /* from here on only by the kernel's functions */
+	TRACE_REASON_YIELD,
+	TRACE_REASON_EXIT,
+	TRACE_REASON_KERNEL_LOCK,
+	TRACE_REASON_RCU,
+	TRACE_REASON_FUSE,
+	TRACE_REASON_PERF_EVENT,
+	TRACE_REASON_NEW_THREAD,
+	TRACE_REASON_KERNEL_THREAD,
 	TRACE_NR_REASONS
 };
 

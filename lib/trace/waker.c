@@ -37,6 +37,17 @@ static void set_stack(struct trace_waker *w, struct cursor *c, uint32_t bytes, u
 	w->layout.nr_user_regs = nr_regs;
 }
 
+bool trace_waker_lasts(const struct trace_layout *l, const struct trace_record *sample)
+{
+	struct cursor c;
+
+	if (!l->has_waker || !(sample->has & TRACE_HAS_RAW))
+		return false;
+	cursor_init(&c, sample->raw, sample->raw_len);
+	cursor_skip(&c, sizeof(uint64_t)); /* the wait */
+	return cursor_le32(&c) == TRACE_WAKER_LASTS;
+}
+
 bool trace_waker_decode(const struct trace_layout *l, const struct trace_record *sample,
 			struct trace_waker *out)
 {

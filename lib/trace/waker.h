@@ -20,6 +20,11 @@ struct trace_waker {
 	uint64_t words[TRACE_WAKER_MAX_WORDS];
 };
 
+/* The version of raw data of a wait that had not ended: nobody has woken the task yet. */
+enum { TRACE_WAKER_LASTS = 2 };
+/* True of a sample with that version, in a layout whose samples have wakers. */
+bool trace_waker_lasts(const struct trace_layout *l, const struct trace_record *sample);
+
 /* Of a sample in that layout. False: it has none, or it is invalid. */
 bool trace_waker_decode(const struct trace_layout *l, const struct trace_record *sample,
 			struct trace_waker *out);

@@ -233,7 +233,7 @@ def check_wakers(folder):
              "flags": ["callchain", "user_stack", "waker"]}
     with open(f"{folder}/wakers.cpspec", "w", encoding="ascii") as f:
         json.dump({"events": [event]}, f)
-    missing = {("futex", "actor", "unlock_it"), ("pipe", "actor", "send_it"), ("child", "wakers", "do_notify_parent"), ("pause", "wakers", "zap_other_threads"),
+    missing = {("futex", "actor", "unlock_it"), ("pipe", "actor", "send_it"), ("child", "wakers", "do_notify_parent"), ("signal", "wakers", "zap_other_threads"),
                ("sleep", "timer", "hrtimer_wakeup")}
     for _ in range(3):
         run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "-o", "wakers.session", "--", program, cwd=folder)
@@ -244,6 +244,9 @@ def check_wakers(folder):
             break
     assert not missing, (missing, found)
     total = sum(int(r["self_count"]) for r in found)
+    run(CPUPERF, f"--spec-file={folder}/wakers.cpspec", "--duration=100ms", "-o", "lasts.session", f"--pid={os.getppid()}", cwd=folder)
+    lasts = rows(folder, "--report=waits", "lasts.session")
+    assert "[not woken yet]" in {r["waker"] for r in lasts if r["state"] == "blocked"}, lasts
     lines = output(PRINT, "--quiet", "--output-format=folded", "--wakers", "wakers.session",
                    cwd=folder).splitlines()
     assert sum(int(line.split()[-1]) for line in lines) == total

@@ -9,9 +9,10 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 
-from kit import ordinary_user, output, PRINT, run, run_checks, skip
+from kit import CPUPERF, ordinary_user, output, PRINT, programs_missing, run, run_checks, skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WALL = ("software:cpu_clock@1000000", "sched:run_queue_time@1000000", "sched:off_cpu_time@1000000",
@@ -147,6 +148,51 @@ def check_seen(folder):
     rows = user.rows("--report=waits")
     assert [(r["state"], r["reason"], r["pid"]) for r in rows] == [("blocked", "sleep", str(victim.pid))], rows
     assert re.search(r"Stack and reason of 100\.0 % of the blocked time", answer), answer
+
+
+PAUSES = """
+import os, select, signal, time
+def later(number):
+    p, parent = os.fork(), os.getppid()
+    if p == 0:
+        time.sleep(0.4)
+        os.kill(os.getppid(), number)
+        os._exit(0)
+    return p
+signal.signal(signal.SIGUSR1, lambda *unused: None)
+p = later(signal.SIGUSR1)
+signal.pause()
+os.waitpid(p, 0)
+p = later(signal.SIGCONT)
+os.kill(os.getpid(), signal.SIGSTOP)
+os.waitpid(p, 0)
+select.select([], [], [], 0.4)
+select.poll().poll(400)
+"""
+
+
+def check_reasons(folder):
+    """One word for one reason, whoever measures; in rows that are further divided, too."""
+    user = User(folder)
+    os.mkdir(f"{folder}/root")
+    with open(f"{folder}/wall.cpspec", "w", encoding="utf-8") as f:
+        json.dump({"config_name": "wall", "sampling": {"flags": ["callchain", "user_stack"]},
+                   "events": [{"group_name": e.split(":")[0], "event_name": e.split(":")[1].split("@")[0],
+                               "rate": 1000000, "stack_bytes": 8192} for e in WALL[:3]]}, f)
+    for cpuperf, how in ((user.cpuperf, user.how), (CPUPERF, {"cwd": f"{folder}/root"})):
+        if cpuperf == CPUPERF and programs_missing():
+            print(f"skip: the same in the kernel: {programs_missing()}")
+            return
+        run(cpuperf, f"--spec-file={folder}/wall.cpspec", "--", sys.executable, "-c", PAUSES, env=QUIET_ASAN, **how)
+        text = output(PRINT, "--quiet", "--output-format=csv", "--report=waits", "--sort=iteration,function",
+                      f"{how['cwd']}/cpuperf.session")
+        rows = list(csv.DictReader(io.StringIO(text)))
+        assert all(r["iteration"] == "0" and r["function"] for r in rows), rows
+        long = {}
+        for r in rows:
+            if r["state"] == "blocked":
+                long[r["reason"]] = long.get(r["reason"], 0) + int(r["self_count"])
+        assert {r for r, ns in long.items() if ns > 2.5e8} == {"signal", "stopped", "sleep", "select", "poll"}, rows
 
 
 def check_kernel(folder):

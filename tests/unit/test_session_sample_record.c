@@ -5,6 +5,7 @@
 #include "base/perf_abi.h"
 #include "session/sample_record.h"
 #include "trace/record.h"
+#include "trace/waker.h"
 
 static const uint64_t kernel[] = {PERF_CONTEXT_KERNEL, 0xffffffff81000010, 0xffffffff81000020};
 static const uint64_t user[] = {0x401000, 0x402000, 0x403000};
@@ -22,7 +23,7 @@ static struct sample_record whole(void)
 				      .time_ns = 123456789,
 				      .period = 1000000,
 				      .wait_ns = UINT64_C(5) << 32 | 9,
-				      .wait_version = SAMPLE_RECORD_LASTS,
+				      .wait_version = TRACE_WAKER_LASTS,
 				      .kernel = kernel,
 				      .nr_kernel = NR(kernel),
 				      .user = user,
@@ -87,7 +88,7 @@ TEST(all_fields)
 	assert_int_equal(trace_word(r.callchain, 6), user[2]);
 	assert_int_equal(r.raw_len, 12);
 	assert_int_equal(trace_word(r.raw, 0), from.wait_ns);
-	assert_int_equal(r.raw[8], SAMPLE_RECORD_LASTS);
+	assert_int_equal(r.raw[8], TRACE_WAKER_LASTS);
 	assert_int_equal(r.wait, TRACE_WAIT_OF_EVENT);
 	assert_int_equal(r.period,
 			 from.wait_ns); /* far longer than the rate: it counts for itself */
