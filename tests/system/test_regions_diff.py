@@ -14,7 +14,8 @@ PROGRAM = r"""
 #include <time.h>
 int main(int argc, char **argv)
 {
-	(void)argc;
+	for (int i = 0; argc > 3 && i < atoi(argv[3]); i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, 0);
 	CPUPERF_BEGIN("request");
 	for (int i = 0; i < atoi(argv[1]); i++) {
 		struct timespec t = {.tv_nsec = atoi(argv[2]) * 1000000L};
@@ -34,8 +35,8 @@ def build(folder):
     run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/marked", f"{folder}/program.c")
 
 
-def measure(folder, name, calls, ms, *options):
-    run(CPUPERF, "--regions", *options, "-o", name, "--", "./marked", str(calls), str(ms), cwd=folder)
+def measure(folder, name, calls, ms, *options, ms_before=0):
+    run(CPUPERF, "--regions", *options, "-o", name, "--", "./marked", str(calls), str(ms), str(ms_before), cwd=folder)
 
 
 def table(folder, *options):
@@ -85,6 +86,17 @@ def check_sessions(folder):
     # nothing is slower the other way round
     other = diff(folder, was, now)
     assert float(other[WAIT, "region_wall_ns_per_call"]["change"]) < -50, other
+
+
+def check_regions_are_judged(folder):
+    """Without samples, with as many faults and the same time in all: only the regions differ."""
+    build(folder)
+    for i in range(4):
+        measure(folder, f"was{i}", 5, 2, "-e", "page_faults", ms_before=140)
+        measure(folder, f"now{i}", 5, 30, "-e", "page_faults")
+    sides = [*(f"--session=now{i}" for i in range(4)), *(f"--diff=was{i}" for i in range(4))]
+    run(PRINT, "--quiet", *sides, "--sort=region", "--fail-over=50", cwd=folder, code=3)
+    run(PRINT, "--quiet", *sides, "--sort=region", "--fail-over=50", "--comm=nobody", cwd=folder, code=0)
 
 
 def check_one_session_each(folder):

@@ -153,13 +153,15 @@ def check_many(folder):
     assert rows["short > inner"] > 500000 and os.path.getsize(path) < 4 << 20, (rows, os.path.getsize(path))
     tracks = list(slices(data))
     assert len(tracks) == 40 and tracks[0][0]["depth"] == 8, [t for t, _ in tracks]
-    of_thread = collections.Counter()
+    of_thread, calls = collections.Counter(), collections.Counter()
     for r in table(folder, "--report=regions", "--group-by=thread"):
         of_thread[int(r["tid"])] += 0 if " > " in r["path"] else int(r["wall_ns"])
+        calls[int(r["tid"])] += 0 if " > " in r["path"] else int(r["calls"])
     most, = of_thread.most_common(1)
     assert most[0] in [track["tid"] for track, _ in tracks], ("the thread with the most time is not there", most)
     seen = 0
-    for _, levels in tracks:
+    for track, levels in tracks:
+        assert sum(s[3] for s in levels[0]) == calls[track["tid"]], (track, calls)
         for level in levels:
             assert len(level) < 10000
             assert all(a[1] <= b[0] for a, b in zip(level, level[1:]))
