@@ -160,6 +160,28 @@ static bool may_connect(void *arg, uint32_t pid)
 	return found;
 }
 
+static void queue_look(struct session_regions *r, uint32_t pid)
+{
+	bool is_known = false;
+
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < r->nr_queued && !is_known; i++)
+		is_known = r->queue[i] == pid;
+	if (r->nr_queued == SESSION_REGIONS_MAX_QUEUED)
+		r->looks_at_all = true;
+	else if (!is_known)
+		r->queue[r->nr_queued++] = pid;
+	if (!is_known && r->nr_queued == 1)
+		pthread_cond_signal(&r->wake);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* The recorder was too slow for it, and it is off: it is set again. */
+static void on_gave_up(void *arg, uint32_t pid)
+{
+	queue_look(arg, pid);
+}
+
 static void *open_counters(void *arg, uint32_t pid, uint32_t tid, int *fds)
 {
 	(void)pid;
@@ -183,6 +205,7 @@ int session_regions_open(struct session_regions *r, const struct plan *plan, str
 	    .marks = on_marks,
 	    .passed = on_passed,
 	    .may_connect = may_connect,
+	    .gave_up = on_gave_up,
 	    .nr_counts = r->counts.nr,
 	    .count_names = r->counts.names,
 	    .chance = every > 1 ? (uint32_t)((UINT64_C(1) << 32) / every) : 0,
@@ -275,30 +298,19 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* What a command starts has the recorder's number in its environment. */
 void session_regions_look(struct session_regions *r, uint32_t pid)
 {
-	bool is_known = false;
-
-	if (!r->is_running)
-		return;
-	pthread_mutex_lock(&r->lock);
-	for (size_t i = 0; i < r->nr_queued && !is_known; i++)
-		is_known = r->queue[i] == pid;
-	if (r->nr_queued == SESSION_REGIONS_MAX_QUEUED)
-		r->looks_at_all = true;
-	else if (!is_known)
-		r->queue[r->nr_queued++] = pid;
-	if (!is_known && r->nr_queued == 1)
-		pthread_cond_signal(&r->wake);
-	pthread_mutex_unlock(&r->lock);
+	if (r->is_running && !r->plan->target.is_command)
+		queue_look(r, pid);
 }
 
 int session_regions_start(struct session_regions *r, struct err *e)
 {
 	int rc = r->wire ? wire_start(r->wire) : 0;
 
-	if (rc == 0 && r->wire && !r->plan->target.is_command) {
-		r->looks_at_all = true;
+	if (rc == 0 && r->wire) {
+		r->looks_at_all = !r->plan->target.is_command;
 		rc = thread_start_blocked(&r->thread, run, r);
 		r->is_running = rc == 0;
 	}

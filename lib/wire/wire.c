@@ -27,9 +27,9 @@
 
 enum {
 	MAX_MEMORIES = 1024,
-	MAX_WAITING = 64,     /* connections that have not said hello */
-	HELLO_NS = 200000000, /* for which they may wait */
-	NR_TRIES = 8,         /* for a number that no other recorder has */
+	MAX_WAITING = 64,      /* connections that have not said hello */
+	HELLO_NS = 1000000000, /* for which they may wait */
+	NR_TRIES = 8,          /* for a number that no other recorder has */
 	NAME_BYTES = sizeof(CPUPERF_MARK_SOCKET) + 8,
 	PACE_MS = 8, /* a ring holds 2,000,000 marks a second for twice as long */
 	FREE_SLOTS_NS = 1000000000,
@@ -178,6 +178,18 @@ static int answer(int to, const int *fds, uint32_t nr)
 	return sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
 }
 
+static void end_connection(struct wire *w, size_t i, bool has_ended)
+{
+	struct connection *c = &w->connections[i];
+
+	if (has_ended)
+		wire_memory_end_threads(&c->memory, &w->reader);
+	wire_memory_close(&c->memory, &w->reader);
+	wire_memory_fini(&c->memory);
+	io_close(&c->pidfd);
+	*c = w->connections[--w->nr];
+}
+
 /* Makes memory for an object of the process at the other end. */
 static int serve_object(struct wire *w, int fd, uint32_t pid)
 {
@@ -204,7 +216,12 @@ static int serve_object(struct wire *w, int fd, uint32_t pid)
 	c->pidfd = sys()->pidfd_open((pid_t)pid);
 	rc = answer(fd, &file, 1);
 	close(file);
-	return rc; /* without a receiver the memory stays empty, until the process ends */
+	if (rc) {
+		end_connection(w, w->nr - 1, false);
+		if (w->config.gave_up)
+			w->config.gave_up(w->config.arg, pid);
+	}
+	return rc;
 }
 
 static struct wire_memory *find_memory(struct wire *w, uint32_t pid, uint32_t object)
@@ -328,19 +345,6 @@ static bool has_ended(const struct connection *c)
 	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
 
 	return c->pidfd < 0 ? kill((pid_t)c->memory.pid, 0) && errno == ESRCH : poll(&p, 1, 0) > 0;
-}
-
-static void end_connection(struct wire *w, size_t i, bool has_ended)
-{
-	struct connection *c = &w->connections[i];
-
-	if (has_ended)
-		wire_memory_end_threads(&c->memory, &w->reader);
-
-	wire_memory_close(&c->memory, &w->reader);
-	wire_memory_fini(&c->memory);
-	io_close(&c->pidfd);
-	*c = w->connections[--w->nr];
 }
 
 static void pass(const struct wire *w, uint64_t until_ns)

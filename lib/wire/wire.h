@@ -52,6 +52,8 @@ struct wire_config {
 	/* Whether a process of another user may connect, as one that the session measures; NULL:
 	 * none may. */
 	bool (*may_connect)(void *arg, uint32_t pid);
+	/* An object of the process gave up before it was answered, and is off; NULL: as it is. */
+	void (*gave_up)(void *arg, uint32_t pid);
 	/* Of the counts of regions; 0: they have none. At most CPUPERF_MARK_MAX_COUNTS. */
 	uint32_t nr_counts;
 	const char *const *count_names; /* borrowed; get the numbers from 1 on, as names of marks */

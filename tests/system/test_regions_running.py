@@ -219,6 +219,21 @@ def check_killed_recorder(folder):
         assert leftovers(p.pid) == 0
 
 
+def check_slow_recorder(folder):
+    """A recorder that does not answer for a while: the program goes on without it, and is set again."""
+    with running(build(folder)) as p:
+        p.send_signal(signal.SIGSTOP)
+        with subprocess.Popen([CPUPERF, "--quiet", "--regions", *RATE, "-o", f"{folder}/s", f"--pid={p.pid}",
+                               "--duration=6s"]) as recorder:
+            time.sleep(2)  # the program is set
+            recorder.send_signal(signal.SIGSTOP)
+            p.send_signal(signal.SIGCONT)
+            time.sleep(2)  # it waits for a second
+            recorder.send_signal(signal.SIGCONT)
+            assert recorder.wait() == 0
+        assert int(regions(folder)["work"]["calls"]) > 20, regions(folder)
+
+
 def check_two_recorders(folder):
     with running(build(folder)) as p:
         command = [CPUPERF, "--regions", *RATE, "-o", f"{folder}/k", f"--pid={p.pid}", "--duration=60s"]

@@ -697,6 +697,43 @@ TEST(an_old_header_is_refused)
 	assert_int_equal(totals.connections + totals.refused, 0);
 }
 
+static uint32_t nr_gave_up;
+
+static void on_gave_up(void *arg, uint32_t pid)
+{
+	(void)arg;
+	assert_int_equal(pid, getpid());
+	nr_gave_up++;
+}
+
+/* The recorder was too slow: it keeps no memory for the object, and says whose it is. */
+TEST(who_gave_up_is_named)
+{
+	const struct wire_config with = {.name = on_name, .marks = on_marks, .gave_up = on_gave_up};
+	struct cpuperf_mark_hello hello = {.magic = CPUPERF_MARK_MAGIC,
+					   .version = CPUPERF_MARK_VERSION,
+					   .ask = CPUPERF_MARK_ASK_MEMORY};
+	struct sockaddr_un to;
+	struct wire_totals totals;
+	struct err e = {0};
+	struct wire *w;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	assert_int_equal(wire_open(&with, &w, &e), 0);
+	assert_int_equal(
+	    connect(fd, (struct sockaddr *)&to, cpuperf_mark_address(wire_number(w), &to)), 0);
+	assert_int_equal(send(fd, &hello, sizeof(hello), 0), sizeof(hello));
+	close(fd);
+	nr_gave_up = 0;
+	assert_int_equal(wire_start(w), 0);
+	turn_on(w);
+	CPUPERF_INSTANT("x"); /* is served after it */
+	totals = close_wire(w);
+	assert_int_equal(nr_gave_up, 1);
+	assert_int_equal(totals.connections, 1);
+	assert_int_equal(all.nr, 1);
+}
+
 /* A thread of another process's memory, a slot that does not exist. */
 TEST(hostile_threads_are_refused)
 {
