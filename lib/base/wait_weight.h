@@ -6,6 +6,8 @@
 #ifndef BASE_WAIT_WEIGHT_H
 #define BASE_WAIT_WEIGHT_H
 
+#include "base/wait_thinning.h"
+
 #include <math.h>
 #include <stdint.h>
 
@@ -17,6 +19,26 @@ static inline uint64_t wait_weight(uint64_t d_ns, uint64_t mean_ns)
 	if (!d_ns || !mean_ns)
 		return d_ns;
 	weight = d / -expm1(-d / (double)mean_ns);
+	return weight < 0x1p64 ? (uint64_t)(weight + 0.5) : UINT64_MAX;
+}
+
+/* The word of a sample is the wait, and above it the level (base/wait_thinning.h). In a file, any
+ * word may stand. */
+static inline unsigned int wait_word_level(uint64_t word)
+{
+	return word >> WAIT_NS_BITS <= WAIT_MAX_LEVEL ? (unsigned int)(word >> WAIT_NS_BITS) : 0;
+}
+
+/* The same of the wait in a word. */
+static inline uint64_t wait_word_weight(uint64_t word, uint64_t mean_ns)
+{
+	const uint64_t ns = word & ((UINT64_C(1) << WAIT_NS_BITS) - 1);
+	const unsigned int level = wait_word_level(word);
+	double weight = (double)wait_weight(ns, mean_ns);
+
+	if (!level || !mean_ns)
+		return wait_weight(ns, mean_ns);
+	weight *= (double)(1 << WAIT_KEPT_BITS) / wait_kept(ns, mean_ns, level);
 	return weight < 0x1p64 ? (uint64_t)(weight + 0.5) : UINT64_MAX;
 }
 

@@ -134,6 +134,13 @@ static void configure_reading(struct waits_bpf *p, const struct waits_config *c,
 	p->rodata->stack_bytes = c->stack_bytes;
 }
 
+static uint32_t max_in_span(uint64_t max_hz)
+{
+	const uint64_t nr = max_hz * (UINT64_C(1) << BPF_WAITS_SPAN_BITS) / 1000000000;
+
+	return !max_hz ? 0 : nr < 2 ? 2 : nr < UINT16_MAX ? (uint32_t)nr : UINT16_MAX;
+}
+
 static int configure(struct waits *w, const struct waits_config *c, struct err *e)
 {
 	struct waits_bpf *p = w->programs;
@@ -151,6 +158,8 @@ static int configure(struct waits *w, const struct waits_config *c, struct err *
 	configure_reading(p, c, is_sampled);
 	p->rodata->mean_ns[BPF_WAIT_OFF_CPU] = c->mean_ns[WAITS_OFF_CPU];
 	p->rodata->mean_ns[BPF_WAIT_RUN_QUEUE] = c->mean_ns[WAITS_RUN_QUEUE];
+	p->rodata->max_in_span[BPF_WAIT_OFF_CPU] = max_in_span(c->max_hz[WAITS_OFF_CPU]);
+	p->rodata->max_in_span[BPF_WAIT_RUN_QUEUE] = max_in_span(c->max_hz[WAITS_RUN_QUEUE]);
 	p->rodata->counts_wakeups = c->counts_wakeups;
 	p->rodata->has_target = c->follow.has_target;
 	p->rodata->has_children = c->follow.has_children;

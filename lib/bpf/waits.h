@@ -38,6 +38,9 @@ typedef void waits_fn(const struct waits_lasting *l, void *arg);
 struct waits_config {
 	/* per kind, in ns of waiting per sample, at most 2^42; 0: not sampled. Not of wakeups. */
 	uint64_t mean_ns[WAITS_NR];
+	/* Samples of a CPU per second: of more, one stands for several (base/wait_thinning.h). 0:
+	 * any number. */
+	uint64_t max_hz[WAITS_NR];
 	/* Samples of the kind are added up, in tables of these CPUs: borrowed while it is opened.
 	 */
 	bool is_added_up[WAITS_NR];

@@ -25,6 +25,15 @@ struct bpf_waits_task {
 	struct bpf_follow follow;
 };
 
+enum {
+	BPF_WAITS_SPAN_BITS = 27, /* of ns: a span is 134 ms long */
+};
+
+struct bpf_waits_pace {
+	__u32 span;
+	__u16 nr, level; /* samples sent in this span; of base/wait_thinning.h */
+};
+
 /* Of one CPU; cumulative. A cache line, so that CPUs do not share one. */
 struct bpf_waits_sums {
 	__u64 ns[BPF_NR_WAITS];      /* of waits that have ended, without: */
@@ -32,12 +41,12 @@ struct bpf_waits_sums {
 	__u64 wakeups;
 	__u32 due; /* the task that runs has a wait to be sampled */
 	__s32 pid; /* the task that runs, if sched_switch reported it */
-	__u64 unused[2];
+	struct bpf_waits_pace pace[BPF_NR_WAITS];
 };
 
 /* The raw data of a sample. 12 bytes: with the kernel's length before them two words. */
 struct bpf_waits_sample {
-	__u64 ns;      /* the wait that was hit */
+	__u64 ns;      /* the wait that was hit; above it the level (base/wait_thinning.h) */
 	__u32 version; /* 0 */
 } __attribute__((packed));
 
@@ -74,7 +83,7 @@ enum {
 
 /* The raw data of a sample with its waker; SHORT if the waker has no user part. */
 struct bpf_waits_waker {
-	__u64 ns;
+	__u64 ns;      /* as in bpf_waits_sample */
 	__u32 version; /* 1 */
 	__u32 zero;
 	__u32 pid, tid;

@@ -225,9 +225,9 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->samples = 1;
 	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
-	out->unit = is_exact(&k->layout)                                  ? 0
-		    : k->layout.is_wait && k->layout.period < out->weight ? k->layout.period
-									  : out->weight;
+	out->unit = is_exact(&k->layout) ? 0 : out->weight;
+	if (k->layout.is_wait && k->layout.period << r->wait_level < out->unit)
+		out->unit = k->layout.period << r->wait_level;
 	return true;
 }
 

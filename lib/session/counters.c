@@ -260,6 +260,7 @@ static bool configure_wait(struct waits_config *config, const struct plan_event 
 	if (!p->asked->rate)
 		return true;
 	config->mean_ns[wait] = p->asked->rate;
+	config->max_hz[wait] = p->asked->max_frequency;
 	config->is_added_up[wait] = p->asked->is_aggregated;
 	config->has_callchain |= (p->asked->flags & SPEC_CALLCHAIN) != 0;
 	if (p->asked->flags & SPEC_USER_STACK && p->asked->stack_bytes > config->stack_bytes)

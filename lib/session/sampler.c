@@ -71,7 +71,7 @@ static void start_counting(struct sampler *s)
 /* True if there is no time to pack: it took long already, or the ring fills fast. */
 static bool is_urgent(const struct sampler *s, const struct pmu_ring *ring, uint64_t waiting)
 {
-	return waiting > ring->bytes / 8 || clock_monotonic_ns() > *s->pack_until_ns;
+	return waiting > ring->bytes / 2 || clock_monotonic_ns() > *s->pack_until_ns;
 }
 
 static int write_span(struct sampler *s, const struct pmu_view *v, uint64_t from, uint64_t to,

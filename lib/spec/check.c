@@ -95,6 +95,16 @@ static bool aggregate_has_single_flag(const struct spec_event *e)
 	return e->is_aggregated && e->flags & SINGLE_FLAGS;
 }
 
+bool check_may_thin(const struct spec_event *e)
+{
+	return strcmp(e->group_name, "sched") == 0 && !e->frequency && !e->is_aggregated;
+}
+
+static bool max_frequency_has_no_wait(const struct spec_event *e)
+{
+	return e->max_frequency && (!check_may_thin(e) || !spec_event_is_sampled(e));
+}
+
 #define AT(member) offsetof(struct spec_event, member)
 static const struct rule {
 	bool (*is_broken)(const struct spec_event *e);
@@ -130,6 +140,9 @@ static const struct rule {
      "add \"rate\" or \"frequency\", or remove aggregate"},
     {aggregate_has_no_stack, AT(aggregate_pos), 0, "aggregate needs the flag callchain",
      "add \"callchain\" to the flags, or remove aggregate"},
+    {max_frequency_has_no_wait, AT(max_frequency_pos), 0,
+     "max_frequency is for samples of waits with a rate, which are not added up",
+     "remove it; off_cpu_time and run_queue_time of group sched are waits"},
     {aggregate_has_single_flag, AT(aggregate_pos), SINGLE_FLAGS,
      "samples with this flag cannot be added up", "remove the flag, or aggregate"},
 };

@@ -19,5 +19,7 @@ void check_events(const struct spec *s, struct err_list *errs);
 
 /* True if the kernel can add the samples of such an event up, as it is. */
 bool check_may_aggregate(const struct spec_event *e);
+/* Whether the event is a wait of which a sample may stand for several. */
+bool check_may_thin(const struct spec_event *e);
 
 #endif

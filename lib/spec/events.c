@@ -77,6 +77,8 @@ static void inherit(const struct spec_event *from, struct spec_event *event)
 		event->stack_bytes = from->stack_bytes;
 	if (!event->branch_pos.line && event->flags & SPEC_LAST_BRANCH)
 		event->branch_filter = from->branch_filter;
+	if (!event->max_frequency_pos.line && check_may_thin(event))
+		event->max_frequency = from->max_frequency;
 	if (!event->aggregate_pos.line)
 		event->is_aggregated = from->is_aggregated;
 	event->is_sampled = event->is_sampled && !spec_event_is_sampled(event);

@@ -381,6 +381,25 @@ const struct key_row key_rows[] = {
 	    "to reach it, and each sample records its rate.",
     },
     {
+	EVENT_FIELD(max_frequency),
+	EVENT_POS(max_frequency_pos),
+	.name = "max_frequency",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 100000,
+	.unit = "Hz",
+	.groups = "sched",
+	.modes = "sampling",
+	.description =
+	    "The most samples per second of a CPU that are written of a wait (off_cpu_time, "
+	    "run_queue_time). Where more are due, some are chosen at random, long waits first of "
+	    "all, and count for the others: sums are as true as before, and intervals wider. "
+	    "Without this key "
+	    "all are "
+	    "written. Programs with hundreds of threads that wait for short times have so many. "
+	    "Records of switches, for an ordinary user, are exact and not limited.",
+    },
+    {
 	EVENT_FIELD(is_sampled),
 	.name = "sampled",
 	.type = KEY_BOOL,
@@ -527,6 +546,16 @@ const struct key_row key_rows[] = {
 	.max = 1000000000,
 	.unit = "Hz",
 	.description = "The frequency of sampled events that have neither, instead of a rate.",
+    },
+    {
+	SAMPLING_FIELD(max_frequency),
+	EVENT_POS(max_frequency_pos),
+	.name = "max_frequency",
+	.type = KEY_INTEGER,
+	.min = 1,
+	.max = 100000,
+	.unit = "Hz",
+	.description = "max_frequency of sampled waits that have no such key.",
     },
     {
 	SAMPLING_FIELD(is_aggregated),

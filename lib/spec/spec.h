@@ -61,6 +61,7 @@ struct spec_event {
 	const char *label; /* NULL: the event's name */
 	uint64_t rate;
 	uint64_t frequency;     /* Hz, in place of a rate; 0: none */
+	uint64_t max_frequency; /* Hz, of a CPU; 0: any number of samples */
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
@@ -73,7 +74,7 @@ struct spec_event {
 	struct spec_pos name_pos;
 	/* of the values; line 0: absent */
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
-	struct spec_pos aggregate_pos;
+	struct spec_pos aggregate_pos, max_frequency_pos;
 };
 
 /* A metric as written in the spec. */

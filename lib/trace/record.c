@@ -206,8 +206,9 @@ static void decode_raw(struct decoder *d)
 	d->r->raw = cursor_bytes(&d->c, d->r->raw_len);
 	if (!d->l->is_wait || !d->r->raw || d->r->raw_len < WORD_BYTES)
 		return;
+	d->r->wait_level = wait_word_level(trace_word(d->r->raw, 0));
 	d->r->period =
-	    wait_weight(trace_word(d->r->raw, 0), d->l->is_by_switches ? 0 : d->l->period);
+	    wait_word_weight(trace_word(d->r->raw, 0), d->l->is_by_switches ? 0 : d->l->period);
 	d->r->has |= TRACE_HAS_PERIOD;
 	if (d->l->is_by_switches && d->r->raw_len >= WORD_BYTES + sizeof(d->r->wait)) {
 		memcpy(&d->r->wait, d->r->raw + WORD_BYTES, sizeof(d->r->wait));

@@ -148,7 +148,7 @@ static void do_word(const char *word, long n, char *self)
 
 int main(int argc, char **argv)
 {
-	long n = argc > 1 ? atol(argv[1]) : 0;
+	long n = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
 	pthread_t thread[THREADS];
 
 	if (argc > 2 && strcmp(argv[2], "wait") == 0)

@@ -67,6 +67,11 @@ def weights(folder, event):
     return out
 
 
+def write_event(folder, name, **keys):
+    with open(f"{folder}/spec.cpspec", "w", encoding="utf-8") as out:
+        json.dump({"events": [event_of(name, **keys)]}, out)
+
+
 def check_adds_up(folder):
     """Blocked, waiting for a CPU and running are all that a thread does."""
     program = build(folder)
@@ -132,6 +137,22 @@ def check_unbiased(folder):
     assert abs(raw - weight) < 5 * math.sqrt(raw * 1e6), cell
     shown = sum(weights(folder, "off_cpu_time").values())
     assert shown == weight, (shown, weight)
+
+
+def check_thinned(folder):
+    """Of more samples than max_frequency allows some are written, which count for all: few, and unbiased. A wait far
+    longer than the others is certain, and counts for itself, beside others that may be there."""
+    run("cc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", f"{folder}/pool", f"{HERE}/pool.c")
+    write_event(folder, "sched:off_cpu_time", rate=100000, flags=["callchain"], max_frequency=200)
+    run(CPUPERF, "--spec-file=spec.cpspec", "--", f"{folder}/pool", "20", "2000", cwd=folder)
+    cell = totals(folder)["off_cpu_time"]
+    raw, weight, samples = int(cell["raw"]), int(cell["weight"]), int(cell["samples"])
+    # 40,000 are due; half as many again in spans in which the rate rose; and of ends
+    seconds = wall_ns(folder) / 1e9
+    assert 100 < samples < 2 * 200 * (os.cpu_count() * seconds + 1), (cell, seconds)
+    assert abs(raw - weight) < 5 * raw / math.sqrt(samples / 3), cell
+    joined = [n for s, n in weights(folder, "off_cpu_time").items() if "futex" in s]
+    assert joined and 0.9 * wall_ns(folder) < sum(joined) < 1.5 * wall_ns(folder), (joined, wall_ns(folder))
 
 
 STATES = ["on CPU", "waiting for a CPU", "blocked"]
@@ -395,13 +416,21 @@ def check_nothing_is_left(folder):
 
 def check_intervals(folder):
     """Shares of a function with short waits and one with long ones, against what the program asked for: the 95 %
-    interval holds the true share in 57 of 60 runs (CPUPERF_TEST_LONG=1; else 2), and at least in 53."""
+    interval holds the true share in 57 of 60 runs (CPUPERF_TEST_LONG=1; else 2), and at least in 53. The same where
+    max_frequency leaves samples out."""
     nr = 60 if os.environ.get("CPUPERF_TEST_LONG") == "1" else 2
     program = os.path.join(folder, "shares")
     run("cc", "-O1", "-fno-omit-frame-pointer", "-o", program, f"{HERE}/shares.c")
+    for keys in ({}, {"max_frequency": 100}):
+        write_event(folder, "sched:off_cpu_time", rate=1000000, flags=["callchain"], **keys)
+        check_intervals_of(folder, program, nr)
+
+
+def check_intervals_of(folder, program, nr):
     held = 0
     for seed in range(nr):
-        said = measure(folder, "sched:off_cpu_time@1000000", program, str(seed), options=["-g=fp"])
+        words = run(CPUPERF, "--spec-file=spec.cpspec", "--", program, str(seed), cwd=folder).stdout.split()
+        said = {k: int(v) for k, v in zip(words[::2], words[1::2])}
         found = {r["function"]: r for r in rows(folder, "--report=flat")}
         low, high = (float(found["nap_a"][f"total_{end}"]) for end in ("low", "high"))
         share = 100 * said["a_ns"] / (said["a_ns"] + said["b_ns"])

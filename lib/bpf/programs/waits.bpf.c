@@ -25,6 +25,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "base/wait_thinning.h"
 #include "bpf/programs/aggregate.bpf.h"
 #include "bpf/waits_shared.h"
 
@@ -97,7 +98,8 @@ const volatile __u64 reg_bits;
 const volatile bool has_wakers;
 __u64 nr_wakers; /* stored so far */
 
-const volatile __u64 mean_ns[BPF_NR_WAITS]; /* between two samples; 0: none */
+const volatile __u64 mean_ns[BPF_NR_WAITS];     /* between two samples; 0: none */
+const volatile __u32 max_in_span[BPF_NR_WAITS]; /* samples of a CPU that are sent; 0: all */
 const volatile bool counts_wakeups;
 const volatile bool has_exit; /* on_exit is attached */
 const volatile bool is_added_up[BPF_NR_WAITS];
@@ -446,18 +448,51 @@ static __attribute__((noinline)) bool add_up(void *ctx, __u32 which, __u64 ns, _
 			     bpf_wait_weight(weights, ns, mean));
 }
 
-/* The task that has been switched to runs again: here its stack is that of the wait. */
-static void sample(void *ctx, struct bpf_waits_task *s, enum bpf_wait which, void *to)
+/* Of the samples that are due, some are sent, chosen at random. The level follows from what was
+ * sent before, so it does not depend on the sample that is decided. False: it is not sent. */
+static bool thin(struct bpf_waits_sums *sum, enum bpf_wait which, __u64 *word)
 {
-	struct bpf_waits_sample out = {.ns = s->waited[which]};
+	struct bpf_waits_pace *p = &sum->pace[which];
+	__u32 max = max_in_span[which], span = bpf_ktime_get_ns() >> BPF_WAITS_SPAN_BITS,
+	      passed = span - p->span, level = p->level & 15;
 
-	if (!mean_ns[which] || !out.ns)
+	if (!max)
+		return true;
+	if (passed) {
+		if (p->nr < max / 2 || passed > 1)
+			level = level > passed ? level - passed : 0;
+		p->nr = 0;
+		p->span = span;
+	} else if (p->nr >= max && level < WAIT_MAX_LEVEL) {
+		level++;
+		p->nr = max / 2;
+	}
+	p->level = level;
+	if ((bpf_get_prandom_u32() & ((1u << WAIT_KEPT_BITS) - 1)) >=
+	    wait_kept(*word, mean_ns[which], level))
+		return false;
+	p->nr++;
+	*word |= (__u64)level << WAIT_NS_BITS;
+	return true;
+}
+
+/* The task that has been switched to runs again: here its stack is that of the wait. */
+static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *sum,
+		   enum bpf_wait which, void *to)
+{
+	struct bpf_waits_sample out = {.version = 0};
+	__u64 ns = s->waited[which];
+
+	if (!mean_ns[which] || !ns)
 		return;
 	s->waited[which] = 0;
 	s->left[which] = draw(mean_ns[which]);
-	if (is_added_up[which] && add_up(ctx, which, out.ns, mean_ns[which]))
+	if (is_added_up[which] && add_up(ctx, which, ns, mean_ns[which]))
 		return;
-	if (has_wakers && which == BPF_WAIT_OFF_CPU && send_waker(ctx, s, out.ns, to))
+	if (!thin(sum, which, &ns))
+		return;
+	out.ns = ns;
+	if (has_wakers && which == BPF_WAIT_OFF_CPU && send_waker(ctx, s, ns, to))
 		return;
 	bpf_perf_event_output(ctx, to, BPF_F_CURRENT_CPU, &out, sizeof(out));
 }
@@ -481,8 +516,8 @@ int BPF_PROG(on_exit, bool is_switch)
 		run(t, s, sum, now);
 	}
 	if (s && sum->due && s->phase == RUNS) {
-		sample(ctx, s, BPF_WAIT_OFF_CPU, &off_cpu);
-		sample(ctx, s, BPF_WAIT_RUN_QUEUE, &run_queue);
+		sample(ctx, s, sum, BPF_WAIT_OFF_CPU, &off_cpu);
+		sample(ctx, s, sum, BPF_WAIT_RUN_QUEUE, &run_queue);
 	}
 	sum->due = 0;
 	sum->pid = t->pid;
