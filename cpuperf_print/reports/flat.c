@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "report/states.h"
 #include "report/waker.h"
 #include "reports/columns.h"
 #include "reports/reports.h"
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TOP = 40 };
+enum { TOP = 40, ANY_STATE = REPORT_NR_STATES };
 
 /* The report that is being printed. */
 struct flat {
@@ -100,34 +101,103 @@ static uint32_t event_at(const void *flat, size_t at)
 	return f->rows[at].column[REPORT_EVENT];
 }
 
-static size_t put_event(void *flat, struct grid *g, size_t first)
-{
-	struct flat *f = flat;
-	const uint32_t event = event_at(f, first);
-	const uint64_t top = reports_top(f->j, TOP);
-	const double min = reports_min_share(f->j, 0);
-	struct reports_rest rest = {.nr = 0};
-	struct interval share;
-	size_t i;
+/* The rows of an event that have places: those before an index, by whether they are on a CPU. */
+struct places {
+	size_t first, end;
+	size_t cut[2];
+};
 
-	for (i = first; i < f->nr_rows && event_at(f, i) == event; i++) {
+static bool is_on_cpu(const struct report_flat_row *row)
+{
+	return row->column[REPORT_STATE] == REPORT_ON_CPU;
+}
+
+static size_t cut_after(const struct flat *f, const struct places *p, bool on_cpu, uint64_t nr)
+{
+	size_t i = p->first;
+
+	for (; i < p->end && nr; i++)
+		nr -= is_on_cpu(&f->rows[i]) == on_cpu;
+	return i;
+}
+
+static uint64_t nr_on_cpu(const struct flat *f, size_t first, size_t end)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = first; i < end; i++)
+		nr += is_on_cpu(&f->rows[i]);
+	return nr;
+}
+
+/* The answer is printed state by state. What ran on a CPU has at least half of the places, however
+ * long others waited. */
+static bool is_by_state(const struct flat *f)
+{
+	return f->j->is_brief && f->j->output->form == GRID_PEOPLE &&
+	       f->columns >> REPORT_STATE & 1;
+}
+
+static struct places find_places(const struct flat *f, size_t first, uint64_t top)
+{
+	struct places p = {.first = first, .end = first};
+	uint64_t on_cpu, half = top / 2 + top % 2;
+
+	while (p.end < f->nr_rows && event_at(f, p.end) == event_at(f, first))
+		p.end++;
+	top = top < p.end - first ? top : p.end - first;
+	p.cut[false] = p.cut[true] = first + (size_t)top;
+	if (!is_by_state(f))
+		return p;
+	on_cpu = nr_on_cpu(f, first, p.end);
+	on_cpu = on_cpu < half ? on_cpu : half;
+	if (nr_on_cpu(f, first, p.cut[true]) < on_cpu) {
+		p.cut[true] = cut_after(f, &p, true, on_cpu);
+		p.cut[false] = cut_after(f, &p, false, top - on_cpu);
+	}
+	return p;
+}
+
+static void put_rows(struct flat *f, struct grid *g, const struct places *p, uint32_t state,
+		     struct reports_rest *rest)
+{
+	const double min = reports_min_share(f->j, 0);
+
+	for (size_t i = p->first; i < p->end; i++) {
 		const struct report_flat_row *row = &f->rows[i];
 		bool has_self = row->self.samples || f->has_total;
 		bool is_small =
 		    !has_self || reports_share_of(&row->total, whole_of(f, row)).share < min;
+		bool has_place = i < p->cut[is_on_cpu(row)];
 
-		if (i - first < top && !is_small)
+		if (state != ANY_STATE && row->column[REPORT_STATE] != state)
+			continue;
+		if (has_place && !is_small)
 			put_row(f, g, row);
 		else
-			reports_rest_add(&rest, &row->self, i - first >= top, is_small);
+			reports_rest_add(rest, &row->self, !has_place, is_small);
 	}
+}
+
+static size_t put_event(void *flat, struct grid *g, size_t first)
+{
+	struct flat *f = flat;
+	const uint32_t event = event_at(f, first);
+	const struct places p = find_places(f, first, reports_top(f->j, TOP));
+	struct reports_rest rest = {.nr = 0};
+	struct interval share;
+
+	if (!is_by_state(f))
+		put_rows(f, g, &p, ANY_STATE, &rest);
+	for (uint32_t state = 0; is_by_state(f) && state < REPORT_NR_STATES; state++)
+		put_rows(f, g, &p, state, &rest);
 	share = reports_share(&f->stats, event, &rest.weight);
 	reports_rest_put(f->j, &rest, &share, g);
 	if (f->j->output->form == GRID_PEOPLE && f->has_total && !f->of_sessions &&
 	    f->columns >> REPORT_FUNCTION & 1)
-		reports_nameless(f->j, &f->stats.event[event].counted, &f->rows[first], i - first,
-				 g);
-	return i < f->nr_rows ? i : REPORTS_END;
+		reports_nameless(f->j, &f->stats.event[event].counted, &f->rows[first],
+				 p.end - first, g);
+	return p.end < f->nr_rows ? p.end : REPORTS_END;
 }
 
 static const struct reports_tables tables = {make_grid, event_at, put_event};
