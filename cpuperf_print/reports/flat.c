@@ -62,8 +62,8 @@ static struct grid *make_grid(const void *flat, uint32_t event)
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"self", NULL, NULL, GRID_SHARE, GRID_ALL},
 	    {"total", NULL, NULL, GRID_SHARE, GRID_ALL},
-	    {"self_samples", "samples", NULL, GRID_COUNT, GRID_ALL},
-	    {"self_count", "count", unit, GRID_AMOUNT, GRID_ALL},
+	    {"self_samples", "samples", NULL, GRID_COUNT, GRID_ALL, .leaves = 1},
+	    {"self_count", "count", unit, GRID_AMOUNT, GRID_ALL, .leaves = 2},
 	    {"total_count", NULL, unit, GRID_AMOUNT, GRID_ONLY_MACHINES},
 	};
 	size_t nr = 6;

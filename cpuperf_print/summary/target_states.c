@@ -35,8 +35,9 @@ static void put_waits(struct summary *s, const struct profile_waits *w, double l
 	buf_printf(s->out, "%s %% blocked%s\n",
 		   DECIMAL(both >= 0.05 ? both : 100 * (double)w->blocked_ns / life_ns, 1),
 		   both >= 0.05 ? " or waiting for a CPU" : "");
-	/* reports say more, where there is room */
-	buf_adds(s->out, "  waits are found by records of switches\n");
+	/* where there is room; reports say more */
+	if (!job_is_tight(s->j))
+		buf_adds(s->out, "  waits are found by records of switches\n");
 }
 
 void summary_target_put_states(struct summary *s, bool are_runs)

@@ -18,6 +18,8 @@ from kit import CPUPERF, output, own_uid, PRINT, run, run_checks, skip, wait_for
 import sampled
 
 UID = own_uid()
+# program.cpspec has waits, which it does not permit to see in the kernel
+SYSCTL = "sudo sysctl kernel.perf_event_paranoid=1  # permits no programs in the kernel (BPF)"
 NOBODY = {"user": UID, "group": UID, "extra_groups": []}
 # For about a second: in the kernel, and in user mode.
 BUSY = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=6000", "status=none"]
@@ -66,7 +68,7 @@ def check_lines(folder):
     typed = f"sudo chown root:{UID} {program} && sudo chmod 0750 {program} && sudo setcap cap_perfmon,cap_bpf,cap_syslog=ep {program}"
     own = run(program, "--", "true", cwd=folder, **NOBODY).stderr
     assert lines_to_type(own) == ("it in the kernel too", "type one of these lines",
-                                  [typed, "sudo sysctl kernel.perf_event_paranoid=1"]), own
+                                  [typed, SYSCTL]), own
     machine = ("-e", "software:cpu_clock", "-n1", "-d0.01", "-o", "m")
     for more in ((), ("-F", "100")):
         err = run(program, *machine, *more, cwd=folder, code=1, **NOBODY).stderr
@@ -128,7 +130,7 @@ def check_container(folder):
         return
     err = run(*drop, install(folder), "--", "true", cwd=folder).stderr
     assert lines_to_type(err)[1:] == ("start the container with this option, or type the line outside of it",
-                                      ["--cap-add=PERFMON --cap-add=BPF", "sudo sysctl kernel.perf_event_paranoid=1"]), err
+                                      ["--cap-add=PERFMON --cap-add=BPF", SYSCTL]), err
 
 
 def type_lines(program, folder):
@@ -384,7 +386,7 @@ def check_user_namespace(folder):
         err = run(*space, program, spec, "-o", "one", "--", *LOOP, cwd=folder, env=QUIET_ASAN, **who).stderr
         assert "exit status 0" in err and "user mode only" in err and "task_clock" in err, err
         assert lines_to_type(err) == ("it in the kernel too", "type outside of the user namespace",
-                                      ["sudo sysctl kernel.perf_event_paranoid=1"]), err
+                                      [SYSCTL]), err
         script = f'"$@" & exec {program} {spec} -o two -d 0.05 --pid=$!'
         err = run(*space, "sh", "-c", script, "sh", "sleep", "300", cwd=folder, env=QUIET_ASAN, **who).stderr
         assert "process 2 (sleep)" in err or "process" in err and "(sleep)" in err, err

@@ -120,7 +120,7 @@ def check_samples(folder):
     missed_ns = sampled.stolen_ns() - before_ns
     clocks, seen = counts(folder, "task_clock"), []
     for i in range(3):
-        threads = rows(folder, "--report=threads", f"--iteration={i}")
+        threads = rows(folder, "--report=threads", "--event=cpu_clock", f"--iteration={i}")
         pids = {r["pid"] for r in threads}
         assert len(pids) == 1 and not pids & set(seen), (i, threads, seen)
         seen += pids

@@ -147,7 +147,8 @@ def counts(folder):
 
 def sampled_tasks(folder):
     """{(process, thread): samples}"""
-    return {(int(r["pid"] or -1), int(r["tid"] or -1)): int(r["self_samples"]) for r in rows(folder, "threads")}
+    return {(int(r["pid"] or -1), int(r["tid"] or -1)): int(r["self_samples"]) for r in rows(folder, "threads")
+            if r["event"] == "cpu_clock"}
 
 
 def check_pid(folder):

@@ -423,10 +423,10 @@ def check_intervals(folder):
     run("cc", "-O1", "-fno-omit-frame-pointer", "-o", program, f"{HERE}/shares.c")
     for keys in ({}, {"max_frequency": 100}):
         write_event(folder, "sched:off_cpu_time", rate=1000000, flags=["callchain"], **keys)
-        check_intervals_of(folder, program, nr)
+        hold_intervals(folder, program, nr)
 
 
-def check_intervals_of(folder, program, nr):
+def hold_intervals(folder, program, nr):
     held = 0
     for seed in range(nr):
         words = run(CPUPERF, "--spec-file=spec.cpspec", "--", program, str(seed), cwd=folder).stdout.split()
