@@ -130,8 +130,8 @@ static uint64_t weight_of_wait(const struct pmu_scan_event *e, const struct pmu_
 	if (place + 2 * PERF_ABI_WORD_BYTES > size)
 		return 0;
 	return wait_word_weight(pmu_view_word(v, at + place) >> 32 |
-			       pmu_view_word(v, at + place + PERF_ABI_WORD_BYTES) << 32,
-			   e->mean_ns);
+				    pmu_view_word(v, at + place + PERF_ABI_WORD_BYTES) << 32,
+				e->mean_ns);
 }
 
 /* Its last words are TID, TIME and, where several events share the ring, IDENTIFIER. */
