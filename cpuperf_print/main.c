@@ -193,10 +193,12 @@ static bool samples_waits(const struct profile_facts *f, const struct profile_fi
  * the states as its first level. */
 static void default_states(struct selection *s, const struct plan *p, const struct inputs *in)
 {
+	const bool is_diff = p->nr == 1 && p->print[0]->diff == REGISTRY_DIFF;
+
 	if (s->columns || s->root ||
-	    ARRAY_ANY(x, in->item, in->nr, !samples_waits(x->facts, &s->filter)))
+	    ARRAY_ANY(x, in->item, in->nr + in->nr_diff, !samples_waits(x->facts, &s->filter)))
 		return;
-	if (p->is_brief)
+	if (p->is_brief || is_diff)
 		s->columns = 1 << REPORT_STATE | 1 << REPORT_FUNCTION;
 	if (p->format->roots_in_state)
 		s->root = REPORT_ROOT_STATE;

@@ -278,6 +278,17 @@ static void refuse_second(const struct plan_event *p, struct err *e)
 	err_hint(e, "remove one, or count it beside its samples: without a rate");
 }
 
+static void refuse_sampling(const struct plan_event *p, struct err *e)
+{
+	err_set(e, -EINVAL, "%s:%s can be counted, not sampled", p->event.group->name,
+		p->event.row->name);
+	if (event_latency(&p->event) >= 0)
+		err_hint(e, "write it without a rate: each is counted, and cpuperf_print "
+			    "--report=latency prints how long they took");
+	else
+		err_hint(e, "write it without a rate");
+}
+
 /* Waits are sampled by their length, and their samples have no place for others' counts. */
 static int check_wait(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
@@ -293,8 +304,7 @@ static int check_wait(const struct plan *plan, const struct plan_event *p, struc
 	    !(spec_event_is_sampled(p->asked) || p == plan->timebase))
 		return 0;
 	if (!event_can_be_sampled(&p->event))
-		err_set(&e, -EINVAL, "%s:%s can be counted, not sampled", p->event.group->name,
-			p->event.row->name);
+		refuse_sampling(p, &e);
 	else if (p == plan->timebase)
 		err_set(&e, -EINVAL, "%s:%s cannot be the timebase", p->event.group->name,
 			p->event.row->name);

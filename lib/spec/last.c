@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,13 +39,28 @@ static int enter(int *fd, const char *folder, bool makes)
 	return next < 0 ? next : check_owner(next);
 }
 
+/* sudo and su may leave another user's home: this user's own then. */
+static const char *find_home(void)
+{
+	const char *home = secure_getenv("HOME");
+	const struct passwd *user;
+	struct stat st;
+
+	if (!home || *home != '/')
+		return NULL;
+	if (sys()->fstatat(AT_FDCWD, home, &st, 0) || st.st_uid == geteuid())
+		return home;
+	user = getpwuid(geteuid());
+	return user && *user->pw_dir == '/' ? user->pw_dir : home;
+}
+
 /* $XDG_STATE_HOME, else the home; NULL: there is neither. */
 static const char *find_base(bool *is_home)
 {
-	const char *state = secure_getenv("XDG_STATE_HOME"), *home = secure_getenv("HOME");
+	const char *state = secure_getenv("XDG_STATE_HOME");
 
 	*is_home = !state || *state != '/';
-	return !*is_home ? state : home && *home == '/' ? home : NULL;
+	return *is_home ? find_home() : state;
 }
 
 /* The folder of the file. *fd is closed by the caller. */

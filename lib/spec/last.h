@@ -1,6 +1,7 @@
 /*
  * The path of the caller's last session, which cpuperf_print reads if none is named:
- * $XDG_STATE_HOME/cpuperf/last, or ~/.local/state/cpuperf/last.
+ * $XDG_STATE_HOME/cpuperf/last, or ~/.local/state/cpuperf/last. ~ is $HOME, but the user's own home
+ * if that is another user's.
  */
 #ifndef SPEC_LAST_H
 #define SPEC_LAST_H

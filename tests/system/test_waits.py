@@ -305,6 +305,15 @@ def check_short_waits_have_wakers(folder):
     assert nr > 1000 and len(without) < nr / 50, (nr, len(without))
 
 
+def check_diff(folder):
+    """Two sessions are compared by function and state, as shares of all time of the threads."""
+    for name in ("a", "b"):
+        run(CPUPERF, "--event=cpu_clock@1000000,sched:run_queue_time@1000000,sched:off_cpu_time@1000000", "-g", "-o", f"{name}.session", "--", "sleep", "0.2", cwd=folder)
+    found = [r for r in rows(folder, "--report=diff", "--diff=a.session", "--top=0", "b.session") if r["function"]]
+    asleep = [r for r in found if r["state"] == "blocked" and "nanosleep" in r["function"]]
+    assert len({r["event"] for r in found}) == 1 and asleep and float(asleep[0]["is"]) > 50, found
+
+
 def check_waker_bytes(folder):
     """Of a place that another waker used before, nothing is sent."""
     event = {"group_name": "sched", "event_name": "off_cpu_time", "rate": 1000,

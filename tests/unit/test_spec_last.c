@@ -5,10 +5,18 @@
 
 #include "spec/last.h"
 
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 static struct root root;
+static struct passwd user;
+
+/* In place of libc's. */
+struct passwd *getpwuid(uid_t uid)
+{
+	return uid == geteuid() ? &user : NULL;
+}
 
 static void begin(bool is_home)
 {
@@ -46,6 +54,29 @@ TEST(folder)
 		assert_int_equal(last_folder(path), -EPERM);
 		tree_remove(&root);
 	}
+}
+
+/* sudo may leave HOME as it was. */
+TEST(home_of_another)
+{
+	char path[PATH_MAX];
+	struct root theirs;
+
+	if (geteuid())
+		skip();
+	begin(true);
+	theirs = root;
+	assert_int_equal(chown(theirs.dir, 12345, 12345), 0);
+	root = tree_make();
+	user.pw_dir = root.dir;
+	assert_int_equal(last_folder(path), 0);
+	assert_string_equal(path, path_of("/.local/state/cpuperf"));
+	assert_int_equal(last_write("/a"), 0);
+	assert_int_equal(last_read(path), 0);
+	user.pw_dir = (char[]){""};
+	assert_int_equal(last_folder(path), -EPERM);
+	tree_remove(&root);
+	tree_remove(&theirs);
 }
 
 TEST(kept)
