@@ -287,13 +287,12 @@ void attached_describe(struct attached *a, struct trace_target *out)
 {
 	bool has_ended = a->watch && target_watch_has_ended(a->watch);
 	bool has_begun = !a->watch || target_watch_has_begun(a->watch);
-	const char *more = has_begun ? "" : ", which no process entered";
 
 	*out = (struct trace_target){.flags = TRACE_TARGET_IS_ATTACHED |
-					      (has_ended ? TRACE_TARGET_HAS_ENDED : 0),
+					      (has_ended ? TRACE_TARGET_HAS_ENDED : 0) |
+					      (has_begun ? 0 : TRACE_TARGET_IS_EMPTY),
 				     .pid = a->tasks.nr_chosen ? (uint32_t)a->tasks.chosen[0] : 0};
-	snprintf(out->text, sizeof(out->text), "%.*s%s",
-		 (int)(sizeof(out->text) - 1 - strlen(more)), a->text, more);
+	snprintf(out->text, sizeof(out->text), "%s", a->text);
 }
 
 void attached_set_memory(const struct attached *a, struct target_memory_config *out)

@@ -84,7 +84,9 @@ void summary_target_put_end(struct summary *s, bool are_runs)
 		put_runs(s);
 		return;
 	}
-	if (!(s->target.flags & TRACE_TARGET_HAS_ENDED))
+	if (s->target.flags & TRACE_TARGET_IS_EMPTY)
+		buf_adds(s->out, "no process entered it");
+	else if (!(s->target.flags & TRACE_TARGET_HAS_ENDED))
 		buf_adds(s->out, "still running when the measuring ended");
 	else if (s->target.flags & TRACE_TARGET_IS_ATTACHED)
 		buf_adds(s->out, "ended");

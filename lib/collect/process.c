@@ -624,6 +624,7 @@ static void read_ended(struct state *s)
 	process_ended_add_commands(d);
 	exits_begin(d->exits);
 	s->grown[PROCESS_CPU_TIME] += d->grown_ns;
+	process_rest_owe(&s->rest[PROCESS_CPU_TIME], d->grown_ns);
 }
 
 /* What the things used, and those that they have waited for. */

@@ -58,11 +58,21 @@ void process_rest_close(struct process_rest *r)
 
 static void drop_missing(struct process_rest *r)
 {
-	bool is_behind = r->ahead_ns < -r->slack_ns;
+	const int64_t least_ns = -r->slack_ns - r->owed_ns;
+	bool is_behind = r->ahead_ns < least_ns;
+	int64_t behind_ns;
 
 	if (is_behind && (!r->is_of_tree || r->is_behind))
-		r->ahead_ns = -r->slack_ns;
+		r->ahead_ns = least_ns;
 	r->is_behind = is_behind;
+	behind_ns = r->ahead_ns < -r->slack_ns ? -r->slack_ns - r->ahead_ns : 0;
+	if (r->owed_ns > behind_ns)
+		r->owed_ns = behind_ns;
+}
+
+void process_rest_owe(struct process_rest *r, uint64_t ns)
+{
+	r->owed_ns += r->is_begun ? (int64_t)ns : 0;
 }
 
 void process_rest_lose(struct process_rest *r, uint64_t ns)

@@ -21,6 +21,7 @@ struct process_rest {
 	bool is_behind;      /* at the last reading something was missing */
 	uint64_t machine_ns; /* at the last reading */
 	int64_t ahead_ns;    /* CPU time of the machine beyond that of rows and raw_ns */
+	int64_t owed_ns;     /* of what is behind, not dropped: it was in raw_ns before in a row */
 	uint64_t raw_ns;     /* the rest; cumulative */
 	uint64_t time_ns;    /* of the last reading, CLOCK_MONOTONIC */
 };
@@ -45,6 +46,9 @@ int process_rest_read(struct process_rest *r, uint64_t rows_ns, bool is_whole);
  * that ends meanwhile is in the sum of the next reading; not if nobody waits for it.
  */
 void process_rest_add(struct process_rest *r, uint64_t machine_ns, uint64_t rows_ns, bool is_whole);
+/* Before process_rest_add: of rows_ns so much was used by processes that have ended. What a row has
+ * late was in the rest meanwhile, which grows the less from then on. */
+void process_rest_owe(struct process_rest *r, uint64_t ns);
 /* Of a tree: so much will be in no sum, as a first process has ended. */
 void process_rest_lose(struct process_rest *r, uint64_t ns);
 

@@ -209,6 +209,7 @@ enum trace_target_flag {
 	TRACE_TARGET_PROCESS_PEAK_IS_LIMIT = 1 << 5, /* peak_bytes is an upper bound */
 	TRACE_TARGET_SWITCHES_ARE_ALL = 1 << 6,      /* of /proc; else they are a lower bound */
 	TRACE_TARGET_IS_DIVIDED = 1 << 7, /* some events were disabled while others were not */
+	TRACE_TARGET_IS_EMPTY = 1 << 8,   /* a control group that no process entered */
 };
 enum { TRACE_TARGET_BYTES = 512 };
 struct trace_target {

@@ -53,6 +53,31 @@ TEST(arithmetic)
 	}
 }
 
+/* What a row has late was in the rest: over time both add up to the machine's. */
+TEST(late)
+{
+	static const struct {
+		uint64_t machine, rows, ended, rest;
+	} steps[] = {
+	    {5000, 123, 0, 0},    {500, 0, 0, 500}, /* it has ended, and no row has it … */
+	    {100, 600, 500, 500},                   /* … but now */
+	    {100, 0, 0, 500},     {300, 0, 0, 500},
+	    {200, 0, 0, 600},     /* 1,200 in all, less 600 of rows */
+	    {100, 400, 400, 600}, /* it came and went: of this all but the slack is dropped */
+	    {100, 400, 0, 600},   {400, 0, 0, 700},
+	};
+	struct process_rest r = {.fd = -1, .slack_ns = SLACK_MS * MS};
+	uint64_t machine = 0;
+
+	for (size_t i = 0; i < NR(steps); i++) {
+		machine += steps[i].machine * MS;
+		process_rest_owe(&r, steps[i].ended * MS);
+		process_rest_add(&r, machine, steps[i].rows * MS, true);
+		if (r.raw_ns != steps[i].rest * MS)
+			fail_msg("step %zu: %" PRIu64 " ns", i, r.raw_ns);
+	}
+}
+
 /* Of a tree a process that has ended may be in no sum until the next reading; for longer, nobody
  * waits for it. */
 TEST(tree_arithmetic)
