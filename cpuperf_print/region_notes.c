@@ -14,8 +14,7 @@
 
 enum { LINE_BYTES = 512 };
 
-static void note(const struct profile_regions_stats *s, bool is_sampling, region_notes_fn *line,
-		 void *arg)
+static void note(const struct profile_regions_stats *s, region_notes_fn *line, void *arg)
 {
 	char text[LINE_BYTES];
 
@@ -28,13 +27,12 @@ static void note(const struct profile_regions_stats *s, bool is_sampling, region
 		line(arg, text);
 	}
 	if (s->nr_closed) {
-		snprintf(text, sizeof(text), "%s %s%s", COMMAS(s->nr_closed),
+		snprintf(text, sizeof(text), "%s %s", COMMAS(s->nr_closed),
 			 str_plural(s->nr_closed,
 				    "call of a region has no end of its own: it ends with what is "
 				    "around it",
 				    "calls of regions have no end of their own: they end with what "
-				    "is around them"),
-			 is_sampling ? "" : REGION_NOTES_LAST_MARK);
+				    "is around them"));
 		line(arg, text);
 	}
 	if (s->nr_unmatched) {
@@ -51,8 +49,7 @@ void region_notes(const struct job *j, region_notes_fn *line, void *arg)
 {
 	for (size_t i = j->first; i < j->first + j->nr; i++)
 		if (j->inputs->item[i].processes && j->inputs->item[i].facts->has_regions)
-			note(profile_regions_stats(j->inputs->item[i].processes),
-			     j->inputs->item[i].facts->is_sampling, line, arg);
+			note(profile_regions_stats(j->inputs->item[i].processes), line, arg);
 }
 
 static void put_line(void *arg, const char *line)

@@ -12,8 +12,6 @@
  * or a number, and have no full stop. */
 typedef void region_notes_fn(void *arg, const char *line);
 void region_notes(const struct job *j, region_notes_fn *line, void *arg);
-/* Of regions without an end of their own, if the session has no samples. */
-#define REGION_NOTES_LAST_MARK ", or where their thread wrote its last mark"
 /* For reports and formats without a place for them: in text a line each before the rows, else
  * warnings; if the job is of regions, divides its rows by them, or selects some. */
 void region_notes_put(struct job *j);

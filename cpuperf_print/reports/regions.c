@@ -472,8 +472,7 @@ static void put_heading(const struct report *r)
 		buf_printf(text, "; %" PRIu64 " of %" PRIu64 " marks were lost", s->nr_lost,
 			   s->nr_lost + s->nr_marks);
 	if (closed)
-		buf_printf(text, "; %" PRIu64 " without an end of their own%s", closed,
-			   job_input(r->j)->facts->is_sampling ? "" : REGION_NOTES_LAST_MARK);
+		buf_printf(text, "; %" PRIu64 " without an end of their own", closed);
 	if (cut)
 		buf_printf(text, "; %" PRIu64 " only partly in the time selected", cut);
 	if (s->nr_unmatched)

@@ -7,7 +7,7 @@
  *   session.
  * - What is open when the thread ends or its process execs is closed there; what is still open with
  *   the last record, at the thread's last mark. In a session without samples the recorder says when
- *   a process has ended, but not when a thread of one that goes on.
+ *   a process has ended, or a thread within a region, some ms later.
  * - Marks of several objects of a thread are in the order of their times. An end is of the
  * innermost region of the thread, whichever object began it.
  */

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -49,6 +50,7 @@ struct wire_slot {
 	uint64_t lost;
 	uint32_t tid;   /* of a thread that said hello; 0: as it wrote itself */
 	void *counters; /* owned; NULL: none */
+	bool is_open;   /* its last mark left a region of the object open */
 };
 
 int wire_reader_init(struct wire_reader *r, const struct wire_config *config)
@@ -332,6 +334,8 @@ static void drain_batch(struct wire_memory *m, struct wire_reader *r, size_t i, 
 			r->totals.invalid++;
 			continue;
 		}
+		if (u.first.kind <= CPUPERF_MARK_END_REGION)
+			own->is_open = u.first.kind != CPUPERF_MARK_END_REGION || u.first.depth;
 		r->marks[batch.nr++] =
 		    (struct wire_mark){.time_ns = order_time(own, r, to_ns(m, r, u.first.time)),
 				       .value = u.value.value,
@@ -350,6 +354,29 @@ static void drain_batch(struct wire_memory *m, struct wire_reader *r, size_t i, 
 		r->config->marks(r->config->arg, &batch);
 }
 
+static void end_thread(struct wire_memory *m, struct wire_reader *r, size_t i, uint32_t tid)
+{
+	m->slots[i].is_open = false;
+	r->marks[0] = (struct wire_mark){.time_ns = order_time(&m->slots[i], r, r->now.ns),
+					 .kind = WIRE_THREAD_END};
+	r->config->marks(
+	    r->config->arg,
+	    &(struct wire_marks){
+		.pid = m->pid, .tid = tid, .object = m->object, .mark = r->marks, .nr = 1});
+}
+
+/* A thread that is silent within a region may have ended there. */
+static void look_for_end(struct wire_memory *m, struct wire_reader *r, size_t i)
+{
+	uint32_t tid = m->slots[i].is_open ? thread_of(m, i) : 0;
+
+	if (!tid || syscall(SYS_tgkill, m->pid, tid, 0) == 0 || errno != ESRCH ||
+	    __atomic_load_n(&slot_at(m, i)->head, __ATOMIC_ACQUIRE) != m->slots[i].tail)
+		return;
+	wire_clocks_now(&r->now);
+	end_thread(m, r, i, tid);
+}
+
 static void drain_slot(struct wire_memory *m, struct wire_reader *r, size_t i)
 {
 	struct cpuperf_mark_slot *slot = slot_at(m, i);
@@ -358,8 +385,10 @@ static void drain_slot(struct wire_memory *m, struct wire_reader *r, size_t i)
 	uint64_t all_lost = __atomic_load_n(&slot->lost, __ATOMIC_RELAXED);
 	uint64_t lost = all_lost > own->lost ? all_lost - own->lost : 0;
 
-	if (head == tail && !lost)
+	if (head == tail && !lost) {
+		look_for_end(m, r, i);
 		return;
+	}
 	own->lost = all_lost;
 	wire_clocks_now(&r->now); /* after all of its marks */
 	if (own->last_ns < m->connected_ns)
@@ -446,14 +475,8 @@ void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r)
 	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++) {
 		uint32_t tid = thread_of(m, i);
 
-		if (!tid || !__atomic_load_n(&slot_at(m, i)->is_owned, __ATOMIC_RELAXED))
-			continue;
-		r->marks[0] = (struct wire_mark){.time_ns = order_time(&m->slots[i], r, r->now.ns),
-						 .kind = WIRE_THREAD_END};
-		r->config->marks(
-		    r->config->arg,
-		    &(struct wire_marks){
-			.pid = m->pid, .tid = tid, .object = m->object, .mark = r->marks, .nr = 1});
+		if (tid && __atomic_load_n(&slot_at(m, i)->is_owned, __ATOMIC_RELAXED))
+			end_thread(m, r, i, tid);
 	}
 }
 

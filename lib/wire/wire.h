@@ -20,7 +20,8 @@
 
 struct wire;
 
-/* A kind, by the recorder: the thread's process has ended. Within a ms or so. */
+/* A kind, by the recorder: the thread has ended within a region, some ms ago; or its process,
+ * within a ms or so. */
 enum { WIRE_THREAD_END = 12 };
 
 struct wire_mark {

@@ -2,7 +2,8 @@
  * What test_regions.py measures: regions that the program also times by itself. Prints "name value"
  * lines: calls and wall time of each path in ns.
  *
- * usage: regions threads | pause | jump | fork | exec | kill | object PATH... | across PATH
+ * usage: regions threads | thread | pause | jump | fork | exec | kill | object PATH... | across
+ * PATH
  */
 #include <cpuperf/mark.h>
 
@@ -135,6 +136,23 @@ static void run_pause(void)
 }
 
 /* The region within is left without its end, three times. */
+/* Ends within its region, long before the process does. */
+static void *leave_open(void *arg)
+{
+	CPUPERF_BEGIN("left");
+	usleep(100000);
+	return arg;
+}
+
+static void run_thread(void)
+{
+	pthread_t t;
+
+	pthread_create(&t, NULL, leave_open, NULL);
+	pthread_join(t, NULL);
+	usleep(500000);
+}
+
 static void run_jump(void)
 {
 	static jmp_buf back;
@@ -247,6 +265,8 @@ int main(int argc, char **argv)
 		run_threads();
 	else if (strcmp(what, "pause") == 0)
 		run_pause();
+	else if (strcmp(what, "thread") == 0)
+		run_thread();
 	else if (strcmp(what, "jump") == 0)
 		run_jump();
 	else if (strcmp(what, "leave") == 0)

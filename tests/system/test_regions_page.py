@@ -50,9 +50,9 @@ int main(void)
 """
 
 
-def record(folder, source, *options):
+def record(folder, source, *options, events=("-e", "cpu_clock@1000Hz", "-g")):
     run("cc", "-O1", "-g", f"-I{os.environ['SOURCE_DIR']}/include", "-pthread", "-o", f"{folder}/marked", source)
-    run(CPUPERF, "--regions", *options, "--", "./marked", cwd=folder)
+    run(CPUPERF, "--regions", *events, *options, "--", "./marked", cwd=folder)
 
 
 def table(folder, *options):

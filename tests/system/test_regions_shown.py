@@ -24,7 +24,7 @@ PATHS = {"request": (REQUESTS, 0), "request > parse": (REQUESTS, 0), "open": (1,
 def record(folder):
     program = os.path.join(folder, "shown")
     run("cc", "-O1", "-g", f"-I{os.environ['SOURCE_DIR']}/include", "-pthread", "-o", program, f"{HERE}/regions_shown.c")
-    run(CPUPERF, "--regions", "--", program, cwd=folder)
+    run(CPUPERF, "--regions", "-e", "cpu_clock@1000Hz", "-g", "--", program, cwd=folder)
     rows = {r["path"]: r for r in table(folder) if r["kind"] == "region"}
     assert {p: (int(r["calls"]), int(r["closed"])) for p, r in rows.items()} == PATHS, rows
     return {p: int(r["wall_ns"]) for p, r in rows.items()}
