@@ -2,7 +2,7 @@
  * Reads the values of processes from /proc. The files of a process stay open all, or none: an open
  * descriptor shows that its process ended even if the number is in use again; without one the start
  * time shows it. While the CPU clock of a process stands still, what only a running process can
- * change is not read again. process.c chooses and names processes.
+ * change is not read again. process_members.c chooses and names processes.
  */
 #include "collect/process_reader.h"
 

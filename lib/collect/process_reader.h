@@ -1,6 +1,6 @@
 /*
  * Where the values of processes come from, as a table of functions: /proc, or an iterator in the
- * kernel (process_tasks.h). process.c chooses and names processes, and writes notes.
+ * kernel (process_tasks.h). process_members.c chooses and names processes.
  */
 #ifndef COLLECT_PROCESS_READER_H
 #define COLLECT_PROCESS_READER_H

@@ -123,31 +123,26 @@ void sampling_free(struct sampling *g)
 	mem_free(g);
 }
 
-/* How long threads waited for a CPU is read if waits are found by records of switches: as the last
- * of their events. */
-static void find_delays(struct sampling *g)
-{
-	for (size_t i = 0; i < g->plan->nr_events; i++)
-		if (plan_is_by_switches(g->plan, &g->plan->events[i]))
-			g->delays.event = (uint32_t)i;
-	for (uint32_t t = 0; t < g->nr_cpus && g->delays.event != UINT32_MAX; t++)
-		g->samplers[t].tids = &g->delays.tids;
-}
-
-/* A command does not run yet. What else there is may wait, and have no switch for long. */
-static void find_seen(struct sampling *g)
+/* Waits that are found by records of switches: how long threads waited for a CPU is read, as the
+ * last of their events; those that are blocked are looked at if stacks are wanted. A command does
+ * not run yet. What else there is may wait, and have no switch for long. */
+static void follow_switches(struct sampling *g)
 {
 	const struct plan_target *target = &g->plan->target;
 	const struct perf_event_attr *attr = NULL;
 
-	g->seen.is_on = false;
+	for (size_t i = 0; i < g->plan->nr_events; i++)
+		if (plan_is_by_switches(g->plan, &g->plan->events[i]))
+			g->delays.event = (uint32_t)i;
 	if (g->delays.event == UINT32_MAX)
 		return;
-	for (uint32_t t = 0; t < g->nr_cpus && !attr; t++)
-		attr = sampler_seen_attr(&g->samplers[t]);
+	for (uint32_t t = 0; t < g->nr_cpus; t++) {
+		g->samplers[t].tids = g->samplers[t].scan.tids = &g->delays.tids;
+		attr = attr ?: sampler_seen_attr(&g->samplers[t]);
+	}
+	g->seen.is_on = attr != NULL;
 	if (!attr)
 		return;
-	g->seen.is_on = true;
 	g->seen.stack_bytes =
 	    attr->sample_stack_user < SEEN_STACK_BYTES ? attr->sample_stack_user : SEEN_STACK_BYTES;
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
@@ -160,7 +155,6 @@ int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
 {
 	int rc = make_copy(g, ring_bytes);
 
-	find_delays(g);
 	g->ring_bytes = ring_bytes;
 	for (uint32_t t = 0; t < g->nr_cpus && rc == 0; t++)
 		if (g->counters->cpus[t].is_open)
@@ -168,7 +162,7 @@ int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
 	if (rc)
 		sampling_close_rings(g);
 	else
-		find_seen(g);
+		follow_switches(g);
 	return rc;
 }
 
