@@ -61,7 +61,7 @@ static struct grid *make_grid(const void *flat, uint32_t event)
 	struct grid_column columns[6 + REPORT_NR_COLUMNS] = {
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"self", NULL, NULL, GRID_SHARE, GRID_ALL},
-	    {"total", NULL, NULL, GRID_SHARE, GRID_ALL},
+	    {"total", NULL, NULL, GRID_SHARE, GRID_ALL, .leaves = 3},
 	    {"self_samples", "samples", NULL, GRID_COUNT, GRID_ALL, .leaves = 1},
 	    {"self_count", "count", unit, GRID_AMOUNT, GRID_ALL, .leaves = 2},
 	    {"total_count", NULL, unit, GRID_AMOUNT, GRID_ONLY_MACHINES},
@@ -126,12 +126,12 @@ static uint64_t nr_on_cpu(const struct flat *f, size_t first, size_t end)
 	uint64_t nr = 0;
 
 	for (size_t i = first; i < end; i++)
-		nr += is_on_cpu(&f->rows[i]);
+		nr += is_on_cpu(&f->rows[i]) && f->rows[i].self.samples;
 	return nr;
 }
 
-/* The answer is printed state by state. What ran on a CPU has at least half of the places, however
- * long others waited. */
+/* The answer is printed state by state, without those that only call others. What ran on a CPU has
+ * at least half of the places, however long others waited. */
 static bool is_by_state(const struct flat *f)
 {
 	return f->j->is_brief && f->j->output->form == GRID_PEOPLE &&
@@ -170,7 +170,8 @@ static void put_rows(struct flat *f, struct grid *g, const struct places *p, uin
 		    !has_self || reports_share_of(&row->total, whole_of(f, row)).share < min;
 		bool has_place = i < p->cut[is_on_cpu(row)];
 
-		if (state != ANY_STATE && row->column[REPORT_STATE] != state)
+		if (state != ANY_STATE &&
+		    (row->column[REPORT_STATE] != state || !row->self.samples))
 			continue;
 		if (has_place && !is_small)
 			put_row(f, g, row);
@@ -210,6 +211,8 @@ static int print_flat(struct job *j, unsigned columns, struct err *e)
 	f.has_total = reports_has_callers(j) &&
 		      (columns & (1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE));
 	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
+	if (f.flat && is_by_state(&f))
+		report_flat_put_waits_in_program(f.flat);
 	if (f.flat)
 		rc = samples_read(j, j->first, j->nr, report_flat_sink(f.flat), &f.stats, e);
 	if (f.flat && rc == 0)

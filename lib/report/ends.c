@@ -58,13 +58,17 @@ static bool begins_with_any(const char *text, const char *const *list, size_t nr
 }
 #define BEGINS_WITH_ANY(text, list) begins_with_any(text, list, sizeof(list) / sizeof((list)[0]))
 
+bool report_is_library(const char *object)
+{
+	return BEGINS_WITH_ANY(object, libraries);
+}
+
 enum report_start report_start_of(const char *name, const char *object, bool is_known)
 {
 	if (strcmp(object, "[unknown]") == 0)
 		return REPORT_START_ABOVE;
 	if (!is_known)
-		return BEGINS_WITH_ANY(object, libraries) ? REPORT_START_LIBRARY
-							  : REPORT_START_NAMELESS;
+		return report_is_library(object) ? REPORT_START_LIBRARY : REPORT_START_NAMELESS;
 	return ARRAY_ANY(x, starts, ARRAY_NR(starts), strcmp(name, *x) == 0) ||
 		       BEGINS_WITH_ANY(name, start_prefixes)
 		   ? REPORT_START_YES

@@ -36,7 +36,8 @@ enum report_start {
 	REPORT_START_NAMELESS,
 	REPORT_START_ABOVE, /* no code: an invalid frame pointer led there */
 };
-/* object: its file name, without folders. */
+/* Of the C library or the dynamic linker. object: its file name, without folders. */
+bool report_is_library(const char *object);
 enum report_start report_start_of(const char *name, const char *object, bool is_known);
 
 /* True for a function of the kernel that switches tasks, or that is called there to measure it. */

@@ -7,7 +7,9 @@
 #include "base/dict.h"
 #include "base/mem.h"
 #include "base/order.h"
+#include "report/ends.h"
 #include "report/functions.h"
+#include "report/states.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -67,6 +69,7 @@ struct report_flat {
 	struct report_sink sink;
 	uint32_t guess[NR_GUESSES];
 	struct dict rows; /* struct row */
+	bool waits_in_program;
 	uint64_t nr_entries;
 	const char *file; /* the last one, and its number */
 	uint32_t file_number;
@@ -113,6 +116,24 @@ static struct row *get(struct report_flat *f, struct report_flat_row *k,
 	return dict_at(&f->rows, *guess);
 }
 
+/* The innermost function of the program itself, which waits: else of a library, else of the kernel.
+ */
+static size_t find_waiting(const struct report_entry *e)
+{
+	size_t user = e->nr_frames;
+
+	for (size_t i = 0; i < e->nr_frames; i++) {
+		const struct report_function *f = e->frames[i].function;
+
+		if (f->is_kernel || *f->object == '[')
+			continue;
+		if (!report_is_library(f->object))
+			return i;
+		user = user < i ? user : i;
+	}
+	return user < e->nr_frames ? user : 0;
+}
+
 static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report_flat *f = arg;
@@ -130,15 +151,17 @@ static int add_entry(void *arg, const struct report_entry *e)
 					       [REPORT_REGION] = e->key.region,
 					       [REPORT_EVENT] = e->key.event,
 					       [REPORT_SESSION] = e->key.session}};
-	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1;
+	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1, first = 0;
 
+	if (f->waits_in_program && e->key.state > REPORT_ON_CPU)
+		first = find_waiting(e);
 	f->nr_entries++;
-	for (size_t i = 0; i < nr; i++) {
+	for (size_t i = first; i < nr; i++) {
 		struct row *row = get(f, &k, &e->frames[i]);
 
 		if (!row)
 			return -ENOMEM;
-		if (i == 0)
+		if (i == first)
 			report_weight_add(&row->shown.self, &e->weight);
 		if (row->counted != f->nr_entries)
 			report_weight_add(&row->shown.total, &e->weight);
@@ -163,6 +186,12 @@ struct report_flat *report_flat_new(struct report_functions *functions, unsigned
 	if (with_callers && (columns & FRAME_COLUMNS))
 		f->sink.parts |= REPORT_BY_STACK;
 	return f;
+}
+
+void report_flat_put_waits_in_program(struct report_flat *f)
+{
+	f->waits_in_program = true;
+	f->sink.parts |= REPORT_BY_STATE | REPORT_BY_STACK;
 }
 
 void report_flat_free(struct report_flat *f)

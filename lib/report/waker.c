@@ -120,12 +120,10 @@ size_t report_waker_frames(const struct report_frame *frames, size_t nr)
 	return 0;
 }
 
+/* Of the C library, or of no file. */
 static bool is_library(const char *object)
 {
-	static const char *const libraries[] = {"libc.so", "libc-2", "libpthread", "ld-linux",
-						"ld-musl", "[vdso]", "[unknown]"};
-
-	return begins_with_any(object, libraries, ARRAY_NR(libraries));
+	return report_is_library(object) || *object == '[';
 }
 
 static bool is_wakeup(const char *name)

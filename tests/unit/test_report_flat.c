@@ -4,7 +4,9 @@
 #include "kit.h"
 #include "test_report.h"
 
+#include "base/array.h"
 #include "report/flat.h"
+#include "report/states.h"
 
 enum { NR_COLLIDING = 400000, NR_ENTRIES = 3000, NR_LETTERS = 26 };
 
@@ -113,6 +115,47 @@ TEST(objects)
 			assert_int_equal(rows[i].self.samples, 1);
 			assert_int_equal(rows[i].total.samples, 1); /* in it twice, once counted */
 		}
+		report_flat_free(flat);
+		report_functions_free(f);
+	}
+}
+
+/* A wait stands at the program's own function; one on a CPU where it was. */
+TEST(waits_in_program)
+{
+	static const struct {
+		enum report_state state;
+		const char *objects[4], *want; /* innermost first */
+	} cases[] = {
+	    {REPORT_ON_CPU, {"libc.so.6", "prog", "libc.so.6"}, "f0"},
+	    {REPORT_BLOCKED, {"libc.so.6", "prog", "libc.so.6"}, "f1"},
+	    {REPORT_IN_QUEUE, {"[kernel]", "[vdso]", "libthing.so.1", "prog"}, "f2"},
+	    {REPORT_BLOCKED, {"[kernel]", "libpthread-2.31.so", "libc-2.31.so"}, "f1"},
+	    {REPORT_BLOCKED, {"[kernel]", "[unknown]"}, "f0"},
+	};
+
+	for (size_t i = 0; i < ARRAY_NR(cases); i++) {
+		struct report_functions *f = report_functions_new(&test_no_rules);
+		struct report_flat *flat = flat_of(f, 1 << REPORT_FUNCTION);
+		struct report_frame frames[4];
+		struct report_entry e = {
+		    .key = {.state = cases[i].state}, .weight = {1, 10, 100}, .frames = frames};
+		const struct report_flat_row *rows;
+		size_t nr;
+
+		report_flat_put_waits_in_program(flat);
+		for (; e.nr_frames < 4 && cases[i].objects[e.nr_frames]; e.nr_frames++) {
+			char name[] = {'f', (char)('0' + e.nr_frames), '\0'};
+
+			frames[e.nr_frames] = (struct report_frame){
+			    test_function_of(f, name, cases[i].objects[e.nr_frames]), NULL, 0};
+		}
+		assert_int_equal(report_flat_sink(flat)->entry(report_flat_sink(flat)->arg, &e), 0);
+		rows = report_flat_rows(flat, &nr);
+		assert_string_equal(report_functions_at(f, rows[0].column[REPORT_FUNCTION])->name,
+				    cases[i].want);
+		assert_int_equal(rows[0].self.samples, 1);
+		assert_int_equal(nr, e.nr_frames - (size_t)(cases[i].want[1] - '0'));
 		report_flat_free(flat);
 		report_functions_free(f);
 	}
