@@ -122,7 +122,7 @@ def check_process(folder):
             assert all(s.count("descend()") == 21 for s in deep) and deep, (how, deep)
             reasons = {r["reason"]: int(r["self_count"]) for r in rows(folder, "--report=waits", "s")
                        if r["state"] == "blocked"}
-            assert {"futex", "pipe", "sleep", "pause"} <= set(reasons), reasons
+            assert {"futex", "pipe", "sleep", "signal"} <= set(reasons), reasons
 
 
 @repeated

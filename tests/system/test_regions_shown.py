@@ -187,7 +187,7 @@ def check_labels_and_frames(folder):
         assert regions == {"request", "request > parse"}, regions
     except SystemExit:
         print("skip: pprof: no protoc")
-    folded = show(folder, "--output-format=folded", "--group-by=region").splitlines()
+    folded = show(folder, "--output-format=folded", "--group-by=region", "--event=cpu_clock").splitlines()
     assert any(line.startswith("shown;request;parse;") for line in folded), folded
     assert all(line.startswith(("shown;request;", "shown;[none];")) for line in folded), folded
     frames = json.loads(show(folder, "--output-format=speedscope", "--group-by=region"))["shared"]["frames"]
