@@ -292,7 +292,7 @@ def check_exec(folder):
     first = {r["pid"] for r in waits}
     assert len(waits) == 4 and len(first) == 1, waits
     assert sorted((r["tid"] in first, r["reason"]) for r in waits) == \
-        [(False, "pause"), (False, "sleep"), (True, "pause"), (True, "sleep")], waits
+        [(False, "signal"), (False, "sleep"), (True, "signal"), (True, "sleep")], waits
     assert all(ms * MS * 0.9 < int(r["self_count"]) < 20 * ms * MS for r in waits), waits
     assert len({r["tid"] for r in waits}) == 3, waits
     stacks = [r["stack"] for r in rows(folder, "--report=stacks", "exec.session") if int(r["count"]) >= 100 * MS]
