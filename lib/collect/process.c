@@ -54,9 +54,7 @@ static uint64_t with_waited(const struct process *p, size_t field)
 /* Nobody in the tree waits for it. */
 static void lose(struct process_state *s, const struct process *p)
 {
-	const struct process *parent = process_members_known(s, p->family.parent);
-
-	if (!has_tree_rest(s) || !p->has_number || (parent && parent->is_in_tree))
+	if (!has_tree_rest(s) || !p->has_number || p->is_waited_for)
 		return;
 	for (size_t i = 0; i < PROCESS_NR_FIELDS; i++)
 		process_rest_lose(&s->rest[i], with_waited(p, i));
@@ -77,11 +75,17 @@ static int read_values(struct process_state *s, struct process *p)
 	return rc ? rc : s->reader->read(s->source, p->source, &p->values);
 }
 
-/* Before the children are read: one that ends meanwhile is in no sum, rather than in two. */
+/* Before the children are read: one that ends meanwhile is in no sum, rather than in two. Later its
+ * parent may have ended, too. */
 static void read_family(struct process_state *s, struct process *p)
 {
-	if (has_tree_rest(s) && p->is_in_tree)
-		(void)s->reader->family(s->source, p->pid, p->source, &p->family);
+	const struct process *parent;
+
+	if (!has_tree_rest(s) || !p->is_in_tree ||
+	    s->reader->family(s->source, p->pid, p->source, &p->family))
+		return;
+	parent = process_members_known(s, p->family.parent);
+	p->is_waited_for = parent && parent->is_in_tree;
 }
 
 /* After -ESRCH: if another process has the number, it is a new thing. */

@@ -30,6 +30,7 @@ struct process {
 	uint64_t
 	    counted[PROCESS_NR_FIELDS]; /* at the last reading that had it: of what has a rest */
 	struct process_family family;   /* of the last reading, if trees have a rest */
+	bool is_waited_for;             /* the same: its parent is in the tree */
 	bool is_of_before;              /* has_ended in the iteration before */
 	bool has_ended;                 /* after it was read: the values are the last ones */
 	char name[PROCESS_NAME_BYTES];

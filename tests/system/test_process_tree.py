@@ -50,6 +50,34 @@ def check_children(folder):
     assert REST in text, text
 
 
+CHURN = """
+import os, time
+for i in range(60):
+    p = os.fork()
+    if p == 0:
+        if os.fork() == 0:
+            while time.process_time() < 0.02:
+                pass
+            os._exit(0)
+        os.wait()
+        os._exit(0)
+    os.waitpid(p, 0)
+t = os.times()
+print(t.user + t.system + t.children_user + t.children_system)
+"""
+
+
+def check_churn(folder):
+    """Of grandchildren and their parents, some are read, and end together: over all iterations nothing counts twice."""
+    (cpuperf,), how = ordinary_user(folder)
+    done = run(cpuperf, "--event=process_cpu_time", "--duration=30ms", "--num-iterations=0", "--", sys.executable, "-c",
+               CHURN, env={"ASAN_OPTIONS": "detect_leaks=0"}, **how)
+    text = output(PRINT, "--quiet", "--output-format=csv", "--report=summary", f"{folder}/cpuperf.session")
+    rows = [r for r in csv.DictReader(io.StringIO(text)) if r["trace"] != "" and r["thing"] and r["value"]]
+    found, used = sum(int(r["value"]) for r in rows) / 1e9, float(done.stdout)
+    assert used - 2 * TICKS <= found <= used + 2 * TICKS + 0.02, (used, found, rows)
+
+
 # Each level writes to the disk, then waits for the next one, which does the same. They print what each wrote
 # itself. With two threads, one of which has ended.
 WRITERS = """
