@@ -132,6 +132,11 @@ def cgroup(file, key, scale=1):
     return look
 
 
+def own_io(name):
+    """/proc/self/io has what children used that were waited for, too."""
+    return sum(self_line(path, name) for path in glob.glob("/proc/self/task/*/io"))
+
+
 def frequency():
     paths = glob.glob("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
     return {p.split("/")[5]: 1000 * int(read(p)) for p in paths}
@@ -192,8 +197,8 @@ ROWS = {
     "process_peak_rss": (4 * MIB, "B", of_self(lambda: 1024 * self_line("/proc/self/status", "VmHWM"))),
     "process_vms": (4 * MIB, "B", of_self(lambda: PAGE * int(read("/proc/self/statm").split()[0]))),
     "process_shared": (MIB, "B", of_self(lambda: PAGE * int(read("/proc/self/statm").split()[2]))),
-    "process_read_bytes": (COUNT, "B", of_self(lambda: self_line("/proc/self/io", "read_bytes"))),
-    "process_write_bytes": (COUNT, "B", of_self(lambda: self_line("/proc/self/io", "write_bytes"))),
+    "process_read_bytes": (COUNT, "B", of_self(lambda: own_io("read_bytes"))),
+    "process_write_bytes": (COUNT, "B", of_self(lambda: own_io("write_bytes"))),
     "process_threads": (0, "threads", of_self(lambda: self_line("/proc/self/status", "Threads"))),
     "process_faults": (COUNT, "faults", of_self(lambda: self_stat(10, 12))),
     "process_minor_faults": (COUNT, "faults", of_self(lambda: self_stat(10))),
