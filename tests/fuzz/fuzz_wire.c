@@ -38,7 +38,8 @@ static void on_marks(void *arg, const struct wire_marks *m)
 	const struct wire_reader *r = arg;
 
 	for (size_t i = 0; i < m->nr; i++) {
-		require(m->mark[i].kind && m->mark[i].kind < CPUPERF_MARK_NR_KINDS);
+		require(m->mark[i].kind == WIRE_THREAD_END ||
+			(m->mark[i].kind && m->mark[i].kind < CPUPERF_MARK_NR_KINDS));
 		require(m->mark[i].name <= seen.nr_names);
 		require(m->mark[i].time_ns <= r->now.ns);
 		require(!i || m->mark[i].time_ns >= m->mark[i - 1].time_ns);
