@@ -430,6 +430,12 @@ def check_rest(session):
             lines = [l for l in output(*args, *hidden).splitlines() if l.startswith("…")]
             assert len(lines) == 1 and lines[0].endswith(f"({' '.join(shown)} shows all)"), lines
             assert "…" not in output(*args, "--top=0", *hidden, *shown).replace("… (", "")
+    # its share is that of the rows' own samples
+    args = [f"--session={session.file}", "--report=flat", session.mix, "--event=cpu_clock"]
+    rest = re.search(r"^… [\d,]+ more: ([\d.]+) % ", output(*args, "--top=3"), re.M)
+    own = sum(float(r["self"]) for r in csv.DictReader(io.StringIO(output(*args, "--top=0", "--output-format=csv")))) - sum(
+        float(r["self"]) for r in csv.DictReader(io.StringIO(output(*args, "--top=3", "--output-format=csv"))))
+    assert abs(float(rest[1]) - own) < 0.11, (rest[0], own)
 
 
 def check_one_after_the_other(session):
