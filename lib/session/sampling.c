@@ -346,8 +346,10 @@ int sampling_restart(struct sampling *g, struct err *e)
 		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
 			;
 	paced_next_iteration(&g->paced);
-	if (g->plan->target.has_runs)
+	if (g->plan->target.has_runs) {
 		surveyor_add_command(&g->surveyor);
+		surveyor_add_programs(&g->surveyor);
+	}
 	rc = drop_earlier(g, e);
 	seen_renew(&g->seen); /* after the last records from before the gap */
 	if (g->seen.is_on && g->plan->target.is_command && !g->plan->target.has_runs)

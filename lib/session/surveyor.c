@@ -103,6 +103,16 @@ static int survey_kernel(struct surveyor *s)
 	return rc;
 }
 
+void surveyor_add_programs(struct surveyor *s)
+{
+	const struct survey_config config = {
+	    .root = &s->plan->host->root, .wants_programs = true, .records = add_records, .arg = s};
+	struct survey_result ignored;
+
+	if (samples_kernel(s->plan))
+		(void)survey_run(&config, &ignored); /* without it some have no names */
+}
+
 static int add_build_id(struct surveyor *s, const struct survey_identify_answer *a)
 {
 	const struct survey_identify_question *q = &s->question;

@@ -50,6 +50,8 @@ int surveyor_init(struct surveyor *s, const struct plan *plan, struct common *co
 		  struct notes *notes);
 void surveyor_fini(struct surveyor *s);
 
+/* Stores the BPF programs that are loaded now, as those of a run are. Any thread. */
+void surveyor_add_programs(struct surveyor *s);
 /* Stores the command line of the process that the session starts next, if it starts one. */
 void surveyor_add_command(const struct surveyor *s);
 /* Starts the thread with that niceness. 0 or -errno. */

@@ -560,6 +560,8 @@ int survey_run(const struct survey_config *c, struct survey_result *out)
 		if (!is_over(s)) /* kallsyms contains programs too, with fewer details */
 			survey_symbols(s, !has_programs);
 	}
+	if (c->wants_programs && !is_over(s))
+		(void)survey_programs(s);
 	if (c->wants_tasks && !is_over(s))
 		survey_processes(s);
 	write_note(s, s->result.note, sizeof(s->result.note));

@@ -44,6 +44,7 @@ struct survey_at {
 struct survey_config {
 	const struct root *root; /* of /proc */
 	bool wants_kernel;       /* symbols and BPF programs, before the tasks */
+	bool wants_programs;     /* BPF programs alone */
 	bool wants_tasks;
 	/* Where an earlier survey blocked: continue after it, skipping these files. NULL: start at
 	 * the beginning. */

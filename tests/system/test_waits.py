@@ -354,6 +354,18 @@ def check_runs(folder):
     assert len(cells) == 3 and all(int(c["value"]) >= 4 * 15 for c in cells), cells
 
 
+def check_programs_of_runs(folder):
+    """Programs are loaded for each run, here at other addresses, since others load some, too: they have their names,
+    so that no wait stands in them."""
+    program = build(folder)
+    script = f"for i in 1 2 3 4 5 6 7 8 9; do {CPUPERF} --quiet=2 -e sched:wakeups -o {folder}/other -- sleep 0.1; done"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as others:
+        measure(folder, "sched:off_cpu_time@100000", program, options=["-g", "-r", "5"])
+        others.wait()
+    stacks = list(weights(folder, "off_cpu_time"))
+    assert stacks and not any(re.search(r"bpf_trace_run|__traceiter_", s) for s in stacks), stacks
+
+
 def check_runs_alone(folder):
     """What outlives one run is not counted in the next: two processes wait in the third, not four."""
     run(CPUPERF, "--event=sched:off_cpu_time", "--runs=3", "--", "sh", "-c", "sleep 5 & exec sleep 0.7",
