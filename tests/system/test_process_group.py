@@ -117,7 +117,8 @@ PARENT = """
 import os, sys
 sys.stdin.readline()
 for i in range(4):
-    pid = os.posix_spawn("/bin/sh", ["sh", "-c", sys.argv[1]], os.environ)
+    # the last one is there for some readings
+    pid = os.posix_spawn("/bin/sh", ["sh", "-c", f"{sys.argv[1]};" * (10 if i == 3 else 1)], os.environ)
     if i == 3:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         print("ended", flush=True)
