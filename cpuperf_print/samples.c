@@ -26,6 +26,7 @@
 
 enum {
 	CLEARLY_SHORT_PERCENT = 98,
+	NOTABLY_SHORT_PERCENT = 90,
 	CLEARLY_LONG_PERCENT = 110,
 	MAX_MISSING_BYTES = 4096,
 	MAX_STACKS_BYTES = 4096,
@@ -111,13 +112,15 @@ static double excluded_ns(const struct job *j, const struct report_stats *stats,
 	return rate > 0 ? notable_rest(&s->excluded, &s->sampled, rate) : 0;
 }
 
-/* Of a sum of states the clock's samples are compared alone: what they miss may be little of it. */
+/* Of a sum of states the clock's samples are compared alone: what they miss may be little of it, if
+ * it is not much of the time on CPU. */
 static bool is_little(const struct job *j, const struct report_event_stats *s)
 {
 	double missing = (double)s->sampled.expected - (double)s->sampled.received;
 	double all = (double)s->counted.weight + (double)s->omitted.weight + missing;
 
-	return j->adds_states && 100 * (all - missing) >= CLEARLY_SHORT_PERCENT * all;
+	return j->adds_states && 100 * (all - missing) >= CLEARLY_SHORT_PERCENT * all &&
+	       100 * sampled_coverage(&s->sampled) >= NOTABLY_SHORT_PERCENT;
 }
 
 bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
@@ -141,8 +144,8 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 	}
 	if (s->is_short && coverage >= 0 && 100 * coverage < CLEARLY_SHORT_PERCENT &&
 	    !is_little(j, s)) {
-		buf_printf(b, "%s%s %% of the expected samples", separator,
-			   DECIMAL(100 * coverage, 1));
+		buf_printf(b, "%s%s %% of the expected samples%s", separator,
+			   DECIMAL(100 * coverage, 1), j->adds_states ? " on CPU" : "");
 		separator = ", ";
 	}
 	if (is_overstated(&s->sampled)) {

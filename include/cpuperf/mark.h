@@ -201,9 +201,10 @@ struct cpuperf_mark_thread {
 	uint32_t is_busy;
 	uint32_t pause; /* marks to skip before a slot is looked for again */
 	uint32_t depth; /* CPUPERF_MARK_DEPTH_0 and the beginnings less the ends */
+	uint32_t low;   /* the least that it was */
 	int32_t counters;
 	uint32_t nr_counts, chance, random;
-	uint64_t counted;  /* bit i: the open region of depth i */
+	uint64_t counted;  /* bit i: the open region of depth low + i */
 	const char *pages; /* of the counters, one after the other; NULL: read(2) reads them */
 	size_t page_bytes;
 };
@@ -734,7 +735,7 @@ CPUPERF_MARK_RARE int cpuperf_mark_take_slot(struct cpuperf_mark_state *state,
 		t->head = slot->head;
 		t->tail = slot->tail;
 		t->clock = h->clock;
-		t->depth = CPUPERF_MARK_DEPTH_0;
+		t->depth = t->low = CPUPERF_MARK_DEPTH_0;
 		t->counted = 0;
 		if (h->has_hello)
 			cpuperf_mark_greet(state, t, i);
@@ -974,8 +975,10 @@ static inline uint32_t cpuperf_mark_nest(struct cpuperf_mark_thread *t, uint32_t
 {
 	if (kind <= CPUPERF_MARK_BEGIN_NUMBER)
 		return t->depth++;
-	if (kind == CPUPERF_MARK_END_REGION)
-		t->depth--;
+	if (kind == CPUPERF_MARK_END_REGION && --t->depth < t->low) {
+		t->low = t->depth; /* nothing is open that began here */
+		t->counted = 0;
+	}
 	return t->depth;
 }
 
@@ -1023,7 +1026,7 @@ static inline int cpuperf_mark_has_value(uint32_t kind)
 static inline int cpuperf_mark_is_counted(struct cpuperf_mark_thread *t, uint32_t kind,
 					  uint32_t depth)
 {
-	uint32_t at = depth - CPUPERF_MARK_DEPTH_0;
+	uint32_t at = depth - t->low;
 	uint64_t bit = at < CPUPERF_MARK_MAX_COUNTED_DEPTH ? (uint64_t)1 << at : 0;
 
 	if (kind == CPUPERF_MARK_END_REGION)
@@ -1154,8 +1157,10 @@ CPUPERF_MARK_OFTEN void cpuperf_mark_write_value(uint32_t kind, uint64_t *site, 
 #define CPUPERF_MARK_SITE_VALUE(kind, name, value)                                                 \
 	do {                                                                                       \
 		static uint64_t cpuperf_mark_site;                                                 \
+		const int64_t cpuperf_mark_number = (value); /* also while off */                  \
 		if (CPUPERF_MARK_IS_ON)                                                            \
-			cpuperf_mark_write_value(kind, &cpuperf_mark_site, name, value);           \
+			cpuperf_mark_write_value(kind, &cpuperf_mark_site, name,                   \
+						 cpuperf_mark_number);                             \
 	} while (0)
 #define CPUPERF_MARK_CALL(kind, name)                                                              \
 	(CPUPERF_MARK_IS_ON ? cpuperf_mark_write(kind, NULL, name) : (void)0)

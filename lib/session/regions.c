@@ -145,15 +145,17 @@ static uint32_t read_status(const struct root *root, uint32_t pid, const char *k
 	return at ? (uint32_t)strtoul(at + strlen(key), NULL, 10) : 0;
 }
 
-/* A process that was set, or is below one: what it inherited made it connect. */
+/* A process that was set, or the command, or one below them: what it inherited made it connect. */
 static bool may_connect(void *arg, uint32_t pid)
 {
 	struct session_regions *r = arg;
+	const struct plan_target *t = &r->plan->target;
 	bool found = false;
 
 	for (int i = 0; i < MAX_ANCESTORS && pid > 1 && !found; i++) {
 		pthread_mutex_lock(&r->marked_lock);
-		found = marked_has(&r->marked, pid);
+		found = marked_has(&r->marked, pid) ||
+			(t->is_command && t->nr_ids && (pid_t)pid == t->ids[0]);
 		pthread_mutex_unlock(&r->marked_lock);
 		pid = read_status(r->marked.root, pid, "\nPPid:");
 	}

@@ -420,5 +420,7 @@ void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)
 		event->flags |= how->flags;
 		event->stack_bytes = how->stack_bytes;
 		event->is_aggregated = how->is_aggregated && check_may_aggregate(event);
+		if (event->is_aggregated)
+			event->max_frequency = 0;
 	}
 }

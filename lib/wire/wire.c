@@ -203,7 +203,7 @@ static int serve_object(struct wire *w, int fd, uint32_t pid)
 	int file = -1, rc;
 
 	if (w->nr == MAX_MEMORIES)
-		return -EAGAIN;
+		return -ENOSPC;
 	c = MEM_ADD(w->connections, w->nr, w->room);
 	if (!c)
 		return -ENOMEM;

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import subprocess
 
 from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
 
@@ -58,6 +59,53 @@ def check_descriptors_closed_by_the_program(folder):
     assert int(inner["calls"]) == 200 and int(inner[PAGES + "_calls"]) == 100, inner
     assert said in done.stderr, done.stderr
     assert said in output(PRINT, f"{folder}/s", "--report=regions")
+
+
+ATTACHED = r"""
+#include <cpuperf/mark.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+int main(void)
+{
+	struct timespec t = {.tv_nsec = 5000000};
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		CPUPERF_BEGIN("request");
+		for (int i = 0; i < 3; i++) {
+			CPUPERF_BEGIN("step");
+			char *p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			*p = 1;
+			munmap(p, 4096);
+			nanosleep(&t, 0);
+			CPUPERF_END;
+		}
+		CPUPERF_END;
+	}
+}
+"""
+
+
+def check_attached_within_regions(folder):
+    """A program that is measured from within its regions ends what nobody saw begin; what begins later is counted."""
+    with open(f"{folder}/a.c", "w", encoding="ascii") as f:
+        f.write(ATTACHED)
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/a", f"{folder}/a.c")
+    with subprocess.Popen([f"{folder}/a"], stdout=subprocess.PIPE, text=True) as p:
+        try:
+            assert p.stdout.readline() == "ready\n"
+            for _ in range(3):
+                run(CPUPERF, "--regions", "--region-counts=page_faults", "--event=page_faults", f"--pid={p.pid}",
+                    "--duration=1s", "-o", f"{folder}/s")
+                found = rows(folder)
+                for path, faults in (("request", 3), ("request > step", 1)):
+                    row = found[path]
+                    assert int(row["calls"]) > 5, found
+                    assert int(row[PAGES + "_calls"]) >= int(row["calls"]) - 4, row
+                    assert abs(float(row[PAGES + "_per_call"]) - faults) < 0.5, row
+        finally:
+            p.kill()
 
 
 def check_chance(folder):

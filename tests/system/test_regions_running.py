@@ -266,5 +266,17 @@ def check_another_user(folder):
         assert leftovers(p.pid) == 0
 
 
+def check_command_of_another_user(folder):
+    """What root measures may become another user, as by su: it connects since the command is its ancestor."""
+    if os.geteuid():
+        print("skip: a command of another user: needs root")
+        return
+    os.chmod(folder, 0o755)
+    drop = ("setpriv", "--reuid=65532", "--regid=65532", "--clear-groups")
+    run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--", "sh", "-c", '"$@"; true', "sh", *drop, build(folder),
+        env={"IS_SHORT": "1"})
+    expect_work(folder)
+
+
 need_sampling()
 run_checks(globals(), everybody=True)

@@ -467,8 +467,10 @@ TEST(callgraphs)
 	struct spec s;
 
 	parsed(&s, PAIR);
+	s.events[1].max_frequency = 7;
 	for (const struct spec_callgraph *how = spec_callgraphs; how->name; how++) {
 		spec_set_callgraph(&s, how);
+		assert_int_equal(s.events[1].max_frequency, how->is_aggregated ? 0 : 7);
 		assert_int_equal(s.events[0].flags, SPEC_OS | SPEC_USER);
 		assert_int_equal(s.events[1].flags, SPEC_OS | SPEC_USER | how->flags);
 		assert_int_equal(s.events[1].stack_bytes, how->stack_bytes);

@@ -142,10 +142,13 @@ TEST(nothing_is_written_or_connected_while_off)
 {
 	struct wire *w = open_wire();
 	struct wire_totals totals;
+	int nr = 0;
 
 	cpuperf_mark_state_2.on = 0;
 	CPUPERF_BEGIN("x");
+	CPUPERF_INT("n", ++nr);
 	CPUPERF_END;
+	assert_int_equal(nr, 1); /* what measures changes nothing */
 	totals = close_wire(w);
 	assert_int_equal(all.nr, 0);
 	assert_int_equal(totals.connections, 0);
@@ -695,6 +698,27 @@ TEST(an_old_header_is_refused)
 	totals = close_wire(w);
 	assert_int_equal(totals.old, 2);
 	assert_int_equal(totals.connections + totals.refused, 0);
+}
+
+/* Beyond the limit a connection is refused at once, and is not taken for an old one. */
+TEST(more_objects_than_there_is_room_for)
+{
+	enum { ROOM = 1024 };
+	struct wire *w = open_wire();
+	const struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_MEMORY, 0, 0, 0};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+	struct wire_totals totals;
+
+	for (int i = 0; i < ROOM; i++) {
+		assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, fds), 1);
+		close(fds[0]);
+	}
+	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, fds), -ECONNREFUSED);
+	totals = close_wire(w);
+	assert_int_equal(totals.connections, ROOM);
+	assert_int_equal(totals.refused, 1);
+	assert_int_equal(totals.old, 0);
 }
 
 static uint32_t nr_gave_up;
