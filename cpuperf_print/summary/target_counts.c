@@ -84,6 +84,8 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 	}
 	layout_cell(l, RUNNING);
 	put_scope(s, column, &l->text);
+	if (sum->nr_partial && c->scope == EVENT_SCOPE_THINGS)
+		buf_adds(&l->text, " (at least: what ended after its last reading is missing)");
 	layout_cell(l, SCOPE);
 }
 

@@ -45,7 +45,7 @@ with open("{folder}/tids", "w") as f:
     print(os.getpid(), *(t.native_id for t in others), file=f)
 subprocess.run(["sh", "{folder}/a11"])
 """)
-    run(CPUPERF, "--quiet", "--frequency=4000", "--", "sh", f"{folder}/root",
+    run(CPUPERF, "--quiet", "--event=cpu_clock@4000Hz,task_clock", "--callgraph=dwarf", "--", "sh", f"{folder}/root",
         cwd=folder, env={"D": folder})
     pids = {}
     for name in TREE:

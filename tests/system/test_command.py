@@ -652,11 +652,19 @@ def functions(lines):
     return [line for line in lines if re.match(r" *[\d.]+ % ± ", line)]
 
 
+PLACES = "".join(f"""
+__attribute__((noinline)) static void nap_{i}(void) {{ usleep(60000); __asm__ volatile(""); }}
+__attribute__((noinline)) static void run_{i}(void) {{ for (volatile int i = 0; i < 3000000; i++); }}""" for i in range(12))
+
+
 def check_states_in_turn(folder):
-    """The answer's functions are printed state by state; half of them ran on a CPU, though sleeps took most of the
-    time. All of them add up to the time of all threads."""
-    script = f"sleep 1 & sleep 1 & sleep 1 & {SPIN % 100000}; wait"
-    lines = measure(folder, "sh", "-c", script).stderr.splitlines()
+    """The answer's functions are printed state by state; half of them ran on a CPU, though each of twelve sleeps took
+    longer. All of them add up to the time of all threads."""
+    with open(f"{folder}/places.c", "w", encoding="ascii") as f:
+        f.write("#include <unistd.h>\n" + PLACES + "int main(void) {" +
+                "".join(f"nap_{i}(); run_{i}();" for i in range(12)) + "}")
+    run("cc", "-O1", "-o", f"{folder}/places", f"{folder}/places.c")
+    lines = measure(folder, f"{folder}/places").stderr.splitlines()
     states = [m[1] for line in functions(lines) for m in [re.search(r"  (on CPU|waiting for a CPU|blocked)  ", line)] if m]
     if "blocked" not in states:
         print("skip: states in turn: waits are not measured here", flush=True)
@@ -667,8 +675,9 @@ def check_states_in_turn(folder):
     rest = re.search(r"^… \d+ more: ([\d.]+) %", "\n".join(lines), re.M)
     assert abs(sum(shares) + float(rest[1]) - 100) < 0.2, lines
     table = output(PRINT, "--quiet", "--report=flat", "--output-format=csv", FOLDER, cwd=folder)
-    row = next(r for r in csv.DictReader(io.StringIO(table, newline="")) if "sleep" in r["function"] and int(r["self_count"]))
-    assert row["event"] in ("off_cpu_time", "run_queue_time"), row
+    assert any(re.search(r"  blocked +sleep +places +nap_\d+$", line) for line in lines), lines
+    assert any(r["event"] == "off_cpu_time" and "sleep" in r["function"] and int(r["self_count"])
+               for r in csv.DictReader(io.StringIO(table, newline=""))), table
 
 
 def check_one_screen(folder):

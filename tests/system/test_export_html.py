@@ -699,9 +699,9 @@ def check_states(folder):
             f["weight"][0] / whole["weight"][0] for f in divided), (whole, divided)
         assert len({color for color, _ in whole["parts"]}) == len(divided), whole
         x, y, _, _ = page.box("#graph")
-        at = x + whole["left"] + 3
+        at = x + whole["left"]
         for color, share in whole["parts"]:
-            drawn = pixels(page, at, y + whole["top"] + 3, 1, 1)[0][0]
+            drawn = pixels(page, at + share * whole["width"] / 2, y + whole["top"] + 3, 1, 1)[0][0]
             assert share * whole["width"] < 8 or max(abs(a - b) for a, b in zip(drawn, rgb(color))) <= 2, (drawn, color)
             at += share * whole["width"]
         assert len({color for color, share in frame(page, "rest")["parts"] if share > 0.5}) == 1

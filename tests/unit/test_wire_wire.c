@@ -169,7 +169,7 @@ TEST(threads_have_slots_of_their_own)
 	static char names[NR][8];
 	struct wire *w = open_wire();
 	struct wire_totals totals;
-	size_t nr_of[NR] = {0};
+	size_t nr_of[NR] = {0}, nr = 0;
 	pthread_t thread[NR];
 
 	for (int i = 0; i < NR; i++) {
@@ -184,10 +184,11 @@ TEST(threads_have_slots_of_their_own)
 
 		if (m->kind == CPUPERF_MARK_BEGIN)
 			nr_of[all.names[m->name][1] - '0']++;
+		nr += m->kind != WIRE_THREAD_END; /* of one whose first mark was lost */
 	}
 	/* what threads mark while another one connects is lost, and counted */
-	assert_int_equal(all.nr + all.lost + totals.missed, NR * 2000);
-	assert_int_equal(totals.marks, all.nr);
+	assert_int_equal(nr + all.lost + totals.missed, NR * 2000);
+	assert_in_range(totals.marks, nr, all.nr);
 	assert_int_equal(totals.lost, all.lost);
 	for (int i = 0; i < NR && !all.lost && !totals.missed; i++)
 		assert_int_equal(nr_of[i], 1000);
@@ -700,23 +701,26 @@ TEST(an_old_header_is_refused)
 	assert_int_equal(totals.connections + totals.refused, 0);
 }
 
-/* Beyond the limit a connection is refused at once, and is not taken for an old one. */
+/* Beyond the limit, or that of descriptors, a connection is refused at once, and is not taken for
+ * an old one. */
 TEST(more_objects_than_there_is_room_for)
 {
 	enum { ROOM = 1024 };
 	struct wire *w = open_wire();
 	const struct cpuperf_mark_hello hello = {
 	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_MEMORY, 0, 0, 0};
-	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS], rc;
 	struct wire_totals totals;
+	uint32_t nr = 0;
 
-	for (int i = 0; i < ROOM; i++) {
-		assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, fds), 1);
+	while ((rc = cpuperf_mark_ask(wire_number(w), &hello, fds)) == 1) {
 		close(fds[0]);
+		nr++;
 	}
-	assert_int_equal(cpuperf_mark_ask(wire_number(w), &hello, fds), -ECONNREFUSED);
+	assert_int_equal(rc, -ECONNREFUSED);
+	assert_in_range(nr, 100, ROOM);
 	totals = close_wire(w);
-	assert_int_equal(totals.connections, ROOM);
+	assert_int_equal(totals.connections, nr);
 	assert_int_equal(totals.refused, 1);
 	assert_int_equal(totals.old, 0);
 }
