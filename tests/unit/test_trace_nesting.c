@@ -82,7 +82,7 @@ TEST(depths_have_16_bits)
 
 TEST(limits)
 {
-	for (uint16_t i = 0; i < NESTING_MAX; i++)
+	for (uint32_t i = 0; i < NESTING_MAX; i++)
 		begin(0, i, i);
 	assert_int_equal(nesting_begin(&n, 0, NESTING_MAX), NESTING_MAX);
 	assert_int_equal(nesting_push(&n, 0), -ENOSPC);
