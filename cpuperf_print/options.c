@@ -214,8 +214,8 @@ static const struct opt_row rows[] = {
      .section = "Which samples",
      .help =
 	 "Only what happened within a region that the program marked (cpuperf/mark.h) and whose "
-	 "name, or path (\"request > parse\"), matches GLOB; other regions may lie between. A "
-	 "wait belongs to the region in which it began. May be repeated.",
+	 "name, or whole path (\"request > parse\"), matches GLOB (\"request > *lex\": with any "
+	 "between them). A wait belongs to the region in which it began. May be repeated.",
      .set = opt_add_string,
      .offset = AT(regions)},
     {.name = "subtract-marks",
