@@ -25,7 +25,8 @@
  *     cpuperf_thread_name(text)            names this thread
  *     cpuperf_pause(), cpuperf_resume()    samples of the process between them are left out
  *     cpuperf_pause_thread(), cpuperf_resume_thread()  the same for this thread
- *     (one resume ends all pauses; a pause of the process lasts over exec; a child by fork has none)
+ *     (one resume ends all pauses; a pause of the process lasts over exec; a child by fork has
+ * none)
  *
  * Names have at most CPUPERF_MARK_MAX_NAME bytes; longer ones are cut. Everything may be called
  * from any thread and from signal handlers; a mark in a handler that interrupts a mark of the same
