@@ -34,11 +34,12 @@ static inline uint64_t wait_word_weight(uint64_t word, uint64_t mean_ns)
 {
 	const uint64_t ns = word & ((UINT64_C(1) << WAIT_NS_BITS) - 1);
 	const unsigned int level = wait_word_level(word);
-	double weight = (double)wait_weight(ns, mean_ns);
+	const uint64_t whole = wait_weight(ns, mean_ns);
+	double weight;
 
 	if (!level || !mean_ns)
-		return wait_weight(ns, mean_ns);
-	weight *= (double)(1 << WAIT_KEPT_BITS) / wait_kept(ns, mean_ns, level);
+		return whole;
+	weight = (double)whole * (1 << WAIT_KEPT_BITS) / wait_kept(ns, mean_ns, level);
 	return weight < 0x1p64 ? (uint64_t)(weight + 0.5) : UINT64_MAX;
 }
 
