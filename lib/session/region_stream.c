@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 1000000000 };
+enum { LOOK_NS = 1000000000, MAX_AHEAD = 4096 };
 
 struct waiting_mark {
 	struct wire_mark mark;
@@ -30,6 +30,11 @@ struct stream_thread {
 	uint32_t pid, tid;     /* key */
 	struct nested *nested; /* owned */
 };
+
+static bool is_begin(const struct wire_mark *m)
+{
+	return m->kind == TRACE_MARK_BEGIN || m->kind == TRACE_MARK_BEGIN_NUMBER;
+}
 
 static bool is_there(uint32_t pid, uint32_t tid)
 {
@@ -122,6 +127,28 @@ static void forget(struct region_stream *s)
 	s->threads = left;
 }
 
+/* Among the marks that wait: later ones are not known. */
+static bool gets_to(void *arg, size_t object, int64_t depth)
+{
+	const struct region_stream *s = arg;
+	const struct waiting_mark *now = &s->waiting[s->at];
+	const struct nested *n = s->nested;
+	int64_t at = n->objects[object].depth;
+
+	for (size_t i = s->at + 1; i < s->nr && i - s->at <= MAX_AHEAD; i++) {
+		const struct waiting_mark *w = &s->waiting[i];
+		bool is_end = w->mark.kind == TRACE_MARK_END;
+
+		if (w->pid != now->pid || w->tid != now->tid || w->object != n->numbers[object] ||
+		    (!is_end && !is_begin(&w->mark)))
+			continue;
+		at += nesting_deeper(at, w->mark.depth) + !is_end;
+		if (is_end && at <= depth)
+			return true;
+	}
+	return false;
+}
+
 static struct stream_thread *find_thread(struct region_stream *s, uint32_t pid, uint32_t tid)
 {
 	const struct stream_thread key = {.pid = pid, .tid = tid};
@@ -162,6 +189,9 @@ static void pass_mark(struct region_stream *s, const struct waiting_mark *w)
 
 	if (!t)
 		return;
+	s->nested = t->nested;
+	n->gets_to = gets_to;
+	n->arg = s;
 	t->nested->has_marks = true;
 	t->nested->last_ns = m.time_ns;
 	switch (m.kind) {
@@ -212,8 +242,8 @@ void region_stream_pass(struct region_stream *s, uint64_t until_ns)
 	s->has_forgotten = false;
 	order_sort(s->waiting, s->nr, sizeof(*s->waiting), compare);
 	nr = ORDER_FIRST(i, s->nr, s->waiting[i].mark.time_ns > until_ns);
-	for (size_t i = 0; i < nr; i++)
-		pass_mark(s, &s->waiting[i]);
+	for (s->at = 0; s->at < nr; s->at++)
+		pass_mark(s, &s->waiting[s->at]);
 	s->nr -= nr;
 	if (s->nr)
 		memmove(s->waiting, s->waiting + nr, s->nr * sizeof(*s->waiting));

@@ -1,8 +1,8 @@
 /*
  * The marks of threads while they are recorded: in order of time, whichever object wrote them, and
- * nested as reports nest them, but without a look at what follows (trace/nesting.h). Memory and
- * work are bounded: beyond a limit, marks are in the order in which they came, or omitted. Not
- * thread-safe.
+ * nested as reports nest them, but with a look at those marks alone that were added
+ * (trace/nesting.h). Memory and work are bounded: beyond a limit, marks are in the order in which
+ * they came, or omitted. Not thread-safe.
  */
 #ifndef SESSION_REGION_STREAM_H
 #define SESSION_REGION_STREAM_H
@@ -29,6 +29,8 @@ struct region_stream {
 	struct dict threads;
 	struct waiting_mark *waiting; /* owned */
 	size_t nr, room;
+	size_t at;                   /* the mark that is passed */
+	const struct nested *nested; /* of its thread */
 	uint64_t looked_ns;
 	bool has_forgotten; /* in this pass, and it made little room */
 };

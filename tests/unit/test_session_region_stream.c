@@ -134,3 +134,35 @@ TEST(marks_beyond_the_limit)
 		ADD(5, 1, {10, 0, 1, TRACE_MARK_PAUSE, 0});
 	assert_int_equal(s.nr, 1);
 }
+
+/* Regions of two objects that overlap: the first end is that of the inner one if the other object
+ * ends the outer one, as far as that mark is known. Else what is inside was left open. */
+TEST(ends_of_two_objects_cross)
+{
+	static const struct {
+		uint64_t until_ns;
+		const char *seen;
+	} cases[] = {
+	    {UINT64_MAX, "(5:0@10 (5:1@20 )5:1@30 )5:0@40 "},
+	    {35, "(5:0@10 (5:1@20 )5:1@30 )5:0@30 "},
+	};
+
+	for (size_t i = 0; i < ARRAY_NR(cases); i++) {
+		ADD(5, 1, {10, 0, 1, B, 0});
+		ADD(5, 2, {20, 0, 1, B, 0});
+		ADD(5, 1, {30, 0, 0, E, 0});
+		region_stream_pass(&s, cases[i].until_ns == 35 ? 35 : 29);
+		ADD(5, 2, {40, 0, 0, E, 0});
+		region_stream_pass(&s, UINT64_MAX);
+		expect(cases[i].seen);
+	}
+}
+
+/* What another object began inside is not ended later. */
+TEST(left_open_by_another_object)
+{
+	ADD(5, 1, {10, 0, 1, B, 0}, {30, 0, 0, E, 0}, {40, 0, 1, B, 0}, {50, 0, 0, E, 0});
+	ADD(5, 2, {20, 0, 1, B, 0}, {45, 0, 1, B, 1}, {48, 0, 0, E, 1});
+	region_stream_pass(&s, UINT64_MAX);
+	expect("(5:0@10 (5:1@20 )5:1@30 )5:0@30 (5:0@40 (5:1@45 )5:1@48 )5:0@50 ");
+}
