@@ -60,11 +60,12 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 
 		if (!o->overrides[key])
 			continue;
-		snprintf(name, sizeof(name), "%s", key_rows[key].name);
+		snprintf(name, sizeof(name), "%s", key_option(&key_rows[key]));
 		for (char *p = name; *p; p++)
 			*p = *p == '_' ? '-' : *p;
 		source = opt_origin(cpuperf_options(), name, o->overrides[key], origin);
-		one = spec_override(spec, key_rows[key].name, o->overrides[key], source, &e);
+		one =
+		    spec_override(spec, key_option(&key_rows[key]), o->overrides[key], source, &e);
 		if (one == 0 && strcmp(key_rows[key].name, "model_name") == 0)
 			one = check_model(spec, source, &e);
 		slot = one ? err_list_add(errs) : NULL;
@@ -418,7 +419,7 @@ static int measure_plan(struct plan *plan, const struct options *o)
 	struct err e = {0};
 	int status;
 
-	if (plan->spec->has_regions && t->cgroups.nr) {
+	if (plan->spec->regions.is_wanted && t->cgroups.nr) {
 		err_set(&e, -EINVAL, "regions of a control group cannot be received");
 		err_hint(&e, "use --pid, --comm, a command, or the machine");
 		return fail(EXIT_FAILED, &e);

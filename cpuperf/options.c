@@ -348,10 +348,11 @@ static int set_override(const struct opt_row *row, const char *value, void *targ
 /* Key "buffer_size_in_mb" becomes option "buffer-size-in-mb". */
 static void make_override(size_t key, char name[MAX_NAME], struct opt_row *out)
 {
-	size_t len = strlen(key_rows[key].name);
+	const char *from = key_option(&key_rows[key]);
+	size_t len = strlen(from);
 
 	for (size_t i = 0; i < len && i + 1 < MAX_NAME; i++)
-		name[i] = key_rows[key].name[i] == '_' ? '-' : key_rows[key].name[i];
+		name[i] = from[i] == '_' ? '-' : from[i];
 	*out = (struct opt_row){.name = name,
 				.letter = key_rows[key].letter,
 				.arg = OPT_REQUIRED,
@@ -392,7 +393,8 @@ const struct opt_table *cpuperf_options(void)
 		return &table;
 	memcpy(rows, before, sizeof(before));
 	for (size_t key = 0; key < key_nr_rows && key < OPTIONS_MAX_OVERRIDES; key++)
-		if (key_rows[key].level == KEY_SPEC && key_rows[key].metavar)
+		if (key_find_option(key_option(&key_rows[key])) == &key_rows[key] &&
+		    key_rows[key].metavar)
 			make_override(key, names[key], &rows[nr++]);
 	memcpy(rows + nr, after, sizeof(after));
 	table.nr_rows = nr + NR_AFTER;

@@ -90,7 +90,7 @@ int settle_target(const struct options *o, struct spec *spec, struct err *e)
 	if (o->no_children)
 		t->has_children = false;
 	t->waits_for_children |= o->wait_children;
-	spec->has_regions |= o->regions;
+	spec->regions.is_wanted |= o->regions;
 	if (o->save_spec && o->command_argv && !t->command.nr)
 		return err_set(e, -EINVAL, "--save-spec: the command is too long, or not UTF-8");
 	if (t->has_children || o->command || t->command.nr || t->pids.nr || t->comms.nr)

@@ -308,7 +308,7 @@ static int check_group(struct api_whom *w, const struct spec *spec, struct cpupe
 
 	if (w->flags)
 		return api_fail_use(e, -EINVAL, "flags: a control group has no children", NULL);
-	if (spec->has_regions)
+	if (spec->regions.is_wanted)
 		return api_fail_use(e, -EINVAL, "regions of a control group cannot be received",
 				    "measure its processes");
 	if (fstatfs(w->id, &fs) || fs.f_type != CGROUP2)

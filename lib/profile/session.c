@@ -174,7 +174,7 @@ static int read_facts(struct profile_session *s)
 	s->facts.nr_events = s->events.nr;
 	s->facts.is_sampling = nr_sampled(&s->events) > 0;
 	s->facts.has_regions =
-	    s->has_info && strstr(s->info.info.spec_json, "\"regions\":true") != NULL;
+	    s->has_info && strstr(s->info.info.spec_json, "\"regions\":") != NULL;
 	return rc;
 }
 

@@ -76,7 +76,7 @@ static void add_event(struct region_counts *c, const struct plan_event *p, struc
 
 static int find_event(struct region_counts *c, const char *name, struct group *trial, struct err *e)
 {
-	const struct spec_pos *pos = &c->plan->spec->region_counts_pos; /* none, of an option */
+	const struct spec_pos *pos = &c->plan->spec->regions.counts_pos; /* none, of an option */
 	const char *source = pos->line ? c->plan->spec->source : "";
 	for (size_t i = 0; i < c->plan->nr_events; i++) {
 		const struct plan_event *p = &c->plan->events[i];
@@ -89,12 +89,12 @@ static int find_event(struct region_counts *c, const char *name, struct group *t
 		}
 		if (p->set == PLAN_NO_SET || p->set == PLAN_ALONE)
 			return err_set_at(e, -EINVAL, source, pos->line, pos->column,
-					  "region_counts: \"%s\" does not count a thread", name);
+					  "regions.counts: \"%s\" does not count a thread", name);
 		add_event(c, p, trial);
 		return 0;
 	}
 	err_set_at(e, -EINVAL, source, pos->line, pos->column,
-		   "region_counts: no event of the session is \"%s\"", name);
+		   "regions.counts: no event of the session is \"%s\"", name);
 	err_hint(e, "name it in events, too: its counts are those of the whole session");
 	return -EINVAL;
 }
@@ -107,7 +107,7 @@ static void close_group(struct group *g)
 
 int region_counts_init(struct region_counts *c, const struct plan *plan, struct err *e)
 {
-	const struct spec_list *list = &plan->spec->region_counts;
+	const struct spec_list *list = &plan->spec->regions.counts;
 	struct group trial = {.nr = 0};
 	int rc = 0;
 

@@ -199,7 +199,7 @@ static void close_counters(void *arg, void *counters)
 int session_regions_open(struct session_regions *r, const struct plan *plan, struct common *common,
 			 struct err *e)
 {
-	uint64_t every = plan->spec->region_counts_every;
+	uint64_t every = plan->spec->regions.every;
 	int rc = region_counts_init(&r->counts, plan, e);
 	const struct wire_config config = {
 	    .arg = r,

@@ -249,7 +249,7 @@ int sampling_prepare_files(struct sampling *g, struct err *e)
 	}
 	session_output_set_shorten(g->recorder->output, shorten, &g->common);
 	return common_prepare(&g->common, g->recorder, level, e)
-		   ?: g->plan->spec->has_regions
+		   ?: g->plan->spec->regions.is_wanted
 		      ? session_regions_open(&g->regions, g->plan, &g->common, e)
 		      : 0;
 }

@@ -385,9 +385,9 @@ int spec_check(const struct spec *s, struct err_list *errs)
 		err_hint(
 		    diag_at(errs, s->source, s->flight_pos, "flight_recorder: no event is sampled"),
 		    "set a rate or a frequency on one: -e software:cpu_clock@997Hz");
-	if (s->region_counts.nr && !s->has_regions)
-		err_hint(diag_at(errs, s->source, s->region_counts_pos,
-				 "region_counts: no regions are received"),
+	if (s->regions.counts.nr && !s->regions.is_wanted) /* of an option */
+		err_hint(diag_at(errs, s->source, s->regions.counts_pos,
+				 "--region-counts: no regions are received"),
 			 "--regions, or \"regions\": true");
 	for (const struct spec_event *e = s->events; s->flight.span_ns && e < events_end(s); e++)
 		if (e->flags & SPEC_TIMEBASE)

@@ -150,7 +150,7 @@ void diag_wanted(const struct key_row *row, char *buf, size_t size)
 		break;
 	case KEY_DEFAULTS:
 	case KEY_OBJECT:
-		snprintf(buf, size, "an object");
+		snprintf(buf, size, "%san object", row->is_switch ? "true, false or " : "");
 		break;
 	case KEY_EVENTS:
 		snprintf(buf, size, "an array of events");

@@ -37,6 +37,7 @@ static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 #define TARGET_FIELD(f)   .level = KEY_TARGET, .offset = offsetof(struct spec_target, f)
 #define FLIGHT_FIELD(f)   .level = KEY_FLIGHT, .offset = offsetof(struct spec_flight, f)
 #define RETAIN_FIELD(f)   .level = KEY_RETAIN, .offset = offsetof(struct spec_retain, f)
+#define REGIONS_FIELD(f)  .level = KEY_REGIONS, .offset = offsetof(struct spec_regions, f)
 #define REMOVED_FIELD(f)  .level = KEY_REMOVED, .offset = offsetof(struct cpsession_removed, f)
 #define METRIC_FIELD(f)   .level = KEY_METRIC, .offset = offsetof(struct spec_metric, f)
 #define SESSION_FIELD(f)  .level = KEY_SESSION, .offset = offsetof(struct cpsession, f)
@@ -223,10 +224,11 @@ const struct key_row key_rows[] = {
 	.metavar = "TIME",
     },
     {
-	SPEC_FIELD(has_regions),
-	SPEC_POS(regions_pos),
+	SPEC_FIELD(regions),
 	.name = "regions",
-	.type = KEY_BOOL,
+	.type = KEY_OBJECT,
+	.inner = KEY_REGIONS,
+	.is_switch = true,
 	.default_text = "false",
 	.description =
 	    "true receives what programs say about themselves by the marks of cpuperf/mark.h: "
@@ -234,12 +236,13 @@ const struct key_row key_rows[] = {
 	    "are "
 	    "received alone. A command has the variable CPUPERF_MARKS in its "
 	    "environment; programs that run already are found by an ELF note in their memory, "
-	    "in which one word is set, if this user may trace them. Not of a control group.",
+	    "in which one word is set, if this user may trace them. Not of a control group. An "
+	    "object, with what to count in each region, is true, too.",
     },
     {
-	SPEC_FIELD(region_counts),
-	SPEC_POS(region_counts_pos),
-	.name = "region_counts",
+	REGIONS_FIELD(counts),
+	.pos_offset = offsetof(struct spec_regions, counts_pos),
+	.name = "counts",
 	.type = KEY_LIST,
 	.min = 1,
 	.max = 8,
@@ -252,12 +255,13 @@ const struct key_row key_rows[] = {
 	    "/proc/sys/kernel/perf_user_access is 1). --report=regions has their sums. Those that "
 	    "this machine cannot count are named, and the others counted. Regions within 64 others "
 	    "have no counts, nor have those after the program closed its descriptors (that is "
-	    "said). Requires regions. The option takes the names separated by commas.",
+	    "said). The option requires --regions, and takes the names separated by commas.",
 	.metavar = "EVENTS",
+	.option = "region_counts",
     },
     {
-	SPEC_FIELD(region_counts_every),
-	.name = "region_counts_every",
+	REGIONS_FIELD(every),
+	.name = "every",
 	.type = KEY_INTEGER,
 	.min = 1,
 	.max = 1000000,
@@ -267,6 +271,7 @@ const struct key_row key_rows[] = {
 		       "what no counted region had. A region of which fewer than 30 calls were "
 		       "counted has n/a in place of an estimate: no interval would hold.",
 	.metavar = "N",
+	.option = "region_counts_every",
     },
     {
 	SPEC_FIELD(retain),
@@ -882,6 +887,18 @@ const struct key_row *key_find(enum key_level level, const char *name)
 {
 	return ARRAY_FIND(row, key_rows, key_nr_rows,
 			  row->level == level && strcmp(row->name, name) == 0);
+}
+
+const char *key_option(const struct key_row *row)
+{
+	return row->option ? row->option : row->name;
+}
+
+const struct key_row *key_find_option(const char *name)
+{
+	return ARRAY_FIND(row, key_rows, key_nr_rows,
+			  (row->level == KEY_SPEC || row->option) &&
+			      strcmp(key_option(row), name) == 0);
 }
 
 bool key_ends_well(const struct key_row *row, const char *text, size_t len)

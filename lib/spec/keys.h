@@ -20,6 +20,7 @@ enum key_level {
 	KEY_TARGET,
 	KEY_FLIGHT,
 	KEY_RETAIN,
+	KEY_REGIONS,
 	KEY_SESSION,
 	KEY_REMOVED,
 };
@@ -57,6 +58,8 @@ struct key_row {
 	const char *default_text; /* without quotes: "16", "/tmp/cpuperf"; NULL: none */
 	enum key_level inner;     /* KEY_OBJECT */
 	const char *option_key;   /* KEY_OBJECT: its key that the override option sets */
+	bool is_switch;           /* KEY_OBJECT: or true or false; its struct begins with that bool,
+				     which is true of an object */
 	bool has_units;           /* KEY_INTEGER: bytes; an option takes KiB, MiB, GiB */
 	const char *const *words; /* KEY_WORD, KEY_FLAGS: the allowed ones, NULL-terminated */
 	const char *form;         /* KEY_WORD: all of them, in short, for messages */
@@ -66,6 +69,7 @@ struct key_row {
 	const char *modes;        /* "tally", "sampling"; NULL: both */
 	const char *description;  /* one or more sentences */
 	const char *metavar;      /* of the override option; NULL: no such option */
+	const char *option;       /* the key's name as an option, where it is another */
 	char letter;              /* of the override option; 0: none */
 	const char *excludes;     /* of the override option: as struct opt_row has it */
 	size_t offset;            /* of the field in the struct of the level */
@@ -78,6 +82,11 @@ extern const size_t key_nr_rows;
 /* The key of that name and level, or NULL. */
 const struct key_row *key_find(enum key_level level, const char *name);
 
+/* The key that an option of that name sets, of the spec or of an object in it; NULL: none. */
+const struct key_row *key_find_option(const char *name);
+/* The name of the row as an option, with underscores. */
+const char *key_option(const struct key_row *row);
+
 /* True if the text is empty or ends in the row's suffix. */
 bool key_ends_well(const struct key_row *row, const char *text, size_t len);
 /* The word of the row that is text, or NULL. */
@@ -88,9 +97,9 @@ bool key_fits(const struct key_row *row, uint64_t v, uint64_t unit);
 uint64_t key_default(const struct key_row *row);
 
 /* Sets the fields of a struct spec (KEY_SPEC), spec_metric (KEY_METRIC), spec_target (KEY_TARGET),
- * spec_flight (KEY_FLIGHT), spec_retain (KEY_RETAIN), cpsession (KEY_SESSION) or cpsession_removed
- * (KEY_REMOVED) to the defaults of the table; those without one become "" and 0. Strings are
- * static. */
+ * spec_flight (KEY_FLIGHT), spec_retain (KEY_RETAIN), spec_regions (KEY_REGIONS), cpsession
+ * (KEY_SESSION) or cpsession_removed (KEY_REMOVED) to the defaults of the table; those without one
+ * become "" and 0. Strings are static. */
 void keys_set_defaults(enum key_level level, void *target);
 
 /* The draft 2020-12 schema of a .cpspec (KEY_SPEC) or a .cpsession (KEY_SESSION). */

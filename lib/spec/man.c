@@ -48,6 +48,7 @@ static void facts(struct buf *out, const struct key_row *row)
 	};
 	char words[256] = "";
 
+	buf_adds(out, row->is_switch ? "true, false or " : "");
 	buf_adds(out, types[row->type]);
 	if (row->type == KEY_FLAGS)
 		diag_words(row, words, sizeof(words));
@@ -95,6 +96,7 @@ void keys_to_man(struct buf *out)
 	level(out, KEY_TARGET, "Keys of target");
 	level(out, KEY_FLIGHT, "Keys of flight_recorder");
 	level(out, KEY_RETAIN, "Keys of retain");
+	level(out, KEY_REGIONS, "Keys of regions");
 	level(out, KEY_METRIC, "Keys of a metric");
 	level(out, KEY_SESSION, "Keys of a session file (.cpsession)");
 	level(out, KEY_REMOVED, "Keys of removed");

@@ -127,10 +127,11 @@ static int scan_item(struct spec *s, const struct key_row *row, const char *list
 
 	if (!len)
 		return err_set_at(e, -EINVAL, source, 1, column,
-				  "%s: the name of an %s is missing in \"%.*s\"", row->name,
+				  "%s: the name of an %s is missing in \"%.*s\"", key_option(row),
 				  row->item, diag_cut(list), list);
 	if (!str_is_utf8(list + at, len))
-		return err_set_at(e, -EINVAL, source, 1, column, "%s must be UTF-8", row->name);
+		return err_set_at(e, -EINVAL, source, 1, column, "%s must be UTF-8",
+				  key_option(row));
 	copy = arena_alloc(&s->arena, len + 1);
 	if (!copy)
 		return err_set_at(e, -ENOMEM, source, 0, 0, "out of memory");
@@ -138,9 +139,19 @@ static int scan_item(struct spec *s, const struct key_row *row, const char *list
 	copy[len] = '\0';
 	if (row->has_numbers && str_parse_u64(copy, &v))
 		return err_set_at(e, -EINVAL, source, 1, column, "%s: \"%s\" is not a number",
-				  row->name, copy);
+				  key_option(row), copy);
 	*out = copy;
 	return 0;
+}
+
+/* The struct of the row's key: the spec, or an object in it. */
+static void *model_of(struct spec *s, const struct key_row *row)
+{
+	const struct key_row *owner =
+	    ARRAY_FIND(x, key_rows, key_nr_rows,
+		       x->level == KEY_SPEC && x->type == KEY_OBJECT && x->inner == row->level);
+
+	return (char *)s + (owner ? owner->offset : 0);
 }
 
 /* "page_faults,software:task_clock". Replaces the list of the file, and its place. */
@@ -150,6 +161,7 @@ static int set_list(struct spec *s, const struct key_row *row, const char *value
 	const char **item = arena_calloc(&s->arena, row->max, sizeof(*item));
 	struct spec_list list = {.item = item};
 	const struct spec_pos nowhere = {0};
+	void *model = model_of(s, row);
 
 	if (!item)
 		return err_set_at(e, -ENOMEM, source, 0, 0, "out of memory");
@@ -158,8 +170,8 @@ static int set_list(struct spec *s, const struct key_row *row, const char *value
 
 		if (list.nr == row->max)
 			return err_set_at(e, -ERANGE, source, 1, column_of(value, at),
-					  "%s: more than %" PRIu64 " %ss", row->name, row->max,
-					  row->item);
+					  "%s: more than %" PRIu64 " %ss", key_option(row),
+					  row->max, row->item);
 		rc = scan_item(s, row, value, at, source, &item[list.nr], e);
 		if (rc)
 			return rc;
@@ -167,9 +179,9 @@ static int set_list(struct spec *s, const struct key_row *row, const char *value
 		if (!value[at])
 			break;
 	}
-	memcpy((char *)s + row->offset, &list, sizeof(list));
+	memcpy((char *)model + row->offset, &list, sizeof(list));
 	if (row->pos_offset)
-		memcpy((char *)s + row->pos_offset, &nowhere, sizeof(nowhere));
+		memcpy((char *)model + row->pos_offset, &nowhere, sizeof(nowhere));
 	return 0;
 }
 
@@ -217,9 +229,9 @@ static int set_retain(struct spec *s, const char *value, const char *source, str
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e)
 {
-	const struct key_row *row = key_find(KEY_SPEC, key);
+	const struct key_row *row = key_find_option(key);
 
-	if (row && row->type == KEY_BOOL)
+	if (row && (row->type == KEY_BOOL || row->is_switch))
 		return set_bool(s, row, value, source, e);
 	if (!row || !row->metavar)
 		return err_set_at(e, -EINVAL, source, 0, 0, "no option sets the key \"%s\"", key);
@@ -234,7 +246,7 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 			   ? set_number((char *)s + row->offset,
 					key_find(row->inner, row->option_key), value, source, e)
 			   : set_retain(s, value, source, e);
-	return set_number(s, row, value, source, e);
+	return set_number(model_of(s, row), row, value, source, e);
 }
 
 /* What follows the '@': "997Hz" or "10000". */

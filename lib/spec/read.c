@@ -332,6 +332,12 @@ static int read_list(struct doc *d, const struct key_row *row, const json_t *val
 static int read_object(struct doc *d, const struct key_row *row, const json_t *value, int node,
 		       void *target)
 {
+	bool is_on = !json_is_false(value);
+
+	if (row->is_switch)
+		memcpy(field(row, target), &is_on, sizeof(is_on));
+	if (row->is_switch && json_is_boolean(value))
+		return 0;
 	if (json_is_object(value))
 		return doc_read(d, value, node, row->inner, field(row, target));
 	doc_report_wrong(d, row, value, node);

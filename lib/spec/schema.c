@@ -13,9 +13,9 @@
 
 static void property(struct json_writer *w, const struct key_row *row);
 
-static void properties(struct json_writer *w, enum key_level level)
+static void properties(struct json_writer *w, enum key_level level, bool is_switch)
 {
-	jsonw_text(w, "type", "object");
+	jsonw_raw(w, "type", is_switch ? "[\"boolean\", \"object\"]" : "\"object\"");
 	jsonw_raw(w, "additionalProperties", "false");
 	if (level != KEY_SESSION) {
 		JSONW_ARRAY(w, "required") {
@@ -90,13 +90,13 @@ static void bool_property(struct json_writer *w, const struct key_row *row)
 static void defaults_property(struct json_writer *w, const struct key_row *row)
 {
 	(void)row;
-	properties(w, KEY_SAMPLING);
+	properties(w, KEY_SAMPLING, false);
 	jsonw_raw(w, "not", "{\"required\": [\"rate\", \"frequency\"]}");
 }
 
 static void object_property(struct json_writer *w, const struct key_row *row)
 {
-	properties(w, row->inner);
+	properties(w, row->inner, row->is_switch);
 	if (row->inner == KEY_RETAIN) /* an empty one limits nothing */
 		jsonw_u64(w, "minProperties", 1);
 	if (row->inner != KEY_TARGET)
@@ -238,7 +238,7 @@ static void events_property(struct json_writer *w, const struct key_row *row)
 	jsonw_u64(w, "minItems", row->min);
 	jsonw_u64(w, "maxItems", row->max);
 	JSONW_OBJECT(w, "items") {
-		properties(w, KEY_EVENT);
+		properties(w, KEY_EVENT, false);
 		JSONW_ARRAY(w, "allOf") {
 			WRITE_IMPLICATIONS(w, of_events);
 		}
@@ -250,7 +250,7 @@ static void metrics_property(struct json_writer *w, const struct key_row *row)
 	jsonw_text(w, "type", "array");
 	jsonw_u64(w, "maxItems", row->max);
 	JSONW_OBJECT(w, "items") {
-		properties(w, KEY_METRIC);
+		properties(w, KEY_METRIC, false);
 	}
 }
 
@@ -288,7 +288,7 @@ void keys_to_schema(enum key_level root, struct buf *out)
 			? "The manifest of a cpuperf session."
 			: "What cpuperf measures. Remove comments and trailing commas, which "
 			  "cpuperf accepts, before validation.");
-		properties(&w, root);
+		properties(&w, root, false);
 		if (!is_session) {
 			jsonw_raw(&w, "dependentSchemas",
 				  "{\"runs\": {\"properties\": "

@@ -27,6 +27,7 @@ void spec_init(struct spec *s)
 	keys_set_defaults(KEY_TARGET, &s->target);
 	keys_set_defaults(KEY_FLIGHT, &s->flight);
 	keys_set_defaults(KEY_RETAIN, &s->retain);
+	keys_set_defaults(KEY_REGIONS, &s->regions);
 }
 
 void spec_fini(struct spec *s)
@@ -128,7 +129,7 @@ bool spec_has_samples(const struct spec *s)
 
 bool spec_is_sampling(const struct spec *s)
 {
-	return s->has_regions || spec_has_samples(s);
+	return s->regions.is_wanted || spec_has_samples(s);
 }
 
 static bool is_default(const char *key, const char *text)

@@ -113,6 +113,14 @@ struct spec_retain {
 	uint64_t iterations, span_ns, bytes;
 };
 
+/* What programs say about themselves. */
+struct spec_regions {
+	bool is_wanted;          /* marks are received; the first member: see key_row.is_switch */
+	struct spec_list counts; /* events read at both ends of each region */
+	uint64_t every;          /* of so many regions one, by chance; at least 1 */
+	struct spec_pos counts_pos;
+};
+
 enum spec_clock { SPEC_REALTIME, SPEC_PROCESS_CPUTIME };
 
 /* Cycles of waiting and measuring, on a clock. */
@@ -141,10 +149,8 @@ struct spec {
 	uint64_t runs;           /* of a command, each an iteration; 0: iterations are times */
 	const char *windows;     /* as spec_windows reads it; "": none. Never NULL */
 	uint64_t delay_ns;
-	bool has_regions;               /* marks are received */
-	struct spec_list region_counts; /* events read at both ends of each region */
-	uint64_t region_counts_every;   /* of so many regions one, by chance; at least 1 */
-	uint64_t sync_period_ns;        /* 0: nothing is synced */
+	struct spec_regions regions;
+	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
@@ -152,7 +158,7 @@ struct spec {
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos, windows_pos, delay_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
-	struct spec_pos flight_pos, retain_pos, regions_pos, region_counts_pos;
+	struct spec_pos flight_pos, retain_pos;
 };
 
 enum {

@@ -167,15 +167,19 @@ static bool is_default(const struct key_row *row, const void *model)
 	}
 }
 
-/* On one line. */
+/* On one line; of a switch that has only defaults, true. */
 static void write_inner(struct json_writer *w, const struct key_row *row, const void *model)
 {
 	const void *inner = field(row, model);
-	bool is_indented = w->is_indented, is_empty = true;
+	bool is_indented = w->is_indented, is_empty = true, is_on = false;
 
 	for (size_t i = 0; i < key_nr_rows; i++)
 		is_empty &= key_rows[i].level != row->inner || is_default(&key_rows[i], inner);
-	if (is_empty)
+	if (row->is_switch)
+		memcpy(&is_on, inner, sizeof(is_on));
+	if (is_empty && is_on)
+		jsonw_raw(w, row->name, "true");
+	if (is_empty || is_on != row->is_switch)
 		return;
 	JSONW_OBJECT(w, row->name) {
 		w->is_indented = false;

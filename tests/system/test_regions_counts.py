@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts of regions (region_counts): page faults are as many as the program touches pages, with and without chance.
+"""Counts of regions: page faults are as many as the program touches pages, with and without chance.
 CPUPERF and CPUPERF_PRINT name the programs.
 """
 import csv
@@ -17,11 +17,11 @@ EVENTS = [CLOCK, *({"group_name": "software", "event_name": name}
                    for name in ("page_faults", "context_switches", "cpu_migrations", "task_clock"))]
 
 
-def measure(folder, calls, counts=("page_faults", "software:context_switches"), code=0, more=(), **keys):
+def measure(folder, calls, counts=("page_faults", "software:context_switches"), code=0, more=(), every=1, **keys):
     program = f"{folder}/program"
     run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/regions_counts.c")
     with open(f"{folder}/spec.cpspec", "w", encoding="ascii") as f:
-        json.dump({"events": EVENTS, "regions": True, "region_counts": list(counts), **keys}, f)
+        json.dump({"events": EVENTS, "regions": {"counts": list(counts), "every": every}, **keys}, f)
     return run(CPUPERF, f"--spec-file={folder}/spec.cpspec", "-o", f"{folder}/s", "--", program, str(calls), *more, code=code)
 
 
@@ -109,7 +109,7 @@ def check_attached_within_regions(folder):
 
 
 def check_chance(folder):
-    measure(folder, 2000, region_counts_every=10)
+    measure(folder, 2000, every=10)
     inner = rows(folder)["outer > inner"]
     assert 250 <= int(inner[PAGES + "_calls"]) <= 560, inner # 4,000 / 10 and 6 deviations
     # each call is the same, but those not counted may be others
@@ -122,7 +122,7 @@ def check_chance(folder):
 
 
 def check_few_counted_calls_are_no_estimate(folder):
-    measure(folder, 20, region_counts_every=5)
+    measure(folder, 20, every=5)
     inner = rows(folder)["outer > inner"]
     assert (inner[PAGES], inner[PAGES + "_low"], inner[PAGES + "_high"]) == ("", "", ""), inner
     text = output(PRINT, f"{folder}/s", "--report=regions")

@@ -41,9 +41,9 @@ TEST(rows_are_whole)
 		/* an option for each scalar of the spec but flags, and each list of names */
 		assert_int_equal(
 		    row->metavar != NULL,
-		    row->level == KEY_SPEC && row->type != KEY_EVENTS &&
-			row->type != KEY_DEFAULTS && row->type != KEY_METRICS &&
-			row->type != KEY_BOOL &&
+		    (row->level == KEY_SPEC || row->level == KEY_REGIONS) &&
+			row->type != KEY_EVENTS && row->type != KEY_DEFAULTS &&
+			row->type != KEY_METRICS && row->type != KEY_BOOL &&
 			(row->type != KEY_OBJECT || row->option_key || row->inner == KEY_RETAIN));
 		assert_int_equal(row->words != NULL,
 				 row->type == KEY_FLAGS || row->type == KEY_WORD);
@@ -238,6 +238,73 @@ TEST(lists)
 			assert_non_null(strstr(buf_str(&json), cases[i][1]));
 		}
 		buf_fini(&json);
+		spec_fini(&s);
+	}
+}
+
+#define EVENT "{\"group_name\":\"misc\",\"event_name\":\"x\"}"
+
+/* The forms of the key regions, and the one that is written. */
+TEST(regions)
+{
+	static const struct {
+		const char *text, *json, *file;
+	} cases[] = {
+	    {"true", "\"regions\":true", "\"regions\": true,"},
+	    {"false", NULL, NULL},
+	    {"{}", "\"regions\":true", "\"regions\": true,"},
+	    {"{\"counts\":[\"a\",\"b:c\"]}", "\"regions\":{\"counts\":[\"a\",\"b:c\"],\"every\":1}",
+	     "\"regions\": {\"counts\":[\"a\",\"b:c\"],\"every\":1},"},
+	    {"{\"every\":7}", "\"regions\":{\"every\":7}", "\"regions\": {\"every\":7},"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err_list errs = {.nr = 0};
+		char text[512];
+		struct buf json, file;
+		struct spec s;
+		int len = snprintf(text, sizeof(text), "{\"regions\":%s,\"events\":[" EVENT "]}",
+				   cases[i].text);
+
+		spec_init(&s);
+		buf_init(&json, 1 << 16);
+		buf_init(&file, 1 << 16);
+		assert_int_equal(spec_parse(text, (size_t)len, "t", &s, &errs), 0);
+		assert_int_equal(s.regions.is_wanted, cases[i].json != NULL);
+		spec_to_json(&s, &json);
+		spec_to_file(&s, false, &file);
+		if (cases[i].json) {
+			assert_non_null(strstr(buf_str(&json), cases[i].json));
+			assert_non_null(strstr(buf_str(&file), cases[i].file));
+		} else {
+			assert_null(strstr(buf_str(&json), "regions"));
+			assert_null(strstr(buf_str(&file), "regions"));
+		}
+		buf_fini(&file);
+		buf_fini(&json);
+		spec_fini(&s);
+	}
+}
+
+TEST(regions_that_are_refused)
+{
+	static const char *const cases[][2] = {
+	    {"1", "regions must be true, false or an object, not the number 1"},
+	    {"{\"counts\":[]}", "counts is empty"},
+	    {"{\"count\":[\"a\"]}", "unknown key \"count\""},
+	    {"{\"every\":0}", "every must be an integer from 1 to 1000000, not the number 0"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err_list errs = {.nr = 0};
+		char text[512];
+		struct spec s;
+		int len = snprintf(text, sizeof(text), "{\"events\":[" EVENT "],\"regions\":%s}",
+				   cases[i][0]);
+
+		spec_init(&s);
+		assert_int_equal(spec_parse(text, (size_t)len, "t", &s, &errs), -EINVAL);
+		assert_string_equal(errs.item[0].msg, cases[i][1]);
 		spec_fini(&s);
 	}
 }

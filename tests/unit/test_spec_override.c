@@ -34,14 +34,14 @@ TEST(lists)
 		struct spec s;
 
 		spec_init(&s);
-		s.region_counts_pos = (struct spec_pos){3, 4};
+		s.regions.counts_pos = (struct spec_pos){3, 4};
 		assert_int_equal(spec_override(&s, "region_counts", cases[i].value, "--option", &e),
 				 cases[i].rc);
 		assert_int_equal(e.column, cases[i].column);
-		assert_int_equal(s.region_counts.nr, cases[i].nr);
-		assert_int_equal(s.region_counts_pos.line, cases[i].rc ? 3 : 0);
+		assert_int_equal(s.regions.counts.nr, cases[i].nr);
+		assert_int_equal(s.regions.counts_pos.line, cases[i].rc ? 3 : 0);
 		if (cases[i].nr)
-			assert_string_equal(s.region_counts.item[cases[i].nr - 1], cases[i].last);
+			assert_string_equal(s.regions.counts.item[cases[i].nr - 1], cases[i].last);
 		spec_fini(&s);
 	}
 }
@@ -155,12 +155,12 @@ TEST(booleans)
 
 	spec_init(&s);
 	assert_int_equal(spec_override(&s, "regions", "true", "program", &e), 0);
-	assert_true(s.has_regions);
+	assert_true(s.regions.is_wanted);
 	assert_int_equal(spec_override(&s, "regions", "false", "program", &e), 0);
-	assert_false(s.has_regions);
+	assert_false(s.regions.is_wanted);
 	assert_int_equal(spec_override(&s, "regions", "yes", "program", &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "\"yes\" is not true or false"));
-	assert_false(s.has_regions);
+	assert_false(s.regions.is_wanted);
 	spec_fini(&s);
 }
 

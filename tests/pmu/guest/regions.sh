@@ -5,7 +5,7 @@
 # The first mark at each place looks its name up: compared are 50 and 100 calls.
 . "${0%/*}/lib.sh"
 cat >marked.cpspec <<'END'
-{ "regions": true, "region_counts": ["instructions_retired"], "events": [
+{ "regions": { "counts": ["instructions_retired"] }, "events": [
   { "group_name": "software", "event_name": "cpu_clock", "frequency": 99 },
   { "group_name": "fixed", "event_name": "instructions_retired", "flags": ["user"] } ] }
 END
