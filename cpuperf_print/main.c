@@ -199,9 +199,7 @@ static void default_states(struct selection *s, const struct plan *p, const stru
 	    ARRAY_ANY(x, in->item, in->nr + in->nr_diff, !samples_waits(x->facts, &s->filter)))
 		return;
 	if (p->is_brief || is_diff)
-		s->columns = 1 << REPORT_STATE | 1 << REPORT_FUNCTION;
-	if (p->is_brief)
-		s->columns |= 1 << REPORT_REASON;
+		s->columns = 1 << REPORT_STATE | 1 << REPORT_REASON | 1 << REPORT_FUNCTION;
 	if (p->format->roots_in_state)
 		s->root = REPORT_ROOT_STATE;
 	s->adds_states = s->columns || s->root;

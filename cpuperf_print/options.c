@@ -131,7 +131,8 @@ static const struct opt_row rows[] = {
      .help = "flat, diff: the fields that make a row, separated by commas: function (the "
 	     "default), object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
 	     "reason (why it waits), waker, waker_function, region, event, session. In flat, total "
-	     "orders the rows by total instead of self. waits, threads: further fields. latency: "
+	     "orders the rows by total instead of self. waits: fields in place of the thread's. "
+	     "threads: further fields. latency: "
 	     "iteration, session.",
      .set = opt_set_string,
      .offset = AT(sort)},

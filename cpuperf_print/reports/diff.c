@@ -4,11 +4,14 @@
  */
 #include "report/diff.h"
 
+#include "base/array.h"
 #include "base/cause.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "numbers.h"
 #include "report/functions.h"
+#include "report/states.h"
 #include "reports/columns.h"
 #include "reports/diff.h"
 #include "reports/reports.h"
@@ -25,6 +28,7 @@
 
 enum { TOP = 40, MAX_KEY_BYTES = 1 << 20, MISSING_BYTES = 1024 };
 enum { WAS, IS };
+enum { ANY_STATE = REPORT_NR_STATES };
 /* Columns that depend on names of functions. */
 enum { FUNCTION_COLUMNS = 1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE };
 
@@ -45,12 +49,14 @@ struct comparison {
 	uint64_t longest_ns; /* replicate, of both sides */
 	size_t first[2];     /* of the inputs */
 	uint32_t event;
+	uint32_t state; /* ANY_STATE: rows of all are compared at once */
 	struct diff *diff;
 	struct report_comparable *comparable;
 	struct diff_totals *totals;    /* NULL: no target was measured */
 	struct diff_regions *regions;  /* NULL: they are not compared */
 	struct buf key;                /* of the current row */
-	size_t nr_compared, nr_tested; /* events; rows of them */
+	size_t nr_compared, nr_tested; /* events or states; rows of them */
+	size_t nr_states;              /* of the event, so far */
 	bool is_testable;
 	struct grid *g;
 	struct diff_junit *junit; /* printed in place of grids; NULL: not */
@@ -76,6 +82,8 @@ static int read_side(struct comparison *c, int side, struct err *e)
 	c->flat[side] = report_flat_new(c->j->inputs->functions, columns, false);
 	if (!c->flat[side])
 		return err_set(e, -ENOMEM, "out of memory");
+	if (c->j->adds_states)
+		report_flat_put_waits_in_program(c->flat[side]);
 	rc = samples_read(c->j, c->first[side], nr, report_flat_sink(c->flat[side]),
 			  &c->stats[side], e);
 	if (rc)
@@ -226,6 +234,13 @@ static int make_key(struct comparison *c, const struct report_flat_row *row)
 	return buf_error(&c->key);
 }
 
+/* Rows that only call others are not compared. */
+static bool is_compared(const struct comparison *c, const struct report_flat_row *row)
+{
+	return row->column[REPORT_EVENT] == c->event && row->self.samples &&
+	       (c->state == ANY_STATE || row->column[REPORT_STATE] == c->state);
+}
+
 static int add_rows(struct comparison *c, int side)
 {
 	const struct diff_replicate *of = c->replicates[side];
@@ -241,7 +256,7 @@ static int add_rows(struct comparison *c, int side)
 		uint64_t weight = row.self.weight;
 		double scale;
 
-		if (row.column[REPORT_EVENT] != c->event)
+		if (!is_compared(c, &row))
 			continue;
 		if (of && replicate < c->nr_replicates[side]) {
 			if (of[replicate].is_cut && ignores_cut(c))
@@ -267,6 +282,14 @@ static void read_key(const struct comparison *c, const char *key, struct report_
 		if (c->columns >> i & 1)
 			out->column[i] = (uint32_t)strtoul(key, (char **)&key, 10);
 	out->file = (uint32_t)strtoul(key, NULL, 10);
+}
+
+/* In text the state stands above its table. */
+static unsigned shown_columns(const struct comparison *c)
+{
+	return c->state == ANY_STATE || c->j->output->form != GRID_PEOPLE
+		   ? c->columns
+		   : c->columns & ~(1u << REPORT_STATE);
 }
 
 static struct grid *make_grid(const struct comparison *c)
@@ -301,7 +324,7 @@ static struct grid *make_grid(const struct comparison *c)
 		columns[3].audience = GRID_ONLY_MACHINES;
 		columns[4].audience = GRID_ALL;
 	}
-	nr += reports_add_columns(c->columns, columns + nr);
+	nr += reports_add_columns(shown_columns(c), columns + nr);
 	return reports_grid(c->j, columns, nr);
 }
 
@@ -330,7 +353,7 @@ static void put_row(struct comparison *c, const struct diff_row *row)
 	grid_count(c->g, row->side[IS].nr_samples);
 	grid_real(c->g, row->side[WAS].weight * scale);
 	grid_real(c->g, row->side[IS].weight * scale);
-	reports_put_columns(c->j, c->columns, &of, c->g);
+	reports_put_columns(c->j, shown_columns(c), &of, c->g);
 }
 
 /* A remark of --counts: in text below the heading, else a warning. */
@@ -367,6 +390,28 @@ static void remark_other_work(struct comparison *c, const struct diff_result *r)
 	}
 }
 
+/* Of the time of all threads, on that side. */
+static double share_of_state(const struct comparison *c, int side)
+{
+	double of_state = 0, all = 0;
+
+	for (size_t i = 0; i < c->nr_rows[side]; i++) {
+		const struct report_flat_row *row = &c->rows[side][i];
+
+		if (row->column[REPORT_EVENT] != c->event)
+			continue;
+		all += (double)row->self.weight;
+		of_state += row->column[REPORT_STATE] == c->state ? (double)row->self.weight : 0;
+	}
+	return all > 0 ? of_state / all : 0;
+}
+
+/* Samples that are missing are those of all states. */
+static bool is_first(const struct comparison *c)
+{
+	return c->state == ANY_STATE || !c->nr_states;
+}
+
 /* In text: what was compared, and how many rows changed significantly. */
 static void put_heading(struct comparison *c, const struct diff_result *r)
 {
@@ -375,18 +420,25 @@ static void put_heading(struct comparison *c, const struct diff_result *r)
 
 	if (c->j->output->form != GRID_PEOPLE)
 		return;
-	buf_printf(b, "\n%s: %zu %s%s now, %zu before; %zu of %zu rows tested, ",
-		   job_event(c->j, c->event)->label, r->side[IS].nr_replicates, what,
-		   str_plural(r->side[IS].nr_replicates, "", "s"), r->side[WAS].nr_replicates,
-		   r->nr_tested, r->nr_rows);
+	buf_printf(b, "\n%s", job_event(c->j, c->event)->label);
+	if (c->state != ANY_STATE)
+		buf_printf(b, ", %s",
+			   *report_state_names[c->state] ? report_state_names[c->state] : "other");
+	buf_printf(b, ": %zu %s%s now, %zu before; %zu of %zu rows tested, ",
+		   r->side[IS].nr_replicates, what, str_plural(r->side[IS].nr_replicates, "", "s"),
+		   r->side[WAS].nr_replicates, r->nr_tested, r->nr_rows);
 	if (!r->is_testable)
 		buf_printf(b, "which needs two %ss per side: nothing is significant\n", what);
 	else
 		buf_printf(b, "%zu changed significantly%s (5 %% level, corrected by Holm)\n",
 			   r->nr_significant,
 			   c->by_iteration && !c->are_runs ? " within these two runs" : "");
+	if (c->state != ANY_STATE)
+		buf_printf(b, "of the time of all threads: %s %% now, %s %% before\n",
+			   DECIMAL(100 * share_of_state(c, IS), 1),
+			   DECIMAL(100 * share_of_state(c, WAS), 1));
 	buf_init(&missing, MISSING_BYTES);
-	for (int side = IS; side >= WAS; side--) {
+	for (int side = IS; side >= WAS && is_first(c); side--) {
 		buf_reset(&missing);
 		if (samples_add_missing(c->j, &missing, "; ", &c->stats[side], c->event))
 			buf_printf(b, "%s%s\n", side == IS ? "now" : "before", buf_str(&missing));
@@ -483,6 +535,33 @@ static int compare_event(struct comparison *c, struct err *e)
 		c->j->output->is_over |= diff_is_over(&result, limit_of(c));
 	diff_free(c->diff);
 	c->diff = NULL;
+	return rc;
+}
+
+static bool has_state(const struct comparison *c, uint32_t state)
+{
+	for (int side = WAS; side <= IS; side++)
+		if (ARRAY_ANY(x, c->rows[side], c->nr_rows[side],
+			      x->column[REPORT_EVENT] == c->event && x->self.samples &&
+				  x->column[REPORT_STATE] == state))
+			return true;
+	return false;
+}
+
+/* Each state is compared by itself: how long threads waited shifts no share of the time on CPU, and
+ * functions that wait do not raise the bar for those that run. */
+static int compare_states(struct comparison *c, struct err *e)
+{
+	int rc = 0;
+
+	c->nr_states = 0;
+	for (c->state = 0; c->state < REPORT_NR_STATES && rc == 0; c->state++) {
+		if (!has_state(c, c->state))
+			continue;
+		rc = compare_event(c, e);
+		c->nr_states++;
+	}
+	c->state = ANY_STATE;
 	return rc;
 }
 
@@ -677,7 +756,8 @@ static int compare_samples(struct comparison *c, struct err *e)
 	for (c->event = 0; c->event < nr && rc == 0; c->event++)
 		if (c->stats[WAS].event[c->event].counted.samples ||
 		    c->stats[IS].event[c->event].counted.samples)
-			rc = compare_event(c, e);
+			rc = c->columns >> REPORT_STATE & 1 ? compare_states(c, e)
+							    : compare_event(c, e);
 	return rc;
 }
 
@@ -737,7 +817,8 @@ static int print(struct job *j, struct diff_junit *junit, struct err *e)
 			       .junit = junit,
 			       .has_samples = inputs_are_sampled(j->inputs),
 			       .by_iteration = j->inputs->nr == 1 && j->inputs->nr_diff == 1,
-			       .first = {[WAS] = j->inputs->nr}};
+			       .first = {[WAS] = j->inputs->nr},
+			       .state = ANY_STATE};
 	int rc;
 
 	c.columns = columns_of(j) & ~(1u << REPORT_EVENT | 1u << replicate_column(&c));

@@ -23,6 +23,7 @@ struct flat {
 	struct job *j;
 	unsigned columns;
 	bool has_total;
+	bool waits_in_program; /* a wait counts at the program's function */
 	struct report_flat *flat;
 	const struct report_flat_row *rows;
 	size_t nr_rows;
@@ -130,8 +131,8 @@ static uint64_t nr_on_cpu(const struct flat *f, size_t first, size_t end)
 	return nr;
 }
 
-/* The answer is printed state by state, without those that only call others. What ran on a CPU has
- * at least half of the places, however long others waited. */
+/* The answer is printed state by state. What ran on a CPU has at least half of the places, however
+ * long others waited. */
 static bool is_by_state(const struct flat *f)
 {
 	return f->j->is_brief && f->j->output->form == GRID_PEOPLE &&
@@ -170,8 +171,10 @@ static void put_rows(struct flat *f, struct grid *g, const struct places *p, uin
 		    !has_self || reports_share_of(&row->total, whole_of(f, row)).share < min;
 		bool has_place = i < p->cut[is_on_cpu(row)];
 
-		if (state != ANY_STATE &&
-		    (row->column[REPORT_STATE] != state || !row->self.samples))
+		if (state != ANY_STATE && row->column[REPORT_STATE] != state)
+			continue;
+		/* it only calls others */
+		if (f->waits_in_program && f->j->output->form == GRID_PEOPLE && !row->self.samples)
 			continue;
 		if (has_place && !is_small)
 			put_row(f, g, row);
@@ -203,15 +206,16 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 
 static const struct reports_tables tables = {make_grid, event_at, put_event};
 
-static int print_flat(struct job *j, unsigned columns, struct err *e)
+static int print_flat(struct job *j, unsigned columns, bool waits_in_program, struct err *e)
 {
-	struct flat f = {.j = j, .columns = columns};
+	struct flat f = {.j = j, .columns = columns, .waits_in_program = waits_in_program};
 	int rc = 0;
 
 	f.has_total = reports_has_callers(j) &&
 		      (columns & (1 << REPORT_FUNCTION | 1 << REPORT_OBJECT | 1 << REPORT_LINE));
+	f.waits_in_program |= is_by_state(&f);
 	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
-	if (f.flat && is_by_state(&f))
+	if (f.flat && f.waits_in_program)
 		report_flat_put_waits_in_program(f.flat);
 	if (f.flat)
 		rc = samples_read(j, j->first, j->nr, report_flat_sink(f.flat), &f.stats, e);
@@ -245,19 +249,20 @@ int reports_flat(struct job *j, struct err *e)
 
 	if (j->selection->with_lines)
 		columns |= 1 << REPORT_LINE;
-	return print_flat(j, columns | session_column(j), e);
+	return print_flat(j, columns | session_column(j), false, e);
 }
 
 int reports_waits(struct job *j, struct err *e)
 {
-	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD |
-			   1 << REPORT_COMM | 1 << REPORT_STATE | 1 << REPORT_REASON |
-			   j->selection->columns;
 	const struct profile_facts *f = job_input(j)->facts;
+	unsigned columns = j->selection->columns;
 
-	if (ARRAY_ANY(x, f->events, f->nr_events, report_has_waker(x)))
+	if (!columns)
+		columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD | 1 << REPORT_COMM;
+	columns |= 1 << REPORT_STATE | 1 << REPORT_REASON;
+	if (!j->selection->columns && ARRAY_ANY(x, f->events, f->nr_events, report_has_waker(x)))
 		columns |= 1 << REPORT_WAKER | 1 << REPORT_WAKER_FUNCTION;
-	return print_flat(j, columns | session_column(j), e);
+	return print_flat(j, columns | session_column(j), true, e);
 }
 
 int reports_threads(struct job *j, struct err *e)
@@ -265,5 +270,5 @@ int reports_threads(struct job *j, struct err *e)
 	unsigned columns = 1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_THREAD |
 			   1 << REPORT_COMM | j->selection->columns;
 
-	return print_flat(j, columns | session_column(j), e);
+	return print_flat(j, columns | session_column(j), false, e);
 }

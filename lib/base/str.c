@@ -172,6 +172,11 @@ const char *str_nearest(const char *s, const char *const *names, size_t nr)
 	return best;
 }
 
+bool str_begins_with_any(const char *s, const char *const *texts, size_t nr)
+{
+	return ARRAY_ANY(x, texts, nr, strncmp(s, *x, strlen(*x)) == 0);
+}
+
 bool str_glob(const char *pattern, const char *s)
 {
 	if (pattern[strcspn(pattern, "*?[")])

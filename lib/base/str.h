@@ -32,6 +32,9 @@ void str_nearest_offer(const char *s, const char *name, const char **best, size_
 /* Shell glob over the whole of s, case-insensitive; without * ? [ it matches any part of s. */
 bool str_glob(const char *pattern, const char *s);
 
+/* True if s begins with one of the nr texts. */
+bool str_begins_with_any(const char *s, const char *const *texts, size_t nr);
+
 /* Returns the line at *text, up to *stop, and advances *text after its newline. NULL at the end. */
 const char *str_next_line(const char **text, const char *end, const char **stop);
 

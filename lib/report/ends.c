@@ -5,6 +5,7 @@
 #include "report/ends.h"
 
 #include "base/array.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -52,15 +53,9 @@ static const char *const libraries[] = {
     "libc.so", "libc-2", "libpthread", "ld-linux", "ld-2", "ld-musl", "libc.musl", "ld64",
 };
 
-static bool begins_with_any(const char *text, const char *const *list, size_t nr)
-{
-	return ARRAY_ANY(x, list, nr, strncmp(text, *x, strlen(*x)) == 0);
-}
-#define BEGINS_WITH_ANY(text, list) begins_with_any(text, list, sizeof(list) / sizeof((list)[0]))
-
 bool report_is_library(const char *object)
 {
-	return BEGINS_WITH_ANY(object, libraries);
+	return str_begins_with_any(object, libraries, ARRAY_NR(libraries));
 }
 
 enum report_start report_start_of(const char *name, const char *object, bool is_known)
@@ -70,7 +65,7 @@ enum report_start report_start_of(const char *name, const char *object, bool is_
 	if (!is_known)
 		return report_is_library(object) ? REPORT_START_LIBRARY : REPORT_START_NAMELESS;
 	return ARRAY_ANY(x, starts, ARRAY_NR(starts), strcmp(name, *x) == 0) ||
-		       BEGINS_WITH_ANY(name, start_prefixes)
+		       str_begins_with_any(name, start_prefixes, ARRAY_NR(start_prefixes))
 		   ? REPORT_START_YES
 		   : REPORT_START_NO;
 }
@@ -84,7 +79,7 @@ bool report_is_switch(const char *name, const char *object)
 {
 	return strcmp(object, "[bpf]") == 0 ||
 	       ARRAY_ANY(x, switches, ARRAY_NR(switches), strcmp(name, *x) == 0) ||
-	       BEGINS_WITH_ANY(name, switch_prefixes);
+	       str_begins_with_any(name, switch_prefixes, ARRAY_NR(switch_prefixes));
 }
 
 uint64_t report_program_all(const struct report_program *p)

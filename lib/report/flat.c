@@ -7,8 +7,8 @@
 #include "base/dict.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "report/ends.h"
 #include "report/functions.h"
+#include "report/own.h"
 #include "report/states.h"
 
 #include <errno.h>
@@ -116,24 +116,6 @@ static struct row *get(struct report_flat *f, struct report_flat_row *k,
 	return dict_at(&f->rows, *guess);
 }
 
-/* The innermost function of the program itself, which waits: else of a library, else of the kernel.
- */
-static size_t find_waiting(const struct report_entry *e)
-{
-	size_t user = e->nr_frames;
-
-	for (size_t i = 0; i < e->nr_frames; i++) {
-		const struct report_function *f = e->frames[i].function;
-
-		if (f->is_kernel || *f->object == '[')
-			continue;
-		if (!report_is_library(f->object))
-			return i;
-		user = user < i ? user : i;
-	}
-	return user < e->nr_frames ? user : 0;
-}
-
 static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report_flat *f = arg;
@@ -154,7 +136,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1, first = 0;
 
 	if (f->waits_in_program && e->key.state > REPORT_ON_CPU)
-		first = find_waiting(e);
+		first = report_own_frame(e->frames, e->nr_frames, false);
 	f->nr_entries++;
 	for (size_t i = first; i < nr; i++) {
 		struct row *row = get(f, &k, &e->frames[i]);
@@ -190,6 +172,8 @@ struct report_flat *report_flat_new(struct report_functions *functions, unsigned
 
 void report_flat_put_waits_in_program(struct report_flat *f)
 {
+	if (!(f->columns & FRAME_COLUMNS))
+		return;
 	f->waits_in_program = true;
 	f->sink.parts |= REPORT_BY_STATE | REPORT_BY_STACK;
 }

@@ -45,8 +45,8 @@ struct report_flat_row {
 /* columns: bits, 1 << enum report_column. with_callers: computes totals. NULL without memory. */
 struct report_flat *report_flat_new(struct report_functions *functions, unsigned columns,
 				    bool with_callers);
-/* Before the first entry: a wait counts where the program waits, its innermost function outside of
- * the kernel and the C library, and in the callers of that. */
+/* Before the first entry: a wait counts where the program waits (report/own.h), and in the callers
+ * of that. */
 void report_flat_put_waits_in_program(struct report_flat *f);
 void report_flat_free(struct report_flat *f); /* NULL is fine */
 /* Valid as long as f is. */

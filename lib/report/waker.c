@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/str.h"
 #include "report/functions.h"
+#include "report/own.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,11 +16,6 @@
 #include <string.h>
 
 #define MARK "--"
-
-static bool begins_with_any(const char *name, const char *const *list, size_t nr)
-{
-	return ARRAY_ANY(x, list, nr, strncmp(name, *x, strlen(*x)) == 0);
-}
 
 /* The place in the stack of the first kernel function whose name begins so; nr_kernel: none. */
 static size_t find(struct report_waker *w, struct report_resolver *resolver,
@@ -30,7 +26,7 @@ static size_t find(struct report_waker *w, struct report_resolver *resolver,
 
 	while (i < w->stack.nr_kernel &&
 	       (!report_resolver_frames(resolver, &w->place, true, w->stack.address[i], frames) ||
-		!begins_with_any(frames[0].function->name, list, nr)))
+		!str_begins_with_any(frames[0].function->name, list, nr)))
 		i++;
 	return i;
 }
@@ -120,45 +116,10 @@ size_t report_waker_frames(const struct report_frame *frames, size_t nr)
 	return 0;
 }
 
-/* Of the C library, or of no file. */
-static bool is_library(const char *object)
-{
-	return report_is_library(object) || *object == '[';
-}
-
-static bool is_wakeup(const char *name)
-{
-	static const char *const wakeups[] = {
-	    "try_to_wake_up",  "wake_up_",       "__wake_up",        "default_wake_function",
-	    "autoremove_wake", "pollwake",       "ep_poll_callback", "ep_autoremove_wake",
-	    "woken_wake",      "complete",       "swake_up",         "__complete",
-	    "rcuwait_wake",    "signal_wake_up", "__send_signal",    "send_signal_locked"};
-
-	return begins_with_any(name, wakeups, ARRAY_NR(wakeups));
-}
-
-/* Where a program starts and, if main has returned, ends. */
-static bool is_start(const char *name)
-{
-	return strcmp(name, "_start") == 0 || strcmp(name, "__libc_start_main") == 0;
-}
-
 /* Outermost functions come first: the mark is the last frame, the name the first one. */
 const char *report_waker_function(const struct report_frame *frames, size_t nr)
 {
-	const struct report_function *user = NULL, *kernel = NULL, *any = NULL;
-
-	for (size_t i = 1; i + 1 < nr; i++) {
-		const struct report_function *f = frames[i].function;
-
-		any = f;
-		if (!f->is_kernel && !is_library(f->object) && !is_start(f->name))
-			user = f;
-		if (f->is_kernel && !is_wakeup(f->name))
-			kernel = f;
-	}
-	any = user ?: kernel ?: any;
-	return any ? any->name : "";
+	return nr > 2 ? frames[1 + report_own_frame(frames + 1, nr - 2, true)].function->name : "";
 }
 
 bool report_has_waker(const struct trace_event *ev)

@@ -35,8 +35,7 @@ int report_waker_make(struct report_waker *w, const struct report_waker_config *
 
 /* How many of the frames, the sampled function first, are those of the waker; 0: none. */
 size_t report_waker_frames(const struct report_frame *frames, size_t nr);
-/* The function in which it woke the other task, of those frames: that of the program that called
- * the library; else (main has returned, too) of the kernel, outside of what all wakeups call. */
+/* The function in which it woke the other task, of those frames (report/own.h); "": none. */
 const char *report_waker_function(const struct report_frame *frames, size_t nr);
 
 /* Samples of the event may have a waker. */

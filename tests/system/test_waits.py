@@ -306,12 +306,38 @@ def check_short_waits_have_wakers(folder):
 
 
 def check_diff(folder):
-    """Two sessions are compared by function and state, as shares of all time of the threads."""
+    """Two sessions are compared by function, state and reason, as shares of the time in each state. A wait is the program's function's."""
+    program = build(folder)
     for name in ("a", "b"):
-        run(CPUPERF, "--event=cpu_clock@1000000,sched:run_queue_time@1000000,sched:off_cpu_time@1000000", "-g", "-o", f"{name}.session", "--", "sleep", "0.2", cwd=folder)
-    found = [r for r in rows(folder, "--report=diff", "--diff=a.session", "--top=0", "b.session") if r["function"]]
-    asleep = [r for r in found if r["state"] == "blocked" and "nanosleep" in r["function"]]
-    assert len({r["event"] for r in found}) == 1 and asleep and float(asleep[0]["is"]) > 50, found
+        run(CPUPERF, "--event=cpu_clock@1000000,sched:run_queue_time@1000000,sched:off_cpu_time@1000000", "-g", "-r", "3", "-o", f"{name}.session", "--", program, cwd=folder)
+    how = ("--report=diff", "--diff=a.session", "--top=0", "b.session")
+    found = [r for r in rows(folder, *how) if r["function"]]
+    assert len({r["event"] for r in found}) == 1, found
+    napped = [r for r in found if (r["state"], r["reason"], r["function"]) == ("blocked", "sleep", "nap")]
+    assert len(napped) == 1 and float(napped[0]["is"]) > 20 and int(napped[0]["is_samples"]), found
+    assert "hold" in {r["function"] for r in found if (r["state"], r["reason"]) == ("blocked", "futex")}, found
+    for state in {r["state"] for r in found}:
+        shares = [float(r["is"]) for r in found if r["state"] == state]
+        assert sum(shares) < 0.1 or abs(sum(shares) - 100) < 0.1, (state, found)
+    # those on a CPU as if nothing had waited
+    shown = ("function", "change", "was", "is", "p")
+    alone = rows(folder, *how, "--event=cpu_clock", "--sort=function")
+    assert [[r[k] for k in shown] for r in found if r["state"] == "on CPU"] == [[r[k] for k in shown] for r in alone if r["function"]], (found, alone)
+    text = output(PRINT, "--quiet", *how, cwd=folder)
+    assert re.search(r"\nthread_time, blocked: 3 runs now, 3 before; .*\nof the time of all threads: [\d.]+ % now, [\d.]+ % before\n", text), text
+    assert not re.search(r"\n.*certain.* state", text), text
+
+
+def check_waits_by_function(folder):
+    """--sort replaces the fields of the thread: one row for each function, state and reason, whoever called it."""
+    program = build(folder)
+    run(CPUPERF, "--event=sched:off_cpu_time@1000000", "-g", "--", program, cwd=folder)
+    found = rows(folder, "--report=waits", "--sort=function")
+    assert not {"pid", "tid", "thread", "comm"} & set(found[0]), found[0]
+    places = [(r["state"], r["reason"], r["function"]) for r in found]
+    assert len(set(places)) == len(places) and ("blocked", "sleep", "nap") in places, found
+    text = output(PRINT, "--quiet", "--report=waits", "--sort=function", cwd=folder)
+    assert re.search(r" nap$", text, re.M) and not re.search(r" (run|start_thread|__libc_start_main\S*)$", text, re.M), text
 
 
 def check_waker_bytes(folder):

@@ -161,6 +161,29 @@ TEST(waits_in_program)
 	}
 }
 
+/* Where rows have no frames, all that waited counts. */
+TEST(waits_without_frames)
+{
+	struct report_functions *f = report_functions_new(&test_no_rules);
+	struct report_flat *flat = flat_of(f, 1 << REPORT_STATE);
+	struct report_frame frames[2] = {{test_function_of(f, "f0", "libc.so.6"), NULL, 0},
+					 {test_function_of(f, "f1", "prog"), NULL, 0}};
+	const struct report_entry e = {.key = {.state = REPORT_BLOCKED},
+				       .weight = {1, 10, 100},
+				       .frames = frames,
+				       .nr_frames = 2};
+	const struct report_flat_row *rows;
+	size_t nr;
+
+	report_flat_put_waits_in_program(flat);
+	assert_int_equal(report_flat_sink(flat)->entry(report_flat_sink(flat)->arg, &e), 0);
+	rows = report_flat_rows(flat, &nr);
+	assert_int_equal(nr, 1);
+	assert_int_equal(rows[0].self.samples, 1);
+	report_flat_free(flat);
+	report_functions_free(f);
+}
+
 static const struct {
 	enum report_column column;
 	unsigned part;
