@@ -290,12 +290,10 @@ static void put_row(struct report *r, struct grid *g, uint32_t number)
 	reports_region_instants_none(g);
 }
 
-/* What the marks of the trial cost stands in the heading. */
+/* What the marks of the trial cost stands in the heading, and --subtract-marks subtracts it. */
 static bool is_hidden(const struct report *r, uint32_t sum)
 {
-	const struct profile_region *p = profile_region(r->processes, sum_at(r, sum)->region);
-
-	return r->j->output->form == GRID_PEOPLE && strcmp(p->name, REPORT_REGION_TRIAL) == 0;
+	return report_region_is_trial(profile_region(r->processes, sum_at(r, sum)->region)->name);
 }
 
 /* The regions of a thread in that sum; DICT_NONE: the outermost ones. */
@@ -397,12 +395,6 @@ static struct grid *make_grid(struct report *r)
 	return reports_grid(r->j, columns, nr);
 }
 
-static bool is_trial(const char *name)
-{
-	return strcmp(name, REPORT_REGION_TRIAL) == 0 ||
-	       strcmp(name, REPORT_REGION_TRIAL_INNER) == 0;
-}
-
 /* Each once; false: there are more. */
 static bool add_names(const struct report *r, struct buf *out)
 {
@@ -414,7 +406,7 @@ static bool add_names(const struct report *r, struct buf *out)
 
 		for (k = 0; k < nr && strcmp(names[k], name) != 0; k++)
 			;
-		if (k < nr || is_trial(name))
+		if (k < nr || report_region_is_trial(name))
 			continue;
 		if (nr == NAMES_FOR_PEOPLE)
 			return false;
@@ -466,9 +458,14 @@ static void put_heading(const struct report *r)
 		closed += sum_at(r, i)->closed;
 		cut += sum_at(r, i)->cut;
 	}
-	buf_printf(text, "\nRegions of %" PRIu64 " thread%s, with the regions inside them",
-		   s->nr_threads, s->nr_threads == 1 ? "" : "s");
-	if (s->nr_lost)
+	if (r->sums.nr_threads)
+		buf_printf(text, "\nRegions of %" PRIu64 " thread%s, with the regions inside them",
+			   r->sums.nr_threads, r->sums.nr_threads == 1 ? "" : "s");
+	else
+		buf_printf(text, "\nNo regions: %s",
+			   r->sums.instants.sums.nr ? "instants and values alone"
+						    : "none ended in what was selected");
+	if (s->nr_lost && !s->nr_notes) /* a note says it better */
 		buf_printf(text, "; %" PRIu64 " of %" PRIu64 " marks were lost", s->nr_lost,
 			   s->nr_lost + s->nr_marks);
 	if (closed)
@@ -485,7 +482,8 @@ static void put_heading(const struct report *r)
 	buf_addc(text, '\n');
 	for (size_t i = 0; i < s->nr_notes; i++)
 		buf_printf(text, "Note: %s\n", s->notes[i]);
-	reports_region_counts_heading(&r->counts, text);
+	if (r->sums.nr_threads)
+		reports_region_counts_heading(&r->counts, text);
 	put_unmatched(r);
 }
 
@@ -508,7 +506,12 @@ static int put_tables(struct report *r, struct grid *g, struct err *e)
 	reports_rest_put(r->j, &rest, NULL, g);
 	if (!is_people)
 		rc = reports_region_instants_put(&instants, g, e);
-	rc = reports_end(r->j, g, rc, e);
+	if (is_people && !r->sums.nr_threads) { /* without its heading */
+		grid_free(g);
+		rc = output_flush(r->j->output, e);
+	} else {
+		rc = reports_end(r->j, g, rc, e);
+	}
 	return rc == 0 && is_people ? reports_region_instants_put(&instants, NULL, e) : rc;
 }
 

@@ -129,7 +129,8 @@ struct cpuperf_mark_slot {
 	uint64_t head; /* units written so far, released after the units */
 	uint64_t lost; /* marks that found the slot full, or interrupted another mark */
 	uint32_t tid;  /* as gettid(2) returns it */
-	uint8_t unused[108];
+	char name[16]; /* of the thread when it took the slot, as prctl(PR_GET_NAME); or empty */
+	uint8_t unused[92];
 	/* written by the recorder */
 	uint64_t tail; /* units read so far */
 	uint8_t unused_too[120];
@@ -730,6 +731,7 @@ CPUPERF_MARK_RARE int cpuperf_mark_take_slot(struct cpuperf_mark_state *state,
 						 __ATOMIC_RELAXED))
 			continue;
 		__atomic_store_n(&slot->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
+		syscall(SYS_prctl, 16 /* PR_GET_NAME */, slot->name);
 		t->slot = slot;
 		t->units = (struct cpuperf_mark_unit *)(void *)((char *)slot +
 								CPUPERF_MARK_SLOT_HEAD_BYTES);

@@ -98,12 +98,20 @@ int profile_regions_name(struct profile_regions *r, const struct trace_mark_name
 	return 0;
 }
 
+/* By the program: counts belong to a mark, ends and names of threads may be the recorder's. */
+static bool is_written(uint32_t kind)
+{
+	return kind != TRACE_MARK_COUNT && kind != TRACE_MARK_THREAD_END &&
+	       kind != TRACE_MARK_THREAD_NAME;
+}
+
 int profile_regions_add(struct profile_regions *r, const struct trace_marks *marks)
 {
 	int rc = region_streams_add(&r->streams, marks);
 
 	r->stats.has_left_out |= rc == -ENOSPC;
-	r->stats.nr_marks += marks->nr;
+	for (size_t i = 0; i < marks->nr; i++)
+		r->stats.nr_marks += is_written(marks->mark[i].kind);
 	r->stats.nr_lost += marks->lost;
 	return rc == -ENOSPC ? 0 : rc;
 }
@@ -429,7 +437,6 @@ int profile_regions_make(struct profile_processes *p, const struct profile_gathe
 	rc = region_streams_add_ends(&r->streams, g) ?: read_all(r);
 	region_streams_fini(&r->streams);
 	order_sort(r->pauses, r->nr_pauses, sizeof(*r->pauses), compare_pauses);
-	r->stats.nr_threads = r->nr_threads;
 	p->has_left_out |= r->stats.has_left_out;
 	return rc;
 }

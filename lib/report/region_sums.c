@@ -50,6 +50,17 @@ static void count_call(struct report_region_sum *r, const struct profile_region_
 	r->squares += off * ((double)ns - r->mean_ns);
 }
 
+/* Calls of a thread follow each other. */
+static void count_thread(struct report_region_sums *s, const struct profile_region_event *e)
+{
+	if ((e->pid == s->last_pid && e->tid == s->last_tid) ||
+	    report_region_is_trial(profile_region(s->processes, e->region)->name))
+		return;
+	s->last_pid = e->pid;
+	s->last_tid = e->tid;
+	s->nr_threads++;
+}
+
 /* 0: there is no room for another one. */
 static int refuse(struct report_region_sums *s)
 {
@@ -74,6 +85,7 @@ static int add_event(void *arg, const struct profile_region_event *e)
 	sum = thread == DICT_NONE ? DICT_NONE : find_sum(s, thread, e->region);
 	if (sum == DICT_NONE)
 		return refuse(s);
+	count_thread(s, e);
 	count_call(dict_at(&s->sums, sum), e, ns);
 	return report_region_count_sums_add(&s->counts, sum, e)
 		   ?: report_buckets_add(&s->buckets, sum, (int64_t)ns);
@@ -100,7 +112,7 @@ int report_region_sums_read(struct report_region_sums *s, const struct profile_p
 	bool *within = NULL;
 	int rc;
 
-	*s = (struct report_region_sums){.by_thread = by_thread};
+	*s = (struct report_region_sums){.processes = p, .by_thread = by_thread};
 	dict_init(&s->threads, sizeof(struct report_region_thread),
 		  DICT_KEY(struct report_region_thread, tid), MAX_THREADS);
 	dict_init(&s->sums, sizeof(struct report_region_sum),

@@ -31,12 +31,15 @@ struct report_region_sum {
 };
 
 struct report_region_sums {
-	struct dict threads;           /* struct report_region_thread */
-	struct dict sums;              /* struct report_region_sum */
-	struct report_buckets buckets; /* private */
+	const struct profile_processes *processes; /* borrowed */
+	struct dict threads;                       /* struct report_region_thread */
+	struct dict sums;                          /* struct report_region_sum */
+	struct report_buckets buckets;             /* private */
 	struct report_region_instants instants;
 	struct report_region_count_sums counts;
+	uint64_t nr_threads; /* with calls, but those of marks on trial */
 	bool by_thread, is_full;
+	uint32_t last_pid, last_tid; /* private: of a call */
 };
 
 /* Reads all calls that the filter selects. Each path has a sum if one inside it has. 0 or -ENOMEM;

@@ -210,6 +210,7 @@ int session_regions_open(struct session_regions *r, const struct plan *plan, str
 	    .gave_up = on_gave_up,
 	    .nr_counts = r->counts.nr,
 	    .count_names = r->counts.names,
+	    .names_threads = !spec_has_samples(plan->spec),
 	    .chance = every > 1 ? (uint32_t)((UINT64_C(1) << 32) / every) : 0,
 	    .counters_open = open_counters,
 	    .counters_close = close_counters};

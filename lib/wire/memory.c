@@ -49,6 +49,7 @@ struct wire_slot {
 	uint64_t last_ns; /* of its last mark */
 	uint64_t lost;
 	uint32_t tid;   /* of a thread that said hello; 0: as it wrote itself */
+	uint32_t named; /* the thread whose name was passed on */
 	void *counters; /* owned; NULL: none */
 	bool is_open;   /* its last mark left a region of the object open */
 };
@@ -221,24 +222,29 @@ static bool read_text(const struct wire_memory *m, uint32_t place,
 	return *text;
 }
 
+/* The number of a text that is fit to print; 0: there is no room. */
+static uint32_t number_text(struct wire_reader *r, const char *text)
+{
+	size_t nr = r->texts.nr;
+	uint32_t number = dict_add(&r->texts, text);
+
+	if (number != DICT_NONE && r->texts.nr > nr)
+		r->config->name(r->config->arg, number + 1, text);
+	return number + 1; /* DICT_NONE + 1 is 0 */
+}
+
 /* The number of a name of the program; 0: it has none. */
 static uint32_t find_name(struct wire_memory *m, struct wire_reader *r, uint32_t name)
 {
 	char text[CPUPERF_MARK_MAX_NAME + 1];
-	uint32_t *known, number;
-	size_t nr = r->texts.nr;
+	uint32_t *known;
 
 	if (!name || name > CPUPERF_MARK_NR_NAMES)
 		return 0;
 	known = &m->names[name - 1];
 	if (*known || !read_text(m, name - 1, text))
 		return *known;
-	number = dict_add(&r->texts, text);
-	if (number == DICT_NONE)
-		return 0;
-	*known = number + 1;
-	if (r->texts.nr > nr)
-		r->config->name(r->config->arg, *known, text);
+	*known = number_text(r, text);
 	return *known;
 }
 
@@ -312,6 +318,38 @@ static uint64_t order_time(struct wire_slot *own, const struct wire_reader *r, u
 	return own->last_ns = time_ns;
 }
 
+/* Passes on the first of r->marks, which the recorder made. */
+static void pass_own(const struct wire_memory *m, const struct wire_reader *r, uint32_t tid)
+{
+	r->config->marks(
+	    r->config->arg,
+	    &(struct wire_marks){
+		.pid = m->pid, .tid = tid, .object = m->object, .mark = r->marks, .nr = 1});
+}
+
+/* A thread that has ended has the name with which it began. */
+static void name_thread(const struct wire_memory *m, struct wire_reader *r, size_t i)
+{
+	struct wire_slot *own = &m->slots[i];
+	const uint32_t tid = thread_of(m, i);
+	char path[64], name[sizeof(slot_at(m, i)->name) + 1];
+
+	if (!r->config->names_threads || !tid || own->named == tid)
+		return;
+	own->named = tid;
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", m->pid, tid);
+	if (root_load_line(&root_live, path, name, sizeof(name)) || !*name) {
+		memcpy(name, slot_at(m, i)->name, sizeof(name) - 1);
+		name[sizeof(name) - 1] = '\0';
+	}
+	str_disarm(name);
+	r->marks[0] = (struct wire_mark){.time_ns = own->last_ns,
+					 .name = *name ? number_text(r, name) : 0,
+					 .kind = CPUPERF_MARK_THREAD_NAME};
+	if (r->marks[0].name)
+		pass_own(m, r, tid);
+}
+
 /* Reads the units from tail to head, at most a batch. */
 static void drain_batch(struct wire_memory *m, struct wire_reader *r, size_t i, uint64_t *tail,
 			uint64_t head, uint64_t lost)
@@ -359,10 +397,7 @@ static void end_thread(struct wire_memory *m, struct wire_reader *r, size_t i, u
 	m->slots[i].is_open = false;
 	r->marks[0] = (struct wire_mark){.time_ns = order_time(&m->slots[i], r, r->now.ns),
 					 .kind = WIRE_THREAD_END};
-	r->config->marks(
-	    r->config->arg,
-	    &(struct wire_marks){
-		.pid = m->pid, .tid = tid, .object = m->object, .mark = r->marks, .nr = 1});
+	pass_own(m, r, tid);
 }
 
 /* A thread that is silent within a region may have ended there. */
@@ -397,6 +432,7 @@ static void drain_slot(struct wire_memory *m, struct wire_reader *r, size_t i)
 		r->totals.invalid += CPUPERF_MARK_NR_UNITS;
 		tail = head;
 	}
+	name_thread(m, r, i);
 	do {
 		drain_batch(m, r, i, &tail, head, lost);
 		lost = 0;
@@ -434,7 +470,7 @@ static void forget_thread(struct wire_slot *own, const struct wire_reader *r)
 	if (own->counters)
 		r->config->counters_close(r->config->arg, own->counters);
 	own->counters = NULL;
-	own->tid = 0;
+	own->tid = own->named = 0;
 }
 
 int wire_memory_greet(struct wire_memory *m, const struct wire_reader *r, uint32_t slot,

@@ -58,7 +58,10 @@ struct wire_config {
 	/* Of the counts of regions; 0: they have none. At most CPUPERF_MARK_MAX_COUNTS. */
 	uint32_t nr_counts;
 	const char *const *count_names; /* borrowed; get the numbers from 1 on, as names of marks */
-	uint32_t chance;                /* of a region to be counted, of 2^32; 0: each one is */
+	/* Threads have their names as a mark of theirs, CPUPERF_MARK_THREAD_NAME: nobody else
+	 * records them. */
+	bool names_threads;
+	uint32_t chance; /* of a region to be counted, of 2^32; 0: each one is */
 	/* Opens the counters of a thread. fds: nr_counts of a group, the leader first, whose
 	 * read(2) returns their number and values; borrowed. What counters_close closes; NULL: it
 	 * has none. */

@@ -61,6 +61,47 @@ def check_descriptors_closed_by_the_program(folder):
     assert said in output(PRINT, f"{folder}/s", "--report=regions")
 
 
+SHORT = r"""
+#define _GNU_SOURCE
+#include <cpuperf/mark.h>
+#include <pthread.h>
+#include <stdlib.h>
+static void *work(void *arg)
+{
+	pthread_setname_np(pthread_self(), "worker");
+	CPUPERF_BEGIN("job");
+	CPUPERF_END;
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t[8];
+	int nr = argc > 1 ? atoi(argv[1]) : 8;
+	if (!nr)
+		CPUPERF_INSTANT("tick");
+	for (int i = 0; i < nr; i++)
+		pthread_create(&t[i], 0, work, 0);
+	for (int i = 0; i < nr; i++)
+		pthread_join(t[i], 0);
+}
+"""
+
+
+def check_short_threads(folder):
+    """They have names, and the thread that tries what marks cost has no regions."""
+    with open(f"{folder}/short.c", "w", encoding="ascii") as f:
+        f.write(SHORT)
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/short", f"{folder}/short.c", "-pthread")
+    record = (CPUPERF, "--regions", "--region-counts=page_faults", "--event=page_faults", "-o", f"{folder}/s", "--")
+    run(*record, f"{folder}/short")
+    text = output(PRINT, f"{folder}/s", "--report=regions", "--group-by=thread")
+    assert "Regions of 8 threads, " in text and text.count("worker (") == 8 and "[unknown]" not in text, text
+    assert list(rows(folder)) == ["job"], rows(folder)
+    run(*record, f"{folder}/short", "0")
+    text = output(PRINT, f"{folder}/s", "--report=regions")
+    assert "No regions: instants and values alone\n\nInstants" in text, text
+
+
 ATTACHED = r"""
 #include <cpuperf/mark.h>
 #include <stdio.h>

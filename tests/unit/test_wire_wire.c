@@ -11,6 +11,7 @@
 
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 enum { MAX_SEEN = 200000 };
@@ -215,6 +216,33 @@ TEST(threads_that_ended_leave_their_slots)
 	totals = close_wire(w);
 	assert_int_equal(totals.missed, 0);
 	assert_int_equal(totals.marks, 2 * NR);
+}
+
+static void *name_and_mark(void *arg)
+{
+	prctl(PR_SET_NAME, "short");
+	CPUPERF_INSTANT("x");
+	return arg;
+}
+
+TEST(threads_have_their_names)
+{
+	const struct wire_config with = {.name = on_name, .marks = on_marks, .names_threads = true};
+	struct err e = {0};
+	struct wire *w;
+	pthread_t thread;
+
+	assert_int_equal(wire_open(&with, &w, &e), 0);
+	turn_on(w);
+	assert_int_equal(wire_start(w), 0);
+	assert_int_equal(pthread_create(&thread, NULL, name_and_mark, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(close_wire(w).marks, 1); /* of the program */
+	assert_int_equal(all.nr, 2);
+	assert_int_equal(all.item[0].mark.kind, CPUPERF_MARK_THREAD_NAME);
+	assert_string_equal(all.names[all.item[0].mark.name], "short");
+	assert_int_equal(all.item[0].tid, all.item[1].tid);
+	assert_int_equal(all.item[1].mark.kind, CPUPERF_MARK_INSTANT);
 }
 
 TEST(a_forked_child_connects_by_itself)
