@@ -80,6 +80,7 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_THREAD = 2, /* a thread took a slot: the answer may have descriptors, those
 				      * of its counters: of a group, the leader first */
 	CPUPERF_MARK_ASK_ROOM = 3,   /* slots of threads that have ended; then it answers */
+	CPUPERF_MARK_ASK_REGRET = 4, /* says that it has no addresses for the memory */
 };
 
 struct cpuperf_mark_hello {
@@ -157,6 +158,7 @@ struct cpuperf_mark_header {
 	uint64_t missed;     /* marks of threads that had no slot */
 	uint32_t is_tried;   /* a thread has measured what marks themselves count */
 	uint32_t uncounted;  /* threads that could not read their counters any more */
+	uint32_t nr_mapped;  /* slots for which the program has addresses; 0: all */
 };
 
 /* What an object (a program or shared library) knows about being measured. A note of the object
@@ -513,26 +515,47 @@ CPUPERF_MARK_RARE int cpuperf_mark_ask(uint32_t number, const struct cpuperf_mar
 	return rc;
 }
 
-/* Memory that can shrink would kill the program. */
+CPUPERF_MARK_RARE uint32_t cpuperf_mark_nr_slots(const struct cpuperf_mark_header *h)
+{
+	return h->nr_mapped ? h->nr_mapped : h->nr_slots;
+}
+
+/* Of what is mapped. */
+CPUPERF_MARK_RARE size_t cpuperf_mark_bytes(const struct cpuperf_mark_header *h)
+{
+	return h->slots_offset + (size_t)cpuperf_mark_nr_slots(h) * CPUPERF_MARK_SLOT_BYTES;
+}
+
+/* Maps the header and as many slots as fit into a quarter of the address space that the program may
+ * have. Memory that can shrink would kill the program. */
 CPUPERF_MARK_RARE struct cpuperf_mark_header *cpuperf_mark_map(int fd)
 {
-	struct cpuperf_mark_header *h;
+	struct cpuperf_mark_header h, *mapped;
+	struct rlimit limit;
 	struct stat st;
-	void *at;
+	void *at = MAP_FAILED;
 
-	if (fstat(fd, &st) || (uint64_t)st.st_size < sizeof(*h) ||
-	    !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */))
+	if (fstat(fd, &st) || !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */) ||
+	    read(fd, &h, sizeof(h)) != (ssize_t)sizeof(h))
 		return NULL;
-	at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (h.magic != CPUPERF_MARK_MAGIC || h.version != CPUPERF_MARK_VERSION ||
+	    h.bytes != (uint64_t)st.st_size || h.nr_slots > CPUPERF_MARK_MAX_SLOTS || h.nr_mapped ||
+	    h.bytes < cpuperf_mark_bytes(&h) || h.nr_counts > CPUPERF_MARK_MAX_COUNTS)
+		return NULL;
+	if (getrlimit(RLIMIT_AS, &limit))
+		limit.rlim_cur = RLIM_INFINITY;
+	for (uint32_t nr = h.nr_slots; at == MAP_FAILED && nr; nr /= 2) {
+		h.nr_mapped = nr;
+		if (limit.rlim_cur == RLIM_INFINITY || cpuperf_mark_bytes(&h) <= limit.rlim_cur / 4)
+			at = mmap(NULL, cpuperf_mark_bytes(&h), PROT_READ | PROT_WRITE, MAP_SHARED,
+				  fd, 0);
+	}
 	if (at == MAP_FAILED)
 		return NULL;
-	h = (struct cpuperf_mark_header *)at;
-	if (h->magic == CPUPERF_MARK_MAGIC && h->version == CPUPERF_MARK_VERSION &&
-	    h->bytes == (uint64_t)st.st_size && h->nr_slots <= CPUPERF_MARK_MAX_SLOTS &&
-	    h->nr_counts <= CPUPERF_MARK_MAX_COUNTS)
-		return h;
-	munmap(at, (size_t)st.st_size);
-	return NULL;
+	mapped = (struct cpuperf_mark_header *)at;
+	if (h.nr_mapped < h.nr_slots)
+		mapped->nr_mapped = h.nr_mapped;
+	return mapped;
 }
 
 /* The program may have closed the descriptor, and opened something else under its number. Mapped
@@ -603,7 +626,7 @@ CPUPERF_MARK_RARE void cpuperf_mark_disconnect(struct cpuperf_mark_state *state)
 	state->connected = 0;
 	for (uint32_t i = 0; i < CPUPERF_MARK_MAX_SLOTS; i++)
 		cpuperf_mark_close_counters(state->own, i);
-	(void)mmap(h, (size_t)h->bytes, PROT_READ | PROT_WRITE,
+	(void)mmap(h, cpuperf_mark_bytes(h), PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1, 0);
 }
 
@@ -624,7 +647,7 @@ CPUPERF_MARK_RARE struct cpuperf_mark_own *cpuperf_mark_make_own(void)
 
 CPUPERF_MARK_RARE int cpuperf_mark_connect(struct cpuperf_mark_state *state, uint32_t number)
 {
-	const struct cpuperf_mark_hello hello = {
+	struct cpuperf_mark_hello hello = {
 	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_MEMORY, 0, 0, 0};
 	struct cpuperf_mark_header *shared = NULL;
 	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
@@ -638,8 +661,11 @@ CPUPERF_MARK_RARE int cpuperf_mark_connect(struct cpuperf_mark_state *state, uin
 		shared = cpuperf_mark_map(fds[0]);
 	for (int i = 0; fds[i] >= 0; i++)
 		close(fds[i]);
-	if (!shared)
+	if (!shared) {
+		hello.ask = CPUPERF_MARK_ASK_REGRET;
+		cpuperf_mark_ask(number, &hello, fds);
 		return -1;
+	}
 	state->connected = number;
 	state->generation++;
 	__atomic_store_n(&state->own->alive, state->generation, __ATOMIC_RELEASE);
@@ -722,7 +748,7 @@ CPUPERF_MARK_RARE int cpuperf_mark_take_slot(struct cpuperf_mark_state *state,
 {
 	struct cpuperf_mark_header *h = __atomic_load_n(&state->shared, __ATOMIC_ACQUIRE);
 
-	for (uint32_t i = 0; h && i < h->nr_slots && !h->is_closed; i++) {
+	for (uint32_t i = 0; h && i < cpuperf_mark_nr_slots(h) && !h->is_closed; i++) {
 		struct cpuperf_mark_slot *slot = cpuperf_mark_slot_at(h, i);
 		uint32_t is_free = 0;
 

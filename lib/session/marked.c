@@ -106,6 +106,8 @@ static enum result set_word(const struct look *l, uint64_t address,
 
 	if (state->version != CPUPERF_MARK_VERSION)
 		return IS_OLD;
+	if (state->on == number && state->connected == number)
+		return IS_SET;
 	if (l->is_apart)
 		return IS_APART;
 	if (state->on && state->on != number && wire_is_there(state->on))

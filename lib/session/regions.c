@@ -301,10 +301,10 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* What a command starts has the recorder's number in its environment. */
+/* Also of a command: what it starts with another environment does not connect by itself. */
 void session_regions_look(struct session_regions *r, uint32_t pid)
 {
-	if (r->is_running && !r->plan->target.is_command)
+	if (r->is_running)
 		queue_look(r, pid);
 }
 
@@ -323,6 +323,7 @@ int session_regions_start(struct session_regions *r, struct err *e)
 /* A text of its own for each kind of loss: those that did not occur are empty. */
 static void note_losses(struct session_regions *r, const struct wire_totals *t)
 {
+	const struct marked *m = &r->marked;
 	char(*note)[SESSION_REGIONS_NOTE_BYTES] = r->notes;
 	const size_t size = sizeof(*note);
 
@@ -336,8 +337,11 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 		snprintf(note[1], size,
 			 "%" PRIu64
 			 " marks were lost: more than %d threads had marks at a time, or they "
-			 "began while the program connected",
-			 t->missed, WIRE_MAX_THREADS);
+			 "began while the program connected%s",
+			 t->missed, WIRE_MAX_THREADS,
+			 t->narrow ? "; a limit of the address space (RLIMIT_AS) leaves room for "
+				     "fewer threads"
+				   : "");
 	if (t->names_lost)
 		snprintf(note[2], size, "%" PRIu64 " names of regions found no room",
 			 t->names_lost);
@@ -356,9 +360,19 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 			 "%" PRIu64 " marks were lost: their threads, of another PID namespace, "
 			 "were not found",
 			 t->strangers);
-	if (!t->connections && !t->refused && !t->old)
-		snprintf(note[5], size,
-			 "no program had marks: regions need cpuperf/mark.h in its source");
+	if (t->unmapped)
+		snprintf(note[14], size,
+			 "marks of programs and libraries were not received (of %u): the limit of "
+			 "their address space (RLIMIT_AS) is too low",
+			 t->unmapped);
+	if (!t->connections && !t->refused && !t->old && !t->unmapped && !m->nr_old &&
+	    !m->nr_busy && !m->nr_denied && !m->nr_apart)
+		snprintf(note[5], size, "%s",
+			 r->plan->target.is_command
+			     ? "no program had marks: regions need cpuperf/mark.h in its source, "
+			       "the variable CPUPERF_MARKS of its parent, and this network "
+			       "namespace"
+			     : "no program had marks: regions need cpuperf/mark.h in its source");
 }
 
 static void note_marked(struct session_regions *r)

@@ -524,4 +524,5 @@ void wire_memory_close(struct wire_memory *m, struct wire_reader *r)
 	r->totals.names_lost += m->shared->names_lost;
 	r->totals.missed += m->shared->missed;
 	r->totals.uncounted += m->shared->uncounted;
+	r->totals.narrow += m->shared->nr_mapped != 0;
 }

@@ -299,6 +299,8 @@ static int serve(struct wire *w, int fd)
 		rc = serve_object(w, fd, (uint32_t)peer.pid);
 		t->connections += rc == 0;
 		t->refused += rc != 0;
+	} else if (hello.ask == CPUPERF_MARK_ASK_REGRET) {
+		t->unmapped++;
 	} else if (hello.ask == CPUPERF_MARK_ASK_THREAD) {
 		rc = serve_thread(w, fd, (uint32_t)peer.pid, &hello);
 	} else if (hello.ask == CPUPERF_MARK_ASK_ROOM) {

@@ -80,6 +80,8 @@ struct wire_totals {
 	uint32_t connections; /* objects of processes */
 	uint32_t refused;     /* connections of other users, beyond the limit, or without memory */
 	uint32_t old;         /* connections of another version of cpuperf/mark.h */
+	uint32_t unmapped;    /* connections whose programs had no addresses for the memory */
+	uint32_t narrow;      /* of these with addresses: they had them for fewer threads */
 	uint64_t uncounted;   /* threads that could not read their counters any more */
 	uint64_t strangers;   /* marks of threads of other PID namespaces that were not found */
 };

@@ -191,6 +191,33 @@ def check_another_network(folder):
         assert not regions(folder)
 
 
+def check_commands_that_do_not_know_the_recorder(folder):
+    program = build(folder)
+    record = (CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--")
+    run(*record, "env", "-i", "IS_SHORT=1", program)
+    assert int(regions(folder)["work"]["calls"]) > 20, regions(folder)
+    done = run(*record, "env", "-i", "true")
+    assert "the variable CPUPERF_MARKS of its parent" in done.stderr, done.stderr
+    unshare = namespace("--net")
+    if unshare:
+        done = run(*record, *unshare, program, env={"IS_SHORT": "1"})
+        assert "another network namespace" in done.stderr and "no program had marks" not in done.stderr, done.stderr
+
+
+def check_little_address_space(folder):
+    program = build(folder)
+    script = f"ulimit -v 90000; exec {program}"
+    done = run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--", "sh", "-c", script, env={"IS_SHORT": "1"})
+    expect_work(folder)
+    assert "marks" not in done.stderr, done.stderr
+    with open(f"{folder}/few.c", "w", encoding="ascii") as f:
+        f.write("#include <cpuperf/mark.h>\nint main(void) { CPUPERF_INSTANT(\"x\"); return 7; }\n")
+    run("cc", "-O1", "-static", f"-I{INCLUDE}", "-o", f"{folder}/few", f"{folder}/few.c")
+    script = f"ulimit -v 3000; exec {folder}/few"
+    done = run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--", "sh", "-c", script, code=7)
+    assert "(of 1): the limit of their address space (RLIMIT_AS) is too low" in done.stderr, done.stderr
+
+
 def check_another_version(folder):
     include = os.path.join(folder, "old/cpuperf")
     os.makedirs(include)
