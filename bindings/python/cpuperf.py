@@ -30,6 +30,7 @@ import functools
 import inspect
 import itertools
 import os
+import threading
 
 __all__ = ["region", "span", "begin", "end", "instant", "value", "thread_name", "pause", "resume",
            "pause_thread", "resume_thread", "is_on"]
@@ -49,11 +50,12 @@ def _load():
         text, number, key = ctypes.c_char_p, ctypes.c_int64, ctypes.c_uint32
         for name, arguments in {
                 "begin": [text], "begin_number": [text, number], "end": [], "instant": [text], "int": [text, number],
+                "begin_block": [text], "begin_number_block": [text, number], "end_block": [ctypes.c_uint64],
                 "thread_name": [text], "pause": [], "resume": [], "pause_thread": [], "resume_thread": [],
                 "begin_keyed": [key, text], "begin_number_keyed": [key, text, number],
                 "end_keyed_anywhere": [key]}.items():
             function = getattr(lib, "cpuperf_marks_" + name)
-            function.argtypes, function.restype = arguments, None
+            function.argtypes, function.restype = arguments, ctypes.c_uint64 if "begin" in name and "block" in name else None
         return lib
     except (ImportError, OSError, AttributeError):
         return None
@@ -82,20 +84,26 @@ class _Nothing:
 
 class _Region:
     """May be entered by several threads at once, and again within itself."""
-    __slots__ = ("name", "number")
+    __slots__ = ("name", "number", "begun")
 
     def __init__(self, name, number=None):
         self.name, self.number = _bytes(name), number
+        self.begun = {}  # of each thread, a list
 
     def __enter__(self):
-        if self.number is None:
-            _lib.cpuperf_marks_begin(self.name)
-        else:
-            _lib.cpuperf_marks_begin_number(self.name, int(self.number))
+        begun = (_lib.cpuperf_marks_begin_block(self.name) if self.number is None
+                 else _lib.cpuperf_marks_begin_number_block(self.name, int(self.number)))
+        self.begun.setdefault(threading.get_ident(), []).append(begun)
         return self
 
     def __exit__(self, *what):
-        _lib.cpuperf_marks_end()
+        own = threading.get_ident()
+        begun = self.begun.get(own)
+        if not begun:  # a generator, which another thread has begun
+            return
+        _lib.cpuperf_marks_end_block(begun.pop())
+        if not begun:
+            del self.begun[own]
 
     def __call__(self, function):
         return _decorate(function, lambda: self, lambda: _Span(self.name, self.number))
@@ -151,7 +159,10 @@ if _lib:
 
     def begin(name, number=None):
         """Begins a region of this thread."""
-        _Region(name, number).__enter__()
+        if number is None:
+            _lib.cpuperf_marks_begin(_bytes(name))
+        else:
+            _lib.cpuperf_marks_begin_number(_bytes(name), int(number))
 
     def instant(name):
         """Something happened."""

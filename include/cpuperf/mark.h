@@ -25,8 +25,8 @@
  *     cpuperf_thread_name(text)            names this thread
  *     cpuperf_pause(), cpuperf_resume()    samples of the process between them are left out
  *     cpuperf_pause_thread(), cpuperf_resume_thread()  the same for this thread
- *     (one resume ends all pauses; a pause of the process lasts over exec; a child by fork has
- * none)
+ *     (one resume ends all pauses; a pause of the process lasts over exec, and a child by fork has
+ *     its own; one of a thread ends there)
  *
  * Names have at most CPUPERF_MARK_MAX_NAME bytes; longer ones are cut. Everything may be called
  * from any thread and from signal handlers; a mark in a handler that interrupts a mark of the same
@@ -1239,13 +1239,18 @@ __attribute__((constructor(101), unused)) static void cpuperf_mark_begin_image(v
 	}
 }
 
-/* The connection and how many regions of the thread and object are open then. */
+/* The connection and how many regions of the thread and object are open. */
+static inline uint64_t cpuperf_mark_block(void)
+{
+	const struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
+
+	return (uint64_t)(t->number ? t->generation : 0) << 32 | t->depth;
+}
+
 CPUPERF_MARK_OFTEN uint64_t cpuperf_mark_begin_block(uint64_t *site, const char *name)
 {
-	struct cpuperf_mark_thread *t = &cpuperf_mark_thread_2;
-
 	cpuperf_mark_write(CPUPERF_MARK_BEGIN, site, name);
-	return (uint64_t)(t->number ? t->generation : 0) << 32 | t->depth;
+	return cpuperf_mark_block();
 }
 
 /* What an exception left open in the block, ends with it. Its beginning may be what another
@@ -1258,8 +1263,9 @@ CPUPERF_MARK_OFTEN void cpuperf_mark_leave_block(uint64_t begun)
 		cpuperf_mark_miss();
 	if (!(begun >> 32) || begun >> 32 != t->generation || !cpuperf_mark_is_ready(t))
 		return;
-	if ((uint32_t)begun < t->depth)
-		t->depth = (uint32_t)begun;
+	if ((uint32_t)begun > t->depth) /* it has ended */
+		return;
+	t->depth = (uint32_t)begun;
 	cpuperf_mark_write(CPUPERF_MARK_END_REGION, NULL, NULL);
 }
 

@@ -73,6 +73,24 @@ void cpuperf_marks_end(void)
 	cpuperf_end();
 }
 
+uint64_t cpuperf_marks_begin_block(const char *name)
+{
+	return CPUPERF_MARK_IS_ON ? cpuperf_mark_begin_block(NULL, name) : 0;
+}
+
+uint64_t cpuperf_marks_begin_number_block(const char *name, int64_t number)
+{
+	if (!CPUPERF_MARK_IS_ON)
+		return 0;
+	cpuperf_begin_number(name, number);
+	return cpuperf_mark_block();
+}
+
+void cpuperf_marks_end_block(uint64_t begun)
+{
+	cpuperf_mark_end_of_block(&begun);
+}
+
 void cpuperf_marks_instant(const char *name)
 {
 	cpuperf_instant(name);

@@ -37,6 +37,12 @@ AGENT_EXPORTED void cpuperf_marks_resume(void);
 AGENT_EXPORTED void cpuperf_marks_pause_thread(void);
 AGENT_EXPORTED void cpuperf_marks_resume_thread(void);
 
+/* As CPUPERF_REGION: the end of what the beginning returned is none if another recorder, or none,
+ * received that, and it also ends what was left open inside. */
+AGENT_EXPORTED uint64_t cpuperf_marks_begin_block(const char *name);
+AGENT_EXPORTED uint64_t cpuperf_marks_begin_number_block(const char *name, int64_t number);
+AGENT_EXPORTED void cpuperf_marks_end_block(uint64_t begun);
+
 /* As the functions of cpuperf/mark_keyed.h. */
 AGENT_EXPORTED void cpuperf_marks_begin_named(const char *name);
 AGENT_EXPORTED void cpuperf_marks_end_named(const char *name);

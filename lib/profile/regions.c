@@ -25,6 +25,12 @@ enum {
 struct pause {
 	uint64_t time_ns;
 	uint32_t pid;
+	uint32_t parent; /* the process began, by fork of that one; 0: it was marked */
+	bool is_paused;
+};
+
+struct paused {
+	uint32_t pid; /* key */
 	bool is_paused;
 };
 
@@ -317,7 +323,8 @@ static int add_pause(struct thread *t, const struct region_step *m)
 
 	if (!p)
 		return -ENOMEM;
-	*p = (struct pause){m->time_ns, t->pid, m->kind == TRACE_MARK_PAUSE};
+	*p = (struct pause){
+	    .time_ns = m->time_ns, .pid = t->pid, .is_paused = m->kind == TRACE_MARK_PAUSE};
 	return 0;
 }
 
@@ -427,6 +434,55 @@ static int compare_pauses(const void *a, const void *b)
 	return order_u64(x->pid, y->pid) ?: order_u64(x->time_ns, y->time_ns);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+	const struct pause *x = a, *y = b;
+
+	return order_u64(x->time_ns, y->time_ns);
+}
+
+static int add_forks(struct profile_regions *r, const struct profile_gathered *g)
+{
+	for (size_t i = 0; i < g->nr_changes; i++) {
+		const struct profile_change *c = &g->changes[i];
+		struct pause *p;
+
+		if (c->kind != PROFILE_FORK || c->is_made || c->tid != c->pid || !c->what)
+			continue;
+		p = MEM_ADD(r->pauses, r->nr_pauses, r->pauses_room);
+		if (!p)
+			return -ENOMEM;
+		*p = (struct pause){.time_ns = c->time_ns, .pid = c->pid, .parent = c->what};
+	}
+	return 0;
+}
+
+/* A child is paused as its parent was at the fork: both resume by the same code. */
+static int inherit_pauses(struct profile_regions *r, const struct profile_gathered *g)
+{
+	struct dict states;
+	int rc = r->nr_pauses ? add_forks(r, g) : 0;
+
+	dict_init(&states, sizeof(struct paused), DICT_KEY(struct paused, pid), r->nr_pauses);
+	order_sort(r->pauses, r->nr_pauses, sizeof(*r->pauses), compare_times);
+	for (size_t i = 0; i < r->nr_pauses && rc == 0; i++) {
+		struct pause *p = &r->pauses[i];
+		const struct paused *parent = dict_at(&states, dict_find(&states, &p->parent));
+		struct paused *own;
+
+		if (p->parent)
+			p->is_paused = parent && parent->is_paused;
+		own = dict_get(&states, &p->pid);
+		if (own)
+			own->is_paused = p->is_paused;
+		else
+			rc = -ENOMEM;
+	}
+	dict_fini(&states);
+	order_sort(r->pauses, r->nr_pauses, sizeof(*r->pauses), compare_pauses);
+	return rc;
+}
+
 int profile_regions_make(struct profile_processes *p, const struct profile_gathered *g)
 {
 	struct profile_regions *r = p->regions;
@@ -434,9 +490,8 @@ int profile_regions_make(struct profile_processes *p, const struct profile_gathe
 
 	if (!region_streams_nr(&r->streams))
 		return 0;
-	rc = region_streams_add_ends(&r->streams, g) ?: read_all(r);
+	rc = region_streams_add_ends(&r->streams, g) ?: read_all(r) ?: inherit_pauses(r, g);
 	region_streams_fini(&r->streams);
-	order_sort(r->pauses, r->nr_pauses, sizeof(*r->pauses), compare_pauses);
 	p->has_left_out |= r->stats.has_left_out;
 	return rc;
 }

@@ -11,6 +11,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+from marks import LIBRARY
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = f"{os.environ['SOURCE_DIR']}/include"
@@ -134,12 +135,44 @@ int main(void)
 """
 
 
+STEPS_IN_PYTHON = r"""
+import cpuperf, sys
+def step():
+    c = sys.stdin.read(1)
+    if c == "w":
+        with cpuperf.region("work"):
+            pass
+    elif c == "b":
+        cpuperf.begin("plain")
+    elif c == "e":
+        cpuperf.end()
+    elif c == "B":
+        with cpuperf.region("block"):
+            while step() != "E":
+                pass
+    if c != "B":
+        print(c, end="", flush=True)
+    return c
+print("ready", flush=True)
+while step():
+    pass
+"""
+
+
 def check_begun_under_another_recorder(folder):
     with open(f"{folder}/steps.c", "w", encoding="ascii") as f:
         f.write(STEPS)
-    program = f"{folder}/steps"
-    run("cc", f"-I{INCLUDE}", "-o", program, f"{folder}/steps.c")
-    with running(program, stdin=subprocess.PIPE) as p:
+    run("cc", f"-I{INCLUDE}", "-o", f"{folder}/steps", f"{folder}/steps.c")
+    begin_under_another(folder, f"{folder}/steps")
+
+
+def check_begun_in_python_under_another_recorder(folder):
+    paths = {"PYTHONPATH": f"{os.environ['SOURCE_DIR']}/bindings/python", "CPUPERF_MARKS_LIBRARY": LIBRARY}
+    begin_under_another(folder, "/usr/bin/python3", "-c", STEPS_IN_PYTHON, env={**os.environ, **paths})
+
+
+def begin_under_another(folder, *program, **how):
+    with running(*program, stdin=subprocess.PIPE, **how) as p:
         def steps(text):
             for c in text:
                 p.stdin.write(c + ("w" if c == "B" else ""))

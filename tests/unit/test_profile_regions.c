@@ -382,6 +382,26 @@ TEST(pauses_are_of_a_thread_or_its_process)
 	assert_false(profile_is_paused(&p, 1, 6, 40));
 }
 
+TEST(a_child_is_paused_as_its_parent_was)
+{
+	static const struct profile_change forks[] = {
+	    {.time_ns = 45, .pid = 4, .tid = 4, .what = 3, .kind = PROFILE_FORK},
+	    {.time_ns = 20, .pid = 2, .tid = 2, .what = 1, .kind = PROFILE_FORK},
+	    {.time_ns = 30, .pid = 3, .tid = 3, .what = 2, .kind = PROFILE_FORK},
+	    {.time_ns = 30, .pid = 2, .tid = 9, .what = 2, .kind = PROFILE_FORK},
+	    {.time_ns = 60, .pid = 3, .tid = 3, .what = 1, .kind = PROFILE_FORK},
+	};
+
+	ADD(5, 1, {10, 0, 0, TRACE_MARK_PAUSE, 0}, {40, 0, 0, TRACE_MARK_RESUME, 0});
+	make(forks, ARRAY_NR(forks));
+	assert_false(profile_is_paused(&p, 2, 2, 19));
+	assert_true(profile_is_paused(&p, 2, 2, 50)); /* it did not resume */
+	assert_true(profile_is_paused(&p, 3, 3, 59));
+	assert_true(profile_is_paused(&p, 4, 4, 45));
+	assert_false(profile_is_paused(&p, 3, 3, 60)); /* another process with that number */
+	assert_false(profile_is_paused(&p, 1, 5, 40));
+}
+
 TEST(deep_nesting_is_bounded)
 {
 	enum { DEEP = 3 * PROFILE_MAX_REGION_DEPTH };
