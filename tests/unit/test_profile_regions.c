@@ -311,10 +311,10 @@ TEST(a_process_that_ended_closes_its_regions)
 
 TEST(threads_are_apart)
 {
-	ADD(6, 1, {10, 0, 1, B, 0}, {50, 0, 0, E, 0});
+	ADD(6, 1, {10, 0, 1, B, 0}, {50, 0, 0, E, 0}, {60, 0, 1, B, 0}, {61, 0, 0, E, 0});
 	ADD(5, 1, {20, 0, 1, B, 0}, {30, 0, 0, E, 0});
 	make(NULL, 0);
-	expect("a", 2, 0, 50, 50);
+	expect("a", 3, 0, 51, 51);
 	assert_int_equal(sums.nr_threads, 2);
 	assert_int_equal(profile_region_at(&p, 5, 40), PROFILE_NO_REGION);
 	assert_int_equal(profile_region_at(&p, 6, 40), find("a")->number);
