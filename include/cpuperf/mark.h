@@ -25,12 +25,13 @@
  *     cpuperf_thread_name(text)            names this thread
  *     cpuperf_pause(), cpuperf_resume()    samples of the process between them are left out
  *     cpuperf_pause_thread(), cpuperf_resume_thread()  the same for this thread
- *     (one resume ends all pauses; a pause of the process lasts over exec, and a child by fork has
- *     its own; one of a thread ends there)
+ *     (one resume ends all pauses; a pause of the process lasts over exec and in a child by fork)
  *
  * Names have at most CPUPERF_MARK_MAX_NAME bytes; longer ones are cut. Everything may be called
  * from any thread and from signal handlers; a mark in a handler that interrupts a mark of the same
- * thread is dropped and counted. errno is preserved. After fork the child connects by itself.
+ * thread is dropped and counted. errno is preserved. After fork the child connects by itself. A
+ * library that dlclose unloads keeps its connection and its part of the address space until the
+ * process ends.
  *
  * Define CPUPERF_NO_MARKS before the header to compile all of this to nothing. C (gnu99, c11)
  * and C++11, gcc and clang, Linux; elsewhere it is nothing.
