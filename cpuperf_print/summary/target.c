@@ -97,14 +97,16 @@ bool summary_target_is_process_only(const struct summary *s)
 	return false;
 }
 
-/* With --rows, from the byte start on: lines that are too wide become shorter. */
-static void shorten(struct summary *s, size_t start)
+/* From the byte start on: lines that are wider than the terminal become shorter with few --rows;
+ * else they are broken. */
+static void fit(struct summary *s, size_t start)
 {
-	unsigned columns = job_columns(s->j);
+	const unsigned columns = job_columns(s->j);
+	const uint64_t rows = s->j->selection->rows;
 	BUF_AUTO(text, s->out->max_bytes);
 	const char *line, *next;
 
-	if (!s->j->selection->rows || buf_error(s->out) || start == s->out->len)
+	if ((!rows && !s->j->output->width) || buf_error(s->out) || start == s->out->len)
 		return;
 	buf_adds(&text, s->out->data + start);
 	buf_cut(s->out, start);
@@ -114,8 +116,12 @@ static void shorten(struct summary *s, size_t start)
 		next = strchr(line, '\n');
 		if (!next)
 			next = line + strlen(line) - 1;
-		buf_add(s->out, line, (size_t)(next - line));
-		screen_shorten(s->out, at, columns);
+		if (job_is_tight(s->j)) {
+			buf_add(s->out, line, (size_t)(next - line));
+			screen_shorten(s->out, at, columns);
+		} else {
+			screen_wrap(s->out, line, (size_t)(next - line), columns);
+		}
 		buf_addc(s->out, '\n');
 	}
 }
@@ -160,5 +166,5 @@ void summary_target(struct summary *s)
 	screen_latency_put(&s->totals->latencies, s->table, s->out);
 	summary_target_put_missing(s);
 	summary_target_put_uncounted(s, are_runs);
-	shorten(s, start);
+	fit(s, start);
 }

@@ -23,8 +23,22 @@ static void put_share(struct summary *s, uint64_t ns, double of_ns, const char *
 		buf_printf(s->out, "%s %% %s, ", DECIMAL(100 * (double)ns / of_ns, 1), what);
 }
 
+static double waited_ns(const struct profile_waits *w)
+{
+	return (double)w->queue_ns + (double)w->unknown_ns + (double)w->blocked_ns +
+	       (double)w->both_ns;
+}
+
+/* What the kernel counts of a thread begins after its creation, and ends before its end is
+ * recorded. */
+static void put_rest(struct summary *s, double share)
+{
+	if (share >= 0.0005)
+		buf_printf(s->out, ", %s %% as they began and ended", DECIMAL(100 * share, 1));
+}
+
 /* As found by records of switches. */
-static void put_waits(struct summary *s, const struct profile_waits *w, double life_ns)
+static void put_waits(struct summary *s, const struct profile_waits *w, double used, double life_ns)
 {
 	const double both = 100 * (double)w->both_ns / life_ns;
 
@@ -32,12 +46,51 @@ static void put_waits(struct summary *s, const struct profile_waits *w, double l
 	put_share(s, w->unknown_ns, life_ns, "unknown (lost records)");
 	if (both >= 0.05)
 		put_share(s, w->blocked_ns, life_ns, "blocked");
-	buf_printf(s->out, "%s %% blocked%s\n",
+	buf_printf(s->out, "%s %% blocked%s",
 		   DECIMAL(both >= 0.05 ? both : 100 * (double)w->blocked_ns / life_ns, 1),
 		   both >= 0.05 ? " or waiting for a CPU" : "");
+	put_rest(s, 1 - (used + waited_ns(w)) / life_ns);
+	buf_addc(s->out, '\n');
 	/* where there is room; reports say more */
 	if (!job_is_tight(s->j))
 		buf_adds(s->out, "  waits are found by records of switches\n");
+}
+
+/* The time on a CPU, as counted: where processes end, more than wait4 has. */
+static bool find_used(const struct summary *s, double *out)
+{
+	return summary_target_find_count(s, "software", "task_clock", out) ||
+	       summary_target_find_count(s, "software", "cpu_clock", out);
+}
+
+static bool find_waits(const struct summary *s, double *queue, double *blocked)
+{
+	return summary_target_find_count(s, "sched", "run_queue_time", queue) &&
+	       summary_target_find_count(s, "sched", "off_cpu_time", blocked);
+}
+
+/* Of what was measured, however long its threads existed: in all runs, or of processes that other
+ * ones began. */
+static void put_sums(struct summary *s, bool are_runs)
+{
+	const struct profile_waits *waits =
+	    profile_session_waits(s->j->inputs->item[s->j->first].session);
+	double used, queue = 0, blocked = 0, all;
+
+	if (!find_used(s, &used) || (!waits && !find_waits(s, &queue, &blocked)))
+		return;
+	all = used + (waits ? waited_ns(waits) : queue + blocked);
+	if (!(all > 0))
+		return;
+	buf_printf(s->out, "  %s of threads", HUMAN(all, "ns"));
+	if (are_runs)
+		buf_printf(s->out, " in %s runs", COMMAS(summary_target_nr_runs(s)));
+	buf_printf(s->out, ": %s %% on CPU, ", DECIMAL(100 * used / all, 1));
+	if (waits)
+		put_waits(s, waits, used, all);
+	else
+		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked\n",
+			   DECIMAL(100 * queue / all, 1), DECIMAL(100 * blocked / all, 1));
 }
 
 void summary_target_put_states(struct summary *s, bool are_runs)
@@ -51,32 +104,34 @@ void summary_target_put_states(struct summary *s, bool are_runs)
 	struct profile_lifetime life;
 	bool is_counted;
 
-	if (!s->facts->is_sampling || summary_target_may_miss_tasks(s) || s->totals->lost ||
-	    s->totals->gap_ns || are_runs || (t->flags & ENDED) != ENDED ||
-	    summary_target_is_process_only(s) || inputs_load_processes(input) ||
+	if (!s->facts->is_sampling || summary_target_is_process_only(s))
+		return;
+	if (are_runs || !(t->flags & TRACE_TARGET_IS_COMMAND)) {
+		put_sums(s, are_runs);
+		return;
+	}
+	if (summary_target_may_miss_tasks(s) || s->totals->lost || s->totals->gap_ns ||
+	    (t->flags & ENDED) != ENDED || inputs_load_processes(input) ||
 	    profile_lifetime(input->processes, t->pid, t->start_ns, t->end_ns, &life) || !life.ns)
 		return;
 	if (summary_target_find_count(s, "software", "task_clock", &counted) && counted > used)
 		used = counted;
 	used = fmin(used, (double)life.ns); /* wait4's time of a short command includes exec */
 	all = (double)life.ns;
-	is_counted = !waits && !summary_target_is_partial(s) &&
-		     summary_target_find_count(s, "sched", "run_queue_time", &queue) &&
-		     summary_target_find_count(s, "sched", "off_cpu_time", &blocked);
-	if (is_counted) /* to the very end of each thread, which is recorded a little before */
-		all = fmax(all, used + queue + blocked);
+	is_counted = !waits && !summary_target_is_partial(s) && find_waits(s, &queue, &blocked);
+	/* to the very end of each thread, which is recorded a little before */
+	if (is_counted || waits)
+		all = fmax(all, used + (waits ? waited_ns(waits) : queue + blocked));
 	buf_printf(s->out, "  %s of %s %s: %s %% on CPU, ", HUMAN(all, "ns"),
 		   COMMAS(life.nr_threads), str_plural(life.nr_threads, "thread", "threads"),
 		   DECIMAL(100 * used / all, 1));
 	if (waits) {
-		put_waits(s, waits, all);
+		put_waits(s, waits, used, all);
 	} else if (is_counted) {
 		rest = 1 - (used + queue + blocked) / all;
 		buf_printf(s->out, "%s %% waiting for a CPU, %s %% blocked",
 			   DECIMAL(100 * queue / all, 1), DECIMAL(100 * blocked / all, 1));
-		if (rest > 0.02)
-			buf_printf(s->out, ", %s %% not seen (as it began or ended)",
-				   DECIMAL(100 * rest, 1));
+		put_rest(s, rest);
 		buf_adds(s->out, "\n");
 	} else {
 		rest = fmax(0, 1 - used / all);

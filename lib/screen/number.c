@@ -369,6 +369,40 @@ void screen_shorten(struct buf *b, size_t start, unsigned columns)
 		buf_cut(b, at - 1);
 }
 
+static unsigned width_of(const char *s, size_t len)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += ((unsigned char)s[i] & 0xc0) != 0x80;
+	return n;
+}
+
+void screen_wrap(struct buf *b, const char *line, size_t len, unsigned columns)
+{
+	const size_t indent = strspn(line, " ") < len ? strspn(line, " ") : len;
+	unsigned width = 0;
+
+	for (size_t at = 0, next; at < len; at = next) { /* a word, and the space before it */
+		size_t space = strspn(line + at, " ");
+		const char *end;
+		unsigned more;
+
+		space = space < len - at ? space : len - at;
+		end = memchr(line + at + space, ' ', len - at - space);
+		next = end ? (size_t)(end - line) : len;
+		more = width_of(line + at, next - at);
+		if (at && width + more > columns) {
+			buf_printf(b, "\n%*s", (int)indent + 2, "");
+			at += space;
+			width = (unsigned)indent + 2;
+			more -= (unsigned)space;
+		}
+		buf_add(b, line + at, next - at);
+		width += more;
+	}
+}
+
 void screen_signed(struct buf *out, int64_t v, bool for_people)
 {
 	if (v < 0 || (v && for_people))

@@ -61,5 +61,8 @@ unsigned screen_rows(const char *text, unsigned columns);
 /* Of a line wider than that, cuts what stands in parentheses at its end, from the byte start of *b
  * on. */
 void screen_shorten(struct buf *b, size_t start, unsigned columns);
+/* Appends a line without its newline, broken between words where it is wider than that; what
+ * follows is indented by two more than the line. */
+void screen_wrap(struct buf *b, const char *line, size_t len, unsigned columns);
 
 #endif

@@ -167,11 +167,12 @@ def check_one_tree(folder):
     # by default too: how long the threads lived, by the records of the kernel, and the states of functions
     text = output(PRINT, "--quiet", cwd=folder)
     line = re.search(r"\n  ([\d.]+) (m?s) of 5 threads: ([\d.]+) % on CPU, ([\d.]+) % waiting for a CPU, "
-                     r"([\d.]+) % blocked(?:, [\d.]+ % not seen .*)?\n", text)
+                     r"([\d.]+) % blocked(?:, [\d.]+ % as they began and ended)?\n", text)
     assert line and re.search(r"thread_time: .*\n +self +total +samples +count +state +reason +object +function\n", text), text
     lived = float(line[1]) * {"s": 1e9, "ms": 1e6}[line[2]]
     assert 0.999 * said["life_ns"] <= lived <= 1.001 * said["threads"] * wall_ns(folder), (text, said)
     assert sum(float(line[i]) for i in (4, 5)) > 50, text
+    assert abs(sum(float(n) for n in re.findall(r"([\d.]+) %", line[0])) - 100) < 0.25, text
     tree = rows(folder, "--report=tree", "--group-by=state")
     assert {r["event"] for r in tree} == {"thread_time"}, tree
     roots = {r["function"]: r for r in tree if r["depth"] == "0"}
@@ -326,6 +327,23 @@ def check_diff(folder):
     text = output(PRINT, "--quiet", *how, cwd=folder)
     assert re.search(r"\nthread_time, blocked: 3 runs now, 3 before; .*\nof the time of all threads: [\d.]+ % now, [\d.]+ % before\n", text), text
     assert not re.search(r"\n.*certain.* state", text), text
+
+
+def check_sums_of_states(folder):
+    """Of several runs, of --pid and of --cgroup: the shares of what was counted, which add up."""
+    program = build(folder)
+    run(CPUPERF, "--spec-file=program", "-r", "2", "-o", "runs", "--", program, cwd=folder)
+    with open(f"{folder}/busy.py", "w", encoding="ascii") as f:
+        f.write("import time\nwhile True:\n    sum(range(300000)); time.sleep(0.02)\n")
+    with subprocess.Popen(["python3", f"{folder}/busy.py"]) as work:
+        run(CPUPERF, "--spec-file=program", "--duration=500ms", f"--pid={work.pid}", "-o", "pid", cwd=folder)
+        work.kill()
+    for session, whose, least_ns in (("runs", " in 2 runs", 0), ("pid", "", 0.48e9)):
+        text = output(PRINT, "--quiet", session, cwd=folder)
+        line = re.search(rf"\n  ([\d.]+) (m?s) of threads{whose}: ([\d.]+) % on CPU, ([\d.]+) % waiting for a CPU, ([\d.]+) % blocked\n", text)
+        assert line and abs(sum(float(line[i]) for i in (3, 4, 5)) - 100) < 0.16, text
+        ns = float(line[1]) * {"s": 1e9, "ms": 1e6}[line[2]]
+        assert least_ns < ns and (not least_ns or ns < 1.1e9 and float(line[3]) > 5), text
 
 
 def check_waits_by_function(folder):

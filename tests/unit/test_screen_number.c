@@ -277,6 +277,27 @@ static void check_shortened(const char *line, unsigned columns, const char *expe
 	assert_string_equal(buf_str(&b) + 4, expected);
 }
 
+static void check_wrapped(const char *line, unsigned columns, const char *expected)
+{
+	BUF_AUTO(b, 256);
+
+	screen_wrap(&b, line, strlen(line), columns);
+	assert_string_equal(buf_str(&b), expected);
+}
+
+TEST(wraps)
+{
+	check_wrapped("", 5, "");
+	check_wrapped("  ", 1, "  ");
+	check_wrapped("  a bc d", 8, "  a bc d");
+	check_wrapped("  a bc d", 7, "  a bc\n    d");
+	check_wrapped("  a  bc d", 5, "  a\n    bc\n    d");
+	check_wrapped("  ä ö ü", 7, "  ä ö ü");
+	check_wrapped("abcdef gh", 3, "abcdef\n  gh");
+	check_wrapped("  abcdef", 3, "  abcdef");
+	check_wrapped("a b ", 9, "a b ");
+}
+
 TEST(rows)
 {
 	assert_int_equal(screen_rows("", 5), 0);
