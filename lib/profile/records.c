@@ -495,9 +495,10 @@ static void report(struct profile_records *r)
 	r->has_reported = true;
 	profile_faults_end(f, r->config.is_read_twice || trace_reader_is_whole(r->reader));
 	profile_faults_records(f, r->stats.nr_senseless, r->stats.nr_foreign);
-	profile_faults_count(f, false, r->stats.nr_late,
-			     "record came too late in the file: it is out of order",
-			     "records came too late in the file: they are out of order");
+	profile_faults_count(
+	    f, false, r->stats.nr_late,
+	    r->config.late ?: "record came too late in the file: it is out of order",
+	    r->config.late ?: "records came too late in the file: they are out of order");
 }
 
 /* Reads the next frame, or more of the current one. 0 or -ENOMEM. */

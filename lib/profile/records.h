@@ -53,7 +53,8 @@ struct profile_records_config {
 	size_t nr_events;
 	const struct trace_id *ids;
 	size_t nr_ids;
-	uint64_t window_ns;
+	uint64_t window_ns; /* UINT64_MAX: all that memory holds is sorted */
+	const char *late;   /* what is said of items out of order; NULL: they came too late */
 	/* Receives problems. Damage is reported only if nothing else reads the file. */
 	struct profile_faults faults;
 	bool is_read_twice;

@@ -603,7 +603,7 @@ int profile_session_records(const struct profile_session *s, size_t i, const str
 	/* Events that are not sampled may be read by another thread, which widens the window. */
 	uint64_t window_ns =
 	    nr_sampled(&s->events) < s->events.nr ? PROFILE_WINDOW_BY_TURNS_NS : PROFILE_WINDOW_NS;
-	const struct profile_records_config config = {
+	struct profile_records_config config = {
 	    .events = t->events,
 	    .nr_events = s->events.nr,
 	    .ids = t->ids,
@@ -621,6 +621,11 @@ int profile_session_records(const struct profile_session *s, size_t i, const str
 
 	if (rc != 1)
 		return rc;
+	/* All samples that profile/switches.h made stand before the records of the file. */
+	if (s->switches && trace_reader_head(r)->cpu == TRACE_ANY_CPU) {
+		config.window_ns = UINT64_MAX;
+		config.late = "records out of order: of calculated waits, 64 MiB are sorted";
+	}
 	return profile_records_open(r, &config, out) ?: 1;
 }
 

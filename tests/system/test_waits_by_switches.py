@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -77,7 +78,7 @@ def check_adds_up(folder):
         assert 0.98 * said["life_ns"] <= waited + ran <= 1.02 * said["threads"] * user.wall_ns(), \
             (states, ran, said, user.wall_ns())
         assert 0.8 * said["asked_ns"] <= sum(ns for s, ns in states.items() if s != QUEUE), (states, said)
-        assert re.search(r" of 5 threads: .* % on CPU, .*% blocked( or waiting for a CPU)?\n"
+        assert re.search(r" of 5 threads: .* % on CPU, .*% blocked( or waiting for a CPU)?(, .* % as they began and ended)?\n"
                          r"  waits are found by records of switches", answer), answer
 
 
@@ -193,6 +194,19 @@ def check_reasons(folder):
             if r["state"] == "blocked":
                 long[r["reason"]] = long.get(r["reason"], 0) + int(r["self_count"])
         assert {r for r, ns in long.items() if ns > 2.5e8} == {"signal", "stopped", "sleep", "select", "poll"}, rows
+
+
+def check_exports(folder):
+    """What is found of waits stands before the records of the file: sorted with them, without a warning."""
+    user = User(folder)
+    shutil.copy(f"{HERE}/../../specs/wall.cpspec", folder)
+    run(user.cpuperf, f"--spec-file={folder}/wall.cpspec", "--", sys.executable, "-c", PAUSES, env=QUIET_ASAN, **user.how)
+    for how in ("perfetto", "chrome", "perf-data"):
+        done = run(PRINT, f"--output-format={how}", f"--output-file={folder}/x", f"{folder}/cpuperf.session")
+        assert "order" not in done.stderr and os.path.getsize(f"{folder}/x"), done.stderr
+    text = output(PRINT, "--quiet", "--report=records", f"{folder}/cpuperf.session")
+    times = [float(line.split()[0]) for line in text.splitlines() if re.match(r" *[\d.]+  CPU", line)]
+    assert times and times == sorted(times)
 
 
 def check_kernel(folder):
