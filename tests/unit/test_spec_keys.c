@@ -271,6 +271,9 @@ TEST(regions)
 		buf_init(&file, 1 << 16);
 		assert_int_equal(spec_parse(text, (size_t)len, "t", &s, &errs), 0);
 		assert_int_equal(s.regions.is_wanted, cases[i].json != NULL);
+		if (!cases[i].json) /* what an option sets does not turn them on */
+			assert_int_equal(
+			    spec_override(&s, "region_counts_every", "7", "o", &errs.item[0]), 0);
 		spec_to_json(&s, &json);
 		spec_to_file(&s, false, &file);
 		if (cases[i].json) {
