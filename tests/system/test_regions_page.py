@@ -162,6 +162,8 @@ def check_many(folder):
     seen = 0
     for track, levels in tracks:
         assert sum(s[3] for s in levels[0]) == calls[track["tid"]], (track, calls)
+        # those drawn as one last from the first to the last
+        assert sum(s[1] - s[0] for s in levels[0]) >= of_thread[track["tid"]], (track, of_thread)
         for level in levels:
             assert len(level) < 10000
             assert all(a[1] <= b[0] for a, b in zip(level, level[1:]))
