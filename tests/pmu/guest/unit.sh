@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck shell=dash
-# The unit tests, as arm64 programs, two at a time.
+# The unit tests that were built, as arm64 programs, two at a time: scripts/pmu-vm/build.
 
 # Not these:
 #   test_base_opt    runs bash, which the guest has not
