@@ -1,0 +1,237 @@
+/*
+ * The shared memory between a program whose heap is measured and the recorder: what the agent
+ * (lib/agent/heap) writes and wire/heap.h reads. Layouts and arithmetic only: no libc.
+ *
+ * One memory per process image, made by the recorder: a memfd, sealed against shrinking, of which
+ * only the pages that are written exist. The agent adds up in it, so that nothing is lost however
+ * the program ends. Everything the program writes is untrusted for the recorder; what it reads
+ * while the program runs may be older by an update.
+ *
+ *     header | threads | nodes | stacks | shards | arena
+ *
+ * A *node* is a function's address and the node of its caller: nodes make a tree, whose roots are
+ * epochs (in each of which an address means the same code). A *stack* is a node at which memory was
+ * allocated, with its sums. A *block* is an allocation that is tracked until it is freed: a record
+ * of 12 bytes in a hash table, which is divided into shards. Tables of shards lie in the arena and
+ * grow.
+ *
+ * Samples: with a rate above 1 an allocation of s bytes is a sample with the probability p = 1 −
+ * exp(−s / rate), and stands for 1/p allocations and s/p bytes. With rate 1 each one is a sample
+ * and stands for itself.
+ */
+#ifndef WIRE_HEAP_MEMORY_H
+#define WIRE_HEAP_MEMORY_H
+
+#include <stdint.h>
+
+enum {
+	HEAP_VERSION = 1,
+	HEAP_MAGIC = 0x50454843, /* "CHEP" */
+	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
+	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
+	HEAP_MAX_FRAMES = 1024,  /* of a stack; the outermost ones of deeper stacks are missing */
+	HEAP_MAX_NODES = 1 << 22,
+	HEAP_MAX_STACKS = 1 << 20,
+	HEAP_CALL = 1024,       /* weighted calls are in 1/1024 */
+	HEAP_ROOT = 0xffffffff, /* as parent: the node is an epoch, and its pc a time in ns */
+	HEAP_PAGES = 1u << 31,  /* of a size: the rest is in units of 4096 bytes, rounded up */
+	HEAP_KEY_BITS = 32,     /* of a block's address within its shard */
+	HEAP_ADDRESS_SHIFT = 3, /* blocks are aligned to 8 bytes */
+	HEAP_ADDRESS_BITS = 13 + HEAP_KEY_BITS, /* after the shift; shards take the upper ones */
+};
+
+/* What is wanted beyond calls and bytes by thread. */
+enum heap_want {
+	HEAP_WANTS_BLOCKS = 1 << 0,   /* blocks are tracked until they are freed */
+	HEAP_WANTS_STACKS = 1 << 1,   /* without: all are of one stack, whose node is the epoch's */
+	HEAP_WANTS_PEAK = 1 << 2,     /* the moment of the largest live amount; requires BLOCKS */
+	HEAP_WANTS_OVERHEAD = 1 << 3, /* malloc_usable_size of each sample */
+};
+
+struct heap_header {
+	/* written by the recorder before the program receives the memory */
+	uint32_t magic, version;
+	uint64_t bytes; /* of the whole memory */
+	uint64_t rate;  /* bytes per sample; 1: each allocation; 0: none */
+	uint32_t wants; /* enum heap_want */
+	uint32_t max_nodes, max_stacks, max_threads;
+	uint64_t threads, nodes, stacks, shards, arena; /* offsets */
+	uint32_t is_closed;                             /* by the recorder: it reads no more */
+	uint32_t is_off; /* by the recorder, at any time: what happens now is not measured */
+	uint8_t unused[40];
+	/* written by the program, with atomic operations */
+	uint64_t mapped;     /* bytes that the program could map */
+	uint64_t arena_used; /* from the arena's start */
+	uint32_t nr_nodes, nr_stacks, nr_threads, nr_epochs;
+	uint64_t live, peak; /* weights of live blocks in bytes: now, and the largest */
+	uint64_t peak_ns;    /* CLOCK_MONOTONIC, of about the peak: within the last 10 ms before */
+	uint64_t moment;     /* increases at each new peak */
+	/* what found no room, or could not be done */
+	uint64_t
+	    no_node; /* samples without a stack, as there was no node or stack left: at stack 0 */
+	uint64_t no_block; /* blocks that are not tracked */
+	uint64_t nested;   /* calls within the agent, as of a signal handler: not measured */
+	uint64_t unknown;  /* frees of blocks that are not known: of before, or of no room */
+	uint64_t cut;      /* stacks that do not reach the program's start */
+	uint64_t deep;     /* of these, deeper than HEAP_MAX_FRAMES */
+	uint64_t invalid;  /* blocks whose address or size does not fit */
+	uint64_t reserved[4];
+};
+
+/* Exact, also where samples are taken. What a thread wrote stays when it has ended. */
+struct heap_thread {
+	uint32_t tid;
+	uint32_t is_owned;     /* 0: free, to be taken by another thread, which adds to it */
+	uint64_t calls, bytes; /* of allocations, as requested; a realloc is one, and a free */
+	uint64_t frees;        /* calls with a pointer */
+	uint64_t unused[4];
+};
+
+struct heap_node {
+	uint64_t pc;     /* a return address, but for an epoch its beginning in ns */
+	uint32_t parent; /* the number of the caller's node, or HEAP_ROOT */
+	uint32_t stack;  /* 1 + the number of its stack; 0: none */
+};
+
+/* Amounts since the connection; what is live is what was allocated less what was freed. Under the
+ * lock of the stack. Weights in bytes and in 1/HEAP_CALL calls; with rate 1 calls are samples, and
+ * their weights are 0. */
+struct heap_stack {
+	uint32_t node;
+	uint32_t lock;
+	uint64_t moment;                /* header.moment when the peak's amounts were last stored */
+	uint64_t samples, bytes, calls; /* allocated */
+	uint64_t freed_samples, freed_bytes, freed_calls;
+	uint64_t peak_samples, peak_bytes, peak_calls; /* live at that moment */
+	uint64_t temporary_samples, temporary_bytes, temporary_calls;
+	uint64_t max_bytes; /* the largest single one, not weighted */
+	uint64_t overhead;  /* weighted bytes beyond those requested, of all samples */
+};
+
+/* A table has `room` blocks; those without a stack are free. Open addressing, linear; what is freed
+ * leaves no gaps. */
+struct heap_block {
+	uint32_t key;
+	uint32_t stack; /* 1 + its number; 0: the place is free */
+	uint32_t size;  /* bytes as requested, or HEAP_PAGES + pages */
+};
+
+struct heap_shard {
+	uint32_t lock;
+	uint32_t nr, room;
+	uint32_t changes; /* odd while the table is replaced */
+	uint64_t table;   /* offset of its blocks; 0: none */
+	uint64_t unused;
+};
+
+/* A bijection of HEAP_ADDRESS_BITS bits, so that shard and key make the address again. */
+static inline uint64_t heap_mix(uint64_t x)
+{
+	const uint64_t mask = ((uint64_t)1 << HEAP_ADDRESS_BITS) - 1;
+
+	x = x * UINT64_C(0x9e3779b97f4a7c15) & mask;
+	x ^= x >> 23;
+	return x * UINT64_C(0xd6e8feb86659fd93) & mask;
+}
+
+/* The inverse of an odd number modulo a power of 2: each step doubles the right bits. */
+static inline uint64_t heap_inverse(uint64_t odd)
+{
+	uint64_t x = odd;
+
+	for (int i = 0; i < 6; i++)
+		x *= 2 - odd * x;
+	return x;
+}
+
+static inline uint64_t heap_unmix(uint64_t x)
+{
+	const uint64_t mask = ((uint64_t)1 << HEAP_ADDRESS_BITS) - 1;
+
+	x = x * heap_inverse(UINT64_C(0xd6e8feb86659fd93)) & mask;
+	x ^= x >> 23 ^ x >> 46;
+	return x * heap_inverse(UINT64_C(0x9e3779b97f4a7c15)) & mask;
+}
+
+/* Where the block is. False: it cannot be tracked. */
+static inline _Bool heap_place(uint64_t address, uint32_t *shard, uint32_t *key)
+{
+	uint64_t x = address >> HEAP_ADDRESS_SHIFT;
+
+	if (address & ((1u << HEAP_ADDRESS_SHIFT) - 1) || x >> HEAP_ADDRESS_BITS)
+		return 0;
+	x = heap_mix(x);
+	*shard = (uint32_t)(x >> HEAP_KEY_BITS);
+	*key = (uint32_t)x;
+	return 1;
+}
+
+static inline uint64_t heap_address(uint32_t shard, uint32_t key)
+{
+	return heap_unmix((uint64_t)shard << HEAP_KEY_BITS | key) << HEAP_ADDRESS_SHIFT;
+}
+
+/* A size as blocks have it. Sums contain heap_size of it, so that they agree. */
+static inline uint32_t heap_pack_size(uint64_t bytes)
+{
+	uint64_t pages = (bytes + 4095) >> 12;
+
+	if (bytes < HEAP_PAGES)
+		return (uint32_t)bytes;
+	return HEAP_PAGES | (uint32_t)(pages < HEAP_PAGES ? pages : HEAP_PAGES - 1);
+}
+
+static inline uint64_t heap_size(uint32_t packed)
+{
+	return packed & HEAP_PAGES ? (uint64_t)(packed & ~HEAP_PAGES) << 12 : packed;
+}
+
+/* What a sampled allocation of that many bytes stands for. */
+struct heap_weight {
+	uint64_t bytes, calls; /* calls in 1/HEAP_CALL */
+};
+
+/* 1 − exp(−x) for x > 0, without a library. */
+static inline double heap_chance(double x)
+{
+	double square, e;
+	int halves = 0;
+
+	if (x > 40)
+		return 1;
+	for (; x > 0.25; halves++)
+		x /= 2;
+	/* expm1 of −x, to 1e-16 of it; then (1 − p)² = 1 − p (2 − p) */
+	e = x *
+	    (1 -
+	     x / 2 *
+		 (1 -
+		  x / 3 *
+		      (1 -
+		       x / 4 *
+			   (1 -
+			    x / 5 *
+				(1 -
+				 x / 6 *
+				     (1 - x / 7 * (1 - x / 8 * (1 - x / 9 * (1 - x / 10)))))))));
+	for (; halves; halves--) {
+		square = e * (2 - e);
+		e = square;
+	}
+	return e;
+}
+
+static inline struct heap_weight heap_weigh(uint64_t bytes, uint64_t rate)
+{
+	struct heap_weight w = {bytes, 0};
+	double p;
+
+	if (rate <= 1)
+		return w;
+	p = heap_chance((double)(bytes ? bytes : 1) / (double)rate);
+	w.bytes = (uint64_t)((double)bytes / p + 0.5);
+	w.calls = (uint64_t)(HEAP_CALL / p + 0.5);
+	return w;
+}
+
+#endif
