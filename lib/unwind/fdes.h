@@ -6,19 +6,12 @@
 #ifndef UNWIND_FDES_H
 #define UNWIND_FDES_H
 
-#include "cfi/program.h"
-
-#include <stddef.h>
+#include "cfi/section.h"
 
 struct elf_file;
 struct unwind_fdes {
-	const uint8_t *data; /* of the section; NULL: none */
-	size_t len;
-	uint64_t address;
-	bool is_eh, is_32;
-	const uint8_t *table; /* nr_table pairs, sorted, relative to table_base; NULL: none */
-	size_t nr_table;
-	uint64_t table_base;
+	struct cfi_section section;    /* without data: none */
+	struct cfi_header header;      /* without a table: none */
 	struct unwind_fde_place *list; /* owned, sorted */
 	size_t nr_list;
 	bool is_listed;

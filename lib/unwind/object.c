@@ -24,7 +24,7 @@ struct unwind_object *unwind_object_open(const struct elf_file *code)
 
 void unwind_object_add_debug(struct unwind_object *o, const struct elf_file *debug)
 {
-	if (debug && !o->debug_frame.data)
+	if (debug && !o->debug_frame.section.data)
 		unwind_fdes_init(&o->debug_frame, debug, false);
 }
 
@@ -40,7 +40,7 @@ void unwind_object_close(struct unwind_object *o)
 static bool rules_in(struct unwind_fdes *fdes, const struct cfi_machine *m, uint64_t address,
 		     struct cfi_rules *out)
 {
-	struct cfi_base base = {.at = fdes->data, .address = fdes->address, .is_32 = fdes->is_32};
+	struct cfi_base base = cfi_section_base(&fdes->section);
 	struct cfi_fde fde;
 
 	return unwind_fdes_find(fdes, address, &fde) &&

@@ -1,0 +1,170 @@
+/*
+ * The agent that measures a program's heap from within (libcpuperf-agent.so, preloaded): the state
+ * that its files share.
+ *
+ * It is a guest. It uses memory of its own (mmap) and what the recorder shares with it
+ * (wire/heap_memory.h), never the heap; it preserves errno; it writes nothing; what it cannot do it
+ * counts. Its entry points are heap functions of the program (hooks.c), so any of them may be
+ * called in any thread, before constructors and after destructors, in signal handlers, while locks
+ * of the dynamic loader are held, and again from within itself: `is_busy` is set around all that
+ * could.
+ *
+ * After fork the child's memory is a copy, but its view of the recorder's memory is the parent's.
+ * So a word in a page of MADV_WIPEONFORK says whether the connection is this process's: each call
+ * reads it first.
+ */
+#ifndef AGENT_HEAP_AGENT_H
+#define AGENT_HEAP_AGENT_H
+
+#include "wire/heap_memory.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define AGENT_RARE        __attribute__((noinline, cold))
+#define AGENT_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define AGENT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+struct agent_thread;
+
+/* What a thread has at hand. In static thread-local storage, so it is small. */
+struct agent_local {
+	int64_t left;        /* bytes until the next sample */
+	uint32_t generation; /* of the connection that the rest is of; 0: of none */
+	uint32_t is_busy;
+	struct heap_thread *slot;
+	struct agent_thread *own;
+	uint64_t last; /* the address that the last allocation returned; 0: freed since */
+	uint64_t random;
+};
+
+extern __thread struct agent_local agent_local;
+
+struct agent_state {
+	uint32_t *alive; /* the generation of the connection; 0 after fork. NULL: no page yet */
+	struct heap_header *shared; /* NULL: not connected */
+	uint32_t generation;
+	uint32_t is_off;    /* there is nobody to connect to */
+	uint32_t is_locked; /* a thread connects */
+	bool is_every;      /* all allocations are samples */
+	bool has_blocks, has_stacks, has_peak, has_overhead;
+	uint64_t rate;
+	uint8_t *filter; /* for each hash of an address: whether such a block may be tracked */
+};
+
+extern struct agent_state agent;
+
+enum { AGENT_FILTER = 1 << 16 };
+
+/* By the low bits of the page and of the place in it. */
+static inline uint8_t *agent_filter(uint64_t address)
+{
+	return &agent.filter[(address >> 4 ^ address >> 17) & (AGENT_FILTER - 1)];
+}
+
+static inline uint32_t agent_alive(void)
+{
+	return agent.alive ? *(volatile uint32_t *)agent.alive : 0;
+}
+
+/* Pages of our own; NULL: none. */
+void *agent_pages(size_t bytes);
+
+/* While another thread holds the word. */
+void agent_wait(uint32_t *word);
+
+static inline void agent_lock(uint32_t *word)
+{
+	while (AGENT_UNLIKELY(__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE)))
+		agent_wait(word);
+}
+
+static inline void agent_unlock(uint32_t *word)
+{
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+static inline void agent_count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static inline void *agent_at(uint64_t offset)
+{
+	return (char *)agent.shared + offset;
+}
+
+/* --- connect.c */
+
+/* Connects the process if it is not, and prepares the thread. False: nothing is measured. */
+bool agent_attach(struct agent_local *t);
+
+/* --- stack.c */
+
+/* Where a hook was called. */
+struct agent_frame {
+	uint64_t pc, sp, fp; /* pc: the return address */
+};
+
+/* The node of the call path; 0: none. Within is_busy. */
+uint32_t agent_capture(struct agent_thread *own, const struct agent_frame *from);
+/* Of the objects that are loaded some are gone: their addresses may mean something else. */
+void agent_stack_epoch(void);
+/* Forgets all, for a new connection. 0: no memory. */
+bool agent_stack_init(void);
+struct agent_thread *agent_thread_new(void);
+void agent_thread_free(struct agent_thread *own);
+
+/* --- tree.c */
+
+bool agent_tree_init(void);
+/* The root of the epoch that now begins. 0: no room. */
+uint32_t agent_tree_root(void);
+/* The node of a call from pc below its caller's. 0: no room. */
+uint32_t agent_tree_child(uint32_t parent, uint64_t pc);
+/* The number of the node's stack + 1; 0: no room. */
+uint32_t agent_tree_stack(uint32_t node);
+
+/* --- blocks.c */
+
+struct agent_block {
+	uint32_t stack; /* 1 + its number; 0: there is no such block */
+	uint32_t size;
+};
+
+void agent_blocks_init(void);
+/* *old: what stood at that address (its end was missed). False: no room. */
+bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_block *old);
+struct agent_block agent_blocks_remove(uint64_t address);
+
+/* --- sums.c */
+
+void agent_sums_allocated(struct agent_block block, uint64_t overhead);
+void agent_sums_freed(struct agent_block block, bool is_temporary);
+
+/* --- rows.c */
+
+enum agent_row_kind {
+	AGENT_ROW_SP = 1,  /* the CFA is the stack pointer plus cfa */
+	AGENT_ROW_FP,      /* the CFA is the frame pointer plus cfa */
+	AGENT_ROW_HARD,    /* apply the rules */
+	AGENT_ROW_POINTER, /* no table: by the frame pointer */
+	AGENT_ROW_END,     /* the outermost function */
+};
+
+/* How to step from a place to its caller: in units of 8 bytes. */
+struct agent_row {
+	uint8_t kind;
+	uint32_t cfa;
+	uint32_t ra; /* the return address is at the CFA minus this */
+	uint32_t fp; /* so is the caller's frame pointer; 0: it is unchanged */
+};
+
+struct agent_row agent_row_find(uint64_t pc, bool is_exact);
+/* Steps by the rules; sp to hi: the readable stack. False: the end, or it cannot. */
+bool agent_row_apply(struct agent_frame *f, bool *is_exact, uint64_t hi, bool *is_end);
+bool agent_rows_init(void);
+void agent_rows_forget(void);
+
+#endif

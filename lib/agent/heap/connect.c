@@ -1,0 +1,227 @@
+/*
+ * The connection to the recorder, once for each process image and after each fork, and what a
+ * thread needs.
+ */
+#include "agent/heap/agent.h"
+
+/* How an object with marks connects; none is written here. */
+#define CPUPERF_MARK_LATE
+#include "cpuperf/mark.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+struct agent_state agent;
+__thread struct agent_local agent_local;
+
+static pthread_key_t key;
+static bool has_key;
+
+void *agent_pages(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | 0x4000 /* MAP_NORESERVE */, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+void agent_wait(uint32_t *word)
+{
+	for (int i = 0; i < 100 && __atomic_load_n(word, __ATOMIC_RELAXED); i++)
+#if defined(__x86_64__)
+		__asm__ volatile("pause");
+#else
+		__asm__ volatile("yield");
+#endif
+	if (__atomic_load_n(word, __ATOMIC_RELAXED))
+		(void)syscall(SYS_sched_yield);
+}
+
+/* --- the process */
+
+/* The recorder's memory, or as much of it as there is room for. */
+static struct heap_header *map_memory(int fd, uint64_t *mapped)
+{
+	struct heap_header head;
+	struct stat st;
+	uint64_t bytes;
+	void *at;
+
+	if (fstat(fd, &st) || !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */) ||
+	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    head.magic != HEAP_MAGIC || head.version != HEAP_VERSION ||
+	    head.bytes != (uint64_t)st.st_size || head.arena > head.bytes)
+		return NULL;
+	for (bytes = head.bytes; bytes > head.arena;
+	     bytes = head.arena + (bytes - head.arena) / 2) {
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		*mapped = bytes;
+		if (at != MAP_FAILED)
+			return at;
+	}
+	return NULL;
+}
+
+static struct heap_header *connect_to(uint32_t number, uint64_t *mapped)
+{
+	const struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, 4 /* CPUPERF_MARK_ASK_HEAP */, 0, 0, 0};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+	struct heap_header *h = NULL;
+
+	if (cpuperf_mark_ask(number, &hello, fds) < 0)
+		return NULL;
+	if (fds[0] >= 0)
+		h = map_memory(fds[0], mapped);
+	for (int i = 0; fds[i] >= 0; i++)
+		close(fds[i]);
+	return h;
+}
+
+/* A page that reads as 0 after fork. */
+static bool make_alive(void)
+{
+	uint32_t *page;
+
+	if (agent.alive)
+		return true;
+	page = agent_pages(4096);
+	if (!page || madvise(page, 4096, 18 /* MADV_WIPEONFORK */))
+		return false;
+	agent.alive = page;
+	return true;
+}
+
+static void set_wants(const struct heap_header *h)
+{
+	agent.rate = h->rate;
+	agent.has_blocks = h->wants & HEAP_WANTS_BLOCKS;
+	agent.has_stacks = h->wants & HEAP_WANTS_STACKS;
+	agent.has_peak = h->wants & HEAP_WANTS_PEAK;
+	agent.has_overhead = h->wants & HEAP_WANTS_OVERHEAD;
+	agent.is_every = agent.rate == 1;
+}
+
+static bool connect_once(void)
+{
+	const char *name = getenv("CPUPERF_MARKS");
+	uint32_t number = cpuperf_mark_number(name);
+	struct heap_header *old = agent.shared;
+	uint64_t mapped = 0;
+
+	if (!environ) /* the C library is not ready */
+		return false;
+	agent.is_off = 1;
+	agent.shared = NULL;
+	if (old) /* the parent's */
+		munmap(old, (size_t)old->mapped);
+	if (!number || !make_alive())
+		return false;
+	agent.shared = connect_to(number, &mapped);
+	if (!agent.shared)
+		return false;
+	agent.shared->mapped = mapped;
+	set_wants(agent.shared);
+	agent.filter = agent.filter ? agent.filter : agent_pages(AGENT_FILTER);
+	if (!agent.filter || !agent_tree_init() || !agent_stack_init())
+		return false;
+	agent_blocks_init();
+	memset(agent.filter, 0, AGENT_FILTER);
+	agent.is_off = 0;
+	agent.generation++;
+	__atomic_store_n(agent.alive, agent.generation, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* In a child by fork, a lock that another thread of the parent held is nobody's. */
+static bool is_connected(struct agent_local *t)
+{
+	static pid_t holder;
+	bool is_there = agent_alive();
+
+	if (is_there)
+		return true;
+	if (__atomic_load_n(&agent.is_off, __ATOMIC_ACQUIRE) && !agent.shared)
+		return false;
+	if (agent.is_locked && holder != getpid())
+		agent.is_locked = 0;
+	if (__atomic_exchange_n(&agent.is_locked, 1, __ATOMIC_ACQUIRE))
+		return false; /* another thread does: this call is not measured */
+	holder = getpid();
+	is_there = agent_alive() || connect_once();
+	agent_unlock(&agent.is_locked);
+	(void)t;
+	return is_there;
+}
+
+/* --- threads */
+
+/* A slot for what the thread counts; beyond their number threads share the last one. */
+static struct heap_thread *take_slot(void)
+{
+	struct heap_header *h = agent.shared;
+	struct heap_thread *slots = agent_at(h->threads);
+	uint32_t i = 0, is_free = 0;
+
+	for (; i + 1 < h->max_threads; i++, is_free = 0)
+		if (__atomic_compare_exchange_n(&slots[i].is_owned, &is_free, 1, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			break;
+	slots[i].tid = (uint32_t)syscall(SYS_gettid);
+	while (h->nr_threads <= i) {
+		uint32_t before = h->nr_threads;
+
+		(void)__atomic_compare_exchange_n(&h->nr_threads, &before, i + 1, false,
+						  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+	return &slots[i];
+}
+
+static void end_thread(void *arg)
+{
+	struct agent_local *t = &agent_local;
+
+	(void)arg;
+	t->is_busy = 1;
+	if (t->own)
+		agent_thread_free(t->own);
+	t->own = NULL;
+	if (t->generation && t->generation == agent_alive())
+		__atomic_store_n(&t->slot->is_owned, 0, __ATOMIC_RELEASE);
+	t->generation = 0;
+	t->is_busy = 0;
+}
+
+static uint64_t seed(void)
+{
+	uint64_t x = 0;
+
+	(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
+	return x | 1;
+}
+
+bool agent_attach(struct agent_local *t)
+{
+	bool is_whole;
+
+	if (!is_connected(t))
+		return false;
+	if (t->generation == agent_alive())
+		return true;
+	t->own = t->own ? t->own : agent_thread_new();
+	if (!t->own)
+		return false;
+	t->slot = take_slot();
+	t->random = t->random && t->generation ? t->random : seed();
+	t->last = 0;
+	is_whole = has_key && pthread_setspecific(key, t) == 0;
+	(void)is_whole; /* else its slot is not used again */
+	t->left = 0;
+	__atomic_store_n(&t->generation, agent_alive(), __ATOMIC_RELEASE);
+	return true;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	has_key = pthread_key_create(&key, end_thread) == 0;
+}

@@ -1,0 +1,476 @@
+/*
+ * The functions that stand in front of the allocator's. What they call is found behind this library
+ * in the order of the loader: the C library's, or those of another allocator.
+ */
+#include "agent/heap/agent.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOOK __attribute__((visibility("default")))
+
+/* --- the functions behind */
+
+enum { BOOT_BYTES = 64 << 10, BOOT_ALIGN = 64 };
+
+/* What is allocated while they are looked for. It is never freed. */
+static _Alignas(BOOT_ALIGN) char boot[BOOT_BYTES];
+static size_t boot_used;
+
+static void *boot_malloc(size_t bytes);
+static void *boot_calloc(size_t nr, size_t bytes);
+static void *boot_realloc(void *p, size_t bytes);
+static void boot_free(void *p);
+static void *boot_memalign(size_t alignment, size_t bytes);
+
+static struct {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+	void *(*memalign)(size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*usable)(void *);
+	int (*dlclose)(void *);
+	uint32_t is_found, is_searched;
+} real = {.malloc = boot_malloc,
+	  .calloc = boot_calloc,
+	  .realloc = boot_realloc,
+	  .free = boot_free,
+	  .memalign = boot_memalign};
+
+static void *find(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+#define FIND(field, name)                                                                          \
+	do {                                                                                       \
+		void *found_ = find(name);                                                         \
+                                                                                                   \
+		if (found_)                                                                        \
+			memcpy(&real.field, &found_, sizeof(found_));                              \
+	} while (0)
+
+/* One thread searches; others, and calls of the search itself, get memory of the boot. */
+static bool find_all(void)
+{
+	if (__atomic_exchange_n(&real.is_searched, 1, __ATOMIC_ACQ_REL))
+		return __atomic_load_n(&real.is_found, __ATOMIC_ACQUIRE);
+	FIND(free, "free");
+	FIND(realloc, "realloc");
+	FIND(calloc, "calloc");
+	FIND(memalign, "memalign");
+	FIND(aligned_alloc, "aligned_alloc");
+	FIND(posix_memalign, "posix_memalign");
+	FIND(valloc, "valloc");
+	FIND(pvalloc, "pvalloc");
+	FIND(usable, "malloc_usable_size");
+	FIND(malloc, "malloc");
+	__atomic_store_n(&real.is_found, 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+static bool is_boot(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)boot < BOOT_BYTES;
+}
+
+static void *boot_take(size_t alignment, size_t bytes)
+{
+	size_t wanted = (bytes + 2 * BOOT_ALIGN - 1) & ~(size_t)(BOOT_ALIGN - 1), at;
+
+	if (bytes > BOOT_BYTES || alignment > BOOT_ALIGN) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	at = __atomic_fetch_add(&boot_used, wanted, __ATOMIC_RELAXED);
+	if (at + wanted > BOOT_BYTES) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return boot + at;
+}
+
+static void *boot_malloc(size_t bytes)
+{
+	return find_all() ? real.malloc(bytes) : boot_take(1, bytes);
+}
+
+static void *boot_calloc(size_t nr, size_t bytes)
+{
+	size_t all;
+
+	if (find_all())
+		return real.calloc(nr, bytes);
+	return __builtin_mul_overflow(nr, bytes, &all) ? NULL : boot_take(1, all);
+}
+
+static void boot_free(void *p)
+{
+	if (p && !is_boot(p) && find_all())
+		real.free(p);
+}
+
+static void *boot_memalign(size_t alignment, size_t bytes)
+{
+	return find_all() ? real.memalign(alignment, bytes) : boot_take(alignment, bytes);
+}
+
+/* Its size is not known: what follows it belongs to the boot, too. */
+static void *boot_move(const void *p, size_t bytes)
+{
+	size_t most = (size_t)(boot + BOOT_BYTES - (const char *)p);
+	void *to = real.malloc(bytes);
+
+	if (to)
+		memcpy(to, p, bytes < most ? bytes : most);
+	return to;
+}
+
+static void *boot_realloc(void *p, size_t bytes)
+{
+	if (find_all())
+		return p && is_boot(p) ? boot_move(p, bytes) : real.realloc(p, bytes);
+	return p ? boot_move(p, bytes) : boot_take(1, bytes);
+}
+
+/* --- samples */
+
+/* ln(x) for 0 < x <= 1. */
+static double log_of(double x)
+{
+	double y, y2, sum;
+	int halves = 0;
+
+	for (; x < 0.70710678118654752; halves++)
+		x *= 2;
+	y = (x - 1) / (x + 1);
+	y2 = y * y;
+	sum = 2 * y * (1 + y2 * (1. / 3 + y2 * (1. / 5 + y2 * (1. / 7 + y2 * (1. / 9 + y2 / 11)))));
+	return sum - halves * 0.69314718055994531;
+}
+
+/* The distance to the next sample: exponential, so that samples are independent of each other. */
+static int64_t distance(struct agent_local *t)
+{
+	uint64_t x = t->random;
+	double u;
+
+	if (!agent.rate)
+		return INT64_MAX;
+	if (agent.is_every)
+		return 0;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	t->random = x;
+	u = ((double)(x >> 11) + 0.5) / 9007199254740992.0;
+	u = -log_of(u) * (double)agent.rate;
+	return u < 9e18 ? (int64_t)u : INT64_MAX;
+}
+
+/* The stack of a call; 0: no room. */
+static uint32_t stack_of(struct agent_local *t, const struct agent_frame *from)
+{
+	uint32_t node = agent.has_stacks ? agent_capture(t->own, from) : 0;
+	uint32_t stack = node || !agent.has_stacks ? agent_tree_stack(node) : 0;
+
+	if (stack)
+		return stack;
+	agent_count(&agent.shared->no_node);
+	return agent_tree_stack(0);
+}
+
+static void free_block(struct agent_local *t, uint64_t address, struct agent_block block)
+{
+	bool is_temporary = t->last == address;
+
+	t->last = 0;
+	agent_sums_freed(block, is_temporary);
+}
+
+static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
+		   const struct agent_frame *from)
+{
+	struct agent_block old, block = {.size = heap_pack_size(bytes)};
+	uint64_t usable = 0;
+
+	block.stack = stack_of(t, from);
+	if (!block.stack)
+		return;
+	if (agent.has_overhead && real.usable)
+		usable = real.usable((void *)address);
+	agent_sums_allocated(block, usable > bytes ? usable - bytes : 0);
+	if (!agent.has_blocks)
+		return;
+	if (!agent_blocks_add(address, block, &old))
+		agent_count(&agent.shared->no_block);
+	else if (!agent.is_every)
+		*agent_filter(address) = 1;
+	if (old.stack) /* its end was not seen */
+		agent_sums_freed(old, false);
+	t->last = address;
+}
+
+/* An allocation that is a sample, or of a thread that is not attached. */
+static AGENT_RARE void slow_allocated(void *p, size_t bytes, struct agent_frame from)
+{
+	struct agent_local *t = &agent_local;
+	int error = errno;
+	bool is_new = t->generation != agent_alive() || !t->generation;
+
+	if (t->is_busy) {
+		if (!is_new)
+			agent_count(&agent.shared->nested);
+		return;
+	}
+	t->is_busy = 1;
+	if (agent_attach(t) && !agent.shared->is_closed) {
+		if (is_new) {
+			t->slot->calls++;
+			t->slot->bytes += bytes;
+			t->left = distance(t) - (int64_t)(bytes + !bytes);
+		}
+		if (t->left < 0) {
+			sample(t, (uint64_t)p, bytes, &from);
+			t->left = distance(t);
+		}
+	}
+	t->is_busy = 0;
+	errno = error;
+}
+
+#define HERE                                                                                       \
+	((struct agent_frame){                                                                     \
+	    .pc = (uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)),            \
+	    .sp = (uint64_t)__builtin_dwarf_cfa(),                                                 \
+	    .fp = *(const uint64_t *)__builtin_frame_address(0)})
+
+/* Of a hook itself, as HERE is of it. */
+#define ALLOCATED(p, bytes_)                                                                       \
+	do {                                                                                       \
+		struct agent_local *t_ = &agent_local;                                             \
+		uint64_t n_ = (bytes_);                                                            \
+		uint32_t alive_ = agent_alive();                                                   \
+                                                                                                   \
+		if (AGENT_LIKELY(t_->generation == alive_ && alive_)) {                            \
+			t_->slot->calls++;                                                         \
+			t_->slot->bytes += n_;                                                     \
+			t_->last = 0;                                                              \
+			t_->left -= (int64_t)(n_ + !n_);                                           \
+			if (AGENT_LIKELY(t_->left >= 0))                                           \
+				break;                                                             \
+		} else if (agent.is_off) {                                                         \
+			break;                                                                     \
+		}                                                                                  \
+		slow_allocated((p), n_, HERE);                                                     \
+	} while (0)
+
+/* What is known of a block that is to be freed; it is tracked no more. */
+static AGENT_RARE struct agent_block take_block(const void *p)
+{
+	struct agent_local *t = &agent_local;
+	struct agent_block block = {0};
+
+	if (t->is_busy) {
+		agent_count(&agent.shared->nested);
+		return block;
+	}
+	t->is_busy = 1;
+	block = agent_blocks_remove((uint64_t)p);
+	if (!block.stack && agent.is_every)
+		agent_count(&agent.shared->unknown);
+	t->is_busy = 0;
+	return block;
+}
+
+static inline bool may_be_tracked(const void *p)
+{
+	const struct agent_local *t = &agent_local;
+
+	return t->generation && t->generation == agent_alive() && agent.has_blocks &&
+	       (agent.is_every || *agent_filter((uint64_t)p));
+}
+
+static AGENT_RARE void end_block(const void *p, struct agent_block block)
+{
+	struct agent_local *t = &agent_local;
+
+	t->is_busy++;
+	free_block(t, (uint64_t)p, block);
+	t->is_busy--;
+}
+
+static AGENT_RARE void keep_block(const void *p, struct agent_block block)
+{
+	struct agent_local *t = &agent_local;
+	struct agent_block old;
+
+	t->is_busy++;
+	if (!agent_blocks_add((uint64_t)p, block, &old))
+		agent_count(&agent.shared->no_block);
+	t->is_busy--;
+}
+
+/* --- hooks */
+
+HOOK void *malloc(size_t bytes)
+{
+	void *p = real.malloc(bytes);
+
+	if (AGENT_LIKELY(p))
+		ALLOCATED(p, bytes);
+	return p;
+}
+
+HOOK void *calloc(size_t nr, size_t bytes)
+{
+	void *p = real.calloc(nr, bytes);
+
+	if (AGENT_LIKELY(p))
+		ALLOCATED(p, nr * bytes);
+	return p;
+}
+
+HOOK void free(void *p)
+{
+	struct agent_local *t = &agent_local;
+	int error;
+
+	if (!p || AGENT_UNLIKELY(is_boot(p)))
+		return;
+	if (t->generation && t->generation == agent_alive())
+		t->slot->frees++;
+	if (AGENT_UNLIKELY(may_be_tracked(p))) {
+		struct agent_block block;
+
+		error = errno;
+		block = take_block(p);
+		if (block.stack)
+			end_block(p, block);
+		errno = error;
+	}
+	real.free(p);
+}
+
+/* A realloc is a free and an allocation, which the hook records. The block is tracked no more before
+ * it moves: another thread may get its place at once. */
+static inline __attribute__((always_inline)) void *move(void *p, size_t bytes)
+{
+	struct agent_local *t = &agent_local;
+	struct agent_block block = {0};
+	void *q;
+
+	if (AGENT_UNLIKELY(is_boot(p)))
+		return boot_move(p, bytes);
+	if (p && AGENT_UNLIKELY(may_be_tracked(p)))
+		block = take_block(p);
+	q = real.realloc(p, bytes);
+	if (p && (q || !bytes) && t->generation && t->generation == agent_alive())
+		t->slot->frees++;
+	if (block.stack && !q && bytes)
+		keep_block(p, block);
+	else if (block.stack)
+		end_block(p, block);
+	return q;
+}
+
+HOOK void *realloc(void *p, size_t bytes)
+{
+	void *q = move(p, bytes);
+
+	if (AGENT_LIKELY(q))
+		ALLOCATED(q, bytes);
+	return q;
+}
+
+HOOK void *reallocarray(void *p, size_t nr, size_t bytes)
+{
+	size_t all;
+	void *q;
+
+	if (__builtin_mul_overflow(nr, bytes, &all)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	q = move(p, all);
+	if (AGENT_LIKELY(q))
+		ALLOCATED(q, all);
+	return q;
+}
+
+HOOK void *memalign(size_t alignment, size_t bytes)
+{
+	void *p = real.memalign(alignment, bytes);
+
+	if (AGENT_LIKELY(p))
+		ALLOCATED(p, bytes);
+	return p;
+}
+
+HOOK void *aligned_alloc(size_t alignment, size_t bytes)
+{
+	void *p = real.aligned_alloc ? real.aligned_alloc(alignment, bytes)
+				     : real.memalign(alignment, bytes);
+
+	if (AGENT_LIKELY(p))
+		ALLOCATED(p, bytes);
+	return p;
+}
+
+HOOK int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+	int rc;
+
+	if (AGENT_UNLIKELY(!real.posix_memalign) && !find_all())
+		return ENOMEM;
+	rc = real.posix_memalign(out, alignment, bytes);
+	if (AGENT_LIKELY(!rc && *out))
+		ALLOCATED(*out, bytes);
+	return rc;
+}
+
+HOOK void *valloc(size_t bytes)
+{
+	void *p;
+
+	if (AGENT_UNLIKELY(!real.valloc) && !find_all())
+		return NULL;
+	p = real.valloc(bytes);
+	if (AGENT_LIKELY(p))
+		ALLOCATED(p, bytes);
+	return p;
+}
+
+HOOK void *pvalloc(size_t bytes)
+{
+	void *p;
+
+	if (AGENT_UNLIKELY(!real.pvalloc) && !find_all())
+		return NULL;
+	p = real.pvalloc(bytes);
+	if (AGENT_LIKELY(p))
+		ALLOCATED(p, bytes);
+	return p;
+}
+
+/* What was loaded there may be replaced by something else: its addresses end with it. */
+HOOK int dlclose(void *handle)
+{
+	int rc;
+
+	if (AGENT_UNLIKELY(!real.dlclose))
+		FIND(dlclose, "dlclose");
+	if (AGENT_UNLIKELY(!real.dlclose))
+		return -1;
+	rc = real.dlclose(handle);
+	agent_stack_epoch();
+	return rc;
+}

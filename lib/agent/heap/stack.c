@@ -1,0 +1,305 @@
+/*
+ * Call paths. A thread remembers the callers of its last capture: where it meets one of them again
+ * (same place, same registers), the rest of the path is the same if each of them still has the same
+ * return address and saved frame pointer on the stack, as those are all that stepping reads. So
+ * what is new since then is unwound, and the rest compared.
+ */
+#include "agent/heap/agent.h"
+
+#include "cfi/machine.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define ADDRESS_BITS UINT64_MAX
+#else
+#define ADDRESS_BITS cfi_machine_aarch64.address_bits
+#endif
+
+enum {
+	PAGE = 4096,
+	MAX_GAP = 8 << 20, /* of a frame, and between pages of a stack that are known */
+	WINDOW = 16 << 10, /* of which a hard row may need any word */
+};
+
+/* A caller, and how it was left. */
+struct known {
+	struct agent_frame frame;
+	uint64_t ra_at,
+	    fp_at; /* where its caller's were read; ra_at 0: by rules; fp_at 0: unchanged */
+	uint32_t node;
+	bool is_exact;
+};
+
+struct agent_thread {
+	struct agent_thread *next; /* that is not in use */
+	uint32_t epoch;
+	uint32_t nr;     /* of known, the outermost first */
+	uint64_t lo, hi; /* of the stack: readable */
+	struct known known[HEAP_MAX_FRAMES];
+	struct known fresh[HEAP_MAX_FRAMES]; /* the innermost first */
+};
+
+static struct agent_thread *unused;
+static uint32_t lock, epoch_lock;
+static uint32_t epoch, root; /* of addresses; and its node */
+static bool is_old;          /* the next capture begins an epoch */
+
+bool agent_stack_init(void)
+{
+	lock = epoch_lock = 0;
+	is_old = true;
+	return agent_rows_init();
+}
+
+struct agent_thread *agent_thread_new(void)
+{
+	struct agent_thread *t;
+
+	agent_lock(&lock);
+	t = unused;
+	if (t)
+		unused = t->next;
+	agent_unlock(&lock);
+	if (!t)
+		t = agent_pages(sizeof(*t));
+	if (t)
+		t->nr = 0, t->lo = t->hi = 0;
+	return t;
+}
+
+void agent_thread_free(struct agent_thread *own)
+{
+	agent_lock(&lock);
+	own->next = unused;
+	unused = own;
+	agent_unlock(&lock);
+}
+
+void agent_stack_epoch(void)
+{
+	__atomic_store_n(&is_old, true, __ATOMIC_RELEASE);
+}
+
+/* The root of the epoch. Threads forget what they know when it begins. */
+static uint32_t find_root(void)
+{
+	if (AGENT_LIKELY(!__atomic_load_n(&is_old, __ATOMIC_ACQUIRE)))
+		return root;
+	agent_lock(&epoch_lock);
+	if (is_old) {
+		is_old = false;
+		agent_rows_forget();
+		root = agent_tree_root();
+		__atomic_fetch_add(&epoch, 1, __ATOMIC_RELEASE);
+	}
+	agent_unlock(&epoch_lock);
+	return root;
+}
+
+/* --- reading the stack */
+
+/* The kernel reads the words of a mask before it refuses what to do with it. */
+static bool is_page(uint64_t address)
+{
+	return !(syscall(SYS_rt_sigprocmask, -1, address, NULL, (size_t)8) < 0 && *__extension__({
+			 extern int *__errno_location(void);
+			 __errno_location();
+		 }) == 14 /* EFAULT */);
+}
+
+/* Makes the known range contain the stack pointer. */
+static void set_range(struct agent_thread *t, uint64_t sp)
+{
+	uint64_t page = sp & ~(uint64_t)(PAGE - 1);
+
+	if (sp >= t->lo && sp < t->hi)
+		return;
+	if (sp < t->lo && t->lo - sp < MAX_GAP && t->hi)
+		t->lo = page;
+	else
+		t->lo = page, t->hi = page + PAGE; /* it is in use: readable */
+}
+
+static bool widen(struct agent_thread *t, uint64_t end)
+{
+	if (end < t->lo || end - t->hi > MAX_GAP)
+		return false;
+	while (t->hi < end && is_page(t->hi))
+		t->hi += PAGE;
+	return t->hi >= end;
+}
+
+static bool is_readable(struct agent_thread *t, uint64_t address)
+{
+	if (AGENT_UNLIKELY(address % 8 || address < t->lo))
+		return false;
+	return AGENT_LIKELY(address + 8 <= t->hi) || widen(t, address + 8);
+}
+
+static uint64_t word(uint64_t address)
+{
+	return *(const uint64_t *)address;
+}
+
+/* --- steps */
+
+enum step { STEP_ON, STEP_END, STEP_CUT };
+
+static enum step step_by_row(struct agent_thread *t, struct known *k, struct agent_row row,
+			     struct agent_frame *out)
+{
+	uint64_t base = row.kind == AGENT_ROW_SP ? k->frame.sp : k->frame.fp;
+	uint64_t cfa = base + (uint64_t)row.cfa * 8;
+
+	k->ra_at = cfa - (uint64_t)row.ra * 8;
+	k->fp_at = row.fp ? cfa - (uint64_t)row.fp * 8 : 0;
+	if (cfa <= k->frame.sp || !is_readable(t, k->ra_at) ||
+	    (k->fp_at && !is_readable(t, k->fp_at)))
+		return STEP_CUT;
+	out->pc = word(k->ra_at) & ADDRESS_BITS;
+	out->fp = k->fp_at ? word(k->fp_at) : k->frame.fp;
+	out->sp = cfa;
+	return out->pc ? STEP_ON : STEP_END;
+}
+
+static enum step step_by_pointer(struct agent_thread *t, struct known *k, struct agent_frame *out)
+{
+	const struct agent_row row = {.kind = AGENT_ROW_FP, .cfa = 2, .ra = 1, .fp = 2};
+
+	return k->frame.fp < k->frame.sp ? STEP_CUT : step_by_row(t, k, row, out);
+}
+
+static enum step step_by_rules(struct agent_thread *t, struct known *k, struct agent_frame *out,
+			       bool *is_exact)
+{
+	bool is_end = false;
+
+	k->ra_at = k->fp_at = 0;
+	(void)widen(t, k->frame.sp + WINDOW);
+	*out = k->frame;
+	if (agent_row_apply(out, is_exact, t->hi, &is_end))
+		return STEP_ON;
+	return is_end ? STEP_END : STEP_CUT;
+}
+
+/* From k to its caller, in *out and *is_exact, which is k's before. */
+static enum step step(struct agent_thread *t, struct known *k, struct agent_frame *out,
+		      bool *is_exact)
+{
+	struct agent_row row = agent_row_find(k->frame.pc, k->is_exact);
+
+	*is_exact = false;
+	switch (row.kind) {
+	case AGENT_ROW_SP:
+	case AGENT_ROW_FP:
+		return step_by_row(t, k, row, out);
+	case AGENT_ROW_POINTER:
+		return step_by_pointer(t, k, out);
+	case AGENT_ROW_END:
+		return STEP_END;
+	default:
+		*is_exact = k->is_exact;
+		return step_by_rules(t, k, out, is_exact);
+	}
+}
+
+static bool is_same(const struct agent_frame *a, const struct agent_frame *b)
+{
+	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp;
+}
+
+/* Whether the caller of known[i] still is known[i − 1]. */
+static bool has_caller(struct agent_thread *t, uint32_t i)
+{
+	struct known *k = &t->known[i];
+	const struct known *caller = &t->known[i - 1];
+	struct agent_frame f;
+	bool is_exact;
+
+	if (AGENT_LIKELY(k->ra_at))
+		return (word(k->ra_at) & ADDRESS_BITS) == caller->frame.pc &&
+		       (!k->fp_at || word(k->fp_at) == caller->frame.fp);
+	return step(t, k, &f, &is_exact) == STEP_ON && is_same(&f, &caller->frame) &&
+	       is_exact == caller->is_exact;
+}
+
+/* How many of the first nr are still callers of each other, from known[nr − 1] outwards: all, or
+ * those beyond the first that is not. */
+static uint32_t check(struct agent_thread *t, uint32_t nr)
+{
+	for (uint32_t i = nr - 1; i > 0; i--)
+		if (!has_caller(t, i))
+			return i;
+	return nr;
+}
+
+/* --- captures */
+
+/* Unwinds from *f until the end or a caller that is known. *joined: how many of them remain. The
+ * number of fresh callers. */
+static uint32_t unwind(struct agent_thread *t, struct agent_frame f, bool is_exact,
+		       uint32_t *joined, bool *is_cut)
+{
+	uint32_t nr = 0, left = t->nr;
+	enum step result = STEP_ON;
+
+	while (result == STEP_ON) {
+		struct known *k = &t->fresh[nr];
+
+		while (left && t->known[left - 1].frame.sp < f.sp)
+			left--;
+		if (left && is_same(&t->known[left - 1].frame, &f) &&
+		    t->known[left - 1].is_exact == is_exact) {
+			uint32_t same = check(t, left);
+
+			if (same == left)
+				break;
+			left = same;
+		}
+		if (nr == HEAP_MAX_FRAMES - 1) {
+			agent_count(&agent.shared->deep);
+			result = STEP_CUT;
+			break;
+		}
+		*k = (struct known){.frame = f, .is_exact = is_exact};
+		nr++;
+		result = step(t, k, &f, &is_exact);
+	}
+	*joined = result == STEP_ON ? left : 0;
+	*is_cut = result == STEP_CUT;
+	return nr;
+}
+
+uint32_t agent_capture(struct agent_thread *t, const struct agent_frame *from)
+{
+	struct known inner = {.frame = *from};
+	uint32_t nr = 0, joined = 0, node = find_root();
+	bool is_exact, is_cut = false;
+	struct agent_frame f;
+	enum step result;
+
+	if (AGENT_UNLIKELY(t->epoch != epoch)) {
+		t->epoch = epoch;
+		t->nr = 0;
+	}
+	set_range(t, from->sp);
+	result = step(t, &inner, &f, &is_exact);
+	if (result == STEP_ON)
+		nr = unwind(t, f, is_exact, &joined, &is_cut);
+	if (is_cut || result == STEP_CUT)
+		agent_count(&agent.shared->cut);
+	if (joined)
+		node = t->known[joined - 1].node;
+	t->nr = joined;
+	while (nr-- && node) {
+		struct known *k = &t->fresh[nr];
+
+		k->node = node = agent_tree_child(node, k->frame.pc);
+		if (node && t->nr < HEAP_MAX_FRAMES)
+			t->known[t->nr++] = *k;
+	}
+	return node ? agent_tree_child(node, from->pc - 1) : 0;
+}

@@ -1,0 +1,90 @@
+/*
+ * Sums by stack, and the largest live amount at a time.
+ *
+ * A new peak gets a number, the moment. A stack's amounts at the peak are its live amounts until
+ * they change; so before they change they are stored, once for each moment.
+ */
+#include "agent/heap/agent.h"
+
+#include <time.h>
+
+static struct heap_stack *stack_of(struct agent_block block)
+{
+	struct heap_stack *stacks = agent_at(agent.shared->stacks);
+
+	return &stacks[block.stack - 1];
+}
+
+static struct heap_weight weight_of(struct agent_block block)
+{
+	return heap_weigh(heap_size(block.size), agent.rate);
+}
+
+static void keep_peak(struct heap_stack *s)
+{
+	uint64_t moment = __atomic_load_n(&agent.shared->moment, __ATOMIC_RELAXED);
+
+	if (!agent.has_peak || s->moment == moment)
+		return;
+	s->moment = moment;
+	s->peak_samples = s->samples - s->freed_samples;
+	s->peak_bytes = s->bytes - s->freed_bytes;
+	s->peak_calls = s->calls - s->freed_calls;
+}
+
+static void raise(uint64_t bytes)
+{
+	struct heap_header *h = agent.shared;
+	uint64_t live = __atomic_add_fetch(&h->live, bytes, __ATOMIC_RELAXED);
+	uint64_t peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
+	struct timespec now = {0};
+
+	while (live > peak)
+		if (__atomic_compare_exchange_n(&h->peak, &peak, live, true, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED)) {
+			__atomic_fetch_add(&h->moment, 1, __ATOMIC_RELAXED);
+			(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+			__atomic_store_n(&h->peak_ns,
+					 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+					 __ATOMIC_RELAXED);
+			return;
+		}
+}
+
+void agent_sums_allocated(struct agent_block block, uint64_t overhead)
+{
+	struct heap_stack *s = stack_of(block);
+	struct heap_weight w = weight_of(block);
+
+	agent_lock(&s->lock);
+	keep_peak(s);
+	s->samples++;
+	s->bytes += w.bytes;
+	s->calls += w.calls;
+	if (heap_size(block.size) > s->max_bytes)
+		s->max_bytes = heap_size(block.size);
+	s->overhead += agent.rate > 1 ? overhead * w.calls / HEAP_CALL : overhead;
+	agent_unlock(&s->lock);
+	if (agent.has_peak)
+		raise(w.bytes);
+}
+
+void agent_sums_freed(struct agent_block block, bool is_temporary)
+{
+	struct heap_stack *s = stack_of(block);
+	struct heap_weight w = weight_of(block);
+
+	agent_lock(&s->lock);
+	keep_peak(s);
+	s->freed_samples++;
+	s->freed_bytes += w.bytes;
+	s->freed_calls += w.calls;
+	if (is_temporary) {
+		s->temporary_samples++;
+		s->temporary_bytes += w.bytes;
+		s->temporary_calls += w.calls;
+	}
+	agent_unlock(&s->lock);
+	if (agent.has_peak)
+		__atomic_fetch_sub(&agent.shared->live, w.bytes, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,145 @@
+/*
+ * The tree of call paths. A private table finds a node by its parent and place. Where it is half
+ * full, one of twice the size takes its place; the old one stays, as threads read it without a
+ * lock.
+ */
+#include "agent/heap/agent.h"
+
+#include <time.h>
+
+struct table {
+	uint64_t room;
+	uint32_t node[]; /* numbers; 0: free */
+};
+
+enum { FIRST_ROOM = 1 << 12 };
+
+static struct table *table;
+static uint32_t lock;
+
+static struct heap_node *nodes(void)
+{
+	return agent_at(agent.shared->nodes);
+}
+
+static struct table *new_table(uint64_t room)
+{
+	struct table *t = agent_pages(sizeof(*t) + room * sizeof(t->node[0]));
+
+	if (t)
+		t->room = room;
+	return t;
+}
+
+bool agent_tree_init(void)
+{
+	lock = 0;
+	table = new_table(FIRST_ROOM); /* what was before is forgotten: few kilobytes at a fork */
+	return table;
+}
+
+static uint64_t hash(uint32_t parent, uint64_t pc)
+{
+	uint64_t x = (pc ^ (uint64_t)parent << 32 ^ parent) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return x ^ x >> 29;
+}
+
+/* The place of the node, or the free one where it belongs. */
+static uint32_t *find(struct table *t, uint32_t parent, uint64_t pc)
+{
+	for (uint64_t i = hash(parent, pc);; i++) {
+		uint32_t *place = &t->node[i & (t->room - 1)];
+		uint32_t number = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+		if (!number || (nodes()[number].parent == parent && nodes()[number].pc == pc))
+			return place;
+	}
+}
+
+static uint32_t new_node(uint32_t parent, uint64_t pc)
+{
+	struct heap_header *h = agent.shared;
+	uint32_t number = h->nr_nodes + !h->nr_nodes; /* 0 is none */
+
+	if (number >= h->max_nodes)
+		return 0;
+	nodes()[number] = (struct heap_node){.pc = pc, .parent = parent};
+	__atomic_store_n(&h->nr_nodes, number + 1, __ATOMIC_RELEASE);
+	return number;
+}
+
+/* False: no memory. The table may fill to 7 of 8 then. */
+static bool make_room(void)
+{
+	struct table *old = table, *t;
+
+	if (agent.shared->nr_nodes < old->room / 2)
+		return true;
+	t = new_table(2 * old->room);
+	if (!t)
+		return agent.shared->nr_nodes < old->room - old->room / 8;
+	for (uint64_t i = 0; i < old->room; i++) {
+		const struct heap_node *n = &nodes()[old->node[i]];
+
+		if (old->node[i])
+			*find(t, n->parent, n->pc) = old->node[i];
+	}
+	__atomic_store_n(&table, t, __ATOMIC_RELEASE);
+	return true;
+}
+
+uint32_t agent_tree_child(uint32_t parent, uint64_t pc)
+{
+	uint32_t *place = find(__atomic_load_n(&table, __ATOMIC_ACQUIRE), parent, pc);
+	uint32_t number = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+
+	if (AGENT_LIKELY(number))
+		return number;
+	agent_lock(&lock);
+	if (make_room()) {
+		place = find(table, parent, pc);
+		number = *place;
+		if (!number) {
+			number = new_node(parent, pc);
+			__atomic_store_n(place, number, __ATOMIC_RELEASE);
+		}
+	}
+	agent_unlock(&lock);
+	return number;
+}
+
+uint32_t agent_tree_root(void)
+{
+	struct timespec now = {0};
+	uint32_t number;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	agent_lock(&lock);
+	number = new_node(HEAP_ROOT, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	agent.shared->nr_epochs += number != 0;
+	agent_unlock(&lock);
+	return number;
+}
+
+uint32_t agent_tree_stack(uint32_t node)
+{
+	struct heap_header *h = agent.shared;
+	struct heap_node *n = &nodes()[node];
+	uint32_t stack = __atomic_load_n(&n->stack, __ATOMIC_ACQUIRE);
+
+	if (AGENT_LIKELY(stack))
+		return stack;
+	agent_lock(&lock);
+	stack = n->stack;
+	if (!stack && h->nr_stacks < h->max_stacks) {
+		struct heap_stack *s = agent_at(h->stacks);
+
+		s[h->nr_stacks].node = node;
+		stack = h->nr_stacks + 1;
+		__atomic_store_n(&h->nr_stacks, stack, __ATOMIC_RELEASE);
+		__atomic_store_n(&n->stack, stack, __ATOMIC_RELEASE);
+	}
+	agent_unlock(&lock);
+	return stack;
+}

@@ -1,0 +1,116 @@
+"""Plays the recorder of a program's heap: makes the memory of lib/wire/heap_memory.h, answers the agent's
+socket, and reads what it added up. Written from that header; the tests compare cpuperf with it."""
+import array
+import ctypes
+import mmap
+import os
+import random
+import socket
+import struct
+import subprocess
+import threading
+
+BLOCKS, STACKS, PEAK, OVERHEAD = 1, 2, 4, 8
+HELLO = struct.Struct("<6I")
+STACK = struct.Struct("<2I15Q")
+FIELDS = ("samples bytes calls freed_samples freed_bytes freed_calls peak_samples peak_bytes peak_calls "
+          "temporary_samples temporary_bytes temporary_calls max overhead").split()
+MAX_NODES, MAX_STACKS, MAX_THREADS, NR_SHARDS = 1 << 20, 1 << 16, 1024, 8192
+THREADS = 4096
+NODES = THREADS + 64 * MAX_THREADS
+STACKS_AT = NODES + 16 * MAX_NODES
+SHARDS = STACKS_AT + 128 * MAX_STACKS
+ARENA = SHARDS + 32 * NR_SHARDS
+
+
+class Memory:
+    """Of one process image."""
+
+    def __init__(self, pid, rate, wants, arena=256 << 20):
+        self.pid, self.rate = pid, rate
+        self.fd = os.memfd_create("heap", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+        self.bytes = ARENA + arena
+        os.ftruncate(self.fd, self.bytes)
+        import fcntl
+        fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        self.map = mmap.mmap(self.fd, self.bytes)
+        self.map[:128] = struct.pack("<2I2Q4I5Q2I40x", 0x50454843, 1, self.bytes, rate, wants, MAX_NODES,
+                                     MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, 0, 0)
+
+    def header(self):
+        names = ("mapped arena_used nr_nodes nr_stacks nr_threads nr_epochs live peak peak_ns moment "
+                 "no_node no_block nested unknown cut deep invalid").split()
+        return dict(zip(names, struct.unpack_from("<2Q4I4Q7Q", self.map, 128)))
+
+    def threads(self):
+        """calls, bytes, frees of all threads."""
+        all_ = [struct.unpack_from("<2I3Q", self.map, THREADS + 64 * i) for i in range(self.header()["nr_threads"])]
+        return [sum(t[k] for t in all_) for k in (2, 3, 4)]
+
+    def path(self, node):
+        """Addresses from the outermost caller on."""
+        path = []
+        while node:
+            pc, parent, _ = struct.unpack_from("<QII", self.map, NODES + 16 * node)
+            if parent == 0xffffffff:
+                break
+            assert parent < node, "callers have smaller numbers"
+            path.append(pc)
+            node = parent
+        return path[::-1]
+
+    def stacks(self):
+        """Each stack: its path and amounts, with live ones and those at the peak."""
+        head, result = self.header(), []
+        for i in range(head["nr_stacks"]):
+            values = STACK.unpack_from(self.map, STACKS_AT + 128 * i)
+            s = dict(zip(FIELDS, values[3:]))
+            for what in ("samples", "bytes", "calls"):
+                s["live_" + what] = s[what] - s["freed_" + what]
+                if values[2] != head["moment"]:
+                    s["peak_" + what] = s["live_" + what]
+            s["path"] = self.path(values[0])
+            result.append(s)
+        return result
+
+    def blocks(self):
+        """Tracked blocks: stack, size and key."""
+        result = []
+        for i in range(NR_SHARDS):
+            _, nr, room, _, table, _ = struct.unpack_from("<4I2Q", self.map, SHARDS + 32 * i)
+            at = [struct.unpack_from("<3I", self.map, table + 12 * k) for k in range(room)] if table else []
+            found = [b for b in at if b[1]]
+            assert len(found) == nr, (len(found), nr)
+            result += [(i, *b) for b in found]
+        return result
+
+
+class Recorder:
+    """Answers the agents of all programs that run with its environment."""
+
+    def __init__(self, agent, rate=1, wants=BLOCKS | STACKS | PEAK, **more):
+        self.rate, self.wants, self.more, self.memories = rate, wants, more, []
+        self.name = "cpuperf-marks-%08x" % random.randrange(1, 1 << 32)
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.bind("\0" + self.name)
+        self.socket.listen(64)
+        self.agent = agent
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            c, _ = self.socket.accept()
+            with c:
+                hello = c.recv(64)
+                if len(hello) != HELLO.size or HELLO.unpack(hello)[2] != 4:
+                    continue
+                pid = struct.unpack("<3i", c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+                m = Memory(pid, self.rate, self.wants, **self.more)
+                self.memories.append(m)
+                c.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [m.fd]))])
+
+    def environment(self):
+        return dict(os.environ, LD_PRELOAD=self.agent, CPUPERF_MARKS=self.name)
+
+    def run(self, *command, **more):
+        return subprocess.run(command, env=self.environment(), **more)
