@@ -12,8 +12,8 @@
  * A *node* is a function's address and the node of its caller: nodes make a tree, whose roots are
  * epochs (in each of which an address means the same code). A *stack* is a node at which memory was
  * allocated, with its sums. A *block* is an allocation that is tracked until it is freed: a record
- * of 12 bytes in a hash table, which is divided into shards. Tables of shards lie in the arena and
- * grow.
+ * of 12 bytes in a hash table, which is divided into shards, each with a lock. Their buckets and
+ * directories lie in the arena, which is taken from its start.
  *
  * Samples: with a rate above 1 an allocation of s bytes is a sample with the probability p = 1 −
  * exp(−s / rate), and stands for 1/p allocations and s/p bytes. With rate 1 each one is a sample
@@ -30,14 +30,17 @@ enum {
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
 	HEAP_MAX_FRAMES = 1024,  /* of a stack; the outermost ones of deeper stacks are missing */
+	HEAP_BUCKET_BYTES = 512,
+	HEAP_BUCKET_BLOCKS = 42,
+	HEAP_MAX_DEPTH = 16, /* of a directory */
 	HEAP_MAX_NODES = 1 << 22,
 	HEAP_MAX_STACKS = 1 << 20,
 	HEAP_CALL = 1024,       /* weighted calls are in 1/1024 */
 	HEAP_ROOT = 0xffffffff, /* as parent: the node is an epoch, and its pc a time in ns */
 	HEAP_PAGES = 1u << 31,  /* of a size: the rest is in units of 4096 bytes, rounded up */
-	HEAP_KEY_BITS = 32,     /* of a block's address within its shard */
-	HEAP_ADDRESS_SHIFT = 3, /* blocks are aligned to 8 bytes */
-	HEAP_ADDRESS_BITS = 13 + HEAP_KEY_BITS, /* after the shift; shards take the upper ones */
+	HEAP_KEY_BITS = 32,
+	HEAP_UNIT_SHIFT = 9,
+	HEAP_UNIT_BITS = 39, /* addresses of 48 bits */
 };
 
 /* What is wanted beyond calls and bytes by thread. */
@@ -108,29 +111,41 @@ struct heap_stack {
 	uint64_t overhead;  /* weighted bytes beyond those requested, of all samples */
 };
 
-/* A table has `room` blocks; those without a stack are free. Open addressing, linear; what is freed
- * leaves no gaps. */
+/* A tracked block. */
 struct heap_block {
 	uint32_t key;
 	uint32_t stack; /* 1 + its number; 0: the place is free */
 	uint32_t size;  /* bytes as requested, or HEAP_PAGES + pages */
 };
 
-struct heap_shard {
-	uint32_t lock;
-	uint32_t nr, room;
-	uint32_t changes; /* odd while the table is replaced */
-	uint64_t table;   /* offset of its blocks; 0: none */
-	uint64_t unused;
+/* Blocks whose keys begin with the same `depth` bits. Within it open addressing, by the low bits.
+ */
+struct heap_bucket {
+	uint32_t nr;
+	uint32_t depth;
+	struct heap_block block[HEAP_BUCKET_BLOCKS];
 };
 
-/* A bijection of HEAP_ADDRESS_BITS bits, so that shard and key make the address again. */
+/* Extendible hashing: the first `depth` bits of a key are an index of the directory, whose entries
+ * are numbers of buckets: 1 + their distance from the arena's start in HEAP_BUCKET_BYTES. A bucket
+ * of a lesser depth has several entries in a row. A full one is divided, at times after the
+ * directory has doubled; nothing is moved but half of a bucket. */
+struct heap_shard {
+	uint32_t lock;
+	uint32_t depth;
+	uint64_t directory; /* offset of 1 << depth entries of 32 bits */
+	uint32_t bucket;    /* the directory while depth is 0; 0: there is no bucket */
+	uint32_t changes;   /* odd while blocks are moved */
+	uint64_t nr;        /* blocks */
+};
+
+/* A bijection of HEAP_UNIT_BITS bits. */
 static inline uint64_t heap_mix(uint64_t x)
 {
-	const uint64_t mask = ((uint64_t)1 << HEAP_ADDRESS_BITS) - 1;
+	const uint64_t mask = ((uint64_t)1 << HEAP_UNIT_BITS) - 1;
 
 	x = x * UINT64_C(0x9e3779b97f4a7c15) & mask;
-	x ^= x >> 23;
+	x ^= x >> 20;
 	return x * UINT64_C(0xd6e8feb86659fd93) & mask;
 }
 
@@ -146,29 +161,34 @@ static inline uint64_t heap_inverse(uint64_t odd)
 
 static inline uint64_t heap_unmix(uint64_t x)
 {
-	const uint64_t mask = ((uint64_t)1 << HEAP_ADDRESS_BITS) - 1;
+	const uint64_t mask = ((uint64_t)1 << HEAP_UNIT_BITS) - 1;
 
 	x = x * heap_inverse(UINT64_C(0xd6e8feb86659fd93)) & mask;
-	x ^= x >> 23 ^ x >> 46;
+	x ^= x >> 20;
 	return x * heap_inverse(UINT64_C(0x9e3779b97f4a7c15)) & mask;
 }
 
-/* Where the block is. False: it cannot be tracked. */
+/* Where a block is. Blocks of one unit of 512 bytes have a shard, and mostly a bucket, in common,
+ * so that allocations one after the other find it in the CPU's caches: a key is 10 bits of the
+ * mixed number of the unit, the place in it in units of 8 bytes (6 bits), and the number's last 16
+ * bits. False: the block cannot be tracked. */
 static inline _Bool heap_place(uint64_t address, uint32_t *shard, uint32_t *key)
 {
-	uint64_t x = address >> HEAP_ADDRESS_SHIFT;
+	uint64_t unit = address >> HEAP_UNIT_SHIFT, x;
 
-	if (address & ((1u << HEAP_ADDRESS_SHIFT) - 1) || x >> HEAP_ADDRESS_BITS)
+	if (address & 7 || unit >> HEAP_UNIT_BITS)
 		return 0;
-	x = heap_mix(x);
-	*shard = (uint32_t)(x >> HEAP_KEY_BITS);
-	*key = (uint32_t)x;
+	x = heap_mix(unit);
+	*shard = (uint32_t)(x >> 26);
+	*key = (uint32_t)((x >> 16 & 1023) << 22 | (address >> 3 & 63) << 16 | (x & 0xffff));
 	return 1;
 }
 
 static inline uint64_t heap_address(uint32_t shard, uint32_t key)
 {
-	return heap_unmix((uint64_t)shard << HEAP_KEY_BITS | key) << HEAP_ADDRESS_SHIFT;
+	uint64_t x = (uint64_t)shard << 26 | (uint64_t)(key >> 22) << 16 | (key & 0xffff);
+
+	return heap_unmix(x) << HEAP_UNIT_SHIFT | (key >> 16 & 63) << 3;
 }
 
 /* A size as blocks have it. Sums contain heap_size of it, so that they agree. */

@@ -74,12 +74,19 @@ class Memory:
         return result
 
     def blocks(self):
-        """Tracked blocks: stack, size and key."""
+        """Tracked blocks: shard, key, stack and size."""
         result = []
         for i in range(NR_SHARDS):
-            _, nr, room, _, table, _ = struct.unpack_from("<4I2Q", self.map, SHARDS + 32 * i)
-            at = [struct.unpack_from("<3I", self.map, table + 12 * k) for k in range(room)] if table else []
-            found = [b for b in at if b[1]]
+            _, depth, at, bucket, _, nr = struct.unpack_from("<2IQ2IQ", self.map, SHARDS + 32 * i)
+            numbers = struct.unpack_from("<%dI" % (1 << depth), self.map, at) if depth else [bucket]
+            found = []
+            for number in dict.fromkeys(n for n in numbers if n):
+                start = ARENA + 512 * (number - 1)
+                in_bucket, _ = struct.unpack_from("<2I", self.map, start)
+                blocks = [struct.unpack_from("<3I", self.map, start + 8 + 12 * k) for k in range(42)]
+                blocks = [b for b in blocks if b[1]]
+                assert len(blocks) == in_bucket
+                found += blocks
             assert len(found) == nr, (len(found), nr)
             result += [(i, *b) for b in found]
         return result

@@ -1,110 +1,175 @@
 /*
- * Tracked blocks: a table for each shard, which grows by half when seven of eight places are taken.
- * Its tables lie in the recorder's memory; those that were outgrown are used again.
+ * Tracked blocks: extendible hashing in each shard, in the recorder's memory.
  */
 #include "agent/heap/agent.h"
 
 #include <string.h>
 
 enum {
-	FIRST_ROOM = 42, /* 504 bytes */
-	NR_CLASSES = 48, /* of rooms: each one and a half of the one before */
+	MOST = HEAP_BUCKET_BLOCKS - 2, /* of a bucket: it always has a free place */
+	HOME_BITS = 16,
+	/* Directories of up to this are parts of a bucket's bytes. */
+	PART_BYTES = HEAP_BUCKET_BYTES,
 };
 
-/* Tables that were outgrown: each begins with the offset of the next. */
-static uint64_t outgrown[NR_CLASSES];
 static uint32_t lock;
+static uint64_t part, part_end; /* of bytes for small directories */
 
 void agent_blocks_init(void)
 {
-	memset(outgrown, 0, sizeof(outgrown));
 	lock = 0;
+	part = part_end = 0;
 }
 
-static uint32_t next_room(uint32_t room)
-{
-	return room + room / 2;
-}
-
-static unsigned class_of(uint32_t room)
-{
-	unsigned class = 0;
-
-	for (uint32_t r = FIRST_ROOM; r < room; r = next_room(r))
-		class ++;
-	return class;
-}
-
-static uint64_t table_bytes(uint32_t room)
-{
-	return ((uint64_t)room * sizeof(struct heap_block) + 15) & ~UINT64_C(15);
-}
-
-/* 0: no room. */
-static uint64_t take_table(uint32_t room)
+static uint64_t take_bytes(uint64_t bytes)
 {
 	struct heap_header *h = agent.shared;
-	uint64_t *head, at = 0, bytes = table_bytes(room);
-	unsigned class = class_of(room);
+	uint64_t at;
 
-	if (class >= NR_CLASSES)
+	bytes = (bytes + HEAP_BUCKET_BYTES - 1) & ~(uint64_t)(HEAP_BUCKET_BYTES - 1);
+	if (h->arena > h->mapped || bytes > h->mapped - h->arena - h->arena_used)
 		return 0;
-	agent_lock(&lock);
-	head = &outgrown[class];
-	if (*head) {
-		at = *head;
-		*head = *(uint64_t *)agent_at(at);
-	} else if (h->mapped > h->arena && bytes <= h->mapped - h->arena - h->arena_used) {
-		at = h->arena + h->arena_used;
-		h->arena_used += bytes;
-	}
-	agent_unlock(&lock);
-	if (at)
-		memset(agent_at(at), 0, bytes);
+	at = h->arena + h->arena_used;
+	__atomic_store_n(&h->arena_used, h->arena_used + bytes, __ATOMIC_RELEASE);
 	return at;
 }
 
-static void give_table(uint64_t at, uint32_t room)
+/* The offset of zeroed bytes; 0: no room. What is taken is never given back. */
+static uint64_t take(uint64_t bytes)
 {
+	uint64_t at;
+
 	agent_lock(&lock);
-	*(uint64_t *)agent_at(at) = outgrown[class_of(room)];
-	outgrown[class_of(room)] = at;
+	if (bytes >= PART_BYTES) {
+		at = take_bytes(bytes);
+	} else {
+		if (part_end - part < bytes) {
+			part = take_bytes(PART_BYTES);
+			part_end = part ? part + PART_BYTES : 0;
+		}
+		at = part;
+		part += at ? bytes : 0;
+	}
 	agent_unlock(&lock);
+	return at;
 }
 
-static uint32_t home(const struct heap_shard *s, uint32_t key)
+static struct heap_bucket *bucket_at(uint32_t number)
 {
-	return (uint32_t)((uint64_t)key * s->room >> HEAP_KEY_BITS);
+	return agent_at(agent.shared->arena + (uint64_t)(number - 1) * HEAP_BUCKET_BYTES);
 }
 
-/* The key's place, or the free one where it belongs. There is always a free one. */
-static struct heap_block *find(const struct heap_shard *s, uint32_t key)
+static uint32_t new_bucket(uint32_t depth)
 {
-	struct heap_block *b = agent_at(s->table);
+	uint64_t at = take(HEAP_BUCKET_BYTES);
+	uint32_t number = at ? 1 + (uint32_t)((at - agent.shared->arena) / HEAP_BUCKET_BYTES) : 0;
 
-	for (uint32_t i = home(s, key);; i = i + 1 == s->room ? 0 : i + 1)
-		if (!b[i].stack || b[i].key == key)
-			return &b[i];
+	if (number)
+		bucket_at(number)->depth = depth;
+	return number;
 }
 
-static bool grow(struct heap_shard *s)
+static uint32_t *directory(struct heap_shard *s)
 {
-	struct heap_shard wide = {.room = s->room ? next_room(s->room) : FIRST_ROOM};
-	const struct heap_block *old = s->table ? agent_at(s->table) : NULL;
+	return s->depth ? agent_at(s->directory) : &s->bucket;
+}
 
-	wide.table = take_table(wide.room);
-	if (!wide.table)
-		return s->nr + 1 < s->room;
-	for (uint32_t i = 0; i < s->room; i++)
-		if (old[i].stack)
-			*find(&wide, old[i].key) = old[i];
-	if (old)
-		give_table(s->table, s->room);
-	__atomic_store_n(&s->changes, s->changes + 1, __ATOMIC_RELEASE);
-	s->table = wide.table;
-	s->room = wide.room;
-	__atomic_store_n(&s->changes, s->changes + 1, __ATOMIC_RELEASE);
+static uint32_t first_bits(uint32_t key, uint32_t nr)
+{
+	return nr ? key >> (HEAP_KEY_BITS - nr) : 0;
+}
+
+/* By the bits that blocks of a unit have in common, and those that tell them apart. */
+static uint32_t home(uint32_t key)
+{
+	uint32_t x = (key + (key >> 16) * 0x9e37) & ((1 << HOME_BITS) - 1);
+
+	return x * HEAP_BUCKET_BLOCKS >> HOME_BITS;
+}
+
+static uint32_t after(uint32_t place)
+{
+	return place + 1 == HEAP_BUCKET_BLOCKS ? 0 : place + 1;
+}
+
+/* The key's place, or the free one where it belongs. */
+static struct heap_block *find(struct heap_bucket *b, uint32_t key)
+{
+	uint32_t i = home(key);
+
+	while (b->block[i].stack && b->block[i].key != key)
+		i = after(i);
+	return &b->block[i];
+}
+
+static bool double_directory(struct heap_shard *s)
+{
+	uint32_t nr = 1u << s->depth, *to;
+	const uint32_t *from = directory(s);
+	uint64_t at = s->depth < HEAP_MAX_DEPTH ? take(2ull * nr * sizeof(*to)) : 0;
+
+	if (!at)
+		return false;
+	to = agent_at(at);
+	for (uint32_t i = 0; i < 2 * nr; i++)
+		to[i] = from[i / 2];
+	s->directory = at;
+	s->depth++;
 	return true;
+}
+
+/* Moves the blocks with the next bit to a bucket of their own. */
+static bool divide(struct heap_shard *s, uint32_t key)
+{
+	uint32_t old = directory(s)[first_bits(key, s->depth)], new;
+	struct heap_bucket *from = bucket_at(old), *to, copy;
+	uint32_t depth = from->depth + 1, first, nr;
+
+	if (depth > s->depth && !double_directory(s))
+		return false;
+	new = new_bucket(depth);
+	if (!new)
+		return false;
+	to = bucket_at(new);
+	copy = *from;
+	memset(from->block, 0, sizeof(from->block));
+	from->nr = 0;
+	from->depth = depth;
+	for (uint32_t i = 0; i < HEAP_BUCKET_BLOCKS; i++) {
+		const struct heap_block *block = &copy.block[i];
+		struct heap_bucket *b = first_bits(block->key, depth) & 1 ? to : from;
+
+		if (!block->stack)
+			continue;
+		*find(b, block->key) = *block;
+		b->nr++;
+	}
+	nr = 1u << (s->depth - depth);
+	first = (first_bits(key, depth) | 1) * nr;
+	for (uint32_t i = first; i < first + nr; i++)
+		directory(s)[i] = new;
+	return true;
+}
+
+/* A bucket for a key that is not in it, with room. NULL: there is none. */
+static struct heap_bucket *make_room(struct heap_shard *s, uint32_t key)
+{
+	struct heap_bucket *b;
+
+	if (!s->bucket && !s->depth)
+		s->bucket = new_bucket(0);
+	if (!s->bucket && !s->depth)
+		return NULL;
+	while (b = bucket_at(directory(s)[first_bits(key, s->depth)]), b->nr >= MOST) {
+		bool is_divided;
+
+		__atomic_store_n(&s->changes, s->changes + 1, __ATOMIC_RELEASE);
+		is_divided = divide(s, key);
+		__atomic_store_n(&s->changes, s->changes + 1, __ATOMIC_RELEASE);
+		if (!is_divided)
+			return NULL;
+	}
+	return b;
 }
 
 static struct heap_shard *shard_of(uint64_t address, uint32_t *key)
@@ -117,63 +182,61 @@ static struct heap_shard *shard_of(uint64_t address, uint32_t *key)
 
 bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_block *old)
 {
-	struct heap_block *b;
+	struct heap_bucket *b;
+	struct heap_block *place;
 	uint32_t key;
 	struct heap_shard *s = shard_of(address, &key);
-	bool has_room;
 
 	*old = (struct agent_block){0};
 	if (!s)
 		return false;
 	agent_lock(&s->lock);
-	has_room = s->nr + 1 <= s->room - s->room / 8 || grow(s);
-	if (has_room) {
-		b = find(s, key);
-		if (b->stack)
-			*old = (struct agent_block){b->stack, b->size};
-		else
-			s->nr++;
-		*b = (struct heap_block){.key = key, .stack = block.stack, .size = block.size};
+	b = make_room(s, key);
+	if (b) {
+		place = find(b, key);
+		*old = (struct agent_block){place->stack, place->size};
+		b->nr += !place->stack;
+		s->nr += !place->stack;
+		*place = (struct heap_block){.key = key, .stack = block.stack, .size = block.size};
 	}
 	agent_unlock(&s->lock);
-	return has_room;
+	return b;
 }
 
 /* Moves later blocks back, as far as the gap lies between their home and them. */
-static void close_gap(const struct heap_shard *s, uint32_t gap)
+static void close_gap(struct heap_bucket *b, uint32_t gap)
 {
-	struct heap_block *b = agent_at(s->table);
+	for (uint32_t i = after(gap); b->block[i].stack; i = after(i)) {
+		uint32_t h = home(b->block[i].key);
 
-	for (uint32_t i = gap;;) {
-		uint32_t h;
-
-		i = i + 1 == s->room ? 0 : i + 1;
-		if (!b[i].stack)
-			break;
-		h = home(s, b[i].key);
 		if (gap <= i ? gap < h && h <= i : gap < h || h <= i)
 			continue;
-		b[gap] = b[i];
+		b->block[gap] = b->block[i];
 		gap = i;
 	}
-	b[gap] = (struct heap_block){0};
+	b->block[gap] = (struct heap_block){0};
 }
 
 struct agent_block agent_blocks_remove(uint64_t address)
 {
 	struct agent_block block = {0};
-	struct heap_block *b;
+	struct heap_block *place;
+	struct heap_bucket *b;
 	uint32_t key;
 	struct heap_shard *s = shard_of(address, &key);
 
 	if (!s)
 		return block;
 	agent_lock(&s->lock);
-	b = s->table ? find(s, key) : NULL;
-	if (b && b->stack) {
-		block = (struct agent_block){b->stack, b->size};
-		s->nr--;
-		close_gap(s, (uint32_t)(b - (struct heap_block *)agent_at(s->table)));
+	if (s->bucket || s->depth) {
+		b = bucket_at(directory(s)[first_bits(key, s->depth)]);
+		place = find(b, key);
+		block = (struct agent_block){place->stack, place->size};
+		if (block.stack) {
+			b->nr--;
+			s->nr--;
+			close_gap(b, (uint32_t)(place - b->block));
+		}
 	}
 	agent_unlock(&s->lock);
 	return block;

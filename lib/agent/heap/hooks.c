@@ -360,8 +360,8 @@ HOOK void free(void *p)
 	real.free(p);
 }
 
-/* A realloc is a free and an allocation, which the hook records. The block is tracked no more before
- * it moves: another thread may get its place at once. */
+/* A realloc is a free and an allocation, which the hook records. The block is tracked no more
+ * before it moves: another thread may get its place at once. */
 static inline __attribute__((always_inline)) void *move(void *p, size_t bytes)
 {
 	struct agent_local *t = &agent_local;
