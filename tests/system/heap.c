@@ -1,0 +1,429 @@
+/*
+ * A program whose heap is known. heap WHAT [N]: see the table at the end; prints what a test
+ * compares.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+static void *volatile keep;
+static int count;
+
+/* --- the seed's slides */
+
+static void ten_of_one(void)
+{
+	for (int n = 1; n <= count; n++)
+		keep = malloc(1);
+}
+
+static void ten_growing(void)
+{
+	for (int n = 1; n <= count; n++)
+		keep = malloc((size_t)n);
+}
+
+static void ten_freed(void)
+{
+	for (int n = 1; n <= count; n++) {
+		keep = malloc((size_t)n);
+		free(keep);
+	}
+}
+
+NOINLINE static void bar(int i)
+{
+	keep = malloc((size_t)i);
+}
+
+NOINLINE static void foo(void)
+{
+	keep = malloc(1);
+	bar(1);
+	__asm__ volatile("");
+}
+
+static void tree(void)
+{
+	foo();
+	bar(2);
+}
+
+/* --- call paths: each allocation of 1000 + n bytes is preceded by a line with its addresses, by
+ * the unwinder of libgcc */
+
+static int number = 1000;
+
+NOINLINE static void allocate(void)
+{
+	void *at[256];
+	int nr = backtrace(at, 256);
+
+	printf("%d", number);
+	for (int i = 1; i < nr; i++)
+		printf(" %lx", (unsigned long)at[i]);
+	printf("\n");
+	keep = malloc((size_t)number++);
+	__asm__ volatile("");
+}
+
+NOINLINE static int by_pointer(int n)
+{
+	char *volatile room = __builtin_alloca((size_t)n * 16);
+
+	room[0] = 1;
+	allocate();
+	return room[0];
+}
+
+NOINLINE static int large(int n)
+{
+	char volatile room[20000];
+
+	room[n] = 1;
+	by_pointer(n + 3);
+	return room[n];
+}
+
+NOINLINE static int recurse(int n)
+{
+	int result = n ? recurse(n - 1) : large(5);
+
+	__asm__ volatile("");
+	return result + 1;
+}
+
+static int compare(const void *a, const void *b)
+{
+	allocate();
+	return *(const int *)a - *(const int *)b;
+}
+
+static void on_signal(int s)
+{
+	(void)s;
+	allocate();
+}
+
+static void *in_thread(void *arg)
+{
+	recurse(3);
+	return arg;
+}
+
+static void at_end(void)
+{
+	allocate();
+}
+
+static void paths(void)
+{
+	int two[] = {2, 1};
+	pthread_t t;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	backtrace((void *[1]){NULL}, 1); /* loads libgcc */
+	allocate();
+	recurse(0);
+	recurse(50);
+	recurse(2);
+	qsort(two, 2, sizeof(*two), compare);
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	pthread_create(&t, NULL, in_thread, NULL);
+	pthread_join(t, NULL);
+	atexit(at_end);
+}
+
+NOINLINE static int fall(int n)
+{
+	int result;
+
+	if (!n) {
+		keep = malloc(7777);
+		return 1;
+	}
+	result = fall(n - 1);
+	__asm__ volatile("");
+	return result + 1;
+}
+
+static void deep(void)
+{
+	fall(count);
+}
+
+/* --- functions of the allocator */
+
+static void kinds(void)
+{
+	void *p = NULL, *q;
+
+	keep = calloc(3, 7); /* 21 */
+	keep = memalign(64, 100);
+	if (posix_memalign(&p, 128, 200))
+		abort();
+	q = aligned_alloc(64, 320);
+	keep = valloc(400);
+	q = realloc(q, 640);
+	q = reallocarray(q, 7, 100); /* 700 */
+	free(p);
+	free(NULL);
+	p = realloc(NULL, 50);
+	keep = realloc(p, 0);
+	errno = 5;
+	p = malloc((size_t)1 << 62);
+	printf("%p %d %zu\n", p, errno == ENOMEM, malloc_usable_size(q));
+}
+
+/* The first allocation connects the agent. */
+static void keeps_errno(void)
+{
+	errno = 77;
+	keep = malloc(1);
+	free(keep);
+	keep = realloc(malloc(5), 9);
+	free(keep);
+	fprintf(stderr, "%d\n", errno);
+}
+
+/* --- processes */
+
+static void forks(void)
+{
+	pid_t child;
+
+	keep = malloc(1000);
+	child = fork();
+	if (!child) {
+		free(keep);
+		keep = malloc(2000);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	keep = malloc(3000);
+	child = vfork();
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	keep = malloc(4000);
+}
+
+static void execs(void)
+{
+	keep = malloc(1000);
+	execl("/proc/self/exe", "heap", "ones", "5", (char *)NULL);
+}
+
+static void killed(void)
+{
+	keep = malloc(1234);
+	raise(SIGKILL);
+}
+
+static void raw_end(void)
+{
+	keep = malloc(1234);
+	_exit(3);
+}
+
+/* --- threads */
+
+enum { NR_SLOTS = 1 << 12 };
+static void *slots[NR_SLOTS];
+
+/* Exchanges blocks with the other threads, so that each frees what others allocated. */
+static void *churn(void *arg)
+{
+	uint64_t x = (uint64_t)(uintptr_t)arg * 0x9e3779b97f4a7c15 + 1;
+
+	for (int i = 0; i < count; i++) {
+		void *mine, *other;
+
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+		mine = malloc(x % 500 + 1);
+		other =
+		    __atomic_exchange_n(&slots[x >> 20 & (NR_SLOTS - 1)], mine, __ATOMIC_ACQ_REL);
+		if (x & 1 << 19)
+			other = realloc(other, x % 700 + 1);
+		free(other);
+	}
+	return NULL;
+}
+
+static void many(void)
+{
+	pthread_t t[8];
+
+	for (size_t i = 0; i < 8; i++)
+		pthread_create(&t[i], NULL, churn, (void *)(i + 1));
+	for (size_t i = 0; i < 8; i++)
+		pthread_join(t[i], NULL);
+	for (size_t i = 0; i < NR_SLOTS; i++)
+		free(slots[i]);
+}
+
+static void *one_each(void *arg)
+{
+	free(malloc(10));
+	return arg;
+}
+
+static void short_threads(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < count; i++) {
+		pthread_create(&t, NULL, one_each, NULL);
+		pthread_join(t, NULL);
+	}
+}
+
+static volatile sig_atomic_t nr_signals;
+
+static void allocate_in_handler(int s)
+{
+	(void)s;
+	nr_signals++;
+	free(malloc(33)); /* at a time when the program does not allocate, but the agent may */
+}
+
+/* Handlers allocate while the main program only calls functions that the agent stands before. */
+static void signals(void)
+{
+	struct sigaction a = {.sa_handler = allocate_in_handler};
+	struct itimerspec every = {{0, 100000}, {0, 100000}};
+	timer_t timer;
+
+	sigaction(SIGALRM, &a, NULL);
+	timer_create(CLOCK_MONOTONIC, NULL, &timer);
+	timer_settime(timer, 0, &every, NULL);
+	while (nr_signals < count)
+		__asm__ volatile("");
+	timer_delete(timer);
+}
+
+/* --- libraries: heap load N LIBRARY... */
+
+static char **libraries;
+
+static void load(void)
+{
+	for (int i = 0; i < count; i++)
+		for (char **l = libraries; *l; l++) {
+			void *h = dlopen(*l, RTLD_NOW);
+			void (*fn)(void);
+
+			if (!h)
+				abort();
+			*(void **)&fn = dlsym(h, "library_allocate");
+			fn();
+			dlclose(h);
+		}
+}
+
+/* --- memory */
+
+static void exhausted(void)
+{
+	struct rlimit limit = {64 << 20, 64 << 20};
+	int nr = 0;
+
+	setrlimit(RLIMIT_AS, &limit);
+	while (malloc(100000))
+		nr++;
+	printf("%d\n", nr > 10);
+}
+
+/* Allocations of random sizes; prints their sum, and of those from `a` and `b`. */
+NOINLINE static void a(size_t n)
+{
+	keep = malloc(n);
+	__asm__ volatile("");
+}
+
+NOINLINE static void b(size_t n)
+{
+	keep = malloc(n);
+	__asm__ volatile("# not as a");
+}
+
+static void shares(void)
+{
+	uint64_t x = 88172645463325252, of_a = 0, of_b = 0;
+
+	for (int i = 0; i < count; i++) {
+		size_t n;
+
+		x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+		n = x >> 40 & 1 ? x % 64 + 1 : x % 20000 + 1;
+		if (x >> 50 & 3) {
+			of_a += n;
+			a(n);
+		} else {
+			of_b += n;
+			b(n);
+		}
+		if (x >> 52 & 1)
+			free(keep);
+	}
+	printf("%lu %lu\n", of_a, of_b);
+}
+
+/* The peak is in the middle: of 3 MB, 2 of them by `a`. */
+static void peak(void)
+{
+	void *p[300];
+
+	for (int i = 0; i < 200; i++)
+		a(10000), p[i] = keep;
+	for (int i = 200; i < 300; i++)
+		b(10000), p[i] = keep;
+	for (int i = 0; i < 250; i++)
+		free(p[i]);
+	for (int i = 0; i < 100; i++)
+		b(10000);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} table[] = {
+    {"ones", ten_of_one}, {"growing", ten_growing},   {"freed", ten_freed},
+    {"tree", tree},       {"paths", paths},           {"deep", deep},
+    {"kinds", kinds},     {"forks", forks},           {"errno", keeps_errno},
+    {"execs", execs},     {"killed", killed},         {"raw", raw_end},
+    {"many", many},       {"threads", short_threads}, {"signals", signals},
+    {"load", load},       {"exhausted", exhausted},   {"shares", shares},
+    {"peak", peak},
+};
+
+int main(int argc, char **argv)
+{
+	count = argc > 2 ? atoi(argv[2]) : 10;
+	libraries = argc > 3 ? argv + 3 : NULL;
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+		if (argc > 1 && strcmp(table[i].name, argv[1]) == 0) {
+			table[i].run();
+			return 0;
+		}
+	return 2;
+}

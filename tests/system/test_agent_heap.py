@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""The agent that measures a program's heap, without cpuperf: a recorder written from the layout of its memory
+(heap_memory.py) compares what it added up with programs whose heap is known.
+"""
+import os
+import re
+import resource
+import signal
+import subprocess
+
+from heap_memory import BLOCKS, PEAK, Recorder, STACKS
+from kit import run, run_checks
+
+AGENT, HEAP = os.environ["AGENT"], os.environ["HEAP"]
+LIBRARY = """
+#include <stdlib.h>
+void *library_keep;
+__attribute__((noinline)) static void inner(void) { library_keep = malloc(SIZE); __asm__ volatile(""); }
+void library_allocate(void) { inner(); __asm__ volatile(""); }
+"""
+
+
+def measure(*arguments, code=0, nr=1, **how):
+    """What the program printed, and its memories."""
+    recorder = Recorder(AGENT, **how)
+    done = recorder.run(HEAP, *map(str, arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == code, (arguments, done)
+    assert len(recorder.memories) == nr, (arguments, len(recorder.memories))
+    return done.stdout, recorder.memories
+
+
+def stacks(*arguments, **how):
+    """Of a program with one process: what it printed, stacks without what the C library allocates for
+    itself, and the header. All that was allocated is in a stack."""
+    text, [memory] = measure(*arguments, **how)
+    found = memory.stacks()
+    calls, bytes_, _ = memory.threads()
+    if memory.rate == 1:
+        assert sum(s["samples"] for s in found) == calls, (arguments, found, calls)
+        assert sum(s["bytes"] for s in found) == bytes_, (arguments, found, bytes_)
+        live = sum(s["live_samples"] for s in found)
+        assert len(memory.blocks()) == live, (live, len(memory.blocks()))
+    head = memory.header()
+    assert not (head["no_node"] or head["no_block"] or head["invalid"]), head
+    return text, found, head
+
+
+def amounts(s):
+    return {k: (s[k + "_bytes"], s[k + "_samples"]) for k in ("live", "peak", "temporary")} | \
+        {"allocated": (s["bytes"], s["samples"]), "max": s["max"]}
+
+
+def check_counters(_):
+    """The definitions: what is allocated, live, at the peak, the largest, freed at once."""
+    for what, live, peak, allocated, largest, temporary in (
+            ("ones", (10, 10), (10, 10), (10, 10), 1, (0, 0)),
+            ("growing", (55, 10), (55, 10), (55, 10), 10, (0, 0)),
+            ("freed", (0, 0), (10, 1), (55, 10), 10, (55, 10))):
+        _, [s], _ = stacks(what)
+        assert amounts(s) == {"live": live, "peak": peak, "allocated": allocated, "max": largest,
+                              "temporary": temporary}, (what, s)
+
+
+def check_tree(_):
+    _, found, _ = stacks("tree")
+    assert [(s["bytes"], s["samples"]) for s in found] == [(1, 1), (1, 1), (2, 1)], found
+    in_foo, in_bar, last = (s["path"] for s in found)
+    # main > foo > malloc; main > foo > bar; main > bar
+    assert len(in_bar) == len(in_foo) + 1 == len(last) + 2 or len(in_bar) == len(in_foo) + 1, found
+    assert in_bar[:-2] == in_foo[:-1] and in_bar[-1] == last[-1], found
+
+
+def check_peak(_):
+    """The stacks of the moment of the largest amount, which is in the middle."""
+    _, found, head = stacks("peak")
+    assert head["peak"] == 3000000 and head["live"] == 1500000, head
+    assert [s["peak_bytes"] for s in found] == [2000000, 1000000, 0], found
+    assert [s["live_bytes"] for s in found] == [0, 500000, 1000000], found
+
+
+def check_kinds(_):
+    """Each function of the allocator; what fails allocates nothing, and what realloc frees is freed."""
+    text, found, head = stacks("kinds")
+    printed = [s for s in found if s["max"] == 4096 or s["max"] == 1024]  # stdio's buffer
+    own = [s for s in found if s not in printed]
+    assert sorted(s["bytes"] for s in own) == [21, 50, 100, 200, 320, 400, 640, 700], own
+    assert {s["bytes"] for s in own if s["freed_samples"]} == {50, 200, 320, 640}, own
+    assert text.startswith("(nil) 1 7"), text
+    assert not head["unknown"], head
+    assert measure("errno")[0] == "77\n"
+
+
+def check_paths(_):
+    """Paths are those of the unwinder of libgcc: through functions without frame pointers, with alloca and
+    large frames, callbacks of the C library, a signal handler, in a thread and at exit."""
+    text, found, head = stacks("paths")
+    by_size = {s["max"]: s["path"] for s in found}
+    lines = [line.split() for line in text.splitlines()]
+    assert len(lines) >= 8, text
+    for size, *addresses in lines:
+        theirs = [int(a, 16) for a in addresses][::-1]
+        ours = by_size[int(size)]
+        assert ours[:-1] == theirs, (size, [hex(a) for a in ours], [hex(a) for a in theirs])
+    assert not head["cut"], head
+
+
+def check_deep(_):
+    _, [whole], head = stacks("deep", 900)
+    assert len(whole["path"]) > 900 and not head["cut"], (len(whole["path"]), head)
+    assert len(set(whole["path"][-800:-10])) == 1, "one place that recurses"
+    _, [cut], head = stacks("deep", 5000)
+    assert 1000 < len(cut["path"]) <= 1024 and head["deep"] == head["cut"] == 1, head
+
+
+def check_processes(_):
+    """A child by fork has its own memory, which begins empty; one by vfork, its parent's; after exec a new
+    one. However a process ends, what it did is there."""
+    _, (parent, child) = measure("forks", nr=2)
+    assert [s["bytes"] for s in parent.stacks()] == [1000, 3000, 4000], parent.stacks()
+    assert not parent.header()["unknown"], "the child's free is not the parent's"
+    assert [s["bytes"] for s in child.stacks()] == [2000], child.stacks()
+    _, (before, after) = measure("execs", nr=2)
+    assert before.pid == after.pid
+    assert [s["bytes"] for m in (before, after) for s in m.stacks()] == [1000, 5]
+    for what, code in (("killed", -signal.SIGKILL), ("raw", 3)):
+        _, [memory] = measure(what, code=code)
+        assert [s["live_bytes"] for s in memory.stacks()] == [1234], what
+
+
+def check_threads(_):
+    """Blocks that other threads free and reallocate; threads that end; handlers that interrupt the agent."""
+    _, found, head = stacks("many", 20000)
+    churn = [s for s in found if s["samples"] > 1000]
+    assert len(churn) == 2, found
+    for s in churn:
+        assert s["live_bytes"] == s["live_samples"] == 0, s
+    assert not head["unknown"], head
+    _, found, head = stacks("threads", 3000)
+    [s] = [s for s in found if s["bytes"] == 30000]
+    assert s["freed_bytes"] == s["temporary_bytes"] == 30000 and head["nr_threads"] < 10, (s, head)
+    _, [memory] = measure("signals", 2000)
+    calls = memory.threads()[0]
+    lost = calls - sum(s["samples"] for s in memory.stacks())
+    assert calls >= 2000 and lost <= memory.header()["nested"], (calls, memory.header())
+
+
+def check_libraries(folder):
+    """Two libraries that come to the same addresses, one after the other: no path is of both."""
+    paths = []
+    for size in (11, 12):
+        source, path = f"{folder}/l.c", f"{folder}/l{size}.so"
+        with open(source, "w", encoding="ascii") as f:
+            f.write(LIBRARY)
+        run("cc", "-O2", "-shared", "-fPIC", f"-DSIZE={size}", "-o", path, source)
+        paths.append(path)
+    _, found, head = stacks("load", 50, *paths)
+    assert head["nr_epochs"] >= 100, head
+    of = {size: [s for s in found if s["max"] == size and s["samples"] * size == s["bytes"]] for size in (11, 12)}
+    assert all(sum(s["samples"] for s in of[size]) == 50 for size in of), of
+    mixed = [s for s in found if s["max"] == 12 and s["bytes"] % 12]
+    assert not mixed, mixed
+
+
+def check_little_memory(_):
+    """Memory that runs out, address space that the recorder's memory does not fit into, and no place for
+    blocks: the program goes on."""
+    assert stacks("exhausted")[0] == "1\n"
+    recorder = Recorder(AGENT, arena=4 << 30)
+    for limit, has_memory in ((2 << 30, True), (40 << 20, True), (16 << 20, False)):
+        done = recorder.run(HEAP, "ones", "10", preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_AS, (limit, limit)))  # pylint: disable=cell-var-from-loop
+        assert done.returncode == 0, (limit, done)
+        found = recorder.memories[-1].stacks()
+        assert [s["bytes"] for s in found] == ([10] if has_memory else []), (limit, found)
+    _, [memory] = measure("shares", 20000, arena=16 << 10)
+    head = memory.header()
+    assert head["no_block"] > 1000 and len(memory.blocks()) >= 32, head
+    assert sum(s["samples"] for s in memory.stacks()) == memory.threads()[0]
+
+
+def check_shares(_):
+    """Exact sums of two functions; and by samples, in 60 runs: the interval holds the truth in at least 53."""
+    text, found, _ = stacks("shares", 20000)
+    truth = [int(n) for n in text.split()]
+    assert sorted((s["bytes"] for s in found), reverse=True)[:2] == truth, (found, truth)
+    held = held_live = total = 0
+    live = sorted((s["live_bytes"] for s in found), reverse=True)[0]
+    for _ in range(60):
+        text, found, head = stacks("shares", 20000, rate=65536)
+        s = max(found, key=lambda s: s["bytes"])
+        error = 1.96 * s["bytes"] / s["samples"] ** .5
+        held += abs(s["bytes"] - truth[0]) <= error
+        error = 1.96 * s["live_bytes"] / s["live_samples"] ** .5
+        held_live += abs(s["live_bytes"] - live) <= error
+        total += s["bytes"]
+        assert head["peak"] >= head["live"] > 0
+    print(f"the interval held allocated bytes in {held} of 60 runs, live bytes in {held_live}; "
+          f"the mean is {total / 60 / truth[0]:.4f} of the truth")
+    assert held >= 53 and held_live >= 53 and abs(total / 60 / truth[0] - 1) < .02
+
+
+def check_programs(folder):
+    """Programs that know nothing of it print and return what they do alone."""
+    python = "import json; print(len([json.loads('[1,{\"a\":2}]') for i in range(5000)]))"
+    with open(f"{folder}/x.c", "w", encoding="ascii") as f:
+        f.write("#include <stdio.h>\nint main(void) { puts(\"x\"); return 4; }\n")
+    for command in (["python3", "-c", python], ["bash", "-c", "for i in 1 2 3; do echo $(ls /usr | wc -l); done; exit 9"],
+                    ["perl", "-e", "my %h; $h{$_} = 'x' x ($_ % 100) for 1..20000; print scalar(keys %h), qq(\\n)"],
+                    ["gcc", "-O2", "-o", f"{folder}/x", f"{folder}/x.c"], ["sh", "-c", "echo a >&2; kill -9 $$"]):
+        alone = subprocess.run(command, capture_output=True, check=False)
+        for rate in (1, 524288):
+            recorder = Recorder(AGENT, rate=rate)
+            measured = recorder.run(*command, capture_output=True)
+            assert (alone.returncode, alone.stdout, alone.stderr) == \
+                (measured.returncode, measured.stdout, measured.stderr), (command, alone, measured)
+            assert recorder.memories, command
+            for m in recorder.memories:
+                sums = sum(s["samples"] for s in m.stacks())
+                assert sums == m.threads()[0] if rate == 1 else sums < m.threads()[0], (command, sums, m.threads())
+
+
+def check_without_recorder(_):
+    """Nobody listens, or the variable is missing or wrong: nothing happens."""
+    for name in (None, "cpuperf-marks-00000001", "x" * 5000):
+        done = run(HEAP, "growing", "10", env={"LD_PRELOAD": AGENT, "CPUPERF_MARKS": name})
+        assert done.stdout == done.stderr == "", (name, done)
+
+
+def check_wants(_):
+    """What is not wanted is not done: counts alone, sums without blocks or stacks."""
+    _, [counts] = measure("freed", rate=0, wants=0)
+    assert counts.threads() == [10, 55, 10] and not counts.stacks()
+    _, [totals] = measure("freed", wants=BLOCKS | PEAK)
+    [s] = totals.stacks()
+    assert (s["bytes"], s["freed_bytes"], s["peak_bytes"], s["path"]) == (55, 55, 10, []), s
+    _, [sums] = measure("freed", wants=STACKS)
+    [s] = sums.stacks()
+    assert (s["bytes"], s["freed_bytes"], sums.blocks()) == (55, 0, []), s
+
+
+def check_imports(_):
+    """The library imports only what the C libraries have in which it may be loaded."""
+    known = set("""__cxa_finalize __environ environ __errno_location clock_gettime close connect dl_iterate_phdr dlsym
+        fcntl fcntl64 fstat fstat64 getauxval getenv geteuid getpid getsockopt madvise memchr memcpy memset mmap mmap64
+        munmap pread pread64 pthread_key_create pthread_setspecific recvmsg send setsockopt socket strlen strncmp
+        syscall memcmp memmove ioctl fxstat __fxstat64""".split())
+    lines = run("nm", "-D", "--undefined-only", AGENT).stdout.splitlines()
+    needed = {re.sub("@.*", "", line.split()[1]) for line in lines if line.split()[0] == "U"}
+    assert needed <= known, needed - known
+
+
+run_checks(globals())
