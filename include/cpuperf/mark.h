@@ -82,6 +82,7 @@ enum cpuperf_mark_ask {
 				      * of its counters: of a group, the leader first */
 	CPUPERF_MARK_ASK_ROOM = 3,   /* slots of threads that have ended; then it answers */
 	CPUPERF_MARK_ASK_REGRET = 4, /* says that it has no addresses for the memory */
+	CPUPERF_MARK_ASK_HEAP = 5,   /* of cpuperf's agent, for the heap of the process */
 };
 
 struct cpuperf_mark_hello {

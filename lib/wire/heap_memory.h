@@ -2,6 +2,8 @@
  * The shared memory between a program whose heap is measured and the recorder: what the agent
  * (lib/agent/heap) writes and wire/heap.h reads. Layouts and arithmetic only: no libc.
  *
+ * The agent connects to the socket that the variable CPUPERF_HEAP names, as cpuperf/mark.h does to
+ * that of CPUPERF_MARKS, and asks for it (CPUPERF_MARK_ASK_HEAP): the answer has its descriptor.
  * One memory per process image, made by the recorder: a memfd, sealed against shrinking, of which
  * only the pages that are written exist. The agent adds up in it, so that nothing is lost however
  * the program ends. Everything the program writes is untrusted for the recorder; what it reads
@@ -78,7 +80,10 @@ struct heap_header {
 	uint64_t cut;      /* stacks that do not reach the program's start */
 	uint64_t deep;     /* of these, deeper than HEAP_MAX_FRAMES */
 	uint64_t invalid;  /* blocks whose address or size does not fit */
-	uint64_t reserved[4];
+	/* CLOCK_MONOTONIC at or after the last sample of a new stack: all addresses of the last
+	 * epoch are mapped then. 0: there is no stack. */
+	uint64_t stacks_ns;
+	uint64_t reserved[3];
 };
 
 /* Exact, also where samples are taken. What a thread wrote stays when it has ended. */
@@ -87,11 +92,14 @@ struct heap_thread {
 	uint32_t is_owned;     /* 0: free, to be taken by another thread, which adds to it */
 	uint64_t calls, bytes; /* of allocations, as requested; a realloc is one, and a free */
 	uint64_t frees;        /* calls with a pointer */
-	uint64_t unused[4];
+	uint64_t max_bytes;    /* the largest single one, as requested */
+	uint64_t unused[3];
 };
 
 struct heap_node {
-	uint64_t pc;     /* a return address, but for an epoch its beginning in ns */
+	/* A return address; of an epoch its beginning in ns of CLOCK_MONOTONIC, which is not after
+	 * the first unmapping of code that ended the epoch before. */
+	uint64_t pc;
 	uint32_t parent; /* the number of the caller's node, or HEAP_ROOT */
 	uint32_t stack;  /* 1 + the number of its stack; 0: none */
 };
@@ -102,7 +110,9 @@ struct heap_node {
 struct heap_stack {
 	uint32_t node;
 	uint32_t lock;
-	uint64_t moment;                /* header.moment when the peak's amounts were last stored */
+	/* header.moment when the peak's amounts were last stored: before the stack changes after a
+	 * new peak. With an older one nothing changed since the peak: they are what is live. */
+	uint64_t moment;
 	uint64_t samples, bytes, calls; /* allocated */
 	uint64_t freed_samples, freed_bytes, freed_calls;
 	uint64_t peak_samples, peak_bytes, peak_calls; /* live at that moment */

@@ -109,7 +109,7 @@ class Recorder:
             c, _ = self.socket.accept()
             with c:
                 hello = c.recv(64)
-                if len(hello) != HELLO.size or HELLO.unpack(hello)[2] != 4:
+                if len(hello) != HELLO.size or HELLO.unpack(hello)[2] != 5:
                     continue
                 pid = struct.unpack("<3i", c.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
                 m = Memory(pid, self.rate, self.wants, **self.more)
