@@ -117,7 +117,7 @@ class Recorder:
                 c.sendmsg([b"\0"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [m.fd]))])
 
     def environment(self):
-        return dict(os.environ, LD_PRELOAD=self.agent, CPUPERF_MARKS=self.name)
+        return dict(os.environ, LD_PRELOAD=self.agent, CPUPERF_HEAP=self.name)
 
     def run(self, *command, **more):
         return subprocess.run(command, env=self.environment(), **more)

@@ -65,7 +65,7 @@ static struct heap_header *map_memory(int fd, uint64_t *mapped)
 static struct heap_header *connect_to(uint32_t number, uint64_t *mapped)
 {
 	const struct cpuperf_mark_hello hello = {
-	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, 4 /* CPUPERF_MARK_ASK_HEAP */, 0, 0, 0};
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_HEAP, 0, 0, 0};
 	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 	struct heap_header *h = NULL;
 
@@ -104,7 +104,7 @@ static void set_wants(const struct heap_header *h)
 
 static bool connect_once(void)
 {
-	const char *name = getenv("CPUPERF_MARKS");
+	const char *name = getenv("CPUPERF_HEAP");
 	uint32_t number = cpuperf_mark_number(name);
 	struct heap_header *old = agent.shared;
 	uint64_t mapped = 0;

@@ -220,6 +220,14 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 }
 
 /* An allocation that is a sample, or of a thread that is not attached. */
+static inline void count_call(struct heap_thread *slot, uint64_t bytes)
+{
+	slot->calls++;
+	slot->bytes += bytes;
+	if (AGENT_UNLIKELY(bytes > slot->max_bytes))
+		slot->max_bytes = bytes;
+}
+
 static AGENT_RARE void slow_allocated(void *p, size_t bytes, struct agent_frame from)
 {
 	struct agent_local *t = &agent_local;
@@ -234,8 +242,7 @@ static AGENT_RARE void slow_allocated(void *p, size_t bytes, struct agent_frame 
 	t->is_busy = 1;
 	if (agent_attach(t) && !agent.shared->is_closed) {
 		if (is_new) {
-			t->slot->calls++;
-			t->slot->bytes += bytes;
+			count_call(t->slot, bytes);
 			t->left = distance(t) - (int64_t)(bytes + !bytes);
 		}
 		if (t->left < 0) {
@@ -261,8 +268,7 @@ static AGENT_RARE void slow_allocated(void *p, size_t bytes, struct agent_frame 
 		uint32_t alive_ = agent_alive();                                                   \
                                                                                                    \
 		if (AGENT_LIKELY(t_->generation == alive_ && alive_)) {                            \
-			t_->slot->calls++;                                                         \
-			t_->slot->bytes += n_;                                                     \
+			count_call(t_->slot, n_);                                                  \
 			t_->last = 0;                                                              \
 			t_->left -= (int64_t)(n_ + !n_);                                           \
 			if (AGENT_LIKELY(t_->left >= 0))                                           \

@@ -109,14 +109,21 @@ uint32_t agent_tree_child(uint32_t parent, uint64_t pc)
 	return number;
 }
 
-uint32_t agent_tree_root(void)
+static uint64_t now_ns(void)
 {
 	struct timespec now = {0};
-	uint32_t number;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint32_t agent_tree_root(void)
+{
+	const uint64_t begin_ns = now_ns();
+	uint32_t number;
+
 	agent_lock(&lock);
-	number = new_node(HEAP_ROOT, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	number = new_node(HEAP_ROOT, begin_ns);
 	agent.shared->nr_epochs += number != 0;
 	agent_unlock(&lock);
 	return number;
@@ -139,6 +146,7 @@ uint32_t agent_tree_stack(uint32_t node)
 		stack = h->nr_stacks + 1;
 		__atomic_store_n(&h->nr_stacks, stack, __ATOMIC_RELEASE);
 		__atomic_store_n(&n->stack, stack, __ATOMIC_RELEASE);
+		__atomic_store_n(&h->stacks_ns, now_ns(), __ATOMIC_RELAXED);
 	}
 	agent_unlock(&lock);
 	return stack;
