@@ -71,6 +71,9 @@ static inline uint32_t agent_alive(void)
 /* Pages of our own; NULL: none. */
 void *agent_pages(size_t bytes);
 
+/* CLOCK_MONOTONIC; not 0. */
+uint64_t agent_now(void);
+
 /* While another thread holds the word. */
 void agent_wait(uint32_t *word);
 
@@ -109,8 +112,9 @@ struct agent_frame {
 
 /* The node of the call path; 0: none. Within is_busy. */
 uint32_t agent_capture(struct agent_thread *own, const struct agent_frame *from);
-/* Of the objects that are loaded some are gone: their addresses may mean something else. */
-void agent_stack_epoch(void);
+/* Of the objects that were loaded at that time some are gone: their addresses may mean something
+ * else. */
+void agent_stack_epoch(uint64_t since_ns);
 /* Forgets all, for a new connection. 0: no memory. */
 bool agent_stack_init(void);
 struct agent_thread *agent_thread_new(void);
@@ -119,8 +123,8 @@ void agent_thread_free(struct agent_thread *own);
 /* --- tree.c */
 
 bool agent_tree_init(void);
-/* The root of the epoch that now begins. 0: no room. */
-uint32_t agent_tree_root(void);
+/* The root of an epoch. 0: no room. */
+uint32_t agent_tree_root(uint64_t begin_ns);
 /* The node of a call from pc below its caller's. 0: no room. */
 uint32_t agent_tree_child(uint32_t parent, uint64_t pc);
 /* The number of the node's stack + 1; 0: no room. */

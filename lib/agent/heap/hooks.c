@@ -470,6 +470,7 @@ HOOK void *pvalloc(size_t bytes)
 /* What was loaded there may be replaced by something else: its addresses end with it. */
 HOOK int dlclose(void *handle)
 {
+	const uint64_t since_ns = agent_now();
 	int rc;
 
 	if (AGENT_UNLIKELY(!real.dlclose))
@@ -477,6 +478,6 @@ HOOK int dlclose(void *handle)
 	if (AGENT_UNLIKELY(!real.dlclose))
 		return -1;
 	rc = real.dlclose(handle);
-	agent_stack_epoch();
+	agent_stack_epoch(since_ns);
 	return rc;
 }

@@ -45,12 +45,12 @@ struct agent_thread {
 static struct agent_thread *unused;
 static uint32_t lock, epoch_lock;
 static uint32_t epoch, root; /* of addresses; and its node */
-static bool is_old;          /* the next capture begins an epoch */
+static uint64_t old_ns;      /* not 0: since then it is over, and the next capture begins another */
 
 bool agent_stack_init(void)
 {
 	lock = epoch_lock = 0;
-	is_old = true;
+	old_ns = agent_now();
 	return agent_rows_init();
 }
 
@@ -78,21 +78,26 @@ void agent_thread_free(struct agent_thread *own)
 	agent_unlock(&lock);
 }
 
-void agent_stack_epoch(void)
+void agent_stack_epoch(uint64_t since_ns)
 {
-	__atomic_store_n(&is_old, true, __ATOMIC_RELEASE);
+	uint64_t none = 0;
+
+	(void)__atomic_compare_exchange_n(&old_ns, &none, since_ns, false, __ATOMIC_ACQ_REL,
+					  __ATOMIC_RELAXED);
 }
 
 /* The root of the epoch. Threads forget what they know when it begins. */
 static uint32_t find_root(void)
 {
-	if (AGENT_LIKELY(!__atomic_load_n(&is_old, __ATOMIC_ACQUIRE)))
+	uint64_t since_ns;
+
+	if (AGENT_LIKELY(!__atomic_load_n(&old_ns, __ATOMIC_ACQUIRE)))
 		return root;
 	agent_lock(&epoch_lock);
-	if (is_old) {
-		is_old = false;
+	since_ns = __atomic_exchange_n(&old_ns, 0, __ATOMIC_ACQ_REL);
+	if (since_ns) {
 		agent_rows_forget();
-		root = agent_tree_root();
+		root = agent_tree_root(since_ns);
 		__atomic_fetch_add(&epoch, 1, __ATOMIC_RELEASE);
 	}
 	agent_unlock(&epoch_lock);

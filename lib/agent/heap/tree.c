@@ -109,17 +109,16 @@ uint32_t agent_tree_child(uint32_t parent, uint64_t pc)
 	return number;
 }
 
-static uint64_t now_ns(void)
+uint64_t agent_now(void)
 {
 	struct timespec now = {0};
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 1;
 }
 
-uint32_t agent_tree_root(void)
+uint32_t agent_tree_root(uint64_t begin_ns)
 {
-	const uint64_t begin_ns = now_ns();
 	uint32_t number;
 
 	agent_lock(&lock);
@@ -146,7 +145,7 @@ uint32_t agent_tree_stack(uint32_t node)
 		stack = h->nr_stacks + 1;
 		__atomic_store_n(&h->nr_stacks, stack, __ATOMIC_RELEASE);
 		__atomic_store_n(&n->stack, stack, __ATOMIC_RELEASE);
-		__atomic_store_n(&h->stacks_ns, now_ns(), __ATOMIC_RELAXED);
+		__atomic_store_n(&h->stacks_ns, agent_now(), __ATOMIC_RELAXED);
 	}
 	agent_unlock(&lock);
 	return stack;
