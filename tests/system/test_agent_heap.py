@@ -2,6 +2,7 @@
 """The agent that measures a program's heap, without cpuperf: a recorder written from the layout of its memory
 (heap_memory.py) compares what it added up with programs whose heap is known.
 """
+import glob
 import os
 import re
 import resource
@@ -217,6 +218,32 @@ def check_programs(folder):
             for m in recorder.memories:
                 sums = sum(s["samples"] for s in m.stacks())
                 assert sums == m.threads()[0] if rate == 1 else sums < m.threads()[0], (command, sums, m.threads())
+
+
+def check_allocators(folder):
+    """C++ allocates by operators, which other allocators have themselves: each is one allocation, at the place in
+    the program that calls it."""
+    program = f"{folder}/new"
+    run("c++", "-std=c++17", "-O1", "-g", "-fno-builtin", "-o", program, f"{os.path.dirname(__file__)}/heap_new.cc")
+    missing = []
+    for library in ("", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"):
+        paths = glob.glob(f"/usr/lib/*/{library}") if library else [""]
+        if not paths:
+            missing.append(library)
+            continue
+        alone = run(program, env={"LD_PRELOAD": paths[0]}, code=None)
+        recorder = Recorder(AGENT)
+        recorder.agent = ":".join(filter(None, (AGENT, paths[0])))
+        done = recorder.run(program, capture_output=True, text=True)
+        assert (alone.returncode, alone.stdout) == (done.returncode, done.stdout), (library, alone, done)
+        found = [s for s in recorder.memories[0].stacks() if s["bytes"] in (101, 202, 303, 128, 404, 4000, 512, 606)]
+        freed = {s["bytes"]: s["freed_bytes"] for s in found}
+        want = {n: n for n in (128, 404, 4000, 512, 606)} | {n: 0 for n in (101, 202, 303)}
+        if "mimalloc" in library:  # it ends the program where there is no memory; alone, too
+            freed.pop(606, None), want.pop(606)
+        assert len(found) >= len(want) and freed == want, (library, found)
+    if missing:
+        print("skip: of other allocators", *missing, "are not here", flush=True)
 
 
 def check_without_recorder(_):

@@ -103,12 +103,61 @@ static inline void *agent_at(uint64_t offset)
 /* Connects the process if it is not, and prepares the thread. False: nothing is measured. */
 bool agent_attach(struct agent_local *t);
 
-/* --- stack.c */
+/* --- hooks.c */
 
 /* Where a hook was called. */
 struct agent_frame {
 	uint64_t pc, sp, fp; /* pc: the return address */
 };
+
+/* An allocation that is a sample, or of a thread that is not attached. */
+AGENT_RARE void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from);
+/* Before a block is freed. */
+void agent_freed(void *p);
+
+/* Allocations of the thread so far. */
+static inline uint64_t agent_calls(void)
+{
+	const struct agent_local *t = &agent_local;
+
+	return t->generation && t->generation == agent_alive() ? t->slot->calls : 0;
+}
+
+/* An allocation that is a sample, or of a thread that is not attached. */
+static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
+{
+	slot->calls++;
+	slot->bytes += bytes;
+	if (AGENT_UNLIKELY(bytes > slot->max_bytes))
+		slot->max_bytes = bytes;
+}
+
+#define AGENT_HERE                                                                                 \
+	((struct agent_frame){                                                                     \
+	    .pc = (uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)),            \
+	    .sp = (uint64_t)__builtin_dwarf_cfa(),                                                 \
+	    .fp = *(const uint64_t *)__builtin_frame_address(0)})
+
+/* Of a hook itself, as AGENT_HERE is of it. */
+#define AGENT_ALLOCATED(p, bytes_)                                                                 \
+	do {                                                                                       \
+		struct agent_local *t_ = &agent_local;                                             \
+		uint64_t n_ = (bytes_);                                                            \
+		uint32_t alive_ = agent_alive();                                                   \
+                                                                                                   \
+		if (AGENT_LIKELY(t_->generation == alive_ && alive_)) {                            \
+			agent_count_call(t_->slot, n_);                                            \
+			t_->last = 0;                                                              \
+			t_->left -= (int64_t)(n_ + !n_);                                           \
+			if (AGENT_LIKELY(t_->left >= 0))                                           \
+				break;                                                             \
+		} else if (agent.is_off) {                                                         \
+			break;                                                                     \
+		}                                                                                  \
+		agent_slow_allocated((p), n_, AGENT_HERE);                                         \
+	} while (0)
+
+/* --- stack.c */
 
 /* The node of the call path; 0: none. Within is_busy. */
 uint32_t agent_capture(struct agent_thread *own, const struct agent_frame *from);

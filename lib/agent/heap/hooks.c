@@ -219,16 +219,7 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 	t->last = address;
 }
 
-/* An allocation that is a sample, or of a thread that is not attached. */
-static inline void count_call(struct heap_thread *slot, uint64_t bytes)
-{
-	slot->calls++;
-	slot->bytes += bytes;
-	if (AGENT_UNLIKELY(bytes > slot->max_bytes))
-		slot->max_bytes = bytes;
-}
-
-static AGENT_RARE void slow_allocated(void *p, size_t bytes, struct agent_frame from)
+void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)
 {
 	struct agent_local *t = &agent_local;
 	int error = errno;
@@ -242,7 +233,7 @@ static AGENT_RARE void slow_allocated(void *p, size_t bytes, struct agent_frame 
 	t->is_busy = 1;
 	if (agent_attach(t) && !agent.shared->is_closed) {
 		if (is_new) {
-			count_call(t->slot, bytes);
+			agent_count_call(t->slot, bytes);
 			t->left = distance(t) - (int64_t)(bytes + !bytes);
 		}
 		if (t->left < 0) {
@@ -253,31 +244,6 @@ static AGENT_RARE void slow_allocated(void *p, size_t bytes, struct agent_frame 
 	t->is_busy = 0;
 	errno = error;
 }
-
-#define HERE                                                                                       \
-	((struct agent_frame){                                                                     \
-	    .pc = (uint64_t)__builtin_extract_return_addr(__builtin_return_address(0)),            \
-	    .sp = (uint64_t)__builtin_dwarf_cfa(),                                                 \
-	    .fp = *(const uint64_t *)__builtin_frame_address(0)})
-
-/* Of a hook itself, as HERE is of it. */
-#define ALLOCATED(p, bytes_)                                                                       \
-	do {                                                                                       \
-		struct agent_local *t_ = &agent_local;                                             \
-		uint64_t n_ = (bytes_);                                                            \
-		uint32_t alive_ = agent_alive();                                                   \
-                                                                                                   \
-		if (AGENT_LIKELY(t_->generation == alive_ && alive_)) {                            \
-			count_call(t_->slot, n_);                                                  \
-			t_->last = 0;                                                              \
-			t_->left -= (int64_t)(n_ + !n_);                                           \
-			if (AGENT_LIKELY(t_->left >= 0))                                           \
-				break;                                                             \
-		} else if (agent.is_off) {                                                         \
-			break;                                                                     \
-		}                                                                                  \
-		slow_allocated((p), n_, HERE);                                                     \
-	} while (0)
 
 /* What is known of a block that is to be freed; it is tracked no more. */
 static AGENT_RARE struct agent_block take_block(const void *p)
@@ -332,7 +298,7 @@ HOOK void *malloc(size_t bytes)
 	void *p = real.malloc(bytes);
 
 	if (AGENT_LIKELY(p))
-		ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes);
 	return p;
 }
 
@@ -341,28 +307,32 @@ HOOK void *calloc(size_t nr, size_t bytes)
 	void *p = real.calloc(nr, bytes);
 
 	if (AGENT_LIKELY(p))
-		ALLOCATED(p, nr * bytes);
+		AGENT_ALLOCATED(p, nr * bytes);
 	return p;
+}
+
+void agent_freed(void *p)
+{
+	struct agent_local *t = &agent_local;
+	struct agent_block block;
+	int error;
+
+	if (t->generation && t->generation == agent_alive())
+		t->slot->frees++;
+	if (AGENT_LIKELY(!may_be_tracked(p)))
+		return;
+	error = errno;
+	block = take_block(p);
+	if (block.stack)
+		end_block(p, block);
+	errno = error;
 }
 
 HOOK void free(void *p)
 {
-	struct agent_local *t = &agent_local;
-	int error;
-
 	if (!p || AGENT_UNLIKELY(is_boot(p)))
 		return;
-	if (t->generation && t->generation == agent_alive())
-		t->slot->frees++;
-	if (AGENT_UNLIKELY(may_be_tracked(p))) {
-		struct agent_block block;
-
-		error = errno;
-		block = take_block(p);
-		if (block.stack)
-			end_block(p, block);
-		errno = error;
-	}
+	agent_freed(p);
 	real.free(p);
 }
 
@@ -393,7 +363,7 @@ HOOK void *realloc(void *p, size_t bytes)
 	void *q = move(p, bytes);
 
 	if (AGENT_LIKELY(q))
-		ALLOCATED(q, bytes);
+		AGENT_ALLOCATED(q, bytes);
 	return q;
 }
 
@@ -408,7 +378,7 @@ HOOK void *reallocarray(void *p, size_t nr, size_t bytes)
 	}
 	q = move(p, all);
 	if (AGENT_LIKELY(q))
-		ALLOCATED(q, all);
+		AGENT_ALLOCATED(q, all);
 	return q;
 }
 
@@ -417,7 +387,7 @@ HOOK void *memalign(size_t alignment, size_t bytes)
 	void *p = real.memalign(alignment, bytes);
 
 	if (AGENT_LIKELY(p))
-		ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes);
 	return p;
 }
 
@@ -427,7 +397,7 @@ HOOK void *aligned_alloc(size_t alignment, size_t bytes)
 				     : real.memalign(alignment, bytes);
 
 	if (AGENT_LIKELY(p))
-		ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes);
 	return p;
 }
 
@@ -439,7 +409,7 @@ HOOK int posix_memalign(void **out, size_t alignment, size_t bytes)
 		return ENOMEM;
 	rc = real.posix_memalign(out, alignment, bytes);
 	if (AGENT_LIKELY(!rc && *out))
-		ALLOCATED(*out, bytes);
+		AGENT_ALLOCATED(*out, bytes);
 	return rc;
 }
 
@@ -451,7 +421,7 @@ HOOK void *valloc(size_t bytes)
 		return NULL;
 	p = real.valloc(bytes);
 	if (AGENT_LIKELY(p))
-		ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes);
 	return p;
 }
 
@@ -463,7 +433,7 @@ HOOK void *pvalloc(size_t bytes)
 		return NULL;
 	p = real.pvalloc(bytes);
 	if (AGENT_LIKELY(p))
-		ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes);
 	return p;
 }
 

@@ -174,6 +174,8 @@ static enum step step_by_pointer(struct agent_thread *t, struct known *k, struct
 {
 	const struct agent_row row = {.kind = AGENT_ROW_FP, .cfa = 2, .ra = 1, .fp = 2};
 
+	if (!k->frame.fp) /* as the kernel starts a program */
+		return STEP_END;
 	return k->frame.fp < k->frame.sp ? STEP_CUT : step_by_row(t, k, row, out);
 }
 
