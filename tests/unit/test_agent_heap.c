@@ -1,0 +1,354 @@
+/*
+ * The parts of the agent that need no program around them: its tables against simple ones, the peak
+ * against a copy of all amounts at each new one, and call paths against backtrace(3), in a random
+ * tree of calls.
+ */
+#include "agent/heap/agent.h"
+#include "base/mem.h"
+#include "kit.h"
+
+#include <execinfo.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+	NR_NODES = 1 << 20,
+	NR_STACKS = 1 << 12,
+	ARENA_BYTES = 64 << 20,
+	HEAD_BYTES = 4096,
+};
+
+static uint64_t random_state = 88172645463325252;
+
+static uint64_t next(void)
+{
+	uint64_t x = random_state;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	return random_state = x;
+}
+
+/* A recorder's memory, and the agent as if it had connected. */
+static struct heap_header *begin(uint64_t rate, uint64_t arena_bytes)
+{
+	const uint64_t nodes = HEAD_BYTES, stacks = nodes + NR_NODES * sizeof(struct heap_node);
+	const uint64_t shards = stacks + NR_STACKS * sizeof(struct heap_stack);
+	const uint64_t arena =
+	    (shards + HEAP_NR_SHARDS * sizeof(struct heap_shard) + 4095) & ~4095ul;
+	struct heap_header *h = agent_pages(arena + arena_bytes);
+
+	assert_non_null(h);
+	*h = (struct heap_header){.magic = HEAP_MAGIC,
+				  .bytes = arena + arena_bytes,
+				  .mapped = arena + arena_bytes,
+				  .rate = rate,
+				  .max_nodes = NR_NODES,
+				  .max_stacks = NR_STACKS,
+				  .nodes = nodes,
+				  .stacks = stacks,
+				  .shards = shards,
+				  .arena = arena};
+	agent.shared = h;
+	agent.rate = rate;
+	agent.has_peak = true;
+	assert_true(agent_tree_init() && agent_stack_init());
+	agent_blocks_init();
+	return h;
+}
+
+static void end(struct heap_header *h)
+{
+	agent.shared = NULL;
+	munmap(h, h->bytes);
+}
+
+/* --- blocks */
+
+enum { NR_PLACES = 100000 };
+
+/* Sizes by place; 0: there is no such block. */
+static uint32_t sizes[NR_PLACES];
+
+static void compare_blocks(const struct heap_header *h, uint64_t base, uint64_t stride)
+{
+	const struct heap_shard *shards = agent_at(h->shards);
+	uint64_t nr = 0, wanted = 0;
+
+	for (uint32_t i = 0; i < HEAP_NR_SHARDS; i++)
+		nr += shards[i].nr;
+	for (uint64_t i = 0; i < NR_PLACES; i++) {
+		struct agent_block b, old;
+
+		wanted += sizes[i] != 0;
+		b = agent_blocks_remove(base + i * stride);
+		assert_int_equal(b.size, sizes[i]);
+		assert_int_equal(b.stack, sizes[i] ? i % 7 + 1 : 0);
+		if (b.stack)
+			assert_true(agent_blocks_add(base + i * stride, b, &old) && !old.stack);
+	}
+	assert_int_equal(nr, wanted);
+}
+
+static void exercise_blocks(uint64_t base, uint64_t stride)
+{
+	struct heap_header *h = begin(1, ARENA_BYTES);
+	struct agent_block old;
+
+	memset(sizes, 0, sizeof(sizes));
+	for (int k = 0; k < 6 * NR_PLACES; k++) {
+		uint64_t i = next() % NR_PLACES, at = base + i * stride;
+
+		/* in turn more of both */
+		if (next() % 8 < (k / NR_PLACES % 2 ? 3 : 5)) {
+			struct agent_block b = {.stack = (uint32_t)(i % 7 + 1),
+						.size = 1 + (uint32_t)(next() % 1000)};
+
+			assert_true(agent_blocks_add(at, b, &old));
+			assert_int_equal(old.size, sizes[i]);
+			sizes[i] = b.size;
+		} else {
+			assert_int_equal(agent_blocks_remove(at).size, sizes[i]);
+			sizes[i] = 0;
+		}
+	}
+	compare_blocks(h, base, stride);
+	end(h);
+}
+
+TEST(blocks_of_many_strides)
+{
+	exercise_blocks(0x555555600000, 32);
+	exercise_blocks(0x7f1234560010, 16);
+	exercise_blocks(0x10000, 4096);
+	exercise_blocks(0x7fffe0000000 - 8ul * NR_PLACES,
+			8); /* dense: buckets of one unit divide */
+}
+
+TEST(blocks_without_room)
+{
+	struct heap_header *h = begin(1, 64 << 10);
+	const struct agent_block b = {.stack = 1, .size = 5};
+	uint32_t nr = 0;
+	struct agent_block old;
+
+	memset(sizes, 0, sizeof(sizes));
+	for (uint64_t i = 0; i < NR_PLACES; i++)
+		nr += sizes[i] = agent_blocks_add(0x1000000 + i * 64, b, &old);
+	assert_true(nr > 100 && nr < NR_PLACES / 2);
+	for (uint64_t i = 0; i < NR_PLACES; i++)
+		assert_int_equal(agent_blocks_remove(0x1000000 + i * 64).stack, sizes[i]);
+	assert_false(agent_blocks_add(0x1000004, b, &old));         /* not aligned */
+	assert_false(agent_blocks_add((uint64_t)1 << 52, b, &old)); /* beyond */
+	end(h);
+}
+
+TEST(places_and_addresses)
+{
+	uint32_t shard, key;
+
+	for (int i = 0; i < 100000; i++) {
+		uint64_t at = next() % ((uint64_t)1 << 48) & ~7ul;
+
+		assert_true(heap_place(at, &shard, &key));
+		assert_true(shard < HEAP_NR_SHARDS);
+		assert_int_equal(heap_address(shard, key), at);
+	}
+	assert_int_equal(heap_size(heap_pack_size(5)), 5);
+	assert_int_equal(heap_size(heap_pack_size(HEAP_PAGES - 1)), HEAP_PAGES - 1);
+	assert_int_equal(heap_size(heap_pack_size((uint64_t)5 << 32)), (uint64_t)5 << 32);
+	assert_int_equal(heap_size(heap_pack_size(((uint64_t)5 << 32) - 1)), (uint64_t)5 << 32);
+}
+
+/* --- weights: of all sizes together as many bytes and calls as there are */
+
+TEST(weights_are_unbiased)
+{
+	const uint64_t rate = 1000, s[] = {1, 16, 100, 999, 1000, 5000, 100000};
+
+	for (size_t i = 0; i < sizeof(s) / sizeof(*s); i++) {
+		struct heap_weight w = heap_weigh(s[i], rate);
+		double p = heap_chance((double)s[i] / (double)rate);
+
+		assert_true((double)w.bytes * p > 0.999 * (double)s[i] - 0.5 * p &&
+			    (double)w.bytes * p < 1.001 * (double)s[i] + 0.5 * p);
+		assert_true((double)w.calls * p > 0.999 * HEAP_CALL &&
+			    (double)w.calls * p < 1.001 * HEAP_CALL);
+	}
+	assert_int_equal(heap_weigh(77, 1).bytes, 77);
+}
+
+/* --- the peak */
+
+enum { NR_SUMS = 20 };
+
+TEST(peak_is_a_copy_of_its_moment)
+{
+	struct heap_header *h = begin(1, ARENA_BYTES);
+	const struct heap_stack *stacks = agent_at(h->stacks);
+	uint64_t live[NR_SUMS] = {0}, at_peak[NR_SUMS] = {0}, all = 0, peak = 0;
+	uint32_t root = agent_tree_root(1);
+
+	for (uint64_t i = 0; i < NR_SUMS; i++)
+		assert_int_equal(agent_tree_stack(agent_tree_child(root, 100 + i)), i + 1);
+	for (int k = 0; k < 100000; k++) {
+		uint32_t i = (uint32_t)(next() % NR_SUMS);
+		struct agent_block b = {.stack = i + 1, .size = 10};
+
+		if (next() % 100 < (k % 10000 < 5000 ? 53 : 47)) {
+			agent_sums_allocated(b, 0);
+			live[i] += 10;
+			all += 10;
+			if (all > peak) {
+				peak = all;
+				memcpy(at_peak, live, sizeof(live));
+			}
+		} else if (live[i]) {
+			agent_sums_freed(b, false);
+			live[i] -= 10;
+			all -= 10;
+		}
+		for (uint32_t j = 0; k % 100 == 0 && j < NR_SUMS; j++) {
+			const struct heap_stack *s = &stacks[j];
+
+			assert_int_equal(s->bytes - s->freed_bytes, live[j]);
+			assert_int_equal(s->moment == h->moment ? s->peak_bytes
+								: s->bytes - s->freed_bytes,
+					 at_peak[j]);
+		}
+	}
+	assert_int_equal(h->peak, peak);
+	assert_int_equal(h->live, all);
+	end(h);
+}
+
+/* --- the tree */
+
+TEST(tree_without_room)
+{
+	struct heap_header *h = begin(1, ARENA_BYTES);
+	uint32_t root = agent_tree_root(5), nr = 1;
+
+	assert_true(root);
+	while (agent_tree_child(root, 1000 + nr))
+		nr++;
+	assert_int_equal(nr, NR_NODES - 1);
+	assert_int_equal(agent_tree_child(root, 1001), root + 1);
+	assert_int_equal(agent_tree_root(6), 0);
+	for (uint32_t i = 0; i < NR_STACKS; i++)
+		assert_int_equal(agent_tree_stack(root + 1 + i), i + 1);
+	assert_int_equal(agent_tree_stack(root + 1 + NR_STACKS), 0);
+	end(h);
+}
+
+/* --- paths */
+
+enum { MAX_PATH = 400 };
+
+static struct agent_thread *own;
+static unsigned nr_captures, budget;
+static jmp_buf way_out;
+
+/* The path of a node, the innermost first. */
+static uint32_t path_of(uint32_t node, uint64_t *out)
+{
+	const struct heap_node *nodes = agent_at(agent.shared->nodes);
+	uint32_t nr = 0;
+
+	for (; nodes[node].parent != HEAP_ROOT && nr < MAX_PATH; node = nodes[node].parent) {
+		assert_true(nodes[node].parent < node);
+		out[nr++] = nodes[node].pc;
+	}
+	return nr;
+}
+
+static __attribute__((noinline)) void capture(void)
+{
+	const struct agent_frame from = AGENT_HERE;
+	uint32_t node = agent_capture(own, &from), nr;
+	void *theirs[MAX_PATH];
+	uint64_t ours[MAX_PATH];
+	int nr_theirs, first = 0;
+
+	assert_true(node);
+	nr = path_of(node, ours);
+	nr_theirs = backtrace(theirs, MAX_PATH);
+	while (first < nr_theirs && (uint64_t)theirs[first] != from.pc) /* a sanitizer's, and this */
+		first++;
+	assert_int_equal(nr, nr_theirs - first);
+	assert_int_equal(ours[0] + 1, (uint64_t)theirs[first]);
+	for (uint32_t i = 1; i < nr; i++)
+		assert_int_equal(ours[i], (uint64_t)theirs[first + (int)i]);
+	nr_captures++;
+}
+
+static void walk(unsigned depth);
+
+#define STEP(name, body)                                                                           \
+	static __attribute__((noinline)) int name(unsigned depth)                                  \
+	{                                                                                          \
+		body walk(depth);                                                                  \
+		__asm__ volatile("" : : : "memory");                                               \
+		return 1;                                                                          \
+	}
+STEP(plain, )
+STEP(also_plain, )
+STEP(large, volatile char room[3000]; room[depth % 3000] = 1; (void)room[0];)
+STEP(aligned, _Alignas(64) volatile char room[64]; room[depth % 64] = 1; (void)room[0];)
+STEP(moving, volatile char *room = __builtin_alloca(next() % 500 + 1); room[0] = 1;)
+STEP(twice, capture(); capture();)
+
+static int by_order(const void *a, const void *b)
+{
+	(void)b;
+	walk(*(const unsigned *)a);
+	return 0;
+}
+
+static __attribute__((noinline)) int by_library(unsigned depth)
+{
+	unsigned two[] = {depth, depth};
+
+	qsort(two, 2, sizeof(*two), by_order);
+	__asm__ volatile("" : : : "memory");
+	return 1;
+}
+
+static void walk(unsigned depth)
+{
+	static int (*const steps[])(unsigned) = {plain,  also_plain, large,     aligned,
+						 moving, twice,      by_library};
+
+	for (unsigned calls = next() % 3 + (depth < 3); calls && budget; calls--) {
+		budget--;
+		if (next() % 3 == 0)
+			capture();
+		if (next() % 1000 == 0)
+			longjmp(way_out, 1);
+		if (depth < 40)
+			(void)steps[next() % (sizeof(steps) / sizeof(*steps))](depth + 1);
+	}
+}
+
+TEST(paths_are_those_of_backtrace)
+{
+	struct heap_header *h = begin(1, ARENA_BYTES);
+
+	own = agent_thread_new();
+	assert_non_null(own);
+	for (volatile int i = 0; i < 300; i++) {
+		budget = 200;
+		if (i % 50 == 49) /* as if an object had been unloaded */
+			agent_stack_epoch(agent_now());
+		if (!setjmp(way_out))
+			walk(0);
+	}
+	assert_true(nr_captures > 5000);
+	assert_int_equal(h->cut, 0);
+	assert_int_equal(h->nr_epochs, 7);
+	agent_thread_free(own);
+	end(h);
+}
