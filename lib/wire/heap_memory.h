@@ -48,7 +48,7 @@ enum {
 /* What is wanted beyond calls and bytes by thread. */
 enum heap_want {
 	HEAP_WANTS_BLOCKS = 1 << 0,   /* blocks are tracked until they are freed */
-	HEAP_WANTS_STACKS = 1 << 1,   /* without: all are of one stack, whose node is the epoch's */
+	HEAP_WANTS_STACKS = 1 << 1,   /* without: all are of one stack, of node 0 */
 	HEAP_WANTS_PEAK = 1 << 2,     /* the moment of the largest live amount; requires BLOCKS */
 	HEAP_WANTS_OVERHEAD = 1 << 3, /* malloc_usable_size of each sample */
 };
@@ -96,6 +96,7 @@ struct heap_thread {
 	uint64_t unused[3];
 };
 
+/* Number 0 is none: a stack there has no callers, as all have that are not wanted. */
 struct heap_node {
 	/* A return address; of an epoch its beginning in ns of CLOCK_MONOTONIC, which is not after
 	 * the first unmapping of code that ended the epoch before. */
