@@ -120,9 +120,9 @@ void wire_clocks_now(struct wire_clocks *out)
 	}
 }
 
-static int make_file(uint64_t bytes, int *out)
+int wire_make_file(const char *name, uint64_t bytes, int *out)
 {
-	int fd = memfd_create("cpuperf-marks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -errno;
@@ -140,7 +140,7 @@ static int make_file(uint64_t bytes, int *out)
 int wire_memory_init(struct wire_memory *m, const struct wire_memory_config *config, int *fd)
 {
 	const uint64_t bytes = SLOTS_OFFSET + (uint64_t)NR_SLOTS * CPUPERF_MARK_SLOT_BYTES;
-	int file = -1, rc = make_file(bytes, &file);
+	int file = -1, rc = wire_make_file("cpuperf-marks", bytes, &file);
 	void *at;
 
 	if (rc)

@@ -36,6 +36,9 @@ struct wire_memory_config {
 	uint32_t nr_counts, chance;
 };
 
+/* Makes a file in memory whose size can never change. 0 or -errno. */
+int wire_make_file(const char *name, uint64_t bytes, int *out);
+
 /* What memories share. */
 struct wire_reader {
 	const struct wire_config *config;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/root.h"
 #include "base/sys.h"
+#include "wire/heap.h"
 #include "wire/memory.h"
 #include "wire/tasks.h"
 
@@ -202,6 +203,8 @@ static int serve_object(struct wire *w, int fd, uint32_t pid)
 	struct connection *c;
 	int file = -1, rc;
 
+	if (!w->config.marks)
+		return -ENOTSUP;
 	if (w->nr == MAX_MEMORIES)
 		return -ENOSPC;
 	c = MEM_ADD(w->connections, w->nr, w->room);
@@ -221,6 +224,28 @@ static int serve_object(struct wire *w, int fd, uint32_t pid)
 		if (w->config.gave_up)
 			w->config.gave_up(w->config.arg, pid);
 	}
+	return rc;
+}
+
+/* Makes memory for the heap of the process at the other end. */
+static int serve_heap(struct wire *w, int fd, uint32_t pid)
+{
+	struct wire_heap *heap;
+	int file, pidfd,
+	    rc = w->config.heap ? wire_heap_new(w->config.heap, &heap, &file) : -ENOTSUP;
+
+	if (rc)
+		return rc;
+	pidfd = sys()->pidfd_open((pid_t)pid);
+	/* a heap that nobody writes to is no harm; one that nobody reads would be a loss */
+	if (!w->config.heap_added(w->config.arg, pid, pidfd, heap)) {
+		io_close(&pidfd);
+		wire_heap_free(heap);
+		close(file);
+		return -ENOSPC;
+	}
+	rc = answer(fd, &file, 1);
+	close(file);
 	return rc;
 }
 
@@ -305,6 +330,10 @@ static int serve(struct wire *w, int fd)
 		rc = serve_thread(w, fd, (uint32_t)peer.pid, &hello);
 	} else if (hello.ask == CPUPERF_MARK_ASK_ROOM) {
 		rc = serve_room(w, fd, (uint32_t)peer.pid);
+	} else if (hello.ask == CPUPERF_MARK_ASK_HEAP) {
+		rc = serve_heap(w, fd, (uint32_t)peer.pid);
+		t->heaps += rc == 0;
+		t->heaps_refused += rc != 0;
 	}
 	return rc;
 }

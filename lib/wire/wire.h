@@ -19,6 +19,8 @@
 #include <stdint.h>
 
 struct wire;
+struct wire_heap;
+struct wire_heap_config;
 
 /* A kind, by the recorder: the thread has ended within a region, some ms ago; or its process,
  * within a ms or so. */
@@ -46,6 +48,7 @@ struct wire_config {
 	void *arg;
 	/* A new name, before marks that refer to it. The text has no control characters. */
 	void (*name)(void *arg, uint32_t number, const char *text);
+	/* NULL: no marks are received. */
 	void (*marks)(void *arg, const struct wire_marks *m);
 	/* Of each thread, all marks with times until then have been passed on, whichever object
 	 * wrote them. NULL is fine. */
@@ -67,6 +70,10 @@ struct wire_config {
 	 * has none. */
 	void *(*counters_open)(void *arg, uint32_t pid, uint32_t tid, int *fds);
 	void (*counters_close)(void *arg, void *counters);
+	/* Of the heap of processes; NULL: none is measured. heap_added receives each, with a
+	 * descriptor of the process (below 0: none): it owns both. False: it has no room. */
+	const struct wire_heap_config *heap; /* borrowed */
+	bool (*heap_added)(void *arg, uint32_t pid, int pidfd, struct wire_heap *heap);
 };
 
 enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */
@@ -82,8 +89,10 @@ struct wire_totals {
 	uint32_t old;         /* connections of another version of cpuperf/mark.h */
 	uint32_t unmapped;    /* connections whose programs had no addresses for the memory */
 	uint32_t narrow;      /* of these with addresses: they had them for fewer threads */
-	uint64_t uncounted;   /* threads that could not read their counters any more */
-	uint64_t strangers;   /* marks of threads of other PID namespaces that were not found */
+	uint32_t heaps;       /* processes whose heap is measured */
+	uint32_t heaps_refused; /* beyond the limit, or without memory */
+	uint64_t uncounted;     /* threads that could not read their counters any more */
+	uint64_t strangers;     /* marks of threads of other PID namespaces that were not found */
 };
 
 /* Creates a socket in the abstract namespace, where nothing is left behind. It serves processes of

@@ -1,0 +1,243 @@
+#include "wire/heap.h"
+
+#include "base/array.h"
+#include "base/mem.h"
+#include "base/sum.h"
+#include "wire/heap_memory.h"
+#include "wire/memory.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define READ(word)         __atomic_load_n(&(word), __ATOMIC_RELAXED)
+#define READ_ACQUIRE(word) __atomic_load_n(&(word), __ATOMIC_ACQUIRE)
+
+enum { MAX_EPOCHS = 1 << 16 };
+
+/* Where the parts are. The header says it to the program; we do not read it there. */
+#define PAGES(bytes) (((uint64_t)(bytes) + 4095) & ~UINT64_C(4095))
+static const uint64_t THREADS = 4096,
+		      NODES = THREADS + PAGES(HEAP_MAX_THREADS * sizeof(struct heap_thread)),
+		      STACKS = NODES + PAGES(HEAP_MAX_NODES * sizeof(struct heap_node)),
+		      SHARDS = STACKS + PAGES(HEAP_MAX_STACKS * sizeof(struct heap_stack)),
+		      ARENA = SHARDS + PAGES(HEAP_NR_SHARDS * sizeof(struct heap_shard)),
+		      BYTES = ARENA + (UINT64_C(1) << 30);
+
+_Static_assert(sizeof(struct heap_header) <= 4096, "header");
+_Static_assert(sizeof(struct heap_thread) == 64 && sizeof(struct heap_node) == 16 &&
+		   sizeof(struct heap_stack) == 128 && sizeof(struct heap_block) == 12 &&
+		   sizeof(struct heap_shard) == 32,
+	       "the layout is that of the agent");
+_Static_assert((int)WIRE_HEAP_MAX_FRAMES == (int)HEAP_MAX_FRAMES, "frames");
+
+struct epoch {
+	uint32_t node;
+	uint64_t begin_ns;
+};
+
+struct wire_heap {
+	struct heap_header *header; /* mapped, like all below */
+	const struct heap_thread *threads;
+	const struct heap_node *nodes;
+	const struct heap_stack *stacks;
+	struct epoch *epochs; /* owned; by their numbers of nodes */
+	size_t nr_epochs, epoch_room;
+	uint32_t nr_scanned; /* nodes that were looked at for epochs, but for the first */
+};
+
+static void fill_header(struct heap_header *h, const struct wire_heap_config *config)
+{
+	*h = (struct heap_header){.magic = HEAP_MAGIC,
+				  .version = HEAP_VERSION,
+				  .bytes = BYTES,
+				  .rate = config->rate,
+				  .wants = config->wants,
+				  .max_nodes = HEAP_MAX_NODES,
+				  .max_stacks = HEAP_MAX_STACKS,
+				  .max_threads = HEAP_MAX_THREADS,
+				  .threads = THREADS,
+				  .nodes = NODES,
+				  .stacks = STACKS,
+				  .shards = SHARDS,
+				  .arena = ARENA};
+}
+
+int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out, int *fd)
+{
+	struct wire_heap *h = mem_zalloc(sizeof(*h));
+	char *base = MAP_FAILED;
+	int file = -1, rc = h ? wire_make_file("cpuperf-heap", BYTES, &file) : -ENOMEM;
+
+	if (rc == 0)
+		base = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (rc == 0 && base == MAP_FAILED) {
+		rc = -errno;
+		close(file);
+	}
+	if (rc) {
+		mem_free(h);
+		return rc;
+	}
+	h->header = (struct heap_header *)base;
+	h->threads = (struct heap_thread *)(base + THREADS);
+	h->nodes = (struct heap_node *)(base + NODES);
+	h->stacks = (struct heap_stack *)(base + STACKS);
+	fill_header(h->header, config);
+	*out = h;
+	*fd = file;
+	return 0;
+}
+
+void wire_heap_free(struct wire_heap *h)
+{
+	if (!h)
+		return;
+	__atomic_store_n(&h->header->is_closed, 1, __ATOMIC_RELEASE);
+	munmap(h->header, BYTES);
+	mem_free(h->epochs);
+	mem_free(h);
+}
+
+void wire_heap_end(struct wire_heap *h)
+{
+	/* without it, the memory is returned with the rest */
+	(void)madvise((char *)h->header + SHARDS, BYTES - SHARDS, MADV_REMOVE);
+}
+
+void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
+{
+	const struct heap_header *m = h->header;
+
+	*out = (struct wire_heap_sums){.live = READ(m->live),
+				       .peak = READ(m->peak),
+				       .peak_ns = READ(m->peak_ns),
+				       .no_node = READ(m->no_node),
+				       .no_block = READ(m->no_block),
+				       .nested = READ(m->nested),
+				       .unknown = READ(m->unknown),
+				       .cut = READ(m->cut),
+				       .deep = READ(m->deep),
+				       .invalid = READ(m->invalid)};
+	for (size_t i = 0; i < HEAP_MAX_THREADS; i++) {
+		const struct heap_thread *t = &h->threads[i];
+		uint64_t max_bytes = READ(t->max_bytes);
+
+		sum_add(&out->calls, READ(t->calls));
+		sum_add(&out->bytes, READ(t->bytes));
+		sum_add(&out->frees, READ(t->frees));
+		out->max_bytes = max_bytes > out->max_bytes ? max_bytes : out->max_bytes;
+	}
+}
+
+uint32_t wire_heap_nr_stacks(const struct wire_heap *h)
+{
+	uint32_t nr = READ_ACQUIRE(h->header->nr_stacks);
+
+	return nr < HEAP_MAX_STACKS ? nr : HEAP_MAX_STACKS;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Some of all, which is not more. */
+static struct wire_heap_amount part_of(const struct wire_heap_amount *all, uint64_t samples,
+				       uint64_t bytes)
+{
+	samples = least(samples, all->samples);
+	return (struct wire_heap_amount){samples, samples ? least(bytes, all->bytes) : 0};
+}
+
+void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_stack *out)
+{
+	const struct heap_stack *s = &h->stacks[i];
+	const uint64_t moment = READ(h->header->moment);
+	struct wire_heap_amount *a = out->amount;
+	struct wire_heap_amount *all = &a[WIRE_HEAP_ALLOCATED];
+
+	/* what was freed before what was allocated: a program that runs adds to both */
+	uint64_t freed = READ(s->freed_samples), freed_bytes = READ(s->freed_bytes);
+	uint64_t temporary = READ(s->temporary_samples), brief_bytes = READ(s->temporary_bytes);
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	out->node = READ(s->node);
+	out->max_bytes = READ(s->max_bytes);
+	all->samples = READ(s->samples);
+	all->bytes = all->samples ? READ(s->bytes) : 0;
+	a[WIRE_HEAP_FREED] = part_of(all, freed, freed_bytes);
+	a[WIRE_HEAP_TEMPORARY] = part_of(&a[WIRE_HEAP_FREED], temporary, brief_bytes);
+	a[WIRE_HEAP_OVERHEAD] =
+	    (struct wire_heap_amount){all->samples, all->samples ? READ(s->overhead) : 0};
+	a[WIRE_HEAP_LIVE] = part_of(all, all->samples - a[WIRE_HEAP_FREED].samples,
+				    all->bytes - a[WIRE_HEAP_FREED].bytes);
+	a[WIRE_HEAP_PEAK] = READ(s->moment) == moment
+				? part_of(all, READ(s->peak_samples), READ(s->peak_bytes))
+				: a[WIRE_HEAP_LIVE];
+}
+
+/* Epochs are few, and their nodes are never changed. */
+static void scan_epochs(struct wire_heap *h)
+{
+	uint32_t nr = READ_ACQUIRE(h->header->nr_nodes);
+
+	nr = nr < HEAP_MAX_NODES ? nr : HEAP_MAX_NODES;
+	for (; h->nr_scanned + 1 < nr && h->nr_epochs < MAX_EPOCHS; h->nr_scanned++) {
+		const struct heap_node *n = &h->nodes[h->nr_scanned + 1];
+		uint32_t parent = READ_ACQUIRE(n->parent);
+		uint64_t pc = READ(n->pc);
+		struct epoch *e;
+
+		if (!parent && !pc) /* not written yet */
+			return;
+		if (parent != HEAP_ROOT)
+			continue;
+		e = MEM_ADD(h->epochs, h->nr_epochs, h->epoch_room);
+		if (!e)
+			return;
+		*e = (struct epoch){h->nr_scanned + 1, pc};
+	}
+}
+
+static void find_epoch(struct wire_heap *h, uint32_t node, uint64_t begin_ns,
+		       struct wire_heap_epoch *out)
+{
+	size_t i = 0;
+
+	scan_epochs(h);
+	while (i < h->nr_epochs && h->epochs[i].node <= node)
+		i++;
+	*out = (struct wire_heap_epoch){.begin_ns = begin_ns};
+	if (i < h->nr_epochs && h->epochs[i].begin_ns > begin_ns) {
+		out->end_ns = h->epochs[i].begin_ns;
+		out->at_ns = out->end_ns - 1;
+	} else {
+		out->at_ns = READ(h->header->stacks_ns);
+	}
+	if (out->at_ns < begin_ns)
+		out->at_ns = begin_ns;
+}
+
+int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP_MAX_FRAMES],
+		      struct wire_heap_epoch *epoch)
+{
+	int nr = 0;
+
+	if (!node)
+		*epoch = (struct wire_heap_epoch){.at_ns = READ(h->header->stacks_ns)};
+	while (node && node < HEAP_MAX_NODES) {
+		uint32_t parent = READ_ACQUIRE(h->nodes[node].parent);
+		uint64_t pc = READ(h->nodes[node].pc);
+
+		if (parent == HEAP_ROOT) {
+			find_epoch(h, node, pc, epoch);
+			return nr;
+		}
+		if (parent >= node || nr == WIRE_HEAP_MAX_FRAMES) /* a caller is older */
+			break;
+		pcs[nr++] = pc;
+		node = parent;
+	}
+	return node || nr ? -EINVAL : 0;
+}

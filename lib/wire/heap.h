@@ -1,0 +1,78 @@
+/*
+ * The recorder's end of the memory that a program's heap is added up in (wire/heap_memory.h).
+ *
+ * The program may write anything there, at any time: each word is read once and checked. At worst
+ * the program's own numbers are wrong.
+ *
+ * Threads: one at a time uses a heap.
+ */
+#ifndef WIRE_HEAP_H
+#define WIRE_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct wire_heap;
+
+struct wire_heap_config {
+	uint64_t rate;  /* bytes per sample; 1: each allocation; 0: nothing but sums of threads */
+	uint32_t wants; /* enum heap_want */
+};
+
+/* Makes the memory, with its header. *fd: for the program, to be closed. 0 or -errno. */
+int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out, int *fd);
+/* The program reads that nobody listens any more. NULL is fine. */
+void wire_heap_free(struct wire_heap *h);
+/* The program has ended: the memory of its blocks is returned to the system. */
+void wire_heap_end(struct wire_heap *h);
+
+/* Cumulative, but for live. Of threads, exact: */
+struct wire_heap_sums {
+	uint64_t calls, bytes, frees, max_bytes;
+	/* of samples, weighted */
+	uint64_t live, peak, peak_ns;
+	/* see struct heap_header */
+	uint64_t no_node, no_block, nested, unknown, cut, deep, invalid;
+};
+void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out);
+
+struct wire_heap_amount {
+	uint64_t samples, bytes; /* weighted bytes; without samples there are none */
+};
+
+enum wire_heap_kind {
+	WIRE_HEAP_ALLOCATED,
+	WIRE_HEAP_FREED,     /* at most what was allocated */
+	WIRE_HEAP_TEMPORARY, /* at most what was freed */
+	WIRE_HEAP_OVERHEAD,
+	WIRE_HEAP_NR_CUMULATIVE,
+	WIRE_HEAP_LIVE = WIRE_HEAP_NR_CUMULATIVE,
+	WIRE_HEAP_PEAK, /* live at the moment of the peak */
+	WIRE_HEAP_NR_KINDS
+};
+
+struct wire_heap_stack {
+	uint32_t node;
+	uint64_t max_bytes; /* of one allocation, not weighted */
+	struct wire_heap_amount amount[WIRE_HEAP_NR_KINDS];
+};
+
+/* The number of stacks so far. */
+uint32_t wire_heap_nr_stacks(const struct wire_heap *h);
+/* Reads stack number i. */
+void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_stack *out);
+
+/* When the addresses of an epoch meant what they did. */
+struct wire_heap_epoch {
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; end 0: it has not ended */
+	uint64_t at_ns;            /* at that time; 0: not known */
+};
+
+enum { WIRE_HEAP_MAX_FRAMES = 1024 };
+
+/* Reads the stack that ends at the node: return addresses, the innermost first. Returns their
+ * number, which may be 0, or -EINVAL: the program has written no stack there. */
+int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP_MAX_FRAMES],
+		      struct wire_heap_epoch *epoch);
+
+#endif
