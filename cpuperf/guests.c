@@ -18,8 +18,7 @@ static const struct {
     {"INTEL_LIBITTNOTIFY64", "ITT"},
 };
 
-/* Beside this program, in a build tree as in an install. */
-static bool find_library(char path[PATH_MAX])
+bool guests_find(const char *from_bin, char path[PATH_MAX])
 {
 	char program[PATH_MAX], near[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -28,8 +27,7 @@ static bool find_library(char path[PATH_MAX])
 		return false;
 	program[len] = '\0';
 	*strrchr(program, '/') = '\0'; /* the path is absolute, so it contains a slash */
-	return snprintf(near, sizeof(near), "%s/%s", program, CPUPERF_MARKS_FROM_BIN) <
-		   (int)sizeof(near) &&
+	return snprintf(near, sizeof(near), "%s/%s", program, from_bin) < (int)sizeof(near) &&
 	       realpath(near, path);
 }
 
@@ -38,7 +36,7 @@ int guests_set_variables(struct target_command *c, struct err *e)
 	char path[PATH_MAX];
 	int rc = 0;
 
-	if (!find_library(path)) {
+	if (!guests_find(CPUPERF_MARKS_FROM_BIN, path)) {
 		log_info("marks of NVTX and ITT are not received: libcpuperf_marks.so is not "
 			 "installed");
 		return 0;

@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "event/model.h"
 #include "event/usdt.h"
+#include "heap.h"
 #include "host/host.h"
 #include "pmu/group.h"
 #include "program.h"
@@ -415,10 +416,13 @@ static void describe_target(struct plan *plan, const struct options *o)
 static int measure_plan(struct plan *plan, const struct options *o)
 {
 	const struct spec_target *t = &plan->spec->target;
+	char refused[HEAP_REASON_BYTES];
 	struct attached attached;
 	struct err e = {0};
 	int status;
 
+	if (o->command && !heap_is_measurable(plan, refused))
+		plan->heap_refused = refused;
 	if (plan->spec->regions.is_wanted && t->cgroups.nr) {
 		err_set(&e, -EINVAL, "regions of a control group cannot be received");
 		err_hint(&e, "use --pid, --comm, a command, or the machine");

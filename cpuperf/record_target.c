@@ -7,6 +7,7 @@
 #include "base/root.h"
 #include "base/str.h"
 #include "guests.h"
+#include "heap.h"
 #include "host/host.h"
 #include "program.h"
 #include "recorder.h"
@@ -141,6 +142,12 @@ int recorder_on_start(void *arg, struct err *e)
 		int rc = target_command_set_variable(r->command, "CPUPERF_MARKS",
 						     session_marks_name(r->session), e)
 			     ?: guests_set_variables(r->command, e);
+
+		if (rc)
+			return rc;
+	}
+	if (session_heap_socket(r->session)) {
+		int rc = heap_set_variables(r->command, session_heap_socket(r->session), e);
 
 		if (rc)
 			return rc;

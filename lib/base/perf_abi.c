@@ -86,3 +86,11 @@ int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1)
 		return -1;
 	return (int)kind;
 }
+
+int perf_abi_heap(uint32_t type, uint64_t config, uint64_t config1)
+{
+	bool is_heap = type == PERF_TYPE_SOFTWARE && config == PERF_COUNT_SW_DUMMY &&
+		       config1 >= PERF_ABI_HEAP && config1 < PERF_ABI_HEAP + PERF_ABI_NR_HEAPS;
+
+	return is_heap ? (int)(config1 - PERF_ABI_HEAP) : -1;
+}

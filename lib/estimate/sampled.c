@@ -38,10 +38,11 @@ static bool is_partial(bool clock, unsigned flags)
 	       (clock && is_one_of(flags, SAMPLED_OS, SAMPLED_USER));
 }
 
-/* Its samples are random, and a wait that lasts is counted before it is sampled. */
+/* Its samples are random, and a wait that lasts is counted before it is sampled; so is what a
+ * program allocates. */
 static bool is_wait(const char *group)
 {
-	return strcmp(group, "sched") == 0;
+	return strcmp(group, "sched") == 0 || strcmp(group, "heap") == 0;
 }
 
 struct sampled_event sampled_event(const char *group, const char *name, uint64_t rate,

@@ -28,6 +28,7 @@ enum event_group_id {
 	EVENT_GROUP_SCHED = 7,
 	EVENT_GROUP_LATENCY = 8,
 	EVENT_GROUP_USDT = 9,
+	EVENT_GROUP_HEAP = 10,
 };
 
 /* Which of the flags os and user an event honours alone. Both flags together always mean all. */
@@ -102,7 +103,7 @@ struct event_group {
 /* The groups defined in this room. collect_misc_group is in collect/. */
 extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
     event_model_group, event_tracepoint_group, event_sched_group, event_latency_group,
-    event_usdt_group;
+    event_usdt_group, event_heap_group;
 
 /* Makes the hardware rows of misc: uncore, energy, msr, cstates. */
 extern const struct event_maker event_uncore_maker;
@@ -200,6 +201,21 @@ enum {
 	EVENT_LATENCY_SYSCALL
 };
 int event_latency(const struct event *ev);
+
+/* What the event of the group heap measures; -1: of another group. */
+enum {
+	EVENT_HEAP_ALLOCATED,
+	EVENT_HEAP_ALLOCATIONS,
+	EVENT_HEAP_FREED,
+	EVENT_HEAP_LIVE,
+	EVENT_HEAP_PEAK,
+	EVENT_HEAP_MAX,
+	EVENT_HEAP_TEMPORARY,
+	EVENT_HEAP_LEAKED,
+	EVENT_HEAP_OVERHEAD,
+	EVENT_HEAP_NR_KINDS
+};
+int event_heap(const struct event *ev);
 
 /* True for an event of the group usdt. */
 bool event_is_probe(const struct event *ev);

@@ -55,10 +55,10 @@ static const struct event_synonym synonyms[] = {
     {"tcp|retransmit|tcp retransmit|retransmission",
      "tracepoint:tcp:tcp_retransmit_skb,tracepoint:tcp:tcp_retransmit_*", ""},
     {"page allocation|allocation of page|kernel allocation", "tracepoint:kmem:mm_page_alloc", ""},
-    {"allocation|heap|malloc",
-     "latency:syscall.brk,latency:syscall.mmap,software:page_faults,misc:process_rss,"
+    {"allocation|heap|malloc|memory allocation|memory leak|leak|memory profile",
+     "heap:*,latency:syscall.brk,latency:syscall.mmap,software:page_faults,misc:process_rss,"
      "tracepoint:kmem:mm_page_alloc",
-     "program"},
+     "heap"},
     {"cpu|cpu usage|cpu utilization|cpu time|load",
      "misc:cpu_utilization,misc:process_cpu_time,misc:load_average_*", "system"},
     {"ipc|instruction per cycle", "fixed:instructions_retired,fixed:unhalted_core_cycles",

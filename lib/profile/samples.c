@@ -186,10 +186,16 @@ static int next_frame(struct profile_samples *s)
 	return end(s);
 }
 
-/* Waits of which each is a sample. */
+/* Sampled the more surely the more they weigh: each sample weighs at least the period. */
+static bool is_by_weight(const struct trace_layout *l)
+{
+	return l->is_wait || l->is_heap;
+}
+
+/* Of which each is a sample. */
 static bool is_exact(const struct trace_layout *l)
 {
-	return l->is_by_switches || (l->is_wait && l->period == 1);
+	return l->is_by_switches || (is_by_weight(l) && l->period == 1);
 }
 
 /* Reads the current record: true if it is a sample. */
@@ -245,7 +251,9 @@ static bool read_stack(struct profile_samples *s)
 	w->samples = added.samples;
 	w->weight = added.weight;
 	w->end_ns = added.end_ns > w->time_ns ? added.end_ns : w->time_ns;
-	if (!w->layout->is_wait) /* a wait's is the period: each sample weighs at least that */
+	if (w->layout->is_heap && !is_exact(w->layout))
+		w->unit = w->layout->period;
+	else if (!is_by_weight(w->layout))
 		w->unit = added.weight / added.samples;
 	s->part = 0;
 	s->nr_parts = added.samples < MAX_PARTS ? added.samples : MAX_PARTS;

@@ -269,7 +269,7 @@ static void put_reason(const struct block *b, size_t i)
 	if (claim == SAMPLED_PARTIAL)
 		why = "no coverage: its flags exclude samples of part of the count";
 	else if (claim == SAMPLED_LASTING)
-		why = "no coverage: how many samples waits have does not follow from their sum";
+		why = "no coverage: how many samples it has does not follow from its sum";
 	else if (claim == SAMPLED_SHORT)
 		why = "no coverage: a CPU's idle time is known to 10 ms only";
 	else if (claim == SAMPLED_HELD)

@@ -85,7 +85,8 @@ int counters_init(struct counters *c, const struct plan *plan, const struct pmu_
 					  .shares_ring = shares_ring(plan),
 					  .aggregates = c->aggregates,
 					  .latency = &c->latency,
-					  .probes = &c->probes};
+					  .probes = &c->probes,
+					  .heap = &c->heap};
 	return init_cpus(c) ?: set_off(c);
 }
 
@@ -114,6 +115,7 @@ void counters_fini(struct counters *c)
 	waits_close(c->waits);
 	session_latency_fini(&c->latency);
 	session_probes_fini(&c->probes);
+	session_heap_fini(&c->heap);
 	misc_close(&c->misc);
 	mem_free(c->aggregates);
 	mem_free(c->attrs);
@@ -189,7 +191,8 @@ static int open_cpus(struct counters *c)
 {
 	struct spare spare;
 	int rc = session_latency_open(&c->latency, c->plan)
-		     ?: session_probes_open(&c->probes, c->plan) ?: add_processes(c);
+		     ?: session_probes_open(&c->probes, c->plan)
+		     ?: session_heap_open(&c->heap, c->plan) ?: add_processes(c);
 
 	spare_hold(&spare);
 	for (uint32_t t = 0; t < c->nr_cpus && rc == 0; t++) {
@@ -474,6 +477,8 @@ static void sum_up(struct counters *c, size_t i)
 		ev->support = c->latency.support;
 	if (error && event_is_probe(&p->event) && c->probes.support.state)
 		ev->support = c->probes.support;
+	if (error && event_heap(&p->event) >= 0 && c->heap.support.state)
+		ev->support = c->heap.support;
 	if (error && p->asked->is_aggregated && c->aggregate_support.state)
 		ev->support = c->aggregate_support;
 	if (ev->support.state == READING_NO_PERMISSION && plan_is_of_tasks(c->plan, p))

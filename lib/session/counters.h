@@ -5,6 +5,7 @@
 #define SESSION_COUNTERS_H
 
 #include "session/cpu.h"
+#include "session/heap.h"
 #include "session/latency.h"
 #include "session/misc.h"
 #include "session/probes.h"
@@ -25,6 +26,7 @@ struct counters {
 	void *arg;
 	struct session_latency latency;
 	struct session_probes probes;
+	struct session_heap heap;
 	struct aggregate **aggregates;          /* owned, like each; per part, or NULL */
 	struct event_support aggregate_support; /* why not */
 };

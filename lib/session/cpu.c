@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/perf_abi.h"
+#include "session/heap.h"
 #include "session/latency.h"
 #include "session/probes.h"
 
@@ -125,6 +126,8 @@ static int connect_programs(struct session_cpu *c, const struct session_probe *p
 		rc = -p->latency->error;
 	if (rc == 0 && wait >= 0 && spec_event_is_sampled(event_of(c, part)->asked))
 		rc = waits_add_output(p->waits, (enum waits_kind)wait, c->cpu, g->members[0].fd);
+	if (event_heap(&event_of(c, part)->event) >= 0 && !(p->heap && p->heap->wire))
+		rc = -ENOTSUP;
 	if (event_is_probe(&event_of(c, part)->event) && p->probes)
 		rc = session_probes_connect(p->probes, c->plan->parts[part].event, c->cpu,
 					    g->members[0].fd);
@@ -275,6 +278,7 @@ int session_cpu_open(struct session_cpu *c, const struct session_probe *p)
 	c->waits = p->waits;
 	c->latency = p->latency;
 	c->probes = p->probes;
+	c->heap = p->heap;
 	rc = open_sets(c, p, -1);
 	for (size_t i = 0; i < c->plan->target.nr_ids && rc == 0; i++)
 		rc = open_sets(c, p, c->plan->target.ids[i]);
@@ -358,8 +362,14 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	r->running_ns += count->running_ns;
 }
 
-/* What programs in the kernel count is not counted by its perf event, which is alone in its group.
- */
+/* The heap of the group's event; NULL: it is another event. */
+static const struct session_heap *heap_of(const struct session_cpu *c, const struct pmu_group *g)
+{
+	return event_heap(&event_of(c, g->members[0].event)->event) >= 0 ? c->heap : NULL;
+}
+
+/* What programs in the kernel or agents count is not counted by its perf event, which is alone in
+ * its group. */
 static void set_programs(const struct session_cpu *c, const struct pmu_group *g,
 			 struct pmu_count *count)
 {
@@ -376,6 +386,8 @@ static void set_programs(const struct session_cpu *c, const struct pmu_group *g,
 		    session_probes_count(c->probes, c->plan->parts[part].event, c->cpu, &lost);
 		count->lost = add_lost(count->lost, lost);
 	}
+	if (heap_of(c, g))
+		count->raw = session_heap_count(heap_of(c, g), c->plan->parts[part].event);
 }
 
 /* The CPU is offline: the members return its last counts. */
@@ -421,6 +433,8 @@ static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 		rc = -ENODEV;
 	if (rc == 0)
 		set_programs(c, g, counts);
+	if (rc == 0 && heap_of(c, g) && session_heap_is_silent(heap_of(c, g)))
+		rc = -ENODATA;
 	if (rc == -ENODEV) {
 		read_detached(c, g, now_ns, out);
 		return false;
@@ -519,7 +533,7 @@ void session_cpu_read_alone(const struct session_cpu *c, struct reading *out)
 {
 	clear_readings(c, out);
 	for (size_t g = 0; g < c->nr_groups; g++)
-		if (set_of(c, &c->groups[g]) == PLAN_ALONE)
+		if (set_of(c, &c->groups[g]) == PLAN_ALONE && !heap_of(c, &c->groups[g]))
 			(void)read_group(c, &c->groups[g], NULL, out);
 }
 

@@ -12,6 +12,7 @@
 #include "session/plan.h"
 
 struct perf_event_attr;
+struct session_heap;
 struct session_latency;
 struct session_probes;
 
@@ -26,6 +27,7 @@ struct session_probe {
 	int waits_error;                       /* errno, then */
 	const struct session_latency *latency; /* borrowed; NULL: there are no such events */
 	const struct session_probes *probes;   /* the same */
+	struct session_heap *heap;             /* the same */
 	/* Borrowed; one per part: adds its samples up; NULL: nothing does, or it does not work. */
 	struct aggregate *const *aggregates;
 	int aggregate_error; /* errno, then */
@@ -36,6 +38,7 @@ struct session_cpu {
 	const struct waits *waits;             /* borrowed, from session_cpu_open on */
 	const struct session_latency *latency; /* the same */
 	const struct session_probes *probes;   /* the same */
+	const struct session_heap *heap;       /* the same */
 	uint32_t cpu;                          /* or PLAN_ANY_CPU */
 	uint32_t trace;
 	const bool *is_off;       /* borrowed; per event: it stays disabled; NULL: none does */

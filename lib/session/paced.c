@@ -118,7 +118,8 @@ void paced_fini(struct paced *p)
 bool paced_has_events(const struct counters *counters)
 {
 	for (size_t i = 0; i < counters->plan->nr_events; i++)
-		if (counters->plan->events[i].set == PLAN_ALONE && counters->events[i].nr_cpus)
+		if (counters->plan->events[i].set == PLAN_ALONE && counters->events[i].nr_cpus &&
+		    event_heap(&counters->plan->events[i].event) < 0)
 			return true;
 	return counters->misc.nr > 0;
 }

@@ -15,6 +15,7 @@
 
 enum { MAX_LABEL_BYTES = 1 << 20, MADE_NUMBER = 1024 };
 static const uint64_t MAX_WAIT_NS = (uint64_t)1 << 42; /* as bpf/waits.h */
+static const uint64_t MAX_HEAP_RATE = (uint64_t)1 << 40;
 
 /* Adds an error from code that does not know positions, with its position in the spec. */
 static int report(const struct spec *spec, struct spec_pos pos, struct err *e,
@@ -39,6 +40,7 @@ static enum plan_set counted_set(const struct event *ev)
 	case EVENT_GROUP_SCHED:
 	case EVENT_GROUP_LATENCY:
 	case EVENT_GROUP_USDT:
+	case EVENT_GROUP_HEAP:
 		return PLAN_ALONE;
 	default:
 		return PLAN_HARDWARE;
@@ -49,8 +51,8 @@ static enum plan_set set_of(const struct plan *plan, const struct plan_event *p)
 {
 	enum plan_set counted = counted_set(&p->event);
 
-	if (counted == PLAN_NO_SET)
-		return PLAN_NO_SET;
+	if (counted == PLAN_NO_SET || event_heap(&p->event) >= 0) /* no ring has its samples */
+		return counted;
 	if (p == plan->timebase)
 		return PLAN_TIMEBASE;
 	if (spec_event_is_sampled(p->asked))
@@ -95,7 +97,8 @@ bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p)
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p)
 {
 	return plan->target.nr_ids && p->set != PLAN_NO_SET &&
-	       (counted_set(&p->event) != PLAN_ALONE || plan_is_by_switches(plan, p));
+	       (counted_set(&p->event) != PLAN_ALONE || plan_is_by_switches(plan, p) ||
+		event_heap(&p->event) >= 0);
 }
 
 bool plan_is_of_tasks(const struct plan *plan, const struct plan_event *p)
@@ -137,8 +140,11 @@ bool plan_is_refused(const struct plan *plan, const struct plan_event *p)
 
 static bool is_on_any_cpu(const struct plan *plan, const struct plan_event *p)
 {
-	return plan_is_of_tasks(plan, p) && plan->has_all_cpus && p->set != PLAN_SAMPLING &&
-	       p->set != PLAN_TIMEBASE;
+	bool is_heap = event_heap(&p->event) >= 0; /* on which CPUs it is used does not matter */
+
+	return plan_is_of_tasks(plan, p) &&
+	       (is_heap ||
+		(plan->has_all_cpus && p->set != PLAN_SAMPLING && p->set != PLAN_TIMEBASE));
 }
 
 uint32_t plan_nr_traces(const struct plan *plan)
@@ -349,6 +355,63 @@ static int check_probe(const struct plan *plan, const struct plan_event *p, stru
 	return report(plan->spec, p->asked->name_pos, &e, errs);
 }
 
+/* The first event of the heap with a rate; NULL: none has one. */
+static const struct plan_event *sampled_heap(const struct plan *plan,
+					     const struct plan_event *until)
+{
+	for (const struct plan_event *q = plan->events; q < until; q++)
+		if (event_heap(&q->event) >= 0 && q->asked->rate)
+			return q;
+	return NULL;
+}
+
+/* What a program allocates is added up in it, by stack, with one rate for all. */
+static int check_heap(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
+{
+	enum { MAY = SPEC_OS | SPEC_USER | SPEC_PC | SPEC_CALLCHAIN };
+	const struct spec_event *asked = p->asked;
+	const struct plan_event *other = sampled_heap(plan, p);
+	struct spec_pos pos = asked->name_pos;
+	struct err e = {0};
+
+	if (event_heap(&p->event) < 0)
+		return 0;
+	if (p == plan->timebase) {
+		err_set(&e, -EINVAL, "heap:%s cannot be the timebase", p->event.row->name);
+	} else if (asked->frequency) {
+		err_set(&e, -EINVAL, "heap:%s has no frequency: its rate is the bytes per sample",
+			p->event.row->name);
+		pos = asked->frequency_pos;
+	} else if (asked->rate && !event_can_be_sampled(&p->event)) {
+		refuse_sampling(p, &e);
+	} else if (asked->rate && is_sampled_before(plan, p)) {
+		refuse_second(p, &e);
+	} else if (asked->rate > MAX_HEAP_RATE) {
+		err_set(&e, -EINVAL, "heap:%s: the rate is at most %" PRIu64 " bytes",
+			p->event.row->name, MAX_HEAP_RATE);
+		pos = asked->rate_pos;
+	} else if (asked->rate && other && other->asked->rate != asked->rate) {
+		err_set(&e, -EINVAL,
+			"heap:%s has another rate than heap:%s: a program is sampled at one",
+			p->event.row->name, other->event.row->name);
+		err_hint(&e, "use the same rate, or none to count it");
+		pos = asked->rate_pos;
+	} else if (asked->flags & ~(unsigned)MAY) {
+		err_set(&e, -EINVAL,
+			"heap:%s: of flags only \"pc\" and \"callchain\" have a meaning",
+			p->event.row->name);
+		pos = asked->flags_pos.line ? asked->flags_pos : asked->pos;
+	} else if (asked->rate && plan->spec->flight.span_ns) {
+		err_set(&e, -EINVAL,
+			"heap:%s: no flight recorder holds its samples, which are sums",
+			p->event.row->name);
+		err_hint(&e, "remove flight_recorder, or the rate");
+	} else {
+		return 0;
+	}
+	return report(plan->spec, pos, &e, errs);
+}
+
 /* The kernel calls programs with the samples of PMUs and of its software events; those of waits add
  * up by themselves. */
 static int check_aggregate(const struct plan *plan, const struct plan_event *p,
@@ -362,7 +425,7 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 		err_set(&e, -EINVAL, "%s:%s: aggregate and flight_recorder are mutually exclusive",
 			p->event.group->name, p->event.row->name);
 	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT ||
-		 p->event.group->id == EVENT_GROUP_USDT)
+		 p->event.group->id == EVENT_GROUP_USDT || p->event.group->id == EVENT_GROUP_HEAP)
 		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",
 			p->event.group->name, p->event.row->name);
 	else
@@ -379,6 +442,7 @@ static int check_sampling(const struct plan *plan, const struct plan_event *p,
 {
 	int rc = check_period(plan->spec, p, errs)
 			  ?: check_wait(plan, p, errs) ?: check_probe(plan, p, errs)
+			  ?: check_heap(plan, p, errs)
 			  ?: check_aggregate(plan, p, errs);
 
 	if (event_model_is_foreign(c)) /* a plan for another machine */

@@ -80,8 +80,10 @@ struct plan {
 	struct spec_window *windows;       /* owned; NULL: one iteration follows the other */
 	size_t nr_windows;
 	/* Set before the session is opened: */
-	bool has_control;        /* session_enable will be called: each event has its own group */
-	bool starts_disabled;    /* events wait for it */
+	bool has_control;     /* session_enable will be called: each event has its own group */
+	bool starts_disabled; /* events wait for it */
+	const char
+	    *heap_refused; /* borrowed; why the target's heap cannot be measured; NULL: it can */
 	struct tracefs *tracefs; /* borrowed; regions are also written there; NULL: not */
 	/* Set by the session: waits of the target are found by records of its switches, as no
 	 * programs in the kernel can measure them. */

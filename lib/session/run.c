@@ -202,6 +202,7 @@ static void read_boundary(struct session *s)
 	s->boundary_ns = clock_monotonic_ns();
 	if (s->counters.waits && waits_settle(s->counters.waits))
 		notes_add(&s->notes, 0, "waits that last could not be added up");
+	session_heap_read(&s->counters.heap, s->boundary_ns);
 	session_latency_read(&s->counters.latency);
 	if (s->counters.latency.has_failed)
 		notes_add(&s->notes, 0, "the histograms of latencies could not be read");
@@ -310,6 +311,16 @@ static void note_retain(struct session *s)
 		  "the common file has %" PRIu64 " of the %" PRIu64
 		  " KiB that retain allows: fewer iterations remain",
 		  bytes >> 10, s->plan->spec->retain.bytes >> 10);
+}
+
+static void note_heap(struct session *s)
+{
+	char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
+
+	session_heap_notes(&s->counters.heap, notes);
+	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++)
+		if (*notes[i])
+			notes_add(&s->notes, 0, "%s", notes[i]);
 }
 
 /* Adds notes that a user needs to judge the iteration's numbers. duration_ns: that was asked for;
@@ -440,6 +451,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 		s->trigger_due_ns = UINT64_MAX;
 	}
 	note_times(s, it, d->clock == SPEC_REALTIME ? wanted_ns(s) : 0);
+	note_heap(s);
 	note_sync(s);
 	note_retain(s);
 	return finish_iteration(s, it, e);

@@ -11,7 +11,7 @@
 enum {
 	RAW_BYTES = 12,          /* as of the programs in the kernel: with its length two words */
 	MAX_ADDRESSES = 127,     /* of a callchain, where attr has no limit */
-	MAX_CHAIN = 2 + 2 * 256, /* marks, and both sides */
+	MAX_CHAIN = 2 + 2 * 512, /* marks, and both sides */
 };
 
 static void put(struct buf *b, uint64_t word)
@@ -61,6 +61,8 @@ static void make_chain(struct chain *c, const struct perf_event_attr *attr,
 
 	c->nr = 0;
 	c->left = attr->sample_max_stack ? attr->sample_max_stack : MAX_ADDRESSES;
+	if (perf_abi_heap(attr->type, attr->config, attr->config1) >= 0) /* the kernel's limit */
+		c->left = most;
 	c->left = c->left < most ? c->left : most;
 	if (!attr->exclude_callchain_kernel)
 		add_side(c, PERF_CONTEXT_KERNEL, r->kernel, r->nr_kernel);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "bpf/waits.h"
+#include "session/heap.h"
 #include "session/mapped.h"
 #include "session/sample_record.h"
 #include "session/seen.h"
@@ -496,6 +497,22 @@ void sampler_resume(struct sampler *s)
 			aggregate_resume(s->events[i].aggregate, s->cpu->trace);
 }
 
+/* All zero: before the first. */
+struct place {
+	uint32_t of_table;
+	struct session_heap_at of_heap;
+};
+
+/* The next stack that was added up for the event; false: there is none. */
+static bool next_stack(const struct sampler *s, const struct sampler_event *ev, struct place *at,
+		       struct aggregate_stack *out)
+{
+	if (ev->is_of_heap)
+		return session_heap_next(s->heap, s->cpu->plan->parts[ev->part].event, &at->of_heap,
+					 out);
+	return ev->aggregate && aggregate_next(ev->aggregate, s->cpu->trace, &at->of_table, out);
+}
+
 /* Counts what was added up, as the samples of the ring are counted. */
 static void count_stacks(struct sampler *s)
 {
@@ -503,16 +520,16 @@ static void count_stacks(struct sampler *s)
 	for (uint32_t i = 0; i < s->scan.nr_events; i++) {
 		const struct aggregate *a = s->events[i].aggregate;
 		struct pmu_scan_event *c = &s->counts[i];
-		struct aggregate_counts n;
+		struct aggregate_counts n = {0};
 		struct aggregate_stack st;
+		struct place at = {0};
 
-		if (!a)
-			continue;
-		n = aggregate_counts(a, s->cpu->trace);
+		if (a)
+			n = aggregate_counts(a, s->cpu->trace);
 		s->added.samples += n.samples;
 		s->added.full += n.full;
 		s->added.failed += n.failed;
-		for (uint32_t at = 0; aggregate_next(a, s->cpu->trace, &at, &st);) {
+		while (next_stack(s, &s->events[i], &at, &st)) {
 			c->samples += st.samples;
 			c->weight += st.weight;
 			c->idle += st.tid ? 0 : st.samples;
@@ -536,9 +553,10 @@ static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w
 {
 	const struct sampler_event *ev = &s->events[event];
 	struct aggregate_stack st;
+	struct place at = {0};
 	int rc = 0;
 
-	for (uint32_t at = 0; aggregate_next(ev->aggregate, s->cpu->trace, &at, &st) && rc == 0;) {
+	while (rc == 0 && next_stack(s, ev, &at, &st)) {
 		stacks_add(items, ev->attr, ev->id, s->cpu->cpu, &st);
 		if (items->len > TRACE_FILE_RECORDS_BYTES / 2)
 			rc = append_stacks(s, w, items, e);
@@ -555,7 +573,7 @@ int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct err *
 		return 0;
 	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
 	for (uint32_t i = 0; i < s->scan.nr_events && rc == 0; i++)
-		if (s->events[i].aggregate)
+		if (s->events[i].aggregate || s->events[i].is_of_heap)
 			rc = write_event(s, i, w, &items, e);
 	buf_fini(&items);
 	return rc;

@@ -15,6 +15,7 @@
 struct err;
 struct mapped;
 struct seen;
+struct session_heap;
 struct seen_wait;
 struct waits_lasting;
 
@@ -23,6 +24,7 @@ struct sampler_event {
 	size_t part;                 /* index in the plan */
 	uint64_t lost_before;        /* at the start of the iteration, as struct session_cpu's */
 	struct aggregate *aggregate; /* borrowed; adds its samples up; NULL: nothing does */
+	bool is_of_heap;             /* its samples are those of the sampler's heap */
 	const struct perf_event_attr *attr; /* borrowed */
 	uint64_t id;                        /* of one of its perf events here */
 };
@@ -36,6 +38,7 @@ struct sampler {
 	size_t nr_side_band_fds;
 	int owner_fds[2]; /* events that the rings of tasks are on */
 	unsigned nr_owner_fds;
+	struct session_heap *heap;  /* borrowed, from sampler_open on */
 	struct pmu_scan_tids *tids; /* borrowed; see struct pmu_scan; NULL: not wanted */
 	struct seen *seen;          /* borrowed; receives switches; NULL: they are not wanted */
 	uint64_t peeked;            /* up to here in the ring it has them */

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "event/event.h"
+#include "session/heap.h"
 
 #include <errno.h>
 
@@ -72,12 +73,18 @@ static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t 
 	return pmu_ring_open(ring, s->pmu, owner, bytes, is_overwritten) ?: pmu_ring_join(ring, fd);
 }
 
-/* Each sampling event writes into the same ring. */
+static bool is_of_heap(const struct session_cpu *c, size_t part)
+{
+	return event_heap(&c->plan->events[c->plan->parts[part].event].event) >= 0;
+}
+
+/* Each sampling event writes into the same ring, but for those of the heap, which have none. */
 static int attach(struct sampler *s, const struct session_probe *p, const struct pmu_member *m,
 		  uint64_t id, uint64_t ring_bytes)
 {
 	uint32_t i = 0;
-	int rc = join_ring(s, &s->ring, m->fd, ring_bytes);
+	bool has_ring = !is_of_heap(s->cpu, m->event);
+	int rc = has_ring ? join_ring(s, &s->ring, m->fd, ring_bytes) : 0;
 
 	if (rc)
 		return rc;
@@ -86,6 +93,7 @@ static int attach(struct sampler *s, const struct session_probe *p, const struct
 	if (i == s->scan.nr_events) {
 		s->events[i] = (struct sampler_event){.part = m->event,
 						      .aggregate = p->aggregates[m->event],
+						      .is_of_heap = !has_ring,
 						      .attr = p->attrs[m->event],
 						      .id = id};
 		pmu_scan_event_init(&s->counts[i], p->attrs[m->event]);
@@ -122,7 +130,8 @@ static int open_ring(struct sampler *s, const struct session_probe *p, uint64_t 
 		const struct pmu_group *group = &s->cpu->groups[g];
 		enum plan_set set = set_of(s->cpu, group->members[0].event);
 
-		if (set != PLAN_TIMEBASE && set != PLAN_SAMPLING)
+		if (set != PLAN_TIMEBASE && set != PLAN_SAMPLING &&
+		    !is_of_heap(s->cpu, group->members[0].event))
 			continue;
 		for (uint32_t m = 0; m < group->nr_members && rc == 0; m++)
 			rc = add_member(s, p, g, m, ring_bytes);
@@ -153,6 +162,17 @@ static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 	return rc;
 }
 
+/* Samples without a ring need names, too. */
+static bool has_samples_of_heap(const struct sampler *s)
+{
+	const struct plan *plan = s->cpu->plan;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (event_heap(&plan->events[i].event) >= 0 && plan->events[i].asked->rate)
+			return s->heap && s->heap->wire;
+	return false;
+}
+
 int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring_bytes)
 {
 	int rc;
@@ -162,11 +182,12 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 				    .ids = s->scan_ids,
 				    .has_identifier = p->shares_ring};
 	s->pmu = p->pmu;
+	s->heap = p->heap;
 	s->nr_ids = 0;
 	s->is_hung_up = false;
 	s->peeked = 0;
 	rc = open_ring(s, p, ring_bytes);
-	if (rc == 0 && s->ring.base)
+	if (rc == 0 && s->cpu->cpu != PLAN_ANY_CPU && (s->ring.base || has_samples_of_heap(s)))
 		rc = open_side_band(s, ring_bytes);
 	if (rc)
 		sampler_close(s);

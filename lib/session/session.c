@@ -371,6 +371,11 @@ const char *session_marks_name(const struct session *s)
 	return s->sampling ? session_regions_name(sampling_regions(s->sampling)) : NULL;
 }
 
+const char *session_heap_socket(const struct session *s)
+{
+	return session_heap_name(&s->counters.heap);
+}
+
 const char *session_manifest(const struct session *s)
 {
 	return s->recorder.manifest;

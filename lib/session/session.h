@@ -116,6 +116,8 @@ void session_describe_event(const struct session *s, size_t i, struct trace_even
 /* The socket that receives marks (cpuperf/mark.h), for the variable CPUPERF_MARKS of a command;
  * from on_start on. NULL: none are received. */
 const char *session_marks_name(const struct session *s);
+/* The same for the heap of its processes, and the variable CPUPERF_HEAP. */
+const char *session_heap_socket(const struct session *s);
 /* After session_run began: the path of the manifest, or "". */
 const char *session_manifest(const struct session *s);
 /* The private folder with the files in place of the folder of the configuration, and the reason;

@@ -1,0 +1,473 @@
+/*
+ * From the memories of processes to counts and samples.
+ */
+#include "session/heap.h"
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sum.h"
+#include "session/plan.h"
+#include "wire/heap_memory.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+struct session_heap_process {
+	uint32_t pid;
+	int pidfd;                /* owned; below 0: not supported */
+	struct wire_heap *memory; /* owned */
+	bool is_replaced;         /* by exec: a later process has its number */
+	bool has_ended;           /* at the last reading */
+	struct wire_heap_sums sums;
+	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
+	size_t nr_now, nr_before, now_room, before_room;
+};
+
+static void free_process(struct session_heap_process *p)
+{
+	io_close(&p->pidfd);
+	wire_heap_free(p->memory);
+	mem_free(p->now);
+	mem_free(p->before);
+	mem_free(p);
+}
+
+static int kind_of(const struct session_heap *h, size_t event)
+{
+	const struct plan_event *p = &h->plan->events[event];
+
+	return p->set == PLAN_NO_SET ? -1 : event_heap(&p->event);
+}
+
+/* Called by the wire's thread. */
+static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory)
+{
+	struct session_heap *h = arg;
+	struct session_heap_process *p = mem_zalloc(sizeof(*p)), **place = NULL;
+
+	pthread_mutex_lock(&h->lock);
+	if (p && h->nr_all < SESSION_HEAP_MAX_PROCESSES)
+		place = MEM_ADD(h->added, h->nr_added, h->added_room);
+	h->nr_all += place != NULL;
+	h->nr_refused += place == NULL;
+	if (place) {
+		*p = (struct session_heap_process){.pid = pid, .pidfd = pidfd, .memory = memory};
+		*place = p;
+	}
+	pthread_mutex_unlock(&h->lock);
+	if (!place)
+		mem_free(p);
+	return place;
+}
+
+/* What the agent has to do for each kind. */
+static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
+    [EVENT_HEAP_FREED] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_LIVE] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_PEAK] = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK,
+    [EVENT_HEAP_TEMPORARY] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_LEAKED] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_OVERHEAD] = HEAP_WANTS_OVERHEAD,
+};
+
+/* False: there are no such events. Without a rate, each allocation is tracked for what threads do
+ * not add up. */
+static bool configure(const struct session_heap *h, struct wire_heap_config *out)
+{
+	bool has_events = false;
+
+	*out = (struct wire_heap_config){.rate = 0};
+	for (size_t i = 0; i < h->plan->nr_events; i++) {
+		const struct spec_event *asked = h->plan->events[i].asked;
+		int kind = kind_of(h, i);
+
+		if (kind < 0)
+			continue;
+		has_events = true;
+		out->wants |= wants[kind];
+		out->rate = asked->rate ? asked->rate : out->rate;
+		if (asked->rate && asked->flags & (SPEC_CALLCHAIN | SPEC_PC))
+			out->wants |= HEAP_WANTS_STACKS;
+	}
+	if (out->wants && !out->rate)
+		out->rate = 1;
+	return has_events;
+}
+
+static int refuse(struct session_heap *h, const char *reason)
+{
+	h->support = (struct event_support){.state = READING_NOT_SUPPORTED};
+	snprintf(h->support.reason, sizeof(h->support.reason), "%s", reason);
+	return 0;
+}
+
+int session_heap_open(struct session_heap *h, const struct plan *plan)
+{
+	struct wire_config config = {.arg = h, .heap = &h->config, .heap_added = on_heap};
+	struct err e = {0};
+	int rc;
+
+	if (h->wire || h->support.state)
+		return 0;
+	h->plan = plan;
+	if (!configure(h, &h->config))
+		return 0;
+	if (!plan->target.is_command)
+		return refuse(h,
+			      "the heap is measured by an agent in a command that cpuperf starts");
+	if (plan->heap_refused)
+		return refuse(h, plan->heap_refused);
+	pthread_mutex_init(&h->lock, NULL);
+	rc = wire_open(&config, &h->wire, &e);
+	if (rc == 0 && wire_start(h->wire)) {
+		wire_free(h->wire);
+		h->wire = NULL;
+		rc = err_set(&e, -EAGAIN, "no thread can receive what programs allocate");
+	}
+	if (rc == -ENOMEM)
+		return rc;
+	return rc ? refuse(h, e.msg) : 0;
+}
+
+const char *session_heap_name(const struct session_heap *h)
+{
+	return h->wire ? wire_name(h->wire) : NULL;
+}
+
+void session_heap_fini(struct session_heap *h)
+{
+	wire_free(h->wire); /* its thread has ended */
+	for (size_t i = 0; i < h->nr_added; i++)
+		free_process(h->added[i]);
+	for (size_t i = 0; i < h->nr; i++)
+		free_process(h->processes[i]);
+	mem_free(h->added);
+	mem_free(h->processes);
+	*h = (struct session_heap){0};
+}
+
+static bool is_gone(const struct session_heap_process *p)
+{
+	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+
+	return p->pidfd < 0 ? kill((pid_t)p->pid, 0) && errno == ESRCH : poll(&fd, 1, 0) > 0;
+}
+
+static const enum wire_heap_kind amounts[EVENT_HEAP_NR_KINDS] = {
+    [EVENT_HEAP_ALLOCATED] = WIRE_HEAP_ALLOCATED, [EVENT_HEAP_ALLOCATIONS] = WIRE_HEAP_ALLOCATED,
+    [EVENT_HEAP_FREED] = WIRE_HEAP_FREED,         [EVENT_HEAP_LIVE] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_PEAK] = WIRE_HEAP_PEAK,           [EVENT_HEAP_MAX] = WIRE_HEAP_ALLOCATED,
+    [EVENT_HEAP_TEMPORARY] = WIRE_HEAP_TEMPORARY, [EVENT_HEAP_LEAKED] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,
+};
+
+static bool is_leaking(const struct session_heap_process *p)
+{
+	return p->has_ended && !p->is_replaced;
+}
+
+/* Of all that the process did. */
+static uint64_t amount_of(const struct session_heap_process *p, int kind)
+{
+	uint64_t sum = 0;
+
+	switch (kind) {
+	case EVENT_HEAP_ALLOCATED:
+		return p->sums.bytes;
+	case EVENT_HEAP_ALLOCATIONS:
+		return p->sums.calls;
+	case EVENT_HEAP_PEAK:
+		return p->sums.peak;
+	case EVENT_HEAP_MAX:
+		return p->sums.max_bytes;
+	case EVENT_HEAP_LEAKED:
+		if (!is_leaking(p))
+			return 0;
+		break;
+	default:
+		break;
+	}
+	for (size_t i = 0; i < p->nr_now; i++)
+		sum_add(&sum, p->now[i].amount[amounts[kind]].bytes);
+	return sum;
+}
+
+static void add_amount(uint64_t *to, const struct session_heap_process *p, int kind)
+{
+	uint64_t amount = amount_of(p, kind);
+
+	if (kind != EVENT_HEAP_MAX)
+		sum_add(to, amount);
+	else if (amount > *to)
+		*to = amount;
+}
+
+/* Of what was live then, nothing is any more. */
+static bool stays(int kind)
+{
+	return kind != EVENT_HEAP_LIVE && kind != EVENT_HEAP_PEAK;
+}
+
+static void add_lost(struct wire_heap_sums *to, const struct wire_heap_sums *n)
+{
+	sum_add(&to->no_node, n->no_node);
+	sum_add(&to->no_block, n->no_block);
+	sum_add(&to->nested, n->nested);
+	sum_add(&to->invalid, n->invalid);
+	sum_add(&to->deep, n->deep);
+}
+
+static void forget_ended(struct session_heap *h)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < h->nr; i++) {
+		struct session_heap_process *p = h->processes[i];
+
+		if (!p->has_ended) {
+			h->processes[nr++] = p;
+			continue;
+		}
+		for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
+			if (stays(kind))
+				add_amount(&h->ended[kind], p, kind);
+		add_lost(&h->lost_ended, &p->sums);
+		free_process(p);
+	}
+	pthread_mutex_lock(&h->lock);
+	h->nr_all -= h->nr - nr;
+	pthread_mutex_unlock(&h->lock);
+	h->nr = nr;
+}
+
+/* A process that calls exec connects again, with a memory for its new program. */
+static void add_process(struct session_heap *h, struct session_heap_process *added)
+{
+	struct session_heap_process **place = MEM_ADD(h->processes, h->nr, h->room);
+
+	if (!place) {
+		free_process(added);
+		h->nr_refused++;
+		return;
+	}
+	*place = added;
+	for (size_t i = 0; i + 1 < h->nr; i++)
+		h->processes[i]->is_replaced |= h->processes[i]->pid == added->pid;
+}
+
+static void take_added(struct session_heap *h)
+{
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < h->nr_added; i++)
+		add_process(h, h->added[i]);
+	h->had_process |= h->nr_added != 0;
+	h->nr_added = 0;
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* A program's sums never become less; one that makes them do so gains nothing. */
+static void keep_growing(struct wire_heap_stack *now, const struct wire_heap_stack *before)
+{
+	for (int kind = 0; kind < WIRE_HEAP_NR_CUMULATIVE; kind++) {
+		struct wire_heap_amount *a = &now->amount[kind];
+		const struct wire_heap_amount *b = &before->amount[kind];
+
+		a->samples = a->samples > b->samples ? a->samples : b->samples;
+		a->bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
+	}
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void read_sums(struct session_heap_process *p)
+{
+	const struct wire_heap_sums before = p->sums;
+
+	wire_heap_sums(p->memory, &p->sums);
+	p->sums.bytes = larger(p->sums.bytes, before.bytes);
+	p->sums.calls = larger(p->sums.calls, before.calls);
+	p->sums.max_bytes = larger(p->sums.max_bytes, before.max_bytes);
+}
+
+/* Without memory the later stacks are missing until the next reading. */
+static void read_process(struct session_heap_process *p)
+{
+	struct wire_heap_stack *old = p->before;
+	size_t old_room = p->before_room;
+	uint32_t nr = wire_heap_nr_stacks(p->memory);
+
+	p->before = p->now;
+	p->nr_before = p->nr_now;
+	p->before_room = p->now_room;
+	p->now = old;
+	p->now_room = old_room;
+	p->nr_now = 0;
+	for (uint32_t i = 0; i < nr || i < p->nr_before; i++) {
+		struct wire_heap_stack *s = MEM_ADD(p->now, p->nr_now, p->now_room);
+
+		if (!s)
+			break;
+		wire_heap_stack(p->memory, i, s);
+		if (i < p->nr_before)
+			keep_growing(s, &p->before[i]);
+	}
+	read_sums(p);
+}
+
+/* The end is looked for first: nothing is written after it. */
+static void read_all(struct session_heap *h)
+{
+	for (size_t i = 0; i < h->nr; i++) {
+		struct session_heap_process *p = h->processes[i];
+
+		p->has_ended = p->is_replaced || is_gone(p);
+		read_process(p);
+		if (p->has_ended)
+			wire_heap_end(p->memory);
+	}
+}
+
+static void sum_up(struct session_heap *h)
+{
+	memcpy(h->counts, h->ended, sizeof(h->counts));
+	h->lost_before = h->lost;
+	h->lost = h->lost_ended;
+	for (size_t i = 0; i < h->nr; i++) {
+		for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
+			add_amount(&h->counts[kind], h->processes[i], kind);
+		add_lost(&h->lost, &h->processes[i]->sums);
+	}
+}
+
+void session_heap_read(struct session_heap *h, uint64_t now_ns)
+{
+	if (!h->wire)
+		return;
+	forget_ended(h);
+	take_added(h);
+	read_all(h);
+	sum_up(h);
+	h->nr_readings++;
+	h->begin_ns = h->end_ns ? h->end_ns : now_ns;
+	h->end_ns = now_ns;
+}
+
+uint64_t session_heap_count(const struct session_heap *h, size_t event)
+{
+	return h->counts[kind_of(h, event)];
+}
+
+bool session_heap_is_silent(const struct session_heap *h)
+{
+	return h->nr_readings > 1 && !h->had_process;
+}
+
+static struct wire_heap_amount sample_of(const struct session_heap_process *p, int kind,
+					 uint32_t stack)
+{
+	const enum wire_heap_kind from = amounts[kind];
+	struct wire_heap_amount a = p->now[stack].amount[from];
+
+	if (kind == EVENT_HEAP_LEAKED && !is_leaking(p))
+		return (struct wire_heap_amount){0, 0};
+	if (from < WIRE_HEAP_NR_CUMULATIVE && stack < p->nr_before) {
+		a.samples -= p->before[stack].amount[from].samples;
+		a.bytes -= p->before[stack].amount[from].bytes;
+	}
+	if (a.bytes && !a.samples) /* read while it was written: counted before */
+		a.samples = 1;
+	return a;
+}
+
+static uint64_t within(uint64_t ns, uint64_t begin_ns, uint64_t end_ns)
+{
+	return ns < begin_ns ? begin_ns : ns < end_ns ? ns : end_ns;
+}
+
+/* The addresses are those that functions return to: the innermost one is that of the call. */
+static void find_callers(struct session_heap *h, const struct session_heap_process *p,
+			 uint32_t stack, struct aggregate_stack *out)
+{
+	struct wire_heap_epoch epoch = {.at_ns = h->begin_ns};
+	int nr = wire_heap_callers(p->memory, p->now[stack].node, h->pcs, &epoch);
+
+	if (nr > 0)
+		h->pcs[0] -= h->pcs[0] != 0;
+	out->user = h->pcs;
+	out->nr_user = nr > 0 ? (uint32_t)nr : 0;
+	out->begin_ns = out->end_ns = within(epoch.at_ns, h->begin_ns, h->end_ns);
+}
+
+bool session_heap_next(struct session_heap *h, size_t event, struct session_heap_at *at,
+		       struct aggregate_stack *out)
+{
+	int kind = kind_of(h, event);
+
+	for (; at->process < h->nr; at->process++, at->stack = 0) {
+		const struct session_heap_process *p = h->processes[at->process];
+
+		while (at->stack < p->nr_now) {
+			uint32_t stack = at->stack++;
+			struct wire_heap_amount a = sample_of(p, kind, stack);
+
+			if (!a.samples)
+				continue;
+			*out = (struct aggregate_stack){
+			    .pid = p->pid, .tid = p->pid, .samples = a.samples, .weight = a.bytes};
+			find_callers(h, p, stack, out);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How many of them since the reading before. */
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+void session_heap_notes(struct session_heap *h,
+			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES])
+{
+	const struct {
+		uint64_t nr;
+		const char *text;
+	} rows[SESSION_HEAP_NR_NOTES] = {
+	    {growth(h->lost.no_node, h->lost_before.no_node),
+	     "samples of the heap have no stack: there was no room for more stacks"},
+	    {growth(h->lost.no_block, h->lost_before.no_block),
+	     "allocations found no room in the table of blocks: they count as live"},
+	    {growth(h->lost.nested, h->lost_before.nested),
+	     "calls within the agent, as of signal handlers, were not measured"},
+	    {growth(h->lost.invalid, h->lost_before.invalid),
+	     "allocations have an address that is not tracked: they count as live"},
+	    {growth(h->lost.deep, h->lost_before.deep),
+	     "stacks of the heap are deeper than the agent follows: outermost callers are missing"},
+	    {h->nr_refused,
+	     "processes have a heap that was not measured: there were too many in an iteration"},
+	    {session_heap_is_silent(h),
+	     "command, but no process of it loaded libcpuperf-agent.so: no heap was measured"},
+	};
+
+	pthread_mutex_lock(&h->lock);
+	h->nr_refused = 0;
+	pthread_mutex_unlock(&h->lock);
+	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++) {
+		notes[i][0] = '\0';
+		if (rows[i].nr && h->wire)
+			snprintf(notes[i], SESSION_HEAP_NOTE_BYTES, "%" PRIu64 " %s", rows[i].nr,
+				 rows[i].text);
+	}
+}

@@ -1,0 +1,84 @@
+/*
+ * The events of the group heap: processes of the target connect to a wire, and add up what they
+ * allocate in a memory of their own, which is read here at boundaries.
+ *
+ * Counts are cumulative over all processes so far, but for those of values. Samples are what was
+ * added to each stack since the boundary before, or, of values, what there is now.
+ *
+ * Threads: one uses a heap; the wire's thread adds processes.
+ */
+#ifndef SESSION_HEAP_H
+#define SESSION_HEAP_H
+
+#include "bpf/aggregate.h"
+#include "event/event.h"
+#include "wire/heap.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct plan;
+struct wire;
+
+enum {
+	SESSION_HEAP_MAX_PROCESSES = 4096, /* that run, or ended since the boundary before */
+	SESSION_HEAP_NOTE_BYTES = 240,
+};
+
+struct session_heap_process;
+
+struct session_heap {
+	const struct plan *plan;      /* borrowed */
+	struct wire *wire;            /* owned; NULL: not needed, or refused */
+	struct event_support support; /* why, then */
+	struct wire_heap_config config;
+	struct session_heap_process **processes; /* owned, like each */
+	size_t nr, room;
+	uint64_t counts[EVENT_HEAP_NR_KINDS];                /* at the last boundary */
+	uint64_t ended[EVENT_HEAP_NR_KINDS];                 /* of processes that are gone */
+	struct wire_heap_sums lost, lost_before, lost_ended; /* what was not measured */
+	uint32_t nr_readings;
+	uint64_t begin_ns, end_ns; /* of the iteration */
+	bool had_process;
+	uint64_t pcs[WIRE_HEAP_MAX_FRAMES];
+
+	pthread_mutex_t lock;                /* of what the wire's thread adds: */
+	struct session_heap_process **added; /* owned, like each */
+	size_t nr_added, added_room;
+	size_t nr_all;       /* with those above */
+	uint32_t nr_refused; /* since the last notes: there was no room */
+};
+
+/* Zeroes are fine. */
+void session_heap_fini(struct session_heap *h);
+/* Opens the wire if the plan has such events, once. 0, also if they are refused, or -ENOMEM. */
+int session_heap_open(struct session_heap *h, const struct plan *plan);
+/* The value of CPUPERF_HEAP; NULL: no heap is measured. */
+const char *session_heap_name(const struct session_heap *h);
+/* Reads all processes. Those that ended before the call before are forgotten. */
+void session_heap_read(struct session_heap *h, uint64_t now_ns);
+/* Of the event of the plan, by the last reading. */
+uint64_t session_heap_count(const struct session_heap *h, size_t event);
+
+struct session_heap_at {
+	size_t process;
+	uint32_t stack;
+};
+/* The next stack of the event's samples in the iteration that ended with the last reading; *at: all
+ * zero for the first. True, or false after the last. Its callers are borrowed until the next call.
+ */
+bool session_heap_next(struct session_heap *h, size_t event, struct session_heap_at *at,
+		       struct aggregate_stack *out);
+
+/* No process has connected, though the first iteration is over. */
+bool session_heap_is_silent(const struct session_heap *h);
+
+enum { SESSION_HEAP_NR_NOTES = 7 };
+/* What was not measured in the iteration, in words; "": nothing. */
+void session_heap_notes(struct session_heap *h,
+			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES]);
+
+#endif
