@@ -267,7 +267,7 @@ def check_wants(_):
 
 def check_imports(_):
     """The library imports only what the C libraries have in which it may be loaded."""
-    known = set("""__cxa_finalize __environ environ __errno_location clock_gettime close connect dl_iterate_phdr dlsym
+    known = set("""__cxa_finalize __environ environ __errno_location clock_gettime close connect dl_iterate_phdr dladdr dlsym
         fcntl fcntl64 fstat fstat64 getauxval getenv geteuid getpid getsockopt madvise memchr memcpy memset mmap mmap64
         munmap pread pread64 pthread_key_create pthread_setspecific recvmsg send setsockopt socket strlen strncmp
         syscall memcmp memmove ioctl fxstat __fxstat64""".split())

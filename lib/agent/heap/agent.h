@@ -50,17 +50,41 @@ struct agent_state {
 	bool is_every;      /* all allocations are samples */
 	bool has_blocks, has_stacks, has_peak, has_overhead;
 	uint64_t rate;
-	uint8_t *filter; /* for each hash of an address: whether such a block may be tracked */
+	uint8_t *filter; /* by hash of an address */
 };
 
 extern struct agent_state agent;
 
-enum { AGENT_FILTER = 1 << 16 };
+enum {
+	AGENT_FILTER = 1 << 16,
+	AGENT_FILTER_FULL = 255, /* stays */
+};
 
-/* By the low bits of the page and of the place in it. */
+/* How many tracked blocks have the hash of that address. Where each one is tracked, all are full.
+ */
 static inline uint8_t *agent_filter(uint64_t address)
 {
 	return &agent.filter[(address >> 4 ^ address >> 17) & (AGENT_FILTER - 1)];
+}
+
+static inline void agent_filter_change(uint64_t address, int by)
+{
+	uint8_t *place = agent_filter(address), old = *place;
+
+	while (old != AGENT_FILTER_FULL &&
+	       !__atomic_compare_exchange_n(place, &old, (uint8_t)(old + by), true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static inline void agent_filter_add(uint64_t address)
+{
+	agent_filter_change(address, 1);
+}
+
+static inline void agent_filter_remove(uint64_t address)
+{
+	agent_filter_change(address, -1);
 }
 
 static inline uint32_t agent_alive(void)

@@ -126,7 +126,8 @@ static bool connect_once(void)
 	if (!agent.filter || !agent_tree_init() || !agent_stack_init())
 		return false;
 	agent_blocks_init();
-	memset(agent.filter, 0, AGENT_FILTER);
+	memset(agent.filter, agent.is_every && agent.has_blocks ? AGENT_FILTER_FULL : 0,
+	       AGENT_FILTER);
 	agent.is_off = 0;
 	agent.generation++;
 	__atomic_store_n(agent.alive, agent.generation, __ATOMIC_RELEASE);

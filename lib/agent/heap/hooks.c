@@ -212,8 +212,8 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 		return;
 	if (!agent_blocks_add(address, block, &old))
 		agent_count(&agent.shared->no_block);
-	else if (!agent.is_every)
-		*agent_filter(address) = 1;
+	else if (!old.stack)
+		agent_filter_add(address);
 	if (old.stack) /* its end was not seen */
 		agent_sums_freed(old, false);
 	t->last = address;
@@ -246,7 +246,7 @@ void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)
 }
 
 /* What is known of a block that is to be freed; it is tracked no more. */
-static AGENT_RARE struct agent_block take_block(const void *p)
+static struct agent_block take_block(const void *p)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_block block = {0};
@@ -257,21 +257,22 @@ static AGENT_RARE struct agent_block take_block(const void *p)
 	}
 	t->is_busy = 1;
 	block = agent_blocks_remove((uint64_t)p);
-	if (!block.stack && agent.is_every)
+	if (block.stack)
+		agent_filter_remove((uint64_t)p);
+	else if (agent.is_every)
 		agent_count(&agent.shared->unknown);
 	t->is_busy = 0;
 	return block;
 }
 
-static inline bool may_be_tracked(const void *p)
+static inline bool is_attached(const struct agent_local *t)
 {
-	const struct agent_local *t = &agent_local;
+	uint32_t alive = agent_alive();
 
-	return t->generation && t->generation == agent_alive() && agent.has_blocks &&
-	       (agent.is_every || *agent_filter((uint64_t)p));
+	return AGENT_LIKELY(t->generation == alive && alive);
 }
 
-static AGENT_RARE void end_block(const void *p, struct agent_block block)
+static void end_block(const void *p, struct agent_block block)
 {
 	struct agent_local *t = &agent_local;
 
@@ -280,13 +281,15 @@ static AGENT_RARE void end_block(const void *p, struct agent_block block)
 	t->is_busy--;
 }
 
-static AGENT_RARE void keep_block(const void *p, struct agent_block block)
+static void keep_block(const void *p, struct agent_block block)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_block old;
 
 	t->is_busy++;
-	if (!agent_blocks_add((uint64_t)p, block, &old))
+	if (agent_blocks_add((uint64_t)p, block, &old))
+		agent_filter_add((uint64_t)p);
+	else
 		agent_count(&agent.shared->no_block);
 	t->is_busy--;
 }
@@ -311,28 +314,38 @@ HOOK void *calloc(size_t nr, size_t bytes)
 	return p;
 }
 
-void agent_freed(void *p)
+static AGENT_RARE void slow_freed(const void *p)
 {
-	struct agent_local *t = &agent_local;
 	struct agent_block block;
-	int error;
+	int error = errno;
 
-	if (t->generation && t->generation == agent_alive())
-		t->slot->frees++;
-	if (AGENT_LIKELY(!may_be_tracked(p)))
-		return;
-	error = errno;
 	block = take_block(p);
 	if (block.stack)
 		end_block(p, block);
 	errno = error;
 }
 
+static inline __attribute__((always_inline)) void freed(const void *p)
+{
+	struct agent_local *t = &agent_local;
+
+	if (!is_attached(t))
+		return;
+	t->slot->frees++;
+	if (AGENT_UNLIKELY(*agent_filter((uint64_t)p)))
+		slow_freed(p);
+}
+
+void agent_freed(void *p)
+{
+	freed(p);
+}
+
 HOOK void free(void *p)
 {
 	if (!p || AGENT_UNLIKELY(is_boot(p)))
 		return;
-	agent_freed(p);
+	freed(p);
 	real.free(p);
 }
 
@@ -346,10 +359,10 @@ static inline __attribute__((always_inline)) void *move(void *p, size_t bytes)
 
 	if (AGENT_UNLIKELY(is_boot(p)))
 		return boot_move(p, bytes);
-	if (p && AGENT_UNLIKELY(may_be_tracked(p)))
+	if (p && is_attached(t) && AGENT_UNLIKELY(*agent_filter((uint64_t)p)))
 		block = take_block(p);
 	q = real.realloc(p, bytes);
-	if (p && (q || !bytes) && t->generation && t->generation == agent_alive())
+	if (p && (q || !bytes) && is_attached(t))
 		t->slot->frees++;
 	if (block.stack && !q && bytes)
 		keep_block(p, block);
