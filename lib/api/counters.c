@@ -56,7 +56,8 @@ static bool is_countable(const struct api_counters *c, const struct plan_event *
 			 struct event_support *out)
 {
 	bool is_of_session = p->set == PLAN_NO_SET || event_wait(&p->event) >= 0 ||
-			     event_latency(&p->event) >= 0 || event_is_probe(&p->event);
+			     event_latency(&p->event) >= 0 || event_heap(&p->event) >= 0 ||
+			     event_is_probe(&p->event);
 
 	*out = p->support;
 	if (!is_of_session && is_known_refusal(c, out))
