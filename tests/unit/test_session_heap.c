@@ -1,0 +1,296 @@
+/*
+ * From the memories of processes to counts and samples: a test plays the agent.
+ */
+#include "kit.h"
+#include "test_heap_agent.h"
+#include "test_session.h"
+
+#include "base/array.h"
+#include "session/heap.h"
+
+#include <sys/wait.h>
+
+static struct rig rig;
+static struct session_heap heap;
+static pid_t command;
+
+#define SAMPLED(name)    "{\"group_name\":\"heap\",\"event_name\":\"" name "\",\"rate\":1},"
+#define WITH(name, more) "{\"group_name\":\"heap\",\"event_name\":\"" name "\"," more "},"
+
+static void open_heap(const char *events)
+{
+	rig_init(&rig, 1, "", events);
+	command = getpid();
+	rig.plan.target = (struct plan_target){.ids = &command, .nr_ids = 1, .is_command = true};
+	heap = (struct session_heap){0};
+	assert_int_equal(session_heap_open(&heap, &rig.plan), 0);
+}
+
+void after_each(void)
+{
+	session_heap_fini(&heap);
+	rig_fini(&rig);
+}
+
+static void connect_agent(struct agent *a)
+{
+	agent_connect(a, session_heap_name(&heap));
+	assert_non_null(a->header);
+}
+
+/* A stack of the innermost address pc, with so many samples and bytes, each freed or not. */
+static struct heap_stack *add(struct agent *a, uint64_t pc, uint64_t samples, uint64_t bytes)
+{
+	uint32_t node = agent_node(a, HEAP_ROOT, 1000);
+	struct heap_stack *s = agent_stack(a, agent_node(a, agent_node(a, node, 0x50), pc));
+
+	s->samples = samples;
+	s->bytes = bytes;
+	return s;
+}
+
+static void free_all(struct heap_stack *s)
+{
+	s->freed_samples = s->samples;
+	s->freed_bytes = s->bytes;
+}
+
+/* Reads at that time, and expects the samples of the event: their number and weight, over stacks.
+ */
+static void expect_samples(size_t event, uint64_t samples, uint64_t weight)
+{
+	struct session_heap_at at = {0};
+	struct aggregate_stack s;
+	uint64_t nr = 0, sum = 0;
+
+	while (session_heap_next(&heap, event, &at, &s)) {
+		nr += s.samples;
+		sum += s.weight;
+	}
+	assert_int_equal(nr, samples);
+	assert_int_equal(sum, weight);
+}
+
+TEST(the_agent_is_told_what_the_events_need)
+{
+	static const struct {
+		const char *events;
+		uint64_t rate;
+		uint32_t wants;
+	} cases[] = {
+	    {EV("heap", "allocated") EV("heap", "allocations") EV("heap", "max"), 0, 0},
+	    {EV("heap", "live"), 1, HEAP_WANTS_BLOCKS},
+	    {EV("heap", "peak"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK},
+	    {EV("heap", "overhead"), 1, HEAP_WANTS_OVERHEAD},
+	    {WITH("allocated", "\"rate\":512"), 512, 0},
+	    {WITH("allocated", "\"rate\":512,\"flags\":[\"callchain\"]"), 512, HEAP_WANTS_STACKS},
+	    {WITH("leaked", "\"rate\":512,\"flags\":[\"pc\"]"), 512,
+	     HEAP_WANTS_STACKS | HEAP_WANTS_BLOCKS},
+	    {WITH("allocated", "\"rate\":512") EV("heap", "freed"), 512, HEAP_WANTS_BLOCKS},
+	};
+
+	for (size_t i = 0; i < ARRAY_NR(cases); i++) {
+		if (i) {
+			session_heap_fini(&heap);
+			rig_fini(&rig);
+		}
+		open_heap(cases[i].events);
+		assert_int_equal(heap.config.rate, cases[i].rate);
+		assert_int_equal(heap.config.wants, cases[i].wants);
+	}
+}
+
+TEST(without_a_command_the_reason_is_said)
+{
+	open_heap(EV("software", "page_faults"));
+	assert_null(session_heap_name(&heap)); /* no such events */
+	assert_int_equal(heap.support.state, 0);
+	session_heap_fini(&heap);
+	rig_fini(&rig);
+
+	rig_init(&rig, 1, "", EV("heap", "live"));
+	assert_int_equal(session_heap_open(&heap, &rig.plan), 0);
+	assert_null(session_heap_name(&heap));
+	assert_int_equal(heap.support.state, READING_NOT_SUPPORTED);
+	assert_non_null(strstr(heap.support.reason, "a command that cpuperf starts"));
+	session_heap_fini(&heap);
+
+	rig.plan.target.is_command = true;
+	rig.plan.heap_refused = "ls is linked statically";
+	assert_int_equal(session_heap_open(&heap, &rig.plan), 0);
+	assert_string_equal(heap.support.reason, "ls is linked statically");
+}
+
+TEST(counts_are_those_of_all_processes)
+{
+	struct agent a, b;
+	struct heap_stack *s;
+
+	open_heap(EV("heap", "allocated") EV("heap", "allocations") EV("heap", "max")
+		      EV("heap", "live") EV("heap", "freed") EV("heap", "peak"));
+	session_heap_read(&heap, 10);
+	assert_false(session_heap_is_silent(&heap));
+	connect_agent(&a);
+	a.threads[0] = (struct heap_thread){.calls = 3, .bytes = 30, .max_bytes = 20};
+	add(&a, 0x100, 2, 20);
+	s = add(&a, 0x200, 1, 10);
+	free_all(s);
+	a.header->peak = 25;
+	connect_agent(&b); /* of the same process: as by exec */
+	b.threads[0] = (struct heap_thread){.calls = 1, .bytes = 7, .max_bytes = 7};
+	session_heap_read(&heap, 20);
+	assert_int_equal(session_heap_count(&heap, 0), 37);
+	assert_int_equal(session_heap_count(&heap, 1), 4);
+	assert_int_equal(session_heap_count(&heap, 2), 20);
+	assert_int_equal(session_heap_count(&heap, 3), 20);
+	assert_int_equal(session_heap_count(&heap, 4), 10);
+	assert_int_equal(session_heap_count(&heap, 5), 25);
+
+	b.threads[0].bytes = 9;
+	a.threads[0].bytes = 1000;    /* it was replaced: nothing is read any more */
+	session_heap_read(&heap, 30); /* what is not live any more is not counted */
+	assert_int_equal(session_heap_count(&heap, 0), 39);
+	assert_int_equal(session_heap_count(&heap, 2), 20);
+	assert_int_equal(session_heap_count(&heap, 3), 0);
+	assert_int_equal(session_heap_count(&heap, 4), 10);
+	assert_int_equal(session_heap_count(&heap, 5), 0);
+	agent_unmap(&a);
+	agent_unmap(&b);
+}
+
+TEST(samples_are_what_was_added_since_the_reading_before)
+{
+	struct agent a;
+	struct heap_stack *s;
+
+	open_heap(SAMPLED("allocated") SAMPLED("freed") SAMPLED("live") SAMPLED("leaked"));
+	session_heap_read(&heap, 10);
+	connect_agent(&a);
+	s = add(&a, 0x100, 2, 20);
+	session_heap_read(&heap, 20);
+	expect_samples(0, 2, 20);
+	expect_samples(1, 0, 0);
+	expect_samples(2, 2, 20);
+	expect_samples(3, 0, 0);
+
+	s->samples = 5;
+	s->bytes = 60;
+	s->freed_samples = 1;
+	s->freed_bytes = 15;
+	session_heap_read(&heap, 30);
+	expect_samples(0, 3, 40);
+	expect_samples(1, 1, 15);
+	expect_samples(2, 4, 45);
+
+	s->samples = 1; /* a program that lies */
+	s->bytes = 1;
+	session_heap_read(&heap, 40);
+	expect_samples(0, 0, 0);
+	assert_int_equal(session_heap_count(&heap, 0), 0); /* of threads */
+	agent_unmap(&a);
+}
+
+TEST(a_sample_has_its_callers_and_a_time_at_which_they_were_mapped)
+{
+	struct session_heap_at at = {0};
+	struct aggregate_stack s;
+	struct agent a;
+
+	open_heap(SAMPLED("allocated"));
+	session_heap_read(&heap, 2000);
+	connect_agent(&a);
+	add(&a, 0x100, 1, 7);
+	a.header->stacks_ns = 2500;
+	session_heap_read(&heap, 3000);
+	assert_true(session_heap_next(&heap, 0, &at, &s));
+	assert_int_equal(s.pid, getpid());
+	assert_int_equal(s.tid, getpid());
+	assert_int_equal(s.begin_ns, 2500);
+	assert_int_equal(s.end_ns, 2500);
+	assert_int_equal(s.nr_kernel, 0);
+	assert_int_equal(s.nr_user, 2);
+	assert_int_equal(s.user[0], 0xff); /* the call */
+	assert_int_equal(s.user[1], 0x50);
+	assert_false(session_heap_next(&heap, 0, &at, &s));
+
+	a.stacks[0].samples++;
+	a.stacks[0].bytes += 7;
+	session_heap_read(&heap, 4000);
+	at = (struct session_heap_at){0};
+	assert_true(session_heap_next(&heap, 0, &at, &s));
+	assert_int_equal(s.begin_ns, 3000); /* within the iteration */
+	agent_unmap(&a);
+}
+
+TEST(what_is_live_at_the_end_of_a_process_has_leaked)
+{
+	pid_t child;
+	int status;
+
+	open_heap(SAMPLED("leaked") SAMPLED("live") SAMPLED("allocated"));
+	session_heap_read(&heap, 10);
+	child = fork();
+	if (child == 0) {
+		struct agent a;
+
+		agent_connect(&a, session_heap_name(&heap));
+		add(&a, 0x100, 2, 20);
+		free_all(add(&a, 0x200, 1, 10));
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	session_heap_read(&heap, 20);
+	assert_int_equal(session_heap_count(&heap, 0), 20);
+	expect_samples(0, 2, 20);
+	expect_samples(1, 2, 20);
+	expect_samples(2, 3, 30);
+	session_heap_read(&heap, 30); /* it is forgotten, its leak stays counted */
+	assert_int_equal(session_heap_count(&heap, 0), 20);
+	assert_int_equal(session_heap_count(&heap, 1), 0);
+	expect_samples(0, 0, 0);
+	expect_samples(1, 0, 0);
+}
+
+TEST(what_is_replaced_by_exec_has_not_leaked)
+{
+	struct agent a, b;
+
+	open_heap(SAMPLED("leaked"));
+	session_heap_read(&heap, 10);
+	connect_agent(&a);
+	add(&a, 0x100, 2, 20);
+	connect_agent(&b);
+	session_heap_read(&heap, 20);
+	expect_samples(0, 0, 0);
+	session_heap_read(&heap, 30);
+	assert_int_equal(session_heap_count(&heap, 0), 0);
+	agent_unmap(&a);
+	agent_unmap(&b);
+}
+
+TEST(losses_are_said_once)
+{
+	char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
+	struct agent a;
+
+	open_heap(SAMPLED("allocated"));
+	session_heap_read(&heap, 10);
+	session_heap_notes(&heap, notes);
+	assert_string_equal(notes[SESSION_HEAP_NR_NOTES - 1], "");
+	session_heap_read(&heap, 20);
+	assert_true(session_heap_is_silent(&heap));
+	session_heap_notes(&heap, notes);
+	assert_non_null(strstr(notes[SESSION_HEAP_NR_NOTES - 1], "no process of it loaded"));
+
+	connect_agent(&a);
+	a.header->no_node = 17;
+	session_heap_read(&heap, 30);
+	assert_false(session_heap_is_silent(&heap));
+	session_heap_notes(&heap, notes);
+	assert_non_null(strstr(notes[0], "17 samples of the heap have no stack"));
+	assert_string_equal(notes[1], "");
+	session_heap_read(&heap, 40);
+	session_heap_notes(&heap, notes);
+	assert_string_equal(notes[0], "");
+	agent_unmap(&a);
+}
