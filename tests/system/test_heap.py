@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""What a command allocates, counted and sampled by stack. The tables are those of the definitions: what is allocated,
+live, at the peak, the largest, freed at once; tests/system/heap.c has programs whose values are known.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from kit import CPUPERF, PRINT, output, run, run_checks
+
+HEAP = os.environ["HEAP"]
+COUNTED = "allocated allocations live peak max freed temporary leaked".split()
+EVENTS = ",".join(f"heap:{name}" for name in COUNTED)
+
+
+def measure(folder, *command, options=(), events=EVENTS, code=0, **how):
+    """Measures the command into folder/s, and returns what it and cpuperf said."""
+    chosen = [f"--event={events}"] if events else []
+    done = run(CPUPERF, f"--output={folder}/s", *chosen, *options, "--", *command, code=code, cwd=folder, **how)
+    return done.stdout + done.stderr
+
+
+def counts(folder):
+    """Of the summary's total of all traces, by event."""
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    table = text[text.index("All traces"):].split("\n\n", maxsplit=1)[0]
+    return {m[1]: int(m[2].replace(",", "")) for m in re.finditer(r"^  (.+?) {2,}([\d,]+) ", table, re.M)}
+
+
+def expect(folder, want, *command, **how):
+    measure(folder, *command, **how)
+    got = counts(folder)
+    assert {k: got[k] for k in want} == want, (command, got)
+
+
+def check_definitions(folder):
+    """One byte ten times, 1 to 10 bytes, and those freed at once."""
+    for what, values in (("ones", (10, 10, 10, 10, 1, 0, 0, 10)),
+                         ("growing", (55, 10, 55, 55, 10, 0, 0, 55)),
+                         ("freed", (55, 10, 0, 10, 10, 55, 55, 0))):
+        expect(folder, dict(zip(COUNTED, values)), HEAP, what)
+
+
+def tree(folder, event):
+    """Path from main on to (total, self) bytes and the samples of itself."""
+    found, path = {}, []
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", f"--event={event}")
+    for line in text.splitlines():
+        m = re.match(r" *[\d.]+ % +(?:[\d.]+ %)? +(\d+) +([\d,]+) B  ( *)(\S.*)$", line)
+        if not m:
+            continue
+        depth = len(m[3]) // 2
+        path[depth:] = [m[4]]
+        found[">".join(path[path.index("main"):]) if "main" in path else m[4]] = (int(m[1]), int(m[2].replace(",", "")))
+    return found
+
+
+def check_stacks(folder):
+    """main calls foo, which allocates 1 byte and calls bar(1), and bar(2)."""
+    with open(f"{folder}/t.cpspec", "w", encoding="utf-8") as f:
+        f.write('{"sampling": {"rate": 1, "flags": ["callchain"]}, "events": [' + ",".join(
+            f'{{"group_name": "heap", "event_name": "{name}", "rate": 1}}'
+            for name in ("allocated", "live", "peak", "leaked", "freed")) + "]}")
+    said = measure(folder, HEAP, "tree", options=[f"--spec-file={folder}/t.cpspec"], events=None)
+    assert "±" not in said, said  # nothing is left to chance
+    assert "allocated: 3 samples, 4 B" in said, said
+    assert "freed:" not in said, said
+    for event in ("allocated", "live", "peak", "leaked"):
+        found = tree(folder, event)
+        # by samples and bytes with those below; tree calls bar last, which may leave no frame of tree
+        below = {k.replace(">tree>", ">"): v for k, v in found.items() if k.startswith("main")}
+        assert below["main"] == (3, 4) and below["main>bar"] == (1, 2), (event, found)
+        assert below["main>foo>bar"] == (1, 1) and below["main>foo"] == (2, 2), (event, found)
+
+
+def check_iterations(folder):
+    """Counts are those of each iteration; what is live is what there is at its end."""
+    measure(folder, sys.executable, "-c", "import time; x = bytearray(1 << 24); time.sleep(1.2); del x; time.sleep(1)",
+            options=["--duration=1", "--num-iterations=2"], events="heap:live,heap:allocated", env={"PYTHONMALLOC": "malloc"})
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    live = [int(m.replace(",", "")) for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2]
+    assert live[0] > 1 << 24 > live[1] > 0, text
+
+
+def check_ends(folder):
+    """However the program ends, nothing is lost."""
+    for what, code in (("killed", -9), ("raw", 0)):
+        measure(folder, HEAP, what, code=None)
+        got = counts(folder)
+        assert got["allocated"] > 0 and got["leaked"] == got["live"] > 0, (what, code, got)
+
+
+def check_processes(folder):
+    """A child of fork and a program of exec have their own amounts; the sums are of all."""
+    measure(folder, "sh", "-c", f"{HEAP} ones; {HEAP} freed; exec {HEAP} growing")
+    got = counts(folder)
+    own = {}
+    for what in ("ones", "growing"):
+        measure(folder, HEAP, what)
+        own[what] = counts(folder)["allocated"]
+    assert got["allocated"] >= 10 + 55 + 55 and got["max"] >= 10, got
+    assert own == {"ones": 10, "growing": 55}, own
+
+
+def check_other_preloads_stay(folder):
+    """The agent comes before what the user preloads; its own variable reaches the program."""
+    said = measure(folder, "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libm.so.6", "ASAN_OPTIONS": "verify_asan_link_order=0"})
+    assert re.search(r"^/\S*libcpuperf-agent\.so:libm\.so\.6$", said, re.M), said
+    said = measure(folder, "sh", "-c", "echo =$LD_PRELOAD=$CPUPERF_HEAP=", events="software:task_clock",
+                   env={"LD_PRELOAD": None})
+    assert "===" in said, said  # no events, no agent
+
+
+PLAIN = "#include <stdlib.h>\nint main(void) { return malloc(3) == NULL; }\n"
+
+
+def build(folder, name, *flags):
+    """False: no such compiler or library here."""
+    with open(f"{folder}/{name}.c", "w", encoding="utf-8") as f:
+        f.write(PLAIN)
+    return subprocess.run(["cc", "-fno-builtin", "-o", f"{folder}/{name}", f"{folder}/{name}.c", *flags], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+def check_refused(folder):
+    """Programs that cannot load the agent run as they are, and the reason is said."""
+    env = {"LD_PRELOAD": None, "ASAN_OPTIONS": "detect_leaks=0"}
+    for name, flags, why in (("static", ["-static"], "static is linked statically: it loads no agent"),
+                             ("narrow", ["-m32"], "narrow is a program for another kind of machine"),
+                             ("checked", ["-fsanitize=address"], "it is linked with a sanitizer"),
+                             ("raised", [], "raised has more rights than its user")):
+        if not build(folder, name, *flags):
+            print(f"skip: {name}: it cannot be built here")
+            continue
+        if name == "raised":
+            os.chmod(f"{folder}/{name}", 0o4755)
+        with open(f"{folder}/script", "w", encoding="utf-8") as f:
+            f.write(f"#!{folder}/{name}\n")
+        os.chmod(f"{folder}/script", 0o755)
+        for command in (name, "script"):
+            done = run(CPUPERF, f"--output={folder}/s", "--event=heap:live,software:task_clock", "--", f"{folder}/{command}",
+                       cwd=folder, env=env)
+            said = done.stdout + done.stderr
+            assert why in said and "ld.so" not in said and "task_clock" in said, said
+            assert "live  " not in said.replace("not supported", ""), said
+            done = run(CPUPERF, f"--output={folder}/s", "--event=heap:live", "--", f"{folder}/{command}", cwd=folder,
+                       env=env, code=None)
+            assert done.returncode != 0 and why in done.stderr, done
+
+
+def check_targets(folder):
+    """Only a command can have the agent."""
+    for options in (["--pid=1"], []):
+        done = run(CPUPERF, f"--output={folder}/s", "--duration=10ms", "--num-iterations=1", "--event=heap:live", *options,
+                   code=None, cwd=folder)
+        assert done.returncode != 0 and "an agent in a command that cpuperf starts" in done.stderr, done
+
+
+def check_errors(folder):
+    for events, text in (("heap:allocated@1,heap:live@2", "heap:live has another rate than heap:allocated"),
+                         ("heap:max@1", "heap:max can be counted, not sampled"),
+                         ("heap:live@99Hz", "its rate is the bytes per sample")):
+        done = run(CPUPERF, f"--event={events}", "--", "true", code=None, cwd=folder)
+        assert done.returncode != 0 and text in done.stderr, (events, done)
+
+
+CHURN = """
+#include <stdlib.h>
+static void *volatile keep;
+__attribute__((noinline)) static void large(void) { keep = malloc(3000); free(keep); __asm__ volatile(""); }
+__attribute__((noinline)) static void small(void) { keep = malloc(1000); free(keep); __asm__ volatile(""); }
+int main(void) { for (int i = 0; i < 400000; i++) { large(); small(); } return 0; }
+"""
+
+
+def check_rates(folder):
+    """Samples are weighted: beside an exact count the estimate is near, and so are the shares."""
+    with open(f"{folder}/churn.c", "w", encoding="utf-8") as f:
+        f.write(CHURN)
+    run("cc", "-O1", "-g", "-fno-builtin", "-o", f"{folder}/churn", f"{folder}/churn.c")
+    said = measure(folder, f"{folder}/churn", options=["--spec-file=heap"], events=None)
+    exact = 400000 * 4000
+    assert counts(folder)["bytes allocated"] == exact, said
+    m = re.search(r"allocated: ([\d,]+) samples, ([\d.]+) GB", said)
+    assert m, said
+    nr = int(m[1].replace(",", ""))
+    # exponential distances of 512 KiB: about 3052 samples; 6 standard deviations
+    assert abs(nr - exact / 524288) < 6 * (exact / 524288) ** .5, said
+    assert abs(float(m[2]) * 1e9 - exact) < 6 * exact / nr ** .5, said
+    share = float(re.search(r"^ *([\d.]+) % ± .*large$", said[m.start():], re.M)[1])
+    assert abs(share - 75) < 6 * 100 * (.75 * .25 / nr) ** .5, said
+    assert "max" not in said or "3,000 B" in said, said
+
+
+def check_beside_a_clock(folder):
+    """Samples of the heap and of a clock in one session."""
+    said = measure(folder, HEAP, "growing", events="heap:allocated@1,software:cpu_clock@100000,heap:allocations")
+    assert "allocated: 10 samples, 55 B" in said, said
+    assert counts(folder)["allocations"] == 10, said
+
+
+def check_runs(folder):
+    """Each run is an iteration with a process of its own."""
+    measure(folder, HEAP, "growing", options=["--runs=3"])
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    assert re.findall(r"^  allocated +([\d,]+)", text, re.M)[::2][:3] == ["55"] * 3, text
+
+
+if shutil.which("cc") is None:
+    print("skip: no C compiler")
+    sys.exit(77)
+run_checks(globals())
