@@ -85,7 +85,7 @@ TEST(refused)
 	    {WITH("heap", "max", "\"rate\":1"), "heap:max can be counted, not sampled"},
 	    {WITH("heap", "allocations", "\"rate\":1"), "can be counted, not sampled"},
 	    {WITH("heap", "live", "\"rate\":1,\"flags\":[\"timebase\"]"), "cannot be the timebase"},
-	    {WITH("heap", "live", "\"rate\":1,\"aggregate\":true"),
+	    {WITH("heap", "live", "\"rate\":1,\"aggregate\":true,\"flags\":[\"callchain\"]"),
 	     "samples of this group cannot be added up"},
 	    {EV("software", "minor_faults") EV("software", "page_faults_min"),
 	     "is the same event as software:minor_faults"},

@@ -214,6 +214,9 @@ TEST(a_hostile_tree_is_refused)
 	agent.nodes[4] = (struct heap_node){.pc = 1, .parent = 3};
 	agent.nodes[5] = (struct heap_node){.pc = 1, .parent = 0}; /* no epoch */
 	agent.header->nr_nodes = UINT32_MAX;
+	agent.nodes[6] = (struct heap_node){.pc = 1, .parent = 7}; /* older than its caller */
+	agent.nodes[7] = (struct heap_node){.pc = 1, .parent = HEAP_ROOT};
+	assert_int_equal(wire_heap_callers(heap, 6, pcs, &epoch), -EINVAL);
 	assert_int_equal(wire_heap_callers(heap, 5, pcs, &epoch), -EINVAL);
 	assert_int_equal(wire_heap_callers(heap, 4, pcs, &epoch), -EINVAL);
 	assert_int_equal(wire_heap_callers(heap, 2, pcs, &epoch), -EINVAL);
