@@ -13,6 +13,7 @@
 #include "replay.h"
 #include "report/flat.h"
 #include "report/states.h"
+#include "reports/reports.h"
 #include "samples.h"
 #include "spec/cpsession.h"
 #include "spec/last.h"
@@ -207,7 +208,13 @@ static void default_states(struct selection *s, const struct plan *p, const stru
 
 static int print_all(struct run *r, struct err *e)
 {
-	plan_default(&r->plan, r->options, are_sampled(&r->inputs), have_regions(&r->inputs));
+	const struct profile_facts *first = r->inputs.nr ? r->inputs.item[0].facts : NULL;
+	const struct plan_contents contents = {.are_sampled = are_sampled(&r->inputs),
+					       .have_regions = have_regions(&r->inputs),
+					       .have_heap = first && reports_has_heap(first),
+					       .have_others = !first || reports_has_others(first)};
+
+	plan_default(&r->plan, r->options, &contents);
 	default_states(&r->selection, &r->plan, &r->inputs);
 	return ARRAY_RUN(i, r->plan.nr, print_row(r, r->plan.print[i], e))
 		   ?: output_write(&r->output, e);

@@ -153,7 +153,7 @@ int plan_init(struct plan *p, const struct options *o, const struct selection *s
 	return rc;
 }
 
-void plan_default(struct plan *p, const struct options *o, bool are_sampled, bool have_regions)
+void plan_default(struct plan *p, const struct options *o, const struct plan_contents *c)
 {
 	struct err e;
 
@@ -165,10 +165,12 @@ void plan_default(struct plan *p, const struct options *o, bool are_sampled, boo
 	}
 	p->print[p->nr++] = registry_find_report("summary", &e);
 	p->is_default = true;
-	p->is_brief = (are_sampled || have_regions) && p->format->form == GRID_PEOPLE &&
+	p->is_brief = (c->are_sampled || c->have_regions) && p->format->form == GRID_PEOPLE &&
 		      !p->format->is_summary_only;
 	if (p->is_brief && nr_sessions(o) == 1 && o->sessions.nr)
 		p->print[p->nr++] = registry_find_report("regions", &e);
-	if (p->is_brief && are_sampled)
+	if (p->is_brief && c->are_sampled && c->have_heap)
+		p->print[p->nr++] = registry_find_report("heap", &e);
+	if (p->is_brief && c->are_sampled && c->have_others)
 		p->print[p->nr++] = registry_find_report("flat", &e);
 }

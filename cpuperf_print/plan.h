@@ -23,8 +23,14 @@ struct plan {
 /* Checks options against the rows of what they name. -EINVAL with *e if they exclude each other. */
 int plan_init(struct plan *p, const struct options *options, const struct selection *selection,
 	      struct err *e);
-/* Chooses reports if none is named: are_sampled: all sessions have samples. */
-void plan_default(struct plan *p, const struct options *options, bool are_sampled,
-		  bool have_regions);
+/* What the sessions contain. */
+struct plan_contents {
+	bool are_sampled;  /* all have samples */
+	bool have_regions; /* one has */
+	bool have_heap;    /* the first has samples of the heap … */
+	bool have_others;  /* … and of something else */
+};
+/* Chooses reports if none is named. */
+void plan_default(struct plan *p, const struct options *options, const struct plan_contents *c);
 
 #endif

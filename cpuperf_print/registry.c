@@ -190,6 +190,13 @@ static const struct registry_row rows[] = {
      .sessions = REGISTRY_SIDE_BY_SIDE,
      .adds_states = true,
      .print = reports_waits},
+    {.name = "heap",
+     .help =
+	 "memory by the function that allocated it: at the peak, live, allocated, freed at once",
+     .kind = REGISTRY_REPORT,
+     .samples = REGISTRY_SAMPLES,
+     .sessions = REGISTRY_SUM,
+     .print = reports_heap},
     {.name = "regions",
      .help = "the regions that a program marks (cpuperf/mark.h): calls, times, samples",
      .kind = REGISTRY_REPORT,

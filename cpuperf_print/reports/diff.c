@@ -83,7 +83,7 @@ static int read_side(struct comparison *c, int side, struct err *e)
 	if (!c->flat[side])
 		return err_set(e, -ENOMEM, "out of memory");
 	if (c->j->adds_states)
-		report_flat_put_waits_in_program(c->flat[side]);
+		report_flat_put_in_program(c->flat[side], true);
 	rc = samples_read(c->j, c->first[side], nr, report_flat_sink(c->flat[side]),
 			  &c->stats[side], e);
 	if (rc)

@@ -27,6 +27,7 @@ struct flat {
 	struct report_flat *flat;
 	const struct report_flat_row *rows;
 	size_t nr_rows;
+	struct report_flat_row *own; /* owned; NULL: the rows are those of flat */
 	struct report_stats stats;
 	/* By event and session, if rows have a session: the wholes of shares. Else NULL. */
 	struct report_weight *of_sessions;
@@ -206,6 +207,25 @@ static size_t put_event(void *flat, struct grid *g, size_t first)
 
 static const struct reports_tables tables = {make_grid, event_at, put_event};
 
+/* The answer has the heap in a table of its own (reports_heap). 0 or -ENOMEM. */
+static int omit_heap(struct flat *f)
+{
+	struct report_flat_row *rest;
+	size_t nr = 0;
+
+	if (!f->j->is_brief || !reports_has_heap(job_input(f->j)->facts))
+		return 0;
+	f->own = rest = mem_calloc(f->nr_rows + 1, sizeof(*rest));
+	if (!rest)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr_rows; i++)
+		if (strcmp(job_event(f->j, event_at(f, i))->group, "heap") != 0)
+			rest[nr++] = f->rows[i];
+	f->rows = rest;
+	f->nr_rows = nr;
+	return 0;
+}
+
 static int print_flat(struct job *j, unsigned columns, bool waits_in_program, struct err *e)
 {
 	struct flat f = {.j = j, .columns = columns, .waits_in_program = waits_in_program};
@@ -216,13 +236,13 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	f.waits_in_program |= is_by_state(&f);
 	f.flat = report_flat_new(j->inputs->functions, columns, f.has_total);
 	if (f.flat && f.waits_in_program)
-		report_flat_put_waits_in_program(f.flat);
+		report_flat_put_in_program(f.flat, true);
 	if (f.flat)
 		rc = samples_read(j, j->first, j->nr, report_flat_sink(f.flat), &f.stats, e);
 	if (f.flat && rc == 0)
 		f.rows = (j->selection->by_total ? report_flat_rows_by_total
 						 : report_flat_rows)(f.flat, &f.nr_rows);
-	if (rc == 0 && (!f.rows || add_sessions(&f)))
+	if (rc == 0 && (!f.rows || omit_heap(&f) || add_sessions(&f)))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0 && f.nr_rows && j->selection->by_session && j->nr > 1 &&
 	    j->output->form == GRID_PEOPLE)
@@ -232,6 +252,7 @@ static int print_flat(struct job *j, unsigned columns, bool waits_in_program, st
 	report_flat_free(f.flat);
 	report_stats_fini(&f.stats);
 	mem_free(f.of_sessions);
+	mem_free(f.own);
 	return rc;
 }
 

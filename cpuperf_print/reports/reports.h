@@ -13,6 +13,7 @@ int reports_threads(struct job *j, struct err *e);
 int reports_waits(struct job *j, struct err *e);
 int reports_regions(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);
+int reports_heap(struct job *j, struct err *e);
 int reports_tree(struct job *j, struct err *e);
 int reports_callers(struct job *j, struct err *e);
 int reports_calls(struct job *j, struct err *e);
@@ -35,6 +36,11 @@ int reports_side_by_side(struct job *j, unsigned columns, const struct report_st
  * it. rows: of a flat report by function, all of one event. */
 void reports_nameless(struct job *j, const struct report_weight *all,
 		      const struct report_flat_row *rows, size_t nr, struct grid *g);
+
+/* True if events of the group heap were sampled. */
+bool reports_has_heap(const struct profile_facts *f);
+/* True if not only they were. */
+bool reports_has_others(const struct profile_facts *f);
 
 /* --- common.c --- */
 

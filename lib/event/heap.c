@@ -11,7 +11,7 @@ _Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS, "kinds");
 #define HEAP(number_, name_, kind_, unit_, text, detail_)                                          \
 	{                                                                                          \
 		.name = name_, .number = (number_) + 1, .kind = kind_, .scope = EVENT_SCOPE_CPU,   \
-		.unit = unit_, .source = "libcpuperf-agent.so: malloc, free and the like",                   \
+		.unit = unit_, .source = "libcpuperf-agent.so: malloc, free and the like",         \
 		.description = text, .detail = detail_, .nr_parts = 1,                             \
 		.parts = &(const struct event_part){.pmu = "",                                     \
 						    .type = PERF_TYPE_SOFTWARE,                    \

@@ -69,7 +69,7 @@ struct report_flat {
 	struct report_sink sink;
 	uint32_t guess[NR_GUESSES];
 	struct dict rows; /* struct row */
-	bool waits_in_program;
+	bool is_in_program, only_waits;
 	uint64_t nr_entries;
 	const char *file; /* the last one, and its number */
 	uint32_t file_number;
@@ -135,7 +135,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 					       [REPORT_SESSION] = e->key.session}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1, first = 0;
 
-	if (f->waits_in_program && e->key.state > REPORT_ON_CPU)
+	if (f->is_in_program && (!f->only_waits || e->key.state > REPORT_ON_CPU))
 		first = report_own_frame(e->frames, e->nr_frames, false);
 	f->nr_entries++;
 	for (size_t i = first; i < nr; i++) {
@@ -170,12 +170,13 @@ struct report_flat *report_flat_new(struct report_functions *functions, unsigned
 	return f;
 }
 
-void report_flat_put_waits_in_program(struct report_flat *f)
+void report_flat_put_in_program(struct report_flat *f, bool only_waits)
 {
 	if (!(f->columns & FRAME_COLUMNS))
 		return;
-	f->waits_in_program = true;
-	f->sink.parts |= REPORT_BY_STATE | REPORT_BY_STACK;
+	f->is_in_program = true;
+	f->only_waits = only_waits;
+	f->sink.parts |= REPORT_BY_STACK | (only_waits ? REPORT_BY_STATE : 0);
 }
 
 void report_flat_free(struct report_flat *f)

@@ -45,9 +45,9 @@ struct report_flat_row {
 /* columns: bits, 1 << enum report_column. with_callers: computes totals. NULL without memory. */
 struct report_flat *report_flat_new(struct report_functions *functions, unsigned columns,
 				    bool with_callers);
-/* Before the first entry: a wait counts where the program waits (report/own.h), and in the callers
- * of that. */
-void report_flat_put_waits_in_program(struct report_flat *f);
+/* Before the first entry: a sample, or only one of a wait, counts at the program's own function
+ * (report/own.h), and in the callers of that. */
+void report_flat_put_in_program(struct report_flat *f, bool only_waits);
 void report_flat_free(struct report_flat *f); /* NULL is fine */
 /* Valid as long as f is. */
 const struct report_sink *report_flat_sink(struct report_flat *f);

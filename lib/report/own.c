@@ -31,6 +31,31 @@ static bool is_end(const char *name)
 	return ARRAY_ANY(x, ends, ARRAY_NR(ends), strcmp(name, *x) == 0);
 }
 
+/* What programs and libraries call in place of malloc: it allocates for others only. */
+static bool is_allocator(const char *name)
+{
+	static const char *const names[] = {
+	    "xmalloc",    "xcalloc",       "xrealloc",         "xzalloc",       "xstrdup",
+	    "xstrndup",   "xmemdup",       "g_malloc",         "g_realloc",     "g_try_",
+	    "g_slice_a",  "g_strdup",      "g_strndup",        "PyMem_",        "_PyMem_",
+	    "PyObject_M", "_PyObject_M",   "PyObject_Realloc", "sqlite3Malloc", "sqlite3MemMalloc",
+	    "sqlite3Db",  "CRYPTO_malloc", "CRYPTO_realloc",   "CRYPTO_zalloc", "Perl_safesys",
+	    "av_malloc",  "talloc_",       "_talloc",          "ruby_xmalloc",  "ruby_xcalloc"};
+
+	return str_begins_with_any(name, names, ARRAY_NR(names));
+}
+
+/* What C++ programs are made with; of templates, code in the program's own file. */
+static bool is_of_language(const struct report_function *f)
+{
+	static const char *const objects[] = {"libstdc++.so", "libc++.so", "libc++abi.so"};
+	static const char *const names[] = {"std::", "void std::", "__gnu_cxx::", "operator new",
+					    "operator delete"};
+
+	return str_begins_with_any(f->object, objects, ARRAY_NR(objects)) ||
+	       str_begins_with_any(f->name, names, ARRAY_NR(names)) || is_allocator(f->name);
+}
+
 static enum rank rank_of(const struct report_function *f)
 {
 	if (f->is_kernel)
@@ -38,7 +63,7 @@ static enum rank rank_of(const struct report_function *f)
 	if ((*f->object == '[' && strcmp(f->object, "[JIT]") != 0) ||
 	    report_start_of(f->name, f->object, true) == REPORT_START_YES)
 		return OTHER;
-	if (!report_is_library(f->object))
+	if (!report_is_library(f->object) && !is_of_language(f))
 		return OF_PROGRAM;
 	return f->is_known && !is_end(f->name) ? OF_LIBRARY : OTHER;
 }

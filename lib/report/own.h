@@ -7,10 +7,10 @@
 #include "report/entry.h"
 
 /* The place of the innermost function of the program itself: outside of the kernel, the C library,
- * what starts a program, and what has no file (code made at run time is the program's). If there is
- * none, that of the C library, unless the program is starting or ending; else of the kernel,
- * outside of what all wakeups call; else of any. The order of the nr frames is one of the two. 0 if
- * there are none. */
+ * that of C++, what starts a program, and what has no file (code made at run time is the
+ * program's). If there is none, that of the C library, unless the program is starting or ending;
+ * else of the kernel, outside of what all wakeups call; else of any. The order of the nr frames is
+ * one of the two. 0 if there are none. */
 size_t report_own_frame(const struct report_frame *frames, size_t nr, bool outermost_first);
 
 #endif

@@ -65,6 +65,7 @@ static void tree(void)
 {
 	foo();
 	bar(2);
+	__asm__ volatile("");
 }
 
 /* --- call paths: each allocation of 1000 + n bytes is preceded by a line with its addresses, by

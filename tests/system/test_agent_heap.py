@@ -67,8 +67,9 @@ def check_tree(_):
     assert [(s["bytes"], s["samples"]) for s in found] == [(1, 1), (1, 1), (2, 1)], found
     in_foo, in_bar, last = (s["path"] for s in found)
     # main > foo > malloc; main > foo > bar; main > bar
-    assert len(in_bar) == len(in_foo) + 1 == len(last) + 2 or len(in_bar) == len(in_foo) + 1, found
+    assert len(in_bar) == len(in_foo) + 1 == len(last) + 1, found
     assert in_bar[:-2] == in_foo[:-1] and in_bar[-1] == last[-1], found
+    assert in_bar[:-3] == last[:-2] and in_bar[-3] != last[-2], found
 
 
 def check_peak(_):

@@ -276,7 +276,8 @@ static __attribute__((noinline)) void capture(void)
 	assert_true(node);
 	nr = path_of(node, ours);
 	nr_theirs = backtrace(theirs, MAX_PATH);
-	while (first < nr_theirs && (uint64_t)theirs[first] != from.pc) /* a sanitizer's, and this */
+	while (first < nr_theirs &&
+	       (uint64_t)theirs[first] != from.pc) /* a sanitizer's, and this */
 		first++;
 	assert_int_equal(nr, nr_theirs - first);
 	assert_int_equal(ours[0] + 1, (uint64_t)theirs[first]);

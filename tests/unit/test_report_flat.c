@@ -143,7 +143,7 @@ TEST(waits_in_program)
 		const struct report_flat_row *rows;
 		size_t nr;
 
-		report_flat_put_waits_in_program(flat);
+		report_flat_put_in_program(flat, true);
 		for (; e.nr_frames < 4 && cases[i].objects[e.nr_frames]; e.nr_frames++) {
 			char name[] = {'f', (char)('0' + e.nr_frames), '\0'};
 
@@ -175,7 +175,7 @@ TEST(waits_without_frames)
 	const struct report_flat_row *rows;
 	size_t nr;
 
-	report_flat_put_waits_in_program(flat);
+	report_flat_put_in_program(flat, true);
 	assert_int_equal(report_flat_sink(flat)->entry(report_flat_sink(flat)->arg, &e), 0);
 	rows = report_flat_rows(flat, &nr);
 	assert_int_equal(nr, 1);

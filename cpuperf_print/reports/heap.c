@@ -1,0 +1,306 @@
+/*
+ * The report heap: who allocates, holds and frees memory: a row for each function, with all events
+ * of the group heap beside each other.
+ */
+#include "base/array.h"
+#include "base/dict.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "numbers.h"
+#include "report/flat.h"
+#include "reports/columns.h"
+#include "reports/reports.h"
+#include "samples.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP = 25, NO_EVENT = -1 };
+
+/* In the order of the columns. Rows are sorted by the first that the session has. */
+static const struct {
+	const char *event, *header;
+} amounts[] = {
+    {"peak", "peak"},           {"live", "live"},   {"leaked", "leaked"},
+    {"allocated", "allocated"}, {"freed", "freed"}, {"temporary", "temporary"},
+    {"overhead", "overhead"},
+};
+enum { NR_AMOUNTS = ARRAY_NR(amounts), ALLOCATED = 3 };
+
+struct line {
+	uint32_t column[REPORT_NR_COLUMNS], file; /* the key; without the event */
+	const struct report_flat_row *row;        /* the first of them */
+	struct report_weight weight[NR_AMOUNTS];
+};
+
+struct heap {
+	struct job *j;
+	unsigned columns;
+	int event[NR_AMOUNTS]; /* its number, or NO_EVENT */
+	int first;             /* by which rows are sorted */
+	struct report_flat *flat;
+	struct dict lines;
+	struct line **sorted; /* owned */
+	struct report_stats stats;
+};
+
+static bool is_heap(const struct trace_event *e)
+{
+	return strcmp(e->group, "heap") == 0 && (e->rate || e->frequency);
+}
+
+bool reports_has_heap(const struct profile_facts *f)
+{
+	return ARRAY_ANY(e, f->events, f->nr_events, is_heap(e));
+}
+
+bool reports_has_others(const struct profile_facts *f)
+{
+	return !reports_has_heap(f) ||
+	       ARRAY_ANY(e, f->events, f->nr_events,
+			 strcmp(e->group, "heap") != 0 && (e->rate || e->frequency));
+}
+
+static const struct report_weight *all_of(const struct heap *h, int amount)
+{
+	return &h->stats.event[h->event[amount]].counted;
+}
+
+/* The events of the session that are selected. */
+static void find_events(struct heap *h)
+{
+	const struct profile_facts *f = job_input(h->j)->facts;
+
+	h->first = NO_EVENT;
+	for (int i = 0; i < NR_AMOUNTS; i++) {
+		h->event[i] = NO_EVENT;
+		for (uint32_t k = 0; k < f->nr_events; k++)
+			if (is_heap(&f->events[k]) &&
+			    strcmp(f->events[k].name, amounts[i].event) == 0 &&
+			    (h->stats.event[k].counted.samples ||
+			     !h->stats.event[k].omitted.samples))
+				h->event[i] = (int)k;
+		if (h->first == NO_EVENT && h->event[i] != NO_EVENT && all_of(h, i)->samples)
+			h->first = i;
+	}
+}
+
+static int add_row(struct heap *h, const struct report_flat_row *row)
+{
+	struct line key = {.file = row->file}, *line;
+
+	memcpy(key.column, row->column, sizeof(key.column));
+	key.column[REPORT_EVENT] = 0;
+	line = dict_get(&h->lines, &key);
+	if (!line)
+		return -ENOMEM;
+	line->row = line->row ?: row;
+	for (int i = 0; i < NR_AMOUNTS; i++)
+		if (h->event[i] == (int)row->column[REPORT_EVENT])
+			line->weight[i] = h->j->selection->by_total ? row->total : row->self;
+	return 0;
+}
+
+static int compare(const void *a, const void *b, void *heap)
+{
+	const struct line *x = *(struct line *const *)a, *y = *(struct line *const *)b;
+	const struct heap *h = heap;
+	int order = 0;
+
+	for (int i = h->first; i < NR_AMOUNTS && !order; i++)
+		order = order_u64(y->weight[i].weight, x->weight[i].weight);
+	return order ?: order_u64((uintptr_t)x->row, (uintptr_t)y->row);
+}
+
+static int sort(struct heap *h)
+{
+	h->sorted = mem_calloc(h->lines.nr + 1, sizeof(*h->sorted));
+	for (size_t i = 0; i < h->lines.nr && h->sorted; i++)
+		h->sorted[i] = dict_at(&h->lines, (uint32_t)i);
+	if (h->sorted)
+		qsort_r(h->sorted, h->lines.nr, sizeof(*h->sorted), compare, h);
+	return h->sorted ? 0 : -ENOMEM;
+}
+
+static bool is_exact(const struct heap *h)
+{
+	return h->event[ALLOCATED] != NO_EVENT && !all_of(h, ALLOCATED)->random;
+}
+
+/* An amount that samples stand for has a deviation of the root of the sum of their squares. */
+static struct interval error_of(const struct report_weight *w)
+{
+	double part = w->weight ? 1.96 * sqrt(w->squares) / (double)w->weight : 0;
+
+	return (struct interval){1, part < 1 ? 1 - part : 0, 1 + part};
+}
+
+/* To people. */
+static bool is_shown(const struct heap *h, int amount)
+{
+	return h->event[amount] != NO_EVENT && all_of(h, amount)->samples;
+}
+
+static struct grid *make_grid(const struct heap *h)
+{
+	struct grid_column columns[2 + NR_AMOUNTS + REPORT_NR_COLUMNS] = {
+	    {"share", amounts[h->first].header, NULL, GRID_SHARE, GRID_ALL}};
+	size_t nr = 1;
+
+	for (int i = 0; i < NR_AMOUNTS; i++)
+		columns[nr++] =
+		    (struct grid_column){.name = amounts[i].event,
+					 .header = i == h->first ? "" : amounts[i].header,
+					 .unit = "B",
+					 .kind = GRID_ESTIMATE,
+					 .audience = is_shown(h, i) ? GRID_ALL : GRID_ONLY_MACHINES,
+					 .leaves = i == h->first ? 0 : (unsigned)(NR_AMOUNTS - i)};
+	columns[nr++] = (struct grid_column){
+	    "allocations", "calls", NULL, GRID_COUNT, is_exact(h) ? GRID_ALL : GRID_ONLY_MACHINES,
+	    .leaves = 1};
+	nr += reports_add_columns(h->columns, columns + nr);
+	return reports_grid(h->j, columns, nr);
+}
+
+static void put_line(const struct heap *h, const struct line *line, struct grid *g)
+{
+	struct interval share = reports_share_of(&line->weight[h->first], all_of(h, h->first));
+
+	grid_row(g);
+	grid_share(g, &share);
+	for (int i = 0; i < NR_AMOUNTS; i++) {
+		const struct report_weight *w = &line->weight[i];
+		struct interval error = error_of(w);
+
+		if (h->event[i] == NO_EVENT)
+			grid_na(g);
+		else if (!w->weight && h->j->output->form == GRID_PEOPLE)
+			grid_none(g);
+		else
+			grid_estimate(g, (double)w->weight, &error);
+	}
+	is_exact(h) ? grid_count(g, line->weight[ALLOCATED].samples) : grid_na(g);
+	reports_put_columns(h->j, h->columns, line->row, g);
+}
+
+static bool is_empty(const struct heap *h, const struct line *line)
+{
+	for (int i = 0; i < NR_AMOUNTS; i++)
+		if (h->event[i] != NO_EVENT && line->weight[i].weight)
+			return false;
+	return true;
+}
+
+/* "peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" */
+static void put_heading(const struct heap *h)
+{
+	struct buf *b = &h->j->output->text;
+	const char *separator = "";
+
+	if (h->j->output->form != GRID_PEOPLE)
+		return;
+	buf_adds(b, job_is_tight(h->j) ? "heap: " : "\nheap: ");
+	for (int i = 0; i < NR_AMOUNTS; i++) {
+		const struct report_weight *all;
+
+		if (h->event[i] == NO_EVENT)
+			continue;
+		all = all_of(h, i);
+		buf_printf(b, "%s%s %s", separator, amounts[i].header,
+			   HUMAN((double)all->weight, "B"));
+		if (all->random)
+			buf_printf(b, " ± %s %%",
+				   DECIMAL(196 * sqrt(all->squares) / (double)all->weight, 2));
+		if (i == ALLOCATED)
+			buf_printf(b, all->random ? " (%s samples)" : " in %s calls",
+				   COMMAS(all->samples));
+		separator = ", ";
+	}
+	buf_addc(b, '\n');
+}
+
+static int put_lines(struct heap *h, struct err *e)
+{
+	const uint64_t top = reports_top(h->j, TOP);
+	const double min = reports_min_share(h->j, 0);
+	struct reports_rest rest = {.nr = 0};
+	struct grid *g = make_grid(h);
+	struct interval share;
+	uint64_t rank = 0;
+
+	for (size_t i = 0; g && i < h->lines.nr; i++) {
+		const struct line *line = h->sorted[i];
+		bool is_small =
+		    reports_share_of(&line->weight[h->first], all_of(h, h->first)).share < min;
+
+		if (is_empty(h, line))
+			continue;
+		if (rank < top && !is_small)
+			put_line(h, line, g);
+		else
+			reports_rest_add(&rest, &line->weight[h->first], rank >= top, is_small);
+		rank++;
+	}
+	if (g) {
+		share = reports_share_of(&rest.weight, all_of(h, h->first));
+		reports_rest_put(h->j, &rest, h->j->selection->by_total ? NULL : &share, g);
+		reports_stack_notes(h->j, &h->stats, g);
+	}
+	return reports_end(h->j, g, g ? 0 : -ENOMEM, e);
+}
+
+static int gather(struct heap *h)
+{
+	const struct report_flat_row *rows;
+	size_t nr;
+	int rc = 0;
+
+	rows = report_flat_rows(h->flat, &nr);
+	if (!rows)
+		return -ENOMEM;
+	find_events(h);
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = add_row(h, &rows[i]);
+	return rc ?: sort(h);
+}
+
+/* Other events that the selection leaves are of no interest here. */
+int reports_heap(struct job *j, struct err *e)
+{
+	struct heap h = {.j = j, .columns = reports_columns(j)};
+	int rc = 0;
+
+	if (!reports_has_heap(job_input(j)->facts)) {
+		err_set(e, -EINVAL, "the session has no samples of the heap");
+		err_hint(e, "record some: cpuperf --spec-file=heap -- COMMAND");
+		return -EINVAL;
+	}
+	if (h.columns & 1 << REPORT_FUNCTION)
+		h.columns |= 1 << REPORT_OBJECT;
+	dict_init(&h.lines, sizeof(struct line), DICT_KEY(struct line, file), DICT_MAX);
+	h.flat = report_flat_new(j->inputs->functions, h.columns, reports_has_callers(j));
+	if (!h.flat)
+		rc = err_set(e, -ENOMEM, "out of memory");
+	else if (!j->selection->by_total)
+		report_flat_put_in_program(h.flat, false);
+	if (rc == 0)
+		rc = samples_read(j, j->first, j->nr, report_flat_sink(h.flat), &h.stats, e);
+	if (rc == 0 && gather(&h))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	if (rc == 0) {
+		if (h.first == NO_EVENT) {
+			reports_nothing(j, &h.stats, "samples of the heap");
+		} else {
+			put_heading(&h);
+			rc = put_lines(&h, e);
+		}
+	}
+	report_flat_free(h.flat);
+	report_stats_fini(&h.stats);
+	dict_fini(&h.lines);
+	mem_free(h.sorted);
+	return rc;
+}
