@@ -101,8 +101,22 @@ uint64_t agent_now(void);
 /* While another thread holds the word. */
 void agent_wait(uint32_t *word);
 
+/* Of glibc 2.32 and later: not 0 until the process first makes a thread. */
+extern char __libc_single_threaded __attribute__((weak));
+
+/* Then no operation need be atomic: a handler of a signal does not come here while the thread is
+ * busy. */
+static inline bool agent_is_alone(void)
+{
+	return &__libc_single_threaded && __libc_single_threaded;
+}
+
 static inline void agent_lock(uint32_t *word)
 {
+	if (agent_is_alone()) {
+		*(volatile uint32_t *)word = 1;
+		return;
+	}
 	while (AGENT_UNLIKELY(__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE)))
 		agent_wait(word);
 }
@@ -112,9 +126,18 @@ static inline void agent_unlock(uint32_t *word)
 	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
 }
 
+/* The sum. */
+static inline uint64_t agent_add(uint64_t *to, uint64_t n)
+{
+	if (!agent_is_alone())
+		return __atomic_add_fetch(to, n, __ATOMIC_RELAXED);
+	__atomic_store_n(to, *to + n, __ATOMIC_RELAXED);
+	return *to;
+}
+
 static inline void agent_count(uint64_t *counter)
 {
-	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+	agent_add(counter, 1);
 }
 
 static inline void *agent_at(uint64_t offset)

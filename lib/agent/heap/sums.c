@@ -35,20 +35,25 @@ static void keep_peak(struct heap_stack *s)
 static void raise(uint64_t bytes)
 {
 	struct heap_header *h = agent.shared;
-	uint64_t live = __atomic_add_fetch(&h->live, bytes, __ATOMIC_RELAXED);
+	uint64_t live = agent_add(&h->live, bytes);
 	uint64_t peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
 	struct timespec now = {0};
 
-	while (live > peak)
-		if (__atomic_compare_exchange_n(&h->peak, &peak, live, true, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED)) {
-			__atomic_fetch_add(&h->moment, 1, __ATOMIC_RELAXED);
-			(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-			__atomic_store_n(&h->peak_ns,
-					 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
-					 __ATOMIC_RELAXED);
-			return;
-		}
+	if (live <= peak)
+		return;
+	if (agent_is_alone())
+		__atomic_store_n(&h->peak, live, __ATOMIC_RELAXED);
+	else
+		while (live > peak)
+			if (__atomic_compare_exchange_n(&h->peak, &peak, live, true,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				break;
+	if (live < peak) /* another thread's is larger */
+		return;
+	agent_add(&h->moment, 1);
+	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	__atomic_store_n(&h->peak_ns, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+			 __ATOMIC_RELAXED);
 }
 
 void agent_sums_allocated(struct agent_block block, uint64_t overhead)
@@ -86,5 +91,5 @@ void agent_sums_freed(struct agent_block block, bool is_temporary)
 	}
 	agent_unlock(&s->lock);
 	if (agent.has_peak)
-		__atomic_fetch_sub(&agent.shared->live, w.bytes, __ATOMIC_RELAXED);
+		agent_add(&agent.shared->live, -w.bytes);
 }
