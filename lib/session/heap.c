@@ -174,40 +174,44 @@ static bool is_leaking(const struct session_heap_process *p)
 	return p->has_ended && !p->is_replaced;
 }
 
-/* Of all that the process did. */
-static uint64_t amount_of(const struct session_heap_process *p, int kind)
+static void add_count(uint64_t *to, int kind, uint64_t amount)
 {
-	uint64_t sum = 0;
-
-	switch (kind) {
-	case EVENT_HEAP_ALLOCATED:
-		return p->sums.bytes;
-	case EVENT_HEAP_ALLOCATIONS:
-		return p->sums.calls;
-	case EVENT_HEAP_PEAK:
-		return p->sums.peak;
-	case EVENT_HEAP_MAX:
-		return p->sums.max_bytes;
-	case EVENT_HEAP_LEAKED:
-		if (!is_leaking(p))
-			return 0;
-		break;
-	default:
-		break;
-	}
-	for (size_t i = 0; i < p->nr_now; i++)
-		sum_add(&sum, p->now[i].amount[amounts[kind]].bytes);
-	return sum;
-}
-
-static void add_amount(uint64_t *to, const struct session_heap_process *p, int kind)
-{
-	uint64_t amount = amount_of(p, kind);
-
 	if (kind != EVENT_HEAP_MAX)
 		sum_add(to, amount);
 	else if (amount > *to)
 		*to = amount;
+}
+
+/* What is not the sum of its stacks. */
+static bool is_of_process(int kind)
+{
+	return kind == EVENT_HEAP_ALLOCATED || kind == EVENT_HEAP_ALLOCATIONS ||
+	       kind == EVENT_HEAP_PEAK || kind == EVENT_HEAP_MAX;
+}
+
+static void add_sums(uint64_t counts[EVENT_HEAP_NR_KINDS], const struct wire_heap_sums *sums)
+{
+	add_count(&counts[EVENT_HEAP_ALLOCATED], EVENT_HEAP_ALLOCATED, sums->bytes);
+	add_count(&counts[EVENT_HEAP_ALLOCATIONS], EVENT_HEAP_ALLOCATIONS, sums->calls);
+	add_count(&counts[EVENT_HEAP_PEAK], EVENT_HEAP_PEAK, sums->peak);
+	add_count(&counts[EVENT_HEAP_MAX], EVENT_HEAP_MAX, sums->max_bytes);
+}
+
+static void add_stack(uint64_t counts[EVENT_HEAP_NR_KINDS], const struct session_heap_process *p,
+		      const struct wire_heap_stack *s)
+{
+	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
+		if (!is_of_process(kind) && (kind != EVENT_HEAP_LEAKED || is_leaking(p)))
+			sum_add(&counts[kind], s->amount[amounts[kind]].bytes);
+}
+
+/* All that the process did, by its last reading. */
+static void add_process_counts(uint64_t counts[EVENT_HEAP_NR_KINDS],
+			       const struct session_heap_process *p)
+{
+	add_sums(counts, &p->sums);
+	for (size_t i = 0; i < p->nr_now; i++)
+		add_stack(counts, p, &p->now[i]);
 }
 
 /* Of what was live then, nothing is any more. */
@@ -225,6 +229,17 @@ static void add_lost(struct wire_heap_sums *to, const struct wire_heap_sums *n)
 	sum_add(&to->deep, n->deep);
 }
 
+static void add_ended(struct session_heap *h, const struct session_heap_process *p)
+{
+	uint64_t counts[EVENT_HEAP_NR_KINDS] = {0};
+
+	add_process_counts(counts, p);
+	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
+		if (stays(kind))
+			add_count(&h->ended[kind], kind, counts[kind]);
+	add_lost(&h->lost_ended, &p->sums);
+}
+
 static void forget_ended(struct session_heap *h)
 {
 	size_t nr = 0;
@@ -236,10 +251,7 @@ static void forget_ended(struct session_heap *h)
 			h->processes[nr++] = p;
 			continue;
 		}
-		for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
-			if (stays(kind))
-				add_amount(&h->ended[kind], p, kind);
-		add_lost(&h->lost_ended, &p->sums);
+		add_ended(h, p);
 		free_process(p);
 	}
 	pthread_mutex_lock(&h->lock);
@@ -290,14 +302,23 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+static struct wire_heap_sums not_less(const struct wire_heap_sums *now,
+				      const struct wire_heap_sums *before)
+{
+	struct wire_heap_sums s = *now;
+
+	s.bytes = larger(s.bytes, before->bytes);
+	s.calls = larger(s.calls, before->calls);
+	s.max_bytes = larger(s.max_bytes, before->max_bytes);
+	return s;
+}
+
 static void read_sums(struct session_heap_process *p)
 {
-	const struct wire_heap_sums before = p->sums;
+	struct wire_heap_sums now;
 
-	wire_heap_sums(p->memory, &p->sums);
-	p->sums.bytes = larger(p->sums.bytes, before.bytes);
-	p->sums.calls = larger(p->sums.calls, before.calls);
-	p->sums.max_bytes = larger(p->sums.max_bytes, before.max_bytes);
+	wire_heap_sums(p->memory, &now);
+	p->sums = not_less(&now, &p->sums);
 }
 
 /* Without memory the later stacks are missing until the next reading. */
@@ -344,8 +365,7 @@ static void sum_up(struct session_heap *h)
 	h->lost_before = h->lost;
 	h->lost = h->lost_ended;
 	for (size_t i = 0; i < h->nr; i++) {
-		for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
-			add_amount(&h->counts[kind], h->processes[i], kind);
+		add_process_counts(h->counts, h->processes[i]);
 		add_lost(&h->lost, &h->processes[i]->sums);
 	}
 }
@@ -361,6 +381,36 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 	h->nr_readings++;
 	h->begin_ns = h->end_ns ? h->end_ns : now_ns;
 	h->end_ns = now_ns;
+}
+
+static void look_at(const struct session_heap_process *p, uint64_t counts[EVENT_HEAP_NR_KINDS])
+{
+	const uint32_t nr = wire_heap_nr_stacks(p->memory);
+	struct wire_heap_sums sums;
+	struct wire_heap_stack s;
+
+	wire_heap_sums(p->memory, &sums);
+	sums = not_less(&sums, &p->sums);
+	add_sums(counts, &sums);
+	for (uint32_t i = 0; i < nr || i < p->nr_now; i++) {
+		wire_heap_stack(p->memory, i, &s);
+		if (i < p->nr_now)
+			keep_growing(&s, &p->now[i]);
+		add_stack(counts, p, &s);
+	}
+}
+
+void session_heap_look(struct session_heap *h)
+{
+	if (!h->wire)
+		return;
+	take_added(h);
+	memcpy(h->counts, h->ended, sizeof(h->counts));
+	for (size_t i = 0; i < h->nr; i++)
+		if (h->processes[i]->has_ended)
+			add_process_counts(h->counts, h->processes[i]);
+		else
+			look_at(h->processes[i], h->counts);
 }
 
 uint64_t session_heap_count(const struct session_heap *h, size_t event)

@@ -37,7 +37,7 @@ struct session_heap {
 	struct wire_heap_config config;
 	struct session_heap_process **processes; /* owned, like each */
 	size_t nr, room;
-	uint64_t counts[EVENT_HEAP_NR_KINDS];                /* at the last boundary */
+	uint64_t counts[EVENT_HEAP_NR_KINDS];                /* at the last boundary, or look */
 	uint64_t ended[EVENT_HEAP_NR_KINDS];                 /* of processes that are gone */
 	struct wire_heap_sums lost, lost_before, lost_ended; /* what was not measured */
 	uint32_t nr_readings;
@@ -60,7 +60,9 @@ int session_heap_open(struct session_heap *h, const struct plan *plan);
 const char *session_heap_name(const struct session_heap *h);
 /* Reads all processes. Those that ended before the call before are forgotten. */
 void session_heap_read(struct session_heap *h, uint64_t now_ns);
-/* Of the event of the plan, by the last reading. */
+/* Renews the counts alone, between two readings. */
+void session_heap_look(struct session_heap *h);
+/* Of the event of the plan, by the last reading or look. */
 uint64_t session_heap_count(const struct session_heap *h, size_t event);
 
 struct session_heap_at {

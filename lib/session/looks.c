@@ -48,6 +48,7 @@ void looks_read(struct looks *l)
 	l->it.end_ns = clock_monotonic_ns();
 	clock_triple_now(&l->it.clocks);
 	l->due_ns = l->it.end_ns + l->period_ns;
+	session_heap_look(&l->counters->heap);
 	for (uint32_t t = 0; t < l->counters->nr_cpus; t++) {
 		const struct session_cpu *c = &l->counters->cpus[t];
 

@@ -146,6 +146,13 @@ TEST(counts_are_those_of_all_processes)
 	assert_int_equal(session_heap_count(&heap, 4), 10);
 	assert_int_equal(session_heap_count(&heap, 5), 25);
 
+	b.threads[0].bytes = 8;
+	session_heap_look(&heap);
+	assert_int_equal(session_heap_count(&heap, 0), 38);
+	assert_int_equal(session_heap_count(&heap, 3), 20);
+	b.threads[0].bytes = 1; /* no sum becomes less */
+	session_heap_look(&heap);
+	assert_int_equal(session_heap_count(&heap, 0), 37);
 	b.threads[0].bytes = 9;
 	a.threads[0].bytes = 1000;    /* it was replaced: nothing is read any more */
 	session_heap_read(&heap, 30); /* what is not live any more is not counted */
