@@ -84,7 +84,7 @@ static double lasting_ns(const struct job *j, const struct report_stats *stats, 
 	for (uint32_t i = 0; i < f->nr_events; i++)
 		if (is_wait(&f->events[i]) && (i == event || j->adds_states))
 			rate = fmax(rate, (double)f->events[i].rate);
-	if (s->counted.weight) /* where samples stand for others, too */
+	if (rate > 0 && s->counted.weight) /* where samples stand for others, too */
 		rate = fmax(rate, s->counted.squares / (double)s->counted.weight);
 	return rate > 0 ? notable_rest(&s->lasting, &s->sampled, rate) : 0;
 }

@@ -421,6 +421,12 @@ const struct spec_callgraph spec_callgraphs[] = {
     {NULL, 0, 0, false},
 };
 
+/* Its stacks come from the program itself: there is one way. */
+static bool is_of_heap(const struct spec_event *event)
+{
+	return strcmp(event->group_name, "heap") == 0;
+}
+
 void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)
 {
 	for (size_t i = 0; i < s->nr_events; i++) {
@@ -429,8 +435,8 @@ void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)
 		if (!spec_event_is_sampled(event))
 			continue;
 		event->flags &= ~(unsigned)(SPEC_CALLCHAIN | SPEC_USER_STACK);
-		event->flags |= how->flags;
-		event->stack_bytes = how->stack_bytes;
+		event->flags |= is_of_heap(event) ? SPEC_CALLCHAIN : how->flags;
+		event->stack_bytes = is_of_heap(event) ? 0 : how->stack_bytes;
 		event->is_aggregated = how->is_aggregated && check_may_aggregate(event);
 		if (event->is_aggregated)
 			event->max_frequency = 0;

@@ -483,5 +483,13 @@ TEST(callgraphs)
 		spec_set_callgraph(&s, how);
 		assert_false(s.events[1].is_aggregated);
 	}
+	s.events[1].flags = SPEC_OS | SPEC_USER;
+	s.events[1].group_name = "heap"; /* has its stacks in one way */
+	for (const struct spec_callgraph *how = spec_callgraphs; how->name; how++) {
+		spec_set_callgraph(&s, how);
+		assert_int_equal(s.events[1].flags, SPEC_OS | SPEC_USER | SPEC_CALLCHAIN);
+		assert_int_equal(s.events[1].stack_bytes, 0);
+		assert_false(s.events[1].is_aggregated);
+	}
 	spec_fini(&s);
 }
