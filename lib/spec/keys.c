@@ -369,7 +369,8 @@ const struct key_row key_rows[] = {
 	.groups = "all but misc",
 	.modes = "sampling",
 	.description = "The number of occurrences between two samples; for a clock, such as "
-		       "software:cpu_clock, the number of nanoseconds. 0 counts without sampling.",
+		       "software:cpu_clock, the number of nanoseconds; of heap the bytes. 0 counts "
+		       "without sampling.",
     },
     {
 	EVENT_FIELD(frequency),
@@ -417,7 +418,7 @@ const struct key_row key_rows[] = {
 	EVENT_POS(aggregate_pos),
 	.name = "aggregate",
 	.type = KEY_BOOL,
-	.groups = "all but misc, tracepoint and usdt",
+	.groups = "all but misc, tracepoint, usdt and heap",
 	.modes = "sampling",
 	.description =
 	    "true has the kernel add the samples up by thread and stack, and reads them at the "
