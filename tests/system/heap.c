@@ -298,6 +298,47 @@ static void short_threads(void)
 	}
 }
 
+/* A thread that only frees. */
+static void *free_all(void *arg)
+{
+	for (int i = 0; i < count; i++)
+		free(slots[i]);
+	return arg;
+}
+
+static void consumer(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < count; i++)
+		slots[i] = malloc(70);
+	pthread_create(&t, NULL, free_all, NULL);
+	pthread_join(t, NULL);
+}
+
+/* A handler on a stack of its own, which is gone afterwards. */
+static void other_stack(void)
+{
+	const size_t bytes = 64 << 10;
+	stack_t old = {.ss_flags = SS_DISABLE};
+	struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	backtrace((void *[1]){NULL}, 1);
+	sigaction(SIGUSR1, &a, NULL);
+	for (int i = 0; i < count; i++) {
+		void *at =
+		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		stack_t own = {.ss_sp = at, .ss_size = bytes};
+
+		sigaltstack(&own, NULL);
+		raise(SIGUSR1);
+		sigaltstack(&old, NULL);
+		munmap(at, bytes);
+		recurse(i);
+	}
+}
+
 static volatile sig_atomic_t nr_signals;
 
 static void allocate_in_handler(int s)
@@ -408,13 +449,13 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } table[] = {
-    {"ones", ten_of_one}, {"growing", ten_growing},   {"freed", ten_freed},
-    {"tree", tree},       {"paths", paths},           {"deep", deep},
-    {"kinds", kinds},     {"forks", forks},           {"errno", keeps_errno},
-    {"execs", execs},     {"killed", killed},         {"raw", raw_end},
-    {"many", many},       {"threads", short_threads}, {"signals", signals},
-    {"load", load},       {"exhausted", exhausted},   {"shares", shares},
-    {"peak", peak},
+    {"ones", ten_of_one},   {"growing", ten_growing},   {"freed", ten_freed},
+    {"tree", tree},         {"paths", paths},           {"deep", deep},
+    {"kinds", kinds},       {"forks", forks},           {"errno", keeps_errno},
+    {"execs", execs},       {"killed", killed},         {"raw", raw_end},
+    {"many", many},         {"threads", short_threads}, {"signals", signals},
+    {"load", load},         {"exhausted", exhausted},   {"shares", shares},
+    {"consumer", consumer}, {"stacks", other_stack},    {"peak", peak},
 };
 
 int main(int argc, char **argv)

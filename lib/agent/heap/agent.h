@@ -32,7 +32,8 @@ struct agent_thread;
 struct agent_local {
 	int64_t left;        /* bytes until the next sample */
 	uint32_t generation; /* of the connection that the rest is of; 0: of none */
-	uint32_t is_busy;
+	uint16_t is_busy;
+	uint16_t is_ended; /* what it still allocates is not measured */
 	struct heap_thread *slot;
 	struct agent_thread *own;
 	uint64_t last; /* the address that the last allocation returned; 0: freed since */
@@ -89,7 +90,7 @@ static inline void agent_filter_remove(uint64_t address)
 
 static inline uint32_t agent_alive(void)
 {
-	return agent.alive ? *(volatile uint32_t *)agent.alive : 0;
+	return agent.alive ? __atomic_load_n(agent.alive, __ATOMIC_ACQUIRE) : 0;
 }
 
 /* Pages of our own; NULL: none. */

@@ -190,6 +190,7 @@ static void end_thread(void *arg)
 	if (t->generation && t->generation == agent_alive())
 		__atomic_store_n(&t->slot->is_owned, 0, __ATOMIC_RELEASE);
 	t->generation = 0;
+	t->is_ended = 1;
 	t->is_busy = 0;
 }
 
@@ -205,7 +206,7 @@ bool agent_attach(struct agent_local *t)
 {
 	bool is_whole;
 
-	if (!is_connected(t))
+	if (t->is_ended || !is_connected(t))
 		return false;
 	if (t->generation == agent_alive())
 		return true;

@@ -251,6 +251,8 @@ static struct agent_block take_block(const void *p)
 	struct agent_local *t = &agent_local;
 	struct agent_block block = {0};
 
+	if (!agent_alive()) /* a child by fork: it is the parent's */
+		return block;
 	if (t->is_busy) {
 		agent_count(&agent.shared->nested);
 		return block;
@@ -265,11 +267,17 @@ static struct agent_block take_block(const void *p)
 	return block;
 }
 
-static inline bool is_attached(const struct agent_local *t)
+/* Attaches the thread if it is not. */
+static void count_free(void)
 {
-	uint32_t alive = agent_alive();
+	struct agent_local *t = &agent_local;
 
-	return AGENT_LIKELY(t->generation == alive && alive);
+	if (t->is_busy)
+		return;
+	t->is_busy = 1;
+	if (agent_alive() && agent_attach(t))
+		t->slot->frees++;
+	t->is_busy = 0;
 }
 
 static void end_block(const void *p, struct agent_block block)
@@ -314,26 +322,35 @@ HOOK void *calloc(size_t nr, size_t bytes)
 	return p;
 }
 
+/* Of a block that may be tracked, or by a thread that is not attached: it may only free. */
 static AGENT_RARE void slow_freed(const void *p)
 {
 	struct agent_block block;
 	int error = errno;
 
+	count_free();
 	block = take_block(p);
 	if (block.stack)
 		end_block(p, block);
 	errno = error;
 }
 
+/* True if nothing is to be done but to count it. */
+static inline __attribute__((always_inline)) bool is_untracked(const struct agent_local *t,
+							       const void *p)
+{
+	return AGENT_LIKELY(t->generation == agent_alive()) &&
+	       (!t->generation || AGENT_LIKELY(!*agent_filter((uint64_t)p)));
+}
+
 static inline __attribute__((always_inline)) void freed(const void *p)
 {
 	struct agent_local *t = &agent_local;
 
-	if (!is_attached(t))
-		return;
-	t->slot->frees++;
-	if (AGENT_UNLIKELY(*agent_filter((uint64_t)p)))
+	if (!is_untracked(t, p))
 		slow_freed(p);
+	else if (t->generation)
+		t->slot->frees++;
 }
 
 void agent_freed(void *p)
@@ -359,11 +376,11 @@ static inline __attribute__((always_inline)) void *move(void *p, size_t bytes)
 
 	if (AGENT_UNLIKELY(is_boot(p)))
 		return boot_move(p, bytes);
-	if (p && is_attached(t) && AGENT_UNLIKELY(*agent_filter((uint64_t)p)))
+	if (p && AGENT_UNLIKELY(!is_untracked(t, p)))
 		block = take_block(p);
 	q = real.realloc(p, bytes);
-	if (p && (q || !bytes) && is_attached(t))
-		t->slot->frees++;
+	if (p && (q || !bytes))
+		count_free();
 	if (block.stack && !q && bytes)
 		keep_block(p, block);
 	else if (block.stack)

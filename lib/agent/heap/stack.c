@@ -20,8 +20,9 @@
 
 enum {
 	PAGE = 4096,
-	MAX_GAP = 8 << 20, /* of a frame, and between pages of a stack that are known */
-	WINDOW = 16 << 10, /* of which a hard row may need any word */
+	MAX_GAP = 8 << 20,  /* of a frame */
+	MAX_DROP = 1 << 20, /* of the stack pointer since the capture before */
+	WINDOW = 16 << 10,  /* of which a hard row may need any word */
 };
 
 /* A caller, and how it was left. */
@@ -115,17 +116,25 @@ static bool is_page(uint64_t address)
 		 }) == 14 /* EFAULT */);
 }
 
-/* Makes the known range contain the stack pointer. */
+/* Makes the known range contain the stack pointer, whose page is in use: readable. Between it and
+ * what was known before may be other memory, or none: of a signal's own stack, a coroutine's. */
 static void set_range(struct agent_thread *t, uint64_t sp)
 {
 	uint64_t page = sp & ~(uint64_t)(PAGE - 1);
 
-	if (sp >= t->lo && sp < t->hi)
+	if (AGENT_LIKELY(sp >= t->lo && sp < t->hi))
 		return;
-	if (sp < t->lo && t->lo - sp < MAX_GAP && t->hi)
-		t->lo = page;
-	else
-		t->lo = page, t->hi = page + PAGE; /* it is in use: readable */
+	if (sp < t->lo && t->lo - page <= MAX_DROP) {
+		uint64_t lo = t->lo;
+
+		while (lo > page && is_page(lo - PAGE))
+			lo -= PAGE;
+		t->lo = lo;
+		if (lo == page)
+			return;
+	}
+	t->lo = page;
+	t->hi = page + PAGE;
 }
 
 static bool widen(struct agent_thread *t, uint64_t end)
@@ -176,7 +185,11 @@ static enum step step_by_pointer(struct agent_thread *t, struct known *k, struct
 
 	if (!k->frame.fp) /* as the kernel starts a program */
 		return STEP_END;
-	return k->frame.fp < k->frame.sp ? STEP_CUT : step_by_row(t, k, row, out);
+	/* it may hold anything, also what looks like a place on a stack that is gone */
+	if (k->frame.fp < k->frame.sp || k->frame.fp - k->frame.sp > MAX_DROP ||
+	    !is_page(k->frame.fp) || !is_page(k->frame.fp + 8))
+		return STEP_CUT;
+	return step_by_row(t, k, row, out);
 }
 
 static enum step step_by_rules(struct agent_thread *t, struct known *k, struct agent_frame *out,
@@ -187,9 +200,14 @@ static enum step step_by_rules(struct agent_thread *t, struct known *k, struct a
 	k->ra_at = k->fp_at = 0;
 	(void)widen(t, k->frame.sp + WINDOW);
 	*out = k->frame;
-	if (agent_row_apply(out, is_exact, t->hi, &is_end))
-		return STEP_ON;
-	return is_end ? STEP_END : STEP_CUT;
+	if (!agent_row_apply(out, is_exact, t->hi, &is_end))
+		return is_end ? STEP_END : STEP_CUT;
+	if (*is_exact) { /* a signal's handler may have a stack of its own */
+		if (!is_page(out->sp))
+			return STEP_CUT;
+		set_range(t, out->sp);
+	}
+	return STEP_ON;
 }
 
 /* From k to its caller, in *out and *is_exact, which is k's before. */
