@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP = 25, NO_EVENT = -1 };
+enum { TOP = 25, NO_EVENT = -1, LINE_BYTES = 1024 };
 
 /* In the order of the columns. Rows are sorted by the first that the session has. */
 static const struct {
@@ -28,7 +28,7 @@ static const struct {
     {"allocated", "allocated"}, {"freed", "freed"}, {"temporary", "temporary"},
     {"overhead", "overhead"},
 };
-enum { NR_AMOUNTS = ARRAY_NR(amounts), ALLOCATED = 3 };
+enum { LIVE = 1, LEAKED, ALLOCATED, NR_AMOUNTS = ARRAY_NR(amounts) };
 
 struct line {
 	uint32_t column[REPORT_NR_COLUMNS], file; /* the key; without the event */
@@ -138,17 +138,20 @@ static struct interval error_of(const struct report_weight *w)
 	return (struct interval){1, part < 1 ? 1 - part : 0, 1 + part};
 }
 
-/* To people. */
+/* To people: not what a command leaks, if it is what is live at its end. */
 static bool is_shown(const struct heap *h, int amount)
 {
-	return h->event[amount] != NO_EVENT && all_of(h, amount)->samples;
+	if (h->event[amount] == NO_EVENT || !all_of(h, amount)->samples)
+		return false;
+	return amount != LEAKED || h->event[LIVE] == NO_EVENT ||
+	       all_of(h, LEAKED)->weight != all_of(h, LIVE)->weight;
 }
 
 static struct grid *make_grid(const struct heap *h)
 {
 	struct grid_column columns[2 + NR_AMOUNTS + REPORT_NR_COLUMNS] = {
 	    {"share", amounts[h->first].header, NULL, GRID_SHARE, GRID_ALL}};
-	size_t nr = 1;
+	size_t nr = 1, added;
 
 	for (int i = 0; i < NR_AMOUNTS; i++)
 		columns[nr++] =
@@ -161,8 +164,11 @@ static struct grid *make_grid(const struct heap *h)
 	columns[nr++] = (struct grid_column){
 	    "allocations", "calls", NULL, GRID_COUNT, is_exact(h) ? GRID_ALL : GRID_ONLY_MACHINES,
 	    .leaves = 1};
-	nr += reports_add_columns(h->columns, columns + nr);
-	return reports_grid(h->j, columns, nr);
+	added = reports_add_columns(h->columns, columns + nr);
+	for (size_t i = nr; i < nr + added; i++)
+		if (strcmp(columns[i].name, "object") == 0)
+			columns[i].leaves = 2;
+	return reports_grid(h->j, columns, nr + added);
 }
 
 static void put_line(const struct heap *h, const struct line *line, struct grid *g)
@@ -186,46 +192,66 @@ static void put_line(const struct heap *h, const struct line *line, struct grid 
 	reports_put_columns(h->j, h->columns, line->row, g);
 }
 
-static bool is_empty(const struct heap *h, const struct line *line)
+/* The largest share of the line in any of the events. */
+static double largest_share(const struct heap *h, const struct line *line)
 {
-	for (int i = 0; i < NR_AMOUNTS; i++)
-		if (h->event[i] != NO_EVENT && line->weight[i].weight)
-			return false;
-	return true;
+	double largest = 0;
+
+	for (int i = 0; i < NR_AMOUNTS; i++) {
+		const struct report_weight *w = &line->weight[i];
+		double share;
+
+		if (h->event[i] == NO_EVENT || !w->weight)
+			continue;
+		share = (double)w->weight / (double)all_of(h, i)->weight;
+		largest = share > largest ? share : largest;
+	}
+	return largest;
 }
 
-/* "peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" */
+static void add_amount(const struct heap *h, int amount, struct buf *line)
+{
+	const struct report_weight *all = all_of(h, amount);
+
+	buf_printf(line, "%s %s", amounts[amount].header, HUMAN((double)all->weight, "B"));
+	if (all->random)
+		buf_printf(line, " ± %s %%",
+			   DECIMAL(196 * sqrt(all->squares) / (double)all->weight, 1));
+	if (amount == ALLOCATED)
+		buf_printf(line, all->random ? " (%s samples)" : " in %s calls",
+			   COMMAS(all->samples));
+}
+
+/* "heap: peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" */
 static void put_heading(const struct heap *h)
 {
 	struct buf *b = &h->j->output->text;
-	const char *separator = "";
+	BUF_AUTO(line, LINE_BYTES);
+	bool is_first = true;
 
 	if (h->j->output->form != GRID_PEOPLE)
 		return;
-	buf_adds(b, job_is_tight(h->j) ? "heap: " : "\nheap: ");
+	buf_adds(&line, "heap: ");
 	for (int i = 0; i < NR_AMOUNTS; i++) {
-		const struct report_weight *all;
-
-		if (h->event[i] == NO_EVENT)
+		if (!is_shown(h, i))
 			continue;
-		all = all_of(h, i);
-		buf_printf(b, "%s%s %s", separator, amounts[i].header,
-			   HUMAN((double)all->weight, "B"));
-		if (all->random)
-			buf_printf(b, " ± %s %%",
-				   DECIMAL(196 * sqrt(all->squares) / (double)all->weight, 2));
-		if (i == ALLOCATED)
-			buf_printf(b, all->random ? " (%s samples)" : " in %s calls",
-				   COMMAS(all->samples));
-		separator = ", ";
+		buf_adds(&line, is_first ? "" : ", ");
+		add_amount(h, i, &line);
+		is_first = false;
 	}
+	if (!job_is_tight(h->j))
+		buf_addc(b, '\n');
+	if (h->j->output->width)
+		screen_wrap(b, line.data, line.len, h->j->output->width);
+	else
+		buf_adds(b, buf_str(&line));
 	buf_addc(b, '\n');
 }
 
 static int put_lines(struct heap *h, struct err *e)
 {
 	const uint64_t top = reports_top(h->j, TOP);
-	const double min = reports_min_share(h->j, 0);
+	const double min = reports_min_share(h->j, 1);
 	struct reports_rest rest = {.nr = 0};
 	struct grid *g = make_grid(h);
 	struct interval share;
@@ -233,10 +259,10 @@ static int put_lines(struct heap *h, struct err *e)
 
 	for (size_t i = 0; g && i < h->lines.nr; i++) {
 		const struct line *line = h->sorted[i];
-		bool is_small =
-		    reports_share_of(&line->weight[h->first], all_of(h, h->first)).share < min;
+		double largest = largest_share(h, line);
+		bool is_small = largest < min;
 
-		if (is_empty(h, line))
+		if (largest <= 0)
 			continue;
 		if (rank < top && !is_small)
 			put_line(h, line, g);
