@@ -80,13 +80,14 @@ static const struct {
 	enum report_column column;
 	bool may_be_unknown;                                        /* a CPU, pid, tid or thread */
 	const char *(*text)(struct place *p, enum report_column c); /* NULL: a number */
+	unsigned leaves;                                            /* beside a tid: see grid.h */
 } shown[] = {
     {REPORT_SESSION, false, session_path},
     {REPORT_ITERATION, false, NULL},
     {REPORT_CPU, true, NULL},
-    {REPORT_PID, true, NULL},
+    {REPORT_PID, true, NULL, 5},
     {REPORT_TID, true, NULL},
-    {REPORT_THREAD, true, NULL},
+    {REPORT_THREAD, true, NULL, 4},
     {REPORT_COMM, false, text_of},
     {REPORT_CMDLINE, false, cmdline_text},
     {REPORT_STATE, false, state_name},
@@ -107,13 +108,16 @@ static bool is_shown(unsigned columns, enum report_column c)
 
 size_t reports_add_columns(unsigned columns, struct grid_column *out)
 {
+	/* beside the thread's own number */
+	const bool has_tid = columns >> REPORT_TID & 1;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < NR_SHOWN; i++)
 		if (is_shown(columns, shown[i].column))
 			out[nr++] =
 			    (struct grid_column){.name = report_column_names[shown[i].column],
-						 .kind = shown[i].text ? GRID_TEXT : GRID_COUNT};
+						 .kind = shown[i].text ? GRID_TEXT : GRID_COUNT,
+						 .leaves = has_tid ? shown[i].leaves : 0};
 	return nr;
 }
 

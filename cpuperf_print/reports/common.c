@@ -98,7 +98,7 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 	const struct grid_options options = {
 	    .form = j->output->form,
 	    .width = j->selection->rows ? job_columns(j) : j->output->width,
-	    .fit = j->is_brief && j->selection->rows ? job_columns(j) : 0,
+	    .fit = j->is_brief && j->selection->rows ? job_columns(j) : j->output->width,
 	    .has_color = j->output->has_color,
 	    .is_markdown = j->output->format->is_markdown,
 	    .report = j->row->name,
@@ -136,6 +136,13 @@ static bool is_by_switches(const struct job *j)
 	return false;
 }
 
+/* Text from the byte start on. */
+static void wrap(struct job *j, size_t start)
+{
+	if (j->output->width)
+		screen_wrap_lines(&j->output->text, start, j->output->width);
+}
+
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
@@ -160,6 +167,7 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 		buf_printf(b, "; %s more are omitted", COMMAS(s->omitted.samples));
 	add_missing(j, stats, event, start, b);
 	buf_addc(b, '\n');
+	wrap(j, start);
 }
 
 static const char short_tasks[] = "Tasks that end before their first sample are missed: a higher "
@@ -176,6 +184,7 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	    {f->events.nr, "--event"}, {f->cpus.nr, "--cpu"}, {f->iterations.nr, "--iteration"}};
 	const char *separator = "; not counted: samples excluded by ";
 	struct buf *b = &j->output->text;
+	const size_t start = b->len;
 	uint64_t left = 0;
 
 	if (j->output->form != GRID_PEOPLE)
@@ -196,6 +205,7 @@ void reports_nothing(struct job *j, const struct report_stats *stats, const char
 	for (uint32_t i = 0; i < stats->nr_events; i++)
 		if (samples_miss_short_tasks(j, stats, i))
 			buf_printf(b, "%s\n", short_tasks);
+	wrap(j, start);
 }
 
 void reports_rest_add(struct reports_rest *r, const struct report_weight *w, bool is_beyond_top,

@@ -108,6 +108,10 @@ static void fit(struct summary *s, size_t start)
 
 	if ((!rows && !s->j->output->width) || buf_error(s->out) || start == s->out->len)
 		return;
+	if (!job_is_tight(s->j)) {
+		screen_wrap_lines(s->out, start, columns);
+		return;
+	}
 	buf_adds(&text, s->out->data + start);
 	buf_cut(s->out, start);
 	for (line = buf_str(&text); *line; line = next + 1) {
@@ -116,12 +120,8 @@ static void fit(struct summary *s, size_t start)
 		next = strchr(line, '\n');
 		if (!next)
 			next = line + strlen(line) - 1;
-		if (job_is_tight(s->j)) {
-			buf_add(s->out, line, (size_t)(next - line));
-			screen_shorten(s->out, at, columns);
-		} else {
-			screen_wrap(s->out, line, (size_t)(next - line), columns);
-		}
+		buf_add(s->out, line, (size_t)(next - line));
+		screen_shorten(s->out, at, columns);
 		buf_addc(s->out, '\n');
 	}
 }

@@ -23,6 +23,7 @@ enum {
 	MAX_NAME_BYTES = 128, /* of a field */
 	MAX_DEPTH = 40,
 	MIN_CUT_WIDTH = 16,
+	MIN_FIT_WIDTH = 8, /* where no more columns can leave */
 };
 
 struct grid {
@@ -407,14 +408,13 @@ static void show(struct grid *g, unsigned depth, const union value *v)
 		layout_look(&g->layout, LAYOUT_PLAIN);
 }
 
-/* The widest column of text, of several the last; NULL if none can be cut. */
-static struct layout_column *widest(struct layout *l)
+/* The widest column of text, of several the last; NULL if none is wider than the least. */
+static struct layout_column *widest(struct layout *l, unsigned least)
 {
 	struct layout_column *widest = NULL;
 
 	for (size_t i = 0; i < l->nr_columns; i++)
-		if (l->columns[i].is_cut && !l->columns[i].is_gone &&
-		    l->columns[i].width > MIN_CUT_WIDTH &&
+		if (l->columns[i].is_cut && !l->columns[i].is_gone && l->columns[i].width > least &&
 		    (!widest || l->columns[i].width >= widest->width))
 			widest = &l->columns[i];
 	return widest;
@@ -484,7 +484,9 @@ static void write_people(struct grid *g, struct buf *out)
 		sum += cut[at].is_gone ? 0 : (sum ? GAP : 0) + cut[at].width;
 		at++;
 	}
-	for (; g->options.width && sum > g->options.width && (c = widest(&l)); sum--)
+	for (; g->options.width && sum > g->options.width && (c = widest(&l, MIN_CUT_WIDTH)); sum--)
+		c->width--;
+	for (; g->options.fit && sum > g->options.fit && (c = widest(&l, MIN_FIT_WIDTH)); sum--)
 		c->width--;
 	layout_write(&l, 1, l.nr_columns, out);
 }
@@ -631,10 +633,22 @@ void grid_unknown(struct grid *g)
 
 void grid_line(struct grid *g, const char *text)
 {
+	BUF_AUTO(clean, GRID_MAX_BYTES);
+	BUF_AUTO(lines, GRID_MAX_BYTES);
+	const char *line, *next;
+
 	end_row(g);
 	if (g->options.form != GRID_PEOPLE)
 		return;
-	add_clean(&g->layout.text, text);
+	add_clean(&clean, text);
+	screen_wrap(&lines, buf_str(&clean), clean.len,
+		    g->options.width ? g->options.width : UINT_MAX);
+	g->error = g->error ?: buf_error(&clean) ?: buf_error(&lines);
+	for (line = buf_str(&lines); (next = strchr(line, '\n')); line = next + 1) {
+		buf_add(&g->layout.text, line, (size_t)(next - line));
+		layout_line(&g->layout);
+	}
+	buf_adds(&g->layout.text, line);
 	layout_line(&g->layout);
 }
 

@@ -98,7 +98,8 @@ void grid_flag(struct grid *g, bool is_set);
 void grid_none(struct grid *g);
 void grid_na(struct grid *g);
 void grid_unknown(struct grid *g);
-/* Text only: a line of its own between rows, of any width. */
+/* Text only: a line of its own between rows, broken between words where it is wider than the
+ * terminal. */
 void grid_line(struct grid *g, const char *text);
 
 /* 0, -ENOMEM, -EFBIG, or -EINVAL (a cell that does not fit its column). */
@@ -108,7 +109,8 @@ int grid_error(const struct grid *g);
  * Moves all rows to *out; text and CSV the first time with the header, even without rows. In text,
  * columns are as wide as their widest cell; if the table is written in pieces, they only grow. If a
  * line is wider than the terminal, the widest columns of text are cut with "…", but not below 16
- * columns. Lines do not end in blanks. Returns grid_error.
+ * columns; below 16, but not below 8, if columns may leave and that is not enough. Lines do not end
+ * in blanks. Returns grid_error.
  */
 int grid_write(struct grid *g, struct buf *out);
 

@@ -403,6 +403,25 @@ void screen_wrap(struct buf *b, const char *line, size_t len, unsigned columns)
 	}
 }
 
+void screen_wrap_lines(struct buf *b, size_t start, unsigned columns)
+{
+	BUF_AUTO(text, b->max_bytes);
+	const char *line, *next;
+
+	if (buf_error(b) || start == b->len)
+		return;
+	buf_adds(&text, b->data + start);
+	if (buf_error(&text))
+		return;
+	buf_cut(b, start);
+	for (line = buf_str(&text); *line; line = *next ? next + 1 : next) {
+		next = line + strcspn(line, "\n");
+		screen_wrap(b, line, (size_t)(next - line), columns);
+		if (*next)
+			buf_addc(b, '\n');
+	}
+}
+
 void screen_signed(struct buf *out, int64_t v, bool for_people)
 {
 	if (v < 0 || (v && for_people))

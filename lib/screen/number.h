@@ -64,5 +64,8 @@ void screen_shorten(struct buf *b, size_t start, unsigned columns);
 /* Appends a line without its newline, broken between words where it is wider than that; what
  * follows is indented by two more than the line. */
 void screen_wrap(struct buf *b, const char *line, size_t len, unsigned columns);
+/* Likewise each line of the text from the byte start on. Without memory the text is as it was, or
+ * *b has the error. */
+void screen_wrap_lines(struct buf *b, size_t start, unsigned columns);
 
 #endif

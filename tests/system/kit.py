@@ -4,12 +4,17 @@ A test is tests/system/test_NAME.py; ctest calls it system_NAME. Its checks are 
 each called with a folder of its own. CONTRIBUTING.md shows a whole test.
 """
 import contextlib
+import fcntl
 import glob
 import os
+import pty
+import select
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 import sampled
@@ -158,6 +163,31 @@ def ordinary_user(folder, *programs):
     base = os.path.dirname(folder)
     copies = [sampled.for_everybody(path, base) for path in (CPUPERF, PRINT, *programs)]
     return [copies[0], *copies[2:]], {"cwd": folder, "user": own_uid(), "group": own_uid(), "extra_groups": []}
+
+
+def on_terminal(columns, *command, **env):
+    """All that appears on a terminal of so many columns, and the exit status."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    mode = termios.tcgetattr(theirs)
+    mode[1] &= ~termios.OPOST
+    termios.tcsetattr(theirs, termios.TCSANOW, mode)
+    whole = {k: v for k, v in os.environ.items() if k not in ("PAGER", "NO_COLOR", "LESS")}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs,
+                          env={**whole, "TERM": "xterm", **env}) as p:
+        os.close(theirs)
+        text = b""
+        try:
+            while select.select([ours], [], [], 30)[0]:
+                piece = os.read(ours, 65536)
+                if not piece:
+                    break
+                text += piece
+        except OSError:  # the last of them has closed it
+            pass
+        p.wait(timeout=600)
+    os.close(ours)
+    return text.decode(), p.returncode
 
 
 def run_checks(names, everybody=False):

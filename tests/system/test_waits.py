@@ -17,7 +17,7 @@ import signal
 import subprocess
 import time
 
-from kit import CPUPERF, need_programs, output, PRINT, run, run_checks
+from kit import CPUPERF, need_programs, on_terminal, output, PRINT, run, run_checks
 import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -199,6 +199,22 @@ def check_one_tree(folder):
     some = rows(folder, "--report=waits", "--event=sched:*")
     assert {r["state"] for r in some} <= set(STATES[1:]), some
     assert sum(int(r["self_count"]) for r in some) == apart[events[1]] + apart[events[2]], some
+
+
+def check_on_terminals(folder):
+    """No line is wider than the terminal: columns that others say, too, are left out, and text is cut. Elsewhere, and
+    where there is room, all are there."""
+    run(CPUPERF, "--spec-file=wall", "--", build(folder), cwd=folder)
+    session, quiet = f"{folder}/cpuperf.session", (PRINT, "--quiet", "--no-pager")
+    for report in ([f"--report={r}"] for r in ("waits", "flat", "threads", "tree", "stacks")):
+        whole = output(PRINT, "--quiet", *report, session)
+        for columns in 80, 200:
+            text, code = on_terminal(columns, *quiet, *report, session, NO_COLOR="1")
+            assert code == 0 and max(map(len, text.splitlines())) <= columns, (columns, report, text)
+            if report == ["--report=waits"]:
+                headers = [re.search(r"^ +self .*$", t, re.M)[0].split() for t in (text, whole)]
+                assert (headers[0] == headers[1]) == (columns == 200), headers
+                assert {"self", "tid", "comm", "state", "reason"} <= set(headers[0]), headers
 
 
 REASONS = """

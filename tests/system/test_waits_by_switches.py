@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, ordinary_user, output, PRINT, programs_missing, run, run_checks, skip
+from kit import CPUPERF, on_terminal, ordinary_user, output, PRINT, programs_missing, run, run_checks, skip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WALL = ("software:cpu_clock@1000000", "sched:run_queue_time@1000000", "sched:off_cpu_time@1000000",
@@ -59,6 +59,22 @@ class User:
         text = output(PRINT, "--quiet", "--output-format=ndjson", "--report=summary", f"{self.folder}/cpuperf.session")
         first = json.loads(text.splitlines()[0])
         return int(first["end_ns"]) - int(first["start_ns"])
+
+
+def check_on_terminals(folder):
+    """Notes and headings are broken between words."""
+    user = User(folder)
+    user.measure()
+    session = f"{folder}/cpuperf.session"
+    for report in ([], ["--report=waits"], ["--report=flat"]):
+        whole = output(PRINT, "--quiet", *report, session)
+        notes = [line.split() for line in whole.splitlines() if re.match(r"Waits are exact|The kernel's|How much", line)]
+        assert len(notes) == 3, whole
+        for columns in 80, 200:
+            text, code = on_terminal(columns, PRINT, "--quiet", "--no-pager", *report, session, NO_COLOR="1")
+            lines = [line for line in text.splitlines() if "warning: belongs to another user" not in line]
+            assert code == 0 and max(map(len, lines)) <= columns, (columns, text)
+            assert all(" ".join(n) in " ".join(text.split()) for n in notes), text
 
 
 def check_adds_up(folder):

@@ -209,7 +209,9 @@ TEST(leaves)
 	    {33, "a  second  name\n1       2  a_long_name_of_all\n"},
 	    {27, "a  second  name\n1       2  a_long_name_of_…\n"},
 	    {26, "a  name\n1  a_long_name_of_all\n"},
-	    {5, "a  name\n1  a_long_name_of_…\n"},
+	    {19, "a  name\n1  a_long_name_of_…\n"},
+	    {12, "a  name\n1  a_long_n…\n"},
+	    {5, "a  name\n1  a_long_…\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -224,6 +226,21 @@ TEST(leaves)
 		grid_free(g);
 		buf_fini(&out);
 	}
+}
+
+TEST(lines_wrap)
+{
+	struct grid *g = grid_new(texts, 3, &(struct grid_options){.width = 20});
+
+	buf_init(&out, 1 << 20);
+	grid_row(g), grid_text(g, "a"), grid_count(g, 1), grid_text(g, "y");
+	grid_line(g, "a line that is wider\nthan the terminal");
+	grid_line(g, "");
+	assert_int_equal(grid_write(g, &out), 0);
+	assert_string_equal(buf_str(&out), "object  nr  name\na        1  y\na line that is\n"
+					   "  wider?than the\n  terminal\n\n");
+	grid_free(g);
+	buf_fini(&out);
 }
 
 TEST(hostile)

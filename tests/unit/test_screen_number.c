@@ -298,6 +298,18 @@ TEST(wraps)
 	check_wrapped("a b ", 9, "a b ");
 }
 
+TEST(wraps_lines)
+{
+	BUF_AUTO(b, 256);
+
+	buf_adds(&b, "a b c\nx y z\n\n  u v w\nlast one");
+	screen_wrap_lines(&b, 6, 4);
+	assert_string_equal(buf_str(&b), "a b c\nx y\n  z\n\n  u\n    v\n    w\nlast\n  one");
+	screen_wrap_lines(&b, b.len, 1);
+	screen_wrap_lines(&b, 0, 80);
+	assert_string_equal(buf_str(&b), "a b c\nx y\n  z\n\n  u\n    v\n    w\nlast\n  one");
+}
+
 TEST(rows)
 {
 	assert_int_equal(screen_rows("", 5), 0);
