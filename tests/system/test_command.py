@@ -542,6 +542,20 @@ def check_no_children(folder):
     assert "(--no-children)" not in measure(folder, "sh", "-c", script).stderr
 
 
+def check_short_runs(folder):
+    """CPU time of a thread includes the kernel's work at a switch, counts do not."""
+    script = "import time\nfor _ in range(5000): time.sleep(0.00002)"
+    text = measure(folder, sys.executable, "-c", script).stderr
+    share = re.search(r"  counted for ([\d.]+) % of the CPU time\n  excluded: (.*)\n", text)
+    if not share:
+        print("skip: the kernel's work at switches: it is little here", flush=True)
+        return
+    told = re.fullmatch(r"the kernel's work at context switches, ([\d.]+) us at each of ([\d,]+) if nothing else is", share[2])
+    assert told and 0 < float(told[1]) < 20 and int(told[2].replace(",", "")) >= 5000, text
+    text = measure(folder, sys.executable, "-c", script, options=["--no-children"], code=None).stderr
+    assert "at context switches" not in text, text
+
+
 def check_wait_children(folder):
     """--wait-children: the end is that of the last process, also of one that left for another
     session; its time is in the sums. Children that cpuperf had before are not waited for, and a
