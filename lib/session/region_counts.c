@@ -55,6 +55,16 @@ static void leave_out(struct region_counts *c, const struct plan_event *p,
 		 reading_state_name(why->state), why->reason[0] ? ": " : "", why->reason);
 }
 
+/* Opened in user mode alone, it would count too little or nothing, and that would look exact. */
+static void leave_out_refused(struct region_counts *c, const struct plan_event *p)
+{
+	static const struct event_support why = {
+	    .state = READING_NO_PERMISSION,
+	    .reason = "it happens in the kernel, which this user may not measure"};
+
+	leave_out(c, p, &why);
+}
+
 /* Tries the event in the calling thread, in a group with those before: one that cannot be opened
  * would leave the others uncounted, too. */
 static void add_event(struct region_counts *c, const struct plan_event *p, struct group *trial)
@@ -90,7 +100,10 @@ static int find_event(struct region_counts *c, const char *name, struct group *t
 		if (p->set == PLAN_NO_SET || p->set == PLAN_ALONE)
 			return err_set_at(e, -EINVAL, source, pos->line, pos->column,
 					  "regions.counts: \"%s\" does not count a thread", name);
-		add_event(c, p, trial);
+		if (plan_is_refused(c->plan, p))
+			leave_out_refused(c, p);
+		else
+			add_event(c, p, trial);
 		return 0;
 	}
 	err_set_at(e, -EINVAL, source, pos->line, pos->column,

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 
-from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
+from kit import CPUPERF, need_sampling, ordinary_user, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGES = "in_regions_page_faults"
@@ -195,6 +195,27 @@ def check_events_that_are_not_supported(folder):
             assert said in done.stderr and said in text, (done.stderr, text)
 
 
+def check_an_ordinary_user_has_no_counts_of_the_kernel(folder):
+    """Opened in user mode alone they would be 0 or too few, and look exact."""
+    user = ordinary_user(folder)
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        if not user or int(f.read()) != 2:
+            return # below 2 he may measure the kernel
+    (cpuperf,), who = user
+    program = f"{folder}/program"
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, f"{HERE}/regions_counts.c")
+    for counts in ("page_faults,context_switches", "task_clock,page_faults"):
+        done = run(cpuperf, "--regions", f"--region-counts={counts}", f"--event={counts}", "-o", f"{folder}/s", "--",
+                   program, "10", **who)
+        text = output(PRINT, f"{folder}/s", "--report=regions")
+        said = ("regions have no counts of page_faults: no permission: it happens in the kernel, which this user may "
+                "not measure")
+        assert said in done.stderr and said in text, (done.stderr, text)
+        inner = rows(folder)["outer > inner"]
+        assert inner["calls"] == "20" and not inner.get(PAGES) and not inner.get("in_regions_context_switches"), inner
+        assert ("in_regions_task_clock" in inner) == ("task_clock" in counts), inner
+
+
 NAMED = """
 #include <cpuperf/mark.h>
 #include <pthread.h>
@@ -237,4 +258,4 @@ def check_names(folder):
 
 
 need_sampling()
-run_checks(globals())
+run_checks(globals(), everybody=True)
