@@ -129,6 +129,8 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 	const struct report_event_stats *s = &stats->event[event];
 	double coverage = sampled_coverage(&s->sampled);
 	const char *separator = before, *mode;
+	const double lasting = lasting_ns(j, stats, event),
+		     excluded = excluded_ns(j, stats, event, &mode);
 	size_t start = b->len, first = start;
 	const struct {
 		uint64_t nr;
@@ -161,14 +163,14 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 			   lost[i].nr == 1 ? " was" : "s were");
 		separator = ", ";
 	}
-	if (lasting_ns(j, stats, event) > 0) {
+	if (lasting > 0) {
 		buf_printf(b, "%s%s of waits that had not ended have no sample", separator,
-			   HUMAN(lasting_ns(j, stats, event), "ns"));
+			   HUMAN(lasting, "ns"));
 		separator = ", ";
 	}
-	if (excluded_ns(j, stats, event, &mode) > 0) {
+	if (excluded > 0) {
 		buf_printf(b, "%s%s on CPU in %s were not sampled", separator,
-			   HUMAN(excluded_ns(j, stats, event, &mode), "ns"), mode);
+			   HUMAN(excluded, "ns"), mode);
 		separator = ", ";
 	}
 	if (s->sampled.n.throttled) {
