@@ -163,6 +163,8 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 	buf_adds(b, HUMAN((double)s->counted.weight * scale_of(ev), ev->unit));
 	if (!has_samples)
 		buf_adds(b, " by records of switches");
+	if (s->is_of_last)
+		buf_adds(b, " in the last iteration");
 	if (s->omitted.samples)
 		buf_printf(b, "; %s more are omitted", COMMAS(s->omitted.samples));
 	add_missing(j, stats, event, start, b);

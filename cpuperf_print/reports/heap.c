@@ -217,6 +217,8 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 	if (all->random)
 		buf_printf(line, " ± %s %%",
 			   DECIMAL(196 * sqrt(all->squares) / (double)all->weight, 1));
+	if (h->stats.event[h->event[amount]].is_of_last)
+		buf_adds(line, " in the last iteration");
 	if (amount == ALLOCATED)
 		buf_printf(line, all->random ? " (%s samples)" : " in %s calls",
 			   COMMAS(all->samples));

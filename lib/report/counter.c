@@ -581,6 +581,10 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 
 	if (!counted->is_wanted)
 		return 0;
+	if (counted->is_of_last && head->iteration != c->all->last_iteration) {
+		c->stats.event[counted->event].is_of_last = true;
+		return 0;
+	}
 	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	if (!make_key(c, head, s, &task)) {
 		report_weight_count(&c->stats.event[counted->event].omitted,
@@ -745,6 +749,7 @@ int report_counter_stats(const struct report_counter *c, struct report_stats *to
 	for (size_t i = 0; i < to->nr_events; i++) {
 		report_weight_add(&to->event[i].counted, &c->stats.event[i].counted);
 		report_weight_add(&to->event[i].omitted, &c->stats.event[i].omitted);
+		to->event[i].is_of_last |= c->stats.event[i].is_of_last;
 	}
 	to->nr_user += c->stats.nr_user;
 	to->nr_unmapped += c->stats.nr_unmapped;
@@ -783,12 +788,34 @@ static int read_kernel_changes(struct report_counters *all)
 	return 0;
 }
 
+/* Values of several iterations do not add up, unless each is shown. */
+static bool is_of_last(const struct report_run *run, const struct trace_event *e)
+{
+	const unsigned divides = REPORT_BY_ITERATION | REPORT_BY_SLICE;
+
+	return e->kind == EVENT_VALUE && !(run->sink->parts & divides) && !run->sink->samples;
+}
+
+static uint32_t find_last(const struct report_run *run, struct profile_session *session)
+{
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < profile_session_nr_files(session); i++) {
+		uint32_t iteration = profile_session_file(session, i).iteration;
+
+		if (iteration > last && profile_ranges_has(&run->filter->iterations, iteration))
+			last = iteration;
+	}
+	return last;
+}
+
 int report_counters_init(struct report_counters *all, const struct report_run *run,
 			 const struct report_input *input)
 {
 	const struct profile_facts *f = profile_session_facts(input->session);
 
-	*all = (struct report_counters){.run = run, .input = input};
+	*all = (struct report_counters){
+	    .run = run, .input = input, .last_iteration = find_last(run, input->session)};
 	pthread_mutex_init(&all->lock, NULL);
 	all->of_event = mem_calloc(f->nr_events + 1, sizeof(*all->of_event));
 	if (!all->of_event)
@@ -797,7 +824,7 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 		struct report_counted *to = &all->of_event[i];
 
 		*to = (struct report_counted){profile_filter_has_event(run->filter, &f->events[i]),
-					      i, REPORT_NO_STATE};
+					      i, REPORT_NO_STATE, is_of_last(run, &f->events[i])};
 		if (!run->adds_states)
 			continue;
 		to->event = report_states_event(f, run->filter, i);

@@ -21,6 +21,7 @@ struct report_counted {
 	bool is_wanted;
 	uint32_t event;          /* under which number */
 	enum report_state state; /* REPORT_NO_STATE unless the run adds up states */
+	bool is_of_last;         /* a value, as of memory: only that of the last iteration counts */
 };
 
 /* What the counters of a session share. */
@@ -28,6 +29,7 @@ struct report_counters {
 	const struct report_run *run;
 	const struct report_input *input;
 	struct report_counted *of_event; /* owned; by event */
+	uint32_t last_iteration;         /* of those that are selected */
 	struct profile_choice choice;    /* of processes */
 	bool *within_region;             /* owned; by region; NULL: all are selected */
 	uint64_t *kernel_changes; /* owned; times at which the kernel's code changed, in order */

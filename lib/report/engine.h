@@ -41,6 +41,7 @@ struct report_event_stats {
 	struct report_weight omitted; /* filtered, or the stack is not selected */
 	/* Received and expected samples of the files read. */
 	struct sampled sampled;
+	bool is_of_last;             /* those of earlier iterations are not reported */
 	bool is_short;               /* sampled_is_short for some CPU and iteration */
 	struct report_rest lasting;  /* of waits: they are counted before they are sampled */
 	struct report_rest excluded; /* of clocks whose samples exclude a mode, which they count */

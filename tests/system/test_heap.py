@@ -89,6 +89,18 @@ def check_iterations(folder):
     assert live[0] > 1 << 24 > live[1] > 0, text
 
 
+def check_values_of_iterations(folder):
+    """What is live does not add up over iterations: the last one counts, unless each is shown or chosen."""
+    measure(folder, "sh", "-c", f"{HEAP} ones; sleep 1; {HEAP} growing; sleep 0.2", options=["--duration=0.7", "-n", "0"],
+            events="heap:live@1,heap:allocated@1")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--sort=iteration", "--event=live")
+    each = dict(reversed(row) for row in re.findall(r" (\d+) B +(\d+)$", text.replace(",", ""), re.M))
+    nr = int(max(each, key=int))
+    assert nr > 0 and f"{int(each[str(nr)]):,} B in the last iteration" in heading(folder, "live"), (each, heading(folder, "live"))
+    assert "last" not in heading(folder, "allocated"), heading(folder, "allocated")
+    assert f" {int(each['0']):,} B" in output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--iteration=0", "--event=live")
+
+
 def check_ends(folder):
     """However the program ends, nothing is lost."""
     for what, code in (("killed", -9), ("raw", 0)):
