@@ -26,6 +26,7 @@ struct session_heap_process {
 	struct wire_heap *memory; /* owned */
 	bool is_replaced;         /* by exec: a later process has its number */
 	bool has_ended;           /* at the last reading */
+	bool is_unread;           /* then, for want of memory */
 	struct wire_heap_sums sums;
 	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
 	size_t nr_now, nr_before, now_room, before_room;
@@ -123,6 +124,8 @@ int session_heap_open(struct session_heap *h, const struct plan *plan)
 	if (!plan->target.is_command)
 		return refuse(h,
 			      "the heap is measured by an agent in a command that cpuperf starts");
+	if (plan->has_control)
+		return refuse(h, "--control cannot disable the agent: use --windows or --delay");
 	if (plan->heap_refused)
 		return refuse(h, plan->heap_refused);
 	pthread_mutex_init(&h->lock, NULL);
@@ -321,27 +324,47 @@ static void read_sums(struct session_heap_process *p)
 	p->sums = not_less(&now, &p->sums);
 }
 
-/* Without memory the later stacks are missing until the next reading. */
-static void read_process(struct session_heap_process *p)
+/* Room for the stacks in the older of both readings, which is replaced. */
+static bool make_room(struct session_heap_process *p, size_t nr)
+{
+	struct wire_heap_stack *grown = p->before;
+
+	if (nr > p->before_room)
+		grown = mem_resize(p->before, (nr + nr / 2) * sizeof(*grown));
+	if (!grown && nr)
+		return false;
+	p->before_room = nr > p->before_room ? nr + nr / 2 : p->before_room;
+	p->before = grown;
+	return true;
+}
+
+static void swap_readings(struct session_heap_process *p)
 {
 	struct wire_heap_stack *old = p->before;
 	size_t old_room = p->before_room;
-	uint32_t nr = wire_heap_nr_stacks(p->memory);
 
 	p->before = p->now;
 	p->nr_before = p->nr_now;
 	p->before_room = p->now_room;
 	p->now = old;
 	p->now_room = old_room;
-	p->nr_now = 0;
-	for (uint32_t i = 0; i < nr || i < p->nr_before; i++) {
-		struct wire_heap_stack *s = MEM_ADD(p->now, p->nr_now, p->now_room);
+}
 
-		if (!s)
-			break;
-		wire_heap_stack(p->memory, i, s);
+/* Without memory all stays as it was, and is read later. */
+static void read_process(struct session_heap_process *p)
+{
+	uint32_t nr = wire_heap_nr_stacks(p->memory);
+
+	nr = nr > p->nr_now ? nr : (uint32_t)p->nr_now;
+	p->is_unread = !make_room(p, nr);
+	if (p->is_unread)
+		return;
+	swap_readings(p);
+	p->nr_now = nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		wire_heap_stack(p->memory, i, &p->now[i]);
 		if (i < p->nr_before)
-			keep_growing(s, &p->before[i]);
+			keep_growing(&p->now[i], &p->before[i]);
 	}
 	read_sums(p);
 }
@@ -352,8 +375,10 @@ static void read_all(struct session_heap *h)
 	for (size_t i = 0; i < h->nr; i++) {
 		struct session_heap_process *p = h->processes[i];
 
-		p->has_ended = p->is_replaced || is_gone(p);
+		bool is_over = p->is_replaced || is_gone(p);
+
 		read_process(p);
+		p->has_ended = is_over && !p->is_unread;
 		if (p->has_ended)
 			wire_heap_end(p->memory);
 	}
@@ -415,7 +440,9 @@ void session_heap_look(struct session_heap *h)
 
 uint64_t session_heap_count(const struct session_heap *h, size_t event)
 {
-	return h->counts[kind_of(h, event)];
+	int kind = kind_of(h, event);
+
+	return kind < 0 ? 0 : h->counts[kind];
 }
 
 bool session_heap_is_silent(const struct session_heap *h)
@@ -464,10 +491,10 @@ bool session_heap_next(struct session_heap *h, size_t event, struct session_heap
 {
 	int kind = kind_of(h, event);
 
-	for (; at->process < h->nr; at->process++, at->stack = 0) {
+	for (; kind >= 0 && at->process < h->nr; at->process++, at->stack = 0) {
 		const struct session_heap_process *p = h->processes[at->process];
 
-		while (at->stack < p->nr_now) {
+		while (at->stack < p->nr_now && !p->is_unread) {
 			uint32_t stack = at->stack++;
 			struct wire_heap_amount a = sample_of(p, kind, stack);
 

@@ -116,6 +116,13 @@ TEST(without_a_command_the_reason_is_said)
 	session_heap_fini(&heap);
 
 	rig.plan.target.is_command = true;
+	rig.plan.has_control = true;
+	heap.support.state = 0;
+	assert_int_equal(session_heap_open(&heap, &rig.plan), 0);
+	assert_non_null(strstr(heap.support.reason, "--control cannot disable"));
+	session_heap_fini(&heap);
+
+	rig.plan.has_control = false;
 	rig.plan.heap_refused = "ls is linked statically";
 	assert_int_equal(session_heap_open(&heap, &rig.plan), 0);
 	assert_string_equal(heap.support.reason, "ls is linked statically");
