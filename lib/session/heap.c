@@ -48,115 +48,6 @@ static int kind_of(const struct session_heap *h, size_t event)
 	return p->set == PLAN_NO_SET ? -1 : event_heap(&p->event);
 }
 
-/* Called by the wire's thread. */
-static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory)
-{
-	struct session_heap *h = arg;
-	struct session_heap_process *p = mem_zalloc(sizeof(*p)), **place = NULL;
-
-	pthread_mutex_lock(&h->lock);
-	if (p && h->nr_all < SESSION_HEAP_MAX_PROCESSES)
-		place = MEM_ADD(h->added, h->nr_added, h->added_room);
-	h->nr_all += place != NULL;
-	h->nr_refused += place == NULL;
-	if (place) {
-		*p = (struct session_heap_process){.pid = pid, .pidfd = pidfd, .memory = memory};
-		*place = p;
-	}
-	pthread_mutex_unlock(&h->lock);
-	if (!place)
-		mem_free(p);
-	return place;
-}
-
-/* What the agent has to do for each kind. */
-static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
-    [EVENT_HEAP_FREED] = HEAP_WANTS_BLOCKS,
-    [EVENT_HEAP_LIVE] = HEAP_WANTS_BLOCKS,
-    [EVENT_HEAP_PEAK] = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK,
-    [EVENT_HEAP_TEMPORARY] = HEAP_WANTS_BLOCKS,
-    [EVENT_HEAP_LEAKED] = HEAP_WANTS_BLOCKS,
-    [EVENT_HEAP_OVERHEAD] = HEAP_WANTS_OVERHEAD,
-};
-
-/* False: there are no such events. Without a rate, each allocation is tracked for what threads do
- * not add up. */
-static bool configure(const struct session_heap *h, struct wire_heap_config *out)
-{
-	bool has_events = false;
-
-	*out = (struct wire_heap_config){.rate = 0};
-	for (size_t i = 0; i < h->plan->nr_events; i++) {
-		const struct spec_event *asked = h->plan->events[i].asked;
-		int kind = kind_of(h, i);
-
-		if (kind < 0)
-			continue;
-		has_events = true;
-		out->wants |= wants[kind];
-		out->rate = asked->rate ? asked->rate : out->rate;
-		if (asked->rate && asked->flags & (SPEC_CALLCHAIN | SPEC_PC))
-			out->wants |= HEAP_WANTS_STACKS;
-	}
-	if (out->wants && !out->rate)
-		out->rate = 1;
-	return has_events;
-}
-
-static int refuse(struct session_heap *h, const char *reason)
-{
-	h->support = (struct event_support){.state = READING_NOT_SUPPORTED};
-	snprintf(h->support.reason, sizeof(h->support.reason), "%s", reason);
-	return 0;
-}
-
-int session_heap_open(struct session_heap *h, const struct plan *plan)
-{
-	struct wire_config config = {.arg = h, .heap = &h->config, .heap_added = on_heap};
-	struct err e = {0};
-	int rc;
-
-	if (h->wire || h->support.state)
-		return 0;
-	h->plan = plan;
-	if (!configure(h, &h->config))
-		return 0;
-	if (!plan->target.is_command)
-		return refuse(h,
-			      "the heap is measured by an agent in a command that cpuperf starts");
-	if (plan->has_control)
-		return refuse(h, "--control cannot disable the agent: use --windows or --delay");
-	if (plan->heap_refused)
-		return refuse(h, plan->heap_refused);
-	pthread_mutex_init(&h->lock, NULL);
-	rc = wire_open(&config, &h->wire, &e);
-	if (rc == 0 && wire_start(h->wire)) {
-		wire_free(h->wire);
-		h->wire = NULL;
-		rc = err_set(&e, -EAGAIN, "no thread can receive what programs allocate");
-	}
-	if (rc == -ENOMEM)
-		return rc;
-	return rc ? refuse(h, e.msg) : 0;
-}
-
-const char *session_heap_name(const struct session_heap *h)
-{
-	return h->wire ? wire_name(h->wire) : NULL;
-}
-
-void session_heap_fini(struct session_heap *h)
-{
-	wire_free(h->wire); /* its thread has ended */
-	for (size_t i = 0; i < h->nr_added; i++)
-		free_process(h->added[i]);
-	for (size_t i = 0; i < h->nr; i++)
-		free_process(h->processes[i]);
-	mem_free(h->added);
-	mem_free(h->processes);
-	*h = (struct session_heap){0};
-}
-
 static bool is_gone(const struct session_heap_process *p)
 {
 	struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
@@ -217,12 +108,6 @@ static void add_process_counts(uint64_t counts[EVENT_HEAP_NR_KINDS],
 		add_stack(counts, p, &p->now[i]);
 }
 
-/* Of what was live then, nothing is any more. */
-static bool stays(int kind)
-{
-	return kind != EVENT_HEAP_LIVE && kind != EVENT_HEAP_PEAK;
-}
-
 static void add_lost(struct wire_heap_sums *to, const struct wire_heap_sums *n)
 {
 	sum_add(&to->no_node, n->no_node);
@@ -230,62 +115,6 @@ static void add_lost(struct wire_heap_sums *to, const struct wire_heap_sums *n)
 	sum_add(&to->nested, n->nested);
 	sum_add(&to->invalid, n->invalid);
 	sum_add(&to->deep, n->deep);
-}
-
-static void add_ended(struct session_heap *h, const struct session_heap_process *p)
-{
-	uint64_t counts[EVENT_HEAP_NR_KINDS] = {0};
-
-	add_process_counts(counts, p);
-	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
-		if (stays(kind))
-			add_count(&h->ended[kind], kind, counts[kind]);
-	add_lost(&h->lost_ended, &p->sums);
-}
-
-static void forget_ended(struct session_heap *h)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < h->nr; i++) {
-		struct session_heap_process *p = h->processes[i];
-
-		if (!p->has_ended) {
-			h->processes[nr++] = p;
-			continue;
-		}
-		add_ended(h, p);
-		free_process(p);
-	}
-	pthread_mutex_lock(&h->lock);
-	h->nr_all -= h->nr - nr;
-	pthread_mutex_unlock(&h->lock);
-	h->nr = nr;
-}
-
-/* A process that calls exec connects again, with a memory for its new program. */
-static void add_process(struct session_heap *h, struct session_heap_process *added)
-{
-	struct session_heap_process **place = MEM_ADD(h->processes, h->nr, h->room);
-
-	if (!place) {
-		free_process(added);
-		h->nr_refused++;
-		return;
-	}
-	*place = added;
-	for (size_t i = 0; i + 1 < h->nr; i++)
-		h->processes[i]->is_replaced |= h->processes[i]->pid == added->pid;
-}
-
-static void take_added(struct session_heap *h)
-{
-	pthread_mutex_lock(&h->lock);
-	for (size_t i = 0; i < h->nr_added; i++)
-		add_process(h, h->added[i]);
-	h->had_process |= h->nr_added != 0;
-	h->nr_added = 0;
-	pthread_mutex_unlock(&h->lock);
 }
 
 /* A program's sums never become less; one that makes them do so gains nothing. */
@@ -370,39 +199,163 @@ static void read_process(struct session_heap_process *p)
 }
 
 /* The end is looked for first: nothing is written after it. */
-static void read_all(struct session_heap *h)
+static void read_one(struct session_heap_process *p)
 {
-	for (size_t i = 0; i < h->nr; i++) {
-		struct session_heap_process *p = h->processes[i];
+	bool is_over = p->is_replaced || is_gone(p);
 
-		bool is_over = p->is_replaced || is_gone(p);
-
-		read_process(p);
-		p->has_ended = is_over && !p->is_unread;
-		if (p->has_ended)
-			wire_heap_end(p->memory);
-	}
+	read_process(p);
+	p->has_ended = is_over && !p->is_unread;
+	if (p->has_ended)
+		wire_heap_end(p->memory);
 }
 
-static void sum_up(struct session_heap *h)
+/* --- processes that come and go */
+
+/* Adds what processes did that have ended, and frees them. Returns the number of the others. */
+static size_t end_processes(struct session_heap_process **processes, size_t nr_processes,
+			    struct session_heap_ended *to)
 {
-	memcpy(h->counts, h->ended, sizeof(h->counts));
-	h->lost_before = h->lost;
-	h->lost = h->lost_ended;
-	for (size_t i = 0; i < h->nr; i++) {
-		add_process_counts(h->counts, h->processes[i]);
-		add_lost(&h->lost, &h->processes[i]->sums);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < nr_processes; i++) {
+		struct session_heap_process *p = processes[i];
+
+		if (!p->has_ended) {
+			processes[nr++] = p;
+			continue;
+		}
+		add_process_counts(to->counts, p);
+		add_lost(&to->lost, &p->sums);
+		free_process(p);
 	}
+	return nr;
+}
+
+static void add_ended(struct session_heap_ended *to, const struct session_heap_ended *from)
+{
+	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
+		add_count(&to->counts[kind], kind, from->counts[kind]);
+	add_lost(&to->lost, &from->lost);
+}
+
+/* A process that calls exec connects again, with a memory for its new program. */
+static void replace(struct session_heap_process *const *processes, size_t nr, uint32_t pid)
+{
+	for (size_t i = 0; i < nr; i++)
+		processes[i]->is_replaced |= processes[i]->pid == pid;
+}
+
+/* Of a session without samples nothing but the sums of a process is of use when it has ended. */
+static void fold_added(struct session_heap *h)
+{
+	size_t nr;
+
+	for (size_t i = 0; i < h->nr_added; i++)
+		read_one(h->added[i]);
+	nr = end_processes(h->added, h->nr_added, &h->folded);
+	h->has_folded |= nr < h->nr_added;
+	h->nr_all -= h->nr_added - nr;
+	h->nr_added = nr;
+}
+
+/* Called by the wire's thread. */
+static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory)
+{
+	struct session_heap *h = arg;
+	struct session_heap_process *p = mem_zalloc(sizeof(*p)), **place = NULL;
+
+	pthread_mutex_lock(&h->lock);
+	replace(h->added, h->nr_added, pid);
+	if (!h->has_samples && h->nr_added >= SESSION_HEAP_FOLD_AT)
+		fold_added(h);
+	if (p && h->nr_all < SESSION_HEAP_MAX_PROCESSES)
+		place = MEM_ADD(h->added, h->nr_added, h->added_room);
+	h->nr_all += place != NULL;
+	h->nr_refused += place == NULL;
+	if (place) {
+		*p = (struct session_heap_process){.pid = pid, .pidfd = pidfd, .memory = memory};
+		*place = p;
+	}
+	pthread_mutex_unlock(&h->lock);
+	if (!place)
+		mem_free(p);
+	return place;
+}
+
+static void take_one(struct session_heap *h, struct session_heap_process *added)
+{
+	struct session_heap_process **place;
+
+	replace(h->processes, h->nr, added->pid);
+	place = MEM_ADD(h->processes, h->nr, h->room);
+	if (place) {
+		*place = added;
+		return;
+	}
+	free_process(added);
+	h->nr_refused++;
+	h->nr_all--;
+}
+
+/* folded: receives what was added up early. */
+static void take_added(struct session_heap *h, struct session_heap_ended *folded)
+{
+	pthread_mutex_lock(&h->lock);
+	h->had_process |= h->nr_added != 0 || h->has_folded;
+	for (size_t i = 0; i < h->nr_added; i++)
+		take_one(h, h->added[i]);
+	h->nr_added = 0;
+	add_ended(folded, &h->folded);
+	h->folded = (struct session_heap_ended){0};
+	pthread_mutex_unlock(&h->lock);
+}
+
+static void end_taken(struct session_heap *h, struct session_heap_ended *to)
+{
+	size_t nr = end_processes(h->processes, h->nr, to);
+
+	pthread_mutex_lock(&h->lock);
+	h->nr_all -= h->nr - nr;
+	pthread_mutex_unlock(&h->lock);
+	h->nr = nr;
+}
+
+/* Those of the iteration that is over: what was live then is so no more. */
+static void forget_ended(struct session_heap *h)
+{
+	end_taken(h, &h->ended_now);
+	h->ended_now.counts[EVENT_HEAP_LIVE] = h->ended_now.counts[EVENT_HEAP_PEAK] = 0;
+	add_ended(&h->ended, &h->ended_now);
+	h->ended_now = (struct session_heap_ended){0};
+}
+
+/* --- readings */
+
+static void begin_counts(struct session_heap *h)
+{
+	struct session_heap_ended all = h->ended;
+
+	add_ended(&all, &h->ended_now);
+	memcpy(h->counts, all.counts, sizeof(h->counts));
+	h->lost = all.lost;
 }
 
 void session_heap_read(struct session_heap *h, uint64_t now_ns)
 {
 	if (!h->wire)
 		return;
-	forget_ended(h);
-	take_added(h);
-	read_all(h);
-	sum_up(h);
+	if (h->has_samples) /* of these the stacks were read since */
+		forget_ended(h);
+	take_added(h, &h->ended_now);
+	h->lost_before = h->lost;
+	begin_counts(h);
+	for (size_t i = 0; i < h->nr; i++) {
+		read_one(h->processes[i]);
+		add_process_counts(h->counts, h->processes[i]);
+		add_lost(&h->lost, &h->processes[i]->sums);
+	}
+	if (!h->has_samples)
+		forget_ended(h);
 	h->nr_readings++;
 	h->begin_ns = h->end_ns ? h->end_ns : now_ns;
 	h->end_ns = now_ns;
@@ -425,17 +378,132 @@ static void look_at(const struct session_heap_process *p, uint64_t counts[EVENT_
 	}
 }
 
+/* Of a process that ended in the iteration before. */
+static void add_past(uint64_t counts[EVENT_HEAP_NR_KINDS], const struct session_heap_process *p)
+{
+	const uint64_t live = counts[EVENT_HEAP_LIVE], peak = counts[EVENT_HEAP_PEAK];
+
+	add_process_counts(counts, p);
+	counts[EVENT_HEAP_LIVE] = live;
+	counts[EVENT_HEAP_PEAK] = peak;
+}
+
+/* Those that have ended since the last reading are read for good, if nothing needs their stacks. */
+static void look_at_ends(struct session_heap *h)
+{
+	for (size_t i = 0; i < h->nr; i++)
+		if (!h->processes[i]->has_ended && is_gone(h->processes[i]))
+			read_one(h->processes[i]);
+	end_taken(h, &h->ended_now);
+}
+
 void session_heap_look(struct session_heap *h)
 {
+	const struct wire_heap_sums lost = h->lost;
+
 	if (!h->wire)
 		return;
-	take_added(h);
-	memcpy(h->counts, h->ended, sizeof(h->counts));
+	take_added(h, &h->ended_now);
+	if (!h->has_samples)
+		look_at_ends(h);
+	begin_counts(h);
+	h->lost = lost;
 	for (size_t i = 0; i < h->nr; i++)
 		if (h->processes[i]->has_ended)
-			add_process_counts(h->counts, h->processes[i]);
+			add_past(h->counts, h->processes[i]);
 		else
 			look_at(h->processes[i], h->counts);
+}
+
+/* --- */
+
+/* What the agent has to do for each kind. */
+static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
+    [EVENT_HEAP_FREED] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_LIVE] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_PEAK] = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK,
+    [EVENT_HEAP_TEMPORARY] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_LEAKED] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_OVERHEAD] = HEAP_WANTS_OVERHEAD,
+};
+
+/* False: there are no such events. Without a rate, each allocation is tracked for what threads do
+ * not add up. */
+static bool configure(struct session_heap *h, struct wire_heap_config *out)
+{
+	bool has_events = false;
+
+	*out = (struct wire_heap_config){.rate = 0};
+	for (size_t i = 0; i < h->plan->nr_events; i++) {
+		const struct spec_event *asked = h->plan->events[i].asked;
+		int kind = kind_of(h, i);
+
+		if (kind < 0)
+			continue;
+		has_events = true;
+		out->wants |= wants[kind];
+		h->has_samples |= asked->rate != 0;
+		out->rate = asked->rate ? asked->rate : out->rate;
+		if (asked->rate && asked->flags & (SPEC_CALLCHAIN | SPEC_PC))
+			out->wants |= HEAP_WANTS_STACKS;
+	}
+	if (out->wants && !out->rate)
+		out->rate = 1;
+	return has_events;
+}
+
+static int refuse(struct session_heap *h, const char *reason)
+{
+	h->support = (struct event_support){.state = READING_NOT_SUPPORTED};
+	snprintf(h->support.reason, sizeof(h->support.reason), "%s", reason);
+	return 0;
+}
+
+int session_heap_open(struct session_heap *h, const struct plan *plan)
+{
+	struct wire_config config = {.arg = h, .heap = &h->config, .heap_added = on_heap};
+	struct err e = {0};
+	int rc;
+
+	if (h->wire || h->support.state)
+		return 0;
+	h->plan = plan;
+	if (!configure(h, &h->config))
+		return 0;
+	if (!plan->target.is_command)
+		return refuse(h,
+			      "the heap is measured by an agent in a command that cpuperf starts");
+	if (plan->has_control)
+		return refuse(h, "--control cannot disable the agent: use --windows or --delay");
+	if (plan->heap_refused)
+		return refuse(h, plan->heap_refused);
+	pthread_mutex_init(&h->lock, NULL);
+	rc = wire_open(&config, &h->wire, &e);
+	if (rc == 0 && wire_start(h->wire)) {
+		wire_free(h->wire);
+		h->wire = NULL;
+		rc = err_set(&e, -EAGAIN, "no thread can receive what programs allocate");
+	}
+	if (rc == -ENOMEM)
+		return rc;
+	return rc ? refuse(h, e.msg) : 0;
+}
+
+const char *session_heap_name(const struct session_heap *h)
+{
+	return h->wire ? wire_name(h->wire) : NULL;
+}
+
+void session_heap_fini(struct session_heap *h)
+{
+	wire_free(h->wire); /* its thread has ended */
+	for (size_t i = 0; i < h->nr_added; i++)
+		free_process(h->added[i]);
+	for (size_t i = 0; i < h->nr; i++)
+		free_process(h->processes[i]);
+	mem_free(h->added);
+	mem_free(h->processes);
+	*h = (struct session_heap){0};
 }
 
 uint64_t session_heap_count(const struct session_heap *h, size_t event)

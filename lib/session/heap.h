@@ -25,10 +25,17 @@ struct wire;
 
 enum {
 	SESSION_HEAP_MAX_PROCESSES = 4096, /* that run, or ended since the boundary before */
+	SESSION_HEAP_FOLD_AT = 256,        /* added since */
 	SESSION_HEAP_NOTE_BYTES = 240,
 };
 
 struct session_heap_process;
+
+/* Of processes that are gone. */
+struct session_heap_ended {
+	uint64_t counts[EVENT_HEAP_NR_KINDS];
+	struct wire_heap_sums lost; /* what was not measured */
+};
 
 struct session_heap {
 	const struct plan *plan;      /* borrowed */
@@ -37,9 +44,11 @@ struct session_heap {
 	struct wire_heap_config config;
 	struct session_heap_process **processes; /* owned, like each */
 	size_t nr, room;
-	uint64_t counts[EVENT_HEAP_NR_KINDS];                /* at the last boundary, or look */
-	uint64_t ended[EVENT_HEAP_NR_KINDS];                 /* of processes that are gone */
-	struct wire_heap_sums lost, lost_before, lost_ended; /* what was not measured */
+	uint64_t counts[EVENT_HEAP_NR_KINDS];    /* at the last boundary, or look */
+	struct session_heap_ended ended;         /* before this iteration */
+	struct session_heap_ended ended_now;     /* in it, as far as they are forgotten */
+	struct wire_heap_sums lost, lost_before; /* what was not measured */
+	bool has_samples; /* else processes that have ended are added up early */
 	uint32_t nr_readings;
 	uint64_t begin_ns, end_ns; /* of the iteration */
 	bool had_process;
@@ -50,6 +59,8 @@ struct session_heap {
 	size_t nr_added, added_room;
 	size_t nr_all;       /* with those above */
 	uint32_t nr_refused; /* since the last notes: there was no room */
+	struct session_heap_ended folded;
+	bool has_folded; /* some process */
 };
 
 /* Zeroes are fine. */

@@ -156,8 +156,8 @@ TEST(counts_are_those_of_all_processes)
 	b.threads[0].bytes = 8;
 	session_heap_look(&heap);
 	assert_int_equal(session_heap_count(&heap, 0), 38);
-	assert_int_equal(session_heap_count(&heap, 3), 20);
-	b.threads[0].bytes = 1; /* no sum becomes less */
+	assert_int_equal(session_heap_count(&heap, 3), 0); /* it was replaced before */
+	b.threads[0].bytes = 1;                            /* no sum becomes less */
 	session_heap_look(&heap);
 	assert_int_equal(session_heap_count(&heap, 0), 37);
 	b.threads[0].bytes = 9;
@@ -258,11 +258,64 @@ TEST(what_is_live_at_the_end_of_a_process_has_leaked)
 	expect_samples(0, 2, 20);
 	expect_samples(1, 2, 20);
 	expect_samples(2, 3, 30);
+	session_heap_look(&heap);
+	assert_int_equal(session_heap_count(&heap, 0), 20);
+	assert_int_equal(session_heap_count(&heap, 1), 0);
 	session_heap_read(&heap, 30); /* it is forgotten, its leak stays counted */
 	assert_int_equal(session_heap_count(&heap, 0), 20);
 	assert_int_equal(session_heap_count(&heap, 1), 0);
 	expect_samples(0, 0, 0);
 	expect_samples(1, 0, 0);
+}
+
+/* A child that allocates 20 bytes, and frees none. */
+static void run_child(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		struct agent a;
+
+		agent_connect(&a, session_heap_name(&heap));
+		if (!a.header)
+			_exit(1);
+		a.threads[0] = (struct heap_thread){.calls = 2, .bytes = 20, .max_bytes = 12};
+		add(&a, 0x100, 2, 20);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+TEST(without_samples_processes_that_ended_take_no_room)
+{
+	enum { NR = SESSION_HEAP_FOLD_AT + 44 };
+
+	open_heap(EV("heap", "allocated") EV("heap", "live") EV("heap", "leaked")
+		      EV("heap", "max"));
+	session_heap_read(&heap, 10);
+	for (int i = 0; i < NR; i++)
+		run_child();
+	assert_true(heap.nr_added <= 44 + 1);
+	session_heap_look(&heap);
+	assert_int_equal(heap.nr, 0);
+	assert_int_equal(heap.nr_all, 0);
+	assert_int_equal(session_heap_count(&heap, 0), 20 * NR);
+	assert_int_equal(session_heap_count(&heap, 1), 20 * NR);
+	session_heap_read(&heap, 20);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(session_heap_count(&heap, i), i == 3 ? 12 : 20 * NR);
+	run_child();
+	session_heap_look(&heap);
+	assert_int_equal(session_heap_count(&heap, 0), 20 * NR + 20);
+	assert_int_equal(session_heap_count(&heap, 1), 20); /* of this iteration */
+	session_heap_read(&heap, 30);
+	assert_int_equal(session_heap_count(&heap, 0), 20 * NR + 20);
+	assert_int_equal(session_heap_count(&heap, 1), 20);
+	session_heap_read(&heap, 40);
+	assert_int_equal(session_heap_count(&heap, 1), 0);
+	assert_int_equal(session_heap_count(&heap, 2), 20 * NR + 20);
 }
 
 TEST(what_is_replaced_by_exec_has_not_leaked)
