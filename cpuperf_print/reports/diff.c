@@ -235,10 +235,14 @@ static int make_key(struct comparison *c, const struct report_flat_row *row)
 }
 
 /* Rows that only call others are not compared. */
-static bool is_compared(const struct comparison *c, const struct report_flat_row *row)
+static bool is_of_event(const struct comparison *c, const struct report_flat_row *row)
 {
-	return row->column[REPORT_EVENT] == c->event && row->self.samples &&
-	       (c->state == ANY_STATE || row->column[REPORT_STATE] == c->state);
+	return row->column[REPORT_EVENT] == c->event && row->self.samples;
+}
+
+static bool is_of_state(const struct comparison *c, const struct report_flat_row *row)
+{
+	return c->state == ANY_STATE || row->column[REPORT_STATE] == c->state;
 }
 
 static int add_rows(struct comparison *c, int side)
@@ -256,12 +260,16 @@ static int add_rows(struct comparison *c, int side)
 		uint64_t weight = row.self.weight;
 		double scale;
 
-		if (!is_compared(c, &row))
+		if (!is_of_event(c, &row))
 			continue;
 		if (of && replicate < c->nr_replicates[side]) {
 			if (of[replicate].is_cut && ignores_cut(c))
 				continue;
 			weight = amount_of(c, &of[replicate], weight);
+		}
+		if (!is_of_state(c, &row)) { /* perhaps none of its time was in this one */
+			rc = diff_measured(c->diff, (unsigned)side, replicate);
+			continue;
 		}
 		scale = row.self.weight ? (double)weight / (double)row.self.weight : 0;
 		rc = make_comparable(c, &row) ?:

@@ -23,6 +23,7 @@ struct row {
 
 struct replicate {
 	uint64_t weight, duration_ns;
+	bool is_measured;
 };
 
 struct diff {
@@ -104,14 +105,24 @@ int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 	return 0;
 }
 
+int diff_measured(struct diff *d, unsigned side, size_t replicate)
+{
+	size_t i;
+
+	if (!find_replicate(d, side, replicate, &i))
+		return -EINVAL;
+	d->replicates[i].is_measured = true;
+	return 0;
+}
+
 /* --- shared by all rows ----------------------------------------------------------- */
 
 struct side {
 	const struct replicate *replicates;
 	size_t first, nr; /* replicates, in a row's weights */
-	size_t nr_with;   /* replicates with weight */
+	size_t nr_with;   /* replicates that count */
 	double weight;    /* of all replicates */
-	double one_over;  /* mean of 1 / weight */
+	double one_over;  /* mean of 1 / weight of those with weight */
 };
 
 /* A row under test. */
@@ -123,8 +134,15 @@ struct tested {
 	double reach;    /* |t|, if all samples were on one side */
 };
 
+static bool counts(const struct replicate *r)
+{
+	return r->weight || r->is_measured;
+}
+
 static void sum_up(const struct diff *d, unsigned side, struct side *s, struct diff_total *total)
 {
+	size_t nr_weighted = 0;
+
 	*s = (struct side){.replicates = d->replicates,
 			   .first = side ? d->options.nr_replicates[0] : 0,
 			   .nr = d->options.nr_replicates[side]};
@@ -132,16 +150,17 @@ static void sum_up(const struct diff *d, unsigned side, struct side *s, struct d
 	for (size_t i = s->first; i < s->first + s->nr; i++) {
 		const struct replicate *r = &d->replicates[i];
 
-		if (!r->weight)
+		if (!counts(r))
 			continue;
 		s->nr_with++;
 		s->weight += (double)r->weight;
-		s->one_over += 1 / (double)r->weight;
+		nr_weighted += r->weight != 0;
+		s->one_over += r->weight ? 1 / (double)r->weight : 0;
 		total->duration_ns += (double)r->duration_ns;
 	}
 	if (!s->nr_with)
 		return;
-	s->one_over /= (double)s->nr_with;
+	s->one_over /= nr_weighted ? (double)nr_weighted : 1;
 	total->nr_replicates = s->nr_with;
 	total->weight = s->weight / (double)s->nr_with;
 	total->duration_ns /= (double)s->nr_with;
@@ -149,7 +168,7 @@ static void sum_up(const struct diff *d, unsigned side, struct side *s, struct d
 
 /* --- one row --------------------------------------------------------------------------------- */
 
-/* Adds up replicates with weight in blocks of so many neighbours, and adds each block's share of
+/* Adds up replicates that count in blocks of so many neighbours, and adds each block's share of
  * its total, or its mean weight; an incomplete block is dropped. */
 static void gather(const struct row *row, const struct side *s, enum diff_basis basis,
 		   size_t length, struct spread *out)
@@ -158,13 +177,15 @@ static void gather(const struct row *row, const struct side *s, enum diff_basis 
 	size_t nr = 0;
 
 	for (size_t i = s->first; i < s->first + s->nr; i++) {
-		if (!s->replicates[i].weight)
+		if (!counts(&s->replicates[i]))
 			continue;
 		weight += (double)row->weight[i];
 		whole += (double)s->replicates[i].weight;
 		if (++nr < length)
 			continue;
-		spread_add(out, basis == DIFF_SHARES ? weight / whole : weight / (double)length);
+		spread_add(out, basis == DIFF_WEIGHTS ? weight / (double)length
+				: whole > 0           ? weight / whole
+						      : 0);
 		weight = whole = 0;
 		nr = 0;
 	}

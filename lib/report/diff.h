@@ -65,6 +65,9 @@ int diff_add(struct diff *d, unsigned side, size_t replicate, const char *key, u
 int diff_total(struct diff *d, unsigned side, size_t replicate, uint64_t weight,
 	       uint64_t duration_ns);
 
+/* The replicate counts also without weight: it has 0 of each row. 0 or -EINVAL. */
+int diff_measured(struct diff *d, unsigned side, size_t replicate);
+
 /* Means over the replicates of a side. */
 struct diff_value {
 	double share;        /* of the replicate, 0 to 1 */
@@ -85,7 +88,7 @@ struct diff_row {
 };
 
 struct diff_total {
-	size_t nr_replicates; /* with weight */
+	size_t nr_replicates; /* with weight, or measured without */
 	double weight;        /* of one replicate */
 	double duration_ns;   /* of one replicate */
 };

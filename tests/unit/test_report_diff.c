@@ -237,6 +237,43 @@ TEST(totals)
 	diff_free(d);
 }
 
+/* A replicate that has nothing of what is compared counts as 0; one that was not measured does not.
+ */
+TEST(measured_without_weight)
+{
+	static const enum diff_basis bases[] = {DIFF_SHARES, DIFF_WEIGHTS};
+
+	for (size_t k = 0; k < 2; k++) {
+		struct diff *d = make(bases[k], 6, 6);
+		struct diff_result r;
+		const struct diff_row *f;
+
+		for (size_t i = 0; i < 6; i++) {
+			assert_int_equal(diff_measured(d, 0, i), 0);
+			assert_int_equal(diff_measured(d, 1, i), 0);
+		}
+		put(d, 1, 6, "new", 1000, 10);
+		assert_int_equal(diff_finish(d, &r), 0);
+		f = find(&r, "new");
+		assert_true(r.is_testable && f->is_tested && f->is_significant);
+		assert_int_equal(r.side[0].nr_replicates, 6);
+		assert_near(f->side[0].weight, 0);
+		assert_near(f->side[1].weight, 10050);
+		diff_free(d);
+
+		d = make(bases[k], 6, 6);
+		put(d, 0, 6, "f", 1000, 0);
+		put(d, 1, 3, "f", 1000, 0);
+		for (size_t i = 0; i < 5; i++)
+			assert_int_equal(diff_measured(d, 1, i), 0);
+		assert_int_equal(diff_finish(d, &r), 0);
+		assert_int_equal(r.side[1].nr_replicates, 5);
+		assert_near(find(&r, "f")->side[1].weight, 6000);
+		assert_near(find(&r, "f")->side[1].share, 0.6);
+		diff_free(d);
+	}
+}
+
 TEST(refused)
 {
 	struct diff *d = NULL;
