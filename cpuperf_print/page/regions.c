@@ -128,7 +128,8 @@ static int add_paths(struct page_regions *r, const struct profile_processes *p)
 	r->of_region = mem_calloc(nr + 1, sizeof(*r->of_region));
 	rc = r->of_region ? 0 : -ENOMEM;
 	for (uint32_t i = 1; i < nr && rc == 0; i++)
-		rc = add_path(r, p, i);
+		if (!profile_region_is_trial(p, i))
+			rc = add_path(r, p, i);
 	return rc;
 }
 

@@ -120,8 +120,8 @@ static struct reports_region_marks find_marks(const struct reports_region_counts
 	struct reports_region_marks m = {.is_known = false};
 	uint64_t pair;
 
-	m.is_known = find_trial(c, p, REPORT_REGION_TRIAL_INNER, name, &m.own) &&
-		     find_trial(c, p, REPORT_REGION_TRIAL, name, &pair) && pair >= m.own;
+	m.is_known = find_trial(c, p, PROFILE_REGION_TRIAL_INNER, name, &m.own) &&
+		     find_trial(c, p, PROFILE_REGION_TRIAL, name, &pair) && pair >= m.own;
 	if (m.is_known)
 		m.around = pair - m.own;
 	return m;

@@ -198,6 +198,7 @@ static int read_samples(struct report *r, struct err *e)
 static int read_all(struct report *r, struct err *e)
 {
 	const struct input *in = job_input(r->j);
+	struct profile_filter filter = r->j->selection->filter;
 	int rc = input_has_common(in) ? 0 : samples_check(r->j, e);
 
 	rc = rc ?: samples_load_names(r->j, e);
@@ -207,8 +208,8 @@ static int read_all(struct report *r, struct err *e)
 	r->processes = in->processes;
 	r->by_thread = r->j->selection->root == REPORT_ROOT_THREAD;
 	find_events(r);
-	if (report_region_sums_read(&r->sums, r->processes, &r->j->selection->filter, in->start_ns,
-				    r->by_thread))
+	filter.has_trials = true; /* for what marks cost */
+	if (report_region_sums_read(&r->sums, r->processes, &filter, in->start_ns, r->by_thread))
 		return err_set(e, -ENOMEM, "out of memory");
 	reports_region_counts_init(&r->counts, &r->sums, r->processes, in->facts,
 				   r->j->selection->without_marks);
@@ -293,7 +294,7 @@ static void put_row(struct report *r, struct grid *g, uint32_t number)
 /* What the marks of the trial cost stands in the heading, and --subtract-marks subtracts it. */
 static bool is_hidden(const struct report *r, uint32_t sum)
 {
-	return report_region_is_trial(profile_region(r->processes, sum_at(r, sum)->region)->name);
+	return profile_region_is_trial(r->processes, sum_at(r, sum)->region);
 }
 
 /* The regions of a thread in that sum; DICT_NONE: the outermost ones. */
@@ -406,7 +407,7 @@ static bool add_names(const struct report *r, struct buf *out)
 
 		for (k = 0; k < nr && strcmp(names[k], name) != 0; k++)
 			;
-		if (k < nr || report_region_is_trial(name))
+		if (k < nr || profile_region_is_trial(r->processes, i))
 			continue;
 		if (nr == NAMES_FOR_PEOPLE)
 			return false;

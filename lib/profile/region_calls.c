@@ -56,7 +56,9 @@ static uint32_t innermost(const struct walk *w)
 static bool is_wanted(struct walk *w, uint32_t path, uint64_t time_ns, struct profile_task *task)
 {
 	profile_lookup_task(w->lookup, w->pid, w->tid, time_ns, task);
-	return (!w->within || w->within[path]) && profile_ranges_has(&w->filter->pids, w->pid) &&
+	return (!w->within || w->within[path]) &&
+	       (w->filter->has_trials || !profile_region_is_trial(w->p, path)) &&
+	       profile_ranges_has(&w->filter->pids, w->pid) &&
 	       profile_globs_match(&w->filter->comms, task->comm->name) &&
 	       profile_choice_has(&w->choice, task->process);
 }

@@ -570,9 +570,21 @@ static struct region_place place_at(const struct profile_processes *p, uint32_t 
 	return place;
 }
 
+bool profile_region_is_trial(const struct profile_processes *p, uint32_t number)
+{
+	const char *name = profile_region(p, number)->name;
+
+	return strcmp(name, PROFILE_REGION_TRIAL) == 0 ||
+	       strcmp(name, PROFILE_REGION_TRIAL_INNER) == 0;
+}
+
 uint32_t profile_region_at(const struct profile_processes *p, uint32_t tid, uint64_t time_ns)
 {
-	return place_at(p, tid, time_ns).path;
+	uint32_t path = place_at(p, tid, time_ns).path;
+
+	while (profile_region_is_trial(p, path))
+		path = profile_region(p, path)->parent;
+	return path;
 }
 
 bool profile_is_paused(const struct profile_processes *p, uint32_t pid, uint32_t tid,

@@ -44,6 +44,11 @@ struct profile_regions_stats {
 
 size_t profile_nr_regions(const struct profile_processes *p); /* with PROFILE_NO_REGION */
 const struct profile_region *profile_region(const struct profile_processes *p, uint32_t number);
+/* Those in which the header measures what marks themselves count: [marks] around [mark]. They are
+ * no regions of the program: samples are of the region around them. */
+#define PROFILE_REGION_TRIAL       "[marks]"
+#define PROFILE_REGION_TRIAL_INNER "[mark]"
+bool profile_region_is_trial(const struct profile_processes *p, uint32_t number);
 /* Appends the names of the path from the outermost on: "request > parse"; "[none]". */
 struct buf;
 void profile_region_text(const struct profile_processes *p, uint32_t number, struct buf *out);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 enum { MAX_NAMES = 1024, MAX_NAME_BYTES = 1 << 20, MAX_COUNTS = 1 << 22 };
 #define OUTSIDE 0.05 /* of the 95 % interval, on both sides */
@@ -12,12 +11,6 @@ enum { MAX_NAMES = 1024, MAX_NAME_BYTES = 1 << 20, MAX_COUNTS = 1 << 22 };
 #define MIN_CALLS 30
 /* Of n calls alike, up to 3/n of all may be others (95 %). */
 #define UNSEEN 3
-
-bool report_region_is_trial(const char *name)
-{
-	return strcmp(name, REPORT_REGION_TRIAL) == 0 ||
-	       strcmp(name, REPORT_REGION_TRIAL_INNER) == 0;
-}
 
 void report_region_count_sums_init(struct report_region_count_sums *s)
 {

@@ -10,11 +10,6 @@
 #include "estimate/interval.h"
 #include "profile/region_calls.h"
 
-/* The regions in which the header measures what marks themselves count: [marks] around [mark]. */
-#define REPORT_REGION_TRIAL       "[marks]"
-#define REPORT_REGION_TRIAL_INNER "[mark]"
-bool report_region_is_trial(const char *name);
-
 struct report_region_count {
 	uint32_t sum, name;   /* key; name: its number in names */
 	uint64_t calls;       /* that were counted */

@@ -54,7 +54,7 @@ static void count_call(struct report_region_sum *r, const struct profile_region_
 static void count_thread(struct report_region_sums *s, const struct profile_region_event *e)
 {
 	if ((e->pid == s->last_pid && e->tid == s->last_tid) ||
-	    report_region_is_trial(profile_region(s->processes, e->region)->name))
+	    profile_region_is_trial(s->processes, e->region))
 		return;
 	s->last_pid = e->pid;
 	s->last_tid = e->tid;

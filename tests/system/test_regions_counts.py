@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import sqlite3
 import subprocess
 
 from kit import CPUPERF, need_sampling, ordinary_user, output, PRINT, run, run_checks
@@ -41,6 +42,24 @@ def check_page_faults(folder):
     text = output(PRINT, f"{folder}/s", "--report=regions")
     assert "page_faults: the marks of a region count 0 in it and 0 in those around it" in text, text
     assert "[marks]" not in text, text
+
+
+def check_no_output_has_the_trial_of_the_header(folder):
+    measure(folder, 20, events=EVENTS[1:])
+    os.rename(f"{folder}/s", f"{folder}/was")
+    measure(folder, 30, events=EVENTS[1:])
+    texts = {}
+    for form in ("chrome", "openmetrics", "html"):
+        run(PRINT, f"{folder}/s", "--quiet", f"--output-format={form}", f"--output-file={folder}/out")
+        with open(f"{folder}/out", encoding="utf-8") as out:
+            texts[form] = out.read()
+    texts["diff"] = output(PRINT, f"--session={folder}/s", f"--diff={folder}/was", "--sort=region")
+    run(PRINT, f"{folder}/s", "--output-format=sqlite", f"--output-file={folder}/s.sqlite")
+    with sqlite3.connect(f"{folder}/s.sqlite") as db:
+        texts["sqlite"] = "\n".join(db.iterdump())
+    for form, text in texts.items():
+        assert "outer" in text and "inner" in text, (form, text)
+        assert "[mark" not in text, (form, text)
 
 
 def check_a_child_leaves_the_counters_of_its_parent(folder):

@@ -53,6 +53,7 @@ int sqlite_put_regions(struct sqlite_file *f, struct job *j, const struct input 
 	int rc = 0;
 
 	for (uint32_t i = 1; i < nr && rc == 0; i++)
-		rc = put_region(f, o->processes, i);
+		if (!profile_region_is_trial(o->processes, i))
+			rc = put_region(f, o->processes, i);
 	return rc ?: export_regions(j, o, put_event, &r, e);
 }
