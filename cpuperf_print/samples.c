@@ -164,8 +164,9 @@ bool samples_add_missing(const struct job *j, struct buf *b, const char *before,
 		separator = ", ";
 	}
 	if (lasting > 0) {
-		buf_printf(b, "%s%s of waits that had not ended have no sample", separator,
-			   HUMAN(lasting, "ns"));
+		buf_printf(b, "%s%s of waits%s have no sample", separator, HUMAN(lasting, "ns"),
+			   lost[0].nr ? " that had not ended, or whose samples were lost,"
+				      : " that had not ended");
 		separator = ", ";
 	}
 	if (excluded > 0) {

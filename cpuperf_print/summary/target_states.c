@@ -9,6 +9,7 @@
 #include "summary/target.h"
 
 #include <math.h>
+#include <string.h>
 
 bool summary_target_may_miss_tasks(const struct summary *s)
 {
@@ -21,6 +22,20 @@ static void put_share(struct summary *s, uint64_t ns, double of_ns, const char *
 {
 	if (ns)
 		buf_printf(s->out, "%s %% %s, ", DECIMAL(100 * (double)ns / of_ns, 1), what);
+}
+
+static bool has_event(const struct summary *s, const char *name)
+{
+	return ARRAY_ANY(e, s->facts->events, s->facts->nr_events,
+			 strcmp(e->group, "sched") == 0 && strcmp(e->name, name) == 0);
+}
+
+/* Of records of switches; NULL: there are none, or only one of both kinds of waits is measured. */
+static const struct profile_waits *find_recorded(const struct summary *s)
+{
+	if (!has_event(s, "run_queue_time") || !has_event(s, "off_cpu_time"))
+		return NULL;
+	return profile_session_waits(s->j->inputs->item[s->j->first].session);
 }
 
 static double waited_ns(const struct profile_waits *w)
@@ -73,8 +88,7 @@ static bool find_waits(const struct summary *s, double *queue, double *blocked)
  * ones began. */
 static void put_sums(struct summary *s, bool are_runs)
 {
-	const struct profile_waits *waits =
-	    profile_session_waits(s->j->inputs->item[s->j->first].session);
+	const struct profile_waits *waits = find_recorded(s);
 	double used, queue = 0, blocked = 0, all;
 
 	if (!find_used(s, &used) || (!waits && !find_waits(s, &queue, &blocked)))
@@ -100,7 +114,7 @@ void summary_target_put_states(struct summary *s, bool are_runs)
 	struct input *input = &s->j->inputs->item[s->j->first];
 	double used = (double)t->user_ns + (double)t->system_ns, counted = 0, queue, blocked, rest,
 	       all;
-	const struct profile_waits *waits = profile_session_waits(input->session);
+	const struct profile_waits *waits = find_recorded(s);
 	struct profile_lifetime life;
 	bool is_counted;
 

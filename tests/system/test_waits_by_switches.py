@@ -98,6 +98,15 @@ def check_adds_up(folder):
                          r"  waits are found by records of switches", answer), answer
 
 
+def check_one_kind(folder):
+    """With only one kind of waits measured, the line of states does not guess at the other."""
+    user = User(folder)
+    for name in ("off_cpu_time", "run_queue_time"):
+        _, answer = user.measure(events=[e for e in WALL if "_time" not in e or name in e])
+        line, = [part for part in answer.splitlines() if " of 5 threads: " in part]
+        assert "% blocked or waiting for a CPU" in line and "began and ended" not in line, (name, answer)
+
+
 def check_sleeps(folder):
     """20 sleeps of 10 ms, which are not waiting for a CPU, however busy the machine is: of the thread that ends
     last, /proc shows how long it waited for one."""
