@@ -5,6 +5,7 @@
 #include "wire/memory.h"
 
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
@@ -15,9 +16,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,6 +33,7 @@ enum {
 	GROWTH = 16, /* of slots taken, until threads that have ended are looked for */
 	MAX_NAMES = 1 << 20,
 	MAX_NAMES_BYTES = 64 << 20,
+	MAX_MAPS_BYTES = 64 << 20,
 };
 
 _Static_assert((int)WIRE_THREAD_END > (int)CPUPERF_MARK_NR_KINDS, "kinds");
@@ -141,6 +145,7 @@ int wire_memory_init(struct wire_memory *m, const struct wire_memory_config *con
 {
 	const uint64_t bytes = SLOTS_OFFSET + (uint64_t)NR_SLOTS * CPUPERF_MARK_SLOT_BYTES;
 	int file = -1, rc = wire_make_file("cpuperf-marks", bytes, &file);
+	struct stat st;
 	void *at;
 
 	if (rc)
@@ -151,6 +156,7 @@ int wire_memory_init(struct wire_memory *m, const struct wire_memory_config *con
 				  .is_nested = config->is_nested,
 				  .nr_counts = config->nr_counts};
 	m->connected_ns = clock_monotonic_ns();
+	m->inode = fstat(file, &st) == 0 ? st.st_ino : 0;
 	m->slots = mem_calloc(NR_SLOTS, sizeof(*m->slots));
 	m->names = mem_calloc(CPUPERF_MARK_NR_NAMES, sizeof(*m->names));
 	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -514,6 +520,33 @@ void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r)
 		if (tid && __atomic_load_n(&slot_at(m, i)->is_owned, __ATOMIC_RELAXED))
 			end_thread(m, r, i, tid);
 	}
+}
+
+bool wire_memory_is_open(const struct wire_memory *m)
+{
+	for (size_t i = 0; i < NR_SLOTS && was_used(m, i); i++)
+		if (m->slots[i].is_open)
+			return true;
+	return false;
+}
+
+bool wire_memory_is_mapped(const struct wire_memory *m)
+{
+	BUF_AUTO(maps, MAX_MAPS_BYTES);
+	const char *at, *line, *stop;
+	char path[64], head[128];
+	uint64_t inode;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", m->pid);
+	if (!m->inode || root_load(&root_live, path, &maps) || buf_error(&maps) || !maps.len)
+		return true;
+	at = buf_str(&maps);
+	while ((line = str_next_line(&at, buf_str(&maps) + maps.len, &stop))) {
+		snprintf(head, sizeof(head), "%.*s", (int)(stop - line), line);
+		if (sscanf(head, "%*s %*s %*s %*s %" SCNu64, &inode) == 1 && inode == m->inode)
+			return true;
+	}
+	return false;
 }
 
 void wire_memory_close(struct wire_memory *m, struct wire_reader *r)

@@ -26,6 +26,7 @@ struct wire_memory {
 	bool is_nested; /* its threads have other numbers, in a PID namespace of their own */
 	uint32_t nr_counts;
 	uint64_t connected_ns;
+	uint64_t inode;             /* of its file */
 	uint32_t nr_owned, nr_left; /* slots taken; and when ended threads were looked for */
 };
 
@@ -74,6 +75,10 @@ void wire_memory_drain(struct wire_memory *m, struct wire_reader *r);
 void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r);
 /* Ends the marks of threads that still were when the process ended, now. */
 void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r);
+/* Whether a thread's last mark left a region open, as far as it is drained. */
+bool wire_memory_is_open(const struct wire_memory *m);
+/* False: the process has run another program since, by exec. True if that cannot be known. */
+bool wire_memory_is_mapped(const struct wire_memory *m);
 /* Whether many slots were taken since that was looked at. */
 bool wire_memory_has_grown(const struct wire_memory *m);
 /* Adds what was lost to the totals, and closes counters; the memory is read no more. */

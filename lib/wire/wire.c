@@ -191,6 +191,23 @@ static void end_connection(struct wire *w, size_t i, bool has_ended)
 	*c = w->connections[--w->nr];
 }
 
+/* A program that runs another by exec keeps its number and not its memory: the regions that it left
+ * open end before those of the other begin. */
+static void end_image_before(struct wire *w, uint32_t pid)
+{
+	for (size_t i = w->nr; i-- > 0;) {
+		struct wire_memory *m = &w->connections[i].memory;
+
+		if (m->pid != pid)
+			continue;
+		wire_memory_drain(m, &w->reader);
+		if (!wire_memory_is_open(m) || wire_memory_is_mapped(m))
+			continue;
+		wire_clocks_now(&w->reader.now);
+		end_connection(w, i, true);
+	}
+}
+
 /* Makes memory for an object of the process at the other end. */
 static int serve_object(struct wire *w, int fd, uint32_t pid)
 {
@@ -205,6 +222,7 @@ static int serve_object(struct wire *w, int fd, uint32_t pid)
 
 	if (!w->config.marks)
 		return -ENOTSUP;
+	end_image_before(w, pid);
 	if (w->nr == MAX_MEMORIES)
 		return -ENOSPC;
 	c = MEM_ADD(w->connections, w->nr, w->room);

@@ -176,6 +176,34 @@ def check_processes(folder):
         assert (rows["child"]["closed"], rows["parent"]["closed"]) == (closed, 0), rows
 
 
+IMAGES = r"""
+#include <cpuperf/mark.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	(void)argv;
+	CPUPERF_BEGIN(argc > 1 ? "second" : "first");
+	CPUPERF_BEGIN("inner");
+	usleep(20000);
+	if (argc == 1)
+		execl("/proc/self/exe", "second", "2", NULL);
+	CPUPERF_END;
+	CPUPERF_END;
+	return 7;
+}
+"""
+
+
+def check_exec_without_samples(folder):
+    """Nothing but the marks says that the process runs another program: what it left open ends there."""
+    with open(f"{folder}/images.c", "w", encoding="ascii") as f:
+        f.write(IMAGES)
+    run("cc", *FLAGS, "-o", f"{folder}/images", f"{folder}/images.c")
+    measure(folder, f"{folder}/images", options=("-e", "page_faults"))
+    closed = {path: row["closed"] for path, row in regions(folder).items()}
+    assert closed == {"first": 1, "first > inner": 1, "second": 0, "second > inner": 0}, closed
+
+
 def check_objects(folder):
     objects = [build(folder, "-shared", "-fPIC", f'-DNAME="object {i}"', source="regions_object.c", name=f"{i}.so")
                for i in (1, 2)]
