@@ -7,7 +7,7 @@
     with cpuperf.region("request", 17):      # with a number
         ...
     @cpuperf.region("sort")                  # each call of the function
-    def sort(rows): ...
+    def sort(rows): ...                      # (not of a generator: mark the code within it)
 
     with cpuperf.span("fetch"):              # the same where regions may cross: in coroutines
         await fetch()
@@ -135,14 +135,15 @@ class _Span:
 
 
 def _decorate(function, plain, crossing):
-    """A coroutine leaves the thread to others while it waits. A generator is not entered by its call."""
+    """A coroutine leaves the thread to others while it waits. The call of a generator only makes it: the
+    function itself is returned, as where nothing is measured."""
     if inspect.iscoroutinefunction(function):
         @functools.wraps(function)
         async def wrapped(*args, **kwargs):
             with crossing():
                 return await function(*args, **kwargs)
     elif inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{function.__qualname__} is a generator: mark the code within it")
+        wrapped = function
     else:
         @functools.wraps(function)
         def wrapped(*args, **kwargs):

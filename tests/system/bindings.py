@@ -19,6 +19,11 @@ async def wait(turns):
         await asyncio.sleep(0)
 
 
+@cpuperf.region("generator")
+def generate():
+    yield 1
+
+
 async def cross():
     await asyncio.gather(wait(1), wait(2))
 
@@ -55,13 +60,7 @@ def main():
     asyncio.run(cross())
     cpuperf.pause()
     cpuperf.resume()
-    try:
-        @cpuperf.region("generator")
-        def generate():
-            yield 1
-        generate()
-    except TypeError as error:
-        print(str(error).rsplit(".", maxsplit=1)[-1])
+    print(*generate(), *cpuperf.span("generator")(generate)())
     print("on" if cpuperf.is_on() else "off", "ctypes" in sys.modules)
     sys.stdout.flush()
     with cpuperf.region("around fork"):
