@@ -11,8 +11,10 @@
  * measured one (`cpuperf --regions -- ./prog`, or `cpuperf --regions --pid=PID`) writes 16 or 32
  * bytes into memory that it shares with the recorder: no system call, no lock, no allocation. If
  * the recorder also wants counts of each region, their beginnings and ends read counters. A region
- * belongs to a thread, and nests: CPUPERF_END ends the innermost one. What is open when the thread
- * ends is closed there.
+ * belongs to a thread, and nests: CPUPERF_END ends the innermost one, also one that another object
+ * (a library) began. But if the object's own region is around those of others, and no later end is
+ * theirs, it ends its own, and they are closed there. What is open when the thread ends is closed,
+ * too.
  *
  *     CPUPERF_BEGIN("name");               begins a region; the name is a literal
  *     CPUPERF_BEGIN_NUMBER("request", n);  the same, with a number: "request 17"
@@ -1298,14 +1300,17 @@ __attribute__((unused)) static inline void cpuperf_mark_end_of_block(const volat
 
 #define CPUPERF_MARK_JOIN_(a, b) a##b
 #define CPUPERF_MARK_JOIN(a, b)  CPUPERF_MARK_JOIN_(a, b)
-/* The cleanup attribute runs when C++ exceptions leave the block, too. */
-#define CPUPERF_REGION(name)                                                                       \
-	static uint64_t CPUPERF_MARK_JOIN(cpuperf_mark_site_, __LINE__);                           \
+/* The cleanup attribute runs when C++ exceptions leave the block, too. The site is in an expression
+ * of its own: its symbol in an inline function of C++ does not depend on __COUNTER__, which differs
+ * among sources. */
+#define CPUPERF_REGION(name) CPUPERF_MARK_REGION(name, __COUNTER__)
+#define CPUPERF_MARK_REGION(name, nr)                                                              \
 	__attribute__((cleanup(cpuperf_mark_end_of_block), unused)) const volatile uint64_t        \
-	CPUPERF_MARK_JOIN(cpuperf_mark_region_, __LINE__) =                                        \
-	    CPUPERF_MARK_IS_ON                                                                     \
-		? cpuperf_mark_begin_block(&CPUPERF_MARK_JOIN(cpuperf_mark_site_, __LINE__), name) \
-		: 0
+	CPUPERF_MARK_JOIN(cpuperf_mark_region_, nr) = CPUPERF_MARK_IS_ON ? __extension__({         \
+		static uint64_t cpuperf_mark_site;                                                 \
+		cpuperf_mark_begin_block(&cpuperf_mark_site, name);                                \
+	})                                                                                         \
+									 : 0
 
 #else
 

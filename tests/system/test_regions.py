@@ -204,6 +204,26 @@ def check_exec_without_samples(folder):
     assert closed == {"first": 1, "first > inner": 1, "second": 0, "second > inner": 0}, closed
 
 
+ONE_LINE = r"""
+#include <cpuperf/mark.h>
+#define BOTH CPUPERF_REGION("a"); CPUPERF_REGION("b")
+int main(void)
+{
+	BOTH; CPUPERF_REGION("c");
+	return 7;
+}
+"""
+
+
+def check_regions_on_one_line(folder):
+    for compiler, source in (("cc", "line.c"), ("c++", "line.cc")):
+        with open(f"{folder}/{source}", "w", encoding="ascii") as f:
+            f.write(ONE_LINE)
+        run(compiler, *FLAGS, "-o", f"{folder}/line", f"{folder}/{source}")
+        measure(folder, f"{folder}/line", options=("-e", "page_faults"))
+        assert list(regions(folder)) == ["a", "a > b", "a > b > c"], regions(folder)
+
+
 def check_objects(folder):
     objects = [build(folder, "-shared", "-fPIC", f'-DNAME="object {i}"', source="regions_object.c", name=f"{i}.so")
                for i in (1, 2)]
