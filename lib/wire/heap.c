@@ -26,7 +26,7 @@ static const uint64_t THREADS = 4096,
 
 _Static_assert(sizeof(struct heap_header) <= 4096, "header");
 _Static_assert(sizeof(struct heap_thread) == 64 && sizeof(struct heap_node) == 16 &&
-		   sizeof(struct heap_stack) == 128 && sizeof(struct heap_block) == 12 &&
+		   sizeof(struct heap_stack) == 144 && sizeof(struct heap_block) == 12 &&
 		   sizeof(struct heap_shard) == 32,
 	       "the layout is that of the agent");
 _Static_assert((int)WIRE_HEAP_MAX_FRAMES == (int)HEAP_MAX_FRAMES, "frames");
@@ -41,6 +41,7 @@ struct wire_heap {
 	const struct heap_thread *threads;
 	const struct heap_node *nodes;
 	const struct heap_stack *stacks;
+	const struct heap_shard *shards;
 	struct epoch *epochs; /* owned; by their numbers of nodes */
 	size_t nr_epochs, epoch_room;
 	uint32_t nr_scanned; /* nodes that were looked at for epochs, but for the first */
@@ -83,6 +84,7 @@ int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out,
 	h->threads = (struct heap_thread *)(base + THREADS);
 	h->nodes = (struct heap_node *)(base + NODES);
 	h->stacks = (struct heap_stack *)(base + STACKS);
+	h->shards = (struct heap_shard *)(base + SHARDS);
 	fill_header(h->header, config);
 	*out = h;
 	*fd = file;
@@ -160,6 +162,7 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 	/* what was freed before what was allocated: a program that runs adds to both */
 	uint64_t freed = READ(s->freed_samples), freed_bytes = READ(s->freed_bytes);
 	uint64_t temporary = READ(s->temporary_samples), brief_bytes = READ(s->temporary_bytes);
+	uint64_t untouched = READ(s->untouched_samples), untouched_bytes = READ(s->untouched);
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	out->node = READ(s->node);
@@ -170,11 +173,104 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 	a[WIRE_HEAP_TEMPORARY] = part_of(&a[WIRE_HEAP_FREED], temporary, brief_bytes);
 	a[WIRE_HEAP_OVERHEAD] =
 	    (struct wire_heap_amount){all->samples, all->samples ? READ(s->overhead) : 0};
+	a[WIRE_HEAP_UNTOUCHED] = part_of(&a[WIRE_HEAP_FREED], untouched, untouched_bytes);
+	a[WIRE_HEAP_RESIDENT] = (struct wire_heap_amount){0, 0};
 	a[WIRE_HEAP_LIVE] = part_of(all, all->samples - a[WIRE_HEAP_FREED].samples,
 				    all->bytes - a[WIRE_HEAP_FREED].bytes);
 	a[WIRE_HEAP_PEAK] = READ(s->moment) == moment
 				? part_of(all, READ(s->peak_samples), READ(s->peak_bytes))
 				: a[WIRE_HEAP_LIVE];
+}
+
+/* --- blocks */
+
+enum { MAX_BLOCKS = (1 << 30) / sizeof(struct heap_block) }; /* as many as the arena has room for */
+
+struct blocks {
+	const struct wire_heap *heap;
+	uint64_t min_bytes;
+	struct wire_heap_block *block; /* owned by the caller */
+	size_t nr, room;
+};
+
+static int add_block(struct blocks *to, uint32_t shard, const struct heap_block *from)
+{
+	uint32_t stack = READ(from->stack), size = READ(from->size), key = READ(from->key);
+	struct wire_heap_block *block;
+
+	if (!stack || stack > HEAP_MAX_STACKS || heap_size(size) < to->min_bytes)
+		return 0;
+	block = to->nr < MAX_BLOCKS ? MEM_ADD(to->block, to->nr, to->room) : NULL;
+	if (!block)
+		return -ENOMEM;
+	*block = (struct wire_heap_block){heap_address(shard, key), stack - 1, size};
+	return 0;
+}
+
+static int add_bucket(struct blocks *to, uint32_t shard, uint32_t number)
+{
+	const char *base = (const char *)to->heap->header;
+	const struct heap_bucket *b;
+	int rc = 0;
+
+	if (!number || number > (BYTES - ARENA) / sizeof(*b))
+		return 0;
+	b = (const struct heap_bucket *)(base + ARENA) + (number - 1);
+	for (uint32_t i = 0; i < HEAP_BUCKET_BLOCKS && rc == 0; i++)
+		rc = add_block(to, shard, &b->block[i]);
+	return rc;
+}
+
+/* A bucket of several entries has them in a row. */
+static int add_shard(struct blocks *to, uint32_t shard)
+{
+	const struct heap_shard *s = &to->heap->shards[shard];
+	const uint32_t depth = READ(s->depth), *directory;
+	const uint64_t at = READ(s->directory);
+	uint32_t before = 0;
+	int rc = 0;
+
+	if (!depth)
+		return add_bucket(to, shard, READ(s->bucket));
+	if (depth > HEAP_MAX_DEPTH || at % sizeof(*directory) || at < ARENA || at > BYTES ||
+	    BYTES - at < sizeof(*directory) << depth)
+		return 0;
+	directory = (const uint32_t *)((const char *)to->heap->header + at);
+	for (uint32_t i = 0; i < 1u << depth && rc == 0; i++) {
+		uint32_t number = READ(directory[i]);
+
+		if (number != before)
+			rc = add_bucket(to, shard, number);
+		before = number;
+	}
+	return rc;
+}
+
+enum { MAX_TRIES = 4 };
+
+int wire_heap_blocks(const struct wire_heap *h, uint64_t min_bytes, struct wire_heap_block **out,
+		     size_t *nr)
+{
+	struct blocks to = {.heap = h, .min_bytes = min_bytes};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < HEAP_NR_SHARDS && rc == 0; i++) {
+		const struct heap_shard *s = &h->shards[i];
+		const size_t before = to.nr;
+		uint32_t changes;
+
+		for (int try = 0; try < MAX_TRIES && rc == 0; try++) {
+			changes = READ_ACQUIRE(s->changes);
+			to.nr = before;
+			rc = add_shard(&to, i);
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (!(changes & 1) && READ(s->changes) == changes)
+				break;
+		}
+	}
+	*out = to.block;
+	*nr = to.nr;
+	return rc;
 }
 
 /* Epochs are few, and their nodes are never changed. */

@@ -10,6 +10,7 @@
 #define WIRE_HEAP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct wire_heap;
@@ -45,9 +46,11 @@ enum wire_heap_kind {
 	WIRE_HEAP_FREED,     /* at most what was allocated */
 	WIRE_HEAP_TEMPORARY, /* at most what was freed */
 	WIRE_HEAP_OVERHEAD,
+	WIRE_HEAP_UNTOUCHED, /* of those freed: at most their bytes */
 	WIRE_HEAP_NR_CUMULATIVE,
 	WIRE_HEAP_LIVE = WIRE_HEAP_NR_CUMULATIVE,
-	WIRE_HEAP_PEAK, /* live at the moment of the peak */
+	WIRE_HEAP_PEAK,     /* live at the moment of the peak */
+	WIRE_HEAP_RESIDENT, /* for the reader: it is not in the memory */
 	WIRE_HEAP_NR_KINDS
 };
 
@@ -61,6 +64,17 @@ struct wire_heap_stack {
 uint32_t wire_heap_nr_stacks(const struct wire_heap *h);
 /* Reads stack number i. */
 void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_stack *out);
+
+struct wire_heap_block {
+	uint64_t address;
+	uint32_t stack; /* its number */
+	uint32_t size;  /* for heap_size */
+};
+
+/* The tracked blocks of at least so many bytes, in no order; *out: owned. While the program runs
+ * some may be missing or there twice. 0, or -ENOMEM with those that found room. */
+int wire_heap_blocks(const struct wire_heap *h, uint64_t min_bytes, struct wire_heap_block **out,
+		     size_t *nr);
 
 /* When the addresses of an epoch meant what they did. */
 struct wire_heap_epoch {

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 1,
+	HEAP_VERSION = 2,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
@@ -51,6 +51,8 @@ enum heap_want {
 	HEAP_WANTS_STACKS = 1 << 1,   /* without: all are of one stack, of node 0 */
 	HEAP_WANTS_PEAK = 1 << 2,     /* the moment of the largest live amount; requires BLOCKS */
 	HEAP_WANTS_OVERHEAD = 1 << 3, /* malloc_usable_size of each sample */
+	/* pages that a block never touched, when it is freed; requires BLOCKS */
+	HEAP_WANTS_UNTOUCHED = 1 << 4,
 };
 
 struct heap_header {
@@ -120,6 +122,9 @@ struct heap_stack {
 	uint64_t temporary_samples, temporary_bytes, temporary_calls;
 	uint64_t max_bytes; /* the largest single one, not weighted */
 	uint64_t overhead;  /* weighted bytes beyond those requested, of all samples */
+	/* of those freed: the ones with pages that were never touched, and weighted bytes of these
+	 */
+	uint64_t untouched_samples, untouched;
 };
 
 /* A tracked block. */
@@ -215,6 +220,17 @@ static inline uint32_t heap_pack_size(uint64_t bytes)
 static inline uint64_t heap_size(uint32_t packed)
 {
 	return packed & HEAP_PAGES ? (uint64_t)(packed & ~HEAP_PAGES) << 12 : packed;
+}
+
+/* The whole pages of a block: their bytes, and *begin. A size in pages was rounded up. */
+static inline uint64_t heap_whole_pages(uint64_t address, uint32_t packed, uint64_t page,
+					uint64_t *begin)
+{
+	uint64_t end = address + heap_size(packed) - (packed & HEAP_PAGES ? 4095 : 0);
+
+	*begin = (address + page - 1) & ~(page - 1);
+	end &= ~(page - 1);
+	return end > *begin ? end - *begin : 0;
 }
 
 /* What a sampled allocation of that many bytes stands for. */

@@ -12,11 +12,13 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -445,17 +447,115 @@ static void peak(void)
 		b(10000);
 }
 
+/* --- pages that are touched, and those that are not */
+
+static size_t whole_pages(const void *p, size_t bytes)
+{
+	uintptr_t begin = ((uintptr_t)p + 4095) / 4096, end = ((uintptr_t)p + bytes) / 4096;
+
+	return end > begin ? (end - begin) * 4096 : 0;
+}
+
+static void keep_pages_small(void)
+{
+	(void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	(void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	(void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+/* Prints what a test cannot know: whole pages of what realloc copied, and of what it moved. */
+static void untouched(void)
+{
+	size_t copied, moved;
+	char *p;
+
+	keep_pages_small();
+	keep = malloc(80000);
+	copied = whole_pages(keep, 80000);
+	p = malloc(16);
+	keep = realloc(keep, 120000); /* it cannot grow where it is */
+	memset(keep, 1, 120000);
+	free(keep);
+	keep = malloc(110000); /* there again */
+	free(keep);
+	free(p);
+	keep = malloc(1 << 20);
+	keep = realloc(keep, 9 << 20); /* by mremap */
+	moved = whole_pages(keep, 9 << 20);
+	free(keep);
+	keep = malloc(3000);
+	free(keep);
+	keep = p = aligned_alloc(4096, 256 * 4096);
+	for (int i = 0; i < 128; i++)
+		p[i * 4096] = 1;
+	free(keep);
+	printf("%zu %zu\n", copied, moved);
+}
+
+NOINLINE static char *half(void)
+{
+	char *p = aligned_alloc(4096, 256 * 4096);
+
+	for (int i = 0; i < 128; i++)
+		p[i * 4096] = 1;
+	return p;
+}
+
+/* Rss, in KiB, of the heap and of the mappings of p and q. */
+static unsigned long resident_set(const char *p, const char *q)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long begin = 0, end = 0, kib, sum = 0;
+	bool is_ours = false;
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+			is_ours = strstr(line, "[heap]") ||
+				  ((uintptr_t)p >= begin && (uintptr_t)p < end) ||
+				  ((uintptr_t)q >= begin && (uintptr_t)q < end);
+		else if (is_ours && sscanf(line, "Rss: %lu", &kib) == 1)
+			sum += kib;
+	}
+	fclose(f);
+	return sum;
+}
+
+/* Half of a large block is touched, all of another, and every second one of small ones is freed. */
+static void resident(void)
+{
+	char *p, *q, *brief = NULL;
+
+	keep_pages_small();
+	p = half();
+	q = malloc(20 << 20);
+	memset(q, 1, 20 << 20);
+	for (int i = 0; i < 100000; i++) {
+		keep = malloc(100);
+		memset(keep, 1, 100);
+		if (i & 1)
+			free(brief);
+		brief = keep;
+	}
+	printf("%lu\n", resident_set(p, q));
+	fflush(stdout);
+	sleep(2);
+	free(p);
+	sleep(1);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } table[] = {
-    {"ones", ten_of_one},   {"growing", ten_growing},   {"freed", ten_freed},
-    {"tree", tree},         {"paths", paths},           {"deep", deep},
-    {"kinds", kinds},       {"forks", forks},           {"errno", keeps_errno},
-    {"execs", execs},       {"killed", killed},         {"raw", raw_end},
-    {"many", many},         {"threads", short_threads}, {"signals", signals},
-    {"load", load},         {"exhausted", exhausted},   {"shares", shares},
-    {"consumer", consumer}, {"stacks", other_stack},    {"peak", peak},
+    {"ones", ten_of_one},     {"growing", ten_growing},   {"freed", ten_freed},
+    {"tree", tree},           {"paths", paths},           {"deep", deep},
+    {"kinds", kinds},         {"forks", forks},           {"errno", keeps_errno},
+    {"execs", execs},         {"killed", killed},         {"raw", raw_end},
+    {"many", many},           {"threads", short_threads}, {"signals", signals},
+    {"load", load},           {"exhausted", exhausted},   {"shares", shares},
+    {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
+    {"untouched", untouched}, {"resident", resident},
 };
 
 int main(int argc, char **argv)

@@ -10,16 +10,17 @@ import struct
 import subprocess
 import threading
 
-BLOCKS, STACKS, PEAK, OVERHEAD = 1, 2, 4, 8
+BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED = 1, 2, 4, 8, 16
 HELLO = struct.Struct("<6I")
-STACK = struct.Struct("<2I15Q")
+STACK = struct.Struct("<2I17Q")
 FIELDS = ("samples bytes calls freed_samples freed_bytes freed_calls peak_samples peak_bytes peak_calls "
-          "temporary_samples temporary_bytes temporary_calls max overhead").split()
+          "temporary_samples temporary_bytes temporary_calls max overhead "
+          "untouched_samples untouched").split()
 MAX_NODES, MAX_STACKS, MAX_THREADS, NR_SHARDS = 1 << 20, 1 << 16, 1024, 8192
 THREADS = 4096
 NODES = THREADS + 64 * MAX_THREADS
 STACKS_AT = NODES + 16 * MAX_NODES
-SHARDS = STACKS_AT + 128 * MAX_STACKS
+SHARDS = STACKS_AT + STACK.size * MAX_STACKS
 ARENA = SHARDS + 32 * NR_SHARDS
 
 
@@ -34,7 +35,7 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I5Q2I40x", 0x50454843, 1, self.bytes, rate, wants, MAX_NODES,
+        self.map[:128] = struct.pack("<2I2Q4I5Q2I40x", 0x50454843, 2, self.bytes, rate, wants, MAX_NODES,
                                      MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, 0, 0)
 
     def header(self):
@@ -63,7 +64,7 @@ class Memory:
         """Each stack: its path and amounts, with live ones and those at the peak."""
         head, result = self.header(), []
         for i in range(head["nr_stacks"]):
-            values = STACK.unpack_from(self.map, STACKS_AT + 128 * i)
+            values = STACK.unpack_from(self.map, STACKS_AT + STACK.size * i)
             s = dict(zip(FIELDS, values[3:]))
             for what in ("samples", "bytes", "calls"):
                 s["live_" + what] = s[what] - s["freed_" + what]

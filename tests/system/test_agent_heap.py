@@ -9,7 +9,7 @@ import resource
 import signal
 import subprocess
 
-from heap_memory import BLOCKS, PEAK, Recorder, STACKS
+from heap_memory import BLOCKS, PEAK, Recorder, STACKS, UNTOUCHED
 from kit import run, run_checks
 
 AGENT, HEAP = os.environ["AGENT"], os.environ["HEAP"]
@@ -257,6 +257,26 @@ def check_without_recorder(_):
     for name in (None, "cpuperf-marks-00000001", "x" * 5000):
         done = run(HEAP, "growing", "10", env={"LD_PRELOAD": AGENT, "CPUPERF_MARKS": name})
         assert done.stdout == done.stderr == "", (name, done)
+
+
+def check_untouched(_):
+    """Pages that were never touched, of what is freed or copied away: once each, at the call that allocated them."""
+    text, found, head = stacks("untouched", wants=BLOCKS | STACKS | UNTOUCHED)
+    copied, moved = (int(n) for n in text.split())
+    got = {s["max"]: s["untouched"] for s in found if s["max"] in (80000, 120000, 110000, 1 << 20, 9 << 20, 3000)}
+    assert got == {80000: copied, 120000: 0, 110000: 0, 9 << 20: moved, 3000: 0, 1 << 20: got[1 << 20]}, (text, got)
+    megabytes = sorted((s["untouched"], s["untouched_samples"]) for s in found if s["max"] == 1 << 20)
+    assert megabytes == [(0, 0), (128 * 4096, 1)], found
+    assert copied > 70000 and moved > (9 << 20) - 5000 and not head["unknown"], (text, head)
+    [s] = [s for s in stacks("untouched")[1] if s["max"] == 9 << 20]
+    assert s["untouched"] == 0, "it is not wanted"
+    # of samples: those bytes by the allocations that the sample stands for
+    total = runs = 0
+    for runs in range(1, 41):
+        total += sum(s["untouched"] for s in stacks("untouched", rate=1 << 20, wants=BLOCKS | STACKS | UNTOUCHED)[1])
+    want = copied + moved + 128 * 4096
+    print(f"of samples the mean is {total / runs / want:.3f} of the truth")
+    assert abs(total / runs / want - 1) < .2, (total, want)
 
 
 def check_wants(_):

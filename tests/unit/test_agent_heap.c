@@ -7,11 +7,13 @@
 #include "base/mem.h"
 #include "kit.h"
 
+#include <errno.h>
 #include <execinfo.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum {
 	NR_NODES = 1 << 20,
@@ -55,6 +57,7 @@ static struct heap_header *begin(uint64_t rate, uint64_t arena_bytes)
 	agent.shared = h;
 	agent.rate = rate;
 	agent.has_peak = true;
+	agent.page = 4096;
 	assert_true(agent_tree_init() && agent_stack_init());
 	agent_blocks_init();
 	return h;
@@ -207,7 +210,7 @@ TEST(peak_is_a_copy_of_its_moment)
 				memcpy(at_peak, live, sizeof(live));
 			}
 		} else if (live[i]) {
-			agent_sums_freed(b, false);
+			agent_sums_freed(b, false, 0);
 			live[i] -= 10;
 			all -= 10;
 		}
@@ -222,6 +225,41 @@ TEST(peak_is_a_copy_of_its_moment)
 	}
 	assert_int_equal(h->peak, peak);
 	assert_int_equal(h->live, all);
+	end(h);
+}
+
+/* --- pages */
+
+TEST(untouched_pages_are_those_that_are_not_in_memory)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), nr = 3000;
+	char *at = agent_pages(nr * page);
+	struct heap_header *h = begin(1, 64 << 10);
+	struct heap_stack *s = agent_at(h->stacks);
+	const struct agent_block b = {.stack = 1, .size = (uint32_t)(nr * page)};
+
+	agent.page = page;
+	assert_true(madvise(at, nr * page, MADV_NOHUGEPAGE) == 0 || errno == EINVAL);
+	for (uint64_t i = 0; i < nr; i += 3)
+		at[i * page] = 1;
+	assert_int_equal(agent_untouched((uint64_t)at, b.size), (nr - nr / 3) * page);
+	/* only whole pages: the first and the last are in part of the block */
+	assert_int_equal(agent_untouched((uint64_t)at + 16, b.size - 17), (nr - nr / 3 - 1) * page);
+	assert_int_equal(agent_untouched((uint64_t)at + page + 16, (uint32_t)(2 * page - 17)), 0);
+	assert_int_equal(agent_untouched((uint64_t)at + 16, 100), 0);
+	/* it is not there: nothing is said of it; errno stays */
+	errno = 77;
+	munmap(at, nr * page);
+	assert_int_equal(agent_untouched((uint64_t)at, b.size), 0);
+	assert_int_equal(errno, 77);
+
+	assert_int_equal(agent_tree_stack(agent_tree_child(agent_tree_root(1), 100)), 1);
+	agent_sums_allocated(b, 0);
+	agent_sums_allocated(b, 0);
+	agent_sums_freed(b, false, 5 * page);
+	agent_sums_freed(b, false, 0);
+	assert_int_equal(s->untouched_samples, 1);
+	assert_int_equal(s->untouched, 5 * page);
 	end(h);
 }
 

@@ -20,6 +20,7 @@ struct agent {
 	struct heap_thread *threads;
 	struct heap_node *nodes;
 	struct heap_stack *stacks;
+	struct heap_shard *shards;
 };
 
 static inline void agent_map(struct agent *a, int fd)
@@ -35,6 +36,7 @@ static inline void agent_map(struct agent *a, int fd)
 	a->threads = (struct heap_thread *)(base + a->header->threads);
 	a->nodes = (struct heap_node *)(base + a->header->nodes);
 	a->stacks = (struct heap_stack *)(base + a->header->stacks);
+	a->shards = (struct heap_shard *)(base + a->header->shards);
 }
 
 static inline void agent_unmap(struct agent *a)
@@ -110,6 +112,24 @@ static inline struct heap_stack *agent_stack(struct agent *a, uint32_t node)
 	s->node = node;
 	a->nodes[node].stack = ++a->header->nr_stacks;
 	return s;
+}
+
+/* Adds a block of stack number i to a shard without a directory. */
+static inline void agent_block(struct agent *a, uint64_t address, uint32_t i, uint64_t bytes)
+{
+	uint32_t shard, key;
+	struct heap_bucket *b;
+	struct heap_shard *s;
+
+	assert_true(heap_place(address, &shard, &key));
+	s = &a->shards[shard];
+	if (!s->bucket) {
+		s->bucket = 1 + (uint32_t)(a->header->arena_used / HEAP_BUCKET_BYTES);
+		a->header->arena_used += HEAP_BUCKET_BYTES;
+	}
+	b = (struct heap_bucket *)((char *)a->header + a->header->arena) + (s->bucket - 1);
+	b->block[b->nr++] = (struct heap_block){key, i + 1, heap_pack_size(bytes)};
+	s->nr++;
 }
 
 #endif

@@ -3,8 +3,10 @@
  */
 #include "test_heap_agent.h"
 
+#include "base/array.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/mem.h"
 #include "wire/heap.h"
 #include "wire/wire.h"
 
@@ -106,6 +108,8 @@ TEST(a_stack_has_its_amounts)
 				    .peak_bytes = 90,
 				    .max_bytes = 50,
 				    .overhead = 80,
+				    .untouched_samples = 2,
+				    .untouched = 20,
 				    .moment = 2};
 	agent.header->moment = 2;
 	assert_int_equal(wire_heap_nr_stacks(heap), 1);
@@ -114,6 +118,7 @@ TEST(a_stack_has_its_amounts)
 	expect_amount(&s, WIRE_HEAP_FREED, 4, 30);
 	expect_amount(&s, WIRE_HEAP_TEMPORARY, 1, 5);
 	expect_amount(&s, WIRE_HEAP_OVERHEAD, 10, 80);
+	expect_amount(&s, WIRE_HEAP_UNTOUCHED, 2, 20);
 	expect_amount(&s, WIRE_HEAP_LIVE, 6, 70);
 	expect_amount(&s, WIRE_HEAP_PEAK, 9, 90);
 	assert_int_equal(s.max_bytes, 50);
@@ -149,6 +154,91 @@ TEST(amounts_that_cannot_be_are_cut)
 
 	agent.header->nr_stacks = UINT32_MAX;
 	assert_int_equal(wire_heap_nr_stacks(heap), HEAP_MAX_STACKS);
+}
+
+static bool has_block(const struct wire_heap_block *blocks, size_t nr, uint64_t address,
+		      uint32_t stack, uint64_t bytes)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (blocks[i].address == address && blocks[i].stack == stack &&
+		    heap_size(blocks[i].size) == bytes)
+			return true;
+	return false;
+}
+
+/* Divides the bucket of the shard in two, which have directories of four entries. */
+static void divide(struct heap_shard *s)
+{
+	char *arena = (char *)agent.header + agent.header->arena;
+	uint64_t directory = agent.header->arena_used;
+	uint32_t *entry = (uint32_t *)(arena + directory);
+	struct heap_bucket *from = (struct heap_bucket *)arena + (s->bucket - 1), *to;
+
+	agent.header->arena_used += 2 * HEAP_BUCKET_BYTES;
+	to = (struct heap_bucket *)(arena + directory + HEAP_BUCKET_BYTES);
+	to->block[7] = from->block[0];
+	from->block[0] = (struct heap_block){0};
+	entry[0] = entry[1] = s->bucket;
+	entry[2] = entry[3] = 1 + (uint32_t)(directory / HEAP_BUCKET_BYTES + 1);
+	s->depth = 2;
+	s->directory = agent.header->arena + directory;
+	s->bucket = 0;
+}
+
+TEST(blocks_are_those_of_all_buckets)
+{
+	const uint64_t other = (uint64_t)5 << 32;
+	struct wire_heap_block *blocks;
+	uint32_t shard, key;
+	size_t nr;
+
+	agent_block(&agent, 0x1000, 0, 40);
+	agent_block(&agent, 0x1010, 1, 4096);
+	agent_block(&agent, 0x7ffff000, 2, other);
+	assert_int_equal(wire_heap_blocks(heap, 0, &blocks, &nr), 0);
+	assert_int_equal(nr, 3);
+	assert_true(has_block(blocks, nr, 0x1000, 0, 40) &&
+		    has_block(blocks, nr, 0x7ffff000, 2, other));
+	mem_free(blocks);
+	assert_int_equal(wire_heap_blocks(heap, 4096, &blocks, &nr), 0);
+	assert_int_equal(nr, 2);
+	mem_free(blocks);
+
+	assert_true(heap_place(0x1000, &shard, &key));
+	divide(&agent.shards[shard]);
+	agent.shards[shard].changes = 1; /* it is looked at again and again */
+	assert_int_equal(wire_heap_blocks(heap, 0, &blocks, &nr), 0);
+	assert_int_equal(nr, 3);
+	assert_true(has_block(blocks, nr, 0x1000, 0, 40) && has_block(blocks, nr, 0x1010, 1, 4096));
+	mem_free(blocks);
+}
+
+TEST(hostile_blocks_are_not_followed)
+{
+	static const struct heap_shard shards[] = {
+	    {.depth = 40},
+	    {.depth = 1, .directory = 64},
+	    {.depth = 1, .directory = UINT64_MAX - 3},
+	    {.depth = 16, .directory = (UINT64_C(1) << 40)},
+	    {.bucket = UINT32_MAX},
+	    {.changes = 1},
+	};
+	struct wire_heap_block *blocks;
+	size_t nr;
+
+	for (size_t i = 0; i < ARRAY_NR(shards); i++)
+		agent.shards[i] = shards[i];
+	/* to the end of the memory, and one beyond */
+	agent.shards[100] = (struct heap_shard){.depth = 1, .directory = agent.header->bytes - 8};
+	agent.shards[101] = (struct heap_shard){.depth = 1, .directory = agent.header->bytes - 4};
+	assert_int_equal(wire_heap_blocks(heap, 0, &blocks, &nr), 0);
+	assert_int_equal(nr, 0);
+	mem_free(blocks);
+	/* a stack that cannot be */
+	agent_block(&agent, 0x1000, HEAP_MAX_STACKS, 40);
+	assert_int_equal(wire_heap_blocks(heap, 0, &blocks, &nr), 0);
+	assert_int_equal(nr, 0);
+	mem_free(blocks);
 }
 
 TEST(callers_end_at_their_epoch)

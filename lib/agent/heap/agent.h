@@ -49,8 +49,9 @@ struct agent_state {
 	uint32_t is_off;    /* there is nobody to connect to */
 	uint32_t is_locked; /* a thread connects */
 	bool is_every;      /* all allocations are samples */
-	bool has_blocks, has_stacks, has_peak, has_overhead;
+	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched;
 	uint64_t rate;
+	uint64_t page;   /* bytes */
 	uint8_t *filter; /* by hash of an address */
 };
 
@@ -242,7 +243,13 @@ struct agent_block agent_blocks_remove(uint64_t address);
 /* --- sums.c */
 
 void agent_sums_allocated(struct agent_block block, uint64_t overhead);
-void agent_sums_freed(struct agent_block block, bool is_temporary);
+/* untouched: bytes of its pages that were never touched. */
+void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t untouched);
+
+/* --- pages.c */
+
+/* Bytes of the block's whole pages that are not in memory. */
+uint64_t agent_untouched(uint64_t address, uint32_t packed_size);
 
 /* --- rows.c */
 

@@ -99,6 +99,8 @@ static void set_wants(const struct heap_header *h)
 	agent.has_stacks = h->wants & HEAP_WANTS_STACKS;
 	agent.has_peak = h->wants & HEAP_WANTS_PEAK;
 	agent.has_overhead = h->wants & HEAP_WANTS_OVERHEAD;
+	agent.has_untouched = h->wants & HEAP_WANTS_UNTOUCHED;
+	agent.page = getauxval(AT_PAGESZ);
 	agent.is_every = agent.rate == 1;
 }
 

@@ -188,12 +188,13 @@ static uint32_t stack_of(struct agent_local *t, const struct agent_frame *from)
 	return agent_tree_stack(0);
 }
 
-static void free_block(struct agent_local *t, uint64_t address, struct agent_block block)
+static void free_block(struct agent_local *t, uint64_t address, struct agent_block block,
+		       uint64_t untouched)
 {
 	bool is_temporary = t->last == address;
 
 	t->last = 0;
-	agent_sums_freed(block, is_temporary);
+	agent_sums_freed(block, is_temporary, untouched);
 }
 
 static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
@@ -215,7 +216,7 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 	else if (!old.stack)
 		agent_filter_add(address);
 	if (old.stack) /* its end was not seen */
-		agent_sums_freed(old, false);
+		agent_sums_freed(old, false, 0);
 	t->last = address;
 }
 
@@ -280,13 +281,34 @@ static void count_free(void)
 	t->is_busy = 0;
 }
 
-static void end_block(const void *p, struct agent_block block)
+static void end_block(const void *p, struct agent_block block, uint64_t untouched)
 {
 	struct agent_local *t = &agent_local;
 
 	t->is_busy++;
-	free_block(t, (uint64_t)p, block);
+	free_block(t, (uint64_t)p, block, untouched);
 	t->is_busy--;
+}
+
+/* Of a block that is not freed yet. */
+static uint64_t untouched_of(const void *p, uint32_t packed_size)
+{
+	return agent.has_untouched ? agent_untouched((uint64_t)p, packed_size) : 0;
+}
+
+/* By realloc. Pages that are still untouched where the block is now (at the same place, or moved by
+ * mremap) are seen when it is freed there; what realloc copied is touched. */
+static void end_moved(const void *p, struct agent_block block, uint64_t untouched, const void *q,
+		      size_t bytes)
+{
+	uint32_t size = heap_pack_size(bytes);
+	uint64_t still = 0;
+
+	if (heap_size(size) > heap_size(block.size))
+		size = block.size;
+	if (q && untouched)
+		still = untouched_of(q, size);
+	end_block(p, block, untouched > still ? untouched - still : 0);
 }
 
 static void keep_block(const void *p, struct agent_block block)
@@ -331,7 +353,7 @@ static AGENT_RARE void slow_freed(const void *p)
 	count_free();
 	block = take_block(p);
 	if (block.stack)
-		end_block(p, block);
+		end_block(p, block, untouched_of(p, block.size));
 	errno = error;
 }
 
@@ -372,19 +394,22 @@ static inline __attribute__((always_inline)) void *move(void *p, size_t bytes)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_block block = {0};
+	uint64_t untouched = 0;
 	void *q;
 
 	if (AGENT_UNLIKELY(is_boot(p)))
 		return boot_move(p, bytes);
 	if (p && AGENT_UNLIKELY(!is_untracked(t, p)))
 		block = take_block(p);
+	if (block.stack)
+		untouched = untouched_of(p, block.size);
 	q = real.realloc(p, bytes);
 	if (p && (q || !bytes))
 		count_free();
 	if (block.stack && !q && bytes)
 		keep_block(p, block);
 	else if (block.stack)
-		end_block(p, block);
+		end_moved(p, block, untouched, q, bytes);
 	return q;
 }
 

@@ -20,6 +20,12 @@ static struct heap_weight weight_of(struct agent_block block)
 	return heap_weigh(heap_size(block.size), agent.rate);
 }
 
+/* Bytes of one sample that are not those requested. */
+static uint64_t weigh(uint64_t bytes, struct heap_weight w)
+{
+	return agent.rate > 1 ? bytes * w.calls / HEAP_CALL : bytes;
+}
+
 static void keep_peak(struct heap_stack *s)
 {
 	uint64_t moment = __atomic_load_n(&agent.shared->moment, __ATOMIC_RELAXED);
@@ -68,13 +74,13 @@ void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 	s->calls += w.calls;
 	if (heap_size(block.size) > s->max_bytes)
 		s->max_bytes = heap_size(block.size);
-	s->overhead += agent.rate > 1 ? overhead * w.calls / HEAP_CALL : overhead;
+	s->overhead += weigh(overhead, w);
 	agent_unlock(&s->lock);
 	if (agent.has_peak)
 		raise(w.bytes);
 }
 
-void agent_sums_freed(struct agent_block block, bool is_temporary)
+void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t untouched)
 {
 	struct heap_stack *s = stack_of(block);
 	struct heap_weight w = weight_of(block);
@@ -89,6 +95,8 @@ void agent_sums_freed(struct agent_block block, bool is_temporary)
 		s->temporary_bytes += w.bytes;
 		s->temporary_calls += w.calls;
 	}
+	s->untouched_samples += untouched != 0;
+	s->untouched += weigh(untouched, w);
 	agent_unlock(&s->lock);
 	if (agent.has_peak)
 		agent_add(&agent.shared->live, -w.bytes);
