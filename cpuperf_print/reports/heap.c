@@ -24,9 +24,9 @@ enum { TOP = 25, NO_EVENT = -1, LINE_BYTES = 1024 };
 static const struct {
 	const char *event, *header;
 } amounts[] = {
-    {"peak", "peak"},           {"live", "live"},   {"leaked", "leaked"},
-    {"allocated", "allocated"}, {"freed", "freed"}, {"temporary", "temporary"},
-    {"overhead", "overhead"},
+    {"peak", "peak"},           {"live", "live"},         {"leaked", "leaked"},
+    {"allocated", "allocated"}, {"freed", "freed"},       {"temporary", "temporary"},
+    {"overhead", "overhead"},   {"resident", "resident"}, {"untouched", "untouched"},
 };
 enum { LIVE = 1, LEAKED, ALLOCATED, NR_AMOUNTS = ARRAY_NR(amounts) };
 

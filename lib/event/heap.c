@@ -51,6 +51,28 @@ static const struct event_row rows[] = {
     HEAP(EVENT_HEAP_OVERHEAD, "overhead", EVENT_COUNT, "B",
 	 "Bytes that the allocator added to what was requested, by malloc_usable_size.",
 	 ESTIMATED SAMPLED),
+    HEAP(
+	EVENT_HEAP_RESIDENT, "resident", EVENT_VALUE, "B",
+	"Bytes in memory at the end of the iteration, in pages of live allocations.",
+	TARGET
+	"By /proc/PID/pagemap. With each allocation a sample, a page of several of them is divided "
+	"among\nthem by their bytes in it, so that what lies between them counts, too. With a rate "
+	"above 1 it is\nan estimate of their own bytes only. A page that was only read is in "
+	"memory, "
+	"though the kernel\nhas one of zeroes for all (Rss of smaps does not count that one). Of a "
+	"process that has ended\nthere are no pages.\n" SAMPLED),
+    HEAP(EVENT_HEAP_UNTOUCHED, "untouched", EVENT_COUNT, "B",
+	 "Bytes of whole pages of allocations that were never touched.",
+	 ESTIMATED "Seen when they are freed, or moved by realloc; and of those that are live at "
+		   "the end of an "
+		   "iteration,\nwhere touching them later takes nothing back. Of a process that "
+		   "has ended only "
+		   "what it freed since\nthe last iteration is seen: its pages are gone. Memory "
+		   "that malloc uses "
+		   "again was touched before,\nand a page in a huge page by its neighbours; pages "
+		   "in swap seem "
+		   "untouched when they are freed.\nA free of 64 KiB takes 2 to 3 us longer, one "
+		   "without a whole page nothing.\n" SAMPLED),
 };
 
 const struct event_group event_heap_group = {

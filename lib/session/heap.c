@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sum.h"
+#include "session/heap_pages.h"
 #include "session/plan.h"
 #include "wire/heap_memory.h"
 #include "wire/wire.h"
@@ -27,6 +28,7 @@ struct session_heap_process {
 	bool is_replaced;         /* by exec: a later process has its number */
 	bool has_ended;           /* at the last reading */
 	bool is_unread;           /* then, for want of memory */
+	bool misses_pages;        /* at the last reading */
 	struct wire_heap_sums sums;
 	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
 	size_t nr_now, nr_before, now_room, before_room;
@@ -60,7 +62,8 @@ static const enum wire_heap_kind amounts[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_FREED] = WIRE_HEAP_FREED,         [EVENT_HEAP_LIVE] = WIRE_HEAP_LIVE,
     [EVENT_HEAP_PEAK] = WIRE_HEAP_PEAK,           [EVENT_HEAP_MAX] = WIRE_HEAP_ALLOCATED,
     [EVENT_HEAP_TEMPORARY] = WIRE_HEAP_TEMPORARY, [EVENT_HEAP_LEAKED] = WIRE_HEAP_LIVE,
-    [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,
+    [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,   [EVENT_HEAP_RESIDENT] = WIRE_HEAP_RESIDENT,
+    [EVENT_HEAP_UNTOUCHED] = WIRE_HEAP_UNTOUCHED,
 };
 
 static bool is_leaking(const struct session_heap_process *p)
@@ -179,8 +182,8 @@ static void swap_readings(struct session_heap_process *p)
 	p->now_room = old_room;
 }
 
-/* Without memory all stays as it was, and is read later. */
-static void read_process(struct session_heap_process *p)
+/* Without memory all stays as it was, and is read later. pages: NULL: of none. */
+static void read_process(struct session_heap_process *p, const struct session_heap_pages *pages)
 {
 	uint32_t nr = wire_heap_nr_stacks(p->memory);
 
@@ -190,20 +193,21 @@ static void read_process(struct session_heap_process *p)
 		return;
 	swap_readings(p);
 	p->nr_now = nr;
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < nr; i++)
 		wire_heap_stack(p->memory, i, &p->now[i]);
-		if (i < p->nr_before)
-			keep_growing(&p->now[i], &p->before[i]);
-	}
+	p->misses_pages =
+	    pages && session_heap_read_pages(pages, p->pid, p->memory, p->now, p->nr_now) < 0;
+	for (size_t i = 0; i < p->nr_before; i++)
+		keep_growing(&p->now[i], &p->before[i]);
 	read_sums(p);
 }
 
 /* The end is looked for first: nothing is written after it. */
-static void read_one(struct session_heap_process *p)
+static void read_one(struct session_heap_process *p, const struct session_heap_pages *pages)
 {
 	bool is_over = p->is_replaced || is_gone(p);
 
-	read_process(p);
+	read_process(p, is_over ? NULL : pages);
 	p->has_ended = is_over && !p->is_unread;
 	if (p->has_ended)
 		wire_heap_end(p->memory);
@@ -251,7 +255,7 @@ static void fold_added(struct session_heap *h)
 	size_t nr;
 
 	for (size_t i = 0; i < h->nr_added; i++)
-		read_one(h->added[i]);
+		read_one(h->added[i], NULL);
 	nr = end_processes(h->added, h->nr_added, &h->folded);
 	h->has_folded |= nr < h->nr_added;
 	h->nr_all -= h->nr_added - nr;
@@ -342,15 +346,22 @@ static void begin_counts(struct session_heap *h)
 
 void session_heap_read(struct session_heap *h, uint64_t now_ns)
 {
+	struct session_heap_pages pages = {.rate = h->config.rate,
+					   .has_resident = h->has_resident,
+					   .has_untouched = h->config.wants & HEAP_WANTS_UNTOUCHED};
+	const bool wants_pages = pages.has_resident || pages.has_untouched;
+
 	if (!h->wire)
 		return;
+	pages.root = &h->plan->host->root;
 	if (h->has_samples) /* of these the stacks were read since */
 		forget_ended(h);
 	take_added(h, &h->ended_now);
 	h->lost_before = h->lost;
 	begin_counts(h);
 	for (size_t i = 0; i < h->nr; i++) {
-		read_one(h->processes[i]);
+		read_one(h->processes[i], wants_pages ? &pages : NULL);
+		h->nr_unread += h->processes[i]->misses_pages;
 		add_process_counts(h->counts, h->processes[i]);
 		add_lost(&h->lost, &h->processes[i]->sums);
 	}
@@ -372,8 +383,11 @@ static void look_at(const struct session_heap_process *p, uint64_t counts[EVENT_
 	add_sums(counts, &sums);
 	for (uint32_t i = 0; i < nr || i < p->nr_now; i++) {
 		wire_heap_stack(p->memory, i, &s);
-		if (i < p->nr_now)
+		if (i < p->nr_now) {
 			keep_growing(&s, &p->now[i]);
+			/* that of the boundary */
+			s.amount[WIRE_HEAP_RESIDENT] = p->now[i].amount[WIRE_HEAP_RESIDENT];
+		}
 		add_stack(counts, p, &s);
 	}
 }
@@ -393,7 +407,7 @@ static void look_at_ends(struct session_heap *h)
 {
 	for (size_t i = 0; i < h->nr; i++)
 		if (!h->processes[i]->has_ended && is_gone(h->processes[i]))
-			read_one(h->processes[i]);
+			read_one(h->processes[i], NULL);
 	end_taken(h, &h->ended_now);
 }
 
@@ -425,6 +439,8 @@ static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_TEMPORARY] = HEAP_WANTS_BLOCKS,
     [EVENT_HEAP_LEAKED] = HEAP_WANTS_BLOCKS,
     [EVENT_HEAP_OVERHEAD] = HEAP_WANTS_OVERHEAD,
+    [EVENT_HEAP_RESIDENT] = HEAP_WANTS_BLOCKS,
+    [EVENT_HEAP_UNTOUCHED] = HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED,
 };
 
 /* False: there are no such events. Without a rate, each allocation is tracked for what threads do
@@ -442,6 +458,7 @@ static bool configure(struct session_heap *h, struct wire_heap_config *out)
 			continue;
 		has_events = true;
 		out->wants |= wants[kind];
+		h->has_resident |= kind == EVENT_HEAP_RESIDENT;
 		h->has_samples |= asked->rate != 0;
 		out->rate = asked->rate ? asked->rate : out->rate;
 		if (asked->rate && asked->flags & (SPEC_CALLCHAIN | SPEC_PC))
@@ -602,6 +619,8 @@ void session_heap_notes(struct session_heap *h,
 	     "stacks of the heap are deeper than the agent follows: outermost callers are missing"},
 	    {h->nr_refused,
 	     "processes have a heap that was not measured: there were too many in an iteration"},
+	    {h->nr_unread,
+	     "processes have pages that could not be read: resident and untouched miss them"},
 	    {session_heap_is_silent(h),
 	     "command, but no process of it loaded libcpuperf-agent.so: no heap was measured"},
 	};
@@ -609,6 +628,7 @@ void session_heap_notes(struct session_heap *h,
 	pthread_mutex_lock(&h->lock);
 	h->nr_refused = 0;
 	pthread_mutex_unlock(&h->lock);
+	h->nr_unread = 0;
 	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++) {
 		notes[i][0] = '\0';
 		if (rows[i].nr && h->wire)

@@ -51,7 +51,8 @@ struct session_heap {
 	bool has_samples; /* else processes that have ended are added up early */
 	uint32_t nr_readings;
 	uint64_t begin_ns, end_ns; /* of the iteration */
-	bool had_process;
+	bool had_process, has_resident;
+	uint32_t nr_unread; /* since the last notes: processes whose pages could not be read */
 	uint64_t pcs[WIRE_HEAP_MAX_FRAMES];
 
 	pthread_mutex_t lock;                /* of what the wire's thread adds: */
@@ -89,7 +90,7 @@ bool session_heap_next(struct session_heap *h, size_t event, struct session_heap
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
 
-enum { SESSION_HEAP_NR_NOTES = 7 };
+enum { SESSION_HEAP_NR_NOTES = 8 };
 /* What was not measured in the iteration, in words; "": nothing. */
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES]);

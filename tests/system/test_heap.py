@@ -101,6 +101,32 @@ def check_values_of_iterations(folder):
     assert f" {int(each['0']):,} B" in output(PRINT, f"{folder}/s", "--quiet", "--report=flat", "--iteration=0", "--event=live")
 
 
+def check_pages(folder):
+    """Pages that are in memory, and those that were never touched: of a block of which half is touched, half; and all
+    together what the kernel counts for these mappings, but for the allocator's own share."""
+    events = ",".join(f'{{"group_name": "heap", "event_name": "{name}", "rate": 1}}'
+                      for name in ("resident", "untouched", "allocated"))
+    with open(f"{folder}/p.cpspec", "w", encoding="utf-8") as f:
+        f.write('{"sampling": {"rate": 1, "flags": ["callchain"]}, "events": [' + events + "]}")
+    said = measure(folder, HEAP, "resident", events=None,
+                   options=[f"--spec-file={folder}/p.cpspec", "--duration=1", "--num-iterations=1"])
+    rss = int(re.match(r"\d+", said)[0]) * 1024
+    got = counts(folder)
+    assert got["untouched"] == 128 * 4096, (got, said)
+    assert .98 * rss - (64 << 10) <= got["resident"] <= rss, (got, rss)
+    for event in ("resident", "untouched"):
+        text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", f"--event={event}")
+        assert re.search(r" 1 +524\.3 kB +half$", text, re.M), text
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap")
+    assert re.search(r"resident [\d.]+ MB, untouched 524\.\d+ kB", text), text
+    # what is live at the end of an iteration counts once, also if it is freed later; what has ended has no pages
+    measure(folder, HEAP, "resident", events="heap:untouched,heap:resident")
+    assert counts(folder) == {"untouched": 128 * 4096, "resident": 0}, counts(folder)
+    measure(folder, HEAP, "resident", events="heap:untouched,heap:resident", options=["--duration=1", "--num-iterations=3"])
+    got = counts(folder)
+    assert got["untouched"] == 128 * 4096, got
+
+
 def check_ends(folder):
     """However the program ends, nothing is lost."""
     for what, code in (("killed", -9), ("raw", 0)):

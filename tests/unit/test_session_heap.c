@@ -82,6 +82,8 @@ TEST(the_agent_is_told_what_the_events_need)
 	    {EV("heap", "live"), 1, HEAP_WANTS_BLOCKS},
 	    {EV("heap", "peak"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK},
 	    {EV("heap", "overhead"), 1, HEAP_WANTS_OVERHEAD},
+	    {EV("heap", "resident"), 1, HEAP_WANTS_BLOCKS},
+	    {EV("heap", "untouched"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED},
 	    {WITH("allocated", "\"rate\":512"), 512, 0},
 	    {WITH("allocated", "\"rate\":512,\"flags\":[\"callchain\"]"), 512, HEAP_WANTS_STACKS},
 	    {WITH("leaked", "\"rate\":512,\"flags\":[\"pc\"]"), 512,
@@ -316,6 +318,55 @@ TEST(without_samples_processes_that_ended_take_no_room)
 	session_heap_read(&heap, 40);
 	assert_int_equal(session_heap_count(&heap, 1), 0);
 	assert_int_equal(session_heap_count(&heap, 2), 20 * NR + 20);
+}
+
+/* Blocks of the test's own memory, by the pagemap of the test. */
+TEST(pages_of_live_blocks_are_read_at_each_boundary)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
+	struct agent a, b;
+	struct heap_stack *s;
+	char *at;
+
+	open_heap(SAMPLED("resident") SAMPLED("untouched"));
+	session_heap_read(&heap, 10);
+	connect_agent(&a);
+	at = mmap(NULL, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	memset(at, 1, 5 * page);
+	s = add(&a, 0x100, 3, 18 * page);
+	s->freed_samples = 2;
+	s->freed_bytes = 2 * page;
+	s->untouched_samples = 1;
+	s->untouched = page;
+	agent_block(&a, (uintptr_t)at, 0, 16 * page);
+	session_heap_read(&heap, 20);
+	expect_samples(0, 1, 5 * page);
+	expect_samples(1, 2, 12 * page);
+	assert_int_equal(session_heap_count(&heap, 0), 5 * page);
+	assert_int_equal(session_heap_count(&heap, 1), 12 * page);
+
+	memset(at + 5 * page, 1, page); /* it was counted: that stays */
+	session_heap_read(&heap, 30);
+	expect_samples(0, 1, 6 * page);
+	expect_samples(1, 0, 0);
+	session_heap_notes(&heap, notes);
+	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++)
+		assert_string_equal(notes[i], "");
+
+	agent_block(&a, (uint64_t)1 << 47, 0, page); /* where no pages are */
+	session_heap_read(&heap, 40);
+	session_heap_notes(&heap, notes);
+	assert_non_null(strstr(notes[SESSION_HEAP_NR_NOTES - 2], "could not be read"));
+	connect_agent(&b); /* another program */
+	session_heap_read(&heap, 50);
+	session_heap_read(&heap, 60);
+	assert_int_equal(session_heap_count(&heap, 0), 0);
+	assert_int_equal(session_heap_count(&heap, 1), 12 * page);
+	munmap(at, 16 * page);
+	agent_unmap(&a);
+	agent_unmap(&b);
 }
 
 TEST(what_is_replaced_by_exec_has_not_leaked)

@@ -1,0 +1,28 @@
+/*
+ * Which pages of a program's live allocations are in memory, and which were never touched, by
+ * /proc/PID/pagemap.
+ */
+#ifndef SESSION_HEAP_PAGES_H
+#define SESSION_HEAP_PAGES_H
+
+#include "wire/heap.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct root;
+
+struct session_heap_pages {
+	const struct root *root;
+	uint64_t rate; /* bytes per sample */
+	bool has_resident, has_untouched;
+};
+
+/* Adds to the stacks, by their numbers, WIRE_HEAP_RESIDENT and WIRE_HEAP_UNTOUCHED of live blocks.
+ * 0, also if the process has ended or is another program now, or -errno: some are missing. */
+int session_heap_read_pages(const struct session_heap_pages *what, uint32_t pid,
+			    const struct wire_heap *memory, struct wire_heap_stack *stacks,
+			    size_t nr_stacks);
+
+#endif
