@@ -248,6 +248,23 @@ int cpuperf_counts_open_spec(struct cpuperf_counts **out, const struct cpuperf_s
 	return check_open(out, spec, e) ?: open_spec(out, spec, &whom, e);
 }
 
+static int check_rates(const struct cpuperf_spec *spec, struct cpuperf_error *error)
+{
+	struct err e = {0};
+
+	for (size_t i = 0; i < spec->spec.nr_events; i++) {
+		const struct spec_event *one = &spec->spec.events[i];
+
+		if (!one->rate && !one->frequency)
+			continue;
+		err_set(&e, -EINVAL, "%s: counters take no samples, so it has no rate",
+			one->event_name);
+		err_hint(&e, "leave out what follows @, or sample it in a session");
+		return api_fail(error, &e);
+	}
+	return 0;
+}
+
 int cpuperf_counts_open(struct cpuperf_counts **out, const char *events, enum cpuperf_scope scope,
 			int id, struct cpuperf_error *e)
 {
@@ -257,7 +274,7 @@ int cpuperf_counts_open(struct cpuperf_counts **out, const char *events, enum cp
 
 	if (rc)
 		return rc;
-	rc = cpuperf_spec_add(spec, events, e) ?: open_spec(out, spec, &whom, e);
+	rc = cpuperf_spec_add(spec, events, e) ?: check_rates(spec, e) ?: open_spec(out, spec, &whom, e);
 	cpuperf_spec_free(spec);
 	return rc;
 }

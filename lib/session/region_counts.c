@@ -112,6 +112,25 @@ static int find_event(struct region_counts *c, const char *name, struct group *t
 	return -EINVAL;
 }
 
+/* By its name alone, or with that of its group. */
+static int check_twice(const struct region_counts *c, size_t at, struct err *e)
+{
+	const struct spec_regions *r = &c->plan->spec->regions;
+	const char *const *names = r->counts.item;
+
+	for (size_t i = 0; i < c->plan->nr_events; i++) {
+		const struct plan_event *p = &c->plan->events[i];
+
+		for (size_t k = 0; k < at && has_name(p, names[at]); k++)
+			if (has_name(p, names[k]))
+				return err_set_at(
+				    e, -EINVAL, r->counts_pos.line ? c->plan->spec->source : "",
+				    r->counts_pos.line, r->counts_pos.column,
+				    "regions.counts: the event \"%s\" appears twice", names[at]);
+	}
+	return 0;
+}
+
 static void close_group(struct group *g)
 {
 	while (g->nr)
@@ -126,7 +145,7 @@ int region_counts_init(struct region_counts *c, const struct plan *plan, struct 
 
 	*c = (struct region_counts){.plan = plan};
 	for (size_t i = 0; i < list->nr && i < REGION_COUNTS_MAX && rc == 0; i++)
-		rc = find_event(c, list->item[i], &trial, e);
+		rc = check_twice(c, i, e) ?: find_event(c, list->item[i], &trial, e);
 	close_group(&trial);
 	return rc;
 }

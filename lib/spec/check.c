@@ -389,6 +389,10 @@ int spec_check(const struct spec *s, struct err_list *errs)
 		err_hint(diag_at(errs, s->source, s->regions.counts_pos,
 				 "--region-counts: no regions are received"),
 			 "--regions, or \"regions\": true");
+	if (s->regions.is_wanted && s->regions.every > 1 && !s->regions.counts.nr)
+		err_hint(diag_at(errs, s->source, s->regions.counts_pos,
+				 "regions.every: the regions have no counts"),
+			 "name events in regions.counts (--region-counts), or leave every out");
 	for (const struct spec_event *e = s->events; s->flight.span_ns && e < events_end(s); e++)
 		if (e->flags & SPEC_TIMEBASE)
 			err_hint(diag_at(errs, s->source, e->flags_pos,

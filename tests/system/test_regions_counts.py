@@ -274,6 +274,10 @@ def check_thread_names(folder):
 def check_names(folder):
     done = measure(folder, 1, counts=["page_fault"], code=None)
     assert done.returncode and 'no event of the session is "page_fault"' in done.stderr, done.stderr
+    done = measure(folder, 1, counts=["page_faults", "software:page_faults"], code=None)
+    assert done.returncode and 'the event "software:page_faults" appears twice' in done.stderr, done.stderr
+    done = measure(folder, 1, regions={"every": 3}, code=None)
+    assert done.returncode and "regions.every: the regions have no counts" in done.stderr, done.stderr
 
 
 need_sampling()

@@ -328,6 +328,7 @@ TEST(refused)
 	} cases[] = {
 	    {"page_faultz", CPUPERF_THREAD, 0, -ENOENT, "page_faults"},
 	    {"", CPUPERF_THREAD, 0, -EINVAL, "error"},
+	    {"page_faults,cpu_clock@997Hz", CPUPERF_THREAD, 0, -EINVAL, "take no samples"},
 	    {"page_faults", CPUPERF_THREAD, -2, -EINVAL, "id: not valid"},
 	    {"page_faults", CPUPERF_THREAD, 0x3fffffff, -ESRCH, "there is no thread"},
 	    {"page_faults", CPUPERF_PROCESS, 0x3fffffff, -ESRCH, "there is no process"},
