@@ -88,6 +88,33 @@ def check_instants_and_values(folder):
         assert below[3].split()[0] == "5" and below[3].split()[3] == "-1", text
 
 
+DELAYED = r"""
+#include <cpuperf/mark.h>
+#include <time.h>
+int main(void)
+{
+	for (int i = 0; i < 100; i++) {
+		CPUPERF_BEGIN("part");
+		CPUPERF_INSTANT("tick");
+		nanosleep(&(struct timespec){.tv_nsec = 20000000}, 0);
+		CPUPERF_END;
+	}
+}
+"""
+
+
+def check_what_is_outside_of_iterations_is_said(folder):
+    """The rate of instants is over the time in which they were recorded."""
+    with open(f"{folder}/d.c", "w", encoding="ascii") as f:
+        f.write(DELAYED)
+    run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/d", f"{folder}/d.c")
+    run(CPUPERF, "--regions", "-e", "page_faults", "--delay=1s", "-o", f"{folder}/s", "--", f"{folder}/d")
+    assert "are also of the 1.0" in (text := output(PRINT, f"{folder}/s", "--report=regions")), text
+    rows = csv.DictReader(io.StringIO(output(PRINT, f"{folder}/s", "--quiet", "--report=regions", "--output-format=csv")))
+    rate = next(float(row["per_second"]) for row in rows if row["name"] == "tick")
+    assert 20 < rate < 52, rate
+
+
 def check_chrome(folder):
     want = record(folder)
     slices, numbers, values, instants = Slices(), [], [], 0
