@@ -534,16 +534,16 @@ bool wire_memory_is_mapped(const struct wire_memory *m)
 {
 	BUF_AUTO(maps, MAX_MAPS_BYTES);
 	const char *at, *line, *stop;
-	char path[64], head[128];
-	uint64_t inode;
+	char path[64], head[128], own[32]; /* the inode is followed by the file's name */
 
+	snprintf(own, sizeof(own), " %" PRIu64 " ", m->inode);
 	snprintf(path, sizeof(path), "/proc/%u/maps", m->pid);
 	if (!m->inode || root_load(&root_live, path, &maps) || buf_error(&maps) || !maps.len)
 		return true;
 	at = buf_str(&maps);
 	while ((line = str_next_line(&at, buf_str(&maps) + maps.len, &stop))) {
 		snprintf(head, sizeof(head), "%.*s", (int)(stop - line), line);
-		if (sscanf(head, "%*s %*s %*s %*s %" SCNu64, &inode) == 1 && inode == m->inode)
+		if (strstr(head, own))
 			return true;
 	}
 	return false;
