@@ -472,7 +472,7 @@ static bool configure(struct session_heap *h, struct wire_heap_config *out)
 static int refuse(struct session_heap *h, const char *reason)
 {
 	h->support = (struct event_support){.state = READING_NOT_SUPPORTED};
-	snprintf(h->support.reason, sizeof(h->support.reason), "%s", reason);
+	snprintf(h->support.reason, sizeof(h->support.reason), "%.255s", reason);
 	return 0;
 }
 

@@ -133,7 +133,7 @@ static void divide(struct pages *p, size_t i, size_t end, uint64_t from)
 static int look_at(struct pages *p, uint64_t number, size_t i, size_t end)
 {
 	const uint64_t from = number * p->page;
-	uint64_t entry;
+	uint64_t entry = 0;
 	int rc = read_entry(p, number, &entry);
 
 	if (rc)

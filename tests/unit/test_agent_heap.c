@@ -1,19 +1,19 @@
 /*
  * The parts of the agent that need no program around them: its tables against simple ones, the peak
- * against a copy of all amounts at each new one, and call paths against backtrace(3), in a random
- * tree of calls.
+ * against a copy of all amounts at each new one, and call paths against libgcc's unwinder, in a
+ * random tree of calls.
  */
 #include "agent/heap/agent.h"
 #include "base/mem.h"
 #include "kit.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <unwind.h>
 
 enum {
 	NR_NODES = 1 << 20,
@@ -303,24 +303,37 @@ static uint32_t path_of(uint32_t node, uint64_t *out)
 	return nr;
 }
 
+struct theirs {
+	uint64_t pc[MAX_PATH];
+	uint32_t nr;
+};
+
+static _Unwind_Reason_Code add_theirs(struct _Unwind_Context *c, void *arg)
+{
+	struct theirs *t = arg;
+
+	if (t->nr < MAX_PATH && _Unwind_GetIP(c))
+		t->pc[t->nr++] = _Unwind_GetIP(c);
+	return _URC_NO_REASON;
+}
+
 static __attribute__((noinline)) void capture(void)
 {
 	const struct agent_frame from = AGENT_HERE;
 	uint32_t node = agent_capture(own, &from), nr;
-	void *theirs[MAX_PATH];
-	uint64_t ours[MAX_PATH];
-	int nr_theirs, first = 0;
+	uint64_t ours[MAX_PATH] = {0};
+	struct theirs theirs = {.nr = 0};
+	uint32_t first = 0;
 
 	assert_true(node);
 	nr = path_of(node, ours);
-	nr_theirs = backtrace(theirs, MAX_PATH);
-	while (first < nr_theirs &&
-	       (uint64_t)theirs[first] != from.pc) /* a sanitizer's, and this */
+	_Unwind_Backtrace(add_theirs, &theirs);
+	while (first < theirs.nr && theirs.pc[first] != from.pc) /* of this function */
 		first++;
-	assert_int_equal(nr, nr_theirs - first);
-	assert_int_equal(ours[0] + 1, (uint64_t)theirs[first]);
+	assert_int_equal(nr, theirs.nr - first);
+	assert_int_equal(ours[0] + 1, theirs.pc[first]);
 	for (uint32_t i = 1; i < nr; i++)
-		assert_int_equal(ours[i], (uint64_t)theirs[first + (int)i]);
+		assert_int_equal(ours[i], theirs.pc[first + i]);
 	nr_captures++;
 }
 
@@ -372,7 +385,7 @@ static void walk(unsigned depth)
 	}
 }
 
-TEST(paths_are_those_of_backtrace)
+TEST(paths_are_those_of_libgcc)
 {
 	struct heap_header *h = begin(1, ARENA_BYTES);
 
