@@ -329,16 +329,17 @@ def check_diff(folder):
     """Two sessions are compared by function, state and reason, as shares of the time in each state. A wait is the program's function's."""
     program = build(folder)
     for name in ("a", "b"):
-        run(CPUPERF, "--event=cpu_clock@1000000,sched:run_queue_time@1000000,sched:off_cpu_time@1000000", "-g", "-r", "3", "-o", f"{name}.session", "--", program, cwd=folder)
+        run(CPUPERF, "--event=cpu_clock@100000,sched:run_queue_time@1000000,sched:off_cpu_time@1000000", "-g", "-r", "3", "-o", f"{name}.session", "--", program, cwd=folder)
     how = ("--report=diff", "--diff=a.session", "--top=0", "b.session")
     found = [r for r in rows(folder, *how) if r["function"]]
     assert len({r["event"] for r in found}) == 1, found
     napped = [r for r in found if (r["state"], r["reason"], r["function"]) == ("blocked", "sleep", "nap")]
     assert len(napped) == 1 and float(napped[0]["is"]) > 20 and int(napped[0]["is_samples"]), found
     assert "hold" in {r["function"] for r in found if (r["state"], r["reason"]) == ("blocked", "futex")}, found
-    for state in {r["state"] for r in found}:
-        shares = [float(r["is"]) for r in found if r["state"] == state]
-        assert sum(shares) < 0.1 or abs(sum(shares) - 100) < 0.1, (state, found)
+    for state in {r["state"] for r in found}:  # of each run that was in this state: 0, 1, 2 or 3 of them
+        shares = sum(float(r["is"]) for r in found if r["state"] == state)
+        assert any(abs(shares - 100 * runs / 3) < 0.1 for runs in range(4)), (state, found)
+        assert state not in ("on CPU", "blocked") or abs(shares - 100) < 0.1, (state, found)
     # those on a CPU as if nothing had waited
     shown = ("function", "change", "was", "is", "p")
     alone = rows(folder, *how, "--event=cpu_clock", "--sort=function")
