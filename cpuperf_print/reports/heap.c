@@ -91,16 +91,19 @@ static void find_events(struct heap *h)
 static int add_row(struct heap *h, const struct report_flat_row *row)
 {
 	struct line key = {.file = row->file}, *line;
+	int amount = 0;
 
+	while (amount < NR_AMOUNTS && h->event[amount] != (int)row->column[REPORT_EVENT])
+		amount++;
+	if (amount == NR_AMOUNTS) /* of another event */
+		return 0;
 	memcpy(key.column, row->column, sizeof(key.column));
 	key.column[REPORT_EVENT] = 0;
 	line = dict_get(&h->lines, &key);
 	if (!line)
 		return -ENOMEM;
 	line->row = line->row ?: row;
-	for (int i = 0; i < NR_AMOUNTS; i++)
-		if (h->event[i] == (int)row->column[REPORT_EVENT])
-			line->weight[i] = h->j->selection->by_total ? row->total : row->self;
+	line->weight[amount] = h->j->selection->by_total ? row->total : row->self;
 	return 0;
 }
 
@@ -272,7 +275,7 @@ static int put_lines(struct heap *h, struct err *e)
 			reports_rest_add(&rest, &line->weight[h->first], rank >= top, is_small);
 		rank++;
 	}
-	if (g) {
+	if (g && h->lines.nr) {
 		share = reports_share_of(&rest.weight, all_of(h, h->first));
 		reports_rest_put(h->j, &rest, h->j->selection->by_total ? NULL : &share, g);
 		reports_stack_notes(h->j, &h->stats, g);
@@ -301,11 +304,6 @@ int reports_heap(struct job *j, struct err *e)
 	struct heap h = {.j = j, .columns = reports_columns(j)};
 	int rc = 0;
 
-	if (!reports_has_heap(job_input(j)->facts)) {
-		err_set(e, -EINVAL, "the session has no samples of the heap");
-		err_hint(e, "record some: cpuperf --spec-file=heap -- COMMAND");
-		return -EINVAL;
-	}
 	if (h.columns & 1 << REPORT_FUNCTION)
 		h.columns |= 1 << REPORT_OBJECT;
 	dict_init(&h.lines, sizeof(struct line), DICT_KEY(struct line, file), DICT_MAX);
@@ -321,10 +319,12 @@ int reports_heap(struct job *j, struct err *e)
 	if (rc == 0) {
 		if (h.first == NO_EVENT) {
 			reports_nothing(j, &h.stats, "samples of the heap");
+			h.first = 0;
 		} else {
 			put_heading(&h);
-			rc = put_lines(&h, e);
 		}
+		if (h.lines.nr || j->output->form != GRID_PEOPLE) /* machines get a header */
+			rc = put_lines(&h, e);
 	}
 	report_flat_free(h.flat);
 	report_stats_fini(&h.stats);

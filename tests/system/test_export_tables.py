@@ -264,8 +264,8 @@ def main():
         for name in reports() + ["diff"]:
             files = [f"--session={first}", ours] + ([f"--diff={second}"] if name == "diff" else [])
             tables[name] = check_report(name, files, env)
-            assert tables[name][1] or name in ("branches", "top-down", "latency", "regions"), name
-            if name not in ("diff", "branches", "top-down", "latency", "regions"):
+            assert tables[name][1] or name in ("branches", "top-down", "latency", "regions", "heap"), name
+            if name not in ("diff", "branches", "top-down", "latency", "regions", "heap"):
                 check_several(name, first, second, ours)
         check_odd_names(top, tables)
         check_lines(tables["records"], f"--session={first}", ours)

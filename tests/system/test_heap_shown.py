@@ -89,10 +89,13 @@ int main() { by_string(); by_strdup(); by_wrapper(); }
 
 
 def check_refused(folder):
-    """A session without it has no such report."""
+    """A session without samples has no such report; one with other samples has an empty one."""
     output(CPUPERF, "-e", "page_faults", f"--output={folder}/s", "--", "true")
     done = run(PRINT, f"{folder}/s", "--report=heap", code=None)
     assert done.returncode == 1 and "samples" in done.stderr, done
+    output(CPUPERF, "-e", "cpu_clock@1000000", f"--output={folder}/t", "--", "true")
+    assert "No samples of the heap" in output(PRINT, "--quiet", f"{folder}/t", "--report=heap")
+    assert output(PRINT, "--quiet", f"{folder}/t", "--report=heap", "--output-format=csv").count("\n") == 1
 
 
 run_checks(globals())
