@@ -819,6 +819,35 @@ static unsigned columns_of(const struct job *j)
 		   : reports_columns(j);
 }
 
+/* A wait has other frames and words in records of switches than by programs in the kernel. */
+static void warn_ways(struct job *j)
+{
+	const struct input *first = &j->inputs->item[0];
+	const bool is_recorded = profile_session_waits(first->session) != NULL;
+	struct err problem = {0};
+
+	for (size_t i = 1; i < j->inputs->nr + j->inputs->nr_diff; i++) {
+		const struct input *o = &j->inputs->item[i];
+
+		if (!o->session || (profile_session_waits(o->session) != NULL) == is_recorded)
+			continue;
+		err_set(&problem, -ENOTSUP,
+			"waits were found in two ways, in %s by records of switches, in %s by "
+			"programs in the kernel: functions and reasons may differ by that alone",
+			is_recorded ? first->path : o->path, is_recorded ? o->path : first->path);
+		err_hint(&problem, "record both sides as the same user");
+		problems_add(&j->output->problems, false, &problem);
+		return;
+	}
+}
+
+static bool has_waits(const struct job *j)
+{
+	const struct profile_facts *f = job_input(j)->facts;
+
+	return ARRAY_ANY(x, f->events, f->nr_events, strcmp(x->group, "sched") == 0 && x->rate);
+}
+
 static int print(struct job *j, struct diff_junit *junit, struct err *e)
 {
 	struct comparison c = {.j = j,
@@ -829,6 +858,8 @@ static int print(struct job *j, struct diff_junit *junit, struct err *e)
 			       .state = ANY_STATE};
 	int rc;
 
+	if (has_waits(j))
+		warn_ways(j);
 	c.columns = columns_of(j) & ~(1u << REPORT_EVENT | 1u << replicate_column(&c));
 	rc = may_have_runs(&c) || j->selection->by_count || compares_regions(&c)
 		 ? load_replicates(&c)

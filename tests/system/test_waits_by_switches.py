@@ -107,6 +107,20 @@ def check_one_kind(folder):
         assert "% blocked or waiting for a CPU" in line and "began and ended" not in line, (name, answer)
 
 
+def check_two_ways(folder):
+    """Waits of root's session and of an ordinary user's are not of one kind: --diff says so."""
+    if programs_missing():
+        print(f"skip: root's waits: {programs_missing()}", flush=True)
+        return
+    user = User(folder)
+    user.measure()
+    for name in ("one", "two"):
+        run(CPUPERF, f"--event={','.join(WALL)}", "-o", f"{folder}/{name}", "--", user.program, env=QUIET_ASAN)
+    for before, said in ((f"{folder}/cpuperf.session", True), (f"{folder}/two", False)):
+        done = run(PRINT, "--quiet", f"--session={folder}/one", f"--diff={before}")
+        assert ("waits were found in two ways" in done.stderr) == said, (before, done.stderr)
+
+
 def check_sleeps(folder):
     """20 sleeps of 10 ms, which are not waiting for a CPU, however busy the machine is: of the thread that ends
     last, /proc shows how long it waited for one."""
