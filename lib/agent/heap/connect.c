@@ -137,7 +137,7 @@ static bool connect_once(void)
 }
 
 /* In a child by fork, a lock that another thread of the parent held is nobody's. */
-static bool is_connected(struct agent_local *t)
+static bool is_connected(void)
 {
 	static pid_t holder;
 	bool is_there = agent_alive();
@@ -153,7 +153,6 @@ static bool is_connected(struct agent_local *t)
 	holder = getpid();
 	is_there = agent_alive() || connect_once();
 	agent_unlock(&agent.is_locked);
-	(void)t;
 	return is_there;
 }
 
@@ -206,9 +205,7 @@ static uint64_t seed(void)
 
 bool agent_attach(struct agent_local *t)
 {
-	bool is_whole;
-
-	if (t->is_ended || !is_connected(t))
+	if (t->is_ended || !is_connected())
 		return false;
 	if (t->generation == agent_alive())
 		return true;
@@ -218,8 +215,8 @@ bool agent_attach(struct agent_local *t)
 	t->slot = take_slot();
 	t->random = t->random && t->generation ? t->random : seed();
 	t->last = 0;
-	is_whole = has_key && pthread_setspecific(key, t) == 0;
-	(void)is_whole; /* else its slot is not used again */
+	if (has_key) /* else, or where that fails, its slot is not used again */
+		(void)pthread_setspecific(key, t);
 	t->left = 0;
 	__atomic_store_n(&t->generation, agent_alive(), __ATOMIC_RELEASE);
 	return true;
