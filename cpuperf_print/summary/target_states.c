@@ -150,6 +150,8 @@ void summary_target_put_states(struct summary *s, bool are_runs)
 	} else {
 		rest = fmax(0, 1 - used / all);
 		buf_printf(s->out, "%s %% blocked or waiting for a CPU%s\n", DECIMAL(100 * rest, 1),
-			   rest > 0.1 ? " (--spec-file=wall samples where)" : "");
+			   rest > 0.1 && !has_event(s, "off_cpu_time")
+			       ? " (--spec-file=wall samples where)"
+			       : "");
 	}
 }

@@ -106,7 +106,7 @@ static int add_alone(struct api_counters *c, size_t part, pid_t task)
 	if (!g)
 		return -ENOMEM;
 	pmu_group_init_task(g, c->pmu, task, c->cpu);
-	g->is_resumed = true; /* an exec of the task must not start it */
+	g->is_open_enabled = true; /* an exec of the task must not start it */
 	g->is_read_by_user = c->is_own_thread;
 	rc = pmu_group_add(g, c->parts[part].attr, (uint32_t)part);
 	c->nr_groups -= rc != 0;

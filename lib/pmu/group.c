@@ -43,11 +43,11 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 
 	if (g->nr_members == PMU_GROUP_MAX_MEMBERS)
 		return -ENOSPC;
-	a.disabled = leads && !g->is_resumed;
+	a.disabled = leads && !g->is_open_enabled;
 	/* ARM's validate_event() (drivers/perf/arm_pmu.c) gives a disabled leader no counter unless
 	 * this bit is set: a group with one member too many would be accepted, and never run. On
 	 * events of a whole CPU it has no other effect. */
-	a.enable_on_exec = leads && !g->is_resumed;
+	a.enable_on_exec = leads && !g->is_open_enabled;
 	fd = g->is_read_by_user ? pmu_user_open(g->ops, &a, g->pid, leads ? -1 : g->members[0].fd)
 				: g->ops->open(&a, g->pid, g->cpu, leads ? -1 : g->members[0].fd,
 					       g->is_cgroup ? PERF_FLAG_PID_CGROUP : 0);
@@ -56,6 +56,17 @@ int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint3
 	g->members[g->nr_members++] = (struct pmu_member){
 	    .event = event, .fd = fd, .has_lost = attr->read_format & PERF_FORMAT_LOST};
 	return 0;
+}
+
+int pmu_group_reopen(struct pmu_group *g, const struct pmu_group *like,
+		     struct perf_event_attr *const *attrs)
+{
+	int rc = 0;
+
+	pmu_group_fini(g);
+	for (uint32_t i = 0; i < like->nr_members && rc == 0; i++)
+		rc = pmu_group_add(g, attrs[like->members[i].event], like->members[i].event);
+	return rc;
 }
 
 int pmu_group_enable(struct pmu_group *g)

@@ -26,7 +26,7 @@ struct pmu_group {
 	pid_t pid; /* the task, or the descriptor of the cgroup; -1: all */
 	int cpu;   /* -1: any, of a task */
 	bool is_cgroup;
-	bool is_resumed; /* events are disabled and enabled again: exec must not enable them */
+	bool is_open_enabled; /* events count from their opening, and exec enables none */
 	bool is_disabled;
 	bool is_read_by_user; /* of one task, which may read it by pmu/user.h */
 	uint32_t nr_members;
@@ -54,10 +54,15 @@ void pmu_group_init_cgroup(struct pmu_group *g, const struct pmu_ops *ops, int f
 /* Closes what is open; the group is as after init. */
 void pmu_group_fini(struct pmu_group *g);
 
-/* Opens attr as a further member (the first one leads), not yet counting, except with is_resumed:
- * then the caller disables the complete group. 0 or -errno; -ENOSPC if
+/* Opens attr as a further member (the first one leads), not yet counting, except with
+ * is_open_enabled. 0 or -errno; -ENOSPC if
  * the group has PMU_GROUP_MAX_MEMBERS. With -EINVAL and members already, it may fit elsewhere. */
 int pmu_group_add(struct pmu_group *g, const struct perf_event_attr *attr, uint32_t event);
+
+/* Closes the members and opens those that like had, with attrs[event]. 0 or -errno: see
+ * pmu_group_add. */
+int pmu_group_reopen(struct pmu_group *g, const struct pmu_group *like,
+		     struct perf_event_attr *const *attrs);
 
 /* All members start counting at once; 0 or -errno. */
 int pmu_group_enable(struct pmu_group *g);
@@ -67,7 +72,8 @@ int pmu_group_disable(struct pmu_group *g);
 /*
  * Reads all members with one call into counts[nr_members]. 0; -ENODEV if the kernel returned fewer
  * members: the CPU went away (perf_event_exit_cpu); -ENODATA if it returned none: a pinned event
- * found no counter, and counts nothing until it is enabled again; -errno. On failure counts are
+ * found no counter, and counts nothing until it is enabled again; -ECHILD: a thread was created
+ * while the group was opened, has inherited a part of it, and lives; -errno. On failure counts are
  * untouched.
  */
 int pmu_group_read(struct pmu_group *g, struct pmu_count *counts);

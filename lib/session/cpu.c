@@ -64,6 +64,15 @@ static bool stays_disabled(const struct session_cpu *c, size_t event)
 	return plan_is_resumed(c->plan) || is_off(c, event);
 }
 
+/* A thread that is created while its creator's events are enabled inherits disabled ones, and the
+ * kernel exchanges the events of the two whenever it likes (perf_event_context_sched_out()): then
+ * neither is counted. Events of tasks that run already count from their opening. */
+static bool is_open_enabled(const struct session_cpu *c, size_t event)
+{
+	return stays_disabled(c, event) ||
+	       (plan_is_attached(c->plan) && !c->plan->events[event].asked->is_aggregated);
+}
+
 /* event: the leader; id: of the target, or -1. */
 static int add_group(struct session_cpu *c, const struct session_probe *p, size_t event, pid_t id)
 {
@@ -76,7 +85,7 @@ static int add_group(struct session_cpu *c, const struct session_probe *p, size_
 		pmu_group_init_cgroup(g, p->pmu, id, cpu);
 	else
 		pmu_group_init_task(g, p->pmu, id, cpu);
-	g->is_resumed = id >= 0 && stays_disabled(c, event);
+	g->is_open_enabled = id >= 0 && is_open_enabled(c, event);
 	return 0;
 }
 
@@ -198,6 +207,14 @@ static int add_sibling(struct session_cpu *c, const struct session_probe *p, siz
 	return 0;
 }
 
+/* A thread that a running task creates between two members inherits a part of the group. Events
+ * that need no counter of the PMU are better off alone. */
+static bool stays_alone(const struct session_cpu *c, const struct session_probe *p, size_t part)
+{
+	return c->plan->has_control ||
+	       (plan_is_attached(c->plan) && p->attrs[part]->type == PERF_TYPE_SOFTWARE);
+}
+
 static int open_part(struct session_cpu *c, const struct session_probe *p, size_t part, pid_t id,
 		     enum plan_set set, size_t first)
 {
@@ -211,8 +228,8 @@ static int open_part(struct session_cpu *c, const struct session_probe *p, size_
 		return event == p->plan->timebase ? add_alone(c, p, part, id)
 						  : add_sibling(c, p, part, first);
 	default:
-		return c->plan->has_control ? add_alone(c, p, part, id)
-					    : add_part(c, p, part, id, first);
+		return stays_alone(c, p, part) ? add_alone(c, p, part, id)
+					       : add_part(c, p, part, id, first);
 	}
 }
 
@@ -260,13 +277,56 @@ static void forget_results(struct session_cpu *c)
 	}
 }
 
+/* While a thread lives that inherited a part of the group, the kernel refuses to add it up
+ * (ECHILD). Where events were exchanged, it refuses a member (EINVAL), or knows fewer (ENODEV). */
+static bool is_torn(int rc)
+{
+	return rc == -ECHILD || rc == -EINVAL || rc == -ENODEV;
+}
+
+static bool complete_group(const struct session_probe *p, struct pmu_group *g)
+{
+	enum { MAX_TRIES = 100 };
+	const struct pmu_group like = *g;
+	struct pmu_count counts[PMU_GROUP_MAX_MEMBERS];
+	int rc = pmu_group_read(g, counts);
+
+	for (int i = 0; i < MAX_TRIES && is_torn(rc); i++)
+		rc = pmu_group_reopen(g, &like, p->attrs) ?: pmu_group_read(g, counts);
+	return g->nr_members == like.nr_members && !is_torn(rc);
+}
+
+/* Completes the groups of a running task, from first on. Members of those that cannot be are
+ * opened alone, except beside a timebase, whose samples have them. */
+static int complete_groups(struct session_cpu *c, const struct session_probe *p, size_t first,
+			   pid_t id)
+{
+	int rc = 0;
+
+	for (size_t g = first; g < c->nr_groups && rc == 0; g++) {
+		const struct pmu_group was = c->groups[g];
+
+		if (was.nr_members == 1 || complete_group(p, &c->groups[g]) ||
+		    event_of(c, was.members[0].event)->set == PLAN_TIMEBASE)
+			continue;
+		pmu_group_fini(&c->groups[g]);
+		c->groups[g--] = c->groups[--c->nr_groups];
+		for (uint32_t i = 0; i < was.nr_members && rc == 0; i++)
+			rc = add_alone(c, p, was.members[i].event, id);
+	}
+	return rc;
+}
+
 /* Opens the events of the machine (id -1), or those of a part of the target. */
 static int open_sets(struct session_cpu *c, const struct session_probe *p, pid_t id)
 {
+	size_t first = c->nr_groups;
 	int rc = 0;
 
 	for (int set = 0; set < PLAN_NR_SETS && rc == 0; set++)
 		rc = open_set(c, p, (enum plan_set)set, id);
+	if (id >= 0 && rc == 0 && plan_is_attached(c->plan))
+		rc = complete_groups(c, p, first, id);
 	return rc;
 }
 

@@ -32,7 +32,8 @@ static int add_counter(struct cputime *c, const struct plan *plan, const struct 
 		pmu_group_init_cgroup(g, pmu, t->ids[target], cpu);
 	else
 		pmu_group_init_task(g, pmu, t->ids[target], cpu);
-	rc = pmu_group_add(g, &attr, 0) ?: pmu_group_enable(g);
+	g->is_open_enabled = true;
+	rc = pmu_group_add(g, &attr, 0);
 	if (rc)
 		pmu_group_fini(&c->groups[--c->nr_groups]);
 	return rc == -ESRCH ? 0 : rc; /* the task has just ended */

@@ -697,6 +697,11 @@ bool plan_is_resumed(const struct plan *plan)
 	       (plan->has_control && !plan->target.is_command);
 }
 
+bool plan_is_attached(const struct plan *plan)
+{
+	return plan->target.nr_ids && !plan->target.is_command && !plan->target.is_cgroup;
+}
+
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs)
 {

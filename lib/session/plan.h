@@ -111,6 +111,8 @@ bool plan_is_by_switches(const struct plan *plan, const struct plan_event *p);
 bool plan_has_gap(const struct plan *plan);
 /* True if events of the target are disabled and enabled again: exec must not enable them. */
 bool plan_is_resumed(const struct plan *plan);
+/* True if the target is tasks that run already. */
+bool plan_is_attached(const struct plan *plan);
 /* The tasks that programs in the kernel measure. */
 struct follow_config plan_follow(const struct plan *plan);
 /* The flags of the spec, as far as this user is permitted. */

@@ -1,8 +1,8 @@
 /*
  * Tasks that come and go, for test_scale.py: crowd threads|processes|vforks|killed|stopped NUMBER
- * AT_ONCE, crowd chain NUMBER, crowd spin MS. At the end, prints what the kernel accounted to this
- * process and to the children it waited for: CPU time in user and system mode (ns), faults, context
- * switches.
+ * AT_ONCE, crowd chain NUMBER, crowd spin MS, crowd churn (until it is killed). At the end, prints
+ * what the kernel accounted to this process and to the children it waited for: CPU time in user and
+ * system mode (ns), faults, context switches.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -123,6 +123,25 @@ static void spin(long ms)
 	} while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < ms);
 }
 
+static void *doze(void *arg)
+{
+	usleep(300000);
+	return arg;
+}
+
+static void churn(void)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, 64 << 10) ||
+	    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED))
+		die("threads");
+	for (;; usleep(20))
+		if (pthread_create(&thread, &attr, doze, NULL))
+			die("pthread_create");
+}
+
 static int64_t ns(struct timeval t)
 {
 	return t.tv_sec * INT64_C(1000000000) + t.tv_usec * INT64_C(1000);
@@ -149,6 +168,8 @@ int main(int argc, char **argv)
 	program = argv[0];
 	if (strcmp(mode, "child") == 0)
 		child("");
+	if (strcmp(mode, "churn") == 0)
+		churn();
 	if (strcmp(mode, "spin") == 0)
 		spin(nr);
 	else if (strcmp(mode, "chain") == 0 && nr > 0) {

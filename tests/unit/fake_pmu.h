@@ -52,11 +52,13 @@ static struct fake_pmu {
 	bool offline[FAKE_MAX_CPUS];
 	int refusal[2][FAKE_MAX_CONFIG]; /* by type and config: -errno of open */
 	unsigned nr_eintr;               /* so many reads are interrupted */
+	unsigned nr_torn;                /* so many reads of groups of several are refused */
 	uint64_t max_ring_bytes;         /* of data; more: EPERM */
 	int side_band_refusals;          /* so many side-band events say EINVAL */
 	unsigned samples_per_read; /* that an event writes when its group is read or enabled */
 	bool no_format_lost;       /* a kernel before 6.0 */
 	bool has_tasks;            /* events may be of tasks, on any CPU */
+	bool is_attached;          /* events are enabled when they are opened */
 	unsigned fail_call;        /* this call (from 1) fails once with fail_error; 0: none */
 	int fail_error;
 	bool fail_fired;
@@ -161,8 +163,8 @@ static inline int fake_open(struct perf_event_attr *a, pid_t pid, int cpu, int g
 	if (fake_is_side_band(a) && !is_probe && fake.side_band_refusals-- > 0)
 		return -EINVAL;
 	if ((pid != -1 && !fake.has_tasks) || flags ||
-	    (!fake_is_side_band(a) &&
-	     ((a->read_format & ~FAKE_FORMAT_LOST) != format || a->disabled != (group_fd < 0))) ||
+	    (!fake_is_side_band(a) && ((a->read_format & ~FAKE_FORMAT_LOST) != format ||
+				       a->disabled != (group_fd < 0 && !fake.is_attached))) ||
 	    (group_fd >= 0 && !fake_of(group_fd)) || fake.nr_events == FAKE_MAX_EVENTS)
 		fake.nr_wrong++;
 	if (fake.no_format_lost && a->read_format & FAKE_FORMAT_LOST)
@@ -345,6 +347,8 @@ static inline ssize_t fake_read(int fd, void *buf, size_t len)
 		return -EBADF;
 	if (fake.nr_eintr && fake.nr_eintr--)
 		return -EINTR;
+	if (fake_members(leader, false) > 1 && fake.nr_torn && fake.nr_torn--)
+		return -ECHILD;
 	if (fake.no_room_for_pinned && e->attr.pinned)
 		e->is_in_error = true;
 	if (e->is_in_error)

@@ -390,7 +390,8 @@ TEST(tasks)
 		bench_init(&b, SOFTWARE_2);
 		c = &b.cpu;
 		fake.has_tasks = true;
-		b.rig.plan.target = (struct plan_target){.ids = ids, .nr_ids = 2};
+		b.rig.plan.target =
+		    (struct plan_target){.ids = ids, .nr_ids = 2, .is_command = true};
 		b.rig.plan.has_all_cpus = false;
 		for (size_t k = 0; k < 2 && has_lost; k++)
 			b.attrs[k]->read_format |= FAKE_FORMAT_LOST;
@@ -418,6 +419,35 @@ TEST(tasks)
 		assert_int_equal(r[0].state, READING_FAILED);
 		session_cpu_enable(c, false);
 		assert_int_equal(fake.nr_enables, 2);
+		bench_fini(&b);
+	}
+}
+
+/* Tasks that run already: what needs no counter is alone; a group of which a thread inherited a
+ * part is opened again, and its events are alone if that does not end. */
+TEST(attached)
+{
+	static const pid_t id = 11;
+	static const struct {
+		unsigned nr_torn, nr_groups, nr_opens;
+	} cases[] = {{0, 3, 5}, {1, 3, 8}, {50, 3, 155}, {1000, 5, 308}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct reading r[MAX_EVENTS];
+		struct bench b;
+
+		bench_init(&b, SOFTWARE_2 HARDWARE_3);
+		fake.has_tasks = fake.is_attached = true;
+		fake.nr_torn = cases[i].nr_torn;
+		b.rig.plan.target = (struct plan_target){.ids = &id, .nr_ids = 1};
+		b.rig.plan.has_all_cpus = false;
+		assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+		assert_int_equal(b.cpu.nr_groups, cases[i].nr_groups);
+		assert_int_equal(fake.nr_opens, cases[i].nr_opens);
+		fake.nr_torn = 0;
+		assert_true(session_cpu_read(&b.cpu, r));
+		for (size_t k = 0; k < 5; k++)
+			assert_int_equal(r[k].state, READING_OK);
 		bench_fini(&b);
 	}
 }
