@@ -80,6 +80,20 @@ def check_stacks(folder):
         assert below["main>foo>bar"] == (1, 1) and below["main>foo"] == (2, 2), (event, found)
 
 
+def check_calls(folder):
+    """The same program in gprof's layout, as the seed's last tables have it: a function between callers and callees."""
+    with open(f"{folder}/t.cpspec", "w", encoding="utf-8") as f:
+        f.write('{"events": [{"group_name": "heap", "event_name": "allocated", "rate": 1, "flags": ["callchain"]}]}')
+    run(CPUPERF, "--quiet", "--spec-file=t.cpspec", "--output=s", "--", HEAP, "tree", cwd=folder)
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=calls")
+    blocks = [[" ".join(re.sub(r"\[\d+\]", "", line).split()) for line in block.splitlines()]
+              for block in text.strip().split("\n\n")]
+    for block in (["100.00 % 4 B 3/3 main", "100.00 % 0 B 4 B 3 tree", "50.00 % 2 B 1/2 bar", "50.00 % 2 B 2/2 foo"],
+                  ["25.00 % 1 B 1/2 foo", "50.00 % 2 B 1/2 tree", "75.00 % 3 B 0 B 2 bar"],
+                  ["50.00 % 2 B 2/2 tree", "50.00 % 1 B 1 B 2 foo", "25.00 % 1 B 1/2 bar"]):
+        assert block in blocks, (block, text)
+
+
 def check_iterations(folder):
     """Counts are those of each iteration; what is live is what there is at its end."""
     measure(folder, sys.executable, "-c", "import time; x = bytearray(1 << 24); time.sleep(1.2); del x; time.sleep(1)",
