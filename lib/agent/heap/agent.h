@@ -275,4 +275,15 @@ bool agent_row_apply(struct agent_frame *f, bool *is_exact, uint64_t hi, bool *i
 bool agent_rows_init(void);
 void agent_rows_forget(void);
 
+/* --- environment.c: of programs that are executed. Safe after vfork. */
+
+/* Bytes of a copy without what loads the agent and connects it. 0: nothing of that is in it. */
+size_t agent_environment_bytes(char *const *environment);
+/* Makes that copy, whose strings are in part the original's. Others' entries of LD_PRELOAD stay as
+ * they are; the variable goes if it has none. */
+char *const *agent_environment_copy(char *const *environment, void *to);
+/* Whether the agent could be loaded with it: it is there to be read, and no sanitizer is preloaded.
+ */
+bool agent_environment_is_usable(char *const *environment);
+
 #endif

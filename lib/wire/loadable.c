@@ -1,0 +1,390 @@
+#include "wire/loadable.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	MAX_SCRIPTS = 5,      /* as the kernel: scripts whose interpreter is a script */
+	SCRIPT_BYTES = 256,   /* so much of its first line is read */
+	MAX_HEADERS = 128,    /* program headers that are looked at */
+	MAX_DYNAMIC = 4096,   /* entries */
+	LOADER_BYTES = 256,   /* of its path */
+	DYNAMIC_AT_ONCE = 32, /* entries */
+};
+
+#if defined(__x86_64__)
+enum { OWN_MACHINE = EM_X86_64 };
+static const char own_loader_default[] = "/lib64/ld-linux-x86-64.so.2";
+#elif defined(__aarch64__)
+enum { OWN_MACHINE = EM_AARCH64 };
+static const char own_loader_default[] = "/lib/ld-linux-aarch64.so.1";
+#else
+enum { OWN_MACHINE = EM_NONE };
+static const char own_loader_default[] = "";
+#endif
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+enum { OWN_ORDER = ELFDATA2LSB };
+#else
+enum { OWN_ORDER = ELFDATA2MSB };
+#endif
+
+/* A program that is judged. */
+struct judged_file {
+	int fd;
+	uint16_t nr_headers;
+	uint64_t headers;
+};
+
+/* Those of libc are points of cancellation, which exec is not. */
+static int open_at(int dir, const char *path)
+{
+	return (int)syscall(SYS_openat, dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+static void close_file(int fd)
+{
+	(void)syscall(SYS_close, fd);
+}
+
+static bool read_at(int fd, void *to, size_t bytes, uint64_t from)
+{
+	return syscall(SYS_pread64, fd, to, bytes, from) == (long)bytes;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *name = path;
+
+	for (; *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	return name;
+}
+
+static void set_name(struct loadable_judged *out, const char *path)
+{
+	const char *name = name_of(path);
+	size_t len = 0;
+
+	for (; name[len] && len + 1 < sizeof(out->name); len++)
+		out->name[len] = name[len];
+	out->name[len] = '\0';
+}
+
+/* --- the parts of a program */
+
+static bool read_header(const struct judged_file *f, unsigned int i, ElfW(Phdr) * h)
+{
+	return i < f->nr_headers && i < MAX_HEADERS &&
+	       read_at(f->fd, h, sizeof(*h), f->headers + i * sizeof(*h));
+}
+
+static bool find_header(const struct judged_file *f, uint32_t type, ElfW(Phdr) * h)
+{
+	for (unsigned int i = 0; read_header(f, i, h); i++)
+		if (h->p_type == type)
+			return true;
+	return false;
+}
+
+/* Where in the file an address is. 0: nowhere. */
+static uint64_t offset_of(const struct judged_file *f, uint64_t address)
+{
+	ElfW(Phdr) h;
+
+	for (unsigned int i = 0; read_header(f, i, &h); i++)
+		if (h.p_type == PT_LOAD && address - h.p_vaddr < h.p_filesz)
+			return h.p_offset + (address - h.p_vaddr);
+	return 0;
+}
+
+/* Of this process, which has the library. */
+static const char *own_loader(void)
+{
+	const ElfW(Phdr) *h = (const void *)getauxval(AT_PHDR);
+	const char *found = NULL;
+	uint64_t nr = getauxval(AT_PHNUM), base = 0;
+
+	for (uint64_t i = 0; h && i < nr; i++)
+		if (h[i].p_type == PT_PHDR)
+			base = (uint64_t)h - h[i].p_vaddr;
+	for (uint64_t i = 0; h && i < nr; i++)
+		if (h[i].p_type == PT_INTERP)
+			found = (const char *)(base + h[i].p_vaddr);
+	return found ? found : own_loader_default;
+}
+
+/* Also by another path, as where /lib64 is a link to /usr/lib64. */
+static bool is_own_loader(const char *path)
+{
+	const char *own = own_loader();
+	struct stat a, b;
+
+	return strncmp(path, own, LOADER_BYTES) == 0 ||
+	       (stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev &&
+		a.st_ino == b.st_ino);
+}
+
+bool loadable_is_sanitizer(const char *path, size_t len)
+{
+	static const char *const prefixes[] = {
+	    "libasan.",         "libtsan.",          "liblsan.",         "libmsan.",
+	    "libhwasan.",       "libclang_rt.asan",  "libclang_rt.tsan", "libclang_rt.lsan",
+	    "libclang_rt.msan", "libclang_rt.hwasan"};
+	size_t from = len;
+
+	while (from && path[from - 1] != '/')
+		from--;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if (len - from >= n && strncmp(path + from, prefixes[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Of the libraries that it needs itself; strings: the offset of their names. */
+static bool has_sanitizer(const struct judged_file *f, const ElfW(Phdr) * dynamic, uint64_t strings)
+{
+	ElfW(Dyn) d[DYNAMIC_AT_ONCE];
+	uint64_t nr = dynamic->p_filesz / sizeof(*d);
+
+	for (uint64_t i = 0; i < nr && i < MAX_DYNAMIC; i += DYNAMIC_AT_ONCE) {
+		uint64_t some = nr - i < DYNAMIC_AT_ONCE ? nr - i : DYNAMIC_AT_ONCE;
+
+		if (!read_at(f->fd, d, some * sizeof(*d), dynamic->p_offset + i * sizeof(*d)))
+			return false;
+		for (uint64_t k = 0; k < some && d[k].d_tag != DT_NULL; k++) {
+			char name[40] = "";
+
+			if (d[k].d_tag != DT_NEEDED)
+				continue;
+			(void)syscall(SYS_pread64, f->fd, name, sizeof(name) - 1,
+				      strings + d[k].d_un.d_val);
+			if (loadable_is_sanitizer(name, strlen(name)))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The offset of the names of libraries; 0: there are none. */
+static uint64_t find_strings(const struct judged_file *f, const ElfW(Phdr) * dynamic)
+{
+	uint64_t nr = dynamic->p_filesz / sizeof(ElfW(Dyn));
+	ElfW(Dyn) d;
+
+	for (uint64_t i = 0; i < nr && i < MAX_DYNAMIC; i++) {
+		if (!read_at(f->fd, &d, sizeof(d), dynamic->p_offset + i * sizeof(d)) ||
+		    d.d_tag == DT_NULL)
+			return 0;
+		if (d.d_tag == DT_STRTAB)
+			return offset_of(f, d.d_un.d_ptr);
+	}
+	return 0;
+}
+
+/* As the kernel: then its loader ignores libraries that are preloaded. */
+static bool gains_rights(int fd)
+{
+	struct stat st;
+	char data[64];
+
+	if (fstat(fd, &st))
+		return true;
+	return (st.st_mode & S_ISUID && st.st_uid != (uid_t)syscall(SYS_getuid)) ||
+	       (st.st_mode & S_ISGID && st.st_mode & S_IXGRP &&
+		st.st_gid != (gid_t)syscall(SYS_getgid)) ||
+	       (syscall(SYS_getuid) &&
+		syscall(SYS_fgetxattr, fd, "security.capability", data, sizeof(data)) > 0);
+}
+
+static enum loadable judge_elf(int fd, const ElfW(Ehdr) * e)
+{
+	struct judged_file f = {.fd = fd, .nr_headers = e->e_phnum, .headers = e->e_phoff};
+	char loader[LOADER_BYTES] = "";
+	uint64_t strings;
+	ElfW(Phdr) h;
+
+	if (e->e_ident[EI_CLASS] != (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32) ||
+	    e->e_ident[EI_DATA] != OWN_ORDER || e->e_machine != OWN_MACHINE ||
+	    e->e_phentsize != sizeof(h))
+		return LOADABLE_FOREIGN;
+	if (!find_header(&f, PT_INTERP, &h))
+		return LOADABLE_STATIC;
+	if (h.p_filesz > LOADER_BYTES || !read_at(fd, loader, h.p_filesz, h.p_offset) ||
+	    loader[LOADER_BYTES - 1] || !is_own_loader(loader))
+		return LOADABLE_LOADER;
+	if (gains_rights(fd))
+		return LOADABLE_RIGHTS;
+	if (!find_header(&f, PT_DYNAMIC, &h))
+		return LOADABLE_STATIC;
+	strings = find_strings(&f, &h);
+	return strings && has_sanitizer(&f, &h, strings) ? LOADABLE_SANITIZER : LOADABLE_YES;
+}
+
+/* --- scripts */
+
+/* The interpreter of a first line, "#! /bin/sh -e"; false: it is none. */
+static bool parse_script(char *line, size_t len, char **interpreter)
+{
+	size_t from = 2, to;
+
+	if (len < 2 || line[0] != '#' || line[1] != '!')
+		return false;
+	while (from < len && (line[from] == ' ' || line[from] == '\t'))
+		from++;
+	for (to = from; to < len; to++)
+		if (line[to] == ' ' || line[to] == '\t' || line[to] == '\n' || !line[to])
+			break;
+	line[to] = '\0';
+	*interpreter = line + from;
+	return to > from;
+}
+
+/* One file; *next: the interpreter that is judged in its place, in line. */
+static enum loadable judge_file(int fd, char line[SCRIPT_BYTES + 1], const char **next)
+{
+	long len = syscall(SYS_pread64, fd, line, SCRIPT_BYTES, 0L);
+	ElfW(Ehdr) e;
+	char *interpreter;
+
+	if (len < 0)
+		return LOADABLE_UNREADABLE;
+	if (len >= EI_NIDENT && memcmp(line, ELFMAG, SELFMAG) == 0) {
+		memset(&e, 0, sizeof(e));
+		memcpy(&e, line, (size_t)len < sizeof(e) ? (size_t)len : sizeof(e));
+		return judge_elf(fd, &e);
+	}
+	*next = parse_script(line, (size_t)len, &interpreter) ? interpreter : "/bin/sh";
+	return LOADABLE_YES;
+}
+
+/* Closes the file. */
+static void judge(int fd, struct loadable_judged *out)
+{
+	char line[SCRIPT_BYTES + 1] = "";
+	const char *next;
+
+	for (int i = 0;; i++) {
+		next = NULL;
+		out->answer = fd < 0 ? LOADABLE_UNREADABLE : judge_file(fd, line, &next);
+		if (fd >= 0)
+			close_file(fd);
+		if (!next)
+			return;
+		if (i == MAX_SCRIPTS) {
+			out->answer = LOADABLE_UNREADABLE;
+			return;
+		}
+		set_name(out, next);
+		fd = open_at(AT_FDCWD, next);
+	}
+}
+
+void loadable_judge(int dir, const char *path, struct loadable_judged *out)
+{
+	int error = errno;
+
+	set_name(out, path);
+	judge(open_at(dir, path), out);
+	errno = error;
+}
+
+void loadable_judge_open(int fd, struct loadable_judged *out)
+{
+	static const char folder[] = "/proc/self/fd/";
+	char path[sizeof(folder) + 3 * sizeof(fd)];
+	char digits[3 * sizeof(fd)], *to = path + sizeof(folder) - 1;
+	unsigned int n = (unsigned int)fd;
+	int error = errno, nr = 0, again;
+
+	memcpy(path, folder, sizeof(folder));
+	do
+		digits[nr++] = (char)('0' + n % 10);
+	while (n /= 10);
+	while (nr)
+		*to++ = digits[--nr];
+	*to = '\0';
+	set_name(out, path);
+	again = open_at(AT_FDCWD, path);
+	/* without /proc */
+	judge(again >= 0 ? again : (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0), out);
+	errno = error;
+}
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+	       syscall(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
+}
+
+void loadable_judge_named(const char *folders, const char *name, struct loadable_judged *out)
+{
+	const size_t name_len = strlen(name);
+	int error = errno;
+	char path[PATH_MAX];
+
+	if (memchr(name, '/', name_len)) {
+		loadable_judge(AT_FDCWD, name, out);
+		return;
+	}
+	set_name(out, name);
+	out->answer = LOADABLE_UNREADABLE;
+	for (folders = folders ? folders : "/bin:/usr/bin"; name_len && name_len < PATH_MAX;
+	     folders++) {
+		size_t len = 0;
+
+		while (folders[len] && folders[len] != ':')
+			len++;
+		if (len + name_len + 2 <= sizeof(path)) {
+			memcpy(path, folders, len);
+			path[len] = '/';
+			memcpy(path + len + !!len, name, name_len + 1);
+			if (is_program(path)) {
+				loadable_judge(AT_FDCWD, path, out);
+				break;
+			}
+		}
+		folders += len;
+		if (!*folders)
+			break;
+	}
+	errno = error;
+}
+
+const char *loadable_reason(enum loadable answer)
+{
+	switch (answer) {
+	case LOADABLE_YES:
+		return "can load cpuperf's agent";
+	case LOADABLE_UNREADABLE:
+		return "cannot be read";
+	case LOADABLE_FOREIGN:
+		return "is a program for another kind of machine than cpuperf's agent";
+	case LOADABLE_STATIC:
+		return "is linked statically: it loads no agent";
+	case LOADABLE_LOADER:
+		return "has another loader than cpuperf, as with another C library (musl): "
+		       "cpuperf's agent is for its own";
+	case LOADABLE_RIGHTS:
+		return "has more rights than its user (setuid, setgid or capabilities): its loader "
+		       "loads no agent";
+	case LOADABLE_SANITIZER:
+		return "is linked with a sanitizer, which must be the first in front of malloc";
+	}
+	return "";
+}

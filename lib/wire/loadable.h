@@ -1,0 +1,42 @@
+/*
+ * Whether a program can load a library that is preloaded, which this process could: the judge of
+ * the recorder for its command, and of the agent for the programs that a measured one executes.
+ *
+ * It reads the program's file, or that of a script's interpreter. Async-signal-safe, and safe after
+ * vfork: system calls alone, no memory but some KiB of stack, no point of cancellation.
+ */
+#ifndef WIRE_LOADABLE_H
+#define WIRE_LOADABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum loadable {
+	LOADABLE_YES,
+	LOADABLE_UNREADABLE, /* there is no such file, or it may not be read */
+	LOADABLE_FOREIGN,    /* for another kind of machine */
+	LOADABLE_STATIC,
+	LOADABLE_LOADER,    /* of another C library, or another version of ours */
+	LOADABLE_RIGHTS,    /* its loader ignores what is preloaded */
+	LOADABLE_SANITIZER, /* linked as a library */
+};
+
+struct loadable_judged {
+	enum loadable answer;
+	char name[64]; /* of the program's file, of a script that of its interpreter; cut */
+};
+
+/* The file that exec finds by that path. A file without a format that is known is one for /bin/sh.
+ * errno is preserved. */
+void loadable_judge(int dir, const char *path, struct loadable_judged *out);
+/* The file that is open there, also as a path alone (O_PATH). */
+void loadable_judge_open(int fd, struct loadable_judged *out);
+/* As execvp, by folders (the value of PATH; NULL: there is none). */
+void loadable_judge_named(const char *folders, const char *name, struct loadable_judged *out);
+/* What follows the program's name in a sentence. */
+const char *loadable_reason(enum loadable answer);
+/* Of a library's path: whether it is that of a sanitizer, which must be the first that is loaded.
+ */
+bool loadable_is_sanitizer(const char *path, size_t len);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * What a program gets that cannot load the agent, and the judge of programs: files that are whole,
+ * cut and made by hand.
+ */
+#include "agent/heap/agent.h"
+#include "kit.h"
+#include "wire/loadable.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OURS "/x/lib/libcpuperf-agent.so"
+
+/* --- the environment */
+
+static void check_preload(const char *before, const char *after)
+{
+	char variable[256];
+	char *const environment[] = {(char *)"A=1", variable, (char *)"B=LD_PRELOAD",
+				     (char *)"CPUPERF_HEAP=x", NULL};
+	char *const *got;
+	char *to;
+
+	snprintf(variable, sizeof(variable), "LD_PRELOAD=%s", before);
+	to = malloc(agent_environment_bytes(environment));
+	assert_non_null(to);
+	got = agent_environment_copy(environment, to);
+	assert_string_equal(*got++, "A=1");
+	if (after) {
+		assert_memory_equal(*got, "LD_PRELOAD=", 11);
+		assert_string_equal(*got++ + 11, after);
+	}
+	assert_string_equal(*got++, "B=LD_PRELOAD");
+	assert_null(*got);
+	free(to);
+}
+
+TEST(others_stay_as_they_are)
+{
+	check_preload(OURS, NULL);
+	check_preload("libcpuperf-agent.so", NULL);
+	check_preload(OURS ":" OURS, NULL);
+	check_preload(OURS ":/a.so", "/a.so");
+	check_preload(OURS " /a.so  b.so", "/a.so  b.so");
+	check_preload("/a.so:" OURS " b.so:", "/a.so:b.so:");
+	check_preload("/a.so:" OURS, "/a.so");
+	check_preload("/a.so " OURS ":" OURS, "/a.so");
+	check_preload("/a.so:" OURS ":", "/a.so:");
+	check_preload("x" OURS ".1:/notlibcpuperf-agent.so", "x" OURS ".1:/notlibcpuperf-agent.so");
+	check_preload("", "");
+}
+
+TEST(nothing_of_ours)
+{
+	char other[] = "LD_PRELOAD=/a.so:libcpuperf-agent.so.1", longer[] = "CPUPERF_HEAPS=";
+	char *const environment[] = {other, longer, NULL};
+	char *const none[] = {NULL};
+
+	assert_int_equal(agent_environment_bytes(environment), 0);
+	assert_int_equal(agent_environment_bytes(none), 0);
+	assert_int_equal(agent_environment_bytes(NULL), 0);
+}
+
+TEST(usable)
+{
+	static const struct {
+		const char *preload;
+		bool is_usable;
+	} cases[] = {
+	    {"/proc/self/exe", true},
+	    {"/proc/self/root/x/" OURS, false},
+	    {"libcpuperf-agent.so", true},
+	    {"libcpuperf-agent.so:/usr/lib/libasan.so.8", false},
+	    {"libcpuperf-agent.so:/usr/lib/libclang_rt.tsan-x86_64.so", false},
+	    {"libcpuperf-agent.so:/usr/libasan./a.so", true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char variable[256];
+		char *const environment[] = {variable, NULL};
+
+		snprintf(variable, sizeof(variable), "LD_PRELOAD=%s", cases[i].preload);
+		if (agent_environment_is_usable(environment) != cases[i].is_usable)
+			fail_msg("%s", cases[i].preload);
+	}
+}
+
+/* --- the judge */
+
+static enum loadable judge_bytes(const void *bytes, size_t len)
+{
+	struct loadable_judged judged;
+	int fd = memfd_create("program", 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, len), len);
+	errno = 55;
+	loadable_judge_open(fd, &judged);
+	assert_int_equal(errno, 55);
+	close(fd);
+	return judged.answer;
+}
+
+static enum loadable judge_text(const char *text)
+{
+	return judge_bytes(text, strlen(text));
+}
+
+TEST(scripts)
+{
+	char line[600] = "#!/";
+
+	assert_int_equal(judge_text("#!/bin/sh\n"), LOADABLE_YES);
+	assert_int_equal(judge_text("#! \t/bin/sh -e\n"), LOADABLE_YES);
+	assert_int_equal(judge_text("#!/bin/sh"), LOADABLE_YES);
+	assert_int_equal(judge_text("echo\n"), LOADABLE_YES); /* of sh */
+	assert_int_equal(judge_text(""), LOADABLE_YES);
+	assert_int_equal(judge_text("#!/nowhere/x\n"), LOADABLE_UNREADABLE);
+	memset(line + 3, 'x', sizeof(line) - 4);
+	assert_int_equal(judge_text(line), LOADABLE_UNREADABLE);
+}
+
+TEST(scripts_without_end)
+{
+	char path[64], text[80];
+	struct loadable_judged judged;
+	int fd = memfd_create("script", 0);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(text, sizeof(text), "#!%s\n", path);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	loadable_judge(AT_FDCWD, path, &judged);
+	assert_int_equal(judged.answer, LOADABLE_UNREADABLE);
+	close(fd);
+}
+
+/* A program by hand: its headers and one string. */
+struct program {
+	ElfW(Ehdr) e;
+	ElfW(Phdr) h[3];
+	ElfW(Dyn) d[3];
+	char loader[64], strings[64];
+};
+
+static struct program make_program(const char *loader, const char *needed)
+{
+	static struct program p;
+	const ElfW(Ehdr) *own = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	memset(&p, 0, sizeof(p));
+	memcpy(p.e.e_ident, own->e_ident, EI_NIDENT);
+	p.e.e_machine = own->e_machine;
+	p.e.e_phentsize = sizeof(p.h[0]);
+	p.e.e_phoff = offsetof(struct program, h);
+	p.e.e_phnum = 3;
+	p.h[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = 0x4000, .p_filesz = sizeof(p)};
+	p.h[1] = (ElfW(Phdr)){.p_type = PT_INTERP,
+			      .p_offset = offsetof(struct program, loader),
+			      .p_filesz = strlen(loader) + 1};
+	p.h[2] = (ElfW(Phdr)){
+	    .p_type = PT_DYNAMIC, .p_offset = offsetof(struct program, d), .p_filesz = sizeof(p.d)};
+	p.d[0] = (ElfW(Dyn)){.d_tag = DT_NEEDED, .d_un.d_val = 1};
+	p.d[1] = (ElfW(Dyn)){.d_tag = DT_STRTAB,
+			     .d_un.d_ptr = 0x4000 + offsetof(struct program, strings)};
+	strcpy(p.loader, loader);
+	strcpy(p.strings + 1, needed);
+	return p;
+}
+
+static const char *own_loader(void)
+{
+	const ElfW(Phdr) *h = (const void *)getauxval(AT_PHDR);
+	uint64_t base = 0;
+
+	for (; h->p_type != PT_INTERP; h++)
+		base = h->p_type == PT_PHDR ? (uint64_t)h - h->p_vaddr : base;
+	return (const char *)(base + h->p_vaddr);
+}
+
+TEST(programs)
+{
+	struct program p = make_program(own_loader(), "libc.so.6");
+
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_YES);
+	p.e.e_ident[EI_CLASS] ^= ELFCLASS32 ^ ELFCLASS64;
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_FOREIGN);
+	p = make_program(own_loader(), "libasan.so.8");
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_SANITIZER);
+	p.e.e_machine++;
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_FOREIGN);
+	p = make_program("/lib/ld-musl-x86_64.so.1", "libc.so");
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_LOADER);
+	p.h[1].p_type = PT_NULL;
+	assert_int_equal(judge_bytes(&p, sizeof(p)), LOADABLE_STATIC);
+}
+
+/* Cut anywhere, with any byte changed: there is an answer. */
+TEST(damaged)
+{
+	const struct program whole = make_program(own_loader(), "libasan.so.8");
+	struct program p = whole;
+
+	for (size_t len = 4; len < sizeof(p); len += 3)
+		(void)judge_bytes(&whole, len);
+	for (size_t i = 0; i < sizeof(p); i++) {
+		((unsigned char *)&p)[i] ^= 0xff;
+		(void)judge_bytes(&p, sizeof(p));
+		p = whole;
+	}
+}
+
+TEST(named)
+{
+	struct loadable_judged judged;
+
+	loadable_judge_named("/nowhere::/bin:/usr/bin", "sh", &judged);
+	assert_int_equal(judged.answer, LOADABLE_YES);
+	loadable_judge_named(NULL, "sh", &judged);
+	assert_int_equal(judged.answer, LOADABLE_YES);
+	loadable_judge_named("/bin", "not-there-at-all", &judged);
+	assert_int_equal(judged.answer, LOADABLE_UNREADABLE);
+	assert_string_equal(judged.name, "not-there-at-all");
+	loadable_judge_named("/bin", "", &judged);
+	assert_int_equal(judged.answer, LOADABLE_UNREADABLE);
+	loadable_judge_named(NULL, "/bin/sh", &judged);
+	assert_int_equal(judged.answer, LOADABLE_YES);
+	assert_string_equal(judged.name, "sh");
+}
