@@ -143,6 +143,11 @@ static void wrap(struct job *j, size_t start)
 		screen_wrap_lines(&j->output->text, start, j->output->width);
 }
 
+const char *reports_of_largest(const struct trace_event *ev)
+{
+	return ev->rate > 1 ? "largest sampled " : "largest ";
+}
+
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event)
 {
 	const struct report_event_stats *s = &stats->event[event];
@@ -160,6 +165,8 @@ void reports_heading(struct job *j, const struct report_stats *stats, uint32_t e
 	if (has_samples)
 		buf_printf(b, "%s %s, ", COMMAS(s->counted.samples),
 			   s->counted.samples == 1 ? "sample" : "samples");
+	if (s->counted.is_maximum)
+		buf_adds(b, reports_of_largest(ev));
 	buf_adds(b, HUMAN((double)s->counted.weight * scale_of(ev), ev->unit));
 	if (!has_samples)
 		buf_adds(b, " by records of switches");

@@ -72,6 +72,7 @@ static int read_side(struct comparison *c, int side, struct err *e)
 {
 	size_t nr = side == IS ? c->j->inputs->nr : c->j->inputs->nr_diff;
 	unsigned columns = c->columns | 1u << replicate_column(c) | 1u << REPORT_SESSION;
+	struct report_sink sink;
 	int rc;
 
 	if (c->columns & FUNCTION_COLUMNS)
@@ -84,8 +85,9 @@ static int read_side(struct comparison *c, int side, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (c->j->adds_states)
 		report_flat_put_in_program(c->flat[side], true);
-	rc = samples_read(c->j, c->first[side], nr, report_flat_sink(c->flat[side]),
-			  &c->stats[side], e);
+	sink = *report_flat_sink(c->flat[side]);
+	sink.takes_maxima = false; /* shares are compared */
+	rc = samples_read(c->j, c->first[side], nr, &sink, &c->stats[side], e);
 	if (rc)
 		return rc;
 	c->rows[side] = report_flat_rows(c->flat[side], &c->nr_rows[side]);

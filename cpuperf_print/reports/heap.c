@@ -27,8 +27,15 @@ static const struct {
     {"peak", "peak"},           {"live", "live"},         {"leaked", "leaked"},
     {"allocated", "allocated"}, {"freed", "freed"},       {"temporary", "temporary"},
     {"overhead", "overhead"},   {"resident", "resident"}, {"untouched", "untouched"},
+    {"max", "largest"},
 };
-enum { LIVE = 1, LEAKED, ALLOCATED, NR_AMOUNTS = ARRAY_NR(amounts) };
+enum {
+	LIVE = 1,
+	LEAKED,
+	ALLOCATED,
+	LARGEST = ARRAY_NR(amounts) - 1, /* samples have a lower bound of it, and no deviation */
+	NR_AMOUNTS
+};
 
 struct line {
 	uint32_t column[REPORT_NR_COLUMNS], file; /* the key; without the event */
@@ -161,7 +168,7 @@ static struct grid *make_grid(const struct heap *h)
 		    (struct grid_column){.name = amounts[i].event,
 					 .header = i == h->first ? "" : amounts[i].header,
 					 .unit = "B",
-					 .kind = GRID_ESTIMATE,
+					 .kind = i == LARGEST ? GRID_AMOUNT : GRID_ESTIMATE,
 					 .audience = is_shown(h, i) ? GRID_ALL : GRID_ONLY_MACHINES,
 					 .leaves = i == h->first ? 0 : (unsigned)(NR_AMOUNTS - i)};
 	columns[nr++] = (struct grid_column){
@@ -188,6 +195,8 @@ static void put_line(const struct heap *h, const struct line *line, struct grid 
 			grid_na(g);
 		else if (!w->weight && h->j->output->form == GRID_PEOPLE)
 			grid_none(g);
+		else if (i == LARGEST)
+			grid_count(g, w->weight);
 		else
 			grid_estimate(g, (double)w->weight, &error);
 	}
@@ -216,7 +225,11 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 {
 	const struct report_weight *all = all_of(h, amount);
 
-	buf_printf(line, "%s %s", amounts[amount].header, HUMAN((double)all->weight, "B"));
+	if (amount == LARGEST)
+		buf_adds(line, reports_of_largest(job_event(h->j, (uint32_t)h->event[amount])));
+	else
+		buf_printf(line, "%s ", amounts[amount].header);
+	buf_adds(line, HUMAN((double)all->weight, "B"));
 	if (all->random)
 		buf_printf(line, " ± %s %%",
 			   DECIMAL(196 * sqrt(all->squares) / (double)all->weight, 1));

@@ -44,6 +44,8 @@ bool reports_has_others(const struct profile_facts *f);
 
 /* --- common.c --- */
 
+/* Of an event of which the largest sample counts: how its amount is called, with a space. */
+const char *reports_of_largest(const struct trace_event *ev);
 /* In text: appends the line above the rows of an event. */
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event);
 /* In text, if there are no rows: appends "No samples", and how many the filter removed. */

@@ -6,7 +6,9 @@
 #include "base/perf_abi.h"
 #include "event/event.h"
 
-_Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS, "kinds");
+_Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS &&
+		   (int)EVENT_HEAP_MAX == (int)PERF_ABI_HEAP_MAX,
+	       "kinds");
 
 #define HEAP(number_, name_, kind_, unit_, text, detail_)                                          \
 	{                                                                                          \
@@ -41,7 +43,11 @@ static const struct event_row rows[] = {
 	 "The most bytes that were live at one time so far; its stacks are those of that moment.",
 	 ESTIMATED "Of several processes: the sum of the peak of each.\n" SAMPLED),
     HEAP(EVENT_HEAP_MAX, "max", EVENT_VALUE, "B", "The largest single allocation so far.",
-	 TARGET "It is exact."),
+	 TARGET "Its count is exact. Samples have the largest one of each stack: of several "
+		"processes, iterations\nor stacks, as of a function with all that it calls, the "
+		"largest counts, not their sum; so\nexports, --diff and html, which add up, omit "
+		"them. With a rate above 1 those are missed\nthat no sample saw, which are hardly "
+		"ever larger than a few times the rate.\n" SAMPLED),
     HEAP(EVENT_HEAP_TEMPORARY, "temporary", EVENT_COUNT, "B",
 	 "Bytes freed by the thread that allocated them, without another allocation in between.",
 	 ESTIMATED SAMPLED),

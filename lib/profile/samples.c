@@ -251,7 +251,9 @@ static bool read_stack(struct profile_samples *s)
 	w->samples = added.samples;
 	w->weight = added.weight;
 	w->end_ns = added.end_ns > w->time_ns ? added.end_ns : w->time_ns;
-	if (w->layout->is_heap && !is_exact(w->layout))
+	if (w->layout->is_maximum)
+		w->unit = 0;
+	else if (w->layout->is_heap && !is_exact(w->layout))
 		w->unit = w->layout->period;
 	else if (!is_by_weight(w->layout))
 		w->unit = added.weight / added.samples;

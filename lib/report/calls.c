@@ -59,7 +59,8 @@ struct report_calls *report_calls_new(struct report_functions *functions)
 		return NULL;
 	c->functions = functions;
 	dict_init(&c->calls, sizeof(struct call), DICT_KEY(struct report_call, callee), DICT_MAX);
-	c->sink = (struct report_sink){.parts = REPORT_BY_STACK, .entry = add_entry, .arg = c};
+	c->sink = (struct report_sink){
+	    .parts = REPORT_BY_STACK, .takes_maxima = true, .entry = add_entry, .arg = c};
 	c->flat = report_flat_new(functions, 1 << REPORT_FUNCTION, true);
 	if (c->flat)
 		return c;

@@ -280,6 +280,7 @@ static struct report_count count_of(const struct report_counter *c, const struct
 	    .unit = s->unit,
 	    .from = block_of(c, s->time_ns),
 	    .to = block_of(c, s->end_ns),
+	    .is_maximum = s->layout->is_maximum,
 	};
 }
 
@@ -590,7 +591,8 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 		report_weight_count(&c->stats.event[counted->event].omitted,
 				    &(struct report_count){.samples = s->samples,
 							   .weight = s->weight,
-							   .unit = s->unit});
+							   .unit = s->unit,
+							   .is_maximum = s->layout->is_maximum});
 		return 0;
 	}
 	if (has_part(c, REPORT_BY_BRANCH))
@@ -788,12 +790,26 @@ static int read_kernel_changes(struct report_counters *all)
 	return 0;
 }
 
+static bool is_maximum(const struct trace_event *e)
+{
+	struct trace_layout l;
+
+	return e->attr_bytes && trace_layout_init(&l, e->attr, e->attr_bytes) && l.is_maximum;
+}
+
+static bool is_wanted(const struct report_run *run, const struct trace_event *e)
+{
+	return profile_filter_has_event(run->filter, e) &&
+	       (run->sink->takes_maxima || !is_maximum(e));
+}
+
 /* Values of several iterations do not add up, unless each is shown. */
 static bool is_of_last(const struct report_run *run, const struct trace_event *e)
 {
 	const unsigned divides = REPORT_BY_ITERATION | REPORT_BY_SLICE;
 
-	return e->kind == EVENT_VALUE && !(run->sink->parts & divides) && !run->sink->samples;
+	return e->kind == EVENT_VALUE && !is_maximum(e) && !(run->sink->parts & divides) &&
+	       !run->sink->samples;
 }
 
 static uint32_t find_last(const struct report_run *run, struct profile_session *session)
@@ -823,8 +839,8 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 	for (uint32_t i = 0; i < f->nr_events; i++) {
 		struct report_counted *to = &all->of_event[i];
 
-		*to = (struct report_counted){profile_filter_has_event(run->filter, &f->events[i]),
-					      i, REPORT_NO_STATE, is_of_last(run, &f->events[i])};
+		*to = (struct report_counted){is_wanted(run, &f->events[i]), i, REPORT_NO_STATE,
+					      is_of_last(run, &f->events[i])};
 		if (!run->adds_states)
 			continue;
 		to->event = report_states_event(f, run->filter, i);

@@ -111,6 +111,7 @@ struct report_weight {
 	uint64_t random;
 	double squares;
 	struct interval_blocks blocks;
+	bool is_maximum; /* the weight is the largest one, not their sum */
 };
 
 /* A sample, or several of one stack. */
@@ -120,12 +121,22 @@ struct report_count {
 	 * was not left to chance that so much was sampled; 0: nothing was. */
 	uint64_t unit;
 	uint64_t from, to; /* first and last: times since the session's start, in shortest blocks */
+	bool is_maximum;   /* as of struct report_weight */
 };
+
+static inline void report_weight_raise(struct report_weight *to, uint64_t weight, bool is_maximum)
+{
+	to->is_maximum |= is_maximum;
+	if (!is_maximum)
+		to->weight += weight;
+	else if (weight > to->weight)
+		to->weight = weight;
+}
 
 static inline void report_weight_count(struct report_weight *to, const struct report_count *c)
 {
 	to->samples += c->samples;
-	to->weight += c->weight;
+	report_weight_raise(to, c->weight, c->is_maximum);
 	if (!c->unit)
 		return;
 	to->random += c->samples;
@@ -139,7 +150,7 @@ static inline void report_weight_count(struct report_weight *to, const struct re
 static inline void report_weight_add(struct report_weight *to, const struct report_weight *w)
 {
 	to->samples += w->samples;
-	to->weight += w->weight;
+	report_weight_raise(to, w->weight, w->is_maximum);
 	to->random += w->random;
 	to->squares += w->squares;
 	interval_blocks_add(&to->blocks, &w->blocks);
@@ -168,6 +179,9 @@ struct report_sample {
 struct report_sink {
 	unsigned parts;    /* enum report_part */
 	uint64_t slice_ns; /* with REPORT_BY_SLICE: not 0 */
+	/* It adds up by report_weight_add alone, so that it may have events of which the largest
+	 * sample counts. Others get none of them. */
+	bool takes_maxima;
 	/* NULL, as samples: only where stacks end is counted. Functions are not looked up then. */
 	int (*entry)(void *arg, const struct report_entry *e);
 	/* Receives single samples, many per call, borrowed. Those of one file (a CPU and iteration)

@@ -162,7 +162,7 @@ struct report_flat *report_flat_new(struct report_functions *functions, unsigned
 	f->functions = functions;
 	f->columns = columns;
 	dict_init(&f->rows, sizeof(struct row), KEY_BYTES, DICT_MAX);
-	f->sink = (struct report_sink){.entry = add_entry, .arg = f};
+	f->sink = (struct report_sink){.takes_maxima = true, .entry = add_entry, .arg = f};
 	for (size_t i = 0; i < REPORT_NR_COLUMNS; i++)
 		f->sink.parts |= has(f, i) ? parts_of[i] : 0;
 	if (with_callers && (columns & FRAME_COLUMNS))

@@ -67,8 +67,8 @@ struct report_tree *report_tree_new(bool is_inverted, unsigned parts)
 
 	if (!t)
 		return NULL;
-	t->sink =
-	    (struct report_sink){.parts = parts | REPORT_BY_STACK, .entry = add_entry, .arg = t};
+	t->sink = (struct report_sink){
+	    .parts = parts | REPORT_BY_STACK, .takes_maxima = true, .entry = add_entry, .arg = t};
 	dict_init(&t->nodes, sizeof(struct report_node), DICT_KEY(struct report_node, parent),
 		  DICT_MAX);
 	t->is_inverted = is_inverted;

@@ -130,6 +130,8 @@ static void keep_growing(struct wire_heap_stack *now, const struct wire_heap_sta
 		a->samples = a->samples > b->samples ? a->samples : b->samples;
 		a->bytes = a->bytes > b->bytes ? a->bytes : b->bytes;
 	}
+	if (now->max_bytes < before->max_bytes)
+		now->max_bytes = before->max_bytes;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -541,6 +543,8 @@ static struct wire_heap_amount sample_of(const struct session_heap_process *p, i
 	const enum wire_heap_kind from = amounts[kind];
 	struct wire_heap_amount a = p->now[stack].amount[from];
 
+	if (kind == EVENT_HEAP_MAX)
+		return (struct wire_heap_amount){a.samples != 0, p->now[stack].max_bytes};
 	if (kind == EVENT_HEAP_LEAKED && !is_leaking(p))
 		return (struct wire_heap_amount){0, 0};
 	if (from < WIRE_HEAP_NR_CUMULATIVE && stack < p->nr_before) {

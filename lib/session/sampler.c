@@ -531,7 +531,10 @@ static void count_stacks(struct sampler *s)
 		s->added.failed += n.failed;
 		while (next_stack(s, &s->events[i], &at, &st)) {
 			c->samples += st.samples;
-			c->weight += st.weight;
+			if (!s->events[i].is_maximum)
+				c->weight += st.weight;
+			else if (st.weight > c->weight)
+				c->weight = st.weight;
 			c->idle += st.tid ? 0 : st.samples;
 		}
 	}

@@ -25,6 +25,7 @@ struct sampler_event {
 	uint64_t lost_before;        /* at the start of the iteration, as struct session_cpu's */
 	struct aggregate *aggregate; /* borrowed; adds its samples up; NULL: nothing does */
 	bool is_of_heap;             /* its samples are those of the sampler's heap */
+	bool is_maximum;             /* they do not add up: the largest one counts */
 	const struct perf_event_attr *attr; /* borrowed */
 	uint64_t id;                        /* of one of its perf events here */
 };

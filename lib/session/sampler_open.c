@@ -73,9 +73,14 @@ static int join_ring(struct sampler *s, struct pmu_ring *ring, int fd, uint64_t 
 	return pmu_ring_open(ring, s->pmu, owner, bytes, is_overwritten) ?: pmu_ring_join(ring, fd);
 }
 
+static int heap_kind(const struct session_cpu *c, size_t part)
+{
+	return event_heap(&c->plan->events[c->plan->parts[part].event].event);
+}
+
 static bool is_of_heap(const struct session_cpu *c, size_t part)
 {
-	return event_heap(&c->plan->events[c->plan->parts[part].event].event) >= 0;
+	return heap_kind(c, part) >= 0;
 }
 
 /* Each sampling event writes into the same ring, but for those of the heap, which have none. */
@@ -83,7 +88,8 @@ static int attach(struct sampler *s, const struct session_probe *p, const struct
 		  uint64_t id, uint64_t ring_bytes)
 {
 	uint32_t i = 0;
-	bool has_ring = !is_of_heap(s->cpu, m->event);
+	const bool has_ring = !is_of_heap(s->cpu, m->event),
+		   is_maximum = heap_kind(s->cpu, m->event) == EVENT_HEAP_MAX;
 	int rc = has_ring ? join_ring(s, &s->ring, m->fd, ring_bytes) : 0;
 
 	if (rc)
@@ -94,6 +100,7 @@ static int attach(struct sampler *s, const struct session_probe *p, const struct
 		s->events[i] = (struct sampler_event){.part = m->event,
 						      .aggregate = p->aggregates[m->event],
 						      .is_of_heap = !has_ring,
+						      .is_maximum = is_maximum,
 						      .attr = p->attrs[m->event],
 						      .id = id};
 		pmu_scan_event_init(&s->counts[i], p->attrs[m->event]);

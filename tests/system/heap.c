@@ -34,6 +34,28 @@
 static void *volatile keep;
 static int count;
 
+/* --- the largest allocation of a path */
+
+NOINLINE static void allocate_three(size_t largest)
+{
+	keep = malloc(1);
+	keep = malloc(largest);
+	keep = malloc(7);
+}
+
+NOINLINE static void allocate_two(void)
+{
+	keep = malloc(50);
+	keep = malloc(20);
+}
+
+static void largest(void)
+{
+	allocate_three((size_t)count);
+	allocate_two();
+	__asm__ volatile("");
+}
+
 /* --- the seed's slides */
 
 static void ten_of_one(void)
@@ -560,7 +582,7 @@ static const struct {
     {"many", many},           {"threads", short_threads}, {"signals", signals},
     {"load", load},           {"exhausted", exhausted},   {"shares", shares},
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
-    {"untouched", untouched}, {"resident", resident},
+    {"untouched", untouched}, {"resident", resident},     {"largest", largest},
 };
 
 int main(int argc, char **argv)

@@ -2,6 +2,8 @@
 """What a command allocates, counted and sampled by stack. The tables are those of the definitions: what is allocated,
 live, at the peak, the largest, freed at once; tests/system/heap.c has programs whose values are known.
 """
+import csv
+import io
 import os
 import re
 import shutil
@@ -92,6 +94,26 @@ def check_calls(folder):
                   ["25.00 % 1 B 1/2 foo", "50.00 % 2 B 1/2 tree", "75.00 % 3 B 0 B 2 bar"],
                   ["50.00 % 2 B 2/2 tree", "50.00 % 1 B 1 B 2 foo", "25.00 % 1 B 1/2 bar"]):
         assert block in blocks, (block, text)
+
+
+def check_largest(folder):
+    """The largest allocation of each path: over calls, processes and iterations it is a maximum, not a sum; so is that of a
+    function with all that it calls. What adds samples up has none of them."""
+    for options in ([], ["--duration=0.5", "--num-iterations=3"]):
+        measure(folder, "sh", "-c", f"{HEAP} largest 200; sleep .7; {HEAP} largest 300; {HEAP} largest 120; sleep 1",
+                options=["-g", *options], events="heap:max@1,heap:max,heap:allocated@1")
+        found = {k.replace(">largest>", ">"): v[1] for k, v in tree(folder, "max").items() if k.startswith("main")}
+        assert (found["main"], found["main>allocate_three"], found["main>allocate_two"]) == (300, 300, 50), found
+        for report in ("flat", "callers"):
+            text = output(PRINT, f"{folder}/s", "--quiet", f"--report={report}", "--event=max")
+            assert re.search(r" 300 B\b.* allocate_three$", text, re.M) or report == "callers", text
+            assert not re.search(r"\b(420|500|620) B", text), text
+            assert re.search(r"^max\S*: .*, largest [\d,]+ B", text, re.M), text
+        text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", "--output-format=csv")
+        found = {row["function"]: row["max"] for row in csv.DictReader(io.StringIO(text))}
+        assert (found["allocate_three"], found["allocate_two"]) == ("300", "50"), found
+        assert "allocate_two" not in output(PRINT, f"{folder}/s", "--quiet", "--event=max", "--output-format=folded")
+        assert "allocate_two" in output(PRINT, f"{folder}/s", "--quiet", "--event=allocated", "--output-format=folded")
 
 
 def check_iterations(folder):
@@ -221,7 +243,7 @@ def check_targets(folder):
 
 def check_errors(folder):
     for events, text in (("heap:allocated@1,heap:live@2", "heap:live has another rate than heap:allocated"),
-                         ("heap:max@1", "heap:max can be counted, not sampled"),
+                         ("heap:allocations@1", "heap:allocations can be counted, not sampled"),
                          ("heap:live@99Hz", "its rate is the bytes per sample")):
         done = run(CPUPERF, f"--event={events}", "--", "true", code=None, cwd=folder)
         assert done.returncode != 0 and text in done.stderr, (events, done)

@@ -82,7 +82,6 @@ TEST(refused)
 	    {WITH("heap", "live", "\"rate\":1," USER), "user and kernel cannot be separated"},
 	    {WITH("heap", "live", "\"frequency\":1"), "has no frequency"},
 	    {WITH("heap", "live", "\"rate\":1099511627777"), "the rate is at most"},
-	    {WITH("heap", "max", "\"rate\":1"), "heap:max can be counted, not sampled"},
 	    {WITH("heap", "allocations", "\"rate\":1"), "can be counted, not sampled"},
 	    {WITH("heap", "live", "\"rate\":1,\"flags\":[\"timebase\"]"), "cannot be the timebase"},
 	    {WITH("heap", "live", "\"rate\":1,\"aggregate\":true,\"flags\":[\"callchain\"]"),
