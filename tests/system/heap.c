@@ -38,9 +38,10 @@ static int count;
 
 NOINLINE static void allocate_three(size_t largest)
 {
-	keep = malloc(1);
-	keep = malloc(largest);
-	keep = malloc(7);
+	const size_t bytes[] = {1, largest, 7};
+
+	for (int i = 0; i < 3; i++) /* one path */
+		keep = malloc(bytes[i]);
 }
 
 NOINLINE static void allocate_two(void)
