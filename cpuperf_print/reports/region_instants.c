@@ -45,17 +45,17 @@ void reports_region_instants_none(struct grid *g)
 }
 
 /* The time in which they were recorded and selected, in seconds; NaN: it is not known. */
-static int find_span(const struct job *j, uint64_t lead_ns, double *span_s, struct err *e)
+static int find_span(const struct job *j, double *span_s, struct err *e)
 {
-	const struct profile_filter *f = &j->selection->filter;
+	const struct input *in = job_input(j);
 	struct profile_about about;
-	int rc = export_about_read(job_input(j), NULL, NULL, &about, e);
-	uint64_t from_ns = f->from_ns, to_ns = about.end_ns - about.start_ns;
+	uint64_t ns = 0;
+	int rc = export_about_read(in, NULL, NULL, &about, e);
 
-	to_ns = f->to_ns && f->to_ns < to_ns ? f->to_ns : to_ns;
-	if (!from_ns) /* then what is before the start is selected, too */
-		to_ns += lead_ns;
-	*span_s = about.start_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : NAN;
+	if (rc == 0 && profile_region_time(in->processes, &j->selection->filter, about.start_ns,
+					   about.end_ns, &ns))
+		rc = err_set(e, -ENOMEM, "out of memory");
+	*span_s = ns ? (double)ns / 1e9 : NAN;
 	profile_about_fini(&about);
 	return rc;
 }
@@ -184,7 +184,7 @@ int reports_region_instants_put(const struct reports_region_instants *r, struct 
 	for (uint32_t i = 0; i < s->sums.nr; i++)
 		order[i] = i;
 	qsort_r(order, s->sums.nr, sizeof(*order), compare, (void *)r);
-	rc = find_span(r->j, r->lead_ns, &span_s, e);
+	rc = find_span(r->j, &span_s, e);
 	if (rc == 0 && is_people) {
 		buf_printf(&r->j->output->text,
 			   "\nInstants and values, by the innermost region that they are in%s\n",

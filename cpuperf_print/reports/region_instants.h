@@ -22,7 +22,6 @@ struct reports_region_instants {
 	const struct profile_processes *processes;
 	bool by_thread;
 	size_t nr_before; /* columns of regions, before that of the thread or path */
-	uint64_t lead_ns; /* recorded before the first iteration */
 	/* Appends the cells of the columns of a thread. */
 	void (*put_thread)(const struct report_region_thread *t, struct grid *g);
 };

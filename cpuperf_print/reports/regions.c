@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/order.h"
-#include "exports/lines.h"
 #include "numbers.h"
 #include "region_notes.h"
 #include "report/functions.h"
@@ -53,8 +52,6 @@ struct report {
 	uint32_t events[MAX_EVENTS];   /* those that sample */
 	size_t nr_events;
 	bool by_thread;
-	uint64_t gaps_ns, lead_ns; /* outside of iterations; of these, before the first one */
-	bool has_trace;
 	size_t nr_before; /* columns before those of the thread and path */
 	uint64_t nr_put, nr_left;
 	uint32_t last_left;                                                         /* a sum */
@@ -199,34 +196,13 @@ static int read_samples(struct report *r, struct err *e)
 	return rc;
 }
 
-static int add_gap(void *arg, const struct profile_trace *t)
-{
-	struct report *r = arg;
-
-	if (t->window && !r->has_trace)
-		r->lead_ns = t->window->gap_ns;
-	if (t->window)
-		r->gaps_ns += t->window->gap_ns;
-	r->has_trace = true;
-	return 0;
-}
-
-static int read_gaps(struct report *r, const struct input *in, struct err *e)
-{
-	struct profile_about about;
-	int rc = export_about_read(in, add_gap, r, &about, e);
-
-	profile_about_fini(&about);
-	return rc;
-}
-
 static int read_all(struct report *r, struct err *e)
 {
 	const struct input *in = job_input(r->j);
 	struct profile_filter filter = r->j->selection->filter;
 	int rc = input_has_common(in) ? 0 : samples_check(r->j, e);
 
-	rc = rc ?: samples_load_names(r->j, e) ?: read_gaps(r, in, e);
+	rc = rc ?: samples_load_names(r->j, e);
 	if (rc)
 		return rc;
 	r->processes = in->processes;
@@ -463,17 +439,6 @@ static void put_unmatched(const struct report *r)
 		fprintf(stderr, "cpuperf_print: %s\n", buf_str(&text));
 }
 
-static void put_gaps(const struct report *r)
-{
-	struct buf *text = &r->j->output->text;
-
-	if (r->gaps_ns)
-		buf_printf(text,
-			   "Note: samples are of the iterations alone; calls, times and counts of "
-			   "regions, and instants, are also of the %s outside of them\n",
-			   HUMAN((double)r->gaps_ns, "ns"));
-}
-
 static void put_heading(const struct report *r)
 {
 	const struct profile_regions_stats *s = profile_regions_stats(r->processes);
@@ -507,7 +472,8 @@ static void put_heading(const struct report *r)
 	if (closed)
 		buf_printf(text, "; %" PRIu64 " without an end of their own", closed);
 	if (cut)
-		buf_printf(text, "; %" PRIu64 " only partly in the time selected", cut);
+		buf_printf(text, "; %" PRIu64 " only partly in the time measured and selected",
+			   cut);
 	if (s->nr_unmatched)
 		buf_printf(text, "; %" PRIu64 " ends without a beginning", s->nr_unmatched);
 	if (r->stats.nr_paused)
@@ -518,7 +484,6 @@ static void put_heading(const struct report *r)
 	buf_addc(text, '\n');
 	for (size_t i = 0; i < s->nr_notes; i++)
 		buf_printf(text, "Note: %s\n", s->notes[i]);
-	put_gaps(r);
 	if (r->sums.nr_threads)
 		reports_region_counts_heading(&r->counts, text);
 	put_unmatched(r);
@@ -532,7 +497,6 @@ static int put_tables(struct report *r, struct grid *g, struct err *e)
 							 .processes = r->processes,
 							 .by_thread = r->by_thread,
 							 .nr_before = r->nr_before,
-							 .lead_ns = r->lead_ns,
 							 .put_thread = put_thread_cells};
 	bool is_people = r->j->output->form == GRID_PEOPLE;
 	int rc = 0;

@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "base/str.h"
 #include "profile/processes_internal.h"
+#include "profile/regions_internal.h"
 #include "profile/session_internal.h"
 #include "trace/reader.h"
 #include "trace/record.h"
@@ -369,6 +370,7 @@ void profile_processes_free(struct profile_processes *p)
 	profile_trees_fini(p);
 	profile_strangers_free(p->strangers);
 	profile_regions_free(p->regions);
+	profile_spans_fini(&p->spans);
 	arena_fini(&p->ksymbol_names);
 	mem_free(p->lives);
 	mem_free(p->mappings);
@@ -414,14 +416,21 @@ int profile_processes_read(struct trace_reader *r, struct profile_faults *faults
 int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kallsyms, void *arg,
 			   struct profile_processes **out)
 {
+	struct profile_processes *p = NULL;
 	struct trace_reader *r = NULL;
 	struct profile_faults faults;
 	int rc = profile_session_open_common(s, &faults, &r);
 
 	if (rc < 0)
 		return rc;
-	rc = profile_processes_read(r, &faults, kallsyms, arg, out);
+	rc = profile_processes_read(r, &faults, kallsyms, arg, &p);
 	trace_reader_close(r);
+	if (rc == 0 && profile_regions_nr_threads(p->regions))
+		rc = profile_spans_read(&p->spans, s);
+	if (rc)
+		profile_processes_free(p);
+	else
+		*out = p;
 	return rc;
 }
 

@@ -14,6 +14,7 @@
 #include "base/dict.h"
 #include "profile/faults.h"
 #include "profile/processes.h"
+#include "profile/spans.h"
 
 #include <pthread.h>
 
@@ -190,6 +191,7 @@ const char *profile_regions_find_name(const struct profile_regions *r, uint32_t 
 
 struct profile_processes {
 	struct profile_regions *regions; /* owned */
+	struct profile_spans spans;      /* of a session with regions */
 	struct profile_objects objects;
 	struct profile_comms comms;
 	struct dict cmdlines;       /* const char * */

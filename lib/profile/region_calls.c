@@ -22,7 +22,9 @@ struct counts {
 struct open {
 	uint64_t begin_ns, inner_ns;
 	uint32_t path;
-	bool is_wanted, is_shown, is_cut; /* shown: its begin was passed */
+	bool is_wanted;
+	bool is_shown; /* its begin was passed, and its end was not */
+	bool is_cut;   /* a part of it is outside of the span */
 	bool has_value;
 	int64_t value;
 	struct counts counts;                      /* at its beginning */
@@ -37,8 +39,9 @@ struct walk {
 	const struct profile_filter *filter;
 	struct profile_choice choice;
 	struct profile_lookup *lookup;
-	bool *within; /* owned; NULL: all */
-	uint64_t from_ns, to_ns;
+	bool *within;               /* owned; NULL: all */
+	struct profile_spans spans; /* in which events are passed */
+	size_t at;                  /* the one that is under way, or comes next */
 	profile_region_event_fn *each;
 	void *arg;
 	uint32_t pid, tid;
@@ -63,7 +66,20 @@ static bool is_wanted(struct walk *w, uint32_t path, uint64_t time_ns, struct pr
 	       profile_choice_has(&w->choice, task->process);
 }
 
-/* Passes the begin of a region, which may have been before the time of the filter. */
+/* NULL after the last. */
+static const struct profile_span *span_of(const struct walk *w)
+{
+	return w->at < w->spans.nr ? &w->spans.item[w->at] : NULL;
+}
+
+static bool is_within(const struct walk *w, uint64_t time_ns)
+{
+	const struct profile_span *s = span_of(w);
+
+	return s && time_ns >= s->from_ns;
+}
+
+/* Passes the begin of a region, which may have been before the span. */
 static int show_begin(struct walk *w, struct open *o)
 {
 	const struct profile_region_event e = {.kind = PROFILE_REGION_BEGIN,
@@ -81,7 +97,7 @@ static int show_begin(struct walk *w, struct open *o)
 	return o->is_wanted ? w->each(w->arg, &e) : 0;
 }
 
-/* Regions that began before the time of the filter, and have not ended. */
+/* Regions that began before the span, and have not ended. */
 static int enter(struct walk *w)
 {
 	int rc = 0;
@@ -91,7 +107,8 @@ static int enter(struct walk *w)
 
 		if (o->is_shown)
 			continue;
-		o->begin_ns = w->from_ns;
+		o->begin_ns = span_of(w)->from_ns;
+		o->inner_ns = 0;
 		o->is_cut = true;
 		rc = show_begin(w, o);
 	}
@@ -100,7 +117,8 @@ static int enter(struct walk *w)
 
 static int begin(struct walk *w, const struct region_step *s)
 {
-	int rc = s->time_ns >= w->from_ns ? enter(w) : 0;
+	bool is_shown = is_within(w, s->time_ns);
+	int rc = is_shown ? enter(w) : 0;
 	struct open *o = &w->stack[w->depth];
 
 	if (rc || w->depth == PROFILE_MAX_REGION_DEPTH)
@@ -113,7 +131,8 @@ static int begin(struct walk *w, const struct region_step *s)
 	o->counts = w->next;
 	w->next.nr = 0;
 	o->is_wanted = is_wanted(w, s->what, s->time_ns, &o->task);
-	return s->time_ns >= w->from_ns ? show_begin(w, o) : 0;
+	/* what marks cost holds for all times */
+	return is_shown || profile_region_is_trial(w->p, s->what) ? show_begin(w, o) : 0;
 }
 
 static bool are_alike(const struct counts *a, const struct counts *b)
@@ -156,11 +175,11 @@ static size_t take_counts(struct walk *w, const struct open *o, bool is_closed,
 	return is_counted ? o->counts.nr : 0;
 }
 
-static int end(struct walk *w, uint64_t time_ns, bool is_closed)
+/* Passes the end of a region, or of its part in a span. */
+static int show_end(struct walk *w, size_t depth, uint64_t time_ns, bool is_closed,
+		    const struct profile_region_count *counts, size_t nr_counts)
 {
-	const struct open *o = &w->stack[--w->depth];
-	struct profile_region_count counts[PROFILE_MAX_REGION_COUNTS];
-	size_t nr_counts = take_counts(w, o, is_closed, counts);
+	struct open *o = &w->stack[depth];
 	const struct profile_region_event e = {.kind = PROFILE_REGION_END,
 					       .time_ns = time_ns,
 					       .pid = w->pid,
@@ -179,9 +198,18 @@ static int end(struct walk *w, uint64_t time_ns, bool is_closed)
 
 	if (!o->is_shown)
 		return 0;
-	if (w->depth)
-		w->stack[w->depth - 1].inner_ns += time_ns - o->begin_ns;
+	o->is_shown = false;
+	if (depth)
+		w->stack[depth - 1].inner_ns += time_ns - o->begin_ns;
 	return o->is_wanted ? w->each(w->arg, &e) : 0;
+}
+
+static int end(struct walk *w, uint64_t time_ns, bool is_closed)
+{
+	struct profile_region_count counts[PROFILE_MAX_REGION_COUNTS];
+	size_t depth = --w->depth, nr = take_counts(w, &w->stack[depth], is_closed, counts);
+
+	return show_end(w, depth, time_ns, is_closed, counts, nr);
 }
 
 /* Ends those inside of path, and path itself if it has an end of its own. */
@@ -210,7 +238,7 @@ static int show_other(struct walk *w, const struct region_step *s)
 					       .has_value = is_value,
 					       .task = &task};
 
-	return s->time_ns >= w->from_ns && is_wanted(w, innermost(w), s->time_ns, &task)
+	return is_within(w, s->time_ns) && is_wanted(w, innermost(w), s->time_ns, &task)
 		   ? w->each(w->arg, &e)
 		   : 0;
 }
@@ -248,15 +276,17 @@ static int walk_step(struct walk *w, const struct region_step *s)
 	}
 }
 
-/* What is open at the end of the filter's time ends there. */
+/* What is open at the end of the span ends there, and goes on in the next one. */
 static int leave(struct walk *w)
 {
+	const struct profile_span *s = span_of(w);
 	int rc = enter(w);
 
-	while (w->depth && rc == 0) {
-		w->stack[w->depth - 1].is_cut = true;
-		rc = end(w, w->to_ns, false);
+	for (size_t i = w->depth; i-- && rc == 0;) {
+		w->stack[i].is_cut = true;
+		rc = show_end(w, i, s->to_ns, false, NULL, 0);
 	}
+	w->at++;
 	return rc;
 }
 
@@ -270,10 +300,13 @@ static int walk_thread(struct walk *w, const struct region_thread *t)
 	w->pid = 0;
 	w->depth = 0;
 	w->next.nr = 0;
-	while (rc == 0 && region_log_next(&cursor, &step)) {
-		if (step.time_ns >= w->to_ns)
-			return leave(w);
-		rc = (step.time_ns > w->from_ns ? enter(w) : 0) ?: walk_step(w, &step);
+	w->at = 0;
+	while (rc == 0 && span_of(w) && region_log_next(&cursor, &step)) {
+		while (rc == 0 && span_of(w) && step.time_ns >= span_of(w)->to_ns)
+			rc = leave(w);
+		if (rc == 0 && span_of(w) && step.time_ns > span_of(w)->from_ns)
+			rc = enter(w);
+		rc = rc ?: walk_step(w, &step);
 	}
 	return rc;
 }
@@ -293,16 +326,29 @@ int profile_region_calls(const struct profile_processes *p, const struct profile
 	w->filter = filter;
 	w->lookup = profile_lookup_new(p);
 	w->within = profile_regions_within(p, &filter->regions);
-	w->from_ns = filter->from_ns ? start_ns + filter->from_ns : 0;
-	w->to_ns = filter->to_ns ? start_ns + filter->to_ns : UINT64_MAX;
 	w->each = each;
 	w->arg = arg;
-	rc = w->lookup && (w->within || !filter->regions.nr) ? 0 : -ENOMEM;
+	rc = w->lookup && (w->within || !filter->regions.nr)
+		 ? profile_spans_select(&p->spans, filter, start_ns, &w->spans)
+		 : -ENOMEM;
 	for (size_t i = 0; i < profile_regions_nr_threads(r) && rc == 0; i++)
 		rc = walk_thread(w, profile_regions_thread(r, i));
 	profile_lookup_free(w->lookup);
 	profile_choice_fini(&w->choice);
+	profile_spans_fini(&w->spans);
 	mem_free(w->within);
 	mem_free(w);
+	return rc;
+}
+
+int profile_region_time(const struct profile_processes *p, const struct profile_filter *filter,
+			uint64_t start_ns, uint64_t end_ns, uint64_t *ns)
+{
+	struct profile_spans spans;
+	int rc = profile_spans_select(&p->spans, filter, start_ns, &spans);
+
+	if (rc == 0)
+		*ns = profile_spans_ns(&spans, start_ns, end_ns);
+	profile_spans_fini(&spans);
 	return rc;
 }

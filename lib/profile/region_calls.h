@@ -1,7 +1,8 @@
 /*
  * What happened in the regions of each thread, one after the other: from the steps of regions.h to
- * calls with their times. Filters select threads, processes, names, regions and times; of a call
- * that is only partly in the time, that part.
+ * calls with their times. Filters select threads, processes, names, regions, iterations and times;
+ * what the session did not measure is never selected (profile/spans.h). Of a call that is only
+ * partly in the time, that part; each part is a call if there are several.
  */
 #ifndef PROFILE_REGION_CALLS_H
 #define PROFILE_REGION_CALLS_H
@@ -38,7 +39,7 @@ struct profile_region_event {
 	/* Of an end. */
 	uint64_t begin_ns, inner_ns; /* inner: in the regions inside */
 	bool is_closed;              /* without an end of its own */
-	bool is_cut;                 /* a part of it lies outside of the filter's times */
+	bool is_cut;                 /* a part of it is outside of the times selected */
 	const struct profile_region_count *counts; /* of a call that was counted */
 	size_t nr_counts;
 };
@@ -50,5 +51,8 @@ typedef int profile_region_event_fn(void *arg, const struct profile_region_event
  * order of time. start_ns: the session's start. 0, -ENOMEM, or what each returned. */
 int profile_region_calls(const struct profile_processes *p, const struct profile_filter *filter,
 			 uint64_t start_ns, profile_region_event_fn *each, void *arg);
+/* How much of the time from start_ns, the session's start, to its end is selected. 0 or -ENOMEM. */
+int profile_region_time(const struct profile_processes *p, const struct profile_filter *filter,
+			uint64_t start_ns, uint64_t end_ns, uint64_t *ns);
 
 #endif

@@ -99,8 +99,8 @@ static int add_outer(struct report_region_sums *s, const struct profile_processe
 		const struct report_region_sum *r = dict_at(&s->sums, i);
 		uint32_t parent = profile_region(p, r->region)->parent;
 
-		if (parent && (!within || within[parent]) &&
-		    find_sum(s, r->thread, parent) == DICT_NONE)
+		if (parent && !profile_region_is_trial(p, r->region) &&
+		    (!within || within[parent]) && find_sum(s, r->thread, parent) == DICT_NONE)
 			return s->sums.nr >= MAX_SUMS ? 0 : -ENOMEM;
 	}
 	return 0;

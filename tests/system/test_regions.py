@@ -97,7 +97,7 @@ def check_filters_apply_to_marks(folder):
         if late["request"]["cut"]:
             break
     assert 0 < late["request"]["wall_ns"] < all_rows["request"]["wall_ns"], (ms, late, all_rows)
-    assert "only partly in the time selected" in output(
+    assert "only partly in the time measured and selected" in output(
         PRINT, "--quiet", "--report=regions", f"--from={ms}ms", cwd=folder)
 
 

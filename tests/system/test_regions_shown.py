@@ -88,31 +88,67 @@ def check_instants_and_values(folder):
         assert below[3].split()[0] == "5" and below[3].split()[3] == "-1", text
 
 
-DELAYED = r"""
+PARTS = r"""
 #include <cpuperf/mark.h>
+#include <stdio.h>
 #include <time.h>
+static long now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
 int main(void)
 {
+	CPUPERF_BEGIN("all");
 	for (int i = 0; i < 100; i++) {
+		long begin = now();
 		CPUPERF_BEGIN("part");
 		CPUPERF_INSTANT("tick");
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, 0);
 		CPUPERF_END;
+		printf("%ld %ld\n", begin, now());
 	}
+	CPUPERF_END;
 }
 """
 
 
-def check_what_is_outside_of_iterations_is_said(folder):
-    """The rate of instants is over the time in which they were recorded."""
+def check_what_was_not_measured_is_not_counted(folder):
+    """Calls, times and instants are those of the iterations, or of what a flight recorder held: the program's own clock
+    says which."""
     with open(f"{folder}/d.c", "w", encoding="ascii") as f:
-        f.write(DELAYED)
+        f.write(PARTS)
     run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/d", f"{folder}/d.c")
-    run(CPUPERF, "--regions", "-e", "page_faults", "--delay=1s", "-o", f"{folder}/s", "--", f"{folder}/d")
-    assert "are also of the 1.0" in (text := output(PRINT, f"{folder}/s", "--report=regions")), text
-    rows = csv.DictReader(io.StringIO(output(PRINT, f"{folder}/s", "--quiet", "--report=regions", "--output-format=csv")))
-    rate = next(float(row["per_second"]) for row in rows if row["name"] == "tick")
-    assert 20 < rate < 52, rate
+    for options, spans_of in ((["-e", "page_faults", "--delay=1s"], "SELECT start_ns, end_ns FROM iterations"),
+                              (["-e", "page_faults", "--windows=realtime:0.3:0.4:2"],
+                               "SELECT start_ns, end_ns FROM iterations"),
+                              (["-e", "cpu_clock@100Hz", "--flight-recorder=500ms"],
+                               "SELECT min(from_ns), max(to_ns) FROM held")):
+        session = f"{folder}/{options[-1].split('=')[0]}"
+        text = output(CPUPERF, "--regions", *options, "-o", session, "--", f"{folder}/d")
+        parts = [tuple(map(int, line.split())) for line in re.findall(r"^\d+ \d+$", text, re.M)]
+        assert len(parts) == 100, text
+        output(PRINT, session, "--quiet", "--output-format=sqlite", f"--output-file={session}.db")
+        with sqlite3.connect(f"{session}.db") as db:
+            spans = db.execute(spans_of).fetchall()
+            in_db = dict(db.execute("SELECT path, count(*) FROM region_calls JOIN regions USING(region) GROUP BY 1"))
+        measured = sum(end - begin for begin, end in spans)
+        assert measured < 0.8 * (parts[-1][1] - parts[0][0]), (spans, parts)
+        within = [min(e, end) - max(b, begin) for begin, end in spans for b, e in parts if b < end and e > begin]
+        begun = sum(begin <= b < end for begin, end in spans for b, _ in parts)
+        rows = {r["path"] + r["name"]: r for r in csv.DictReader(io.StringIO(
+            output(PRINT, session, "--quiet", "--report=regions", "--output-format=csv"), newline=""))}
+        part, tick = rows["all > part"], rows["all > parttick"]
+        assert abs(int(part["calls"]) - len(within)) <= 1 and 0 < int(part["cut"]) <= 2 * len(spans), (part, spans, parts)
+        # what is open when the recorder ends, before the program, ends with the last mark
+        assert sum(within) * 0.99 - within[-1] <= int(part["wall_ns"]) <= sum(within) * 1.01, (part, spans, parts)
+        assert int(rows["all"]["calls"]) == int(rows["all"]["cut"]) == len(spans), (rows, spans)
+        assert abs(int(tick["count"]) - begun) <= 1, (tick, spans, parts)
+        assert abs(int(tick["count"]) / float(tick["per_second"]) - measured / 1e9) < 0.01, (tick, spans)
+        assert in_db == {p: int(rows[p]["calls"]) for p in ("all", "all > part")}, (in_db, rows)
+        metrics = output(PRINT, session, "--quiet", "--output-format=openmetrics")
+        assert f'region_calls_total{{region="all > part"}} {part["calls"]}' in re.sub(r'{.*(region="[^"]*").*}', r"{\1}", metrics), metrics
 
 
 def check_chrome(folder):

@@ -45,6 +45,7 @@ void after_each(void)
 	profile_comms_fini(&p.comms);
 	profile_strangers_free(p.strangers);
 	profile_regions_free(p.regions);
+	profile_spans_fini(&p.spans);
 }
 
 static void add(uint32_t tid, uint32_t object, const struct trace_mark *marks, size_t nr)
@@ -592,6 +593,57 @@ TEST(events_are_in_order_of_time)
 	assert_string_equal(buf_str(&text),
 			    "15 begin a cut\n20 begin b -17\n25 instant c\n26 value a -3\n"
 			    "28 end b -17 cut\n28 end a cut\n");
+}
+
+static void add_span(uint32_t iteration, uint64_t from_ns, uint64_t to_ns, bool is_apart)
+{
+	struct profile_span *span = MEM_ADD(p.spans.item, p.spans.nr, p.spans.room);
+
+	assert_non_null(span);
+	*span = (struct profile_span){from_ns, to_ns, iteration, is_apart};
+}
+
+/* a is around all; b is counted where it is within a span; what lies in a gap is not shown. */
+TEST(what_is_between_spans_is_cut_out)
+{
+	enum { COUNT = TRACE_MARK_COUNT, I = TRACE_MARK_INSTANT };
+	BUF_AUTO(text, 4096);
+	uint64_t ns = 0;
+
+	ADD(5, 1, {10, 0, 1, B, 0}, {20, 0, 2, B, 1}, {25, 0, 3, I, 0}, {30, 0, 0, E, 1},
+	    {31, 7, 3, COUNT, 0}, {31, 0, 2, B, 1}, {33, 9, 3, COUNT, 0}, {33, 0, 0, E, 1},
+	    {40, 0, 2, B, 1}, {60, 0, 0, E, 1}, {70, 0, 3, I, 0}, {80, 0, 2, B, 1},
+	    {81, 0, 0, E, 1}, {90, 0, 0, E, 0}, {95, 0, 3, B, 0}, {96, 0, 0, E, 0});
+	make(NULL, 0);
+	add_span(0, 22, 45, true);
+	add_span(1, 45, 50, false);
+	add_span(2, 52, 52, true);
+	add_span(3, 55, 75, true);
+	add_span(4, 91, 95, true);
+	assert_int_equal(profile_region_calls(&p, &filter, 0, write_event, &text), 0);
+	assert_string_equal(buf_str(&text),
+			    "22 begin a cut\n22 begin b cut\n25 instant c\n30 end b cut\n"
+			    "31 begin b\n33 end b\n40 begin b\n50 end b cut\n50 end a cut\n"
+			    "55 begin a cut\n55 begin b cut\n60 end b cut\n70 instant c\n"
+			    "75 end a cut\n");
+	read_sums(false);
+	expect("a", 2, 0, 48, 23);
+	expect("a > b", 4, 0, 25, 25);
+	assert_null(sum_of(REPORT_ALL_THREADS, "c"));
+	assert_int_equal(profile_region_time(&p, &filter, 20, 80, &ns), 0);
+	assert_int_equal(ns, 48);
+	filter.to_ns = 30;
+	filter.from_ns = 1;
+	assert_int_equal(profile_region_time(&p, &filter, 20, 80, &ns), 0);
+	assert_int_equal(ns, 28); /* 22 to 50 */
+	filter.from_ns = filter.to_ns = 0;
+	filter.iterations = (struct profile_ranges){.item = {{1, 3}}, .nr = 1};
+	buf_reset(&text);
+	assert_int_equal(profile_region_calls(&p, &filter, 0, write_event, &text), 0);
+	assert_string_equal(buf_str(&text),
+			    "45 begin a cut\n45 begin b cut\n50 end b cut\n50 end a cut\n"
+			    "55 begin a cut\n55 begin b cut\n60 end b cut\n70 instant c\n"
+			    "75 end a cut\n");
 }
 
 /* Lookups begin at places within the steps. */

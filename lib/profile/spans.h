@@ -1,0 +1,40 @@
+/*
+ * When a session measured: its iterations, in order of time. Between some of them events were
+ * disabled (a delay, windows, --control); of a flight recorder they are what it held.
+ */
+#ifndef PROFILE_SPANS_H
+#define PROFILE_SPANS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile_filter;
+struct profile_session;
+
+/* CLOCK_MONOTONIC. The first begins at 0 unless something was not measured before it, and the last
+ * ends at UINT64_MAX unless its window was over: what its end delays is part of it. */
+struct profile_span {
+	uint64_t from_ns, to_ns;
+	uint32_t iteration;
+	bool is_apart; /* something before it was not measured */
+};
+
+/* Zero-initialise. */
+struct profile_spans {
+	struct profile_span *item; /* owned */
+	size_t nr, room;
+};
+
+/* Reads all traces. 0 or -ENOMEM; profile_spans_fini in any case. */
+int profile_spans_read(struct profile_spans *s, const struct profile_session *session);
+void profile_spans_fini(struct profile_spans *s);
+/* Those that the iterations and times of the filter select, joined where they follow each other.
+ * No spans: those times alone. start_ns: of the session. 0 or -ENOMEM; profile_spans_fini in any
+ * case. */
+int profile_spans_select(const struct profile_spans *s, const struct profile_filter *f,
+			 uint64_t start_ns, struct profile_spans *out);
+/* How much of the time between the two they cover. */
+uint64_t profile_spans_ns(const struct profile_spans *s, uint64_t from_ns, uint64_t to_ns);
+
+#endif
