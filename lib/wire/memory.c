@@ -34,6 +34,7 @@ enum {
 	MAX_NAMES = 1 << 20,
 	MAX_NAMES_BYTES = 64 << 20,
 	MAX_MAPS_BYTES = 64 << 20,
+	MIN_SPAN_NS = 1000000, /* between the readings of clocks by which times are converted */
 };
 
 _Static_assert((int)WIRE_THREAD_END > (int)CPUPERF_MARK_NR_KINDS, "kinds");
@@ -65,7 +66,7 @@ int wire_reader_init(struct wire_reader *r, const struct wire_config *config)
 	r->marks = mem_calloc(BATCH, sizeof(*r->marks));
 	r->counts = mem_calloc(BATCH * (size_t)config->nr_counts + 1, sizeof(*r->counts));
 	wire_clocks_now(&r->before);
-	r->now = r->before;
+	r->now = r->at = r->before;
 	return r->marks && r->counts ? 0 : -ENOMEM;
 }
 
@@ -254,17 +255,29 @@ static uint32_t find_name(struct wire_memory *m, struct wire_reader *r, uint32_t
 	return *known;
 }
 
-/* Between two readings of both clocks. */
+void wire_reader_begin(struct wire_reader *r)
+{
+	if (r->at.ns - r->before.ns > MIN_SPAN_NS)
+		r->before = r->at;
+	wire_clocks_now(&r->at);
+	r->now = r->at;
+}
+
+/* On the line through two readings of both clocks. */
 static uint64_t to_ns(const struct wire_memory *m, const struct wire_reader *r, uint64_t time)
 {
-	uint64_t span = r->now.cycles - r->before.cycles;
+	const struct wire_clocks *at = r->at.cycles > r->before.cycles ? &r->at : &r->now;
+	uint64_t span = at->cycles - r->before.cycles;
 	double ns;
 
 	if (m->clock == CPUPERF_MARK_CYCLES && span) {
-		ns = (double)(int64_t)(time - r->now.cycles) *
-		     ((double)(r->now.ns - r->before.ns) / (double)span);
+		ns = (double)(int64_t)(time - at->cycles) *
+		     ((double)(at->ns - r->before.ns) / (double)span);
 		/* beyond these a cast would be undefined; the caller clamps */
-		time = ns > 0 ? r->now.ns : ns < -1e15 ? 0 : r->now.ns - (uint64_t)-ns;
+		if (ns >= (double)(r->now.ns - at->ns))
+			time = r->now.ns;
+		else
+			time = ns < -1e15 ? 0 : at->ns + (uint64_t)(int64_t)ns;
 	}
 	return time;
 }

@@ -44,7 +44,9 @@ int wire_make_file(const char *name, uint64_t bytes, int *out);
 struct wire_reader {
 	const struct wire_config *config;
 	struct dict texts; /* const char *: number - 1 of each name */
-	struct wire_clocks before, now;
+	/* Times are converted by the first two, one line for all rings of a pass: marks of a thread
+	 * that stand in several are some ns apart. None is later than now. */
+	struct wire_clocks before, at, now;
 	struct wire_totals totals;
 	struct wire_mark *marks; /* owned; room for a batch */
 	uint64_t *counts;        /* owned; of each mark of a batch */
@@ -68,8 +70,9 @@ void wire_memory_fini(struct wire_memory *m);
  * slot. */
 int wire_memory_greet(struct wire_memory *m, const struct wire_reader *r, uint32_t slot,
 		      uint32_t tid, void *counters);
-/* Passes on what was written since. Times are converted by the clocks at r->before, which should be
- * some ms ago, and now. */
+/* Begins a pass over all memories: reads the clocks. */
+void wire_reader_begin(struct wire_reader *r);
+/* Passes on what was written since. */
 void wire_memory_drain(struct wire_memory *m, struct wire_reader *r);
 /* Frees slots of threads that have ended, if they are drained. */
 void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r);

@@ -34,7 +34,6 @@ enum {
 	NAME_BYTES = sizeof(CPUPERF_MARK_SOCKET) + 8,
 	PACE_MS = 8, /* a ring holds 2,000,000 marks a second for twice as long */
 	FREE_SLOTS_NS = 1000000000,
-	MIN_SPAN_NS = 1000000, /* between the readings of clocks by which times are converted */
 };
 
 struct connection {
@@ -411,9 +410,7 @@ static void drain_all(struct wire *w)
 	uint64_t begin_ns = clock_monotonic_ns();
 	bool frees = r->now.ns >= w->free_slots_ns;
 
-	if (r->now.ns - r->before.ns > MIN_SPAN_NS)
-		r->before = r->now;
-	wire_clocks_now(&r->now);
+	wire_reader_begin(r);
 	for (size_t i = w->nr; i-- > 0;) {
 		bool ended = has_ended(&w->connections[i]);
 

@@ -358,6 +358,44 @@ TEST(hostile_units_are_skipped)
 	close_memory(&t);
 }
 
+/* A thread's marks stand in the rings of several objects, some ns apart: they stay in order. */
+TEST(all_rings_of_a_pass_have_the_same_time)
+{
+	const struct wire_memory_config memory = {
+	    .pid = 7, .object = 1, .clock = CPUPERF_MARK_CYCLES};
+	struct memory t;
+	int fd;
+
+	if (!wire_has_cycles())
+		skip();
+	open_memory(&t);
+	for (int pass = 0; pass < 20; pass++) {
+		uint64_t time_ns = 0;
+
+		usleep(2000);
+		wire_reader_begin(&t.r);
+		for (int ring = 0; ring < 10; ring++) {
+			wire_memory_fini(&t.m);
+			assert_int_equal(wire_memory_init(&t.m, &memory, &fd), 0);
+			close(fd);
+			t.m.connected_ns = 0;
+			t.slot = (void *)((char *)t.m.shared + t.m.shared->slots_offset);
+			t.units = (void *)((char *)t.slot + CPUPERF_MARK_SLOT_HEAD_BYTES);
+			t.slot->is_owned = 1;
+			t.slot->tid = 7;
+			all.nr = 0;
+			write_unit(&t, CPUPERF_MARK_BEGIN, 0, t.r.at.cycles - 1000);
+			wire_memory_drain(&t.m, &t.r);
+			assert_int_equal(all.nr, 1);
+			if (ring)
+				assert_int_equal(all.item[0].mark.time_ns, time_ns);
+			time_ns = all.item[0].mark.time_ns;
+			assert_true(time_ns && time_ns <= t.r.at.ns);
+		}
+	}
+	close_memory(&t);
+}
+
 TEST(a_hostile_head_is_skipped)
 {
 	struct memory t;
