@@ -2,6 +2,7 @@
  * The regions of the comparison: the calls and times that the marks say, exactly, and what events
  * sampled in them.
  */
+#include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/order.h"
@@ -21,13 +22,19 @@
 
 enum { WAS, IS, NR_SIDES };
 enum { REGIONS_FOR_PEOPLE = 10, NAME_BYTES = 256 };
-/* Of a region: its own numbers, those of events, and last the wall time per call. */
-enum { MAX_EVENTS = 8, MAX_NUMBERS = REPORT_REGION_NR_OWN + MAX_EVENTS + 1 };
+/* Of a region: its own numbers, those of events that sample, those that count, and last the wall
+ * time per call. */
+enum {
+	MAX_EVENTS = 8,
+	MAX_NUMBERS = REPORT_REGION_NR_OWN + MAX_EVENTS + PROFILE_MAX_REGION_COUNTS + 1
+};
 
 struct number {
 	char name[NAME_BYTES], label[NAME_BYTES];
 	const char *unit;
 	bool is_per_call;
+	bool is_count; /* per call; of the event with the number name of the amounts' */
+	uint32_t counted;
 	double scale; /* for people */
 };
 
@@ -89,8 +96,43 @@ static void make_numbers(struct diff_regions *r)
 		r->events[r->nr_events++] = i;
 		add_number(r, ev->label, ev->label, ev->unit, ev->scale);
 	}
+}
+
+static const struct trace_event *find_event(const struct diff_regions *r, const char *label)
+{
+	const struct profile_facts *f = r->j->inputs->item[0].facts;
+
+	return ARRAY_FIND(ev, f->events, f->nr_events, strcmp(ev->label, label) == 0);
+}
+
+/* Those of events whose names were read with the calls. */
+static void add_per_call(struct diff_regions *r)
+{
+	for (uint32_t i = 0; i < r->of.names.nr; i++) {
+		const char *label = dict_text(&r->of.names, i);
+		const struct trace_event *ev = find_event(r, label);
+		struct number *n = &r->number[r->nr_numbers];
+		char name[NAME_BYTES], shown[NAME_BYTES];
+
+		snprintf(name, sizeof(name), "%.200s_per_call", label);
+		snprintf(shown, sizeof(shown), "%.200s per call", label);
+		add_number(r, name, shown, ev ? ev->unit : "", ev ? ev->scale : 1);
+		n->is_per_call = n->is_count = true;
+		n->counted = i;
+	}
 	add_number(r, "wall_ns_per_call", "wall per call", "ns", 1);
 	r->number[r->nr_numbers - 1].is_per_call = true;
+}
+
+/* Of a session without counts no memory is used for them. */
+static size_t max_counts(const struct job *j)
+{
+	const struct inputs *in = j->inputs;
+
+	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
+		if (profile_regions_stats(in->item[i].processes)->has_counts)
+			return PROFILE_MAX_REGION_COUNTS;
+	return 0;
 }
 
 static size_t first_of(const struct diff_regions *r, int side)
@@ -154,6 +196,8 @@ static double value_of(const struct diff_regions *r, int side, size_t replicate,
 	size_t i = first_of(r, side) + replicate;
 	double calls = report_region_amounts_at(&r->of, at->path, i, REPORT_REGION_CALLS);
 
+	if (n->is_count)
+		return n->scale * report_region_amounts_count(&r->of, at->path, i, n->counted);
 	if (n->is_per_call) /* 0 / 0 is NAN */
 		return report_region_amounts_at(&r->of, at->path, i, REPORT_REGION_WALL) / calls;
 	return n->scale * report_region_amounts_at(&r->of, at->path, i, at->number) /
@@ -281,13 +325,15 @@ int diff_regions_new(struct job *j, const struct diff_regions_options *o,
 	r->are_rates = o->are_rates;
 	make_numbers(r);
 	report_region_amounts_init(&r->of, j->inputs->functions,
-				   side[WAS].nr_replicates + side[IS].nr_replicates, r->nr_events);
+				   side[WAS].nr_replicates + side[IS].nr_replicates, r->nr_events,
+				   max_counts(j));
 	if (!has_marks(r)) {
 		diff_regions_free(r);
 		return 0;
 	}
 	rc = read_calls(r, WAS) ?: read_calls(r, IS);
 	if (rc == 0) {
+		add_per_call(r);
 		read_samples(r, WAS);
 		read_samples(r, IS);
 		count_used(r);

@@ -225,6 +225,7 @@ static int add_counts(struct thread *t, uint32_t before)
 {
 	int rc = 0;
 
+	t->r->stats.has_counts |= t->nr_counts != 0;
 	for (size_t i = 0; i < t->nr_counts && rc == 0; i++)
 		rc = add_step(t, &t->counts[i], REGION_STEP_COUNT, text_of(t->r, t->counts[i].what),
 			      before, t->is_paused);

@@ -6,8 +6,11 @@
 #include "report/functions.h"
 
 #include <errno.h>
+#include <math.h>
 
-enum { TEXT_BYTES = 64 << 10 };
+enum { TEXT_BYTES = 64 << 10, MAX_NAME_BYTES = 1 << 20 };
+/* Of an event that counts, behind the events that sample. */
+enum { COUNT_SUM, COUNT_CALLS, NR_OF_COUNT };
 
 struct path {
 	uint32_t text;  /* key */
@@ -25,13 +28,15 @@ struct reading {
 };
 
 void report_region_amounts_init(struct report_region_amounts *a, struct report_functions *functions,
-				size_t nr_replicates, size_t nr_events)
+				size_t nr_replicates, size_t nr_events, size_t nr_counts)
 {
 	size_t bytes;
 
 	*a = (struct report_region_amounts){.functions = functions,
 					    .nr_replicates = nr_replicates,
-					    .nr_numbers = REPORT_REGION_NR_OWN + nr_events};
+					    .nr_numbers = REPORT_REGION_NR_OWN + nr_events +
+							  nr_counts * NR_OF_COUNT};
+	dict_init_texts(&a->names, sizeof(const char *), (uint32_t)nr_counts, MAX_NAME_BYTES);
 	bytes = sizeof(struct path) + a->nr_replicates * a->nr_numbers * sizeof(double);
 	dict_init(&a->paths, bytes, DICT_KEY(struct path, text),
 		  REPORT_REGION_AMOUNTS_MAX_BYTES / bytes);
@@ -40,6 +45,7 @@ void report_region_amounts_init(struct report_region_amounts *a, struct report_f
 void report_region_amounts_fini(struct report_region_amounts *a)
 {
 	dict_fini(&a->paths);
+	dict_fini(&a->names);
 }
 
 static double *number_of(const struct report_region_amounts *a, uint32_t path, size_t replicate,
@@ -48,6 +54,30 @@ static double *number_of(const struct report_region_amounts *a, uint32_t path, s
 	struct path *p = dict_at(&a->paths, path);
 
 	return &p->number[replicate * a->nr_numbers + number];
+}
+
+/* The first number of an event that counts. */
+static size_t count_number(const struct report_region_amounts *a, uint32_t name)
+{
+	return a->nr_numbers - (a->names.max - name) * NR_OF_COUNT;
+}
+
+static int add_counts(struct report_region_amounts *a, uint32_t path, size_t replicate,
+		      const struct profile_region_event *e)
+{
+	for (size_t i = 0; i < e->nr_counts; i++) {
+		uint32_t name = dict_add(&a->names, e->counts[i].name);
+		double *number;
+
+		if (name == DICT_NONE && a->names.nr < a->names.max)
+			return -ENOMEM;
+		if (name == DICT_NONE)
+			continue;
+		number = number_of(a, path, replicate, count_number(a, name));
+		number[COUNT_SUM] += (double)e->counts[i].value;
+		number[COUNT_CALLS] += 1;
+	}
+	return 0;
 }
 
 /* 0, -ENOMEM or -EFBIG. */
@@ -116,7 +146,7 @@ static int add_call(void *arg, const struct profile_region_event *e)
 	*number_of(r->a, path, replicate, REPORT_REGION_WALL) += (double)ns;
 	*number_of(r->a, path, replicate, REPORT_REGION_SELF) +=
 	    ns > e->inner_ns ? (double)(ns - e->inner_ns) : 0;
-	return 0;
+	return add_counts(r->a, path, replicate, e);
 }
 
 int report_region_amounts_read(struct report_region_amounts *a, const struct profile_processes *p,
@@ -147,4 +177,12 @@ double report_region_amounts_at(const struct report_region_amounts *a, uint32_t 
 				size_t replicate, size_t number)
 {
 	return *number_of(a, path, replicate, number);
+}
+
+double report_region_amounts_count(const struct report_region_amounts *a, uint32_t path,
+				   size_t replicate, uint32_t name)
+{
+	const double *number = number_of(a, path, replicate, count_number(a, name));
+
+	return number[COUNT_CALLS] > 0 ? number[COUNT_SUM] / number[COUNT_CALLS] : NAN;
 }

@@ -1,7 +1,7 @@
 /*
  * What regions amount to in replicates (sessions, or the iterations of one), for comparisons: the
- * calls and times of each path, and what events sampled in it. Paths are identified by their text,
- * since sessions number them differently.
+ * calls and times of each path, what events sampled in it, and what they counted. Paths are
+ * identified by their text, since sessions number them differently.
  */
 #ifndef REPORT_REGION_AMOUNTS_H
 #define REPORT_REGION_AMOUNTS_H
@@ -20,6 +20,7 @@ struct report_region_amounts {
 	struct report_functions *functions; /* borrowed; has the texts */
 	struct dict paths;                  /* private; the one around a path precedes it */
 	size_t nr_replicates, nr_numbers;
+	struct dict names; /* const char *: events that counted, at most max of them */
 };
 
 /* Iterations in the order of time; one that was removed has no times. */
@@ -27,9 +28,10 @@ struct report_region_times {
 	uint64_t start_ns, end_ns;
 };
 
-/* functions: borrowed. report_region_amounts_fini in any case. */
+/* functions: borrowed. nr_counts: events that count in regions, at most. report_region_amounts_fini
+ * in any case. */
 void report_region_amounts_init(struct report_region_amounts *a, struct report_functions *functions,
-				size_t nr_replicates, size_t nr_events);
+				size_t nr_replicates, size_t nr_events, size_t nr_counts);
 void report_region_amounts_fini(struct report_region_amounts *a);
 
 /* Adds the calls that the filter selects. times: of so many replicates from first on; a call is of
@@ -47,5 +49,8 @@ void report_region_amounts_add(struct report_region_amounts *a, uint32_t text, s
 uint32_t report_region_amounts_text(const struct report_region_amounts *a, uint32_t path);
 double report_region_amounts_at(const struct report_region_amounts *a, uint32_t path,
 				size_t replicate, size_t number);
+/* What an event counted per call that was counted; name: its number in names. NAN: none was. */
+double report_region_amounts_count(const struct report_region_amounts *a, uint32_t path,
+				   size_t replicate, uint32_t name);
 
 #endif

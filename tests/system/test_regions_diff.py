@@ -4,7 +4,9 @@ found, and what did not is not. CPUPERF and CPUPERF_PRINT name the programs.
 """
 import csv
 import io
+import json
 import os
+import re
 
 from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
 
@@ -97,6 +99,57 @@ def check_regions_are_judged(folder):
     sides = [*(f"--session=now{i}" for i in range(4)), *(f"--diff=was{i}" for i in range(4))]
     run(PRINT, "--quiet", *sides, "--sort=region", "--fail-over=50", cwd=folder, code=3)
     run(PRINT, "--quiet", *sides, "--sort=region", "--fail-over=50", "--comm=nobody", cwd=folder, code=0)
+
+
+PAGES = r"""
+#include <cpuperf/mark.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+	int nr = atoi(argv[argc - 1]);
+	for (int i = 0; i < 40; i++) {
+		char *at = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		madvise(at, 64 * 4096, MADV_NOHUGEPAGE);
+		CPUPERF_BEGIN("touch");
+		for (int k = 0; k < nr; k++)
+			at[k * 4096] = 1;
+		CPUPERF_END;
+		CPUPERF_BEGIN("same");
+		at[63 * 4096] = 1;
+		CPUPERF_END;
+		munmap(at, 64 * 4096);
+	}
+}
+"""
+
+
+def check_counts(folder):
+    """Pages that are touched are counted: 16 before, 20 now. Of one call in three, too."""
+    with open(f"{folder}/pages.c", "w", encoding="ascii") as f:
+        f.write(PAGES)
+    run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/pages", f"{folder}/pages.c")
+    for every in (1, 3):
+        with open(f"{folder}/spec.cpspec", "w", encoding="ascii") as f:
+            json.dump({"events": [{"group_name": "software", "event_name": "page_faults"}],
+                       "regions": {"counts": ["page_faults"], "every": every}}, f)
+        for i in range(4):
+            for name, pages in ((f"was{every}{i}", 16), (f"now{every}{i}", 20)):
+                run(CPUPERF, "--spec-file=spec.cpspec", "-o", name, "--", "./pages", str(pages), cwd=folder)
+        sides = [f"now{every}{i}" for i in range(4)], [f"was{every}{i}" for i in range(4)]
+        rows = diff(folder, *sides)
+        each, same = (rows[path, "region_page_faults_per_call"] for path in ("touch", "same"))
+        # the first calls may touch a page of their own
+        assert 16 <= float(each["was_count"]) < 16.3 and 20 <= float(each["is_count"]) < 20.3, each
+        assert each["certain"] == "true" and float(same["was_count"]) == float(same["is_count"]) == 1, (each, same)
+        assert same["certain"] == "false", same
+        text = output(PRINT, "--quiet", *(f"--session={s}" for s in sides[0]), *(f"--diff={s}" for s in sides[1]),
+                      "--group-by=region", cwd=folder)
+        line = next(x for x in text.splitlines() if x.startswith("page_faults per call") and x.endswith("touch"))
+        assert " more " in line and re.search(r"\+2[45]\.\d+ %", line), text
+    # a side without counts has nothing to compare
+    run(CPUPERF, "--regions", "-e", "page_faults", "-o", "bare", "--", "./pages", "16", cwd=folder)
+    assert not [n for _, n in diff(folder, ["now10"], ["bare"]) if n.endswith("page_faults_per_call")]
 
 
 def check_one_session_each(folder):

@@ -720,7 +720,7 @@ TEST(amounts_of_replicates)
 	    {37, 0, 0, E, 1}, {50, 0, 0, E, 0});
 	ADD(6, 1, {1, 0, 3, B, 0}, {2, 0, 0, E, 0}); /* before the first iteration that remains */
 	make(NULL, 0);
-	report_region_amounts_init(&a, functions, 4, 2);
+	report_region_amounts_init(&a, functions, 4, 2, 0);
 	assert_int_equal(report_region_amounts_read(&a, &p, &filter, 0, 0, times, 3), 0);
 	assert_int_equal(report_region_amounts_read(&a, &p, &filter, 0, 3, NULL, 1), 0);
 	text = report_functions_text_number(functions, "a > b");
@@ -734,7 +734,7 @@ TEST(amounts_of_replicates)
 						     want[i].number) == want[i].value);
 	report_region_amounts_fini(&a);
 	/* what ended before the first iteration is of none */
-	report_region_amounts_init(&a, functions, 2, 0);
+	report_region_amounts_init(&a, functions, 2, 0, 0);
 	assert_int_equal(report_region_amounts_read(&a, &p, &filter, 0, 0, times + 1, 2), 0);
 	assert_int_equal(a.paths.nr, 2);
 	assert_true(report_region_amounts_at(&a, 1, 0, REPORT_REGION_CALLS) == 1);
