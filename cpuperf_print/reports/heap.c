@@ -30,7 +30,8 @@ static const struct {
     {"max", "largest"},
 };
 enum {
-	LIVE = 1,
+	PEAK,
+	LIVE,
 	LEAKED,
 	ALLOCATED,
 	LARGEST = ARRAY_NR(amounts) - 1, /* samples have a lower bound of it, and no deviation */
@@ -48,6 +49,7 @@ struct heap {
 	unsigned columns;
 	int event[NR_AMOUNTS]; /* its number, or NO_EVENT */
 	int first;             /* by which rows are sorted */
+	struct dict holders;   /* processes with a share of the peak; uint32_t */
 	struct report_flat *flat;
 	struct dict lines;
 	struct line **sorted; /* owned */
@@ -104,13 +106,19 @@ static int add_row(struct heap *h, const struct report_flat_row *row)
 		amount++;
 	if (amount == NR_AMOUNTS) /* of another event */
 		return 0;
+	if (amount == PEAK && row->self.weight &&
+	    dict_add(&h->holders, &row->column[REPORT_PID]) == DICT_NONE)
+		return -ENOMEM;
 	memcpy(key.column, row->column, sizeof(key.column));
 	key.column[REPORT_EVENT] = 0;
+	if (!(h->columns & 1 << REPORT_PID))
+		key.column[REPORT_PID] = 0;
 	line = dict_get(&h->lines, &key);
 	if (!line)
 		return -ENOMEM;
 	line->row = line->row ?: row;
-	line->weight[amount] = h->j->selection->by_total ? row->total : row->self;
+	report_weight_add(&line->weight[amount],
+			  h->j->selection->by_total ? &row->total : &row->self);
 	return 0;
 }
 
@@ -221,6 +229,25 @@ static double largest_share(const struct heap *h, const struct line *line)
 	return largest;
 }
 
+/* " at 3.200 s"; of several processes each had its own. */
+static void add_peak_time(const struct heap *h, struct buf *line)
+{
+	const struct profile_facts *f = job_input(h->j)->facts;
+
+	if (h->holders.nr > 1)
+		buf_printf(line, " (the sum of the peaks of %zu processes)", h->holders.nr);
+	for (uint32_t i = 0; i < f->nr_events; i++) {
+		const struct report_event_stats *s = &h->stats.event[i];
+
+		if (strcmp(f->events[i].group, "heap") != 0 ||
+		    strcmp(f->events[i].name, "peak_time") != 0 || !s->has_value || h->j->nr > 1)
+			continue;
+		buf_printf(line, "%s at %s", h->holders.nr > 1 ? ", the largest one" : "",
+			   HUMAN(s->value, "ns"));
+		return;
+	}
+}
+
 static void add_amount(const struct heap *h, int amount, struct buf *line)
 {
 	const struct report_weight *all = all_of(h, amount);
@@ -235,6 +262,8 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 			   DECIMAL(196 * sqrt(all->squares) / (double)all->weight, 1));
 	if (h->stats.event[h->event[amount]].is_of_last)
 		buf_adds(line, " in the last iteration");
+	if (amount == PEAK)
+		add_peak_time(h, line);
 	if (amount == ALLOCATED)
 		buf_printf(line, all->random ? " (%s samples)" : " in %s calls",
 			   COMMAS(all->samples));
@@ -320,7 +349,9 @@ int reports_heap(struct job *j, struct err *e)
 	if (h.columns & 1 << REPORT_FUNCTION)
 		h.columns |= 1 << REPORT_OBJECT;
 	dict_init(&h.lines, sizeof(struct line), DICT_KEY(struct line, file), DICT_MAX);
-	h.flat = report_flat_new(j->inputs->functions, h.columns, reports_has_callers(j));
+	dict_init(&h.holders, sizeof(uint32_t), sizeof(uint32_t), DICT_MAX);
+	h.flat = report_flat_new(j->inputs->functions, h.columns | 1 << REPORT_PID,
+				 reports_has_callers(j));
 	if (!h.flat)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	else if (!j->selection->by_total)
@@ -342,6 +373,7 @@ int reports_heap(struct job *j, struct err *e)
 	report_flat_free(h.flat);
 	report_stats_fini(&h.stats);
 	dict_fini(&h.lines);
+	dict_fini(&h.holders);
 	mem_free(h.sorted);
 	return rc;
 }

@@ -215,6 +215,7 @@ enum {
 	EVENT_HEAP_OVERHEAD,
 	EVENT_HEAP_RESIDENT,
 	EVENT_HEAP_UNTOUCHED,
+	EVENT_HEAP_PEAK_TIME,
 	EVENT_HEAP_NR_KINDS
 };
 int event_heap(const struct event *ev);

@@ -79,6 +79,9 @@ static const struct event_row rows[] = {
 		   "in swap seem "
 		   "untouched when they are freed.\nA free of 64 KiB takes 2 to 3 us longer, one "
 		   "without a whole page nothing.\n" SAMPLED),
+    HEAP(EVENT_HEAP_PEAK_TIME, "peak_time", EVENT_VALUE, "ns",
+	 "When the most bytes were live at one time so far, since the start of the session.",
+	 ESTIMATED "Within 10 ms. Of several processes: of the one with the largest peak."),
 };
 
 const struct event_group event_heap_group = {

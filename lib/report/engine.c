@@ -52,6 +52,20 @@ static void add_rest(struct report_rest *to, const struct sampled *s)
 	sum_add(&to->weight, s->n.weight);
 }
 
+/* The values that were counted, of a file of the last iteration. */
+static void add_values(struct engine *g, const struct table *t)
+{
+	for (size_t i = 0; i < t->nr_events; i++) {
+		struct report_event_stats *to = &g->stats->event[g->counters.of_event[i].event];
+		const struct cell *c = table_cell(t, 0, i);
+
+		if (t->columns[i].kind != EVENT_VALUE || !cell_has_value(c))
+			continue;
+		to->value = to->has_value && to->value > c->value ? to->value : c->value;
+		to->has_value = true;
+	}
+}
+
 /* Computes coverage as tables do, with the file as a row. */
 static void add_coverage(struct worker *w, const struct profile_trace *trace)
 {
@@ -74,6 +88,8 @@ static void add_coverage(struct worker *w, const struct profile_trace *trace)
 			add_rest(&to->excluded, s);
 		to->is_short |= sampled_is_short(&t->columns[i].sampling, s);
 	}
+	if (trace->head.iteration == w->engine->counters.last_iteration)
+		add_values(w->engine, t);
 	sum_add(&stats->nr_lost, table_lost(t));
 	if (t->sampled && t->row_sampling[0].held_to_ns) {
 		const struct table_sampling *s = &t->row_sampling[0];

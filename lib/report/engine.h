@@ -42,6 +42,8 @@ struct report_event_stats {
 	/* Received and expected samples of the files read. */
 	struct sampled sampled;
 	bool is_of_last;             /* those of earlier iterations are not reported */
+	bool has_value;              /* a value, as of memory, was counted: */
+	double value;                /* in the last iteration; the largest one of the files */
 	bool is_short;               /* sampled_is_short for some CPU and iteration */
 	struct report_rest lasting;  /* of waits: they are counted before they are sampled */
 	struct report_rest excluded; /* of clocks whose samples exclude a mode, which they count */

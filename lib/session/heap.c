@@ -73,6 +73,8 @@ static bool is_leaking(const struct session_heap_process *p)
 
 static void add_count(uint64_t *to, int kind, uint64_t amount)
 {
+	if (kind == EVENT_HEAP_PEAK_TIME) /* see add_peak */
+		return;
 	if (kind != EVENT_HEAP_MAX)
 		sum_add(to, amount);
 	else if (amount > *to)
@@ -83,18 +85,35 @@ static void add_count(uint64_t *to, int kind, uint64_t amount)
 static bool is_of_process(int kind)
 {
 	return kind == EVENT_HEAP_ALLOCATED || kind == EVENT_HEAP_ALLOCATIONS ||
-	       kind == EVENT_HEAP_PEAK || kind == EVENT_HEAP_MAX;
+	       kind == EVENT_HEAP_PEAK || kind == EVENT_HEAP_MAX || kind == EVENT_HEAP_PEAK_TIME;
 }
 
-static void add_sums(uint64_t counts[EVENT_HEAP_NR_KINDS], const struct wire_heap_sums *sums)
+/* The time is that of the largest one. */
+static void add_peak(uint64_t counts[SESSION_HEAP_NR_COUNTS], uint64_t bytes, uint64_t ns)
+{
+	if (bytes <= counts[SESSION_HEAP_LARGEST_PEAK])
+		return;
+	counts[SESSION_HEAP_LARGEST_PEAK] = bytes;
+	counts[EVENT_HEAP_PEAK_TIME] = ns;
+}
+
+/* For those that look at what is there now. */
+static void forget_live(uint64_t counts[SESSION_HEAP_NR_COUNTS])
+{
+	counts[EVENT_HEAP_LIVE] = counts[EVENT_HEAP_PEAK] = counts[EVENT_HEAP_PEAK_TIME] = 0;
+	counts[SESSION_HEAP_LARGEST_PEAK] = 0;
+}
+
+static void add_sums(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct wire_heap_sums *sums)
 {
 	add_count(&counts[EVENT_HEAP_ALLOCATED], EVENT_HEAP_ALLOCATED, sums->bytes);
 	add_count(&counts[EVENT_HEAP_ALLOCATIONS], EVENT_HEAP_ALLOCATIONS, sums->calls);
 	add_count(&counts[EVENT_HEAP_PEAK], EVENT_HEAP_PEAK, sums->peak);
 	add_count(&counts[EVENT_HEAP_MAX], EVENT_HEAP_MAX, sums->max_bytes);
+	add_peak(counts, sums->peak, sums->peak_ns);
 }
 
-static void add_stack(uint64_t counts[EVENT_HEAP_NR_KINDS], const struct session_heap_process *p,
+static void add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct session_heap_process *p,
 		      const struct wire_heap_stack *s)
 {
 	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
@@ -103,7 +122,7 @@ static void add_stack(uint64_t counts[EVENT_HEAP_NR_KINDS], const struct session
 }
 
 /* All that the process did, by its last reading. */
-static void add_process_counts(uint64_t counts[EVENT_HEAP_NR_KINDS],
+static void add_process_counts(uint64_t counts[SESSION_HEAP_NR_COUNTS],
 			       const struct session_heap_process *p)
 {
 	add_sums(counts, &p->sums);
@@ -241,6 +260,8 @@ static void add_ended(struct session_heap_ended *to, const struct session_heap_e
 {
 	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
 		add_count(&to->counts[kind], kind, from->counts[kind]);
+	add_peak(to->counts, from->counts[SESSION_HEAP_LARGEST_PEAK],
+		 from->counts[EVENT_HEAP_PEAK_TIME]);
 	add_lost(&to->lost, &from->lost);
 }
 
@@ -330,7 +351,7 @@ static void end_taken(struct session_heap *h, struct session_heap_ended *to)
 static void forget_ended(struct session_heap *h)
 {
 	end_taken(h, &h->ended_now);
-	h->ended_now.counts[EVENT_HEAP_LIVE] = h->ended_now.counts[EVENT_HEAP_PEAK] = 0;
+	forget_live(h->ended_now.counts);
 	add_ended(&h->ended, &h->ended_now);
 	h->ended_now = (struct session_heap_ended){0};
 }
@@ -369,12 +390,12 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 	}
 	if (!h->has_samples)
 		forget_ended(h);
-	h->nr_readings++;
+	h->start_ns = h->nr_readings++ ? h->start_ns : now_ns;
 	h->begin_ns = h->end_ns ? h->end_ns : now_ns;
 	h->end_ns = now_ns;
 }
 
-static void look_at(const struct session_heap_process *p, uint64_t counts[EVENT_HEAP_NR_KINDS])
+static void look_at(const struct session_heap_process *p, uint64_t counts[SESSION_HEAP_NR_COUNTS])
 {
 	const uint32_t nr = wire_heap_nr_stacks(p->memory);
 	struct wire_heap_sums sums;
@@ -395,13 +416,14 @@ static void look_at(const struct session_heap_process *p, uint64_t counts[EVENT_
 }
 
 /* Of a process that ended in the iteration before. */
-static void add_past(uint64_t counts[EVENT_HEAP_NR_KINDS], const struct session_heap_process *p)
+static void add_past(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct session_heap_process *p)
 {
-	const uint64_t live = counts[EVENT_HEAP_LIVE], peak = counts[EVENT_HEAP_PEAK];
+	struct session_heap_ended past = {.counts = {0}};
 
-	add_process_counts(counts, p);
-	counts[EVENT_HEAP_LIVE] = live;
-	counts[EVENT_HEAP_PEAK] = peak;
+	add_process_counts(past.counts, p);
+	forget_live(past.counts);
+	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
+		add_count(&counts[kind], kind, past.counts[kind]);
 }
 
 /* Those that have ended since the last reading are read for good, if nothing needs their stacks. */
@@ -443,6 +465,7 @@ static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_OVERHEAD] = HEAP_WANTS_OVERHEAD,
     [EVENT_HEAP_RESIDENT] = HEAP_WANTS_BLOCKS,
     [EVENT_HEAP_UNTOUCHED] = HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED,
+    [EVENT_HEAP_PEAK_TIME] = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK,
 };
 
 /* False: there are no such events. Without a rate, each allocation is tracked for what threads do
@@ -525,10 +548,17 @@ void session_heap_fini(struct session_heap *h)
 	*h = (struct session_heap){0};
 }
 
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
 uint64_t session_heap_count(const struct session_heap *h, size_t event)
 {
 	int kind = kind_of(h, event);
 
+	if (kind == EVENT_HEAP_PEAK_TIME)
+		return growth(h->counts[kind], h->start_ns);
 	return kind < 0 ? 0 : h->counts[kind];
 }
 
@@ -596,12 +626,6 @@ bool session_heap_next(struct session_heap *h, size_t event, struct session_heap
 		}
 	}
 	return false;
-}
-
-/* How many of them since the reading before. */
-static uint64_t growth(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
 }
 
 void session_heap_notes(struct session_heap *h,

@@ -31,9 +31,15 @@ enum {
 
 struct session_heap_process;
 
+enum {
+	SESSION_HEAP_LARGEST_PEAK =
+	    EVENT_HEAP_NR_KINDS, /* of one process: that of the peak's time */
+	SESSION_HEAP_NR_COUNTS
+};
+
 /* Of processes that are gone. */
 struct session_heap_ended {
-	uint64_t counts[EVENT_HEAP_NR_KINDS];
+	uint64_t counts[SESSION_HEAP_NR_COUNTS];
 	struct wire_heap_sums lost; /* what was not measured */
 };
 
@@ -44,12 +50,13 @@ struct session_heap {
 	struct wire_heap_config config;
 	struct session_heap_process **processes; /* owned, like each */
 	size_t nr, room;
-	uint64_t counts[EVENT_HEAP_NR_KINDS];    /* at the last boundary, or look */
+	uint64_t counts[SESSION_HEAP_NR_COUNTS]; /* at the last boundary, or look */
 	struct session_heap_ended ended;         /* before this iteration */
 	struct session_heap_ended ended_now;     /* in it, as far as they are forgotten */
 	struct wire_heap_sums lost, lost_before; /* what was not measured */
 	bool has_samples; /* else processes that have ended are added up early */
 	uint32_t nr_readings;
+	uint64_t start_ns;         /* of the session: the first reading */
 	uint64_t begin_ns, end_ns; /* of the iteration */
 	bool had_process, has_resident;
 	uint32_t nr_unread; /* since the last notes: processes whose pages could not be read */

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 
 from kit import CPUPERF, output, PRINT, run, run_checks
 
@@ -38,6 +39,23 @@ def check_amounts(folder):
     assert "heap: peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" in answer, answer
     assert "samples, 4.000 MB" not in answer, "one table, not one for each event"
     assert answer.count(" heap    a") == 1, answer
+
+
+def check_peak_time(folder):
+    """When the peak was; of several processes that it is a sum, and when the largest one's was."""
+    counted = {"group_name": "heap", "event_name": "peak_time"}
+    several = f"sleep .5; {HEAP} peak; sleep .5; {HEAP} growing; true"
+    for command, sleep_ns in (([HEAP, "peak"], 0), (["sh", "-c", several], 5e8)):
+        run("rm", "-rf", f"{folder}/s")
+        answer = " ".join(record(folder, *command, more=[counted]).split())
+        table = list(csv.DictReader(io.StringIO(output(PRINT, "--quiet", f"{folder}/s", "--report=summary",
+                                                       "--output-format=csv"))))
+        at = {int(r["value"]) for r in table if r["event"] == "peak_time" and r["value"]}
+        wall = max(int(r["end_ns"]) - int(r["start_ns"]) for r in table)
+        assert len(at) == 1 and sleep_ns <= min(at) <= wall - sleep_ns, (at, wall)
+        found = re.search(r"heap: peak [\d.]+ MB( \(the sum of the peaks of \d+ processes\), the largest one)? at ([\d.]+) (n|u|m|)s", answer)
+        assert found and bool(found[1]) == bool(sleep_ns), answer
+        assert abs(float(found[2]) * {"n": 1, "u": 1e3, "m": 1e6, "": 1e9}[found[3]] - min(at)) < 1e6, (answer, at)
 
 
 def check_totals(folder):
