@@ -74,7 +74,6 @@ void reports_region_counts_put(const struct reports_region_counts *c, struct gri
 			       uint32_t number)
 {
 	const struct report_region_sum *sum = dict_at(&c->sums->sums, number);
-	uint64_t calls = sum->calls - sum->closed;
 
 	for (uint32_t i = 0; i < c->nr; i++) {
 		const struct report_region_count *count =
@@ -85,8 +84,8 @@ void reports_region_counts_put(const struct reports_region_counts *c, struct gri
 				grid_none(g);
 			continue;
 		}
-		put_amount(c, g, report_region_count_estimate(count, calls));
-		put_amount(c, g, report_region_count_self(count, calls));
+		put_amount(c, g, report_region_count_estimate(count, sum->whole));
+		put_amount(c, g, report_region_count_self(count, sum->whole));
 		grid_real(g, count->mean);
 		grid_count(g, count->calls);
 	}

@@ -42,6 +42,7 @@ static void count_call(struct report_region_sum *r, const struct profile_region_
 	r->calls++;
 	r->closed += e->is_closed;
 	r->cut += e->is_cut;
+	r->whole += !e->is_closed && !e->is_cut;
 	r->wall_ns += ns;
 	r->self_ns += ns > e->inner_ns ? ns - e->inner_ns : 0;
 	r->min_ns = ns < r->min_ns ? ns : r->min_ns;

@@ -24,7 +24,8 @@ struct report_region_sum {
 	uint32_t thread, region;   /* key; thread: REPORT_ALL_THREADS, or its number from 1 */
 	uint64_t calls;            /* times that it ended, or was closed */
 	uint64_t closed;           /* of these, without an end of its own */
-	uint64_t cut;              /* of these, partly outside of the filter's times */
+	uint64_t cut;              /* of these, partly outside of the times selected */
+	uint64_t whole;            /* neither: those that can have counts */
 	uint64_t wall_ns, self_ns; /* self: without the regions inside */
 	uint64_t min_ns, max_ns;
 	double mean_ns, squares; /* squares: of the differences from the mean, added up */

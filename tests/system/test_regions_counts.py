@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import sqlite3
 import subprocess
 
@@ -42,6 +43,29 @@ def check_page_faults(folder):
     text = output(PRINT, f"{folder}/s", "--report=regions")
     assert "page_faults: the marks of a region count 0 in it and 0 in those around it" in text, text
     assert "[marks]" not in text, text
+
+
+def check_exports_have_counts(folder):
+    """Exact where all calls were counted; else an estimate that holds the truth, and what was counted."""
+    for every in (1, 3):
+        measure(folder, 200, every=every)
+        run(PRINT, f"{folder}/s", "--quiet", "--output-format=sqlite", f"--output-file={folder}/{every}.db")
+        with sqlite3.connect(f"{folder}/{every}.db") as db:
+            got = {p: rest for p, *rest in db.execute(
+                "SELECT path, calls, total, total_low, total_high, self FROM region_counts JOIN regions USING(region)"
+                " WHERE event = 'page_faults'")}
+        assert set(got) == {"outer", "outer > inner"}, got
+        calls, total, low, high, own = got["outer > inner"]
+        metrics = {tuple(m): int(n) for *m, n in re.findall(
+            r'cpuperf_region_(\w+)_total{.*region="([^"]*)",event="page_faults"} (\d+)',
+            output(PRINT, f"{folder}/s", "--quiet", "--output-format=openmetrics"))}
+        assert metrics["counted_calls", "outer > inner"] == calls, (metrics, got)
+        assert metrics["counts", "outer > inner"] == metrics["self_counts", "outer > inner"] == 16 * calls, (metrics, got)
+        if every == 1:
+            assert (calls, total, low, high, own) == (400, 6400, 6400, 6400, 6400), got
+            assert metrics["self_counts", "outer"] == got["outer"][4] == got["outer"][1] - 6400, (metrics, got)
+        else:
+            assert 60 < calls < 220 and low < total < high and abs(total - 6400) < 1, got
 
 
 def check_no_output_has_the_trial_of_the_header(folder):

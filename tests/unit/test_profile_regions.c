@@ -629,6 +629,7 @@ TEST(what_is_between_spans_is_cut_out)
 	read_sums(false);
 	expect("a", 2, 0, 48, 23);
 	expect("a > b", 4, 0, 25, 25);
+	assert_int_equal(sum("a > b")->whole, 1);
 	assert_null(sum_of(REPORT_ALL_THREADS, "c"));
 	assert_int_equal(profile_region_time(&p, &filter, 20, 80, &ns), 0);
 	assert_int_equal(ns, 48);

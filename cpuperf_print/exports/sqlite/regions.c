@@ -5,8 +5,10 @@
 #include "base/err.h"
 #include "exports/sqlite/file.h"
 #include "exports/sqlite/regions.h"
+#include "report/region_sums.h"
 
 #include <errno.h>
+#include <math.h>
 
 enum { TEXT_BYTES = 64 << 10 };
 
@@ -46,6 +48,45 @@ static int put_region(struct sqlite_file *f, const struct profile_processes *p, 
 	return 0;
 }
 
+/* NaN: too few calls were counted. Without chance all three are a number of events. */
+static struct sqlite_cell of_estimate(const struct interval *i, double v)
+{
+	return !isfinite(v)        ? sqlite_none()
+	       : i->low == i->high ? sqlite_u64((uint64_t)(v + 0.5))
+				   : sqlite_real(v);
+}
+
+static void put_count(struct sqlite_file *f, const struct report_region_sum *sum, const char *event,
+		      const struct report_region_count *c)
+{
+	struct interval all = report_region_count_estimate(c, sum->whole);
+	struct interval self = report_region_count_self(c, sum->whole);
+
+	SQLITE_PUT(f, SQLITE_REGION_COUNTS, sqlite_u64(sum->region), sqlite_text(event),
+		   sqlite_u64(c->calls), of_estimate(&all, all.share), of_estimate(&all, all.low),
+		   of_estimate(&all, all.high), of_estimate(&self, self.share),
+		   of_estimate(&self, self.low), of_estimate(&self, self.high));
+}
+
+static int put_counts(struct sqlite_file *f, struct job *j, const struct input *o)
+{
+	struct report_region_sums sums;
+	int rc =
+	    report_region_sums_read(&sums, o->processes, &j->selection->filter, o->start_ns, false);
+
+	for (uint32_t i = 0; i < sums.sums.nr && rc == 0; i++)
+		for (uint32_t k = 0; k < sums.counts.names.nr; k++) {
+			const struct report_region_count *c =
+			    report_region_count_sums_find(&sums.counts, i, k);
+
+			if (c)
+				put_count(f, dict_at(&sums.sums, i),
+					  dict_text(&sums.counts.names, k), c);
+		}
+	report_region_sums_fini(&sums);
+	return rc;
+}
+
 int sqlite_put_regions(struct sqlite_file *f, struct job *j, const struct input *o, struct err *e)
 {
 	struct regions r = {.file = f, .e = e};
@@ -55,5 +96,7 @@ int sqlite_put_regions(struct sqlite_file *f, struct job *j, const struct input 
 	for (uint32_t i = 1; i < nr && rc == 0; i++)
 		if (!profile_region_is_trial(o->processes, i))
 			rc = put_region(f, o->processes, i);
+	if (rc == 0 && nr && profile_regions_stats(o->processes)->has_counts)
+		rc = put_counts(f, j, o);
 	return rc ?: export_regions(j, o, put_event, &r, e);
 }

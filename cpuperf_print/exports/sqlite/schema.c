@@ -28,6 +28,7 @@ const char *const sqlite_schema_names[SQLITE_NR_TABLES] = {
     [SQLITE_BUCKETS] = "latency_buckets",
     [SQLITE_REGIONS] = "regions",
     [SQLITE_REGION_CALLS] = "region_calls",
+    [SQLITE_REGION_COUNTS] = "region_counts",
     [SQLITE_MARKS] = "marks",
 };
 
@@ -94,6 +95,9 @@ const char sqlite_schema_tables[] =
     "CREATE TABLE region_calls(region INTEGER REFERENCES regions, pid INTEGER, tid INTEGER,"
     " begin_ns INTEGER, end_ns INTEGER, self_ns INTEGER, number INTEGER, is_closed INTEGER,"
     " is_cut INTEGER);"
+    "CREATE TABLE region_counts(region INTEGER REFERENCES regions, event TEXT, calls INTEGER,"
+    " total, total_low, total_high, self, self_low, self_high,"
+    " PRIMARY KEY(region, event)) WITHOUT ROWID;"
     "CREATE TABLE marks(time_ns INTEGER, pid INTEGER, tid INTEGER,"
     " region INTEGER REFERENCES regions, name TEXT, value INTEGER);";
 
