@@ -9,18 +9,21 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -416,10 +419,8 @@ static void load(void)
 
 static void exhausted(void)
 {
-	struct rlimit limit = {64 << 20, 64 << 20};
 	int nr = 0;
 
-	setrlimit(RLIMIT_AS, &limit);
 	while (malloc(100000))
 		nr++;
 	printf("%d\n", nr > 10);
@@ -572,6 +573,41 @@ static void resident(void)
 	sleep(1);
 }
 
+/* --- a program that forbids itself all system calls but those of malloc, before it allocates */
+
+static void seal(void)
+{
+	static const int permitted[] = {SYS_brk,       SYS_mmap,       SYS_munmap,  SYS_mremap,
+					SYS_getrandom, SYS_exit_group, SYS_mprotect};
+	struct sock_filter code[2 * sizeof(permitted) / sizeof(permitted[0]) + 2];
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+	struct sock_filter *at = code;
+
+	*at++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					     offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < sizeof(permitted) / sizeof(permitted[0]); i++) {
+		*at++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, permitted[i], 0, 1);
+		*at++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	*at++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(77);
+}
+
+static void sealed(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child > 0 && (waitpid(child, &status, 0) != child || status))
+		_exit(1);
+	seal();
+	for (int n = 1; n <= count; n++)
+		keep = malloc((size_t)n);
+	_exit(0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -584,6 +620,7 @@ static const struct {
     {"load", load},           {"exhausted", exhausted},   {"shares", shares},
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
     {"untouched", untouched}, {"resident", resident},     {"largest", largest},
+    {"sealed", sealed},
 };
 
 int main(int argc, char **argv)

@@ -131,6 +131,12 @@ def check_processes(_):
         assert [s["live_bytes"] for s in memory.stacks()] == [1234], what
 
 
+def check_sealed(_):
+    """A program, and a child by fork, that forbid themselves all system calls but malloc's before they allocate."""
+    for memory in measure("sealed", nr=2)[1]:
+        assert [s["bytes"] for s in memory.stacks()] == [55], memory.stacks()
+
+
 def check_threads(_):
     """Blocks that other threads free and reallocate; threads that end; handlers that interrupt the agent."""
     _, found, head = stacks("many", 20000)
@@ -171,8 +177,10 @@ def check_libraries(folder):
 def check_little_memory(_):
     """Memory that runs out, address space that the recorder's memory does not fit into, and no place for
     blocks: the program goes on."""
-    assert stacks("exhausted")[0] == "1\n"
     recorder = Recorder(AGENT, arena=4 << 30)
+    done = recorder.run(HEAP, "exhausted", stdout=subprocess.PIPE, preexec_fn=lambda: resource.setrlimit(
+        resource.RLIMIT_AS, (128 << 20, 128 << 20)))
+    assert done.stdout == b"1\n" and recorder.memories, done
     for limit, has_memory in ((2 << 30, True), (40 << 20, True), (16 << 20, False)):
         done = recorder.run(HEAP, "ones", "10", preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_AS, (limit, limit)))  # pylint: disable=cell-var-from-loop
@@ -183,6 +191,13 @@ def check_little_memory(_):
     head = memory.header()
     assert head["no_block"] > 1000 and len(memory.blocks()) >= 32, head
     assert sum(s["samples"] for s in memory.stacks()) == memory.threads()[0]
+
+
+def check_first(_):
+    """The first allocation of a thread is sampled as rarely as others are."""
+    for _ in range(5):
+        _, [memory] = measure("ones", 10, rate=1 << 40)
+        assert not memory.stacks(), memory.stacks()
 
 
 def check_shares(_):

@@ -242,6 +242,9 @@ struct agent_block agent_blocks_remove(uint64_t address);
 
 /* --- sums.c */
 
+/* Bytes to the next sample: exponential, so that samples are independent of each other. */
+int64_t agent_distance(struct agent_local *t);
+
 void agent_sums_allocated(struct agent_block block, uint64_t overhead);
 /* untouched: bytes of its pages that were never touched. */
 void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t untouched);

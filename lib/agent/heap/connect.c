@@ -217,12 +217,31 @@ bool agent_attach(struct agent_local *t)
 	t->last = 0;
 	if (has_key) /* else, or where that fails, its slot is not used again */
 		(void)pthread_setspecific(key, t);
-	t->left = 0;
+	t->left = agent_distance(t);
 	__atomic_store_n(&t->generation, agent_alive(), __ATOMIC_RELEASE);
 	return true;
+}
+
+/* Also of glibc alone: without it, a child by fork connects when it first allocates. */
+extern int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void),
+			     void *object) __attribute__((weak));
+
+/* Before the program can forbid itself system calls (seccomp), which would kill it later. */
+static void attach_now(void)
+{
+	struct agent_local *t = &agent_local;
+
+	if (t->is_busy)
+		return;
+	t->is_busy = 1;
+	(void)agent_attach(t);
+	t->is_busy = 0;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
 	has_key = pthread_key_create(&key, end_thread) == 0;
+	if (__register_atfork)
+		(void)__register_atfork(NULL, NULL, attach_now, NULL);
+	attach_now();
 }

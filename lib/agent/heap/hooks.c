@@ -143,39 +143,6 @@ static void *boot_realloc(void *p, size_t bytes)
 
 /* --- samples */
 
-/* ln(x) for 0 < x <= 1. */
-static double log_of(double x)
-{
-	double y, y2, sum;
-	int halves = 0;
-
-	for (; x < 0.70710678118654752; halves++)
-		x *= 2;
-	y = (x - 1) / (x + 1);
-	y2 = y * y;
-	sum = 2 * y * (1 + y2 * (1. / 3 + y2 * (1. / 5 + y2 * (1. / 7 + y2 * (1. / 9 + y2 / 11)))));
-	return sum - halves * 0.69314718055994531;
-}
-
-/* The distance to the next sample: exponential, so that samples are independent of each other. */
-static int64_t distance(struct agent_local *t)
-{
-	uint64_t x = t->random;
-	double u;
-
-	if (!agent.rate)
-		return INT64_MAX;
-	if (agent.is_every)
-		return 0;
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	t->random = x;
-	u = ((double)(x >> 11) + 0.5) / 9007199254740992.0;
-	u = -log_of(u) * (double)agent.rate;
-	return u < 9e18 ? (int64_t)u : INT64_MAX;
-}
-
 /* The stack of a call; 0: no room. */
 static uint32_t stack_of(struct agent_local *t, const struct agent_frame *from)
 {
@@ -235,11 +202,11 @@ void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)
 	if (agent_attach(t) && !agent.shared->is_closed) {
 		if (is_new) {
 			agent_count_call(t->slot, bytes);
-			t->left = distance(t) - (int64_t)(bytes + !bytes);
+			t->left -= (int64_t)(bytes + !bytes);
 		}
 		if (t->left < 0) {
 			sample(t, (uint64_t)p, bytes, &from);
-			t->left = distance(t);
+			t->left = agent_distance(t);
 		}
 	}
 	t->is_busy = 0;

@@ -101,3 +101,37 @@ void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t unto
 	if (agent.has_peak)
 		agent_add(&agent.shared->live, -w.bytes);
 }
+
+/* --- samples */
+
+/* ln(x) for 0 < x <= 1. */
+static double log_of(double x)
+{
+	double y, y2, sum;
+	int halves = 0;
+
+	for (; x < 0.70710678118654752; halves++)
+		x *= 2;
+	y = (x - 1) / (x + 1);
+	y2 = y * y;
+	sum = 2 * y * (1 + y2 * (1. / 3 + y2 * (1. / 5 + y2 * (1. / 7 + y2 * (1. / 9 + y2 / 11)))));
+	return sum - halves * 0.69314718055994531;
+}
+
+int64_t agent_distance(struct agent_local *t)
+{
+	uint64_t x = t->random;
+	double u;
+
+	if (!agent.rate)
+		return INT64_MAX;
+	if (agent.is_every)
+		return 0;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	t->random = x;
+	u = ((double)(x >> 11) + 0.5) / 9007199254740992.0;
+	u = -log_of(u) * (double)agent.rate;
+	return u < 9e18 ? (int64_t)u : INT64_MAX;
+}
