@@ -142,6 +142,17 @@ int wire_make_file(const char *name, uint64_t bytes, int *out)
 	return 0;
 }
 
+static struct wire_program find_program(uint32_t pid)
+{
+	char path[64];
+	struct stat file;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	if (stat(path, &file))
+		return (struct wire_program){.inode = 0};
+	return (struct wire_program){file.st_dev, file.st_ino};
+}
+
 int wire_memory_init(struct wire_memory *m, const struct wire_memory_config *config, int *fd)
 {
 	const uint64_t bytes = SLOTS_OFFSET + (uint64_t)NR_SLOTS * CPUPERF_MARK_SLOT_BYTES;
@@ -157,6 +168,7 @@ int wire_memory_init(struct wire_memory *m, const struct wire_memory_config *con
 				  .is_nested = config->is_nested,
 				  .nr_counts = config->nr_counts};
 	m->connected_ns = clock_monotonic_ns();
+	m->program = find_program(m->pid);
 	m->inode = fstat(file, &st) == 0 ? st.st_ino : 0;
 	m->slots = mem_calloc(NR_SLOTS, sizeof(*m->slots));
 	m->names = mem_calloc(CPUPERF_MARK_NR_NAMES, sizeof(*m->names));
@@ -541,6 +553,14 @@ bool wire_memory_is_open(const struct wire_memory *m)
 		if (m->slots[i].is_open)
 			return true;
 	return false;
+}
+
+bool wire_memory_runs_another(const struct wire_memory *m)
+{
+	struct wire_program now = find_program(m->pid);
+
+	return now.inode && m->program.inode &&
+	       (now.inode != m->program.inode || now.device != m->program.device);
 }
 
 bool wire_memory_is_mapped(const struct wire_memory *m)

@@ -17,6 +17,11 @@ struct wire_clocks {
 	uint64_t cycles, ns;
 };
 
+/* The file that a process runs; 0: not known. */
+struct wire_program {
+	uint64_t device, inode;
+};
+
 struct wire_memory {
 	struct cpuperf_mark_header *shared; /* owned mapping */
 	struct wire_slot *slots;            /* owned */
@@ -26,8 +31,9 @@ struct wire_memory {
 	bool is_nested; /* its threads have other numbers, in a PID namespace of their own */
 	uint32_t nr_counts;
 	uint64_t connected_ns;
-	uint64_t inode;             /* of its file */
-	uint32_t nr_owned, nr_left; /* slots taken; and when ended threads were looked for */
+	uint64_t inode;              /* of its file */
+	struct wire_program program; /* that had connected */
+	uint32_t nr_owned, nr_left;  /* slots taken; and when ended threads were looked for */
 };
 
 struct wire_memory_config {
@@ -80,7 +86,9 @@ void wire_memory_free_slots(struct wire_memory *m, const struct wire_reader *r);
 void wire_memory_end_threads(struct wire_memory *m, struct wire_reader *r);
 /* Whether a thread's last mark left a region open, as far as it is drained. */
 bool wire_memory_is_open(const struct wire_memory *m);
-/* False: the process has run another program since, by exec. True if that cannot be known. */
+/* Whether the process may have run another program since, by exec: cheap, and no proof. */
+bool wire_memory_runs_another(const struct wire_memory *m);
+/* False: it has. True if that cannot be known. */
 bool wire_memory_is_mapped(const struct wire_memory *m);
 /* Whether many slots were taken since that was looked at. */
 bool wire_memory_has_grown(const struct wire_memory *m);

@@ -207,6 +207,14 @@ static void end_image_before(struct wire *w, uint32_t pid)
 	}
 }
 
+/* Another program without marks says no hello: it is looked for. */
+static bool has_left_image(struct wire *w, size_t i)
+{
+	struct wire_memory *m = &w->connections[i].memory;
+
+	return wire_memory_is_open(m) && wire_memory_runs_another(m) && !wire_memory_is_mapped(m);
+}
+
 /* Makes memory for an object of the process at the other end. */
 static int serve_object(struct wire *w, int fd, uint32_t pid)
 {
@@ -415,7 +423,7 @@ static void drain_all(struct wire *w)
 		bool ended = has_ended(&w->connections[i]);
 
 		wire_memory_drain(&w->connections[i].memory, r);
-		if (ended)
+		if (ended || (frees && has_left_image(w, i)))
 			end_connection(w, i, true);
 		else if (frees || wire_memory_has_grown(&w->connections[i].memory))
 			wire_memory_free_slots(&w->connections[i].memory, r);
