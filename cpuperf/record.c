@@ -285,13 +285,18 @@ static void log_end(const struct recorder *r)
 	const char *place = r->saved_in                      ? r->saved_in
 			    : r->options->held || !*manifest ? NULL
 							     : manifest;
+	bool is_named = !r->saved_in && !r->is_last;
+	/* the answer has them; the table of counts has not */
+	bool has_regions = r->plan->spec->regions.is_wanted && !r->is_answered;
 
 	if (!place)
 		log_info("session ended");
-	else if (r->saved_in || r->is_last)
+	else if (!is_named && !has_regions)
 		log_info("session ended; saved in %s", place);
 	else
-		log_info("session ended; saved in %s: cpuperf_print %s", place, place);
+		log_info("session ended; saved in %s: cpuperf_print%s%s%s", place,
+			 is_named ? " " : "", is_named ? place : "",
+			 has_regions ? " --report=regions" : "");
 }
 
 static int finish(struct recorder *r, int rc, const struct err *e)

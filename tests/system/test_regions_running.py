@@ -309,7 +309,8 @@ def check_machine(folder):
         print("skip: the machine: needs root")
         return
     with running(build(folder)):
-        run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--duration=2s", cwd=folder)
+        done = run(CPUPERF, "--regions", *RATE, "-o", f"{folder}/s", "--duration=2s", cwd=folder)
+        assert "saved in " in done.stderr and "cpuperf_print --report=regions" in done.stderr.replace(f" {folder}/s", ""), done.stderr
         assert int(regions(folder)["work"]["calls"]) > 20
 
 
