@@ -31,6 +31,7 @@ target_link_options(touch PRIVATE -fno-sanitize=all -static)
 set_target_properties(touch PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # What test_agent_heap.py and test_heap.py measure: a program whose heap is known. Its calls are as written.
 add_executable(heap ${CMAKE_CURRENT_SOURCE_DIR}/system/heap.c)
+target_include_directories(heap PRIVATE ${CMAKE_SOURCE_DIR}/include)
 target_compile_options(heap PRIVATE -O2 -g -fomit-frame-pointer -fno-builtin -fno-sanitize=all)
 target_link_options(heap PRIVATE -fno-sanitize=all)
 target_link_libraries(heap PRIVATE Threads::Threads ${CMAKE_DL_LIBS})

@@ -85,6 +85,7 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_ROOM = 3,   /* slots of threads that have ended; then it answers */
 	CPUPERF_MARK_ASK_REGRET = 4, /* says that it has no addresses for the memory */
 	CPUPERF_MARK_ASK_HEAP = 5,   /* of cpuperf's agent, for the heap of the process */
+	CPUPERF_MARK_ASK_DUMP = 6,   /* the same, for a reading of it now, without a descriptor */
 };
 
 struct cpuperf_mark_hello {

@@ -309,6 +309,15 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 	return place;
 }
 
+/* Of a process that connected: others have nothing to dump. Called by the wire's thread. */
+static bool on_dump(void *arg, uint32_t pid)
+{
+	const struct session_heap *h = arg;
+
+	(void)pid;
+	return h->dump && h->dump(h->dump_arg);
+}
+
 static void take_one(struct session_heap *h, struct session_heap_process *added)
 {
 	struct session_heap_process **place;
@@ -383,7 +392,9 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 	h->lost_before = h->lost;
 	begin_counts(h);
 	for (size_t i = 0; i < h->nr; i++) {
+		wire_heap_begin_reading(h->processes[i]->memory);
 		read_one(h->processes[i], wants_pages ? &pages : NULL);
+		wire_heap_end_reading(h->processes[i]->memory);
 		h->nr_unread += h->processes[i]->misses_pages;
 		add_process_counts(h->counts, h->processes[i]);
 		add_lost(&h->lost, &h->processes[i]->sums);
@@ -503,7 +514,8 @@ static int refuse(struct session_heap *h, const char *reason)
 
 int session_heap_open(struct session_heap *h, const struct plan *plan)
 {
-	struct wire_config config = {.arg = h, .heap = &h->config, .heap_added = on_heap};
+	struct wire_config config = {
+	    .arg = h, .heap = &h->config, .heap_added = on_heap, .heap_dump = on_dump};
 	struct err e = {0};
 	int rc;
 

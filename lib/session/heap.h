@@ -44,6 +44,10 @@ struct session_heap_ended {
 };
 
 struct session_heap {
+	/* Ends the iteration, as a process wishes; called by the wire's thread. False: none is
+	 * ended on request. */
+	bool (*dump)(void *arg);
+	void *dump_arg;
 	const struct plan *plan;      /* borrowed */
 	struct wire *wire;            /* owned; NULL: not needed, or refused */
 	struct event_support support; /* why, then */

@@ -260,6 +260,15 @@ static int open_wake(struct session *s, struct err *e)
 	return 0;
 }
 
+/* A program that dumps its heap ends the iteration; see struct session_heap. */
+static bool on_dump(void *arg)
+{
+	struct session *s = arg;
+
+	session_request(s, CAUSE_REQUEST, false);
+	return !s->plan->target.has_runs;
+}
+
 static int open_session(struct session *s, struct err *e)
 {
 	const struct pmu_ops *pmu = s->config.pmu ? s->config.pmu : &pmu_kernel_ops;
@@ -276,6 +285,8 @@ static int open_session(struct session *s, struct err *e)
 		return rc;
 	sampling.stop_fd = s->wake_fd;
 	rc = counters_init(&s->counters, s->plan, pmu);
+	s->counters.heap.dump = on_dump;
+	s->counters.heap.dump_arg = s;
 	s->traces = mem_calloc(plan_nr_traces(s->plan), sizeof(*s->traces));
 	if (!s->traces)
 		rc = -ENOMEM;

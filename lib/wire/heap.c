@@ -44,6 +44,7 @@ struct wire_heap {
 	const struct heap_shard *shards;
 	struct epoch *epochs; /* owned; by their numbers of nodes */
 	size_t nr_epochs, epoch_room;
+	uint32_t readings;   /* as of the header */
 	uint32_t nr_scanned; /* nodes that were looked at for epochs, but for the first */
 };
 
@@ -105,6 +106,23 @@ void wire_heap_end(struct wire_heap *h)
 {
 	/* without it, the memory is returned with the rest */
 	(void)madvise((char *)h->header + SHARDS, BYTES - SHARDS, MADV_REMOVE);
+}
+
+static void count_reading(struct wire_heap *h)
+{
+	h->readings++;
+	__atomic_store_n(&h->header->readings, h->readings, __ATOMIC_SEQ_CST);
+}
+
+void wire_heap_begin_reading(struct wire_heap *h)
+{
+	count_reading(h);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void wire_heap_end_reading(struct wire_heap *h)
+{
+	count_reading(h);
 }
 
 void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)

@@ -27,6 +27,10 @@ void wire_heap_free(struct wire_heap *h);
 /* The program has ended: the memory of its blocks is returned to the system. */
 void wire_heap_end(struct wire_heap *h);
 
+/* The program reads that all is read, for a dump that it waits for. */
+void wire_heap_begin_reading(struct wire_heap *h);
+void wire_heap_end_reading(struct wire_heap *h);
+
 /* Cumulative, but for live. Of threads, exact: */
 struct wire_heap_sums {
 	uint64_t calls, bytes, frees, max_bytes;

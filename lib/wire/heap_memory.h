@@ -64,8 +64,9 @@ struct heap_header {
 	uint32_t max_nodes, max_stacks, max_threads;
 	uint64_t threads, nodes, stacks, shards, arena; /* offsets */
 	uint32_t is_closed;                             /* by the recorder: it reads no more */
-	uint32_t is_off; /* by the recorder, at any time: what happens now is not measured */
-	uint8_t unused[40];
+	uint32_t is_off;   /* by the recorder, at any time: what happens now is not measured */
+	uint32_t readings; /* by the recorder: odd while it reads all for the end of an iteration */
+	uint8_t unused[36];
 	/* written by the program, with atomic operations */
 	uint64_t mapped;     /* bytes that the program could map */
 	uint64_t arena_used; /* from the arena's start */

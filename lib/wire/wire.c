@@ -274,6 +274,15 @@ static int serve_heap(struct wire *w, int fd, uint32_t pid)
 	return rc;
 }
 
+static int serve_dump(struct wire *w, int fd, uint32_t pid)
+{
+	const int none = -1;
+
+	if (!w->config.heap || !w->config.heap_dump(w->config.arg, pid))
+		return -ENOTSUP;
+	return answer(fd, &none, 0);
+}
+
 static struct wire_memory *find_memory(struct wire *w, uint32_t pid, uint32_t object)
 {
 	for (size_t i = 0; i < w->nr; i++)
@@ -359,6 +368,8 @@ static int serve(struct wire *w, int fd)
 		rc = serve_heap(w, fd, (uint32_t)peer.pid);
 		t->heaps += rc == 0;
 		t->heaps_refused += rc != 0;
+	} else if (hello.ask == CPUPERF_MARK_ASK_DUMP) {
+		rc = serve_dump(w, fd, (uint32_t)peer.pid);
 	}
 	return rc;
 }

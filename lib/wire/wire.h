@@ -74,6 +74,8 @@ struct wire_config {
 	 * descriptor of the process (below 0: none): it owns both. False: it has no room. */
 	const struct wire_heap_config *heap; /* borrowed */
 	bool (*heap_added)(void *arg, uint32_t pid, int pidfd, struct wire_heap *heap);
+	/* A process asks for a reading of its heap. False: there is none. With heap. */
+	bool (*heap_dump)(void *arg, uint32_t pid);
 };
 
 enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */

@@ -6,6 +6,8 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "cpuperf/heap.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -58,6 +60,42 @@ static void largest(void)
 	allocate_three((size_t)count);
 	allocate_two();
 	__asm__ volatile("");
+}
+
+/* --- dumps */
+
+NOINLINE static void before_dumps(void)
+{
+	for (int i = 0; i < 10; i++)
+		keep = malloc(1000);
+}
+
+NOINLINE static void between_dumps(void)
+{
+	for (int i = 0; i < count; i++)
+		keep = malloc(3000);
+}
+
+NOINLINE static void after_dumps(void)
+{
+	keep = malloc(50000);
+}
+
+/* Prints what the dumps returned. */
+static void dumps(void)
+{
+	static char text[64]; /* standard output has no buffer on the heap */
+	void *freed = malloc(70000);
+	int first, second;
+
+	before_dumps();
+	first = cpuperf_heap_dump();
+	between_dumps();
+	free(freed);
+	second = cpuperf_heap_dump();
+	after_dumps();
+	snprintf(text, sizeof(text), "dumps %d %d\n", first, second);
+	(void)!write(1, text, strlen(text));
 }
 
 /* --- the seed's slides */
@@ -620,7 +658,7 @@ static const struct {
     {"load", load},           {"exhausted", exhausted},   {"shares", shares},
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
     {"untouched", untouched}, {"resident", resident},     {"largest", largest},
-    {"sealed", sealed},
+    {"sealed", sealed},       {"dumps", dumps},
 };
 
 int main(int argc, char **argv)

@@ -116,6 +116,39 @@ def check_largest(folder):
         assert "allocate_two" in output(PRINT, f"{folder}/s", "--quiet", "--event=allocated", "--output-format=folded")
 
 
+def check_dumps(folder):
+    """A program that dumps its heap ends the iteration, and waits until it was read: what it allocated between two dumps
+    and did not free is in the second's amounts, with its place. Without a recorder it does nothing."""
+    events = "heap:live@1,heap:allocated@1,heap:freed@1"
+    for _ in range(3):
+        said = measure(folder, HEAP, "dumps", "100", options=["-g"], events=events)
+        assert "dumps 0 0\n" in said, said
+        live, grown = {}, {}
+        for i in range(3):
+            text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", f"--iteration={i}", "--output-format=csv")
+            for row in csv.DictReader(io.StringIO(text)):
+                live[i, row["function"]] = int(row["live"])
+                grown[i, row["function"]] = int(row["allocated"]) - int(row["freed"])
+        for i, known in ((0, {"before_dumps": 10000, "dumps": 70000}),
+                         (1, {"before_dumps": 10000, "between_dumps": 300000}),
+                         (2, {"before_dumps": 10000, "between_dumps": 300000, "after_dumps": 50000})):
+            assert {name: n for (k, name), n in live.items() if k == i and n} == known, (i, live)
+        assert (grown[1, "between_dumps"], grown[1, "dumps"]) == (300000, -70000), grown
+    assert run(HEAP, "dumps", "1").stdout == "dumps -1 -1\n"
+    said = measure(folder, HEAP, "dumps", "100", options=["--runs=2"], events=events)  # its iterations are the runs
+    assert said.count("dumps -1 -1\n") == 2, said
+    assert "dumps -1 -1\n" in run(CPUPERF, f"--output={folder}/s", "--event=task_clock", "--", HEAP, "dumps", "1").stdout
+
+
+def check_snapshots(folder):
+    """SIGUSR2 to the recorder ends the iteration: what is live is that of this moment."""
+    program = "import os, signal, time; x = bytearray(1 << 24); os.kill(os.getppid(), signal.SIGUSR2); time.sleep(1); del x; time.sleep(.2)"
+    measure(folder, sys.executable, "-c", program, events="heap:live", env={"PYTHONMALLOC": "malloc"})
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    live = [int(m.replace(",", "")) for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2]
+    assert live[0] > 1 << 24 > live[1] > 0, text
+
+
 def check_iterations(folder):
     """Counts are those of each iteration; what is live is what there is at its end."""
     measure(folder, sys.executable, "-c", "import time; x = bytearray(1 << 24); time.sleep(1.2); del x; time.sleep(1)",

@@ -46,6 +46,7 @@ struct agent_state {
 	uint32_t *alive; /* the generation of the connection; 0 after fork. NULL: no page yet */
 	struct heap_header *shared; /* NULL: not connected */
 	uint32_t generation;
+	uint32_t number;    /* of the recorder's socket */
 	uint32_t is_off;    /* there is nobody to connect to */
 	uint32_t is_locked; /* a thread connects */
 	bool is_every;      /* all allocations are samples */

@@ -8,6 +8,7 @@
 #define CPUPERF_MARK_LATE
 #include "cpuperf/mark.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -78,6 +79,60 @@ static struct heap_header *connect_to(uint32_t number, uint64_t *mapped)
 	return h;
 }
 
+/* --- dumps */
+
+enum { DUMP_STEP_NS = 500000, DUMP_STEPS = 4000 };
+
+/* True when the recorder has read all since it had made so many readings. */
+static bool wait_for_reading(const struct heap_header *h, uint32_t before)
+{
+	const struct timespec step = {0, DUMP_STEP_NS};
+
+	for (int i = 0; i < DUMP_STEPS; i++) {
+		uint32_t now = __atomic_load_n(&h->readings, __ATOMIC_SEQ_CST);
+
+		if ((int32_t)(now - before) >= 2 + (int32_t)(before & 1))
+			return true;
+		if (__atomic_load_n(&h->is_closed, __ATOMIC_ACQUIRE))
+			return false;
+		(void)syscall(SYS_nanosleep, &step, NULL);
+	}
+	return false;
+}
+
+static int dump(void)
+{
+	const struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_DUMP, 0, 0, 0};
+	const struct heap_header *h = agent.shared;
+	uint32_t before = __atomic_load_n(&h->readings, __ATOMIC_SEQ_CST);
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+
+	if (cpuperf_mark_ask(agent.number, &hello, fds) < 0)
+		return -1;
+	return wait_for_reading(h, before) ? 0 : -1;
+}
+
+/* For cpuperf/heap.h. */
+__attribute__((visibility("default"))) int cpuperf_heap_agent_dump(void);
+
+int cpuperf_heap_agent_dump(void)
+{
+	struct agent_local *t = &agent_local;
+	int error = errno, rc = -1;
+
+	if (t->is_busy)
+		return -1;
+	t->is_busy = 1;
+	if (agent_attach(t))
+		rc = dump();
+	t->is_busy = 0;
+	errno = error;
+	return rc;
+}
+
+/* --- the connection */
+
 /* A page that reads as 0 after fork. */
 static bool make_alive(void)
 {
@@ -122,6 +177,7 @@ static bool connect_once(void)
 	agent.shared = connect_to(number, &mapped);
 	if (!agent.shared)
 		return false;
+	agent.number = number;
 	agent.shared->mapped = mapped;
 	set_wants(agent.shared);
 	agent.filter = agent.filter ? agent.filter : agent_pages(AGENT_FILTER);
