@@ -11,7 +11,7 @@ target_link_libraries(testkit PUBLIC room_dashboard PkgConfig::CMOCKA)
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_*.c)
 # The agent without its hooks, which would stand before the tests' own allocator.
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/agent/heap/*.c)
-list(FILTER sources EXCLUDE REGEX "/(exec|hooks|new)\\.c$")
+list(FILTER sources EXCLUDE REGEX "/(exec|fds|hooks|new)\\.c$")
 add_library(agent_parts STATIC ${sources})
 target_include_directories(agent_parts PRIVATE ${CMAKE_SOURCE_DIR}/lib ${CMAKE_SOURCE_DIR}/include)
 target_compile_options(agent_parts PRIVATE -fno-omit-frame-pointer -fno-sanitize=all)

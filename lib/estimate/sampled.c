@@ -42,7 +42,8 @@ static bool is_partial(bool clock, unsigned flags)
  * program allocates. */
 static bool is_wait(const char *group)
 {
-	return strcmp(group, "sched") == 0 || strcmp(group, "heap") == 0;
+	return strcmp(group, "sched") == 0 || strcmp(group, "heap") == 0 ||
+	       strcmp(group, "resource") == 0;
 }
 
 struct sampled_event sampled_event(const char *group, const char *name, uint64_t rate,

@@ -286,7 +286,7 @@ int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struc
 }
 
 static const char *const bare_groups[] = {"fixed",   "arch", "software", "sched",
-					  "latency", "heap", "misc"};
+					  "latency", "heap", "resource", "misc"};
 
 enum { NR_BARE_GROUPS = ARRAY_NR(bare_groups) };
 

@@ -29,6 +29,7 @@ enum event_group_id {
 	EVENT_GROUP_LATENCY = 8,
 	EVENT_GROUP_USDT = 9,
 	EVENT_GROUP_HEAP = 10,
+	EVENT_GROUP_RESOURCE = 11,
 };
 
 /* Which of the flags os and user an event honours alone. Both flags together always mean all. */
@@ -103,7 +104,7 @@ struct event_group {
 /* The groups defined in this room. collect_misc_group is in collect/. */
 extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
     event_model_group, event_tracepoint_group, event_sched_group, event_latency_group,
-    event_usdt_group, event_heap_group;
+    event_usdt_group, event_heap_group, event_resource_group;
 
 /* Makes the hardware rows of misc: uncore, energy, msr, cstates. */
 extern const struct event_maker event_uncore_maker;
@@ -202,7 +203,7 @@ enum {
 };
 int event_latency(const struct event *ev);
 
-/* What the event of the group heap measures; -1: of another group. */
+/* What the event of the group heap, or resource, measures; -1: of another group. */
 enum {
 	EVENT_HEAP_ALLOCATED,
 	EVENT_HEAP_ALLOCATIONS,
@@ -216,9 +217,14 @@ enum {
 	EVENT_HEAP_RESIDENT,
 	EVENT_HEAP_UNTOUCHED,
 	EVENT_HEAP_PEAK_TIME,
+	EVENT_HEAP_FD_OPENED,
+	EVENT_HEAP_FD_LIVE,
+	EVENT_HEAP_FD_LEAKED,
 	EVENT_HEAP_NR_KINDS
 };
 int event_heap(const struct event *ev);
+/* Whether it counts things, each exactly, and not bytes of memory. */
+bool event_is_resource(const struct event *ev);
 
 /* True for an event of the group usdt. */
 bool event_is_probe(const struct event *ev);

@@ -97,7 +97,7 @@ int event_heap(const struct event *ev)
 {
 	struct event_part part;
 
-	if (ev->group->id != EVENT_GROUP_HEAP)
+	if (ev->group->id != EVENT_GROUP_HEAP && !event_is_resource(ev))
 		return -1;
 	event_part(ev, 0, &part);
 	return perf_abi_heap(part.type, part.config, part.config1);

@@ -63,12 +63,29 @@ static const enum wire_heap_kind amounts[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_PEAK] = WIRE_HEAP_PEAK,           [EVENT_HEAP_MAX] = WIRE_HEAP_ALLOCATED,
     [EVENT_HEAP_TEMPORARY] = WIRE_HEAP_TEMPORARY, [EVENT_HEAP_LEAKED] = WIRE_HEAP_LIVE,
     [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,   [EVENT_HEAP_RESIDENT] = WIRE_HEAP_RESIDENT,
-    [EVENT_HEAP_UNTOUCHED] = WIRE_HEAP_UNTOUCHED,
+    [EVENT_HEAP_UNTOUCHED] = WIRE_HEAP_UNTOUCHED, [EVENT_HEAP_FD_OPENED] = WIRE_HEAP_ALLOCATED,
+    [EVENT_HEAP_FD_LIVE] = WIRE_HEAP_LIVE,        [EVENT_HEAP_FD_LEAKED] = WIRE_HEAP_LIVE,
+};
+
+/* Of the others: memory. */
+static const uint32_t resources[EVENT_HEAP_NR_KINDS] = {
+    [EVENT_HEAP_FD_OPENED] = HEAP_RESOURCE_FD,
+    [EVENT_HEAP_FD_LIVE] = HEAP_RESOURCE_FD,
+    [EVENT_HEAP_FD_LEAKED] = HEAP_RESOURCE_FD,
 };
 
 static bool is_leaking(const struct session_heap_process *p)
 {
 	return p->has_ended && !p->is_replaced;
+}
+
+/* Whether the stack's amounts are of that kind. */
+static bool has_kind(const struct session_heap_process *p, const struct wire_heap_stack *s,
+		     int kind)
+{
+	bool is_leak = kind == EVENT_HEAP_LEAKED || kind == EVENT_HEAP_FD_LEAKED;
+
+	return s->resource == resources[kind] && (!is_leak || is_leaking(p));
 }
 
 static void add_count(uint64_t *to, int kind, uint64_t amount)
@@ -101,6 +118,7 @@ static void add_peak(uint64_t counts[SESSION_HEAP_NR_COUNTS], uint64_t bytes, ui
 static void forget_live(uint64_t counts[SESSION_HEAP_NR_COUNTS])
 {
 	counts[EVENT_HEAP_LIVE] = counts[EVENT_HEAP_PEAK] = counts[EVENT_HEAP_PEAK_TIME] = 0;
+	counts[EVENT_HEAP_FD_LIVE] = 0;
 	counts[SESSION_HEAP_LARGEST_PEAK] = 0;
 }
 
@@ -117,7 +135,7 @@ static void add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct sess
 		      const struct wire_heap_stack *s)
 {
 	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
-		if (!is_of_process(kind) && (kind != EVENT_HEAP_LEAKED || is_leaking(p)))
+		if (!is_of_process(kind) && has_kind(p, s, kind))
 			sum_add(&counts[kind], s->amount[amounts[kind]].bytes);
 }
 
@@ -477,6 +495,13 @@ static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_RESIDENT] = HEAP_WANTS_BLOCKS,
     [EVENT_HEAP_UNTOUCHED] = HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED,
     [EVENT_HEAP_PEAK_TIME] = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK,
+    [EVENT_HEAP_FD_OPENED] = HEAP_WANTS_FDS,
+    [EVENT_HEAP_FD_LIVE] = HEAP_WANTS_FDS,
+    [EVENT_HEAP_FD_LEAKED] = HEAP_WANTS_FDS,
+};
+
+enum {
+	OF_MEMORY = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK | HEAP_WANTS_OVERHEAD | HEAP_WANTS_UNTOUCHED
 };
 
 /* False: there are no such events. Without a rate, each allocation is tracked for what threads do
@@ -496,11 +521,12 @@ static bool configure(struct session_heap *h, struct wire_heap_config *out)
 		out->wants |= wants[kind];
 		h->has_resident |= kind == EVENT_HEAP_RESIDENT;
 		h->has_samples |= asked->rate != 0;
-		out->rate = asked->rate ? asked->rate : out->rate;
+		if (!resources[kind])
+			out->rate = asked->rate ? asked->rate : out->rate;
 		if (asked->rate && asked->flags & (SPEC_CALLCHAIN | SPEC_PC))
 			out->wants |= HEAP_WANTS_STACKS;
 	}
-	if (out->wants && !out->rate)
+	if (out->wants & OF_MEMORY && !out->rate)
 		out->rate = 1;
 	return has_events;
 }
@@ -585,10 +611,10 @@ static struct wire_heap_amount sample_of(const struct session_heap_process *p, i
 	const enum wire_heap_kind from = amounts[kind];
 	struct wire_heap_amount a = p->now[stack].amount[from];
 
+	if (!has_kind(p, &p->now[stack], kind))
+		return (struct wire_heap_amount){0, 0};
 	if (kind == EVENT_HEAP_MAX)
 		return (struct wire_heap_amount){a.samples != 0, p->now[stack].max_bytes};
-	if (kind == EVENT_HEAP_LEAKED && !is_leaking(p))
-		return (struct wire_heap_amount){0, 0};
 	if (from < WIRE_HEAP_NR_CUMULATIVE && stack < p->nr_before) {
 		a.samples -= p->before[stack].amount[from].samples;
 		a.bytes -= p->before[stack].amount[from].bytes;
@@ -609,10 +635,15 @@ static void find_callers(struct session_heap *h, const struct session_heap_proce
 {
 	struct wire_heap_epoch epoch = {.at_ns = h->begin_ns};
 	int nr = wire_heap_callers(p->memory, p->now[stack].node, h->pcs, &epoch);
+	uint64_t *pcs = h->pcs;
 
+	if (nr > 0 && p->now[stack].resource) {
+		pcs++;
+		nr--;
+	}
 	if (nr > 0)
-		h->pcs[0] -= h->pcs[0] != 0;
-	out->user = h->pcs;
+		pcs[0] -= pcs[0] != 0;
+	out->user = pcs;
 	out->nr_user = nr > 0 ? (uint32_t)nr : 0;
 	out->begin_ns = out->end_ns = within(epoch.at_ns, h->begin_ns, h->end_ns);
 }

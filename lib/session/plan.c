@@ -41,6 +41,7 @@ static enum plan_set counted_set(const struct event *ev)
 	case EVENT_GROUP_LATENCY:
 	case EVENT_GROUP_USDT:
 	case EVENT_GROUP_HEAP:
+	case EVENT_GROUP_RESOURCE:
 		return PLAN_ALONE;
 	default:
 		return PLAN_HARDWARE;
@@ -360,7 +361,7 @@ static const struct plan_event *sampled_heap(const struct plan *plan,
 					     const struct plan_event *until)
 {
 	for (const struct plan_event *q = plan->events; q < until; q++)
-		if (event_heap(&q->event) >= 0 && q->asked->rate)
+		if (event_heap(&q->event) >= 0 && !event_is_resource(&q->event) && q->asked->rate)
 			return q;
 	return NULL;
 }
@@ -370,22 +371,28 @@ static int check_heap(const struct plan *plan, const struct plan_event *p, struc
 {
 	enum { MAY = SPEC_OS | SPEC_USER | SPEC_PC | SPEC_CALLCHAIN };
 	const struct spec_event *asked = p->asked;
-	const struct plan_event *other = sampled_heap(plan, p);
+	const bool is_resource = event_is_resource(&p->event);
+	const struct plan_event *other = is_resource ? NULL : sampled_heap(plan, p);
+	const char *group = p->event.group->name;
 	struct spec_pos pos = asked->name_pos;
 	struct err e = {0};
 
 	if (event_heap(&p->event) < 0)
 		return 0;
 	if (p == plan->timebase) {
-		err_set(&e, -EINVAL, "heap:%s cannot be the timebase", p->event.row->name);
+		err_set(&e, -EINVAL, "%s:%s cannot be the timebase", group, p->event.row->name);
 	} else if (asked->frequency) {
-		err_set(&e, -EINVAL, "heap:%s has no frequency: its rate is the bytes per sample",
-			p->event.row->name);
+		err_set(&e, -EINVAL, "%s:%s has no frequency: its rate is %s", group,
+			p->event.row->name, is_resource ? "1" : "the bytes per sample");
 		pos = asked->frequency_pos;
 	} else if (asked->rate && !event_can_be_sampled(&p->event)) {
 		refuse_sampling(p, &e);
 	} else if (asked->rate && is_sampled_before(plan, p)) {
 		refuse_second(p, &e);
+	} else if (is_resource && asked->rate > 1) {
+		err_set(&e, -EINVAL, "%s:%s: the rate is 1, as each is a sample", group,
+			p->event.row->name);
+		pos = asked->rate_pos;
 	} else if (asked->rate > MAX_HEAP_RATE) {
 		err_set(&e, -EINVAL, "heap:%s: the rate is at most %" PRIu64 " bytes",
 			p->event.row->name, MAX_HEAP_RATE);
@@ -397,14 +404,12 @@ static int check_heap(const struct plan *plan, const struct plan_event *p, struc
 		err_hint(&e, "use the same rate, or none to count it");
 		pos = asked->rate_pos;
 	} else if (asked->flags & ~(unsigned)MAY) {
-		err_set(&e, -EINVAL,
-			"heap:%s: of flags only \"pc\" and \"callchain\" have a meaning",
-			p->event.row->name);
+		err_set(&e, -EINVAL, "%s:%s: of flags only \"pc\" and \"callchain\" have a meaning",
+			group, p->event.row->name);
 		pos = asked->flags_pos.line ? asked->flags_pos : asked->pos;
 	} else if (asked->rate && plan->spec->flight.span_ns) {
-		err_set(&e, -EINVAL,
-			"heap:%s: no flight recorder holds its samples, which are sums",
-			p->event.row->name);
+		err_set(&e, -EINVAL, "%s:%s: no flight recorder holds its samples, which are sums",
+			group, p->event.row->name);
 		err_hint(&e, "remove flight_recorder, or the rate");
 	} else {
 		return 0;
@@ -425,7 +430,7 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 		err_set(&e, -EINVAL, "%s:%s: aggregate and flight_recorder are mutually exclusive",
 			p->event.group->name, p->event.row->name);
 	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT ||
-		 p->event.group->id == EVENT_GROUP_USDT || p->event.group->id == EVENT_GROUP_HEAP)
+		 p->event.group->id == EVENT_GROUP_USDT || event_heap(&p->event) >= 0)
 		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",
 			p->event.group->name, p->event.row->name);
 	else

@@ -87,7 +87,8 @@ enum { SINGLE_FLAGS = SPEC_USER_STACK | SPEC_LAST_BRANCH | SPEC_TIMEBASE | SPEC_
 bool check_may_aggregate(const struct spec_event *e)
 {
 	return !is_misc(e) && !(e->flags & SINGLE_FLAGS) &&
-	       strcmp(e->group_name, "tracepoint") != 0 && strcmp(e->group_name, "heap") != 0;
+	       strcmp(e->group_name, "tracepoint") != 0 && strcmp(e->group_name, "heap") != 0 &&
+	       strcmp(e->group_name, "resource") != 0;
 }
 
 static bool aggregate_has_single_flag(const struct spec_event *e)

@@ -424,7 +424,7 @@ const struct spec_callgraph spec_callgraphs[] = {
 /* Its stacks come from the program itself: there is one way. */
 static bool is_of_heap(const struct spec_event *event)
 {
-	return strcmp(event->group_name, "heap") == 0;
+	return strcmp(event->group_name, "heap") == 0 || strcmp(event->group_name, "resource") == 0;
 }
 
 void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how)

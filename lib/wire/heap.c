@@ -170,6 +170,15 @@ static struct wire_heap_amount part_of(const struct wire_heap_amount *all, uint6
 	return (struct wire_heap_amount){samples, samples ? least(bytes, all->bytes) : 0};
 }
 
+static uint32_t resource_of(const struct wire_heap *h, uint32_t node)
+{
+	const struct heap_node *n = node < HEAP_MAX_NODES ? &h->nodes[node] : h->nodes;
+	uint64_t pc = READ(n->pc);
+
+	return pc < HEAP_NR_RESOURCES && READ(n->parent) != HEAP_ROOT ? (uint32_t)pc
+								      : HEAP_RESOURCE_NONE;
+}
+
 void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_stack *out)
 {
 	const struct heap_stack *s = &h->stacks[i];
@@ -184,6 +193,7 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	out->node = READ(s->node);
+	out->resource = resource_of(h, out->node);
 	out->max_bytes = READ(s->max_bytes);
 	all->samples = READ(s->samples);
 	all->bytes = all->samples ? READ(s->bytes) : 0;
@@ -216,7 +226,8 @@ static int add_block(struct blocks *to, uint32_t shard, const struct heap_block 
 	uint32_t stack = READ(from->stack), size = READ(from->size), key = READ(from->key);
 	struct wire_heap_block *block;
 
-	if (!stack || stack > HEAP_MAX_STACKS || heap_size(size) < to->min_bytes)
+	if (!stack || stack > HEAP_MAX_STACKS || heap_size(size) < to->min_bytes ||
+	    heap_is_fd(heap_address(shard, key)))
 		return 0;
 	block = to->nr < MAX_BLOCKS ? MEM_ADD(to->block, to->nr, to->room) : NULL;
 	if (!block)

@@ -60,6 +60,7 @@ enum wire_heap_kind {
 
 struct wire_heap_stack {
 	uint32_t node;
+	uint32_t resource;  /* enum heap_resource: what its amounts are of */
 	uint64_t max_bytes; /* of one allocation, not weighted */
 	struct wire_heap_amount amount[WIRE_HEAP_NR_KINDS];
 };
@@ -75,8 +76,8 @@ struct wire_heap_block {
 	uint32_t size;  /* for heap_size */
 };
 
-/* The tracked blocks of at least so many bytes, in no order; *out: owned. While the program runs
- * some may be missing or there twice. 0, or -ENOMEM with those that found room. */
+/* The tracked blocks of memory of at least so many bytes, in no order; *out: owned. While the
+ * program runs some may be missing or there twice. 0, or -ENOMEM with those that found room. */
 int wire_heap_blocks(const struct wire_heap *h, uint64_t min_bytes, struct wire_heap_block **out,
 		     size_t *nr);
 
@@ -88,7 +89,8 @@ struct wire_heap_epoch {
 
 enum { WIRE_HEAP_MAX_FRAMES = 1024 };
 
-/* Reads the stack that ends at the node: return addresses, the innermost first. Returns their
+/* Reads the stack that ends at the node: return addresses, the innermost first, where a stack of a
+ * resource has this. Returns their
  * number, which may be 0, or -EINVAL: the program has written no stack there. */
 int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP_MAX_FRAMES],
 		      struct wire_heap_epoch *epoch);

@@ -53,7 +53,24 @@ enum heap_want {
 	HEAP_WANTS_OVERHEAD = 1 << 3, /* malloc_usable_size of each sample */
 	/* pages that a block never touched, when it is freed; requires BLOCKS */
 	HEAP_WANTS_UNTOUCHED = 1 << 4,
+	HEAP_WANTS_FDS = 1 << 8, /* descriptors: where they are opened, until they are closed */
 };
+
+/* What else is added up by stack, each exactly, whatever the rate: such a stack's node has this in
+ * the place of an address, and the place of the call is its parent. A descriptor counts as one byte
+ * and is tracked as a block at HEAP_FD_ADDRESS and 8 times its number. Peaks are without them. */
+enum heap_resource {
+	HEAP_RESOURCE_NONE, /* memory */
+	HEAP_RESOURCE_FD,
+	HEAP_NR_RESOURCES
+};
+
+#define HEAP_FD_ADDRESS (UINT64_C(3) << 46) /* where no program's memory is */
+
+static inline _Bool heap_is_fd(uint64_t address)
+{
+	return address - HEAP_FD_ADDRESS < UINT64_C(8) << 32;
+}
 
 struct heap_header {
 	/* written by the recorder before the program receives the memory */

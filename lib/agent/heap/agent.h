@@ -50,7 +50,8 @@ struct agent_state {
 	uint32_t is_off;    /* there is nobody to connect to */
 	uint32_t is_locked; /* a thread connects */
 	bool is_every;      /* all allocations are samples */
-	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched;
+	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched, has_fds;
+	int32_t pid; /* that connected: a child by vfork has its memory, and another number */
 	uint64_t rate;
 	uint64_t page;   /* bytes */
 	uint8_t *filter; /* by hash of an address */

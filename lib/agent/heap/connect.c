@@ -155,6 +155,8 @@ static void set_wants(const struct heap_header *h)
 	agent.has_peak = h->wants & HEAP_WANTS_PEAK;
 	agent.has_overhead = h->wants & HEAP_WANTS_OVERHEAD;
 	agent.has_untouched = h->wants & HEAP_WANTS_UNTOUCHED;
+	agent.has_fds = h->wants & HEAP_WANTS_FDS;
+	agent.pid = getpid();
 	agent.page = getauxval(AT_PAGESZ);
 	agent.is_every = agent.rate == 1;
 }
