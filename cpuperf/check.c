@@ -9,6 +9,7 @@
 #include "estimate/table.h"
 #include "event/model.h"
 #include "events_text.h"
+#include "heap.h"
 #include "program.h"
 #include "session/session.h"
 #include "spec/keys.h"
@@ -348,10 +349,13 @@ static int open_all(struct plan *plan, const struct options *o, struct event_sup
 	struct session_config config = {.plan = plan, .is_strict = o->strict};
 	const struct spec_target *t = &plan->spec->target;
 	const pid_t self = getpid(); /* for the processes of the target, which may not exist yet */
+	char refused[HEAP_REASON_BYTES];
 	struct session *s;
 	struct err e = {0};
 	int rc;
 
+	if (!heap_is_measurable(plan, refused))
+		plan->heap_refused = refused;
 	if (plan->target.is_command || t->command.nr || t->pids.nr || t->comms.nr) {
 		plan->target.is_command |= t->command.nr;
 		plan->target.ids = &self;
@@ -369,6 +373,7 @@ static int open_all(struct plan *plan, const struct options *o, struct event_sup
 	else
 		session_close(s);
 	plan->target.nr_ids = 0;
+	plan->heap_refused = NULL;
 	return rc;
 }
 

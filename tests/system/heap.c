@@ -98,6 +98,17 @@ static void dumps(void)
 	(void)!write(1, text, strlen(text));
 }
 
+static void many_dumps(void)
+{
+	int failed = 0;
+
+	for (int i = 0; i < count; i++) {
+		failed |= cpuperf_heap_dump();
+		keep = malloc(3000);
+	}
+	_exit(failed);
+}
+
 /* --- the seed's slides */
 
 static void ten_of_one(void)
@@ -658,7 +669,7 @@ static const struct {
     {"load", load},           {"exhausted", exhausted},   {"shares", shares},
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
     {"untouched", untouched}, {"resident", resident},     {"largest", largest},
-    {"sealed", sealed},       {"dumps", dumps},
+    {"sealed", sealed},       {"dumps", dumps},           {"many_dumps", many_dumps},
 };
 
 int main(int argc, char **argv)

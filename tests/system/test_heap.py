@@ -134,6 +134,11 @@ def check_dumps(folder):
                          (2, {"before_dumps": 10000, "between_dumps": 300000, "after_dumps": 50000})):
             assert {name: n for (k, name), n in live.items() if k == i and n} == known, (i, live)
         assert (grown[1, "between_dumps"], grown[1, "dumps"]) == (300000, -70000), grown
+    # each is over before the call returns
+    measure(folder, HEAP, "many_dumps", "40", options=["-g"], events="heap:live@1")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", "--sort=iteration,function", "--output-format=csv")
+    live = {int(r["iteration"]): int(r["live"]) for r in csv.DictReader(io.StringIO(text)) if r["function"] == "many_dumps"}
+    assert live == {i: 3000 * i for i in range(1, 41)}, live
     assert run(HEAP, "dumps", "1").stdout == "dumps -1 -1\n"
     said = measure(folder, HEAP, "dumps", "100", options=["--runs=2"], events=events)  # its iterations are the runs
     assert said.count("dumps -1 -1\n") == 2, said
@@ -264,6 +269,12 @@ def check_refused(folder):
             done = run(CPUPERF, f"--output={folder}/s", "--event=heap:live", "--", f"{folder}/{command}", cwd=folder,
                        env=env, code=None)
             assert done.returncode != 0 and why in done.stderr, done
+            # so does --check-spec, without running it
+            done = run(CPUPERF, "--check-spec", "--event=heap:live,software:task_clock", "--", f"{folder}/{command}",
+                       cwd=folder, env=env)
+            assert why in " ".join(done.stdout.split()) and "1 of 2 event(s) work here" in done.stdout, done
+    done = run(CPUPERF, "--check-spec", "--event=heap:live", "--", "true", cwd=folder, env=env)
+    assert "1 of 1 event(s) work here" in done.stdout, done
 
 
 def check_targets(folder):
