@@ -388,13 +388,14 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 }
 
 /* requests: as struct session has them. */
-static enum cause cause_of(const struct session *s, unsigned requests, bool is_due)
+/* was_over: before the boundary, to which the end belongs then. */
+static enum cause cause_of(const struct session *s, unsigned requests, bool is_due, bool was_over)
 {
 	if (s->plan->target.has_runs && atomic_load(&s->is_complete))
 		return CAUSE_RUN;
 	if (is_due)
 		return s->plan->nr_windows ? CAUSE_WINDOW : CAUSE_TIME;
-	if (is_over(s))
+	if (was_over || !requests)
 		return CAUSE_END;
 	return requests >> CAUSE_TRIGGER & 1 ? CAUSE_TRIGGER : CAUSE_REQUEST;
 }
@@ -420,7 +421,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 {
 	struct err why = {0};
 	unsigned requests;
-	bool is_due;
+	bool is_due, was_over;
 	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
 	it->iteration = (uint32_t)s->nr_done;
@@ -436,12 +437,13 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	it->end_ns = clock_monotonic_ns();
 	if (atomic_load(&s->is_complete))
 		collect_settle(s->counters.misc.collect);
+	was_over = is_over(s);
 	read_boundary(s);
 	if (s->plan->nr_windows) {
 		pause_all(s);
 		schedule_end_capture(&s->schedule, d);
 	}
-	it->cause = cause_of(s, requests, is_due);
+	it->cause = cause_of(s, requests, is_due, was_over);
 	it->is_cut = it->cause == CAUSE_END && !atomic_load(&s->is_complete);
 	it->is_snapshot = requests & REQUEST_SNAPSHOT;
 	it->trigger = "";
@@ -615,7 +617,8 @@ static int run_iterations(struct session *s, struct err *e)
 		rc = begin_delayed(s, &start_ns, &d, e);
 	s->start_ns = start_ns;
 	for (uint64_t nr_left = spec_max_iterations(s->plan->spec); rc == 0;) {
-		bool has_gap = s->plan->nr_windows || (!s->nr_done && plan_has_gap(s->plan));
+		bool has_rest,
+		    has_gap = s->plan->nr_windows || (!s->nr_done && plan_has_gap(s->plan));
 		struct session_iteration it = {.start_ns = start_ns,
 					       .window = has_gap ? &s->schedule.capture : NULL};
 
@@ -624,7 +627,10 @@ static int run_iterations(struct session *s, struct err *e)
 			return rc;
 		s->nr_done++;
 		nr_left -= s->plan->nr_windows || !is_requested(&it);
-		if (atomic_load(&s->stop) || !nr_left)
+		/* what the target did between a boundary that was requested and its end is in one
+		 * more iteration */
+		has_rest = is_requested(&it) && atomic_load(&s->is_complete);
+		if ((atomic_load(&s->stop) && !has_rest) || !nr_left)
 			return 0;
 		if (s->plan->target.has_runs) {
 			rc = start_next_run(s, &start_ns, e);
