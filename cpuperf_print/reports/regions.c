@@ -245,11 +245,16 @@ static void put_samples(const struct report *r, struct grid *g, uint32_t sum)
 {
 	for (size_t e = 0; e < r->nr_events; e++) {
 		const struct report_weight *w = weight_of(r, sum, e);
-		const struct report_weight *all = &r->stats.event[r->events[e]].counted;
-		struct interval share = reports_share(&r->stats, r->events[e], w);
+		const struct report_event_stats *of = &r->stats.event[r->events[e]];
+		struct report_weight all = of->counted;
+		struct interval share = reports_share(&r->stats, r->events[e], w), of_all;
 
+		/* an amount is as uncertain as if nothing had been selected: how much was is
+		 * chance, too */
+		report_weight_add(&all, &of->omitted);
+		of_all = reports_share_of(w, &all);
 		grid_share(g, &share);
-		grid_estimate(g, (double)reports_amount(r->j, r->events[e], all->weight), &share);
+		grid_estimate(g, (double)reports_amount(r->j, r->events[e], all.weight), &of_all);
 		grid_count(g, w->samples);
 	}
 }

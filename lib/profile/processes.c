@@ -27,6 +27,7 @@ enum {
 struct load {
 	struct profile_processes *p;
 	struct profile_gathered g;
+	const struct profile_session *session; /* NULL: not known */
 	struct profile_faults *faults;
 	profile_kallsyms_fn *kallsyms; /* NULL: not wanted */
 	void *arg;
@@ -339,7 +340,7 @@ static int make_all(struct load *l)
 		   ?: profile_begins_make(l->p)
 		   ?: profile_namings_make(l->p, &l->g)
 		   ?: profile_threads_make(l->p, &l->g)
-		   ?: profile_regions_make(l->p, &l->g)
+		   ?: profile_regions_make(l->p, &l->g, l->session)
 		   ?: profile_ksymbols_make(l->p, &l->g);
 }
 
@@ -393,10 +394,15 @@ static void drop_gathered(struct profile_gathered *g)
 	profile_build_ids_fini(&g->build_ids);
 }
 
-int profile_processes_read(struct trace_reader *r, struct profile_faults *faults,
-			   profile_kallsyms_fn *kallsyms, void *arg, struct profile_processes **out)
+int profile_processes_read(struct trace_reader *r, const struct profile_session *session,
+			   struct profile_faults *faults, profile_kallsyms_fn *kallsyms, void *arg,
+			   struct profile_processes **out)
 {
-	struct load l = {.p = processes_new(), .faults = faults, .kallsyms = kallsyms, .arg = arg};
+	struct load l = {.p = processes_new(),
+			 .session = session,
+			 .faults = faults,
+			 .kallsyms = kallsyms,
+			 .arg = arg};
 	int rc;
 
 	if (!l.p)
@@ -423,10 +429,8 @@ int profile_processes_load(struct profile_session *s, profile_kallsyms_fn *kalls
 
 	if (rc < 0)
 		return rc;
-	rc = profile_processes_read(r, &faults, kallsyms, arg, &p);
+	rc = profile_processes_read(r, s, &faults, kallsyms, arg, &p);
 	trace_reader_close(r);
-	if (rc == 0 && profile_regions_nr_threads(p->regions))
-		rc = profile_spans_read(&p->spans, s);
 	if (rc)
 		profile_processes_free(p);
 	else

@@ -263,7 +263,8 @@ int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g)
 int profile_begins_make(struct profile_processes *p);
 int profile_namings_make(struct profile_processes *p, const struct profile_gathered *g);
 int profile_threads_make(struct profile_processes *p, const struct profile_gathered *g);
-int profile_regions_make(struct profile_processes *p, const struct profile_gathered *g);
+int profile_regions_make(struct profile_processes *p, const struct profile_gathered *g,
+			 const struct profile_session *session);
 int profile_ksymbols_make(struct profile_processes *p, struct profile_gathered *g);
 void profile_trees_fini(struct profile_processes *p);
 
@@ -286,9 +287,10 @@ struct profile_found {
 void profile_space_find(const struct profile_processes *p, uint32_t life, uint64_t address,
 			uint64_t time_ns, struct profile_found *out);
 
-/* profile_processes_load of an open file, which stays the caller's; NULL: there is none. */
-int profile_processes_read(struct trace_reader *r, struct profile_faults *faults,
-			   profile_kallsyms_fn *kallsyms, void *arg,
+/* profile_processes_load of an open file, which stays the caller's; NULL: there is none. session:
+ * of the file; NULL: its iterations are not known. */
+int profile_processes_read(struct trace_reader *r, const struct profile_session *session,
+			   struct profile_faults *faults, profile_kallsyms_fn *kallsyms, void *arg,
 			   struct profile_processes **out);
 
 #endif

@@ -207,7 +207,8 @@ static int read_marks(struct merge *m)
 		last_ns = next->mark.time_ns;
 		rc = read_ends(m, &end, last_ns) ?: read_next(m, next);
 	}
-	return rc ?: read_ends(m, &end, UINT64_MAX) ?: m->reader->end(m->reader->arg, last_ns);
+	return rc ?: read_ends(m, &end, UINT64_MAX) ?: m->reader->end(
+			       m->reader->arg, last_ns > m->s->end_ns ? last_ns : m->s->end_ns);
 }
 
 static int begin_streams(struct merge *m)

@@ -16,6 +16,9 @@ struct region_streams {
 	struct region_end *ends; /* owned; by tid, then time */
 	size_t nr_ends, ends_room;
 	uint64_t nr_marks;
+	/* Set before they are read: when the session ended. A thread whose end is not known was
+	 * there until then. */
+	uint64_t end_ns;
 };
 
 void region_streams_init(struct region_streams *s);
@@ -40,7 +43,7 @@ struct region_streams_reader {
 	 * valid until done. */
 	int (*begin)(void *arg, uint32_t tid, const struct nesting *nest);
 	int (*mark)(void *arg, const struct region_mark *m);
-	/* The thread or its program ended, or there are no more marks. */
+	/* The thread or its program ended, or the session. */
 	int (*end)(void *arg, uint64_t time_ns);
 	int (*done)(void *arg);
 };

@@ -484,14 +484,17 @@ static int inherit_pauses(struct profile_regions *r, const struct profile_gather
 	return rc;
 }
 
-int profile_regions_make(struct profile_processes *p, const struct profile_gathered *g)
+int profile_regions_make(struct profile_processes *p, const struct profile_gathered *g,
+			 const struct profile_session *session)
 {
 	struct profile_regions *r = p->regions;
 	int rc;
 
 	if (!region_streams_nr(&r->streams))
 		return 0;
-	rc = region_streams_add_ends(&r->streams, g) ?: read_all(r) ?: inherit_pauses(r, g);
+	rc = session ? profile_spans_read(&p->spans, session) : 0;
+	r->streams.end_ns = p->spans.end_ns;
+	rc = rc ?: region_streams_add_ends(&r->streams, g) ?: read_all(r) ?: inherit_pauses(r, g);
 	region_streams_fini(&r->streams);
 	p->has_left_out |= r->stats.has_left_out;
 	return rc;

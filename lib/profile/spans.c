@@ -57,6 +57,7 @@ static int end_iteration(struct gathering *r)
 		span->to_ns = span->from_ns;
 	span->iteration = r->span.iteration;
 	span->is_apart = r->span.is_apart || r->is_held;
+	r->to->end_ns = span->to_ns;
 	return add(r->to, span);
 }
 

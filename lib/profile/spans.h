@@ -1,6 +1,6 @@
 /*
  * When a session measured: its iterations, in order of time. Between some of them events were
- * disabled (a delay, windows, --control); of a flight recorder they are what it held.
+ * disabled (a delay, windows); of a flight recorder they are what it held.
  */
 #ifndef PROFILE_SPANS_H
 #define PROFILE_SPANS_H
@@ -24,6 +24,7 @@ struct profile_span {
 struct profile_spans {
 	struct profile_span *item; /* owned */
 	size_t nr, room;
+	uint64_t end_ns; /* of the last one, also if it is open to what its end delays; 0: none */
 };
 
 /* Reads all traces. 0 or -ENOMEM; profile_spans_fini in any case. */

@@ -369,10 +369,10 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 	    !m->nr_busy && !m->nr_denied && !m->nr_apart)
 		snprintf(note[5], size, "%s",
 			 r->plan->target.is_command
-			     ? "no program had marks: regions need cpuperf/mark.h in its source, "
+			     ? "no program wrote marks: regions need cpuperf/mark.h in its source, "
 			       "the variable CPUPERF_MARKS of its parent, and this network "
 			       "namespace"
-			     : "no program had marks: regions need cpuperf/mark.h in its source");
+			     : "no program wrote marks: regions need cpuperf/mark.h in its source");
 }
 
 static void note_marked(struct session_regions *r)

@@ -261,7 +261,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		add_raw(&file, data + 1, size - 1);
 	require(buf_error(&file) == 0);
 	require(trace_reader_open_mem(file.data, file.len, "input", &r, NULL) == 0);
-	require(profile_processes_read(r, &faults, NULL, NULL, &p) == 0);
+	require(profile_processes_read(r, NULL, &faults, NULL, NULL, &p) == 0);
 	trace_reader_close(r);
 	check_tables(p);
 	ask_steps(p, data + 1, size - 1);

@@ -293,7 +293,7 @@ def check_totals(folder, path, *filters):
                               for t in (ours, theirs))
         assert ours_of == theirs_of, (name, ours_of, theirs_of, ours, dict(theirs))
     print(f"    {len(ours)} rows of flat, {same} the same in perf report")
-    assert same >= 0.8 * len(ours)
+    assert same >= len(ours) - max(3, 0.2 * len(ours))  # the others are those that came late
 
 
 # ---- sessions

@@ -5,6 +5,7 @@ samples with where it was. CPUPERF and CPUPERF_PRINT name the programs.
 import csv
 import io
 import os
+import re
 import signal
 import subprocess
 
@@ -85,6 +86,10 @@ def check_filters_apply_to_marks(folder):
     assert list(parse) == ["request > parse"], parse
     times = ("calls", "wall_ns", "self_ns", "p50_ns", "max_ns")
     assert [parse["request > parse"][t] for t in times] == [all_rows["request > parse"][t] for t in times]
+    amount = [k for k in all_rows["request > parse"] if k.startswith("cpu_clock_count")]
+    for row in (parse["request > parse"], regions(folder, "--comm=regions", "--region=parse")["request > parse"]):
+        assert amount and all(abs(row[k] - all_rows["request > parse"][k]) <= 1 for k in amount), \
+            (amount, row, all_rows["request > parse"])  # chosen or not, it is as uncertain
     assert regions(folder, "--region=req*").keys() == all_rows.keys()
     flat = output(PRINT, "--quiet", "--report=flat", "--region=request > parse", "--sort=region",
                   "--output-format=csv", cwd=folder)
@@ -150,6 +155,32 @@ def check_threads_end_with_regions_open(folder):
         measure(folder, program, "thread", options=options)
         row = regions(folder)["left"]
         assert row["calls"] == row["closed"] == 1 and 100e6 <= row["wall_ns"] < 400e6, row
+
+
+def check_a_session_that_ends_first(folder):
+    """A region that is open when the measuring ends was there until then, and so are its samples."""
+    source = os.path.join(folder, "long.c")
+    with open(source, "w", encoding="ascii") as f:
+        f.write("#include <cpuperf/mark.h>\n#include <time.h>\nint main(void) {\n"
+                "struct timespec begin, now;\nclock_gettime(CLOCK_MONOTONIC, &begin);\nCPUPERF_BEGIN(\"long\");\n"
+                "do clock_gettime(CLOCK_MONOTONIC, &now);\nwhile ((now.tv_sec - begin.tv_sec) * 1e9 + "
+                "(now.tv_nsec - begin.tv_nsec) < 2e9);\nCPUPERF_END;\n}\n")
+    program = os.path.join(folder, "long")
+    run("cc", "-O1", INCLUDE, "-o", program, source)
+    for options in (SAMPLED, ("-e", "page_faults")):
+        for times, least, most in ((("-d", "0.3", "-n", "2"), 0.5e9, 1.2e9),
+                                   (("--windows=realtime:0.2:0.3:2",), 0.55e9, 0.8e9)):
+            run(CPUPERF, "--regions", *options, *times, "--", program, cwd=folder, code=None)
+            row = regions(folder)["long"]
+            assert least <= row["wall_ns"] <= most, (options, times, row)
+            metrics = [output(PRINT, "--quiet", "--output-format=openmetrics", *chosen, cwd=folder)
+                       for chosen in ((), ("--iteration=0",), ("--iteration=1",))]
+            whole, *parts = (float(re.search(r'region_seconds_total\{.*?region="long"\} ([\d.]+)', m)[1]) for m in metrics)
+            assert abs(whole - sum(parts)) < 1e-6 and min(parts) > 0, (whole, parts)
+            if options is SAMPLED:
+                flat = output(PRINT, "--quiet", "--report=flat", "--sort=region", "--output-format=csv", cwd=folder)
+                shares = {r["region"]: float(r["self"]) for r in csv.DictReader(io.StringIO(flat, newline=""))}
+                assert shares["long"] > 80, shares
 
 
 def check_a_block_ends_what_was_left_in_it(folder):

@@ -234,7 +234,7 @@ def check_commands_that_do_not_know_the_recorder(folder):
     unshare = namespace("--net")
     if unshare:
         done = run(*record, *unshare, program, env={"IS_SHORT": "1"})
-        assert "another network namespace" in done.stderr and "no program had marks" not in done.stderr, done.stderr
+        assert "another network namespace" in done.stderr and "no program wrote marks" not in done.stderr, done.stderr
 
 
 def check_little_address_space(folder):

@@ -168,7 +168,7 @@ static inline int tape_try(const struct tape *t, struct tape_told *told,
 
 	if (rc)
 		return rc;
-	rc = profile_processes_read(r, &faults, kallsyms, arg, out);
+	rc = profile_processes_read(r, NULL, &faults, kallsyms, arg, out);
 	trace_reader_close(r);
 	return rc;
 }

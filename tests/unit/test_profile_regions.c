@@ -68,7 +68,7 @@ static void make(const struct profile_change *changes, size_t nr)
 	const struct profile_gathered g = {.changes = (struct profile_change *)changes,
 					   .nr_changes = nr};
 
-	assert_int_equal(profile_regions_make(&p, &g), 0);
+	assert_int_equal(profile_regions_make(&p, &g, NULL), 0);
 	assert_int_equal(report_region_sums_read(&sums, &p, &filter, 0, false), 0);
 }
 

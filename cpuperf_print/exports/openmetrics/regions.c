@@ -111,12 +111,13 @@ static int put_sum(struct openmetrics *m, const struct family *f, const struct i
 int openmetrics_put_regions(struct openmetrics *m, struct job *j, const struct input *o,
 			    uint64_t time_ns, struct err *e)
 {
-	const struct profile_filter all = {.from_ns = 0};
+	/* as of the events: nothing else is selected here */
+	const struct profile_filter chosen = {.iterations = j->selection->filter.iterations};
 	struct report_region_sums sums = {.by_thread = false};
 	int rc = 0;
 
 	if (o->processes)
-		rc = report_region_sums_read(&sums, o->processes, &all, 0, false);
+		rc = report_region_sums_read(&sums, o->processes, &chosen, 0, false);
 	for (size_t i = 0; i < ARRAY_NR(families) && rc == 0; i++) {
 		const struct family *f = &families[i];
 
