@@ -210,7 +210,8 @@ TEST(live)
 		const struct symbol_function *fn;
 
 		address = strtoull(line, &at, 16);
-		if (!address || strlen(at) < 4 || !strchr("tTwW", at[1]))
+		if (!address || strlen(at) < 4 || !strchr("tTwW", at[1]) || strstr(at, "\t[bpf]") ||
+		    strstr(at, "\t[__builtin__")) /* they come and go */
 			continue;
 		at[3 + strcspn(at + 3, "\t\n")] = '\0';
 		fn = symbols_kernel(w->symbols, address, 1);
