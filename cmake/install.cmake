@@ -34,6 +34,10 @@ install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.
 install_files(${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
 install_files(${CMAKE_INSTALL_MANDIR}/man3 doc/*.3)
 install_files(${CMAKE_INSTALL_MANDIR}/man5 doc/*.5)
+# For systemd: nothing is enabled or started by installing it.
+configure_file(${CMAKE_SOURCE_DIR}/service/cpuperf@.service.in ${CMAKE_BINARY_DIR}/cpuperf@.service @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/cpuperf@.service DESTINATION lib/systemd/system)
+install(FILES ${CMAKE_SOURCE_DIR}/service/cpuperf.tmpfiles RENAME cpuperf.conf DESTINATION lib/tmpfiles.d)
 install_files(${CMAKE_INSTALL_DATADIR}/zsh/site-functions doc/completions/_*)
 # bash looks for a completion under the plain name of the program.
 foreach(program cpuperf cpuperf_print)

@@ -136,7 +136,7 @@ static void add_refused(const struct target_tasks *t, struct buf *to)
 }
 
 /* "process 12 (gcc)", "3 processes: 12 (gcc), 13 (cc1), ...; 2 not measured …" */
-static void describe(struct attached *a)
+static void describe(struct attached *a, bool has_agent)
 {
 	size_t nr = a->tasks.nr_processes;
 	struct buf text;
@@ -151,6 +151,8 @@ static void describe(struct attached *a)
 		buf_adds(&text, "; ");
 		add_refused(&a->tasks, &text);
 	}
+	if (has_agent)
+		buf_adds(&text, ", heap and descriptors from when cpuperf attached");
 	snprintf(a->text, sizeof(a->text), "%s", buf_str(&text));
 	str_disarm(a->text);
 	buf_fini(&text);
@@ -252,7 +254,7 @@ int attached_list(struct attached *a, struct plan *plan, struct err *e)
 	if (rc == -EACCES)
 		return rc;
 	err_clear(e);
-	describe(a);
+	describe(a, plan->target.has_agent);
 	plan->target.ids = a->tasks.threads;
 	plan->target.nr_ids = a->tasks.nr_threads;
 	return 0;

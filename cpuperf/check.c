@@ -67,6 +67,23 @@ static void add_pace(struct buf *out, const struct sampled_event *ev)
 	buf_addc(out, '\n');
 }
 
+static void add_random_pace(struct buf *out, const struct plan *plan, const struct plan_event *p)
+{
+	if (p->asked->rate == 1 || plan_is_by_switches(plan, p)) {
+		buf_adds(out, "  sampled    each, with its own size: exact\n");
+		return;
+	}
+	buf_adds(out, "  sampled    at random: once per ");
+	buf_u64_commas(out, p->asked->rate);
+	buf_printf(out, " %s on average", p->event.row->unit);
+	if (p->asked->max_frequency) {
+		buf_adds(out, ", at most ");
+		buf_u64_commas(out, p->asked->max_frequency);
+		buf_adds(out, " times a second on a CPU");
+	}
+	buf_addc(out, '\n');
+}
+
 static void add_branches(struct buf *out, const struct plan_event *p)
 {
 	const char *const *words = key_find(KEY_EVENT, "branch_filter")->words;
@@ -114,7 +131,10 @@ static void add_sampling(struct buf *out, const struct plan *plan, const struct 
 		    sampled_event(p->event.group->name, p->event.row->name, p->asked->rate,
 				  p->asked->frequency, p->asked->flags);
 
-		add_pace(out, &ev);
+		if (ev.is_wait)
+			add_random_pace(out, plan, p);
+		else
+			add_pace(out, &ev);
 		add_sample_fields(out, plan, p);
 		if (p->asked->is_aggregated)
 			buf_adds(out, "  aggregate  added up in the kernel by thread and stack\n");

@@ -1,13 +1,19 @@
 #include "heap.h"
 
+#include "attach/attach.h"
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "guests.h"
 #include "session/plan.h"
 #include "target/command.h"
 #include "wire/loadable.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,4 +73,81 @@ int heap_set_variables(struct target_command *c, const char *socket, struct err 
 		return err_set(e, buf_error(&all), "LD_PRELOAD is too long");
 	return target_command_set_variable(c, "CPUPERF_HEAP", socket, e)
 		   ?: target_command_set_variable(c, "LD_PRELOAD", buf_str(&all), e);
+}
+
+/* --- processes that run already */
+
+static int find_agent(char library[PATH_MAX], struct err *e)
+{
+	return guests_find(CPUPERF_AGENT_FROM_BIN, library)
+		   ? 0
+		   : err_set(e, -ENOENT, "libcpuperf-agent.so is not installed");
+}
+
+int heap_check_attach(const struct plan *plan, struct err *e)
+{
+	const struct spec_list *pids = &plan->spec->target.pids;
+	char library[PATH_MAX];
+	int rc = 0;
+
+	snprintf(e->source, sizeof(e->source), "--attach");
+	if (!has_events(plan))
+		return err_set(e, -EINVAL, "no event is of the groups heap or resource");
+	rc = find_agent(library, e);
+	for (size_t i = 0; !rc && i < pids->nr; i++) {
+		uint64_t pid = 0;
+
+		rc = str_parse_u64(pids->item[i], &pid)
+			 ? err_set(e, -EINVAL, "%s is no process", pids->item[i])
+			 : attach_check((pid_t)pid, library, e);
+	}
+	return rc;
+}
+
+int heap_attach(const pid_t *pid, size_t nr, const char *socket, struct heap_attached *out,
+		struct err *e)
+{
+	const char *digits = strrchr(socket, '-');
+	uint32_t number = digits ? (uint32_t)strtoul(digits + 1, NULL, 16) : 0;
+	struct attach_figures figures = {0};
+	char library[PATH_MAX];
+	int rc;
+
+	snprintf(e->source, sizeof(e->source), "--attach");
+	*out = (struct heap_attached){.pid = mem_calloc(nr, sizeof(*pid))};
+	rc = out->pid ? find_agent(library, e) : err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < nr && rc == 0; i++) {
+		rc = attach_begin(pid[i], library, number, &figures, e);
+		if (rc)
+			break;
+		out->pid[out->nr++] = pid[i];
+		log_verbose(1,
+			    "process %d: %u entries of %u objects are rewritten; a thread was "
+			    "stopped for %.1f ms, at the %u. attempt",
+			    pid[i], figures.entries, figures.objects,
+			    (double)figures.stopped_ns / 1e6, figures.tries);
+	}
+	if (rc)
+		heap_detach(out);
+	return rc;
+}
+
+void heap_detach(struct heap_attached *a)
+{
+	struct attach_figures figures = {0};
+
+	for (size_t i = 0; i < a->nr; i++) {
+		struct err e = {0};
+		int rc = attach_end(a->pid[i], &figures, &e);
+
+		if (rc == 0)
+			log_verbose(1,
+				    "process %d is as before; a thread was stopped for %.1f ms, at "
+				    "the %u. attempt",
+				    a->pid[i], (double)figures.stopped_ns / 1e6, figures.tries);
+		else if (rc != -ESRCH)
+			log_warning("the agent stays in use, without effect: %s", e.msg);
+	}
+	mem_free(a->pid);
+	*a = (struct heap_attached){.nr = 0};
 }

@@ -8,6 +8,8 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
 
 struct plan;
 struct target_command;
@@ -20,5 +22,21 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
 /* Has the command load the agent, before its other libraries. socket: of the session. 0 or -errno
  * with *e. */
 int heap_set_variables(struct target_command *c, const char *socket, struct err *e);
+
+/* Whether all processes of the plan's spec can have the agent, without touching them. 0 or -errno
+ * with *e. */
+int heap_check_attach(const struct plan *plan, struct err *e);
+
+/* The processes that have it. */
+struct heap_attached {
+	pid_t *pid; /* owned */
+	size_t nr;
+};
+
+/* Loads it into each one, or none. socket: of the session. 0 or -errno with *e. */
+int heap_attach(const pid_t *pid, size_t nr, const char *socket, struct heap_attached *out,
+		struct err *e);
+/* They measure nothing any more; where that fails, a warning says why. */
+void heap_detach(struct heap_attached *a);
 
 #endif

@@ -112,6 +112,8 @@ static int check_target(const struct options *o, struct err *e)
 			       "a command and --pid, --comm or --cgroup are mutually exclusive");
 	if (o->no_children && (o->cgroup || (!options_have_target(o) && !o->spec_file)))
 		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
+	if (o->attach && !o->pids)
+		return err_set(e, -EINVAL, "--attach requires --pid");
 	if (o->starts_disabled && !o->control)
 		return err_set(e, -EINVAL,
 			       "--delay=-1 requires --control: nothing else enables "
@@ -407,7 +409,8 @@ static void describe_target(struct plan *plan, const struct options *o)
 				 .is_process_only = !t->has_children,
 				 .until_end = o->until_end,
 				 .is_user_only = has_target(o, plan->spec) && !t->cgroups.nr &&
-						 pmu_is_user_only(&pmu_kernel_ops)};
+						 pmu_is_user_only(&pmu_kernel_ops),
+				 .has_agent = o->attach};
 	plan->has_control = o->control;
 	plan->starts_disabled = o->starts_disabled;
 }
@@ -423,6 +426,8 @@ static int measure_plan(struct plan *plan, const struct options *o)
 
 	if (o->command && !heap_is_measurable(plan, refused))
 		plan->heap_refused = refused;
+	if (o->attach && heap_check_attach(plan, &e))
+		return fail(EXIT_FAILED, &e);
 	if (plan->spec->regions.is_wanted && t->cgroups.nr) {
 		err_set(&e, -EINVAL, "regions of a control group cannot be received");
 		err_hint(&e, "use --pid, --comm, a command, or the machine");

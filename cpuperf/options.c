@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "screen/format.h"
+#include "serve/serve.h"
 #include "spec/keys.h"
 #include "spec/spec.h"
 
@@ -76,6 +77,17 @@ static int set_trace_marker(const struct opt_row *row, const char *value, void *
 		return err_set(e, -EINVAL, "--%s=%s: not global", row->name, value);
 	o->has_trace_marker = true;
 	o->is_trace_global = value != NULL;
+	return 0;
+}
+
+static int set_metrics_listen(const struct opt_row *row, const char *value, void *target,
+			      struct err *e)
+{
+	struct options *o = target;
+
+	(void)row;
+	(void)e;
+	o->metrics_listen = value ? value : SERVE_DEFAULT_ADDRESS;
 	return 0;
 }
 
@@ -181,6 +193,11 @@ static const struct opt_row before[] = {
     FLAG("no-children", no_children, "What to measure, if not the machine",
 	 "Measure the command or the processes themselves, with their threads, but not the "
 	 "processes that they start."),
+    FLAG("attach", attach, "What to measure, if not the machine",
+	 "Load the agent that measures the heap and descriptors into the processes of --pid, for "
+	 "events of the groups heap and resource: a thread of each is stopped for some "
+	 "milliseconds, and calls dlopen. What was allocated before is not measured. See "
+	 "ATTACHING."),
     FLAG("wait-children", wait_children, "What to measure, if not the machine",
 	 "Measure a command until all processes that it started have ended, or Ctrl-C is pressed. "
 	 "Those that outlive their parent have cpuperf as parent, in place of init."),
@@ -295,6 +312,15 @@ static const struct opt_row before[] = {
 	 "buffer that all share. trace-cmd and Perfetto read it. Requires root.",
      .set = set_trace_marker,
      .has_no_variable = true},
+    {.name = "metrics-listen",
+     .arg = OPT_OPTIONAL,
+     .metavar = "ADDRESS",
+     .section = "Measuring",
+     .help =
+	 "Serve what the iterations counted, added up, to Prometheus: GET /metrics over HTTP, in "
+	 "the classic text format or as OpenMetrics. ADDRESS: PORT of 127.0.0.1, HOST:PORT with a "
+	 "numeric host, or unix:PATH; without it " SERVE_DEFAULT_ADDRESS ".",
+     .set = set_metrics_listen},
     {.name = "list-events",
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",

@@ -29,11 +29,12 @@ struct options {
 	const char *pids, *cgroup; /* running processes; NULL: not given */
 	struct opt_strings comms;
 	const char *cpus; /* measure only these; NULL: all */
-	bool no_children, wait_children, regions;
+	bool no_children, wait_children, regions, attach;
 	struct opt_strings events;
 	const char *control; /* NULL: none */
 	bool has_trace_marker, is_trace_global;
-	bool starts_disabled; /* --delay=-1 */
+	const char *metrics_listen; /* an address; NULL: metrics are not served */
+	bool starts_disabled;       /* --delay=-1 */
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */
 	char *const *command_argv;              /* what follows "--"; NULL: nothing */

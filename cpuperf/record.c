@@ -117,6 +117,8 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	check_room(r);
 	api_table_fill(r->table, r->session, it);
 	write_counters(r);
+	metrics_add(&r->metrics, r->table);
+	notify_send(&r->notify, "WATCHDOG=1");
 	table_summary_add(r->summary, r->table);
 	if (r->is_answered)
 		return r->plan->target.has_runs &&
@@ -178,10 +180,21 @@ static void on_look(const struct session_iteration *it, void *arg)
 
 	api_table_fill(r->table, r->session, it);
 	write_counters(r);
+	notify_send(&r->notify, "WATCHDOG=1");
 	if (r->plan->spec->flight.span_ns)
 		check_limits(r);
 	if (dashboard_feed_is_on(&r->feed))
 		dashboard_feed_iteration(&r->feed, r->table);
+}
+
+static int on_start(void *arg, struct err *e)
+{
+	struct recorder *r = arg;
+	int rc = r->command || r->attached ? recorder_on_start(r, e) : 0;
+
+	if (rc == 0)
+		notify_send(&r->notify, "READY=1");
+	return rc;
 }
 
 bool recorder_must_log(struct recorder *r, const char *text)
@@ -305,6 +318,7 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	bool is_any = r->begun || r->has_gap;
 
 	status_erase(&r->status);
+	notify_send(&r->notify, "STOPPING=1");
 	if (r->is_answered && rc == 0)
 		recorder_answer(r);
 	if (is_any && !r->print_error)
@@ -380,6 +394,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	signals_catch(r->session, r->command,
 		      (r->attached || r->plan->spec->flight.span_ns) && r->plan->target.until_end);
 	r->run_error = rc = session_run(r->session, &e);
+	heap_detach(&r->heap);
 	remember(r);
 	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;
@@ -402,7 +417,9 @@ static int run_printed(struct recorder *r, const struct options *o)
 	r->screen = screen_state_new(r->table->nr_columns, &screen);
 	r->summary = table_summary_new(r->table->nr_columns);
 	buf_init(&r->out, MAX_TABLE_BYTES);
-	if (r->screen && r->summary)
+	if (metrics_begin(&r->metrics, r->session, r->table, &e))
+		log_err(LOG_ERROR, &e);
+	else if (r->screen && r->summary)
 		status = run_session(r, o);
 	else
 		log_error("out of memory");
@@ -493,8 +510,13 @@ static int close_results(const struct recorder *r, int status)
 static int on_ready(void *arg)
 {
 	struct recorder *r = arg;
+	struct err why = {0};
 
 	recorder_read_failures(r);
+	if (r->dump_file.fd >= 0 && dump_file_read(&r->dump_file, &why))
+		session_request(r->session, CAUSE_REQUEST, true);
+	if (why.code)
+		log_warning("%s: %s", why.source, why.msg);
 	if (r->control.fd >= 0 && control_read(&r->control, r->session)) {
 		(void)epoll_ctl(r->ready_fd, EPOLL_CTL_DEL, r->control.fd, NULL);
 		io_close(&r->control.fd); /* others may have it open */
@@ -514,10 +536,11 @@ static int open_ready(struct recorder *r, struct err *e)
 {
 	int failures = r->failures ? target_failures_fd(r->failures) : -1;
 
-	if (r->control.fd < 0 && failures < 0)
+	if (r->control.fd < 0 && failures < 0 && r->dump_file.fd < 0)
 		return 0;
 	r->ready_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (r->ready_fd < 0 || watch(r->ready_fd, r->control.fd) || watch(r->ready_fd, failures))
+	if (r->ready_fd < 0 || watch(r->ready_fd, r->control.fd) ||
+	    watch(r->ready_fd, r->dump_file.fd) || watch(r->ready_fd, failures))
 		return err_set(e, -errno, "nothing can wake the session: %s", strerror(errno));
 	return 0;
 }
@@ -552,7 +575,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	    .format = screen_format_find(o->output_format),
 	    .hint = *plan->spec->output_path_prefix && !o->held ? "; the traces contain them" : ""};
 	struct session_config config = {.plan = plan,
-					.on_start = has_target ? recorder_on_start : NULL,
+					.on_start = on_start,
 					.on_next = recorder_on_next,
 					.on_target = has_target ? recorder_on_target : NULL,
 					.tool = "cpuperf " CPUPERF_VERSION,
@@ -569,8 +592,12 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	struct err e = {0};
 	int status;
 
-	if (dashboard_feed_check(o, plan, &e))
+	if (dashboard_feed_check(o, plan, &e) ||
+	    metrics_open(&r.metrics, r.is_answered ? NULL : o->metrics_listen, &e))
 		return fail(EXIT_USAGE, &e);
+	if (r.is_answered && o->metrics_listen)
+		log_warning("--metrics-listen serves iterations, and this session has none to show "
+			    "while it lasts: not served; use --duration=TIME --num-iterations=N");
 	if (plan->target.has_runs && recorder_on_next(&r, &e))
 		return fail(EXIT_FAILED, &e);
 	if (r.command) {
@@ -583,6 +610,13 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (r.results_fd < 0)
 		return fail(EXIT_FAILED, &e);
 	if (control_open(o->control, &r.control, &e))
+		return fail(EXIT_USAGE, &e);
+	if (plan->target.has_runs && *plan->spec->dump_file) {
+		err_set(&e, -EINVAL, "dump_file and runs are mutually exclusive");
+		err_hint(&e, "each run is an iteration, which lasts until it has ended");
+		return fail(EXIT_USAGE, &e);
+	}
+	if (dump_file_open(plan->spec->dump_file, &r.dump_file, &e))
 		return fail(EXIT_USAGE, &e);
 	r.control.on_message = on_control_message;
 	r.control.arg = &r;
@@ -602,6 +636,9 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		return fail(EXIT_FAILED, &e);
 	if (plan->tracefs && !config.look_ns)
 		config.look_ns = NS_PER_S;
+	notify_open(&r.notify);
+	if (r.notify.watchdog_ns && (!config.look_ns || config.look_ns > r.notify.watchdog_ns / 3))
+		config.look_ns = r.notify.watchdog_ns / 3;
 	status_init(&r.status, &r.output,
 		    plan->is_sampling && !r.command && !o->live && o->std.min_level <= LOG_INFO);
 	if (open_session(&r, &config, &e)) {
@@ -619,11 +656,14 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 		recorder_add_ways(&r, r.open_error, &ways);
 	rights_print(&ways);
 	output_close(&r.output);
+	metrics_close(&r.metrics);
+	notify_close(&r.notify);
 	status = close_results(&r, status);
 	session_close(r.session);
 	close_tracefs(plan);
 	io_close(&r.ready_fd);
 	target_failures_free(r.failures);
+	dump_file_close(&r.dump_file);
 	control_close(&r.control);
 	return status;
 }

@@ -135,8 +135,14 @@ int recorder_on_start(void *arg, struct err *e)
 	struct recorder *r = arg;
 
 	if (r->attached) {
+		const char *socket = session_heap_socket(r->session);
+
 		start_memory(r);
-		return attached_start(r->attached, on_end, r->session, e);
+		return (r->options->attach && socket
+			    ? heap_attach(r->attached->tasks.chosen, r->attached->tasks.nr_chosen,
+					  socket, &r->heap, e)
+			    : 0)
+			   ?: attached_start(r->attached, on_end, r->session, e);
 	}
 	if (session_marks_name(r->session)) {
 		int rc = target_command_set_variable(r->command, "CPUPERF_MARKS",

@@ -7,6 +7,10 @@
 #include "base/buf.h"
 #include "control.h"
 #include "dashboard_feed.h"
+#include "dump_file.h"
+#include "heap.h"
+#include "metrics.h"
+#include "notify.h"
 #include "output.h"
 #include "screen/format.h"
 #include "status.h"
@@ -29,13 +33,17 @@ struct recorder {
 	struct output output;
 	struct status status;
 	struct dashboard_feed feed;
+	struct metrics metrics;
+	struct notify notify;
 	struct target_command *command; /* borrowed; NULL: none is measured */
 	pid_t pid;                      /* of the command */
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */
+	struct heap_attached heap;      /* owned: processes that run already, and have the agent */
 	struct control control;
+	struct dump_file dump_file;
 	struct target_failures *failures; /* owned; of a flight recorder's target; NULL: unknown */
 	bool has_lost_failures;           /* a message said so */
-	int ready_fd;                 /* an epoll of control and failures; -1: there is neither */
+	int ready_fd;                 /* an epoll of control, dump_file and failures; -1: none */
 	struct target_memory *memory; /* owned; of the target while it runs; or NULL */
 	uint64_t look_ns;             /* between what a dashboard shows; 0: it shows iterations */
 	uint64_t beyond;  /* of a flight recorder: a bit for each metric that is beyond its limit */

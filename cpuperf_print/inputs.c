@@ -17,6 +17,7 @@
 #include "options.h"
 #include "problems.h"
 #include "profile/boot.h"
+#include "profile/filter.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
@@ -240,14 +241,81 @@ static int check_is_new(const struct inputs *in, size_t i, struct err *e)
 	for (size_t k = 0; k < i && o->facts->nr_events; k++) {
 		const struct input *other = &in->item[k];
 
+		if (o->iterations && !other->iterations)
+			continue;
 		if (memcmp(other->facts->head.session_id, head->session_id,
 			   sizeof(head->session_id)) != 0)
 			continue;
 		err_set_at(e, -EINVAL, o->path, 0, 0, "is the same session as %s", other->path);
-		err_hint(e, "use each session once; record each run that is added up or compared");
+		err_hint(e,
+			 "use each session once; record each run that is added up or compared, or "
+			 "compare iterations of one: --diff=@0");
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* "FILE@LIST", or "@LIST" of the session that is printed. A file of that name is a file. */
+static int cut_iterations(struct inputs *in, struct input *o, struct err *e)
+{
+	const char *at = strrchr(o->path, '@'), *of = in->item[0].path;
+	struct stat st;
+	size_t len;
+
+	if (!at || !at[1] || at[1 + strspn(at + 1, "0123456789,-")] ||
+	    sys()->fstatat(AT_FDCWD, o->path, &st, 0) == 0)
+		return 0;
+	if (at == o->path && in->nr != 1) {
+		err_set(e, -EINVAL, "--diff=%s: of which session?", o->path);
+		err_hint(e, "write --diff=FILE%s, or name one session to print", o->path);
+		return -EINVAL;
+	}
+	o->iterations = at + 1;
+	len = at == o->path ? strlen(of) : (size_t)(at - o->path);
+	o->named = mem_alloc(len + 1);
+	if (!o->named)
+		return err_set(e, -ENOMEM, "out of memory");
+	memcpy(o->named, at == o->path ? of : o->path, len);
+	o->named[len] = '\0';
+	o->path = o->named;
+	return 0;
+}
+
+static int check_iterations(const struct input *o, struct err *e)
+{
+	const struct profile_ranges *r = &o->filter->iterations;
+	size_t nr = o->facts->nr_iterations;
+
+	if (ARRAY_ANY(x, r->item, r->nr, x->first < nr))
+		return 0;
+	err_set_at(e, -EINVAL, o->path, 0, 0, "--diff=@%s: it has %zu iteration%s, from 0",
+		   o->iterations, nr, str_plural(nr, "", "s"));
+	return -EINVAL;
+}
+
+int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = in->nr; i < in->nr + in->nr_diff && rc == 0; i++) {
+		struct input *o = &in->item[i];
+
+		if (!o->iterations)
+			continue;
+		o->filter = mem_alloc(sizeof(*o->filter));
+		if (!o->filter)
+			return err_set(e, -ENOMEM, "out of memory");
+		*o->filter = *filter;
+		o->filter->iterations.nr = 0;
+		rc = profile_ranges_parse(&o->filter->iterations, "--diff", o->iterations, e)
+			 ?: check_iterations(o, e);
+	}
+	return rc;
+}
+
+bool inputs_have_parts(const struct inputs *in)
+{
+	return ARRAY_ANY(x, in->item, in->nr + in->nr_diff, x->iterations);
 }
 
 int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
@@ -269,6 +337,7 @@ int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
 			struct input *input = &in->item[nr++];
 
 			input->path = lists[k]->item[i];
+			rc = rc ? rc : lists[k] == &o->diff ? cut_iterations(in, input, e) : 0;
 			input->is_perf_data =
 			    lists[k] == &o->perf_data || import_is_perf_data(input->path);
 			cpsession_init(&input->manifest);
@@ -294,7 +363,9 @@ static void input_fini(struct input *o)
 	cpsession_fini(&o->manifest);
 	spec_fini(&o->spec);
 	mem_free(o->config_name);
+	mem_free(o->filter);
 	mem_free(o->found);
+	mem_free(o->named);
 }
 
 void inputs_fini(struct inputs *in)

@@ -22,9 +22,13 @@ struct report_rules;
 
 struct input {
 	const char *path;
-	char *found;           /* owned; path, if a folder was named; else NULL */
-	bool is_perf_data;     /* else a session file */
-	struct import *import; /* of perf.data; else NULL */
+	char *named; /* owned; path, if iterations were named with it; else NULL */
+	char *found; /* owned; path, if a folder was named; else NULL */
+	/* "FILE@2-4": the list, borrowed; NULL: the iterations of the selection. */
+	const char *iterations;
+	struct profile_filter *filter; /* owned; after inputs_select, with that list */
+	bool is_perf_data;             /* else a session file */
+	struct import *import;         /* of perf.data; else NULL */
 	struct cpsession manifest;
 	struct spec spec; /* its metrics */
 	struct profile_session *session;
@@ -58,11 +62,16 @@ struct inputs {
 	bool wants_names; /* inputs_load_names will be called */
 };
 
-/* Opens all, which must be different sessions. options and problems are borrowed. inputs_fini in
- * any case. -errno with *e, or *e empty if the errors were logged. */
+/* Opens all, which must be different sessions, or iterations of one (--diff=@2). options and
+ * problems are borrowed. inputs_fini in any case. -errno with *e, or *e empty if the errors were
+ * logged. */
 int inputs_open(struct inputs *in, const struct options *options, bool wants_names,
 		struct problems *problems, struct err *e);
 void inputs_fini(struct inputs *in);
+/* Makes the filters of inputs with iterations of their own. -errno with *e. */
+int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e);
+/* Some input has iterations of its own: parts of sessions are compared. */
+bool inputs_have_parts(const struct inputs *in);
 /* Loads names, once. Functions are called and merged by rules, which are borrowed. wants_start:
  * fills start_ns. -errno with *e. */
 int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,

@@ -40,6 +40,12 @@ static inline const struct input *job_input(const struct job *j)
 	return &j->inputs->item[j->first];
 }
 
+/* What of the input is meant. */
+static inline const struct profile_filter *job_filter(const struct job *j, const struct input *o)
+{
+	return o->filter ? o->filter : &j->selection->filter;
+}
+
 /* By its number, which is the same in all inputs of the job; as its samples are counted. */
 static inline const struct trace_event *job_event(const struct job *j, uint32_t event)
 {

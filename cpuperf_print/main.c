@@ -212,6 +212,7 @@ static int print_all(struct run *r, struct err *e)
 	const struct plan_contents contents = {.are_sampled = are_sampled(&r->inputs),
 					       .have_regions = have_regions(&r->inputs),
 					       .have_heap = first && reports_has_heap(first),
+					       .have_parts = inputs_have_parts(&r->inputs),
 					       .have_others = !first || reports_has_others(first)};
 
 	plan_default(&r->plan, r->options, &contents);
@@ -225,7 +226,8 @@ static int run_steps(struct run *r, struct err *e)
 	uint64_t start_ns = clock_monotonic_ns();
 	int rc, closed;
 
-	rc = inputs_open(&r->inputs, r->options, r->plan.uses_samples, &r->output.problems, e);
+	rc = inputs_open(&r->inputs, r->options, r->plan.uses_samples, &r->output.problems, e)
+		 ?: inputs_select(&r->inputs, &r->selection.filter, e);
 	if (rc)
 		return rc;
 	log_start(&r->inputs);

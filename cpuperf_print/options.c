@@ -95,7 +95,8 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_FILE,
      .section = "Report",
      .help = "Compare with FILE, the older session or perf.data, and list the significant "
-	     "changes. May be repeated.",
+	     "changes. May be repeated. FILE@LIST: its iterations of LIST alone, such as a dump of "
+	     "the heap; @LIST: those of the session that is printed.",
      .set = opt_add_string,
      .offset = AT(diff)},
     {.name = "counts",

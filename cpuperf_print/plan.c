@@ -160,7 +160,12 @@ void plan_default(struct plan *p, const struct options *o, const struct plan_con
 	if (p->nr)
 		return;
 	if (o->diff.nr) {
-		p->print[p->nr++] = registry_find_report("diff", &e);
+		bool is_heap = c->have_parts && c->have_heap && !o->fail_over && !o->counts;
+
+		if (is_heap)
+			p->print[p->nr++] = registry_find_report("heap", &e);
+		if (!is_heap || c->have_others)
+			p->print[p->nr++] = registry_find_report("diff", &e);
 		return;
 	}
 	p->print[p->nr++] = registry_find_report("summary", &e);

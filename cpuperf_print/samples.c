@@ -59,7 +59,7 @@ static bool is_overstated(const struct sampled *s)
 	       100 * (double)s->received > CLEARLY_LONG_PERCENT * (double)s->expected;
 }
 
-static bool is_wait(const struct trace_event *e)
+bool samples_is_wait(const struct trace_event *e)
 {
 	return strcmp(e->group, "sched") == 0 && strcmp(e->unit, "ns") == 0;
 }
@@ -82,7 +82,7 @@ static double lasting_ns(const struct job *j, const struct report_stats *stats, 
 	double rate = 0;
 
 	for (uint32_t i = 0; i < f->nr_events; i++)
-		if (is_wait(&f->events[i]) && (i == event || j->adds_states))
+		if (samples_is_wait(&f->events[i]) && (i == event || j->adds_states))
 			rate = fmax(rate, (double)f->events[i].rate);
 	if (rate > 0 && s->counted.weight) /* where samples stand for others, too */
 		rate = fmax(rate, s->counted.squares / (double)s->counted.weight);
@@ -103,7 +103,7 @@ static double excluded_ns(const struct job *j, const struct report_stats *stats,
 	for (uint32_t i = 0; i < f->nr_events && j->adds_states; i++) {
 		const struct trace_event *e = &f->events[i];
 
-		if (is_wait(e) || strcmp(e->unit, "ns") != 0 || (!e->rate && !e->frequency))
+		if (samples_is_wait(e) || strcmp(e->unit, "ns") != 0 || (!e->rate && !e->frequency))
 			continue;
 		rate = fmax(rate, e->rate ? (double)e->rate : 1e9 / (double)e->frequency);
 		if (trace_layout_init(&layout, e->attr, e->attr_bytes))
@@ -500,8 +500,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	const struct inputs *in = j->inputs;
 	struct progress progress = {.problems = &j->output->problems,
 				    .started_ns = clock_monotonic_ns()};
-	const struct report_run run = {
-	    .filter = &j->selection->filter,
+	struct report_run run = {
 	    .functions = in->functions,
 	    .sink = sink,
 	    .nr_threads = j->selection->nr_threads,
@@ -530,6 +529,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 						   .start_ns = o->start_ns};
 		const uint64_t nr_user = stats->nr_user, nr_unmapped = stats->nr_unmapped;
 
+		run.filter = job_filter(j, o);
 		rc = report_engine_read(&run, &input, stats);
 		progress.read_bytes = stats->bytes;
 		warn_unmapped(j->output, o, stats->nr_user - nr_user,

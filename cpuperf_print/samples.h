@@ -45,4 +45,7 @@ void samples_stack_lines(const struct job *j, const struct report_stats *stats,
  */
 const char *samples_cmdline(const struct job *j, uint32_t number);
 
+/* Its samples are of waits: their sum is known from them alone. */
+bool samples_is_wait(const struct trace_event *e);
+
 #endif

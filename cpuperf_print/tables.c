@@ -23,7 +23,9 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 
 int tables_open(struct tables *x, struct job *j, const struct input *o, struct err *e)
 {
-	*x = (struct tables){.j = j, .iterator = profile_iterator_new(o->session)};
+	*x = (struct tables){.j = j,
+			     .iterations = &job_filter(j, o)->iterations,
+			     .iterator = profile_iterator_new(o->session)};
 	return counts_tally_new(o->facts, &o->spec.metric_set, &x->t, e);
 }
 
@@ -46,8 +48,7 @@ static int read_iteration(struct tables *x)
 	int rc;
 
 	while ((rc = profile_iterator_next(x->iterator, &x->trace)) == 1) {
-		if (!profile_ranges_has(&x->j->selection->filter.iterations,
-					x->trace.head.iteration))
+		if (!profile_ranges_has(x->iterations, x->trace.head.iteration))
 			continue;
 		if (counts_tally_is_next(x->t, &x->trace))
 			return 1;

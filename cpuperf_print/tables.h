@@ -15,8 +15,9 @@ void tables_add_row(struct job *j, struct table *t, const struct profile_trace *
 struct tables {
 	struct table *t; /* the current iteration; before the first, columns without rows */
 	struct job *j;
-	struct profile_iterator *iterator; /* owned */
-	struct profile_trace trace;        /* read ahead: of the next iteration */
+	const struct profile_ranges *iterations; /* borrowed */
+	struct profile_iterator *iterator;       /* owned */
+	struct profile_trace trace;              /* read ahead: of the next iteration */
 	bool has_trace;
 	/* Called for each trace of a selected CPU; may be NULL. */
 	void (*on_trace)(void *arg, const struct profile_trace *trace);

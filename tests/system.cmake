@@ -36,6 +36,15 @@ target_compile_options(heap PRIVATE -O2 -g -fomit-frame-pointer -fno-builtin -fn
 target_link_options(heap PRIVATE -fno-sanitize=all)
 target_link_libraries(heap PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(heap PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# What test_agent_attach.py attaches to, and what attaches again and again.
+add_executable(attached ${CMAKE_CURRENT_SOURCE_DIR}/system/attached.c)
+target_compile_options(attached PRIVATE -O2 -g -fno-builtin -fno-sanitize=all)
+target_link_options(attached PRIVATE -fno-sanitize=all)
+target_link_libraries(attached PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(attached PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+add_executable(attaches ${CMAKE_CURRENT_SOURCE_DIR}/system/attaches.c)
+target_link_libraries(attaches PRIVATE cpuperf_lib)
+set_target_properties(attaches PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 # What test_survey_hangs.py mounts.
 add_executable(deaf ${CMAKE_CURRENT_SOURCE_DIR}/system/deaf.c)
 target_compile_options(deaf PRIVATE -fno-sanitize=all)
@@ -52,7 +61,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     declare_test(${name} system ${interpreter} ${script})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
-MARKS=$<TARGET_FILE:cpuperf_marks>;AGENT=$<TARGET_FILE:cpuperf_agent>;HEAP=$<TARGET_FILE:heap>;BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;TOUCH=$<TARGET_FILE:touch>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
+MARKS=$<TARGET_FILE:cpuperf_marks>;AGENT=$<TARGET_FILE:cpuperf_agent>;HEAP=$<TARGET_FILE:heap>;ATTACHED=$<TARGET_FILE:attached>;ATTACHES=$<TARGET_FILE:attaches>;BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;TOUCH=$<TARGET_FILE:touch>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR}")
   endforeach()
 endif()

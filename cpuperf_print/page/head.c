@@ -183,7 +183,8 @@ static void put_facts(struct page *h)
 		for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
 			const struct input *o = &in->item[i];
 
-			buf_printf(&b, "%s (%s), %" PRIu64 " %s%s%s%s", o->path, input_name(o),
+			buf_printf(&b, "%s (%s), %s%s%" PRIu64 " %s%s%s%s", o->path, input_name(o),
+				   o->iterations ? o->iterations : "", o->iterations ? " of " : "",
 				   o->facts->nr_iterations,
 				   i == h->j->first && h->are_runs ? "run" : "iteration",
 				   str_plural(o->facts->nr_iterations, "", "s"),

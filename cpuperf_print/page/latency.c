@@ -21,9 +21,9 @@ static bool has_latencies(const struct profile_facts *f)
 	return ARRAY_ANY(ev, f->events, f->nr_events, strcmp(ev->group, "latency") == 0);
 }
 
-static int add_trace(struct page *h, unsigned side, const struct profile_trace *t)
+static int add_trace(struct page *h, unsigned side, const struct profile_filter *filter,
+		     const struct profile_trace *t)
 {
-	const struct profile_filter *filter = &h->j->selection->filter;
 	int rc = 0;
 
 	if (!profile_ranges_has(&filter->iterations, t->head.iteration))
@@ -48,7 +48,8 @@ int page_latency_read(struct page *h, struct err *e)
 			continue;
 		it = profile_iterator_new(o->session);
 		while (rc == 0 && (rc = profile_iterator_next(it, &trace)) == 1)
-			rc = add_trace(h, i < in->nr ? PAGE_NOW : PAGE_BEFORE, &trace);
+			rc = add_trace(h, i < in->nr ? PAGE_NOW : PAGE_BEFORE, job_filter(h->j, o),
+				       &trace);
 		profile_iterator_free(it);
 	}
 	return rc ? err_set(e, rc, "the latencies cannot be read: %s", strerror(-rc)) : 0;

@@ -22,6 +22,8 @@ void diff_names_report(const struct report_comparable *c, struct job *j);
 /* A replicate: an iteration, or a session. */
 struct diff_replicate {
 	uint64_t duration_ns;
+	uint64_t delay_ns;                /* before it, as requested */
+	uint64_t disabled_ns;             /* by --control; of a target */
 	struct report_region_times times; /* of an iteration */
 	bool is_cut;    /* it, or an iteration of it, ended early: not the same work */
 	uint32_t cause; /* of an iteration: why it ended, enum cause */

@@ -143,7 +143,6 @@ static size_t first_of(const struct diff_regions *r, int side)
 static int read_calls(struct diff_regions *r, int side)
 {
 	const struct diff_side *s = &r->side[side];
-	const struct profile_filter *filter = &r->j->selection->filter;
 	MEM_AUTO struct report_region_times *times =
 	    mem_calloc(s->nr_replicates + 1, sizeof(*times));
 	int rc = times ? 0 : -ENOMEM;
@@ -153,8 +152,8 @@ static int read_calls(struct diff_regions *r, int side)
 	for (size_t i = 0; i < s->nr && rc == 0; i++) {
 		const struct input *o = &r->j->inputs->item[s->first + i];
 
-		rc = report_region_amounts_read(&r->of, o->processes, filter, o->start_ns,
-						first_of(r, side) + i,
+		rc = report_region_amounts_read(&r->of, o->processes, job_filter(r->j, o),
+						o->start_ns, first_of(r, side) + i,
 						r->by_iteration ? times : NULL, s->nr_replicates);
 	}
 	return rc;
@@ -194,12 +193,11 @@ static double value_of(const struct diff_regions *r, int side, size_t replicate,
 {
 	const struct number *n = &r->number[at->number];
 	size_t i = first_of(r, side) + replicate;
-	double calls = report_region_amounts_at(&r->of, at->path, i, REPORT_REGION_CALLS);
 
 	if (n->is_count)
 		return n->scale * report_region_amounts_count(&r->of, at->path, i, n->counted);
-	if (n->is_per_call) /* 0 / 0 is NAN */
-		return report_region_amounts_at(&r->of, at->path, i, REPORT_REGION_WALL) / calls;
+	if (n->is_per_call)
+		return report_region_amounts_mean_ns(&r->of, at->path, i);
 	return n->scale * report_region_amounts_at(&r->of, at->path, i, at->number) /
 	       (r->are_rates ? (double)r->side[side].replicates[replicate].duration_ns / 1e9 : 1);
 }

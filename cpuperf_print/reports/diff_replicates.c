@@ -27,8 +27,18 @@ static int load_session(const struct input *o, struct diff_replicate *iterations
 		r->times.end_ns = t.end_ns > r->times.end_ns ? t.end_ns : r->times.end_ns;
 		r->is_cut |= t.is_cut;
 		r->cause = t.cause;
+		if (t.window && t.window->window == TRACE_NO_WINDOW)
+			r->delay_ns = t.window->gap_ns - t.window->start_late_ns;
+		r->disabled_ns = t.target ? t.target->disabled_ns : r->disabled_ns;
 	}
 	profile_iterator_free(it);
+	/* traces have the sum of the iterations so far */
+	for (size_t i = o->facts->nr_iterations; i-- > 1;) {
+		uint64_t before_ns = iterations[i - 1].disabled_ns;
+
+		if (iterations[i].disabled_ns >= before_ns)
+			iterations[i].disabled_ns -= before_ns;
+	}
 	return rc;
 }
 
@@ -40,6 +50,8 @@ static int add_session(const struct input *o, struct diff_replicate *to)
 
 	for (size_t i = 0; i < nr && rc == 0; i++) {
 		to->duration_ns += iterations[i].duration_ns;
+		to->delay_ns += iterations[i].delay_ns;
+		to->disabled_ns += iterations[i].disabled_ns;
 		to->is_cut |= iterations[i].is_cut;
 	}
 	return rc;

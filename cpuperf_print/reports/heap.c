@@ -346,6 +346,8 @@ int reports_heap(struct job *j, struct err *e)
 	struct heap h = {.j = j, .columns = reports_columns(j)};
 	int rc = 0;
 
+	if (j->inputs->nr_diff)
+		return reports_heap_growth(j, e);
 	if (h.columns & 1 << REPORT_FUNCTION)
 		h.columns |= 1 << REPORT_OBJECT;
 	dict_init(&h.lines, sizeof(struct line), DICT_KEY(struct line, file), DICT_MAX);
@@ -369,6 +371,8 @@ int reports_heap(struct job *j, struct err *e)
 		}
 		if (h.lines.nr || j->output->form != GRID_PEOPLE) /* machines get a header */
 			rc = put_lines(&h, e);
+		if (rc == 0 && h.first != NO_EVENT)
+			rc = reports_heap_sizes(j, e);
 	}
 	report_flat_free(h.flat);
 	report_stats_fini(&h.stats);

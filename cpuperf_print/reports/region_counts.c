@@ -105,7 +105,8 @@ static bool find_trial(const struct reports_region_counts *c, const struct profi
 		uint64_t value = count ? count->least : sum->min_ns;
 
 		if (strcmp(profile_region(p, sum->region)->name, region) != 0 ||
-		    (name == DICT_NONE ? !sum->calls : !count) || (is_found && value >= *least))
+		    (name == DICT_NONE ? !report_region_timed(sum) : !count) ||
+		    (is_found && value >= *least))
 			continue;
 		*least = value;
 		is_found = true;
@@ -117,7 +118,7 @@ static struct reports_region_marks find_marks(const struct reports_region_counts
 					      const struct profile_processes *p, uint32_t name)
 {
 	struct reports_region_marks m = {.is_known = false};
-	uint64_t pair;
+	uint64_t pair = 0;
 
 	m.is_known = find_trial(c, p, PROFILE_REGION_TRIAL_INNER, name, &m.own) &&
 		     find_trial(c, p, PROFILE_REGION_TRIAL, name, &pair) && pair >= m.own;
@@ -166,9 +167,26 @@ static void put_marks(const struct reports_region_marks *m, const char *name, co
 			   name, verb, m->own, unit, m->around, unit, is_subtracted ? "" : "not ");
 }
 
+/* Where marks on trial alone were not all counted, all that is shown is exact. */
+static bool has_estimates(const struct reports_region_counts *c)
+{
+	const struct report_region_sums *s = c->sums;
+
+	for (uint32_t i = 0; i < s->sums.nr && s->counts.is_sparse; i++) {
+		const struct report_region_sum *sum = dict_at(&s->sums, i);
+		const struct report_region_count *count =
+		    report_region_count_sums_find(&s->counts, i, 0);
+
+		if (sum->whole > (count ? count->calls : 0) &&
+		    !profile_region_is_trial(s->processes, sum->region))
+			return true;
+	}
+	return false;
+}
+
 void reports_region_counts_heading(const struct reports_region_counts *c, struct buf *text)
 {
-	if (c->nr && c->sums->counts.is_sparse)
+	if (c->nr && has_estimates(c))
 		buf_adds(text, "Counts are estimates from the calls that were counted, with 95 % "
 			       "intervals, which cannot cover what no counted call had; n/a: too "
 			       "few counted calls; 0: none in those counted\n");

@@ -98,12 +98,18 @@ static int add_entry(void *arg, const struct report_entry *e)
 	return 0;
 }
 
+/* What programs add up themselves has no time, and so no region. */
+static bool is_added_up(const struct trace_event *ev)
+{
+	return strcmp(ev->group, "heap") == 0 || strcmp(ev->group, "resource") == 0;
+}
+
 static void find_events(struct report *r)
 {
 	const struct profile_facts *f = job_input(r->j)->facts;
 
 	for (uint32_t i = 0; i < f->nr_events && r->nr_events < MAX_EVENTS; i++)
-		if ((f->events[i].rate || f->events[i].frequency) &&
+		if (!is_added_up(&f->events[i]) && (f->events[i].rate || f->events[i].frequency) &&
 		    profile_filter_has_event(&r->j->selection->filter, &f->events[i]))
 			r->events[r->nr_events++] = i;
 }
@@ -227,34 +233,51 @@ static void put_ns(struct grid *g, double ns)
 static void put_times(const struct report *r, struct grid *g, const struct report_region_sum *s)
 {
 	static const double quantiles[] = {0.5, 0.9, 0.99};
+	const bool is_timed = report_region_timed(s) > 0;
 
 	grid_count(g, s->calls);
 	grid_count(g, s->wall_ns);
 	grid_count(g, s->self_ns);
-	put_ns(g, s->calls ? s->mean_ns : NAN);
-	put_ns(g, s->calls ? (double)s->min_ns : NAN);
+	put_ns(g, is_timed ? s->mean_ns : NAN);
+	put_ns(g, is_timed ? (double)s->min_ns : NAN);
 	for (size_t i = 0; i < ARRAY_NR(quantiles); i++)
 		put_ns(g, report_region_quantile(&r->sums, s, quantiles[i]));
-	put_ns(g, s->calls ? (double)s->max_ns : NAN);
+	put_ns(g, is_timed ? (double)s->max_ns : NAN);
 	put_ns(g, report_region_deviation(s));
 	grid_count(g, s->closed);
 	grid_count(g, s->cut);
+}
+
+/* An amount is as uncertain as if nothing had been selected: how much was is chance, too. Of the
+ * time on CPUs the whole is known, of waits only their samples are. */
+static void put_estimate(const struct report *r, struct grid *g, uint32_t event,
+			 const struct report_weight *w)
+{
+	const struct trace_event *ev = job_event(r->j, event);
+	const struct report_event_stats *of = &r->stats.event[event];
+	const struct interval_weights own = {w->random, (double)w->weight, w->squares, NULL};
+	struct report_weight all = of->counted;
+	struct interval i;
+	double total = 1;
+
+	report_weight_add(&all, &of->omitted);
+	if (samples_is_wait(ev)) {
+		i = interval_amount(&own, all.random ? (double)ev->rate : 0);
+	} else {
+		i = reports_share_of(w, &all);
+		total = (double)reports_amount(r->j, event, all.weight);
+	}
+	grid_estimate(g, total, &i);
 }
 
 static void put_samples(const struct report *r, struct grid *g, uint32_t sum)
 {
 	for (size_t e = 0; e < r->nr_events; e++) {
 		const struct report_weight *w = weight_of(r, sum, e);
-		const struct report_event_stats *of = &r->stats.event[r->events[e]];
-		struct report_weight all = of->counted;
-		struct interval share = reports_share(&r->stats, r->events[e], w), of_all;
+		struct interval share = reports_share(&r->stats, r->events[e], w);
 
-		/* an amount is as uncertain as if nothing had been selected: how much was is
-		 * chance, too */
-		report_weight_add(&all, &of->omitted);
-		of_all = reports_share_of(w, &all);
 		grid_share(g, &share);
-		grid_estimate(g, (double)reports_amount(r->j, r->events[e], all.weight), &of_all);
+		put_estimate(r, g, r->events[e], w);
 		grid_count(g, w->samples);
 	}
 }
@@ -456,8 +479,8 @@ static void put_heading(const struct report *r)
 		return;
 	}
 	if (!s->nr_marks && !s->nr_lost) {
-		buf_adds(text, "\nNo regions: the session was recorded without --regions, or no "
-			       "program had marks\n");
+		buf_adds(text, "\nNo regions: the session was recorded without --regions, no "
+			       "program had marks, or another cpuperf received them\n");
 		return;
 	}
 	for (uint32_t i = 0; i < r->sums.sums.nr; i++) {
@@ -524,19 +547,24 @@ static int put_tables(struct report *r, struct grid *g, struct err *e)
 
 int reports_regions(struct job *j, struct err *e)
 {
-	struct report r = {.j = j};
-	int rc = read_all(&r, e);
-	struct grid *g = rc ? NULL : make_grid(&r);
+	MEM_AUTO struct report *r = mem_zalloc(sizeof(*r));
+	struct grid *g = NULL;
+	int rc;
 
+	if (!r)
+		return err_set(e, -ENOMEM, "out of memory");
+	r->j = j;
+	rc = read_all(r, e);
+	g = rc ? NULL : make_grid(r);
 	if (rc == 0 && !g)
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = put_tables(&r, g, e);
-	report_region_sums_fini(&r.sums);
-	dict_fini(&r.keys);
-	mem_free(r.weights);
-	mem_free(r.order);
-	mem_free(r.outer);
-	report_stats_fini(&r.stats);
+		rc = put_tables(r, g, e);
+	report_region_sums_fini(&r->sums);
+	dict_fini(&r->keys);
+	mem_free(r->weights);
+	mem_free(r->order);
+	mem_free(r->outer);
+	report_stats_fini(&r->stats);
 	return rc;
 }

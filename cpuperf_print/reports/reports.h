@@ -14,6 +14,11 @@ int reports_waits(struct job *j, struct err *e);
 int reports_regions(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);
 int reports_heap(struct job *j, struct err *e);
+int reports_sizes(struct job *j, struct err *e);
+/* In text: what follows the rows of the heap, as a table, or as a line where rows are few. */
+int reports_heap_sizes(struct job *j, struct err *e);
+/* The same with --diff: what grew, by the stack that allocated it. */
+int reports_heap_growth(struct job *j, struct err *e);
 int reports_tree(struct job *j, struct err *e);
 int reports_callers(struct job *j, struct err *e);
 int reports_calls(struct job *j, struct err *e);

@@ -29,10 +29,15 @@ static inline unsigned int wait_word_level(uint64_t word)
 	return word >> WAIT_NS_BITS <= WAIT_MAX_LEVEL ? (unsigned int)(word >> WAIT_NS_BITS) : 0;
 }
 
-/* The same of the wait in a word. */
+static inline uint64_t wait_word_ns(uint64_t word)
+{
+	return word & ((UINT64_C(1) << WAIT_NS_BITS) - 1);
+}
+
+/* The weight of the wait in a word. */
 static inline uint64_t wait_word_weight(uint64_t word, uint64_t mean_ns)
 {
-	const uint64_t ns = word & ((UINT64_C(1) << WAIT_NS_BITS) - 1);
+	const uint64_t ns = wait_word_ns(word);
 	const unsigned int level = wait_word_level(word);
 	const uint64_t whole = wait_weight(ns, mean_ns);
 	double weight;

@@ -49,6 +49,8 @@ struct aggregate_stack {
 	/* Addresses, the innermost first; borrowed until the table is resumed. */
 	const uint64_t *kernel, *user;
 	uint32_t nr_kernel, nr_user;
+	/* What the innermost address of user is in place of code; NULL: it is code. */
+	const char *name;
 };
 /* The next stack of a table that is held: true, or false after the last. *at: 0 for the first. */
 bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,

@@ -184,6 +184,19 @@ struct interval interval_part(const struct interval_weights *part,
 	return wilson(share, n / excess(part, all));
 }
 
+/* So many samples of one weight have the same variance, and their number is Poisson's: Wilson's
+ * interval of a small share. */
+struct interval interval_amount(const struct interval_weights *w, double unit)
+{
+	double n = w->squares > 0 ? w->sum * (w->sum / w->squares) : 0, z2 = Z * Z;
+	double middle = n + z2 / 2, half = Z * sqrt(n + z2 / 4);
+	double one = n > 0 ? w->sum / n : unit;
+
+	if (!(one > 0) || (!(n > 0) && w->sum > 0))
+		return (struct interval){w->sum, w->sum, w->sum};
+	return (struct interval){w->sum, one * fmin(middle - half, few(n)), one * (middle + half)};
+}
+
 double interval_half(const struct interval *i)
 {
 	return fmax(i->high - i->share, i->share - i->low);

@@ -77,7 +77,7 @@ static inline void interval_blocks_add(struct interval_blocks *to,
 			      (unsigned)((uint64_t)(from->end - 1) >> more) + 1);
 }
 
-/* 0 <= low <= share <= high <= 1. */
+/* 0 <= low <= share <= high <= 1; of an amount without the 1. */
 struct interval {
 	double share, low, high;
 };
@@ -97,6 +97,11 @@ struct interval interval_count(uint64_t k, uint64_t n);
  * interval is the share alone. */
 struct interval interval_part(const struct interval_weights *part,
 			      const struct interval_weights *all);
+/* An amount of which nothing is known but its samples, as how long a thread waited: the sum, and
+ * between which ones it lies. unit: what a sample stands for at least; 0: nothing is left to
+ * chance.
+ */
+struct interval interval_amount(const struct interval_weights *w, double unit);
 /* The larger distance of the share from the ends of the interval. */
 double interval_half(const struct interval *i);
 

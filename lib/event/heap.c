@@ -21,8 +21,8 @@ _Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS &&
 						    .config1 = PERF_ABI_HEAP + (number_)},         \
 	}
 #define TARGET                                                                                     \
-	"Only of a command, which must be linked dynamically; of the processes that it starts, "   \
-	"too.\n"
+	"Of a command, or with --pid and --attach of processes that run; linked dynamically; of "  \
+	"the\nprocesses that they start, too.\n"
 #define SAMPLED                                                                                    \
 	"rate: bytes per sample, one for all events of the group; 1: each allocation. Each byte "  \
 	"is as\nlikely to be sampled as any other. The sample's stack is that of the allocation."

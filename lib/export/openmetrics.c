@@ -97,13 +97,14 @@ void openmetrics_add_family(struct buf *b, const char *base, const char *unit)
 		}
 }
 
-/* Escapes backslashes, quotes and newlines. Other control characters and invalid UTF-8 become "?".
+/* Escapes backslashes, quotes (unless text may have them) and newlines. Other control characters
+ * and invalid UTF-8 become "?".
  */
-static void add_escaped(struct buf *b, const char *s)
+static void add_escaped(struct buf *b, const char *s, bool has_quotes)
 {
 	for (size_t len; *s; s += len) {
 		len = str_character(s, strnlen(s, 4));
-		if (*s == '\\' || *s == '"') {
+		if (*s == '\\' || (*s == '"' && !has_quotes)) {
 			buf_addc(b, '\\');
 			buf_addc(b, *s);
 		} else if (*s == '\n') {
@@ -117,6 +118,12 @@ static void add_escaped(struct buf *b, const char *s)
 	}
 }
 
+/* What lines of the type end in. */
+static const char *const ends[] = {[OPENMETRICS_GAUGE] = "",
+				   [OPENMETRICS_COUNTER] = "_total",
+				   [OPENMETRICS_INFO] = "_info",
+				   [OPENMETRICS_HISTOGRAM] = ""};
+
 /* "# TYPE name text" and so on. */
 static void add_metadata(struct openmetrics *m, const char *what, const char *text)
 {
@@ -124,8 +131,10 @@ static void add_metadata(struct openmetrics *m, const char *what, const char *te
 	buf_adds(m->out, what);
 	buf_addc(m->out, ' ');
 	buf_adds(m->out, m->name);
+	if (m->is_classic)
+		buf_adds(m->out, ends[m->type]);
 	buf_addc(m->out, ' ');
-	add_escaped(m->out, text);
+	add_escaped(m->out, text, m->is_classic);
 	buf_addc(m->out, '\n');
 }
 
@@ -147,8 +156,9 @@ static void begin_family(struct openmetrics *m)
 					    [OPENMETRICS_HISTOGRAM] = "histogram"};
 
 	m->has_begun = true;
-	add_metadata(m, "TYPE", types[m->type]);
-	if (*m->unit)
+	add_metadata(m, "TYPE",
+		     m->is_classic && m->type == OPENMETRICS_INFO ? "gauge" : types[m->type]);
+	if (*m->unit && !m->is_classic)
 		add_metadata(m, "UNIT", m->unit);
 	add_metadata(m, "HELP", m->help);
 }
@@ -164,11 +174,6 @@ void openmetrics_begin_part(struct openmetrics *m, const char *suffix)
 
 void openmetrics_begin(struct openmetrics *m)
 {
-	static const char *const ends[] = {[OPENMETRICS_GAUGE] = "",
-					   [OPENMETRICS_COUNTER] = "_total",
-					   [OPENMETRICS_INFO] = "_info",
-					   [OPENMETRICS_HISTOGRAM] = ""};
-
 	openmetrics_begin_part(m, ends[m->type]);
 }
 
@@ -182,7 +187,7 @@ static void begin_label(struct openmetrics *m, const char *name)
 void openmetrics_label(struct openmetrics *m, const char *name, const char *value)
 {
 	begin_label(m, name);
-	add_escaped(m->out, value);
+	add_escaped(m->out, value, false);
 	buf_addc(m->out, '"');
 }
 
@@ -202,7 +207,7 @@ void openmetrics_end(struct openmetrics *m, uint64_t time_ns)
 {
 	char digits[DIGITS_ROOM];
 
-	if (time_ns) {
+	if (time_ns && !m->has_no_times) {
 		buf_addc(m->out, ' ');
 		buf_u64(m->out, time_ns / NS);
 		buf_addc(m->out, '.');
@@ -214,5 +219,6 @@ void openmetrics_end(struct openmetrics *m, uint64_t time_ns)
 
 void openmetrics_eof(struct openmetrics *m)
 {
-	buf_adds(m->out, "# EOF\n");
+	if (!m->is_classic)
+		buf_adds(m->out, "# EOF\n");
 }

@@ -1,6 +1,6 @@
 /*
- * Writes OpenMetrics 1.0 text into a buffer, line by line: names, units, labels, values. Errors are
- * the buffer's.
+ * Writes OpenMetrics 1.0 text, or the classic text of Prometheus, into a buffer, line by line:
+ *names, units, labels, values. Errors are the buffer's.
  *
  *	openmetrics_family(&m, OPENMETRICS_COUNTER, "cpuperf_fixed_cycles", "cycles", "Cycles");
  *	openmetrics_begin(&m), openmetrics_label(&m, "cpu", "0"), openmetrics_value(&m);
@@ -27,8 +27,12 @@ struct openmetrics {
 	struct buf *out;                /* borrowed */
 	const char *name, *unit, *help; /* of the current family, borrowed */
 	enum openmetrics_type type;
-	bool has_begun;   /* its metadata is written */
-	size_t nr_labels; /* of the current line */
+	bool has_begun; /* its metadata is written */
+	/* The text format 0.0.4 of Prometheus, which OpenMetrics comes from: no units, infos are
+	 * gauges, and a counter's family is named as its lines are. */
+	bool is_classic;
+	bool has_no_times; /* lines are without */
+	size_t nr_labels;  /* of the current line */
 };
 
 /* Appends text as a part of a name: "INST_RETIRED.ANY" as "inst_retired_any". */

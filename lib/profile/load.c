@@ -209,9 +209,11 @@ static int add_histogram(struct profile_load *l, const struct trace_histogram *h
 
 	if (h->event >= l->session_events->nr)
 		return -EINVAL;
-	if (l->nr_histograms == PROFILE_MAX_HISTOGRAMS)
+	if (l->nr_histograms + l->nr_sizes == PROFILE_MAX_HISTOGRAMS)
 		return -EFBIG;
-	to = MEM_ADD(l->histograms, l->nr_histograms, l->histogram_room);
+	to = strcmp(l->session_events->item[h->event].group, "heap") == 0
+		 ? MEM_ADD(l->sizes, l->nr_sizes, l->size_room)
+		 : MEM_ADD(l->histograms, l->nr_histograms, l->histogram_room);
 	if (!to)
 		return -ENOMEM;
 	*to = *h;
@@ -236,6 +238,8 @@ static void free_histograms(struct profile_load *l)
 {
 	while (l->nr_histograms)
 		trace_histogram_fini(&l->histograms[--l->nr_histograms]);
+	while (l->nr_sizes)
+		trace_histogram_fini(&l->sizes[--l->nr_sizes]);
 }
 
 static int load_end(struct profile_load *l, const struct trace_frame *f)
@@ -422,6 +426,8 @@ int profile_load_end(struct profile_load *l)
 	l->trace.nr_things = l->things.nr;
 	l->trace.histograms = l->histograms;
 	l->trace.nr_histograms = l->nr_histograms;
+	l->trace.sizes = l->sizes;
+	l->trace.nr_sizes = l->nr_sizes;
 	set_task_times(l);
 	if (l->has_totals) {
 		drop_ticks(l);
@@ -477,6 +483,7 @@ void profile_load_fini(struct profile_load *l)
 	profile_things_fini(&l->things);
 	free_histograms(l);
 	mem_free(l->histograms);
+	mem_free(l->sizes);
 	mem_free(l->pairs);
 	mem_free(l->further);
 }

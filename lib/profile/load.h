@@ -25,6 +25,8 @@ struct profile_load {
 	struct profile_things things;
 	struct trace_histogram *histograms; /* owned, like their buckets; nr_histograms of them */
 	size_t nr_histograms, histogram_room;
+	struct trace_histogram *sizes; /* the same, of the heap */
+	size_t nr_sizes, size_room;
 	struct arena notes;
 	struct profile_trace trace;
 	bool has_totals, notes_dropped, histograms_dropped;

@@ -124,6 +124,30 @@ void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, u
 	*out = k->task;
 }
 
+/* When another thread got the number. */
+static uint64_t reused_ns(const struct profile_processes *p, uint32_t pid, uint32_t tid,
+			  uint64_t time_ns)
+{
+	size_t thread = profile_threads_until(p, tid, time_ns);
+	const struct profile_process *life =
+	    find_life(p, profile_lives_until(p, tid, time_ns), tid);
+	uint64_t ns = UINT64_MAX;
+
+	if (thread < p->nr_threads && p->threads[thread].tid == tid &&
+	    (pid != tid || p->threads[thread].pid != pid))
+		ns = p->threads[thread].from_ns;
+	return life && pid != tid && life->from_ns < ns ? life->from_ns : ns;
+}
+
+const char *profile_lookup_last_name(struct profile_lookup *l, uint32_t pid, uint32_t tid,
+				     uint64_t time_ns)
+{
+	struct profile_task task;
+
+	profile_lookup_task(l, pid, tid, reused_ns(l->p, pid, tid, time_ns) - 1, &task);
+	return task.comm && task.comm->number != PROFILE_COMM_UNKNOWN ? task.comm->name : NULL;
+}
+
 const struct profile_mapping *profile_lookup_mapping(struct profile_lookup *l,
 						     const struct profile_process *process,
 						     uint64_t address, uint64_t time_ns)

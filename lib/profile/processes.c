@@ -252,6 +252,7 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 	struct trace_mark_name name;
 	struct trace_build_id id;
 	struct trace_cmdline cmdline;
+	struct trace_switch change;
 	const char *text;
 	size_t len;
 	int rc;
@@ -276,6 +277,9 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 	case TRACE_FRAME_MARK_NAME:
 		return trace_decode_mark_name(f, &name)
 			   ?: profile_regions_name(l->p->regions, &name);
+	case TRACE_FRAME_SWITCH:
+		return trace_decode_switch(f, &change)
+			   ?: profile_span_switches_add(&l->g.switches, &change);
 	case TRACE_FRAME_LONG_MARKS:
 	case TRACE_FRAME_MARKS:
 		return add_marks(l, f);
@@ -390,6 +394,7 @@ static void drop_gathered(struct profile_gathered *g)
 	mem_free(g->ksymbols);
 	mem_free(g->looked_ns);
 	mem_free(g->of_lives);
+	profile_span_switches_fini(&g->switches);
 	mem_free(g->cmdlines);
 	profile_build_ids_fini(&g->build_ids);
 }

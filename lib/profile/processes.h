@@ -144,6 +144,10 @@ void profile_lookup_free(struct profile_lookup *l);                           /*
 
 void profile_lookup_task(struct profile_lookup *l, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			 struct profile_task *out);
+/* The last name of the thread, which ran at that time: until another one has its number. NULL: not
+ * known. */
+const char *profile_lookup_last_name(struct profile_lookup *l, uint32_t pid, uint32_t tid,
+				     uint64_t time_ns);
 /* The number of the process's mappings that began until then: while it is the same, so are the
  * mappings of all addresses. */
 uint32_t profile_lookup_epoch(struct profile_lookup *l, const struct profile_process *process,

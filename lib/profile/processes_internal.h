@@ -240,6 +240,7 @@ struct profile_gathered {
 	struct profile_build_ids build_ids;
 	struct profile_cmdline_record *cmdlines; /* owned; in the order of the file */
 	size_t nr_cmdlines, cmdlines_room;
+	struct profile_span_switches switches;
 	uint32_t *of_lives; /* owned; indexes of maps, life by life */
 	uint32_t nr_of_lives;
 };

@@ -21,6 +21,7 @@ struct counts {
 /* An open region. */
 struct open {
 	uint64_t begin_ns, inner_ns;
+	uint64_t earlier_ns; /* when its last part ended; 0: it has none */
 	uint32_t path;
 	bool is_wanted;
 	bool is_shown; /* its begin was passed, and its end was not */
@@ -191,6 +192,7 @@ static int show_end(struct walk *w, size_t depth, uint64_t time_ns, bool is_clos
 					       .task = &o->task,
 					       .begin_ns = o->begin_ns,
 					       .inner_ns = o->inner_ns,
+					       .earlier_ns = o->earlier_ns,
 					       .is_closed = is_closed,
 					       .is_cut = o->is_cut,
 					       .counts = counts,
@@ -199,6 +201,7 @@ static int show_end(struct walk *w, size_t depth, uint64_t time_ns, bool is_clos
 	if (!o->is_shown)
 		return 0;
 	o->is_shown = false;
+	o->earlier_ns = time_ns;
 	if (depth)
 		w->stack[depth - 1].inner_ns += time_ns - o->begin_ns;
 	return o->is_wanted ? w->each(w->arg, &e) : 0;

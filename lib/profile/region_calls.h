@@ -2,7 +2,7 @@
  * What happened in the regions of each thread, one after the other: from the steps of regions.h to
  * calls with their times. Filters select threads, processes, names, regions, iterations and times;
  * what the session did not measure is never selected (profile/spans.h). Of a call that is only
- * partly in the time, that part; each part is a call if there are several.
+ * partly in the time, that part; if there are several, each begins and ends.
  */
 #ifndef PROFILE_REGION_CALLS_H
 #define PROFILE_REGION_CALLS_H
@@ -38,6 +38,7 @@ struct profile_region_event {
 	const struct profile_task *task; /* the thread, when the region began */
 	/* Of an end. */
 	uint64_t begin_ns, inner_ns; /* inner: in the regions inside */
+	uint64_t earlier_ns;         /* when the part of the call before this one ended; 0: none */
 	bool is_closed;              /* without an end of its own */
 	bool is_cut;                 /* a part of it is outside of the times selected */
 	const struct profile_region_count *counts; /* of a call that was counted */

@@ -492,7 +492,8 @@ int profile_regions_make(struct profile_processes *p, const struct profile_gathe
 
 	if (!region_streams_nr(&r->streams))
 		return 0;
-	rc = session ? profile_spans_read(&p->spans, session) : 0;
+	rc = (session ? profile_spans_read(&p->spans, session) : 0)
+		 ?: profile_spans_switch(&p->spans, &g->switches);
 	r->streams.end_ns = p->spans.end_ns;
 	rc = rc ?: region_streams_add_ends(&r->streams, g) ?: read_all(r) ?: inherit_pauses(r, g);
 	region_streams_fini(&r->streams);

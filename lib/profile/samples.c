@@ -206,6 +206,7 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	const uint8_t *p = s->at;
 	uint32_t kind;
 	size_t size = trace_record_size(p, (size_t)(s->end - p), &kind);
+	uint64_t sure;
 
 	s->at = size ? p + size : s->end;
 	s->nr_senseless += !size;
@@ -231,9 +232,11 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	out->samples = 1;
 	out->end_ns = out->time_ns;
 	out->weight = r->period ? r->period : 1; /* the sample's, else its layout's */
-	out->unit = is_exact(&k->layout) ? 0 : out->weight;
-	if (k->layout.is_wait && k->layout.period << r->wait_level < out->unit)
-		out->unit = k->layout.period << r->wait_level;
+	/* A wait counts as itself and as others that were not sampled (base/wait_weight.h). Only
+	 * these are left to chance: sampled with the probability p, it varies by (1 - p) weight².
+	 */
+	sure = r->wait_ns < out->weight ? r->wait_ns : out->weight;
+	out->unit = is_exact(&k->layout) ? 0 : out->weight - sure;
 	return true;
 }
 

@@ -96,6 +96,8 @@ struct profile_trace {
 	size_t nr_notes;
 	const struct trace_histogram *histograms; /* nr_histograms of them */
 	size_t nr_histograms;
+	const struct trace_histogram *sizes; /* the same, of the heap: amounts by size of block */
+	size_t nr_sizes;
 	/* A session that samples: */
 	const struct trace_id *ids; /* the events of record ids; nr_ids of them */
 	size_t nr_ids;

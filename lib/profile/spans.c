@@ -99,6 +99,82 @@ int profile_spans_read(struct profile_spans *s, const struct profile_session *se
 	return rc;
 }
 
+int profile_span_switches_add(struct profile_span_switches *s, const struct trace_switch *change)
+{
+	struct trace_switch *to;
+
+	if (s->nr && change->time_ns < s->item[s->nr - 1].time_ns)
+		return -EINVAL;
+	to = MEM_ADD(s->item, s->nr, s->room);
+	if (!to)
+		return -ENOMEM;
+	*to = *change;
+	return 0;
+}
+
+void profile_span_switches_fini(struct profile_span_switches *s)
+{
+	mem_free(s->item);
+	*s = (struct profile_span_switches){.item = NULL};
+}
+
+/* How far the switches were read. */
+struct cut {
+	const struct profile_span_switches *off;
+	size_t next;
+	bool is_off;
+};
+
+/* Adds the parts of a span in which events were enabled. */
+static int add_parts(struct profile_spans *to, const struct profile_span *span, struct cut *c)
+{
+	struct profile_span part = *span;
+	int rc = 0;
+
+	for (; c->next < c->off->nr && c->off->item[c->next].time_ns < span->to_ns && rc == 0;
+	     c->next++) {
+		const struct trace_switch *change = &c->off->item[c->next];
+
+		if (c->is_off == !change->is_on)
+			continue;
+		c->is_off = !change->is_on;
+		if (change->time_ns <= part.from_ns)
+			continue;
+		if (c->is_off) {
+			part.to_ns = change->time_ns;
+			rc = add(to, &part);
+			part.to_ns = span->to_ns;
+		} else {
+			part.from_ns = change->time_ns;
+			part.is_apart = true;
+		}
+	}
+	return rc ?: c->is_off ? 0 : add(to, &part);
+}
+
+int profile_spans_switch(struct profile_spans *s, const struct profile_span_switches *off)
+{
+	static const struct profile_span all = {.to_ns = UINT64_MAX}, none = {.to_ns = 0};
+	struct profile_spans out = {.end_ns = s->end_ns};
+	struct cut c = {.off = off};
+	int rc = 0;
+
+	if (!off->nr)
+		return 0;
+	for (size_t i = 0; i < s->nr && rc == 0; i++)
+		rc = add_parts(&out, &s->item[i], &c);
+	rc = rc ?: s->nr ? 0 : add_parts(&out, &all, &c);
+	if (rc == 0 && !out.nr) /* no spans would be all times */
+		rc = add(&out, &none);
+	if (rc) {
+		mem_free(out.item);
+		return rc;
+	}
+	mem_free(s->item);
+	*s = out;
+	return 0;
+}
+
 static int join(const struct profile_spans *s, const struct profile_filter *f,
 		struct profile_spans *out)
 {
@@ -155,4 +231,13 @@ uint64_t profile_spans_ns(const struct profile_spans *s, uint64_t from_ns, uint6
 		ns += from < to ? to - from : 0;
 	}
 	return ns;
+}
+
+uint64_t profile_spans_last(const struct profile_spans *s, uint64_t time_ns)
+{
+	uint64_t last_ns = 0;
+
+	for (size_t i = 0; i < s->nr && s->item[i].from_ns <= time_ns; i++)
+		last_ns = s->item[i].to_ns > time_ns ? time_ns : s->item[i].to_ns - 1;
+	return last_ns;
 }

@@ -15,7 +15,7 @@
 
 enum {
 	CHUNK_BYTES = 512 << 10, /* of records in a frame */
-	JOINED_NS = 100000000,   /* a sample stands for shorter waits until they add up to this */
+	JOINED_NS = 100000000,
 	MAX_STACK_BYTES = 60000, /* so that a record has less than 64 KiB */
 	RAW_BYTES = 12,          /* as of the programs in the kernel */
 	OFF_CPU = 0,
@@ -228,7 +228,7 @@ int wait_samples_add(struct wait_samples *w, struct wait_samples_thread *t, uint
 {
 	t->ns[kind] += ns;
 	t->end_ns[kind] = end_ns;
-	return t->ns[kind] < JOINED_NS ? 0 : make_sample(w, t, pid, tid, kind);
+	return t->ns[kind] < w->joined_ns ? 0 : make_sample(w, t, pid, tid, kind);
 }
 
 void wait_samples_drop(struct wait_samples *w, struct wait_samples_thread *t)
@@ -300,6 +300,7 @@ static bool find_events(struct wait_samples *w, const struct profile_facts *fact
 bool wait_samples_init(struct wait_samples *w, const struct profile_facts *facts, int *rc)
 {
 	*w = (struct wait_samples){.events = {{.event = UINT32_MAX}, {.event = UINT32_MAX}},
+				   .joined_ns = facts->has_regions ? 1 : JOINED_NS,
 				   .fd = -1};
 	buf_init(&w->records, 2 * CHUNK_BYTES);
 	w->layouts = mem_calloc(facts->nr_events + 1, sizeof(*w->layouts));

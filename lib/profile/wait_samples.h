@@ -43,6 +43,9 @@ struct wait_samples_event {
 struct wait_samples {
 	struct wait_samples_event events[2]; /* by perf_abi_wait */
 	struct trace_layout *layouts;        /* owned; of each event of the session */
+	/* A sample stands for waits until they add up to this: of a session with regions for one,
+	 * as each has its own region. */
+	uint64_t joined_ns;
 	struct buf records;
 	struct trace_writer *writer; /* owned */
 	int fd;

@@ -358,6 +358,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	const struct profile_filter *f = c->all->run->filter;
 	const struct trace_record *r = &s->record;
 	uint64_t start_ns = c->all->input->start_ns, slice = 0;
+	bool is_timed;
 
 	if (!profile_ranges_has(&f->cpus, s->cpu) || !profile_ranges_has(&f->pids, r->pid) ||
 	    !profile_globs_match(&f->comms, task->comm->name) ||
@@ -365,10 +366,13 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 		return false;
 	if (!profile_filter_has_time(f, start_ns, s->time_ns))
 		return false;
-	c->region = profile_region_at(c->all->input->processes, r->tid, s->time_ns);
+	/* what was added up has no time, and so no region */
+	is_timed = !s->layout->is_heap;
+	c->region = is_timed ? profile_region_at(c->all->input->processes, r->tid, s->time_ns)
+			     : PROFILE_NO_REGION;
 	if (c->all->within_region && !c->all->within_region[c->region])
 		return false;
-	if (profile_is_paused(c->all->input->processes, r->pid, r->tid, s->time_ns)) {
+	if (is_timed && profile_is_paused(c->all->input->processes, r->pid, r->tid, s->time_ns)) {
 		c->stats.nr_paused++;
 		return false;
 	}
@@ -574,10 +578,34 @@ static int count_branches(struct report_counter *c, const struct profile_sample 
 	return rc;
 }
 
-int report_counter_add(struct report_counter *c, const struct trace_head *head,
-		       const struct profile_sample *s)
+/* Of a wait that is only partly in the times that are selected, that part, which weighs as much of
+ * the whole: each ns of a sampled wait stands for as many. A task that waits does not leave its
+ * region. */
+static void cut_wait(struct report_counter *c, const struct report_counted *counted,
+		     struct profile_sample *s)
 {
-	const struct report_counted *counted = &c->all->of_event[s->id->event];
+	const uint64_t from_ns =
+	    s->time_ns > s->record.wait_ns ? s->time_ns - s->record.wait_ns : 0;
+	const uint64_t ns = s->time_ns - from_ns;
+	const uint64_t part_ns = profile_spans_ns(&c->all->spans, from_ns, s->time_ns);
+	const uint64_t whole = s->weight;
+	struct report_weight rest = {0};
+
+	if (part_ns == ns || !part_ns) /* of none, its time decides */
+		return;
+	s->weight = (uint64_t)((double)whole * ((double)part_ns / (double)ns));
+	s->unit = (uint64_t)((double)s->unit * ((double)part_ns / (double)ns));
+	s->time_ns = s->end_ns = profile_spans_last(&c->all->spans, s->time_ns);
+	rest.weight = whole - s->weight;
+	report_weight_add(&c->stats.event[counted->event].omitted, &rest);
+}
+
+int report_counter_add(struct report_counter *c, const struct trace_head *head,
+		       const struct profile_sample *sample)
+{
+	const struct report_counted *counted = &c->all->of_event[sample->id->event];
+	const struct profile_sample *s = sample;
+	struct profile_sample cut;
 	struct profile_task task;
 
 	if (!counted->is_wanted)
@@ -585,6 +613,11 @@ int report_counter_add(struct report_counter *c, const struct trace_head *head,
 	if (counted->is_of_last && head->iteration != c->all->last_iteration) {
 		c->stats.event[counted->event].is_of_last = true;
 		return 0;
+	}
+	if (s->record.wait_ns && s->samples == 1) {
+		cut = *s;
+		cut_wait(c, counted, &cut);
+		s = &cut;
 	}
 	profile_lookup_task(c->lookup, s->record.pid, s->record.tid, s->time_ns, &task);
 	if (!make_key(c, head, s, &task)) {
@@ -825,6 +858,31 @@ static uint32_t find_last(const struct report_run *run, struct profile_session *
 	return last;
 }
 
+static bool is_wait(const struct trace_event *e)
+{
+	struct trace_layout l;
+
+	return e->attr_bytes && trace_layout_init(&l, e->attr, e->attr_bytes) && l.is_wait;
+}
+
+/* Programs in the kernel cut waits to iterations and their gaps, but not to what a flight recorder
+ * held, or to times of a report. */
+static int read_spans(struct report_counters *all)
+{
+	const struct report_input *in = all->input;
+	const struct profile_filter *filter = all->run->filter;
+	const struct profile_facts *f = profile_session_facts(in->session);
+	struct profile_spans own = {.item = NULL};
+	int rc;
+
+	if (!ARRAY_ANY(e, f->events, f->nr_events, is_wait(e)))
+		return 0;
+	rc = profile_spans_read(&own, in->session)
+		 ?: profile_spans_select(&own, filter, in->start_ns, &all->spans);
+	profile_spans_fini(&own);
+	return rc;
+}
+
 int report_counters_init(struct report_counters *all, const struct report_run *run,
 			 const struct report_input *input)
 {
@@ -850,13 +908,14 @@ int report_counters_init(struct report_counters *all, const struct report_run *r
 	if (run->filter->regions.nr && !all->within_region)
 		return -ENOMEM;
 	return profile_choice_make(&all->choice, run->filter, input->processes)
-		   ?: read_kernel_changes(all);
+		   ?: read_kernel_changes(all) ?: read_spans(all);
 }
 
 void report_counters_fini(struct report_counters *all)
 {
 	pthread_mutex_destroy(&all->lock);
 	profile_choice_fini(&all->choice);
+	profile_spans_fini(&all->spans);
 	mem_free(all->of_event);
 	mem_free(all->within_region);
 	mem_free(all->kernel_changes);

@@ -6,6 +6,7 @@
 #define REPORT_COUNTER_H
 
 #include "profile/choice.h"
+#include "profile/spans.h"
 #include "report/engine.h"
 #include "report/states.h"
 
@@ -31,6 +32,7 @@ struct report_counters {
 	struct report_counted *of_event; /* owned; by event */
 	uint32_t last_iteration;         /* of those that are selected */
 	struct profile_choice choice;    /* of processes */
+	struct profile_spans spans;      /* to which waits are cut; none if no wait is sampled */
 	bool *within_region;             /* owned; by region; NULL: all are selected */
 	uint64_t *kernel_changes; /* owned; times at which the kernel's code changed, in order */
 	size_t nr_kernel_changes;

@@ -119,20 +119,22 @@ static struct row *get(struct report_flat *f, struct report_flat_row *k,
 static int add_entry(void *arg, const struct report_entry *e)
 {
 	struct report_flat *f = arg;
-	struct report_flat_row k = {.column = {[REPORT_COMM] = e->key.comm,
-					       [REPORT_CMDLINE] = e->key.cmdline,
-					       [REPORT_PID] = e->key.pid,
-					       [REPORT_TID] = e->key.tid,
-					       [REPORT_THREAD] = e->key.thread,
-					       [REPORT_CPU] = e->key.cpu,
-					       [REPORT_ITERATION] = e->key.iteration,
-					       [REPORT_STATE] = e->key.state,
-					       [REPORT_REASON] = e->key.reason,
-					       [REPORT_WAKER] = e->key.waker,
-					       [REPORT_WAKER_FUNCTION] = e->key.waker_function,
-					       [REPORT_REGION] = e->key.region,
-					       [REPORT_EVENT] = e->key.event,
-					       [REPORT_SESSION] = e->key.session}};
+	struct report_flat_row k = {
+	    .column = {[REPORT_COMM] = e->key.comm,
+		       [REPORT_CMDLINE] = e->key.cmdline,
+		       [REPORT_PID] = e->key.pid,
+		       /* one part has both */
+		       [REPORT_TID] = has(f, REPORT_TID) ? e->key.tid : 0,
+		       [REPORT_THREAD] = has(f, REPORT_THREAD) ? e->key.thread : 0,
+		       [REPORT_CPU] = e->key.cpu,
+		       [REPORT_ITERATION] = e->key.iteration,
+		       [REPORT_STATE] = e->key.state,
+		       [REPORT_REASON] = e->key.reason,
+		       [REPORT_WAKER] = e->key.waker,
+		       [REPORT_WAKER_FUNCTION] = e->key.waker_function,
+		       [REPORT_REGION] = e->key.region,
+		       [REPORT_EVENT] = e->key.event,
+		       [REPORT_SESSION] = e->key.session}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1, first = 0;
 
 	if (f->is_in_program && (!f->only_waits || e->key.state > REPORT_ON_CPU))

@@ -9,7 +9,8 @@
 #include <math.h>
 
 enum { TEXT_BYTES = 64 << 10, MAX_NAME_BYTES = 1 << 20 };
-/* Of an event that counts, behind the events that sample. */
+/* Of an event that counts, behind the events that sample; and last, likewise, of the wall time of
+ * calls that were not cut. */
 enum { COUNT_SUM, COUNT_CALLS, NR_OF_COUNT };
 
 struct path {
@@ -35,7 +36,7 @@ void report_region_amounts_init(struct report_region_amounts *a, struct report_f
 	*a = (struct report_region_amounts){.functions = functions,
 					    .nr_replicates = nr_replicates,
 					    .nr_numbers = REPORT_REGION_NR_OWN + nr_events +
-							  nr_counts * NR_OF_COUNT};
+							  (nr_counts + 1) * NR_OF_COUNT};
 	dict_init_texts(&a->names, sizeof(const char *), (uint32_t)nr_counts, MAX_NAME_BYTES);
 	bytes = sizeof(struct path) + a->nr_replicates * a->nr_numbers * sizeof(double);
 	dict_init(&a->paths, bytes, DICT_KEY(struct path, text),
@@ -56,10 +57,19 @@ static double *number_of(const struct report_region_amounts *a, uint32_t path, s
 	return &p->number[replicate * a->nr_numbers + number];
 }
 
-/* The first number of an event that counts. */
+/* The first number of an event that counts; name names.max: of the wall time. */
 static size_t count_number(const struct report_region_amounts *a, uint32_t name)
 {
-	return a->nr_numbers - (a->names.max - name) * NR_OF_COUNT;
+	return a->nr_numbers - (a->names.max + 1 - name) * NR_OF_COUNT;
+}
+
+static void add_count(struct report_region_amounts *a, uint32_t path, size_t replicate,
+		      uint32_t name, uint64_t value)
+{
+	double *number = number_of(a, path, replicate, count_number(a, name));
+
+	number[COUNT_SUM] += (double)value;
+	number[COUNT_CALLS] += 1;
 }
 
 static int add_counts(struct report_region_amounts *a, uint32_t path, size_t replicate,
@@ -67,15 +77,11 @@ static int add_counts(struct report_region_amounts *a, uint32_t path, size_t rep
 {
 	for (size_t i = 0; i < e->nr_counts; i++) {
 		uint32_t name = dict_add(&a->names, e->counts[i].name);
-		double *number;
 
 		if (name == DICT_NONE && a->names.nr < a->names.max)
 			return -ENOMEM;
-		if (name == DICT_NONE)
-			continue;
-		number = number_of(a, path, replicate, count_number(a, name));
-		number[COUNT_SUM] += (double)e->counts[i].value;
-		number[COUNT_CALLS] += 1;
+		if (name != DICT_NONE)
+			add_count(a, path, replicate, name, e->counts[i].value);
 	}
 	return 0;
 }
@@ -122,27 +128,33 @@ static int find_path(struct reading *r, uint32_t region, uint32_t *out)
 	return rc;
 }
 
+/* 0: before the first replicate; else its index, from first on, + 1. */
+static size_t replicate_at(const struct reading *r, uint64_t time_ns)
+{
+	return r->times ? ORDER_FIRST(i, r->nr, r->times[i].start_ns > time_ns) : 1;
+}
+
 static int add_call(void *arg, const struct profile_region_event *e)
 {
 	struct reading *r = arg;
 	uint64_t ns = e->time_ns - e->begin_ns;
-	size_t replicate = r->first;
+	size_t at, replicate;
 	uint32_t path;
 	int rc;
 
 	if (e->kind != PROFILE_REGION_END)
 		return 0;
-	if (r->times) {
-		size_t after = ORDER_FIRST(i, r->nr, r->times[i].start_ns > e->time_ns);
-
-		if (!after) /* it ended before the first one */
-			return 0;
-		replicate += after - 1;
-	}
+	at = replicate_at(r, e->time_ns);
+	if (!at)
+		return 0;
+	replicate = r->first + at - 1;
 	rc = find_path(r, e->region, &path);
 	if (rc)
 		return rc;
-	*number_of(r->a, path, replicate, REPORT_REGION_CALLS) += 1;
+	if (!e->earlier_ns || replicate_at(r, e->earlier_ns) != at)
+		*number_of(r->a, path, replicate, REPORT_REGION_CALLS) += 1;
+	if (!e->is_cut)
+		add_count(r->a, path, replicate, r->a->names.max, ns);
 	*number_of(r->a, path, replicate, REPORT_REGION_WALL) += (double)ns;
 	*number_of(r->a, path, replicate, REPORT_REGION_SELF) +=
 	    ns > e->inner_ns ? (double)(ns - e->inner_ns) : 0;
@@ -185,4 +197,10 @@ double report_region_amounts_count(const struct report_region_amounts *a, uint32
 	const double *number = number_of(a, path, replicate, count_number(a, name));
 
 	return number[COUNT_CALLS] > 0 ? number[COUNT_SUM] / number[COUNT_CALLS] : NAN;
+}
+
+double report_region_amounts_mean_ns(const struct report_region_amounts *a, uint32_t path,
+				     size_t replicate)
+{
+	return report_region_amounts_count(a, path, replicate, a->names.max);
 }

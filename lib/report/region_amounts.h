@@ -35,7 +35,8 @@ void report_region_amounts_init(struct report_region_amounts *a, struct report_f
 void report_region_amounts_fini(struct report_region_amounts *a);
 
 /* Adds the calls that the filter selects. times: of so many replicates from first on; a call is of
- * that in which it ends, or after which. NULL: all are of first. 0, -ENOMEM or -EFBIG. */
+ * that in which it ends, or after which; parts of a call are one call of each replicate that has
+ * some. NULL: all are of first. 0, -ENOMEM or -EFBIG. */
 int report_region_amounts_read(struct report_region_amounts *a, const struct profile_processes *p,
 			       const struct profile_filter *filter, uint64_t start_ns, size_t first,
 			       const struct report_region_times *times, size_t nr);
@@ -52,5 +53,8 @@ double report_region_amounts_at(const struct report_region_amounts *a, uint32_t 
 /* What an event counted per call that was counted; name: its number in names. NAN: none was. */
 double report_region_amounts_count(const struct report_region_amounts *a, uint32_t path,
 				   size_t replicate, uint32_t name);
+/* The wall time per call that was not cut. NAN: there is none. */
+double report_region_amounts_mean_ns(const struct report_region_amounts *a, uint32_t path,
+				     size_t replicate);
 
 #endif

@@ -34,21 +34,29 @@ static uint32_t find_sum(struct report_region_sums *s, uint32_t thread, uint32_t
 }
 
 /* By Welford's method, which loses no digits to large means. */
-static void count_call(struct report_region_sum *r, const struct profile_region_event *e,
-		       uint64_t ns)
+static void count_time(struct report_region_sum *r, uint64_t ns)
 {
 	double off = (double)ns - r->mean_ns;
 
-	r->calls++;
+	r->min_ns = ns < r->min_ns ? ns : r->min_ns;
+	r->max_ns = ns > r->max_ns ? ns : r->max_ns;
+	r->mean_ns += off / (double)report_region_timed(r);
+	r->squares += off * ((double)ns - r->mean_ns);
+}
+
+static void count_call(struct report_region_sum *r, const struct profile_region_event *e,
+		       uint64_t ns)
+{
+	if (!e->earlier_ns) { /* the parts of a call are one */
+		r->calls++;
+		r->cut += e->is_cut;
+	}
 	r->closed += e->is_closed;
-	r->cut += e->is_cut;
 	r->whole += !e->is_closed && !e->is_cut;
 	r->wall_ns += ns;
 	r->self_ns += ns > e->inner_ns ? ns - e->inner_ns : 0;
-	r->min_ns = ns < r->min_ns ? ns : r->min_ns;
-	r->max_ns = ns > r->max_ns ? ns : r->max_ns;
-	r->mean_ns += off / (double)r->calls;
-	r->squares += off * ((double)ns - r->mean_ns);
+	if (!e->is_cut)
+		count_time(r, ns);
 }
 
 /* Calls of a thread follow each other. */
@@ -89,7 +97,8 @@ static int add_event(void *arg, const struct profile_region_event *e)
 	count_thread(s, e);
 	count_call(dict_at(&s->sums, sum), e, ns);
 	return report_region_count_sums_add(&s->counts, sum, e)
-		   ?: report_buckets_add(&s->buckets, sum, (int64_t)ns);
+		   ?: e->is_cut ? 0
+				: report_buckets_add(&s->buckets, sum, (int64_t)ns);
 }
 
 /* The regions around each region. */
@@ -159,12 +168,14 @@ uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t 
 double report_region_quantile(const struct report_region_sums *s, const struct report_region_sum *r,
 			      double q)
 {
-	return report_buckets_quantile(&s->buckets,
-				       report_region_sums_find(s, r->thread, r->region), r->calls,
-				       (int64_t)r->min_ns, (int64_t)r->max_ns, q);
+	return report_buckets_quantile(
+	    &s->buckets, report_region_sums_find(s, r->thread, r->region), report_region_timed(r),
+	    (int64_t)r->min_ns, (int64_t)r->max_ns, q);
 }
 
 double report_region_deviation(const struct report_region_sum *r)
 {
-	return r->calls > 1 ? sqrt(r->squares / (double)(r->calls - 1)) : NAN;
+	uint64_t nr = report_region_timed(r);
+
+	return nr > 1 ? sqrt(r->squares / (double)(nr - 1)) : NAN;
 }

@@ -27,9 +27,15 @@ struct report_region_sum {
 	uint64_t cut;              /* of these, partly outside of the times selected */
 	uint64_t whole;            /* neither: those that can have counts */
 	uint64_t wall_ns, self_ns; /* self: without the regions inside */
+	/* Of calls that were not cut, which are report_region_timed. */
 	uint64_t min_ns, max_ns;
 	double mean_ns, squares; /* squares: of the differences from the mean, added up */
 };
+
+static inline uint64_t report_region_timed(const struct report_region_sum *r)
+{
+	return r->calls - r->cut;
+}
 
 struct report_region_sums {
 	const struct profile_processes *processes; /* borrowed */
@@ -54,7 +60,7 @@ uint32_t report_region_sums_find(const struct report_region_sums *s, uint32_t th
 /* Of one thread id and process; 0: it has no marks. */
 uint32_t report_region_sums_thread(const struct report_region_sums *s, uint32_t pid, uint32_t tid);
 
-/* Of the durations, as report_buckets_quantile says. */
+/* Of the durations of calls that were not cut, as report_buckets_quantile says. */
 double report_region_quantile(const struct report_region_sums *s, const struct report_region_sum *r,
 			      double q);
 double report_region_deviation(const struct report_region_sum *r); /* NaN: fewer than 2 calls */

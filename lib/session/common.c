@@ -219,6 +219,16 @@ int common_add_mark_name(struct common *c, const struct trace_mark_name *name)
 	return end(c);
 }
 
+int common_add_switch(struct common *c, const struct trace_switch *change)
+{
+	if (begin(c)) {
+		trace_writer_more(c->writer);
+		trace_writer_switch(c->writer, change);
+		(void)trace_file_append(c->file, c->writer, &c->error);
+	}
+	return end(c);
+}
+
 int common_add_marks(struct common *c, const struct trace_marks *marks)
 {
 	if (begin(c)) {

@@ -17,6 +17,7 @@ struct trace_cmdline;
 struct trace_file;
 struct trace_mark_name;
 struct trace_marks;
+struct trace_switch;
 struct trace_packer;
 struct trace_shorten;
 
@@ -63,6 +64,7 @@ int common_add_kallsyms(struct common *c, const char *text, size_t len);
 int common_add_packed_kallsyms(struct common *c, const void *piece, size_t len);
 int common_add_cmdline(struct common *c, const struct trace_cmdline *cmdline);
 int common_add_mark_name(struct common *c, const struct trace_mark_name *name);
+int common_add_switch(struct common *c, const struct trace_switch *change);
 int common_add_marks(struct common *c, const struct trace_marks *marks);
 int common_add_build_id(struct common *c, const struct trace_build_id *id);
 

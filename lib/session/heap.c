@@ -32,6 +32,8 @@ struct session_heap_process {
 	struct wire_heap_sums sums;
 	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
 	size_t nr_now, nr_before, now_room, before_room;
+	struct wire_heap_class classes[WIRE_HEAP_NR_CLASSES];
+	struct wire_heap_class classes_before[WIRE_HEAP_NR_CLASSES];
 };
 
 static void free_process(struct session_heap_process *p)
@@ -57,6 +59,7 @@ static bool is_gone(const struct session_heap_process *p)
 	return p->pidfd < 0 ? kill((pid_t)p->pid, 0) && errno == ESRCH : poll(&fd, 1, 0) > 0;
 }
 
+/* Of the others: what was allocated. */
 static const enum wire_heap_kind amounts[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_ALLOCATED] = WIRE_HEAP_ALLOCATED, [EVENT_HEAP_ALLOCATIONS] = WIRE_HEAP_ALLOCATED,
     [EVENT_HEAP_FREED] = WIRE_HEAP_FREED,         [EVENT_HEAP_LIVE] = WIRE_HEAP_LIVE,
@@ -65,6 +68,7 @@ static const enum wire_heap_kind amounts[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,   [EVENT_HEAP_RESIDENT] = WIRE_HEAP_RESIDENT,
     [EVENT_HEAP_UNTOUCHED] = WIRE_HEAP_UNTOUCHED, [EVENT_HEAP_FD_OPENED] = WIRE_HEAP_ALLOCATED,
     [EVENT_HEAP_FD_LIVE] = WIRE_HEAP_LIVE,        [EVENT_HEAP_FD_LEAKED] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_THREAD_LIVE] = WIRE_HEAP_LIVE,
 };
 
 /* Of the others: memory. */
@@ -72,7 +76,30 @@ static const uint32_t resources[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_FD_OPENED] = HEAP_RESOURCE_FD,
     [EVENT_HEAP_FD_LIVE] = HEAP_RESOURCE_FD,
     [EVENT_HEAP_FD_LEAKED] = HEAP_RESOURCE_FD,
+    [EVENT_HEAP_IO_READ] = HEAP_RESOURCE_READ,
+    [EVENT_HEAP_IO_READ_CALLS] = HEAP_RESOURCE_READ,
+    [EVENT_HEAP_IO_WRITTEN] = HEAP_RESOURCE_WRITTEN,
+    [EVENT_HEAP_IO_WRITE_CALLS] = HEAP_RESOURCE_WRITTEN,
+    [EVENT_HEAP_THREAD_CREATED] = HEAP_RESOURCE_THREAD,
+    [EVENT_HEAP_THREAD_LIVE] = HEAP_RESOURCE_THREAD,
+    [EVENT_HEAP_EXCEPTION_THROWN] = HEAP_RESOURCE_THROWN,
+    [EVENT_HEAP_EXCEPTION_CAUGHT] = HEAP_RESOURCE_CAUGHT,
 };
+
+static bool is_calls(int kind)
+{
+	return kind == EVENT_HEAP_IO_READ_CALLS || kind == EVENT_HEAP_IO_WRITE_CALLS;
+}
+
+/* In the unit of the kind. */
+static struct wire_heap_amount amount_of(const struct wire_heap_stack *s, int kind)
+{
+	struct wire_heap_amount a = s->amount[amounts[kind]];
+
+	if (is_calls(kind))
+		a.bytes = a.samples;
+	return a;
+}
 
 static bool is_leaking(const struct session_heap_process *p)
 {
@@ -118,7 +145,7 @@ static void add_peak(uint64_t counts[SESSION_HEAP_NR_COUNTS], uint64_t bytes, ui
 static void forget_live(uint64_t counts[SESSION_HEAP_NR_COUNTS])
 {
 	counts[EVENT_HEAP_LIVE] = counts[EVENT_HEAP_PEAK] = counts[EVENT_HEAP_PEAK_TIME] = 0;
-	counts[EVENT_HEAP_FD_LIVE] = 0;
+	counts[EVENT_HEAP_FD_LIVE] = counts[EVENT_HEAP_THREAD_LIVE] = 0;
 	counts[SESSION_HEAP_LARGEST_PEAK] = 0;
 }
 
@@ -136,7 +163,7 @@ static void add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct sess
 {
 	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
 		if (!is_of_process(kind) && has_kind(p, s, kind))
-			sum_add(&counts[kind], s->amount[amounts[kind]].bytes);
+			sum_add(&counts[kind], amount_of(s, kind).bytes);
 }
 
 /* All that the process did, by its last reading. */
@@ -155,6 +182,7 @@ static void add_lost(struct wire_heap_sums *to, const struct wire_heap_sums *n)
 	sum_add(&to->nested, n->nested);
 	sum_add(&to->invalid, n->invalid);
 	sum_add(&to->deep, n->deep);
+	sum_add(&to->unknown, n->unknown);
 }
 
 /* A program's sums never become less; one that makes them do so gains nothing. */
@@ -238,6 +266,8 @@ static void read_process(struct session_heap_process *p, const struct session_he
 	    pages && session_heap_read_pages(pages, p->pid, p->memory, p->now, p->nr_now) < 0;
 	for (size_t i = 0; i < p->nr_before; i++)
 		keep_growing(&p->now[i], &p->before[i]);
+	memcpy(p->classes_before, p->classes, sizeof(p->classes));
+	wire_heap_classes(p->memory, p->classes);
 	read_sums(p);
 }
 
@@ -303,12 +333,25 @@ static void fold_added(struct session_heap *h)
 	h->nr_added = nr;
 }
 
+/* Not one that the target started, if these are not measured. */
+static bool is_wanted(const struct plan_target *t, uint32_t pid)
+{
+	bool is_chosen = !t->is_process_only;
+
+	for (size_t i = 0; i < t->nr_ids && !is_chosen; i++)
+		is_chosen = t->ids[i] == (pid_t)pid;
+	return is_chosen;
+}
+
 /* Called by the wire's thread. */
 static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory)
 {
 	struct session_heap *h = arg;
-	struct session_heap_process *p = mem_zalloc(sizeof(*p)), **place = NULL;
+	struct session_heap_process *p, **place = NULL;
 
+	if (!is_wanted(&h->plan->target, pid))
+		return false;
+	p = mem_zalloc(sizeof(*p));
 	pthread_mutex_lock(&h->lock);
 	replace(h->added, h->nr_added, pid);
 	if (!h->has_samples && h->nr_added >= SESSION_HEAP_FOLD_AT)
@@ -498,6 +541,14 @@ static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_FD_OPENED] = HEAP_WANTS_FDS,
     [EVENT_HEAP_FD_LIVE] = HEAP_WANTS_FDS,
     [EVENT_HEAP_FD_LEAKED] = HEAP_WANTS_FDS,
+    [EVENT_HEAP_IO_READ] = HEAP_WANTS_IO,
+    [EVENT_HEAP_IO_READ_CALLS] = HEAP_WANTS_IO,
+    [EVENT_HEAP_IO_WRITTEN] = HEAP_WANTS_IO,
+    [EVENT_HEAP_IO_WRITE_CALLS] = HEAP_WANTS_IO,
+    [EVENT_HEAP_THREAD_CREATED] = HEAP_WANTS_THREADS,
+    [EVENT_HEAP_THREAD_LIVE] = HEAP_WANTS_THREADS,
+    [EVENT_HEAP_EXCEPTION_THROWN] = HEAP_WANTS_EXCEPTIONS,
+    [EVENT_HEAP_EXCEPTION_CAUGHT] = HEAP_WANTS_EXCEPTIONS,
 };
 
 enum {
@@ -538,10 +589,21 @@ static int refuse(struct session_heap *h, const char *reason)
 	return 0;
 }
 
+/* The agent may be loaded into processes of other users. */
+static bool may_connect(void *arg, uint32_t pid)
+{
+	const struct plan_target *t = &((const struct session_heap *)arg)->plan->target;
+
+	return t->has_agent && ARRAY_ANY(id, t->ids, t->nr_ids, (uint32_t)*id == pid);
+}
+
 int session_heap_open(struct session_heap *h, const struct plan *plan)
 {
-	struct wire_config config = {
-	    .arg = h, .heap = &h->config, .heap_added = on_heap, .heap_dump = on_dump};
+	struct wire_config config = {.arg = h,
+				     .heap = &h->config,
+				     .heap_added = on_heap,
+				     .heap_dump = on_dump,
+				     .may_connect = may_connect};
 	struct err e = {0};
 	int rc;
 
@@ -550,9 +612,10 @@ int session_heap_open(struct session_heap *h, const struct plan *plan)
 	h->plan = plan;
 	if (!configure(h, &h->config))
 		return 0;
-	if (!plan->target.is_command)
+	if (!plan->target.is_command && !plan->target.has_agent)
 		return refuse(h,
-			      "the heap is measured by an agent in a command that cpuperf starts");
+			      "the heap is measured by an agent in a command that cpuperf starts, "
+			      "or in a process that runs, with --pid and --attach");
 	if (plan->has_control)
 		return refuse(h, "--control cannot disable the agent: use --windows or --delay");
 	if (plan->heap_refused)
@@ -609,15 +672,16 @@ static struct wire_heap_amount sample_of(const struct session_heap_process *p, i
 					 uint32_t stack)
 {
 	const enum wire_heap_kind from = amounts[kind];
-	struct wire_heap_amount a = p->now[stack].amount[from];
+	struct wire_heap_amount a = amount_of(&p->now[stack], kind), before;
 
 	if (!has_kind(p, &p->now[stack], kind))
 		return (struct wire_heap_amount){0, 0};
 	if (kind == EVENT_HEAP_MAX)
 		return (struct wire_heap_amount){a.samples != 0, p->now[stack].max_bytes};
 	if (from < WIRE_HEAP_NR_CUMULATIVE && stack < p->nr_before) {
-		a.samples -= p->before[stack].amount[from].samples;
-		a.bytes -= p->before[stack].amount[from].bytes;
+		before = amount_of(&p->before[stack], kind);
+		a.samples -= before.samples;
+		a.bytes -= before.bytes;
 	}
 	if (a.bytes && !a.samples) /* read while it was written: counted before */
 		a.samples = 1;
@@ -641,8 +705,13 @@ static void find_callers(struct session_heap *h, const struct session_heap_proce
 		pcs++;
 		nr--;
 	}
-	if (nr > 0)
+	if (nr > 0 && wire_heap_type(p->memory, pcs[0], h->type)) {
+		pcs[0] = SESSION_HEAP_TYPES + (pcs[0] & ~HEAP_TYPE) * SESSION_HEAP_TYPE_STEP;
+		pcs[1] -= nr > 1 && pcs[1];
+		out->name = h->type;
+	} else if (nr > 0) {
 		pcs[0] -= pcs[0] != 0;
+	}
 	out->user = pcs;
 	out->nr_user = nr > 0 ? (uint32_t)nr : 0;
 	out->begin_ns = out->end_ns = within(epoch.at_ns, h->begin_ns, h->end_ns);
@@ -671,6 +740,86 @@ bool session_heap_next(struct session_heap *h, size_t event, struct session_heap
 	return false;
 }
 
+static uint64_t calls_of(const struct session_heap *h, uint64_t weighted)
+{
+	return h->config.rate > 1 ? (weighted + HEAP_CALL / 2) / HEAP_CALL : weighted;
+}
+
+static uint64_t live_of(uint64_t all, uint64_t freed)
+{
+	return all > freed ? all - freed : 0;
+}
+
+/* What the processes did in the iteration, and what is live at its end. */
+static void add_sizes(const struct session_heap *h, size_t i, uint64_t to[SESSION_HEAP_NR_SIZES])
+{
+	for (size_t k = 0; k < h->nr; k++) {
+		const struct session_heap_process *p = h->processes[k];
+		const struct wire_heap_class *now = &p->classes[i], *before = &p->classes_before[i];
+
+		if (p->is_unread)
+			continue;
+		sum_add(&to[SESSION_HEAP_CALLS], growth(now->calls, before->calls));
+		sum_add(&to[SESSION_HEAP_BYTES], growth(now->bytes, before->bytes));
+		sum_add(&to[SESSION_HEAP_LIVE_CALLS], live_of(now->calls, now->freed_calls));
+		sum_add(&to[SESSION_HEAP_LIVE_BYTES], live_of(now->bytes, now->freed_bytes));
+	}
+	to[SESSION_HEAP_CALLS] = calls_of(h, to[SESSION_HEAP_CALLS]);
+	to[SESSION_HEAP_LIVE_CALLS] = calls_of(h, to[SESSION_HEAP_LIVE_CALLS]);
+}
+
+/* The first event of memory that is sampled. */
+static size_t sampled_event(const struct session_heap *h)
+{
+	size_t i = 0;
+
+	while (i < h->plan->nr_events &&
+	       (kind_of(h, i) < 0 || resources[kind_of(h, i)] || !h->plan->events[i].asked->rate))
+		i++;
+	return i;
+}
+
+/* The bucket of sizes from 2^(i - 1) on. */
+static uint32_t bucket_of(size_t i)
+{
+	const uint32_t bits = TRACE_HISTOGRAM_BITS;
+
+	if (i <= bits + 1)
+		return i ? 1u << (i - 1) : 0;
+	return (uint32_t)(i - bits) << bits;
+}
+
+size_t session_heap_sizes(struct session_heap *h, struct trace_histogram out[SESSION_HEAP_NR_SIZES])
+{
+	static const char *const parts[SESSION_HEAP_NR_SIZES] = {"calls", "bytes", "live_calls",
+								 "live_bytes"};
+	const bool has_blocks = h->config.wants & HEAP_WANTS_BLOCKS;
+	const size_t event = h->wire && h->has_samples ? sampled_event(h) : SIZE_MAX;
+	size_t nr = has_blocks ? SESSION_HEAP_NR_SIZES : SESSION_HEAP_LIVE_CALLS;
+
+	if (event >= (h->plan ? h->plan->nr_events : 0))
+		return 0;
+	for (size_t k = 0; k < nr; k++) {
+		out[k] = (struct trace_histogram){.event = (uint32_t)event,
+						  .bits = TRACE_HISTOGRAM_BITS,
+						  .bucket = h->size_buckets[k]};
+		snprintf(out[k].part, sizeof(out[k].part), "%s", parts[k]);
+	}
+	for (size_t i = 0; i < WIRE_HEAP_NR_CLASSES; i++) {
+		uint64_t of[SESSION_HEAP_NR_SIZES] = {0};
+
+		add_sizes(h, i, of);
+		for (size_t k = 0; k < nr; k++) {
+			if (!of[k])
+				continue;
+			h->size_buckets[k][out[k].nr++] =
+			    (struct trace_bucket){bucket_of(i), of[k]};
+			sum_add(&out[k].sum_ns, of[k]);
+		}
+	}
+	return nr;
+}
+
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES])
 {
@@ -688,6 +837,8 @@ void session_heap_notes(struct session_heap *h,
 	     "allocations have an address that is not tracked: they count as live"},
 	    {growth(h->lost.deep, h->lost_before.deep),
 	     "stacks of the heap are deeper than the agent follows: outermost callers are missing"},
+	    {h->plan->target.has_agent ? growth(h->lost.unknown, h->lost_before.unknown) : 0,
+	     "frees were of blocks of before the agent was attached: they are in no number"},
 	    {h->nr_refused,
 	     "processes have a heap that was not measured: there were too many in an iteration"},
 	    {h->nr_unread,

@@ -12,6 +12,7 @@
 
 #include "bpf/aggregate.h"
 #include "event/event.h"
+#include "trace/trace.h"
 #include "wire/heap.h"
 
 #include <pthread.h>
@@ -29,7 +30,20 @@ enum {
 	SESSION_HEAP_NOTE_BYTES = 240,
 };
 
+/* Where types of exceptions have addresses, beyond those of programs: so many bytes each. */
+#define SESSION_HEAP_TYPES (UINT64_C(1) << 56)
+enum { SESSION_HEAP_TYPE_STEP = 4096 };
+
 struct session_heap_process;
+
+/* What is there by size. */
+enum {
+	SESSION_HEAP_CALLS,
+	SESSION_HEAP_BYTES,
+	SESSION_HEAP_LIVE_CALLS,
+	SESSION_HEAP_LIVE_BYTES,
+	SESSION_HEAP_NR_SIZES
+};
 
 enum {
 	SESSION_HEAP_LARGEST_PEAK =
@@ -65,6 +79,8 @@ struct session_heap {
 	bool had_process, has_resident;
 	uint32_t nr_unread; /* since the last notes: processes whose pages could not be read */
 	uint64_t pcs[WIRE_HEAP_MAX_FRAMES];
+	struct trace_bucket size_buckets[SESSION_HEAP_NR_SIZES][WIRE_HEAP_NR_CLASSES];
+	char type[WIRE_HEAP_TYPE_BYTES];
 
 	pthread_mutex_t lock;                /* of what the wire's thread adds: */
 	struct session_heap_process **added; /* owned, like each */
@@ -98,10 +114,18 @@ struct session_heap_at {
 bool session_heap_next(struct session_heap *h, size_t event, struct session_heap_at *at,
 		       struct aggregate_stack *out);
 
+/* The sampled allocations of the iteration that ended with the last reading by size, and the live
+ * ones at its end: a histogram of each of the parts calls, bytes, live_calls and live_bytes (of
+ * which the last two are missing if no blocks are tracked). A bucket, which is a power of two's
+ * first, has all sizes up to the next power of two; its count is the amount. Returns their number;
+ * buckets are borrowed until the next call. */
+size_t session_heap_sizes(struct session_heap *h,
+			  struct trace_histogram out[SESSION_HEAP_NR_SIZES]);
+
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
 
-enum { SESSION_HEAP_NR_NOTES = 8 };
+enum { SESSION_HEAP_NR_NOTES = 9 };
 /* What was not measured in the iteration, in words; "": nothing. */
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES]);

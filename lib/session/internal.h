@@ -53,6 +53,8 @@ struct session {
 	bool noted_common;      /* a note reported the size of the common file */
 };
 
+/* After a change of what is measured: the kernel's tracer gets nothing while nothing is. */
+void session_pause_trace(struct session *s);
 /* How long all events were disabled by session_enable, up to now_ns. */
 uint64_t session_disabled_ns(const struct session *s, uint64_t now_ns);
 

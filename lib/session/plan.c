@@ -429,6 +429,11 @@ static int check_aggregate(const struct plan *plan, const struct plan_event *p,
 	if (plan->spec->flight.span_ns)
 		err_set(&e, -EINVAL, "%s:%s: aggregate and flight_recorder are mutually exclusive",
 			p->event.group->name, p->event.row->name);
+	else if (plan->spec->regions.is_wanted)
+		err_set(&e, -EINVAL,
+			"%s:%s: aggregate and regions are mutually exclusive: samples that are "
+			"added up have no time, and so no region",
+			p->event.group->name, p->event.row->name);
 	else if (p->event.group->id == EVENT_GROUP_TRACEPOINT ||
 		 p->event.group->id == EVENT_GROUP_USDT || event_heap(&p->event) >= 0)
 		err_set(&e, -EINVAL, "%s:%s: samples of this group cannot be added up",

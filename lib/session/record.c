@@ -266,6 +266,8 @@ void recorder_add_histograms(struct trace_writer *w, const struct session_iterat
 {
 	for (size_t i = 0; i < it->nr_histograms; i++)
 		trace_writer_histogram(w, &it->histograms[i]);
+	for (size_t i = 0; i < it->nr_sizes; i++)
+		trace_writer_histogram(w, &it->sizes[i]);
 }
 
 struct trace_head recorder_head(const struct recorder *r, uint32_t iteration, uint32_t trace,

@@ -348,8 +348,11 @@ static void note_losses(struct session_regions *r, const struct wire_totals *t)
 	if (t->invalid)
 		snprintf(note[3], size, "%" PRIu64 " marks are invalid: skipped", t->invalid);
 	if (t->refused)
-		snprintf(note[4], size, "marks of programs and libraries were not received (of %u)",
-			 t->refused);
+		snprintf(
+		    note[4], size,
+		    "marks of programs and libraries were not received (of %u)%s%s%s", t->refused,
+		    t->refused_why ? ": " : "", t->refused_why ? strerror(-t->refused_why) : "",
+		    t->refused_why == -ENOMEM ? ", within cpuperf (see RLIMIT_AS: ulimit -v)" : "");
 	if (t->old)
 		snprintf(note[6], size,
 			 "marks of programs and libraries built with another version of "
@@ -426,6 +429,14 @@ static void end_marked(struct session_regions *r)
 	pthread_mutex_unlock(&r->lock);
 	pthread_join(r->thread, NULL);
 	r->is_running = false;
+}
+
+void session_regions_switch(struct session_regions *r, uint64_t time_ns, bool is_on)
+{
+	const struct trace_switch change = {.time_ns = time_ns, .is_on = is_on};
+
+	if (r->wire)
+		(void)common_add_switch(r->common, &change); /* an error sticks there */
 }
 
 int session_regions_watch(struct session_regions *r)

@@ -64,6 +64,8 @@ int session_regions_start(struct session_regions *r, struct err *e);
 /* The process has mapped an object, which may have marks. From any thread; does not wait for
  * anything. */
 void session_regions_look(struct session_regions *r, uint32_t pid);
+/* All events are disabled on request, or one is enabled again: stored for readers. */
+void session_regions_switch(struct session_regions *r, uint64_t time_ns, bool is_on);
 /* Adds up regions from now on; before session_regions_start. 0 or -ENOMEM. */
 int session_regions_watch(struct session_regions *r);
 /* What happened since the last call; false: regions are not added up. */

@@ -346,6 +346,7 @@ static void note_times(struct session *s, const struct session_iteration *it, ui
  * failed. */
 static int finish_iteration(struct session *s, struct session_iteration *it, struct err *e)
 {
+	struct trace_histogram sizes[SESSION_HEAP_NR_SIZES];
 	struct trace_target target = {0};
 	int rc;
 
@@ -376,6 +377,8 @@ static int finish_iteration(struct session *s, struct session_iteration *it, str
 	it->nr_traces = s->counters.nr_cpus;
 	it->histograms = s->counters.latency.view.item;
 	it->nr_histograms = s->counters.latency.view.nr;
+	it->nr_sizes = session_heap_sizes(&s->counters.heap, sizes);
+	it->sizes = sizes;
 	it->regions = s->looks.period_ns ? NULL : take_regions(s, it->end_ns);
 	rc =
 	    s->sampling ? sampling_record(s->sampling, it, e) : recorder_write(&s->recorder, it, e);
@@ -413,6 +416,7 @@ static void pause_all(struct session *s)
 	counters_switch_programs(&s->counters, true);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		session_cpu_pause(&s->counters.cpus[t]);
+	session_pause_trace(s);
 }
 
 /* One iteration, from the existing start readings to its files. Fills *it, except its start. */
@@ -490,6 +494,7 @@ static void enable_all(struct session *s, uint64_t *start_ns, bool waits_for_exe
 	*start_ns = clock_monotonic_ns();
 	if (s->plan->starts_disabled && !s->disabled_ns && !s->disabled_from_ns)
 		s->disabled_from_ns = *start_ns;
+	session_pause_trace(s);
 	read_boundary(s);
 }
 
@@ -515,6 +520,8 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 		rc = sampling_start(s->sampling, e);
 	if (rc)
 		return rc;
+	if (s->sampling && s->plan->starts_disabled)
+		session_regions_switch(sampling_regions(s->sampling), 0, false);
 	begin_iteration(s);
 	return s->config.on_start ? s->config.on_start(s->config.arg, e) : 0;
 }
@@ -600,6 +607,9 @@ static int begin_delayed(struct session *s, uint64_t *start_ns, struct deadline 
 	if (s->plan->nr_windows)
 		schedule_begin(&s->schedule, begin_ns + s->plan->spec->delay_ns);
 	rc = begin_capture(s, begin_ns, start_ns, d, e);
+	if (!s->plan->nr_windows && s->schedule.capture.gap_ns > s->plan->spec->delay_ns)
+		s->schedule.capture.start_late_ns =
+		    s->schedule.capture.gap_ns - s->plan->spec->delay_ns;
 	if (!s->plan->nr_windows && d->at_ns != UINT64_MAX)
 		d->at_ns += *start_ns - begin_ns;
 	return rc;

@@ -551,8 +551,8 @@ static int append_stacks(struct sampler *s, struct trace_writer *w, struct buf *
 	return trace_file_append(s->file, w, e);
 }
 
-static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w, struct buf *items,
-		       struct err *e)
+static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w,
+		       struct common *common, struct buf *items, struct err *e)
 {
 	const struct sampler_event *ev = &s->events[event];
 	struct aggregate_stack st;
@@ -561,13 +561,16 @@ static int write_event(struct sampler *s, uint32_t event, struct trace_writer *w
 
 	while (rc == 0 && next_stack(s, ev, &at, &st)) {
 		stacks_add(items, ev->attr, ev->id, s->cpu->cpu, &st);
+		if (st.name)
+			stacks_map_name(common, &st);
 		if (items->len > TRACE_FILE_RECORDS_BYTES / 2)
 			rc = append_stacks(s, w, items, e);
 	}
 	return rc ?: append_stacks(s, w, items, e);
 }
 
-int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct err *e)
+int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct common *common,
+			 struct err *e)
 {
 	struct buf items;
 	int rc = 0;
@@ -577,7 +580,7 @@ int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct err *
 	buf_init(&items, TRACE_FILE_RECORDS_BYTES);
 	for (uint32_t i = 0; i < s->scan.nr_events && rc == 0; i++)
 		if (s->events[i].aggregate || s->events[i].is_of_heap)
-			rc = write_event(s, i, w, &items, e);
+			rc = write_event(s, i, w, common, &items, e);
 	buf_fini(&items);
 	return rc;
 }

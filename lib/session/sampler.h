@@ -16,6 +16,7 @@ struct err;
 struct mapped;
 struct seen;
 struct session_heap;
+struct common;
 struct seen_wait;
 struct waits_lasting;
 
@@ -117,7 +118,8 @@ uint64_t sampler_held_bytes(const struct sampler *s);
 void sampler_hold(struct sampler *s);
 /* Writes the samples that were added up in the iteration to the file; w: for its frames. Call it
  * after sampler_cut. 0 or -errno with *e. */
-int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct err *e);
+int sampler_write_stacks(struct sampler *s, struct trace_writer *w, struct common *common,
+			 struct err *e);
 /* Forgets the samples that were added up, and adds up again. */
 void sampler_resume(struct sampler *s);
 /* Starts the next iteration, with a file or without: kept samples come first. */

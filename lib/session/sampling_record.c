@@ -149,7 +149,7 @@ static int write_stacks(struct sampling *g, uint32_t t, struct err *why)
 {
 	struct trace_writer *w = g->recorder->writer;
 
-	return w ? sampler_write_stacks(&g->samplers[t], w, why) : 0;
+	return w ? sampler_write_stacks(&g->samplers[t], w, &g->common, why) : 0;
 }
 
 /* Samples first, then the ends of all files: on a full disk the ends use the reserved room. */

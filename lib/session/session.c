@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "session/internal.h"
 #include "session/regions.h"
+#include "session/tracefs.h"
 #include "session/ways.h"
 
 #include <errno.h>
@@ -463,10 +464,17 @@ uint64_t session_disabled_ns(const struct session *s, uint64_t now_ns)
 				     : 0);
 }
 
+void session_pause_trace(struct session *s)
+{
+	if (s->plan->tracefs)
+		tracefs_pause(s->plan->tracefs, s->is_paused || s->disabled_from_ns);
+}
+
 /* After a request: whether events count now. */
 static void note_enabled(struct session *s)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
+	const bool was_on = !s->disabled_from_ns;
 	size_t nr_on = 0, nr_off = 0;
 
 	for (size_t i = 0; i < s->plan->nr_events; i++)
@@ -475,6 +483,9 @@ static void note_enabled(struct session *s)
 	s->is_divided |= nr_on && nr_off;
 	s->disabled_ns = session_disabled_ns(s, now_ns);
 	s->disabled_from_ns = nr_on ? 0 : now_ns;
+	session_pause_trace(s);
+	if (s->sampling && was_on != (nr_on > 0))
+		session_regions_switch(sampling_regions(s->sampling), now_ns, nr_on);
 }
 
 static int enable(struct session *s, size_t event, bool is_enabled)

@@ -50,6 +50,8 @@ struct session_iteration {
 	uint32_t nr_traces;
 	const struct trace_histogram *histograms; /* nr_histograms of them */
 	size_t nr_histograms;
+	const struct trace_histogram *sizes; /* the same, of the heap: session_heap_sizes */
+	size_t nr_sizes;
 	/* NULL: none are received, or wants_regions is not set. With looks, theirs only. */
 	const struct region_times_list *regions;
 };

@@ -6,8 +6,14 @@
 #include "base/buf.h"
 #include "base/perf_abi.h"
 #include "bpf/aggregate.h"
+#include "collect/proc_maps.h"
+#include "session/common.h"
+#include "session/heap.h"
 #include "session/sample_record.h"
+#include "survey/record.h"
 #include "trace/writer.h"
+
+#include <stdio.h>
 
 void stacks_add(struct buf *items, const struct perf_event_attr *attr, uint64_t id, uint32_t cpu,
 		const struct aggregate_stack *stack)
@@ -32,4 +38,21 @@ void stacks_add(struct buf *items, const struct perf_event_attr *attr, uint64_t 
 		items->error = items->error ? items->error : buf_error(&record);
 	else
 		trace_add_stack(items, &added, record.data, record.len);
+}
+
+void stacks_map_name(struct common *common, const struct aggregate_stack *stack)
+{
+	enum { READABLE = 1, EXECUTABLE = 4 };
+	const struct survey_task task = {stack->pid, stack->tid, stack->begin_ns};
+	char name[32 + WIRE_HEAP_TYPE_BYTES];
+	struct proc_mapping m = {.start = stack->user[0],
+				 .end = stack->user[0] + SESSION_HEAP_TYPE_STEP,
+				 .prot = READABLE | EXECUTABLE,
+				 .name = name};
+	BUF_AUTO(record, PERF_ABI_MAX_RECORD_BYTES);
+
+	m.name_len = (size_t)snprintf(name, sizeof(name), "[exception _ZTI%s]", stack->name);
+	survey_record_mmap2(&record, &task, &m, NULL);
+	if (!buf_error(&record))
+		(void)common_add_records(common, record.data, record.len);
 }

@@ -17,4 +17,8 @@ struct perf_event_attr;
 void stacks_add(struct buf *items, const struct perf_event_attr *attr, uint64_t id, uint32_t cpu,
 		const struct aggregate_stack *stack);
 
+/* Maps what the innermost address is of in place of code, by its name, in the common file. */
+struct common;
+void stacks_map_name(struct common *common, const struct aggregate_stack *stack);
+
 #endif

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,6 +38,7 @@ struct tracefs {
 	const struct root *root;      /* borrowed */
 	char switch_path[PATH_BYTES]; /* of tracing_on, below the root */
 	bool is_global, is_off;
+	atomic_bool is_paused;
 	int fd;
 	pthread_mutex_t lock; /* of all below */
 	uint64_t second_ns, looked_ns;
@@ -74,7 +76,7 @@ static bool may_write(struct tracefs *t, unsigned nr)
 		t->second_ns = now_ns;
 		t->nr_written = 0;
 	}
-	if (is_tracing_off(t, now_ns))
+	if (atomic_load(&t->is_paused) || is_tracing_off(t, now_ns))
 		return false;
 	if (t->nr_written + nr > t->limit) {
 		t->nr_dropped += nr;
@@ -169,6 +171,11 @@ void tracefs_end(struct tracefs *t, const struct tracefs_slice *key)
 	if (s)
 		end_slice(t, s);
 	pthread_mutex_unlock(&t->lock);
+}
+
+void tracefs_pause(struct tracefs *t, bool is_paused)
+{
+	atomic_store(&t->is_paused, is_paused);
 }
 
 uint64_t tracefs_nr_dropped(const struct tracefs *t)

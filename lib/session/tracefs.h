@@ -29,6 +29,9 @@ void tracefs_close(struct tracefs *t);
 /* How many lines were not written, because of the limit or an error; not of tracing that is off. */
 uint64_t tracefs_nr_dropped(const struct tracefs *t);
 
+/* Nothing is written meanwhile but the ends of slices, and nothing is counted as dropped. */
+void tracefs_pause(struct tracefs *t, bool is_paused);
+
 void tracefs_counter(struct tracefs *t, uint32_t pid, const char *name, double value);
 void tracefs_instant(struct tracefs *t, uint32_t pid, const char *name);
 

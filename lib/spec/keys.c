@@ -301,6 +301,20 @@ const struct key_row key_rows[] = {
 	.metavar = "TIME",
     },
     {
+	SPEC_FIELD(dump_file),
+	.name = "dump_file",
+	.type = KEY_STRING,
+	.max = 4095,
+	.default_text = "",
+	.description =
+	    "End the iteration, as SIGUSR2 does, whenever this file is closed after it was open "
+	    "for "
+	    "writing (touch does), or moved there: a dump of the heap. The file must belong to "
+	    "the user of cpuperf or to root; a link is not followed, and the file is neither read "
+	    "nor changed. Not with runs, and not in libcpuperf.",
+	.metavar = "FILE",
+    },
+    {
 	SPEC_FIELD(compression),
 	.name = "compression",
 	.type = KEY_WORD,
@@ -429,7 +443,8 @@ const struct key_row key_rows[] = {
 	    "stacks "
 	    "at most, 3,000 with 60 addresses), is written as "
 	    "without this key, and so are those while the table is read. Samples that are added "
-	    "up have no time of their own: reports spread them evenly from the first to the last. "
+	    "up have no time of their own: reports spread them evenly from the first to the last, "
+	    "and they have no region, so regions cannot be combined with this key. "
 	    "A wait (sched:off_cpu_time, run_queue_time) counts in its stack what its sample "
 	    "weighs: with a rate of 1 each wait, with its exact length and no interval; else by "
 	    "chance, as without "

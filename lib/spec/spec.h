@@ -152,6 +152,7 @@ struct spec {
 	struct spec_regions regions;
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
+	const char *dump_file;                /* whose writing ends an iteration; "": none */
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */

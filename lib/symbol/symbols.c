@@ -8,10 +8,12 @@
 #include "base/mem.h"
 #include "base/sys.h"
 #include "profile/processes.h"
+#include "symbol/demangle.h"
 #include "symbol/room.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 struct symbols {
@@ -152,18 +154,39 @@ static struct symbol_object *load_object(struct symbols *s, const struct profile
 	return o;
 }
 
+/* What a session calls the type of an exception (session/sampler.c). */
+static bool type_name(const char *path, char *linkage, size_t bytes, char *name)
+{
+	static const char begin[] = "[exception ", plain[] = "typeinfo for ";
+	size_t len = strlen(path);
+
+	if (strncmp(path, begin, strlen(begin)) || path[len - 1] != ']')
+		return false;
+	snprintf(linkage, bytes, "%.*s", (int)(len - strlen(begin) - 1), path + strlen(begin));
+	if (symbol_demangle(linkage, name) && strncmp(name, plain, strlen(plain)) == 0)
+		memmove(name, name + strlen(plain), strlen(name + strlen(plain)) + 1);
+	return true;
+}
+
 /* One function for everything in an object without a file. */
 static const struct symbol_function *find_whole(struct symbols *s,
 						const struct profile_object *object)
 {
 	const struct symbol_function_key key = {.space = symbol_space(SPACE_OBJECT, object->number),
 						.linkage = "[unknown]"};
-	const struct symbol_function draft = {
+	char linkage[600], name[SYMBOL_MAX_NAME_BYTES];
+	struct symbol_function draft = {
 	    .name = "[unknown]",
 	    .object = object->name,
 	    .object_path = object->shown_path,
 	};
 
+	if (type_name(object->path, linkage, sizeof(linkage), name)) {
+		draft.name = name;
+		draft.linkage_name = linkage;
+		draft.object = draft.object_path = "[exception]";
+		draft.is_known = true;
+	}
 	return symbol_functions_add_key(&s->functions, &draft, &key);
 }
 

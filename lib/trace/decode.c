@@ -185,6 +185,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_held held;
 		struct trace_window window;
 		struct trace_mark_name mark_name;
+		struct trace_switch change;
 	} v;
 	struct trace_decoder d;
 
@@ -441,6 +442,11 @@ int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *
 		return 0;
 	trace_histogram_fini(out);
 	return -EINVAL;
+}
+
+int trace_decode_switch(const struct trace_frame *f, struct trace_switch *out)
+{
+	return decode_frame(f, TRACE_FRAME_SWITCH, out, sizeof(*out));
 }
 
 int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *out)

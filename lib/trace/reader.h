@@ -147,6 +147,7 @@ int trace_decode_held(const struct trace_frame *f, struct trace_held *out);
 /* out->bucket is owned: trace_histogram_fini frees it. -EINVAL also for buckets of another width,
  * or not in order. */
 int trace_decode_histogram(const struct trace_frame *f, struct trace_histogram *out);
+int trace_decode_switch(const struct trace_frame *f, struct trace_switch *out);
 int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *out);
 /* out->mark is owned: trace_marks_fini frees it. -EINVAL also for marks that are not in order. */
 int trace_decode_marks(const struct trace_frame *f, struct trace_marks *out);

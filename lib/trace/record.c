@@ -204,13 +204,15 @@ static void set_wait(struct trace_record *r, uint32_t word)
 
 static void decode_raw(struct decoder *d)
 {
+	uint64_t word;
+
 	d->r->raw_len = cursor_le32(&d->c);
 	d->r->raw = cursor_bytes(&d->c, d->r->raw_len);
 	if (!d->l->is_wait || !d->r->raw || d->r->raw_len < WORD_BYTES)
 		return;
-	d->r->wait_level = wait_word_level(trace_word(d->r->raw, 0));
-	d->r->period =
-	    wait_word_weight(trace_word(d->r->raw, 0), d->l->is_by_switches ? 0 : d->l->period);
+	word = trace_word(d->r->raw, 0);
+	d->r->wait_ns = wait_word_ns(word);
+	d->r->period = wait_word_weight(word, d->l->is_by_switches ? 0 : d->l->period);
 	d->r->has |= TRACE_HAS_PERIOD;
 	if (d->l->is_by_switches && d->r->raw_len >= WORD_BYTES + sizeof(d->r->wait)) {
 		memcpy(&d->r->wait, d->r->raw + WORD_BYTES, sizeof(d->r->wait));

@@ -187,7 +187,7 @@ struct trace_record {
 	uint32_t raw_len;
 	uint32_t wait;        /* of a wait: enum trace_wait */
 	uint32_t wait_reason; /* below TRACE_NR_REASONS */
-	uint32_t wait_level;  /* of base/wait_thinning.h */
+	uint64_t wait_ns;     /* how long it was, up to about its time; 0: not known */
 	bool is_seen;         /* see trace_wait_word */
 	uint64_t nr_branches;
 	uint64_t hw_index; /* UINT64_MAX: not known */

@@ -38,6 +38,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_MARK_NAME = 22,  /* the number and text of a name of marks */
 	TRACE_FRAME_LONG_MARKS = 23, /* marks as older recorders wrote them; only read */
 	TRACE_FRAME_MARKS = 24,      /* marks of a thread: beginnings and ends of its regions */
+	TRACE_FRAME_SWITCH = 25,     /* all events are disabled on request, or one is enabled */
 };
 
 enum trace_boundary {
@@ -276,6 +277,13 @@ struct trace_window {
 	uint64_t clock_ns;      /* from start to end, on this clock */
 };
 
+/* On request (--control) all events were disabled, or the first of them is enabled again. In the
+ * common file of a session that receives marks, in order of time. */
+struct trace_switch {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t is_on;
+};
+
 /* What a thread wrote through cpuperf/mark.h. In the common file: a name before the marks with it.
  */
 enum { TRACE_MARK_NAME_BYTES = 256 };
@@ -316,8 +324,10 @@ struct trace_marks {
 	size_t nr;
 };
 
-/* Latencies that ended in the iteration, over all CPUs; in trace 0. Adds up over histograms, over
- * iterations and over sessions. Buckets are log-linear: number i below 2^bits holds i ns; number
+/* Latencies that ended in the iteration, over all CPUs; in trace 0. Of an event of the heap:
+ * amounts (the part says which) by the bytes of a block instead, each in the first bucket of its
+ * power of two. Adds up over histograms, over iterations and over sessions. Buckets are log-linear:
+ * number i below 2^bits holds i ns; number
  * ((k + 1) << bits) + j holds what is at least (2^bits + j) << k ns, up to the next bucket. */
 struct trace_bucket {
 	uint32_t number;

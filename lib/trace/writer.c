@@ -225,6 +225,11 @@ void trace_writer_histogram(struct trace_writer *w, const struct trace_histogram
 	frame_end(&w->own, at, TRACE_FRAME_HISTOGRAM);
 }
 
+void trace_writer_switch(struct trace_writer *w, const struct trace_switch *s)
+{
+	add_frame(&w->own, TRACE_FRAME_SWITCH, s);
+}
+
 void trace_writer_mark_name(struct trace_writer *w, const struct trace_mark_name *name)
 {
 	add_frame(&w->own, TRACE_FRAME_MARK_NAME, name);

@@ -7,6 +7,7 @@
 #include "wire/memory.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,7 +19,9 @@ enum { MAX_EPOCHS = 1 << 16 };
 /* Where the parts are. The header says it to the program; we do not read it there. */
 #define PAGES(bytes) (((uint64_t)(bytes) + 4095) & ~UINT64_C(4095))
 static const uint64_t THREADS = 4096,
-		      NODES = THREADS + PAGES(HEAP_MAX_THREADS * sizeof(struct heap_thread)),
+		      CLASSES = THREADS + PAGES(HEAP_MAX_THREADS * sizeof(struct heap_thread)),
+		      NODES = CLASSES + PAGES((HEAP_MAX_THREADS + 1) * sizeof(struct heap_class) *
+					      HEAP_NR_CLASSES),
 		      STACKS = NODES + PAGES(HEAP_MAX_NODES * sizeof(struct heap_node)),
 		      SHARDS = STACKS + PAGES(HEAP_MAX_STACKS * sizeof(struct heap_stack)),
 		      ARENA = SHARDS + PAGES(HEAP_NR_SHARDS * sizeof(struct heap_shard)),
@@ -29,6 +32,7 @@ _Static_assert(sizeof(struct heap_thread) == 64 && sizeof(struct heap_node) == 1
 		   sizeof(struct heap_stack) == 144 && sizeof(struct heap_block) == 12 &&
 		   sizeof(struct heap_shard) == 32,
 	       "the layout is that of the agent");
+_Static_assert((int)WIRE_HEAP_NR_CLASSES == (int)HEAP_NR_CLASSES, "classes");
 _Static_assert((int)WIRE_HEAP_MAX_FRAMES == (int)HEAP_MAX_FRAMES, "frames");
 
 struct epoch {
@@ -45,6 +49,7 @@ struct wire_heap {
 	struct epoch *epochs; /* owned; by their numbers of nodes */
 	size_t nr_epochs, epoch_room;
 	uint32_t readings;   /* as of the header */
+	bool has_types;      /* beside blocks */
 	uint32_t nr_scanned; /* nodes that were looked at for epochs, but for the first */
 };
 
@@ -59,6 +64,7 @@ static void fill_header(struct heap_header *h, const struct wire_heap_config *co
 				  .max_stacks = HEAP_MAX_STACKS,
 				  .max_threads = HEAP_MAX_THREADS,
 				  .threads = THREADS,
+				  .classes = CLASSES,
 				  .nodes = NODES,
 				  .stacks = STACKS,
 				  .shards = SHARDS,
@@ -86,6 +92,7 @@ int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out,
 	h->nodes = (struct heap_node *)(base + NODES);
 	h->stacks = (struct heap_stack *)(base + STACKS);
 	h->shards = (struct heap_shard *)(base + SHARDS);
+	h->has_types = config->wants & HEAP_WANTS_EXCEPTIONS;
 	fill_header(h->header, config);
 	*out = h;
 	*fd = file;
@@ -105,7 +112,8 @@ void wire_heap_free(struct wire_heap *h)
 void wire_heap_end(struct wire_heap *h)
 {
 	/* without it, the memory is returned with the rest */
-	(void)madvise((char *)h->header + SHARDS, BYTES - SHARDS, MADV_REMOVE);
+	if (!h->has_types)
+		(void)madvise((char *)h->header + SHARDS, BYTES - SHARDS, MADV_REMOVE);
 }
 
 static void count_reading(struct wire_heap *h)
@@ -148,6 +156,29 @@ void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 		sum_add(&out->frees, READ(t->frees));
 		out->max_bytes = max_bytes > out->max_bytes ? max_bytes : out->max_bytes;
 	}
+}
+
+static void add_classes(const struct wire_heap *h, size_t row, struct wire_heap_class *out)
+{
+	const struct heap_class *from =
+	    (const struct heap_class *)((const char *)h->header + CLASSES) + row * HEAP_NR_CLASSES;
+
+	for (size_t i = 0; i < HEAP_NR_CLASSES; i++) {
+		sum_add(&out[i].freed_calls, READ(from[i].freed_calls));
+		sum_add(&out[i].freed_bytes, READ(from[i].freed_bytes));
+		sum_add(&out[i].calls, READ(from[i].calls));
+		sum_add(&out[i].bytes, READ(from[i].bytes));
+	}
+}
+
+void wire_heap_classes(const struct wire_heap *h, struct wire_heap_class out[WIRE_HEAP_NR_CLASSES])
+{
+	uint32_t nr = READ_ACQUIRE(h->header->nr_threads);
+
+	memset(out, 0, WIRE_HEAP_NR_CLASSES * sizeof(*out));
+	for (uint32_t i = 0; i < nr && i < HEAP_MAX_THREADS; i++)
+		add_classes(h, i, out);
+	add_classes(h, HEAP_MAX_THREADS, out);
 }
 
 uint32_t wire_heap_nr_stacks(const struct wire_heap *h)
@@ -365,4 +396,26 @@ int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP
 		node = parent;
 	}
 	return node || nr ? -EINVAL : 0;
+}
+
+static bool is_of_name(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+	       c == '_' || c == '.' || c == '$';
+}
+
+bool wire_heap_type(const struct wire_heap *h, uint64_t pc, char name[WIRE_HEAP_TYPE_BYTES])
+{
+	const uint64_t number = pc & ~HEAP_TYPE;
+	const char *from = (const char *)h->header + ARENA + number * HEAP_NAME_BYTES;
+	size_t len = 0;
+
+	if (!(pc & HEAP_TYPE) || number >= (BYTES - ARENA) / HEAP_NAME_BYTES)
+		return false;
+	for (; len + 1 < HEAP_NAME_BYTES; len++) {
+		name[len] = READ(from[len]);
+		if (!is_of_name(name[len]))
+			break;
+	}
+	return len && len + 1 < HEAP_NAME_BYTES && !name[len];
 }

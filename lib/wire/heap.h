@@ -41,6 +41,13 @@ struct wire_heap_sums {
 };
 void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out);
 
+/* Of sampled allocations of a size, as struct heap_class; cumulative, of all threads. */
+enum { WIRE_HEAP_NR_CLASSES = 42 };
+struct wire_heap_class {
+	uint64_t calls, bytes, freed_calls, freed_bytes;
+};
+void wire_heap_classes(const struct wire_heap *h, struct wire_heap_class out[WIRE_HEAP_NR_CLASSES]);
+
 struct wire_heap_amount {
 	uint64_t samples, bytes; /* weighted bytes; without samples there are none */
 };
@@ -87,12 +94,15 @@ struct wire_heap_epoch {
 	uint64_t at_ns;            /* at that time; 0: not known */
 };
 
-enum { WIRE_HEAP_MAX_FRAMES = 1024 };
+enum { WIRE_HEAP_MAX_FRAMES = 1024, WIRE_HEAP_TYPE_BYTES = 512 };
 
 /* Reads the stack that ends at the node: return addresses, the innermost first, where a stack of a
  * resource has this. Returns their
  * number, which may be 0, or -EINVAL: the program has written no stack there. */
 int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP_MAX_FRAMES],
 		      struct wire_heap_epoch *epoch);
+
+/* The name of a type that stands in the place of an address, mangled; false: there is none. */
+bool wire_heap_type(const struct wire_heap *h, uint64_t pc, char name[WIRE_HEAP_TYPE_BYTES]);
 
 #endif

@@ -9,7 +9,7 @@
  * the program ends. Everything the program writes is untrusted for the recorder; what it reads
  * while the program runs may be older by an update.
  *
- *     header | threads | nodes | stacks | shards | arena
+ *     header | threads | classes | nodes | stacks | shards | arena
  *
  * A *node* is a function's address and the node of its caller: nodes make a tree, whose roots are
  * epochs (in each of which an address means the same code). A *stack* is a node at which memory was
@@ -27,16 +27,18 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 2,
+	HEAP_VERSION = 5,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
 	HEAP_MAX_FRAMES = 1024,  /* of a stack; the outermost ones of deeper stacks are missing */
 	HEAP_BUCKET_BYTES = 512,
+	HEAP_NAME_BYTES = HEAP_BUCKET_BYTES, /* with a zero byte, mangled */
 	HEAP_BUCKET_BLOCKS = 42,
 	HEAP_MAX_DEPTH = 16, /* of a directory */
 	HEAP_MAX_NODES = 1 << 22,
 	HEAP_MAX_STACKS = 1 << 20,
+	HEAP_NR_CLASSES = 42,   /* of sizes */
 	HEAP_CALL = 1024,       /* weighted calls are in 1/1024 */
 	HEAP_ROOT = 0xffffffff, /* as parent: the node is an epoch, and its pc a time in ns */
 	HEAP_PAGES = 1u << 31,  /* of a size: the rest is in units of 4096 bytes, rounded up */
@@ -54,16 +56,29 @@ enum heap_want {
 	/* pages that a block never touched, when it is freed; requires BLOCKS */
 	HEAP_WANTS_UNTOUCHED = 1 << 4,
 	HEAP_WANTS_FDS = 1 << 8, /* descriptors: where they are opened, until they are closed */
+	HEAP_WANTS_IO = 1 << 9,  /* bytes that system calls read and wrote */
+	HEAP_WANTS_THREADS = 1 << 10,
+	HEAP_WANTS_EXCEPTIONS = 1 << 11,
 };
 
 /* What else is added up by stack, each exactly, whatever the rate: such a stack's node has this in
  * the place of an address, and the place of the call is its parent. A descriptor counts as one byte
- * and is tracked as a block at HEAP_FD_ADDRESS and 8 times its number. Peaks are without them. */
+ * and is tracked as a block at HEAP_FD_ADDRESS and 8 times its number; of what is read or written
+ * each call is a sample. Peaks are without them. */
 enum heap_resource {
 	HEAP_RESOURCE_NONE, /* memory */
 	HEAP_RESOURCE_FD,
+	HEAP_RESOURCE_READ,
+	HEAP_RESOURCE_WRITTEN,
+	HEAP_RESOURCE_THREAD,
+	HEAP_RESOURCE_THROWN,
+	HEAP_RESOURCE_CAUGHT,
 	HEAP_NR_RESOURCES
 };
+
+/* In the place of an address, too: the type of an exception, and its name's number in
+ * HEAP_NAME_BYTES from the arena's start. Its parent is the place of the call. */
+#define HEAP_TYPE (UINT64_C(1) << 63)
 
 #define HEAP_FD_ADDRESS (UINT64_C(3) << 46) /* where no program's memory is */
 
@@ -79,11 +94,11 @@ struct heap_header {
 	uint64_t rate;  /* bytes per sample; 1: each allocation; 0: none */
 	uint32_t wants; /* enum heap_want */
 	uint32_t max_nodes, max_stacks, max_threads;
-	uint64_t threads, nodes, stacks, shards, arena; /* offsets */
-	uint32_t is_closed;                             /* by the recorder: it reads no more */
-	uint32_t is_off;   /* by the recorder, at any time: what happens now is not measured */
+	uint64_t threads, nodes, stacks, shards, arena, classes; /* offsets */
+	uint32_t is_closed; /* by the recorder: it reads no more */
+	uint32_t is_off;    /* by the recorder, at any time: what happens now is not measured */
 	uint32_t readings; /* by the recorder: odd while it reads all for the end of an iteration */
-	uint8_t unused[36];
+	uint8_t unused[28];
 	/* written by the program, with atomic operations */
 	uint64_t mapped;     /* bytes that the program could map */
 	uint64_t arena_used; /* from the arena's start */
@@ -115,6 +130,21 @@ struct heap_thread {
 	uint64_t max_bytes;    /* the largest single one, as requested */
 	uint64_t unused[3];
 };
+
+/* Sampled allocations by size: number 0 is of 0 bytes, i of 2^(i - 1) to 2^i - 1, and the last of
+ * all that are larger. Each thread's slot has HEAP_NR_CLASSES of them, which its thread alone
+ * writes; a further row, written with atomic operations, is that of all threads that have ended or
+ * no slot of their own. Weighted as in struct heap_stack; with rate 1 calls are samples. */
+struct heap_class {
+	uint64_t calls, bytes, freed_calls, freed_bytes;
+};
+
+static inline unsigned heap_class_of(uint64_t bytes)
+{
+	unsigned bits = bytes ? 64 - (unsigned)__builtin_clzll(bytes) : 0;
+
+	return bits < HEAP_NR_CLASSES ? bits : HEAP_NR_CLASSES - 1;
+}
 
 /* Number 0 is none: a stack there has no callers, as all have that are not wanted. */
 struct heap_node {

@@ -34,6 +34,8 @@ enum {
 	NAME_BYTES = sizeof(CPUPERF_MARK_SOCKET) + 8,
 	PACE_MS = 8, /* a ring holds 2,000,000 marks a second for twice as long */
 	FREE_SLOTS_NS = 1000000000,
+	LOOK_NS = 100000000, /* with few memories; each costs a microsecond */
+	LOOK_PER_MEMORY_NS = 4000000,
 };
 
 struct connection {
@@ -58,6 +60,7 @@ struct wire {
 	struct waiting waiting[MAX_WAITING];
 	size_t nr_waiting;
 	uint64_t free_slots_ns; /* when they are looked for next */
+	uint64_t look_ns;       /* the same of processes that run another program */
 	pthread_t thread;
 	bool is_started;
 };
@@ -358,6 +361,7 @@ static int serve(struct wire *w, int fd)
 		rc = serve_object(w, fd, (uint32_t)peer.pid);
 		t->connections += rc == 0;
 		t->refused += rc != 0;
+		t->refused_why = rc ?: t->refused_why;
 	} else if (hello.ask == CPUPERF_MARK_ASK_REGRET) {
 		t->unmapped++;
 	} else if (hello.ask == CPUPERF_MARK_ASK_THREAD) {
@@ -427,20 +431,22 @@ static void drain_all(struct wire *w)
 {
 	struct wire_reader *r = &w->reader;
 	uint64_t begin_ns = clock_monotonic_ns();
-	bool frees = r->now.ns >= w->free_slots_ns;
+	bool frees = r->now.ns >= w->free_slots_ns, looks = r->now.ns >= w->look_ns;
 
 	wire_reader_begin(r);
 	for (size_t i = w->nr; i-- > 0;) {
 		bool ended = has_ended(&w->connections[i]);
 
 		wire_memory_drain(&w->connections[i].memory, r);
-		if (ended || (frees && has_left_image(w, i)))
+		if (ended || (looks && has_left_image(w, i)))
 			end_connection(w, i, true);
 		else if (frees || wire_memory_has_grown(&w->connections[i].memory))
 			wire_memory_free_slots(&w->connections[i].memory, r);
 	}
 	if (frees)
 		w->free_slots_ns = r->now.ns + FREE_SLOTS_NS;
+	if (looks)
+		w->look_ns = r->now.ns + LOOK_NS + w->nr * LOOK_PER_MEMORY_NS;
 	pass(w, begin_ns);
 }
 

@@ -88,6 +88,7 @@ struct wire_totals {
 	uint64_t invalid;    /* units that are no marks */
 	uint32_t connections; /* objects of processes */
 	uint32_t refused;     /* connections of other users, beyond the limit, or without memory */
+	int refused_why;      /* -errno of the last of these; 0: none, or of another user */
 	uint32_t old;         /* connections of another version of cpuperf/mark.h */
 	uint32_t unmapped;    /* connections whose programs had no addresses for the memory */
 	uint32_t narrow;      /* of these with addresses: they had them for fewer threads */

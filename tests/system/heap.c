@@ -111,6 +111,17 @@ static void many_dumps(void)
 
 /* --- the seed's slides */
 
+/* A report each time: the block of the moment is what is live. */
+static void reports(void)
+{
+	for (int n = 1; n <= count; n++) {
+		void *x = malloc((size_t)n);
+
+		(void)cpuperf_heap_dump();
+		free(x);
+	}
+}
+
 static void ten_of_one(void)
 {
 	for (int n = 1; n <= count; n++)
@@ -670,6 +681,7 @@ static const struct {
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
     {"untouched", untouched}, {"resident", resident},     {"largest", largest},
     {"sealed", sealed},       {"dumps", dumps},           {"many_dumps", many_dumps},
+    {"reports", reports},
 };
 
 int main(int argc, char **argv)

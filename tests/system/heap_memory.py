@@ -18,7 +18,8 @@ FIELDS = ("samples bytes calls freed_samples freed_bytes freed_calls peak_sample
           "untouched_samples untouched").split()
 MAX_NODES, MAX_STACKS, MAX_THREADS, NR_SHARDS = 1 << 20, 1 << 16, 1024, 8192
 THREADS = 4096
-NODES = THREADS + 64 * MAX_THREADS
+CLASSES, NR_CLASSES, CLASS = THREADS + 64 * MAX_THREADS, 42, struct.Struct("<4Q")
+NODES = CLASSES + (MAX_THREADS + 1) * NR_CLASSES * CLASS.size
 STACKS_AT = NODES + 16 * MAX_NODES
 SHARDS = STACKS_AT + STACK.size * MAX_STACKS
 ARENA = SHARDS + 32 * NR_SHARDS
@@ -35,8 +36,8 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I5Q2I40x", 0x50454843, 2, self.bytes, rate, wants, MAX_NODES,
-                                     MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, 0, 0)
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I32x", 0x50454843, 5, self.bytes, rate, wants, MAX_NODES,
+                                     MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0)
 
     def header(self):
         names = ("mapped arena_used nr_nodes nr_stacks nr_threads nr_epochs live peak peak_ns moment "

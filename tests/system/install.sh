@@ -14,6 +14,7 @@ cmake --install "$build" --prefix "$prefix" >"$top/log" || fail "cmake --install
 for file in bin/cpuperf bin/cpuperf_print "$libdir/libcpuperf.a" "$libdir/libcpuperf.so" "$libdir/pkgconfig/cpuperf.pc" \
 	share/man/man1/cpuperf.1 share/man/man1/cpuperf_print.1 share/man/man5/cpspec.5 \
 	share/cpuperf/specs/basic.cpspec share/cpuperf/schemas/cpspec.schema.json \
+	lib/systemd/system/cpuperf@.service lib/tmpfiles.d/cpuperf.conf \
 	share/cpuperf/python/cpuperf.py share/cpuperf/fortran/likwid.f90 \
 	share/cpuperf/schemas/cpsession.schema.json share/cpuperf/schemas/trace-format.md \
 	share/bash-completion/completions/cpuperf share/bash-completion/completions/cpuperf_print \

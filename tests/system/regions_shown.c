@@ -21,6 +21,7 @@ static void burn_ms(int ms)
 static void *idle(void *arg)
 {
 	CPUPERF_BEGIN("open");
+	cpuperf_thread_name("renamed");
 	return arg;
 }
 

@@ -152,6 +152,73 @@ def check_rates(folder):
     client.close()
 
 
+CALLS = r"""
+#include <cpuperf/mark.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static long long now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+int main(void)
+{
+	char c;
+	CPUPERF_BEGIN("all");
+	while (read(0, &c, 1) == 1) {
+		long long begin = now();
+		CPUPERF_BEGIN("call");
+		usleep(50000);
+		CPUPERF_END;
+		printf("%lld\n", now() - begin);
+		fflush(stdout);
+	}
+	CPUPERF_END;
+}
+"""
+
+
+def check_regions_are_cut(folder):
+    """Calls are those that were made while an event was enabled."""
+    with open(f"{folder}/calls.c", "w", encoding="ascii") as f:
+        f.write(CALLS)
+    run("cc", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/calls", f"{folder}/calls.c")
+    client = Client(folder)
+
+    def calls(p, nr):
+        """Their ns, by the program's own clock."""
+        for _ in range(nr):
+            p.stdin.write("\n")
+            p.stdin.flush()
+            yield int(p.stdout.readline())
+
+    def regions(p):
+        finish(p)
+        return {r["region"]: r for r in csv.DictReader(io.StringIO(
+            output(PRINT, "--quiet", "--report=regions", "--output-format=csv", cwd=folder)))}
+    for options, first in (((), 2), (("--delay=-1",), 0)):
+        p = start(folder, CPUPERF, "-e", "task_clock,page_faults", "--regions", "--control=fifo:ctl,ack", *options,
+                  command=[f"{folder}/calls"])
+        own = sum(calls(p, 2)) if first else sum(0 for _ in calls(p, 3))
+        client.ask(b"disable\n")
+        list(calls(p, 5))
+        client.ask(b"enable task_clock\n")
+        own += sum(calls(p, 4))
+        client.ask(b"disable\n")
+        list(calls(p, 3))
+        found = regions(p)
+        assert int(found["call"]["calls"]) == first + 4 and int(found["call"]["cut"]) == 0, found
+        assert 0.95 * own <= int(found["call"]["wall_ns"]) <= own, (own, found)
+        assert int(found["all"]["cut"]) == int(found["all"]["calls"]) == 1, found
+    p = start(folder, CPUPERF, "-e", "task_clock", "--regions", "--delay=-1", "--control=fifo:ctl,ack",
+              command=[f"{folder}/calls"])
+    list(calls(p, 2))
+    assert "call" not in regions(p), "events were never enabled"
+    client.close()
+
+
 def check_never_enabled(folder):
     """The answer says so, in place of a count of 0."""
     client = Client(folder)

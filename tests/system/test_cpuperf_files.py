@@ -100,7 +100,7 @@ def check_lock(folder):
     shown(folder, code=1)  # the iteration it was in is missing
     run(spec_of(folder, num_iterations=2), "--duration=10ms")
     # of the killed one, at most the file that it was writing
-    assert all(n == "o.cpsession" or n.startswith(".cpuperf-") for n in strays(folder))
+    assert all(n == "o.cpsession" or n.startswith(".cpuperf-") for n in strays(folder)), strays(folder)
     assert len(shown(folder, code=0)[0]) == 2 * (CPUS + 1) * len(EVENTS)
 
 

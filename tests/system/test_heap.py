@@ -145,6 +145,20 @@ def check_dumps(folder):
     assert "dumps -1 -1\n" in run(CPUPERF, f"--output={folder}/s", "--event=task_clock", "--", HEAP, "dumps", "1").stdout
 
 
+def check_reports(folder):
+    """Slide 33: n reports, of which number n has live n, total 1 + .. + n, max n. (Its program says malloc(1); its table is that of
+    malloc(n).) Our iterations have what was allocated in each: their sum so far is the seed's total."""
+    measure(folder, HEAP, "reports", "10", options=["-g"], events="heap:live@1,heap:allocated@1,heap:max@1")
+    for n in range(1, 11):
+        def row(iterations):
+            text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", f"--iteration={iterations}", "--output-format=csv")
+            return next(r for r in csv.DictReader(io.StringIO(text)) if r["function"] == "reports")
+        alone, so_far = row(n - 1), row(f"0-{n - 1}")
+        assert (alone["live"], alone["allocated"], alone["allocations"]) == (str(n), str(n), "1"), (n, alone)
+        assert (so_far["live"], so_far["allocated"], so_far["allocations"], so_far["max"]) == (
+            str(n), str(n * (n + 1) // 2), str(n), str(n)), (n, so_far)
+
+
 def check_snapshots(folder):
     """SIGUSR2 to the recorder ends the iteration: what is live is that of this moment."""
     program = "import os, signal, time; x = bytearray(1 << 24); os.kill(os.getppid(), signal.SIGUSR2); time.sleep(1); del x; time.sleep(.2)"
@@ -152,6 +166,55 @@ def check_snapshots(folder):
     text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
     live = [int(m.replace(",", "")) for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2]
     assert live[0] > 1 << 24 > live[1] > 0, text
+
+
+DUMPED = """
+import os, time
+x = bytearray(1 << 24)
+{}
+time.sleep(.6)
+del x
+time.sleep(.2)
+"""
+
+
+def check_dump_file(folder):
+    """A file that is written or moved to its place ends the iteration, once each; others, links, and files of other
+    users do not, and a file that is there already is not changed."""
+    def live(what, *options):
+        said = measure(folder, sys.executable, "-c", DUMPED.format(what), events="heap:live", env={"PYTHONMALLOC": "malloc"},
+                       options=options or [f"--dump-file={folder}/dump"])
+        text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+        return [int(m.replace(",", "")) > 1 << 24 for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2], said
+
+    path = f"{folder}/dump"
+    for what in (f"open({path!r}, 'w').close()", f"open({path!r}, 'a').write('x')",
+                 f"open({path!r} + '1', 'w').close(); os.rename({path!r} + '1', {path!r})"):
+        assert live(what)[0][:2] == [True, False], what
+    assert live(f"open({path!r}, 'w').close(); time.sleep(.5); open({path!r}, 'w').close()")[0][:3] == [True, True, False]
+    with open(path, "w", encoding="ascii") as f:
+        f.write("stays")
+    for what in (f"open({path!r}).read()", f"open({path!r} + '1', 'w').close()", f"os.mkdir({path!r} + '2')"):
+        assert live(what)[0][0] is False, what
+    with open(path, encoding="ascii") as f:
+        assert f.read() == "stays"
+    os.unlink(path)
+    os.symlink(f"{path}1", path)
+    found, said = live(f"open({path!r} + '1', 'w').close(); os.symlink({path!r}, {path!r} + '3'); os.rename({path!r} + '3', {path!r})")
+    assert found[0] is False and "is no regular file" in said, said
+    os.unlink(path)
+    if os.getuid() == 0:
+        found, said = live(f"open({path!r} + '1', 'w').close(); os.chown({path!r} + '1', 65534, 65534); os.rename({path!r} + '1', {path!r})")
+        assert found[0] is False and "belongs to another user" in said, said
+    with open(f"{folder}/d.cpspec", "w", encoding="ascii") as f:
+        f.write(f'{{"dump_file": "{folder}/dump", "events": [{{"group_name": "heap", "event_name": "live"}}]}}')
+    os.unlink(path) if os.path.exists(path) else None
+    measure(folder, sys.executable, "-c", DUMPED.format(f"open({path!r}, 'w').close()"), events=None, options=[f"--spec-file={folder}/d.cpspec"])
+    assert output(PRINT, f"{folder}/s", "--quiet", "--report=summary").count("\n  live ") >= 2
+    for options, text in (([f"--dump-file={folder}/none/x"], "none: No such file"), (["--dump-file=/"], "is not the name of a file"),
+                          (["--dump-file=x", "--runs=2"], "dump_file and runs are mutually exclusive")):
+        done = run(CPUPERF, "--event=heap:live", *options, "--", "true", code=None, cwd=folder)
+        assert done.returncode and text in done.stderr, done
 
 
 def check_iterations(folder):

@@ -58,6 +58,161 @@ def check_peak_time(folder):
         assert abs(float(found[2]) * {"n": 1, "u": 1e3, "m": 1e6, "": 1e9}[found[3]] - min(at)) < 1e6, (answer, at)
 
 
+def growth(folder, *options):
+    text = output(PRINT, "--quiet", f"{folder}/s", "--output-format=csv", *options)
+    return {(r["event"], r["function"]): r for r in csv.DictReader(io.StringIO(text))}
+
+
+def check_growth(folder):
+    """Between two dumps of one session 100 blocks of 3000 bytes leak and one of 70,000 is freed; that is found, with
+    its path. The same of another session's dump, as page, and with samples, whose error holds the truth."""
+    record(folder, HEAP, "dumps", "100")
+    path = "main;dumps;between_dumps"
+    found = growth(folder, "--iteration=1", "--diff=@0")
+    assert {k: (int(r["change"]), float(r["change_half"]), int(r["was_samples"]), int(r["is_samples"])) for k, r in found.items()} == {
+        ("live", "between_dumps"): (300000, 0, 0, 100), ("live", "dumps"): (-70000, 0, 1, 0),
+        ("live", "before_dumps"): (0, 0, 10, 10)}, found
+    leak = found["live", "between_dumps"]
+    assert leak["stack"].endswith(path) and (leak["was"], leak["is"]) == ("0", "300000"), leak
+    text = output(PRINT, "--quiet", f"{folder}/s", "--iteration=1", "--diff=@0")
+    assert "live: 310.0 kB now, 80,000 B before; 1 stack has more by 300.0 kB, 1 less by 70,000 B" in text, text
+    assert re.search(r"^\+300\.0 kB +300\.0 kB +100 +between_dumps < dumps < main", text, re.M), text
+    assert "before_dumps" not in text, text
+    # an event that is chosen; the last iteration, if none is; the dump of another session
+    found = growth(folder, "--iteration=1", "--diff=@0", "--event=allocated")
+    assert found["allocated", "between_dumps"]["change"] == "300000" and ("live", "dumps") not in found, found
+    assert growth(folder, "--diff=@0")["live", "after_dumps"]["change"] == "50000"
+    run("cp", "-r", f"{folder}/s", f"{folder}/old")
+    done = run(PRINT, "--quiet", f"{folder}/s", f"--diff={folder}/old", code=None)
+    assert done.returncode == 1 and "compare iterations of one" in done.stderr, done
+    run("rm", "-rf", f"{folder}/old", f"{folder}/s@0")
+    run("mv", f"{folder}/s", f"{folder}/old")
+    record(folder, HEAP, "dumps", "30")
+    for old in (f"{folder}/old@1", f"{folder}/old@0-1"):
+        found = growth(folder, "--iteration=1", f"--diff={old}")
+        assert found["live", "between_dumps"]["change"] == str(90000 - 300000), found
+    found = growth(folder, "--report=heap", f"--diff={folder}/old")  # at the end of both
+    assert found["live", "between_dumps"]["change"] == str(90000 - 300000) and len(found) == 3, found
+    page = output(PRINT, "--quiet", f"{folder}/s", "--iteration=1", "--diff=@0", "--output-format=html")
+    assert "between_dumps" in page and "0 of 3 iterations" in page, len(page)
+    for options, text in ((["--diff=@3"], "it has 3 iterations"), (["--diff=@1-0"], "is not a list of numbers"),
+                          ([f"{folder}/old", "--diff=@1"], "of which session")):
+        done = run(PRINT, "--quiet", f"{folder}/s", *options, code=None)
+        assert done.returncode and text in done.stderr, done
+    held = 0
+    for _ in range(5):
+        run("rm", "-rf", f"{folder}/s")
+        record(folder, HEAP, "dumps", "1000", rate=30000)
+        r = growth(folder, "--iteration=1", "--diff=@0")["live", "between_dumps"]
+        assert 0 < float(r["change_half"]) < 1500000, r
+        held += abs(int(r["change"]) - 3000000) <= float(r["change_half"])
+    assert held >= 3, held
+
+
+SIZES = """
+#include <pthread.h>
+#include <stdlib.h>
+#include "cpuperf/heap.h"
+static void *volatile kept[400];
+static void *volatile keep;
+static void *run(void *arg)
+{
+	for (int i = 0; i < 100; i++) {
+		kept[4 * i] = malloc(20);
+		kept[4 * i + 1] = malloc(31);
+		kept[4 * i + 2] = malloc(32);
+		kept[4 * i + 3] = malloc(0);
+	}
+	return arg;
+}
+/* The key's destructor runs after the agent's: what it frees is freed by a thread without a slot. */
+static void late(void *arg)
+{
+	static __thread int again;
+	if (again++ < 3)
+		pthread_setspecific(*(pthread_key_t *)arg, arg);
+	else
+		free(kept[2]), kept[2] = NULL;
+}
+static void *free_late(void *arg)
+{
+	free(malloc(5000));
+	pthread_setspecific(*(pthread_key_t *)arg, arg);
+	return arg;
+}
+int main(void)
+{
+	static pthread_key_t key;
+	pthread_t t;
+	pthread_create(&t, NULL, run, NULL);
+	pthread_join(t, NULL);
+	cpuperf_heap_dump();
+	for (int i = 0; i < 100; i++)
+		free(kept[4 * i]);
+	keep = malloc(1 << 20);
+	keep = malloc(5000);
+	free(keep);
+	pthread_key_create(&key, late);
+	pthread_create(&t, NULL, free_late, &key);
+	pthread_join(t, NULL);
+	return 0;
+}
+"""
+
+
+def bytes_by_size(count):
+    """What the program "shares" allocates, of classes that have many samples."""
+    x, found = 88172645463325252, {}
+    for _ in range(count):
+        x ^= x << 13 & (1 << 64) - 1
+        x ^= x >> 7
+        x ^= x << 17 & (1 << 64) - 1
+        n = x % 64 + 1 if x >> 40 & 1 else x % 20000 + 1
+        low = 1 << n.bit_length() - 1
+        found[low] = found.get(low, 0) + n
+    return {low: n for low, n in found.items() if n > 100 * 65536}
+
+
+def sizes(folder, *options):
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=sizes", "--output-format=csv", *options)
+    return {int(r["from"]): r for r in csv.DictReader(io.StringIO(text))}
+
+
+def check_sizes(folder):
+    """Calls, bytes, and what is live, by powers of two: of a thread that has ended, by what another one frees, and
+    by one that frees when it ends; of each iteration, and of samples, which are those of the other tables."""
+    source, program = f"{folder}/x.c", f"{folder}/x"
+    with open(source, "w", encoding="ascii") as f:
+        f.write(SIZES)
+    run("cc", "-O1", "-g", "-fno-builtin", "-pthread", f"-I{os.environ['SOURCE_DIR']}/include", "-o", program, source)
+    record(folder, program)
+    first = {k: [int(r[n]) for n in ("calls", "allocated", "live_calls", "live")] for k, r in sizes(folder, "--iteration=0").items()}
+    assert first[0] == [100, 0, 100, 0] and first[32][:3] == [100, 3200, 100] and first[16] == [200, 5100, 200, 5100], first
+    assert 4096 not in first and 1 << 20 not in first, first
+    last = {k: [int(r[n]) for n in ("calls", "allocated", "live_calls", "live")] for k, r in sizes(folder).items()}
+    assert last[0] == first[0] and last[16] == [200, 5100, 100, 3100], last
+    assert last[32] == [100, 3200, 99, 3168] and last[1 << 20] == [1, 1 << 20, 1, 1 << 20] and last[4096] == [2, 10000, 0, 0], last
+    assert sizes(folder)[16]["to"] == "31" and sizes(folder)[16]["allocated_low"] == "5100", last
+    all_ = sum(int(r["allocated"]) for r in rows(folder))
+    assert all_ == sum(r[1] for r in last.values()), (all_, last)
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=heap")
+    assert re.search(r"^16 to 31 +[\d.]+ % +5,100 B +200 +3,100 B +100$", text, re.M), text
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=heap", "--rows=12")
+    assert re.search(r"^allocated by size: [\d.]+ % 1,048,576 to 2,097,151 bytes, [\d.]+ % 4,096 to 8,191, ", text, re.M), text
+    assert len(text.splitlines()) <= 12, text
+    assert "No latencies" in output(PRINT, "--quiet", f"{folder}/s", "--report=latency")
+    truth, held = bytes_by_size(20000), []
+    for _ in range(5):
+        run("rm", "-rf", f"{folder}/s")
+        record(folder, HEAP, "shares", "20000", rate=65536)
+        found = sizes(folder)
+        for low, true in truth.items():
+            r = found[low]
+            assert float(r["allocated_low"]) < int(r["allocated"]) < float(r["allocated_high"]), r
+            held.append(float(r["allocated_low"]) <= true <= float(r["allocated_high"]))
+    assert sum(held) >= .8 * len(held), held
+
+
 def check_totals(folder):
     """--sort=total has callers, whose amounts are those of all below them."""
     record(folder, HEAP, "tree")
@@ -104,6 +259,23 @@ int main() { by_string(); by_strdup(); by_wrapper(); }
     found = {r["function"]: r["allocated"] for r in rows(folder)}
     assert (found["by_string()"], found["by_strdup()"], found["by_wrapper()"]) == ("5001", "11", "700"), found
     assert "xmalloc" not in found, found
+    found = {k[1]: r["is"] for k, r in growth(folder, "--diff=@0").items()}
+    assert (found["by_strdup()"], found["by_wrapper()"]) == ("11", "700"), found
+
+
+def check_regions(folder):
+    """What was allocated has no time: no region has it, and it is in no column of the regions."""
+    with open(f"{folder}/x.c", "w", encoding="ascii") as f:
+        f.write("""#include <cpuperf/mark.h>
+#include <stdlib.h>
+int main(void) { for (int i = 0; i < 5; i++) { CPUPERF_BEGIN("a"); keep = malloc(1000); CPUPERF_END; } return 0; }
+""".replace("int main", "static void *volatile keep;\nint main"))
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", f"{folder}/x", f"{folder}/x.c")
+    run(CPUPERF, "-e", "heap:allocated@1,cpu_clock@1000000", "-g", "--regions", f"--output={folder}/s", "--", f"{folder}/x")
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=regions")
+    assert "cpu_clock" in text and "allocated" not in text, text
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=tree", "--group-by=region", "--event=allocated")
+    assert re.search(r"^100.00 % .* 5,000 B  \[none\]$", text, re.M), text
 
 
 def check_refused(folder):

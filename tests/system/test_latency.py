@@ -223,6 +223,18 @@ def read_blocks(folder, device, size):
     return number, ms, parts
 
 
+def read_whole(folder, device, size):
+    """Its parts, which add up to what the kernel says. That takes the times some us apart, and a busy machine may
+    interrupt it there."""
+    for _ in range(3):
+        number, ms, parts = read_blocks(folder, device, size)
+        assert {int(r["count"]) for r in parts.values()} == {number} and set(parts) == {"queue", "device"}, (number, parts)
+        total, slack = sum(int(r["sum_ns"]) for r in parts.values()) / 1e6, 2 + ms / 100 + number * 0.005
+        if ms - slack <= total <= ms + slack:
+            return parts
+    raise AssertionError((total, ms, number))
+
+
 def check_block_parts(folder):
     """On a disk of the test's own: the time in the queue and in the device is all that a request takes, as the
     kernel itself adds it up. Of the requests of one read, 4 KiB each, many wait in the queue at once; of single
@@ -244,14 +256,11 @@ def check_block_parts(folder):
         for key, value in (("scheduler", "mq-deadline"), ("max_sectors_kb", "4")):
             with contextlib.suppress(OSError), open(f"/sys/block/{disk}/queue/{key}", "w", encoding="ascii") as f:
                 f.write(value)
-        many, single = (read_blocks(folder, device, size) for size in ("bs=16M", "bs=4k"))
+        read_whole(folder, device, "bs=16M")
+        single = read_whole(folder, device, "bs=4k")
     finally:
         run(tool, "--detach", device)
-    for number, ms, parts in (many, single):
-        total, slack = sum(int(r["sum_ns"]) for r in parts.values()) / 1e6, 2 + ms / 100 + number * 0.005
-        assert {int(r["count"]) for r in parts.values()} == {number} and set(parts) == {"queue", "device"}, (number, parts)
-        assert ms - slack <= total <= ms + slack, (total, ms, number)  # it takes the times some us apart
-    assert int(single[2]["queue"]["p50_ns"]) < int(single[2]["device"]["p50_ns"]), single
+    assert int(single["queue"]["p50_ns"]) < int(single["device"]["p50_ns"]), single
 
 
 def check_run_queue(folder):

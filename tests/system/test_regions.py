@@ -235,7 +235,7 @@ def check_exec_without_samples(folder):
     measure(folder, f"{folder}/images", options=("-e", "page_faults"))
     closed = {path: row["closed"] for path, row in regions(folder).items()}
     assert closed == {"first": 1, "first > inner": 1, "second": 0, "second > inner": 0}, closed
-    # a program without marks is looked for once a second
+    # a program without marks is looked for ten times a second
     measure(folder, f"{folder}/images", "2", "3", code=0, options=("-e", "page_faults"))
     row = regions(folder)["second"]
     assert row["closed"] == 1 and row["wall_ns"] < 4e9, row

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import re
+import subprocess
+import time
 
 from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
 
@@ -150,6 +152,49 @@ def check_counts(folder):
     # a side without counts has nothing to compare
     run(CPUPERF, "--regions", "-e", "page_faults", "-o", "bare", "--", "./pages", "16", cwd=folder)
     assert not [n for _, n in diff(folder, ["now10"], ["bare"]) if n.endswith("page_faults_per_call")]
+
+
+def check_delays(folder):
+    """Sessions that left out different delays measured different parts: said first, in each form."""
+    build(folder)
+    for name, delay in (("a", "150ms"), ("b", "50ms"), ("c", "50ms")):
+        measure(folder, name, 10, 20, "-e", "page_faults", f"--delay={delay}")
+    said = "delay of 0.150 s was not measured now, of 0.050 s before"
+    text = output(PRINT, "--quiet", "--session=a", "--diff=b", "--report=diff", "--sort=region", cwd=folder)
+    assert re.search(rf"A {said}; amounts are of different parts of the work\n(.*\n)*Regions", text), text
+    done = run(PRINT, "--session=a", "--diff=b", "--report=diff", "--output-format=csv", cwd=folder)
+    assert re.search(rf"a {said}", done.stderr), done.stderr
+    assert "delay" not in output(PRINT, "--quiet", "--session=b", "--diff=c", "--report=diff", cwd=folder)
+
+
+def check_disabled_times(folder):
+    """A call that --control cuts is one call, and not part of the time per call: as in the report. What was disabled is
+    said.
+    """
+    build(folder)
+    measure(folder, "was", 3, 400, "-e", "page_faults")
+    for name in ("ctl", "ack"):
+        os.mkfifo(f"{folder}/{name}")
+    ends = [os.open(f"{folder}/{name}", os.O_RDWR) for name in ("ctl", "ack")]
+    p = subprocess.Popen([CPUPERF, "--regions", "-e", "page_faults", "--control=fifo:ctl,ack", "-o", "now", "--",
+                          "./marked", "3", "400", "0"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for command, seconds in ((b"ping\n", 0.5), (b"disable\n", 0.15), (b"enable\n", 0)):
+        os.write(ends[0], command)
+        assert os.read(ends[1], 100)
+        time.sleep(seconds)
+    assert p.wait(60) == 0
+    for end in ends:
+        os.close(end)
+    rows = diff(folder, ["now"], ["was"])
+    for path, calls in (("request", 1), (WAIT, 3)):
+        row = rows[path, "region_calls"]
+        assert float(row["was_count"]) == calls and calls >= float(row["is_count"]) > calls - 2, row
+        assert mean(folder, ["now"], path, "calls") == float(row["is_count"]), row
+    assert ("request", "region_wall_ns_per_call") not in rows, rows.keys()
+    each = rows[WAIT, "region_wall_ns_per_call"]
+    assert float(each["is_count"]) >= 400e6, each
+    text = output(PRINT, "--quiet", "--session=now", "--diff=was", "--report=diff", "--sort=region", cwd=folder)
+    assert re.search(r"A time disabled by --control of 0\.[1-9]\d+ s was not measured now, of 0\.000 s before; amounts", text)
 
 
 def check_one_session_each(folder):

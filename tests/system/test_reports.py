@@ -600,7 +600,9 @@ def check_diff(session, again, alone):
     table = {r["comm"]: r for r in rows(alone, *args)}
     assert set(table) == {"mix", SHOWN_NAME}, table
     assert float(table["mix"]["was"]) < 95 and float(table["mix"]["is"]) == 100, table
-    assert table["mix"]["certain"] == table[SHOWN_NAME]["certain"] == "true", table
+    # on a busy machine samples come in so few bursts that a quarter of them may be chance
+    is_found = float(table["mix"]["change_half"]) < float(table["mix"]["change"])
+    assert table["mix"]["certain"] == table[SHOWN_NAME]["certain"] == ("true" if is_found else "false"), table
     args = [f"--session={alone.file}", *args]
     assert run(*args, "--fail-over=1", "--within").returncode == 3
     assert run(*args, "--fail-over=900000", "--within").returncode == 0

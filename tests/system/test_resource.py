@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The group resource: descriptors by who opened them, compared with programs whose descriptors are known, and with what
-strace counts."""
+"""The group resource: descriptors by who opened them, bytes and calls by who reads and writes, threads by who created them, and
+exceptions; compared with programs of which they are known, and with what strace counts."""
 import os
 import re
 import shutil
@@ -11,16 +11,39 @@ from kit import CPUPERF, PRINT, run, run_checks
 from sampled import event, write_spec
 
 AGENT = os.environ["AGENT"]
-FDS = 256
+FDS, IO, THREADS, EXCEPTIONS = 256, 512, 1024, 2048
+FD, READ, WRITTEN, THREAD, THROWN, CAUGHT = range(1, 7)  # the innermost addresses of their stacks
+READING = "read pread64 readv preadv preadv2 recvfrom recvmsg recvmmsg".split()
+WRITING = "write pwrite64 writev pwritev pwritev2 sendto sendmsg sendmmsg".split()
+BOTH = "sendfile splice copy_file_range".split()
 CREATING = ("open openat creat dup dup2 dup3 fcntl socket accept accept4 epoll_create epoll_create1 eventfd eventfd2 timerfd_create "
             "signalfd signalfd4 inotify_init inotify_init1 memfd_create").split()
 
 
-def build(folder):
-    program = f"{folder}/fds"
-    run("cc", "-O1", "-g", "-D_GNU_SOURCE", "-w", "-fno-builtin", "-pthread", "-o", program,
-        f"{os.path.dirname(__file__)}/fds.c")
+def build(folder, name="fds", *options):
+    program = f"{folder}/{name}"
+    run("cc", "-O1", "-g", "-D_GNU_SOURCE", "-w", "-fno-builtin", "-pthread", *options, "-o", program,
+        f"{os.path.dirname(__file__)}/{name}.c")
     return program
+
+
+def sums_of(memory, *kinds):
+    """Calls and bytes of each kind, and the stacks."""
+    head = memory.header()
+    assert not (head["no_node"] or head["no_block"] or head["invalid"] or head["nested"]), head
+    stacks = [s for s in memory.stacks() if s["path"]]
+    result = []
+    for kind in kinds:
+        of = [s for s in stacks if s["path"][-1] == kind]
+        result += [(sum(s["samples"] for s in of), sum(s["bytes"] for s in of))]
+    return result, stacks
+
+
+def record(*command, wants, nr=1, **more):
+    recorder = Recorder(AGENT, rate=0, wants=wants | STACKS)
+    done = recorder.run(*command, capture_output=True, text=True, **more)
+    assert done.returncode == 0 and len(recorder.memories) == nr, (command, done, len(recorder.memories))
+    return done.stdout, recorder.memories
 
 
 def measure(*command, wants=FDS | STACKS, rate=0, nr=1):
@@ -95,6 +118,124 @@ def check_strace(folder):
         assert live == (5 if what == "leak" else 0), (what, fds)
 
 
+def check_io_known(folder):
+    program = build(folder, "io")
+    _, [memory] = record(program, "known", wants=IO)
+    [read, written], stacks = sums_of(memory, READ, WRITTEN)
+    assert (read, written, len(stacks)) == ((50, 550), (100, 700), 2), stacks
+    _, [memory] = record(program, "threads", wants=IO)
+    assert sums_of(memory, READ, WRITTEN)[0] == [(4000, 44000), (8000, 56000)]
+    _, memories = record(program, "forks", wants=IO, nr=2)
+    assert [sums_of(m, WRITTEN)[0] for m in memories] == [[(3, 21)], [(2, 14)]]
+    _, [memory] = record(program, "cancelled", wants=IO)
+    assert sums_of(memory, READ, WRITTEN)[0] == [(0, 0), (5, 35)]
+    assert record(program, "errno", wants=IO)[0] == "x 77 9\n"
+    printed, [memory] = record(program, "alternate", wants=IO)
+    assert printed == "0\n", "written below the stack of a handler"
+    assert (2, 6) in [(s["samples"], s["bytes"]) for s in memory.stacks() if s["path"][-1] == WRITTEN], memory.stacks()
+    _, [memory] = record(program, "known", wants=FDS)
+    assert not sums_of(memory, READ, WRITTEN)[1][2:], "of descriptors only"
+
+
+def strace_io(folder, *command):
+    """Calls and bytes that were read and written, by strace; less what the loader reads: the beginnings of files."""
+    run("strace", "-f", "-o", f"{folder}/strace", "-e", "trace=" + ",".join(READING + WRITING + BOTH), *command)
+    sums = {READ: [0, 0], WRITTEN: [0, 0]}
+    with open(f"{folder}/strace", encoding="utf-8", errors="replace") as f:
+        for line in f:
+            called = re.match(r"\d+ +(\w+)\((.*)\) += (-?\d+)", line)
+            if not called or "\\177ELF" in line or called[1] == "pread64" and re.search(", 64$|GNU", called[2]):
+                continue
+            name, arguments, moved = called[1], called[2], max(int(called[3]), 0)
+            if name in ("recvmmsg", "sendmmsg"):
+                moved = sum(int(n) for n in re.findall(r"msg_len=(\d+)", arguments))
+            for kind, names in ((READ, READING), (WRITTEN, WRITING)):
+                if name in names + BOTH:
+                    sums[kind][0] += 1
+                    sums[kind][1] += moved
+    return sums
+
+
+def check_io_strace(folder):
+    """Each function, also those that check the room, and each kind of stream."""
+    if not shutil.which("strace"):
+        print("skip: strace is not installed", flush=True)
+        return
+    for options, what, nr in (([], "kinds", 1), (["-D_FORTIFY_SOURCE=2"], "kinds", 1), ([], "streams", 3)):
+        program = build(folder, "io", *options)
+        alone = strace_io(folder, program, what)
+        _, memories = record(program, what, wants=IO, nr=nr)
+        ours = [tuple(map(sum, zip(*one))) for one in zip(*(sums_of(m, READ, WRITTEN)[0] for m in memories))]
+        print(f"{what} {options}: {ours}, by strace {list(alone.values())}", flush=True)
+        assert ours == [tuple(n) for n in alone.values()] and ours[0][0] > 12, (what, memories[0].stacks())
+
+
+def build_created(folder):
+    program = f"{folder}/created"
+    run("c++", "-O1", "-g", "-w", "-pthread", "-o", program, f"{os.path.dirname(__file__)}/created.cc")
+    return program
+
+
+def live_of(memory, kind):
+    return sum(s["live_samples"] for s in memory.stacks() if s["path"] and s["path"][-1] == kind)
+
+
+def check_threads(folder):
+    program = build_created(folder)
+    printed, [memory] = record(program, "threads", wants=THREADS)
+    [(created, _)], stacks = sums_of(memory, THREAD)
+    assert (printed, created, live_of(memory, THREAD)) == ("1 42\n", 56, 3), (printed, created, stacks)
+    assert sorted(s["samples"] for s in stacks) == [1, 1, 1, 3, 50], stacks
+    printed, [memory] = record(program, "refused", wants=THREADS)
+    assert printed == subprocess.run([program, "refused"], capture_output=True, text=True, check=True).stdout
+    assert sums_of(memory, THREAD)[0] == [(0, 0)]
+    _, memories = record(program, "forks", wants=THREADS, nr=2)
+    assert [(*sums_of(m, THREAD)[0], live_of(m, THREAD)) for m in memories] == [((3, 3), 1), ((4, 4), 0)]
+    if not shutil.which("strace"):
+        print("skip: strace is not installed", flush=True)
+        return
+    run("strace", "-f", "-o", f"{folder}/strace", "-e", "trace=clone,clone3", program, "threads")
+    with open(f"{folder}/strace", encoding="utf-8") as f:
+        by_strace = len(re.findall(r"clone3?(?:\(.*| resumed>.*)\) += \d+", f.read()))
+    assert by_strace == created, (by_strace, created)
+
+
+def check_exceptions(folder):
+    """Of 20, each second one is thrown again; and one in the library. A program in C loads a module that throws."""
+    program = build_created(folder)
+    printed, [memory] = record(program, "throws", wants=EXCEPTIONS)
+    sums, stacks = sums_of(memory, THROWN, CAUGHT)
+    assert (printed, sums) == ("50\n", [(21, 21), (31, 31)]), (printed, sums, stacks)
+    types = {(s["path"][-2], s["path"][-1]) for s in stacks}
+    assert len(types) == 6 and all(place >> 63 for place, _ in types), ("three types, thrown and caught", stacks)
+    here = os.path.dirname(__file__)
+    for options in ([], ["-static-libstdc++", "-static-libgcc"]):
+        run("c++", "-shared", "-fPIC", "-o", f"{folder}/module.so", f"{here}/module.cc", *options)
+        with open(f"{folder}/loads.c", "w", encoding="ascii") as f:
+            f.write('#include <dlfcn.h>\n#include <stdio.h>\nint main(int c, char **v) { void *h = dlopen(v[1], RTLD_LAZY);\n'
+                    'int (*f)(int) = dlsym(h, "throws"); printf("%d\\n", f(5)); dlclose(h); return !!dlopen(v[1], RTLD_NOLOAD); }\n')
+        run("cc", "-w", "-o", f"{folder}/loads", f"{folder}/loads.c")
+        alone = subprocess.run([f"{folder}/loads", f"{folder}/module.so"], capture_output=True, text=True, check=False)
+        recorder = Recorder(AGENT, rate=0, wants=EXCEPTIONS | STACKS)
+        done = recorder.run(f"{folder}/loads", f"{folder}/module.so", capture_output=True, text=True)
+        assert (done.stdout, done.returncode, done.stderr) == (alone.stdout, alone.returncode, alone.stderr), (options, done, alone)
+        assert done.stdout == "5\n" and sums_of(recorder.memories[0], THROWN, CAUGHT)[0] == [(5, 5), (5, 5)], options
+
+
+def check_created_session(folder):
+    program = build_created(folder)
+    output = f"{folder}/s"
+    for what, rows in (("threads", (("thread_created", "many", 50), ("thread_live", "staying", 3))),
+                       ("throws", (("exception_thrown", "thrower", 20), ("exception_caught", "throws", 31),
+                                   ("exception_thrown", "std::runtime_error", 10), ("exception_thrown", "int", 10),
+                                   ("exception_thrown", "std::out_of_range", 1), ("exception_caught", "std::runtime_error", 20)))):
+        run(CPUPERF, f"--output={output}", "--event=" + ",".join(sorted({f"resource:{row[0]}@1" for row in rows})), "-g", "--", program, what)
+        text = run(PRINT, output, "--report=tree", "--output-format=csv").stdout
+        for name, function, count in rows:
+            found = [line for line in text.splitlines() if line.startswith(f"{name},") and f",{function}" in line]
+            assert any(str(count) in line.split(",") for line in found), (name, function, count, text)
+
+
 def check_beside_heap(folder):
     """Memory is as without descriptors: amounts, blocks and the peak."""
     program = build(folder)
@@ -119,7 +260,7 @@ def check_programs(folder):
                     ["make", "-s", "-C", folder], ["tar", "cf", "/dev/null", "/etc/passwd"],
                     ["find", "/usr/share/doc", "-maxdepth", "1"]):
         alone = subprocess.run(command, capture_output=True, check=False)
-        recorder = Recorder(AGENT, rate=0, wants=FDS | STACKS)
+        recorder = Recorder(AGENT, rate=0, wants=FDS | IO | STACKS)
         done = recorder.run(*command, capture_output=True)
         assert (alone.returncode, alone.stdout, alone.stderr) == (done.returncode, done.stdout, done.stderr), (command, alone, done)
         assert any(s["path"][-1] == 1 for m in recorder.memories for s in m.stacks() if s["path"]), command
@@ -144,6 +285,31 @@ def check_session(folder):
         assert len(rows) == 1 and str(count) in rows[0].split(","), (name, rows, text)
     assert not re.search("fd_live.*churn", text), text
     assert not re.search("^live,", text, re.M), text  # of memory
+
+
+def check_no_children(folder):
+    """A child by fork connects, and is refused."""
+    program, to = build(folder), f"{folder}/out"
+    for options, name, count, command in (([], "fd_opened", 5, [program, "forks"]), (["--no-children"], "fd_opened", 3, [program, "forks"]),
+                                          (["--no-children"], "fd_live", 9, [program, "execs"])):
+        run(CPUPERF, *options, "--output-format=csv", f"--output-file={to}", f"--event=resource:{name}", "--", *command,
+            cwd=folder)
+        with open(to, encoding="utf-8") as f:
+            text = f.read()
+        assert re.search(rf"\b{name},.*\b{count}\b", text), (options, text)
+
+
+def check_io_session(folder):
+    program = build(folder, "io")
+    output, names = f"{folder}/s", ("io_read", "io_read_calls", "io_written", "io_write_calls")
+    run(CPUPERF, f"--output={output}", "--event=" + ",".join(f"resource:{n}@1" for n in names), "-g", "--", program, "known")
+    text = run(PRINT, output, "--report=summary", "--output-format=csv").stdout
+    for name, count in zip(names, (550, 50, 700, 100)):
+        assert re.search(rf"{name}\b.*,{count},", text), (name, text)
+    text = run(PRINT, output, "--report=tree", "--output-format=csv").stdout
+    for name, function, count in zip(names, ("reader", "reader", "writer", "writer"), (550, 50, 700, 100)):
+        rows = [line for line in text.splitlines() if line.startswith(f"{name},") and line.endswith(f",{function}")]
+        assert len(rows) == 1 and str(count) in rows[0].split(","), (name, rows, text)
 
 
 def check_errors(folder):

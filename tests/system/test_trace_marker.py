@@ -112,6 +112,17 @@ def check_begin_and_end_in_different_objects(folder):
     p.communicate()
 
 
+def check_what_is_not_measured_is_not_written(folder):
+    """The first slice is none of the delay, in which 20 begin."""
+    p = subprocess.Popen([CPUPERF, "--regions", "--trace-marker", "--delay=1s", "--", build(folder), "40", "50000"],
+                         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = wait_for(p, f"{TRACING}/instances/cpuperf-{p.pid}", lambda f: any(x[0] == "C" and x[2] == "size" for x in f))
+    sizes = [-int(x[3]) for x in found if x[0] == "C" and x[2] == "size"]
+    assert 5 < sizes[0] <= 20, found
+    _, err = p.communicate()
+    assert "not written" not in err, err
+
+
 def check_an_end_for_each_beginning(folder):
     p, place = start(folder, "3", "100000")
     reader = wait_for(p, place, lambda f: any(x[:1] == ["S"] and x[2] == "open" for x in f))

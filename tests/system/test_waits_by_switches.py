@@ -235,6 +235,42 @@ def check_reasons(folder):
         assert {r for r, ns in long.items() if ns > 2.5e8} == {"signal", "stopped", "sleep", "select", "poll"}, rows
 
 
+REGIONS = """#include <cpuperf/mark.h>
+#include <stdio.h>
+#include <time.h>
+static long nap(long ns)
+{
+	struct timespec t = {0, ns}, a, b;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	nanosleep(&t, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec;
+}
+int main(void)
+{
+	long a = 0, b = 0;
+	for (int i = 0; i < 60; i++) {
+		CPUPERF_BEGIN("a"); a += nap(200000); CPUPERF_END;
+		CPUPERF_BEGIN("b"); b += nap(800000); CPUPERF_END;
+	}
+	printf("a %ld b %ld\\n", a, b);
+	return 0;
+}
+"""
+
+
+def check_regions(folder):
+    """Short waits, one after the other: each in the region in which the thread waited."""
+    user = User(folder)
+    with open(f"{folder}/regions.c", "w", encoding="ascii") as f:
+        f.write(REGIONS)
+    run("cc", "-O1", f"-I{os.environ['SOURCE_DIR']}/include", "-o", user.program, f"{folder}/regions.c")
+    said, _ = user.measure(options=["--regions"])
+    found = {r["path"]: sum(int(r[f"{event}_count"]) for event in ("run_queue_time", "off_cpu_time"))
+             for r in user.rows("--report=regions")}
+    assert all(0.7 * said[name] <= found[name] <= 1.05 * said[name] for name in "ab"), (said, found)
+
+
 def check_exports(folder):
     """What is found of waits stands before the records of the file: sorted with them, without a warning."""
     user = User(folder)

@@ -8,6 +8,7 @@
 #include "estimate/interval.h"
 
 enum { NR_CASES = 10000 };
+static const double Z2 = 3.841458820694124; /* chi², one degree of freedom, 95 % */
 
 static void assert_near(double x, double y)
 {
@@ -43,6 +44,27 @@ TEST(known_values)
 		assert_near(s.share, rows[i].n ? (double)rows[i].k / (double)rows[i].n : 0);
 		assert_near(interval_half(&s), fmax(s.high - s.share, s.share - s.low));
 	}
+}
+
+/* Of Poisson's distribution: 10 samples of weight 3, also as 30 of which a part is sure. */
+TEST(amounts)
+{
+	const struct interval_weights ten = {10, 30, 90, NULL}, sure = {10, 30, 0, NULL},
+				      none = {0, 0, 0, NULL}, partly = {3, 30, 90, NULL};
+	struct interval i = interval_amount(&ten, 3);
+
+	assert_near(i.share, 30);
+	assert_near(i.low, 3 * 5.431986105614363);
+	assert_near(i.high, 3 * 18.40947271507976);
+	i = interval_amount(&partly, 3); /* as uncertain, however many they are */
+	assert_near(i.low, 3 * 5.431986105614363);
+	i = interval_amount(&sure, 3);
+	assert_true(i.low == 30 && i.high == 30);
+	i = interval_amount(&none, 3); /* up to 3.84 were possible */
+	assert_near(i.low, 0);
+	assert_near(i.high, 3 * Z2);
+	i = interval_amount(&none, 0);
+	assert_true(i.low == 0 && i.high == 0);
 }
 
 /* Whatever is asked, the share is inside and the ends are possible. */

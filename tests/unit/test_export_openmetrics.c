@@ -139,6 +139,22 @@ TEST(lines)
 	       "# EOF\n");
 }
 
+TEST(classic_lines)
+{
+	struct openmetrics m = {.out = &b, .is_classic = true, .has_no_times = true};
+
+	write_all(&m);
+	expect("# TYPE a_bytes_total counter\n"
+	       "# HELP a_bytes_total What \"a\" is\\\\\\n.\n"
+	       "a_bytes_total{event=\"\\\"\\\\\\n???\xc3\xa9\",cpu=\"18446744073709551615\"} 17\n"
+	       "# TYPE s_info gauge\n"
+	       "# HELP s_info x\n"
+	       "s_info{id=\"\"} 1\n"
+	       "# TYPE g gauge\n"
+	       "# HELP g \n"
+	       "g 2\n");
+}
+
 static int write_once(void *arg)
 {
 	struct buf own;

@@ -315,6 +315,43 @@ TEST(scenes_are_told)
 	}
 }
 
+/* A thread has its last name until another one has its number: a process, or a thread of another.
+ */
+TEST(last_names_are_told)
+{
+	static const struct step steps[] = {
+	    MADE(50, 1, "a", 0x1000, 0x2000, "/a"),
+	    FORKED(100, 7, 1),
+	    THREAD(110, 7, 8, 7),
+	    THREAD(115, 7, 9, 7),
+	    {.op = COMM, .time_ns = 120, .pid = 7, .tid = 8, .text = "late"},
+	    {.op = COMM, .time_ns = 125, .pid = 7, .tid = 9, .text = "nine"},
+	    EXITED(130, 7, 8),
+	    EXITED(135, 7, 9),
+	    FORKED(200, 8, 1),
+	    THREAD(205, 8, 9, 8),
+	    EXECED(210, 8, "process"),
+	    EXECED(220, 7, "main")};
+	static const struct {
+		uint32_t pid, tid;
+		uint64_t time_ns;
+		const char *name;
+	} rows[] = {{7, 8, 111, "late"},    {7, 8, 125, "late"},    {7, 9, 116, "nine"},
+		    {8, 8, 201, "process"}, {8, 8, 250, "process"}, {8, 9, 205, "a"},
+		    {7, 7, 105, "main"},    {3, 3, 105, NULL}};
+	struct profile_processes *p = steps_read(steps, NR(steps));
+	struct profile_lookup *l = profile_lookup_new(p);
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		const char *name =
+		    profile_lookup_last_name(l, rows[i].pid, rows[i].tid, rows[i].time_ns);
+
+		assert_string_equal(name ?: "none", rows[i].name ?: "none");
+	}
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
 /* When a process began and ended. */
 TEST(lives_are_told)
 {

@@ -432,6 +432,7 @@ TEST(times_of_the_filter_cut_calls)
 	expect("a > b", 1, 0, 10, 10); /* the first ended before */
 	assert_int_equal(sum("a")->cut, 1);
 	assert_int_equal(sum("a > b")->cut, 1);
+	assert_true(isnan(report_region_quantile(&sums, sum("a"), 0.5)));
 	assert_null(sum_of(REPORT_ALL_THREADS, "c"));
 	filter.from_ns = 25;
 	filter.to_ns = 0;
@@ -439,6 +440,9 @@ TEST(times_of_the_filter_cut_calls)
 	expect("a", 1, 0, 65, 40);
 	expect("a > b", 2, 0, 25, 25);
 	assert_int_equal(sum("a > b")->cut, 1);
+	assert_int_equal(sum("a > b")->min_ns, 20); /* that of 5 was cut */
+	assert_true(sum("a > b")->mean_ns == 20);
+	assert_true(report_region_quantile(&sums, sum("a > b"), 0.01) == 20);
 }
 
 TEST(a_region_is_chosen_by_name_or_path)
@@ -627,9 +631,12 @@ TEST(what_is_between_spans_is_cut_out)
 			    "55 begin a cut\n55 begin b cut\n60 end b cut\n70 instant c\n"
 			    "75 end a cut\n");
 	read_sums(false);
-	expect("a", 2, 0, 48, 23);
-	expect("a > b", 4, 0, 25, 25);
+	expect("a", 1, 0, 48, 23);
+	expect("a > b", 3, 0, 25, 25);
+	assert_int_equal(sum("a")->cut, 1);
+	assert_int_equal(sum("a > b")->cut, 2);
 	assert_int_equal(sum("a > b")->whole, 1);
+	assert_true(sum("a > b")->mean_ns == 2);
 	assert_null(sum_of(REPORT_ALL_THREADS, "c"));
 	assert_int_equal(profile_region_time(&p, &filter, 20, 80, &ns), 0);
 	assert_int_equal(ns, 48);

@@ -82,6 +82,7 @@ TEST(the_agent_is_told_what_the_events_need)
 	    {EV("heap", "live"), 1, HEAP_WANTS_BLOCKS},
 	    {EV("heap", "peak"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK},
 	    {EV("resource", "fd_live"), 0, HEAP_WANTS_FDS},
+	    {EV("resource", "io_read") EV("resource", "io_write_calls"), 0, HEAP_WANTS_IO},
 	    {EV("resource", "fd_opened") EV("heap", "live"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_FDS},
 	    {EV("heap", "overhead"), 1, HEAP_WANTS_OVERHEAD},
 	    {EV("heap", "resident"), 1, HEAP_WANTS_BLOCKS},

@@ -13,6 +13,7 @@
 #include "exports/lines.h"
 #include "exports/series.h"
 #include "exports/sorted.h"
+#include "profile/processes.h"
 #include "report/functions.h"
 #include "trace/record.h"
 
@@ -30,8 +31,9 @@ struct chrome {
 	uint32_t *of_node; /* owned; by stack: its number in the file, 0: none yet */
 	uint32_t *node_of; /* owned; by number in the file: the stack */
 	uint32_t nr_nodes;
-	struct buf same; /* the fields shared by the samples of a tag */
-	uint32_t tag;    /* the tag of same */
+	struct buf same;               /* the fields shared by the samples of a tag */
+	uint32_t tag;                  /* the tag of same */
+	struct profile_lookup *lookup; /* NULL: nothing is known of tasks */
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -71,38 +73,50 @@ static void put_metadata(struct chrome *c, const char *what, uint32_t pid, uint3
 	}
 }
 
-static const char *name_of(const struct chrome *c, const struct export_group *g)
+/* The last name of the group's thread, or of another one of its process. */
+static const char *name_of(struct chrome *c, size_t group, uint32_t tid)
 {
-	return report_functions_text(c->j->inputs->functions, g->key.comm);
+	const struct report_key *key = &c->sorted.groups[group].key;
+	const char *name = NULL;
+	size_t nr;
+
+	if (c->lookup && tid != TRACE_UNKNOWN) {
+		const struct export_record *r = export_sorted_records(&c->sorted, group, &nr);
+
+		name = profile_lookup_last_name(c->lookup, key->pid, tid, r[nr - 1].time_ns);
+	}
+	return name ?: report_functions_text(c->j->inputs->functions, key->comm);
 }
 
-/* The main thread's name or, if it has no samples, that of the first thread with some. Groups are
- * by process. */
-static void put_process(struct chrome *c, const struct export_group *g, size_t nr)
+/* Groups are by process. */
+static void put_process(struct chrome *c, size_t first)
 {
-	const struct export_group *main_thread = g;
+	const struct export_group *g = c->sorted.groups;
+	size_t shown = first;
 	const char *cmdline;
 
-	for (size_t i = 0; i < nr && g[i].key.pid == g->key.pid; i++)
-		if (g[i].key.tid == g->key.pid)
-			main_thread = &g[i];
-	cmdline = samples_cmdline(c->j, main_thread->key.cmdline);
-	put_metadata(c, "process_name", g->key.pid, g->key.pid, "name", name_of(c, main_thread), 0);
+	for (size_t i = first; i < c->sorted.nr_groups && g[i].key.pid == g[first].key.pid; i++)
+		if (g[i].key.tid == g[i].key.pid)
+			shown = i;
+	cmdline = samples_cmdline(c->j, g[shown].key.cmdline);
+	put_metadata(c, "process_name", g[first].key.pid, g[first].key.pid, "name",
+		     name_of(c, shown, g[first].key.pid), 0);
 	if (cmdline)
-		put_metadata(c, "process_labels", g->key.pid, g->key.pid, "labels", cmdline, 0);
+		put_metadata(c, "process_labels", g[first].key.pid, g[first].key.pid, "labels",
+			     cmdline, 0);
 }
 
 static int put_names(struct chrome *c, struct err *e)
 {
 	const struct export_group *g = c->sorted.groups;
-	size_t nr = c->sorted.nr_groups;
 	int rc = 0;
 
-	for (size_t i = 0; i < nr && rc == 0; i++) {
+	c->lookup = c->o->processes ? profile_lookup_new(c->o->processes) : NULL;
+	for (size_t i = 0; i < c->sorted.nr_groups && rc == 0; i++) {
 		if (!i || g[i].key.pid != g[i - 1].key.pid)
-			put_process(c, &g[i], nr - i);
+			put_process(c, i);
 		put_metadata(c, "thread_name", g[i].key.pid, g[i].key.tid, "name",
-			     name_of(c, &g[i]), 0);
+			     name_of(c, i, g[i].key.tid), 0);
 		if (g[i].key.thread != TRACE_UNKNOWN)
 			put_metadata(c, "thread_sort_index", g[i].key.pid, g[i].key.tid,
 				     "sort_index", NULL, g[i].key.thread);
@@ -223,7 +237,7 @@ static int put_events(struct chrome *c, struct export_series *series, struct err
 	int rc = 0;
 
 	JSONW_ARRAY(&c->json, "traceEvents") {
-		rc = put_names(c, e) ?: chrome_put_regions(c->j, c->o, &c->json, e) ?:
+		rc = put_names(c, e) ?: chrome_put_regions(c->j, c->o, &c->sorted, &c->json, e) ?:
 				       export_series_put(series, &c->json, e);
 	}
 	return rc;
@@ -286,6 +300,7 @@ int export_chrome(struct job *j, struct err *e)
 		rc = put_all(&c, e);
 	export_sorted_fini(&c.sorted);
 	buf_fini(&c.same);
+	profile_lookup_free(c.lookup);
 	mem_free(c.of_node);
 	mem_free(c.node_of);
 	return rc;

@@ -3,9 +3,15 @@
  */
 #include "exports/chrome/regions.h"
 
+#include "base/dict.h"
+#include "base/err.h"
 #include "base/json_writer.h"
+#include "base/order.h"
 #include "exports/regions.h"
+#include "exports/sorted.h"
+#include "profile/processes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -14,7 +20,61 @@ struct regions {
 	const struct input *o;
 	struct json_writer *json;
 	struct err *e;
+	const struct export_sorted *sorted;
+	uint32_t pid, tid; /* of the event before */
+	struct dict named; /* uint32_t: pids of processes without samples, which have their name */
+	struct profile_lookup *lookup;
 };
+
+/* The first group of the process from that thread on; NULL: it has none. */
+static const struct export_group *find_group(const struct export_sorted *s, uint32_t pid,
+					     uint32_t tid)
+{
+	const struct export_group *g = s->groups;
+	size_t i = ORDER_FIRST(k, s->nr_groups,
+			       g[k].key.pid > pid || (g[k].key.pid == pid && g[k].key.tid >= tid));
+
+	return i < s->nr_groups && g[i].key.pid == pid ? &g[i] : NULL;
+}
+
+/* Of the thread, or of the first one of its process. */
+static void put_name(struct regions *r, const struct profile_region_event *e, const char *what,
+		     uint32_t tid)
+{
+	const char *name = profile_lookup_last_name(r->lookup, e->pid, tid, e->time_ns);
+	struct json_writer *j = r->json;
+
+	JSONW_OBJECT(j, NULL) {
+		jsonw_text(j, "ph", "M");
+		jsonw_text(j, "name", what);
+		jsonw_u64(j, "pid", e->pid);
+		jsonw_u64(j, "tid", tid);
+		JSONW_OBJECT(j, "args")
+			jsonw_text(j, "name", name ?: e->task->comm->name);
+	}
+}
+
+/* Of what has no samples; events are those of one thread after the other. 0 or -ENOMEM. */
+static int put_names(struct regions *r, const struct profile_region_event *e)
+{
+	const struct export_group *g;
+	uint32_t nr = r->named.nr;
+
+	if (e->pid == r->pid && e->tid == r->tid)
+		return 0;
+	r->pid = e->pid;
+	r->tid = e->tid;
+	if (!find_group(r->sorted, e->pid, 0)) {
+		if (!dict_get(&r->named, &e->pid))
+			return -ENOMEM;
+		if (r->named.nr > nr)
+			put_name(r, e, "process_name", e->pid);
+	}
+	g = find_group(r->sorted, e->pid, e->tid);
+	if (!g || g->key.tid != e->tid)
+		put_name(r, e, "thread_name", e->tid);
+	return 0;
+}
 
 static void put_args(struct json_writer *j, const struct profile_region_event *e)
 {
@@ -41,6 +101,8 @@ static int put_event(void *arg, const struct profile_region_event *e)
 	struct regions *r = arg;
 	struct json_writer *j = r->json;
 
+	if (put_names(r, e))
+		return -ENOMEM;
 	JSONW_OBJECT(j, NULL) {
 		jsonw_text(j, "ph", phases[e->kind]);
 		jsonw_text(j, "name", e->name);
@@ -56,10 +118,20 @@ static int put_event(void *arg, const struct profile_region_event *e)
 	return output_flush(r->j->output, r->e);
 }
 
-int chrome_put_regions(struct job *j, const struct input *o, struct json_writer *json,
-		       struct err *e)
+int chrome_put_regions(struct job *j, const struct input *o, const struct export_sorted *sorted,
+		       struct json_writer *json, struct err *e)
 {
-	struct regions r = {.j = j, .o = o, .json = json, .e = e};
+	struct regions r = {.j = j, .o = o, .json = json, .e = e, .sorted = sorted};
+	int rc;
 
-	return export_regions(j, o, put_event, &r, e);
+	if (!o->processes)
+		return 0;
+	r.lookup = profile_lookup_new(o->processes);
+	if (!r.lookup)
+		return err_set(e, -ENOMEM, "out of memory");
+	dict_init(&r.named, sizeof(uint32_t), sizeof(uint32_t), DICT_MAX);
+	rc = export_regions(j, o, put_event, &r, e);
+	dict_fini(&r.named);
+	profile_lookup_free(r.lookup);
+	return rc;
 }

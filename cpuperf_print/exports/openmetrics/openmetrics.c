@@ -1,610 +1,71 @@
 /*
- * The counts of a session as OpenMetrics: one number for each event and CPU (or thing), the sum
- * over all iterations, or the last value of a gauge. Events without a number have no line;
- * cpuperf_event_iterations contains the number of iterations that were counted.
+ * The counts of a session as OpenMetrics, the sums over all iterations (expose/exposition.h), and
+ * the calls of regions.
  */
-#include "export/openmetrics.h"
-#include "base/arena.h"
-#include "base/array.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "counts/latency.h"
-#include "counts/series.h"
-#include "counts/tally.h"
-#include "estimate/running.h"
 #include "exports/exports.h"
 #include "exports/openmetrics/regions.h"
+#include "expose/exposition.h"
 #include "screen/format.h"
-#include "screen/number.h"
-#include "sums.h"
 #include "tables.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stddef.h>
 #include <string.h>
 
-enum {
-	MAX_NAMES_BYTES = 64 << 20,
-	NAME_BYTES = 4096,
-};
+enum { ID_BYTES = 33 };
 
-struct family {
-	const char *name, *unit, *help;
-	enum openmetrics_type type;
-	int exponent; /* the number is written × 10^exponent */
-};
-
-struct exposition {
+struct openmetrics_export {
 	struct job *j;
 	const struct input *opened;
-	struct openmetrics m;
-	struct arena arena;
-	struct family *families; /* owned */
-	size_t nr_families;
-	uint32_t *family_of; /* owned; by column */
-	bool *is_twin;       /* owned; another column has its label too */
-	struct sums sums;
-	struct latencies latencies;
+	struct exposition x;
+	char session[ID_BYTES], boot[ID_BYTES];
 	int error; /* of latencies */
 };
 
-/* --- names ----------------------------------------------------------------------------------- */
-
-static void add_base(struct buf *b, const struct table_column *c, unsigned attempt)
-{
-	buf_adds(b, "cpuperf_");
-	openmetrics_add_name(b, c->metric ? "metric" : c->group);
-	buf_addc(b, '_');
-	openmetrics_add_name(b, c->name);
-	if (attempt > 1)
-		buf_printf(b, "_%u", attempt);
-}
-
-/* Names of the families that describe the session. */
-static bool is_reserved(const char *name)
-{
-	static const char *const begins[] = {"cpuperf_session",  "cpuperf_event",
-					     "cpuperf_samples",  "cpuperf_records",
-					     "cpuperf_readings", "cpuperf_latency_seconds"};
-
-	return ARRAY_ANY(x, begins, ARRAY_NR(begins), strncmp(name, *x, strlen(*x)) == 0);
-}
-
-static const char *help_of(struct exposition *x, size_t i, const struct table_column *c)
-{
-	const struct trace_event *ev = &x->opened->facts->events[i];
-
-	if (c->metric)
-		return "A metric of the spec, the mean over the iterations.";
-	if (ev->description && *ev->description)
-		return ev->description;
-	return arena_printf(&x->arena, "%s:%s", c->group, c->name);
-}
-
-/* Two events may get one name: they share a family if type and unit agree. */
-static int name_column(struct exposition *x, size_t i, const struct table_column *c)
-{
-	struct family f = {.type = c->kind == EVENT_COUNT && !c->metric ? OPENMETRICS_COUNTER
-									: OPENMETRICS_GAUGE};
-	struct buf unit, base, name;
-	size_t at = 0;
-
-	buf_init(&unit, NAME_BYTES);
-	buf_init(&base, NAME_BYTES);
-	buf_init(&name, 2 * NAME_BYTES);
-	add_base(&base, c, 1);
-	f.exponent =
-	    openmetrics_add_unit(&unit, c->unit ? c->unit : "", c->metric ? NULL : buf_str(&base));
-	f.unit = arena_strdup(&x->arena, buf_str(&unit));
-	for (unsigned attempt = 1; f.unit; attempt++) {
-		buf_reset(&base);
-		buf_reset(&name);
-		add_base(&base, c, attempt);
-		openmetrics_add_family(&name, buf_str(&base), f.unit);
-		for (at = 0; at < x->nr_families; at++)
-			if (strcmp(x->families[at].name, buf_str(&name)) == 0)
-				break;
-		if (is_reserved(buf_str(&name)))
-			continue;
-		if (at == x->nr_families ||
-		    (x->families[at].type == f.type && x->families[at].exponent == f.exponent &&
-		     strcmp(x->families[at].unit, f.unit) == 0))
-			break;
-	}
-	if (f.unit && at == x->nr_families) {
-		f.name = arena_strdup(&x->arena, buf_str(&name));
-		f.help = help_of(x, i, c);
-		x->families[x->nr_families++] = f;
-	}
-	x->family_of[i] = (uint32_t)at;
-	buf_fini(&unit);
-	buf_fini(&base);
-	buf_fini(&name);
-	return f.unit && x->families[at].name && x->families[at].help ? 0 : -ENOMEM;
-}
-
-static int name_columns(struct exposition *x, const struct table *t)
-{
-	int rc = 0;
-
-	x->families = mem_calloc(t->nr_columns + 1, sizeof(*x->families));
-	x->family_of = mem_calloc(t->nr_columns + 1, sizeof(*x->family_of));
-	x->is_twin = mem_calloc(t->nr_columns + 1, sizeof(*x->is_twin));
-	if (!x->families || !x->family_of || !x->is_twin)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->nr_columns && rc == 0; i++) {
-		for (size_t k = 0; k < t->nr_events; k++)
-			x->is_twin[i] |=
-			    k != i && strcmp(t->columns[k].label, t->columns[i].label) == 0;
-		rc = name_column(x, i, &t->columns[i]);
-	}
-	return rc;
-}
-
-/* --- lines ----------------------------------------------------------------------------------- */
-
-static int flush(struct exposition *x, struct err *e)
-{
-	return output_flush(x->j->output, e);
-}
-
-/* An exact number × 10^exponent. */
-static void put_shifted(struct buf *b, unsigned __int128 v, int exponent)
-{
-	uint64_t ten = 1;
-
-	for (int i = 0; i < -exponent; i++)
-		ten *= 10;
-	screen_wide(b, v / ten, false);
-	if (ten == 1)
-		return;
-	buf_addc(b, '.');
-	for (uint64_t rest = (uint64_t)(v % ten), i = ten / 10; i; i /= 10)
-		buf_addc(b, (char)('0' + rest / i % 10));
-}
-
-static void put_real(struct buf *b, double v, int exponent)
-{
-	for (int i = 0; i < -exponent; i++)
-		v /= 10;
-	screen_metric(b, v);
-}
-
-static void put_number(struct buf *b, const struct table_column *c, const struct sums_sum *s,
-		       int exponent)
-{
-	bool is_last = c->kind == EVENT_VALUE;
-
-	if (c->kind == EVENT_SHARE)
-		screen_metric(b, s->base ? (double)s->raw / (double)s->base : 0);
-	else if (s->last.is_real)
-		put_real(b, is_last ? s->last.value : s->real, exponent);
-	else
-		put_shifted(b, is_last ? s->last.count : s->count, exponent);
-}
-
-static void put_cpu(struct exposition *x, size_t cpu)
-{
-	if (x->sums.cpus[cpu].number != COUNTS_NO_CPU)
-		openmetrics_label_u64(&x->m, "cpu", x->sums.cpus[cpu].number);
-}
-
-enum { NO_CPU = SIZE_MAX };
-
-/* Begins the line of an event with its labels. thing: NULL: none; cpu: an index. */
-static void begin(struct exposition *x, const struct table *t, size_t column, const char *thing,
-		  size_t cpu)
-{
-	openmetrics_begin(&x->m);
-	openmetrics_label(&x->m, "event", t->columns[column].label);
-	if (x->is_twin[column])
-		openmetrics_label_u64(&x->m, "column", column);
-	if (thing)
-		openmetrics_label(&x->m, "thing", thing);
-	if (cpu != NO_CPU && table_is_of_cpu(&t->columns[column]))
-		put_cpu(x, cpu);
-}
-
-static void put_sum(struct exposition *x, const struct table *t, size_t column, const char *thing,
-		    size_t cpu, const struct sums_sum *s)
-{
-	if (!s->has_value)
-		return;
-	begin(x, t, column, thing, cpu);
-	openmetrics_value(&x->m);
-	put_number(x->m.out, &t->columns[column], s, x->families[x->family_of[column]].exponent);
-	openmetrics_end(&x->m, s->realtime_ns);
-}
-
-/* Things replace the event's number, their sum: with both, a sum over lines would count twice. */
-static int put_column(struct exposition *x, const struct table *t, size_t column, struct err *e)
-{
-	const struct spread *spread = &x->sums.summary->column[column].spread;
-	int rc = 0;
-
-	if (column >= t->nr_events && spread->nr) {
-		begin(x, t, column, NULL, NO_CPU);
-		openmetrics_value(&x->m);
-		put_real(x->m.out, spread->mean, x->families[x->family_of[column]].exponent);
-		openmetrics_end(&x->m, x->sums.end_realtime_ns);
-	}
-	if (column >= t->nr_events)
-		return flush(x, e);
-	if (t->columns[column].scope != EVENT_SCOPE_THINGS)
-		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
-			put_sum(x, t, column, NULL, cpu, sums_at(&x->sums, column, cpu));
-	for (uint32_t k = 0; k < x->sums.things.nr && rc == 0; k++) {
-		const struct sums_thing *thing = dict_at(&x->sums.things, k);
-
-		if (thing->column != column)
-			continue;
-		put_sum(x, t, column, thing->name, NO_CPU, &thing->sum);
-		rc = flush(x, e);
-	}
-	return rc ?: flush(x, e);
-}
-
-static int put_families(struct exposition *x, const struct table *t, struct err *e)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < x->nr_families && rc == 0; i++) {
-		const struct family *f = &x->families[i];
-
-		openmetrics_family(&x->m, f->type, f->name, f->unit, f->help);
-		for (size_t column = 0; column < t->nr_columns && rc == 0; column++)
-			if (x->family_of[column] == i)
-				rc = put_column(x, t, column, e);
-	}
-	return rc;
-}
-
-/* --- of all events --------------------------------------------------------------------------- */
-
-/* A family with a line for each event and CPU. */
-struct common {
-	const char *name, *unit, *help;
-	enum openmetrics_type type;
-	size_t offset; /* of a uint64_t in sums_sum; 0: the running share */
-};
-
-static bool has_common(const struct common *c, const struct sums_sum *s)
-{
-	if (!c->offset)
-		return s->is_perf && s->enabled_ns;
-	return s->is_sampled && (c->offset != offsetof(struct sums_sum, sampled.lost) ||
-				 s->sampled.lost != SAMPLED_UNKNOWN);
-}
-
-static const struct common commons[] = {
-    {"cpuperf_event_running_ratio", "ratio",
-     "Share of its enabled time in which the event was counted; below 1 the "
-     "number is an estimate.",
-     OPENMETRICS_GAUGE, 0},
-    {"cpuperf_samples", "", "Samples taken.", OPENMETRICS_COUNTER,
-     offsetof(struct sums_sum, sampled.samples)},
-    {"cpuperf_samples_idle", "", "Samples of the idle task, included in samples.",
-     OPENMETRICS_COUNTER, offsetof(struct sums_sum, sampled.idle)},
-    {"cpuperf_samples_weight", "", "The sum of the periods of the samples.", OPENMETRICS_COUNTER,
-     offsetof(struct sums_sum, sampled.weight)},
-    {"cpuperf_samples_lost", "", "Samples lost, where the kernel counts them per event.",
-     OPENMETRICS_COUNTER, offsetof(struct sums_sum, sampled.lost)},
-    {"cpuperf_samples_throttled", "", "Number of times the kernel paused the event.",
-     OPENMETRICS_COUNTER, offsetof(struct sums_sum, sampled.throttled)},
-};
-
-static uint64_t number_at(const void *of, size_t offset)
-{
-	return *(const uint64_t *)(const void *)((const char *)of + offset);
-}
-
-static int put_common(struct exposition *x, const struct table *t, const struct common *c,
-		      struct err *e)
-{
-	int rc = 0;
-
-	openmetrics_family(&x->m, c->type, c->name, c->unit, c->help);
-	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
-		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++) {
-			const struct sums_sum *s = sums_at(&x->sums, i, cpu);
-
-			if (!has_common(c, s))
-				continue;
-			begin(x, t, i, NULL, cpu);
-			openmetrics_value(&x->m);
-			if (c->offset)
-				buf_u64(x->m.out, number_at(s, c->offset));
-			else
-				screen_metric(
-				    x->m.out,
-				    fmin((double)s->running_ns / (double)s->enabled_ns, 1));
-			openmetrics_end(&x->m, x->sums.end_realtime_ns);
-		}
-		rc = flush(x, e);
-	}
-	return rc;
-}
-
-static void put_state(struct exposition *x, const struct table *t, size_t column, size_t cpu,
-		      const char *state, uint64_t nr)
-{
-	if (!nr)
-		return;
-	begin(x, t, column, NULL, cpu);
-	openmetrics_label(&x->m, "state", state);
-	openmetrics_value(&x->m);
-	buf_u64(x->m.out, nr);
-	openmetrics_end(&x->m, x->sums.end_realtime_ns);
-}
-
-static int put_things_states(struct exposition *x, const struct table *t, struct err *e)
-{
-	int rc = 0;
-
-	openmetrics_family(&x->m, OPENMETRICS_GAUGE, "cpuperf_event_things", "",
-			   "Things (disks, processes ...) by state in the last iteration, for "
-			   "events of which some things have no number; the sum covers the \"ok\" "
-			   "ones.");
-	for (size_t i = 0; i < t->nr_events && x->sums.nr_cpus && rc == 0; i++) {
-		const struct sums_sum *s = sums_at(&x->sums, i, 0);
-		bool are_all_ok = true;
-
-		for (size_t state = CELL_OK + 1; state < CELL_NR_STATES; state++)
-			are_all_ok &= !s->nr_things[state];
-		if (are_all_ok)
-			continue;
-		for (size_t state = CELL_OK; state < CELL_NR_STATES; state++)
-			put_state(x, t, i, 0, cell_state_name((enum cell_state)state),
-				  s->nr_things[state]);
-		rc = flush(x, e);
-	}
-	return rc;
-}
-
-static int put_states(struct exposition *x, const struct table *t, struct err *e)
-{
-	bool has_partial = false;
-	int rc = 0;
-
-	for (size_t i = 0; i < t->nr_events; i++)
-		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
-			has_partial |= sums_at(&x->sums, i, cpu)->nr_partial != 0;
-	openmetrics_family(
-	    &x->m, OPENMETRICS_GAUGE, "cpuperf_event_iterations", "",
-	    has_partial ? "Iterations by the event's state in them; only \"ok\", \"partial\" and "
-			  "\"offline\" enter sums."
-			: "Iterations by the event's state in them; only \"ok\" and \"offline\" "
-			  "enter sums.");
-	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
-		for (size_t at = 0; at < x->sums.nr_cpus * CELL_NR_STATES; at++) {
-			size_t cpu = at / CELL_NR_STATES, state = at % CELL_NR_STATES;
-			const struct sums_sum *s = sums_at(&x->sums, i, cpu);
-
-			put_state(x, t, i, cpu, cell_state_name((enum cell_state)state),
-				  s->nr_states[state]);
-			if (state == CELL_OK)
-				put_state(x, t, i, cpu, "partial", s->nr_partial);
-		}
-		rc = flush(x, e);
-	}
-	return rc;
-}
-
-static void put_event(struct exposition *x, const struct table *t, size_t i)
-{
-	const struct trace_event *ev = &x->opened->facts->events[i];
-	const struct family *f = &x->families[x->family_of[i]];
-
-	begin(x, t, i, NULL, NO_CPU);
-	openmetrics_label(&x->m, "group", ev->group);
-	openmetrics_label(&x->m, "name", ev->name);
-	openmetrics_label(&x->m, "unit", *f->unit ? f->unit : ev->unit);
-	openmetrics_label(&x->m, "metric_family", f->name);
-	openmetrics_label(&x->m, "source", ev->source);
-	openmetrics_label(&x->m, "state", reading_state_name(ev->state));
-	openmetrics_label(&x->m, "reason", ev->reason);
-	openmetrics_value(&x->m);
-	buf_adds(x->m.out, "1");
-	openmetrics_end(&x->m, 0);
-}
-
-static int put_events(struct exposition *x, const struct table *t, struct err *e)
-{
-	int rc = 0;
-
-	openmetrics_family(&x->m, OPENMETRICS_INFO, "cpuperf_event", "",
-			   "The events of the spec, and whether they could be measured.");
-	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
-		put_event(x, t, i);
-		rc = flush(x, e);
-	}
-	for (size_t i = 0; i < ARRAY_NR(commons) && rc == 0; i++)
-		if (x->sums.is_sampling || commons[i].type == OPENMETRICS_GAUGE)
-			rc = put_common(x, t, &commons[i], e);
-	return rc ?: put_states(x, t, e) ?: put_things_states(x, t, e);
-}
-
-/* --- latencies ------------------------------------------------------------------------------- */
-
-/* Edges of buckets are powers of two, the same in each session: 128 ns to 69 s. */
-enum { FIRST_EDGE = 7, LAST_EDGE = 36 };
-
-static void begin_latency(struct exposition *x, const struct table *t,
-			  const struct latencies_row *row, const char *suffix)
-{
-	openmetrics_begin_part(&x->m, suffix);
-	openmetrics_label(&x->m, "event", t->columns[row->event].label);
-	if (x->is_twin[row->event])
-		openmetrics_label_u64(&x->m, "column", row->event);
-	if (row->part[0])
-		openmetrics_label(&x->m, "part", row->part);
-	if (row->what[0])
-		openmetrics_label(&x->m, "thing", row->what);
-}
-
-static void end_latency(struct exposition *x, unsigned __int128 value, int exponent)
-{
-	openmetrics_value(&x->m);
-	put_shifted(x->m.out, value, exponent);
-	openmetrics_end(&x->m, x->sums.end_realtime_ns);
-}
-
-/* le is the last ns of a bucket. */
-static void put_latency(struct exposition *x, const struct table *t,
-			const struct latencies_row *row)
-{
-	const struct histogram *h = row->histogram;
-	uint64_t below = 0;
-	size_t at = 0;
-	BUF_AUTO(le, NAME_BYTES);
-
-	for (unsigned edge = FIRST_EDGE; edge <= LAST_EDGE; edge++) {
-		for (; histogram_low(at) < UINT64_C(1) << edge; at++)
-			below += h->bucket[at];
-		buf_reset(&le);
-		put_shifted(&le, (UINT64_C(1) << edge) - 1, -9);
-		begin_latency(x, t, row, "_bucket");
-		openmetrics_label(&x->m, "le", buf_str(&le));
-		end_latency(x, below, 0);
-	}
-	begin_latency(x, t, row, "_bucket");
-	openmetrics_label(&x->m, "le", "+Inf");
-	end_latency(x, h->count, 0);
-	begin_latency(x, t, row, "_count");
-	end_latency(x, h->count, 0);
-	begin_latency(x, t, row, "_sum");
-	end_latency(x, h->sum_ns, -9);
-}
-
-/* What an event is of replaces all of it: with both, a sum over lines would count twice. */
-static int put_latencies(struct exposition *x, const struct table *t, struct err *e)
-{
-	struct latencies_row *rows = latencies_sorted(&x->latencies);
-	size_t nr = x->latencies.rows.nr;
-	int rc = x->error;
-
-	openmetrics_family(&x->m, OPENMETRICS_HISTOGRAM, "cpuperf_latency_seconds", "seconds",
-			   "How long things took: the events of the group latency.");
-	for (size_t i = 0; rows && i < nr && rc == 0; i++) {
-		bool is_all = !rows[i].what[0] && i + 1 < nr && rows[i + 1].what[0] &&
-			      rows[i + 1].event == rows[i].event &&
-			      strcmp(rows[i + 1].part, rows[i].part) == 0;
-
-		if (!is_all)
-			put_latency(x, t, &rows[i]);
-		rc = flush(x, e);
-	}
-	mem_free(rows);
-	return rows && rc != -ENOMEM ? rc : err_set(e, -ENOMEM, "out of memory");
-}
-
 static void add_latencies(void *arg, const struct profile_trace *trace)
 {
-	struct exposition *x = arg;
+	struct openmetrics_export *o = arg;
 
-	for (size_t i = 0; i < trace->nr_histograms && !x->error; i++)
-		x->error = counts_latency_add(&x->latencies, &trace->histograms[i], true);
+	for (size_t i = 0; i < trace->nr_histograms && !o->error; i++)
+		o->error = counts_latency_add(&o->x.latencies, &trace->histograms[i], true);
 }
 
-/* --- of the session -------------------------------------------------------------------------- */
-
-static void put_rings(struct exposition *x)
+static int flush(void *arg, struct err *e)
 {
-	static const struct {
-		const char *name, *help;
-		size_t offset;
-	} rows[] = {
-	    {"cpuperf_records_lost", "Records lost because the CPU's ring was full.",
-	     offsetof(struct sums_cpu, lost)},
-	    {"cpuperf_readings", "Readings within iterations, at the timebase's pace.",
-	     offsetof(struct sums_cpu, ticks)},
-	    {"cpuperf_readings_missed", "Readings skipped because they came too late.",
-	     offsetof(struct sums_cpu, ticks_missed)},
+	const struct openmetrics_export *o = arg;
+
+	return output_flush(o->j->output, e);
+}
+
+static int begin(struct openmetrics_export *o, const struct table *t)
+{
+	const struct profile_facts *f = o->opened->facts;
+	struct exposition_config config = {.events = f->events, .flush = flush, .arg = o};
+
+	str_hex16(f->head.session_id, o->session);
+	str_hex16(f->head.boot_id, o->boot);
+	config.session = (struct exposition_session){
+	    .session_id = o->session,
+	    .boot_id = o->boot,
+	    .host = f->head.host,
+	    .machine = f->head.machine,
+	    .config_name = o->opened->config_name,
+	    .kernel = f->info ? f->info->kernel : NULL,
+	    .cpu_model = f->info ? f->info->cpu_model : NULL,
+	    .tool = f->info ? f->info->tool : NULL,
 	};
-
-	for (size_t i = 0; i < ARRAY_NR(rows); i++) {
-		openmetrics_family(&x->m, OPENMETRICS_COUNTER, rows[i].name, "", rows[i].help);
-		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++) {
-			openmetrics_begin(&x->m);
-			put_cpu(x, cpu);
-			openmetrics_value(&x->m);
-			buf_u64(x->m.out, number_at(&x->sums.cpus[cpu], rows[i].offset));
-			openmetrics_end(&x->m, x->sums.end_realtime_ns);
-		}
-	}
+	return exposition_init(&o->x, &config, t);
 }
 
-static void put_gauge(struct exposition *x, const char *name, const char *unit, const char *help,
-		      uint64_t value, int exponent)
+static int read_all(struct openmetrics_export *o, struct tables *tables, struct err *e)
 {
-	openmetrics_family(&x->m, OPENMETRICS_GAUGE, name, unit, help);
-	openmetrics_begin(&x->m);
-	openmetrics_value(&x->m);
-	put_shifted(x->m.out, value, exponent);
-	openmetrics_end(&x->m, x->sums.end_realtime_ns);
-}
-
-static void put_session(struct exposition *x)
-{
-	const struct profile_facts *f = x->opened->facts;
-	const struct trace_info *info = f->info;
-	char session[33], boot[33];
-
-	str_hex16(f->head.session_id, session);
-	str_hex16(f->head.boot_id, boot);
-	openmetrics_family(&x->m, OPENMETRICS_INFO, "cpuperf_session", "",
-			   "The machine and program that measured this.");
-	openmetrics_begin(&x->m);
-	openmetrics_label(&x->m, "session_id", session);
-	openmetrics_label(&x->m, "boot_id", boot);
-	openmetrics_label(&x->m, "host", f->head.host);
-	openmetrics_label(&x->m, "machine", f->head.machine);
-	openmetrics_label(&x->m, "config_name", x->opened->config_name);
-	if (info) {
-		openmetrics_label(&x->m, "kernel", info->kernel);
-		openmetrics_label(&x->m, "cpu_model", info->cpu_model);
-		openmetrics_label(&x->m, "tool", info->tool);
-	}
-	openmetrics_value(&x->m);
-	buf_adds(x->m.out, "1");
-	openmetrics_end(&x->m, 0);
-	put_gauge(x, "cpuperf_session_iterations", "", "Iterations read.",
-		  x->sums.summary->nr_iterations, 0);
-	put_gauge(x, "cpuperf_session_unread_parts", "",
-		  "Damaged or missing parts of the session's files; their content is in "
-		  "no number here.",
-		  x->j->output->problems.nr_losses, 0);
-	put_gauge(x, "cpuperf_session_measured_seconds", "seconds",
-		  "Total length of the iterations.", x->sums.measured_ns, -9);
-	if (x->sums.start_realtime_ns)
-		put_gauge(x, "cpuperf_session_start_time_seconds", "seconds",
-			  "Start of the first iteration, since 1970.", x->sums.start_realtime_ns,
-			  -9);
-}
-
-static int put_all(struct exposition *x, const struct table *t, struct err *e)
-{
-	int rc;
-
-	put_session(x);
-	rc = put_families(x, t, e) ?: put_latencies(x, t, e) ?: put_events(x, t, e);
-	if (rc == 0 && x->sums.is_sampling)
-		put_rings(x);
-	rc = rc ?: openmetrics_put_regions(&x->m, x->j, x->opened, x->sums.end_realtime_ns, e);
-	openmetrics_eof(&x->m);
-	return rc ?: flush(x, e);
-}
-
-static int read_all(struct exposition *x, struct tables *tables, struct err *e)
-{
-	int rc = sums_init(&x->sums, tables->t->nr_columns) ?: name_columns(x, tables->t);
-	int got = 1;
+	int rc = begin(o, tables->t), got = 1;
 
 	while (rc == 0 && (got = tables_next(tables, e)) == 1)
-		rc = sums_add(&x->sums, tables->t);
+		rc = sums_add(&o->x.sums, tables->t) ?: o->error;
 	if (rc == -EFBIG)
 		return err_set(e, rc, "too many events, CPUs and things for this format");
 	if (rc)
@@ -612,28 +73,33 @@ static int read_all(struct exposition *x, struct tables *tables, struct err *e)
 	return got < 0 ? got : 0;
 }
 
+static int put_all(struct openmetrics_export *o, const struct table *t, struct err *e)
+{
+	int rc;
+
+	o->x.config.session.nr_unread = o->j->output->problems.nr_losses;
+	rc = exposition_put(&o->x, t, &o->j->output->text, false, e)
+		 ?: openmetrics_put_regions(&o->x.m, o->j, o->opened, o->x.sums.end_realtime_ns, e);
+	openmetrics_eof(&o->x.m);
+	return rc ?: flush(o, e);
+}
+
 int export_openmetrics(struct job *j, struct err *e)
 {
-	struct exposition x = {.j = j, .opened = job_input(j), .m = {.out = &j->output->text}};
+	struct openmetrics_export o = {.j = j, .opened = job_input(j)};
 	struct tables tables;
 	int rc;
 
 	/* its damage is among the unread parts */
-	if (input_has_common(x.opened) && inputs_load_processes(&j->inputs->item[j->first]))
+	if (input_has_common(o.opened) && inputs_load_processes(&j->inputs->item[j->first]))
 		return err_set(e, -ENOMEM, "out of memory");
-	arena_init(&x.arena, MAX_NAMES_BYTES);
-	rc = tables_open(&tables, j, x.opened, e);
+	rc = tables_open(&tables, j, o.opened, e);
 	tables.on_trace = add_latencies;
-	tables.arg = &x;
-	rc = rc ?: read_all(&x, &tables, e) ?: put_all(&x, tables.t, e);
+	tables.arg = &o;
+	rc = rc ?: read_all(&o, &tables, e) ?: put_all(&o, tables.t, e);
 	if (rc == 0)
-		screen_warn_metrics(tables.t, x.sums.summary, problems_log, NULL);
+		screen_warn_metrics(tables.t, o.x.sums.summary, problems_log, NULL);
 	tables_close(&tables);
-	mem_free(x.families);
-	mem_free(x.family_of);
-	mem_free(x.is_twin);
-	sums_fini(&x.sums);
-	latencies_fini(&x.latencies);
-	arena_fini(&x.arena);
+	exposition_fini(&o.x);
 	return rc;
 }

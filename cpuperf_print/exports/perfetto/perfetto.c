@@ -68,9 +68,9 @@ struct count {
 	uint64_t value;
 };
 
-/* A thread, with its last name. */
+/* A thread, as it was last seen. */
 struct thread {
-	uint32_t pid, tid, comm, cmdline; /* the last ones */
+	uint32_t pid, tid, comm, cmdline;
 	uint64_t time_ns;
 };
 
@@ -87,6 +87,7 @@ struct perfetto {
 	struct report_stats stats;
 	struct dict counts;  /* struct count */
 	struct dict threads; /* struct thread */
+	struct profile_lookup *lookup;
 };
 
 static const struct input *opened_of(const struct perfetto *p)
@@ -365,6 +366,13 @@ static int note_marked_thread(void *arg, const struct profile_region_event *e)
 	return t->comm == UINT32_MAX || t->cmdline == UINT32_MAX ? -ENOMEM : 0;
 }
 
+/* The last name of a thread of that process. */
+static const char *name_of(const struct perfetto *p, const struct thread *t, uint32_t tid)
+{
+	return profile_lookup_last_name(p->lookup, t->pid, tid, t->time_ns)
+		   ?: report_functions_text(p->j->inputs->functions, t->comm);
+}
+
 static void put_process(struct perfetto *p, const struct thread *t)
 {
 	const char *cmdline = samples_cmdline(p->j, t->cmdline);
@@ -377,8 +385,7 @@ static void put_process(struct perfetto *p, const struct thread *t)
 				proto_int(b, PROCESS_PID, (int32_t)t->pid);
 				if (cmdline) /* one text: its arguments are joined */
 					proto_text(b, PROCESS_CMDLINE, cmdline);
-				proto_text(b, PROCESS_NAME,
-					   report_functions_text(p->j->inputs->functions, t->comm));
+				proto_text(b, PROCESS_NAME, name_of(p, t, t->pid));
 			}
 		}
 	}
@@ -395,14 +402,13 @@ static void put_thread(struct perfetto *p, const struct thread *t)
 			PROTO_MESSAGE(b, TRACK_THREAD) {
 				proto_int(b, THREAD_PID, (int32_t)t->pid);
 				proto_int(b, THREAD_TID, (int32_t)t->tid);
-				proto_text(b, THREAD_NAME,
-					   report_functions_text(p->j->inputs->functions, t->comm));
+				proto_text(b, THREAD_NAME, name_of(p, t, t->tid));
 			}
 		}
 	}
 }
 
-/* A process is named after its main thread; if that was not seen, after any other. */
+/* A process is described by its main thread; if that was not seen, by any other. */
 static int compare_threads(const void *x, const void *y)
 {
 	const struct thread *a = x, *b = y;
@@ -415,8 +421,12 @@ static int put_threads(struct perfetto *p)
 {
 	int rc = 0;
 
-	if (p->threads.nr)
-		qsort(p->threads.items, p->threads.nr, sizeof(struct thread), compare_threads);
+	if (!p->threads.nr)
+		return 0;
+	p->lookup = profile_lookup_new(opened_of(p)->processes);
+	if (!p->lookup)
+		return -ENOMEM;
+	qsort(p->threads.items, p->threads.nr, sizeof(struct thread), compare_threads);
 	for (size_t i = 0; i < p->threads.nr && rc == 0; i++) {
 		const struct thread *t = (const struct thread *)p->threads.items + i;
 
@@ -491,9 +501,7 @@ static int read_samples(struct perfetto *p)
 	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	sink.stacks = p->stacks;
-	return samples_read(p->j, p->session, 1, &sink, &p->stats, p->e) ?:
-	       export_regions(p->j, opened_of(p), note_marked_thread, p, p->e) ?:
-	       put_threads(p);
+	return samples_read(p->j, p->session, 1, &sink, &p->stats, p->e);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -528,6 +536,9 @@ static int write_all(struct perfetto *p)
 	if (rc == 0 && p->nr_sequences)
 		rc = read_samples(p);
 	if (rc == 0)
+		rc = export_regions(p->j, opened_of(p), note_marked_thread, p, p->e)
+			 ?: put_threads(p);
+	if (rc == 0)
 		rc = perfetto_put_regions(p->j, p->session, p->e);
 	if (rc == 0)
 		put_notes(p);
@@ -549,5 +560,6 @@ int export_perfetto(struct job *j, struct err *e)
 	report_stats_fini(&p.stats);
 	dict_fini(&p.counts);
 	dict_fini(&p.threads);
+	profile_lookup_free(p.lookup);
 	return rc ? err_set(e, rc, "the trace cannot be written: %s", strerror(-rc)) : 0;
 }

@@ -35,10 +35,15 @@ struct agent_local {
 	uint16_t is_busy;
 	uint16_t is_ended; /* what it still allocates is not measured */
 	struct heap_thread *slot;
+	struct heap_class *classes; /* of the slot; NULL: it has none yet */
 	struct agent_thread *own;
 	uint64_t last; /* the address that the last allocation returned; 0: freed since */
 	uint64_t random;
+	uint64_t alternate, alternate_bytes; /* the stack of its handlers; 0: none is known */
 };
+
+/* As is_busy: the agent itself asks the recorder, by functions that have hooks. */
+enum { AGENT_ASKS = 1 << 8 };
 
 extern __thread struct agent_local agent_local;
 
@@ -46,14 +51,20 @@ struct agent_state {
 	uint32_t *alive; /* the generation of the connection; 0 after fork. NULL: no page yet */
 	struct heap_header *shared; /* NULL: not connected */
 	uint32_t generation;
-	uint32_t number;    /* of the recorder's socket */
-	uint32_t is_off;    /* there is nobody to connect to */
+	uint32_t number; /* of the recorder's socket */
+	uint32_t is_off; /* there is nobody to connect to */
+	uint32_t
+	    attached;     /* the recorder's number, if it loaded the agent; 0: by the environment */
+	bool is_beside;   /* it was: what it passes on to is not behind it, but beside it */
+	bool is_detached; /* shared is a memory of before, which nobody measures */
 	uint32_t is_locked; /* a thread connects */
 	bool is_every;      /* all allocations are samples */
-	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched, has_fds;
-	int32_t pid; /* that connected: a child by vfork has its memory, and another number */
+	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched;
+	uint32_t wants; /* enum heap_want */
+	int32_t pid;    /* that connected: a child by vfork has its memory, and another number */
 	uint64_t rate;
-	uint64_t page;   /* bytes */
+	uint64_t page; /* bytes */
+	struct heap_class *shared_classes;
 	uint8_t *filter; /* by hash of an address */
 };
 
@@ -151,8 +162,36 @@ static inline void *agent_at(uint64_t offset)
 
 /* --- connect.c */
 
-/* Connects the process if it is not, and prepares the thread. False: nothing is measured. */
+/* Connects the process if it is not, and prepares the thread, which is busy, and inside until it
+ * leaves: so long the recorder's memory stays. False: nothing is measured. */
 bool agent_attach(struct agent_local *t);
+/* The same, of a thread that was attached. False: to another memory, or none. */
+bool agent_stay(struct agent_local *t);
+/* No more inside, or busy. */
+void agent_leave(struct agent_local *t);
+
+/* Connects to another recorder than that of the environment. 0 or -errno. */
+int agent_connect(uint32_t number);
+void agent_disconnect(void);
+/* Whether the recorder is there to which it is connected. */
+bool agent_is_measured(void);
+/* After agent_disconnect: no thread is inside, and the memory is returned. */
+bool agent_is_quiet(void);
+
+/* --- attach.c */
+
+/* The program's function of that name, behind this library. NULL: it has none. */
+void *agent_find(const char *name);
+
+/* Of the last call of the recorder. */
+struct agent_answer {
+	uint32_t nr; /* of calls so far */
+	int32_t result;
+	uint32_t entries, objects; /* that are rewritten */
+};
+
+/* After dlopen or dlclose. */
+void agent_look_at_objects(void);
 
 /* --- hooks.c */
 
@@ -165,6 +204,11 @@ struct agent_frame {
 AGENT_RARE void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from);
 /* Before a block is freed. */
 void agent_freed(void *p);
+/* Finds what they pass on to, once. */
+void agent_hooks_find(void);
+
+/* --- wrappers.c: the same */
+void agent_wrappers_find(void);
 
 /* Allocations of the thread so far. */
 static inline uint64_t agent_calls(void)
@@ -210,6 +254,9 @@ static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
 
 /* --- stack.c */
 
+/* The program gave this thread a stack for handlers, or none, which 0 bytes mean. */
+void agent_stack_alternate(uint64_t begin, uint64_t bytes);
+
 /* The node of the call path; 0: none. Within is_busy. */
 uint32_t agent_capture(struct agent_thread *own, const struct agent_frame *from);
 /* Of the objects that were loaded at that time some are gone: their addresses may mean something
@@ -218,6 +265,8 @@ void agent_stack_epoch(uint64_t since_ns);
 /* Forgets all, for a new connection. 0: no memory. */
 bool agent_stack_init(void);
 struct agent_thread *agent_thread_new(void);
+uint32_t *agent_thread_is_inside(struct agent_thread *own);
+bool agent_threads_are_inside(void);
 void agent_thread_free(struct agent_thread *own);
 
 /* --- tree.c */
@@ -241,6 +290,8 @@ void agent_blocks_init(void);
 /* *old: what stood at that address (its end was missed). False: no room. */
 bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_block *old);
 struct agent_block agent_blocks_remove(uint64_t address);
+/* The offset of so many zeroed bytes of the arena, for good; 0: no room. */
+uint64_t agent_blocks_take(uint64_t bytes);
 
 /* --- sums.c */
 

@@ -34,8 +34,7 @@ static uint64_t take_bytes(uint64_t bytes)
 	return at;
 }
 
-/* The offset of zeroed bytes; 0: no room. What is taken is never given back. */
-static uint64_t take(uint64_t bytes)
+uint64_t agent_blocks_take(uint64_t bytes)
 {
 	uint64_t at;
 
@@ -61,7 +60,7 @@ static struct heap_bucket *bucket_at(uint32_t number)
 
 static uint32_t new_bucket(uint32_t depth)
 {
-	uint64_t at = take(HEAP_BUCKET_BYTES);
+	uint64_t at = agent_blocks_take(HEAP_BUCKET_BYTES);
 	uint32_t number = at ? 1 + (uint32_t)((at - agent.shared->arena) / HEAP_BUCKET_BYTES) : 0;
 
 	if (number)
@@ -106,7 +105,7 @@ static bool double_directory(struct heap_shard *s)
 {
 	uint32_t nr = 1u << s->depth, *to;
 	const uint32_t *from = directory(s);
-	uint64_t at = s->depth < HEAP_MAX_DEPTH ? take(2ull * nr * sizeof(*to)) : 0;
+	uint64_t at = s->depth < HEAP_MAX_DEPTH ? agent_blocks_take(2ull * nr * sizeof(*to)) : 0;
 
 	if (!at)
 		return false;

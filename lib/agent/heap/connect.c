@@ -3,6 +3,7 @@
  * thread needs.
  */
 #include "agent/heap/agent.h"
+#include "agent/heap/resource.h"
 
 /* How an object with marks connects; none is written here. */
 #define CPUPERF_MARK_LATE
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 struct agent_state agent;
 __thread struct agent_local agent_local;
@@ -123,10 +125,10 @@ int cpuperf_heap_agent_dump(void)
 
 	if (t->is_busy)
 		return -1;
-	t->is_busy = 1;
+	t->is_busy = AGENT_ASKS;
 	if (agent_attach(t))
 		rc = dump();
-	t->is_busy = 0;
+	agent_leave(t);
 	errno = error;
 	return rc;
 }
@@ -155,7 +157,7 @@ static void set_wants(const struct heap_header *h)
 	agent.has_peak = h->wants & HEAP_WANTS_PEAK;
 	agent.has_overhead = h->wants & HEAP_WANTS_OVERHEAD;
 	agent.has_untouched = h->wants & HEAP_WANTS_UNTOUCHED;
-	agent.has_fds = h->wants & HEAP_WANTS_FDS;
+	agent.wants = h->wants;
 	agent.pid = getpid();
 	agent.page = getauxval(AT_PAGESZ);
 	agent.is_every = agent.rate == 1;
@@ -163,29 +165,38 @@ static void set_wants(const struct heap_header *h)
 
 static bool connect_once(void)
 {
-	const char *name = getenv("CPUPERF_HEAP");
-	uint32_t number = cpuperf_mark_number(name);
-	struct heap_header *old = agent.shared;
+	struct heap_header *old = agent.shared, *new;
+	uint32_t number = agent.attached;
 	uint64_t mapped = 0;
 
 	if (!environ) /* the C library is not ready */
 		return false;
+	if (!number)
+		number = cpuperf_mark_number(getenv("CPUPERF_HEAP"));
 	agent.is_off = 1;
-	agent.shared = NULL;
-	if (old) /* the parent's */
+	if (old && !agent.is_detached) { /* the parent's */
+		agent.shared = NULL;
 		munmap(old, (size_t)old->mapped);
+	}
 	if (!number || !make_alive())
 		return false;
-	agent.shared = connect_to(number, &mapped);
-	if (!agent.shared)
+	new = connect_to(number, &mapped);
+	if (!new)
 		return false;
+	agent.is_detached = false;
+	agent.shared = new;
 	agent.number = number;
 	agent.shared->mapped = mapped;
+	agent.shared_classes = (struct heap_class *)agent_at(agent.shared->classes) +
+			       HEAP_NR_CLASSES * (size_t)agent.shared->max_threads;
 	set_wants(agent.shared);
 	agent.filter = agent.filter ? agent.filter : agent_pages(AGENT_FILTER);
 	if (!agent.filter || !agent_tree_init() || !agent_stack_init())
 		return false;
 	agent_blocks_init();
+	agent_types_init();
+	if (agent.wants & HEAP_WANTS_IO && !agent.is_beside) /* nothing would undo it */
+		agent_stdio_init();
 	memset(agent.filter, agent.is_every && agent.has_blocks ? AGENT_FILTER_FULL : 0,
 	       AGENT_FILTER);
 	agent.is_off = 0;
@@ -202,7 +213,7 @@ static bool is_connected(void)
 
 	if (is_there)
 		return true;
-	if (__atomic_load_n(&agent.is_off, __ATOMIC_ACQUIRE) && !agent.shared)
+	if (__atomic_load_n(&agent.is_off, __ATOMIC_ACQUIRE))
 		return false;
 	if (agent.is_locked && holder != getpid())
 		agent.is_locked = 0;
@@ -237,17 +248,34 @@ static struct heap_thread *take_slot(void)
 	return &slots[i];
 }
 
+/* Threads that share a slot share the last row. */
+static struct heap_class *classes_of(const struct heap_thread *slot)
+{
+	struct heap_thread *slots = agent_at(agent.shared->threads);
+	struct heap_class *all = agent_at(agent.shared->classes);
+	size_t i = (size_t)(slot - slots);
+
+	return i + 1 < agent.shared->max_threads ? &all[i * HEAP_NR_CLASSES] : agent.shared_classes;
+}
+
 static void end_thread(void *arg)
 {
 	struct agent_local *t = &agent_local;
+	struct agent_thread *own;
 
 	(void)arg;
 	t->is_busy = 1;
-	if (t->own)
-		agent_thread_free(t->own);
-	t->own = NULL;
-	if (t->generation && t->generation == agent_alive())
+	if (agent_stay(t)) {
+		agent_thread_ended();
+		t->classes = agent.shared_classes; /* of what it still frees */
 		__atomic_store_n(&t->slot->is_owned, 0, __ATOMIC_RELEASE);
+	}
+	own = t->own;
+	agent_leave(t);
+	t->is_busy = 1;
+	if (own)
+		agent_thread_free(own);
+	t->own = NULL;
 	t->generation = 0;
 	t->is_ended = 1;
 	t->is_busy = 0;
@@ -261,22 +289,163 @@ static uint64_t seed(void)
 	return x | 1;
 }
 
+static void ask_alternate(void)
+{
+	stack_t stack;
+
+	if (syscall(SYS_sigaltstack, NULL, &stack) == 0)
+		agent_stack_alternate((uint64_t)stack.ss_sp,
+				      stack.ss_flags & SS_DISABLE ? 0 : stack.ss_size);
+}
+
 bool agent_attach(struct agent_local *t)
 {
+	uint32_t alive;
+
 	if (t->is_ended || !is_connected())
 		return false;
 	if (t->generation == agent_alive())
-		return true;
+		return agent_stay(t);
 	t->own = t->own ? t->own : agent_thread_new();
 	if (!t->own)
 		return false;
+	if (agent.attached) /* what was before the hooks */
+		ask_alternate();
+	alive = agent_alive();
+	__atomic_store_n(agent_thread_is_inside(t->own), 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (!alive || alive != agent_alive()) {
+		__atomic_store_n(agent_thread_is_inside(t->own), 0, __ATOMIC_RELEASE);
+		return false;
+	}
 	t->slot = take_slot();
+	t->classes = classes_of(t->slot);
 	t->random = t->random && t->generation ? t->random : seed();
 	t->last = 0;
 	if (has_key) /* else, or where that fails, its slot is not used again */
 		(void)pthread_setspecific(key, t);
 	t->left = agent_distance(t);
-	__atomic_store_n(&t->generation, agent_alive(), __ATOMIC_RELEASE);
+	__atomic_store_n(&t->generation, alive, __ATOMIC_RELEASE);
+	return agent_stay(t);
+}
+
+/* How many threads that have ended are inside: they still free. */
+static uint32_t nr_ended_inside;
+
+enum { ENDED = 1, ENDED_INSIDE };
+
+static bool stay_ended(struct agent_local *t)
+{
+	__atomic_fetch_add(&nr_ended_inside, 1, __ATOMIC_SEQ_CST);
+	if (agent_alive()) {
+		t->is_ended = ENDED_INSIDE;
+		return true;
+	}
+	__atomic_fetch_sub(&nr_ended_inside, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* The order of both is that of agent_disconnect, by its barrier. */
+bool agent_stay(struct agent_local *t)
+{
+	uint32_t *is_inside;
+
+	if (t->is_ended)
+		return stay_ended(t);
+	if (!t->own || !t->generation)
+		return false;
+	is_inside = agent_thread_is_inside(t->own);
+	__atomic_store_n(is_inside, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (AGENT_LIKELY(t->generation == agent_alive()))
+		return true;
+	__atomic_store_n(is_inside, 0, __ATOMIC_RELEASE);
+	return false;
+}
+
+void agent_leave(struct agent_local *t)
+{
+	if (t->is_ended == ENDED_INSIDE) {
+		t->is_ended = ENDED;
+		__atomic_fetch_sub(&nr_ended_inside, 1, __ATOMIC_RELEASE);
+	} else if (t->own) {
+		__atomic_store_n(agent_thread_is_inside(t->own), 0, __ATOMIC_RELEASE);
+	}
+	t->is_busy = 0;
+}
+
+/* --- by request of a recorder, in a process that runs already */
+
+int agent_connect(uint32_t number)
+{
+	uint32_t before = agent.attached;
+
+	agent.attached = number;
+	agent.is_off = 0;
+	if (is_connected())
+		return 0;
+	agent.attached = before;
+	return -ECONNREFUSED;
+}
+
+bool agent_is_measured(void)
+{
+	const struct cpuperf_mark_hello hello = {
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_NOTHING, 0, 0, 0};
+	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
+
+	return !__atomic_load_n(&agent.shared->is_closed, __ATOMIC_ACQUIRE) &&
+	       cpuperf_mark_ask(agent.number, &hello, fds) >= 0;
+}
+
+/* All CPUs pass a barrier. */
+static void separate(void)
+{
+	enum { GLOBAL = 1, EXPEDITED = 8, REGISTER_EXPEDITED = 16 };
+
+	if (syscall(SYS_membarrier, REGISTER_EXPEDITED, 0, 0) ||
+	    syscall(SYS_membarrier, EXPEDITED, 0, 0))
+		(void)syscall(SYS_membarrier, GLOBAL, 0, 0);
+}
+
+void agent_disconnect(void)
+{
+	if (!agent_alive())
+		return;
+	agent.is_off = 1;
+	agent.is_detached = true;
+	agent.attached = 0;
+	__atomic_store_n(agent.alive, 0, __ATOMIC_SEQ_CST);
+	separate();
+}
+
+/* What hooks reach without being inside, the header and the threads, stays, as pages of our own. */
+static void forget_memory(void)
+{
+	struct heap_header *h = agent.shared;
+	uint64_t bytes = h->nodes, mapped = h->mapped;
+
+	if (!h->mapped || !bytes || mapped < bytes)
+		return;
+	munmap((char *)h + bytes, (size_t)(mapped - bytes));
+	(void)mmap(h, bytes, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1, 0);
+}
+
+bool agent_is_quiet(void)
+{
+	const struct timespec step = {0, 500000};
+
+	if (!agent.is_detached)
+		return true;
+	for (int i = 0;
+	     agent_threads_are_inside() || __atomic_load_n(&nr_ended_inside, __ATOMIC_ACQUIRE);
+	     i++) {
+		if (i == 100)
+			return false;
+		(void)syscall(SYS_nanosleep, &step, NULL);
+	}
+	forget_memory();
 	return true;
 }
 
@@ -293,7 +462,7 @@ static void attach_now(void)
 		return;
 	t->is_busy = 1;
 	(void)agent_attach(t);
-	t->is_busy = 0;
+	agent_leave(t);
 }
 
 __attribute__((constructor)) static void begin(void)

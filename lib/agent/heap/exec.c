@@ -33,7 +33,7 @@ static struct {
 
 #define FIND(name)                                                                                 \
 	do {                                                                                       \
-		void *found_ = dlsym(RTLD_NEXT, #name);                                            \
+		void *found_ = agent_find(#name);                                                  \
                                                                                                    \
 		if (found_)                                                                        \
 			memcpy(&real.name, &found_, sizeof(found_));                               \

@@ -47,7 +47,7 @@ static struct {
 
 static void *find(const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	return agent_find(name);
 }
 
 #define FIND(field, name)                                                                          \
@@ -75,6 +75,11 @@ static bool find_all(void)
 	FIND(malloc, "malloc");
 	__atomic_store_n(&real.is_found, 1, __ATOMIC_RELEASE);
 	return true;
+}
+
+void agent_hooks_find(void)
+{
+	(void)find_all();
 }
 
 static bool is_boot(const void *p)
@@ -194,7 +199,7 @@ void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)
 	bool is_new = t->generation != agent_alive() || !t->generation;
 
 	if (t->is_busy) {
-		if (!is_new)
+		if (!is_new && t->is_busy != AGENT_ASKS)
 			agent_count(&agent.shared->nested);
 		return;
 	}
@@ -209,7 +214,7 @@ void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)
 			t->left = agent_distance(t);
 		}
 	}
-	t->is_busy = 0;
+	agent_leave(t);
 	errno = error;
 }
 
@@ -222,16 +227,19 @@ static struct agent_block take_block(const void *p)
 	if (!agent_alive()) /* a child by fork: it is the parent's */
 		return block;
 	if (t->is_busy) {
-		agent_count(&agent.shared->nested);
+		if (t->is_busy != AGENT_ASKS)
+			agent_count(&agent.shared->nested);
 		return block;
 	}
 	t->is_busy = 1;
-	block = agent_blocks_remove((uint64_t)p);
-	if (block.stack)
-		agent_filter_remove((uint64_t)p);
-	else if (agent.is_every)
-		agent_count(&agent.shared->unknown);
-	t->is_busy = 0;
+	if (t->is_ended ? agent_stay(t) : agent_attach(t)) {
+		block = agent_blocks_remove((uint64_t)p);
+		if (block.stack)
+			agent_filter_remove((uint64_t)p);
+		else if (agent.is_every)
+			agent_count(&agent.shared->unknown);
+	}
+	agent_leave(t);
 	return block;
 }
 
@@ -245,16 +253,17 @@ static void count_free(void)
 	t->is_busy = 1;
 	if (agent_alive() && agent_attach(t))
 		t->slot->frees++;
-	t->is_busy = 0;
+	agent_leave(t);
 }
 
 static void end_block(const void *p, struct agent_block block, uint64_t untouched)
 {
 	struct agent_local *t = &agent_local;
 
-	t->is_busy++;
-	free_block(t, (uint64_t)p, block, untouched);
-	t->is_busy--;
+	t->is_busy = 1;
+	if (agent_stay(t))
+		free_block(t, (uint64_t)p, block, untouched);
+	agent_leave(t);
 }
 
 /* Of a block that is not freed yet. */
@@ -283,12 +292,14 @@ static void keep_block(const void *p, struct agent_block block)
 	struct agent_local *t = &agent_local;
 	struct agent_block old;
 
-	t->is_busy++;
-	if (agent_blocks_add((uint64_t)p, block, &old))
+	t->is_busy = 1;
+	if (!agent_stay(t))
+		;
+	else if (agent_blocks_add((uint64_t)p, block, &old))
 		agent_filter_add((uint64_t)p);
 	else
 		agent_count(&agent.shared->no_block);
-	t->is_busy--;
+	agent_leave(t);
 }
 
 /* --- hooks */
@@ -471,5 +482,6 @@ HOOK int dlclose(void *handle)
 		return -1;
 	rc = real.dlclose(handle);
 	agent_stack_epoch(since_ns);
+	agent_look_at_objects();
 	return rc;
 }

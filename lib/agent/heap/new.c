@@ -20,7 +20,7 @@ struct behind {
 
 static void find(struct behind *b, const char *name)
 {
-	void *found = dlsym(RTLD_NEXT, name), *heap = dlsym(RTLD_NEXT, "malloc");
+	void *found = agent_find(name), *heap = agent_find("malloc");
 	Dl_info of_found, of_heap;
 
 	b->is_own = found && heap && dladdr(found, &of_found) && dladdr(heap, &of_heap) &&

@@ -20,9 +20,10 @@
 
 enum {
 	PAGE = 4096,
-	MAX_GAP = 8 << 20,  /* of a frame */
-	MAX_DROP = 1 << 20, /* of the stack pointer since the capture before */
-	WINDOW = 16 << 10,  /* of which a hard row may need any word */
+	MAX_GAP = 8 << 20,   /* of a frame */
+	MAX_DROP = 1 << 20,  /* of the stack pointer since the capture before */
+	MIN_ROOM = 32 << 10, /* on a handler's stack */
+	WINDOW = 16 << 10,   /* of which a hard row may need any word */
 };
 
 /* A caller, and how it was left. */
@@ -36,6 +37,8 @@ struct known {
 
 struct agent_thread {
 	struct agent_thread *next; /* that is not in use */
+	struct agent_thread *all;  /* the one before, of all */
+	uint32_t is_inside;
 	uint32_t epoch;
 	uint32_t nr;     /* of known, the outermost first */
 	uint64_t lo, hi; /* of the stack: readable */
@@ -43,7 +46,7 @@ struct agent_thread {
 	struct known fresh[HEAP_MAX_FRAMES]; /* the innermost first */
 };
 
-static struct agent_thread *unused;
+static struct agent_thread *unused, *threads;
 static uint32_t lock, epoch_lock;
 static uint32_t epoch, root; /* of addresses; and its node */
 static uint64_t old_ns;      /* not 0: since then it is over, and the next capture begins another */
@@ -64,11 +67,33 @@ struct agent_thread *agent_thread_new(void)
 	if (t)
 		unused = t->next;
 	agent_unlock(&lock);
-	if (!t)
+	if (!t) {
 		t = agent_pages(sizeof(*t));
+		for (struct agent_thread *first = threads; t;) {
+			t->all = first;
+			if (__atomic_compare_exchange_n(&threads, &first, t, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+				break;
+		}
+	}
 	if (t)
 		t->nr = 0, t->lo = t->hi = 0;
 	return t;
+}
+
+uint32_t *agent_thread_is_inside(struct agent_thread *own)
+{
+	return &own->is_inside;
+}
+
+bool agent_threads_are_inside(void)
+{
+	const struct agent_thread *t = __atomic_load_n(&threads, __ATOMIC_ACQUIRE);
+
+	for (; t; t = t->all)
+		if (__atomic_load_n(&t->is_inside, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
 }
 
 void agent_thread_free(struct agent_thread *own)
@@ -298,6 +323,21 @@ static uint32_t unwind(struct agent_thread *t, struct agent_frame f, bool is_exa
 	return nr;
 }
 
+void agent_stack_alternate(uint64_t begin, uint64_t bytes)
+{
+	agent_local.alternate = begin;
+	agent_local.alternate_bytes = bytes;
+}
+
+/* True if a handler's stack has too little room for what finds rows (25 KiB). Nothing is asked of
+ * the kernel, as the program may have forbidden itself that. */
+static bool is_short(uint64_t sp)
+{
+	uint64_t room = sp - agent_local.alternate;
+
+	return room < agent_local.alternate_bytes && room < MIN_ROOM;
+}
+
 uint32_t agent_capture(struct agent_thread *t, const struct agent_frame *from)
 {
 	struct known inner = {.frame = *from};
@@ -309,6 +349,10 @@ uint32_t agent_capture(struct agent_thread *t, const struct agent_frame *from)
 	if (AGENT_UNLIKELY(t->epoch != epoch)) {
 		t->epoch = epoch;
 		t->nr = 0;
+	}
+	if (AGENT_UNLIKELY(is_short(from->sp))) {
+		agent_count(&agent.shared->cut);
+		return node ? agent_tree_child(node, from->pc - 1) : 0;
 	}
 	set_range(t, from->sp);
 	result = step(t, &inner, &f, &is_exact);

@@ -62,11 +62,34 @@ static void raise(uint64_t bytes)
 			 __ATOMIC_RELAXED);
 }
 
+/* Rows of threads that are there are their own. */
+static void add_class(uint64_t *calls, uint64_t *bytes, struct heap_weight w)
+{
+	const uint64_t nr = agent.rate > 1 ? w.calls : 1;
+
+	if (AGENT_UNLIKELY(agent_local.classes == agent.shared_classes)) {
+		__atomic_add_fetch(calls, nr, __ATOMIC_RELAXED);
+		__atomic_add_fetch(bytes, w.bytes, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_store_n(calls, *calls + nr, __ATOMIC_RELAXED);
+	__atomic_store_n(bytes, *bytes + w.bytes, __ATOMIC_RELAXED);
+}
+
+static struct heap_class *class_of(struct agent_block block)
+{
+	return agent_local.classes ? &agent_local.classes[heap_class_of(heap_size(block.size))]
+				   : NULL;
+}
+
 void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 {
 	struct heap_stack *s = stack_of(block);
 	struct heap_weight w = weight_of(block);
+	struct heap_class *c = class_of(block);
 
+	if (AGENT_LIKELY(c))
+		add_class(&c->calls, &c->bytes, w);
 	agent_lock(&s->lock);
 	keep_peak(s);
 	s->samples++;
@@ -84,7 +107,10 @@ void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t unto
 {
 	struct heap_stack *s = stack_of(block);
 	struct heap_weight w = weight_of(block);
+	struct heap_class *c = class_of(block);
 
+	if (AGENT_LIKELY(c))
+		add_class(&c->freed_calls, &c->freed_bytes, w);
 	agent_lock(&s->lock);
 	keep_peak(s);
 	s->freed_samples++;

@@ -1,8 +1,8 @@
 /*
  * Sums over the iterations of a session: one per event and CPU, and one per thing.
  */
-#ifndef CPUPERF_PRINT_SUMS_H
-#define CPUPERF_PRINT_SUMS_H
+#ifndef EXPOSE_SUMS_H
+#define EXPOSE_SUMS_H
 
 #include "base/dict.h"
 #include "estimate/table.h"
@@ -45,6 +45,7 @@ struct sums {
 	uint64_t start_realtime_ns, end_realtime_ns; /* 0: not known */
 	uint64_t measured_ns;
 	bool is_sampling;
+	bool omits_processes; /* set by the caller: of things that come and go, their sum alone */
 };
 
 /* For tables of nr_columns columns. 0 or -ENOMEM; sums_fini in any case. */
@@ -52,6 +53,9 @@ int sums_init(struct sums *x, size_t nr_columns);
 void sums_fini(struct sums *x);
 /* Adds an iteration whose totals are filled. 0, -ENOMEM, or -EFBIG: CPUs or things are too many. */
 int sums_add(struct sums *x, const struct table *t);
+
+/* The things of the column are not added: its sum stands for them. */
+bool sums_omits(const struct sums *x, const struct table_column *c);
 
 /* The sum of an event on the CPU at index cpu; events without a CPU are at 0. */
 static inline struct sums_sum *sums_at(const struct sums *x, size_t column, size_t cpu)

@@ -1,10 +1,9 @@
 /*
  * Sums over iterations.
  */
-#include "sums.h"
+#include "expose/sums.h"
 
 #include "base/mem.h"
-#include "counts/tally.h"
 
 #include <errno.h>
 #include <string.h>
@@ -134,13 +133,20 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 	return 0;
 }
 
+bool sums_omits(const struct sums *x, const struct table_column *c)
+{
+	static const char processes[] = "process_";
+
+	return x->omits_processes && strncmp(c->name, processes, sizeof(processes) - 1) == 0;
+}
+
 /* Keyed by name: a thing that disappears and returns continues its sum. */
 static int add_thing(struct sums *x, const struct table *t, const struct table_thing *k)
 {
 	struct sums_thing key = {.column = k->column}, *thing;
 	uint32_t name;
 
-	if (k->cell.state == CELL_NONE)
+	if (k->cell.state == CELL_NONE || sums_omits(x, &t->columns[k->column]))
 		return 0;
 	name = dict_add(&x->names, k->name);
 	if (name == DICT_NONE)

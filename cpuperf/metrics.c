@@ -1,0 +1,116 @@
+#include "metrics.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "session/plan.h"
+#include "session/session.h"
+#include "spec/spec.h"
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { MAX_TEXT_BYTES = 64 << 20, STATM_BYTES = 256 };
+
+int metrics_open(struct metrics *m, const char *address, struct err *e)
+{
+	*m = (struct metrics){.serve = NULL};
+	for (int i = 0; i < SERVE_NR_FORMS; i++)
+		buf_init(&m->text[i], MAX_TEXT_BYTES);
+	return address ? serve_open(address, &m->serve, e) : 0;
+}
+
+int metrics_begin(struct metrics *m, const struct session *s, const struct table *t, struct err *e)
+{
+	const struct plan *plan = session_plan(s);
+	struct exposition_config config = {.is_live = true};
+
+	if (!m->serve)
+		return 0;
+	m->events = mem_calloc(plan->nr_events + 1, sizeof(*m->events));
+	if (!m->events)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < plan->nr_events; i++)
+		session_describe_event(s, i, &m->events[i]);
+	config.events = m->events;
+	config.session = (struct exposition_session){.host = plan->host->node,
+						     .machine = plan->host->machine,
+						     .config_name = plan->spec->config_name,
+						     .kernel = plan->host->kernel,
+						     .cpu_model = plan->host->cpu_model,
+						     .tool = "cpuperf " CPUPERF_VERSION};
+	if (exposition_init(&m->exposition, &config, t))
+		return err_set(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* What this process costs, by the names that all exporters use. */
+static void put_own_cost(struct openmetrics *m)
+{
+	struct rusage used;
+	BUF_AUTO(statm, STATM_BYTES);
+	const char *resident; /* the second number: pages */
+
+	if (getrusage(RUSAGE_SELF, &used) == 0) {
+		openmetrics_family(m, OPENMETRICS_COUNTER, "process_cpu_seconds", "seconds",
+				   "CPU time of cpuperf.");
+		openmetrics_begin(m);
+		openmetrics_value(m);
+		buf_printf(m->out, "%.6f",
+			   (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+			       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
+		openmetrics_end(m, 0);
+	}
+	resident =
+	    root_load(&root_live, "/proc/self/statm", &statm) ? NULL : strchr(buf_str(&statm), ' ');
+	if (resident) {
+		openmetrics_family(m, OPENMETRICS_GAUGE, "process_resident_memory_bytes", "bytes",
+				   "Memory of cpuperf.");
+		openmetrics_begin(m);
+		openmetrics_value(m);
+		buf_u64(m->out, strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE));
+		openmetrics_end(m, 0);
+	}
+}
+
+static int add(struct metrics *m, const struct table *t)
+{
+	int rc = sums_add(&m->exposition.sums, t)
+		     ?: latencies_merge(&m->exposition.latencies, &t->latencies);
+
+	for (int i = 0; i < SERVE_NR_FORMS && rc == 0; i++) {
+		struct buf *text = &m->text[i];
+
+		buf_reset(text);
+		rc = exposition_put(&m->exposition, t, text, i == SERVE_CLASSIC, NULL);
+		put_own_cost(&m->exposition.m);
+		openmetrics_eof(&m->exposition.m);
+		rc = rc ?: buf_error(text);
+	}
+	return rc ?: serve_set(m->serve, m->text);
+}
+
+void metrics_add(struct metrics *m, const struct table *t)
+{
+	int rc = m->serve ? add(m, t) : 0;
+
+	if (rc && !m->has_failed)
+		log_warning("--metrics-listen: from iteration %u on, metrics are not renewed: %s",
+			    t->iteration, strerror(-rc));
+	m->has_failed |= rc != 0;
+}
+
+void metrics_close(struct metrics *m)
+{
+	serve_close(m->serve);
+	m->serve = NULL;
+	if (m->events)
+		exposition_fini(&m->exposition);
+	mem_free(m->events);
+	for (int i = 0; i < SERVE_NR_FORMS; i++)
+		buf_fini(&m->text[i]);
+}

@@ -1,0 +1,33 @@
+/*
+ * Serves what the iterations of a session counted (--metrics-listen): after each, the text of all
+ * so far is made, for readers that come at any time.
+ */
+#ifndef CPUPERF_METRICS_H
+#define CPUPERF_METRICS_H
+
+#include "base/buf.h"
+#include "expose/exposition.h"
+#include "serve/serve.h"
+
+struct session;
+struct trace_event;
+
+struct metrics {
+	struct serve *serve; /* NULL: nothing is served */
+	struct exposition exposition;
+	struct trace_event *events; /* owned */
+	struct buf text[SERVE_NR_FORMS];
+	bool has_failed; /* a message said so */
+};
+
+/* Listens. address NULL: nothing is served, and the other functions do nothing. 0 or -errno with
+ * *e. */
+int metrics_open(struct metrics *m, const char *address, struct err *e);
+/* t has the columns of the session's iterations. 0 or -errno with *e. */
+int metrics_begin(struct metrics *m, const struct session *s, const struct table *t, struct err *e);
+/* Adds an iteration whose totals are filled. Without memory the text of the last one remains, and a
+ * message says so. */
+void metrics_add(struct metrics *m, const struct table *t);
+void metrics_close(struct metrics *m);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * Threads: where they are created, until they end. A thread that is created begins here, and goes
+ * on in its own function at once, so that its stack is as without.
+ */
+#include "agent/heap/resource.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What the new thread receives, in pages of its own: its creator may be gone. */
+struct start {
+	union agent_start function;
+	void *arg;
+	uint32_t stack, generation;
+};
+
+enum { START_BYTES = 4096 };
+
+/* Of this thread: the stack that created it + 1, of that connection. */
+static __thread struct {
+	uint32_t stack, generation;
+} created;
+
+/* The key of the thread makes its end known. */
+static AGENT_RARE void begun(struct start *s)
+{
+	int error = errno;
+
+	created.stack = s->stack;
+	created.generation = s->generation;
+	(void)syscall(SYS_munmap, s, START_BYTES);
+	if (agent_resource_begin(HEAP_WANTS_THREADS))
+		agent_resource_end();
+	errno = error;
+}
+
+static void *run(void *of)
+{
+	struct start *s = of;
+	void *(*function)(void *) = s->function.posix;
+	void *arg = s->arg;
+
+	begun(s);
+	return function(arg);
+}
+
+static int run_c11(void *of)
+{
+	struct start *s = of;
+	int (*function)(void *) = s->function.c11;
+	void *arg = s->arg;
+
+	begun(s);
+	return function(arg);
+}
+
+/* 0: no room. */
+static uint32_t prepare(union agent_start *function, void **arg, bool is_c11,
+			const struct agent_frame *from)
+{
+	uint32_t stack = agent_resource_stack(HEAP_RESOURCE_THREAD, from);
+	struct start *s = stack ? agent_pages(START_BYTES) : NULL;
+
+	if (!s)
+		return 0;
+	*s = (struct start){*function, *arg, stack, agent_alive()};
+	*arg = s;
+	if (is_c11)
+		function->c11 = run_c11;
+	else
+		function->posix = run;
+	return stack;
+}
+
+uint32_t agent_thread_creating(union agent_start *function, void **arg, bool is_c11,
+			       struct agent_frame from)
+{
+	int error = errno;
+	uint32_t stack = 0;
+
+	if (agent_resource_begin(HEAP_WANTS_THREADS)) {
+		stack = prepare(function, arg, is_c11, &from);
+		agent_resource_end();
+	}
+	errno = error;
+	return stack;
+}
+
+void agent_thread_created(uint32_t stack, void *arg, bool is_created)
+{
+	int error = errno;
+
+	if (!is_created)
+		(void)syscall(SYS_munmap, arg, START_BYTES);
+	else if (agent_resource_begin(HEAP_WANTS_THREADS)) {
+		agent_resource_add(stack, 1);
+		agent_resource_end();
+	}
+	errno = error;
+}
+
+void agent_thread_ended(void)
+{
+	if (created.stack && created.generation == agent_alive() && !agent.shared->is_closed)
+		agent_resource_remove(created.stack, 1);
+	created.stack = 0;
+}

@@ -1,0 +1,542 @@
+/* NOLINTBEGIN(cert-err34-c): numbers of the kernel, in its own words */
+#include "attach/attach.h"
+
+#include "attach/space.h"
+#include "attach/stack.h"
+#include "attach/thread.h"
+#include "base/array.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/root.h"
+#include "wire/loadable.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	TRY_NS = 2000000000, /* so long */
+	TRY_PAUSE_NS = 1000000,
+	LOCK_NS = 50000000, /* for the loader's lock to be free, while a thread is stopped */
+	LOCK_PAUSE_NS = 20000,
+	MAX_STATUS_BYTES = 64 << 10,
+	DLOPEN_PRIVATE = (int)0x80000000, /* for __libc_dlopen_mode */
+	MSG_WAITALL_FLAG = 0x100,
+};
+
+/* As the agent has it (agent/heap/agent.h). */
+struct answer {
+	uint32_t nr;
+	int32_t result;
+	uint32_t entries, objects;
+};
+
+/* --- what the process is */
+
+/* A word of /proc/PID/status: the number after the name; false: there is none. */
+static bool status_number(const char *status, const char *name, unsigned long long *out)
+{
+	const char *line = strstr(status, name);
+
+	return line && sscanf(line + strlen(name), " %llu", out) == 1;
+}
+
+static int refuse(pid_t pid, int code, const char *why, const char *hint, struct err *e)
+{
+	err_set(e, code, "process %d %s", pid, why);
+	if (hint)
+		err_hint(e, "%s", hint);
+	return code;
+}
+
+static int check_status(pid_t pid, const char *status, struct err *e)
+{
+	const char *features = strstr(status, "\nx86_Thread_features:");
+	const char *state = strstr(status, "\nState:");
+	unsigned long long n;
+	char line[128] = "";
+
+	if (features)
+		(void)sscanf(features + 1, "%127[^\n]", line);
+	if (state && strcspn(state + 7, "ZX") < strcspn(state + 7, "("))
+		return refuse(pid, -ESRCH, "has ended", NULL, e);
+	if (state && strcspn(state + 7, "T") < strcspn(state + 7, "("))
+		return refuse(pid, -EBUSY, "is stopped (SIGSTOP): it could not answer",
+			      "kill -CONT has it go on", e);
+	if (status_number(status, "\nTracerPid:", &n) && n) {
+		err_set(e, -EBUSY, "process %d is traced by process %llu: only one can", pid, n);
+		return e->code;
+	}
+	if (status_number(status, "\nSeccomp:", &n) && n)
+		return refuse(pid, -EPERM,
+			      "is in a sandbox (seccomp), which may kill it for what the agent "
+			      "does",
+			      NULL, e);
+	if (strstr(line, "shstk"))
+		return refuse(pid, -ENOTSUP,
+			      "has a shadow of its stack, which refuses calls from "
+			      "outside",
+			      NULL, e);
+	return 0;
+}
+
+/* Whether both have the same of that. */
+static bool shares(pid_t pid, const char *what)
+{
+	char path[64], own[64];
+	struct stat a, b;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, what);
+	snprintf(own, sizeof(own), "/proc/self/%s", what);
+	return stat(path, &a) == 0 && stat(own, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* The library's file, by the paths that the process has. */
+static int check_library(pid_t pid, const char *library, struct err *e)
+{
+	char path[PATH_MAX + 32];
+	struct stat own, its;
+	struct statvfs fs;
+
+	if (strlen(library) >= ATTACH_TEXT_BYTES || stat(library, &own))
+		return err_set(e, -ENOENT, "%s cannot be read", library);
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, library);
+	if (stat(path, &its) || its.st_dev != own.st_dev || its.st_ino != own.st_ino) {
+		err_set(e, -ENOENT, "process %d has other files than cpuperf: it has no %s", pid,
+			library);
+		err_hint(e, "measure it from within its container");
+		return e->code;
+	}
+	if (statvfs(path, &fs) == 0 && fs.f_flag & ST_NOEXEC)
+		return err_set(e, -EACCES, "%s is on a file system without programs (noexec)",
+			       library);
+	return 0;
+}
+
+static int check_program(pid_t pid, struct err *e)
+{
+	struct loadable_judged judged = {.answer = LOADABLE_UNREADABLE};
+	char path[64], name[PATH_MAX];
+	int fd;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	len = readlink(path, name, sizeof(name) - 1);
+	name[len > 0 ? len : 0] = '\0';
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+		err_set(e, -EPERM, "process %d is of another user, or has more rights", pid);
+		err_hint(e, "root may attach to it: sudo cpuperf ...");
+		return e->code;
+	}
+	if (fd < 0)
+		return refuse(pid, -ESRCH, "has ended, or has no program", NULL, e);
+	loadable_judge_open(fd, &judged);
+	close(fd);
+	if (judged.answer == LOADABLE_YES || judged.answer == LOADABLE_RIGHTS)
+		return 0;
+	return err_set(e, -ENOTSUP, "process %d: %s %s", pid, name, loadable_reason(judged.answer));
+}
+
+static int check_objects(struct attach_space *s, struct err *e)
+{
+	static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init",
+						 "__hwasan_init", "__lsan_enable"};
+	struct attach_object *program = s->nr_objects ? &s->object[0] : NULL;
+
+	if (!attach_space_of_kind(s, ATTACH_LIBC) || !attach_space_of_kind(s, ATTACH_LOADER))
+		return refuse(s->pid, -ENOTSUP, "has no C library of glibc", NULL, e);
+	for (size_t i = 0; i < s->nr_objects; i++)
+		if (loadable_is_sanitizer(s->object[i].name, strlen(s->object[i].name)))
+			return refuse(s->pid, -ENOTSUP,
+				      "runs with a sanitizer, which is the first in front of "
+				      "malloc",
+				      NULL, e);
+	for (size_t i = 0; program && i < sizeof(sanitizers) / sizeof(*sanitizers); i++)
+		if (attach_symbol(s, program, sanitizers[i], NULL))
+			return refuse(s->pid, -ENOTSUP,
+				      "is built with a sanitizer, which is the first in front of "
+				      "malloc",
+				      NULL, e);
+	if (program && attach_symbol(s, program, "malloc", NULL))
+		return refuse(s->pid, -ENOTSUP,
+			      "has an allocator that is linked into its program: its calls have "
+			      "no entries that could be rewritten",
+			      NULL, e);
+	return 0;
+}
+
+static int open_space(struct attach_space *s, pid_t pid, struct err *e)
+{
+	int rc = attach_space_open(s, pid);
+
+	if (rc == -EACCES || rc == -EPERM) {
+		err_set(e, -EPERM,
+			"process %d may not be traced: it is of another user, has more rights, "
+			"or /proc/sys/kernel/yama/ptrace_scope forbids it",
+			pid);
+		err_hint(e, "root may attach to it: sudo cpuperf ...");
+	} else if (rc) {
+		err_set(e, rc, "process %d: %s", pid, rc == -ESRCH ? "has ended" : strerror(-rc));
+	}
+	return rc;
+}
+
+int attach_check(pid_t pid, const char *library, struct err *e)
+{
+	struct attach_space s;
+	char path[64];
+	struct buf status;
+	int rc;
+
+#ifndef __x86_64__
+	return err_set(e, -ENOTSUP, "--attach is for x86-64");
+#endif
+	buf_init(&status, MAX_STATUS_BYTES);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	rc = root_load(&root_live, path, &status);
+	if (rc)
+		rc = refuse(pid, -ESRCH, "does not exist", NULL, e);
+	rc = rc ?: check_status(pid, buf_str(&status), e);
+	buf_fini(&status);
+	rc = rc ?: check_program(pid, e);
+	if (rc == 0 && !shares(pid, "ns/net")) {
+		refuse(pid, -ENOTSUP,
+		       "is in another network namespace, from which it cannot reach "
+		       "cpuperf",
+		       "measure it from within its container", e);
+		rc = e->code;
+	}
+	rc = rc ?: check_library(pid, library, e);
+	if (rc)
+		return rc;
+	rc = open_space(&s, pid, e);
+	if (rc == 0) {
+		rc = check_objects(&s, e);
+		attach_space_close(&s);
+	}
+	return rc;
+}
+
+/* --- the threads that may be asked */
+
+struct tids {
+	pid_t *tid; /* owned */
+	size_t nr, room;
+	int rc;
+};
+
+static int add_tid(const char *name, void *arg)
+{
+	struct tids *t = arg;
+	pid_t *place = MEM_ADD(t->tid, t->nr, t->room);
+
+	if (!place)
+		return -ENOMEM;
+	*place = atoi(name); /* NOLINT(cert-err34-c): as the kernel writes it */
+	return 0;
+}
+
+static int find_tids(pid_t pid, struct tids *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	*out = (struct tids){.tid = NULL};
+	return root_each(&root_live, path, add_tid, out);
+}
+
+enum rank { RANK_WAITS, RANK_RUNS, RANK_NOT_NOW };
+
+/* A system call that would end early by our interruption is not interrupted. */
+static enum rank rank_of(pid_t pid, pid_t tid)
+{
+	char path[64], line[256];
+	unsigned long long flags = 0;
+	long long call;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
+	if (root_load_line(&root_live, path, line, sizeof(line)))
+		return RANK_NOT_NOW;
+	if (strncmp(line, "running", 7) == 0)
+		return RANK_RUNS;
+	if (sscanf(line, "%lld %*x %*x %*x 0x%llx", &call, &flags) < 1)
+		return RANK_NOT_NOW;
+	if ((call == SYS_recvfrom && flags & MSG_WAITALL_FLAG) || call == SYS_recvmsg)
+		return RANK_NOT_NOW;
+	return attach_is_wait(call) ? RANK_WAITS : RANK_NOT_NOW;
+}
+
+/* --- the attempt */
+
+enum what { DO_BEGIN, DO_END };
+
+struct job {
+	enum what what;
+	const char *library;
+	uint32_t number;
+	uint64_t dlopen, attach, detach, answer; /* addresses; 0: not known yet */
+	uint64_t main_low;
+	bool is_private; /* dlopen is __libc_dlopen_mode */
+	struct attach_ways ways;
+	struct attach_figures figures;
+	char why[160];   /* the last reason why a thread was not asked */
+	bool has_failed; /* for good */
+	bool is_done;
+};
+
+static uint64_t main_low_of(const struct attach_space *s)
+{
+	const struct attach_mapping *m =
+	    ARRAY_FIND(x, s->mapping, s->nr, strcmp(x->name, "[stack]") == 0);
+	unsigned long long limit = 0;
+	const char *line;
+	char path[64];
+	struct buf text;
+
+	buf_init(&text, MAX_STATUS_BYTES);
+	snprintf(path, sizeof(path), "/proc/%d/limits", s->pid);
+	if (root_load(&root_live, path, &text) == 0) {
+		line = strstr(buf_str(&text), "Max stack size");
+		if (line && sscanf(line + 14, " %llu", &limit) != 1)
+			limit = 8 << 20; /* unlimited */
+	}
+	buf_fini(&text);
+	if (!m)
+		return UINT64_MAX;
+	return m->end - limit < m->start ? m->end - limit : m->start;
+}
+
+static bool find_agent(struct attach_space *s, struct job *j)
+{
+	struct attach_object *agent = attach_space_of_kind(s, ATTACH_AGENT);
+
+	if (!agent)
+		return false;
+	j->attach = attach_symbol(s, agent, "cpuperf_agent_attach", NULL);
+	j->detach = attach_symbol(s, agent, "cpuperf_agent_detach", NULL);
+	j->answer = attach_symbol(s, agent, "cpuperf_agent_answer", NULL);
+	return true;
+}
+
+static int prepare(struct attach_space *s, struct job *j, struct err *e)
+{
+	attach_prepare(s);
+	j->main_low = main_low_of(s);
+	for (size_t i = 0; i < s->nr_objects && !j->dlopen; i++)
+		if (s->object[i].kind == ATTACH_LIBC)
+			j->dlopen = attach_symbol(s, &s->object[i], "dlopen", NULL);
+	for (size_t i = 0; i < s->nr_objects && !j->dlopen; i++)
+		if (s->object[i].kind == ATTACH_LIBC) {
+			j->dlopen = attach_symbol(s, &s->object[i], "__libc_dlopen_mode", NULL);
+			j->is_private = true;
+		}
+	if (!j->dlopen || !attach_find_ways(s, &j->ways))
+		return err_set(e, -ENOTSUP, "process %d has a C library without dlopen", s->pid);
+	if (find_agent(s, j) && (!j->attach || !j->detach || !j->answer))
+		return err_set(e, -ENOTSUP, "process %d has another version of cpuperf's agent",
+			       s->pid);
+	return 0;
+}
+
+/* Its mappings have changed. */
+static int look_for_agent(struct attach_space *s, struct job *j)
+{
+	struct attach_space now;
+	int rc = attach_space_open(&now, s->pid);
+
+	if (rc)
+		return rc;
+	if (!find_agent(&now, j) || !j->attach || !j->answer)
+		rc = -ENOENT;
+	attach_space_close(&now);
+	return rc;
+}
+
+static int fail(struct job *j, int rc, const char *why)
+{
+	j->has_failed = true;
+	snprintf(j->why, sizeof(j->why), "%s", why);
+	return rc;
+}
+
+static int call_agent(struct attach_thread *t, struct attach_space *s, struct job *j)
+{
+	const struct attach_call call = {.function = j->what == DO_BEGIN ? j->attach : j->detach,
+					 .argument = {j->number}};
+	struct answer before, after;
+	int rc;
+
+	if (!attach_space_read(s, j->answer, &before, sizeof(before)))
+		return -EFAULT;
+	rc = attach_thread_call(t, s, &j->ways, &call);
+	if (rc)
+		return rc;
+	if (!attach_space_read(s, j->answer, &after, sizeof(after)) || after.nr == before.nr)
+		return fail(j, -EIO, "did not answer");
+	j->figures.entries = after.entries;
+	j->figures.objects = after.objects;
+	j->is_done = j->what == DO_END || !after.result;
+	if (j->is_done)
+		return 0;
+	if (after.result == -EBUSY)
+		return fail(j, after.result, "is measured by another cpuperf");
+	if (after.result == -ECONNREFUSED)
+		return fail(j, after.result, "cannot connect to cpuperf");
+	if (after.result == -EAGAIN)
+		return fail(j, after.result,
+			    "has a thread that is still within the agent, from the "
+			    "session before");
+	return fail(j, after.result, "has no memory for the agent");
+}
+
+static int load(struct attach_thread *t, struct attach_space *s, struct job *j)
+{
+	const struct attach_call call = {
+	    .function = j->dlopen,
+	    .argument = {0, RTLD_NOW | (j->is_private ? (uint64_t)DLOPEN_PRIVATE : 0)},
+	    .text = j->library};
+	int rc = attach_thread_call(t, s, &j->ways, &call);
+
+	if (rc)
+		return rc;
+	if (look_for_agent(s, j))
+		return fail(j, -ENOEXEC,
+			    "cannot load libcpuperf-agent.so: its loader refuses it (a C library "
+			    "that is too old, no right to read it, or no room for its "
+			    "thread-local memory)");
+	return 0;
+}
+
+/* Calls, again and again while the loader's lock is held. */
+static int call_in(struct attach_thread *t, struct attach_space *s, struct job *j)
+{
+	const struct timespec pause = {0, LOCK_PAUSE_NS};
+	const uint64_t start = clock_monotonic_ns();
+	int rc;
+
+	for (;;) {
+		rc = j->attach ? call_agent(t, s, j) : load(t, s, j);
+		if (rc == 0 && !j->is_done)
+			continue;
+		if (rc != -EAGAIN || j->has_failed || clock_monotonic_ns() - start > LOCK_NS)
+			return rc;
+		for (uint32_t word = 1; word && clock_monotonic_ns() - start < LOCK_NS;)
+			if (!attach_space_read(s, t->lock, &word, sizeof(word)) || word)
+				nanosleep(&pause, NULL);
+	}
+}
+
+/* -EAGAIN: not with this thread now. */
+static int ask(struct attach_space *s, struct job *j, pid_t tid)
+{
+	struct attach_thread t;
+	struct attach_place place = {.is_main = tid == s->pid, .main_low = j->main_low};
+	uint64_t since = clock_monotonic_ns();
+	const char *why;
+	int rc = attach_thread_stop(&t, tid);
+
+	if (rc == -EPERM)
+		return fail(j, rc,
+			    "may not be traced: it is of another user, is traced already, "
+			    "or ptrace_scope forbids it");
+	if (rc)
+		return -EAGAIN;
+	why = attach_thread_place(&t, &place) ? attach_judge(s, &place) : "runs 32-bit code";
+	rc = why ? -EAGAIN : call_in(&t, s, j);
+	if (rc == -EAGAIN)
+		snprintf(j->why, sizeof(j->why), "%s", why ? why : "would wait for the loader");
+	attach_thread_release(&t);
+	since = clock_monotonic_ns() - since;
+	if (since > j->figures.stopped_ns)
+		j->figures.stopped_ns = since;
+	return rc;
+}
+
+static int ask_any(struct attach_space *s, struct job *j)
+{
+	struct tids tids;
+	int rc = find_tids(s->pid, &tids) ? -ESRCH : -EAGAIN;
+
+	for (int rank = RANK_WAITS; rank <= RANK_RUNS && rc == -EAGAIN; rank++)
+		for (size_t i = 0; i < tids.nr && rc == -EAGAIN && !j->has_failed; i++)
+			if (rank_of(s->pid, tids.tid[i]) == (enum rank)rank)
+				rc = ask(s, j, tids.tid[i]);
+	mem_free(tids.tid);
+	return rc;
+}
+
+static int run(struct attach_space *s, struct job *j, struct err *e)
+{
+	const struct timespec pause = {0, TRY_PAUSE_NS};
+	const uint64_t start = clock_monotonic_ns();
+	int rc;
+
+	snprintf(j->why, sizeof(j->why), "waits in a system call that may not be interrupted");
+	do {
+		j->figures.tries++;
+		rc = ask_any(s, j);
+		if (rc != -EAGAIN || j->has_failed)
+			break;
+		nanosleep(&pause, NULL);
+	} while (clock_monotonic_ns() - start < TRY_NS);
+	if (rc == 0)
+		return 0;
+	if (j->has_failed)
+		return err_set(e, rc, "process %d %s", s->pid, j->why);
+	if (rc == -EAGAIN) {
+		err_set(e, rc,
+			"process %d: no thread was where it could load the agent within 2 s: the "
+			"last one looked at %s",
+			s->pid, j->why);
+		err_hint(e, "try again");
+		return rc;
+	}
+	return err_set(e, rc, "process %d: %s", s->pid, rc == -ESRCH ? "has ended" : strerror(-rc));
+}
+
+int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_figures *out,
+		 struct err *e)
+{
+	struct job j = {.what = DO_BEGIN, .library = library, .number = number};
+	struct attach_space s;
+	int rc = open_space(&s, pid, e);
+
+	if (rc)
+		return rc;
+	rc = prepare(&s, &j, e);
+	rc = rc ?: run(&s, &j, e);
+	attach_space_close(&s);
+	*out = j.figures;
+	return rc;
+}
+
+int attach_end(pid_t pid, struct attach_figures *out, struct err *e)
+{
+	struct job j = {.what = DO_END};
+	struct attach_space s;
+	int rc = open_space(&s, pid, e);
+
+	if (rc)
+		return rc;
+	rc = prepare(&s, &j, e);
+	if (rc == 0 && !j.detach)
+		rc = err_set(e, -ESRCH, "process %d runs another program", pid);
+	rc = rc ?: run(&s, &j, e);
+	attach_space_close(&s);
+	*out = j.figures;
+	return rc;
+}
+/* NOLINTEND(cert-err34-c) */

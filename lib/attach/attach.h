@@ -1,0 +1,38 @@
+/*
+ * The agent of the heap (libcpuperf-agent.so) in a process that runs already: one of its threads is
+ * made to call dlopen, and then the agent, and goes on as before.
+ *
+ * That thread is one whose whole stack is understood, and is outside the C library, the loader and
+ * allocators, but for a system call that waits, in a function that holds none of their locks. It
+ * does not wait for the loader's lock: it comes back, and the attempt is repeated. Its registers,
+ * and all else that a signal's handler would preserve, are in a frame on its stack as that of a
+ * signal: it returns there by itself also if this process dies.
+ *
+ * Threads: any one at a time; it traces, so it must be the same until a call returns.
+ */
+#ifndef ATTACH_ATTACH_H
+#define ATTACH_ATTACH_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+struct attach_figures {
+	uint32_t entries, objects; /* that were rewritten */
+	uint32_t tries;
+	uint64_t stopped_ns; /* the longest time for which a thread stood still, or was ours */
+};
+
+/* Reads what the process is, without touching it. 0, or -errno with *e: why the agent cannot be
+ * there. library: its absolute path. */
+int attach_check(pid_t pid, const char *library, struct err *e);
+/* Has the process load the library, unless it has it, and measure for the recorder with that
+ * number. 0; -errno with *e, and nothing is measured. */
+int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_figures *out,
+		 struct err *e);
+/* Has the process measure nothing any more; the library stays. 0 or -errno with *e; -ESRCH: the
+ * process has ended, or runs another program. */
+int attach_end(pid_t pid, struct attach_figures *out, struct err *e);
+
+#endif

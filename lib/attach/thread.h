@@ -1,0 +1,44 @@
+/*
+ * A thread of another process that is stopped, and made to call functions.
+ */
+#ifndef ATTACH_THREAD_H
+#define ATTACH_THREAD_H
+
+#include "attach/stack.h"
+
+struct attach_thread {
+	pid_t tid;
+	uint64_t lock; /* the word of the loader's lock, if a call found it held */
+	void *state;   /* owned: its registers; of the machine */
+};
+
+/* Where calls return to, and what tells that one waits for the loader. */
+struct attach_ways {
+	uint64_t restorer;             /* code that returns from a signal's handler */
+	uint64_t lock_start, lock_end; /* the loader's data */
+};
+
+/* Finds them. False: this C library is not known. */
+bool attach_find_ways(struct attach_space *s, struct attach_ways *out);
+
+/* Stops the thread. 0; -EAGAIN: not now; -errno. */
+int attach_thread_stop(struct attach_thread *t, pid_t tid);
+/* False: it is at a place that is not looked at. */
+bool attach_thread_place(const struct attach_thread *t, struct attach_place *out);
+/* Goes on as if nothing had been. */
+void attach_thread_release(struct attach_thread *t);
+
+enum { ATTACH_MAX_ARGUMENTS = 3, ATTACH_TEXT_BYTES = 4096 };
+
+struct attach_call {
+	uint64_t function;
+	uint64_t argument[ATTACH_MAX_ARGUMENTS];
+	const char *text; /* NULL, or the first argument, copied to the stack */
+};
+
+/* Calls, and prepares another call or the release. 0; -EAGAIN: the loader's lock is held, the
+ * function did nothing; -ETIMEDOUT: it goes on by itself, and is released; -ESRCH: it has ended. */
+int attach_thread_call(struct attach_thread *t, struct attach_space *s, const struct attach_ways *w,
+		       const struct attach_call *call);
+
+#endif

@@ -1,0 +1,406 @@
+/*
+ * A program into which the agent is loaded while it runs. attached WHAT: see the table at the end.
+ * It prints what is wrong with itself, and "ready".
+ * NOLINTBEGIN(clang-analyzer-*,cert-err34-c,bugprone-signal-handler,cert-sig30-c)
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline))
+
+static void *volatile keep;
+static volatile bool is_over;
+
+static void say(const char *text)
+{
+	printf("%s\n", text);
+	fflush(stdout);
+}
+
+static void on_end(int sig)
+{
+	(void)sig;
+	is_over = true;
+}
+
+/* --- threads in malloc and dlopen */
+
+static void *allocate(void *arg)
+{
+	unsigned seed = (unsigned)(uintptr_t)arg;
+	void *block[64] = {0};
+
+	while (!is_over) {
+		unsigned i = rand_r(&seed) % 64;
+
+		if (rand_r(&seed) % 4) {
+			free(block[i]);
+			block[i] = malloc(rand_r(&seed) % 5000);
+		} else {
+			block[i] = realloc(block[i], 1 + rand_r(&seed) % 5000);
+		}
+		if (block[i])
+			*(volatile char *)block[i] = 1;
+	}
+	for (int i = 0; i < 64; i++)
+		free(block[i]);
+	return NULL;
+}
+
+static void *load(void *arg)
+{
+	const char *const names[] = {"libm.so.6", "libutil.so.1", "libanl.so.1", "librt.so.1"};
+	unsigned i = (unsigned)(uintptr_t)arg;
+
+	while (!is_over) {
+		void *handle = dlopen(names[i++ % 4], RTLD_NOW);
+
+		if (!handle)
+			say(dlerror());
+		else
+			dlclose(handle);
+		usleep(200);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[8];
+
+	for (uintptr_t i = 0; i < 8; i++)
+		pthread_create(&thread[i], NULL, i < 6 ? allocate : load, (void *)i);
+	say("ready");
+	for (int i = 0; i < 8; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* No thread waits. */
+static void busy(void)
+{
+	pthread_t thread[8];
+
+	for (uintptr_t i = 0; i < 8; i++)
+		pthread_create(&thread[i], NULL, i < 6 ? allocate : load, (void *)i);
+	say("ready");
+	allocate((void *)8);
+	for (int i = 0; i < 8; i++)
+		pthread_join(thread[i], NULL);
+}
+
+/* --- registers, the red zone and errno, while the thread only computes */
+
+#if defined(__x86_64__)
+/* Fills registers and the red zone, counts, and looks whether all are as before. 0: they are. */
+NOINLINE static uint64_t count_up(uint64_t times)
+{
+	uint64_t wrong = 0;
+
+	__asm__ volatile(
+	    "movq $0x1234567, -8(%%rsp)\n\t"
+	    "movq $0x89abcde, -128(%%rsp)\n\t"
+	    "movq $0x5a5a5a5a, %%r8\n\t"
+	    "movq %%r8, %%xmm0\n\t"
+	    "movq %%r8, %%xmm15\n\t"
+	    "movq $0x11, %%r9\n\t movq $0x12, %%r10\n\t movq $0x13, %%r11\n\t"
+	    "movq $0x14, %%r12\n\t movq $0x15, %%r13\n\t movq $0x16, %%r14\n\t"
+	    "movq $0x17, %%rdx\n\t movq $0x18, %%rsi\n\t movq $0x19, %%rdi\n\t"
+	    "fld1\n\t"
+	    "1: decq %1\n\t jnz 1b\n\t"
+	    "fstpl -24(%%rsp)\n\t"
+	    "xorq $0x11, %%r9\n\t orq %%r9, %0\n\t xorq $0x12, %%r10\n\t orq %%r10, %0\n\t"
+	    "xorq $0x13, %%r11\n\t orq %%r11, %0\n\t xorq $0x14, %%r12\n\t orq %%r12, %0\n\t"
+	    "xorq $0x15, %%r13\n\t orq %%r13, %0\n\t xorq $0x16, %%r14\n\t orq %%r14, %0\n\t"
+	    "xorq $0x17, %%rdx\n\t orq %%rdx, %0\n\t xorq $0x18, %%rsi\n\t orq %%rsi, %0\n\t"
+	    "xorq $0x19, %%rdi\n\t orq %%rdi, %0\n\t"
+	    "movq %%xmm0, %%r9\n\t xorq %%r8, %%r9\n\t orq %%r9, %0\n\t"
+	    "movq %%xmm15, %%r9\n\t xorq %%r8, %%r9\n\t orq %%r9, %0\n\t"
+	    "movq -8(%%rsp), %%r9\n\t xorq $0x1234567, %%r9\n\t orq %%r9, %0\n\t"
+	    "movq -128(%%rsp), %%r9\n\t xorq $0x89abcde, %%r9\n\t orq %%r9, %0\n\t"
+	    "movq -24(%%rsp), %%r9\n\t movabsq $0x3ff0000000000000, %%r10\n\t"
+	    "xorq %%r10, %%r9\n\t orq %%r9, %0\n\t"
+	    : "+a"(wrong), "+c"(times)
+	    :
+	    : "r8", "r9", "r10", "r11", "r12", "r13", "r14", "rdx", "rsi", "rdi", "xmm0", "xmm15",
+	      "memory", "cc");
+	return wrong;
+}
+
+/* The upper half of a vector register, which a call of another function may change. */
+__attribute__((target("avx"))) NOINLINE static uint64_t count_wide(uint64_t times)
+{
+	const uint64_t value[4] = {1, 2, 3, 4};
+	uint64_t after[4] = {0};
+
+	__asm__ volatile("vmovdqu (%2), %%ymm7\n\t"
+			 "1: decq %0\n\t jnz 1b\n\t"
+			 "vmovdqu %%ymm7, (%1)\n\t vzeroupper\n\t"
+			 : "+c"(times)
+			 : "r"(after), "r"(value)
+			 : "xmm7", "memory", "cc");
+	return (uint64_t)memcmp(value, after, sizeof(value));
+}
+#else
+NOINLINE static uint64_t count_up(uint64_t times)
+{
+	for (volatile uint64_t i = 0; i < times; i++)
+		;
+	return 0;
+}
+
+static uint64_t count_wide(uint64_t times)
+{
+	return count_up(times);
+}
+#endif
+
+static void registers(void)
+{
+	sigset_t before, after;
+	bool has_avx = false;
+
+#if defined(__x86_64__)
+	has_avx = __builtin_cpu_supports("avx");
+#endif
+	sigprocmask(SIG_SETMASK, NULL, &before);
+	say("ready");
+	while (!is_over) {
+		errno = 7654;
+		if (count_up(20000000))
+			say("registers or the red zone have changed");
+		if (has_avx && count_wide(20000000))
+			say("the upper half of a vector register has changed");
+		if (errno != 7654)
+			say("errno has changed");
+		sigprocmask(SIG_SETMASK, NULL, &after);
+		if (memcmp(&before, &after, sizeof(before)) != 0)
+			say("the mask of signals has changed");
+	}
+}
+
+/* --- waits, which are not to end */
+
+static void expect_end(const char *what, long rc)
+{
+	if (!is_over || (rc != -1 && rc != EINTR))
+		printf("%s ended: %ld, %s\n", what, rc, strerror(errno));
+}
+
+static void wait_poll(void)
+{
+	struct pollfd fd = {.fd = -1};
+
+	say("ready");
+	expect_end("poll", poll(&fd, 1, 60000));
+}
+
+static void wait_select(void)
+{
+	struct timeval t = {60, 0};
+
+	say("ready");
+	expect_end("select", select(0, NULL, NULL, NULL, &t));
+}
+
+static void wait_epoll(void)
+{
+	struct epoll_event event;
+	int fd = epoll_create1(0);
+
+	say("ready");
+	expect_end("epoll_wait", epoll_wait(fd, &event, 1, 60000));
+}
+
+static void wait_sleep(void)
+{
+	struct timespec t = {60, 0};
+
+	say("ready");
+	expect_end("nanosleep", nanosleep(&t, NULL));
+}
+
+static void wait_pause(void)
+{
+	say("ready");
+	expect_end("pause", pause());
+}
+
+static void wait_read(void)
+{
+	char byte;
+
+	say("ready");
+	expect_end("read", read(0, &byte, 1));
+}
+
+/* Where a timer's limit is kept by the kernel while the call is interrupted. */
+static void wait_long(void)
+{
+	struct timespec from, to, t = {3, 0};
+	double past;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	say("ready");
+	if (nanosleep(&t, NULL))
+		say("nanosleep ended early");
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	past = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+	printf("slept %.2f\n", past);
+}
+
+static void *wait_at_once(void *arg)
+{
+	pthread_mutex_lock(arg);
+	pthread_mutex_unlock(arg);
+	return NULL;
+}
+
+static void wait_join(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t thread;
+
+	signal(SIGTERM, SIG_DFL);
+	pthread_mutex_lock(&lock);
+	pthread_create(&thread, NULL, wait_at_once, &lock);
+	say("ready");
+	pthread_join(thread, NULL);
+	say("the thread ended");
+}
+
+/* --- known numbers: at each line that is read */
+
+NOINLINE static void *known(size_t bytes)
+{
+	return malloc(bytes);
+}
+
+/* Ten blocks of 100 bytes, of which six are freed, one of 1000 by calloc, two by strdup, and a
+ * block of before is freed. */
+static void allocate_known(void)
+{
+	static void *before;
+	void *block[10], *copy[2];
+
+	for (int i = 0; i < 10; i++)
+		block[i] = known(100);
+	for (int i = 0; i < 6; i++)
+		free(block[i]);
+	keep = calloc(10, 100);
+	for (int i = 0; i < 2; i++)
+		copy[i] = strdup("1234567");
+	free(copy[0]);
+	keep = copy[1];
+	free(before);
+	before = known(5000);
+}
+
+static void on_lines(void)
+{
+	char byte;
+
+	allocate_known();
+	say("ready");
+	while (read(0, &byte, 1) == 1) {
+		allocate_known();
+		say("done");
+	}
+}
+
+/* A library is loaded, used, and unloaded at each line. */
+static void on_lines_load(void)
+{
+	char byte;
+
+	say("ready");
+	while (read(0, &byte, 1) == 1) {
+		void *handle = dlopen("libsqlite3.so.0", RTLD_NOW);
+		char *(*format)(const char *, ...) =
+		    handle ? (char *(*)(const char *, ...))dlsym(handle, "sqlite3_mprintf") : NULL;
+		void (*release)(void *) =
+		    handle ? (void (*)(void *))dlsym(handle, "sqlite3_free") : NULL;
+
+		if (format && release)
+			release(format("%d", 1));
+		say(handle ? "done" : "none");
+		if (handle)
+			dlclose(handle);
+	}
+}
+
+/* --- programs that change */
+
+static void forks(void)
+{
+	say("ready");
+	while (!is_over) {
+		pid_t child = fork();
+		int status = 0;
+
+		if (child == 0) {
+			free(malloc(10));
+			_exit(3);
+		}
+		if (waitpid(child, &status, 0) != child ? !is_over : status != 3 << 8)
+			printf("a child did not end as it should: %x\n", (unsigned)status);
+	}
+}
+
+static void executes(void)
+{
+	static char name[] = "attached", what[] = "executes";
+	char *argv[] = {name, what, NULL};
+	char path[256];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (getenv("AGAIN") == NULL)
+		say("ready");
+	setenv("AGAIN", "1", 1);
+	for (int i = 0; i < 2000; i++)
+		free(malloc(100));
+	path[len > 0 ? len : 0] = '\0';
+	execv(path, argv);
+	say("exec failed");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} whats[] = {
+    {"threads", threads},     {"busy", busy},          {"registers", registers},
+    {"poll", wait_poll},      {"select", wait_select}, {"epoll", wait_epoll},
+    {"sleep", wait_sleep},    {"pause", wait_pause},   {"read", wait_read},
+    {"long", wait_long},      {"join", wait_join},     {"lines", on_lines},
+    {"loads", on_lines_load}, {"forks", forks},        {"executes", executes},
+};
+
+int main(int argc, char **argv)
+{
+	const struct sigaction end = {.sa_handler = on_end};
+
+	sigaction(SIGTERM, &end, NULL);
+	for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++)
+		if (argc == 2 && strcmp(argv[1], whats[i].name) == 0) {
+			whats[i].run();
+			say("end");
+			return 0;
+		}
+	return 2;
+}
+/* NOLINTEND(clang-analyzer-*,cert-err34-c,bugprone-signal-handler,cert-sig30-c) */

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""--metrics-listen: what a scrape of a running session says is what cpuperf_print says of the same iterations, in both
+forms; Prometheus's own checker takes the text; readers that are wrong, slow or many disturb nobody. CPUPERF and
+CPUPERF_PRINT name the programs.
+"""
+import http.client
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+
+from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip
+
+EVENTS = "task_clock,page_faults,misc:process_cpu_time,misc:cpu_user,misc:net_rx_bytes"
+OPENMETRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
+
+
+class Local(http.client.HTTPConnection):
+    """At a socket of the file system."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+def start(folder, *options):
+    """Its socket: tests have no port of their own."""
+    at = f"{folder}/socket"
+    p = subprocess.Popen([CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-o", f"{folder}/session", *options],
+                         cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while p.poll() is None and not os.path.exists(at):
+        time.sleep(0.02)
+    return p, at
+
+
+def get(at, path="/metrics", method="GET", headers=None):
+    connection = Local(at)
+    connection.request(method, path, headers=headers or {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer, text
+
+
+def scrape(p, at, nr, headers=None):
+    """The text after at least nr iterations."""
+    while p.poll() is None:
+        answer, text = get(at, headers=headers)
+        assert answer.status in (200, 503), text
+        if answer.status == 200 and numbers(text)["cpuperf_session_iterations"] >= nr:
+            return answer, text
+        time.sleep(0.05)
+    raise AssertionError(p.communicate())
+
+
+def lines(text):
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def numbers(text):
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines(text)}
+
+
+def without_time(text):
+    """Of a session's file, whose lines have times."""
+    return [re.sub(r"^([^{ ]+(?:\{.*\})? \S+) \S+$", r"\1", line) for line in lines(text)]
+
+
+def check_is_what_was_counted(folder):
+    p, at = start(folder, "--duration=200ms", "--num-iterations=1000")
+    answer, classic = scrape(p, at, 3)
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", answer.headers
+    answer, text = scrape(p, at, 4, OPENMETRICS)
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0"), answer.headers
+    assert text.endswith("\n# EOF\n") and "# EOF" not in classic and "# UNIT" not in classic
+    p.terminate()
+    finish(p)
+    for served in (classic, text):
+        nr = int(numbers(served)["cpuperf_session_iterations"])
+        stored = without_time(output(PRINT, "--quiet", f"{folder}/session", "--output-format=openmetrics",
+                                     f"--iteration=0-{nr - 1}"))
+        counts = [line for line in lines(served) if re.match(r"cpuperf_(software|misc_cpu|misc_net|event_iter)", line)]
+        assert len(counts) > 8 and set(counts) <= set(stored), (set(counts) - set(stored), stored)
+        total = 'cpuperf_misc_process_cpu_time_seconds_total{event="process_cpu_time"}'
+        parts = [float(line.rpartition(" ")[2]) for line in stored if line.startswith("cpuperf_misc_process_cpu_time")]
+        assert abs(numbers(served)[total] - sum(parts)) < 1e-3 and len(parts) > 3, (served, parts)
+        assert numbers(served)["process_cpu_seconds_total"] > 0
+    before, now = numbers(classic), numbers(text)
+    assert all(now[k] >= before[k] for k in before if k.split("{")[0].endswith("_total")), (before, now)
+    promtool = shutil.which("promtool")
+    if not promtool:
+        print("skip: promtool: it is not installed (package prometheus)")
+        return
+    done = subprocess.run([promtool, "check", "metrics"], input=classic, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done
+
+
+def check_readers(folder):
+    """Wrong, silent and many: a session of known length is not longer, and each reader that asks is answered."""
+    p, at = start(folder, "--duration=100ms", "--num-iterations=1000")
+    scrape(p, at, 1)
+    assert get(at, "/")[0].status == get(at, "/metrics/../etc")[0].status == 404
+    assert get(at, method="POST")[0].status == get(at, method="DELETE")[0].status == 405
+    answer, text = get(at, method="HEAD")
+    assert answer.status == 200 and not text
+    for garbage in (b"\0" * 100, b"GET " + b"/" * 100000, b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 20000):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(at)
+            try:
+                s.sendall(garbage)
+                s.recv(100)
+            except OSError:
+                pass
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+    for s in silent:
+        s.setblocking(False)
+        try:
+            s.connect(at)
+        except BlockingIOError:
+            pass
+    nr = len(os.listdir(f"{folder}/session"))
+    time.sleep(1)
+    assert p.poll() is None and nr, "it measures"
+    for s in silent:
+        s.close()
+    scrape(p, at, 12)
+    p.terminate()
+    finish(p)
+    assert not os.path.exists(at), at
+
+
+def check_sockets(folder):
+    p, at = start(folder, "--duration=100ms", "--num-iterations=1000")
+    scrape(p, at, 1)
+    assert os.stat(at).st_mode & 0o777 == 0o600, oct(os.stat(at).st_mode)
+    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+    assert "Address already in use" in done.stderr, done.stderr
+    p.kill()
+    p.communicate()
+    assert os.path.exists(at), "a killed session leaves its socket"
+    p, at = start(folder, "--duration=100ms", "--num-iterations=2")
+    finish(p)
+    assert not os.path.exists(at)
+    with open(at, "w", encoding="ascii"):
+        pass
+    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+    assert "Address already in use" in done.stderr and os.path.isfile(at), done.stderr
+
+
+def check_addresses(folder):
+    for address in ("x", "localhost:1", "127.0.0.1:", "127.0.0.1:99999", ":80", "[::1", "unix:", "unix:" + "x" * 200):
+        done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen={address}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+        assert "--metrics-listen" in done.stderr and done.stderr.count("error") == 1, (address, done.stderr)
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        port = s.getsockname()[1]
+        done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen={port}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
+        assert f"{port}: Address already in use" in done.stderr, done.stderr
+    run(CPUPERF, "-e", EVENTS, "--metrics-listen=127.0.0.1:0", "-d", "100ms", "-n", "2", cwd=folder)
+    done = run(CPUPERF, "-e", "task_clock", "--metrics-listen=127.0.0.1:0", "--", "true", cwd=folder)
+    assert "not served" in done.stderr, done.stderr
+
+
+need_sampling()
+if "without libmicrohttpd" in run(CPUPERF, "-e", "task_clock", "--metrics-listen=x", "-d", "1ms", code=2).stderr:
+    skip("this cpuperf was built without libmicrohttpd")
+run_checks(globals())
