@@ -190,9 +190,11 @@ static int read_samples(struct report *r, struct err *e)
 
 	r->weights = mem_calloc(nr * r->nr_events + 1, sizeof(*r->weights));
 	own = mem_calloc(nr * r->nr_events + 1, sizeof(*own));
-	if (!r->weights || !own || make_order(r) || make_keys(r))
-		rc = err_set(e, -ENOMEM, "out of memory");
-	if (rc == 0 && job_input(r->j)->facts->is_sampling)
+	if (!r->weights || !own || make_order(r) || make_keys(r)) {
+		mem_free(own);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	if (job_input(r->j)->facts->is_sampling)
 		rc = samples_read(r->j, r->j->first, r->j->nr, &sink, &r->stats, e);
 	if (rc == 0) {
 		memcpy(own, r->weights, nr * r->nr_events * sizeof(*own));
