@@ -10,6 +10,7 @@
 #include "base/opt.h"
 #include "event/generic.h"
 #include "host/host.h"
+#include "hosts/part.h"
 #include "spec/keys.h"
 
 #include <stdio.h>
@@ -35,6 +36,12 @@ static void add_cpsession_schema(const struct opt_table *unused, struct buf *out
 {
 	(void)unused;
 	keys_to_schema(KEY_SESSION, out);
+}
+
+static void add_host_schema(const struct opt_table *unused, struct buf *out)
+{
+	(void)unused;
+	hosts_part_schema(out);
 }
 
 static void add_man_keys(const struct opt_table *unused, struct buf *out)
@@ -188,13 +195,10 @@ static const struct text {
 	const char *what, *name;
 	void (*add)(const struct opt_table *program, struct buf *out);
 } texts[] = {
-    {"schema", "cpspec", add_cpspec_schema},
-    {"schema", "cpsession", add_cpsession_schema},
-    {"man-keys", "cpspec", add_man_keys},
-    {"man-options", NULL, opt_man_section},
-    {"bash", NULL, opt_complete_bash},
-    {"zsh", NULL, opt_complete_zsh},
-    {"events", "md", add_events},
+    {"schema", "cpspec", add_cpspec_schema}, {"schema", "cpsession", add_cpsession_schema},
+    {"schema", "host", add_host_schema},     {"man-keys", "cpspec", add_man_keys},
+    {"man-options", NULL, opt_man_section},  {"bash", NULL, opt_complete_bash},
+    {"zsh", NULL, opt_complete_zsh},         {"events", "md", add_events},
 };
 
 static const struct opt_table *find_program(const char *name)
@@ -230,8 +234,9 @@ int main(int argc, char **argv)
 		    (texts[i].name ? strcmp(texts[i].name, argv[2]) == 0 : program != NULL))
 			return print_text(&texts[i], program);
 	}
-	fputs("usage: cpuperf_generate schema cpspec|cpsession, man-keys cpspec, events md, or\n"
-	      "       man-options|bash|zsh cpuperf|cpuperf_print\n",
-	      stderr);
+	fputs(
+	    "usage: cpuperf_generate schema cpspec|cpsession|host, man-keys cpspec, events md, or\n"
+	    "       man-options|bash|zsh cpuperf|cpuperf_print\n",
+	    stderr);
 	return 2;
 }

@@ -39,6 +39,9 @@ static bool is_session_name(const char *name)
 	static const char *const ends[] = {".cpuperf", ".cpsession", ".lock", ".tmp"};
 
 	name += *name == '.';
+	if (strcmp(name, CPSESSION_FOLDER_HOST) == 0 ||
+	    strcmp(name, CPSESSION_FOLDER_HOST ".tmp") == 0)
+		return true;
 	if (strncmp(name, CPSESSION_FOLDER_PREFIX ".", sizeof(CPSESSION_FOLDER_PREFIX)) != 0)
 		return false;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)

@@ -22,6 +22,8 @@ struct buf;
 #define CPSESSION_FOLDER          "cpuperf.session" /* of a command, without --output */
 #define CPSESSION_FOLDER_MANIFEST "cpuperf.cpsession"
 #define CPSESSION_FOLDER_PREFIX   "cpuperf"
+/* Beside them if the session is a part of a job (hosts/part.h). */
+#define CPSESSION_FOLDER_HOST "host.json"
 
 /* The first iterations, whose traces were removed; 0: none. */
 struct cpsession_removed {
