@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,9 +203,6 @@ int attach_check(pid_t pid, const char *library, struct err *e)
 	struct buf status;
 	int rc;
 
-#ifndef __x86_64__
-	return err_set(e, -ENOTSUP, "--attach is for x86-64");
-#endif
 	buf_init(&status, MAX_STATUS_BYTES);
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	rc = root_load(&root_live, path, &status);
@@ -260,13 +259,40 @@ static int find_tids(pid_t pid, struct tids *out)
 
 enum rank { RANK_WAITS, RANK_RUNS, RANK_NOT_NOW };
 
+/* What its status says of it: whether it may be stopped. *is_stopped: it is, by us, since it
+ * stopped too late at an attempt before. */
+static bool may_stop(pid_t pid, pid_t tid, bool *is_stopped)
+{
+	unsigned long long seccomp = 0;
+	char path[64], state = 'X';
+	const char *line;
+	struct buf status;
+
+	buf_init(&status, MAX_STATUS_BYTES);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	if (root_load(&root_live, path, &status) == 0) {
+		line = strstr(buf_str(&status), "\nState:");
+		if (line)
+			(void)sscanf(line, "\nState: %c", &state);
+		(void)status_number(buf_str(&status), "\nSeccomp:", &seccomp);
+	}
+	buf_fini(&status);
+	*is_stopped = state == 't';
+	return strchr("RSt", state) && !seccomp;
+}
+
 /* A system call that would end early by our interruption is not interrupted. */
 static enum rank rank_of(pid_t pid, pid_t tid)
 {
 	char path[64], line[256];
 	unsigned long long flags = 0;
+	bool is_stopped;
 	long long call;
 
+	if (!may_stop(pid, tid, &is_stopped))
+		return RANK_NOT_NOW;
+	if (is_stopped)
+		return RANK_WAITS;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, tid);
 	if (root_load_line(&root_live, path, line, sizeof(line)))
 		return RANK_NOT_NOW;
@@ -285,6 +311,7 @@ enum what { DO_BEGIN, DO_END };
 
 struct job {
 	enum what what;
+	pid_t pid;
 	const char *library;
 	uint32_t number;
 	uint64_t dlopen, attach, detach, answer; /* addresses; 0: not known yet */
@@ -442,6 +469,12 @@ static int call_in(struct attach_thread *t, struct attach_space *s, struct job *
 /* -EAGAIN: not with this thread now. */
 static int ask(struct attach_space *s, struct job *j, pid_t tid)
 {
+	static const struct {
+		int code;
+		const char *why;
+	} not_now[] = {{-EAGAIN, "would wait for the loader"},
+		       {-EBUSY, "has registers or a stack that allow no call"},
+		       {-EINTR, "was to handle a signal"}};
 	struct attach_thread t;
 	struct attach_place place = {.is_main = tid == s->pid, .main_low = j->main_low};
 	uint64_t since = clock_monotonic_ns();
@@ -454,10 +487,16 @@ static int ask(struct attach_space *s, struct job *j, pid_t tid)
 			    "or ptrace_scope forbids it");
 	if (rc)
 		return -EAGAIN;
-	why = attach_thread_place(&t, &place) ? attach_judge(s, &place) : "runs 32-bit code";
+	attach_thread_place(&t, &place);
+	why = attach_judge(s, &place);
 	rc = why ? -EAGAIN : call_in(&t, s, j);
+	for (size_t i = 0; i < sizeof(not_now) / sizeof(*not_now) && !why; i++)
+		if (rc == not_now[i].code && !j->has_failed) {
+			why = not_now[i].why;
+			rc = -EAGAIN;
+		}
 	if (rc == -EAGAIN)
-		snprintf(j->why, sizeof(j->why), "%s", why ? why : "would wait for the loader");
+		snprintf(j->why, sizeof(j->why), "%s", why);
 	attach_thread_release(&t);
 	since = clock_monotonic_ns() - since;
 	if (since > j->figures.stopped_ns)
@@ -507,36 +546,67 @@ static int run(struct attach_space *s, struct job *j, struct err *e)
 	return err_set(e, rc, "process %d: %s", s->pid, rc == -ESRCH ? "has ended" : strerror(-rc));
 }
 
-int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_figures *out,
-		 struct err *e)
+static int begin(struct job *j, struct err *e)
 {
-	struct job j = {.what = DO_BEGIN, .library = library, .number = number};
 	struct attach_space s;
-	int rc = open_space(&s, pid, e);
+	int rc = open_space(&s, j->pid, e);
 
 	if (rc)
 		return rc;
-	rc = prepare(&s, &j, e);
-	rc = rc ?: run(&s, &j, e);
+	rc = prepare(&s, j, e);
+	if (rc == 0 && j->what == DO_END && !j->detach)
+		rc = err_set(e, -ESRCH, "process %d runs another program", j->pid);
+	rc = rc ?: run(&s, j, e);
 	attach_space_close(&s);
-	*out = j.figures;
 	return rc;
+}
+
+struct tracer {
+	struct job *job;
+	struct err *e;
+	int rc;
+};
+
+static void *trace(void *arg)
+{
+	struct tracer *t = arg;
+
+	t->rc = begin(t->job, t->e);
+	return NULL;
+}
+
+/* In a thread that traces and ends: then the kernel releases what is still traced, as a thread that
+ * sleeps where nothing wakes it. */
+static int begin_alone(struct job *j, struct attach_figures *out, struct err *e)
+{
+	struct tracer t = {.job = j, .e = e};
+	sigset_t all, before;
+	pthread_t thread;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, NULL, trace, &t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc)
+		return err_set(e, -rc, "no thread can be made: %s", strerror(rc));
+	pthread_join(thread, NULL);
+	*out = j->figures;
+	return t.rc;
+}
+
+int attach_begin(pid_t pid, const char *library, uint32_t number, struct attach_figures *out,
+		 struct err *e)
+{
+	struct job j = {.what = DO_BEGIN, .pid = pid, .library = library, .number = number};
+
+	return begin_alone(&j, out, e);
 }
 
 int attach_end(pid_t pid, struct attach_figures *out, struct err *e)
 {
-	struct job j = {.what = DO_END};
-	struct attach_space s;
-	int rc = open_space(&s, pid, e);
+	struct job j = {.what = DO_END, .pid = pid};
 
-	if (rc)
-		return rc;
-	rc = prepare(&s, &j, e);
-	if (rc == 0 && !j.detach)
-		rc = err_set(e, -ESRCH, "process %d runs another program", pid);
-	rc = rc ?: run(&s, &j, e);
-	attach_space_close(&s);
-	*out = j.figures;
-	return rc;
+	return begin_alone(&j, out, e);
 }
 /* NOLINTEND(cert-err34-c) */

@@ -341,7 +341,7 @@ uint64_t attach_symbol(const struct attach_space *s, struct attach_object *o, co
 	return 0;
 }
 
-uint64_t attach_code(const struct attach_space *s, const struct attach_object *o, const void *bytes,
+uint64_t attach_code(const struct attach_space *s, uint64_t start, uint64_t end, const void *bytes,
 		     size_t len)
 {
 	uint8_t *part = mem_alloc(CODE_BYTES);
@@ -350,7 +350,7 @@ uint64_t attach_code(const struct attach_space *s, const struct attach_object *o
 	for (size_t i = 0; part && i < s->nr && !found; i++) {
 		const struct attach_mapping *m = &s->mapping[i];
 
-		if (!m->is_executable || m->start < o->start || m->end > o->end)
+		if (!m->is_executable || m->start < start || m->end > end)
 			continue;
 		for (uint64_t at = m->start; at < m->end && !found; at += CODE_BYTES - len) {
 			size_t some = m->end - at < CODE_BYTES ? m->end - at : CODE_BYTES;

@@ -65,8 +65,8 @@ uint64_t attach_symbol(const struct attach_space *s, struct attach_object *o, co
 		       uint64_t *bytes);
 /* Loads the tables of unwinding. False: it has none. */
 bool attach_tables(const struct attach_space *s, struct attach_object *o);
-/* The address of bytes in the object's code; 0: they are not there. */
-uint64_t attach_code(const struct attach_space *s, const struct attach_object *o, const void *bytes,
+/* The address of bytes in the code between start and end; 0: they are not there. */
+uint64_t attach_code(const struct attach_space *s, uint64_t start, uint64_t end, const void *bytes,
 		     size_t len);
 
 #endif

@@ -21,10 +21,11 @@ struct attach_ways {
 /* Finds them. False: this C library is not known. */
 bool attach_find_ways(struct attach_space *s, struct attach_ways *out);
 
-/* Stops the thread. 0; -EAGAIN: not now; -errno. */
+/* Stops the thread, if it runs code of this machine outside of a restartable sequence. 0; -EAGAIN:
+ * not now; -errno. One that cannot stop now stays traced until it does, and is stopped by a later
+ * call, or until the thread ends that calls this. */
 int attach_thread_stop(struct attach_thread *t, pid_t tid);
-/* False: it is at a place that is not looked at. */
-bool attach_thread_place(const struct attach_thread *t, struct attach_place *out);
+void attach_thread_place(const struct attach_thread *t, struct attach_place *out);
 /* Goes on as if nothing had been. */
 void attach_thread_release(struct attach_thread *t);
 
@@ -37,7 +38,9 @@ struct attach_call {
 };
 
 /* Calls, and prepares another call or the release. 0; -EAGAIN: the loader's lock is held, the
- * function did nothing; -ETIMEDOUT: it goes on by itself, and is released; -ESRCH: it has ended. */
+ * function did nothing; -EBUSY: its registers or its stack do not allow a call; -ETIMEDOUT: it goes
+ * on by itself, and is released; -EINTR: a signal came first, and it is released; -ESRCH: it has
+ * ended. */
 int attach_thread_call(struct attach_thread *t, struct attach_space *s, const struct attach_ways *w,
 		       const struct attach_call *call);
 

@@ -41,25 +41,66 @@ static void on_end(int sig)
 
 /* --- threads in malloc and dlopen */
 
+struct filled {
+	unsigned char *at;
+	unsigned bytes;
+	unsigned char value;
+};
+
+static void fill(struct filled *b, unsigned bytes, unsigned value)
+{
+	b->bytes = b->at ? bytes : 0;
+	b->value = (unsigned char)value;
+	if (b->bytes)
+		memset(b->at, b->value, b->bytes);
+}
+
+static void check(const struct filled *b, unsigned bytes)
+{
+	for (unsigned i = 0; i < b->bytes && i < bytes; i++)
+		if (b->at[i] != b->value) {
+			say("memory has changed");
+			return;
+		}
+}
+
+/* Its terms are in registers of all kinds while a thread may be stopped. */
+NOINLINE static void calculate(unsigned n)
+{
+	double sum = 0, product = 1;
+	unsigned whole = 0;
+
+	for (unsigned i = 1; i <= n; i++) {
+		sum += i * 0.5;
+		product = product * 2 / 2;
+		whole += i;
+	}
+	if (sum != n * (n + 1.0) / 4 || product != 1 || whole != n * (n + 1) / 2)
+		say("a result is wrong");
+}
+
 static void *allocate(void *arg)
 {
 	unsigned seed = (unsigned)(uintptr_t)arg;
-	void *block[64] = {0};
+	struct filled block[64] = {{0}};
 
 	while (!is_over) {
-		unsigned i = rand_r(&seed) % 64;
+		unsigned bytes = 1 + rand_r(&seed) % 5000;
+		struct filled *b = &block[rand_r(&seed) % 64];
 
+		check(b, b->bytes);
 		if (rand_r(&seed) % 4) {
-			free(block[i]);
-			block[i] = malloc(rand_r(&seed) % 5000);
+			free(b->at);
+			b->at = malloc(bytes);
 		} else {
-			block[i] = realloc(block[i], 1 + rand_r(&seed) % 5000);
+			b->at = realloc(b->at, bytes);
+			check(b, bytes);
 		}
-		if (block[i])
-			*(volatile char *)block[i] = 1;
+		fill(b, bytes, rand_r(&seed));
+		calculate(100 + bytes % 100);
 	}
 	for (int i = 0; i < 64; i++)
-		free(block[i]);
+		free(block[i].at);
 	return NULL;
 }
 
@@ -69,8 +110,13 @@ static void *load(void *arg)
 	unsigned i = (unsigned)(uintptr_t)arg;
 
 	while (!is_over) {
-		void *handle = dlopen(names[i++ % 4], RTLD_NOW);
+		const char *name = names[i++ % 4];
+		void *handle = dlopen(name, RTLD_NOW);
+		double (*root)(double) =
+		    handle && name == names[0] ? (double (*)(double))dlsym(handle, "sqrt") : NULL;
 
+		if (root && root(2.25) != 1.5)
+			say("a library's result is wrong");
 		if (!handle)
 			say(dlerror());
 		else

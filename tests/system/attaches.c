@@ -1,7 +1,7 @@
 /*
- * Loads the agent into a process again and again: attaches PID LIBRARY TIMES. Prints the ms for
- * which a thread was stopped, each time, how often the process could be attached to, and what the
- * last one allocated meanwhile.
+ * Loads the agent into a process again and again: attaches PID LIBRARY TIMES. Prints, each time,
+ * the ms for which a thread was stopped and the attempts, or why the process was refused; then how
+ * often it could be attached to, and what the last one allocated meanwhile.
  */
 #include "attach/attach.h"
 #include "wire/heap.h"
@@ -75,7 +75,10 @@ int main(int argc, char **argv)
 		nanosleep(&pause, NULL);
 		if (heap)
 			wire_heap_sums(heap, &sums);
-		rc = rc ? rc : attach_end(pid, &end, &e);
+		if (rc)
+			printf("refused: %s\n", e.msg);
+		else if ((rc = attach_end(pid, &end, &e)))
+			printf("stays: %s\n", e.msg);
 		if (rc && rc != -EAGAIN)
 			return fail("end", &e);
 		if (rc == 0)

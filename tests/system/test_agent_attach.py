@@ -4,6 +4,7 @@ does so again and again. What is measured is known; else the program must not no
 registers, and what its entries of the GOT hold when it is over.
 CPUPERF_TEST_LONG=1: 1,000 attachments to threads in malloc and dlopen, else 20.
 """
+import collections
 import os
 import platform
 import re
@@ -206,16 +207,32 @@ def check_registers(_):
         assert text == "end\n", text
 
 
+def print_figures(what, text):
+    """Of attaches: the times for which a thread stood still, and why no thread could be asked."""
+    rows = [line.split() for line in text.splitlines() if re.match(r"[\d.]+ \d+ [\d.]+ \d+$", line)]
+    stops = sorted(float(row[i]) for row in rows for i in (0, 2))
+    reasons = collections.Counter(re.sub(r"process \d+", "it", line) for line in text.splitlines()
+                                  if line.startswith(("refused:", "stays:")))
+    if stops:
+        print(f"{what}: {len(rows)} attachments, a thread was stopped for {stops[len(stops) // 2]:.2f} ms (median), "
+              f"{stops[len(stops) * 95 // 100]:.2f} ms (95 %), {stops[-1]:.2f} ms (longest)")
+    for reason, nr in reasons.most_common():
+        print(f"{what}: {nr} times {reason}")
+
+
 def check_threads(_):
-    """Threads that are in malloc and dlopen all the time."""
+    """Threads that are in malloc and dlopen all the time, and look at their memory and their results."""
     for what in ("threads", "busy"):
         with Program(ATTACHED, what) as p:
             nr = 1000 if IS_LONG else 20 if what == "threads" else 3
             done = run(ATTACHES, str(p.pid), AGENT, str(nr), timeout=5000)
+            if IS_LONG:
+                print_figures(what, done.stdout)
             times = re.search(r"attached (\d+) allocations (\d+)", done.stdout)
             assert what == "busy" or int(times[1]) > nr // 2, done.stdout
             assert p.process.poll() is None, done.stdout
-            assert p.end() == "end\n"
+            text = p.end()
+            assert text == "end\n", text
             assert p.process.wait() == 0
 
 

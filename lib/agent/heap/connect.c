@@ -434,7 +434,8 @@ static void forget_memory(void)
 
 bool agent_is_quiet(void)
 {
-	const struct timespec step = {0, 500000};
+	/* not nanosleep: it would end that of the thread that the recorder has stopped */
+	struct timespec step;
 
 	if (!agent.is_detached)
 		return true;
@@ -443,7 +444,8 @@ bool agent_is_quiet(void)
 	     i++) {
 		if (i == 100)
 			return false;
-		(void)syscall(SYS_nanosleep, &step, NULL);
+		step = (struct timespec){0, 500000};
+		(void)syscall(SYS_pselect6, 0, NULL, NULL, NULL, &step, NULL);
 	}
 	forget_memory();
 	return true;
@@ -467,8 +469,11 @@ static void attach_now(void)
 
 __attribute__((constructor)) static void begin(void)
 {
+	int error = errno;
+
 	has_key = pthread_key_create(&key, end_thread) == 0;
 	if (__register_atfork)
 		(void)__register_atfork(NULL, NULL, attach_now, NULL);
 	attach_now();
+	errno = error;
 }

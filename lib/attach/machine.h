@@ -1,0 +1,71 @@
+/*
+ * What machines differ in: the registers of a stopped thread, how a system call goes on that was
+ * interrupted, and the frame to which a call returns.
+ */
+#ifndef ATTACH_MACHINE_H
+#define ATTACH_MACHINE_H
+
+#include "attach/thread.h"
+
+#include <sys/user.h>
+
+enum { ATTACH_MAX_EXTENDED = 64 << 10 };
+
+/* A system call of a thread, as the kernel lists it. number -1: it is in none. */
+struct attach_waiting {
+	int64_t number;
+	uint64_t argument, sp, pc;
+};
+
+struct attach_state {
+	struct attach_waiting before; /* it was stopped; where it goes on if it is repeated */
+	struct user_regs_struct regs; /* its own */
+	uint64_t tls;
+	int64_t call;   /* the system call that was interrupted and goes on; -1: none */
+	bool is_within; /* it is stopped where that begins, and has not begun */
+	uint64_t mask;
+	uint8_t extended[ATTACH_MAX_EXTENDED]; /* floating point and vectors */
+	size_t extended_bytes;
+	bool has_scalable;  /* of arm64: that is SVE's set */
+	uint64_t frame;     /* of the call */
+	uint64_t return_sp; /* where the call's return calls the kernel */
+};
+
+/* Those of a thread that is stopped: what it does, and where. 0; -EAGAIN: it has state that could
+ * not be restored, or runs 32-bit code; -errno. */
+int attach_state_take(struct attach_state *st, pid_t tid);
+/* What else a call may change. 0, as above. */
+int attach_state_keep(struct attach_state *st, pid_t tid);
+void attach_state_fill(const struct attach_state *st, struct attach_place *out);
+
+/* Whether the kernel ends the interrupted call by EINTR, but for us it would have gone on; the
+ * registers with which it does. */
+bool attach_state_repeats(const struct attach_state *st, struct user_regs_struct *out);
+/* The registers with which the thread goes on where the kernel does not look at the interrupted
+ * call. */
+struct user_regs_struct attach_state_settled(const struct attach_state *st);
+/* Whether it has to be led to where its interrupted call begins again, as only there is known how.
+ */
+bool attach_state_must_enter(const struct attach_state *st);
+/* It is there. */
+void attach_state_entered(struct attach_state *st, pid_t tid);
+
+/* A system call that begins is none then. 0 or -errno. */
+int attach_regs_set(pid_t tid, const struct user_regs_struct *from);
+void attach_extended_set(pid_t tid, struct attach_state *st);
+
+/* Writes the frame below what the thread uses, and returns the registers for a call from there.
+ * False: it cannot be written. */
+bool attach_frame_push(const struct attach_space *s, struct attach_state *st,
+		       const struct attach_ways *w, const struct attach_call *call,
+		       struct user_regs_struct *out);
+/* The code that returns from a signal's handler; 0: it was not found. */
+uint64_t attach_restorer(const struct attach_space *s);
+
+/* A system call that begins. */
+struct attach_entry {
+	uint64_t number, argument, sp;
+};
+int attach_entry_of(pid_t tid, struct attach_entry *out);
+
+#endif
