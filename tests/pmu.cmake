@@ -18,7 +18,11 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   target_include_directories(marked PRIVATE ${CMAKE_SOURCE_DIR}/include)
   # no instructions but those of marks and loops
   target_compile_options(marked PRIVATE -fno-align-jumps -fno-align-labels -fno-align-loops)
-  add_dependencies(pmu_programs mix)
+  add_dependencies(pmu_programs mix cpuperf_agent)
+  foreach(name attached attaches)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+    add_dependencies(pmu_programs ${name})
+  endforeach()
   # What is sampled: the addresses of its functions are known before it runs.
   foreach(name loop mix)
     target_compile_options(${name} PRIVATE -fno-pie)

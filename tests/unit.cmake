@@ -31,7 +31,7 @@ foreach(source ${tests})
     target_link_libraries(${name} PRIVATE agent_parts)
   endif()
   declare_test(${name} unit ${name})
-  if(name MATCHES "^test_(agent|base|bpf|cfi|elf|event|host|pmu|survey|trace|unwind|wire)_"
+  if(name MATCHES "^test_(agent|attach|base|bpf|cfi|elf|event|host|pmu|survey|trace|unwind|wire)_"
      OR name STREQUAL "test_collect_process_iterator")
     list(APPEND of_machine ${name})
   else()

@@ -111,7 +111,7 @@ make_image() {
 	cp -L "$loader" "$root/lib/"
 	install -D -m 644 "$terminfo" "$root/lib/terminfo/x/xterm"
 	add_libraries "$root" "$1"/bin/*
-	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share}; } >"$root.part"
+	{ (cd "$root" && find . | cpio_of .) && take_along "$1"/{bin,share} "$1"/lib/*.so*; } >"$root.part"
 	mv "$root.part" "$1/guest.cpio"
 	rm -rf "$root"
 }
