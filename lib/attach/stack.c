@@ -43,7 +43,7 @@ static const struct {
     {"epoll_wait", WAITS_POLL},
     {"epoll_pwait", WAITS_POLL},
     {"epoll_pwait2", WAITS_POLL},
-    {"pause", WAITS_SIGNAL},
+    {"pause", WAITS_SIGNAL | WAITS_POLL}, /* on arm64 by ppoll */
     {"sigsuspend", WAITS_SIGNAL},
     {"sigwait", WAITS_SIGNAL},
     {"sigwaitinfo", WAITS_SIGNAL},

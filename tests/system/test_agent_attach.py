@@ -334,8 +334,8 @@ def check_refused(folder):
     assert done.returncode == 2 and "--attach requires --pid" in done.stderr, done.stderr
 
 
-if platform.machine() != "x86_64":
-    print("skip: --attach is for x86-64")
+if platform.machine() not in ("x86_64", "aarch64"):
+    print("skip: --attach is for x86-64 and arm64")
     sys.exit(77)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 run_checks(globals())

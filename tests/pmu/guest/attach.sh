@@ -29,16 +29,16 @@ end_well() {
 again() {
 	begin "$1"
 	attaches "$pid" "$agent" "$2" >log 2>&1 || { cat log; fail "$1: attaches"; }
-	sed -n "s/^attached/$1: attached/p; s/^refused: process [0-9]*/$1: refused:/p" log | sort | uniq -c
+	sed -n "s/^attached/$1: attached/p; s/^refused: process [0-9]*/$1: refused/p" log | sort | uniq -c
 	# shellcheck disable=SC2016
 	awk '/^[0-9.]+ [0-9]+ [0-9.]+ [0-9]+$/ { if ($1 > max) max = $1; if ($3 > max) max = $3; nr++ }
 		END { printf "the longest stop of %d attachments: %.1f ms\n", nr, max }' log
 	grep -q "^attached [1-9]" log || fail "$1: never"
 }
 
-again registers 20
+again registers 10
 end_well '' registers
-again threads 20
+again threads 12
 end_well '' threads
 for what in sleep poll epoll select pause; do
 	again "$what" 2
