@@ -91,7 +91,7 @@ static void add_place(const struct answer *a, struct buf *out)
  * printed on the same terminal, and the shell's prompt. */
 static unsigned find_rows(const struct answer *a, struct buf *place)
 {
-	enum { PROMPT = 1, MIN_ROWS = 24, USUAL_ROWS = 20 };
+	enum { PROMPT = 1, MIN_ROWS = 24, USUAL_ROWS = 24 };
 	struct winsize size;
 	unsigned after, rows;
 

@@ -12,6 +12,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 enum { MAX_NAMES_BYTES = 65536, MAX_TARGET_BYTES = 4096 };
 
@@ -69,7 +71,19 @@ static void add_target(const struct recorder *r, struct buf *out)
 		buf_adds(out, "-- COMMAND");
 }
 
-static void add_ways(const struct recorder *r, const struct refused *refused, struct buf *out)
+/* On a terminal with few rows the answer needs them more. */
+static bool is_small(const struct recorder *r)
+{
+	enum { MIN_ROWS = 40 };
+	struct winsize size;
+
+	return r->is_answered && r->options->std.min_level == LOG_INFO && isatty(STDERR_FILENO) &&
+	       ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row &&
+	       size.ws_row < MIN_ROWS;
+}
+
+static void add_ways(const struct recorder *r, const struct refused *refused,
+		     const struct rights_ways *out)
 {
 	const struct host *h = r->plan->host;
 	bool has_programs = refused->programs->len;
@@ -90,6 +104,7 @@ static void add_ways(const struct recorder *r, const struct refused *refused, st
 
 void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 {
+	const struct rights_ways ways = {.text = out, .is_short = is_small(r)};
 	BUF_AUTO(programs, MAX_NAMES_BYTES);
 	struct refused refused = {.cpus = error == -EACCES,
 				  .kernel = error && r->plan->target.is_user_only,
@@ -105,8 +120,8 @@ void recorder_add_ways(const struct recorder *r, int error, struct buf *out)
 	    !recorder_is_measurable(r))
 		return;
 	start = out->len;
-	add_ways(r, &refused, out);
+	add_ways(r, &refused, &ways);
 	if (out->len == start && !error && privilege_is_held() &&
 	    session_has_small_rings(r->session))
-		rights_add_buffers(r->plan->host, out);
+		rights_add_buffers(r->plan->host, &ways);
 }

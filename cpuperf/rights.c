@@ -66,15 +66,20 @@ static void quote_program(char quoted[MAX_QUOTED])
 
 /* NULL ends the lines; empty ones are skipped. */
 static void add_lines(const char *what, const char *introduction, const char *const *lines,
-		      struct buf *out)
+		      const struct rights_ways *out)
 {
+	if (out->is_short) {
+		buf_printf(out->text, "\nTo measure %s: --verbose prints how\n", what);
+		return;
+	}
 	if (!log_is_json())
-		buf_printf(out, "\nTo measure %s, %s:\n", what, introduction);
+		buf_printf(out->text, "\nTo measure %s, %s:\n", what, introduction);
 	for (; *lines; lines++) {
 		if (**lines && log_is_json())
-			buf_printf(out, "to measure %s, %s: %s\n", what, introduction, *lines);
+			buf_printf(out->text, "to measure %s, %s: %s\n", what, introduction,
+				   *lines);
 		else if (**lines)
-			buf_printf(out, "  %s\n", *lines);
+			buf_printf(out->text, "  %s\n", *lines);
 	}
 }
 
@@ -112,7 +117,7 @@ static void add_capability(const struct host *h, struct buf *out)
 }
 
 void rights_add_ways(const struct host *h, const char *what, int paranoid, bool needs_programs,
-		     struct buf *out)
+		     const struct rights_ways *out)
 {
 	static const char *const introductions[] = {
 	    [HOST_GRANT_FILE] = "type one of these lines",
@@ -130,7 +135,7 @@ void rights_add_ways(const struct host *h, const char *what, int paranoid, bool 
 		  out);
 }
 
-void rights_add_programs(const struct host *h, const char *what, struct buf *out)
+void rights_add_programs(const struct host *h, const char *what, const struct rights_ways *out)
 {
 	static const char *const introductions[] = {
 	    [HOST_GRANT_FILE] = "type this line",
@@ -150,7 +155,7 @@ void rights_add_programs(const struct host *h, const char *what, struct buf *out
 		  out);
 }
 
-void rights_add_waits(const char *target, struct buf *out)
+void rights_add_waits(const char *target, const struct rights_ways *out)
 {
 	BUF_AUTO(way, 2 * MAX_QUOTED);
 	char program[MAX_QUOTED];
@@ -161,7 +166,7 @@ void rights_add_waits(const char *target, struct buf *out)
 		  (const char *[]){buf_str(&way), NULL}, out);
 }
 
-void rights_add_buffers(const struct host *h, struct buf *out)
+void rights_add_buffers(const struct host *h, const struct rights_ways *out)
 {
 	char program[MAX_QUOTED];
 	BUF_AUTO(way, 2 * MAX_QUOTED);

@@ -15,19 +15,24 @@ void rights_clean_environment(void);
 /* The environment before that: of the programs that are started. */
 char **rights_environment(void);
 
+struct rights_ways {
+	struct buf *text;
+	bool is_short; /* what could be measured, and which option prints the lines to type */
+};
+
 /* Appends the lines to type, one per way, that permit what a kernel.perf_event_paranoid of this
  * level does. what: "whole CPUs". needs_programs: some events need programs in the kernel, which no
  * level permits. */
 void rights_add_ways(const struct host *h, const char *what, int paranoid, bool needs_programs,
-		     struct buf *out);
+		     const struct rights_ways *out);
 /* The same, of programs in the kernel alone. what: names of events. */
-void rights_add_programs(const struct host *h, const char *what, struct buf *out);
+void rights_add_programs(const struct host *h, const char *what, const struct rights_ways *out);
 /* The line that samples waits by records of switches, which needs no rights. target: options, or
  * "-- COMMAND". */
-void rights_add_waits(const char *target, struct buf *out);
+void rights_add_waits(const char *target, const struct rights_ways *out);
 /* The same, of buffers beyond the limit of locked memory: for a program whose file has the
  * capability to measure. */
-void rights_add_buffers(const struct host *h, struct buf *out);
+void rights_add_buffers(const struct host *h, const struct rights_ways *out);
 /* Prints them on standard error. */
 void rights_print(const struct buf *ways);
 

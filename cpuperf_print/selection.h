@@ -12,7 +12,7 @@ struct err;
 struct opt_choice;
 struct options;
 
-enum { SELECTION_USUAL_ROWS = 20 };
+enum { SELECTION_USUAL_ROWS = 24 };
 
 struct selection {
 	struct profile_filter filter;

@@ -146,6 +146,8 @@ static void put_modes(struct summary *s, struct layout *l, double seconds)
 	if (!user.nr || !(seconds > 0) || modes.has_kernel || !modes.is_open ||
 	    !s->facts->is_sampling)
 		return;
+	if (job_is_tight(s->j) && is_whole)
+		return; /* the line of the CPU time has them */
 	if (is_of_whole)
 		seconds = s->runs.wall.mean / 1e9;
 	put_mode(s, l,

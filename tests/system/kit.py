@@ -20,6 +20,7 @@ import time
 import sampled
 
 CPUPERF, PRINT = os.environ["CPUPERF"], os.environ["CPUPERF_PRINT"]
+TEST = os.path.abspath(sys.argv[0])  # each check has another working directory
 SESSION = "cpuperf.session"  # where it is saved without --output
 
 
@@ -27,7 +28,7 @@ def own_uid():
     """A user of this test alone: the kernel limits locked memory, of rings, per user, and tests run beside
     each other. Nobody's processes and files have it."""
     tests = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "test_*.py")))
-    return 61000 + tests.index(os.path.abspath(sys.argv[0]))
+    return 61000 + tests.index(TEST)
 
 
 NO_SAMPLING = "measuring whole CPUs needs root or perf_event_paranoid 0"

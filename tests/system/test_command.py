@@ -717,18 +717,25 @@ def check_one_screen(folder):
 
 
 def check_one_screen_of_user(folder):
-    """The same for an ordinary user, whose answer ends with lines to type."""
+    """The same for an ordinary user: how to measure more has one line, and the rows of what the line of the CPU time has
+    are functions. A larger terminal has all, and so has --verbose."""
     who = ordinary_user(folder)
     if not who:
         return
     (program,), how = who
     shutil.copy(f"{os.environ['SOURCE_DIR']}/specs/program.cpspec", f"{folder}/program.cpspec")
-    lines = on_terminal(24, 80, program, "--spec-file=./program.cpspec", "--", "sh", "-c", SPIN % 60000, **how)
-    typed = [line for line in lines if line.startswith("  sudo ")]
-    # these have the program's path, which is as long as the folder of the tests is
-    assert height(lines, 80) - height(typed, 80) < 24 - 3 and len(functions(lines)) >= 2, lines
+    command = (program, "--spec-file=./program.cpspec", "--", "sh", "-c", SPIN % 60000)
+    small, large = (on_terminal(rows, 80, *command, **how) for rows in (24, 60))
+    spoken = on_terminal(24, 80, command[0], "--verbose", *command[1:], **how)
+    assert height(small, 80) < 24 and len(functions(small)) >= 2, small
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
-        assert int(f.read()) < 2 or any(line.startswith("  in the kernel, not sampled") for line in lines), lines
+        if int(f.read()) < 2:
+            return
+    assert "To measure it in the kernel too: --verbose prints how" in small, small
+    assert not any(line.startswith(("  sudo ", "  in the kernel, not sampled")) for line in small), small
+    assert any(line.startswith("  in the kernel, not sampled") for line in large), large
+    for lines in large, spoken:
+        assert any(line.startswith("  sudo ") for line in lines) and "--verbose prints" not in str(lines), lines
 
 
 # ---- its files
