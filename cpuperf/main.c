@@ -2,6 +2,7 @@
  * cpuperf: parses options and runs what they ask for.
  */
 #include "api/table.h"
+#include "as_part.h"
 #include "attached.h"
 #include "base/buf.h"
 #include "base/cpuset.h"
@@ -23,9 +24,11 @@
 #include "spec/cpsession.h"
 #include "spec/keys.h"
 #include "spec/spec.h"
+#include "starter.h"
 #include "target/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -182,6 +185,15 @@ static int set_target(struct options *o, struct spec *spec)
 /* The events of a target, if no option names any. */
 #define COMMAND_SPEC "program.cpspec"
 
+/* The text that the starter of the job has sent. */
+static int open_sent(const struct as_part *part, char path[PATH_MAX], struct err *e)
+{
+	int fd = fcntl(part->spec_fd, F_DUPFD_CLOEXEC, 0);
+
+	snprintf(path, PATH_MAX, "%s", part->spec_name);
+	return fd < 0 ? err_set(e, -errno, "the spec cannot be read: %s", strerror(errno)) : fd;
+}
+
 /* Returns an exit status: errors in the file are failures, errors in options wrong usage. */
 static int load_spec(struct options *o, struct spec *spec, struct err_list *errs)
 {
@@ -194,7 +206,10 @@ static int load_spec(struct options *o, struct spec *spec, struct err_list *errs
 		spec->source = "the options";
 		return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 	}
-	fd = open_spec(name, path, &e);
+	if (o->part && o->part->spec_fd >= 0)
+		fd = open_sent(o->part, path, &e);
+	else
+		fd = open_spec(name, path, &e);
 	if (fd < 0) {
 		if (!e.source[0])
 			snprintf(e.source, sizeof(e.source), "%s",
@@ -609,19 +624,39 @@ static bool has_argument(char *const *argv, const char *text)
 	return *argv;
 }
 
+/* The session is the starter's, and is held until it has been sent: options that say where results
+ * go are for the starter. */
+static void settle_part(struct options *o, const struct as_part *part)
+{
+	o->part = part;
+	o->held = &part->held;
+	o->output = part->held.path;
+	o->hosts = o->output_file = o->save_spec = o->std.log_file = NULL;
+	o->output_format = "text";
+	o->live = false;
+	if (part->spec_name)
+		o->spec_file = part->spec_name;
+	if (o->std.min_level == LOG_INFO)
+		o->std.min_level = LOG_WARNING;
+}
+
 /* Returns an exit status. */
-static int parse_and_run(struct options *o, int argc, char **argv)
+static int parse_and_run(struct options *o, const struct as_part *part, int argc, char **argv)
 {
 	struct err e = {0};
 	int answered;
 
 	if (opt_parse(cpuperf_options(), argc, argv, o, &e))
 		return fail(EXIT_USAGE, &e);
+	if (part)
+		settle_part(o, part);
 	if (opt_std_open_log(&o->std, "cpuperf", &e))
 		return fail(EXIT_FAILED, &e);
 	answered = opt_std_answer(&o->std, cpuperf_options(), CPUPERF_VERSION);
 	if (answered)
 		return answered < 0 ? EXIT_FAILED : EXIT_DONE;
+	if (o->hosts)
+		return start_hosts(o, argv + 1, (size_t)argc - 1);
 	return run(o);
 }
 
@@ -637,7 +672,8 @@ static int make_command(struct options *o, int nr_options, int argc, char **argv
 	return 0;
 }
 
-int main(int argc, char **argv)
+/* Returns the exit status. part: NULL: the session is no part of a job. */
+static int run_program(int argc, char **argv, const struct as_part *part)
 {
 	struct options o = {.output_format = "text"};
 	int nr_options = find_command(argc, argv), rc, status;
@@ -652,11 +688,20 @@ int main(int argc, char **argv)
 	rights_clean_environment();
 	signal(SIGXFSZ, SIG_IGN); /* write(2) returns EFBIG instead */
 	opt_std_prepare(cpuperf_options(), nr_options, argv);
-	status = rc ? fail(EXIT_NOT_MEASURED, &e) : parse_and_run(&o, nr_options, argv);
+	status = rc ? fail(EXIT_NOT_MEASURED, &e) : parse_and_run(&o, part, nr_options, argv);
+	if (part)
+		as_part_report(part, status);
 	if (status >= EXIT_COMMAND)
 		status -= EXIT_COMMAND;
 	else if (status && o.command)
 		status = EXIT_NOT_MEASURED;
 	target_command_free(o.later ? o.later : o.command);
 	return status;
+}
+
+int main(int argc, char **argv)
+{
+	if (as_part_is_asked(argc, argv))
+		return as_part_run(run_program);
+	return run_program(argc, argv, NULL);
 }

@@ -65,6 +65,11 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 /* Prints all of them. */
 #define EVENT_NAMES "--list-events --quiet --output-format=" OPTIONS_FORMAT_NAMES
 
+/* What concerns this machine, or would have to be one for all hosts. */
+#define MEASURING_HERE                                                                             \
+	"control live output-file run-spec-command check-spec save-spec list-events list-specs "   \
+	"describe-event output-path-prefix session-result-spec-path"
+
 /* What the verbs that look around refuse. */
 #define MEASURING "event frequency period callgraph strict pid comm cgroup output-file"
 
@@ -214,6 +219,33 @@ static const struct opt_row before[] = {
      .help = "Measure only on these CPUs: 0,2-5.",
      .set = opt_set_string,
      .offset = offsetof(struct options, cpus)},
+    {.name = "hosts",
+     .arg = OPT_REQUIRED,
+     .metavar = "LIST",
+     .section = "Many hosts",
+     .help =
+	 "Measure on these hosts, all from the same instant: [USER@]HOST[:PORT], separated by "
+	 "commas, or @FILE with one on each line. cpuperf of the same version is run there by "
+	 "ssh, which must not need to ask anything. What the command prints has the host before "
+	 "each line. The sessions are in a folder each of the session's folder. See HOSTS.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, hosts),
+     .excludes = MEASURING_HERE},
+    {.name = "hosts-program",
+     .arg = OPT_REQUIRED,
+     .metavar = "PATH",
+     .section = "Many hosts",
+     .help = "Run this program on the hosts, in place of the cpuperf in ssh's PATH.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, hosts_program)},
+    {.name = "hosts-timeout",
+     .arg = OPT_REQUIRED,
+     .metavar = "TIME",
+     .section = "Many hosts",
+     .help = "Go on without a host that has not answered for so long, at the start or later "
+	     "(default 10s).",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, hosts_timeout)},
     {.name = "output",
      .letter = 'o',
      .arg = OPT_REQUIRED,
@@ -402,6 +434,7 @@ const struct opt_table *cpuperf_options(void)
 		"  cpuperf [options] -- COMMAND [ARGUMENT...]\n"
 		"  cpuperf [options] --pid=LIST | --comm=GLOB | --cgroup=PATH\n"
 		"  cpuperf --spec-file=FILE [options]\n"
+		"  cpuperf --hosts=LIST [options] [-- COMMAND [ARGUMENT...]]\n"
 		"  cpuperf --event=EVENTS [options]\n"
 		"  cpuperf --list-events[=PATTERN] | --describe-event=GROUP:NAME | --list-specs",
 	    .footer = "Exit status: 0 done, 1 failed, 2 wrong usage. With a command: its own, or\n"

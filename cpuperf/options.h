@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+struct as_part;
 struct held;
 struct spec_callgraph;
 struct target_command;
@@ -45,6 +46,9 @@ struct options {
 	const char *output_format;
 	const char *output_file; /* NULL: standard output, or standard error for an answer */
 	const char *save_spec;   /* NULL: not saved */
+	const char *hosts;       /* a list, or @FILE; NULL: this machine */
+	const char *hosts_program, *hosts_timeout; /* NULL: the default */
+	const struct as_part *part; /* NULL: the session is no part of a job on hosts */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
 

@@ -2,6 +2,7 @@
  * Measuring: opens a session and prints each iteration.
  */
 #include "api/table.h"
+#include "as_part.h"
 #include "attached.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -23,6 +24,7 @@
 #include "target/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -393,7 +395,8 @@ static int run_session(struct recorder *r, const struct options *o)
 	r->was_live = dashboard_feed_is_on(&r->feed);
 	signals_catch(r->session, r->command,
 		      (r->attached || r->plan->spec->flight.span_ns) && r->plan->target.until_end);
-	r->run_error = rc = session_run(r->session, &e);
+	rc = o->part ? as_part_wait(o->part, &e) : 0;
+	r->run_error = rc = rc ?: session_run(r->session, &e);
 	heap_detach(&r->heap);
 	remember(r);
 	if (!dashboard_feed_stop(&r->feed))
@@ -607,6 +610,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	}
 	if (o->output_file)
 		r.results_fd = output_file_open(o->output_file, &plan->spec->source, 1, &e);
+	else if (o->part) /* the starter prints them */
+		r.results_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (r.results_fd < 0)
 		return fail(EXIT_FAILED, &e);
 	if (control_open(o->control, &r.control, &e))

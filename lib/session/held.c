@@ -88,11 +88,32 @@ static int make(struct held *h, const char *place)
 	return rc;
 }
 
+static void note_room(struct held *h)
+{
+	struct statfs fs;
+
+	if (statfs(h->path, &fs) == 0)
+		h->least_blocks = fs.f_bavail / 2;
+}
+
+int held_open_in(const char *place, struct held *h, struct err *e)
+{
+	int rc;
+
+	*h = HELD_NONE;
+	rc = make(h, place);
+	if (rc == 0)
+		note_room(h);
+	else
+		*h->path = '\0';
+	return rc ? err_set_at(e, rc, place, 0, 0, "no folder can be made there: %s", strerror(-rc))
+		  : 0;
+}
+
 int held_open(struct held *h, struct err *e)
 {
 	const char *const places[] = {secure_getenv("XDG_RUNTIME_DIR"), "/dev/shm"};
 	int rc = -ENOENT;
-	struct statfs fs;
 
 	*h = HELD_NONE;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && rc; i++)
@@ -106,8 +127,7 @@ int held_open(struct held *h, struct err *e)
 				     "memory (tmpfs)"
 				   : strerror(-rc));
 	}
-	if (statfs(h->path, &fs) == 0)
-		h->least_blocks = fs.f_bavail / 2;
+	note_room(h);
 	return 0;
 }
 

@@ -23,6 +23,8 @@ struct held {
 /* Makes the folder, in $XDG_RUNTIME_DIR or /dev/shm. 0 or -errno with *e, which has no source and
  * no hint. */
 int held_open(struct held *h, struct err *e);
+/* The same in a folder that need not be in memory. */
+int held_open_in(const char *place, struct held *h, struct err *e);
 /* True if more than half of what was free in the file system is used; false if there is no folder.
  */
 bool held_is_full(const struct held *h);
