@@ -234,7 +234,7 @@ static void log_parts(const struct starter *s)
 
 		if (p->status != HOSTS_OK)
 			log_line(p->status == HOSTS_LATE ? LOG_WARNING : LOG_ERROR, __FILE__,
-				 __LINE__, "%s is %s: %s", p->host, hosts_status_name(p->status),
+				 __LINE__, "%s: %s: %s", p->host, hosts_status_name(p->status),
 				 p->reason);
 	}
 }

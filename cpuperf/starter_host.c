@@ -79,13 +79,13 @@ static void print_line(const struct host *h, int fd, const char *text, size_t le
 
 static void note_error(struct host *h, const char *text, size_t len)
 {
-	static const char mark[] = "error: ";
-	const char *at = memmem(text, len, mark, sizeof(mark) - 1);
+	static const char mark[] = "error: ", own[] = "cpuperf: error: ";
+	size_t skipped =
+	    len >= sizeof(own) - 1 && memcmp(text, own, sizeof(own) - 1) == 0 ? sizeof(own) - 1 : 0;
 
-	if (!at)
+	if (!memmem(text, len, mark, sizeof(mark) - 1))
 		return;
-	at += sizeof(mark) - 1;
-	snprintf(h->error, sizeof(h->error), "%.*s", (int)(text + len - at), at);
+	snprintf(h->error, sizeof(h->error), "%.*s", (int)(len - skipped), text + skipped);
 	str_clean(h->error, strlen(h->error));
 }
 
@@ -295,12 +295,19 @@ static void on_hello(struct host *h, struct cursor *data)
 	snprintf(text, sizeof(text), "%.*s", (int)(len < 64 ? len : 64), version);
 	str_clean(text, strlen(text));
 	snprintf(h->part.tool, sizeof(h->part.tool), "cpuperf %.50s", text);
-	if (protocol != HOSTS_PROTOCOL || strcmp(text, CPUPERF_VERSION) != 0) {
+	if (protocol != HOSTS_PROTOCOL) {
+		fail_host(h, "its cpuperf %s speaks protocol %u, and this one %d", text, protocol,
+			  HOSTS_PROTOCOL);
+		return;
+	}
+	if (strcmp(text, CPUPERF_VERSION) != 0) {
 		fail_host(h, "cpuperf %s is there, and %s here: the versions must be the same",
 			  text, CPUPERF_VERSION);
 		return;
 	}
 	version = cursor_string16(data, &len);
+	if (!cursor_ok(data))
+		return;
 	snprintf(h->part.node, sizeof(h->part.node), "%.*s", (int)(len < 255 ? len : 255), version);
 	str_clean(h->part.node, strlen(h->part.node));
 	h->state = HOST_CLOCK;
@@ -314,6 +321,8 @@ static void on_pong(struct host *h, struct cursor *data)
 	uint64_t now = realtime_ns(), sent = cursor_le64(data), there = cursor_le64(data);
 	int64_t middle, error, offset;
 
+	if (!cursor_ok(data))
+		return;
 	if (sent != h->pinged_ns || there > INT64_MAX) {
 		fail_host(h, "it answered in another protocol");
 		return;
@@ -354,6 +363,8 @@ static void on_file(struct host *h, struct cursor *data)
 	struct err e = {0};
 	int rc;
 
+	if (!cursor_ok(data))
+		return;
 	h->has_lost_bytes |= h->file_left != 0;
 	io_close(&h->file);
 	if (!hosts_frame_is_file(text, len) || size > INT64_MAX || h->nr_files >= HOSTS_MAX_FILES) {
@@ -393,6 +404,8 @@ static void on_end(struct host *h, struct cursor *data)
 	size_t len;
 	const char *text = cursor_string16(data, &len);
 
+	if (!cursor_ok(data))
+		return;
 	end_lines(h); /* the last error may be among them */
 	snprintf(why, sizeof(why), "%.*s", (int)(len < 255 ? len : 255), text);
 	h->has_lost_bytes |= h->file_left != 0;
@@ -403,6 +416,8 @@ static void on_end(struct host *h, struct cursor *data)
 	h->part.exit_status = status & 0xff;
 	if (h->write_error)
 		fail_host(h, "its files cannot be written: %s", strerror(-h->write_error));
+	else if (!h->nr_files && *h->error)
+		fail_host(h, "%s", h->error);
 	else if (h->has_lost_bytes || !h->nr_files)
 		fail_host(h, "it did not send all of its files");
 	else if (how & HOSTS_ENDED_LATE)

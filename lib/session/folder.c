@@ -21,6 +21,7 @@
 struct folder {
 	const char *path;
 	int fd;
+	bool is_part; /* of a job, and in its folder */
 	struct lock lock;
 	char lock_path[PATH_MAX + 32];
 	struct err *e;
@@ -58,13 +59,53 @@ static int refuse(struct err *e, int code, const char *path, const char *name, c
 	return code;
 }
 
+static bool is_self_or_above(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* A folder in it that has host.json: the part of a job. */
+static int open_part(const struct folder *f, const char *name)
+{
+	int fd = f->is_part ? -ENOTDIR
+			    : sys()->openat(f->fd, name,
+					    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK, 0);
+	struct stat st;
+
+	if (fd < 0)
+		return fd;
+	if (sys()->fstatat(fd, CPSESSION_FOLDER_HOST, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && st.st_uid == geteuid())
+		return fd;
+	io_close(&fd);
+	return -ENOENT;
+}
+
+static int check_name(const char *name, void *arg);
+
+static int check_part(const struct folder *f, int fd, const char *name)
+{
+	char path[PATH_MAX + NAME_MAX + 32];
+	struct folder part = {.path = path, .fd = fd, .is_part = true, .e = f->e};
+
+	snprintf(path, sizeof(path), "%s/%s/" CPSESSION_FOLDER_MANIFEST, f->path, name);
+	if (cpsession_is_locked(path))
+		return refuse(f->e, -EBUSY, f->path, name, "is being recorded");
+	*strrchr(path, '/') = '\0';
+	return io_each_name(fd, check_name, &part);
+}
+
 static int check_name(const char *name, void *arg)
 {
 	const struct folder *f = arg;
+	IO_AUTO_FD int part = -1;
 	struct stat st;
 
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+	if (is_self_or_above(name))
 		return 0;
+	part = open_part(f, name);
+	if (part >= 0)
+		return check_part(f, part, name);
 	if (!is_session_name(name))
 		return refuse(f->e, -EEXIST, f->path, name, "is not a session's file");
 	if (sys()->fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW))
@@ -79,8 +120,15 @@ static int check_name(const char *name, void *arg)
 static int remove_name(const char *name, void *arg)
 {
 	const struct folder *f = arg;
-	int rc = is_session_name(name) ? sys()->unlinkat(f->fd, name, 0) : 0;
+	IO_AUTO_FD int fd = is_self_or_above(name) ? -1 : open_part(f, name);
+	struct folder part = {.fd = fd, .is_part = true};
+	int rc = 0;
 
+	if (fd >= 0)
+		rc = io_each_name(fd, remove_name, &part)
+			 ?: sys()->unlinkat(f->fd, name, AT_REMOVEDIR);
+	else if (is_session_name(name))
+		rc = sys()->unlinkat(f->fd, name, 0);
 	return rc == -ENOENT ? 0 : rc;
 }
 

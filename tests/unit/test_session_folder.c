@@ -265,3 +265,68 @@ TEST(busy)
 	close(fd);
 	tree_remove(&p.root);
 }
+
+static void put_job(struct place *p)
+{
+	put(p, "/s/a/host.json", "x");
+	put(p, "/s/a/cpuperf.cpsession", "x");
+	put(p, "/s/b/host.json", "x");
+}
+
+/* A job is replaced like a session, and by one. */
+TEST(job)
+{
+	struct place p;
+	struct err e;
+
+	place_init(&p);
+	put_job(&p);
+	assert_int_equal(make(&p, true, &e), 0);
+	assert_true(is_there(&p, "/s.old/a/cpuperf.cpsession"));
+	assert_false(is_there(&p, "/s/a"));
+	put_job(&p);
+	assert_int_equal(make(&p, true, &e), 0);
+	put_session(&p, "x");
+	assert_int_equal(make(&p, true, &e), 0);
+	assert_false(is_there(&p, "/s.old/a"));
+	put_job(&p);
+	assert_int_equal(make(&p, false, &e), 0);
+	assert_false(is_there(&p, "/s/a"));
+	tree_remove(&p.root);
+}
+
+TEST(job_refused)
+{
+	static const char *const names[] = {"/s/a/thesis.tex", "/s/c/cpuperf.cpsession",
+					    "/s/a/sub/host.json"};
+	char path[sizeof(((struct place *)0)->path) + 32];
+	struct lock lock;
+	struct place p;
+	struct err e = {0};
+	int fd;
+
+	for (size_t i = 0; i < NR(names); i++) {
+		place_init(&p);
+		put_job(&p);
+		put(&p, names[i], "precious");
+		expect_refusal(&p, -EEXIST, "not");
+		assert_true(is_there(&p, names[i]) && is_there(&p, "/s/a/cpuperf.cpsession"));
+		tree_remove(&p.root);
+	}
+	place_init(&p);
+	put_job(&p);
+	put(&p, "/other/host.json", "x");
+	snprintf(path, sizeof(path), "%s/link", p.path);
+	assert_int_equal(symlink("../other", path), 0);
+	expect_refusal(&p, -EEXIST, "not");
+	assert_true(is_there(&p, "/other/host.json"));
+	assert_int_equal(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/a", p.path);
+	fd = open(path, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(lock_acquire(&lock, fd, "cpuperf.cpsession.lock", "lock", &e), 0);
+	expect_refusal(&p, -EBUSY, "being recorded");
+	lock_release(&lock);
+	assert_int_equal(make(&p, false, &e), 0);
+	close(fd);
+	tree_remove(&p.root);
+}

@@ -1,0 +1,314 @@
+"""--hosts: one question to several hosts. ssh is a stand-in (standin_ssh.py), so that hosts can fail, lie and
+be late; test_hosts_ssh.py has the real one."""
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jsonschema
+
+from kit import CPUPERF, PRINT, finish, may_count_faults, may_sample, output, run, run_checks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VERSION = output(CPUPERF, "--version").split()[-1]
+LONG = "--hosts-timeout=60"  # the machine may be busy
+SHORT = "--hosts-timeout=3"  # of hosts that never answer
+
+
+def hosts_env(folder):
+    """The stand-in first in PATH, with cpuperf; what hosts hold is in a folder of the test's own."""
+    os.makedirs(f"{folder}/bin", exist_ok=True)
+    os.makedirs(f"{folder}/held", exist_ok=True)
+    with open(f"{folder}/bin/ssh", "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\nexec {sys.executable} {HERE}/standin_ssh.py \"$@\"\n")
+    os.chmod(f"{folder}/bin/ssh", 0o755)
+    return {"PATH": f"{folder}/bin:{os.path.dirname(CPUPERF)}:/usr/bin:/bin", "TMPDIR": f"{folder}/held",
+            "VERSION": VERSION, "STANDIN_LOG": f"{folder}/ssh.log"}
+
+
+def measure(folder, hosts, *args, code=0, **how):
+    return run(CPUPERF, f"--hosts={hosts}", *args, code=code, env=hosts_env(folder), cwd=folder, **how)
+
+
+def parts(folder, name="cpuperf.session"):
+    """host.json of each part, by its folder's name; each as the schema has it."""
+    with open(f"{os.environ['SOURCE_DIR']}/schemas/host.schema.json", encoding="utf-8") as f:
+        schema = json.load(f)
+    found = {}
+    for path in glob.glob(f"{folder}/{name}/*/host.json"):
+        with open(path, encoding="utf-8") as f:
+            found[path.split("/")[-2]] = part = json.load(f)
+        jsonschema.validate(part, schema)
+        assert os.stat(path).st_mode & 0o777 == 0o600 and os.stat(os.path.dirname(path)).st_mode & 0o777 == 0o700
+    return found
+
+
+def nothing_is_left(folder):
+    deadline = time.monotonic() + 60  # by a child of what was killed
+    while os.listdir(f"{folder}/held") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not os.listdir(f"{folder}/held"), os.listdir(f"{folder}/held")
+
+
+def check_counts(folder):
+    """Each host's session is whole, as cpuperf there would have saved it."""
+    if not may_count_faults("check_counts"):
+        return
+    done = measure(folder, "a,alice@b:2222,c", LONG, "-e", "page_faults", "--", "sh", "-c", "echo $((6*7)); exit 3", code=3)
+    assert sorted(done.stdout.splitlines()) == ["a: 42", "alice@b:2222: 42", "c: 42"], done.stdout
+    found = parts(folder)
+    assert set(found) == {"a", "alice_b_2222", "c"}, found
+    instants = {part["start_realtime_ns"] for part in found.values()}
+    assert len(instants) == 1 and abs(instants.pop() - time.time_ns()) < 3600e9
+    for name, part in found.items():
+        assert part["status"] == "ok" and part["exit_status"] == 3 and part["node"] == os.uname().nodename, part
+        assert abs(part["clock_offset_ns"]) <= part["clock_error_ns"], part  # it is the same clock
+        shown = run(PRINT, f"cpuperf.session/{name}", cwd=folder)
+        assert "exit status 3" in shown.stdout and "page_faults" in shown.stdout, shown.stdout
+        assert "warning" not in shown.stderr and "error" not in shown.stderr, shown.stderr
+        # they begin when all are ready
+        head = json.loads(output(PRINT, "--quiet", "--output-format=ndjson", f"cpuperf.session/{name}",
+                                 cwd=folder).splitlines()[0])
+        assert head, shown.stdout
+    assert found["alice_b_2222"]["host"] == "alice@b:2222"
+    with open(f"{folder}/ssh.log", encoding="utf-8") as f:
+        calls = [json.loads(line) for line in f]
+    assert all("BatchMode=yes" in call for call in calls)
+    assert {tuple(call[call.index("--"):]) for call in calls} == \
+        {("--", "a", "cpuperf --as-part"), ("--", "alice@b", "cpuperf --as-part"), ("--", "c", "cpuperf --as-part")}
+    assert [call[call.index("-p") + 1] for call in calls if "-p" in call] == ["2222"]
+    nothing_is_left(folder)
+    # the job before becomes .old, and a session takes its place
+    run(CPUPERF, "-e", "page_faults", "--", "true", cwd=folder)
+    assert parts(folder, "cpuperf.session.old") == found and not parts(folder)
+
+
+def check_arguments(folder):
+    """Whatever they contain, they arrive."""
+    args = [b"a b", b"'\"", b"new\nline", b"$HOME `id` $(id)", b"", b"\xff\xfe", b"*", b"\\", b"-x", b"--", b"~", b"#"]
+    done = measure(folder, "a", LONG, "-e", "page_faults", "--", "printf", r"%s\0", *args, text=False)
+    assert done.stdout == b"".join(a + b"\0" for a in args), done.stdout
+    nothing_is_left(folder)
+
+
+def check_program(folder):
+    """A path that a shell would divide."""
+    odd = f"{folder}/it's $HOME"
+    os.mkdir(odd)
+    os.symlink(CPUPERF, f"{odd}/cpuperf")
+    done = measure(folder, "a", LONG, f"--hosts-program={odd}/cpuperf", "-e", "page_faults", "--", "echo", "x")
+    assert done.stdout == "x\n"
+
+
+def check_hosts_fail(folder):
+    """One that fails is named, with the reason; the others are whole."""
+    reasons = {
+        "refused": "ssh: connect to host refused port 22: Connection refused",
+        "missing": "cpuperf was not found there",
+        "noisy": "something else answered, perhaps the login shell: Welcome?[2J to this host",
+        "old": f"cpuperf 0.0.1 is there, and {VERSION} here",
+        "protocol": "speaks protocol 2, and this one 1",
+        "escapes": "cpuperf ?[2J is there",
+        "above": "a file that no session has", "absolute": "a file that no session has",
+        "hidden": "a file that no session has", "twice": "it sent a file twice",
+        "short": "it did not send all of its files", "more": "more of a file than it said",
+        "nothing": "it did not send all of its files", "again": "another protocol", "greets": "another protocol",
+        "asks": "another protocol", "unknown": "another protocol", "huge": "another protocol",
+        "truncated": "another protocol", "pongs": "another protocol", "centuries": "a century",
+        "dies": "cpuperf was ended there", "floods": "the ?[2Jreason",
+    }
+    done = measure(folder, "a,b," + ",".join(reasons), LONG, "-e", "page_faults", "--", "echo", "x", code=125)
+    found = parts(folder)
+    assert set(found) == {"a", "b", *reasons}
+    assert found["a"]["status"] == found["b"]["status"] == "ok", found
+    for name, why in reasons.items():
+        part = found[name]
+        assert part["status"] == ("partial" if name in ("twice", "short", "more", "dies") else "failed"), part
+        assert why in part["reason"] and f"{name}: {part['status']}: " in done.stderr, (part, done.stderr)
+    assert "a: x" in done.stdout and "b: x" in done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.startswith("floods: ")]
+    assert [len(line) for line in lines] == [65536 + 8] * 4, [len(line) for line in lines]
+    assert "2 of 25 host(s) measured" in done.stderr
+    outside = {os.path.basename(path) for path in glob.glob(f"{folder}/**", recursive=True) if "cpuperf.x" in path}
+    assert not outside and not os.path.exists("/tmp/cpuperf.x.cpuperf")
+    nothing_is_left(folder)
+
+
+def check_hosts_hang(folder):
+    """Those that never answer, fall silent or are ready too late: the others begin without them."""
+    done = measure(folder, "a,hangs,silent,late", SHORT, "-e", "page_faults", "--", "echo", "x", code=125)
+    found = parts(folder)
+    assert found["a"]["status"] == "ok", (found, done.stderr)
+    assert found["hangs"]["status"] == "failed" and "did not answer for 3 s" in found["hangs"]["reason"]
+    assert found["silent"]["status"] == "failed" and "silent for 3 s" in found["silent"]["reason"]
+    assert found["late"]["status"] == "late" and found["late"]["start_realtime_ns"] == found["a"]["start_realtime_ns"]
+    assert "2 of 4 host(s) measured" in done.stderr
+
+
+def check_clocks(folder):
+    """The offset is right within the error, and so is the instant by that host's clock."""
+    skew = -3_600_000_000_123
+    measure(folder, "skewed,a", LONG, "-e", "page_faults", "--", "true")
+    part = parts(folder)["skewed"]
+    assert abs(part["clock_offset_ns"] - skew) <= part["clock_error_ns"] < 60e9, part
+    with open(f"{folder}/skewed.instant", encoding="ascii") as f:
+        assert json.load(f) == part["start_realtime_ns"] + part["clock_offset_ns"]
+
+
+def check_spec(folder):
+    """The hosts have no file of it; errors in it have its name."""
+    with open(f"{folder}/x.cpspec", "w", encoding="ascii") as f:
+        f.write('{"events": [{"group_name": "software", "event_name": "page_faults"}]}')
+    for how in ({"stdin": subprocess.DEVNULL}, {"input": open(f"{folder}/x.cpspec", encoding="ascii").read()}):
+        spec = "-" if "input" in how else "./x.cpspec"
+        done = measure(folder, "a,b", LONG, f"--spec-file={spec}", "--", "sh", "-c", "ls; wc -c", **how)
+        assert "a: 0" in done.stdout, done.stdout  # nothing is the command's input
+        assert "page_faults" in output(PRINT, "cpuperf.session/b", cwd=folder)
+    with open(f"{folder}/x.cpspec", "w", encoding="ascii") as f:
+        f.write('{"events": []}')
+    done = measure(folder, "a,b", LONG, "--spec-file=./x.cpspec", "--", "true", code=125)
+    assert "a: ./x.cpspec:1:12: error: " in done.stderr, done.stderr
+    assert parts(folder)["a"]["status"] == "failed" and not parts(folder)["a"]["reason"].startswith("cpuperf ended")
+    nothing_is_left(folder)
+
+
+def check_machines(folder):
+    if not may_sample("check_machines"):
+        return
+    done = measure(folder, "a,b", LONG, "-e", "page_faults", "--duration=50ms", "--num-iterations=2")
+    assert not done.stdout, done.stdout
+    for part in "a", "b":
+        assert "exit_status" in parts(folder)[part]
+        assert "2 iteration(s)" in run(PRINT, f"cpuperf.session/{part}", cwd=folder).stderr
+    done = measure(folder, "a", LONG, "-e", "no_such_event", "-d", "50ms", code=1)
+    assert "no_such_event" in parts(folder)["a"]["reason"]
+
+
+def check_statuses(folder):
+    """The largest of all."""
+    with open(f"{folder}/n", "w", encoding="ascii") as f:
+        f.write("4")
+    script = 'mkdir d 2>/dev/null && exit 7; exit 2'
+    measure(folder, "a,b,c", LONG, "-e", "page_faults", "--", "sh", "-c", script, code=7)
+    assert sorted(part["exit_status"] for part in parts(folder).values()) == [2, 2, 7]
+    measure(folder, "a", LONG, "-e", "page_faults", "--", "no-such-command", code=125)
+    assert "no-such-command" in parts(folder)["a"]["reason"], parts(folder)
+    measure(folder, "a", LONG, "-e", "page_faults", "--", "sh", "-c", "kill -9 $$", code=137)
+
+
+def check_output(folder):
+    script = "printf 'x\\ny'; printf 'e\\n' >&2; exit 0"
+    done = measure(folder, "a", LONG, "--quiet", "-e", "page_faults", "--", "sh", "-c", script)
+    assert (done.stdout, done.stderr) == ("x\ny", "e\n"), done
+    done = measure(folder, "a,b", LONG, "--quiet", "-e", "page_faults", "--", "sh", "-c", script)
+    assert sorted(done.stdout.splitlines()) == ["a: x", "a: y", "b: x", "b: y"], done.stdout
+    assert sorted(done.stderr.splitlines()) == ["a: e", "b: e"], done.stderr
+    done = measure(folder, "a,b", LONG, "--quiet", "-e", "page_faults", "--", "head", "-c", "3000000", "/dev/zero")
+    assert done.stdout.count("\0") == 6000000
+
+
+def begin(folder, hosts, script, *options):
+    """Starts it, and waits until the command runs on all hosts (which have one folder)."""
+    env = {**os.environ, **hosts_env(folder)}
+    p = subprocess.Popen([CPUPERF, f"--hosts={hosts}", LONG, "-e", "page_faults", *options, "--", "sh", "-c", script],
+                         cwd=folder, env=env, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    nr = len(hosts.split(","))
+    while len(glob.glob(f"{folder}/run.*")) < nr:
+        assert p.poll() is None, p.communicate()
+        time.sleep(0.02)
+    return p
+
+
+def wait_gone(pid):
+    deadline = time.monotonic() + 60
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            if f.read().rsplit(")", 1)[1].split()[0] == "Z":
+                return
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{pid}")
+
+
+def pids(folder):
+    return [int(path.rsplit(".", 1)[1]) for path in glob.glob(f"{folder}/run.*")]
+
+
+def check_interrupted(folder):
+    """Ctrl-C ends the commands, and the sessions are saved."""
+    for number, status in (signal.SIGINT, 130), (signal.SIGTERM, 143):
+        p = begin(folder, "a,b", "touch run.$$; exec sleep 1000")
+        p.send_signal(number)
+        _, err = finish(p, status)
+        assert {part["status"] for part in parts(folder).values()} == {"ok"}, (parts(folder), err)
+        for pid in pids(folder):
+            wait_gone(pid)
+            os.unlink(f"run.{pid}")
+    nothing_is_left(folder)
+
+
+def check_interrupted_twice(folder):
+    """What ignores the first goes on; the second does not wait for it."""
+    p = begin(folder, "a,b", "trap '' INT; touch run.$$; while :; do sleep 0.1; done")
+    p.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert p.poll() is None
+    p.send_signal(signal.SIGINT)
+    finish(p, 125)
+    assert {part["reason"] for part in parts(folder).values()} == {"the job was interrupted twice"}
+    for pid in pids(folder):
+        wait_gone(pid)  # by SIGHUP
+    nothing_is_left(folder)
+
+
+def check_starter_dies(folder):
+    """The command gets SIGHUP, as of a terminal that was closed; one that ignores it goes on, and nothing of
+    the session is left on the host."""
+    p = begin(folder, "a", "touch run.$$; exec sleep 1000")
+    p.kill()
+    finish(p, -signal.SIGKILL)
+    for pid in pids(folder):
+        wait_gone(pid)
+        os.unlink(f"run.{pid}")
+    nothing_is_left(folder)
+    assert parts(folder)["a"]["reason"] == "the starter was ended"
+    p = begin(folder, "a", "trap '' HUP; touch run.$$; exec sleep 1000")
+    p.kill()
+    finish(p, -signal.SIGKILL)
+    nothing_is_left(folder)
+    for pid in pids(folder):
+        os.kill(pid, signal.SIGTERM)
+        wait_gone(pid)
+
+
+def check_recorder_dies(folder):
+    """What was sent is partial, or there is nothing; the reason says so."""
+    script = "touch run.$$; kill -9 $(awk '/^PPid/ { print $2 }' /proc/$$/status); sleep 1"
+    measure(folder, "a", LONG, "-e", "page_faults", "--", "sh", "-c", script, code=125)
+    assert parts(folder)["a"]["status"] in ("partial", "failed")
+    assert "Killed" in parts(folder)["a"]["reason"], parts(folder)
+    nothing_is_left(folder)
+
+
+def check_usage(folder):
+    for hosts in "-oProxyCommand=x", "a,-b", "a b", "a\nb", "\x1b", "", "a,a", "a:0":
+        done = measure(folder, hosts, "-e", "page_faults", "--", "true", code=None)
+        assert done.returncode in (2, 125) and "--hosts" in done.stderr, done
+        assert not os.path.exists(f"{folder}/ssh.log") and "\x1b" not in done.stderr
+    for other in "--control=fd:3", "--check-spec", "--output-file=x", "--list-specs", "--save-spec=x":
+        done = measure(folder, "a", other, "-e", "page_faults", code=2)
+        assert "mutually exclusive" in done.stderr, done.stderr
+    done = measure(folder, "a", "--hosts-timeout=x", "-e", "page_faults", code=2)
+    assert "--hosts-timeout" in done.stderr
+    with open(f"{folder}/thesis", "w", encoding="ascii"):
+        pass
+    os.mkdir(f"{folder}/mine")
+    os.rename(f"{folder}/thesis", f"{folder}/mine/thesis")
+    done = measure(folder, "a", "-o", "mine", "-e", "page_faults", "-d", "1", code=1)
+    assert "not a session's file" in done.stderr and os.listdir(f"{folder}/mine") == ["thesis"]
+
+
+run_checks(globals())
