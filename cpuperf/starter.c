@@ -282,6 +282,14 @@ static int run_hosts(struct starter *s)
 	return find_status(s, nr_whole);
 }
 
+static int check_output(const char *output, struct err *e)
+{
+	if (output && (!*output || strcmp(output, "-") == 0))
+		return err_set(e, -EINVAL, "--output=%s: the sessions of --hosts require a folder",
+			       output);
+	return 0;
+}
+
 static int read_timeout(const char *text, uint64_t *out, struct err *e)
 {
 	*out = default_timeout_ns;
@@ -301,7 +309,7 @@ int start_hosts(const struct options *o, char **args, size_t nr_args)
 	int status = EXIT_USAGE, signals = -1;
 
 	buf_init(&s.spec, SPEC_MAX_TEXT_BYTES);
-	if (read_timeout(o->hosts_timeout, &s.job.timeout_ns, &e) ||
+	if (check_output(o->output, &e) || read_timeout(o->hosts_timeout, &s.job.timeout_ns, &e) ||
 	    hosts_address_list(o->hosts, &s.addresses, &e)) {
 		log_err(LOG_ERROR, &e);
 	} else if (make_run(&s, args, nr_args, &e) || make_hosts(&s, &e) || make_folder(&s, &e) ||

@@ -29,7 +29,7 @@ ptrdiff_t hosts_frame_next(const void *data, size_t len, size_t max_data, struct
 		return 0;
 	out->kind = (enum hosts_kind)kind;
 	cursor_init(&out->data, c.at, size);
-	return (ptrdiff_t)(HOSTS_HEADER_BYTES + size);
+	return HOSTS_HEADER_BYTES + (ptrdiff_t)size;
 }
 
 void hosts_frame_add(struct buf *out, enum hosts_kind kind, const void *data, size_t len)

@@ -303,6 +303,8 @@ def check_usage(folder):
         assert "mutually exclusive" in done.stderr, done.stderr
     done = measure(folder, "a", "--hosts-timeout=x", "-e", "page_faults", code=2)
     assert "--hosts-timeout" in done.stderr
+    done = measure(folder, "a", "--output=-", "-e", "page_faults", code=2)
+    assert "--output=-" in done.stderr
     with open(f"{folder}/thesis", "w", encoding="ascii"):
         pass
     os.mkdir(f"{folder}/mine")
