@@ -16,6 +16,7 @@
 #include "host/host.h"
 #include "pmu/group.h"
 #include "program.h"
+#include "rank.h"
 #include "rights.h"
 #include "screen/format.h"
 #include "session/held.h"
@@ -431,10 +432,9 @@ static void describe_target(struct plan *plan, const struct options *o)
 }
 
 /* Returns an exit status. */
-static int measure_plan(struct plan *plan, const struct options *o)
+static int measure_plan(struct plan *plan, const struct options *o, char refused[HEAP_REASON_BYTES])
 {
 	const struct spec_target *t = &plan->spec->target;
-	char refused[HEAP_REASON_BYTES];
 	struct attached attached;
 	struct err e = {0};
 	int status;
@@ -470,6 +470,7 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 {
 	struct err e = {0};
 	int rc = o->check_spec ? 0 : api_check_model(&m->events, spec, errs), made;
+	char refused[HEAP_REASON_BYTES];
 	struct rlimit limit;
 	struct plan plan;
 
@@ -488,7 +489,7 @@ static int run_plan(const struct options *o, const struct spec *spec, const stru
 		describe_target(&plan, o);
 		status = limit_cpus(&plan, o, &e) ? fail(EXIT_FAILED, &e)
 			 : o->check_spec          ? check_spec(&plan, &m->events.catalogue, o)
-						  : measure_plan(&plan, o);
+						  : measure_plan(&plan, o, refused);
 	}
 	if (made == 0)
 		plan_fini(&plan);
@@ -505,7 +506,7 @@ static void take_disabled(struct options *o)
 		*delay = "0";
 }
 
-static int measure(struct options *o)
+static int measure_here(struct options *o)
 {
 	ERR_AUTO_LIST *errs = err_list_new();
 	struct held held = HELD_NONE;
@@ -551,6 +552,39 @@ static int measure(struct options *o)
 	buf_fini(&saved);
 	spec_fini(&spec);
 	return status;
+}
+
+/* Each rank has a folder of its own, and only the first prints. */
+static int measure_rank(struct options *o, struct rank *r)
+{
+	struct err e = {0};
+	int status;
+
+	if (rank_make_folder(r, o->output, &e))
+		return fail(EXIT_FAILED, &e);
+	o->output = r->folder;
+	o->rank = r;
+	if (r->part.rank) {
+		o->is_silent = true;
+		o->live = false;
+		o->output_file = NULL;
+		if (o->std.min_level == LOG_INFO)
+			o->std.min_level = LOG_WARNING;
+		log_open("cpuperf", o->std.min_level, log_fd());
+	}
+	status = measure_here(o);
+	rank_end(r, status);
+	return status;
+}
+
+static int measure(struct options *o)
+{
+	bool is_saved = !o->part && !o->check_spec && !(o->output && strcmp(o->output, "-") == 0);
+	struct rank rank;
+
+	if (is_saved && rank_find(&rank))
+		return measure_rank(o, &rank);
+	return measure_here(o);
 }
 
 /* --model-name. It overrides a key of the spec, so it has no field of its own. */
@@ -634,6 +668,7 @@ static void settle_part(struct options *o, const struct as_part *part)
 	o->hosts = o->output_file = o->save_spec = o->std.log_file = NULL;
 	o->output_format = "text";
 	o->live = false;
+	o->is_silent = true;
 	if (part->spec_name)
 		o->spec_file = part->spec_name;
 	if (o->std.min_level == LOG_INFO)

@@ -11,6 +11,7 @@
 
 struct as_part;
 struct held;
+struct rank;
 struct spec_callgraph;
 struct target_command;
 
@@ -48,6 +49,8 @@ struct options {
 	const char *save_spec;   /* NULL: not saved */
 	const char *hosts;       /* a list, or @FILE; NULL: this machine */
 	const char *hosts_program, *hosts_timeout; /* NULL: the default */
+	bool is_silent;    /* results are not printed: another process prints those of all */
+	struct rank *rank; /* NULL: the session is of no rank */
 	const struct as_part *part; /* NULL: the session is no part of a job on hosts */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };

@@ -11,6 +11,7 @@
 #include "estimate/table.h"
 #include "event/usdt.h"
 #include "program.h"
+#include "rank.h"
 #include "recorder.h"
 #include "rights.h"
 #include "screen/output_file.h"
@@ -192,7 +193,11 @@ static void on_look(const struct session_iteration *it, void *arg)
 static int on_start(void *arg, struct err *e)
 {
 	struct recorder *r = arg;
-	int rc = r->command || r->attached ? recorder_on_start(r, e) : 0;
+	int rc;
+
+	if (r->options->rank)
+		rank_begin(r->options->rank);
+	rc = r->command || r->attached ? recorder_on_start(r, e) : 0;
 
 	if (rc == 0)
 		notify_send(&r->notify, "READY=1");
@@ -358,7 +363,7 @@ static void remember(struct recorder *r)
 		r->folder = r->saved_in = moved_to;
 	else
 		r->why_moved = NULL;
-	if (!session_nr_done(r->session) || r->options->held || !*manifest)
+	if (!session_nr_done(r->session) || r->options->held || r->options->is_silent || !*manifest)
 		return;
 	if (realpath(manifest, path))
 		rc = last_write(path);
@@ -610,7 +615,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	}
 	if (o->output_file)
 		r.results_fd = output_file_open(o->output_file, &plan->spec->source, 1, &e);
-	else if (o->part) /* the starter prints them */
+	else if (o->is_silent)
 		r.results_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (r.results_fd < 0)
 		return fail(EXIT_FAILED, &e);

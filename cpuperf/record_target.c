@@ -311,7 +311,7 @@ void recorder_answer(struct recorder *r)
 			   .has_samples = spec_has_samples(r->plan->spec),
 			   .is_saved = !r->options->held};
 
-	if (!*a.session || r->options->part)
+	if (!*a.session || r->options->is_silent)
 		return;
 	if (r->goes_on)
 		buf_addc(&after, '\n');

@@ -121,11 +121,9 @@ TEST(names_of_files)
 	for (size_t i = 0; i < ARRAY_NR(invalid); i++)
 		assert_false(hosts_frame_is_file(invalid[i], strlen(invalid[i])));
 	assert_false(hosts_frame_is_file("cpuperf.0.cpuperf\0x.cpuperf", 26));
-	memset(longest, 'x', sizeof(longest));
-	memcpy(longest, "cpuperf.", 8);
-	memcpy(longest + NAME_MAX - 8, ".cpuperf", 8);
+	snprintf(longest, sizeof(longest), "cpuperf.%0*d.cpuperf", NAME_MAX - 16, 0);
 	assert_true(hosts_frame_is_file(longest, NAME_MAX));
-	memcpy(longest + NAME_MAX - 7, ".cpuperf", 8);
+	snprintf(longest, sizeof(longest), "cpuperf.%0*d.cpuperf", NAME_MAX - 15, 0);
 	assert_false(hosts_frame_is_file(longest, NAME_MAX + 1));
 }
 
