@@ -42,6 +42,17 @@ uint64_t reports_amount(const struct job *j, uint32_t event, uint64_t weight)
 	return shown < 1.8e19 ? (uint64_t)shown : UINT64_MAX;
 }
 
+void reports_headline(struct job *j, const struct buf *line)
+{
+	struct buf *b = &j->output->text;
+
+	if (j->output->width)
+		screen_wrap(b, line->data, line->len, j->output->width);
+	else
+		buf_adds(b, buf_str(line));
+	buf_addc(b, '\n');
+}
+
 struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all)
 {
 	const struct interval_weights whole = {all->random, (double)all->weight, all->squares,
@@ -50,6 +61,13 @@ struct interval reports_share_of(const struct report_weight *part, const struct 
 					     &part->blocks};
 
 	return interval_part(&own, &whole);
+}
+
+struct interval reports_estimate(const struct report_weight *w, double unit)
+{
+	const struct interval_weights own = {w->random, (double)w->weight, w->squares, NULL};
+
+	return interval_amount(&own, unit);
 }
 
 struct interval reports_share(const struct report_stats *stats, uint32_t event,

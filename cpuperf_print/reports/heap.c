@@ -14,7 +14,6 @@
 #include "samples.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,14 +147,6 @@ static bool is_exact(const struct heap *h)
 	return h->event[ALLOCATED] != NO_EVENT && !all_of(h, ALLOCATED)->random;
 }
 
-/* An amount that samples stand for has a deviation of the root of the sum of their squares. */
-static struct interval error_of(const struct report_weight *w)
-{
-	double part = w->weight ? 1.96 * sqrt(w->squares) / (double)w->weight : 0;
-
-	return (struct interval){1, part < 1 ? 1 - part : 0, 1 + part};
-}
-
 /* To people: not what a command leaks, if it is what is live at its end. */
 static bool is_shown(const struct heap *h, int amount)
 {
@@ -197,7 +188,7 @@ static void put_line(const struct heap *h, const struct line *line, struct grid 
 	grid_share(g, &share);
 	for (int i = 0; i < NR_AMOUNTS; i++) {
 		const struct report_weight *w = &line->weight[i];
-		struct interval error = error_of(w);
+		struct interval estimate = reports_estimate(w, 0);
 
 		if (h->event[i] == NO_EVENT)
 			grid_na(g);
@@ -206,7 +197,7 @@ static void put_line(const struct heap *h, const struct line *line, struct grid 
 		else if (i == LARGEST)
 			grid_count(g, w->weight);
 		else
-			grid_estimate(g, (double)w->weight, &error);
+			grid_estimate(g, 1, &estimate);
 	}
 	is_exact(h) ? grid_count(g, line->weight[ALLOCATED].samples) : grid_na(g);
 	reports_put_columns(h->j, h->columns, line->row, g);
@@ -251,6 +242,7 @@ static void add_peak_time(const struct heap *h, struct buf *line)
 static void add_amount(const struct heap *h, int amount, struct buf *line)
 {
 	const struct report_weight *all = all_of(h, amount);
+	const struct interval estimate = reports_estimate(all, 0);
 
 	if (amount == LARGEST)
 		buf_adds(line, reports_of_largest(job_event(h->j, (uint32_t)h->event[amount])));
@@ -259,7 +251,7 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 	buf_adds(line, HUMAN((double)all->weight, "B"));
 	if (all->random)
 		buf_printf(line, " ± %s %%",
-			   DECIMAL(196 * sqrt(all->squares) / (double)all->weight, 1));
+			   DECIMAL(100 * interval_half(&estimate) / estimate.share, 1));
 	if (h->stats.event[h->event[amount]].is_of_last)
 		buf_adds(line, " in the last iteration");
 	if (amount == PEAK)
@@ -272,7 +264,6 @@ static void add_amount(const struct heap *h, int amount, struct buf *line)
 /* "heap: peak 3.000 MB, live 1.500 MB, allocated 4.000 MB in 400 calls" */
 static void put_heading(const struct heap *h)
 {
-	struct buf *b = &h->j->output->text;
 	BUF_AUTO(line, LINE_BYTES);
 	bool is_first = true;
 
@@ -287,12 +278,8 @@ static void put_heading(const struct heap *h)
 		is_first = false;
 	}
 	if (!job_is_tight(h->j))
-		buf_addc(b, '\n');
-	if (h->j->output->width)
-		screen_wrap(b, line.data, line.len, h->j->output->width);
-	else
-		buf_adds(b, buf_str(&line));
-	buf_addc(b, '\n');
+		buf_addc(&h->j->output->text, '\n');
+	reports_headline(h->j, &line);
 }
 
 static int put_lines(struct heap *h, struct err *e)
@@ -372,7 +359,7 @@ int reports_heap(struct job *j, struct err *e)
 		if (h.lines.nr || j->output->form != GRID_PEOPLE) /* machines get a header */
 			rc = put_lines(&h, e);
 		if (rc == 0 && h.first != NO_EVENT)
-			rc = reports_heap_sizes(j, e);
+			rc = reports_heap_lives(j, e) ?: reports_heap_sizes(j, e);
 	}
 	report_flat_free(h.flat);
 	report_stats_fini(&h.stats);

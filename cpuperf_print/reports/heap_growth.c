@@ -219,7 +219,6 @@ static const char *side_text(const struct growth *g, int side, uint32_t event)
 /* "live: 3.000 MB now, 1.000 MB before; 2 stacks grew by 2.500 MB, 1 became less by 500.0 kB" */
 static void put_heading(struct growth *g, uint32_t event)
 {
-	struct buf *b = &g->j->output->text;
 	BUF_AUTO(line, LINE_BYTES);
 	uint64_t by[2] = {0, 0};
 	size_t nr[2] = {0, 0};
@@ -239,12 +238,8 @@ static void put_heading(struct growth *g, uint32_t event)
 	buf_printf(&line, "%zu %s more by %s, ", nr[1], nr[1] == 1 ? "stack has" : "stacks have",
 		   HUMAN((double)by[1], "B"));
 	buf_printf(&line, "%zu less by %s", nr[0], HUMAN((double)by[0], "B"));
-	buf_addc(b, '\n');
-	if (g->j->output->width)
-		screen_wrap(b, line.data, line.len, g->j->output->width);
-	else
-		buf_adds(b, buf_str(&line));
-	buf_addc(b, '\n');
+	buf_addc(&g->j->output->text, '\n');
+	reports_headline(g->j, &line);
 }
 
 /* What did not change is omitted, unless all rows are wanted. */

@@ -110,17 +110,18 @@ static const char *class_text(char text[CELL_BYTES], size_t class)
 	return text;
 }
 
-/* Of samples that are taken with a probability by size: calls of one size have the deviation that
+/* Of samples that are taken with a probability by size: calls of one size have the variance that
  * samples of their mean size leave. */
-static struct interval error_of(const struct sizes *s, uint64_t calls, uint64_t bytes)
+static struct interval estimate(const struct sizes *s, uint64_t calls, uint64_t bytes)
 {
-	double part = 0, chance;
+	struct interval_weights w = {.sum = (double)bytes};
+	double chance;
 
-	if (s->rate > 1 && calls) {
-		chance = -expm1(-(double)bytes / (double)calls / (double)s->rate);
-		part = chance > 0 ? 1.96 * sqrt((1 - chance) / chance / (double)calls) : 1;
+	if (s->rate > 1 && bytes && calls) {
+		chance = -expm1(-w.sum / (double)calls / (double)s->rate);
+		w.squares = w.sum * w.sum * (1 - chance) / chance / (double)calls;
 	}
-	return (struct interval){1, part < 1 ? 1 - part : 0, 1 + part};
+	return interval_amount(&w, 0);
 }
 
 static struct grid *make_grid(const struct sizes *s)
@@ -142,10 +143,10 @@ static struct grid *make_grid(const struct sizes *s)
 
 static void put_estimate(const struct sizes *s, struct grid *g, uint64_t calls, uint64_t bytes)
 {
-	struct interval error = error_of(s, calls, bytes);
+	const struct interval i = estimate(s, calls, bytes);
 
 	if (bytes || s->j->output->form != GRID_PEOPLE)
-		grid_estimate(g, (double)bytes, &error);
+		grid_estimate(g, 1, &i);
 	else
 		grid_none(g);
 }

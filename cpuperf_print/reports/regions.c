@@ -257,14 +257,13 @@ static void put_estimate(const struct report *r, struct grid *g, uint32_t event,
 {
 	const struct trace_event *ev = job_event(r->j, event);
 	const struct report_event_stats *of = &r->stats.event[event];
-	const struct interval_weights own = {w->random, (double)w->weight, w->squares, NULL};
 	struct report_weight all = of->counted;
 	struct interval i;
 	double total = 1;
 
 	report_weight_add(&all, &of->omitted);
 	if (samples_is_wait(ev)) {
-		i = interval_amount(&own, all.random ? (double)ev->rate : 0);
+		i = reports_estimate(w, all.random ? (double)ev->rate : 0);
 	} else {
 		i = reports_share_of(w, &all);
 		total = (double)reports_amount(r->j, event, all.weight);

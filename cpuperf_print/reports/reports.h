@@ -15,8 +15,10 @@ int reports_regions(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);
 int reports_heap(struct job *j, struct err *e);
 int reports_sizes(struct job *j, struct err *e);
+int reports_lifetimes(struct job *j, struct err *e);
 /* In text: what follows the rows of the heap, as a table, or as a line where rows are few. */
 int reports_heap_sizes(struct job *j, struct err *e);
+int reports_heap_lives(struct job *j, struct err *e);
 /* The same with --diff: what grew, by the stack that allocated it. */
 int reports_heap_growth(struct job *j, struct err *e);
 int reports_tree(struct job *j, struct err *e);
@@ -53,6 +55,8 @@ bool reports_has_others(const struct profile_facts *f);
 const char *reports_of_largest(const struct trace_event *ev);
 /* In text: appends the line above the rows of an event. */
 void reports_heading(struct job *j, const struct report_stats *stats, uint32_t event);
+/* Appends a line, wrapped to the output's width. */
+void reports_headline(struct job *j, const struct buf *line);
 /* In text, if there are no rows: appends "No samples", and how many the filter removed. */
 void reports_nothing(struct job *j, const struct report_stats *stats, const char *what);
 /* Rows that are not shown: beyond --top or below --min-percent. */
@@ -72,6 +76,8 @@ void reports_stack_notes(struct job *j, const struct report_stats *stats, struct
 struct interval reports_share(const struct report_stats *stats, uint32_t event,
 			      const struct report_weight *part);
 struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all);
+/* What samples stand for, of which nothing else is known: interval_amount. */
+struct interval reports_estimate(const struct report_weight *w, double unit);
 /* True if a row without samples of its own has none for certain: those of its callees, which are of
  * its kind, were not left to chance. */
 bool reports_is_exactly_none(const struct report_weight *self, const struct report_weight *total);

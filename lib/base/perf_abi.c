@@ -87,6 +87,12 @@ int perf_abi_wait(uint32_t type, uint64_t config, uint64_t config1)
 	return (int)kind;
 }
 
+const char *const perf_abi_lives[PERF_ABI_NR_LIVES] = {
+    "[lived less than 1 us]", "[lived 1 us to 10 us]", "[lived 10 us to 100 us]",
+    "[lived 100 us to 1 ms]", "[lived 1 ms to 10 ms]", "[lived 10 ms to 100 ms]",
+    "[lived 100 ms to 1 s]",  "[lived 1 s or longer]",
+};
+
 int perf_abi_heap(uint32_t type, uint64_t config, uint64_t config1)
 {
 	bool is_heap = type == PERF_TYPE_SOFTWARE && config == PERF_COUNT_SW_DUMMY &&

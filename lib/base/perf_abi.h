@@ -131,9 +131,15 @@ enum { PERF_ABI_LATENCY = 0x63710000 }; /* and the number of event_latency */
 enum { PERF_ABI_PROBE = 0x63720000 };   /* a probe of a program */
 /* attr.config1 of our dummy events of the heap and of resources: this, and the number of
  * event_heap. */
-enum { PERF_ABI_HEAP = 0x63730000, PERF_ABI_HEAP_MAX = 5, PERF_ABI_NR_HEAPS = 23 };
+enum { PERF_ABI_HEAP = 0x63730000, PERF_ABI_HEAP_MAX = 5, PERF_ABI_NR_HEAPS = 24 };
 /* That number; -1: another event. */
 int perf_abi_heap(uint32_t type, uint64_t config, uint64_t config1);
+
+/* The innermost address of samples of lifetimes is none of code but that of a class: this and its
+ * number. */
+#define PERF_ABI_LIVES ((UINT64_C(1) << 56) + (UINT64_C(1) << 48))
+enum { PERF_ABI_NR_LIVES = 8, PERF_ABI_NR_BRIEF = 4 /* of these: less than 1 ms */ };
+extern const char *const perf_abi_lives[PERF_ABI_NR_LIVES];
 /* A bit of config1: no program in the kernel sends samples. A reader makes them of the records of
  * the switches of the measured tasks. */
 enum { PERF_ABI_WAIT_BY_SWITCHES = 16 };

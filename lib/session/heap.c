@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "base/str.h"
 #include "base/sum.h"
 #include "session/heap_pages.h"
@@ -68,7 +69,7 @@ static const enum wire_heap_kind amounts[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,   [EVENT_HEAP_RESIDENT] = WIRE_HEAP_RESIDENT,
     [EVENT_HEAP_UNTOUCHED] = WIRE_HEAP_UNTOUCHED, [EVENT_HEAP_FD_OPENED] = WIRE_HEAP_ALLOCATED,
     [EVENT_HEAP_FD_LIVE] = WIRE_HEAP_LIVE,        [EVENT_HEAP_FD_LEAKED] = WIRE_HEAP_LIVE,
-    [EVENT_HEAP_THREAD_LIVE] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_THREAD_LIVE] = WIRE_HEAP_LIVE,    [EVENT_HEAP_LIFETIME] = WIRE_HEAP_LIFE,
 };
 
 /* Of the others: memory. */
@@ -91,14 +92,19 @@ static bool is_calls(int kind)
 	return kind == EVENT_HEAP_IO_READ_CALLS || kind == EVENT_HEAP_IO_WRITE_CALLS;
 }
 
-/* In the unit of the kind. */
-static struct wire_heap_amount amount_of(const struct wire_heap_stack *s, int kind)
+/* In the unit of the kind; of lifetimes those of a class. */
+static struct wire_heap_amount amount_of(const struct wire_heap_stack *s, int kind, uint32_t life)
 {
-	struct wire_heap_amount a = s->amount[amounts[kind]];
+	struct wire_heap_amount a = s->amount[amounts[kind] + (int)life];
 
 	if (is_calls(kind))
 		a.bytes = a.samples;
 	return a;
+}
+
+static uint32_t nr_lives(int kind)
+{
+	return kind == EVENT_HEAP_LIFETIME ? WIRE_HEAP_NR_LIVES : 1;
 }
 
 static bool is_leaking(const struct session_heap_process *p)
@@ -162,8 +168,9 @@ static void add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct sess
 		      const struct wire_heap_stack *s)
 {
 	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
-		if (!is_of_process(kind) && has_kind(p, s, kind))
-			sum_add(&counts[kind], amount_of(s, kind).bytes);
+		for (uint32_t life = 0; life < nr_lives(kind); life++)
+			if (!is_of_process(kind) && has_kind(p, s, kind))
+				sum_add(&counts[kind], amount_of(s, kind, life).bytes);
 }
 
 /* All that the process did, by its last reading. */
@@ -549,10 +556,12 @@ static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_THREAD_LIVE] = HEAP_WANTS_THREADS,
     [EVENT_HEAP_EXCEPTION_THROWN] = HEAP_WANTS_EXCEPTIONS,
     [EVENT_HEAP_EXCEPTION_CAUGHT] = HEAP_WANTS_EXCEPTIONS,
+    [EVENT_HEAP_LIFETIME] = HEAP_WANTS_BLOCKS | HEAP_WANTS_LIVES,
 };
 
 enum {
-	OF_MEMORY = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK | HEAP_WANTS_OVERHEAD | HEAP_WANTS_UNTOUCHED
+	OF_MEMORY = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK | HEAP_WANTS_OVERHEAD |
+		    HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LIVES
 };
 
 /* False: there are no such events. Without a rate, each allocation is tracked for what threads do
@@ -669,17 +678,17 @@ bool session_heap_is_silent(const struct session_heap *h)
 }
 
 static struct wire_heap_amount sample_of(const struct session_heap_process *p, int kind,
-					 uint32_t stack)
+					 uint32_t stack, uint32_t life)
 {
 	const enum wire_heap_kind from = amounts[kind];
-	struct wire_heap_amount a = amount_of(&p->now[stack], kind), before;
+	struct wire_heap_amount a = amount_of(&p->now[stack], kind, life), before;
 
 	if (!has_kind(p, &p->now[stack], kind))
 		return (struct wire_heap_amount){0, 0};
 	if (kind == EVENT_HEAP_MAX)
 		return (struct wire_heap_amount){a.samples != 0, p->now[stack].max_bytes};
 	if (from < WIRE_HEAP_NR_CUMULATIVE && stack < p->nr_before) {
-		before = amount_of(&p->before[stack], kind);
+		before = amount_of(&p->before[stack], kind, life);
 		a.samples -= before.samples;
 		a.bytes -= before.bytes;
 	}
@@ -698,8 +707,8 @@ static void find_callers(struct session_heap *h, const struct session_heap_proce
 			 uint32_t stack, struct aggregate_stack *out)
 {
 	struct wire_heap_epoch epoch = {.at_ns = h->begin_ns};
-	int nr = wire_heap_callers(p->memory, p->now[stack].node, h->pcs, &epoch);
-	uint64_t *pcs = h->pcs;
+	uint64_t *pcs = h->pcs + 1;
+	int nr = wire_heap_callers(p->memory, p->now[stack].node, pcs, &epoch);
 
 	if (nr > 0 && p->now[stack].resource) {
 		pcs++;
@@ -717,6 +726,14 @@ static void find_callers(struct session_heap *h, const struct session_heap_proce
 	out->begin_ns = out->end_ns = within(epoch.at_ns, h->begin_ns, h->end_ns);
 }
 
+/* A frame below the place of the allocation. */
+static void add_life(struct session_heap *h, uint32_t life, struct aggregate_stack *out)
+{
+	h->pcs[0] = PERF_ABI_LIVES + life;
+	out->user = h->pcs;
+	out->nr_user++;
+}
+
 bool session_heap_next(struct session_heap *h, size_t event, struct session_heap_at *at,
 		       struct aggregate_stack *out)
 {
@@ -726,14 +743,18 @@ bool session_heap_next(struct session_heap *h, size_t event, struct session_heap
 		const struct session_heap_process *p = h->processes[at->process];
 
 		while (at->stack < p->nr_now && !p->is_unread) {
-			uint32_t stack = at->stack++;
-			struct wire_heap_amount a = sample_of(p, kind, stack);
+			uint32_t stack = at->stack, life = at->life;
+			struct wire_heap_amount a = sample_of(p, kind, stack, life);
 
+			at->life = life + 1 < nr_lives(kind) ? life + 1 : 0;
+			at->stack += !at->life;
 			if (!a.samples)
 				continue;
 			*out = (struct aggregate_stack){
 			    .pid = p->pid, .tid = p->pid, .samples = a.samples, .weight = a.bytes};
 			find_callers(h, p, stack, out);
+			if (kind == EVENT_HEAP_LIFETIME)
+				add_life(h, life, out);
 			return true;
 		}
 	}

@@ -78,7 +78,7 @@ struct session_heap {
 	uint64_t begin_ns, end_ns; /* of the iteration */
 	bool had_process, has_resident;
 	uint32_t nr_unread; /* since the last notes: processes whose pages could not be read */
-	uint64_t pcs[WIRE_HEAP_MAX_FRAMES];
+	uint64_t pcs[1 + WIRE_HEAP_MAX_FRAMES];
 	struct trace_bucket size_buckets[SESSION_HEAP_NR_SIZES][WIRE_HEAP_NR_CLASSES];
 	char type[WIRE_HEAP_TYPE_BYTES];
 
@@ -107,6 +107,7 @@ uint64_t session_heap_count(const struct session_heap *h, size_t event);
 struct session_heap_at {
 	size_t process;
 	uint32_t stack;
+	uint32_t life; /* its class, of lifetimes */
 };
 /* The next stack of the event's samples in the iteration that ended with the last reading; *at: all
  * zero for the first. True, or false after the last. Its callers are borrowed until the next call.

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "base/sys.h"
 #include "profile/processes.h"
 #include "symbol/demangle.h"
@@ -26,10 +27,28 @@ struct symbols {
 	struct symbol_kernel kernel;
 	struct symbol_jit jit;
 	struct symbol_lines *lines; /* owned */
-	const struct symbol_function *no_mapping;
+	const struct symbol_function *no_mapping, *life[PERF_ABI_NR_LIVES];
 };
 
 enum { KALLSYMS_STEP_BYTES = 1 << 20 };
+
+/* What is not code. */
+static bool add_lives(struct symbols *s)
+{
+	bool is_added = true;
+
+	for (size_t i = 0; i < PERF_ABI_NR_LIVES; i++) {
+		const struct symbol_function life = {.name = perf_abi_lives[i],
+						     .linkage_name = perf_abi_lives[i],
+						     .object = "[lifetime]",
+						     .object_path = "[lifetime]",
+						     .is_known = true};
+
+		s->life[i] = symbol_functions_add(&s->functions, &life, NULL);
+		is_added = is_added && s->life[i]->number;
+	}
+	return is_added;
+}
 
 int symbols_new(const struct symbols_config *config, struct symbols **out)
 {
@@ -51,7 +70,7 @@ int symbols_new(const struct symbols_config *config, struct symbols **out)
 	s->object = mem_calloc(s->nr_objects, sizeof(*s->object));
 	s->lines = symbol_lines_new(&s->config, &s->functions);
 	s->no_mapping = symbol_functions_add(&s->functions, &no_mapping, NULL);
-	if (!s->object || !s->lines || !s->no_mapping->number) {
+	if (!s->object || !s->lines || !s->no_mapping->number || !add_lives(s)) {
 		symbols_free(s);
 		return -ENOMEM;
 	}
@@ -209,7 +228,9 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 	struct symbol_object *o;
 
 	if (!object || object->number >= s->nr_objects)
-		return s->no_mapping;
+		return address - PERF_ABI_LIVES < PERF_ABI_NR_LIVES
+			   ? s->life[address - PERF_ABI_LIVES]
+			   : s->no_mapping;
 	if (is_memory(s, object)) {
 		fn = symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
 		return fn ? fn : find_whole(s, object);

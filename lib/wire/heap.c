@@ -29,9 +29,10 @@ static const uint64_t THREADS = 4096,
 
 _Static_assert(sizeof(struct heap_header) <= 4096, "header");
 _Static_assert(sizeof(struct heap_thread) == 64 && sizeof(struct heap_node) == 16 &&
-		   sizeof(struct heap_stack) == 144 && sizeof(struct heap_block) == 12 &&
+		   sizeof(struct heap_stack) == 152 && sizeof(struct heap_block) == 12 &&
 		   sizeof(struct heap_shard) == 32,
 	       "the layout is that of the agent");
+_Static_assert((int)WIRE_HEAP_NR_LIVES == (int)HEAP_NR_LIVES, "lifetimes");
 _Static_assert((int)WIRE_HEAP_NR_CLASSES == (int)HEAP_NR_CLASSES, "classes");
 _Static_assert((int)WIRE_HEAP_MAX_FRAMES == (int)HEAP_MAX_FRAMES, "frames");
 
@@ -210,6 +211,29 @@ static uint32_t resource_of(const struct wire_heap *h, uint32_t node)
 								      : HEAP_RESOURCE_NONE;
 }
 
+/* NULL: there are none. */
+static const struct heap_life *lives_of(const struct wire_heap *h, uint64_t at)
+{
+	const bool is_there = at >= ARENA && at % sizeof(uint64_t) == 0 &&
+			      at <= BYTES - HEAP_NR_LIVES * sizeof(struct heap_life);
+
+	return is_there ? (const struct heap_life *)((const char *)h->header + at) : NULL;
+}
+
+/* Together at most what was freed. */
+static void read_lives(const struct heap_life *lives, const struct wire_heap_amount *freed,
+		       struct wire_heap_amount out[HEAP_NR_LIVES])
+{
+	struct wire_heap_amount left = *freed;
+
+	for (size_t i = 0; i < HEAP_NR_LIVES; i++) {
+		out[i] = lives ? part_of(&left, READ(lives[i].samples), READ(lives[i].bytes))
+			       : (struct wire_heap_amount){0, 0};
+		left.samples -= out[i].samples;
+		left.bytes -= out[i].bytes;
+	}
+}
+
 void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_stack *out)
 {
 	const struct heap_stack *s = &h->stacks[i];
@@ -221,6 +245,7 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 	uint64_t freed = READ(s->freed_samples), freed_bytes = READ(s->freed_bytes);
 	uint64_t temporary = READ(s->temporary_samples), brief_bytes = READ(s->temporary_bytes);
 	uint64_t untouched = READ(s->untouched_samples), untouched_bytes = READ(s->untouched);
+	const struct heap_life *lives = lives_of(h, READ(s->lives));
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	out->node = READ(s->node);
@@ -234,6 +259,7 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 	    (struct wire_heap_amount){all->samples, all->samples ? READ(s->overhead) : 0};
 	a[WIRE_HEAP_UNTOUCHED] = part_of(&a[WIRE_HEAP_FREED], untouched, untouched_bytes);
 	a[WIRE_HEAP_RESIDENT] = (struct wire_heap_amount){0, 0};
+	read_lives(lives, &a[WIRE_HEAP_FREED], &a[WIRE_HEAP_LIFE]);
 	a[WIRE_HEAP_LIVE] = part_of(all, all->samples - a[WIRE_HEAP_FREED].samples,
 				    all->bytes - a[WIRE_HEAP_FREED].bytes);
 	a[WIRE_HEAP_PEAK] = READ(s->moment) == moment
@@ -254,7 +280,8 @@ struct blocks {
 
 static int add_block(struct blocks *to, uint32_t shard, const struct heap_block *from)
 {
-	uint32_t stack = READ(from->stack), size = READ(from->size), key = READ(from->key);
+	uint32_t stack = READ(from->stack) & ((1u << HEAP_STACK_BITS) - 1);
+	uint32_t size = READ(from->size), key = READ(from->key);
 	struct wire_heap_block *block;
 
 	if (!stack || stack > HEAP_MAX_STACKS || heap_size(size) < to->min_bytes ||

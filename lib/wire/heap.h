@@ -52,13 +52,16 @@ struct wire_heap_amount {
 	uint64_t samples, bytes; /* weighted bytes; without samples there are none */
 };
 
+enum { WIRE_HEAP_NR_LIVES = 8 };
+
 enum wire_heap_kind {
 	WIRE_HEAP_ALLOCATED,
 	WIRE_HEAP_FREED,     /* at most what was allocated */
 	WIRE_HEAP_TEMPORARY, /* at most what was freed */
 	WIRE_HEAP_OVERHEAD,
 	WIRE_HEAP_UNTOUCHED, /* of those freed: at most their bytes */
-	WIRE_HEAP_NR_CUMULATIVE,
+	WIRE_HEAP_LIFE,      /* of those freed, each class of lifetimes; see struct heap_life */
+	WIRE_HEAP_NR_CUMULATIVE = WIRE_HEAP_LIFE + WIRE_HEAP_NR_LIVES,
 	WIRE_HEAP_LIVE = WIRE_HEAP_NR_CUMULATIVE,
 	WIRE_HEAP_PEAK,     /* live at the moment of the peak */
 	WIRE_HEAP_RESIDENT, /* for the reader: it is not in the memory */

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 5,
+	HEAP_VERSION = 6,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
@@ -39,12 +39,14 @@ enum {
 	HEAP_MAX_NODES = 1 << 22,
 	HEAP_MAX_STACKS = 1 << 20,
 	HEAP_NR_CLASSES = 42,   /* of sizes */
+	HEAP_NR_LIVES = 8,      /* classes of lifetimes */
 	HEAP_CALL = 1024,       /* weighted calls are in 1/1024 */
 	HEAP_ROOT = 0xffffffff, /* as parent: the node is an epoch, and its pc a time in ns */
 	HEAP_PAGES = 1u << 31,  /* of a size: the rest is in units of 4096 bytes, rounded up */
 	HEAP_KEY_BITS = 32,
 	HEAP_UNIT_SHIFT = 9,
-	HEAP_UNIT_BITS = 39, /* addresses of 48 bits */
+	HEAP_STACK_BITS = 21, /* HEAP_MAX_STACKS + 1 numbers */
+	HEAP_UNIT_BITS = 39,  /* addresses of 48 bits */
 };
 
 /* What is wanted beyond calls and bytes by thread. */
@@ -55,8 +57,9 @@ enum heap_want {
 	HEAP_WANTS_OVERHEAD = 1 << 3, /* malloc_usable_size of each sample */
 	/* pages that a block never touched, when it is freed; requires BLOCKS */
 	HEAP_WANTS_UNTOUCHED = 1 << 4,
-	HEAP_WANTS_FDS = 1 << 8, /* descriptors: where they are opened, until they are closed */
-	HEAP_WANTS_IO = 1 << 9,  /* bytes that system calls read and wrote */
+	HEAP_WANTS_LIVES = 1 << 5, /* how long blocks lived that are freed; requires BLOCKS */
+	HEAP_WANTS_FDS = 1 << 8,   /* descriptors: where they are opened, until they are closed */
+	HEAP_WANTS_IO = 1 << 9,    /* bytes that system calls read and wrote */
 	HEAP_WANTS_THREADS = 1 << 10,
 	HEAP_WANTS_EXCEPTIONS = 1 << 11,
 };
@@ -173,13 +176,31 @@ struct heap_stack {
 	/* of those freed: the ones with pages that were never touched, and weighted bytes of these
 	 */
 	uint64_t untouched_samples, untouched;
+	uint64_t lives; /* offset of HEAP_NR_LIVES of struct heap_life; 0: there are none */
 };
+
+/* Of what was freed: blocks that lived so long. Number 0 is of less than 1 us, each further one of
+ * ten times as much, the last of all that lived longer. */
+struct heap_life {
+	uint64_t samples, bytes, calls;
+};
+
+static inline unsigned heap_life_of(uint64_t ns)
+{
+	unsigned i = 0;
+
+	for (uint64_t end = 1000; i + 1 < HEAP_NR_LIVES && ns >= end; end *= 10)
+		i++;
+	return i;
+}
 
 /* A tracked block. */
 struct heap_block {
 	uint32_t key;
-	uint32_t stack; /* 1 + its number; 0: the place is free */
-	uint32_t size;  /* bytes as requested, or HEAP_PAGES + pages */
+	/* 1 + its number, in HEAP_STACK_BITS; 0: the place is free. What is above is the agent's.
+	 */
+	uint32_t stack;
+	uint32_t size; /* bytes as requested, or HEAP_PAGES + pages */
 };
 
 /* Blocks whose keys begin with the same `depth` bits. Within it open addressing, by the low bits.

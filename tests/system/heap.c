@@ -668,6 +668,49 @@ static void sealed(void)
 	_exit(0);
 }
 
+/* --- how long blocks live */
+
+static __attribute__((noinline)) void lives_briefly(void)
+{
+	for (int i = 0; i < 10000; i++) {
+		keep = malloc(100);
+		free(keep);
+	}
+}
+
+static __attribute__((noinline)) void lives_for(unsigned ms, void **p)
+{
+	const struct timespec time = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+	nanosleep(&time, NULL);
+	for (int i = 0; i < 10; i++)
+		free(p[i]);
+}
+
+static __attribute__((noinline)) void lives_20_ms(void **p)
+{
+	for (int i = 0; i < 10; i++)
+		p[i] = malloc(1000);
+}
+
+static __attribute__((noinline)) void lives_1_s(void **p)
+{
+	for (int i = 0; i < 10; i++)
+		p[i] = malloc(2000);
+}
+
+static void lives(void)
+{
+	void *p[10];
+
+	lives_briefly();
+	lives_20_ms(p);
+	lives_for(20, p);
+	lives_1_s(p);
+	lives_for(1001, p);
+	lives_1_s(p);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -681,7 +724,7 @@ static const struct {
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
     {"untouched", untouched}, {"resident", resident},     {"largest", largest},
     {"sealed", sealed},       {"dumps", dumps},           {"many_dumps", many_dumps},
-    {"reports", reports},
+    {"reports", reports},     {"lives", lives},
 };
 
 int main(int argc, char **argv)

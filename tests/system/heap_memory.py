@@ -12,7 +12,7 @@ import threading
 
 BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED = 1, 2, 4, 8, 16
 HELLO = struct.Struct("<6I")
-STACK = struct.Struct("<2I17Q")
+STACK = struct.Struct("<2I18Q")
 FIELDS = ("samples bytes calls freed_samples freed_bytes freed_calls peak_samples peak_bytes peak_calls "
           "temporary_samples temporary_bytes temporary_calls max overhead "
           "untouched_samples untouched").split()
@@ -36,7 +36,7 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I6Q2I32x", 0x50454843, 5, self.bytes, rate, wants, MAX_NODES,
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I32x", 0x50454843, 6, self.bytes, rate, wants, MAX_NODES,
                                      MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0)
 
     def header(self):

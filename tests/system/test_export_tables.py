@@ -251,7 +251,7 @@ def record(folder, programs, **keys):
     return f"{folder}/s.cpsession", [str(p.pid) for p in running]
 
 
-EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes")  # nothing of theirs is measured
+EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes", "lifetimes")  # nothing of theirs is measured
 
 
 def main():

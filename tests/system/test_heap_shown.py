@@ -213,6 +213,37 @@ def check_sizes(folder):
     assert sum(held) >= .8 * len(held), held
 
 
+def check_lifetimes(folder):
+    """How long what was freed had lived, by the function that allocated it: a function of its own in all reports, and a
+    table. The clock never says less than was slept; others may make it more."""
+    kind = {"group_name": "heap", "event_name": "lifetime", "rate": 1, "flags": ["callchain"]}
+    record(folder, HEAP, "lives", more=[kind])
+    found = {r["function"]: r for r in csv.DictReader(io.StringIO(output(
+        PRINT, "--quiet", f"{folder}/s", "--report=lifetimes", "--output-format=csv")))}
+    assert {k: (r["freed"], r["calls"]) for k, r in found.items()} == {
+        "lives_briefly": ("1000000", "10000"), "lives_20_ms": ("10000", "10"), "lives_1_s": ("20000", "10")}, found
+    assert int(found["lives_briefly"]["brief"]) > 900000, found
+    assert list(found)[0] == "lives_briefly", found
+    late = found["lives_20_ms"]
+    assert sum(int(late[k]) for k in ("below_100ms", "below_1s", "above_1s")) == 10000 and late["brief"] == "0", late
+    assert found["lives_1_s"]["above_1s"] == "20000", found
+    for r in found.values():
+        assert sum(int(v) for k, v in r.items() if k.startswith(("below", "above"))) == int(r["freed"]), r
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=callers", "--event=lifetime")
+    assert re.search(r"\[lived 1 s or longer\]", text) and "lives_1_s" in text, text
+    folded = output(PRINT, "--quiet", f"{folder}/s", "--event=lifetime", "--output-format=folded")
+    assert re.search(r";lives_1_s;\[lived 1 s or longer\] 20000$", folded, re.M), folded
+    shown = output(PRINT, "--quiet", f"{folder}/s", "--report=heap")
+    assert re.search(r"^lifetimes: freed 1\.030 MB in 10,020 calls, of which 9\d\.\d % lived less than 1 ms$", shown, re.M), shown
+    assert re.search(r"^ +9\d.* lives_briefly$", shown, re.M), shown
+    # estimates from samples
+    run("rm", "-rf", f"{folder}/s")
+    record(folder, HEAP, "lives", rate=1000, more=[dict(kind, rate=1000)])
+    r = next(csv.DictReader(io.StringIO(output(PRINT, "--quiet", f"{folder}/s", "--report=lifetimes", "--output-format=csv"))))
+    assert r["function"] == "lives_briefly" and 5e5 < int(r["brief"]) < 2e6, r
+    assert int(r["brief_low"]) < int(r["brief"]) < int(r["brief_high"]), r
+
+
 def check_totals(folder):
     """--sort=total has callers, whose amounts are those of all below them."""
     record(folder, HEAP, "tree")

@@ -75,6 +75,7 @@ enum { NR_PLACES = 100000 };
 
 /* Sizes by place; 0: there is no such block. */
 static uint32_t sizes[NR_PLACES];
+static uint64_t born[NR_PLACES];
 
 static void compare_blocks(const struct heap_header *h, uint64_t base, uint64_t stride)
 {
@@ -90,6 +91,7 @@ static void compare_blocks(const struct heap_header *h, uint64_t base, uint64_t 
 		b = agent_blocks_remove(base + i * stride);
 		assert_int_equal(b.size, sizes[i]);
 		assert_int_equal(b.stack, sizes[i] ? i % 7 + 1 : 0);
+		assert_int_equal(b.born, sizes[i] && agent.has_lives ? born[i] : 0);
 		if (b.stack)
 			assert_true(agent_blocks_add(base + i * stride, b, &old) && !old.stack);
 	}
@@ -108,11 +110,13 @@ static void exercise_blocks(uint64_t base, uint64_t stride)
 		/* in turn more of both */
 		if (next() % 8 < (k / NR_PLACES % 2 ? 3 : 5)) {
 			struct agent_block b = {.stack = (uint32_t)(i % 7 + 1),
-						.size = 1 + (uint32_t)(next() % 1000)};
+						.size = 1 + (uint32_t)(next() % 1000),
+						.born = next() >> (64 - AGENT_BORN_BITS)};
 
 			assert_true(agent_blocks_add(at, b, &old));
 			assert_int_equal(old.size, sizes[i]);
 			sizes[i] = b.size;
+			born[i] = b.born;
 		} else {
 			assert_int_equal(agent_blocks_remove(at).size, sizes[i]);
 			sizes[i] = 0;
@@ -124,11 +128,15 @@ static void exercise_blocks(uint64_t base, uint64_t stride)
 
 TEST(blocks_of_many_strides)
 {
-	exercise_blocks(0x555555600000, 32);
-	exercise_blocks(0x7f1234560010, 16);
-	exercise_blocks(0x10000, 4096);
-	exercise_blocks(0x7fffe0000000 - 8ul * NR_PLACES,
-			8); /* dense: buckets of one unit divide */
+	for (int i = 0; i < 2; i++) {
+		agent.has_lives = i;
+		exercise_blocks(0x555555600000, 32);
+		exercise_blocks(0x7f1234560010, 16);
+		exercise_blocks(0x10000, 4096);
+		/* dense: buckets of one unit divide */
+		exercise_blocks(0x7fffe0000000 - 8ul * NR_PLACES, 8);
+	}
+	agent.has_lives = false;
 }
 
 TEST(blocks_without_room)
@@ -210,7 +218,7 @@ TEST(peak_is_a_copy_of_its_moment)
 				memcpy(at_peak, live, sizeof(live));
 			}
 		} else if (live[i]) {
-			agent_sums_freed(b, false, 0);
+			agent_sums_freed(b, &(struct agent_end){0});
 			live[i] -= 10;
 			all -= 10;
 		}
@@ -226,6 +234,62 @@ TEST(peak_is_a_copy_of_its_moment)
 	assert_int_equal(h->peak, peak);
 	assert_int_equal(h->live, all);
 	end(h);
+}
+
+/* --- lifetimes */
+
+TEST(lives_are_added_up_by_their_length)
+{
+	static const struct {
+		uint64_t ns;
+		size_t life;
+	} cases[] = {{0, 0},         {999, 0},        {1000, 1},      {9999, 1},
+		     {10000, 2},     {999999, 3},     {1000000, 4},   {99999999, 5},
+		     {999999999, 6}, {1000000000, 7}, {UINT64_MAX, 7}};
+	uint64_t nr[HEAP_NR_LIVES] = {0};
+	struct agent_block b = {.stack = 1, .size = 10};
+	struct heap_header *h;
+	const struct heap_stack *s;
+	const struct heap_life *lives;
+
+	agent.has_lives = true;
+	h = begin(1, ARENA_BYTES);
+	s = agent_at(h->stacks);
+	assert_int_equal(agent_tree_stack(agent_tree_child(agent_tree_root(1), 100)), 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		b.born = 1;
+		agent_sums_freed(b, &(struct agent_end){.lived_ns = cases[i].ns});
+		nr[cases[i].life]++;
+		b.born = 0; /* not known */
+		agent_sums_freed(b, &(struct agent_end){0});
+	}
+	assert_int_not_equal(s->lives, 0);
+	lives = agent_at(s->lives);
+	for (size_t i = 0; i < HEAP_NR_LIVES; i++) {
+		assert_int_equal(lives[i].samples, nr[i]);
+		assert_int_equal(lives[i].bytes, 10 * nr[i]);
+	}
+	agent.has_lives = false;
+	end(h);
+}
+
+TEST(a_life_is_as_long_as_the_clock_says)
+{
+	agent_lives_init();
+	for (int i = 0; i < 50; i++) {
+		const uint64_t before = agent_now(), life = agent_life_now(), within = agent_now();
+		uint64_t after, lived, until;
+
+		while (agent_now() < within + 1000000)
+			;
+		after = agent_now();
+		lived = agent_life_ns(life);
+		until = agent_now();
+		assert_in_range(lived, (after - within) * 9 / 10 - 1000,
+				(until - before) * 11 / 10 + 1000);
+	}
+	assert_in_range(agent_life_ns(agent_life_now() + 64), 0,
+			100000); /* another CPU's counter */
 }
 
 /* --- pages */
@@ -256,8 +320,8 @@ TEST(untouched_pages_are_those_that_are_not_in_memory)
 	assert_int_equal(agent_tree_stack(agent_tree_child(agent_tree_root(1), 100)), 1);
 	agent_sums_allocated(b, 0);
 	agent_sums_allocated(b, 0);
-	agent_sums_freed(b, false, 5 * page);
-	agent_sums_freed(b, false, 0);
+	agent_sums_freed(b, &(struct agent_end){.untouched = 5 * page});
+	agent_sums_freed(b, &(struct agent_end){0});
 	assert_int_equal(s->untouched_samples, 1);
 	assert_int_equal(s->untouched, 5 * page);
 	end(h);

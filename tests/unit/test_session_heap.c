@@ -6,6 +6,7 @@
 #include "test_session.h"
 
 #include "base/array.h"
+#include "base/perf_abi.h"
 #include "session/heap.h"
 
 #include <sys/wait.h>
@@ -87,6 +88,7 @@ TEST(the_agent_is_told_what_the_events_need)
 	    {EV("heap", "overhead"), 1, HEAP_WANTS_OVERHEAD},
 	    {EV("heap", "resident"), 1, HEAP_WANTS_BLOCKS},
 	    {EV("heap", "untouched"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED},
+	    {EV("heap", "lifetime"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_LIVES},
 	    {WITH("allocated", "\"rate\":512"), 512, 0},
 	    {WITH("allocated", "\"rate\":512,\"flags\":[\"callchain\"]"), 512, HEAP_WANTS_STACKS},
 	    {WITH("leaked", "\"rate\":512,\"flags\":[\"pc\"]"), 512,
@@ -238,6 +240,57 @@ TEST(a_sample_has_its_callers_and_a_time_at_which_they_were_mapped)
 	at = (struct session_heap_at){0};
 	assert_true(session_heap_next(&heap, 0, &at, &s));
 	assert_int_equal(s.begin_ns, 3000); /* within the iteration */
+	agent_unmap(&a);
+}
+
+/* The innermost function of a sample is how long it lived; see PERF_ABI_LIVES. */
+TEST(lifetimes_are_functions)
+{
+	static const struct {
+		size_t life;
+		uint64_t samples, weight;
+	} all[] = {{0, 1, 10}, {7, 2, 25}};
+	struct session_heap_at at = {0};
+	struct heap_life *lives;
+	struct aggregate_stack s;
+	struct heap_stack *of;
+	struct agent a;
+
+	open_heap(SAMPLED("lifetime"));
+	assert_int_equal(heap.config.wants, HEAP_WANTS_BLOCKS | HEAP_WANTS_LIVES);
+	session_heap_read(&heap, 10);
+	connect_agent(&a);
+	lives = (struct heap_life *)((char *)a.header + a.header->arena);
+	of = add(&a, 0x100, 4, 50);
+	of->freed_samples = 3;
+	of->freed_bytes = 35;
+	of->lives = a.header->arena;
+	lives[0] = (struct heap_life){.samples = all[0].samples, .bytes = all[0].weight};
+	lives[7] = (struct heap_life){.samples = all[1].samples, .bytes = all[1].weight};
+	session_heap_read(&heap, 20);
+	assert_int_equal(session_heap_count(&heap, 0), 35);
+	expect_samples(0, 3, 35);
+	for (size_t i = 0; i < ARRAY_NR(all); i++) {
+		assert_true(session_heap_next(&heap, 0, &at, &s));
+		assert_null(s.name);
+		assert_int_equal(s.samples, all[i].samples);
+		assert_int_equal(s.weight, all[i].weight);
+		assert_int_equal(s.nr_user, 3);
+		assert_int_equal(s.user[0], PERF_ABI_LIVES + all[i].life);
+		assert_int_equal(s.user[1], 0xff);
+		assert_int_equal(s.user[2], 0x50);
+	}
+	assert_false(session_heap_next(&heap, 0, &at, &s));
+
+	lives[0].samples++;
+	lives[0].bytes += 5;
+	of->freed_samples++;
+	of->freed_bytes += 5;
+	session_heap_read(&heap, 30);
+	at = (struct session_heap_at){0};
+	assert_true(session_heap_next(&heap, 0, &at, &s));
+	assert_int_equal(s.weight, 5);
+	assert_int_equal(session_heap_count(&heap, 0), 40);
 	agent_unmap(&a);
 }
 

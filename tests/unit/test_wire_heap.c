@@ -128,6 +128,38 @@ TEST(a_stack_has_its_amounts)
 	expect_amount(&s, WIRE_HEAP_PEAK, 6, 70);
 }
 
+TEST(lives_are_parts_of_what_was_freed)
+{
+	struct heap_stack *from = agent_stack(&agent, agent_node(&agent, HEAP_ROOT, 1000));
+	struct heap_life *lives = (struct heap_life *)((char *)agent.header + agent.header->arena);
+	const uint64_t last = agent.header->bytes - HEAP_NR_LIVES * sizeof(*lives);
+	const uint64_t hostile[] = {
+	    0, 8, agent.header->arena - 8, agent.header->arena + 4, last + 8, UINT64_MAX - 7};
+	struct wire_heap_stack s;
+
+	*from = (struct heap_stack){.samples = 10,
+				    .bytes = 100,
+				    .freed_samples = 6,
+				    .freed_bytes = 60,
+				    .lives = agent.header->arena};
+	lives[0] = (struct heap_life){.samples = 1, .bytes = 10};
+	lives[3] = (struct heap_life){.samples = 2, .bytes = 25};
+	lives[7] = (struct heap_life){.samples = 9, .bytes = 90}; /* more than there is */
+	wire_heap_stack(heap, 0, &s);
+	expect_amount(&s, WIRE_HEAP_LIFE, 1, 10);
+	expect_amount(&s, WIRE_HEAP_LIFE + 1, 0, 0);
+	expect_amount(&s, WIRE_HEAP_LIFE + 3, 2, 25);
+	expect_amount(&s, WIRE_HEAP_LIFE + 7, 3, 25);
+	for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++) {
+		from->lives = hostile[i];
+		wire_heap_stack(heap, 0, &s);
+		for (int k = 0; k < HEAP_NR_LIVES; k++)
+			expect_amount(&s, WIRE_HEAP_LIFE + k, 0, 0);
+	}
+	from->lives = last;
+	wire_heap_stack(heap, 0, &s);
+}
+
 TEST(amounts_that_cannot_be_are_cut)
 {
 	struct heap_stack *from = agent_stack(&agent, agent_node(&agent, HEAP_ROOT, 1000));

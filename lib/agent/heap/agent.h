@@ -59,7 +59,7 @@ struct agent_state {
 	bool is_detached; /* shared is a memory of before, which nobody measures */
 	uint32_t is_locked; /* a thread connects */
 	bool is_every;      /* all allocations are samples */
-	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched;
+	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched, has_lives;
 	uint32_t wants; /* enum heap_want */
 	int32_t pid;    /* that connected: a child by vfork has its memory, and another number */
 	uint64_t rate;
@@ -284,8 +284,10 @@ uint32_t agent_tree_stack(uint32_t node);
 struct agent_block {
 	uint32_t stack; /* 1 + its number; 0: there is no such block */
 	uint32_t size;
+	uint64_t born; /* by agent_life_now; 0: not known */
 };
 
+/* Of a new connection. */
 void agent_blocks_init(void);
 /* *old: what stood at that address (its end was missed). False: no room. */
 bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_block *old);
@@ -299,8 +301,23 @@ uint64_t agent_blocks_take(uint64_t bytes);
 int64_t agent_distance(struct agent_local *t);
 
 void agent_sums_allocated(struct agent_block block, uint64_t overhead);
-/* untouched: bytes of its pages that were never touched. */
-void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t untouched);
+struct agent_end {
+	bool is_temporary;
+	uint64_t untouched; /* bytes of its pages that were never touched */
+	uint64_t lived_ns;  /* with block.born */
+};
+void agent_sums_freed(struct agent_block block, const struct agent_end *end);
+
+/* --- lives.c: how long blocks live */
+
+/* Of a new connection. */
+void agent_lives_init(void);
+/* Now, in AGENT_BORN_BITS and not 0. */
+uint64_t agent_life_now(void);
+uint64_t agent_life_ns(uint64_t born);
+
+/* What a block has room for beside its stack and in a word of its own. */
+enum { AGENT_BORN_BITS = 42 };
 
 /* --- pages.c */
 

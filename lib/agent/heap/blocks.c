@@ -4,21 +4,35 @@
 #include "agent/heap/agent.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
 	MOST = HEAP_BUCKET_BLOCKS - 2, /* of a bucket: it always has a free place */
 	HOME_BITS = 16,
 	/* Directories of up to this are parts of a bucket's bytes. */
 	PART_BYTES = HEAP_BUCKET_BYTES,
+	NUMBER = (1 << HEAP_STACK_BITS) - 1, /* of a block's word for the stack; above: born */
 };
+_Static_assert(32 - HEAP_STACK_BITS + 32 > AGENT_BORN_BITS, "when a block was allocated has room");
 
 static uint32_t lock;
 static uint64_t part, part_end; /* of bytes for small directories */
+/* When blocks were allocated, the low 32 bits, as blocks lie in buckets: memory of our own. NULL:
+ * it is not wanted. */
+static uint32_t *born;
+static size_t born_bytes;
 
 void agent_blocks_init(void)
 {
+	const struct heap_header *h = agent.shared;
+	const size_t nr = (size_t)((h->mapped - h->arena) / HEAP_BUCKET_BYTES);
+
 	lock = 0;
 	part = part_end = 0;
+	if (born)
+		munmap(born, born_bytes);
+	born_bytes = nr * HEAP_BUCKET_BLOCKS * sizeof(*born);
+	born = agent.has_lives ? agent_pages(born_bytes) : NULL;
 }
 
 static uint64_t take_bytes(uint64_t bytes)
@@ -101,6 +115,37 @@ static struct heap_block *find(struct heap_bucket *b, uint32_t key)
 	return &b->block[i];
 }
 
+/* Of blocks of a bucket. */
+static uint32_t *born_of(const struct heap_bucket *b)
+{
+	const struct heap_bucket *first = agent_at(agent.shared->arena);
+
+	return born + (size_t)(b - first) * HEAP_BUCKET_BLOCKS;
+}
+
+static void put(struct heap_bucket *b, struct heap_block *place, struct heap_block block,
+		uint32_t low)
+{
+	*place = block;
+	if (born)
+		born_of(b)[place - b->block] = low;
+}
+
+static uint32_t low_of(const struct heap_bucket *b, size_t i)
+{
+	return born ? born_of(b)[i] : 0;
+}
+
+static struct agent_block read_block(const struct heap_bucket *b, const struct heap_block *place)
+{
+	struct agent_block block = {.stack = place->stack & NUMBER, .size = place->size};
+
+	if (born && block.stack)
+		block.born = (uint64_t)(place->stack >> HEAP_STACK_BITS) << 32 |
+			     low_of(b, (size_t)(place - b->block));
+	return block;
+}
+
 static bool double_directory(struct heap_shard *s)
 {
 	uint32_t nr = 1u << s->depth, *to;
@@ -122,7 +167,7 @@ static bool divide(struct heap_shard *s, uint32_t key)
 {
 	uint32_t old = directory(s)[first_bits(key, s->depth)], new;
 	struct heap_bucket *from = bucket_at(old), *to, copy;
-	uint32_t depth = from->depth + 1, first, nr;
+	uint32_t depth = from->depth + 1, first, nr, low[HEAP_BUCKET_BLOCKS] = {0};
 
 	if (depth > s->depth && !double_directory(s))
 		return false;
@@ -131,6 +176,8 @@ static bool divide(struct heap_shard *s, uint32_t key)
 		return false;
 	to = bucket_at(new);
 	copy = *from;
+	if (born)
+		memcpy(low, born_of(from), sizeof(low));
 	memset(from->block, 0, sizeof(from->block));
 	from->nr = 0;
 	from->depth = depth;
@@ -140,7 +187,7 @@ static bool divide(struct heap_shard *s, uint32_t key)
 
 		if (!block->stack)
 			continue;
-		*find(b, block->key) = *block;
+		put(b, find(b, block->key), *block, low[i]);
 		b->nr++;
 	}
 	nr = 1u << (s->depth - depth);
@@ -193,10 +240,15 @@ bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_b
 	b = make_room(s, key);
 	if (b) {
 		place = find(b, key);
-		*old = (struct agent_block){place->stack, place->size};
+		*old = read_block(b, place);
 		b->nr += !place->stack;
 		s->nr += !place->stack;
-		*place = (struct heap_block){.key = key, .stack = block.stack, .size = block.size};
+		put(b, place,
+		    (struct heap_block){.key = key,
+					.stack = block.stack | (uint32_t)(block.born >> 32)
+								   << HEAP_STACK_BITS,
+					.size = block.size},
+		    (uint32_t)block.born);
 	}
 	agent_unlock(&s->lock);
 	return b;
@@ -210,7 +262,7 @@ static void close_gap(struct heap_bucket *b, uint32_t gap)
 
 		if (gap <= i ? gap < h && h <= i : gap < h || h <= i)
 			continue;
-		b->block[gap] = b->block[i];
+		put(b, &b->block[gap], b->block[i], low_of(b, i));
 		gap = i;
 	}
 	b->block[gap] = (struct heap_block){0};
@@ -230,7 +282,7 @@ struct agent_block agent_blocks_remove(uint64_t address)
 	if (s->bucket || s->depth) {
 		b = bucket_at(directory(s)[first_bits(key, s->depth)]);
 		place = find(b, key);
-		block = (struct agent_block){place->stack, place->size};
+		block = read_block(b, place);
 		if (block.stack) {
 			b->nr--;
 			s->nr--;

@@ -157,6 +157,7 @@ static void set_wants(const struct heap_header *h)
 	agent.has_peak = h->wants & HEAP_WANTS_PEAK;
 	agent.has_overhead = h->wants & HEAP_WANTS_OVERHEAD;
 	agent.has_untouched = h->wants & HEAP_WANTS_UNTOUCHED;
+	agent.has_lives = h->wants & HEAP_WANTS_LIVES;
 	agent.wants = h->wants;
 	agent.pid = getpid();
 	agent.page = getauxval(AT_PAGESZ);
@@ -194,6 +195,7 @@ static bool connect_once(void)
 	if (!agent.filter || !agent_tree_init() || !agent_stack_init())
 		return false;
 	agent_blocks_init();
+	agent_lives_init();
 	agent_types_init();
 	if (agent.wants & HEAP_WANTS_IO && !agent.is_beside) /* nothing would undo it */
 		agent_stdio_init();

@@ -163,10 +163,19 @@ static uint32_t stack_of(struct agent_local *t, const struct agent_frame *from)
 static void free_block(struct agent_local *t, uint64_t address, struct agent_block block,
 		       uint64_t untouched)
 {
-	bool is_temporary = t->last == address;
+	const struct agent_end end = {.is_temporary = t->last == address,
+				      .untouched = untouched,
+				      .lived_ns = block.born ? agent_life_ns(block.born) : 0};
 
 	t->last = 0;
-	agent_sums_freed(block, is_temporary, untouched);
+	agent_sums_freed(block, &end);
+}
+
+/* Its end was not seen, nor when it was. */
+static void free_unseen(struct agent_block block)
+{
+	block.born = 0;
+	agent_sums_freed(block, &(struct agent_end){0});
 }
 
 static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
@@ -183,12 +192,13 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 	agent_sums_allocated(block, usable > bytes ? usable - bytes : 0);
 	if (!agent.has_blocks)
 		return;
+	block.born = agent.has_lives ? agent_life_now() : 0;
 	if (!agent_blocks_add(address, block, &old))
 		agent_count(&agent.shared->no_block);
 	else if (!old.stack)
 		agent_filter_add(address);
-	if (old.stack) /* its end was not seen */
-		agent_sums_freed(old, false, 0);
+	if (old.stack)
+		free_unseen(old);
 	t->last = address;
 }
 

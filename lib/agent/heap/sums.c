@@ -103,7 +103,24 @@ void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 		raise(w.bytes);
 }
 
-void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t untouched)
+/* Under the lock of the stack. */
+static void add_life(struct heap_stack *s, uint64_t ns, struct heap_weight w)
+{
+	struct heap_life *life;
+
+	if (AGENT_UNLIKELY(!s->lives))
+		__atomic_store_n(&s->lives,
+				 agent_blocks_take(HEAP_NR_LIVES * sizeof(struct heap_life)),
+				 __ATOMIC_RELEASE);
+	if (AGENT_UNLIKELY(!s->lives)) /* no room */
+		return;
+	life = (struct heap_life *)agent_at(s->lives) + heap_life_of(ns);
+	life->samples++;
+	life->bytes += w.bytes;
+	life->calls += w.calls;
+}
+
+void agent_sums_freed(struct agent_block block, const struct agent_end *end)
 {
 	struct heap_stack *s = stack_of(block);
 	struct heap_weight w = weight_of(block);
@@ -116,13 +133,15 @@ void agent_sums_freed(struct agent_block block, bool is_temporary, uint64_t unto
 	s->freed_samples++;
 	s->freed_bytes += w.bytes;
 	s->freed_calls += w.calls;
-	if (is_temporary) {
+	if (end->is_temporary) {
 		s->temporary_samples++;
 		s->temporary_bytes += w.bytes;
 		s->temporary_calls += w.calls;
 	}
-	s->untouched_samples += untouched != 0;
-	s->untouched += weigh(untouched, w);
+	s->untouched_samples += end->untouched != 0;
+	s->untouched += weigh(end->untouched, w);
+	if (block.born)
+		add_life(s, end->lived_ns, w);
 	agent_unlock(&s->lock);
 	if (agent.has_peak)
 		agent_add(&agent.shared->live, -w.bytes);
