@@ -64,6 +64,13 @@ bool samples_is_wait(const struct trace_event *e)
 	return strcmp(e->group, "sched") == 0 && strcmp(e->unit, "ns") == 0;
 }
 
+bool samples_are_added_up(const struct trace_event *e)
+{
+	struct trace_layout layout;
+
+	return trace_layout_init(&layout, e->attr, e->attr_bytes) && layout.is_heap;
+}
+
 /* Nanoseconds. 0 if chance explains it, or if they are little of the event. */
 static double notable_rest(const struct report_rest *r, const struct sampled *of, double rate)
 {

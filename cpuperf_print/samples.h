@@ -45,6 +45,8 @@ void samples_stack_lines(const struct job *j, const struct report_stats *stats,
  */
 const char *samples_cmdline(const struct job *j, uint32_t number);
 
+/* Programs add its samples up themselves: they have no time, and so no region. */
+bool samples_are_added_up(const struct trace_event *e);
 /* Its samples are of waits: their sum is known from them alone. */
 bool samples_is_wait(const struct trace_event *e);
 

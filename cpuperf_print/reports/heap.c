@@ -23,15 +23,18 @@ enum { TOP = 25, NO_EVENT = -1, LINE_BYTES = 1024 };
 static const struct {
 	const char *event, *header;
 } amounts[] = {
-    {"peak", "peak"},           {"live", "live"},         {"leaked", "leaked"},
-    {"allocated", "allocated"}, {"freed", "freed"},       {"temporary", "temporary"},
-    {"overhead", "overhead"},   {"resident", "resident"}, {"untouched", "untouched"},
+    {"peak", "peak"},           {"live", "live"},
+    {"leaked", "leaked"},       {"unreachable", "unreachable"},
+    {"allocated", "allocated"}, {"freed", "freed"},
+    {"temporary", "temporary"}, {"overhead", "overhead"},
+    {"resident", "resident"},   {"untouched", "untouched"},
     {"max", "largest"},
 };
 enum {
 	PEAK,
 	LIVE,
 	LEAKED,
+	UNREACHABLE,
 	ALLOCATED,
 	LARGEST = ARRAY_NR(amounts) - 1, /* samples have a lower bound of it, and no deviation */
 	NR_AMOUNTS

@@ -98,18 +98,13 @@ static int add_entry(void *arg, const struct report_entry *e)
 	return 0;
 }
 
-/* What programs add up themselves has no time, and so no region. */
-static bool is_added_up(const struct trace_event *ev)
-{
-	return strcmp(ev->group, "heap") == 0 || strcmp(ev->group, "resource") == 0;
-}
-
 static void find_events(struct report *r)
 {
 	const struct profile_facts *f = job_input(r->j)->facts;
 
 	for (uint32_t i = 0; i < f->nr_events && r->nr_events < MAX_EVENTS; i++)
-		if (!is_added_up(&f->events[i]) && (f->events[i].rate || f->events[i].frequency) &&
+		if (!samples_are_added_up(&f->events[i]) &&
+		    (f->events[i].rate || f->events[i].frequency) &&
 		    profile_filter_has_event(&r->j->selection->filter, &f->events[i]))
 			r->events[r->nr_events++] = i;
 }

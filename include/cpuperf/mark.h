@@ -86,6 +86,7 @@ enum cpuperf_mark_ask {
 	CPUPERF_MARK_ASK_REGRET = 4, /* says that it has no addresses for the memory */
 	CPUPERF_MARK_ASK_HEAP = 5,   /* of cpuperf's agent, for the heap of the process */
 	CPUPERF_MARK_ASK_DUMP = 6,   /* the same, for a reading of it now, without a descriptor */
+	CPUPERF_MARK_ASK_REACH = 7,  /* the same, for a search for pointers to its blocks */
 };
 
 struct cpuperf_mark_hello {

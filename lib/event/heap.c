@@ -90,6 +90,19 @@ static const struct event_row rows[] = {
 	 "another. --report=lifetimes is by\nfunction. The time is that of the counter of "
 	 "cycles, which is read at each allocation and free that\nis sampled: 10 to 20 ns "
 	 "each time.\n" SAMPLED),
+    HEAP(EVENT_HEAP_UNREACHABLE, "unreachable", EVENT_VALUE, "B",
+	 "Bytes live when their process ended that nothing pointed to any more: they are lost.",
+	 "Of a command, linked dynamically, and the processes that it starts; with a rate of 1, or "
+	 "none: "
+	 "what is not\ntracked could have pointers. At exit, _exit, quick_exit and a dump, cpuperf "
+	 "stops "
+	 "the threads (ptrace)\nand looks at registers, stacks, thread-local and writable memory, "
+	 "and blocks "
+	 "that are reached, for words\nthat are addresses within a block; what is live and not in "
+	 "this is "
+	 "reachable. A program that ends\notherwise (by a signal, abort), is traced, or takes "
+	 "longer than "
+	 "10 s is not searched, which a note says.\n" SAMPLED),
 };
 
 const struct event_group event_heap_group = {

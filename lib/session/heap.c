@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/sum.h"
 #include "session/heap_pages.h"
+#include "session/heap_reach.h"
 #include "session/plan.h"
 #include "wire/heap_memory.h"
 #include "wire/wire.h"
@@ -33,6 +34,10 @@ struct session_heap_process {
 	struct wire_heap_sums sums;
 	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
 	size_t nr_now, nr_before, now_room, before_room;
+	bool is_searched; /* now: it is not freed; under the session's lock */
+	pthread_mutex_t lock;
+	struct wire_heap_amount *unreachable; /* owned; at the last search; under this lock */
+	size_t nr_unreachable;
 	struct wire_heap_class classes[WIRE_HEAP_NR_CLASSES];
 	struct wire_heap_class classes_before[WIRE_HEAP_NR_CLASSES];
 };
@@ -43,6 +48,7 @@ static void free_process(struct session_heap_process *p)
 	wire_heap_free(p->memory);
 	mem_free(p->now);
 	mem_free(p->before);
+	mem_free(p->unreachable);
 	mem_free(p);
 }
 
@@ -62,14 +68,23 @@ static bool is_gone(const struct session_heap_process *p)
 
 /* Of the others: what was allocated. */
 static const enum wire_heap_kind amounts[EVENT_HEAP_NR_KINDS] = {
-    [EVENT_HEAP_ALLOCATED] = WIRE_HEAP_ALLOCATED, [EVENT_HEAP_ALLOCATIONS] = WIRE_HEAP_ALLOCATED,
-    [EVENT_HEAP_FREED] = WIRE_HEAP_FREED,         [EVENT_HEAP_LIVE] = WIRE_HEAP_LIVE,
-    [EVENT_HEAP_PEAK] = WIRE_HEAP_PEAK,           [EVENT_HEAP_MAX] = WIRE_HEAP_ALLOCATED,
-    [EVENT_HEAP_TEMPORARY] = WIRE_HEAP_TEMPORARY, [EVENT_HEAP_LEAKED] = WIRE_HEAP_LIVE,
-    [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,   [EVENT_HEAP_RESIDENT] = WIRE_HEAP_RESIDENT,
-    [EVENT_HEAP_UNTOUCHED] = WIRE_HEAP_UNTOUCHED, [EVENT_HEAP_FD_OPENED] = WIRE_HEAP_ALLOCATED,
-    [EVENT_HEAP_FD_LIVE] = WIRE_HEAP_LIVE,        [EVENT_HEAP_FD_LEAKED] = WIRE_HEAP_LIVE,
-    [EVENT_HEAP_THREAD_LIVE] = WIRE_HEAP_LIVE,    [EVENT_HEAP_LIFETIME] = WIRE_HEAP_LIFE,
+    [EVENT_HEAP_ALLOCATED] = WIRE_HEAP_ALLOCATED,
+    [EVENT_HEAP_ALLOCATIONS] = WIRE_HEAP_ALLOCATED,
+    [EVENT_HEAP_FREED] = WIRE_HEAP_FREED,
+    [EVENT_HEAP_LIVE] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_PEAK] = WIRE_HEAP_PEAK,
+    [EVENT_HEAP_MAX] = WIRE_HEAP_ALLOCATED,
+    [EVENT_HEAP_TEMPORARY] = WIRE_HEAP_TEMPORARY,
+    [EVENT_HEAP_LEAKED] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_OVERHEAD] = WIRE_HEAP_OVERHEAD,
+    [EVENT_HEAP_RESIDENT] = WIRE_HEAP_RESIDENT,
+    [EVENT_HEAP_UNTOUCHED] = WIRE_HEAP_UNTOUCHED,
+    [EVENT_HEAP_FD_OPENED] = WIRE_HEAP_ALLOCATED,
+    [EVENT_HEAP_FD_LIVE] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_FD_LEAKED] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_THREAD_LIVE] = WIRE_HEAP_LIVE,
+    [EVENT_HEAP_LIFETIME] = WIRE_HEAP_LIFE,
+    [EVENT_HEAP_UNREACHABLE] = WIRE_HEAP_UNREACHABLE,
 };
 
 /* Of the others: memory. */
@@ -152,6 +167,7 @@ static void forget_live(uint64_t counts[SESSION_HEAP_NR_COUNTS])
 {
 	counts[EVENT_HEAP_LIVE] = counts[EVENT_HEAP_PEAK] = counts[EVENT_HEAP_PEAK_TIME] = 0;
 	counts[EVENT_HEAP_FD_LIVE] = counts[EVENT_HEAP_THREAD_LIVE] = 0;
+	counts[EVENT_HEAP_UNREACHABLE] = 0;
 	counts[SESSION_HEAP_LARGEST_PEAK] = 0;
 }
 
@@ -211,6 +227,11 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static struct wire_heap_sums not_less(const struct wire_heap_sums *now,
 				      const struct wire_heap_sums *before)
 {
@@ -256,6 +277,20 @@ static void swap_readings(struct session_heap_process *p)
 	p->now_room = old_room;
 }
 
+/* What was found by the last search and is live still. */
+static void read_unreachable(struct session_heap_process *p)
+{
+	pthread_mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->nr_unreachable && i < p->nr_now; i++) {
+		const struct wire_heap_amount *live = &p->now[i].amount[WIRE_HEAP_LIVE];
+		const struct wire_heap_amount *found = &p->unreachable[i];
+
+		p->now[i].amount[WIRE_HEAP_UNREACHABLE] = (struct wire_heap_amount){
+		    smaller(found->samples, live->samples), smaller(found->bytes, live->bytes)};
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* Without memory all stays as it was, and is read later. pages: NULL: of none. */
 static void read_process(struct session_heap_process *p, const struct session_heap_pages *pages)
 {
@@ -273,6 +308,7 @@ static void read_process(struct session_heap_process *p, const struct session_he
 	    pages && session_heap_read_pages(pages, p->pid, p->memory, p->now, p->nr_now) < 0;
 	for (size_t i = 0; i < p->nr_before; i++)
 		keep_growing(&p->now[i], &p->before[i]);
+	read_unreachable(p);
 	memcpy(p->classes_before, p->classes, sizeof(p->classes));
 	wire_heap_classes(p->memory, p->classes);
 	read_sums(p);
@@ -300,7 +336,7 @@ static size_t end_processes(struct session_heap_process **processes, size_t nr_p
 	for (size_t i = 0; i < nr_processes; i++) {
 		struct session_heap_process *p = processes[i];
 
-		if (!p->has_ended) {
+		if (!p->has_ended || p->is_searched) {
 			processes[nr++] = p;
 			continue;
 		}
@@ -368,7 +404,10 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 	h->nr_all += place != NULL;
 	h->nr_refused += place == NULL;
 	if (place) {
-		*p = (struct session_heap_process){.pid = pid, .pidfd = pidfd, .memory = memory};
+		*p = (struct session_heap_process){.pid = pid,
+						   .pidfd = pidfd,
+						   .memory = memory,
+						   .lock = PTHREAD_MUTEX_INITIALIZER};
 		*place = p;
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -384,6 +423,52 @@ static bool on_dump(void *arg, uint32_t pid)
 
 	(void)pid;
 	return h->dump && h->dump(h->dump_arg);
+}
+
+static struct session_heap_process *find_process(struct session_heap_process *const *processes,
+						 size_t nr, uint32_t pid)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (processes[i]->pid == pid && !processes[i]->is_replaced)
+			return processes[i];
+	return NULL;
+}
+
+static void keep_unreachable(void *arg, struct wire_heap_amount *unreachable, size_t nr)
+{
+	struct session_heap_process *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	mem_free(p->unreachable);
+	p->unreachable = unreachable;
+	p->nr_unreachable = nr;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* The lock is not held meanwhile. Called by the wire's thread. */
+static bool on_reach(void *arg, uint32_t pid)
+{
+	struct session_heap *h = arg;
+	struct session_heap_process *p;
+	struct session_heap_reach what = {
+	    .root = &h->plan->host->root, .pid = pid, .keep = keep_unreachable};
+	int rc;
+
+	pthread_mutex_lock(&h->lock);
+	p = find_process(h->added, h->nr_added, pid) ?: find_process(h->processes, h->nr, pid);
+	if (p) {
+		p->is_searched = true;
+		what.memory = p->memory;
+		what.arg = p;
+	}
+	pthread_mutex_unlock(&h->lock);
+	if (!p)
+		return false;
+	rc = session_heap_reach(&what);
+	pthread_mutex_lock(&h->lock);
+	p->is_searched = false;
+	pthread_mutex_unlock(&h->lock);
+	return rc == 0;
 }
 
 static void take_one(struct session_heap *h, struct session_heap_process *added)
@@ -416,12 +501,13 @@ static void take_added(struct session_heap *h, struct session_heap_ended *folded
 
 static void end_taken(struct session_heap *h, struct session_heap_ended *to)
 {
-	size_t nr = end_processes(h->processes, h->nr, to);
+	size_t nr;
 
 	pthread_mutex_lock(&h->lock);
+	nr = end_processes(h->processes, h->nr, to);
 	h->nr_all -= h->nr - nr;
-	pthread_mutex_unlock(&h->lock);
 	h->nr = nr;
+	pthread_mutex_unlock(&h->lock);
 }
 
 /* Those of the iteration that is over: what was live then is so no more. */
@@ -444,6 +530,11 @@ static void begin_counts(struct session_heap *h)
 	h->lost = all.lost;
 }
 
+static bool misses_search(const struct session_heap *h, const struct session_heap_process *p)
+{
+	return h->config.wants & HEAP_WANTS_REACH && is_leaking(p) && !p->unreachable;
+}
+
 void session_heap_read(struct session_heap *h, uint64_t now_ns)
 {
 	struct session_heap_pages pages = {.rate = h->config.rate,
@@ -464,6 +555,7 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 		read_one(h->processes[i], wants_pages ? &pages : NULL);
 		wire_heap_end_reading(h->processes[i]->memory);
 		h->nr_unread += h->processes[i]->misses_pages;
+		h->nr_unsearched += misses_search(h, h->processes[i]);
 		add_process_counts(h->counts, h->processes[i]);
 		add_lost(&h->lost, &h->processes[i]->sums);
 	}
@@ -489,6 +581,7 @@ static void look_at(const struct session_heap_process *p, uint64_t counts[SESSIO
 			keep_growing(&s, &p->now[i]);
 			/* that of the boundary */
 			s.amount[WIRE_HEAP_RESIDENT] = p->now[i].amount[WIRE_HEAP_RESIDENT];
+			s.amount[WIRE_HEAP_UNREACHABLE] = p->now[i].amount[WIRE_HEAP_UNREACHABLE];
 		}
 		add_stack(counts, p, &s);
 	}
@@ -557,11 +650,12 @@ static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_EXCEPTION_THROWN] = HEAP_WANTS_EXCEPTIONS,
     [EVENT_HEAP_EXCEPTION_CAUGHT] = HEAP_WANTS_EXCEPTIONS,
     [EVENT_HEAP_LIFETIME] = HEAP_WANTS_BLOCKS | HEAP_WANTS_LIVES,
+    [EVENT_HEAP_UNREACHABLE] = HEAP_WANTS_BLOCKS | HEAP_WANTS_REACH,
 };
 
 enum {
 	OF_MEMORY = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK | HEAP_WANTS_OVERHEAD |
-		    HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LIVES
+		    HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LIVES | HEAP_WANTS_REACH
 };
 
 /* False: there are no such events. Without a rate, each allocation is tracked for what threads do
@@ -612,6 +706,7 @@ int session_heap_open(struct session_heap *h, const struct plan *plan)
 				     .heap = &h->config,
 				     .heap_added = on_heap,
 				     .heap_dump = on_dump,
+				     .heap_reach = on_reach,
 				     .may_connect = may_connect};
 	struct err e = {0};
 	int rc;
@@ -625,6 +720,10 @@ int session_heap_open(struct session_heap *h, const struct plan *plan)
 		return refuse(h,
 			      "the heap is measured by an agent in a command that cpuperf starts, "
 			      "or in a process that runs, with --pid and --attach");
+	if (h->config.wants & HEAP_WANTS_REACH && plan->target.has_agent)
+		return refuse(
+		    h, "unreachable needs all allocations since a program's start: it cannot "
+		       "be measured with --attach");
 	if (plan->has_control)
 		return refuse(h, "--control cannot disable the agent: use --windows or --delay");
 	if (plan->heap_refused)
@@ -862,6 +961,9 @@ void session_heap_notes(struct session_heap *h,
 	     "frees were of blocks of before the agent was attached: they are in no number"},
 	    {h->nr_refused,
 	     "processes have a heap that was not measured: there were too many in an iteration"},
+	    {h->nr_unsearched, "processes ended without a search for pointers to their blocks: by "
+			       "a signal or abort, traced, or after "
+			       "more than 10 s; unreachable misses them"},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
 	    {session_heap_is_silent(h),
@@ -871,7 +973,7 @@ void session_heap_notes(struct session_heap *h,
 	pthread_mutex_lock(&h->lock);
 	h->nr_refused = 0;
 	pthread_mutex_unlock(&h->lock);
-	h->nr_unread = 0;
+	h->nr_unread = h->nr_unsearched = 0;
 	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++) {
 		notes[i][0] = '\0';
 		if (rows[i].nr && h->wire)

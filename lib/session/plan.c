@@ -366,6 +366,17 @@ static const struct plan_event *sampled_heap(const struct plan *plan,
 	return NULL;
 }
 
+/* Of the events until then: a search for what nothing points to has to know all blocks. */
+static bool is_searched_in_part(const struct plan *plan, const struct plan_event *until)
+{
+	const struct plan_event *sampled = sampled_heap(plan, until);
+
+	for (const struct plan_event *q = plan->events; q < until; q++)
+		if (event_heap(&q->event) == EVENT_HEAP_UNREACHABLE)
+			return sampled && sampled->asked->rate > 1;
+	return false;
+}
+
 /* What a program allocates is added up in it, by stack, with one rate for all. */
 static int check_heap(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
@@ -397,6 +408,12 @@ static int check_heap(const struct plan *plan, const struct plan_event *p, struc
 		err_set(&e, -EINVAL, "heap:%s: the rate is at most %" PRIu64 " bytes",
 			p->event.row->name, MAX_HEAP_RATE);
 		pos = asked->rate_pos;
+	} else if (!is_resource && is_searched_in_part(plan, p + 1)) {
+		err_set(&e, -EINVAL,
+			"heap:unreachable requires a rate of 1: blocks that are not sampled may "
+			"have pointers to others");
+		err_hint(&e, "use a rate of 1 for all events of the group heap, or none");
+		pos = asked->rate ? asked->rate_pos : pos;
 	} else if (asked->rate && other && other->asked->rate != asked->rate) {
 		err_set(&e, -EINVAL,
 			"heap:%s has another rate than heap:%s: a program is sampled at one",

@@ -175,17 +175,30 @@ int target_command_next(struct target_command *c, struct err *e)
 	return 0;
 }
 
+/* That a tracer stops it, as a search of its heap does, is told as an end is. */
+static void wait_for_exit(pid_t pid)
+{
+	const struct timespec pause = {0, 1000000};
+
+	for (;;) {
+		siginfo_t info = {.si_code = CLD_EXITED};
+
+		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 ? target_is_end(&info)
+									    : errno != EINTR)
+			return;
+		nanosleep(&pause, NULL);
+	}
+}
+
 /* Does not reap: until target_command_wait does, its pid means this process and no other. */
 static void *wait_for_end(void *arg)
 {
 	struct target_command *c = arg;
-	siginfo_t info;
 
 	if (c->orphans)
 		c->end.end_ns =
 		    target_orphans_wait(c->orphans, c->pid, c->maker, &c->orphans_usage);
-	while (waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
-		;
+	wait_for_exit(c->pid);
 	if (!c->orphans)
 		c->end.end_ns = clock_monotonic_ns();
 	atomic_store(&c->has_ended, true);

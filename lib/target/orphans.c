@@ -106,6 +106,7 @@ static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t m
 	struct children children;
 	struct rusage used;
 	pid_t alive = 0, ended;
+	int status;
 
 	(void)list_children(&children);
 	for (size_t i = 0; i < children.nr; i++) {
@@ -114,10 +115,10 @@ static pid_t reap_orphans(const struct target_orphans *o, pid_t command, pid_t m
 		if (pid == command || pid == maker ||
 		    ARRAY_ANY(x, o->before, o->nr_before, *x == pid))
 			continue;
-		ended = wait4(pid, NULL, WNOHANG, &used);
-		if (ended == pid)
+		ended = wait4(pid, &status, WNOHANG, &used);
+		if (ended == pid && !WIFSTOPPED(status))
 			target_usage_add(usage, &used);
-		else if (ended == 0)
+		else if (ended >= 0)
 			alive = pid;
 	}
 	mem_free(children.pid);
@@ -133,11 +134,18 @@ static pid_t reap_all(const struct target_orphans *o, pid_t command, pid_t maker
 	return alive ? alive : reap_orphans(o, command, maker, usage);
 }
 
+bool target_is_end(const siginfo_t *info)
+{
+	return info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
+	       info->si_code == CLD_DUMPED;
+}
+
 static bool has_ended(pid_t pid)
 {
 	siginfo_t info = {.si_pid = 0};
 
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) || info.si_pid;
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) ||
+	       (info.si_pid && target_is_end(&info));
 }
 
 /* Until the process has ended, or max_ms later; -1: without a limit. True: it has ended, though it

@@ -7,6 +7,8 @@
 
 #include "base/err.h"
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -29,6 +31,9 @@ uint64_t target_orphans_wait(struct target_orphans *o, pid_t command, pid_t make
 void target_orphans_stop(struct target_orphans *o);
 
 /* Adds what wait4 returned: times, faults, blocks, switches; of ru_maxrss the larger. */
+/* What waitid returned of a child is its end, not a stop by its tracer, which it returns as well.
+ */
+bool target_is_end(const siginfo_t *info);
 void target_usage_add(struct rusage *to, const struct rusage *from);
 /* Subtracts a part from the same numbers but ru_maxrss: at most what there is. The kernel divides
  * CPU time into user and system time anew each time it is read: what one has too little is

@@ -258,7 +258,7 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 	a[WIRE_HEAP_OVERHEAD] =
 	    (struct wire_heap_amount){all->samples, all->samples ? READ(s->overhead) : 0};
 	a[WIRE_HEAP_UNTOUCHED] = part_of(&a[WIRE_HEAP_FREED], untouched, untouched_bytes);
-	a[WIRE_HEAP_RESIDENT] = (struct wire_heap_amount){0, 0};
+	a[WIRE_HEAP_RESIDENT] = a[WIRE_HEAP_UNREACHABLE] = (struct wire_heap_amount){0, 0};
 	read_lives(lives, &a[WIRE_HEAP_FREED], &a[WIRE_HEAP_LIFE]);
 	a[WIRE_HEAP_LIVE] = part_of(all, all->samples - a[WIRE_HEAP_FREED].samples,
 				    all->bytes - a[WIRE_HEAP_FREED].bytes);

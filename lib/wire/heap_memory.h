@@ -57,6 +57,7 @@ enum heap_want {
 	HEAP_WANTS_OVERHEAD = 1 << 3, /* malloc_usable_size of each sample */
 	/* pages that a block never touched, when it is freed; requires BLOCKS */
 	HEAP_WANTS_UNTOUCHED = 1 << 4,
+	HEAP_WANTS_REACH = 1 << 6, /* asks for a search at its end, and at dumps; requires BLOCKS */
 	HEAP_WANTS_LIVES = 1 << 5, /* how long blocks lived that are freed; requires BLOCKS */
 	HEAP_WANTS_FDS = 1 << 8,   /* descriptors: where they are opened, until they are closed */
 	HEAP_WANTS_IO = 1 << 9,    /* bytes that system calls read and wrote */

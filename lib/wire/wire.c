@@ -277,11 +277,12 @@ static int serve_heap(struct wire *w, int fd, uint32_t pid)
 	return rc;
 }
 
-static int serve_dump(struct wire *w, int fd, uint32_t pid)
+static int serve_question(const struct wire *w, bool (*serves)(void *arg, uint32_t pid), int fd,
+			  uint32_t pid)
 {
 	const int none = -1;
 
-	if (!w->config.heap || !w->config.heap_dump(w->config.arg, pid))
+	if (!w->config.heap || !serves || !serves(w->config.arg, pid))
 		return -ENOTSUP;
 	return answer(fd, &none, 0);
 }
@@ -373,7 +374,9 @@ static int serve(struct wire *w, int fd)
 		t->heaps += rc == 0;
 		t->heaps_refused += rc != 0;
 	} else if (hello.ask == CPUPERF_MARK_ASK_DUMP) {
-		rc = serve_dump(w, fd, (uint32_t)peer.pid);
+		rc = serve_question(w, w->config.heap_dump, fd, (uint32_t)peer.pid);
+	} else if (hello.ask == CPUPERF_MARK_ASK_REACH) {
+		rc = serve_question(w, w->config.heap_reach, fd, (uint32_t)peer.pid);
 	}
 	return rc;
 }

@@ -76,6 +76,8 @@ struct wire_config {
 	bool (*heap_added)(void *arg, uint32_t pid, int pidfd, struct wire_heap *heap);
 	/* A process asks for a reading of its heap. False: there is none. With heap. */
 	bool (*heap_dump)(void *arg, uint32_t pid);
+	/* It asks for a search for pointers to its blocks, which is over when that returns. */
+	bool (*heap_reach)(void *arg, uint32_t pid);
 };
 
 enum { WIRE_MAX_THREADS = 256 }; /* of an object, at a time */

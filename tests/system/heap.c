@@ -711,6 +711,193 @@ static void lives(void)
 	lives_1_s(p);
 }
 
+/* --- what nothing points to */
+
+#define POINTER(name) static void *volatile name
+
+struct link {
+	struct link *volatile next;
+	char bytes[92];
+};
+
+POINTER(global);
+static __thread void *volatile own_of_thread;
+static struct link *volatile chain, *volatile cycle;
+static char *volatile interior;
+static pthread_barrier_t is_there;
+
+static __attribute__((noinline)) void reach_global(void)
+{
+	global = malloc(1000);
+}
+
+static __attribute__((noinline)) void reach_interior(void)
+{
+	interior = (char *)malloc(2000) + 1000;
+}
+
+static __attribute__((noinline)) void reach_chain(void)
+{
+	for (int i = 0; i < 50; i++) {
+		struct link *l = malloc(sizeof(*l));
+
+		l->next = chain;
+		chain = l;
+	}
+}
+
+static __attribute__((noinline)) void reach_tls(void)
+{
+	own_of_thread = malloc(3000);
+}
+
+/* A word of the C library's list of free memory is at the end of the block before. */
+static __attribute__((noinline)) void lost_direct(void)
+{
+	for (int i = 0; i < 20; i++) {
+		char *volatile p = malloc(5000 + 8);
+
+		p = NULL;
+		(void)p;
+	}
+}
+
+static __attribute__((noinline)) void lost_chain(void)
+{
+	struct link *volatile head = NULL;
+
+	for (int i = 0; i < 10; i++) {
+		struct link *l = malloc(sizeof(*l));
+
+		l->next = head;
+		head = l;
+	}
+	head = NULL;
+}
+
+static __attribute__((noinline)) void lost_cycle(void)
+{
+	cycle = malloc(sizeof(*cycle));
+	cycle->next = malloc(sizeof(*cycle));
+	cycle->next->next = cycle;
+	cycle = NULL;
+}
+
+static __attribute__((noinline)) void lost_large(void)
+{
+	global = malloc(1 << 20);
+	*(char *)global = 1;
+	global = NULL;
+}
+
+static __attribute__((noinline)) void *reach_stack(void)
+{
+	void *p = malloc(4000);
+
+	__asm__ volatile("" : "+r"(p)); /* no tail call */
+	return p;
+}
+
+static void *wait_with_pointer(void *arg)
+{
+	void *volatile p = reach_stack();
+
+	own_of_thread = malloc(600);
+	pthread_barrier_wait(&is_there);
+	for (;;)
+		pause();
+	return p ? arg : NULL;
+}
+
+/* Nothing else has it: the C library's functions would store what they preserve. */
+static __attribute__((noinline)) void *reach_register(void)
+{
+	void *p = malloc(7000);
+
+	__asm__ volatile("" : "+r"(p)); /* no tail call */
+	return p;
+}
+
+static void *wait_with_register(void *arg)
+{
+	void *p = reach_register();
+
+	pthread_barrier_wait(&is_there);
+#if defined(__x86_64__)
+	for (;;) {
+		long call = SYS_pause;
+
+		__asm__ volatile("syscall" : "+a"(call), "+r"(p) : : "rcx", "r11", "memory");
+	}
+#else
+	for (;;)
+		pause();
+#endif
+	return p ? arg : NULL;
+}
+
+/* What dead frames held. */
+static __attribute__((noinline)) void forget_stack(void)
+{
+	char bytes[32 << 10];
+
+	memset(bytes, 0, sizeof(bytes));
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
+static __attribute__((noinline)) void allocate_reached(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&is_there, NULL, 3);
+	if (pthread_create(&thread, NULL, wait_with_pointer, NULL) ||
+	    pthread_create(&thread, NULL, wait_with_register, NULL))
+		exit(1);
+	pthread_barrier_wait(&is_there);
+	reach_global();
+	reach_interior();
+	reach_chain();
+	reach_tls();
+}
+
+static __attribute__((noinline)) void allocate_lost(void)
+{
+	lost_direct();
+	lost_chain();
+	lost_cycle();
+	lost_large();
+}
+
+/* count: how it ends. */
+static void reach(void)
+{
+	allocate_reached();
+	forget_stack();
+	allocate_lost();
+	forget_stack();
+	reach_global(); /* the one before is lost */
+	forget_stack();
+	if (count == 1)
+		_exit(0);
+	if (count == 2)
+		quick_exit(0);
+	if (count == 3)
+		syscall(SYS_exit_group, 0);
+	if (count == 4)
+		printf("dumped %d\n", cpuperf_heap_dump());
+	if (count == 4)
+		lost_direct();
+	if (count == 4)
+		syscall(SYS_exit_group, 0);
+	if (count == 5) {
+		pid_t child = vfork();
+
+		if (child == 0)
+			_exit(0);
+		waitpid(child, NULL, 0);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -724,7 +911,7 @@ static const struct {
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
     {"untouched", untouched}, {"resident", resident},     {"largest", largest},
     {"sealed", sealed},       {"dumps", dumps},           {"many_dumps", many_dumps},
-    {"reports", reports},     {"lives", lives},
+    {"reports", reports},     {"lives", lives},           {"reach", reach},
 };
 
 int main(int argc, char **argv)

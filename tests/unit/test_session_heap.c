@@ -89,6 +89,7 @@ TEST(the_agent_is_told_what_the_events_need)
 	    {EV("heap", "resident"), 1, HEAP_WANTS_BLOCKS},
 	    {EV("heap", "untouched"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_UNTOUCHED},
 	    {EV("heap", "lifetime"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_LIVES},
+	    {EV("heap", "unreachable"), 1, HEAP_WANTS_BLOCKS | HEAP_WANTS_REACH},
 	    {WITH("allocated", "\"rate\":512"), 512, 0},
 	    {WITH("allocated", "\"rate\":512,\"flags\":[\"callchain\"]"), 512, HEAP_WANTS_STACKS},
 	    {WITH("leaked", "\"rate\":512,\"flags\":[\"pc\"]"), 512,

@@ -37,7 +37,9 @@ struct agent_local {
 	struct heap_thread *slot;
 	struct heap_class *classes; /* of the slot; NULL: it has none yet */
 	struct agent_thread *own;
-	uint64_t last; /* the address that the last allocation returned; 0: freed since */
+	/* The address that the last allocation returned; 0: freed since. Its complement: a search
+	 * for pointers does not see it. */
+	uint64_t last;
 	uint64_t random;
 	uint64_t alternate, alternate_bytes; /* the stack of its handlers; 0: none is known */
 };
@@ -177,6 +179,8 @@ void agent_disconnect(void);
 bool agent_is_measured(void);
 /* After agent_disconnect: no thread is inside, and the memory is returned. */
 bool agent_is_quiet(void);
+/* The process ends, by a call that runs no destructors. */
+void agent_ends(void);
 
 /* --- attach.c */
 

@@ -102,15 +102,30 @@ static bool wait_for_reading(const struct heap_header *h, uint32_t before)
 	return false;
 }
 
-static int dump(void)
+static int ask(uint32_t what)
 {
 	const struct cpuperf_mark_hello hello = {
-	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_DUMP, 0, 0, 0};
-	const struct heap_header *h = agent.shared;
-	uint32_t before = __atomic_load_n(&h->readings, __ATOMIC_SEQ_CST);
+	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, what, 0, 0, 0};
 	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
 
-	if (cpuperf_mark_ask(agent.number, &hello, fds) < 0)
+	return cpuperf_mark_ask(agent.number, &hello, fds);
+}
+
+/* The recorder stops this thread, too, which may end its wait; when it goes on, all is over. */
+static void ask_reach(void)
+{
+	if (agent.wants & HEAP_WANTS_REACH)
+		(void)ask(CPUPERF_MARK_ASK_REACH);
+}
+
+static int dump(void)
+{
+	const struct heap_header *h = agent.shared;
+	uint32_t before;
+
+	ask_reach();
+	before = __atomic_load_n(&h->readings, __ATOMIC_SEQ_CST);
+	if (ask(CPUPERF_MARK_ASK_DUMP) < 0)
 		return -1;
 	return wait_for_reading(h, before) ? 0 : -1;
 }
@@ -131,6 +146,33 @@ int cpuperf_heap_agent_dump(void)
 	agent_leave(t);
 	errno = error;
 	return rc;
+}
+
+/* --- the end */
+
+/* Once: what runs after it finds more that is freed, hardly what is lost. A child by vfork has its
+ * parent's memory. */
+void agent_ends(void)
+{
+	static uint32_t generation;
+	struct agent_local *t = &agent_local;
+	int error = errno;
+
+	if (t->is_busy || !agent_alive() || !(agent.wants & HEAP_WANTS_REACH) ||
+	    agent.pid != getpid() ||
+	    __atomic_exchange_n(&generation, agent.generation, __ATOMIC_RELAXED) ==
+		agent.generation)
+		return;
+	t->is_busy = AGENT_ASKS;
+	if (t->is_ended ? agent_stay(t) : agent_attach(t))
+		ask_reach();
+	agent_leave(t);
+	errno = error;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	agent_ends();
 }
 
 /* --- the connection */
@@ -392,12 +434,8 @@ int agent_connect(uint32_t number)
 
 bool agent_is_measured(void)
 {
-	const struct cpuperf_mark_hello hello = {
-	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_NOTHING, 0, 0, 0};
-	int fds[1 + CPUPERF_MARK_MAX_COUNTS];
-
 	return !__atomic_load_n(&agent.shared->is_closed, __ATOMIC_ACQUIRE) &&
-	       cpuperf_mark_ask(agent.number, &hello, fds) >= 0;
+	       ask(CPUPERF_MARK_ASK_NOTHING) >= 0;
 }
 
 /* All CPUs pass a barrier. */

@@ -163,7 +163,7 @@ static uint32_t stack_of(struct agent_local *t, const struct agent_frame *from)
 static void free_block(struct agent_local *t, uint64_t address, struct agent_block block,
 		       uint64_t untouched)
 {
-	const struct agent_end end = {.is_temporary = t->last == address,
+	const struct agent_end end = {.is_temporary = t->last == ~address,
 				      .untouched = untouched,
 				      .lived_ns = block.born ? agent_life_ns(block.born) : 0};
 
@@ -199,7 +199,7 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 		agent_filter_add(address);
 	if (old.stack)
 		free_unseen(old);
-	t->last = address;
+	t->last = ~address;
 }
 
 void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)

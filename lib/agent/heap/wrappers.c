@@ -300,7 +300,10 @@ static long sum_of(const struct message *messages, int nr)
 #define EACH_OTHER(X)                                                                              \
 	X(int, fileno, (struct stream *))                                                          \
 	X(int, dirfd, (struct folder *))                                                           \
-	X(void, closefrom, (int))
+	X(void, closefrom, (int))                                                                  \
+	X(void, _exit, (int))                                                                      \
+	X(void, _Exit, (int))                                                                      \
+	X(void, quick_exit, (int))
 
 static struct {
 #define FIELD(type, name, parameters, ...) type(*name) parameters;
@@ -361,3 +364,19 @@ void closefrom(int first)
 	if (behind)
 		behind(first);
 }
+
+/* What ends the process without destructors. */
+#define WRAP_END(name)                                                                             \
+	HOOK __attribute__((noreturn)) void name(int status);                                      \
+	void name(int status)                                                                      \
+	{                                                                                          \
+		void (*behind)(int) = REAL(name);                                                  \
+                                                                                                   \
+		agent_ends();                                                                      \
+		if (behind)                                                                        \
+			behind(status);                                                            \
+		__builtin_trap();                                                                  \
+	}
+WRAP_END(_exit)
+WRAP_END(_Exit)
+WRAP_END(quick_exit)

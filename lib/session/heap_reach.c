@@ -1,0 +1,476 @@
+/*
+ * The roots are registers, stacks from their pointer on, thread-local memory, and writable memory
+ * that is not the allocator's. What they point to is reached, and searched in turn.
+ */
+#include "session/heap_reach.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/mem.h"
+#include "base/order.h"
+#include "base/root.h"
+#include "base/sum.h"
+#include "base/thread.h"
+#include "collect/proc_maps.h"
+#include "session/heap_stop.h"
+#include "wire/heap_memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+	WINDOW_BYTES = 256 << 10,
+	AT_ONCE = 128,            /* blocks that are read at once */
+	SMALL_BYTES = 4096,       /* of such blocks */
+	OWN_BYTES = 128 << 10,    /* the C library maps blocks of this size and more alone */
+	CHECKED_BYTES = 64 << 10, /* of more, pages that are not there are not read */
+	NR_ENTRIES = 512,
+	RED_ZONE = 128,
+	TLS_BYTES = 64 << 10, /* on both sides of the thread pointer */
+	MAX_MAPS = 1 << 28,
+	PATH_BYTES = sizeof("/proc/4294967295/pagemap"),
+};
+
+static const uint64_t LIMIT_NS = 10000000000, IS_PRESENT = UINT64_C(3) << 62;
+
+struct search {
+	uint32_t pid;
+	int pagemap;
+	uint64_t page, until_ns;
+	struct wire_heap_block *block; /* owned; by address */
+	size_t nr;
+	uint64_t low, high;  /* of all blocks */
+	uint8_t *is_reached; /* owned; of each block, as below */
+	size_t *waiting;     /* owned; those that are reached and not searched yet */
+	size_t nr_waiting;
+	struct heap_stopped *thread; /* owned */
+	size_t nr_threads;
+	/* Words may be those of an allocator, of the end of a block: not of what is in it. */
+	bool is_static;
+	uint64_t *window; /* owned */
+	int error;
+};
+
+static uint64_t begin_of(const struct search *s, size_t i)
+{
+	return s->block[i].address;
+}
+
+/* A block of 0 bytes has an address. */
+static uint64_t end_of(const struct search *s, size_t i)
+{
+	uint64_t bytes = heap_size(s->block[i].size);
+
+	return begin_of(s, i) + bytes + !bytes;
+}
+
+/* The first block that begins beyond the address. */
+static size_t after(const struct search *s, uint64_t address)
+{
+	size_t low = 0, high = s->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (begin_of(s, middle) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The number of the block; s->nr: none. */
+static size_t find(const struct search *s, uint64_t address)
+{
+	size_t i = address - s->low < s->high - s->low ? after(s, address) : 0;
+
+	return i && address < end_of(s, i - 1) ? i - 1 : s->nr;
+}
+
+/* The C library's lists of free memory have the addresses of what is before it, 16 bytes: the last
+ * 8 may be those of the block before. */
+static bool is_end_of(const struct search *s, size_t i, uint64_t address)
+{
+	uint64_t bytes = (heap_size(s->block[i].size) + 8 + 15) & ~UINT64_C(15);
+
+	return address == begin_of(s, i) - 16 + (bytes < 32 ? 32 : bytes);
+}
+
+static void look_at(struct search *s, uint64_t word)
+{
+	size_t i = find(s, word);
+
+	if (i == s->nr || s->is_reached[i] || (s->is_static && is_end_of(s, i, word)))
+		return;
+	s->is_reached[i] = 1;
+	s->waiting[s->nr_waiting++] = i;
+}
+
+static void look_at_all(struct search *s, const uint64_t *word, size_t bytes)
+{
+	for (size_t i = 0; i < bytes / sizeof(*word); i++)
+		look_at(s, word[i]);
+}
+
+/* --- memory of the program */
+
+/* What cannot be read has no pointers. */
+static void search_pages(struct search *s, uint64_t at, uint64_t end)
+{
+	while (at < end && !s->error) {
+		uint64_t bytes = end - at < WINDOW_BYTES ? end - at : WINDOW_BYTES;
+		struct iovec to = {s->window, bytes}, from = {(void *)(uintptr_t)at, bytes};
+		ssize_t got = process_vm_readv((pid_t)s->pid, &to, 1, &from, 1, 0);
+
+		if (got < 0 && errno != EFAULT) {
+			s->error = -errno;
+		} else if (got <= 0) {
+			at = (at / s->page + 1) * s->page;
+		} else {
+			look_at_all(s, s->window, (size_t)got);
+			at += (uint64_t)got & ~UINT64_C(7);
+			at += (uint64_t)got & 7 ? 8 : 0;
+		}
+		if (clock_monotonic_ns() > s->until_ns)
+			s->error = -ETIMEDOUT;
+	}
+}
+
+/* Pages that were never touched stay so. */
+static void search_present(struct search *s, uint64_t at, uint64_t end)
+{
+	uint64_t entry[NR_ENTRIES];
+
+	while (at < end && !s->error) {
+		uint64_t first = at / s->page, stop = (first + NR_ENTRIES) * s->page, run = at;
+		ssize_t got =
+		    io_pread_full(s->pagemap, entry, sizeof(entry), first * sizeof(*entry));
+
+		stop = stop < end ? stop : end;
+		for (uint64_t page = first; page * s->page < stop; page++) {
+			bool is_known =
+			    (page - first + 1) * sizeof(*entry) <= (uint64_t)(got > 0 ? got : 0);
+
+			if (!is_known || entry[page - first] & IS_PRESENT)
+				continue;
+			search_pages(s, run, page * s->page);
+			run = (page + 1) * s->page;
+		}
+		search_pages(s, run, stop);
+		at = stop;
+	}
+}
+
+/* Aligned words; of less than 8 bytes there is none. */
+static void search_range(struct search *s, uint64_t at, uint64_t end)
+{
+	at = (at + 7) & ~UINT64_C(7);
+	end &= ~UINT64_C(7);
+	if (at >= end)
+		return;
+	if (end - at > CHECKED_BYTES && s->pagemap >= 0)
+		search_present(s, at, end);
+	else
+		search_pages(s, at, end);
+}
+
+/* --- blocks that are reached */
+
+static uint64_t words_of(const struct search *s, size_t i)
+{
+	return heap_size(s->block[i].size) & ~UINT64_C(7);
+}
+
+/* Small ones, with one system call. */
+static void search_small(struct search *s, const size_t *number, size_t nr, size_t bytes)
+{
+	struct iovec to = {s->window, bytes}, from[AT_ONCE];
+	ssize_t got;
+
+	for (size_t i = 0; i < nr; i++)
+		from[i] = (struct iovec){(void *)(uintptr_t)begin_of(s, number[i]),
+					 words_of(s, number[i])};
+	got = process_vm_readv((pid_t)s->pid, &to, 1, from, nr, 0);
+	if (got == (ssize_t)bytes) {
+		look_at_all(s, s->window, bytes);
+		return;
+	}
+	for (size_t i = 0; i < nr; i++)
+		search_range(s, begin_of(s, number[i]), end_of(s, number[i]));
+}
+
+static void search_reached(struct search *s)
+{
+	s->is_static = false;
+	while (s->nr_waiting && !s->error) {
+		size_t small[AT_ONCE], nr = 0, bytes = 0, large = s->nr;
+
+		while (s->nr_waiting && nr < AT_ONCE && large == s->nr) {
+			size_t i = s->waiting[--s->nr_waiting];
+
+			if (words_of(s, i) > SMALL_BYTES)
+				large = i;
+			else if (words_of(s, i))
+				bytes += words_of(s, small[nr++] = i);
+		}
+		if (nr)
+			search_small(s, small, nr, bytes);
+		if (large < s->nr)
+			search_range(s, begin_of(s, large), end_of(s, large));
+		if (clock_monotonic_ns() > s->until_ns)
+			s->error = -ETIMEDOUT;
+	}
+}
+
+/* --- roots */
+
+/* What is between blocks, but not in them: these have to be reached. */
+static void search_between(struct search *s, uint64_t at, uint64_t end)
+{
+	size_t i = after(s, at);
+
+	if (i && end_of(s, i - 1) > at)
+		at = end_of(s, i - 1);
+	for (; i < s->nr && begin_of(s, i) < end; i++) {
+		search_range(s, at, begin_of(s, i));
+		at = end_of(s, i);
+	}
+	search_range(s, at, end);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* A stack, from its pointer up to the next block, or the end of the one that it is in. The lowest
+ * pointer within the mapping: what is below is of calls that are over. 0: no stack is there. */
+static uint64_t search_stacks(struct search *s, const struct proc_mapping *m)
+{
+	uint64_t lowest = 0;
+
+	s->is_static = false;
+	for (size_t k = 0; k < s->nr_threads; k++) {
+		uint64_t sp = s->thread[k].sp;
+		size_t i;
+
+		if (sp < m->start || sp >= m->end)
+			continue;
+		i = find(s, sp);
+		if (i < s->nr) {
+			search_range(s, larger(sp - RED_ZONE, begin_of(s, i)), end_of(s, i));
+			continue;
+		}
+		lowest = lowest ? smaller(lowest, sp) : sp;
+		i = after(s, sp);
+		search_range(s, larger(sp - RED_ZONE, m->start),
+			     i < s->nr ? smaller(begin_of(s, i), m->end) : m->end);
+	}
+	return lowest;
+}
+
+static void search_tls(struct search *s, const struct proc_mapping *m)
+{
+	s->is_static = true;
+	for (size_t k = 0; k < s->nr_threads; k++) {
+		uint64_t tls = s->thread[k].tls;
+
+		if (tls >= m->start && tls < m->end)
+			search_between(s, larger(tls - smaller(tls, TLS_BYTES), m->start),
+				       smaller(tls + TLS_BYTES, m->end));
+	}
+}
+
+static bool is_own(const struct search *s, size_t i)
+{
+	return heap_size(s->block[i].size) >= OWN_BYTES;
+}
+
+/* Small blocks are in memory that is the allocator's up to the mapping's end; a large one is alone
+ * in its pages. */
+static void search_static(struct search *s, const struct proc_mapping *m, uint64_t at)
+{
+	size_t i = after(s, at - 1);
+
+	s->is_static = true;
+	if (i && end_of(s, i - 1) > at)
+		at = end_of(s, i - 1);
+	for (; i < s->nr && begin_of(s, i) < m->end; i++) {
+		search_range(s, at, begin_of(s, i) / s->page * s->page);
+		if (!is_own(s, i))
+			return;
+		at = (end_of(s, i) + s->page - 1) / s->page * s->page;
+	}
+	search_range(s, at, m->end);
+}
+
+static bool has_name(const struct proc_mapping *m, const char *name)
+{
+	return m->name_len >= strlen(name) && strncmp(m->name, name, strlen(name)) == 0;
+}
+
+static bool is_root(const struct proc_mapping *m)
+{
+	const bool is_relro = m->inode && !m->is_shared && !(m->prot & PROC_MAPS_EXEC);
+
+	return m->prot & PROC_MAPS_READ && (m->prot & PROC_MAPS_WRITE || is_relro) &&
+	       !has_name(m, "/memfd:cpuperf-heap") && !has_name(m, "[v");
+}
+
+static void search_mapping(struct search *s, const struct proc_mapping *m)
+{
+	uint64_t stack;
+
+	if (!is_root(m))
+		return;
+	stack = search_stacks(s, m);
+	search_tls(s, m);
+	/* a mapping with a stack may have more above, behind a block */
+	if (!stack && !has_name(m, "[heap]"))
+		search_static(s, m, m->start);
+	else if (stack && after(s, stack) < s->nr && begin_of(s, after(s, stack)) < m->end)
+		search_static(s, m, begin_of(s, after(s, stack)));
+}
+
+static int search_roots(struct search *s, const char *maps)
+{
+	struct proc_mapping m;
+
+	for (size_t k = 0; k < s->nr_threads; k++)
+		look_at_all(s, s->thread[k].word, s->thread[k].nr_words * sizeof(uint64_t));
+	for (const char *end; *maps && !s->error; maps = end + !!*end) {
+		end = strchrnul(maps, '\n');
+		if (proc_maps_parse(maps, (size_t)(end - maps), &m) == 0)
+			search_mapping(s, &m);
+	}
+	return s->error;
+}
+
+/* --- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct wire_heap_block *x = a, *y = b;
+
+	return order_u64(x->address, y->address);
+}
+
+/* One may have been read twice. */
+static size_t unique(struct wire_heap_block *block, size_t nr)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!to || block[to - 1].address != block[i].address)
+			block[to++] = block[i];
+	return to;
+}
+
+static int list_blocks(struct search *s, const struct wire_heap *memory)
+{
+	int rc = wire_heap_blocks(memory, 0, &s->block, &s->nr);
+
+	order_sort(s->block, s->nr, sizeof(*s->block), compare);
+	s->nr = unique(s->block, s->nr);
+	s->is_reached = mem_calloc(s->nr + 1, sizeof(*s->is_reached));
+	s->waiting = mem_calloc(s->nr + 1, sizeof(*s->waiting));
+	s->window = mem_calloc(1, larger(WINDOW_BYTES, (uint64_t)AT_ONCE * SMALL_BYTES));
+	if (rc || !s->is_reached || !s->waiting || !s->window)
+		return -ENOMEM;
+	if (s->nr) {
+		s->low = begin_of(s, 0);
+		s->high = end_of(s, s->nr - 1);
+	}
+	return 0;
+}
+
+static int pass_on(const struct search *s, const struct session_heap_reach *what)
+{
+	const size_t nr = wire_heap_nr_stacks(what->memory);
+	struct wire_heap_amount *a = mem_calloc(nr + 1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nr; i++) {
+		if (s->is_reached[i] || s->block[i].stack >= nr)
+			continue;
+		a[s->block[i].stack].samples++;
+		sum_add(&a[s->block[i].stack].bytes, heap_size(s->block[i].size));
+	}
+	what->keep(what->arg, a, nr);
+	return 0;
+}
+
+static int search_stopped(struct search *s, const struct root *root, const struct wire_heap *memory)
+{
+	BUF_AUTO(maps, MAX_MAPS);
+	char path[PATH_BYTES];
+	int rc;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", s->pid);
+	rc = list_blocks(s, memory) ?: root_load(root, path, &maps) ?: buf_error(&maps);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/pagemap", s->pid);
+	s->pagemap = root_open(root, path);
+	rc = search_roots(s, buf_str(&maps));
+	search_reached(s);
+	io_close(&s->pagemap);
+	return rc ? rc : s->error;
+}
+
+static int search(const struct session_heap_reach *what)
+{
+	struct search s = {.pid = what->pid,
+			   .pagemap = -1,
+			   .page = (uint64_t)sysconf(_SC_PAGESIZE),
+			   .until_ns = clock_monotonic_ns() + LIMIT_NS};
+	int rc = heap_stop(what->root, what->pid, &s.thread, &s.nr_threads);
+
+	if (rc)
+		return rc;
+	rc = search_stopped(&s, what->root, what->memory) ?: pass_on(&s, what);
+	heap_stop_release(s.thread, s.nr_threads);
+	mem_free(s.block);
+	mem_free(s.is_reached);
+	mem_free(s.waiting);
+	mem_free(s.window);
+	return rc;
+}
+
+struct request {
+	const struct session_heap_reach *what;
+	int rc;
+};
+
+static void *run(void *arg)
+{
+	struct request *r = arg;
+
+	r->rc = search(r->what);
+	return NULL;
+}
+
+/* In a thread of its own: when that ends, the kernel lets go whatever it still traces. */
+int session_heap_reach(const struct session_heap_reach *what)
+{
+	struct request r = {.what = what};
+	pthread_t thread;
+	int rc = thread_start_blocked(&thread, run, &r);
+
+	if (rc)
+		return rc;
+	pthread_join(thread, NULL);
+	return r.rc;
+}

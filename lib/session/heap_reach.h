@@ -1,0 +1,31 @@
+/*
+ * Which live blocks of a program nothing points to: a conservative search from its registers,
+ * stacks and writable memory, through the blocks themselves, as of a leak checker. The program's
+ * threads are stopped meanwhile (ptrace), and go on as if nothing had been.
+ *
+ * What looks like an address of a block, or within it, is one. What the allocator keeps is not
+ * searched, as far as it is known to be the allocator's: memory between small blocks.
+ */
+#ifndef SESSION_HEAP_REACH_H
+#define SESSION_HEAP_REACH_H
+
+#include "wire/heap.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct root;
+
+/* Passes the amounts of unreachable blocks by the number of their stack, nr of them, to keep, which
+ * owns them, before the program goes on. 0 or -errno: -EPERM: the program may not be stopped;
+ * -ETIMEDOUT: it takes too long. Any thread, one at a time for a process. */
+struct session_heap_reach {
+	const struct root *root;
+	uint32_t pid;
+	const struct wire_heap *memory;
+	void (*keep)(void *arg, struct wire_heap_amount *unreachable, size_t nr);
+	void *arg;
+};
+int session_heap_reach(const struct session_heap_reach *what);
+
+#endif
