@@ -120,7 +120,7 @@ TEST(names_of_files)
 		assert_true(hosts_frame_is_file(valid[i], strlen(valid[i])));
 	for (size_t i = 0; i < ARRAY_NR(invalid); i++)
 		assert_false(hosts_frame_is_file(invalid[i], strlen(invalid[i])));
-	assert_false(hosts_frame_is_file("cpuperf.0.cpuperf\0x.cpuperf", 26));
+	assert_false(hosts_frame_is_file("cpuperf.0.cpuperf\0x.cpuperf", 27));
 	snprintf(longest, sizeof(longest), "cpuperf.%0*d.cpuperf", NAME_MAX - 16, 0);
 	assert_true(hosts_frame_is_file(longest, NAME_MAX));
 	snprintf(longest, sizeof(longest), "cpuperf.%0*d.cpuperf", NAME_MAX - 15, 0);
