@@ -240,7 +240,7 @@ def pids(folder):
 def check_interrupted(folder):
     """Ctrl-C ends the commands, and the sessions are saved."""
     for number, status in (signal.SIGINT, 130), (signal.SIGTERM, 143):
-        p = begin(folder, "a,b", "touch run.$$; exec sleep 1000")
+        p = begin(folder, "a,b", "touch run.$$; exec sleep 100")
         p.send_signal(number)
         _, err = finish(p, status)
         assert {part["status"] for part in parts(folder).values()} == {"ok"}, (parts(folder), err)

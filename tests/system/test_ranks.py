@@ -80,6 +80,7 @@ def check_starters(folder):
     for env in alone:
         done = run(CPUPERF, "-e", "page_faults", "--", "true", env=env, cwd=folder)
         assert "page_faults" in done.stderr and "cpuperf.session" in os.listdir(folder), done
+        assert not any("ranks" in name for name in os.listdir(folder)), env
     done = run(CPUPERF, "-o", "-", "-e", "page_faults", "--", "true", env=starters["PMI"], cwd=folder)
     assert "page_faults" in done.stderr
 
@@ -96,9 +97,10 @@ def check_names(folder):
         pass
     done = run(CPUPERF, "-o", "mine", "-e", "page_faults", "--", "true", env=env, cwd=folder, code=125)
     assert "thesis" in done.stderr
-    os.symlink("mine", "link")
+    os.mkdir(f"{folder}/theirs")
+    os.symlink("theirs", f"{folder}/link")
     done = run(CPUPERF, "-o", "link", "-e", "page_faults", "--", "true", env=env, cwd=folder, code=125)
-    assert "link" in done.stderr
+    assert "link: " in done.stderr and not os.listdir(f"{folder}/theirs"), done
     os.symlink("nowhere", f"{folder}/cpuperf.ranks.session")
     run(CPUPERF, "-e", "page_faults", "--", "true", env=env, cwd=folder, code=125)
     assert not os.path.exists(f"{folder}/nowhere")
