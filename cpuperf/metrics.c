@@ -24,10 +24,12 @@ int metrics_open(struct metrics *m, const char *address, struct err *e)
 	return address ? serve_open(address, &m->serve, e) : 0;
 }
 
-int metrics_begin(struct metrics *m, const struct session *s, const struct table *t, struct err *e)
+int metrics_begin(struct metrics *m, const struct session *s, const struct table *t,
+		  size_t max_things, struct err *e)
 {
 	const struct plan *plan = session_plan(s);
-	struct exposition_config config = {.is_live = true};
+	struct exposition_config config = {
+	    .has_no_times = true, .is_of_iterations = true, .max_things = max_things};
 
 	if (!m->serve)
 		return 0;
@@ -79,7 +81,7 @@ static void put_own_cost(struct openmetrics *m)
 
 static int add(struct metrics *m, const struct table *t)
 {
-	int rc = sums_add(&m->exposition.sums, t)
+	int rc = exposition_add(&m->exposition, t)
 		     ?: latencies_merge(&m->exposition.latencies, &t->latencies);
 
 	for (int i = 0; i < SERVE_NR_FORMS && rc == 0; i++) {

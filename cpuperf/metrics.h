@@ -23,8 +23,10 @@ struct metrics {
 /* Listens. address NULL: nothing is served, and the other functions do nothing. 0 or -errno with
  * *e. */
 int metrics_open(struct metrics *m, const char *address, struct err *e);
-/* t has the columns of the session's iterations. 0 or -errno with *e. */
-int metrics_begin(struct metrics *m, const struct session *s, const struct table *t, struct err *e);
+/* t has the columns of the session's iterations; max_things: see struct exposition_config. 0 or
+ * -errno with *e. */
+int metrics_begin(struct metrics *m, const struct session *s, const struct table *t,
+		  size_t max_things, struct err *e);
 /* Adds an iteration whose totals are filled. Without memory the text of the last one remains, and a
  * message says so. */
 void metrics_add(struct metrics *m, const struct table *t);

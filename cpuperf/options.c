@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include "base/err.h"
+#include "base/str.h"
 #include "screen/format.h"
 #include "serve/serve.h"
 #include "spec/keys.h"
@@ -93,6 +94,20 @@ static int set_metrics_listen(const struct opt_row *row, const char *value, void
 	(void)row;
 	(void)e;
 	o->metrics_listen = value ? value : SERVE_DEFAULT_ADDRESS;
+	return 0;
+}
+
+static int set_metrics_things(const struct opt_row *row, const char *value, void *target,
+			      struct err *e)
+{
+	struct options *o = target;
+	uint64_t n;
+
+	(void)row;
+	if (str_parse_u64(value, &n) || !n || n > OPTIONS_MAX_METRICS_THINGS)
+		return err_set(e, -EINVAL, "--metrics-things=%s: must be 1 to %d", value,
+			       OPTIONS_MAX_METRICS_THINGS);
+	o->metrics_things = n;
 	return 0;
 }
 
@@ -353,6 +368,14 @@ static const struct opt_row before[] = {
 	 "the classic text format or as OpenMetrics. ADDRESS: PORT of 127.0.0.1, HOST:PORT with a "
 	 "numeric host, or unix:PATH; without it " SERVE_DEFAULT_ADDRESS ".",
      .set = set_metrics_listen},
+    {.name = "metrics-things",
+     .arg = OPT_REQUIRED,
+     .metavar = "N",
+     .section = "Measuring",
+     .help = "With --metrics-listen, the number of processes, disks or other things of each event "
+	     "that have a series of their own: those that count most. All others are one series, "
+	     "[other]. Default: 100.",
+     .set = set_metrics_things},
     {.name = "list-events",
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",

@@ -20,6 +20,8 @@ enum { OPTIONS_MAX_OVERRIDES = 32 };
 /* An output format of --list-events only: group:name per line; opens nothing. For completion. */
 #define OPTIONS_FORMAT_NAMES "names"
 
+enum { OPTIONS_METRICS_THINGS = 100, OPTIONS_MAX_METRICS_THINGS = 10000 };
+
 struct options {
 	struct opt_std std;
 	bool is_output_named; /* output is --output */
@@ -36,6 +38,7 @@ struct options {
 	const char *control; /* NULL: none */
 	bool has_trace_marker, is_trace_global;
 	const char *metrics_listen; /* an address; NULL: metrics are not served */
+	size_t metrics_things;      /* with series of their own, of each event; at least 1 */
 	bool starts_disabled;       /* --delay=-1 */
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */

@@ -13,6 +13,7 @@ int export_speedscope(struct job *j, struct err *e);
 int export_perfetto(struct job *j, struct err *e);
 int export_chrome(struct job *j, struct err *e);
 int export_openmetrics(struct job *j, struct err *e);
+int export_prometheus(struct job *j, struct err *e);
 int export_sqlite(struct job *j, struct err *e);
 int export_html(struct job *j, struct err *e);
 int export_perf_data(struct job *j, struct err *e);

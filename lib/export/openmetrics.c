@@ -165,16 +165,26 @@ static void begin_family(struct openmetrics *m)
 
 void openmetrics_begin_part(struct openmetrics *m, const char *suffix)
 {
+	m->family_at = m->out->len;
 	if (!m->has_begun)
 		begin_family(m);
+	m->line_at = m->out->len;
 	buf_adds(m->out, m->name);
 	buf_adds(m->out, suffix);
 	m->nr_labels = 0;
+	m->labels_at = m->shared_end = m->out->len;
 }
 
 void openmetrics_begin(struct openmetrics *m)
 {
 	openmetrics_begin_part(m, ends[m->type]);
+}
+
+static void end_label(struct openmetrics *m, const char *name)
+{
+	buf_addc(m->out, '"');
+	if (strcmp(name, "le") != 0)
+		m->shared_end = m->out->len;
 }
 
 static void begin_label(struct openmetrics *m, const char *name)
@@ -188,32 +198,41 @@ void openmetrics_label(struct openmetrics *m, const char *name, const char *valu
 {
 	begin_label(m, name);
 	add_escaped(m->out, value, false);
-	buf_addc(m->out, '"');
+	end_label(m, name);
 }
 
 void openmetrics_label_u64(struct openmetrics *m, const char *name, uint64_t value)
 {
 	begin_label(m, name);
 	buf_u64(m->out, value);
-	buf_addc(m->out, '"');
+	end_label(m, name);
 }
 
 void openmetrics_value(struct openmetrics *m)
 {
 	buf_adds(m->out, m->nr_labels ? "} " : " ");
+	m->value_at = m->out->len;
+}
+
+void openmetrics_add_time(struct buf *b, uint64_t time_ns)
+{
+	char digits[DIGITS_ROOM];
+
+	buf_addc(b, ' ');
+	buf_u64(b, time_ns / NS);
+	buf_addc(b, '.');
+	buf_add(b, digits, (size_t)(digits_dec_fixed(digits, time_ns % NS, NS_DIGITS) - digits));
 }
 
 void openmetrics_end(struct openmetrics *m, uint64_t time_ns)
 {
-	char digits[DIGITS_ROOM];
-
-	if (time_ns && !m->has_no_times) {
-		buf_addc(m->out, ' ');
-		buf_u64(m->out, time_ns / NS);
-		buf_addc(m->out, '.');
-		buf_add(m->out, digits,
-			(size_t)(digits_dec_fixed(digits, time_ns % NS, NS_DIGITS) - digits));
+	m->time_ns = m->has_no_times ? 0 : time_ns;
+	if (m->on_line) {
+		m->on_line(m->arg, m);
+		return;
 	}
+	if (m->time_ns)
+		openmetrics_add_time(m->out, m->time_ns);
 	buf_addc(m->out, '\n');
 }
 

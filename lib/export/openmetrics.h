@@ -1,6 +1,6 @@
 /*
  * Writes OpenMetrics 1.0 text, or the classic text of Prometheus, into a buffer, line by line:
- *names, units, labels, values. Errors are the buffer's.
+ * names, units, labels, values. Errors are the buffer's.
  *
  *	openmetrics_family(&m, OPENMETRICS_COUNTER, "cpuperf_fixed_cycles", "cycles", "Cycles");
  *	openmetrics_begin(&m), openmetrics_label(&m, "cpu", "0"), openmetrics_value(&m);
@@ -33,6 +33,14 @@ struct openmetrics {
 	bool is_classic;
 	bool has_no_times; /* lines are without */
 	size_t nr_labels;  /* of the current line */
+	/* Called at the end of each line, before its time, instead of writing the end; NULL: the
+	 * end is written. */
+	void (*on_line)(void *arg, const struct openmetrics *m);
+	void *arg;
+	/* For on_line, places in out: the metadata before the family's first line, else the line;
+	 * the line; its labels; the end of those that all lines of a histogram have; the number. */
+	size_t family_at, line_at, labels_at, shared_end, value_at;
+	uint64_t time_ns; /* the same; 0: none */
 };
 
 /* Appends text as a part of a name: "INST_RETIRED.ANY" as "inst_retired_any". */
@@ -59,6 +67,8 @@ void openmetrics_label(struct openmetrics *m, const char *name, const char *valu
 void openmetrics_label_u64(struct openmetrics *m, const char *name, uint64_t value);
 void openmetrics_value(struct openmetrics *m);
 void openmetrics_end(struct openmetrics *m, uint64_t time_ns);
+/* What openmetrics_end appends for a time. */
+void openmetrics_add_time(struct buf *b, uint64_t time_ns);
 /* After all families. */
 void openmetrics_eof(struct openmetrics *m);
 

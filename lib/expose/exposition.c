@@ -16,8 +16,10 @@
 enum {
 	MAX_NAMES_BYTES = 64 << 20,
 	NAME_BYTES = 4096,
-	PID_BYTES = 24,
 };
+
+/* The label of things without a line of their own. */
+#define OTHERS "[other]"
 
 struct exposition_family {
 	const char *name, *unit, *help;
@@ -52,7 +54,9 @@ static const char *help_of(struct exposition *x, size_t i, const struct table_co
 	const char *description = c->metric ? NULL : x->config.events[i].description;
 
 	if (c->metric)
-		return "A metric of the spec, the mean over the iterations.";
+		return x->config.is_of_iterations
+			   ? "A metric of the spec, of the last iteration."
+			   : "A metric of the spec, the mean over the iterations.";
 	if (description && *description)
 		return description;
 	return arena_printf(&x->arena, "%s:%s", c->group, c->name);
@@ -166,31 +170,33 @@ static void put_cpu(struct exposition *x, size_t cpu)
 		openmetrics_label_u64(&x->m, "cpu", x->sums.cpus[cpu].number);
 }
 
-/* What things are, by the beginning of the event's name. Processes are named "PID COMM". */
+/* What things are, by the beginning of the event's name, and their labels: of their number, or
+ * first word, if they begin with one, and of the rest. */
+static const struct thing_kind {
+	const char *begin, *first, *rest;
+	bool is_any_word; /* the first need not be a number */
+} thing_kinds[] = {{"disk_", NULL, "device", false},   {"net_", NULL, "device", false},
+		   {"cgroup_", NULL, "cgroup", false}, {"process_", "pid", "comm", false},
+		   {"syscall", "pid", "comm", false},  {"block", "device", "operation", true},
+		   {"irq", "irq", "action", false},    {"softirq", "vector", "softirq", false},
+		   {"", NULL, "thing", false}};
+
 static void put_thing(struct exposition *x, const char *event, const char *thing)
 {
-	static const struct {
-		const char *begin, *label;
-	} kinds[] = {
-	    {"disk_", "device"}, {"net_", "device"}, {"cgroup_", "cgroup"}, {"process_", "comm"}};
-	const size_t digits = strspn(thing, "0123456789");
-	char pid[PID_BYTES];
+	const struct thing_kind *kind = thing_kinds;
+	size_t first = 0;
+	char word[NAME_BYTES];
 
-	for (size_t i = 0; i < ARRAY_NR(kinds); i++) {
-		if (strncmp(event, kinds[i].begin, strlen(kinds[i].begin)) != 0)
-			continue;
-		if (strcmp(kinds[i].label, "comm") != 0) {
-			openmetrics_label(&x->m, kinds[i].label, thing);
-			return;
-		}
-		if (!digits || digits >= PID_BYTES || thing[digits] != ' ')
-			break;
-		snprintf(pid, sizeof(pid), "%.*s", (int)digits, thing);
-		openmetrics_label(&x->m, "pid", pid);
-		openmetrics_label(&x->m, "comm", thing + digits + 1);
-		return;
+	while (strncmp(event, kind->begin, strlen(kind->begin)) != 0)
+		kind++;
+	if (kind->first)
+		first = kind->is_any_word ? strcspn(thing, " ") : strspn(thing, "0123456789");
+	if (first && first < sizeof(word) && thing[first] == ' ') {
+		snprintf(word, sizeof(word), "%.*s", (int)first, thing);
+		openmetrics_label(&x->m, kind->first, word);
+		thing += first + 1;
 	}
-	openmetrics_label(&x->m, "thing", thing);
+	openmetrics_label(&x->m, kind->rest, thing);
 }
 
 enum { NO_CPU = SIZE_MAX };
@@ -209,10 +215,17 @@ static void begin(struct exposition *x, const struct table *t, size_t column, co
 		put_cpu(x, cpu);
 }
 
+/* It has no number of this iteration, and its point of an earlier one is written. */
+static bool is_past(const struct exposition *x, const struct sums_sum *s)
+{
+	return x->config.is_of_iterations && !x->config.has_no_times &&
+	       s->realtime_ns != x->sums.end_realtime_ns;
+}
+
 static void put_sum(struct exposition *x, const struct table *t, size_t column, const char *thing,
 		    size_t cpu, const struct sums_sum *s)
 {
-	if (!s->has_value)
+	if (!s->has_value || is_past(x, s))
 		return;
 	begin(x, t, column, thing, cpu);
 	openmetrics_value(&x->m);
@@ -220,24 +233,44 @@ static void put_sum(struct exposition *x, const struct table *t, size_t column, 
 	openmetrics_end(&x->m, s->realtime_ns);
 }
 
+static void put_metric(struct exposition *x, const struct table *t, size_t column)
+{
+	const struct spread *spread = &x->sums.summary->column[column].spread;
+	double value = spread->mean;
+
+	if (x->config.is_of_iterations ? !cell_has_value(&t->totals[column]) : !spread->nr)
+		return;
+	if (x->config.is_of_iterations)
+		value = t->totals[column].value;
+	begin(x, t, column, NULL, NO_CPU);
+	openmetrics_value(&x->m);
+	put_real(x->m.out, value, x->families[x->family_of[column]].exponent);
+	openmetrics_end(&x->m, x->sums.end_realtime_ns);
+}
+
+static void put_top(struct exposition *x, const struct table *t, size_t column)
+{
+	const struct top_event *ev = &x->top.events[column];
+
+	for (size_t i = 0; i < ev->nr; i++)
+		put_sum(x, t, column, ev->things[i].name, NO_CPU, &ev->things[i].sum);
+	put_sum(x, t, column, OTHERS, NO_CPU, &ev->others);
+}
+
 /* Things replace the event's number, their sum: with both, a sum over lines would count twice. */
 static int put_column(struct exposition *x, const struct table *t, size_t column, struct err *e)
 {
-	const struct spread *spread = &x->sums.summary->column[column].spread;
 	int rc = 0;
 
-	if (column >= t->nr_events && spread->nr) {
-		begin(x, t, column, NULL, NO_CPU);
-		openmetrics_value(&x->m);
-		put_real(x->m.out, spread->mean, x->families[x->family_of[column]].exponent);
-		openmetrics_end(&x->m, x->sums.end_realtime_ns);
-	}
-	if (column >= t->nr_events)
+	if (column >= t->nr_events) {
+		put_metric(x, t, column);
 		return flush(x, e);
-	if (t->columns[column].scope != EVENT_SCOPE_THINGS ||
-	    sums_omits(&x->sums, &t->columns[column]))
+	}
+	if (t->columns[column].scope != EVENT_SCOPE_THINGS)
 		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
 			put_sum(x, t, column, NULL, cpu, sums_at(&x->sums, column, cpu));
+	if (x->config.max_things)
+		put_top(x, t, column);
 	for (uint32_t k = 0; k < x->sums.things.nr && rc == 0; k++) {
 		const struct sums_thing *thing = dict_at(&x->sums.things, k);
 
@@ -368,18 +401,11 @@ static int put_things_states(struct exposition *x, const struct table *t, struct
 
 static int put_states(struct exposition *x, const struct table *t, struct err *e)
 {
-	bool has_partial = false;
 	int rc = 0;
 
-	for (size_t i = 0; i < t->nr_events; i++)
-		for (size_t cpu = 0; cpu < x->sums.nr_cpus; cpu++)
-			has_partial |= sums_at(&x->sums, i, cpu)->nr_partial != 0;
-	openmetrics_family(
-	    &x->m, OPENMETRICS_GAUGE, "cpuperf_event_iterations", "",
-	    has_partial ? "Iterations by the event's state in them; only \"ok\", \"partial\" and "
-			  "\"offline\" enter sums."
-			: "Iterations by the event's state in them; only \"ok\" and \"offline\" "
-			  "enter sums.");
+	openmetrics_family(&x->m, OPENMETRICS_GAUGE, "cpuperf_event_iterations", "",
+			   "Iterations by the event's state in them; only \"ok\", \"partial\" and "
+			   "\"offline\" enter sums.");
 	for (size_t i = 0; i < t->nr_events && rc == 0; i++) {
 		for (size_t at = 0; at < x->sums.nr_cpus * CELL_NR_STATES; at++) {
 			size_t cpu = at / CELL_NR_STATES, state = at % CELL_NR_STATES;
@@ -444,7 +470,8 @@ static void begin_latency(struct exposition *x, const struct table *t,
 	if (row->part[0])
 		openmetrics_label(&x->m, "part", row->part);
 	if (row->what[0])
-		openmetrics_label(&x->m, "thing", row->what);
+		put_thing(x, t->columns[row->event].name,
+			  strcmp(row->what, "others") == 0 ? OTHERS : row->what);
 }
 
 static void end_latency(struct exposition *x, unsigned __int128 value, int exponent)
@@ -566,11 +593,6 @@ static void put_session(struct exposition *x)
 	openmetrics_end(&x->m, x->sums.end_realtime_ns);
 	put_gauge(x, "cpuperf_session_iterations", "", "Iterations read.",
 		  x->sums.summary->nr_iterations, 0);
-	if (!x->config.is_live)
-		put_gauge(x, "cpuperf_session_unread_parts", "",
-			  "Damaged or missing parts of the session's files; their content is in "
-			  "no number here.",
-			  s->nr_unread, 0);
 	put_gauge(x, "cpuperf_session_measured_seconds", "seconds",
 		  "Total length of the iterations.", x->sums.measured_ns, -9);
 	if (x->sums.start_realtime_ns)
@@ -587,8 +609,10 @@ int exposition_init(struct exposition *x, const struct exposition_config *config
 	*x = (struct exposition){.config = *config};
 	arena_init(&x->arena, MAX_NAMES_BYTES);
 	rc = sums_init(&x->sums, t->nr_columns);
+	x->sums.omits_things = config->max_things;
+	if (rc == 0 && config->max_things)
+		rc = top_init(&x->top, config->max_things, t->nr_events);
 
-	x->sums.omits_processes = config->is_live;
 	return rc ?: name_columns(x, t);
 }
 
@@ -598,8 +622,14 @@ void exposition_fini(struct exposition *x)
 	mem_free(x->family_of);
 	mem_free(x->is_twin);
 	sums_fini(&x->sums);
+	top_fini(&x->top);
 	latencies_fini(&x->latencies);
 	arena_fini(&x->arena);
+}
+
+int exposition_add(struct exposition *x, const struct table *t)
+{
+	return sums_add(&x->sums, t) ?: x->config.max_things ? top_add(&x->top, t) : 0;
 }
 
 int exposition_put(struct exposition *x, const struct table *t, struct buf *out, bool is_classic,
@@ -607,8 +637,11 @@ int exposition_put(struct exposition *x, const struct table *t, struct buf *out,
 {
 	int rc;
 
-	x->m = (struct openmetrics){
-	    .out = out, .is_classic = is_classic, .has_no_times = x->config.is_live};
+	x->m = (struct openmetrics){.out = out,
+				    .is_classic = is_classic,
+				    .has_no_times = x->config.has_no_times,
+				    .on_line = x->m.on_line,
+				    .arg = x->m.arg};
 	put_session(x);
 	rc = put_families(x, t, e) ?: put_latencies(x, t, e) ?: put_events(x, t, e);
 	if (rc == 0 && x->sums.is_sampling)

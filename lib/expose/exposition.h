@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "export/openmetrics.h"
-#include "expose/sums.h"
+#include "expose/top.h"
 
 struct err;
 struct exposition_family;
@@ -18,12 +18,18 @@ struct trace_event;
 /* Texts are any, and borrowed; NULL: unknown. */
 struct exposition_session {
 	const char *session_id, *boot_id, *host, *machine, *config_name, *kernel, *cpu_model, *tool;
-	uint64_t nr_unread; /* parts of its files */
 };
 struct exposition_config {
 	const struct trace_event *events; /* borrowed; of each event of the table */
 	struct exposition_session session;
-	bool is_live; /* lines have no times: they are those of whoever reads */
+	/* Of lines without a time: the last iteration for all. */
+	bool has_no_times;
+	/* A text is made after each iteration. It has metrics of that one, not their mean; with
+	 * times, numbers of that one alone. */
+	bool is_of_iterations;
+	/* Of each event that many have a line of their own, and the others one line together; 0:
+	 * all have. */
+	size_t max_things;
 	int (*flush)(void *arg, struct err *e); /* NULL: all remains in the buffer */
 	void *arg;
 };
@@ -31,9 +37,11 @@ struct exposition_config {
 /* All private but sums, latencies and m. */
 struct exposition {
 	struct exposition_config config;
-	struct sums sums;           /* to which iterations are added by sums_add */
+	struct sums sums;           /* to which iterations are added by exposition_add */
+	struct top top;             /* of things, if they are limited */
 	struct latencies latencies; /* of all iterations, added by the caller */
-	struct openmetrics m;       /* after exposition_put: for further families */
+	struct openmetrics m;       /* after exposition_init: its on_line; after exposition_put: for
+				       further families */
 	struct arena arena;
 	struct exposition_family *families; /* owned */
 	size_t nr_families;
@@ -45,9 +53,11 @@ struct exposition {
 int exposition_init(struct exposition *x, const struct exposition_config *config,
 		    const struct table *t);
 void exposition_fini(struct exposition *x);
-/* Appends all families, without the end of the text. is_classic: see struct openmetrics. t: any
- * table of the session, for its columns. 0, -errno with *e, or what flush returned; errors of out
- * are its own. */
+/* Adds an iteration whose totals are filled. 0, or what sums_add returned. */
+int exposition_add(struct exposition *x, const struct table *t);
+/* Appends all families, without the end of the text. is_classic: see struct openmetrics. t: the
+ * iteration that was added last; if is_of_iterations is false, any, for its columns. 0, -errno with
+ * *e, or what flush returned; errors of out are its own. */
 int exposition_put(struct exposition *x, const struct table *t, struct buf *out, bool is_classic,
 		   struct err *e);
 

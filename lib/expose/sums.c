@@ -88,7 +88,7 @@ static void add_sampled(struct sums_sum *s, const struct sampled *sampled)
 	sampled_counts_add(&s->sampled, &sampled->n);
 }
 
-static void add_cell(struct sums_sum *s, const struct cell *c, uint64_t realtime_ns)
+void sums_sum_add(struct sums_sum *s, const struct cell *c, uint64_t realtime_ns)
 {
 	if (c->state == CELL_NONE)
 		return;
@@ -112,6 +112,21 @@ static void add_cell(struct sums_sum *s, const struct cell *c, uint64_t realtime
 	s->real += c->value;
 }
 
+void sums_sum_merge(struct sums_sum *s, const struct sums_sum *other)
+{
+	if (!other->has_value)
+		return;
+	s->has_value = true;
+	s->realtime_ns = other->realtime_ns > s->realtime_ns ? other->realtime_ns : s->realtime_ns;
+	s->raw += other->raw;
+	s->base += other->base;
+	s->count += other->count;
+	s->real += other->real;
+	s->last.is_real |= other->last.is_real;
+	s->last.count += other->last.count;
+	s->last.value += other->last.value;
+}
+
 static int add_row(struct sums *x, const struct table *t, size_t row)
 {
 	size_t cpu;
@@ -122,7 +137,7 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 	for (size_t i = 0; i < t->nr_events; i++) {
 		struct sums_sum *s = sums_at(x, i, table_is_of_cpu(&t->columns[i]) ? cpu : 0);
 
-		add_cell(s, table_cell(t, row, i), t->realtime_ns);
+		sums_sum_add(s, table_cell(t, row, i), t->realtime_ns);
 		add_sampled(s, table_sampled(t, row, i)); /* also of what was only sampled */
 	}
 	if (t->row_sampling) {
@@ -133,20 +148,13 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 	return 0;
 }
 
-bool sums_omits(const struct sums *x, const struct table_column *c)
-{
-	static const char processes[] = "process_";
-
-	return x->omits_processes && strncmp(c->name, processes, sizeof(processes) - 1) == 0;
-}
-
 /* Keyed by name: a thing that disappears and returns continues its sum. */
 static int add_thing(struct sums *x, const struct table *t, const struct table_thing *k)
 {
 	struct sums_thing key = {.column = k->column}, *thing;
 	uint32_t name;
 
-	if (k->cell.state == CELL_NONE || sums_omits(x, &t->columns[k->column]))
+	if (k->cell.state == CELL_NONE)
 		return 0;
 	name = dict_add(&x->names, k->name);
 	if (name == DICT_NONE)
@@ -155,7 +163,7 @@ static int add_thing(struct sums *x, const struct table *t, const struct table_t
 	thing = dict_get(&x->things, &key);
 	if (!thing)
 		return x->things.nr == MAX_THINGS ? -EFBIG : -ENOMEM;
-	add_cell(&thing->sum, &k->cell, t->realtime_ns);
+	sums_sum_add(&thing->sum, &k->cell, t->realtime_ns);
 	return 0;
 }
 
@@ -182,7 +190,7 @@ int sums_add(struct sums *x, const struct table *t)
 	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
 		rc = add_row(x, t, row);
 	count_things(x, t);
-	for (size_t k = 0; k < t->nr_things && rc == 0; k++)
+	for (size_t k = 0; k < t->nr_things && !x->omits_things && rc == 0; k++)
 		rc = add_thing(x, t, &t->things[k]);
 	return rc;
 }

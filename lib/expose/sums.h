@@ -45,7 +45,7 @@ struct sums {
 	uint64_t start_realtime_ns, end_realtime_ns; /* 0: not known */
 	uint64_t measured_ns;
 	bool is_sampling;
-	bool omits_processes; /* set by the caller: of things that come and go, their sum alone */
+	bool omits_things; /* set by the caller */
 };
 
 /* For tables of nr_columns columns. 0 or -ENOMEM; sums_fini in any case. */
@@ -54,8 +54,10 @@ void sums_fini(struct sums *x);
 /* Adds an iteration whose totals are filled. 0, -ENOMEM, or -EFBIG: CPUs or things are too many. */
 int sums_add(struct sums *x, const struct table *t);
 
-/* The things of the column are not added: its sum stands for them. */
-bool sums_omits(const struct sums *x, const struct table_column *c);
+/* Adds a cell of an iteration that ended at realtime_ns. */
+void sums_sum_add(struct sums_sum *s, const struct cell *c, uint64_t realtime_ns);
+/* Adds what another one counted. */
+void sums_sum_merge(struct sums_sum *s, const struct sums_sum *other);
 
 /* The sum of an event on the CPU at index cpu; events without a CPU are at 0. */
 static inline struct sums_sum *sums_at(const struct sums *x, size_t column, size_t cpu)

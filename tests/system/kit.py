@@ -9,6 +9,7 @@ import glob
 import os
 import pty
 import select
+import shutil
 import sqlite3
 import struct
 import subprocess
@@ -123,6 +124,17 @@ def without_totals(rows):
     """Rows of --report=series without those over CPUs of events that have rows of their CPUs."""
     of_cpu = {r["label"] for r in rows if r["cpu"] != "all" and r["kind"] != "metric"}
     return [r for r in rows if r["cpu"] != "all" or r["label"] not in of_cpu]
+
+
+def peer(name):
+    """A program of another project: this machine's, or one that scripts/deps peers has unpacked. None, with the
+    reason printed, if there is neither."""
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    own = f"{cache}/cpuperf/peers/usr/bin/{name}"
+    found = shutil.which(name) or (own if os.access(own, os.X_OK) else None)
+    if not found:
+        print(f"skip: {name}: neither installed nor unpacked by scripts/deps peers", flush=True)
+    return found
 
 
 def skip(reason):

@@ -100,11 +100,19 @@ def multiplex(folder):
     change_frames(folder, change)
 
 
+def last_points(family):
+    """Of each series, which has its points together, in order of time."""
+    last = {}
+    for s in family.samples:
+        last[s.name, tuple(sorted(s.labels.items()))] = s
+    return list(last.values())
+
+
 def thing_of(labels):
     """As csv has it: "PID COMM" of a process, else the one name."""
     if "pid" in labels:
         return f"{labels['pid']} {labels['comm']}"
-    return labels.get("device", labels.get("cgroup", labels.get("thing", "")))
+    return next((labels[name] for name in ("device", "cgroup", "comm", "thing") if name in labels), "")
 
 
 def wanted(rows):
@@ -142,7 +150,7 @@ def check_numbers(file, found, *args):
     for f in found.values():
         if not f.name.startswith(("cpuperf_software", "cpuperf_fixed", "cpuperf_misc")):
             continue
-        for s in f.samples:
+        for s in last_points(f):
             assert s.name == f.name + ("_total" if f.type == "counter" else ""), s
             key = (s.labels["event"], s.labels.get("cpu", ""), thing_of(s.labels))
             assert ("column" in s.labels) == (key[0] in twins), s
@@ -165,13 +173,13 @@ def check_numbers(file, found, *args):
 
 def check_states(found, states, running, twins):
     got = collections.Counter()
-    for s in found["cpuperf_event_iterations"].samples:
+    for s in last_points(found["cpuperf_event_iterations"]):
         got[(s.labels["event"], s.labels.get("cpu", "")), s.labels["state"]] += int(s.value)
     # what has no CPU is of the first one's row in the csv
     assert {k: n for k, n in got.items() if k[0][1]} == {
         k: n for k, n in states.items() if k[0][1] and (k[0][0], "") not in
         {place for place, _ in got}}, (got, states)
-    ratios = [s for s in found["cpuperf_event_running_ratio"].samples
+    ratios = [s for s in last_points(found["cpuperf_event_running_ratio"])
               if s.labels["event"] not in twins]
     assert len(ratios) > 1
     for s in ratios:
@@ -208,9 +216,42 @@ def check_times(file, found):
     start = found["cpuperf_session_start_time_seconds"].samples[0].value
     assert abs(start - min(starts) / 1e9) < 1e-5
     spans = {r["iteration"]: int(r["end_ns"]) - int(r["start_ns"]) for r in cells(file)}
-    assert abs(found["cpuperf_session_measured_seconds"].samples[0].value
+    assert abs(found["cpuperf_session_measured_seconds"].samples[-1].value
                - sum(spans.values()) / 1e9) < 1e-9
-    assert found["cpuperf_session_iterations"].samples[0].value == len(spans)
+    nrs = [s.value for s in found["cpuperf_session_iterations"].samples]
+    assert nrs == list(range(1, len(spans) + 1)), nrs
+
+
+def check_points(file, found):
+    """A point of each series for each iteration that it has a number in: what was counted up to its end."""
+    ends = {int(r["iteration"]): int(r["realtime_ns"]) for r in cells(file)}
+    rows = [r for r in cells(file) if r["label"] == ODD_LABEL and r["trace"]]
+    got = {}
+    for s in found["cpuperf_software_context_switches"].samples:
+        got.setdefault(s.labels["cpu"], []).append((s.timestamp.sec * 10**9 + s.timestamp.nsec, int(s.value)))
+    for cpu, points in got.items():
+        total, expected = 0, []
+        for r in sorted((r for r in rows if r["cpu"] == cpu), key=lambda r: int(r["iteration"])):
+            total += int(r["value"])
+            expected.append((ends[int(r["iteration"])], total))
+        assert points == expected and len(points) == len(ends), (cpu, points, expected)
+    metrics = [s.value for s in found["cpuperf_metric_switches_per_s_1_s"].samples]
+    each = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and r["cpu"] == "all"]
+    assert len(metrics) == len(each) and all(abs(a - b) <= 1e-6 * b for a, b in zip(metrics, each)), (metrics, each)
+
+
+def check_classic(file, numbers):
+    """The sums over all, once, without a time."""
+    text = output(f"--session={file}", "--output-format=prometheus")
+    rows = [line for line in text.splitlines() if not line.startswith("#")]
+    assert "# EOF" not in text and "# UNIT" not in text and len({r.rpartition(" ")[0] for r in rows}) == len(rows), text
+    for cpu in map(str, CPUS):
+        row, = [r for r in rows if r.startswith("cpuperf_software_context_switches_total{") and f'cpu="{cpu}"' in r]
+        assert Decimal(row.rpartition(" ")[2]) == numbers[ODD_LABEL, cpu, ""], (row, numbers)
+    metric, = [r for r in rows if r.startswith("cpuperf_metric_")]
+    totals = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and r["cpu"] == "all"]
+    value = float(metric.rpartition(" ")[2])
+    assert abs(value - sum(totals) / len(totals)) <= 1e-6 * value, metric
 
 
 def check_tally(folder):
@@ -224,18 +265,17 @@ def check_tally(folder):
     check_names(found)
     numbers = check_numbers(file, found)
     check_times(file, found)
-    metric, = found["cpuperf_metric_switches_per_s_1_s"].samples
-    totals = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and r["cpu"] == "all"]
-    assert abs(metric.value - sum(totals) / len(totals)) <= 1e-6 * metric.value, metric
+    check_points(file, found)
+    check_classic(file, numbers)
     multiplex(folder)
     changed = families(output(f"--session={file}", "--output-format=openmetrics"))
-    shares = [s.value for s in changed["cpuperf_event_running_ratio"].samples
+    shares = [s.value for s in last_points(changed["cpuperf_event_running_ratio"])
               if s.labels["event"] == ODD_LABEL]
     assert len(shares) == len(CPUS) and all(abs(s - 0.5) < 1e-6 for s in shares), shares
     less = check_numbers(file, changed)
     for cpu in map(str, CPUS):
         assert abs(less[ODD_LABEL, cpu, ""] - 2 * numbers[ODD_LABEL, cpu, ""]) <= 3
-        missing, = [s.value for s in changed["cpuperf_event_iterations"].samples
+        missing, = [s.value for s in last_points(changed["cpuperf_event_iterations"])
                     if (s.labels["event"], s.labels["cpu"] if "cpu" in s.labels else "",
                         s.labels["state"]) == ("rare", cpu, "not counted")]
         assert missing == 1
@@ -268,10 +308,10 @@ def check_samples(folder):
                 sums[name, r["label"], r["cpu"]] += int(r[name])
     for name in ("samples", "idle", "weight", "lost", "throttled"):
         f = found["cpuperf_samples" + ("" if name == "samples" else f"_{name}")]
-        assert {(name, s.labels["event"], s.labels["cpu"]): s.value for s in f.samples} == {
+        assert {(name, s.labels["event"], s.labels["cpu"]): s.value for s in last_points(f)} == {
             k: v for k, v in sums.items() if k[0] == name}, name
         assert f.type == "counter" and f.samples, f
-    assert sum(s.value for s in found["cpuperf_samples"].samples) > 100
+    assert sum(s.value for s in last_points(found["cpuperf_samples"])) > 100
     assert all(s.value == 0 for s in found["cpuperf_records_lost"].samples)
 
 

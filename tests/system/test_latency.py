@@ -327,7 +327,7 @@ def check_openmetrics(folder):
     found = {}
     for suffix, labels, value in re.findall(r"^cpuperf_latency_seconds(\w+)\{(.*)\} ([\d.]+) ", text, re.M):
         fields = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-        assert fields["thing"].endswith(" latency"), labels
+        assert fields["comm"] == "latency" and fields["pid"].isdigit(), labels
         found.setdefault(fields["event"], []).append((suffix, fields.get("le"), float(value)))
     assert set(found) == {f"syscall.{c}" for c in CALLS}, found
     for call in CALLS:

@@ -6,12 +6,11 @@ CPUPERF_PRINT name the programs.
 import http.client
 import os
 import re
-import shutil
 import socket
 import subprocess
 import time
 
-from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip
+from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, run, run_checks, skip
 
 EVENTS = "task_clock,page_faults,misc:process_cpu_time,misc:cpu_user,misc:net_rx_bytes"
 OPENMETRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
@@ -87,18 +86,34 @@ def check_is_what_was_counted(folder):
                                      f"--iteration=0-{nr - 1}"))
         counts = [line for line in lines(served) if re.match(r"cpuperf_(software|misc_cpu|misc_net|event_iter)", line)]
         assert len(counts) > 8 and set(counts) <= set(stored), (set(counts) - set(stored), stored)
-        total = 'cpuperf_misc_process_cpu_time_seconds_total{event="process_cpu_time"}'
-        parts = [float(line.rpartition(" ")[2]) for line in stored if line.startswith("cpuperf_misc_process_cpu_time")]
-        assert abs(numbers(served)[total] - sum(parts)) < 1e-3 and len(parts) > 3, (served, parts)
+        parts = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in stored
+                 if line.startswith("cpuperf_misc_process_cpu_time")}
+        total = [n for k, n in numbers(served).items() if k.startswith("cpuperf_misc_process_cpu_time")]
+        assert abs(sum(total) - sum(parts.values())) < 1e-3 and len(parts) > 3, (served, parts)
         assert numbers(served)["process_cpu_seconds_total"] > 0
     before, now = numbers(classic), numbers(text)
-    assert all(now[k] >= before[k] for k in before if k.split("{")[0].endswith("_total")), (before, now)
-    promtool = shutil.which("promtool")
-    if not promtool:
-        print("skip: promtool: it is not installed (package prometheus)")
-        return
-    done = subprocess.run([promtool, "check", "metrics"], input=classic, text=True, capture_output=True, check=False)
-    assert done.returncode == 0, done
+    lasting = [k for k in before if k.split("{")[0].endswith("_total") and "pid=" not in k]
+    assert all(now[k] >= before[k] for k in lasting), (before, now)
+    promtool = peer("promtool")
+    if promtool:
+        run(promtool, "check", "metrics", input=classic)
+
+
+def check_things_are_limited(folder):
+    """Three processes have a line each, the rest have one: together they are what the session has."""
+    p, at = start(folder, "--duration=200ms", "--num-iterations=1000", "--metrics-things=3")
+    _, text = scrape(p, at, 5)
+    p.terminate()
+    finish(p)
+    nr = int(numbers(text)["cpuperf_session_iterations"])
+    series = {k: n for k, n in numbers(text).items() if k.startswith("cpuperf_misc_process_cpu_time")}
+    assert 2 <= len(series) <= 4, series  # of them some may have ended
+    other = 'cpuperf_misc_process_cpu_time_seconds_total{event="process_cpu_time",comm="[other]"}'
+    assert series[other] > 0, series
+    stored = output(PRINT, "--quiet", f"{folder}/session", "--output-format=prometheus", f"--iteration=0-{nr - 1}")
+    whole = [float(line.rpartition(" ")[2]) for line in lines(stored) if line.startswith("cpuperf_misc_process_cpu_time")]
+    assert len(whole) > 4 and abs(sum(whole) - sum(series.values())) < 1e-3, (sum(whole), series)
+    run(CPUPERF, "-e", EVENTS, "--metrics-listen=x", "--metrics-things=0", code=2)
 
 
 def check_readers(folder):

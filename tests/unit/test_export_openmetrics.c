@@ -174,3 +174,37 @@ TEST(memory_fails)
 {
 	inject_every(write_once, NULL, 1, 0);
 }
+
+static void take(void *arg, const struct openmetrics *m)
+{
+	char *all = arg;
+
+	snprintf(all + strlen(all), 500 - strlen(all), "%s|%s|%s|%.*s|%s|%d\n",
+		 m->family_at == m->line_at ? "" : "metadata", m->name,
+		 buf_str(m->out) + m->line_at, (int)(m->shared_end - m->labels_at),
+		 buf_str(m->out) + m->labels_at, buf_str(m->out) + m->value_at, (int)m->time_ns);
+	buf_cut(m->out, m->family_at);
+}
+
+/* Lines of a histogram have all labels but le in common. */
+TEST(lines_are_passed_on)
+{
+	char all[500] = "";
+	struct openmetrics m = {.out = &b, .on_line = take, .arg = all};
+
+	openmetrics_family(&m, OPENMETRICS_HISTOGRAM, "a", "", "A");
+	openmetrics_begin_part(&m, "_bucket");
+	openmetrics_label(&m, "x", "1");
+	openmetrics_label(&m, "le", "2");
+	openmetrics_value(&m);
+	buf_adds(&b, "3");
+	openmetrics_end(&m, 4);
+	openmetrics_begin_part(&m, "_count");
+	openmetrics_label(&m, "x", "1");
+	openmetrics_value(&m);
+	buf_adds(&b, "5");
+	openmetrics_end(&m, 6);
+	assert_string_equal(all, "metadata|a|a_bucket{x=\"1\",le=\"2\"} 3|{x=\"1\"|3|4\n"
+				 "|a|a_count{x=\"1\"} 5|{x=\"1\"|5|6\n");
+	assert_int_equal(b.len, 0);
+}

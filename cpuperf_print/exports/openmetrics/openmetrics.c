@@ -1,12 +1,13 @@
 /*
- * The counts of a session as OpenMetrics, the sums over all iterations (expose/exposition.h), and
- * the calls of regions.
+ * The counts of a session (expose/exposition.h), and the calls of regions. OpenMetrics: the sums up
+ * to each iteration, at its end. Prometheus's classic text: the sums over all, without a time.
  */
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "counts/latency.h"
 #include "exports/exports.h"
+#include "exports/openmetrics/points.h"
 #include "exports/openmetrics/regions.h"
 #include "expose/exposition.h"
 #include "screen/format.h"
@@ -21,6 +22,9 @@ struct openmetrics_export {
 	struct job *j;
 	const struct input *opened;
 	struct exposition x;
+	struct points points;
+	bool is_classic;
+	uint64_t nr_iterations;
 	char session[ID_BYTES], boot[ID_BYTES];
 	int error; /* of latencies */
 };
@@ -43,7 +47,9 @@ static int flush(void *arg, struct err *e)
 static int begin(struct openmetrics_export *o, const struct table *t)
 {
 	const struct profile_facts *f = o->opened->facts;
-	struct exposition_config config = {.events = f->events, .flush = flush, .arg = o};
+	struct exposition_config config = {
+	    .events = f->events, .has_no_times = o->is_classic, .is_of_iterations = !o->is_classic};
+	int rc;
 
 	str_hex16(f->head.session_id, o->session);
 	str_hex16(f->head.boot_id, o->boot);
@@ -57,7 +63,32 @@ static int begin(struct openmetrics_export *o, const struct table *t)
 	    .cpu_model = f->info ? f->info->cpu_model : NULL,
 	    .tool = f->info ? f->info->tool : NULL,
 	};
-	return exposition_init(&o->x, &config, t);
+	if (o->is_classic) {
+		config.flush = flush;
+		config.arg = o;
+	}
+	rc = exposition_init(&o->x, &config, t);
+	if (!o->is_classic) {
+		o->x.m.on_line = points_add;
+		o->x.m.arg = &o->points;
+	}
+	return rc;
+}
+
+/* Lines that are added to the points leave the text of the output. */
+static int put(struct openmetrics_export *o, const struct table *t, struct err *e)
+{
+	return exposition_put(&o->x, t, &o->j->output->text, o->is_classic, e);
+}
+
+static int add(struct openmetrics_export *o, const struct table *t, struct err *e)
+{
+	int rc = exposition_add(&o->x, t) ?: o->error;
+
+	o->nr_iterations++;
+	if (rc == 0 && !o->is_classic)
+		rc = put(o, t, e);
+	return rc ?: e->code;
 }
 
 static int read_all(struct openmetrics_export *o, struct tables *tables, struct err *e)
@@ -65,28 +96,46 @@ static int read_all(struct openmetrics_export *o, struct tables *tables, struct 
 	int rc = begin(o, tables->t), got = 1;
 
 	while (rc == 0 && (got = tables_next(tables, e)) == 1)
-		rc = sums_add(&o->x.sums, tables->t) ?: o->error;
-	if (rc == -EFBIG)
+		rc = add(o, tables->t, e);
+	if (rc == -EFBIG && !e->code)
 		return err_set(e, rc, "too many events, CPUs and things for this format");
-	if (rc)
+	if (rc && !e->code)
 		return err_set(e, rc, "cannot be exported: %s", strerror(-rc));
-	return got < 0 ? got : 0;
+	return rc ?: got < 0 ? got : 0;
+}
+
+/* What is known only when all is read. */
+static int put_rest(struct openmetrics_export *o, struct err *e)
+{
+	struct openmetrics *m = &o->x.m;
+
+	openmetrics_family(
+	    m, OPENMETRICS_GAUGE, "cpuperf_session_unread_parts", "",
+	    "Damaged or missing parts of the session's files; their content is in no "
+	    "number here.");
+	openmetrics_begin(m);
+	openmetrics_value(m);
+	buf_u64(m->out, o->j->output->problems.nr_losses);
+	openmetrics_end(m, o->x.sums.end_realtime_ns);
+	return openmetrics_put_regions(m, o->j, o->opened, o->x.sums.end_realtime_ns, e);
 }
 
 static int put_all(struct openmetrics_export *o, const struct table *t, struct err *e)
 {
-	int rc;
+	struct output *out = o->j->output;
+	int rc = o->is_classic || !o->nr_iterations ? put(o, t, e) : 0;
 
-	o->x.config.session.nr_unread = o->j->output->problems.nr_losses;
-	rc = exposition_put(&o->x, t, &o->j->output->text, false, e)
-		 ?: openmetrics_put_regions(&o->x.m, o->j, o->opened, o->x.sums.end_realtime_ns, e);
-	openmetrics_eof(&o->x.m);
+	rc = rc ?: put_rest(o, e);
+	if (!o->is_classic) {
+		rc = rc ?: points_put(&o->points, out, e);
+		openmetrics_eof(&o->x.m);
+	}
 	return rc ?: flush(o, e);
 }
 
-int export_openmetrics(struct job *j, struct err *e)
+static int export(struct job *j, bool is_classic, struct err *e)
 {
-	struct openmetrics_export o = {.j = j, .opened = job_input(j)};
+	struct openmetrics_export o = {.j = j, .opened = job_input(j), .is_classic = is_classic};
 	struct tables tables;
 	int rc;
 
@@ -94,6 +143,8 @@ int export_openmetrics(struct job *j, struct err *e)
 	if (input_has_common(o.opened) && inputs_load_processes(&j->inputs->item[j->first]))
 		return err_set(e, -ENOMEM, "out of memory");
 	rc = tables_open(&tables, j, o.opened, e);
+	if (rc == 0 && !is_classic)
+		rc = points_init(&o.points, e);
 	tables.on_trace = add_latencies;
 	tables.arg = &o;
 	rc = rc ?: read_all(&o, &tables, e) ?: put_all(&o, tables.t, e);
@@ -101,5 +152,16 @@ int export_openmetrics(struct job *j, struct err *e)
 		screen_warn_metrics(tables.t, o.x.sums.summary, problems_log, NULL);
 	tables_close(&tables);
 	exposition_fini(&o.x);
+	points_fini(&o.points);
 	return rc;
+}
+
+int export_openmetrics(struct job *j, struct err *e)
+{
+	return export(j, false, e);
+}
+
+int export_prometheus(struct job *j, struct err *e)
+{
+	return export(j, true, e);
 }

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""The real Prometheus (scripts/deps peers): what it scrapes from a running session, and what it makes of the exported
+file, are the numbers that the session has; its checker takes both texts. CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import collections
+import http.client
+import json
+import re
+import socket
+import subprocess
+import time
+import urllib.parse
+
+from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, run, run_checks, skip
+
+EVENTS = "task_clock,page_faults,misc:process_cpu_time,misc:cpu_user,misc:memory_used,misc:net_rx_bytes"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def ask(port, path):
+    """The answer's data; None: it does not answer yet."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    except OSError:
+        return None
+    finally:
+        connection.close()
+    return json.loads(text)["data"] if answer.status == 200 and text.startswith("{") else text if answer.status == 200 else None
+
+
+class Server:
+    """Prometheus on a folder of data; it is asked by its HTTP API."""
+
+    def __init__(self, folder, targets=()):
+        with open(f"{folder}/prometheus.yml", "w", encoding="ascii") as f:
+            f.write("global: {scrape_interval: 200ms}\nscrape_configs:\n- job_name: cpuperf\n  static_configs:\n"
+                    f"  - targets: {json.dumps(list(targets))}\n")
+        self.port = free_port()
+        with open(f"{folder}/prometheus.log", "wb") as log:
+            self.process = subprocess.Popen(
+                [PROMETHEUS, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+                 "--storage.tsdb.retention.time=10y", f"--web.listen-address=127.0.0.1:{self.port}"],
+                stdout=log, stderr=log, cwd=folder)
+        self.log = f"{folder}/prometheus.log"
+
+    def __enter__(self):
+        while ask(self.port, "/-/ready") is None:
+            with open(self.log, encoding="utf-8") as log:
+                assert self.process.poll() is None, log.read()
+            time.sleep(0.1)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def samples(self, selector, begin, end):
+        """(time, value) of each sample, as they are stored, by labels without those of the scrape."""
+        query = urllib.parse.urlencode({"query": f"{selector}[{int(end - begin) + 60}s]", "time": end + 1})
+        data = ask(self.port, f"/api/v1/query?{query}")
+        return {frozenset((k, v) for k, v in series["metric"].items() if k not in ("instance", "job")):
+                [(t, float(v)) for t, v in series["values"]] for series in data["result"]}
+
+
+def points(text):
+    """The same of an exported text."""
+    found = collections.defaultdict(list)
+    for name, labels, value, at in re.findall(r"^(\w+)(?:\{(.*)\})? (\S+) (\S+)$", text, re.M):
+        if name != "#":
+            fields = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)+)"', labels), __name__=name)  # an empty one is none
+            found[frozenset(fields.items())].append((float(at), float(value)))
+    return found
+
+
+def named(series, begin):
+    return {k: v for k, v in series.items() if dict(k)["__name__"].startswith(begin)}
+
+
+def check_scraped(folder):
+    """Each sample of a counter is the sum up to some iteration of the session; later ones are of later iterations."""
+    port = free_port()
+    began = time.time()
+    p = subprocess.Popen([CPUPERF, "-e", EVENTS, f"--metrics-listen={port}", "--duration=300ms", "--num-iterations=0",
+                          "-o", f"{folder}/s"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with Server(folder, [f"127.0.0.1:{port}"]) as server:
+        while not any(len({n for _, n in v}) >= 5 for v in server.samples(
+                "cpuperf_session_iterations", began, time.time()).values()):
+            assert p.poll() is None, p.communicate()
+            time.sleep(0.2)
+        p.terminate()
+        finish(p)
+        stored = points(output(PRINT, "--quiet", f"{folder}/s", "--output-format=openmetrics"))
+        for name in ("cpuperf_software_task_clock_seconds_total", "cpuperf_software_page_faults_total",
+                     "cpuperf_misc_memory_used_bytes", "cpuperf_misc_net_rx_bytes_total"):
+            got = server.samples(name, began, time.time())
+            assert got and set(got) == set(named(stored, name)), (name, got, set(stored))
+            for labels, samples in got.items():
+                own = [n for _, n in stored[labels]]
+                places = [own.index(n) for _, n in samples]
+                assert name.endswith("_bytes") or places == sorted(places), (samples, own)
+        up = server.samples("up", began, time.time())
+        assert any(n == 1 for values in up.values() for _, n in values), up
+
+
+def check_imported(folder):
+    """All points of the exported file, as they are; once for each iteration."""
+    run(CPUPERF, "-e", f"{EVENTS},cpu_clock@10000000,latency:syscall.read", "-d", "300ms", "-n", "4", "-o", "s", cwd=folder)
+    text = output(PRINT, "--quiet", "s", "--output-format=openmetrics", cwd=folder)
+    with open(f"{folder}/om.txt", "w", encoding="utf-8") as f:
+        f.write(text)
+    run(PROMTOOL, "tsdb", "create-blocks-from", "openmetrics", "om.txt", "data", cwd=folder)
+    stored = points(text)
+    times = [t for v in stored.values() for t, _ in v]
+    assert len({t for t, _ in stored[frozenset({("__name__", "cpuperf_session_iterations")})]}) == 4, text
+    with Server(folder) as server:
+        got = server.samples('{__name__=~"cpuperf_.*"}', min(times), max(times))
+    assert set(got) == set(stored), set(got) ^ set(stored)
+    for labels, own in stored.items():
+        # Prometheus stores milliseconds
+        assert len(own) == len(got[labels]), (labels, own, got[labels])
+        for (t, n), (at, value) in zip(own, got[labels]):
+            assert abs(t - at) < 0.0011 and (n == value or abs(n - value) <= 1e-12 * abs(n)), (labels, own, got[labels])
+
+
+def check_classic_text(folder):
+    run(CPUPERF, "-e", f"{EVENTS},latency:syscall.read", "-d", "300ms", "-n", "2", "-o", "s", cwd=folder)
+    run(PROMTOOL, "check", "metrics", input=output(PRINT, "--quiet", "s", "--output-format=prometheus", cwd=folder))
+
+
+need_sampling()
+PROMETHEUS, PROMTOOL = peer("prometheus"), peer("promtool")
+if not PROMETHEUS or not PROMTOOL:
+    skip("Prometheus")
+if "without libmicrohttpd" in run(CPUPERF, "-e", "task_clock", "--metrics-listen=x", "-d", "1ms", code=2).stderr:
+    skip("this cpuperf was built without libmicrohttpd")
+run_checks(globals())
