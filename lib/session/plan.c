@@ -361,8 +361,9 @@ static const struct plan_event *sampled_heap(const struct plan *plan,
 					     const struct plan_event *until)
 {
 	for (const struct plan_event *q = plan->events; q < until; q++)
-		if (event_heap(&q->event) >= 0 && !event_is_resource(&q->event) && q->asked->rate)
-			return q;
+		if (q->event.group && event_heap(&q->event) >= 0 && !event_is_resource(&q->event) &&
+		    q->asked->rate)
+			return q; /* one that is unknown has no group */
 	return NULL;
 }
 
