@@ -30,6 +30,7 @@ install_files(${CMAKE_INSTALL_INCLUDEDIR}/cpuperf/compat include/cpuperf/compat/
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/specs specs/*.cpspec)
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/python bindings/python/*.py)
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/fortran bindings/fortran/*.f90)
+install_files(${CMAKE_INSTALL_DATADIR}/cpuperf service/*.json)
 install_files(${CMAKE_INSTALL_DATADIR}/cpuperf/schemas schemas/*.json schemas/*.md)
 install_files(${CMAKE_INSTALL_MANDIR}/man1 doc/*.1)
 install_files(${CMAKE_INSTALL_MANDIR}/man3 doc/*.3)

@@ -8,6 +8,7 @@
 #include "base/cpuset.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/privilege.h"
 #include "base/sys.h"
 #include "event/model.h"
@@ -17,8 +18,10 @@
 #include "pmu/group.h"
 #include "program.h"
 #include "rank.h"
+#include "reload.h"
 #include "rights.h"
 #include "screen/format.h"
+#include "serve/serve.h"
 #include "session/held.h"
 #include "session/plan.h"
 #include "signals.h"
@@ -463,37 +466,163 @@ static int measure_plan(struct plan *plan, const struct options *o, char refused
 	return status;
 }
 
-/* status: of loading the spec. Also resolves the events of an invalid spec, so that all errors are
- * reported at once. */
-static int run_plan(const struct options *o, const struct spec *spec, const struct machine *m,
-		    const struct buf *saved, struct err_list *errs, int status)
-{
-	struct err e = {0};
-	int rc = o->check_spec ? 0 : api_check_model(&m->events, spec, errs), made;
-	char refused[HEAP_REASON_BYTES];
-	struct rlimit limit;
+/* A session that is asked for, from the options to its plan. */
+struct wanted {
+	struct options o;
+	const struct options *given; /* as they were before the spec was read; borrowed */
+	struct machine m;
+	struct spec spec;
 	struct plan plan;
+	struct buf saved; /* the text for --save-spec */
+	struct held held;
+	bool has_machine, has_plan;
+	char refused[HEAP_REASON_BYTES]; /* why the heap is not measured */
+	struct reload reload;
+	struct wanted *next; /* owned: after a reload; NULL: there is none */
+};
 
-	made = plan_make(spec, &m->events.catalogue, &m->host, &plan, errs);
-	if (rc || made || status) {
-		log_errors(errs);
-		status = status ? status : EXIT_FAILED;
-	} else if (o->save_spec && save_spec(o->save_spec, saved, &e)) {
-		status = fail(EXIT_FAILED, &e);
-	} else {
-		/* a descriptor per event and CPU can exceed the soft limit */
-		if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-			limit.rlim_cur = limit.rlim_max;
-			(void)setrlimit(RLIMIT_NOFILE, &limit);
-		}
-		describe_target(&plan, o);
-		status = limit_cpus(&plan, o, &e) ? fail(EXIT_FAILED, &e)
-			 : o->check_spec          ? check_spec(&plan, &m->events.catalogue, o)
-						  : measure_plan(&plan, o, refused);
+static void wanted_free(struct wanted *w)
+{
+	if (!w)
+		return;
+	if (w->has_plan)
+		plan_fini(&w->plan);
+	if (w->has_machine)
+		machine_fini(&w->m);
+	held_close(&w->held);
+	buf_fini(&w->saved);
+	spec_fini(&w->spec);
+	wanted_free(w->next);
+	mem_free(w);
+}
+
+static struct wanted *wanted_new(const struct options *given)
+{
+	struct wanted *w = mem_zalloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->o = *given;
+	w->given = given;
+	w->held = HELD_NONE;
+	spec_init(&w->spec);
+	buf_init(&w->saved, MAX_SAVED_BYTES);
+	return w;
+}
+
+/* Also resolves the events of an invalid spec, so that all errors are reported at once. Returns an
+ * exit status, with at least one error in *errs unless it is EXIT_DONE. */
+static int wanted_read(struct wanted *w, struct err_list *errs)
+{
+	int status = load_spec(&w->o, &w->spec, errs), rc;
+	struct err e = {0};
+
+	if (machine_init(&w->m, w->spec.model_name, &e)) {
+		err_list_insert(errs, &e);
+		return EXIT_FAILED;
 	}
-	if (made == 0)
-		plan_fini(&plan);
+	w->has_machine = true;
+	if (status == EXIT_DONE)
+		status = complete_spec(&w->o, &w->m.events.catalogue, &w->m.objects, &w->spec,
+				       &w->saved, &w->held, errs);
+	rc = w->o.check_spec ? 0 : api_check_model(&w->m.events, &w->spec, errs);
+	w->has_plan = plan_make(&w->spec, &w->m.events.catalogue, &w->m.host, &w->plan, errs) == 0;
+	if (rc || !w->has_plan || status)
+		return status ? status : EXIT_FAILED;
+	describe_target(&w->plan, &w->o);
+	if (limit_cpus(&w->plan, &w->o, &e)) {
+		err_list_insert(errs, &e);
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+/* --- reading the spec again ------------------------------------------------------------------ */
+
+static bool is_same(const struct wanted *a, const struct wanted *b)
+{
+	return a->saved.len == b->saved.len &&
+	       memcmp(buf_str(&a->saved), buf_str(&b->saved), a->saved.len) == 0;
+}
+
+/* The session goes on unless the spec is valid and another one. */
+static bool reread(void *arg)
+{
+	struct wanted *w = arg, *next = wanted_new(w->given);
+	ERR_AUTO_LIST *errs = err_list_new();
+	bool is_valid = next && errs && wanted_read(next, errs) == EXIT_DONE;
+
+	if (is_valid && !is_same(w, next)) {
+		log_info("%s has changed: a session by it follows", w->spec.source);
+		w->next = next;
+		return true;
+	}
+	if (is_valid)
+		log_info("%s has not changed: the session goes on", w->spec.source);
+	else if (errs && errs->nr)
+		log_err(LOG_ERROR, &errs->item[0]);
+	if (!is_valid)
+		log_warning("the spec that was read again is invalid%s: the session goes on by the "
+			    "one before",
+			    next ? "" : ", or there is no memory");
+	wanted_free(next);
+	return false;
+}
+
+/* One that lasts until it is stopped, by a file that can be read again. */
+static bool is_reloadable(const struct wanted *w)
+{
+	return w->o.spec_file && strcmp(w->o.spec_file, "-") != 0 && !w->spec.num_iterations &&
+	       !w->o.command && !w->o.later && !w->o.until_end && !w->o.held && !w->o.part &&
+	       !w->o.rank;
+}
+
+/* Measures by it, then by each that follows. One that cannot begin is followed by the one before.
+ * Returns an exit status; frees w. */
+static int measure_all(struct wanted *w)
+{
+	struct wanted *before = NULL;
+	struct serve *serve = NULL;
+	bool is_first = true;
+	int status;
+
+	for (;;) {
+		w->reload =
+		    (struct reload){.read = reread, .arg = w, .is_first = is_first, .serve = serve};
+		w->o.reload = is_reloadable(w) ? &w->reload : NULL;
+		status = measure_plan(&w->plan, &w->o, w->refused);
+		serve = w->o.reload ? w->reload.serve : serve;
+		is_first = false;
+		if (w->next) {
+			wanted_free(before);
+			before = w;
+			w = before->next;
+			before->next = NULL;
+		} else if (status == EXIT_FAILED && before && w->o.reload && !w->reload.has_begun) {
+			log_warning("the session by the spec that was read again cannot begin: one "
+				    "by the spec before follows");
+			wanted_free(w);
+			w = before;
+			before = NULL;
+		} else {
+			break;
+		}
+	}
+	serve_close(serve);
+	wanted_free(before);
+	wanted_free(w);
 	return status;
+}
+
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	/* a descriptor per event and CPU can exceed the soft limit */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 /* --delay=-1, as perf has it. */
@@ -509,17 +638,10 @@ static void take_disabled(struct options *o)
 static int measure_here(struct options *o)
 {
 	ERR_AUTO_LIST *errs = err_list_new();
-	struct held held = HELD_NONE;
 	struct err e = {0};
-	struct machine m;
-	struct spec spec;
-	struct buf saved;
+	struct wanted *w;
 	int status;
 
-	if (!errs) {
-		log_error("out of memory");
-		return EXIT_FAILED;
-	}
 	if (!screen_format_find(o->output_format)) {
 		log_error("--output-format=%s requires --list-events", o->output_format);
 		return EXIT_USAGE;
@@ -534,23 +656,29 @@ static int measure_here(struct options *o)
 			     "events: --event=page_faults (--list-events)");
 		return fail(EXIT_FAILED, &e);
 	}
-	spec_init(&spec);
-	buf_init(&saved, MAX_SAVED_BYTES);
-	status = load_spec(o, &spec, errs);
-	if (machine_init(&m, spec.model_name, &e)) {
-		err_list_insert(errs, &e);
-		log_errors(errs);
-		status = EXIT_FAILED;
-	} else {
-		if (status == EXIT_DONE)
-			status = complete_spec(o, &m.events.catalogue, &m.objects, &spec, &saved,
-					       &held, errs);
-		status = run_plan(o, &spec, &m, &saved, errs, status);
-		machine_fini(&m);
+	w = wanted_new(o);
+	if (!errs || !w) {
+		wanted_free(w);
+		log_error("out of memory");
+		return EXIT_FAILED;
 	}
-	held_close(&held);
-	buf_fini(&saved);
-	spec_fini(&spec);
+	status = wanted_read(w, errs);
+	o->command = w->o.command; /* of the spec */
+	if (status == EXIT_DONE &&
+	    ((o->save_spec && save_spec(o->save_spec, &w->saved, &e)) ||
+	     (o->save_alerts && save_alerts(o->save_alerts, &w->spec, &e)))) {
+		err_list_insert(errs, &e);
+		status = EXIT_FAILED;
+	}
+	if (status != EXIT_DONE)
+		log_errors(errs);
+	if (status == EXIT_DONE)
+		raise_descriptors();
+	if (status == EXIT_DONE && !o->check_spec)
+		return measure_all(w);
+	if (status == EXIT_DONE)
+		status = check_spec(&w->plan, &w->m.events.catalogue, &w->o);
+	wanted_free(w);
 	return status;
 }
 
@@ -665,7 +793,7 @@ static void settle_part(struct options *o, const struct as_part *part)
 	o->part = part;
 	o->held = &part->held;
 	o->output = part->held.path;
-	o->hosts = o->output_file = o->save_spec = o->std.log_file = NULL;
+	o->hosts = o->output_file = o->save_spec = o->save_alerts = o->std.log_file = NULL;
 	o->output_format = "text";
 	o->live = false;
 	o->is_silent = true;

@@ -16,12 +16,18 @@
 
 enum { MAX_TEXT_BYTES = 64 << 20, STATM_BYTES = 256 };
 
-int metrics_open(struct metrics *m, const char *address, struct err *e)
+int metrics_open(struct metrics *m, const char *address, struct serve **kept, struct err *e)
 {
-	*m = (struct metrics){.serve = NULL};
+	int rc = 0;
+
+	*m = (struct metrics){.serve = address && kept ? *kept : NULL, .kept = kept};
 	for (int i = 0; i < SERVE_NR_FORMS; i++)
 		buf_init(&m->text[i], MAX_TEXT_BYTES);
-	return address ? serve_open(address, &m->serve, e) : 0;
+	if (address && !m->serve)
+		rc = serve_open(address, &m->serve, e);
+	if (rc == 0 && address && kept)
+		*kept = m->serve;
+	return rc;
 }
 
 int metrics_begin(struct metrics *m, const struct session *s, const struct table *t,
@@ -108,7 +114,8 @@ void metrics_add(struct metrics *m, const struct table *t)
 
 void metrics_close(struct metrics *m)
 {
-	serve_close(m->serve);
+	if (!m->kept)
+		serve_close(m->serve);
 	m->serve = NULL;
 	if (m->events)
 		exposition_fini(&m->exposition);

@@ -14,15 +14,17 @@ struct trace_event;
 
 struct metrics {
 	struct serve *serve; /* NULL: nothing is served */
+	struct serve **kept; /* borrowed: where it is for the next session; NULL: there is none */
 	struct exposition exposition;
 	struct trace_event *events; /* owned */
 	struct buf text[SERVE_NR_FORMS];
 	bool has_failed; /* a message said so */
 };
 
-/* Listens. address NULL: nothing is served, and the other functions do nothing. 0 or -errno with
- * *e. */
-int metrics_open(struct metrics *m, const char *address, struct err *e);
+/* Listens. address NULL: nothing is served, and the other functions do nothing. kept: *kept listens
+ * already, or is set to what does, which metrics_close leaves open; NULL: it is closed. 0 or -errno
+ * with *e. */
+int metrics_open(struct metrics *m, const char *address, struct serve **kept, struct err *e);
 /* t has the columns of the session's iterations; max_things: see struct exposition_config. 0 or
  * -errno with *e. */
 int metrics_begin(struct metrics *m, const struct session *s, const struct table *t,

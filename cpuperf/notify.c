@@ -1,9 +1,12 @@
 #include "notify.h"
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/str.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -62,4 +65,13 @@ void notify_send(const struct notify *n, const char *text)
 {
 	if (n->fd >= 0)
 		(void)send(n->fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+void notify_reloading(const struct notify *n)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		 clock_monotonic_ns() / NS_PER_US);
+	notify_send(n, text);
 }

@@ -18,5 +18,7 @@ void notify_open(struct notify *n);
 void notify_close(struct notify *n);
 /* text: assignments, a line each: "READY=1". */
 void notify_send(const struct notify *n, const char *text);
+/* Measuring pauses, until READY=1. */
+void notify_reloading(const struct notify *n);
 
 #endif

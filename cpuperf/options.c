@@ -285,6 +285,16 @@ static const struct opt_row before[] = {
 	     "of the caller's.",
      .set = opt_set_string,
      .offset = offsetof(struct options, save_spec)},
+    {.name = "save-alerts",
+     .arg = OPT_REQUIRED,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .section = "Measuring",
+     .help = "Write the limits of the spec's metrics (warn_above, warn_below) to FILE as alert "
+	     "rules for Prometheus, which reads the metrics by --metrics-listen, and then measure; "
+	     "with --check-spec, only write them.",
+     .set = opt_set_string,
+     .offset = offsetof(struct options, save_alerts)},
     {.name = "check-spec",
      .arg = OPT_NONE,
      .section = "Measuring",

@@ -29,6 +29,10 @@ int describe_event(const struct options *o, const struct catalogue *c);
 int list_specs(void);
 /* Writes the text of a spec to a file. 0 or -errno with *e. */
 int save_spec(const char *path, const struct buf *text, struct err *e);
+/* alerts.c: the same for the limits of its metrics, as alert rules of Prometheus. -ENOENT: it has
+ * none. */
+struct spec;
+int save_alerts(const char *path, const struct spec *spec, struct err *e);
 /* Opens the spec for reading ("-": standard input; without the extension, if there is none of
  * exactly this name): a descriptor, and its path in found (PATH_MAX bytes). -errno with *e: not
  * found, or an untrusted user could have written the one in the current folder. */
@@ -37,7 +41,6 @@ int open_spec(const char *name, char *found, struct err *e);
 const char *mistrust_spec(int fd);
 
 /* choose.c: --event, --frequency, --period, --callgraph. */
-struct spec;
 /* True if one of them was used. */
 bool chooses_events(const struct options *o);
 /* Changes the events of the spec. 0, or -errno with at least one error in *errs. */

@@ -13,6 +13,7 @@
 #include "program.h"
 #include "rank.h"
 #include "recorder.h"
+#include "reload.h"
 #include "rights.h"
 #include "screen/output_file.h"
 #include "session/held.h"
@@ -110,10 +111,9 @@ static void write_counters(const struct recorder *r)
 					r->table->columns[i].label, r->table->totals[i].value);
 }
 
-/* Ends the session when nobody can read the results; the files of this iteration are complete. */
-static int on_iteration(const struct session_iteration *it, void *arg)
+/* Non-zero when nobody can read the results; the files of this iteration are complete. */
+static int show_iteration(struct recorder *r, const struct session_iteration *it)
 {
-	struct recorder *r = arg;
 	int rc;
 
 	status_erase(&r->status);
@@ -144,6 +144,21 @@ static int on_iteration(const struct session_iteration *it, void *arg)
 	}
 	buf_reset(&r->out);
 	return rc ? rc : output_is_broken(&r->output);
+}
+
+/* Non-zero ends the session. */
+static int on_iteration(const struct session_iteration *it, void *arg)
+{
+	struct recorder *r = arg;
+	struct reload *reload = r->options->reload;
+	int rc = show_iteration(r, it);
+
+	if (rc || !reload || !signals_take_hangup())
+		return rc;
+	reload->is_followed = reload->read(reload->arg);
+	if (reload->is_followed)
+		notify_reloading(&r->notify);
+	return reload->is_followed;
 }
 
 static bool has_limits(const struct spec *spec)
@@ -201,6 +216,8 @@ static int on_start(void *arg, struct err *e)
 
 	if (rc == 0)
 		notify_send(&r->notify, "READY=1");
+	if (rc == 0 && r->options->reload)
+		r->options->reload->has_begun = true;
 	return rc;
 }
 
@@ -325,7 +342,8 @@ static int finish(struct recorder *r, int rc, const struct err *e)
 	bool is_any = r->begun || r->has_gap;
 
 	status_erase(&r->status);
-	notify_send(&r->notify, "STOPPING=1");
+	if (!r->options->reload || !r->options->reload->is_followed)
+		notify_send(&r->notify, "STOPPING=1");
 	if (r->is_answered && rc == 0)
 		recorder_answer(r);
 	if (is_any && !r->print_error)
@@ -399,7 +417,8 @@ static int run_session(struct recorder *r, const struct options *o)
 		return fail(EXIT_FAILED, &e);
 	r->was_live = dashboard_feed_is_on(&r->feed);
 	signals_catch(r->session, r->command,
-		      (r->attached || r->plan->spec->flight.span_ns) && r->plan->target.until_end);
+		      (r->attached || r->plan->spec->flight.span_ns) && r->plan->target.until_end,
+		      o->reload);
 	rc = o->part ? as_part_wait(o->part, &e) : 0;
 	r->run_error = rc = rc ?: session_run(r->session, &e);
 	heap_detach(&r->heap);
@@ -588,7 +607,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 					.on_target = has_target ? recorder_on_target : NULL,
 					.tool = "cpuperf " CPUPERF_VERSION,
 					.folder = o->output,
-					.keeps_old_folder = !o->is_output_named,
+					.keeps_old_folder = !o->is_output_named ||
+							    (o->reload && !o->reload->is_first),
 					.on_iteration = on_iteration,
 					.on_look = on_look,
 					.on_note = on_note,
@@ -601,7 +621,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	int status;
 
 	if (dashboard_feed_check(o, plan, &e) ||
-	    metrics_open(&r.metrics, r.is_answered ? NULL : o->metrics_listen, &e))
+	    metrics_open(&r.metrics, r.is_answered ? NULL : o->metrics_listen,
+			 o->reload ? &o->reload->serve : NULL, &e))
 		return fail(EXIT_USAGE, &e);
 	if (r.is_answered && o->metrics_listen)
 		log_warning("--metrics-listen serves iterations, and this session has none to show "

@@ -9,9 +9,11 @@
 #include "target/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 static struct session *running;          /* used by the signal handler */
 static struct target_command *commanded; /* the same; NULL: no command is measured */
@@ -20,6 +22,8 @@ static volatile sig_atomic_t stopping; /* the signal after which no further run 
 static volatile sig_atomic_t early;    /* to be forwarded when the command is started; 0: none */
 static bool lasts_until_stopped;       /* then a signal does not cut the iteration short */
 static volatile sig_atomic_t is_out_of_time; /* SIGXCPU was received */
+static volatile sig_atomic_t is_hung_up;
+static bool had_terminal, stores_hangup; /* see signals_catch */
 static const int caught[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGXCPU};
 static const int requests[] = {SIGUSR1, SIGUSR2};
 
@@ -75,6 +79,27 @@ static void on_request(int number)
 	errno = saved;
 }
 
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* When a terminal closes, its processes get SIGHUP when they have it no more. */
+static void on_hangup(int number)
+{
+	int saved = errno;
+
+	if (running && had_terminal && !has_terminal())
+		on_signal(number);
+	else
+		is_hung_up = 1;
+	errno = saved;
+}
+
 static void on_early(int number)
 {
 	(void)number;
@@ -91,18 +116,26 @@ void signals_ignore_early(void)
 
 /* Automatic signals that are ignored stay ignored. SIGINT and SIGQUIT do not: a script's background
  * job starts with both ignored. */
-void signals_catch(struct session *s, struct target_command *command, bool is_until_stopped)
+void signals_catch(struct session *s, struct target_command *command, bool is_until_stopped,
+		   bool is_hangup_stored)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old;
 	struct rlimit limit;
 
+	had_terminal = stores_hangup ? had_terminal : has_terminal();
+	stores_hangup = is_hangup_stored;
+
 	running = s;
 	commanded = command;
 	lasts_until_stopped = is_until_stopped;
-	for (size_t i = 0; i < ARRAY_NR(caught); i++)
+	for (size_t i = 0; i < ARRAY_NR(caught); i++) {
+		bool is_stored = caught[i] == SIGHUP && stores_hangup;
+
+		action.sa_handler = is_stored ? on_hangup : on_signal;
 		if (sigaction(caught[i], &action, &old) == 0 && is_automatic(caught[i]) &&
 		    old.sa_handler == SIG_IGN)
 			sigaction(caught[i], &old, NULL);
+	}
 	action.sa_handler = on_request;
 	for (size_t i = 0; i < ARRAY_NR(requests); i++)
 		(void)sigaction(requests[i], &action, NULL);
@@ -116,10 +149,19 @@ void signals_catch(struct session *s, struct target_command *command, bool is_un
 	}
 }
 
+bool signals_take_hangup(void)
+{
+	bool was = is_hung_up;
+
+	is_hung_up = 0;
+	return was;
+}
+
 void signals_release(void)
 {
 	for (size_t i = 0; i < ARRAY_NR(caught); i++)
-		signal(caught[i], SIG_DFL);
+		if (caught[i] != SIGHUP || !stores_hangup)
+			signal(caught[i], SIG_DFL);
 	for (size_t i = 0; i < ARRAY_NR(requests); i++)
 		signal(requests[i], SIG_IGN);
 	running = NULL;

@@ -13,8 +13,12 @@ struct target_command;
  * end. A program that is executed has them as this process was started with. */
 void signals_ignore_early(void);
 /* command: NULL: none is measured. lasts_until_stopped: a signal does not cut the iteration short.
- */
-void signals_catch(struct session *s, struct target_command *command, bool lasts_until_stopped);
+ * stores_hangup: SIGHUP ends the session only if the terminal is gone that the program was started
+ * at; else signals_take_hangup returns it, also one that comes after signals_release. */
+void signals_catch(struct session *s, struct target_command *command, bool lasts_until_stopped,
+		   bool stores_hangup);
+/* True: SIGHUP was stored since the last call. */
+bool signals_take_hangup(void);
 /* Before the session is closed: a late signal must not use it. */
 void signals_release(void);
 

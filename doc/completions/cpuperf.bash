@@ -48,6 +48,10 @@ _cpuperf() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	--save-alerts)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
 	--output-format)
 		COMPREPLY=($(compgen -W "text csv ndjson names" -- "$cur"))
 		return
@@ -73,7 +77,7 @@ _cpuperf() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --event= --frequency= --period= --callgraph --pid= --comm= --cgroup= --run-spec-command --no-children --attach --wait-children --regions --cpu= --hosts= --hosts-program= --hosts-timeout= --output= --save-spec= --check-spec --control= --strict --live --no-live --no-sync --output-format= --output-file= --trace-marker --metrics-listen --metrics-things= --list-events --describe-event= --list-specs --config-name= --model-name= --flight-recorder= --buffer-size-in-mb= --duration= --num-iterations= --runs= --windows= --delay= --sync-period= --region-counts= --region-counts-every= --retain= --flush-interval= --dump-file= --compression= --output-path-prefix= --session-result-spec-path= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--spec-file= --event= --frequency= --period= --callgraph --pid= --comm= --cgroup= --run-spec-command --no-children --attach --wait-children --regions --cpu= --hosts= --hosts-program= --hosts-timeout= --output= --save-spec= --save-alerts= --check-spec --control= --strict --live --no-live --no-sync --output-format= --output-file= --trace-marker --metrics-listen --metrics-things= --list-events --describe-event= --list-specs --config-name= --model-name= --flight-recorder= --buffer-size-in-mb= --duration= --num-iterations= --runs= --windows= --delay= --sync-period= --region-counts= --region-counts-every= --retain= --flush-interval= --dump-file= --compression= --output-path-prefix= --session-result-spec-path= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf cpuperf

@@ -627,6 +627,14 @@ void exposition_fini(struct exposition *x)
 	arena_fini(&x->arena);
 }
 
+const char *exposition_family(const struct exposition *x, size_t column, int *exponent)
+{
+	const struct exposition_family *f = &x->families[x->family_of[column]];
+
+	*exponent = f->exponent;
+	return f->name;
+}
+
 int exposition_add(struct exposition *x, const struct table *t)
 {
 	return sums_add(&x->sums, t) ?: x->config.max_things ? top_add(&x->top, t) : 0;

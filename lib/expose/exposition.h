@@ -53,6 +53,8 @@ struct exposition {
 int exposition_init(struct exposition *x, const struct exposition_config *config,
 		    const struct table *t);
 void exposition_fini(struct exposition *x);
+/* The name of a column's family, and the power of ten by which its numbers are multiplied. */
+const char *exposition_family(const struct exposition *x, size_t column, int *exponent);
 /* Adds an iteration whose totals are filled. 0, or what sums_add returned. */
 int exposition_add(struct exposition *x, const struct table *t);
 /* Appends all families, without the end of the text. is_classic: see struct openmetrics. t: the

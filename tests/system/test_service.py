@@ -2,7 +2,10 @@
 """What a service manager hears (sd_notify), and the unit: systemd's own checker takes it, and cpuperf measures with the
 capabilities that it leaves. CPUPERF and CPUPERF_PRINT name the programs.
 """
+import csv
+import io
 import os
+import pty
 import re
 import shutil
 import signal
@@ -15,14 +18,24 @@ from kit import CPUPERF, PRINT, finish, need_sampling, output, run_checks
 UNIT = f"{os.environ['SOURCE_DIR']}/service/cpuperf@.service.in"
 
 
-def start(folder, *options, **env):
+def start(folder, *options, events=("-e", "task_clock"), **env):
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(f"{folder}/notify")
     manager.settimeout(60)
-    p = subprocess.Popen([CPUPERF, "-e", "task_clock", "--output=session", *options], cwd=folder,
+    p = subprocess.Popen([CPUPERF, *events, "--output=session", *options], cwd=folder,
                          env={**os.environ, "NOTIFY_SOCKET": f"{folder}/notify", **env},
                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     return p, manager
+
+
+def wait_for_line(p, text):
+    """What it says up to a line with the text."""
+    said = ""
+    while text not in said:
+        line = p.stderr.readline()
+        assert line, said
+        said += line
+    return said
 
 
 def drain(manager):
@@ -67,6 +80,100 @@ def check_watchdog(folder):
     p.send_signal(signal.SIGTERM)
     finish(p)
     assert b"WATCHDOG=1" not in drain(manager)[:-2]
+
+
+def write_spec(folder, *events, duration="0.2"):
+    rows = ", ".join(f'{{ "group_name": "software", "event_name": "{e}" }}' for e in events)
+    with open(f"{folder}/new", "w", encoding="ascii") as f:
+        f.write(f'{{ "events": [ {rows} ], "duration": {duration}, "num_iterations": 0 }}')
+    os.rename(f"{folder}/new", f"{folder}/x.cpspec")
+
+
+def labels(folder, session):
+    text = output(PRINT, "--quiet", "--output-format=csv", session, cwd=folder)
+    return {r["label"] for r in csv.DictReader(io.StringIO(text, newline=""))}
+
+
+def wait_for_iterations(folder, nr):
+    """Of the session in progress."""
+    while True:
+        done = subprocess.run([PRINT, "--quiet", "--report=series", "--output-format=csv", f"{folder}/session"],
+                              capture_output=True, text=True, check=False)
+        rows = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
+        if len({r["iteration"] for r in rows}) >= nr:
+            return
+        time.sleep(0.05)
+
+
+def check_reload(folder):
+    """SIGHUP: another spec is measured from the next iteration on, in a session of its own; the same and an invalid
+    one change nothing."""
+    write_spec(folder, "task_clock")
+    p, manager = start(folder, "--spec-file=x.cpspec", "--metrics-listen=unix:sock", events=())
+    assert manager.recv(1000) == b"READY=1"
+    wait_for_iterations(folder, 1)
+    p.send_signal(signal.SIGHUP)
+    assert "x.cpspec has not changed: the session goes on" in wait_for_line(p, "has not changed")
+    with open(f"{folder}/x.cpspec", "w", encoding="ascii") as f:
+        f.write('{ "events": [ { "group_name": "software", "event_name": "none" },\n'
+                '{ "group_name": "software", "event_name": "task_clock" } ], "duration": 0.2, "num_iterations": 0 }')
+    p.send_signal(signal.SIGHUP)
+    said = wait_for_line(p, "is invalid")
+    assert said.count("error: ") == 1 and "x.cpspec:1:" in said, said
+    assert not os.path.exists(f"{folder}/session.old") and p.poll() is None
+    socket_before = os.stat(f"{folder}/sock").st_ino
+    write_spec(folder, "page_faults", "context_switches")
+    p.send_signal(signal.SIGHUP)
+    while True:
+        heard = manager.recv(1000)
+        assert heard != b"STOPPING=1"
+        if heard.startswith(b"RELOADING=1\nMONOTONIC_USEC="):
+            break
+    assert manager.recv(1000) == b"READY=1"
+    p.send_signal(signal.SIGHUP)  # as it begins
+    wait_for_iterations(folder, 2)
+    assert os.stat(f"{folder}/sock").st_ino == socket_before, "who listens has not changed"
+    p.terminate()
+    finish(p)
+    assert drain(manager)[-1] == b"STOPPING=1"
+    assert labels(folder, "session.old") == {"task_clock"}
+    assert labels(folder, "session") == {"page_faults", "context_switches"}
+    for name in ("session", "session.old"):
+        with open(f"{folder}/{name}/cpuperf.cpsession", encoding="utf-8") as f:
+            assert '"recording"' not in f.read(), name
+
+
+def check_reload_of_what_cannot_begin(folder):
+    """A spec that is valid, and whose session is refused, is followed by a session by the one before."""
+    write_spec(folder, "task_clock")
+    p, manager = start(folder, "--spec-file=x.cpspec", "--strict", events=())
+    assert manager.recv(1000) == b"READY=1"
+    with open(f"{folder}/x.cpspec", "w", encoding="ascii") as f:
+        f.write('{ "events": [ { "group_name": "software", "event_name": "page_faults" } ],\n'
+                '"target": { "cgroups": [ "no/such/group" ] }, "duration": 0.2, "num_iterations": 0 }')
+    p.send_signal(signal.SIGHUP)
+    wait_for_line(p, "cannot begin: one by the spec before follows")
+    while manager.recv(1000) != b"READY=1":
+        pass
+    wait_for_iterations(folder, 1)
+    p.terminate()
+    finish(p)
+    assert labels(folder, "session") == {"task_clock"}
+
+
+def check_a_terminal_that_closes_ends_it(folder):
+    write_spec(folder, "task_clock")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execv(CPUPERF, [CPUPERF, "--quiet", "--no-live", "--spec-file=x.cpspec", "--output=session"])
+    while not os.path.exists(f"{folder}/session"):
+        time.sleep(0.05)
+    wait_for_iterations(folder, 1)
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) in (0, 1), status  # 1: nobody reads what it prints
+    assert labels(folder, "session") == {"task_clock"}
 
 
 def check_a_manager_that_is_gone(folder):
