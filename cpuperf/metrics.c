@@ -90,16 +90,17 @@ static int add(struct metrics *m, const struct table *t)
 	int rc = exposition_add(&m->exposition, t)
 		     ?: latencies_merge(&m->exposition.latencies, &t->latencies);
 
-	for (int i = 0; i < SERVE_NR_FORMS && rc == 0; i++) {
-		struct buf *text = &m->text[i];
+	struct buf *text = &m->text[SERVE_OPENMETRICS], *classic = &m->text[SERVE_CLASSIC];
 
-		buf_reset(text);
-		rc = exposition_put(&m->exposition, t, text, i == SERVE_CLASSIC, NULL);
-		put_own_cost(&m->exposition.m);
-		openmetrics_eof(&m->exposition.m);
-		rc = rc ?: buf_error(text);
-	}
-	return rc ?: serve_set(m->serve, m->text);
+	buf_reset(text);
+	buf_reset(classic);
+	rc = rc ?: exposition_put(&m->exposition, t, text, false, NULL);
+	if (rc)
+		return rc;
+	put_own_cost(&m->exposition.m);
+	openmetrics_eof(&m->exposition.m);
+	openmetrics_to_classic(text, classic);
+	return buf_error(text) ?: buf_error(classic) ?: serve_set(m->serve, m->text);
 }
 
 void metrics_add(struct metrics *m, const struct table *t)

@@ -56,8 +56,8 @@ struct options {
 	bool is_silent;    /* results are not printed: another process prints those of all */
 	struct rank *rank; /* NULL: the session is of no rank */
 	const struct as_part *part; /* NULL: the session is no part of a job on hosts */
-	const char *save_alerts; /* NULL: not saved */
-	struct reload *reload;   /* borrowed; NULL: SIGHUP ends the session */
+	const char *save_alerts;    /* NULL: not saved */
+	struct reload *reload;      /* borrowed; NULL: SIGHUP ends the session */
 	const char *overrides[OPTIONS_MAX_OVERRIDES]; /* by index in key_rows; NULL: not given */
 };
 

@@ -120,7 +120,8 @@ static int show_iteration(struct recorder *r, const struct session_iteration *it
 	check_room(r);
 	api_table_fill(r->table, r->session, it);
 	write_counters(r);
-	metrics_add(&r->metrics, r->table);
+	if (!r->serves_looks)
+		metrics_add(&r->metrics, r->table);
 	notify_send(&r->notify, "WATCHDOG=1");
 	table_summary_add(r->summary, r->table);
 	if (r->is_answered)
@@ -198,6 +199,8 @@ static void on_look(const struct session_iteration *it, void *arg)
 
 	api_table_fill(r->table, r->session, it);
 	write_counters(r);
+	if (r->serves_looks)
+		metrics_add(&r->metrics, r->table);
 	notify_send(&r->notify, "WATCHDOG=1");
 	if (r->plan->spec->flight.span_ns)
 		check_limits(r);
@@ -621,12 +624,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	int status;
 
 	if (dashboard_feed_check(o, plan, &e) ||
-	    metrics_open(&r.metrics, r.is_answered ? NULL : o->metrics_listen,
-			 o->reload ? &o->reload->serve : NULL, &e))
+	    metrics_open(&r.metrics, o->metrics_listen, o->reload ? &o->reload->serve : NULL, &e))
 		return fail(EXIT_USAGE, &e);
-	if (r.is_answered && o->metrics_listen)
-		log_warning("--metrics-listen serves iterations, and this session has none to show "
-			    "while it lasts: not served; use --duration=TIME --num-iterations=N");
 	if (plan->target.has_runs && recorder_on_next(&r, &e))
 		return fail(EXIT_FAILED, &e);
 	if (r.command) {
@@ -666,6 +665,10 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (o->has_trace_marker && tracefs_open(&root_live, o->is_trace_global, &plan->tracefs, &e))
 		return fail(EXIT_FAILED, &e);
 	if (plan->tracefs && !config.look_ns)
+		config.look_ns = NS_PER_S;
+	r.serves_looks = o->metrics_listen && r.is_answered && !plan->target.has_runs &&
+			 (plan->target.until_end || plan->spec->num_iterations == 1);
+	if (r.serves_looks && !config.look_ns)
 		config.look_ns = NS_PER_S;
 	notify_open(&r.notify);
 	if (r.notify.watchdog_ns && (!config.look_ns || config.look_ns > r.notify.watchdog_ns / 3))

@@ -49,6 +49,7 @@ struct recorder {
 	uint64_t beyond;  /* of a flight recorder: a bit for each metric that is beyond its limit */
 	bool is_full;     /* measuring ended because a held session used too much memory */
 	bool is_answered; /* the answer of cpuperf_print replaces tables and warnings */
+	bool serves_looks;     /* metrics are of looks: there is no iteration while it lasts */
 	struct target_end end; /* of the last run */
 	int wait_status;      /* of the first run that failed, as waitpid returns it; 0: none did */
 	const char *saved_in; /* the folder of the session; NULL: the spec's paths are used */

@@ -97,12 +97,27 @@ void openmetrics_add_family(struct buf *b, const char *base, const char *unit)
 		}
 }
 
+/* How many characters are written as they are: most texts have no others. */
+static size_t plain_len(const char *s)
+{
+	size_t len = 0;
+
+	while (s[len] >= ' ' && s[len] <= '~' && s[len] != '\\' && s[len] != '"')
+		len++;
+	return len;
+}
+
 /* Escapes backslashes, quotes (unless text may have them) and newlines. Other control characters
  * and invalid UTF-8 become "?".
  */
 static void add_escaped(struct buf *b, const char *s, bool has_quotes)
 {
 	for (size_t len; *s; s += len) {
+		len = plain_len(s);
+		if (len) {
+			buf_add(b, s, len);
+			continue;
+		}
 		len = str_character(s, strnlen(s, 4));
 		if (*s == '\\' || (*s == '"' && !has_quotes)) {
 			buf_addc(b, '\\');
@@ -148,13 +163,13 @@ void openmetrics_family(struct openmetrics *m, enum openmetrics_type type, const
 	m->has_begun = false;
 }
 
+static const char *const types[] = {[OPENMETRICS_GAUGE] = "gauge",
+				    [OPENMETRICS_COUNTER] = "counter",
+				    [OPENMETRICS_INFO] = "info",
+				    [OPENMETRICS_HISTOGRAM] = "histogram"};
+
 static void begin_family(struct openmetrics *m)
 {
-	static const char *const types[] = {[OPENMETRICS_GAUGE] = "gauge",
-					    [OPENMETRICS_COUNTER] = "counter",
-					    [OPENMETRICS_INFO] = "info",
-					    [OPENMETRICS_HISTOGRAM] = "histogram"};
-
 	m->has_begun = true;
 	add_metadata(m, "TYPE",
 		     m->is_classic && m->type == OPENMETRICS_INFO ? "gauge" : types[m->type]);
@@ -234,6 +249,66 @@ void openmetrics_end(struct openmetrics *m, uint64_t time_ns)
 	if (m->time_ns)
 		openmetrics_add_time(m->out, m->time_ns);
 	buf_addc(m->out, '\n');
+}
+
+/* The end of the line that begins at text. */
+static const char *line_end(const char *text, const char *end)
+{
+	const char *newline = memchr(text, '\n', (size_t)(end - text));
+
+	return newline ? newline + 1 : end;
+}
+
+static enum openmetrics_type find_type(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strlen(types[i]) == len && memcmp(types[i], name, len) == 0)
+			return (enum openmetrics_type)i;
+	return OPENMETRICS_GAUGE;
+}
+
+/* "# TYPE name type" and "# HELP name text", with their name as the lines have it. */
+static void put_classic(struct buf *out, const char *line, const char *end,
+			enum openmetrics_type *type)
+{
+	const char *name = line + strlen("# TYPE "), *rest;
+	bool is_type = memcmp(line, "# TYPE ", strlen("# TYPE ")) == 0;
+
+	if (!is_type && memcmp(line, "# HELP ", strlen("# HELP ")) != 0)
+		return;
+	rest = memchr(name, ' ', (size_t)(end - name));
+	if (!rest)
+		return;
+	if (is_type)
+		*type = find_type(rest + 1, (size_t)(end - rest - 2));
+	buf_add(out, line, (size_t)(rest - line));
+	buf_adds(out, ends[*type]);
+	if (is_type && *type == OPENMETRICS_INFO) {
+		buf_adds(out, " gauge\n");
+		return;
+	}
+	for (; rest < end; rest++) /* quotes of help are not escaped there */
+		if (is_type || rest[0] != '\\' || rest[1] != '"')
+			buf_addc(out, *rest);
+		else
+			buf_addc(out, *++rest);
+}
+
+void openmetrics_to_classic(const struct buf *from, struct buf *out)
+{
+	const char *at = buf_str(from), *end = at + from->len, *next;
+	enum openmetrics_type type = OPENMETRICS_GAUGE;
+
+	for (; at < end; at = next) {
+		next = line_end(at, end);
+		if (*at == '#') {
+			put_classic(out, at, next, &type);
+			continue;
+		}
+		while (next < end && *next != '#')
+			next = line_end(next, end);
+		buf_add(out, at, (size_t)(next - at));
+	}
 }
 
 void openmetrics_eof(struct openmetrics *m)

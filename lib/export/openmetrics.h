@@ -69,6 +69,8 @@ void openmetrics_value(struct openmetrics *m);
 void openmetrics_end(struct openmetrics *m, uint64_t time_ns);
 /* What openmetrics_end appends for a time. */
 void openmetrics_add_time(struct buf *b, uint64_t time_ns);
+/* Appends a whole text of OpenMetrics whose lines have no times in the classic form. */
+void openmetrics_to_classic(const struct buf *from, struct buf *out);
 /* After all families. */
 void openmetrics_eof(struct openmetrics *m);
 

@@ -179,8 +179,32 @@ def check_addresses(folder):
         done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen={port}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
         assert f"{port}: Address already in use" in done.stderr, done.stderr
     run(CPUPERF, "-e", EVENTS, "--metrics-listen=127.0.0.1:0", "-d", "100ms", "-n", "2", cwd=folder)
-    done = run(CPUPERF, "-e", "task_clock", "--metrics-listen=127.0.0.1:0", "--", "true", cwd=folder)
-    assert "not served" in done.stderr, done.stderr
+
+
+def check_command(folder):
+    """Each second while it runs; of runs after each. What is served is no more than the session has."""
+    p, at = start(folder, "--", "sh", "-c", f"until [ -e {folder}/end ]; do :; done")
+    _, first = scrape(p, at, 1)
+    _, text = scrape(p, at, 3)
+    with open(f"{folder}/end", "w", encoding="ascii"):
+        pass
+    finish(p)
+    stored = numbers(output(PRINT, "--quiet", f"{folder}/session", "--output-format=prometheus"))
+    clock, = [k for k in stored if k.startswith("cpuperf_software_task_clock")]
+    before, now = numbers(first), numbers(text)
+    assert 0 < before[clock] < now[clock] <= stored[clock], (before, now, stored)
+    p, at = start(folder, "--runs=1000", "--", "sleep", "0.05")
+    scrape(p, at, 3)
+    p.terminate()
+    p.communicate()
+
+
+def check_one_iteration(folder):
+    p, at = start(folder, "--duration=1h", f"--pid={os.getpid()}", "--num-iterations=1")
+    _, text = scrape(p, at, 2)
+    assert "cpuperf_software_task_clock_seconds_total" in text, text
+    p.terminate()
+    finish(p)
 
 
 need_sampling()

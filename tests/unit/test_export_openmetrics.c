@@ -208,3 +208,44 @@ TEST(lines_are_passed_on)
 				 "|a|a_count{x=\"1\"} 5|{x=\"1\"|5|6\n");
 	assert_int_equal(b.len, 0);
 }
+
+static void put_families(struct openmetrics *m)
+{
+	static const struct {
+		enum openmetrics_type type;
+		const char *name, *unit, *help, *suffix;
+	} families[] = {
+	    {OPENMETRICS_INFO, "a", "", "TYPE of \"all\" \\ and\nmore \\\"", "_info"},
+	    {OPENMETRICS_COUNTER, "b_bytes", "bytes", "# HELP gauge", "_total"},
+	    {OPENMETRICS_GAUGE, "c", "", "", ""},
+	    {OPENMETRICS_HISTOGRAM, "d_seconds", "seconds", "D", "_bucket"},
+	};
+
+	for (size_t i = 0; i < NR(families); i++) {
+		openmetrics_family(m, families[i].type, families[i].name, families[i].unit,
+				   families[i].help);
+		for (int k = 0; k < 3; k++) {
+			openmetrics_begin_part(m, families[i].suffix);
+			openmetrics_label(m, "l", k ? "x \"y\" \\" : "#\n# TYPE");
+			openmetrics_value(m);
+			buf_u64(m->out, i);
+			openmetrics_end(m, 0);
+		}
+	}
+	openmetrics_eof(m);
+}
+
+TEST(classic_text_of_openmetrics_is_the_classic_text)
+{
+	struct buf classic, made;
+	struct openmetrics m = {.out = &b}, other = {.out = &classic, .is_classic = true};
+
+	buf_init(&classic, 1 << 20);
+	buf_init(&made, 1 << 20);
+	put_families(&m);
+	put_families(&other);
+	openmetrics_to_classic(&b, &made);
+	assert_string_equal(buf_str(&made), buf_str(&classic));
+	buf_fini(&classic);
+	buf_fini(&made);
+}
