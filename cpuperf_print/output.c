@@ -69,6 +69,8 @@ int output_open(struct output *o, struct err *e)
 	o->name = "standard output";
 	if (o->options->output_file) {
 		o->name = o->options->output_file;
+		if (o->format->is_folder)
+			return 0;
 		o->fd = open_file(o->options, e);
 		return o->fd < 0 ? o->fd : 0;
 	}
@@ -86,6 +88,8 @@ bool output_is_file(const struct output *o)
 
 int output_close(struct output *o, bool is_whole, struct err *e)
 {
+	if (o->format->is_folder)
+		return 0;
 	if (o->options->output_file)
 		return output_file_close(o->fd, o->name, is_whole, e);
 	pager_end(&o->pager);

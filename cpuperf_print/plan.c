@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "options.h"
 #include "registry.h"
 #include "selection.h"
@@ -48,6 +49,10 @@ static int check_export(const struct plan *p, const struct options *o, struct er
 		err_set(e, -EINVAL, "--output-format=%s prints one session%s", row->name,
 			row->sessions == REGISTRY_SUM ? " or the sum of several" : "");
 		err_hint(e, "use one --session at a time");
+	} else if (row->is_folder &&
+		   (!o->output_file || io_named_descriptor(o->output_file) >= 0)) {
+		err_set(e, -EINVAL, "--output-format=%s requires --output-file=FOLDER", row->name);
+		err_hint(e, "FOLDER is the store, to which sessions are added");
 	} else if (row->is_binary && !o->output_file && isatty(STDOUT_FILENO)) {
 		err_set(e, -EINVAL, "--output-format=%s is not printed to a terminal", row->name);
 		err_hint(e, "use --output-file=PATH or a pipe");

@@ -57,6 +57,7 @@ struct registry_row {
 	enum registry_diff diff;
 	unsigned ignores;
 	bool is_binary; /* not printed to a terminal */
+	bool is_folder; /* --output-file is required, and is a folder that the export fills */
 	bool
 	    roots_in_state; /* of sessions that sample waits, unless --group-by or --sort is used */
 	bool lists_samples; /* one by one, or over time: those that the kernel added up are missing

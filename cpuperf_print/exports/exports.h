@@ -15,6 +15,7 @@ int export_chrome(struct job *j, struct err *e);
 int export_openmetrics(struct job *j, struct err *e);
 int export_prometheus(struct job *j, struct err *e);
 int export_sqlite(struct job *j, struct err *e);
+int export_parquet(struct job *j, struct err *e);
 int export_html(struct job *j, struct err *e);
 int export_perf_data(struct job *j, struct err *e);
 

@@ -46,8 +46,10 @@ void thrift_begin(struct thrift *t, int field);
 void thrift_end(struct thrift *t);
 /* THRIFT_STRUCT(t, field) { … }: a struct whose fields the block writes. The block must not be left
  * by return or goto. */
-#define THRIFT_STRUCT(t, field)                                                                    \
-	for (bool thrift_open = (thrift_begin(t, field), true); thrift_open;                       \
-	     thrift_end(t), thrift_open = false)
+#define THRIFT_STRUCT(t, field)      THRIFT_SCOPE(t, field, __LINE__)
+#define THRIFT_SCOPE(t, field, line) THRIFT_SCOPE_OF(t, field, line)
+#define THRIFT_SCOPE_OF(t, field, line)                                                            \
+	for (bool thrift_open_##line = (thrift_begin(t, field), true); thrift_open_##line;         \
+	     thrift_end(t), thrift_open_##line = false)
 
 #endif

@@ -15,6 +15,7 @@
 #include "counts/tally.h"
 #include "exports/exports.h"
 #include "exports/lines.h"
+#include "exports/rows.h"
 #include "exports/sqlite/file.h"
 #include "exports/sqlite/regions.h"
 #include "exports/sqlite/schema.h"
@@ -34,7 +35,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_NUMBERED = 16 << 20, BUILD_ID_BYTES = 2 * 20 + 1 };
+enum { MAX_NUMBERED = 16 << 20 };
 
 /* A numbered key: a thing of an event, or a task with a name. */
 struct numbered {
@@ -85,18 +86,6 @@ static void put_session(struct database *d)
 		   sqlite_maybe(d->about.has_clocks, clocks->realtime_ns - clocks->monotonic_ns));
 }
 
-static const char *scope_of(const struct table_column *c)
-{
-	static const char *const names[] = {[EVENT_SCOPE_CPU] = "cpu",
-					    [EVENT_SCOPE_SYSTEM] = "system",
-					    [EVENT_SCOPE_PACKAGE] = "package",
-					    [EVENT_SCOPE_THINGS] = "each"};
-
-	return c->scope >= EVENT_SCOPE_CPU && c->scope <= EVENT_SCOPE_THINGS && !c->metric
-		   ? names[c->scope]
-		   : NULL;
-}
-
 static void put_events(struct database *d, const struct table *t)
 {
 	char unit[COUNTS_SERIES_UNIT_BYTES];
@@ -108,7 +97,7 @@ static void put_events(struct database *d, const struct table *t)
 		SQLITE_PUT(
 		    d->file, SQLITE_EVENTS, sqlite_u64(i), sqlite_text(c->group),
 		    sqlite_text(c->name), sqlite_text(c->label), sqlite_text(c->unit),
-		    sqlite_text(table_kind_name(c)), sqlite_text(scope_of(c)),
+		    sqlite_text(table_kind_name(c)), sqlite_text(export_rows_scope(c)),
 		    sqlite_real(c->scale > 0 ? c->scale : 1),
 		    sqlite_maybe(ev && ev->rate, ev ? ev->rate : 0),
 		    sqlite_maybe(ev && ev->frequency, ev ? ev->frequency : 0),
@@ -131,13 +120,12 @@ static struct sqlite_cell value_of(const struct table_column *c, const struct ce
 
 static struct sqlite_cell raw_of(const struct table_column *c, const struct cell *cell)
 {
-	return sqlite_maybe(cell_has_value(cell) && !c->metric, cell->raw);
+	return sqlite_maybe(export_rows_has_raw(c, cell), cell->raw);
 }
 
 static struct sqlite_cell base_of(const struct table_column *c, const struct cell *cell)
 {
-	return sqlite_maybe(cell_has_value(cell) && !c->metric && c->kind == EVENT_SHARE,
-			    cell->base);
+	return sqlite_maybe(export_rows_has_base(c, cell), cell->base);
 }
 
 /* A CPU, pid, tid or thread. */
@@ -424,21 +412,15 @@ static int put_tasks(struct database *d)
 
 static void put_objects(struct database *d)
 {
-	static const char *const kinds[] = {[PROFILE_OBJECT_FILE] = "file",
-					    [PROFILE_OBJECT_ANON] = "memory",
-					    [PROFILE_OBJECT_VDSO] = "vdso",
-					    [PROFILE_OBJECT_DELETED] = "memory"};
 	const struct profile_processes *p = d->opened->processes;
 
 	for (uint32_t i = 0; i < profile_nr_objects(p); i++) {
 		const struct profile_object *o = profile_object(p, i);
-		char build_id[BUILD_ID_BYTES] = "";
+		char build_id[EXPORT_ROWS_BUILD_ID_BYTES];
 
-		for (unsigned k = 0; k < o->build_id_len; k++)
-			snprintf(build_id + 2 * k, 3, "%02x", o->build_id[k]);
 		SQLITE_PUT(d->file, SQLITE_OBJECTS, sqlite_u64(o->number), sqlite_text(o->name),
-			   sqlite_text(o->shown_path), sqlite_text(kinds[o->kind]),
-			   sqlite_text(o->build_id_len ? build_id : NULL));
+			   sqlite_text(o->shown_path), sqlite_text(export_rows_object_kind(o)),
+			   sqlite_text(export_rows_build_id(o, build_id)));
 	}
 }
 
@@ -498,57 +480,17 @@ static int put_weights(struct database *d)
 
 /* --- losses ---------------------------------------------------------------------------------- */
 
-static void put_loss(struct database *d, const char *what, struct sqlite_cell event, uint64_t nr)
+static void put_loss(void *arg, const char *what, uint32_t event, uint64_t nr)
 {
-	if (nr)
-		SQLITE_PUT(d->file, SQLITE_LOSSES, sqlite_text(what), event, sqlite_u64(nr));
-}
+	struct database *d = arg;
 
-static void put_program(struct database *d, const struct report_program *p)
-{
-	const char *comm = report_functions_text(d->j->inputs->functions, p->comm);
-	char what[256];
-
-	for (enum report_end end = REPORT_END_WHOLE + 1; end < REPORT_NR_ENDS; end++) {
-		snprintf(what, sizeof(what), "incomplete stacks of %s: %s", comm,
-			 report_end_name(end));
-		put_loss(d, what, sqlite_none(), p->nr[end]);
-	}
-}
-
-static void put_losses(struct database *d, const struct report_stats *stats)
-{
-	for (size_t i = 0; i < stats->nr_events; i++) {
-		const struct report_event_stats *s = &stats->event[i];
-		const struct trace_event *ev = &d->opened->facts->events[i];
-		const struct sampled_event sampling =
-		    sampled_event(ev->group, ev->name, ev->rate, ev->frequency, ev->flags);
-
-		put_loss(d, "samples omitted", sqlite_u64(i), s->omitted.samples);
-		put_loss(d, "samples missing", sqlite_u64(i),
-			 s->is_short ? sampled_nr_missing(&sampling, &s->sampled) : 0);
-		put_loss(d, "pauses by the kernel", sqlite_u64(i), s->sampled.n.throttled);
-	}
-	put_loss(d, "records lost", sqlite_none(), stats->nr_lost);
-	for (uint32_t i = 0; i < stats->programs.nr; i++)
-		put_program(d, dict_at(&stats->programs, i));
-	put_loss(d, "too many stacks: the rest are truncated", sqlite_none(),
-		 report_stacks_is_full(d->stacks));
+	SQLITE_PUT(d->file, SQLITE_LOSSES, sqlite_text(what),
+		   sqlite_maybe(event != EXPORT_ROWS_NO_EVENT, event), sqlite_u64(nr));
 }
 
 static void put_unread(void *arg, const char *line)
 {
-	put_loss(arg, line, sqlite_none(), 1);
-}
-
-static void warn_full(struct database *d)
-{
-	struct err problem = {0};
-
-	if (!report_stacks_is_full(d->stacks))
-		return;
-	err_set(&problem, -EFBIG, "more than %d stacks: the rest are truncated", REPORT_MAX_STACKS);
-	problems_add(&d->j->output->problems, false, &problem);
+	put_loss(arg, line, EXPORT_ROWS_NO_EVENT, 1);
 }
 
 static int put_samples(struct database *d)
@@ -571,8 +513,8 @@ static int put_samples(struct database *d)
 	if (rc == 0) {
 		put_objects(d);
 		put_functions(d);
-		put_losses(d, &stats);
-		warn_full(d);
+		export_rows_losses(d->j, &stats, d->stacks, put_loss, d);
+		export_rows_warn_full(d->j, d->stacks);
 		rc = put_stacks(d);
 	}
 	if (rc == 0)
