@@ -163,7 +163,7 @@ def check_omitted(folder):
         err = run(PRINT, "--quiet", f"--output-format={name}", "--output-file=x", "s", cwd=folder).stderr
         said = f"--output-format={name} omits latencies: --report=latency prints them\n" in err
         assert said == (name in ("pprof", "folded", "speedscope", "perf-data", "raw")), (name, err)
-        assert not said or "\n  hint: formats with latencies: perfetto, chrome, openmetrics, prometheus, sqlite, html\n" in err, err
+        assert not said or "\n  hint: formats with latencies: perfetto, chrome, openmetrics, prometheus, sqlite, parquet, html\n" in err, err
     record(folder, "none", runs=1, events="software:cpu_clock@100000")
     assert "omits latencies" not in run(PRINT, "--output-format=folded", "none", cwd=folder).stderr
 

@@ -561,7 +561,7 @@ def check_tally(session, folder):
         assert f"{tally}: error: has counts only: --report={name} requires samples" in done.stderr, done
     done = run(f"--session={tally}", "--output-format=folded")
     assert done.returncode == 1 and "counts only: --output-format=folded requires samples" in done.stderr, done
-    assert "formats of counts: perfetto, chrome, openmetrics, prometheus, sqlite, html;" in done.stderr, done
+    assert "formats of counts: perfetto, chrome, openmetrics, prometheus, sqlite, parquet, html;" in done.stderr, done
     for args in ([f"--session={tally}", f"--diff={session.file}"],
                  [f"--session={session.file}", f"--diff={tally}"],
                  [f"--session={session.file}", f"--session={tally}", "--report=flat"]):
