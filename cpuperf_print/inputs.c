@@ -22,6 +22,7 @@
 #include "profile/processes.h"
 #include "report/functions.h"
 #include "report/states.h"
+#include "selection.h"
 #include "symbol/symbols.h"
 #include "trace/trace.h"
 
@@ -32,7 +33,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_KALLSYMS_BYTES = 256 << 20 };
+enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256, MANY_NAMES = 64 };
 
 /* The owner of a file can put any numbers there. */
 static void warn_owner(const struct inputs *in, const char *path, uint32_t uid)
@@ -117,7 +118,8 @@ static int find_manifest(struct input *o, struct err *e)
 	return fd >= 0 && trace_is_trace(fd) == 1 ? find_manifest_of_trace(o, e) : 0;
 }
 
-static int load_manifest(const struct inputs *in, struct input *o)
+/* Of a part the first error is in *part_e: it is named with the part. */
+static int load_manifest(const struct inputs *in, struct input *o, struct err *part_e)
 {
 	static struct err_list errs; /* too large for a stack */
 	struct err e = {0};
@@ -126,14 +128,19 @@ static int load_manifest(const struct inputs *in, struct input *o)
 	int rc;
 
 	if (fd < 0) {
-		log_err(LOG_ERROR, &e);
+		if (o->part)
+			*part_e = e;
+		else
+			log_err(LOG_ERROR, &e);
 		return fd;
 	}
 	if (sys()->fstatat(fd, "", &st, AT_EMPTY_PATH) == 0)
 		warn_owner(in, o->path, st.st_uid);
 	errs.nr = errs.dropped = 0;
 	rc = cpsession_load_fd(fd, o->path, &o->manifest, &errs);
-	for (size_t i = 0; i < errs.nr; i++)
+	if (rc && o->part && errs.nr)
+		*part_e = errs.item[0];
+	for (size_t i = 0; i < errs.nr && !o->part; i++)
 		log_err(LOG_ERROR, &errs.item[i]);
 	if (rc)
 		return rc;
@@ -169,12 +176,12 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 {
 	struct profile_manifest m;
 	bool is_locked = false;
-	int rc = find_manifest(o, e) ?: load_manifest(in, o);
+	int rc = find_manifest(o, e) ?: load_manifest(in, o, e);
 
 	if (rc == 0 && is_recording(o)) {
 		is_locked = cpsession_is_locked(o->path);
 		if (!is_locked && io_named_descriptor(o->path) < 0)
-			rc = load_manifest(in, o); /* it may have ended meanwhile */
+			rc = load_manifest(in, o, e); /* it may have ended meanwhile */
 	}
 	if (rc)
 		return rc;
@@ -241,6 +248,8 @@ static int check_is_new(const struct inputs *in, size_t i, struct err *e)
 	for (size_t k = 0; k < i && o->facts->nr_events; k++) {
 		const struct input *other = &in->item[k];
 
+		if (!other->facts) /* a part that cannot be read */
+			continue;
 		if (o->iterations && !other->iterations)
 			continue;
 		if (memcmp(other->facts->head.session_id, head->session_id,
@@ -318,40 +327,6 @@ bool inputs_have_parts(const struct inputs *in)
 	return ARRAY_ANY(x, in->item, in->nr + in->nr_diff, x->iterations);
 }
 
-int inputs_open(struct inputs *in, const struct options *o, bool wants_names,
-		struct problems *problems, struct err *e)
-{
-	const struct opt_strings *lists[] = {&o->sessions, &o->perf_data, &o->diff};
-	size_t nr = 0;
-	int rc = 0;
-
-	*in = (struct inputs){.options = o, .problems = problems, .wants_names = wants_names};
-	perf_kernel_init(&in->kernel);
-	in->item = mem_calloc(o->sessions.nr + o->perf_data.nr + o->diff.nr, sizeof(*in->item));
-	if (!in->item)
-		return err_set(e, -ENOMEM, "out of memory");
-	in->nr = o->sessions.nr + o->perf_data.nr;
-	in->nr_diff = o->diff.nr;
-	for (size_t k = 0; k < sizeof(lists) / sizeof(lists[0]); k++) {
-		for (size_t i = 0; i < lists[k]->nr; i++) {
-			struct input *input = &in->item[nr++];
-
-			input->path = lists[k]->item[i];
-			rc = rc ? rc : lists[k] == &o->diff ? cut_iterations(in, input, e) : 0;
-			input->is_perf_data =
-			    lists[k] == &o->perf_data || import_is_perf_data(input->path);
-			cpsession_init(&input->manifest);
-			spec_init(&input->spec);
-		}
-	}
-	for (size_t i = 0; i < nr && rc == 0; i++) {
-		rc = (in->item[i].is_perf_data ? open_perf_data(in, &in->item[i], e)
-					       : open_session(in, &in->item[i], e))
-			 ?: check_is_new(in, i, e);
-	}
-	return rc;
-}
-
 static void input_fini(struct input *o)
 {
 	mem_free(o->by_state);
@@ -368,11 +343,171 @@ static void input_fini(struct input *o)
 	mem_free(o->named);
 }
 
+/* Adds an input, to be opened. NULL without memory. */
+static struct input *add_input(struct inputs *in, size_t *nr, size_t *room, const char *path)
+{
+	struct input *o = MEM_ADD(in->item, *nr, *room);
+
+	if (!o)
+		return NULL;
+	*o = (struct input){.path = path};
+	cpsession_init(&o->manifest);
+	spec_init(&o->spec);
+	return o;
+}
+
+/* The parts that have a session. */
+static int add_parts(struct inputs *in, const struct selection *s, size_t *nr, size_t *room,
+		     struct err *e)
+{
+	const struct parts_job *job = &in->jobs[in->nr_jobs - 1];
+
+	for (size_t i = 0; i < job->list.nr; i++) {
+		struct hosts_entry *entry = &job->list.entry[i];
+		size_t len = strlen(job->path) + strlen(entry->folder) + 2;
+		struct input *o;
+
+		if (entry->part.status == HOSTS_FAILED ||
+		    !parts_is_selected(s, entry->part.host, entry->part.rank))
+			continue;
+		o = add_input(in, nr, room, NULL);
+		if (!o || !(o->named = mem_alloc(len)))
+			return err_set(e, -ENOMEM, "out of memory");
+		snprintf(o->named, len, "%s/%s", job->path, entry->folder);
+		o->path = o->named;
+		o->part = &entry->part;
+		o->job = in->nr_jobs - 1;
+	}
+	return 0;
+}
+
+/* Of a list of options: sessions, jobs and files. */
+static int add_inputs(struct inputs *in, const struct opt_strings *list, const struct selection *s,
+		      size_t *nr, size_t *room, struct err *e)
+{
+	const struct options *options = in->options;
+	const bool is_diff = list == &options->diff, is_perf_data = list == &options->perf_data;
+	int rc = 0;
+
+	for (size_t i = 0; i < list->nr && rc == 0; i++) {
+		struct hosts_list parts;
+		struct input *o;
+
+		rc = is_perf_data ? 0 : parts_list(list->item[i], &parts, e);
+		if (rc == 1) {
+			in->jobs[in->nr_jobs++] = (struct parts_job){
+			    .path = list->item[i], .list = parts, .is_diff = is_diff};
+			rc = add_parts(in, s, nr, room, e);
+			continue;
+		}
+		if (rc)
+			return rc;
+		o = add_input(in, nr, room, list->item[i]);
+		if (!o)
+			return err_set(e, -ENOMEM, "out of memory");
+		rc = is_diff ? cut_iterations(in, o, e) : 0;
+		o->is_perf_data = is_perf_data || import_is_perf_data(o->path);
+	}
+	return rc;
+}
+
+/* A part that cannot be read is named above the report, and the others are printed. */
+static int open_input(struct inputs *in, size_t i, struct err *e)
+{
+	struct input *o = &in->item[i];
+	struct err own = {0};
+	int rc;
+
+	if (!o->part)
+		return (o->is_perf_data ? open_perf_data(in, o, e) : open_session(in, o, e))
+			   ?: check_is_new(in, i, e);
+	rc = open_session(in, o, &own);
+	if (rc == 0 || rc == -ENOMEM)
+		return rc ? rc : check_is_new(in, i, e);
+	parts_set_failed(o->part, &own);
+	in->problems->has_loss = true;
+	return 0;
+}
+
+static bool is_selected(const struct selection *s, const struct input *o)
+{
+	return o->session &&
+	       (o->part || o->import || parts_is_selected(s, o->facts->head.host, HOSTS_ABSENT));
+}
+
+/* Removes inputs that could not be opened, or are not selected. */
+static void remove_absent(struct inputs *in, const struct selection *s)
+{
+	const size_t nr[] = {in->nr, in->nr_diff};
+	size_t to = 0, from = 0;
+
+	in->nr = in->nr_diff = 0;
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < nr[side]; i++, from++) {
+			if (!is_selected(s, &in->item[from])) {
+				input_fini(&in->item[from]);
+				continue;
+			}
+			in->item[to++] = in->item[from];
+			*(side ? &in->nr_diff : &in->nr) += 1;
+		}
+}
+
+static int check_remain(const struct inputs *in, const struct selection *s, struct err *e)
+{
+	const struct options *o = in->options;
+	const char *of = o->sessions.nr ? o->sessions.item[0] : o->perf_data.item[0];
+
+	if (in->nr && (in->nr_diff || !o->diff.nr))
+		return 0;
+	if (in->nr)
+		of = o->diff.item[0];
+	if (s->hosts.nr || s->ranks.nr) {
+		err_set_at(e, -EINVAL, of, 0, 0, "--host and --rank select nothing of it");
+		err_hint(e, "--report=hosts lists the hosts and ranks");
+		return -EINVAL;
+	}
+	return err_set_at(e, -ENODATA, of, 0, 0, "no part of the job can be read: %s",
+			  in->jobs[0].list.entry[0].part.reason);
+}
+
+int inputs_open(struct inputs *in, const struct options *o, const struct selection *s,
+		bool wants_names, struct problems *problems, struct err *e)
+{
+	const struct opt_strings *lists[] = {&o->sessions, &o->perf_data, &o->diff};
+	size_t nr = 0, room = 0;
+	int rc = 0;
+
+	*in = (struct inputs){.options = o, .problems = problems, .wants_names = wants_names};
+	perf_kernel_init(&in->kernel);
+	in->jobs = mem_calloc(o->sessions.nr + o->diff.nr + 1, sizeof(*in->jobs));
+	if (!in->jobs)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (size_t k = 0; k < ARRAY_NR(lists) && rc == 0; k++) {
+		size_t before = nr;
+
+		rc = add_inputs(in, lists[k], s, &nr, &room, e);
+		*(lists[k] == &o->diff ? &in->nr_diff : &in->nr) += nr - before;
+	}
+	if (nr > MANY_INPUTS)
+		parts_raise_limit();
+	for (size_t i = 0; i < nr && rc == 0; i++)
+		rc = open_input(in, i, e);
+	if (rc)
+		return rc;
+	remove_absent(in, s);
+	in->is_in_turn = in->nr_jobs && in->nr + in->nr_diff > MANY_NAMES;
+	return check_remain(in, s, e);
+}
+
 void inputs_fini(struct inputs *in)
 {
 	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
 		input_fini(&in->item[i]);
 	mem_free(in->item);
+	for (size_t i = 0; i < in->nr_jobs; i++)
+		parts_job_fini(&in->jobs[i]);
+	mem_free(in->jobs);
 	elf_finder_free(in->finder);
 	elf_file_close(in->vdso);
 	report_functions_free(in->functions);
@@ -482,6 +617,30 @@ static int load_names(struct inputs *in, struct input *o, struct err *e)
 	return rc;
 }
 
+static int load_names_and_start(struct inputs *in, struct input *o, struct err *e)
+{
+	int rc = load_names(in, o, e);
+
+	return rc == 0 && in->wants_start && !o->start_ns ? load_start(in, o) : rc;
+}
+
+int inputs_begin_names(struct inputs *in, struct input *o, struct err *e)
+{
+	int rc = o->symbols ? 0 : load_names_and_start(in, o, e);
+
+	return rc ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : 0;
+}
+
+void inputs_end_names(struct inputs *in, struct input *o)
+{
+	if (!in->is_in_turn)
+		return;
+	symbols_free(o->symbols);
+	profile_processes_free(o->processes);
+	o->symbols = NULL;
+	o->processes = NULL;
+}
+
 struct elf_finder_config inputs_finder_config(const struct inputs *in)
 {
 	const struct options *o = in->options;
@@ -506,11 +665,9 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 		return rc;
 	in->vdso = elf_vdso_open();
 	rc = elf_finder_new(&config, &in->finder);
-	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0; i++) {
-		rc = load_names(in, &in->item[i], e);
-		if (rc == 0 && wants_start)
-			rc = load_start(in, &in->item[i]);
-	}
+	in->wants_start = wants_start;
+	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0 && !in->is_in_turn; i++)
+		rc = load_names_and_start(in, &in->item[i], e);
 	if (rc == 0)
 		in->functions = report_functions_new(rules);
 	if (rc == 0 && !in->functions)

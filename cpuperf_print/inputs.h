@@ -5,6 +5,7 @@
 #define CPUPERF_PRINT_INPUTS_H
 
 #include "base/buf.h"
+#include "parts.h"
 #include "perf_kernel.h"
 #include "profile/session.h"
 #include "spec/cpsession.h"
@@ -19,11 +20,15 @@ struct problems;
 struct profile_filter;
 struct report_functions;
 struct report_rules;
+struct selection;
 
 struct input {
 	const char *path;
 	char *named; /* owned; path, if iterations were named with it; else NULL */
 	char *found; /* owned; path, if a folder was named; else NULL */
+	/* Of a job: borrowed, and the job's number in inputs.jobs. NULL: a session by itself. */
+	struct hosts_part *part;
+	size_t job;
 	/* "FILE@2-4": the list, borrowed; NULL: the iterations of the selection. */
 	const char *iterations;
 	struct profile_filter *filter; /* owned; after inputs_select, with that list */
@@ -53,6 +58,8 @@ struct inputs {
 	struct problems *problems;
 	struct input *item; /* owned; those to print, then those of --diff */
 	size_t nr, nr_diff;
+	struct parts_job *jobs; /* owned */
+	size_t nr_jobs;
 	/* After inputs_load_names: */
 	struct elf_finder *finder;
 	struct report_functions *functions;
@@ -60,13 +67,18 @@ struct inputs {
 	struct elf_file *vdso; /* of this machine */
 	struct perf_kernel kernel;
 	bool wants_names; /* inputs_load_names will be called */
+	/* Of many parts of jobs: names of a session are in memory only while its samples are read:
+	 * inputs_begin_names. */
+	bool is_in_turn;
+	bool wants_start; /* of inputs_load_names */
 };
 
-/* Opens all, which must be different sessions, or iterations of one (--diff=@2). options and
- * problems are borrowed. inputs_fini in any case. -errno with *e, or *e empty if the errors were
+/* Opens all, which must be different sessions, or iterations of one (--diff=@2); of jobs, the parts
+ * that are selected. Those that cannot be read are named by parts_put_faults. options and problems
+ * are borrowed. inputs_fini in any case. -errno with *e, or *e empty if the errors were
  * logged. */
-int inputs_open(struct inputs *in, const struct options *options, bool wants_names,
-		struct problems *problems, struct err *e);
+int inputs_open(struct inputs *in, const struct options *options, const struct selection *s,
+		bool wants_names, struct problems *problems, struct err *e);
 void inputs_fini(struct inputs *in);
 /* Makes the filters of inputs with iterations of their own. -errno with *e. */
 int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e);
@@ -76,6 +88,10 @@ bool inputs_have_parts(const struct inputs *in);
  * fills start_ns. -errno with *e. */
 int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
 		      struct err *e);
+/* Loads the names of an input if they are not in memory, and removes them again: around the reading
+ * of its samples. Names of functions stay. -errno with *e. */
+int inputs_begin_names(struct inputs *in, struct input *o, struct err *e);
+void inputs_end_names(struct inputs *in, struct input *o);
 /* Reads the common file of the input, once: tasks and mappings. 0 or -ENOMEM. */
 int inputs_load_processes(struct input *o);
 /* Fills by_state of all inputs, once. -EINVAL with *e: one samples no time; -ENOMEM with *e. */

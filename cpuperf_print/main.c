@@ -66,7 +66,8 @@ static bool is_at_once(const struct job *j)
 
 	if (sessions != REGISTRY_SUM && sessions != REGISTRY_SIDE_BY_SIDE)
 		return false;
-	if (!j->selection->by_session || j->row->kind == REGISTRY_EXPORT)
+	if (j->row->kind == REGISTRY_EXPORT ||
+	    (!j->selection->by_session && !j->selection->by_host))
 		return true;
 	return sessions == REGISTRY_SIDE_BY_SIDE && inputs_check_same_events(j->inputs, &e) == 0;
 }
@@ -145,6 +146,28 @@ static int print_job(struct job *j, struct err *e)
 	return j->row->print(j, e);
 }
 
+/* How many inputs from there on are printed together: those of a host, or one. */
+static size_t nr_at(const struct job *j, size_t first)
+{
+	const enum registry_sessions sessions = j->row->sessions;
+
+	if (!j->selection->by_host || sessions == REGISTRY_EACH || sessions == REGISTRY_ONE)
+		return 1;
+	return parts_of_host(j->inputs, first, j->inputs->nr);
+}
+
+/* In text, of one of several. */
+static void put_name(struct job *j)
+{
+	const struct input *o = job_input(j);
+	char text[PARTS_NAME_BYTES];
+
+	if (j->inputs->nr == 1 || j->output->form != GRID_PEOPLE)
+		return;
+	buf_printf(&j->output->text, "%s%s:\n", j->first ? "\n" : "",
+		   j->nr > 1 ? input_host(o) : input_shown(o, text));
+}
+
 static int print_row(struct run *r, const struct registry_row *row, struct err *e)
 {
 	struct inputs *in = &r->inputs;
@@ -161,11 +184,10 @@ static int print_row(struct run *r, const struct registry_row *row, struct err *
 	r->output.has_header = false;
 	if (rc == 0 && at_once)
 		return print_job(&j, e);
-	for (size_t i = 0; i < in->nr && rc == 0; i++) {
-		if (in->nr > 1 && r->output.form == GRID_PEOPLE)
-			buf_printf(&r->output.text, "%s%s:\n", i ? "\n" : "", in->item[i].path);
+	for (size_t i = 0; i < in->nr && rc == 0; i += j.nr) {
 		j.first = i;
-		j.nr = 1;
+		j.nr = nr_at(&j, i);
+		put_name(&j);
 		j.session = in->nr > 1 ? in->item[i].path : NULL;
 		rc = print_job(&j, e);
 	}
@@ -216,6 +238,9 @@ static int print_all(struct run *r, struct err *e)
 					       .have_others = !first || reports_has_others(first)};
 
 	plan_default(&r->plan, r->options, &contents);
+	parts_put_faults(&r->inputs, &r->selection, &r->output);
+	for (size_t i = 0; i < r->plan.nr; i++)
+		r->inputs.is_in_turn &= r->plan.print[i]->reads_in_turn;
 	default_states(&r->selection, &r->plan, &r->inputs);
 	return ARRAY_RUN(i, r->plan.nr, print_row(r, r->plan.print[i], e))
 		   ?: output_write(&r->output, e);
@@ -226,7 +251,8 @@ static int run_steps(struct run *r, struct err *e)
 	uint64_t start_ns = clock_monotonic_ns();
 	int rc, closed;
 
-	rc = inputs_open(&r->inputs, r->options, r->plan.uses_samples, &r->output.problems, e)
+	rc = inputs_open(&r->inputs, r->options, &r->selection, r->plan.uses_samples,
+			 &r->output.problems, e)
 		 ?: inputs_select(&r->inputs, &r->selection.filter, e);
 	if (rc)
 		return rc;

@@ -18,7 +18,8 @@ static const struct opt_row rows[] = {
      .complete = OPT_COMPLETE_FILE,
      .section = "Input",
      .help = "The .cpsession file to print, the folder that cpuperf made for a session, a trace "
-	     "in it, or a file that perf record wrote. The default is ./cpuperf.session, the last "
+	     "in it, the folder of a job (sessions of several hosts or ranks), or a file that perf "
+	     "record wrote. The default is ./cpuperf.session, the last "
 	     "one of a command here, or else the "
 	     "caller's "
 	     "last one. "
@@ -45,6 +46,28 @@ static const struct opt_row rows[] = {
 	     "in csv and ndjson as one table with a field session.",
      .set = opt_set_flag,
      .offset = AT(by_session)},
+    {.name = "by-host",
+     .arg = OPT_NONE,
+     .section = "Input",
+     .help = "Of a job: report its hosts separately instead of adding them up, the ranks of a host "
+	     "together; as --by-session.",
+     .set = opt_set_flag,
+     .offset = AT(by_host),
+     .excludes = "by-session"},
+    {.name = "host",
+     .arg = OPT_REQUIRED,
+     .metavar = "GLOB",
+     .section = "Input",
+     .help = "Of a job: only the hosts whose name matches GLOB. May be repeated.",
+     .set = opt_add_string,
+     .offset = AT(hosts)},
+    {.name = "rank",
+     .arg = OPT_REQUIRED,
+     .metavar = "LIST",
+     .section = "Input",
+     .help = "Of a job: only these ranks: 0-3,8.",
+     .set = opt_set_string,
+     .offset = AT(ranks)},
     {.name = "sysroot",
      .arg = OPT_REQUIRED,
      .metavar = "FOLDER",
@@ -127,11 +150,12 @@ static const struct opt_row rows[] = {
      .metavar = "LIST",
      .complete = OPT_COMPLETE_WORDS,
      .words = "function object comm cmdline pid tid thread cpu line iteration state reason region "
-	      "event session total",
+	      "event session host rank total",
      .section = "Report",
      .help = "flat, diff: the fields that make a row, separated by commas: function (the "
 	     "default), object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
-	     "reason (why it waits), waker, waker_function, region, event, session. In flat, total "
+	     "reason (why it waits), waker, waker_function, region, event, session, host, rank. In "
+	     "flat, total "
 	     "orders the rows by total instead of self. waits: fields in place of the thread's. "
 	     "threads: further fields. latency: "
 	     "iteration, session.",

@@ -12,11 +12,11 @@ struct options {
 	struct opt_strings sessions, perf_data, reports, diff;
 	const char *output_format, *output_file;
 	const char *sort, *group_by, *top, *rows, *min_percent, *max_depth, *fail_over, *threads;
-	bool by_session, no_pager, counts, within, live;
+	bool by_session, by_host, no_pager, counts, within, live;
 	struct opt_strings merge, split, hide, only;
 	bool merge_object, inlined, wakers, lines, debuginfod, subtract_marks;
-	struct opt_strings events, comms, regions, cmdlines;
-	const char *pids, *trees, *cpus, *iterations, *from, *to;
+	struct opt_strings hosts, events, comms, regions, cmdlines;
+	const char *ranks, *pids, *trees, *cpus, *iterations, *from, *to;
 	struct opt_strings debug_dirs;
 	const char *sysroot, *kallsyms;
 };

@@ -526,19 +526,27 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	for (size_t i = first; i < first + nr; i++)
 		progress.all_bytes += profile_session_bytes(in->item[i].session);
 	for (size_t i = first; i < first + nr && rc == 0; i++) {
-		const struct input *o = &in->item[i];
-		const struct report_input input = {.session = o->session,
-						   .processes = o->processes,
-						   .symbols = o->symbols,
-						   .finder = in->finder,
-						   .vdso = o->vdso,
-						   .number = (uint32_t)i,
-						   .start_ns = o->start_ns};
+		struct input *o = &in->item[i];
+		struct report_input input;
 		const uint64_t nr_user = stats->nr_user, nr_unmapped = stats->nr_unmapped;
 
+		rc = inputs_begin_names(j->inputs, o, e);
+		if (rc)
+			break;
+		input = (struct report_input){
+		    .session = o->session,
+		    .processes = o->processes,
+		    .symbols = o->symbols,
+		    .finder = in->finder,
+		    .vdso = o->vdso,
+		    .number = (uint32_t)i,
+		    .host = report_functions_text_number(in->functions, input_host(o)),
+		    .rank = input_rank(o),
+		    .start_ns = o->start_ns};
 		run.filter = job_filter(j, o);
 		rc = report_engine_read(&run, &input, stats);
 		progress.read_bytes = stats->bytes;
+		inputs_end_names(j->inputs, o);
 		warn_unmapped(j->output, o, stats->nr_user - nr_user,
 			      stats->nr_unmapped - nr_unmapped);
 	}

@@ -130,7 +130,7 @@ static int find_column(const char *name, size_t len, struct err *e)
 	err_set(e, -EINVAL, "--sort: no column \"%.*s\"", (int)len, name);
 	err_hint(e,
 		 "function, object, comm, cmdline, pid, tid, thread, cpu, line, iteration, state, "
-		 "reason, region, event, session; total orders the rows by total");
+		 "reason, region, event, session, host, rank; total orders the rows by total");
 	return -EINVAL;
 }
 
@@ -200,6 +200,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .min_percent = -1,
 	    .fail_over = -1,
 	    .by_session = o->by_session,
+	    .by_host = o->by_host,
 	    .by_count = o->counts,
 	    .within = o->within,
 	    .with_inlined = o->inlined,
@@ -208,6 +209,8 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .without_marks = o->subtract_marks,
 	};
 	rc = parse_filter(&s->filter, o, e) ?:
+	       add_globs(&s->hosts, "--host", &o->hosts, e) ?:
+	       parse_ranges("--rank", o->ranks, &s->ranks, e) ?:
 	       parse_rules(&s->rules, o, e) ?:
 	       parse_limits(s, o, e) ?:
 	       parse_columns(o->sort, s, e) ?:

@@ -16,6 +16,8 @@ enum { SELECTION_USUAL_ROWS = 24 };
 
 struct selection {
 	struct profile_filter filter;
+	struct profile_globs hosts;  /* of the parts of a job */
+	struct profile_ranges ranks; /* the same */
 	struct report_rules rules;
 	unsigned columns; /* of --sort: bits, 1 << enum report_column; 0: not given */
 	uint64_t top;     /* UINT64_MAX: the report's default */
@@ -23,7 +25,7 @@ struct selection {
 	uint32_t max_depth;
 	double min_percent, fail_over; /* negative: not given */
 	unsigned nr_threads;           /* 0: as many as CPUs */
-	bool by_session, by_count, within, with_inlined, with_wakers, with_lines;
+	bool by_session, by_host, by_count, within, with_inlined, with_wakers, with_lines;
 	bool without_marks;    /* --subtract-marks */
 	enum report_root root; /* of each stack */
 	bool adds_states;      /* root or columns need states */

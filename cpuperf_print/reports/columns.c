@@ -83,6 +83,8 @@ static const struct {
 	unsigned leaves;                                            /* beside a tid: see grid.h */
 } shown[] = {
     {REPORT_SESSION, false, session_path},
+    {REPORT_HOST, false, text_of},
+    {REPORT_RANK, true, NULL},
     {REPORT_ITERATION, false, NULL},
     {REPORT_CPU, true, NULL},
     {REPORT_PID, true, NULL, 5},

@@ -261,6 +261,8 @@ static unsigned session_column(const struct job *j)
 {
 	const bool is_shown = j->nr > 1 || j->output->form != GRID_PEOPLE;
 
+	if (j->selection->by_host && is_shown)
+		return 1u << REPORT_HOST;
 	return j->selection->by_session && is_shown ? 1u << REPORT_SESSION : 0;
 }
 

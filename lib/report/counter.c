@@ -386,6 +386,8 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	c->key = (struct report_key){
 	    .event = c->all->of_event[s->id->event].event,
 	    .session = has_part(c, REPORT_BY_SESSION) ? c->all->input->number : 0,
+	    .host = has_part(c, REPORT_BY_HOST) ? c->all->input->host : 0,
+	    .rank = has_part(c, REPORT_BY_HOST) ? c->all->input->rank : 0,
 	    .iteration = has_part(c, REPORT_BY_ITERATION) ? head->iteration : 0,
 	    .cpu = has_part(c, REPORT_BY_CPU) ? s->cpu : 0,
 	    .pid = has_part(c, REPORT_BY_PID) ? r->pid : 0,

@@ -26,6 +26,7 @@ struct report_input {
 	struct elf_finder *finder;
 	const struct elf_file *vdso; /* the recorder's; NULL: unknown */
 	uint32_t number;             /* the session's number in keys */
+	uint32_t host, rank;         /* in keys */
 	uint64_t start_ns; /* the session's start, to which the filter's times are relative */
 };
 

@@ -67,6 +67,7 @@ enum report_part {
 	REPORT_BY_REASON = 1 << 13, /* with REPORT_BY_STACK; not of single samples */
 	REPORT_BY_WAKER = 1 << 14,  /* and its function; the same */
 	REPORT_BY_REGION = 1 << 15, /* the innermost one, with those around it */
+	REPORT_BY_HOST = 1 << 16,   /* and the rank */
 };
 
 /* The outermost frame of each stack, in place of nothing; only with REPORT_BY_STACK. */
@@ -101,6 +102,8 @@ struct report_key {
 	uint32_t waker;         /* the same, of its name; and of its function */
 	uint32_t waker_function;
 	uint32_t region; /* number of the text of its path, as comm */
+	uint32_t host;   /* number of its text, as comm */
+	uint32_t rank;   /* in a parallel program; TRACE_UNKNOWN */
 	uint32_t slice;  /* in slice_ns since the session's start; 0 before it */
 };
 

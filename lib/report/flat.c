@@ -27,6 +27,8 @@ const char *const report_column_names[REPORT_NR_COLUMNS] = {
     [REPORT_ITERATION] = "iteration",
     [REPORT_EVENT] = "event",
     [REPORT_SESSION] = "session",
+    [REPORT_HOST] = "host",
+    [REPORT_RANK] = "rank",
     [REPORT_THREAD] = "thread",
     [REPORT_STATE] = "state",
     [REPORT_REASON] = "reason",
@@ -46,6 +48,8 @@ static const unsigned parts_of[REPORT_NR_COLUMNS] = {
     [REPORT_LINE] = REPORT_BY_LINE,
     [REPORT_ITERATION] = REPORT_BY_ITERATION,
     [REPORT_SESSION] = REPORT_BY_SESSION,
+    [REPORT_HOST] = REPORT_BY_HOST,
+    [REPORT_RANK] = REPORT_BY_HOST,
     [REPORT_STATE] = REPORT_BY_STATE,
     [REPORT_REASON] = REPORT_BY_STATE | REPORT_BY_REASON | REPORT_BY_STACK,
     [REPORT_WAKER] = REPORT_BY_WAKER | REPORT_BY_STACK,
@@ -134,7 +138,9 @@ static int add_entry(void *arg, const struct report_entry *e)
 		       [REPORT_WAKER_FUNCTION] = e->key.waker_function,
 		       [REPORT_REGION] = e->key.region,
 		       [REPORT_EVENT] = e->key.event,
-		       [REPORT_SESSION] = e->key.session}};
+		       [REPORT_SESSION] = e->key.session,
+		       [REPORT_HOST] = has(f, REPORT_HOST) ? e->key.host : 0,
+		       [REPORT_RANK] = has(f, REPORT_RANK) ? e->key.rank : 0}};
 	size_t nr = f->columns & FRAME_COLUMNS ? e->nr_frames : 1, first = 0;
 
 	if (f->is_in_program && (!f->only_waits || e->key.state > REPORT_ON_CPU))
@@ -212,14 +218,15 @@ static int compare_columns(const struct report_functions *f, const struct report
 {
 	static const enum report_column numbers[] = {REPORT_SESSION, REPORT_ITERATION, REPORT_CPU,
 						     REPORT_PID,     REPORT_TID,       REPORT_LINE,
-						     REPORT_STATE,   REPORT_THREAD};
+						     REPORT_STATE,   REPORT_THREAD,    REPORT_RANK};
 	const uint32_t *x = a->column, *y = b->column;
 	int order = x[REPORT_FUNCTION] == y[REPORT_FUNCTION]
 			? 0
 			: report_function_compare(report_functions_at(f, x[REPORT_FUNCTION]),
 						  report_functions_at(f, y[REPORT_FUNCTION]));
 
-	order = order ?: compare_texts(f, x[REPORT_OBJECT], y[REPORT_OBJECT])
+	order = order ?: compare_texts(f, x[REPORT_HOST], y[REPORT_HOST])
+		      ?: compare_texts(f, x[REPORT_OBJECT], y[REPORT_OBJECT])
 		      ?: compare_texts(f, x[REPORT_COMM], y[REPORT_COMM])
 		      ?: compare_texts(f, x[REPORT_CMDLINE], y[REPORT_CMDLINE])
 		      ?: compare_texts(f, x[REPORT_REASON], y[REPORT_REASON])

@@ -29,6 +29,8 @@ enum report_column {
 	REPORT_REGION,
 	REPORT_EVENT,
 	REPORT_SESSION,
+	REPORT_HOST,
+	REPORT_RANK,
 	REPORT_NR_COLUMNS
 };
 extern const char *const report_column_names[REPORT_NR_COLUMNS];

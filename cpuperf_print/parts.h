@@ -1,0 +1,49 @@
+/*
+ * The parts of jobs: sessions of several hosts, or ranks, in one folder (hosts/part.h).
+ */
+#ifndef CPUPERF_PRINT_PARTS_H
+#define CPUPERF_PRINT_PARTS_H
+
+#include "hosts/list.h"
+
+#include <stdbool.h>
+
+struct err;
+struct input;
+struct inputs;
+struct output;
+struct selection;
+
+struct parts_job {
+	const char *path;       /* of the folder, as it was named; borrowed */
+	struct hosts_list list; /* of parts that are selected, too */
+	bool is_diff;           /* the side that is compared with */
+	bool is_put;            /* its faults were printed */
+};
+
+/* True if the path names a folder with parts, which are in the list. -errno with *e. */
+int parts_list(const char *path, struct hosts_list *out, struct err *e);
+void parts_job_fini(struct parts_job *job);
+/* By --host and --rank. A session without a rank has none of them. */
+bool parts_is_selected(const struct selection *s, const char *host, int64_t rank);
+/* The part cannot be read, for the reason in e. */
+void parts_set_failed(struct hosts_part *part, const struct err *e);
+/* A descriptor for each session may exceed the soft limit. */
+void parts_raise_limit(void);
+
+/* The name of the input's host, safe to print; and its rank, TRACE_UNKNOWN: none. */
+const char *input_host(const struct input *o);
+uint32_t input_rank(const struct input *o);
+/* "a", "a rank 3", else its path: for people. */
+enum { PARTS_NAME_BYTES = HOSTS_NAME_BYTES + 32 };
+const char *input_shown(const struct input *o, char text[PARTS_NAME_BYTES]);
+/* How many inputs from first on are of the same job and host, at least 1; nr: of all. */
+size_t parts_of_host(const struct inputs *in, size_t first, size_t nr);
+/* True if the inputs to print are parts of one job. */
+bool parts_are_job(const struct inputs *in);
+
+/* Names the parts that failed, are late or partial, once: in text above the report, else as
+ * warnings. */
+void parts_put_faults(const struct inputs *in, const struct selection *s, struct output *out);
+
+#endif
