@@ -737,3 +737,10 @@ int inputs_check_same_events(const struct inputs *in, struct err *e)
 	}
 	return 0;
 }
+
+bool inputs_are_alike(const struct inputs *in)
+{
+	struct err ignored = {0};
+
+	return inputs_check_same_events(in, &ignored) == 0;
+}

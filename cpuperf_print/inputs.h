@@ -100,6 +100,8 @@ int inputs_add_states(struct inputs *in, const struct profile_filter *filter, st
 int inputs_check_common(const struct input *o, struct err *e);
 /* -EINVAL with *e unless all inputs have the events of the first. */
 int inputs_check_same_events(const struct inputs *in, struct err *e);
+/* The same as a question. */
+bool inputs_are_alike(const struct inputs *in);
 /* There is a common file: tasks, mappings, regions. */
 bool input_has_common(const struct input *o);
 /* Some of the inputs have samples. */

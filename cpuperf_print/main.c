@@ -38,9 +38,13 @@ struct run {
 
 static void log_start(const struct inputs *in)
 {
+	for (size_t i = 0; i < in->nr_jobs; i++)
+		log_info("%s: a job of %zu part(s)", in->jobs[i].path, in->jobs[i].list.nr);
 	for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
 		const struct input *o = &in->item[i];
 
+		if (o->part)
+			continue;
 		log_info("Config: %s", *o->config_name ? o->config_name : "unnamed");
 		if (o->import)
 			continue;
@@ -58,18 +62,27 @@ static void log_end(const struct output *o, uint64_t start_ns)
 		 o->nr_records, ms / 1000, ms % 1000);
 }
 
+/* The parts of a job: each report adds them up, also those that print other sessions one by one.
+ * In csv and ndjson the summary has a row for each part. */
+static bool is_sum(const struct job *j)
+{
+	return j->row->sums_jobs && j->output->form == GRID_PEOPLE && parts_are_job(j->inputs) &&
+	       !j->output->format->is_summary_only && inputs_are_alike(j->inputs);
+}
+
 /* All inputs by one call: added up, or side by side if their events are the same. */
 static bool is_at_once(const struct job *j)
 {
 	const enum registry_sessions sessions = j->row->sessions;
-	struct err e = {0};
 
+	if (is_sum(j))
+		return !j->selection->by_session && !j->selection->by_host;
 	if (sessions != REGISTRY_SUM && sessions != REGISTRY_SIDE_BY_SIDE)
 		return false;
 	if (j->row->kind == REGISTRY_EXPORT ||
 	    (!j->selection->by_session && !j->selection->by_host))
 		return true;
-	return sessions == REGISTRY_SIDE_BY_SIDE && inputs_check_same_events(j->inputs, &e) == 0;
+	return sessions == REGISTRY_SIDE_BY_SIDE && inputs_are_alike(j->inputs);
 }
 
 static bool uses_samples(const struct job *j)
@@ -151,7 +164,8 @@ static size_t nr_at(const struct job *j, size_t first)
 {
 	const enum registry_sessions sessions = j->row->sessions;
 
-	if (!j->selection->by_host || sessions == REGISTRY_EACH || sessions == REGISTRY_ONE)
+	if (!j->selection->by_host || sessions == REGISTRY_ONE ||
+	    (sessions == REGISTRY_EACH && !is_sum(j)))
 		return 1;
 	return parts_of_host(j->inputs, first, j->inputs->nr);
 }
@@ -235,6 +249,7 @@ static int print_all(struct run *r, struct err *e)
 					       .have_regions = have_regions(&r->inputs),
 					       .have_heap = first && reports_has_heap(first),
 					       .have_parts = inputs_have_parts(&r->inputs),
+					       .are_job = parts_are_job(&r->inputs),
 					       .have_others = !first || reports_has_others(first)};
 
 	plan_default(&r->plan, r->options, &contents);

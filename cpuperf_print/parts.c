@@ -99,7 +99,7 @@ size_t parts_of_host(const struct inputs *in, size_t first, size_t nr)
 
 bool parts_are_job(const struct inputs *in)
 {
-	return in->nr && in->item[0].part &&
+	return in->nr > 1 && in->item[0].part &&
 	       !ARRAY_ANY(x, in->item, in->nr, !x->part || x->job != in->item[0].job);
 }
 

@@ -173,11 +173,13 @@ void plan_default(struct plan *p, const struct options *o, const struct plan_con
 			p->print[p->nr++] = registry_find_report("diff", &e);
 		return;
 	}
+	if (c->are_job && p->format->form == GRID_PEOPLE && !p->format->is_summary_only)
+		p->print[p->nr++] = registry_find_report("hosts", &e);
 	p->print[p->nr++] = registry_find_report("summary", &e);
 	p->is_default = true;
 	p->is_brief = (c->are_sampled || c->have_regions) && p->format->form == GRID_PEOPLE &&
 		      !p->format->is_summary_only;
-	if (p->is_brief && nr_sessions(o) == 1 && o->sessions.nr)
+	if (p->is_brief && nr_sessions(o) == 1 && o->sessions.nr && !c->are_job)
 		p->print[p->nr++] = registry_find_report("regions", &e);
 	if (p->is_brief && c->are_sampled && c->have_heap)
 		p->print[p->nr++] = registry_find_report("heap", &e);

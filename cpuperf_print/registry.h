@@ -67,6 +67,7 @@ struct registry_row {
 	bool keeps_events;   /* never adds states up: each event has its own columns */
 	bool says_regions;   /* what regions lack, where it has them */
 	bool needs_regions;  /* prints nothing by default where no program had marks */
+	bool sums_jobs;      /* adds up the parts of a job, though not other sessions */
 	bool reads_in_turn;  /* names of a session only while its samples are read */
 	bool ignores_common; /* reads no records of the common file, which is only checked */
 	/* Prints the job: 0 or -errno with *e. NULL for forms. */

@@ -13,6 +13,7 @@ int reports_threads(struct job *j, struct err *e);
 int reports_waits(struct job *j, struct err *e);
 int reports_regions(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);
+int reports_hosts(struct job *j, struct err *e);
 int reports_heap(struct job *j, struct err *e);
 int reports_sizes(struct job *j, struct err *e);
 int reports_lifetimes(struct job *j, struct err *e);

@@ -180,6 +180,32 @@ static int read_common(struct summary *s, const struct summary_format *f, struct
 	return read_records(s, f, NULL, records, e);
 }
 
+/* Of the parts of a job: the totals over all, in text. */
+static int print_sum(struct job *j, struct err *e)
+{
+	static const struct summary_format quiet = {.begin = NULL};
+	struct summary s;
+	int rc = init(&s, j, e);
+
+	for (size_t i = j->first; i < j->first + j->nr && rc == 0; i++) {
+		const struct input *o = &j->inputs->item[i];
+
+		table_free(s.table);
+		s.table = NULL;
+		s.input = o;
+		s.facts = o->facts;
+		rc = counts_tally_new(s.facts, &o->spec.metric_set, &s.table, e)
+			 ?: read_traces(&s, &quiet, e);
+	}
+	if (rc == 0) {
+		buf_printf(s.out, "\nSum of %zu parts, by iteration of a part:\n", j->nr);
+		if (s.totals->nr_iterations)
+			screen_format_find("text")->summary(s.screen, s.table, s.totals, s.out);
+	}
+	fini(&s);
+	return rc ?: output_flush(j->output, e);
+}
+
 int summary_print(struct job *j, struct err *e)
 {
 	const struct summary_format *f = j->output->format->summary;
@@ -188,6 +214,8 @@ int summary_print(struct job *j, struct err *e)
 
 	if (job_input(j)->import && f != &summary_raw)
 		return reports_perf_data(j, e);
+	if (j->nr > 1)
+		return print_sum(j, e);
 	rc = init(&s, j, e);
 	if (rc == 0 && f->begin && f->begin(&s))
 		rc = err_set(e, -ENOMEM, "out of memory");
