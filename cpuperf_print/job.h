@@ -15,6 +15,8 @@ struct job {
 	struct output *output;
 	size_t first, nr;    /* of the inputs; their events are the same */
 	const char *session; /* for programs: printed in each row; NULL: not */
+	const char *host;    /* the same, with the rank; of a job */
+	uint32_t rank;
 	bool is_default;     /* no report was asked for */
 	bool adds_states;    /* events with a state are one: input.by_state */
 	bool is_brief;       /* another report of more interest follows the summary */

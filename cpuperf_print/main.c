@@ -203,6 +203,8 @@ static int print_row(struct run *r, const struct registry_row *row, struct err *
 		j.nr = nr_at(&j, i);
 		put_name(&j);
 		j.session = in->nr > 1 ? in->item[i].path : NULL;
+		j.host = in->nr > 1 && in->nr_jobs ? input_host(&in->item[i]) : NULL;
+		j.rank = j.nr == 1 ? input_rank(&in->item[i]) : UINT32_MAX;
 		rc = print_job(&j, e);
 	}
 	return rc;

@@ -79,6 +79,19 @@ int output_open(struct output *o, struct err *e)
 	return 0;
 }
 
+bool output_has_utf8(void)
+{
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *value = getenv(names[i]);
+
+		if (value && *value)
+			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
 bool output_is_file(const struct output *o)
 {
 	const char *path = o->options->output_file;

@@ -38,6 +38,8 @@ void output_init(struct output *o, const struct registry_row *format,
 void output_fini(struct output *o);
 /* Opens --output-file, or starts the pager. 0 or -errno with *e; output_close after success. */
 int output_open(struct output *o, struct err *e);
+/* The terminal shows UTF-8, by the name of the locale. */
+bool output_has_utf8(void);
 /* Output goes to a file of its own, not to standard output or a descriptor. */
 bool output_is_file(const struct output *o);
 /* is_whole: a file appears under its name. 0 or -errno with *e. */

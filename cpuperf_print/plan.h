@@ -29,7 +29,7 @@ struct plan_contents {
 	bool have_regions; /* one has */
 	bool have_heap;    /* the first has samples of the heap … */
 	bool have_others;  /* … and of something else */
-	bool are_job;        /* parts of a job, at least 2 */
+	bool are_job;      /* parts of a job, at least 2 */
 	bool have_parts;   /* iterations are compared with others of the same or another session */
 };
 /* Chooses reports if none is named. */

@@ -105,9 +105,9 @@ double reports_min_share(const struct job *j, double for_people_percent)
 	return j->output->form == GRID_PEOPLE ? for_people_percent / 100 : 0;
 }
 
-static bool has_session(const struct grid_column *columns, size_t nr)
+static bool has_column(const struct grid_column *columns, size_t nr, const char *name)
 {
-	return ARRAY_ANY(x, columns, nr, strcmp(x->name, "session") == 0);
+	return ARRAY_ANY(x, columns, nr, strcmp(x->name, name) == 0);
 }
 
 struct grid *reports_grid(struct job *j, const struct grid_column *columns, size_t nr)
@@ -120,7 +120,9 @@ struct grid *reports_grid(struct job *j, const struct grid_column *columns, size
 	    .has_color = j->output->has_color,
 	    .is_markdown = j->output->format->is_markdown,
 	    .report = j->row->name,
-	    .session = has_session(columns, nr) ? NULL : j->session,
+	    .session = has_column(columns, nr, "session") ? NULL : j->session,
+	    .host = has_column(columns, nr, "host") ? NULL : j->host,
+	    .rank = j->rank,
 	    .is_continued = j->output->has_header};
 
 	if (!own)

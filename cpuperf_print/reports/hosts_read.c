@@ -65,7 +65,8 @@ static struct outliers_item item_of(const struct table_column *column,
 		item.variance = deviation * deviation / nr;
 	} else if (seconds > 0) {
 		item.value = total_of(c) / seconds / u.divisor;
-		item.variance = variance_of(column, c) / (seconds * seconds * u.divisor * u.divisor);
+		item.variance =
+		    variance_of(column, c) / (seconds * seconds * u.divisor * u.divisor);
 	}
 	return item;
 }

@@ -14,6 +14,8 @@ int reports_waits(struct job *j, struct err *e);
 int reports_regions(struct job *j, struct err *e);
 int reports_latency(struct job *j, struct err *e);
 int reports_hosts(struct job *j, struct err *e);
+int reports_imbalance(struct job *j, struct err *e);
+int reports_heat(struct job *j, struct err *e);
 int reports_heap(struct job *j, struct err *e);
 int reports_sizes(struct job *j, struct err *e);
 int reports_lifetimes(struct job *j, struct err *e);
@@ -34,9 +36,10 @@ int reports_topdown(struct job *j, struct err *e);
 /* The summary of a perf.data file. */
 int reports_perf_data(struct job *j, struct err *e);
 
-/* In text: prints a column for each session. rows are those of a flat report whose columns include
- * the session. */
+/* In text: prints a column for each session, or with --by-host for each host. rows are those of a
+ * flat report whose columns include that. have_room: for so many columns; else hosts are rows. */
 struct report_flat_row;
+bool reports_have_room(const struct job *j, bool by_host);
 int reports_side_by_side(struct job *j, unsigned columns, const struct report_stats *stats,
 			 const struct report_flat_row *rows, size_t nr_rows, struct err *e);
 

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { ROWS_AT_ONCE = 256 };
 enum { TOP = 10, FEW_CPUS = 4, DEFAULT_WIDTH = 100, MIN_SHAPE = 10, CELL_BYTES = 512 };
@@ -250,20 +249,6 @@ static uint64_t put_all(struct shown *s)
 	return nr_left;
 }
 
-/* By the name of the locale. */
-static bool is_utf8(void)
-{
-	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *value = getenv(names[i]);
-
-		if (value && *value)
-			return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-	}
-	return false;
-}
-
 /* The shape gets what the widest cells of the other columns leave. */
 static void measure(struct shown *s)
 {
@@ -338,7 +323,7 @@ static bool shows_each_cpu(const struct job *j, const struct input *o)
 
 static int print_lines(struct job *j, const struct input *o, struct err *e)
 {
-	struct shown s = {.j = j, .has_utf8 = is_utf8(), .each_cpu = shows_each_cpu(j, o)};
+	struct shown s = {.j = j, .has_utf8 = output_has_utf8(), .each_cpu = shows_each_cpu(j, o)};
 	struct counts_lines *lines;
 	int rc = tables_lines(j, o, s.each_cpu, NULL, NULL, &lines, e);
 

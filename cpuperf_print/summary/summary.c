@@ -65,6 +65,8 @@ static int init(struct summary *s, struct job *j, struct err *e)
 					      .each_cpu = true,
 					      .nr_things = NR_THINGS,
 					      .session = j->session,
+					      .host = j->host,
+					      .rank = j->rank,
 					      .has_header = j->output->has_header};
 	int rc;
 

@@ -18,7 +18,7 @@ struct cell_row {
 	const struct cell *cell;
 	const struct sampled *sampled;   /* NULL if the session only counts */
 	const struct table_thing *thing; /* NULL: the cell is a CPU's or the machine's */
-	const char *session;             /* NULL: not written */
+	const struct screen_options *of; /* the session and its host, if they are written */
 	char *state;                     /* CELL_STATE_BYTES for cell_state_text */
 };
 
@@ -75,7 +75,9 @@ NUMBER(expected,
        sampled_nr_expected(&r->column->sampling, r->sampled))
 NUMBER(ticks, is_read_between(r), r->t->row_sampling[r->row].ticks)
 NUMBER(ticks_missed, is_read_between(r), r->t->row_sampling[r->row].ticks_missed)
-TEXT(session, r->session)
+NUMBER(rank, r->of->rank != UINT32_MAX, r->of->rank)
+TEXT(host, r->of->host)
+TEXT(session, r->of->session)
 TEXT(thing, r->thing ? r->thing->name : "")
 TEXT(group, r->column->group)
 TEXT(event, r->column->name)
@@ -120,6 +122,8 @@ static bool residual(const void *p, struct buf *out)
 
 /* clang-format off */
 #define CELL_FIELDS \
+	{"host", .text = host}, \
+	{"rank", .number = rank}, \
 	{"session", .text = session}, \
 	{"thing", .text = thing}, \
 	{"iteration", .number = iteration}, \
@@ -153,15 +157,18 @@ static bool residual(const void *p, struct buf *out)
 	{"ticks_missed", .number = ticks_missed},
 /* clang-format on */
 
-/* The first is written with several sessions, the second with things. */
+/* The first two are written with parts of a job, the third with several sessions, the next with
+ * things. */
 static const struct screen_field counted_fields[] = {CELL_FIELDS{"cause", .text = cause}};
 static const struct screen_field sampled_fields[] = {
     CELL_FIELDS SAMPLE_FIELDS{"cause", .text = cause}};
 
-const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr)
+const struct screen_field *screen_cell_fields(const struct table *t, const struct screen_options *o,
+					      size_t *nr)
 {
-	bool has_samples = t->sampled || has_session;
-	size_t first = has_session ? 0 : 2; /* skip the session and the thing */
+	bool has_samples = t->sampled || o->session;
+	/* skip the host and rank; also the session and the thing */
+	size_t first = o->host ? 0 : o->session ? 2 : 4;
 
 	for (size_t i = 0; i < t->nr_events && first == 2; i++)
 		first -= t->columns[i].scope == EVENT_SCOPE_THINGS;
@@ -212,7 +219,7 @@ void screen_write_json(struct buf *out, const struct screen_field *fields, size_
 static void write_cell(struct cell_row r, screen_write_fn *write, struct buf *out)
 {
 	size_t nr;
-	const struct screen_field *fields = screen_cell_fields(r.t, r.session != NULL, &nr);
+	const struct screen_field *fields = screen_cell_fields(r.t, r.of, &nr);
 	char state[CELL_STATE_BYTES];
 
 	r.state = state;
@@ -221,8 +228,8 @@ static void write_cell(struct cell_row r, screen_write_fn *write, struct buf *ou
 }
 
 /* Things are the machine's, like the cell of row 0 that is their sum. */
-static void write_things(const struct table *t, const char *session, screen_write_fn *write,
-			 struct buf *out)
+static void write_things(const struct table *t, const struct screen_options *o,
+			 screen_write_fn *write, struct buf *out)
 {
 	static const struct sampled none;
 
@@ -230,32 +237,32 @@ static void write_things(const struct table *t, const char *session, screen_writ
 		const struct table_thing *thing = &t->things[k];
 
 		write_cell((struct cell_row){t, 0, &t->columns[thing->column], &thing->cell, &none,
-					     thing, session},
+					     thing, o},
 			   write, out);
 	}
 }
 
-void screen_write_cells(const struct table *t, const char *session, screen_write_fn *write,
-			struct buf *out)
+void screen_write_cells(const struct table *t, const struct screen_options *o,
+			screen_write_fn *write, struct buf *out)
 {
 	for (size_t row = 0; row < t->nr_rows; row++)
 		for (size_t i = 0; i < t->nr_columns; i++)
 			if (!table_is_in_total(t, row, i))
-				write_cell(
-				    (struct cell_row){t, row, &t->columns[i], table_cell(t, row, i),
-						      table_sampled(t, row, i), NULL, session},
-				    write, out);
+				write_cell((struct cell_row){t, row, &t->columns[i],
+							     table_cell(t, row, i),
+							     table_sampled(t, row, i), NULL, o},
+					   write, out);
 	for (size_t i = 0; i < t->nr_columns; i++)
 		if (table_has_total(t, i))
 			write_cell((struct cell_row){t, t->nr_rows, &t->columns[i], &t->totals[i],
 						     t->sampled ? &t->sampled_totals[i] : NULL,
-						     NULL, session},
+						     NULL, o},
 				   write, out);
-	write_things(t, session, write, out);
+	write_things(t, o, write, out);
 }
 
-void screen_write_gap(const struct table *t, const struct screen_gap *gap, const char *session,
-		      screen_write_fn *write, struct buf *out)
+void screen_write_gap(const struct table *t, const struct screen_gap *gap,
+		      const struct screen_options *o, screen_write_fn *write, struct buf *out)
 {
 	static const struct table_column column = {.group = "cpuperf",
 						   .name = "iterations_not_printed",
@@ -276,6 +283,5 @@ void screen_write_gap(const struct table *t, const struct screen_gap *gap, const
 	at.start_ns = gap->start_ns;
 	at.end_ns = gap->end_ns;
 	at.realtime_ns = gap->realtime_ns;
-	write_cell((struct cell_row){&at, at.nr_rows, &column, &cell, &none, NULL, session}, write,
-		   out);
+	write_cell((struct cell_row){&at, at.nr_rows, &column, &cell, &none, NULL, o}, write, out);
 }

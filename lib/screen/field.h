@@ -9,6 +9,7 @@
 
 struct buf;
 struct screen_gap;
+struct screen_options;
 struct screen_state;
 struct table;
 
@@ -46,13 +47,14 @@ void screen_write_csv_header(struct buf *out, const struct screen_field *fields,
 
 /* The fields of a cell of such a table: with things the thing comes first, with samples their
  * fields come before the last. With a session, which then comes first, all fields are there. */
-const struct screen_field *screen_cell_fields(const struct table *t, bool has_session, size_t *nr);
+const struct screen_field *screen_cell_fields(const struct table *t, const struct screen_options *o,
+					      size_t *nr);
 /* Writes all cells except CELL_NONE, then the totals over CPUs, which have no trace. session: the
  * field of that name; NULL: none. */
-void screen_write_cells(const struct table *t, const char *session, screen_write_fn *write,
-			struct buf *out);
+void screen_write_cells(const struct table *t, const struct screen_options *o,
+			screen_write_fn *write, struct buf *out);
 /* A row in place of iterations that were not printed; without trace. */
-void screen_write_gap(const struct table *t, const struct screen_gap *gap, const char *session,
-		      screen_write_fn *write, struct buf *out);
+void screen_write_gap(const struct table *t, const struct screen_gap *gap,
+		      const struct screen_options *o, screen_write_fn *write, struct buf *out);
 
 #endif

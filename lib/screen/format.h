@@ -8,6 +8,7 @@
 #include "estimate/table.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct buf;
 struct err;
@@ -20,6 +21,10 @@ struct screen_options {
 	/* csv, ndjson: field "session" of each row; rows then have all fields, so that several
 	 * sessions form one table. NULL: none. Borrowed. */
 	const char *session;
+	/* The same before it: "host", and "rank" (UINT32_MAX: none), of the parts of a job. NULL:
+	 * none. Borrowed. */
+	const char *host;
+	uint32_t rank;
 	bool has_header; /* csv: the header was already written */
 };
 

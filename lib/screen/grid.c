@@ -12,6 +12,7 @@
 #include "screen/number.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -356,13 +357,23 @@ static void add_fields(struct grid *g, const struct grid_column *c, const union 
 
 static void begin_line(struct grid *g)
 {
-	const union value session = {.text = g->options.session};
+	const union value session = {.text = g->options.session}, host = {.text = g->options.host};
 
 	g->is_begun = false;
 	if (g->options.form == GRID_NDJSON) {
 		jsonw_init(&g->json, &g->layout.text, false);
 		jsonw_object(&g->json, NULL);
 		jsonw_text(&g->json, "report", g->options.report);
+	}
+	if (g->options.host) {
+		begin_field(g, "host", "");
+		write_text(
+		    &(struct field){.b = &g->layout.text, .form = g->options.form, .v = &host});
+		begin_field(g, "rank", "");
+		if (g->options.rank != UINT32_MAX)
+			buf_printf(&g->layout.text, "%" PRIu32, g->options.rank);
+		else if (g->options.form == GRID_NDJSON)
+			buf_adds(&g->layout.text, "null");
 	}
 	if (!g->options.session)
 		return;
@@ -372,8 +383,10 @@ static void begin_line(struct grid *g)
 
 static void csv_header(const struct grid *g, struct buf *out)
 {
-	const char *separator = g->options.session ? "," : "";
+	const char *separator = g->options.session || g->options.host ? "," : "";
 
+	buf_adds(out, g->options.host ? "host,rank" : "");
+	buf_adds(out, g->options.host && g->options.session ? "," : "");
 	buf_adds(out, g->options.session ? "session" : "");
 	for (size_t i = 0; i < g->nr_columns; i++) {
 		const struct kind *kind = &kinds[g->columns[i].kind];

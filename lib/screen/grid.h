@@ -69,6 +69,9 @@ struct grid_options {
 	const char *report; /* JSON: first field, "report", of each row; NULL: none. Borrowed. */
 	/* CSV, JSON: field "session" of each row, before the columns; NULL: none. Borrowed. */
 	const char *session;
+	/* The same before it: "host", and "rank" (UINT32_MAX: none). NULL: none. Borrowed. */
+	const char *host;
+	uint32_t rank;
 	bool is_continued; /* CSV: an earlier grid wrote the header */
 };
 

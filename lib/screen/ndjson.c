@@ -8,13 +8,13 @@
 
 void screen_ndjson_iteration(struct screen_state *s, const struct table *t, struct buf *out)
 {
-	screen_write_cells(t, s->options.session, screen_write_json, out);
+	screen_write_cells(t, &s->options, screen_write_json, out);
 }
 
 void screen_ndjson_gap(struct screen_state *s, const struct table *t, const struct screen_gap *gap,
 		       struct buf *out)
 {
-	screen_write_gap(t, gap, s->options.session, screen_write_json, out);
+	screen_write_gap(t, gap, &s->options, screen_write_json, out);
 }
 
 /* The summary of one column. */
@@ -22,8 +22,8 @@ struct summary_row {
 	const struct table_column *column;
 	const struct column_summary *sum;
 	uint64_t nr_iterations, nr_cut;
-	const char *session; /* NULL: not written */
-	const char *partial; /* screen_partial; "" */
+	const struct screen_options *of; /* the session and its host, if they are written */
+	const char *partial;             /* screen_partial; "" */
 };
 
 /* The cells of a column without a number. */
@@ -45,7 +45,9 @@ static bool is_sampled(const struct summary_row *r)
 #define NUMBER(field, cond, expression) SCREEN_NUMBER(summary_row, field, cond, expression)
 #define TEXT(field, expression)         SCREEN_TEXT(summary_row, field, expression)
 
-TEXT(session, r->session)
+NUMBER(rank, r->of->rank != UINT32_MAX, r->of->rank)
+TEXT(host, r->of->host)
+TEXT(session, r->of->session)
 TEXT(group, r->column->group)
 TEXT(event, r->column->name)
 TEXT(label, r->column->label)
@@ -149,6 +151,8 @@ static bool coverage(const void *p, struct buf *out)
 }
 
 static const struct screen_field fields[] = {
+    {"host", .text = host}, /* of the parts of a job */
+    {"rank", .number = rank},
     {"session", .text = session}, /* with several sessions */
     {"summary", .number = summary},
     {"iterations", .number = iterations},
@@ -176,13 +180,15 @@ enum { NR_FIELDS = sizeof(fields) / sizeof(fields[0]), NR_OF_SAMPLES = 3 };
 void screen_ndjson_summary(struct screen_state *s, const struct table *t,
 			   const struct table_summary *sum, struct buf *out)
 {
-	const char *name = s->options.session;
-	size_t first = name ? 0 : 1,
-	       nr = (t->sampled || name ? NR_FIELDS : NR_FIELDS - NR_OF_SAMPLES) - first;
+	const struct screen_options *o = &s->options;
+	size_t first = o->host      ? 0
+		       : o->session ? 2
+				    : 3,
+	       nr = (t->sampled || o->session ? NR_FIELDS : NR_FIELDS - NR_OF_SAMPLES) - first;
 
 	for (size_t i = 0; i < sum->nr_columns; i++) {
 		struct summary_row r = {&t->columns[i], &sum->column[i], sum->nr_iterations,
-					sum->nr_cut, name};
+					sum->nr_cut, o};
 
 		buf_reset(&s->scratch);
 		screen_partial(&s->scratch, &sum->column[i]);
