@@ -38,7 +38,7 @@ _cpuperf_print() {
 		return
 		;;
 	--sort)
-		COMPREPLY=($(compgen -W "function object comm cmdline pid tid thread cpu line iteration state reason region event session total" -- "$cur"))
+		COMPREPLY=($(compgen -W "function object comm cmdline pid tid thread cpu line iteration state reason region event session host rank total" -- "$cur"))
 		return
 		;;
 	--group-by)
@@ -62,7 +62,7 @@ _cpuperf_print() {
 		return
 		;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --within --sort= --group-by= --top= --rows= --min-percent= --max-depth= --event= --pid= --tree-of= --comm= --region= --subtract-marks --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --wakers --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
+	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --by-host --host= --rank= --sysroot= --debug-dir= --kallsyms= --debuginfod --report= --diff= --counts --fail-over= --within --sort= --group-by= --top= --rows= --min-percent= --max-depth= --event= --pid= --tree-of= --comm= --region= --subtract-marks --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --wakers --lines --live --output-format= --output-file= --no-pager --threads= --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }
 complete -F _cpuperf_print cpuperf_print
