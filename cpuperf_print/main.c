@@ -263,6 +263,23 @@ static int print_all(struct run *r, struct err *e)
 		   ?: output_write(&r->output, e);
 }
 
+/* What options name may be jobs, which have many parts. */
+static int check_parts(const struct run *r, struct err *e)
+{
+	const struct registry_row *row = r->plan.format;
+	const bool is_one = r->options->live || row->sessions == REGISTRY_ONE;
+
+	if (!is_one || r->inputs.nr == 1)
+		return 0;
+	if (r->options->live)
+		err_set(e, -EINVAL, "--live replays one session");
+	else
+		err_set(e, -EINVAL, "--output-format=%s prints one session", row->name);
+	err_hint(e, "name a part of the job, such as %s, or select one by --host and --rank",
+		 r->inputs.item[0].path);
+	return -EINVAL;
+}
+
 static int run_steps(struct run *r, struct err *e)
 {
 	uint64_t start_ns = clock_monotonic_ns();
@@ -270,7 +287,8 @@ static int run_steps(struct run *r, struct err *e)
 
 	rc = inputs_open(&r->inputs, r->options, &r->selection, r->plan.uses_samples,
 			 &r->output.problems, e)
-		 ?: inputs_select(&r->inputs, &r->selection.filter, e);
+		 ?: inputs_select(&r->inputs, &r->selection.filter, e)
+		 ?: check_parts(r, e);
 	if (rc)
 		return rc;
 	log_start(&r->inputs);

@@ -144,8 +144,7 @@ static void put_job(struct parts_job *job, const struct selection *s, struct out
 		nr_put++;
 	}
 	if (is_text && nr > MAX_LINES + 1)
-		buf_printf(&out->text, "  … %zu more (--output-format=csv names all)\n",
-			   nr - MAX_LINES);
+		buf_printf(&out->text, "  … %zu more (csv names all)\n", nr - MAX_LINES);
 }
 
 void parts_put_faults(const struct inputs *in, const struct selection *s, struct output *out)

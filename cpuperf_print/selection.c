@@ -163,6 +163,8 @@ static const struct opt_choice roots[REPORT_NR_ROOTS] = {
     [REPORT_ROOT_THREAD] = {"thread", "its thread: name, pid, tid and # with its number"},
     [REPORT_ROOT_COMM] = {"comm", "its name"},
     [REPORT_ROOT_CMDLINE] = {"cmdline", "the command line of its process"},
+    [REPORT_ROOT_HOST] = {"host", "the host on which it ran"},
+    [REPORT_ROOT_RANK] = {"rank", "its rank in a parallel program"},
     [REPORT_ROOT_STATE] = {"state",
 			   "on CPU, waiting for a CPU or blocked, in one tree of wall time"},
     [REPORT_ROOT_REGION] = {"region", "the regions that it had marked (cpuperf/mark.h)"},

@@ -363,7 +363,7 @@ static int put_rows(struct report *r, struct err *e)
 	    {"value", NULL, NULL, GRID_REAL, GRID_ALL},
 	    {"unit", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
-	const struct unit u = unit_shown(r->of.kind, r->of.unit);
+	const struct unit u = unit_shown(r->of.kind, r->of.unit ? r->of.unit : "");
 	struct grid *g = reports_grid(r->j, columns, ARRAY_NR(columns));
 	char unit[64];
 
@@ -371,7 +371,7 @@ static int put_rows(struct report *r, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	snprintf(unit, sizeof(unit), "%s%s", r->of.metric ? r->of.unit : u.name,
 		 r->of.metric ? "" : u.per);
-	for (size_t i = 0; i < r->j->nr; i++)
+	for (size_t i = 0; i < r->j->nr && r->nr_cells; i++)
 		for (size_t k = 0; k < r->nr_cells; k++) {
 			const uint32_t rank = input_rank(r->rows[i].input);
 
@@ -409,9 +409,10 @@ static int put_all(struct report *r, struct err *e)
 			r->to_ns = r->rows[i].to_ns > r->to_ns ? r->rows[i].to_ns : r->to_ns;
 		}
 	if (r->column == NO_COLUMN) {
-		if (r->j->output->form == GRID_PEOPLE)
-			buf_adds(&r->j->output->text,
-				 "\nNo numbers over time: --event selects none, or it has none\n");
+		if (r->j->output->form != GRID_PEOPLE)
+			return put_rows(r, e); /* csv has a header */
+		buf_adds(&r->j->output->text,
+			 "\nNo numbers over time: --event selects none, or it has none\n");
 		return 0;
 	}
 	r->nr_cells = nr_cells(r);

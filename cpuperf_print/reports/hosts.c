@@ -634,7 +634,7 @@ static int put_tests(struct report *r, struct err *e)
 	    {"level", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"host", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"rank", NULL, NULL, GRID_COUNT, GRID_ALL},
-	    {"node", NULL, NULL, GRID_TEXT, GRID_ALL},
+	    {"node_name", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"quantity", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"event", NULL, NULL, GRID_TEXT, GRID_ALL},
 	    {"function", NULL, NULL, GRID_TEXT, GRID_ALL},

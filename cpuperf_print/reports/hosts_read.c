@@ -115,10 +115,11 @@ static int read_part(struct job *j, const struct input *o, struct hosts_read *h,
 
 	x.on_trace = add_target;
 	x.arg = &r;
-	if (rc == 0 && !(s = table_summary_new(x.t->nr_columns)))
-		rc = err_set(e, -ENOMEM, "out of memory");
-	rc = rc ?: read_tables(&x, s, e);
-	if (rc == 0 && set_part(p, x.t, s, &r))
+	if (rc == 0) {
+		s = table_summary_new(x.t->nr_columns);
+		rc = s ? read_tables(&x, s, e) : err_set(e, -ENOMEM, "out of memory");
+	}
+	if (s && rc == 0 && set_part(p, x.t, s, &r))
 		rc = err_set(e, -ENOMEM, "out of memory");
 	if (rc == 0 && !h->table) {
 		h->table = x.t;

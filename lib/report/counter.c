@@ -77,6 +77,7 @@ struct report_counter {
 	const struct report_function *root; /* NULL: none */
 	/* Outermost frames by state; NULL: not made yet. */
 	const struct report_function *state_roots[REPORT_NR_STATES];
+	const struct report_function *part_root; /* of a host or rank */
 };
 
 static bool has_part(const struct report_counter *c, unsigned part)
@@ -431,6 +432,24 @@ static int set_state_root(struct report_counter *c)
 	return c->state && !c->root ? -ENOMEM : 0;
 }
 
+/* The same in a whole session. 0 or -ENOMEM. */
+static int set_part_root(struct report_counter *c, enum report_root root)
+{
+	const struct report_input *in = c->all->input;
+	struct report_functions *f = c->all->run->functions;
+	char rank[ROOT_BYTES];
+
+	if (c->part_root || (root == REPORT_ROOT_RANK && in->rank == TRACE_UNKNOWN)) {
+		c->root = c->part_root;
+		return 0;
+	}
+	snprintf(rank, sizeof(rank), "rank %" PRIu32, in->rank);
+	c->part_root = report_functions_named(
+	    f, root == REPORT_ROOT_RANK ? rank : report_functions_text(f, in->host), "");
+	c->root = c->part_root;
+	return c->root ? 0 : -ENOMEM;
+}
+
 /* 0 or -ENOMEM. */
 static int set_root(struct report_counter *c, const struct trace_record *r, uint64_t time_ns,
 		    struct profile_task *task)
@@ -444,6 +463,8 @@ static int set_root(struct report_counter *c, const struct trace_record *r, uint
 		return 0;
 	if (root == REPORT_ROOT_STATE)
 		return set_state_root(c);
+	if (root == REPORT_ROOT_HOST || root == REPORT_ROOT_RANK)
+		return set_part_root(c, root);
 	if (root == REPORT_ROOT_REGION) {
 		c->root = c->region_paths[c->region];
 		return 0;

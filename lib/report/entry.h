@@ -78,6 +78,8 @@ enum report_root {
 	REPORT_ROOT_COMM,
 	REPORT_ROOT_CMDLINE,
 	REPORT_ROOT_STATE,  /* of runs that add up states; none for events without a state */
+	REPORT_ROOT_HOST,   /* on which it ran */
+	REPORT_ROOT_RANK,   /* "rank 3"; none where there is none */
 	REPORT_ROOT_REGION, /* the regions around the sample, a frame each; "[none]" */
 	REPORT_NR_ROOTS
 };

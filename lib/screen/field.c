@@ -170,7 +170,7 @@ const struct screen_field *screen_cell_fields(const struct table *t, const struc
 	/* skip the host and rank; also the session and the thing */
 	size_t first = o->host ? 0 : o->session ? 2 : 4;
 
-	for (size_t i = 0; i < t->nr_events && first == 2; i++)
+	for (size_t i = 0; i < t->nr_events && first == 4; i++)
 		first -= t->columns[i].scope == EVENT_SCOPE_THINGS;
 	*nr = (has_samples ? ARRAY_NR(sampled_fields) : ARRAY_NR(counted_fields)) - first;
 	return (has_samples ? sampled_fields : counted_fields) + first;

@@ -33,7 +33,7 @@ enum {
 };
 
 /* Labels of a sample, in this order. */
-enum label { PID, TID, THREAD, CPU, ITERATION, COMM, REGION, SESSION, NR_LABELS };
+enum label { PID, TID, THREAD, CPU, ITERATION, COMM, REGION, SESSION, HOST, RANK, NR_LABELS };
 
 static const struct {
 	const char *key;
@@ -47,6 +47,8 @@ static const struct {
     [COMM] = {"comm", REPORT_BY_COMM},
     [REGION] = {"region", REPORT_BY_REGION},
     [SESSION] = {"session", REPORT_BY_SESSION},
+    [HOST] = {"host", REPORT_BY_HOST},
+    [RANK] = {"rank", REPORT_BY_HOST},
 };
 
 struct pprof {
@@ -194,6 +196,10 @@ static void make_labels(struct pprof *p, struct report_key key)
 		put_text(p, REGION, pprof_text(t, region));
 	if (p->j->nr > 1)
 		put_text(p, SESSION, pprof_text(t, p->j->inputs->item[key.session].path));
+	if (!p->j->inputs->nr_jobs)
+		return;
+	put_text(p, HOST, pprof_text(t, report_functions_text(p->j->inputs->functions, key.host)));
+	put_known(p, RANK, key.rank);
 }
 
 static uint64_t amount(uint64_t weight, uint64_t scale)
@@ -393,7 +399,8 @@ static int read_all(struct pprof *p)
 	    .parts = REPORT_BY_STACK | REPORT_BY_ADDRESS, .entry = add_entry, .arg = p};
 
 	for (int i = 0; i < NR_LABELS; i++)
-		sink.parts |= i == SESSION && p->j->nr == 1 ? 0 : labels[i].part;
+		if (!(i == SESSION && p->j->nr == 1) && (i < HOST || p->j->inputs->nr_jobs))
+			sink.parts |= labels[i].part;
 	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	return samples_read(p->j, p->j->first, p->j->nr, &sink, &p->stats, p->e);
