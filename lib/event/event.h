@@ -230,11 +230,15 @@ enum {
 	EVENT_HEAP_EXCEPTION_CAUGHT,
 	EVENT_HEAP_LIFETIME,
 	EVENT_HEAP_UNREACHABLE,
+	EVENT_HEAP_CPU_TIME,
+	EVENT_HEAP_REAL_TIME,
 	EVENT_HEAP_NR_KINDS
 };
 int event_heap(const struct event *ev);
 /* Whether it counts things, each exactly, and not bytes of memory. */
 bool event_is_resource(const struct event *ev);
+/* Whether it is a resource that is sampled by time: its rate is in ns, or a frequency. */
+bool event_is_time(const struct event *ev);
 
 /* True for an event of the group usdt. */
 bool event_is_probe(const struct event *ev);

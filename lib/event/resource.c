@@ -60,6 +60,16 @@
 	       "rate: 1, each. The sample's stack is that of the throw, or of the function that "  \
 	       "catches, with\nthe exception's type as innermost name."
 
+#define TIME(number, name, text, detail)                                                           \
+	RESOURCE(number, name, EVENT_COUNT, "ns", "timer_create, CLOCK_THREAD_CPUTIME_ID", text,   \
+		 detail)
+#define OF_TIMES                                                                                   \
+	"The count is that of the clocks.\nThreads are sampled from pthread_create on, or from "   \
+	"their first call of malloc. The signal is one\nof real time that the program does not "   \
+	"use: SIGPROF stays the program's. The kernel looks at the\ntimers once a tick (100 to "   \
+	"1000 a second): a sample counts for all that expired.\n"
+#define BY_TIME "rate: ns per sample, or a frequency. The sample's stack is that of the thread."
+
 static const struct event_row rows[] = {
     FD(EVENT_HEAP_FD_OPENED, "fd_opened", EVENT_COUNT,
        "File descriptors that programs opened: files, sockets, pipes and all others.",
@@ -82,6 +92,18 @@ static const struct event_row rows[] = {
 	   OF_THREADS "Of a process that ended in the iteration: when it ended.\n" BY_THREADS),
     EXCEPTION(EVENT_HEAP_EXCEPTION_THROWN, "exception_thrown", "Exceptions that programs threw."),
     EXCEPTION(EVENT_HEAP_EXCEPTION_CAUGHT, "exception_caught", "Exceptions that programs caught."),
+    TIME(EVENT_HEAP_CPU_TIME, "cpu_time",
+	 "Time that threads ran, sampled by timers in the program: without perf events.",
+	 TARGET
+	 "Works where perf_event_open is refused: in containers, and for all users. " OF_TIMES
+	     BY_TIME),
+    TIME(EVENT_HEAP_REAL_TIME, "real_time",
+	 "Time that threads were there, running or waiting, sampled in the program.",
+	 TARGET
+	 "Works where perf_event_open is refused. A wait has the stack of the function that "
+	 "waits; no timer\ninterrupts it. Waits of system calls without libc, those within other "
+	 "functions of libc, and\nwaits for a CPU count where the thread runs next.\n" OF_TIMES
+	     BY_TIME),
 };
 
 const struct event_group event_resource_group = {
@@ -93,6 +115,11 @@ const struct event_group event_resource_group = {
     .rows = rows,
     .nr_rows = ARRAY_NR(rows),
 };
+
+bool event_is_time(const struct event *ev)
+{
+	return event_heap(ev) == EVENT_HEAP_CPU_TIME || event_heap(ev) == EVENT_HEAP_REAL_TIME;
+}
 
 bool event_is_resource(const struct event *ev)
 {

@@ -143,10 +143,11 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 	free_attrs(c);
 	for (size_t k = 0; k < plan->nr_parts; k++) {
 		const struct plan_event *p = &plan->events[plan->parts[k].event];
+		const bool is_time = event_is_time(&p->event);
 		const struct event_use use = {
 		    .flags = plan_flags(plan, p),
-		    .period = p->asked->rate,
-		    .frequency = p->asked->frequency,
+		    .period = is_time ? plan_interval_ns(p->asked) : p->asked->rate,
+		    .frequency = is_time ? 0 : p->asked->frequency,
 		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
 		    .branch_filter = p->asked->branch_filter,
 		    .max_stack = p->asked->is_aggregated ? aggregate_stack(max_stack) : max_stack,

@@ -4,6 +4,7 @@
 #include "session/heap.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/mem.h"
@@ -22,6 +23,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 struct session_heap_process {
 	uint32_t pid;
@@ -32,6 +34,7 @@ struct session_heap_process {
 	bool is_unread;           /* then, for want of memory */
 	bool misses_pages;        /* at the last reading */
 	struct wire_heap_sums sums;
+	struct wire_heap_times times;
 	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
 	size_t nr_now, nr_before, now_room, before_room;
 	bool is_searched; /* now: it is not freed; under the session's lock */
@@ -100,6 +103,8 @@ static const uint32_t resources[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_THREAD_LIVE] = HEAP_RESOURCE_THREAD,
     [EVENT_HEAP_EXCEPTION_THROWN] = HEAP_RESOURCE_THROWN,
     [EVENT_HEAP_EXCEPTION_CAUGHT] = HEAP_RESOURCE_CAUGHT,
+    [EVENT_HEAP_CPU_TIME] = HEAP_RESOURCE_CPU_TIME,
+    [EVENT_HEAP_REAL_TIME] = HEAP_RESOURCE_REAL_TIME,
 };
 
 static bool is_calls(int kind)
@@ -150,7 +155,8 @@ static void add_count(uint64_t *to, int kind, uint64_t amount)
 static bool is_of_process(int kind)
 {
 	return kind == EVENT_HEAP_ALLOCATED || kind == EVENT_HEAP_ALLOCATIONS ||
-	       kind == EVENT_HEAP_PEAK || kind == EVENT_HEAP_MAX || kind == EVENT_HEAP_PEAK_TIME;
+	       kind == EVENT_HEAP_PEAK || kind == EVENT_HEAP_MAX || kind == EVENT_HEAP_PEAK_TIME ||
+	       kind == EVENT_HEAP_CPU_TIME || kind == EVENT_HEAP_REAL_TIME;
 }
 
 /* The time is that of the largest one. */
@@ -180,6 +186,12 @@ static void add_sums(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct wire_
 	add_peak(counts, sums->peak, sums->peak_ns);
 }
 
+static void add_times(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct wire_heap_times *times)
+{
+	sum_add(&counts[EVENT_HEAP_CPU_TIME], times->cpu_ns);
+	sum_add(&counts[EVENT_HEAP_REAL_TIME], times->real_ns);
+}
+
 static void add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct session_heap_process *p,
 		      const struct wire_heap_stack *s)
 {
@@ -194,6 +206,7 @@ static void add_process_counts(uint64_t counts[SESSION_HEAP_NR_COUNTS],
 			       const struct session_heap_process *p)
 {
 	add_sums(counts, &p->sums);
+	add_times(counts, &p->times);
 	for (size_t i = 0; i < p->nr_now; i++)
 		add_stack(counts, p, &p->now[i]);
 }
@@ -251,6 +264,44 @@ static void read_sums(struct session_heap_process *p)
 	p->sums = not_less(&now, &p->sums);
 }
 
+/* Of a process that has ended or been replaced: 0. */
+static uint64_t cpu_ns_of(const struct session_heap_process *p, bool is_over)
+{
+	const clockid_t clock = (clockid_t)(~p->pid << 3 | 2); /* as linux/posix-timers.h has it */
+	struct timespec t = {0};
+
+	if (is_over || clock_gettime(clock, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void read_times(struct session_heap_process *p, bool is_over)
+{
+	const uint64_t now_ns = is_over ? 0 : clock_monotonic_ns();
+	struct wire_heap_times times;
+
+	wire_heap_times(p->memory, cpu_ns_of(p, is_over), now_ns, &times);
+	p->times.cpu_ns = larger(p->times.cpu_ns, times.cpu_ns);
+	p->times.real_ns = larger(p->times.real_ns, times.real_ns);
+}
+
+/* Those that last. */
+static void add_waits(struct session_heap_process *p, bool is_over, uint64_t interval_ns)
+{
+	const uint64_t now_ns = is_over ? 0 : clock_monotonic_ns();
+	struct wire_heap_wait wait;
+
+	for (uint32_t i = 0; wire_heap_wait(p->memory, &i, now_ns, &wait);) {
+		struct wire_heap_amount *a;
+
+		if (wait.stack >= p->nr_now)
+			continue;
+		a = &p->now[wait.stack].amount[WIRE_HEAP_ALLOCATED];
+		sum_add(&a->samples, wait.ns / interval_ns);
+		sum_add(&a->bytes, wait.ns / interval_ns * interval_ns);
+	}
+}
+
 /* Room for the stacks in the older of both readings, which is replaced. */
 static bool make_room(struct session_heap_process *p, size_t nr)
 {
@@ -292,7 +343,8 @@ static void read_unreachable(struct session_heap_process *p)
 }
 
 /* Without memory all stays as it was, and is read later. pages: NULL: of none. */
-static void read_process(struct session_heap_process *p, const struct session_heap_pages *pages)
+static void read_process(struct session_heap_process *p, const struct session_heap *h, bool is_over,
+			 const struct session_heap_pages *pages)
 {
 	uint32_t nr = wire_heap_nr_stacks(p->memory);
 
@@ -304,6 +356,10 @@ static void read_process(struct session_heap_process *p, const struct session_he
 	p->nr_now = nr;
 	for (uint32_t i = 0; i < nr; i++)
 		wire_heap_stack(p->memory, i, &p->now[i]);
+	if (h->config.interval_ns[1])
+		add_waits(p, is_over, h->config.interval_ns[1]);
+	if (h->config.wants & HEAP_WANTS_TIMES)
+		read_times(p, is_over);
 	p->misses_pages =
 	    pages && session_heap_read_pages(pages, p->pid, p->memory, p->now, p->nr_now) < 0;
 	for (size_t i = 0; i < p->nr_before; i++)
@@ -315,11 +371,12 @@ static void read_process(struct session_heap_process *p, const struct session_he
 }
 
 /* The end is looked for first: nothing is written after it. */
-static void read_one(struct session_heap_process *p, const struct session_heap_pages *pages)
+static void read_one(const struct session_heap *h, struct session_heap_process *p,
+		     const struct session_heap_pages *pages)
 {
 	bool is_over = p->is_replaced || is_gone(p);
 
-	read_process(p, is_over ? NULL : pages);
+	read_process(p, h, is_over, is_over ? NULL : pages);
 	p->has_ended = is_over && !p->is_unread;
 	if (p->has_ended)
 		wire_heap_end(p->memory);
@@ -369,7 +426,7 @@ static void fold_added(struct session_heap *h)
 	size_t nr;
 
 	for (size_t i = 0; i < h->nr_added; i++)
-		read_one(h->added[i], NULL);
+		read_one(h, h->added[i], NULL);
 	nr = end_processes(h->added, h->nr_added, &h->folded);
 	h->has_folded |= nr < h->nr_added;
 	h->nr_all -= h->nr_added - nr;
@@ -552,7 +609,7 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 	begin_counts(h);
 	for (size_t i = 0; i < h->nr; i++) {
 		wire_heap_begin_reading(h->processes[i]->memory);
-		read_one(h->processes[i], wants_pages ? &pages : NULL);
+		read_one(h, h->processes[i], wants_pages ? &pages : NULL);
 		wire_heap_end_reading(h->processes[i]->memory);
 		h->nr_unread += h->processes[i]->misses_pages;
 		h->nr_unsearched += misses_search(h, h->processes[i]);
@@ -570,11 +627,14 @@ static void look_at(const struct session_heap_process *p, uint64_t counts[SESSIO
 {
 	const uint32_t nr = wire_heap_nr_stacks(p->memory);
 	struct wire_heap_sums sums;
+	struct wire_heap_times times;
 	struct wire_heap_stack s;
 
 	wire_heap_sums(p->memory, &sums);
 	sums = not_less(&sums, &p->sums);
 	add_sums(counts, &sums);
+	wire_heap_times(p->memory, cpu_ns_of(p, false), clock_monotonic_ns(), &times);
+	add_times(counts, &times);
 	for (uint32_t i = 0; i < nr || i < p->nr_now; i++) {
 		wire_heap_stack(p->memory, i, &s);
 		if (i < p->nr_now) {
@@ -603,7 +663,7 @@ static void look_at_ends(struct session_heap *h)
 {
 	for (size_t i = 0; i < h->nr; i++)
 		if (!h->processes[i]->has_ended && is_gone(h->processes[i]))
-			read_one(h->processes[i], NULL);
+			read_one(h, h->processes[i], NULL);
 	end_taken(h, &h->ended_now);
 }
 
@@ -651,12 +711,21 @@ static const uint32_t wants[EVENT_HEAP_NR_KINDS] = {
     [EVENT_HEAP_EXCEPTION_CAUGHT] = HEAP_WANTS_EXCEPTIONS,
     [EVENT_HEAP_LIFETIME] = HEAP_WANTS_BLOCKS | HEAP_WANTS_LIVES,
     [EVENT_HEAP_UNREACHABLE] = HEAP_WANTS_BLOCKS | HEAP_WANTS_REACH,
+    [EVENT_HEAP_CPU_TIME] = HEAP_WANTS_TIMES,
+    [EVENT_HEAP_REAL_TIME] = HEAP_WANTS_TIMES,
 };
 
 enum {
 	OF_MEMORY = HEAP_WANTS_BLOCKS | HEAP_WANTS_PEAK | HEAP_WANTS_OVERHEAD |
 		    HEAP_WANTS_UNTOUCHED | HEAP_WANTS_LIVES | HEAP_WANTS_REACH
 };
+
+/* Beside samples the event may be counted. */
+static void set_interval(uint64_t *interval_ns, const struct spec_event *asked)
+{
+	if (spec_event_is_sampled(asked))
+		*interval_ns = plan_interval_ns(asked);
+}
 
 /* False: there are no such events. Without a rate, each allocation is tracked for what threads do
  * not add up. */
@@ -674,10 +743,12 @@ static bool configure(struct session_heap *h, struct wire_heap_config *out)
 		has_events = true;
 		out->wants |= wants[kind];
 		h->has_resident |= kind == EVENT_HEAP_RESIDENT;
-		h->has_samples |= asked->rate != 0;
+		h->has_samples |= spec_event_is_sampled(asked);
+		if (kind == EVENT_HEAP_CPU_TIME || kind == EVENT_HEAP_REAL_TIME)
+			set_interval(&out->interval_ns[kind == EVENT_HEAP_REAL_TIME], asked);
 		if (!resources[kind])
 			out->rate = asked->rate ? asked->rate : out->rate;
-		if (asked->rate && asked->flags & (SPEC_CALLCHAIN | SPEC_PC))
+		if (spec_event_is_sampled(asked) && asked->flags & (SPEC_CALLCHAIN | SPEC_PC))
 			out->wants |= HEAP_WANTS_STACKS;
 	}
 	if (out->wants & OF_MEMORY && !out->rate)

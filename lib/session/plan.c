@@ -15,6 +15,7 @@
 
 enum { MAX_LABEL_BYTES = 1 << 20, MADE_NUMBER = 1024 };
 static const uint64_t MAX_WAIT_NS = (uint64_t)1 << 42; /* as bpf/waits.h */
+enum { MIN_TIME_NS = 100000 };
 static const uint64_t MAX_HEAP_RATE = (uint64_t)1 << 40;
 
 /* Adds an error from code that does not know positions, with its position in the spec. */
@@ -236,7 +237,7 @@ static int check_speed(const struct plan *plan, const struct plan_event *p, stru
 	uint64_t limit = host_max_sample_rate(plan->host), wanted = samples_per_s(p);
 	struct err e = {0};
 
-	if (!limit || wanted <= limit)
+	if (!limit || wanted <= limit || event_heap(&p->event) >= 0)
 		return 0;
 	err_set(&e, -EINVAL,
 		"%s:%s: %" PRIu64 " samples per second are above this machine's limit of %" PRIu64,
@@ -378,6 +379,11 @@ static bool is_searched_in_part(const struct plan *plan, const struct plan_event
 	return false;
 }
 
+uint64_t plan_interval_ns(const struct spec_event *asked)
+{
+	return asked->frequency ? UINT64_C(1000000000) / asked->frequency : asked->rate;
+}
+
 /* What a program allocates is added up in it, by stack, with one rate for all. */
 static int check_heap(const struct plan *plan, const struct plan_event *p, struct err_list *errs)
 {
@@ -386,6 +392,7 @@ static int check_heap(const struct plan *plan, const struct plan_event *p, struc
 	const bool is_resource = event_is_resource(&p->event);
 	const struct plan_event *other = is_resource ? NULL : sampled_heap(plan, p);
 	const char *group = p->event.group->name;
+	const bool is_time = event_is_time(&p->event);
 	struct spec_pos pos = asked->name_pos;
 	struct err e = {0};
 
@@ -393,19 +400,29 @@ static int check_heap(const struct plan *plan, const struct plan_event *p, struc
 		return 0;
 	if (p == plan->timebase) {
 		err_set(&e, -EINVAL, "%s:%s cannot be the timebase", group, p->event.row->name);
-	} else if (asked->frequency) {
+	} else if (asked->frequency && !is_time) {
 		err_set(&e, -EINVAL, "%s:%s has no frequency: its rate is %s", group,
 			p->event.row->name, is_resource ? "1" : "the bytes per sample");
 		pos = asked->frequency_pos;
+	} else if (is_time && spec_event_is_sampled(asked) &&
+		   plan_interval_ns(asked) < MIN_TIME_NS) {
+		err_set(&e, -EINVAL, "%s:%s: a thread has at most %d samples per second", group,
+			p->event.row->name, 1000000000 / MIN_TIME_NS);
+		err_hint(&e, "the rate is in ns: 1000000 is 1 kHz");
+		pos = asked->frequency ? asked->frequency_pos : asked->rate_pos;
 	} else if (asked->rate && !event_can_be_sampled(&p->event)) {
 		refuse_sampling(p, &e);
-	} else if (asked->rate && is_sampled_before(plan, p)) {
+	} else if (spec_event_is_sampled(asked) && is_sampled_before(plan, p)) {
 		refuse_second(p, &e);
-	} else if (is_resource && asked->rate > 1) {
+	} else if (is_resource && !is_time && asked->rate > 1) {
 		err_set(&e, -EINVAL, "%s:%s: the rate is 1, as each is a sample", group,
 			p->event.row->name);
 		pos = asked->rate_pos;
-	} else if (asked->rate > MAX_HEAP_RATE) {
+	} else if (is_time && asked->rate > MAX_WAIT_NS) {
+		err_set(&e, -EINVAL, "%s:%s: the rate is at most %" PRIu64 " ns", group,
+			p->event.row->name, MAX_WAIT_NS);
+		pos = asked->rate_pos;
+	} else if (!is_time && asked->rate > MAX_HEAP_RATE) {
 		err_set(&e, -EINVAL, "heap:%s: the rate is at most %" PRIu64 " bytes",
 			p->event.row->name, MAX_HEAP_RATE);
 		pos = asked->rate_pos;
@@ -425,7 +442,7 @@ static int check_heap(const struct plan *plan, const struct plan_event *p, struc
 		err_set(&e, -EINVAL, "%s:%s: of flags only \"pc\" and \"callchain\" have a meaning",
 			group, p->event.row->name);
 		pos = asked->flags_pos.line ? asked->flags_pos : asked->pos;
-	} else if (asked->rate && plan->spec->flight.span_ns) {
+	} else if (spec_event_is_sampled(asked) && plan->spec->flight.span_ns) {
 		err_set(&e, -EINVAL, "%s:%s: no flight recorder holds its samples, which are sums",
 			group, p->event.row->name);
 		err_hint(&e, "remove flight_recorder, or the rate");

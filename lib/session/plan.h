@@ -118,6 +118,8 @@ bool plan_is_attached(const struct plan *plan);
 struct follow_config plan_follow(const struct plan *plan);
 /* The flags of the spec, as far as this user is permitted. */
 unsigned plan_flags(const struct plan *plan, const struct plan_event *p);
+/* Between two samples of a clock; 0: it is not sampled. */
+uint64_t plan_interval_ns(const struct spec_event *asked);
 /* True for an event that is not opened because it would silently count too little: one of the
  * kernel's own events that are counted where they occur, if only user mode is measured. */
 bool plan_is_refused(const struct plan *plan, const struct plan_event *p);

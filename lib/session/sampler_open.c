@@ -175,7 +175,8 @@ static bool has_samples_of_heap(const struct sampler *s)
 	const struct plan *plan = s->cpu->plan;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
-		if (event_heap(&plan->events[i].event) >= 0 && plan->events[i].asked->rate)
+		if (event_heap(&plan->events[i].event) >= 0 &&
+		    spec_event_is_sampled(plan->events[i].asked))
 			return s->heap && s->heap->wire;
 	return false;
 }

@@ -49,9 +49,10 @@ struct wire_heap {
 	const struct heap_shard *shards;
 	struct epoch *epochs; /* owned; by their numbers of nodes */
 	size_t nr_epochs, epoch_room;
-	uint32_t readings;   /* as of the header */
-	bool has_types;      /* beside blocks */
-	uint32_t nr_scanned; /* nodes that were looked at for epochs, but for the first */
+	uint32_t readings;    /* as of the header */
+	uint64_t interval_ns; /* of real time */
+	bool has_types;       /* beside blocks */
+	uint32_t nr_scanned;  /* nodes that were looked at for epochs, but for the first */
 };
 
 static void fill_header(struct heap_header *h, const struct wire_heap_config *config)
@@ -69,7 +70,8 @@ static void fill_header(struct heap_header *h, const struct wire_heap_config *co
 				  .nodes = NODES,
 				  .stacks = STACKS,
 				  .shards = SHARDS,
-				  .arena = ARENA};
+				  .arena = ARENA,
+				  .interval_ns = {config->interval_ns[0], config->interval_ns[1]}};
 }
 
 int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out, int *fd)
@@ -93,6 +95,7 @@ int wire_heap_new(const struct wire_heap_config *config, struct wire_heap **out,
 	h->nodes = (struct heap_node *)(base + NODES);
 	h->stacks = (struct heap_stack *)(base + STACKS);
 	h->shards = (struct heap_shard *)(base + SHARDS);
+	h->interval_ns = config->interval_ns[1] ? config->interval_ns[1] : UINT64_MAX;
 	h->has_types = config->wants & HEAP_WANTS_EXCEPTIONS;
 	fill_header(h->header, config);
 	*out = h;
@@ -157,6 +160,43 @@ void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 		sum_add(&out->frees, READ(t->frees));
 		out->max_bytes = max_bytes > out->max_bytes ? max_bytes : out->max_bytes;
 	}
+}
+
+static uint64_t since(uint64_t begin_ns, uint64_t now_ns)
+{
+	return begin_ns && begin_ns < now_ns ? now_ns - begin_ns : 0;
+}
+
+void wire_heap_times(const struct wire_heap *h, uint64_t cpu_ns, uint64_t now_ns,
+		     struct wire_heap_times *out)
+{
+	const struct heap_header *m = h->header;
+	const uint32_t nr = READ_ACQUIRE(m->nr_threads);
+	const uint64_t end_ns = now_ns ? now_ns : READ(m->seen_ns);
+	const uint64_t seen_ns = READ(m->cpu_ns), ran_ns = since(READ(m->cpu_base_ns), cpu_ns);
+
+	*out = (struct wire_heap_times){ran_ns > seen_ns ? ran_ns : seen_ns, READ(m->real_ns)};
+	for (uint32_t i = 0; i < nr && i < HEAP_MAX_THREADS; i++)
+		sum_add(&out->real_ns, since(READ(h->threads[i].since_ns), end_ns));
+}
+
+bool wire_heap_wait(const struct wire_heap *h, uint32_t *i, uint64_t now_ns,
+		    struct wire_heap_wait *out)
+{
+	const uint32_t nr = READ_ACQUIRE(h->header->nr_threads);
+	const uint64_t end_ns = now_ns ? now_ns : READ(h->header->seen_ns);
+
+	for (; *i < nr && *i < HEAP_MAX_THREADS; ++*i) {
+		const struct heap_thread *t = &h->threads[*i];
+		uint32_t waits = READ_ACQUIRE(t->waits);
+
+		*out = (struct wire_heap_wait){waits - 1, since(READ(t->wait_since_ns), end_ns)};
+		if (waits && READ(t->since_ns) && out->ns >= h->interval_ns) {
+			++*i;
+			return true;
+		}
+	}
+	return false;
 }
 
 static void add_classes(const struct wire_heap *h, size_t row, struct wire_heap_class *out)

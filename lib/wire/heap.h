@@ -18,6 +18,7 @@ struct wire_heap;
 struct wire_heap_config {
 	uint64_t rate;  /* bytes per sample; 1: each allocation; 0: nothing but sums of threads */
 	uint32_t wants; /* enum heap_want */
+	uint64_t interval_ns[2]; /* between samples of CPU time, and of real time; 0: none */
 };
 
 /* Makes the memory, with its header. *fd: for the program, to be closed. 0 or -errno. */
@@ -53,6 +54,24 @@ struct wire_heap_amount {
 };
 
 enum { WIRE_HEAP_NR_LIVES = 8 };
+
+/* How long threads ran, and how long they were there: cumulative, by the program's own words. */
+struct wire_heap_times {
+	uint64_t cpu_ns, real_ns;
+};
+/* cpu_ns: the CPU time of the process at now_ns (CLOCK_MONOTONIC); both 0: it has ended. */
+void wire_heap_times(const struct wire_heap *h, uint64_t cpu_ns, uint64_t now_ns,
+		     struct wire_heap_times *out);
+
+/* A thread that waits. */
+struct wire_heap_wait {
+	uint32_t stack; /* its number */
+	uint64_t ns;
+};
+/* Of thread *i and following: the next one that waits, if it does so since an interval at least; *i
+ * becomes the one after it. now_ns as above. False: there is none. */
+bool wire_heap_wait(const struct wire_heap *h, uint32_t *i, uint64_t now_ns,
+		    struct wire_heap_wait *out);
 
 enum wire_heap_kind {
 	WIRE_HEAP_ALLOCATED,

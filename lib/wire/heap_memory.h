@@ -63,6 +63,7 @@ enum heap_want {
 	HEAP_WANTS_IO = 1 << 9,    /* bytes that system calls read and wrote */
 	HEAP_WANTS_THREADS = 1 << 10,
 	HEAP_WANTS_EXCEPTIONS = 1 << 11,
+	HEAP_WANTS_TIMES = 1 << 12, /* how long threads ran, and how long they were there */
 };
 
 /* What else is added up by stack, each exactly, whatever the rate: such a stack's node has this in
@@ -77,6 +78,8 @@ enum heap_resource {
 	HEAP_RESOURCE_THREAD,
 	HEAP_RESOURCE_THROWN,
 	HEAP_RESOURCE_CAUGHT,
+	HEAP_RESOURCE_CPU_TIME, /* samples by timers: each stands for its interval, in ns */
+	HEAP_RESOURCE_REAL_TIME,
 	HEAP_NR_RESOURCES
 };
 
@@ -102,7 +105,11 @@ struct heap_header {
 	uint32_t is_closed; /* by the recorder: it reads no more */
 	uint32_t is_off;    /* by the recorder, at any time: what happens now is not measured */
 	uint32_t readings; /* by the recorder: odd while it reads all for the end of an iteration */
-	uint8_t unused[28];
+	uint32_t unused;
+	/* as magic: nanoseconds between two samples of a thread's CPU time, and of its real time;
+	 * 0: there are none */
+	uint64_t interval_ns[2];
+	uint8_t more_unused[8];
 	/* written by the program, with atomic operations */
 	uint64_t mapped;     /* bytes that the program could map */
 	uint64_t arena_used; /* from the arena's start */
@@ -122,7 +129,11 @@ struct heap_header {
 	/* CLOCK_MONOTONIC at or after the last sample of a new stack: all addresses of the last
 	 * epoch are mapped then. 0: there is no stack. */
 	uint64_t stacks_ns;
-	uint64_t reserved[3];
+	/* With HEAP_WANTS_TIMES: */
+	uint64_t cpu_base_ns; /* the process's CPU time when it connected */
+	uint64_t cpu_ns;      /* CPU time since, when it was last looked at, at */
+	uint64_t seen_ns;     /* CLOCK_MONOTONIC */
+	uint64_t real_ns;     /* of threads that have ended: how long each was there */
 };
 
 /* Exact, also where samples are taken. What a thread wrote stays when it has ended. */
@@ -132,7 +143,11 @@ struct heap_thread {
 	uint64_t calls, bytes; /* of allocations, as requested; a realloc is one, and a free */
 	uint64_t frees;        /* calls with a pointer */
 	uint64_t max_bytes;    /* the largest single one, as requested */
-	uint64_t unused[3];
+	/* With HEAP_WANTS_TIMES, CLOCK_MONOTONIC: */
+	uint64_t since_ns;      /* the thread is there since; 0: there is none */
+	uint64_t wait_since_ns; /* it waits since, if waits is not 0 */
+	uint32_t waits;         /* 1 + the number of the stack with which it waits */
+	uint32_t unused;
 };
 
 /* Sampled allocations by size: number 0 is of 0 bytes, i of 2^(i - 1) to 2^i - 1, and the last of

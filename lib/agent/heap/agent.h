@@ -42,6 +42,8 @@ struct agent_local {
 	uint64_t last;
 	uint64_t random;
 	uint64_t alternate, alternate_bytes; /* the stack of its handlers; 0: none is known */
+	struct agent_times *times;           /* NULL: it is not sampled by timers */
+	uint32_t blocks_ours;                /* the program blocked our signal, as it believes */
 };
 
 /* As is_busy: the agent itself asks the recorder, by functions that have hooks. */
@@ -263,6 +265,9 @@ void agent_stack_alternate(uint64_t begin, uint64_t bytes);
 
 /* The node of the call path; 0: none. Within is_busy. */
 uint32_t agent_capture(struct agent_thread *own, const struct agent_frame *from);
+/* The same of a place that a signal interrupted, which is no call: link is the register with the
+ * return address, where the machine has one. */
+uint32_t agent_capture_exact(struct agent_thread *own, const struct agent_frame *at, uint64_t link);
 /* Of the objects that were loaded at that time some are gone: their addresses may mean something
  * else. */
 void agent_stack_epoch(uint64_t since_ns);
@@ -347,8 +352,10 @@ struct agent_row {
 };
 
 struct agent_row agent_row_find(uint64_t pc, bool is_exact);
-/* Steps by the rules; sp to hi: the readable stack. False: the end, or it cannot. */
-bool agent_row_apply(struct agent_frame *f, bool *is_exact, uint64_t hi, bool *is_end);
+/* Steps by the rules; sp to hi: the readable stack; link: see agent_capture_exact; 0: not known.
+ * False: the end, or it cannot. */
+bool agent_row_apply(struct agent_frame *f, uint64_t link, bool *is_exact, uint64_t hi,
+		     bool *is_end);
 bool agent_rows_init(void);
 void agent_rows_forget(void);
 

@@ -3,7 +3,7 @@
  * thread needs.
  */
 #include "agent/heap/agent.h"
-#include "agent/heap/resource.h"
+#include "agent/heap/times.h"
 
 /* How an object with marks connects; none is written here. */
 #define CPUPERF_MARK_LATE
@@ -241,6 +241,8 @@ static bool connect_once(void)
 	agent_types_init();
 	if (agent.wants & HEAP_WANTS_IO && !agent.is_beside) /* nothing would undo it */
 		agent_stdio_init();
+	if (agent.wants & HEAP_WANTS_TIMES)
+		agent_times_init();
 	memset(agent.filter, agent.is_every && agent.has_blocks ? AGENT_FILTER_FULL : 0,
 	       AGENT_FILTER);
 	agent.is_off = 0;
@@ -306,10 +308,13 @@ static void end_thread(void *arg)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_thread *own;
+	bool is_measured;
 
 	(void)arg;
 	t->is_busy = 1;
-	if (agent_stay(t)) {
+	is_measured = agent_stay(t);
+	agent_times_end(t, is_measured);
+	if (is_measured) {
 		agent_thread_ended();
 		t->classes = agent.shared_classes; /* of what it still frees */
 		__atomic_store_n(&t->slot->is_owned, 0, __ATOMIC_RELEASE);
@@ -370,6 +375,8 @@ bool agent_attach(struct agent_local *t)
 		(void)pthread_setspecific(key, t);
 	t->left = agent_distance(t);
 	__atomic_store_n(&t->generation, alive, __ATOMIC_RELEASE);
+	if (agent.wants & HEAP_WANTS_TIMES)
+		agent_times_begin(t);
 	return agent_stay(t);
 }
 

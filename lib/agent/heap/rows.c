@@ -3,7 +3,7 @@
  * into a cache of all threads. An entry of it has two words, of which the first is the key xor the
  * second: one that is torn has another key.
  */
-#include "agent/heap/agent.h"
+#include "agent/heap/times.h"
 
 #include "cfi/rules.h"
 #include "cfi/section.h"
@@ -92,7 +92,8 @@ static bool find_object(uint64_t pc, struct object *o)
 
 	*o = (struct object){.pc = pc};
 	if (!_dl_find_object)
-		return dl_iterate_phdr(look_at_object, o) == 1 && o->header;
+		return !agent_times_is_inside() && dl_iterate_phdr(look_at_object, o) == 1 &&
+		       o->header;
 	if (_dl_find_object((void *)pc, &found))
 		return false;
 	o->start = (uint64_t)found.dlfo_map_start;
@@ -197,13 +198,16 @@ struct agent_row agent_row_find(uint64_t pc, bool is_exact)
 	if ((__atomic_load_n(&e->mixed, __ATOMIC_RELAXED) ^ rule) == key && rule)
 		return unpack(rule);
 	row = make_row(place);
+	if (AGENT_UNLIKELY(!_dl_find_object) && agent_times_is_inside())
+		return row;
 	rule = pack(row);
 	__atomic_store_n(&e->mixed, key ^ rule, __ATOMIC_RELAXED);
 	__atomic_store_n(&e->rule, rule, __ATOMIC_RELAXED);
 	return row;
 }
 
-bool agent_row_apply(struct agent_frame *f, bool *is_exact, uint64_t hi, bool *is_end)
+bool agent_row_apply(struct agent_frame *f, uint64_t link, bool *is_exact, uint64_t hi,
+		     bool *is_end)
 {
 	struct cfi_rules rules;
 	struct cfi_frame frame = {.machine = &MACHINE, .pc = f->pc, .is_exact = *is_exact};
@@ -215,6 +219,8 @@ bool agent_row_apply(struct agent_frame *f, bool *is_exact, uint64_t hi, bool *i
 	    .bytes = (const uint8_t *)f->sp, .start = f->sp, .len = hi > f->sp ? hi - f->sp : 0};
 	cfi_frame_set(&frame, MACHINE.sp, f->sp);
 	cfi_frame_set(&frame, MACHINE.fp, f->fp);
+	if (link && MACHINE.lr != CFI_NO_REG)
+		cfi_frame_set(&frame, MACHINE.lr, link);
 	end = cfi_rules_apply(&rules, &frame);
 	*is_end = end == CFI_WHOLE;
 	if (end != CFI_GOES_ON)

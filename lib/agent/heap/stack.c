@@ -42,6 +42,7 @@ struct agent_thread {
 	uint32_t epoch;
 	uint32_t nr;     /* of known, the outermost first */
 	uint64_t lo, hi; /* of the stack: readable */
+	uint64_t link;   /* of the innermost frame; 0: not known */
 	struct known known[HEAP_MAX_FRAMES];
 	struct known fresh[HEAP_MAX_FRAMES]; /* the innermost first */
 };
@@ -225,7 +226,7 @@ static enum step step_by_rules(struct agent_thread *t, struct known *k, struct a
 	k->ra_at = k->fp_at = 0;
 	(void)widen(t, k->frame.sp + WINDOW);
 	*out = k->frame;
-	if (!agent_row_apply(out, is_exact, t->hi, &is_end))
+	if (!agent_row_apply(out, t->link, is_exact, t->hi, &is_end))
 		return is_end ? STEP_END : STEP_CUT;
 	if (*is_exact) { /* a signal's handler may have a stack of its own */
 		if (!is_page(out->sp))
@@ -338,9 +339,10 @@ static bool is_short(uint64_t sp)
 	return room < agent_local.alternate_bytes && room < MIN_ROOM;
 }
 
-uint32_t agent_capture(struct agent_thread *t, const struct agent_frame *from)
+/* From there outwards; pc: what its node has. */
+static uint32_t capture(struct agent_thread *t, struct known inner, uint64_t pc)
 {
-	struct known inner = {.frame = *from};
+	const struct agent_frame *from = &inner.frame;
 	uint32_t nr = 0, joined = 0, node = find_root();
 	bool is_exact, is_cut = false;
 	struct agent_frame f;
@@ -350,12 +352,14 @@ uint32_t agent_capture(struct agent_thread *t, const struct agent_frame *from)
 		t->epoch = epoch;
 		t->nr = 0;
 	}
-	if (AGENT_UNLIKELY(is_short(from->sp))) {
+	if (AGENT_UNLIKELY(!inner.is_exact && is_short(from->sp))) {
 		agent_count(&agent.shared->cut);
-		return node ? agent_tree_child(node, from->pc - 1) : 0;
+		return node ? agent_tree_child(node, pc) : 0;
 	}
 	set_range(t, from->sp);
+	is_exact = inner.is_exact;
 	result = step(t, &inner, &f, &is_exact);
+	t->link = 0;
 	if (result == STEP_ON)
 		nr = unwind(t, f, is_exact, &joined, &is_cut);
 	if (is_cut || result == STEP_CUT)
@@ -370,5 +374,26 @@ uint32_t agent_capture(struct agent_thread *t, const struct agent_frame *from)
 		if (node && t->nr < HEAP_MAX_FRAMES)
 			t->known[t->nr++] = *k;
 	}
-	return node ? agent_tree_child(node, from->pc - 1) : 0;
+	return node ? agent_tree_child(node, pc) : 0;
+}
+
+uint32_t agent_capture(struct agent_thread *t, const struct agent_frame *from)
+{
+	t->link = 0;
+	return capture(t, (struct known){.frame = *from}, from->pc - 1);
+}
+
+/* Where the stack pointer has just moved there may be no page. The recorder subtracts one from the
+ * innermost address, which is that of a return elsewhere. */
+uint32_t agent_capture_exact(struct agent_thread *t, const struct agent_frame *at, uint64_t link)
+{
+	uint32_t root_node;
+
+	if (is_page(at->sp & ~(uint64_t)(PAGE - 1))) {
+		t->link = link;
+		return capture(t, (struct known){.frame = *at, .is_exact = true}, at->pc + 1);
+	}
+	agent_count(&agent.shared->cut);
+	root_node = find_root();
+	return root_node ? agent_tree_child(root_node, at->pc + 1) : 0;
 }

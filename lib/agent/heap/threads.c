@@ -31,7 +31,7 @@ static AGENT_RARE void begun(struct start *s)
 	created.stack = s->stack;
 	created.generation = s->generation;
 	(void)syscall(SYS_munmap, s, START_BYTES);
-	if (agent_resource_begin(HEAP_WANTS_THREADS))
+	if (agent_resource_begin(HEAP_WANTS_THREADS | HEAP_WANTS_TIMES))
 		agent_resource_end();
 	errno = error;
 }
@@ -56,16 +56,21 @@ static int run_c11(void *of)
 	return function(arg);
 }
 
+/* Of a thread that is not counted, but begins here. */
+enum { NO_STACK = UINT32_MAX };
+
 /* 0: no room. */
 static uint32_t prepare(union agent_start *function, void **arg, bool is_c11,
 			const struct agent_frame *from)
 {
-	uint32_t stack = agent_resource_stack(HEAP_RESOURCE_THREAD, from);
+	uint32_t stack = agent.wants & HEAP_WANTS_THREADS
+			     ? agent_resource_stack(HEAP_RESOURCE_THREAD, from)
+			     : NO_STACK;
 	struct start *s = stack ? agent_pages(START_BYTES) : NULL;
 
 	if (!s)
 		return 0;
-	*s = (struct start){*function, *arg, stack, agent_alive()};
+	*s = (struct start){*function, *arg, stack != NO_STACK ? stack : 0, agent_alive()};
 	*arg = s;
 	if (is_c11)
 		function->c11 = run_c11;
@@ -80,7 +85,7 @@ uint32_t agent_thread_creating(union agent_start *function, void **arg, bool is_
 	int error = errno;
 	uint32_t stack = 0;
 
-	if (agent_resource_begin(HEAP_WANTS_THREADS)) {
+	if (agent_resource_begin(HEAP_WANTS_THREADS | HEAP_WANTS_TIMES)) {
 		stack = prepare(function, arg, is_c11, &from);
 		agent_resource_end();
 	}
@@ -94,7 +99,7 @@ void agent_thread_created(uint32_t stack, void *arg, bool is_created)
 
 	if (!is_created)
 		(void)syscall(SYS_munmap, arg, START_BYTES);
-	else if (agent_resource_begin(HEAP_WANTS_THREADS)) {
+	else if (stack != NO_STACK && agent_resource_begin(HEAP_WANTS_THREADS)) {
 		agent_resource_add(stack, 1);
 		agent_resource_end();
 	}

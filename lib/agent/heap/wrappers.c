@@ -5,7 +5,7 @@
  * They are declared here, as no header does: those with optional arguments pass on all that there
  * may be.
  */
-#include "agent/heap/resource.h"
+#include "agent/heap/waits.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -105,7 +105,7 @@ enum { DUPFD = 0, DUPFD_CLOEXEC = 1030, RANGE_CLOEXEC = 4, SS_DISABLED = 2 };
 #define CREATING(kind, function, arg)                                                              \
 	uint32_t stack_ = 0;                                                                       \
                                                                                                    \
-	if (AGENT_UNLIKELY(agent_may_want(HEAP_WANTS_THREADS))) {                                  \
+	if (AGENT_UNLIKELY(agent_may_want(HEAP_WANTS_THREADS | HEAP_WANTS_TIMES))) {               \
 		union agent_start start_ = {.kind = (function)};                                   \
                                                                                                    \
 		stack_ = agent_thread_creating(&start_, &(arg), IS_##kind, AGENT_HERE);            \
@@ -171,16 +171,16 @@ static long sum_of(const struct message *messages, int nr)
 	X(int, dup, (int from), (from), NOTHING, OPENED(r))                                        \
 	X(int, socket, (int domain, int type, int protocol), (domain, type, protocol), NOTHING,    \
 	  OPENED(r))                                                                               \
-	X(int, accept, (int from, void *address, void *len), (from, address, len), NOTHING,        \
-	  OPENED(r))                                                                               \
+	X(int, accept, (int from, void *address, void *len), (from, address, len), WAITS_IN_VAIN,  \
+	  WAITED OPENED(r))                                                                        \
 	X(int, accept4, (int from, void *address, void *len, int flags),                           \
-	  (from, address, len, flags), NOTHING, OPENED(r))                                         \
+	  (from, address, len, flags), WAITS_IN_VAIN, WAITED OPENED(r))                            \
 	X(int, epoll_create, (int size), (size), NOTHING, OPENED(r))                               \
 	X(int, epoll_create1, (int flags), (flags), NOTHING, OPENED(r))                            \
 	X(int, eventfd, (unsigned int value, int flags), (value, flags), NOTHING, OPENED(r))       \
 	X(int, timerfd_create, (int clock, int flags), (clock, flags), NOTHING, OPENED(r))         \
 	X(int, signalfd, (int from, const void *signals, int flags), (from, signals, flags),       \
-	  NOTHING, OPENED(r))                                                                      \
+	  WITHOUT_OURS(signals), OPENED(r))                                                        \
 	X(int, inotify_init, (void), (), NOTHING, OPENED(r))                                       \
 	X(int, inotify_init1, (int flags), (flags), NOTHING, OPENED(r))                            \
 	X(int, fanotify_init, (unsigned int flags, unsigned int of_events), (flags, of_events),    \
@@ -222,79 +222,81 @@ static long sum_of(const struct message *messages, int nr)
 	X(int, pclose, (struct stream * of), (of), CLOSING_OF(of, fileno), NOTHING)                \
 	X(int, closedir, (struct folder * of), (of), CLOSING_OF(of, dirfd), NOTHING)               \
 	/* what reads */                                                                           \
-	X(long, read, (int fd, void *to, size_t bytes), (fd, to, bytes), NOTHING, READ_BYTES(r))   \
+	X(long, read, (int fd, void *to, size_t bytes), (fd, to, bytes), WAITS_IN_VAIN,            \
+	  WAITED READ_BYTES(r))                                                                    \
 	X(long, __read_chk, (int fd, void *to, size_t bytes, size_t room), (fd, to, bytes, room),  \
-	  NOTHING, READ_BYTES(r))                                                                  \
-	X(long, pread, (int fd, void *to, size_t bytes, long at), (fd, to, bytes, at), NOTHING,    \
-	  READ_BYTES(r))                                                                           \
-	X(long, pread64, (int fd, void *to, size_t bytes, long at), (fd, to, bytes, at), NOTHING,  \
-	  READ_BYTES(r))                                                                           \
+	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
+	X(long, pread, (int fd, void *to, size_t bytes, long at), (fd, to, bytes, at),             \
+	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
+	X(long, pread64, (int fd, void *to, size_t bytes, long at), (fd, to, bytes, at),           \
+	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
 	X(long, __pread_chk, (int fd, void *to, size_t bytes, long at, size_t room),               \
-	  (fd, to, bytes, at, room), NOTHING, READ_BYTES(r))                                       \
+	  (fd, to, bytes, at, room), WAITS_IN_VAIN, WAITED READ_BYTES(r))                          \
 	X(long, __pread64_chk, (int fd, void *to, size_t bytes, long at, size_t room),             \
-	  (fd, to, bytes, at, room), NOTHING, READ_BYTES(r))                                       \
-	X(long, readv, (int fd, const void *parts, int nr), (fd, parts, nr), NOTHING,              \
-	  READ_BYTES(r))                                                                           \
+	  (fd, to, bytes, at, room), WAITS_IN_VAIN, WAITED READ_BYTES(r))                          \
+	X(long, readv, (int fd, const void *parts, int nr), (fd, parts, nr), WAITS_IN_VAIN,        \
+	  WAITED READ_BYTES(r))                                                                    \
 	X(long, preadv, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),         \
-	  NOTHING, READ_BYTES(r))                                                                  \
+	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
 	X(long, preadv64, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),       \
-	  NOTHING, READ_BYTES(r))                                                                  \
+	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
 	X(long, preadv2, (int fd, const void *parts, int nr, long at, int flags),                  \
-	  (fd, parts, nr, at, flags), NOTHING, READ_BYTES(r))                                      \
+	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED READ_BYTES(r))                         \
 	X(long, preadv64v2, (int fd, const void *parts, int nr, long at, int flags),               \
-	  (fd, parts, nr, at, flags), NOTHING, READ_BYTES(r))                                      \
+	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED READ_BYTES(r))                         \
 	X(long, recv, (int fd, void *to, size_t bytes, int flags), (fd, to, bytes, flags),         \
-	  NOTHING, READ_BYTES(r))                                                                  \
+	  WAITS_IN_VAIN, WAITED READ_BYTES(r))                                                     \
 	X(long, __recv_chk, (int fd, void *to, size_t bytes, size_t room, int flags),              \
-	  (fd, to, bytes, room, flags), NOTHING, READ_BYTES(r))                                    \
+	  (fd, to, bytes, room, flags), WAITS_IN_VAIN, WAITED READ_BYTES(r))                       \
 	X(long, recvfrom, (int fd, void *to, size_t bytes, int flags, void *address, void *len),   \
-	  (fd, to, bytes, flags, address, len), NOTHING, READ_BYTES(r))                            \
+	  (fd, to, bytes, flags, address, len), WAITS_IN_VAIN, WAITED READ_BYTES(r))               \
 	X(long, __recvfrom_chk,                                                                    \
 	  (int fd, void *to, size_t bytes, size_t room, int flags, void *address, void *len),      \
-	  (fd, to, bytes, room, flags, address, len), NOTHING, READ_BYTES(r))                      \
-	X(long, recvmsg, (int fd, void *message, int flags), (fd, message, flags), NOTHING,        \
-	  READ_BYTES(r))                                                                           \
+	  (fd, to, bytes, room, flags, address, len), WAITS_IN_VAIN, WAITED READ_BYTES(r))         \
+	X(long, recvmsg, (int fd, void *message, int flags), (fd, message, flags), WAITS_IN_VAIN,  \
+	  WAITED READ_BYTES(r))                                                                    \
 	X(int, recvmmsg,                                                                           \
 	  (int fd, struct message *messages, unsigned int nr, int flags, void *timeout),           \
-	  (fd, messages, nr, flags, timeout), NOTHING, READ_BYTES(sum_of(messages, r)))            \
+	  (fd, messages, nr, flags, timeout), WAITS_IN_VAIN,                                       \
+	  WAITED READ_BYTES(sum_of(messages, r)))                                                  \
 	/* what writes */                                                                          \
-	X(long, write, (int fd, const void *from, size_t bytes), (fd, from, bytes), NOTHING,       \
-	  WRITTEN_BYTES(r))                                                                        \
+	X(long, write, (int fd, const void *from, size_t bytes), (fd, from, bytes), WAITS_IN_VAIN, \
+	  WAITED WRITTEN_BYTES(r))                                                                 \
 	X(long, pwrite, (int fd, const void *from, size_t bytes, long at), (fd, from, bytes, at),  \
-	  NOTHING, WRITTEN_BYTES(r))                                                               \
+	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
 	X(long, pwrite64, (int fd, const void *from, size_t bytes, long at),                       \
-	  (fd, from, bytes, at), NOTHING, WRITTEN_BYTES(r))                                        \
-	X(long, writev, (int fd, const void *parts, int nr), (fd, parts, nr), NOTHING,             \
-	  WRITTEN_BYTES(r))                                                                        \
+	  (fd, from, bytes, at), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                           \
+	X(long, writev, (int fd, const void *parts, int nr), (fd, parts, nr), WAITS_IN_VAIN,       \
+	  WAITED WRITTEN_BYTES(r))                                                                 \
 	X(long, pwritev, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),        \
-	  NOTHING, WRITTEN_BYTES(r))                                                               \
+	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
 	X(long, pwritev64, (int fd, const void *parts, int nr, long at), (fd, parts, nr, at),      \
-	  NOTHING, WRITTEN_BYTES(r))                                                               \
+	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
 	X(long, pwritev2, (int fd, const void *parts, int nr, long at, int flags),                 \
-	  (fd, parts, nr, at, flags), NOTHING, WRITTEN_BYTES(r))                                   \
+	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                      \
 	X(long, pwritev64v2, (int fd, const void *parts, int nr, long at, int flags),              \
-	  (fd, parts, nr, at, flags), NOTHING, WRITTEN_BYTES(r))                                   \
+	  (fd, parts, nr, at, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                      \
 	X(long, send, (int fd, const void *from, size_t bytes, int flags),                         \
-	  (fd, from, bytes, flags), NOTHING, WRITTEN_BYTES(r))                                     \
+	  (fd, from, bytes, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                        \
 	X(long, sendto,                                                                            \
 	  (int fd, const void *from, size_t bytes, int flags, const void *address,                 \
 	   unsigned int len),                                                                      \
-	  (fd, from, bytes, flags, address, len), NOTHING, WRITTEN_BYTES(r))                       \
-	X(long, sendmsg, (int fd, const void *message, int flags), (fd, message, flags), NOTHING,  \
-	  WRITTEN_BYTES(r))                                                                        \
+	  (fd, from, bytes, flags, address, len), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))          \
+	X(long, sendmsg, (int fd, const void *message, int flags), (fd, message, flags),           \
+	  WAITS_IN_VAIN, WAITED WRITTEN_BYTES(r))                                                  \
 	X(int, sendmmsg, (int fd, struct message *messages, unsigned int nr, int flags),           \
-	  (fd, messages, nr, flags), NOTHING, WRITTEN_BYTES(sum_of(messages, r)))                  \
+	  (fd, messages, nr, flags), WAITS_IN_VAIN, WAITED WRITTEN_BYTES(sum_of(messages, r)))     \
 	/* what does both */                                                                       \
 	X(long, sendfile, (int to, int from, void *at, size_t bytes), (to, from, at, bytes),       \
-	  NOTHING, MOVED_BYTES(r))                                                                 \
+	  WAITS_IN_VAIN, WAITED MOVED_BYTES(r))                                                    \
 	X(long, sendfile64, (int to, int from, void *at, size_t bytes), (to, from, at, bytes),     \
-	  NOTHING, MOVED_BYTES(r))                                                                 \
+	  WAITS_IN_VAIN, WAITED MOVED_BYTES(r))                                                    \
 	X(long, splice,                                                                            \
 	  (int from, void *from_at, int to, void *to_at, size_t bytes, unsigned int flags),        \
-	  (from, from_at, to, to_at, bytes, flags), NOTHING, MOVED_BYTES(r))                       \
+	  (from, from_at, to, to_at, bytes, flags), WAITS_IN_VAIN, WAITED MOVED_BYTES(r))          \
 	X(long, copy_file_range,                                                                   \
 	  (int from, void *from_at, int to, void *to_at, size_t bytes, unsigned int flags),        \
-	  (from, from_at, to, to_at, bytes, flags), NOTHING, MOVED_BYTES(r))
+	  (from, from_at, to, to_at, bytes, flags), WAITS_IN_VAIN, WAITED MOVED_BYTES(r))
 
 /* Those that are only called, and one without a result. */
 #define EACH_OTHER(X)                                                                              \
@@ -307,6 +309,8 @@ static long sum_of(const struct message *messages, int nr)
 
 static struct {
 #define FIELD(type, name, parameters, ...) type(*name) parameters;
+	EACH_WAIT(FIELD)
+	EACH_TRY(FIELD)
 	EACH(FIELD)
 	EACH_OTHER(FIELD)
 	bool is_found;
@@ -322,6 +326,8 @@ __attribute__((constructor)) void agent_wrappers_find(void)
 {
 	void *found;
 
+	EACH_TRY(FIND)
+	EACH_WAIT(FIND)
 	EACH(FIND)
 	EACH_OTHER(FIND)
 	real.is_found = true;
@@ -354,6 +360,7 @@ static AGENT_RARE long fail(void)
 		return r;                                                                          \
 	}
 EACH(WRAP)
+EACH_WAIT(WRAP)
 
 HOOK void closefrom(int first);
 void closefrom(int first)

@@ -1,0 +1,544 @@
+#include "agent/heap/times.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum {
+	STACK_BYTES = 64 << 10, /* of the handler: what finds rows needs 25 KiB */
+	NO_TIMER = -1,
+	FIRST_SIGNAL =
+	    63, /* downwards: most programs that use realtime signals begin at SIGRTMIN */
+	LAST_SIGNAL = 40,
+	MIN_WAIT_NS =
+	    10000, /* a shorter one is left to chance: reading the CPU clock takes 200 ns */
+	LOOK_NS = 10000000,
+	COUNT_ONLY_NS = 10000000, /* between two looks at the CPU time, where nothing is sampled */
+	COOKIE = 0x43500000,
+	SIGSET_BYTES = 8, /* the kernel's */
+};
+
+/* What a thread has. Never returned to the system: a handler may look at it. */
+struct agent_times {
+	struct agent_times *next; /* of all */
+	uint32_t is_owned;
+	uint32_t generation; /* of the connection */
+	int32_t tid;
+	int32_t timer[AGENT_NR_TIMES];
+	bool is_inside;
+	uint64_t pending[AGENT_NR_TIMES];    /* expirations that no sample was taken of */
+	uint64_t wall_ns, cpu_ns;            /* when idle time was last added up */
+	uint64_t idle_ns;                    /* beside measured waits, since a sample */
+	uint64_t wait_left_ns, idle_left_ns; /* until the next sample */
+	const struct agent_wait *call;       /* that has just waited: signals are of it */
+	_Alignas(64) char stack[STACK_BYTES];
+};
+
+static struct agent_times *all;
+static uint32_t lock; /* of timers, where all are exchanged */
+static int signal_number;
+static uint64_t looked_ns;
+
+/* --- clocks */
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+}
+
+/* For the recorder: a process that is killed was last seen here. */
+static void look(uint64_t now_ns)
+{
+	uint64_t before = __atomic_load_n(&looked_ns, __ATOMIC_RELAXED), cpu_ns;
+
+	if (now_ns - before < LOOK_NS ||
+	    !__atomic_compare_exchange_n(&looked_ns, &before, now_ns, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return;
+	cpu_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID) - agent.shared->cpu_base_ns;
+	__atomic_store_n(&agent.shared->cpu_ns, cpu_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&agent.shared->seen_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+/* --- samples */
+
+static uint64_t interval(enum agent_time of)
+{
+	return agent.shared->interval_ns[of];
+}
+
+/* How many of the samples that are so far apart fall into the next ns. */
+static uint64_t advance(uint64_t *left_ns, uint64_t ns, uint64_t interval_ns)
+{
+	if (!interval_ns || ns < *left_ns) {
+		*left_ns -= interval_ns ? ns : 0;
+		return 0;
+	}
+	ns -= *left_ns;
+	*left_ns = interval_ns - ns % interval_ns;
+	return 1 + ns / interval_ns;
+}
+
+static uint32_t stack_of(uint32_t node, enum agent_time of)
+{
+	node = node || !agent.has_stacks
+		   ? agent_tree_child(node, of == AGENT_CPU_TIME ? HEAP_RESOURCE_CPU_TIME
+								 : HEAP_RESOURCE_REAL_TIME)
+		   : 0;
+	return node ? agent_tree_stack(node) : 0;
+}
+
+static void add(uint32_t stack, enum agent_time of, uint64_t nr)
+{
+	struct heap_stack *s = (struct heap_stack *)agent_at(agent.shared->stacks) + (stack - 1);
+
+	if (!nr)
+		return;
+	if (!stack) {
+		agent_add(&agent.shared->no_node, nr);
+		return;
+	}
+	agent_lock(&s->lock);
+	s->samples += nr;
+	s->bytes += nr * interval(of);
+	agent_unlock(&s->lock);
+}
+
+/* Adds up the time since the last time in which the thread did not run. Of it, a wait has taken at
+ * most so much, which is returned. */
+static uint64_t settle(struct agent_times *times, uint64_t now_ns, uint64_t wait_ns)
+{
+	uint64_t cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t ran = cpu_ns - times->cpu_ns, was = now_ns - times->wall_ns;
+	uint64_t idle = was > ran ? was - ran : 0;
+
+	wait_ns = wait_ns < idle ? wait_ns : idle;
+	times->wall_ns = now_ns;
+	times->cpu_ns = cpu_ns;
+	times->idle_ns += idle - wait_ns;
+	return wait_ns;
+}
+
+/* The node of where the signal came. */
+static uint32_t capture(struct agent_times *times, const ucontext_t *context)
+{
+	struct agent_frame at;
+	uint32_t node;
+
+	if (!agent.has_stacks)
+		return 0;
+	if (times->call) {
+		node = agent_capture(agent_local.own, &times->call->from);
+		return node ? agent_tree_child(node, times->call->behind + 1) : 0;
+	}
+#if defined(__x86_64__)
+	at.pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
+	at.sp = (uint64_t)context->uc_mcontext.gregs[REG_RSP];
+	at.fp = (uint64_t)context->uc_mcontext.gregs[REG_RBP];
+	return agent_capture_exact(agent_local.own, &at, 0);
+#else
+	at.pc = context->uc_mcontext.pc;
+	at.sp = context->uc_mcontext.sp;
+	at.fp = context->uc_mcontext.regs[29];
+	return agent_capture_exact(agent_local.own, &at, context->uc_mcontext.regs[30]);
+#endif
+}
+
+struct taken {
+	struct agent_times *times;
+	const ucontext_t *context;
+};
+
+static void take(void *arg)
+{
+	const struct taken *taken = arg;
+	struct agent_times *times = taken->times;
+	uint64_t now_ns = agent_now(), nr[AGENT_NR_TIMES];
+	uint32_t node;
+
+	look(now_ns);
+	if (times->pending[AGENT_REAL_TIME]) {
+		(void)settle(times, now_ns, 0);
+		times->pending[AGENT_REAL_TIME] +=
+		    advance(&times->idle_left_ns, times->idle_ns, interval(AGENT_REAL_TIME));
+		times->idle_ns = 0;
+	}
+	for (int i = 0; i < AGENT_NR_TIMES; i++) {
+		nr[i] = interval(i) ? times->pending[i] : 0;
+		times->pending[i] = 0;
+	}
+	if (!nr[AGENT_CPU_TIME] && !nr[AGENT_REAL_TIME])
+		return;
+	node = capture(times, taken->context);
+	for (int i = 0; i < AGENT_NR_TIMES; i++)
+		if (nr[i])
+			add(stack_of(node, i), i, nr[i]);
+}
+
+/* --- the handler */
+
+/* Calls the function on that stack: what the signal interrupted may have little room. */
+void agent_call_on(void *top, void (*function)(void *), void *arg);
+
+#if defined(__x86_64__)
+__asm__(".text\n.hidden agent_call_on\n.globl agent_call_on\n.type agent_call_on, @function\n"
+	"agent_call_on:\n.cfi_startproc\nendbr64\n"
+	"push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %rbp, -16\n"
+	"mov %rsp, %rbp\n.cfi_def_cfa_register %rbp\n"
+	"mov %rdi, %rsp\nmov %rdx, %rdi\ncall *%rsi\n"
+	"mov %rbp, %rsp\npop %rbp\n.cfi_def_cfa %rsp, 8\nret\n"
+	".cfi_endproc\n.size agent_call_on, . - agent_call_on\n");
+#else
+__asm__(
+    ".text\n.hidden agent_call_on\n.globl agent_call_on\n.type agent_call_on, %function\n"
+    "agent_call_on:\n.cfi_startproc\nhint #34\n"
+    "stp x29, x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n.cfi_offset 29, -16\n.cfi_offset 30, -8\n"
+    "mov x29, sp\n.cfi_def_cfa_register 29\n"
+    "mov sp, x0\nmov x0, x2\nblr x1\n"
+    "mov sp, x29\nldp x29, x30, [sp], #16\n.cfi_def_cfa 31, 0\nret\n"
+    ".cfi_endproc\n.size agent_call_on, . - agent_call_on\n");
+#endif
+
+/* Of the generation in which the timer was made. */
+static uint64_t cookie(enum agent_time of)
+{
+	return (uint64_t)COOKIE << 32 | (uint32_t)(agent.generation << 1 | of);
+}
+
+bool agent_times_is_inside(void)
+{
+	return agent_local.times && agent_local.times->is_inside;
+}
+
+/* Found before there is a handler, which may not search. */
+static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
+
+/* Somebody else sent it: as if there were no handler. It is blocked until that returns. */
+static void die(int number)
+{
+	const struct sigaction action = {.sa_handler = SIG_DFL};
+
+	(void)real_sigaction(number, &action, NULL);
+	(void)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+	struct agent_local *t = &agent_local;
+	struct agent_times *times = t->times;
+	uint64_t value = (uint64_t)(uintptr_t)info->si_value.sival_ptr;
+	struct taken taken = {times, context};
+	int error = errno;
+
+	if (info->si_code != SI_TIMER || value >> 32 != COOKIE) {
+		die(number);
+	} else if (!times || (uint32_t)(value >> 1 & 0x7fffffff) != (agent_alive() & 0x7fffffff)) {
+		(void)syscall(SYS_timer_delete, info->si_timerid); /* of before */
+	} else {
+		times->pending[value & 1] += 1 + (uint64_t)(unsigned)info->si_overrun;
+		if (!t->is_busy) { /* else they count with the next */
+			t->is_busy = 1;
+			times->is_inside = true;
+			if (agent_stay(t) && !agent.shared->is_closed)
+				agent_call_on(times->stack + STACK_BYTES, take, &taken);
+			times->is_inside = false;
+			agent_leave(t);
+		}
+	}
+	errno = error;
+}
+
+/* --- the signal */
+
+static bool is_unused(int number)
+{
+	struct sigaction action;
+
+	return real_sigaction(number, NULL, &action) == 0 && !(action.sa_flags & SA_SIGINFO) &&
+	       action.sa_handler == SIG_DFL;
+}
+
+/* No other handler runs above ours. */
+static int choose_signal(int below)
+{
+	struct sigaction action = {.sa_sigaction = on_signal,
+				   .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+
+	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
+	for (int number = below; number >= LAST_SIGNAL; number--)
+		if (is_unused(number) && real_sigaction(number, &action, NULL) == 0)
+			return number;
+	return 0;
+}
+
+int agent_times_signal(void)
+{
+	return __atomic_load_n(&signal_number, __ATOMIC_RELAXED);
+}
+
+/* 0 or 1: it was blocked. */
+static int change_mask(int how, int number)
+{
+	const uint64_t set = UINT64_C(1) << (number - 1);
+	uint64_t old = 0;
+
+	(void)syscall(SYS_rt_sigprocmask, how, &set, &old, SIGSET_BYTES);
+	return (old & set) != 0;
+}
+
+/* --- timers */
+
+static uint64_t first_ns(uint64_t interval_ns)
+{
+	uint64_t x = 0;
+
+	(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
+	return 1 + x % interval_ns;
+}
+
+static int make_timer(const struct agent_times *times, enum agent_time of, uint64_t interval_ns)
+{
+	enum { THREAD_ID = 4 }; /* SIGEV_THREAD_ID */
+	const struct {
+		uint64_t value;
+		int32_t number, notify, tid;
+		int32_t unused[11];
+	} event = {cookie(of), signal_number, THREAD_ID, times->tid, {0}};
+	const struct itimerspec when = {timespec_of(interval_ns),
+					timespec_of(first_ns(interval_ns))};
+	/* the clock of that thread, as linux/posix-timers.h makes it */
+	const int clock = (int)(~(unsigned)times->tid << 3 | 6);
+	int id = NO_TIMER;
+
+	if (syscall(SYS_timer_create, clock, &event, &id))
+		return NO_TIMER;
+	if (syscall(SYS_timer_settime, id, 0, &when, NULL) == 0)
+		return id;
+	(void)syscall(SYS_timer_delete, id);
+	return NO_TIMER;
+}
+
+static void make_timers(struct agent_times *times)
+{
+	for (int i = 0; i < AGENT_NR_TIMES; i++) {
+		uint64_t ns = interval(i);
+
+		if (i == AGENT_CPU_TIME && !ns && !interval(AGENT_REAL_TIME))
+			ns = COUNT_ONLY_NS;
+		times->timer[i] = ns && signal_number ? make_timer(times, i, ns) : NO_TIMER;
+	}
+}
+
+static void end_timers(struct agent_times *times)
+{
+	for (int i = 0; i < AGENT_NR_TIMES; i++) {
+		if (times->timer[i] != NO_TIMER)
+			(void)syscall(SYS_timer_delete, times->timer[i]);
+		times->timer[i] = NO_TIMER;
+	}
+}
+
+void agent_times_move(void)
+{
+	struct agent_local *t = &agent_local;
+	uint16_t before = t->is_busy;
+	int number;
+
+	t->is_busy = 1; /* its handler would wait for the lock */
+	agent_lock(&lock);
+	number = choose_signal(signal_number - 1);
+	__atomic_store_n(&signal_number, number, __ATOMIC_RELAXED);
+	for (struct agent_times *times = all; times; times = times->next) {
+		if (!times->is_owned || times->generation != agent_alive())
+			continue;
+		end_timers(times);
+		make_timers(times);
+	}
+	agent_unlock(&lock);
+	t->is_busy = before;
+}
+
+/* --- threads */
+
+static struct agent_times *find_unused(void)
+{
+	struct agent_times *times = __atomic_load_n(&all, __ATOMIC_ACQUIRE);
+
+	for (; times; times = times->next) {
+		uint32_t is_free = 0;
+
+		if (__atomic_compare_exchange_n(&times->is_owned, &is_free, 1, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return times;
+	}
+	times = agent_pages(sizeof(*times));
+	if (!times)
+		return NULL;
+	times->is_owned = 1;
+	times->next = __atomic_load_n(&all, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&all, &times->next, times, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED))
+		;
+	return times;
+}
+
+/* Timers of before are the parent's, or end in the handler. */
+void agent_times_begin(struct agent_local *t)
+{
+	struct agent_times *times = t->times ? t->times : find_unused();
+	uint64_t now_ns = agent_now(), real_ns = interval(AGENT_REAL_TIME);
+
+	if (!times)
+		return;
+	times->tid = (int32_t)syscall(SYS_gettid);
+	times->wall_ns = now_ns;
+	times->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	times->idle_ns = 0;
+	times->wait_left_ns = real_ns ? first_ns(real_ns) : 0;
+	times->idle_left_ns = real_ns ? first_ns(real_ns) : 0;
+	memset(times->pending, 0, sizeof(times->pending));
+	times->call = NULL;
+	times->is_inside = false;
+	t->times = times;
+	t->slot->waits = 0;
+	__atomic_store_n(&t->slot->since_ns, now_ns, __ATOMIC_RELAXED);
+	agent_lock(&lock);
+	make_timers(times);
+	times->generation = agent_alive();
+	agent_unlock(&lock);
+	if (signal_number)
+		(void)change_mask(SIG_UNBLOCK, signal_number);
+}
+
+void agent_times_end(struct agent_local *t, bool is_measured)
+{
+	struct agent_times *times = t->times;
+	uint64_t now_ns = agent_now();
+
+	if (!times)
+		return;
+	agent_lock(&lock);
+	end_timers(times);
+	times->generation = 0;
+	agent_unlock(&lock);
+	t->times = NULL;
+	if (is_measured) {
+		t->slot->waits = 0;
+		agent_add(&agent.shared->real_ns, now_ns - t->slot->since_ns);
+		__atomic_store_n(&t->slot->since_ns, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&looked_ns, 0, __ATOMIC_RELAXED);
+		look(now_ns);
+	}
+	__atomic_store_n(&times->is_owned, 0, __ATOMIC_RELEASE);
+}
+
+/* After fork there is one thread, and nothing of the others. */
+void agent_times_init(void)
+{
+	void *found = agent_find("sigaction");
+
+	memcpy(&real_sigaction, &found, sizeof(found));
+	lock = 0;
+	looked_ns = 0;
+	for (struct agent_times *times = all; times; times = times->next)
+		if (times != agent_local.times)
+			times->is_owned = 0;
+	if (!signal_number && real_sigaction)
+		signal_number = choose_signal(FIRST_SIGNAL);
+	agent.shared->cpu_base_ns = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	agent.shared->seen_ns = agent_now();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+	struct agent_local *t = &agent_local;
+
+	if (t->is_busy || !(agent_alive() && agent.wants & HEAP_WANTS_TIMES))
+		return;
+	t->is_busy = 1;
+	if (agent_stay(t)) {
+		looked_ns = 0;
+		look(agent_now());
+	}
+	agent_leave(t);
+}
+
+/* --- waits */
+
+static void measure_wait(struct agent_local *t, struct agent_wait *w)
+{
+	uint32_t node = 0;
+
+	if (!agent_attach(t) || agent.shared->is_closed || !t->times || !interval(AGENT_REAL_TIME))
+		return;
+	if (agent.has_stacks) {
+		node = agent_capture(t->own, &w->from);
+		node = node ? agent_tree_child(node, w->behind + 1) : 0;
+	}
+	w->stack = stack_of(node, AGENT_REAL_TIME);
+	w->since_ns = agent_now();
+	t->slot->wait_since_ns = w->since_ns;
+	__atomic_store_n(&t->slot->waits, w->stack, __ATOMIC_RELEASE);
+}
+
+void agent_wait_begin(struct agent_wait *w, struct agent_frame from, uint64_t behind,
+		      bool interrupts)
+{
+	struct agent_local *t = &agent_local;
+	int error = errno;
+
+	*w = (struct agent_wait){.from = from, .behind = behind};
+	if (!t->is_busy && !t->is_ended) {
+		t->is_busy = 1;
+		measure_wait(t, w);
+		agent_leave(t);
+	}
+	if (interrupts && signal_number && t->times)
+		w->blocks = !change_mask(SIG_BLOCK, signal_number);
+	errno = error;
+}
+
+static void end_wait(struct agent_local *t, const struct agent_wait *w)
+{
+	uint64_t now_ns = agent_now(), wait_ns = now_ns - w->since_ns;
+
+	t->slot->waits = 0;
+	if (wait_ns < MIN_WAIT_NS)
+		return;
+	look(now_ns);
+	wait_ns = settle(t->times, now_ns, wait_ns);
+	add(w->stack, AGENT_REAL_TIME,
+	    advance(&t->times->wait_left_ns, wait_ns, interval(AGENT_REAL_TIME)));
+}
+
+void agent_wait_end(const struct agent_wait *w)
+{
+	struct agent_local *t = &agent_local;
+	int error = errno;
+
+	if (w->since_ns && !t->is_busy && t->times) {
+		t->is_busy = 1;
+		if (agent_stay(t) && t->times->generation == agent_alive())
+			end_wait(t, w);
+		agent_leave(t);
+	}
+	if (w->blocks && t->times) {
+		t->times->call = w;
+		(void)change_mask(SIG_UNBLOCK, signal_number);
+		t->times->call = NULL;
+	}
+	errno = error;
+}
