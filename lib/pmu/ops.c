@@ -5,6 +5,7 @@
 
 #include "base/perf_abi.h"
 #include "base/privilege.h"
+#include "pmu/stand_in.h"
 
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -16,15 +17,20 @@ static int kernel_open(struct perf_event_attr *attr, pid_t pid, int cpu, int gro
 		       unsigned long flags)
 {
 	long fd;
+	int rc;
 
 	privilege_raise();
 	fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags | PERF_FLAG_FD_CLOEXEC);
+	rc = fd < 0 ? -errno : (int)fd;
 	privilege_lower();
-	return fd < 0 ? -errno : (int)fd;
+	return pmu_stand_in_is_possible(attr, rc) ? pmu_stand_in_open(attr) : rc;
 }
 
 static ssize_t kernel_read(int fd, void *buf, size_t len)
 {
+	if (pmu_stand_in_is(fd))
+		return pmu_stand_in_read(fd, buf, len);
+
 	ssize_t n = read(fd, buf, len);
 
 	return n < 0 ? -errno : n;
@@ -32,11 +38,15 @@ static ssize_t kernel_read(int fd, void *buf, size_t len)
 
 static int kernel_ioctl(int fd, unsigned long request, unsigned long arg)
 {
+	if (pmu_stand_in_is(fd))
+		return pmu_stand_in_ioctl(fd, request, arg);
 	return ioctl(fd, request, arg) < 0 ? -errno : 0;
 }
 
 static int kernel_close(int fd)
 {
+	if (pmu_stand_in_is(fd))
+		return pmu_stand_in_close(fd);
 	return close(fd) < 0 ? -errno : 0;
 }
 

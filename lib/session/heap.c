@@ -377,6 +377,8 @@ static void read_one(const struct session_heap *h, struct session_heap_process *
 	bool is_over = p->is_replaced || is_gone(p);
 
 	read_process(p, h, is_over, is_over ? NULL : pages);
+	if (!is_over && h->unrecorded)
+		h->unrecorded(h->unrecorded_arg, p->pid);
 	p->has_ended = is_over && !p->is_unread;
 	if (p->has_ended)
 		wire_heap_end(p->memory);
@@ -470,6 +472,8 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 	pthread_mutex_unlock(&h->lock);
 	if (!place)
 		mem_free(p);
+	else if (h->unrecorded)
+		h->unrecorded(h->unrecorded_arg, pid);
 	return place;
 }
 

@@ -62,6 +62,10 @@ struct session_heap {
 	 * ended on request. */
 	bool (*dump)(void *arg);
 	void *dump_arg;
+	/* Where the kernel refuses its records of tasks and mappings: a process has connected, and
+	 * waits; or it still runs at a boundary. Called by both threads. NULL: there are records. */
+	void (*unrecorded)(void *arg, uint32_t pid);
+	void *unrecorded_arg;
 	const struct plan *plan;      /* borrowed */
 	struct wire *wire;            /* owned; NULL: not needed, or refused */
 	struct event_support support; /* why, then */

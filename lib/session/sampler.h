@@ -50,6 +50,7 @@ struct sampler {
 	uint64_t begin_ns;          /* samples from then on are of the iteration */
 	struct trace_held held;     /* of the iteration, set by sampler_cut */
 	bool is_hung_up;            /* the CPU is offline: the rings get no more records */
+	bool is_unrecorded;         /* the kernel refuses its records of tasks and mappings */
 
 	struct sampler_event *events;  /* owned; room for each part of the plan */
 	struct pmu_scan_event *counts; /* owned; the same order */

@@ -197,6 +197,10 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 	rc = open_ring(s, p, ring_bytes);
 	if (rc == 0 && s->cpu->cpu != PLAN_ANY_CPU && (s->ring.base || has_samples_of_heap(s)))
 		rc = open_side_band(s, ring_bytes);
+	if (!s->ring.base && (rc == -EPERM || rc == -EACCES || rc == -ENOSYS)) {
+		s->is_unrecorded = true;
+		rc = 0;
+	}
 	if (rc)
 		sampler_close(s);
 	return rc;

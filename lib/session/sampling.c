@@ -151,6 +151,20 @@ static void follow_switches(struct sampling *g)
 		seen_add(&g->seen, (uint32_t)target->ids[i]);
 }
 
+bool sampling_is_unrecorded(const struct sampling *g)
+{
+	for (uint32_t t = 0; t < g->nr_cpus; t++)
+		if (g->samplers[t].is_unrecorded)
+			return true;
+	return false;
+}
+
+void sampling_add_process(struct sampling *g, uint32_t pid)
+{
+	if (g->common.file)
+		surveyor_add_process(&g->surveyor, pid);
+}
+
 int sampling_open_rings(struct sampling *g, uint64_t ring_bytes)
 {
 	int rc = make_copy(g, ring_bytes);

@@ -34,6 +34,10 @@ void sampling_free(struct sampling *g); /* NULL is fine */
  * mapped; -errno. */
 int sampling_open_rings(struct sampling *g, uint64_t ring_bytes);
 void sampling_close_rings(struct sampling *g);
+/* Whether the kernel refuses its records of tasks and mappings, where all samples are of agents. */
+bool sampling_is_unrecorded(const struct sampling *g);
+/* Then: stores what /proc shows of the process. Any thread. */
+void sampling_add_process(struct sampling *g, uint32_t pid);
 /* The same for a CPU whose events were opened again; under the lock. */
 int sampling_reopen(struct sampling *g, uint32_t trace);
 

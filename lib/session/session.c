@@ -66,6 +66,11 @@ static uint64_t wanted_ring_bytes(const struct session *s)
 	return bytes;
 }
 
+static void add_unrecorded(void *sampling, uint32_t pid)
+{
+	sampling_add_process(sampling, pid);
+}
+
 /* Opens everything with rings of this size. *is_too_large: they are too large; all is closed. */
 static int open_sized(struct session *s, uint64_t ring_bytes, bool *is_too_large)
 {
@@ -79,6 +84,9 @@ static int open_sized(struct session *s, uint64_t ring_bytes, bool *is_too_large
 	if (rc) {
 		sampling_close_rings(s->sampling);
 		counters_close(&s->counters);
+	} else if (sampling_is_unrecorded(s->sampling)) {
+		s->counters.heap.unrecorded_arg = s->sampling;
+		s->counters.heap.unrecorded = add_unrecorded;
 	}
 	return rc;
 }

@@ -113,6 +113,18 @@ void surveyor_add_programs(struct surveyor *s)
 		(void)survey_run(&config, &ignored); /* without it some have no names */
 }
 
+void surveyor_add_process(struct surveyor *s, uint32_t pid)
+{
+	const struct survey_config config = {.root = &s->plan->host->root,
+					     .wants_tasks = true,
+					     .pid = pid,
+					     .records = add_records,
+					     .arg = s};
+	struct survey_result ignored;
+
+	(void)survey_run(&config, &ignored); /* without it its functions have no names */
+}
+
 static int add_build_id(struct surveyor *s, const struct survey_identify_answer *a)
 {
 	const struct survey_identify_question *q = &s->question;

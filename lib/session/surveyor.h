@@ -52,6 +52,9 @@ void surveyor_fini(struct surveyor *s);
 
 /* Stores the BPF programs that are loaded now, as those of a run are. Any thread. */
 void surveyor_add_programs(struct surveyor *s);
+/* Stores the threads and mappings of a process that runs, for sessions without the kernel's
+ * records. Any thread. */
+void surveyor_add_process(struct surveyor *s, uint32_t pid);
 /* Stores the command line of the process that the session starts next, if it starts one. */
 void surveyor_add_command(const struct surveyor *s);
 /* Starts the thread with that niceness. 0 or -errno. */

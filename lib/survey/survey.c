@@ -253,7 +253,7 @@ static void add_mapping(struct survey *s, const struct proc_mapping *m, struct m
 	}
 	make_room(s);
 	survey_record_mmap2(&s->out, &s->task, m,
-			    m->inode ? survey_ids_find(&s->ids, s->task.pid, maps->fd, m) : NULL);
+			    m->inode && !s->config->pid ? survey_ids_find(&s->ids, s->task.pid, maps->fd, m) : NULL);
 	maps->nr++;
 	s->result.nr_mappings++;
 }
@@ -386,6 +386,8 @@ static int visit_process(const char *name, void *arg)
 
 	if (is_over(s) || !pid || !has_room_for_task(s))
 		return is_over(s);
+	if (s->config->pid && s->config->pid != pid)
+		return 0;
 	s->task = (struct survey_task){.pid = pid, .tid = pid, .time_ns = clock_monotonic_ns()};
 	s->is_denied = false;
 	s->task_name[0] = '\0';
