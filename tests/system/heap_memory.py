@@ -28,7 +28,7 @@ ARENA = SHARDS + 32 * NR_SHARDS
 class Memory:
     """Of one process image."""
 
-    def __init__(self, pid, rate, wants, arena=256 << 20):
+    def __init__(self, pid, rate, wants, arena=256 << 20, intervals=(0, 0)):
         self.pid, self.rate = pid, rate
         self.fd = os.memfd_create("heap", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
         self.bytes = ARENA + arena
@@ -36,13 +36,13 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I6Q2I32x", 0x50454843, 6, self.bytes, rate, wants, MAX_NODES,
-                                     MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0)
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 6, self.bytes, rate, wants, MAX_NODES,
+                                     MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0, *intervals)
 
     def header(self):
         names = ("mapped arena_used nr_nodes nr_stacks nr_threads nr_epochs live peak peak_ns moment "
-                 "no_node no_block nested unknown cut deep invalid").split()
-        return dict(zip(names, struct.unpack_from("<2Q4I4Q7Q", self.map, 128)))
+                 "no_node no_block nested unknown cut deep invalid stacks_ns cpu_base_ns cpu_ns seen_ns real_ns").split()
+        return dict(zip(names, struct.unpack_from("<2Q4I4Q12Q", self.map, 128)))
 
     def threads(self):
         """calls, bytes, frees of all threads."""

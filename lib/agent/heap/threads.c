@@ -2,7 +2,7 @@
  * Threads: where they are created, until they end. A thread that is created begins here, and goes
  * on in its own function at once, so that its stack is as without.
  */
-#include "agent/heap/resource.h"
+#include "agent/heap/times.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -24,15 +24,20 @@ static __thread struct {
 } created;
 
 /* The key of the thread makes its end known. */
-static AGENT_RARE void begun(struct start *s)
+static AGENT_RARE void begun(struct start *s, struct agent_frame from)
 {
 	int error = errno;
+	uint64_t function;
 
 	created.stack = s->stack;
 	created.generation = s->generation;
+	function = (uint64_t)s->function.posix;
 	(void)syscall(SYS_munmap, s, START_BYTES);
-	if (agent_resource_begin(HEAP_WANTS_THREADS | HEAP_WANTS_TIMES))
+	if (agent_resource_begin(HEAP_WANTS_THREADS | HEAP_WANTS_TIMES)) {
+		if (agent.wants & HEAP_WANTS_TIMES)
+			agent_times_began(from, function);
 		agent_resource_end();
+	}
 	errno = error;
 }
 
@@ -42,7 +47,7 @@ static void *run(void *of)
 	void *(*function)(void *) = s->function.posix;
 	void *arg = s->arg;
 
-	begun(s);
+	begun(s, AGENT_HERE);
 	return function(arg);
 }
 
@@ -52,7 +57,7 @@ static int run_c11(void *of)
 	int (*function)(void *) = s->function.c11;
 	void *arg = s->arg;
 
-	begun(s);
+	begun(s, AGENT_HERE);
 	return function(arg);
 }
 

@@ -31,9 +31,13 @@ struct agent_times {
 	int32_t tid;
 	int32_t timer[AGENT_NR_TIMES];
 	bool is_inside;
-	uint64_t pending[AGENT_NR_TIMES];    /* expirations that no sample was taken of */
-	uint64_t wall_ns, cpu_ns;            /* when idle time was last added up */
-	uint64_t idle_ns;                    /* beside measured waits, since a sample */
+	uint64_t pending[AGENT_NR_TIMES];  /* expirations that no sample was taken of */
+	uint64_t taken[AGENT_NR_TIMES];    /* samples */
+	uint64_t first_ns[AGENT_NR_TIMES]; /* of CPU time: the first expiration */
+	uint64_t begin_cpu_ns;
+	uint32_t home;            /* the node of the function that the thread began with; 0: none */
+	uint64_t wall_ns, cpu_ns; /* when idle time was last added up */
+	uint64_t idle_ns;         /* beside measured waits, since a sample */
 	uint64_t wait_left_ns, idle_left_ns; /* until the next sample */
 	const struct agent_wait *call;       /* that has just waited: signals are of it */
 	_Alignas(64) char stack[STACK_BYTES];
@@ -166,20 +170,21 @@ static void take(void *arg)
 {
 	const struct taken *taken = arg;
 	struct agent_times *times = taken->times;
-	uint64_t now_ns = agent_now(), nr[AGENT_NR_TIMES];
+	uint64_t now_ns = agent_now(), nr[AGENT_NR_TIMES], idle = 0;
 	uint32_t node;
 
 	look(now_ns);
 	if (times->pending[AGENT_REAL_TIME]) {
 		(void)settle(times, now_ns, 0);
-		times->pending[AGENT_REAL_TIME] +=
-		    advance(&times->idle_left_ns, times->idle_ns, interval(AGENT_REAL_TIME));
+		idle = advance(&times->idle_left_ns, times->idle_ns, interval(AGENT_REAL_TIME));
 		times->idle_ns = 0;
 	}
 	for (int i = 0; i < AGENT_NR_TIMES; i++) {
 		nr[i] = interval(i) ? times->pending[i] : 0;
+		times->taken[i] += nr[i];
 		times->pending[i] = 0;
 	}
+	nr[AGENT_REAL_TIME] += idle;
 	if (!nr[AGENT_CPU_TIME] && !nr[AGENT_REAL_TIME])
 		return;
 	node = capture(times, taken->context);
@@ -309,7 +314,8 @@ static uint64_t first_ns(uint64_t interval_ns)
 	return 1 + x % interval_ns;
 }
 
-static int make_timer(const struct agent_times *times, enum agent_time of, uint64_t interval_ns)
+static int make_timer(const struct agent_times *times, enum agent_time of, uint64_t first,
+		      uint64_t interval_ns)
 {
 	enum { THREAD_ID = 4 }; /* SIGEV_THREAD_ID */
 	const struct {
@@ -317,8 +323,7 @@ static int make_timer(const struct agent_times *times, enum agent_time of, uint6
 		int32_t number, notify, tid;
 		int32_t unused[11];
 	} event = {cookie(of), signal_number, THREAD_ID, times->tid, {0}};
-	const struct itimerspec when = {timespec_of(interval_ns),
-					timespec_of(first_ns(interval_ns))};
+	const struct itimerspec when = {timespec_of(interval_ns), timespec_of(first)};
 	/* the clock of that thread, as linux/posix-timers.h makes it */
 	const int clock = (int)(~(unsigned)times->tid << 3 | 6);
 	int id = NO_TIMER;
@@ -338,7 +343,9 @@ static void make_timers(struct agent_times *times)
 
 		if (i == AGENT_CPU_TIME && !ns && !interval(AGENT_REAL_TIME))
 			ns = COUNT_ONLY_NS;
-		times->timer[i] = ns && signal_number ? make_timer(times, i, ns) : NO_TIMER;
+		uint64_t first = times->first_ns[i] ? times->first_ns[i] : ns;
+
+		times->timer[i] = ns && signal_number ? make_timer(times, i, first, ns) : NO_TIMER;
 	}
 }
 
@@ -351,6 +358,16 @@ static void end_timers(struct agent_times *times)
 	}
 }
 
+/* To ignore it first drops signals that are on their way. */
+static void give_up(int number)
+{
+	struct sigaction action = {.sa_handler = SIG_IGN};
+
+	(void)real_sigaction(number, &action, NULL);
+	action.sa_handler = SIG_DFL;
+	(void)real_sigaction(number, &action, NULL);
+}
+
 void agent_times_move(void)
 {
 	struct agent_local *t = &agent_local;
@@ -359,14 +376,15 @@ void agent_times_move(void)
 
 	t->is_busy = 1; /* its handler would wait for the lock */
 	agent_lock(&lock);
-	number = choose_signal(signal_number - 1);
+	number = choose_signal(FIRST_SIGNAL);
+	for (struct agent_times *times = all; times; times = times->next)
+		if (times->is_owned && times->generation == agent_alive())
+			end_timers(times);
+	give_up(signal_number);
 	__atomic_store_n(&signal_number, number, __ATOMIC_RELAXED);
-	for (struct agent_times *times = all; times; times = times->next) {
-		if (!times->is_owned || times->generation != agent_alive())
-			continue;
-		end_timers(times);
-		make_timers(times);
-	}
+	for (struct agent_times *times = all; times; times = times->next)
+		if (times->is_owned && times->generation == agent_alive())
+			make_timers(times);
 	agent_unlock(&lock);
 	t->is_busy = before;
 }
@@ -405,11 +423,15 @@ void agent_times_begin(struct agent_local *t)
 		return;
 	times->tid = (int32_t)syscall(SYS_gettid);
 	times->wall_ns = now_ns;
-	times->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	times->cpu_ns = times->begin_cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	times->idle_ns = 0;
+	times->home = 0;
+	for (int i = 0; i < AGENT_NR_TIMES; i++)
+		times->first_ns[i] = interval(i) ? first_ns(interval(i)) : 0;
 	times->wait_left_ns = real_ns ? first_ns(real_ns) : 0;
 	times->idle_left_ns = real_ns ? first_ns(real_ns) : 0;
 	memset(times->pending, 0, sizeof(times->pending));
+	memset(times->taken, 0, sizeof(times->taken));
 	times->call = NULL;
 	times->is_inside = false;
 	t->times = times;
@@ -423,6 +445,36 @@ void agent_times_begin(struct agent_local *t)
 		(void)change_mask(SIG_UNBLOCK, signal_number);
 }
 
+void agent_times_began(struct agent_frame from, uint64_t function)
+{
+	struct agent_local *t = &agent_local;
+	uint32_t node = agent.has_stacks ? agent_capture(t->own, &from) : 0;
+
+	if (t->times)
+		t->times->home = node ? agent_tree_child(node, function + 1) : 0;
+}
+
+/* Short threads may end before the kernel looks at their timers. What expired since it last did is
+ * of the function that they began with. */
+static void take_last(struct agent_times *times, uint64_t now_ns)
+{
+	for (int i = 0; i < AGENT_NR_TIMES; i++) {
+		uint64_t ran, expired, idle = 0;
+
+		if (!interval(i))
+			continue;
+		if (i == AGENT_REAL_TIME) {
+			(void)settle(times, now_ns, 0);
+			idle = advance(&times->idle_left_ns, times->idle_ns, interval(i));
+		}
+		ran = read_clock(CLOCK_THREAD_CPUTIME_ID) - times->begin_cpu_ns;
+		expired =
+		    ran < times->first_ns[i] ? 0 : 1 + (ran - times->first_ns[i]) / interval(i);
+		if (times->home && expired + idle > times->taken[i])
+			add(stack_of(times->home, i), i, expired + idle - times->taken[i]);
+	}
+}
+
 void agent_times_end(struct agent_local *t, bool is_measured)
 {
 	struct agent_times *times = t->times;
@@ -434,6 +486,8 @@ void agent_times_end(struct agent_local *t, bool is_measured)
 	end_timers(times);
 	times->generation = 0;
 	agent_unlock(&lock);
+	if (is_measured)
+		take_last(times, now_ns);
 	t->times = NULL;
 	if (is_measured) {
 		t->slot->waits = 0;

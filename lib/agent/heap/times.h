@@ -27,6 +27,8 @@ enum agent_time { AGENT_CPU_TIME, AGENT_REAL_TIME, AGENT_NR_TIMES };
 void agent_times_init(void);
 /* The thread begins, or ends; attached, and busy. */
 void agent_times_begin(struct agent_local *t);
+/* Of a thread that begins with that function, called from there. */
+void agent_times_began(struct agent_frame from, uint64_t function);
 /* is_measured: it stays. */
 void agent_times_end(struct agent_local *t, bool is_measured);
 
