@@ -131,7 +131,12 @@ enum { PERF_ABI_LATENCY = 0x63710000 }; /* and the number of event_latency */
 enum { PERF_ABI_PROBE = 0x63720000 };   /* a probe of a program */
 /* attr.config1 of our dummy events of the heap and of resources: this, and the number of
  * event_heap. */
-enum { PERF_ABI_HEAP = 0x63730000, PERF_ABI_HEAP_MAX = 5, PERF_ABI_NR_HEAPS = 27 };
+enum {
+	PERF_ABI_HEAP = 0x63730000,
+	PERF_ABI_HEAP_MAX = 5,
+	PERF_ABI_HEAP_TIMES = 25,
+	PERF_ABI_NR_HEAPS = 27
+};
 /* That number; -1: another event. */
 int perf_abi_heap(uint32_t type, uint64_t config, uint64_t config1);
 

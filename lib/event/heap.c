@@ -7,7 +7,8 @@
 #include "event/event.h"
 
 _Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS &&
-		   (int)EVENT_HEAP_MAX == (int)PERF_ABI_HEAP_MAX,
+		   (int)EVENT_HEAP_MAX == (int)PERF_ABI_HEAP_MAX &&
+		   (int)EVENT_HEAP_CPU_TIME == (int)PERF_ABI_HEAP_TIMES,
 	       "kinds");
 
 #define HEAP(number_, name_, kind_, unit_, text, detail_)                                          \

@@ -256,9 +256,9 @@ static bool read_stack(struct profile_samples *s)
 	w->end_ns = added.end_ns > w->time_ns ? added.end_ns : w->time_ns;
 	if (w->layout->is_maximum)
 		w->unit = 0;
-	else if (w->layout->is_heap && !is_exact(w->layout))
+	else if (w->layout->is_heap && !w->layout->is_sampled_time && !is_exact(w->layout))
 		w->unit = w->layout->period;
-	else if (!is_by_weight(w->layout))
+	else if (!is_by_weight(w->layout) || w->layout->is_sampled_time)
 		w->unit = added.weight / added.samples;
 	s->part = 0;
 	s->nr_parts = added.samples < MAX_PARTS ? added.samples : MAX_PARTS;

@@ -199,6 +199,10 @@ static void add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS], const struct sess
 		for (uint32_t life = 0; life < nr_lives(kind); life++)
 			if (!is_of_process(kind) && has_kind(p, s, kind))
 				sum_add(&counts[kind], amount_of(s, kind, life).bytes);
+	for (uint32_t i = 0; i < 2; i++)
+		if (s->resource == HEAP_RESOURCE_CPU_TIME + i)
+			sum_add(&counts[SESSION_HEAP_CPU_SAMPLED + i],
+				s->amount[WIRE_HEAP_ALLOCATED].bytes);
 }
 
 /* All that the process did, by its last reading. */
@@ -410,6 +414,8 @@ static void add_ended(struct session_heap_ended *to, const struct session_heap_e
 {
 	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
 		add_count(&to->counts[kind], kind, from->counts[kind]);
+	sum_add(&to->counts[SESSION_HEAP_CPU_SAMPLED], from->counts[SESSION_HEAP_CPU_SAMPLED]);
+	sum_add(&to->counts[SESSION_HEAP_REAL_SAMPLED], from->counts[SESSION_HEAP_REAL_SAMPLED]);
 	add_peak(to->counts, from->counts[SESSION_HEAP_LARGEST_PEAK],
 		 from->counts[EVENT_HEAP_PEAK_TIME]);
 	add_lost(&to->lost, &from->lost);
@@ -610,6 +616,7 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 		forget_ended(h);
 	take_added(h, &h->ended_now);
 	h->lost_before = h->lost;
+	memcpy(h->counts_before, h->times_at, sizeof(h->counts_before));
 	begin_counts(h);
 	for (size_t i = 0; i < h->nr; i++) {
 		wire_heap_begin_reading(h->processes[i]->memory);
@@ -620,6 +627,7 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 		add_process_counts(h->counts, h->processes[i]);
 		add_lost(&h->lost, &h->processes[i]->sums);
 	}
+	memcpy(h->times_at, h->counts, sizeof(h->times_at));
 	if (!h->has_samples)
 		forget_ended(h);
 	h->start_ns = h->nr_readings++ ? h->start_ns : now_ns;
@@ -1015,6 +1023,17 @@ size_t session_heap_sizes(struct session_heap *h, struct trace_histogram out[SES
 	return nr;
 }
 
+/* Samples that were expected by the clocks; 0: few. */
+static uint64_t missing(const struct session_heap *h, int kind, int sampled, uint64_t interval_ns)
+{
+	enum { FEW = 10, PART = 20 };
+	uint64_t ns = growth(h->times_at[kind], h->counts_before[kind]);
+	uint64_t less_ns = growth(ns, growth(h->times_at[sampled], h->counts_before[sampled]));
+	uint64_t nr = interval_ns ? less_ns / interval_ns : 0;
+
+	return nr > FEW && less_ns > ns / PART ? nr : 0;
+}
+
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES])
 {
@@ -1041,6 +1060,12 @@ void session_heap_notes(struct session_heap *h,
 			       "more than 10 s; unreachable misses them"},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
+	    {missing(h, EVENT_HEAP_CPU_TIME, SESSION_HEAP_CPU_SAMPLED, h->config.interval_ns[0]),
+	     "samples of cpu_time are missing: threads ran for less than a tick of the kernel at a "
+	     "time, blocked the signal, or were not created by pthread_create"},
+	    {missing(h, EVENT_HEAP_REAL_TIME, SESSION_HEAP_REAL_SAMPLED, h->config.interval_ns[1]),
+	     "samples of real_time are missing: threads waited in no function of libc that is "
+	     "known, or ran as those that cpu_time misses"},
 	    {session_heap_is_silent(h),
 	     "command, but no process of it loaded libcpuperf-agent.so: no heap was measured"},
 	};

@@ -47,7 +47,9 @@ enum {
 
 enum {
 	SESSION_HEAP_LARGEST_PEAK =
-	    EVENT_HEAP_NR_KINDS, /* of one process: that of the peak's time */
+	    EVENT_HEAP_NR_KINDS,  /* of one process: that of the peak's time */
+	SESSION_HEAP_CPU_SAMPLED, /* ns that samples of times stand for */
+	SESSION_HEAP_REAL_SAMPLED,
 	SESSION_HEAP_NR_COUNTS
 };
 
@@ -63,7 +65,8 @@ struct session_heap {
 	bool (*dump)(void *arg);
 	void *dump_arg;
 	/* Where the kernel refuses its records of tasks and mappings: a process has connected, and
-	 * waits; or it still runs at a boundary. Called by both threads. NULL: there are records. */
+	 * waits; or it still runs at a boundary. Called by both threads. NULL: there are records.
+	 */
 	void (*unrecorded)(void *arg, uint32_t pid);
 	void *unrecorded_arg;
 	const struct plan *plan;      /* borrowed */
@@ -73,6 +76,8 @@ struct session_heap {
 	struct session_heap_process **processes; /* owned, like each */
 	size_t nr, room;
 	uint64_t counts[SESSION_HEAP_NR_COUNTS]; /* at the last boundary, or look */
+	/* at the last two boundaries */
+	uint64_t times_at[SESSION_HEAP_NR_COUNTS], counts_before[SESSION_HEAP_NR_COUNTS];
 	struct session_heap_ended ended;         /* before this iteration */
 	struct session_heap_ended ended_now;     /* in it, as far as they are forgotten */
 	struct wire_heap_sums lost, lost_before; /* what was not measured */
@@ -132,7 +137,7 @@ size_t session_heap_sizes(struct session_heap *h,
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
 
-enum { SESSION_HEAP_NR_NOTES = 10 };
+enum { SESSION_HEAP_NR_NOTES = 12 };
 /* What was not measured in the iteration, in words; "": nothing. */
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES]);

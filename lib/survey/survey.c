@@ -253,7 +253,9 @@ static void add_mapping(struct survey *s, const struct proc_mapping *m, struct m
 	}
 	make_room(s);
 	survey_record_mmap2(&s->out, &s->task, m,
-			    m->inode && !s->config->pid ? survey_ids_find(&s->ids, s->task.pid, maps->fd, m) : NULL);
+			    m->inode && !s->config->pid
+				? survey_ids_find(&s->ids, s->task.pid, maps->fd, m)
+				: NULL);
 	maps->nr++;
 	s->result.nr_mappings++;
 }

@@ -59,6 +59,7 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len)
 	config1 = attr_word(attr, size, ATTR_AT(config1));
 	v.is_wait = perf_abi_wait(v.type, v.config, config1) >= 0;
 	v.is_heap = perf_abi_heap(v.type, v.config, config1) >= 0;
+	v.is_sampled_time = perf_abi_heap(v.type, v.config, config1) >= PERF_ABI_HEAP_TIMES;
 	v.is_maximum = perf_abi_heap(v.type, v.config, config1) == PERF_ABI_HEAP_MAX;
 	v.has_waker = v.is_wait && attr_word(attr, size, ATTR_AT(config2)) == PERF_ABI_WAKER;
 	v.is_by_switches = v.is_wait && config1 & PERF_ABI_WAIT_BY_SWITCHES;

@@ -31,7 +31,8 @@ struct trace_layout {
 	uint64_t config;    /* attr.config */
 	bool has_waker;     /* raw data may have who ended the wait: trace/waker.h */
 	bool is_heap; /* of a program's heap: perf_abi_heap; with a period of 1 each is a sample */
-	bool is_maximum; /* of these: weights do not add up, the largest one counts */
+	bool is_sampled_time; /* of these: seen as often as there are samples, of any weight */
+	bool is_maximum;      /* of these: weights do not add up, the largest one counts */
 	bool is_wait; /* of a wait, whose weight is calculated from its raw data: perf_abi_wait */
 	bool is_by_switches; /* of waits that the reader makes: each counts as what it lasted */
 };

@@ -46,8 +46,9 @@ struct agent_local {
 	uint32_t blocks_ours;                /* the program blocked our signal, as it believes */
 };
 
-/* As is_busy: the agent itself asks the recorder, by functions that have hooks. */
-enum { AGENT_ASKS = 1 << 8 };
+/* As is_busy: the agent itself asks the recorder, by functions that have hooks; or it is in the
+ * handler of its timers. */
+enum { AGENT_ASKS = 1 << 8, AGENT_SAMPLES = 1 << 9 };
 
 extern __thread struct agent_local agent_local;
 

@@ -3,7 +3,7 @@
  * into a cache of all threads. An entry of it has two words, of which the first is the key xor the
  * second: one that is torn has another key.
  */
-#include "agent/heap/times.h"
+#include "agent/heap/agent.h"
 
 #include "cfi/rules.h"
 #include "cfi/section.h"
@@ -86,14 +86,19 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
+/* Which may not wait for the loader. */
+static bool is_in_handler(void)
+{
+	return agent_local.is_busy == AGENT_SAMPLES;
+}
+
 static bool find_object(uint64_t pc, struct object *o)
 {
 	struct dl_find_object found;
 
 	*o = (struct object){.pc = pc};
 	if (!_dl_find_object)
-		return !agent_times_is_inside() && dl_iterate_phdr(look_at_object, o) == 1 &&
-		       o->header;
+		return !is_in_handler() && dl_iterate_phdr(look_at_object, o) == 1 && o->header;
 	if (_dl_find_object((void *)pc, &found))
 		return false;
 	o->start = (uint64_t)found.dlfo_map_start;
@@ -198,7 +203,7 @@ struct agent_row agent_row_find(uint64_t pc, bool is_exact)
 	if ((__atomic_load_n(&e->mixed, __ATOMIC_RELAXED) ^ rule) == key && rule)
 		return unpack(rule);
 	row = make_row(place);
-	if (AGENT_UNLIKELY(!_dl_find_object) && agent_times_is_inside())
+	if (AGENT_UNLIKELY(!_dl_find_object) && is_in_handler())
 		return row;
 	rule = pack(row);
 	__atomic_store_n(&e->mixed, key ^ rule, __ATOMIC_RELAXED);

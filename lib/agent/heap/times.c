@@ -1,10 +1,12 @@
 #include "agent/heap/times.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -30,7 +32,6 @@ struct agent_times {
 	uint32_t generation; /* of the connection */
 	int32_t tid;
 	int32_t timer[AGENT_NR_TIMES];
-	bool is_inside;
 	uint64_t pending[AGENT_NR_TIMES];  /* expirations that no sample was taken of */
 	uint64_t taken[AGENT_NR_TIMES];    /* samples */
 	uint64_t first_ns[AGENT_NR_TIMES]; /* of CPU time: the first expiration */
@@ -47,6 +48,7 @@ static struct agent_times *all;
 static uint32_t lock; /* of timers, where all are exchanged */
 static int signal_number;
 static uint64_t looked_ns;
+static bool interrupts_calls; /* a timer may, that expires where a call begins to wait */
 
 /* --- clocks */
 
@@ -105,18 +107,19 @@ static uint32_t stack_of(uint32_t node, enum agent_time of)
 	return node ? agent_tree_stack(node) : 0;
 }
 
-static void add(uint32_t stack, enum agent_time of, uint64_t nr)
+/* What a signal finds is seen once, whatever it stands for. */
+static void add(uint32_t stack, enum agent_time of, uint64_t nr, uint64_t nr_seen)
 {
 	struct heap_stack *s = (struct heap_stack *)agent_at(agent.shared->stacks) + (stack - 1);
 
 	if (!nr)
 		return;
 	if (!stack) {
-		agent_add(&agent.shared->no_node, nr);
+		agent_add(&agent.shared->no_node, nr_seen);
 		return;
 	}
 	agent_lock(&s->lock);
-	s->samples += nr;
+	s->samples += nr_seen;
 	s->bytes += nr * interval(of);
 	agent_unlock(&s->lock);
 }
@@ -190,7 +193,7 @@ static void take(void *arg)
 	node = capture(times, taken->context);
 	for (int i = 0; i < AGENT_NR_TIMES; i++)
 		if (nr[i])
-			add(stack_of(node, i), i, nr[i]);
+			add(stack_of(node, i), i, nr[i], 1);
 }
 
 /* --- the handler */
@@ -223,11 +226,6 @@ static uint64_t cookie(enum agent_time of)
 	return (uint64_t)COOKIE << 32 | (uint32_t)(agent.generation << 1 | of);
 }
 
-bool agent_times_is_inside(void)
-{
-	return agent_local.times && agent_local.times->is_inside;
-}
-
 /* Found before there is a handler, which may not search. */
 static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 
@@ -255,11 +253,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	} else {
 		times->pending[value & 1] += 1 + (uint64_t)(unsigned)info->si_overrun;
 		if (!t->is_busy) { /* else they count with the next */
-			t->is_busy = 1;
-			times->is_inside = true;
+			t->is_busy = AGENT_SAMPLES;
 			if (agent_stay(t) && !agent.shared->is_closed)
 				agent_call_on(times->stack + STACK_BYTES, take, &taken);
-			times->is_inside = false;
 			agent_leave(t);
 		}
 	}
@@ -312,6 +308,36 @@ static uint64_t first_ns(uint64_t interval_ns)
 
 	(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
 	return 1 + x % interval_ns;
+}
+
+#if defined(__x86_64__)
+static int read_digits(const char **at)
+{
+	int n = 0;
+
+	for (; **at >= '0' && **at <= '9' && n < 1000; ++*at)
+		n = n * 10 + (**at - '0');
+	return n;
+}
+#endif
+
+/* On x86-64 since Linux 5.9 such a signal is sent when the thread returns to user mode. */
+static bool can_interrupt(void)
+{
+#if defined(__x86_64__)
+	struct utsname name;
+	const char *at = name.release;
+	int major, minor;
+
+	if (uname(&name))
+		return true;
+	major = read_digits(&at);
+	at += *at == '.';
+	minor = read_digits(&at);
+	return major < 5 || (major == 5 && minor < 9);
+#else
+	return true;
+#endif
 }
 
 static int make_timer(const struct agent_times *times, enum agent_time of, uint64_t first,
@@ -433,7 +459,6 @@ void agent_times_begin(struct agent_local *t)
 	memset(times->pending, 0, sizeof(times->pending));
 	memset(times->taken, 0, sizeof(times->taken));
 	times->call = NULL;
-	times->is_inside = false;
 	t->times = times;
 	t->slot->waits = 0;
 	__atomic_store_n(&t->slot->since_ns, now_ns, __ATOMIC_RELAXED);
@@ -471,7 +496,7 @@ static void take_last(struct agent_times *times, uint64_t now_ns)
 		expired =
 		    ran < times->first_ns[i] ? 0 : 1 + (ran - times->first_ns[i]) / interval(i);
 		if (times->home && expired + idle > times->taken[i])
-			add(stack_of(times->home, i), i, expired + idle - times->taken[i]);
+			add(stack_of(times->home, i), i, expired + idle - times->taken[i], 1);
 	}
 }
 
@@ -502,11 +527,12 @@ void agent_times_end(struct agent_local *t, bool is_measured)
 /* After fork there is one thread, and nothing of the others. */
 void agent_times_init(void)
 {
-	void *found = agent_find("sigaction");
+	void *found = dlsym(agent.is_beside ? RTLD_DEFAULT : RTLD_NEXT, "sigaction");
 
-	memcpy(&real_sigaction, &found, sizeof(found));
 	lock = 0;
 	looked_ns = 0;
+	interrupts_calls = can_interrupt();
+	memcpy(&real_sigaction, &found, sizeof(found));
 	for (struct agent_times *times = all; times; times = times->next)
 		if (times != agent_local.times)
 			times->is_owned = 0;
@@ -560,22 +586,22 @@ void agent_wait_begin(struct agent_wait *w, struct agent_frame from, uint64_t be
 		measure_wait(t, w);
 		agent_leave(t);
 	}
-	if (interrupts && signal_number && t->times)
+	if (interrupts && interrupts_calls && signal_number && t->times)
 		w->blocks = !change_mask(SIG_BLOCK, signal_number);
 	errno = error;
 }
 
 static void end_wait(struct agent_local *t, const struct agent_wait *w)
 {
-	uint64_t now_ns = agent_now(), wait_ns = now_ns - w->since_ns;
+	uint64_t now_ns = agent_now(), wait_ns = now_ns - w->since_ns, nr;
 
 	t->slot->waits = 0;
 	if (wait_ns < MIN_WAIT_NS)
 		return;
 	look(now_ns);
 	wait_ns = settle(t->times, now_ns, wait_ns);
-	add(w->stack, AGENT_REAL_TIME,
-	    advance(&t->times->wait_left_ns, wait_ns, interval(AGENT_REAL_TIME)));
+	nr = advance(&t->times->wait_left_ns, wait_ns, interval(AGENT_REAL_TIME));
+	add(w->stack, AGENT_REAL_TIME, nr, nr);
 }
 
 void agent_wait_end(const struct agent_wait *w)

@@ -11,8 +11,9 @@
  * end in it. What is left, for want of a CPU or in a system call that no such function makes,
  * counts where the thread runs next.
  *
- * A signal that arrives while a system call begins would end it with EINTR, also those that
- * SA_RESTART does not begin again. So the functions that wait block ours meanwhile.
+ * Before Linux 5.9, and on arm64, a timer may expire where a system call begins to wait, and end it
+ * with EINTR, also one that SA_RESTART does not begin again. There the functions that wait block
+ * the signal meanwhile.
  */
 #ifndef AGENT_HEAP_TIMES_H
 #define AGENT_HEAP_TIMES_H
@@ -31,9 +32,6 @@ void agent_times_begin(struct agent_local *t);
 void agent_times_began(struct agent_frame from, uint64_t function);
 /* is_measured: it stays. */
 void agent_times_end(struct agent_local *t, bool is_measured);
-
-/* Whether this thread is in the handler. */
-bool agent_times_is_inside(void);
 
 /* The signal; 0: there is none. */
 int agent_times_signal(void);
