@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* Beside this program, in an install and in a build tree alike. */
-static int find_printer(char path[PATH_MAX])
+int find_printer(char path[PATH_MAX])
 {
 	static const char name[] = "_print";
 	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - sizeof(name));

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "pushing.h"
 #include "session/plan.h"
 #include "session/session.h"
 #include "spec/spec.h"
@@ -16,11 +17,14 @@
 
 enum { MAX_TEXT_BYTES = 64 << 20, STATM_BYTES = 256 };
 
-int metrics_open(struct metrics *m, const char *address, struct serve **kept, struct err *e)
+int metrics_open(struct metrics *m, const char *address, struct serve **kept,
+		 const struct pushing *pushing, struct err *e)
 {
 	int rc = 0;
 
-	*m = (struct metrics){.serve = address && kept ? *kept : NULL, .kept = kept};
+	*m = (struct metrics){.pushing = pushing,
+			      .serve = address && kept ? *kept : NULL,
+			      .kept = kept};
 	for (int i = 0; i < SERVE_NR_FORMS; i++)
 		buf_init(&m->text[i], MAX_TEXT_BYTES);
 	if (address && !m->serve)
@@ -98,6 +102,7 @@ static int add(struct metrics *m, const struct table *t)
 	if (rc)
 		return rc;
 	put_own_cost(&m->exposition.m);
+	pushing_put_metrics(m->pushing, &m->exposition.m);
 	openmetrics_eof(&m->exposition.m);
 	openmetrics_to_classic(text, classic);
 	return buf_error(text) ?: buf_error(classic) ?: serve_set(m->serve, m->text);

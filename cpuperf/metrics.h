@@ -9,12 +9,14 @@
 #include "expose/exposition.h"
 #include "serve/serve.h"
 
+struct pushing;
 struct session;
 struct trace_event;
 
 struct metrics {
 	struct serve *serve; /* NULL: nothing is served */
 	struct serve **kept; /* borrowed: where it is for the next session; NULL: there is none */
+	const struct pushing *pushing; /* borrowed */
 	struct exposition exposition;
 	struct trace_event *events; /* owned */
 	struct buf text[SERVE_NR_FORMS];
@@ -22,9 +24,10 @@ struct metrics {
 };
 
 /* Listens. address NULL: nothing is served, and the other functions do nothing. kept: *kept listens
- * already, or is set to what does, which metrics_close leaves open; NULL: it is closed. 0 or -errno
- * with *e. */
-int metrics_open(struct metrics *m, const char *address, struct serve **kept, struct err *e);
+ * already, or is set to what does, which metrics_close leaves open; NULL: it is closed.
+ * pushing is borrowed. 0 or -errno with *e. */
+int metrics_open(struct metrics *m, const char *address, struct serve **kept,
+		 const struct pushing *pushing, struct err *e);
 /* t has the columns of the session's iterations; max_things: see struct exposition_config. 0 or
  * -errno with *e. */
 int metrics_begin(struct metrics *m, const struct session *s, const struct table *t,

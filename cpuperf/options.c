@@ -386,6 +386,11 @@ static const struct opt_row before[] = {
 	     "that have a series of their own: those that count most. All others are one series, "
 	     "[other]. Default: 100.",
      .set = set_metrics_things},
+    PUSH_OPTION_ROWS(struct options, push,
+		     "Send each iteration, when it has ended, as a profile to a receiver: a "
+		     "session that samples, with --duration and --num-iterations; a command when "
+		     "it has ended. Measuring waits for nothing.",
+		     "check-spec"),
     {.name = "list-events",
      .arg = OPT_OPTIONAL,
      .metavar = "PATTERN",

@@ -6,6 +6,7 @@
 
 #include "base/opt.h"
 #include "base/opt_std.h"
+#include "push/options.h"
 
 #include <stdbool.h>
 
@@ -40,6 +41,7 @@ struct options {
 	bool has_trace_marker, is_trace_global;
 	const char *metrics_listen; /* an address; NULL: metrics are not served */
 	size_t metrics_things;      /* with series of their own, of each event; at least 1 */
+	struct push_options push;
 	bool starts_disabled;       /* --delay=-1 */
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */

@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "options.h"
 
+#include <limits.h>
+
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* With a command, as env and timeout. EXIT_COMMAND + n: n is the exit status of the command. */
 enum {
@@ -78,6 +80,8 @@ struct answer {
 };
 /* Prints a session with cpuperf_print. False: it failed; warns if it cannot be executed. */
 bool print_answer(const struct answer *a);
+/* The path of cpuperf_print. 0 or -errno. */
+int find_printer(char path[PATH_MAX]);
 
 /* result.c */
 /* How many iterations, of what: "3 iteration(s) of 1 s", "2 run(s)". until_end: of the target. */

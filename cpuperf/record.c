@@ -111,6 +111,15 @@ static void write_counters(const struct recorder *r)
 					r->table->columns[i].label, r->table->totals[i].value);
 }
 
+static void push(struct recorder *r)
+{
+	char text[PUSHING_TEXT_BYTES];
+
+	if (pushing_add(&r->pushing, (uint64_t)r->table->iteration + 1, text) &&
+	    recorder_must_log(r, text))
+		log_warning("%s", text);
+}
+
 /* Non-zero when nobody can read the results; the files of this iteration are complete. */
 static int show_iteration(struct recorder *r, const struct session_iteration *it)
 {
@@ -120,6 +129,7 @@ static int show_iteration(struct recorder *r, const struct session_iteration *it
 	check_room(r);
 	api_table_fill(r->table, r->session, it);
 	write_counters(r);
+	push(r);
 	if (!r->serves_looks)
 		metrics_add(&r->metrics, r->table);
 	notify_send(&r->notify, "WATCHDOG=1");
@@ -215,8 +225,9 @@ static int on_start(void *arg, struct err *e)
 
 	if (r->options->rank)
 		rank_begin(r->options->rank);
-	rc = r->command || r->attached ? recorder_on_start(r, e) : 0;
-
+	rc = pushing_start(&r->pushing, session_manifest(r->session), e);
+	if (rc == 0 && (r->command || r->attached))
+		rc = recorder_on_start(r, e);
 	if (rc == 0)
 		notify_send(&r->notify, "READY=1");
 	if (rc == 0 && r->options->reload)
@@ -429,6 +440,7 @@ static int run_session(struct recorder *r, const struct options *o)
 	if (!dashboard_feed_stop(&r->feed))
 		r->print_error = -ETIMEDOUT;
 	rc = r->command ? recorder_finish_command(r, rc, &e) : finish(r, rc, &e);
+	pushing_finish(&r->pushing);
 	signals_release();
 	return rc;
 }
@@ -623,8 +635,9 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	struct err e = {0};
 	int status;
 
-	if (dashboard_feed_check(o, plan, &e) ||
-	    metrics_open(&r.metrics, o->metrics_listen, o->reload ? &o->reload->serve : NULL, &e))
+	if (dashboard_feed_check(o, plan, &e) || pushing_open(&r.pushing, o, plan, &e) ||
+	    metrics_open(&r.metrics, o->metrics_listen, o->reload ? &o->reload->serve : NULL,
+			 &r.pushing, &e))
 		return fail(EXIT_USAGE, &e);
 	if (plan->target.has_runs && recorder_on_next(&r, &e))
 		return fail(EXIT_FAILED, &e);

@@ -12,6 +12,7 @@
 #include "metrics.h"
 #include "notify.h"
 #include "output.h"
+#include "pushing.h"
 #include "screen/format.h"
 #include "status.h"
 #include "target/command.h"
@@ -35,6 +36,7 @@ struct recorder {
 	struct dashboard_feed feed;
 	struct metrics metrics;
 	struct notify notify;
+	struct pushing pushing;
 	struct target_command *command; /* borrowed; NULL: none is measured */
 	pid_t pid;                      /* of the command */
 	struct attached *attached;      /* borrowed; NULL: what is measured did not run before */

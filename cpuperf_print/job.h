@@ -8,6 +8,14 @@
 #include "output.h"
 #include "selection.h"
 
+/* An iteration that is pushed, in place of a file for people. */
+struct job_pushed {
+	uint32_t iteration;
+	const char *service, *host;
+	const struct push_labels *labels;
+	uint8_t id[16]; /* of the profile, the same in each try */
+};
+
 struct job {
 	const struct registry_row *row; /* of the report or export */
 	struct inputs *inputs;
@@ -17,10 +25,12 @@ struct job {
 	const char *session; /* for programs: printed in each row; NULL: not */
 	const char *host;    /* the same, with the rank; of a job */
 	uint32_t rank;
-	bool is_default;     /* no report was asked for */
-	bool adds_states;    /* events with a state are one: input.by_state */
-	bool is_brief;       /* another report of more interest follows the summary */
-	uint64_t fitted_top; /* rows for each event, by --rows; 0: not known */
+	bool is_default;                 /* no report was asked for */
+	bool adds_states;                /* events with a state are one: input.by_state */
+	bool is_brief;                   /* another report of more interest follows the summary */
+	const struct job_pushed *pushed; /* NULL: it is printed */
+	uint64_t nr_samples;             /* set by exports of profiles: samples in them */
+	uint64_t fitted_top;             /* rows for each event, by --rows; 0: not known */
 };
 
 /* The columns of the terminal, or of a usual one. */

@@ -8,6 +8,7 @@
 #include "options.h"
 #include "plan.h"
 #include "profile/regions.h"
+#include "push.h"
 #include "region_notes.h"
 #include "registry.h"
 #include "replay.h"
@@ -34,6 +35,7 @@ struct run {
 	struct inputs inputs;
 	struct selection selection;
 	struct output output;
+	bool is_whole; /* all was sent, of --push */
 };
 
 static void log_start(const struct inputs *in)
@@ -254,6 +256,9 @@ static int print_all(struct run *r, struct err *e)
 					       .are_job = parts_are_job(&r->inputs),
 					       .have_others = !first || reports_has_others(first)};
 
+	if (r->plan.pushed)
+		return push_run(&r->inputs, &r->selection, r->plan.pushed, &r->output, &r->is_whole,
+				e);
 	plan_default(&r->plan, r->options, &contents);
 	parts_put_faults(&r->inputs, &r->selection, &r->output);
 	for (size_t i = 0; i < r->plan.nr; i++)
@@ -317,7 +322,7 @@ static int run(struct run *r)
 	problems_end(&r->output.problems);
 	if (rc && e.code)
 		log_err(LOG_ERROR, &e);
-	if (!rc && !r->output.problems.has_loss)
+	if (!rc && !r->output.problems.has_loss && (r->is_whole || !r->plan.pushed))
 		rc = r->output.is_over ? EXIT_OVER : EXIT_DONE;
 	else
 		rc = EXIT_FAILED;
@@ -334,7 +339,10 @@ static int check_options(struct run *r, struct err *e)
 
 	if (rc)
 		return rc;
-	if (!o->sessions.nr && !o->perf_data.nr) {
+	rc = push_check(o, e);
+	if (rc)
+		return rc;
+	if (!o->sessions.nr && !o->perf_data.nr && !o->push_waiting) {
 		err_set(e, -EINVAL, "no session named");
 		err_hint(e, "cpuperf -- COMMAND makes ./" CPSESSION_FOLDER
 			    "; or name a folder, --session=FILE or "
@@ -359,7 +367,7 @@ static void use_last_session(struct options *o)
 	const char *session = CPSESSION_FOLDER;
 	struct stat st;
 
-	if (o->sessions.nr || o->perf_data.nr)
+	if (o->sessions.nr || o->perf_data.nr || o->push_waiting)
 		return;
 	if (stat(session, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid()) {
 		if (last_read(last))

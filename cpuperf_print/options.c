@@ -392,6 +392,19 @@ static const struct opt_row rows[] = {
      .help = "Read with N threads; the default is the number of CPUs.",
      .set = opt_set_string,
      .offset = AT(threads)},
+    PUSH_OPTION_ROWS(
+	struct options, push,
+	"Send each iteration of a session that samples as a profile to a receiver, and "
+	"print what became of them.",
+	"report diff live"),
+    {.name = "push-waiting",
+     .arg = OPT_NONE,
+     .section = "Pushing",
+     .help = "Send only what waits for the receiver of --push, of earlier sessions.",
+     .set = opt_set_flag,
+     .offset = AT(push_waiting),
+     .has_no_variable = true,
+     .excludes = "session"},
     OPT_STD_ROWS(struct options, std),
 };
 

@@ -5,6 +5,7 @@
 #define CPUPERF_PRINT_OPTIONS_H
 
 #include "base/opt_std.h"
+#include "push/options.h"
 
 /* Strings point into argv; NULL: not given. */
 struct options {
@@ -19,6 +20,8 @@ struct options {
 	const char *ranks, *pids, *trees, *cpus, *iterations, *from, *to;
 	struct opt_strings debug_dirs;
 	const char *sysroot, *kallsyms;
+	struct push_options push;
+	bool push_waiting; /* what waits alone; no session */
 };
 
 extern const struct opt_table cpuperf_print_options;

@@ -146,5 +146,5 @@ int output_write(struct output *o, struct err *e)
 
 int output_flush(struct output *o, struct err *e)
 {
-	return o->text.len >= FLUSH_BYTES ? output_write(o, e) : 0;
+	return o->text.len >= FLUSH_BYTES && !o->is_held ? output_write(o, e) : 0;
 }

@@ -26,6 +26,7 @@ struct output {
 	struct problems problems;
 	uint64_t nr_records; /* printed */
 	bool is_over;        /* a change is beyond --fail-over */
+	bool is_held;        /* the text remains: output_flush writes nothing */
 
 	const char *name; /* in messages */
 	int fd;

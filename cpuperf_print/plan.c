@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "options.h"
+#include "push.h"
 #include "registry.h"
 #include "selection.h"
 
@@ -123,6 +124,17 @@ static int check_diff(const struct plan *p, const struct options *o, const struc
 	return 0;
 }
 
+/* In place of a report; the format is that of what is said of it. */
+static int check_push(struct plan *p, const struct options *o, struct err *e)
+{
+	p->pushed = registry_find_format(push_format(o), e);
+	p->uses_samples = true;
+	if (!prints_reports(p->format))
+		return err_set(e, -EINVAL, "--push and --output-format=%s are mutually exclusive",
+			       p->format->name);
+	return p->pushed ? 0 : -EINVAL;
+}
+
 static int add_reports(struct plan *p, const struct options *o, struct err *e)
 {
 	for (size_t i = 0; i < o->reports.nr; i++) {
@@ -140,6 +152,8 @@ int plan_init(struct plan *p, const struct options *o, const struct selection *s
 	*p = (struct plan){.format = registry_find_format(o->output_format, e)};
 	if (!p->format)
 		return -EINVAL;
+	if (o->push.url)
+		return check_push(p, o, e);
 	rc = add_reports(p, o, e);
 	if (rc)
 		return rc;

@@ -18,6 +18,8 @@ struct plan {
 	bool is_default;                                   /* no report was asked for */
 	bool is_brief; /* the summary is followed by a report of more interest */
 	bool uses_samples;
+	const struct registry_row
+	    *pushed; /* the export that makes profiles for --push; NULL: nothing is pushed */
 };
 
 /* Checks options against the rows of what they name. -EINVAL with *e if they exclude each other. */

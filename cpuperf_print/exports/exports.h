@@ -9,6 +9,7 @@ struct job;
 
 int export_folded(struct job *j, struct err *e);
 int export_pprof(struct job *j, struct err *e);
+int export_otlp(struct job *j, struct err *e);
 int export_speedscope(struct job *j, struct err *e);
 int export_perfetto(struct job *j, struct err *e);
 int export_chrome(struct job *j, struct err *e);

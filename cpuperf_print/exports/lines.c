@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_LINE_BYTES = 16 << 10 };
@@ -23,6 +24,17 @@ int export_about_read(const struct input *input, profile_about_fn *each, void *a
 {
 	int rc = profile_about_read(out, input->session, each, arg);
 
+	return rc ? err_set(e, rc, "traces cannot be read: %s", strerror(-rc)) : 0;
+}
+
+int export_about_job(const struct job *j, size_t i, struct profile_about *out, struct err *e)
+{
+	const struct input *input = &j->inputs->item[j->first + i];
+	int rc;
+
+	if (!j->pushed)
+		return export_about_read(input, NULL, NULL, out, e);
+	rc = profile_about_read_iteration(out, input->session, j->pushed->iteration);
 	return rc ? err_set(e, rc, "traces cannot be read: %s", strerror(-rc)) : 0;
 }
 
@@ -71,6 +83,36 @@ uint32_t export_timebase(const struct job *j)
 		first = first == UINT32_MAX ? i : first;
 	}
 	return first;
+}
+
+uint64_t export_amount(uint64_t weight, uint64_t scale)
+{
+	uint64_t shown;
+
+	return __builtin_mul_overflow(weight, scale, &shown) || shown > INT64_MAX ? INT64_MAX
+										  : shown;
+}
+
+const char *export_unit(const struct trace_event *event)
+{
+	bool is_raw = event->scale > 0 && event->scale != (double)export_scale(event);
+
+	return is_raw ? "count" : strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit;
+}
+
+void export_type_name(const struct job *j, uint32_t event, const char *suffix,
+		      char name[EXPORT_TYPE_BYTES])
+{
+	const char *label = job_event(j, event)->label;
+	unsigned nr_same = 0;
+
+	for (uint32_t i = 0; i < event; i++)
+		nr_same += export_is_sampled(job_event(j, i)) &&
+			   strcmp(job_event(j, i)->label, label) == 0;
+	if (nr_same)
+		snprintf(name, EXPORT_TYPE_BYTES, "%s#%u%s", label, nr_same + 1, suffix);
+	else
+		snprintf(name, EXPORT_TYPE_BYTES, "%s%s", label, suffix);
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */

@@ -14,6 +14,9 @@ struct report_stats;
 int export_about_read(const struct input *input, profile_about_fn *each, void *arg,
 		      struct profile_about *out, struct err *e);
 
+/* The same of the job's ith input; of its iteration alone, if that is pushed. */
+int export_about_job(const struct job *j, size_t i, struct profile_about *out, struct err *e);
+
 /* Calls line for each line: session and host, events not measured or multiplexed, notes; for the
  * samples of all sessions: how many there are, how many are missing. */
 typedef void export_line_fn(void *arg, const char *line);
@@ -34,5 +37,14 @@ bool export_is_sampled(const struct trace_event *event);
 bool export_has_counters(struct job *j, const struct input *o);
 /* The timebase, or the first sampled event; UINT32_MAX: none. */
 uint32_t export_timebase(const struct job *j);
+
+/* A weight times that scale, at most INT64_MAX. */
+uint64_t export_amount(uint64_t weight, uint64_t scale);
+/* The unit of such amounts, as profiles name it. */
+const char *export_unit(const struct trace_event *event);
+/* The name of an event and a suffix. Labels of events may be equal; these names are not. */
+enum { EXPORT_TYPE_BYTES = 1024 };
+void export_type_name(const struct job *j, uint32_t event, const char *suffix,
+		      char name[EXPORT_TYPE_BYTES]);
 
 #endif

@@ -64,6 +64,18 @@ _cpuperf() {
 		COMPREPLY=($(compgen -W "global" -- "$cur"))
 		return
 		;;
+	--push-credentials)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--push-ca)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--push-spool)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return
+		;;
 	--describe-event)
 		_cpuperf_values "$word" "$value" "$1" --list-events --quiet --output-format=names
 		return

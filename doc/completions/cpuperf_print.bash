@@ -53,6 +53,18 @@ _cpuperf_print() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
 		;;
+	--push-credentials)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--push-ca)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--push-spool)
+		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+		return
+		;;
 	--log-file)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return

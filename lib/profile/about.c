@@ -74,6 +74,8 @@ void profile_about_add(struct profile_about *a, const struct profile_trace *trac
 	for (size_t i = 0; i < trace->nr_notes; i++)
 		if (!has_note(a, trace->notes[i]))
 			buf_add(&a->notes, trace->notes[i], strlen(trace->notes[i]) + 1);
+	if (trace->target && trace->target->flags & TRACE_TARGET_IS_COMMAND)
+		memcpy(a->command, trace->target->text, sizeof(a->command));
 	if (trace->is_cut)
 		a->cut_iteration = trace->head.iteration;
 	a->is_cut |= trace->is_cut;
@@ -93,6 +95,23 @@ int profile_about_read(struct profile_about *a, const struct profile_session *s,
 		profile_about_add(a, &trace);
 		rc = each ? each(arg, &trace) : 0;
 	}
+	profile_iterator_free(it);
+	return got < 0 ? got : rc;
+}
+
+int profile_about_read_iteration(struct profile_about *a, const struct profile_session *s,
+				 uint32_t iteration)
+{
+	int rc = profile_about_init(a, profile_session_facts(s)->nr_events), got = 1;
+	struct profile_iterator *it = profile_iterator_new(s);
+	struct profile_trace trace;
+
+	if (it)
+		profile_iterator_seek(it, iteration);
+	while (rc == 0 && (!it || profile_iterator_ahead(it) == iteration) &&
+	       (got = profile_iterator_next(it, &trace)) == 1)
+		if (trace.head.iteration == iteration)
+			profile_about_add(a, &trace);
 	profile_iterator_free(it);
 	return got < 0 ? got : rc;
 }

@@ -23,7 +23,8 @@ struct profile_about {
 	struct buf notes; /* each text once, NUL-terminated; error set: some are missing */
 	bool is_cut;      /* the session was ended, or killed, in cut_iteration */
 	uint32_t cut_iteration;
-	uint32_t last_iteration; /* internal */
+	char command[TRACE_TARGET_BYTES]; /* the command line of the target; "": not a command */
+	uint32_t last_iteration;          /* internal */
 };
 
 /* 0 or -ENOMEM; profile_about_fini in any case. */
@@ -37,6 +38,9 @@ void profile_about_add(struct profile_about *a, const struct profile_trace *trac
 typedef int profile_about_fn(void *arg, const struct profile_trace *trace);
 int profile_about_read(struct profile_about *a, const struct profile_session *s,
 		       profile_about_fn *each, void *arg);
+/* The same of one iteration. If there is none, measured_ns is 0. */
+int profile_about_read_iteration(struct profile_about *a, const struct profile_session *s,
+				 uint32_t iteration);
 /* CLOCK_REALTIME of a time of the session; 0: unknown. */
 uint64_t profile_about_realtime(const struct profile_about *a, uint64_t monotonic_ns);
 /* The notes one by one: *at is 0 at first. NULL after the last. */

@@ -11,6 +11,7 @@
 #include "exports/exports.h"
 #include "exports/lines.h"
 #include "exports/pprof/tables.h"
+#include "exports/pushed.h"
 #include "report/functions.h"
 #include "samples.h"
 #include "trace/record.h"
@@ -57,6 +58,7 @@ struct pprof {
 	struct pprof_tables tables;
 	struct gzip *gzip;
 	struct profile_about *about; /* owned; by session */
+	struct pushed_names comms;   /* of what is pushed */
 	struct report_stats stats;
 	uint32_t *type_of; /* owned; by event: its index among sample types, or NO_TYPE */
 	uint64_t *values;  /* owned; values of a sample: two per type */
@@ -174,23 +176,29 @@ static void put_text(struct pprof *p, enum label label, uint64_t text)
 	}
 }
 
+static void put_numbers(struct pprof *p, const struct report_key *key)
+{
+	put_known(p, PID, key->pid);
+	put_known(p, TID, key->tid);
+	put_known(p, THREAD, key->thread);
+	put_known(p, CPU, key->cpu);
+	put_number(p, ITERATION, key->iteration);
+}
+
 /* Consecutive samples are mostly of one thread, so labels are reused. Writes new texts. */
 static void make_labels(struct pprof *p, struct report_key key)
 {
+	const char *region, *comm = report_functions_text(p->j->inputs->functions, key.comm);
 	struct pprof_tables *t = &p->tables;
-	const char *region;
 
 	key.event = 0; /* has no label */
 	if (p->labels.len && memcmp(&p->labelled, &key, sizeof(key)) == 0)
 		return;
 	p->labelled = key;
 	buf_reset(&p->labels);
-	put_known(p, PID, key.pid);
-	put_known(p, TID, key.tid);
-	put_known(p, THREAD, key.thread);
-	put_known(p, CPU, key.cpu);
-	put_number(p, ITERATION, key.iteration);
-	put_text(p, COMM, pprof_text(t, report_functions_text(p->j->inputs->functions, key.comm)));
+	if (!p->j->pushed)
+		put_numbers(p, &key);
+	put_text(p, COMM, pprof_text(t, p->j->pushed ? pushed_name(&p->comms, comm) : comm));
 	region = report_functions_text(p->j->inputs->functions, key.region);
 	if (strcmp(region, "[none]") != 0)
 		put_text(p, REGION, pprof_text(t, region));
@@ -202,20 +210,12 @@ static void make_labels(struct pprof *p, struct report_key key)
 	put_known(p, RANK, key.rank);
 }
 
-static uint64_t amount(uint64_t weight, uint64_t scale)
-{
-	uint64_t shown;
-
-	return __builtin_mul_overflow(weight, scale, &shown) || shown > INT64_MAX ? INT64_MAX
-										  : shown;
-}
-
 static void put_values(struct pprof *p, const struct report_entry *e)
 {
 	uint64_t *own = &p->values[2 * p->type_of[e->key.event]];
 
-	own[0] = amount(e->weight.samples, 1);
-	own[1] = amount(e->weight.weight, export_scale(&facts_of(p)->events[e->key.event]));
+	own[0] = export_amount(e->weight.samples, 1);
+	own[1] = export_amount(e->weight.weight, export_scale(&facts_of(p)->events[e->key.event]));
 	proto_packed(&p->tables.out, SAMPLE_VALUE, p->values, 2 * p->nr_types);
 	own[0] = own[1] = 0;
 }
@@ -231,6 +231,7 @@ static int add_entry(void *arg, const struct report_entry *e)
 		p->nr_left += e->weight.samples;
 		return 0;
 	}
+	p->j->nr_samples += e->weight.samples;
 	nr = find_locations(p, e);
 	make_labels(p, e->key);
 	PROTO_MESSAGE(out, PPROF_SAMPLE) {
@@ -243,27 +244,11 @@ static int add_entry(void *arg, const struct report_entry *e)
 
 /* --- about the profile ------------------------------------------------------------------------ */
 
-static const char *unit_of(const struct trace_event *event)
-{
-	bool is_raw = event->scale > 0 && event->scale != (double)export_scale(event);
-
-	return is_raw ? "count" : strcmp(event->unit, "ns") == 0 ? "nanoseconds" : event->unit;
-}
-
-/* Labels of events may be equal; sample types must not be. */
 static uint64_t type_name(struct pprof *p, uint32_t event, const char *suffix)
 {
-	const char *label = job_event(p->j, event)->label;
-	char name[MAX_NAME_BYTES];
-	unsigned nr_same = 0;
+	char name[EXPORT_TYPE_BYTES];
 
-	for (uint32_t i = 0; i < event; i++)
-		nr_same +=
-		    p->type_of[i] != NO_TYPE && strcmp(job_event(p->j, i)->label, label) == 0;
-	if (nr_same)
-		snprintf(name, sizeof(name), "%s#%u%s", label, nr_same + 1, suffix);
-	else
-		snprintf(name, sizeof(name), "%s%s", label, suffix);
+	export_type_name(p->j, event, suffix, name);
 	return pprof_text(&p->tables, name);
 }
 
@@ -286,7 +271,8 @@ static void put_types(struct pprof *p)
 		if (p->type_of[i] == NO_TYPE)
 			continue;
 		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, "_samples"), "count");
-		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, ""), unit_of(job_event(p->j, i)));
+		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, ""),
+			 export_unit(job_event(p->j, i)));
 	}
 	if (timebase != UINT32_MAX)
 		proto_uint(&p->tables.out, PPROF_DEFAULT_SAMPLE_TYPE, type_name(p, timebase, ""));
@@ -332,8 +318,8 @@ static void put_period(struct pprof *p)
 	ev = job_event(p->j, timebase);
 	w = &p->stats.event[timebase].counted;
 	period = !ev->frequency ? ev->rate : w->samples ? w->weight / w->samples : 0;
-	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, ""), unit_of(ev));
-	proto_uint(&p->tables.out, PPROF_PERIOD, amount(period, export_scale(ev)));
+	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, ""), export_unit(ev));
+	proto_uint(&p->tables.out, PPROF_PERIOD, export_amount(period, export_scale(ev)));
 }
 
 static void put_comments(struct pprof *p)
@@ -355,7 +341,7 @@ static void put_comments(struct pprof *p)
 
 static int finish(struct pprof *p)
 {
-	pprof_put_mappings(&p->tables, p->j->selection->with_inlined);
+	pprof_put_mappings(&p->tables, p->j->selection->with_inlined, p->j->pushed != NULL);
 	put_times(p);
 	put_period(p);
 	put_comments(p);
@@ -369,16 +355,15 @@ static int load_traces(struct pprof *p)
 	p->about = mem_calloc(p->j->nr, sizeof(*p->about));
 	if (!p->about)
 		return -ENOMEM;
-	return ARRAY_RUN(i, p->j->nr,
-			 export_about_read(&p->j->inputs->item[p->j->first + i], NULL, NULL,
-					   &p->about[i], p->e));
+	return ARRAY_RUN(i, p->j->nr, export_about_job(p->j, i, &p->about[i], p->e));
 }
 
 static int prepare(struct pprof *p)
 {
 	const struct profile_facts *facts = facts_of(p);
 
-	pprof_tables_init(&p->tables);
+	pprof_tables_init(&p->tables, &pprof_fields);
+	pushed_names_init(&p->comms);
 	buf_init(&p->labels, MAX_LABELS_BYTES);
 	p->tables.has_several = p->j->nr > 1;
 	p->gzip = gzip_new(GZIP_FASTEST);
@@ -393,14 +378,23 @@ static int prepare(struct pprof *p)
 	return load_traces(p);
 }
 
+/* What is pushed has only labels of few values: each is another series there. */
+static bool has_label(const struct pprof *p, enum label label)
+{
+	if (p->j->pushed)
+		return label == COMM || label == REGION;
+	if (label == HOST || label == RANK)
+		return p->j->inputs->nr_jobs;
+	return label != SESSION || p->j->nr > 1;
+}
+
 static int read_all(struct pprof *p)
 {
 	struct report_sink sink = {
 	    .parts = REPORT_BY_STACK | REPORT_BY_ADDRESS, .entry = add_entry, .arg = p};
 
 	for (int i = 0; i < NR_LABELS; i++)
-		if (!(i == SESSION && p->j->nr == 1) && (i < HOST || p->j->inputs->nr_jobs))
-			sink.parts |= labels[i].part;
+		sink.parts |= has_label(p, i) ? labels[i].part : 0;
 	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	return samples_read(p->j, p->j->first, p->j->nr, &sink, &p->stats, p->e);
@@ -417,6 +411,7 @@ static void fini(struct pprof *p)
 	gzip_free(p->gzip);
 	buf_fini(&p->labels);
 	pprof_tables_fini(&p->tables);
+	pushed_names_fini(&p->comms);
 	mem_free(p);
 }
 

@@ -10,20 +10,30 @@
 #include <errno.h>
 #include <string.h>
 
-enum {
-	MAPPING_ID = 1,
-	MAPPING_START,
-	MAPPING_LIMIT,
-	MAPPING_FILE = 5,
-	MAPPING_BUILD_ID,
-	MAPPING_HAS_FUNCTIONS,
-	MAPPING_HAS_FILES,
-	MAPPING_HAS_LINES,
-	MAPPING_HAS_INLINED
+const struct pprof_fields pprof_fields = {
+    .string = PPROF_STRING,
+    .function = PPROF_FUNCTION,
+    .location = PPROF_LOCATION,
+    .mapping = PPROF_MAPPING,
+    .function_id = 1,
+    .function_name = 2,
+    .function_system_name = 3,
+    .function_file = 4,
+    .location_id = 1,
+    .location_mapping = 2,
+    .location_address = 3,
+    .location_line = 4,
+    .mapping_id = 1,
+    .mapping_start = 2,
+    .mapping_limit = 3,
+    .mapping_file = 5,
+    .mapping_build_id = 6,
+    .mapping_has_functions = 7,
+    .mapping_has_files = 8,
+    .mapping_has_lines = 9,
+    .mapping_has_inlined = 10,
 };
-enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION = 1, LINE_NUMBER };
-enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
 enum {
 	RANGE_BITS = 32, /* bits of a file's addresses; larger ones get no mapping */
@@ -35,7 +45,13 @@ enum {
 
 struct pprof_function {
 	const struct report_function *function;
-	const char *file; /* its source file; NULL: unknown */
+	const char *file; /* its source file; NULL: unknown; the end of the key */
+	uint64_t id;      /* 0: not written yet */
+};
+
+/* Numbers of texts. */
+struct pprof_content {
+	uint64_t name, system_name, file;
 };
 
 /* A frame and those into which it is inlined. */
@@ -59,12 +75,14 @@ struct pprof_mapping {
 	bool is_known, has_files, has_lines;
 };
 
-void pprof_tables_init(struct pprof_tables *t)
+void pprof_tables_init(struct pprof_tables *t, const struct pprof_fields *fields)
 {
-	*t = (struct pprof_tables){.error = 0};
+	*t = (struct pprof_tables){.fields = fields};
 	buf_init(&t->out, MAX_OUT_BYTES);
 	dict_init_texts(&t->texts, sizeof(const char *), DICT_MAX, MAX_TEXT_BYTES);
-	dict_init(&t->functions, sizeof(struct pprof_function), sizeof(struct pprof_function),
+	dict_init(&t->functions, sizeof(struct pprof_function),
+		  DICT_KEY(struct pprof_function, file), DICT_MAX);
+	dict_init(&t->contents, sizeof(struct pprof_content), sizeof(struct pprof_content),
 		  DICT_MAX);
 	dict_init_texts(&t->paths, sizeof(const char *), DICT_MAX, MAX_TEXT_BYTES);
 	dict_init(&t->mappings, sizeof(struct pprof_mapping),
@@ -79,6 +97,7 @@ void pprof_tables_fini(struct pprof_tables *t)
 	buf_fini(&t->out);
 	dict_fini(&t->texts);
 	dict_fini(&t->functions);
+	dict_fini(&t->contents);
 	dict_fini(&t->paths);
 	dict_fini(&t->mappings);
 	dict_fini(&t->places);
@@ -93,6 +112,25 @@ static uint64_t fail(struct pprof_tables *t, int error)
 	return 0;
 }
 
+/* Nothing, if the format has no such field. */
+static void put(struct pprof_tables *t, uint32_t field, uint64_t v)
+{
+	if (field)
+		proto_uint(&t->out, field, v);
+}
+
+static void put_flag(struct pprof_tables *t, uint32_t field, bool v)
+{
+	if (field)
+		proto_bool(&t->out, field, v);
+}
+
+static void put_attribute(struct pprof_tables *t, uint32_t field, uint64_t number)
+{
+	if (field && number)
+		proto_packed(&t->out, field, &number, 1);
+}
+
 /* --- texts ----------------------------------------------------------------------------------- */
 
 uint64_t pprof_text(struct pprof_tables *t, const char *text)
@@ -103,7 +141,7 @@ uint64_t pprof_text(struct pprof_tables *t, const char *text)
 	if (number == DICT_NONE)
 		return fail(t, -ENOMEM);
 	if (t->texts.nr > before)
-		proto_text(&t->out, PPROF_STRING, text);
+		proto_text(&t->out, t->fields->string, text);
 	return number;
 }
 
@@ -117,33 +155,53 @@ static uint64_t system_name_of(struct pprof_tables *t, const struct report_funct
 	return pprof_text(t, f->linkage_name);
 }
 
-static void put_function(struct pprof_tables *t, uint64_t id, const struct pprof_function *f)
+static void put_function(struct pprof_tables *t, uint64_t id, const struct pprof_content *c)
 {
-	uint64_t name = pprof_text(t, f->function->name);
-	uint64_t system_name = system_name_of(t, f->function);
-	uint64_t file = f->file ? pprof_text(t, f->file) : 0;
+	const struct pprof_fields *to = t->fields;
 
-	PROTO_MESSAGE(&t->out, PPROF_FUNCTION) {
-		proto_uint(&t->out, FUNCTION_ID, id);
-		proto_uint(&t->out, FUNCTION_NAME, name);
-		if (system_name)
-			proto_uint(&t->out, FUNCTION_SYSTEM_NAME, system_name);
-		if (file)
-			proto_uint(&t->out, FUNCTION_FILE, file);
+	PROTO_MESSAGE(&t->out, to->function) {
+		put(t, to->function_id, id);
+		put(t, to->function_name, c->name);
+		if (c->system_name)
+			put(t, to->function_system_name, c->system_name);
+		if (c->file)
+			put(t, to->function_file, c->file);
 	}
+}
+
+/* Functions of several objects may have one content; with ids they are several. */
+static uint64_t write_function(struct pprof_tables *t, uint32_t number, const char *file)
+{
+	const struct pprof_function *f = dict_at(&t->functions, number);
+	const struct pprof_content c = {.name = pprof_text(t, f->function->name),
+					.system_name = system_name_of(t, f->function),
+					.file = file ? pprof_text(t, file) : 0};
+	size_t before = t->contents.nr;
+	uint64_t id = (uint64_t)number + 1;
+
+	if (!t->fields->function_id) {
+		number = dict_add(&t->contents, &c);
+		id = (uint64_t)number + 1;
+		if (number == DICT_NONE)
+			return fail(t, -ENOMEM);
+		if (t->contents.nr == before)
+			return id;
+	}
+	put_function(t, id, &c);
+	return id;
 }
 
 static uint64_t function_id(struct pprof_tables *t, const struct report_frame *frame)
 {
-	const struct pprof_function key = {frame->function, frame->file};
-	size_t before = t->functions.nr;
+	const struct pprof_function key = {.function = frame->function, .file = frame->file};
 	uint32_t number = dict_add(&t->functions, &key);
+	struct pprof_function *f = dict_at(&t->functions, number);
 
-	if (number == DICT_NONE)
+	if (!f)
 		return fail(t, -ENOMEM);
-	if (t->functions.nr > before)
-		put_function(t, (uint64_t)number + 1, &key);
-	return (uint64_t)number + 1;
+	if (!f->id)
+		f->id = write_function(t, number, frame->file);
+	return f->id;
 }
 
 /* --- mappings -------------------------------------------------------------------------------- */
@@ -221,20 +279,23 @@ static void put_mapping(struct pprof_tables *t, uint32_t id, bool has_inlined)
 	const struct profile_object *o = m->object;
 	uint64_t start = range_start(t, id), page = PAGE_BYTES - 1, last = start + (m->high | page);
 	uint64_t file = pprof_text(t, o ? o->shown_path : "[kernel.kallsyms]");
-	uint64_t build_id = build_id_text(t, o);
-	struct buf *b = &t->out;
+	uint64_t build_id = t->fields->mapping_build_id ? build_id_text(t, o) : 0;
+	uint64_t attribute =
+	    t->attributes.mapping ? t->attributes.mapping(t->attributes.arg, o) : 0;
+	const struct pprof_fields *to = t->fields;
 
-	PROTO_MESSAGE(b, PPROF_MAPPING) {
-		proto_uint(b, MAPPING_ID, id);
-		proto_uint(b, MAPPING_START, o ? start : m->low & ~page);
-		proto_uint(b, MAPPING_LIMIT, last + (last != UINT64_MAX));
-		proto_uint(b, MAPPING_FILE, file);
+	PROTO_MESSAGE(&t->out, to->mapping) {
+		put(t, to->mapping_id, id);
+		put(t, to->mapping_start, o ? start : m->low & ~page);
+		put(t, to->mapping_limit, last + (last != UINT64_MAX));
+		put(t, to->mapping_file, file);
 		if (build_id)
-			proto_uint(b, MAPPING_BUILD_ID, build_id);
-		proto_bool(b, MAPPING_HAS_FUNCTIONS, true);
-		proto_bool(b, MAPPING_HAS_FILES, m->has_files);
-		proto_bool(b, MAPPING_HAS_LINES, m->has_lines);
-		proto_bool(b, MAPPING_HAS_INLINED, has_inlined && o);
+			put(t, to->mapping_build_id, build_id);
+		put_attribute(t, to->mapping_attributes, attribute);
+		put_flag(t, to->mapping_has_functions, true);
+		put_flag(t, to->mapping_has_files, m->has_files);
+		put_flag(t, to->mapping_has_lines, m->has_lines);
+		put_flag(t, to->mapping_has_inlined, has_inlined && o);
 	}
 }
 
@@ -252,11 +313,11 @@ static bool is_rather_main(const struct pprof_mapping *a, const struct pprof_map
 }
 
 /* Readers treat the first mapping as the main binary. */
-void pprof_put_mappings(struct pprof_tables *t, bool has_inlined)
+void pprof_put_mappings(struct pprof_tables *t, bool has_inlined, bool in_order)
 {
 	uint32_t main = 1;
 
-	for (uint32_t id = 2; id <= t->mappings.nr; id++)
+	for (uint32_t id = 2; id <= t->mappings.nr && !in_order; id++)
 		if (is_rather_main(mapping_at(t, id), mapping_at(t, main)))
 			main = id;
 	if (t->mappings.nr)
@@ -294,8 +355,7 @@ static uint32_t find_place(struct pprof_tables *t, const struct place *p, bool m
 static void put_lines(struct pprof_tables *t, const struct place *p, const uint64_t *functions)
 {
 	for (size_t i = 0; i < p->nr; i++) {
-
-		PROTO_MESSAGE(&t->out, LOCATION_LINE) {
+		PROTO_MESSAGE(&t->out, t->fields->location_line) {
 			proto_uint(&t->out, LINE_FUNCTION, functions[i]);
 			if (p->frames[i].line)
 				proto_uint(&t->out, LINE_NUMBER, p->frames[i].line);
@@ -308,17 +368,21 @@ static void put_location(struct pprof_tables *t, uint32_t mapping, uint64_t id,
 {
 	uint64_t functions[PPROF_MAX_INLINED];
 	uint64_t address = p->frames[0].address;
+	uint64_t attribute =
+	    t->attributes.location ? t->attributes.location(t->attributes.arg, &p->frames[0]) : 0;
+	const struct pprof_fields *to = t->fields;
 
 	for (size_t i = 0; i < p->nr; i++)
 		functions[i] = function_id(t, &p->frames[i]);
-	PROTO_MESSAGE(&t->out, PPROF_LOCATION) {
-		proto_uint(&t->out, LOCATION_ID, id);
+	PROTO_MESSAGE(&t->out, to->location) {
+		put(t, to->location_id, id);
 		if (mapping)
-			proto_uint(&t->out, LOCATION_MAPPING, mapping);
+			put(t, to->location_mapping, mapping);
 		if (address)
-			proto_uint(&t->out, LOCATION_ADDRESS,
-				   mapping ? range_start(t, mapping) + address : address);
+			put(t, to->location_address,
+			    mapping ? range_start(t, mapping) + address : address);
 		put_lines(t, p, functions);
+		put_attribute(t, to->location_attributes, attribute);
 	}
 }
 

@@ -30,21 +30,45 @@ enum pprof_field {
 
 enum { PPROF_MAX_INLINED = 64 };
 
+/* The numbers of the fields in which a format has the tables; 0: it has no such field. */
+struct pprof_fields {
+	uint32_t string, function, location, mapping;
+	uint32_t function_id, function_name, function_system_name, function_file;
+	uint32_t location_id, location_mapping, location_address, location_line;
+	uint32_t mapping_id, mapping_start, mapping_limit, mapping_file, mapping_build_id;
+	uint32_t location_attributes, mapping_attributes;
+	uint32_t mapping_has_functions, mapping_has_files, mapping_has_lines, mapping_has_inlined;
+};
+/* Of profile.proto. */
+extern const struct pprof_fields pprof_fields;
+
+/* Numbers of what else a format has of a place and of a file, in the fields above. */
+struct pprof_attributes {
+	uint64_t (*location)(void *arg, const struct report_frame *frame); /* NULL: nothing */
+	/* object NULL: the kernel; 0: nothing */
+	uint64_t (*mapping)(void *arg, const struct profile_object *object);
+	void *arg;
+};
+
 struct pprof_tables {
-	struct buf out;        /* written messages; the caller empties it */
-	int error;             /* -ENOMEM: the first failure */
-	bool is_full;          /* too many places: later ones have no address */
+	const struct pprof_fields *fields;
+	struct pprof_attributes attributes; /* set by the caller */
+	struct buf out;                     /* written messages; the caller empties it */
+	int error;                          /* -ENOMEM: the first failure */
+	bool is_full;                       /* too many places: later ones have no address */
 	bool has_several;      /* set by the caller: several sessions, each with its own objects */
 	struct dict texts;     /* const char * */
 	struct dict functions; /* struct pprof_function; ids are indices plus 1, as below */
-	struct dict mappings;  /* struct pprof_mapping */
-	struct dict paths;     /* const char *; paths of mappings */
+	struct dict contents; /* of a format without ids, whose functions differ: what is in them */
+	struct dict mappings; /* struct pprof_mapping */
+	struct dict paths;    /* const char *; paths of mappings */
 	struct dict places; /* struct pprof_place: frames by the place that they are inlined into */
 	uint32_t *mapping_of; /* owned; by location */
 	size_t nr_locations, locations_room;
 };
 
-void pprof_tables_init(struct pprof_tables *t);
+/* fields are borrowed. */
+void pprof_tables_init(struct pprof_tables *t, const struct pprof_fields *fields);
 void pprof_tables_fini(struct pprof_tables *t);
 
 /* The index of a text; 0 for "" and after a failure. */
@@ -54,6 +78,7 @@ uint64_t pprof_text(struct pprof_tables *t, const char *text);
 uint64_t pprof_location(struct pprof_tables *t, const struct report_frame *frames, size_t nr);
 /* Counts samples at a location: the mapping with most of them is the profile's main binary. */
 void pprof_count(struct pprof_tables *t, uint64_t location, uint64_t samples);
-void pprof_put_mappings(struct pprof_tables *t, bool has_inlined);
+/* in_order: by their ids, as some readers require; else the main binary is the first. */
+void pprof_put_mappings(struct pprof_tables *t, bool has_inlined, bool in_order);
 
 #endif

@@ -1,0 +1,31 @@
+/*
+ * Sends what waits, the oldest first.
+ */
+#ifndef PUSH_SENDER_H
+#define PUSH_SENDER_H
+
+#include "push/answer.h"
+#include "push/spool.h"
+
+struct push_http;
+
+struct push_sender {
+	struct push_spool *spool;
+	struct push_http *http;
+	enum push_protocol protocol;
+	struct push_counts *counts;
+	uint64_t wait_ns;         /* for a receiver that fails, at most */
+	char why[PUSH_WHY_BYTES]; /* of the last request that was not accepted; "": all were */
+};
+
+/* Tries until all is sent, a request fails that cannot be repeated within the wait, or much time
+ * has passed; at once, if the time of the last try permits it. Returns at once if another process
+ * sends. 0 or -errno: the spool cannot be read. */
+int push_sender_run(struct push_sender *s);
+
+/* How long to wait after so many failures in a row: doubled each time, up to 5 minutes, and less by
+ * chance, up to half of it; not shorter than the receiver says, if that is at most an hour. random:
+ * any number. */
+uint64_t push_sender_delay_ns(uint64_t failures, uint64_t retry_after_s, uint64_t random);
+
+#endif
