@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/root.h"
+#include "base/str.h"
 #include "wire/loadable.h"
 
 #include <dlfcn.h>
@@ -314,12 +315,13 @@ struct job {
 	pid_t pid;
 	const char *library;
 	uint32_t number;
-	uint64_t dlopen, attach, detach, answer; /* addresses; 0: not known yet */
+	uint64_t dlopen, dlerror, errno_location, attach, detach,
+	    answer; /* addresses; 0: not known */
 	uint64_t main_low;
 	bool is_private; /* dlopen is __libc_dlopen_mode */
 	struct attach_ways ways;
 	struct attach_figures figures;
-	char why[160];   /* the last reason why a thread was not asked */
+	char why[512];   /* the last reason why a thread was not asked */
 	bool has_failed; /* for good */
 	bool is_done;
 };
@@ -370,6 +372,13 @@ static int prepare(struct attach_space *s, struct job *j, struct err *e)
 			j->dlopen = attach_symbol(s, &s->object[i], "__libc_dlopen_mode", NULL);
 			j->is_private = true;
 		}
+	for (size_t i = 0; i < s->nr_objects && !j->is_private && !j->dlerror; i++)
+		if (s->object[i].kind == ATTACH_LIBC)
+			j->dlerror = attach_symbol(s, &s->object[i], "dlerror", NULL);
+	for (size_t i = 0; i < s->nr_objects && !j->errno_location; i++)
+		if (s->object[i].kind == ATTACH_LIBC)
+			j->errno_location =
+			    attach_symbol(s, &s->object[i], "__errno_location", NULL);
 	if (!j->dlopen || !attach_find_ways(s, &j->ways))
 		return err_set(e, -ENOTSUP, "process %d has a C library without dlopen", s->pid);
 	if (find_agent(s, j) && (!j->attach || !j->detach || !j->answer))
@@ -429,6 +438,27 @@ static int call_agent(struct attach_thread *t, struct attach_space *s, struct jo
 	return fail(j, after.result, "has no memory for the agent");
 }
 
+/* The loader's own reason, which the thread asks for. */
+static int fail_to_load(struct attach_thread *t, struct attach_space *s, struct job *j)
+{
+	static const char unknown[] =
+	    "its loader refuses it (a C library that is too old, no right to read it, or no room "
+	    "for its thread-local memory)";
+	uint64_t at = 0;
+	const struct attach_call call = {.function = j->dlerror, .result = &at};
+	char text[400] = "", why[sizeof(j->why)];
+	size_t len = 0;
+
+	if (j->dlerror && attach_thread_call(t, s, &j->ways, &call) == 0 && at)
+		while (len < sizeof(text) - 1 && attach_space_read(s, at + len, &text[len], 1) &&
+		       text[len])
+			len++;
+	text[len] = '\0';
+	str_disarm(text);
+	snprintf(why, sizeof(why), "cannot load the agent: %s", len ? text : unknown);
+	return fail(j, -ENOEXEC, why);
+}
+
 static int load(struct attach_thread *t, struct attach_space *s, struct job *j)
 {
 	const struct attach_call call = {
@@ -439,16 +469,11 @@ static int load(struct attach_thread *t, struct attach_space *s, struct job *j)
 
 	if (rc)
 		return rc;
-	if (look_for_agent(s, j))
-		return fail(j, -ENOEXEC,
-			    "cannot load libcpuperf-agent.so: its loader refuses it (a C library "
-			    "that is too old, no right to read it, or no room for its "
-			    "thread-local memory)");
-	return 0;
+	return look_for_agent(s, j) ? fail_to_load(t, s, j) : 0;
 }
 
 /* Calls, again and again while the loader's lock is held. */
-static int call_in(struct attach_thread *t, struct attach_space *s, struct job *j)
+static int call_until_free(struct attach_thread *t, struct attach_space *s, struct job *j)
 {
 	const struct timespec pause = {0, LOCK_PAUSE_NS};
 	const uint64_t start = clock_monotonic_ns();
@@ -464,6 +489,23 @@ static int call_in(struct attach_thread *t, struct attach_space *s, struct job *
 			if (!attach_space_read(s, t->lock, &word, sizeof(word)) || word)
 				nanosleep(&pause, NULL);
 	}
+}
+
+/* The same; errno stays as it is. */
+static int call_in(struct attach_thread *t, struct attach_space *s, struct job *j)
+{
+	uint64_t at = 0;
+	const struct attach_call call = {.function = j->errno_location, .result = &at};
+	int error, rc = j->errno_location ? attach_thread_call(t, s, &j->ways, &call) : 0;
+
+	if (rc)
+		return rc;
+	if (at && !attach_space_read(s, at, &error, sizeof(error)))
+		at = 0;
+	rc = call_until_free(t, s, j);
+	if (at && t->state)
+		(void)attach_space_write(s, at, &error, sizeof(error));
+	return rc;
 }
 
 /* -EAGAIN: not with this thread now. */

@@ -29,6 +29,7 @@ struct attach_state {
 	bool has_scalable;  /* of arm64: that is SVE's set */
 	uint64_t frame;     /* of the call */
 	uint64_t return_sp; /* where the call's return calls the kernel */
+	bool has_result;    /* that is by the result in place of a number */
 };
 
 /* Those of a thread that is stopped: what it does, and where. 0; -EAGAIN: it has state that could
@@ -59,12 +60,14 @@ void attach_extended_set(pid_t tid, struct attach_state *st);
 bool attach_frame_push(const struct attach_space *s, struct attach_state *st,
 		       const struct attach_ways *w, const struct attach_call *call,
 		       struct user_regs_struct *out);
-/* The code that returns from a signal's handler; 0: it was not found. */
+/* Finds the code that a call returns to. 0: it was not found. */
 uint64_t attach_restorer(const struct attach_space *s);
+uint64_t attach_returner(const struct attach_space *s);
 
 /* A system call that begins. */
 struct attach_entry {
 	uint64_t number, argument, sp;
+	uint64_t result; /* of the function that has returned to it */
 };
 int attach_entry_of(pid_t tid, struct attach_entry *out);
 

@@ -64,7 +64,7 @@ int attach_entry_of(pid_t tid, struct attach_entry *out)
 
 	rc = rc ? rc : get_set(tid, NT_ARM_SYSTEM_CALL, &number, &number_bytes);
 	if (rc == 0)
-		*out = (struct attach_entry){(uint64_t)number, r.regs[0], r.sp};
+		*out = (struct attach_entry){(uint64_t)number, r.regs[0], r.sp, r.regs[0]};
 	return rc;
 }
 
@@ -203,6 +203,13 @@ uint64_t attach_restorer(const struct attach_space *s)
 		if (strcmp(s->mapping[i].name, "[vdso]") == 0)
 			return attach_code(s, s->mapping[i].start, s->mapping[i].end, code,
 					   sizeof(code));
+	return 0;
+}
+
+/* The result is still in its register. */
+uint64_t attach_returner(const struct attach_space *s)
+{
+	(void)s;
 	return 0;
 }
 

@@ -55,7 +55,7 @@ int attach_entry_of(pid_t tid, struct attach_entry *out)
 	int rc = get_regs(tid, &r);
 
 	if (rc == 0)
-		*out = (struct attach_entry){r.orig_rax, r.rdi, r.rsp};
+		*out = (struct attach_entry){r.orig_rax, r.rdi, r.rsp, r.orig_rax};
 	return rc;
 }
 
@@ -160,21 +160,34 @@ void attach_state_entered(struct attach_state *st, pid_t tid)
 
 /* --- the frame of a call */
 
-uint64_t attach_restorer(const struct attach_space *s)
+static uint64_t find_code(const struct attach_space *s, const void *code, size_t len)
 {
-	/* mov $15, %rax; syscall: rt_sigreturn */
-	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
-
 	for (size_t i = 0; i < s->nr_objects; i++) {
 		const struct attach_object *o = &s->object[i];
-		uint64_t found = o->kind == ATTACH_LIBC
-				     ? attach_code(s, o->start, o->end, code, sizeof(code))
-				     : 0;
+		uint64_t found =
+		    o->kind == ATTACH_LIBC ? attach_code(s, o->start, o->end, code, len) : 0;
 
 		if (found)
 			return found;
 	}
 	return 0;
+}
+
+uint64_t attach_restorer(const struct attach_space *s)
+{
+	/* mov $15, %rax; syscall: rt_sigreturn */
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+
+	return find_code(s, code, sizeof(code));
+}
+
+/* The code above overwrites the result. With a pointer as its number this call does nothing, and
+ * goes on to the other. */
+uint64_t attach_returner(const struct attach_space *s)
+{
+	static const uint8_t code[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
+
+	return find_code(s, code, sizeof(code));
 }
 
 /* The kernel's struct rt_sigframe, up to what a return from it reads. */
@@ -224,17 +237,23 @@ bool attach_frame_push(const struct attach_space *s, struct attach_state *st,
 	uint64_t text = st->regs.rsp - RED_ZONE - ATTACH_TEXT_BYTES;
 	uint64_t extended = (text - st->extended_bytes - 8) & ~UINT64_C(63);
 	struct frame frame = {.restorer = w->restorer};
+	uint64_t sp;
 
+	st->has_result = call->result && w->returner;
 	st->frame = ((extended - sizeof(frame)) & ~UINT64_C(15)) - 8;
-	st->return_sp = st->frame + 8;
+	if (st->has_result) /* below the other, whose address has another remainder by 16 */
+		st->frame = (st->frame - sizeof(frame)) & ~UINT64_C(15);
+	sp = st->frame - (st->has_result ? 8 : 0);
+	st->return_sp = sp + 8;
 	fill_context(st, extended, &frame.context);
 	if (len > ATTACH_TEXT_BYTES || (len && !attach_space_write(s, text, call->text, len)) ||
 	    !write_extended(s, st, extended) ||
-	    !attach_space_write(s, st->frame, &frame, sizeof(frame)))
+	    !attach_space_write(s, st->frame, &frame, sizeof(frame)) ||
+	    (st->has_result && !attach_space_write(s, sp, &w->returner, sizeof(w->returner))))
 		return false;
 	*out = st->regs;
 	out->rip = call->function;
-	out->rsp = st->frame;
+	out->rsp = sp;
 	out->rdi = len ? text : call->argument[0];
 	out->rsi = call->argument[1];
 	out->rdx = call->argument[2];

@@ -260,6 +260,7 @@ bool attach_find_ways(struct attach_space *s, struct attach_ways *out)
 	if (!loader)
 		return false;
 	out->restorer = attach_restorer(s);
+	out->returner = attach_returner(s);
 	out->lock_start = loader->start;
 	out->lock_end = loader->end;
 	for (size_t i = 1; i < s->nr; i++) /* with the zeroed part of its data */
@@ -313,7 +314,7 @@ static bool is_of_memory(uint64_t call)
 
 /* Follows the call from one system call to the next until it returns. */
 static int follow(struct attach_thread *t, struct attach_space *s, const struct attach_ways *w,
-		  bool is_entry)
+		  bool is_entry, uint64_t *result)
 {
 	struct state *st = t->state;
 	struct attach_entry entry;
@@ -341,8 +342,11 @@ static int follow(struct attach_thread *t, struct attach_space *s, const struct 
 		rc = attach_entry_of(t->tid, &entry);
 		if (rc)
 			return rc;
-		if (entry.number == SYS_rt_sigreturn && entry.sp == st->own.return_sp)
+		if (entry.sp == st->own.return_sp &&
+		    (st->own.has_result || entry.number == SYS_rt_sigreturn)) {
+			*result = entry.result;
 			return 0;
+		}
 		has_lock |= !is_of_memory(entry.number);
 		if (!has_lock && waits_for_loader(&entry, w)) {
 			t->lock = entry.argument;
@@ -406,6 +410,7 @@ int attach_thread_call(struct attach_thread *t, struct attach_space *s, const st
 	struct state *st = t->state;
 	const uint64_t all = ~UINT64_C(0);
 	struct user_regs_struct r;
+	uint64_t result = 0;
 	bool is_entry;
 	int rc;
 
@@ -414,6 +419,8 @@ int attach_thread_call(struct attach_thread *t, struct attach_space *s, const st
 		abandon(t);
 	if (rc)
 		return rc;
+	if (call->result)
+		*call->result = 0;
 	if (!attach_frame_push(s, &st->own, w, call, &r))
 		return -EBUSY;
 	/* after a system call's beginning comes its end, also if it is none */
@@ -424,7 +431,9 @@ int attach_thread_call(struct attach_thread *t, struct attach_space *s, const st
 		return rc;
 	st->is_called = true;
 	(void)ptrace(PTRACE_SETSIGMASK, t->tid, sizeof(all), &all);
-	rc = follow(t, s, w, is_entry);
+	rc = follow(t, s, w, is_entry, &result);
+	if (rc == 0 && call->result)
+		*call->result = result;
 	if (rc == -ETIMEDOUT)
 		abandon(t);
 	return rc;

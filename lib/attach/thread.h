@@ -14,7 +14,8 @@ struct attach_thread {
 
 /* Where calls return to, and what tells that one waits for the loader. */
 struct attach_ways {
-	uint64_t restorer;             /* code that returns from a signal's handler */
+	uint64_t restorer; /* code that returns from a signal's handler */
+	uint64_t returner; /* code by which a result is seen; 0: there is none, or none is needed */
 	uint64_t lock_start, lock_end; /* the loader's data */
 };
 
@@ -35,6 +36,7 @@ struct attach_call {
 	uint64_t function;
 	uint64_t argument[ATTACH_MAX_ARGUMENTS];
 	const char *text; /* NULL, or the first argument, copied to the stack */
+	uint64_t *result; /* NULL, or for the pointer that it returns; 0: that cannot be seen */
 };
 
 /* Calls, and prepares another call or the release. 0; -EAGAIN: the loader's lock is held, the

@@ -305,6 +305,27 @@ def refused(pid, *options, events=EVENTS):
     return lines[0]
 
 
+def check_loader(folder):
+    """What the program's loader says of a library that it does not load; the program goes on."""
+    with open(f"{folder}/text.so", "w", encoding="ascii") as f:
+        f.write("no library, but a text that is long enough to be looked at by a loader as if it were one, and some more")
+    libraries = [("text.so", "text.so: invalid ELF header")]
+    if not subprocess.run(f"echo 'int other;' | cc -xc -shared -o libother.so - && echo 'extern int other; int *f(void) "
+                          "{ return &other; }' | cc -xc -shared -fPIC -o needs.so - -L. -lother && rm libother.so",
+                          shell=True, cwd=folder, check=False).returncode:
+        libraries.append(("needs.so", "libother.so: cannot open shared object file: No such file or directory"))
+    else:
+        print("skip: loader: cc makes no library")
+    for what in "registers", "pause":
+        with Program(ATTACHED, what) as p:
+            for name, want in libraries:
+                done = run(ATTACHES, str(p.pid), f"{folder}/{name}", "1", code=None)
+                assert done.returncode == 1 and "cannot load the agent: " in done.stderr and want in done.stderr, done
+            attach(folder, p.pid, "--duration=20ms")
+            text = p.end()
+            assert text == "end\n", text
+
+
 def check_refused(folder):
     """What cannot have the agent is told why, and goes on."""
     source = f"{folder}/p.c"
