@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/privilege.h"
 #include "base/root.h"
 #include "base/str.h"
@@ -16,6 +17,7 @@
 #include "pmu/group.h"
 #include "session/plan.h"
 #include "spec/spec.h"
+#include "target/children.h"
 #include "target/memory.h"
 #include "target/watch.h"
 
@@ -136,7 +138,7 @@ static void add_refused(const struct target_tasks *t, struct buf *to)
 }
 
 /* "process 12 (gcc)", "3 processes: 12 (gcc), 13 (cc1), ...; 2 not measured …" */
-static void describe(struct attached *a, bool has_agent)
+static void describe(struct attached *a)
 {
 	size_t nr = a->tasks.nr_processes;
 	struct buf text;
@@ -151,8 +153,6 @@ static void describe(struct attached *a, bool has_agent)
 		buf_adds(&text, "; ");
 		add_refused(&a->tasks, &text);
 	}
-	if (has_agent)
-		buf_adds(&text, ", heap and descriptors from when cpuperf attached");
 	snprintf(a->text, sizeof(a->text), "%s", buf_str(&text));
 	str_disarm(a->text);
 	buf_fini(&text);
@@ -225,9 +225,36 @@ void attached_close(struct attached *a)
 {
 	target_watch_free(a->watch);
 	target_tasks_fini(&a->tasks);
+	mem_free(a->members);
 	if (a->cgroup >= 0)
 		close(a->cgroup);
 	*a = (struct attached){.cgroup = -1};
+}
+
+static int add_member(pid_t pid, void *arg)
+{
+	struct attached *a = arg;
+	pid_t *place = pid == getpid() ? &pid : MEM_ADD(a->members, a->nr_members, a->member_room);
+
+	if (place)
+		*place = pid;
+	return place ? 0 : -ENOMEM;
+}
+
+/* What gets the agent. */
+static int list_agents(struct attached *a, struct plan *plan, struct err *e)
+{
+	int rc = 0;
+
+	plan->target.agents = a->tasks.chosen;
+	plan->target.nr_agents = a->tasks.nr_chosen;
+	if (!plan->target.is_cgroup || !plan->target.has_agent)
+		return 0;
+	a->nr_members = 0;
+	rc = target_each_of_cgroup(a->cgroup, add_member, a);
+	plan->target.agents = a->members;
+	plan->target.nr_agents = a->nr_members;
+	return rc ? err_set(e, rc, "out of memory") : 0;
 }
 
 int attached_list(struct attached *a, struct plan *plan, struct err *e)
@@ -239,7 +266,7 @@ int attached_list(struct attached *a, struct plan *plan, struct err *e)
 	plan->target.ids = &a->cgroup;
 	plan->target.nr_ids = 1;
 	if (plan->target.is_cgroup)
-		return 0;
+		return list_agents(a, plan, e);
 	rc = find(a, &tasks, e);
 	if (rc)
 		return rc;
@@ -254,10 +281,10 @@ int attached_list(struct attached *a, struct plan *plan, struct err *e)
 	if (rc == -EACCES)
 		return rc;
 	err_clear(e);
-	describe(a, plan->target.has_agent);
+	describe(a);
 	plan->target.ids = a->tasks.threads;
 	plan->target.nr_ids = a->tasks.nr_threads;
-	return 0;
+	return list_agents(a, plan, e);
 }
 
 int attached_check_own(const struct attached *a, struct err *e)
@@ -278,6 +305,18 @@ size_t attached_nr_new(const struct attached *a)
 	nr = target_tasks_new(&a->tasks, &now);
 	target_tasks_fini(&now);
 	return nr;
+}
+
+void attached_add_agents(struct attached *a, size_t nr, size_t nr_all)
+{
+	size_t len = strlen(a->text);
+
+	snprintf(a->text + len, sizeof(a->text) - len, ", heap and descriptors");
+	len = strlen(a->text);
+	if (nr < nr_all)
+		snprintf(a->text + len, sizeof(a->text) - len, " of %zu of %zu", nr, nr_all);
+	len = strlen(a->text);
+	snprintf(a->text + len, sizeof(a->text) - len, " from when cpuperf attached");
 }
 
 int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, struct err *e)

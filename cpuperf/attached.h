@@ -18,7 +18,9 @@ struct attached {
 	const struct spec *spec; /* borrowed; its target says what is measured */
 	bool is_of_options;      /* the target is that of the options: messages name these */
 	struct target_tasks tasks;
-	int cgroup;                 /* the descriptor of its folder; -1: processes */
+	int cgroup;     /* the descriptor of its folder; -1: processes */
+	pid_t *members; /* owned; its processes at the last attached_list, if they get the agent */
+	size_t nr_members, member_room;
 	struct target_watch *watch; /* owned; NULL: its end cannot be observed */
 	char text[TRACE_TARGET_BYTES];
 };
@@ -36,6 +38,8 @@ size_t attached_nr_new(const struct attached *a);
  * only the rights of the program's file permit them. The numbers of processes that ended may be
  * those of others by now. */
 int attached_check_own(const struct attached *a, struct err *e);
+/* So many of all its processes have the agent now: the target's text says it. */
+void attached_add_agents(struct attached *a, size_t nr, size_t nr_all);
 /* Follows the target: on_end is called in a thread when all of it has ended. */
 int attached_start(struct attached *a, void (*on_end)(void *arg), void *arg, struct err *e);
 /* The target and, once it has ended, its end. */

@@ -316,6 +316,8 @@ static void add_target(struct buf *out, const struct spec_target *t, char *const
 			   is_command ? "that it starts" : "that they start");
 	if (t->waits_for_children)
 		buf_adds(out, ", until they have ended");
+	if (t->attaches)
+		buf_adds(out, ", into which the agent is loaded");
 	buf_addc(out, '\n');
 }
 

@@ -84,49 +84,87 @@ static int find_agent(char library[PATH_MAX], struct err *e)
 		   : err_set(e, -ENOENT, "libcpuperf-agent.so is not installed");
 }
 
+static int refuse_all(size_t nr, struct err *e)
+{
+	return err_set(e, -ENOTSUP, "none of the %zu processes can have the agent", nr);
+}
+
+/* Those that are named: one at least must do. */
+static int check_pids(const struct spec_list *pids, const char *library, struct err *e)
+{
+	struct err first = *e, ignored;
+	int rc = 0;
+
+	for (size_t i = 0; i < pids->nr; i++) {
+		uint64_t pid = 0;
+
+		ignored = *e;
+		if (str_parse_u64(pids->item[i], &pid))
+			return err_set(e, -EINVAL, "%s is no process", pids->item[i]);
+		rc = attach_check((pid_t)pid, library, i ? &ignored : &first);
+		if (!rc)
+			return 0;
+	}
+	if (pids->nr == 1)
+		*e = first;
+	return pids->nr > 1 ? refuse_all(pids->nr, e) : rc;
+}
+
 int heap_check_attach(const struct plan *plan, struct err *e)
 {
-	const struct spec_list *pids = &plan->spec->target.pids;
+	const struct spec_target *t = &plan->spec->target;
 	char library[PATH_MAX];
-	int rc = 0;
+	int rc;
 
 	snprintf(e->source, sizeof(e->source), "--attach");
 	if (!has_events(plan))
 		return err_set(e, -EINVAL, "no event is of the groups heap or resource");
 	rc = find_agent(library, e);
-	for (size_t i = 0; !rc && i < pids->nr; i++) {
-		uint64_t pid = 0;
+	if (rc)
+		return rc;
+	return t->comms.nr || t->cgroups.nr ? 0 : check_pids(&t->pids, library, e);
+}
 
-		rc = str_parse_u64(pids->item[i], &pid)
-			 ? err_set(e, -EINVAL, "%s is no process", pids->item[i])
-			 : attach_check((pid_t)pid, library, e);
-	}
+static int attach_to(pid_t pid, const char *library, uint32_t number, struct err *e)
+{
+	struct attach_figures figures = {0};
+	int rc = attach_check(pid, library, e) ?: attach_begin(pid, library, number, &figures, e);
+
+	if (rc == 0)
+		log_verbose(1,
+			    "process %d: %u entries of %u objects are rewritten; a thread was "
+			    "stopped for %.1f ms, at the %u. attempt",
+			    pid, figures.entries, figures.objects, (double)figures.stopped_ns / 1e6,
+			    figures.tries);
 	return rc;
 }
 
-int heap_attach(const pid_t *pid, size_t nr, const char *socket, struct heap_attached *out,
+int heap_attach(const struct plan_target *t, const char *socket, struct heap_attached *out,
 		struct err *e)
 {
 	const char *digits = strrchr(socket, '-');
 	uint32_t number = digits ? (uint32_t)strtoul(digits + 1, NULL, 16) : 0;
-	struct attach_figures figures = {0};
 	char library[PATH_MAX];
 	int rc;
 
 	snprintf(e->source, sizeof(e->source), "--attach");
-	*out = (struct heap_attached){.pid = mem_calloc(nr, sizeof(*pid))};
+	if (!t->nr_agents)
+		return err_set(e, -ESRCH, "the control group has no process");
+	*out = (struct heap_attached){.pid = mem_calloc(t->nr_agents, sizeof(*out->pid))};
 	rc = out->pid ? find_agent(library, e) : err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < nr && rc == 0; i++) {
-		rc = attach_begin(pid[i], library, number, &figures, e);
-		if (rc)
-			break;
-		out->pid[out->nr++] = pid[i];
-		log_verbose(1,
-			    "process %d: %u entries of %u objects are rewritten; a thread was "
-			    "stopped for %.1f ms, at the %u. attempt",
-			    pid[i], figures.entries, figures.objects,
-			    (double)figures.stopped_ns / 1e6, figures.tries);
+	for (size_t i = 0; i < t->nr_agents && rc == 0; i++) {
+		struct err one = *e;
+		int refused = attach_to(t->agents[i], library, number, &one);
+
+		if (!refused)
+			out->pid[out->nr++] = t->agents[i];
+		else if (t->nr_agents > 1)
+			log_warning("--attach: %s", one.msg);
+		else
+			*e = one, rc = refused;
 	}
+	if (rc == 0 && !out->nr)
+		rc = refuse_all(t->nr_agents, e);
 	if (rc)
 		heap_detach(out);
 	return rc;

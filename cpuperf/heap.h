@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 struct plan;
+struct plan_target;
 struct target_command;
 
 enum { HEAP_REASON_BYTES = 256 };
@@ -23,8 +24,8 @@ bool heap_is_measurable(const struct plan *plan, char reason[HEAP_REASON_BYTES])
  * with *e. */
 int heap_set_variables(struct target_command *c, const char *socket, struct err *e);
 
-/* Whether all processes of the plan's spec can have the agent, without touching them. 0 or -errno
- * with *e. */
+/* Whether a process of those that the plan's spec names by number can have the agent, without
+ * touching them. 0 or -errno with *e. */
 int heap_check_attach(const struct plan *plan, struct err *e);
 
 /* The processes that have it. */
@@ -33,8 +34,9 @@ struct heap_attached {
 	size_t nr;
 };
 
-/* Loads it into each one, or none. socket: of the session. 0 or -errno with *e. */
-int heap_attach(const pid_t *pid, size_t nr, const char *socket, struct heap_attached *out,
+/* Loads it into the target's processes; a warning names each that cannot have it. socket: of the
+ * session. 0, or -errno with *e: no process has it. */
+int heap_attach(const struct plan_target *t, const char *socket, struct heap_attached *out,
 		struct err *e);
 /* They measure nothing any more; where that fails, a warning says why. */
 void heap_detach(struct heap_attached *a);

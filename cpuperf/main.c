@@ -119,8 +119,8 @@ static int check_target(const struct options *o, struct err *e)
 			       "a command and --pid, --comm or --cgroup are mutually exclusive");
 	if (o->no_children && (o->cgroup || (!options_have_target(o) && !o->spec_file)))
 		return err_set(e, -EINVAL, "--no-children requires a command, --pid or --comm");
-	if (o->attach && !o->pids)
-		return err_set(e, -EINVAL, "--attach requires --pid");
+	if (o->attach && (o->command_argv || (!options_have_target(o) && !o->spec_file)))
+		return err_set(e, -EINVAL, "--attach requires --pid, --comm or --cgroup");
 	if (o->starts_disabled && !o->control)
 		return err_set(e, -EINVAL,
 			       "--delay=-1 requires --control: nothing else enables "
@@ -429,7 +429,7 @@ static void describe_target(struct plan *plan, const struct options *o)
 				 .until_end = o->until_end,
 				 .is_user_only = has_target(o, plan->spec) && !t->cgroups.nr &&
 						 pmu_is_user_only(&pmu_kernel_ops),
-				 .has_agent = o->attach};
+				 .has_agent = t->attaches};
 	plan->has_control = o->control;
 	plan->starts_disabled = o->starts_disabled;
 }
@@ -444,7 +444,7 @@ static int measure_plan(struct plan *plan, const struct options *o, char refused
 
 	if (o->command && !heap_is_measurable(plan, refused))
 		plan->heap_refused = refused;
-	if (o->attach && heap_check_attach(plan, &e))
+	if (t->attaches && heap_check_attach(plan, &e))
 		return fail(EXIT_FAILED, &e);
 	if (plan->spec->regions.is_wanted && t->cgroups.nr) {
 		err_set(&e, -EINVAL, "regions of a control group cannot be received");

@@ -214,9 +214,11 @@ static const struct opt_row before[] = {
 	 "Measure the command or the processes themselves, with their threads, but not the "
 	 "processes that they start."),
     FLAG("attach", attach, "What to measure, if not the machine",
-	 "Load the agent that measures the heap and descriptors into the processes of --pid, for "
+	 "Load the agent that measures the heap and descriptors into the processes of --pid, "
+	 "--comm or --cgroup that run already, for "
 	 "events of the groups heap and resource: a thread of each is stopped for some "
-	 "milliseconds, and calls dlopen. What was allocated before is not measured. See "
+	 "milliseconds, and calls dlopen. Those that cannot have it are named. What was allocated "
+	 "before is not measured. See "
 	 "ATTACHING."),
     FLAG("wait-children", wait_children, "What to measure, if not the machine",
 	 "Measure a command until all processes that it started have ended, or Ctrl-C is pressed. "

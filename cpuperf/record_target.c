@@ -137,12 +137,14 @@ int recorder_on_start(void *arg, struct err *e)
 	if (r->attached) {
 		const char *socket = session_heap_socket(r->session);
 
+		const struct plan_target *t = &r->plan->target;
+		int rc;
+
 		start_memory(r);
-		return (r->options->attach && socket
-			    ? heap_attach(r->attached->tasks.chosen, r->attached->tasks.nr_chosen,
-					  socket, &r->heap, e)
-			    : 0)
-			   ?: attached_start(r->attached, on_end, r->session, e);
+		rc = t->has_agent && socket ? heap_attach(t, socket, &r->heap, e) : 0;
+		if (r->heap.nr)
+			attached_add_agents(r->attached, r->heap.nr, t->nr_agents);
+		return rc ?: attached_start(r->attached, on_end, r->session, e);
 	}
 	if (session_marks_name(r->session)) {
 		int rc = target_command_set_variable(r->command, "CPUPERF_MARKS",

@@ -90,6 +90,9 @@ int settle_target(const struct options *o, struct spec *spec, struct err *e)
 	if (o->no_children)
 		t->has_children = false;
 	t->waits_for_children |= o->wait_children;
+	t->attaches |= o->attach;
+	if (t->attaches && !t->pids.nr && !t->comms.nr && !t->cgroups.nr)
+		return err_set(e, -EINVAL, "--attach requires --pid, --comm or --cgroup");
 	spec->regions.is_wanted |= o->regions;
 	if (o->save_spec && o->command_argv && !t->command.nr)
 		return err_set(e, -EINVAL, "--save-spec: the command is too long, or not UTF-8");

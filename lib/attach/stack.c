@@ -150,10 +150,12 @@ void attach_prepare(struct attach_space *s)
 struct stack {
 	struct attach_object *object[MAX_FRAMES]; /* the innermost first */
 	uint64_t pc[MAX_FRAMES];                  /* within the instruction */
+	uint64_t start[MAX_FRAMES];               /* of the function, by its table */
 	size_t nr;
 };
 
-static enum cfi_end step(const struct attach_object *o, struct cfi_frame *f, bool *is_signal)
+static enum cfi_end step(const struct attach_object *o, struct cfi_frame *f, bool *is_signal,
+			 uint64_t *start)
 {
 	const struct cfi_section section = {
 	    .data = o->tables, .len = o->tables_bytes, .address = o->tables_at, .is_eh = true};
@@ -173,6 +175,7 @@ static enum cfi_end step(const struct attach_object *o, struct cfi_frame *f, boo
 	    !cfi_section_fde(&section, at - o->tables_at, place, &fde) ||
 	    !cfi_program_run(f->machine, &fde, &base, place, &rules))
 		return CFI_NO_TABLE;
+	*start = fde.start;
 	cfi_rules_row(&rules, f->machine, &row);
 	*is_signal = rules.is_signal;
 	return row.kind == CFI_ROW_OUTERMOST ? CFI_WHOLE : cfi_rules_apply(&rules, f);
@@ -205,7 +208,8 @@ static const char *unwind(struct attach_space *s, const struct attach_place *p, 
 			break;
 		out->object[out->nr] = o;
 		out->pc[out->nr] = cfi_frame_lookup(&f);
-		end = step(o, &f, &is_signal);
+		out->start[out->nr] = 0;
+		end = step(o, &f, &is_signal, &out->start[out->nr]);
 		if (is_signal)
 			why = "handles a signal";
 	}
@@ -220,6 +224,36 @@ static bool is_within(struct attach_space *s, const struct stack *k, size_t i, c
 	uint64_t bytes = 0, at = attach_symbol(s, k->object[i], name, &bytes);
 
 	return at && k->pc[i] >= at && k->pc[i] - at < bytes;
+}
+
+/* Where the function ends by a jump: to one that it calls last, which has no name. 0: it does not.
+ */
+static uint64_t last_jump(const struct attach_space *s, uint64_t end)
+{
+#if defined(__x86_64__)
+	uint8_t code[5];
+	int32_t by;
+
+	if (!attach_space_read(s, end - sizeof(code), code, sizeof(code)) || code[0] != 0xe9)
+		return 0;
+	memcpy(&by, code + 1, sizeof(by));
+	return end + (uint64_t)(int64_t)by;
+#else
+	uint32_t code;
+
+	if (!attach_space_read(s, end - sizeof(code), &code, sizeof(code)) || code >> 26 != 5)
+		return 0;
+	return end - sizeof(code) + (uint64_t)((int64_t)(int32_t)(code << 6) >> 4);
+#endif
+}
+
+/* As pthread_join is: a few instructions before the function that waits. */
+static bool is_within_last(struct attach_space *s, const struct stack *k, size_t i,
+			   const char *name)
+{
+	uint64_t bytes = 0, at = attach_symbol(s, k->object[i], name, &bytes);
+
+	return at && bytes && k->start[i] && last_jump(s, at + bytes) == k->start[i];
 }
 
 static bool is_libc(const struct stack *k, size_t i)
@@ -254,7 +288,8 @@ static int count_innermost(struct attach_space *s, const struct stack *k, size_t
 	if (!nr)
 		return 0;
 	for (size_t i = 0; waits && i < COUNT(functions); i++)
-		if (functions[i].waits & waits && is_within(s, k, nr - 1, functions[i].name))
+		if (functions[i].waits & waits && (is_within(s, k, nr - 1, functions[i].name) ||
+						   is_within_last(s, k, nr - 1, functions[i].name)))
 			return (int)nr;
 	return -1;
 }

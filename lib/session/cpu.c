@@ -81,10 +81,10 @@ static int add_group(struct session_cpu *c, const struct session_probe *p, size_
 
 	if (!g)
 		return -ENOMEM;
-	if (id >= 0 && c->plan->target.is_cgroup)
+	if (id >= 0 && c->plan->target.is_cgroup && cpu >= 0)
 		pmu_group_init_cgroup(g, p->pmu, id, cpu);
-	else
-		pmu_group_init_task(g, p->pmu, id, cpu);
+	else /* 0, this process: an event of a cgroup that is on no CPU only carries its numbers */
+		pmu_group_init_task(g, p->pmu, id >= 0 && c->plan->target.is_cgroup ? 0 : id, cpu);
 	g->is_open_enabled = id >= 0 && is_open_enabled(c, event);
 	return 0;
 }

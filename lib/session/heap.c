@@ -780,7 +780,7 @@ static bool may_connect(void *arg, uint32_t pid)
 {
 	const struct plan_target *t = &((const struct session_heap *)arg)->plan->target;
 
-	return t->has_agent && ARRAY_ANY(id, t->ids, t->nr_ids, (uint32_t)*id == pid);
+	return t->has_agent && ARRAY_ANY(id, t->agents, t->nr_agents, (uint32_t)*id == pid);
 }
 
 int session_heap_open(struct session_heap *h, const struct plan *plan)
@@ -802,7 +802,7 @@ int session_heap_open(struct session_heap *h, const struct plan *plan)
 	if (!plan->target.is_command && !plan->target.has_agent)
 		return refuse(h,
 			      "the heap is measured by an agent in a command that cpuperf starts, "
-			      "or in a process that runs, with --pid and --attach");
+			      "or in a process that runs, with --attach");
 	if (h->config.wants & HEAP_WANTS_REACH && plan->target.has_agent)
 		return refuse(
 		    h, "unreachable needs all allocations since a program's start: it cannot "

@@ -58,7 +58,10 @@ struct plan_target {
 	bool is_process_only; /* without the processes that the tasks create */
 	bool until_end;       /* the iteration lasts until the target ends */
 	bool is_user_only;    /* this user may not measure in the kernel */
-	bool has_agent; /* the agent of the heap will be loaded into it, though it runs already */
+	/* The agent of the heap will be loaded into these processes, though they run already. */
+	bool has_agent;
+	const pid_t *agents; /* borrowed */
+	size_t nr_agents;
 };
 
 /* The CPU of the last trace of a session with a target: counts of the target, wherever it runs. */

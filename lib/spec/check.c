@@ -279,6 +279,9 @@ static void check_target(const struct spec *s, struct err_list *errs)
 			"target: cgroups and pids or comms are mutually exclusive");
 	if (t->waits_for_children && !t->command.nr)
 		diag_at(errs, s->source, s->target_pos, "target: wait_children requires a command");
+	if (t->attaches && !has_tasks && !t->cgroups.nr)
+		diag_at(errs, s->source, s->target_pos,
+			"target: attach requires pids, comms or cgroups");
 	if (!t->has_children && !t->command.nr && !has_tasks)
 		diag_at(errs, s->source, s->target_pos,
 			"target: children requires a command, pids or comms");

@@ -680,6 +680,15 @@ const struct key_row key_rows[] = {
 	.default_text = "false",
 	.description = "true measures a command until all that it started have ended.",
     },
+    {
+	TARGET_FIELD(attaches),
+	.name = "attach",
+	.type = KEY_BOOL,
+	.default_text = "false",
+	.description = "true loads the agent that measures the heap and descriptors into the "
+		       "processes of pids, comms or cgroups that run already, for events of the "
+		       "groups heap and resource. See ATTACHING in cpuperf(1).",
+    },
 
     {
 	FLIGHT_FIELD(span_ns),

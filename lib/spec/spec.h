@@ -98,6 +98,7 @@ struct spec_target {
 	const char *cpus;        /* "0,2-5"; "": all. Never NULL */
 	bool has_children;       /* with the processes that the target starts */
 	bool waits_for_children; /* of a command: until they have ended too */
+	bool attaches;           /* the agent of the heap is loaded into what runs already */
 };
 
 /* A recorder whose samples stay in memory until a snapshot. */

@@ -1,16 +1,23 @@
 /*
- * /proc/PID/task/TID/children.
+ * /proc/PID/task/TID/children, and cgroup.procs.
  */
 #include "target/children.h"
 
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/root.h"
 #include "base/str.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
-enum { MAX_LIST_BYTES = 16 << 20 };
+enum {
+	MAX_LIST_BYTES = 16 << 20,
+	MAX_DEPTH = 32, /* of control groups */
+};
 
 int target_each_pid(const char *text, size_t len, target_pid_fn *fn, void *arg)
 {
@@ -34,4 +41,40 @@ int target_each_child(const struct root *root, const char *process, const char *
 	snprintf(path, sizeof(path), "/proc/%s/task/%s/children", process, thread);
 	rc = root_load(root, path, &text);
 	return rc ? rc : target_each_pid(buf_str(&text), text.len, fn, arg);
+}
+
+/* --- of a control group */
+
+static void load_file(int folder, const char *name, struct buf *out)
+{
+	IO_AUTO_FD int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	while (fd >= 0 && buf_reserve(out, 4096) && (n = read(fd, out->data + out->len, 4096)) > 0)
+		buf_use(out, (size_t)n);
+}
+
+static int each_below(int parent, const char *name, unsigned depth, target_pid_fn *fn, void *arg)
+{
+	BUF_AUTO(text, MAX_LIST_BYTES);
+	const struct dirent *d;
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir) {
+		io_close(&fd);
+		return 0;
+	}
+	load_file(fd, "cgroup.procs", &text);
+	rc = target_each_pid(buf_str(&text), text.len, fn, arg);
+	while (rc == 0 && depth < MAX_DEPTH && (d = readdir(dir)))
+		if (d->d_type == DT_DIR && d->d_name[0] != '.')
+			rc = each_below(fd, d->d_name, depth + 1, fn, arg);
+	closedir(dir);
+	return rc;
+}
+
+int target_each_of_cgroup(int folder, target_pid_fn *fn, void *arg)
+{
+	return each_below(folder, ".", 0, fn, arg);
 }

@@ -15,7 +15,6 @@
 #include "target/children.h"
 #include "target/switches.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +32,6 @@ enum {
 	CPU_SHARE = 100, /* a pause is so many times the CPU time of the reading before it */
 	MAX_MEMBERS = 65536,
 	MAX_LIST_BYTES = 1 << 20,
-	MAX_DEPTH = 32, /* of control groups */
 	NR_HIDDEN_NAMED = 8,
 };
 
@@ -183,44 +181,15 @@ static void add_children(const struct target_memory *m, struct dict *now, uint32
 	}
 }
 
-static void load_file(int folder, const char *name, struct buf *out)
-{
-	IO_AUTO_FD int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	while (fd >= 0 && buf_reserve(out, 4096) && (n = read(fd, out->data + out->len, 4096)) > 0)
-		buf_use(out, (size_t)n);
-}
-
-/* The processes of a control group, and of those below it. */
-static void add_cgroup(const struct target_memory *m, int parent, const char *name, unsigned depth,
-		       struct dict *now)
-{
-	struct listing l = {m, now, 0};
-	BUF_AUTO(text, MAX_LIST_BYTES);
-	const struct dirent *d;
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!dir) {
-		io_close(&fd);
-		return;
-	}
-	load_file(fd, "cgroup.procs", &text);
-	(void)target_each_pid(buf_str(&text), text.len, add_pid, &l);
-	while (depth < MAX_DEPTH && (d = readdir(dir)))
-		if (d->d_type == DT_DIR && d->d_name[0] != '.')
-			add_cgroup(m, fd, d->d_name, depth + 1, now);
-	closedir(dir);
-}
-
 static void find_members(const struct target_memory *m, struct dict *now)
 {
 	const struct member *before;
 	struct member new;
 
+	struct listing l = {m, now, 0};
+
 	if (m->config.cgroup >= 0)
-		add_cgroup(m, m->config.cgroup, ".", 0, now);
+		(void)target_each_of_cgroup(m->config.cgroup, add_pid, &l);
 	for (uint32_t i = 0; i < m->members.nr; i++) {
 		before = dict_at(&m->members, i);
 		if (read_member(m, before->pid, &new) &&

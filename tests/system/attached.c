@@ -8,16 +8,21 @@
 #endif
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -436,6 +441,50 @@ static void on_lines_load(void)
 	}
 }
 
+/* --- a sandbox: the program is killed for what the agent does when it is loaded */
+
+static void seal(void)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		say("no filter can be set");
+}
+
+static void sealed(void)
+{
+	seal();
+	wait_pause();
+}
+
+static void *wait_sealed(void *arg)
+{
+	seal();
+	say("ready");
+	while (!is_over) {
+		free(malloc(100));
+		usleep(1000);
+	}
+	return arg;
+}
+
+/* Only a thread is in it. */
+static void partly_sealed(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, wait_sealed, NULL);
+	pthread_join(thread, NULL);
+}
+
 /* --- programs that change */
 
 static void forks(void)
@@ -475,11 +524,23 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } whats[] = {
-    {"threads", threads},     {"busy", busy},          {"registers", registers},
-    {"poll", wait_poll},      {"select", wait_select}, {"epoll", wait_epoll},
-    {"sleep", wait_sleep},    {"pause", wait_pause},   {"read", wait_read},
-    {"long", wait_long},      {"join", wait_join},     {"lines", on_lines},
-    {"loads", on_lines_load}, {"forks", forks},        {"executes", executes},
+    {"threads", threads},
+    {"busy", busy},
+    {"registers", registers},
+    {"poll", wait_poll},
+    {"select", wait_select},
+    {"epoll", wait_epoll},
+    {"sleep", wait_sleep},
+    {"pause", wait_pause},
+    {"read", wait_read},
+    {"long", wait_long},
+    {"join", wait_join},
+    {"lines", on_lines},
+    {"loads", on_lines_load},
+    {"forks", forks},
+    {"executes", executes},
+    {"sealed", sealed},
+    {"partly_sealed", partly_sealed},
 };
 
 int main(int argc, char **argv)

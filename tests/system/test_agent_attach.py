@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, PRINT, output, run, run_checks
+from kit import CPUPERF, PRINT, output, own_uid, run, run_checks
 
 ATTACHED, ATTACHES, AGENT = (os.environ[name] for name in ("ATTACHED", "ATTACHES", "AGENT"))
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
@@ -27,9 +27,9 @@ CANNOT_YET = "no thread was where"
 class Program:
     """Runs while the block lasts, and has said "ready"."""
 
-    def __init__(self, *command, env=None):
+    def __init__(self, *command, env=None, **how):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        text=True, bufsize=1, env=env)
+                                        text=True, bufsize=1, env={**os.environ, **(env or {})}, **how)
         self.pid = self.process.pid
 
     def __enter__(self):
@@ -74,13 +74,14 @@ def counts(folder):
 class Session:
     """cpuperf, attached to a process while the block lasts."""
 
-    def __init__(self, folder, pid, *options, events=EVENTS):
+    def __init__(self, folder, pid, *options, events=EVENTS, program=CPUPERF):
         self.folder, self.pid, self.options, self.events, self.said = folder, pid, options, events, ""
+        self.program = program
 
     def __enter__(self):
         for _ in range(10):
             shutil.rmtree(f"{self.folder}/s", ignore_errors=True)
-            self.process = subprocess.Popen([CPUPERF, "--verbose", f"--pid={self.pid}", "--attach", *self.options,
+            self.process = subprocess.Popen([self.program, "--verbose", f"--pid={self.pid}", "--attach", *self.options,
                                              f"--event={self.events}", f"--output={self.folder}/s"],
                                             stderr=subprocess.PIPE, text=True)
             for line in self.process.stderr:
@@ -303,6 +304,232 @@ def refused(pid, *options, events=EVENTS):
     lines = [line for line in done.stderr.splitlines() if "error:" in line]
     assert len(lines) == 1, done.stderr
     return lines[0]
+
+
+ALLOCATORS = (("jemalloc", "libjemalloc.so.2"), ("tcmalloc_minimal", "libtcmalloc_minimal.so.4"), ("mimalloc", "libmimalloc.so.2"))
+
+
+def known_of(folder, p, *, program=CPUPERF, text="done"):
+    """Attached to, a program that allocates known amounts shows them."""
+    with Session(folder, p.pid, program=program):
+        assert p.line() == text
+    got = counts(folder)
+    assert (got["allocated"], got["allocations"], got["freed"], got["live"]) == (7016, 14, 608, 6408), got
+
+
+def check_allocators(folder):
+    """Another allocator, preloaded or linked: of a program that is attached to, and of a command."""
+    for name, library in ALLOCATORS:
+        ways = {"preloaded": (ATTACHED, {"LD_PRELOAD": library})}
+        linked = f"{folder}/{name}"
+        if subprocess.run(["cc", "-O2", "-fno-builtin", "-o", linked, f"{os.environ['SOURCE_DIR']}/tests/system/attached.c",
+                           "-Wl,--no-as-needed", f"-l{name}", "-lpthread", "-ldl"], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            print(f"skip: allocators: lib{name} is not installed to link with")
+            continue
+        ways["linked"] = (linked, {})
+        with Program(ATTACHED, "threads", env=ways["preloaded"][1]) as p:
+            done = run(ATTACHES, str(p.pid), AGENT, "20" if IS_LONG else "2")
+            assert re.search(r"^attached [1-9]\d* allocations [1-9]", done.stdout, re.M), (name, done.stdout)
+            text = p.end()
+            assert text == "end\n", (name, text)
+        for way, (program, env) in ways.items():
+            with Program(program, "lines", env=env) as p:
+                with open(f"/proc/{p.pid}/maps", encoding="utf-8") as maps:
+                    assert f"lib{name}." in maps.read(), (name, way)
+                known_of(folder, p)
+            shutil.rmtree(f"{folder}/s", ignore_errors=True)
+            script = f'LD_PRELOAD="$LD_PRELOAD:{env["LD_PRELOAD"]}" exec "$0" lines' if env else 'exec "$0" lines'
+            done = run(CPUPERF, f"--event={EVENTS}", f"--output={folder}/s", "--", "sh", "-c", script, program, input="x",
+                       cwd=folder)
+            got = counts(folder)
+            assert done.stdout == "ready\ndone\nend\n" and got["allocations"] >= 28 and got["allocated"] >= 14032, (name, way, got)
+
+
+def installed(folder):
+    """cpuperf where everybody may run it, and read its agent."""
+    base = f"{folder}/installed"
+    for path, place in ((CPUPERF, "bin"), (AGENT, "lib"), (ATTACHED, "bin")):
+        os.makedirs(f"{base}/{place}", exist_ok=True)
+        shutil.copy(path, f"{base}/{place}/{os.path.basename(path)}")
+        os.chmod(f"{base}/{place}/{os.path.basename(path)}", 0o755)
+    for path in (base, f"{base}/bin", f"{base}/lib", folder, os.path.dirname(folder)):
+        os.chmod(path, 0o755)
+    return f"{base}/bin/cpuperf", f"{base}/bin/attached"
+
+
+def check_users(folder):
+    """root attaches to a user's process; a user to his own, and not to another's: one error says so."""
+    if os.geteuid() != 0:
+        print("skip: users: this is not root")
+        return
+    program, attached = installed(folder)
+    who = {"user": own_uid(), "group": own_uid(), "extra_groups": []}
+    with Program(attached, "lines", **who) as p:
+        known_of(folder, p, program=program)
+    os.mkdir(f"{folder}/his")
+    os.chown(f"{folder}/his", own_uid(), own_uid())
+    options = ("--attach", f"--event={EVENTS}", "--duration=50ms")
+    with Program(attached, "pause", **who) as p:
+        run(program, f"--pid={p.pid}", *options, f"--output={folder}/his/s", cwd=f"{folder}/his", **who)
+        assert counts(f"{folder}/his")["live"] == 0
+    os.chmod(attached, 0o711)  # what may not be read may not be traced
+    for how in ({}, who):
+        with Program(attached, "pause", **how) as p:
+            done = run(program, f"--pid={p.pid}", *options, f"--output={folder}/his/t", cwd=f"{folder}/his", code=1, **who)
+            errors = [line for line in done.stderr.splitlines() if "error:" in line]
+            assert len(errors) == 1 and re.search(r"is of another user, or has more rights|may not be measured|may not be traced",
+                                                  errors[0]), done.stderr
+            assert p.process.poll() is None and p.end() == "end\n"
+    path = "/proc/sys/kernel/yama/ptrace_scope"
+    if not os.path.exists(path):
+        print("skip: users: this kernel lacks Yama; a program that may not be read stood in for ptrace_scope")
+        return
+    os.chmod(attached, 0o755)
+    with open(path, encoding="ascii") as f:
+        scope = int(f.read())
+    with Program(attached, "pause", **who) as p:
+        done = run(program, f"--pid={p.pid}", *options, f"--output={folder}/his/u", cwd=f"{folder}/his", code=None, **who)
+        assert (done.returncode == 0) == (scope == 0) and (scope == 0 or "ptrace_scope" in done.stderr), (scope, done.stderr)
+
+
+def child_of(pid):
+    """Its only child, which has said "ready"."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return int(f.read())
+
+
+def check_containers(folder):
+    """Namespaces that do not matter, and those that do: refused, with the reason, and the program goes on."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        print("skip: containers: needs root and unshare")
+        return
+    for option, want in (("--pid", None), ("--user", None), ("--mount", None), ("--ipc", None),
+                         ("--net", "is in another network namespace")):
+        if subprocess.run(["unshare", option, "--fork", "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+            print(f"skip: containers: unshare {option} fails here")
+            continue
+        with Program("unshare", option, "--fork", "--kill-child", ATTACHED, "lines") as p:
+            p.pid = child_of(p.pid)
+            if want:
+                assert want in refused(p.pid), option
+                assert p.line() == "done"
+            else:
+                known_of(folder, p)
+    root = f"{folder}/root"
+    for path in [ATTACHED] + re.findall(r"(/\S+) \(", run("ldd", ATTACHED).stdout):
+        os.makedirs(root + os.path.dirname(path), exist_ok=True)
+        shutil.copy(path, root + path)
+    with Program("chroot", root, ATTACHED, "lines") as p:
+        assert "has other files than cpuperf: it has no" in refused(p.pid)
+        assert p.line() == "done"
+    if subprocess.run(["unshare", "--mount", "sh", "-c", f"mount --bind {folder} {folder} && mount -o remount,bind,noexec {folder}"],
+                      stderr=subprocess.DEVNULL, check=False).returncode:
+        print("skip: containers: nothing can be mounted here")
+        return
+    program, _ = installed(folder)
+    script = f"mount --bind {folder} {folder} && mount -o remount,bind,noexec {folder} && exec {ATTACHED} lines"
+    with Program("unshare", "--mount", "sh", "-c", script) as p:
+        done = run(program, f"--pid={p.pid}", "--attach", f"--event={EVENTS}", "--duration=10ms", code=1)
+        assert "is on a file system without programs (noexec)" in done.stderr, done.stderr
+        assert p.line() == "done"
+
+
+def check_sealed(folder):
+    """A seccomp filter of the process, and of one thread, which is left alone."""
+    with Program(ATTACHED, "sealed") as p:
+        assert "is in a sandbox (seccomp)" in refused(p.pid)
+        assert p.end() == "end\n"
+    with Program(ATTACHED, "partly_sealed") as p:
+        for _ in range(5):
+            attach(folder, p.pid, "--duration=20ms")
+        text = p.end()
+        assert text == "end\n", text
+
+
+def check_control(folder):
+    """Events of the agent cannot be disabled by --control: it is said, nothing is loaded, and others are measured."""
+    os.mkfifo(f"{folder}/f")
+    with Program(ATTACHED, "pause") as p:
+        done = run(CPUPERF, f"--pid={p.pid}", "--attach", "--event=heap:live,task_clock", f"--control=fifo:{folder}/f",
+                   "--duration=50ms", f"--output={folder}/s")
+        assert "--control cannot disable the agent: use --windows or --delay" in done.stderr, done.stderr
+        assert "from when cpuperf attached" not in done.stderr, done.stderr
+        with open(f"/proc/{p.pid}/maps", encoding="utf-8") as maps:
+            assert "libcpuperf-agent" not in maps.read()
+    done = run(CPUPERF, "--event=heap:live,task_clock", f"--control=fifo:{folder}/f", f"--output={folder}/t", "--", "true")
+    assert "--control cannot disable the agent: use --windows or --delay" in done.stderr, done.stderr
+
+
+def has_agent(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        return "libcpuperf-agent" in maps.read()
+
+
+def check_named(folder):
+    """Several processes, by number, name and the spec: what cannot have the agent is named, the others have it. None
+    can: an error."""
+    name = f"at{os.getpid()}"
+    program = f"{folder}/{name}"
+    shutil.copy(ATTACHED, program)
+    event = '{ "group_name": "heap", "event_name": "live" }'
+    with open(f"{folder}/s.cpspec", "w", encoding="ascii") as f:
+        f.write(f'{{ "target": {{ "comms": ["{name}"], "attach": true }}, "events": [{event}] }}')
+    ways = [f"--comm={name}", "--attach", "--event=heap:live"], [f"--spec-file={folder}/s.cpspec"]
+    with Program(program, "sealed") as sealed:
+        for way in *ways, [f"--pid={sealed.pid}", "--attach", "--event=heap:live"]:
+            done = run(CPUPERF, *way, "--duration=50ms", f"--output={folder}/s", code=1)
+            assert len(re.findall("is in a sandbox", done.stderr)) == 1, (way, done.stderr)
+        for nr, way in enumerate([*ways, None]):
+            with Program(program, "pause") as one, Program(program, "pause") as other:
+                way = way or [f"--pid={one.pid},{other.pid},{sealed.pid}", "--attach", "--event=heap:live"]
+                done = run(CPUPERF, *way, "--duration=50ms", f"--output={folder}/s{nr}")
+                assert re.findall(r"warning: --attach: process (\d+) is in a sandbox", done.stderr) == [str(sealed.pid)], done.stderr
+                assert "heap and descriptors of 2 of 3 from when cpuperf attached" in done.stderr, done.stderr
+                assert has_agent(one.pid) and has_agent(other.pid) and not has_agent(sealed.pid), done.stderr
+        with Program(program, "sealed"):
+            done = run(CPUPERF, *ways[0], "--duration=50ms", f"--output={folder}/t", code=1)
+            assert done.stderr.count("is in a sandbox") == 2 and "none of the 2 processes can have the agent" in done.stderr
+        assert sealed.end() == "end\n"
+    done = run(CPUPERF, "--attach", "--event=heap:live", "--", "true", code=None)
+    assert done.returncode != 0 and "--attach requires --pid, --comm or --cgroup" in done.stderr, done.stderr
+    with open(f"{folder}/t.cpspec", "w", encoding="ascii") as f:
+        f.write(f'{{ "target": {{ "attach": true }}, "events": [{event}] }}')
+    done = run(CPUPERF, f"--spec-file={folder}/t.cpspec", "--check-spec", code=None)
+    assert "target: attach requires pids, comms or cgroups" in done.stderr + done.stdout, done
+
+
+def check_cgroup(folder):
+    """The processes of a control group, and below it; an empty one is an error."""
+    mounts = [line.split() for line in open("/proc/self/mounts", encoding="utf-8")]
+    group2 = [m[1] for m in mounts if m[2] == "cgroup2"]
+    name = f"cpuperf_attach_{os.getpid()}"
+    try:
+        os.makedirs(f"{group2[0]}/{name}/below")
+    except (IndexError, OSError):
+        print("skip: cgroup: no control group can be made here")
+        return
+    try:
+        done = run(CPUPERF, f"--cgroup={name}", "--attach", "--event=heap:live", "--duration=50ms", f"--output={folder}/t", code=1)
+        assert "the control group has no process" in done.stderr, done.stderr
+        with Program(ATTACHED, "pause") as one, Program(ATTACHED, "lines") as other, Program(ATTACHED, "sealed") as sealed:
+            for pid, place in ((one.pid, ""), (other.pid, "/below"), (sealed.pid, "/below")):
+                with open(f"{group2[0]}/{name}{place}/cgroup.procs", "w", encoding="ascii") as f:
+                    f.write(str(pid))
+            done = run(CPUPERF, f"--cgroup={name}", "--attach", f"--event={EVENTS},task_clock", "--duration=100ms",
+                       f"--output={folder}/s")
+            assert f"warning: --attach: process {sealed.pid} is in a sandbox" in done.stderr, done.stderr
+            assert "heap and descriptors of 2 of 3" in done.stderr and "task_clock" in done.stderr, done.stderr
+            assert has_agent(one.pid) and has_agent(other.pid) and not has_agent(sealed.pid), done.stderr
+            assert counts(folder)["live"] == 0
+    finally:
+        for _ in range(100):
+            try:
+                os.rmdir(f"{group2[0]}/{name}/below")
+                break
+            except OSError:
+                time.sleep(0.05)
+        os.rmdir(f"{group2[0]}/{name}")
 
 
 def check_loader(folder):

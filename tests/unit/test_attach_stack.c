@@ -242,6 +242,20 @@ static void with_thread(void)
 	pthread_join(thread, NULL);
 }
 
+/* A function that waits, and to which one with a name jumps. */
+TEST(joins)
+{
+	const char *why;
+	pid_t pid;
+
+	ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = start(with_thread);
+	why = judge(pid, with_thread, NULL);
+	end(pid);
+	if (why)
+		fail_msg("%s", why);
+}
+
 /* A thread's stack is its own, not that of the first one. */
 TEST(threads)
 {
