@@ -46,7 +46,7 @@ _cpuperf_print() {
 		return
 		;;
 	--output-format)
-		COMPREPLY=($(compgen -W "text csv ndjson markdown raw folded pprof speedscope perfetto chrome openmetrics prometheus sqlite html junit perf-data" -- "$cur"))
+		COMPREPLY=($(compgen -W "text csv ndjson markdown raw folded pprof otlp speedscope perfetto chrome openmetrics prometheus sqlite parquet html junit perf-data" -- "$cur"))
 		return
 		;;
 	--output-file)
