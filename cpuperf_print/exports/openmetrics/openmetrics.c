@@ -56,7 +56,7 @@ static int begin(struct openmetrics_export *o, const struct table *t)
 	config.session = (struct exposition_session){
 	    .session_id = o->session,
 	    .boot_id = o->boot,
-	    .host = f->head.host,
+	    .host = input_host(o->opened),
 	    .machine = f->head.machine,
 	    .config_name = o->opened->config_name,
 	    .kernel = f->info ? f->info->kernel : NULL,
