@@ -502,7 +502,7 @@ static void put_imbalance(const struct report *r, enum kind kind)
 		values[i] = time_of(r, kind, &r->units[i]).value;
 	if (!values || ARRAY_ANY(x, values, r->nr_parts, !isfinite(*x)))
 		return;
-	imbalance_of(values, r->nr_parts, &b);
+	outliers_imbalance(values, r->nr_parts, &b);
 	buf_printf(out, "Imbalance of %s: max/mean - 1 = %s %%, (max - mean)/max = %s %%; most: ",
 		   kind == CPU ? "CPU time" : "wall time", DECIMAL(100 * b.over, 1),
 		   DECIMAL(100 * b.idle, 1));

@@ -170,7 +170,7 @@ static int put_all(struct report *r, struct err *e)
 	for (uint32_t i = 0; i < r->lines.nr; i++) {
 		struct line *l = dict_at(&r->lines, i);
 
-		imbalance_of(l->ns, r->j->nr, &l->of);
+		outliers_imbalance(l->ns, r->j->nr, &l->of);
 		list[i] = l;
 	}
 	order_sort(list, r->lines.nr, sizeof(*list), compare);

@@ -120,7 +120,7 @@ int outliers_find(const struct outliers_item *items, size_t nr, struct outlier *
 	return 0;
 }
 
-void imbalance_of(const double *values, size_t nr, struct imbalance *out)
+void outliers_imbalance(const double *values, size_t nr, struct imbalance *out)
 {
 	double sum = 0;
 

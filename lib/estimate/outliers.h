@@ -36,6 +36,6 @@ struct imbalance {
 	double idle;    /* (max - mean) / max: the part of the time that the others wait for it */
 };
 /* Of nr (not 0) values of at least 0; without a sum, over and idle are 0. */
-void imbalance_of(const double *values, size_t nr, struct imbalance *out);
+void outliers_imbalance(const double *values, size_t nr, struct imbalance *out);
 
 #endif

@@ -200,9 +200,9 @@ TEST(imbalances)
 	static const double values[] = {10, 20, 30, 20}, none[] = {0, 0};
 	struct imbalance b;
 
-	imbalance_of(values, NR(values), &b);
+	outliers_imbalance(values, NR(values), &b);
 	assert_true(b.mean == 20 && b.max == 30 && b.slowest == 2);
 	assert_true(fabs(b.over - 0.5) < 1e-12 && fabs(b.idle - 1.0 / 3) < 1e-12);
-	imbalance_of(none, NR(none), &b);
+	outliers_imbalance(none, NR(none), &b);
 	assert_true(b.over == 0 && b.idle == 0 && b.slowest == 0);
 }
