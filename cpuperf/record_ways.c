@@ -23,6 +23,7 @@ struct refused {
 	bool kernel;          /* what the target does in the kernel */
 	struct buf *programs; /* names of events that need programs in the kernel */
 	bool waits;           /* records of switches would sample some of those */
+	bool clock;           /* also the time of the target's own tasks */
 };
 
 static bool needs_programs(const struct plan_event *p)
@@ -45,6 +46,8 @@ static void look_at_event(const struct recorder *r, size_t i, struct refused *ou
 
 	if (!event_is_perf(&p->event))
 		return;
+	out->clock |= event_is_clock(&p->event) && plan_is_of_tasks(r->plan, p) &&
+		      session_event(r->session, i)->support.state != READING_OK;
 	if (!needs_programs(p)) {
 		out->cpus |= is_refused && !plan_is_of_tasks(r->plan, p);
 		out->kernel |=
@@ -96,10 +99,13 @@ static void add_ways(const struct recorder *r, const struct refused *refused,
 				has_programs, out);
 	else if (has_programs)
 		rights_add_programs(h, buf_str(refused->programs), out);
-	if (!refused->waits || r->plan->target.is_cgroup)
+	if (r->plan->target.is_cgroup)
 		return;
 	add_target(r, &target);
-	rights_add_waits(buf_str(&target), out);
+	if (refused->clock && r->plan->target.is_command)
+		rights_add_times(buf_str(&target), out);
+	else if (refused->waits)
+		rights_add_waits(buf_str(&target), out);
 }
 
 void recorder_add_ways(const struct recorder *r, int error, struct buf *out)

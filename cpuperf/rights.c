@@ -166,6 +166,18 @@ void rights_add_waits(const char *target, const struct rights_ways *out)
 		  (const char *[]){buf_str(&way), NULL}, out);
 }
 
+void rights_add_times(const char *target, const struct rights_ways *out)
+{
+	BUF_AUTO(way, 2 * MAX_QUOTED);
+	char program[MAX_QUOTED];
+
+	quote_program(program);
+	buf_printf(&way, "%s -g -e resource:cpu_time@997Hz,resource:real_time@997Hz %s", program,
+		   target);
+	add_lines("time by timers in the program, without perf events", "type this line",
+		  (const char *[]){buf_str(&way), NULL}, out);
+}
+
 void rights_add_buffers(const struct host *h, const struct rights_ways *out)
 {
 	char program[MAX_QUOTED];

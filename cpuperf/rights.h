@@ -30,6 +30,8 @@ void rights_add_programs(const struct host *h, const char *what, const struct ri
 /* The line that samples waits by records of switches, which needs no rights. target: options, or
  * "-- COMMAND". */
 void rights_add_waits(const char *target, const struct rights_ways *out);
+/* How to sample the time of such a command, where the kernel refuses all events. */
+void rights_add_times(const char *target, const struct rights_ways *out);
 /* The same, of buffers beyond the limit of locked memory: for a program whose file has the
  * capability to measure. */
 void rights_add_buffers(const struct host *h, const struct rights_ways *out);

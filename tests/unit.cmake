@@ -9,6 +9,12 @@ target_include_directories(testkit PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/kit)
 target_link_libraries(testkit PUBLIC room_dashboard room_expose room_push room_serve room_hosts PkgConfig::CMOCKA)
 
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_*.c)
+# Another unwinder, to compare paths with.
+pkg_check_modules(UNWIND IMPORTED_TARGET libunwind)
+if(NOT UNWIND_FOUND)
+  message(STATUS "no libunwind: test_agent_libunwind is not built (scripts/deps test)")
+  list(FILTER tests EXCLUDE REGEX "/test_agent_libunwind\\.c$")
+endif()
 # The agent without its hooks, which would stand before the tests' own allocator.
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/agent/heap/*.c)
 list(FILTER sources EXCLUDE REGEX "/(attach|exceptions|exec|hooks|new|wrappers)\\.c$")
@@ -29,6 +35,9 @@ foreach(source ${tests})
   if(name MATCHES "^test_agent_")
     target_compile_options(${name} PRIVATE -fno-omit-frame-pointer)
     target_link_libraries(${name} PRIVATE agent_parts)
+  endif()
+  if(name STREQUAL "test_agent_libunwind")
+    target_link_libraries(${name} PRIVATE PkgConfig::UNWIND)
   endif()
   declare_test(${name} unit ${name})
   if(name MATCHES "^test_(agent|attach|base|bpf|cfi|elf|event|host|pmu|survey|trace|unwind|wire)_"

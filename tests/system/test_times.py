@@ -133,6 +133,12 @@ def check_session(folder):
         assert 560 < ms < 1000, count
 
 
+def check_hint(folder):
+    """Who may measure nothing by the kernel reads how to sample in the program."""
+    done = subprocess.run([build(folder, "deny"), "1", CPUPERF, f"--output={folder}/s", "--", "true"], capture_output=True, text=True)
+    assert done.returncode == 77 or "-g -e resource:cpu_time@997Hz,resource:real_time@997Hz -- true" in done.stderr, done
+
+
 def check_refused(folder):
     """What makes no sense."""
     def message(**keys):
