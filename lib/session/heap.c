@@ -1053,6 +1053,12 @@ void session_heap_notes(struct session_heap *h,
 	     "stacks of the heap are deeper than the agent follows: outermost callers are missing"},
 	    {h->plan->target.has_agent ? growth(h->lost.unknown, h->lost_before.unknown) : 0,
 	     "frees were of blocks of before the agent was attached: they are in no number"},
+	    {missing(h, EVENT_HEAP_CPU_TIME, SESSION_HEAP_CPU_SAMPLED, h->config.interval_ns[0]),
+	     "samples of cpu_time are missing: threads ran for less than a tick of the kernel at a "
+	     "time, blocked the signal, or were not created by pthread_create"},
+	    {missing(h, EVENT_HEAP_REAL_TIME, SESSION_HEAP_REAL_SAMPLED, h->config.interval_ns[1]),
+	     "samples of real_time are missing: threads waited in no function of libc that is "
+	     "known, or ran as those that cpu_time misses"},
 	    {h->nr_refused,
 	     "processes have a heap that was not measured: there were too many in an iteration"},
 	    {h->nr_unsearched, "processes ended without a search for pointers to their blocks: by "
@@ -1060,12 +1066,6 @@ void session_heap_notes(struct session_heap *h,
 			       "more than 10 s; unreachable misses them"},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
-	    {missing(h, EVENT_HEAP_CPU_TIME, SESSION_HEAP_CPU_SAMPLED, h->config.interval_ns[0]),
-	     "samples of cpu_time are missing: threads ran for less than a tick of the kernel at a "
-	     "time, blocked the signal, or were not created by pthread_create"},
-	    {missing(h, EVENT_HEAP_REAL_TIME, SESSION_HEAP_REAL_SAMPLED, h->config.interval_ns[1]),
-	     "samples of real_time are missing: threads waited in no function of libc that is "
-	     "known, or ran as those that cpu_time misses"},
 	    {session_heap_is_silent(h),
 	     "command, but no process of it loaded libcpuperf-agent.so: no heap was measured"},
 	};
