@@ -476,12 +476,14 @@ static void *wait_sealed(void *arg)
 	return arg;
 }
 
-/* Only a thread is in it. */
+/* Only a thread is in it, which waits, as one that is asked first. */
 static void partly_sealed(void)
 {
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, wait_sealed, NULL);
+	while (!is_over)
+		calculate(1000);
 	pthread_join(thread, NULL);
 }
 

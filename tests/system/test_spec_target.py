@@ -57,7 +57,9 @@ def check_checked(folder):
             ({}, [f"--pid={os.getpid()},1", "--comm=no-such *"],
              f"target: processes {os.getpid()}, 1 and processes named 'no-such *', with the processes that they "
              "start\n"),
-            ({"cgroups": ["/a b"]}, [], "target: the control group '/a b'\n")):
+            ({"cgroups": ["/a b"]}, [], "target: the control group '/a b'\n"),
+            ({"cgroups": ["/a b"], "attach": True}, [],
+             "target: the control group '/a b', into which the agent is loaded\n")):
         done = run(CPUPERF, write(folder, target), "--check-spec", "-C0", *options, cwd=folder)
         assert ", until the target ends, 1 CPU(s)" in done.stdout and f"\n{text}" in done.stdout, done.stdout
     spec = write(folder, {})

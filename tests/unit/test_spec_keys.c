@@ -107,6 +107,8 @@ static bool is_left_out(const struct key_row *row, bool is_other)
 		return is_other;
 	if (strcmp(row->name, "wait_children") == 0)
 		return is_other;
+	if (strcmp(row->name, "attach") == 0) /* into processes */
+		return !is_other;
 	if (row->level == KEY_TARGET) /* a command excludes processes; a group is in test_lists */
 		return row->type == KEY_LIST &&
 		       (strcmp(row->name, "command") == 0
