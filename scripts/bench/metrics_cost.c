@@ -162,8 +162,12 @@ static void measure(struct exposition *x, struct table *t, struct serve *serve)
 	       (double)set_ns / 1e3 / (double)args.nr_iterations,
 	       (double)scrape_ns / 1e3 / (double)args.nr_iterations, text[SERVE_CLASSIC].len,
 	       text[SERVE_OPENMETRICS].len);
+	for (int i = 0; i < SERVE_NR_FORMS; i++)
+		buf_fini(&text[i]);
 	t->things = own;
 	t->nr_things = 0;
+	free(things);
+	free(names);
 }
 
 int main(int argc, char **argv)
@@ -202,5 +206,7 @@ int main(int argc, char **argv)
 	serve_close(serve);
 	exposition_fini(&x);
 	table_free(t);
+	free(events);
+	free(names);
 	return 0;
 }
