@@ -688,7 +688,8 @@ static int measure_rank(struct options *o, struct rank *r)
 	struct err e = {0};
 	int status;
 
-	if (rank_make_folder(r, o->output, &e))
+	if (rank_make_folder(r, o->output, &e) ||
+	    (o->command && target_command_set_variable(o->command, RANK_MEASURED, "1", &e)))
 		return fail(EXIT_FAILED, &e);
 	o->output = r->folder;
 	o->rank = r;

@@ -11,6 +11,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
+/* A variable of the command's environment: a cpuperf within it is no rank's. */
+#define RANK_MEASURED "CPUPERF_RANK_IS_MEASURED"
+
 struct rank {
 	struct hosts_part part;
 	uint64_t nr_ranks;     /* 0: unknown */

@@ -81,6 +81,9 @@ def check_starters(folder):
         done = run(CPUPERF, "-e", "page_faults", "--", "true", env=env, cwd=folder)
         assert "page_faults" in done.stderr and "cpuperf.session" in os.listdir(folder), done
         assert not any("ranks" in name for name in os.listdir(folder)), env
+    inner = f"{CPUPERF} -e page_faults -- true && test -e cpuperf.session/cpuperf.cpsession"
+    done = run(CPUPERF, "-e", "page_faults", "--", "sh", "-c", inner, env=starters["PMI"], cwd=folder)
+    assert [part["status"] for part in parts(folder, "cpuperf.ranks.session").values()] == ["ok"], done.stderr
     done = run(CPUPERF, "-o", "-", "-e", "page_faults", "--", "true", env=starters["PMI"], cwd=folder)
     assert "page_faults" in done.stderr
 
