@@ -293,6 +293,64 @@ def check_other_preloads_stay(folder):
     assert "===" in said, said  # no events, no agent
 
 
+MPI_LIBRARY = """
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *kept, *daemon_kept;
+int MPI_Init(int *argc, char ***argv)
+{
+	pid_t child = fork();
+
+	(void)argc, (void)argv;
+	if (child == 0) { /* a daemon of the library: its heap is its own */
+		daemon_kept = malloc(50000);
+		_exit(0);
+	}
+	kept = malloc(3000);
+	return waitpid(child, NULL, 0) == child ? 0 : 1;
+}
+int MPI_Finalize(void)
+{
+	free(kept);
+	return 0;
+}
+"""
+MPI_PROGRAM = """
+#include <stdlib.h>
+int MPI_Init(int *, char ***);
+int MPI_Finalize(void);
+static void *work;
+static void finalise(void) { MPI_Finalize(); }
+int main(int argc, char **argv)
+{
+	if (MPI_Init(&argc, &argv) || atexit(finalise))
+		return 1;
+	work = malloc(700);
+	exit(0);
+}
+"""
+
+
+def check_mpi(folder):
+    """MPI_Init needs no wrapper: it may fork, and the program may end by exit and finalise then. What it allocates has
+    its stack; its child has a heap of its own, which --no-children does not measure."""
+    for name, text, flags in (("libmpi.so", MPI_LIBRARY, ["-shared", "-fPIC"]),
+                              ("prog", MPI_PROGRAM, [f"-L{folder}", "-lmpi", f"-Wl,-rpath,{folder}"])):
+        with open(f"{folder}/{name}.c", "w", encoding="utf-8") as f:
+            f.write(text)
+        subprocess.run(["cc", "-O1", "-fno-builtin", "-fno-omit-frame-pointer", "-o", f"{folder}/{name}",
+                        f"{folder}/{name}.c", *flags], check=True)
+    for options, children in (([], 50000), (["--no-children"], 0)):
+        measure(folder, f"{folder}/prog", options=["-g", *options], events="heap:allocated@1,heap:leaked@1,heap:freed@1",
+                env={"LD_PRELOAD": None, "ASAN_OPTIONS": "detect_leaks=0"})
+        text = output(PRINT, f"{folder}/s", "--quiet", "--report=heap", "--output-format=csv")
+        found = {r["function"]: (int(r["allocated"]), int(r["freed"]), int(r["leaked"]))
+                 for r in csv.DictReader(io.StringIO(text))}
+        assert found["MPI_Init"] == (3000 + children, 3000, children), (options, found)
+        assert found["main"] == (700, 0, 700), (options, found)
+
+
 PLAIN = "#include <stdlib.h>\nint main(void) { return malloc(3) == NULL; }\n"
 
 
