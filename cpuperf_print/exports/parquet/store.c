@@ -279,6 +279,8 @@ static void withdraw(struct store *s)
 
 int store_publish(struct store *s, struct err *e)
 {
+	if (!s->error)
+		find_table(s, STORE_LOSSES);
 	for (enum store_table i = 0; i < STORE_NR_TABLES && !s->error; i++) {
 		int rc = s->tables[i] ? end_table(s, i) : 0;
 
