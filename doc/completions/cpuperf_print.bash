@@ -30,7 +30,7 @@ _cpuperf_print() {
 		return
 		;;
 	--report)
-		COMPREPLY=($(compgen -W "summary hosts imbalance heat records flat tree callers calls stacks branches threads waits heap sizes lifetimes regions diff series latency top-down" -- "$cur"))
+		COMPREPLY=($(compgen -W "summary hosts imbalance heat records flat tree callers calls stacks branches threads waits heap sizes lifetimes regions diff series latency changes top-down" -- "$cur"))
 		return
 		;;
 	--diff)

@@ -13,6 +13,7 @@ import re
 import resource
 import shutil
 import signal
+import statistics
 import time
 
 import kit
@@ -27,7 +28,7 @@ KEPT = f"{SOURCE}/tests/data/sessions"
 TYPES = {"text": "VARCHAR", "u64": "UBIGINT", "i64": "BIGINT", "real": "DOUBLE", "bool": "BOOLEAN", "time": "TIMESTAMP_NS"}
 COUNTED = [event("software:context_switches", label='a "b",c'), event("software:task_clock"),
            event("fixed:instructions_retired"), event("misc:cpu_utilization"), event("misc:process_rss")]
-NR_BUILDS, CHANGED = 10, 6  # the first build that has the change
+NR_BUILDS, CHANGED = 14, 7  # the first build that has the change
 OLD, NEW = 25, 65  # percent of work_a
 
 
@@ -172,7 +173,7 @@ def check_samples(folder):
         assert len(text.split(";")) == int(depth) and text.split(";")[-1] == function.replace(";", ":")
         mine[text] += int(weight)
     assert mine == folded and any("main;work_a" in t for t in mine), (mine - folded, folded - mine)
-    records = sorted((int(r["time_ns"]), r["cpu"], r["pid"], r["tid"], r["comm"], r["period"])
+    records = sorted((int(r["monotonic_ns"]), r["cpu"], r["pid"], r["tid"], r["comm"], r["period"])
                      for r in table(session, "--report=records") if r["kind"] == "sample")
     offset, = store.rows(f"{folder}/s", "SELECT realtime_offset_ns FROM sessions")[0]
     rows = store.rows(f"{folder}/s", "SELECT epoch_ns(time), cpu, pid, tid, comm, weight FROM samples")
@@ -278,7 +279,7 @@ def near(a, b):
 
 
 def check_examples(folder):
-    """Ten builds of a program on three hosts, then two hosts that only count; and what the reports say of these sessions."""
+    """Builds of a program on three hosts, and what the reports say of their sessions."""
     sessions, hosts = [], ["a", "b", "c"]
     for i in range(NR_BUILDS):
         made = record_program(folder, OLD if i < CHANGED else NEW, i)
@@ -317,6 +318,16 @@ def check_examples(folder):
         assert near(was, sum(s[function, of] for s in shares[:CHANGED]) / CHANGED)
         assert near(now, sum(s[function, of] for s in shares[CHANGED:]) / (NR_BUILDS - CHANGED))
 
+    found = [r for r in table(f"{sessions[0]}/cpuperf.cpsession", *(f"--session={s}/cpuperf.cpsession" for s in sessions[1:]),
+                              "--report=changes") if r["function"].startswith("work_")]
+    assert {r["function"] for r in found} == {"work_a", "work_b"} and len(found) == 2, found
+    for r in found:
+        middle = [statistics.median(s[r["function"], "program"] for s in part) for part in (shares[:CHANGED], shares[CHANGED:])]
+        assert r["number"] == str(CHANGED + 1) and r["since"] == f"{sessions[CHANGED]}/cpuperf.cpsession", r
+        assert math.isclose(float(r["was"]), middle[0], rel_tol=1e-6) and math.isclose(float(r["is"]), middle[1], rel_tol=1e-6)
+        assert [r["kind"], r["event"], r["unit"]] == ["function", "cpu_clock", "%"] and 0 < float(r["p"]) < 0.05, r
+    few = run(PRINT, "--report=changes", *(f"--session={s}/cpuperf.cpsession" for s in sessions[:7]))
+    assert "finds nothing in fewer than 8 sessions" in few.stderr and "0 significant of" in few.stdout, few
     (_, nr, nr_hosts, iterations, seconds), = answers["by_spec"].rows
     assert [nr, nr_hosts, iterations] == [str(NR_BUILDS), "3", str(NR_BUILDS)] and seconds > 0.15 * NR_BUILDS
     (kernel, nr_hosts, percent), = answers["by_kernel"].rows

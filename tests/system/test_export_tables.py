@@ -254,6 +254,7 @@ def record(folder, programs, **keys):
 EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes", "lifetimes")  # nothing of theirs is measured
 ALWAYS = ("top-down", "hosts", "imbalance")  # rows that no filter of samples removes
 EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes")  # nothing of theirs is measured
+EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes", "changes")  # nothing of theirs is measured
 
 
 def main():
