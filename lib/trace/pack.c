@@ -1,7 +1,7 @@
 /*
- * The only file that uses zstd. A payload is packed in pieces, as it lies in a ring, into one zstd
- * frame; and unpacked into a buffer of the declared size, which bounds a zip bomb. Must not know
- * what is packed.
+ * The only file of the room that uses zstd. A payload is packed in pieces, as it lies in a ring,
+ * into one zstd frame; and unpacked into a buffer of the declared size, which bounds a zip bomb.
+ * Must not know what is packed.
  */
 #include "trace/pack.h"
 

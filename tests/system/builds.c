@@ -1,6 +1,6 @@
 /*
- * A program of which there are builds, numbered by BUILD: work_a uses WORK_A percent of its time, work_b the
- * rest. Runs for the CPU time in milliseconds that its argument says.
+ * A program of which there are builds, numbered by BUILD: work_a uses WORK_A percent of its time,
+ * work_b the rest. Runs for the CPU time in milliseconds that its argument says.
  */
 #include <stdlib.h>
 #include <time.h>

@@ -78,9 +78,29 @@ TEST(files)
 	}
 }
 
+/* A number as Thrift writes it. */
+static size_t put_zigzag(uint64_t v, char *out)
+{
+	size_t nr = 0;
+
+	for (v <<= 1; v > 0x7f; v >>= 7)
+		out[nr++] = (char)(v | 0x80);
+	out[nr++] = (char)v;
+	return nr;
+}
+
+static const char *footer(const struct buf *file, size_t *len)
+{
+	*len = le32(file->data + file->len - 8);
+	return file->data + file->len - 8 - *len;
+}
+
 /* The caller may empty the buffer after each row: offsets are the file's. */
 TEST(pieces)
 {
+	char offset[10];
+	size_t len, second = 0;
+	const char *end;
 	BUF_AUTO(whole, 64 << 20);
 	BUF_AUTO(piece, 64 << 20);
 	BUF_AUTO(all, 64 << 20);
@@ -92,12 +112,19 @@ TEST(pieces)
 		assert_int_equal(put(p, i, &piece), 0);
 		buf_add(&all, piece.data, piece.len);
 		buf_reset(&piece);
+		if (i + 1 == PARQUET_GROUP_ROWS)
+			second = all.len;
 	}
 	assert_int_equal(parquet_end(p, facts, 1, &piece), 0);
 	buf_add(&all, piece.data, piece.len);
 	parquet_free(p);
 	assert_int_equal(all.len, whole.len);
 	assert_memory_equal(all.data, whole.data, all.len);
+	/* where the second row group begins */
+	assert_true(second > 100000);
+	second = put_zigzag(second, offset);
+	end = footer(&all, &len);
+	assert_non_null(memmem(end, len, offset, second));
 }
 
 /* Large texts end a row group before it has all of its rows; one that is too long is cut. */
@@ -138,12 +165,17 @@ TEST(limits)
 	static const struct parquet_column two[] = {{"text", PARQUET_TEXT, true},
 						    {"value", PARQUET_REAL, true}};
 	struct parquet *p = parquet_new(two, 2);
+	const double nan = NAN;
+	const char *end;
+	size_t len;
 	BUF_AUTO(out, 1 << 20);
 
 	assert_int_equal(PARQUET_PUT(p, &out, parquet_text("middle"), parquet_real(NAN)), 0);
 	assert_int_equal(PARQUET_PUT(p, &out, parquet_text("zz\xff"), parquet_real(1)), 0);
 	assert_int_equal(PARQUET_PUT(p, &out, parquet_text("abc"), parquet_real(2)), 0);
 	assert_int_equal(parquet_end(p, NULL, 0, &out), 0);
+	end = footer(&out, &len);
+	assert_null(memmem(end, len, &nan, sizeof(nan)));
 	expect_found(&out, "\x05zz\xef\xbf\xbd\x18\x03"
 			   "abc");
 	parquet_free(p);
