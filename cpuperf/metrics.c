@@ -22,9 +22,8 @@ int metrics_open(struct metrics *m, const char *address, struct serve **kept,
 {
 	int rc = 0;
 
-	*m = (struct metrics){.pushing = pushing,
-			      .serve = address && kept ? *kept : NULL,
-			      .kept = kept};
+	*m = (struct metrics){
+	    .pushing = pushing, .serve = address && kept ? *kept : NULL, .kept = kept};
 	for (int i = 0; i < SERVE_NR_FORMS; i++)
 		buf_init(&m->text[i], MAX_TEXT_BYTES);
 	if (address && !m->serve)

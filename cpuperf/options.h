@@ -42,7 +42,7 @@ struct options {
 	const char *metrics_listen; /* an address; NULL: metrics are not served */
 	size_t metrics_things;      /* with series of their own, of each event; at least 1 */
 	struct push_options push;
-	bool starts_disabled;       /* --delay=-1 */
+	bool starts_disabled; /* --delay=-1 */
 	const char *frequency, *period;
 	const struct spec_callgraph *callgraph; /* NULL: as the spec has it */
 	char *const *command_argv;              /* what follows "--"; NULL: nothing */

@@ -84,7 +84,7 @@ def check_is_own(profile, folder, iteration, name="session", code=0):
 
 
 def check_is_same(profile, weights, threads, iteration):
-    assert len(weights) == 2 and sum(weights["cpu_clock", "nanoseconds"].values()) > 10**7, weights.keys()
+    assert weights["cpu_clock", "nanoseconds"], weights.keys()
     for key in weights:
         differ = [(s, weights[key][s], profile.weights[key][s]) for s in {**weights[key], **profile.weights[key]}
                   if weights[key][s] != profile.weights[key][s]]
