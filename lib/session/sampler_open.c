@@ -161,8 +161,11 @@ static int open_side_band(struct sampler *s, uint64_t ring_bytes)
 
 		if (fd == -ESRCH) /* the task has just ended */
 			continue;
+		/* samples of the heap do without: /proc has mappings, too */
+		s->is_unrecorded =
+		    !s->ring.base && (fd == -EPERM || fd == -EACCES || fd == -ENOSYS);
 		if (fd < 0)
-			return fd;
+			return s->is_unrecorded ? 0 : fd;
 		s->side_band_fds[s->nr_side_band_fds++] = fd;
 		rc = join_ring(s, &s->side_band, fd, bytes);
 	}
@@ -197,10 +200,6 @@ int sampler_open(struct sampler *s, const struct session_probe *p, uint64_t ring
 	rc = open_ring(s, p, ring_bytes);
 	if (rc == 0 && s->cpu->cpu != PLAN_ANY_CPU && (s->ring.base || has_samples_of_heap(s)))
 		rc = open_side_band(s, ring_bytes);
-	if (!s->ring.base && (rc == -EPERM || rc == -EACCES || rc == -ENOSYS)) {
-		s->is_unrecorded = true;
-		rc = 0;
-	}
 	if (rc)
 		sampler_close(s);
 	return rc;
