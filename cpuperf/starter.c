@@ -239,18 +239,26 @@ static void log_parts(const struct starter *s)
 	}
 }
 
+/* The answer is that of all of them. */
 static void print_end(const struct starter *s, size_t nr_whole)
 {
-	BUF_AUTO(place, 8 * PATH_MAX);
+	const struct options *o = s->options;
 	const struct host *first = ARRAY_FIND(
 	    h, s->hosts, s->nr, h->part.status == HOSTS_OK || h->part.status == HOSTS_LATE);
+	const struct answer a = {.session = s->job.path,
+				 .folder = o->output,
+				 .is_last = !o->output,
+				 .format = o->output_format,
+				 .fd = o->command_argv ? STDERR_FILENO : STDOUT_FILENO,
+				 .after = "",
+				 .is_saved = true};
 
-	target_command_add_quoted(&place, s->job.path);
-	if (first)
-		log_info("%zu of %zu host(s) measured; saved in %s: cpuperf_print %s/%s", nr_whole,
-			 s->nr, s->job.path, buf_str(&place), first->folder);
-	else
+	if (!first) {
 		log_info("no host was measured; the reasons are in %s", s->job.path);
+		return;
+	}
+	log_info("%zu of %zu host(s) measured", nr_whole, s->nr);
+	(void)print_answer(&a);
 }
 
 /* As the hosts' commands ended, if all were measured. */
@@ -282,8 +290,14 @@ static int run_hosts(struct starter *s)
 	return find_status(s, nr_whole);
 }
 
-static int check_output(const char *output, struct err *e)
+static int check_output(const struct options *o, struct err *e)
 {
+	const char *output = o->output;
+
+	if (o->output_file)
+		return err_set(e, -EINVAL,
+			       "--output-file: the answer of --hosts is printed; cpuperf_print has "
+			       "the option, too");
 	if (output && (!*output || strcmp(output, "-") == 0))
 		return err_set(e, -EINVAL, "--output=%s: the sessions of --hosts require a folder",
 			       output);
@@ -309,7 +323,7 @@ int start_hosts(const struct options *o, char **args, size_t nr_args)
 	int status = EXIT_USAGE, signals = -1;
 
 	buf_init(&s.spec, SPEC_MAX_TEXT_BYTES);
-	if (check_output(o->output, &e) || read_timeout(o->hosts_timeout, &s.job.timeout_ns, &e) ||
+	if (check_output(o, &e) || read_timeout(o->hosts_timeout, &s.job.timeout_ns, &e) ||
 	    hosts_address_list(o->hosts, &s.addresses, &e)) {
 		log_err(LOG_ERROR, &e);
 	} else if (make_run(&s, args, nr_args, &e) || make_hosts(&s, &e) || make_folder(&s, &e) ||

@@ -40,7 +40,7 @@ struct threads {
 
 static uint64_t word_of(const struct heap_stopped *s, uint32_t i)
 {
-	return i < s->nr_words ? s->word[i] : 0;
+	return i < s->nr_words && i < HEAP_STOP_MAX_WORDS ? s->word[i] : 0;
 }
 
 /* Of arm64 it is not among the others. */

@@ -733,7 +733,9 @@ static __attribute__((noinline)) void reach_global(void)
 
 static __attribute__((noinline)) void reach_interior(void)
 {
-	interior = (char *)malloc(2000) + 1000;
+	char *all = malloc(2000);
+
+	interior = all + 1000;
 }
 
 static __attribute__((noinline)) void reach_chain(void)

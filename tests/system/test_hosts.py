@@ -59,6 +59,9 @@ def check_counts(folder):
         return
     done = measure(folder, "a,alice@b:2222,c", LONG, "-e", "page_faults", "--", "sh", "-c", "echo $((6*7)); exit 3", code=3)
     assert sorted(done.stdout.splitlines()) == ["a: 42", "alice@b:2222: 42", "c: 42"], done.stdout
+    # the answer is that of all
+    assert "Imbalance of wall time" in done.stderr and "Sum of 3 parts" in done.stderr, done.stderr
+    assert "Saved in ./cpuperf.session. More: cpuperf_print (--help)\n" in done.stderr, done.stderr
     found = parts(folder)
     assert set(found) == {"a", "alice_b_2222", "c"}, found
     instants = {part["start_realtime_ns"] for part in found.values()}
@@ -179,7 +182,7 @@ def check_machines(folder):
     if not may_sample("check_machines"):
         return
     done = measure(folder, "a,b", LONG, "-e", "page_faults", "--duration=50ms", "--num-iterations=2")
-    assert not done.stdout, done.stdout
+    assert "Sum of 2 parts" in done.stdout, done.stdout
     for part in "a", "b":
         assert "exit_status" in parts(folder)[part]
         assert "2 iteration(s)" in run(PRINT, f"cpuperf.session/{part}", cwd=folder).stderr

@@ -1,4 +1,7 @@
-/* What test_agent_times.py samples: time that is known, and all that a signal could disturb. */
+/*
+ * What test_times.py samples: time that is known, and all that a signal could disturb.
+ * NOLINTBEGIN(clang-analyzer-*,cert-err34-c,bugprone-signal-handler,cert-sig30-c)
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +47,7 @@ __attribute__((noinline)) static void turn(void)
 /* Of this thread's CPU time; few system calls. */
 __attribute__((noinline)) static void burn(int ms)
 {
-	int64_t until = now(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000ll;
+	int64_t until = now(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000LL;
 
 	while (now(CLOCK_THREAD_CPUTIME_ID) < until)
 		turn();
@@ -312,7 +315,7 @@ static void *wait_forever(void *arg)
 
 __attribute__((noinline)) static void nap(int ms)
 {
-	const struct timespec t = {ms / 1000, ms % 1000 * 1000000l};
+	const struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
 
 	nanosleep(&t, NULL);
 }
@@ -363,3 +366,4 @@ int main(int argc, char **argv)
 	}
 	return 0;
 }
+/* NOLINTEND(clang-analyzer-*,cert-err34-c,bugprone-signal-handler,cert-sig30-c) */

@@ -120,13 +120,16 @@ static void without_file(void)
 }
 
 /* The stack that is left is too small for a call. */
+static int recurse(int n);
+static int (*volatile again)(int) = recurse; /* as spin has no end, gcc warns of a direct call */
+
 static __attribute__((noinline)) int recurse(int n)
 {
 	volatile char some[4096];
 
 	some[0] = (char)n;
 	if (n)
-		return recurse(n - 1) + some[0];
+		return again(n - 1) + some[0];
 	spin();
 	return 0;
 }
