@@ -61,7 +61,8 @@ def check_common_words():
         first = run(f"--list-events={word}", "--quiet").stdout.split("\n", 1)[0]
         assert first.startswith(f"{word}: ") and spec in first.split("; --spec-file=")[1].split(", "), first
         for name in first.split("; ")[0][len(word) + 2:].split(", "):
-            assert list_names(pattern=name), name
+            if not name.startswith("tracepoint:") or os.path.exists("/sys/kernel/tracing/events/raw_syscalls"):
+                assert list_names(pattern=name), name
     # what people type is answered in a screen, without what only mentions the word
     for word, most in (("lock", 5), ("disk latency", 6), ("syscall", 18), ("wait", 3), ("sleep", 3), ("futex", 6),
                        ("memory", 8), ("network", 8), ("interrupt", 4), ("cpu", 5), ("cache", 7), ("process", 17)):
