@@ -251,10 +251,8 @@ def record(folder, programs, **keys):
     return f"{folder}/s.cpsession", [str(p.pid) for p in running]
 
 
-EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes", "lifetimes")  # nothing of theirs is measured
+EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes", "lifetimes", "changes")  # nothing of theirs is measured
 ALWAYS = ("top-down", "hosts", "imbalance")  # rows that no filter of samples removes
-EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes")  # nothing of theirs is measured
-EMPTY = ("branches", "top-down", "latency", "regions", "heap", "sizes", "changes")  # nothing of theirs is measured
 
 
 def main():
