@@ -33,9 +33,15 @@ def start(folder, *options):
     at = f"{folder}/socket"
     p = subprocess.Popen([CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-o", f"{folder}/session", *options],
                          cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while p.poll() is None and not os.path.exists(at):
+    while p.poll() is None and not listens(at):
         time.sleep(0.02)
     return p, at
+
+
+def listens(at):
+    """The file is there a moment before."""
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(at) == 0
 
 
 def get(at, path="/metrics", method="GET", headers=None):
