@@ -456,10 +456,12 @@ static void remove_absent(struct inputs *in, const struct selection *s)
 static int check_remain(const struct inputs *in, const struct selection *s, struct err *e)
 {
 	const struct options *o = in->options;
-	const char *of = o->sessions.nr ? o->sessions.item[0] : o->perf_data.item[0];
+	const char *of = o->sessions.nr    ? o->sessions.item[0]
+			 : o->perf_data.nr ? o->perf_data.item[0]
+					   : NULL;
 
-	if (in->nr && (in->nr_diff || !o->diff.nr))
-		return 0;
+	if (!of || (in->nr && (in->nr_diff || !o->diff.nr)))
+		return 0; /* --push-waiting names none */
 	if (in->nr)
 		of = o->diff.item[0];
 	if (s->hosts.nr || s->ranks.nr) {
@@ -468,7 +470,7 @@ static int check_remain(const struct inputs *in, const struct selection *s, stru
 		return -EINVAL;
 	}
 	return err_set_at(e, -ENODATA, of, 0, 0, "no part of the job can be read: %s",
-			  in->jobs[0].list.entry[0].part.reason);
+			  in->jobs[in->nr ? in->nr_jobs - 1 : 0].list.entry[0].part.reason);
 }
 
 int inputs_open(struct inputs *in, const struct options *o, const struct selection *s,
