@@ -56,8 +56,8 @@ def works(*command):
 
 
 def lines_to_type(err):
-    """What to measure, how, and the lines."""
-    found = re.search(r"\n\nTo measure (.*?), (.*):\n((?:  .*\n)+)\Z", err)
+    """What to measure, how, and the lines; another way may follow."""
+    found = re.search(r"\n\nTo measure (.*?), (.*):\n((?:  .*\n)+)(?:\nTo measure .*:\n(?:  .*\n)+)?\Z", err)
     assert found, err
     return found[1], found[2], [line.strip() for line in found[3].splitlines()]
 
@@ -358,6 +358,8 @@ def check_refused(folder):
         assert re.search(r" wall, \S+ % CPU: .* user, .* system", err) and "exit status 3" in err, err
         assert "(this user may measure no process (perf_event_paranoid is 2))" in err and "warning: " not in err, err
         assert lines_to_type(err)[:2] == ("it", "type one of these lines"), err
+        by_timers = "\nTo measure time by timers in the program, without perf events, type this line:\n" in err
+        assert by_timers == ("page_faults,context_switches" not in options), (options, err)
         rows = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=series", "--output-format=csv",
                                                  f"{folder}/n", env=QUIET_ASAN)))
         assert all(row["value"] == "" for row in rows if row["state"] != "ok")

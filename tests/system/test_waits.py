@@ -136,7 +136,7 @@ def check_cut_to_times(folder):
     assert whole >= 1e9, whole
     assert abs(slept("--to=0.5") + slept("--from=0.5") - whole) <= 2, whole
     assert abs(slept("--from=0.3", "--to=0.7") - 4e8) <= 2, whole
-    assert slept("--to=0.001") < 1e6 and slept(f"--from={whole / 1e9 + 10}") == 0, whole
+    assert slept("--to=0.001") < 1e6 and slept(f"--from={whole / 1e9 + 10:.6f}") == 0, whole
     run(CPUPERF, "-e", "sched:off_cpu_time@1000000", "-g", "--flight-recorder=400ms", "--", "sleep", "1", cwd=folder)
     assert 0.3e9 < slept() <= 0.4e9, slept()
 
