@@ -497,7 +497,7 @@ static bool is_greeted(struct host *h, size_t *used)
 	if (h->is_greeted)
 		return true;
 	if (memcmp(h->in.data, magic, h->in.len < len ? h->in.len : len) != 0) {
-		snprintf(text, sizeof(text), "%.60s", h->in.data);
+		snprintf(text, sizeof(text), "%.60s", buf_str(&h->in));
 		str_clean(text, strlen(text));
 		fail_host(h, "something else answered, perhaps the login shell: %s", text);
 	}
