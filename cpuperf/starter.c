@@ -258,7 +258,8 @@ static void print_end(const struct starter *s, size_t nr_whole)
 		return;
 	}
 	log_info("%zu of %zu host(s) measured", nr_whole, s->nr);
-	(void)print_answer(&a);
+	if (o->std.min_level <= LOG_INFO)
+		(void)print_answer(&a);
 }
 
 /* As the hosts' commands ended, if all were measured. */

@@ -79,11 +79,11 @@ def own(folder, iteration, name="session", code=0):
     return dict(weights), dict(threads)
 
 
-def check_is_own(profile, folder, iteration, name="session", code=0):
-    check_is_same(profile, *own(folder, iteration, name, code), iteration)
+def compare_own(profile, folder, iteration, name="session", code=0):
+    compare_same(profile, *own(folder, iteration, name, code), iteration)
 
 
-def check_is_same(profile, weights, threads, iteration):
+def compare_same(profile, weights, threads, iteration):
     assert weights["cpu_clock", "nanoseconds"], weights.keys()
     for key in weights:
         differ = [(s, weights[key][s], profile.weights[key][s]) for s in {**weights[key], **profile.weights[key]}
@@ -112,7 +112,7 @@ def check_interfaces(folder):
         profiles = [READER.read(interface, x) for x in r.requests]
         dots = "." if interface == "otlp" else "_"
         for i, p in enumerate(profiles):
-            check_is_own(p, folder, i)
+            compare_own(p, folder, i)
             names = ("service.name", "host.name") if interface == "otlp" else ("service_name", "host")
             wanted = {names[0]: "cpuperf", names[1]: HOST, "env": "test", f"deployment{dots}zone": "a b"}
             if interface in ("pyroscope", "parca"):
@@ -136,7 +136,7 @@ def check_file(folder):
     data = output(PRINT, "--quiet", f"{folder}/session", "--output-format=otlp", text=False)
     with Receiver("otlp") as r:
         push(folder, r.url)
-    check_is_own(READER.read_otlp(r.requests[0]), folder, 0)
+    compare_own(READER.read_otlp(r.requests[0]), folder, 0)
     assert READER.otlp_data(data).weights == READER.read_otlp(r.requests[0]).weights
 
 
@@ -148,12 +148,12 @@ def check_as_they_come(folder):
         profiles = [READER.pyroscope(x) for x in r.requests]
         assert len(profiles) == len({p.id for p in profiles}) == 6, [p.id for p in profiles]
         for i, p in enumerate(profiles):
-            check_is_own(p, folder, i)
+            compare_own(p, folder, i)
         run(CPUPERF, f"--push={r.url}", f"--push-spool={folder}/spool", "-o", f"{folder}/command", "-e", EVENTS, "-g=fp",
             "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done", cwd=folder)
         p = READER.pyroscope(r.requests[6])
         assert len(r.requests) == 7 and p.labels["service_name"] == "sh", (len(r.requests), p.labels)
-        check_is_own(p, folder, 0, "command")
+        compare_own(p, folder, 0, "command")
         held = run(CPUPERF, f"--push={r.url}", f"--push-spool={folder}/spool", "-o", "-", "-e", EVENTS, "-g=fp", "-d",
                    "200ms", "-n", "2", "--no-live", cwd=folder)
         assert len(r.requests) == 9, held.stderr
@@ -178,7 +178,7 @@ def check_dead(folder):
         done = push(folder, url, "--push-waiting")
     assert (done["sent"], done["waiting"], len(r.requests)) == (3, 0, 3), done
     for i, request in enumerate(r.requests):
-        check_is_same(READER.read_otlp(request), *wanted[i], i)
+        compare_same(READER.read_otlp(request), *wanted[i], i)
     assert not glob.glob(f"{folder}/spool/*/*"), "nothing waits, and nothing is remembered"
 
 
@@ -197,7 +197,7 @@ def check_killed(folder):
     with Receiver("parca", port=port) as r:
         done = push(folder, f"parca+http://127.0.0.1:{port}", "--push-waiting")
     assert done["sent"] == len(r.requests) >= nr and not waiting(folder), (done, nr)
-    check_is_own(READER.parca(r.requests[0]), folder, 0, code=None)  # the session says that it was killed
+    compare_own(READER.parca(r.requests[0]), folder, 0, code=None)  # the session says that it was killed
 
 
 def check_failures(folder):
@@ -212,7 +212,7 @@ def check_failures(folder):
             done = push(folder, r.url)
         assert (done["sent"], done["failures"], done["waiting"], len(r.requests)) == (1, 1, 0, 2), (answer, done)
         assert r.requests[0].body == r.requests[1].body and done["why"], done
-        check_is_own(READER.pyroscope(r.requests[1]), folder, 0)
+        compare_own(READER.pyroscope(r.requests[1]), folder, 0)
     for answer in (Answer(400, "text/plain", b"no such tenant\nmore"), Answer(401), Answer(404), Answer(413), Answer(304)):
         with Receiver("pyroscope", [answer, good]) as r:
             done = push(folder, r.url, code=1)
@@ -282,7 +282,7 @@ def check_missing(folder):
     with Receiver("pyroscope") as r:
         done = push(folder, r.url, "--iteration=1-4", code=1)
     assert (done["sent"], done["missing"]) == (1, 3), done
-    check_is_own(READER.pyroscope(r.requests[0]), folder, 1)
+    compare_own(READER.pyroscope(r.requests[0]), folder, 1)
     os.chmod(f"{folder}/spool", 0o755)
     refused = run(PRINT, f"{folder}/session", f"--push={r.url}", f"--push-spool={folder}/spool", code=1)
     assert "others may enter this folder" in refused.stderr, refused.stderr
@@ -314,7 +314,7 @@ def check_certificates(folder):
             shutil.rmtree(f"{folder}/spool")
         done = push(folder, r.url, f"--push-ca={folder}/right.crt")
         assert done["sent"] == 1 and len(r.requests) == 1, done
-        check_is_own(READER.pyroscope(r.requests[0]), folder, 0)
+        compare_own(READER.pyroscope(r.requests[0]), folder, 0)
     with Receiver("pyroscope", certificate=wrong) as r:
         done = push(folder, r.url, "--push-wait=0s", f"--push-ca={folder}/wrong.crt", code=1)
         assert done["sent"] == 0 and not r.requests, done
