@@ -117,11 +117,9 @@ static void fail_early(struct supervisor *s, const struct err *e)
 
 static void pong(struct supervisor *s, struct cursor *data)
 {
-	struct timespec now;
 	uint64_t number[2] = {cursor_le64(data)};
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	number[1] = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	number[1] = clock_realtime_ns();
 	hosts_frame_add_numbers(&s->out, HOSTS_PONG, 2, number);
 }
 

@@ -28,10 +28,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 100, NS_PER_S = 1000000000, START_NS = 100000000 };
+enum { LOOK_MS = 100, START_NS = 100000000 };
 static const uint64_t default_timeout_ns = 10000000000;
 
 struct starter {
@@ -176,13 +175,11 @@ static size_t count(const struct starter *s, enum host_state from, enum host_sta
 static int64_t find_instant(const struct starter *s)
 {
 	int64_t longest_ns = 0;
-	struct timespec now;
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->hosts[i].state == HOST_READY && s->hosts[i].part.clock_error_ns > longest_ns)
 			longest_ns = s->hosts[i].part.clock_error_ns;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec + START_NS + 4 * longest_ns;
+	return (int64_t)clock_realtime_ns() + START_NS + 4 * longest_ns;
 }
 
 /* All begin when the last one is ready, or its time is over; those that are ready later begin at

@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -35,14 +34,6 @@ enum {
 	NS_PER_S = 1000000000,
 	END_NS = 2000000000, /* for ssh to end */
 };
-
-static uint64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 static const char *name_of(const struct host *h)
 {
@@ -280,7 +271,7 @@ void host_connect(struct host *h, const struct host_job *job, const struct hosts
 
 static void ping(struct host *h)
 {
-	h->pinged_ns = realtime_ns();
+	h->pinged_ns = clock_realtime_ns();
 	h->nr_pings++;
 	hosts_frame_add_numbers(&h->out, HOSTS_PING, 1, &h->pinged_ns);
 }
@@ -318,7 +309,7 @@ static void on_hello(struct host *h, struct cursor *data)
  * most half of the time between them. */
 static void on_pong(struct host *h, struct cursor *data)
 {
-	uint64_t now = realtime_ns(), sent = cursor_le64(data), there = cursor_le64(data);
+	uint64_t now = clock_realtime_ns(), sent = cursor_le64(data), there = cursor_le64(data);
 	int64_t middle, error, offset;
 
 	if (!cursor_ok(data))

@@ -33,14 +33,6 @@ static uint64_t random_number(void)
 	return sys()->getrandom(&n, sizeof(n)) == (int)sizeof(n) ? n : clock_monotonic_ns();
 }
 
-static uint64_t realtime_ns(void)
-{
-	struct clock_triple now;
-
-	clock_triple_now(&now);
-	return now.realtime_ns;
-}
-
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(ns / ns_per_s), .tv_nsec = (long)(ns % ns_per_s)};
@@ -53,7 +45,7 @@ static void sleep_ns(uint64_t ns)
  */
 static uint64_t remaining_ns(const struct push_backoff *b)
 {
-	uint64_t now_ns = realtime_ns(), ns = b->not_before_ns;
+	uint64_t now_ns = clock_realtime_ns(), ns = b->not_before_ns;
 
 	return ns <= now_ns || ns - now_ns > MAX_RETRY_AFTER_S * ns_per_s ? 0 : ns - now_ns;
 }
@@ -80,7 +72,7 @@ static bool send_entry(struct push_sender *s, const struct push_entry *entry,
 	if (outcome == PUSH_FAILED) {
 		backoff->failures++;
 		backoff->not_before_ns =
-		    realtime_ns() +
+		    clock_realtime_ns() +
 		    push_sender_delay_ns(backoff->failures, a.retry_after_s, random_number());
 		s->counts->failures++;
 	} else {

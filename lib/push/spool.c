@@ -109,14 +109,6 @@ int push_spool_lock(struct push_spool *s)
 /* --- entries ------------------------------------------------------------------------------------
  */
 
-static uint64_t realtime_ns(void)
-{
-	struct clock_triple now;
-
-	clock_triple_now(&now);
-	return now.realtime_ns;
-}
-
 /* "00001234567890123456-…push": the time; false: no entry has such a name. */
 static bool parse_name(const char *name, uint64_t *time_ns)
 {
@@ -163,7 +155,7 @@ static int survey(const struct push_spool *s, struct survey *out)
 
 int push_spool_trim(struct push_spool *s, struct push_counts *counts)
 {
-	const uint64_t now_ns = realtime_ns();
+	const uint64_t now_ns = clock_realtime_ns();
 
 	for (;;) {
 		struct survey v;
@@ -201,8 +193,8 @@ int push_spool_add(struct push_spool *s, const char *query, const void *body, si
 	struct draft d = DRAFT_NONE;
 	int rc;
 
-	snprintf(path, sizeof(path), "%s/%0*" PRIu64 "-%d%s", s->path, NAME_DIGITS, realtime_ns(),
-		 (int)getpid(), suffix);
+	snprintf(path, sizeof(path), "%s/%0*" PRIu64 "-%d%s", s->path, NAME_DIGITS,
+		 clock_realtime_ns(), (int)getpid(), suffix);
 	rc = draft_open(&d, path, e);
 	if (rc)
 		return rc;
