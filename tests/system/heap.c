@@ -409,6 +409,8 @@ static void consumer(void)
 	pthread_join(t, NULL);
 }
 
+#define AUTODISARM (int)(1u << 31) /* SS_AUTODISARM */
+
 /* A handler on a stack of its own, which is gone afterwards. */
 static void other_stack(void)
 {
@@ -422,7 +424,7 @@ static void other_stack(void)
 	for (int i = 0; i < count; i++) {
 		void *at =
 		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		stack_t own = {.ss_sp = at, .ss_size = bytes};
+		stack_t own = {.ss_sp = at, .ss_size = bytes, .ss_flags = i % 2 ? AUTODISARM : 0};
 
 		sigaltstack(&own, NULL);
 		raise(SIGUSR1);

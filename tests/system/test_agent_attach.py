@@ -199,6 +199,17 @@ def check_time(folder):
         assert p.process.wait() == 0
 
 
+def check_handler(folder):
+    """A thread that is in a signal's handler, on a stack of the least size: nothing is written beside it."""
+    program = f"{folder}/alternate"
+    run("cc", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-pthread", "-o", program, f"{os.path.dirname(__file__)}/alternate.c")
+    for word in "plain", "autodisarm":
+        with Program(program, "waits", word) as p:
+            with Session(folder, p.pid, "-g", events="heap:allocated@1"):
+                assert p.line() == "0", word
+            assert counts(folder)["allocated"] >= 303, counts(folder)
+
+
 def check_registers(_):
     """Registers, the red zone, errno and the mask of signals, of a thread that computes."""
     with Program(ATTACHED, "registers") as p:

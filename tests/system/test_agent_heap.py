@@ -108,6 +108,20 @@ def check_paths(_):
         assert not head["cut"], head
 
 
+def check_alternate(folder):
+    """Handlers that allocate on stacks of the least size, beside which nothing is written, also if the kernel says nothing
+    of them while they run (SS_AUTODISARM), or the handler has another meanwhile. Their allocations have no callers."""
+    program = f"{folder}/alternate"
+    run("cc", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-pthread", "-o", program, f"{os.path.dirname(__file__)}/alternate.c")
+    for words, others in ((), 0), (("autodisarm",), 0), (("autodisarm", "disable"), 0), (("autodisarm", "other"), 3):
+        recorder = Recorder(AGENT)
+        done = recorder.run(program, *words, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "0\n"), ("written beside its stack", words, done)
+        [memory] = recorder.memories
+        [s] = [s for s in memory.stacks() if s["bytes"] == 3 * 101 + others * 202]
+        assert len(s["path"]) == 1 and memory.header()["cut"] == s["samples"] == 3 + others, (words, s, memory.header())
+
+
 def check_deep(_):
     _, [whole], head = stacks("deep", 900)
     assert len(whole["path"]) > 900 and not head["cut"], (len(whole["path"]), head)

@@ -41,9 +41,12 @@ struct agent_local {
 	 * for pointers does not see it. */
 	uint64_t last;
 	uint64_t random;
-	uint64_t alternate, alternate_bytes; /* the stack of its handlers; 0: none is known */
-	struct agent_times *times;           /* NULL: it is not sampled by timers */
-	uint32_t blocks_ours;                /* the program blocked our signal, as it believes */
+	/* The stack of its handlers; and what its handler has had in its place since then. */
+	struct agent_alternate {
+		uint64_t begin, bytes; /* bytes 0: none is known */
+	} alternate[2];
+	struct agent_times *times; /* NULL: it is not sampled by timers */
+	uint32_t blocks_ours;      /* the program blocked our signal, as it believes */
 };
 
 /* As is_busy: the agent itself asks the recorder, by functions that have hooks; or it is in the
@@ -263,6 +266,8 @@ static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
 
 /* The program gave this thread a stack for handlers, or none, which 0 bytes mean. */
 void agent_stack_alternate(uint64_t begin, uint64_t bytes);
+/* It may have one already. */
+void agent_stack_ask_alternate(void);
 
 /* The node of the call path; 0: none. Within is_busy. */
 uint32_t agent_capture(struct agent_thread *own, const struct agent_frame *from);

@@ -338,15 +338,6 @@ static uint64_t seed(void)
 	return x | 1;
 }
 
-static void ask_alternate(void)
-{
-	stack_t stack;
-
-	if (syscall(SYS_sigaltstack, NULL, &stack) == 0)
-		agent_stack_alternate((uint64_t)stack.ss_sp,
-				      stack.ss_flags & SS_DISABLE ? 0 : stack.ss_size);
-}
-
 bool agent_attach(struct agent_local *t)
 {
 	uint32_t alive;
@@ -359,7 +350,7 @@ bool agent_attach(struct agent_local *t)
 	if (!t->own)
 		return false;
 	if (agent.attached) /* what was before the hooks */
-		ask_alternate();
+		agent_stack_ask_alternate();
 	alive = agent_alive();
 	__atomic_store_n(agent_thread_is_inside(t->own), 1, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

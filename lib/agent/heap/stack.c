@@ -8,6 +8,8 @@
 
 #include "cfi/machine.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,7 +26,10 @@ enum {
 	MAX_DROP = 1 << 20,  /* of the stack pointer since the capture before */
 	MIN_ROOM = 32 << 10, /* on a handler's stack */
 	WINDOW = 16 << 10,   /* of which a hard row may need any word */
+	FAR = 64 << 10,      /* of a handler's frame, where its stack is looked for */
 };
+
+#define DISARMED (1u << 31) /* SS_AUTODISARM */
 
 /* A caller, and how it was left. */
 struct known {
@@ -136,10 +141,7 @@ static uint32_t find_root(void)
 /* The kernel reads the words of a mask before it refuses what to do with it. */
 static bool is_page(uint64_t address)
 {
-	return !(syscall(SYS_rt_sigprocmask, -1, address, NULL, (size_t)8) < 0 && *__extension__({
-			 extern int *__errno_location(void);
-			 __errno_location();
-		 }) == 14 /* EFAULT */);
+	return !(syscall(SYS_rt_sigprocmask, -1, address, NULL, (size_t)8) < 0 && errno == EFAULT);
 }
 
 /* Makes the known range contain the stack pointer, whose page is in use: readable. Between it and
@@ -287,6 +289,11 @@ static uint32_t check(struct agent_thread *t, uint32_t nr)
 	return nr;
 }
 
+static bool is_on(const struct agent_alternate *a, uint64_t sp)
+{
+	return sp - a->begin < a->bytes;
+}
+
 /* --- captures */
 
 /* Unwinds from *f until the end or a caller that is known. *joined: how many of them remain. The
@@ -324,19 +331,68 @@ static uint32_t unwind(struct agent_thread *t, struct agent_frame f, bool is_exa
 	return nr;
 }
 
+/* While a handler runs on one that the kernel disarms for that (SS_AUTODISARM), the thread may have
+ * another; when the handler returns, the kernel restores the first. */
 void agent_stack_alternate(uint64_t begin, uint64_t bytes)
 {
-	agent_local.alternate = begin;
-	agent_local.alternate_bytes = bytes;
+	struct agent_alternate *own = agent_local.alternate;
+	const struct agent_alternate new = {begin, bytes};
+	uint64_t sp = (uint64_t)__builtin_frame_address(0);
+
+	if (is_on(&own[1], sp))
+		return;
+	if (is_on(&own[0], sp)) {
+		own[1] = new;
+		return;
+	}
+	own[0] = new;
+	own[1] = (struct agent_alternate){0};
+}
+
+/* Of a stack that is disarmed the kernel says nothing, but what it will restore is on it, in the
+ * handler's frame: a description of the stack on which it is. */
+static void find_disarmed(void)
+{
+	uint64_t at = ((uint64_t)__builtin_frame_address(0) + 7) & ~(uint64_t)7, end = at + FAR;
+
+	for (uint64_t hi = at; at < end; at += 8) {
+		const stack_t *s = (const stack_t *)at;
+		struct agent_alternate found;
+
+		for (; hi < at + sizeof(*s); hi = (hi & ~(uint64_t)(PAGE - 1)) + PAGE)
+			if (!is_page(hi & ~(uint64_t)(PAGE - 1)))
+				return;
+		found = (struct agent_alternate){(uint64_t)s->ss_sp, s->ss_size};
+		if (((uint32_t)s->ss_flags & ~SS_ONSTACK) == DISARMED && is_on(&found, at)) {
+			agent_local.alternate[0] = found;
+			return;
+		}
+	}
+}
+
+void agent_stack_ask_alternate(void)
+{
+	int error = errno;
+	stack_t stack;
+
+	if (syscall(SYS_sigaltstack, NULL, &stack) == 0 && !(stack.ss_flags & SS_DISABLE))
+		agent_stack_alternate((uint64_t)stack.ss_sp, stack.ss_size);
+	else
+		find_disarmed();
+	errno = error;
 }
 
 /* True if a handler's stack has too little room for what finds rows (25 KiB). Nothing is asked of
  * the kernel, as the program may have forbidden itself that. */
 static bool is_short(uint64_t sp)
 {
-	uint64_t room = sp - agent_local.alternate;
+	for (int i = 0; i < 2; i++) {
+		const struct agent_alternate *a = &agent_local.alternate[i];
 
-	return room < agent_local.alternate_bytes && room < MIN_ROOM;
+		if (is_on(a, sp) && sp - a->begin < MIN_ROOM)
+			return true;
+	}
+	return false;
 }
 
 /* From there outwards; pc: what its node has. */
