@@ -537,7 +537,7 @@ static int ask(struct attach_space *s, struct job *j, pid_t tid)
 			why = not_now[i].why;
 			rc = -EAGAIN;
 		}
-	if (rc == -EAGAIN)
+	if (why)
 		snprintf(j->why, sizeof(j->why), "%s", why);
 	attach_thread_release(&t);
 	since = clock_monotonic_ns() - since;

@@ -112,11 +112,18 @@ static enum cfi_end eval_reg(const struct step *s, unsigned reg, uint64_t *out)
 	}
 }
 
+static bool is_ra_in_register(const struct cfi_rules *r)
+{
+	uint8_t kind = r->reg[r->ra].kind;
+
+	return kind == CFI_RULE_UNSAID || kind == CFI_RULE_SAME || kind == CFI_RULE_REG;
+}
+
 enum cfi_end cfi_rules_apply(const struct cfi_rules *r, struct cfi_frame *f)
 {
 	const struct cfi_machine *m = f->machine;
 	struct step s = {.rules = r, .old = *f};
-	struct cfi_arrival a = {.is_signal = r->is_signal};
+	struct cfi_arrival a = {.is_signal = r->is_signal, .ra_was_lr = is_ra_in_register(r)};
 	enum cfi_end end = CFI_GOES_ON;
 
 	if (r->cfa.kind == CFI_RULE_VAL_EXPR)

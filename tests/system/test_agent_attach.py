@@ -241,6 +241,7 @@ def check_threads(_):
             if IS_LONG:
                 print_figures(what, done.stdout)
             times = re.search(r"attached (\d+) allocations (\d+)", done.stdout)
+            assert "(null)" not in done.stdout, done.stdout
             assert what == "busy" or int(times[1]) > nr // 2, done.stdout
             assert p.process.poll() is None, done.stdout
             text = p.end()

@@ -162,6 +162,39 @@ TEST(callee_saved)
 	}
 }
 
+/* An interrupted function without a frame, whose return address is in its register: of arm64 each
+ * function that calls none. What called it must have one. */
+TEST(without_frame)
+{
+	const struct cfi_machine *m = &cfi_machine_aarch64;
+	static const uint8_t kinds[] = {CFI_RULE_UNSAID, CFI_RULE_SAME};
+	struct cfi_rules r = {.cfa = {.kind = CFI_RULE_REG, .off = m->sp}, .ra = m->ra};
+	struct cfi_row row;
+
+	for (size_t i = 0; i < 2 * NR(kinds); i++) {
+		struct cfi_frame from = frame_of(m, true), f;
+
+		r.reg[m->ra].kind = kinds[i / 2];
+		f = step(&r, &from, i % 2);
+		assert_int_equal(f.pc, 100 + m->lr);
+		assert_int_equal(f.reg[m->sp], START);
+		assert_false(f.is_exact);
+		from.is_exact = false;
+		f = from;
+		cfi_rules_row(&r, m, &row);
+		assert_int_equal(i % 2 ? cfi_row_apply(&row, &f) : cfi_rules_apply(&r, &f),
+				 CFI_INVALID);
+	}
+	r.reg[m->ra] = (struct cfi_rule){.kind = CFI_RULE_SAVED, .off = 8};
+	for (size_t i = 0; i < 2; i++) {
+		struct cfi_frame f = frame_of(m, true);
+
+		cfi_rules_row(&r, m, &row);
+		assert_int_equal(i ? cfi_row_apply(&row, &f) : cfi_rules_apply(&r, &f),
+				 CFI_INVALID);
+	}
+}
+
 /* The bits above an address of arm64 can hold a signature. */
 #define SIGNATURE 0xff5a000000000000
 
