@@ -19,6 +19,12 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   # no instructions but those of marks and loops
   target_compile_options(marked PRIVATE -fno-align-jumps -fno-align-labels -fno-align-loops)
   add_dependencies(pmu_programs mix cpuperf_agent)
+  # Its return addresses are signed, and indirect branches to it have landing pads, where the CPU has both.
+  add_executable(attached_protected system/attached.c)
+  target_compile_options(attached_protected PRIVATE -O2 -g -fno-builtin -fno-sanitize=all -mbranch-protection=standard)
+  target_link_options(attached_protected PRIVATE -fno-sanitize=all)
+  target_link_libraries(attached_protected PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+  add_dependencies(pmu_programs attached_protected)
   foreach(name attached attaches)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
     add_dependencies(pmu_programs ${name})

@@ -31,6 +31,7 @@ need_amd64() {
 	[[ $(uname -m) == x86_64 ]] || skip "other kernels: they are for x86-64, this machine is not"
 }
 kernel='' # the name of one, for machines that boot it
+model=neoverse-n1 # of the CPUs of others
 
 # make_apt FOLDER ARCHITECTURE: an apt of its own: its state, cache and list of installed packages
 # (none) are below FOLDER; its sources.list is on stdin.
@@ -153,7 +154,7 @@ qemu() {
 		return
 	fi
 	timeout --foreground -k 5 "$seconds" qemu-system-aarch64 -M virt,gic-version=3 \
-		-cpu neoverse-n1 -smp "$nr_cpus" -m 1024 "${clock[@]}" -nodefaults -display none \
+		-cpu "$model" -smp "$nr_cpus" -m 1024 "${clock[@]}" -nodefaults -display none \
 		-no-reboot -kernel "$vm/kernel/vmlinuz" -initrd "$initrd" \
 		-append "console=ttyAMA0 quiet panic=-1 cryptomgr.notests" "$@"
 }

@@ -1,5 +1,6 @@
 /*
- * A program into which the agent is loaded while it runs. attached WHAT: see the table at the end.
+ * A program into which the agent is loaded while it runs. attached WHAT [SECONDS]: see the table at
+ * the end.
  * It prints what is wrong with itself, and "ready".
  * NOLINTBEGIN(clang-analyzer-*,cert-err34-c,bugprone-signal-handler,cert-sig30-c)
  */
@@ -343,10 +344,12 @@ static void wait_read(void)
 	expect_end("read", read(0, &byte, 1));
 }
 
+static int seconds = 3;
+
 /* Where a timer's limit is kept by the kernel while the call is interrupted. */
 static void wait_long(void)
 {
-	struct timespec from, to, t = {3, 0};
+	struct timespec from, to, t = {seconds, 0};
 	double past;
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
@@ -550,8 +553,10 @@ int main(int argc, char **argv)
 	const struct sigaction end = {.sa_handler = on_end};
 
 	sigaction(SIGTERM, &end, NULL);
+	if (argc == 3)
+		seconds = atoi(argv[2]);
 	for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++)
-		if (argc == 2 && strcmp(argv[1], whats[i].name) == 0) {
+		if (argc >= 2 && strcmp(argv[1], whats[i].name) == 0) {
 			whats[i].run();
 			say("end");
 			return 0;
