@@ -5,12 +5,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 from heap_memory import BLOCKS, PEAK, Recorder, STACKS
 from kit import CPUPERF, PRINT, run, run_checks
 from sampled import event, write_spec
 
 AGENT = os.environ["AGENT"]
+IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
 FDS, IO, THREADS, EXCEPTIONS = 256, 512, 1024, 2048
 FD, READ, WRITTEN, THREAD, THROWN, CAUGHT = range(1, 7)  # the innermost addresses of their stacks
 READING = "read pread64 readv preadv preadv2 recvfrom recvmsg recvmmsg".split()
@@ -137,22 +139,35 @@ def check_io_known(folder):
     assert not sums_of(memory, READ, WRITTEN)[1][2:], "of descriptors only"
 
 
-def strace_io(folder, *command):
-    """Calls and bytes that were read and written, by strace; less what the loader reads: the beginnings of files."""
-    run("strace", "-f", "-o", f"{folder}/strace", "-e", "trace=" + ",".join(READING + WRITING + BOTH), *command)
-    sums = {READ: [0, 0], WRITTEN: [0, 0]}
-    with open(f"{folder}/strace", encoding="utf-8", errors="replace") as f:
+def strace_lines(path):
+    """Those of strace -f, of which each is one call."""
+    begun = {}
+    with open(path, encoding="utf-8", errors="replace") as f:
         for line in f:
-            called = re.match(r"\d+ +(\w+)\((.*)\) += (-?\d+)", line)
-            if not called or "\\177ELF" in line or called[1] == "pread64" and re.search(", 64$|GNU", called[2]):
-                continue
-            name, arguments, moved = called[1], called[2], max(int(called[3]), 0)
-            if name in ("recvmmsg", "sendmmsg"):
-                moved = sum(int(n) for n in re.findall(r"msg_len=(\d+)", arguments))
-            for kind, names in ((READ, READING), (WRITTEN, WRITING)):
-                if name in names + BOTH:
-                    sums[kind][0] += 1
-                    sums[kind][1] += moved
+            pid, text = line.split(maxsplit=1)
+            if text.endswith(" <unfinished ...>\n"):
+                begun[pid] = text[:-len(" <unfinished ...>\n")]
+            elif text.startswith("<... "):
+                yield begun.pop(pid, "") + text.split(" resumed>", 1)[1]
+            else:
+                yield text
+
+
+def strace_io(folder, *command, code=0):
+    """Calls and bytes that were read and written, by strace; less what the loader reads: the beginnings of files."""
+    run("strace", "-f", "-o", f"{folder}/strace", "-e", "trace=" + ",".join(READING + WRITING + BOTH), *command, code=code)
+    sums = {READ: [0, 0], WRITTEN: [0, 0]}
+    for line in strace_lines(f"{folder}/strace"):
+        called = re.match(r"(\w+)\((.*)\) += (-?\d+)", line)
+        if not called or re.search(r"\\177ELF.*, 832\)", line) or called[1] == "pread64" and re.search(", 64$|GNU", called[2]):
+            continue
+        name, arguments, moved = called[1], called[2], max(int(called[3]), 0)
+        if name in ("recvmmsg", "sendmmsg"):
+            moved = sum(int(n) for n in re.findall(r"msg_len=(\d+)", arguments))
+        for kind, names in ((READ, READING), (WRITTEN, WRITING)):
+            if name in names + BOTH:
+                sums[kind][0] += 1
+                sums[kind][1] += moved
     return sums
 
 
@@ -264,6 +279,114 @@ def check_programs(folder):
         done = recorder.run(*command, capture_output=True)
         assert (alone.returncode, alone.stdout, alone.stderr) == (done.returncode, done.stdout, done.stderr), (command, alone, done)
         assert any(s["path"][-1] == 1 for m in recorder.memories for s in m.stacks() if s["path"]), command
+
+
+BUILD = {
+    "Makefile": "program: a.o b.o main.o\n\t$(CXX) -pthread -o $@ a.o b.o main.o\n"
+                "%.o: %.cc all.h\n\t$(CXX) -O1 -pthread -c -o $@ $<\n",
+    "all.h": "#include <map>\n#include <stdexcept>\n#include <string>\n#include <thread>\n#include <vector>\n"
+             "int a(int n);\nint b(const std::string &s);\n",
+    "a.cc": '#include "all.h"\nint a(int n) { std::map<int, std::string> m; for (int i = 0; i < n; i++) m[i] = std::to_string(i);'
+            ' if (n > 3) throw std::runtime_error("many"); return (int)m.size(); }\n',
+    "b.cc": '#include "all.h"\nint b(const std::string &s) { std::vector<std::thread> t; for (char c : s) t.emplace_back([c] {'
+            " try { a(c - '0'); } catch (const std::exception &) { } }); for (auto &x : t) x.join(); return (int)t.size(); }\n",
+    "main.cc": '#include "all.h"\n#include <cstdio>\nint main() { std::printf("%d\\n", b("12345")); return 3; }\n'}
+SQL = """create table t(a integer primary key, b text);
+begin; with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)
+insert into t select i, 'row ' || i * 7919 % 100003 from n; commit;
+create index x on t(b); select count(*), max(b) from t; delete from t where a % 3 = 0; vacuum; select count(*) from t;
+pragma integrity_check; select * from missing;
+"""
+SOCKETS = ("BasicTCPTest", "BasicUDPTest", "SendmsgUDPTest", "NonBlockingTCPTests", "FileObjectClassTestCase", "BufferIOTest")
+
+
+def as_alone(folder, command, *, code=0, nr=None, before=lambda: None, result=lambda: None):
+    """The program under all groups and the heap at once: its output, its exit status and result() as alone, what it reads
+    and writes as strace counts. The sums: of each number in the innermost addresses, calls and bytes."""
+    def unlike(text):
+        return re.sub(rb"in \d+\.\d+s", b"", text)
+
+    before()
+    alone, want = subprocess.run(command, capture_output=True, check=False), result()
+    before()
+    recorder = Recorder(AGENT, rate=1, wants=FDS | IO | THREADS | EXCEPTIONS | BLOCKS | STACKS | PEAK)
+    done = recorder.run(*command, capture_output=True)
+    assert (done.returncode, done.stdout) == (alone.returncode, alone.stdout) and done.returncode == code, (command, alone, done)
+    assert unlike(done.stderr) == unlike(alone.stderr) and result() == want, (command, alone, done)
+    assert nr in (None, len(recorder.memories)), (command, len(recorder.memories))
+    sums = [tuple(map(sum, zip(*one))) for one in zip(*(sums_of(m, READ, WRITTEN, FD, THREAD, THROWN, CAUGHT)[0]
+                                                        for m in recorder.memories))]
+    allocated = sum(s["samples"] for m in recorder.memories for s in m.stacks() if not s["path"] or s["path"][-1] > CAUGHT)
+    assert allocated == sum(m.threads()[0] for m in recorder.memories), command
+    if shutil.which("strace"):
+        before()
+        strace = [tuple(n) for n in strace_io(folder, *command, code=code).values()]
+        print(f"{os.path.basename(command[0])}: {sums}, {allocated} allocations, by strace {strace}", flush=True)
+        return sums, strace
+    print("skip: strace is not installed", flush=True)
+    return sums, sums[:2]
+
+
+def check_build(folder):
+    """A C++ build by make, of which the program is the same to the byte; then the program."""
+    os.mkdir(f"{folder}/b")
+    nr = 12 if IS_LONG else 0
+    for name, text in {**BUILD, **{f"more{i}.cc": BUILD["a.cc"].replace("int a(", f"int a{i}(") for i in range(nr)}}.items():
+        text = text.replace("b.o", " ".join(["b.o", *(f"more{i}.o" for i in range(nr))]))
+        with open(f"{folder}/b/{name}", "w", encoding="ascii") as f:
+            f.write(text)
+
+    def clean():
+        for name in os.listdir(f"{folder}/b"):
+            if name.endswith(".o") or name == "program":
+                os.remove(f"{folder}/b/{name}")
+
+    def program():
+        with open(f"{folder}/b/program", "rb") as f:
+            return f.read()
+    sums, strace = as_alone(folder, ["make", "-s", *["-j3"] * IS_LONG, "-C", f"{folder}/b"], before=clean, result=program)
+    assert sums[:2] == strace and sums[2][0] > 100 or IS_LONG, (sums, strace)
+    sums, strace = as_alone(folder, [f"{folder}/b/program"], code=3, nr=1)
+    assert sums[:2] == strace and [s[0] for s in sums[3:]] == [5, 2, 2], (sums, strace)
+
+
+def check_sqlite(folder):
+    if not shutil.which("sqlite3"):
+        print("skip: sqlite3 is not installed", flush=True)
+        return
+    with open(f"{folder}/s.sql", "w", encoding="ascii") as f:
+        f.write(SQL)
+
+    def remove():
+        if os.path.exists(f"{folder}/s.db"):
+            os.remove(f"{folder}/s.db")
+
+    def base():
+        with open(f"{folder}/s.db", "rb") as f:
+            return f.read()
+    sums, strace = as_alone(folder, ["sqlite3", "-batch", f"{folder}/s.db", f".read {folder}/s.sql"], code=1, nr=1,
+                            before=remove, result=base)
+    assert sums[:2] == strace and sums[1][0] > 100, (sums, strace)
+
+
+def check_sockets(_):
+    """A part of python3's own tests; all of those of sockets, threads and processes with CPUPERF_TEST_LONG=1."""
+    python = next((p for p in (sys.executable, "python3") if not subprocess.run(
+        [p, "-c", "import test.test_socket"], capture_output=True, check=False).returncode), None)
+    if not python:
+        print("skip: python3's own tests are not installed", flush=True)
+        return
+    # what they bind and who connects first is not the same in each run
+    sums, strace = as_alone(os.getcwd(), [python, "-m", "unittest", *(f"test.test_socket.{name}" for name in SOCKETS)], nr=1)
+    assert all(abs(a - b) <= max(2, b // 100) for o, s in zip(sums, strace) for a, b in zip(o, s)), (sums, strace)
+    assert sums[3][0] > 10 and sums[2][0] > 50, sums
+    for name in ("test_socket", "test_threading", "test_subprocess") if IS_LONG else ():
+        done = subprocess.run([python, "-m", "test", name], capture_output=True, text=True, check=False)
+        ours = Recorder(AGENT, rate=1, wants=FDS | IO | THREADS | EXCEPTIONS | BLOCKS | STACKS | PEAK).run(
+            python, "-m", "test", name, capture_output=True, text=True)
+        found = [re.findall(r"Total tests: .*|run=\d+.*|Result: \w+|^Tests result: \w+", d.stdout, re.M) for d in (done, ours)]
+        assert ours.returncode == done.returncode and found[0] == found[1], (name, done.stdout, ours.stdout, ours.stderr)
+        print(f"{name}: {found[0]}", flush=True)
 
 
 def check_session(folder):
