@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +146,45 @@ FUNCTION vforks(void)
 	waitpid(pid, NULL, 0);
 }
 
+static int begin_child(void *arg)
+{
+	close_range(3, 50, 0);
+	leak(4);
+	_exit(arg != NULL);
+}
+
+/* The same of clone, of a child of a child, and of a program that the child becomes; then the
+ * parent's own count again. */
+FUNCTION clones(void)
+{
+	static char stack[64 << 10] __attribute__((aligned(16)));
+	volatile int left = 2;
+	pid_t pid;
+
+	leak(3);
+	pid = clone(begin_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	waitpid(pid, NULL, 0);
+	churn(10);
+	pid = vfork();
+	if (!pid) {
+		pid = vfork();
+		if (!pid) {
+			close_range(3, 50, 0);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+		leak(2);
+		close(3);
+		execl("/bin/true", "/bin/true", NULL);
+		_exit(1);
+	}
+	waitpid(pid, NULL, 0);
+	while (left--)
+		close(3 + left);
+	leak(1);
+	printf("%d\n", pid > 0 && left == -1);
+}
+
 FUNCTION forks(void)
 {
 	pid_t pid;
@@ -172,6 +213,8 @@ int main(int argc, char **argv)
 		threads();
 	else if (strcmp(what, "vforks") == 0)
 		vforks();
+	else if (strcmp(what, "clones") == 0)
+		clones();
 	else if (strcmp(what, "forks") == 0)
 		forks();
 	else if (strcmp(what, "errno") == 0) {

@@ -73,6 +73,8 @@ def check_known(folder):
     assert (opened, live) == (16000, 0), (opened, live)
     _, [(opened, live, _, _, _)] = measure(program, "vforks")
     assert (opened, live) == (3, 3), "a child by vfork closes its own"
+    said, [(opened, live, _, _, _), *_] = measure(program, "clones", nr=2)  # and /bin/true
+    assert (said, opened, live) == ("1\n", 14, 2), (said, opened, live)
     _, [(opened, live, *_), (in_child, live_in_child, *_)] = measure(program, "forks", nr=2)
     assert (opened, live, in_child, live_in_child) == (3, 3, 2, 2)
     _, [before, after] = measure(program, "execs", nr=2)

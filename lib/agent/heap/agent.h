@@ -47,6 +47,7 @@ struct agent_local {
 	} alternate[2];
 	struct agent_times *times; /* NULL: it is not sampled by timers */
 	uint32_t blocks_ours;      /* the program blocked our signal, as it believes */
+	uint32_t may_be_child;     /* the thread called vfork since it was last known */
 };
 
 /* As is_busy: the agent itself asks the recorder, by functions that have hooks; or it is in the

@@ -6,8 +6,6 @@
 
 #include <errno.h>
 
-int getpid(void);
-
 enum { FD_BYTES = 1 };
 
 /* Beyond it none is tracked. */
@@ -36,18 +34,12 @@ static void add(int fd, const struct agent_frame *from)
 		agent_resource_remove(old.stack, FD_BYTES);
 }
 
-/* A child by vfork has its parent's memory, but descriptors of its own. */
-static bool is_ours(void)
-{
-	return getpid() == agent.pid;
-}
-
 void agent_fd_opened(int fd, struct agent_frame from)
 {
 	int error = errno;
 
 	if (agent_resource_begin(HEAP_WANTS_FDS)) {
-		if (is_ours())
+		if (agent_is_ours())
 			add(fd, &from);
 		agent_resource_end();
 	}
@@ -59,7 +51,7 @@ static AGENT_RARE void close_all(uint32_t first, uint32_t last)
 	struct agent_local *t = &agent_local;
 	int error = errno;
 
-	if (t->is_busy || agent.shared->is_closed || !is_ours())
+	if (t->is_busy || agent.shared->is_closed || !agent_is_ours())
 		return;
 	t->is_busy = 1;
 	if (t->is_ended ? agent_stay(t) : agent_attach(t))

@@ -57,6 +57,11 @@ void agent_types_init(void);
 /* Of a std::type_info: what stands in the place of an address. 0: none, or there are too many. */
 uint64_t agent_type_name(const void *type);
 
+/* --- vfork.c */
+
+/* False: a child runs that has its parent's memory, but descriptors of its own. */
+bool agent_is_ours(void);
+
 /* --- fds.c */
 
 AGENT_RARE void agent_fd_opened(int fd, struct agent_frame from);
