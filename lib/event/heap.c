@@ -70,16 +70,18 @@ static const struct event_row rows[] = {
 	"process that has ended\nthere are no pages.\n" SAMPLED),
     HEAP(EVENT_HEAP_UNTOUCHED, "untouched", EVENT_COUNT, "B",
 	 "Bytes of whole pages of allocations that were never touched.",
-	 ESTIMATED "Seen when they are freed, or moved by realloc; and of those that are live at "
-		   "the end of an "
-		   "iteration,\nwhere touching them later takes nothing back. Of a process that "
-		   "has ended only "
-		   "what it freed since\nthe last iteration is seen: its pages are gone. Memory "
-		   "that malloc uses "
-		   "again was touched before,\nand a page in a huge page by its neighbours; pages "
-		   "in swap seem "
-		   "untouched when they are freed.\nA free of 64 KiB takes 2 to 3 us longer, one "
-		   "without a whole page nothing.\n" SAMPLED),
+	 ESTIMATED
+	 "Seen when they are freed, or moved by realloc; and of those that are live at "
+	 "the end of an "
+	 "iteration,\nwhere touching them later takes nothing back. Of a process that "
+	 "has ended only "
+	 "what it freed since\nthe last iteration is seen: its pages are gone. Memory "
+	 "that malloc uses "
+	 "again was touched before,\nand a page in a huge page by its neighbours; pages "
+	 "in swap seem "
+	 "untouched when they are freed.\nA free of 64 KiB takes 2 to 3 us longer, one "
+	 "without a whole page nothing.\nWith --untouched=pattern: the words that still have "
+	 "a pattern with which allocations were filled.\n" SAMPLED),
     HEAP(EVENT_HEAP_PEAK_TIME, "peak_time", EVENT_VALUE, "ns",
 	 "When the most bytes were live at one time so far, since the start of the session.",
 	 ESTIMATED "Within 10 ms. Of several processes: of the one with the largest peak."),

@@ -606,7 +606,8 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 {
 	struct session_heap_pages pages = {.rate = h->config.rate,
 					   .has_resident = h->has_resident,
-					   .has_untouched = h->config.wants & HEAP_WANTS_UNTOUCHED};
+					   .has_untouched = h->config.wants & HEAP_WANTS_UNTOUCHED,
+					   .has_pattern = h->config.wants & HEAP_WANTS_PATTERN};
 	const bool wants_pages = pages.has_resident || pages.has_untouched;
 
 	if (!h->wire)
@@ -754,6 +755,8 @@ static bool configure(struct session_heap *h, struct wire_heap_config *out)
 			continue;
 		has_events = true;
 		out->wants |= wants[kind];
+		if (kind == EVENT_HEAP_UNTOUCHED && spec_has_pattern(h->plan->spec))
+			out->wants |= HEAP_WANTS_PATTERN;
 		h->has_resident |= kind == EVENT_HEAP_RESIDENT;
 		h->has_samples |= spec_event_is_sampled(asked);
 		if (kind == EVENT_HEAP_CPU_TIME || kind == EVENT_HEAP_REAL_TIME)

@@ -6,6 +6,7 @@
 #include "base/order.h"
 #include "base/root.h"
 #include "base/sum.h"
+#include "session/heap_pattern.h"
 #include "wire/heap_memory.h"
 
 #include <errno.h>
@@ -129,6 +130,13 @@ static void divide(struct pages *p, size_t i, size_t end, uint64_t from)
 	}
 }
 
+/* Whether pages are what is looked at, rather than the pattern. */
+static bool is_by_pages(const struct pages *p, size_t i)
+{
+	return p->what->has_untouched &&
+	       (!p->what->has_pattern || heap_size(p->block[i].size) > HEAP_FILL_MAX);
+}
+
 /* A page, and the blocks in it from i to end. 1: it is in memory, 0 or -errno. */
 static int look_at(struct pages *p, uint64_t number, size_t i, size_t end)
 {
@@ -144,7 +152,7 @@ static int look_at(struct pages *p, uint64_t number, size_t i, size_t end)
 		p->was_resident = true;
 		return 1;
 	}
-	if (!(entry & IS_IN_SWAP) && p->what->has_untouched &&
+	if (!(entry & IS_IN_SWAP) && is_by_pages(p, i) &&
 	    overlap(p, i, from, from + p->page) == p->page) {
 		add(p, i, WIRE_HEAP_UNTOUCHED, !p->was_untouched, p->page);
 		p->was_untouched = true;
@@ -179,6 +187,19 @@ static int look_at_all(struct pages *p)
 	return rc < 0 ? rc : 0;
 }
 
+static void add_unwritten(void *arg, size_t i, uint64_t bytes)
+{
+	add(arg, i, WIRE_HEAP_UNTOUCHED, true, bytes);
+}
+
+static int look_at_pattern(struct pages *p, uint32_t pid)
+{
+	const struct session_heap_pattern what = {
+	    .pid = pid, .block = p->block, .nr = p->nr_blocks, .found = add_unwritten, .arg = p};
+
+	return p->what->has_pattern ? session_heap_read_pattern(&what) : 0;
+}
+
 /* The program that connected has our memory mapped; exec takes it away. */
 static int is_there(const struct session_heap_pages *what, uint32_t pid)
 {
@@ -198,7 +219,8 @@ int session_heap_read_pages(const struct session_heap_pages *what, uint32_t pid,
 			    size_t nr_stacks)
 {
 	/* smaller ones have no whole page */
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), min = what->has_resident ? 0 : page;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE),
+		       min = what->has_resident || what->has_pattern ? 0 : page;
 	struct pages *p = mem_zalloc(sizeof(*p));
 	struct wire_heap_block *blocks = NULL;
 	char path[NAME_BYTES];
@@ -217,7 +239,7 @@ int session_heap_read_pages(const struct session_heap_pages *what, uint32_t pid,
 
 		order_sort(blocks, p->nr_blocks, sizeof(*blocks), compare);
 		p->block = blocks;
-		rc = look_at_all(p) ?: missing;
+		rc = look_at_all(p) ?: look_at_pattern(p, pid) ?: missing;
 	}
 	io_close(&p->fd);
 	mem_free(blocks);

@@ -1,6 +1,6 @@
 /*
  * Which pages of a program's live allocations are in memory, and which were never touched, by
- * /proc/PID/pagemap.
+ * /proc/PID/pagemap; or by the agent's pattern (session/heap_pattern.h).
  */
 #ifndef SESSION_HEAP_PAGES_H
 #define SESSION_HEAP_PAGES_H
@@ -17,6 +17,7 @@ struct session_heap_pages {
 	const struct root *root;
 	uint64_t rate; /* bytes per sample */
 	bool has_resident, has_untouched;
+	bool has_pattern; /* what is untouched is not in pages, but for large blocks */
 };
 
 /* Adds to the stacks, by their numbers, WIRE_HEAP_RESIDENT and WIRE_HEAP_UNTOUCHED of live blocks.

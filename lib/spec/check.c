@@ -378,6 +378,29 @@ static void check_suffix(const struct spec *s, const struct key_row *row, struct
 	diag_at(errs, s->source, pos, "%s must be %s, not %s", row->name, wanted, is);
 }
 
+static bool is_heap(const struct spec_event *e, const char *name)
+{
+	return strcmp(e->group_name, "heap") == 0 && strcmp(e->event_name, name) == 0;
+}
+
+static void check_pattern(const struct spec *s, struct err_list *errs)
+{
+	if (!spec_has_pattern(s))
+		return;
+	if (!ARRAY_ANY(e, s->events, s->nr_events, is_heap(e, "untouched")))
+		err_hint(diag_at(errs, s->source, s->untouched_pos,
+				 "untouched is \"pattern\", but no event is heap:untouched"),
+			 "add that event, or remove the key untouched (--untouched)");
+	for (const struct spec_event *e = s->events; e < events_end(s); e++)
+		if (is_heap(e, "resident") || is_heap(e, "peak"))
+			err_hint(diag_at(errs, s->source, e->pos,
+					 "heap:%s: the pattern of \"untouched\" is written to all "
+					 "that is allocated, so that all of it is in memory",
+					 e->event_name),
+				 "measure heap:%s in another session, or without \"pattern\"",
+				 e->event_name);
+}
+
 int spec_check(const struct spec *s, struct err_list *errs)
 {
 	size_t errors = diag_count(errs);
@@ -403,6 +426,7 @@ int spec_check(const struct spec *s, struct err_list *errs)
 					 "%s:%s: a flight recorder has no timebase", e->group_name,
 					 e->event_name),
 				 "remove the flag timebase: the counts are read at each snapshot");
+	check_pattern(s, errs);
 	check_events(s, errs);
 	for (size_t i = 0; i < key_nr_rows; i++)
 		if (key_rows[i].level == KEY_SPEC && key_rows[i].suffix)

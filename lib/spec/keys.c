@@ -29,6 +29,8 @@ static const char *const compression_words[] = {
     "zstd:15", "zstd:16", "zstd:17", "zstd:18", "zstd:19", NULL,
 };
 
+static const char *const untouched_words[] = {"pages", "pattern", NULL};
+
 static const char *const session_states[] = {CPSESSION_RECORDING, NULL};
 
 #define SPEC_FIELD(f)     .level = KEY_SPEC, .offset = offsetof(struct spec, f)
@@ -313,6 +315,22 @@ const struct key_row key_rows[] = {
 	    "the user of cpuperf or to root; a link is not followed, and the file is neither read "
 	    "nor changed. Not with runs, and not in libcpuperf.",
 	.metavar = "FILE",
+    },
+    {
+	SPEC_FIELD(untouched),
+	SPEC_POS(untouched_pos),
+	.name = "untouched",
+	.type = KEY_WORD,
+	.default_text = "pages",
+	.words = untouched_words,
+	.form = "\"pages\" or \"pattern\"",
+	.description =
+	    "How heap:untouched finds what a program never wrote. pages looks at the pages that "
+	    "are not in memory. pattern fills each allocation with a pattern and looks where "
+	    "it still is, which also sees small allocations and memory that malloc uses "
+	    "again; all of it is in memory then, so that it excludes heap:resident and "
+	    "heap:peak.",
+	.metavar = "HOW",
     },
     {
 	SPEC_FIELD(compression),

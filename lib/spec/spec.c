@@ -165,6 +165,11 @@ bool spec_has_target(const struct spec *s)
 	return t->command.nr || t->pids.nr || t->comms.nr || t->cgroups.nr;
 }
 
+bool spec_has_pattern(const struct spec *s)
+{
+	return strcmp(s->untouched, "pattern") == 0;
+}
+
 int spec_zstd_level(const struct spec *s)
 {
 	const char *colon = strchr(s->compression, ':');

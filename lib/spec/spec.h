@@ -154,13 +154,14 @@ struct spec {
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
 	const char *dump_file;                /* whose writing ends an iteration; "": none */
+	const char *untouched;                /* "pages" or "pattern"; never NULL */
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */
 	const char *output_path_prefix;       /* "": save nothing */
 	const char *session_result_spec_path; /* "": no manifest */
 	/* of the values; line 0: absent */
 	struct spec_pos duration_pos, iterations_pos, runs_pos, windows_pos, delay_pos;
 	struct spec_pos model_pos, events_pos, metrics_pos, manifest_pos, target_pos;
-	struct spec_pos flight_pos, retain_pos;
+	struct spec_pos flight_pos, retain_pos, untouched_pos;
 };
 
 enum {
@@ -270,6 +271,9 @@ uint64_t spec_max_iterations(const struct spec *s);
 bool spec_has_retain(const struct spec *s);
 /* True if the spec says what to measure in place of the machine. */
 bool spec_has_target(const struct spec *s);
+/* Allocations are filled with a pattern. */
+bool spec_has_pattern(const struct spec *s);
+
 /* The zstd level of spec.compression; 0: none. */
 int spec_zstd_level(const struct spec *s);
 /* True if an event has a rate, a frequency or is a timebase: sampling mode. */

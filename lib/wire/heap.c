@@ -320,7 +320,7 @@ struct blocks {
 
 static int add_block(struct blocks *to, uint32_t shard, const struct heap_block *from)
 {
-	uint32_t stack = READ(from->stack) & ((1u << HEAP_STACK_BITS) - 1);
+	uint32_t word = READ(from->stack), stack = word & ((1u << HEAP_STACK_BITS) - 1);
 	uint32_t size = READ(from->size), key = READ(from->key);
 	struct wire_heap_block *block;
 
@@ -330,7 +330,10 @@ static int add_block(struct blocks *to, uint32_t shard, const struct heap_block 
 	block = to->nr < MAX_BLOCKS ? MEM_ADD(to->block, to->nr, to->room) : NULL;
 	if (!block)
 		return -ENOMEM;
-	*block = (struct wire_heap_block){heap_address(shard, key), stack - 1, size};
+	*block = (struct wire_heap_block){.address = heap_address(shard, key),
+					  .stack = stack - 1,
+					  .is_filled = (word & HEAP_FILLED) != 0,
+					  .size = size};
 	return 0;
 }
 

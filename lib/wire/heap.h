@@ -102,8 +102,9 @@ void wire_heap_stack(const struct wire_heap *h, uint32_t i, struct wire_heap_sta
 
 struct wire_heap_block {
 	uint64_t address;
-	uint32_t stack; /* its number */
-	uint32_t size;  /* for heap_size */
+	uint32_t stack : 31; /* its number */
+	uint32_t is_filled : 1;
+	uint32_t size; /* for heap_size */
 };
 
 /* The tracked blocks of memory of at least so many bytes, in no order; *out: owned. While the

@@ -45,8 +45,9 @@ enum {
 	HEAP_PAGES = 1u << 31,  /* of a size: the rest is in units of 4096 bytes, rounded up */
 	HEAP_KEY_BITS = 32,
 	HEAP_UNIT_SHIFT = 9,
-	HEAP_STACK_BITS = 21, /* HEAP_MAX_STACKS + 1 numbers */
-	HEAP_UNIT_BITS = 39,  /* addresses of 48 bits */
+	HEAP_STACK_BITS = 21,     /* HEAP_MAX_STACKS + 1 numbers */
+	HEAP_UNIT_BITS = 39,      /* addresses of 48 bits */
+	HEAP_FILL_MAX = 32 << 20, /* bytes of a block that is filled */
 };
 
 /* What is wanted beyond calls and bytes by thread. */
@@ -59,8 +60,10 @@ enum heap_want {
 	HEAP_WANTS_UNTOUCHED = 1 << 4,
 	HEAP_WANTS_REACH = 1 << 6, /* asks for a search at its end, and at dumps; requires BLOCKS */
 	HEAP_WANTS_LIVES = 1 << 5, /* how long blocks lived that are freed; requires BLOCKS */
-	HEAP_WANTS_FDS = 1 << 8,   /* descriptors: where they are opened, until they are closed */
-	HEAP_WANTS_IO = 1 << 9,    /* bytes that system calls read and wrote */
+	/* blocks are filled, and UNTOUCHED is what still has the pattern; requires both */
+	HEAP_WANTS_PATTERN = 1 << 7,
+	HEAP_WANTS_FDS = 1 << 8, /* descriptors: where they are opened, until they are closed */
+	HEAP_WANTS_IO = 1 << 9,  /* bytes that system calls read and wrote */
 	HEAP_WANTS_THREADS = 1 << 10,
 	HEAP_WANTS_EXCEPTIONS = 1 << 11,
 	HEAP_WANTS_TIMES = 1 << 12, /* how long threads ran, and how long they were there */
@@ -210,11 +213,13 @@ static inline unsigned heap_life_of(uint64_t ns)
 	return i;
 }
 
+#define HEAP_FILLED (UINT32_C(1) << 31) /* of a block's stack: it was filled with heap_pattern */
+
 /* A tracked block. */
 struct heap_block {
 	uint32_t key;
-	/* 1 + its number, in HEAP_STACK_BITS; 0: the place is free. What is above is the agent's.
-	 */
+	/* 1 + its number, in HEAP_STACK_BITS; 0: the place is free. What is above is the agent's,
+	 * but for HEAP_FILLED. */
 	uint32_t stack;
 	uint32_t size; /* bytes as requested, or HEAP_PAGES + pages */
 };
@@ -305,6 +310,23 @@ static inline uint32_t heap_pack_size(uint64_t bytes)
 static inline uint64_t heap_size(uint32_t packed)
 {
 	return packed & HEAP_PAGES ? (uint64_t)(packed & ~HEAP_PAGES) << 12 : packed;
+}
+
+/* What a word of a block has until it is written: another value at each address, so that a copy of
+ * it is none; and never a user's address. */
+static inline uint64_t heap_pattern(uint64_t address)
+{
+	return address * UINT64_C(0x9e3779b97f4a7c15) | UINT64_C(1) << 63;
+}
+
+/* The bytes of those of nr words that still have it, which were read at that address. */
+static inline uint64_t heap_unwritten(const uint64_t *word, uint64_t nr, uint64_t address)
+{
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < nr; i++)
+		sum += word[i] == heap_pattern(address + i * sizeof(*word));
+	return sum * sizeof(*word);
 }
 
 /* The whole pages of a block: their bytes, and *begin. A size in pages was rounded up. */

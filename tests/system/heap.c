@@ -583,6 +583,136 @@ static void untouched(void)
 	printf("%zu %zu\n", copied, moved);
 }
 
+/* --- what is written of blocks, for the agent's pattern: prints "SIZE BYTES" of those not written
+ */
+
+static void expect(size_t size, size_t bytes)
+{
+	printf("%zu %zu\n", size, bytes);
+}
+
+/* Words of a block of which so many bytes at its start have contents. */
+static size_t words_left(size_t size, size_t written)
+{
+	return size / 8 * 8 - (written + 7) / 8 * 8;
+}
+
+static void grow_written(size_t from, size_t written, size_t to, bool is_in_place)
+{
+	char *p = malloc(from), *next = is_in_place ? NULL : malloc(16);
+	size_t usable = malloc_usable_size(p);
+
+	memset(p, 7, written);
+	expect(from, words_left(from, written));
+	p = realloc(p, to);
+	expect(to, words_left(to, usable));
+	for (size_t i = 0; i < written; i++)
+		if (p[i] != 7)
+			abort();
+	keep = p;
+	free(keep);
+	free(next);
+}
+
+static void pattern(void)
+{
+	char *p;
+
+	keep_pages_small();
+	keep = malloc(1001);
+	memset(keep, 1, 300);
+	free(keep);
+	expect(1001, words_left(1001, 300));
+	keep = malloc(1002); /* there again */
+	free(keep);
+	expect(1002, words_left(1002, 0));
+	keep = calloc(1, 1003);
+	free(keep);
+	expect(1003, 0);
+	keep = malloc(13);
+	free(keep);
+	expect(13, 8);
+	keep = malloc(7);
+	free(keep);
+	expect(7, 0);
+	keep = p = aligned_alloc(4096, 8192);
+	p[5000] = 1;
+	free(keep);
+	expect(8192, 8192 - 8);
+	if (posix_memalign((void **)&keep, 64, 2048))
+		abort();
+	memset(keep, 0, 64); /* also zeroes are written */
+	free(keep);
+	expect(2048, 2048 - 64);
+	grow_written(20000, 800, 50000, true); /* at the end of the heap */
+	grow_written(21000, 1, 51000, false);
+	grow_written(200000, 100, 900000, false); /* by mremap */
+	keep = malloc(5000);
+	p = malloc(6000);
+	memcpy(p, keep, 5000); /* what nobody wrote: it is written there */
+	free(keep);
+	keep = p;
+	free(keep);
+	expect(5000, 5000);
+	expect(6000, 1000);
+	keep = malloc(3000);
+	keep = realloc(keep, 1100);
+	free(keep);
+	expect(3000, 3000);
+	expect(1100, 0);
+	keep = p = calloc(1, 1200);
+	keep = realloc(keep, 4400);
+	expect(1200, 0);
+	expect(4400, words_left(4400, 1208));
+	free(keep);
+	keep = p = malloc(40 << 20); /* too large */
+	p[1 << 20] = 1;
+	expect(40 << 20, 0);
+	keep = p = realloc(keep, 41 << 20); /* by mremap: seen when it is freed */
+	expect(41 << 20, whole_pages(p, 41 << 20) - 4096);
+	free(keep);
+}
+
+NOINLINE static char *quarter(void)
+{
+	char *p = malloc(10000);
+
+	memset(p, 1, 2500);
+	return p;
+}
+
+NOINLINE static void live_pattern(char *kept[1000])
+{
+	for (int i = 0; i < 1000; i++) {
+		kept[i] = malloc(48);
+		memset(kept[i], 1, 16);
+	}
+}
+
+NOINLINE static char *large_pattern(void)
+{
+	char *p = malloc(2 << 20);
+
+	memset(p, 1, 600 << 10);
+	return p;
+}
+
+/* Live at the end of an iteration, and then freed. */
+static void patterns(void)
+{
+	char *p = quarter(), *q = large_pattern(), *small[1000];
+
+	live_pattern(small);
+	puts("x");
+	fflush(stdout);
+	sleep(2);
+	free(p);
+	free(q);
+	for (int i = 0; i < 1000; i++)
+		free(small[i]);
+	sleep(1);
+}
+
 NOINLINE static char *half(void)
 {
 	char *p = aligned_alloc(4096, 256 * 4096);
@@ -913,9 +1043,10 @@ static const struct {
     {"many", many},           {"threads", short_threads}, {"signals", signals},
     {"load", load},           {"exhausted", exhausted},   {"shares", shares},
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
-    {"untouched", untouched}, {"resident", resident},     {"largest", largest},
-    {"sealed", sealed},       {"dumps", dumps},           {"many_dumps", many_dumps},
-    {"reports", reports},     {"lives", lives},           {"reach", reach},
+    {"untouched", untouched}, {"pattern", pattern},       {"patterns", patterns},
+    {"resident", resident},   {"largest", largest},       {"sealed", sealed},
+    {"dumps", dumps},         {"many_dumps", many_dumps}, {"reports", reports},
+    {"lives", lives},         {"reach", reach},
 };
 
 int main(int argc, char **argv)

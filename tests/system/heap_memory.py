@@ -10,7 +10,7 @@ import struct
 import subprocess
 import threading
 
-BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED = 1, 2, 4, 8, 16
+BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED, PATTERN = 1, 2, 4, 8, 16, 128
 HELLO = struct.Struct("<6I")
 STACK = struct.Struct("<2I18Q")
 FIELDS = ("samples bytes calls freed_samples freed_bytes freed_calls peak_samples peak_bytes peak_calls "

@@ -9,7 +9,7 @@ import resource
 import signal
 import subprocess
 
-from heap_memory import BLOCKS, PEAK, Recorder, STACKS, UNTOUCHED
+from heap_memory import BLOCKS, PATTERN, PEAK, Recorder, STACKS, UNTOUCHED
 from kit import run, run_checks
 
 AGENT, HEAP = os.environ["AGENT"], os.environ["HEAP"]
@@ -306,6 +306,28 @@ def check_untouched(_):
     want = copied + moved + 128 * 4096
     print(f"of samples the mean is {total / runs / want:.3f} of the truth")
     assert abs(total / runs / want - 1) < .2, (total, want)
+
+
+def check_pattern(_):
+    """What was not written of blocks, by their pattern: exactly, of new and of used memory, of any size; calloc has none; what
+    realloc keeps counts once; the largest ones by their pages."""
+    wants = BLOCKS | STACKS | UNTOUCHED | PATTERN
+    text, found, head = stacks("pattern", wants=wants)
+    want = dict(map(int, line.split()) for line in text.splitlines())
+    got = {size: sum(s["untouched"] for s in found if s["max"] == size) for size in want}
+    assert got == want and not head["unknown"], (got, want)
+    [s] = [s for s in found if s["max"] == 1001]
+    assert s["untouched_samples"] == 1, s
+    # beside it, when blocks were allocated has its place in the same word
+    text, found, _ = stacks("pattern", wants=wants | 32)
+    assert sum(s["untouched"] for s in found if s["max"] == 1002) == 1000, found
+    # of samples: those bytes by the allocations that the sample stands for
+    total = runs = 0
+    for runs in range(1, 61):
+        total += sum(s["untouched"] for s in stacks("pattern", rate=1 << 16, wants=wants)[1] if s["max"] < 1 << 20)
+    truth = sum(n for size, n in want.items() if size < 1 << 20)
+    print(f"of samples the mean is {total / runs / truth:.3f} of the truth")
+    assert abs(total / runs / truth - 1) < .15, (total, truth)
 
 
 def check_wants(_):

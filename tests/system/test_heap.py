@@ -264,6 +264,23 @@ def check_pages(folder):
     assert got["untouched"] == 128 * 4096, got
 
 
+def check_pattern(folder):
+    """Words that were never written, of blocks that are live at the end of an iteration and of those freed: once."""
+    want = {"quarter": 10000 - 2500 - 4, "live_pattern": 1000 * 32, "large_pattern": (2 << 20) - (600 << 10)}
+    for options in (["--duration=1", "--num-iterations=1"], ["--duration=1", "--num-iterations=3"], []):
+        measure(folder, HEAP, "patterns", events="heap:untouched@1,heap:allocated@1", options=["--untouched=pattern", *options])
+        text = output(PRINT, f"{folder}/s", "--quiet", "--report=tree", "--event=untouched", "--output-format=csv")
+        got = {row["function"]: int(row["self_count"]) for row in csv.DictReader(text.splitlines())}
+        assert want.items() <= got.items(), (options, text)
+    # by pages, as without the option: the large one's
+    measure(folder, HEAP, "patterns", events="heap:untouched@1")
+    assert counts(folder)["untouched"] in (362 * 4096, 361 * 4096), counts(folder)
+    for events, text in (("heap:untouched,heap:resident", "heap:resident: the pattern"), ("heap:peak@1,heap:untouched@1", "heap:peak: the pattern"),
+                         ("heap:live", "no event is heap:untouched")):
+        done = run(CPUPERF, f"--event={events}", "--untouched=pattern", "--", "true", code=None, cwd=folder)
+        assert done.returncode and text in done.stderr, (events, done)
+
+
 def check_ends(folder):
     """However the program ends, nothing is lost."""
     for what, code in (("killed", -9), ("raw", 0)):

@@ -151,6 +151,14 @@ static void add_object(struct buf *out, enum key_level level, bool is_other)
 	buf_addc(out, '}');
 }
 
+/* Not the first, which is the default, but for one that is alone. */
+static const char *other_word(const struct key_row *row, bool is_other)
+{
+	if (!row->words[1])
+		return row->words[0];
+	return row->words[is_other && row->words[2] ? 2 : 1];
+}
+
 static void add_sample(struct buf *out, const struct key_row *row, bool is_other)
 {
 	switch (row->type) {
@@ -170,7 +178,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		buf_printf(out, "%" PRIu64, sample_number(row, is_other));
 		break;
 	case KEY_WORD:
-		buf_printf(out, "\"%s\"", row->words[row->words[1] ? 1 + is_other : 0]);
+		buf_printf(out, "\"%s\"", other_word(row, is_other));
 		break;
 	case KEY_HEX:
 		buf_addc(out, '"');

@@ -68,7 +68,7 @@ struct agent_state {
 	bool is_detached; /* shared is a memory of before, which nobody measures */
 	uint32_t is_locked; /* a thread connects */
 	bool is_every;      /* all allocations are samples */
-	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched, has_lives;
+	bool has_blocks, has_stacks, has_peak, has_overhead, has_untouched, has_lives, has_pattern;
 	uint32_t wants; /* enum heap_want */
 	int32_t pid;    /* that connected: a child by vfork has its memory, and another number */
 	uint64_t rate;
@@ -212,7 +212,9 @@ struct agent_frame {
 };
 
 /* An allocation that is a sample, or of a thread that is not attached. */
-AGENT_RARE void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from);
+AGENT_RARE void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame from);
+/* All of a block has contents. */
+#define AGENT_KEEPS_ALL SIZE_MAX
 /* Before a block is freed. */
 void agent_freed(void *p);
 /* Finds what they pass on to, once. */
@@ -244,8 +246,8 @@ static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
 	    .sp = (uint64_t)__builtin_dwarf_cfa(),                                                 \
 	    .fp = *(const uint64_t *)__builtin_frame_address(0)})
 
-/* Of a hook itself, as AGENT_HERE is of it. */
-#define AGENT_ALLOCATED(p, bytes_)                                                                 \
+/* Of a hook itself, as AGENT_HERE is of it. kept: so many bytes from its start have contents. */
+#define AGENT_ALLOCATED(p, bytes_, kept)                                                           \
 	do {                                                                                       \
 		struct agent_local *t_ = &agent_local;                                             \
 		uint64_t n_ = (bytes_);                                                            \
@@ -260,7 +262,7 @@ static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
 		} else if (agent.is_off) {                                                         \
 			break;                                                                     \
 		}                                                                                  \
-		agent_slow_allocated((p), n_, AGENT_HERE);                                         \
+		agent_slow_allocated((p), n_, (kept), AGENT_HERE);                                 \
 	} while (0)
 
 /* --- stack.c */
@@ -301,6 +303,7 @@ struct agent_block {
 	uint32_t stack; /* 1 + its number; 0: there is no such block */
 	uint32_t size;
 	uint64_t born; /* by agent_life_now; 0: not known */
+	bool is_filled;
 };
 
 /* Of a new connection. */
@@ -339,6 +342,13 @@ enum { AGENT_BORN_BITS = 42 };
 
 /* Bytes of the block's whole pages that are not in memory. */
 uint64_t agent_untouched(uint64_t address, uint32_t packed_size);
+
+/* --- pattern.c */
+
+/* Fills a block but for what has contents. False: it is none that is filled. */
+bool agent_fill(uint64_t address, uint64_t bytes, uint64_t kept);
+/* Bytes of the block, which was filled, that were not written since. */
+uint64_t agent_unwritten(uint64_t address, uint64_t bytes);
 
 /* --- rows.c */
 

@@ -13,7 +13,8 @@ enum {
 	PART_BYTES = HEAP_BUCKET_BYTES,
 	NUMBER = (1 << HEAP_STACK_BITS) - 1, /* of a block's word for the stack; above: born */
 };
-_Static_assert(32 - HEAP_STACK_BITS + 32 > AGENT_BORN_BITS, "when a block was allocated has room");
+_Static_assert(UINT64_C(1) << (AGENT_BORN_BITS - 32 + HEAP_STACK_BITS) <= HEAP_FILLED,
+	       "when a block was allocated has room");
 
 static uint32_t lock;
 static uint64_t part, part_end; /* of bytes for small directories */
@@ -138,10 +139,12 @@ static uint32_t low_of(const struct heap_bucket *b, size_t i)
 
 static struct agent_block read_block(const struct heap_bucket *b, const struct heap_block *place)
 {
-	struct agent_block block = {.stack = place->stack & NUMBER, .size = place->size};
+	struct agent_block block = {.stack = place->stack & NUMBER,
+				    .size = place->size,
+				    .is_filled = place->stack & HEAP_FILLED};
 
 	if (born && block.stack)
-		block.born = (uint64_t)(place->stack >> HEAP_STACK_BITS) << 32 |
+		block.born = (uint64_t)((place->stack & ~HEAP_FILLED) >> HEAP_STACK_BITS) << 32 |
 			     low_of(b, (size_t)(place - b->block));
 	return block;
 }
@@ -245,8 +248,9 @@ bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_b
 		s->nr += !place->stack;
 		put(b, place,
 		    (struct heap_block){.key = key,
-					.stack = block.stack | (uint32_t)(block.born >> 32)
-								   << HEAP_STACK_BITS,
+					.stack = block.stack |
+						 (uint32_t)(block.born >> 32) << HEAP_STACK_BITS |
+						 (block.is_filled ? HEAP_FILLED : 0),
 					.size = block.size},
 		    (uint32_t)block.born);
 	}

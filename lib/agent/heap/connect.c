@@ -200,6 +200,7 @@ static void set_wants(const struct heap_header *h)
 	agent.has_overhead = h->wants & HEAP_WANTS_OVERHEAD;
 	agent.has_untouched = h->wants & HEAP_WANTS_UNTOUCHED;
 	agent.has_lives = h->wants & HEAP_WANTS_LIVES;
+	agent.has_pattern = h->wants & HEAP_WANTS_PATTERN;
 	agent.wants = h->wants;
 	agent.pid = getpid();
 	agent.page = getauxval(AT_PAGESZ);

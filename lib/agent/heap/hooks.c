@@ -178,7 +178,7 @@ static void free_unseen(struct agent_block block)
 	agent_sums_freed(block, &(struct agent_end){0});
 }
 
-static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
+static void sample(struct agent_local *t, uint64_t address, uint64_t bytes, uint64_t kept,
 		   const struct agent_frame *from)
 {
 	struct agent_block old, block = {.size = heap_pack_size(bytes)};
@@ -193,6 +193,7 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 	if (!agent.has_blocks)
 		return;
 	block.born = agent.has_lives ? agent_life_now() : 0;
+	block.is_filled = agent.has_pattern && agent_fill(address, bytes, kept);
 	if (!agent_blocks_add(address, block, &old))
 		agent_count(&agent.shared->no_block);
 	else if (!old.stack)
@@ -202,7 +203,7 @@ static void sample(struct agent_local *t, uint64_t address, uint64_t bytes,
 	t->last = ~address;
 }
 
-void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)
+void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame from)
 {
 	struct agent_local *t = &agent_local;
 	int error = errno;
@@ -220,7 +221,7 @@ void agent_slow_allocated(void *p, size_t bytes, struct agent_frame from)
 			t->left -= (int64_t)(bytes + !bytes);
 		}
 		if (t->left < 0) {
-			sample(t, (uint64_t)p, bytes, &from);
+			sample(t, (uint64_t)p, bytes, kept, &from);
 			t->left = agent_distance(t);
 		}
 	}
@@ -276,14 +277,24 @@ static void end_block(const void *p, struct agent_block block, uint64_t untouche
 	agent_leave(t);
 }
 
-/* Of a block that is not freed yet. */
-static uint64_t untouched_of(const void *p, uint32_t packed_size)
+/* Whether it is not filled, by its size. */
+static bool is_by_pages(uint32_t packed_size)
 {
-	return agent.has_untouched ? agent_untouched((uint64_t)p, packed_size) : 0;
+	return agent.has_untouched &&
+	       (!agent.has_pattern || heap_size(packed_size) > HEAP_FILL_MAX);
+}
+
+/* Of a block that is not freed yet. */
+static uint64_t untouched_of(const void *p, struct agent_block block)
+{
+	if (is_by_pages(block.size))
+		return agent_untouched((uint64_t)p, block.size);
+	return block.is_filled ? agent_unwritten((uint64_t)p, heap_size(block.size)) : 0;
 }
 
 /* By realloc. Pages that are still untouched where the block is now (at the same place, or moved by
- * mremap) are seen when it is freed there; what realloc copied is touched. */
+ * mremap) are seen when it is freed there; what realloc copied is touched. So is all that was there
+ * before of a block that is filled (agent_fill). */
 static void end_moved(const void *p, struct agent_block block, uint64_t untouched, const void *q,
 		      size_t bytes)
 {
@@ -292,8 +303,8 @@ static void end_moved(const void *p, struct agent_block block, uint64_t untouche
 
 	if (heap_size(size) > heap_size(block.size))
 		size = block.size;
-	if (q && untouched)
-		still = untouched_of(q, size);
+	if (q && untouched && is_by_pages(heap_pack_size(bytes)))
+		still = agent_untouched((uint64_t)q, size);
 	end_block(p, block, untouched > still ? untouched - still : 0);
 }
 
@@ -319,7 +330,7 @@ HOOK void *malloc(size_t bytes)
 	void *p = real.malloc(bytes);
 
 	if (AGENT_LIKELY(p))
-		AGENT_ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes, 0);
 	return p;
 }
 
@@ -328,7 +339,7 @@ HOOK void *calloc(size_t nr, size_t bytes)
 	void *p = real.calloc(nr, bytes);
 
 	if (AGENT_LIKELY(p))
-		AGENT_ALLOCATED(p, nr * bytes);
+		AGENT_ALLOCATED(p, nr * bytes, AGENT_KEEPS_ALL);
 	return p;
 }
 
@@ -341,7 +352,7 @@ static AGENT_RARE void slow_freed(const void *p)
 	count_free();
 	block = take_block(p);
 	if (block.stack)
-		end_block(p, block, untouched_of(p, block.size));
+		end_block(p, block, untouched_of(p, block));
 	errno = error;
 }
 
@@ -376,21 +387,32 @@ HOOK void free(void *p)
 	real.free(p);
 }
 
+/* What realloc has to leave as it is: all that the program may have used. */
+static size_t kept_of(void *p)
+{
+	if (!p)
+		return 0;
+	/* has_pattern: as far as is known so early */
+	return agent.has_pattern && real.usable ? real.usable(p) : AGENT_KEEPS_ALL;
+}
+
 /* A realloc is a free and an allocation, which the hook records. The block is tracked no more
  * before it moves: another thread may get its place at once. */
-static inline __attribute__((always_inline)) void *move(void *p, size_t bytes)
+static inline __attribute__((always_inline)) void *move(void *p, size_t bytes, size_t *kept)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_block block = {0};
 	uint64_t untouched = 0;
 	void *q;
 
+	*kept = AGENT_KEEPS_ALL;
 	if (AGENT_UNLIKELY(is_boot(p)))
 		return boot_move(p, bytes);
 	if (p && AGENT_UNLIKELY(!is_untracked(t, p)))
 		block = take_block(p);
 	if (block.stack)
-		untouched = untouched_of(p, block.size);
+		untouched = untouched_of(p, block);
+	*kept = kept_of(p);
 	q = real.realloc(p, bytes);
 	if (p && (q || !bytes))
 		count_free();
@@ -403,25 +425,26 @@ static inline __attribute__((always_inline)) void *move(void *p, size_t bytes)
 
 HOOK void *realloc(void *p, size_t bytes)
 {
-	void *q = move(p, bytes);
+	size_t kept;
+	void *q = move(p, bytes, &kept);
 
 	if (AGENT_LIKELY(q))
-		AGENT_ALLOCATED(q, bytes);
+		AGENT_ALLOCATED(q, bytes, kept);
 	return q;
 }
 
 HOOK void *reallocarray(void *p, size_t nr, size_t bytes)
 {
-	size_t all;
+	size_t all, kept;
 	void *q;
 
 	if (__builtin_mul_overflow(nr, bytes, &all)) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	q = move(p, all);
+	q = move(p, all, &kept);
 	if (AGENT_LIKELY(q))
-		AGENT_ALLOCATED(q, all);
+		AGENT_ALLOCATED(q, all, kept);
 	return q;
 }
 
@@ -430,7 +453,7 @@ HOOK void *memalign(size_t alignment, size_t bytes)
 	void *p = real.memalign(alignment, bytes);
 
 	if (AGENT_LIKELY(p))
-		AGENT_ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes, 0);
 	return p;
 }
 
@@ -440,7 +463,7 @@ HOOK void *aligned_alloc(size_t alignment, size_t bytes)
 				     : real.memalign(alignment, bytes);
 
 	if (AGENT_LIKELY(p))
-		AGENT_ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes, 0);
 	return p;
 }
 
@@ -452,7 +475,7 @@ HOOK int posix_memalign(void **out, size_t alignment, size_t bytes)
 		return ENOMEM;
 	rc = real.posix_memalign(out, alignment, bytes);
 	if (AGENT_LIKELY(!rc && *out))
-		AGENT_ALLOCATED(*out, bytes);
+		AGENT_ALLOCATED(*out, bytes, 0);
 	return rc;
 }
 
@@ -464,7 +487,7 @@ HOOK void *valloc(size_t bytes)
 		return NULL;
 	p = real.valloc(bytes);
 	if (AGENT_LIKELY(p))
-		AGENT_ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes, 0);
 	return p;
 }
 
@@ -476,7 +499,7 @@ HOOK void *pvalloc(size_t bytes)
 		return NULL;
 	p = real.pvalloc(bytes);
 	if (AGENT_LIKELY(p))
-		AGENT_ALLOCATED(p, bytes);
+		AGENT_ALLOCATED(p, bytes, 0);
 	return p;
 }
 

@@ -40,7 +40,7 @@ static void find(struct behind *b, const char *name)
 		void *p = BEHIND(name)(__VA_ARGS__);                                               \
                                                                                                    \
 		if (p && agent_calls() == before) /* it did not call malloc */                     \
-			AGENT_ALLOCATED(p, bytes);                                                 \
+			AGENT_ALLOCATED(p, bytes, 0);                                              \
 		return p;                                                                          \
 	}                                                                                          \
 	void *name arguments                                                                       \
