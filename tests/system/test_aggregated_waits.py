@@ -82,7 +82,7 @@ def stacks_of(session, iteration="*"):
 
 
 def check_each_once(folder):
-    """Over many iterations, and so many boundaries: each wait once, with its length."""
+    """Over many iterations, and so many boundaries: each wait once, with its length, or in parts that have its stack."""
     number, turns = 3000, hidden_turns()
     session, said = measure(folder, build(folder, "faults"), str(number), "8", "doze", duration=0.005)
     added, single = stacks_of(session)
@@ -94,13 +94,16 @@ def check_each_once(folder):
         assert sum(c["trace"] == "0" for c in cells) > 1
         found += samples
     assert sum(n for n, _ in added) + single == found, (found, single)
+    parts = len(glob.glob(f"{session}/cpuperf.*.0.cpuperf"))
     assert len(added) < sum(n for n, _ in added), "nothing was added up"
     dozed = [r for r in rows(session, "--report=stacks", "--event=sched:off_cpu_time", "--top=0")
              if "nanosleep" in r["stack"] and "main" in r["stack"]]
     naps, ns = sums(dozed, "samples", "count")
     turns = hidden_turns() - turns
-    print(f"{said['switches']} naps, {naps} found; {turns} turns of tasks that the kernel may hide")
-    assert said["switches"] - turns <= naps <= number and ns <= said["dozed_ns"], (naps, ns, said, turns)
+    print(f"{said['switches']} naps, {naps} found, some in parts; {turns} turns of tasks that the kernel may hide")
+    assert said["switches"] * 0.995 - turns <= naps <= number + parts and ns <= said["dozed_ns"], (naps, ns, said, turns)
+    # a wait that ends while its stack is read is sampled at its end
+    assert not [r for r in rows(session, "--report=stacks", "--comm=faults", "--top=0") if "[no address]" in r["stack"]]
     # no wait is left to chance
     assert all(r["share_high"] == r["share_low"] == r["share"] for r in dozed), dozed
 

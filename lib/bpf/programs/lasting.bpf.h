@@ -97,12 +97,12 @@ static void get_program(struct task_struct *t, struct bpf_waits_lasting *to)
 		copy_stack(t, &r, sp, to);
 }
 
+/* to: with none yet. */
 static void get_stacks(struct task_struct *t, struct bpf_waits_lasting *to)
 {
 	enum { KERNEL_THREAD = 0x200000 }; /* PF_KTHREAD */
 	long n;
 
-	to->nr_kernel = to->nr_user = to->stack_bytes = to->has_regs = 0;
 	n = bpf_get_task_stack(t, to->kernel, sizeof(to->kernel), 0);
 	if (n > 0)
 		to->nr_kernel = n / sizeof(to->kernel[0]);

@@ -481,11 +481,13 @@ static void sample(void *ctx, struct bpf_waits_task *s, struct bpf_waits_sums *s
 		   enum bpf_wait which, void *to)
 {
 	struct bpf_waits_sample out = {.version = 0};
-	__u64 ns = s->waited[which];
+	__u64 ns;
 
-	if (!mean_ns[which] || !ns)
+	if (!mean_ns[which])
 		return;
-	s->waited[which] = 0;
+	ns = __sync_lock_test_and_set(&s->waited[which], 0); /* a reading may take it */
+	if (!ns)
+		return;
 	s->left[which] = draw(mean_ns[which]);
 	if (is_added_up[which] && add_up(ctx, which, ns, mean_ns[which]))
 		return;
@@ -524,19 +526,22 @@ int BPF_PROG(on_exit, bool is_switch)
 	return 0;
 }
 
-/* Adds up the wait that lasts. Returns its ns since the last reading, which nobody else adds up. */
-static __u64 settle(struct task_struct *t, struct bpf_waits_task *s, __u64 now)
+/* Adds up the part of a wait that has lasted since then, and stores its ns, which nobody else adds
+ * up. False: the wait has ended, or there is none. */
+static __always_inline bool settle(struct task_struct *t, struct bpf_waits_task *s, __u64 since,
+				   __u64 now, __u64 *ns)
 {
-	__u64 since = s->since, ns;
-	__u32 phase = s->phase;
 	struct bpf_waits_sums *sum = sums_of(t->wake_cpu);
+	__u32 phase = s->phase, is_waiting = phase < BPF_NR_WAITS;
 
-	if (phase >= BPF_NR_WAITS || !since || since >= now || !sum ||
+	*ns = 0;
+	__asm__ volatile("" : "+r"(phase)); /* Linux 6.1 loses the bounds that the compiler knows */
+	if (!is_waiting || !since || since >= now || !sum ||
 	    __sync_val_compare_and_swap(&s->since, since, now) != since)
-		return 0;
-	ns = measured_ns(t, s, phase & 1, since, now);
-	__sync_fetch_and_add(&sum->settled[phase & 1], ns);
-	return ns;
+		return false;
+	*ns = measured_ns(t, s, phase & 1, since, now);
+	__sync_fetch_and_add(&sum->settled[phase & 1], *ns);
+	return true;
 }
 
 /* The sample may lack it if the wait ends at the same time. */
@@ -544,12 +549,14 @@ static void divide(struct task_struct *t, __u64 now)
 {
 	struct bpf_waits_task *s = find(t);
 	__u32 phase;
+	__u64 ns;
 
 	if (!s || s->follow.is_member == is_in_cgroup(groups_of(t)))
 		return;
 	s->follow.moved_ns = now;
 	phase = s->phase;
-	__sync_fetch_and_add(&s->waited[phase & 1], settle(t, s, now));
+	if (settle(t, s, s->since, now, &ns))
+		__sync_fetch_and_add(&s->waited[phase & 1], ns);
 }
 
 /* Linux 6.7. */
@@ -601,10 +608,22 @@ int read_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
 	struct bpf_waits_task *s = t ? visit(t) : NULL;
+	__u64 ns;
 
 	if (s)
-		settle(t, s, bpf_ktime_get_ns());
+		settle(t, s, s->since, bpf_ktime_get_ns(), &ns);
 	return 0;
+}
+
+/* Whether the next sample lies in what waited before, and in the ns that it has lasted since. */
+static bool comes(struct bpf_waits_task *s, enum bpf_wait which, __u64 ns)
+{
+	ns += s->waited[which];
+	if (!mean_ns[which] || !ns)
+		return false;
+	if (!s->left[which])
+		s->left[which] = draw(mean_ns[which]);
+	return ns >= s->left[which];
 }
 
 /* What of the wait is not sampled yet, if a sample is due, else 0. ns: the last part. */
@@ -627,16 +646,17 @@ static void finish(struct bpf_waits_task *s, enum bpf_wait which, __u64 ns, bool
 extern void bpf_rcu_read_lock(void) __weak __ksym;
 extern void bpf_rcu_read_unlock(void) __weak __ksym;
 
-/* The same, with samples. May sleep, to read the memory of programs. */
+/* The same, with samples. May sleep, to read the memory of programs. The stack is taken first: a
+ * wait that ends meanwhile is not divided, and is sampled where it ended. */
 SEC("?iter.s/task")
 int sample_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *t = ctx->task;
 	struct bpf_waits_task *s;
 	struct bpf_waits_lasting *l;
-	__u64 now = 0, ns = 0;
-	__u32 zero = 0, phase = RUNS;
-	bool is_written;
+	__u64 now = 0, since = 0, lasts, ns;
+	__u32 zero = 0, phase;
+	bool is_settled, is_written;
 
 	if (ctx->meta->seq_num == 0)
 		find_space();
@@ -646,12 +666,23 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	bpf_rcu_read_lock(); /* for its group leader */
 	s = visit(t);
 	if (s) {
+		since = *(volatile __u64 *)&s->since;
 		now = bpf_ktime_get_ns();
-		phase = s->phase;
-		ns = settle(t, s, now);
 	}
 	bpf_rcu_read_unlock();
-	if (!s || phase >= BPF_NR_WAITS || s->since != now)
+	if (!s || since >= now)
+		return 0;
+	phase = s->phase;
+	lasts = now - since;
+	l->nr_kernel = l->nr_user = l->stack_bytes = l->has_regs = 0;
+	if (comes(s, BPF_WAIT_OFF_CPU, phase == BPF_WAIT_OFF_CPU ? lasts : 0) ||
+	    comes(s, BPF_WAIT_RUN_QUEUE, phase == BPF_WAIT_RUN_QUEUE ? lasts : 0))
+		get_stacks(t, l);
+	bpf_rcu_read_lock();
+	phase = s->phase;
+	is_settled = settle(t, s, since, now, &ns);
+	bpf_rcu_read_unlock();
+	if (!is_settled)
 		return 0;
 	l->ns[BPF_WAIT_OFF_CPU] = take_due(s, BPF_WAIT_OFF_CPU, phase == BPF_WAIT_OFF_CPU ? ns : 0);
 	l->ns[BPF_WAIT_RUN_QUEUE] =
@@ -662,9 +693,6 @@ int sample_tasks(struct bpf_iter__task *ctx)
 	l->pid = number_of_process(t);
 	l->tid = number(t);
 	l->cpu = t->wake_cpu;
-	get_stacks(t, l);
-	if (*(volatile __u64 *)&s->since != now) /* it has run: these may be of several moments */
-		l->nr_kernel = l->nr_user = l->stack_bytes = l->has_regs = 0;
 	is_written = !write_lasting(ctx->meta->seq, l);
 	finish(s, BPF_WAIT_OFF_CPU, l->ns[BPF_WAIT_OFF_CPU], is_written);
 	finish(s, BPF_WAIT_RUN_QUEUE, l->ns[BPF_WAIT_RUN_QUEUE], is_written);
