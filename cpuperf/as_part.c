@@ -79,11 +79,6 @@ bool as_part_is_asked(int argc, char *const *argv)
 	return argc == 2 && strcmp(argv[1], "--as-part") == 0;
 }
 
-static void set_nonblocking(int fd)
-{
-	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
-
 static void greet(struct supervisor *s)
 {
 	char node[HOST_NAME_MAX + 1] = "";
@@ -196,9 +191,9 @@ static int start(struct supervisor *s, const struct hosts_run *run, struct err *
 	s->output = out[0];
 	s->errors = err[0];
 	s->ready = ready[0];
-	set_nonblocking(s->output);
-	set_nonblocking(s->errors);
-	set_nonblocking(s->ready);
+	io_set_nonblocking(s->output);
+	io_set_nonblocking(s->errors);
+	io_set_nonblocking(s->ready);
 	s->pidfd = sys()->pidfd_open(s->pid);
 	s->phase = RUNNING;
 	return 0;
@@ -541,8 +536,8 @@ int as_part_run(as_part_program *program)
 			       .sent_ns = clock_monotonic_ns()};
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	set_nonblocking(STDIN_FILENO);
-	set_nonblocking(STDOUT_FILENO);
+	io_set_nonblocking(STDIN_FILENO);
+	io_set_nonblocking(STDOUT_FILENO);
 	buf_init(&s.in, HOSTS_MAX_REQUEST_BYTES + 2 * HOSTS_MAX_DATA_BYTES);
 	buf_init(&s.out, MAX_QUEUED_BYTES);
 	greet(&s);

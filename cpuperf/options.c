@@ -500,3 +500,8 @@ const struct opt_table *cpuperf_options(void)
 	table.nr_rows = nr + NR_AFTER;
 	return &table;
 }
+
+const char *options_override(const struct options *o, const char *key)
+{
+	return o->overrides[key_find(KEY_SPEC, key) - key_rows];
+}

@@ -69,6 +69,9 @@ static inline bool options_have_target(const struct options *o)
 	return o->command_argv || o->pids || o->comms.nr || o->cgroup;
 }
 
+/* The option that overrides this key of the spec; NULL: not given. */
+const char *options_override(const struct options *o, const char *key);
+
 /* Made on the first call from the rows of options.c and the keys of spec/; never fails. */
 const struct opt_table *cpuperf_options(void);
 

@@ -201,11 +201,6 @@ static void become_ssh(const struct host *h, const int to[2], const int from[2],
 	_exit(EXIT_NOT_MEASURED);
 }
 
-static void set_nonblocking(int fd)
-{
-	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-}
-
 static int start_ssh(struct host *h)
 {
 	int to[2] = {-1, -1}, from[2] = {-1, -1}, errors[2] = {-1, -1}, rc = 0;
@@ -226,9 +221,9 @@ static int start_ssh(struct host *h)
 		close_pipes(h);
 		return rc;
 	}
-	set_nonblocking(h->to);
-	set_nonblocking(h->from);
-	set_nonblocking(h->errors);
+	io_set_nonblocking(h->to);
+	io_set_nonblocking(h->from);
+	io_set_nonblocking(h->errors);
 	return 0;
 }
 

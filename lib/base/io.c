@@ -288,6 +288,11 @@ int io_open_folder(const char *path, int *dirfd, const char **name, struct err *
 	return 0;
 }
 
+void io_set_nonblocking(int fd)
+{
+	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
 int io_each_name(int dirfd, int (*fn)(const char *name, void *arg), void *arg)
 {
 	int fd = sys()->openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0), rc = 0;

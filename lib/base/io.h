@@ -61,6 +61,9 @@ int io_open_temporary(int *fd, struct err *e);
  */
 int io_open_folder(const char *path, int *dirfd, const char **name, struct err *e);
 
+/* Reads and writes return -EAGAIN instead of waiting: of all who share the open file. */
+void io_set_nonblocking(int fd);
+
 /* Calls fn for each name in the folder, also . and .., in no order, until it returns non-zero.
  * That, 0, or -errno. Does not close dirfd. */
 int io_each_name(int dirfd, int (*fn)(const char *name, void *arg), void *arg);
