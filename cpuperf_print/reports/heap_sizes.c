@@ -5,79 +5,51 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/sum.h"
-#include "estimate/histogram.h"
 #include "numbers.h"
 #include "profile/iterator.h"
 #include "reports/reports.h"
 #include "samples.h"
+#include "sizes.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NR_CLASSES = 64, CELL_BYTES = 64, NR_OF_LINE = 3 };
-/* As their parts are named in the trace. */
-enum { CALLS, BYTES, LIVE_CALLS, LIVE_BYTES, NR_PARTS };
-static const char *const parts[NR_PARTS] = {"calls", "bytes", "live_calls", "live_bytes"};
+enum { CELL_BYTES = 64, NR_OF_LINE = 3 };
 
 struct sizes {
 	struct job *j;
 	uint64_t rate;
-	bool has_part[NR_PARTS];
-	uint64_t of[NR_PARTS][NR_CLASSES]; /* class i begins at 2^(i - 1), class 0 is of 0 bytes */
-	uint64_t live[NR_PARTS][NR_CLASSES]; /* of the session that is read: its last iteration */
-	uint64_t all[NR_PARTS];
+	struct sizes_sums sums;
+	uint64_t all[SIZES_NR_PARTS];
 };
 
-static unsigned class_of(uint64_t low)
+static void add_session(struct sizes_sums *to, const struct sizes_sums *from)
 {
-	return low ? 64 - (unsigned)__builtin_clzll(low) : 0;
-}
-
-static bool is_live(unsigned part)
-{
-	return part == LIVE_CALLS || part == LIVE_BYTES;
-}
-
-static void add_histogram(struct sizes *s, const struct trace_histogram *h)
-{
-	unsigned part = 0;
-
-	while (part < NR_PARTS && strcmp(h->part, parts[part]) != 0)
-		part++;
-	if (part == NR_PARTS) /* of a later version */
-		return;
-	s->has_part[part] = true;
-	for (size_t i = 0; i < h->nr; i++) {
-		unsigned class = class_of(histogram_low(h->bucket[i].number)) % NR_CLASSES;
-
-		sum_add(is_live(part) ? &s->live[part][class] : &s->of[part][class],
-			h->bucket[i].count);
+	for (size_t part = 0; part < SIZES_NR_PARTS; part++) {
+		to->has_part[part] |= from->has_part[part];
+		for (size_t i = 0; i < SIZES_NR_CLASSES; i++)
+			sum_add(&to->of[part][i], from->of[part][i]);
 	}
 }
 
 static int read_session(struct sizes *s, const struct input *o)
 {
 	struct profile_iterator *it = profile_iterator_new(o->session);
+	struct sizes_sums sums = {.of = {{0}}};
 	struct profile_trace t;
 	int rc;
 
 	while ((rc = profile_iterator_next(it, &t)) == 1) {
 		if (!profile_ranges_has(&job_filter(s->j, o)->iterations, t.head.iteration))
 			continue;
-		if (t.nr_sizes) { /* of the one before */
+		if (t.nr_sizes)
 			s->rate = t.events[t.sizes[0].event].rate;
-			memset(s->live, 0, sizeof(s->live));
-		}
-		for (size_t i = 0; i < t.nr_sizes; i++)
-			add_histogram(s, &t.sizes[i]);
+		sizes_add(&sums, &t);
 	}
 	profile_iterator_free(it);
-	for (size_t part = LIVE_CALLS; part < NR_PARTS; part++)
-		for (size_t i = 0; i < NR_CLASSES; i++)
-			sum_add(&s->of[part][i], s->live[part][i]);
-	memset(s->live, 0, sizeof(s->live));
+	add_session(&s->sums, &sums);
 	return rc;
 }
 
@@ -87,26 +59,16 @@ static int read_all(struct sizes *s, struct err *e)
 
 	for (size_t i = s->j->first; i < s->j->first + s->j->nr && rc == 0; i++)
 		rc = read_session(s, &s->j->inputs->item[i]);
-	for (size_t part = 0; part < NR_PARTS; part++)
-		for (size_t i = 0; i < NR_CLASSES; i++)
-			sum_add(&s->all[part], s->of[part][i]);
+	for (size_t part = 0; part < SIZES_NR_PARTS; part++)
+		for (size_t i = 0; i < SIZES_NR_CLASSES; i++)
+			sum_add(&s->all[part], s->sums.of[part][i]);
 	return rc ? err_set(e, rc, "the sizes cannot be read: %s", strerror(-rc)) : 0;
 }
 
-static uint64_t low_of(size_t class)
+static const char *class_text(char text[CELL_BYTES], uint32_t class)
 {
-	return class ? UINT64_C(1) << (class - 1) : 0;
-}
-
-static uint64_t high_of(size_t class)
-{
-	return class ? 2 * low_of(class) - 1 : 0;
-}
-
-static const char *class_text(char text[CELL_BYTES], size_t class)
-{
-	snprintf(text, CELL_BYTES, class > 1 ? "%s to %s" : "%s", COMMAS(low_of(class)),
-		 COMMAS(high_of(class)));
+	snprintf(text, CELL_BYTES, class > 1 ? "%s to %s" : "%s", COMMAS(sizes_low(class)),
+		 COMMAS(sizes_high(class)));
 	return text;
 }
 
@@ -126,7 +88,8 @@ static struct interval estimate(const struct sizes *s, uint64_t calls, uint64_t 
 
 static struct grid *make_grid(const struct sizes *s)
 {
-	const enum grid_audience live = s->has_part[LIVE_BYTES] ? GRID_ALL : GRID_ONLY_MACHINES;
+	const enum grid_audience live =
+	    s->sums.has_part[SIZES_LIVE_BYTES] ? GRID_ALL : GRID_ONLY_MACHINES;
 	const struct grid_column columns[] = {
 	    {"size", "bytes of a block", NULL, GRID_TEXT, GRID_ONLY_PEOPLE, 0},
 	    {"from", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES, 0},
@@ -159,27 +122,23 @@ static void put_count(const struct sizes *s, struct grid *g, uint64_t nr)
 		grid_none(g);
 }
 
-static void put_class(const struct sizes *s, struct grid *g, size_t class)
+static void put_class(const struct sizes *s, struct grid *g, uint32_t class)
 {
-	const uint64_t all = s->all[BYTES];
+	const uint64_t all = s->all[SIZES_BYTES];
 	char text[CELL_BYTES];
 
 	grid_row(g);
 	grid_text(g, class_text(text, class));
-	grid_count(g, low_of(class));
-	grid_count(g, high_of(class));
-	grid_percent(g, all ? (double)s->of[BYTES][class] / (double)all : 0);
-	put_estimate(s, g, s->of[CALLS][class], s->of[BYTES][class]);
-	put_count(s, g, s->of[CALLS][class]);
-	if (!s->has_part[LIVE_BYTES])
+	grid_count(g, sizes_low(class));
+	grid_count(g, sizes_high(class));
+	grid_percent(g, all ? (double)s->sums.of[SIZES_BYTES][class] / (double)all : 0);
+	put_estimate(s, g, s->sums.of[SIZES_CALLS][class], s->sums.of[SIZES_BYTES][class]);
+	put_count(s, g, s->sums.of[SIZES_CALLS][class]);
+	if (!s->sums.has_part[SIZES_LIVE_BYTES])
 		return;
-	put_estimate(s, g, s->of[LIVE_CALLS][class], s->of[LIVE_BYTES][class]);
-	put_count(s, g, s->of[LIVE_CALLS][class]);
-}
-
-static bool has_class(const struct sizes *s, size_t class)
-{
-	return s->of[CALLS][class] || s->of[LIVE_CALLS][class];
+	put_estimate(s, g, s->sums.of[SIZES_LIVE_CALLS][class],
+		     s->sums.of[SIZES_LIVE_BYTES][class]);
+	put_count(s, g, s->sums.of[SIZES_LIVE_CALLS][class]);
 }
 
 static int put_table(const struct sizes *s, struct err *e)
@@ -189,8 +148,8 @@ static int put_table(const struct sizes *s, struct err *e)
 
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < NR_CLASSES; i++)
-		is_any |= has_class(s, i);
+	for (uint32_t i = 0; i < SIZES_NR_CLASSES; i++)
+		is_any |= sizes_has_class(&s->sums, i);
 	if (s->j->output->form == GRID_PEOPLE && !is_any) {
 		buf_adds(&s->j->output->text,
 			 "\nNo sizes: the session has no samples of the heap, or is "
@@ -200,8 +159,8 @@ static int put_table(const struct sizes *s, struct err *e)
 	}
 	if (s->j->output->form == GRID_PEOPLE)
 		buf_addc(&s->j->output->text, '\n');
-	for (size_t i = 0; i < NR_CLASSES; i++)
-		if (has_class(s, i))
+	for (uint32_t i = 0; i < SIZES_NR_CLASSES; i++)
+		if (sizes_has_class(&s->sums, i))
 			put_class(s, g, i);
 	return reports_end(s->j, g, 0, e);
 }
@@ -210,24 +169,27 @@ static int put_table(const struct sizes *s, struct err *e)
 static void put_line(const struct sizes *s)
 {
 	struct buf *b = &s->j->output->text;
-	bool is_put[NR_CLASSES] = {false};
+	bool is_put[SIZES_NR_CLASSES] = {false};
 	char text[CELL_BYTES];
 
 	for (size_t nr = 0; nr < NR_OF_LINE; nr++) {
-		size_t most = 0;
+		uint32_t most = 0;
 
-		for (size_t i = 1; i < NR_CLASSES; i++)
-			if (!is_put[i] && (is_put[most] || s->of[BYTES][i] > s->of[BYTES][most]))
+		for (uint32_t i = 1; i < SIZES_NR_CLASSES; i++)
+			if (!is_put[i] && (is_put[most] || s->sums.of[SIZES_BYTES][i] >
+							       s->sums.of[SIZES_BYTES][most]))
 				most = i;
-		if (is_put[most] || !s->of[BYTES][most])
+		if (is_put[most] || !s->sums.of[SIZES_BYTES][most])
 			break;
 		is_put[most] = true;
 		buf_printf(b, "%s%s %% %s", nr ? ", " : "allocated by size: ",
-			   DECIMAL(100 * (double)s->of[BYTES][most] / (double)s->all[BYTES], 0),
+			   DECIMAL(100 * (double)s->sums.of[SIZES_BYTES][most] /
+				       (double)s->all[SIZES_BYTES],
+				   0),
 			   class_text(text, most));
 		buf_adds(b, nr ? "" : " bytes");
 	}
-	if (s->all[BYTES])
+	if (s->all[SIZES_BYTES])
 		buf_addc(b, '\n');
 }
 
@@ -246,7 +208,7 @@ int reports_heap_sizes(struct job *j, struct err *e)
 	if (j->output->form != GRID_PEOPLE)
 		return 0;
 	rc = read_all(&s, e);
-	if (rc || !s.all[CALLS])
+	if (rc || !s.all[SIZES_CALLS])
 		return rc;
 	if (!j->selection->rows)
 		return put_table(&s, e);

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The report heap, and the answer of a session that measures the heap, of programs whose heap is known."""
+import contextlib
 import csv
 import io
 import json
 import os
 import re
+import sqlite3
 
 from kit import CPUPERF, output, PRINT, run, run_checks
 
@@ -192,6 +194,21 @@ def check_sizes(folder):
     last = {k: [int(r[n]) for n in ("calls", "allocated", "live_calls", "live")] for k, r in sizes(folder).items()}
     assert last[0] == first[0] and last[16] == [200, 5100, 100, 3100], last
     assert last[32] == [100, 3200, 99, 3168] and last[1 << 20] == [1, 1 << 20, 1, 1 << 20] and last[4096] == [2, 10000, 0, 0], last
+    output(PRINT, "--quiet", f"{folder}/s", "--output-format=sqlite", f"--output-file={folder}/s.db")
+    with contextlib.closing(sqlite3.connect(f"{folder}/s.db")) as db:
+        of = {k: list(r) for k, *r in db.execute("SELECT from_bytes, calls, bytes, live_calls, live_bytes FROM heap_sizes WHERE iteration = 0")}
+        assert of == first, (of, first)
+        of = {k: list(r) for k, *r in db.execute("""SELECT from_bytes, sum(calls), sum(bytes),
+            sum(live_calls) FILTER (WHERE iteration = (SELECT max(iteration) FROM heap_sizes)),
+            sum(live_bytes) FILTER (WHERE iteration = (SELECT max(iteration) FROM heap_sizes)) FROM heap_sizes GROUP BY 1""")}
+        assert {k: [n or 0 for n in r] for k, r in of.items()} == last, (of, last)
+        assert list(db.execute("SELECT DISTINCT to_bytes FROM heap_sizes WHERE from_bytes IN (0, 16) ORDER BY 1")) == [(0,), (31,)]
+    text = output(PRINT, "--quiet", f"{folder}/s", "--output-format=openmetrics")
+    of = {}
+    for name, low, high, value in re.findall(r'^cpuperf_heap_size_(\w+)\{from_bytes="(\d+)",to_bytes="(\d+)"\} (\d+)', text, re.M):
+        assert int(high) == max(2 * int(low) - 1, 0), (low, high)
+        of.setdefault(int(low), {})[name] = int(value)
+    assert {k: [r[n] for n in ("calls_total", "bytes_total", "live_calls", "live_bytes")] for k, r in of.items()} == last, (of, last)
     assert sizes(folder)[16]["to"] == "31" and sizes(folder)[16]["allocated_low"] == "5100", last
     all_ = sum(int(r["allocated"]) for r in rows(folder))
     assert all_ == sum(r[1] for r in last.values()), (all_, last)

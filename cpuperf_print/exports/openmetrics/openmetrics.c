@@ -11,9 +11,12 @@
 #include "exports/openmetrics/regions.h"
 #include "expose/exposition.h"
 #include "screen/format.h"
+#include "sizes.h"
 #include "tables.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { ID_BYTES = 33 };
@@ -26,15 +29,17 @@ struct openmetrics_export {
 	bool is_classic;
 	uint64_t nr_iterations;
 	char session[ID_BYTES], boot[ID_BYTES];
+	struct sizes_sums sizes;
 	int error; /* of latencies */
 };
 
-static void add_latencies(void *arg, const struct profile_trace *trace)
+static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct openmetrics_export *o = arg;
 
 	for (size_t i = 0; i < trace->nr_histograms && !o->error; i++)
 		o->error = counts_latency_add(&o->x.latencies, &trace->histograms[i], true);
+	sizes_add(&o->sizes, trace);
 }
 
 static int flush(void *arg, struct err *e)
@@ -104,6 +109,48 @@ static int read_all(struct openmetrics_export *o, struct tables *tables, struct 
 	return rc ?: got < 0 ? got : 0;
 }
 
+static void put_class(struct openmetrics_export *o, size_t part, uint32_t class)
+{
+	struct openmetrics *m = &o->x.m;
+	char from[ID_BYTES], to[ID_BYTES];
+
+	snprintf(from, sizeof(from), "%" PRIu64, sizes_low(class));
+	snprintf(to, sizeof(to), "%" PRIu64, sizes_high(class));
+	openmetrics_begin(m);
+	openmetrics_label(m, "from_bytes", from);
+	openmetrics_label(m, "to_bytes", to);
+	openmetrics_value(m);
+	buf_u64(m->out, o->sizes.of[part][class]);
+	openmetrics_end(m, o->x.sums.end_realtime_ns);
+}
+
+/* Allocations by size. */
+static void put_sizes(struct openmetrics_export *o)
+{
+	static const struct {
+		enum openmetrics_type type;
+		const char *name, *unit, *help;
+	} families[SIZES_NR_PARTS] = {
+	    {OPENMETRICS_COUNTER, "cpuperf_heap_size_calls", "",
+	     "Sampled allocations of a size, from from_bytes to to_bytes; with a rate above 1 "
+	     "estimated."},
+	    {OPENMETRICS_COUNTER, "cpuperf_heap_size_bytes", "bytes", "Bytes of these."},
+	    {OPENMETRICS_GAUGE, "cpuperf_heap_size_live_calls", "",
+	     "Of these, live at the end of the last iteration."},
+	    {OPENMETRICS_GAUGE, "cpuperf_heap_size_live_bytes", "bytes", "Bytes of these."},
+	};
+
+	for (size_t k = 0; k < SIZES_NR_PARTS; k++) {
+		if (!o->sizes.has_part[k])
+			continue;
+		openmetrics_family(&o->x.m, families[k].type, families[k].name, families[k].unit,
+				   families[k].help);
+		for (uint32_t i = 0; i < SIZES_NR_CLASSES; i++)
+			if (sizes_has_class(&o->sizes, i))
+				put_class(o, k, i);
+	}
+}
+
 /* What is known only when all is read. */
 static int put_rest(struct openmetrics_export *o, struct err *e)
 {
@@ -117,6 +164,7 @@ static int put_rest(struct openmetrics_export *o, struct err *e)
 	openmetrics_value(m);
 	buf_u64(m->out, o->j->output->problems.nr_losses);
 	openmetrics_end(m, o->x.sums.end_realtime_ns);
+	put_sizes(o);
 	return openmetrics_put_regions(m, o->j, o->opened, o->x.sums.end_realtime_ns, e);
 }
 
@@ -145,7 +193,7 @@ static int export(struct job *j, bool is_classic, struct err *e)
 	rc = tables_open(&tables, j, o.opened, e);
 	if (rc == 0 && !is_classic)
 		rc = points_init(&o.points, e);
-	tables.on_trace = add_latencies;
+	tables.on_trace = add_trace;
 	tables.arg = &o;
 	rc = rc ?: read_all(&o, &tables, e) ?: put_all(&o, tables.t, e);
 	if (rc == 0)

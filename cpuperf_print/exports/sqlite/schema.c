@@ -26,6 +26,7 @@ const char *const sqlite_schema_names[SQLITE_NR_TABLES] = {
     [SQLITE_HELD] = "held",
     [SQLITE_LATENCIES] = "latencies",
     [SQLITE_BUCKETS] = "latency_buckets",
+    [SQLITE_HEAP_SIZES] = "heap_sizes",
     [SQLITE_REGIONS] = "regions",
     [SQLITE_REGION_CALLS] = "region_calls",
     [SQLITE_REGION_COUNTS] = "region_counts",
@@ -90,6 +91,9 @@ const char sqlite_schema_tables[] =
     " max_ns INTEGER, p50_ns REAL, p90_ns REAL, p99_ns REAL, p99_9_ns REAL);"
     "CREATE TABLE latency_buckets(latency INTEGER REFERENCES latencies, low_ns INTEGER,"
     " high_ns INTEGER, count INTEGER);"
+    "CREATE TABLE heap_sizes(iteration INTEGER REFERENCES iterations, from_bytes INTEGER,"
+    " to_bytes INTEGER, calls INTEGER, bytes INTEGER, live_calls INTEGER, live_bytes INTEGER,"
+    " PRIMARY KEY(iteration, from_bytes)) WITHOUT ROWID;"
     "CREATE TABLE regions(region INTEGER PRIMARY KEY, parent INTEGER REFERENCES regions,"
     " depth INTEGER, name TEXT, path TEXT);"
     "CREATE TABLE region_calls(region INTEGER REFERENCES regions, pid INTEGER, tid INTEGER,"

@@ -26,6 +26,7 @@
 #include "report/weights.h"
 #include "samples.h"
 #include "screen/latency.h"
+#include "sizes.h"
 #include "spec/spec.h"
 #include "tables.h"
 #include "trace/record.h"
@@ -297,12 +298,31 @@ static int put_latencies(struct database *d, const struct profile_trace *trace)
 	return rc;
 }
 
+static void put_heap_sizes(struct database *d, const struct profile_trace *trace)
+{
+	struct sizes_sums s = {.of = {{0}}};
+
+	sizes_add(&s, trace);
+	for (uint32_t i = 0; i < SIZES_NR_CLASSES; i++) {
+		struct sqlite_cell cell[SIZES_NR_PARTS];
+
+		for (size_t k = 0; k < SIZES_NR_PARTS; k++)
+			cell[k] = sqlite_maybe(s.has_part[k], s.of[k][i]);
+		if (sizes_has_class(&s, i))
+			SQLITE_PUT(d->file, SQLITE_HEAP_SIZES, sqlite_u64(trace->head.iteration),
+				   sqlite_u64(sizes_low(i)), sqlite_u64(sizes_high(i)),
+				   cell[SIZES_CALLS], cell[SIZES_BYTES], cell[SIZES_LIVE_CALLS],
+				   cell[SIZES_LIVE_BYTES]);
+	}
+}
+
 static void add_trace(void *arg, const struct profile_trace *trace)
 {
 	struct database *d = arg;
 
 	profile_about_add(&d->about, trace);
 	d->error = d->error ?: put_latencies(d, trace);
+	put_heap_sizes(d, trace);
 	if (trace->window && trace->head.trace == 0)
 		put_window(d, trace);
 	if (trace->sampling && trace->sampling->held.wanted_ns)

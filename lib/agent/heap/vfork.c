@@ -53,7 +53,7 @@ static function *find(const char *name)
 	return result;
 }
 
-__attribute__((visibility("hidden"))) function *agent_vforking(void)
+__attribute__((visibility("hidden"), used)) function *agent_vforking(void)
 {
 	static function *behind;
 
@@ -62,7 +62,8 @@ __attribute__((visibility("hidden"))) function *agent_vforking(void)
 	return behind;
 }
 
-__attribute__((visibility("hidden"))) function *agent_cloning(void *begin, void *stack, int flags)
+__attribute__((visibility("hidden"), used)) function *agent_cloning(void *begin, void *stack,
+								    int flags)
 {
 	static function *behind;
 
