@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
@@ -245,9 +246,24 @@ NOINLINE static uint64_t count_up(uint64_t times)
 	return wrong;
 }
 
-static uint64_t count_wide(uint64_t times)
+/* All of two scalable vectors and a predicate, which a system call of another function may change.
+ */
+NOINLINE static uint64_t count_wide(uint64_t times)
 {
-	return count_up(times);
+	uint64_t wrong = 0;
+
+	__asm__ volatile(
+	    ".arch_extension sve\n\t"
+	    "ptrue p3.d\n\t mov x9, #5\n\t dup z7.d, x9\n\t index z8.d, #0, #1\n\t"
+	    "1: subs %1, %1, #1\n\t b.ne 1b\n\t"
+	    "ptrue p1.d\n\t mov x9, #5\n\t dup z9.d, x9\n\t index z10.d, #0, #1\n\t"
+	    "cmpne p0.d, p1/z, z7.d, z9.d\n\t cntp %0, p1, p0.d\n\t"
+	    "cmpne p0.d, p1/z, z8.d, z10.d\n\t cntp x9, p1, p0.d\n\t add %0, %0, x9\n\t"
+	    "cntp x9, p1, p3.d\n\t cntd x10\n\t sub x10, x10, x9\n\t add %0, %0, x10\n\t"
+	    : "+r"(wrong), "+r"(times)
+	    :
+	    : "x9", "x10", "v7", "v8", "v9", "v10", "cc");
+	return wrong;
 }
 #else
 NOINLINE static uint64_t count_up(uint64_t times)
@@ -266,10 +282,12 @@ static uint64_t count_wide(uint64_t times)
 static void registers(void)
 {
 	sigset_t before, after; /* the kernel writes a part of them */
-	bool has_avx = false;
+	bool has_wide = false;
 
 #if defined(__x86_64__)
-	has_avx = __builtin_cpu_supports("avx");
+	has_wide = __builtin_cpu_supports("avx");
+#elif defined(__aarch64__)
+	has_wide = getauxval(AT_HWCAP) & 1 << 22; /* SVE */
 #endif
 	memset(&before, 0, sizeof(before));
 	memset(&after, 0, sizeof(after));
@@ -279,8 +297,8 @@ static void registers(void)
 		errno = 7654;
 		if (count_up(20000000))
 			say("registers or the red zone have changed");
-		if (has_avx && count_wide(20000000))
-			say("the upper half of a vector register has changed");
+		if (has_wide && count_wide(20000000))
+			say("a wide vector register has changed");
 		if (errno != 7654)
 			say("errno has changed");
 		sigprocmask(SIG_SETMASK, NULL, &after);
