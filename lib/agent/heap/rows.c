@@ -166,7 +166,8 @@ static struct agent_row row_of(const struct cfi_row *from)
 	return row;
 }
 
-static struct agent_row make_row(uint64_t place)
+/* What needs much stack is never within what has checked that there is little. */
+static __attribute__((noinline)) struct agent_row make_row(uint64_t place)
 {
 	struct agent_row row = {.kind = AGENT_ROW_POINTER};
 	struct cfi_rules rules;
@@ -211,8 +212,8 @@ struct agent_row agent_row_find(uint64_t pc, bool is_exact)
 	return row;
 }
 
-bool agent_row_apply(struct agent_frame *f, uint64_t link, bool *is_exact, uint64_t hi,
-		     bool *is_end)
+__attribute__((noinline)) bool agent_row_apply(struct agent_frame *f, uint64_t link, bool *is_exact,
+					       uint64_t hi, bool *is_end)
 {
 	struct cfi_rules rules;
 	struct cfi_frame frame = {.machine = &MACHINE, .pc = f->pc, .is_exact = *is_exact};
