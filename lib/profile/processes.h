@@ -8,7 +8,9 @@
  *   process.
  * - While an exec is under way (up to its last mapping, the vdso), addresses belong to the calling
  *   program. From then until the new program maps a file itself, addresses that it has not mapped
- *   are looked up in the calling one.
+ *   are looked up in the calling one; of a program that maps none, always. So an answer does not
+ *   depend on what the kernel records after its time, and an iteration whose end is within an exec
+ *   is read alike during the session and afterwards.
  * - Threads of a process are numbered in the order of their creation. A fork and an exec begin
  * anew, with the main thread. Threads that the session neither recorded nor found have no number.
  * - A fork begins with its parent's command line, an exec with one that is known if it could be

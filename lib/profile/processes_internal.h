@@ -129,8 +129,9 @@ struct profile_life {
 	bool has_mapped;  /* a mapping was recorded, not read by the survey */
 	bool has_cmdline; /* its parent's, if that is known */
 	bool has_command; /* the first of its pid: the command's program was searched for */
-	/* For an exec: when all was mapped, and when the new program mapped its first file. Before
-	 * ready_ns, registers are the calling program's; before settled_ns they may be. */
+	/* For an exec: when all was mapped, and when the new program mapped its first file;
+	 * UINT64_MAX: no record says so. Before ready_ns, registers are the calling program's;
+	 * before settled_ns they may be. */
 	uint64_t ready_ns, settled_ns;
 };
 

@@ -10,6 +10,7 @@
  * It takes time to read a process. Records made before the survey went on to the next process may
  * describe what it read, also those of a program that an exec started meanwhile.
  */
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "profile/processes_internal.h"
@@ -37,6 +38,7 @@ struct work {
 	size_t nr, room;
 	size_t nr_copied; /* over all spaces */
 	uint32_t *order;  /* owned; lives in order of their begin */
+	bool has_vdso;    /* some process has one */
 };
 
 static int compare_addresses(const void *a, const void *b)
@@ -156,24 +158,25 @@ static bool is_inherited(const struct work *w, const struct profile_life *l,
 	       found.mapping->object == m->object;
 }
 
-/* The vdso is the last mapping of an exec. A program without mappings of its own is complete then.
- */
+/* The vdso is the last mapping of an exec. */
 static void note_ready(struct profile_life *l, const struct profile_mapping_record *t)
 {
 	uint64_t from_ns = t->mapping.from_ns;
 
-	if (!l->is_exec || t->is_made)
+	if (t->is_made || l->settled_ns != UINT64_MAX)
 		return;
-	if (!l->ready_ns && t->mapping.object->kind == PROFILE_OBJECT_VDSO)
-		l->ready_ns = l->settled_ns = from_ns;
-	else if (l->ready_ns && l->ready_ns == l->settled_ns)
+	if (l->ready_ns != UINT64_MAX)
 		l->settled_ns = from_ns;
+	else if (t->mapping.object->kind == PROFILE_OBJECT_VDSO)
+		l->ready_ns = from_ns;
 }
 
 static int add_recorded(struct work *w, struct profile_life *l)
 {
 	int rc = 0;
 
+	if (l->is_exec && w->has_vdso)
+		l->ready_ns = l->settled_ns = UINT64_MAX;
 	for (uint32_t i = 0; i < l->nr_maps && rc == 0; i++) {
 		const struct profile_mapping_record *t =
 		    &w->g->maps[w->g->of_lives[l->first_map + i]];
@@ -408,7 +411,10 @@ static int compare_beginnings(const void *a, const void *b, void *arg)
 
 int profile_spaces_make(struct profile_processes *p, struct profile_gathered *g)
 {
-	struct work w = {.p = p, .g = g};
+	struct work w = {.p = p,
+			 .g = g,
+			 .has_vdso = ARRAY_ANY(m, g->maps, g->nr_maps,
+					       m->mapping.object->kind == PROFILE_OBJECT_VDSO)};
 	int rc = 0;
 
 	w.order = mem_calloc(p->nr_lives, sizeof(*w.order));
@@ -560,5 +566,7 @@ void profile_space_find(const struct profile_processes *p, uint32_t life, uint64
 		find_from(p, l, address, time_ns, false, &f);
 	if (!f.mapping && !is_settled)
 		find_from(p, l - 1, address, l->process.from_ns, true, &f);
+	if (!f.mapping && l->ready_ns == UINT64_MAX) /* if the record of its vdso is lost */
+		find_from(p, l, address, time_ns, false, &f);
 	*out = f;
 }

@@ -118,6 +118,25 @@ static const struct scene {
       {7, 7, 239, 0x1800, "ls", "/sh"},
       {7, 7, 240, 0x1800, "ls", NULL},
       {7, 7, 250, 0x1800, "ls", NULL}}},
+    {"one that maps nothing may still do so",
+     {MADE(50, 1, "sh", 0x1000, 0x2000, "/sh"), FORKED(100, 7, 1), EXECED(200, 7, "ls"),
+      MAPPED(210, 7, 0x1000, 0x1800, "/ls"), MAPPED(230, 7, 0x8000, 0x9000, "[vdso]")},
+     {{7, 7, 230, 0x1000, "ls", "/ls"},
+      {7, 7, 230, 0x1800, "ls", "/sh"},
+      {7, 7, 300, 0x1800, "ls", "/sh"},
+      {7, 7, 300, 0x2000, "ls", NULL}}},
+    {"an exec whose last mapping is not recorded, yet or at all",
+     {MADE(50, 1, "sh", 0x1000, 0x2000, "/sh"), MADE_MAP(50, 1, 0x8000, 0x9000, "[vdso]"),
+      FORKED(100, 7, 1), EXECED(200, 7, "ls"), MAPPED(210, 7, 0x1800, 0x6000, "/ls")},
+     {{7, 7, 205, 0x1000, "ls", "/sh"},
+      {7, 7, 220, 0x1800, "ls", "/sh"},
+      {7, 7, 209, 0x3000, "ls", NULL},
+      {7, 7, 210, 0x3000, "ls", "/ls"},
+      {7, 7, 220, 0x6000, "ls", NULL}}},
+    {"where there is no vdso, an exec is complete at once",
+     {MADE(50, 1, "sh", 0x1000, 0x2000, "/sh"), FORKED(100, 7, 1), EXECED(200, 7, "ls"),
+      MAPPED(210, 7, 0x1800, 0x6000, "/ls")},
+     {{7, 7, 205, 0x1000, "ls", NULL}, {7, 7, 220, 0x1800, "ls", "/ls"}}},
     {"parent and child map on their own",
      {MADE(50, 1, "a", 0x1000, 0x9000, "/both"), FORKED(100, 2, 1),
       MAPPED(110, 1, 0x2000, 0x3000, "/parents"), MAPPED(120, 2, 0x4000, 0x5000, "/childs"),
@@ -312,6 +331,62 @@ TEST(scenes_are_told)
 			check_answer(s, i, all, "back");
 		profile_lookup_free(all);
 		profile_processes_free(p);
+	}
+}
+
+/* The steps of the scene that are known at a time, with a process that has a vdso; the survey is
+ * known as a whole. Returns their number. */
+static size_t known_until(const struct scene *s, uint64_t time_ns, struct step known[MAX_STEPS + 3])
+{
+	const struct step other[] = {MADE(0, 99, "other", 0x1000, 0x2000, "[vdso]")};
+	size_t nr = NR(other);
+
+	memcpy(known, other, sizeof(other));
+	for (size_t i = 0; i < MAX_STEPS && s->steps[i].op; i++)
+		if (s->steps[i].is_made && s->steps[i].time_ns > time_ns)
+			time_ns = s->steps[i].time_ns;
+	for (size_t i = 0; i < MAX_STEPS && s->steps[i].op; i++)
+		if (s->steps[i].time_ns <= time_ns)
+			known[nr++] = s->steps[i];
+	return nr;
+}
+
+static const char *answer(const struct step *steps, size_t nr, const struct scene *s, size_t i,
+			  char text[256])
+{
+	struct profile_processes *p = steps_read(steps, nr);
+	struct profile_lookup *l = profile_lookup_new(p);
+	const struct profile_mapping *m;
+	struct profile_task task;
+
+	profile_lookup_task(l, s->questions[i].pid, s->questions[i].tid, s->questions[i].time_ns,
+			    &task);
+	m = profile_lookup_mapping(l, task.process, s->questions[i].address,
+				   s->questions[i].time_ns);
+	snprintf(text, 256, "%s, %s", task.comm->name, m ? m->object->shown_path : "nothing");
+	profile_lookup_free(l);
+	profile_processes_free(p);
+	return text;
+}
+
+/* What the kernel records after the time of a question does not change the answer: a session that
+ * is still recorded is read as it is afterwards. */
+TEST(answers_last)
+{
+	struct step known[MAX_STEPS + 3];
+	char now[256], later[256];
+
+	for (size_t k = 0; k < NR(scenes); k++) {
+		const struct scene *s = &scenes[k];
+
+		for (size_t i = 0; i < nr_questions(s); i++) {
+			size_t nr = known_until(s, s->questions[i].time_ns, known);
+
+			answer(known, nr, s, i, now);
+			nr = known_until(s, UINT64_MAX, known);
+			if (strcmp(answer(known, nr, s, i, later), now))
+				fail_msg("%s: question %zu: %s; later: %s", s->name, i, now, later);
+		}
 	}
 }
 
