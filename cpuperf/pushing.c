@@ -346,7 +346,7 @@ static bool ask(const struct pushing *p, uint64_t nr, bool is_over)
 	       errno != EAGAIN;
 }
 
-bool pushing_add(struct pushing *p, uint64_t nr, char text[PUSHING_TEXT_BYTES])
+bool pushing_add(struct pushing *p, uint64_t nr, bool has_names, char text[PUSHING_TEXT_BYTES])
 {
 	bool is_news;
 
@@ -356,7 +356,8 @@ bool pushing_add(struct pushing *p, uint64_t nr, char text[PUSHING_TEXT_BYTES])
 	if (is_news)
 		snprintf(text, PUSHING_TEXT_BYTES, "--push: %.200s: %.250s", p->place, p->why);
 	p->nr = nr;
-	(void)ask(p, nr, false); /* if there is no room for it, a later one says it */
+	if (has_names)
+		(void)ask(p, nr, false); /* if there is no room for it, a later one says it */
 	return is_news;
 }
 

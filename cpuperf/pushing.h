@@ -32,9 +32,9 @@ int pushing_open(struct pushing *p, const struct options *o, const struct plan *
 		 struct err *e);
 /* When measuring begins, once; manifest: of the session. 0 or -errno with *e. */
 int pushing_start(struct pushing *p, const char *manifest, struct err *e);
-/* All iterations below nr have ended. True: text says what became of earlier ones, once. Never
- * waits. */
-bool pushing_add(struct pushing *p, uint64_t nr, char text[PUSHING_TEXT_BYTES]);
+/* All iterations below nr have ended; has_names: their samples can be named, else they wait for a
+ * later call, or the end. True: text says what became of earlier ones, once. Never waits. */
+bool pushing_add(struct pushing *p, uint64_t nr, bool has_names, char text[PUSHING_TEXT_BYTES]);
 /* Waits until all is sent, --push-wait has passed or the program is killed, and logs what became
  * of it. */
 void pushing_finish(struct pushing *p);

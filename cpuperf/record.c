@@ -115,7 +115,8 @@ static void push(struct recorder *r)
 {
 	char text[PUSHING_TEXT_BYTES];
 
-	if (pushing_add(&r->pushing, (uint64_t)r->table->iteration + 1, text) &&
+	if (pushing_add(&r->pushing, (uint64_t)r->table->iteration + 1,
+			session_is_surveyed(r->session), text) &&
 	    recorder_must_log(r, text))
 		log_warning("%s", text);
 }

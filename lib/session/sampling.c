@@ -159,6 +159,11 @@ bool sampling_is_unrecorded(const struct sampling *g)
 	return false;
 }
 
+bool sampling_is_surveyed(const struct sampling *g)
+{
+	return surveyor_is_done(&g->surveyor);
+}
+
 void sampling_add_process(struct sampling *g, uint32_t pid)
 {
 	if (g->common.file)

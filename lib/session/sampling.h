@@ -85,6 +85,8 @@ void sampling_boundary(struct sampling *g, uint64_t boundary_ns);
 /* Call after the end readings. Earlier samples end the iteration's traces. Fills the sampling
  * totals of the traces, also if a file fails. 0 or -errno with *e. */
 int sampling_record(struct sampling *g, const struct session_iteration *it, struct err *e);
+/* Whether the common file has what existed before the start: until then samples may lack names. */
+bool sampling_is_surveyed(const struct sampling *g);
 /* The totals of the CPU's samples in the last recorded iteration. */
 const struct trace_sampling *sampling_result(const struct sampling *g, uint32_t trace);
 

@@ -416,6 +416,11 @@ size_t session_nr_working(const struct session *s)
 	return nr;
 }
 
+bool session_is_surveyed(const struct session *s)
+{
+	return !s->sampling || sampling_is_surveyed(s->sampling);
+}
+
 uint64_t session_nr_done(const struct session *s)
 {
 	return s->nr_done;

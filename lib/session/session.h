@@ -162,6 +162,9 @@ void session_enable_all(struct session *s, bool is_enabled);
  * while another trigger waits for its snapshot. From on_look and on_control only. */
 void session_trigger(struct session *s, const char *why);
 
+/* Whether the files have what existed before the session: until then samples of complete iterations
+ * may lack names. From on_iteration only. */
+bool session_is_surveyed(const struct session *s);
 /* How many iterations were completed. */
 uint64_t session_nr_done(const struct session *s);
 

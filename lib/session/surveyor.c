@@ -271,6 +271,11 @@ void surveyor_notes(const struct surveyor *s, const char *notes[SURVEYOR_NR_NOTE
 	notes[3] = buf_str(&s->late);
 }
 
+bool surveyor_is_done(const struct surveyor *s)
+{
+	return !s->is_running || atomic_load(&s->is_surveyed);
+}
+
 void surveyor_report(struct surveyor *s)
 {
 	const char *notes[SURVEYOR_NR_NOTES];

@@ -64,6 +64,8 @@ void surveyor_stop(struct surveyor *s);
 /* Waits for the thread, and adds the remaining notes. Does nothing if it does not run. */
 void surveyor_end(struct surveyor *s);
 
+/* Whether the common file has all that the survey found; so it has where there is none. */
+bool surveyor_is_done(const struct surveyor *s);
 /* Adds the survey's notes once it is complete. */
 void surveyor_report(struct surveyor *s);
 /* All notes, after its end; each may be "". */

@@ -6,6 +6,7 @@ and MIX name.
 """
 import bisect
 import collections
+import contextlib
 import ctypes
 import functools
 import json
@@ -407,6 +408,29 @@ class Busy:
             p.kill()
             p.wait()
             p.stdout.close()
+
+
+@contextlib.contextmanager
+def deaf(folder, *how):
+    """A process that has mapped a file that never answers (deaf.c), in folders of this one: its number, and
+    "", or None and why there is none."""
+    for name in ("fuse", "empty", "over"):
+        os.mkdir(f"{folder}/{name}")
+    with subprocess.Popen([os.environ["DEAF"], folder, *how], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        try:
+            line = p.stdout.readline()
+            if line:
+                yield int(line), ""
+            else:
+                assert p.wait() == 77, p.stderr.read()
+                yield None, p.stderr.read().strip() or "no overlay over FUSE"
+        finally:
+            p.stdin.close()
+            p.wait()
+            for name in ("over", "fuse"):
+                subprocess.run(["umount", "-l", f"{folder}/{name}"], stderr=subprocess.DEVNULL,
+                               check=False)
 
 
 def for_everybody(path, folder):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """--push: what receivers get is what the session has, by each interface's own schema; those that are slow, dead, full,
-lying or others than they seem cost nothing but what is counted; secrets are nowhere else. CPUPERF, CPUPERF_PRINT and
-MIX name the programs.
+lying or others than they seem cost nothing but what is counted; secrets are nowhere else. CPUPERF, CPUPERF_PRINT,
+DEAF and MIX name the programs.
 """
 import collections
 import csv
@@ -19,7 +19,7 @@ import time
 import protos
 from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip, start
 from receiver import Answer, Reader, Receiver, PATHS
-from sampled import mix
+from sampled import deaf, is_root, mix
 
 EVENTS = "cpu_clock@1000000,page_faults@1"
 SECRET = "0123456789abcdefSECRET"
@@ -180,6 +180,21 @@ def check_dead(folder):
     for i, request in enumerate(r.requests):
         compare_same(READER.read_otlp(request), *wanted[i], i)
     assert not glob.glob(f"{folder}/spool/*/*"), "nothing waits, and nothing is remembered"
+
+
+def check_surveyed(folder):
+    """Iterations wait for the survey, which here waits for a file: without it mappings are missing."""
+    if not is_root():
+        print("skip: surveyed: needs root to mount")
+        return
+    with deaf(folder, "overlay") as (number, why), Receiver("parca") as r:
+        if not number:
+            print(f"skip: surveyed: {why}")
+            return
+        done = record(folder, f"--push={r.url}", f"--push-spool={folder}/spool", "--push-wait=60s")
+    assert "do not answer" in done.stderr and len(r.requests) == 2, (done.stderr, len(r.requests))
+    for i, request in enumerate(r.requests):
+        compare_own(READER.parca(request), folder, i)
 
 
 def check_killed(folder):

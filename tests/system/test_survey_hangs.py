@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -41,26 +40,13 @@ def stop(folder, number):
 
 def check(how, note):
     folder = tempfile.mkdtemp(prefix="cpuperf-deaf-")
-    for name in ("fuse", "empty", "over"):
-        os.mkdir(f"{folder}/{name}")
-    with subprocess.Popen([os.environ["DEAF"], folder, *how], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as deaf:
-        try:
-            line = deaf.stdout.readline()
-            if not line:
-                assert deaf.wait() == 77, deaf.stderr.read()
-                return deaf.stderr.read().strip() or "no overlay over FUSE"
-            run(folder, int(line), note)
+    with sampled.deaf(folder, *how) as (number, why):
+        if number:
+            run(folder, number, note)
             stop(folder, signal.SIGTERM)
             stop(folder, signal.SIGINT)
-        finally:
-            deaf.stdin.close()
-            deaf.wait()
-            for name in ("over", "fuse"):
-                subprocess.run(["umount", "-l", f"{folder}/{name}"], stderr=subprocess.DEVNULL,
-                               check=False)
     shutil.rmtree(folder)
-    return None
+    return why
 
 
 def main():
