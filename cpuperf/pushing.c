@@ -333,7 +333,8 @@ static bool take_reports(struct pushing *p)
 		r.why[sizeof(r.why) - 1] = '\0';
 		add_report(p, &r);
 		is_news |= is_failing && !p->is_failing;
-		p->is_failing = is_failing;
+		if (is_failing || r.counts.sent) /* else it was not the time to try */
+			p->is_failing = is_failing;
 	}
 	return is_news;
 }
