@@ -45,3 +45,10 @@ foreach(program cpuperf cpuperf_print)
   install(FILES ${CMAKE_SOURCE_DIR}/doc/completions/${program}.bash RENAME ${program}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endforeach()
+# For Performance Co-Pilot: where its own agents are. ./Install there adds it to the pmcd of the machine.
+if(TARGET pmdacpuperf)
+  set(pmda lib/pcp/pmdas/cpuperf)
+  install(TARGETS pmdacpuperf RUNTIME DESTINATION ${pmda})
+  install(PROGRAMS service/pcp/Install service/pcp/Remove DESTINATION ${pmda})
+  install(FILES service/pcp/domain.h service/pcp/root_cpuperf DESTINATION ${pmda})
+endif()

@@ -1,0 +1,2 @@
+/* One of those that PCP leaves free; another one is set here, before ./Install. */
+#define CPUPERF 397
