@@ -59,7 +59,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
       set(interpreter /usr/bin/python3)
     endif()
     set(extra "")
-    if(name MATCHES "^system_(hosts_ssh|prometheus)$") # what they need is there with scripts/test --long
+    if(name MATCHES "^system_(hosts_ssh|pcp|prometheus)$") # what they need is there with scripts/test --long
       set(extra extra)
     endif()
     declare_test(${name} system ${extra} ${interpreter} ${script})

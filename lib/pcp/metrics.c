@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-	MAX_METRICS = 1 << 14,
+	MAX_METRICS = 1 << 12,
 	MAX_INSTANCES = 1 << 18,
 	MAX_VALUES = 1 << 20,
 	MAX_TEXTS_BYTES = 64 << 20,
@@ -85,6 +85,7 @@ static int add_event(struct pcp_metrics *m, const struct pcp_text_line *line)
 	BUF_AUTO(name, NAME_BYTES);
 	struct event *added;
 	struct name *shared;
+	int rc;
 
 	if (!family || !ev.group || !ev.name || !ev.label)
 		return -EINVAL;
@@ -92,8 +93,13 @@ static int add_event(struct pcp_metrics *m, const struct pcp_text_line *line)
 	add_part(&name, ev.group);
 	buf_addc(&name, '.');
 	add_part(&name, ev.name);
-	if (buf_error(&key) || buf_error(&name))
-		return -EINVAL;
+	rc = buf_error(&key) ?: buf_error(&name);
+	if (rc == -EFBIG) {
+		m->nr_skipped++;
+		return 0;
+	}
+	if (rc)
+		return rc;
 	shared = dict_at(&m->names, dict_add_text(&m->names, buf_str(&name), name.len));
 	added = dict_at(&m->events, dict_add_text(&m->events, buf_str(&key), key.len));
 	if (!shared || !added)
@@ -470,7 +476,7 @@ static void add_value(struct pcp_metrics *m, const struct pcp_text_line *line,
 	int32_t id = 0;
 
 	number = add_instance_name(&instance, line, is_of_event);
-	if (!buf_error(&indom) && !buf_error(&instance))
+	if (!buf_error(&indom) && !buf_error(&instance) && (instance.len || !has_indom))
 		at = find_metric(m, line, ev, name, line->help, has_indom ? buf_str(&indom) : NULL);
 	if (at != DICT_NONE && has_indom) {
 		str_disarm(instance.data);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 void pcp_text_init(struct pcp_text *t, const char *text, size_t len)
@@ -64,14 +65,15 @@ static int read_metadata(struct pcp_text *t)
 		while (type < PCP_TEXT_NR_TYPES && strcmp(types[type], text) != 0)
 			type++;
 		t->type = (enum pcp_text_type)type;
-		strcpy(t->family, name);
+		snprintf(t->family, sizeof(t->family), "%s", name);
 		*t->unit = *t->help = '\0';
 		return type < PCP_TEXT_NR_TYPES && *name ? 0 : -EINVAL;
 	}
 	if (strcmp(name, t->family) != 0)
 		return -EINVAL;
 	unescape(text, false);
-	strcpy(memcmp(t->line, "# UNIT ", strlen("# UNIT ")) == 0 ? t->unit : t->help, text);
+	snprintf(memcmp(t->line, "# UNIT ", strlen("# UNIT ")) == 0 ? t->unit : t->help,
+		 sizeof(t->help), "%s", text);
 	return 0;
 }
 

@@ -80,7 +80,7 @@ machine peers && user 0 && export HOME=$work/peers && unset XDG_CACHE_HOME
 for tool in mkdir rm; do ln -sf "$(command -v $tool)" "$bin/$tool"; done
 manager apt-get "case \"\$*\" in *print-uris*) echo \"'file:p_1.deb' prometheus_1.deb 9\"; echo \"'file:q.deb' libq_2.deb 9\" ;;
 download*|*download*) shift 2; for p; do : >\$p.deb; done ;; *) exit 9 ;; esac"
-fake dpkg-deb "echo dpkg-deb \"\$@\" >>'$calls'; mkdir -p \$3/usr/bin; for p in prometheus promtool; do : >\$3/usr/bin/\$p; \
+fake dpkg-deb "echo dpkg-deb \"\$@\" >>'$calls'; mkdir -p \$3/usr/bin; for p in prometheus promtool pminfo pmlogger pmrep; do : >\$3/usr/bin/\$p; \
 $(command -v chmod) +x \$3/usr/bin/\$p; done"
 expect "peers" 0 'download prometheus libq.*dpkg-deb -x [^ ]*libq.deb .*dpkg-deb -x [^ ]*prometheus.deb ' peers
 [[ $(ls "$HOME/.cache/cpuperf") == peers ]] || { echo "FAILED peers: leaves files" && failed=1; }

@@ -21,6 +21,12 @@ for file in bin/cpuperf bin/cpuperf_print "$libdir/libcpuperf.a" "$libdir/libcpu
 	share/zsh/site-functions/_cpuperf share/zsh/site-functions/_cpuperf_print; do
 	[[ -s $prefix/$file ]] || fail "$file was not installed"
 done
+if [[ -x $build/bin/pmdacpuperf ]]; then
+	for file in pmdacpuperf Install Remove domain.h root_cpuperf; do
+		[[ -s $prefix/lib/pcp/pmdas/cpuperf/$file ]] || fail "$file of pmdacpuperf was not installed"
+	done
+	[[ -x $prefix/lib/pcp/pmdas/cpuperf/Install ]] || fail "pmdacpuperf's Install cannot be run"
+fi
 # Only public names, so that ours cannot meet those of the program that links the library.
 foreign=$(nm -g --defined-only "$prefix/$libdir/libcpuperf.a" |
 	awk 'NF == 3 && $3 !~ /^cpuperf_/ { print $3 }' | head -n 5)
