@@ -71,7 +71,11 @@ static void add_event_key(struct buf *b, const char *family, const struct pcp_te
 {
 	const char *label = pcp_text_label(line, "event"), *column = pcp_text_label(line, "column");
 
-	buf_printf(b, "%s\n%s\n%s", family, label ? label : "", column ? column : "");
+	buf_adds(b, family);
+	buf_addc(b, '\n');
+	buf_adds(b, label ? label : "");
+	buf_addc(b, '\n');
+	buf_adds(b, column ? column : "");
 }
 
 static int add_event(struct pcp_metrics *m, const struct pcp_text_line *line)
@@ -531,18 +535,33 @@ static int add_line(struct pcp_metrics *m, const struct pcp_text_line *line)
 	return 0;
 }
 
-/* Calls add for each line; those of events have to be read before any other. 0, or what failed. */
-static int add_lines(struct pcp_metrics *m, struct pcp_text *t, const char *text, size_t len,
-		     bool are_events)
+/* Of one family, without which no other can be named. */
+static int add_events(struct pcp_metrics *m, struct pcp_text *t, const char *text, size_t len)
+{
+	static const char head[] = "\n# TYPE cpuperf_event info\n";
+	const char *at = memmem(text, len, head, strlen(head));
+	struct pcp_text_line line;
+	int rc;
+
+	if (!at)
+		return 0;
+	pcp_text_init(t, at + 1, (size_t)(text + len - at - 1));
+	while ((rc = pcp_text_next(t, &line)) > 0 && strcmp(line.family, "cpuperf_event") == 0) {
+		rc = add_event(m, &line);
+		if (rc)
+			return rc;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int add_lines(struct pcp_metrics *m, struct pcp_text *t, const char *text, size_t len)
 {
 	struct pcp_text_line line;
 	int rc;
 
 	pcp_text_init(t, text, len);
 	while ((rc = pcp_text_next(t, &line)) > 0) {
-		bool is_event = strcmp(line.family, "cpuperf_event") == 0;
-
-		rc = !are_events ? add_line(m, &line) : is_event ? add_event(m, &line) : 0;
+		rc = add_line(m, &line);
 		if (rc)
 			return rc;
 	}
@@ -579,7 +598,7 @@ int pcp_metrics_parse(struct pcp_metrics *out, const char *text, size_t len)
 	dict_init(&out->ids, 2 * sizeof(uint32_t), 2 * sizeof(uint32_t), 2 * MAX_METRICS);
 	if (!t)
 		return -ENOMEM;
-	rc = add_lines(out, t, text, len, true) ?: add_lines(out, t, text, len, false);
+	rc = add_events(out, t, text, len) ?: add_lines(out, t, text, len);
 	mem_free(t);
 	if (rc == 0 && !out->metrics.nr)
 		return -EINVAL;

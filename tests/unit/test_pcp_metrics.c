@@ -204,6 +204,7 @@ TEST(refused)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (parse(texts[i]) != -EINVAL)
 			fail_msg("accepted: %s", texts[i]);
+	pcp_metrics_fini(&m);
 	assert_int_equal(pcp_metrics_parse(&m, "# EO\0F\n", 7), -EINVAL);
 	assert_int_equal(parse(FAMILY "cpuperf_session_x_total 1\n# EOF\n"), 0);
 }
