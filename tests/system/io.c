@@ -164,6 +164,31 @@ FUNCTION threads(void)
 		pthread_join(t[i], NULL);
 }
 
+static int nr_ready, nothing;
+
+static void *rushing(void *arg)
+{
+	(void)arg;
+	__atomic_add_fetch(&nr_ready, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&nr_ready, __ATOMIC_SEQ_CST) < 3)
+		;
+	write(nothing, bytes, 7);
+	return NULL;
+}
+
+/* The first calls of all are made at the same time. */
+FUNCTION rush(void)
+{
+	pthread_t t[2];
+
+	nothing = open("/dev/null", O_WRONLY);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, rushing, NULL);
+	rushing(NULL);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+}
+
 /* Cancelled within read: it counts no byte, and nothing is broken. */
 static void *waiting(void *arg)
 {
@@ -211,6 +236,8 @@ int main(int argc, char **argv)
 		streams();
 	else if (strcmp(what, "threads") == 0)
 		threads();
+	else if (strcmp(what, "rush") == 0)
+		rush();
 	else if (strcmp(what, "cancelled") == 0)
 		cancelled();
 	else if (strcmp(what, "alternate") == 0)

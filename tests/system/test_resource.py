@@ -129,6 +129,10 @@ def check_io_known(folder):
     assert (read, written, len(stacks)) == ((50, 550), (100, 700), 2), stacks
     _, [memory] = record(program, "threads", wants=IO)
     assert sums_of(memory, READ, WRITTEN)[0] == [(4000, 44000), (8000, 56000)]
+    for _ in range(60):
+        _, [memory] = record(program, "rush", wants=IO)
+        [written], stacks = sums_of(memory, WRITTEN)
+        assert written == (3, 21) and len(stacks) == 2, stacks
     _, memories = record(program, "forks", wants=IO, nr=2)
     assert [sums_of(m, WRITTEN)[0] for m in memories] == [[(3, 21)], [(2, 14)]]
     _, [memory] = record(program, "cancelled", wants=IO)

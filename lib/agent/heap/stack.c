@@ -55,7 +55,9 @@ struct agent_thread {
 static struct agent_thread *unused, *threads;
 static uint32_t lock, epoch_lock;
 static uint32_t epoch, root; /* of addresses; and its node */
-static uint64_t old_ns;      /* not 0: since then it is over, and the next capture begins another */
+/* Not 0: since then it is over, and the next capture begins another; BEGINS: it does so now. */
+static uint64_t old_ns;
+#define BEGINS UINT64_MAX
 
 bool agent_stack_init(void)
 {
@@ -112,25 +114,31 @@ void agent_thread_free(struct agent_thread *own)
 
 void agent_stack_epoch(uint64_t since_ns)
 {
-	uint64_t none = 0;
+	uint64_t before = __atomic_load_n(&old_ns, __ATOMIC_RELAXED);
 
-	(void)__atomic_compare_exchange_n(&old_ns, &none, since_ns, false, __ATOMIC_ACQ_REL,
-					  __ATOMIC_RELAXED);
+	while ((!before || before == BEGINS) &&
+	       !__atomic_compare_exchange_n(&old_ns, &before, since_ns, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED))
+		;
 }
 
-/* The root of the epoch. Threads forget what they know when it begins. */
+/* The root of the epoch. Threads forget what they know when it begins; until it has begun, others
+ * wait for its root. */
 static uint32_t find_root(void)
 {
-	uint64_t since_ns;
+	uint64_t since_ns, begins = BEGINS;
 
 	if (AGENT_LIKELY(!__atomic_load_n(&old_ns, __ATOMIC_ACQUIRE)))
 		return root;
 	agent_lock(&epoch_lock);
-	since_ns = __atomic_exchange_n(&old_ns, 0, __ATOMIC_ACQ_REL);
-	if (since_ns) {
+	if (__atomic_load_n(&old_ns, __ATOMIC_ACQUIRE)) {
+		since_ns = __atomic_exchange_n(&old_ns, BEGINS, __ATOMIC_ACQ_REL);
 		agent_rows_forget();
 		root = agent_tree_root(since_ns);
 		__atomic_fetch_add(&epoch, 1, __ATOMIC_RELEASE);
+		/* not if it is over by now */
+		__atomic_compare_exchange_n(&old_ns, &begins, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
 	}
 	agent_unlock(&epoch_lock);
 	return root;

@@ -45,14 +45,16 @@ static uint64_t hash(uint32_t parent, uint64_t pc)
 	return x ^ x >> 29;
 }
 
-/* The place of the node, or the free one where it belongs. */
-static uint32_t *find(struct table *t, uint32_t parent, uint64_t pc)
+/* The place of the node, or the free one where it belongs, and its number. Without the lock a place
+ * that was free may have another node by then: so it is read once. */
+static uint32_t *find(struct table *t, uint32_t parent, uint64_t pc, uint32_t *number)
 {
 	for (uint64_t i = hash(parent, pc);; i++) {
 		uint32_t *place = &t->node[i & (t->room - 1)];
-		uint32_t number = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+		uint32_t n = __atomic_load_n(place, __ATOMIC_ACQUIRE);
 
-		if (!number || (nodes()[number].parent == parent && nodes()[number].pc == pc))
+		*number = n;
+		if (!n || (nodes()[n].parent == parent && nodes()[n].pc == pc))
 			return place;
 	}
 }
@@ -81,9 +83,10 @@ static bool make_room(void)
 		return agent.shared->nr_nodes < old->room - old->room / 8;
 	for (uint64_t i = 0; i < old->room; i++) {
 		const struct heap_node *n = &nodes()[old->node[i]];
+		uint32_t number;
 
 		if (old->node[i])
-			*find(t, n->parent, n->pc) = old->node[i];
+			*find(t, n->parent, n->pc, &number) = old->node[i];
 	}
 	__atomic_store_n(&table, t, __ATOMIC_RELEASE);
 	return true;
@@ -91,15 +94,14 @@ static bool make_room(void)
 
 uint32_t agent_tree_child(uint32_t parent, uint64_t pc)
 {
-	uint32_t *place = find(__atomic_load_n(&table, __ATOMIC_ACQUIRE), parent, pc);
-	uint32_t number = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	uint32_t number, *place;
 
+	find(__atomic_load_n(&table, __ATOMIC_ACQUIRE), parent, pc, &number);
 	if (AGENT_LIKELY(number))
 		return number;
 	agent_lock(&lock);
 	if (make_room()) {
-		place = find(table, parent, pc);
-		number = *place;
+		place = find(table, parent, pc, &number);
 		if (!number) {
 			number = new_node(parent, pc);
 			__atomic_store_n(place, number, __ATOMIC_RELEASE);
