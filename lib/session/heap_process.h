@@ -1,0 +1,59 @@
+/*
+ * A process of session_heap: its memory, and the last two readings of it. A program may write
+ * anything into its memory: what never becomes less does not here either.
+ */
+#ifndef SESSION_HEAP_PROCESS_H
+#define SESSION_HEAP_PROCESS_H
+
+#include "session/heap.h"
+
+struct session_heap_pages;
+
+struct session_heap_process {
+	uint32_t pid;
+	int pidfd;                /* owned; below 0: not supported */
+	struct wire_heap *memory; /* owned */
+	bool is_replaced;         /* by exec: a later process has its number */
+	bool has_ended;           /* at the last reading */
+	bool is_unread;           /* then, for want of memory */
+	bool misses_pages;        /* at the last reading */
+	struct wire_heap_sums sums;
+	struct wire_heap_times times;
+	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
+	size_t nr_now, nr_before, now_room, before_room;
+	bool is_searched; /* now: it is not freed; under the session's lock */
+	pthread_mutex_t lock;
+	struct wire_heap_amount *unreachable; /* owned; at the last search; under this lock */
+	size_t nr_unreachable;
+	struct wire_heap_class classes[WIRE_HEAP_NR_CLASSES];
+	struct wire_heap_class classes_before[WIRE_HEAP_NR_CLASSES];
+};
+
+void session_heap_process_free(struct session_heap_process *p);
+/* The kernel says that it has ended. */
+bool session_heap_process_is_gone(const struct session_heap_process *p);
+/* It has ended by itself: what is live is leaked. */
+bool session_heap_process_is_leaking(const struct session_heap_process *p);
+
+/* Reads it anew; the end is looked for first: nothing is written after it. Without memory all stays
+ * as it was, and is read later. pages: NULL: of none. */
+void session_heap_process_read(const struct session_heap *h, struct session_heap_process *p,
+			       const struct session_heap_pages *pages);
+/* Adds what it has done by now, between two readings. */
+void session_heap_process_look(const struct session_heap_process *p,
+			       uint64_t counts[SESSION_HEAP_NR_COUNTS]);
+/* arg: the process; unreachable: what a search has found, by stack: now the process owns it. Any
+ * thread. */
+void session_heap_process_keep_unreachable(void *arg, struct wire_heap_amount *unreachable,
+					   size_t nr);
+
+/* Whether the stack's amounts are of that kind. */
+bool session_heap_process_has_kind(const struct session_heap_process *p,
+				   const struct wire_heap_stack *s, int kind);
+/* In the unit of the kind; of lifetimes those of a class. */
+struct wire_heap_amount session_heap_process_amount(const struct wire_heap_stack *s, int kind,
+						    uint32_t life);
+/* How many classes an amount of the kind has. */
+uint32_t session_heap_nr_lives(int kind);
+
+#endif
