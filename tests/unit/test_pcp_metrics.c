@@ -220,7 +220,8 @@ TEST(skipped)
 		  "# TYPE cpuperf_session_c counter\n"
 		  "cpuperf_session_c_total 1\ncpuperf_session_c_total{cpu=\"0\"} 2\n"
 		  "# TYPE cpuperf_session_d counter\n"
-		  "cpuperf_session_d_total{cpu=\"1\"} x\ncpuperf_session_d_total{d=\"\"} 1\n"
+		  "cpuperf_session_d_total{cpu=\"1\"} x\n# TYPE cpuperf_session_e counter\n"
+		  "cpuperf_session_e_total{e=\"\"} 1\n"
 		  "# EOF\n"),
 	    0);
 	assert_int_equal(m.nr_skipped, 5);
