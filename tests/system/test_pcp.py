@@ -199,7 +199,7 @@ def check_archive(folder):
     with Pcp(folder, f"unix:{folder}/m") as pcp:
         pcp.wait_for(lambda: pcp.values("cpuperf.session.iterations"), p)
         pcp.write("logger.conf", "log mandatory on 300 msec { cpuperf }\n")
-        pcp.output("pmlogger", "-h", "127.0.0.1", "-c", "logger.conf", "-l", "logger.log", "-s", "8", "archive")
+        pcp.output("pmlogger", "-h", "127.0.0.1", "-c", "logger.conf", "-l", "logger.log", "-s", "12", "archive")
         raw = [read_values(f"value {line.strip()}") for line in
                pcp.output("pmval", "-h", "127.0.0.1", "-r", "-s", "3", "-t", "300msec", "cpuperf.software.page_faults").splitlines()[-3:]]
         # an iteration has to end before its numbers are in the files
@@ -308,11 +308,10 @@ def check_hostile(folder):
         while not is_done:
             with listener.accept()[0] as s:
                 s.recv(1000)
-                if served[0] is None:  # silent for longer than the agent waits
-                    time.sleep(1)
-                else:
-                    with contextlib.suppress(OSError):  # the agent may have heard enough
-                        s.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + served[0])
+                while served[0] is None:  # silent for longer than the agent waits
+                    time.sleep(0.1)
+                with contextlib.suppress(OSError):  # the agent may have heard enough
+                    s.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + served[0])
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
