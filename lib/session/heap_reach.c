@@ -8,11 +8,12 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/mem.h"
-#include "base/order.h"
 #include "base/root.h"
 #include "base/sum.h"
 #include "base/thread.h"
 #include "collect/proc_maps.h"
+#include "session/heap_index.h"
+#include "session/heap_links.h"
 #include "session/heap_stop.h"
 #include "wire/heap_memory.h"
 
@@ -26,10 +27,10 @@
 enum {
 	WINDOW_BYTES = 256 << 10,
 	AT_ONCE = 128,            /* blocks that are read at once */
-	SMALL_BYTES = 4096,       /* of such blocks */
 	OWN_BYTES = 128 << 10,    /* the C library maps blocks of this size and more alone */
 	CHECKED_BYTES = 64 << 10, /* of more, pages that are not there are not read */
 	NR_ENTRIES = 512,
+	CHECK_MASK = (1 << 14) - 1, /* blocks between two looks at the time */
 	RED_ZONE = 128,
 	TLS_BYTES = 64 << 10, /* on both sides of the thread pointer */
 	MAX_MAPS = 1 << 28,
@@ -42,11 +43,10 @@ struct search {
 	uint32_t pid;
 	int pagemap;
 	uint64_t page, until_ns;
-	struct wire_heap_block *block; /* owned; by address */
-	size_t nr;
-	uint64_t low, high;  /* of all blocks */
-	uint8_t *is_reached; /* owned; of each block, as below */
-	size_t *waiting;     /* owned; those that are reached and not searched yet */
+	struct heap_index ix;    /* owned */
+	struct heap_links links; /* owned */
+	uint8_t *is_reached;     /* owned; of each block, as below */
+	uint32_t *waiting;       /* owned; those that are reached and not searched yet */
 	size_t nr_waiting;
 	struct heap_stopped *thread; /* owned */
 	size_t nr_threads;
@@ -56,60 +56,29 @@ struct search {
 	int error;
 };
 
-static uint64_t begin_of(const struct search *s, size_t i)
-{
-	return s->block[i].address;
-}
-
-/* A block of 0 bytes has an address. */
-static uint64_t end_of(const struct search *s, size_t i)
-{
-	uint64_t bytes = heap_size(s->block[i].size);
-
-	return begin_of(s, i) + bytes + !bytes;
-}
-
-/* The first block that begins beyond the address. */
-static size_t after(const struct search *s, uint64_t address)
-{
-	size_t low = 0, high = s->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (begin_of(s, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* The number of the block; s->nr: none. */
-static size_t find(const struct search *s, uint64_t address)
-{
-	size_t i = address - s->low < s->high - s->low ? after(s, address) : 0;
-
-	return i && address < end_of(s, i - 1) ? i - 1 : s->nr;
-}
-
 /* The C library's lists of free memory have the addresses of what is before it, 16 bytes: the last
  * 8 may be those of the block before. */
 static bool is_end_of(const struct search *s, size_t i, uint64_t address)
 {
-	uint64_t bytes = (heap_size(s->block[i].size) + 8 + 15) & ~UINT64_C(15);
+	uint64_t bytes = (heap_size(s->ix.block[i].size) + 8 + 15) & ~UINT64_C(15);
 
-	return address == begin_of(s, i) - 16 + (bytes < 32 ? 32 : bytes);
+	return address == heap_index_begin(&s->ix, i) - 16 + (bytes < 32 ? 32 : bytes);
+}
+
+static void reach(struct search *s, size_t i)
+{
+	if (s->is_reached[i])
+		return;
+	s->is_reached[i] = 1;
+	s->waiting[s->nr_waiting++] = (uint32_t)i;
 }
 
 static void look_at(struct search *s, uint64_t word)
 {
-	size_t i = find(s, word);
+	size_t i = heap_index_find(&s->ix, word);
 
-	if (i == s->nr || s->is_reached[i] || (s->is_static && is_end_of(s, i, word)))
-		return;
-	s->is_reached[i] = 1;
-	s->waiting[s->nr_waiting++] = i;
+	if (i < s->ix.nr && !(s->is_static && is_end_of(s, i, word)))
+		reach(s, i);
 }
 
 static void look_at_all(struct search *s, const uint64_t *word, size_t bytes)
@@ -182,11 +151,6 @@ static void search_range(struct search *s, uint64_t at, uint64_t end)
 
 /* --- blocks that are reached */
 
-static uint64_t words_of(const struct search *s, size_t i)
-{
-	return heap_size(s->block[i].size) & ~UINT64_C(7);
-}
-
 /* Small ones, with one system call. */
 static void search_small(struct search *s, const size_t *number, size_t nr, size_t bytes)
 {
@@ -194,38 +158,68 @@ static void search_small(struct search *s, const size_t *number, size_t nr, size
 	ssize_t got;
 
 	for (size_t i = 0; i < nr; i++)
-		from[i] = (struct iovec){(void *)(uintptr_t)begin_of(s, number[i]),
-					 words_of(s, number[i])};
+		from[i] = (struct iovec){(void *)(uintptr_t)heap_index_begin(&s->ix, number[i]),
+					 heap_links_words(&s->ix, number[i])};
 	got = process_vm_readv((pid_t)s->pid, &to, 1, from, nr, 0);
 	if (got == (ssize_t)bytes) {
 		look_at_all(s, s->window, bytes);
 		return;
 	}
 	for (size_t i = 0; i < nr; i++)
-		search_range(s, begin_of(s, number[i]), end_of(s, number[i]));
+		search_range(s, heap_index_begin(&s->ix, number[i]),
+			     heap_index_end(&s->ix, number[i]));
+}
+
+/* The block's links are known already. */
+static bool follow(struct search *s, size_t i)
+{
+	size_t nr;
+	const uint32_t *target = heap_links_of(&s->links, i, &nr);
+
+	for (size_t k = 0; target && k < nr; k++)
+		reach(s, target[k]);
+	return target;
+}
+
+/* Until so many blocks are there that have to be read: their number. */
+static size_t follow_waiting(struct search *s, size_t unread[AT_ONCE])
+{
+	size_t nr = 0, done = 0;
+
+	for (; s->nr_waiting && nr < AT_ONCE && !s->error; done++) {
+		size_t i = s->waiting[--s->nr_waiting];
+
+		if (!follow(s, i))
+			unread[nr++] = i;
+		if (!(done & CHECK_MASK) && clock_monotonic_ns() > s->until_ns)
+			s->error = -ETIMEDOUT;
+	}
+	return nr;
+}
+
+static void search_unread(struct search *s, const size_t *unread, size_t nr_unread)
+{
+	size_t small[AT_ONCE], nr = 0, bytes = 0;
+
+	for (size_t k = 0; k < nr_unread; k++) {
+		size_t i = unread[k];
+
+		if (heap_links_words(&s->ix, i) > HEAP_LINKS_SMALL)
+			search_range(s, heap_index_begin(&s->ix, i), heap_index_end(&s->ix, i));
+		else if (heap_links_words(&s->ix, i))
+			bytes += heap_links_words(&s->ix, small[nr++] = i);
+	}
+	if (nr)
+		search_small(s, small, nr, bytes);
 }
 
 static void search_reached(struct search *s)
 {
+	size_t unread[AT_ONCE];
+
 	s->is_static = false;
-	while (s->nr_waiting && !s->error) {
-		size_t small[AT_ONCE], nr = 0, bytes = 0, large = s->nr;
-
-		while (s->nr_waiting && nr < AT_ONCE && large == s->nr) {
-			size_t i = s->waiting[--s->nr_waiting];
-
-			if (words_of(s, i) > SMALL_BYTES)
-				large = i;
-			else if (words_of(s, i))
-				bytes += words_of(s, small[nr++] = i);
-		}
-		if (nr)
-			search_small(s, small, nr, bytes);
-		if (large < s->nr)
-			search_range(s, begin_of(s, large), end_of(s, large));
-		if (clock_monotonic_ns() > s->until_ns)
-			s->error = -ETIMEDOUT;
-	}
+	while (s->nr_waiting && !s->error)
+		search_unread(s, unread, follow_waiting(s, unread));
 }
 
 /* --- roots */
@@ -233,13 +227,13 @@ static void search_reached(struct search *s)
 /* What is between blocks, but not in them: these have to be reached. */
 static void search_between(struct search *s, uint64_t at, uint64_t end)
 {
-	size_t i = after(s, at);
+	size_t i = heap_index_after(&s->ix, at);
 
-	if (i && end_of(s, i - 1) > at)
-		at = end_of(s, i - 1);
-	for (; i < s->nr && begin_of(s, i) < end; i++) {
-		search_range(s, at, begin_of(s, i));
-		at = end_of(s, i);
+	if (i && heap_index_end(&s->ix, i - 1) > at)
+		at = heap_index_end(&s->ix, i - 1);
+	for (; i < s->ix.nr && heap_index_begin(&s->ix, i) < end; i++) {
+		search_range(s, at, heap_index_begin(&s->ix, i));
+		at = heap_index_end(&s->ix, i);
 	}
 	search_range(s, at, end);
 }
@@ -267,15 +261,16 @@ static uint64_t search_stacks(struct search *s, const struct proc_mapping *m)
 
 		if (sp < m->start || sp >= m->end)
 			continue;
-		i = find(s, sp);
-		if (i < s->nr) {
-			search_range(s, larger(sp - RED_ZONE, begin_of(s, i)), end_of(s, i));
+		i = heap_index_find(&s->ix, sp);
+		if (i < s->ix.nr) {
+			search_range(s, larger(sp - RED_ZONE, heap_index_begin(&s->ix, i)),
+				     heap_index_end(&s->ix, i));
 			continue;
 		}
 		lowest = lowest ? smaller(lowest, sp) : sp;
-		i = after(s, sp);
+		i = heap_index_after(&s->ix, sp);
 		search_range(s, larger(sp - RED_ZONE, m->start),
-			     i < s->nr ? smaller(begin_of(s, i), m->end) : m->end);
+			     i < s->ix.nr ? smaller(heap_index_begin(&s->ix, i), m->end) : m->end);
 	}
 	return lowest;
 }
@@ -294,23 +289,23 @@ static void search_tls(struct search *s, const struct proc_mapping *m)
 
 static bool is_own(const struct search *s, size_t i)
 {
-	return heap_size(s->block[i].size) >= OWN_BYTES;
+	return heap_size(s->ix.block[i].size) >= OWN_BYTES;
 }
 
 /* Small blocks are in memory that is the allocator's up to the mapping's end; a large one is alone
  * in its pages. */
 static void search_static(struct search *s, const struct proc_mapping *m, uint64_t at)
 {
-	size_t i = after(s, at - 1);
+	size_t i = heap_index_after(&s->ix, at - 1);
 
 	s->is_static = true;
-	if (i && end_of(s, i - 1) > at)
-		at = end_of(s, i - 1);
-	for (; i < s->nr && begin_of(s, i) < m->end; i++) {
-		search_range(s, at, begin_of(s, i) / s->page * s->page);
+	if (i && heap_index_end(&s->ix, i - 1) > at)
+		at = heap_index_end(&s->ix, i - 1);
+	for (; i < s->ix.nr && heap_index_begin(&s->ix, i) < m->end; i++) {
+		search_range(s, at, heap_index_begin(&s->ix, i) / s->page * s->page);
 		if (!is_own(s, i))
 			return;
-		at = (end_of(s, i) + s->page - 1) / s->page * s->page;
+		at = (heap_index_end(&s->ix, i) + s->page - 1) / s->page * s->page;
 	}
 	search_range(s, at, m->end);
 }
@@ -339,8 +334,9 @@ static void search_mapping(struct search *s, const struct proc_mapping *m)
 	/* a mapping with a stack may have more above, behind a block */
 	if (!stack && !has_name(m, "[heap]"))
 		search_static(s, m, m->start);
-	else if (stack && after(s, stack) < s->nr && begin_of(s, after(s, stack)) < m->end)
-		search_static(s, m, begin_of(s, after(s, stack)));
+	else if (stack && heap_index_after(&s->ix, stack) < s->ix.nr &&
+		 heap_index_begin(&s->ix, heap_index_after(&s->ix, stack)) < m->end)
+		search_static(s, m, heap_index_begin(&s->ix, heap_index_after(&s->ix, stack)));
 }
 
 static int search_roots(struct search *s, const char *maps)
@@ -359,40 +355,21 @@ static int search_roots(struct search *s, const char *maps)
 
 /* --- */
 
-static int compare(const void *a, const void *b)
-{
-	const struct wire_heap_block *x = a, *y = b;
-
-	return order_u64(x->address, y->address);
-}
-
-/* One may have been read twice. */
-static size_t unique(struct wire_heap_block *block, size_t nr)
-{
-	size_t to = 0;
-
-	for (size_t i = 0; i < nr; i++)
-		if (!to || block[to - 1].address != block[i].address)
-			block[to++] = block[i];
-	return to;
-}
-
 static int list_blocks(struct search *s, const struct wire_heap *memory)
 {
-	int rc = wire_heap_blocks(memory, 0, &s->block, &s->nr);
+	struct wire_heap_block *block;
+	size_t nr;
+	int rc = wire_heap_blocks(memory, 0, &block, &nr);
 
-	order_sort(s->block, s->nr, sizeof(*s->block), compare);
-	s->nr = unique(s->block, s->nr);
-	s->is_reached = mem_calloc(s->nr + 1, sizeof(*s->is_reached));
-	s->waiting = mem_calloc(s->nr + 1, sizeof(*s->waiting));
-	s->window = mem_calloc(1, larger(WINDOW_BYTES, (uint64_t)AT_ONCE * SMALL_BYTES));
-	if (rc || !s->is_reached || !s->waiting || !s->window)
-		return -ENOMEM;
-	if (s->nr) {
-		s->low = begin_of(s, 0);
-		s->high = end_of(s, s->nr - 1);
+	if (rc) {
+		mem_free(block);
+		return rc;
 	}
-	return 0;
+	rc = heap_index_make(&s->ix, block, nr, s->until_ns);
+	s->is_reached = mem_calloc(s->ix.nr + 1, sizeof(*s->is_reached));
+	s->waiting = mem_calloc(s->ix.nr + 1, sizeof(*s->waiting));
+	s->window = mem_calloc(1, larger(WINDOW_BYTES, (uint64_t)AT_ONCE * HEAP_LINKS_SMALL));
+	return rc ?: s->is_reached && s->waiting && s->window ? 0 : -ENOMEM;
 }
 
 static int pass_on(const struct search *s, const struct session_heap_reach *what)
@@ -402,11 +379,11 @@ static int pass_on(const struct search *s, const struct session_heap_reach *what
 
 	if (!a)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->nr; i++) {
-		if (s->is_reached[i] || s->block[i].stack >= nr)
+	for (size_t i = 0; i < s->ix.nr; i++) {
+		if (s->is_reached[i] || s->ix.block[i].stack >= nr)
 			continue;
-		a[s->block[i].stack].samples++;
-		sum_add(&a[s->block[i].stack].bytes, heap_size(s->block[i].size));
+		a[s->ix.block[i].stack].samples++;
+		sum_add(&a[s->ix.block[i].stack].bytes, heap_size(s->ix.block[i].size));
 	}
 	what->keep(what->arg, a, nr);
 	return 0;
@@ -424,8 +401,10 @@ static int search_stopped(struct search *s, const struct root *root, const struc
 		return rc;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/pagemap", s->pid);
 	s->pagemap = root_open(root, path);
-	rc = search_roots(s, buf_str(&maps));
-	search_reached(s);
+	rc = search_roots(s, buf_str(&maps))
+		 ?: heap_links_read(&s->links, &s->ix, s->pid, s->until_ns);
+	if (rc == 0)
+		search_reached(s);
 	io_close(&s->pagemap);
 	return rc ? rc : s->error;
 }
@@ -442,7 +421,8 @@ static int search(const struct session_heap_reach *what)
 		return rc;
 	rc = search_stopped(&s, what->root, what->memory) ?: pass_on(&s, what);
 	heap_stop_release(s.thread, s.nr_threads);
-	mem_free(s.block);
+	heap_index_fini(&s.ix);
+	heap_links_fini(&s.links);
 	mem_free(s.is_reached);
 	mem_free(s.waiting);
 	mem_free(s.window);
