@@ -45,8 +45,7 @@ struct search {
 	uint64_t page, until_ns;
 	struct heap_index ix;    /* owned */
 	struct heap_links links; /* owned */
-	uint8_t *is_reached;     /* owned; of each block, as below */
-	uint32_t *waiting;       /* owned; those that are reached and not searched yet */
+	uint32_t *waiting;       /* owned; records of those that are reached and not searched yet */
 	size_t nr_waiting;
 	struct heap_stopped *thread; /* owned */
 	size_t nr_threads;
@@ -65,12 +64,15 @@ static bool is_end_of(const struct search *s, size_t i, uint64_t address)
 	return address == heap_index_begin(&s->ix, i) - 16 + (bytes < 32 ? 32 : bytes);
 }
 
-static void reach(struct search *s, size_t i)
+/* By its record. */
+static void reach(struct search *s, uint32_t at)
 {
-	if (s->is_reached[i])
+	uint32_t *head = &s->links.item[at];
+
+	if (*head & HEAP_LINKS_IS_REACHED)
 		return;
-	s->is_reached[i] = 1;
-	s->waiting[s->nr_waiting++] = (uint32_t)i;
+	*head |= HEAP_LINKS_IS_REACHED;
+	s->waiting[s->nr_waiting++] = at;
 }
 
 static void look_at(struct search *s, uint64_t word)
@@ -78,7 +80,7 @@ static void look_at(struct search *s, uint64_t word)
 	size_t i = heap_index_find(&s->ix, word);
 
 	if (i < s->ix.nr && !(s->is_static && is_end_of(s, i, word)))
-		reach(s, i);
+		reach(s, s->links.at[i]);
 }
 
 static void look_at_all(struct search *s, const uint64_t *word, size_t bytes)
@@ -170,27 +172,18 @@ static void search_small(struct search *s, const size_t *number, size_t nr, size
 			     heap_index_end(&s->ix, number[i]));
 }
 
-/* The block's links are known already. */
-static bool follow(struct search *s, size_t i)
-{
-	size_t nr;
-	const uint32_t *target = heap_links_of(&s->links, i, &nr);
-
-	for (size_t k = 0; target && k < nr; k++)
-		reach(s, target[k]);
-	return target;
-}
-
 /* Until so many blocks are there that have to be read: their number. */
-static size_t follow_waiting(struct search *s, size_t unread[AT_ONCE])
+static size_t follow(struct search *s, size_t unread[AT_ONCE])
 {
 	size_t nr = 0, done = 0;
 
 	for (; s->nr_waiting && nr < AT_ONCE && !s->error; done++) {
-		size_t i = s->waiting[--s->nr_waiting];
+		const uint32_t *record = &s->links.item[s->waiting[--s->nr_waiting]];
 
-		if (!follow(s, i))
-			unread[nr++] = i;
+		for (uint32_t k = *record & HEAP_LINKS_NR; k; k--)
+			reach(s, record[k]);
+		if (!(*record & HEAP_LINKS_IS_READ))
+			unread[nr++] = record[1];
 		if (!(done & CHECK_MASK) && clock_monotonic_ns() > s->until_ns)
 			s->error = -ETIMEDOUT;
 	}
@@ -219,7 +212,7 @@ static void search_reached(struct search *s)
 
 	s->is_static = false;
 	while (s->nr_waiting && !s->error)
-		search_unread(s, unread, follow_waiting(s, unread));
+		search_unread(s, unread, follow(s, unread));
 }
 
 /* --- roots */
@@ -366,10 +359,9 @@ static int list_blocks(struct search *s, const struct wire_heap *memory)
 		return rc;
 	}
 	rc = heap_index_make(&s->ix, block, nr, s->until_ns);
-	s->is_reached = mem_calloc(s->ix.nr + 1, sizeof(*s->is_reached));
 	s->waiting = mem_calloc(s->ix.nr + 1, sizeof(*s->waiting));
 	s->window = mem_calloc(1, larger(WINDOW_BYTES, (uint64_t)AT_ONCE * HEAP_LINKS_SMALL));
-	return rc ?: s->is_reached && s->waiting && s->window ? 0 : -ENOMEM;
+	return rc ?: s->waiting && s->window ? 0 : -ENOMEM;
 }
 
 static int pass_on(const struct search *s, const struct session_heap_reach *what)
@@ -380,7 +372,8 @@ static int pass_on(const struct search *s, const struct session_heap_reach *what
 	if (!a)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->ix.nr; i++) {
-		if (s->is_reached[i] || s->ix.block[i].stack >= nr)
+		if (s->links.item[s->links.at[i]] & HEAP_LINKS_IS_REACHED ||
+		    s->ix.block[i].stack >= nr)
 			continue;
 		a[s->ix.block[i].stack].samples++;
 		sum_add(&a[s->ix.block[i].stack].bytes, heap_size(s->ix.block[i].size));
@@ -401,8 +394,8 @@ static int search_stopped(struct search *s, const struct root *root, const struc
 		return rc;
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/pagemap", s->pid);
 	s->pagemap = root_open(root, path);
-	rc = search_roots(s, buf_str(&maps))
-		 ?: heap_links_read(&s->links, &s->ix, s->pid, s->until_ns);
+	rc = heap_links_read(&s->links, &s->ix, s->pid, s->until_ns)
+		 ?: search_roots(s, buf_str(&maps));
 	if (rc == 0)
 		search_reached(s);
 	io_close(&s->pagemap);
@@ -423,7 +416,6 @@ static int search(const struct session_heap_reach *what)
 	heap_stop_release(s.thread, s.nr_threads);
 	heap_index_fini(&s.ix);
 	heap_links_fini(&s.links);
-	mem_free(s.is_reached);
 	mem_free(s.waiting);
 	mem_free(s.window);
 	return rc;

@@ -1032,6 +1032,78 @@ static void reach(void)
 	}
 }
 
+struct item {
+	struct item *next;
+	char more[88];
+};
+
+static struct item *volatile items;
+
+static __attribute__((noinline)) struct item *kept_item(void)
+{
+	struct item *i = calloc(1, sizeof(*i));
+
+	__asm__ volatile("" : "+r"(i)); /* no tail call */
+	return i;
+}
+
+/* Not the same code, which the compiler would have once. */
+static __attribute__((noinline)) struct item *lost_item(void)
+{
+	struct item *i = calloc(sizeof(*i), 1);
+
+	__asm__ volatile("" : "+r"(i));
+	return i;
+}
+
+static void shuffle(struct item **item, size_t nr)
+{
+	uint64_t x = 88172645463325252;
+
+	for (size_t i = nr; i > 1; i--) {
+		struct item *last = item[i - 1];
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		item[i - 1] = item[x % i];
+		item[x % i] = last;
+	}
+}
+
+static void link_items(struct item **item, size_t nr)
+{
+	for (size_t i = 0; i + 1 < nr; i++)
+		item[i]->next = item[i + 1];
+}
+
+/* Two lists of count items in memory side by side, each in a random order: one is lost. */
+static __attribute__((noinline)) void link_both(void)
+{
+	const size_t nr = (size_t)count, bytes = 2 * nr * sizeof(struct item *);
+	struct item **item =
+	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (item == MAP_FAILED)
+		exit(1);
+	for (size_t i = 0; i < nr; i++) {
+		item[i] = kept_item();
+		item[nr + i] = lost_item();
+	}
+	shuffle(item, nr);
+	shuffle(item + nr, nr);
+	link_items(item, nr);
+	link_items(item + nr, nr);
+	items = item[0];
+	munmap(item, bytes);
+}
+
+static void scattered(void)
+{
+	link_both();
+	forget_stack();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -1046,7 +1118,7 @@ static const struct {
     {"untouched", untouched}, {"pattern", pattern},       {"patterns", patterns},
     {"resident", resident},   {"largest", largest},       {"sealed", sealed},
     {"dumps", dumps},         {"many_dumps", many_dumps}, {"reports", reports},
-    {"lives", lives},         {"reach", reach},
+    {"lives", lives},         {"reach", reach},           {"scattered", scattered},
 };
 
 int main(int argc, char **argv)

@@ -15,6 +15,7 @@ HEAP = os.environ["HEAP"]
 LOST = {"lost_direct": 20 * 5008, "lost_chain": 1040, "lost_cycle": 208, "lost_large": 1 << 20, "reach_global": 1000}
 KEPT = {"reach_global": 1000, "reach_interior": 2000, "reach_chain": 5200, "reach_tls": 3000, "reach_stack": 4000,
         "reach_register": 7000}
+ITEMS, ITEM_BYTES = 200000, 96
 EVENTS = "heap:unreachable@1,heap:leaked@1,heap:live@1"
 
 
@@ -42,6 +43,13 @@ def check_ends(folder):
             r = found[name]
             assert int(r["leaked"]) - int(r["unreachable"]) == size, (how, r)
         assert "unreachable" in said and "without a search" not in said, said
+
+
+def check_scattered(folder):
+    """Two lists of many blocks in a random order, of which one is lost: all of it, and nothing of the other."""
+    said = measure(folder, HEAP, "scattered", str(ITEMS))
+    assert lost(folder) == {"lost_item": ITEMS * ITEM_BYTES}, (lost(folder), said)
+    assert int(rows(folder)["kept_item"]["leaked"]) == ITEMS * ITEM_BYTES, rows(folder)
 
 
 def check_without_search(folder):
@@ -75,21 +83,26 @@ def check_refused(folder):
         assert "heap:unreachable requires a rate of 1" in said, said
 
 
+def compare_with_valgrind(folder, valgrind, *what):
+    done = subprocess.run([valgrind, "--leak-check=full", HEAP, *what], capture_output=True, text=True, check=False)
+    found = {m[1]: int(m[2].replace(",", "")) for m in
+             re.finditer(r"(definitely lost|indirectly lost|possibly lost|still reachable): ([\d,]+) bytes", done.stderr)}
+    measure(folder, HEAP, *what)
+    table = rows(folder)
+    unreachable = sum(int(r["unreachable"]) for r in table.values())
+    assert found["definitely lost"] + found["indirectly lost"] == unreachable, (found, table)
+    kept = sum(int(r["leaked"]) for r in table.values()) - unreachable
+    assert abs(found["possibly lost"] + found["still reachable"] - kept) < 2000, (found, kept, table)
+
+
 def check_valgrind(folder):
     """The same program, the same bytes: definitely and indirectly lost there, unreachable here."""
     valgrind = shutil.which("valgrind")
     if not valgrind:
         print("skip: check_valgrind: valgrind is not installed")
         return
-    done = subprocess.run([valgrind, "--leak-check=full", HEAP, "reach"], capture_output=True, text=True, check=False)
-    found = {m[1]: int(m[2].replace(",", "")) for m in
-             re.finditer(r"(definitely lost|indirectly lost|possibly lost|still reachable): ([\d,]+) bytes", done.stderr)}
-    measure(folder, HEAP, "reach")
-    table = rows(folder)
-    unreachable = sum(int(r["unreachable"]) for r in table.values())
-    assert found["definitely lost"] + found["indirectly lost"] == unreachable, (found, table)
-    kept = sum(int(r["leaked"]) for r in table.values()) - unreachable
-    assert abs(found["possibly lost"] + found["still reachable"] - kept) < 2000, (found, kept, table)
+    compare_with_valgrind(folder, valgrind, "reach")
+    compare_with_valgrind(folder, valgrind, "scattered", "10000")
 
 
 run_checks(globals())
