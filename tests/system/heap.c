@@ -1037,7 +1037,7 @@ struct item {
 	char more[88];
 };
 
-static struct item *volatile items;
+static struct item **volatile items; /* in a block that is not small */
 
 static __attribute__((noinline)) struct item *kept_item(void)
 {
@@ -1094,7 +1094,9 @@ static __attribute__((noinline)) void link_both(void)
 	shuffle(item + nr, nr);
 	link_items(item, nr);
 	link_items(item + nr, nr);
-	items = item[0];
+	items = calloc(1, 64 << 10);
+	if (items)
+		items[4000] = item[0];
 	munmap(item, bytes);
 }
 
