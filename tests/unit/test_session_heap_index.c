@@ -135,6 +135,13 @@ TEST(a_large_one_across_regions)
 	compare(0x7f0000000000 + 9 * GIB);
 }
 
+TEST(a_few_in_a_cell)
+{
+	for (size_t i = 0; i < 1000; i++)
+		add(0x7f0000000000 + i * 800000 + next_random() % 100000 * 8, 8);
+	compare_all();
+}
+
 TEST(many_in_one_cell)
 {
 	for (size_t i = 0; i < 100; i++) /* half of a region away from the others */

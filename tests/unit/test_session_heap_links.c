@@ -141,6 +141,16 @@ TEST(without_words)
 	expect_link(3, 0, 0);
 }
 
+TEST(the_last_has_none)
+{
+	add(0, 16);
+	add(32, 16);
+	put(0, 32);
+	assert_int_equal(read_links(UINT64_MAX), 0);
+	expect_link(0, 0, 1);
+	expect_none(1);
+}
+
 TEST(large_ones_are_left)
 {
 	add(0, 16);
