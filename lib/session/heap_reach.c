@@ -268,14 +268,17 @@ static uint64_t search_stacks(struct search *s, const struct proc_mapping *m)
 	return lowest;
 }
 
+/* On a thread's stack it is above the frames: what is below the pointer is of calls that are over.
+ */
 static void search_tls(struct search *s, const struct proc_mapping *m)
 {
 	s->is_static = true;
 	for (size_t k = 0; k < s->nr_threads; k++) {
-		uint64_t tls = s->thread[k].tls;
+		uint64_t tls = s->thread[k].tls, sp = s->thread[k].sp;
+		uint64_t from = larger(tls - smaller(tls, TLS_BYTES), m->start);
 
 		if (tls >= m->start && tls < m->end)
-			search_between(s, larger(tls - smaller(tls, TLS_BYTES), m->start),
+			search_between(s, sp > from && sp < tls ? sp : from,
 				       smaller(tls + TLS_BYTES, m->end));
 	}
 }

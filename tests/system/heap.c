@@ -943,6 +943,15 @@ static void *wait_with_pointer(void *arg)
 	return p ? arg : NULL;
 }
 
+/* What dead frames held. */
+static __attribute__((noinline)) void forget_stack(void)
+{
+	char bytes[32 << 10];
+
+	memset(bytes, 0, sizeof(bytes));
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
 /* Nothing else has it: the C library's functions would store what they preserve. */
 static __attribute__((noinline)) void *reach_register(void)
 {
@@ -957,6 +966,7 @@ static void *wait_with_register(void *arg)
 	void *p = reach_register();
 
 	pthread_barrier_wait(&is_there);
+	forget_stack(); /* where that stored it */
 #if defined(__x86_64__)
 	for (;;) {
 		long call = SYS_pause;
@@ -968,15 +978,6 @@ static void *wait_with_register(void *arg)
 		pause();
 #endif
 	return p ? arg : NULL;
-}
-
-/* What dead frames held. */
-static __attribute__((noinline)) void forget_stack(void)
-{
-	char bytes[32 << 10];
-
-	memset(bytes, 0, sizeof(bytes));
-	__asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
 static __attribute__((noinline)) void allocate_reached(void)
