@@ -1,5 +1,5 @@
 /*
- * A region is 1 GiB of addresses, divided into as many cells as it has blocks, or up to twice as
+ * A region is 256 MiB of addresses, divided into as many cells as it has blocks, or up to twice as
  * many. A cell has the number of the first block that begins at or beyond its own begin.
  */
 #include "session/heap_index.h"
@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-enum { REGION_SHIFT = 30, FEW = 16, CHECK_MASK = (1 << 16) - 1 };
+enum { REGION_SHIFT = 28, FEW = 16, CHECK_MASK = (1 << 16) - 1 };
 
 static const uint64_t IN_REGION = (UINT64_C(1) << REGION_SHIFT) - 1;
 
