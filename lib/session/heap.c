@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/sum.h"
 #include "session/heap_counts.h"
 #include "session/heap_kinds.h"
 #include "session/heap_pages.h"
@@ -123,13 +124,24 @@ static struct session_heap_process *find_process(struct session_heap_process *co
 	return NULL;
 }
 
+static void add_cut(struct session_heap *h, const struct session_heap_searched *searched)
+{
+	h->nr_cut++;
+	sum_add(&h->cut_blocks, searched->blocks);
+	sum_add(&h->cut_searched, searched->searched);
+}
+
 /* The lock is not held meanwhile. Called by the wire's thread. */
 static bool on_reach(void *arg, uint32_t pid)
 {
 	struct session_heap *h = arg;
 	struct session_heap_process *p;
+	struct session_heap_searched searched = {0};
 	struct session_heap_reach what = {.root = &h->plan->host->root,
 					  .pid = pid,
+					  .limit_ns =
+					      SESSION_HEAP_REACH_SECONDS * UINT64_C(1000000000),
+					  .searched = &searched,
 					  .keep = session_heap_process_keep_unreachable};
 	int rc;
 
@@ -146,6 +158,9 @@ static bool on_reach(void *arg, uint32_t pid)
 	rc = session_heap_reach(&what);
 	pthread_mutex_lock(&h->lock);
 	p->is_searched = false;
+	p->was_cut = rc == -ETIMEDOUT && searched.blocks;
+	if (p->was_cut)
+		add_cut(h, &searched);
 	pthread_mutex_unlock(&h->lock);
 	return rc == 0;
 }
@@ -212,7 +227,7 @@ static void begin_counts(struct session_heap *h)
 static bool misses_search(const struct session_heap *h, const struct session_heap_process *p)
 {
 	return h->config.wants & HEAP_WANTS_REACH && session_heap_process_is_leaking(p) &&
-	       !p->unreachable;
+	       !p->unreachable && !p->was_cut;
 }
 
 void session_heap_read(struct session_heap *h, uint64_t now_ns)
@@ -430,9 +445,28 @@ static uint64_t missing(const struct session_heap *h, int kind, int sampled, uin
 	return nr > FEW && less_ns > ns / PART ? nr : 0;
 }
 
+/* Returns the number of searches. */
+static uint64_t take_cut(struct session_heap *h, char text[SESSION_HEAP_NOTE_BYTES])
+{
+	uint64_t nr;
+
+	pthread_mutex_lock(&h->lock);
+	nr = h->nr_cut;
+	snprintf(
+	    text, SESSION_HEAP_NOTE_BYTES,
+	    "searches for pointers were ended after %d s, when %" PRIu64 " of %" PRIu64
+	    " blocks had been searched: any other may be reachable, so unreachable misses them",
+	    SESSION_HEAP_REACH_SECONDS, h->cut_searched, h->cut_blocks);
+	h->nr_cut = 0;
+	h->cut_blocks = h->cut_searched = 0;
+	pthread_mutex_unlock(&h->lock);
+	return nr;
+}
+
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES])
 {
+	char cut[SESSION_HEAP_NOTE_BYTES];
 	const struct {
 		uint64_t nr;
 		const char *text;
@@ -460,8 +494,8 @@ void session_heap_notes(struct session_heap *h,
 	    {h->nr_refused,
 	     "processes have a heap that was not measured: there were too many in an iteration"},
 	    {h->nr_unsearched, "processes ended without a search for pointers to their blocks: by "
-			       "a signal or abort, traced, or after "
-			       "more than 10 s; unreachable misses them"},
+			       "a signal or abort, or traced; unreachable misses them"},
+	    {take_cut(h, cut), cut},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
 	    {session_heap_is_silent(h),

@@ -98,6 +98,9 @@ struct session_heap {
 	size_t nr_added, added_room;
 	size_t nr_all;       /* with those above */
 	uint32_t nr_refused; /* since the last notes: there was no room */
+	/* since then: searches for pointers that took too long, and how far they came */
+	uint32_t nr_cut;
+	uint64_t cut_blocks, cut_searched;
 	struct session_heap_ended folded;
 	bool has_folded; /* some process */
 };
@@ -137,7 +140,7 @@ size_t session_heap_sizes(struct session_heap *h,
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
 
-enum { SESSION_HEAP_NR_NOTES = 12 };
+enum { SESSION_HEAP_NR_NOTES = 13 };
 /* What was not measured in the iteration, in words; "": nothing. */
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES]);

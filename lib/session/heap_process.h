@@ -21,7 +21,8 @@ struct session_heap_process {
 	struct wire_heap_times times;
 	struct wire_heap_stack *now, *before; /* owned; at the last two readings */
 	size_t nr_now, nr_before, now_room, before_room;
-	bool is_searched; /* now: it is not freed; under the session's lock */
+	/* now: it is not freed; the last search took too long; under the session's lock */
+	bool is_searched, was_cut;
 	pthread_mutex_t lock;
 	struct wire_heap_amount *unreachable; /* owned; at the last search; under this lock */
 	size_t nr_unreachable;

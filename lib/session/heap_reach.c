@@ -37,7 +37,7 @@ enum {
 	PATH_BYTES = sizeof("/proc/4294967295/pagemap"),
 };
 
-static const uint64_t LIMIT_NS = 10000000000, IS_PRESENT = UINT64_C(3) << 62;
+static const uint64_t IS_PRESENT = UINT64_C(3) << 62;
 
 struct search {
 	uint32_t pid;
@@ -46,7 +46,7 @@ struct search {
 	struct heap_index ix;    /* owned */
 	struct heap_links links; /* owned */
 	uint32_t *waiting;       /* owned; records of those that are reached and not searched yet */
-	size_t nr_waiting;
+	size_t nr_waiting, nr_listed, nr_reached;
 	struct heap_stopped *thread; /* owned */
 	size_t nr_threads;
 	/* Words may be those of an allocator, of the end of a block: not of what is in it. */
@@ -73,6 +73,7 @@ static void reach(struct search *s, uint32_t at)
 		return;
 	*head |= HEAP_LINKS_IS_REACHED;
 	s->waiting[s->nr_waiting++] = at;
+	s->nr_reached++;
 }
 
 static void look_at(struct search *s, uint64_t word)
@@ -361,6 +362,7 @@ static int list_blocks(struct search *s, const struct wire_heap *memory)
 		mem_free(block);
 		return rc;
 	}
+	s->nr_listed = nr;
 	rc = heap_index_make(&s->ix, block, nr, s->until_ns);
 	s->waiting = mem_calloc(s->ix.nr + 1, sizeof(*s->waiting));
 	s->window = mem_calloc(1, larger(WINDOW_BYTES, (uint64_t)AT_ONCE * HEAP_LINKS_SMALL));
@@ -410,12 +412,13 @@ static int search(const struct session_heap_reach *what)
 	struct search s = {.pid = what->pid,
 			   .pagemap = -1,
 			   .page = (uint64_t)sysconf(_SC_PAGESIZE),
-			   .until_ns = clock_monotonic_ns() + LIMIT_NS};
+			   .until_ns = clock_monotonic_ns() + what->limit_ns};
 	int rc = heap_stop(what->root, what->pid, &s.thread, &s.nr_threads);
 
 	if (rc)
 		return rc;
 	rc = search_stopped(&s, what->root, what->memory) ?: pass_on(&s, what);
+	*what->searched = (struct session_heap_searched){s.nr_listed, s.nr_reached - s.nr_waiting};
 	heap_stop_release(s.thread, s.nr_threads);
 	heap_index_fini(&s.ix);
 	heap_links_fini(&s.links);

@@ -16,15 +16,25 @@
 
 struct root;
 
+enum { SESSION_HEAP_REACH_SECONDS = 10 };
+
+/* How far a search came: of so many blocks, those that were reached and searched in turn. */
+struct session_heap_searched {
+	uint64_t blocks, searched;
+};
+
 /* Passes the amounts of unreachable blocks by the number of their stack, nr of them, to keep, which
  * owns them, before the program goes on. 0 or -errno: -EPERM: the program may not be stopped;
- * -ETIMEDOUT: it takes too long. Any thread, one at a time for a process. */
+ * -ETIMEDOUT: it takes longer than limit_ns, and *searched says how far it came, without blocks if
+ * the threads did not stop. Any thread, one at a time for a process. */
 struct session_heap_reach {
 	const struct root *root;
 	uint32_t pid;
+	uint64_t limit_ns;
 	const struct wire_heap *memory;
 	void (*keep)(void *arg, struct wire_heap_amount *unreachable, size_t nr);
 	void *arg;
+	struct session_heap_searched *searched;
 };
 int session_heap_reach(const struct session_heap_reach *what);
 
