@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The time of threads, sampled by timers in the program: against its clocks, and what the program sees of it: its masks, handlers,
 timers, and system calls."""
+import collections
 import os
 import re
 import subprocess
@@ -52,9 +53,12 @@ def check_real_time(folder):
     program = build(folder)
     _, [memory] = measure(program, "waits", "500", cpu=0, real=MS)
     assert not sampled(memory, CPU)
-    waits = sorted((s["bytes"] for s in memory.stacks() if s["path"] and s["path"][-1] == REAL), reverse=True)
-    assert sum(w > 480 * MS for w in waits) >= 2, waits  # ten naps, and poll
-    assert sum(waits) < 20 * 1125 * MS, waits
+    waits = collections.Counter()  # by main's calls: a nap may also end in a signal of the CPU's clock, within libc
+    for s in memory.stacks():
+        if s["path"] and s["path"][-1] == REAL:
+            waits[tuple(s["path"][:5])] += s["bytes"]
+    assert sum(w > 480 * MS for w in waits.values()) >= 2, waits  # ten naps, and poll
+    assert sum(waits.values()) < 20 * 1125 * MS, waits
 
 
 def check_own_signals(folder):
