@@ -224,7 +224,8 @@ def check_own_rates(folder):
         samples = check_sums(trace)
         check_siblings(trace, [s for s in samples if s["event"] == 0])
         faults = 100 * sum(s["event"] == 3 for s in samples)
-        assert abs(residual(trace, 3, faults)) <= 100, faults
+        # a period, and at each boundary one that others' faults complete between its time and its reading
+        assert abs(residual(trace, 3, faults)) <= 300, (faults, residual(trace, 3, faults))
         for place in range(4):
             total[place] += trace.readings[1, place][1] - trace.readings[0, place][1]
     assert total[1] >= 20000 and total[2] >= 6000 and total[3] >= 20000, total
