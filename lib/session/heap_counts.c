@@ -54,12 +54,13 @@ void session_heap_counts_add_stack(uint64_t counts[SESSION_HEAP_NR_COUNTS],
 				   const struct session_heap_process *p,
 				   const struct wire_heap_stack *s)
 {
-	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++)
+	for (int kind = 0; kind < EVENT_HEAP_NR_KINDS; kind++) {
+		if (session_heap_kind(kind)->is_of_process ||
+		    !session_heap_process_has_kind(p, s, kind))
+			continue;
 		for (uint32_t life = 0; life < session_heap_nr_lives(kind); life++)
-			if (!session_heap_kind(kind)->is_of_process &&
-			    session_heap_process_has_kind(p, s, kind))
-				sum_add(&counts[kind],
-					session_heap_process_amount(s, kind, life).bytes);
+			sum_add(&counts[kind], session_heap_process_amount(s, kind, life).bytes);
+	}
 	for (uint32_t i = 0; i < 2; i++)
 		if (s->resource == HEAP_RESOURCE_CPU_TIME + i)
 			sum_add(&counts[SESSION_HEAP_CPU_SAMPLED + i],
