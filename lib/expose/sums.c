@@ -137,7 +137,7 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 	for (size_t i = 0; i < t->nr_events; i++) {
 		struct sums_sum *s = sums_at(x, i, table_is_of_cpu(&t->columns[i]) ? cpu : 0);
 
-		sums_sum_add(s, table_cell(t, row, i), t->realtime_ns);
+		sums_sum_add(s, table_cell(t, row, i), x->end_realtime_ns);
 		add_sampled(s, table_sampled(t, row, i)); /* also of what was only sampled */
 	}
 	if (t->row_sampling) {
@@ -149,7 +149,7 @@ static int add_row(struct sums *x, const struct table *t, size_t row)
 }
 
 /* Keyed by name: a thing that disappears and returns continues its sum. */
-static int add_thing(struct sums *x, const struct table *t, const struct table_thing *k)
+static int add_thing(struct sums *x, const struct table_thing *k)
 {
 	struct sums_thing key = {.column = k->column}, *thing;
 	uint32_t name;
@@ -163,7 +163,7 @@ static int add_thing(struct sums *x, const struct table *t, const struct table_t
 	thing = dict_get(&x->things, &key);
 	if (!thing)
 		return x->things.nr == MAX_THINGS ? -EFBIG : -ENOMEM;
-	sums_sum_add(&thing->sum, &k->cell, t->realtime_ns);
+	sums_sum_add(&thing->sum, &k->cell, x->end_realtime_ns);
 	return 0;
 }
 
@@ -173,6 +173,17 @@ static void count_things(struct sums *x, const struct table *t)
 		memset(sums_at(x, i, 0)->nr_things, 0, sizeof(sums_at(x, i, 0)->nr_things));
 	for (size_t k = 0; k < t->nr_things && x->nr_cpus; k++)
 		sums_at(x, t->things[k].column, 0)->nr_things[t->things[k].cell.state]++;
+}
+
+/*
+ * Since 1970. Times of a series must not go back, but the clock of the day can be set back: from
+ * then on time continues from the iteration before, by the session's own clock.
+ */
+static uint64_t end_time(const struct sums *x, const struct table *t)
+{
+	if (!t->realtime_ns || t->realtime_ns > x->end_realtime_ns || t->end_ns < x->end_ns)
+		return t->realtime_ns ?: x->end_realtime_ns;
+	return x->end_realtime_ns + (t->end_ns - x->end_ns);
 }
 
 int sums_add(struct sums *x, const struct table *t)
@@ -185,12 +196,13 @@ int sums_add(struct sums *x, const struct table *t)
 		if (t->realtime_ns && !x->start_realtime_ns)
 			x->start_realtime_ns = t->realtime_ns - (t->end_ns - t->start_ns);
 	}
-	x->end_realtime_ns = t->realtime_ns ? t->realtime_ns : x->end_realtime_ns;
+	x->end_realtime_ns = end_time(x, t);
+	x->end_ns = t->end_ns;
 	x->is_sampling = t->sampled != NULL;
 	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
 		rc = add_row(x, t, row);
 	count_things(x, t);
 	for (size_t k = 0; k < t->nr_things && !x->omits_things && rc == 0; k++)
-		rc = add_thing(x, t, &t->things[k]);
+		rc = add_thing(x, &t->things[k]);
 	return rc;
 }

@@ -43,6 +43,7 @@ struct sums {
 	struct dict names;                           /* const char *; of things */
 	struct table_summary *summary;               /* owned */
 	uint64_t start_realtime_ns, end_realtime_ns; /* 0: not known */
+	uint64_t end_ns; /* of the last iteration, by the session's clock */
 	uint64_t measured_ns;
 	bool is_sampling;
 	bool omits_things; /* set by the caller */

@@ -698,7 +698,8 @@ def check_states(folder):
         assert sorted(share for _, share in whole["parts"]) == sorted(
             f["weight"][0] / whole["weight"][0] for f in divided), (whole, divided)
         assert len({color for color, _ in whole["parts"]}) == len(divided), whole
-        x, y, _, _ = page.box("#graph")
+        x, y, width, _ = page.box("#graph")
+        assert page.run("document.querySelector('#graph').width") == width
         at = x + whole["left"]
         for color, share in whole["parts"]:
             drawn = pixels(page, at + share * whole["width"] / 2, y + whole["top"] + 3, 1, 1)[0][0]

@@ -254,6 +254,27 @@ def check_classic(file, numbers):
     assert abs(value - sum(totals) / len(totals)) <= 1e-6 * value, metric
 
 
+def set_clock_back(folder):
+    """As if the clock of the day had been set back by an hour before the second iteration."""
+    def change(iteration, kind, payload):
+        if kind != 3 or iteration == 0:
+            return payload
+        monotonic, boottime, realtime = struct.unpack("<3Q", payload)
+        return struct.pack("<3Q", monotonic, boottime, realtime - 3600 * 10**9)
+    change_frames(folder, change)
+
+
+def check_clock_set_back(folder):
+    """Times of a series go on from the iteration before, by the session's own clock."""
+    file = f"{folder}/s.cpsession"
+    expected = sorted(int(r["realtime_ns"]) for r in cells(file) if r["label"] == ODD_LABEL and r["cpu"] == "0")
+    set_clock_back(folder)
+    assert min(int(r["realtime_ns"]) for r in cells(file)) < expected[0] - 3500 * 10**9
+    found = families(output(f"--session={file}", "--output-format=openmetrics"))
+    points = [s.timestamp.sec * 10**9 + s.timestamp.nsec for s in found["cpuperf_session_iterations"].samples]
+    assert len(points) == 3 and all(abs(a - b) < 10**6 for a, b in zip(points, expected)), (points, expected)
+
+
 def check_tally(folder):
     os.mkdir(folder)
     finish(sampled.start(folder, EVENTS, "--duration=60ms", num_iterations=3, metrics=METRICS))
@@ -267,6 +288,7 @@ def check_tally(folder):
     check_times(file, found)
     check_points(file, found)
     check_classic(file, numbers)
+    check_clock_set_back(folder)
     multiplex(folder)
     changed = families(output(f"--session={file}", "--output-format=openmetrics"))
     shares = [s.value for s in last_points(changed["cpuperf_event_running_ratio"])

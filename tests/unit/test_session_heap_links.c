@@ -181,7 +181,9 @@ TEST(what_cannot_be_read_is_left)
 	for (size_t i = 1; i <= nr; i++)
 		expect_unread(i); /* all of the piece */
 	expect_link(nr + 1, 0, 0);
-	mmap(memory + 3 * page, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	assert_ptr_equal(mmap(memory + 3 * page, page, PROT_READ,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 memory + 3 * page);
 }
 
 TEST(overlapping_ones)

@@ -406,9 +406,11 @@ function windowOf(frame) {
 /* Sets the canvas to device pixels. */
 function resize(canvas, height) {
 	const ratio = window.devicePixelRatio || 1;
+
+	canvas.style.height = `${height}px`; /* first: a scroll bar may appear or vanish with it */
+
 	const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
 
-	canvas.style.height = `${height}px`;
 	if (canvas.width !== width)
 		canvas.width = width;
 	if (canvas.height !== Math.round(height * ratio))
