@@ -335,6 +335,7 @@ def check_wants(_):
     _, [counts] = measure("freed", rate=0, wants=0)
     assert counts.threads() == [10, 55, 10] and not counts.stacks()
     _, [totals] = measure("freed", wants=BLOCKS | PEAK)
+    assert totals.threads() == counts.threads(), totals.threads()
     [s] = totals.stacks()
     assert (s["bytes"], s["freed_bytes"], s["peak_bytes"], s["path"]) == (55, 55, 10, []), s
     _, [sums] = measure("freed", wants=STACKS)

@@ -212,7 +212,8 @@ struct agent_frame {
 };
 
 /* An allocation that is a sample, or of a thread that is not attached. */
-AGENT_RARE void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame from);
+__attribute__((noinline)) void agent_slow_allocated(void *p, size_t bytes, size_t kept,
+						    struct agent_frame from);
 /* All of a block has contents. */
 #define AGENT_KEEPS_ALL SIZE_MAX
 /* Before a block is freed. */

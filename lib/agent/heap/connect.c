@@ -341,12 +341,12 @@ static uint64_t seed(void)
 
 bool agent_attach(struct agent_local *t)
 {
-	uint32_t alive;
+	uint32_t alive = agent_alive();
 
+	if (AGENT_LIKELY(alive && t->generation == alive))
+		return agent_stay(t);
 	if (t->is_ended || !is_connected())
 		return false;
-	if (t->generation == agent_alive())
-		return agent_stay(t);
 	t->own = t->own ? t->own : agent_thread_new();
 	if (!t->own)
 		return false;

@@ -229,28 +229,45 @@ void agent_slow_allocated(void *p, size_t bytes, size_t kept, struct agent_frame
 	errno = error;
 }
 
-/* What is known of a block that is to be freed; it is tracked no more. */
+/* What is known of a block that is to be freed; it is tracked no more. By a thread that is inside.
+ */
+static struct agent_block take(const void *p)
+{
+	struct agent_block block = agent_blocks_remove((uint64_t)p);
+
+	if (block.stack)
+		agent_filter_remove((uint64_t)p);
+	else if (agent.is_every)
+		agent_count(&agent.shared->unknown);
+	return block;
+}
+
+/* Begins to free: the thread is inside until it leaves. False: nothing of it is measured. */
+static bool enter(struct agent_local *t)
+{
+	if (!agent_alive()) /* a child by fork: what it frees is the parent's */
+		return false;
+	if (t->is_busy) {
+		if (t->is_busy != AGENT_ASKS)
+			agent_count(&agent.shared->nested);
+		return false;
+	}
+	t->is_busy = 1;
+	if (t->is_ended ? agent_stay(t) : agent_attach(t))
+		return true;
+	agent_leave(t);
+	return false;
+}
+
 static struct agent_block take_block(const void *p)
 {
 	struct agent_local *t = &agent_local;
 	struct agent_block block = {0};
 
-	if (!agent_alive()) /* a child by fork: it is the parent's */
-		return block;
-	if (t->is_busy) {
-		if (t->is_busy != AGENT_ASKS)
-			agent_count(&agent.shared->nested);
-		return block;
+	if (enter(t)) {
+		block = take(p);
+		agent_leave(t);
 	}
-	t->is_busy = 1;
-	if (t->is_ended ? agent_stay(t) : agent_attach(t)) {
-		block = agent_blocks_remove((uint64_t)p);
-		if (block.stack)
-			agent_filter_remove((uint64_t)p);
-		else if (agent.is_every)
-			agent_count(&agent.shared->unknown);
-	}
-	agent_leave(t);
 	return block;
 }
 
@@ -344,15 +361,20 @@ HOOK void *calloc(size_t nr, size_t bytes)
 }
 
 /* Of a block that may be tracked, or by a thread that is not attached: it may only free. */
-static AGENT_RARE void slow_freed(const void *p)
+static __attribute__((noinline)) void slow_freed(const void *p)
 {
+	struct agent_local *t = &agent_local;
 	struct agent_block block;
 	int error = errno;
 
-	count_free();
-	block = take_block(p);
+	if (!enter(t))
+		return;
+	if (!t->is_ended)
+		t->slot->frees++;
+	block = take(p);
 	if (block.stack)
-		end_block(p, block, untouched_of(p, block));
+		free_block(t, (uint64_t)p, block, untouched_of(p, block));
+	agent_leave(t);
 	errno = error;
 }
 

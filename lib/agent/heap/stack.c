@@ -34,8 +34,10 @@ enum {
 /* A caller, and how it was left. */
 struct known {
 	struct agent_frame frame;
-	uint64_t ra_at,
-	    fp_at; /* where its caller's were read; ra_at 0: by rules; fp_at 0: unchanged */
+	/* Where its caller's were read; ra_at 0: by rules; fp_at 0: unchanged. Of those that a
+	 * thread remembers both can be read: by_rules, which is no caller's, and the frame's own.
+	 */
+	uint64_t ra_at, fp_at;
 	uint32_t node;
 	bool is_exact;
 };
@@ -58,6 +60,7 @@ static uint32_t epoch, root; /* of addresses; and its node */
 /* Not 0: since then it is over, and the next capture begins another; BEGINS: it does so now. */
 static uint64_t old_ns;
 #define BEGINS UINT64_MAX
+static const uint64_t by_rules;
 
 bool agent_stack_init(void)
 {
@@ -272,29 +275,55 @@ static bool is_same(const struct agent_frame *a, const struct agent_frame *b)
 	return a->pc == b->pc && a->sp == b->sp && a->fp == b->fp;
 }
 
+/* What of known[i] differs from when known[i - 1] was its caller: 0 if nothing. */
+static uint64_t change(const struct agent_thread *t, uint32_t i)
+{
+	const struct known *k = &t->known[i];
+	const struct agent_frame *caller = &t->known[i - 1].frame;
+
+	return ((word(k->ra_at) & ADDRESS_BITS) ^ caller->pc) | (word(k->fp_at) ^ caller->fp);
+}
+
 /* Whether the caller of known[i] still is known[i − 1]. */
 static bool has_caller(struct agent_thread *t, uint32_t i)
 {
-	struct known *k = &t->known[i];
 	const struct known *caller = &t->known[i - 1];
+	struct known k = t->known[i];
 	struct agent_frame f;
 	bool is_exact;
 
-	if (AGENT_LIKELY(k->ra_at))
-		return (word(k->ra_at) & ADDRESS_BITS) == caller->frame.pc &&
-		       (!k->fp_at || word(k->fp_at) == caller->frame.fp);
-	return step(t, k, &f, &is_exact) == STEP_ON && is_same(&f, &caller->frame) &&
+	if (k.ra_at != (uint64_t)&by_rules)
+		return !change(t, i);
+	return step(t, &k, &f, &is_exact) == STEP_ON && is_same(&f, &caller->frame) &&
 	       is_exact == caller->is_exact;
 }
 
 /* How many of the first nr are still callers of each other, from known[nr − 1] outwards: all, or
- * those beyond the first that is not. */
+ * those beyond the first that is not. Mostly all are: that is found without a branch for each. */
 static uint32_t check(struct agent_thread *t, uint32_t nr)
 {
+	uint64_t changed = 0;
+
+	for (uint32_t i = nr - 1; i > 0; i--)
+		changed |= change(t, i);
+	if (AGENT_LIKELY(!changed))
+		return nr;
 	for (uint32_t i = nr - 1; i > 0; i--)
 		if (!has_caller(t, i))
 			return i;
 	return nr;
+}
+
+static void remember(struct agent_thread *t, const struct known *fresh)
+{
+	struct known *k = &t->known[t->nr];
+
+	if (t->nr == HEAP_MAX_FRAMES)
+		return;
+	*k = *fresh;
+	k->fp_at = k->ra_at && k->fp_at ? k->fp_at : (uint64_t)&k->frame.fp;
+	k->ra_at = k->ra_at ? k->ra_at : (uint64_t)&by_rules;
+	t->nr++;
 }
 
 static bool is_on(const struct agent_alternate *a, uint64_t sp)
@@ -435,8 +464,8 @@ static uint32_t capture(struct agent_thread *t, struct known inner, uint64_t pc)
 		struct known *k = &t->fresh[nr];
 
 		k->node = node = agent_tree_child(node, k->frame.pc);
-		if (node && t->nr < HEAP_MAX_FRAMES)
-			t->known[t->nr++] = *k;
+		if (node)
+			remember(t, k);
 	}
 	return node ? agent_tree_child(node, pc) : 0;
 }
