@@ -154,6 +154,7 @@ def check_numbers(file, found, *args):
             assert s.name == f.name + ("_total" if f.type == "counter" else ""), s
             key = (s.labels["event"], s.labels.get("cpu", ""), thing_of(s.labels))
             assert ("column" in s.labels) == (key[0] in twins), s
+            assert ("device" in s.labels) == f.name.startswith("cpuperf_misc_net_"), s
             seen.add(key)
             if key[0] in twins:  # both columns are one row each in the csv
                 halves[key] += Decimal(s.value)
