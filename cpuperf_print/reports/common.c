@@ -70,6 +70,12 @@ struct interval reports_estimate(const struct report_weight *w, double unit)
 	return interval_amount(&own, unit);
 }
 
+struct interval reports_estimate_among(const struct report_weight *w,
+				       const struct report_weight *all, uint64_t rate)
+{
+	return reports_estimate(w, all->random ? (double)rate : 0);
+}
+
 struct interval reports_share(const struct report_stats *stats, uint32_t event,
 			      const struct report_weight *part)
 {

@@ -191,11 +191,15 @@ static void put_line(const struct heap *h, const struct line *line, struct grid 
 	grid_share(g, &share);
 	for (int i = 0; i < NR_AMOUNTS; i++) {
 		const struct report_weight *w = &line->weight[i];
-		struct interval estimate = reports_estimate(w, 0);
+		struct interval estimate;
 
-		if (h->event[i] == NO_EVENT)
+		if (h->event[i] == NO_EVENT) {
 			grid_na(g);
-		else if (!w->weight && h->j->output->form == GRID_PEOPLE)
+			continue;
+		}
+		estimate = reports_estimate_among(w, all_of(h, i),
+						  job_event(h->j, (uint32_t)h->event[i])->rate);
+		if (!w->weight && h->j->output->form == GRID_PEOPLE)
 			grid_none(g);
 		else if (i == LARGEST)
 			grid_count(g, w->weight);

@@ -83,6 +83,9 @@ struct interval reports_share(const struct report_stats *stats, uint32_t event,
 struct interval reports_share_of(const struct report_weight *part, const struct report_weight *all);
 /* What samples stand for, of which nothing else is known: interval_amount. */
 struct interval reports_estimate(const struct report_weight *w, double unit);
+/* The same of a part of all: if these were left to chance, one without samples may have some. */
+struct interval reports_estimate_among(const struct report_weight *w,
+				       const struct report_weight *all, uint64_t rate);
 /* True if a row without samples of its own has none for certain: those of its callees, which are of
  * its kind, were not left to chance. */
 bool reports_is_exactly_none(const struct report_weight *self, const struct report_weight *total);

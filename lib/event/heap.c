@@ -27,6 +27,13 @@ _Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS &&
 #define SAMPLED                                                                                    \
 	"rate: bytes per sample, one for all events of the group; 1: each allocation. Each byte "  \
 	"is as\nlikely to be sampled as any other. The sample's stack is that of the allocation."
+#define MOMENT                                                                                     \
+	"With a rate above 1 its moment is still that of all blocks, by malloc_usable_size, "      \
+	"within "                                                                                  \
+	"1/8 of\nthe rate for each thread: not where more happened to be sampled. It is by "       \
+	"samples, "                                                                                \
+	"and a note says so,\nin a process that was attached to, one forked without an exec, and " \
+	"with an allocator without\nmalloc_usable_size.\n"
 #define ESTIMATED TARGET "With a rate above 1 for any event of the group it is an estimate.\n"
 
 static const struct event_row rows[] = {
@@ -42,7 +49,7 @@ static const struct event_row rows[] = {
 	 ESTIMATED "Of a process that ended in the iteration: when it ended.\n" SAMPLED),
     HEAP(EVENT_HEAP_PEAK, "peak", EVENT_VALUE, "B",
 	 "The most bytes that were live at one time so far; its stacks are those of that moment.",
-	 ESTIMATED "Of several processes: the sum of the peak of each.\n" SAMPLED),
+	 ESTIMATED "Of several processes: the sum of the peak of each.\n" MOMENT SAMPLED),
     HEAP(EVENT_HEAP_MAX, "max", EVENT_VALUE, "B", "The largest single allocation so far.",
 	 TARGET "Its count is exact. Samples have the largest one of each stack: of several "
 		"processes, iterations\nor stacks, as of a function with all that it calls, the "
@@ -82,9 +89,12 @@ static const struct event_row rows[] = {
 	 "untouched when they are freed.\nA free of 64 KiB takes 2 to 3 us longer, one "
 	 "without a whole page nothing.\nWith --untouched=pattern: the words that still have "
 	 "a pattern with which allocations were filled.\n" SAMPLED),
-    HEAP(EVENT_HEAP_PEAK_TIME, "peak_time", EVENT_VALUE, "ns",
-	 "When the most bytes were live at one time so far, since the start of the session.",
-	 ESTIMATED "Within 10 ms. Of several processes: of the one with the largest peak."),
+    HEAP(
+	EVENT_HEAP_PEAK_TIME, "peak_time", EVENT_VALUE, "ns",
+	"When the most bytes were live at one time so far, since the start of the session.",
+	ESTIMATED
+	"Within some microseconds, by the counter of cycles. Of several processes: of the one with "
+	"the largest peak.\n" MOMENT),
     HEAP(EVENT_HEAP_LIFETIME, "lifetime", EVENT_COUNT, "B",
 	 "Bytes of allocations that were freed, by how long they lived.",
 	 ESTIMATED

@@ -230,6 +230,16 @@ static bool misses_search(const struct session_heap *h, const struct session_hea
 	       !p->unreachable && !p->was_cut;
 }
 
+/* Once for each process. */
+static bool is_newly_guessed(const struct session_heap *h, struct session_heap_process *p)
+{
+	const bool was = p->is_guessed;
+
+	p->is_guessed |= h->config.wants & HEAP_WANTS_PEAK && h->config.rate > 1 &&
+			 !p->sums.is_counted && p->sums.peak;
+	return p->is_guessed && !was;
+}
+
 void session_heap_read(struct session_heap *h, uint64_t now_ns)
 {
 	struct session_heap_pages pages = {.rate = h->config.rate,
@@ -253,6 +263,7 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 		wire_heap_end_reading(h->processes[i]->memory);
 		h->nr_unread += h->processes[i]->misses_pages;
 		h->nr_unsearched += misses_search(h, h->processes[i]);
+		h->nr_guessed += is_newly_guessed(h, h->processes[i]);
 		session_heap_counts_add_process(h->counts, h->processes[i]);
 		session_heap_lost_add(&h->lost, &h->processes[i]->sums);
 	}
@@ -496,6 +507,10 @@ void session_heap_notes(struct session_heap *h,
 	    {h->nr_unsearched, "processes ended without a search for pointers to their blocks: by "
 			       "a signal or abort, or traced; unreachable misses them"},
 	    {take_cut(h, cut), cut},
+	    {h->nr_guessed,
+	     "processes have a peak whose moment is that of the largest estimate, which is too "
+	     "large by more than its error: they were attached to, forked without an exec, or "
+	     "have an allocator without malloc_usable_size"},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
 	    {session_heap_is_silent(h),
@@ -505,7 +520,7 @@ void session_heap_notes(struct session_heap *h,
 	pthread_mutex_lock(&h->lock);
 	h->nr_refused = 0;
 	pthread_mutex_unlock(&h->lock);
-	h->nr_unread = h->nr_unsearched = 0;
+	h->nr_unread = h->nr_unsearched = h->nr_guessed = 0;
 	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++) {
 		notes[i][0] = '\0';
 		if (rows[i].nr && h->wire)

@@ -88,7 +88,7 @@ struct session_heap {
 	bool had_process, has_resident;
 	/* since the last notes: processes whose pages could not be read; that ended without a
 	 * search for pointers */
-	uint32_t nr_unread, nr_unsearched;
+	uint32_t nr_unread, nr_unsearched, nr_guessed;
 	uint64_t pcs[1 + WIRE_HEAP_MAX_FRAMES];
 	struct trace_bucket size_buckets[SESSION_HEAP_NR_SIZES][WIRE_HEAP_NR_CLASSES];
 	char type[WIRE_HEAP_TYPE_BYTES];
@@ -140,7 +140,7 @@ size_t session_heap_sizes(struct session_heap *h,
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
 
-enum { SESSION_HEAP_NR_NOTES = 13 };
+enum { SESSION_HEAP_NR_NOTES = 14 };
 /* What was not measured in the iteration, in words; "": nothing. */
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES]);

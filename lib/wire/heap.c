@@ -137,20 +137,37 @@ void wire_heap_end_reading(struct wire_heap *h)
 	count_reading(h);
 }
 
+/* What its stacks had then. */
+static uint64_t peak_of_stacks(const struct wire_heap *h)
+{
+	const uint32_t nr = wire_heap_nr_stacks(h);
+	struct wire_heap_stack s;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		wire_heap_stack(h, i, &s);
+		if (s.resource == HEAP_RESOURCE_NONE)
+			sum_add(&sum, s.amount[WIRE_HEAP_PEAK].bytes);
+	}
+	return sum;
+}
+
 void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 {
 	const struct heap_header *m = h->header;
 
-	*out = (struct wire_heap_sums){.live = READ(m->live),
-				       .peak = READ(m->peak),
-				       .peak_ns = READ(m->peak_ns),
-				       .no_node = READ(m->no_node),
-				       .no_block = READ(m->no_block),
-				       .nested = READ(m->nested),
-				       .unknown = READ(m->unknown),
-				       .cut = READ(m->cut),
-				       .deep = READ(m->deep),
-				       .invalid = READ(m->invalid)};
+	*out =
+	    (struct wire_heap_sums){.live = READ(m->live),
+				    .peak = READ(m->is_counted) ? peak_of_stacks(h) : READ(m->peak),
+				    .peak_ns = READ(m->peak_ns),
+				    .is_counted = READ(m->is_counted) != 0,
+				    .no_node = READ(m->no_node),
+				    .no_block = READ(m->no_block),
+				    .nested = READ(m->nested),
+				    .unknown = READ(m->unknown),
+				    .cut = READ(m->cut),
+				    .deep = READ(m->deep),
+				    .invalid = READ(m->invalid)};
 	for (size_t i = 0; i < HEAP_MAX_THREADS; i++) {
 		const struct heap_thread *t = &h->threads[i];
 		uint64_t max_bytes = READ(t->max_bytes);

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 6,
+	HEAP_VERSION = 7,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
@@ -117,9 +117,12 @@ struct heap_header {
 	uint64_t mapped;     /* bytes that the program could map */
 	uint64_t arena_used; /* from the arena's start */
 	uint32_t nr_nodes, nr_stacks, nr_threads, nr_epochs;
-	uint64_t live, peak; /* weights of live blocks in bytes: now, and the largest */
-	uint64_t peak_ns;    /* CLOCK_MONOTONIC, of about the peak: within the last 10 ms before */
-	uint64_t moment;     /* increases at each new peak */
+	/* Bytes of live blocks: now, and the largest, by weights. If is_counted of all blocks, as
+	 * malloc_usable_size has them, with up to 1/8 of the rate missing for each thread: only to
+	 * find the moment of the peak. */
+	uint64_t live, peak;
+	uint64_t peak_ns; /* CLOCK_MONOTONIC of the peak, within some microseconds */
+	uint64_t moment;  /* increases at each new peak */
 	/* what found no room, or could not be done */
 	uint64_t
 	    no_node; /* samples without a stack, as there was no node or stack left: at stack 0 */
@@ -137,6 +140,7 @@ struct heap_header {
 	uint64_t cpu_ns;      /* CPU time since, when it was last looked at, at */
 	uint64_t seen_ns;     /* CLOCK_MONOTONIC */
 	uint64_t real_ns;     /* of threads that have ended: how long each was there */
+	uint64_t is_counted;
 };
 
 /* Exact, also where samples are taken. What a thread wrote stays when it has ended. */

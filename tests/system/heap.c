@@ -523,6 +523,48 @@ static void shares(void)
 	printf("%lu %lu\n", of_a, of_b);
 }
 
+/* Blocks of `a` that come and go beside 1.25 MB of others, and one of `b` at a time. */
+static void plateau(void)
+{
+	void *p[1000];
+
+	for (int i = 0; i < 1000; i++)
+		p[i] = (a(1250), keep);
+	for (int i = 0; i < count; i++) {
+		free(p[i % 1000]);
+		p[i % 1000] = (a(1250), keep);
+		if (i % 5 == 0)
+			free((b(600), keep));
+	}
+	for (int i = 0; i < 1000; i++)
+		free(p[i]);
+}
+
+/* Of small blocks, 20 times; once they are a tenth more. */
+static void waves(void)
+{
+	static void *p[22000];
+
+	for (int k = 0; k < 20; k++) {
+		int nr = k == 10 ? 22000 : 20000;
+
+		for (int i = 0; i < nr; i++)
+			p[i] = (i % 4 ? a(64) : b(40), keep);
+		for (int i = 0; i < nr; i++)
+			free(p[i]);
+	}
+}
+
+/* A child without exec has a peak of its own. */
+static void forked(void)
+{
+	if (fork() == 0) {
+		plateau();
+		_exit(0);
+	}
+	wait(NULL);
+}
+
 /* The peak is in the middle: of 3 MB, 2 of them by `a`. */
 static void peak(void)
 {
@@ -1118,6 +1160,7 @@ static const struct {
     {"many", many},           {"threads", short_threads}, {"signals", signals},
     {"load", load},           {"exhausted", exhausted},   {"shares", shares},
     {"consumer", consumer},   {"stacks", other_stack},    {"peak", peak},
+    {"plateau", plateau},     {"waves", waves},           {"forked", forked},
     {"untouched", untouched}, {"pattern", pattern},       {"patterns", patterns},
     {"resident", resident},   {"largest", largest},       {"sealed", sealed},
     {"dumps", dumps},         {"many_dumps", many_dumps}, {"reports", reports},

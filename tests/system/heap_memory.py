@@ -36,7 +36,7 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 6, self.bytes, rate, wants, MAX_NODES,
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 7, self.bytes, rate, wants, MAX_NODES,
                                      MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0, *intervals)
 
     def header(self):

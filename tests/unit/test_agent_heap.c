@@ -15,6 +15,18 @@
 #include <unistd.h>
 #include <unwind.h>
 
+/* There are no hooks here. */
+void agent_hooks_count_live(bool is_wanted)
+{
+	agent.is_live_counted = is_wanted ? AGENT_COUNTS_BY_CHUNK : 0;
+}
+
+uint64_t agent_usable(void *p)
+{
+	(void)p;
+	return 0;
+}
+
 enum {
 	NR_NODES = 1 << 20,
 	NR_STACKS = 1 << 12,
@@ -234,6 +246,74 @@ TEST(peak_is_a_copy_of_its_moment)
 	assert_int_equal(h->peak, peak);
 	assert_int_equal(h->live, all);
 	end(h);
+}
+
+/* Beside samples the moment is that of all blocks: what is sampled does not move it. */
+TEST(a_peak_is_not_where_more_was_sampled)
+{
+	static uint32_t alive = 1;
+	uint64_t chunk[2] = {10000 + 8 + 1, 0};
+	const struct agent_block sampled = {.stack = 1, .size = 100};
+	struct heap_header *h = begin(1 << 20, ARENA_BYTES);
+	const struct heap_stack *s = agent_at(h->stacks);
+	struct agent_local *t = &agent_local;
+
+	agent.alive = &alive;
+	t->generation = alive;
+	assert_int_equal(agent_tree_stack(agent_tree_child(agent_tree_root(1), 100)), 1);
+	agent_sums_init();
+	assert_true(h->is_counted);
+	for (int i = 0; i < 1000; i++)
+		agent_count_live(&chunk[1], 1);
+	assert_in_range(h->peak, 9900000, 10000000);
+	assert_in_range(h->peak_ns, 1, agent_now());
+	for (int i = 0; i < 500; i++)
+		agent_count_live(&chunk[1], -1);
+	agent_sums_allocated(sampled, 0); /* for more than a megabyte */
+	assert_in_range(h->peak, 9900000, 10000000);
+	assert_in_range(h->live, 4900000, 5100000);
+	assert_int_equal(s->peak_samples, 0);
+	for (int i = 0; i < 1000; i++)
+		agent_count_live(&chunk[1], 1);
+	agent_sums_freed(sampled, &(struct agent_end){0});
+	assert_in_range(h->peak, 14900000, 15000000);
+	assert_int_equal(s->peak_samples, 1);
+	assert_true(h->moment == s->moment);
+
+	for (int i = 0; i < 3000; i++) /* blocks of before the connection */
+		agent_count_live(&chunk[1], -1);
+	assert_in_range(h->peak, 14900000, 15000000);
+	t->live = 12345; /* the rest, at the end of the thread */
+	agent_live_flush(t);
+	assert_int_equal(t->live, 0);
+	alive = 0; /* a child by fork: it is the parent's */
+	t->live = 1 << 30;
+	agent_live_flush(t);
+	assert_in_range(h->peak, 14900000, 15000000);
+
+	agent.generation = 1;
+	agent_sums_init();
+	assert_false(h->is_counted);
+	agent.generation = 0;
+	agent.attached = 1;
+	agent_sums_init();
+	assert_false(h->is_counted);
+	agent.attached = 0;
+	agent.alive = NULL;
+	*t = (struct agent_local){0};
+	end(h);
+}
+
+TEST(the_clock_of_the_peak_is_the_kernels)
+{
+	agent_lives_init();
+	for (int i = 0; i < 200; i++) {
+		uint64_t before = agent_now(), near = agent_near_now(), after = agent_now();
+
+		assert_in_range(near, before - 1000000, after + 1000000);
+		while (agent_now() < after + 100000)
+			;
+	}
 }
 
 /* --- lifetimes */

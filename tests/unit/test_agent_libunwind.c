@@ -16,6 +16,12 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
+/* There are no hooks here. */
+void agent_hooks_count_live(bool is_wanted)
+{
+	agent.is_live_counted = is_wanted ? AGENT_COUNTS_BY_CHUNK : 0;
+}
+
 enum {
 	NR_NODES = 1 << 20,
 	NR_STACKS = 1 << 10,

@@ -84,6 +84,26 @@ TEST(sums_are_those_of_all_threads)
 	assert_int_equal(sums.live, 12);
 	assert_int_equal(sums.peak, 13);
 	assert_int_equal(sums.no_node, 14);
+	assert_false(sums.is_counted);
+}
+
+TEST(a_counted_peak_is_that_of_its_stacks)
+{
+	struct wire_heap_sums sums;
+	uint32_t root = agent_node(&agent, HEAP_ROOT, 1000);
+
+	*agent_stack(&agent, agent_node(&agent, root, 2000)) = (struct heap_stack){
+	    .node = root + 1, .samples = 3, .bytes = 300, .peak_samples = 2, .peak_bytes = 200};
+	*agent_stack(&agent, agent_node(&agent, root, 3000)) = (struct heap_stack){
+	    .node = root + 2, .samples = 1, .bytes = 70, .peak_samples = 1, .peak_bytes = 70};
+	/* a descriptor is no memory */
+	*agent_stack(&agent, agent_node(&agent, root + 1, HEAP_RESOURCE_FD)) = (struct heap_stack){
+	    .node = root + 3, .samples = 1, .bytes = 9, .peak_samples = 1, .peak_bytes = 9};
+	agent.header->peak = 1000;
+	agent.header->is_counted = 1;
+	wire_heap_sums(heap, &sums);
+	assert_true(sums.is_counted);
+	assert_int_equal(sums.peak, 270);
 }
 
 static void expect_amount(const struct wire_heap_stack *s, enum wire_heap_kind kind,

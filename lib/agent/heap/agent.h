@@ -48,6 +48,9 @@ struct agent_local {
 	struct agent_times *times; /* NULL: it is not sampled by timers */
 	uint32_t blocks_ours;      /* the program blocked our signal, as it believes */
 	uint32_t may_be_child;     /* the thread called vfork since it was last known */
+	/* With agent.is_live_counted: change of what is live that the header's sum misses, and how
+	 * large it may become. */
+	int64_t live, live_step;
 };
 
 /* As is_busy: the agent itself asks the recorder, by functions that have hooks; or it is in the
@@ -75,6 +78,9 @@ struct agent_state {
 	uint64_t page; /* bytes */
 	struct heap_class *shared_classes;
 	uint8_t *filter; /* by hash of an address */
+	/* By malloc_usable_size, so not by samples: what is live. */
+	uint32_t is_live_counted; /* enum agent_count */
+	size_t (*usable)(void *);
 };
 
 extern struct agent_state agent;
@@ -193,6 +199,8 @@ void agent_ends(void);
 
 /* The program's function of that name, behind this library. NULL: it has none. */
 void *agent_find(const char *name);
+/* Whether the program's functions of both names are there, in one object. */
+bool agent_are_of_one_object(const char *one, const char *other);
 
 /* Of the last call of the recorder. */
 struct agent_answer {
@@ -203,6 +211,11 @@ struct agent_answer {
 
 /* After dlopen or dlclose. */
 void agent_look_at_objects(void);
+
+/* --- sums.c */
+
+/* Adds what the thread has not added yet to what is live. */
+AGENT_RARE void agent_live_flush(struct agent_local *t);
 
 /* --- hooks.c */
 
@@ -220,6 +233,8 @@ __attribute__((noinline)) void agent_slow_allocated(void *p, size_t bytes, size_
 void agent_freed(void *p);
 /* Finds what they pass on to, once. */
 void agent_hooks_find(void);
+/* Begins or ends to count what is live: not if malloc has no malloc_usable_size beside it. */
+void agent_hooks_count_live(bool is_wanted);
 
 /* --- wrappers.c: the same */
 void agent_wrappers_find(void);
@@ -247,8 +262,39 @@ static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
 	    .sp = (uint64_t)__builtin_dwarf_cfa(),                                                 \
 	    .fp = *(const uint64_t *)__builtin_frame_address(0)})
 
-/* Of a hook itself, as AGENT_HERE is of it. kept: so many bytes from its start have contents. */
-#define AGENT_ALLOCATED(p, bytes_, kept)                                                           \
+enum agent_count {
+	AGENT_COUNTS_BY_FUNCTION = 1,
+	AGENT_COUNTS_BY_CHUNK, /* the same, as glibc has it before a block */
+};
+
+AGENT_RARE uint64_t agent_usable(void *p);
+
+enum { AGENT_CHUNK_IS_MAPPED = 2, AGENT_CHUNK_FLAGS = 7 };
+
+/* 0: not known. */
+static inline uint64_t agent_chunk_bytes(const void *p)
+{
+	const uint64_t head = ((const uint64_t *)p)[-1];
+
+	return head & AGENT_CHUNK_IS_MAPPED ? 0 : (head & ~(uint64_t)AGENT_CHUNK_FLAGS) - 8;
+}
+
+/* A block of that many bytes is there, or is about to go: sign is 1 or -1. */
+static inline void agent_count_live(void *p, int64_t sign)
+{
+	struct agent_local *t = &agent_local;
+	uint64_t bytes = 0;
+
+	if (!agent.is_live_counted)
+		return;
+	if (AGENT_LIKELY(agent.is_live_counted == AGENT_COUNTS_BY_CHUNK))
+		bytes = agent_chunk_bytes(p);
+	t->live += sign * (int64_t)(AGENT_LIKELY(bytes) ? bytes : agent_usable(p));
+	if (AGENT_UNLIKELY((uint64_t)(t->live + t->live_step) > 2 * (uint64_t)t->live_step))
+		agent_live_flush(t);
+}
+
+#define AGENT_SAMPLED(p, bytes_, kept)                                                             \
 	do {                                                                                       \
 		struct agent_local *t_ = &agent_local;                                             \
 		uint64_t n_ = (bytes_);                                                            \
@@ -264,6 +310,13 @@ static inline void agent_count_call(struct heap_thread *slot, uint64_t bytes)
 			break;                                                                     \
 		}                                                                                  \
 		agent_slow_allocated((p), n_, (kept), AGENT_HERE);                                 \
+	} while (0)
+
+/* Of a hook itself, as AGENT_HERE is of it. kept: so many bytes from its start have contents. */
+#define AGENT_ALLOCATED(p, bytes, kept)                                                            \
+	do {                                                                                       \
+		AGENT_SAMPLED(p, bytes, kept);                                                     \
+		agent_count_live((p), 1);                                                          \
 	} while (0)
 
 /* --- stack.c */
@@ -320,6 +373,8 @@ uint64_t agent_blocks_take(uint64_t bytes);
 /* Bytes to the next sample: exponential, so that samples are independent of each other. */
 int64_t agent_distance(struct agent_local *t);
 
+/* Of a new connection. */
+void agent_sums_init(void);
 void agent_sums_allocated(struct agent_block block, uint64_t overhead);
 struct agent_end {
 	bool is_temporary;
@@ -335,6 +390,8 @@ void agent_lives_init(void);
 /* Now, in AGENT_BORN_BITS and not 0. */
 uint64_t agent_life_now(void);
 uint64_t agent_life_ns(uint64_t born);
+/* CLOCK_MONOTONIC within some microseconds, at half the cost. */
+uint64_t agent_near_now(void);
 
 /* What a block has room for beside its stack and in a word of its own. */
 enum { AGENT_BORN_BITS = 42 };

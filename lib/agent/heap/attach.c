@@ -312,7 +312,7 @@ void *agent_find(const char *name)
 	return (void *)w.found;
 }
 
-static bool are_of_one_object(const char *one, const char *other)
+bool agent_are_of_one_object(const char *one, const char *other)
 {
 	const void *a = agent_find(one), *b = agent_find(other);
 	Dl_info of_a, of_b;
@@ -389,7 +389,7 @@ static void find_hooks(void)
 {
 	const uint64_t base = own_base();
 	const struct tables t = tables_of(base, _DYNAMIC);
-	const bool has_own_new = are_of_one_object("_Znwm", "malloc");
+	const bool has_own_new = agent_are_of_one_object("_Znwm", "malloc");
 	const uint32_t nr = t.hash && t.symbols ? count_symbols(t.hash) : 0;
 	void *p;
 

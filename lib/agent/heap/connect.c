@@ -239,6 +239,7 @@ static bool connect_once(void)
 		return false;
 	agent_blocks_init();
 	agent_lives_init();
+	agent_sums_init();
 	agent_types_init();
 	if (agent.wants & HEAP_WANTS_IO && !agent.is_beside) /* nothing would undo it */
 		agent_stdio_init();
@@ -317,6 +318,7 @@ static void end_thread(void *arg)
 	agent_times_end(t, is_measured);
 	if (is_measured) {
 		agent_thread_ended();
+		agent_live_flush(t);
 		t->classes = agent.shared_classes; /* of what it still frees */
 		__atomic_store_n(&t->slot->is_owned, 0, __ATOMIC_RELEASE);
 	}

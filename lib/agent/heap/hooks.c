@@ -146,6 +146,41 @@ static void *boot_realloc(void *p, size_t bytes)
 	return p ? boot_move(p, bytes) : boot_take(1, bytes);
 }
 
+/* --- what is live, by the allocator's sizes */
+
+/* How many blocks in a row have the same size by both ways. */
+static uint32_t nr_alike;
+
+enum { ENOUGH_ALIKE = 64 };
+
+uint64_t agent_usable(void *p)
+{
+	uint64_t bytes, chunk;
+
+	if (is_boot(p))
+		return 0;
+	bytes = agent.usable(p);
+	if (agent.is_live_counted == AGENT_COUNTS_BY_CHUNK || nr_alike > ENOUGH_ALIKE)
+		return bytes;
+	chunk = agent_chunk_bytes(p);
+	if (chunk && chunk != bytes)
+		nr_alike = UINT32_MAX;
+	else if (chunk && ++nr_alike == ENOUGH_ALIKE)
+		agent.is_live_counted = AGENT_COUNTS_BY_CHUNK;
+	return bytes;
+}
+
+void agent_hooks_count_live(bool is_wanted)
+{
+	agent.is_live_counted = 0;
+	if (!is_wanted || !find_all() || !agent_are_of_one_object("malloc_usable_size", "malloc"))
+		return;
+	/* of others what is before a block may not be there */
+	nr_alike = agent_are_of_one_object("gnu_get_libc_version", "malloc") ? 0 : UINT32_MAX;
+	agent.usable = real.usable;
+	agent.is_live_counted = AGENT_COUNTS_BY_FUNCTION;
+}
+
 /* --- samples */
 
 /* The stack of a call; 0: no room. */
@@ -396,16 +431,22 @@ static inline __attribute__((always_inline)) void freed(const void *p)
 		t->slot->frees++;
 }
 
+static inline __attribute__((always_inline)) void ends(void *p)
+{
+	agent_count_live(p, -1);
+	freed(p);
+}
+
 void agent_freed(void *p)
 {
-	freed(p);
+	ends(p);
 }
 
 HOOK void free(void *p)
 {
 	if (!p || AGENT_UNLIKELY(is_boot(p)))
 		return;
-	freed(p);
+	ends(p);
 	real.free(p);
 }
 
@@ -435,9 +476,13 @@ static inline __attribute__((always_inline)) void *move(void *p, size_t bytes, s
 	if (block.stack)
 		untouched = untouched_of(p, block);
 	*kept = kept_of(p);
+	if (p)
+		agent_count_live(p, -1);
 	q = real.realloc(p, bytes);
 	if (p && (q || !bytes))
 		count_free();
+	else if (p)
+		agent_count_live(p, 1);
 	if (block.stack && !q && bytes)
 		keep_block(p, block);
 	else if (block.stack)

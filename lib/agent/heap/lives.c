@@ -49,12 +49,27 @@ static unsigned find_shift(void)
 	return shift;
 }
 
+/* Both clocks at one time: again, if this thread was interrupted between them. */
+static uint64_t both(uint64_t *ns)
+{
+	enum { TRIES = 4, LONG = 64 };
+	uint64_t before, after;
+
+	for (int i = 0; i < TRIES; i++) {
+		before = units();
+		*ns = agent_now();
+		after = units();
+		if (after - before < LONG)
+			break;
+	}
+	return before + (after - before) / 2;
+}
+
 void agent_lives_init(void)
 {
 	measured = rate = 0;
 	unit_shift = find_shift();
-	first_ns = agent_now();
-	first = units();
+	first = both(&first_ns);
 }
 
 enum { USED_BIT = 1 };
@@ -72,12 +87,13 @@ uint64_t agent_life_now(void)
 /* By any thread, at worst by several: each result is right. */
 static uint64_t rate_at(uint64_t at)
 {
-	const uint64_t since = at - first, before = __atomic_load_n(&measured, __ATOMIC_RELAXED);
-	uint64_t now = __atomic_load_n(&rate, __ATOMIC_RELAXED);
+	uint64_t since = at - first, before = __atomic_load_n(&measured, __ATOMIC_RELAXED);
+	uint64_t now = __atomic_load_n(&rate, __ATOMIC_RELAXED), ns;
 
 	if (AGENT_LIKELY(now && since / 2 <= before) || !since || since >> 63)
 		return now;
-	now = (uint64_t)((double)(agent_now() - first_ns) * (1 << RATE_SHIFT) / (double)since);
+	since = both(&ns) - first;
+	now = (uint64_t)((double)(ns - first_ns) * (1 << RATE_SHIFT) / (double)since);
 	__atomic_store_n(&rate, now, __ATOMIC_RELAXED);
 	__atomic_store_n(&measured, since, __ATOMIC_RELAXED);
 	return now;
@@ -91,4 +107,13 @@ uint64_t agent_life_ns(uint64_t born)
 	if (lived > mask - BEHIND)
 		return 0;
 	return (uint64_t)((double)lived * (double)rate_at(now) / (1 << RATE_SHIFT));
+}
+
+uint64_t agent_near_now(void)
+{
+	const uint64_t now = units(), since = now - first;
+
+	if (since >> 63) /* the counter of another CPU is behind */
+		return first_ns;
+	return first_ns + (uint64_t)((double)since * (double)rate_at(now) / (1 << RATE_SHIFT));
 }

@@ -3,10 +3,14 @@
  *
  * A new peak gets a number, the moment. A stack's amounts at the peak are its live amounts until
  * they change; so before they change they are stored, once for each moment.
+ *
+ * The largest of estimates is an estimate that is too large, and has what happened to be sampled
+ * then. So where samples stand for more than themselves, the moment is that of the bytes that are
+ * live by malloc_usable_size of each block, sampled or not: threads add them up each for itself
+ * (agent_local.live) and pass them on when they have changed by a step. That needs all blocks to be
+ * known: not in a child by fork, nor in a process that was attached to.
  */
 #include "agent/heap/agent.h"
-
-#include <time.h>
 
 static struct heap_stack *stack_of(struct agent_block block)
 {
@@ -43,9 +47,8 @@ static void raise(uint64_t bytes)
 	struct heap_header *h = agent.shared;
 	uint64_t live = agent_add(&h->live, bytes);
 	uint64_t peak = __atomic_load_n(&h->peak, __ATOMIC_RELAXED);
-	struct timespec now = {0};
 
-	if (live <= peak)
+	if (live <= peak || live >> 63) /* below 0: blocks of before the connection were freed */
 		return;
 	if (agent_is_alone())
 		__atomic_store_n(&h->peak, live, __ATOMIC_RELAXED);
@@ -57,9 +60,33 @@ static void raise(uint64_t bytes)
 	if (live < peak) /* another thread's is larger */
 		return;
 	agent_add(&h->moment, 1);
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	__atomic_store_n(&h->peak_ns, (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&h->peak_ns, agent_near_now(), __ATOMIC_RELAXED);
+}
+
+void agent_sums_init(void)
+{
+	const bool is_whole = !agent.attached && !agent.generation;
+
+	agent_hooks_count_live(is_whole && agent.has_peak && agent.rate > 1);
+	agent.shared->is_counted = agent.is_live_counted != 0;
+}
+
+void agent_live_flush(struct agent_local *t)
+{
+	/* bytes that are worth an atomic operation; of the peak, and of what a sample stands for */
+	enum { MIN_STEP = 4096, PART_OF_PEAK = 1024, PART_OF_RATE = 8 };
+	const uint32_t alive = agent_alive();
+	const uint64_t most = agent.rate / PART_OF_RATE;
+	const int64_t live = t->live;
+	uint64_t step;
+
+	t->live = 0;
+	if (!alive || (!t->is_ended && t->generation != alive))
+		return;
+	raise((uint64_t)live);
+	step = __atomic_load_n(&agent.shared->peak, __ATOMIC_RELAXED) / PART_OF_PEAK;
+	step = step > MIN_STEP ? step : MIN_STEP;
+	t->live_step = t->is_ended ? 0 : (int64_t)(step < most ? step : most);
 }
 
 /* Rows of threads that are there are their own. */
@@ -99,7 +126,7 @@ void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 		s->max_bytes = heap_size(block.size);
 	s->overhead += weigh(overhead, w);
 	agent_unlock(&s->lock);
-	if (agent.has_peak)
+	if (agent.has_peak && !agent.is_live_counted)
 		raise(w.bytes);
 }
 
@@ -143,7 +170,7 @@ void agent_sums_freed(struct agent_block block, const struct agent_end *end)
 	if (block.born)
 		add_life(s, end->lived_ns, w);
 	agent_unlock(&s->lock);
-	if (agent.has_peak)
+	if (agent.has_peak && !agent.is_live_counted)
 		agent_add(&agent.shared->live, -w.bytes);
 }
 
