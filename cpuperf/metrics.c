@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/root.h"
+#include "own_cost.h"
 #include "pushing.h"
 #include "session/plan.h"
 #include "session/session.h"
@@ -10,12 +10,11 @@
 #include "trace/trace.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-enum { MAX_TEXT_BYTES = 64 << 20, STATM_BYTES = 256 };
+enum { MAX_TEXT_BYTES = 64 << 20 };
 
 int metrics_open(struct metrics *m, const char *address, struct serve **kept,
 		 const struct pushing *pushing, struct err *e)
@@ -42,6 +41,7 @@ int metrics_begin(struct metrics *m, const struct session *s, const struct table
 
 	if (!m->serve)
 		return 0;
+	m->plan = plan;
 	m->events = mem_calloc(plan->nr_events + 1, sizeof(*m->events));
 	if (!m->events)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -59,33 +59,39 @@ int metrics_begin(struct metrics *m, const struct session *s, const struct table
 	return 0;
 }
 
-/* What this process costs, by the names that all exporters use. */
-static void put_own_cost(struct openmetrics *m)
+/* A family of one line. */
+static void put_one(struct openmetrics *m, enum openmetrics_type type, const char *name,
+		    const char *unit, const char *help, const char *value)
 {
-	struct rusage used;
-	BUF_AUTO(statm, STATM_BYTES);
-	const char *resident; /* the second number: pages */
+	openmetrics_family(m, type, name, unit, help);
+	openmetrics_begin(m);
+	openmetrics_value(m);
+	buf_adds(m->out, value);
+	openmetrics_end(m, 0);
+}
 
-	if (getrusage(RUSAGE_SELF, &used) == 0) {
-		openmetrics_family(m, OPENMETRICS_COUNTER, "process_cpu_seconds", "seconds",
-				   "CPU time of cpuperf.");
-		openmetrics_begin(m);
-		openmetrics_value(m);
-		buf_printf(m->out, "%.6f",
-			   (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-			       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6);
-		openmetrics_end(m, 0);
-	}
-	resident =
-	    root_load(&root_live, "/proc/self/statm", &statm) ? NULL : strchr(buf_str(&statm), ' ');
-	if (resident) {
-		openmetrics_family(m, OPENMETRICS_GAUGE, "process_resident_memory_bytes", "bytes",
-				   "Memory of cpuperf.");
-		openmetrics_begin(m);
-		openmetrics_value(m);
-		buf_u64(m->out, strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE));
-		openmetrics_end(m, 0);
-	}
+/* What this process costs, by the names that all exporters use, and what it may cost. */
+static void put_own_cost(const struct metrics *m, struct openmetrics *to)
+{
+	const struct plan *plan = m->plan;
+	uint64_t resident = own_cost_memory();
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.6f", (double)own_cost_cpu_ns() / 1e9);
+	put_one(to, OPENMETRICS_COUNTER, "process_cpu_seconds", "seconds", "CPU time of cpuperf.",
+		text);
+	snprintf(text, sizeof(text), "%" PRIu64, resident);
+	if (resident)
+		put_one(to, OPENMETRICS_GAUGE, "process_resident_memory_bytes", "bytes",
+			"Memory of cpuperf.", text);
+	if (!plan->spec->max_own_cpu)
+		return;
+	snprintf(text, sizeof(text), "%.9g", (double)plan->spec->max_own_cpu / 1e11);
+	put_one(to, OPENMETRICS_GAUGE, "cpuperf_max_own_cpu_ratio", "ratio",
+		"The share of a CPU that cpuperf may use: max_own_cpu of the spec.", text);
+	snprintf(text, sizeof(text), "%" PRIu32, plan->divisor);
+	put_one(to, OPENMETRICS_GAUGE, "cpuperf_rate_divisor", "",
+		"By which the rates of sampled events are divided to stay below it.", text);
 }
 
 static int add(struct metrics *m, const struct table *t)
@@ -100,7 +106,7 @@ static int add(struct metrics *m, const struct table *t)
 	rc = rc ?: exposition_put(&m->exposition, t, text, false, NULL);
 	if (rc)
 		return rc;
-	put_own_cost(&m->exposition.m);
+	put_own_cost(m, &m->exposition.m);
 	pushing_put_metrics(m->pushing, &m->exposition.m);
 	openmetrics_eof(&m->exposition.m);
 	openmetrics_to_classic(text, classic);

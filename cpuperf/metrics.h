@@ -9,6 +9,7 @@
 #include "expose/exposition.h"
 #include "serve/serve.h"
 
+struct plan;
 struct pushing;
 struct session;
 struct trace_event;
@@ -17,6 +18,7 @@ struct metrics {
 	struct serve *serve; /* NULL: nothing is served */
 	struct serve **kept; /* borrowed: where it is for the next session; NULL: there is none */
 	const struct pushing *pushing; /* borrowed */
+	const struct plan *plan;       /* borrowed; of the session */
 	struct exposition exposition;
 	struct trace_event *events; /* owned */
 	struct buf text[SERVE_NR_FORMS];

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "estimate/table.h"
 #include "event/usdt.h"
+#include "own_cost.h"
 #include "program.h"
 #include "rank.h"
 #include "recorder.h"
@@ -156,6 +157,14 @@ static int show_iteration(struct recorder *r, const struct session_iteration *it
 	}
 	buf_reset(&r->out);
 	return rc ? rc : output_is_broken(&r->output);
+}
+
+/* Of measuring and of pushing. */
+static uint64_t own_cpu_ns(void *arg)
+{
+	const struct recorder *r = arg;
+
+	return own_cost_cpu_ns() + r->pushing.cpu_ns;
 }
 
 /* Non-zero ends the session. */
@@ -630,6 +639,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 					.on_note = on_note,
 					.on_late_note = on_late_note,
 					.on_progress = on_progress,
+					.own_cpu_ns = own_cpu_ns,
 					.is_strict = o->strict,
 					.arg = &r};
 	BUF_AUTO(ways, MAX_WAYS_BYTES);

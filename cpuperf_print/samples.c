@@ -49,11 +49,14 @@ static uint64_t nr_lost_of_unknown(const struct report_stats *stats)
 }
 
 /* With a frequency, the kernel may store with a sample a period that is not the number of its
- * events, and the sum exceeds the count. Two periods may be chance. */
+ * events, and the sum exceeds the count. Two periods may be chance. expected has whole periods
+ * only, of each iteration: of a long period most of the count may be missing from it. */
 static bool is_overstated(const struct sampled *s)
 {
-	uint64_t more = s->received > s->expected ? s->received - s->expected : 0;
+	uint64_t more = s->received > s->expected ? s->received - s->expected : 0,
+		 beyond = s->residual < 0 ? -(uint64_t)s->residual : 0;
 
+	more = beyond < more ? beyond : more;
 	return sampled_coverage(s) >= 0 && s->n.samples &&
 	       more > 2 * (s->n.weight / s->n.samples) &&
 	       100 * (double)s->received > CLEARLY_LONG_PERCENT * (double)s->expected;
@@ -116,6 +119,7 @@ static double excluded_ns(const struct job *j, const struct report_stats *stats,
 		if (trace_layout_init(&layout, e->attr, e->attr_bytes))
 			*mode = layout.excludes_kernel ? "the kernel" : "modes not asked for";
 	}
+	rate *= stats->divisor > 1 ? stats->divisor : 1;
 	return rate > 0 ? notable_rest(&s->excluded, &s->sampled, rate) : 0;
 }
 

@@ -38,6 +38,16 @@ int export_about_job(const struct job *j, size_t i, struct profile_about *out, s
 	return rc ? err_set(e, rc, "traces cannot be read: %s", strerror(-rc)) : 0;
 }
 
+uint64_t export_period(const struct trace_event *event, const struct report_stats *stats,
+		       uint32_t i)
+{
+	const struct report_weight *w = &stats->event[i].counted;
+
+	if (!event->frequency && stats->divisor <= 1)
+		return event->rate;
+	return w->samples ? w->weight / w->samples : 0;
+}
+
 uint64_t export_scale(const struct trace_event *event)
 {
 	bool is_whole =

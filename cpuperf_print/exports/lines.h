@@ -31,6 +31,9 @@ void export_unread_lines(const struct job *j, export_line_fn *line, void *arg);
 
 /* The scale of counts if it is an integer; else 1, for raw counts. */
 uint64_t export_scale(const struct trace_event *event);
+/* Occurrences per sample; the mean, if the kernel adapts it or the session divided its rates. */
+uint64_t export_period(const struct trace_event *event, const struct report_stats *stats,
+		       uint32_t i);
 bool export_is_sampled(const struct trace_event *event);
 /* The session has counts over time besides samples. Warns of options that do not apply to counts.
  */

@@ -27,7 +27,8 @@ static int load_session(const struct input *o, struct diff_replicate *iterations
 		r->times.end_ns = t.end_ns > r->times.end_ns ? t.end_ns : r->times.end_ns;
 		r->is_cut |= t.is_cut;
 		r->cause = t.cause;
-		if (t.window && t.window->window == TRACE_NO_WINDOW)
+		/* later ones are gaps in which rates were changed */
+		if (t.window && t.window->window == TRACE_NO_WINDOW && !t.head.iteration)
 			r->delay_ns = t.window->gap_ns - t.window->start_late_ns;
 		r->disabled_ns = t.target ? t.target->disabled_ns : r->disabled_ns;
 	}

@@ -258,7 +258,9 @@ static void put_estimate(const struct report *r, struct grid *g, uint32_t event,
 
 	report_weight_add(&all, &of->omitted);
 	if (samples_is_wait(ev)) {
-		i = reports_estimate(w, all.random ? (double)ev->rate : 0);
+		uint32_t divisor = r->stats.divisor ? r->stats.divisor : 1;
+
+		i = reports_estimate(w, all.random ? (double)ev->rate * divisor : 0);
 	} else {
 		i = reports_share_of(w, &all);
 		total = (double)reports_amount(r->j, event, all.weight);

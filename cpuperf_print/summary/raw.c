@@ -91,6 +91,8 @@ static void put_head(struct summary *s, const struct profile_trace *t)
 			put_window(s, t->window);
 	}
 	buf_printf(s->out, "\nTrace %" PRIu32 "\n--------\n", t->head.trace);
+	if (t->sampling && t->sampling->divisor > 1)
+		buf_printf(s->out, "Rates divided by %" PRIu32 "\n", t->sampling->divisor);
 	s->raw->has_time = false;
 	begin_counts(s, t);
 }

@@ -95,7 +95,8 @@ void counts_tally_samples(struct table *t, size_t row, const struct trace_sampli
 					   .ticks_missed = s->ticks_missed,
 					   .held_from_ns = s->held.from_ns,
 					   .held_to_ns = s->held.to_ns,
-					   .paused = s->held.paused};
+					   .paused = s->held.paused,
+					   .divisor = s->divisor};
 	memcpy(sampling.trigger, s->held.trigger, sizeof(sampling.trigger));
 	table_set_sampling(t, row, &sampling);
 	for (size_t i = 0; i < s->nr; i++)

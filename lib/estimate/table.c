@@ -271,17 +271,29 @@ void table_set_sampling(struct table *t, size_t row, const struct table_sampling
 	t->row_sampling[row] = *sampling;
 }
 
+struct sampled_event table_sampling(const struct table *t, size_t row, size_t column)
+{
+	struct sampled_event ev = t->columns[column].sampling;
+
+	if (t->row_sampling && t->row_sampling[row].divisor)
+		ev.period *= t->row_sampling[row].divisor;
+	if (t->row_sampling && t->row_sampling[row].divisor)
+		ev.frequency /= t->row_sampling[row].divisor;
+	return ev;
+}
+
 void table_add_sampled(struct table *t, size_t row, size_t column, const struct sampled_counts *n)
 {
+	struct sampled_event ev;
 	struct sampled *s;
 
 	if (!t->sampled || column >= t->nr_columns ||
 	    !sampled_event_is_sampled(&t->columns[column].sampling))
 		return;
+	ev = table_sampling(t, row, column);
 	s = &t->sampled[row * t->nr_columns + column];
 	sampled_counts_add(&s->n, n);
-	sampled_make(&t->columns[column].sampling, &s->n, table_cell(t, row, column),
-		     t->row_sampling[row].idle_ns, s);
+	sampled_make(&ev, &s->n, table_cell(t, row, column), t->row_sampling[row].idle_ns, s);
 	if (t->row_sampling[row].held_to_ns)
 		sampled_hold(s);
 }

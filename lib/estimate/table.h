@@ -42,7 +42,8 @@ struct table_sampling {
 	uint64_t ticks, ticks_missed;          /* of the session: taken; missed */
 	uint64_t held_from_ns, held_to_ns;     /* a flight recorder's samples; to 0: all samples */
 	char trigger[64];                      /* of the snapshot; "": none */
-	uint64_t paused; /* its samples that were not taken while it copied earlier ones */
+	uint32_t divisor; /* of the rates, at least 1; 0: the session never divides them */
+	uint64_t paused;  /* its samples that were not taken while it copied earlier ones */
 };
 
 /* One of many things (a disk, a process …) of a column whose scope they are. */
@@ -146,6 +147,8 @@ void table_drop_things(struct table *t);
 void table_set_sampling(struct table *t, size_t row, const struct table_sampling *sampling);
 /* Adds the samples of one part of an event, after its cell is made. Ignores columns that are not
  * sampled: n comes from outside. */
+/* How a column was sampled in the row's trace: by the rate of the event and its divisor. */
+struct sampled_event table_sampling(const struct table *t, size_t row, size_t column);
 void table_add_sampled(struct table *t, size_t row, size_t column, const struct sampled_counts *n);
 /* NULL in a table without sampling. */
 const struct sampled *table_sampled(const struct table *t, size_t row, size_t column);

@@ -19,6 +19,7 @@ enum {
 	MAX_VALUES = 1 << 20,
 	MAX_TEXTS_BYTES = 64 << 20,
 	NAME_BYTES = 4096,
+	MAX_TRIES = 64, /* for an identifier that no other has; further ones are made to collide */
 	MAX_PID = 1 << 30, /* and other numbers that are identifiers */
 	NS_DIGITS = 9,
 };
@@ -93,6 +94,10 @@ static int add_event(struct pcp_metrics *m, const struct pcp_text_line *line)
 
 	if (!family || !ev.group || !ev.name || !ev.label)
 		return -EINVAL;
+	if (m->events.nr == MAX_METRICS) {
+		m->nr_skipped++;
+		return 0;
+	}
 	add_event_key(&key, family, line);
 	add_part(&name, ev.group);
 	buf_addc(&name, '.');
@@ -150,23 +155,27 @@ static void add_other_name(struct buf *b, const struct pcp_text_line *line)
 		      {"cpuperf_readings_", "readings."},
 		      {"cpuperf_readings", "readings.taken"},
 		      {"cpuperf_push_", "push."},
+		      {"cpuperf_max_own_", "own.max_"},
+		      {"cpuperf_rate_", "own.rate_"},
 		      {"process_", "own."}};
-	size_t unit = strlen(line->unit), len = strlen(line->family), begin = 0, i = 0;
-	char rest[NAME_BYTES];
+	size_t unit = strlen(line->unit), len = strlen(line->family), i = 0;
+	char family[NAME_BYTES];
+	const char *rest = family;
+	bool is_open = true; /* a name ends in no dot */
 
 	if (unit && len > unit + 1 && strcmp(line->family + len - unit, line->unit) == 0)
 		len -= unit + 1;
+	snprintf(family, sizeof(family), "%.*s", (int)len, line->family);
 	while (i < ARRAY_NR(begins) &&
-	       strncmp(line->family, begins[i].family, strlen(begins[i].family)) != 0)
+	       strncmp(family, begins[i].family, strlen(begins[i].family)) != 0)
 		i++;
 	if (i < ARRAY_NR(begins)) {
-		begin = strlen(begins[i].family);
+		rest += strlen(begins[i].family);
+		is_open = begins[i].name[strlen(begins[i].name) - 1] == '.';
 		buf_adds(b, begins[i].name);
 	} else
 		buf_adds(b, "other.");
-	snprintf(rest, sizeof(rest), "%.*s", (int)(len > begin ? len - begin : 0),
-		 line->family + begin);
-	if (*rest)
+	if (*rest || is_open)
 		add_part(b, rest);
 }
 
@@ -204,7 +213,7 @@ static uint32_t make_id(struct pcp_metrics *m, uint32_t kind, uint32_t hash)
 	} key = {kind, 0};
 	const uint32_t nr_ids = (1u << PCP_ID_BITS) - PCP_FIRST_ID;
 
-	for (uint32_t i = 0; i < MAX_METRICS; i++) {
+	for (uint32_t i = 0; i <= 2 * MAX_METRICS; i++) {
 		key.id = PCP_FIRST_ID + (hash % nr_ids + i) % nr_ids;
 		if (dict_find(&m->ids, &key) != DICT_NONE)
 			continue;
@@ -293,7 +302,7 @@ static int32_t find_instance(struct pcp_metrics *m, uint32_t indom, const char *
 	uint32_t hash = crc32c(0, name, strlen(name));
 	struct pcp_instance *it;
 
-	for (uint32_t i = 0; i < MAX_INSTANCES; i++) {
+	for (uint32_t i = 0; i < MAX_TRIES; i++) {
 		if (number < 0)
 			key.id = (int32_t)(MAX_PID | ((hash + i) & (MAX_PID - 1)));
 		it = dict_get(&m->instances, &key);
@@ -449,10 +458,13 @@ static uint32_t find_metric(struct pcp_metrics *m, const struct pcp_text_line *l
 						       [PCP_TEXT_INFO] = PCP_DISCRETE,
 						       [PCP_TEXT_HISTOGRAM] = PCP_COUNTER};
 	uint32_t domain = indom ? find_indom(m, indom) : PCP_NO_INDOM;
-	uint32_t at = dict_add_text(&m->metrics, name, strlen(name));
-	struct pcp_metric *it = dict_at(&m->metrics, at);
+	uint32_t at = DICT_NONE;
+	struct pcp_metric *it;
 
-	if (!it || (indom && domain == DICT_NONE))
+	if (!indom || domain != DICT_NONE)
+		at = dict_add_text(&m->metrics, name, strlen(name));
+	it = dict_at(&m->metrics, at);
+	if (!it)
 		return DICT_NONE;
 	if (it->id)
 		return it->indom == domain && strcmp(it->family, line->family) == 0 ? at
@@ -512,6 +524,10 @@ static int add_info(struct pcp_metrics *m, const struct pcp_text_line *line)
 		add_other_name(&name, line);
 		buf_addc(&name, '.');
 		add_part(&name, line->labels[i].name);
+		if (buf_error(&name) == -EFBIG) {
+			m->nr_skipped++;
+			continue;
+		}
 		text = arena_strdup(&m->arena, line->labels[i].value);
 		if (buf_error(&name) || !text)
 			return -ENOMEM;

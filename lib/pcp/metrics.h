@@ -6,7 +6,8 @@
  *	cpuperf.GROUP.EVENT, or .EVENT.LABEL where several have one name	events
  *	cpuperf.metric.NAME							metrics of the spec
  *	cpuperf.latency_time.EVENT.bucket, .count, .sum				histograms
- *	cpuperf.session, .event, .samples, .records, .readings, .push, .own	the rest
+ *	cpuperf.session, .event, .samples, .records, .readings, .push, .own	the rest; .other:
+ *families of no known beginning
  *
  * Identifiers are hashes of names: those of one spec are the same in each session.
  */

@@ -279,6 +279,7 @@ static int load_sampling(struct profile_load *l, const struct trace_frame *f)
 	if (rc)
 		return rc;
 	sampling.held = l->sampling.held;
+	sampling.divisor = l->sampling.divisor;
 	trace_sampling_fini(&l->sampling);
 	l->sampling = sampling;
 	l->trace.sampling = &l->sampling;
@@ -288,6 +289,11 @@ static int load_sampling(struct profile_load *l, const struct trace_frame *f)
 static int load_held(struct profile_load *l, const struct trace_frame *f)
 {
 	return trace_decode_held(f, &l->sampling.held);
+}
+
+static int load_divisor(struct profile_load *l, const struct trace_frame *f)
+{
+	return trace_decode_divisor(f, &l->sampling.divisor);
 }
 
 /* Other kinds (the session's info, records, those of a newer cpuperf) are skipped. */
@@ -305,6 +311,7 @@ static int (*const loaders[])(struct profile_load *l, const struct trace_frame *
     [TRACE_FRAME_HELD] = load_held,
     [TRACE_FRAME_WINDOW] = load_window,
     [TRACE_FRAME_HISTOGRAM] = load_histogram,
+    [TRACE_FRAME_DIVISOR] = load_divisor,
 };
 
 int profile_load_frame(struct profile_load *l, const struct trace_frame *f)

@@ -134,6 +134,7 @@ static int (*const readers[])(struct profile_samples *s, const struct trace_fram
     [TRACE_FRAME_RECORDS] = read_records, [TRACE_FRAME_READINGS] = load_frame,
     [TRACE_FRAME_SAMPLING] = load_frame,  [TRACE_FRAME_END] = load_frame,
     [TRACE_FRAME_HELD] = load_frame,      [TRACE_FRAME_STACKS] = read_stacks,
+    [TRACE_FRAME_DIVISOR] = load_frame,
 };
 
 static int read_frame(struct profile_samples *s, const struct trace_frame *f)

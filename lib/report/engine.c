@@ -77,6 +77,7 @@ static void add_coverage(struct worker *w, const struct profile_trace *trace)
 	pthread_mutex_lock(&w->engine->counters.lock);
 	for (size_t i = 0; i < t->nr_events && t->sampled; i++) {
 		const struct sampled *s = table_sampled(t, 0, i);
+		const struct sampled_event ev = table_sampling(t, 0, i);
 		struct report_event_stats *to;
 
 		to = &stats->event[w->engine->counters.of_event[i].event];
@@ -86,11 +87,13 @@ static void add_coverage(struct worker *w, const struct profile_trace *trace)
 		if (s->has_residual && s->claim == SAMPLED_PARTIAL &&
 		    t->columns[i].sampling.is_clock)
 			add_rest(&to->excluded, s);
-		to->is_short |= sampled_is_short(&t->columns[i].sampling, s);
+		to->is_short |= sampled_is_short(&ev, s);
 	}
 	if (trace->head.iteration == w->engine->counters.last_iteration)
 		add_values(w->engine, t);
 	sum_add(&stats->nr_lost, table_lost(t));
+	if (t->sampled && t->row_sampling[0].divisor > stats->divisor)
+		stats->divisor = t->row_sampling[0].divisor;
 	if (t->sampled && t->row_sampling[0].held_to_ns) {
 		const struct table_sampling *s = &t->row_sampling[0];
 		uint64_t held_ns = s->held_to_ns - s->held_from_ns;

@@ -59,6 +59,7 @@ struct report_stats {
 	uint64_t nr_paused; /* omitted, since the program had paused the measuring */
 	uint64_t nr_lost;   /* records that the rings report as lost */
 	uint64_t held_ns; /* the longest before a snapshot of a flight recorder; 0: there is none */
+	uint32_t divisor; /* the largest by which rates were divided in an iteration; 0: by none */
 	uint64_t bytes;   /* bytes of the files */
 };
 

@@ -25,12 +25,12 @@ struct shortfall {
 
 static void add_cpu(struct shortfall *f, const struct table *t, size_t row, size_t i)
 {
-	const struct sampled_event *ev = &t->columns[i].sampling;
+	const struct sampled_event ev = table_sampling(t, row, i);
 	const struct sampled *s = table_sampled(t, row, i);
 
 	f->nr_idle += s->idle_percent >= MIN_IDLE_PERCENT;
-	sum_add(&f->missing, sampled_nr_missing(ev, s));
-	sum_add(&f->expected, sampled_nr_expected(ev, s));
+	sum_add(&f->missing, sampled_nr_missing(&ev, s));
+	sum_add(&f->expected, sampled_nr_expected(&ev, s));
 	sum_add(&f->throttled, s->n.throttled);
 	if (s->n.lost == SAMPLED_UNKNOWN)
 		sum_add(&f->ring_lost, t->row_sampling[row].lost);
@@ -47,9 +47,10 @@ static void find(const struct table *t, size_t i, struct shortfall *f)
 	*f = (struct shortfall){0};
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		const struct sampled *s = table_sampled(t, row, i);
+		const struct sampled_event ev = table_sampling(t, row, i);
 
 		f->nr_compared += s->claim == SAMPLED_COMPARED;
-		if (sampled_is_short(&t->columns[i].sampling, s))
+		if (sampled_is_short(&ev, s))
 			add_cpu(f, t, row, i);
 	}
 }

@@ -5,6 +5,7 @@
 #include "session/ways.h"
 
 #include "base/mem.h"
+#include "base/perf_abi.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -146,8 +147,8 @@ static int make_attrs(struct counters *c, uint64_t ring_bytes)
 		const bool is_time = event_is_time(&p->event);
 		const struct event_use use = {
 		    .flags = plan_flags(plan, p),
-		    .period = is_time ? plan_interval_ns(p->asked) : p->asked->rate,
-		    .frequency = is_time ? 0 : p->asked->frequency,
+		    .period = is_time ? plan_interval_ns(p->asked) : plan_rate(plan, p),
+		    .frequency = is_time ? 0 : plan_frequency(plan, p),
 		    .stack_bytes = (uint32_t)p->asked->stack_bytes,
 		    .branch_filter = p->asked->branch_filter,
 		    .max_stack = p->asked->is_aggregated ? aggregate_stack(max_stack) : max_stack,
@@ -253,7 +254,8 @@ static int list_tables(const struct counters *c, uint32_t **cpus, struct aggrega
 }
 
 /* True: the event is one of waits. */
-static bool configure_wait(struct waits_config *config, const struct plan_event *p)
+static bool configure_wait(struct waits_config *config, const struct plan *plan,
+			   const struct plan_event *p)
 {
 	int wait = p->set == PLAN_NO_SET ? -1 : event_wait(&p->event);
 
@@ -263,7 +265,7 @@ static bool configure_wait(struct waits_config *config, const struct plan_event 
 	config->has_wakers |= (p->asked->flags & SPEC_WAKER) != 0;
 	if (!p->asked->rate)
 		return true;
-	config->mean_ns[wait] = p->asked->rate;
+	config->mean_ns[wait] = plan_rate(plan, p);
 	config->max_hz[wait] = p->asked->max_frequency;
 	config->is_added_up[wait] = p->asked->is_aggregated;
 	config->has_callchain |= (p->asked->flags & SPEC_CALLCHAIN) != 0;
@@ -288,7 +290,7 @@ int counters_open_waits(struct counters *c)
 	int rc;
 
 	for (size_t i = 0; i < plan->nr_events; i++)
-		has_waits |= configure_wait(&config, &plan->events[i]);
+		has_waits |= configure_wait(&config, plan, &plan->events[i]);
 	if (!has_waits || c->waits || c->waits_support.state)
 		return 0;
 	rc = list_tables(c, &cpus, &tables) ?: waits_open(&config, &c->waits, &e);
@@ -380,6 +382,22 @@ int counters_open(struct counters *c, uint64_t ring_bytes)
 	return counters_open_waits(c)
 		   ?: make_attrs(c, ring_bytes)
 		   ?: open_aggregates(c) ?: open_cpus(c) ?: start_waits(c);
+}
+
+/* In place: samplers borrow the attrs. */
+void counters_divide_rates(struct counters *c)
+{
+	for (size_t k = 0; k < c->plan->nr_parts; k++) {
+		const struct plan_event *p = &c->plan->events[c->plan->parts[k].event];
+		struct perf_event_attr *a = c->attrs[k];
+
+		if (!a || !spec_event_is_sampled(p->asked) || event_is_time(&p->event))
+			continue;
+		if (a->freq)
+			a->sample_freq = plan_frequency(c->plan, p);
+		else
+			a->sample_period = plan_rate(c->plan, p);
+	}
 }
 
 int counters_reopen(struct counters *c)

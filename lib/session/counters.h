@@ -43,6 +43,9 @@ void counters_close(struct counters *c);
 /* Loads the programs that measure waits, if the plan has such events; once. 0; with waits_support
  * if that is not possible; -ENOMEM. */
 int counters_open_waits(struct counters *c);
+/* Sets the rates that the plan has now in the attrs; the events have them when they are opened
+ * again. */
+void counters_divide_rates(struct counters *c);
 /* Opens the perf events again, on the plan's target as it is now. 0 or -errno. */
 int counters_reopen(struct counters *c);
 /* Has the programs in the kernel measure the events that are not off, or none. */

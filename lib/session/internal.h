@@ -7,6 +7,7 @@
 #include "session/counters.h"
 #include "session/looks.h"
 #include "session/notes.h"
+#include "session/pace.h"
 #include "session/record.h"
 #include "session/sampling.h"
 #include "session/schedule.h"
@@ -36,6 +37,7 @@ struct session {
 	char trigger[TRACE_TRIGGER_BYTES]; /* waits for its snapshot, or is that of the iteration */
 	uint64_t trigger_due_ns;           /* UINT64_MAX: none waits */
 	struct looks looks;
+	struct session_pace pace;
 	struct region_times_list regions; /* of the last look or iteration */
 
 	/* while it runs */

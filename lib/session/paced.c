@@ -124,6 +124,11 @@ bool paced_has_events(const struct counters *counters)
 	return counters->misc.nr > 0;
 }
 
+void paced_set_pace(struct paced *p)
+{
+	p->pacer.period_ns = plan_pace_ns(p->counters->plan);
+}
+
 int paced_start(struct paced *p)
 {
 	return pacer_start(&p->pacer);

@@ -42,6 +42,8 @@ void paced_fini(struct paced *p);
 /* True if there is anything to read. */
 bool paced_has_events(const struct counters *counters);
 /* Starts the thread. 0 or -errno. */
+/* Sets the pace that the plan has now. Call it with the lock. */
+void paced_set_pace(struct paced *p);
 int paced_start(struct paced *p);
 void paced_stop(struct paced *p); /* nothing if it does not run */
 

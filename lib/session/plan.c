@@ -750,7 +750,7 @@ bool plan_is_attached(const struct plan *plan)
 int plan_make(const struct spec *spec, const struct catalogue *catalogue, const struct host *host,
 	      struct plan *out, struct err_list *errs)
 {
-	struct plan plan = {.spec = spec, .host = host, .nr_events = spec->nr_events};
+	struct plan plan = {.spec = spec, .host = host, .nr_events = spec->nr_events, .divisor = 1};
 	int rc;
 
 	arena_init(&plan.arena, MAX_LABEL_BYTES);
@@ -818,5 +818,54 @@ uint64_t plan_pace_ns(const struct plan *plan)
 		ns = NS_PER_S / timebase->asked->frequency;
 	else if (timebase && event_is_clock(&timebase->event))
 		ns = timebase->asked->rate;
-	return ns < MIN_PACE_NS ? MIN_PACE_NS : ns;
+	return (ns < MIN_PACE_NS ? MIN_PACE_NS : ns) * plan->divisor;
+}
+
+static bool has_fixed_rate(const struct plan *plan, const struct plan_event *p)
+{
+	return event_heap(&p->event) >= 0 || plan_is_by_switches(plan, p);
+}
+
+uint64_t plan_rate(const struct plan *plan, const struct plan_event *p)
+{
+	return p->asked->rate * (has_fixed_rate(plan, p) ? 1 : plan->divisor);
+}
+
+uint64_t plan_frequency(const struct plan *plan, const struct plan_event *p)
+{
+	return p->asked->frequency / (has_fixed_rate(plan, p) ? 1 : plan->divisor);
+}
+
+/* How far a rate can be divided; 0: it cannot. */
+static uint64_t room_of(const struct plan *plan, const struct plan_event *p)
+{
+	uint64_t max = event_wait(&p->event) >= 0 ? MAX_WAIT_NS : INT64_MAX;
+
+	if (!spec_event_is_sampled(p->asked) || p->set == PLAN_NO_SET || has_fixed_rate(plan, p))
+		return 0;
+	return p->asked->frequency ? p->asked->frequency : max / p->asked->rate;
+}
+
+bool plan_can_divide(const struct plan *plan)
+{
+	const struct plan_target *t = &plan->target;
+
+	return plan->is_sampling && (!t->nr_ids || t->is_cgroup || t->has_runs);
+}
+
+uint32_t plan_max_divisor(const struct plan *plan)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t divisor = 1;
+
+	for (size_t i = 0; i < plan->nr_events; i++) {
+		uint64_t room = room_of(plan, &plan->events[i]);
+
+		least = room && room < least ? room : least;
+	}
+	if (least == UINT64_MAX || !plan_can_divide(plan))
+		return 1;
+	while (2 * divisor <= PLAN_MAX_DIVISOR && 2 * divisor <= least)
+		divisor *= 2;
+	return divisor;
 }

@@ -64,6 +64,8 @@ struct plan_target {
 	size_t nr_agents;
 };
 
+enum { PLAN_MAX_DIVISOR = 1024 }; /* as TRACE_MAX_DIVISOR */
+
 /* The CPU of the last trace of a session with a target: counts of the target, wherever it runs. */
 enum { PLAN_ANY_CPU = UINT32_MAX }; /* as TRACE_ANY_CPU */
 
@@ -92,6 +94,8 @@ struct plan {
 	/* Set by the session: waits of the target are found by records of its switches, as no
 	 * programs in the kernel can measure them. */
 	bool records_switches;
+	/* Set by the session: rates and frequencies are divided by this, a power of two. */
+	uint32_t divisor;
 };
 
 /* Resolves and checks. All errors are reported together, with their places in the spec. 0, or
@@ -101,6 +105,14 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 void plan_fini(struct plan *p);
 /* Measures only these CPUs; call it before the session is opened. -EINVAL: one is not online. */
 int plan_limit_cpus(struct plan *plan, const struct cpuset *cpus, struct err *e);
+/* The rate or frequency at which the event is sampled now: the spec's and the divisor. Of the heap,
+ * of resources, and of waits that are found by records of switches, it is always the spec's. */
+uint64_t plan_rate(const struct plan *plan, const struct plan_event *p);
+uint64_t plan_frequency(const struct plan *plan, const struct plan_event *p);
+/* The largest divisor; 1: no rate can be divided. */
+uint32_t plan_max_divisor(const struct plan *plan);
+/* True if events may be opened anew between two iterations. */
+bool plan_can_divide(const struct plan *plan);
 /* The time between two readings of the events that follow the timebase; at least 1 ms. */
 uint64_t plan_pace_ns(const struct plan *plan);
 /* True: the event measures the target; false: the machine. */

@@ -91,7 +91,7 @@ static int find_places(struct session_probes *p, uint64_t rates[PROBES_MAX_EVENT
 						       .offset = from->offset,
 						       .semaphore = from->semaphore};
 		}
-		rates[p->nr_events] = ev->asked->rate;
+		rates[p->nr_events] = plan_rate(p->plan, ev);
 		p->events[p->nr_events++] = (uint32_t)i;
 	}
 	*nr_places = nr;

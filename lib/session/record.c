@@ -70,7 +70,10 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .scope = row->scope,
 	    .flags = plan_flags(c->plan, p) |
 		     (plan_is_of_processes(c->plan, p) ? TRACE_EVENT_OF_PROCESSES : 0) |
-		     (p->asked->is_aggregated ? TRACE_EVENT_AGGREGATED : 0),
+		     (p->asked->is_aggregated ? TRACE_EVENT_AGGREGATED : 0) |
+		     (c->plan->spec->max_own_cpu && spec_event_is_sampled(p->asked)
+			  ? TRACE_EVENT_IS_DIVIDED
+			  : 0),
 	    .rate = p->asked->rate,
 	    .state = ev->support.state,
 	    .perf_group = ev->perf_group,
@@ -156,6 +159,11 @@ int recorder_writer_new(const struct recorder *r, struct trace_writer **out, str
 	}
 	*out = w;
 	return 0;
+}
+
+int recorder_renew(const struct recorder *r)
+{
+	return r->writer ? fill_writer(r, r->writer) : 0;
 }
 
 static int open_output(struct recorder *r, struct err *e)

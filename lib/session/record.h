@@ -71,6 +71,8 @@ void recorder_add_histograms(struct trace_writer *w, const struct session_iterat
  * note, recorder_finish reports it, and returns 0. Else returns rc, with *why in *e. */
 int recorder_go_on_without(struct recorder *r, int rc, const struct err *why, struct err *e);
 
+/* The attrs have changed: further traces have the new ones. 0 or -errno. */
+int recorder_renew(const struct recorder *r);
 /* Event i as described in traces, without its attr. Borrows from the plan and the counters. */
 void recorder_describe(const struct counters *c, size_t i, struct trace_event *out);
 

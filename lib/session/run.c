@@ -526,7 +526,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	return s->config.on_start ? s->config.on_start(s->config.arg, e) : 0;
 }
 
-/* Opens the events on the process of the next run. */
+/* Opens the events on the process of the next run, or at other rates. */
 static int reopen_all(struct session *s)
 {
 	int rc;
@@ -535,7 +535,8 @@ static int reopen_all(struct session *s)
 		sampling_lock(s->sampling);
 	rc = counters_reopen(&s->counters);
 	for (uint32_t t = 0; s->sampling && t < s->counters.nr_cpus && rc == 0; t++)
-		rc = sampling_reopen(s->sampling, t);
+		if (s->counters.cpus[t].is_open) /* else it is offline: see try_reopen */
+			rc = sampling_reopen(s->sampling, t);
 	if (s->sampling)
 		sampling_unlock(s->sampling);
 	return rc;
@@ -559,6 +560,60 @@ static int start_next_run(struct session *s, uint64_t *start_ns, struct err *e)
 		return rc;
 	begin_iteration(s);
 	return s->config.on_start(s->config.arg, e);
+}
+
+static void begin_pace(struct session *s)
+{
+	if (s->pace.max)
+		pace_begin(&s->pace, s->config.own_cpu_ns(s->config.arg), clock_monotonic_ns());
+}
+
+/* After an iteration. Of what is measured while processes and symbols are surveyed, that is a
+ * part. */
+static uint32_t next_divisor(struct session *s, uint32_t iteration)
+{
+	if (!s->pace.max)
+		return s->plan->divisor;
+	if (!session_is_surveyed(s)) {
+		begin_pace(s);
+		return s->plan->divisor;
+	}
+	return pace_next(&s->pace, s->plan, iteration, s->config.own_cpu_ns(s->config.arg),
+			 clock_monotonic_ns(), &s->notes);
+}
+
+/* Sets the rates of what is opened from now on. 0 or -errno with *e. */
+static int divide_rates(struct session *s, uint32_t divisor, struct err *e)
+{
+	int rc;
+
+	sampling_lock(s->sampling);
+	s->config.plan->divisor = divisor;
+	counters_divide_rates(&s->counters);
+	sampling_set_pace(s->sampling);
+	sampling_unlock(s->sampling);
+	rc = recorder_renew(&s->recorder);
+	if (rc == 0 && !s->plan->target.has_runs) /* else the next run opens them */
+		rc = reopen_all(s);
+	begin_pace(s);
+	return rc ? err_set(e, rc, "max_own_cpu: the events cannot be opened at lower rates: %s",
+			    strerror(-rc))
+		  : 0;
+}
+
+/* Begins an iteration after a gap in which rates were changed. */
+static int resume(struct session *s, uint64_t end_ns, uint64_t *start_ns, struct err *e)
+{
+	int rc;
+
+	enable_all(s, start_ns, false);
+	rc = sampling_restart(s->sampling, e);
+	if (rc)
+		return rc;
+	begin_iteration(s);
+	s->schedule.capture =
+	    (struct trace_window){.window = TRACE_NO_WINDOW, .gap_ns = *start_ns - end_ns};
+	return 0;
 }
 
 /* Requests are ignored while nothing is measured. */
@@ -619,6 +674,7 @@ static int run_iterations(struct session *s, struct err *e)
 {
 	struct deadline d = {SPEC_REALTIME, UINT64_MAX};
 	uint64_t start_ns;
+	bool is_after_gap = false;
 	int rc = start_measuring(s, &start_ns, e);
 
 	if (!s->plan->target.until_end)
@@ -626,9 +682,11 @@ static int run_iterations(struct session *s, struct err *e)
 	if (rc == 0 && plan_has_gap(s->plan))
 		rc = begin_delayed(s, &start_ns, &d, e);
 	s->start_ns = start_ns;
+	begin_pace(s);
 	for (uint64_t nr_left = spec_max_iterations(s->plan->spec); rc == 0;) {
-		bool has_rest,
-		    has_gap = s->plan->nr_windows || (!s->nr_done && plan_has_gap(s->plan));
+		bool has_rest, has_gap = is_after_gap || s->plan->nr_windows ||
+					 (!s->nr_done && plan_has_gap(s->plan));
+		uint32_t divisor;
 		struct session_iteration it = {.start_ns = start_ns,
 					       .window = has_gap ? &s->schedule.capture : NULL};
 
@@ -642,10 +700,19 @@ static int run_iterations(struct session *s, struct err *e)
 		has_rest = is_requested(&it) && atomic_load(&s->is_complete);
 		if ((atomic_load(&s->stop) && !has_rest) || !nr_left)
 			return 0;
+		divisor = next_divisor(s, it.iteration);
+		is_after_gap = divisor != s->plan->divisor && !s->plan->target.has_runs;
+		if (divisor != s->plan->divisor)
+			rc = divide_rates(s, divisor, e);
+		if (rc)
+			return rc;
 		if (s->plan->target.has_runs) {
 			rc = start_next_run(s, &start_ns, e);
 		} else if (s->plan->nr_windows) {
 			rc = begin_capture(s, it.end_ns, &start_ns, &d, e);
+		} else if (is_after_gap) {
+			rc = resume(s, it.end_ns, &start_ns, e);
+			d.at_ns = next_deadline(s, d.at_ns, &it);
 		} else {
 			end_becomes_start(s);
 			reopen_cpus(s);

@@ -197,6 +197,11 @@ int sampling_reopen(struct sampling *g, uint32_t trace)
 	return sampler_open(&g->samplers[trace], &g->counters->probe, g->ring_bytes);
 }
 
+void sampling_set_pace(struct sampling *g)
+{
+	paced_set_pace(&g->paced);
+}
+
 void sampling_lock(struct sampling *g)
 {
 	paced_lock(&g->paced);

@@ -71,6 +71,8 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns);
 const struct err *sampling_failed(const struct sampling *g);
 
 /* Must be held when misc events are read: the thread at the timebase's pace reads them too. */
+/* Paced readings have the pace of the plan from now on. Call it with the lock. */
+void sampling_set_pace(struct sampling *g);
 void sampling_lock(struct sampling *g);
 void sampling_unlock(struct sampling *g);
 

@@ -20,6 +20,7 @@ static void sum_up(struct sampling *g, uint32_t t)
 	r->ticks = g->paced.now.taken - g->paced.before.taken;
 	r->ticks_missed = g->paced.now.missed - g->paced.before.missed;
 	r->held = m->ring.base ? m->held : (struct trace_held){.wanted_ns = 0};
+	r->divisor = g->plan->spec->max_own_cpu ? g->plan->divisor : 0;
 	r->item = m->sampled;
 	r->nr = m->scan.nr_events;
 }

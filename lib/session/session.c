@@ -336,6 +336,8 @@ int session_open(const struct session_config *config, struct session **out, stru
 		return err_set(e, -ENOMEM, "out of memory");
 	s->config = *config;
 	s->plan = config->plan;
+	config->plan->divisor = 1;
+	s->pace.max = config->own_cpu_ns ? s->plan->spec->max_own_cpu : 0;
 	s->notes.on_note = config->on_note;
 	s->notes.on_late = config->on_late_note;
 	s->notes.arg = config->arg;

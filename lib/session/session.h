@@ -94,7 +94,9 @@ struct session_config {
 	int (*on_control)(void *arg);
 	int control_fd;     /* borrowed */
 	bool wants_regions; /* adds up regions for on_look, or for on_iteration without looks */
-	bool is_strict;     /* refuse rings smaller than requested */
+	/* The CPU time that the spec's max_own_cpu limits. NULL: nothing does. */
+	uint64_t (*own_cpu_ns)(void *arg);
+	bool is_strict; /* refuse rings smaller than requested */
 	void *arg;
 };
 

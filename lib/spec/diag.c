@@ -89,7 +89,7 @@ static void show_length(const struct key_row *row, char *buf, size_t size)
 
 static void show_range(const struct key_row *row, char *buf, size_t size)
 {
-	const char *type = row->type == KEY_SECONDS ? "a number" : "an integer";
+	const char *type = key_has_decimals(row) ? "a number" : "an integer";
 	char min[32];
 	int len;
 
@@ -122,6 +122,7 @@ void diag_wanted(const struct key_row *row, char *buf, size_t size)
 		break;
 	case KEY_INTEGER:
 	case KEY_SECONDS:
+	case KEY_PERCENT:
 		show_range(row, buf, size);
 		break;
 	case KEY_WORD:

@@ -303,6 +303,26 @@ const struct key_row key_rows[] = {
 	.metavar = "TIME",
     },
     {
+	SPEC_FIELD(max_own_cpu),
+	.name = "max_own_cpu",
+	.type = KEY_PERCENT,
+	.max = 100,
+	.unit = "percent",
+	.description =
+	    "How much of a CPU cpuperf itself may use, in percent. If three iterations in a row "
+	    "used more, the rates and frequencies of all sampled events, and the pace of readings "
+	    "at the timebase, are halved, down to 1/1024; when eight in a row used less than a "
+	    "third of it, they are doubled again. A warning says so. Each iteration's traces have "
+	    "the rates at which they were taken, so that sums and intervals are right. All events "
+	    "are opened anew at such a change; what happens meanwhile is a gap that the trace "
+	    "names. Rates stay as they are, and only the warning is given, where nothing is "
+	    "sampled, and where processes are measured that run already, or a command without "
+	    "runs. What --push uses is in it, what the kernel uses for samples is not. Events of "
+	    "the "
+	    "heap and of resources have the spec's rates. 0: any amount. Not in libcpuperf.",
+	.metavar = "PERCENT",
+    },
+    {
 	SPEC_FIELD(dump_file),
 	.name = "dump_file",
 	.type = KEY_STRING,
@@ -951,6 +971,11 @@ bool key_ends_well(const struct key_row *row, const char *text, size_t len)
 	return !tail || !len || (len >= tail && memcmp(text + len - tail, row->suffix, tail) == 0);
 }
 
+bool key_has_decimals(const struct key_row *row)
+{
+	return row->type == KEY_SECONDS || row->type == KEY_PERCENT;
+}
+
 const char *key_word(const struct key_row *row, const char *text)
 {
 	for (size_t i = 0; row->words[i]; i++)
@@ -973,7 +998,7 @@ uint64_t key_default(const struct key_row *row)
 {
 	uint64_t v = 0;
 
-	if (row->default_text && row->type == KEY_SECONDS)
+	if (row->default_text && key_has_decimals(row))
 		str_parse_duration_ns(row->default_text, &v);
 	else if (row->default_text)
 		str_parse_u64(row->default_text, &v);
@@ -994,6 +1019,7 @@ static void set_default(const struct key_row *row, void *target)
 		memcpy((char *)target + row->offset, &text, sizeof(text));
 		break;
 	case KEY_SECONDS:
+	case KEY_PERCENT:
 	case KEY_INTEGER:
 		v = key_default(row);
 		memcpy((char *)target + row->offset, &v, sizeof(v));

@@ -31,6 +31,7 @@ enum key_type {
 	KEY_HEX,      /* max lower-case hexadecimal digits; a const char * in the model */
 	KEY_INTEGER,  /* a uint64_t in the model */
 	KEY_SECONDS,  /* a number in a file, nanoseconds in the model; an option takes units */
+	KEY_PERCENT,  /* a number in a file, times KEY_NS_PER_S in the model; an option takes "%" */
 	KEY_REAL,     /* a struct metric_limit in the model */
 	KEY_FLAGS,    /* an array of words; bit i of an unsigned is words[i] */
 	KEY_CHOICE,   /* an array of names, with has_numbers also of integers; a struct spec_choice,
@@ -43,7 +44,7 @@ enum key_type {
 	KEY_METRICS,  /* the array of metrics */
 };
 
-enum { KEY_NS_PER_S = 1000000000 }; /* KEY_SECONDS */
+enum { KEY_NS_PER_S = 1000000000 }; /* KEY_SECONDS, KEY_PERCENT */
 
 struct key_row {
 	enum key_level level;
@@ -89,6 +90,8 @@ const char *key_option(const struct key_row *row);
 
 /* True if the text is empty or ends in the row's suffix. */
 bool key_ends_well(const struct key_row *row, const char *text, size_t len);
+/* True if the number may have decimals: the model has it times KEY_NS_PER_S. */
+bool key_has_decimals(const struct key_row *row);
 /* The word of the row that is text, or NULL. */
 const char *key_word(const struct key_row *row, const char *text);
 /* True if v is allowed; v is in 1/unit of the key's unit. */

@@ -13,7 +13,7 @@ static void bounds(struct buf *out, const struct key_row *row)
 {
 	if (row->min_text)
 		buf_printf(out, ", %s to %" PRIu64, row->min_text, row->max);
-	else if (row->type == KEY_INTEGER || row->type == KEY_SECONDS)
+	else if (row->type == KEY_INTEGER || key_has_decimals(row))
 		buf_printf(out, ", %" PRIu64 " to %" PRIu64, row->min, row->max);
 	else if (row->type == KEY_HEX)
 		buf_printf(out, ", %" PRIu64 " hexadecimal digits", row->max);
@@ -30,21 +30,14 @@ static void bounds(struct buf *out, const struct key_row *row)
 static void facts(struct buf *out, const struct key_row *row)
 {
 	static const char *const types[] = {
-	    [KEY_STRING] = "string",
-	    [KEY_NAME] = "string",
-	    [KEY_WORD] = "string",
-	    [KEY_INTEGER] = "integer",
-	    [KEY_SECONDS] = "number",
-	    [KEY_REAL] = "number",
-	    [KEY_CHOICE] = "array of strings",
-	    [KEY_FLAGS] = "array of ",
-	    [KEY_EVENTS] = "array",
-	    [KEY_METRICS] = "array",
-	    [KEY_HEX] = "string",
-	    [KEY_BOOL] = "true or false",
-	    [KEY_DEFAULTS] = "object",
-	    [KEY_OBJECT] = "object",
-	    [KEY_LIST] = "array of ",
+	    [KEY_STRING] = "string",      [KEY_NAME] = "string",
+	    [KEY_WORD] = "string",        [KEY_INTEGER] = "integer",
+	    [KEY_SECONDS] = "number",     [KEY_PERCENT] = "number",
+	    [KEY_REAL] = "number",        [KEY_CHOICE] = "array of strings",
+	    [KEY_FLAGS] = "array of ",    [KEY_EVENTS] = "array",
+	    [KEY_METRICS] = "array",      [KEY_HEX] = "string",
+	    [KEY_BOOL] = "true or false", [KEY_DEFAULTS] = "object",
+	    [KEY_OBJECT] = "object",      [KEY_LIST] = "array of ",
 	};
 	char words[256] = "";
 

@@ -27,19 +27,34 @@ static int refuse(const struct key_row *row, const char *value, const char *sour
 		   diag_cut(value), value);
 	if (row->type == KEY_SECONDS)
 		err_hint(e, "units are allowed: 10s, 0.5s, 10ms, 2m");
+	else if (row->type == KEY_PERCENT)
+		err_hint(e, "as a percentage of one CPU: 0.5 or 0.5%%");
 	else if (row->has_units)
 		err_hint(e, "units are allowed: 64KiB, 500MiB, 1GiB");
 	return rc;
 }
 
+/* "0.5", "0.5%", "0.5 %". */
+static int parse_percent(const char *value, uint64_t *out)
+{
+	char number[32];
+	size_t len = strspn(value, "0123456789.");
+	const char *rest = value + len + strspn(value + len, " ");
+
+	if (len >= sizeof(number) || rest[*rest == '%'])
+		return -EINVAL;
+	snprintf(number, sizeof(number), "%.*s", (int)len, value);
+	return str_parse_duration_ns(number, out);
+}
+
 static int set_number(void *model, const struct key_row *row, const char *value, const char *source,
 		      struct err *e)
 {
-	bool is_seconds = row->type == KEY_SECONDS;
-	uint64_t unit = is_seconds ? KEY_NS_PER_S : 1, v;
-	int rc = is_seconds       ? str_parse_duration_ns(value, &v)
-		 : row->has_units ? str_parse_bytes(value, &v)
-				  : str_parse_u64(value, &v);
+	uint64_t unit = key_has_decimals(row) ? KEY_NS_PER_S : 1, v;
+	int rc = row->type == KEY_SECONDS   ? str_parse_duration_ns(value, &v)
+		 : row->type == KEY_PERCENT ? parse_percent(value, &v)
+		 : row->has_units           ? str_parse_bytes(value, &v)
+					    : str_parse_u64(value, &v);
 
 	if (rc == 0 && !key_fits(row, v, unit))
 		rc = -ERANGE;

@@ -35,7 +35,7 @@ void doc_report_wrong(struct doc *d, const struct key_row *row, const json_t *va
 	diag_wanted(row, wanted, sizeof(wanted));
 	e = diag_at(d->errs, d->source, value_pos(d, node), "%s must be %s, not %s", row->name,
 		    wanted, is);
-	if (row->type == KEY_SECONDS && json_is_real(value))
+	if (key_has_decimals(row) && json_is_real(value))
 		err_hint(e, "at most nine decimals, without an exponent: 0.5");
 }
 
@@ -110,9 +110,9 @@ static const char *number_text(const struct doc *d, int node)
 	return arena_strndup(d->arena, text, strspn(text, "+-.0123456789eE"));
 }
 
-/* Decimals, exact: no part of a nanosecond. A later version may have stored any duration. */
-static int read_decimal_seconds(struct doc *d, const struct key_row *row, const json_t *value,
-				int node, void *target)
+/* Decimals, exact: no part of 1e-9. A later version may have stored any duration. */
+static int read_decimals(struct doc *d, const struct key_row *row, const json_t *value, int node,
+			 void *target)
 {
 	const char *text = number_text(d, node);
 	uint64_t ns;
@@ -148,13 +148,13 @@ static int read_number(struct doc *d, const struct key_row *row, const json_t *v
 {
 	uint64_t v = (uint64_t)json_integer_value(value); /* negative: above any max */
 
-	if (row->type == KEY_SECONDS && json_is_real(value))
-		return read_decimal_seconds(d, row, value, node, target);
+	if (key_has_decimals(row) && json_is_real(value))
+		return read_decimals(d, row, value, node, target);
 	if (!json_is_integer(value) || !key_fits(row, v, 1)) {
 		doc_report_wrong(d, row, value, node);
 		return 0;
 	}
-	if (row->type == KEY_SECONDS)
+	if (key_has_decimals(row))
 		v *= KEY_NS_PER_S;
 	memcpy(field(row, target), &v, sizeof(v));
 	return 0;
@@ -384,11 +384,12 @@ static int read_metrics(struct doc *d, const struct key_row *row, const json_t *
 }
 
 static read_fn *const readers[] = {
-    [KEY_STRING] = read_string,     [KEY_NAME] = read_name,      [KEY_WORD] = read_word,
-    [KEY_INTEGER] = read_number,    [KEY_SECONDS] = read_number, [KEY_REAL] = read_real,
-    [KEY_CHOICE] = read_choice,     [KEY_FLAGS] = read_flags,    [KEY_EVENTS] = read_events,
-    [KEY_METRICS] = read_metrics,   [KEY_HEX] = read_hex,        [KEY_BOOL] = read_bool,
-    [KEY_DEFAULTS] = read_defaults, [KEY_OBJECT] = read_object,  [KEY_LIST] = read_list,
+    [KEY_STRING] = read_string,  [KEY_NAME] = read_name,         [KEY_WORD] = read_word,
+    [KEY_PERCENT] = read_number, [KEY_INTEGER] = read_number,    [KEY_SECONDS] = read_number,
+    [KEY_REAL] = read_real,      [KEY_CHOICE] = read_choice,     [KEY_FLAGS] = read_flags,
+    [KEY_EVENTS] = read_events,  [KEY_METRICS] = read_metrics,   [KEY_HEX] = read_hex,
+    [KEY_BOOL] = read_bool,      [KEY_DEFAULTS] = read_defaults, [KEY_OBJECT] = read_object,
+    [KEY_LIST] = read_list,
 };
 
 static int read_member(struct doc *d, const struct key_row *row, const json_t *value, int node,

@@ -63,7 +63,7 @@ static void hex_property(struct json_writer *w, const struct key_row *row)
 
 static void number_property(struct json_writer *w, const struct key_row *row)
 {
-	jsonw_text(w, "type", row->type == KEY_SECONDS ? "number" : "integer");
+	jsonw_text(w, "type", key_has_decimals(row) ? "number" : "integer");
 	if (row->min_text)
 		jsonw_raw(w, "minimum", row->min_text);
 	else
@@ -257,14 +257,14 @@ static void metrics_property(struct json_writer *w, const struct key_row *row)
 static void property(struct json_writer *w, const struct key_row *row)
 {
 	static void (*const bodies[])(struct json_writer * w, const struct key_row *row) = {
-	    [KEY_STRING] = text_property,       [KEY_NAME] = text_property,
-	    [KEY_WORD] = word_property,         [KEY_INTEGER] = number_property,
-	    [KEY_SECONDS] = number_property,    [KEY_REAL] = real_property,
-	    [KEY_CHOICE] = list_property,       [KEY_FLAGS] = flags_property,
-	    [KEY_EVENTS] = events_property,     [KEY_METRICS] = metrics_property,
-	    [KEY_HEX] = hex_property,           [KEY_BOOL] = bool_property,
-	    [KEY_DEFAULTS] = defaults_property, [KEY_OBJECT] = object_property,
-	    [KEY_LIST] = string_list_property,
+	    [KEY_STRING] = text_property,     [KEY_NAME] = text_property,
+	    [KEY_WORD] = word_property,       [KEY_INTEGER] = number_property,
+	    [KEY_PERCENT] = number_property,  [KEY_SECONDS] = number_property,
+	    [KEY_REAL] = real_property,       [KEY_CHOICE] = list_property,
+	    [KEY_FLAGS] = flags_property,     [KEY_EVENTS] = events_property,
+	    [KEY_METRICS] = metrics_property, [KEY_HEX] = hex_property,
+	    [KEY_BOOL] = bool_property,       [KEY_DEFAULTS] = defaults_property,
+	    [KEY_OBJECT] = object_property,   [KEY_LIST] = string_list_property,
 	};
 
 	JSONW_OBJECT(w, row->name) {

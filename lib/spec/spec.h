@@ -153,6 +153,7 @@ struct spec {
 	struct spec_regions regions;
 	uint64_t sync_period_ns; /* 0: nothing is synced */
 	uint64_t flush_interval_ns;
+	uint64_t max_own_cpu;                 /* of a CPU, in 1e-9 percent; 0: any */
 	const char *dump_file;                /* whose writing ends an iteration; "": none */
 	const char *untouched;                /* "pages" or "pattern"; never NULL */
 	const char *compression;              /* "none", "zstd" or "zstd:LEVEL"; never NULL */

@@ -40,7 +40,7 @@ static void write_integer(struct json_writer *w, const struct key_row *row, cons
 		jsonw_u64(w, row->name, v);
 }
 
-static void write_seconds(struct json_writer *w, const struct key_row *row, const void *model)
+static void write_decimals(struct json_writer *w, const struct key_row *row, const void *model)
 {
 	uint64_t ns = field_u64(row, model), fraction = ns % KEY_NS_PER_S;
 	int digits = 9;
@@ -150,6 +150,7 @@ static bool is_default(const struct key_row *row, const void *model)
 	switch (row->type) {
 	case KEY_INTEGER:
 	case KEY_SECONDS:
+	case KEY_PERCENT:
 		return field_u64(row, model) == key_default(row);
 	case KEY_STRING:
 	case KEY_NAME:
@@ -197,11 +198,12 @@ static void write_nothing(struct json_writer *w, const struct key_row *row, cons
 
 typedef void write_fn(struct json_writer *w, const struct key_row *row, const void *model);
 static write_fn *const writers[] = {
-    [KEY_STRING] = write_text,      [KEY_NAME] = write_text,       [KEY_WORD] = write_text,
-    [KEY_INTEGER] = write_integer,  [KEY_SECONDS] = write_seconds, [KEY_REAL] = write_real,
-    [KEY_CHOICE] = write_choice,    [KEY_FLAGS] = write_flags,     [KEY_EVENTS] = write_events,
-    [KEY_METRICS] = write_metrics,  [KEY_HEX] = write_text,        [KEY_BOOL] = write_bool,
-    [KEY_DEFAULTS] = write_nothing, [KEY_OBJECT] = write_inner,    [KEY_LIST] = write_list,
+    [KEY_STRING] = write_text,      [KEY_NAME] = write_text,        [KEY_WORD] = write_text,
+    [KEY_PERCENT] = write_decimals, [KEY_INTEGER] = write_integer,  [KEY_SECONDS] = write_decimals,
+    [KEY_REAL] = write_real,        [KEY_CHOICE] = write_choice,    [KEY_FLAGS] = write_flags,
+    [KEY_EVENTS] = write_events,    [KEY_METRICS] = write_metrics,  [KEY_HEX] = write_text,
+    [KEY_BOOL] = write_bool,        [KEY_DEFAULTS] = write_nothing, [KEY_OBJECT] = write_inner,
+    [KEY_LIST] = write_list,
 };
 
 static bool is_time(const struct key_row *row)

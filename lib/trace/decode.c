@@ -186,6 +186,7 @@ static int decode_frame(const struct trace_frame *f, enum trace_frame_kind kind,
 		struct trace_window window;
 		struct trace_mark_name mark_name;
 		struct trace_switch change;
+		struct trace_sampling sampling;
 	} v;
 	struct trace_decoder d;
 
@@ -523,6 +524,17 @@ int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *ou
 		return rc;
 	s.item = item;
 	*out = s;
+	return 0;
+}
+
+int trace_decode_divisor(const struct trace_frame *f, uint32_t *out)
+{
+	struct trace_sampling s = {0};
+	int rc = decode_frame(f, TRACE_FRAME_DIVISOR, &s, sizeof(s));
+
+	if (rc || !s.divisor || s.divisor > TRACE_MAX_DIVISOR || s.divisor & (s.divisor - 1))
+		return -EINVAL;
+	*out = s.divisor;
 	return 0;
 }
 

@@ -215,6 +215,8 @@ static const struct trace_field switch_fields[] = {
     END,
 };
 
+static const struct trace_field divisor_fields[] = {U32(trace_sampling, divisor), ZERO32, END};
+
 static const struct trace_field iteration_fields[] = {U32(trace_part, iteration), ZERO32, END};
 
 const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
@@ -224,7 +226,7 @@ const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
     [TRACE_FRAME_BUILD_ID] = build_id_fields, [TRACE_FRAME_TARGET] = target_fields,
     [TRACE_FRAME_CMDLINE] = cmdline_fields,   [TRACE_FRAME_HELD] = held_fields,
     [TRACE_FRAME_WINDOW] = window_fields,     [TRACE_FRAME_MARK_NAME] = mark_name_fields,
-    [TRACE_FRAME_SWITCH] = switch_fields,
+    [TRACE_FRAME_SWITCH] = switch_fields,     [TRACE_FRAME_DIVISOR] = divisor_fields,
 };
 
 const struct trace_field trace_sampling_fields[] = {

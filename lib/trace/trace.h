@@ -39,6 +39,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_LONG_MARKS = 23, /* marks as older recorders wrote them; only read */
 	TRACE_FRAME_MARKS = 24,      /* marks of a thread: beginnings and ends of its regions */
 	TRACE_FRAME_SWITCH = 25,     /* all events are disabled on request, or one is enabled */
+	TRACE_FRAME_DIVISOR = 26,    /* by which the rates of the iteration were divided */
 };
 
 enum trace_boundary {
@@ -79,7 +80,7 @@ struct trace_info {
 };
 
 /* Flags of an event in the spec. The numbers are stored in files, and equal enum spec_flag, except
- * the last two. */
+ * the last three. */
 enum trace_event_flag {
 	TRACE_EVENT_OS = 1 << 0,
 	TRACE_EVENT_USER = 1 << 1,
@@ -95,6 +96,7 @@ enum trace_event_flag {
 	TRACE_EVENT_HOST = 1 << 11,
 	TRACE_EVENT_OF_PROCESSES = 1 << 12, /* a value of processes: of the target's alone */
 	TRACE_EVENT_AGGREGATED = 1 << 13,   /* its samples are in frames of stacks, too */
+	TRACE_EVENT_IS_DIVIDED = 1 << 14,   /* its rate may be divided: TRACE_FRAME_DIVISOR */
 };
 
 /* One resolved event. Strings as above. */
@@ -167,6 +169,7 @@ struct trace_held {
 	char trigger[TRACE_TRIGGER_BYTES]; /* what caused the snapshot; "": a request, or the end */
 };
 
+enum { TRACE_MAX_DIVISOR = 1024 };
 struct trace_sampling {
 	uint64_t ring_bytes;                   /* 0: no ring */
 	uint64_t max_rate_start, max_rate_end; /* kernel.perf_event_max_sample_rate; 0: not known */
@@ -176,6 +179,9 @@ struct trace_sampling {
 	const struct trace_sampled *item;
 	size_t nr;
 	struct trace_held held; /* a frame of its own */
+	/* The same: rates and frequencies were those of the events divided by this, as the attrs
+	 * have them. A power of two, at most TRACE_MAX_DIVISOR; 0: the session never divides. */
+	uint32_t divisor;
 };
 
 /* One of many things (a disk, a process …). */
@@ -268,7 +274,8 @@ struct trace_cmdline {
 /* Of an iteration that follows a gap, in which nothing was measured. In trace 0. */
 enum { TRACE_NO_WINDOW = UINT32_MAX };
 struct trace_window {
-	uint32_t window; /* its place in the spec's windows; TRACE_NO_WINDOW: a delay alone */
+	uint32_t window; /* its place in the spec's windows; TRACE_NO_WINDOW: a delay alone, or
+			  * a gap in which rates were changed */
 	uint32_t clock;  /* enum spec_clock */
 	uint64_t cycle;  /* of the window, from 0 */
 	uint64_t gap_ns; /* from the end of the iteration before, or from the start */

@@ -276,6 +276,8 @@ void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *
 	frame_end(&w->own, at, TRACE_FRAME_SAMPLING);
 	if (s->held.wanted_ns)
 		add_frame(&w->own, TRACE_FRAME_HELD, &s->held);
+	if (s->divisor)
+		add_frame(&w->own, TRACE_FRAME_DIVISOR, s);
 }
 
 static void add_things(struct trace_writer *w, const struct trace_things *t, size_t from, size_t to)

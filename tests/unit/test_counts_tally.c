@@ -3,6 +3,7 @@
  */
 #include "kit.h"
 
+#include "base/array.h"
 #include "counts/tally.h"
 
 static const struct trace_event events[] = {
@@ -185,6 +186,47 @@ TEST(samples_of_a_trace)
 	assert_int_equal(table_lost(t), 0);
 	assert_true(t->row_sampling[0].idle_ns == UINT64_MAX); /* unknown */
 	table_free(t);
+}
+
+/* By the rates of the trace, which are not always those of the events. */
+TEST(samples_at_divided_rates)
+{
+	static const struct trace_event divided[] = {{.group = "software",
+						      .name = "page_faults",
+						      .label = "",
+						      .unit = "",
+						      .rate = 10,
+						      .kind = EVENT_COUNT},
+						     {.group = "software",
+						      .name = "cpu_clock",
+						      .label = "",
+						      .unit = "",
+						      .frequency = 800,
+						      .kind = EVENT_COUNT}};
+	static const struct trace_sampled items[] = {{.event = 0, .samples = 1, .weight = 40}};
+	static const struct {
+		uint32_t divisor;
+		uint64_t period, frequency, expected;
+	} cases[] = {{0, 10, 800, 90}, {1, 10, 800, 90}, {4, 40, 200, 80}, {8, 80, 100, 80}};
+	const struct profile_facts f = {.events = divided, .nr_events = 2, .max_rows = 1};
+	const struct profile_pair pairs[] = {pair_of(97), pair_of(1)};
+
+	for (size_t i = 0; i < ARRAY_NR(cases); i++) {
+		const struct trace_sampling sampling = {
+		    .item = items, .nr = 1, .divisor = cases[i].divisor};
+		struct profile_trace p = {.events = divided, .pairs = pairs, .sampling = &sampling};
+		struct sampled_event clock;
+		struct table *t = NULL;
+
+		assert_int_equal(counts_tally_new(&f, &none, &t, NULL), 0);
+		counts_tally_add(t, &p);
+		clock = table_sampling(t, 0, 1);
+		assert_int_equal(table_sampling(t, 0, 0).period, cases[i].period);
+		assert_int_equal(clock.frequency, cases[i].frequency);
+		assert_int_equal(table_sampled(t, 0, 0)->expected, cases[i].expected);
+		assert_int_equal(t->columns[0].sampling.period, 10); /* of the session */
+		table_free(t);
+	}
 }
 
 /* Of a CPU that is not selected, only the machine's numbers remain. */

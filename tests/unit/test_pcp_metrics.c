@@ -4,6 +4,8 @@
  */
 #include "kit.h"
 
+#include "base/buf.h"
+#include "base/crc32c.h"
 #include "inject.h"
 #include "pcp/metrics.h"
 
@@ -228,6 +230,132 @@ TEST(skipped)
 	assert_null(value("session.a", NULL));
 	assert_int_equal(value("session.b", NULL)->u64, 1);
 	assert_int_equal(value("session.c", NULL)->u64, 1);
+}
+
+/* A name ends in no dot, and two families of one beginning have two names. */
+TEST(names_of_others)
+{
+	assert_int_equal(parse("# TYPE cpuperf_session_seconds gauge\n"
+			       "# UNIT cpuperf_session_seconds seconds\n"
+			       "cpuperf_session_seconds 1\n"
+			       "# TYPE cpuperf_push_ gauge\ncpuperf_push_ 2\n"
+			       "# TYPE cpuperf_max_own_cpu_ratio gauge\n"
+			       "# UNIT cpuperf_max_own_cpu_ratio ratio\n"
+			       "cpuperf_max_own_cpu_ratio 0.005\n"
+			       "# TYPE cpuperf_rate_divisor gauge\ncpuperf_rate_divisor 4\n"
+			       "# TYPE else gauge\nelse 3\n# EOF\n"),
+			 0);
+	assert_int_equal(m.nr_skipped, 0);
+	assert_int_equal(value("session", NULL)->u64, 1000000000);
+	assert_int_equal(value("push.x", NULL)->u64, 2);
+	assert_float_equal(value("own.max_cpu", NULL)->real, 0.005, 1e-12);
+	assert_int_equal(value("own.rate_divisor", NULL)->u64, 4);
+	assert_int_equal(value("other.else", NULL)->u64, 3);
+}
+
+/* Lines that fill every table: what was there before remains, and no line costs more than another.
+ */
+TEST(limits)
+{
+	enum { NR = 9000, MAX = 4096 };
+	struct buf text;
+
+	buf_init(&text, 64 << 20);
+	buf_adds(&text, FAMILY "# TYPE cpuperf_event info\n");
+	for (int i = 0; i < NR; i++)
+		buf_printf(&text,
+			   "cpuperf_event_info{event=\"e%d\",group=\"g\",name=\"n%d\","
+			   "metric_family=\"cpuperf_g_n%d\"} 1\n",
+			   i, i, i);
+	for (int i = 0; i < NR; i++)
+		buf_printf(&text,
+			   "# TYPE cpuperf_g_n0 gauge\n"
+			   "cpuperf_g_n0{event=\"e0\",l%d=\"x\"} 1\n",
+			   i);
+	buf_adds(&text,
+		 "# TYPE cpuperf_g_n1 gauge\ncpuperf_g_n1{event=\"e1\",new=\"x\"} 1\n# EOF\n");
+	assert_int_equal(parse(buf_str(&text)), 0);
+	assert_true(m.events.nr <= MAX && m.indoms.nr <= MAX && m.metrics.nr <= MAX);
+	assert_true(m.nr_skipped > NR && m.events.nr == MAX && m.indoms.nr == MAX);
+	assert_int_equal(value("g.n0", "x")->u64, 1);
+	buf_fini(&text);
+}
+
+/* 40 letters, of which each is a or c: those whose checksum is that of all a. crc32c is linear, so
+ * they are the solutions of 32 equations. Returns how many of them are in bit. */
+static unsigned find_twins(uint64_t bit[40])
+{
+	uint32_t pivot[40], base;
+	uint64_t of[40];
+	unsigned nr = 0, nr_pivots = 0;
+	char name[41];
+
+	memset(name, 'a', 40);
+	base = crc32c(0, name, 40);
+	for (unsigned i = 0; i < 40; i++) {
+		uint64_t letters = 1ull << i;
+		uint32_t change;
+
+		name[i] = 'c';
+		change = crc32c(0, name, 40) ^ base;
+		name[i] = 'a';
+		for (unsigned k = 0; k < nr_pivots; k++)
+			if ((change ^ pivot[k]) < change) {
+				change ^= pivot[k];
+				letters ^= of[k];
+			}
+		if (!change) {
+			bit[nr++] = letters;
+			continue;
+		}
+		pivot[nr_pivots] = change;
+		of[nr_pivots++] = letters;
+	}
+	return nr;
+}
+
+/* Names that are made to have one hash: each is looked for a bounded number of times. */
+TEST(twins)
+{
+	enum { TRIES = 64 };
+	uint64_t bit[40];
+	unsigned nr = find_twins(bit), nr_names;
+	struct buf text;
+
+	assert_true(nr >= 8);
+	nr_names = 1u << nr;
+	buf_init(&text, 1 << 20);
+	buf_adds(&text, "# TYPE cpuperf_x gauge\n");
+	for (unsigned i = 0; i < nr_names; i++) {
+		uint64_t letters = 0;
+
+		for (unsigned k = 0; k < nr; k++)
+			letters ^= i >> k & 1 ? bit[k] : 0;
+		buf_adds(&text, "cpuperf_x{x=\"");
+		for (unsigned k = 0; k < 40; k++)
+			buf_addc(&text, letters >> k & 1 ? 'c' : 'a');
+		buf_adds(&text, "\"} 1\n");
+	}
+	buf_adds(&text, "# EOF\n");
+	assert_int_equal(parse(buf_str(&text)), 0);
+	assert_int_equal(m.instances.nr, TRIES);
+	assert_int_equal(m.nr_skipped, nr_names - TRIES);
+	buf_fini(&text);
+}
+
+/* A label whose name is too long for a metric's. */
+TEST(long_names)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	buf_adds(&text, "# TYPE cpuperf_session info\ncpuperf_session_info{");
+	buf_fill(&text, 'a', 5000);
+	buf_adds(&text, "=\"1\",host=\"h\"} 1\n# EOF\n");
+	assert_int_equal(parse(buf_str(&text)), 0);
+	assert_int_equal(m.nr_skipped, 1);
+	assert_string_equal(value("session.host", NULL)->text, "h");
+	buf_fini(&text);
 }
 
 /* Names of processes are whatever they have chosen; a client prints them. */

@@ -175,6 +175,7 @@ static void add_sample(struct buf *out, const struct key_row *row, bool is_other
 		break;
 	case KEY_INTEGER:
 	case KEY_SECONDS:
+	case KEY_PERCENT:
 		buf_printf(out, "%" PRIu64, sample_number(row, is_other));
 		break;
 	case KEY_WORD:

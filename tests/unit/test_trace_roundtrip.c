@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "test_trace.h"
 
+#include "base/array.h"
 #include "base/cause.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -113,6 +114,32 @@ static void check_ids(const struct trace_frame *f, const struct trace_id *want, 
 		assert_memory_equal(ids.item, want, nr * sizeof(*want));
 	trace_ids_fini(&ids);
 	assert_null(ids.item);
+}
+
+/* A power of two up to 1024, and none where the session never divides. */
+TEST(divisors)
+{
+	static const uint32_t valid[] = {1, 2, 1024}, wrong[] = {0, 3, 2048, UINT32_MAX};
+	struct trace_frame f = {.kind = TRACE_FRAME_DIVISOR, .length = 8};
+	uint32_t found = 77;
+
+	for (size_t i = 0; i < ARRAY_NR(wrong); i++) {
+		const uint32_t payload[] = {htole32(wrong[i]), 0};
+
+		f.payload = (const uint8_t *)payload;
+		assert_int_equal(trace_decode_divisor(&f, &found), -EINVAL);
+		assert_int_equal(found, 77);
+	}
+	for (size_t i = 0; i < ARRAY_NR(valid); i++) {
+		const uint32_t payload[] = {htole32(valid[i]), 0};
+
+		f.payload = (const uint8_t *)payload;
+		assert_int_equal(trace_decode_divisor(&f, &found), 0);
+		assert_int_equal(found, valid[i]);
+	}
+	f.payload = (const uint8_t *)(const uint32_t[2]){htole32(1), 0};
+	f.length = 7;
+	assert_int_equal(trace_decode_divisor(&f, &found), -EINVAL);
 }
 
 static void check_sampling(const struct trace_frame *f, const struct trace_sampling *want)

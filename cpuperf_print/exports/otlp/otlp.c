@@ -288,14 +288,11 @@ static void put_type(struct otlp *o, struct buf *b, uint32_t field, uint32_t eve
 	}
 }
 
-/* The mean, if the kernel adapts it. */
 static uint64_t period_of(const struct otlp *o, uint32_t event)
 {
 	const struct trace_event *ev = job_event(o->j, event);
-	const struct report_weight *w = &o->stats.event[event].counted;
-	uint64_t period = !ev->frequency ? ev->rate : w->samples ? w->weight / w->samples : 0;
 
-	return export_amount(period, export_scale(ev));
+	return export_amount(export_period(ev, &o->stats, event), export_scale(ev));
 }
 
 /* The session's id, and which part of it this is. */

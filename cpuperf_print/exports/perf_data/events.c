@@ -5,6 +5,7 @@
  */
 #include "exports/perf_data/events.h"
 
+#include "base/array.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "profile/fields.h"
@@ -20,7 +21,9 @@ enum {
 
 void events_init(struct events *x, const struct profile_facts *facts)
 {
-	*x = (struct events){.facts = facts};
+	*x = (struct events){.facts = facts,
+			     .has_periods = ARRAY_ANY(ev, facts->events, facts->nr_events,
+						      ev->flags & TRACE_EVENT_IS_DIVIDED)};
 	dict_init(&x->ids, sizeof(struct events_id), DICT_KEY(struct events_id, id), MAX_IDS);
 }
 
@@ -36,9 +39,10 @@ void events_fini(struct events *x)
 	*x = (struct events){0};
 }
 
-struct perf_layout events_layout(const struct trace_layout *l)
+struct perf_layout events_layout(const struct events *x, const struct trace_layout *l)
 {
-	return (struct perf_layout){l->sample_type, l->read_format, l->has_sample_id, l->is_wait};
+	return (struct perf_layout){l->sample_type, l->read_format, l->has_sample_id,
+				    l->is_wait || x->has_periods};
 }
 
 /* The attr of part nr of an event, and its layout. */
@@ -174,7 +178,7 @@ static int add_event(struct events *x, uint32_t event, uint32_t attr, const stru
 	p = find_attr(e, attr, &size, &own);
 	if (!p || (!of && !trace_layout_is_sampled(&own)))
 		return -ENOENT;
-	told = events_layout(of ? of : &own);
+	told = events_layout(x, of ? of : &own);
 	told = perf_layout_written(&told);
 	if (!perf_data_attr_init(&one->out.attr, p, size, told.sample_type, told.read_format))
 		return -ENOENT;

@@ -41,6 +41,7 @@ struct events {
 	uint64_t *sorted;             /* owned; the ids, event by event */
 	struct perf_data_event *list; /* owned; after events_finish */
 	bool has_branches;
+	bool has_periods; /* each sample has its own, as the session may have divided its rates */
 };
 
 void events_init(struct events *x, const struct profile_facts *facts);
@@ -60,6 +61,6 @@ int events_finish(struct events *x);
  * difference between two samples to the second, so the counts of skipped samples are subtracted. */
 uint64_t events_count(struct events *x, uint64_t id, uint64_t count, bool is_left_out);
 
-struct perf_layout events_layout(const struct trace_layout *l);
+struct perf_layout events_layout(const struct events *x, const struct trace_layout *l);
 
 #endif

@@ -180,7 +180,7 @@ static void report_omitted(struct perf_data *x)
 static void put_side_band(struct perf_data *x, const struct profile_item *item, bool before)
 {
 	const struct perf_origin o = {
-	    .layout = events_layout(item->layout),
+	    .layout = events_layout(&x->events, item->layout),
 	    .id = EVENTS_SIDE_BAND_ID,
 	    .cpu = item->cpu == UINT32_MAX ? 0 : item->cpu,
 	    .is_before = before,
@@ -293,7 +293,7 @@ static int put_event_record(struct perf_data *x, const struct profile_item *item
 		skip_counts(x, item, &of);
 		return 0;
 	}
-	o.layout = events_layout(item->layout);
+	o.layout = events_layout(&x->events, item->layout);
 	o.id = events_id(item->id);
 	o.cpu = cpu;
 	o.weight = item->record.period;

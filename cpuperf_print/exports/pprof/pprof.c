@@ -305,19 +305,16 @@ static void put_times(struct pprof *p)
 	proto_uint(&p->tables.out, PPROF_DURATION_NANOS, measured_ns);
 }
 
-/* Writes the period; the mean if the kernel adapts it. */
 static void put_period(struct pprof *p)
 {
 	uint32_t timebase = export_timebase(p->j);
 	const struct trace_event *ev;
-	const struct report_weight *w;
 	uint64_t period;
 
 	if (timebase == UINT32_MAX)
 		return;
 	ev = job_event(p->j, timebase);
-	w = &p->stats.event[timebase].counted;
-	period = !ev->frequency ? ev->rate : w->samples ? w->weight / w->samples : 0;
+	period = export_period(ev, &p->stats, timebase);
 	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, ""), export_unit(ev));
 	proto_uint(&p->tables.out, PPROF_PERIOD, export_amount(period, export_scale(ev)));
 }

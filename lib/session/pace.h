@@ -1,0 +1,28 @@
+/*
+ * Whether a session samples too often for what it may use of a CPU (max_own_cpu), and how much
+ * less often it samples then. Numbers only: run.c opens the events anew.
+ */
+#ifndef SESSION_PACE_H
+#define SESSION_PACE_H
+
+#include "session/notes.h"
+#include "session/plan.h"
+
+struct session_pace {
+	uint64_t max;              /* of a CPU, in 1e-9 percent; 0: any */
+	uint64_t used_ns, time_ns; /* at the end of the last iteration, or after the last change */
+	unsigned nr_above, nr_below; /* iterations in a row */
+	bool has_noted_limit;        /* a note said why rates stay as they are */
+};
+
+/* Begins to measure. used_ns: the CPU time of this process so far. */
+void pace_begin(struct session_pace *p, uint64_t used_ns, uint64_t now_ns);
+/*
+ * After an iteration: the number by which rates are to be divided from the next one on; the plan's,
+ * if nothing changes. Adds a note of what is done, or once of why nothing can be. The caller calls
+ * pace_begin after a change, so that what it cost is not in the next iteration.
+ */
+uint32_t pace_next(struct session_pace *p, const struct plan *plan, uint32_t iteration,
+		   uint64_t used_ns, uint64_t now_ns, struct notes *notes);
+
+#endif

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""A limit of what cpuperf itself may use (max_own_cpu): rates become lower step by step, each trace has the rates it
+was taken at, and sums, reports and exports of such a session are what was counted. CPUPERF and CPUPERF_PRINT name the
+programs.
+"""
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import sqlite3
+import struct
+import time
+
+from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, show
+from sampled import Trace, check_sound, event, finish, start, write_spec
+
+# certainly exceeded
+TINY = 0.0001
+RATE = 50
+SAMPLED = [event("software:page_faults", rate=RATE, flags=["pc"]),
+           event("software:cpu_clock", frequency=1999, flags=["pc", "callchain"])]
+MORE = [event("software:context_switches")]
+NR = 40
+STEP = re.compile(r"cpuperf uses \S+ % of a CPU, above max_own_cpu \(0\.0001 %\): from iteration (\d+) on, "
+                  r"rates are divided by (\d+)")
+
+
+def divisor(trace):
+    """0: the trace has none."""
+    found = trace.of(26)
+    return struct.unpack("<II", found[0])[0] if found else 0
+
+
+def all_traces(folder):
+    """By iteration and CPU."""
+    found = {}
+    for name in os.listdir(folder):
+        m = re.fullmatch(r"t\.(\d+)\.(\d+)\.cpuperf", name)
+        if m:
+            found[int(m[1]), int(m[2])] = Trace(f"{folder}/{name}")
+    return found
+
+
+def faults():
+    """Of this process: it has some in each iteration."""
+    return run(CPUPERF, "--version")
+
+
+def check_lower_step_by_step(folder):
+    p = start(folder, SAMPLED + MORE, duration=0.1, num_iterations=NR, max_own_cpu=TINY)
+    while p.poll() is None:
+        faults()
+    _, said = finish(p)
+    steps = [(int(i), int(n)) for i, n in STEP.findall(said)]
+    assert len(steps) >= 3 and [n for _, n in steps] == [2**(i + 1) for i in range(len(steps))], said
+    check_sound(folder)
+    found = all_traces(folder)
+    assert len({i for i, _ in found}) == NR
+    now, carried = {}, {}
+    for (iteration, t), trace in sorted(found.items()):
+        by = max([n for i, n in steps if i <= iteration], default=1)
+        page, clock, _ = trace.events
+        assert divisor(trace) == by, (iteration, t)
+        assert page["attrs"][0].period == RATE * by and not page["attrs"][0].freq
+        assert clock["attrs"][0].period == 1999 // by and clock["attrs"][0].freq
+        assert (page["rate"], clock["frequency"]) == (RATE, 1999)  # the spec's: columns stay what they are
+        item = next(i for i in trace.sampling["items"] if i["event"] == 0)
+        assert item["weight"] == RATE * by * item["samples"], item
+        assert (len(trace.of(19)) == 1) == (t == 0 and iteration in dict(steps)), "a gap is named"
+        if now.get(t) != by:  # opened anew: the count begins at 0
+            now[t], carried[t] = by, 0
+        carried[t] += trace.readings[1, 0][1] - trace.readings[0, 0][1] - item["weight"]
+        # a sample of the moment of a reading may be on either side of it
+        is_whole = not item["throttled"] and not trace.sampling["lost"]
+        assert not is_whole or -RATE * by < carried[t] < 2 * RATE * by, (iteration, t, carried, item)
+        carried[t] = carried[t] if is_whole else 0
+    notes = [n for trace in found.values() for n in trace.notes if "rates are divided by" in n]
+    assert len(notes) == len(steps), notes
+
+
+def weights(folder):
+    """Of page_faults, as its traces have them; what was counted; and the sum of the errors that are allowed."""
+    found = all_traces(folder)
+    items = [(trace, next(i for i in trace.sampling["items"] if i["event"] == 0)) for trace in found.values()]
+    return (sum(i["samples"] for _, i in items), sum(i["weight"] for _, i in items),
+            sum(t.readings[1, 0][1] - t.readings[0, 0][1] for t, _ in items))
+
+
+def record_undisturbed(folder):
+    """Others who sample page faults at the same moment may spoil a sample: Linux fills some of it in once for all."""
+    for _ in range(20):
+        p = start(folder, SAMPLED + MORE, duration=0.1, num_iterations=NR // 2, max_own_cpu=TINY)
+        while p.poll() is None:
+            faults()
+        finish(p)
+        done = run(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--report=flat", code=None)
+        if done.returncode == 0:
+            return
+        assert "invalid: skipped" in done.stderr, done.stderr
+    raise AssertionError(done.stderr)
+
+
+def check_readers_agree(folder):
+    record_undisturbed(folder)
+    samples, weight, counted = weights(folder)
+    assert samples and abs(weight - counted) <= 2 * RATE * 1024 * os.cpu_count(), (weight, counted)
+    one = ["--event=page_faults"]
+    flat = json.loads(show(folder, "--report=summary", "--output-format=ndjson").splitlines()[0])
+    assert flat
+    rows = [json.loads(line) for line in show(folder, "--report=flat", "--output-format=ndjson", *one).splitlines()]
+    assert sum(r["self_count"] if "self_count" in r else r["count"] for r in rows if "function" in r) == weight, rows[:2]
+    folded = show(folder, "--output-format=folded", *one)
+    assert sum(int(line.rpartition(" ")[2]) for line in folded.splitlines()) == weight
+    run(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=sqlite", f"--output-file={folder}/x.db")
+    with contextlib.closing(sqlite3.connect(f"{folder}/x.db")) as db:
+        found, = db.execute("SELECT sum(weight) FROM samples JOIN events USING (event)"
+                            " WHERE name = 'page_faults'").fetchone()
+        assert found == weight, (found, weight)
+    run(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=perf-data",
+        f"--output-file={folder}/x.data")
+    again = output(PRINT, f"--perf-data={folder}/x.data", "--quiet", "--output-format=folded", *one)
+    assert sum(int(line.rpartition(" ")[2]) for line in again.splitlines()) == weight
+    text = show(folder, "--report=flat", *one)
+    assert "shares may be wrong" not in text, text
+    diff = output(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--diff=@0-2", "--report=diff", *one)
+    assert "page_faults" in diff and "delay" not in diff, diff
+    assert "Rates divided by 2\n" in show(folder, "--report=summary", "--output-format=raw")
+
+
+def check_waits_and_runs(folder):
+    """Waits are measured by programs of the kernel, which are loaded anew; each run opens its events itself."""
+    waits = [event("sched:off_cpu_time", rate=100000)]
+    done = run(CPUPERF, write_spec(folder, waits + MORE, duration=0.05, num_iterations=12, max_own_cpu=TINY))
+    assert len(STEP.findall(done.stderr)) >= 2, done.stderr
+    for trace in all_traces(folder).values():
+        assert trace.events[0]["attrs"][0].period == 100000 * divisor(trace)
+    runs = f"{folder}/runs"
+    os.mkdir(runs)
+    spec = write_spec(runs, [event("software:page_faults", rate=1, flags=["pc"])], max_own_cpu=TINY)
+    run(CPUPERF, spec, "--runs=60", "--", "sleep", "0.02")
+    found = all_traces(runs)
+    assert {1, 2} <= {divisor(t) for t in found.values()}
+    for (iteration, t), trace in found.items():
+        for item in trace.sampling["items"]:
+            assert item["weight"] == divisor(trace) * item["samples"], (iteration, t)
+
+
+def check_says_why_not(folder):
+    """Once, where nothing can be divided; and nothing of all this without a limit."""
+    done = run(CPUPERF, write_spec(folder, MORE, duration=0.02, num_iterations=12), f"--max-own-cpu={TINY:f} %")
+    assert done.stderr.count("above max_own_cpu") == 1 and "nothing is sampled" in done.stderr, done.stderr
+    for name in "a", "b":
+        os.mkdir(f"{folder}/{name}")
+    keys = {"duration": 0.02, "num_iterations": 12}
+    done = run(CPUPERF, write_spec(f"{folder}/a", SAMPLED, max_own_cpu=TINY, **keys), f"--pid={os.getpid()}")
+    assert done.stderr.count("above max_own_cpu") == 1 and "rates stay as they are" in done.stderr, done.stderr
+    done = run(CPUPERF, write_spec(f"{folder}/b", SAMPLED, **keys))
+    assert "max_own_cpu" not in done.stderr
+    for trace in all_traces(f"{folder}/b").values():
+        assert not divisor(trace) and not trace.of(19) and b"max_own_cpu" not in trace.of(1)[0]
+    for wrong in "-1", "101", "x", "1 s", "%", "":
+        done = run(CPUPERF, write_spec(folder, MORE, **keys), f"--max-own-cpu={wrong}", code=2)
+        assert "max_own_cpu must be a number from 0 to 100 percent" in done.stderr, done.stderr
+
+
+class Local(http.client.HTTPConnection):
+    """At a socket of the file system."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=20)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+def scrape(at):
+    """Numbers by name; none while nothing is measured yet."""
+    connection = Local(at)
+    connection.request("GET", "/metrics")
+    answer = connection.getresponse()
+    lines = answer.read().decode().splitlines() if answer.status == 200 else []
+    connection.close()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+
+
+def check_metrics(folder):
+    """The limit, and by what rates are divided, are metrics."""
+    at = f"{folder}/socket"
+    p = start(folder, SAMPLED, "-n", "0", "-d", "50ms", f"--metrics-listen=unix:{at}", max_own_cpu=TINY)
+    found = {}
+    try:
+        while found.get("cpuperf_rate_divisor", 0) < 4:
+            assert p.poll() is None, p.communicate()
+            found = scrape(at)
+            time.sleep(0.02)
+        assert found["cpuperf_max_own_cpu_ratio"] == TINY / 100, found
+        assert found["process_cpu_seconds_total"] > 0 and found["process_resident_memory_bytes"] > 0
+    finally:
+        p.terminate()
+        p.communicate()
+
+
+need_sampling()
+run_checks(globals())
