@@ -45,6 +45,11 @@ foreach(program cpuperf cpuperf_print)
   install(FILES ${CMAKE_SOURCE_DIR}/doc/completions/${program}.bash RENAME ${program}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endforeach()
+# For Slurm: a line in its plugstack.conf loads the plugin, which puts cpuperf-srun in front of tasks.
+if(TARGET spank_cpuperf)
+  install(TARGETS spank_cpuperf LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/slurm)
+  install(TARGETS cpuperf-srun RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 # For Performance Co-Pilot: where its own agents are. ./Install there adds it to the pmcd of the machine.
 if(TARGET pmdacpuperf)
   set(pmda lib/pcp/pmdas/cpuperf)

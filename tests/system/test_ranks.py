@@ -13,6 +13,7 @@ import jsonschema
 from kit import CPUPERF, PRINT, finish, may_count_faults, output, run, run_checks
 
 SLURM = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "3", "SLURM_STEP_NUM_TASKS": "3", "SLURM_NTASKS": "3"}
+PLUGIN = os.environ["SPANK"]  # empty: it was not built
 PEERS = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/cpuperf/peers"
 
 
@@ -161,6 +162,7 @@ SlurmdSpoolDir={folder}/spool.%n
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.%n.pid
 PluginDir={libraries}/slurm-wlm
+PlugStackConfig={folder}/plugstack.conf
 ReturnToService=2
 PartitionName=p Nodes=n1,n2 Default=YES State=UP
 """
@@ -178,6 +180,8 @@ def slurm(folder, daemons):
     place = f"usr/lib/{os.uname().machine}-linux-gnu"
     libraries = f"{PEERS}/{place}" if daemons["srun"].startswith(PEERS) else f"/{place}"
     write_config(base, libraries)
+    with open(f"{base}/plugstack.conf", "w", encoding="ascii") as f:
+        f.write(f"required {PLUGIN} program={os.path.dirname(PLUGIN)}/cpuperf-srun\n" if PLUGIN else "")
     env = {"SLURM_CONF": f"{base}/slurm.conf", "LD_LIBRARY_PATH": f"{libraries}:{libraries}/slurm-wlm"}
     commands = [[daemons["slurmctld-wlm"], "-D", "-i"]]
     commands += [[daemons["slurmd-wlm"], "-D", "-N", node, "-d", daemons["slurmstepd-wlm"]] for node in ("n1", "n2")]
@@ -213,6 +217,49 @@ def check_slurm(folder):
             {("n1", 0, "1", "0", "ok"), ("n2", 1, "1", "0", "ok")}, found
         for name in found:
             assert "page_faults" in output(PRINT, f"cpuperf.1.0.session/{name}", cwd=folder)
+        if PLUGIN:
+            measure_by_plugin(folder, daemons["srun"], env)
+        else:
+            print("skip: srun --cpuperf: built without Slurm's headers", flush=True)
+
+
+def measure_by_plugin(folder, srun, env):
+    """srun --cpuperf: each task is measured; its arguments, exit status and environment are as without."""
+    own = "--export=ALL,LD_LIBRARY_PATH=,NAME=a b"  # libraries of others must not become those of what is measured
+    command = ["sh", "-c", 'echo "$SLURM_PROCID:$#:$1:$NAME"; env | grep -c CPUPERF_SRUN; exit 3', "sh", "two  words", ""]
+    plain = run(srun, "-N2", own, *command, env=env, cwd=folder, code=3)
+    done = run(srun, "-N2", own, "--cpuperf=-e page_faults -o mine", *command, env=env, cwd=folder, code=3)
+    assert sorted(done.stdout.splitlines()) == sorted(plain.stdout.splitlines()), done
+    assert "0:2:two  words:a b" in done.stdout, done
+    found = parts(folder, "mine")
+    assert {(p["host"], p["rank"], p["status"]) for p in found.values()} == {("n1", 0, "ok"), ("n2", 1, "ok")}, found
+    with open(f"{folder}/spec", "w", encoding="ascii") as f:
+        json.dump({"events": [{"group_name": "software", "event_name": "minor_faults"}]}, f)
+    done = run(srun, "-N1", own, f"--cpuperf={folder}/spec", "true", env=env, cwd=folder)
+    assert "minor_faults" in done.stderr, done
+    done = run(srun, "-N1", own, "--cpuperf", "sh", "-c", "echo x", env=env, cwd=folder)
+    assert done.stdout == "x\n" and "task_clock" in done.stderr, done
+    done = run(srun, "-N1", own, "--cpuperf", "./no_such_program", env=env, cwd=folder, code=None)
+    assert done.returncode and "no_such_program" in done.stderr, done
+    with open(f"{folder}/several", "w", encoding="ascii") as f:
+        f.write("0 echo first\n1 echo second\n")
+    done = run(srun, "-N2", own, "--cpuperf", "--multi-prog", "several", env=env, cwd=folder)
+    assert sorted(done.stdout.splitlines()) == ["first", "second"] and "--multi-prog is not measured" in done.stderr, done
+
+
+def check_srun_program(folder):
+    """What the plugin puts in a task's place, by itself."""
+    if not PLUGIN:
+        print("skip: check_srun_program: built without Slurm's headers", flush=True)
+        return
+    program = f"{os.path.dirname(PLUGIN)}/cpuperf-srun"
+    assert "srun --cpuperf" in run(program, "x", code=125).stderr
+    env = {"CPUPERF_SRUN_PROGRAM": "echo", "CPUPERF_SRUN_OPTIONS": "  -e  page_faults -o one"}
+    done = run(program, "a b", "", "-n", env=env, cwd=folder)
+    assert "CPUPERF_SRUN" not in run(program, env={**env, "CPUPERF_SRUN_PROGRAM": "env"}, cwd=folder).stdout
+    assert done.stdout == "a b  -n\n" and os.path.exists(f"{folder}/one/cpuperf.cpsession"), done
+    done = run(program, env={**env, "CPUPERF_SRUN_OPTIONS": "-e page_faults " * 200}, code=125)
+    assert "more than 256 options" in done.stderr, done
 
 
 run_checks(globals())
