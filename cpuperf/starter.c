@@ -105,6 +105,8 @@ static int make_hosts(struct starter *s, struct err *e)
 	s->polls = mem_calloc(1 + s->nr * HOST_NR_FDS, sizeof(*s->polls));
 	if (!s->hosts || !s->polls)
 		return err_set(e, -ENOMEM, "out of memory");
+	s->job.hosts = s->hosts;
+	s->job.nr = s->nr;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);

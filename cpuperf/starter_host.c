@@ -40,11 +40,44 @@ static const char *name_of(const struct host *h)
 	return h->address->name;
 }
 
+/* The disk is full: of the hosts that send a file, the one that has sent most loses it, since it is
+ * not whole anyway. False: nothing would be gained. */
+static bool make_room(const struct host_job *job)
+{
+	struct host *most = NULL;
+
+	for (size_t i = 0; i < job->nr; i++) {
+		struct host *h = &job->hosts[i];
+
+		if (h->job && h->file >= 0 && h->file_bytes &&
+		    (!most || h->stored_bytes > most->stored_bytes))
+			most = h;
+	}
+	if (!most)
+		return false;
+	(void)unlinkat(most->dirfd, most->file_name, 0);
+	io_close(&most->file);
+	most->stored_bytes -= most->file_bytes;
+	most->file_bytes = 0;
+	most->write_error = -ENOSPC;
+	return true;
+}
+
+static bool is_full(int rc)
+{
+	return rc == -ENOSPC || rc == -EDQUOT;
+}
+
 static void save(struct host *h)
 {
 	struct err e = {0};
+	int rc = h->dirfd >= 0 ? hosts_part_write(h->dirfd, h->path, &h->part, &e) : 0;
 
-	if (h->dirfd >= 0 && hosts_part_write(h->dirfd, h->path, &h->part, &e))
+	while (is_full(rc) && make_room(h->job)) {
+		e = (struct err){0};
+		rc = hosts_part_write(h->dirfd, h->path, &h->part, &e);
+	}
+	if (rc)
 		log_err(LOG_ERROR, &e);
 }
 
@@ -342,7 +375,7 @@ static int never(int fd)
 
 static void on_file(struct host *h, struct cursor *data)
 {
-	char name[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 2];
+	char path[PATH_MAX + NAME_MAX + 2];
 	uint64_t size = cursor_le64(data);
 	size_t len;
 	const char *text = cursor_string16(data, &len);
@@ -359,13 +392,36 @@ static void on_file(struct host *h, struct cursor *data)
 	}
 	h->nr_files++;
 	h->file_left = size;
-	snprintf(name, sizeof(name), "%.*s", (int)len, text);
-	snprintf(path, sizeof(path), "%s/%s", h->path, name);
-	rc = h->write_error ? 0 : io_create(h->dirfd, name, path, never, &h->file, &e);
+	h->file_bytes = 0;
+	snprintf(h->file_name, sizeof(h->file_name), "%.*s", (int)len, text);
+	snprintf(path, sizeof(path), "%s/%s", h->path, h->file_name);
+	rc = h->write_error ? 0 : io_create(h->dirfd, h->file_name, path, never, &h->file, &e);
+	while (is_full(rc) && make_room(h->job))
+		rc = io_create(h->dirfd, h->file_name, path, never, &h->file, &e);
 	if (rc == -EEXIST || rc == -EPERM)
 		fail_host(h, "it sent a file twice");
 	else
 		h->write_error = h->write_error ? h->write_error : rc;
+}
+
+/* The host's own file may be the one that is given up: then it is closed. */
+static int store(struct host *h, const void *bytes, size_t len)
+{
+	int rc;
+
+	while (h->file >= 0) {
+		rc = io_write_full(h->file, bytes, len);
+		if (!is_full(rc)) {
+			h->file_bytes += rc ? 0 : len;
+			h->stored_bytes += rc ? 0 : len;
+			return rc;
+		}
+		/* a part of it may have been written */
+		if (ftruncate(h->file, (off_t)h->file_bytes) ||
+		    lseek(h->file, (off_t)h->file_bytes, SEEK_SET) < 0 || !make_room(h->job))
+			return rc;
+	}
+	return 0;
 }
 
 static void on_bytes(struct host *h, const struct cursor *data)
@@ -377,7 +433,7 @@ static void on_bytes(struct host *h, const struct cursor *data)
 		return;
 	}
 	h->file_left -= data->left;
-	rc = h->file >= 0 ? io_write_full(h->file, data->at, data->left) : 0;
+	rc = store(h, data->at, data->left);
 	h->write_error = h->write_error ? h->write_error : rc;
 	if (rc)
 		io_close(&h->file);

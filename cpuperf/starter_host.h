@@ -32,6 +32,8 @@ struct host_job {
 	uint64_t timeout_ns;
 	bool has_prefix;             /* of what commands print */
 	const struct hosts_run *run; /* the request */
+	struct host *hosts;          /* all; nr of them */
+	size_t nr;
 };
 
 struct host {
@@ -53,7 +55,9 @@ struct host {
 	struct buf out_line, err_line, ssh_line; /* the beginning of a line */
 	char error[256];                         /* the last one that its cpuperf printed, or ssh */
 	int file;                                /* that it sends; -1: none */
+	char file_name[NAME_MAX + 1];
 	uint64_t file_left;
+	uint64_t file_bytes, stored_bytes; /* written: of this file, of all */
 	unsigned nr_files;
 	int write_error;     /* 0 or -errno: the rest of its files is dropped */
 	bool has_lost_bytes; /* it sent less of a file than it said */

@@ -268,11 +268,17 @@ static int print_all(struct run *r, struct err *e)
 		   ?: output_write(&r->output, e);
 }
 
+static bool prints_jobs(const struct registry_row *row)
+{
+	return row->kind == REGISTRY_EXPORT && row->sessions != REGISTRY_ONE;
+}
+
 /* What options name may be jobs, which have many parts. */
 static int check_parts(const struct run *r, struct err *e)
 {
 	const struct registry_row *row = r->plan.format;
 	const bool is_one = r->options->live || row->sessions == REGISTRY_ONE;
+	char names[REGISTRY_NAMES_BYTES];
 
 	if (!is_one || r->inputs.nr == 1)
 		return 0;
@@ -280,8 +286,10 @@ static int check_parts(const struct run *r, struct err *e)
 		err_set(e, -EINVAL, "--live replays one session");
 	else
 		err_set(e, -EINVAL, "--output-format=%s prints one session", row->name);
-	err_hint(e, "name a part of the job, such as %s, or select one by --host and --rank",
-		 r->inputs.item[0].path);
+	err_hint(e,
+		 "name a part of the job, such as %s, or select one by --host and --rank; formats "
+		 "of a whole job: %s",
+		 r->inputs.item[0].path, registry_names(names, prints_jobs));
 	return -EINVAL;
 }
 

@@ -106,6 +106,18 @@ def silent():
     time.sleep(1000)
 
 
+def big():
+    """More than the starter has room for: 8 MiB."""
+    part = Part()
+    part.begin()
+    part.file("cpuperf.cpsession")
+    part.say(FILE, struct.pack("<Q", 128 * 65536) + string("cpuperf.0.0.cpuperf"))
+    for _ in range(128):
+        part.say(BYTES, b"x" * 65536)
+    part.end()
+    time.sleep(1000)
+
+
 def dies():
     part = Part()
     part.begin()
@@ -140,6 +152,7 @@ PARTS = {
     "skewed": skewed,
     "late": late,
     "silent": silent,
+    "big": big,
     "dies": dies,
     "floods": floods,
     "old": lambda: Part(version="0.0.1") and time.sleep(1000),

@@ -3,6 +3,7 @@ be late; test_hosts_ssh.py has the real one."""
 import glob
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 import jsonschema
 
 from kit import CPUPERF, PRINT, finish, may_count_faults, may_sample, output, run, run_checks
+from receiver import Answer, Receiver
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERSION = output(CPUPERF, "--version").split()[-1]
@@ -293,6 +295,40 @@ def check_recorder_dies(folder):
     measure(folder, "a", LONG, "-e", "page_faults", "--", "sh", "-c", script, code=125)
     assert parts(folder)["a"]["status"] in ("partial", "failed")
     assert "Killed" in parts(folder)["a"]["reason"], parts(folder)
+    nothing_is_left(folder)
+
+
+def check_push(folder):
+    """Each host sends its own profiles, from where it is, by its own name; the files come here as ever."""
+    if not may_sample("check_push"):
+        return
+    with Receiver("pyroscope", [Answer(type="application/proto")] * 9) as r:
+        done = measure(folder, "a,b", LONG, f"--push={r.url}", f"--push-spool={folder}/spool", "--push-wait=60s",
+                       "--frequency=997", "--duration=300ms", "--num-iterations=2")
+        assert len(r.requests) == 4, (len(r.requests), done.stderr)
+    assert {part["status"] for part in parts(folder).values()} == {"ok"}
+    nothing_is_left(folder)
+
+
+def check_full_disk(folder):
+    """Of the starter: who sends more than fits is named, the others are whole, and so is what is said of all."""
+    if os.geteuid() != 0 or run("unshare", "-m", "true", code=None).returncode:
+        print("skip: check_full_disk: needs root, to mount a small file system", flush=True)
+        return
+    env = hosts_env(folder)
+    os.mkdir(f"{folder}/small")
+    command = [CPUPERF, "--hosts=a,big,b", LONG, "-o", "small/job", "-e", "page_faults", "--", "echo", "x"]
+    script = (f"mount -t tmpfs -o size=1m none small && {shlex.join(command)}; status=$?; "
+              "cp -a small/job copy && exit $status")
+    done = run("unshare", "-m", "sh", "-c", script, cwd=folder, env=env, code=125)
+    found = parts(folder, "copy")
+    assert {name: part["status"] for name, part in found.items()} == {"a": "ok", "b": "ok", "big": "partial"}, (found, done)
+    why = "its files cannot be written: No space left on device"
+    assert why in found["big"]["reason"] and f"big: partial: {why}" in done.stderr, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["a: x", "b: x"] and "2 of 3 host(s) measured" in done.stderr, done
+    for name in "a", "b":
+        shown = run(PRINT, f"copy/{name}", cwd=folder)
+        assert "page_faults" in shown.stdout and "error" not in shown.stderr, shown
     nothing_is_left(folder)
 
 

@@ -4,6 +4,7 @@ capabilities that it leaves. CPUPERF and CPUPERF_PRINT name the programs.
 """
 import csv
 import io
+import json
 import os
 import pty
 import re
@@ -14,6 +15,7 @@ import subprocess
 import time
 
 from kit import CPUPERF, PRINT, finish, need_sampling, output, run_checks
+from receiver import Answer, Receiver
 
 UNIT = f"{os.environ['SOURCE_DIR']}/service/cpuperf@.service.in"
 
@@ -141,6 +143,36 @@ def check_reload(folder):
     for name in ("session", "session.old"):
         with open(f"{folder}/{name}/cpuperf.cpsession", encoding="utf-8") as f:
             assert '"recording"' not in f.read(), name
+
+
+def check_reload_pushes(folder):
+    """Profiles of both sessions arrive, by the spool of both."""
+    def spec(event):
+        with open(f"{folder}/new", "w", encoding="ascii") as f:
+            json.dump({"config_name": event, "duration": 0.2, "num_iterations": 0, "events": [
+                {"group_name": "software", "event_name": "cpu_clock", "frequency": 499, "flags": ["pc"]},
+                {"group_name": "software", "event_name": event}]}, f)
+        os.rename(f"{folder}/new", f"{folder}/x.cpspec")
+
+    def wait_for_requests(r, nr):
+        while len(r.requests) < nr:
+            assert p.poll() is None, p.communicate()
+            time.sleep(0.05)
+
+    spec("page_faults")
+    with Receiver("pyroscope", [Answer(type="application/proto")] * 1000) as r:
+        p, manager = start(folder, "--spec-file=x.cpspec", f"--push={r.url}", f"--push-spool={folder}/spool", events=())
+        wait_for_requests(r, 2)
+        spec("context_switches")
+        p.send_signal(signal.SIGHUP)
+        while not os.path.exists(f"{folder}/session.old"):
+            assert p.poll() is None, p.communicate()
+            time.sleep(0.05)
+        before = len(r.requests)
+        wait_for_requests(r, before + 3)
+        p.terminate()
+        _, said = p.communicate()
+    assert said.count("profile(s) sent") == 2 and "invalid" not in said and "dropped" not in said, said
 
 
 def check_reload_of_what_cannot_begin(folder):
