@@ -17,7 +17,7 @@ if(NOT UNWIND_FOUND)
 endif()
 # The agent without its hooks, which would stand before the tests' own allocator.
 file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/agent/heap/*.c)
-list(FILTER sources EXCLUDE REGEX "/(attach|exceptions|exec|hooks|new|wrappers)\\.c$")
+list(FILTER sources EXCLUDE REGEX "/(attach|exceptions|exec|hooks|new|syscall|wrappers)\\.c$")
 add_library(agent_parts STATIC ${sources})
 target_include_directories(agent_parts PRIVATE ${CMAKE_SOURCE_DIR}/lib ${CMAKE_SOURCE_DIR}/include)
 target_compile_options(agent_parts PRIVATE -fno-omit-frame-pointer -fno-sanitize=all)

@@ -56,8 +56,10 @@ static void fold_added(struct session_heap *h)
 {
 	size_t nr;
 
-	for (size_t i = 0; i < h->nr_added; i++)
+	for (size_t i = 0; i < h->nr_added; i++) {
 		session_heap_process_read(h, h->added[i], NULL);
+		session_heap_missed_add(&h->missed, h->added[i]->memory, h->added[i]->missed);
+	}
 	nr = end_processes(h->added, h->nr_added, &h->folded);
 	h->has_folded |= nr < h->nr_added;
 	h->nr_all -= h->nr_added - nr;
@@ -215,6 +217,15 @@ static void forget_ended(struct session_heap *h)
 
 /* --- readings */
 
+static void read_process(struct session_heap *h, struct session_heap_process *p,
+			 const struct session_heap_pages *pages)
+{
+	session_heap_process_read(h, p, pages);
+	pthread_mutex_lock(&h->lock);
+	session_heap_missed_add(&h->missed, p->memory, p->missed);
+	pthread_mutex_unlock(&h->lock);
+}
+
 static void begin_counts(struct session_heap *h)
 {
 	struct session_heap_ended all = h->ended;
@@ -259,7 +270,7 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 	begin_counts(h);
 	for (size_t i = 0; i < h->nr; i++) {
 		wire_heap_begin_reading(h->processes[i]->memory);
-		session_heap_process_read(h, h->processes[i], wants_pages ? &pages : NULL);
+		read_process(h, h->processes[i], wants_pages ? &pages : NULL);
 		wire_heap_end_reading(h->processes[i]->memory);
 		h->nr_unread += h->processes[i]->misses_pages;
 		h->nr_unsearched += misses_search(h, h->processes[i]);
@@ -291,7 +302,7 @@ static void look_at_ends(struct session_heap *h)
 {
 	for (size_t i = 0; i < h->nr; i++)
 		if (!h->processes[i]->has_ended && session_heap_process_is_gone(h->processes[i]))
-			session_heap_process_read(h, h->processes[i], NULL);
+			read_process(h, h->processes[i], NULL);
 	end_taken(h, &h->ended_now);
 }
 
@@ -474,6 +485,21 @@ static uint64_t take_cut(struct session_heap *h, char text[SESSION_HEAP_NOTE_BYT
 	return nr;
 }
 
+/* Less room does no harm as long as there is some. */
+static void note_missed(struct session_heap *h, bool is_full,
+			char notes[HEAP_NR_MISSES][SESSION_HEAP_NOTE_BYTES])
+{
+	pthread_mutex_lock(&h->lock);
+	for (int why = 0; why < HEAP_NR_MISSES; why++) {
+		notes[why][0] = '\0';
+		if (why && (why != HEAP_MISS_LIMIT || is_full))
+			session_heap_missed_note(&h->missed, (enum heap_miss)why, notes[why],
+						 SESSION_HEAP_NOTE_BYTES);
+	}
+	session_heap_missed_forget(&h->missed, is_full ? HEAP_MISS_NONE : HEAP_MISS_LIMIT);
+	pthread_mutex_unlock(&h->lock);
+}
+
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES])
 {
@@ -481,7 +507,7 @@ void session_heap_notes(struct session_heap *h,
 	const struct {
 		uint64_t nr;
 		const char *text;
-	} rows[SESSION_HEAP_NR_NOTES] = {
+	} rows[SESSION_HEAP_NR_OWN_NOTES] = {
 	    {session_heap_growth(h->lost.no_node, h->lost_before.no_node),
 	     "samples of the heap have no stack: there was no room for more stacks"},
 	    {session_heap_growth(h->lost.no_block, h->lost_before.no_block),
@@ -521,7 +547,8 @@ void session_heap_notes(struct session_heap *h,
 	h->nr_refused = 0;
 	pthread_mutex_unlock(&h->lock);
 	h->nr_unread = h->nr_unsearched = h->nr_guessed = 0;
-	for (size_t i = 0; i < SESSION_HEAP_NR_NOTES; i++) {
+	note_missed(h, rows[0].nr || rows[1].nr, notes + SESSION_HEAP_NR_OWN_NOTES);
+	for (size_t i = 0; i < SESSION_HEAP_NR_OWN_NOTES; i++) {
 		notes[i][0] = '\0';
 		if (rows[i].nr && h->wire)
 			snprintf(notes[i], SESSION_HEAP_NOTE_BYTES, "%" PRIu64 " %s", rows[i].nr,

@@ -12,6 +12,7 @@
 
 #include "bpf/aggregate.h"
 #include "event/event.h"
+#include "session/heap_missed.h"
 #include "trace/trace.h"
 #include "wire/heap.h"
 
@@ -101,6 +102,7 @@ struct session_heap {
 	/* since then: searches for pointers that took too long, and how far they came */
 	uint32_t nr_cut;
 	uint64_t cut_blocks, cut_searched;
+	struct session_heap_missed missed;
 	struct session_heap_ended folded;
 	bool has_folded; /* some process */
 };
@@ -140,7 +142,10 @@ size_t session_heap_sizes(struct session_heap *h,
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
 
-enum { SESSION_HEAP_NR_NOTES = 14 };
+enum {
+	SESSION_HEAP_NR_OWN_NOTES = 14,
+	SESSION_HEAP_NR_NOTES = SESSION_HEAP_NR_OWN_NOTES + HEAP_NR_MISSES
+};
 /* What was not measured in the iteration, in words; "": nothing. */
 void session_heap_notes(struct session_heap *h,
 			char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES]);

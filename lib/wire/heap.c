@@ -34,6 +34,9 @@ _Static_assert(sizeof(struct heap_thread) == 64 && sizeof(struct heap_node) == 1
 	       "the layout is that of the agent");
 _Static_assert((int)WIRE_HEAP_NR_LIVES == (int)HEAP_NR_LIVES, "lifetimes");
 _Static_assert((int)WIRE_HEAP_NR_CLASSES == (int)HEAP_NR_CLASSES, "classes");
+_Static_assert((int)WIRE_HEAP_NR_MISSED == (int)HEAP_NR_MISSED &&
+		   (int)WIRE_HEAP_MISSED_BYTES == (int)HEAP_MISSED_BYTES,
+	       "what is missed");
 _Static_assert((int)WIRE_HEAP_MAX_FRAMES == (int)HEAP_MAX_FRAMES, "frames");
 
 struct epoch {
@@ -177,6 +180,23 @@ void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 		sum_add(&out->frees, READ(t->frees));
 		out->max_bytes = max_bytes > out->max_bytes ? max_bytes : out->max_bytes;
 	}
+}
+
+bool wire_heap_missed(const struct wire_heap *h, size_t i, struct wire_heap_missed *out)
+{
+	const struct heap_missed *m = &h->header->missed[i];
+
+	*out = (struct wire_heap_missed){.why = READ_ACQUIRE(m->why), .nr = READ(m->nr)};
+	if (READ_ACQUIRE(m->state) != 2 || !out->why || out->why >= HEAP_NR_MISSES)
+		return false;
+	for (size_t k = 0; k + 1 < sizeof(out->name); k++) {
+		char c = READ(m->name[k]);
+
+		if (!c)
+			break;
+		out->name[k] = (char)(c > ' ' && c < 127 ? c : '?');
+	}
+	return true;
 }
 
 static uint64_t since(uint64_t begin_ns, uint64_t now_ns)

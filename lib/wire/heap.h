@@ -50,6 +50,18 @@ struct wire_heap_class {
 };
 void wire_heap_classes(const struct wire_heap *h, struct wire_heap_class out[WIRE_HEAP_NR_CLASSES]);
 
+enum { WIRE_HEAP_NR_MISSED = 16, WIRE_HEAP_MISSED_BYTES = 52 };
+
+/* What the program says is not measured of it, or of what it executed. */
+struct wire_heap_missed {
+	uint32_t why; /* enum heap_miss */
+	uint32_t nr;  /* so often: it may become less when a program cannot be executed */
+	char name[WIRE_HEAP_MISSED_BYTES]; /* of a program; printable */
+};
+
+/* Number i. False: there is none. */
+bool wire_heap_missed(const struct wire_heap *h, size_t i, struct wire_heap_missed *out);
+
 struct wire_heap_amount {
 	uint64_t samples, bytes; /* weighted bytes; without samples there are none */
 };

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 7,
+	HEAP_VERSION = 8,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
@@ -97,6 +97,38 @@ static inline _Bool heap_is_fd(uint64_t address)
 	return address - HEAP_FD_ADDRESS < UINT64_C(8) << 32;
 }
 
+/* What is not measured, and why. */
+enum heap_miss {
+	HEAP_MISS_NONE,
+	/* programs that were executed without the agent: by loadable.h, in its order */
+	HEAP_MISS_UNREADABLE,
+	HEAP_MISS_FOREIGN,
+	HEAP_MISS_STATIC,
+	HEAP_MISS_LOADER,
+	HEAP_MISS_RIGHTS,
+	HEAP_MISS_SANITIZER,
+	HEAP_MISS_AGENT,  /* the agent's file cannot be read */
+	HEAP_MISS_ROOM,   /* no memory for an environment with the agent */
+	HEAP_MISS_FILTER, /* a filter of system calls that the agent does not survive */
+	/* of this program, with such a filter: */
+	HEAP_MISS_CHILDREN, /* children by fork */
+	HEAP_MISS_PAGES,    /* blocks whose pages were not looked at when they were freed */
+	HEAP_MISS_TIMES,    /* threads are sampled no more */
+	HEAP_MISS_CONNECT, /* children by fork that could not connect */
+	HEAP_MISS_LIMIT,    /* RLIMIT_AS: there is room for fewer stacks and blocks */
+	HEAP_NR_MISSES
+};
+
+enum { HEAP_NR_MISSED = 16, HEAP_MISSED_BYTES = 52 };
+
+/* A reason, and the program's name if one was executed. */
+struct heap_missed {
+	uint32_t state; /* 0: free; 1: it is being written; 2: it is there */
+	uint32_t nr;
+	uint32_t why;
+	char name[HEAP_MISSED_BYTES]; /* with a zero byte */
+};
+
 struct heap_header {
 	/* written by the recorder before the program receives the memory */
 	uint32_t magic, version;
@@ -141,6 +173,7 @@ struct heap_header {
 	uint64_t seen_ns;     /* CLOCK_MONOTONIC */
 	uint64_t real_ns;     /* of threads that have ended: how long each was there */
 	uint64_t is_counted;
+	struct heap_missed missed[HEAP_NR_MISSED];
 };
 
 /* Exact, also where samples are taken. What a thread wrote stays when it has ended. */

@@ -13,6 +13,8 @@ import threading
 BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED, PATTERN = 1, 2, 4, 8, 16, 128
 HELLO = struct.Struct("<6I")
 STACK = struct.Struct("<2I18Q")
+(UNREADABLE, FOREIGN, STATIC_PROGRAM, LOADER, RIGHTS, SANITIZER, NO_AGENT, NO_ROOM, FILTER, CHILDREN, PAGES, TIMES,
+ CONNECT, LIMIT) = range(1, 15)
 FIELDS = ("samples bytes calls freed_samples freed_bytes freed_calls peak_samples peak_bytes peak_calls "
           "temporary_samples temporary_bytes temporary_calls max overhead "
           "untouched_samples untouched").split()
@@ -36,13 +38,18 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 7, self.bytes, rate, wants, MAX_NODES,
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 8, self.bytes, rate, wants, MAX_NODES,
                                      MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0, *intervals)
 
     def header(self):
         names = ("mapped arena_used nr_nodes nr_stacks nr_threads nr_epochs live peak peak_ns moment "
                  "no_node no_block nested unknown cut deep invalid stacks_ns cpu_base_ns cpu_ns seen_ns real_ns").split()
         return dict(zip(names, struct.unpack_from("<2Q4I4Q12Q", self.map, 128)))
+
+    def missed(self):
+        """What is not measured: {(reason, name): how often}."""
+        rows = [struct.unpack_from("<3I52s", self.map, 296 + 64 * i) for i in range(16)]
+        return {(why, name.split(b"\0")[0].decode()): nr for state, nr, why, name in rows if state == 2 and nr}
 
     def threads(self):
         """calls, bytes, frees of all threads."""

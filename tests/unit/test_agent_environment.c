@@ -68,18 +68,19 @@ TEST(nothing_of_ours)
 	assert_int_equal(agent_environment_bytes(NULL), 0);
 }
 
-TEST(usable)
+TEST(judged)
 {
 	static const struct {
 		const char *preload;
-		bool is_usable;
+		enum heap_miss why;
 	} cases[] = {
-	    {"/proc/self/exe", true},
-	    {"/proc/self/root/x/" OURS, false},
-	    {"libcpuperf-agent.so", true},
-	    {"libcpuperf-agent.so:/usr/lib/libasan.so.8", false},
-	    {"libcpuperf-agent.so:/usr/lib/libclang_rt.tsan-x86_64.so", false},
-	    {"libcpuperf-agent.so:/usr/libasan./a.so", true},
+	    {"/proc/self/exe", HEAP_MISS_NONE},
+	    {"/proc/self/root/x/" OURS, HEAP_MISS_AGENT},
+	    {"libcpuperf-agent.so", HEAP_MISS_NONE},
+	    {"libcpuperf-agent.so:/usr/lib/libasan.so.8", HEAP_MISS_SANITIZER},
+	    {"/usr/lib/libasan.so.8", HEAP_MISS_SANITIZER},
+	    {"libcpuperf-agent.so:/usr/lib/libclang_rt.tsan-x86_64.so", HEAP_MISS_SANITIZER},
+	    {"libcpuperf-agent.so:/usr/libasan./a.so", HEAP_MISS_NONE},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -87,9 +88,76 @@ TEST(usable)
 		char *const environment[] = {variable, NULL};
 
 		snprintf(variable, sizeof(variable), "LD_PRELOAD=%s", cases[i].preload);
-		if (agent_environment_is_usable(environment) != cases[i].is_usable)
+		if (agent_environment_judge(environment) != cases[i].why)
 			fail_msg("%s", cases[i].preload);
 	}
+}
+
+/* What the environment gets, in one text. */
+static const char *with(char *const *environment)
+{
+	static char text[1024];
+	size_t bytes = agent_environment_bytes_with(environment), len = 0;
+	void *to = bytes ? malloc(bytes) : NULL;
+	char *const *got = to ? agent_environment_copy_with(environment, to) : environment;
+
+	*text = '\0';
+	for (; got && *got; got++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s;", *got);
+	free(to);
+	return text;
+}
+
+TEST(added)
+{
+	static char ours[] = "LD_PRELOAD=/a.so:" OURS " /b.so", socket[] = "CPUPERF_HEAP=x",
+		    other[] = "CPUPERF_HEAP=other", own[] = "LD_PRELOAD=/o.so:/p.so",
+		    empty[] = "LD_PRELOAD=", a[] = "A=1";
+	char *const first[] = {ours, socket, NULL}, *const none[] = {NULL};
+
+	assert_string_equal(with(none), ""); /* nothing is known yet */
+	agent_environment_keep(first);
+	assert_string_equal(with(none), "LD_PRELOAD=" OURS ";CPUPERF_HEAP=x;");
+	assert_string_equal(with(NULL), "LD_PRELOAD=" OURS ";CPUPERF_HEAP=x;");
+	assert_string_equal(with((char *[]){a, NULL}), "A=1;LD_PRELOAD=" OURS ";CPUPERF_HEAP=x;");
+	assert_string_equal(with((char *[]){own, a, NULL}),
+			    "LD_PRELOAD=" OURS ":/o.so:/p.so;A=1;CPUPERF_HEAP=x;");
+	assert_string_equal(with((char *[]){empty, NULL}), "LD_PRELOAD=" OURS ";CPUPERF_HEAP=x;");
+	assert_string_equal(with((char *[]){ours, NULL}),
+			    "LD_PRELOAD=/a.so:" OURS " /b.so;CPUPERF_HEAP=x;");
+	/* a session within this one */
+	assert_string_equal(with((char *[]){own, other, NULL}),
+			    "LD_PRELOAD=" OURS ":/o.so:/p.so;CPUPERF_HEAP=other;");
+	assert_int_equal(agent_environment_bytes_with(first), 0);
+}
+
+TEST(readable)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char **list = (char **)(page + 4096 - 2 * sizeof(*list));
+	char *at_end = page + 4096 - 2 * sizeof(*list) - 1;
+
+	munmap(page + 4096, 4096);
+	assert_true(agent_environment_is_readable(NULL));
+	assert_true(agent_environment_is_readable(environ));
+	for (int i = 0; i < 3; i++)
+		assert_false(agent_environment_is_readable((char **)(uintptr_t)(8 * i + 1)));
+	list[0] = at_end;
+	list[1] = NULL;
+	assert_true(agent_environment_is_readable(list));
+	list[1] = (char *)8;
+	assert_false(agent_environment_is_readable(list));
+	list[1] = page + 4096;
+	assert_false(agent_environment_is_readable(list));
+	list[1] = page; /* the list does not end */
+	assert_false(agent_environment_is_readable(list));
+	memset(page, 'x', 4096 - 2 * sizeof(*list));
+	list[0] = page; /* nor does a text, but for what lies behind it */
+	list[1] = NULL;
+	assert_true(agent_environment_is_readable(list));
+	memset(list, 'x', 2 * sizeof(*list));
+	assert_false(agent_is_readable_text(page));
+	munmap(page, 4096);
 }
 
 /* --- the judge */

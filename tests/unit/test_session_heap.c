@@ -415,7 +415,7 @@ TEST(pages_of_live_blocks_are_read_at_each_boundary)
 	agent_block(&a, (uint64_t)1 << 47, 0, page); /* where no pages are */
 	session_heap_read(&heap, 40);
 	session_heap_notes(&heap, notes);
-	assert_non_null(strstr(notes[SESSION_HEAP_NR_NOTES - 2], "could not be read"));
+	assert_non_null(strstr(notes[SESSION_HEAP_NR_OWN_NOTES - 2], "could not be read"));
 	connect_agent(&b); /* another program */
 	session_heap_read(&heap, 50);
 	session_heap_read(&heap, 60);
@@ -443,6 +443,43 @@ TEST(what_is_replaced_by_exec_has_not_leaked)
 	agent_unmap(&b);
 }
 
+/* What the program says of what it executed: once, and names are anybody's. */
+TEST(what_is_not_measured)
+{
+	char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
+	const char *note = notes[SESSION_HEAP_NR_OWN_NOTES + HEAP_MISS_STATIC];
+	struct heap_missed *m;
+	struct agent a;
+
+	open_heap(SAMPLED("allocated"));
+	connect_agent(&a);
+	m = a.header->missed;
+	m[0] = (struct heap_missed){2, 3, HEAP_MISS_STATIC, "busybox"};
+	m[1] = (struct heap_missed){2, 1, HEAP_MISS_STATIC, "a\nb\033"};
+	m[2] = (struct heap_missed){1, 9, HEAP_MISS_STATIC, "half"};
+	m[3] = (struct heap_missed){2, 9, HEAP_NR_MISSES, "beyond"};
+	m[4] = (struct heap_missed){2, 2, HEAP_MISS_CHILDREN, ""};
+	m[5] = (struct heap_missed){2, 1, HEAP_MISS_LIMIT, ""};
+	memset(m[1].name + 4, 'x', sizeof(m[1].name) - 4); /* it does not end */
+	session_heap_read(&heap, 10);
+	session_heap_notes(&heap, notes);
+	assert_non_null(strstr(note, "(busybox, a?b?xxxxxxxxxxxxxxxxxxxx; 4): they are linked"));
+	assert_non_null(strstr(notes[SESSION_HEAP_NR_OWN_NOTES + HEAP_MISS_CHILDREN],
+			       "child processes are not measured (2): "));
+	assert_string_equal(notes[SESSION_HEAP_NR_OWN_NOTES + HEAP_MISS_LIMIT], "");
+	session_heap_read(&heap, 20);
+	session_heap_notes(&heap, notes);
+	assert_string_equal(note, "");
+
+	m[0].nr++;
+	a.header->no_block = 1; /* for want of room */
+	session_heap_read(&heap, 30);
+	session_heap_notes(&heap, notes);
+	assert_non_null(strstr(note, "(busybox; 1)"));
+	assert_non_null(strstr(notes[SESSION_HEAP_NR_OWN_NOTES + HEAP_MISS_LIMIT], "RLIMIT_AS"));
+	agent_unmap(&a);
+}
+
 TEST(losses_are_said_once)
 {
 	char notes[SESSION_HEAP_NR_NOTES][SESSION_HEAP_NOTE_BYTES];
@@ -451,11 +488,11 @@ TEST(losses_are_said_once)
 	open_heap(SAMPLED("allocated"));
 	session_heap_read(&heap, 10);
 	session_heap_notes(&heap, notes);
-	assert_string_equal(notes[SESSION_HEAP_NR_NOTES - 1], "");
+	assert_string_equal(notes[SESSION_HEAP_NR_OWN_NOTES - 1], "");
 	session_heap_read(&heap, 20);
 	assert_true(session_heap_is_silent(&heap));
 	session_heap_notes(&heap, notes);
-	assert_non_null(strstr(notes[SESSION_HEAP_NR_NOTES - 1], "no process of it loaded"));
+	assert_non_null(strstr(notes[SESSION_HEAP_NR_OWN_NOTES - 1], "no process of it loaded"));
 
 	connect_agent(&a);
 	a.header->no_node = 17;

@@ -81,6 +81,10 @@ struct agent_state {
 	/* By malloc_usable_size, so not by samples: what is live. */
 	uint32_t is_live_counted; /* enum agent_count */
 	size_t (*usable)(void *);
+	/* enum agent_may, for which a system call is needed that the program forbade itself */
+	uint32_t forbidden;
+	uint64_t forbidden_ns;     /* since then */
+	uint64_t text, text_bytes; /* of this library */
 };
 
 extern struct agent_state agent;
@@ -122,8 +126,37 @@ static inline uint32_t agent_alive(void)
 	return agent.alive ? __atomic_load_n(agent.alive, __ATOMIC_ACQUIRE) : 0;
 }
 
+/* What the agent does by system calls that the program need not make itself. */
+enum agent_may {
+	AGENT_MAY_MAP = 1 << 0,
+	AGENT_MAY_UNMAP = 1 << 1,
+	AGENT_MAY_PROBE = 1 << 2, /* whether a page is there */
+	AGENT_MAY_ASK_TID = 1 << 3,
+	AGENT_MAY_ASK_PID = 1 << 4,
+	AGENT_MAY_ASK_PAGES = 1 << 5, /* whether they are in memory */
+	AGENT_MAY_ASK_RANDOM = 1 << 6,
+	AGENT_MAY_READ_CLOCK = 1 << 7,
+	AGENT_MAY_YIELD = 1 << 8,    /* wait */
+	AGENT_MAY_TIME = 1 << 9,     /* threads */
+	AGENT_MAY_CONNECT = 1 << 10, /* and all else that it does in each process */
+	AGENT_MAY_START = 1 << 11,   /* what it does beside that in programs that are executed */
+};
+
+/* False: for one of these the program, or a thread of it, would be killed. */
+static inline bool agent_may(uint32_t what)
+{
+	return AGENT_LIKELY(!(agent.forbidden & what));
+}
+
+/* What a process of this connection needs. */
+static inline uint32_t agent_needs(void)
+{
+	return AGENT_MAY_CONNECT | (agent.wants & HEAP_WANTS_TIMES ? AGENT_MAY_TIME : 0);
+}
+
 /* Pages of our own; NULL: none. */
 void *agent_pages(size_t bytes);
+void agent_free_pages(void *pages, size_t bytes);
 
 /* CLOCK_MONOTONIC; not 0. */
 uint64_t agent_now(void);
@@ -194,6 +227,34 @@ bool agent_is_measured(void);
 bool agent_is_quiet(void);
 /* The process ends, by a call that runs no destructors. */
 void agent_ends(void);
+
+/* --- limits.c: of the address space */
+
+/* Maps the recorder's memory, or as much of it as there is room for. NULL: none. */
+struct heap_header *agent_map(int fd);
+/* All but the header and the threads, of which the bytes are returned. */
+uint64_t agent_unmap_sums(struct heap_header *h);
+/* The program is about to limit itself (of: a resource of setrlimit). */
+void agent_limiting(int pid, int of, const void *limit);
+
+/* --- filters.c: of system calls (seccomp) */
+
+/* The program is about to install one: sets what is forbidden then, and returns what was before. */
+uint32_t agent_filtering(bool is_strict, const void *program);
+/* It did not. */
+void agent_not_filtering(uint32_t before);
+
+/* --- syscall.c: the function behind, in a process that runs already */
+
+void agent_syscall_find(void);
+
+/* --- missed.c: what the recorder is to say. Safe after vfork, and in a child by fork that is not
+ * connected: what it says is its parent's. */
+
+/* name: of a program, or "". NULL: nobody listens. */
+struct heap_missed *agent_missed(enum heap_miss why, const char *name);
+/* It did not happen. NULL is fine. */
+void agent_not_missed(struct heap_missed *m);
 
 /* --- attach.c */
 
@@ -341,6 +402,14 @@ uint32_t *agent_thread_is_inside(struct agent_thread *own);
 bool agent_threads_are_inside(void);
 void agent_thread_free(struct agent_thread *own);
 
+/* Whether the page can be read. False also if that cannot be asked. */
+bool agent_is_page(uint64_t address);
+/* While that can be asked still: finds the stack of this thread. */
+void agent_stack_settle(void);
+/* Whether the kernel could read there, or that cannot be asked. */
+bool agent_is_readable(const void *from, size_t bytes);
+bool agent_is_readable_text(const char *text);
+
 /* --- tree.c */
 
 bool agent_tree_init(void);
@@ -348,6 +417,8 @@ bool agent_tree_init(void);
 uint32_t agent_tree_root(uint64_t begin_ns);
 /* The node of a call from pc below its caller's. 0: no room. */
 uint32_t agent_tree_child(uint32_t parent, uint64_t pc);
+/* There is room for so many. Those that there are remain. */
+void agent_tree_limit(uint32_t max_nodes, uint32_t max_stacks);
 /* The number of the node's stack + 1; 0: no room. */
 uint32_t agent_tree_stack(uint32_t node);
 
@@ -365,6 +436,8 @@ void agent_blocks_init(void);
 /* *old: what stood at that address (its end was missed). False: no room. */
 bool agent_blocks_add(uint64_t address, struct agent_block block, struct agent_block *old);
 struct agent_block agent_blocks_remove(uint64_t address);
+/* The arena has so many bytes. What is used remains. */
+void agent_blocks_limit(uint64_t bytes);
 /* The offset of so many zeroed bytes of the arena, for good; 0: no room. */
 uint64_t agent_blocks_take(uint64_t bytes);
 
@@ -441,8 +514,15 @@ size_t agent_environment_bytes(char *const *environment);
 /* Makes that copy, whose strings are in part the original's. Others' entries of LD_PRELOAD stay as
  * they are; the variable goes if it has none. */
 char *const *agent_environment_copy(char *const *environment, void *to);
-/* Whether the agent could be loaded with it: it is there to be read, and no sanitizer is preloaded.
+/* The same of a copy with what loads and connects it. 0: all of that is in it, or it is not known.
  */
-bool agent_environment_is_usable(char *const *environment);
+size_t agent_environment_bytes_with(char *const *environment);
+char *const *agent_environment_copy_with(char *const *environment, void *to);
+/* What loaded the agent into this program. */
+void agent_environment_keep(char *const *environment);
+/* Whether the agent could be loaded with it, and where it is not in it by what is kept: it is there
+ * to be read, and no sanitizer is preloaded. */
+enum heap_miss agent_environment_judge(char *const *environment);
+bool agent_environment_is_readable(char *const *environment);
 
 #endif

@@ -702,6 +702,7 @@ static bool prepare(void)
 		agent.is_beside = true;
 		agent_hooks_find();
 		agent_wrappers_find();
+		agent_syscall_find();
 		find_hooks();
 	}
 	if (!all.object)

@@ -36,6 +36,26 @@ void agent_blocks_init(void)
 	born = agent.has_lives ? agent_pages(born_bytes) : NULL;
 }
 
+/* So many bytes of the arena, at least those that are used. Of our own memory whole pages go. */
+void agent_blocks_limit(uint64_t bytes)
+{
+	struct heap_header *h = agent.shared;
+	size_t kept;
+
+	agent_lock(&lock);
+	bytes = bytes > h->arena_used ? bytes : h->arena_used;
+	if (bytes < h->mapped - h->arena)
+		h->mapped = h->arena + bytes;
+	kept = (size_t)((h->mapped - h->arena) / HEAP_BUCKET_BYTES) * HEAP_BUCKET_BLOCKS *
+	       sizeof(*born);
+	kept = (kept + agent.page - 1) & ~(size_t)(agent.page - 1);
+	if (born && kept < born_bytes) {
+		munmap((char *)born + kept, born_bytes - kept);
+		born_bytes = kept;
+	}
+	agent_unlock(&lock);
+}
+
 static uint64_t take_bytes(uint64_t bytes)
 {
 	struct heap_header *h = agent.shared;

@@ -22,10 +22,19 @@ static bool has_key;
 
 void *agent_pages(size_t bytes)
 {
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | 0x4000 /* MAP_NORESERVE */, -1, 0);
+	void *at;
 
+	if (!agent_may(AGENT_MAY_MAP))
+		return NULL;
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | 0x4000 /* MAP_NORESERVE */, -1, 0);
 	return at == MAP_FAILED ? NULL : at;
+}
+
+void agent_free_pages(void *pages, size_t bytes)
+{
+	if (agent_may(AGENT_MAY_UNMAP))
+		(void)syscall(SYS_munmap, pages, bytes);
 }
 
 void agent_wait(uint32_t *word)
@@ -36,36 +45,13 @@ void agent_wait(uint32_t *word)
 #else
 		__asm__ volatile("yield");
 #endif
-	if (__atomic_load_n(word, __ATOMIC_RELAXED))
+	if (__atomic_load_n(word, __ATOMIC_RELAXED) && agent_may(AGENT_MAY_YIELD))
 		(void)syscall(SYS_sched_yield);
 }
 
 /* --- the process */
 
-/* The recorder's memory, or as much of it as there is room for. */
-static struct heap_header *map_memory(int fd, uint64_t *mapped)
-{
-	struct heap_header head;
-	struct stat st;
-	uint64_t bytes;
-	void *at;
-
-	if (fstat(fd, &st) || !(fcntl(fd, 1034 /* F_GET_SEALS */) & 2 /* F_SEAL_SHRINK */) ||
-	    pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    head.magic != HEAP_MAGIC || head.version != HEAP_VERSION ||
-	    head.bytes != (uint64_t)st.st_size || head.arena > head.bytes)
-		return NULL;
-	for (bytes = head.bytes; bytes > head.arena;
-	     bytes = head.arena + (bytes - head.arena) / 2) {
-		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		*mapped = bytes;
-		if (at != MAP_FAILED)
-			return at;
-	}
-	return NULL;
-}
-
-static struct heap_header *connect_to(uint32_t number, uint64_t *mapped)
+static struct heap_header *connect_to(uint32_t number)
 {
 	const struct cpuperf_mark_hello hello = {
 	    CPUPERF_MARK_MAGIC, CPUPERF_MARK_VERSION, CPUPERF_MARK_ASK_HEAP, 0, 0, 0};
@@ -75,7 +61,7 @@ static struct heap_header *connect_to(uint32_t number, uint64_t *mapped)
 	if (cpuperf_mark_ask(number, &hello, fds) < 0)
 		return NULL;
 	if (fds[0] >= 0)
-		h = map_memory(fds[0], mapped);
+		h = agent_map(fds[0]);
 	for (int i = 0; fds[i] >= 0; i++)
 		close(fds[i]);
 	return h;
@@ -138,7 +124,7 @@ int cpuperf_heap_agent_dump(void)
 	struct agent_local *t = &agent_local;
 	int error = errno, rc = -1;
 
-	if (t->is_busy)
+	if (t->is_busy || !agent_may(AGENT_MAY_CONNECT | AGENT_MAY_YIELD))
 		return -1;
 	t->is_busy = AGENT_ASKS;
 	if (agent_attach(t))
@@ -159,7 +145,7 @@ void agent_ends(void)
 	int error = errno;
 
 	if (t->is_busy || !agent_alive() || !(agent.wants & HEAP_WANTS_REACH) ||
-	    agent.pid != getpid() ||
+	    !agent_may(AGENT_MAY_CONNECT) || agent.pid != getpid() ||
 	    __atomic_exchange_n(&generation, agent.generation, __ATOMIC_RELAXED) ==
 		agent.generation)
 		return;
@@ -207,30 +193,49 @@ static void set_wants(const struct heap_header *h)
 	agent.is_every = agent.rate == 1;
 }
 
+/* A child by fork goes on with its parent's, whatever the program did to its environment. */
+static uint32_t find_recorder(void)
+{
+	if (agent.attached)
+		return agent.attached;
+	if (agent.number || !environ)
+		return agent.number;
+	return cpuperf_mark_number(getenv("CPUPERF_HEAP"));
+}
+
+/* Of the parent's memory there is the header, where a child says that it is not measured. */
+static struct heap_header *connect_anew(uint32_t number)
+{
+	struct heap_header *old = agent.is_detached ? NULL : agent.shared, *new;
+	const uint64_t bytes = old ? agent_unmap_sums(old) : 0;
+
+	new = connect_to(number);
+	if (!new &&old)
+		(void)agent_missed(HEAP_MISS_CONNECT, "");
+	if (old)
+		munmap(old, bytes);
+	agent.shared = agent.is_detached ? agent.shared : NULL;
+	return new;
+}
+
 static bool connect_once(void)
 {
-	struct heap_header *old = agent.shared, *new;
-	uint32_t number = agent.attached;
-	uint64_t mapped = 0;
+	const uint32_t number = find_recorder();
+	struct heap_header *new;
 
-	if (!environ) /* the C library is not ready */
+	if (!number && !environ) /* the C library is not ready */
 		return false;
-	if (!number)
-		number = cpuperf_mark_number(getenv("CPUPERF_HEAP"));
 	agent.is_off = 1;
-	if (old && !agent.is_detached) { /* the parent's */
-		agent.shared = NULL;
-		munmap(old, (size_t)old->mapped);
-	}
 	if (!number || !make_alive())
 		return false;
-	new = connect_to(number, &mapped);
+	new = connect_anew(number);
 	if (!new)
 		return false;
 	agent.is_detached = false;
 	agent.shared = new;
 	agent.number = number;
-	agent.shared->mapped = mapped;
+	if (new->mapped < new->bytes)
+		(void)agent_missed(HEAP_MISS_LIMIT, "");
 	agent.shared_classes = (struct heap_class *)agent_at(agent.shared->classes) +
 			       HEAP_NR_CLASSES * (size_t)agent.shared->max_threads;
 	set_wants(agent.shared);
@@ -263,6 +268,11 @@ static bool is_connected(void)
 		return true;
 	if (__atomic_load_n(&agent.is_off, __ATOMIC_ACQUIRE))
 		return false;
+	if (agent_needs() & agent.forbidden) {
+		(void)agent_missed(HEAP_MISS_CHILDREN, "");
+		agent.is_off = 1;
+		return false;
+	}
 	if (agent.is_locked && holder != getpid())
 		agent.is_locked = 0;
 	if (__atomic_exchange_n(&agent.is_locked, 1, __ATOMIC_ACQUIRE))
@@ -286,7 +296,7 @@ static struct heap_thread *take_slot(void)
 		if (__atomic_compare_exchange_n(&slots[i].is_owned, &is_free, 1, false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			break;
-	slots[i].tid = (uint32_t)syscall(SYS_gettid);
+	slots[i].tid = agent_may(AGENT_MAY_ASK_TID) ? (uint32_t)syscall(SYS_gettid) : 0;
 	while (h->nr_threads <= i) {
 		uint32_t before = h->nr_threads;
 
@@ -337,6 +347,8 @@ static uint64_t seed(void)
 {
 	uint64_t x = 0;
 
+	if (!agent_may(AGENT_MAY_ASK_RANDOM))
+		return (uint64_t)&agent_local * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
 	return x | 1;
 }
@@ -464,11 +476,11 @@ void agent_disconnect(void)
 static void forget_memory(void)
 {
 	struct heap_header *h = agent.shared;
-	uint64_t bytes = h->nodes, mapped = h->mapped;
+	uint64_t bytes;
 
-	if (!h->mapped || !bytes || mapped < bytes)
+	if (!h->mapped || h->mapped < h->nodes)
 		return;
-	munmap((char *)h + bytes, (size_t)(mapped - bytes));
+	bytes = agent_unmap_sums(h);
 	(void)mmap(h, bytes, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | 0x4000 /* MAP_NORESERVE */, -1, 0);
 }

@@ -15,6 +15,12 @@
 static const char preload[] = "LD_PRELOAD=", socket_name[] = "CPUPERF_HEAP=";
 static const char own_name[] = "libcpuperf-agent.so";
 
+/* What loaded the agent into this program. */
+static struct {
+	char library[PATH_MAX]; /* the entry of LD_PRELOAD; "": not known */
+	char variable[64];      /* CPUPERF_HEAP */
+} kept;
+
 #define BEGINS_WITH(text, literal) (strncmp(text, literal, sizeof(literal) - 1) == 0)
 
 /* --- entries of LD_PRELOAD, which colons and spaces separate */
@@ -125,6 +131,99 @@ char *const *agent_environment_copy(char *const *environment, void *to)
 	return to;
 }
 
+/* --- what is added */
+
+void agent_environment_keep(char *const *environment)
+{
+	for (; environment && *environment; environment++) {
+		const char *list = *environment + sizeof(preload) - 1;
+		size_t len = strlen(*environment);
+
+		if (BEGINS_WITH(*environment, socket_name) && len < sizeof(kept.variable))
+			memcpy(kept.variable, *environment, len + 1);
+		if (!is_own_preload(*environment))
+			continue;
+		while (len = entry_len(list), !is_own(list, len))
+			list += len + 1;
+		if (len < sizeof(kept.library)) {
+			memcpy(kept.library, list, len);
+			kept.library[len] = '\0';
+		}
+	}
+}
+
+/* Which of both the environment has. */
+struct has {
+	size_t nr; /* variables */
+	bool library, variable;
+};
+
+static struct has look_at(char *const *environment)
+{
+	struct has has = {0};
+
+	for (; environment && environment[has.nr]; has.nr++) {
+		has.library = has.library || is_own_preload(environment[has.nr]);
+		has.variable = has.variable || BEGINS_WITH(environment[has.nr], socket_name);
+	}
+	return has;
+}
+
+size_t agent_environment_bytes_with(char *const *environment)
+{
+	const struct has has = look_at(environment);
+	const size_t more = sizeof(preload) + strlen(kept.library) + 1;
+	size_t text = more;
+
+	if ((has.library && has.variable) || !*kept.library || !*kept.variable)
+		return 0;
+	for (size_t i = 0; i < has.nr; i++)
+		if (BEGINS_WITH(environment[i], preload))
+			text += strlen(environment[i]) + more;
+	return (has.nr + 3) * sizeof(*environment) + text;
+}
+
+static char *write_preload(char *to, const char *others)
+{
+	const size_t prefix = sizeof(preload) - 1, own = strlen(kept.library), len = strlen(others);
+
+	memcpy(to, preload, prefix);
+	memcpy(to + prefix, kept.library, own);
+	to += prefix + own;
+	if (len)
+		*to++ = ':';
+	memcpy(to, others, len + 1);
+	return to + len + 1;
+}
+
+/* As cpuperf does for its command: before what is there, where an allocator may be. */
+char *const *agent_environment_copy_with(char *const *environment, void *to)
+{
+	const struct has has = look_at(environment);
+	char **variable = to, *text = (char *)(variable + has.nr + 3);
+	bool has_library = has.library;
+
+	for (size_t i = 0; i < has.nr; i++) {
+		if (has.library || !BEGINS_WITH(environment[i], preload)) {
+			*variable++ = environment[i];
+			continue;
+		}
+		*variable++ = text;
+		text = write_preload(text, environment[i] + sizeof(preload) - 1);
+		has_library = true;
+	}
+	if (!has_library) {
+		*variable++ = text;
+		(void)write_preload(text, "");
+	}
+	if (!has.variable)
+		*variable++ = kept.variable;
+	*variable = NULL;
+	return to;
+}
+
+/* --- the judge */
+
 /* After a change of the root folder or of the user it may not be there. */
 static bool is_readable(const char *path, size_t len)
 {
@@ -143,23 +242,63 @@ static bool is_readable(const char *path, size_t len)
 	return fd >= 0;
 }
 
-static bool is_usable(const char *list)
+static enum heap_miss judge_list(const char *list)
 {
 	for (;;) {
 		size_t len = entry_len(list);
 
-		if (is_own(list, len) ? !is_readable(list, len) : loadable_is_sanitizer(list, len))
-			return false;
+		if (is_own(list, len) && !is_readable(list, len))
+			return HEAP_MISS_AGENT;
+		if (loadable_is_sanitizer(list, len))
+			return HEAP_MISS_SANITIZER;
 		list += len;
 		if (!*list++)
-			return true;
+			return HEAP_MISS_NONE;
 	}
 }
 
-bool agent_environment_is_usable(char *const *environment)
+enum heap_miss agent_environment_judge(char *const *environment)
 {
-	for (; environment && *environment; environment++)
-		if (is_own_preload(*environment) && !is_usable(*environment + sizeof(preload) - 1))
+	enum heap_miss why = HEAP_MISS_NONE;
+	bool has_own_entry = false;
+
+	for (; environment && *environment && !why; environment++) {
+		const char *list = *environment + sizeof(preload) - 1;
+
+		if (!BEGINS_WITH(*environment, preload))
+			continue;
+		why = judge_list(list);
+		has_own_entry = has_own_entry || has_own(list);
+	}
+	if (!why && !has_own_entry && *kept.library)
+		why = judge_list(kept.library);
+	return why;
+}
+
+/* Pages of which one string after the other is, mostly, are asked for once. */
+bool agent_environment_is_readable(char *const *environment)
+{
+	enum { PAGE = 4096 };
+	uint64_t list_page = UINT64_MAX, text_page = UINT64_MAX;
+
+	for (; environment; environment++) {
+		const uint64_t end = (uint64_t)(environment + 1) - 1;
+		const char *text;
+
+		if (end / PAGE != list_page &&
+		    !agent_is_readable(environment, sizeof(*environment)))
 			return false;
+		list_page = end / PAGE;
+		text = *environment;
+		if (!text)
+			break;
+		for (;; text++) {
+			if ((uint64_t)text / PAGE != text_page && !agent_is_readable(text, 1))
+				return false;
+			text_page = (uint64_t)text / PAGE;
+			if (!*text)
+				break;
+		}
+	}
 	return true;
 }

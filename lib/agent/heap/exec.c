@@ -1,7 +1,8 @@
 /*
- * The functions that execute a program. One that cannot load the agent gets an environment without
- * it: its loader would complain, or the program would end. All of this may run in a child by vfork,
- * whose memory is its parent's, or in a signal handler.
+ * The functions that execute a program. One that can load the agent gets it, also if the program
+ * has an environment of its own for it; any other gets an environment without it, as its loader
+ * would complain, or the program would end, and the recorder says which and why. All of this may
+ * run in a child by vfork, whose memory is its parent's, or in a signal handler.
  */
 #include "agent/heap/agent.h"
 #include "wire/loadable.h"
@@ -51,6 +52,11 @@ __attribute__((constructor)) static void find_all(void)
 	real.is_found = true;
 }
 
+__attribute__((constructor)) static void keep(void)
+{
+	agent_environment_keep(environ);
+}
+
 /* Constructors of other libraries may run before ours. False: this system has no such function. */
 #define HAS(name) ((real.is_found || (find_all(), true)) && AGENT_LIKELY(real.name != NULL))
 
@@ -66,16 +72,16 @@ struct room {
 	size_t nr_bytes;
 };
 
-static char *const *copy(struct room *room, char *const *environment, size_t bytes)
+/* False: no memory. */
+static bool make_room(struct room *room, size_t bytes, void **to)
 {
-	void *to = room->bytes;
-
-	if (bytes > sizeof(room->bytes)) {
-		room->pages = agent_pages(bytes);
-		room->nr_bytes = bytes;
-		to = room->pages;
-	}
-	return to ? agent_environment_copy(environment, to) : environment;
+	*to = room->bytes;
+	if (bytes <= sizeof(room->bytes))
+		return true;
+	room->pages = agent_pages(bytes);
+	room->nr_bytes = bytes;
+	*to = room->pages;
+	return room->pages;
 }
 
 static void release(const struct room *room)
@@ -83,7 +89,7 @@ static void release(const struct room *room)
 	int error = errno;
 
 	if (room->pages)
-		(void)syscall(SYS_munmap, room->pages, room->nr_bytes);
+		agent_free_pages(room->pages, room->nr_bytes);
 	errno = error;
 }
 
@@ -94,7 +100,23 @@ struct program {
 	int fd; /* of path its folder */
 };
 
-static __attribute__((noinline)) bool is_loadable(const struct program *p)
+_Static_assert((int)LOADABLE_UNREADABLE == (int)HEAP_MISS_UNREADABLE &&
+		   (int)LOADABLE_SANITIZER == (int)HEAP_MISS_SANITIZER,
+	       "reasons have the order of loadable.h");
+
+static const char *name_of(const struct program *p)
+{
+	const char *path = p->searched ? p->searched : p->path, *name = path ? path : "";
+
+	for (const char *c = name; *c; c++)
+		if (*c == '/' && c[1])
+			name = c + 1;
+	return name;
+}
+
+/* name: of the file that was judged. */
+static __attribute__((noinline)) enum heap_miss
+judge(const struct program *p, char *const *environment, char name[HEAP_MISSED_BYTES])
 {
 	struct loadable_judged judged;
 
@@ -104,69 +126,149 @@ static __attribute__((noinline)) bool is_loadable(const struct program *p)
 		loadable_judge(p->fd, p->path, &judged);
 	else
 		loadable_judge_open(p->fd, &judged);
-	return judged.answer == LOADABLE_YES;
+	memcpy(name, judged.name, HEAP_MISSED_BYTES - 1);
+	name[HEAP_MISSED_BYTES - 1] = '\0';
+	return judged.answer ? (enum heap_miss)judged.answer : agent_environment_judge(environment);
+}
+
+/* Whether what is executed is to be measured: by the recorder of the environment. */
+static bool is_measured(void)
+{
+	return agent.shared && !agent.attached && !agent.is_beside && !agent.shared->is_closed;
+}
+
+static bool is_forbidden(void)
+{
+	return agent.forbidden & (agent_needs() | AGENT_MAY_START);
 }
 
 /* What the program gets: the environment, or a copy in the room. */
-static char *const *choose(struct room *room, char *const *environment, struct program program)
-{
-	size_t bytes = agent_environment_bytes(environment);
+struct choice {
+	struct room room;
+	char *const *environment;
+	struct heap_missed *missed; /* NULL: it is measured, or nobody is to be told */
+};
 
-	room->pages = NULL;
-	if (!bytes || (is_loadable(&program) && agent_environment_is_usable(environment)))
-		return environment;
-	return copy(room, environment, bytes);
+static void choose_without(struct choice *c)
+{
+	size_t bytes = agent_environment_bytes(c->environment);
+	void *to;
+
+	if (bytes && make_room(&c->room, bytes, &to))
+		c->environment = agent_environment_copy(c->environment, to);
+}
+
+/* False: no memory. */
+static bool choose_with(struct choice *c)
+{
+	size_t bytes = agent_environment_bytes_with(c->environment);
+	void *to;
+
+	if (!bytes)
+		return true;
+	if (!make_room(&c->room, bytes, &to))
+		return false;
+	c->environment = agent_environment_copy_with(c->environment, to);
+	return true;
+}
+
+/* The kernel refuses what cannot be read. */
+static bool is_readable(const struct program *p, char *const *environment)
+{
+	const char *path = p->searched ? p->searched : p->path;
+
+	return (!path || agent_is_readable_text(path)) &&
+	       agent_environment_is_readable(environment);
+}
+
+static void choose(struct choice *c, char *const *environment, struct program program)
+{
+	char name[HEAP_MISSED_BYTES];
+	enum heap_miss why;
+
+	c->room.pages = NULL;
+	c->environment = environment;
+	c->missed = NULL;
+	if (!is_readable(&program, environment) ||
+	    (!is_measured() && !agent_environment_bytes(environment)))
+		return;
+	why = is_forbidden() ? HEAP_MISS_FILTER : judge(&program, environment, name);
+	if (!why && is_measured() && !choose_with(c))
+		why = HEAP_MISS_ROOM;
+	if (!why)
+		return;
+	choose_without(c);
+	if (is_measured())
+		c->missed = agent_missed(why, why == HEAP_MISS_FILTER ? name_of(&program) : name);
 }
 
 #define FILE_AT(dir, path_) ((struct program){.path = (path_), .fd = (dir)})
 #define FILE_OPEN(fd_)      ((struct program){.fd = (fd_)})
 #define FILE_NAMED(name)    ((struct program){.searched = (name)})
 
-/* Calls the function behind with the environment that was chosen, and comes back if that fails. */
-#define EXECUTE(program, environment, function, ...)                                               \
+static int end(const struct choice *c, bool is_executed, int rc)
+{
+	int error = errno;
+
+	if (!is_executed)
+		agent_not_missed(c->missed);
+	release(&c->room);
+	errno = error;
+	return rc;
+}
+
+/* Calls the function behind with the environment that was chosen. What does not spawn comes back if
+ * that fails. */
+#define EXECUTE(program, environment_, spawns, function, ...)                                      \
 	do {                                                                                       \
-		struct room room;                                                                  \
-		char *const *chosen = choose(&room, (environment), (program));                     \
+		struct choice c;                                                                   \
+		char *const *chosen;                                                               \
 		int rc = -1;                                                                       \
                                                                                                    \
+		choose(&c, (environment_), (program));                                             \
+		chosen = c.environment;                                                            \
 		if (HAS(function))                                                                 \
 			rc = real.function(__VA_ARGS__);                                           \
 		else                                                                               \
 			errno = ENOSYS;                                                            \
-		release(&room);                                                                    \
-		return rc;                                                                         \
+		return end(&c, (spawns) && !rc, rc);                                               \
 	} while (0)
 
 /* --- the functions */
 
 HOOK int execve(const char *path, char *const *argv, char *const *environment)
 {
-	EXECUTE(FILE_AT(AT_FDCWD, path), environment, execve, path, argv, chosen);
+	EXECUTE(FILE_AT(AT_FDCWD, path), environment, false, execve, path, argv, chosen);
 }
 
 HOOK int execv(const char *path, char *const *argv)
 {
-	EXECUTE(FILE_AT(AT_FDCWD, path), environ, execve, path, argv, chosen);
+	EXECUTE(FILE_AT(AT_FDCWD, path), environ, false, execve, path, argv, chosen);
 }
 
 HOOK int execvpe(const char *name, char *const *argv, char *const *environment)
 {
-	EXECUTE(FILE_NAMED(name), environment, execvpe, name, argv, chosen);
+	EXECUTE(FILE_NAMED(name), environment, false, execvpe, name, argv, chosen);
 }
 
 HOOK int execvp(const char *name, char *const *argv)
 {
-	EXECUTE(FILE_NAMED(name), environ, execvpe, name, argv, chosen);
+	EXECUTE(FILE_NAMED(name), environ, false, execvpe, name, argv, chosen);
 }
 
 HOOK int fexecve(int fd, char *const *argv, char *const *environment)
 {
-	EXECUTE(FILE_OPEN(fd), environment, fexecve, fd, argv, chosen);
+	EXECUTE(FILE_OPEN(fd), environment, false, fexecve, fd, argv, chosen);
+}
+
+static bool is_empty(const char *path, int flags)
+{
+	return flags & AT_EMPTY_PATH && agent_is_readable_text(path) && !*path;
 }
 
 HOOK int execveat(int dir, const char *path, char *const *argv, char *const *environment, int flags)
 {
-	EXECUTE(flags & AT_EMPTY_PATH && !*path ? FILE_OPEN(dir) : FILE_AT(dir, path), environment,
+	EXECUTE(is_empty(path, flags) ? FILE_OPEN(dir) : FILE_AT(dir, path), environment, false,
 		execveat, dir, path, argv, chosen, flags);
 }
 
@@ -174,16 +276,16 @@ HOOK int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_action
 		     const posix_spawnattr_t *attributes, char *const *argv,
 		     char *const *environment)
 {
-	EXECUTE(FILE_AT(AT_FDCWD, path), environment, posix_spawn, pid, path, actions, attributes,
-		argv, chosen);
+	EXECUTE(FILE_AT(AT_FDCWD, path), environment, true, posix_spawn, pid, path, actions,
+		attributes, argv, chosen);
 }
 
 HOOK int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_actions_t *actions,
 		      const posix_spawnattr_t *attributes, char *const *argv,
 		      char *const *environment)
 {
-	EXECUTE(FILE_NAMED(name), environment, posix_spawnp, pid, name, actions, attributes, argv,
-		chosen);
+	EXECUTE(FILE_NAMED(name), environment, true, posix_spawnp, pid, name, actions, attributes,
+		argv, chosen);
 }
 
 /* --- arguments of a call as a vector, on the stack, as those of libc's */

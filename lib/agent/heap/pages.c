@@ -15,6 +15,10 @@ uint64_t agent_untouched(uint64_t address, uint32_t packed_size)
 	uint64_t at, left = heap_whole_pages(address, packed_size, agent.page, &at), nr = 0;
 	int error = errno;
 
+	if (left && !agent_may(AGENT_MAY_ASK_PAGES)) {
+		(void)agent_missed(HEAP_MISS_PAGES, "");
+		return 0;
+	}
 	while (left) {
 		uint64_t all = left / agent.page, some = all < AT_ONCE ? all : AT_ONCE;
 		unsigned char is_in[AT_ONCE];

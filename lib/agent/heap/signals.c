@@ -24,7 +24,7 @@ static const void *copy(struct agent_signals *to, const void *set, uint64_t with
 
 const void *agent_signals_without(struct agent_signals *to, const void *set)
 {
-	return set && *(const uint64_t *)set & bit() ? copy(to, set, 0, bit()) : set;
+	return set && bit() && *(const uint64_t *)set & bit() ? copy(to, set, 0, bit()) : set;
 }
 
 const void *agent_signals_with(struct agent_signals *to, const void *set)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ enum {
 	MIN_ROOM = 32 << 10, /* on a handler's stack */
 	WINDOW = 16 << 10,   /* of which a hard row may need any word */
 	FAR = 64 << 10,      /* of a handler's frame, where its stack is looked for */
+	MAX_STACK = 8 << 20, /* of the first thread, where it may not ask */
 };
 
 #define DISARMED (1u << 31) /* SS_AUTODISARM */
@@ -50,6 +52,8 @@ struct agent_thread {
 	uint32_t nr;     /* of known, the outermost first */
 	uint64_t lo, hi; /* of the stack: readable */
 	uint64_t link;   /* of the innermost frame; 0: not known */
+	/* Down to there nothing but the stack can be, where that cannot be asked; 0: not known */
+	uint64_t lowest;
 	struct known known[HEAP_MAX_FRAMES];
 	struct known fresh[HEAP_MAX_FRAMES]; /* the innermost first */
 };
@@ -88,7 +92,7 @@ struct agent_thread *agent_thread_new(void)
 		}
 	}
 	if (t)
-		t->nr = 0, t->lo = t->hi = 0;
+		t->nr = 0, t->lo = t->hi = t->lowest = 0;
 	return t;
 }
 
@@ -150,9 +154,37 @@ static uint32_t find_root(void)
 /* --- reading the stack */
 
 /* The kernel reads the words of a mask before it refuses what to do with it. */
-static bool is_page(uint64_t address)
+bool agent_is_page(uint64_t address)
 {
-	return !(syscall(SYS_rt_sigprocmask, -1, address, NULL, (size_t)8) < 0 && errno == EFAULT);
+	address = address ? address : 8; /* to the kernel NULL is no mask */
+	return agent_may(AGENT_MAY_PROBE) &&
+	       !(syscall(SYS_rt_sigprocmask, -1, address, NULL, (size_t)8) < 0 && errno == EFAULT);
+}
+
+/* Asks for each page once. */
+bool agent_is_readable(const void *from, size_t bytes)
+{
+	const uint64_t first = (uint64_t)from & ~(uint64_t)(PAGE - 1), end = (uint64_t)from + bytes;
+
+	for (uint64_t at = first; at < end || at == first; at += PAGE)
+		if (agent_may(AGENT_MAY_PROBE) && !agent_is_page(at))
+			return false;
+	return end >= (uint64_t)from;
+}
+
+bool agent_is_readable_text(const char *text)
+{
+	uint64_t asked = UINT64_MAX;
+
+	for (;; text++) {
+		const uint64_t page = (uint64_t)text & ~(uint64_t)(PAGE - 1);
+
+		if (page != asked && !agent_is_readable((const void *)page, 1))
+			return false;
+		asked = page;
+		if (!*text)
+			return true;
+	}
 }
 
 /* Makes the known range contain the stack pointer, whose page is in use: readable. Between it and
@@ -163,10 +195,14 @@ static void set_range(struct agent_thread *t, uint64_t sp)
 
 	if (AGENT_LIKELY(sp >= t->lo && sp < t->hi))
 		return;
+	if (sp < t->lo && t->lowest && sp >= t->lowest) {
+		t->lo = page;
+		return;
+	}
 	if (sp < t->lo && t->lo - page <= MAX_DROP) {
 		uint64_t lo = t->lo;
 
-		while (lo > page && is_page(lo - PAGE))
+		while (lo > page && agent_is_page(lo - PAGE))
 			lo -= PAGE;
 		t->lo = lo;
 		if (lo == page)
@@ -176,11 +212,26 @@ static void set_range(struct agent_thread *t, uint64_t sp)
 	t->hi = page + PAGE;
 }
 
+/* Below the first thread's stack the kernel maps nothing for at least 128 MiB from its top on. */
+void agent_stack_settle(void)
+{
+	struct agent_thread *t = agent_local.own;
+	const uint64_t sp = (uint64_t)__builtin_frame_address(0), top = getauxval(AT_RANDOM);
+
+	if (!t || sp >= top || top - sp > MAX_STACK)
+		return;
+	set_range(t, sp);
+	while (t->hi < top && agent_is_page(t->hi))
+		t->hi += PAGE;
+	if (t->hi >= top)
+		t->lowest = top - MAX_STACK;
+}
+
 static bool widen(struct agent_thread *t, uint64_t end)
 {
 	if (end < t->lo || end - t->hi > MAX_GAP)
 		return false;
-	while (t->hi < end && is_page(t->hi))
+	while (t->hi < end && agent_is_page(t->hi))
 		t->hi += PAGE;
 	return t->hi >= end;
 }
@@ -226,7 +277,7 @@ static enum step step_by_pointer(struct agent_thread *t, struct known *k, struct
 		return STEP_END;
 	/* it may hold anything, also what looks like a place on a stack that is gone */
 	if (k->frame.fp < k->frame.sp || k->frame.fp - k->frame.sp > MAX_DROP ||
-	    !is_page(k->frame.fp) || !is_page(k->frame.fp + 8))
+	    !agent_is_page(k->frame.fp) || !agent_is_page(k->frame.fp + 8))
 		return STEP_CUT;
 	return step_by_row(t, k, row, out);
 }
@@ -242,7 +293,7 @@ static enum step step_by_rules(struct agent_thread *t, struct known *k, struct a
 	if (!agent_row_apply(out, t->link, is_exact, t->hi, &is_end))
 		return is_end ? STEP_END : STEP_CUT;
 	if (*is_exact) { /* a signal's handler may have a stack of its own */
-		if (!is_page(out->sp))
+		if (!agent_is_page(out->sp))
 			return STEP_CUT;
 		set_range(t, out->sp);
 	}
@@ -397,7 +448,7 @@ static void find_disarmed(void)
 		struct agent_alternate found;
 
 		for (; hi < at + sizeof(*s); hi = (hi & ~(uint64_t)(PAGE - 1)) + PAGE)
-			if (!is_page(hi & ~(uint64_t)(PAGE - 1)))
+			if (!agent_is_page(hi & ~(uint64_t)(PAGE - 1)))
 				return;
 		found = (struct agent_alternate){(uint64_t)s->ss_sp, s->ss_size};
 		if (((uint32_t)s->ss_flags & ~SS_ONSTACK) == DISARMED && is_on(&found, at)) {
@@ -432,6 +483,12 @@ static bool is_short(uint64_t sp)
 	return false;
 }
 
+/* Of a wrapper. */
+static bool is_own(uint64_t pc)
+{
+	return pc - agent.text < agent.text_bytes;
+}
+
 /* From there outwards; pc: what its node has. */
 static uint32_t capture(struct agent_thread *t, struct known inner, uint64_t pc)
 {
@@ -463,7 +520,10 @@ static uint32_t capture(struct agent_thread *t, struct known inner, uint64_t pc)
 	while (nr-- && node) {
 		struct known *k = &t->fresh[nr];
 
-		k->node = node = agent_tree_child(node, k->frame.pc);
+		/* what a wrapper calls has it as caller, which is ours */
+		if (AGENT_LIKELY(!is_own(k->frame.pc)))
+			node = agent_tree_child(node, k->frame.pc);
+		k->node = node;
 		if (node)
 			remember(t, k);
 	}
@@ -482,7 +542,7 @@ uint32_t agent_capture_exact(struct agent_thread *t, const struct agent_frame *a
 {
 	uint32_t root_node;
 
-	if (is_page(at->sp & ~(uint64_t)(PAGE - 1))) {
+	if (agent_is_page(at->sp & ~(uint64_t)(PAGE - 1))) {
 		t->link = link;
 		return capture(t, (struct known){.frame = *at, .is_exact = true}, at->pc + 1);
 	}

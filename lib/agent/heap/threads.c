@@ -5,9 +5,6 @@
 #include "agent/heap/times.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* What the new thread receives, in pages of its own: its creator may be gone. */
 struct start {
@@ -32,7 +29,7 @@ static AGENT_RARE void begun(struct start *s, struct agent_frame from)
 	created.stack = s->stack;
 	created.generation = s->generation;
 	function = (uint64_t)s->function.posix;
-	(void)syscall(SYS_munmap, s, START_BYTES);
+	agent_free_pages(s, START_BYTES);
 	if (agent_resource_begin(HEAP_WANTS_THREADS | HEAP_WANTS_TIMES)) {
 		if (agent.wants & HEAP_WANTS_TIMES)
 			agent_times_began(from, function);
@@ -103,7 +100,7 @@ void agent_thread_created(uint32_t stack, void *arg, bool is_created)
 	int error = errno;
 
 	if (!is_created)
-		(void)syscall(SYS_munmap, arg, START_BYTES);
+		agent_free_pages(arg, START_BYTES);
 	else if (stack != NO_STACK && agent_resource_begin(HEAP_WANTS_THREADS)) {
 		agent_resource_add(stack, 1);
 		agent_resource_end();

@@ -56,6 +56,8 @@ static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec now = {0};
 
+	if (!agent_may(AGENT_MAY_READ_CLOCK))
+		return 0;
 	(void)clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
@@ -70,7 +72,7 @@ static void look(uint64_t now_ns)
 {
 	uint64_t before = __atomic_load_n(&looked_ns, __ATOMIC_RELAXED), cpu_ns;
 
-	if (now_ns - before < LOOK_NS ||
+	if (!agent_may(AGENT_MAY_READ_CLOCK) || now_ns - before < LOOK_NS ||
 	    !__atomic_compare_exchange_n(&looked_ns, &before, now_ns, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return;
@@ -296,6 +298,8 @@ static int change_mask(int how, int number)
 	const uint64_t set = UINT64_C(1) << (number - 1);
 	uint64_t old = 0;
 
+	if (!agent_may(AGENT_MAY_PROBE))
+		return 1;
 	(void)syscall(SYS_rt_sigprocmask, how, &set, &old, SIGSET_BYTES);
 	return (old & set) != 0;
 }
@@ -306,7 +310,8 @@ static uint64_t first_ns(uint64_t interval_ns)
 {
 	uint64_t x = 0;
 
-	(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
+	if (agent_may(AGENT_MAY_ASK_RANDOM))
+		(void)syscall(SYS_getrandom, &x, sizeof(x), 1 /* GRND_NONBLOCK */);
 	return 1 + x % interval_ns;
 }
 
@@ -394,7 +399,8 @@ static void give_up(int number)
 	(void)real_sigaction(number, &action, NULL);
 }
 
-void agent_times_move(void)
+/* Of which there may be none. */
+static void move_to(int (*choose)(int below))
 {
 	struct agent_local *t = &agent_local;
 	uint16_t before = t->is_busy;
@@ -402,7 +408,7 @@ void agent_times_move(void)
 
 	t->is_busy = 1; /* its handler would wait for the lock */
 	agent_lock(&lock);
-	number = choose_signal(FIRST_SIGNAL);
+	number = choose(FIRST_SIGNAL);
 	for (struct agent_times *times = all; times; times = times->next)
 		if (times->is_owned && times->generation == agent_alive())
 			end_timers(times);
@@ -413,6 +419,23 @@ void agent_times_move(void)
 			make_timers(times);
 	agent_unlock(&lock);
 	t->is_busy = before;
+}
+
+static int choose_none(int below)
+{
+	(void)below;
+	return 0;
+}
+
+void agent_times_move(void)
+{
+	move_to(choose_signal);
+}
+
+void agent_times_stop(void)
+{
+	if (signal_number)
+		move_to(choose_none);
 }
 
 /* --- threads */
@@ -447,7 +470,7 @@ void agent_times_begin(struct agent_local *t)
 
 	if (!times)
 		return;
-	times->tid = (int32_t)syscall(SYS_gettid);
+	times->tid = agent_may(AGENT_MAY_ASK_TID) ? (int32_t)syscall(SYS_gettid) : 0;
 	times->wall_ns = now_ns;
 	times->cpu_ns = times->begin_cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
 	times->idle_ns = 0;
@@ -511,7 +534,7 @@ void agent_times_end(struct agent_local *t, bool is_measured)
 	end_timers(times);
 	times->generation = 0;
 	agent_unlock(&lock);
-	if (is_measured)
+	if (is_measured && agent_may(AGENT_MAY_READ_CLOCK))
 		take_last(times, now_ns);
 	t->times = NULL;
 	if (is_measured) {

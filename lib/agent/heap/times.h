@@ -35,6 +35,8 @@ void agent_times_end(struct agent_local *t, bool is_measured);
 
 /* The signal; 0: there is none. */
 int agent_times_signal(void);
+/* The program is about to forbid itself what timers need: ends all, for good. */
+void agent_times_stop(void);
 /* The program is about to use it: chooses another one, or ends all timers. */
 void agent_times_move(void);
 

@@ -115,6 +115,8 @@ uint64_t agent_now(void)
 {
 	struct timespec now = {0};
 
+	if (!agent_may(AGENT_MAY_READ_CLOCK))
+		return agent.forbidden_ns;
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 1;
 }
@@ -128,6 +130,22 @@ uint32_t agent_tree_root(uint64_t begin_ns)
 	agent.shared->nr_epochs += number != 0;
 	agent_unlock(&lock);
 	return number;
+}
+
+static uint32_t limited(uint32_t max, uint32_t used, uint32_t limit)
+{
+	limit = limit > used ? limit : used;
+	return limit < max ? limit : max;
+}
+
+void agent_tree_limit(uint32_t max_nodes, uint32_t max_stacks)
+{
+	struct heap_header *h = agent.shared;
+
+	agent_lock(&lock);
+	h->max_nodes = limited(h->max_nodes, h->nr_nodes, max_nodes);
+	h->max_stacks = limited(h->max_stacks, h->nr_stacks, max_stacks);
+	agent_unlock(&lock);
 }
 
 uint32_t agent_tree_stack(uint32_t node)

@@ -25,7 +25,7 @@ bool agent_is_ours(void)
 
 	if (AGENT_LIKELY(!t->may_be_child && !__atomic_load_n(&has_beside, __ATOMIC_RELAXED)))
 		return true;
-	if (getpid() != agent.pid)
+	if (!agent_may(AGENT_MAY_ASK_PID) || getpid() != agent.pid)
 		return false;
 	t->may_be_child = 0; /* a thread waits until its child by vfork is gone */
 	return true;

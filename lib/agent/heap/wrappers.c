@@ -119,6 +119,17 @@ enum { DUPFD = 0, DUPFD_CLOEXEC = 1030, RANGE_CLOEXEC = 4, SS_DISABLED = 2 };
 
 enum { IS_posix, IS_c11 };
 
+enum { SET_SECCOMP = 22, FILTER_MODE = 2 };
+
+#define FILTERING(is_it, is_filter, program)                                                       \
+	const uint32_t before_ =                                                                   \
+	    (is_it) ? agent_filtering(!(is_filter), (const void *)(program)) : 0
+#define FILTERED(is_it, result)                                                                    \
+	do {                                                                                       \
+		if ((is_it) && (result) != 0)                                                      \
+			agent_not_filtering(before_);                                              \
+	} while (0)
+
 static long sum_of(const struct message *messages, int nr)
 {
 	long sum = 0;
@@ -138,6 +149,20 @@ static long sum_of(const struct message *messages, int nr)
 	  (id, attributes, function, arg), CREATING(posix, function, arg), CREATED(r, arg))        \
 	X(int, thrd_create, (unsigned long *id, int (*function)(void *), void *arg),               \
 	  (id, function, arg), CREATING(c11, function, arg), CREATED(r, arg))                      \
+	/* what it forbids itself, and all that it starts */                                       \
+	X(int, prctl,                                                                              \
+	  (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),        \
+	  (option, a, b, c, d), FILTERING(option == SET_SECCOMP, a == FILTER_MODE, b),             \
+	  FILTERED(option == SET_SECCOMP, r))                                                      \
+	/* how many addresses it may have */                                                       \
+	X(int, setrlimit, (int of, const void *limit), (of, limit), agent_limiting(0, of, limit),  \
+	  NOTHING)                                                                                 \
+	X(int, setrlimit64, (int of, const void *limit), (of, limit),                              \
+	  agent_limiting(0, of, limit), NOTHING)                                                   \
+	X(int, prlimit, (int pid, int of, const void *limit, void *old), (pid, of, limit, old),    \
+	  agent_limiting(pid, of, limit), NOTHING)                                                 \
+	X(int, prlimit64, (int pid, int of, const void *limit, void *old), (pid, of, limit, old),  \
+	  agent_limiting(pid, of, limit), NOTHING)                                                 \
 	/* the stack of its handlers */                                                            \
 	X(int, sigaltstack, (const struct alternate *new, struct alternate *old), (new, old),      \
 	  NOTHING, HAS_ALTERNATE(r, new))                                                          \
@@ -321,11 +346,17 @@ static struct {
 	if (found)                                                                                 \
 		memcpy(&real.name, &found, sizeof(found));
 
+/* Of this library, by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
 /* In advance, as the dynamic loader has locks. */
 __attribute__((constructor)) void agent_wrappers_find(void)
 {
 	void *found;
 
+	agent.text = (uint64_t)__ehdr_start;
+	agent.text_bytes = (uint64_t)(etext - __ehdr_start);
 	EACH_TRY(FIND)
 	EACH_WAIT(FIND)
 	EACH(FIND)

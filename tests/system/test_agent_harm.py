@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""What the agent must not do to a measured program, and what it must say: programs that forbid themselves system calls or
+limit their addresses, that call with wrong pointers, that execute others with environments of their own."""
+import os
+import re
+import resource
+import subprocess
+
+from heap_memory import (BLOCKS, CHILDREN, CONNECT, FILTER, LIMIT, PAGES, PEAK, Recorder, SANITIZER, STACKS, STATIC_PROGRAM,
+                         TIMES, UNTOUCHED)
+from kit import CPUPERF, run, run_checks
+
+AGENT = os.environ["AGENT"]
+KILL, ERROR, RESULT = "0x80000000", "0x50001", "0x50000"
+RESOURCES = 1 << 8 | 1 << 9 | 1 << 10  # descriptors, io, threads
+TIMERS = 1 << 12
+SHOW = """
+#include <stdio.h>
+#include <stdlib.h>
+extern char **environ;
+int main(void)
+{
+	char *volatile p = malloc(77);
+	for (char **e = environ; *e; e++)
+		puts(*e);
+	free(p);
+	return 7;
+}
+"""
+
+
+def build(folder, name, text, *flags):
+    with open(f"{folder}/{name}.c", "w", encoding="ascii") as f:
+        f.write(text)
+    return subprocess.run(["cc", "-o", f"{folder}/{name}", f"{folder}/{name}.c", *flags], check=False,
+                          capture_output=True).returncode == 0
+
+
+def harm(folder):
+    program = f"{folder}/harm"
+    run("cc", "-O1", "-D_GNU_SOURCE", "-fno-builtin", "-pthread", "-w", "-o", program,
+        f"{os.path.dirname(__file__)}/harm.c")
+    return program
+
+
+def alone(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def measured(*command, nr=None, **how):
+    """What the program did, and its memories."""
+    recorder = Recorder(AGENT, **how)
+    done = recorder.run(*command, capture_output=True, text=True)
+    assert nr is None or len(recorder.memories) == nr, (command, done, len(recorder.memories))
+    return done, recorder.memories
+
+
+def same(a, b):
+    return (a.returncode, a.stdout, a.stderr) == (b.returncode, b.stdout, b.stderr)
+
+
+def numbers():
+    """Of system calls, without futex: whether a thread waits is chance."""
+    text = run("cc", "-E", "-dM", "-include", "sys/syscall.h", "-xc", "/dev/null").stdout
+    by_name = dict(re.findall(r"#define __NR_(\w+) (\d+)\n", text))
+    by_name.pop("futex")
+    return {name: int(nr) for name, nr in by_name.items() if int(nr) < 460}
+
+
+def check_each_call(folder):
+    """Filters that kill at one system call, over all there are: the program and its children end as without the agent."""
+    program = harm(folder)
+    wants = BLOCKS | STACKS | PEAK | UNTOUCHED | RESOURCES | TIMERS
+    ways = ("prctl", "seccomp", "call")
+    for i, (name, nr) in enumerate(sorted(numbers().items())):
+        command = [program, "filtered", str(nr), KILL, ways[i % 3]]
+        a, (b, _) = alone(*command), measured(*command, wants=wants, intervals=(1000000, 1000000))
+        assert same(a, b), (name, a, b)
+        assert a.returncode != 77, name
+
+
+def check_filters(folder):
+    """What is not measured is noted; what the filter answers with an error is harmless."""
+    program, nr = harm(folder), numbers()
+    ends = "fork 0\nexec 0\nvfork 0\n"
+    for way in ("prctl", "seccomp", "call"):
+        for name in ("socket", "connect", "recvmsg"):
+            done, [m] = measured(program, "filtered", str(nr[name]), KILL, way, nr=1)
+            assert done.stdout == ends, (name, done)
+            # the child that executes is one, too
+            assert m.missed() == {(CHILDREN, ""): 2, (FILTER, "true"): 2}, (name, way, m.missed())
+            stacks = [s for s in m.stacks() if s["samples"] == 50 or s["samples"] % 50 == 0]
+            assert sum(s["samples"] for s in stacks) >= 100, "it goes on itself, and its thread"
+    done, [m] = measured(program, "filtered", str(nr["socket"]), RESULT, "prctl", nr=1)
+    assert done.stdout == ends and (CHILDREN, "") in m.missed(), "an error of 0 would be a descriptor"
+    done, [m] = measured(program, "filtered", str(nr["socket"]), ERROR, "seccomp", nr=1)
+    assert done.stdout == ends and m.missed() == {(CONNECT, ""): 2}, (done, m.missed())
+    # what only a program that is executed would call
+    done, memories = measured(program, "filtered", str(nr["openat"]), KILL, "prctl", nr=3)
+    assert [m.missed() for m in memories] == [{(FILTER, "true"): 1}, {}, {(FILTER, "true"): 1}], \
+        [m.missed() for m in memories]
+    # nothing of the agent: all is measured
+    done, memories = measured(program, "filtered", str(nr["reboot"]), KILL, "prctl", nr=5)
+    assert done.stdout == ends and not any(m.missed() for m in memories), done
+    done, memories = measured(program, "filtered", str(nr["mincore"]), KILL, "prctl", wants=BLOCKS | STACKS | UNTOUCHED)
+    assert done.stdout == ends and memories[0].missed()[(PAGES, "")] == 100, memories[0].missed()
+    done, memories = measured(program, "filtered", str(nr["timer_delete"]), KILL, "prctl", wants=STACKS | TIMERS,
+                              intervals=(1000000, 0), nr=1)
+    assert done.stdout == ends and memories[0].missed()[(TIMES, "")] == 1, memories[0].missed()
+
+
+def check_refused_filter(folder):
+    """A filter that the kernel refuses changes nothing."""
+    program = f"{folder}/refused"
+    assert build(folder, "refused", """
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <stdlib.h>
+int main(void)
+{
+	struct { unsigned short code; unsigned char t, f; unsigned k; } kill = {6, 0, 0, 0};
+	struct { unsigned short len; void *filter; } program = {1, &kill};
+	void *volatile p;
+	if (!syscall(SYS_seccomp, 1, 0x4000, &program) || !syscall(SYS_seccomp, 0, 1, 0))
+		return 1;
+	if (fork() == 0) {
+		p = malloc(5);
+		return 0;
+	}
+	return wait(0) < 0;
+}
+""", "-D_GNU_SOURCE", "-w")
+    done, memories = measured(program, nr=2)
+    assert done.returncode == 0 and not memories[0].missed(), done
+
+
+def check_wrong_pointers(folder):
+    program = harm(folder)
+    a, (b, _) = alone(program, "wrong"), measured(program, "wrong")
+    assert a.returncode == 0 and len(a.stdout.splitlines()) == 7, a
+    assert same(a, b), (a, b)
+
+
+def check_limits(folder):
+    """Of a limit of addresses a program has, with the agent, seven eighths of what it has without, at least; a memory that
+    fits within it has sums."""
+    program = harm(folder)
+    for mib in (64, 512, 4096):
+        for how in ("prlimit", "setrlimit", None):
+            command = [program, "limited", str(mib), *([how] if how else [])]
+            bytes_ = mib << 20
+
+            def limit(how=how, bytes_=bytes_):
+                if not how:
+                    resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
+
+            without = int(subprocess.run(command, preexec_fn=limit, capture_output=True, check=True).stdout)
+            for wants in (BLOCKS | STACKS | PEAK, BLOCKS | STACKS | 32):
+                recorder = Recorder(AGENT, arena=1 << 30, wants=wants)
+                done = recorder.run(*command, preexec_fn=limit, capture_output=True)
+                assert done.returncode == 0, (command, done)
+                [m] = recorder.memories
+                assert without - int(done.stdout) <= mib / 8 + 3, (command, without, done.stdout)
+                assert m.missed() == {(LIMIT, ""): 1}, (command, m.missed())
+                assert sum(s["samples"] for s in m.stacks()) == m.threads()[0] >= 20000, (command, m.header())
+                assert not m.header()["no_node"] and not m.header()["no_block"], (command, m.header())
+    # nothing of another resource, or of more than there is
+    code = "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.setrlimit(r.RLIMIT_AS, (1 << 46, 1 << 46))"
+    _, [m] = measured("python3", "-c", code)
+    assert not m.missed() and m.header()["mapped"] == m.bytes, m.missed()
+
+
+def check_own_environments(folder):
+    """A program that gets an environment of its own is measured, and has that environment but for what measures it."""
+    program, show = harm(folder), f"{folder}/show"
+    assert build(folder, "show", SHOW) and build(folder, "own.so", "int own;", "-shared", "-fPIC")
+    for how in ("empty", "null", "execle", "spawn", "cleared", "vfork", "many"):
+        a, (b, memories) = alone(program, "owned", how, show), measured(program, "owned", how, show, nr=2)
+        added = [line for line in b.stdout.splitlines() if line not in a.stdout.splitlines()]
+        assert b.returncode == a.returncode == 7, (how, a, b)
+        assert sorted(line.split("=")[0] for line in added) == ["CPUPERF_HEAP", "LD_PRELOAD"], (how, added)
+        assert set(a.stdout.splitlines()) <= set(b.stdout.splitlines()), (how, a, b)
+        assert any(s["max"] == 77 for s in memories[1].stacks()) and not memories[0].missed(), how
+    done, memories = measured(program, "owned", "forked", nr=2)
+    assert done.returncode == 7, done
+    for script, preload in ((f"env -i {show}", AGENT), (f"LD_PRELOAD={folder}/own.so {show}", f"{AGENT}:{folder}/own.so"),
+                            (f"unset LD_PRELOAD CPUPERF_HEAP; {show}", AGENT), (f"env -u LD_PRELOAD {show}", AGENT)):
+        done, memories = measured("sh", "-c", f"{script}; true")
+        assert f"LD_PRELOAD={preload}\n" in done.stdout and "CPUPERF_HEAP=cpuperf" in done.stdout, (script, done)
+        assert any(s["max"] == 77 for s in memories[-1].stacks()), script
+        assert not any(m.missed() for m in memories), script
+
+
+def said(memories):
+    return {key: sum(m.missed().get(key, 0) for m in memories) for m in memories for key in m.missed()}
+
+
+def check_named(folder):
+    """Programs that cannot be measured are named: static ones, those with a sanitizer; not those that cannot be executed."""
+    assert build(folder, "show", SHOW)
+    assert build(folder, "static", SHOW, "-static"), "libc.a is needed"
+    _, memories = measured("sh", "-c", f"{folder}/static; {folder}/static; {folder}/nowhere; {folder}; true")
+    assert said(memories) == {(STATIC_PROGRAM, "static"): 2}, said(memories)
+    if build(folder, "checked", SHOW, "-fsanitize=address"):
+        _, memories = measured("sh", "-c", f"{folder}/checked; LD_PRELOAD=/x/libasan.so.8 {folder}/show; true")
+        assert said(memories) == {(SANITIZER, "checked"): 1, (SANITIZER, "show"): 1}, said(memories)
+    else:
+        print("skip: checked: it cannot be built here", flush=True)
+    done = run(CPUPERF, "--event=heap:allocated", f"--output={folder}/s", "--", "sh", "-c",
+               f"{folder}/static; {folder}/static; true", code=0)
+    assert "not measured (static; 2): they are linked statically" in done.stdout + done.stderr, done
+    command = [harm(folder), "filtered", str(numbers()["socket"]), KILL, "prctl"]
+    done = run(CPUPERF, "--event=heap:allocated", f"--output={folder}/s", "--", *command, code=0)
+    for text in ("not measured (true; 2): they cannot make system calls", "child processes are not measured (2): they cannot make"):
+        assert text in done.stdout + done.stderr, done
+
+
+def check_own_frames(folder):
+    """No stack has a function of the agent, which calls libc's that allocate."""
+    done, [m] = measured(harm(folder), "threaded", wants=BLOCKS | STACKS | RESOURCES)
+    parts = [[int(x, 16) for x in line.split()[0].split("-")] for line in done.stdout.splitlines()]
+    begin, end = min(p[0] for p in parts), max(p[1] for p in parts)
+    stacks = m.stacks()
+    assert len(stacks) > 5 and not [s for s in stacks if any(begin <= pc < end for pc in s["path"])], stacks
+    # those of libc for a thread, or a stream, are of main
+    assert not m.header()["cut"], m.header()
+
+
+run_checks(globals())
