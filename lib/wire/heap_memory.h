@@ -114,7 +114,7 @@ enum heap_miss {
 	HEAP_MISS_CHILDREN, /* children by fork */
 	HEAP_MISS_PAGES,    /* blocks whose pages were not looked at when they were freed */
 	HEAP_MISS_TIMES,    /* threads are sampled no more */
-	HEAP_MISS_CONNECT, /* children by fork that could not connect */
+	HEAP_MISS_CONNECT,  /* children by fork that could not connect */
 	HEAP_MISS_LIMIT,    /* RLIMIT_AS: there is room for fewer stacks and blocks */
 	HEAP_NR_MISSES
 };

@@ -11,6 +11,12 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
+/* There are no hooks here. */
+void agent_hooks_count_live(bool is_wanted)
+{
+	agent.is_live_counted = is_wanted ? AGENT_COUNTS_BY_CHUNK : 0;
+}
+
 #define LOAD(field)     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define IF(value, t, f) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), (t), (f))
 #define RETURN(value)   BPF_STMT(BPF_RET | BPF_K, (value))

@@ -203,10 +203,15 @@ static uint32_t run(const struct sock_fprog *program, const struct seccomp_data 
 
 		if (BPF_CLASS(i->code) == BPF_RET)
 			return BPF_RVAL(i->code) == BPF_A ? m.a : i->k;
-		if (BPF_CLASS(i->code) == BPF_JMP)
-			at += jump(&m, i);
-		else if (!step(&m, i))
+		if (BPF_CLASS(i->code) == BPF_JMP) {
+			uint32_t by = jump(&m, i);
+
+			if (by >= program->len - at)
+				break;
+			at += by;
+		} else if (!step(&m, i)) {
 			break;
+		}
 	}
 	return SECCOMP_RET_KILL_PROCESS;
 }
