@@ -291,6 +291,17 @@ static void add_list(struct buf *out, const char *what, const struct spec_list *
 	}
 }
 
+static bool has_target(const struct spec_target *t)
+{
+	return t->command.nr || t->pids.nr || t->comms.nr || t->cgroups.nr;
+}
+
+/* It is not measured without one. */
+static bool waits_for_target(const struct plan *plan, size_t event)
+{
+	return event_heap(&plan->events[event].event) >= 0 && !has_target(&plan->spec->target);
+}
+
 /* "target: the command ls -l, with the processes that it starts" */
 static void add_target(struct buf *out, const struct spec_target *t, char *const *argv)
 {
@@ -326,7 +337,7 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 {
 	const struct spec_target *target = &plan->spec->target;
 	char *const *command = (char *const *)target->command.item;
-	size_t nr_working = 0;
+	size_t nr_working = 0, nr_waiting = 0;
 
 	buf_printf(out, "%s: valid: %s, %zu event(s), ", plan->spec->source,
 		   plan->is_sampling ? "sampling" : "tally", plan->nr_events);
@@ -338,12 +349,17 @@ static size_t add_plan(struct buf *out, const struct plan *plan, const struct ca
 	add_target(out, target, o->command_argv ? o->command_argv : command);
 	for (size_t i = 0; i < plan->nr_events; i++) {
 		add_event(out, plan, &plan->events[i], &here[i]);
-		nr_working += here[i].state == READING_OK && !here[i].reason[0];
+		nr_waiting += here[i].state == READING_OK && waits_for_target(plan, i);
+		nr_working += here[i].state == READING_OK &&
+			      (!here[i].reason[0] || waits_for_target(plan, i));
 	}
 	for (size_t i = 0; i < plan->spec->metric_set.nr; i++)
 		add_metric(out, plan, here, i);
 	add_counters(out, plan, c);
-	buf_printf(out, "\n%zu of %zu event(s) work here.\n", nr_working, plan->nr_events);
+	buf_printf(out, "\n%zu of %zu event(s) work here", nr_working, plan->nr_events);
+	if (nr_waiting)
+		buf_printf(out, ", %zu of them with a target: cpuperf ... -- COMMAND", nr_waiting);
+	buf_adds(out, ".\n");
 	return nr_working;
 }
 
@@ -390,6 +406,12 @@ static int open_all(struct plan *plan, const struct options *o, struct event_sup
 			look(s, i, &here[i]);
 		else
 			here[i] = plan->events[i].support;
+	for (size_t i = 0; i < plan->nr_events && rc == 0 && !plan->target.is_command; i++)
+		if (waits_for_target(plan, i) && here[i].state == READING_NOT_SUPPORTED) {
+			here[i] = (struct event_support){.state = READING_OK};
+			snprintf(here[i].reason, sizeof(here[i].reason),
+				 "of a command, or of processes that run with --attach");
+		}
 	if (rc)
 		log_err(o->strict || rc == -EINVAL ? LOG_ERROR : LOG_WARNING, &e);
 	else

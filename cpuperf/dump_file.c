@@ -37,6 +37,20 @@ static int open_folder(const char *path, struct dump_file *out, struct err *e)
 	return out->folder < 0 ? refuse(e, -errno, folder, strerror(errno)) : 0;
 }
 
+/* What is there already, if anything is. */
+static int check_file(const struct dump_file *d, struct err *e)
+{
+	struct stat st;
+
+	if (fstatat(d->folder, d->name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : refuse(e, -errno, d->path, strerror(errno));
+	if (S_ISLNK(st.st_mode))
+		return refuse(e, -ELOOP, d->path, "is a link, which would not be followed");
+	if (S_ISDIR(st.st_mode))
+		return refuse(e, -EISDIR, d->path, "is a folder");
+	return S_ISREG(st.st_mode) ? 0 : refuse(e, -EINVAL, d->path, "is no regular file");
+}
+
 static int watch_folder(struct dump_file *out, struct err *e)
 {
 	char at[sizeof("/proc/self/fd/2147483647")];
@@ -55,7 +69,7 @@ int dump_file_open(const char *path, struct dump_file *out, struct err *e)
 	*out = (struct dump_file){.fd = -1, .folder = -1, .path = path};
 	if (!*path)
 		return 0;
-	rc = open_folder(path, out, e) ?: watch_folder(out, e);
+	rc = open_folder(path, out, e) ?: check_file(out, e) ?: watch_folder(out, e);
 	if (rc)
 		dump_file_close(out);
 	return rc;

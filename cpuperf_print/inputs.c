@@ -302,9 +302,26 @@ static int check_iterations(const struct input *o, struct err *e)
 	return -EINVAL;
 }
 
+/* Of those that are compared: one at least has some that were chosen. */
+static int check_chosen(const struct inputs *in, const struct profile_ranges *chosen, struct err *e)
+{
+	const struct input *first = &in->item[0];
+	size_t nr = 0;
+
+	if (!in->nr_diff || !chosen->nr)
+		return 0;
+	for (size_t i = 0; i < in->nr; i++)
+		nr = in->item[i].facts->nr_iterations > nr ? in->item[i].facts->nr_iterations : nr;
+	if (ARRAY_ANY(x, chosen->item, chosen->nr, x->first < nr))
+		return 0;
+	err_set_at(e, -EINVAL, first->path, 0, 0, "--iteration: it has %zu iteration%s, from 0", nr,
+		   str_plural(nr, "", "s"));
+	return -EINVAL;
+}
+
 int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e)
 {
-	int rc = 0;
+	int rc = check_chosen(in, &filter->iterations, e);
 
 	for (size_t i = in->nr; i < in->nr + in->nr_diff && rc == 0; i++) {
 		struct input *o = &in->item[i];

@@ -128,6 +128,16 @@ static int check_library(pid_t pid, const char *library, struct err *e)
 	return 0;
 }
 
+static void hint_root(struct err *e)
+{
+	if (geteuid())
+		err_hint(e, "root may attach to it: sudo cpuperf ...");
+	else
+		err_hint(
+		    e,
+		    "it has capabilities that this root lacks, or a security module protects it");
+}
+
 static int check_program(pid_t pid, struct err *e)
 {
 	struct loadable_judged judged = {.answer = LOADABLE_UNREADABLE};
@@ -141,7 +151,7 @@ static int check_program(pid_t pid, struct err *e)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
 		err_set(e, -EPERM, "process %d is of another user, or has more rights", pid);
-		err_hint(e, "root may attach to it: sudo cpuperf ...");
+		hint_root(e);
 		return e->code;
 	}
 	if (fd < 0)
@@ -190,7 +200,7 @@ static int open_space(struct attach_space *s, pid_t pid, struct err *e)
 			"process %d may not be traced: it is of another user, has more rights, "
 			"or /proc/sys/kernel/yama/ptrace_scope forbids it",
 			pid);
-		err_hint(e, "root may attach to it: sudo cpuperf ...");
+		hint_root(e);
 	} else if (rc) {
 		err_set(e, rc, "process %d: %s", pid, rc == -ESRCH ? "has ended" : strerror(-rc));
 	}

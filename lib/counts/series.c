@@ -272,6 +272,9 @@ static int emit_samples(struct series *s, uint32_t event, uint64_t start_ns, uin
 					.cell = &cell,
 					.weight = k->weight};
 
+	/* what an agent adds up is of processes: they have a trace of their own */
+	if (!k->nr && (strcmp(p.of->group, "heap") == 0 || strcmp(p.of->group, "resource") == 0))
+		return 0;
 	return start_ns < end_ns ? emit(s, &p) : 0;
 }
 

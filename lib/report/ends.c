@@ -14,6 +14,7 @@ const char *report_end_name(enum report_end end)
 	static const char *const names[REPORT_NR_ENDS] = {
 	    [REPORT_END_WHOLE] = "whole",
 	    [REPORT_END_LIMIT] = "truncated at kernel.perf_event_max_stack",
+	    [REPORT_END_AGENT] = "deeper than the 1,024 functions that the agent follows",
 	    [REPORT_END_POINTERS] = "ending at code without frame pointers",
 	    [REPORT_END_PIECE] = "reaching beyond the recorded piece of stack",
 	    [REPORT_END_BYTES] = "reaching beyond the recorded stack bytes",

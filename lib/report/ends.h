@@ -12,6 +12,7 @@
 enum report_end {
 	REPORT_END_WHOLE,    /* it reaches the start function */
 	REPORT_END_LIMIT,    /* the kernel stores no more addresses in a callchain */
+	REPORT_END_AGENT,    /* deeper than the agent of the heap follows */
 	REPORT_END_POINTERS, /* frame pointers lead no further */
 	REPORT_END_PIECE,    /* nor do the short stack bytes recorded with them */
 	REPORT_END_BYTES,    /* unwinding: the stack continues beyond the recorded bytes */

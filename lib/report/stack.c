@@ -11,6 +11,7 @@
 enum {
 	HYBRID_STACK_BYTES = 1024,
 	MAX_MISSING = 64,
+	AGENT_MAX_STACK = 1024,  /* HEAP_MAX_FRAMES of wire/heap_memory.h */
 	DEFAULT_MAX_STACK = 127, /* PERF_MAX_STACK_DEPTH; other recorders may not store the limit */
 };
 
@@ -74,6 +75,9 @@ static void add_callchain(struct report_stack *s, const struct profile_sample *s
 	}
 	if (i < r->nr_callchain)
 		s->end = REPORT_END_DEPTH;
+	else if (sample->layout
+		     ->is_heap) /* it unwinds by tables, and the kernel's limit is none of its */
+		s->end = nr >= AGENT_MAX_STACK ? REPORT_END_AGENT : REPORT_END_TABLE;
 	else if (max ? nr >= max : nr == DEFAULT_MAX_STACK)
 		s->end = REPORT_END_LIMIT;
 	else

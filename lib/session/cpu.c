@@ -493,7 +493,8 @@ static bool read_group(const struct session_cpu *c, struct pmu_group *g,
 		rc = -ENODEV;
 	if (rc == 0)
 		set_programs(c, g, counts);
-	if (rc == 0 && heap_of(c, g) && session_heap_is_silent(heap_of(c, g)))
+	if (rc == 0 && heap_of(c, g) &&
+	    !session_heap_has_count(heap_of(c, g), c->plan->parts[g->members[0].event].event))
 		rc = -ENODATA;
 	if (rc == -ENODEV) {
 		read_detached(c, g, now_ns, out);

@@ -62,6 +62,7 @@ static void fold_added(struct session_heap *h)
 	}
 	nr = end_processes(h->added, h->nr_added, &h->folded);
 	h->has_folded |= nr < h->nr_added;
+	h->had_heap |= h->has_folded;
 	h->nr_all -= h->nr_added - nr;
 	h->nr_added = nr;
 }
@@ -251,6 +252,34 @@ static bool is_newly_guessed(const struct session_heap *h, struct session_heap_p
 	return p->is_guessed && !was;
 }
 
+/* Once for each process. */
+static bool is_newly_bypassed(struct session_heap_process *p)
+{
+	const bool was = p->is_bypassed;
+
+	p->is_bypassed |= p->sums.is_bypassed;
+	return p->is_bypassed && !was;
+}
+
+/* It has ended with blocks, of which the pages are gone. */
+static bool has_lost_pages(const struct session_heap_process *p)
+{
+	return p->has_ended &&
+	       ARRAY_ANY(s, p->now, p->nr_now,
+			 s->resource == HEAP_RESOURCE_NONE && s->amount[WIRE_HEAP_LIVE].bytes);
+}
+
+static void note_process(struct session_heap *h, struct session_heap_process *p, bool wants_pages)
+{
+	h->nr_unread += p->misses_pages;
+	h->nr_unsearched += misses_search(h, p);
+	h->nr_guessed += is_newly_guessed(h, p);
+	h->nr_bypassed += is_newly_bypassed(p);
+	h->nr_gone += wants_pages && has_lost_pages(p);
+	h->had_heap |= !p->is_bypassed;
+	h->has_pages |= !p->has_ended;
+}
+
 void session_heap_read(struct session_heap *h, uint64_t now_ns)
 {
 	struct session_heap_pages pages = {.rate = h->config.rate,
@@ -268,13 +297,13 @@ void session_heap_read(struct session_heap *h, uint64_t now_ns)
 	h->lost_before = h->lost;
 	memcpy(h->counts_before, h->times_at, sizeof(h->counts_before));
 	begin_counts(h);
+	h->has_pages = false;
+	h->nr_gone = 0;
 	for (size_t i = 0; i < h->nr; i++) {
 		wire_heap_begin_reading(h->processes[i]->memory);
 		read_process(h, h->processes[i], wants_pages ? &pages : NULL);
 		wire_heap_end_reading(h->processes[i]->memory);
-		h->nr_unread += h->processes[i]->misses_pages;
-		h->nr_unsearched += misses_search(h, h->processes[i]);
-		h->nr_guessed += is_newly_guessed(h, h->processes[i]);
+		note_process(h, h->processes[i], wants_pages);
 		session_heap_counts_add_process(h->counts, h->processes[i]);
 		session_heap_lost_add(&h->lost, &h->processes[i]->sums);
 	}
@@ -455,6 +484,22 @@ bool session_heap_is_silent(const struct session_heap *h)
 	return h->nr_readings > 1 && !h->had_process;
 }
 
+static bool is_of_pages(int kind)
+{
+	return kind == EVENT_HEAP_RESIDENT || kind == EVENT_HEAP_UNTOUCHED;
+}
+
+bool session_heap_has_count(const struct session_heap *h, size_t event)
+{
+	const int kind = session_heap_kind_of(h->plan, event);
+
+	if (kind < 0 || h->nr_readings < 2)
+		return true;
+	if (session_heap_is_silent(h) || (!session_heap_kind(kind)->resource && !h->had_heap))
+		return false;
+	return !is_of_pages(kind) || h->has_pages || h->counts[kind] || !h->nr_gone;
+}
+
 /* Samples that were expected by the clocks; 0: few. */
 static uint64_t missing(const struct session_heap *h, int kind, int sampled, uint64_t interval_ns)
 {
@@ -465,6 +510,25 @@ static uint64_t missing(const struct session_heap *h, int kind, int sampled, uin
 	uint64_t nr = interval_ns ? less_ns / interval_ns : 0;
 
 	return nr > FEW && less_ns > ns / PART ? nr : 0;
+}
+
+/* The text begins with a plural. */
+static void put_note(char note[SESSION_HEAP_NOTE_BYTES], uint64_t nr, const char *text)
+{
+	static const struct {
+		const char *many, *one;
+	} words[] = {
+	    {"processes have ", "process has "},
+	    {"processes call a malloc of their own,", "process calls a malloc of its own,"},
+	    {"processes ", "process "}};
+
+	for (size_t i = 0; nr == 1 && i < ARRAY_NR(words); i++)
+		if (strncmp(text, words[i].many, strlen(words[i].many)) == 0) {
+			snprintf(note, SESSION_HEAP_NOTE_BYTES, "1 %s%s", words[i].one,
+				 text + strlen(words[i].many));
+			return;
+		}
+	snprintf(note, SESSION_HEAP_NOTE_BYTES, "%" PRIu64 " %s", nr, text);
 }
 
 /* Returns the number of searches. */
@@ -537,6 +601,12 @@ void session_heap_notes(struct session_heap *h,
 	     "processes have a peak whose moment is that of the largest estimate, which is too "
 	     "large by more than its error: they were attached to, forked without an exec, or "
 	     "have an allocator without malloc_usable_size"},
+	    {h->nr_bypassed,
+	     "processes call a malloc of their own, or of a library in front of the agent: "
+	     "the heap was not measured"},
+	    {h->nr_gone,
+	     "processes have ended with blocks that were not freed: resident and untouched miss "
+	     "them, as their pages are gone"},
 	    {h->nr_unread,
 	     "processes have pages that could not be read: resident and untouched miss them"},
 	    {session_heap_is_silent(h),
@@ -546,12 +616,11 @@ void session_heap_notes(struct session_heap *h,
 	pthread_mutex_lock(&h->lock);
 	h->nr_refused = 0;
 	pthread_mutex_unlock(&h->lock);
-	h->nr_unread = h->nr_unsearched = h->nr_guessed = 0;
+	h->nr_unread = h->nr_unsearched = h->nr_guessed = h->nr_bypassed = 0;
 	note_missed(h, rows[0].nr || rows[1].nr, notes + SESSION_HEAP_NR_OWN_NOTES);
 	for (size_t i = 0; i < SESSION_HEAP_NR_OWN_NOTES; i++) {
 		notes[i][0] = '\0';
 		if (rows[i].nr && h->wire)
-			snprintf(notes[i], SESSION_HEAP_NOTE_BYTES, "%" PRIu64 " %s", rows[i].nr,
-				 rows[i].text);
+			put_note(notes[i], rows[i].nr, rows[i].text);
 	}
 }

@@ -89,7 +89,9 @@ struct session_heap {
 	bool had_process, has_resident;
 	/* since the last notes: processes whose pages could not be read; that ended without a
 	 * search for pointers */
-	uint32_t nr_unread, nr_unsearched, nr_guessed;
+	uint32_t nr_unread, nr_unsearched, nr_guessed, nr_bypassed, nr_gone;
+	bool had_heap;  /* a process whose malloc is the agent's */
+	bool has_pages; /* a process that had not ended, at the last reading */
 	uint64_t pcs[1 + WIRE_HEAP_MAX_FRAMES];
 	struct trace_bucket size_buckets[SESSION_HEAP_NR_SIZES][WIRE_HEAP_NR_CLASSES];
 	char type[WIRE_HEAP_TYPE_BYTES];
@@ -141,9 +143,12 @@ size_t session_heap_sizes(struct session_heap *h,
 
 /* No process has connected, though the first iteration is over. */
 bool session_heap_is_silent(const struct session_heap *h);
+/* Whether there is a count of the event: not of a heap that no process has, or that none shows to
+ * the agent, nor of pages of processes that have ended. */
+bool session_heap_has_count(const struct session_heap *h, size_t event);
 
 enum {
-	SESSION_HEAP_NR_OWN_NOTES = 14,
+	SESSION_HEAP_NR_OWN_NOTES = 16,
 	SESSION_HEAP_NR_NOTES = SESSION_HEAP_NR_OWN_NOTES + HEAP_NR_MISSES
 };
 /* What was not measured in the iteration, in words; "": nothing. */

@@ -18,6 +18,7 @@ struct session_heap_process {
 	bool is_unread;           /* then, for want of memory */
 	bool misses_pages;        /* at the last reading */
 	bool is_guessed;          /* the moment of its peak is by samples, which was noted */
+	bool is_bypassed;         /* its heap is not measured, which was noted */
 	uint32_t missed[WIRE_HEAP_NR_MISSED]; /* what it said by then */
 	struct wire_heap_sums sums;
 	struct wire_heap_times times;

@@ -326,6 +326,7 @@ const struct key_row key_rows[] = {
 	SPEC_FIELD(dump_file),
 	.name = "dump_file",
 	.type = KEY_STRING,
+	.min = 1,
 	.max = 4095,
 	.default_text = "",
 	.description =

@@ -163,6 +163,7 @@ void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 	    (struct wire_heap_sums){.live = READ(m->live),
 				    .peak = READ(m->is_counted) ? peak_of_stacks(h) : READ(m->peak),
 				    .peak_ns = READ(m->peak_ns),
+				    .is_bypassed = READ(m->is_bypassed) != 0,
 				    .is_counted = READ(m->is_counted) != 0,
 				    .no_node = READ(m->no_node),
 				    .no_block = READ(m->no_block),

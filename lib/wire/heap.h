@@ -37,6 +37,7 @@ struct wire_heap_sums {
 	uint64_t calls, bytes, frees, max_bytes;
 	/* of samples, weighted */
 	uint64_t live, peak, peak_ns;
+	bool is_bypassed;
 	bool is_counted; /* the moment of the peak is not by samples; live is of all blocks */
 	/* see struct heap_header */
 	uint64_t no_node, no_block, nested, unknown, cut, deep, invalid;

@@ -172,7 +172,8 @@ struct heap_header {
 	uint64_t cpu_ns;      /* CPU time since, when it was last looked at, at */
 	uint64_t seen_ns;     /* CLOCK_MONOTONIC */
 	uint64_t real_ns;     /* of threads that have ended: how long each was there */
-	uint64_t is_counted;
+	uint32_t is_counted;
+	uint32_t is_bypassed; /* another library's malloc, or the program's, is called instead */
 	struct heap_missed missed[HEAP_NR_MISSED];
 };
 

@@ -2,6 +2,7 @@
 """The report heap, and the answer of a session that measures the heap, of programs whose heap is known."""
 import contextlib
 import csv
+import gzip
 import io
 import json
 import os
@@ -127,6 +128,7 @@ def check_growth(folder):
     page = output(PRINT, "--quiet", f"{folder}/s", "--iteration=1", "--diff=@0", "--output-format=html")
     assert "between_dumps" in page and "0 of 3 iterations" in page, len(page)
     for options, text in ((["--diff=@3"], "it has 3 iterations"), (["--diff=@1-0"], "is not a list of numbers"),
+                          (["--iteration=7", "--diff=@0"], "it has 3 iterations"),
                           ([f"{folder}/old", "--diff=@1"], "of which session")):
         done = run(PRINT, "--quiet", f"{folder}/s", *options, code=None)
         assert done.returncode and text in done.stderr, done
@@ -338,6 +340,65 @@ int main() { by_string(); by_strdup(); by_wrapper(); }
     assert "xmalloc" not in found, found
     found = {k[1]: r["is"] for k, r in growth(folder, "--diff=@0").items()}
     assert (found["by_strdup()"], found["by_wrapper()"]) == ("11", "700"), found
+
+
+def check_not_measured(folder):
+    """What is not known is no number: of a program with a malloc of its own, whose heap no sample has; of pages of a process that
+    has ended; of CPUs, as the heap is of processes."""
+    with open(f"{folder}/own.c", "w", encoding="ascii") as f:
+        f.write("""#include <stddef.h>
+static char all[1 << 20];
+static size_t used;
+void *malloc(size_t n) { void *p = all + used; used += (n + 15) & ~15ul; return p; }
+void free(void *p) { (void)p; }
+void *calloc(size_t n, size_t m) { return malloc(n * m); }
+void *realloc(void *p, size_t n) { (void)p; return malloc(n); }
+int main(void) { return malloc(100) == NULL; }
+""")
+    run("cc", "-O1", "-fno-builtin", "-o", f"{folder}/own", f"{folder}/own.c")
+    said = " ".join(record(folder, f"{folder}/own").split())
+    assert "1 process calls a malloc of its own" in said, said
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=summary", "--output-format=csv")
+    values = {r["value"] for r in csv.DictReader(io.StringIO(text)) if r["event"] == "live"}
+    assert values == {""}, text
+    run("rm", "-rf", f"{folder}/s")
+    said = record(folder, HEAP, "growing", more=[{"group_name": "heap", "event_name": "resident"}])
+    assert "malloc of" not in said and "1 process has ended with blocks" in " ".join(said.split()), said
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=summary", "--output-format=csv")
+    values = {(r["event"], r["value"]) for r in csv.DictReader(io.StringIO(text)) if r["event"] in ("resident", "live")}
+    assert ("live", "55") in values and not any(e == "resident" and v for e, v in values), values
+    text = output(PRINT, "--quiet", f"{folder}/s", "--report=series", "--output-format=csv")
+    assert {r["cpu"] for r in csv.DictReader(io.StringIO(text)) if r["group"] == "heap"} == {"all"}, text
+    text = output(CPUPERF, "--check-spec", "--spec-file=heap")
+    assert "9 of 9 event(s) work here, 9 of them with a target" in text, text
+
+
+def check_go_types(folder):
+    """pprof's types are those of Go's heap profiles; objects are not counted by samples."""
+    for rate, wanted in ((1, [b"alloc_objects", b"alloc_space", b"inuse_objects", b"inuse_space"]),
+                         (65536, [b"alloc_space", b"allocated_samples", b"inuse_space", b"live_samples"])):
+        run("rm", "-rf", f"{folder}/s")
+        record(folder, HEAP, "shares", "20000", rate=rate)
+        output(PRINT, "--quiet", f"{folder}/s", "--output-format=pprof", f"--output-file={folder}/{rate}.pb.gz")
+        with gzip.open(f"{folder}/{rate}.pb.gz") as f:
+            data = f.read()
+        assert sorted(set(re.findall(rb"(?:alloc|inuse|allocated|live)_[a-z]+", data))) == wanted, data
+
+
+def check_deep_stacks(folder):
+    """What the agent cuts is no limit of the kernel."""
+    with open(f"{folder}/x.c", "w", encoding="ascii") as f:
+        f.write("""#include <stdlib.h>
+static void *volatile k;
+__attribute__((noinline)) int f(int n) { int r; if (!n) { k = malloc(100); return 1; } r = f(n - 1); __asm__ volatile(""); return r; }
+int main(int c, char **v) { return !f(atoi(v[c - 1])); }
+""")
+    run("cc", "-O1", "-fno-builtin", "-o", f"{folder}/x", f"{folder}/x.c")
+    for depth, is_cut in (("300", False), ("3000", True)):
+        run("rm", "-rf", f"{folder}/s")
+        record(folder, f"{folder}/x", depth)
+        text = output(PRINT, f"{folder}/s", "--report=flat", "--event=allocated")
+        assert ("1,024 functions that the agent follows" in text) == is_cut and "perf_event_max_stack" not in text, text
 
 
 def check_regions(folder):

@@ -17,6 +17,11 @@
 #include <libunwind.h>
 
 /* There are no hooks here. */
+bool agent_hooks_are_first(void)
+{
+	return true;
+}
+
 void agent_hooks_count_live(bool is_wanted)
 {
 	agent.is_live_counted = is_wanted ? AGENT_COUNTS_BY_CHUNK : 0;

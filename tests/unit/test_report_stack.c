@@ -262,6 +262,32 @@ TEST(too_deep)
 	buf_fini(&bytes);
 }
 
+/* The agent of the heap follows more than the kernel. */
+TEST(limit_of_the_agent)
+{
+	static const struct {
+		size_t nr;
+		enum report_end end;
+	} cases[] = {{127, REPORT_END_TABLE}, {1000, REPORT_END_TABLE}, {1024, REPORT_END_AGENT}};
+	static const struct trace_layout of_heap = {.max_stack = 127, .is_heap = true};
+	static struct report_stack s;
+	static uint64_t words[1 + 1024];
+	struct profile_sample sample;
+	struct buf bytes;
+
+	buf_init(&bytes, 1 << 20);
+	for (size_t i = 0; i < NR(cases); i++) {
+		words[0] = USER;
+		for (size_t k = 1; k <= cases[i].nr; k++)
+			words[k] = U + k;
+		sample = sample_of(chain_of(PERF_RECORD_MISC_USER, words, cases[i].nr + 1, &bytes));
+		sample.layout = &of_heap;
+		report_stack_make(NULL, NULL, &sample, true, &s);
+		assert_int_equal(s.end, cases[i].end);
+	}
+	buf_fini(&bytes);
+}
+
 /* The kernel stops at the limit that the attr stores; where it stores none, at the default. */
 TEST(limit)
 {

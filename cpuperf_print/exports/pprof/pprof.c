@@ -244,12 +244,34 @@ static int add_entry(void *arg, const struct report_entry *e)
 
 /* --- about the profile ------------------------------------------------------------------------ */
 
-static uint64_t type_name(struct pprof *p, uint32_t event, const char *suffix)
+/* As Go's heap profiles have them, which its tools know. */
+static const struct {
+	const char *event, *objects, *space;
+} heap_types[] = {{"allocated", "alloc_objects", "alloc_space"},
+		  {"live", "inuse_objects", "inuse_space"}};
+
+static const char *heap_type(const struct pprof *p, uint32_t event, bool is_samples)
 {
+	const struct trace_event *ev = job_event(p->j, event);
+
+	if (strcmp(ev->group, "heap") != 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_NR(heap_types); i++)
+		if (strcmp(ev->name, heap_types[i].event) == 0)
+			/* else a sample is no object */
+			return !is_samples     ? heap_types[i].space
+			       : ev->rate == 1 ? heap_types[i].objects
+					       : NULL;
+	return NULL;
+}
+
+static uint64_t type_name(struct pprof *p, uint32_t event, bool is_samples)
+{
+	const char *known = heap_type(p, event, is_samples);
 	char name[EXPORT_TYPE_BYTES];
 
-	export_type_name(p->j, event, suffix, name);
-	return pprof_text(&p->tables, name);
+	export_type_name(p->j, event, is_samples ? "_samples" : "", name);
+	return pprof_text(&p->tables, known && !strchr(name, '#') ? known : name);
 }
 
 static void put_type(struct pprof *p, uint32_t field, uint64_t name, const char *unit)
@@ -270,12 +292,13 @@ static void put_types(struct pprof *p)
 	for (uint32_t i = 0; i < facts->nr_events; i++) {
 		if (p->type_of[i] == NO_TYPE)
 			continue;
-		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, "_samples"), "count");
-		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, ""),
+		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, true), "count");
+		put_type(p, PPROF_SAMPLE_TYPE, type_name(p, i, false),
 			 export_unit(job_event(p->j, i)));
 	}
 	if (timebase != UINT32_MAX)
-		proto_uint(&p->tables.out, PPROF_DEFAULT_SAMPLE_TYPE, type_name(p, timebase, ""));
+		proto_uint(&p->tables.out, PPROF_DEFAULT_SAMPLE_TYPE,
+			   type_name(p, timebase, false));
 	for (int i = 0; i < NR_LABELS; i++)
 		p->keys[i] = pprof_text(&p->tables, labels[i].key);
 	p->unit = pprof_text(&p->tables, "id");
@@ -315,7 +338,7 @@ static void put_period(struct pprof *p)
 		return;
 	ev = job_event(p->j, timebase);
 	period = export_period(ev, &p->stats, timebase);
-	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, ""), export_unit(ev));
+	put_type(p, PPROF_PERIOD_TYPE, type_name(p, timebase, false), export_unit(ev));
 	proto_uint(&p->tables.out, PPROF_PERIOD, export_amount(period, export_scale(ev)));
 }
 

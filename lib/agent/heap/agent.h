@@ -294,6 +294,8 @@ __attribute__((noinline)) void agent_slow_allocated(void *p, size_t bytes, size_
 void agent_freed(void *p);
 /* Finds what they pass on to, once. */
 void agent_hooks_find(void);
+/* Whether the program's calls of malloc reach this library. */
+bool agent_hooks_are_first(void);
 /* Begins or ends to count what is live: not if malloc has no malloc_usable_size beside it. */
 void agent_hooks_count_live(bool is_wanted);
 

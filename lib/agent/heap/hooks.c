@@ -170,6 +170,15 @@ uint64_t agent_usable(void *p)
 	return bytes;
 }
 
+bool agent_hooks_are_first(void)
+{
+	const void *first = agent.is_beside ? NULL : dlsym(RTLD_DEFAULT, "malloc");
+	Dl_info of_first, own;
+
+	return !first || !dladdr(first, &of_first) || !dladdr(&real, &own) ||
+	       of_first.dli_fbase == own.dli_fbase;
+}
+
 void agent_hooks_count_live(bool is_wanted)
 {
 	agent.is_live_counted = 0;

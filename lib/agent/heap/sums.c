@@ -69,6 +69,7 @@ void agent_sums_init(void)
 
 	agent_hooks_count_live(is_whole && agent.has_peak && agent.rate > 1);
 	agent.shared->is_counted = agent.is_live_counted != 0;
+	agent.shared->is_bypassed = !agent_hooks_are_first();
 }
 
 void agent_live_flush(struct agent_local *t)
