@@ -66,8 +66,12 @@ static int apply_overrides(const struct options *o, struct spec *spec, struct er
 
 int wanted_check_target(const struct options *o, struct err *e)
 {
+	const char *dump_file = options_override(o, "dump_file");
+
 	if (o->output && !*o->output)
 		return err_set(e, -EINVAL, "--output: the name is empty");
+	if (dump_file && !*dump_file)
+		return err_set(e, -EINVAL, "--dump-file: the name is empty");
 	if (o->command_argv && (o->pids || o->comms.nr || o->cgroup))
 		return err_set(e, -EINVAL,
 			       "a command and --pid, --comm or --cgroup are mutually exclusive");

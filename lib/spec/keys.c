@@ -326,7 +326,6 @@ const struct key_row key_rows[] = {
 	SPEC_FIELD(dump_file),
 	.name = "dump_file",
 	.type = KEY_STRING,
-	.min = 1,
 	.max = 4095,
 	.default_text = "",
 	.description =

@@ -167,7 +167,7 @@ def check_limits(folder):
                 assert not m.header()["no_node"] and not m.header()["no_block"], (command, m.header())
     # nothing of another resource, or of more than there is
     code = "import resource as r; r.setrlimit(r.RLIMIT_CORE, (0, 0)); r.setrlimit(r.RLIMIT_AS, (1 << 46, 1 << 46))"
-    _, [m] = measured("python3", "-c", code)
+    _, [m] = measured("/usr/bin/python3", "-c", code)
     assert not m.missed() and m.header()["mapped"] == m.bytes, m.missed()
 
 

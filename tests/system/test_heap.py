@@ -190,7 +190,8 @@ def check_dump_file(folder):
     path = f"{folder}/dump"
     for what in (f"open({path!r}, 'w').close()", f"open({path!r}, 'a').write('x')",
                  f"open({path!r} + '1', 'w').close(); os.rename({path!r} + '1', {path!r})"):
-        assert live(what)[0][:2] == [True, False], what
+        got = live(what)
+        assert got[0][:2] == [True, False], (what, got)
     assert live(f"open({path!r}, 'w').close(); time.sleep(.5); open({path!r}, 'w').close()")[0][:3] == [True, True, False]
     with open(path, "w", encoding="ascii") as f:
         f.write("stays")
@@ -213,7 +214,7 @@ def check_dump_file(folder):
     os.symlink("nothing", f"{folder}/link")
     os.mkfifo(f"{folder}/fifo")
     for options, text in (([f"--dump-file={folder}/link"], "link: is a link"), ([f"--dump-file={folder}"], "is a folder"),
-                          ([f"--dump-file={folder}/fifo"], "fifo: is no regular file"), (["--dump-file="], "dump_file"),
+                          ([f"--dump-file={folder}/fifo"], "fifo: is no regular file"), (["--dump-file="], "--dump-file: the name is empty"),
                           ([f"--dump-file={folder}/none/x"], "none: No such file"), (["--dump-file=/"], "is not the name of a file"),
                           (["--dump-file=x", "--runs=2"], "dump_file and runs are mutually exclusive")):
         done = run(CPUPERF, "--event=heap:live", *options, "--", "true", code=None, cwd=folder)

@@ -56,7 +56,7 @@ def check_without_search(folder):
     """A program that ends by itself is not searched, which is said."""
     for how, code in ((["reach", "3"], 0), (["killed"], 128 + signal.SIGKILL)):
         said = measure(folder, HEAP, *how, code=None)
-        assert "1 processes ended without a search for pointers to their blocks" in said, said
+        assert "1 process ended without a search for pointers to their blocks" in said, said
         assert not lost(folder), lost(folder)
 
 

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,13 +171,22 @@ uint64_t agent_usable(void *p)
 	return bytes;
 }
 
+/* Of glibc. */
+extern int dladdr1(const void *address, Dl_info *info, void **extra, int flags)
+    __attribute__((weak));
+
+/* In a program that is not position independent the address may be of a stub, which is no
+ * definition and calls the first. */
 bool agent_hooks_are_first(void)
 {
 	const void *first = agent.is_beside ? NULL : dlsym(RTLD_DEFAULT, "malloc");
+	const ElfW(Sym) *symbol = NULL;
 	Dl_info of_first, own;
 
-	return !first || !dladdr(first, &of_first) || !dladdr(&real, &own) ||
-	       of_first.dli_fbase == own.dli_fbase;
+	if (!first || !dladdr1 || !dladdr(&real, &own) ||
+	    !dladdr1(first, &of_first, (void **)&symbol, RTLD_DL_SYMENT))
+		return true;
+	return of_first.dli_fbase == own.dli_fbase || (symbol && symbol->st_shndx == SHN_UNDEF);
 }
 
 void agent_hooks_count_live(bool is_wanted)
