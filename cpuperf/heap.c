@@ -99,8 +99,8 @@ static int check_pids(const struct spec_list *pids, const char *library, struct 
 		uint64_t pid = 0;
 
 		ignored = *e;
-		if (str_parse_u64(pids->item[i], &pid))
-			return err_set(e, -EINVAL, "%s is no process", pids->item[i]);
+		if (str_parse_u64(pids->item[i], &pid) || !pid || pid > INT32_MAX)
+			return err_set(e, -EINVAL, "\"%s\" is not a process number", pids->item[i]);
 		rc = attach_check((pid_t)pid, library, i ? &ignored : &first);
 		if (!rc)
 			return 0;

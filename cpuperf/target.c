@@ -56,7 +56,7 @@ static int set_pids(struct spec *spec, const char *text, struct err *e)
 
 		if (!word)
 			break;
-		if (str_parse_u64(word, &pid) || !pid) {
+		if (str_parse_u64(word, &pid) || !pid || pid > INT32_MAX) {
 			snprintf(e->source, sizeof(e->source), "--pid");
 			return err_set(e, -EINVAL, "\"%s\" is not a process number", word);
 		}

@@ -87,8 +87,9 @@ static const struct {
     [HEAP_MISS_CONNECT] = {"child processes are not measured",
 			   "they could not connect (another user, network or root folder; seccomp)",
 			   false},
-    [HEAP_MISS_LIMIT] = {"processes in which there is room for fewer stacks and blocks",
-			 "the agent takes an eighth of their RLIMIT_AS", false},
+    [HEAP_MISS_LIMIT] =
+	{"processes in which there is room for fewer stacks and blocks",
+	 "the agent takes an eighth of their RLIMIT_AS, or 32 MiB if they lock all memory", false},
 };
 
 void session_heap_missed_note(const struct session_heap_missed *from, enum heap_miss why,

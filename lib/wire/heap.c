@@ -483,10 +483,13 @@ static void find_epoch(struct wire_heap *h, uint32_t node, uint64_t begin_ns,
 		out->at_ns = begin_ns;
 }
 
+/* The agent unwinds so many callers anew below as many that it knows. */
+enum { MAX_DEPTH = 2 * HEAP_MAX_FRAMES };
+
 int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP_MAX_FRAMES],
 		      struct wire_heap_epoch *epoch)
 {
-	int nr = 0;
+	int nr = 0, left = MAX_DEPTH;
 
 	if (!node)
 		*epoch = (struct wire_heap_epoch){.at_ns = READ(h->header->stacks_ns)};
@@ -498,9 +501,10 @@ int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP
 			find_epoch(h, node, pc, epoch);
 			return nr;
 		}
-		if (parent >= node || nr == WIRE_HEAP_MAX_FRAMES) /* a caller is older */
+		if (parent >= node || !left--) /* a caller is older */
 			break;
-		pcs[nr++] = pc;
+		if (nr < WIRE_HEAP_MAX_FRAMES) /* of a deeper one, the innermost */
+			pcs[nr++] = pc;
 		node = parent;
 	}
 	return node || nr ? -EINVAL : 0;

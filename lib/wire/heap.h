@@ -135,8 +135,8 @@ struct wire_heap_epoch {
 enum { WIRE_HEAP_MAX_FRAMES = 1024, WIRE_HEAP_TYPE_BYTES = 512 };
 
 /* Reads the stack that ends at the node: return addresses, the innermost first, where a stack of a
- * resource has this. Returns their
- * number, which may be 0, or -EINVAL: the program has written no stack there. */
+ * resource has this; of a deeper one the first so many. Returns their number, which may be 0, or
+ * -EINVAL: the program has written no stack there. */
 int wire_heap_callers(struct wire_heap *h, uint32_t node, uint64_t pcs[WIRE_HEAP_MAX_FRAMES],
 		      struct wire_heap_epoch *epoch);
 

@@ -1,5 +1,6 @@
 /* What test_agent_harm.py runs: programs that limit or confine themselves, and call wrongly. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -226,16 +227,118 @@ static int owned(void)
 	return 99;
 }
 
+/* Prints how many large mappings a dump would have. */
+static int dumped(void)
+{
+	unsigned long kb = 0, nr = 0;
+	char line[512];
+	FILE *f;
+
+	allocate();
+	f = fopen("/proc/self/smaps", "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "Size:", 5) == 0)
+			kb = strtoul(line + 5, NULL, 10);
+		if (strncmp(line, "VmFlags:", 8) == 0)
+			nr += kb > 65536 && !strstr(line, " dd ");
+	}
+	printf("%lu\n", nr);
+	return f ? fclose(f) : 9;
+}
+
+/* Prints how much memory is locked. */
+static int locked(void)
+{
+	char line[512];
+	int rc;
+	FILE *f;
+
+	allocate();
+	rc = mlockall(MCL_CURRENT | MCL_FUTURE);
+	f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (strncmp(line, "VmLck:", 6) == 0)
+			printf("%d %lu\n", rc, strtoul(line + 6, NULL, 10));
+	return f ? fclose(f) : 9;
+}
+
+/* The counter of cycles is forbidden, by itself or with all calls but four. */
+static int clocked(void)
+{
+	keep = malloc(5000);
+	if (strcmp(arguments[0], "strict") == 0)
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	else if (prctl(PR_SET_TSC, PR_TSC_SIGSEGV))
+		return 77;
+	free(keep);
+	allocate();
+	syscall(SYS_exit, 4);
+	return 5;
+}
+
+static __attribute__((noinline)) int recurse(long left)
+{
+	keep = malloc(16);
+	return left ? recurse(left - 1) + 1 : 0;
+}
+
+static int deep(void)
+{
+	return recurse(number(0)) != number(0);
+}
+
+static int called(void)
+{
+	static char much[131072] = "LD_PRELOAD=";
+	char *const argv[] = {"true", NULL};
+	char *own[] = {much, NULL};
+	int fd = open("/bin/true", O_RDONLY | O_CLOEXEC);
+	pid_t pid;
+
+	printf("fexecve %d", fexecve(fd, argv, NULL));
+	printf(" %s\n", strerror(errno));
+	memset(much + 11, ':', sizeof(much) - 12);
+	printf("spawn %d\n", posix_spawn(&pid, "/bin/true", NULL, NULL, argv, own));
+	printf("exit %x\n", wait_for(pid));
+	fflush(stdout);
+	execve("/bin/true", argv, own);
+	return errno;
+}
+
+/* Of memory that no allocator has: a wrong size is before it. */
+static int freed(void)
+{
+	static char bytes[256] __attribute__((aligned(64)));
+
+	keep = malloc(100);
+	memset(bytes, 0x41, sizeof(bytes));
+	free(bytes + 64); /* NOLINT: it is wrong */
+	return 0;
+}
+
+/* The size of RLIMIT_DATA leaves as much as without. */
+static int limited_data(void)
+{
+	struct rlimit limit = {64 << 20, 64 << 20};
+	int nr = 0;
+
+	setrlimit(RLIMIT_DATA, &limit);
+	while (nr < 1000 && mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				 -1, 0) != MAP_FAILED)
+		nr++;
+	printf("%d\n", nr > 50);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} table[] = {{"filtered", filtered},
-		     {"limited", limited},
-		     {"wrong", wrong},
-		     {"threaded", threaded},
-		     {"owned", owned}};
+	} table[] = {{"filtered", filtered}, {"limited", limited}, {"wrong", wrong},
+		     {"threaded", threaded}, {"owned", owned},     {"dumped", dumped},
+		     {"locked", locked},     {"clocked", clocked}, {"deep", deep},
+		     {"called", called},     {"freed", freed},     {"limited_data", limited_data}};
 
 	arguments = argv + 2;
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)

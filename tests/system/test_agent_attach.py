@@ -590,6 +590,8 @@ def check_refused(folder):
         time.sleep(0.1)
         assert "is stopped" in refused(p.pid)
         p.process.send_signal(signal.SIGCONT)
+    done = run(CPUPERF, "--attach", f"--event={EVENTS}", "--pid=4294967297", code=None)
+    assert done.returncode and '"4294967297" is not a process number' in done.stderr, done.stderr
     done = run(CPUPERF, "--attach", f"--event={EVENTS}", code=None)
     assert done.returncode == 2 and "--attach requires --pid" in done.stderr, done.stderr
 

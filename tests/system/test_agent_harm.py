@@ -6,8 +6,8 @@ import re
 import resource
 import subprocess
 
-from heap_memory import (BLOCKS, CHILDREN, CONNECT, FILTER, LIMIT, PAGES, PEAK, Recorder, SANITIZER, STACKS, STATIC_PROGRAM,
-                         TIMES, UNTOUCHED)
+from heap_memory import (BLOCKS, CHILDREN, CONNECT, FILTER, LIMIT, LIVES, PAGES, PEAK, Recorder, SANITIZER, STACKS,
+                         STATIC_PROGRAM, TIMES, UNTOUCHED)
 from kit import CPUPERF, run, run_checks
 
 AGENT = os.environ["AGENT"]
@@ -225,6 +225,28 @@ def check_own_frames(folder):
     assert len(stacks) > 5 and not [s for s in stacks if any(begin <= pc < end for pc in s["path"])], stacks
     # those of libc for a thread, or a stream, are of main
     assert not m.header()["cut"], m.header()
+
+
+def check_little_things(folder):
+    """Dumps, locks and limits of memory, a forbidden clock, wrong calls: all as without the agent."""
+    program, everything = harm(folder), BLOCKS | STACKS | PEAK | LIVES
+    for wants in (BLOCKS, everything):
+        for rate in (1, 1 << 19):
+            for command in (["dumped"], ["called"], ["freed"], ["limited_data"], ["clocked", "tsc"], ["clocked", "strict"]):
+                a, (b, _) = alone(program, *command), measured(program, *command, wants=wants, rate=rate)
+                assert same(a, b), (command, wants, rate, a, b)
+    done, [m] = measured(program, "called", wants=everything)[0], measured(program, "dumped", wants=everything)[1]
+    assert done.stdout.startswith("fexecve -1 Invalid argument\nspawn 0\nexit 0\n") and m.bytes > 1 << 26, (done, m.bytes)
+    a, (b, [m]) = alone(program, "locked"), measured(program, "locked", wants=everything)
+    (rc, without), (_, with_) = map(int, a.stdout.split()), map(int, b.stdout.split())
+    assert rc == 0 and with_ < without + 65536 and m.missed() == {(LIMIT, ""): 1}, (a, b, m.missed())
+
+
+def check_deep(folder):
+    """Stacks that are deeper than the agent follows have their innermost functions."""
+    done = run(CPUPERF, "--event=heap:allocated@1", "-g", f"--output={folder}/s", "--", harm(folder), "deep", "2000")
+    assert "recurse" in done.stdout + done.stderr and "no address" not in done.stdout + done.stderr, done
+    assert "deeper than the" in done.stdout + done.stderr, done
 
 
 run_checks(globals())

@@ -26,9 +26,10 @@ void agent_hooks_count_live(bool is_wanted)
 	agent.is_live_counted = is_wanted ? AGENT_COUNTS_BY_CHUNK : 0;
 }
 
-uint64_t agent_usable(void *p)
+uint64_t agent_usable(void *p, bool is_freed)
 {
 	(void)p;
+	(void)is_freed;
 	return 0;
 }
 

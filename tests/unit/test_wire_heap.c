@@ -367,9 +367,11 @@ TEST(a_hostile_tree_is_refused)
 	assert_int_equal(wire_heap_callers(heap, UINT32_MAX, pcs, &epoch), -EINVAL);
 
 	agent.header->nr_nodes = 2;
-	for (uint32_t i = 0; i < HEAP_MAX_FRAMES; i++)
+	for (uint32_t i = 0; i < 2 * HEAP_MAX_FRAMES; i++)
 		node = agent_node(&agent, node, i + 1);
 	assert_int_equal(wire_heap_callers(heap, node, pcs, &epoch), HEAP_MAX_FRAMES);
+	assert_int_equal(pcs[0], 2 * HEAP_MAX_FRAMES); /* the innermost */
+	assert_int_equal(pcs[HEAP_MAX_FRAMES - 1], HEAP_MAX_FRAMES + 1);
 	node = agent_node(&agent, node, 1); /* deeper than the agent may write */
 	assert_int_equal(wire_heap_callers(heap, node, pcs, &epoch), -EINVAL);
 }

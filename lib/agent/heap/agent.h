@@ -237,10 +237,16 @@ uint64_t agent_unmap_sums(struct heap_header *h);
 /* The program is about to limit itself (of: a resource of setrlimit). */
 void agent_limiting(int pid, int of, const void *limit);
 
+/* The program is about to lock all of its memory. */
+void agent_locking(void);
+
 /* --- filters.c: of system calls (seccomp) */
 
 /* The program is about to install one: sets what is forbidden then, and returns what was before. */
 uint32_t agent_filtering(bool is_strict, const void *program);
+/* It is about to forbid itself the counter of cycles, by which clocks are read (PR_SET_TSC): the
+ * same. */
+uint32_t agent_clock_stopping(void);
 /* It did not. */
 void agent_not_filtering(uint32_t before);
 
@@ -330,7 +336,7 @@ enum agent_count {
 	AGENT_COUNTS_BY_CHUNK, /* the same, as glibc has it before a block */
 };
 
-AGENT_RARE uint64_t agent_usable(void *p);
+AGENT_RARE uint64_t agent_usable(void *p, bool is_freed);
 
 enum { AGENT_CHUNK_IS_MAPPED = 2, AGENT_CHUNK_FLAGS = 7 };
 
@@ -352,7 +358,7 @@ static inline void agent_count_live(void *p, int64_t sign)
 		return;
 	if (AGENT_LIKELY(agent.is_live_counted == AGENT_COUNTS_BY_CHUNK))
 		bytes = agent_chunk_bytes(p);
-	t->live += sign * (int64_t)(AGENT_LIKELY(bytes) ? bytes : agent_usable(p));
+	t->live += sign * (int64_t)(AGENT_LIKELY(bytes) ? bytes : agent_usable(p, sign < 0));
 	if (AGENT_UNLIKELY((uint64_t)(t->live + t->live_step) > 2 * (uint64_t)t->live_step))
 		agent_live_flush(t);
 }

@@ -33,7 +33,16 @@ void agent_blocks_init(void)
 	if (born)
 		munmap(born, born_bytes);
 	born_bytes = nr * HEAP_BUCKET_BLOCKS * sizeof(*born);
-	born = agent.has_lives ? agent_pages(born_bytes) : NULL;
+	born = NULL;
+	if (!agent.has_lives)
+		return;
+	/* shared: a limit of the program's data (RLIMIT_DATA) is not for it */
+	born = mmap(NULL, born_bytes, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS | 0x4000 /* MAP_NORESERVE */, -1, 0);
+	if (born == MAP_FAILED)
+		born = NULL;
+	else
+		(void)madvise(born, born_bytes, 16 /* MADV_DONTDUMP */);
 }
 
 /* So many bytes of the arena, at least those that are used. Of our own memory whole pages go. */

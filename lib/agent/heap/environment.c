@@ -224,10 +224,12 @@ char *const *agent_environment_copy_with(char *const *environment, void *to)
 
 /* --- the judge */
 
+enum { MAX_PATH = 1024 }; /* the stack may be small */
+
 /* After a change of the root folder or of the user it may not be there. */
 static bool is_readable(const char *path, size_t len)
 {
-	char copy[PATH_MAX];
+	char copy[MAX_PATH];
 	int fd;
 
 	if (len >= sizeof(copy))

@@ -62,7 +62,7 @@ __attribute__((constructor)) static void keep(void)
 
 /* --- the environment of a program */
 
-enum { ROOM_BYTES = 4096 };
+enum { ROOM_BYTES = 2048 }; /* the stack may be small */
 
 /* Of a copy, on the stack; larger ones have pages. After exec in a child by vfork these are the
  * parent's for good. */
@@ -217,6 +217,18 @@ static int end(const struct choice *c, bool is_executed, int rc)
 	return rc;
 }
 
+/* With the agent's entries there is more than a program may get. Then it gets what it would. */
+static bool is_too_large(struct choice *c, char *const *environment, int error)
+{
+	if (error != E2BIG || c->environment == environment || c->missed)
+		return false;
+	release(&c->room);
+	c->room.pages = NULL;
+	c->environment = environment;
+	c->missed = agent_missed(HEAP_MISS_ROOM, "");
+	return true;
+}
+
 /* Calls the function behind with the environment that was chosen. What does not spawn comes back if
  * that fails. */
 #define EXECUTE(program, environment_, spawns, function, ...)                                      \
@@ -231,6 +243,10 @@ static int end(const struct choice *c, bool is_executed, int rc)
 			rc = real.function(__VA_ARGS__);                                           \
 		else                                                                               \
 			errno = ENOSYS;                                                            \
+		if (rc && is_too_large(&c, (environment_), (spawns) ? rc : errno)) {               \
+			chosen = c.environment;                                                    \
+			rc = real.function(__VA_ARGS__);                                           \
+		}                                                                                  \
 		return end(&c, (spawns) && !rc, rc);                                               \
 	} while (0)
 
@@ -258,6 +274,10 @@ HOOK int execvp(const char *name, char *const *argv)
 
 HOOK int fexecve(int fd, char *const *argv, char *const *environment)
 {
+	if (!environment) {
+		errno = EINVAL;
+		return -1;
+	}
 	EXECUTE(FILE_OPEN(fd), environment, false, fexecve, fd, argv, chosen);
 }
 

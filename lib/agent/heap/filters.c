@@ -19,6 +19,7 @@
 enum {
 	MAX_INSTRUCTIONS = 4096,
 	CLOEXEC = 02000000,
+	NO_WAIT = 04400, /* O_NONBLOCK, O_NOCTTY */
 #if defined(__x86_64__)
 	ARCHITECTURE = AUDIT_ARCH_X86_64,
 #else
@@ -32,9 +33,17 @@ enum {
 static const struct {
 	int nr;
 	uint32_t of; /* enum agent_may */
-	uint64_t argument[3];
+	uint64_t argument[4];
 } calls[] = {
     {SYS_mmap, AGENT_MAY_MAP | CHILD, {0, 4096, 3}},
+    {SYS_mmap,
+     AGENT_MAY_MAP | CHILD,
+     {0, 4096, 3, 0x4022}},                    /* of our own: private, anonymous, noreserve */
+    {SYS_mmap, CHILD, {0, 4096, 3, 0x4021}},   /* shared */
+    {SYS_mmap, CHILD, {0, 4096, 3, 1}},        /* a file's, shared */
+    {SYS_mmap, CHILD, {0, 4096, 3, 0x100001}}, /* the same, at a place */
+    {SYS_mmap, CHILD, {0, 4096, 0, 0x22}},
+    {SYS_madvise, CHILD, {0, 4096, 16}},
     {SYS_munmap, AGENT_MAY_UNMAP | CHILD, {0}},
     {SYS_madvise, CHILD, {0, 4096, 18}},
     {SYS_mprotect, CHILD, {0, 4096, 1}},
@@ -57,13 +66,13 @@ static const struct {
     {SYS_uname, AGENT_MAY_TIME, {0}},
     {SYS_socket, CHILD, {1, 5 | CLOEXEC}},
     {SYS_connect, CHILD, {3}},
-    {SYS_sendto, CHILD, {3}},
-    {SYS_recvmsg, CHILD, {3}},
+    {SYS_sendto, CHILD, {3, 0, 24, 0x4000}},  /* MSG_NOSIGNAL */
+    {SYS_recvmsg, CHILD, {3, 0, 0x40000000}}, /* MSG_CMSG_CLOEXEC */
     {SYS_getsockopt, CHILD, {3, 1, 17}},
     {SYS_setsockopt, CHILD, {3, 1, 20}},
     {SYS_geteuid, CHILD, {0}},
     {SYS_fstat, CHILD, {3}},
-    {SYS_newfstatat, CHILD, {3}},
+    {SYS_newfstatat, CHILD, {3, 0, 0, 0x1000}}, /* AT_EMPTY_PATH */
     {SYS_fcntl, CHILD, {3, 1034}},
     {SYS_fcntl, CHILD, {3, 1030, 3}},
     {SYS_pread64, CHILD, {3}},
@@ -71,7 +80,8 @@ static const struct {
     {SYS_prlimit64, CHILD, {0, 9}},
     {SYS_nanosleep, AGENT_MAY_YIELD, {0}},
     /* what looks at programs that are executed */
-    {SYS_openat, AGENT_MAY_START, {(uint32_t)-100}},
+    {SYS_openat, AGENT_MAY_START, {(uint32_t)-100, 0, CLOEXEC}},
+    {SYS_openat, AGENT_MAY_START, {(uint32_t)-100, 0, CLOEXEC | NO_WAIT}},
     {SYS_getuid, AGENT_MAY_START, {0}},
     {SYS_getgid, AGENT_MAY_START, {0}},
     {SYS_fgetxattr, AGENT_MAY_START, {3}},
@@ -258,6 +268,16 @@ static void prepare(uint32_t forbidden)
 	}
 	if (!agent.forbidden_ns)
 		agent.forbidden_ns = agent_now();
+}
+
+uint32_t agent_clock_stopping(void)
+{
+	const uint32_t before = agent.forbidden;
+	const uint32_t forbidden = AGENT_MAY_READ_CLOCK | AGENT_MAY_START;
+
+	prepare(forbidden);
+	__atomic_fetch_or(&agent.forbidden, forbidden, __ATOMIC_RELAXED);
+	return before;
 }
 
 uint32_t agent_filtering(bool is_strict, const void *program)

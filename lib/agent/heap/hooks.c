@@ -154,12 +154,17 @@ static uint32_t nr_alike;
 
 enum { ENOUGH_ALIKE = 64 };
 
-uint64_t agent_usable(void *p)
+/* What is freed may be no block at all: of glibc's nothing but what is before it is read, as free
+ * does. */
+uint64_t agent_usable(void *p, bool is_freed)
 {
 	uint64_t bytes, chunk;
 
 	if (is_boot(p))
 		return 0;
+	chunk = is_freed && nr_alike <= ENOUGH_ALIKE ? agent_chunk_bytes(p) : 0;
+	if (chunk)
+		return chunk;
 	bytes = agent.usable(p);
 	if (agent.is_live_counted == AGENT_COUNTS_BY_CHUNK || nr_alike > ENOUGH_ALIKE)
 		return bytes;
@@ -217,10 +222,12 @@ static uint32_t stack_of(struct agent_local *t, const struct agent_frame *from)
 static void free_block(struct agent_local *t, uint64_t address, struct agent_block block,
 		       uint64_t untouched)
 {
-	const struct agent_end end = {.is_temporary = t->last == ~address,
-				      .untouched = untouched,
-				      .lived_ns = block.born ? agent_life_ns(block.born) : 0};
+	struct agent_end end = {.is_temporary = t->last == ~address, .untouched = untouched};
 
+	if (!agent_may(AGENT_MAY_READ_CLOCK))
+		block.born = 0; /* when it ends is not known */
+	if (block.born)
+		end.lived_ns = agent_life_ns(block.born);
 	t->last = 0;
 	agent_sums_freed(block, &end);
 }

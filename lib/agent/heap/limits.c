@@ -1,6 +1,7 @@
 /*
  * The recorder's memory, as far as the program's limit of its address space (RLIMIT_AS) leaves room
  * for it: 1.3 GB of addresses without a limit, of which few are used; else an eighth of the limit.
+ * mlockall makes all of it resident: before it, the memory is made as small, too.
  * Then there are holes behind the first nodes and the first stacks, and the arena ends early.
  */
 #include "agent/heap/agent.h"
@@ -15,6 +16,8 @@
 
 enum {
 	OF_ADDRESSES = 9,    /* RLIMIT_AS */
+	OF_LOCKED = 8,       /* RLIMIT_MEMLOCK */
+	LOCKED = 256 << 20,  /* as if this were the limit, where all memory is locked */
 	SHARE = 8,           /* the agent takes one of so many bytes */
 	NOT_OVER = 0x100000, /* MAP_FIXED_NOREPLACE; before Linux 4.17 a wish */
 	NR_TRIES = 8,
@@ -153,17 +156,26 @@ static struct heap_header *map_all(const struct heap_header *head, int fd)
 	return h;
 }
 
-static uint64_t own_limit(void)
+static uint64_t own_limit(int of)
 {
 	uint64_t limit[2] = {UINT64_MAX, UINT64_MAX};
 
-	(void)syscall(SYS_prlimit64, 0, OF_ADDRESSES, NULL, limit);
+	(void)syscall(SYS_prlimit64, 0, of, NULL, limit);
 	return limit[0];
+}
+
+/* A dump of the program would have all of it, also what was never used. */
+static struct heap_header *out_of_dumps(struct heap_header *h)
+{
+	if (h)
+		(void)madvise(h, h->mapped,
+			      16 /* MADV_DONTDUMP; of what lies in holes it says so */);
+	return h;
 }
 
 struct heap_header *agent_map(int fd)
 {
-	const uint64_t limit = own_limit();
+	const uint64_t limit = own_limit(OF_ADDRESSES);
 	struct heap_header head;
 	struct stat st;
 
@@ -172,7 +184,8 @@ struct heap_header *agent_map(int fd)
 	    head.magic != HEAP_MAGIC || head.version != HEAP_VERSION ||
 	    head.bytes != (uint64_t)st.st_size || head.arena > head.bytes)
 		return NULL;
-	return is_short(limit, head.bytes) ? map_limited(&head, limit, fd) : map_all(&head, fd);
+	return out_of_dumps(is_short(limit, head.bytes) ? map_limited(&head, limit, fd)
+							: map_all(&head, fd));
 }
 
 uint64_t agent_unmap_sums(struct heap_header *h)
@@ -217,19 +230,36 @@ static bool is_ours(void)
 	return agent_may(AGENT_MAY_ASK_PID) && getpid() == agent.pid;
 }
 
-void agent_limiting(int pid, int of, const void *limit)
+static void keep_within(uint64_t limit)
 {
 	struct agent_local *t = &agent_local;
-	const int error = errno;
-	uint64_t wanted;
 
-	if (of != OF_ADDRESSES || !limit || t->is_busy || !agent_may(AGENT_MAY_UNMAP) ||
-	    (pid && pid != agent.pid) || !agent_is_readable(limit, 2 * sizeof(wanted)))
-		return;
-	wanted = *(const uint64_t *)limit;
 	t->is_busy = 1;
-	if (agent_alive() && is_ours() && is_short(wanted, agent.shared->bytes) && agent_attach(t))
-		shrink(wanted);
+	if (agent_alive() && is_ours() && is_short(limit, agent.shared->bytes) && agent_attach(t))
+		shrink(limit);
 	agent_leave(t);
+}
+
+void agent_limiting(int pid, int of, const void *limit)
+{
+	const int error = errno;
+
+	if (of != OF_ADDRESSES || !limit || agent_local.is_busy || !agent_may(AGENT_MAY_UNMAP) ||
+	    (pid && pid != agent.pid) || !agent_is_readable(limit, 2 * sizeof(uint64_t)))
+		return;
+	keep_within(*(const uint64_t *)limit);
+	errno = error;
+}
+
+void agent_locking(void)
+{
+	const int error = errno;
+	uint64_t most = LOCKED;
+
+	if (agent_local.is_busy || !agent_may(AGENT_MAY_UNMAP | AGENT_MAY_CONNECT))
+		return;
+	if (geteuid() != 0 && own_limit(OF_LOCKED) < most)
+		most = own_limit(OF_LOCKED);
+	keep_within(most);
 	errno = error;
 }

@@ -68,6 +68,8 @@ static uint64_t both(uint64_t *ns)
 void agent_lives_init(void)
 {
 	measured = rate = 0;
+	if (!agent_may(AGENT_MAY_READ_CLOCK))
+		return;
 	unit_shift = find_shift();
 	first = both(&first_ns);
 }
@@ -81,6 +83,8 @@ static uint64_t short_of(uint64_t now)
 
 uint64_t agent_life_now(void)
 {
+	if (!agent_may(AGENT_MAY_READ_CLOCK))
+		return 0;
 	return short_of(units());
 }
 
@@ -111,8 +115,12 @@ uint64_t agent_life_ns(uint64_t born)
 
 uint64_t agent_near_now(void)
 {
-	const uint64_t now = units(), since = now - first;
+	uint64_t now, since;
 
+	if (!agent_may(AGENT_MAY_READ_CLOCK))
+		return agent.forbidden_ns;
+	now = units();
+	since = now - first;
 	if (since >> 63) /* the counter of another CPU is behind */
 		return first_ns;
 	return first_ns + (uint64_t)((double)since * (double)rate_at(now) / (1 << RATE_SHIFT));

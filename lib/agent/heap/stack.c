@@ -512,7 +512,9 @@ static uint32_t capture(struct agent_thread *t, struct known inner, uint64_t pc)
 	t->link = 0;
 	if (result == STEP_ON)
 		nr = unwind(t, f, is_exact, &joined, &is_cut);
-	if (is_cut || result == STEP_CUT)
+	if (!is_cut && joined + nr >= HEAP_MAX_FRAMES)
+		agent_count(&agent.shared->deep);
+	if (is_cut || result == STEP_CUT || joined + nr >= HEAP_MAX_FRAMES)
 		agent_count(&agent.shared->cut);
 	if (joined)
 		node = t->known[joined - 1].node;

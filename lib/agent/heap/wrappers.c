@@ -119,14 +119,19 @@ enum { DUPFD = 0, DUPFD_CLOEXEC = 1030, RANGE_CLOEXEC = 4, SS_DISABLED = 2 };
 
 enum { IS_posix, IS_c11 };
 
-enum { SET_SECCOMP = 22, FILTER_MODE = 2 };
+enum { SET_SECCOMP = 22, FILTER_MODE = 2, SET_TSC = 26, NO_TSC = 2 };
 
-#define FILTERING(is_it, is_filter, program)                                                       \
-	const uint32_t before_ =                                                                   \
-	    (is_it) ? agent_filtering(!(is_filter), (const void *)(program)) : 0
-#define FILTERED(is_it, result)                                                                    \
+static uint32_t before_prctl(int option, unsigned long a, unsigned long b)
+{
+	if (option == SET_SECCOMP)
+		return agent_filtering(a != FILTER_MODE, (const void *)b);
+	return option == SET_TSC && a == NO_TSC ? agent_clock_stopping() : agent.forbidden;
+}
+
+#define FORBIDDING(option, a, b) const uint32_t before_ = before_prctl(option, a, b)
+#define FORBIDDEN(result)                                                                          \
 	do {                                                                                       \
-		if ((is_it) && (result) != 0)                                                      \
+		if ((result) != 0 && before_ != agent.forbidden)                                   \
 			agent_not_filtering(before_);                                              \
 	} while (0)
 
@@ -152,8 +157,7 @@ static long sum_of(const struct message *messages, int nr)
 	/* what it forbids itself, and all that it starts */                                       \
 	X(int, prctl,                                                                              \
 	  (int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d),        \
-	  (option, a, b, c, d), FILTERING(option == SET_SECCOMP, a == FILTER_MODE, b),             \
-	  FILTERED(option == SET_SECCOMP, r))                                                      \
+	  (option, a, b, c, d), FORBIDDING(option, a, b), FORBIDDEN(r))                            \
 	/* how many addresses it may have */                                                       \
 	X(int, setrlimit, (int of, const void *limit), (of, limit), agent_limiting(0, of, limit),  \
 	  NOTHING)                                                                                 \
@@ -163,6 +167,7 @@ static long sum_of(const struct message *messages, int nr)
 	  agent_limiting(pid, of, limit), NOTHING)                                                 \
 	X(int, prlimit64, (int pid, int of, const void *limit, void *old), (pid, of, limit, old),  \
 	  agent_limiting(pid, of, limit), NOTHING)                                                 \
+	X(int, mlockall, (int flags), (flags), agent_locking(), NOTHING)                           \
 	/* the stack of its handlers */                                                            \
 	X(int, sigaltstack, (const struct alternate *new, struct alternate *old), (new, old),      \
 	  NOTHING, HAS_ALTERNATE(r, new))                                                          \
