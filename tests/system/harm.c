@@ -201,7 +201,7 @@ static int owned(void)
 		clearenv();
 		execv(argv[0], argv);
 	} else if (strcmp(arguments[0], "forked") == 0) {
-		clearenv();
+		unsetenv("CPUPERF_HEAP");
 		pid = fork();
 		if (!pid) {
 			allocate();
