@@ -78,9 +78,9 @@ expect "a new cmake" 0 $'^(gcc libc6-dev\nninja-build\n)' build --print
 # A package and what it needs, unpacked; nothing is installed, nor left beside it.
 machine peers && user 0 && export HOME=$work/peers && unset XDG_CACHE_HOME
 for tool in mkdir rm; do ln -sf "$(command -v $tool)" "$bin/$tool"; done
-manager apt-get "case \"\$*\" in *print-uris*) echo \"'file:p_1.deb' prometheus_1.deb 9\"; echo \"'file:q.deb' libq_2.deb 9\" ;;
+manager apt-get "case \"\$*\" in -s*) echo 'Inst prometheus (1 all)'; echo 'Inst libq (2 all)'; echo 'Conf libq (2 all)' ;;
 download*|*download*) shift 2; for p; do : >\$p.deb; done ;; *) exit 9 ;; esac"
-fake dpkg-deb "echo dpkg-deb \"\$@\" >>'$calls'; mkdir -p \$3/usr/bin; for p in prometheus promtool pminfo pmlogger pmrep; do : >\$3/usr/bin/\$p; \
+fake dpkg-deb "echo dpkg-deb \"\$@\" >>'$calls'; mkdir -p \$3/usr/bin; for p in prometheus promtool pminfo pmlogger pmrep sshd ssh-keygen slurmctld-wlm slurmd-wlm srun sinfo; do : >\$3/usr/bin/\$p; \
 $(command -v chmod) +x \$3/usr/bin/\$p; done"
 expect "peers" 0 'download prometheus libq.*dpkg-deb -x [^ ]*libq.deb .*dpkg-deb -x [^ ]*prometheus.deb ' peers
 [[ $(ls "$HOME/.cache/cpuperf") == peers ]] || { echo "FAILED peers: leaves files" && failed=1; }
