@@ -339,6 +339,18 @@ static int run(struct run *r)
 	return rc;
 }
 
+static int check_annotate(const struct options *o, struct err *e)
+{
+	const char *option = o->functions.nr ? "function"
+			     : o->source     ? "source"
+			     : o->assembly   ? "asm"
+					     : "source-dir";
+
+	return ARRAY_ANY(x, o->reports.item, o->reports.nr, strcmp(*x, "annotate") == 0)
+		   ? 0
+		   : err_set(e, -EINVAL, "--%s requires --report=annotate", option);
+}
+
 /* What must be there, and what excludes each other. */
 static int check_options(struct run *r, struct err *e)
 {
@@ -361,6 +373,11 @@ static int check_options(struct run *r, struct err *e)
 		err_set(e, -EINVAL, "--fail-over and --counts require --diff=FILE");
 		err_hint(e, "FILE is the session to compare with");
 		return -EINVAL;
+	}
+	if (o->functions.nr || o->source || o->assembly || o->source_dirs.nr) {
+		rc = check_annotate(o, e);
+		if (rc)
+			return rc;
 	}
 	if (o->within && !o->fail_over)
 		return err_set(e, -EINVAL, "--within requires --fail-over");

@@ -18,7 +18,8 @@ struct options {
 	bool merge_object, inlined, wakers, lines, debuginfod, subtract_marks;
 	struct opt_strings hosts, events, comms, regions, cmdlines;
 	const char *ranks, *pids, *trees, *cpus, *iterations, *from, *to;
-	struct opt_strings debug_dirs;
+	struct opt_strings debug_dirs, source_dirs, functions;
+	bool source, assembly;
 	const char *sysroot, *kallsyms;
 	struct push_options push;
 	bool push_waiting; /* what waits alone; no session */

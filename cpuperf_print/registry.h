@@ -69,6 +69,7 @@ struct registry_row {
 	bool needs_regions;  /* prints nothing by default where no program had marks */
 	bool sums_jobs;      /* adds up the parts of a job, though not other sessions */
 	bool reads_in_turn;  /* names of a session only while its samples are read */
+	bool ignores_inline; /* it shows what is inlined by itself */
 	bool ignores_common; /* reads no records of the common file, which is only checked */
 	/* Prints the job: 0 or -errno with *e. NULL for forms. */
 	int (*print)(struct job *j, struct err *e);

@@ -515,7 +515,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	    .functions = in->functions,
 	    .sink = sink,
 	    .nr_threads = j->selection->nr_threads,
-	    .with_inlined = j->selection->with_inlined,
+	    .with_inlined = j->selection->with_inlined && !j->row->ignores_inline,
 	    .with_wakers = j->selection->with_wakers,
 	    .adds_states = j->adds_states,
 	    .root = j->selection->root,

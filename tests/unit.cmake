@@ -6,7 +6,7 @@ add_library(testkit STATIC ${sources})
 target_compile_definitions(testkit PUBLIC TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}/data"
   SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 target_include_directories(testkit PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/kit)
-target_link_libraries(testkit PUBLIC room_dashboard room_expose room_push room_serve room_hosts room_pcp PkgConfig::CMOCKA)
+target_link_libraries(testkit PUBLIC room_annotate room_dashboard room_expose room_push room_serve room_hosts room_pcp PkgConfig::CMOCKA)
 
 file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/unit/test_*.c)
 # Another unwinder, to compare paths with.

@@ -30,6 +30,7 @@ int reports_callers(struct job *j, struct err *e);
 int reports_calls(struct job *j, struct err *e);
 int reports_stacks(struct job *j, struct err *e);
 int reports_branches(struct job *j, struct err *e);
+int reports_annotate(struct job *j, struct err *e);
 int reports_diff(struct job *j, struct err *e);
 int reports_diff_junit(struct job *j, struct err *e);
 int reports_series(struct job *j, struct err *e);

@@ -131,6 +131,12 @@ static int add_unit(struct symbol_units *u, Dwarf_Die *die)
 	return add_die(u, &u->ranges, die, (uint32_t)u->nr - 1);
 }
 
+/* The skeleton of a unit whose entries are in another file has its line table. */
+static bool has_lines(int tag)
+{
+	return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
+}
+
 int symbol_units_load(Dwarf *dwarf, const struct elf_file *file, struct symbol_units *out)
 {
 	struct symbol_units u = {.dwarf = dwarf, .file = file};
@@ -144,7 +150,7 @@ int symbol_units_load(Dwarf *dwarf, const struct elf_file *file, struct symbol_u
 		/* No argument for the split unit: libdw would open the file that it names. */
 		if (u.is_over || dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) != 0)
 			break;
-		if (dwarf_tag(&die) == DW_TAG_compile_unit)
+		if (has_lines(dwarf_tag(&die)))
 			rc = add_unit(&u, &die);
 	}
 	if (rc) {

@@ -37,7 +37,9 @@ static uint64_t address_at(const struct symbol_frame_table *t, uint32_t i, unsig
 	       (uint64_t)(int64_t)(int32_t)word_32(t->entry + i * PAIR_BYTES + 4 * which);
 }
 
-bool symbol_frame_table_find(const struct symbol_frame_table *t, uint64_t address, uint64_t *start)
+/* *code_len: of the code, from the FDE; UINT32_MAX: not known. */
+static bool find(const struct symbol_frame_table *t, uint64_t address, uint64_t *start,
+		 uint32_t *code_len)
 {
 	uint32_t low = 0, n = t->entry ? t->nr : 0;
 	uint64_t found, entry;
@@ -62,10 +64,34 @@ bool symbol_frame_table_find(const struct symbol_frame_table *t, uint64_t addres
 	 * bytes, relative. */
 	entry = address_at(t, low - 1, 1);
 	p = elf_file_bytes(t->file, entry, 16, &len);
-	if (p && len == 16 && word_32(p) != UINT32_MAX &&
-	    entry + 8 + (uint64_t)(int64_t)(int32_t)word_32(p + 8) == found &&
-	    address - found >= word_32(p + 12))
+	*code_len = p && len == 16 && word_32(p) != UINT32_MAX &&
+			    entry + 8 + (uint64_t)(int64_t)(int32_t)word_32(p + 8) == found
+			? word_32(p + 12)
+			: UINT32_MAX;
+	*start = found;
+	return *code_len == UINT32_MAX || address - found < *code_len;
+}
+
+bool symbol_frame_table_find(const struct symbol_frame_table *t, uint64_t address, uint64_t *start)
+{
+	uint64_t found;
+	uint32_t len;
+
+	if (!find(t, address, &found, &len))
 		return false;
 	*start = found;
+	return true;
+}
+
+bool symbol_frame_table_extent(const struct symbol_frame_table *t, uint64_t address,
+			       uint64_t *start, uint64_t *end)
+{
+	uint64_t found;
+	uint32_t len;
+
+	if (!find(t, address, &found, &len) || len == UINT32_MAX)
+		return false;
+	*start = found;
+	*end = found + len;
 	return true;
 }

@@ -20,5 +20,8 @@ struct symbol_frame_table {
 
 void symbol_frame_table_init(struct symbol_frame_table *t, const struct elf_file *f);
 bool symbol_frame_table_find(const struct symbol_frame_table *t, uint64_t address, uint64_t *start);
+/* The same with its end. False also if the table does not say where it ends. */
+bool symbol_frame_table_extent(const struct symbol_frame_table *t, uint64_t address,
+			       uint64_t *start, uint64_t *end);
 
 #endif

@@ -41,6 +41,7 @@ struct answer {
 	struct answer *next;
 	const struct profile_object *object;
 	uint64_t address;
+	bool with_inlined;
 	size_t nr;
 	struct symbol_line line[];
 };
@@ -144,6 +145,7 @@ struct question {
 	const struct profile_object *object;
 	struct dwarf_file *file;
 	uint64_t address;
+	bool with_inlined;
 	Dwarf_Die unit;
 	struct symbol_line *out;
 	size_t nr, max;
@@ -276,7 +278,7 @@ static void ask(struct question *q, const struct symbol_object *o,
 	if (!find_unit(q, o->debug, &die)) {
 		q->out[q->nr++] = (struct symbol_line){.function = function};
 	} else {
-		if (q->l->config->with_inlined && die.addr)
+		if (q->with_inlined && die.addr)
 			nr = symbol_units_inlined(&q->file->units, &die, q->address, inlined,
 						  SYMBOL_MAX_LINES);
 		unroll(q, inlined, nr, function);
@@ -303,6 +305,7 @@ static void store(struct symbol_lines *l, const struct question *q)
 		return;
 	a->object = q->object;
 	a->address = q->address;
+	a->with_inlined = q->with_inlined;
 	a->nr = q->nr;
 	memcpy(a->line, q->out, q->nr * sizeof(a->line[0]));
 	a->next = *head;
@@ -311,29 +314,35 @@ static void store(struct symbol_lines *l, const struct question *q)
 }
 
 static const struct answer *find_answer(const struct symbol_lines *l,
-					const struct profile_object *object, uint64_t address)
+					const struct profile_object *object, uint64_t address,
+					bool with_inlined)
 {
 	const struct answer *a = l->answer[bucket(object, address)];
 
-	while (a && (a->object != object || a->address != address))
+	while (a &&
+	       (a->object != object || a->address != address || a->with_inlined != with_inlined))
 		a = a->next;
 	return a;
 }
 
 size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *object,
-			 const struct symbol_object *o, uint64_t address,
+			 const struct symbol_object *o, uint64_t address, bool with_inlined,
 			 const struct symbol_function *function, struct symbol_line *out,
 			 size_t max)
 {
 	struct symbol_line line[SYMBOL_MAX_LINES];
-	struct question q = {
-	    .l = l, .object = object, .address = address, .out = line, .max = SYMBOL_MAX_LINES};
+	struct question q = {.l = l,
+			     .object = object,
+			     .address = address,
+			     .with_inlined = with_inlined,
+			     .out = line,
+			     .max = SYMBOL_MAX_LINES};
 	const struct symbol_line *lines = line;
 	const struct answer *a;
 	size_t nr, n;
 
 	pthread_mutex_lock(&l->lock);
-	a = find_answer(l, object, address);
+	a = find_answer(l, object, address, with_inlined);
 	if (a) {
 		lines = a->line;
 		nr = a->nr;

@@ -137,18 +137,50 @@ static const struct symbol_function *find_unknown(struct symbol_object *o,
 	return symbol_functions_add_key(f, &draft, &key);
 }
 
+bool symbol_object_extent(const struct symbol_object *o, uint64_t address, uint64_t *start,
+			  uint64_t *end)
+{
+	ptrdiff_t i = symbol_table_find(&o->symbols.table, address);
+	const struct symbol_entry *e = i < 0 ? NULL : &o->symbols.table.entry[i];
+
+	if (!e)
+		return o->code && symbol_frame_table_extent(&o->frames, address, start, end);
+	*start = e->start;
+	*end = e->start + e->size;
+	return true;
+}
+
+static const struct symbol_function *get_named(struct symbol_object *o, struct symbol_functions *f,
+					       const struct profile_object *object, ptrdiff_t i)
+{
+	const struct symbol_function *fn =
+	    atomic_load_explicit(&o->symbols.table.function[i], memory_order_acquire);
+
+	return fn ? fn : add_named(o, f, object, (size_t)i);
+}
+
+const struct symbol_function *symbol_object_named(struct symbol_object *o,
+						  struct symbol_functions *f,
+						  const struct profile_object *object,
+						  uint64_t address, uint64_t *start)
+{
+	ptrdiff_t i = symbol_table_find(&o->symbols.table, address);
+
+	if (i < 0)
+		return NULL;
+	*start = o->symbols.table.entry[i].start;
+	return get_named(o, f, object, i);
+}
+
 const struct symbol_function *symbol_object_function(struct symbol_object *o,
 						     struct symbol_functions *f,
 						     const struct profile_mapping *m,
 						     uint64_t address)
 {
-	const struct symbol_function *fn;
 	uint64_t at;
 	bool is_address = symbol_object_address(o, m, address, &at);
 	ptrdiff_t i = is_address ? symbol_table_find(&o->symbols.table, at) : -1;
 
-	if (i < 0)
-		return find_unknown(o, f, m->object, at, is_address);
-	fn = atomic_load_explicit(&o->symbols.table.function[i], memory_order_acquire);
-	return fn ? fn : add_named(o, f, m->object, (size_t)i);
+	return i < 0 ? find_unknown(o, f, m->object, at, is_address)
+		     : get_named(o, f, m->object, i);
 }

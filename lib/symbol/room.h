@@ -38,6 +38,14 @@ void symbol_object_free(struct symbol_object *o);
 /* The address in the file. False: unknown; then *out is the file offset. */
 bool symbol_object_address(const struct symbol_object *o, const struct profile_mapping *m,
 			   uint64_t address, uint64_t *out);
+/* The function at an address in the file. */
+bool symbol_object_extent(const struct symbol_object *o, uint64_t address, uint64_t *start,
+			  uint64_t *end);
+/* By its name alone; NULL: none has one there. */
+const struct symbol_function *symbol_object_named(struct symbol_object *o,
+						  struct symbol_functions *f,
+						  const struct profile_object *object,
+						  uint64_t address, uint64_t *start);
 const struct symbol_function *symbol_object_function(struct symbol_object *o,
 						     struct symbol_functions *f,
 						     const struct profile_mapping *m,
@@ -83,7 +91,7 @@ struct symbol_lines *symbol_lines_new(const struct symbols_config *config,
 void symbol_lines_free(struct symbol_lines *l);                            /* NULL is fine */
 /* As symbols_lines. function: from the symbol table. */
 size_t symbol_lines_find(struct symbol_lines *l, const struct profile_object *object,
-			 const struct symbol_object *o, uint64_t address,
+			 const struct symbol_object *o, uint64_t address, bool with_inlined,
 			 const struct symbol_function *function, struct symbol_line *out,
 			 size_t max);
 

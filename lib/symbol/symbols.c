@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/perf_abi.h"
 #include "base/sys.h"
+#include "elf/file.h"
 #include "profile/processes.h"
 #include "symbol/demangle.h"
 #include "symbol/room.h"
@@ -156,6 +157,18 @@ const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address
 	return symbol_kernel_function(&s->kernel, &s->functions, address, time_ns);
 }
 
+bool symbols_kernel_extent(struct symbols *s, uint64_t address, uint64_t *start, uint64_t *end)
+{
+	const struct symbol_table *t = &s->kernel.symbols.table;
+	ptrdiff_t i = load_kernel(s) ? symbol_table_find(t, address) : -1;
+
+	if (i < 0)
+		return false;
+	*start = t->entry[i].start;
+	*end = t->entry[i].start + t->entry[i].size;
+	return true;
+}
+
 static struct symbol_object *load_object(struct symbols *s, const struct profile_object *object)
 {
 	_Atomic(struct symbol_object *) *at = &s->object[object->number];
@@ -275,5 +288,50 @@ size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, u
 	o = load_object(s, object);
 	if (!o || !o->debug || !symbol_object_address(o, mapping, address, &at))
 		return 1;
-	return symbol_lines_find(s->lines, object, o, at, fn, out, max);
+	return symbol_lines_find(s->lines, object, o, at, s->config.with_inlined, fn, out, max);
+}
+
+/* NULL: it has no file. */
+static struct symbol_object *find_object(struct symbols *s, const struct profile_object *object)
+{
+	const bool has_file = object && object->number < s->nr_objects &&
+			      (profile_object_is_file(object) ||
+			       (object->kind == PROFILE_OBJECT_VDSO && s->config.vdso));
+
+	return has_file ? load_object(s, object) : NULL;
+}
+
+bool symbols_code(struct symbols *s, const struct profile_object *object, uint64_t offset,
+		  struct symbol_code *out)
+{
+	const struct symbol_object *o = find_object(s, object);
+	struct symbol_code c = {.file = o ? o->code : NULL};
+
+	if (!c.file || !elf_file_address(c.file, offset, &c.address) ||
+	    !symbol_object_extent(o, c.address, &c.start, &c.end))
+		return false;
+	*out = c;
+	return true;
+}
+
+const struct symbol_function *symbols_code_function(struct symbols *s,
+						    const struct profile_object *object,
+						    uint64_t address, uint64_t *start)
+{
+	struct symbol_object *o = find_object(s, object);
+
+	return o ? symbol_object_named(o, &s->functions, object, address, start) : NULL;
+}
+
+size_t symbols_code_lines(struct symbols *s, const struct profile_object *object, uint64_t address,
+			  struct symbol_line *out, size_t max)
+{
+	struct symbol_object *o = find_object(s, object);
+	const struct symbol_function *fn;
+	uint64_t start;
+
+	if (!o || !o->debug || !max)
+		return 0;
+	fn = symbol_object_named(o, &s->functions, object, address, &start);
+	return symbol_lines_find(s->lines, object, o, address, true, fn, out, max);
 }

@@ -30,6 +30,8 @@ struct symbol_function {
 	bool is_known, is_kernel, is_inlined;
 };
 
+struct profile_object;
+
 struct symbols_config {
 	struct elf_finder *finder;                 /* borrowed */
 	const struct profile_processes *processes; /* borrowed */
@@ -60,6 +62,9 @@ int symbols_load_kallsyms(struct symbols *s, const char *path, struct err *e);
 
 /* Never NULL: without memory, the function "[out of memory]". */
 const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address, uint64_t time_ns);
+/* Where the function at an address begins and ends, by the recorded kallsyms. False: it is in none.
+ */
+bool symbols_kernel_extent(struct symbols *s, uint64_t address, uint64_t *start, uint64_t *end);
 /* mapping NULL: the address is not mapped; all such are one function "[unknown]". */
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
 					   uint64_t address);
@@ -86,5 +91,23 @@ enum { SYMBOL_MAX_LINES = 32 };
  * DWARF; slow, cached. */
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
 		     struct symbol_line *out, size_t max);
+
+/* Code of a mapped file, or of the vdso. */
+struct symbol_code {
+	const struct elf_file *file; /* borrowed */
+	uint64_t start, end;         /* the function: addresses in the file */
+	uint64_t address;            /* in it */
+};
+/* The function at an offset in the object's file, by its symbols, else by its unwind table. False:
+ * no such file, or no such function. */
+bool symbols_code(struct symbols *s, const struct profile_object *object, uint64_t offset,
+		  struct symbol_code *out);
+/* What symbols_lines returns, with inlined functions, at an address in the object's file. */
+size_t symbols_code_lines(struct symbols *s, const struct profile_object *object, uint64_t address,
+			  struct symbol_line *out, size_t max);
+/* The named function at an address in the object's file, and its start. NULL: none. */
+const struct symbol_function *symbols_code_function(struct symbols *s,
+						    const struct profile_object *object,
+						    uint64_t address, uint64_t *start);
 
 #endif

@@ -268,7 +268,7 @@ static void ask_damaged(struct test_world *w, const uint8_t *data, size_t len)
 	l = symbol_lines_new(&config, &functions);
 	assert_non_null(l);
 	for (uint64_t at = 0x1000; at < 0x1400; at += 8)
-		assert_true(symbol_lines_find(l, &o, &object, at, &function, line, 32) >= 1);
+		assert_true(symbol_lines_find(l, &o, &object, at, true, &function, line, 32) >= 1);
 	symbol_lines_free(l);
 	symbol_functions_fini(&functions);
 	elf_file_close(f);

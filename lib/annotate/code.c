@@ -1,0 +1,272 @@
+/*
+ * A pass over the code of each function, beside the sampled addresses in it; then the targets of
+ * its jumps.
+ */
+#include "annotate/code.h"
+
+#include "annotate/kernel.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "elf/file.h"
+#include "symbol/symbols.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { NAME_BYTES = 512 };
+
+static const size_t max_text_bytes = (size_t)1 << 30;
+
+/* One function that has some of the addresses. */
+struct part {
+	struct annotate_code *c;
+	const struct annotate_wanted *w;
+	struct symbol_code code;
+	bool is_known; /* code is valid */
+	size_t at;     /* the next address */
+	size_t first;  /* of its rows */
+};
+
+static bool has_place(const struct annotate_wanted *w, size_t i, struct symbol_code *out)
+{
+	if (i >= w->nr)
+		return false;
+	if (!w->kernel)
+		return symbols_code(w->symbols, w->object, w->address[i], out);
+	*out = (struct symbol_code){.address = w->address[i]};
+	return symbols_kernel_extent(w->symbols, out->address, &out->start, &out->end);
+}
+
+/* The function at an address. NULL: none has a name. */
+static const struct symbol_function *find_function(const struct annotate_wanted *w,
+						   uint64_t address, uint64_t *start)
+{
+	uint64_t end;
+
+	if (!w->kernel)
+		return symbols_code_function(w->symbols, w->object, address, start);
+	return symbols_kernel_extent(w->symbols, address, start, &end)
+		   ? symbols_kernel(w->symbols, address, UINT64_MAX) /* of no module's time */
+		   : NULL;
+}
+
+static void set_lines(const struct part *p, struct annotate_row *row)
+{
+	struct symbol_line line[SYMBOL_MAX_LINES];
+	size_t nr = p->is_known && !p->w->kernel
+			? symbols_code_lines(p->w->symbols, p->w->object, row->address, line,
+					     SYMBOL_MAX_LINES)
+			: 0;
+
+	if (!nr)
+		return;
+	row->inlined = nr > 1 ? line[0].function->name : NULL;
+	row->at = (struct annotate_line){line[0].file, line[0].line};
+	row->own = (struct annotate_line){line[nr - 1].file, line[nr - 1].line};
+}
+
+/* NULL: no memory. */
+static struct annotate_row *add_row(const struct part *p, uint64_t address)
+{
+	struct annotate_code *c = p->c;
+	struct annotate_row *row = MEM_ADD(c->row, c->nr, c->room);
+
+	if (!row)
+		return NULL;
+	*row = (struct annotate_row){.address = address, .sample = ANNOTATE_NO_SAMPLE};
+	set_lines(p, row);
+	return row;
+}
+
+/* The address in the file of the sampled address i, if it is in the function before end. */
+static bool find_sampled(const struct part *p, size_t i, uint64_t end, uint64_t *address)
+{
+	struct symbol_code s;
+
+	if (!has_place(p->w, i, &s) || s.start != p->code.start || s.address >= end)
+		return false;
+	*address = s.address;
+	return true;
+}
+
+/* Adds rows of sampled addresses before end, at which no instruction begins. */
+static int add_odd(struct part *p, uint64_t end)
+{
+	uint64_t address;
+
+	while (find_sampled(p, p->at, end, &address)) {
+		struct annotate_row *row = add_row(p, address);
+
+		if (!row)
+			return -ENOMEM;
+		row->sample = p->w->first + (uint32_t)p->at++;
+	}
+	return 0;
+}
+
+/* The instruction and the name of what it calls, or jumps to in another function. */
+static const char *make_text(const struct part *p, const struct annotate_instruction *i)
+{
+	const struct symbol_function *fn;
+	uint64_t start;
+	char name[NAME_BYTES];
+
+	if (!i->has_target ||
+	    (i->flow == ANNOTATE_JUMP && i->target >= p->code.start && i->target < p->code.end))
+		return arena_strdup(&p->c->texts, i->text);
+	fn = find_function(p->w, i->target, &start);
+	if (!fn)
+		return arena_strdup(&p->c->texts, i->text);
+	if (i->target == start)
+		snprintf(name, sizeof(name), "%s", fn->name);
+	else
+		snprintf(name, sizeof(name), "%.*s+0x%" PRIx64, NAME_BYTES - 32, fn->name,
+			 i->target - start);
+	return arena_printf(&p->c->texts, "%s <%s>", i->text, name);
+}
+
+static int add_instruction(struct part *p, uint64_t address, const struct annotate_instruction *i)
+{
+	struct annotate_row *row = add_row(p, address);
+	uint64_t sampled;
+
+	if (!row)
+		return -ENOMEM;
+	row->flow = i->flow;
+	row->has_target = i->has_target;
+	row->target = i->target;
+	row->is_inside = i->has_target && i->target >= p->code.start && i->target < p->code.end;
+	row->text = make_text(p, i);
+	if (find_sampled(p, p->at, address + 1, &sampled))
+		row->sample = p->w->first + (uint32_t)p->at++;
+	return row->text ? 0 : -ENOMEM;
+}
+
+/* False: there are no instructions, for the reason in *e. */
+static bool get_decoder(struct part *p, struct err *e)
+{
+	const uint16_t machine =
+	    p->w->kernel ? annotate_kernel_machine(p->w->kernel) : elf_file_machine(p->code.file);
+	struct annotate_code *c = p->c;
+
+	if (c->decoder && c->machine == machine)
+		return true;
+	annotate_decoder_close(c->decoder);
+	c->decoder = NULL;
+	c->machine = machine;
+	return annotate_decoder_open(machine, &c->decoder, e) == 0;
+}
+
+static int add_instructions(struct part *p)
+{
+	const uint64_t size = p->code.end - p->code.start;
+	const size_t max = size < ANNOTATE_MAX_CODE_BYTES ? (size_t)size : ANNOTATE_MAX_CODE_BYTES;
+	size_t len = 0;
+	const uint8_t *bytes;
+	MEM_AUTO uint8_t *copy = NULL;
+	int rc = 0;
+
+	if (p->w->kernel) {
+		bytes = copy = mem_alloc(max);
+		len = copy ? annotate_kernel_read(p->w->kernel, p->code.start, copy, max) : 0;
+	} else {
+		bytes = elf_file_bytes(p->code.file, p->code.start, max, &len);
+	}
+
+	for (size_t at = 0; bytes && at < len && rc == 0;) {
+		struct annotate_instruction i;
+
+		annotate_decode(p->c->decoder, bytes + at, len - at, p->code.start + at, &i);
+		rc = add_instruction(p, p->code.start + at, &i);
+		at += i.len;
+		if (rc == 0)
+			rc = add_odd(p, p->code.start + at);
+	}
+	return rc;
+}
+
+/* The row of the instruction at an address; NULL: none begins there. */
+static struct annotate_row *find_row(const struct part *p, uint64_t address)
+{
+	size_t low = p->first, n = p->c->nr - low;
+
+	while (n) {
+		size_t half = n / 2;
+
+		if (p->c->row[low + half].address < address) {
+			low += half + 1;
+			n -= half + 1;
+		} else {
+			n = half;
+		}
+	}
+	return low < p->c->nr && p->c->row[low].address == address ? &p->c->row[low] : NULL;
+}
+
+static void count_jumps(const struct part *p)
+{
+	for (size_t i = p->first; i < p->c->nr; i++) {
+		const struct annotate_row *from = &p->c->row[i];
+		struct annotate_row *to = from->flow == ANNOTATE_JUMP && from->is_inside
+					      ? find_row(p, from->target)
+					      : NULL;
+
+		if (to)
+			to->nr_from++;
+	}
+}
+
+/* Addresses of which no code is known, up to one in a known function. */
+static int add_unknown(struct part *p)
+{
+	struct symbol_code next;
+
+	do {
+		struct annotate_row *row = add_row(p, p->w->address[p->at]);
+
+		if (!row)
+			return -ENOMEM;
+		row->sample = p->w->first + (uint32_t)p->at++;
+	} while (p->at < p->w->nr && !has_place(p->w, p->at, &next));
+	return 0;
+}
+
+static int add_known(struct part *p, struct err *e)
+{
+	int rc = 0;
+
+	if (get_decoder(p, e)) {
+		rc = add_instructions(p);
+		count_jumps(p);
+	}
+	return rc ?: add_odd(p, UINT64_MAX);
+}
+
+int annotate_code_add(struct annotate_code *c, const struct annotate_wanted *w, struct err *e)
+{
+	struct part p = {.c = c, .w = w};
+	int rc = 0;
+
+	c->texts.max_bytes = max_text_bytes;
+	while (p.at < w->nr && rc == 0) {
+		p.first = c->nr;
+		p.is_known = has_place(w, p.at, &p.code);
+		rc = p.is_known ? add_known(&p, e) : add_unknown(&p);
+	}
+	return rc;
+}
+
+void annotate_code_reset(struct annotate_code *c)
+{
+	c->nr = 0;
+	arena_fini(&c->texts);
+}
+
+void annotate_code_fini(struct annotate_code *c)
+{
+	annotate_code_reset(c);
+	annotate_decoder_close(c->decoder);
+	mem_free(c->row);
+	*c = (struct annotate_code){.nr = 0};
+}

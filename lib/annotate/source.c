@@ -1,0 +1,190 @@
+/*
+ * A list of files that were asked for, each with its text and where its lines begin, or nothing.
+ */
+#include "annotate/source.h"
+
+#include "base/dict.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "elf/reader.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_LINES = 1 << 22, LINE_COST = sizeof(uint32_t) };
+
+static const size_t max_path_bytes = (size_t)64 << 20;
+
+struct annotate_source {
+	char *path, *text; /* owned */
+	uint32_t len;
+	uint32_t *line; /* owned: where each begins */
+	size_t nr_lines, room;
+};
+
+struct entry {
+	const char *path;               /* the key */
+	struct annotate_source *source; /* owned; NULL: not found */
+};
+
+struct annotate_sources {
+	struct annotate_sources_config config;
+	struct dict files; /* struct entry */
+};
+
+struct annotate_sources *annotate_sources_new(const struct annotate_sources_config *config)
+{
+	struct annotate_sources *s = mem_zalloc(sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->config = *config;
+	dict_init_texts(&s->files, sizeof(struct entry), ANNOTATE_MAX_SOURCES, max_path_bytes);
+	return s;
+}
+
+static void free_source(struct annotate_source *s)
+{
+	if (!s)
+		return;
+	mem_free(s->path);
+	mem_free(s->text);
+	mem_free(s->line);
+	mem_free(s);
+}
+
+void annotate_sources_free(struct annotate_sources *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->files.nr; i++)
+		free_source(((struct entry *)dict_at(&s->files, (uint32_t)i))->source);
+	dict_fini(&s->files);
+	mem_free(s);
+}
+
+static bool find_lines(struct annotate_source *s)
+{
+	const char *at = s->text, *end = s->text + s->len;
+
+	while (at < end && s->nr_lines < MAX_LINES) {
+		uint32_t *line = MEM_ADD(s->line, s->nr_lines, s->room);
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		if (!line)
+			return false;
+		*line = (uint32_t)(at - s->text);
+		at = stop ? stop + 1 : end;
+	}
+	return true;
+}
+
+static bool read_text(struct elf_reader *reader, struct elf_reader_file *f,
+		      struct annotate_source *s)
+{
+	if (f->st.st_size <= 0 || f->st.st_size > ANNOTATE_MAX_SOURCE_BYTES)
+		return false;
+	s->len = (uint32_t)f->st.st_size;
+	/* as many lines as bytes, at most */
+	if (!elf_reader_pay(reader, f, (uint64_t)s->len * LINE_COST))
+		return false;
+	s->text = mem_alloc(s->len);
+	s->path = mem_strdup(f->path);
+	return s->text && s->path && elf_reader_read(reader, f, 0, s->len, s->text) == 0 &&
+	       !memchr(s->text, '\0', s->len) && find_lines(s);
+}
+
+/* NULL: not there, or no source. */
+static struct annotate_source *open_source(struct elf_reader *reader, const char *path)
+{
+	struct elf_reader_file f = {.path = path};
+	struct annotate_source *s;
+
+	if (elf_reader_look(reader, &f))
+		return NULL;
+	s = mem_zalloc(sizeof(*s));
+	if (s && read_text(reader, &f, s))
+		return s;
+	free_source(s);
+	return NULL;
+}
+
+static struct annotate_source *open_below(const struct annotate_sources *s, const char *dir,
+					  const char *path)
+{
+	char whole[PATH_MAX];
+	int len = snprintf(whole, sizeof(whole), "%s%s%s", dir, *path == '/' ? "" : "/", path);
+
+	return len > 0 && (size_t)len < sizeof(whole) ? open_source(s->config.reader, whole) : NULL;
+}
+
+/* Less and less of the path: whole trees are moved and renamed. */
+static struct annotate_source *find_in(const struct annotate_sources *s, const char *dir,
+				       const char *path)
+{
+	struct annotate_source *found = NULL;
+
+	for (const char *p = path; p && *p && !found; p = strchr(p, '/')) {
+		while (*p == '/')
+			p++;
+		found = open_below(s, dir, p);
+	}
+	return found;
+}
+
+static struct annotate_source *find(const struct annotate_sources *s, const char *path)
+{
+	struct annotate_source *found = NULL;
+
+	for (size_t i = 0; i < s->config.nr_dirs && !found; i++)
+		found = find_in(s, s->config.dirs[i], path);
+	if (!found && *path == '/')
+		found = open_below(s, s->config.sysroot ? s->config.sysroot : "", path);
+	return found;
+}
+
+const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path)
+{
+	const size_t nr = s->files.nr;
+	struct entry *e = dict_at(&s->files, dict_add_text(&s->files, path, strlen(path)));
+
+	if (e && s->files.nr > nr)
+		e->source = find(s, path);
+	return e ? e->source : NULL;
+}
+
+const char *annotate_source_path(const struct annotate_source *s)
+{
+	return s->path;
+}
+
+uint32_t annotate_source_nr_lines(const struct annotate_source *s)
+{
+	return (uint32_t)s->nr_lines;
+}
+
+const char *annotate_source_line(const struct annotate_source *s, uint32_t line,
+				 char text[ANNOTATE_MAX_LINE_BYTES])
+{
+	const char *at, *end = s->text + s->len;
+	size_t len = 0;
+
+	*text = '\0';
+	if (!line || line > s->nr_lines)
+		return text;
+	at = s->text + s->line[line - 1];
+	for (; at < end && *at != '\n' && len + ANNOTATE_TAB < ANNOTATE_MAX_LINE_BYTES; at++) {
+		if (*at == '\t')
+			do
+				text[len++] = ' ';
+			while (len % ANNOTATE_TAB);
+		else if (*at != '\r')
+			text[len++] = *at;
+	}
+	while (len && text[len - 1] == ' ')
+		len--;
+	text[len] = '\0';
+	str_disarm(text);
+	return text;
+}

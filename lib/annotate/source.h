@@ -1,0 +1,45 @@
+/*
+ * The text of source files, found by the path that the debug information has. A file may belong to
+ * anybody: it is read as symbol files are (elf/reader.h), regular files only, up to a size, and
+ * what is shown of it cannot control a terminal. Not thread-safe.
+ */
+#ifndef ANNOTATE_SOURCE_H
+#define ANNOTATE_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct annotate_sources;
+struct elf_reader;
+
+enum {
+	ANNOTATE_MAX_SOURCE_BYTES = 64 << 20,
+	ANNOTATE_MAX_SOURCES = 1 << 14,
+	ANNOTATE_MAX_LINE_BYTES = 1024, /* of a line as it is shown; the rest is cut */
+	ANNOTATE_TAB = 4,
+};
+
+/* All borrowed. */
+struct annotate_sources_config {
+	struct elf_reader *reader;
+	const char *sysroot; /* prefix of paths; NULL or "": / */
+	/* Searched first, each for the whole path and then for less and less of its end. */
+	const char *const *dirs;
+	size_t nr_dirs;
+};
+
+/* NULL: no memory. */
+struct annotate_sources *annotate_sources_new(const struct annotate_sources_config *config);
+void annotate_sources_free(struct annotate_sources *s); /* NULL is fine */
+
+struct annotate_source;
+/* NULL: it is not found, not text, or too large. */
+const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path);
+/* Where it was found, as it was opened. */
+const char *annotate_source_path(const struct annotate_source *s);
+uint32_t annotate_source_nr_lines(const struct annotate_source *s);
+/* A line, from 1 on, safe to show, with blanks for tabs; "" beyond the last one. */
+const char *annotate_source_line(const struct annotate_source *s, uint32_t line,
+				 char text[ANNOTATE_MAX_LINE_BYTES]);
+
+#endif

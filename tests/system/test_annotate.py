@@ -1,0 +1,277 @@
+"""Annotated code: samples of lines and of instructions add up to those of the function, the lines are those of
+addr2line, and time is at the instruction that takes it."""
+import collections
+import csv
+import io
+import os
+import platform
+import re
+import shutil
+import subprocess
+
+from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, skip
+
+SOURCE = """
+#include <stdlib.h>
+#ifdef __clang__
+#define ALONE __attribute__((noinline))
+#else
+#define ALONE __attribute__((noipa))
+#endif
+static volatile unsigned long sink;
+
+static inline __attribute__((always_inline)) unsigned long turned(unsigned long n)
+{
+	return n * 0x5851f42d4c957f2dul + (n >> 17);
+}
+
+ALONE unsigned long helper(unsigned long n)
+{
+	return n ^ sink;
+}
+
+ALONE unsigned long work(unsigned long n)
+{
+	unsigned long sum = 0;
+
+	for (unsigned long i = 0; i < n; i++) {
+		sum += turned(i);
+		if (i % 64 == 0)
+			sum += helper(sum);
+	}
+	return sum;
+}
+
+ALONE unsigned long divided(unsigned long n)
+{
+	unsigned long x = 1;
+
+	for (unsigned long i = 0; i < n; i++) {
+		x += 0x7fffffffffff;
+		DIVIDE(x);
+		DIVIDE(x);
+		DIVIDE(x);
+		DIVIDE(x);
+	}
+	return x;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long rounds = argc > 1 ? strtoul(argv[1], 0, 10) : 100;
+
+	for (unsigned long i = 0; i < rounds; i++)
+		sink += work(2000000) + divided(200000);
+	return 0;
+}
+"""
+DIVIDE = {
+    "x86_64": '#define DIVIDE(x) __asm__ volatile("mov %0, %%rax; xor %%edx, %%edx; divq %1" '
+              ': : "r"(x | 1ul << 62), "r"(3ul) : "rax", "rdx")',
+    "aarch64": '#define DIVIDE(x) __asm__ volatile("udiv %0, %0, %1\\n\\tudiv %0, %0, %1" : "+r"(x) : "r"(1ul))',
+}
+BUILDS = {
+    "O2": ["gcc", "-O2", "-g"], "O0": ["gcc", "-O0", "-g"], "dwarf4": ["gcc", "-O2", "-gdwarf-4"],
+    "pie": ["gcc", "-O2", "-g", "-pie", "-fPIE"], "packed": ["gcc", "-O2", "-g", "-gz=zlib"],
+    "lto": ["gcc", "-O2", "-g", "-flto"], "split": ["gcc", "-O2", "-g", "-gsplit-dwarf"],
+    "clang": ["clang", "-O2", "-g"], "clang0": ["clang", "-O0", "-g"], "clang_lto": ["clang", "-O2", "-g", "-flto"],
+}
+NO_INLINED = ("split",)  # inlined functions are in another file
+
+
+def build(folder, *command):
+    with open(f"{folder}/p.c", "w", encoding="ascii") as out:
+        out.write(DIVIDE[platform.machine()] + SOURCE)
+    subprocess.run([*command, f"{folder}/p.c", "-o", f"{folder}/p"], check=True, cwd=folder)
+    return f"{folder}/p"
+
+
+def record(folder, *command, rounds="60"):
+    run(CPUPERF, "--event=cpu_clock@200000", f"--output={folder}/s", "--", *command, rounds)
+
+
+def rows(folder, *options, report="annotate"):
+    text = output(PRINT, "--quiet", f"{folder}/s", f"--report={report}", "--output-format=csv", *options)
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def text_of(folder, *options):
+    return output(PRINT, "--quiet", f"{folder}/s", "--report=annotate", *options)
+
+
+def recorded(folder, *command):
+    build(folder, *command)
+    record(folder, f"{folder}/p")
+    return rows(folder, "--function=work", "--function=divided")
+
+
+def has_instructions(found):
+    return any(r["kind"] == "instruction" and r["text"] for r in found)
+
+
+def check_sums(folder):
+    """Of each function, kernel and libraries, too: the samples and the count of its lines, and of its instructions."""
+    recorded(folder, *BUILDS["O2"])
+    found = rows(folder)
+    flat = {(r["function"], r["object"]): r for r in rows(folder, report="flat")}
+    sums = collections.defaultdict(lambda: [0, 0])
+    for r in found:
+        for i, name in enumerate(("self_samples", "self_count")):
+            sums[r["function"], r["object"], r["kind"]][i] += int(r[name])
+    assert len(sums) == 2 * len({k[:2] for k in sums})
+    for (function, place, _), both in sums.items():
+        of_flat = flat[function, place]
+        assert both == [int(of_flat["self_samples"]), int(of_flat["self_count"])], (function, both, of_flat)
+    assert {(f, o) for f, o, _ in sums} == {k for k, r in flat.items() if int(r["self_samples"])}
+    assert all(float(r["self_low"]) <= float(r["self"]) <= float(r["self_high"]) for r in found)
+    for option, kind in (("--source", "line"), ("--asm", "instruction")):
+        assert {r["kind"] for r in rows(folder, option)} == {kind}
+        assert [r for r in found if r["kind"] == kind] == rows(folder, option)
+    assert {r["function"] for r in rows(folder, "--function=WORK")} == {"work"}
+    assert not rows(folder, "--function=no such function")
+
+
+def places_of(program, addresses):
+    """As addr2line -i has them: (function, file, line), the innermost first, for each address."""
+    text = output("addr2line", "-a", "-f", "-i", "-e", program, *addresses)
+    found, lines = {}, text.splitlines()
+    at = 0
+    while at < len(lines):
+        address, places = lines[at], []
+        at += 1
+        while at < len(lines) and not lines[at].startswith("0x"):
+            file, _, line = lines[at + 1].partition(" (")[0].rpartition(":")
+            places.append((lines[at], os.path.normpath(file), line))
+            at += 2
+        found[int(address, 16)] = places
+    return found
+
+
+def compare_lines(name, program, found):
+    """Each instruction of work; what both leave without a line is equal."""
+    code = [r for r in found if r["kind"] == "instruction" and r["function"] == "work"]
+    theirs = places_of(program, [r["address"] for r in code])
+    for r in code:
+        places = theirs[int(r["address"], 16)]
+        _, file, line = places[0]
+        # of units that were made at link time addr2line of binutils names this
+        assert os.path.basename(file) == "<artificial>" or os.path.normpath(r["file"]) == file, (name, r, places)
+        assert r["line"] == (line if line.isdigit() and line != "0" else ""), \
+            (name, r, places)
+        if name not in NO_INLINED:
+            assert r["inlined"] == (places[0][0] if len(places) > 1 else ""), (name, r, places)
+    return len(code)
+
+
+def check_lines_of_builds(folder):
+    """gcc and clang, with and without optimisation, at link time, packed and split."""
+    for name, command in BUILDS.items():
+        if not shutil.which(command[0]):
+            print(f"skip: {name}: no {command[0]}")
+            continue
+        os.mkdir(f"{folder}/{name}")
+        found = recorded(f"{folder}/{name}", *command)
+        twin = f"{folder}/{name}/p"
+        if name in NO_INLINED:  # addr2line finds nothing at all: the same code, with its lines beside it
+            twin = f"{folder}/{name}/twin"
+            run(*command, "-gno-split-dwarf", f"{folder}/{name}/p.c", "-o", twin)
+        if not has_instructions(found):
+            skip("cpuperf_print has no capstone here")
+        assert compare_lines(name, twin, found) > 10, name
+        inlined = {r["inlined"] for r in found if r["function"] == "work"} - {""}
+        assert inlined == (set() if name in NO_INLINED else {"turned"}), (name, inlined)
+
+
+def check_stripped(folder):
+    """Lines from the debug file that a link names; without it none, and the sums as ever."""
+    program = build(folder, *BUILDS["O2"])
+    whole = shutil.copy(program, f"{folder}/whole")
+    run("objcopy", "--only-keep-debug", program, f"{folder}/p.debug")
+    run("strip", "--strip-debug", program)
+    run("objcopy", f"--add-gnu-debuglink={folder}/p.debug", program)
+    record(folder, program)
+    found = rows(folder, "--function=work")
+    if has_instructions(found):
+        assert compare_lines("stripped", whole, found) > 10, name
+    assert any(r["kind"] == "line" and r["text"].strip() == "sum += helper(sum);" for r in found)
+    os.remove(f"{folder}/p.debug")
+    found = rows(folder, "--function=work")
+    lines = [r for r in found if r["kind"] == "line"]
+    assert [(r["file"], r["line"]) for r in lines] == [("", "")], lines
+    assert "No source lines" in text_of(folder, "--function=work")
+    os.remove(program)
+    found = rows(folder, "--function=*")
+    assert sum(int(r["self_samples"]) for r in found if r["kind"] == "line") == \
+        sum(int(r["self_samples"]) for r in found if r["kind"] == "instruction") > 100
+
+
+def check_hot_instruction(folder):
+    """The divisions take the time: it is at them, or at the instruction behind."""
+    found = recorded(folder, *BUILDS["O2"])
+    if not has_instructions(found):
+        skip("cpuperf_print has no capstone here")
+    code = [r for r in found if r["kind"] == "instruction" and r["function"] == "divided"]
+    at = {i for i, r in enumerate(code) if re.match("u?div", r["text"])}
+    assert len(at) >= 4, [r["text"] for r in code]
+    of = sum(int(r["self_samples"]) for i, r in enumerate(code) if i in at or i - 1 in at)
+    whole = sum(int(r["self_samples"]) for r in code)
+    assert whole > 200 and of > 0.9 * whole, (of, whole, [(r["text"], r["self_samples"]) for r in code])
+    assert {r["skid"] for r in found} == {"timer"}
+
+
+def check_text(folder):
+    """What a person sees: the tables, jumps, the name that is called, what is inlined, and nothing wider than a terminal."""
+    found = recorded(folder, *BUILDS["O2"])
+    text = text_of(folder, "--function=work")
+    assert re.search(r"^work \(p\): [\d.]+ % ± [\d.]+ of cpu_clock, [\d,]+ samples$", text, re.M), text
+    assert "by a timer" in text
+    assert re.search(r"^ *[\d.]+ % ± [\d.]+ .* \d+ +sum \+= turned\(i\);$|inlined turned \(line \d+\): .*/p\.c", text, re.M), text
+    assert re.search(r"return n \* 0x5851f42d4c957f2dul", text), text
+    if has_instructions(found):
+        assert re.search(r"(callq?|bl) .*<helper>", text), text
+        assert "↑" in text and "→" in text, text
+        assert re.search(r"p\.c:\d+ inlined turned$", text, re.M), text
+        jumps = [r for r in found if r["kind"] == "instruction" and r["target"]]
+        starts = {r["address"]: r for r in found if r["kind"] == "instruction"}
+        inside = [r for r in jumps if r["target"] in starts]
+        assert inside and all(int(starts[r["target"]]["jumps"]) > 0 for r in inside)
+    for options in ([], ["--min-percent=0"], ["--top=0"], ["--source"], ["--asm"]):
+        assert text_of(folder, *options)
+    everything = text_of(folder, "--function=work", "--min-percent=0")
+    assert "… " not in everything and len(everything) >= len(text)
+
+
+def check_hostile_source(folder):
+    """Found elsewhere; with control characters, as a pipe, or too short for its lines."""
+    recorded(folder, *BUILDS["O2"])
+    os.makedirs(f"{folder}/moved/src")
+    os.rename(f"{folder}/p.c", f"{folder}/moved/src/p.c")
+    text = text_of(folder, "--function=work", "--source")
+    assert "which is not found (--source-dir)" in text and "turned(i)" not in text, text
+    for where in ("moved/src", "moved"):
+        found = "turned(i)" in text_of(folder, "--function=work", "--source", f"--source-dir={folder}/{where}")
+        assert found == (where == "moved/src")
+    with open(f"{folder}/moved/src/p.c", encoding="ascii") as f:
+        lines = f.read().replace("turned(i)", "\033]0;turned\a(i)")
+    with open(f"{folder}/p.c", "w", encoding="ascii") as f:
+        f.write(lines)
+    for form in ([], ["--output-format=csv"], ["--output-format=ndjson"]):
+        text = text_of(folder, "--function=work", *form)
+        assert "?]0;turned?(i)" in text and not re.search("[\x00-\x09\x0b-\x1f\x7f]", text), text
+    with open(f"{folder}/p.c", "w", encoding="ascii") as f:
+        f.write("int x;\n")
+    assert "int x;" not in text_of(folder, "--function=work")
+    os.remove(f"{folder}/p.c")
+    os.mkfifo(f"{folder}/p.c")
+    assert "which is not found" in text_of(folder, "--function=work")
+
+
+def check_usage(folder):
+    run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", "--", "true")
+    for option in ("--function=x", "--source", "--asm", "--source-dir=/"):
+        done = run(PRINT, f"{folder}/s", option, code=2)
+        assert f"{option.partition('=')[0]} requires --report=annotate" in done.stderr, done.stderr
+
+
+need_sampling()
+run_checks(globals())

@@ -1,0 +1,119 @@
+/*
+ * Source files: where they are found, what is refused, and that no line controls a terminal.
+ */
+#include "kit.h"
+
+#include "annotate/source.h"
+#include "elf/reader.h"
+
+#include <sys/stat.h>
+
+static struct root tree;
+static struct elf_reader *reader;
+
+void before_each(void)
+{
+	const struct elf_reader_config config = {.max_bytes = 0};
+
+	tree = tree_make();
+	assert_int_equal(elf_reader_new(&config, &reader), 0);
+}
+
+void after_each(void)
+{
+	elf_reader_free(reader);
+	tree_remove(&tree);
+}
+
+static struct annotate_sources *make(const char *const *dirs, size_t nr)
+{
+	struct annotate_sources *s = annotate_sources_new(&(struct annotate_sources_config){
+	    .reader = reader, .sysroot = tree.dir, .dirs = dirs, .nr_dirs = nr});
+
+	assert_non_null(s);
+	return s;
+}
+
+static void check_line(const struct annotate_source *f, uint32_t line, const char *text)
+{
+	char buf[ANNOTATE_MAX_LINE_BYTES];
+
+	assert_non_null(f);
+	assert_string_equal(annotate_source_line(f, line, buf), text);
+}
+
+TEST(lines)
+{
+	struct annotate_sources *s = make(NULL, 0);
+	const struct annotate_source *f;
+	static char wide[4000];
+
+	tree_text(&tree, "/p.c", "int a;\n\n\tif (x)\t// \033[31mred\a\r\n  last \xff\xe2\x80\xae");
+	f = annotate_sources_find(s, "/p.c");
+	assert_ptr_equal(f, annotate_sources_find(s, "/p.c"));
+	assert_int_equal(annotate_source_nr_lines(f), 4);
+	check_line(f, 0, "");
+	check_line(f, 1, "int a;");
+	check_line(f, 2, "");
+	check_line(f, 3, "    if (x)  // ?[31mred?");
+	check_line(f, 4, "  last ????");
+	check_line(f, 5, "");
+	check_line(f, UINT32_MAX, "");
+	memset(wide, '\t', sizeof(wide));
+	tree_put(&tree, "/wide.c", wide, sizeof(wide));
+	check_line(annotate_sources_find(s, "/wide.c"), 1, "");
+	memset(wide, 'x', sizeof(wide));
+	tree_put(&tree, "/x.c", wide, sizeof(wide));
+	f = annotate_sources_find(s, "/x.c");
+	assert_in_range(strlen(annotate_source_line(f, 1, wide)), 1000,
+			ANNOTATE_MAX_LINE_BYTES - 1);
+	annotate_sources_free(s);
+}
+
+TEST(found)
+{
+	char one[300], two[300];
+	const char *dirs[] = {one, two};
+	struct annotate_sources *s;
+
+	snprintf(one, sizeof(one), "%s/one", tree.dir);
+	snprintf(two, sizeof(two), "%s/two", tree.dir);
+	tree_text(&tree, "/build/a/b.c", "path of the build\n");
+	tree_text(&tree, "/one/a/b.c", "a tree\n");
+	tree_text(&tree, "/two/b.c", "another\n");
+	tree_text(&tree, "/two/only.c", "only\n");
+	s = make(dirs, 2);
+	check_line(annotate_sources_find(s, "/build/a/b.c"), 1, "a tree");
+	check_line(annotate_sources_find(s, "relative/only.c"), 1, "only");
+	assert_null(annotate_sources_find(s, "/no/where.c"));
+	annotate_sources_free(s);
+	s = make(NULL, 0);
+	check_line(annotate_sources_find(s, "/build/a/b.c"), 1, "path of the build");
+	assert_null(annotate_sources_find(s, "build/a/b.c")); /* of which folder? */
+	annotate_sources_free(s);
+}
+
+/* What is no source: a pipe is not waited for. */
+TEST(refused)
+{
+	struct annotate_sources *s = make(NULL, 0);
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/pipe.c", tree.dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	tree_put(&tree, "/folder.c", NULL, 0);
+	tree_put(&tree, "/binary.c", "a\0b", 3);
+	tree_text(&tree, "/empty.c", "");
+	snprintf(path, sizeof(path), "%s/large.c", tree.dir);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, ANNOTATE_MAX_SOURCE_BYTES + 1), 0);
+	close(fd);
+	assert_null(annotate_sources_find(s, "/pipe.c"));
+	assert_null(annotate_sources_find(s, "/folder.c"));
+	assert_null(annotate_sources_find(s, "/binary.c"));
+	assert_null(annotate_sources_find(s, "/empty.c"));
+	assert_null(annotate_sources_find(s, "/large.c"));
+	assert_null(annotate_sources_find(s, ""));
+	annotate_sources_free(s);
+}
