@@ -48,7 +48,7 @@ TEST(lines)
 	const struct annotate_source *f;
 	static char wide[4000];
 
-	tree_text(&tree, "/p.c", "int a;\n\n\tif (x)\t// \033[31mred\a\r\n  last \xff\xe2\x80\xae");
+	tree_text(&tree, "/p.c", "int a;\n\n\tif (x)\t// \033[31mred\a\r\n  last \xff\xe2\x80\xa8");
 	f = annotate_sources_find(s, "/p.c");
 	assert_ptr_equal(f, annotate_sources_find(s, "/p.c"));
 	assert_int_equal(annotate_source_nr_lines(f), 4);
