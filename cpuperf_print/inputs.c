@@ -647,12 +647,17 @@ int inputs_begin_names(struct inputs *in, struct input *o, struct err *e)
 {
 	int rc = o->symbols ? 0 : load_names_and_start(in, o, e);
 
-	return rc ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : 0;
+	if (rc)
+		return err_set(e, rc, "names cannot be loaded: %s", strerror(-rc));
+	o->nr_readers++;
+	return 0;
 }
 
 void inputs_end_names(struct inputs *in, struct input *o)
 {
-	if (!in->is_in_turn)
+	if (o->nr_readers)
+		o->nr_readers--;
+	if (!in->is_in_turn || o->nr_readers)
 		return;
 	symbols_free(o->symbols);
 	profile_processes_free(o->processes);

@@ -48,6 +48,7 @@ struct input {
 	struct trace_event *by_state;
 	/* After inputs_load_names: */
 	struct symbols *symbols;
+	unsigned nr_readers;         /* between inputs_begin_names and inputs_end_names */
 	bool is_same_boot;           /* recorded here since the last boot */
 	const struct elf_file *vdso; /* of the recording machine; NULL: not known */
 };
@@ -88,8 +89,8 @@ bool inputs_have_parts(const struct inputs *in);
  * fills start_ns. -errno with *e. */
 int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
 		      struct err *e);
-/* Loads the names of an input if they are not in memory, and removes them again: around the reading
- * of its samples. Names of functions stay. -errno with *e. */
+/* Loads the names of an input if they are not in memory, and removes them again at the last end:
+ * around the reading of its samples. Names of functions stay. -errno with *e: without an end. */
 int inputs_begin_names(struct inputs *in, struct input *o, struct err *e);
 void inputs_end_names(struct inputs *in, struct input *o);
 /* Reads the common file of the input, once: tasks and mappings. 0 or -ENOMEM. */

@@ -25,9 +25,11 @@ struct job {
 	const char *session; /* for programs: printed in each row; NULL: not */
 	const char *host;    /* the same, with the rank; of a job */
 	uint32_t rank;
-	bool is_default;                 /* no report was asked for */
-	bool adds_states;                /* events with a state are one: input.by_state */
-	bool is_brief;                   /* another report of more interest follows the summary */
+	bool is_default;  /* no report was asked for */
+	bool adds_states; /* events with a state are one: input.by_state */
+	bool is_brief;    /* another report of more interest follows the summary */
+	bool is_followed; /* another session follows in the same file, whose last one states what
+			     could not be read of all */
 	const struct job_pushed *pushed; /* NULL: it is printed */
 	uint64_t nr_samples;             /* set by exports of profiles: samples in them */
 	uint64_t fitted_top;             /* rows for each event, by --rows; 0: not known */

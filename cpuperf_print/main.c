@@ -79,6 +79,8 @@ static bool is_at_once(const struct job *j)
 
 	if (is_sum(j))
 		return !j->selection->by_session && !j->selection->by_host;
+	if (sessions == REGISTRY_LANES)
+		return true;
 	if (sessions != REGISTRY_SUM && sessions != REGISTRY_SIDE_BY_SIDE)
 		return false;
 	if (j->row->kind == REGISTRY_EXPORT ||
@@ -91,8 +93,9 @@ static bool uses_samples(const struct job *j)
 {
 	if (j->row->samples != REGISTRY_SAMPLES_IF_ANY)
 		return j->row->samples == REGISTRY_SAMPLES;
-	return j->inputs->nr_diff ? inputs_are_sampled(j->inputs)
-				  : job_input(j)->facts->is_sampling;
+	return j->inputs->nr_diff || j->row->sessions == REGISTRY_LANES
+		   ? inputs_are_sampled(j->inputs)
+		   : job_input(j)->facts->is_sampling;
 }
 
 /* Regions need those of tasks. */
@@ -107,7 +110,9 @@ static bool uses_names(const struct job *j)
 
 static int prepare(struct job *j, bool at_once, struct err *e)
 {
-	int rc = uses_samples(j) ? samples_check(j, e) : 0;
+	/* of lanes each may have samples or not */
+	const bool all_need_samples = uses_samples(j) && j->row->sessions != REGISTRY_LANES;
+	int rc = all_need_samples ? samples_check(j, e) : 0;
 
 	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
 			 !j->row->keeps_events &&
@@ -263,6 +268,8 @@ static int print_all(struct run *r, struct err *e)
 	parts_put_faults(&r->inputs, &r->selection, &r->output);
 	for (size_t i = 0; i < r->plan.nr; i++)
 		r->inputs.is_in_turn &= r->plan.print[i]->reads_in_turn;
+	if (r->plan.nr && r->plan.print[0]->sessions == REGISTRY_LANES)
+		r->inputs.is_in_turn = r->inputs.nr > 1;
 	default_states(&r->selection, &r->plan, &r->inputs);
 	return ARRAY_RUN(i, r->plan.nr, print_row(r, r->plan.print[i], e))
 		   ?: output_write(&r->output, e);

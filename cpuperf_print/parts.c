@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "inputs.h"
 #include "output.h"
+#include "profile/iterator.h"
 #include "selection.h"
 #include "trace/record.h"
 
@@ -101,6 +102,38 @@ bool parts_are_job(const struct inputs *in)
 {
 	return in->nr > 1 && in->item[0].part &&
 	       !ARRAY_ANY(x, in->item, in->nr, !x->part || x->job != in->item[0].job);
+}
+
+/* All traces of the first iteration begin at about the same time. */
+int parts_clock_read(const struct input *o, struct parts_clock *out, struct err *e)
+{
+	struct profile_iterator *it = profile_iterator_new(o->session);
+	const bool is_compared = o->part && o->part->clock_offset_ns != HOSTS_ABSENT;
+	struct parts_clock clock = {.is_compared = is_compared};
+	struct profile_trace trace;
+	uint32_t first = UINT32_MAX;
+	uint64_t to_ns = 0;
+	int rc;
+
+	while ((rc = profile_iterator_next(it, &trace)) == 1) {
+		first = first == UINT32_MAX ? trace.head.iteration : first;
+		if (trace.head.iteration != first && clock.is_known)
+			break;
+		if (trace.start_ns && (!clock.start_ns || trace.start_ns < clock.start_ns))
+			clock.start_ns = trace.start_ns;
+		if (trace.has_clocks && !clock.is_known) {
+			clock.is_known = true;
+			to_ns = trace.clocks.realtime_ns - trace.clocks.monotonic_ns;
+		}
+	}
+	profile_iterator_free(it);
+	if (rc < 0)
+		return err_set(e, rc, "traces cannot be read: %s", strerror(-rc));
+	if (is_compared)
+		to_ns -= (uint64_t)o->part->clock_offset_ns;
+	clock.to_starter_ns = (int64_t)to_ns;
+	*out = clock;
+	return 0;
 }
 
 static bool has_fault(const struct selection *s, const struct hosts_part *part)

@@ -42,6 +42,16 @@ size_t parts_of_host(const struct inputs *in, size_t first, size_t nr);
 /* True if the inputs to print are parts of one job. */
 bool parts_are_job(const struct inputs *in);
 
+/* When a session began, and how far its clock is from that of who started the job. */
+struct parts_clock {
+	uint64_t start_ns;     /* CLOCK_MONOTONIC; 0: not known */
+	int64_t to_starter_ns; /* from its CLOCK_MONOTONIC to the starter's CLOCK_REALTIME */
+	bool is_known;         /* else the time of day was not recorded */
+	bool is_compared;      /* else the two clocks are taken for the same */
+};
+/* Reads the first traces of the session. 0 or -ENOMEM with *e. */
+int parts_clock_read(const struct input *o, struct parts_clock *out, struct err *e);
+
 /* Names the parts that failed, are late or partial, once: in text above the report, else as
  * warnings. */
 void parts_put_faults(const struct inputs *in, const struct selection *s, struct output *out);

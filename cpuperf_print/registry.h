@@ -31,6 +31,7 @@ enum registry_sessions {
 	REGISTRY_ONE,          /* refused */
 	REGISTRY_SUM,          /* added up; with --by-session EACH, or ONE for exports */
 	REGISTRY_SIDE_BY_SIDE, /* added up; with --by-session printed at once if comparable */
+	REGISTRY_LANES,        /* one, or those of a job, each by itself in one output */
 };
 
 enum registry_diff {

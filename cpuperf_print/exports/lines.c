@@ -238,11 +238,17 @@ void export_samples_lines(const struct job *j, const struct report_stats *stats,
 	buf_fini(&l.text);
 }
 
-void export_unread_lines(const struct job *j, export_line_fn *line, void *arg)
+void export_loss_lines(const struct job *j, export_line_fn *line, void *arg)
 {
 	const struct buf *losses = &j->output->problems.losses;
 
 	for (size_t at = 0; at < losses->len; at += strlen(losses->data + at) + 1)
 		line(arg, losses->data + at);
+}
+
+void export_unread_lines(const struct job *j, export_line_fn *line, void *arg)
+{
+	if (!j->is_followed)
+		export_loss_lines(j, line, arg);
 	region_notes(j, line, arg);
 }

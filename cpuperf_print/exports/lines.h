@@ -25,8 +25,9 @@ void export_session_lines(const struct job *j, size_t session, const struct prof
 void export_samples_lines(const struct job *j, const struct report_stats *stats,
 			  export_line_fn *line, void *arg);
 
-/* Calls line for each part of the files that could not be read so far, and for what the regions of
- * programs lack. */
+/* Calls line for each part of the files that could not be read so far; and also for what the
+ * regions of programs lack. */
+void export_loss_lines(const struct job *j, export_line_fn *line, void *arg);
 void export_unread_lines(const struct job *j, export_line_fn *line, void *arg);
 
 /* The scale of counts if it is an integer; else 1, for raw counts. */

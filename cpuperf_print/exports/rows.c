@@ -2,6 +2,7 @@
 
 #include "base/dict.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "profile/processes.h"
 #include "report/functions.h"
 #include "report/stacks.h"
@@ -30,6 +31,32 @@ bool export_rows_has_raw(const struct table_column *c, const struct cell *cell)
 bool export_rows_has_base(const struct table_column *c, const struct cell *cell)
 {
 	return export_rows_has_raw(c, cell) && c->kind == EVENT_SHARE;
+}
+
+uint32_t export_rows_divisor(const struct table *t)
+{
+	uint32_t divisor = 0;
+
+	for (size_t row = 0; row < t->nr_rows && t->row_sampling; row++)
+		if (t->row_sampling[row].divisor > divisor)
+			divisor = t->row_sampling[row].divisor;
+	return divisor;
+}
+
+int export_rows_part(const struct input *o, struct hosts_part *part, struct err *e)
+{
+	IO_AUTO_FD int dirfd = -1;
+	const char *name;
+	int rc;
+
+	hosts_part_init(part);
+	if (o->is_perf_data || io_named_descriptor(o->path) >= 0)
+		return 0;
+	rc = io_open_folder(o->path, &dirfd, &name, e) ?: hosts_part_read(dirfd, o->path, part, e);
+	if (rc != -ENOENT)
+		return rc;
+	err_clear(e);
+	return 0;
 }
 
 const char *export_rows_object_kind(const struct profile_object *o)

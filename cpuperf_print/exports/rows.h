@@ -18,6 +18,12 @@ bool export_rows_has_raw(const struct table_column *c, const struct cell *cell);
 /* The same of what a share is a part of. */
 bool export_rows_has_base(const struct table_column *c, const struct cell *cell);
 
+/* By how much rates were divided in the iteration (max_own_cpu); 0: the session never does. */
+uint32_t export_rows_divisor(const struct table *t);
+/* What host.json beside the session's files says; all absent where there is none. 0 or -errno with
+ * *e. */
+int export_rows_part(const struct input *o, struct hosts_part *part, struct err *e);
+
 /* "file", "memory", "vdso". */
 const char *export_rows_object_kind(const struct profile_object *o);
 /* Hexadecimal; NULL: it has none. */

@@ -21,10 +21,14 @@ enum {
 	NAME_BYTES = 4096,
 };
 
-int export_series_init(struct export_series *s, struct job *j, const struct input *o, struct err *e)
+int export_series_init(struct export_series *s, struct export_lane *lane, struct err *e)
 {
-	*s = (struct export_series){
-	    .j = j, .o = o, .nr_notes = o->facts->nr_events + o->spec.metric_set.nr};
+	const struct input *o = job_input(&lane->j);
+
+	*s = (struct export_series){.lane = lane,
+				    .j = &lane->j,
+				    .o = o,
+				    .nr_notes = o->facts->nr_events + o->spec.metric_set.nr};
 	buf_init(&s->name, NAME_BYTES);
 	s->notes = mem_calloc(s->nr_notes + 1, sizeof(*s->notes));
 	return s->notes ? 0 : err_set(e, -ENOMEM, "out of memory");
@@ -71,11 +75,11 @@ static void put_process(struct export_series *s)
 		return;
 	s->has_counters = true;
 	buf_reset(&s->name);
-	buf_printf(&s->name, "counters of %s", s->o->facts->head.host);
+	buf_printf(&s->name, "counters of %s", s->lane->name ?: s->o->facts->head.host);
 	JSONW_OBJECT(out, NULL) {
 		jsonw_text(out, "ph", "M");
 		jsonw_text(out, "name", "process_name");
-		jsonw_u64(out, "pid", COUNTERS_PID);
+		jsonw_u64(out, "pid", export_lane_task(s->lane, COUNTERS_PID));
 		JSONW_OBJECT(out, "args") {
 			jsonw_text(out, "name", buf_str(&s->name));
 		}
@@ -89,12 +93,13 @@ static void put_counter(struct export_series *s, const struct counts_series_poin
 	uint64_t time_ns = is_level ? p->end_ns : p->start_ns;
 	char text[COUNTS_SERIES_UNIT_BYTES];
 	const char *unit = counts_series_unit(p, text);
+	const uint64_t origin_ns = s->lane->name ? s->lane->origin_ns : p->origin_ns;
 
 	JSONW_OBJECT(out, NULL) {
 		jsonw_text(out, "ph", "C");
 		jsonw_text(out, "name", name_of(s, p));
-		jsonw_u64(out, "pid", COUNTERS_PID);
-		jsonw_us(out, "ts", (int64_t)(time_ns - p->origin_ns));
+		jsonw_u64(out, "pid", export_lane_task(s->lane, COUNTERS_PID));
+		jsonw_us(out, "ts", (int64_t)(export_lane_time(s->lane, time_ns) - origin_ns));
 		JSONW_OBJECT(out, "args") {
 			jsonw_key(out, *unit ? unit : "value");
 			screen_metric(out->out, value);

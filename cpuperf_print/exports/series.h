@@ -4,7 +4,7 @@
 #ifndef CPUPERF_PRINT_EXPORTS_SERIES_H
 #define CPUPERF_PRINT_EXPORTS_SERIES_H
 
-#include "job.h"
+#include "exports/lanes.h"
 
 struct json_writer;
 
@@ -16,6 +16,7 @@ struct export_series_note {
 };
 
 struct export_series {
+	const struct export_lane *lane; /* borrowed */
 	struct job *j;
 	const struct input *o;
 	struct json_writer *out;
@@ -27,8 +28,7 @@ struct export_series {
 };
 
 /* 0 or -ENOMEM with *e; end with export_series_fini in any case. */
-int export_series_init(struct export_series *s, struct job *j, const struct input *o,
-		       struct err *e);
+int export_series_init(struct export_series *s, struct export_lane *lane, struct err *e);
 void export_series_fini(struct export_series *s);
 /* Reads the session and writes items of the open array. 0 or -errno with *e. */
 int export_series_put(struct export_series *s, struct json_writer *out, struct err *e);

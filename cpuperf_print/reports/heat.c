@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "counts/series.h"
 #include "numbers.h"
-#include "profile/about.h"
 #include "reports/reports.h"
 #include "screen/layout.h"
 #include "tables.h"
@@ -59,7 +58,7 @@ struct report {
 	double low, high;
 	/* of the row that is read */
 	struct row *row;
-	int64_t to_starter_ns; /* added to CLOCK_MONOTONIC */
+	struct parts_clock clock;
 };
 
 /* --- reading ------------------------------------------------------------------------------------
@@ -84,7 +83,7 @@ static bool is_meant(const struct report *r, const struct counts_series_point *p
 
 static uint64_t starter_ns(const struct report *r, uint64_t monotonic_ns)
 {
-	return monotonic_ns + (uint64_t)r->to_starter_ns;
+	return monotonic_ns + (uint64_t)r->clock.to_starter_ns;
 }
 
 static bool has_number(const struct report *r, const struct counts_series_point *p)
@@ -131,27 +130,13 @@ static int add_point(void *arg, const struct counts_series_point *p)
 	return 0;
 }
 
-/* From that host's CLOCK_MONOTONIC to the starter's CLOCK_REALTIME. */
-static int find_clock(struct report *r, const struct input *o)
-{
-	struct profile_about about;
-	int rc = profile_about_read(&about, o->session, NULL, NULL);
-
-	r->to_starter_ns = (int64_t)(about.clocks.realtime_ns - about.clocks.monotonic_ns);
-	if (o->part && o->part->clock_offset_ns != HOSTS_ABSENT)
-		r->to_starter_ns =
-		    (int64_t)((uint64_t)r->to_starter_ns - (uint64_t)o->part->clock_offset_ns);
-	profile_about_fini(&about);
-	return rc;
-}
-
 static int read_row(struct report *r, size_t i, struct err *e)
 {
 	int rc;
 
 	r->row = &r->rows[i];
 	r->row->input = &r->j->inputs->item[r->j->first + i];
-	rc = find_clock(r, r->row->input);
+	rc = parts_clock_read(r->row->input, &r->clock, e);
 	if (rc == 0 && r->column == NO_COLUMN)
 		rc = tables_series(r->j, r->row->input, choose_column, r, e);
 	return rc ?: tables_series(r->j, r->row->input, add_point, r, e);
@@ -431,7 +416,7 @@ int reports_heat(struct job *j, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < j->nr && rc == 0; i++)
 		rc = read_row(&r, i, e);
-	if (rc)
+	if (rc && !e->code)
 		err_set(e, rc, "the numbers over time cannot be read: %s", strerror(-rc));
 	rc = rc ?: put_all(&r, e);
 	for (size_t i = 0; i < j->nr; i++)

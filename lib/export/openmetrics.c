@@ -178,23 +178,6 @@ static void begin_family(struct openmetrics *m)
 	add_metadata(m, "HELP", m->help);
 }
 
-void openmetrics_begin_part(struct openmetrics *m, const char *suffix)
-{
-	m->family_at = m->out->len;
-	if (!m->has_begun)
-		begin_family(m);
-	m->line_at = m->out->len;
-	buf_adds(m->out, m->name);
-	buf_adds(m->out, suffix);
-	m->nr_labels = 0;
-	m->labels_at = m->shared_end = m->out->len;
-}
-
-void openmetrics_begin(struct openmetrics *m)
-{
-	openmetrics_begin_part(m, ends[m->type]);
-}
-
 static void end_label(struct openmetrics *m, const char *name)
 {
 	buf_addc(m->out, '"');
@@ -221,6 +204,26 @@ void openmetrics_label_u64(struct openmetrics *m, const char *name, uint64_t val
 	begin_label(m, name);
 	buf_u64(m->out, value);
 	end_label(m, name);
+}
+
+void openmetrics_begin_part(struct openmetrics *m, const char *suffix)
+{
+	m->family_at = m->out->len;
+	if (!m->has_begun)
+		begin_family(m);
+	m->line_at = m->out->len;
+	buf_adds(m->out, m->name);
+	buf_adds(m->out, suffix);
+	m->nr_labels = 0;
+	m->labels_at = m->shared_end = m->out->len;
+	for (size_t i = 0; i < sizeof(m->shared) / sizeof(m->shared[0]); i++)
+		if (m->shared[i].name && m->shared[i].value)
+			openmetrics_label(m, m->shared[i].name, m->shared[i].value);
+}
+
+void openmetrics_begin(struct openmetrics *m)
+{
+	openmetrics_begin_part(m, ends[m->type]);
 }
 
 void openmetrics_value(struct openmetrics *m)

@@ -22,6 +22,10 @@ enum openmetrics_type {
 	OPENMETRICS_HISTOGRAM
 };
 
+struct openmetrics_shared {
+	const char *name, *value; /* NULL: no label */
+};
+
 /* Zero-initialise but for out. */
 struct openmetrics {
 	struct buf *out;                /* borrowed */
@@ -31,8 +35,9 @@ struct openmetrics {
 	/* The text format 0.0.4 of Prometheus, which OpenMetrics comes from: no units, infos are
 	 * gauges, and a counter's family is named as its lines are. */
 	bool is_classic;
-	bool has_no_times; /* lines are without */
-	size_t nr_labels;  /* of the current line */
+	bool has_no_times;                   /* lines are without */
+	size_t nr_labels;                    /* of the current line */
+	struct openmetrics_shared shared[2]; /* labels that all lines begin with */
 	/* Called at the end of each line, before its time, instead of writing the end; NULL: the
 	 * end is written. */
 	void (*on_line)(void *arg, const struct openmetrics *m);

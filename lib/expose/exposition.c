@@ -649,7 +649,8 @@ int exposition_put(struct exposition *x, const struct table *t, struct buf *out,
 				    .is_classic = is_classic,
 				    .has_no_times = x->config.has_no_times,
 				    .on_line = x->m.on_line,
-				    .arg = x->m.arg};
+				    .arg = x->m.arg,
+				    .shared = {x->m.shared[0], x->m.shared[1]}};
 	put_session(x);
 	rc = put_families(x, t, e) ?: put_latencies(x, t, e) ?: put_events(x, t, e);
 	if (rc == 0 && x->sums.is_sampling)

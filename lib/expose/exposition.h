@@ -40,8 +40,8 @@ struct exposition {
 	struct sums sums;           /* to which iterations are added by exposition_add */
 	struct top top;             /* of things, if they are limited */
 	struct latencies latencies; /* of all iterations, added by the caller */
-	struct openmetrics m;       /* after exposition_init: its on_line; after exposition_put: for
-				       further families */
+	struct openmetrics m;       /* after exposition_init: its on_line and shared; after
+				       exposition_put: for further families */
 	struct arena arena;
 	struct exposition_family *families; /* owned */
 	size_t nr_families;

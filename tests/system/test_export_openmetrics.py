@@ -341,7 +341,7 @@ def check_samples(folder):
 def check_refusals(folder):
     file = f"--session={folder}/s.cpsession"
     for args, why in (([file, "--report=summary"], "and --report=summary are mutually exclusive"),
-                      ([file, file.replace("tally", "sampling")], "prints one session")):
+                      ([file, file.replace("tally", "sampling")], "prints one session or one job")):
         done = subprocess.run([PRINT, *args, "--output-format=openmetrics"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               check=False)

@@ -59,7 +59,7 @@ def database(folder, file, *args, name="s.db"):
     assert [r[0] for r in db.execute("PRAGMA integrity_check")] == ["ok"]
     assert not list(db.execute("PRAGMA foreign_key_check"))
     assert list(db.execute("PRAGMA application_id")) == [(0x63707266,)]
-    assert list(db.execute("PRAGMA user_version")) == [(4,)]
+    assert list(db.execute("PRAGMA user_version")) == [(5,)]
     return db
 
 

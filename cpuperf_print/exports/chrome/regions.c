@@ -16,8 +16,7 @@
 #include <stdio.h>
 
 struct regions {
-	struct job *j;
-	const struct input *o;
+	struct export_lane *lane;
 	struct json_writer *json;
 	struct err *e;
 	const struct export_sorted *sorted;
@@ -39,18 +38,21 @@ static const struct export_group *find_group(const struct export_sorted *s, uint
 
 /* Of the thread, or of the first one of its process. */
 static void put_name(struct regions *r, const struct profile_region_event *e, const char *what,
-		     uint32_t tid)
+		     uint32_t tid, bool is_process)
 {
-	const char *name = profile_lookup_last_name(r->lookup, e->pid, tid, e->time_ns);
+	const char *name =
+	    profile_lookup_last_name(r->lookup, e->pid, tid, e->time_ns) ?: e->task->comm->name;
+	char text[EXPORT_LANE_NAME_BYTES];
 	struct json_writer *j = r->json;
 
 	JSONW_OBJECT(j, NULL) {
 		jsonw_text(j, "ph", "M");
 		jsonw_text(j, "name", what);
-		jsonw_u64(j, "pid", e->pid);
-		jsonw_u64(j, "tid", tid);
+		jsonw_u64(j, "pid", export_lane_task(r->lane, e->pid));
+		jsonw_u64(j, "tid", export_lane_task(r->lane, tid));
 		JSONW_OBJECT(j, "args")
-			jsonw_text(j, "name", name ?: e->task->comm->name);
+			jsonw_text(j, "name",
+				   is_process ? export_lane_name(r->lane, name, text) : name);
 	}
 }
 
@@ -68,11 +70,11 @@ static int put_names(struct regions *r, const struct profile_region_event *e)
 		if (!dict_get(&r->named, &e->pid))
 			return -ENOMEM;
 		if (r->named.nr > nr)
-			put_name(r, e, "process_name", e->pid);
+			put_name(r, e, "process_name", e->pid, true);
 	}
 	g = find_group(r->sorted, e->pid, e->tid);
 	if (!g || g->key.tid != e->tid)
-		put_name(r, e, "thread_name", e->tid);
+		put_name(r, e, "thread_name", e->tid, false);
 	return 0;
 }
 
@@ -107,21 +109,22 @@ static int put_event(void *arg, const struct profile_region_event *e)
 		jsonw_text(j, "ph", phases[e->kind]);
 		jsonw_text(j, "name", e->name);
 		jsonw_text(j, "cat", "region");
-		jsonw_u64(j, "pid", e->pid);
-		jsonw_u64(j, "tid", e->tid);
-		jsonw_us(j, "ts", (int64_t)(e->time_ns - r->o->start_ns));
+		jsonw_u64(j, "pid", export_lane_task(r->lane, e->pid));
+		jsonw_u64(j, "tid", export_lane_task(r->lane, e->tid));
+		chrome_put_time(j, r->lane, e->time_ns);
 		if (e->kind == PROFILE_REGION_INSTANT)
 			jsonw_text(j, "s", "t"); /* of the thread */
 		if (e->has_value || e->is_closed || e->is_cut)
 			put_args(j, e);
 	}
-	return output_flush(r->j->output, r->e);
+	return output_flush(r->lane->j.output, r->e);
 }
 
-int chrome_put_regions(struct job *j, const struct input *o, const struct export_sorted *sorted,
+int chrome_put_regions(struct export_lane *lane, const struct export_sorted *sorted,
 		       struct json_writer *json, struct err *e)
 {
-	struct regions r = {.j = j, .o = o, .json = json, .e = e, .sorted = sorted};
+	const struct input *o = job_input(&lane->j);
+	struct regions r = {.lane = lane, .json = json, .e = e, .sorted = sorted};
 	int rc;
 
 	if (!o->processes)
@@ -130,7 +133,7 @@ int chrome_put_regions(struct job *j, const struct input *o, const struct export
 	if (!r.lookup)
 		return err_set(e, -ENOMEM, "out of memory");
 	dict_init(&r.named, sizeof(uint32_t), sizeof(uint32_t), DICT_MAX);
-	rc = export_regions(j, o, put_event, &r, e);
+	rc = export_regions(&lane->j, o, put_event, &r, e);
 	dict_fini(&r.named);
 	profile_lookup_free(r.lookup);
 	return rc;

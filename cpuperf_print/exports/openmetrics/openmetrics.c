@@ -1,18 +1,21 @@
 /*
  * The counts of a session (expose/exposition.h), and the calls of regions. OpenMetrics: the sums up
- * to each iteration, at its end. Prometheus's classic text: the sums over all, without a time.
+ * to each iteration, at its end. Prometheus's classic text: the sums over all, without a time. Of a
+ * job each line has its host.
  */
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "counts/latency.h"
 #include "exports/exports.h"
+#include "exports/lanes.h"
 #include "exports/openmetrics/points.h"
 #include "exports/openmetrics/regions.h"
 #include "expose/exposition.h"
 #include "screen/format.h"
 #include "sizes.h"
 #include "tables.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,13 +24,25 @@
 
 enum { ID_BYTES = 33 };
 
-struct openmetrics_export {
+/* The file. */
+struct file {
 	struct job *j;
-	const struct input *opened;
-	struct exposition x;
 	struct points points;
 	bool is_classic;
+	bool has_points; /* lines are sorted: those of a family must be adjacent */
+	uint64_t end_ns; /* of the last session that ended */
+};
+
+/* A session in it. */
+struct openmetrics_export {
+	struct file *file;
+	const struct export_lane *lane;
+	struct job *j; /* of the lane */
+	const struct input *opened;
+	struct exposition x;
+	bool is_classic;
 	uint64_t nr_iterations;
+	char rank[ID_BYTES];
 	char session[ID_BYTES], boot[ID_BYTES];
 	struct sizes_sums sizes;
 	int error; /* of latencies */
@@ -49,6 +64,17 @@ static int flush(void *arg, struct err *e)
 	return output_flush(o->j->output, e);
 }
 
+static void label_lines(struct openmetrics_export *o)
+{
+	const uint32_t rank = input_rank(o->opened);
+
+	o->x.m.shared[0] = (struct openmetrics_shared){"host", input_host(o->opened)};
+	if (rank == TRACE_UNKNOWN)
+		return;
+	snprintf(o->rank, sizeof(o->rank), "%" PRIu32, rank);
+	o->x.m.shared[1] = (struct openmetrics_shared){"rank", o->rank};
+}
+
 static int begin(struct openmetrics_export *o, const struct table *t)
 {
 	const struct profile_facts *f = o->opened->facts;
@@ -61,22 +87,24 @@ static int begin(struct openmetrics_export *o, const struct table *t)
 	config.session = (struct exposition_session){
 	    .session_id = o->session,
 	    .boot_id = o->boot,
-	    .host = input_host(o->opened),
+	    .host = o->lane->name ? NULL : input_host(o->opened), /* each line has it */
 	    .machine = f->head.machine,
 	    .config_name = o->opened->config_name,
 	    .kernel = f->info ? f->info->kernel : NULL,
 	    .cpu_model = f->info ? f->info->cpu_model : NULL,
 	    .tool = f->info ? f->info->tool : NULL,
 	};
-	if (o->is_classic) {
+	if (!o->file->has_points) {
 		config.flush = flush;
 		config.arg = o;
 	}
 	rc = exposition_init(&o->x, &config, t);
-	if (!o->is_classic) {
+	if (o->file->has_points) {
 		o->x.m.on_line = points_add;
-		o->x.m.arg = &o->points;
+		o->x.m.arg = &o->file->points;
 	}
+	if (o->lane->name)
+		label_lines(o);
 	return rc;
 }
 
@@ -96,12 +124,21 @@ static int add(struct openmetrics_export *o, const struct table *t, struct err *
 	return rc ?: e->code;
 }
 
+/* As the clock of who started the job was then. */
+static void correct_time(const struct openmetrics_export *o, struct table *t)
+{
+	if (o->lane->clock.is_compared && t->realtime_ns)
+		t->realtime_ns -= (uint64_t)o->opened->part->clock_offset_ns;
+}
+
 static int read_all(struct openmetrics_export *o, struct tables *tables, struct err *e)
 {
 	int rc = begin(o, tables->t), got = 1;
 
-	while (rc == 0 && (got = tables_next(tables, e)) == 1)
+	while (rc == 0 && (got = tables_next(tables, e)) == 1) {
+		correct_time(o, tables->t);
 		rc = add(o, tables->t, e);
+	}
 	if (rc == -EFBIG && !e->code)
 		return err_set(e, rc, "too many events, CPUs and things for this format");
 	if (rc && !e->code)
@@ -151,57 +188,81 @@ static void put_sizes(struct openmetrics_export *o)
 	}
 }
 
-/* What is known only when all is read. */
-static int put_rest(struct openmetrics_export *o, struct err *e)
+/* Of all that was read. */
+static void put_unread(struct openmetrics *m, const struct job *j, uint64_t time_ns)
 {
-	struct openmetrics *m = &o->x.m;
-
 	openmetrics_family(
 	    m, OPENMETRICS_GAUGE, "cpuperf_session_unread_parts", "",
 	    "Damaged or missing parts of the session's files; their content is in no "
 	    "number here.");
 	openmetrics_begin(m);
 	openmetrics_value(m);
-	buf_u64(m->out, o->j->output->problems.nr_losses);
-	openmetrics_end(m, o->x.sums.end_realtime_ns);
+	buf_u64(m->out, j->output->problems.nr_losses);
+	openmetrics_end(m, time_ns);
+}
+
+/* What is known only when all is read. */
+static int put_rest(struct openmetrics_export *o, struct err *e)
+{
+	struct openmetrics *m = &o->x.m;
+
+	if (!o->lane->name)
+		put_unread(m, o->j, o->x.sums.end_realtime_ns);
 	put_sizes(o);
 	return openmetrics_put_regions(m, o->j, o->opened, o->x.sums.end_realtime_ns, e);
 }
 
-static int put_all(struct openmetrics_export *o, const struct table *t, struct err *e)
+static int put_lane(void *arg, struct export_lane *lane, struct err *e)
 {
-	struct output *out = o->j->output;
-	int rc = o->is_classic || !o->nr_iterations ? put(o, t, e) : 0;
-
-	rc = rc ?: put_rest(o, e);
-	if (!o->is_classic) {
-		rc = rc ?: points_put(&o->points, out, e);
-		openmetrics_eof(&o->x.m);
-	}
-	return rc ?: flush(o, e);
-}
-
-static int export(struct job *j, bool is_classic, struct err *e)
-{
-	struct openmetrics_export o = {.j = j, .opened = job_input(j), .is_classic = is_classic};
+	struct file *f = arg;
+	struct openmetrics_export o = {.file = f,
+				       .lane = lane,
+				       .j = &lane->j,
+				       .opened = job_input(&lane->j),
+				       .is_classic = f->is_classic};
+	struct input *input = &lane->j.inputs->item[lane->j.first];
 	struct tables tables;
 	int rc;
 
 	/* its damage is among the unread parts */
-	if (input_has_common(o.opened) && inputs_load_processes(&j->inputs->item[j->first]))
+	if (input_has_common(o.opened) && inputs_load_processes(input))
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = tables_open(&tables, j, o.opened, e);
-	if (rc == 0 && !is_classic)
-		rc = points_init(&o.points, e);
+	rc = tables_open(&tables, o.j, o.opened, e);
 	tables.on_trace = add_trace;
 	tables.arg = &o;
-	rc = rc ?: read_all(&o, &tables, e) ?: put_all(&o, tables.t, e);
+	rc = rc ?: read_all(&o, &tables, e);
+	if (rc == 0 && (o.is_classic || !o.nr_iterations))
+		rc = put(&o, tables.t, e);
+	rc = rc ?: put_rest(&o, e);
 	if (rc == 0)
 		screen_warn_metrics(tables.t, o.x.sums.summary, problems_log, NULL);
+	if (o.x.sums.end_realtime_ns > f->end_ns)
+		f->end_ns = o.x.sums.end_realtime_ns;
 	tables_close(&tables);
 	exposition_fini(&o.x);
-	points_fini(&o.points);
-	return rc;
+	inputs_end_names(lane->j.inputs, input);
+	return rc ?: output_flush(f->j->output, e);
+}
+
+static int export(struct job *j, bool is_classic, struct err *e)
+{
+	struct file f = {.j = j, .is_classic = is_classic, .has_points = !is_classic || j->nr > 1};
+	struct openmetrics end = {.out = &j->output->text,
+				  .is_classic = is_classic,
+				  .has_no_times = is_classic,
+				  .on_line = points_add,
+				  .arg = &f.points};
+	int rc = f.has_points ? points_init(&f.points, e) : 0;
+
+	rc = rc ?: export_lanes(j, put_lane, &f, e);
+	if (rc == 0 && j->nr > 1)
+		put_unread(&end, j, f.end_ns);
+	if (rc == 0 && f.has_points)
+		rc = points_put(&f.points, j->output, e);
+	if (rc == 0 && !is_classic)
+		openmetrics_eof(&end);
+	points_fini(&f.points);
+	return rc ?: output_flush(j->output, e);
 }
 
 int export_openmetrics(struct job *j, struct err *e)

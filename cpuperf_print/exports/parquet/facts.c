@@ -4,12 +4,9 @@
 #include "exports/parquet/facts.h"
 
 #include "base/err.h"
-#include "base/io.h"
 #include "base/str.h"
 #include "exports/parquet/store.h"
-#include "hosts/part.h"
-
-#include <errno.h>
+#include "exports/rows.h"
 
 static const char *text_or_null(const char *text)
 {
@@ -28,23 +25,6 @@ static struct parquet_cell time_of(const struct profile_about *about, uint64_t m
 	return parquet_maybe(monotonic_ns, realtime_ns ? realtime_ns : monotonic_ns);
 }
 
-/* All absent where there is no job. */
-static int read_part(const struct input *o, struct hosts_part *part, struct err *e)
-{
-	IO_AUTO_FD int dirfd = -1;
-	const char *name;
-	int rc;
-
-	hosts_part_init(part);
-	if (o->is_perf_data || io_named_descriptor(o->path) >= 0)
-		return 0;
-	rc = io_open_folder(o->path, &dirfd, &name, e) ?: hosts_part_read(dirfd, o->path, part, e);
-	if (rc != -ENOENT)
-		return rc;
-	err_clear(e);
-	return 0;
-}
-
 int store_put_facts(struct store *s, const struct input *o, const struct profile_about *about,
 		    struct err *e)
 {
@@ -53,7 +33,7 @@ int store_put_facts(struct store *s, const struct input *o, const struct profile
 	const struct clock_triple *clocks = &about->clocks;
 	struct hosts_part part;
 	char boot[33];
-	int rc = read_part(o, &part, e);
+	int rc = export_rows_part(o, &part, e);
 
 	if (rc)
 		return rc;

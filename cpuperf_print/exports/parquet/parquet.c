@@ -130,9 +130,12 @@ static void put_row(struct addition *a, const struct table *t, size_t row)
 
 static int put_iteration(struct addition *a, const struct table *t)
 {
+	const uint32_t divisor = export_rows_divisor(t);
+
 	STORE_PUT(a->store, STORE_ITERATIONS, parquet_u64(t->iteration), time_of(a, t->start_ns),
 		  maybe_time(a, t->end_ns), parquet_bool(t->is_cut),
-		  parquet_text(cause_name(t->cause)), parquet_u64(t->gap_ns));
+		  parquet_text(cause_name(t->cause)), parquet_u64(t->gap_ns),
+		  parquet_maybe(divisor, divisor));
 	for (size_t row = 0; row < t->nr_rows; row++)
 		put_row(a, t, row);
 	for (size_t i = 0; i < t->nr_columns; i++)

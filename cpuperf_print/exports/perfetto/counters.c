@@ -26,6 +26,7 @@ struct track {
 enum { NO_THING = UINT32_MAX };
 
 struct counters {
+	const struct perfetto_out *out;
 	struct job *j;
 	struct err *e;
 	struct dict tracks; /* struct track */
@@ -39,14 +40,14 @@ static int add(struct counters *c, const struct track *t)
 	return dict_add(&c->tracks, t) == DICT_NONE ? -ENOMEM : c->tracks.nr > before;
 }
 
-static uint64_t uuid_of(const struct track *t)
+static uint64_t uuid_of(const struct counters *c, const struct track *t)
 {
-	return perfetto_uuid(UUID_COUNTER, (uint64_t)t->column << 32 | t->cpu, t->thing);
+	return perfetto_uuid(c->out, UUID_COUNTER, (uint64_t)t->column << 32 | t->cpu, t->thing);
 }
 
-static uint64_t column_uuid(uint32_t column)
+static uint64_t column_uuid(const struct counters *c, uint32_t column)
 {
-	return perfetto_uuid(UUID_COLUMN, column, 0);
+	return perfetto_uuid(c->out, UUID_COLUMN, column, 0);
 }
 
 /* The name of a value's track. */
@@ -62,12 +63,13 @@ static void make_name(const struct counts_series_point *p, char name[MAX_NAME_BY
 
 static void put_column(struct counters *c, const struct counts_series_point *p)
 {
-	struct buf *b = &c->j->output->text;
+	struct buf *b = c->out->text;
 
-	PERFETTO_PACKET(b, SEQUENCE_COUNTERS, 0, 0) {
+	PERFETTO_PACKET(c->out, SEQUENCE_COUNTERS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
-			proto_uint(b, TRACK_UUID, column_uuid(p->column));
+			proto_uint(b, TRACK_UUID, column_uuid(c, p->column));
 			proto_text(b, TRACK_NAME, p->of->label);
+			perfetto_put_parent(c->out);
 		}
 	}
 }
@@ -75,15 +77,17 @@ static void put_column(struct counters *c, const struct counts_series_point *p)
 static void put_track(struct counters *c, const struct track *t,
 		      const struct counts_series_point *p, bool has_column)
 {
-	struct buf *b = &c->j->output->text;
+	struct buf *b = c->out->text;
 	char name[MAX_NAME_BYTES], unit[COUNTS_SERIES_UNIT_BYTES];
 
 	make_name(p, name);
-	PERFETTO_PACKET(b, SEQUENCE_COUNTERS, 0, 0) {
+	PERFETTO_PACKET(c->out, SEQUENCE_COUNTERS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
-			proto_uint(b, TRACK_UUID, uuid_of(t));
+			proto_uint(b, TRACK_UUID, uuid_of(c, t));
 			if (has_column)
-				proto_uint(b, TRACK_PARENT, column_uuid(p->column));
+				proto_uint(b, TRACK_PARENT, column_uuid(c, p->column));
+			else
+				perfetto_put_parent(c->out);
 			proto_text(b, TRACK_NAME, name);
 			PROTO_MESSAGE(b, TRACK_COUNTER) {
 				proto_text(b, COUNTER_UNIT_NAME, counts_series_unit(p, unit));
@@ -118,12 +122,12 @@ static int describe_track(struct counters *c, const struct track *t,
 
 static void put_value(struct counters *c, const struct track *t, uint64_t time_ns, double value)
 {
-	struct buf *b = &c->j->output->text;
+	struct buf *b = c->out->text;
 
-	PERFETTO_PACKET(b, SEQUENCE_COUNTERS, SEQUENCE_NEEDS_STATE, time_ns) {
+	PERFETTO_PACKET(c->out, SEQUENCE_COUNTERS, SEQUENCE_NEEDS_STATE, time_ns) {
 		PROTO_MESSAGE(b, PACKET_TRACK_EVENT) {
 			proto_uint(b, EVENT_TYPE, TYPE_COUNTER);
-			proto_uint(b, EVENT_TRACK, uuid_of(t));
+			proto_uint(b, EVENT_TRACK, uuid_of(c, t));
 			proto_double(b, EVENT_VALUE_REAL, value);
 		}
 	}
@@ -148,10 +152,11 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	return output_flush(c->j->output, c->e);
 }
 
-int perfetto_put_counters(struct job *j, size_t session, struct err *e)
+int perfetto_put_counters(const struct perfetto_out *out, struct err *e)
 {
-	const struct input *o = &j->inputs->item[session];
-	struct counters c = {.j = j, .e = e};
+	struct job *j = &out->lane->j;
+	const struct input *o = job_input(j);
+	struct counters c = {.out = out, .j = j, .e = e};
 	int rc;
 
 	dict_init(&c.tracks, sizeof(struct track), sizeof(struct track), DICT_MAX);

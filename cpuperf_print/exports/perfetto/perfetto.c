@@ -75,8 +75,8 @@ struct thread {
 };
 
 struct perfetto {
-	struct job *j;
-	size_t session;
+	struct perfetto_out out;
+	struct job *j; /* of the lane */
 	struct err *e;
 	struct profile_about about;
 	uint64_t snapshot_ns;  /* the last clocks that were written */
@@ -92,7 +92,7 @@ struct perfetto {
 
 static const struct input *opened_of(const struct perfetto *p)
 {
-	return &p->j->inputs->item[p->session];
+	return job_input(p->j);
 }
 
 /* The time of packets without a time of their own: the start of the session, if it is recorded. */
@@ -119,12 +119,16 @@ static void put_timebase(struct buf *b, uint32_t field, const struct trace_event
 
 /* Writes the first packet of a sequence, which sets its clock. event: that of its samples, or NULL.
  */
-static void put_first(struct buf *b, uint32_t sequence, const struct trace_event *event)
+static void put_first(const struct perfetto_out *out, uint32_t sequence,
+		      const struct trace_event *event)
 {
-	PERFETTO_PACKET(b, sequence, SEQUENCE_CLEARED, 0) {
+	struct buf *b = out->text;
+
+	PERFETTO_PACKET(out, sequence, SEQUENCE_CLEARED, 0) {
 		proto_bool(b, PACKET_FIRST_ON_SEQUENCE, true);
 		PROTO_MESSAGE(b, PACKET_DEFAULTS) {
-			proto_uint(b, DEFAULTS_CLOCK, CLOCK_ID_MONOTONIC);
+			proto_uint(b, DEFAULTS_CLOCK,
+				   out->lane->name ? CLOCK_ID_REALTIME : CLOCK_ID_MONOTONIC);
 			if (event) {
 				PROTO_MESSAGE(b, DEFAULTS_PERF_SAMPLE) {
 					put_timebase(b, PERF_SAMPLE_TIMEBASE, event);
@@ -142,9 +146,11 @@ static void put_clock(struct buf *b, unsigned id, uint64_t time_ns)
 	}
 }
 
-static void put_snapshot(struct buf *b, const struct clock_triple *c)
+static void put_snapshot(const struct perfetto_out *out, const struct clock_triple *c)
 {
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+	struct buf *b = out->text;
+
+	PERFETTO_PACKET(out, SEQUENCE_FACTS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_CLOCK_SNAPSHOT) {
 			put_clock(b, CLOCK_ID_MONOTONIC, c->monotonic_ns);
 			if (c->boottime_ns)
@@ -153,6 +159,19 @@ static void put_snapshot(struct buf *b, const struct clock_triple *c)
 				put_clock(b, CLOCK_ID_REALTIME, c->realtime_ns);
 			proto_uint(b, SNAPSHOT_PRIMARY,
 				   c->boottime_ns ? CLOCK_ID_BOOTTIME : CLOCK_ID_MONOTONIC);
+		}
+	}
+}
+
+/* Of a job, all of whose times are of one clock. */
+static void put_starter_clock(const struct perfetto_out *out)
+{
+	struct buf *b = out->text;
+
+	PERFETTO_PACKET(out, SEQUENCE_FACTS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_CLOCK_SNAPSHOT) {
+			put_clock(b, CLOCK_ID_REALTIME, out->lane->origin_ns);
+			proto_uint(b, SNAPSHOT_PRIMARY, CLOCK_ID_REALTIME);
 		}
 	}
 }
@@ -166,9 +185,11 @@ static uint64_t load_be64(const uint8_t *p)
 	return v;
 }
 
-static void put_uuid(struct buf *b, const uint8_t id[16])
+static void put_uuid(const struct perfetto_out *out, const uint8_t id[16])
 {
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+	struct buf *b = out->text;
+
+	PERFETTO_PACKET(out, SEQUENCE_FACTS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_TRACE_UUID) {
 			proto_uint(b, UUID_MSB, load_be64(id));
 			proto_uint(b, UUID_LSB, load_be64(id + 8));
@@ -194,11 +215,12 @@ static void put_utsname(struct buf *b, const struct input *o)
 	}
 }
 
-static void put_system(struct buf *b, const struct input *o)
+static void put_system(const struct perfetto_out *out, const struct input *o)
 {
 	const struct trace_info *info = o->facts->info;
+	struct buf *b = out->text;
 
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+	PERFETTO_PACKET(out, SEQUENCE_FACTS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_SYSTEM_INFO) {
 			put_utsname(b, o);
 			if (info && info->user_hz)
@@ -223,28 +245,57 @@ static void put_source(struct buf *b, const struct trace_event *event)
 	}
 }
 
-static void put_facts(struct perfetto *p)
+static void put_config(struct perfetto *p)
 {
-	const struct input *o = opened_of(p);
-	struct buf *b = &p->j->output->text;
+	const struct profile_facts *facts = opened_of(p)->facts;
+	struct buf *b = p->out.text;
 
-	put_first(b, SEQUENCE_FACTS, NULL);
-	put_first(b, SEQUENCE_COUNTERS, NULL);
-	put_first(b, SEQUENCE_REGIONS, NULL);
-	for (uint32_t i = 0; i < o->facts->nr_events; i++)
-		if (p->sequence_of[i] != NO_SEQUENCE)
-			put_first(b, SEQUENCE_SAMPLES + p->sequence_of[i], job_event(p->j, i));
-	put_uuid(b, o->facts->head.session_id);
-	put_system(b, o);
-	if (!p->nr_sequences)
-		return;
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+	PERFETTO_PACKET(&p->out, SEQUENCE_FACTS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_TRACE_CONFIG) {
-			for (uint32_t i = 0; i < o->facts->nr_events; i++)
+			for (uint32_t i = 0; i < facts->nr_events; i++)
 				if (p->sequence_of[i] != NO_SEQUENCE)
 					put_source(b, job_event(p->j, i));
 		}
 	}
+}
+
+/* The track that holds those of a lane. */
+static void put_lane(const struct perfetto_out *out)
+{
+	struct buf *b = out->text;
+
+	PERFETTO_PACKET(out, SEQUENCE_FACTS, 0, 0) {
+		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
+			proto_uint(b, TRACK_UUID, perfetto_uuid(out, UUID_LANE, 0, 0));
+			proto_text(b, TRACK_NAME, out->lane->name);
+		}
+	}
+}
+
+/* A trace is of one machine, so of a job there is nothing of any machine; what is of the trace is
+ * in the first lane. */
+static void put_facts(struct perfetto *p)
+{
+	const struct input *o = opened_of(p);
+	const struct perfetto_out *out = &p->out;
+	const bool is_first = out->lane->number <= 1;
+
+	put_first(out, SEQUENCE_FACTS, NULL);
+	put_first(out, SEQUENCE_COUNTERS, NULL);
+	put_first(out, SEQUENCE_REGIONS, NULL);
+	for (uint32_t i = 0; i < o->facts->nr_events; i++)
+		if (p->sequence_of[i] != NO_SEQUENCE)
+			put_first(out, SEQUENCE_SAMPLES + p->sequence_of[i], job_event(p->j, i));
+	if (is_first)
+		put_uuid(out, o->facts->head.session_id);
+	if (!out->lane->name)
+		put_system(out, o);
+	else if (is_first)
+		put_starter_clock(out);
+	if (out->lane->name)
+		put_lane(out);
+	if (is_first && p->nr_sequences)
+		put_config(p);
 }
 
 /* --- notes ----------------------------------------------------------------------------------- */
@@ -253,12 +304,12 @@ static void put_facts(struct perfetto *p)
 static void put_note(void *arg, const char *line)
 {
 	struct perfetto *p = arg;
-	struct buf *b = &p->j->output->text;
+	struct buf *b = p->out.text;
 
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, start_of(p)) {
+	PERFETTO_PACKET(&p->out, SEQUENCE_FACTS, SEQUENCE_NEEDS_STATE, start_of(p)) {
 		PROTO_MESSAGE(b, PACKET_TRACK_EVENT) {
 			proto_uint(b, EVENT_TYPE, TYPE_INSTANT);
-			proto_uint(b, EVENT_TRACK, perfetto_uuid(UUID_NOTES, 0, 0));
+			proto_uint(b, EVENT_TRACK, perfetto_uuid(&p->out, UUID_NOTES, 0, 0));
 			proto_text(b, EVENT_NAME, line);
 		}
 	}
@@ -266,15 +317,19 @@ static void put_note(void *arg, const char *line)
 
 static void put_notes(struct perfetto *p)
 {
-	struct buf *b = &p->j->output->text;
+	struct buf *b = p->out.text;
+	char text[EXPORT_LANE_NAME_BYTES];
 
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, 0) {
+	PERFETTO_PACKET(&p->out, SEQUENCE_FACTS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
-			proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_NOTES, 0, 0));
+			proto_uint(b, TRACK_UUID, perfetto_uuid(&p->out, UUID_NOTES, 0, 0));
 			proto_text(b, TRACK_NAME, "cpuperf");
+			perfetto_put_parent(&p->out);
 		}
 	}
-	export_session_lines(p->j, p->session, &p->about, put_note, p);
+	if (p->out.lane->name)
+		put_note(p, export_lane_clock(p->out.lane, text));
+	export_session_lines(p->j, p->j->first, &p->about, put_note, p);
 	if (p->stats.event)
 		export_samples_lines(p->j, &p->stats, put_note, p);
 	export_unread_lines(p->j, put_note, p);
@@ -302,9 +357,10 @@ static int note_count(struct perfetto *p, const struct profile_trace *t, uint32_
 
 static void put_lost(struct perfetto *p, const struct profile_trace *t)
 {
-	struct buf *b = &p->j->output->text;
+	struct buf *b = p->out.text;
 
-	PERFETTO_PACKET(b, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE, t->end_ns ? t->end_ns : 1) {
+	PERFETTO_PACKET(&p->out, SEQUENCE_SAMPLES, SEQUENCE_NEEDS_STATE,
+			t->end_ns ? t->end_ns : start_of(p)) {
 		PROTO_MESSAGE(b, PACKET_PERF_SAMPLE) {
 			if (t->head.cpu != COUNTS_NO_CPU)
 				proto_uint(b, SAMPLE_CPU, t->head.cpu);
@@ -319,8 +375,8 @@ static int put_trace(void *arg, const struct profile_trace *t)
 	struct perfetto *p = arg;
 	int rc = 0;
 
-	if (t->has_clocks && t->clocks.monotonic_ns > p->snapshot_ns) {
-		put_snapshot(&p->j->output->text, &t->clocks);
+	if (!p->out.lane->name && t->has_clocks && t->clocks.monotonic_ns > p->snapshot_ns) {
+		put_snapshot(&p->out, &t->clocks);
 		p->snapshot_ns = t->clocks.monotonic_ns;
 	}
 	for (uint32_t i = 0; i < opened_of(p)->facts->nr_events && rc == 0; i++)
@@ -376,16 +432,19 @@ static const char *name_of(const struct perfetto *p, const struct thread *t, uin
 static void put_process(struct perfetto *p, const struct thread *t)
 {
 	const char *cmdline = samples_cmdline(p->j, t->cmdline);
-	struct buf *b = &p->j->output->text;
+	const struct export_lane *lane = p->out.lane;
+	struct buf *b = p->out.text;
+	char text[EXPORT_LANE_NAME_BYTES];
 
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, start_of(p)) {
+	PERFETTO_PACKET(&p->out, SEQUENCE_FACTS, 0, start_of(p)) {
 		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
-			proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_PROCESS, t->pid, 0));
+			proto_uint(b, TRACK_UUID, perfetto_uuid(&p->out, UUID_PROCESS, t->pid, 0));
 			PROTO_MESSAGE(b, TRACK_PROCESS) {
-				proto_int(b, PROCESS_PID, (int32_t)t->pid);
+				proto_int(b, PROCESS_PID, (int32_t)export_lane_task(lane, t->pid));
 				if (cmdline) /* one text: its arguments are joined */
 					proto_text(b, PROCESS_CMDLINE, cmdline);
-				proto_text(b, PROCESS_NAME, name_of(p, t, t->pid));
+				proto_text(b, PROCESS_NAME,
+					   export_lane_name(lane, name_of(p, t, t->pid), text));
 			}
 		}
 	}
@@ -393,15 +452,18 @@ static void put_process(struct perfetto *p, const struct thread *t)
 
 static void put_thread(struct perfetto *p, const struct thread *t)
 {
-	struct buf *b = &p->j->output->text;
+	const struct export_lane *lane = p->out.lane;
+	struct buf *b = p->out.text;
 
-	PERFETTO_PACKET(b, SEQUENCE_FACTS, 0, start_of(p)) {
+	PERFETTO_PACKET(&p->out, SEQUENCE_FACTS, 0, start_of(p)) {
 		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
-			proto_uint(b, TRACK_UUID, perfetto_uuid(UUID_THREAD, t->pid, t->tid));
-			proto_uint(b, TRACK_PARENT, perfetto_uuid(UUID_PROCESS, t->pid, 0));
+			proto_uint(b, TRACK_UUID,
+				   perfetto_uuid(&p->out, UUID_THREAD, t->pid, t->tid));
+			proto_uint(b, TRACK_PARENT,
+				   perfetto_uuid(&p->out, UUID_PROCESS, t->pid, 0));
 			PROTO_MESSAGE(b, TRACK_THREAD) {
-				proto_int(b, THREAD_PID, (int32_t)t->pid);
-				proto_int(b, THREAD_TID, (int32_t)t->tid);
+				proto_int(b, THREAD_PID, (int32_t)export_lane_task(lane, t->pid));
+				proto_int(b, THREAD_TID, (int32_t)export_lane_task(lane, t->tid));
 				proto_text(b, THREAD_NAME, name_of(p, t, t->tid));
 			}
 		}
@@ -416,7 +478,7 @@ static int compare_threads(const void *x, const void *y)
 	return order_u64(a->pid, b->pid) ?: order_u64(a->tid != a->pid, b->tid != b->pid) ?: order_u64(a->tid, b->tid);
 }
 
-/* Skips the idle task, which readers name themselves. */
+/* Skips the idle task, which readers name themselves, but for a job's: it is 0 nowhere. */
 static int put_threads(struct perfetto *p)
 {
 	int rc = 0;
@@ -430,7 +492,7 @@ static int put_threads(struct perfetto *p)
 	for (size_t i = 0; i < p->threads.nr && rc == 0; i++) {
 		const struct thread *t = (const struct thread *)p->threads.items + i;
 
-		if (!t->pid)
+		if (!t->pid && !p->out.lane->name)
 			continue;
 		if (!i || t[-1].pid != t->pid)
 			put_process(p, t);
@@ -444,7 +506,7 @@ static int put_threads(struct perfetto *p)
 
 static void put_sample(struct perfetto *p, const struct report_sample *s, uint64_t count)
 {
-	struct buf *b = &p->j->output->text;
+	struct buf *b = p->out.text;
 	unsigned mode = MODE_UNKNOWN;
 
 	if (s->stack != REPORT_NO_STACK)
@@ -454,8 +516,8 @@ static void put_sample(struct perfetto *p, const struct report_sample *s, uint64
 	PROTO_MESSAGE(b, PACKET_PERF_SAMPLE) {
 		if (s->key.cpu != TRACE_UNKNOWN)
 			proto_uint(b, SAMPLE_CPU, s->key.cpu);
-		proto_uint(b, SAMPLE_PID, s->key.pid);
-		proto_uint(b, SAMPLE_TID, s->key.tid);
+		proto_uint(b, SAMPLE_PID, export_lane_task(p->out.lane, s->key.pid));
+		proto_uint(b, SAMPLE_TID, export_lane_task(p->out.lane, s->key.tid));
 		if (s->stack != REPORT_NO_STACK)
 			proto_uint(b, SAMPLE_STACK, s->stack);
 		proto_uint(b, SAMPLE_MODE, mode);
@@ -468,7 +530,7 @@ static int add_sample(struct perfetto *p, const struct report_sample *s)
 	const uint32_t key[] = {s->key.event, s->key.iteration, s->key.cpu};
 	uint32_t sequence = p->sequence_of[s->key.event];
 	struct count *count = dict_get(&p->counts, key);
-	struct buf *b = &p->j->output->text;
+	struct buf *b = p->out.text;
 	int rc = 0;
 
 	if (sequence == NO_SEQUENCE)
@@ -476,7 +538,7 @@ static int add_sample(struct perfetto *p, const struct report_sample *s)
 	if (!count || note_thread(p, s))
 		return -ENOMEM;
 	count->value += s->weight;
-	PERFETTO_PACKET(b, SEQUENCE_SAMPLES + sequence, SEQUENCE_NEEDS_STATE, s->time_ns) {
+	PERFETTO_PACKET(&p->out, SEQUENCE_SAMPLES + sequence, SEQUENCE_NEEDS_STATE, s->time_ns) {
 		rc = perfetto_intern(p->interned, sequence, s->stack, b);
 		put_sample(p, s, count->value);
 	}
@@ -501,7 +563,7 @@ static int read_samples(struct perfetto *p)
 	if (p->j->selection->with_lines)
 		sink.parts |= REPORT_BY_LINE;
 	sink.stacks = p->stacks;
-	return samples_read(p->j, p->session, 1, &sink, &p->stats, p->e);
+	return samples_read(p->j, p->j->first, 1, &sink, &p->stats, p->e);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -528,31 +590,34 @@ static int write_all(struct perfetto *p)
 		return rc;
 	put_facts(p);
 	rc = export_about_read(opened_of(p), put_trace, p, &p->about, p->e);
-	if (rc == 0 && !p->snapshot_ns)
-		put_snapshot(&p->j->output->text,
-			     &(struct clock_triple){.monotonic_ns = start_of(p)});
+	if (rc == 0 && !p->snapshot_ns && !p->out.lane->name)
+		put_snapshot(&p->out, &(struct clock_triple){.monotonic_ns = start_of(p)});
 	if (rc == 0)
-		rc = perfetto_put_counters(p->j, p->session, p->e);
+		rc = perfetto_put_counters(&p->out, p->e);
 	if (rc == 0 && p->nr_sequences)
 		rc = read_samples(p);
 	if (rc == 0)
 		rc = export_regions(p->j, opened_of(p), note_marked_thread, p, p->e)
 			 ?: put_threads(p);
 	if (rc == 0)
-		rc = perfetto_put_regions(p->j, p->session, p->e);
+		rc = perfetto_put_regions(&p->out, p->e);
 	if (rc == 0)
 		put_notes(p);
 	return rc;
 }
 
-int export_perfetto(struct job *j, struct err *e)
+/* arg: how many sequences there are before the lane's. */
+static int put_session(void *arg, struct export_lane *lane, struct err *e)
 {
-	struct perfetto p = {.j = j, .session = j->first, .e = e};
+	uint32_t *nr_sequences = arg;
+	struct perfetto p = {
+	    .out = {lane, &lane->j.output->text, *nr_sequences}, .j = &lane->j, .e = e};
 	int rc;
 
 	dict_init(&p.counts, sizeof(struct count), DICT_KEY(struct count, cpu), DICT_MAX);
 	dict_init(&p.threads, sizeof(struct thread), DICT_KEY(struct thread, tid), DICT_MAX);
 	rc = write_all(&p);
+	*nr_sequences += SEQUENCE_SAMPLES + p.nr_sequences;
 	profile_about_fini(&p.about);
 	mem_free(p.sequence_of);
 	perfetto_interned_free(p.interned);
@@ -562,4 +627,11 @@ int export_perfetto(struct job *j, struct err *e)
 	dict_fini(&p.threads);
 	profile_lookup_free(p.lookup);
 	return rc ? err_set(e, rc, "the trace cannot be written: %s", strerror(-rc)) : 0;
+}
+
+int export_perfetto(struct job *j, struct err *e)
+{
+	uint32_t nr_sequences = 0;
+
+	return export_lanes_check_tasks(j, e) ?: export_lanes(j, put_session, &nr_sequences, e);
 }

@@ -28,34 +28,36 @@ struct track {
 };
 
 struct regions {
-	struct job *j;
+	const struct perfetto_out *out;
 	struct err *e;
 	struct dict names;  /* const char *, of values */
 	struct dict tracks; /* struct track, of values */
 };
 
 /* A thread's track is described with those of the samples. */
-static uint64_t uuid_of(const struct track *t)
+static uint64_t uuid_of(const struct perfetto_out *out, const struct track *t)
 {
-	return t->name ? perfetto_uuid(UUID_REGION_VALUE, (uint64_t)t->pid << 32 | t->tid, t->name)
-		       : perfetto_uuid(UUID_THREAD, t->pid, t->tid);
+	return t->name
+		   ? perfetto_uuid(out, UUID_REGION_VALUE, (uint64_t)t->pid << 32 | t->tid, t->name)
+		   : perfetto_uuid(out, UUID_THREAD, t->pid, t->tid);
 }
 
 /* 0 or -ENOMEM. */
 static int describe(struct regions *r, const struct track *t, const char *name)
 {
-	struct buf *b = &r->j->output->text;
+	struct buf *b = r->out->text;
 	size_t nr = r->tracks.nr;
 
 	if (dict_add(&r->tracks, t) == DICT_NONE)
 		return -ENOMEM;
 	if (r->tracks.nr == nr)
 		return 0;
-	PERFETTO_PACKET(b, SEQUENCE_REGIONS, 0, 0) {
+	PERFETTO_PACKET(r->out, SEQUENCE_REGIONS, 0, 0) {
 		PROTO_MESSAGE(b, PACKET_TRACK_DESCRIPTOR) {
-			proto_uint(b, TRACK_UUID, uuid_of(t));
+			proto_uint(b, TRACK_UUID, uuid_of(r->out, t));
 			proto_text(b, TRACK_NAME, name);
-			proto_uint(b, TRACK_PARENT, perfetto_uuid(UUID_THREAD, t->pid, t->tid));
+			proto_uint(b, TRACK_PARENT,
+				   perfetto_uuid(r->out, UUID_THREAD, t->pid, t->tid));
 			PROTO_MESSAGE(b, TRACK_COUNTER) {
 			}
 		}
@@ -87,18 +89,20 @@ static void put_annotations(struct buf *b, const struct profile_region_event *e)
 	}
 }
 
-static void put_event(struct buf *b, const struct track *t, const struct profile_region_event *e)
+static void put_event(const struct perfetto_out *out, const struct track *t,
+		      const struct profile_region_event *e)
 {
 	static const unsigned types[] = {[PROFILE_REGION_BEGIN] = 1,
 					 [PROFILE_REGION_END] = 2,
 					 [PROFILE_REGION_INSTANT] = 3,
 					 [PROFILE_REGION_VALUE] = 4};
+	struct buf *b = out->text;
 
-	PERFETTO_PACKET(b, SEQUENCE_REGIONS, SEQUENCE_NEEDS_STATE, e->time_ns) {
+	PERFETTO_PACKET(out, SEQUENCE_REGIONS, SEQUENCE_NEEDS_STATE, e->time_ns) {
 		PROTO_MESSAGE(b, PACKET_TRACK_EVENT) {
 			put_annotations(b, e);
 			proto_uint(b, EVENT_TYPE, types[e->kind]);
-			proto_uint(b, EVENT_TRACK, uuid_of(t));
+			proto_uint(b, EVENT_TRACK, uuid_of(out, t));
 			if (e->kind == PROFILE_REGION_VALUE)
 				proto_int(b, EVENT_INTEGER, e->value);
 			if (e->kind == PROFILE_REGION_BEGIN || e->kind == PROFILE_REGION_INSTANT) {
@@ -119,19 +123,20 @@ static int add_event(void *arg, const struct profile_region_event *e)
 		if (!track.name || describe(r, &track, e->name))
 			return -ENOMEM;
 	}
-	put_event(&r->j->output->text, &track, e);
-	r->j->output->nr_records++;
-	return output_flush(r->j->output, r->e);
+	put_event(r->out, &track, e);
+	r->out->lane->j.output->nr_records++;
+	return output_flush(r->out->lane->j.output, r->e);
 }
 
-int perfetto_put_regions(struct job *j, size_t session, struct err *e)
+int perfetto_put_regions(const struct perfetto_out *out, struct err *e)
 {
-	struct regions r = {.j = j, .e = e};
+	struct job *j = &out->lane->j;
+	struct regions r = {.out = out, .e = e};
 	int rc;
 
 	dict_init_texts(&r.names, sizeof(const char *), MAX_NAMES, MAX_NAME_BYTES);
 	dict_init(&r.tracks, sizeof(struct track), sizeof(struct track), DICT_MAX);
-	rc = export_regions(j, &j->inputs->item[session], add_event, &r, e);
+	rc = export_regions(j, job_input(j), add_event, &r, e);
 	dict_fini(&r.names);
 	dict_fini(&r.tracks);
 	return rc;

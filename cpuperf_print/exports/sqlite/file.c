@@ -25,6 +25,7 @@ struct sqlite_file {
 	sqlite3 *db;
 	sqlite3_stmt *inserts[SQLITE_NR_TABLES]; /* of a row; NULL: no row yet */
 	int fd;                                  /* own descriptor, to read it back */
+	uint32_t host;                           /* 0: none */
 	int error;
 	char message[MESSAGE_BYTES];
 };
@@ -201,7 +202,7 @@ static int bind(sqlite3_stmt *stmt, int at, const struct sqlite_cell *c)
 static int prepare(struct sqlite_file *f, enum sqlite_table table, size_t nr_cells)
 {
 	char sql[SQL_BYTES];
-	int len = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(?", sqlite_schema_names[table]);
+	int len = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(?", sqlite_schemas[table].name);
 
 	for (size_t i = 1; i < nr_cells; i++)
 		len += snprintf(sql + len, sizeof(sql) - (size_t)len, ",?");
@@ -209,17 +210,26 @@ static int prepare(struct sqlite_file *f, enum sqlite_table table, size_t nr_cel
 	return sqlite3_prepare_v2(f->db, sql, -1, &f->inserts[table], NULL);
 }
 
+void sqlite_file_set_host(struct sqlite_file *f, uint32_t host)
+{
+	f->host = host;
+}
+
 void sqlite_file_row(struct sqlite_file *f, enum sqlite_table table,
 		     const struct sqlite_cell *cells, size_t nr)
 {
+	const struct sqlite_cell host = sqlite_maybe(f->host, f->host);
+	const bool has_host = sqlite_schemas[table].has_host;
 	int code = SQLITE_OK;
 
 	if (f->error)
 		return;
 	if (!f->inserts[table])
-		code = prepare(f, table, nr);
+		code = prepare(f, table, nr + has_host);
 	for (size_t i = 0; i < nr && code == SQLITE_OK; i++)
 		code = bind(f->inserts[table], (int)i + 1, &cells[i]);
+	if (has_host && code == SQLITE_OK)
+		code = bind(f->inserts[table], (int)nr + 1, &host);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(f->inserts[table]);
 	if (code != SQLITE_DONE)

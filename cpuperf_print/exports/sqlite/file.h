@@ -78,7 +78,9 @@ static inline struct sqlite_cell sqlite_maybe(bool holds, uint64_t v)
 	return holds ? sqlite_u64(v) : sqlite_none();
 }
 
-/* Inserts a row: a cell for each column of the table. */
+/* The number that rows have from now on in the column host_id, where the table has one; 0: none. */
+void sqlite_file_set_host(struct sqlite_file *f, uint32_t host);
+/* Inserts a row: a cell for each column of the table but host_id. */
 void sqlite_file_row(struct sqlite_file *f, enum sqlite_table table,
 		     const struct sqlite_cell *cells, size_t nr);
 #define SQLITE_PUT(file, table, ...)                                                               \

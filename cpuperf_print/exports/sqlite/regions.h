@@ -5,9 +5,10 @@
 
 struct sqlite_file;
 
-/* Writes the rows of the tables regions, region_calls, region_counts and marks. 0 or -errno, then
- * maybe with *e.
+/* Writes the rows of the tables regions, region_calls, region_counts and marks. before: added to
+ * the numbers of regions. 0 or -errno, then maybe with *e.
  */
-int sqlite_put_regions(struct sqlite_file *f, struct job *j, const struct input *o, struct err *e);
+int sqlite_put_regions(struct sqlite_file *f, struct job *j, const struct input *o, uint64_t before,
+		       struct err *e);
 
 #endif

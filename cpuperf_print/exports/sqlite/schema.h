@@ -4,9 +4,13 @@
 #ifndef CPUPERF_PRINT_EXPORTS_SQLITE_SCHEMA_H
 #define CPUPERF_PRINT_EXPORTS_SQLITE_SCHEMA_H
 
+#include <stdbool.h>
+
 enum sqlite_table {
+	SQLITE_HOSTS,
 	SQLITE_SESSION,
 	SQLITE_EVENTS,
+	SQLITE_HOST_EVENTS,
 	SQLITE_ITERATIONS,
 	SQLITE_TRACES,
 	SQLITE_NOTES,
@@ -33,7 +37,12 @@ enum sqlite_table {
 	SQLITE_MARKS,
 	SQLITE_NR_TABLES
 };
-extern const char *const sqlite_schema_names[SQLITE_NR_TABLES];
+
+struct sqlite_schema {
+	const char *name;
+	bool has_host; /* its last column is the host's number */
+};
+extern const struct sqlite_schema sqlite_schemas[SQLITE_NR_TABLES];
 
 /* SQL: */
 extern const char sqlite_schema_tables[]; /* run before the rows are written */

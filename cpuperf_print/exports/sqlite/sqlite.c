@@ -1,7 +1,7 @@
 /*
- * A session as a database, with the tables of schemas/sqlite.md: the spec, the counts of each
- * iteration, points over time, and each sample with its stack. Rows go straight into the file:
- * memory grows with stacks, functions, tasks and things only.
+ * A session, or those of a job, as a database, with the tables of schemas/sqlite.md: the spec, the
+ * counts of each iteration, points over time, and each sample with its stack. Rows go straight into
+ * the file: memory grows with stacks, tasks and things of one session, and with functions.
  */
 #include "base/array.h"
 #include "base/buf.h"
@@ -14,6 +14,7 @@
 #include "counts/latency.h"
 #include "counts/tally.h"
 #include "exports/exports.h"
+#include "exports/lanes.h"
 #include "exports/lines.h"
 #include "exports/rows.h"
 #include "exports/sqlite/file.h"
@@ -21,6 +22,7 @@
 #include "exports/sqlite/schema.h"
 #include "profile/processes.h"
 #include "profile/regions.h"
+#include "region_notes.h"
 #include "report/functions.h"
 #include "report/stacks.h"
 #include "report/weights.h"
@@ -43,15 +45,29 @@ struct numbered {
 	uint32_t a, b, c, d, e;
 };
 
+/* How many numbers are taken. */
+struct numbers {
+	uint64_t things, tasks, objects, stacks, regions, latencies;
+};
+
+/* The file, and what its sessions share. */
+struct whole {
+	struct sqlite_file *file;
+	struct numbers before; /* of the sessions before */
+	struct dict comms;     /* uint32_t: numbers of texts that are in the table */
+};
+
+/* A session in it. */
 struct database {
-	struct job *j;
+	struct whole *whole;
+	const struct export_lane *lane;
+	struct job *j; /* of the lane */
 	const struct input *opened;
 	struct sqlite_file *file;
 	struct dict thing, task; /* struct numbered */
 	struct report_stacks *stacks;
 	struct report_weights *weights; /* owned; by event */
 	struct profile_about about;
-	uint64_t nr_latencies;
 	int error; /* of latencies */
 	struct err *e;
 };
@@ -87,6 +103,59 @@ static void put_session(struct database *d)
 		   sqlite_maybe(d->about.has_clocks, clocks->realtime_ns - clocks->monotonic_ns));
 }
 
+/* Of host.json. */
+static struct sqlite_cell text_or_null(const char *text)
+{
+	return *text ? sqlite_text(text) : sqlite_none();
+}
+
+static struct sqlite_cell number_of(int64_t v)
+{
+	return v == HOSTS_ABSENT ? sqlite_none() : sqlite_i64(v);
+}
+
+/* The last column, the time at which the job began, is set by sqlite_schema_views. */
+static void put_host(struct sqlite_file *f, uint32_t number, const char *host,
+		     const struct hosts_part *p)
+{
+	SQLITE_PUT(f, SQLITE_HOSTS, sqlite_u64(number), sqlite_text(host), number_of(p->rank),
+		   text_or_null(p->node), text_or_null(p->job), text_or_null(p->step),
+		   sqlite_text(hosts_status_name(p->status)), text_or_null(p->reason),
+		   number_of(p->exit_status), number_of(p->clock_offset_ns),
+		   number_of(p->clock_error_ns), sqlite_none());
+}
+
+/* What is damaged there is named, and all else is in the database. */
+static void put_own_host(struct database *d, uint32_t number)
+{
+	const struct input *o = d->opened;
+	struct hosts_part part;
+	struct err problem = {0};
+
+	if (o->part) {
+		part = *o->part;
+	} else if (export_rows_part(o, &part, &problem)) {
+		problems_add(&d->j->output->problems, true, &problem);
+		hosts_part_init(&part);
+	}
+	put_host(d->file, number, *part.host ? part.host : o->facts->head.host, &part);
+}
+
+/* Of a job: those without a session have a row in one table only. */
+static void put_failed(struct sqlite_file *f, const struct job *j)
+{
+	const struct hosts_list *list = &j->inputs->jobs[job_input(j)->job].list;
+	uint32_t number = (uint32_t)j->nr;
+
+	for (size_t i = 0; i < list->nr; i++) {
+		const struct hosts_part *p = &list->entry[i].part;
+
+		if (p->status == HOSTS_FAILED && parts_is_selected(j->selection, p->host, p->rank))
+			put_host(f, ++number, p->host, p);
+	}
+}
+
+/* A row for each is written with the first session: all have the same events. */
 static void put_events(struct database *d, const struct table *t)
 {
 	char unit[COUNTS_SERIES_UNIT_BYTES];
@@ -94,7 +163,13 @@ static void put_events(struct database *d, const struct table *t)
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		const struct table_column *c = &t->columns[i];
 		const struct trace_event *ev = c->metric ? NULL : &d->opened->facts->events[i];
+		const struct sqlite_cell state =
+		    sqlite_text(ev ? reading_state_name(ev->state) : NULL);
 
+		SQLITE_PUT(d->file, SQLITE_HOST_EVENTS, sqlite_u64(i), state,
+			   sqlite_text(c->reason));
+		if (d->lane->number > 1)
+			continue;
 		SQLITE_PUT(
 		    d->file, SQLITE_EVENTS, sqlite_u64(i), sqlite_text(c->group),
 		    sqlite_text(c->name), sqlite_text(c->label), sqlite_text(c->unit),
@@ -103,8 +178,7 @@ static void put_events(struct database *d, const struct table *t)
 		    sqlite_maybe(ev && ev->rate, ev ? ev->rate : 0),
 		    sqlite_maybe(ev && ev->frequency, ev ? ev->frequency : 0),
 		    sqlite_maybe(ev, ev ? ev->flags : 0), sqlite_text(ev ? ev->source : NULL),
-		    sqlite_text(ev ? ev->description : NULL),
-		    sqlite_text(ev ? reading_state_name(ev->state) : NULL), sqlite_text(c->reason),
+		    sqlite_text(ev ? ev->description : NULL), state, sqlite_text(c->reason),
 		    sqlite_text(counts_series_unit(&(struct counts_series_point){.of = c}, unit)));
 	}
 }
@@ -198,28 +272,33 @@ static void put_row(struct database *d, const struct table *t, size_t row)
 
 /* The thing's number in the database. Its row is written at its first use. */
 static int number_thing(struct database *d, size_t event, uint32_t of_event, const char *name,
-			uint32_t *out)
+			uint64_t *out)
 {
+	uint32_t place;
 	const struct numbered key = {(uint32_t)event, of_event, hash_bytes(0, name, strlen(name)),
 				     0, 0};
-	int rc = number(&d->thing, &key, out);
+	int rc = number(&d->thing, &key, &place);
 
-	if (rc != 1)
+	if (rc < 0)
 		return rc;
-	SQLITE_PUT(d->file, SQLITE_THINGS, sqlite_u64(*out), sqlite_u64(event),
-		   sqlite_u64(of_event), sqlite_text(name));
+	*out = d->whole->before.things + place;
+	if (rc)
+		SQLITE_PUT(d->file, SQLITE_THINGS, sqlite_u64(*out), sqlite_u64(event),
+			   sqlite_u64(of_event), sqlite_text(name));
 	return 0;
 }
 
 static int put_iteration(struct database *d, const struct table *t)
 {
 	const struct place total = {.trace = sqlite_none()};
+	const uint32_t divisor = export_rows_divisor(t);
 	int rc = 0;
 
 	SQLITE_PUT(d->file, SQLITE_ITERATIONS, sqlite_u64(t->iteration), sqlite_u64(t->start_ns),
 		   sqlite_maybe(t->end_ns != 0, t->end_ns),
 		   sqlite_maybe(t->realtime_ns != 0, t->realtime_ns), sqlite_u64(t->is_cut),
-		   sqlite_text(cause_name(t->cause)), sqlite_u64(t->gap_ns));
+		   sqlite_text(cause_name(t->cause)), sqlite_u64(t->gap_ns),
+		   sqlite_maybe(divisor, divisor));
 	for (size_t row = 0; row < t->nr_rows; row++)
 		put_row(d, t, row);
 	for (size_t i = 0; i < t->nr_columns; i++) {
@@ -230,7 +309,7 @@ static int put_iteration(struct database *d, const struct table *t)
 	}
 	for (size_t k = 0; k < t->nr_things && rc == 0; k++) {
 		const struct table_thing *thing = &t->things[k];
-		uint32_t of;
+		uint64_t of;
 
 		rc = number_thing(d, thing->column, thing->number, thing->name, &of);
 		if (rc == 0)
@@ -267,7 +346,7 @@ static void put_latency(struct database *d, uint32_t iteration, const struct lat
 {
 	const struct histogram *h = row->histogram;
 	struct sqlite_cell quantiles[SCREEN_LATENCY_NR];
-	uint64_t number = d->nr_latencies++;
+	uint64_t number = d->whole->before.latencies++;
 
 	for (size_t i = 0; i < SCREEN_LATENCY_NR; i++)
 		quantiles[i] =
@@ -355,7 +434,7 @@ static int put_point(void *arg, const struct counts_series_point *p)
 	struct database *d = arg;
 	const bool has_times = p->cell->is_perf && !p->of->metric;
 	char state[CELL_STATE_BYTES];
-	uint32_t thing = 0;
+	uint64_t thing = 0;
 	double value = 0;
 	bool has_value = counts_series_value(p, &value);
 	int rc =
@@ -377,6 +456,11 @@ static int put_point(void *arg, const struct counts_series_point *p)
 
 /* --- samples --------------------------------------------------------------------------------- */
 
+static struct sqlite_cell stack_of(const struct database *d, uint32_t stack)
+{
+	return sqlite_maybe(stack != REPORT_NO_STACK, d->whole->before.stacks + stack);
+}
+
 static int add_sample(struct database *d, const struct report_sample *s)
 {
 	const struct numbered key = {s->key.pid, s->key.tid, s->key.comm, s->key.cmdline,
@@ -388,9 +472,9 @@ static int add_sample(struct database *d, const struct report_sample *s)
 	if (rc < 0)
 		return rc;
 	SQLITE_PUT(d->file, SQLITE_SAMPLES, sqlite_u64(s->time_ns), sqlite_u64(s->key.event),
-		   sqlite_u64(s->key.iteration), known(s->key.cpu), sqlite_u64(task),
-		   sqlite_u64(s->weight), sqlite_maybe(s->stack != REPORT_NO_STACK, s->stack),
-		   sqlite_maybe(region, region));
+		   sqlite_u64(s->key.iteration), known(s->key.cpu),
+		   sqlite_u64(d->whole->before.tasks + task), sqlite_u64(s->weight),
+		   stack_of(d, s->stack), sqlite_maybe(region, d->whole->before.regions + region));
 	return sqlite_file_error(d->file, d->e)
 		   ?: report_weights_add(&d->weights[s->key.event], s->stack, s->samples,
 					 s->weight);
@@ -412,21 +496,19 @@ static struct sqlite_cell cmdline_of(const struct database *d, uint32_t number)
 static int put_tasks(struct database *d)
 {
 	const struct numbered *task = d->task.items;
-	struct dict comms;
 	uint32_t at;
 	int rc = 0;
 
-	dict_init(&comms, sizeof(task->c), sizeof(task->c), MAX_NUMBERED);
 	for (size_t i = 0; i < d->task.nr && rc >= 0; i++) {
-		rc = number(&comms, &task[i].c, &at);
+		rc = number(&d->whole->comms, &task[i].c, &at);
 		if (rc == 1)
 			SQLITE_PUT(
 			    d->file, SQLITE_COMMS, sqlite_u64(task[i].c),
 			    sqlite_text(report_functions_text(d->j->inputs->functions, task[i].c)));
-		SQLITE_PUT(d->file, SQLITE_TASKS, sqlite_u64(i), known(task[i].a), known(task[i].b),
-			   sqlite_u64(task[i].c), cmdline_of(d, task[i].d), known(task[i].e));
+		SQLITE_PUT(d->file, SQLITE_TASKS, sqlite_u64(d->whole->before.tasks + i),
+			   known(task[i].a), known(task[i].b), sqlite_u64(task[i].c),
+			   cmdline_of(d, task[i].d), known(task[i].e));
 	}
-	dict_fini(&comms);
 	return rc < 0 ? rc : 0;
 }
 
@@ -438,19 +520,20 @@ static void put_objects(struct database *d)
 		const struct profile_object *o = profile_object(p, i);
 		char build_id[EXPORT_ROWS_BUILD_ID_BYTES];
 
-		SQLITE_PUT(d->file, SQLITE_OBJECTS, sqlite_u64(o->number), sqlite_text(o->name),
+		SQLITE_PUT(d->file, SQLITE_OBJECTS,
+			   sqlite_u64(d->whole->before.objects + o->number), sqlite_text(o->name),
 			   sqlite_text(o->shown_path), sqlite_text(export_rows_object_kind(o)),
 			   sqlite_text(export_rows_build_id(o, build_id)));
 	}
 }
 
 /* The last column, the object, is set by sqlite_schema_views. */
-static void put_functions(struct database *d)
+static void put_functions(struct sqlite_file *file, const struct report_functions *functions)
 {
-	for (uint32_t i = 0; i < report_functions_nr(d->j->inputs->functions); i++) {
-		const struct report_function *f = report_functions_at(d->j->inputs->functions, i);
+	for (uint32_t i = 0; functions && i < report_functions_nr(functions); i++) {
+		const struct report_function *f = report_functions_at(functions, i);
 
-		SQLITE_PUT(d->file, SQLITE_FUNCTIONS, sqlite_u64(f->number), sqlite_text(f->name),
+		SQLITE_PUT(file, SQLITE_FUNCTIONS, sqlite_u64(f->number), sqlite_text(f->name),
 			   sqlite_text(f->object), sqlite_u64(f->is_kernel),
 			   sqlite_u64(f->is_known), sqlite_none());
 	}
@@ -466,8 +549,7 @@ static int put_stacks(struct database *d)
 	for (uint32_t i = 1; i < report_stacks_nr(d->stacks); i++) {
 		const struct report_stack_node *n = report_stacks_at(d->stacks, i);
 
-		SQLITE_PUT(d->file, SQLITE_STACKS, sqlite_u64(i),
-			   sqlite_maybe(n->parent != REPORT_NO_STACK, n->parent),
+		SQLITE_PUT(d->file, SQLITE_STACKS, stack_of(d, i), stack_of(d, n->parent),
 			   sqlite_u64(n->depth), sqlite_u64(n->frame.function->number),
 			   sqlite_text(n->frame.file),
 			   sqlite_maybe(n->frame.file != NULL, n->frame.line),
@@ -490,7 +572,7 @@ static int put_weights(struct database *d)
 		for (uint32_t i = 1; i < report_stacks_nr(d->stacks) && rc == 0; i++)
 			if (w->total[i].samples)
 				SQLITE_PUT(d->file, SQLITE_WEIGHTS, sqlite_u64(event),
-					   sqlite_u64(i), sqlite_u64(w->self[i].samples),
+					   stack_of(d, i), sqlite_u64(w->self[i].samples),
 					   sqlite_u64(w->self[i].weight),
 					   sqlite_u64(w->total[i].samples),
 					   sqlite_u64(w->total[i].weight));
@@ -532,7 +614,6 @@ static int put_samples(struct database *d)
 	rc = rc ?: samples_read(d->j, d->j->first, 1, &sink, &stats, d->e) ?: put_tasks(d);
 	if (rc == 0) {
 		put_objects(d);
-		put_functions(d);
 		export_rows_losses(d->j, &stats, d->stacks, put_loss, d);
 		export_rows_warn_full(d->j, d->stacks);
 		rc = put_stacks(d);
@@ -543,7 +624,20 @@ static int put_samples(struct database *d)
 	return rc;
 }
 
-/* --- the file -------------------------------------------------------------------------------- */
+/* --- a session ------------------------------------------------------------------------------- */
+
+/* The next session's numbers are beyond those of this one. */
+static void take_numbers(struct database *d)
+{
+	struct numbers *n = &d->whole->before;
+	const struct profile_processes *p = d->opened->processes;
+
+	n->things += d->thing.nr;
+	n->tasks += d->task.nr;
+	n->objects += p ? profile_nr_objects(p) : 0;
+	n->stacks += d->stacks ? report_stacks_nr(d->stacks) : 0;
+	n->regions += p ? profile_nr_regions(p) : 0;
+}
 
 static int fill(struct database *d)
 {
@@ -554,39 +648,34 @@ static int fill(struct database *d)
 	if (rc == 0 && d->opened->facts->is_sampling)
 		rc = put_samples(d);
 	if (rc == 0 && input_has_common(d->opened))
-		rc = sqlite_put_regions(d->file, d->j, d->opened, d->e);
+		rc = sqlite_put_regions(d->file, d->j, d->opened, d->whole->before.regions, d->e);
 	if (rc == 0) {
 		put_session(d);
-		export_unread_lines(d->j, put_unread, d);
+		region_notes(d->j, put_unread, d);
+		take_numbers(d);
 	}
 	return rc ?: sqlite_file_error(d->file, d->e);
 }
 
-static int make(struct database *d)
+static int put_lane(void *arg, struct export_lane *lane, struct err *e)
 {
+	struct whole *w = arg;
+	const uint32_t number = lane->number ? lane->number : 1;
+	struct database d = {.whole = w,
+			     .lane = lane,
+			     .j = &lane->j,
+			     .opened = job_input(&lane->j),
+			     .file = w->file,
+			     .e = e};
 	int rc;
-
-	sqlite_file_run(d->file, sqlite_schema_tables);
-	rc = sqlite_file_error(d->file, d->e) ?: fill(d);
-	if (rc == 0) {
-		sqlite_file_run(d->file, sqlite_schema_views);
-		rc = sqlite_file_write(d->file, d->j, d->e);
-	}
-	return rc;
-}
-
-int export_sqlite(struct job *j, struct err *e)
-{
-	struct database d = {.j = j, .opened = job_input(j), .e = e};
-	int rc = sqlite_file_open(&d.file, e);
 
 	dict_init(&d.thing, sizeof(struct numbered), sizeof(struct numbered), MAX_NUMBERED);
 	dict_init(&d.task, sizeof(struct numbered), sizeof(struct numbered), MAX_NUMBERED);
-	if (rc == 0)
-		rc = make(&d);
+	sqlite_file_set_host(w->file, number);
+	put_own_host(&d, number);
+	rc = fill(&d);
 	if (rc && !e->code)
 		err_set(e, rc, "cannot be exported: %s", strerror(-rc));
-	sqlite_file_close(d.file);
 	report_stacks_free(d.stacks);
 	for (size_t i = 0; i < d.opened->facts->nr_events && d.weights; i++)
 		report_weights_fini(&d.weights[i]);
@@ -594,5 +683,42 @@ int export_sqlite(struct job *j, struct err *e)
 	profile_about_fini(&d.about);
 	dict_fini(&d.thing);
 	dict_fini(&d.task);
+	return rc;
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static void put_unread_part(void *arg, const char *line)
+{
+	SQLITE_PUT(arg, SQLITE_LOSSES, sqlite_text(line), sqlite_none(), sqlite_u64(1));
+}
+
+static int make(struct whole *w, struct job *j, struct err *e)
+{
+	int rc;
+
+	sqlite_file_run(w->file, sqlite_schema_tables);
+	rc = sqlite_file_error(w->file, e) ?: export_lanes(j, put_lane, w, e);
+	if (rc)
+		return rc;
+	put_functions(w->file, j->inputs->functions);
+	if (job_input(j)->part)
+		put_failed(w->file, j);
+	if (j->nr > 1)
+		sqlite_file_set_host(w->file, 0);
+	export_loss_lines(j, put_unread_part, w->file);
+	sqlite_file_run(w->file, sqlite_schema_views);
+	return sqlite_file_write(w->file, j, e);
+}
+
+int export_sqlite(struct job *j, struct err *e)
+{
+	struct whole w = {.file = NULL};
+	int rc = sqlite_file_open(&w.file, e);
+
+	dict_init(&w.comms, sizeof(uint32_t), sizeof(uint32_t), MAX_NUMBERED);
+	rc = rc ?: make(&w, j, e);
+	sqlite_file_close(w.file);
+	dict_fini(&w.comms);
 	return rc;
 }
