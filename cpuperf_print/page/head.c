@@ -148,6 +148,9 @@ static void put_event(struct page *h, uint32_t i, struct buf *b)
 		buf_printf(b, ", sampled %" PRIu64 " times a second", ev->frequency);
 	else if (ev->rate)
 		buf_printf(b, ", sampled each %" PRIu64, ev->rate);
+	if (ev->flags & TRACE_EVENT_IS_DIVIDED && h->stats[PAGE_NOW].divisor > 1)
+		buf_printf(b, ", at rates divided by up to %" PRIu32 " (max_own_cpu)",
+			   h->stats[PAGE_NOW].divisor);
 	if (s && s[i].counted.samples)
 		buf_printf(b, ": %s samples", COMMAS(s[i].counted.samples));
 	if (s && s[i].omitted.samples)

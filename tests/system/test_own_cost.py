@@ -4,6 +4,7 @@ was taken at, and sums, reports and exports of such a session are what was count
 programs.
 """
 import contextlib
+import gzip
 import http.client
 import json
 import os
@@ -13,6 +14,9 @@ import sqlite3
 import struct
 import time
 
+import protos
+import receiver
+import store
 from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, show
 from sampled import Trace, check_sound, event, finish, start, write_spec
 
@@ -118,6 +122,16 @@ def check_readers_agree(folder):
         found, = db.execute("SELECT sum(weight) FROM samples JOIN events USING (event)"
                             " WHERE name = 'page_faults'").fetchone()
         assert found == weight, (found, weight)
+        divisors = dict(db.execute("SELECT iteration, rate_divisor FROM iterations"))
+        assert divisors == {i: divisor(t) for (i, _), t in all_traces(folder).items()}, divisors
+        # so is the rate of each sample known
+        wrong = db.execute("SELECT count(*) FROM samples s JOIN events e USING (event) JOIN iterations i"
+                           " ON i.host_id = s.host_id AND i.iteration = s.iteration"
+                           " WHERE e.name = 'page_faults' AND s.weight <> e.rate * i.rate_divisor").fetchone()
+        assert wrong == (0,), wrong
+    compare_store(folder, weight, divisors)
+    compare_pages(folder, samples, weight)
+    compare_profiles(folder, samples, weight)
     run(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=perf-data",
         f"--output-file={folder}/x.data")
     again = output(PRINT, f"--perf-data={folder}/x.data", "--quiet", "--output-format=folded", *one)
@@ -127,6 +141,84 @@ def check_readers_agree(folder):
     diff = output(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--diff=@0-2", "--report=diff", *one)
     assert "page_faults" in diff and "delay" not in diff, diff
     assert "Rates divided by 2\n" in show(folder, "--report=summary", "--output-format=raw")
+
+
+def compare_store(folder, weight, divisors):
+    missing = store.missing()
+    if missing:
+        print(f"skip: the store: {missing}")
+        return
+    run(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=parquet", f"--output-file={folder}/store")
+    found, by_rate, of = store.query(
+        f"{folder}/store", "SELECT iteration, rate_divisor FROM iterations",
+        "SELECT sum(s.weight) FROM samples s JOIN iterations i USING (session_id, iteration) JOIN events e"
+        " USING (session_id, event) WHERE s.event = 'page_faults' AND s.weight = e.rate * i.rate_divisor",
+        "SELECT sum(weight) FROM samples WHERE event = 'page_faults'")
+    assert {int(i): int(n) for i, n in found.rows} == divisors, found.rows
+    assert [int(r.rows[0][0]) for r in (by_rate, of)] == [weight, weight], (by_rate, of, weight)
+
+
+DIGITS = {c: i for i, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")}
+
+
+def numbers(text):
+    """Of the data of a page."""
+    value = shift = 0
+    for c in text:
+        value |= (DIGITS[c] & 31) << shift
+        shift = shift + 5 if DIGITS[c] & 32 else 0
+        if not shift:
+            yield value
+            value = 0
+
+
+def page_sums(data):
+    """Samples and weight by event, as data.js decodes them."""
+    groups, of, sums = list(numbers(data["groups"])), numbers(data["cells"]), {}
+    for nr_groups in of:
+        for _ in range(nr_groups):
+            ev = data["events"][groups[4 * next(of) + 1]]
+            for _ in range(next(of)):
+                nr = next(of) % 2 and next(of) + 2 or 1
+                total = sums.setdefault(ev["label"], [0, 0])
+                total[0] += nr
+                total[1] += nr * ev["period"] or next(of)
+    return sums
+
+
+def compare_pages(folder, samples, weight):
+    """The page has a period only where all samples have the same."""
+    text = show(folder, "--output-format=html")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+    assert page_sums(data)["page_faults"] == [samples, weight], (page_sums(data), samples, weight)
+    assert not next(e for e in data["events"] if e["label"] == "page_faults")["period"]
+    assert re.search(r"sampled each 50, at rates divided by up to \d+ \(max_own_cpu\)", json.dumps(data)), data["facts"]
+    one = [i for i in range(NR // 2) if {divisor(t) for (k, _), t in all_traces(folder).items() if k == i} == {2}][:1]
+    for i in one:
+        text = show(folder, "--output-format=html", f"--iteration={i}")
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+        taken = page_sums(data).get("page_faults")
+        assert not taken or taken[1] == taken[0] * 2 * RATE, taken
+
+
+def compare_profiles(folder, samples, weight):
+    """otlp and pprof, in whose tables a mean period stands for the event's rate."""
+    try:
+        protos.need()
+    except SystemExit:
+        return
+    reader = receiver.Reader()
+    data = output(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=otlp", text=False)
+    found = next(w for (name, _), w in reader.otlp_data(data).weights.items() if name == "page_faults")
+    assert sum(found.values()) == weight, (sum(found.values()), weight)
+    request = reader.otlp.ExportProfilesServiceRequest.FromString(data)
+    profile = next(p for p in request.resource_profiles[0].scope_profiles[0].profiles
+                   if request.dictionary.string_table[p.sample_type.type_strindex] == "page_faults")
+    assert profile.period == weight // samples, (profile.period, weight, samples)
+    raw = gzip.decompress(output(PRINT, f"--session={folder}/s.cpsession", "--quiet", "--output-format=pprof", text=False))
+    p = reader.pprof.Profile.FromString(raw)
+    sums = {p.text[t.type]: sum(s.value[i] for s in p.sample) for i, t in enumerate(p.sample_type)}
+    assert sums["page_faults"] == weight, (sums, weight)
 
 
 def check_waits_and_runs(folder):
