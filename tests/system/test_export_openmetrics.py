@@ -20,9 +20,13 @@ from sampled import CPUS, crc32c, event, finish
 
 try:
     from prometheus_client.openmetrics import parser
+    from prometheus_client.samples import Timestamp
 except ImportError:
     print("skip: no prometheus_client, python3-prometheus-client has it")
     sys.exit(77)
+
+# Debian 12's parser compares seconds or nanoseconds, so it takes 1.9, 2.0 for times that go back.
+Timestamp.__gt__ = lambda self, other: (self.sec, self.nsec) > (other.sec, other.nsec)
 
 PRINT = os.environ["CPUPERF_PRINT"]
 Decimal = decimal.Decimal
