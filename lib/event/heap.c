@@ -28,6 +28,7 @@ _Static_assert((int)EVENT_HEAP_NR_KINDS == (int)PERF_ABI_NR_HEAPS &&
 	"rate: bytes per sample, one for all events of the group; 1: each allocation. Each byte "  \
 	"is as\nlikely to be sampled as any other. The sample's stack is that of the allocation."
 #define MOMENT                                                                                     \
+	"Of a process with threads it may miss 1/1024 of the largest, or 1 KiB for each thread.\n" \
 	"With a rate above 1 its moment is still that of all blocks, by malloc_usable_size, "      \
 	"within "                                                                                  \
 	"1/8 of\nthe rate for each thread: not where more happened to be sampled. It is by "       \

@@ -29,7 +29,7 @@ static const uint64_t THREADS = 4096,
 
 _Static_assert(sizeof(struct heap_header) <= 4096, "header");
 _Static_assert(sizeof(struct heap_thread) == 64 && sizeof(struct heap_node) == 16 &&
-		   sizeof(struct heap_stack) == 152 && sizeof(struct heap_block) == 12 &&
+		   sizeof(struct heap_stack) == 192 && sizeof(struct heap_block) == 12 &&
 		   sizeof(struct heap_shard) == 32,
 	       "the layout is that of the agent");
 _Static_assert((int)WIRE_HEAP_NR_LIVES == (int)HEAP_NR_LIVES, "lifetimes");
@@ -143,7 +143,7 @@ void wire_heap_end_reading(struct wire_heap *h)
 /* What its stacks had then. */
 static uint64_t peak_of_stacks(const struct wire_heap *h)
 {
-	const uint32_t nr = wire_heap_nr_stacks(h);
+	const uint32_t nr = READ(h->header->peak) ? wire_heap_nr_stacks(h) : 0;
 	struct wire_heap_stack s;
 	uint64_t sum = 0;
 
@@ -159,19 +159,18 @@ void wire_heap_sums(const struct wire_heap *h, struct wire_heap_sums *out)
 {
 	const struct heap_header *m = h->header;
 
-	*out =
-	    (struct wire_heap_sums){.live = READ(m->live),
-				    .peak = READ(m->is_counted) ? peak_of_stacks(h) : READ(m->peak),
-				    .peak_ns = READ(m->peak_ns),
-				    .is_bypassed = READ(m->is_bypassed) != 0,
-				    .is_counted = READ(m->is_counted) != 0,
-				    .no_node = READ(m->no_node),
-				    .no_block = READ(m->no_block),
-				    .nested = READ(m->nested),
-				    .unknown = READ(m->unknown),
-				    .cut = READ(m->cut),
-				    .deep = READ(m->deep),
-				    .invalid = READ(m->invalid)};
+	*out = (struct wire_heap_sums){.live = READ(m->live),
+				       .peak = peak_of_stacks(h),
+				       .peak_ns = READ(m->peak_ns),
+				       .is_bypassed = READ(m->is_bypassed) != 0,
+				       .is_counted = READ(m->is_counted) != 0,
+				       .no_node = READ(m->no_node),
+				       .no_block = READ(m->no_block),
+				       .nested = READ(m->nested),
+				       .unknown = READ(m->unknown),
+				       .cut = READ(m->cut),
+				       .deep = READ(m->deep),
+				       .invalid = READ(m->invalid)};
 	for (size_t i = 0; i < HEAP_MAX_THREADS; i++) {
 		const struct heap_thread *t = &h->threads[i];
 		uint64_t max_bytes = READ(t->max_bytes);

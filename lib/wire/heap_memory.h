@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum {
-	HEAP_VERSION = 8,
+	HEAP_VERSION = 9,
 	HEAP_MAGIC = 0x50454843, /* "CHEP" */
 	HEAP_MAX_THREADS = 1024, /* with slots of their own; others share the last one */
 	HEAP_NR_SHARDS = 8192,   /* a power of 2 */
@@ -38,6 +38,7 @@ enum {
 	HEAP_MAX_DEPTH = 16, /* of a directory */
 	HEAP_MAX_NODES = 1 << 22,
 	HEAP_MAX_STACKS = 1 << 20,
+	HEAP_NR_PARTS = 16,     /* of a stack, and of a part */
 	HEAP_NR_CLASSES = 42,   /* of sizes */
 	HEAP_NR_LIVES = 8,      /* classes of lifetimes */
 	HEAP_CALL = 1024,       /* weighted calls are in 1/1024 */
@@ -149,9 +150,9 @@ struct heap_header {
 	uint64_t mapped;     /* bytes that the program could map */
 	uint64_t arena_used; /* from the arena's start */
 	uint32_t nr_nodes, nr_stacks, nr_threads, nr_epochs;
-	/* Bytes of live blocks: now, and the largest, by weights. If is_counted of all blocks, as
-	 * malloc_usable_size has them, with up to 1/8 of the rate missing for each thread: only to
-	 * find the moment of the peak. */
+	/* Bytes of live blocks, by weights: now, and the largest, to find the moment of the peak.
+	 * Of more threads than one each adds what changed in steps, so that it may be missing here.
+	 * If is_counted of all blocks, as malloc_usable_size has them. */
 	uint64_t live, peak;
 	uint64_t peak_ns; /* CLOCK_MONOTONIC of the peak, within some microseconds */
 	uint64_t moment;  /* increases at each new peak */
@@ -217,23 +218,32 @@ struct heap_node {
 
 /* Amounts since the connection; what is live is what was allocated less what was freed. Under the
  * lock of the stack. Weights in bytes and in 1/HEAP_CALL calls; with rate 1 calls are samples, and
- * their weights are 0. */
+ * their weights are 0.
+ *
+ * A node has several stacks where threads had to wait for the lock: parts of one, in each of which
+ * some threads allocate. Cache lines are not shared; what each call changes is in the first. */
 struct heap_stack {
 	uint32_t node;
 	uint32_t lock;
+	uint32_t parts; /* 1 + the number of the first of HEAP_NR_PARTS; 0: there are none */
+	uint32_t waits; /* for the lock, to allocate */
 	/* header.moment when the peak's amounts were last stored: before the stack changes after a
 	 * new peak. With an older one nothing changed since the peak: they are what is live. */
 	uint64_t moment;
-	uint64_t samples, bytes, calls; /* allocated */
-	uint64_t freed_samples, freed_bytes, freed_calls;
-	uint64_t peak_samples, peak_bytes, peak_calls; /* live at that moment */
-	uint64_t temporary_samples, temporary_bytes, temporary_calls;
+	uint64_t samples, bytes; /* allocated */
+	uint64_t freed_samples, freed_bytes;
 	uint64_t max_bytes; /* the largest single one, not weighted */
-	uint64_t overhead;  /* weighted bytes beyond those requested, of all samples */
+
+	uint64_t temporary_samples, temporary_bytes;
+	uint64_t peak_samples, peak_bytes; /* live at that moment */
 	/* of those freed: the ones with pages that were never touched, and weighted bytes of these
 	 */
 	uint64_t untouched_samples, untouched;
-	uint64_t lives; /* offset of HEAP_NR_LIVES of struct heap_life; 0: there are none */
+	uint64_t lives;    /* offset of HEAP_NR_LIVES of struct heap_life; 0: there are none */
+	uint64_t overhead; /* weighted bytes beyond those requested, of all samples */
+
+	uint64_t calls, freed_calls, temporary_calls, peak_calls;
+	uint64_t unused[4];
 };
 
 /* Of what was freed: blocks that lived so long. Number 0 is of less than 1 us, each further one of

@@ -12,12 +12,11 @@ import threading
 
 BLOCKS, STACKS, PEAK, OVERHEAD, UNTOUCHED, LIVES, PATTERN = 1, 2, 4, 8, 16, 32, 128
 HELLO = struct.Struct("<6I")
-STACK = struct.Struct("<2I18Q")
+STACK = struct.Struct("<4I22Q")
 (UNREADABLE, FOREIGN, STATIC_PROGRAM, LOADER, RIGHTS, SANITIZER, NO_AGENT, NO_ROOM, FILTER, CHILDREN, PAGES, TIMES,
  CONNECT, LIMIT) = range(1, 15)
-FIELDS = ("samples bytes calls freed_samples freed_bytes freed_calls peak_samples peak_bytes peak_calls "
-          "temporary_samples temporary_bytes temporary_calls max overhead "
-          "untouched_samples untouched").split()
+FIELDS = ("samples bytes freed_samples freed_bytes max temporary_samples temporary_bytes peak_samples peak_bytes "
+          "untouched_samples untouched lives overhead calls freed_calls temporary_calls peak_calls").split()
 MAX_NODES, MAX_STACKS, MAX_THREADS, NR_SHARDS = 1 << 20, 1 << 16, 1024, 8192
 THREADS = 4096
 CLASSES, NR_CLASSES, CLASS = THREADS + 64 * MAX_THREADS, 42, struct.Struct("<4Q")
@@ -38,7 +37,7 @@ class Memory:
         import fcntl
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.map = mmap.mmap(self.fd, self.bytes)
-        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 8, self.bytes, rate, wants, MAX_NODES,
+        self.map[:128] = struct.pack("<2I2Q4I6Q2I8x2Q8x", 0x50454843, 9, self.bytes, rate, wants, MAX_NODES,
                                      MAX_STACKS, MAX_THREADS, THREADS, NODES, STACKS_AT, SHARDS, ARENA, CLASSES, 0, 0, *intervals)
 
     def header(self):
@@ -69,15 +68,19 @@ class Memory:
         return path[::-1]
 
     def stacks(self):
-        """Each stack: its path and amounts, with live ones and those at the peak."""
-        head, result = self.header(), []
+        """Each stack, parts of it as one: its path and amounts, with live ones and those at the peak."""
+        head, result, of_node = self.header(), [], {}
         for i in range(head["nr_stacks"]):
             values = STACK.unpack_from(self.map, STACKS_AT + STACK.size * i)
-            s = dict(zip(FIELDS, values[3:]))
+            s = dict(zip(FIELDS, values[5:]))
             for what in ("samples", "bytes", "calls"):
                 s["live_" + what] = s[what] - s["freed_" + what]
-                if values[2] != head["moment"]:
+                if values[4] != head["moment"]:
                     s["peak_" + what] = s["live_" + what]
+            whole = of_node.setdefault(values[0], s)
+            if whole is not s:
+                whole.update({k: max(whole[k], v) if k == "max" else whole[k] + v for k, v in s.items()})
+                continue
             s["path"] = self.path(values[0])
             result.append(s)
         return result

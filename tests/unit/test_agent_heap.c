@@ -8,6 +8,8 @@
 #include "kit.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -552,5 +554,107 @@ TEST(paths_are_those_of_libgcc)
 	assert_int_equal(h->cut, 0);
 	assert_int_equal(h->nr_epochs, 7);
 	agent_thread_free(own);
+	end(h);
+}
+
+/* --- threads: from here on none is alone */
+
+struct waiter {
+	const struct heap_stack *stack;
+	uint32_t calls, nr; /* are to be made, and were made */
+};
+
+static void *allocate_when_told(void *arg)
+{
+	struct waiter *w = arg;
+
+	agent_local.slot = agent_at(agent.shared->threads);
+	while (!w->stack->parts) {
+		if (__atomic_load_n(&w->calls, __ATOMIC_ACQUIRE) == w->nr)
+			continue;
+		agent_sums_allocated((struct agent_block){.stack = 1, .size = 10}, 0);
+		__atomic_store_n(&w->nr, w->nr + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static uint32_t stack_of_thread(uint32_t node, uint32_t thread)
+{
+	agent_local.slot = (struct heap_thread *)agent_at(agent.shared->threads) + thread;
+	return agent_tree_stack(node);
+}
+
+TEST(a_stack_for_which_threads_wait_has_parts)
+{
+	struct heap_header *h = begin(1, ARENA_BYTES);
+	struct heap_stack *stacks = agent_at(h->stacks);
+	const uint32_t node = agent_tree_child(agent_tree_root(1), 100);
+	struct waiter w = {.stack = stacks};
+	pthread_t thread;
+
+	assert_int_equal(stack_of_thread(node, 0), 1);
+	assert_int_equal(stack_of_thread(node, 9), 1);
+	assert_int_equal(pthread_create(&thread, NULL, allocate_when_told, &w), 0);
+	for (uint32_t i = 0; i<64; i += stacks->waits> i) {
+		agent_lock(&stacks->lock);
+		__atomic_store_n(&w.calls, w.calls + 1, __ATOMIC_RELEASE);
+		usleep(50);
+		agent_unlock(&stacks->lock);
+		while (__atomic_load_n(&w.nr, __ATOMIC_ACQUIRE) < w.calls)
+			sched_yield();
+		assert_int_equal(stacks->parts != 0, stacks->waits >= 64);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(stacks->samples, w.calls);
+	assert_int_equal(stacks->waits, 64);
+	assert_int_equal(h->nr_stacks, 1 + HEAP_NR_PARTS);
+	for (uint32_t i = 0; i < 3 * HEAP_NR_PARTS; i++)
+		assert_int_equal(stack_of_thread(node, i), 2 + i % HEAP_NR_PARTS);
+	agent_tree_divide(&stacks[1 + 3]); /* that of threads 3, 19, 35 */
+	for (uint32_t i = 0; i < 3 * HEAP_NR_PARTS; i++)
+		assert_int_equal(stack_of_thread(node, i),
+				 i % HEAP_NR_PARTS == 3 ? 2 + HEAP_NR_PARTS + i / HEAP_NR_PARTS
+							: 2 + i % HEAP_NR_PARTS);
+	for (uint32_t i = 0; i < h->nr_stacks; i++)
+		assert_int_equal(stacks[i].node, node);
+	h->max_stacks = 2 * h->nr_stacks; /* there is no room for what only saves time */
+	agent_tree_divide(&stacks[1 + 4]);
+	assert_int_equal(stacks[1 + 4].parts, 0);
+	assert_int_equal(sizeof(*stacks) % 64, 0);
+	agent_local.slot = NULL;
+	end(h);
+}
+
+TEST(of_threads_the_peak_is_within_a_step)
+{
+	static uint32_t alive = 1;
+	struct heap_header *h = begin(1, ARENA_BYTES);
+	struct agent_local *t = &agent_local;
+	struct agent_block b = {.stack = 1, .size = 10};
+	uint64_t changes = 0, before = 0;
+
+	agent.is_every = true;
+	agent.alive = &alive;
+	t->generation = alive;
+	h->nr_threads = 4;
+	t->slot = agent_at(h->threads);
+	assert_int_equal(agent_tree_stack(agent_tree_child(agent_tree_root(1), 100)), 1);
+	for (uint64_t i = 1; i <= 100000; i++) {
+		agent_sums_allocated(b, 0);
+		assert_in_range(10 * i - h->peak, 0, 1024);
+		changes += h->live != before;
+		before = h->live;
+	}
+	assert_in_range(changes, 900, 1100); /* in a thousand steps, not in each call */
+	b.size = 50 << 20;
+	agent_sums_allocated(b, 0);
+	b.size = 100;
+	for (uint64_t i = 1; i <= 10000; i++) {
+		agent_sums_allocated(b, 0);
+		assert_in_range(1000000 + (50 << 20) + 100 * i - h->peak, 0, (52 << 20) / 4096);
+	}
+	agent.is_every = false;
+	agent.alive = NULL;
+	*t = (struct agent_local){0};
 	end(h);
 }

@@ -147,11 +147,15 @@ TEST(counts_are_those_of_all_processes)
 	assert_false(session_heap_is_silent(&heap));
 	connect_agent(&a);
 	a.threads[0] = (struct heap_thread){.calls = 3, .bytes = 30, .max_bytes = 20};
-	add(&a, 0x100, 2, 20);
+	s = add(&a, 0x100, 2, 20);
+	s->peak_samples = 1;
+	s->peak_bytes = 15;
 	s = add(&a, 0x200, 1, 10);
 	free_all(s);
-	a.header->peak = 25;
-	connect_agent(&b); /* of the same process: as by exec */
+	s->peak_samples = 1;
+	s->peak_bytes = 10;
+	a.header->peak = 1000; /* to find the moment only */
+	connect_agent(&b);     /* of the same process: as by exec */
 	b.threads[0] = (struct heap_thread){.calls = 1, .bytes = 7, .max_bytes = 7};
 	session_heap_read(&heap, 20);
 	assert_int_equal(session_heap_count(&heap, 0), 37);

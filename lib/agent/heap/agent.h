@@ -48,8 +48,7 @@ struct agent_local {
 	struct agent_times *times; /* NULL: it is not sampled by timers */
 	uint32_t blocks_ours;      /* the program blocked our signal, as it believes */
 	uint32_t may_be_child;     /* the thread called vfork since it was last known */
-	/* With agent.is_live_counted: change of what is live that the header's sum misses, and how
-	 * large it may become. */
+	/* Change of what is live that the header's sum misses, and how large it may become. */
 	int64_t live, live_step;
 };
 
@@ -174,13 +173,19 @@ static inline bool agent_is_alone(void)
 	return &__libc_single_threaded && __libc_single_threaded;
 }
 
-static inline void agent_lock(uint32_t *word)
+/* False: another thread holds it. */
+static inline bool agent_lock_at_once(uint32_t *word)
 {
 	if (agent_is_alone()) {
 		*(volatile uint32_t *)word = 1;
-		return;
+		return true;
 	}
-	while (AGENT_UNLIKELY(__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE)))
+	return AGENT_LIKELY(!__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE));
+}
+
+static inline void agent_lock(uint32_t *word)
+{
+	while (!agent_lock_at_once(word))
 		agent_wait(word);
 }
 
@@ -284,6 +289,13 @@ void agent_look_at_objects(void);
 /* Adds what the thread has not added yet to what is live. */
 AGENT_RARE void agent_live_flush(struct agent_local *t);
 
+static inline bool agent_is_step(const struct agent_local *t)
+{
+	const uint64_t step = (uint64_t)t->live_step;
+
+	return AGENT_UNLIKELY((uint64_t)t->live + step > 2 * step);
+}
+
 /* --- hooks.c */
 
 /* Where a hook was called. */
@@ -359,7 +371,7 @@ static inline void agent_count_live(void *p, int64_t sign)
 	if (AGENT_LIKELY(agent.is_live_counted == AGENT_COUNTS_BY_CHUNK))
 		bytes = agent_chunk_bytes(p);
 	t->live += sign * (int64_t)(AGENT_LIKELY(bytes) ? bytes : agent_usable(p, sign < 0));
-	if (AGENT_UNLIKELY((uint64_t)(t->live + t->live_step) > 2 * (uint64_t)t->live_step))
+	if (agent_is_step(t))
 		agent_live_flush(t);
 }
 
@@ -427,8 +439,10 @@ uint32_t agent_tree_root(uint64_t begin_ns);
 uint32_t agent_tree_child(uint32_t parent, uint64_t pc);
 /* There is room for so many. Those that there are remain. */
 void agent_tree_limit(uint32_t max_nodes, uint32_t max_stacks);
-/* The number of the node's stack + 1; 0: no room. */
+/* The number of the node's stack + 1, of several that of the thread; 0: no room. */
 uint32_t agent_tree_stack(uint32_t node);
+/* Makes parts, if there is much room. Under the stack's lock. */
+AGENT_RARE void agent_tree_divide(struct heap_stack *s);
 
 /* --- blocks.c */
 

@@ -377,6 +377,7 @@ bool agent_attach(struct agent_local *t)
 	t->classes = classes_of(t->slot);
 	t->random = t->random && t->generation ? t->random : seed();
 	t->last = 0;
+	t->live = t->live_step = 0;
 	if (has_key) /* else, or where that fails, its slot is not used again */
 		(void)pthread_setspecific(key, t);
 	t->left = agent_distance(t);

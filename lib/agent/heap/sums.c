@@ -4,11 +4,13 @@
  * A new peak gets a number, the moment. A stack's amounts at the peak are its live amounts until
  * they change; so before they change they are stored, once for each moment.
  *
+ * Threads share as few words as can be: one alone adds to the process's sum at once; of several
+ * each adds up for itself (agent_local.live) and passes on what changed by a step.
+ *
  * The largest of estimates is an estimate that is too large, and has what happened to be sampled
  * then. So where samples stand for more than themselves, the moment is that of the bytes that are
- * live by malloc_usable_size of each block, sampled or not: threads add them up each for itself
- * (agent_local.live) and pass them on when they have changed by a step. That needs all blocks to be
- * known: not in a child by fork, nor in a process that was attached to.
+ * live by malloc_usable_size of each block, sampled or not, also of one thread by steps. That needs
+ * all blocks to be known: not in a child by fork, nor in a process that was attached to.
  */
 #include "agent/heap/agent.h"
 
@@ -30,6 +32,13 @@ static uint64_t weigh(uint64_t bytes, struct heap_weight w)
 	return agent.rate > 1 ? bytes * w.calls / HEAP_CALL : bytes;
 }
 
+/* What is mostly 0, and then not written: it is in other cache lines. */
+static void add(uint64_t *to, uint64_t n)
+{
+	if (n)
+		*to += n;
+}
+
 static void keep_peak(struct heap_stack *s)
 {
 	uint64_t moment = __atomic_load_n(&agent.shared->moment, __ATOMIC_RELAXED);
@@ -42,6 +51,7 @@ static void keep_peak(struct heap_stack *s)
 	s->peak_calls = s->calls - s->freed_calls;
 }
 
+/* By so much, which may be below 0. */
 static void raise(uint64_t bytes)
 {
 	struct heap_header *h = agent.shared;
@@ -74,10 +84,12 @@ void agent_sums_init(void)
 
 void agent_live_flush(struct agent_local *t)
 {
-	/* bytes that are worth an atomic operation; of the peak, and of what a sample stands for */
-	enum { MIN_STEP = 4096, PART_OF_PEAK = 1024, PART_OF_RATE = 8 };
+	/* Bytes that are worth an atomic operation: of the peak by all threads, and of what a
+	 * sample stands for. */
+	enum { MIN_STEP = 4096, MIN_EXACT_STEP = 1024, PART_OF_PEAK = 1024, PART_OF_RATE = 8 };
 	const uint32_t alive = agent_alive();
-	const uint64_t most = agent.rate / PART_OF_RATE;
+	const uint64_t fewest = agent.is_every ? MIN_EXACT_STEP : MIN_STEP;
+	const uint64_t most = agent.is_every ? UINT64_MAX : agent.rate / PART_OF_RATE;
 	const int64_t live = t->live;
 	uint64_t step;
 
@@ -85,9 +97,44 @@ void agent_live_flush(struct agent_local *t)
 	if (!alive || (!t->is_ended && t->generation != alive))
 		return;
 	raise((uint64_t)live);
-	step = __atomic_load_n(&agent.shared->peak, __ATOMIC_RELAXED) / PART_OF_PEAK;
-	step = step > MIN_STEP ? step : MIN_STEP;
+	step = __atomic_load_n(&agent.shared->peak, __ATOMIC_RELAXED) / PART_OF_PEAK /
+	       (agent.shared->nr_threads + !agent.shared->nr_threads);
+	step = step > fewest ? step : fewest;
 	t->live_step = t->is_ended ? 0 : (int64_t)(step < most ? step : most);
+}
+
+/* By weights. Each thread's change is its own until it is worth a write to what all write; one
+ * alone finds the peak to the byte. */
+static void change_live(uint64_t bytes)
+{
+	struct agent_local *t = &agent_local;
+
+	if (!agent.has_peak || agent.is_live_counted)
+		return;
+	if (agent_is_alone()) {
+		raise(bytes);
+		return;
+	}
+	t->live += (int64_t)bytes;
+	if (agent_is_step(t))
+		agent_live_flush(t);
+}
+
+/* Those who had to wait allocate elsewhere, soon. */
+static AGENT_RARE void wait_for(struct heap_stack *s)
+{
+	enum { MANY = 64, PART = 256 };
+
+	agent_lock(&s->lock);
+	s->waits++;
+	if (s->waits >= MANY && s->waits >= s->samples / PART && !s->parts)
+		agent_tree_divide(s);
+}
+
+static void lock_to_allocate(struct heap_stack *s)
+{
+	if (AGENT_UNLIKELY(!agent_lock_at_once(&s->lock)))
+		wait_for(s);
 }
 
 /* Rows of threads that are there are their own. */
@@ -118,17 +165,16 @@ void agent_sums_allocated(struct agent_block block, uint64_t overhead)
 
 	if (AGENT_LIKELY(c))
 		add_class(&c->calls, &c->bytes, w);
-	agent_lock(&s->lock);
+	lock_to_allocate(s);
 	keep_peak(s);
 	s->samples++;
 	s->bytes += w.bytes;
-	s->calls += w.calls;
+	add(&s->calls, w.calls);
 	if (heap_size(block.size) > s->max_bytes)
 		s->max_bytes = heap_size(block.size);
-	s->overhead += weigh(overhead, w);
+	add(&s->overhead, weigh(overhead, w));
 	agent_unlock(&s->lock);
-	if (agent.has_peak && !agent.is_live_counted)
-		raise(w.bytes);
+	change_live(w.bytes);
 }
 
 /* Under the lock of the stack. */
@@ -160,19 +206,18 @@ void agent_sums_freed(struct agent_block block, const struct agent_end *end)
 	keep_peak(s);
 	s->freed_samples++;
 	s->freed_bytes += w.bytes;
-	s->freed_calls += w.calls;
+	add(&s->freed_calls, w.calls);
 	if (end->is_temporary) {
 		s->temporary_samples++;
 		s->temporary_bytes += w.bytes;
-		s->temporary_calls += w.calls;
+		add(&s->temporary_calls, w.calls);
 	}
-	s->untouched_samples += end->untouched != 0;
-	s->untouched += weigh(end->untouched, w);
+	add(&s->untouched_samples, end->untouched != 0);
+	add(&s->untouched, weigh(end->untouched, w));
 	if (block.born)
 		add_life(s, end->lived_ns, w);
 	agent_unlock(&s->lock);
-	if (agent.has_peak && !agent.is_live_counted)
-		agent_add(&agent.shared->live, -w.bytes);
+	change_live(-w.bytes);
 }
 
 /* --- samples */

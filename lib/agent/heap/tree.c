@@ -148,6 +148,41 @@ void agent_tree_limit(uint32_t max_nodes, uint32_t max_stacks)
 	agent_unlock(&lock);
 }
 
+/* A stack and its parts have the form of a tree: at each level a digit of the thread's number. */
+static uint32_t part_of(uint32_t stack)
+{
+	enum { LEVELS = 2 };
+	const struct heap_stack *stacks = agent_at(agent.shared->stacks);
+	const struct heap_thread *threads = agent_at(agent.shared->threads);
+	size_t thread = (size_t)(agent_local.slot - threads);
+
+	for (int i = 0; i < LEVELS; i++, thread /= HEAP_NR_PARTS) {
+		uint32_t first = __atomic_load_n(&stacks[stack - 1].parts, __ATOMIC_ACQUIRE);
+
+		if (AGENT_LIKELY(!first))
+			break;
+		stack = first + (uint32_t)(thread % HEAP_NR_PARTS);
+	}
+	return stack;
+}
+
+void agent_tree_divide(struct heap_stack *s)
+{
+	struct heap_header *h = agent.shared;
+	struct heap_stack *stacks = agent_at(h->stacks);
+	uint32_t first;
+
+	agent_lock(&lock);
+	first = h->nr_stacks;
+	if (first < h->max_stacks / 2) {
+		for (uint32_t i = first; i < first + HEAP_NR_PARTS; i++)
+			stacks[i].node = s->node;
+		__atomic_store_n(&h->nr_stacks, first + HEAP_NR_PARTS, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->parts, first + 1, __ATOMIC_RELEASE);
+	}
+	agent_unlock(&lock);
+}
+
 uint32_t agent_tree_stack(uint32_t node)
 {
 	struct heap_header *h = agent.shared;
@@ -155,7 +190,7 @@ uint32_t agent_tree_stack(uint32_t node)
 	uint32_t stack = __atomic_load_n(&n->stack, __ATOMIC_ACQUIRE);
 
 	if (AGENT_LIKELY(stack))
-		return stack;
+		return part_of(stack);
 	agent_lock(&lock);
 	stack = n->stack;
 	if (!stack && h->nr_stacks < h->max_stacks) {
