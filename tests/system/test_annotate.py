@@ -9,7 +9,8 @@ import re
 import shutil
 import subprocess
 
-from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, skip
+from kit import CPUPERF, PRINT, need_sampling, on_terminal, output, run, run_checks, skip
+import sampled
 
 SOURCE = """
 #include <stdlib.h>
@@ -217,6 +218,53 @@ def check_hot_instruction(folder):
     whole = sum(int(r["self_samples"]) for r in code)
     assert whole > 200 and of > 0.9 * whole, (of, whole, [(r["text"], r["self_samples"]) for r in code])
     assert {r["skid"] for r in found} == {"timer"}
+
+
+def check_beside_perf(folder):
+    """The same samples, of perf's file, at the same instructions; function for function."""
+    if not sampled.have("perf"):
+        print("skip: beside perf: no perf")
+        return
+    build(folder, *BUILDS["O2"])
+    data = f"{folder}/perf.data"
+    run("perf", "record", "-q", "-e", "cpu-clock", "-c", "200000", "-o", data, f"{folder}/p", "60")
+    text = output(PRINT, "--quiet", f"--perf-data={data}", "--report=annotate", "--asm", "--output-format=csv")
+    found = [r for r in csv.DictReader(io.StringIO(text)) if r["object"] == "p"]
+    if not has_instructions(found):
+        skip("cpuperf_print has no capstone here")
+    for function in ("work", "divided", "helper"):
+        theirs = output("perf", "annotate", "--stdio", "-n", "-i", data, "-s", function, code=None)
+        theirs = {int(a, 16): int(n) for n, a in re.findall(r"^ +(\d+) :\s+([0-9a-f]+):", theirs, re.M)}
+        ours = {int(r["address"], 16): int(r["self_samples"]) for r in found if r["function"] == function}
+        if theirs or sum(ours.values()):
+            assert ours == theirs, (function, ours, theirs)
+    assert sum(int(r["self_samples"]) for r in found) > 100
+
+
+def check_without_symbols(folder):
+    """What the unwind table says of a program without any."""
+    program = build(folder, *BUILDS["O2"])
+    run("strip", "--strip-all", program)
+    record(folder, program)
+    found = rows(folder, "--function=[[]unknown] (p+*")
+    if not has_instructions(found):
+        skip("cpuperf_print has no capstone here")
+    for name in {r["function"] for r in found if int(r["self_samples"]) > 100}:
+        start = re.fullmatch(r"\[unknown\] \(p\+(0x[0-9a-f]+)\)", name)[1]
+        code = [r for r in found if r["function"] == name and r["kind"] == "instruction"]
+        assert code[0]["address"] == start and len(code) > 10, (name, code[:3])
+        assert any(r["text"].startswith("ret") for r in code) and all(r["text"] for r in code)
+
+
+def check_terminal(folder):
+    """No line is wider than the terminal."""
+    recorded(folder, *BUILDS["O2"])
+    for columns in (60, 80, 200):
+        text, status = on_terminal(columns, PRINT, f"{folder}/s", "--report=annotate", "--function=work",
+                                   "--no-pager", "--quiet", LC_ALL="C.UTF-8")
+        lines = re.sub("\033\\[[0-9;]*m", "", text).splitlines()
+        assert status == 0 and max(map(len, lines)) <= columns, (columns, max(lines, key=len))
+        assert any("sum += " in line for line in lines), text
 
 
 def check_text(folder):
