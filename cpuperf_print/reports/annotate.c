@@ -18,6 +18,7 @@
 #include "elf/finder.h"
 #include "numbers.h"
 #include "options.h"
+#include "profile/processes.h"
 #include "report/addresses.h"
 #include "reports/reports.h"
 #include "samples.h"
@@ -34,6 +35,7 @@ enum {
 	SMALL = 40,        /* as many rows are shown whole */
 	MAX_FILLED = 1000, /* lines without code between two with */
 	LINE_BYTES = 1024,
+	WIDE = 100, /* columns of a terminal that has room for counts, too */
 };
 
 enum kind { LINES, INSTRUCTIONS, NR_KINDS };
@@ -75,6 +77,16 @@ struct annotate {
 	struct group *group; /* owned */
 	size_t nr_groups, group_room;
 };
+
+static const struct annotate_source *find_source(const struct annotate *a, const char *path)
+{
+	const struct profile_object *o = a->rows[a->f->first].object;
+	struct elf_build_id id = {.len = o ? o->build_id_len : 0};
+
+	if (o)
+		memcpy(id.bytes, o->build_id, id.len);
+	return annotate_sources_find(a->sources, path, &id);
+}
 
 static bool is_text(const struct annotate *a)
 {
@@ -129,8 +141,8 @@ static struct grid *make_grid(const struct annotate *a, uint32_t event, enum kin
 	    {"kind", NULL, NULL, GRID_TEXT, GRID_ONLY_MACHINES},
 	    {"self", NULL, NULL, GRID_SHARE, GRID_ALL},
 	    {"self_samples", "samples", NULL, GRID_COUNT, GRID_ALL, .leaves = 2},
-	    {"self_count", "count", job_event(a->j, event)->unit, GRID_AMOUNT, GRID_ALL,
-	     .leaves = 3},
+	    {"self_count", "count", job_event(a->j, event)->unit, GRID_AMOUNT,
+	     of_kind[!is_text(a) || job_columns(a->j) >= WIDE], .leaves = 3},
 	    {"address", NULL, NULL, GRID_ADDRESS, of_instruction},
 	    {"mark", "", NULL, GRID_TEXT, of_people},
 	    {"jumps", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
@@ -350,7 +362,7 @@ static int fill_lines(struct annotate *a, const struct line *from, const struct 
 	const struct annotate_source *source =
 	    is_text(a) && from->line && from->file && from->file == to->file &&
 		    from->inlined == to->inlined && to->line - from->line < MAX_FILLED
-		? annotate_sources_find(a->sources, from->file)
+		? find_source(a, from->file)
 		: NULL;
 
 	for (uint32_t at = from->line + 1; source && at < to->line; at++) {
@@ -407,8 +419,7 @@ static const struct report_weight *weight_of_line(const struct annotate *a, size
 static void put_line(struct annotate *a, struct grid *g, size_t i)
 {
 	const struct line *line = &a->line[i];
-	const struct annotate_source *source =
-	    line->file ? annotate_sources_find(a->sources, line->file) : NULL;
+	const struct annotate_source *source = line->file ? find_source(a, line->file) : NULL;
 	char text[ANNOTATE_MAX_LINE_BYTES];
 
 	put_weight(a, g, LINES, &line->weight);
@@ -435,7 +446,7 @@ static void put_group_heading(const struct annotate *a, const struct group *grou
 		buf_printf(&b, " (line %" PRIu32 ")", group->call);
 	buf_printf(&b, "%s%s", line->inlined ? ": " : "",
 		   line->file ? line->file : "code without source lines");
-	if (line->file && !annotate_sources_find(a->sources, line->file))
+	if (line->file && !find_source(a, line->file))
 		buf_adds(&b, ", which is not found (--source-dir)");
 	grid_line(g, buf_str(&b));
 }
@@ -494,8 +505,9 @@ static void put_heading(const struct annotate *a)
 		   DECIMAL(100 * share.share, 2));
 	if (half > 0)
 		buf_printf(&b, " ± %s", DECIMAL(half, 2));
-	buf_printf(&b, " of %s, %s %s", ev->label, COMMAS(a->f->weight.samples),
-		   str_plural(a->f->weight.samples, "sample", "samples"));
+	buf_printf(&b, " of %s, %s %s, %s", ev->label, COMMAS(a->f->weight.samples),
+		   str_plural(a->f->weight.samples, "sample", "samples"),
+		   HUMAN((double)reports_amount(a->j, a->f->event, a->f->weight.weight), ev->unit));
 	buf_addc(&a->j->output->text, '\n');
 	reports_headline(a->j, &b);
 }
@@ -654,8 +666,7 @@ static int init(struct annotate *a, struct err *e)
 {
 	const struct options *o = a->j->inputs->options;
 	const struct annotate_sources_config config = {
-	    .reader = elf_finder_reader(a->j->inputs->finder),
-	    .sysroot = o->sysroot,
+	    .finder = a->j->inputs->finder,
 	    .dirs = o->source_dirs.item,
 	    .nr_dirs = o->source_dirs.nr,
 	};

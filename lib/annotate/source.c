@@ -6,10 +6,12 @@
 #include "base/dict.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "elf/finder.h"
 #include "elf/reader.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_LINES = 1 << 22, LINE_COST = sizeof(uint32_t) };
@@ -17,7 +19,7 @@ enum { MAX_LINES = 1 << 22, LINE_COST = sizeof(uint32_t) };
 static const size_t max_path_bytes = (size_t)64 << 20;
 
 struct annotate_source {
-	char *path, *text; /* owned */
+	char *text; /* owned */
 	uint32_t len;
 	uint32_t *line; /* owned: where each begins */
 	size_t nr_lines, room;
@@ -48,7 +50,6 @@ static void free_source(struct annotate_source *s)
 {
 	if (!s)
 		return;
-	mem_free(s->path);
 	mem_free(s->text);
 	mem_free(s->line);
 	mem_free(s);
@@ -90,8 +91,7 @@ static bool read_text(struct elf_reader *reader, struct elf_reader_file *f,
 	if (!elf_reader_pay(reader, f, (uint64_t)s->len * LINE_COST))
 		return false;
 	s->text = mem_alloc(s->len);
-	s->path = mem_strdup(f->path);
-	return s->text && s->path && elf_reader_read(reader, f, 0, s->len, s->text) == 0 &&
+	return s->text && elf_reader_read(reader, f, 0, s->len, s->text) == 0 &&
 	       !memchr(s->text, '\0', s->len) && find_lines(s);
 }
 
@@ -116,7 +116,9 @@ static struct annotate_source *open_below(const struct annotate_sources *s, cons
 	char whole[PATH_MAX];
 	int len = snprintf(whole, sizeof(whole), "%s%s%s", dir, *path == '/' ? "" : "/", path);
 
-	return len > 0 && (size_t)len < sizeof(whole) ? open_source(s->config.reader, whole) : NULL;
+	return len > 0 && (size_t)len < sizeof(whole)
+		   ? open_source(elf_finder_reader(s->config.finder), whole)
+		   : NULL;
 }
 
 /* Less and less of the path: whole trees are moved and renamed. */
@@ -133,30 +135,38 @@ static struct annotate_source *find_in(const struct annotate_sources *s, const c
 	return found;
 }
 
-static struct annotate_source *find(const struct annotate_sources *s, const char *path)
+static struct annotate_source *download(const struct annotate_sources *s, const char *path,
+					const struct elf_build_id *id)
+{
+	char *copy = elf_finder_source(s->config.finder, id, path);
+	struct annotate_source *found =
+	    copy ? open_source(elf_finder_reader(s->config.finder), copy) : NULL;
+
+	free(copy); /* allocated by libdebuginfod */
+	return found;
+}
+
+static struct annotate_source *find(const struct annotate_sources *s, const char *path,
+				    const struct elf_build_id *id)
 {
 	struct annotate_source *found = NULL;
 
 	for (size_t i = 0; i < s->config.nr_dirs && !found; i++)
 		found = find_in(s, s->config.dirs[i], path);
 	if (!found && *path == '/')
-		found = open_below(s, s->config.sysroot ? s->config.sysroot : "", path);
-	return found;
+		found = open_below(s, elf_finder_sysroot(s->config.finder), path);
+	return found ? found : download(s, path, id);
 }
 
-const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path)
+const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path,
+						    const struct elf_build_id *id)
 {
 	const size_t nr = s->files.nr;
 	struct entry *e = dict_at(&s->files, dict_add_text(&s->files, path, strlen(path)));
 
 	if (e && s->files.nr > nr)
-		e->source = find(s, path);
+		e->source = find(s, path, id);
 	return e ? e->source : NULL;
-}
-
-const char *annotate_source_path(const struct annotate_source *s)
-{
-	return s->path;
 }
 
 uint32_t annotate_source_nr_lines(const struct annotate_source *s)

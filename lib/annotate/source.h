@@ -10,7 +10,8 @@
 #include <stdint.h>
 
 struct annotate_sources;
-struct elf_reader;
+struct elf_build_id;
+struct elf_finder;
 
 enum {
 	ANNOTATE_MAX_SOURCE_BYTES = 64 << 20,
@@ -21,8 +22,7 @@ enum {
 
 /* All borrowed. */
 struct annotate_sources_config {
-	struct elf_reader *reader;
-	const char *sysroot; /* prefix of paths; NULL or "": / */
+	struct elf_finder *finder; /* reads files, below its sysroot, and asks servers */
 	/* Searched first, each for the whole path and then for less and less of its end. */
 	const char *const *dirs;
 	size_t nr_dirs;
@@ -33,10 +33,9 @@ struct annotate_sources *annotate_sources_new(const struct annotate_sources_conf
 void annotate_sources_free(struct annotate_sources *s); /* NULL is fine */
 
 struct annotate_source;
-/* NULL: it is not found, not text, or too large. */
-const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path);
-/* Where it was found, as it was opened. */
-const char *annotate_source_path(const struct annotate_source *s);
+/* id: of a program that has it; len 0: not known. NULL: it is not found, not text, or too large. */
+const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path,
+						    const struct elf_build_id *id);
 uint32_t annotate_source_nr_lines(const struct annotate_source *s);
 /* A line, from 1 on, safe to show, with blanks for tabs; "" beyond the last one. */
 const char *annotate_source_line(const struct annotate_source *s, uint32_t line,

@@ -14,12 +14,15 @@
 
 /* elfutils/debuginfod.h; len: of the binary build-id (0: text); *path is malloc'd. */
 typedef int find_fn(void *client, const unsigned char *id, int len, char **path);
+typedef int find_source_fn(void *client, const unsigned char *id, int len, const char *source,
+			   char **path);
 
 struct elf_debuginfod {
 	void *library;
 	void *client;
 	void (*end)(void *client);
 	find_fn *find[2]; /* by enum elf_debuginfod_what */
+	find_source_fn *find_source;
 };
 
 /* POSIX permits converting dlsym's result to a function pointer; ISO C does not. */
@@ -40,7 +43,8 @@ static bool begin(struct elf_debuginfod *d)
 	if (!d->library || !resolve(d, "debuginfod_begin", &client_begin) ||
 	    !resolve(d, "debuginfod_end", &d->end) ||
 	    !resolve(d, "debuginfod_find_executable", &d->find[ELF_DEBUGINFOD_CODE]) ||
-	    !resolve(d, "debuginfod_find_debuginfo", &d->find[ELF_DEBUGINFOD_DEBUG]))
+	    !resolve(d, "debuginfod_find_debuginfo", &d->find[ELF_DEBUGINFOD_DEBUG]) ||
+	    !resolve(d, "debuginfod_find_source", &d->find_source))
 		return false;
 	d->client = client_begin();
 	return d->client != NULL;
@@ -80,12 +84,9 @@ void elf_debuginfod_close(struct elf_debuginfod *d)
 	mem_free(d);
 }
 
-int elf_debuginfod_find(struct elf_debuginfod *d, const struct elf_build_id *id,
-			enum elf_debuginfod_what what, char **path)
+/* fd: of what was found. */
+static int set_path(int fd, char *found, char **path)
 {
-	char *found = NULL;
-	int fd = d->find[what](d->client, id->bytes, id->len, &found);
-
 	if (fd < 0)
 		return fd;
 	close(fd);
@@ -93,4 +94,22 @@ int elf_debuginfod_find(struct elf_debuginfod *d, const struct elf_build_id *id,
 		return -ENOMEM;
 	*path = found;
 	return 0;
+}
+
+int elf_debuginfod_find(struct elf_debuginfod *d, const struct elf_build_id *id,
+			enum elf_debuginfod_what what, char **path)
+{
+	char *found = NULL;
+	int fd = d->find[what](d->client, id->bytes, id->len, &found);
+
+	return set_path(fd, found, path);
+}
+
+int elf_debuginfod_find_source(struct elf_debuginfod *d, const struct elf_build_id *id,
+			       const char *source, char **path)
+{
+	char *found = NULL;
+	int fd = d->find_source(d->client, id->bytes, id->len, source, &found);
+
+	return set_path(fd, found, path);
 }

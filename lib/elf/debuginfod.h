@@ -19,5 +19,8 @@ enum elf_debuginfod_what { ELF_DEBUGINFOD_CODE, ELF_DEBUGINFOD_DEBUG };
 /* *path: of the file, to be freed with free(3). 0 or -errno. The file is not trusted. */
 int elf_debuginfod_find(struct elf_debuginfod *d, const struct elf_build_id *id,
 			enum elf_debuginfod_what what, char **path);
+/* The same for a source file, by the absolute path that the debug information has. */
+int elf_debuginfod_find_source(struct elf_debuginfod *d, const struct elf_build_id *id,
+			       const char *source, char **path);
 
 #endif

@@ -243,28 +243,54 @@ static struct elf_file *open_in_dirs(const struct elf_finder *f, const struct el
 	return file;
 }
 
+static bool may_ask(struct elf_finder *f, const struct elf_build_id *id)
+{
+	struct err e = {0};
+
+	if (!f->config.use_debuginfod || id->len < 2)
+		return false;
+	if (!f->has_tried_debuginfod && elf_debuginfod_open(&f->debuginfod, &e))
+		report(f, &e);
+	f->has_tried_debuginfod = true;
+	return f->debuginfod;
+}
+
+static void report_servers(struct elf_finder *f, int rc)
+{
+	struct err e = {0};
+
+	if (!rc || rc == -ENOENT || f->has_reported_debuginfod)
+		return;
+	err_set(&e, rc, "debuginfod: servers cannot be asked: %s", strerror(-rc));
+	err_hint(&e, "check DEBUGINFOD_URLS and the connection to the server");
+	report(f, &e);
+	f->has_reported_debuginfod = true; /* later files would fail alike */
+}
+
+char *elf_finder_source(struct elf_finder *f, const struct elf_build_id *id, const char *source)
+{
+	char *path = NULL;
+
+	if (*source != '/')
+		return NULL;
+	pthread_mutex_lock(&f->lock);
+	if (may_ask(f, id))
+		report_servers(f, elf_debuginfod_find_source(f->debuginfod, id, source, &path));
+	pthread_mutex_unlock(&f->lock);
+	return path;
+}
+
 static struct elf_file *ask_servers(struct elf_finder *f, const struct elf_build_id *id,
 				    enum elf_debuginfod_what what, accept_fn *accept)
 {
 	struct elf_file *file;
-	struct err e = {0};
 	char *path;
 	int rc;
 
-	if (!f->config.use_debuginfod || id->len < 2)
-		return NULL;
-	if (!f->has_tried_debuginfod && elf_debuginfod_open(&f->debuginfod, &e))
-		report(f, &e);
-	f->has_tried_debuginfod = true;
-	if (!f->debuginfod)
+	if (!may_ask(f, id))
 		return NULL;
 	rc = elf_debuginfod_find(f->debuginfod, id, what, &path);
-	if (rc && rc != -ENOENT && !f->has_reported_debuginfod) {
-		err_set(&e, rc, "debuginfod: servers cannot be asked: %s", strerror(-rc));
-		err_hint(&e, "check DEBUGINFOD_URLS and the connection to the server");
-		report(f, &e);
-		f->has_reported_debuginfod = true; /* later files would fail alike */
-	}
+	report_servers(f, rc);
 	if (rc)
 		return NULL;
 	file = open_checked(f, path, id, accept);

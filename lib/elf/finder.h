@@ -51,6 +51,10 @@ const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_w
 /* The debug file with this build-id: one that several share (.gnu_debugaltlink). Reports nothing if
  * there is none. */
 const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id);
+/* Downloads a source file of the program with this build-id, if servers may be asked; source is the
+ * absolute path that its debug information has. The path of the copy, to be freed with free(3);
+ * NULL: none. */
+char *elf_finder_source(struct elf_finder *f, const struct elf_build_id *id, const char *source);
 /* For reading other files of the recording. */
 struct elf_reader *elf_finder_reader(const struct elf_finder *f);
 /* As configured; "" for /. */

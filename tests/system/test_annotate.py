@@ -271,7 +271,7 @@ def check_text(folder):
     """What a person sees: the tables, jumps, the name that is called, what is inlined, and nothing wider than a terminal."""
     found = recorded(folder, *BUILDS["O2"])
     text = text_of(folder, "--function=work")
-    assert re.search(r"^work \(p\): [\d.]+ % ± [\d.]+ of cpu_clock, [\d,]+ samples$", text, re.M), text
+    assert re.search(r"^work \(p\): [\d.]+ % ± [\d.]+ of cpu_clock, [\d,]+ samples, [\d.]+ m?s$", text, re.M), text
     assert "by a timer" in text
     assert re.search(r"^ *[\d.]+ % ± [\d.]+ .* \d+ +sum \+= turned\(i\);$|inlined turned \(line \d+\): .*/p\.c", text, re.M), text
     assert re.search(r"return n \* 0x5851f42d4c957f2dul", text), text

@@ -4,34 +4,38 @@
 #include "kit.h"
 
 #include "annotate/source.h"
-#include "elf/reader.h"
+#include "elf/finder.h"
 
 #include <sys/stat.h>
 
 static struct root tree;
-static struct elf_reader *reader;
+static struct elf_finder *finder;
 
 void before_each(void)
 {
-	const struct elf_reader_config config = {.max_bytes = 0};
-
 	tree = tree_make();
-	assert_int_equal(elf_reader_new(&config, &reader), 0);
+	assert_int_equal(elf_finder_new(&(struct elf_finder_config){.sysroot = tree.dir}, &finder),
+			 0);
 }
 
 void after_each(void)
 {
-	elf_reader_free(reader);
+	elf_finder_free(finder);
 	tree_remove(&tree);
 }
 
 static struct annotate_sources *make(const char *const *dirs, size_t nr)
 {
-	struct annotate_sources *s = annotate_sources_new(&(struct annotate_sources_config){
-	    .reader = reader, .sysroot = tree.dir, .dirs = dirs, .nr_dirs = nr});
+	struct annotate_sources *s = annotate_sources_new(
+	    &(struct annotate_sources_config){.finder = finder, .dirs = dirs, .nr_dirs = nr});
 
 	assert_non_null(s);
 	return s;
+}
+
+static const struct annotate_source *find(struct annotate_sources *s, const char *path)
+{
+	return annotate_sources_find(s, path, &(struct elf_build_id){.len = 0});
 }
 
 static void check_line(const struct annotate_source *f, uint32_t line, const char *text)
@@ -49,8 +53,8 @@ TEST(lines)
 	static char wide[4000];
 
 	tree_text(&tree, "/p.c", "int a;\n\n\tif (x)\t// \033[31mred\a\r\n  last \xff\xe2\x80\xa8");
-	f = annotate_sources_find(s, "/p.c");
-	assert_ptr_equal(f, annotate_sources_find(s, "/p.c"));
+	f = find(s, "/p.c");
+	assert_ptr_equal(f, find(s, "/p.c"));
 	assert_int_equal(annotate_source_nr_lines(f), 4);
 	check_line(f, 0, "");
 	check_line(f, 1, "int a;");
@@ -61,10 +65,10 @@ TEST(lines)
 	check_line(f, UINT32_MAX, "");
 	memset(wide, '\t', sizeof(wide));
 	tree_put(&tree, "/wide.c", wide, sizeof(wide));
-	check_line(annotate_sources_find(s, "/wide.c"), 1, "");
+	check_line(find(s, "/wide.c"), 1, "");
 	memset(wide, 'x', sizeof(wide));
 	tree_put(&tree, "/x.c", wide, sizeof(wide));
-	f = annotate_sources_find(s, "/x.c");
+	f = find(s, "/x.c");
 	assert_in_range(strlen(annotate_source_line(f, 1, wide)), 1000,
 			ANNOTATE_MAX_LINE_BYTES - 1);
 	annotate_sources_free(s);
@@ -83,13 +87,13 @@ TEST(found)
 	tree_text(&tree, "/two/b.c", "another\n");
 	tree_text(&tree, "/two/only.c", "only\n");
 	s = make(dirs, 2);
-	check_line(annotate_sources_find(s, "/build/a/b.c"), 1, "a tree");
-	check_line(annotate_sources_find(s, "relative/only.c"), 1, "only");
-	assert_null(annotate_sources_find(s, "/no/where.c"));
+	check_line(find(s, "/build/a/b.c"), 1, "a tree");
+	check_line(find(s, "relative/only.c"), 1, "only");
+	assert_null(find(s, "/no/where.c"));
 	annotate_sources_free(s);
 	s = make(NULL, 0);
-	check_line(annotate_sources_find(s, "/build/a/b.c"), 1, "path of the build");
-	assert_null(annotate_sources_find(s, "build/a/b.c")); /* of which folder? */
+	check_line(find(s, "/build/a/b.c"), 1, "path of the build");
+	assert_null(find(s, "build/a/b.c")); /* of which folder? */
 	annotate_sources_free(s);
 }
 
@@ -109,11 +113,43 @@ TEST(refused)
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_int_equal(ftruncate(fd, ANNOTATE_MAX_SOURCE_BYTES + 1), 0);
 	close(fd);
-	assert_null(annotate_sources_find(s, "/pipe.c"));
-	assert_null(annotate_sources_find(s, "/folder.c"));
-	assert_null(annotate_sources_find(s, "/binary.c"));
-	assert_null(annotate_sources_find(s, "/empty.c"));
-	assert_null(annotate_sources_find(s, "/large.c"));
-	assert_null(annotate_sources_find(s, ""));
+	assert_null(find(s, "/pipe.c"));
+	assert_null(find(s, "/folder.c"));
+	assert_null(find(s, "/binary.c"));
+	assert_null(find(s, "/empty.c"));
+	assert_null(find(s, "/large.c"));
+	assert_null(find(s, ""));
 	annotate_sources_free(s);
+}
+
+/* From a folder in a server's place, if the library can do that; not without being told. */
+TEST(server)
+{
+	const struct elf_build_id id = {.len = 3, .bytes = {0xab, 0xcd, 0xef}};
+	char url[300], cache[300];
+	struct annotate_sources *s;
+
+	tree_text(&tree, "/srv/buildid/abcdef/source/gone/p.c", "of a server\n");
+	snprintf(url, sizeof(url), "file://%s/srv", tree.dir);
+	snprintf(cache, sizeof(cache), "%s/cache", tree.dir);
+	setenv("DEBUGINFOD_URLS", url, 1);
+	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
+	s = make(NULL, 0);
+	assert_null(annotate_sources_find(s, "/gone/p.c", &id));
+	annotate_sources_free(s);
+	elf_finder_free(finder);
+	assert_int_equal(
+	    elf_finder_new(&(struct elf_finder_config){.use_debuginfod = true}, &finder), 0);
+	s = make(NULL, 0);
+	if (!annotate_sources_find(s, "/gone/p.c", &id)) {
+		annotate_sources_free(s);
+		unsetenv("DEBUGINFOD_URLS");
+		print_message("skip: no library that asks servers\n");
+		skip();
+	}
+	check_line(annotate_sources_find(s, "/gone/p.c", &id), 1, "of a server");
+	assert_null(annotate_sources_find(s, "/gone/q.c", &id));
+	assert_null(annotate_sources_find(s, "gone/p.c", &id));
+	annotate_sources_free(s);
+	unsetenv("DEBUGINFOD_URLS");
 }
