@@ -103,7 +103,7 @@ def text_of(folder, *options):
 def recorded(folder, *command):
     build(folder, *command)
     record(folder, f"{folder}/p")
-    return rows(folder, "--function=work", "--function=divided")
+    return rows(folder, "--function=[w]ork", "--function=[d]ivided")
 
 
 def has_instructions(found):
@@ -191,15 +191,15 @@ def check_stripped(folder):
     run("strip", "--strip-debug", program)
     run("objcopy", f"--add-gnu-debuglink={folder}/p.debug", program)
     record(folder, program)
-    found = rows(folder, "--function=work")
+    found = rows(folder, "--function=[w]ork")
     if has_instructions(found):
         assert compare_lines("stripped", whole, found) > 10, name
     assert any(r["kind"] == "line" and r["text"].strip() == "sum += helper(sum);" for r in found)
     os.remove(f"{folder}/p.debug")
-    found = rows(folder, "--function=work")
+    found = rows(folder, "--function=[w]ork")
     lines = [r for r in found if r["kind"] == "line"]
     assert [(r["file"], r["line"]) for r in lines] == [("", "")], lines
-    assert "No source lines" in text_of(folder, "--function=work")
+    assert "No source lines" in text_of(folder, "--function=[w]ork")
     os.remove(program)
     found = rows(folder, "--function=*")
     assert sum(int(r["self_samples"]) for r in found if r["kind"] == "line") == \
@@ -260,7 +260,7 @@ def check_terminal(folder):
     """No line is wider than the terminal."""
     recorded(folder, *BUILDS["O2"])
     for columns in (60, 80, 200):
-        text, status = on_terminal(columns, PRINT, f"{folder}/s", "--report=annotate", "--function=work",
+        text, status = on_terminal(columns, PRINT, f"{folder}/s", "--report=annotate", "--function=[w]ork",
                                    "--no-pager", "--quiet", LC_ALL="C.UTF-8")
         lines = re.sub("\033\\[[0-9;]*m", "", text).splitlines()
         assert status == 0 and max(map(len, lines)) <= columns, (columns, max(lines, key=len))
@@ -270,7 +270,7 @@ def check_terminal(folder):
 def check_text(folder):
     """What a person sees: the tables, jumps, the name that is called, what is inlined, and nothing wider than a terminal."""
     found = recorded(folder, *BUILDS["O2"])
-    text = text_of(folder, "--function=work")
+    text = text_of(folder, "--function=[w]ork")
     assert re.search(r"^work \(p\): [\d.]+ % ± [\d.]+ of cpu_clock, [\d,]+ samples, [\d.]+ m?s$", text, re.M), text
     assert "by a timer" in text
     assert re.search(r"^ *[\d.]+ % ± [\d.]+ .* \d+ +sum \+= turned\(i\);$|inlined turned \(line \d+\): .*/p\.c", text, re.M), text
@@ -285,7 +285,7 @@ def check_text(folder):
         assert inside and all(int(starts[r["target"]]["jumps"]) > 0 for r in inside)
     for options in ([], ["--min-percent=0"], ["--top=0"], ["--source"], ["--asm"]):
         assert text_of(folder, *options)
-    everything = text_of(folder, "--function=work", "--min-percent=0")
+    everything = text_of(folder, "--function=[w]ork", "--min-percent=0")
     assert "… " not in everything and len(everything) >= len(text)
 
 
@@ -294,24 +294,24 @@ def check_hostile_source(folder):
     recorded(folder, *BUILDS["O2"])
     os.makedirs(f"{folder}/moved/src")
     os.rename(f"{folder}/p.c", f"{folder}/moved/src/p.c")
-    text = text_of(folder, "--function=work", "--source")
+    text = text_of(folder, "--function=[w]ork", "--source")
     assert "which is not found (--source-dir)" in text and "turned(i)" not in text, text
     for where in ("moved/src", "moved"):
-        found = "turned(i)" in text_of(folder, "--function=work", "--source", f"--source-dir={folder}/{where}")
+        found = "turned(i)" in text_of(folder, "--function=[w]ork", "--source", f"--source-dir={folder}/{where}")
         assert found == (where == "moved/src")
     with open(f"{folder}/moved/src/p.c", encoding="ascii") as f:
         lines = f.read().replace("turned(i)", "\033]0;turned\a(i)")
     with open(f"{folder}/p.c", "w", encoding="ascii") as f:
         f.write(lines)
     for form in ([], ["--output-format=csv"], ["--output-format=ndjson"]):
-        text = text_of(folder, "--function=work", *form)
+        text = text_of(folder, "--function=[w]ork", *form)
         assert "?]0;turned?(i)" in text and not re.search("[\x00-\x09\x0b-\x1f\x7f]", text), text
     with open(f"{folder}/p.c", "w", encoding="ascii") as f:
         f.write("int x;\n")
-    assert "int x;" not in text_of(folder, "--function=work")
+    assert "int x;" not in text_of(folder, "--function=[w]ork")
     os.remove(f"{folder}/p.c")
     os.mkfifo(f"{folder}/p.c")
-    assert "which is not found" in text_of(folder, "--function=work")
+    assert "which is not found" in text_of(folder, "--function=[w]ork")
 
 
 def check_usage(folder):
