@@ -383,7 +383,7 @@ static bool is_short(const struct column *c, uint64_t v)
 
 static void put_statistics(struct thrift *t, const struct column *c, size_t nr_rows)
 {
-	uint64_t least, greatest;
+	uint64_t least = 0, greatest = 0;
 	bool has = find_limits(c, &least, &greatest) && is_short(c, least) && is_short(c, greatest);
 
 	thrift_i64(t, 3, (int64_t)(nr_rows - c->nr));

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "spec/cpsession.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -15,20 +16,20 @@ enum { MAX_STRING = 1000 };
 
 ptrdiff_t hosts_frame_next(const void *data, size_t len, size_t max_data, struct hosts_frame *out)
 {
-	struct cursor c;
-	uint32_t size, kind;
+	uint32_t head[2], size, kind;
 
-	if (len < HOSTS_HEADER_BYTES)
+	_Static_assert(sizeof(head) == HOSTS_HEADER_BYTES, "size and kind");
+	if (len < sizeof(head))
 		return 0;
-	cursor_init(&c, data, len);
-	size = cursor_le32(&c);
-	kind = cursor_le32(&c);
+	memcpy(head, data, sizeof(head));
+	size = le32toh(head[0]);
+	kind = le32toh(head[1]);
 	if (size > max_data || kind >= HOSTS_NR_KINDS)
 		return -EBADMSG;
-	if (c.left < size)
+	if (len - sizeof(head) < size)
 		return 0;
 	out->kind = (enum hosts_kind)kind;
-	cursor_init(&out->data, c.at, size);
+	cursor_init(&out->data, (const uint8_t *)data + sizeof(head), size);
 	return HOSTS_HEADER_BYTES + (ptrdiff_t)size;
 }
 
