@@ -13,6 +13,7 @@
 #include "session/heap_pages.h"
 #include "session/heap_process.h"
 #include "session/heap_reach.h"
+#include "session/heap_runtime.h"
 #include "session/plan.h"
 #include "wire/heap_memory.h"
 #include "wire/wire.h"
@@ -83,8 +84,12 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 	struct session_heap *h = arg;
 	struct session_heap_process *p, **place = NULL;
 
+	bool hides_exceptions;
+
 	if (!is_wanted(&h->plan->target, pid))
 		return false;
+	hides_exceptions = h->config.wants & HEAP_WANTS_EXCEPTIONS &&
+			   session_heap_runtime_is_within(&h->plan->host->root, pid);
 	p = mem_zalloc(sizeof(*p));
 	pthread_mutex_lock(&h->lock);
 	replace(h->added, h->nr_added, pid);
@@ -94,6 +99,7 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 		place = MEM_ADD(h->added, h->nr_added, h->added_room);
 	h->nr_all += place != NULL;
 	h->nr_refused += place == NULL;
+	h->nr_hiding += hides_exceptions;
 	if (place) {
 		*p = (struct session_heap_process){.pid = pid,
 						   .pidfd = pidfd,
@@ -604,6 +610,9 @@ void session_heap_notes(struct session_heap *h,
 	    {h->nr_bypassed,
 	     "processes call a malloc of their own, or of a library in front of the agent: "
 	     "the heap was not measured"},
+	    {h->nr_hiding,
+	     "processes have the C++ runtime within the program (-static-libstdc++): its "
+	     "exceptions are in no number; usdt:libstdcxx:throw counts them"},
 	    {h->nr_gone,
 	     "processes have ended with blocks that were not freed: resident and untouched miss "
 	     "them, as their pages are gone"},
@@ -614,7 +623,7 @@ void session_heap_notes(struct session_heap *h,
 	};
 
 	pthread_mutex_lock(&h->lock);
-	h->nr_refused = 0;
+	h->nr_refused = h->nr_hiding = 0;
 	pthread_mutex_unlock(&h->lock);
 	h->nr_unread = h->nr_unsearched = h->nr_guessed = h->nr_bypassed = 0;
 	note_missed(h, rows[0].nr || rows[1].nr, notes + SESSION_HEAP_NR_OWN_NOTES);

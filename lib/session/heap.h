@@ -101,6 +101,7 @@ struct session_heap {
 	size_t nr_added, added_room;
 	size_t nr_all;       /* with those above */
 	uint32_t nr_refused; /* since the last notes: there was no room */
+	uint32_t nr_hiding;  /* since then: their exceptions are not seen */
 	/* since then: searches for pointers that took too long, and how far they came */
 	uint32_t nr_cut;
 	uint64_t cut_blocks, cut_searched;
@@ -148,7 +149,7 @@ bool session_heap_is_silent(const struct session_heap *h);
 bool session_heap_has_count(const struct session_heap *h, size_t event);
 
 enum {
-	SESSION_HEAP_NR_OWN_NOTES = 16,
+	SESSION_HEAP_NR_OWN_NOTES = 17,
 	SESSION_HEAP_NR_NOTES = SESSION_HEAP_NR_OWN_NOTES + HEAP_NR_MISSES
 };
 /* What was not measured in the iteration, in words; "": nothing. */

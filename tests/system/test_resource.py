@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The group resource: descriptors by who opened them, bytes and calls by who reads and writes, threads by who created them, and
 exceptions; compared with programs of which they are known, and with what strace counts."""
+import csv
 import os
 import re
 import shutil
@@ -255,6 +256,19 @@ def check_created_session(folder):
         for name, function, count in rows:
             found = [line for line in text.splitlines() if line.startswith(f"{name},") and f",{function}" in line]
             assert any(str(count) in line.split(",") for line in found), (name, function, count, text)
+
+
+def check_runtime_within(folder):
+    """Exceptions of a program that has the runtime within itself are not seen, which is said; of no other."""
+    source = f"{os.path.dirname(__file__)}/created.cc"
+    for options, is_within in (([], False), (["-static-libstdc++", "-static-libgcc", "-s"], True)):
+        run("c++", "-O1", "-w", "-pthread", "-o", f"{folder}/created", source, *options)
+        done = run(CPUPERF, f"--output={folder}/{is_within}", "--event=resource:exception_thrown@1", "--", "sh", "-c",
+                   f"{folder}/created throws; true")
+        note = "1 process has the C++ runtime within the program (-static-libstdc++): its exceptions are in no number"
+        assert (note in done.stderr) == is_within, (is_within, done)
+        rows = list(csv.DictReader(run(PRINT, f"{folder}/{is_within}", "--report=summary", "--output-format=csv").stdout.splitlines()))
+        assert [int(r["value"]) for r in rows if r["event"] == "exception_thrown"] == [0 if is_within else 21], rows
 
 
 def check_beside_heap(folder):

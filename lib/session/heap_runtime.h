@@ -1,0 +1,15 @@
+/*
+ * Whether a program has the C++ runtime within its own file: the agent does not see its exceptions.
+ */
+#ifndef SESSION_HEAP_RUNTIME_H
+#define SESSION_HEAP_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct root;
+
+/* By the probes that libstdc++ brings with it. False also where the file cannot be read. */
+bool session_heap_runtime_is_within(const struct root *root, uint32_t pid);
+
+#endif
