@@ -522,17 +522,26 @@ static bool has_instructions(const struct annotate *a)
 	return ARRAY_ANY(x, a->code.row, a->code.nr, x->text);
 }
 
-/* In text, of which tables there is nothing. */
-static void put_missing(const struct annotate *a)
+/* Of which tables there is nothing, and why: e is empty, or why there are no instructions. */
+static void put_missing(const struct annotate *a, const struct err *e)
 {
 	struct buf *b = &a->j->output->text;
+	BUF_AUTO(line, LINE_BYTES);
 
-	if (!is_text(a))
+	if (!is_text(a)) {
+		if (e->code && a->with[INSTRUCTIONS])
+			problems_add(&a->j->output->problems, false, e);
 		return;
+	}
 	if (a->with[LINES] && !has_source(a))
 		buf_adds(b, "No source lines: no debug information was found\n");
-	if (a->with[INSTRUCTIONS] && !has_instructions(a))
-		buf_adds(b, "No instructions: the code was not found, only addresses\n");
+	if (!a->with[INSTRUCTIONS] || has_instructions(a))
+		return;
+	if (e->code)
+		buf_printf(&line, "%s%s%s", e->source, *e->source ? ": " : "", e->msg);
+	else
+		buf_adds(&line, "No instructions: the code was not found");
+	reports_headline(a->j, &line);
 }
 
 /* Its code, if this is the kernel that was recorded. */
@@ -558,10 +567,9 @@ static int make_room(struct annotate *a)
 	return 0;
 }
 
-static int load_code(struct annotate *a)
+static int load_code(struct annotate *a, struct err *missing)
 {
 	const struct report_address_row *row = &a->rows[a->f->first];
-	struct err missing = {0};
 	int rc = 0;
 
 	annotate_code_reset(&a->code);
@@ -573,28 +581,37 @@ static int load_code(struct annotate *a)
 					    .first = (uint32_t)(a->f->first + i)};
 
 		if (!w.object && a->f->function->is_kernel && a->f->function->is_known)
-			w.kernel = get_kernel(a, &missing);
+			w.kernel = get_kernel(a, missing);
 		for (nr = 0; i + nr < a->f->nr && row[i + nr].object == w.object; nr++)
 			a->address[nr] = row[i + nr].address;
 		w.nr = nr;
-		rc = annotate_code_add(&a->code, &w, &missing);
+		rc = annotate_code_add(&a->code, &w, missing);
 	}
-	if (missing.code && a->with[INSTRUCTIONS])
-		problems_add(&a->j->output->problems, false, &missing);
 	return rc;
+}
+
+/* Of what nobody asked for by name, addresses alone are not worth a table of text. */
+static bool has_table(const struct annotate *a, enum kind kind)
+{
+	const bool is_named = a->j->inputs->options->functions.nr;
+
+	if (!a->with[kind] || !is_text(a))
+		return a->with[kind];
+	return kind == LINES ? has_source(a) : is_named || has_instructions(a);
 }
 
 static int put_function(struct annotate *a, struct err *e)
 {
-	int rc = load_code(a);
+	struct err missing = {0};
+	int rc = load_code(a, &missing);
 
 	if (rc)
 		return err_set(e, rc, "code cannot be read: %s", strerror(-rc));
 	put_heading(a);
-	put_missing(a);
-	if (a->with[LINES] && (has_source(a) || !is_text(a)))
+	put_missing(a, &missing);
+	if (has_table(a, LINES))
 		rc = put_lines(a, e);
-	if (rc == 0 && a->with[INSTRUCTIONS])
+	if (rc == 0 && has_table(a, INSTRUCTIONS))
 		rc = put_instructions(a, e);
 	return rc;
 }
