@@ -68,7 +68,6 @@ struct annotate {
 	bool has_tried_kernel;
 	uint64_t *address; /* owned; scratch, of one function */
 	size_t address_room;
-	struct grid *g; /* of csv and ndjson: one for all */
 	/* of the function that is printed */
 	const struct report_address_function *f;
 	struct dict lines; /* struct line; the key is all up to the line */
@@ -457,20 +456,12 @@ static int end_table(struct annotate *a, struct grid *g, int rc, struct err *e)
 {
 	if (rc)
 		err_set(e, rc, "out of memory");
-	return is_text(a) ? reports_end(a->j, g, rc, e) : rc;
-}
-
-static struct grid *begin_table(struct annotate *a, enum kind kind)
-{
-	if (is_text(a))
-		return make_grid(a, a->f->event, kind);
-	a->g = a->g ? a->g : make_grid(a, a->f->event, kind);
-	return a->g;
+	return g ? reports_end(a->j, g, rc, e) : rc;
 }
 
 static int put_lines(struct annotate *a, struct err *e)
 {
-	struct grid *g = begin_table(a, LINES);
+	struct grid *g = make_grid(a, a->f->event, LINES);
 	int rc = g ? add_lines(a) ?: make_groups(a) : -ENOMEM;
 
 	for (size_t i = 0; i < a->nr_groups && rc == 0; i++) {
@@ -485,7 +476,7 @@ static int put_lines(struct annotate *a, struct err *e)
 
 static int put_instructions(struct annotate *a, struct err *e)
 {
-	struct grid *g = begin_table(a, INSTRUCTIONS);
+	struct grid *g = make_grid(a, a->f->event, INSTRUCTIONS);
 	int rc =
 	    g ? put_rows(a, g, 0, a->code.nr, "instruction", weight_of, put_instruction) : -ENOMEM;
 
@@ -672,11 +663,12 @@ static int put_all(struct annotate *a, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	a->rows = report_addresses_rows(a->addresses);
 	rc = put_functions(a, f, nr, e);
-	if (is_text(a))
-		return rc ?: output_flush(a->j->output, e);
-	if (!a->g && a->stats.nr_events)
-		a->g = make_grid(a, 0, LINES); /* csv has a header */
-	return a->g ? reports_end(a->j, a->g, rc, e) : rc;
+	if (rc == 0 && !is_text(a) && !a->j->output->has_header && a->stats.nr_events) {
+		struct grid *g = make_grid(a, 0, LINES); /* csv has a header */
+
+		return g ? reports_end(a->j, g, 0, e) : err_set(e, -ENOMEM, "out of memory");
+	}
+	return rc ?: output_flush(a->j->output, e);
 }
 
 static int init(struct annotate *a, struct err *e)

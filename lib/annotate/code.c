@@ -5,6 +5,7 @@
 #include "annotate/code.h"
 
 #include "annotate/kernel.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/file.h"
@@ -14,7 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { NAME_BYTES = 512 };
+enum { NAME_BYTES = 512, ROWS_PER_LOOK = 256 };
 
 static const size_t max_text_bytes = (size_t)1 << 30;
 
@@ -26,6 +27,8 @@ struct part {
 	bool is_known; /* code is valid */
 	size_t at;     /* the next address */
 	size_t first;  /* of its rows */
+	uint64_t nr_rows, since_ns;
+	bool has_time;
 };
 
 static bool has_place(const struct annotate_wanted *w, size_t i, struct symbol_code *out)
@@ -158,6 +161,20 @@ static bool get_decoder(struct part *p, struct err *e)
 	return annotate_decoder_open(machine, &c->decoder, e) == 0;
 }
 
+/* Charges the time of the rows so far to the file. */
+static bool may_go_on(struct part *p)
+{
+	uint64_t now_ns;
+
+	if (p->nr_rows++ % ROWS_PER_LOOK || p->w->kernel)
+		return true;
+	now_ns = clock_thread_cpu_ns();
+	p->has_time =
+	    p->has_time && elf_file_spend(p->code.file, p->since_ns ? now_ns - p->since_ns : 0);
+	p->since_ns = now_ns;
+	return p->has_time;
+}
+
 static int add_instructions(struct part *p)
 {
 	const uint64_t size = p->code.end - p->code.start;
@@ -174,7 +191,7 @@ static int add_instructions(struct part *p)
 		bytes = elf_file_bytes(p->code.file, p->code.start, max, &len);
 	}
 
-	for (size_t at = 0; bytes && at < len && rc == 0;) {
+	for (size_t at = 0; bytes && at < len && rc == 0 && may_go_on(p);) {
 		struct annotate_instruction i;
 
 		annotate_decode(p->c->decoder, bytes + at, len - at, p->code.start + at, &i);
@@ -245,7 +262,7 @@ static int add_known(struct part *p, struct err *e)
 
 int annotate_code_add(struct annotate_code *c, const struct annotate_wanted *w, struct err *e)
 {
-	struct part p = {.c = c, .w = w};
+	struct part p = {.c = c, .w = w, .has_time = true};
 	int rc = 0;
 
 	c->texts.max_bytes = max_text_bytes;

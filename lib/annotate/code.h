@@ -15,7 +15,7 @@ struct symbols;
 
 enum {
 	ANNOTATE_NO_SAMPLE = UINT32_MAX,
-	ANNOTATE_MAX_CODE_BYTES = 4 << 20, /* of a function; the rest is not decoded */
+	ANNOTATE_MAX_CODE_BYTES = 1 << 20, /* of a function; the rest is not decoded */
 };
 
 /* A place in the source. */

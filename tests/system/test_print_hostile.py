@@ -29,7 +29,7 @@ from sampled import crc32c, event
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PRINT = os.environ["CPUPERF_PRINT"]
-REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "branches", "threads",
+REPORTS = ("summary", "records", "flat", "tree", "callers", "calls", "stacks", "branches", "annotate", "threads",
            "series", "top-down", "waits", "changes")
 SECONDS, WAIT_SECONDS, MIB = 10, 60, 500
 SEED = int(os.environ.get("CPUPERF_TEST_SEED", "1"))
