@@ -35,6 +35,40 @@
 
 enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256, MANY_NAMES = 64 };
 
+struct input_problems {
+	struct problems *problems;
+	const char *folder; /* of a part, borrowed; NULL */
+};
+
+/* Of a long path, its end. */
+static void add_folder(const char *folder, const char *file, char source[])
+{
+	enum { ROOM = sizeof(((struct err *)0)->source) };
+	const size_t len = strlen(folder), used = strlen(file) + 2;
+	const size_t room = used < ROOM ? ROOM - used : 0;
+
+	snprintf(source, ROOM, "%.*s/%s", (int)room, folder + (len > room ? len - room : 0), file);
+}
+
+void input_add_problem(void *report, bool is_loss, const struct err *problem)
+{
+	const struct input_problems *p = report;
+	struct err e = *problem;
+
+	if (p->folder && *e.source && !strchr(e.source, '/'))
+		add_folder(p->folder, problem->source, e.source);
+	problems_add(p->problems, is_loss, &e);
+}
+
+static int make_report(const struct inputs *in, struct input *o, struct err *e)
+{
+	o->report = mem_alloc(sizeof(*o->report));
+	if (!o->report)
+		return err_set(e, -ENOMEM, "out of memory");
+	*o->report = (struct input_problems){in->problems, o->part ? o->named : NULL};
+	return 0;
+}
+
 /* The owner of a file can put any numbers there. */
 static void warn_owner(const struct inputs *in, const char *path, uint32_t uid)
 {
@@ -197,7 +231,7 @@ static int open_session(struct inputs *in, struct input *o, struct err *e)
 	    .removed_begin = o->manifest.removed.begin,
 	    .removed_end = o->manifest.removed.end,
 	};
-	rc = profile_session_open(&m, problems_add, in->problems, &o->session, e);
+	rc = profile_session_open(&m, input_add_problem, o->report, &o->session, e);
 	if (rc)
 		return rc;
 	o->facts = profile_session_facts(o->session);
@@ -226,7 +260,7 @@ static int open_perf_data(struct inputs *in, struct input *o, struct err *e)
 
 	if (rc)
 		return rc;
-	rc = profile_session_open_set(import_set(o->import), problems_add, in->problems,
+	rc = profile_session_open_set(import_set(o->import), input_add_problem, o->report,
 				      &o->session, e);
 	if (rc)
 		return rc;
@@ -355,6 +389,7 @@ static void input_fini(struct input *o)
 	cpsession_fini(&o->manifest);
 	spec_fini(&o->spec);
 	mem_free(o->config_name);
+	mem_free(o->report);
 	mem_free(o->filter);
 	mem_free(o->found);
 	mem_free(o->named);
@@ -433,8 +468,10 @@ static int open_input(struct inputs *in, size_t i, struct err *e)
 {
 	struct input *o = &in->item[i];
 	struct err own = {0};
-	int rc;
+	int rc = make_report(in, o, e);
 
+	if (rc)
+		return rc;
 	if (!o->part)
 		return (o->is_perf_data ? open_perf_data(in, o, e) : open_session(in, o, e))
 			   ?: check_is_new(in, i, e);
@@ -565,10 +602,10 @@ static int load_symbols(struct inputs *in, struct input *o, const struct buf *ka
 	return symbols_add_kallsyms(o->symbols, buf_str(kallsyms), kallsyms->len);
 }
 
-static int load_start(struct inputs *in, struct input *o)
+static int load_start(struct input *o)
 {
 	struct profile_merged *m;
-	int rc = profile_merged_open(o->session, problems_add, in->problems, &m);
+	int rc = profile_merged_open(o->session, input_add_problem, o->report, &m);
 
 	if (rc)
 		return rc;
@@ -640,7 +677,7 @@ static int load_names_and_start(struct inputs *in, struct input *o, struct err *
 {
 	int rc = load_names(in, o, e);
 
-	return rc == 0 && in->wants_start && !o->start_ns ? load_start(in, o) : rc;
+	return rc == 0 && in->wants_start && !o->start_ns ? load_start(o) : rc;
 }
 
 int inputs_begin_names(struct inputs *in, struct input *o, struct err *e)
@@ -661,6 +698,7 @@ void inputs_end_names(struct inputs *in, struct input *o)
 		return;
 	symbols_free(o->symbols);
 	profile_processes_free(o->processes);
+	buf_fini(&o->kallsyms);
 	o->symbols = NULL;
 	o->processes = NULL;
 }

@@ -33,6 +33,7 @@ struct input {
 	const char *iterations;
 	struct profile_filter *filter; /* owned; after inputs_select, with that list */
 	bool is_perf_data;             /* else a session file */
+	struct input_problems *report; /* owned; the argument of input_add_problem */
 	struct import *import;         /* of perf.data; else NULL */
 	struct cpsession manifest;
 	struct spec spec; /* its metrics */
@@ -81,6 +82,8 @@ struct inputs {
 int inputs_open(struct inputs *in, const struct options *options, const struct selection *s,
 		bool wants_names, struct problems *problems, struct err *e);
 void inputs_fini(struct inputs *in);
+/* A profile_problem_fn; report: that of an input. In a job a file is named with its folder. */
+void input_add_problem(void *report, bool is_loss, const struct err *problem);
 /* Makes the filters of inputs with iterations of their own. -errno with *e. */
 int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e);
 /* Some input has iterations of its own: parts of sessions are compared. */

@@ -343,7 +343,7 @@ void samples_stack_lines(const struct job *j, const struct report_stats *stats,
 
 /* Progress of reading the inputs. */
 struct progress {
-	struct problems *problems;
+	const struct input *input;      /* that is read */
 	uint64_t all_bytes, read_bytes; /* of all inputs, and of those read */
 	uint64_t started_ns;
 	bool is_shown; /* a line is on the terminal */
@@ -353,7 +353,7 @@ static void on_problem(void *arg, bool is_loss, const struct err *problem)
 {
 	const struct progress *p = arg;
 
-	problems_add(p->problems, is_loss, problem);
+	input_add_problem(p->input->report, is_loss, problem);
 }
 
 /* A line on standard error, after a second, if that is a terminal. */
@@ -509,8 +509,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		 struct report_stats *stats, struct err *e)
 {
 	const struct inputs *in = j->inputs;
-	struct progress progress = {.problems = &j->output->problems,
-				    .started_ns = clock_monotonic_ns()};
+	struct progress progress = {.started_ns = clock_monotonic_ns()};
 	struct report_run run = {
 	    .functions = in->functions,
 	    .sink = sink,
@@ -534,6 +533,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		struct report_input input;
 		const uint64_t nr_user = stats->nr_user, nr_unmapped = stats->nr_unmapped;
 
+		progress.input = o;
 		rc = inputs_begin_names(j->inputs, o, e);
 		if (rc)
 			break;
