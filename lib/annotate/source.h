@@ -14,7 +14,7 @@ struct elf_build_id;
 struct elf_finder;
 
 enum {
-	ANNOTATE_MAX_SOURCE_BYTES = 64 << 20,
+	ANNOTATE_MAX_SOURCE_BYTES = 16 << 20,
 	ANNOTATE_MAX_SOURCES = 1 << 14,
 	ANNOTATE_MAX_LINE_BYTES = 1024, /* of a line as it is shown; the rest is cut */
 	ANNOTATE_TAB = 4,

@@ -90,6 +90,7 @@ static void check_rows(const struct annotate_code *c, const struct listing *l)
 	assert_true(nr_inlined && nr_back && nr_targets);
 	assert_non_null(find(c, "<other>"));
 	assert_int_equal(find(c, "<other>")->flow, ANNOTATE_CALL);
+	assert_false(find(c, "<other>")->is_inside);
 	assert_int_equal(find(c, "ret")->flow, ANNOTATE_RETURN);
 }
 

@@ -101,18 +101,20 @@ TEST(found)
 TEST(refused)
 {
 	struct annotate_sources *s = make(NULL, 0);
-	char path[300];
-	int fd;
+	char path[300], *large;
 
 	snprintf(path, sizeof(path), "%s/pipe.c", tree.dir);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	tree_put(&tree, "/folder.c", NULL, 0);
 	tree_put(&tree, "/binary.c", "a\0b", 3);
 	tree_text(&tree, "/empty.c", "");
-	snprintf(path, sizeof(path), "%s/large.c", tree.dir);
-	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	assert_int_equal(ftruncate(fd, ANNOTATE_MAX_SOURCE_BYTES + 1), 0);
-	close(fd);
+	large = malloc(ANNOTATE_MAX_SOURCE_BYTES + 1);
+	assert_non_null(large);
+	memset(large, 'x', ANNOTATE_MAX_SOURCE_BYTES + 1);
+	tree_put(&tree, "/large.c", large, ANNOTATE_MAX_SOURCE_BYTES + 1);
+	tree_put(&tree, "/largest.c", large, ANNOTATE_MAX_SOURCE_BYTES);
+	free(large);
+	assert_non_null(find(s, "/largest.c"));
 	assert_null(find(s, "/pipe.c"));
 	assert_null(find(s, "/folder.c"));
 	assert_null(find(s, "/binary.c"));
