@@ -222,7 +222,8 @@ const struct key_row key_rows[] = {
 	.description =
 	    "The shortest time between two syncs of the session's files to disk, where they "
 	    "survive a power cut. Files are synced at the end of an iteration; files of "
-	    "samples also during it. 0 leaves syncing to the kernel.",
+	    "samples also during it. 0 leaves syncing to the kernel. A sync takes 0.5 to 1 ms of "
+	    "CPU time: of a session that counts each second, most of what it uses.",
 	.metavar = "TIME",
     },
     {
