@@ -1,8 +1,8 @@
 /*
  * The recorder's memory, as far as the program's limit of its address space (RLIMIT_AS) leaves room
  * for it: 1.3 GB of addresses without a limit, of which few are used; else an eighth of the limit.
- * mlockall makes all of it resident: before it, the memory is made as small, too.
  * Then there are holes behind the first nodes and the first stacks, and the arena ends early.
+ * mlockall makes all of it resident: before it, the memory is made as small, too.
  */
 #include "agent/heap/agent.h"
 
