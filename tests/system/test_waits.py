@@ -226,7 +226,8 @@ def check_on_terminals(folder):
         whole = output(PRINT, "--quiet", *report, session)
         for columns in 80, 200:
             text, code = on_terminal(columns, *quiet, *report, session, NO_COLOR="1")
-            lines = [line for line in text.splitlines() if ": warning: " not in line]  # they name files of any length
+            # warnings and their hints name files of any length
+            lines = [line for line in text.splitlines() if not re.search(r": warning: |^  hint: ", line)]
             assert code == 0 and max(map(len, lines)) <= columns, (columns, report, text)
             if report == ["--report=waits"]:
                 headers = [re.search(r"^ +self .*$", t, re.M)[0].split() for t in (text, whole)]
