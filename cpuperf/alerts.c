@@ -40,22 +40,14 @@ static void put_quoted(struct buf *out, const char *text)
 	buf_addc(out, '"');
 }
 
-/* As the family has it. */
-static double scaled(double limit, int exponent)
-{
-	for (int i = 0; i < -exponent; i++)
-		limit /= 10;
-	return limit;
-}
-
 static void put_rule(struct buf *out, const struct exposition *x, size_t column,
 		     const struct spec_metric *m, bool is_low)
 {
 	const struct metric_limit *limit = is_low ? &m->warn_below : &m->warn_above;
 	const char *side = is_low ? "below" : "above";
 	struct openmetrics selector = {.has_begun = true};
-	int exponent;
-	const char *family = exposition_family(x, column, &exponent);
+	struct openmetrics_scale scale;
+	const char *family = exposition_family(x, column, &scale);
 	BUF_AUTO(text, MAX_BYTES);
 
 	selector.out = &text;
@@ -63,13 +55,13 @@ static void put_rule(struct buf *out, const struct exposition *x, size_t column,
 	openmetrics_begin(&selector);
 	openmetrics_label(&selector, "event", m->name);
 	openmetrics_value(&selector);
-	buf_printf(&text, "%c %.15g", is_low ? '<' : '>', scaled(limit->value, exponent));
+	buf_printf(&text, "%c %.15g", is_low ? '<' : '>', openmetrics_scaled(limit->value, scale));
 	buf_printf(out, "  - alert: %s_%s\n    expr: ", family, side);
 	put_quoted(out, buf_str(&text));
 	buf_printf(out,
 		   "\n    for: 1m\n    labels:\n      severity: warning\n    annotations:\n"
 		   "      summary: \"{{ $labels.event }} is {{ $value }}, %s %.15g\"\n",
-		   side, scaled(limit->value, exponent));
+		   side, openmetrics_scaled(limit->value, scale));
 }
 
 static int put_rules(struct buf *out, const struct spec *spec, const struct table *t)

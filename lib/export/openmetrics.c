@@ -13,28 +13,64 @@
 
 enum { NS_DIGITS = 9, NS = 1000000000 };
 
-static const struct {
+/* What the format calls a unit of ours, and how many of its base unit one of ours is. */
+static const struct unit {
 	const char *ours, *theirs;
-	int exponent;
+	struct openmetrics_scale scale;
 } units[] = {
-    {"B", "bytes", 0},     {"ns", "seconds", -9},
-    {"us", "seconds", -6}, {"ms", "seconds", -3},
-    {"s", "seconds", 0},   {"%", "ratio", -2},
-    {"J", "joules", 0},    {"W", "watts", 0},
-    {"V", "volts", 0},     {"A", "amperes", 0},
-    {"Hz", "hertz", 0},    {"°C", "celsius", 0},
-    {"C", "celsius", 0},   {"RPM", "revolutions_per_minute", 0},
+    {"", "", {1, 0}},
+    {"1", "", {1, 0}},
+    {"B", "bytes", {1, 0}},
+    {"kB", "bytes", {1000, 0}},
+    {"KB", "bytes", {1000, 0}},
+    {"MB", "bytes", {1000000, 0}},
+    {"GB", "bytes", {1000000000, 0}},
+    {"TB", "bytes", {1000000000000, 0}},
+    {"KiB", "bytes", {UINT64_C(1) << 10, 0}},
+    {"MiB", "bytes", {UINT64_C(1) << 20, 0}},
+    {"GiB", "bytes", {UINT64_C(1) << 30, 0}},
+    {"TiB", "bytes", {UINT64_C(1) << 40, 0}},
+    {"ns", "seconds", {1, -9}},
+    {"us", "seconds", {1, -6}},
+    {"\xc2\xb5s", "seconds", {1, -6}}, /* the micro sign */
+    {"\xce\xbcs", "seconds", {1, -6}}, /* the letter mu */
+    {"ms", "seconds", {1, -3}},
+    {"s", "seconds", {1, 0}},
+    {"min", "seconds", {60, 0}},
+    {"h", "seconds", {3600, 0}},
+    {"%", "ratio", {1, -2}},
+    {"uJ", "joules", {1, -6}},
+    {"mJ", "joules", {1, -3}},
+    {"J", "joules", {1, 0}},
+    {"kJ", "joules", {1000, 0}},
+    {"mW", "watts", {1, -3}},
+    {"W", "watts", {1, 0}},
+    {"kW", "watts", {1000, 0}},
+    {"mV", "volts", {1, -3}},
+    {"V", "volts", {1, 0}},
+    {"mA", "amperes", {1, -3}},
+    {"A", "amperes", {1, 0}},
+    {"Hz", "hertz", {1, 0}},
+    {"kHz", "hertz", {1000, 0}},
+    {"MHz", "hertz", {1000000, 0}},
+    {"GHz", "hertz", {1000000000, 0}},
+    {"°C", "celsius", {1, 0}},
+    {"C", "celsius", {1, 0}},
+    {"RPM", "revolutions_per_minute", {1, 0}},
 };
+
+static const struct openmetrics_scale unscaled = {1, 0};
 
 /* Suffixes of types: a name must not end in one. */
 static const char *const suffixes[] = {"_total",  "_created", "_info", "_count", "_sum",
 				       "_bucket", "_gcount",  "_gsum", "_value"};
 
-void openmetrics_add_name(struct buf *b, const char *text)
+static void add_name(struct buf *b, const char *text, size_t len)
 {
+	const char *const end = text + len;
 	bool has_any = false, is_pending = false;
 
-	for (; *text; text++) {
+	for (; text < end; text++) {
 		char c = *text >= 'A' && *text <= 'Z' ? (char)(*text + 'a' - 'A') : *text;
 
 		if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) {
@@ -47,6 +83,11 @@ void openmetrics_add_name(struct buf *b, const char *text)
 		has_any = true;
 		is_pending = false;
 	}
+}
+
+void openmetrics_add_name(struct buf *b, const char *text)
+{
+	add_name(b, text, strlen(text));
 }
 
 static bool ends_in(const char *text, size_t len, const char *end, size_t end_len)
@@ -63,38 +104,78 @@ static bool has_unit(const char *base, const char *unit)
 	       ends_in(base, len, unit, unit_len);
 }
 
-int openmetrics_add_unit(struct buf *b, const char *unit, const char *base)
+static bool has_suffix(const char *name)
 {
-	size_t before = b->len;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (ends_in(name, strlen(name), suffixes[i], strlen(suffixes[i])))
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(units[i].ours, unit) != 0)
-			continue;
-		buf_adds(b, units[i].theirs);
-		return units[i].exponent;
-	}
-	openmetrics_add_name(b, unit);
-	if (base && !buf_error(b) && !has_unit(base, buf_str(b) + before))
+/* A unit that would be taken for one. */
+static bool is_suffix(const char *unit)
+{
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		if (strcmp(unit, suffixes[i] + 1) == 0)
+			return true;
+	return has_suffix(unit);
+}
+
+static const struct unit *find_unit(const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strlen(units[i].ours) == len && memcmp(units[i].ours, name, len) == 0)
+			return &units[i];
+	return NULL;
+}
+
+/* What stands behind a slash. */
+static void add_per(struct buf *b, const char *unit, bool is_first)
+{
+	size_t before = b->len, len;
+
+	buf_adds(b, is_first ? "per_" : "_per_");
+	len = b->len;
+	openmetrics_add_name(b, strcmp(unit, "s") == 0 ? "second" : unit);
+	if (b->len == len)
 		buf_cut(b, before);
-	return 0;
+}
+
+struct openmetrics_scale openmetrics_add_unit(struct buf *b, const char *unit, const char *base)
+{
+	size_t before = b->len, len = strcspn(unit, "/");
+	const struct unit *known = find_unit(unit, len);
+
+	if (known)
+		buf_adds(b, known->theirs);
+	else
+		add_name(b, unit, len);
+	if (unit[len])
+		add_per(b, unit + len + 1, b->len == before);
+	if (known || buf_error(b))
+		return known ? known->scale : unscaled;
+	if (is_suffix(buf_str(b) + before) || (base && !has_unit(base, buf_str(b) + before)))
+		buf_cut(b, before);
+	return unscaled;
+}
+
+double openmetrics_scaled(double number, struct openmetrics_scale scale)
+{
+	number *= (double)scale.times;
+	for (int i = 0; i < -scale.exponent; i++)
+		number /= 10;
+	return number;
 }
 
 void openmetrics_add_family(struct buf *b, const char *base, const char *unit)
 {
-	size_t len = strlen(base);
-
-	buf_add(b, base, len);
+	buf_adds(b, base);
 	if (*unit && !has_unit(base, unit)) {
 		buf_addc(b, '_');
 		buf_adds(b, unit);
 	}
-	if (*unit)
-		return;
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		if (ends_in(base, len, suffixes[i], strlen(suffixes[i]))) {
-			buf_adds(b, "_value");
-			return;
-		}
+	if (!*unit && has_suffix(base))
+		buf_adds(b, "_value");
 }
 
 /* How many characters are written as they are: most texts have no others. */

@@ -50,10 +50,18 @@ struct openmetrics {
 
 /* Appends text as a part of a name: "INST_RETIRED.ANY" as "inst_retired_any". */
 void openmetrics_add_name(struct buf *b, const char *text);
-/* Appends the OpenMetrics unit for one of ours and returns the power of ten by which to multiply
- * our numbers: "seconds" and -9 for "ns", "celsius" and 0 for "°C". A word ("switches") is a unit
- * only if base ends in it ("cpuperf_context_switches") or is NULL; else nothing is appended. */
-int openmetrics_add_unit(struct buf *b, const char *unit, const char *base);
+/* Our numbers × times × 10^exponent are theirs. */
+struct openmetrics_scale {
+	uint64_t times;
+	int exponent; /* at most 0 */
+};
+
+/* Appends the OpenMetrics unit for one of ours, always a base unit, and returns its scale:
+ * "seconds" and 10^-9 for "ns", "bytes_per_second" and 1024 for "KiB/s". A word ("switches") is a
+ * unit only if base ends in it ("cpuperf_context_switches") or is NULL, and only if it is no suffix
+ * of a type ("total"); else nothing is appended. */
+struct openmetrics_scale openmetrics_add_unit(struct buf *b, const char *unit, const char *base);
+double openmetrics_scaled(double number, struct openmetrics_scale scale);
 /* Appends base as the name of a family with that unit ("": none). The name ends in the unit, once,
  * and never in something that looks like the suffix of a type. */
 void openmetrics_add_family(struct buf *b, const char *base, const char *unit);

@@ -24,7 +24,7 @@ enum {
 struct exposition_family {
 	const char *name, *unit, *help;
 	enum openmetrics_type type;
-	int exponent; /* the number is written × 10^exponent */
+	struct openmetrics_scale scale; /* of its numbers */
 };
 
 /* --- names ----------------------------------------------------------------------------------- */
@@ -62,6 +62,11 @@ static const char *help_of(struct exposition *x, size_t i, const struct table_co
 	return arena_printf(&x->arena, "%s:%s", c->group, c->name);
 }
 
+static bool is_scale(struct openmetrics_scale a, struct openmetrics_scale b)
+{
+	return a.times == b.times && a.exponent == b.exponent;
+}
+
 /* Two events may get one name: they share a family if type and unit agree. */
 static int name_column(struct exposition *x, size_t i, const struct table_column *c)
 {
@@ -74,7 +79,7 @@ static int name_column(struct exposition *x, size_t i, const struct table_column
 	buf_init(&base, NAME_BYTES);
 	buf_init(&name, 2 * NAME_BYTES);
 	add_base(&base, c, 1);
-	f.exponent =
+	f.scale =
 	    openmetrics_add_unit(&unit, c->unit ? c->unit : "", c->metric ? NULL : buf_str(&base));
 	f.unit = arena_strdup(&x->arena, buf_str(&unit));
 	for (unsigned attempt = 1; f.unit; attempt++) {
@@ -88,7 +93,7 @@ static int name_column(struct exposition *x, size_t i, const struct table_column
 		if (is_reserved(buf_str(&name)))
 			continue;
 		if (at == x->nr_families ||
-		    (x->families[at].type == f.type && x->families[at].exponent == f.exponent &&
+		    (x->families[at].type == f.type && is_scale(x->families[at].scale, f.scale) &&
 		     strcmp(x->families[at].unit, f.unit) == 0))
 			break;
 	}
@@ -144,24 +149,22 @@ static void put_shifted(struct buf *b, unsigned __int128 v, int exponent)
 		buf_addc(b, (char)('0' + rest / i % 10));
 }
 
-static void put_real(struct buf *b, double v, int exponent)
+static void put_real(struct buf *b, double v, struct openmetrics_scale scale)
 {
-	for (int i = 0; i < -exponent; i++)
-		v /= 10;
-	screen_metric(b, v);
+	screen_metric(b, openmetrics_scaled(v, scale));
 }
 
 static void put_number(struct buf *b, const struct table_column *c, const struct sums_sum *s,
-		       int exponent)
+		       struct openmetrics_scale scale)
 {
 	bool is_last = c->kind == EVENT_VALUE;
 
 	if (c->kind == EVENT_SHARE)
 		screen_metric(b, s->base ? (double)s->raw / (double)s->base : 0);
 	else if (s->last.is_real)
-		put_real(b, is_last ? s->last.value : s->real, exponent);
+		put_real(b, is_last ? s->last.value : s->real, scale);
 	else
-		put_shifted(b, is_last ? s->last.count : s->count, exponent);
+		put_shifted(b, (is_last ? s->last.count : s->count) * scale.times, scale.exponent);
 }
 
 static void put_cpu(struct exposition *x, size_t cpu)
@@ -215,22 +218,32 @@ static void begin(struct exposition *x, const struct table *t, size_t column, co
 		put_cpu(x, cpu);
 }
 
-/* It has no number of this iteration, and its point of an earlier one is written. */
-static bool is_past(const struct exposition *x, const struct sums_sum *s)
+/* It has no number of the last iteration: its point of an earlier one is written; and without times
+ * a value would be taken for one of now, of a process that ended, say. */
+static bool is_past(const struct exposition *x, const struct table_column *c,
+		    const struct sums_sum *s)
 {
-	return x->config.is_of_iterations && !x->config.has_no_times &&
-	       s->realtime_ns != x->sums.end_realtime_ns;
+	if (s->realtime_ns == x->sums.end_realtime_ns)
+		return false;
+	return x->config.has_no_times ? c->kind == EVENT_VALUE : x->config.is_of_iterations;
+}
+
+static void put_line(struct exposition *x, const struct table *t, size_t column, const char *thing,
+		     size_t cpu, const struct sums_sum *s)
+{
+	if (!s->has_value)
+		return;
+	begin(x, t, column, thing, cpu);
+	openmetrics_value(&x->m);
+	put_number(x->m.out, &t->columns[column], s, x->families[x->family_of[column]].scale);
+	openmetrics_end(&x->m, s->realtime_ns);
 }
 
 static void put_sum(struct exposition *x, const struct table *t, size_t column, const char *thing,
 		    size_t cpu, const struct sums_sum *s)
 {
-	if (!s->has_value || is_past(x, s))
-		return;
-	begin(x, t, column, thing, cpu);
-	openmetrics_value(&x->m);
-	put_number(x->m.out, &t->columns[column], s, x->families[x->family_of[column]].exponent);
-	openmetrics_end(&x->m, s->realtime_ns);
+	if (!is_past(x, &t->columns[column], s))
+		put_line(x, t, column, thing, cpu, s);
 }
 
 static void put_metric(struct exposition *x, const struct table *t, size_t column)
@@ -244,17 +257,18 @@ static void put_metric(struct exposition *x, const struct table *t, size_t colum
 		value = t->totals[column].value;
 	begin(x, t, column, NULL, NO_CPU);
 	openmetrics_value(&x->m);
-	put_real(x->m.out, value, x->families[x->family_of[column]].exponent);
+	put_real(x->m.out, value, x->families[x->family_of[column]].scale);
 	openmetrics_end(&x->m, x->sums.end_realtime_ns);
 }
 
+/* Of what has ended it has no values. */
 static void put_top(struct exposition *x, const struct table *t, size_t column)
 {
 	const struct top_event *ev = &x->top.events[column];
 
 	for (size_t i = 0; i < ev->nr; i++)
-		put_sum(x, t, column, ev->things[i].name, NO_CPU, &ev->things[i].sum);
-	put_sum(x, t, column, OTHERS, NO_CPU, &ev->others);
+		put_line(x, t, column, ev->things[i].name, NO_CPU, &ev->things[i].sum);
+	put_line(x, t, column, OTHERS, NO_CPU, &ev->others);
 }
 
 /* Things replace the event's number, their sum: with both, a sum over lines would count twice. */
@@ -627,11 +641,12 @@ void exposition_fini(struct exposition *x)
 	arena_fini(&x->arena);
 }
 
-const char *exposition_family(const struct exposition *x, size_t column, int *exponent)
+const char *exposition_family(const struct exposition *x, size_t column,
+			      struct openmetrics_scale *scale)
 {
 	const struct exposition_family *f = &x->families[x->family_of[column]];
 
-	*exponent = f->exponent;
+	*scale = f->scale;
 	return f->name;
 }
 

@@ -1,8 +1,8 @@
 /*
  * What was counted as families of metrics, in the text that Prometheus reads: one number for each
- * event and CPU (or thing), the sum over all iterations, or the last value of a gauge. Events
- * without a number have no line; cpuperf_event_iterations has the number of iterations that were
- * counted.
+ * event and CPU (or thing), the sum over all iterations, or the value of a gauge in the last one.
+ * Events without a number have no line; cpuperf_event_iterations has the number of iterations that
+ * were counted.
  */
 #ifndef EXPOSE_EXPOSITION_H
 #define EXPOSE_EXPOSITION_H
@@ -53,8 +53,9 @@ struct exposition {
 int exposition_init(struct exposition *x, const struct exposition_config *config,
 		    const struct table *t);
 void exposition_fini(struct exposition *x);
-/* The name of a column's family, and the power of ten by which its numbers are multiplied. */
-const char *exposition_family(const struct exposition *x, size_t column, int *exponent);
+/* The name of a column's family, and the scale of its numbers. */
+const char *exposition_family(const struct exposition *x, size_t column,
+			      struct openmetrics_scale *scale);
 /* Adds an iteration whose totals are filled. 0, or what sums_add returned. */
 int exposition_add(struct exposition *x, const struct table *t);
 /* Appends all families, without the end of the text. is_classic: see struct openmetrics. t: the

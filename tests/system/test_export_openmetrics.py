@@ -8,6 +8,7 @@ import csv
 import decimal
 import glob
 import io
+import json
 import os
 import struct
 import subprocess
@@ -42,7 +43,11 @@ EVENTS = [
     event("misc:memory_used"), event("misc:cpu_utilization"),
     event("misc:net_rx_bytes"), event("misc:process_rss"), event("misc:process_cpu_time"),
 ]
-METRICS = [{"name": "switches per s", "expr": f"{{{ODD_LABEL}}} / duration", "unit": "1/s"}]
+METRICS = [{"name": "switches per s", "expr": f"{{{ODD_LABEL}}} / duration", "unit": "1/s"},
+           {"name": "micro", "expr": "{task_clock} / 1000", "unit": "µs"},
+           {"name": "size", "expr": "{memory_used} / 1024", "unit": "KiB"},
+           {"name": "growth", "expr": "{memory_used} / duration", "unit": "B/s"},
+           {"name": "all", "expr": "{memory_used}", "unit": "total"}]
 
 
 def output(*args, **env):
@@ -240,9 +245,56 @@ def check_points(file, found):
             total += int(r["value"])
             expected.append((ends[int(r["iteration"])], total))
         assert points == expected and len(points) == len(ends), (cpu, points, expected)
-    metrics = [s.value for s in found["cpuperf_metric_switches_per_s_1_s"].samples]
-    each = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and r["cpu"] == "all"]
+    metrics = [s.value for s in found["cpuperf_metric_switches_per_s_per_second"].samples]
+    each = [float(r["value"]) for r in cells(file) if r["label"] == "switches per s" and r["cpu"] == "all"]
     assert len(metrics) == len(each) and all(abs(a - b) <= 1e-6 * b for a, b in zip(metrics, each)), (metrics, each)
+
+
+def check_units(file, found):
+    """Base units, and numbers in them: once there, a "1000" of µs would be read as seconds."""
+    for label, name, unit, factor in (("micro", "micro_seconds", "seconds", 1e-6), ("size", "size_bytes", "bytes", 1024),
+                                      ("growth", "growth_bytes_per_second", "bytes_per_second", 1), ("all", "all", "", 1)):
+        f = found[f"cpuperf_metric_{name}"]
+        each = [float(r["value"]) * factor for r in cells(file) if r["label"] == label and r["cpu"] == "all"]
+        got = [s.value for s in f.samples]
+        assert (f.type, f.unit) == ("gauge", unit) and len(got) == len(each) == 3, (f, each)
+        assert all(abs(a - b) <= 1e-6 * b for a, b in zip(got, each)), (label, got, each)
+
+
+def wait_for_row(p, text):
+    for row in p.stdout:
+        if text in row:
+            return
+    raise AssertionError(p.communicate())
+
+
+def check_ended(folder):
+    """Without times, a process that has ended has the sum of what it counted, but no value of now."""
+    os.mkdir(folder)
+    ending = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    p = sampled.start(folder, [event("misc:process_rss"), event("misc:process_cpu_time")], "--duration=200ms",
+                      "--output-format=ndjson", num_iterations=1000)
+    try:
+        wait_for_row(p, f'"thing":"{ending.pid} ')
+    finally:
+        ending.kill()
+        ending.wait()
+    now = json.loads(p.stdout.readline())["iteration"]
+    wait_for_row(p, f'"iteration":{now + 2},')
+    p.terminate()
+    finish(p)
+    file = f"--session={folder}/s.cpsession"
+    found = families(output(file, "--output-format=openmetrics"))
+    rows = [r for r in output(file, "--output-format=prometheus").splitlines() if not r.startswith("#")]
+    end = found["cpuperf_session_iterations"].samples[-1].timestamp
+    last = last_points(found["cpuperf_misc_process_rss_bytes"])
+    own = f'pid="{ending.pid}"'
+    assert any(s.labels["pid"] == str(ending.pid) and s.timestamp != end for s in last), last
+    values = [float(r.rpartition(" ")[2]) for r in rows if r.startswith("cpuperf_misc_process_rss_bytes{")]
+    assert sorted(values) == sorted(s.value for s in last if s.timestamp == end) and values, (values, last)
+    assert not [r for r in rows if own in r and "_rss_" in r], rows
+    times = [float(r.rpartition(" ")[2]) for r in rows if own in r and "_cpu_time_" in r]
+    assert len(times) == 1 and times[0] > 0, rows
 
 
 def check_classic(file, numbers):
@@ -253,8 +305,8 @@ def check_classic(file, numbers):
     for cpu in map(str, CPUS):
         row, = [r for r in rows if r.startswith("cpuperf_software_context_switches_total{") and f'cpu="{cpu}"' in r]
         assert Decimal(row.rpartition(" ")[2]) == numbers[ODD_LABEL, cpu, ""], (row, numbers)
-    metric, = [r for r in rows if r.startswith("cpuperf_metric_")]
-    totals = [float(r["value"]) for r in cells(file) if r["kind"] == "metric" and r["cpu"] == "all"]
+    metric, = [r for r in rows if r.startswith("cpuperf_metric_switches_per_s")]
+    totals = [float(r["value"]) for r in cells(file) if r["label"] == "switches per s" and r["cpu"] == "all"]
     value = float(metric.rpartition(" ")[2])
     assert abs(value - sum(totals) / len(totals)) <= 1e-6 * value, metric
 
@@ -292,6 +344,7 @@ def check_tally(folder):
     numbers = check_numbers(file, found)
     check_times(file, found)
     check_points(file, found)
+    check_units(file, found)
     check_classic(file, numbers)
     check_clock_set_back(folder)
     multiplex(folder)
@@ -358,6 +411,7 @@ def main():
     with tempfile.TemporaryDirectory() as top:
         check_tally(f"{top}/tally")
         check_samples(f"{top}/sampling")
+        check_ended(f"{top}/ended")
         check_refusals(f"{top}/tally")
 
 

@@ -47,35 +47,72 @@ TEST(units)
 {
 	static const struct {
 		const char *ours, *base, *theirs;
-		int exponent;
+		struct openmetrics_scale scale;
 	} cases[] = {
-	    {"", "a", "", 0},
-	    {"B", "a", "bytes", 0},
-	    {"ns", "a", "seconds", -9},
-	    {"us", "a", "seconds", -6},
-	    {"ms", "a", "seconds", -3},
-	    {"s", "a", "seconds", 0},
-	    {"%", "a", "ratio", -2},
-	    {"J", "a", "joules", 0},
-	    {"W", "a", "watts", 0},
-	    {"V", "a", "volts", 0},
-	    {"A", "a", "amperes", 0},
-	    {"Hz", "a", "hertz", 0},
-	    {"°C", "a", "celsius", 0},
-	    {"C", "a", "celsius", 0},
-	    {"RPM", "a", "revolutions_per_minute", 0},
-	    {"switches", "context_switches", "switches", 0},
-	    {"switches", "switches", "", 0},
-	    {"switches", "contextswitches", "", 0},
-	    {"switches", "context", "", 0},
-	    {"MiB/s", NULL, "mib_s", 0},
+	    {"", "a", "", {1, 0}},
+	    {"1", NULL, "", {1, 0}},
+	    {"B", "a", "bytes", {1, 0}},
+	    {"ns", "a", "seconds", {1, -9}},
+	    {"us", "a", "seconds", {1, -6}},
+	    {"\u00b5s", NULL, "seconds", {1, -6}},
+	    {"\u03bcs", NULL, "seconds", {1, -6}},
+	    {"ms", "a", "seconds", {1, -3}},
+	    {"s", "a", "seconds", {1, 0}},
+	    {"min", NULL, "seconds", {60, 0}},
+	    {"h", NULL, "seconds", {3600, 0}},
+	    {"%", "a", "ratio", {1, -2}},
+	    {"J", "a", "joules", {1, 0}},
+	    {"mW", NULL, "watts", {1, -3}},
+	    {"W", "a", "watts", {1, 0}},
+	    {"V", "a", "volts", {1, 0}},
+	    {"A", "a", "amperes", {1, 0}},
+	    {"Hz", "a", "hertz", {1, 0}},
+	    {"GHz", "a", "hertz", {1000000000, 0}},
+	    {"°C", "a", "celsius", {1, 0}},
+	    {"C", "a", "celsius", {1, 0}},
+	    {"RPM", "a", "revolutions_per_minute", {1, 0}},
+	    {"kB", "a", "bytes", {1000, 0}},
+	    {"MB", "a", "bytes", {1000000, 0}},
+	    {"GB", "a", "bytes", {1000000000, 0}},
+	    {"TB", "a", "bytes", {1000000000000, 0}},
+	    {"KiB", "a", "bytes", {1 << 10, 0}},
+	    {"MiB", "a", "bytes", {1 << 20, 0}},
+	    {"GiB", "a", "bytes", {1 << 30, 0}},
+	    {"TiB", "a", "bytes", {UINT64_C(1) << 40, 0}},
+	    {"switches", "context_switches", "switches", {1, 0}},
+	    {"switches", "switches", "", {1, 0}},
+	    {"switches", "contextswitches", "", {1, 0}},
+	    {"switches", "context", "", {1, 0}},
+	    {"MiB/s", NULL, "bytes_per_second", {1 << 20, 0}},
+	    {"B/s", "a", "bytes_per_second", {1, 0}},
+	    {"%/s", NULL, "ratio_per_second", {1, -2}},
+	    {"1/s", NULL, "per_second", {1, 0}},
+	    {"/s", NULL, "per_second", {1, 0}},
+	    {"switches/s", NULL, "switches_per_second", {1, 0}},
+	    {"switches/s", "a", "", {1, 0}},
+	    {"ns/call", NULL, "seconds_per_call", {1, -9}},
+	    {"B/", NULL, "bytes", {1, 0}},
+	    {"/", NULL, "", {1, 0}},
+	    {"total", NULL, "", {1, 0}},
+	    {"total", "a_total", "", {1, 0}},
+	    {"calls count", NULL, "", {1, 0}},
+	    {"subtotal", NULL, "subtotal", {1, 0}},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		assert_int_equal(openmetrics_add_unit(&b, cases[i].ours, cases[i].base),
-				 cases[i].exponent);
+		struct openmetrics_scale scale =
+		    openmetrics_add_unit(&b, cases[i].ours, cases[i].base);
+
+		assert_int_equal(scale.times, cases[i].scale.times);
+		assert_int_equal(scale.exponent, cases[i].scale.exponent);
 		expect(cases[i].theirs);
 	}
+}
+
+TEST(numbers_are_scaled)
+{
+	assert_true(openmetrics_scaled(1000, (struct openmetrics_scale){1, -6}) == 0.001);
+	assert_true(openmetrics_scaled(1.5, (struct openmetrics_scale){1024, 0}) == 1536);
 }
 
 TEST(families)
