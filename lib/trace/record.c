@@ -537,7 +537,7 @@ static bool decode_record(const struct trace_layout *l, struct trace_record *r, 
 		r->period = l->period;
 		for (unsigned f = 0; f < PERF_ABI_NR_FIELDS; f++)
 			decode_field(&d, (enum perf_abi_field)f);
-		return cursor_ok(&d.c) && d.c.left == 0;
+		return cursor_ok(&d.c) && (d.c.left == 0 || trace_layout_shares_data(l));
 	}
 	if (!trace_record_kind_name(r->kind))
 		return true;

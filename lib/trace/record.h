@@ -45,8 +45,9 @@ bool trace_layout_init(struct trace_layout *l, const void *attr, size_t len);
 void trace_layout_side_band(struct trace_layout *l, bool is_made);
 /* The event is sampled: it has a period or a frequency. */
 bool trace_layout_is_sampled(const struct trace_layout *l);
-/* The event happens once for all who sample it (perf_abi_shares_data): Linux may leave the id of
- * another listener in its samples. */
+/* The event happens once for all who sample it (perf_abi_shares_data): in its samples Linux may
+ * leave the id of another listener, and a size as if they had the other's fields, too (seen
+ * with 6.18): what is behind their own has no meaning. */
 bool trace_layout_shares_data(const struct trace_layout *l);
 /* Its records contain the id of their event. */
 bool trace_layout_has_id(const struct trace_layout *l);

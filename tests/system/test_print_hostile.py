@@ -434,7 +434,7 @@ def check_format(name, to, main, form, must_say):
     args += all_reports() if form in ("csv", "ndjson") else []
     result = run(to, *args)
     made = f"{to}/made"
-    out = read(made)[:8 << 20].decode("utf-8", "replace") if os.path.exists(made) else ""
+    out = read(made)[:256 << 20].decode("utf-8", "replace") if os.path.exists(made) else ""
     fine = is_fine(f"{name}, {form}", result[:2] + ("" if form == "sqlite" else out,) + result[3:],
                    must_say)
     if out and not is_sound(form, made, result[0], out):

@@ -433,6 +433,37 @@ TEST(samples_are_cut)
 	}
 }
 
+/* With the size of another listener's sample: what is behind the fields is not read. */
+TEST(samples_of_what_others_sample_too)
+{
+	static const struct {
+		uint32_t type, config;
+		int rc;
+	} cases[] = {{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, 0},
+		     {PERF_TYPE_TRACEPOINT, 77, 0},
+		     {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, -EINVAL},
+		     {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, -EINVAL}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct trace_layout l = sample_layout(S_TID | S_TIME);
+		struct trace_record r;
+		struct buf b;
+
+		l.type = cases[i].type;
+		l.config = cases[i].config;
+		buf_init(&b, MAX_BYTES);
+		put_sample(&b, S_TID | S_TIME);
+		assert_int_equal(decode(&l, b.data, b.len, &r), 0);
+		for (int k = 0; k < 5; k++)
+			buf_le64(&b, UINT64_MAX);
+		b.data[6] = (char)b.len;
+		assert_int_equal(decode(&l, b.data, b.len, &r), cases[i].rc);
+		assert_int_equal(r.len, b.len);
+		assert_true(cases[i].rc || r.has & TRACE_HAS_TIME);
+		buf_fini(&b);
+	}
+}
+
 /* What read(2) gives, in a sample. */
 TEST(read_formats)
 {
