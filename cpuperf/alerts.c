@@ -58,10 +58,12 @@ static void put_rule(struct buf *out, const struct exposition *x, size_t column,
 	buf_printf(&text, "%c %.15g", is_low ? '<' : '>', openmetrics_scaled(limit->value, scale));
 	buf_printf(out, "  - alert: %s_%s\n    expr: ", family, side);
 	put_quoted(out, buf_str(&text));
-	buf_printf(out,
-		   "\n    for: 1m\n    labels:\n      severity: warning\n    annotations:\n"
-		   "      summary: \"{{ $labels.event }} is {{ $value }}, %s %.15g\"\n",
-		   side, openmetrics_scaled(limit->value, scale));
+	buf_printf(
+	    out,
+	    "\n    for: 1m\n    labels:\n      severity: warning\n    annotations:\n"
+	    "      summary: \"{{ $labels.event }} of {{ $labels.instance }} is {{ $value }}, "
+	    "%s %.15g\"\n",
+	    side, openmetrics_scaled(limit->value, scale));
 }
 
 static int put_rules(struct buf *out, const struct spec *spec, const struct table *t)

@@ -235,6 +235,13 @@ static void remove_stale(const struct sockaddr_un *local)
 	io_close(&fd);
 }
 
+static bool is_socket(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
 /* Its user alone may connect. */
 static int listen_locally(struct serve *s, const char *path, const char *address, struct err *e)
 {
@@ -252,7 +259,13 @@ static int listen_locally(struct serve *s, const char *path, const char *address
 	if (fd >= 0)
 		return fd;
 	s->local.sun_path[0] = '\0';
-	return fail(e, fd, address, strerror(-fd));
+	fail(e, fd, address, strerror(-fd));
+	if (fd == -EADDRINUSE)
+		err_hint(e, "%s",
+			 is_socket(path)
+			     ? "another program listens there"
+			     : "it is there, and is no socket: name another path, or remove it");
+	return fd;
 }
 
 /* "PORT", "HOST:PORT", "[HOST]:PORT". */

@@ -161,7 +161,7 @@ def check_sockets(folder):
     scrape(p, at, 1)
     assert os.stat(at).st_mode & 0o777 == 0o600, oct(os.stat(at).st_mode)
     done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
-    assert "Address already in use" in done.stderr, done.stderr
+    assert "Address already in use" in done.stderr and "another program listens there" in done.stderr, done.stderr
     p.kill()
     p.communicate()
     assert os.path.exists(at), "a killed session leaves its socket"
@@ -171,7 +171,7 @@ def check_sockets(folder):
     with open(at, "w", encoding="ascii"):
         pass
     done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{at}", "-d", "100ms", "-n", "2", code=2, cwd=folder)
-    assert "Address already in use" in done.stderr and os.path.isfile(at), done.stderr
+    assert "Address already in use" in done.stderr and "is no socket" in done.stderr and os.path.isfile(at), done.stderr
 
 
 def check_addresses(folder):

@@ -169,10 +169,12 @@ def check_alerts(folder):
     with Server(folder, [f"127.0.0.1:{port}"], ["rules.yml"]) as server:
         wait_until(p, lambda: server.query("ALERTS"))
         alerts = [r["metric"] for r in server.query("ALERTS")]
+        summaries = [a["annotations"]["summary"] for a in ask(server.port, "/api/v1/alerts")["alerts"]]
         p.terminate()
         finish(p)
     assert {(a["alertname"], a["event"]) for a in alerts} == {
         ("cpuperf_metric_of_all_cpus_ratio_above", 'of "all" {{ CPUs')}, alerts
+    assert all(f'of "all" {{{{ CPUs of 127.0.0.1:{port} is ' in s for s in summaries) and summaries, summaries
 
 
 def check_dashboard(folder):
