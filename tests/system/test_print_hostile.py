@@ -412,7 +412,8 @@ def make_session(folder, program):
 
 
 def all_reports():
-    return [f"--report={name}" for name in REPORTS]
+    # of annotate one function: the code of all of a machine is long
+    return [*(f"--report={name}" for name in REPORTS), "--function=spin"]
 
 
 def is_sound(form, path, status, out):
