@@ -47,7 +47,9 @@ static void add_folder(const char *folder, const char *file, char source[])
 	const size_t len = strlen(folder), used = strlen(file) + 2;
 	const size_t room = used < ROOM ? ROOM - used : 0;
 
-	snprintf(source, ROOM, "%.*s/%s", (int)room, folder + (len > room ? len - room : 0), file);
+	if (snprintf(source, ROOM, "%.*s/%s", (int)room, folder + (len > room ? len - room : 0),
+		     file) >= (int)ROOM)
+		source[ROOM - 1] = '\0'; /* the name is too long */
 }
 
 void input_add_problem(void *report, bool is_loss, const struct err *problem)
