@@ -83,7 +83,6 @@ static bool on_heap(void *arg, uint32_t pid, int pidfd, struct wire_heap *memory
 {
 	struct session_heap *h = arg;
 	struct session_heap_process *p, **place = NULL;
-
 	bool hides_exceptions;
 
 	if (!is_wanted(&h->plan->target, pid))
