@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -34,9 +35,11 @@ enum {
 	LOW_PRIORITY = 10, /* at the lowest it would get nothing on a busy machine */
 	STEP_MS = 100,
 	NS_PER_US = 1000,
+	NS_PER_MS = 1000000,
 	US_PER_S = 1000000,
 	NS_PER_S = 1000000000,
-	NR_COUNTS = 11, /* numbers in a row of cpuperf_print */
+	MIN_WAIT_NS = NS_PER_S, /* for a request in progress */
+	NR_COUNTS = 11,         /* numbers in a row of cpuperf_print */
 };
 
 /* To the child. */
@@ -60,8 +63,17 @@ struct start {
 	char session[PATH_MAX + 32];
 	char *arguments[MAX_ARGUMENTS]; /* those that each run has */
 	size_t nr;
-	char *wait; /* of the last run */
+	uint64_t wait_ns; /* at the end */
 	char *const *environment;
+};
+
+/* What was asked. */
+struct asked {
+	int fd;
+	struct request newest;
+	bool is_new;
+	uint64_t over_ns; /* when the end was asked for; 0: not yet */
+	bool is_late;     /* the wait at the end has passed without an answer */
 };
 
 /* Not fork, which would take libc's locks. */
@@ -70,8 +82,20 @@ static pid_t fork_plainly(void)
 	return (pid_t)syscall(SYS_clone, (unsigned long)SIGCHLD, NULL, NULL, NULL, 0ul);
 }
 
-static _Noreturn void become_printer(const struct start *s, char *const argv[], int output)
+static void mask_end(int how)
 {
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, PUSH_END_SIGNAL);
+	sigprocmask(how, &set, NULL);
+}
+
+static _Noreturn void become_printer(const struct start *s, char *const argv[], bool has_wait,
+				     int output)
+{
+	if (has_wait)
+		mask_end(SIG_UNBLOCK);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
 		execve(s->printer, argv, s->environment);
@@ -101,7 +125,7 @@ static int parse_row(const char *row, struct report *out)
 	return 0;
 }
 
-/* The last row, or else the last line, which says why there is none. */
+/* The first row, or else the last line that is no hint, which says why there is none. */
 static void parse_output(const char *text, struct report *out)
 {
 	const char *last = "";
@@ -114,7 +138,7 @@ static void parse_output(const char *text, struct report *out)
 			*out = r;
 			return;
 		}
-		last = line;
+		last = *line == ' ' ? last : line;
 		line += len + (line[len] != '\0');
 	}
 	out->nr_broken = 1;
@@ -122,17 +146,68 @@ static void parse_output(const char *text, struct report *out)
 	out->why[strcspn(out->why, "\n")] = '\0';
 }
 
-static void read_output(int fd, struct report *out)
+/* The newest request; older ones say less. False: there is none. */
+static bool receive(struct asked *a, int flags)
 {
-	BUF_AUTO(text, MAX_OUTPUT_BYTES);
+	bool is_new = false;
 
-	(void)io_load_fd(fd, &text);
-	parse_output(buf_str(&text), out);
+	for (; recv(a->fd, &a->newest, sizeof(a->newest), flags) == sizeof(a->newest);
+	     flags = MSG_DONTWAIT)
+		is_new = a->is_new = true;
+	if (a->newest.is_over && !a->over_ns)
+		a->over_ns = clock_monotonic_ns();
+	return is_new;
 }
 
-static void run_printer(const struct start *s, char *const argv[], struct report *out)
+/* What is left of the wait; -1: the end is not near. */
+static int left_ms(const struct asked *a, uint64_t wait_ns)
 {
+	uint64_t spent_ns = clock_monotonic_ns() - a->over_ns;
+
+	if (!a->over_ns)
+		return -1;
+	return spent_ns < wait_ns ? (int)((wait_ns - spent_ns) / NS_PER_MS) + 1 : 0;
+}
+
+static bool read_more(int fd, struct buf *out)
+{
+	char data[1024];
+	ssize_t len = read(fd, data, sizeof(data));
+
+	if (len > 0)
+		buf_add(out, data, (size_t)len);
+	return len > 0 || (len < 0 && errno == EINTR);
+}
+
+/* Until its end. True: the run was broken off. */
+static bool read_output(const struct start *s, struct asked *a, pid_t pid, int fd, bool has_wait,
+			struct buf *out)
+{
+	struct pollfd p[] = {{.fd = fd, .events = POLLIN},
+			     {.fd = has_wait ? -1 : a->fd, .events = POLLIN}};
+	const uint64_t wait_ns = s->wait_ns > MIN_WAIT_NS ? s->wait_ns : MIN_WAIT_NS;
+	bool is_told = has_wait; /* how long it may take */
+
+	do {
+		p[0].revents = p[1].revents = 0;
+		(void)poll(p, ARRAY_NR(p), is_told ? -1 : left_ms(a, wait_ns));
+		if (p[1].revents && !receive(a, MSG_DONTWAIT))
+			p[1].fd = -1; /* the recorder has ended */
+		if (!is_told && left_ms(a, wait_ns) == 0) {
+			is_told = true;
+			(void)kill(pid, PUSH_END_SIGNAL);
+		}
+	} while (!p[0].revents || read_more(fd, out));
+	return is_told && !has_wait;
+}
+
+/* has_wait: by its option; else it is broken off when that at the end is over. */
+static void run_printer(const struct start *s, struct asked *a, char *const argv[], bool has_wait,
+			struct report *out)
+{
+	BUF_AUTO(text, MAX_OUTPUT_BYTES);
 	struct rusage used = {0};
+	bool is_broken_off = false;
 	int ends[2];
 	pid_t pid;
 
@@ -141,10 +216,12 @@ static void run_printer(const struct start *s, char *const argv[], struct report
 		return;
 	pid = fork_plainly();
 	if (pid == 0)
-		become_printer(s, argv, ends[1]);
+		become_printer(s, argv, has_wait, ends[1]);
 	close(ends[1]);
 	if (pid > 0)
-		read_output(ends[0], out);
+		is_broken_off = read_output(s, a, pid, ends[0], has_wait, &text);
+	parse_output(buf_str(&text), out);
+	a->is_late |= is_broken_off && out->counts.failures;
 	close(ends[0]);
 	while (pid > 0 && wait4(pid, NULL, 0, &used) < 0 && errno == EINTR)
 		;
@@ -154,15 +231,20 @@ static void run_printer(const struct start *s, char *const argv[], struct report
 }
 
 /* Iterations first <= i < end; none: what waits alone. */
-static void push_range(const struct start *s, uint64_t first, uint64_t end, bool is_last, int fd)
+static void push_range(const struct start *s, struct asked *a, uint64_t first, uint64_t end,
+		       bool is_last)
 {
 	BUF_AUTO(range, 64);
-	char *argv[MAX_ARGUMENTS + 4], wait[] = "--push-wait=0s", waiting[] = "--push-waiting";
+	BUF_AUTO(wait, 64);
+	char *argv[MAX_ARGUMENTS + 4], waiting[] = "--push-waiting";
 	struct report report;
 	size_t nr = s->nr;
 
 	memcpy(argv, s->arguments, nr * sizeof(*argv));
-	argv[nr++] = is_last ? s->wait : wait;
+	buf_adds(&wait, "--push-wait=");
+	buf_u64(&wait, is_last ? (uint64_t)left_ms(a, s->wait_ns) : 0);
+	buf_adds(&wait, "ms");
+	argv[nr++] = (char *)buf_str(&wait);
 	buf_adds(&range, "--iteration=");
 	buf_u64(&range, first);
 	buf_addc(&range, '-');
@@ -174,21 +256,10 @@ static void push_range(const struct start *s, uint64_t first, uint64_t end, bool
 		argv[nr++] = waiting;
 	}
 	argv[nr] = NULL;
-	if (buf_error(&range))
+	if (buf_error(&range) || buf_error(&wait))
 		return;
-	run_printer(s, argv, &report);
-	(void)send(fd, &report, sizeof(report), MSG_NOSIGNAL);
-}
-
-/* The newest request; older ones say less. False: the recorder has ended. */
-static bool receive(int fd, struct request *out)
-{
-	int flags = 0;
-	ssize_t len;
-
-	while ((len = recv(fd, out, sizeof(*out), flags)) == sizeof(*out))
-		flags = MSG_DONTWAIT;
-	return flags && len < 0;
+	run_printer(s, a, argv, is_last && !a->is_late, &report);
+	(void)send(a->fd, &report, sizeof(report), MSG_NOSIGNAL);
 }
 
 /* Descriptors 0 to 2, which a child lacks. */
@@ -204,14 +275,18 @@ static void open_nothing(void)
 static void run_child(int fd, const void *arg)
 {
 	const struct start *s = arg;
+	struct asked a = {.fd = fd};
 	struct request r = {.nr = 0};
 	uint64_t done = 0;
 
 	open_nothing();
+	mask_end(SIG_BLOCK); /* or it might come before a run blocks it */
 	(void)setpriority(PRIO_PROCESS, 0, LOW_PRIORITY);
-	while (!r.is_over && receive(fd, &r)) {
+	while (!r.is_over && (a.is_new || receive(&a, 0))) {
+		r = a.newest;
+		a.is_new = false;
 		if (done < r.nr || r.is_over)
-			push_range(s, done, r.nr, r.is_over, fd);
+			push_range(s, &a, done, r.nr, r.is_over);
 		done = r.nr;
 	}
 }
@@ -272,8 +347,6 @@ static int add_arguments(struct start *s, struct buf *out, const struct push_opt
 		add_argument(s, out, all[i].name, all[i].value);
 	for (size_t i = 0; i < o->labels.nr; i++)
 		add_argument(s, out, "push-label", o->labels.item[i]);
-	add_argument(s, out, "push-wait", o->wait ? o->wait : PUSH_DEFAULT_WAIT);
-	s->wait = s->arguments[--s->nr];
 	return buf_error(out);
 }
 
@@ -291,6 +364,9 @@ int pushing_start(struct pushing *p, const char *manifest, struct err *e)
 	s.arguments[s.nr++] = s.printer;
 	s.environment = rights_environment();
 	snprintf(s.session, sizeof(s.session), "--session=%s", manifest);
+	rc = push_wait_parse(p->options->push.wait, &s.wait_ns, e);
+	if (rc)
+		return rc;
 	rc = add_arguments(&s, &texts, &p->options->push);
 	if (rc)
 		return err_set(e, rc, "--push: the options are too long");

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -189,12 +190,35 @@ static int push_iterations(struct pusher *p, struct err *e)
 /* --- sending ------------------------------------------------------------------------------------
  */
 
+static volatile sig_atomic_t is_over;
+
+static void set_over(int number)
+{
+	(void)number;
+	is_over = 1;
+}
+
+/* A caller that blocks PUSH_END_SIGNAL ends sending by it, perhaps before sending begins. */
+static bool is_ended_by_caller(void)
+{
+	const struct sigaction over = {.sa_handler = set_over};
+	sigset_t set;
+
+	if (sigprocmask(SIG_BLOCK, NULL, &set) || !sigismember(&set, PUSH_END_SIGNAL) ||
+	    sigaction(PUSH_END_SIGNAL, &over, NULL))
+		return false;
+	sigemptyset(&set);
+	sigaddset(&set, PUSH_END_SIGNAL);
+	return sigprocmask(SIG_UNBLOCK, &set, NULL) == 0;
+}
+
 static int send_waiting(struct pusher *p, struct err *e)
 {
 	struct push_sender s = {.spool = &p->spool,
 				.protocol = p->target.protocol,
 				.counts = &p->counts,
-				.wait_ns = p->wait_ns};
+				.wait_ns = p->wait_ns,
+				.is_over = is_ended_by_caller() ? &is_over : NULL};
 	int rc = push_spool_trim(&p->spool, &p->counts);
 
 	if (rc == 0 && !p->counts.waiting)
@@ -220,7 +244,9 @@ static int open_spool(struct pusher *p, struct err *e)
 	if (rc == 0 && !o->spool) {
 		rc = last_folder(folder);
 		if (rc) {
-			err_set(e, rc, "there is no folder for what waits: %s", strerror(-rc));
+			err_set(e, rc, "there is no folder for what waits: %s: %s",
+				*folder ? folder : "neither XDG_STATE_HOME nor HOME is set",
+				strerror(-rc));
 			err_hint(e, "use --push-spool=FOLDER");
 			return rc;
 		}

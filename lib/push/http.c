@@ -28,12 +28,13 @@ void push_http_close(struct push_http *h)
 }
 
 void push_http_post(struct push_http *h, const char *query, const void *body, size_t len,
-		    struct push_answer *out)
+		    const struct push_http_end *end, struct push_answer *out)
 {
 	(void)h;
 	(void)query;
 	(void)body;
 	(void)len;
+	(void)end;
 	*out = (struct push_answer){.body = ""};
 }
 
@@ -55,7 +56,8 @@ void push_http_post(struct push_http *h, const char *query, const void *body, si
 
 enum {
 	CONNECT_S = 5,
-	REQUEST_S = 30,
+	REQUEST_MS = 30000,
+	NS_PER_MS = 1000000,
 	MAX_ANSWER_BYTES = 64 << 10,
 	MAX_HEADER_BYTES = PUSH_SECRET_BYTES + 64,
 };
@@ -83,6 +85,7 @@ struct push_http {
 	CURL *easy;
 	struct curl_slist *headers;
 	struct buf answer;
+	const struct push_http_end *end; /* of this request */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -120,6 +123,18 @@ static size_t add_answer(char *data, size_t size, size_t nr, void *arg)
 		return 0; /* ends the transfer */
 	buf_add(&h->answer, data, size * nr);
 	return size * nr;
+}
+
+/* Called each second at least. */
+static int is_broken_off(void *arg, curl_off_t d, curl_off_t dn, curl_off_t u, curl_off_t un)
+{
+	const struct push_http *h = arg;
+
+	(void)d;
+	(void)dn;
+	(void)u;
+	(void)un;
+	return h->end->is_over && *h->end->is_over;
 }
 
 static bool is_loopback(const struct sockaddr *a)
@@ -188,7 +203,9 @@ static CURLcode set_options(struct push_http *h, const char *ca)
 	SET(SSL_VERIFYHOST, 2L);
 	SET(NETRC, (long)CURL_NETRC_IGNORED);
 	SET(CONNECTTIMEOUT, (long)CONNECT_S);
-	SET(TIMEOUT, (long)REQUEST_S);
+	SET(NOPROGRESS, 0L);
+	SET(XFERINFOFUNCTION, is_broken_off);
+	SET(XFERINFODATA, h);
 	SET(POST, 1L);
 	SET(HTTPHEADER, h->headers);
 	SET(USERAGENT, "cpuperf/" CPUPERF_VERSION);
@@ -263,19 +280,22 @@ static void read_answer(struct push_http *h, struct push_answer *out)
 }
 
 void push_http_post(struct push_http *h, const char *query, const void *body, size_t len,
-		    struct push_answer *out)
+		    const struct push_http_end *end, struct push_answer *out)
 {
 	const struct push_target *t = h->target;
+	const uint64_t ms = end->limit_ns / NS_PER_MS + 1; /* curl's 0 is no limit */
 	BUF_AUTO(url, 4 * PUSH_URL_BYTES);
 	CURLcode rc = CURLE_OK;
 
 	*out = (struct push_answer){.body = ""};
 	buf_reset(&h->answer);
 	*h->error = '\0';
+	h->end = end;
 	buf_printf(&url, "%s%s%s", t->base, push_interfaces[t->protocol].path, query);
 	if (buf_error(&url))
 		rc = CURLE_URL_MALFORMAT;
 	SET(URL, buf_str(&url));
+	SET(TIMEOUT_MS, ms < REQUEST_MS ? (long)ms : (long)REQUEST_MS);
 	SET(POSTFIELDS, body);
 	SET(POSTFIELDSIZE_LARGE, (curl_off_t)len);
 	rc = rc ?: curl.easy_perform(h->easy);
@@ -284,9 +304,10 @@ void push_http_post(struct push_http *h, const char *query, const void *body, si
 		return;
 	}
 	snprintf(out->why, sizeof(out->why), "%s",
-		 rc == CURLE_WRITE_ERROR ? "the receiver's answer is too long"
-		 : *h->error             ? h->error
-					 : curl.easy_strerror(rc));
+		 rc == CURLE_WRITE_ERROR           ? "the receiver's answer is too long"
+		 : rc == CURLE_ABORTED_BY_CALLBACK ? "the receiver did not answer until the end"
+		 : *h->error                       ? h->error
+						   : curl.easy_strerror(rc));
 	str_disarm(out->why);
 }
 

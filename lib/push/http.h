@@ -7,6 +7,8 @@
 #include "push/answer.h"
 #include "push/credentials.h"
 
+#include <signal.h>
+
 struct err;
 struct push_http;
 
@@ -16,9 +18,16 @@ int push_http_open(const struct push_target *target, const struct push_credentia
 		   const char *ca, struct push_http **out, struct err *e);
 void push_http_close(struct push_http *h); /* NULL is fine */
 
-/* Sends body, and waits for the answer, for half a minute at most. query: appended to the path; "":
- * none. *out borrows until the next call. */
+/* When a request is broken off: after limit_ns, at most half a minute, or within a second after a
+ * signal handler set *is_over (NULL: none does). */
+struct push_http_end {
+	uint64_t limit_ns;
+	const volatile sig_atomic_t *is_over;
+};
+
+/* Sends body, and waits for the answer. query: appended to the path; "": none. *out borrows until
+ * the next call. */
 void push_http_post(struct push_http *h, const char *query, const void *body, size_t len,
-		    struct push_answer *out);
+		    const struct push_http_end *end, struct push_answer *out);
 
 #endif

@@ -16,8 +16,7 @@ static bool is_key(const char *s, size_t len)
 	static const char others[] =
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.0123456789";
 
-	return len && len < PUSH_KEY_BYTES && strchr(letters, *s) && strspn(s, others) >= len &&
-	       strncmp(s, "__", 2) != 0;
+	return len && len < PUSH_KEY_BYTES && strchr(letters, *s) && strspn(s, others) >= len;
 }
 
 static bool is_value(const char *s)
@@ -55,12 +54,16 @@ static int add_label(struct push_labels *l, const char *text, struct err *e)
 	if (!text[len] || !is_key(text, len) || !is_value(text + len + 1)) {
 		err_set(e, -EINVAL, "--push-label=%s: not KEY=VALUE", text);
 		err_hint(e,
-			 "a KEY has letters, digits, _ and ., up to %d; a VALUE is text of up to "
-			 "%d bytes",
+			 "a KEY has letters, digits, _ and ., up to %d, the first being no digit "
+			 "and no .; a VALUE is text of up to %d bytes",
 			 PUSH_KEY_BYTES - 1, PUSH_VALUE_BYTES - 1);
 		return -EINVAL;
 	}
 	snprintf(label->key, sizeof(label->key), "%.*s", (int)len, text);
+	if (strncmp(text, "__", 2) == 0)
+		return err_set(e, -EINVAL,
+			       "--push-label=%s: a KEY that begins with __ is the receiver's own",
+			       text);
 	if (is_taken(l, label->key))
 		return err_set(e, -EINVAL, "--push-label=%s: profiles have a label of this name",
 			       text);

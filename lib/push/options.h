@@ -7,6 +7,7 @@
 
 #include "base/opt.h"
 
+#include <signal.h>
 #include <stdint.h>
 
 struct err;
@@ -19,6 +20,10 @@ struct push_options {
 
 #define PUSH_DEFAULT_LIMITS "bytes:64MiB,seconds:24h"
 #define PUSH_DEFAULT_WAIT   "10s"
+
+/* For a cpuperf_print that was started with it blocked: breaks off what it sends; requests have
+ * their usual time until then. */
+#define PUSH_END_SIGNAL SIGUSR1
 
 #define PUSH_OPTION_ROW(name_, metavar_, complete_, help_, set_, offset_)                          \
 	{                                                                                          \
@@ -66,8 +71,9 @@ struct push_options {
 			    "bytes:1MiB,seconds:1h; the default is " PUSH_DEFAULT_LIMITS ".",      \
 			    opt_set_string, offsetof(type, member.limits)),                        \
 	    PUSH_OPTION_ROW("push-wait", "TIME", OPT_COMPLETE_NONE,                                \
-			    "At the end, try to send what waits for at most TIME; the default "    \
-			    "is " PUSH_DEFAULT_WAIT                                                \
+			    "At the end, try to send what waits for at most TIME, or a second if " \
+			    "that is less; a request that is not answered by then is broken off. " \
+			    "The default is " PUSH_DEFAULT_WAIT                                    \
 			    ". The rest is sent by the next session to that URL.",                 \
 			    opt_set_string, offsetof(type, member.wait))
 

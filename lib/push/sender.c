@@ -12,7 +12,8 @@
 #include <time.h>
 
 enum { MAX_DOUBLINGS = 9, MAX_DELAY_S = 300, MAX_RETRY_AFTER_S = 3600 };
-static const uint64_t ns_per_s = 1000000000, max_run_ns = 10 * 1000000000ull;
+static const uint64_t ns_per_s = 1000000000, max_run_ns = 10 * 1000000000ull,
+		      min_run_ns = 1000000000;
 
 uint64_t push_sender_delay_ns(uint64_t failures, uint64_t retry_after_s, uint64_t random)
 {
@@ -33,12 +34,27 @@ static uint64_t random_number(void)
 	return sys()->getrandom(&n, sizeof(n)) == (int)sizeof(n) ? n : clock_monotonic_ns();
 }
 
-static void sleep_ns(uint64_t ns)
+static bool is_over(const struct push_sender *s)
+{
+	return s->is_over && *s->is_over;
+}
+
+static void sleep_ns(const struct push_sender *s, uint64_t ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(ns / ns_per_s), .tv_nsec = (long)(ns % ns_per_s)};
 
-	while (nanosleep(&t, &t) && errno == EINTR)
+	while (nanosleep(&t, &t) && errno == EINTR && !is_over(s))
 		;
+}
+
+/* What is left of the time for requests. */
+static uint64_t left_ns(const struct push_sender *s, uint64_t start_ns)
+{
+	uint64_t spent_ns = clock_monotonic_ns() - start_ns,
+		 ns = s->is_over ? max_run_ns : min_run_ns;
+
+	ns = s->wait_ns > ns ? s->wait_ns : ns;
+	return spent_ns < ns && !is_over(s) ? ns - spent_ns : 0;
 }
 
 /* How long it is until then; a time beyond what this program would have waited is of another clock.
@@ -51,11 +67,13 @@ static uint64_t remaining_ns(const struct push_backoff *b)
 }
 
 static enum push_outcome post(struct push_sender *s, const struct push_entry *entry,
-			      struct push_answer *a)
+			      uint64_t limit_ns, struct push_answer *a)
 {
+	const struct push_http_end end = {.limit_ns = s->is_over ? UINT64_MAX : limit_ns,
+					  .is_over = s->is_over};
 	enum push_outcome outcome;
 
-	push_http_post(s->http, entry->query, entry->body, entry->body_bytes, a);
+	push_http_post(s->http, entry->query, entry->body, entry->body_bytes, &end, a);
 	outcome = push_answer_judge(s->protocol, a);
 	if (outcome != PUSH_SENT)
 		snprintf(s->why, sizeof(s->why), "%s", a->why);
@@ -63,17 +81,18 @@ static enum push_outcome post(struct push_sender *s, const struct push_entry *en
 }
 
 /* One request. False: it failed. */
-static bool send_entry(struct push_sender *s, const struct push_entry *entry,
+static bool send_entry(struct push_sender *s, const struct push_entry *entry, uint64_t limit_ns,
 		       struct push_backoff *backoff)
 {
 	struct push_answer a;
-	enum push_outcome outcome = post(s, entry, &a);
+	enum push_outcome outcome = post(s, entry, limit_ns, &a);
 
 	if (outcome == PUSH_FAILED) {
 		backoff->failures++;
 		backoff->not_before_ns =
 		    clock_realtime_ns() +
 		    push_sender_delay_ns(backoff->failures, a.retry_after_s, random_number());
+		snprintf(backoff->why, sizeof(backoff->why), "%s", a.why);
 		s->counts->failures++;
 	} else {
 		(void)push_spool_remove(s->spool, entry);
@@ -86,17 +105,18 @@ static bool send_entry(struct push_sender *s, const struct push_entry *entry,
 }
 
 /* False: the next try is too late for this run. */
-static bool wait_for_turn(const struct push_sender *s, const struct push_backoff *b,
-			  uint64_t start_ns)
+static bool wait_for_turn(struct push_sender *s, const struct push_backoff *b, uint64_t start_ns)
 {
 	uint64_t ns = remaining_ns(b), spent_ns = clock_monotonic_ns() - start_ns;
 
-	if (!ns)
-		return spent_ns <= s->wait_ns || spent_ns <= max_run_ns;
-	if (spent_ns + ns > s->wait_ns)
+	if (ns && spent_ns + ns > s->wait_ns) {
+		if (!*s->why && *b->why)
+			snprintf(s->why, sizeof(s->why), "the last try failed: %.200s", b->why);
 		return false;
-	sleep_ns(ns);
-	return true;
+	}
+	if (ns)
+		sleep_ns(s, ns);
+	return left_ns(s, start_ns) > 0;
 }
 
 static int send_all(struct push_sender *s, struct buf *data)
@@ -114,7 +134,7 @@ static int send_all(struct push_sender *s, struct buf *data)
 		if (rc <= 0 || !wait_for_turn(s, &backoff, start_ns))
 			return rc < 0 ? rc : 0;
 		failures = backoff.failures;
-		(void)send_entry(s, &entry, &backoff);
+		(void)send_entry(s, &entry, left_ns(s, start_ns), &backoff);
 		if (failures || backoff.failures)
 			push_spool_write_backoff(s->spool, &backoff);
 	}

@@ -7,6 +7,8 @@
 #include "push/answer.h"
 #include "push/spool.h"
 
+#include <signal.h>
+
 struct push_http;
 
 struct push_sender {
@@ -14,13 +16,18 @@ struct push_sender {
 	struct push_http *http;
 	enum push_protocol protocol;
 	struct push_counts *counts;
-	uint64_t wait_ns;         /* for a receiver that fails, at most */
-	char why[PUSH_WHY_BYTES]; /* of the last request that was not accepted; "": all were */
+	uint64_t wait_ns; /* for the receiver, at most, but not less than a second */
+	/* Set by a signal handler: what is in progress is broken off. NULL: none does; with it,
+	 * requests have their usual time, and the wait is only that for the next try. */
+	const volatile sig_atomic_t *is_over;
+	/* Of the last request that was not accepted, or before, if it is too early to try again;
+	 * "": all were. */
+	char why[PUSH_WHY_BYTES];
 };
 
-/* Tries until all is sent, a request fails that cannot be repeated within the wait, or much time
- * has passed; at once, if the time of the last try permits it. Returns at once if another process
- * sends. 0 or -errno: the spool cannot be read. */
+/* Tries until all is sent, a request fails that cannot be repeated within the wait, or the time is
+ * over; at once, if the time of the last try permits it. What is broken off has failed. Returns at
+ * once if another process sends. 0 or -errno: the spool cannot be read. */
 int push_sender_run(struct push_sender *s);
 
 /* How long to wait after so many failures in a row: doubled each time, up to 5 minutes, and less by

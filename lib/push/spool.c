@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 static const char magic[8] = "cpfpush1", suffix[] = ".push", state_name[] = "backoff";
-enum { HEAD_BYTES = sizeof(magic) + 16, NAME_DIGITS = 20, MAX_STATE_BYTES = 64 };
+enum { HEAD_BYTES = sizeof(magic) + 16, NAME_DIGITS = 20, MAX_STATE_BYTES = 64 + PUSH_WHY_BYTES };
 
 static int fail(struct err *e, int rc, const char *path, const char *why)
 {
@@ -267,7 +267,7 @@ void push_spool_read_backoff(const struct push_spool *s, struct push_backoff *ou
 {
 	BUF_AUTO(text, MAX_STATE_BYTES);
 	struct push_backoff b;
-	char *second;
+	char *second, *third;
 
 	*out = (struct push_backoff){.failures = 0};
 	if (io_load(s->fd, state_name, &text) || !text.len)
@@ -276,9 +276,13 @@ void push_spool_read_backoff(const struct push_spool *s, struct push_backoff *ou
 	second = strchr(text.data, ' ');
 	if (!second)
 		return;
-	*second = '\0';
+	*second++ = '\0';
+	third = second + strcspn(second, " ");
+	snprintf(b.why, sizeof(b.why), "%s", *third ? third + 1 : third);
+	str_disarm(b.why);
+	*third = '\0';
 	if (str_parse_u64(text.data, &b.failures) == 0 &&
-	    str_parse_u64(second + 1, &b.not_before_ns) == 0)
+	    str_parse_u64(second, &b.not_before_ns) == 0)
 		*out = b;
 }
 
@@ -286,8 +290,8 @@ void push_spool_read_backoff(const struct push_spool *s, struct push_backoff *ou
 void push_spool_write_backoff(const struct push_spool *s, const struct push_backoff *b)
 {
 	char text[MAX_STATE_BYTES];
-	int len = snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 "\n", b->failures,
-			   b->not_before_ns);
+	int len = snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %s\n", b->failures,
+			   b->not_before_ns, b->why);
 
 	if (b->failures)
 		(void)io_write_atomic(s->fd, state_name, state_name, text, (size_t)len, NULL, NULL);

@@ -5,6 +5,7 @@
 #ifndef PUSH_SPOOL_H
 #define PUSH_SPOOL_H
 
+#include "push/answer.h"
 #include "push/options.h"
 
 #include <limits.h>
@@ -46,8 +47,9 @@ struct push_entry {
 
 /* When to try next; survives the program. */
 struct push_backoff {
-	uint64_t failures;      /* in a row */
-	uint64_t not_before_ns; /* CLOCK_REALTIME */
+	uint64_t failures;        /* in a row */
+	uint64_t not_before_ns;   /* CLOCK_REALTIME */
+	char why[PUSH_WHY_BYTES]; /* the last one failed */
 };
 
 /* Makes both folders; base: of the receiver's URL, for its name. Folders of others, or that others

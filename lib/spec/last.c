@@ -39,6 +39,34 @@ static int enter(int *fd, const char *folder, bool makes)
 	return next < 0 ? next : check_owner(next);
 }
 
+/* As mkdir -p. path: absolute, and restored. */
+static int make_folders(char *path)
+{
+	int rc = sys()->mkdirat(AT_FDCWD, path, 0700);
+	char *slash = strrchr(path, '/');
+
+	if (rc != -ENOENT || slash == path)
+		return rc == -EEXIST ? 0 : rc;
+	*slash = '\0';
+	rc = make_folders(path);
+	*slash = '/';
+	rc = rc ?: sys()->mkdirat(AT_FDCWD, path, 0700);
+	return rc == -EEXIST ? 0 : rc;
+}
+
+/* $XDG_STATE_HOME, made if need be. */
+static int open_base(const char *base, bool makes)
+{
+	char path[PATH_MAX];
+	int fd = sys()->openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY, 0), rc;
+
+	if (fd != -ENOENT || !makes ||
+	    snprintf(path, sizeof(path), "%s", base) >= (int)sizeof(path))
+		return fd;
+	rc = make_folders(path);
+	return rc ?: sys()->openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY, 0);
+}
+
 /* sudo and su may leave another user's home: this user's own then. */
 static const char *find_home(void)
 {
@@ -72,7 +100,7 @@ static int open_state(int *fd, bool makes)
 
 	if (!base)
 		return -ENOENT;
-	*fd = sys()->openat(AT_FDCWD, base, O_RDONLY | O_DIRECTORY, 0);
+	*fd = open_base(base, makes && !is_home);
 	rc = *fd < 0 ? *fd : check_owner(*fd);
 	if (is_home)
 		rc = rc ?: enter(fd, ".local", makes) ?: enter(fd, "state", makes);
@@ -84,14 +112,12 @@ int last_folder(char path[PATH_MAX])
 	IO_AUTO_FD int fd = -1;
 	bool is_home;
 	const char *base = find_base(&is_home);
-	int rc = open_state(&fd, true);
+	int len =
+	    base ? snprintf(path, PATH_MAX, "%s%s/cpuperf", base, is_home ? "/.local/state" : "")
+		 : 0;
 
-	if (rc)
-		return rc;
-	return snprintf(path, PATH_MAX, "%s%s/cpuperf", base, is_home ? "/.local/state" : "") <
-		       PATH_MAX
-		   ? 0
-		   : -ENAMETOOLONG;
+	*path = base ? *path : '\0';
+	return len < PATH_MAX ? open_state(&fd, true) : -ENAMETOOLONG;
 }
 
 int last_write(const char *path)

@@ -8,7 +8,8 @@
 
 #include <limits.h>
 
-/* The folder of the file, made if need be. 0 or -errno, as last_write. */
+/* The folder of the file, made if need be. 0 or -errno, as last_write; path is set all the same, ""
+ * if there is none. */
 int last_folder(char path[PATH_MAX]);
 /* path: of the manifest. Only folders and files of the effective user are used or made, mode 0700
  * and 0600; links below them are not followed. 0 or -errno; the old text remains then. */

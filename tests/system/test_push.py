@@ -199,6 +199,39 @@ def check_one_warning(folder):
     assert len(said) == 2, said  # at the first failure, and at the end
 
 
+def check_silent(folder):
+    """A receiver that never answers is waited for no longer than was asked for; what waits remains."""
+    program = mix("ms", 10**7)
+    with Receiver("pyroscope", [Answer(wait=3600)] * 100) as r:
+        p = start(folder, "-e", "cpu_clock@10000000", "--no-live", f"--pid={program.pid}", "-d", "200ms", "-n", "1000",
+                  "-o", f"{folder}/session", f"--push={r.url}", f"--push-spool={folder}/spool", "--push-wait=1s")
+        while p.poll() is None and not r.requests:
+            time.sleep(0.05)
+        p.terminate()
+        _, err = finish(p, None)
+        assert ": 0 sent, " in err and "did not answer until the end" in err, err
+        assert len(r.requests) == 1 and waiting(folder), "nothing is tried after the wait"
+        done = push(folder, r.url, "--push-waiting", "--push-wait=2s", code=1)
+    program.kill()
+    program.wait()
+    (limit_ms,) = re.findall(r"timed out after (\d+) milliseconds", done["why"])
+    assert done["waiting"] == len(waiting(folder)) and int(limit_ms) < 30000, done
+
+
+def check_state_folder(folder):
+    """The default place of what waits is made; if it cannot be, that is said."""
+    url = f"--push=pyroscope+http://127.0.0.1:{free_port()}"
+    state = {**os.environ, "XDG_STATE_HOME": f"{folder}/a/b"}
+    record(folder, url, "--push-wait=0s", env=state, nr=1)
+    assert glob.glob(f"{folder}/a/b/cpuperf/push/*/*.push")
+    assert stat.S_IMODE(os.stat(f"{folder}/a/b").st_mode) == stat.S_IMODE(os.stat(f"{folder}/a").st_mode) == 0o700
+    with open(f"{folder}/file", "wb"):
+        pass
+    err = record(folder, url, "--push-wait=0s", env={**state, "XDG_STATE_HOME": f"{folder}/file/b"}, nr=1).stderr
+    assert f"there is no folder for what waits: {folder}/file/b/cpuperf: Not a directory" in err, err
+    assert ": hint: " not in err and ":   hint" not in err, err
+
+
 def check_surveyed(folder):
     """Iterations wait for the survey, which here waits for a file: without it mappings are missing."""
     if not is_root():
@@ -264,6 +297,7 @@ def check_failures(folder):
     with Receiver("pyroscope", port=r.port) as r:
         done = push(folder, r.url, "--push-waiting", "--push-wait=0s", code=1)
         assert (done["waiting"], len(r.requests)) == (1, 0), "another program obeys it, too"
+        assert done["why"] == "the last try failed: the receiver's status is 503", done
 
 
 def check_otlp_answers(folder):
@@ -409,7 +443,7 @@ def check_refused(folder):
             assert why in done.stderr and SECRET not in done.stderr, (url, done.stderr)
     good = "--push=pyroscope+https://[::1]:4040/a"
     for option, why in (("--push-label=a", "not KEY=VALUE"), ("--push-label==a", "not KEY=VALUE"),
-                        ("--push-label=__a=b", "not KEY=VALUE"), ("--push-label=a b=c", "not KEY=VALUE"),
+                        ("--push-label=__a=b", "begins with __"), ("--push-label=a b=c", "not KEY=VALUE"),
                         ("--push-label=host=c", "have a label of this name"), ("--push-label=a=\x01", "not KEY=VALUE"),
                         ("--push-limit=x", "not a limit"), ("--push-limit=bytes:1,bytes:2", "not a limit"),
                         ("--push-wait=x", "not a time"), ("--push-name=", "not a text"),

@@ -126,12 +126,13 @@ TEST(spool)
 	assert_int_equal(push_spool_open(&other, folder, "otlp", "https://h:1/a_b", &limits, &e),
 			 0);
 	assert_int_equal(push_spool_lock(&other), -EAGAIN);
-	backoff = (struct push_backoff){3, 12345};
+	backoff = (struct push_backoff){3, 12345, "it was so"};
 	push_spool_write_backoff(&s, &backoff);
-	backoff = (struct push_backoff){0, 0};
+	backoff = (struct push_backoff){0, 0, ""};
 	push_spool_read_backoff(&other, &backoff);
 	assert_int_equal(backoff.failures, 3);
 	assert_int_equal(backoff.not_before_ns, 12345);
+	assert_string_equal(backoff.why, "it was so");
 	push_spool_close(&other);
 	push_spool_close(&s);
 	snprintf(command, sizeof(command), "rm -r %s", folder);

@@ -56,6 +56,41 @@ TEST(folder)
 	}
 }
 
+/* As the XDG specification says. */
+TEST(base_is_made)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	begin(false);
+	setenv("XDG_STATE_HOME", path_of("/a/b/"), 1);
+	assert_int_equal(last_read(path), -ENOENT);
+	assert_int_equal(access(path_of("/a"), F_OK), -1);
+	assert_int_equal(last_write("/c"), 0);
+	assert_int_equal(last_read(path), 0);
+	assert_string_equal(path, "/c");
+	assert_int_equal(stat(path_of("/a"), &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	assert_int_equal(stat(path_of("/a/b"), &st), 0);
+	assert_int_equal(st.st_mode, S_IFDIR | 0700);
+	assert_int_equal(symlink("nowhere", path_of("/link")), 0);
+	setenv("XDG_STATE_HOME", path_of("/link/b"), 1);
+	assert_int_equal(last_folder(path), -ENOENT);
+	assert_string_equal(path, path_of("/link/b/cpuperf"));
+	setenv("XDG_STATE_HOME", path_of("/a/b/cpuperf/last/d"), 1);
+	assert_int_equal(last_folder(path), -ENOTDIR);
+	tree_remove(&root);
+
+	begin(true);
+	setenv("HOME", path_of("/a"), 1);
+	assert_int_equal(last_write("/c"), -ENOENT); /* a home is not made */
+	assert_int_equal(access(path_of("/a"), F_OK), -1);
+	unsetenv("HOME");
+	assert_int_equal(last_folder(path), -ENOENT);
+	assert_string_equal(path, "");
+	tree_remove(&root);
+}
+
 /* sudo may leave HOME as it was. */
 TEST(home_of_another)
 {
