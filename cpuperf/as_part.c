@@ -64,6 +64,7 @@ struct supervisor {
 	pid_t pid; /* of the recorder; 0: it has ended or was not started */
 	int pidfd, ready, output, errors;
 	bool is_late, has_status;
+	bool is_stopped; /* the recorder, by SIGSTOP or so */
 	int status;      /* of the recorder, as program.h has it */
 	int wait_status; /* as waitpid returns it */
 	uint64_t hung_up_ns;
@@ -276,8 +277,10 @@ static void lose_starter(struct supervisor *s)
 	if (s->phase != RUNNING)
 		return;
 	s->hung_up_ns = clock_monotonic_ns();
-	if (s->pid)
-		(void)kill(s->pid, SIGHUP);
+	if (!s->pid)
+		return;
+	(void)kill(s->pid, SIGHUP);
+	(void)kill(s->pid, SIGCONT); /* one that is stopped would not see it */
 }
 
 static void read_starter(struct supervisor *s)
@@ -475,9 +478,32 @@ static void reap(struct supervisor *s)
 	}
 }
 
+/* While it is stopped nothing more is said: after its limit of time the starter goes on without. */
+static void watch_recorder(struct supervisor *s)
+{
+	siginfo_t info = {.si_pid = 0};
+	char text[128];
+
+	if (s->phase != RUNNING || !s->pid) {
+		s->is_stopped = false;
+		return;
+	}
+	if (waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) ||
+	    info.si_pid != s->pid)
+		return;
+	s->is_stopped = info.si_code == CLD_STOPPED;
+	if (!s->is_stopped || s->is_starter_gone)
+		return;
+	snprintf(
+	    text, sizeof(text),
+	    "cpuperf: warning: the process that measures, %d, was stopped: SIGCONT continues it\n",
+	    s->pid);
+	hosts_frame_add(&s->out, HOSTS_ERR, text, strlen(text));
+}
+
 static void turn(struct supervisor *s)
 {
-	bool is_read = s->phase == RUNNING && (has_room(s) || s->is_starter_gone);
+	bool is_read = s->phase == RUNNING && !s->is_stopped && (has_room(s) || s->is_starter_gone);
 	struct pollfd p[] = {
 	    {.fd = s->is_starter_gone ? -1 : STDIN_FILENO, .events = POLLIN},
 	    {.fd = s->out.len && !s->is_starter_gone ? STDOUT_FILENO : -1, .events = POLLOUT},
@@ -502,7 +528,8 @@ static void turn(struct supervisor *s)
 	if (s->phase == RUNNING && (p[5].revents || is_due || !s->pid))
 		reap(s);
 	send_more(s);
-	if (!s->out.len && !s->is_starter_gone &&
+	watch_recorder(s);
+	if (!s->out.len && !s->is_starter_gone && !s->is_stopped &&
 	    clock_monotonic_ns() - s->sent_ns >= (uint64_t)ALIVE_MS * 1000000)
 		hosts_frame_add(&s->out, HOSTS_ALIVE, NULL, 0);
 	if (s->out.len && !s->is_starter_gone)

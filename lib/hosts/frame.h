@@ -33,7 +33,7 @@ enum hosts_kind {
 	HOSTS_READY,    /* everything is open, and waits for HOSTS_START */
 	HOSTS_OUT,      /* bytes that the command wrote to its standard output */
 	HOSTS_ERR,      /* the same, to standard error; and messages */
-	HOSTS_ALIVE,    /* nothing else was written for a second */
+	HOSTS_ALIVE,    /* nothing else was written for a second; what measures is not stopped */
 	HOSTS_NEW_FILE, /* size (64), name (string16) of a file of the session */
 	HOSTS_BYTES,    /* the next ones of that file */
 	HOSTS_END,      /* exit status (32), HOSTS_ENDED_… (32), why (string16) */

@@ -289,6 +289,40 @@ def check_starter_dies(folder):
         wait_gone(pid)
 
 
+def check_recorder_stops(folder):
+    """One whose measuring process is stopped is named after its limit of time, though its command prints on;
+    the others are whole. A command that is stopped for longer is no reason."""
+    with open(f"{folder}/x.sh", "w", encoding="ascii") as f:
+        f.write("""if mkdir stopped 2>/dev/null; then
+    echo $$ >pid; kill -STOP $$; exit 0
+fi
+while [ ! -s pid ]; do sleep 0.1; done
+if mkdir slow 2>/dev/null; then
+    sleep 5; kill -CONT $(cat pid); exit 0
+fi
+parent=$(awk '/^PPid/ { print $2 }' /proc/$$/status)
+trap 'touch hung.up; exit 1' HUP
+kill -STOP $parent; touch run.$$
+for i in $(seq 200); do echo x; sleep 0.1; done
+kill -CONT $parent
+""")
+    with open(f"{folder}/apart", "w", encoding="ascii") as f:
+        f.write('#!/bin/sh\ncpuperf "$@"; exit $?\n')  # not killed with ssh, as on another host
+    os.chmod(f"{folder}/apart", 0o755)
+    done = measure(folder, "a,b,c", SHORT, f"--hosts-program={folder}/apart", "-e", "page_faults", "--", "sh", "x.sh",
+                   code=125)
+    found = parts(folder)
+    assert sorted(part["status"] for part in found.values()) == ["failed", "ok", "ok"], (found, done.stderr)
+    name, part = next((n, p) for n, p in found.items() if p["status"] == "failed")
+    assert "silent for 3 s" in part["reason"] and f"{name}: failed: it was silent" in done.stderr, (part, done.stderr)
+    assert f"{name}: cpuperf: warning: the process that measures, " in done.stderr, done.stderr
+    assert "2 of 3 host(s) measured" in done.stderr
+    for pid in pids(folder):
+        wait_gone(pid)
+    assert os.path.exists(f"{folder}/hung.up")
+    nothing_is_left(folder)
+
+
 def check_recorder_dies(folder):
     """What was sent is partial, or there is nothing; the reason says so."""
     script = "touch run.$$; kill -9 $(awk '/^PPid/ { print $2 }' /proc/$$/status); sleep 1"
