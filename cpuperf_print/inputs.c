@@ -18,6 +18,7 @@
 #include "problems.h"
 #include "profile/boot.h"
 #include "profile/filter.h"
+#include "profile/iterator.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
 #include "report/functions.h"
@@ -38,6 +39,7 @@ enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256, MANY_NAMES = 64 };
 struct input_problems {
 	struct problems *problems;
 	const char *folder; /* of a part, borrowed; NULL */
+	char first[256];    /* loss: the file's own name and why; "": none */
 };
 
 /* Of a long path, its end. */
@@ -54,12 +56,20 @@ static void add_folder(const char *folder, const char *file, char source[])
 
 void input_add_problem(void *report, bool is_loss, const struct err *problem)
 {
-	const struct input_problems *p = report;
+	struct input_problems *p = report;
 	struct err e = *problem;
 
+	if (is_loss && !*p->first)
+		snprintf(p->first, sizeof(p->first), "%.90s%s%.160s", e.source,
+			 *e.source ? ": " : "", e.msg);
 	if (p->folder && *e.source && !strchr(e.source, '/'))
 		add_folder(p->folder, problem->source, e.source);
 	problems_add(p->problems, is_loss, &e);
+}
+
+bool input_is_damaged(const struct input *o)
+{
+	return *o->report->first;
 }
 
 static int make_report(const struct inputs *in, struct input *o, struct err *e)
@@ -67,7 +77,8 @@ static int make_report(const struct inputs *in, struct input *o, struct err *e)
 	o->report = mem_alloc(sizeof(*o->report));
 	if (!o->report)
 		return err_set(e, -ENOMEM, "out of memory");
-	*o->report = (struct input_problems){in->problems, o->part ? o->named : NULL};
+	*o->report =
+	    (struct input_problems){.problems = in->problems, .folder = o->part ? o->named : NULL};
 	return 0;
 }
 
@@ -465,6 +476,25 @@ static int add_inputs(struct inputs *in, const struct opt_strings *list, const s
 	return rc;
 }
 
+/* Its events are not known though it has ended: the reason is in its files. -EBADMSG with *e: they
+ * are damaged. */
+static int check_part(const struct input *o, struct err *e)
+{
+	const char *first = o->report->first;
+	struct profile_iterator *it;
+	struct profile_trace trace;
+	int rc;
+
+	if (o->facts->nr_events || o->facts->is_in_progress)
+		return 0;
+	it = profile_iterator_new(o->session);
+	do
+		rc = profile_iterator_next(it, &trace);
+	while (rc == 1);
+	profile_iterator_free(it);
+	return rc < 0 || !*first ? rc : err_set(e, -EBADMSG, "%s", first);
+}
+
 /* A part that cannot be read is named above the report, and the others are printed. */
 static int open_input(struct inputs *in, size_t i, struct err *e)
 {
@@ -477,7 +507,7 @@ static int open_input(struct inputs *in, size_t i, struct err *e)
 	if (!o->part)
 		return (o->is_perf_data ? open_perf_data(in, o, e) : open_session(in, o, e))
 			   ?: check_is_new(in, i, e);
-	rc = open_session(in, o, &own);
+	rc = open_session(in, o, &own) ?: check_part(o, &own);
 	if (rc == 0 || rc == -ENOMEM)
 		return rc ? rc : check_is_new(in, i, e);
 	parts_set_failed(o->part, &own);
@@ -487,7 +517,7 @@ static int open_input(struct inputs *in, size_t i, struct err *e)
 
 static bool is_selected(const struct selection *s, const struct input *o)
 {
-	return o->session &&
+	return o->session && !(o->part && o->part->status == HOSTS_FAILED) &&
 	       (o->part || o->import || parts_is_selected(s, o->facts->head.host, HOSTS_ABSENT));
 }
 

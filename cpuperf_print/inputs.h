@@ -84,6 +84,8 @@ int inputs_open(struct inputs *in, const struct options *options, const struct s
 void inputs_fini(struct inputs *in);
 /* A profile_problem_fn; report: that of an input. In a job a file is named with its folder. */
 void input_add_problem(void *report, bool is_loss, const struct err *problem);
+/* What was read of it so far was not all there. */
+bool input_is_damaged(const struct input *o);
 /* Makes the filters of inputs with iterations of their own. -errno with *e. */
 int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e);
 /* Some input has iterations of its own: parts of sessions are compared. */

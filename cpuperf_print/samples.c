@@ -390,9 +390,22 @@ static uint64_t nr_samples(const struct report_event_stats *s)
 	return s->counted.samples + s->omitted.samples;
 }
 
-/* For csv, ndjson and exports; text has it in headings. */
-static void warn_missing(const struct job *j, const struct report_stats *stats)
+/* Of a job, if the inputs are of one host: its name. */
+static const char *whose(const struct job *j, size_t first, size_t nr, char text[PARTS_NAME_BYTES])
 {
+	const struct input *o = &j->inputs->item[first];
+
+	if (!o->part || parts_of_host(j->inputs, first, first + nr) != nr)
+		return "";
+	return nr == 1 ? input_shown(o, text) : input_host(o);
+}
+
+/* For csv, ndjson and exports; text has it in headings. */
+static void warn_missing(const struct job *j, size_t first, size_t nr,
+			 const struct report_stats *stats)
+{
+	char text[PARTS_NAME_BYTES];
+	const char *host = whose(j, first, nr, text);
 	BUF_AUTO(b, MAX_MISSING_BYTES);
 
 	for (uint32_t i = 0; i < stats->nr_events; i++) {
@@ -401,7 +414,8 @@ static void warn_missing(const struct job *j, const struct report_stats *stats)
 		buf_reset(&b);
 		if (!nr_samples(&stats->event[i]) || !samples_add_missing(j, &b, "", stats, i))
 			continue;
-		err_set(&problem, -EAGAIN, "%s: samples: %s", job_event(j, i)->label, buf_str(&b));
+		err_set(&problem, -EAGAIN, "%s%s%s: samples: %s", host, *host ? ": " : "",
+			job_event(j, i)->label, buf_str(&b));
 		problems_add(&j->output->problems, false, &problem);
 	}
 }
@@ -558,7 +572,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 	for (size_t i = 0; i < stats->nr_events; i++)
 		j->output->nr_records += nr_samples(&stats->event[i]);
 	if (j->output->form != GRID_PEOPLE) {
-		warn_missing(j, stats);
+		warn_missing(j, first, nr, stats);
 		samples_stack_lines(j, stats, warn_stacks, &j->output->problems);
 	}
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;

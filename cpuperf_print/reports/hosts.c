@@ -548,6 +548,22 @@ static void put_place(const struct report *r, const struct unit_of *u, struct gr
 	grid_text(g, o->part && *o->part->node ? o->part->node : o->facts->head.host);
 }
 
+/* What could not be read is missing, too. */
+static enum hosts_status status_of(const struct report *r, const struct unit_of *u)
+{
+	enum hosts_status status = HOSTS_OK;
+
+	for (size_t i = u->first; i < u->first + u->nr; i++) {
+		const struct input *o = &r->j->inputs->item[r->j->first + i];
+
+		if (o->part && o->part->status != HOSTS_OK)
+			return o->part->status;
+		if (input_is_damaged(o))
+			status = HOSTS_PARTIAL;
+	}
+	return status;
+}
+
 /* For people: a row for each part, and its strangest quantity. */
 static int put_people(struct report *r, const size_t *order, struct err *e)
 {
@@ -584,8 +600,7 @@ static int put_people(struct report *r, const size_t *order, struct err *e)
 		}
 		grid_row(g);
 		put_place(r, u, g);
-		grid_text(g, input_of(r, u)->part ? hosts_status_name(input_of(r, u)->part->status)
-						  : "ok");
+		grid_text(g, hosts_status_name(status_of(r, u)));
 		put_ns(g, time_of(r, WALL, u).value);
 		put_ns(g, time_of(r, CPU, u).value);
 		if (!t || r->nr_parts < OUTLIERS_MIN)

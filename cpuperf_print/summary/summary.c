@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "counts/tally.h"
 #include "profile/iterator.h"
 #include "profile/records.h"
@@ -182,6 +183,19 @@ static int read_common(struct summary *s, const struct summary_format *f, struct
 	return read_records(s, f, NULL, records, e);
 }
 
+static void put_sum_heading(const struct summary *s)
+{
+	const struct input *o = job_input(s->j);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->j->nr; i++)
+		nr += input_is_damaged(&o[i]);
+	buf_printf(s->out, "\nSum of %zu parts", s->j->nr);
+	if (nr)
+		buf_printf(s->out, ", %zu of which %s partial", nr, str_plural(nr, "is", "are"));
+	buf_adds(s->out, ", by iteration of a part:\n");
+}
+
 /* Of the parts of a job: the totals over all, in text. */
 static int print_sum(struct job *j, struct err *e)
 {
@@ -200,7 +214,7 @@ static int print_sum(struct job *j, struct err *e)
 			 ?: read_traces(&s, &quiet, e);
 	}
 	if (rc == 0) {
-		buf_printf(s.out, "\nSum of %zu parts, by iteration of a part:\n", j->nr);
+		put_sum_heading(&s);
 		if (s.totals->nr_iterations)
 			screen_format_find("text")->summary(s.screen, s.table, s.totals, s.out);
 	}

@@ -20,31 +20,46 @@ struct reading {
 	const char *path;
 	struct hosts_list list;
 	size_t room;
+	bool is_job; /* some folder has HOSTS_FILE */
 	struct err *e;
 };
 
-/* 1: the folder is a part; 0: it is not one. */
-static int read_part(const char *folder, const struct reading *r, struct hosts_part *p)
+static int set_failed(const char *folder, const char *why, struct hosts_part *p)
+{
+	p->status = HOSTS_FAILED;
+	snprintf(p->host, sizeof(p->host), "%s", folder);
+	snprintf(p->reason, sizeof(p->reason), HOSTS_FILE ": %.480s", why);
+	return 1;
+}
+
+static bool has_file(int fd, const char *name)
+{
+	struct stat st;
+
+	return sys()->fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* 1: the folder is a part, or a session among parts; 0: it is not one. */
+static int read_part(const char *folder, struct reading *r, struct hosts_part *p)
 {
 	IO_AUTO_FD int fd = sys()->openat(r->dirfd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	char path[PATH_MAX];
 	struct err e = {0};
-	struct stat st;
 	int rc;
 
-	if (fd < 0 || sys()->fstatat(fd, HOSTS_FILE, &st, AT_SYMLINK_NOFOLLOW))
+	if (fd < 0)
 		return 0;
 	hosts_part_init(p);
+	if (!has_file(fd, HOSTS_FILE))
+		return has_file(fd, CPSESSION_FOLDER_MANIFEST)
+			   ? set_failed(folder, "it is missing", p)
+			   : 0;
+	r->is_job = true;
 	snprintf(path, sizeof(path), "%s/%s", r->path, folder);
 	rc = hosts_part_read(fd, path, p, &e);
 	if (rc == -ENOMEM)
 		return err_set(r->e, rc, "out of memory");
-	if (rc == 0)
-		return 1;
-	p->status = HOSTS_FAILED;
-	snprintf(p->host, sizeof(p->host), "%s", folder);
-	snprintf(p->reason, sizeof(p->reason), HOSTS_FILE ": %.480s", e.msg);
-	return 1;
+	return rc == 0 ? 1 : set_failed(folder, e.msg, p);
 }
 
 static int add(const char *folder, void *arg)
@@ -90,6 +105,8 @@ int hosts_list_read(int dirfd, const char *path, struct hosts_list *out, struct 
 		hosts_list_fini(&r.list);
 		return err_set_at(r.e, rc, path, 0, 0, "cannot be read: %s", strerror(-rc));
 	}
+	if (!r.is_job)
+		hosts_list_fini(&r.list);
 	order_sort(r.list.entry, r.list.nr, sizeof(*r.list.entry), compare);
 	*out = r.list;
 	return 0;

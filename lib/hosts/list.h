@@ -19,8 +19,9 @@ struct hosts_list {
 /*
  * Reads host.json of each folder in the folder dirfd, in the order of hosts (numbers in names by
  * value) and ranks; links are not followed. Where it cannot be read the part is HOSTS_FAILED, with
- * the reason, and the folder's name as its host. Without a part the list is empty: the folder is
- * not a job's. 0 or -errno with *e; -E2BIG: more than HOSTS_MAX_PARTS. path: for messages.
+ * the reason, and the folder's name as its host; so is a session without one. Without any host.json
+ * the list is empty: the folder is not a job's. 0 or -errno with *e; -E2BIG: more than
+ * HOSTS_MAX_PARTS. path: for messages.
  */
 int hosts_list_read(int dirfd, const char *path, struct hosts_list *out, struct err *e);
 void hosts_list_fini(struct hosts_list *l);

@@ -145,6 +145,64 @@ def check_faults(folder):
     assert "no part of the job can be read: ssh" in run(PRINT, "--quiet", "j", code=1).stderr
 
 
+def damage(job, host, nr_bytes=None):
+    """Zeros in the headers of its traces, or only their first bytes."""
+    for name in os.listdir(f"{job}/{host}"):
+        if name.startswith("cpuperf.0."):
+            with open(f"{job}/{host}/{name}", "r+b") as f:
+                f.seek(40)
+                f.write(bytes(20))
+                f.truncate(nr_bytes or os.fstat(f.fileno()).st_size)
+
+
+def check_damaged(folder):
+    """A part of which nothing can be read is named with the reason, and the others are printed; one of which
+    something can is not whole in sums."""
+    for host in "n1", "n2", "n3":
+        record("j", host, host, "-e", "task_clock,page_faults")
+    shutil.copytree("j", "two", ignore=shutil.ignore_patterns("n3"))
+    whole = rows_of("two", "--report=summary")
+    shutil.copytree("j", "cut")
+    damage("j", "n3")
+    damage("cut", "n3", 30)
+    for job, why in ("j", "the header of this trace is damaged"), ("cut", "the trace is truncated: 30 of the "):
+        done = run(PRINT, job, code=1)
+        assert f"{job}: 1 of 3 parts is not whole:\n  n3: failed: cpuperf.0." in done.stdout and why in done.stdout, done
+        assert "Sum of 2 parts, by" in done.stdout and f"{job}/n3/cpuperf.0.0.cpuperf: error: {why}" in done.stderr, done
+        done = run(PRINT, "--quiet", job, "--report=summary", "--output-format=csv", code=1)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert [{**row, "session": ""} for row in rows] == [{**row, "session": ""} for row in whole], rows
+        assert f"{job}: warning: n3: failed: cpuperf.0." in done.stderr, done.stderr
+        shutil.rmtree(f"{job}/n1")
+        shutil.rmtree(f"{job}/n2")
+        assert "no part of the job can be read: cpuperf.0." in run(PRINT, job, code=1).stderr
+    os.mkdir("partly")
+    record("partly", "n1", "n1", "-e", "task_clock")
+    run(CPUPERF, "--quiet", "-e", "task_clock", "-d", "50ms", "-n", "2", "-o", "partly/n2")
+    describe("partly", "n2", "n2")
+    damage("partly", "n2")
+    done = run(PRINT, "partly", code=1)
+    row = next(line for line in done.stdout.splitlines() if line.startswith("n2 "))
+    assert " partial " in row and "Sum of 2 parts, 1 of which is partial, by" in done.stdout, done.stdout
+    # a folder of sessions is no job
+    os.unlink("partly/n2/host.json")
+    done = run(PRINT, "partly")
+    assert "1 of 2 parts is not whole" in done.stdout and "n2: failed: host.json: it is missing" in done.stdout, done
+    os.unlink("partly/n1/host.json")
+    assert "part" not in run(PRINT, "--quiet", "partly", code=1).stdout
+
+
+def check_missing_samples(folder):
+    """Of one host of a job, they are said with its name."""
+    record("j", "a", "a", "-e", "cpu_clock@997Hz")
+    crash = ["sh", "-c", LOOP[2] + "; kill -SEGV $$"]
+    run(CPUPERF, "--quiet", "-e", "cpu_clock@997Hz", "--flight-recorder=2s", "-o", "j/b", "--", *crash, code=139)
+    describe("j", "b", "b")
+    done = run(PRINT, "j", "--host=b", "--report=flat", "--output-format=csv")
+    said = [line for line in done.stderr.splitlines() if ": samples: " in line]
+    assert len(said) == 1 and "warning: b: cpu_clock: samples: of the last " in said[0], done.stderr
+
+
 def check_outliers(folder):
     """A host that does three times the work of seven others; three hosts are too few."""
     for i in range(8):

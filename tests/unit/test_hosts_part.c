@@ -178,12 +178,15 @@ static int list(const struct root *r, struct hosts_list *l, struct err *e)
 
 TEST(listed_in_order)
 {
-	static const char *const order[] = {"broken", "n2.1", "n2.10", "n10.0", "n11"};
+	static const char *const order[] = {"broken", "n2.1", "n2.10", "n10.0", "n11", "none"};
 	struct root r = tree_make();
 	char path[sizeof(r.dir) + 16];
 	struct hosts_list l;
 	struct err e;
 
+	assert_int_equal(list(&r, &l, &e), 0);
+	assert_int_equal(l.nr, 0);
+	tree_text(&r, "/none/cpuperf.cpsession", "{}"); /* a session among parts, or not */
 	assert_int_equal(list(&r, &l, &e), 0);
 	assert_int_equal(l.nr, 0);
 	put_part(&r, "n10.0", "n10", 0);
@@ -192,7 +195,7 @@ TEST(listed_in_order)
 	put_part(&r, "n11", "n11", HOSTS_ABSENT);
 	put_part(&r, ".hidden", "a", HOSTS_ABSENT);
 	tree_text(&r, "/broken/host.json", "{");
-	tree_text(&r, "/none/cpuperf.cpsession", "{}");
+	tree_text(&r, "/empty/x", "{}");
 	tree_text(&r, "/host.json", "{}");
 	snprintf(path, sizeof(path), "%s/link", r.dir);
 	assert_int_equal(symlink("n11", path), 0);
@@ -203,6 +206,8 @@ TEST(listed_in_order)
 	assert_int_equal(l.entry[0].part.status, HOSTS_FAILED);
 	assert_true(strncmp(l.entry[0].part.reason, "host.json: ", 11) == 0);
 	assert_int_equal(l.entry[2].part.rank, 10);
+	assert_int_equal(l.entry[5].part.status, HOSTS_FAILED);
+	assert_string_equal(l.entry[5].part.reason, "host.json: it is missing");
 	hosts_list_fini(&l);
 	tree_remove(&r);
 }
