@@ -34,7 +34,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256, MANY_NAMES = 64 };
+enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256 };
 
 struct input_problems {
 	struct problems *problems;
@@ -584,7 +584,7 @@ int inputs_open(struct inputs *in, const struct options *o, const struct selecti
 	if (rc)
 		return rc;
 	remove_absent(in, s);
-	in->is_in_turn = in->nr_jobs && in->nr + in->nr_diff > MANY_NAMES;
+	in->is_in_turn = in->nr_jobs && in->nr + in->nr_diff > 1;
 	return check_remain(in, s, e);
 }
 

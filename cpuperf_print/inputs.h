@@ -69,7 +69,7 @@ struct inputs {
 	struct elf_file *vdso; /* of this machine */
 	struct perf_kernel kernel;
 	bool wants_names; /* inputs_load_names will be called */
-	/* Of many parts of jobs: names of a session are in memory only while its samples are read:
+	/* Of parts of jobs: names of a session are in memory only while its samples are read:
 	 * inputs_begin_names. */
 	bool is_in_turn;
 	bool wants_start; /* of inputs_load_names */

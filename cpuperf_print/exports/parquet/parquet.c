@@ -465,7 +465,7 @@ static int check_ended(const struct input *o, struct err *e)
 	return -EBUSY;
 }
 
-int export_parquet(struct job *j, struct err *e)
+static int export_session(struct job *j, struct err *e)
 {
 	struct addition a = {.j = j, .opened = job_input(j), .e = e};
 	const char *folder = j->output->options->output_file;
@@ -498,5 +498,19 @@ int export_parquet(struct job *j, struct err *e)
 	mem_free(a.weights);
 	mem_free(a.regions);
 	profile_about_fini(&a.about);
+	return rc;
+}
+
+int export_parquet(struct job *j, struct err *e)
+{
+	struct input *o = &j->inputs->item[j->first];
+	const bool has_names = j->inputs->functions != NULL;
+	int rc = has_names ? inputs_begin_names(j->inputs, o, e) : 0;
+
+	if (rc)
+		return rc;
+	rc = export_session(j, e);
+	if (has_names)
+		inputs_end_names(j->inputs, o);
 	return rc;
 }
