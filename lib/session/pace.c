@@ -8,12 +8,22 @@
 /* Once above may be chance, as of a program that maps many files; below needs more evidence, since
  * twice the rate may cost twice as much. */
 enum { NR_ABOVE = 3, NR_BELOW = 8, FAR_BELOW = 3 };
+/* Rows above the limit until half the rate is tried again, at first and at most. */
+enum { FIRST_HOLD = 16, MAX_HOLD = 1 << 16 };
+
+enum step { STAY, HALVE, TAKE_BACK, GIVE_BACK, AT_LIMIT };
+
+static void begin_row(struct session_pace *p)
+{
+	p->nr_above = p->nr_below = 0;
+	p->above = 0;
+}
 
 void pace_begin(struct session_pace *p, uint64_t used_ns, uint64_t now_ns)
 {
 	p->used_ns = used_ns;
 	p->time_ns = now_ns;
-	p->nr_above = p->nr_below = 0;
+	begin_row(p);
 }
 
 /* In 1e-9 percent. */
@@ -45,20 +55,62 @@ static void note_limit(struct session_pace *p, const struct plan *plan, double p
 }
 
 /* Each change is passed on: "%s" is never too often. */
-static void note_change(const struct session_pace *p, const struct plan *plan, uint32_t iteration,
+static void note_change(const struct session_pace *p, enum step step, uint32_t iteration,
 			uint32_t divisor, double percent, struct notes *notes)
 {
-	bool is_less = divisor > plan->divisor;
 	char rates[64] = "rates are those of the spec again", text[NOTES_TEXT_BYTES];
 
 	if (divisor > 1)
 		snprintf(rates, sizeof(rates), "rates are divided by %" PRIu32, divisor);
-	snprintf(text, sizeof(text),
-		 "cpuperf uses %.3g %% of a CPU, %s max_own_cpu (%.9g %%): from iteration %" PRIu32
-		 " on, %s",
-		 percent, is_less ? "above" : "far below", (double)p->max / 1e9, iteration + 1,
-		 rates);
+	snprintf(
+	    text, sizeof(text),
+	    "cpuperf uses %.3g %% of a CPU, %s max_own_cpu (%.9g %%)%s: from iteration %" PRIu32
+	    " on, %s",
+	    percent, step == GIVE_BACK ? "far below" : "above", (double)p->max / 1e9,
+	    step == TAKE_BACK ? ", and half the rate saved less than a tenth" : "", iteration + 1,
+	    rates);
 	notes_add(notes, 0, "%s", text);
+}
+
+/* What it costs may be no matter of the rate, as with iterations that are short or pushed: rates
+ * that are lower for nothing are given back, and are not tried again until use is another, or long
+ * after, since it may have grown at that very moment. */
+static enum step step_above(struct session_pace *p, const struct plan *plan, uint64_t mean)
+{
+	if (p->before && mean > p->before - p->before / 10) {
+		p->before = 0;
+		p->held = mean;
+		p->nr_held = 0;
+		p->hold = !p->hold ? FIRST_HOLD : p->hold < MAX_HOLD ? 2 * p->hold : p->hold;
+		return TAKE_BACK;
+	}
+	if (p->held && ++p->nr_held < p->hold && mean < p->held + p->held / 2)
+		return STAY;
+	if (2 * plan->divisor > plan_max_divisor(plan))
+		return AT_LIMIT;
+	p->before = mean;
+	p->held = 0;
+	return HALVE;
+}
+
+static enum step next_step(struct session_pace *p, const struct plan *plan, uint64_t own)
+{
+	enum step step = STAY;
+
+	if (own <= p->max) {
+		p->hold = p->before ? 0 : p->hold; /* it helped */
+		p->before = 0;
+	}
+	p->nr_below = own < p->max / FAR_BELOW ? p->nr_below + 1 : 0;
+	p->nr_above = own > p->max ? p->nr_above + 1 : 0;
+	p->above = own > p->max ? p->above + own : 0;
+	if (p->nr_above >= NR_ABOVE) {
+		step = step_above(p, plan, p->above / p->nr_above);
+		begin_row(p);
+	} else if (p->nr_below >= NR_BELOW && plan->divisor > 1) {
+		step = GIVE_BACK;
+	}
+	return step;
 }
 
 uint32_t pace_next(struct session_pace *p, const struct plan *plan, uint32_t iteration,
@@ -66,19 +118,18 @@ uint32_t pace_next(struct session_pace *p, const struct plan *plan, uint32_t ite
 {
 	uint64_t own = share(used_ns - p->used_ns, now_ns - p->time_ns);
 	double percent = (double)own / 1e9;
+	enum step step = next_step(p, plan, own);
 	uint32_t divisor = plan->divisor;
 
 	p->used_ns = used_ns;
 	p->time_ns = now_ns;
-	p->nr_above = own > p->max ? p->nr_above + 1 : 0;
-	p->nr_below = own < p->max / FAR_BELOW ? p->nr_below + 1 : 0;
-	if (p->nr_above >= NR_ABOVE && 2 * divisor <= plan_max_divisor(plan))
-		divisor *= 2;
-	else if (p->nr_above >= NR_ABOVE)
+	if (step == STAY)
+		return divisor;
+	if (step == AT_LIMIT) {
 		note_limit(p, plan, percent, notes);
-	else if (p->nr_below >= NR_BELOW && divisor > 1)
-		divisor /= 2;
-	if (divisor != plan->divisor)
-		note_change(p, plan, iteration, divisor, percent, notes);
+		return divisor;
+	}
+	divisor = step == HALVE ? 2 * divisor : divisor / 2;
+	note_change(p, step, iteration, divisor, percent, notes);
 	return divisor;
 }

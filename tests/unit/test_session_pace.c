@@ -68,8 +68,57 @@ TEST(three_above_in_a_row_divide)
 	assert_int_equal(use(&s, 1, 15001), 2);
 	assert_string_equal(last_note(&s), "cpuperf uses 1.5 % of a CPU, above max_own_cpu "
 					   "(1.5 %): from iteration 6 on, rates are divided by 2");
-	assert_int_equal(use(&s, 2, 900000), 2); /* and after a change, too */
-	assert_int_equal(use(&s, 1, 900000), 4);
+	assert_int_equal(use(&s, 2, 15001), 2); /* and after a change, too */
+	end(&s);
+}
+
+/* What a session costs is fixed + by_rate / divisor. The divisor after nr iterations. */
+static uint32_t use_by_rate(struct paced_session *s, unsigned nr, uint64_t fixed, uint64_t by_rate)
+{
+	for (unsigned i = 0; i < nr; i++)
+		use(s, 1, fixed + by_rate / s->rig.plan.divisor);
+	return s->rig.plan.divisor;
+}
+
+/* As by iterations that are pushed: most of the use does not depend on rates. */
+TEST(lower_rates_that_save_nothing_are_taken_back)
+{
+	static struct paced_session s;
+	size_t nr_notes;
+
+	begin(&s, CLOCK(",\"frequency\":100"));
+	assert_int_equal(use_by_rate(&s, 3, 30000, 6000), 2);
+	assert_int_equal(use_by_rate(&s, 2, 30000, 6000), 2);
+	assert_int_equal(use_by_rate(&s, 1, 30000, 6000), 1); /* 36000 became 33000: a twelfth */
+	assert_string_equal(last_note(&s),
+			    "cpuperf uses 3.3 % of a CPU, above max_own_cpu (1.5 %), and half the "
+			    "rate saved less than a tenth: from iteration 6 on, rates are those of "
+			    "the spec again");
+	nr_notes = s.notes.nr;
+	assert_int_equal(use_by_rate(&s, 3 * 15, 30000, 6000), 1);
+	assert_int_equal(s.notes.nr, nr_notes);
+	assert_int_equal(use_by_rate(&s, 3, 30000, 6000), 2); /* long after: it might help now */
+	assert_int_equal(use_by_rate(&s, 3, 30000, 6000), 1);
+	assert_int_equal(use_by_rate(&s, 3 * 31, 30000, 6000), 1); /* twice as long */
+	assert_int_equal(use_by_rate(&s, 3, 30000, 6000), 2);
+	assert_int_equal(use_by_rate(&s, 3, 30000, 6000), 1);
+	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 2); /* half as much again as 33000 */
+	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 4); /* 54000, 42000, 36000, 33000 */
+	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 8);
+	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 4);
+	end(&s);
+}
+
+/* Use that goes below the limit after a change was lowered by it, whatever comes later. */
+TEST(a_change_that_helped_is_judged_once)
+{
+	static struct paced_session s;
+
+	begin(&s, CLOCK(",\"frequency\":100"));
+	assert_int_equal(use_by_rate(&s, 3, 0, 20000), 2);
+	assert_int_equal(use_by_rate(&s, 50, 0, 20000), 2);
+	assert_int_equal(use_by_rate(&s, 3, 0, 40000), 4);
+	assert_int_equal(use_by_rate(&s, 50, 0, 40000), 4);
 	end(&s);
 }
 
@@ -79,7 +128,7 @@ TEST(eight_far_below_give_back)
 	static struct paced_session s;
 
 	begin(&s, CLOCK(",\"frequency\":100"));
-	assert_int_equal(use(&s, 6, 30000), 4);
+	assert_int_equal(use_by_rate(&s, 6, 0, 45000), 4);
 	assert_int_equal(use(&s, 100, 5000), 4); /* a third is not far below */
 	assert_int_equal(use(&s, 7, 4999), 4);
 	assert_int_equal(use(&s, 1, 5000), 4);
@@ -111,7 +160,7 @@ TEST(limits_of_rates)
 
 		begin(&s, cases[i].events);
 		assert_int_equal(plan_max_divisor(p), cases[i].max);
-		assert_int_equal(use(&s, 100, 900000), cases[i].max);
+		assert_int_equal(use_by_rate(&s, 100, 0, 100000000), cases[i].max);
 		assert_non_null(strstr(last_note(&s), "rates are as low as they can be"));
 		assert_true(plan_rate(p, p->events) / cases[i].max == p->events[0].asked->rate);
 		assert_int_equal(plan_frequency(p, p->events),
@@ -137,9 +186,9 @@ TEST(what_cannot_be_divided)
 	assert_int_equal(s.notes.nr, 1);
 	assert_non_null(strstr(last_note(&s), "cannot be opened anew"));
 	s.rig.plan.target.has_runs = true;
-	assert_int_equal(use(&s, 3, 900000), 2);
+	assert_int_equal(use_by_rate(&s, 3, 0, 900000), 2);
 	s.rig.plan.target = (struct plan_target){.ids = &task, .nr_ids = 1, .is_cgroup = true};
-	assert_int_equal(use(&s, 3, 900000), 4);
+	assert_int_equal(use_by_rate(&s, 3, 0, 900000), 4);
 	s.rig.plan.target = (struct plan_target){0};
 	end(&s);
 }
