@@ -375,7 +375,7 @@ static int make_command(struct options *o, int nr_options, int argc, char **argv
 /* Returns the exit status. part: NULL: the session is no part of a job. */
 static int run_program(int argc, char **argv, const struct as_part *part)
 {
-	struct options o = {.output_format = "text", .metrics_things = OPTIONS_METRICS_THINGS};
+	struct options o = {.output_format = "text"};
 	int nr_options = find_command(argc, argv), rc, status;
 	struct err e = {0};
 

@@ -40,7 +40,7 @@ struct options {
 	const char *control; /* NULL: none */
 	bool has_trace_marker, is_trace_global;
 	const char *metrics_listen; /* an address; NULL: metrics are not served */
-	size_t metrics_things;      /* with series of their own, of each event; at least 1 */
+	size_t metrics_things;      /* with series of their own, of each event; 0: the default */
 	struct push_options push;
 	bool starts_disabled; /* --delay=-1 */
 	const char *frequency, *period;

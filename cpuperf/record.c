@@ -469,7 +469,8 @@ static int run_printed(struct recorder *r, const struct options *o)
 	r->screen = screen_state_new(r->table->nr_columns, &screen);
 	r->summary = table_summary_new(r->table->nr_columns);
 	buf_init(&r->out, MAX_TABLE_BYTES);
-	if (metrics_begin(&r->metrics, r->session, r->table, o->metrics_things, &e))
+	if (metrics_begin(&r->metrics, r->session, r->table,
+			  o->metrics_things ? o->metrics_things : OPTIONS_METRICS_THINGS, &e))
 		log_err(LOG_ERROR, &e);
 	else if (r->screen && r->summary)
 		status = run_session(r, o);

@@ -83,6 +83,11 @@ int wanted_check_target(const struct options *o, struct err *e)
 		return err_set(e, -EINVAL,
 			       "--delay=-1 requires --control: nothing else enables "
 			       "the events");
+	if (o->metrics_things && !o->metrics_listen)
+		return err_set(e, -EINVAL, "--metrics-things requires --metrics-listen");
+	if ((o->hosts_program || o->hosts_timeout) && !o->hosts && !o->part)
+		return err_set(e, -EINVAL, "--hosts-%s requires --hosts",
+			       o->hosts_program ? "program" : "timeout");
 	if (o->wait_children && !o->command && !o->later)
 		return err_set(e, -EINVAL, "--wait-children requires a command");
 	if (o->command && !o->output_file && strcmp(o->output_format, "text") != 0)

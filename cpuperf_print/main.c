@@ -79,7 +79,7 @@ static bool is_at_once(const struct job *j)
 
 	if (is_sum(j))
 		return !j->selection->by_session && !j->selection->by_host;
-	if (sessions == REGISTRY_LANES)
+	if (sessions == REGISTRY_LANES || j->row->compares_parts)
 		return true;
 	if (sessions != REGISTRY_SUM && sessions != REGISTRY_SIDE_BY_SIDE)
 		return false;

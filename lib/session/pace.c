@@ -93,10 +93,13 @@ static enum step step_above(struct session_pace *p, const struct plan *plan, uin
 	return HALVE;
 }
 
-static enum step next_step(struct session_pace *p, const struct plan *plan, uint64_t own)
+/* *shown: what a note says is used. */
+static enum step next_step(struct session_pace *p, const struct plan *plan, uint64_t own,
+			   uint64_t *shown)
 {
 	enum step step = STAY;
 
+	*shown = own;
 	if (own <= p->max) {
 		p->hold = p->before ? 0 : p->hold; /* it helped */
 		p->before = 0;
@@ -105,7 +108,8 @@ static enum step next_step(struct session_pace *p, const struct plan *plan, uint
 	p->nr_above = own > p->max ? p->nr_above + 1 : 0;
 	p->above = own > p->max ? p->above + own : 0;
 	if (p->nr_above >= NR_ABOVE) {
-		step = step_above(p, plan, p->above / p->nr_above);
+		*shown = p->above / p->nr_above;
+		step = step_above(p, plan, *shown);
 		begin_row(p);
 	} else if (p->nr_below >= NR_BELOW && plan->divisor > 1) {
 		step = GIVE_BACK;
@@ -117,8 +121,9 @@ uint32_t pace_next(struct session_pace *p, const struct plan *plan, uint32_t ite
 		   uint64_t used_ns, uint64_t now_ns, struct notes *notes)
 {
 	uint64_t own = share(used_ns - p->used_ns, now_ns - p->time_ns);
-	double percent = (double)own / 1e9;
-	enum step step = next_step(p, plan, own);
+	uint64_t shown;
+	enum step step = next_step(p, plan, own, &shown);
+	double percent = (double)shown / 1e9;
 	uint32_t divisor = plan->divisor;
 
 	p->used_ns = used_ns;

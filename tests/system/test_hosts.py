@@ -376,6 +376,9 @@ def check_usage(folder):
         assert "mutually exclusive" in done.stderr, done.stderr
     done = measure(folder, "a", "--hosts-timeout=x", "-e", "page_faults", code=2)
     assert "--hosts-timeout" in done.stderr
+    for option in "--hosts-timeout=3", "--hosts-program=x":
+        done = run(CPUPERF, option, "-e", "page_faults", cwd=folder, code=2)
+        assert option.partition("=")[0] + " requires --hosts" in done.stderr, done.stderr
     done = measure(folder, "a", "--output=-", "-e", "page_faults", code=2)
     assert "--output=-" in done.stderr
     with open(f"{folder}/thesis", "w", encoding="ascii"):

@@ -209,6 +209,10 @@ def check_outliers(folder):
         spins = 60000 if i == 5 else 20000
         record("j", f"h{i}", f"h{i}", "-e", "task_clock", command=[*LOOP[:2], LOOP[2].replace("20000", str(spins))])
     rows = rows_of("j", "--report=hosts")
+    for option in "--by-host", "--by-session":  # it compares them, and does not print them apart
+        for report in "hosts", "imbalance", "heat":
+            what = "--quiet", "j", f"--report={report}"
+            assert output(PRINT, *what, option) == output(PRINT, *what), (option, report)
     cpu = {r["host"]: r for r in rows if r["quantity"] == "cpu_ns"}
     assert len(cpu) == 8 and max(cpu, key=lambda h: float(cpu[h]["z"])) == "h5", cpu
     assert all(float(r["p"]) <= float(r["adjusted"]) <= 1 for r in rows)

@@ -120,6 +120,8 @@ def check_things_are_limited(folder):
     whole = [float(line.rpartition(" ")[2]) for line in lines(stored) if line.startswith("cpuperf_misc_process_cpu_time")]
     assert len(whole) > 4 and abs(sum(whole) - sum(series.values())) < 1e-3, (sum(whole), series)
     run(CPUPERF, "-e", EVENTS, "--metrics-listen=x", "--metrics-things=0", code=2)
+    done = run(CPUPERF, "-e", EVENTS, "--metrics-things=3", code=2)
+    assert "--metrics-things requires --metrics-listen" in done.stderr, done.stderr
 
 
 def check_readers(folder):
