@@ -121,6 +121,14 @@ static const struct opt_row rows[] = {
      .set = opt_add_string,
      .offset = AT(reports),
      .choice = registry_report_choice},
+    {.name = "each-iteration",
+     .arg = OPT_NONE,
+     .section = "Report",
+     .help = "summary: print each iteration too, trace by trace, with its things. Without it text "
+	     "has the totals over all iterations, and the things that were most active in them; "
+	     "csv, ndjson and raw always have each.",
+     .set = opt_set_flag,
+     .offset = AT(each_iteration)},
     {.name = "diff",
      .arg = OPT_REQUIRED,
      .metavar = "FILE",
@@ -203,8 +211,10 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "N",
      .section = "Report",
-     .help = "Print at most N rows for each event; 0 prints all. The default is 40 in text, "
-	     "all in csv and ndjson. For records: the first N; the default is all.",
+     .help =
+	 "Print at most N rows for each event; 0 prints all. The default is 40 in text, "
+	 "all in csv and ndjson. For records: the first N; the default is all. summary: at most N "
+	 "things (disks, processes, …) of each kind; the default is 10, of each iteration 40.",
      .set = opt_set_string,
      .offset = AT(top)},
     {.name = "rows",

@@ -203,6 +203,7 @@ int selection_init(struct selection *s, const struct options *o, struct err *e)
 	    .fail_over = -1,
 	    .by_session = o->by_session,
 	    .by_host = o->by_host,
+	    .each_iteration = o->each_iteration,
 	    .by_count = o->counts,
 	    .within = o->within,
 	    .with_inlined = o->inlined,

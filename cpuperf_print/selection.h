@@ -25,6 +25,7 @@ struct selection {
 	uint32_t max_depth;
 	double min_percent, fail_over; /* negative: not given */
 	unsigned nr_threads;           /* 0: as many as CPUs */
+	bool each_iteration;           /* of the summary */
 	bool by_session, by_host, by_count, within, with_inlined, with_wakers, with_lines;
 	bool without_marks;    /* --subtract-marks */
 	enum report_root root; /* of each stack */

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "counts/tally.h"
 #include "profile/iterator.h"
@@ -16,9 +17,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
-enum { MAX_NOTES_BYTES = 64 << 10, NR_THINGS = 40 };
+enum { MAX_NOTES_BYTES = 64 << 10, NR_THINGS = 40, NR_MOST_ACTIVE = 10 };
 
 /* --- csv and ndjson, as the recorder prints them ------------------------------------------------
  */
@@ -62,9 +64,11 @@ static int cannot_read_on(int rc, struct err *e)
 
 static int init(struct summary *s, struct job *j, struct err *e)
 {
+	const uint64_t top =
+	    reports_top(j, j->selection->each_iteration ? NR_THINGS : NR_MOST_ACTIVE);
 	const struct screen_options screen = {.width = j->output->width,
 					      .each_cpu = true,
-					      .nr_things = NR_THINGS,
+					      .nr_things = top < UINT_MAX ? (unsigned)top : 0,
 					      .session = j->session,
 					      .host = j->host,
 					      .rank = j->rank,
@@ -75,6 +79,9 @@ static int init(struct summary *s, struct job *j, struct err *e)
 	    .j = j, .input = job_input(j), .facts = job_input(j)->facts, .out = &j->output->text};
 	j->output->has_header = true;
 	buf_init(&s->notes, MAX_NOTES_BYTES);
+	s->spans_ns = mem_calloc(s->facts->nr_events + 1, sizeof(*s->spans_ns));
+	if (sums_init(&s->things, s->facts->nr_events) || !s->spans_ns)
+		return err_set(e, -ENOMEM, "out of memory");
 	rc = counts_tally_new(s->facts, &s->input->spec.metric_set, &s->table, e);
 	if (rc)
 		return rc;
@@ -92,6 +99,8 @@ static void fini(struct summary *s)
 	table_free(s->table);
 	table_summary_free(s->totals);
 	screen_state_free(s->screen);
+	sums_fini(&s->things);
+	mem_free(s->spans_ns);
 	summary_raw_free(s->raw);
 	buf_fini(&s->notes);
 }
@@ -141,10 +150,11 @@ static void end_iteration(struct summary *s, const struct summary_format *f)
 		return;
 	table_total(s->table);
 	table_summary_add(s->totals, s->table);
+	if (f->sums_things)
+		summary_add_things(s);
 	if (f->iteration)
 		f->iteration(s);
 	s->table->nr_rows = 0;
-	buf_reset(&s->notes);
 }
 
 static int read_traces(struct summary *s, const struct summary_format *f, struct err *e)

@@ -5,6 +5,7 @@
 #define CPUPERF_PRINT_SUMMARY_SUMMARY_H
 
 #include "estimate/table.h"
+#include "expose/sums.h"
 #include "job.h"
 #include "screen/format.h"
 
@@ -27,17 +28,22 @@ struct summary {
 	const struct profile_facts *facts; /* of the input */
 	struct table *table; /* the current iteration; its rows are the traces read so far */
 	struct table_summary *totals;
+	/* Over all iterations, if the format prints them: */
+	struct sums things;
+	uint64_t *spans_ns;    /* owned; of each event */
+	bool are_things_short; /* they were too many */
 	struct screen_state *screen;
 	struct trace_target target; /* of the last iteration; flags 0: there is none */
 	struct summary_runs runs;
 	bool has_header;
 	struct buf *out;       /* borrowed; formats append to it */
-	struct buf notes;      /* of the iteration's traces, a line each */
+	struct buf notes;      /* of traces, a line each; the format empties it */
 	struct raw_state *raw; /* owned; state of the raw format; else NULL */
 };
 
 /* Functions of a format; any may be NULL. */
 struct summary_format {
+	bool sums_things;                /* it prints struct summary.things */
 	int (*begin)(struct summary *s); /* 0 or -ENOMEM */
 	/* A trace, when its row is in the table: before its records, and after them. */
 	void (*head)(struct summary *s, const struct profile_trace *trace);
@@ -54,6 +60,9 @@ struct summary_format {
 
 /* Adds the target of a trace that has one. */
 void summary_add_target(struct summary *s, const struct profile_trace *trace);
+/* Adds the things of the iteration; prints those that were most active in all. */
+void summary_add_things(struct summary *s);
+void summary_put_things(struct summary *s);
 /* In text, in brief: the target, and what was counted of it. */
 void summary_target(struct summary *s);
 

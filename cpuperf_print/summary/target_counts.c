@@ -224,7 +224,7 @@ static void put_missing_for(struct summary *s, size_t first, const char *why, bo
 			buf_printf(&names, "%zu events", nr);
 		}
 	}
-	buf_printf(s->out, "%s%s (%.*s)", is_next ? ", " : "  not counted: ", buf_str(&names),
+	buf_printf(s->out, "%s%s (%.*s)", is_next ? ", " : "  not measured: ", buf_str(&names),
 		   (int)len, why);
 	if (!job_is_tight(s->j))
 		buf_addc(s->out, '\n');

@@ -5,6 +5,7 @@
 #include "base/cause.h"
 #include "base/str.h"
 #include "numbers.h"
+#include "screen/absent.h"
 #include "screen/layout.h"
 #include "summary/summary.h"
 
@@ -14,6 +15,7 @@
 #include <time.h>
 
 enum { NAME, NUMBER, RATE, RUNNING, NR_PARTS };
+enum { MAX_NOTES = 10 }; /* in brief */
 
 /* A line of the header, unless value is empty. */
 static void fact(struct summary *s, const char *name, const char *value)
@@ -114,6 +116,8 @@ static void put_block(struct summary *s, const char *name, const struct cell *ce
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		unsigned width = screen_width(t->columns[i].label) + 2;
 
+		if (absent_is(t, NULL, i))
+			continue;
 		is_empty &= cells[i].state == CELL_NONE;
 		if (width > columns[NAME].width)
 			columns[NAME].width = width;
@@ -127,7 +131,7 @@ static void put_block(struct summary *s, const char *name, const struct cell *ce
 	layout_text(&l, RATE, "in short");
 	layout_text(&l, RUNNING, "running");
 	for (size_t i = 0; i < t->nr_columns; i++)
-		if (cells[i].state != CELL_NONE)
+		if (cells[i].state != CELL_NONE && !absent_is(t, NULL, i))
 			put_cell(&l, &t->columns[i], &cells[i]);
 	buf_addc(s->out, '\n');
 	layout_write(&l, 1, NR_PARTS, s->out);
@@ -156,20 +160,25 @@ static void add_row(struct table_sampling *sum, uint64_t *max_ring, const struct
 		sum->ticks_missed = s->ticks_missed;
 }
 
-/* first: the cause of the first iteration. */
-static void put_title(struct buf *out, const struct table *t, uint32_t first)
+static void put_time(struct buf *out, uint64_t realtime_ns)
 {
-	time_t seconds = (time_t)(t->realtime_ns / 1000000000);
+	time_t seconds = (time_t)(realtime_ns / 1000000000);
 	char text[64];
 	struct tm tm;
 
+	if (realtime_ns && gmtime_r(&seconds, &tm) &&
+	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
+		buf_printf(out, " until %s.%03u UTC", text,
+			   (unsigned)(realtime_ns % 1000000000 / 1000000));
+}
+
+/* first: the cause of the first iteration. */
+static void put_title(struct buf *out, const struct table *t, uint32_t first)
+{
 	buf_printf(out, "\nIteration %" PRIu32 ":", t->iteration);
 	if (t->end_ns >= t->start_ns)
 		buf_printf(out, " %s", HUMAN((double)(t->end_ns - t->start_ns), "ns"));
-	if (t->realtime_ns && gmtime_r(&seconds, &tm) &&
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
-		buf_printf(out, " until %s.%03u UTC", text,
-			   (unsigned)(t->realtime_ns % 1000000000 / 1000000));
+	put_time(out, t->realtime_ns);
 	if (t->cause != first)
 		buf_printf(out, ", cause: %s", cause_name(t->cause));
 	if (t->gap_ns)
@@ -221,9 +230,25 @@ static void sampling(struct summary *s)
 /* The answer about a target, which was measured once or in runs. */
 static bool is_answer(const struct summary *s)
 {
-	return s->target.flags &&
-	       (s->j->is_brief || (s->j->is_default && (s->facts->nr_iterations == 1 ||
-							s->totals->cause == CAUSE_RUN)));
+	if (s->j->selection->each_iteration || !s->target.flags)
+		return false;
+	return s->j->is_brief || (s->j->is_default &&
+				  (s->facts->nr_iterations == 1 || s->totals->cause == CAUSE_RUN));
+}
+
+/* At most so many lines of them; 0: all. */
+static void put_notes(struct summary *s, size_t max)
+{
+	const char *at = buf_str(&s->notes), *end = at + s->notes.len, *line, *stop;
+	size_t nr = 0;
+
+	while ((line = str_next_line(&at, end, &stop)))
+		if (++nr <= max || !max)
+			buf_printf(s->out, "%.*s\n", (int)(stop - line), line);
+	if (max && nr > max)
+		buf_printf(s->out, "Note: and %zu more: --each-iteration\n", nr - max);
+	if (buf_error(&s->notes))
+		buf_adds(s->out, "Note: there are more notes than shown\n");
 }
 
 static void put_iteration(struct summary *s)
@@ -231,18 +256,14 @@ static void put_iteration(struct summary *s)
 	const struct table *t = s->table;
 	char name[48];
 
-	bool is_brief = s->j->is_brief || is_answer(s);
-
-	if (!s->has_header && !is_answer(s))
+	if (!s->j->selection->each_iteration)
+		return;
+	if (!s->has_header)
 		header(s);
 	s->has_header = true;
-	if (!is_brief)
-		put_title(s->out, t, s->totals->cause);
-	buf_adds(s->out, buf_str(&s->notes));
-	if (buf_error(&s->notes))
-		buf_adds(s->out, "Note: there are more notes than shown\n");
-	if (is_brief)
-		return;
+	put_title(s->out, t, s->totals->cause);
+	put_notes(s, 0);
+	buf_reset(&s->notes);
 	sampling(s);
 	for (size_t row = 0; row < t->nr_rows; row++) {
 		if (t->row_cpu[row] == TRACE_ANY_CPU)
@@ -263,17 +284,35 @@ static void put_iteration(struct summary *s)
 	screen_samples(s->screen, t, s->out);
 }
 
+/* What the titles of iterations would have. */
+static void put_measured(struct summary *s)
+{
+	buf_printf(s->out, "%-10s %s", "Measured", HUMAN((double)s->totals->measured_ns, "ns"));
+	put_time(s->out, s->table->realtime_ns);
+	buf_addc(s->out, '\n');
+}
+
 static void put_totals(struct summary *s)
 {
-	if (!s->has_header)
+	const bool has_iterations = s->has_header;
+
+	if (!has_iterations && !is_answer(s)) {
 		header(s);
+		if (s->totals->nr_iterations)
+			put_measured(s);
+	}
+	if (!has_iterations)
+		put_notes(s, MAX_NOTES);
 	if (is_answer(s))
 		summary_target(s);
 	else if (s->totals->nr_iterations)
 		screen_format_find("text")->summary(s->screen, s->table, s->totals, s->out);
+	if (!has_iterations && !is_answer(s))
+		summary_put_things(s);
 }
 
 const struct summary_format summary_text = {
+    .sums_things = true,
     .trace = add_notes,
     .iteration = put_iteration,
     .end = put_totals,

@@ -186,6 +186,51 @@ static uint64_t end_time(const struct sums *x, const struct table *t)
 	return x->end_realtime_ns + (t->end_ns - x->end_ns);
 }
 
+int sums_add_things(struct sums *x, const struct table *t)
+{
+	int rc = 0;
+
+	for (size_t k = 0; k < t->nr_things && rc == 0; k++)
+		rc = add_thing(x, &t->things[k]);
+	return rc;
+}
+
+/* The state of most iterations. */
+static enum cell_state usual_state(const struct sums_sum *s)
+{
+	enum cell_state most = CELL_NONE;
+
+	for (enum cell_state k = CELL_NONE; k < CELL_NR_STATES; k++)
+		most = s->nr_states[k] > s->nr_states[most] ? k : most;
+	return most;
+}
+
+static uint64_t to_u64(double x)
+{
+	return x < 0 ? 0 : x < 1.8e19 ? (uint64_t)(x + 0.5) : UINT64_MAX;
+}
+
+void sums_cell(const struct sums_sum *s, enum event_kind kind, uint64_t span_ns, struct cell *out)
+{
+	const uint64_t nr = s->nr_states[CELL_OK] + s->nr_states[CELL_OFFLINE] + s->nr_partial;
+
+	*out = s->last;
+	if (!s->has_value) {
+		*out = (struct cell){.state = usual_state(s)};
+		return;
+	}
+	out->is_short = s->nr_partial;
+	out->span_ns = span_ns;
+	out->enabled_ns = s->enabled_ns;
+	out->running_ns = s->running_ns;
+	out->value = s->real;
+	if (kind == EVENT_VALUE)
+		out->value = nr ? s->real / (double)nr : s->last.value;
+	else if (kind == EVENT_SHARE)
+		out->value = s->base ? 100 * (double)s->raw / (double)s->base : s->last.value;
+	out->count = out->is_real ? 0 : to_u64(out->value);
+}
+
 int sums_add(struct sums *x, const struct table *t)
 {
 	int rc = 0;
@@ -202,7 +247,5 @@ int sums_add(struct sums *x, const struct table *t)
 	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
 		rc = add_row(x, t, row);
 	count_things(x, t);
-	for (size_t k = 0; k < t->nr_things && !x->omits_things && rc == 0; k++)
-		rc = add_thing(x, &t->things[k]);
-	return rc;
+	return rc || x->omits_things ? rc : sums_add_things(x, t);
 }

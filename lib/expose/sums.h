@@ -54,6 +54,11 @@ int sums_init(struct sums *x, size_t nr_columns);
 void sums_fini(struct sums *x);
 /* Adds an iteration whose totals are filled. 0, -ENOMEM, or -EFBIG: CPUs or things are too many. */
 int sums_add(struct sums *x, const struct table *t);
+/* Its things alone; likewise. */
+int sums_add_things(struct sums *x, const struct table *t);
+/* The cell of a sum over span_ns: a count's rate is that of all this time, a value is the mean of
+ * the iterations that have it. */
+void sums_cell(const struct sums_sum *s, enum event_kind kind, uint64_t span_ns, struct cell *out);
 
 /* Adds a cell of an iteration that ended at realtime_ns. */
 void sums_sum_add(struct sums_sum *s, const struct cell *c, uint64_t realtime_ns);

@@ -110,12 +110,15 @@ void layout_line(struct layout *l)
 
 size_t layout_fit(const struct layout *l, size_t from, unsigned width, size_t at_least)
 {
-	size_t to = from, used = l->columns[0].width;
+	size_t to = from, nr = 0, used = l->columns[0].width;
 
 	for (; to < l->nr_columns; to++) {
+		if (l->columns[to].is_gone)
+			continue;
 		used += l->columns[to].gap + l->columns[to].width;
-		if (width && used > width && to >= from + at_least)
+		if (width && used > width && nr >= at_least)
 			break;
+		nr++;
 	}
 	return to;
 }

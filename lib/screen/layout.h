@@ -64,8 +64,8 @@ void layout_tail(struct layout *l);
 /* Ends a line of its own, as wide as it is. */
 void layout_line(struct layout *l);
 
-/* How many columns from from on fit beside column 0 into width (0: all), at least so many. Returns
- * the end. */
+/* How many columns from from on fit beside column 0 into width (0: all), at least so many; those
+ * that are gone need no room. Returns the end. */
 size_t layout_fit(const struct layout *l, size_t from, unsigned width, size_t at_least);
 /* Writes all rows with column 0 and [from, to). An error of the layout becomes one of *out. */
 void layout_write(const struct layout *l, size_t from, size_t to, struct buf *out);

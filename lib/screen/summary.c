@@ -3,6 +3,7 @@
  */
 #include "base/cause.h"
 #include "base/err.h"
+#include "screen/absent.h"
 #include "screen/latency.h"
 #include "screen/number.h"
 #include "screen/state.h"
@@ -204,6 +205,8 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 	for (size_t i = 0; i < sum->nr_columns; i++) {
 		const struct column_summary *c = &sum->column[i];
 
+		if (absent_is(t, sum, i))
+			continue;
 		layout_row(&l);
 		layout_text(&l, 0, t->columns[i].label);
 		for (size_t k = 0; c->spread.nr && k < NR_COLUMNS; k++) {
@@ -219,6 +222,7 @@ void screen_text_summary(struct screen_state *s, const struct table *t,
 	first_line(sum, out);
 	layout_write(&l, 1, layout_fit(&l, 1, s->options.width, NR_KEPT), out);
 	layout_fini(&l);
+	absent_put(t, sum, s->options.width, out);
 	screen_latency_put(&sum->latencies, t, out);
 	screen_warn_metrics(t, sum, put_warning, out);
 	screen_samples_summary(s, t, sum, out);

@@ -2,6 +2,7 @@
  * The text format of an iteration: the table of the original cpuperf, a title and a line per trace,
  * in blocks of columns on a narrow terminal; then things and samples.
  */
+#include "screen/absent.h"
 #include "screen/number.h"
 #include "screen/state.h"
 
@@ -37,10 +38,11 @@ static bool is_shown(const struct table *t, size_t i)
 }
 
 /* True if a row has nothing to show: what counts a target on any CPU has a row of its own. */
-static bool is_blank(const struct table *t, size_t row)
+static bool is_blank(const struct layout *l, const struct table *t, size_t row)
 {
-	for (size_t i = 0; i < t->nr_columns; i++)
-		if (is_shown(t, i) && line_cell(t, row, i)->state != CELL_NONE)
+	for (size_t i = 0, k = 1; i < t->nr_columns; i++)
+		if (is_shown(t, i) && !l->columns[k++].is_gone &&
+		    line_cell(t, row, i)->state != CELL_NONE)
 			return false;
 	return t->row_cpu[t->nr_rows - 1] == TABLE_ALL_CPUS;
 }
@@ -59,7 +61,7 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 		if (is_shown(t, i))
 			layout_text(l, k++, t->columns[i].label);
 	for (size_t row = 0; row < nr_lines; row++) {
-		if (is_blank(t, row))
+		if (is_blank(l, t, row))
 			continue;
 		layout_row(l);
 		put_first(&l->text, t, row, with_cpu);
@@ -82,19 +84,43 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 	layout_reset(l);
 }
 
+static void begin_columns(struct layout *l, const struct table *t)
+{
+	l->columns[l->nr_columns++] =
+	    (struct layout_column){.width = FIRST_MIN_WIDTH, .is_left = true};
+	for (size_t i = 0; i < t->nr_columns; i++)
+		if (is_shown(t, i))
+			l->columns[l->nr_columns++] = (struct layout_column){
+			    .width = COLUMN_MIN_WIDTH, .gap = 1, .separator = '|', .is_gone = true};
+}
+
+/* What is measured nowhere has no column until it has a number: a CPU may come that can. False if
+ * there are no columns. */
+static bool find_measured(struct layout *l, const struct table *t)
+{
+	bool are_any = false;
+
+	for (size_t i = 0, k = 1; i < t->nr_columns; i++) {
+		struct layout_column *c = &l->columns[k];
+
+		if (!is_shown(t, i))
+			continue;
+		c->is_gone = c->is_gone && absent_is(t, NULL, i);
+		are_any |= !c->is_gone;
+		k++;
+	}
+	return are_any;
+}
+
 void screen_text_iteration(struct screen_state *s, const struct table *t, struct buf *out)
 {
 	struct layout *l = &s->layout;
 
 	if (!l->nr_columns) {
-		l->columns[l->nr_columns++] =
-		    (struct layout_column){.width = FIRST_MIN_WIDTH, .is_left = true};
-		for (size_t i = 0; i < t->nr_columns; i++)
-			if (is_shown(t, i))
-				l->columns[l->nr_columns++] = (struct layout_column){
-				    .width = COLUMN_MIN_WIDTH, .gap = 1, .separator = '|'};
+		begin_columns(l, t);
+		absent_put(t, NULL, s->options.width, out);
 	}
-	if (l->nr_columns > 1)
+	if (find_measured(l, t))
 		counted(s, t, out);
 	screen_things(s, t, out);
 	screen_samples(s, t, out);

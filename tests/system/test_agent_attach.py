@@ -67,7 +67,7 @@ def attach(folder, pid, *options, code=0, events=EVENTS):
 
 
 def counts(folder):
-    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     return {m[1]: int(m[2].replace(",", "")) for m in re.finditer(r"^  (.+?) {2,}([\d,]+) ", text, re.M)}
 
 

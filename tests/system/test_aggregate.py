@@ -127,7 +127,7 @@ def check_full(folder):
     """More stacks than the kernel's table has room for: the rest goes to the ring, and is said."""
     number = 6000
     session = measure(folder, *ON_ONE_CPU, build(folder), str(number), str(number), duration=60)
-    text = output(PRINT, "--report=summary", session, stderr=subprocess.STDOUT)
+    text = output(PRINT, "--report=summary", "--each-iteration", session, stderr=subprocess.STDOUT)
     assert "found no room in the kernel's table of stacks" in text, text
     added, single = stacks_of(session)
     assert single and added

@@ -185,7 +185,7 @@ def record_stacks(folder, number):
                              file_actions=[(os.POSIX_SPAWN_DUP2, said.fileno(), fd) for fd in (1, 2)])
         _, status, usage = os.wait4(pid, 0)
     assert status == 0, open(f"{folder}/said", encoding="utf-8").read()
-    text = output(PRINT, "--report=summary", session, stderr=subprocess.STDOUT)
+    text = output(PRINT, "--report=summary", "--each-iteration", session, stderr=subprocess.STDOUT)
     said = re.search(r"([\d,]+) samples found no room in the kernel's table\s+of stacks and were\s+written one by one; "
                      r"([\d,]+) were\s+added up", text)
     assert said, text

@@ -625,7 +625,7 @@ def check_ordinary_user(folder):
     script = f"{SPIN % 60000}; exec dd if=/dev/zero of=/dev/null bs=1M count=6000"
     shown = run(program, "--", "sh", "-c", script, cwd=folder, **who).stderr
     assert re.search(r"\n  user mode only; [\d,]+ page faults", shown), shown
-    assert "\n  not counted: cpu_migrations (it happens in the kernel, which this user may not measure, " in shown, shown
+    assert "\n  not measured: cpu_migrations (it happens in the kernel, which this user may not measure, " in shown, shown
     states = {row["event"]: row["state"] for row in csv.DictReader(io.StringIO(output(
         PRINT, "--quiet", "--output-format=csv", FOLDER, cwd=folder))) if not row["trace"]}
     assert (states["cpu_migrations"], states["context_switches"]) == ("not supported", "no permission"), states

@@ -226,7 +226,7 @@ def check_never_enabled(folder):
     client.ask(b"ping\n")
     _, said = finish(p)
     client.close()
-    assert "not counted: task_clock (it was disabled" in said, said
+    assert "not measured: task_clock (it was disabled" in said, said
 
 
 def check_descriptors(folder):

@@ -326,7 +326,7 @@ def check_pace_without_permission(folder):
                    code=code, **nobody)
         said = "without samples: " if code == 0 else "cannot be the timebase here: "
         assert said in done.stderr and f"perf_event_paranoid is {paranoid}" in done.stderr, done.stderr
-    shown = run(f"--session={folder}/s.cpsession", "--report=summary", program=PRINT).stdout
+    shown = run(f"--session={folder}/s.cpsession", "--report=summary", "--each-iteration", program=PRINT).stdout
     ticks = int(re.search(r"Ticks: +(\d+) readings", shown).group(1))
     assert 5 <= ticks <= 10, shown
     assert re.search(r"cpu_clock +no permission", shown), shown

@@ -67,7 +67,7 @@ def check_crash(folder):
     sampled.check_sound(f"{folder}/{SESSION}")
     text = output(PRINT, "--quiet", "--report=flat", SESSION, cwd=folder)
     assert " s before a snapshot" in text and "expected" not in text, text
-    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", "--each-iteration", SESSION, cwd=folder)
     assert "no coverage: a flight recorder" in text, text
 
     run(CPUPERF, "-e", CLOCK, "--", *phases, code=128 + signal.SIGSEGV, cwd=folder)
@@ -167,7 +167,7 @@ def check_trigger(folder):
     assert len(found) == 2 and found[0] == (found[1][0] - 1, "trigger") and found[1][1] == "end", found
     left = {int(n.split(".")[1]) for n in os.listdir(f"{folder}/{SESSION}") if n.count(".") == 3}
     assert left == {i for i, _ in found}, (left, found)
-    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", "--each-iteration", SESSION, cwd=folder)
     assert "\nTrigger: faults above 5000\n" in text, text
     assert "Note: trigger: faults above 5000" in text, text
 
@@ -186,7 +186,7 @@ def check_pressure(folder):
     wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
     finish(p)
     assert sql(folder, "SELECT cause FROM iterations ORDER BY iteration") == [("trigger",), ("end",)]
-    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", "--each-iteration", SESSION, cwd=folder)
     assert "\nTrigger: stalled above -1\n" in text, text
 
 
@@ -210,7 +210,7 @@ def check_failure(folder):
     wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
     finish(p)
     assert sql(folder, "SELECT cause FROM iterations ORDER BY iteration") == [("trigger",), ("end",)]
-    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", "--each-iteration", SESSION, cwd=folder)
     assert "Trigger: process " in text and " killed by SIGSEGV" in text, text
     found = functions(folder, "--iteration=0")
     assert found.get("first") and not [name for name in found if name.startswith("0x")], found
@@ -223,7 +223,7 @@ def check_failure(folder):
     p = start(folder, "--spec-file=./x.cpspec", command=["sh", "-c", script, "true"])
     wait_for(p, f"{folder}/{SESSION}/cpuperf.1.0.cpuperf")
     finish(p)
-    text = output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", "--each-iteration", SESSION, cwd=folder)
     assert re.search(r"Trigger: process \d+: exit status 7$", text, re.M), text
 
 

@@ -26,7 +26,7 @@ def measure(folder, *command, options=(), events=EVENTS, code=0, **how):
 
 def counts(folder):
     """Of the summary's total of all traces, by event."""
-    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     table = text[text.index("All traces"):].split("\n\n", maxsplit=1)[0]
     return {m[1]: int(m[2].replace(",", "")) for m in re.finditer(r"^  (.+?) {2,}([\d,]+) ", table, re.M)}
 
@@ -163,7 +163,7 @@ def check_snapshots(folder):
     """SIGUSR2 to the recorder ends the iteration: what is live is that of this moment."""
     program = "import os, signal, time; x = bytearray(1 << 24); os.kill(os.getppid(), signal.SIGUSR2); time.sleep(1); del x; time.sleep(.2)"
     measure(folder, sys.executable, "-c", program, events="heap:live", env={"PYTHONMALLOC": "malloc"})
-    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     live = [int(m.replace(",", "")) for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2]
     assert live[0] > 1 << 24 > live[1] > 0, text
 
@@ -184,7 +184,7 @@ def check_dump_file(folder):
     def live(what, *options):
         said = measure(folder, sys.executable, "-c", DUMPED.format(what), events="heap:live", env={"PYTHONMALLOC": "malloc"},
                        options=options or [f"--dump-file={folder}/dump"])
-        text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+        text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
         return [int(m.replace(",", "")) > 1 << 24 for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2], said
 
     path = f"{folder}/dump"
@@ -210,7 +210,7 @@ def check_dump_file(folder):
         f.write(f'{{"dump_file": "{folder}/dump", "events": [{{"group_name": "heap", "event_name": "live"}}]}}')
     os.unlink(path) if os.path.exists(path) else None
     measure(folder, sys.executable, "-c", DUMPED.format(f"open({path!r}, 'w').close()"), events=None, options=[f"--spec-file={folder}/d.cpspec"])
-    assert output(PRINT, f"{folder}/s", "--quiet", "--report=summary").count("\n  live ") >= 2
+    assert output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration").count("\n  live ") >= 2
     os.symlink("nothing", f"{folder}/link")
     os.mkfifo(f"{folder}/fifo")
     for options, text in (([f"--dump-file={folder}/link"], "link: is a link"), ([f"--dump-file={folder}"], "is a folder"),
@@ -225,7 +225,7 @@ def check_iterations(folder):
     """Counts are those of each iteration; what is live is what there is at its end."""
     measure(folder, sys.executable, "-c", "import time; x = bytearray(1 << 24); time.sleep(1.2); del x; time.sleep(1)",
             options=["--duration=1", "--num-iterations=2"], events="heap:live,heap:allocated", env={"PYTHONMALLOC": "malloc"})
-    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     live = [int(m.replace(",", "")) for m in re.findall(r"^  live +([\d,]+)", text, re.M)][::2]
     assert live[0] > 1 << 24 > live[1] > 0, text
 
@@ -476,7 +476,7 @@ def check_beside_a_clock(folder):
 def check_runs(folder):
     """Each run is an iteration with a process of its own."""
     measure(folder, HEAP, "growing", options=["--runs=3"])
-    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     assert re.findall(r"^  allocated +([\d,]+)", text, re.M)[::2][:3] == ["55"] * 3, text
 
 

@@ -72,7 +72,7 @@ def check_processes(folder):
     measure(folder, "sh", "-c", f"{HEAP} reach & {HEAP} reach; wait; true")
     assert {k: v for k, v in lost(folder).items() if k in LOST} == {k: 2 * v for k, v in LOST.items()}, lost(folder)
     measure(folder, HEAP, "reach", events="heap:unreachable")
-    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary")
+    text = output(PRINT, f"{folder}/s", "--quiet", "--report=summary", "--each-iteration")
     assert re.search(rf"unreachable +{sum(LOST.values()):,} ", text), text
 
 

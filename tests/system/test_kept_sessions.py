@@ -9,7 +9,9 @@ expected/. Names come from the program in root/ alone, so every machine prints t
 A change of what is printed is a decision: CPUPERF_RENEW=1 writes the kept output anew, and git
 shows what became of it.
 """
+import csv
 import difflib
+import io
 import os
 import shutil
 import subprocess
@@ -23,7 +25,7 @@ RENEW = os.environ.get("CPUPERF_RENEW") == "1"
 SUMMARY = {"summary.txt": [], "summary.csv": ["--output-format=csv"],
            "summary.ndjson": ["--output-format=ndjson"], "raw.txt": ["--output-format=raw"],
            "openmetrics.txt": ["--output-format=openmetrics"], "series.txt": ["--report=series"],
-           "iterations.txt": ["--report=summary"]}
+           "iterations.txt": ["--report=summary", "--each-iteration"]}
 REPORTS = {f"{name}.txt": [f"--report={name}"]
            for name in ("flat", "tree", "callers", "calls", "stacks", "threads", "records",
                         "branches", "top-down")}
@@ -87,8 +89,35 @@ def check_cut_common():
                     assert b"\ncpuperf_session_unread_parts 1 " in done.stdout, done
 
 
+def check_things_of_all():
+    """What a thing counted over all iterations is what their rows add up to, by the time of all; csv has no other rows
+    with --each-iteration."""
+    form = ["--output-format=csv"]
+    text = show("--session=things.cpsession", form)
+    assert text == show("--session=things.cpsession", form + ["--each-iteration"])
+    rows = [r for r in csv.DictReader(io.StringIO(text)) if r["event"] in ("process_cpu_time", "process_rss")]
+    span = sum(int(r["span_ns"]) for r in rows if not r["thing"] and not r["trace"] and r["span_ns"])
+    span = span or sum(int(r["span_ns"]) for r in rows if not r["thing"] and r["span_ns"])
+    most = {}
+    for r in rows:
+        if r["thing"]:
+            most.setdefault(r["thing"], {}).setdefault(r["event"], []).append(int(r["value"]))
+    brief = show("--session=things.cpsession", [])
+    assert "Iteration" not in brief and "Trace" not in brief, brief
+    block = brief[brief.index("Most active"):].split("\ndisk")[0].splitlines()[2:]
+    assert len(block) == 11 and block[-1] == f"and {len(most) - 10} more", block
+    assert len(show("--session=things.cpsession", ["--top=2"]).splitlines()) == len(brief.splitlines()) - 8
+    by_time = sorted(most, key=lambda name: -sum(most[name]["process_cpu_time"]))
+    for line, name in zip(block[:3], by_time):
+        share = 100 * sum(most[name]["process_cpu_time"]) / span
+        assert line.startswith(name) and f" {share:.1f} %" in line, (line, name, share)
+        rss = most[name]["process_rss"]
+        assert f"{sum(rss) / len(rss) / 1e6:.3f} MB" in line or rss[0] < 1e6, (line, rss)
+
+
 def main():
     check_cut_common()
+    check_things_of_all()
     same = []
     for name, views in SESSIONS.items():
         same += [check(f"{name}/{view}", show(f"--session={name}.cpsession", options))

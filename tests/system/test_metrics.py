@@ -56,7 +56,7 @@ def record(folder, how, *options, **more):
 
 
 def show(folder, how):
-    return run(PRINT, f"--session={folder}/s.cpsession", f"--output-format={how}")
+    return run(PRINT, f"--session={folder}/s.cpsession", f"--output-format={how}", "--each-iteration")
 
 
 def sums(rows):

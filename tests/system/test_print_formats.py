@@ -28,7 +28,7 @@ EVENTS = [("software", "cpu_clock"), ("software", "context_switches"), ("misc", 
 
 
 def show(folder, how, code=0, **more):
-    return run(PRINT, f"--session={folder}/s.cpsession", f"--output-format={how}", "--report=summary",
+    return run(PRINT, f"--session={folder}/s.cpsession", f"--output-format={how}", "--report=summary", "--each-iteration",
                code=code, **more)
 
 

@@ -46,7 +46,7 @@ def check_children(folder):
     assert children >= 6 * 0.05 - TICKS and abs(found[REST] - children) <= TICKS, (found, children)
     assert abs(found[""] - own - children) <= TICKS + 0.02, (found, own, children)
     assert abs(sum(found.values()) - 2 * found[""]) < 1e-6, found
-    text = output(PRINT, "--quiet", "--report=summary", f"{folder}/cpuperf.session")
+    text = output(PRINT, "--quiet", "--report=summary", "--each-iteration", f"{folder}/cpuperf.session")
     assert REST in text, text
 
 

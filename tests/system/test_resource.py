@@ -416,7 +416,7 @@ def check_session(folder):
     names = ("fd_opened", "fd_live", "fd_leaked")
     output = f"{folder}/s"
     run(CPUPERF, f"--output={output}", "--event=" + ",".join(f"resource:{n}" for n in names), "--", program, "leak")
-    text = run(PRINT, output, "--report=summary").stdout
+    text = run(PRINT, output, "--report=summary", "--each-iteration").stdout
     for name, count in zip(names, (105, 5, 5)):
         assert re.search(rf"{name}\s.*\b{count}\b", text), (name, text)
     spec = write_spec(folder, [event(f"resource:{n}", rate=1, flags=["callchain"]) for n in names] +

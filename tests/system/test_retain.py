@@ -69,7 +69,7 @@ def check_tally(folder):
     run(CPUPERF, spec, "--retain=iterations:200", "--quiet")
     removed, _ = expect_whole(folder, 3000)
     assert 180 <= 3000 - removed <= 200, removed
-    text = output(PRINT, f"--session={folder}/s.cpsession", "--report=summary")
+    text = output(PRINT, f"--session={folder}/s.cpsession", "--report=summary", "--each-iteration")
     assert re.search(rf"^{3000 - removed} iterations, all traces\n"
                      rf"\(iterations 0 to {removed - 1:,} were removed \(retain\)", text, re.M), text
 

@@ -234,7 +234,7 @@ def check_signals(folder):
         assert causes_of_rows(folder) == [{"run"}, {"run"}]
         html = output(PRINT, "--quiet", "--output-format=html", cwd=folder)
         assert ', 2 runs"],["Measured","sh -c ' in html, html[-3000:]
-        assert "cause:" not in output(PRINT, "--quiet", "--report=summary", cwd=folder)
+        assert "cause:" not in output(PRINT, "--quiet", "--report=summary", "--each-iteration", cwd=folder)
 
 
 def check_end_of_target(folder):
@@ -250,7 +250,7 @@ def check_end_of_target(folder):
         return
     assert causes == [("time", 0)] * (len(causes) - 1) + [("end", 0)], causes
     assert causes_of_rows(folder) == [{"time"}] * (len(causes) - 1) + [{"end"}]
-    text = output(PRINT, "--quiet", "--report=summary", cwd=folder)
+    text = output(PRINT, "--quiet", "--report=summary", "--each-iteration", cwd=folder)
     assert re.findall(r"^Iteration (\d+):.*, cause: end$", text, re.M) == [str(len(causes) - 1)], text
     assert re.search(r"^\d+ iterations, the last ended by the end of its target after .*\(in the totals only\)", text,
                      re.M), text

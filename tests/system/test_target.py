@@ -225,7 +225,7 @@ def check_stays(folder):
     answer = finish(p)
     assert f"process {victim.pid} (target-test): still running" in answer, answer
     assert victim.process.poll() is None
-    info = output(PRINT, "--quiet", "--report=summary", cwd=folder)
+    info = output(PRINT, "--quiet", "--report=summary", "--each-iteration", cwd=folder)
     assert "cut short" not in info, info
     victim.end()
 

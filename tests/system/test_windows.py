@@ -164,7 +164,7 @@ def check_delay(folder):
     finish(p, 3)
     found = iterations(folder)
     assert [i[2] for i in found] == ["end"] and found[0][3] >= 300_000_000, found
-    assert "not measured" in output(PRINT, "--quiet", "--report=summary", SESSION, cwd=folder)
+    assert "not measured" in output(PRINT, "--quiet", "--report=summary", "--each-iteration", SESSION, cwd=folder)
 
 
 def check_machine(folder):

@@ -273,6 +273,48 @@ TEST(golden_tables)
 	}
 }
 
+/* The first line of the text from at on that begins with begin, without its newline. */
+static const char *line_of(struct buf *out, size_t at, const char *begin)
+{
+	char *line = strstr(buf_str(out) + at, begin);
+
+	assert_non_null(line);
+	line[strcspn(line, "\n")] = '\0';
+	return line;
+}
+
+/* A column without any number is a line with the others of its reason, until it has one; what some
+ * CPU has is a column. */
+TEST(absent_columns)
+{
+	const struct screen_options options = {.width = 0};
+	struct screen_state *st = screen_state_new(3, &options);
+	struct setup s = {0};
+	struct buf out;
+	size_t second;
+
+	buf_init(&out, OUT_BYTES);
+	example(&s);
+	s.t->columns[0].reason = s.t->columns[1].reason = "no PMU";
+	s.t->columns[2].reason = "elsewhere";
+	for (uint32_t row = 0; row < 2; row++)
+		for (size_t i = 0; i < 2; i++)
+			*table_cell(s.t, row, i) = state_only(CELL_NOT_SUPPORTED);
+	time_of(s.t, 0);
+	screen_format_find("text")->iteration(st, s.t, &out);
+	second = out.len;
+	*table_cell(s.t, 1, 1) = count(7);
+	time_of(s.t, 1);
+	screen_format_find("text")->iteration(st, s.t, &out);
+	assert_string_equal(line_of(&out, second, " "), "          |   llc_misses|memory_bytes_read");
+	assert_null(strstr(buf_str(&out), "elsewhere"));
+	assert_string_equal(line_of(&out, 0, "not measured"),
+			    "not measured: instructions_retired, llc_misses (no PMU)");
+	buf_fini(&out);
+	screen_state_free(st);
+	table_free(s.t);
+}
+
 /* No line of the table is longer than the terminal, unless it holds one column only. */
 TEST(wrap_keeps_numbers_whole)
 {

@@ -71,7 +71,7 @@ until grep -q "done" out; do sleep 0.05; done
 sleep 5 # until what is mapped was read
 kill -INT "$recorder"
 wait "$recorder" || { cat log; fail "cpuperf"; }
-cpuperf_print s --quiet --report=summary >summary
+cpuperf_print s --quiet --report=summary --each-iteration >summary
 for pair in allocated:7,016 allocations:14 freed:608 live:6,408; do
 	grep -qE "^  ${pair%:*} +${pair#*:} " summary || { cat summary; fail "not $pair"; }
 done

@@ -47,7 +47,7 @@ await() {
 
 # print NAME FORMAT: the session as it is read back, in NAME.read.
 print() {
-	cpuperf_print --session="$1.cpsession" --output-format="$2" >"$1.read" 2>"$1.read.log" ||
+	cpuperf_print --session="$1.cpsession" --each-iteration --output-format="$2" >"$1.read" 2>"$1.read.log" ||
 		{ cat "$1.read.log"; fail "cpuperf_print: $1"; }
 }
 

@@ -75,7 +75,7 @@ for level in 2 3 -1; do
 done
 says 2 "^  user mode only; $faults"
 says 3 "^  no event of it was counted; $faults"
-says 3 'not counted: .*\(this user may measure no process \(perf_event_paranoid is 3\)\)$'
+says 3 'not measured: .*\(this user may measure no process \(perf_event_paranoid is 3\)\)$'
 says 2 '^To measure it in the kernel too, type one of these lines:$'
 says 3 '^To measure it, type one of these lines:$'
 for level in 2 3; do
