@@ -459,6 +459,7 @@ static int run_session(struct recorder *r, const struct options *o)
 static int run_printed(struct recorder *r, const struct options *o)
 {
 	struct screen_options screen = {.width = opt_std_terminal_width(),
+					.has_color = opt_std_has_color() && !o->output_file,
 					.each_cpu = o->std.min_level < LOG_INFO,
 					.nr_things = NR_THINGS};
 	struct err e = {0};

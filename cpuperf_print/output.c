@@ -18,14 +18,6 @@
 
 enum { MAX_TEXT_BYTES = 1 << 30, FLUSH_BYTES = 64 << 10, MAX_COLUMNS_BYTES = 64 << 20 };
 
-/* NO_COLOR with any value but the empty one: no-color.org. */
-static bool wants_color(void)
-{
-	const char *no = getenv("NO_COLOR");
-
-	return !no || !*no;
-}
-
 void output_init(struct output *o, const struct registry_row *format, const struct options *options)
 {
 	*o = (struct output){.options = options,
@@ -34,7 +26,7 @@ void output_init(struct output *o, const struct registry_row *format, const stru
 			     .fd = -1};
 	o->width = options->output_file ? 0 : opt_std_terminal_width();
 	o->is_terminal = o->width != 0;
-	o->has_color = o->is_terminal && wants_color() && !format->is_markdown;
+	o->has_color = o->is_terminal && opt_std_has_color() && !format->is_markdown;
 	o->width = format->is_markdown ? 0 : o->width;
 	buf_init(&o->text, MAX_TEXT_BYTES);
 	arena_init(&o->columns, MAX_COLUMNS_BYTES);

@@ -37,9 +37,9 @@ static struct grid *people_grid(const struct calls *t, uint32_t event)
 	const char *unit = job_event(t->j, event)->unit;
 	const struct grid_column columns[] = {
 	    {"rank", NULL, NULL, GRID_TEXT, GRID_ALL},
-	    {"total", "% total", NULL, GRID_SHARE, GRID_ALL},
 	    {"self", NULL, unit, GRID_AMOUNT, GRID_ALL},
 	    {"children", "self/children", unit, GRID_AMOUNT, GRID_ALL},
+	    {"total", "% total", NULL, GRID_SHARE, GRID_ALL},
 	    {"calls", "calls/total", NULL, GRID_TEXT, GRID_ALL},
 	    {"function", NULL, NULL, GRID_TEXT, GRID_ALL},
 	};
@@ -74,9 +74,9 @@ static void put_call(struct calls *t, const struct report_call *c, uint32_t othe
 	snprintf(calls, sizeof(calls), "%" PRIu64 "/%" PRIu64, c->weight.samples, total);
 	grid_row(t->g);
 	grid_none(t->g);
-	grid_share(t->g, &share);
 	grid_none(t->g);
 	put_amount(t, c->event, c->weight.weight);
+	grid_share(t->g, &share);
 	grid_text(t->g, calls);
 	put_name(t, depth, other);
 }
@@ -90,9 +90,9 @@ static void put_function(struct calls *t, const struct report_flat_row *row)
 	grid_row(t->g);
 	snprintf(text, sizeof(text), "[%" PRIu32 "]", t->ranks[function]);
 	grid_text(t->g, text);
-	grid_share(t->g, &share);
 	put_amount(t, event, row->self.weight);
 	put_amount(t, event, row->total.weight - row->self.weight);
+	grid_share(t->g, &share);
 	snprintf(text, sizeof(text), "%" PRIu64, row->total.samples);
 	grid_text(t->g, text);
 	put_name(t, 1, function);

@@ -55,8 +55,9 @@ static struct grid *make_tree_grid(const void *trees, uint32_t event)
 	    {"node", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"parent", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
 	    {"depth", NULL, NULL, GRID_COUNT, GRID_ONLY_MACHINES},
+	    {"self", NULL, NULL, GRID_SHARE, GRID_ONLY_PEOPLE}, /* as in other reports */
 	    {"total", NULL, NULL, GRID_SHARE, GRID_ALL},
-	    {"self", NULL, NULL, GRID_SHARE, GRID_ALL},
+	    {"self", NULL, NULL, GRID_SHARE, GRID_ONLY_MACHINES},
 	    {"total_samples", "samples", NULL, GRID_COUNT, GRID_ALL},
 	    {"total_count", "count", unit_of(t, event), GRID_AMOUNT, GRID_ALL},
 	    {"self_count", NULL, unit_of(t, event), GRID_AMOUNT, GRID_ONLY_MACHINES},
@@ -79,8 +80,9 @@ static void put_node(const struct trees *t, struct grid *g, const struct report_
 	grid_count(g, t->number);
 	parent ? grid_count(g, parent) : grid_none(g);
 	grid_count(g, depth);
+	n->self.samples ? grid_share(g, &self) : grid_none(g);
 	grid_share(g, &total);
-	n->self.samples || t->j->output->form != GRID_PEOPLE ? grid_share(g, &self) : grid_none(g);
+	grid_share(g, &self);
 	grid_count(g, n->total.samples);
 	grid_count(g, reports_amount(t->j, n->event, n->total.weight));
 	grid_count(g, reports_amount(t->j, n->event, n->self.weight));

@@ -67,6 +67,7 @@ static int init(struct summary *s, struct job *j, struct err *e)
 	const uint64_t top =
 	    reports_top(j, j->selection->each_iteration ? NR_THINGS : NR_MOST_ACTIVE);
 	const struct screen_options screen = {.width = j->output->width,
+					      .has_color = j->output->has_color,
 					      .each_cpu = true,
 					      .nr_things = top < UINT_MAX ? (unsigned)top : 0,
 					      .session = j->session,

@@ -64,31 +64,38 @@ static void add_number(struct buf *b, const struct table_column *column, const s
 		buf_adds(b, cell_state_name(c->state));
 }
 
-/* Over time, in short; a share is already. */
-static void add_rate(struct buf *b, const struct table_column *column, const struct cell *c)
+/* Over time, in short; a share is already: false. */
+static bool add_rate(struct buf *b, const struct table_column *column, const struct cell *c,
+		     double *out)
 {
 	struct unit u = unit_shown(column->kind, column->unit);
-	double x;
 
-	if (column->kind == EVENT_SHARE || !unit_number(column->kind, column->unit, c, &x))
-		return;
+	if (column->kind == EVENT_SHARE || !unit_number(column->kind, column->unit, c, out))
+		return false;
 	if (column->metric)
-		screen_metric_human(b, x, column->unit);
+		screen_metric_human(b, *out, column->unit);
 	else
-		screen_rate(b, x, &u);
+		screen_rate(b, *out, &u);
+	return true;
 }
 
 static void put_cell(struct layout *l, const struct table_column *column, const struct cell *c)
 {
 	char state[CELL_STATE_BYTES];
+	double rate;
 
 	layout_row(l);
 	buf_printf(&l->text, "  %s", column->label);
 	layout_cell(l, NAME);
 	add_number(&l->text, column, c);
 	layout_cell(l, NUMBER);
-	add_rate(&l->text, column, c);
-	layout_cell(l, RATE);
+	if (column->kind == EVENT_SHARE && cell_has_value(c))
+		layout_heat(l, c->value, 100);
+	if (add_rate(&l->text, column, c, &rate)) {
+		layout_cell(l, RATE);
+		if (unit_is_percent(column->kind, column->unit))
+			layout_heat(l, rate, 100);
+	}
 	if (cell_has_value(c) && c->is_perf)
 		screen_running(&l->text, cell_running_share(c));
 	layout_cell(l, RUNNING);
@@ -125,6 +132,7 @@ static void put_block(struct summary *s, const char *name, const struct cell *ce
 	if (is_empty)
 		return;
 	layout_init(&l, columns, NR_PARTS);
+	l.has_color = s->j->output->has_color;
 	layout_row(&l);
 	layout_text(&l, NAME, name);
 	layout_text(&l, NUMBER, "number");

@@ -128,6 +128,13 @@ unsigned opt_std_terminal_width(void)
 										     : 0;
 }
 
+bool opt_std_has_color(void)
+{
+	const char *no = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && (!no || !*no);
+}
+
 int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const char *version)
 {
 	unsigned width = opt_std_terminal_width();

@@ -69,5 +69,7 @@ int opt_std_answer(const struct opt_std *o, const struct opt_table *t, const cha
 
 /* The width of the terminal on stdout; 0: not a terminal. */
 unsigned opt_std_terminal_width(void);
+/* Standard output is a terminal, and NO_COLOR is unset or empty: no-color.org. */
+bool opt_std_has_color(void);
 
 #endif

@@ -28,9 +28,7 @@ size_t paint_nr_entries(const struct model *m)
 
 unsigned paint_step(double x, double max, unsigned nr)
 {
-	double step = max > 0 && x > 0 ? x / max * nr : 0; /* NaN: both ends are infinite */
-
-	return step < nr ? (unsigned)step : nr - 1;
+	return screen_step(x, max, nr);
 }
 
 static double largest(const struct history *h, size_t series, size_t from, size_t to)

@@ -15,6 +15,8 @@ struct unit {
 
 /* unit: the event's; borrowed. */
 struct unit unit_shown(enum event_kind kind, const char *unit);
+/* Whether that is a percentage. */
+bool unit_is_percent(enum event_kind kind, const char *unit);
 /* The cell's number in that unit. False if it has none, or is a count over an empty span. */
 bool unit_number(enum event_kind kind, const char *unit, const struct cell *c, double *out);
 

@@ -46,8 +46,9 @@ struct screen_state *screen_state_new(size_t nr_columns, const struct screen_opt
 	s->options = *options;
 	buf_init(&s->scratch, CELL_MAX_BYTES);
 	s->columns = mem_calloc(nr_columns + 1, sizeof(*s->columns));
+	s->largest = mem_calloc(nr_columns + 1, sizeof(*s->largest));
 	layout_init(&s->layout, s->columns, 0);
-	if (!s->columns || !buf_reserve(&s->scratch, CELL_MAX_BYTES - 1)) {
+	if (!s->columns || !s->largest || !buf_reserve(&s->scratch, CELL_MAX_BYTES - 1)) {
 		screen_state_free(s);
 		return NULL;
 	}
@@ -61,5 +62,6 @@ void screen_state_free(struct screen_state *s)
 	buf_fini(&s->scratch);
 	layout_fini(&s->layout);
 	mem_free(s->columns);
+	mem_free(s->largest);
 	mem_free(s);
 }

@@ -16,6 +16,7 @@ struct screen_state; /* of a format between iterations: column widths */
 
 struct screen_options {
 	unsigned width;     /* columns of the terminal; 0: no limit */
+	bool has_color;     /* text: numbers coloured by their size, of CPUs and of things */
 	bool each_cpu;      /* samples: a line for each CPU too */
 	unsigned nr_things; /* things of each kind to print; 0: all */
 	/* csv, ndjson: field "session" of each row; rows then have all fields, so that several

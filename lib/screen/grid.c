@@ -36,6 +36,7 @@ struct grid {
 	bool is_begun;           /* CSV: the row has a field */
 	struct json_writer json; /* of the row */
 	bool has_header;         /* CSV: it is written */
+	bool has_changes;        /* text: a column of changes */
 	int error;               /* other than the layout's */
 	size_t shown;            /* text: the layout's column of the next cell */
 	struct layout layout;    /* CSV and NDJSON use only its text */
@@ -288,6 +289,7 @@ static void begin_people(struct grid *g)
 			continue;
 		g->width[l->nr_columns] =
 		    (struct layout_column){.gap = GAP, .is_left = kinds[c->kind].is_left};
+		g->has_changes |= c->kind == GRID_CHANGE || c->kind == GRID_SHIFT;
 		layout_text(l, l->nr_columns++, c->header ? c->header : c->name);
 	}
 }
@@ -417,8 +419,8 @@ static void show(struct grid *g, unsigned depth, const union value *v)
 	layout_cell(&g->layout, g->shown);
 	if (is_change && v->real.is_certain && v->real.x != 0)
 		layout_look(&g->layout, v->real.x > 0 ? LAYOUT_RED : LAYOUT_GREEN);
-	else
-		layout_look(&g->layout, LAYOUT_PLAIN);
+	else if (c->kind == GRID_SHARE && !g->has_changes)
+		layout_heat_share(&g->layout, v->share->share);
 }
 
 /* The widest column of text, of several the last; NULL if none is wider than the least. */

@@ -62,9 +62,11 @@ struct grid_column {
 
 struct grid_options {
 	enum grid_form form;
-	unsigned width;     /* text: columns of the terminal; 0: no limit */
-	unsigned fit;       /* text: columns that may leave do until it is no wider; 0: none does */
-	bool has_color;     /* text: bold header; certain changes in red (more) and green (less) */
+	unsigned width; /* text: columns of the terminal; 0: no limit */
+	unsigned fit;   /* text: columns that may leave do until it is no wider; 0: none does */
+	/* text: bold header; certain changes in red (more) and green (less); without columns of
+	 * changes, shares by their size */
+	bool has_color;
 	bool is_markdown;   /* text: as a table of GitHub-flavoured Markdown */
 	const char *report; /* JSON: first field, "report", of each row; NULL: none. Borrowed. */
 	/* CSV, JSON: field "session" of each row, before the columns; NULL: none. Borrowed. */

@@ -19,7 +19,13 @@ struct layout_piece {
 static const char *const colors[] = {[LAYOUT_PLAIN] = "",
 				     [LAYOUT_RED] = "\033[31m",
 				     [LAYOUT_GREEN] = "\033[32m",
-				     [LAYOUT_BOLD] = "\033[1m"};
+				     [LAYOUT_BOLD] = "\033[1m",
+				     [LAYOUT_HEAT] = "",
+				     [LAYOUT_HEAT + 1] = "\033[36m",
+				     [LAYOUT_HEAT + 2] = "\033[32m",
+				     [LAYOUT_HEAT + 3] = "\033[33m",
+				     [LAYOUT_HEAT + 4] = "\033[1;33m"};
+static const double least_share[LAYOUT_NR_HEAT] = {0, 0.005, 0.02, 0.05, 0.2};
 static const char NORMAL[] = "\033[0m", ELLIPSIS[] = "…";
 
 void layout_init(struct layout *l, struct layout_column *columns, size_t nr)
@@ -96,6 +102,32 @@ void layout_look(struct layout *l, enum layout_look look)
 {
 	if (!layout_error(l))
 		l->pieces[l->nr_pieces - 1].look = (uint8_t)look;
+}
+
+/* An empty cell is none: the last one is another. */
+static bool has_cell(const struct layout *l)
+{
+	return l->nr_pieces && l->pieces[l->nr_pieces - 1].kind == PIECE_CELL;
+}
+
+static void heat(struct layout *l, unsigned step)
+{
+	if (step && has_cell(l))
+		layout_look(l, (enum layout_look)(LAYOUT_HEAT + step));
+}
+
+void layout_heat(struct layout *l, double x, double max)
+{
+	heat(l, screen_step(x, max, LAYOUT_NR_HEAT));
+}
+
+void layout_heat_share(struct layout *l, double share)
+{
+	unsigned step = 0;
+
+	while (step + 1 < LAYOUT_NR_HEAT && share >= least_share[step + 1])
+		step++;
+	heat(l, step);
 }
 
 void layout_tail(struct layout *l)

@@ -32,7 +32,14 @@ struct layout_column {
 	bool is_broken; /* behind a wider cell the row goes on in a line of its own */
 };
 
-enum layout_look { LAYOUT_PLAIN, LAYOUT_RED, LAYOUT_GREEN, LAYOUT_BOLD };
+enum { LAYOUT_NR_HEAT = 5 };
+enum layout_look {
+	LAYOUT_PLAIN,
+	LAYOUT_RED,
+	LAYOUT_GREEN,
+	LAYOUT_BOLD,
+	LAYOUT_HEAT, /* LAYOUT_NR_HEAT steps from low, which is plain, to high */
+};
 
 struct layout_piece;
 
@@ -59,6 +66,10 @@ void layout_cell(struct layout *l, size_t column);
 void layout_text(struct layout *l, size_t column, const char *text);
 /* Changes the look of the row that was just begun, or of the cell that was just ended. */
 void layout_look(struct layout *l, enum layout_look look);
+/* Likewise, as x among numbers up to max. */
+void layout_heat(struct layout *l, double x, double max);
+/* Likewise, as a share of samples (of 1): few functions have more than some percent. */
+void layout_heat_share(struct layout *l, double share);
 /* Ends a text two blanks behind the last cell of the row and behind column 0. */
 void layout_tail(struct layout *l);
 /* Ends a line of its own, as wide as it is. */

@@ -329,6 +329,13 @@ void screen_cell_human(struct buf *out, enum event_kind kind, const char *unit,
 	marks(out, c);
 }
 
+unsigned screen_step(double x, double max, unsigned nr)
+{
+	double step = max > 0 && x > 0 ? x / max * nr : 0; /* NaN: both ends are infinite */
+
+	return step < nr ? (unsigned)step : nr - 1;
+}
+
 unsigned screen_width(const char *s)
 {
 	unsigned n = 0;

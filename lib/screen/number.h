@@ -54,6 +54,8 @@ void screen_cell_human(struct buf *out, enum event_kind kind, const char *unit,
 bool screen_coverage(struct buf *out, const struct sampled *s);
 /* A signed number; for people with a plus and commas. */
 void screen_signed(struct buf *out, int64_t v, bool for_people);
+/* Which of nr equal steps from 0 to max x is in, from 0. */
+unsigned screen_step(double x, double max, unsigned nr);
 /* The width of s on a terminal: one column for each code point. */
 unsigned screen_width(const char *s);
 /* How many lines of a terminal with so many columns (> 0) the text takes. */

@@ -13,6 +13,7 @@ struct screen_state {
 	struct layout
 	    layout; /* of the iterations; columns only grow, so that the table does not jump */
 	struct layout_column *columns; /* owned; of the layout */
+	double *largest;               /* owned; numbers of each column, for colours */
 	struct buf scratch;
 };
 

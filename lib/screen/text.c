@@ -47,6 +47,43 @@ static bool is_blank(const struct layout *l, const struct table *t, size_t row)
 	return t->row_cpu[t->nr_rows - 1] == TABLE_ALL_CPUS;
 }
 
+/* The largest number of a column over the rows, for its colours; of what is a percentage 100; of
+ * one number 0. */
+static double largest(const struct table *t, size_t i)
+{
+	const struct table_column *c = &t->columns[i];
+	double max = 0, x;
+	size_t nr = 0;
+
+	if (unit_is_percent(c->kind, c->unit))
+		return 100;
+	for (size_t row = 0; row < t->nr_rows; row++) {
+		if (!unit_number(c->kind, c->unit, table_cell(t, row, i), &x))
+			continue;
+		max = x > max ? x : max;
+		nr++;
+	}
+	return nr > 1 ? max : 0;
+}
+
+/* Into column k of the layout. */
+static void put_cell(struct screen_state *s, const struct table *t, size_t row, size_t i, size_t k)
+{
+	const struct table_column *c = &t->columns[i];
+	const struct cell *cell = line_cell(t, row, i);
+	struct layout *l = &s->layout;
+	double x;
+
+	/* of the whole machine: with its unit, as of things */
+	if (!c->metric && (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS))
+		screen_cell_human(&l->text, c->kind, c->unit, cell);
+	else
+		screen_cell(&l->text, c->kind, cell);
+	layout_cell(l, k);
+	if (l->has_color && row < t->nr_rows && unit_number(c->kind, c->unit, cell, &x))
+		layout_heat(l, x, s->largest[i]);
+}
+
 static void counted(struct screen_state *s, const struct table *t, struct buf *out)
 {
 	/* a line for each row; with metrics one of totals, which the rows do not yield */
@@ -56,6 +93,8 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 
 	for (size_t row = 0; row < t->nr_rows; row++) /* a CPU is offline, or a trace missing */
 		with_cpu |= t->row_cpu[row] != t->row_trace[row];
+	for (size_t i = 0; l->has_color && i < t->nr_columns; i++)
+		s->largest[i] = largest(t, i);
 	layout_row(l);
 	for (size_t i = 0, k = 1; i < t->nr_columns; i++)
 		if (is_shown(t, i))
@@ -66,19 +105,9 @@ static void counted(struct screen_state *s, const struct table *t, struct buf *o
 		layout_row(l);
 		put_first(&l->text, t, row, with_cpu);
 		layout_cell(l, 0);
-		for (size_t i = 0, k = 1; i < t->nr_columns; i++) {
-			const struct table_column *c = &t->columns[i];
-
-			if (!is_shown(t, i))
-				continue;
-			/* of the whole machine: with its unit, as of things */
-			if (!c->metric &&
-			    (c->scope == EVENT_SCOPE_SYSTEM || c->scope == EVENT_SCOPE_THINGS))
-				screen_cell_human(&l->text, c->kind, c->unit, line_cell(t, row, i));
-			else
-				screen_cell(&l->text, c->kind, line_cell(t, row, i));
-			layout_cell(l, k++);
-		}
+		for (size_t i = 0, k = 1; i < t->nr_columns; i++)
+			if (is_shown(t, i))
+				put_cell(s, t, row, i, k++);
 	}
 	layout_write_blocks(l, s->options.width, out);
 	layout_reset(l);
@@ -116,6 +145,7 @@ void screen_text_iteration(struct screen_state *s, const struct table *t, struct
 {
 	struct layout *l = &s->layout;
 
+	l->has_color = s->options.has_color;
 	if (!l->nr_columns) {
 		begin_columns(l, t);
 		absent_put(t, NULL, s->options.width, out);

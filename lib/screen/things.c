@@ -143,17 +143,25 @@ void screen_things_drop(struct screen_things *things)
 	mem_free(things->item);
 }
 
+/* Its cell of the kind's column i; NULL: it has none. */
+static const struct cell *find_cell(const struct screen_kind *k, const struct screen_thing *thing,
+				    size_t i)
+{
+	for (size_t n = 0; n < thing->nr; n++)
+		if (thing->first[n]->column == k->column[i])
+			return &thing->first[n]->cell;
+	return NULL;
+}
+
 void screen_thing_cell(const struct screen_kind *k, const struct screen_thing *thing, size_t i,
 		       struct buf *out)
 {
 	const struct table_column *c = &k->t->columns[k->column[i]];
 
-	for (size_t n = 0; n < thing->nr; n++) {
-		if (thing->first[n]->column != k->column[i])
-			continue;
-		screen_cell_human(out, c->kind, c->unit, &thing->first[n]->cell);
-		return;
-	}
+	const struct cell *cell = find_cell(k, thing, i);
+
+	if (cell)
+		screen_cell_human(out, c->kind, c->unit, cell);
 }
 
 /* The first NAME_WIDTH characters. */
@@ -191,6 +199,34 @@ static void put_rest(const struct screen_thing *lines, size_t nr, struct buf *ou
 	buf_addc(out, '\n');
 }
 
+static bool find_number(const struct screen_kind *k, const struct screen_thing *thing, size_t i,
+			double *out)
+{
+	const struct table_column *c = &k->t->columns[k->column[i]];
+	const struct cell *cell = find_cell(k, thing, i);
+
+	return cell && unit_number(c->kind, c->unit, cell, out);
+}
+
+/* Of a column, for its colours; of what is a percentage 100; of one number 0. */
+static double largest(const struct screen_kind *k, const struct screen_thing *lines, size_t nr,
+		      size_t i)
+{
+	const struct table_column *c = &k->t->columns[k->column[i]];
+	double max = 0, x;
+	size_t nr_numbers = 0;
+
+	if (unit_is_percent(c->kind, c->unit))
+		return 100;
+	for (size_t n = 0; n < nr; n++) {
+		if (!find_number(k, &lines[n], i, &x))
+			continue;
+		max = x > max ? x : max;
+		nr_numbers++;
+	}
+	return nr_numbers > 1 ? max : 0;
+}
+
 static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 		      const struct screen_thing *lines, size_t nr, struct buf *out)
 {
@@ -198,9 +234,11 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 	    s->options.nr_things && nr > s->options.nr_things ? s->options.nr_things : nr;
 	struct layout_column columns[1 + SCREEN_KIND_MAX_COLUMNS] = {
 	    {.width = NAME_WIDTH, .is_left = true, .is_fixed = true}};
+	double max[SCREEN_KIND_MAX_COLUMNS], x;
 	struct layout l;
 
 	layout_init(&l, columns, 1 + k->nr_columns);
+	l.has_color = s->options.has_color;
 	layout_row(&l);
 	add_name(&l.text, k->t->columns[k->column[0]].name, k->name_len);
 	layout_cell(&l, 0);
@@ -208,6 +246,7 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 		columns[1 + i] = (struct layout_column){
 		    .width = screen_kind_width(k, i), .gap = 1, .is_fixed = true};
 		layout_text(&l, 1 + i, screen_kind_heading(k, i));
+		max[i] = largest(k, lines, shown, i);
 	}
 	for (size_t n = 0; n < shown; n++) {
 		const char *name = (*lines[n].first)->name;
@@ -218,6 +257,8 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 		for (size_t i = 0; i < k->nr_columns; i++) {
 			screen_thing_cell(k, &lines[n], i, &l.text);
 			layout_cell(&l, 1 + i);
+			if (find_number(k, &lines[n], i, &x))
+				layout_heat(&l, x, max[i]);
 		}
 	}
 	layout_write_blocks(&l, s->options.width, out);

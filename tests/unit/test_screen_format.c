@@ -283,6 +283,26 @@ static const char *line_of(struct buf *out, size_t at, const char *begin)
 	return line;
 }
 
+/* Numbers of several CPUs by their size, percentages as they are; the machine's alone is plain. */
+TEST(in_colour)
+{
+	const struct screen_options options = {.has_color = true};
+	struct screen_state *st = screen_state_new(6, &options);
+	struct setup s = {0};
+	struct buf out;
+
+	buf_init(&out, OUT_BYTES);
+	states(&s);
+	screen_format_find("text")->iteration(st, s.t, &out);
+	assert_non_null(strstr(buf_str(&out), "|\033[1;33m18,446,744,073,709,551,615\033[0m|"));
+	assert_non_null(strstr(buf_str(&out), "|             4,294,967,295|"));
+	assert_non_null(strstr(buf_str(&out), "|\033[36m      37.0%\033[0m|"));
+	assert_non_null(strstr(buf_str(&out), "|4,123,456,789"));
+	buf_fini(&out);
+	screen_state_free(st);
+	table_free(s.t);
+}
+
 /* A column without any number is a line with the others of its reason, until it has one; what some
  * CPU has is a column. */
 TEST(absent_columns)
@@ -306,7 +326,8 @@ TEST(absent_columns)
 	*table_cell(s.t, 1, 1) = count(7);
 	time_of(s.t, 1);
 	screen_format_find("text")->iteration(st, s.t, &out);
-	assert_string_equal(line_of(&out, second, " "), "          |   llc_misses|memory_bytes_read");
+	assert_string_equal(line_of(&out, second, " "),
+			    "          |   llc_misses|memory_bytes_read");
 	assert_null(strstr(buf_str(&out), "elsewhere"));
 	assert_string_equal(line_of(&out, 0, "not measured"),
 			    "not measured: instructions_retired, llc_misses (no PMU)");

@@ -89,6 +89,33 @@ TEST(for_people)
 	finish(g);
 }
 
+/* By size, also beside a cell without text. */
+TEST(shares_in_colour)
+{
+	static const struct grid_column two[] = {{"self", .kind = GRID_SHARE},
+						 {"sure", .kind = GRID_FLAG}};
+	static const struct {
+		double share;
+		const char *shown;
+	} rows[] = {{0.0049, "0.49 %\n"},
+		    {0.005, "\033[36m0.50 %\033[0m\n"},
+		    {0.02, "\033[32m2.00 %\033[0m\n"},
+		    {0.05, "\033[33m5.00 %\033[0m\n"},
+		    {0.2, "\033[1;33m20.00 %\033[0m\n"}};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		const double x = rows[i].share;
+		struct grid *g = grid_new(
+		    two, 2, &(struct grid_options){.form = GRID_PEOPLE, .has_color = true});
+
+		buf_init(&out, 1 << 20);
+		grid_row(g), grid_share(g, &(struct interval){x, x, x}), grid_flag(g, false);
+		assert_int_equal(grid_write(g, &out), 0);
+		assert_string_equal(strchr(buf_str(&out), '\n') + 1, rows[i].shown);
+		finish(g);
+	}
+}
+
 TEST(in_colour)
 {
 	struct grid *g = make(&(struct grid_options){.form = GRID_PEOPLE, .has_color = true});
@@ -100,6 +127,7 @@ TEST(in_colour)
 	assert_non_null(strstr(out.data, "\033[31m  +10.10 %\033[0m"));
 	assert_non_null(strstr(out.data, " -0.23 %  ")); /* by chance: no news */
 	assert_non_null(strstr(out.data, "\033[32m  -50.00 %\033[0m"));
+	assert_null(strstr(out.data, "33m")); /* shares beside changes are plain */
 	finish(g);
 }
 

@@ -120,6 +120,7 @@ TEST(golden)
 	} rows[] = {
 	    {"tables/things.txt", "text", {0}, several},
 	    {"tables/things-50-2.txt", "text", {.width = 50, .nr_things = 2}, several},
+	    {"tables/things-colour.txt", "text", {.has_color = true}, several},
 	    {"tables/things.csv", "csv", {0}, several},
 	    {"tables/things.ndjson", "ndjson", {0}, several},
 	    {"tables/things-absent.txt", "text", {0}, absent},
