@@ -288,10 +288,6 @@ static int run(struct options *o)
 {
 	bool describes = o->list_events || o->describe_event; /* also of a target */
 
-	if (o->list_specs && strcmp(o->output_format, "text") != 0) {
-		log_error("--list-specs supports only --output-format=text");
-		return EXIT_USAGE;
-	}
 	if (o->list_specs + o->list_events + (o->describe_event != NULL) +
 		(o->check_spec || o->strict || chooses_events(o) ||
 		 (options_have_target(o) && !describes)) >
@@ -301,7 +297,7 @@ static int run(struct options *o)
 		return EXIT_USAGE;
 	}
 	if (o->list_specs)
-		return list_specs();
+		return list_specs(o->output_format);
 	if (o->list_events || o->describe_event)
 		return look_at_events(o);
 	return measure(o);

@@ -343,8 +343,8 @@ static const struct opt_row before[] = {
      .words = "text csv ndjson " OPTIONS_FORMAT_NAMES,
      .section = "Measuring",
      .help = "Format of the results: text (the default), csv or ndjson. With a command, csv and "
-	     "ndjson require --output-file. --list-events also accepts names, which prints only "
-	     "group:name.",
+	     "ndjson require --output-file. --list-events and --list-specs also accept names, which "
+	     "prints only those.",
      .set = set_output_format,
      .offset = offsetof(struct options, output_format)},
     {.name = "output-file",
@@ -420,11 +420,11 @@ static const struct opt_row before[] = {
     {.name = "list-specs",
      .arg = OPT_NONE,
      .section = "Looking around",
-     .help = "List the specs that can be found by name.",
+     .help = "List the specs that can be found by name, with the first comment of each.",
      .set = opt_set_flag,
      .offset = offsetof(struct options, list_specs),
      .has_no_variable = true,
-     .excludes = MEASURING " output-format"},
+     .excludes = MEASURING},
 };
 
 static const struct opt_row after[] = {OPT_STD_ROWS(struct options, std)};

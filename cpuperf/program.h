@@ -27,8 +27,12 @@ struct host;
 struct catalogue;
 int list_events(const struct options *o, const struct catalogue *c);
 int describe_event(const struct options *o, const struct catalogue *c);
+/* list_specs.c: those that are found by name, in an output format. */
+int list_specs(const char *format);
 /* specs.c: specs named without a folder are searched for. */
-int list_specs(void);
+#define SPEC_SUFFIX ".cpspec"
+/* Calls fn for each folder of the search path until it returns non-zero; returns that. */
+int each_spec_folder(int (*fn)(const char *folder, void *arg), void *arg);
 /* Writes the text of a spec to a file. 0 or -errno with *e. */
 int save_spec(const char *path, const struct buf *text, struct err *e);
 /* alerts.c: the same for the limits of its metrics, as alert rules of Prometheus. -ENOENT: it has

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/draft.h"
 #include "base/io.h"
-#include "base/root.h"
 #include "base/sys.h"
 #include "program.h"
 #include "spec/spec.h"
@@ -19,12 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char suffix[] = ".cpspec";
+static const char suffix[] = SPEC_SUFFIX;
 
-enum { MAX_LIST_BYTES = 1 << 20 };
-
-/* Calls fn for each folder of the search path until it returns non-zero; returns that. */
-static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
+int each_spec_folder(int (*fn)(const char *folder, void *arg), void *arg)
 {
 	const char *path = secure_getenv("CPUPERF_SPEC_PATH");
 	char folder[PATH_MAX], program[PATH_MAX];
@@ -147,7 +143,7 @@ static int open_exact(const char *name, char *found, struct err *e)
 	fd = open_here(name, e);
 	if (fd != -ENOENT)
 		return fd;
-	return each_folder(search_folder, &s) ? io_open_input(found, e) : -ENOENT;
+	return each_spec_folder(search_folder, &s) ? io_open_input(found, e) : -ENOENT;
 }
 
 int open_spec(const char *name, char *found, struct err *e)
@@ -175,43 +171,6 @@ int open_spec(const char *name, char *found, struct err *e)
 	err_set(e, -ENOENT, "%s: no such spec in the current folder or the spec path", name);
 	err_hint(e, "--list-specs lists the specs that can be found by name");
 	return -ENOENT;
-}
-
-struct listing {
-	struct buf out;
-	const char *folder;
-};
-
-static int list_file(const char *name, void *arg)
-{
-	struct listing *l = arg;
-	size_t len = strlen(name), tail = sizeof(suffix) - 1;
-
-	if (len > tail && strcmp(name + len - tail, suffix) == 0)
-		buf_printf(&l->out, "%-28s %s/%s\n", name, l->folder, name);
-	return 0;
-}
-
-static int list_folder(const char *folder, void *arg)
-{
-	struct listing *l = arg;
-	char resolved[PATH_MAX];
-
-	l->folder = realpath(folder, resolved) ? resolved : folder;
-	(void)root_each(&root_live, l->folder, list_file, l); /* a missing folder contains none */
-	return 0;
-}
-
-int list_specs(void)
-{
-	struct listing l = {0};
-	int status;
-
-	buf_init(&l.out, MAX_LIST_BYTES);
-	each_folder(list_folder, &l);
-	status = print_result(&l.out);
-	buf_fini(&l.out);
-	return status;
 }
 
 /* An io_may_replace_fn: an empty file or a spec, and nothing that would be missed. */

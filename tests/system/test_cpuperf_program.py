@@ -199,7 +199,38 @@ def check_search(folder):
     run("--spec-file=mine.cpspec", "--check-spec", cwd=f"{folder}/c", env=without, code=1)
     run("--spec-file=./mine.cpspec", "--check-spec", cwd=f"{folder}/c", env=env, code=1)
     listed = run("--list-specs", env=env).stdout
-    assert f"{folder}/b/mine.cpspec" in listed and "basic-cpu.cpspec" in listed
+    assert f"{folder}/b:\n" in listed and "  mine.cpspec\n" in listed and "basic-cpu.cpspec" in listed
+
+
+def check_list_specs(folder):
+    """Each spec with its first comment, in every format; from hostile files too."""
+    comments = {"lines": ("\n// What it  \n//\tmeasures, in\n//   short.\n//\n// More.\n{}", "What it measures, in short."),
+                "block": ("/*\n * One\n * two.\n */\n// three\n{}", "One two."),
+                "one": ("/* One. */ {} // two", "One."),
+                "models": ("// models: all\n// No comment.\n{}", ""),
+                "none": ("{\n// inside\n}", ""), "empty": ("", ""),
+                "bell": ("// a\a\x1b[31mb\n{}", None),
+                "long": ("// " + "word " * 2000 + "\n{}", None)}
+    for name, (text, _) in comments.items():
+        with open(f"{folder}/{name}.cpspec", "w", encoding="utf-8") as out:
+            out.write(text)
+    os.mkfifo(f"{folder}/pipe.cpspec")
+    env = {"CPUPERF_SPEC_PATH": folder}
+    rows = list(csv.DictReader(io.StringIO(run("--list-specs", "--output-format=csv", env=env).stdout)))
+    found = {r["name"]: r["comment"] for r in rows if r["path"] == f"{folder}/{r['name']}"}
+    assert len(found) == len(comments) + 1 and found["pipe.cpspec"] == "", found
+    for name, (_, comment) in comments.items():
+        assert comment is None or found[f"{name}.cpspec"] == comment, (name, found)
+    assert all(c.isprintable() for text in found.values() for c in text), found
+    assert found["long.cpspec"].startswith("word word") and len(found["long.cpspec"]) < 4200
+    names = run("--list-specs", "--output-format=names", env=env).stdout.split("\n")
+    assert names[:3] == ["bell.cpspec", "block.cpspec", "empty.cpspec"] and "basic.cpspec" in names, names
+    objects = [json.loads(line) for line in run("--list-specs", "--output-format=ndjson", env=env).stdout.splitlines()]
+    assert [(o["name"], o["comment"]) for o in objects] == [(r["name"], r["comment"]) for r in rows]
+    text = run("--list-specs", env=env).stdout
+    assert f"{folder}:\n" in text and re.search(r"^  basic.cpspec +A first look at a machine: ", text, re.M), text
+    shown, _ = kit.on_terminal(80, CPUPERF, "--list-specs", **env)
+    assert max(len(line) for line in shown.splitlines()[:60]) <= 80 and "\n  one.cpspec  " in shown.replace("\r", ""), shown
 
 
 def check_check_spec(folder):

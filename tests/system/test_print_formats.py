@@ -240,7 +240,7 @@ def on_terminal(width, *args, stderr=None):
 
 def check_terminal(folder):
     """The summary has the columns that fit on the terminal; a file and a pipe have all."""
-    args = (PRINT, f"--session={folder}/s.cpsession", "--no-pager")
+    args = (PRINT, f"--session={folder}/s.cpsession", "--no-pager", "--report=summary", "--each-iteration")
     for width, last in ((300, "max"), (100, "max"), (80, "min"), (55, "mean")):
         summary = on_terminal(width, *args, stderr=subprocess.PIPE).split(", all traces\n")[1].splitlines()
         assert summary[0].split()[-1] == last or width == 100, (width, summary[0])
