@@ -342,9 +342,10 @@ static const struct opt_row before[] = {
      .complete = OPT_COMPLETE_WORDS,
      .words = "text csv ndjson " OPTIONS_FORMAT_NAMES,
      .section = "Measuring",
-     .help = "Format of the results: text (the default), csv or ndjson. With a command, csv and "
-	     "ndjson require --output-file. --list-events and --list-specs also accept names, which "
-	     "prints only those.",
+     .help =
+	 "Format of the results: text (the default), csv or ndjson. With a command, csv and "
+	 "ndjson require --output-file. --list-events and --list-specs also accept names, which "
+	 "prints only those.",
      .set = set_output_format,
      .offset = offsetof(struct options, output_format)},
     {.name = "output-file",

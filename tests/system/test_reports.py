@@ -500,7 +500,7 @@ def check_filtered_counts(session):
         if has_cpu:  # the totals are those of the one CPU
             assert [{**r, "trace": "", "cpu": "all"} for r in wanted] == \
                 [r for r in found if not r["trace"]], more
-    text = output(args[0], args[1], f"--cpu={cpu}", "--iteration=2")
+    text = output(args[0], args[1], f"--cpu={cpu}", "--iteration=2", "--each-iteration")
     assert text.count("\nIteration ") == 1 and text.count("\nTrace ") == 1, text
     wanted = [r for r in whole if r["cpu"] == cpu and r["iteration"] == "2"]
     assert [r["samples"] for r in wanted if r["event"] == "cpu_clock"] == re.findall(
