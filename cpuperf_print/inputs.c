@@ -693,6 +693,14 @@ int inputs_add_states(struct inputs *in, const struct profile_filter *filter, st
 	return ARRAY_RUN(i, in->nr + in->nr_diff, add_states(&in->item[i], filter, e));
 }
 
+void inputs_forget_states(struct inputs *in)
+{
+	for (size_t i = 0; i < in->nr + in->nr_diff; i++) {
+		mem_free(in->item[i].by_state);
+		in->item[i].by_state = NULL;
+	}
+}
+
 static int load_names(struct inputs *in, struct input *o, struct err *e)
 {
 	int rc;

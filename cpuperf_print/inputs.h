@@ -102,6 +102,8 @@ void inputs_end_names(struct inputs *in, struct input *o);
 int inputs_load_processes(struct input *o);
 /* Fills by_state of all inputs, once. -EINVAL with *e: one samples no time; -ENOMEM with *e. */
 int inputs_add_states(struct inputs *in, const struct profile_filter *filter, struct err *e);
+/* So that the next inputs_add_states fills it by another filter. */
+void inputs_forget_states(struct inputs *in);
 /* Reports the damage of the input's common file. -ENOMEM with *e. */
 int inputs_check_common(const struct input *o, struct err *e);
 /* -EINVAL with *e unless all inputs have the events of the first. */

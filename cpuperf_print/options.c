@@ -4,12 +4,23 @@
  */
 #include "options.h"
 
+#include "navigator/navigator.h"
 #include "registry.h"
 #include "selection.h"
 
 #include <stddef.h>
 
 #define AT(field) offsetof(struct options, field)
+
+static int set_serve(const struct opt_row *row, const char *value, void *target, struct err *e)
+{
+	struct options *o = target;
+
+	(void)row;
+	(void)e;
+	o->serve = value ? value : NAVIGATOR_DEFAULT_ADDRESS;
+	return 0;
+}
 
 static const struct opt_row rows[] = {
     {.name = "session",
@@ -166,7 +177,8 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "GLOB",
      .section = "Report",
-     .help = "annotate: only functions whose name matches GLOB. May be repeated.",
+     .help = "annotate, calls, flat: only functions whose name matches GLOB, or has it as a "
+	     "part. Their shares are of all samples. May be repeated.",
      .set = opt_add_string,
      .offset = AT(functions)},
     {.name = "source",
@@ -395,6 +407,17 @@ static const struct opt_row rows[] = {
 	     "backwards by iteration; ? lists its keys.",
      .set = opt_set_flag,
      .offset = AT(live)},
+    {.name = "serve",
+     .arg = OPT_OPTIONAL,
+     .metavar = "ADDRESS",
+     .section = "Output",
+     .help = "Answer questions of the sessions in a browser, which opens the URL that is printed: "
+	     "functions with their callers and callees, flame graphs, threads, source lines, "
+	     "each also as ndjson. ADDRESS: PORT of 127.0.0.1, HOST:PORT with a numeric host, or "
+	     "unix:PATH; without it any free port of 127.0.0.1. Whoever has no token of that URL "
+	     "is refused. Ctrl-C ends it.",
+     .set = set_serve,
+     .excludes = "report live output-format output-file push push-waiting fail-over"},
     {.name = "output-format",
      .arg = OPT_REQUIRED,
      .metavar = "FORMAT",
@@ -451,7 +474,8 @@ const struct opt_table cpuperf_print_options = {
     .summary = "print a session that cpuperf recorded",
     .usage = "  cpuperf_print [SESSION...] [--report=NAME] [--output-format=FORMAT]\n"
 	     "  cpuperf_print --session=NEW --diff=OLD [--fail-over=PERCENT]\n"
-	     "  cpuperf_print --session=FILE --live",
+	     "  cpuperf_print --session=FILE --live\n"
+	     "  cpuperf_print --session=FILE --serve",
     .rows = rows,
     .nr_rows = sizeof(rows) / sizeof(rows[0]),
     .plain = "session",

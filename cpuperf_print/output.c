@@ -129,6 +129,8 @@ int output_write(struct output *o, struct err *e)
 {
 	int rc;
 
+	if (o->is_held)
+		return buf_error(&o->text);
 	output_end_text(o);
 	rc = buf_error(&o->text) ?: io_write_full(o->fd, o->text.data, o->text.len);
 	o->nr_final = 0;

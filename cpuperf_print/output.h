@@ -26,7 +26,7 @@ struct output {
 	struct problems problems;
 	uint64_t nr_records; /* printed */
 	bool is_over;        /* a change is beyond --fail-over */
-	bool is_held;        /* the text remains: output_flush writes nothing */
+	bool is_held;        /* the text remains: nothing is written */
 
 	const char *name; /* in messages */
 	int fd;

@@ -482,15 +482,18 @@ int samples_check(const struct job *j, struct err *e)
 	return 0;
 }
 
-int samples_load_names(struct job *j, struct err *e)
+static bool wants_start(const struct job *j)
 {
 	const struct profile_filter *f = &j->selection->filter;
-	int rc = j->adds_states ? inputs_add_states(j->inputs, f, e) : 0;
 
-	return rc
-		   ?: inputs_load_names(j->inputs, &j->selection->rules,
-					f->from_ns || f->to_ns || j->row->kind == REGISTRY_EXPORT,
-					e);
+	return f->from_ns || f->to_ns || j->row->kind == REGISTRY_EXPORT;
+}
+
+int samples_load_names(struct job *j, struct err *e)
+{
+	int rc = j->adds_states ? inputs_add_states(j->inputs, &j->selection->filter, e) : 0;
+
+	return rc ?: inputs_load_names(j->inputs, &j->selection->rules, wants_start(j), e);
 }
 
 static bool has_callers(const struct trace_event *ev)
@@ -560,7 +563,9 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		    .number = (uint32_t)i,
 		    .host = report_functions_text_number(in->functions, input_host(o)),
 		    .rank = input_rank(o),
-		    .start_ns = o->start_ns};
+		    /* of several jobs only some may want it: the others print what they would alone
+		     */
+		    .start_ns = wants_start(j) ? o->start_ns : 0};
 		run.filter = job_filter(j, o);
 		rc = report_engine_read(&run, &input, stats);
 		progress.read_bytes = stats->bytes;

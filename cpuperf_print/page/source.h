@@ -9,5 +9,7 @@
 
 extern const char html_head[], html_tail[];
 extern const size_t html_head_len, html_tail_len;
+extern const char html_policy[]; /* the header Content-Security-Policy, where it is served */
+extern const size_t html_policy_len;
 
 #endif

@@ -609,13 +609,6 @@ static int put_function(struct annotate *a, struct err *e)
 
 /* --- all functions --- */
 
-static bool is_wanted(const struct annotate *a, const struct report_function *fn)
-{
-	const struct opt_strings *globs = &a->j->inputs->options->functions;
-
-	return !globs->nr || ARRAY_ANY(glob, globs->item, globs->nr, str_glob(*glob, fn->name));
-}
-
 static void put_event(struct annotate *a, uint32_t event)
 {
 	const char *note = skids[skid_of(job_event(a->j, event))].note;
@@ -637,7 +630,7 @@ static int put_functions(struct annotate *a, const struct report_address_functio
 	int rc = 0;
 
 	for (size_t i = 0; i < nr && rc == 0; i++) {
-		if (!is_wanted(a, f[i].function))
+		if (!reports_is_wanted(a->j, f[i].function))
 			continue;
 		rank = f[i].event == event ? rank + 1 : 0;
 		if (f[i].event != event)

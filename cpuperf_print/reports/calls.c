@@ -27,6 +27,11 @@ struct calls {
 	struct grid *g;
 };
 
+static const struct report_function *function_at(const struct calls *t, uint32_t number)
+{
+	return report_functions_at(t->j->inputs->functions, number);
+}
+
 static const char *name_of(const struct calls *t, uint32_t function)
 {
 	return report_functions_at(t->j->inputs->functions, function)->name;
@@ -152,7 +157,9 @@ static int print_people(struct calls *t, struct err *e)
 		reports_heading(t->j, &t->stats, event);
 		nr = begin_event(t, t->rows + i, t->nr_rows - i, &nr_shown);
 		for (size_t k = 0; k < nr_shown; k++)
-			put_block(t, &t->rows[i + k]);
+			if (reports_is_wanted(
+				t->j, function_at(t, t->rows[i + k].column[REPORT_FUNCTION])))
+				put_block(t, &t->rows[i + k]);
 		reports_stack_notes(t->j, &t->stats, t->g);
 		rc = reports_end(t->j, t->g, 0, e);
 		t->g = NULL;
@@ -160,10 +167,16 @@ static int print_people(struct calls *t, struct err *e)
 	return rc;
 }
 
+static bool is_wanted(const struct calls *t, const struct report_call *c)
+{
+	return reports_is_wanted(t->j, function_at(t, c->caller)) ||
+	       reports_is_wanted(t->j, function_at(t, c->callee));
+}
+
 static void put_program_call(struct calls *t, const struct report_call *c)
 {
-	const struct report_function *a = report_functions_at(t->j->inputs->functions, c->caller);
-	const struct report_function *b = report_functions_at(t->j->inputs->functions, c->callee);
+	const struct report_function *a = function_at(t, c->caller);
+	const struct report_function *b = function_at(t, c->callee);
 	struct interval share = reports_share(&t->stats, c->event, &c->weight);
 
 	grid_row(t->g);
@@ -193,6 +206,8 @@ static void put_program_calls(struct calls *t)
 		for (size_t k = 0; k < nr && nr_put < top; k++) {
 			if (reports_share(&t->stats, event, &c[k].weight).share < min)
 				break;
+			if (!is_wanted(t, &c[k]))
+				continue;
 			put_program_call(t, &c[k]);
 			nr_put++;
 		}

@@ -5,7 +5,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "numbers.h"
+#include "options.h"
 #include "registry.h"
 #include "reports/reports.h"
 #include "samples.h"
@@ -25,6 +27,13 @@ bool reports_has_callers(const struct job *j)
 		if (job_event(j, i)->flags & (TRACE_EVENT_CALLCHAIN | TRACE_EVENT_USER_STACK))
 			return true;
 	return false;
+}
+
+bool reports_is_wanted(const struct job *j, const struct report_function *fn)
+{
+	const struct opt_strings *globs = &j->inputs->options->functions;
+
+	return !globs->nr || ARRAY_ANY(glob, globs->item, globs->nr, str_glob(*glob, fn->name));
 }
 
 static double scale_of(const struct trace_event *e)

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "report/functions.h"
 #include "report/states.h"
 #include "report/waker.h"
 #include "reports/columns.h"
@@ -160,6 +161,13 @@ static struct places find_places(const struct flat *f, size_t first, uint64_t to
 	return p;
 }
 
+static bool is_wanted(const struct flat *f, const struct report_flat_row *row)
+{
+	return !(f->columns >> REPORT_FUNCTION & 1) ||
+	       reports_is_wanted(f->j, report_functions_at(f->j->inputs->functions,
+							   row->column[REPORT_FUNCTION]));
+}
+
 static void put_rows(struct flat *f, struct grid *g, const struct places *p, uint32_t state,
 		     struct reports_rest *rest)
 {
@@ -173,6 +181,8 @@ static void put_rows(struct flat *f, struct grid *g, const struct places *p, uin
 		bool has_place = i < p->cut[is_on_cpu(row)];
 
 		if (state != ANY_STATE && row->column[REPORT_STATE] != state)
+			continue;
+		if (!is_wanted(f, row))
 			continue;
 		/* it only calls others */
 		if (f->waits_in_program && f->j->output->form == GRID_PEOPLE && !row->self.samples)

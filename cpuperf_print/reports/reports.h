@@ -57,6 +57,10 @@ bool reports_has_others(const struct profile_facts *f);
 
 /* --- common.c --- */
 
+/* True if --function is not used, or its name matches. */
+struct report_function;
+bool reports_is_wanted(const struct job *j, const struct report_function *fn);
+
 /* Of an event of which the largest sample counts: how its amount is called, with a space. */
 const char *reports_of_largest(const struct trace_event *ev);
 /* In text: appends the line above the rows of an event. */

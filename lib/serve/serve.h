@@ -1,5 +1,5 @@
 /*
- * Metrics over HTTP, by libmicrohttpd: GET /metrics returns the text that was set last, in the form
+ * Metrics over HTTP (http.h): GET /metrics returns the text that was set last, in the form
  * that the reader accepts. A thread of its own answers; it waits for nobody, and a slow reader
  * costs a connection of few. Whoever sets the text never waits for readers.
  */

@@ -1,0 +1,12 @@
+/*
+ * What the page needs to know of the sessions before it asks.
+ */
+#ifndef CPUPERF_PRINT_NAVIGATOR_FACTS_H
+#define CPUPERF_PRINT_NAVIGATOR_FACTS_H
+
+#include "inputs.h"
+
+/* Appends one line of ndjson. notes: lines. */
+void facts_put(const struct inputs *in, const struct buf *notes, struct buf *out);
+
+#endif

@@ -1,0 +1,442 @@
+/*
+ * The navigator: the address says what is shown, so that each view is a link. Answers are the
+ * reports of cpuperf_print in ndjson.
+ */
+const FILTERS = [
+	{ name: 'event', about: 'Event', choose: true },
+	{ name: 'comm', about: 'Thread name', hint: 'postgres*' },
+	{ name: 'pid', about: 'Process', hint: '17,20-29' },
+	{ name: 'tree-of', about: 'With its children', hint: '17' },
+	{ name: 'cpu', about: 'CPU', hint: '0-3' },
+	{ name: 'iteration', about: 'Iteration', hint: '0-4' },
+	{ name: 'from', about: 'From', hint: '500ms' },
+	{ name: 'to', about: 'To', hint: '2s' },
+	{ name: 'region', about: 'Region', hint: 'request*' },
+];
+const ROWS = 200;
+const NAMES = { flat: 'Functions', tree: 'Flame graph', threads: 'Threads', waits: 'Waits',
+	regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes',
+	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
+	series: 'Over time', 'top-down': 'Top-down' };
+
+let facts = { events: [], reports: [], sessions: [], notes: [] };
+let shownNumber = 0; /* of the view that was asked for last */
+
+/* --- addresses --- */
+
+function here() {
+	return new URLSearchParams(location.search);
+}
+
+function filtersOf(from) {
+	const out = new URLSearchParams();
+
+	FILTERS.forEach(({ name }) => from.get(name) && out.set(name, from.get(name)));
+	return out;
+}
+
+/* The address of a view with the filters of this one. */
+function linkTo(view, more = {}) {
+	const out = filtersOf(here());
+
+	out.set('view', view);
+	Object.entries(more).forEach(([name, value]) =>
+		value === '' ? out.delete(name) : out.set(name, value));
+	return `?${out}`;
+}
+
+function go(address) {
+	history.pushState(null, '', address);
+	show();
+}
+
+function anchor(text, address, className) {
+	const a = element('a', text, className);
+
+	a.href = address;
+	return a;
+}
+
+/* A pattern that matches this name alone: without one of its characters it would match parts. */
+function exactly(name) {
+	const pattern = name.replace(/[*?[]/g, '[$&]').replace(/\\/g, '\\\\');
+
+	return /^[!^\]\\]/.test(pattern) || /\[/.test(pattern) ? pattern
+		: `[${pattern[0]}]${pattern.slice(1)}`;
+}
+
+function api(report, more = {}) {
+	const args = filtersOf(here());
+
+	Object.entries(more).forEach(([name, value]) => args.set(name, value));
+	return `/api/${report}${args.size ? `?${args}` : ''}`;
+}
+
+async function ask(address) {
+	const answer = await fetch(address, { credentials: 'same-origin' });
+	const lines = (await answer.text()).split('\n').filter((line) => line)
+		.map((line) => JSON.parse(line));
+
+	if (!answer.ok)
+		throw new Error(`${lines[0].error}${lines[0].hint ? ` — ${lines[0].hint}` : ''}`);
+	return lines;
+}
+
+/* --- tables --- */
+
+function eventOf(label) {
+	return facts.events.find((e) => e.label === label) || { unit: '', scale: 1 };
+}
+
+function amountOf(row, count) {
+	const event = eventOf(row.event);
+
+	/* states are added up under a name of their own */
+	return row.event === 'thread_time' ? time(count) : amount(count * event.scale, event.unit);
+}
+
+/* The larger distance of a number from the ends of its interval. */
+function halfOf(row, name) {
+	return Math.max(row[`${name}_high`] - row[name], row[name] - row[`${name}_low`]);
+}
+
+/* Shares are percentages. */
+function shareOf(row, name) {
+	const share = row[name];
+	const cell = element('td', undefined, 'number share');
+	const bar = element('i');
+
+	if (share === null || share === undefined)
+		return cell;
+	bar.style.width = `${Math.min(100, share)}%`;
+	cell.append(bar, element('span', percent(share / 100)));
+	if (row[`${name}_high`] !== undefined)
+		cell.append(element('small', ` ± ${ofHundred(halfOf(row, name) / 100)}`));
+	return cell;
+}
+
+function cellOf(text, className) {
+	return element('td', text === null || text === undefined ? '' : String(text), className);
+}
+
+function functionCell(name, object) {
+	const cell = element('td', undefined, 'name');
+
+	cell.append(anchor(name, linkTo('function', { name, object: object || '' })));
+	return cell;
+}
+
+/* columns: {name, of: (row) => the cell, isNumber} */
+function tableOf(rows, columns, caption) {
+	const box = element('div', undefined, 'wide');
+	const table = element('table');
+	const head = element('tr');
+	const body = element('tbody');
+	const more = element('button');
+	let nr = 0;
+	const grow = () => {
+		rows.slice(nr, nr + ROWS).forEach((row) => {
+			const line = element('tr', undefined, row.className);
+
+			line.append(...columns.map((c) => {
+				const cell = c.of(row);
+
+				cell.classList.toggle('extra', !!c.isExtra);
+				return cell;
+			}));
+			body.append(line);
+		});
+		nr += ROWS;
+		more.hidden = nr >= rows.length;
+		more.textContent = `Show more of ${whole(rows.length - nr)}`;
+	};
+
+	columns.forEach((c) => {
+		const cell = element('th', c.link ? undefined : c.name,
+			`${c.isNumber ? 'number' : ''}${c.isExtra ? ' extra' : ''}`);
+
+		if (c.link)
+			cell.append(anchor(c.name, c.link));
+		cell.scope = 'col';
+		head.append(cell);
+	});
+	table.append(element('caption', caption, 'unseen'), element('thead'), body);
+	table.querySelector('thead').append(head);
+	more.type = 'button';
+	more.addEventListener('click', grow);
+	grow();
+	box.append(table, more);
+	return box;
+}
+
+const SHARES = [
+	{ name: 'Self', isNumber: true, of: (row) => shareOf(row, 'self') },
+	{ name: 'Total', isNumber: true, of: (row) => shareOf(row, 'total') },
+	{ name: 'Samples', isNumber: true, isExtra: true,
+		of: (row) => cellOf(whole(row.self_samples), 'number') },
+	{ name: 'Amount', isNumber: true, of: (row) => cellOf(amountOf(row, row.self_count), 'number') },
+];
+
+/* Any report: its fields as columns, a share with its interval as one. */
+function columnsOf(row) {
+	const keys = Object.keys(row).filter((k) => k !== 'report' && !/_(low|high)$/.test(k));
+
+	return keys.map((key) => {
+		if (/^(self|total|share)$/.test(key) && row[`${key}_low`] !== undefined)
+			return { name: key, isNumber: true, of: (r) => shareOf(r, key) };
+		if (key === 'function')
+			return { name: key, of: (r) => functionCell(r[key], r.object) };
+		return typeof row[key] === 'number'
+			? { name: key, isNumber: true, of: (r) => cellOf(typeof r[key] === 'number' &&
+				Number.isInteger(r[key]) ? whole(r[key]) : r[key], 'number') }
+			: { name: key, of: (r) => cellOf(r[key]) };
+	});
+}
+
+function sectionOf(title, ...content) {
+	const section = element('section');
+	const heading = element('div', undefined, 'title');
+
+	heading.append(element('h2', title));
+	section.append(heading, ...content);
+	return section;
+}
+
+/* Rows by event, in their order. */
+function byEvent(rows) {
+	const groups = new Map();
+
+	rows.forEach((row) => {
+		const key = row.event || '';
+
+		groups.set(key, [...(groups.get(key) || []), row]);
+	});
+	return [...groups];
+}
+
+/* --- views --- */
+
+async function showFunctions() {
+	const search = here().get('search');
+	const args = search ? { function: search } : {};
+	const order = here().get('order') === 'total' ? { sort: 'total' } : {};
+	const address = api('flat', { ...args, ...order, top: 2000 });
+	const rows = await ask(address);
+	const columns = [...SHARES.map((c) => ({ ...c })),
+		{ name: 'Function', of: (row) => functionCell(row.function, row.object) },
+		{ name: 'Object', isExtra: true, of: (row) => cellOf(row.object, 'object') }];
+
+	columns[0].link = order.sort && linkTo('flat', { search: search || '', order: '' });
+	columns[1].link = !order.sort && linkTo('flat', { search: search || '', order: 'total' });
+	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(
+		event || 'Functions', tableOf(list, columns, `Functions by ${event}`))) };
+}
+
+/* A function between its callers and its callees. */
+function callsTable(self, calls, name, object) {
+	const isIt = (n, o) => n === name && (!object || o === object);
+	const shares = { className: '', ...self };
+	const line = (call, end) => ({ ...call, part: self.total_count
+		? 100 * call.count / self.total_count : null, other: call[end], object: call[`${end}_object`] });
+	const callers = calls.filter((c) => isIt(c.callee, c.callee_object)).map((c) => line(c, 'caller'));
+	const callees = calls.filter((c) => isIt(c.caller, c.caller_object)).map((c) => line(c, 'callee'));
+	const columns = [
+		{ name: 'Of all', isNumber: true, of: (r) => shareOf(r, r.isSelf ? 'total' : 'share') },
+		{ name: 'Of the function', isNumber: true, of: (r) => shareOf(r, 'part') },
+		{ name: 'Samples', isNumber: true, isExtra: true,
+			of: (r) => cellOf(whole(r.isSelf ? r.samples_all : r.samples), 'number') },
+		{ name: 'Amount', isNumber: true, isExtra: true,
+			of: (r) => cellOf(amountOf(r, r.isSelf ? r.total_count : r.count), 'number') },
+		{ name: 'Function', of: (r) => r.isSelf ? cellOf(name, 'name')
+			: functionCell(r.other, r.object) },
+		{ name: '', of: (r) => cellOf(r.role, 'object') },
+	];
+
+	callers.sort((a, b) => a.count - b.count);
+	callees.sort((a, b) => b.count - a.count);
+	return tableOf([...callers.map((c) => ({ ...c, role: 'calls it' })),
+		{ ...shares, isSelf: true, className: 'self', part: self.total_count
+			? 100 * self.self_count / self.total_count : null, samples_all: self.self_samples,
+		role: 'itself' },
+		...callees.map((c) => ({ ...c, role: 'is called' }))], columns,
+	`${name} between its callers and callees`);
+}
+
+async function showFunction() {
+	const args = here();
+	const name = args.get('name') || '';
+	const object = args.get('object') || '';
+	const glob = { function: exactly(name) };
+	const address = api('calls', glob);
+	const [selves, calls] = await Promise.all([
+		ask(api('flat', { ...glob, sort: 'function,object' })),
+		facts.reports.includes('calls') ? ask(address) : []]);
+	const isIt = (row) => row.function === name && (!object || row.object === object);
+	const parts = selves.filter(isIt).map((self) => sectionOf(`${name} — ${self.event}`,
+		callsTable(self, calls.filter((c) => c.event === self.event), name, object)));
+	const links = element('p');
+
+	links.append(anchor('Source and instructions', linkTo('annotate', { name, object })));
+	if (!parts.length)
+		parts.push(element('p', `No sample has ${name} on its stack.`));
+	return { address, parts: [links, ...parts] };
+}
+
+async function showTable(report) {
+	const address = api(report, report === 'series' || report === 'summary' ? {} : { top: 2000 });
+	const rows = await ask(address);
+
+	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(event || NAMES[report],
+		tableOf(list, columnsOf(list[0]).filter((c) => c.name !== 'event' || !event),
+			NAMES[report]))) };
+}
+
+const VIEWS = { flat: showFunctions, function: showFunction };
+
+/* --- the page --- */
+
+function showFault(text) {
+	const fault = byId('fault');
+
+	fault.hidden = !text;
+	fault.textContent = text;
+}
+
+function showNavigation(view) {
+	const shown = facts.reports.filter((report) => NAMES[report]);
+
+	byId('views').replaceChildren(...shown.map((report) => {
+		const a = anchor(NAMES[report], linkTo(report));
+
+		if (report === view || (report === 'flat' && view === 'function'))
+			a.setAttribute('aria-current', 'page');
+		return a;
+	}), anchor('Whole page', `/html?${filtersOf(here())}`));
+}
+
+function fieldOf(filter) {
+	const label = element('label', `${filter.about} `, 'field');
+	const input = element(filter.choose ? 'select' : 'input');
+
+	input.name = filter.name;
+	input.autocomplete = 'off';
+	if (filter.choose) {
+		input.append(new Option('all', ''), ...facts.events.filter((e) => e.is_sampled)
+			.map((e) => new Option(e.label, e.label)));
+		input.addEventListener('change', applyFilters);
+	} else {
+		input.placeholder = filter.hint;
+	}
+	label.append(input);
+	return label;
+}
+
+function showFilters() {
+	const search = element('input');
+	const label = element('label', 'Search ', 'field');
+	const submit = element('button', 'Apply');
+
+	search.type = 'search';
+	search.name = 'search';
+	search.placeholder = 'part of a function’s name';
+	label.append(search);
+	byId('filters').replaceChildren(label, ...FILTERS.map(fieldOf), submit);
+	byId('filters').addEventListener('submit', (event) => {
+		event.preventDefault();
+		applyFilters();
+	});
+}
+
+function applyFilters() {
+	const args = here();
+
+	for (const input of byId('filters').elements) {
+		if (input.name && input.value.trim())
+			args.set(input.name, input.value.trim());
+		else if (input.name)
+			args.delete(input.name);
+	}
+	if (args.get('search') && !['flat', 'tree'].includes(args.get('view')))
+		args.set('view', 'flat');
+	go(`?${args}`);
+}
+
+function fillFilters() {
+	const args = here();
+
+	for (const input of byId('filters').elements)
+		if (input.name)
+			input.value = args.get(input.name) || '';
+}
+
+async function show() {
+	const number = ++shownNumber;
+	const view = here().get('view') || facts.reports.find((r) => NAMES[r]);
+	const main = byId('main');
+
+	showFault('');
+	showNavigation(view);
+	fillFilters();
+	main.setAttribute('aria-busy', 'true');
+	try {
+		const made = await (VIEWS[view] ? VIEWS[view]() : showTable(view));
+
+		if (number !== shownNumber)
+			return; /* another view was asked for meanwhile */
+		main.replaceChildren(...made.parts);
+		if (!made.parts.length)
+			main.replaceChildren(element('p', 'Nothing was sampled or counted here.'));
+		byId('data').href = made.address;
+	} catch (fault) {
+		if (number !== shownNumber)
+			return;
+		main.replaceChildren();
+		showFault(fault.message);
+	}
+	main.setAttribute('aria-busy', 'false');
+	showNotes();
+}
+
+async function showNotes() {
+	const list = byId('warnings');
+
+	[facts] = await ask('/api/session');
+	list.hidden = !facts.notes.length;
+	list.replaceChildren(...facts.notes.map((note) => element('li', note)));
+}
+
+function setTheme(name) {
+	document.documentElement.dataset.theme = name;
+}
+
+async function begin() {
+	const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
+
+	setTheme(isDark ? 'dark' : 'light');
+	byId('theme').addEventListener('click', () =>
+		setTheme(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'));
+	[facts] = await ask('/api/session');
+	byId('title').textContent = facts.sessions[0].name;
+	byId('subtitle').textContent = facts.sessions.map((s) =>
+		`${s.is_before ? 'before: ' : ''}${s.host} ${s.path}`).join(' · ');
+	document.title = `${facts.sessions[0].name} — cpuperf`;
+	showFilters();
+	document.addEventListener('click', (event) => {
+		const a = event.target.closest && event.target.closest('a[href^="?"]');
+
+		if (!a || event.button || event.ctrlKey || event.metaKey || event.shiftKey)
+			return;
+		event.preventDefault();
+		go(a.getAttribute('href'));
+	});
+	document.addEventListener('keydown', (event) => {
+		if (event.key !== '/' || /^(INPUT|SELECT)$/.test(document.activeElement.tagName))
+			return;
+		event.preventDefault();
+		byId('filters').elements.search.focus();
+	});
+	addEventListener('popstate', show);
+	await show();
+}
+
+begin().catch((fault) => showFault(fault.message));

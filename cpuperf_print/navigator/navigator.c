@@ -1,0 +1,325 @@
+/*
+ * One thread answers, one request after the other: reports share names, symbols and what was read.
+ * The calling thread waits for signals.
+ */
+#include "navigator/navigator.h"
+
+#include "base/array.h"
+#include "base/err.h"
+#include "base/io.h"
+#include "base/json_writer.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "navigator/facts.h"
+#include "navigator/query.h"
+#include "navigator/source.h"
+#include "options.h"
+#include "page/source.h"
+#include "registry.h"
+#include "row.h"
+#include "serve/guard.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	MAX_CONNECTIONS = 64,
+	CONNECTION_BYTES = 32 << 10,
+	MAX_ANSWER_BYTES = 64 << 20,
+	MAX_HEADER_BYTES = 48 << 10,
+	MAX_ERROR_BYTES = 4096,
+	MAX_NOTES = 100,
+	MAX_NOTES_BYTES = 256 << 10,
+};
+
+struct navigator {
+	struct inputs *inputs;
+	const struct selection *selection; /* of the command line */
+	const struct options *options;     /* the same */
+	struct output *output;
+	struct http *http;
+	struct guard guard;
+	struct buf notes; /* what must be known of the numbers: a line each */
+	size_t nr_notes;
+};
+
+static const char ndjson[] = "application/x-ndjson; charset=utf-8";
+static const char html[] = "text/html; charset=utf-8";
+
+/* --- sending --------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *value;
+} headers[] = {
+    {"Referrer-Policy", "no-referrer"},
+    {"Cache-Control", "no-store"},
+    {"X-Frame-Options", "DENY"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+};
+static const char no_policy[] = "default-src 'none'; base-uri 'none'; form-action 'none'; "
+				"frame-ancestors 'none'";
+
+static bool add_headers(struct http_response *response, const char *policy)
+{
+	for (size_t i = 0; i < ARRAY_NR(headers); i++)
+		if (!http_response_header(response, headers[i].name, headers[i].value))
+			return false;
+	return http_response_header(response, "Content-Security-Policy", policy);
+}
+
+/* policy: what a page may do; NULL: it is none. */
+static bool reply(const struct http_request *r, unsigned status, struct http_response *response,
+		  const char *policy)
+{
+	bool done = response && add_headers(response, policy ? policy : no_policy) &&
+		    http_reply(r, status, response);
+
+	http_response_free(response);
+	return done;
+}
+
+static bool reply_error(const struct http_request *r, unsigned status, const struct err *e)
+{
+	BUF_AUTO(text, MAX_ERROR_BYTES);
+	struct json_writer json;
+
+	jsonw_init(&json, &text, false);
+	JSONW_OBJECT(&json, NULL) {
+		jsonw_text(&json, "error", e->msg);
+		if (*e->source)
+			jsonw_text(&json, "source", e->source);
+		if (*e->hint)
+			jsonw_text(&json, "hint", e->hint);
+	}
+	buf_addc(&text, '\n');
+	return reply(r, status, http_response_new(buf_str(&text), text.len, "application/json"),
+		     NULL);
+}
+
+static bool reply_redirect(const struct navigator *n, const struct http_request *r)
+{
+	struct http_response *response = http_response_note("");
+	BUF_AUTO(location, MAX_HEADER_BYTES);
+	BUF_AUTO(cookie, MAX_ERROR_BYTES);
+
+	guard_location(r, &location);
+	guard_cookie(&n->guard, &cookie);
+	if (response && (buf_error(&location) || buf_error(&cookie) ||
+			 !http_response_header(response, "Location", buf_str(&location)) ||
+			 !http_response_header(response, "Set-Cookie", buf_str(&cookie)))) {
+		http_response_free(response);
+		response = NULL;
+	}
+	return reply(r, HTTP_SEE_OTHER, response, NULL);
+}
+
+/* --- reports --------------------------------------------------------------------------------- */
+
+static unsigned status_of(int rc)
+{
+	return rc == -ENOMEM ? HTTP_SERVER_ERROR : HTTP_BAD_REQUEST;
+}
+
+/* As cpuperf_print would print it. */
+static int print_row(struct navigator *n, const struct query *q, const struct registry_row *format,
+		     const struct registry_row *row, struct buf *text, struct err *e)
+{
+	struct output out;
+	const struct row_run run = {
+	    .inputs = n->inputs, .selection = &q->selection, .output = &out};
+	int rc;
+
+	output_init(&out, format, &q->options);
+	out.is_held = true;
+	out.width = 0;
+	out.text.max_bytes = MAX_ANSWER_BYTES;
+	out.problems.report = n->output->problems.report;
+	out.problems.arg = n->output->problems.arg;
+	n->inputs->options = &q->options;
+	inputs_forget_states(n->inputs);
+	rc = row_print(&run, row, e) ?: buf_error(&out.text);
+	n->inputs->options = n->options;
+	if (rc == -EFBIG && !e->code) {
+		err_set(e, rc, "the answer is too large");
+		err_hint(e, "select less: top=, event=, comm=, pid=, from=, to=");
+	}
+	if (rc && !e->code)
+		err_set(e, rc, "%s", strerror(-rc));
+	*text = out.text;
+	out.text = (struct buf){.data = NULL};
+	output_fini(&out);
+	return rc;
+}
+
+static bool reply_row(struct navigator *n, const struct http_request *r,
+		      const struct registry_row *format, const struct registry_row *row,
+		      const char *type, const char *policy)
+{
+	struct buf text = {.data = NULL};
+	struct query *q = NULL;
+	struct err e = {0};
+	int rc = query_new(n->options, r, &q, &e);
+	bool done;
+
+	if (rc == 0 && row->diff == REGISTRY_DIFF && !n->inputs->nr_diff)
+		rc = err_set(&e, -EINVAL, "%s: there is nothing to compare with: --diff=FILE",
+			     row->name);
+	if (rc == 0)
+		rc = print_row(n, q, format, row, &text, &e);
+	done = rc ? reply_error(r, status_of(rc), &e)
+		  : reply(r, HTTP_OK, http_response_new(buf_str(&text), text.len, type), policy);
+	buf_fini(&text);
+	query_free(q);
+	return done;
+}
+
+static bool reply_report(struct navigator *n, const struct http_request *r, const char *name)
+{
+	struct err e = {0};
+	const struct registry_row *row = registry_find_report(name, &e),
+				  *format = row ? registry_find_format("ndjson", &e) : NULL;
+
+	return format ? reply_row(n, r, format, row, ndjson, NULL)
+		      : reply_error(r, HTTP_NOT_FOUND, &e);
+}
+
+static bool reply_html(struct navigator *n, const struct http_request *r)
+{
+	struct err e = {0};
+	const struct registry_row *row = registry_find_format("html", &e);
+
+	return reply_row(n, r, row, row, html, html_policy);
+}
+
+static bool reply_facts(struct navigator *n, const struct http_request *r)
+{
+	BUF_AUTO(text, MAX_ANSWER_BYTES);
+
+	facts_put(n->inputs, &n->notes, &text);
+	return reply(r, HTTP_OK, http_response_new(buf_str(&text), text.len, ndjson), NULL);
+}
+
+static bool reply_page(const struct http_request *r)
+{
+	return reply(r, HTTP_OK, http_response_new(navigator_page, navigator_page_len, html),
+		     navigator_policy);
+}
+
+static bool answer(void *arg, const struct http_request *r)
+{
+	static const char api[] = "/api/";
+	const size_t len = sizeof(api) - 1;
+	struct navigator *n = arg;
+	const enum guard_verdict verdict = guard_check(&n->guard, r);
+	struct err e = {0};
+
+	if (verdict == GUARD_ENTER)
+		return reply_redirect(n, r);
+	if (verdict != GUARD_PASS)
+		return reply(r, guard_status(verdict), http_response_note(guard_reason(verdict)),
+			     NULL);
+	if (strcmp(r->path, "/") == 0)
+		return reply_page(r);
+	if (strcmp(r->path, "/html") == 0)
+		return reply_html(n, r);
+	if (strcmp(r->path, "/api/session") == 0)
+		return reply_facts(n, r);
+	if (strncmp(r->path, api, len) == 0)
+		return reply_report(n, r, r->path + len);
+	err_set(&e, -ENOENT, "there is no such page");
+	return reply_error(r, HTTP_NOT_FOUND, &e);
+}
+
+/* --- running --------------------------------------------------------------------------------- */
+
+/* Each once; also on standard error. */
+static void note(void *arg, const struct err *problem)
+{
+	struct navigator *n = arg;
+	BUF_AUTO(line, MAX_ERROR_BYTES);
+
+	buf_printf(&line, "%s%s%s\n", problem->source, *problem->source ? ": " : "", problem->msg);
+	if (n->nr_notes >= MAX_NOTES || buf_error(&line) ||
+	    (n->notes.len && strstr(buf_str(&n->notes), buf_str(&line))))
+		return;
+	n->nr_notes++;
+	buf_adds(&n->notes, buf_str(&line));
+	log_err(LOG_WARNING, problem);
+}
+
+static int put_url(const struct navigator *n, struct err *e)
+{
+	const struct http_address *where = http_where(n->http);
+	BUF_AUTO(url, MAX_ERROR_BYTES);
+	int rc;
+
+	guard_url(&n->guard, &url);
+	buf_addc(&url, '\n');
+	if (!where->is_loopback)
+		log_warning("--serve: whoever reads this network can read the session: HTTP has no "
+			    "encryption");
+	rc = buf_error(&url) ?: io_write_full(STDOUT_FILENO, buf_str(&url), url.len);
+	if (rc)
+		return err_set(e, rc, "the URL cannot be printed: %s", strerror(-rc));
+	log_info("open this URL in a browser; Ctrl-C ends");
+	return 0;
+}
+
+/* Names are loaded once, by the rules of the command line. */
+static int load(struct navigator *n, struct err *e)
+{
+	if (!ARRAY_ANY(x, n->inputs->item, n->inputs->nr + n->inputs->nr_diff, input_has_common(x)))
+		return 0;
+	n->inputs->is_in_turn = false;
+	return inputs_load_names(n->inputs, &n->selection->rules, true, e);
+}
+
+static int serve(struct navigator *n, const sigset_t *ends, struct err *e)
+{
+	const struct http_config config = {.option = "--serve",
+					   .example = "127.0.0.1:8080",
+					   .max_connections = MAX_CONNECTIONS,
+					   .connection_bytes = CONNECTION_BYTES,
+					   .answer = answer,
+					   .arg = n};
+	int rc = http_open(&config, n->options->serve, &n->http, e), ended;
+
+	if (rc)
+		return rc;
+	rc = guard_init(&n->guard, http_where(n->http));
+	if (rc)
+		return err_set(e, rc, "there is no randomness for a token: %s", strerror(-rc));
+	rc = load(n, e) ?: http_start(n->http, e) ?: put_url(n, e);
+	if (rc == 0)
+		(void)sigwait(ends, &ended);
+	return rc;
+}
+
+int navigator_run(struct inputs *in, const struct selection *selection, struct output *out,
+		  struct err *e)
+{
+	struct navigator n = {
+	    .inputs = in, .selection = selection, .options = in->options, .output = out};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t ends, before;
+	int rc;
+
+	sigemptyset(&ends);
+	for (size_t i = 0; i < ARRAY_NR(signals); i++)
+		sigaddset(&ends, signals[i]);
+	buf_init(&n.notes, MAX_NOTES_BYTES);
+	out->problems.report = note;
+	out->problems.arg = &n;
+	pthread_sigmask(SIG_BLOCK, &ends, &before);
+	rc = serve(&n, &ends, e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second one ends a long answer */
+	http_close(n.http);
+	out->problems.report = NULL;
+	buf_fini(&n.notes);
+	return rc;
+}

@@ -1,0 +1,166 @@
+/*
+ * Prints a row of the registry: checks that the inputs have what it needs, loads names, and divides
+ * the inputs among calls.
+ */
+#include "row.h"
+
+#include "base/array.h"
+#include "base/err.h"
+#include "profile/regions.h"
+#include "region_notes.h"
+#include "registry.h"
+#include "samples.h"
+#include "summary/summary.h"
+
+/* The parts of a job: each report adds them up, also those that print other sessions one by one.
+ * In csv and ndjson the summary has a row for each part. */
+static bool is_sum(const struct job *j)
+{
+	return j->row->sums_jobs && j->output->form == GRID_PEOPLE && parts_are_job(j->inputs) &&
+	       !j->output->format->is_summary_only && inputs_are_alike(j->inputs);
+}
+
+/* All inputs by one call: added up, or side by side if their events are the same. */
+static bool is_at_once(const struct job *j)
+{
+	const enum registry_sessions sessions = j->row->sessions;
+
+	if (is_sum(j))
+		return !j->selection->by_session && !j->selection->by_host;
+	if (sessions == REGISTRY_LANES || j->row->compares_parts)
+		return true;
+	if (sessions != REGISTRY_SUM && sessions != REGISTRY_SIDE_BY_SIDE)
+		return false;
+	if (j->row->kind == REGISTRY_EXPORT ||
+	    (!j->selection->by_session && !j->selection->by_host))
+		return true;
+	return sessions == REGISTRY_SIDE_BY_SIDE && inputs_are_alike(j->inputs);
+}
+
+static bool uses_samples(const struct job *j)
+{
+	if (j->row->samples != REGISTRY_SAMPLES_IF_ANY)
+		return j->row->samples == REGISTRY_SAMPLES;
+	return j->inputs->nr_diff || j->row->sessions == REGISTRY_LANES
+		   ? inputs_are_sampled(j->inputs)
+		   : job_input(j)->facts->is_sampling;
+}
+
+/* Regions need those of tasks. */
+static bool uses_names(const struct job *j)
+{
+	const struct inputs *in = j->inputs;
+
+	return uses_samples(j) ||
+	       (j->row->samples == REGISTRY_SAMPLES_IF_ANY &&
+		ARRAY_ANY(x, in->item, in->nr + in->nr_diff, input_has_common(x)));
+}
+
+static int prepare(struct job *j, bool at_once, struct err *e)
+{
+	/* of lanes each may have samples or not */
+	const bool all_need_samples = uses_samples(j) && j->row->sessions != REGISTRY_LANES;
+	int rc = all_need_samples ? samples_check(j, e) : 0;
+
+	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
+			 !j->row->keeps_events &&
+			 (j->row->adds_states || j->selection->adds_states);
+	if (rc == 0 && at_once)
+		rc = inputs_check_same_events(j->inputs, e);
+	for (size_t i = 0; i < j->nr && rc == 0 && j->row->ignores_common; i++)
+		rc = inputs_check_common(&j->inputs->item[i], e);
+	return rc == 0 && uses_names(j) ? samples_load_names(j, e) : rc;
+}
+
+/* In the heading of a report for people: the iterations that its sessions have lost. The summary
+ * has them where it states how many iterations there are. */
+static void put_removed(struct job *j)
+{
+	const struct inputs *in = j->inputs;
+	const size_t nr = in->nr + (j->row->diff != REGISTRY_NO_DIFF ? in->nr_diff : 0);
+	struct buf *out = &j->output->text;
+
+	if (j->row->kind != REGISTRY_REPORT || j->output->form != GRID_PEOPLE ||
+	    j->row->print == summary_print)
+		return;
+	for (size_t i = 0; i < nr; i++) {
+		const char *removed = in->item[i].facts->removed;
+		bool is_read = i >= in->nr || (i >= j->first && i < j->first + j->nr);
+
+		if (is_read && *removed && nr > 1)
+			buf_printf(out, "\n(%s: %s)\n", in->item[i].path, removed);
+		else if (is_read && *removed)
+			buf_printf(out, "\n(%s)\n", removed);
+	}
+}
+
+static bool has_marks(const struct job *j)
+{
+	const struct profile_regions_stats *s = profile_regions_stats(job_input(j)->processes);
+
+	return s->nr_marks || s->nr_lost;
+}
+
+static int print_job(struct job *j, struct err *e)
+{
+	if (j->is_default && j->row->needs_regions && !has_marks(j))
+		return 0;
+	job_warn_ignored(j, j->row->ignores);
+	job_warn_aggregated(j);
+	job_warn_latencies(j);
+	put_removed(j);
+	if (!j->row->says_regions)
+		region_notes_put(j);
+	return j->row->print(j, e);
+}
+
+/* How many inputs from there on are printed together: those of a host, or one. */
+static size_t nr_at(const struct job *j, size_t first)
+{
+	const enum registry_sessions sessions = j->row->sessions;
+
+	if (!j->selection->by_host || sessions == REGISTRY_ONE ||
+	    (sessions == REGISTRY_EACH && !is_sum(j)))
+		return 1;
+	return parts_of_host(j->inputs, first, j->inputs->nr);
+}
+
+/* In text, of one of several. */
+static void put_name(struct job *j)
+{
+	const struct input *o = job_input(j);
+	char text[PARTS_NAME_BYTES];
+
+	if (j->inputs->nr == 1 || j->output->form != GRID_PEOPLE)
+		return;
+	buf_printf(&j->output->text, "%s%s:\n", j->first ? "\n" : "",
+		   j->nr > 1 ? input_host(o) : input_shown(o, text));
+}
+
+int row_print(const struct row_run *r, const struct registry_row *row, struct err *e)
+{
+	struct inputs *in = r->inputs;
+	struct job j = {.row = row,
+			.inputs = in,
+			.selection = r->selection,
+			.output = r->output,
+			.nr = in->nr,
+			.is_default = r->is_default,
+			.is_brief = r->is_brief};
+	const bool at_once = is_at_once(&j);
+	int rc = prepare(&j, at_once, e);
+
+	r->output->has_header = false;
+	if (rc == 0 && at_once)
+		return print_job(&j, e);
+	for (size_t i = 0; i < in->nr && rc == 0; i += j.nr) {
+		j.first = i;
+		j.nr = nr_at(&j, i);
+		put_name(&j);
+		j.session = in->nr > 1 ? in->item[i].path : NULL;
+		j.host = in->nr > 1 && in->nr_jobs ? input_host(&in->item[i]) : NULL;
+		j.rank = j.nr == 1 ? input_rank(&in->item[i]) : UINT32_MAX;
+		rc = print_job(&j, e);
+	}
+	return rc;
+}

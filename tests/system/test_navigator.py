@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+"""cpuperf_print --serve: what it answers is what cpuperf_print prints of the same session; whoever has no token, another
+site's page, and readers that are wrong, slow or many get nothing and disturb nobody; and the page, in a real browser.
+CPUPERF and CPUPERF_PRINT name the programs.
+"""
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import urllib.parse
+
+import browser
+from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip
+
+MIX = os.environ["MIX"]
+POLICY = ("default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'")
+
+
+class Server:
+    """with Server(folder, options…) as s: s.get(path)."""
+
+    def __init__(self, folder, *options, address=""):
+        self.p = subprocess.Popen([PRINT, "--quiet", f"{folder}/session", f"--serve{address}", *options],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+        self.url = self.p.stdout.readline().strip()
+        at = urllib.parse.urlsplit(self.url)
+        self.host, self.port, self.base = at.hostname, at.port, f"{at.scheme}://{at.netloc}"
+        self.token = urllib.parse.parse_qs(at.query)["token"][0]
+        self.cookie = f"cpuperf-{self.port}={self.token}"
+        self.local = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        if self.p.poll() is None:
+            self.p.send_signal(signal.SIGINT)
+        finish(self.p)
+
+    def connect(self):
+        """An own connection: it may be spoilt."""
+        if self.local:
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(30)
+            s.connect(self.local)
+            return s
+        return socket.create_connection((self.host, self.port), timeout=30)
+
+    def get(self, path, method="GET", cookie=True, **headers):
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if cookie:
+            headers["Cookie"] = self.cookie if cookie is True else cookie
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        connection.sock = self.connect()
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer, text
+
+    def raw(self, data):
+        """What is answered to these bytes, as far as it comes."""
+        text = b""
+        with self.connect() as s:
+            try:
+                s.sendall(data)
+                s.shutdown(socket.SHUT_WR)
+                while more := s.recv(65536):
+                    text += more
+            except OSError:
+                pass
+        return text
+
+
+def record(folder, *options):
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "cpu_clock", "-F", "997", "-g", *options, "--", MIX,
+        "ms", "700", "2")
+    return folder
+
+
+def printed(folder, *options):
+    return output(PRINT, "--quiet", f"{folder}/session", "--output-format=ndjson", *options)
+
+
+def check_values(folder):
+    """Each report with each filter, byte for byte."""
+    record(folder)
+    pid = json.loads(printed(folder, "--report=threads").splitlines()[0])["pid"]
+    filters = ({}, {"pid": pid}, {"comm": "mix"}, {"comm": "none"}, {"event": "cpu_*"}, {"cpu": "0"}, {"iteration": "0"},
+               {"from": "100ms", "to": "400ms"}, {"tree-of": pid}, {"cmdline": "*mix*"}, {"top": 3, "sort": "total"},
+               {"sort": "comm,function"}, {"min-percent": 5}, {"group-by": "process"}, {"function": "work_[ab]"})
+    with Server(folder) as s:
+        for report in ("flat", "tree", "callers", "calls", "threads", "annotate", "stacks", "summary", "series", "records"):
+            for f in filters:
+                if "function" in f and report not in ("flat", "calls", "annotate"):
+                    continue
+                query = urllib.parse.urlencode(f)
+                answer, text = s.get(f"/api/{report}?{query}")
+                assert answer.status == 200, (report, f, text)
+                assert answer.headers["Content-Type"] == "application/x-ndjson; charset=utf-8"
+                options = [f"--{name}={value}" for name, value in f.items()]
+                assert text == printed(folder, f"--report={report}", *options), (report, f)
+        functions = [json.loads(line) for line in s.get("/api/flat?function=work")[1].splitlines()]
+        assert {r["function"] for r in functions} == {"work_a", "work_b", "work_c"}, functions
+        calls = [json.loads(line) for line in s.get("/api/calls?function=[r]un")[1].splitlines()]
+        assert {r["callee"] for r in calls if r["caller"] == "run"} >= {"work_a", "work_b"}, calls
+        assert all("run" in (r["caller"], r["callee"]) for r in calls), calls
+        facts = json.loads(s.get("/api/session")[1])
+        assert facts["events"][0]["label"] == "cpu_clock" and "flat" in facts["reports"], facts
+        assert "regions" not in facts["reports"] and "diff" not in facts["reports"], facts
+        answer, text = s.get("/html?comm=mix")
+        assert answer.status == 200 and text.startswith("<!doctype html>") and '"nr_nodes"' in text
+
+
+def check_options_stay(folder):
+    """What the command line chose stands where a request names nothing."""
+    record(folder)
+    with Server(folder, "--comm=none") as s:
+        assert s.get("/api/flat")[1] == ""
+        assert s.get("/api/flat?comm=")[1] == printed(folder, "--report=flat") != ""
+        assert s.get("/api/flat?comm=mix")[1] == printed(folder, "--report=flat", "--comm=mix")
+
+
+def check_diff(folder):
+    record(folder)
+    os.rename(f"{folder}/session", f"{folder}/older")
+    record(folder)
+    options = ("--diff", f"{folder}/older")
+    with Server(folder) as s:
+        answer, text = s.get("/api/diff")
+        assert answer.status == 400 and "nothing to compare with" in text, text
+    with Server(folder, *options) as s:
+        assert s.get("/api/diff")[1] == printed(folder, "--report=diff", *options) != ""
+        assert "diff" in json.loads(s.get("/api/session")[1])["reports"]
+    both = (f"--session={folder}/older",)
+    with Server(folder, *both) as s:
+        for more in ((), ("--by-session",)):
+            query = "?by-session=1" if more else ""
+            assert s.get(f"/api/flat{query}")[1] == printed(folder, *both, "--report=flat", *more) != ""
+
+
+def check_tokens(folder):
+    record(folder)
+    with Server(folder) as s:
+        assert re.fullmatch(r"http:..127\.0\.0\.1:\d+/\?token=[0-9a-f]{32}", s.url), s.url
+        other = "0" * 32
+        for cookie in (None, "", other, f"cpuperf-{s.port}={other}", f"cpuperf-{s.port}=", f"x{s.cookie}", s.cookie[:-1],
+                       f"{s.cookie}0", f"cpuperf-1={s.token}"):
+            for path in ("/", "/api/flat", "/api/session", "/html", "/nothing", f"/?token={other}", "/?token=",
+                         f"/?token={s.token}0", f"/?Token={s.token}"):
+                answer, text = s.get(path, cookie=cookie)
+                assert answer.status == 403 and "no token" in text and "Set-Cookie" not in answer.headers, (cookie, path)
+        for cookie in (f"a=b; {s.cookie}; c=d", f"{s.cookie};x"):
+            assert s.get("/api/session", cookie=cookie)[0].status == 200, cookie
+        answer, text = s.get(f"/?view=flat&token={s.token}&comm=a%26b%0d%0ax", cookie=False)
+        assert answer.status == 303 and answer.headers["Location"] == "/?view=flat&comm=a%26b%0D%0Ax", answer.headers
+        assert answer.headers["Set-Cookie"] == f"{s.cookie}; Path=/; HttpOnly; SameSite=Strict"
+        assert not text and s.token not in answer.headers["Location"]
+        answer, _ = s.get(f"//evil.example/%5c?token={s.token}", cookie=False)
+        assert answer.headers["Location"] == "/evil.example/%5C", answer.headers["Location"]
+        assert s.get(f"/?token={other}")[0].status == 403, "a wrong one counts, whatever cookie there is"
+        token = s.token
+    with Server(folder) as s:
+        assert s.token != token
+
+
+def check_hosts(folder):
+    record(folder)
+    with Server(folder) as s:
+        for host in (f"127.0.0.1:{s.port}", f"localhost:{s.port}", f"LOCALHOST:{s.port}"):
+            assert s.get("/", Host=host)[0].status == 200, host
+        for host in ("evil.example", f"evil.example:{s.port}", "127.0.0.1", "localhost", f"127.0.0.1:{s.port + 1}",
+                     f"localhost.evil.example:{s.port}", f"127.0.0.1.evil.example:{s.port}", f"[::1]:{s.port}", "",
+                     f"127.0.0.1:{s.port}:1", f"127.0.0.1:{s.port}x", "x" * 1000, f"0.0.0.0:{s.port}", f"@:{s.port}"):
+            answer, text = s.get(f"/?token={s.token}", Host=host)
+            assert answer.status in (400, 403) and "Set-Cookie" not in answer.headers, (host, text)
+            assert s.get("/api/flat", Host=host)[0].status in (400, 403), host
+        assert b" 403 " in s.raw(f"GET / HTTP/1.0\r\nCookie: {s.cookie}\r\n\r\n".encode()).splitlines()[0]
+        for site, status in (("none", 200), ("same-origin", 200), ("same-site", 403), ("cross-site", 403), ("", 403)):
+            assert s.get("/api/flat", Sec_Fetch_Site=site)[0].status == status, site
+    with Server(folder, address="=0.0.0.0:0") as s:
+        assert s.get("/", Host=f"127.0.0.1:{s.port}")[0].status == 200
+        assert s.get("/", Host=f"10.0.0.1:{s.port}")[0].status == 200
+        assert s.get("/", Host=f"evil.example:{s.port}")[0].status == 403
+        s.p.send_signal(signal.SIGTERM)
+        assert "HTTP has no encryption" in s.p.communicate()[1]
+
+
+def check_headers(folder):
+    record(folder)
+    with Server(folder) as s:
+        for path, cookie in (("/", True), ("/", False), ("/api/flat", True), ("/api/x", True), ("/html", True),
+                             (f"/?token={s.token}", False), ("/x", True), ("/api/flat?pid=x", True)):
+            h = s.get(path, cookie=cookie)[0].headers
+            policy = h["Content-Security-Policy"]
+            assert all(part in policy.split("; ") for part in POLICY), (path, policy)
+            assert "unsafe" not in policy and "*" not in policy and "http" not in policy, policy
+            assert h["Referrer-Policy"] == "no-referrer" and h["X-Content-Type-Options"] == "nosniff", h
+            assert h["X-Frame-Options"] == "DENY" and h["Cache-Control"] == "no-store", h
+            assert h["Cross-Origin-Resource-Policy"] == "same-origin" and "Access-Control-Allow-Origin" not in h
+            scripts = re.findall(r"(?:script|connect|style)-src ([^;]*)", policy)
+            assert scripts == [] or path in ("/", "/html"), (path, policy)
+            assert all(re.fullmatch(r"'(self|sha256-[A-Za-z0-9+/=]+)'", x) for x in scripts), policy
+
+
+def check_methods_and_paths(folder):
+    record(folder)
+    with open(f"{folder}/secret", "w", encoding="ascii") as f:
+        f.write("hidden")
+    with Server(folder) as s:
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "NONSENSE", "get"):
+            assert s.get("/", method=method)[0].status in (400, 405), method
+            assert s.get(f"/?token={s.token}", method=method, cookie=False)[0].status in (400, 405), method
+        answer, text = s.get("/api/flat", method="HEAD")
+        assert answer.status == 200 and not text
+        for path in ("/../secret", "/%2e%2e/secret", "/..%2fsecret", "//secret", "/secret", "/./", "/api", "/api/", "/api/../secret",
+                     "/api/flat/", "/api/..%2f..%2fetc%2fpasswd", "/etc/passwd", "/api/perf-data", "/api/sqlite",
+                     "/api/text", "/html/", "/API/flat", f"/{folder}/secret", "/api/%0d%0aX: y", "/%ff%fe", "/" + "a" * 5000):
+            answer, text = s.get(urllib.parse.quote(path, safe="/%"))
+            assert answer.status in (400, 404) and "hidden" not in text and "root:" not in text, (path, answer.status, text)
+            assert "X" not in answer.headers, path
+        for query in ("pid=x", "pid=1-", "top=-1", "top=x", "from=x", "sort=x", "nothing=1", "output-file=x", "session=/etc/passwd",
+                      "sysroot=/", "debug-dir=/", "source-dir=/", "kallsyms=/etc/passwd", "debuginfod=1", "push=x", "serve=1",
+                      "lines=2", "group-by=x", "min-percent=x", "threads=9", "by-count=1", "diff=x", "=", "&&&=&", "merge=s/a/b/",
+                      "pid=" + ",".join(map(str, range(300))), "log-file=x"):
+            answer, text = s.get(f"/api/flat?{query}")
+            assert answer.status == 400 and json.loads(text)["error"], (query, text)
+        assert not os.path.exists(f"{folder}/x")
+        assert s.get("/api/flat?" + "&".join(["comm=a"] * 100))[0].status == 414
+        assert s.get("/api/flat?comm=" + "a" * 10000)[0].status == 200
+
+
+def check_huge_slow_and_many(folder):
+    """Connections are few, and what is not whole waits for nobody."""
+    record(folder)
+    with Server(folder) as s:
+        for garbage in (b"\0" * 100, b"GET " + b"/" * 1000000, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200000,
+                        b"GET / HTTP/1.1\r\nHost: " + b"a" * 1000000, b"\r\n" * 1000, b"GET / HTTP/9.9\r\n\r\n",
+                        b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n" + b"x" * 100000,
+                        b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n"):
+            text = s.raw(garbage)
+            assert not text or b" 200 " not in text.splitlines()[0], (garbage[:30], text[:100])
+        slow = [s.connect() for _ in range(8)]
+        for x in slow:
+            x.sendall(b"GET /api/flat HTTP/1.1\r\nHost: 127.0")
+        assert s.get("/api/session")[0].status == 200
+        for x in slow:
+            x.close()
+        unread = s.connect()  # asks much and reads nothing
+        unread.sendall(f"GET /api/records HTTP/1.1\r\nHost: 127.0.0.1:{s.port}\r\nCookie: {s.cookie}\r\n\r\n".encode() * 20)
+        assert s.get("/api/session")[0].status == 200
+        unread.close()
+        many = []
+        for _ in range(1000):
+            x = socket.socket()
+            x.setblocking(False)
+            x.connect_ex((s.host, s.port))
+            many.append(x)
+        time.sleep(0.5)
+        fds = len(os.listdir(f"/proc/{s.p.pid}/fd"))
+        assert fds < 150, fds
+        for x in many:
+            x.close()
+        end = time.monotonic() + 60
+        while True:
+            try:
+                assert s.get("/api/session")[0].status == 200
+                break
+            except OSError:
+                assert time.monotonic() < end
+        assert s.p.poll() is None
+
+
+def check_sockets(folder):
+    record(folder)
+    at = f"{folder}/socket"
+    with Server(folder, address=f"=unix:{at}") as s:
+        s.local = at
+        assert os.stat(at).st_mode & 0o777 == 0o600, oct(os.stat(at).st_mode)
+        s.host, s.port, s.cookie = "localhost", 80, f"cpuperf-0={s.token}"
+        assert s.get("/", cookie=None)[0].status == 403
+        assert s.get(f"/?token={s.token}", cookie=None)[0].headers["Set-Cookie"].startswith(s.cookie)
+        assert s.get("/api/flat")[1] == printed(folder, "--report=flat")
+        assert s.get("/", Host="evil.example")[0].status == 403
+        done = run(PRINT, "--quiet", f"{folder}/session", f"--serve=unix:{at}", code=1)
+        assert "another program listens there" in done.stderr, done.stderr
+    assert not os.path.exists(at)
+    for address in ("x", "127.0.0.1:99999", "localhost:1", "unix:"):
+        done = run(PRINT, "--quiet", f"{folder}/session", f"--serve={address}", code=1)
+        assert "--serve" in done.stderr, (address, done.stderr)
+    for other in ("--report=flat", "--live", "--output-format=csv", "--output-file=x"):
+        assert "mutually exclusive" in run(PRINT, f"{folder}/session", "--serve", other, code=2).stderr, other
+
+
+def check_ends(folder):
+    """By each signal, also while readers are there; and nothing is written."""
+    record(folder)
+    before = {e.name: (e.stat().st_mtime_ns, e.stat().st_size) for e in os.scandir(f"{folder}/session")}
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        with Server(folder) as s:
+            assert s.get("/api/flat")[0].status == 200
+            idle = s.connect()
+            s.p.send_signal(number)
+            assert s.p.wait(60) == 0
+            idle.close()
+    assert before == {e.name: (e.stat().st_mtime_ns, e.stat().st_size) for e in os.scandir(f"{folder}/session")}
+    assert sorted(os.listdir(folder)) == ["session"]
+
+
+def check_counts_alone(folder):
+    """A session without samples has other views."""
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "task_clock,page_faults", "--", "true")
+    with Server(folder) as s:
+        reports = json.loads(s.get("/api/session")[1])["reports"]
+        assert "flat" not in reports and "summary" in reports, reports
+        assert s.get("/api/summary")[1] == printed(folder, "--report=summary") != ""
+        answer, text = s.get("/api/flat")
+        assert answer.status == 400 and "has counts only" in text, text
+
+
+def open_view(page, url):
+    """Returns when the view is drawn."""
+    page.events.clear()
+    page.call("Page.navigate", url=url)
+    end = time.monotonic() + browser.TIMEOUT
+    while not any(e["method"] == "Page.loadEventFired" for e in page.events):
+        page.take(page.read(end))
+    drawn(page)
+
+
+def drawn(page):
+    page.until("document.getElementById('main').getAttribute('aria-busy') === 'false' ||"
+               " !document.getElementById('fault').hidden", 30)
+    page.settle()
+
+
+def check_page(folder):
+    """Clicks, keys, permalinks, at each width; nothing is wider than the window, and nothing is asked of others."""
+    if not browser.find():
+        print("skip: page: no chromium (scripts/deps test)")
+        return
+    record(folder)
+    rows = [json.loads(line) for line in printed(folder, "--report=flat").splitlines()]
+    with Server(folder) as s, browser.Browser(1280, 900) as page:
+        open_view(page, s.url)
+        assert page.run("location.href") == f"{s.base}/", "the token leaves the address"
+        assert page.run("document.cookie") == ""
+        first = page.run("[...document.querySelectorAll('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))")
+        names = [r["function"] for r in rows][:len(first)]
+        assert [next(c for c in r if c in names) for r in first] == names, (first, names)
+        page.click_on("tbody tr td.name a")
+        drawn(page)
+        assert "view=function" in page.run("location.search") and f"name={names[0]}" in page.run("location.search")
+        page.run("history.back()")
+        drawn(page)
+        page.until("document.querySelectorAll('tbody tr').length > 3")
+        page.key("/")
+        assert page.run("document.activeElement.name") == "search"
+        page.type("work_")
+        page.key("Enter")
+        page.until("document.querySelectorAll('tbody tr').length === 3")
+        assert "search=work_" in page.run("location.search")
+        page.run("document.querySelector('[name=comm]').value = 'none'")
+        page.run("document.querySelector('#filters').requestSubmit()")
+        page.until("document.querySelectorAll('tbody tr').length === 0")
+        for view in ("view=function&name=run", "view=threads", "view=flat&pid=x"):
+            open_view(page, f"{s.base}/?{view}")
+            is_wrong = "pid=x" in view
+            assert page.run("document.getElementById('fault').hidden") != is_wrong, view
+            assert is_wrong or page.run("document.querySelectorAll('tbody tr').length") > 1, view
+            problems = page.problems()
+            assert is_wrong or not problems, (view, problems)
+            assert all(u.startswith(s.base) for u in page.requests()), page.requests()
+        open_view(page, f"{s.base}/?view=function&name=run")
+        text = page.run("document.querySelector('main').textContent")
+        assert "work_a" in text and "calls it" in text and "is called" in text, text
+        for width in (485, 700, 1000, 1600):
+            page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+            for report in json.loads(s.get("/api/session")[1])["reports"]:
+                open_view(page, f"{s.base}/?view={report}")
+                assert page.run("document.documentElement.scrollWidth") <= width, (width, report)
+                assert page.run("document.getElementById('fault').hidden"), (report, page.run(
+                    "document.getElementById('fault').textContent"))
+                assert not page.problems(), (report, page.problems())
+
+
+need_sampling()
+if "without libmicrohttpd" in run(PRINT, "--perf-data=/dev/null", "--serve=x", code=1).stderr:
+    skip("this cpuperf_print was built without libmicrohttpd")
+run_checks(globals())
