@@ -68,7 +68,7 @@ struct registry_row {
 	bool keeps_events;   /* never adds states up: each event has its own columns */
 	bool says_regions;   /* what regions lack, where it has them */
 	bool needs_regions;  /* prints nothing by default where no program had marks */
-	bool compares_parts; /* prints all at once, whatever --by-host and --by-session ask for */
+	bool compares_parts; /* of a job: all at once, with --by-host and --by-session, too */
 	bool sums_jobs;      /* adds up the parts of a job, though not other sessions */
 	bool reads_in_turn;  /* names of a session only while its samples are read */
 	bool ignores_inline; /* it shows what is inlined by itself */

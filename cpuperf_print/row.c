@@ -27,7 +27,9 @@ static bool is_at_once(const struct job *j)
 
 	if (is_sum(j))
 		return !j->selection->by_session && !j->selection->by_host;
-	if (sessions == REGISTRY_LANES || j->row->compares_parts)
+	if (sessions == REGISTRY_LANES)
+		return true;
+	if (j->row->compares_parts && parts_are_job(j->inputs))
 		return true;
 	if (sessions != REGISTRY_SUM && sessions != REGISTRY_SIDE_BY_SIDE)
 		return false;

@@ -9,6 +9,7 @@
 #include "numbers.h"
 #include "page/page.h"
 #include "samples.h"
+#include "trace/record.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -236,8 +237,13 @@ static void put_subtitle(struct page *h)
 
 	buf_init(&b, LINE_BYTES);
 	buf_init(&part, LINE_BYTES);
-	add_part(&b, h->facts->head.host);
-	add_part(&b, info ? info->cpu_model : "");
+	if (h->host_of) {
+		buf_printf(&b, "%zu %s", h->hosts.nr,
+			   input_rank(job_input(h->j)) == TRACE_UNKNOWN ? "hosts" : "ranks");
+	} else {
+		add_part(&b, h->facts->head.host);
+		add_part(&b, info ? info->cpu_model : "");
+	}
 	add_date(&part, profile_about_realtime(&h->about, h->about.start_ns));
 	add_part(&b, buf_str(&part));
 	add_part(&b, HUMAN((double)counts_lines_span_ns(h->lines), "ns"));
@@ -253,9 +259,18 @@ static void note_unread(void *arg, const char *line)
 	page_note(arg, PAGE_WARNING, "%s.", line);
 }
 
+static void put_title(struct page *h)
+{
+	const struct input *o = job_input(h->j);
+
+	jsonw_text(&h->json, "title",
+		   h->host_of && !*o->config_name ? h->j->inputs->jobs[o->job].path
+						  : input_name(o));
+}
+
 void page_head_put(struct page *h)
 {
-	jsonw_text(&h->json, "title", input_name(job_input(h->j)));
+	put_title(h);
 	put_subtitle(h);
 	jsonw_text(&h->json, "tool", "cpuperf_print " CPUPERF_VERSION);
 	JSONW_ARRAY(&h->json, "sides") {

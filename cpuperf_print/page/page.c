@@ -6,7 +6,8 @@
  * sides: "now", and with --diff "before"
  * start_ns, slice_ns, nr_slices: the time axis, since the session's start
  * events: label, unit, scale, samples of each side, period (0: not the same for all samples)
- * comms; threads: comm, pid, tid of each; groups: side, event, thread, region of each
+ * hosts: of a job, the names of its parts; comms; threads: comm, pid, tid, number in the process,
+ * host (0: no job) of each; groups: side, event, thread, region of each
  * objects; names; functions: 2 × object + is_kernel of each
  * nr_nodes, with the root; tree: of each other node, in preorder: by how many levels it is above a
  *   child of the node before; its function
@@ -47,6 +48,8 @@ static int init(struct page *h)
 	for (int i = 0; i < 2; i++)
 		buf_init(&h->notes[i], PAGE_NOTES_BYTES);
 	h->facts = job_input(h->j)->facts;
+	if (page_hosts_init(h))
+		return -ENOMEM;
 	dict_init(&h->threads, sizeof(struct page_thread), sizeof(struct page_thread), DICT_MAX);
 	dict_init(&h->groups, sizeof(struct page_group), sizeof(struct page_group), DICT_MAX);
 	h->nr_sides = h->j->inputs->nr_diff ? 2 : 1;
@@ -70,6 +73,8 @@ static void fini(struct page *h)
 	}
 	report_comparable_free(h->comparable);
 	mem_free(h->certain);
+	dict_fini(&h->hosts);
+	mem_free(h->host_of);
 	dict_fini(&h->threads);
 	dict_fini(&h->groups);
 	profile_about_fini(&h->about);
@@ -97,6 +102,7 @@ static int put_all(struct page *h, struct err *e)
 		rc = page_samples_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e);
 		if (rc)
 			return rc;
+		page_hosts_put(h);
 		page_head_put(h);
 	}
 	if (buf_error(&h->notes[0]) || buf_error(&h->notes[1]))

@@ -28,6 +28,7 @@ enum { PAGE_SEVERAL = UINT32_MAX - 1 };
 struct page_thread {
 	uint32_t comm, pid, tid; /* comm: report_functions_text */
 	uint32_t thread;         /* its number in the process; 0: not known */
+	uint32_t host;           /* page_host */
 };
 
 /* Samples of one side, event, thread and region. */
@@ -55,6 +56,8 @@ struct page {
 	uint64_t slice_ns; /* before slices are doubled, as the numbers of slices here */
 	uint32_t min_slice, max_slice;
 	struct report_stats stats[PAGE_NR_SIDES];
+	struct dict hosts;   /* names: of a job its parts, on both sides; else none */
+	uint32_t *host_of;   /* by input; NULL: no job */
 	struct dict threads; /* struct page_thread */
 	struct dict groups;  /* struct page_group */
 	uint32_t last_group;
@@ -91,6 +94,14 @@ void page_real(struct page *h, const char *key, double v, unsigned digits);
 enum { PAGE_WARNING, PAGE_NOTE };
 void page_note(struct page *h, int kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Call page_hosts_init first. 0 or -ENOMEM. */
+int page_hosts_init(struct page *h);
+/* The number of the host of an input; 0 without hosts. */
+uint32_t page_host(const struct page *h, uint32_t session);
+/* Adds the first thread of each process that has samples. 0 or -ENOMEM. */
+int page_hosts_name_processes(struct page *h);
+void page_hosts_put(struct page *h);
 
 /* Collects facts from a trace of the first session; arg is the page. */
 void page_head_add(void *arg, const struct profile_trace *trace);

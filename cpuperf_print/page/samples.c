@@ -43,10 +43,11 @@ static uint32_t thread_of(const struct report_key *k)
 	return k->thread == TRACE_UNKNOWN ? 0 : k->thread;
 }
 
-static bool is_of_thread(const struct page_thread *t, const struct report_key *k)
+static bool is_of_thread(const struct page *h, const struct page_thread *t,
+			 const struct report_key *k)
 {
 	return t->comm == k->comm && t->pid == k->pid && t->tid == k->tid &&
-	       t->thread == thread_of(k);
+	       t->thread == thread_of(k) && t->host == page_host(h, k->session);
 }
 
 /* Usually the previous sample's group. DICT_NONE: no memory. */
@@ -59,9 +60,10 @@ static uint32_t find_group(struct page *h, unsigned side, const struct report_ke
 				   h->has_regions ? page_regions_find(h->regions, k->region) : 0};
 
 	if (last && last->side == side && last->event == k->event && last->region == g.region &&
-	    is_of_thread(dict_at(&h->threads, last->thread), k))
+	    is_of_thread(h, dict_at(&h->threads, last->thread), k))
 		return h->last_group;
-	g.thread = find_thread(h, (struct page_thread){k->comm, k->pid, k->tid, thread_of(k)});
+	g.thread = find_thread(h, (struct page_thread){k->comm, k->pid, k->tid, thread_of(k),
+						       page_host(h, k->session)});
 	h->last_group = g.thread == DICT_NONE ? DICT_NONE : dict_add(&h->groups, &g);
 	return h->last_group;
 }
@@ -137,34 +139,6 @@ static int read_sides(struct page *h, const struct report_sink *sink, struct err
 	return rc;
 }
 
-/* Adds the first thread of the process, without samples: its name is the process's. */
-static int add_first_thread(struct page *h, struct profile_lookup *lookup, uint32_t pid)
-{
-	struct page_thread first = {.pid = pid, .tid = pid, .thread = PROFILE_MAIN_THREAD};
-	struct profile_task task;
-
-	profile_lookup_task(lookup, pid, pid, UINT64_MAX, &task);
-	first.comm = report_functions_text_number(h->j->inputs->functions, task.comm->name);
-	return first.comm == UINT32_MAX || dict_add(&h->threads, &first) == DICT_NONE ? -ENOMEM : 0;
-}
-
-static int add_first_threads(struct page *h)
-{
-	const struct profile_processes *processes = h->j->inputs->item[h->j->first].processes;
-	struct profile_lookup *lookup = processes ? profile_lookup_new(processes) : NULL;
-	const uint32_t nr = h->threads.nr;
-	int rc = processes && !lookup ? -ENOMEM : 0;
-
-	for (uint32_t i = 0; lookup && i < nr && rc == 0; i++) {
-		const struct page_thread t = *(struct page_thread *)dict_at(&h->threads, i);
-
-		if (t.tid != t.pid && t.pid < PAGE_SEVERAL)
-			rc = add_first_thread(h, lookup, t.pid);
-	}
-	profile_lookup_free(lookup);
-	return rc;
-}
-
 int page_samples_read(struct page *h, struct err *e)
 {
 	struct report_sink sink = {.parts = REPORT_BY_STACK | REPORT_BY_PID | REPORT_BY_TID |
@@ -186,6 +160,6 @@ int page_samples_read(struct page *h, struct err *e)
 	h->last_group = DICT_NONE;
 	if (!h->slices || !h->leaves || h->others == UINT32_MAX)
 		return -ENOMEM;
-	rc = read_sides(h, &sink, e) ?: add_first_threads(h);
+	rc = read_sides(h, &sink, e) ?: page_hosts_name_processes(h);
 	return rc == 0 && h->nr_sides > 1 ? page_change_compare(h) : rc;
 }

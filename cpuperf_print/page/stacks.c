@@ -92,6 +92,7 @@ static int put_threads(struct page *h)
 			export_digits_add(&list, t->pid);
 			export_digits_add(&list, t->tid);
 			export_digits_add(&list, t->thread);
+			export_digits_add(&list, t->host);
 		}
 	}
 	put_buf(h, "threads", &list);

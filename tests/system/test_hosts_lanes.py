@@ -12,7 +12,10 @@ import os
 import re
 import sqlite3
 import struct
+import subprocess
 
+import browser
+import pages
 import protos
 import store
 from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks
@@ -421,6 +424,74 @@ def check_openmetrics(folder):
         assert found == wanted, (how, list((found - wanted).items())[:3], list((wanted - found).items())[:3])
         assert any(key[0].startswith("cpuperf_region_calls") for key in found)
         assert (how == "openmetrics") == export("j", how).endswith("# EOF\n")
+
+
+# ---- html
+
+def page_sums(what):
+    """Weights by the lane's name, event, and the thread with its process; a session has no lane."""
+    data = pages.data_of(export(what, "html"))
+    threads, sums = pages.threads(data), collections.Counter()
+    for group, _, _, weight in pages.cells(data):
+        t = threads[group["thread"]]
+        host = data["hosts"][t["host"]] if data["hosts"] else ""
+        sums[host, data["events"][group["event"]]["label"], t["comm"], t["pid"], t["tid"]] += weight
+    return data, sums
+
+
+def spin_while(p):
+    while p.poll() is None:
+        for _ in range(10000):
+            pass
+    assert p.returncode == 0
+
+
+def check_page(folder):
+    """The samples of each host are those of its own page, and have a lane. This process is a thread of two hosts."""
+    os.makedirs("j")
+    for part, (host, keys) in {"a": ("a", {"rank": 0}), "b": ("b<script>", {"rank": 1})}.items():
+        with subprocess.Popen([CPUPERF, "--quiet", "-e", "cpu_clock@1000000,page_faults", "-d0.3", "-n1", "-o", f"j/{part}"],
+                              stdout=subprocess.DEVNULL) as p:
+            spin_while(p)
+        describe("j", part, host, **keys)
+    data, found = page_sums("j")
+    assert data["hosts"] == ["a rank 0", "b<script> rank 1"] and data["title"] == "j"
+    assert data["subtitle"].startswith("2 ranks · "), data["subtitle"]
+    wanted, own = collections.Counter(), collections.Counter()
+    for part, name in zip("ab", data["hosts"]):
+        alone, sums = page_sums(f"j/{part}")
+        assert alone["hosts"] == [] and "rank" not in alone["subtitle"]
+        wanted.update({(name, *key[1:]): n for key, n in sums.items()})
+        own[name] = sum(n for key, n in sums.items() if key[1] == "cpu_clock" and key[3] == os.getpid())
+    assert found == wanted and all(own[name] for name in data["hosts"]), (found - wanted, wanted - found, own)
+    if not browser.find():
+        print("skip: the page in a browser: no Chromium")
+        return
+    with open("j.html", "w", encoding="utf-8") as f:
+        f.write(export("j", "html"))
+    with browser.Browser(485, 900) as page:
+        page.open("j.html")
+        lanes = page.run("[...document.querySelectorAll('#rows li b')].slice(0, 3).map((e) => e.textContent)")
+        assert lanes == ["all samples", *data["hosts"]], lanes
+        assert page.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        slices = page.run("cpuperf.page.model.hostSlices.map((s) => s.reduce((a, b) => a + b))")
+        clock = [sum(n for key, n in wanted.items() if key[:2] == (name, "cpu_clock")) for name in data["hosts"]]
+        assert slices == clock, (slices, clock)
+        page.run("""(() => {
+            const who = document.getElementById('who');
+            who.value = [...who.options].find((o) => o.textContent === 'Host b<script> rank 1').value;
+            who.dispatchEvent(new Event('change'));
+        })()""")
+        assert page.run("cpuperf.page.model.all()") == clock[1]
+        mine = [t for t in page.run("[...document.querySelectorAll('#who option')].map((o) => o.textContent)")
+                if f"({os.getpid()}) on " in t]
+        assert sorted(t.rpartition(" on ")[2] for t in mine) == data["hosts"], mine
+        graph = page.run("""(() => {
+            const { graph, time } = cpuperf.page;
+            graph.zoom(graph.graph.children(graph.graph.root)[0]);
+            return [time.part.all, ...time.part.hosts].map((s) => s.reduce((a, b) => a + b));
+        })()""")
+        assert graph[0] == graph[2] > 0 and graph[1] == 0, graph
 
 
 # ---- many hosts

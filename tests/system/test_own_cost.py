@@ -15,6 +15,7 @@ import sqlite3
 import struct
 import time
 
+import pages
 import protos
 import receiver
 import store
@@ -162,45 +163,27 @@ def compare_store(folder, weight, divisors):
     assert [int(r.rows[0][0]) for r in (by_rate, of)] == [weight, weight], (by_rate, of, weight)
 
 
-DIGITS = {c: i for i, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")}
-
-
-def numbers(text):
-    """Of the data of a page."""
-    value = shift = 0
-    for c in text:
-        value |= (DIGITS[c] & 31) << shift
-        shift = shift + 5 if DIGITS[c] & 32 else 0
-        if not shift:
-            yield value
-            value = 0
-
-
 def page_sums(data):
-    """Samples and weight by event, as data.js decodes them."""
-    groups, of, sums = list(numbers(data["groups"])), numbers(data["cells"]), {}
-    for nr_groups in of:
-        for _ in range(nr_groups):
-            ev = data["events"][groups[4 * next(of) + 1]]
-            for _ in range(next(of)):
-                nr = next(of) % 2 and next(of) + 2 or 1
-                total = sums.setdefault(ev["label"], [0, 0])
-                total[0] += nr
-                total[1] += nr * ev["period"] or next(of)
+    """Samples and weight by event."""
+    sums = {}
+    for group, _, samples, weight in pages.cells(data):
+        total = sums.setdefault(data["events"][group["event"]]["label"], [0, 0])
+        total[0] += samples
+        total[1] += weight
     return sums
 
 
 def compare_pages(folder, samples, weight):
     """The page has a period only where all samples have the same."""
     text = show(folder, "--output-format=html")
-    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+    data = pages.data_of(text)
     assert page_sums(data)["page_faults"] == [samples, weight], (page_sums(data), samples, weight)
     assert not next(e for e in data["events"] if e["label"] == "page_faults")["period"]
     assert re.search(r"sampled each 50, at rates divided by up to \d+ \(max_own_cpu\)", json.dumps(data)), data["facts"]
     one = [i for i in range(NR // 2) if {divisor(t) for (k, _), t in all_traces(folder).items() if k == i} == {2}][:1]
     for i in one:
         text = show(folder, "--output-format=html", f"--iteration={i}")
-        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+        data = pages.data_of(text)
         taken = page_sums(data).get("page_faults")
         assert not taken or taken[1] == taken[0] * 2 * RATE, taken
 

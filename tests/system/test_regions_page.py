@@ -11,10 +11,10 @@ import os
 import re
 
 import browser
+import pages
 from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DIGITS = {c: i for i, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")}
 MANY = r"""
 #include <cpuperf/mark.h>
 #include <pthread.h>
@@ -65,17 +65,7 @@ def page(folder, *options):
     output(PRINT, "--quiet=2", "--output-format=html", f"--output-file={path}", *options, cwd=folder)
     with open(path, encoding="utf-8") as f:
         text = f.read()
-    return path, json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
-
-
-def numbers(text):
-    value = shift = 0
-    for c in text:
-        value |= (DIGITS[c] & 31) << shift
-        shift = shift + 5 if DIGITS[c] & 32 else 0
-        if not shift:
-            yield value
-            value = 0
+    return path, pages.data_of(text)
 
 
 def slices(data):
@@ -84,7 +74,7 @@ def slices(data):
     for r in data["regions"]:
         paths.append(f"{paths[r['outer']]} > {r['name']}" if r["outer"] else r["name"])
     for track in data["tracks"]:
-        of = numbers(track["slices"])
+        of = pages.numbers(track["slices"])
         levels = []
         for _ in range(track["depth"]):
             level, at = [], 0
@@ -101,7 +91,7 @@ def slices(data):
 def instants(data):
     """(name, how many, value) of all tracks."""
     for track in data["tracks"]:
-        of = numbers(track["instants"])
+        of = pages.numbers(track["instants"])
         at = 0
         for distance in of:
             at += distance

@@ -134,7 +134,7 @@ function decodeThreads(text, comms) {
 
 	while (!numbers.isOver)
 		threads.push({ comm: comms[numbers.next()], pid: numbers.next(), tid: numbers.next(),
-			number: numbers.next() });
+			number: numbers.next(), host: numbers.next() });
 	return threads;
 }
 

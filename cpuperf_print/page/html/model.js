@@ -16,6 +16,7 @@ class Model {
 		this.total = data.sides.map(() => new Float64Array(data.tree.nr));
 		this.totalSamples = data.sides.map(() => new Float64Array(data.tree.nr));
 		this.slices = data.sides.map(() => new Float64Array(data.nr_slices));
+		this.hostSlices = data.hosts.map(() => new Float64Array(data.nr_slices)); /* now */
 		this.add();
 	}
 
@@ -53,12 +54,12 @@ class Model {
 
 	/* Call after each change of the selection. */
 	add() {
-		const { cells, groups, tree } = this.data;
+		const { cells, groups, threads, tree } = this.data;
 
 		this.chooseGroups();
 		this.ofFunctions = null;
-		for (const list of [this.self, this.selfSamples, this.slices])
-			list.forEach((side) => side.fill(0));
+		for (const list of [this.self, this.selfSamples, this.slices, this.hostSlices])
+			list.forEach((numbers) => numbers.fill(0));
 		for (let i = 0; i < cells.nr; i++) {
 			const group = cells.group[i];
 
@@ -69,6 +70,8 @@ class Model {
 			const slice = cells.slice[i];
 
 			this.slices[side][slice] += cells.weight[i];
+			if (side === 0 && this.hostSlices.length)
+				this.hostSlices[threads[groups.thread[group]].host][slice] += cells.weight[i];
 			if (slice < this.first || slice >= this.end)
 				continue;
 			this.self[side][cells.node[i]] += cells.weight[i];
@@ -116,19 +119,26 @@ class Model {
 		return this.share(weight, side);
 	}
 
-	/* The samples of these nodes (self, or with those below) by slice of time. */
+	/* The samples of these nodes (self, or with those below) by slice of time; and of each host. */
 	slicesOf(nodes, withBelow) {
-		const { cells, groups, tree } = this.data;
-		const out = new Float64Array(this.data.nr_slices);
+		const { cells, groups, threads, tree } = this.data;
+		const all = new Float64Array(this.data.nr_slices);
+		const hosts = this.hostSlices.map(() => new Float64Array(this.data.nr_slices));
 
 		for (const node of nodes) {
 			const end = cells.first[withBelow ? tree.end[node] : node + 1];
 
-			for (let i = cells.first[node]; i < end; i++)
-				if (this.isWanted[cells.group[i]] && groups.side[cells.group[i]] === 0)
-					out[cells.slice[i]] += cells.weight[i];
+			for (let i = cells.first[node]; i < end; i++) {
+				const group = cells.group[i];
+
+				if (!this.isWanted[group] || groups.side[group] !== 0)
+					continue;
+				all[cells.slice[i]] += cells.weight[i];
+				if (hosts.length)
+					hosts[threads[groups.thread[group]].host][cells.slice[i]] += cells.weight[i];
+			}
 		}
-		return out;
+		return { all, hosts };
 	}
 
 	/* The colour of a change of a share: from -1 to 1; near 0 if it may be due to chance. */

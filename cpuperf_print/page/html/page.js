@@ -122,9 +122,9 @@ class Page {
 		const tasks = tasksOf(this.data);
 		const who = byId('who');
 
-		who.replaceChildren(choice('', 'All processes'));
+		who.replaceChildren(choice('', this.data.hosts.length ? 'All hosts and processes' : 'All processes'));
 		this.tasks = new Map();
-		for (const task of tasks.slice(0, MAX_TASKS)) {
+		for (const task of [...hostsOf(this.data), ...tasks.slice(0, MAX_TASKS)]) {
 			const value = `${this.tasks.size}`;
 
 			this.tasks.set(value, task.isWanted);
@@ -492,6 +492,10 @@ function idOf(id) {
 	return id === SEVERAL ? 'several processes' : id === UNKNOWN ? 'unknown' : id;
 }
 
+function hostsOf(data) {
+	return data.hosts.map((name, host) => ({ name: `Host ${name}`, isWanted: (t) => t.host === host }));
+}
+
 /* The name and the threads of each process and thread. */
 function tasksOf(data) {
 	const { cells, groups, threads } = data;
@@ -502,7 +506,7 @@ function tasksOf(data) {
 	for (let i = 0; i < cells.nr; i++)
 		weights[groups.thread[cells.group[i]]] += cells.samples[i];
 	threads.forEach((thread, i) => {
-		const key = thread.pid < SEVERAL ? thread.pid : `${thread.comm} ${thread.pid}`;
+		const key = `${thread.host} ${thread.pid < SEVERAL ? '' : thread.comm} ${thread.pid}`;
 		const p = processes.get(key) || { weight: 0, threads: [] };
 
 		p.weight += weights[i];
@@ -514,11 +518,11 @@ function tasksOf(data) {
 
 		/* The first thread has the process's name; it may have no samples. */
 		const first = p.threads.find((i) => threads[i].tid === threads[i].pid);
-		const { comm, pid } = threads[first ?? p.threads[0]];
+		const { comm, pid, host } = threads[first ?? p.threads[0]];
 		const sampled = p.threads.filter((i) => weights[i] > 0);
 		const numbers = new Set(p.threads);
 
-		list.push({ name: `${comm} (${idOf(pid)})`,
+		list.push({ name: `${comm} (${idOf(pid)})${data.hosts.length ? ` on ${data.hosts[host]}` : ''}`,
 			isWanted: (t, number) => numbers.has(number) });
 		if (sampled.length > 1)
 			list.push(...sampled.map((i) => ({

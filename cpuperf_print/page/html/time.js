@@ -4,9 +4,11 @@
  */
 const ROW_HEIGHT = 44;
 const SAMPLES_HEIGHT = 70;
+const HOST_HEIGHT = 30;
 const SCALE_HEIGHT = 22;
 const SHOWN_AT_FIRST = 5;
 const TRACKS_AT_FIRST = 3;
+const HOSTS_AT_FIRST = 16;
 const NEAR = 6;
 
 class TimeView {
@@ -19,7 +21,8 @@ class TimeView {
 		this.series = this.data.series;
 		this.isShown = this.series.map(() => false);
 		this.tracks = this.data.tracks.map((t, i) => new RegionTrack(page, t, i < TRACKS_AT_FIRST));
-		this.part = null; /* the samples of the current frame */
+		this.hosts = this.data.hosts.map((name, host) => ({ name, host, isShown: host < HOSTS_AT_FIRST }));
+		this.part = null; /* the samples of the current frame: all, and by host */
 		this.cursor = null;
 		this.chooseFirst();
 		this.makeChooser();
@@ -69,7 +72,8 @@ class TimeView {
 			byId('choices').append(item);
 		};
 
-		chooser.hidden = this.series.length + this.tracks.length === 0;
+		chooser.hidden = this.series.length + this.tracks.length + this.hosts.length === 0;
+		this.hosts.forEach((h) => add(h.name, h.isShown, (is) => { h.isShown = is; }));
 		this.tracks.forEach((t) => add(t.name, t.isShown, (is) => { t.isShown = is; }));
 		this.series.forEach((s, i) => add(s.label, this.isShown[i], (is) => { this.isShown[i] = is; }));
 	}
@@ -77,12 +81,17 @@ class TimeView {
 	makeRows() {
 		const shown = this.series.filter((s, i) => this.isShown[i]);
 		const tracks = this.tracks.filter((t) => t.isShown);
+		const hosts = this.hosts.filter((h) => h.isShown);
 
-		byId('chooser').querySelector('summary').textContent =
-			`${shown.length} of ${plural(this.series.length, 'row')} of counts and misc shown${this.tracks.length
-				? `, ${tracks.length} of ${plural(this.tracks.length, 'thread')} with regions` : ''}`;
+		byId('chooser').querySelector('summary').textContent = `Shown: ${[
+			[hosts, this.hosts, 'host', ''],
+			[shown, this.series, 'row', ' of counts and misc'],
+			[tracks, this.tracks, 'thread', ' with regions'],
+		].filter(([, all]) => all.length).map(([some, all, name, of]) =>
+			`${some.length} of ${plural(all.length, name)}${of}`).join(', ')}`;
 		this.rows = [...(byId('span').hidden ? []
-			: [{ name: 'samples', height: SAMPLES_HEIGHT, series: null }]),
+			: [{ name: this.hosts.length ? 'all samples' : 'samples', height: SAMPLES_HEIGHT },
+				...hosts.map(({ name, host }) => ({ name, height: HOST_HEIGHT, host }))]),
 			...tracks.map((track) => ({ name: track.name, height: track.height, track })),
 			...shown.map((s) => ({ name: s.label, height: ROW_HEIGHT, series: s }))];
 		byId('rows').replaceChildren(...this.rows.map((row) => {
@@ -128,6 +137,7 @@ class TimeView {
 		this.isWaiting = true;
 		requestAnimationFrame(() => {
 			let y = 0;
+			const highest = this.model.hostSlices.reduce((max, of) => highOf(of, max), 0) || 1;
 
 			this.isWaiting = false;
 			this.colors = this.page.colors;
@@ -137,6 +147,8 @@ class TimeView {
 					row.track.draw(this, y);
 				else if (row.series)
 					this.drawSeries(row.series, y, row.height);
+				else if (row.host !== undefined)
+					this.drawHost(row.host, highest, y, row.height);
 				else
 					this.drawSamples(y, row.height);
 				this.drawLine(0, y + row.height - 0.5, this.canvas.clientWidth, this.colors.line);
@@ -156,13 +168,20 @@ class TimeView {
 
 	drawSamples(y, height) {
 		const all = this.model.slices[0];
-		const high = all.reduce((max, x) => Math.max(max, x), 0) || 1;
+		const high = highOf(all, 0) || 1;
 
 		this.drawBars(all, high, y, height, this.colors.bars);
 		if (this.model.nrSides > 1)
 			this.drawSteps(this.model.slices[1], high, y, height);
 		if (this.part)
-			this.drawBars(this.part, high, y, height, this.colors.accent);
+			this.drawBars(this.part.all, high, y, height, this.colors.accent);
+	}
+
+	/* All hosts by the same scale, so that they compare. */
+	drawHost(host, highest, y, height) {
+		this.drawBars(this.model.hostSlices[host], highest, y, height, this.colors.bars);
+		if (this.part)
+			this.drawBars(this.part.hosts[host], highest, y, height, this.colors.accent);
 	}
 
 	drawBars(values, high, y, height, color) {
@@ -302,7 +321,7 @@ class TimeView {
 
 		for (const row of this.rows)
 			row.value.textContent = row.track ? row.track.said(ns, nearNs) : row.series ? this.seriesValue(row.series, slice)
-				: this.samplesValue(slice);
+				: row.host === undefined ? this.samplesValue(slice) : this.hostValue(row.host, slice);
 	}
 
 	samplesValue(slice) {
@@ -312,6 +331,16 @@ class TimeView {
 			return `${time(data.slice_ns)} a bar`;
 		return `${model.amount(model.slices[0][slice])} at ${
 			time(this.startNs + slice * data.slice_ns)}`;
+	}
+
+	/* At the cursor, else of the selected time. */
+	hostValue(host, slice) {
+		const { model } = this;
+		const slices = model.hostSlices[host];
+
+		if (slice >= 0)
+			return model.amount(slices[slice]);
+		return model.amount(slices.slice(model.first, model.end).reduce((sum, x) => sum + x, 0));
 	}
 
 	seriesValue(series, slice) {
@@ -431,6 +460,10 @@ class TimeView {
 		});
 		canvas.addEventListener('keydown', (event) => this.key(event));
 	}
+}
+
+function highOf(values, least) {
+	return values.reduce((max, x) => Math.max(max, x), least);
 }
 
 /* Begins at 0 unless a value is negative, so that heights are proportional. */
