@@ -116,6 +116,8 @@ static const struct opt_row before[] = {
      .arg = OPT_REQUIRED,
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
+     .words = "*.cpspec",
+     .printed = "--list-specs --quiet --output-format=" OPTIONS_FORMAT_NAMES,
      .section = "Measuring",
      .help = "Measure the events that FILE lists; - is standard input. A name without a slash is "
 	     "looked up in the current folder, then in CPUPERF_SPEC_PATH, then among the "
@@ -176,6 +178,7 @@ static const struct opt_row before[] = {
      .letter = 'p',
      .arg = OPT_REQUIRED,
      .metavar = "LIST",
+     .complete = OPT_COMPLETE_PIDS,
      .section = "What to measure, if not the machine",
      .help = "Measure these processes and all that they start, until they have ended or Ctrl-C is "
 	     "pressed. LIST: process numbers, separated by commas. Without a spec, as for a "
@@ -185,6 +188,7 @@ static const struct opt_row before[] = {
     {.name = "comm",
      .arg = OPT_REQUIRED,
      .metavar = "GLOB",
+     .complete = OPT_COMPLETE_COMMS,
      .section = "What to measure, if not the machine",
      .help = "Measure the processes that have this name at the start, as --pid does. GLOB may "
 	     "contain * ? [. May be repeated.",

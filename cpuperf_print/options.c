@@ -27,6 +27,7 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
+     .words = "*.cpsession *.cpuperf *.data",
      .section = "Input",
      .help = "The .cpsession file to print, the folder that cpuperf made for a session, a trace "
 	     "in it, the folder of a job (sessions of several hosts or ranks), or a file that perf "
@@ -144,6 +145,7 @@ static const struct opt_row rows[] = {
      .arg = OPT_REQUIRED,
      .metavar = "FILE",
      .complete = OPT_COMPLETE_FILE,
+     .words = "*.cpsession *.cpuperf *.data",
      .section = "Report",
      .help = "Compare with FILE, the older session or perf.data, and list the significant "
 	     "changes. May be repeated. FILE@LIST: its iterations of LIST alone, such as a dump of "

@@ -1,5 +1,5 @@
 # bash completion of cpuperf; generated from its option table
-# WORD VALUE PROGRAM ARGUMENT...: from what the program prints
+# WORD VALUE PROGRAM ARGUMENT...: what the program prints
 _cpuperf_values() {
 	local word=$1 value=$2 line part
 	local before=${word%"$value"} cut=${word%"${word##*["$COMP_WORDBREAKS"]}"}
@@ -14,6 +14,37 @@ _cpuperf_values() {
 	done < <("${@:3}" 2>/dev/null)
 	[[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace
 }
+# VALUE GLOB...: files that match one of them, and folders
+_cpuperf_files() {
+	local glob
+	compopt -o filenames
+	for glob in "${@:2}"; do
+		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -X "!$glob" -- "$1")
+	done
+	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$1")
+}
+# VALUE: processes, after the last comma
+_cpuperf_pids() {
+	local last=${1##*,} dir pid comm command shown=()
+	for dir in /proc/[0-9]*; do
+		pid=${dir##*/}
+		[[ $pid == "$last"* ]] || continue
+		IFS= read -r -d '' command <"$dir/cmdline" || continue
+		IFS= read -r comm <"$dir/comm" || continue
+		COMPREPLY+=("${1%"$last"}$pid")
+		shown+=("${1%"$last"}$pid  ($comm)")
+	done 2>/dev/null
+	((${#shown[@]} < 2 || ${COMP_TYPE:-0} == 37)) || COMPREPLY=("${shown[@]}")
+}
+# VALUE: names of processes
+_cpuperf_comms() {
+	local dir comm command
+	for dir in /proc/[0-9]*; do
+		IFS= read -r -d '' command <"$dir/cmdline" || continue
+		IFS= read -r comm <"$dir/comm" || continue
+		[[ $comm != "$1"* || $comm == *[!A-Za-z0-9_.+-]* ]] || COMPREPLY+=("$comm")
+	done 2>/dev/null
+}
 _cpuperf() {
 	local cur=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT} word value prev
 	COMPREPLY=()
@@ -23,24 +54,56 @@ _cpuperf() {
 	value=$word prev=${line##*[[:space:]]}
 	[[ $word == --*=* ]] && value=${word#*=} prev=${word%%=*}
 	[[ $cur == "=" ]] && cur=
+	if [[ " $line " == *' -- '* ]]; then
+		compopt -o default
+		[[ $prev != -- ]] || mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+		return
+	fi
 	case $prev in
 	--spec-file)
-		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		_cpuperf_files "$cur" '*.cpspec'
+		_cpuperf_values "$word" "$value" "$1" --list-specs --quiet --output-format=names
 		return
 		;;
-	--event)
+	--event | -e)
 		_cpuperf_values "$word" "$value" "$1" --list-events --quiet --output-format=names
 		return
 		;;
-	--callgraph)
+	--frequency | -F)
+		return
+		;;
+	--period | -c)
+		return
+		;;
+	--callgraph | -g)
 		COMPREPLY=($(compgen -W "fp dwarf hybrid aggregate" -- "$cur"))
+		return
+		;;
+	--pid | -p)
+		_cpuperf_pids "$cur"
+		return
+		;;
+	--comm)
+		_cpuperf_comms "$cur"
 		return
 		;;
 	--cgroup)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
-	--output)
+	--cpu | -C)
+		return
+		;;
+	--hosts)
+		return
+		;;
+	--hosts-program)
+		return
+		;;
+	--hosts-timeout)
+		return
+		;;
+	--output | -o)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
@@ -50,6 +113,9 @@ _cpuperf() {
 		;;
 	--save-alerts)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--control)
 		return
 		;;
 	--output-format)
@@ -64,6 +130,18 @@ _cpuperf() {
 		COMPREPLY=($(compgen -W "global" -- "$cur"))
 		return
 		;;
+	--metrics-things)
+		return
+		;;
+	--push)
+		return
+		;;
+	--push-name)
+		return
+		;;
+	--push-label)
+		return
+		;;
 	--push-credentials)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
@@ -76,8 +154,74 @@ _cpuperf() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
+	--push-limit)
+		return
+		;;
+	--push-wait)
+		return
+		;;
 	--describe-event)
 		_cpuperf_values "$word" "$value" "$1" --list-events --quiet --output-format=names
+		return
+		;;
+	--config-name)
+		return
+		;;
+	--model-name)
+		return
+		;;
+	--flight-recorder)
+		return
+		;;
+	--buffer-size-in-mb)
+		return
+		;;
+	--duration | -d)
+		return
+		;;
+	--num-iterations | -n)
+		return
+		;;
+	--runs | -r)
+		return
+		;;
+	--windows)
+		return
+		;;
+	--delay)
+		return
+		;;
+	--sync-period)
+		return
+		;;
+	--region-counts)
+		return
+		;;
+	--region-counts-every)
+		return
+		;;
+	--retain)
+		return
+		;;
+	--flush-interval)
+		return
+		;;
+	--max-own-cpu)
+		return
+		;;
+	--dump-file)
+		return
+		;;
+	--untouched)
+		return
+		;;
+	--compression)
+		return
+		;;
+	--output-path-prefix)
+		return
+		;;
+	--session-result-spec-path)
 		return
 		;;
 	--log-file)

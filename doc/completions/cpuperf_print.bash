@@ -1,4 +1,13 @@
 # bash completion of cpuperf_print; generated from its option table
+# VALUE GLOB...: files that match one of them, and folders
+_cpuperf_print_files() {
+	local glob
+	compopt -o filenames
+	for glob in "${@:2}"; do
+		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -X "!$glob" -- "$1")
+	done
+	mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$1")
+}
 _cpuperf_print() {
 	local cur=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT} word value prev
 	COMPREPLY=()
@@ -10,11 +19,17 @@ _cpuperf_print() {
 	[[ $cur == "=" ]] && cur=
 	case $prev in
 	--session)
-		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		_cpuperf_print_files "$cur" '*.cpsession' '*.cpuperf' '*.data'
 		return
 		;;
 	--perf-data)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--host)
+		return
+		;;
+	--rank)
 		return
 		;;
 	--sysroot)
@@ -38,7 +53,13 @@ _cpuperf_print() {
 		return
 		;;
 	--diff)
-		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		_cpuperf_print_files "$cur" '*.cpsession' '*.cpuperf' '*.data'
+		return
+		;;
+	--fail-over)
+		return
+		;;
+	--function)
 		return
 		;;
 	--sort)
@@ -49,12 +70,78 @@ _cpuperf_print() {
 		COMPREPLY=($(compgen -W "process thread comm cmdline state host rank region" -- "$cur"))
 		return
 		;;
+	--top)
+		return
+		;;
+	--rows)
+		return
+		;;
+	--min-percent)
+		return
+		;;
+	--max-depth)
+		return
+		;;
+	--event)
+		return
+		;;
+	--pid)
+		return
+		;;
+	--tree-of)
+		return
+		;;
+	--comm)
+		return
+		;;
+	--region)
+		return
+		;;
+	--cmdline)
+		return
+		;;
+	--cpu)
+		return
+		;;
+	--iteration)
+		return
+		;;
+	--from)
+		return
+		;;
+	--to)
+		return
+		;;
+	--merge)
+		return
+		;;
+	--split)
+		return
+		;;
+	--hide)
+		return
+		;;
+	--only)
+		return
+		;;
 	--output-format)
 		COMPREPLY=($(compgen -W "text csv ndjson markdown raw folded pprof otlp speedscope perfetto chrome openmetrics prometheus sqlite parquet html junit perf-data" -- "$cur"))
 		return
 		;;
 	--output-file)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return
+		;;
+	--threads)
+		return
+		;;
+	--push)
+		return
+		;;
+	--push-name)
+		return
+		;;
+	--push-label)
 		return
 		;;
 	--push-credentials)
@@ -69,6 +156,12 @@ _cpuperf_print() {
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur")
 		return
 		;;
+	--push-limit)
+		return
+		;;
+	--push-wait)
+		return
+		;;
 	--log-file)
 		compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return
@@ -78,6 +171,10 @@ _cpuperf_print() {
 		return
 		;;
 	esac
+	if [[ $word != -* ]]; then
+		_cpuperf_print_files "$cur" '*.cpsession' '*.cpuperf' '*.data'
+		return
+	fi
 	mapfile -t COMPREPLY < <(compgen -W "--session= --perf-data= --by-session --by-host --host= --rank= --sysroot= --debug-dir= --source-dir= --kallsyms= --debuginfod --report= --each-iteration --diff= --counts --fail-over= --within --function= --source --asm --sort= --group-by= --top= --rows= --min-percent= --max-depth= --event= --pid= --tree-of= --comm= --region= --subtract-marks --cmdline= --cpu= --iteration= --from= --to= --merge= --merge-object --split= --hide= --only= --inline --wakers --lines --live --serve --output-format= --output-file= --no-pager --threads= --push= --push-name= --push-label= --push-credentials= --push-ca= --push-spool= --push-limit= --push-wait= --push-waiting --verbose --quiet --log-file= --log-format= --help --version" -- "$cur")
 	[[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace
 }

@@ -21,6 +21,8 @@ enum opt_complete {
 	OPT_COMPLETE_CHOICES,
 	OPT_COMPLETE_COMMAND, /* the values that the program prints, one per line, with these
 				 arguments */
+	OPT_COMPLETE_PIDS,    /* numbers of processes, separated by commas */
+	OPT_COMPLETE_COMMS,   /* names of processes */
 };
 
 /* A value that an option accepts, with its meaning. */
@@ -34,7 +36,11 @@ struct opt_row {
 	enum opt_arg arg;
 	const char *metavar;        /* "FILE", "N"; NULL without an argument */
 	enum opt_complete complete; /* of the argument */
-	const char *words;   /* WORDS: the words; COMMAND: the arguments; separated by spaces */
+	/* WORDS: the words; COMMAND: the arguments; FILE: globs of the files that are offered,
+	 * NULL: all; separated by spaces */
+	const char *words;
+	const char
+	    *printed; /* FILE: also what the program prints with these arguments, as COMMAND */
 	const char *section; /* heading in the help; rows of a section are adjacent */
 	const char *help;    /* one or more sentences, wrapped when printed */
 	/* Stores the value (NULL: none), which points into argv. 0 or -errno with *e. */
@@ -55,9 +61,10 @@ struct opt_table {
 	const char *summary; /* one line */
 	const char *usage;   /* lines "  cpuperf --spec-file=FILE …" */
 	const struct opt_row *rows;
-	size_t nr_rows;         /* at most OPT_MAX_ROWS */
-	const char *footer;     /* examples, exit status */
-	const char *plain_hint; /* for an argument that is none; NULL: options only */
+	size_t nr_rows;     /* at most OPT_MAX_ROWS */
+	const char *footer; /* examples, exit status */
+	/* For an argument that is none: a command follows "--"; NULL: options only. */
+	const char *plain_hint;
 	const char *plain; /* the row that takes arguments that are no options; NULL: none does */
 	/* "PROG_": --some-name may also be the environment's PROG_SOME_NAME; NULL: none may. */
 	const char *variables;

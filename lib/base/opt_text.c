@@ -1,6 +1,7 @@
 /*
  * Text from options: help, man page section, shell completions.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/opt.h"
 
@@ -201,41 +202,169 @@ static const char bash_values[] =
     "\t[[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *: ]] && compopt -o nospace\n"
     "}\n";
 
-static void add_bash_values(const struct opt_table *t, struct buf *out)
+static const char bash_files[] =
+    "\tlocal glob\n"
+    "\tcompopt -o filenames\n"
+    "\tfor glob in \"${@:2}\"; do\n"
+    "\t\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -X \"!$glob\" -- \"$1\")\n"
+    "\tdone\n"
+    "\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- \"$1\")\n"
+    "}\n";
+
+/* The kernel's threads have no command line. Names are shown beside the numbers where there are
+ * several: what these have in common is all that is inserted then, but for menu-complete (37). */
+static const char bash_pids[] =
+    "\tlocal last=${1##*,} dir pid comm command shown=()\n"
+    "\tfor dir in /proc/[0-9]*; do\n"
+    "\t\tpid=${dir##*/}\n"
+    "\t\t[[ $pid == \"$last\"* ]] || continue\n"
+    "\t\tIFS= read -r -d '' command <\"$dir/cmdline\" || continue\n"
+    "\t\tIFS= read -r comm <\"$dir/comm\" || continue\n"
+    "\t\tCOMPREPLY+=(\"${1%\"$last\"}$pid\")\n"
+    "\t\tshown+=(\"${1%\"$last\"}$pid  ($comm)\")\n"
+    "\tdone 2>/dev/null\n"
+    "\t((${#shown[@]} < 2 || ${COMP_TYPE:-0} == 37)) || COMPREPLY=(\"${shown[@]}\")\n"
+    "}\n";
+
+static const char bash_comms[] =
+    "\tlocal dir comm command\n"
+    "\tfor dir in /proc/[0-9]*; do\n"
+    "\t\tIFS= read -r -d '' command <\"$dir/cmdline\" || continue\n"
+    "\t\tIFS= read -r comm <\"$dir/comm\" || continue\n"
+    "\t\t[[ $comm != \"$1\"* || $comm == *[!A-Za-z0-9_.+-]* ]] || COMPREPLY+=(\"$comm\")\n"
+    "\tdone 2>/dev/null\n"
+    "}\n";
+
+static bool has_printed(const struct opt_row *row)
 {
-	for (size_t i = 0; i < t->nr_rows; i++) {
-		if (t->rows[i].complete != OPT_COMPLETE_COMMAND)
-			continue;
-		buf_printf(out, "# WORD VALUE PROGRAM ARGUMENT...: from what the program prints\n");
-		buf_printf(out, "_%s_values() {\n%s", t->program, bash_values);
-		return;
+	return row->complete == OPT_COMPLETE_COMMAND || row->printed;
+}
+
+static bool has_globs(const struct opt_row *row)
+{
+	return row->complete == OPT_COMPLETE_FILE && row->words;
+}
+
+static bool has_pids(const struct opt_row *row)
+{
+	return row->complete == OPT_COMPLETE_PIDS;
+}
+
+static bool has_comms(const struct opt_row *row)
+{
+	return row->complete == OPT_COMPLETE_COMMS;
+}
+
+/* Functions of the completion, for the rows that need them. */
+static const struct {
+	const char *name, *arguments, *bash;
+	bool (*is_needed)(const struct opt_row *row);
+} helpers[] = {
+    {"values", "WORD VALUE PROGRAM ARGUMENT...: what the program prints", bash_values, has_printed},
+    {"files", "VALUE GLOB...: files that match one of them, and folders", bash_files, has_globs},
+    {"pids", "VALUE: processes, after the last comma", bash_pids, has_pids},
+    {"comms", "VALUE: names of processes", bash_comms, has_comms},
+};
+
+static void add_bash_helpers(const struct opt_table *t, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_NR(helpers); i++)
+		if (ARRAY_ANY(row, t->rows, t->nr_rows, helpers[i].is_needed(row)))
+			buf_printf(out, "# %s\n_%s_%s() {\n%s", helpers[i].arguments, t->program,
+				   helpers[i].name, helpers[i].bash);
+}
+
+/* Calls fn for each word of the row. */
+static void each_word(const char *words, struct buf *out,
+		      void (*fn)(struct buf *out, const char *word, size_t len, bool is_first))
+{
+	for (const char *at = words; *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+
+		fn(out, at, len, at == words);
+		at += len;
 	}
 }
 
-static void add_bash_case(struct buf *out, const struct opt_table *t, const struct opt_row *row)
+static void add_bash_glob(struct buf *out, const char *word, size_t len, bool is_first)
 {
-	if (row->complete == OPT_COMPLETE_NONE)
-		return;
-	buf_printf(out, "\t--%s)\n\t\t", row->name);
-	if (row->complete == OPT_COMPLETE_COMMAND) {
-		buf_printf(out, "_%s_values \"$word\" \"$value\" \"$1\" %s", t->program,
-			   row->words);
-	} else if (row->complete == OPT_COMPLETE_WORDS || row->complete == OPT_COMPLETE_CHOICES) {
+	(void)is_first;
+	buf_printf(out, " '%.*s'", (int)len, word);
+}
+
+static void add_bash_offers(struct buf *out, const struct opt_table *t, const struct opt_row *row)
+{
+	const char *printed = row->complete == OPT_COMPLETE_COMMAND ? row->words : row->printed;
+
+	if (row->complete == OPT_COMPLETE_WORDS || row->complete == OPT_COMPLETE_CHOICES) {
 		buf_adds(out, "COMPREPLY=($(compgen -W \"");
 		add_words(out, row);
 		buf_adds(out, "\" -- \"$cur\"))");
-	} else {
+	} else if (has_globs(row)) {
+		buf_printf(out, "_%s_files \"$cur\"", t->program);
+		each_word(row->words, out, add_bash_glob);
+	} else if (row->complete == OPT_COMPLETE_FILE || row->complete == OPT_COMPLETE_DIR) {
 		buf_printf(
 		    out, "compopt -o filenames; mapfile -t COMPREPLY < <(compgen -%c -- \"$cur\")",
 		    row->complete == OPT_COMPLETE_DIR ? 'd' : 'f');
+	} else if (has_pids(row) || has_comms(row)) {
+		buf_printf(out, "_%s_%s \"$cur\"", t->program, has_pids(row) ? "pids" : "comms");
 	}
-	buf_adds(out, "\n\t\treturn\n\t\t;;\n");
+	if (printed)
+		buf_printf(out, "%s_%s_values \"$word\" \"$value\" \"$1\" %s",
+			   row->printed ? "\n\t\t" : "", t->program, printed);
+}
+
+/* Options that take a value of which nothing is known end here too: no option follows. */
+static void add_bash_case(struct buf *out, const struct opt_table *t, const struct opt_row *row)
+{
+	if (row->complete == OPT_COMPLETE_NONE && row->arg != OPT_REQUIRED)
+		return;
+	buf_printf(out, "\t--%s", row->name);
+	if (row->letter)
+		buf_printf(out, " | -%c", row->letter);
+	buf_adds(out, ")\n\t\t");
+	add_bash_offers(out, t, row);
+	if (row->complete != OPT_COMPLETE_NONE)
+		buf_adds(out, "\n\t\t");
+	buf_adds(out, "return\n\t\t;;\n");
+}
+
+static const struct opt_row *plain_row(const struct opt_table *t)
+{
+	return t->plain ? ARRAY_FIND(row, t->rows, t->nr_rows, strcmp(row->name, t->plain) == 0)
+			: NULL;
+}
+
+/* What is neither an option nor its value. */
+static void add_bash_plain(struct buf *out, const struct opt_table *t)
+{
+	const struct opt_row *row = plain_row(t);
+
+	if (row) {
+		buf_adds(out, "\tif [[ $word != -* ]]; then\n\t\t");
+		add_bash_offers(out, t, row);
+		buf_adds(out, "\n\t\treturn\n\tfi\n");
+	}
+}
+
+/* Behind "--" the words are a command and its own arguments. */
+static void add_bash_command(struct buf *out, const struct opt_table *t)
+{
+	if (t->plain_hint)
+		buf_adds(
+		    out,
+		    "\tif [[ \" $line \" == *' -- '* ]]; then\n"
+		    "\t\tcompopt -o default\n"
+		    "\t\t[[ $prev != -- ]] || mapfile -t COMPREPLY < <(compgen -c -- \"$cur\")\n"
+		    "\t\treturn\n"
+		    "\tfi\n");
 }
 
 void opt_complete_bash(const struct opt_table *t, struct buf *out)
 {
 	buf_printf(out, "# bash completion of %s; generated from its option table\n", t->program);
-	add_bash_values(t, out);
+	add_bash_helpers(t, out);
 	buf_printf(
 	    out,
 	    "_%s() {\n"
@@ -246,12 +375,15 @@ void opt_complete_bash(const struct opt_table *t, struct buf *out)
 	    "\tline=${line%%\"${line##*[![:space:]]}\"}\n"
 	    "\tvalue=$word prev=${line##*[[:space:]]}\n"
 	    "\t[[ $word == --*=* ]] && value=${word#*=} prev=${word%%%%=*}\n"
-	    "\t[[ $cur == \"=\" ]] && cur=\n"
-	    "\tcase $prev in\n",
+	    "\t[[ $cur == \"=\" ]] && cur=\n",
 	    t->program);
+	add_bash_command(out, t);
+	buf_adds(out, "\tcase $prev in\n");
 	for (size_t i = 0; i < t->nr_rows; i++)
 		add_bash_case(out, t, &t->rows[i]);
-	buf_adds(out, "\tesac\n\tmapfile -t COMPREPLY < <(compgen -W \"");
+	buf_adds(out, "\tesac\n");
+	add_bash_plain(out, t);
+	buf_adds(out, "\tmapfile -t COMPREPLY < <(compgen -W \"");
 	for (size_t i = 0; i < t->nr_rows; i++)
 		buf_printf(out, "%s--%s%s", i ? " " : "", t->rows[i].name,
 			   t->rows[i].arg == OPT_REQUIRED ? "=" : "");
@@ -276,30 +408,130 @@ static void add_zsh_text(struct buf *out, const char *text, size_t len)
 	}
 }
 
-static void add_zsh_argument(struct buf *out, const struct opt_row *row)
+static void add_zsh_glob(struct buf *out, const char *word, size_t len, bool is_first)
+{
+	buf_printf(out, "%s%.*s", is_first ? "" : "|", (int)len, word);
+}
+
+static void add_zsh_files(struct buf *out, const struct opt_row *row)
+{
+	buf_adds(out, row->complete == OPT_COMPLETE_DIR ? "_files -/" : "_files");
+	if (!has_globs(row))
+		return;
+	/* in parentheses one alone would be qualifiers */
+	buf_adds(out, strchr(row->words, ' ') ? " -g \"(" : " -g \"");
+	each_word(row->words, out, add_zsh_glob);
+	buf_adds(out, strchr(row->words, ' ') ? ")\"" : "\"");
+}
+
+static void add_zsh_offers(struct buf *out, const struct opt_table *t, const struct opt_row *row)
+{
+	if (row->complete == OPT_COMPLETE_WORDS || row->complete == OPT_COMPLETE_CHOICES) {
+		buf_addc(out, '(');
+		add_words(out, row);
+		buf_addc(out, ')');
+	} else if (row->printed) {
+		buf_printf(out, "_%s_%s", t->program, row->name);
+	} else if (row->complete == OPT_COMPLETE_FILE || row->complete == OPT_COMPLETE_DIR) {
+		add_zsh_files(out, row);
+	} else if (row->complete == OPT_COMPLETE_COMMAND) {
+		buf_printf(out, "{compadd -- ${(f)\"$(_call_program values $words[1] %s)\"}}",
+			   row->words);
+	} else if (has_pids(row)) {
+		buf_printf(out, "_sequence _%s_pids", t->program);
+	} else if (has_comms(row)) {
+		buf_printf(out, "_%s_comms", t->program);
+	}
+}
+
+static void add_zsh_argument(struct buf *out, const struct opt_table *t, const struct opt_row *row)
 {
 	if (row->arg == OPT_NONE)
 		return;
 	buf_adds(out, row->arg == OPT_OPTIONAL ? "::" : ":");
 	add_zsh_text(out, row->metavar, strlen(row->metavar));
 	buf_addc(out, ':');
-	if (row->complete == OPT_COMPLETE_WORDS || row->complete == OPT_COMPLETE_CHOICES) {
-		buf_addc(out, '(');
-		add_words(out, row);
-		buf_addc(out, ')');
-	} else if (row->complete == OPT_COMPLETE_FILE) {
-		buf_adds(out, "_files");
-	} else if (row->complete == OPT_COMPLETE_DIR) {
-		buf_adds(out, "_files -/");
-	} else if (row->complete == OPT_COMPLETE_COMMAND) {
-		buf_printf(out, "{compadd -- ${(f)\"$(_call_program values $words[1] %s)\"}}",
-			   row->words);
+	add_zsh_offers(out, t, row);
+}
+
+/* "'(-p --pid)'{-p+,--pid=}'[" or "'--pid=["; "*" before what may be repeated. */
+static void add_zsh_name(struct buf *out, const struct opt_row *row)
+{
+	static const struct {
+		const char *letter, *name;
+	} ends[] = {
+	    [OPT_NONE] = {"", ""}, [OPT_REQUIRED] = {"+", "="}, [OPT_OPTIONAL] = {"-", "=-"}};
+	const char *name = ends[row->arg].name;
+	bool is_repeated = row->set == opt_add_string;
+
+	if (!row->letter) {
+		buf_printf(out, "'%s--%s%s[", is_repeated ? "*" : "", row->name, name);
+		return;
+	}
+	if (is_repeated)
+		buf_adds(out, "'*'");
+	else
+		buf_printf(out, "'(-%c --%s)'", row->letter, row->name);
+	buf_printf(out, "{-%c%s,--%s%s}'[", row->letter, ends[row->arg].letter, row->name, name);
+}
+
+static const char zsh_pids[] =
+    "\tlocal -a found\n"
+    "\tlocal dir comm\n"
+    "\tfor dir in /proc/[0-9]*(N); do\n"
+    "\t\t{ [[ -n \"$(<$dir/cmdline)\" ]] && comm=$(<$dir/comm) } 2>/dev/null || continue\n"
+    "\t\tfound+=(\"${dir:t}:${comm//:/\\\\:}\")\n"
+    "\tdone\n"
+    "\t_describe -t processes process found \"$@\"\n"
+    "}\n";
+
+static const char zsh_comms[] = "\tlocal -aU found\n"
+				"\tfound=(${(f)\"$(cat /proc/[0-9]*/comm 2>/dev/null)\"})\n"
+				"\tcompadd -a \"$@\" found\n"
+				"}\n";
+
+static void add_zsh_helpers(struct buf *out, const struct opt_table *t)
+{
+	if (ARRAY_ANY(row, t->rows, t->nr_rows, has_pids(row)))
+		buf_printf(out, "_%s_pids() {\n%s", t->program, zsh_pids);
+	if (ARRAY_ANY(row, t->rows, t->nr_rows, has_comms(row)))
+		buf_printf(out, "_%s_comms() {\n%s", t->program, zsh_comms);
+	for (size_t i = 0; i < t->nr_rows; i++) {
+		const struct opt_row *row = &t->rows[i];
+
+		if (!row->printed)
+			continue;
+		buf_printf(out,
+			   "_%s_%s() {\n"
+			   "\tlocal -a found\n"
+			   "\tfound=(${(f)\"$(_call_program values $words[1] %s)\"})\n"
+			   "\t_alternative 'values:value:compadd -a found' 'files:file:",
+			   t->program, row->name, row->printed);
+		add_zsh_files(out, row);
+		buf_adds(out, "'\n}\n");
+	}
+}
+
+/* What is neither an option nor its value; a command follows "--". */
+static void add_zsh_plain(struct buf *out, const struct opt_table *t)
+{
+	const struct opt_row *row = plain_row(t);
+
+	if (row) {
+		buf_printf(out, " \\\n  '*:%s:", row->metavar);
+		add_zsh_offers(out, t, row);
+		buf_addc(out, '\'');
+	} else if (t->plain_hint) {
+		buf_adds(out, " \\\n  '(-)1:COMMAND:_command_names -e'"
+			      " \\\n  '*::ARGUMENT:_normal'");
 	}
 }
 
 void opt_complete_zsh(const struct opt_table *t, struct buf *out)
 {
-	buf_printf(out, "#compdef %s\n# generated from its option table\n_arguments", t->program);
+	buf_printf(out, "#compdef %s\n# generated from its option table\n", t->program);
+	add_zsh_helpers(out, t);
+	buf_printf(out, "_arguments%s", t->plain_hint ? " -S" : "");
 	for (size_t i = 0; i < t->nr_rows; i++) {
 		const struct opt_row *row = &t->rows[i];
 		const char *stop = strstr(row->help, ". ");
@@ -307,14 +539,13 @@ void opt_complete_zsh(const struct opt_table *t, struct buf *out)
 
 		if (len && row->help[len - 1] == '.')
 			len--;
-		buf_printf(out, " \\\n  '--%s%s[", row->name,
-			   row->arg == OPT_REQUIRED   ? "="
-			   : row->arg == OPT_OPTIONAL ? "=-"
-						      : "");
+		buf_adds(out, " \\\n  ");
+		add_zsh_name(out, row);
 		add_zsh_text(out, row->help, len);
 		buf_addc(out, ']');
-		add_zsh_argument(out, row);
+		add_zsh_argument(out, t, row);
 		buf_addc(out, '\'');
 	}
+	add_zsh_plain(out, t);
 	buf_addc(out, '\n');
 }

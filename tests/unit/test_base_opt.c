@@ -315,7 +315,7 @@ static const char driver[] =
     "prog() { [[ $* == '--all --short' ]] && printf '%s\\n' a:x:1 a:x:2 a:y b ab:; }\n"
     "complete -p prog | grep -q -- '-F _prog prog'\n"
     "_prog prog \"${COMP_WORDS[COMP_CWORD]}\" '' || true\n"
-    "((!${#COMPREPLY[@]})) || printf '%s\\n' \"${COMPREPLY[@]}\" | LC_ALL=C sort >../offers\n";
+    "((!${#COMPREPLY[@]})) || printf '%s\\n' \"${COMPREPLY[@]}\" | LC_ALL=C sort -u >../offers\n";
 
 /* Runs the driver in the tree's folder files; the exit status. */
 static int run_bash(const struct root *r, const char *words)
@@ -360,20 +360,72 @@ static const struct opt_row value_rows[] = {
      .words = "--all --short",
      .section = "S",
      .help = "One."},
+    {.name = "spec",
+     .letter = 's',
+     .arg = OPT_REQUIRED,
+     .metavar = "FILE",
+     .complete = OPT_COMPLETE_FILE,
+     .words = "*.cpspec *.none",
+     .printed = "--all --short",
+     .section = "S",
+     .set = opt_add_string,
+     .help = "Two."},
+    {.name = "pid",
+     .arg = OPT_REQUIRED,
+     .metavar = "LIST",
+     .complete = OPT_COMPLETE_PIDS,
+     .section = "S",
+     .help = "Three."},
+    {.name = "nothing", .arg = OPT_REQUIRED, .metavar = "N", .section = "S", .help = "Four."},
+    {.name = "name",
+     .arg = OPT_REQUIRED,
+     .metavar = "GLOB",
+     .complete = OPT_COMPLETE_COMMS,
+     .section = "S",
+     .help = "Five."},
 };
 static const struct opt_table value_table = {.program = "prog",
 					     .summary = "s",
 					     .usage = "u",
 					     .rows = value_rows,
-					     .nr_rows = 1,
+					     .nr_rows = NR(value_rows),
+					     .plain = "spec",
 					     .footer = ""};
+static const struct opt_table command_table = {.program = "prog",
+					       .summary = "s",
+					       .usage = "u",
+					       .rows = value_rows,
+					       .nr_rows = NR(value_rows),
+					       .plain_hint = "-- COMMAND",
+					       .footer = ""};
 
 /* Values that the program prints, part by part; of each, what is behind the last break. */
 static const struct completion values[] = {
-    {"--ev", "--event=|"},         {"--event =", "a:|ab:|b|"},    {"--event = ", "a:|ab:|b|"},
-    {"--event = a", "a:|ab:|"},    {"--event = a :", "x:|y|"},    {"--event = a : x", "x:|"},
-    {"--event = a : x :", "1|2|"}, {"--event = a : x : 2", "2|"}, {"--event = c", ""},
-    {"--event a : y", "y|"},       {"--event ", "a:|ab:|b|"},
+    {"--ev", "--event=|"},
+    {"--event =", "a:|ab:|b|"},
+    {"--event = ", "a:|ab:|b|"},
+    {"--event = a", "a:|ab:|"},
+    {"--event = a :", "x:|y|"},
+    {"--event = a : x", "x:|"},
+    {"--event = a : x :", "1|2|"},
+    {"--event = a : x : 2", "2|"},
+    {"--event = c", ""},
+    {"--event a : y", "y|"},
+    {"--event ", "a:|ab:|b|"},
+    {"--spec = a", "a b.cpspec|a.cpspec|a:|ab:|"},
+    {"-s su", "sub|"},
+    {"--spec = x", ""},
+    {"a b", "b|"}, /* an argument that is no option */
+    {"--nothing ", ""},
+    {"--nothing 1 s", "sub|"},
+    {"--pid = 999999999", ""},
+    {"--name = no-such-name-", ""},
+    {"--p", "--pid=|"},
+};
+static const struct completion of_commands[] = {
+    {"-- prin", "printenv|printf|"},
+    {"-- printf --sp", ""},
+    {"--sp", "--spec=|"},
 };
 
 static void expect_completions(const struct opt_table *t, const struct completion *c, size_t nr)
@@ -403,17 +455,38 @@ static void expect_completions(const struct opt_table *t, const struct completio
 	tree_remove(&r);
 }
 
+/* The calling process is among those offered, by number and by name. */
+TEST(bash_processes)
+{
+	struct completion c[2];
+	char words[2][64], offers[2][64], comm[32];
+	FILE *file = fopen("/proc/self/comm", "r");
+
+	assert_non_null(file);
+	assert_non_null(fgets(comm, sizeof(comm), file));
+	fclose(file);
+	comm[strcspn(comm, "\n")] = '\0';
+	snprintf(words[0], sizeof(words[0]), "--pid = 1,%d", getpid());
+	snprintf(offers[0], sizeof(offers[0]), "1,%d|", getpid());
+	snprintf(words[1], sizeof(words[1]), "--name = %s", comm);
+	snprintf(offers[1], sizeof(offers[1]), "%s|", comm);
+	for (size_t i = 0; i < 2; i++)
+		c[i] = (struct completion){words[i], offers[i]};
+	expect_completions(&value_table, c, 2);
+}
+
 TEST(bash)
 {
 	expect_completions(&table, completions, NR(completions));
 	expect_completions(&value_table, values, NR(values));
+	expect_completions(&command_table, of_commands, NR(of_commands));
 }
 
 TEST(zsh)
 {
 	static const char *const lines[] = {
 	    "#compdef prog\n",
-	    "\n  '--file=[Read FILE]:FILE:_files' \\\n",
+	    "\n  '(-o --file)'{-o+,--file=}'[Read FILE]:FILE:_files' \\\n",
 	    "\n  '--folder=[Never good]:DIR:_files -/' \\\n",
 	    /* the first sentence, with brackets, colon and quote escaped */
 	    "\n  '--format=[One of\\: text, csv, ndjson; it'\\''s \\[here\\] that a back",
@@ -428,8 +501,13 @@ TEST(zsh)
 		assert_non_null(strstr(buf_str(&b), lines[i]));
 	buf_reset(&b);
 	opt_complete_zsh(&value_table, &b);
+	assert_non_null(strstr(buf_str(&b), "'*'{-s+,--spec=}'[Two]:FILE:_prog_spec' \\\n"));
+	assert_non_null(strstr(buf_str(&b), "_files -g \"(*.cpspec|*.none)\"'\n}\n"));
+	assert_non_null(strstr(buf_str(&b), "'--pid=[Three]:LIST:_sequence _prog_pids' \\\n"));
+	assert_non_null(strstr(buf_str(&b), "  '*:FILE:_prog_spec'\n"));
+	assert_non_null(strstr(buf_str(&b), "\n_arguments \\\n"));
 	assert_non_null(strstr(buf_str(&b), "[One]:EVENT:{compadd -- ${(f)\"$(_call_program values "
-					    "$words[1] --all --short)\"}}'\n"));
+					    "$words[1] --all --short)\"}}' \\\n"));
 	buf_fini(&b);
 }
 
