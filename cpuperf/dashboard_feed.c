@@ -32,12 +32,12 @@ static bool has_target(const struct plan *plan)
 int dashboard_feed_check(const struct options *o, const struct plan *plan, struct err *e)
 {
 	if (!o->live)
-		return 0;
+		return live_functions_check(o, plan, e);
 	if (strcmp(o->output_format, "text") != 0)
 		return err_set(e, -EINVAL, "--live excludes --output-format=%s", o->output_format);
 	if (spec_has_samples(plan->spec) && !has_target(plan)) {
 		err_set(e, -EINVAL, "--live shows counts only, and this spec samples");
-		err_hint(e, "use cpuperf_print to look at samples after the session");
+		err_hint(e, "--top shows functions");
 		return -EINVAL;
 	}
 	if (!isatty(terminal_of(o)))
@@ -55,8 +55,8 @@ static bool is_in_foreground(void)
 
 bool dashboard_feed_is_wanted(const struct options *o, const struct plan *plan)
 {
-	if (o->live || o->no_live)
-		return o->live;
+	if (o->live || o->no_live || o->top)
+		return o->live || o->top;
 	return strcmp(o->output_format, "text") == 0 && !spec_has_samples(plan->spec) &&
 	       !o->command && spec_max_iterations(plan->spec) > 1 && isatty(STDOUT_FILENO) &&
 	       is_in_foreground();
@@ -137,7 +137,8 @@ int dashboard_feed_start(struct dashboard_feed *f, const struct options *o, stru
 	buf_init(&f->notes, MAX_NOTES_BYTES);
 	arena_init(&f->arena, MAX_BYTES);
 	f->holds_notes = !o->std.log_file && isatty(STDERR_FILENO);
-	rc = start(f, o, t, look_ns, o->live ? e : &why);
+	f->has_functions = o->top;
+	rc = o->top ? 0 : start(f, o, t, look_ns, o->live ? e : &why);
 	if (rc)
 		arena_fini(&f->arena);
 	if (rc && !o->live) {
@@ -149,17 +150,26 @@ int dashboard_feed_start(struct dashboard_feed *f, const struct options *o, stru
 
 bool dashboard_feed_is_on(const struct dashboard_feed *f)
 {
-	return f->dashboard;
+	return f->dashboard || f->has_functions;
+}
+
+int dashboard_feed_begin(struct dashboard_feed *f, struct err *e)
+{
+	return f->has_functions ? live_functions_start(&f->functions, f->session,
+						       session_manifest(f->session), e)
+				: 0;
 }
 
 void dashboard_feed_iteration(struct dashboard_feed *f, const struct table *t)
 {
-	dashboard_iteration(f->dashboard, t);
+	if (f->dashboard) /* functions are read from the files */
+		dashboard_iteration(f->dashboard, t);
 }
 
 void dashboard_feed_note(struct dashboard_feed *f, const char *text)
 {
-	dashboard_note(f->dashboard, text);
+	if (f->dashboard)
+		dashboard_note(f->dashboard, text);
 	if (!f->holds_notes) {
 		log_warning("%s", text);
 		return;
@@ -173,10 +183,12 @@ bool dashboard_feed_stop(struct dashboard_feed *f)
 	const char *at = buf_str(&f->notes), *end = at + f->notes.len, *line, *stop;
 	int rc;
 
-	if (!f->dashboard)
+	if (!dashboard_feed_is_on(f))
 		return true;
+	live_functions_stop(&f->functions);
 	rc = dashboard_stop(f->dashboard);
 	f->dashboard = NULL;
+	f->has_functions = false;
 	while (rc == 0 && (line = str_next_line(&at, end, &stop)))
 		log_warning("%.*s", (int)(stop - line), line);
 	if (rc == 0 && buf_error(&f->notes))

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "dashboard/dashboard.h"
+#include "live_functions.h"
 #include "options.h"
 #include "session/session.h"
 
@@ -19,11 +20,13 @@ struct dashboard_feed {
 	struct arena arena; /* what the dashboard borrows */
 	struct buf notes;   /* lines, to be logged when the dashboard stops */
 	bool holds_notes;
+	bool has_functions; /* --top: they are shown instead */
+	struct live_functions functions;
 };
 
-/* -EINVAL with *e if --live is impossible here. */
+/* -EINVAL with *e if --live or --top is impossible here. */
 int dashboard_feed_check(const struct options *o, const struct plan *plan, struct err *e);
-/* True with --live; without --live and --no-live, if standard output is a terminal in the
+/* True with --live and --top; without them and --no-live, if standard output is a terminal in the
  * foreground, and the session is a text tally of several iterations that starts no command. */
 bool dashboard_feed_is_wanted(const struct options *o, const struct plan *plan);
 /* The time between two looks, if the answer replaces iterations; 0: the dashboard shows iterations,
@@ -33,6 +36,8 @@ uint64_t dashboard_feed_look_ns(const struct options *o, const struct plan *plan
  * or -errno with *e; without --live, a failure is only logged. */
 int dashboard_feed_start(struct dashboard_feed *f, const struct options *o, struct session *s,
 			 const struct table *t, uint64_t look_ns, struct err *e);
+/* Once the session has its files. 0 or -errno with *e. */
+int dashboard_feed_begin(struct dashboard_feed *f, struct err *e);
 bool dashboard_feed_is_on(const struct dashboard_feed *f);
 /* An iteration or a look. */
 void dashboard_feed_iteration(struct dashboard_feed *f, const struct table *t);

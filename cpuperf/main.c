@@ -186,7 +186,7 @@ static int measure_here(struct options *o)
 	prefer_command(o);
 	if (wanted_check_target(o, &e))
 		return fail(EXIT_USAGE, &e);
-	if (!o->spec_file && !options_have_target(o) && !chooses_events(o)) {
+	if (!o->spec_file && !options_have_target(o) && !chooses_events(o) && !o->top) {
 		err_set(&e, -EINVAL, "No events specified");
 		err_hint(&e, "name a spec: --spec-file=basic.cpspec (--list-specs lists them), or "
 			     "events: --event=page_faults (--list-events)");
@@ -231,7 +231,7 @@ static int measure_rank(struct options *o, struct rank *r)
 	o->rank = r;
 	if (r->part.rank) {
 		o->is_silent = true;
-		o->live = false;
+		o->live = o->top = false;
 		o->output_file = NULL;
 		if (o->std.min_level == LOG_INFO)
 			o->std.min_level = LOG_WARNING;
@@ -328,7 +328,7 @@ static void settle_part(struct options *o, const struct as_part *part)
 	o->output = part->held.path;
 	o->hosts = o->output_file = o->save_spec = o->save_alerts = o->std.log_file = NULL;
 	o->output_format = "text";
-	o->live = false;
+	o->live = o->top = false;
 	o->is_silent = true;
 	if (part->spec_name)
 		o->spec_file = part->spec_name;

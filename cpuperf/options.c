@@ -68,7 +68,8 @@ static int set_callgraph(const struct opt_row *row, const char *value, void *tar
 
 /* What concerns this machine, or would have to be one for all hosts. */
 #define MEASURING_HERE                                                                             \
-	"control live output-file run-spec-command check-spec save-spec list-events list-specs "   \
+	"control live top output-file run-spec-command check-spec save-spec list-events "          \
+	"list-specs "                                                                              \
 	"describe-event output-path-prefix session-result-spec-path"
 
 /* What the verbs that look around refuse. */
@@ -327,10 +328,23 @@ static const struct opt_row before[] = {
 	 "iteration. The summary is printed when the dashboard closes. With a command, it shows "
 	 "what was counted in the last second, and the answer follows; send the output of the "
 	 "command elsewhere: the dashboard then uses standard error."),
+    {.name = "top",
+     .arg = OPT_NONE,
+     .section = "Measuring",
+     .help = "Show functions while a session samples, of the last seconds and since the start: "
+	     "self, total, callers and callees, source and instructions; ? lists the keys. Without "
+	     "a spec and events, samples the clock 997 times per second. It is measured until q, "
+	     "in iterations of a second, unless --duration or --num-iterations is given. This is "
+	     "the default on a terminal for samples of the machine, of processes and of a control "
+	     "group, where no duration is given. The samples are in the session's files, of which "
+	     "the last 4 GiB stay unless the spec has retain.",
+     .set = opt_set_flag,
+     .offset = offsetof(struct options, top),
+     .excludes = "live no-live"},
     {.name = "no-live",
      .arg = OPT_NONE,
      .section = "Measuring",
-     .help = "Print a table after each iteration instead of the dashboard.",
+     .help = "Print a table after each iteration instead of the dashboard, and show no functions.",
      .set = opt_set_flag,
      .offset = offsetof(struct options, no_live),
      .excludes = "live"},

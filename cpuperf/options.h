@@ -28,7 +28,7 @@ struct options {
 	struct opt_std std;
 	bool is_output_named; /* output is --output */
 	bool until_end;       /* the iteration lasts until the command ends */
-	bool check_spec, list_events, list_specs, strict, live, no_live, run_spec_command;
+	bool check_spec, list_events, list_specs, strict, live, no_live, top, run_spec_command;
 	const char *list_pattern; /* NULL: all */
 	const char *describe_event;
 	const char *spec_file;

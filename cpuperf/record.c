@@ -235,7 +235,8 @@ static int on_start(void *arg, struct err *e)
 
 	if (r->options->rank)
 		rank_begin(r->options->rank);
-	rc = pushing_start(&r->pushing, session_manifest(r->session), e);
+	rc = pushing_start(&r->pushing, session_manifest(r->session), e)
+		 ?: dashboard_feed_begin(&r->feed, e);
 	if (rc == 0 && (r->command || r->attached))
 		rc = recorder_on_start(r, e);
 	if (rc == 0)
@@ -614,8 +615,8 @@ static void close_tracefs(struct plan *plan)
 int record(struct plan *plan, const struct options *o, struct attached *attached)
 {
 	bool has_target = o->command || attached, is_text = strcmp(o->output_format, "text") == 0;
-	bool is_answerable = (attached && plan->spec->num_iterations == 1) ||
-			     (o->held && *o->held->path && plan->is_sampling);
+	bool is_answerable = !o->top && ((attached && plan->spec->num_iterations == 1) ||
+					 (o->held && *o->held->path && plan->is_sampling));
 	struct recorder r = {
 	    .plan = plan,
 	    .options = o,
@@ -684,7 +685,7 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	config.control_fd = r.ready_fd;
 	if (output_open(&r.output, r.results_fd, is_impatient, &r, &e))
 		return fail(EXIT_FAILED, &e);
-	config.wants_regions = dashboard_feed_is_wanted(o, plan);
+	config.wants_regions = !o->top && dashboard_feed_is_wanted(o, plan);
 	config.look_ns = r.look_ns = dashboard_feed_look_ns(o, plan, r.is_answered);
 	if (plan->spec->flight.span_ns && has_limits(plan->spec))
 		config.look_ns = NS_PER_S;
@@ -700,7 +701,8 @@ int record(struct plan *plan, const struct options *o, struct attached *attached
 	if (r.notify.watchdog_ns && (!config.look_ns || config.look_ns > r.notify.watchdog_ns / 3))
 		config.look_ns = r.notify.watchdog_ns / 3;
 	status_init(&r.status, &r.output,
-		    plan->is_sampling && !r.command && !o->live && o->std.min_level <= LOG_INFO);
+		    plan->is_sampling && !r.command && !o->live && !o->top &&
+			o->std.min_level <= LOG_INFO);
 	if (open_session(&r, &config, &e)) {
 		status = fail(EXIT_FAILED, &e);
 	} else {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "event/model.h"
+#include "live_functions.h"
 #include "pmu/group.h"
 #include "program.h"
 #include "spec/cpsession.h"
@@ -169,7 +170,7 @@ static int load_spec(struct options *o, struct spec *spec, struct err_list *errs
 	struct err e = {0};
 	IO_AUTO_FD int fd = -1;
 
-	if (!o->spec_file && (o->events.nr || !options_have_target(o))) {
+	if (!o->spec_file && (o->events.nr || o->top || !options_have_target(o))) {
 		spec->source = "the options";
 		return apply_overrides(o, spec, errs) ? EXIT_USAGE : EXIT_DONE;
 	}
@@ -314,12 +315,15 @@ static int complete_spec(struct options *o, const struct catalogue *c,
 	}
 	wanted_name_objects(o, spec, objects);
 	settle_flight(o, spec);
+	live_functions_choose(o, spec);
 	if (settle_runs(o, spec, errs) || settle_windows(o, spec, errs) ||
 	    choose_events(o, c, spec, errs))
 		return EXIT_USAGE;
 	is_timed = !spec->runs && !spec->flight.span_ns &&
 		   (spec->duration_pos.line || spec->iterations_pos.line ||
 		    is_overridden(o, time_keys) || *spec->windows);
+	live_functions_settle(o, spec, is_overridden(o, time_keys));
+	is_timed |= o->top;
 	spec_to_file(spec, is_timed || !wanted_has_target(o, spec), saved);
 	o->until_end = (wanted_has_target(o, spec) || spec->flight.span_ns) && !is_timed;
 	if (o->output && strcmp(o->output, "-") == 0 && hold(o, spec, held, &e)) {

@@ -588,6 +588,22 @@ int inputs_open(struct inputs *in, const struct options *o, const struct selecti
 	return check_remain(in, s, e);
 }
 
+int inputs_reopen(struct inputs *in, struct err *e)
+{
+	struct input *old = &in->item[0], o = {.named = mem_strdup(old->path)};
+	int rc;
+
+	cpsession_init(&o.manifest);
+	spec_init(&o.spec);
+	o.path = o.named;
+	rc = o.named ? make_report(in, &o, e) ?: open_session(in, &o, e)
+		     : err_set(e, -ENOMEM, "out of memory");
+	input_fini(rc ? &o : old);
+	if (rc == 0)
+		*old = o;
+	return rc;
+}
+
 void inputs_fini(struct inputs *in)
 {
 	for (size_t i = 0; i < in->nr + in->nr_diff; i++)

@@ -86,6 +86,9 @@ void inputs_fini(struct inputs *in);
 void input_add_problem(void *report, bool is_loss, const struct err *problem);
 /* What was read of it so far was not all there. */
 bool input_is_damaged(const struct input *o);
+/* Opens the first input anew, without names, as its session has grown. -errno with *e, or *e empty
+ * if the errors were logged: it stays as it was. */
+int inputs_reopen(struct inputs *in, struct err *e);
 /* Makes the filters of inputs with iterations of their own. -errno with *e. */
 int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e);
 /* Some input has iterations of its own: parts of sessions are compared. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "live/live.h"
 #include "navigator/navigator.h"
 #include "options.h"
 #include "plan.h"
@@ -163,7 +164,8 @@ static int run_steps(struct run *r, struct err *e)
 		return rc;
 	log_start(&r->inputs);
 	if (r->options->live)
-		return replay_run(&r->inputs, e);
+		return live_is_meant(&r->inputs) ? live_run(&r->inputs, &r->selection, e)
+						 : replay_run(&r->inputs, e);
 	if (r->options->serve)
 		return navigator_run(&r->inputs, &r->selection, &r->output, e);
 	rc = output_open(&r->output, e);

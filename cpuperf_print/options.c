@@ -405,8 +405,10 @@ static const struct opt_row rows[] = {
     {.name = "live",
      .arg = OPT_NONE,
      .section = "Output",
-     .help = "Replay a session without samples in the dashboard of cpuperf, forwards and "
-	     "backwards by iteration; ? lists its keys.",
+     .help =
+	 "Replay a session without samples in the dashboard of cpuperf, forwards and "
+	 "backwards by iteration; or show the functions of one with samples, while it is recorded "
+	 "or afterwards, as cpuperf --top. ? lists its keys.",
      .set = opt_set_flag,
      .offset = AT(live)},
     {.name = "serve",

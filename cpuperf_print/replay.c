@@ -339,11 +339,6 @@ int replay_run(struct inputs *in, struct err *e)
 	sigset_t old;
 	int rc;
 
-	if (r.input->facts->is_sampling) {
-		err_set(e, -EINVAL, "--live replays sessions without samples");
-		err_hint(e, "print this one without --live");
-		return -EINVAL;
-	}
 	dashboard_ui_block(ends, &old);
 	arena_init(&r.arena, MAX_BYTES);
 	buf_init(&r.lines, MAX_PROBLEMS_BYTES);

@@ -593,6 +593,7 @@ static const struct {
     {KEY_F(1), '?'},
     {KEY_RESIZE, KEY_CODE_NONE},
     {KEY_ENTER, '\r'},
+    {KEY_BACKSPACE, KEY_CODE_BACKSPACE},
 };
 
 static void decode_mouse(struct key *out)

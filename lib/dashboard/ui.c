@@ -9,7 +9,6 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/sys.h"
-#include "dashboard/paint.h"
 #include "dashboard/terminal.h"
 
 #include <errno.h>
@@ -32,7 +31,8 @@ enum {
 };
 
 struct dashboard_ui {
-	struct model model;
+	struct dashboard_ui_view view;
+	struct model model; /* of a tally; else zeroes */
 	struct canvas canvas;
 	struct terminal *terminal; /* NULL: the terminal is gone */
 	struct paint_state state;
@@ -68,6 +68,25 @@ void dashboard_ui_block(const int *ends, sigset_t *old)
 	pthread_sigmask(SIG_BLOCK, &set, old);
 }
 
+static void paint_tally(void *arg, const struct paint_state *s, struct canvas *c)
+{
+	paint(arg, s, c);
+}
+
+static enum model_action key_of_tally(void *arg, const struct key *key)
+{
+	return model_key(arg, key);
+}
+
+static int open_tally(struct dashboard_ui *s, const struct model_facts *facts)
+{
+	s->view = (struct dashboard_ui_view){.paint = paint_tally,
+					     .key = key_of_tally,
+					     .message = s->model.message,
+					     .arg = &s->model};
+	return model_init(&s->model, facts);
+}
+
 static int fit_canvas(struct dashboard_ui *s)
 {
 	unsigned width, height;
@@ -92,7 +111,9 @@ static int open_all(struct dashboard_ui *s, const struct dashboard_ui_config *co
 	s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (s->signal_fd < 0)
 		return err_set(e, -errno, "signals: %s", strerror(errno));
-	rc = model_init(&s->model, config->facts);
+	if (config->view)
+		s->view = *config->view;
+	rc = config->view ? 0 : open_tally(s, config->facts);
 	if (rc)
 		return err_set(e, rc, "the dashboard: %s", strerror(-rc));
 	rc = terminal_open(config->fd, &s->terminal, e);
@@ -126,7 +147,8 @@ bool dashboard_ui_close(struct dashboard_ui *s, unsigned wait_ms)
 	if (!s)
 		return true;
 	is_restored = terminal_close(s->terminal, wait_ms);
-	model_fini(&s->model);
+	if (s->view.arg == &s->model)
+		model_fini(&s->model);
 	canvas_fini(&s->canvas);
 	io_close(&s->signal_fd);
 	mem_free(s);
@@ -192,7 +214,7 @@ static void draw(struct dashboard_ui *s)
 	    now_ns < next_draw_ns(s) || fit_canvas(s))
 		return;
 	s->state.now_ns = now_ns;
-	paint(&s->model, &s->state, &s->canvas);
+	s->view.paint(s->view.arg, &s->state, &s->canvas);
 	terminal_draw(s->terminal, &s->canvas);
 	s->drawn_ns = now_ns;
 	s->nr_drawn++;
@@ -241,17 +263,16 @@ static int write_screen(const struct canvas *c, char *name, size_t size)
 
 static void save(struct dashboard_ui *s)
 {
-	struct model *m = &s->model;
-	char name[64], folder[160];
+	char name[64], folder[160], *message = s->view.message;
 	int rc;
 
-	paint(m, &s->state, &s->canvas);
+	s->view.paint(s->view.arg, &s->state, &s->canvas);
 	rc = write_screen(&s->canvas, name, sizeof(name));
 	if (rc)
-		snprintf(m->message, sizeof(m->message), "the screen could not be saved: %s",
+		snprintf(message, MODEL_NOTE_BYTES, "the screen could not be saved: %s",
 			 strerror(-rc));
 	else
-		snprintf(m->message, sizeof(m->message), "saved as %s/%s",
+		snprintf(message, MODEL_NOTE_BYTES, "saved as %s/%s",
 			 getcwd(folder, sizeof(folder)) ? folder : ".", name);
 }
 
@@ -264,7 +285,7 @@ static void read_keys(struct dashboard_ui *s)
 	int rc;
 
 	while ((rc = terminal_key(s->terminal, &key)) == 1) {
-		enum model_action action = model_key(&s->model, &key);
+		enum model_action action = s->view.key(s->view.arg, &key);
 
 		if (action == MODEL_QUIT)
 			s->wants_quit = true;

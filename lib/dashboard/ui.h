@@ -9,15 +9,25 @@
 #define DASHBOARD_UI_H
 
 #include "dashboard/model.h"
+#include "dashboard/paint.h"
 
 #include <signal.h>
 
 struct err;
 struct dashboard_ui;
 
+/* Another screen than that of a tally. */
+struct dashboard_ui_view {
+	void (*paint)(void *arg, const struct paint_state *s, struct canvas *c);
+	enum model_action (*key)(void *arg, const struct key *key);
+	char *message; /* MODEL_NOTE_BYTES: shown until the next key */
+	void *arg;
+};
+
 struct dashboard_ui_config {
-	int fd; /* of the terminal */
-	const struct model_facts *facts;
+	int fd;                               /* of the terminal */
+	const struct model_facts *facts;      /* NULL: there is a view */
+	const struct dashboard_ui_view *view; /* borrowed; NULL: a tally is shown */
 	const int *ends; /* further signals that quit, blocked likewise; ends with 0 */
 };
 
@@ -30,6 +40,7 @@ int dashboard_ui_open(const struct dashboard_ui_config *config, struct dashboard
 /* Restores the terminal, as terminal_close. NULL is fine. */
 bool dashboard_ui_close(struct dashboard_ui *s, unsigned wait_ms);
 
+/* Of a tally. */
 struct model *dashboard_ui_model(struct dashboard_ui *s);
 /* Redraw at the next turn. */
 void dashboard_ui_redraw(struct dashboard_ui *s);

@@ -1,0 +1,45 @@
+/*
+ * --top: the functions of a session, live. cpuperf_print shows them, as a process of its own that
+ * reads the session's files; measuring does nothing for it.
+ */
+#ifndef CPUPERF_LIVE_FUNCTIONS_H
+#define CPUPERF_LIVE_FUNCTIONS_H
+
+#include "options.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <termios.h>
+
+struct err;
+struct plan;
+struct session;
+struct spec;
+
+/* -EINVAL with *e if --top is impossible with these options, or here. */
+int live_functions_check(const struct options *o, const struct plan *plan, struct err *e);
+/* Before the events are chosen: sets o->top if functions are shown without the option, as nobody
+ * has set an end; and, if nothing says what --top samples, the clock with callers.
+ */
+void live_functions_choose(struct options *o, const struct spec *spec);
+/* The times of a session that shows them: iterations short enough to be seen as they end. */
+void live_functions_settle(struct options *o, struct spec *spec, bool has_times);
+
+/* Zero-initialise. */
+struct live_functions {
+	pid_t pid; /* 0: none runs */
+	int status;
+	pthread_t waiter;
+	struct session *session;
+	struct termios terminal; /* as it was */
+	bool has_terminal;
+};
+
+/* Shows the session of the manifest; its end ends the session. 0 or -errno with *e. */
+int live_functions_start(struct live_functions *l, struct session *s, const char *manifest,
+			 struct err *e);
+/* Ends the screen, and restores the terminal if it did not. */
+void live_functions_stop(struct live_functions *l);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * What is read is charged to a credit that grows with time. Each look opens the session anew, since
+ * its tasks and mappings have changed; the names of functions and files stay.
+ */
+#include "live/follow.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "profile/filter.h"
+#include "report/functions.h"
+#include "report/kept.h"
+#include "selection.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	NS_PER_MS = 1000000,
+	NS_PER_S = 1000000000,
+	START_NS =
+	    NS_PER_S / 2,       /* what the first screen may cost: the kernel's symbols, programs */
+	LOOK_NS = NS_PER_S / 4, /* between two looks for iterations that have ended */
+	MAX_AT_ONCE = 16,       /* iterations, so that keys are answered */
+};
+
+static uint64_t used_ns(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+		return 0;
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+/* What may be used now; below 0 it has used too much. */
+static int64_t credit_ns(const struct follow *f)
+{
+	double grown = FOLLOW_BUDGET * (double)(clock_monotonic_ns() - f->start_ns);
+
+	return START_NS + (int64_t)grown - (int64_t)used_ns();
+}
+
+static void measure_own(struct follow *f)
+{
+	enum { NR = sizeof(f->shares_ns) / sizeof(f->shares_ns[0]) };
+	const uint64_t now_ns = clock_monotonic_ns(), now_used_ns = used_ns();
+	const size_t last = (f->nr_shares + NR - 1) % NR;
+	size_t first = f->nr_shares < NR ? 0 : f->nr_shares % NR;
+
+	if (f->nr_shares && now_ns - f->shares_ns[last] < NS_PER_S)
+		return;
+	if (f->nr_shares)
+		f->own_share = (double)(now_used_ns - f->used_ns[first]) /
+			       (double)(now_ns - f->shares_ns[first]);
+	f->shares_ns[f->nr_shares % NR] = now_ns;
+	f->used_ns[f->nr_shares % NR] = now_used_ns;
+	f->nr_shares++;
+}
+
+int follow_init(struct follow *f, struct inputs *in, const struct selection *s, struct err *e)
+{
+	int rc;
+
+	*f = (struct follow){.in = in, .selection = s, .start_ns = clock_monotonic_ns()};
+	in->is_in_turn = true; /* each look loads names */
+	rc = inputs_load_names(in, &s->rules, false, e);
+	if (rc)
+		return rc;
+	f->kept = report_kept_new(in->functions, REPORT_KEPT_USUAL);
+	return f->kept ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+void follow_fini(struct follow *f)
+{
+	report_stats_fini(&f->stats);
+	report_kept_free(f->kept);
+}
+
+static void ignore(void *arg, bool is_loss, const struct err *problem)
+{
+	(void)arg;
+	(void)is_loss;
+	(void)problem;
+}
+
+static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err *e)
+{
+	static struct profile_filter filter; /* too large for a stack */
+	struct input *o = &f->in->item[0];
+	const struct report_run run = {.filter = &filter,
+				       .functions = f->in->functions,
+				       .sink = report_kept_sink(f->kept),
+				       .nr_threads = 1,
+				       .problem = ignore};
+	struct report_input input;
+	int rc = inputs_begin_names(f->in, o, e);
+
+	if (rc == 0 && !f->stats.event)
+		rc = report_stats_init(&f->stats, o->facts->nr_events);
+	if (rc)
+		return rc;
+	memset(&filter, 0, sizeof(filter));
+	filter.iterations.item[0].first = first;
+	filter.iterations.item[0].last = end - 1;
+	filter.iterations.nr = 1;
+	input = (struct report_input){.session = o->session,
+				      .processes = o->processes,
+				      .symbols = o->symbols,
+				      .finder = f->in->finder,
+				      .vdso = o->vdso,
+				      .start_ns = o->start_ns};
+	rc = report_engine_read(&run, &input, &f->stats);
+	inputs_end_names(f->in, o);
+	f->nr_read += end - first;
+	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
+}
+
+/* The last iteration of a session in progress is being recorded. */
+static uint32_t nr_ended(const struct profile_facts *facts)
+{
+	const uint64_t nr = facts->nr_iterations;
+
+	return (uint32_t)(facts->is_in_progress && nr ? nr - 1 : nr);
+}
+
+static void add_range(struct follow *f, uint32_t first, uint32_t end)
+{
+	if (f->nr_waiting && f->waiting[f->nr_waiting - 1].end == first)
+		f->waiting[f->nr_waiting - 1].end = end;
+	else
+		f->waiting[f->nr_waiting++] = (struct follow_range){first, end};
+}
+
+/* 1: there are further iterations, or the session has ended. */
+static int look(struct follow *f, struct err *e)
+{
+	const struct profile_facts *facts;
+	const bool was_over = f->is_over;
+	uint32_t end;
+	int rc = inputs_reopen(f->in, e);
+
+	f->looked_ns = clock_monotonic_ns();
+	if (rc)
+		return rc;
+	facts = f->in->item[0].facts;
+	if (facts->info && !f->span_s)
+		f->span_s = (double)facts->info->duration_ns / NS_PER_S;
+	f->is_over = !facts->is_in_progress;
+	end = nr_ended(facts);
+	if (facts->nr_events && end > f->end && f->nr_waiting < FOLLOW_MAX_RANGES) {
+		uint32_t first = f->end > facts->nr_removed ? f->end : (uint32_t)facts->nr_removed;
+
+		if (first < end)
+			add_range(f, first, end);
+		f->end = end;
+	}
+	return f->nr_waiting || f->is_over != was_over;
+}
+
+/* The newest, as many as the credit allows: at least one. */
+static int read_some(struct follow *f, struct err *e)
+{
+	struct follow_range *r = &f->waiting[f->nr_waiting - 1];
+	const int64_t credit = credit_ns(f);
+	const uint64_t before_ns = used_ns();
+	uint32_t nr = r->end - r->first, allowed = MAX_AT_ONCE;
+	int rc;
+
+	if (!f->is_over && f->cost_ns && (uint64_t)credit / f->cost_ns < allowed)
+		allowed = (uint32_t)((uint64_t)credit / f->cost_ns);
+	allowed = allowed ? allowed : 1;
+	nr = nr > allowed ? allowed : nr ? nr : 1;
+	r->end -= nr;
+	rc = read_range(f, r->end, r->end + nr, e);
+	if (r->first == r->end)
+		f->nr_waiting--;
+	f->cost_ns = (used_ns() - before_ns) / nr;
+	return rc ? rc : 1;
+}
+
+int follow_step(struct follow *f, struct err *e)
+{
+	int rc = 0;
+
+	measure_own(f);
+	if (!f->is_over && credit_ns(f) <= 0)
+		return 0;
+	if (!f->is_over && clock_monotonic_ns() - f->looked_ns >= LOOK_NS)
+		rc = look(f, e);
+	if (rc < 0)
+		return rc;
+	return f->nr_waiting ? read_some(f, e) : rc;
+}
+
+int follow_wait_ms(const struct follow *f)
+{
+	const int64_t credit = f->is_over ? 1 : credit_ns(f);
+
+	if (f->nr_waiting && credit > 0)
+		return 0;
+	if (f->is_over)
+		return NS_PER_S / NS_PER_MS;
+	if (credit > 0)
+		return LOOK_NS / NS_PER_MS;
+	return (int)((double)-credit / FOLLOW_BUDGET / NS_PER_MS) + 1;
+}
+
+double follow_behind_s(const struct follow *f)
+{
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < f->nr_waiting; i++)
+		nr += f->waiting[i].end - f->waiting[i].first;
+	return nr * f->span_s;
+}

@@ -1,0 +1,56 @@
+/*
+ * Reads a session while it is recorded: its iterations as they end, within a budget of CPU time.
+ * The newest are read first; what the budget does not allow waits.
+ */
+#ifndef CPUPERF_PRINT_LIVE_FOLLOW_H
+#define CPUPERF_PRINT_LIVE_FOLLOW_H
+
+#include "inputs.h"
+#include "report/engine.h"
+
+struct report_kept;
+struct selection;
+
+/* Of one CPU, in the long run. */
+#define FOLLOW_BUDGET 0.05
+
+enum { FOLLOW_MAX_RANGES = 64 };
+
+/* Iterations first <= i < end that wait. */
+struct follow_range {
+	uint32_t first, end;
+};
+
+/* Zero-initialise; follow_init. */
+struct follow {
+	struct inputs *in;
+	const struct selection *selection;
+	struct report_kept *kept;                       /* owned: what was read */
+	struct report_stats stats;                      /* of it */
+	uint32_t end;                                   /* iterations below it were read, or wait */
+	struct follow_range waiting[FOLLOW_MAX_RANGES]; /* the newest last */
+	size_t nr_waiting;
+	uint32_t nr_read; /* iterations */
+	bool is_over;     /* the session has ended */
+	uint64_t looked_ns;
+	double span_s; /* of an iteration; 0: not known yet */
+	/* The budget. */
+	uint64_t start_ns, cost_ns;        /* cost_ns: of reading an iteration, about */
+	uint64_t shares_ns[8], used_ns[8]; /* the last times and what had been used */
+	size_t nr_shares;
+	double own_share; /* of a CPU, in the last seconds */
+};
+
+/* -errno with *e. */
+int follow_init(struct follow *f, struct inputs *in, const struct selection *s, struct err *e);
+void follow_fini(struct follow *f);
+/* Looks for iterations that have ended if it is time to, and reads some. 1: it has read some, or
+ * the session has ended; 0: there was nothing to do, or the budget allows nothing; -errno with *e:
+ * what cannot be read. */
+int follow_step(struct follow *f, struct err *e);
+/* When to call it again. */
+int follow_wait_ms(const struct follow *f);
+/* The time of iterations that wait. */
+double follow_behind_s(const struct follow *f);
+
+#endif

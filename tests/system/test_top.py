@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Functions live (cpuperf --top) in a real terminal (tmux): each key, sizes, shares that are known, what is left in
+the files, and what is refused. CPUPERF, CPUPERF_PRINT and MIX name the programs. Software events only."""
+import contextlib
+import csv
+import glob
+import io
+import os
+import re
+import signal
+import subprocess
+import time
+
+from kit import CPUPERF, PRINT, output, run_checks, skip
+from terminal import Terminal, have_tmux
+
+MIX = os.environ["MIX"]
+SHARE = r" *([\d.]+) %(?: ± ([\d.]+))?"
+
+
+@contextlib.contextmanager
+def working(*args):
+    """The program whose functions take 70, 20 and 10 of 100 turns."""
+    with subprocess.Popen([MIX, *(args or ("ms", "600000"))], stdout=subprocess.DEVNULL) as mix:
+        try:
+            yield mix.pid
+        finally:
+            mix.kill()
+
+
+def rows(text):
+    """Function: shares of self and total, each with its half, of the first two columns."""
+    found = {}
+    for line in text.split("\n"):
+        match = re.match(rf"^{SHARE}{SHARE}.* (\S+)$", line)
+        if match:
+            found.setdefault(match[5], tuple(float(x or 0) for x in match.groups()[:4]))
+    return found
+
+
+def seconds(text):
+    """Since the start, as the first line says."""
+    match = re.search(r"lost \d+  (\d+):(\d\d)", text)
+    return 60 * int(match[1]) + int(match[2])
+
+
+def wait_seconds(t, least):
+    end = time.monotonic() + 60
+    while seconds(text := t.text()) < least:
+        assert time.monotonic() < end, text
+        time.sleep(0.05)
+    return t.still()
+
+
+def flat(session, *options):
+    out = output(PRINT, f"--session={session}", "--report=flat", "--output-format=csv", "--quiet=2", *options)
+    return [row for row in csv.DictReader(io.StringIO(out)) if row["event"] == "cpu_clock"]
+
+
+def check_process(folder):
+    """Shares are known, and those of the report over the same iterations."""
+    with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/s"], 120, 120) as t:
+        t.wait(r"work_a$")
+        t.press("t", "t all")
+        wait_seconds(t, 4)
+        t.press("p", "PAUSED")
+        text = t.still()
+        shown, nr = rows(text), seconds(text)
+        for name, share in (("work_a", 70), ("work_b", 20), ("work_c", 10)):
+            half = max(shown[name][1], 1)
+            assert abs(shown[name][0] - share) < 3 * half, (name, text)
+        assert shown["run"][2] > 95 > 5 > shown["run"][0], text
+        assert re.search(r"lost 0 ", text), text
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+    said = {row["function"]: row for row in flat(f"{folder}/s", f"--iteration=0-{nr - 1}")}
+    for name in ("work_a", "work_b", "work_c", "run"):
+        assert shown[name][0] == round(float(said[name]["self"]), 2), (name, shown, said[name])
+        assert shown[name][2] == round(float(said[name]["total"]), 2), (name, shown, said[name])
+
+
+def check_keys(folder):
+    with working("ms", "600000", "2") as pid, \
+            Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top --pid={pid} --output=s"], 120, 30) as t:
+        text = t.wait(r"work_a$")
+        assert re.search(r"^ cpu_clock 997 Hz  [\d,]+ samples/s  lost 0  0:0\d", text), text
+        assert re.search(r"^ own [\d.]+ % of a CPU \(limit 5 %\)", text, re.M), text
+        t.press("?", r"Keys; any closes")
+        t.press("x", r"Keys; any closes", absent=True)
+        t.press("s", r"▼ total.*\n.* (main|_start|__libc\w+|thread|start_thread|clone3?|run|\[unknown\].*)$")
+        t.press("s", r"▼ self.*\n.*work_a$")
+        t.press("t", r"▼ self, all")
+        t.press("t", r"▼ self, \d s")
+        t.press("Home", r"work_a$")
+        t.press("Enter", r"calls of a function")
+        text = t.wait(r"caller +mix +run$")
+        assert re.search(r"^ .*% +mix +work_a$", text, re.M), text
+        t.press("Escape", r"calls of a function", absent=True)
+        t.wait(r"work_a$")
+        t.press("/", r"search: _")
+        t.press("WORK_B", r"search: WORK_B_")
+        t.wait(r"work_a$", absent=True)
+        t.wait(r"work_b$")
+        t.press("Enter", r"· search: WORK_B$")
+        t.press("Escape", r"work_a$")
+        t.press("v", r"v commands")
+        t.wait(r"^ *[\d.]+ %.* mix$")
+        t.press("v", r"v processes")
+        t.wait(rf"mix \({pid}\)$")
+        t.press("v", r"v threads")
+        text = t.wait(rf"mix \({pid}/(?!{pid})\d+\)$")
+        other = re.search(rf"mix \({pid}/((?!{pid})\d+)\)", text)[1]
+        t.press("v", r"v functions")
+        t.press("f", r"filter \(pid")
+        t.keys(f"tid {other}", "Enter")
+        t.wait(rf"· filter: tid {other}$")
+        t.wait(r"work_a$")
+        t.press("f", r"filter \(pid")
+        t.keys("C-u", "pid 1", "Enter")
+        t.wait(r"no sample passes the filter")
+        t.press("f", r"filter \(pid")
+        t.keys("C-u", "cpu x", "Enter")
+        t.wait(r"cpu: .*$")
+        t.wait(r"work_a$")
+        t.press("v", r"v commands")
+        t.press("v", r"v processes")
+        t.wait(rf"mix \({pid}\)$")
+        t.press("Enter", rf"· filter: pid {pid}$")
+        t.wait(r"work_a$")
+        t.press("Escape", r"filter:", absent=True)
+        t.wait(r"work_a$")
+        t.resize(120, 15)
+        t.press("Home", r"work_a$")
+        t.press("a", r"^ code of work_a, mix")
+        t.wait(r"^ work_a \(mix\)")
+        t.keys("Down")
+        t.press("Down", r"^ cpu_clock: .* samples", absent=True)
+        t.press("End", r"^ work_a \(mix\)", absent=True)
+        t.press("Escape", r"code of", absent=True)
+        t.press("e", r"one event is sampled")
+        t.press("S", r"saved as .*\.txt")
+        t.press("p", "PAUSED")
+        t.press("p", "PAUSED", absent=True)
+        t.press("C-l", r"work_a$")
+        for width, height in ((60, 15), (300, 100), (80, 24), (20, 4)):
+            t.resize(width, height)
+            t.wait(r"work_a$" if width >= 60 else r"cpu_clock")
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+    with open(glob.glob(f"{folder}/cpuperf-*.txt")[0], encoding="utf-8") as saved:
+        assert "work_a" in saved.read()
+
+
+def recorder_of(session):
+    out = subprocess.run(["pgrep", "-f", f"^{CPUPERF} .*{session}"], stdout=subprocess.PIPE, text=True,
+                         check=False).stdout.split()
+    return int(out[0])
+
+
+def check_ends(folder):
+    """Each leaves a whole session, and the terminal as it was (status is shown only then)."""
+    def stop_screen(session):
+        os.kill(int(subprocess.run(["pgrep", "-f", f"^{PRINT} .*{session}"], stdout=subprocess.PIPE, text=True,
+                                   check=True).stdout.split()[0]), signal.SIGKILL)
+
+    def interrupt(t):
+        t.keys("C-c")
+        t.wait(r"saved in")
+        t.keys("echo status $?.", "Enter")
+
+    ends = {"q": lambda t, s: t.keys("q"), "int": lambda t, s: interrupt(t),
+            "term": lambda t, s: os.kill(recorder_of(s), signal.SIGTERM),
+            "killed": lambda t, s: stop_screen(s)}
+    for name, end in ends.items():
+        with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/{name}"], 100, 20,
+                                           shell=name == "int") as t:
+            t.wait(r"work_a$")
+            end(t, f"{folder}/{name}")
+            text = t.wait(r"^status \d+\.", history=True)
+            assert re.search(r"^status 0\.", text, re.M) and "not as it was" not in text, (name, text)
+            assert "session ended; saved in" in text, (name, text)
+        assert {row["function"] for row in flat(f"{folder}/{name}")} > {"work_a", "work_b"}, name
+        assert "in progress" not in output(PRINT, f"--session={folder}/{name}")
+
+
+def check_machine(folder):
+    """Nothing named: the machine. And a session that lasts as long as is said."""
+    if os.geteuid() != 0:
+        print("skip: machine: needs root", flush=True)
+        return
+    with working(), Terminal(["sh", "-c", f"cd {folder} && exec {CPUPERF} --top"], 100, 24) as t:
+        t.wait(r"work_a$")
+        t.press("f", r"filter \(pid")
+        t.keys("mix", "Enter")
+        t.wait(r"work_a$")
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+    assert "work_a" in {row["function"] for row in flat(f"{folder}/cpuperf.session")}
+    with working(), Terminal([CPUPERF, "--top", "-F", "10000", "--duration=3s", f"--output={folder}/s"], 100, 24) as t:
+        t.wait(r"^ cpu_clock 10,000 Hz")
+        text = t.wait(r"^status 0\.", history=True)
+        assert re.search(r"^3 iterations", text, re.M), text
+        assert re.search(r"^cpu_clock +[\d,]+ +0 ", text, re.M), text  # 0 lost
+
+
+def check_default(folder):
+    """On a terminal, samples of a process without an end are shown; where there is an end they are not."""
+    with working() as pid:
+        with Terminal([CPUPERF, "-F", "997", f"--pid={pid}", f"--output={folder}/a"], 100, 20) as t:
+            t.wait(r"work_a$")
+            t.keys("q")
+            t.wait(r"^status 0\.", history=True)
+        for more in (["--duration=1s"], ["--no-live", "--duration=100ms"]):
+            with Terminal([CPUPERF, "-F", "997", f"--pid={pid}", *more, f"--output={folder}/b"], 100, 20) as t:
+                assert "limit 5 %" not in t.wait(r"^status 0\.", history=True)
+
+
+def check_later(folder):
+    """cpuperf_print --live of a session that has ended."""
+    with working() as pid:
+        subprocess.run([CPUPERF, "-F", "997", f"--pid={pid}", "--duration=200ms", "--num-iterations=3",
+                        f"--output={folder}/s"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with Terminal([PRINT, "--live", f"{folder}/s"], 100, 20) as t:
+        t.wait(r"work_a$")
+        text = t.wait(r" ENDED$")
+        said = {row["function"]: row for row in flat(f"{folder}/s")}
+        assert rows(text)["work_a"][0] == round(float(said["work_a"]["self"]), 2), (text, said)
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+
+
+def check_hostile(folder):
+    """A thread, a program and its functions may have any name."""
+    name = f"{folder}/\033[2J\033]0;x\007%s"
+    with open(MIX, "rb") as of, open(name, "wb") as out:
+        out.write(of.read())
+    os.chmod(name, 0o755)
+    with subprocess.Popen([name, "ms", "600000"], stdout=subprocess.DEVNULL) as mix, \
+            Terminal([CPUPERF, "--top", f"--pid={mix.pid}", f"--output={folder}/s"], 120, 20) as t:
+        t.wait(r"work_a$")
+        t.press("v", r"v commands")
+        t.press("v", r"v processes")
+        text = t.wait(rf"\?\[2J.*\({mix.pid}\)$")
+        assert text.startswith(" cpu_clock"), text
+        t.keys("q")
+        mix.kill()
+        t.wait(r"^status 0\.", history=True)
+
+
+def check_refused(folder):
+    counts = f"{folder}/counts"
+    for args, status, message in (
+            (("--top",), 2, "--top: standard output is not a terminal"),
+            (("--top", f"--output={counts}", "--event=page_faults"), 2, "no event is sampled"),
+            (("--top", "--live"), 2, "mutually exclusive"),
+            (("--top", "--output-format=csv"), 2, "excludes --output-format"),
+            (("--top", "--output=-"), 2, "excludes --output=-"),
+            (("--top", "--flight-recorder=1s"), 2, "excludes runs, windows and a flight recorder"),
+            (("--top", "--", "true"), 125, "--top excludes a command")):
+        done = subprocess.run([CPUPERF, *args], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        assert done.returncode == status and message in done.stderr, (args, done)
+    assert "cpuperf_print --report=flat" in subprocess.run(
+        [CPUPERF, "--top"], cwd=folder, stderr=subprocess.PIPE, text=True, check=False).stderr
+
+
+if not have_tmux():
+    skip("there is no tmux")
+run_checks(globals())
