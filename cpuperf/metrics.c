@@ -14,7 +14,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_TEXT_BYTES = 64 << 20 };
+enum { MAX_TEXT_BYTES = 64 << 20, MAX_URL_BYTES = 256 };
+
+/* A port may be the kernel's choice. */
+static int open_server(struct metrics *m, const char *address, struct err *e)
+{
+	BUF_AUTO(url, MAX_URL_BYTES);
+	int rc = serve_open(address, &m->serve, e);
+
+	if (rc)
+		return rc;
+	serve_add_url(m->serve, &url);
+	if (strncmp(address, "unix:", 5) == 0)
+		log_info("metrics: %s at %s", buf_str(&url), address);
+	else
+		log_info("metrics: %s", buf_str(&url));
+	return 0;
+}
 
 int metrics_open(struct metrics *m, const char *address, struct serve **kept,
 		 const struct pushing *pushing, struct err *e)
@@ -26,7 +42,7 @@ int metrics_open(struct metrics *m, const char *address, struct serve **kept,
 	for (int i = 0; i < SERVE_NR_FORMS; i++)
 		buf_init(&m->text[i], MAX_TEXT_BYTES);
 	if (address && !m->serve)
-		rc = serve_open(address, &m->serve, e);
+		rc = open_server(m, address, e);
 	if (rc == 0 && address && kept)
 		*kept = m->serve;
 	return rc;

@@ -197,14 +197,6 @@ void guard_cookie(const struct guard *g, struct buf *out)
 
 void guard_url(const struct guard *g, struct buf *out)
 {
-	const struct http_address *w = &g->where;
-
-	buf_adds(out, "http://");
-	if (!*w->host || w->is_any)
-		buf_adds(out, "localhost");
-	else
-		buf_printf(out, w->is_ipv6 ? "[%s]" : "%s", w->host);
-	if (*w->host)
-		buf_printf(out, ":%u", w->port);
+	http_add_address(&g->where, out);
 	buf_printf(out, "/?%s=%s", token_name, g->token);
 }

@@ -7,6 +7,17 @@
 #include <errno.h>
 #include <string.h>
 
+void http_add_address(const struct http_address *w, struct buf *out)
+{
+	buf_adds(out, "http://");
+	if (!*w->host || w->is_any)
+		buf_adds(out, "localhost");
+	else
+		buf_printf(out, w->is_ipv6 ? "[%s]" : "%s", w->host);
+	if (*w->host)
+		buf_printf(out, ":%u", w->port);
+}
+
 #ifndef CPUPERF_HAS_SERVE
 
 int http_open(const struct http_config *config, const char *address, struct http **out,

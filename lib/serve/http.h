@@ -74,6 +74,8 @@ int http_open(const struct http_config *config, const char *address, struct http
 int http_start(struct http *h, struct err *e);
 void http_close(struct http *h); /* NULL is fine; returns when no answer is being made */
 const struct http_address *http_where(const struct http *h);
+/* Appends "http://127.0.0.1:9712"; of a socket in the file system what to ask for there. */
+void http_add_address(const struct http_address *w, struct buf *out);
 
 /* A copy of the text. NULL: no memory. */
 struct http_response *http_response_new(const void *text, size_t len, const char *type);

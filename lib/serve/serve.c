@@ -100,6 +100,12 @@ int serve_open(const char *address, struct serve **out, struct err *e)
 	return rc;
 }
 
+void serve_add_url(const struct serve *s, struct buf *out)
+{
+	http_add_address(http_where(s->http), out);
+	buf_adds(out, "/metrics");
+}
+
 void serve_close(struct serve *s)
 {
 	if (!s)

@@ -20,6 +20,8 @@ enum serve_form { SERVE_CLASSIC, SERVE_OPENMETRICS, SERVE_NR_FORMS };
  * unix:PATH, which must not exist or be a socket that nobody listens at. 0 or -errno with *e. */
 int serve_open(const char *address, struct serve **out, struct err *e);
 void serve_close(struct serve *s); /* NULL is fine */
+/* Appends the URL to be asked for; at a socket in the file system, there. */
+void serve_add_url(const struct serve *s, struct buf *out);
 /* Copies the text of each form. 0 or -ENOMEM: the last one remains. */
 int serve_set(struct serve *s, const struct buf text[SERVE_NR_FORMS]);
 

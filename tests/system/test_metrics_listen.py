@@ -9,6 +9,8 @@ import re
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 
 from kit import CPUPERF, PRINT, finish, need_sampling, output, peer, run, run_checks, skip
 
@@ -26,6 +28,9 @@ class Local(http.client.HTTPConnection):
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(self.path)
+
+
+HTTP = "http:" + "//"
 
 
 def start(folder, *options):
@@ -156,6 +161,22 @@ def check_readers(folder):
     p.terminate()
     finish(p)
     assert not os.path.exists(at), at
+
+
+def check_says_where(folder):
+    """The kernel's choice of a port, too."""
+    done = run(CPUPERF, "-e", EVENTS, f"--metrics-listen=unix:{folder}/at", "-d", "50ms", "-n", "1", cwd=folder)
+    assert f"metrics: {HTTP}localhost/metrics at unix:{folder}/at\n" in done.stderr, done.stderr
+    with subprocess.Popen([CPUPERF, "-e", EVENTS, "--metrics-listen=0", "-d", "50ms", "-n", "0"], cwd=folder,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+        url = next(m[1] for line in p.stderr if (m := re.search(rf"metrics: ({HTTP}127\.0\.0\.1:\d+/metrics)$", line)))
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=20) as answer:
+                assert answer.status == 200
+        except urllib.error.HTTPError as e:
+            assert e.code == 503, e  # the first iteration has not ended
+        p.terminate()
+        finish(p)
 
 
 def check_sockets(folder):
