@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "estimate/chance.h"
 #include "estimate/unit.h"
+#include "screen/absent.h"
 
 #include <errno.h>
 #include <math.h>
@@ -128,28 +129,41 @@ static int init_frame(const struct model *m, struct model_frame *f)
 	return f->table && f->groups && f->row_of && f->rows ? 0 : -ENOMEM;
 }
 
-/* Selects the first displayed column that is measured. */
+/* At the end: the places of the others remain. */
+static void list_column(struct model *m, size_t i)
+{
+	m->is_listed[i] = true;
+	m->columns[m->nr_shown_columns++] = i;
+}
+
+static bool is_of_table(const struct table_column *c)
+{
+	return c->scope == EVENT_SCOPE_CPU || c->scope == EVENT_SCOPE_PACKAGE || c->metric;
+}
+
+/* What cannot be measured has no column until a CPU has a number of it. */
 static int init_columns(struct model *m)
 {
-	bool is_selected = false;
-
 	m->columns = mem_calloc(m->nr_columns + 1, sizeof(*m->columns));
 	m->widths = mem_calloc(m->nr_columns + 1, sizeof(*m->widths));
 	m->order = mem_calloc(m->nr_rows + 1, sizeof(*m->order));
-	if (!m->columns || !m->widths || !m->order)
+	m->is_listed = mem_calloc(m->nr_columns + 1, sizeof(*m->is_listed));
+	if (!m->columns || !m->widths || !m->order || !m->is_listed)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->nr_columns; i++) {
 		const struct table_column *c = &m->frames[0].table->columns[i];
 
-		if (c->scope != EVENT_SCOPE_CPU && c->scope != EVENT_SCOPE_PACKAGE && !c->metric)
-			continue;
-		if (!is_selected && !c->reason) {
-			m->selected_column = m->nr_shown_columns;
-			is_selected = true;
-		}
-		m->columns[m->nr_shown_columns++] = i;
+		if (is_of_table(c) && !c->reason)
+			list_column(m, i);
 	}
 	return 0;
+}
+
+static void list_measured(struct model *m, const struct table *t)
+{
+	for (size_t i = 0; i < m->nr_columns; i++)
+		if (!m->is_listed[i] && is_of_table(&t->columns[i]) && !absent_is(t, NULL, i))
+			list_column(m, i);
 }
 
 /* For all rows if there is room, else for the total only. */
@@ -217,6 +231,7 @@ void model_fini(struct model *m)
 	history_fini(&m->history);
 	mem_free(m->baseline.spread);
 	mem_free(m->columns);
+	mem_free(m->is_listed);
 	mem_free(m->widths);
 	mem_free(m->order);
 	memset(m, 0, sizeof(*m));
@@ -276,6 +291,7 @@ static void make_frame(struct model *m, struct model_frame *f, struct table **t)
 	*t = old;
 	f->is_set = true;
 	table_total(f->table);
+	list_measured(m, f->table);
 	add_missing(m, f->table, find_rows(m, f), f->table->totals);
 	for (size_t k = 0; k < MODEL_NR_DIMENSIONS; k++) {
 		const struct model_dimension *dim = &m->dimensions[k];

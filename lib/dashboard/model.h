@@ -98,7 +98,10 @@ struct model {
 	bool has_row_history; /* else only the total has one */
 	struct model_baseline baseline;
 
-	size_t *columns;  /* per-CPU columns of the table, in display order; owned */
+	/* Per-CPU columns of the table, in display order, without those that are measured nowhere;
+	 * owned. */
+	size_t *columns;
+	bool *is_listed;  /* owned; of each column: it is among them */
 	unsigned *widths; /* width of each; never shrinks; owned */
 	size_t nr_shown_columns;
 	uint32_t *order; /* rows below the total, in display order; owned */

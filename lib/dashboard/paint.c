@@ -9,7 +9,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NS_PER_S = 1000000000, HEAD_LINES = 2, FOOT_LINES = 1, MAX_CHART_LINES = 14 };
+enum {
+	NS_PER_S = 1000000000,
+	HEAD_LINES = 2,
+	FOOT_LINES = 1,
+	MAX_CHART_LINES = 14,
+	MIN_BODY_LINES = 6
+};
 
 void paint_number(struct buf *out, const struct table_column *c, double x, bool as_count)
 {
@@ -158,7 +164,7 @@ static void paint_foot(const struct model *m, const struct paint_state *s, struc
 
 /* Lines of each part, top to bottom; 0: not shown. */
 struct plan {
-	unsigned machine, latency, regions, table, things, detail;
+	unsigned absent, machine, latency, regions, table, things, detail;
 };
 
 static unsigned lower(unsigned a, unsigned b)
@@ -170,8 +176,10 @@ static unsigned lower(unsigned a, unsigned b)
 static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 {
 	unsigned things = paint_things_need(m), table = paint_table_need(m);
-	struct plan p = {.machine = lower(paint_machine_need(m, width), lines / 3)};
+	struct plan p = {.absent = lines > MIN_BODY_LINES ? paint_absent_need(m) : 0};
 
+	lines -= p.absent;
+	p.machine = lower(paint_machine_need(m, width), lines / 3);
 	lines -= p.machine;
 	p.latency = lower(paint_latency_need(m), lines / 2);
 	lines -= p.latency;
@@ -197,8 +205,11 @@ static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 static void paint_body(struct model *m, struct canvas *c)
 {
 	struct plan p = divide(m, c->width, c->height - HEAD_LINES - FOOT_LINES);
-	struct paint_area area = {HEAD_LINES, p.machine};
+	struct paint_area area = {HEAD_LINES, p.absent};
 
+	if (p.absent)
+		paint_absent(m, c, area);
+	area = (struct paint_area){area.y + p.absent, p.machine};
 	if (p.machine)
 		paint_machine(m, c, area);
 	area = (struct paint_area){area.y + p.machine, p.latency};

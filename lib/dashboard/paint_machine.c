@@ -4,6 +4,7 @@
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
+#include "screen/absent.h"
 #include "screen/number.h"
 
 #include <math.h>
@@ -128,9 +129,12 @@ static void paint_bars(const struct model *m, struct canvas *c, struct paint_are
 /* --- numbers of the machine --------------------------------------------------------------------
  */
 
-static bool is_item(const struct table_column *c)
+static bool is_item(const struct model *m, size_t column)
 {
-	return c->scope == EVENT_SCOPE_SYSTEM && !c->metric;
+	const struct table_column *c = model_column(m, column);
+
+	return c->scope == EVENT_SCOPE_SYSTEM && !c->metric &&
+	       !absent_is(m->shown->table, NULL, column);
 }
 
 static size_t items_per_line(unsigned width)
@@ -143,7 +147,7 @@ unsigned paint_machine_need(const struct model *m, unsigned width)
 	size_t nr_items = 0;
 
 	for (size_t i = 0; i < m->facts.nr_events; i++)
-		nr_items += is_item(model_column(m, i));
+		nr_items += is_item(m, i);
 	return bar_lines(m, width) + lines_for(nr_items, items_per_line(width));
 }
 
@@ -178,7 +182,7 @@ static void paint_items(const struct model *m, struct canvas *c, struct paint_ar
 	for (size_t i = 0; i < m->facts.nr_events; i++) {
 		unsigned y;
 
-		if (!is_item(model_column(m, i)))
+		if (!is_item(m, i))
 			continue;
 		y = area.y + (unsigned)(k / per_line);
 		if (y >= area.y + area.height)

@@ -45,6 +45,9 @@ void paint_latency(const struct model *m, struct canvas *c, struct paint_area ar
 /* The same of regions. */
 unsigned paint_regions_need(const struct model *m);
 void paint_regions(const struct model *m, struct canvas *c, struct paint_area area);
+/* The line of what cannot be measured; 0 lines: all is. */
+unsigned paint_absent_need(const struct model *m);
+void paint_absent(const struct model *m, struct canvas *c, struct paint_area area);
 /* Lines that the tables of disks, processes … need. */
 unsigned paint_things_need(const struct model *m);
 void paint_things(const struct model *m, struct canvas *c, struct paint_area area);

@@ -46,15 +46,22 @@ static unsigned name_width(const struct screen_kind *k, unsigned width)
 	return width - used > MAX_NAME_WIDTH ? MAX_NAME_WIDTH : width - used;
 }
 
+/* nr_more: things that are not shown. */
 static void paint_kind_title(const struct screen_kind *k, struct canvas *c, unsigned y,
-			     size_t nr_columns, unsigned name)
+			     size_t nr_columns, unsigned name, size_t nr_more)
 {
 	char kind[MODEL_NAME_BYTES] = "";
 	unsigned x = 1 + name;
+	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
 	memcpy(kind, k->t->columns[k->column[0]].name,
 	       k->name_len < sizeof(kind) ? k->name_len : sizeof(kind) - 1);
-	canvas_left(c, 1, y, name, CANVAS_TITLE, kind);
+	buf_adds(&b, kind);
+	if (nr_more)
+		buf_printf(&b, " +%zu more", nr_more);
+	if (nr_more && canvas_width(buf_str(&b)) > name)
+		buf_cut(&b, b.len - strlen(" more"));
+	canvas_left(c, 1, y, name, CANVAS_TITLE, buf_str(&b));
 	for (size_t i = 0; i < nr_columns; i++) {
 		unsigned width = screen_kind_width(k, i);
 
@@ -101,7 +108,7 @@ static unsigned paint_kind(const struct screen_kind *k, struct canvas *c, struct
 	if (area.height < 2 || screen_things_find(k, &things))
 		return 0;
 	nr = things.nr < area.height - 1 ? (unsigned)things.nr : area.height - 1;
-	paint_kind_title(k, c, area.y, nr_columns, name);
+	paint_kind_title(k, c, area.y, nr_columns, name, things.nr - nr);
 	for (unsigned i = 0; i < nr; i++)
 		paint_thing(k, &things.item[i], c, area.y + 1 + i, nr_columns, name);
 	screen_things_drop(&things);

@@ -327,8 +327,9 @@ def check_no_permission(folder):
     done = run(spec, "--duration=20ms", **nobody)
     assert f"perf_event_paranoid is {paranoid}" in done.stderr, done.stderr
     assert "CAP_PERFMON" in done.stderr
-    row = next(line for line in done.stdout.splitlines() if line.startswith("Trace 0:"))
-    assert row.count("no permission") >= 12, row
+    line = next(line for line in done.stdout.splitlines() if line.startswith("not measured: "))
+    assert line.count(", ") >= 11 and f"perf_event_paranoid is {paranoid}" in line, line
+    assert "no permission" in run(spec, "--duration=20ms", "--output-format=csv", **nobody).stdout
     assert os.stat(f"{folder}/t.0.0.cpuperf").st_uid == NOBODY
     run(spec, "--strict", **nobody, code=1)
 

@@ -413,7 +413,7 @@ int main(void) { for (int i = 0; i < 5; i++) { CPUPERF_BEGIN("a"); keep = malloc
     text = output(PRINT, "--quiet", f"{folder}/s", "--report=regions")
     assert "cpu_clock" in text and "allocated" not in text, text
     text = output(PRINT, "--quiet", f"{folder}/s", "--report=tree", "--group-by=region", "--event=allocated")
-    assert re.search(r"^100.00 % .* 5,000 B  \[none\]$", text, re.M), text
+    assert re.search(r"^ *100.00 % .* 5,000 B  \[none\]$", text, re.M), text
 
 
 def check_refused(folder):

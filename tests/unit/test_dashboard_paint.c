@@ -400,8 +400,8 @@ TEST(bars_of_missing_cpus)
 	model_add(&s.m, &s.t);
 	canvas_init(&c, 100, 24, true);
 	paint(&s.m, &at, &c);
-	assert_string_equal(c.cells[2 * 100 + 19 + 62].text, "▂");
-	assert_string_equal(c.cells[2 * 100 + 19 + 63].text, "-");
+	assert_string_equal(c.cells[3 * 100 + 19 + 62].text, "▂");
+	assert_string_equal(c.cells[3 * 100 + 19 + 63].text, "-");
 	canvas_fini(&c);
 	end_session(&s);
 }
