@@ -15,6 +15,7 @@ struct elf_file;
 struct elf_finder;
 struct elf_finder_config;
 struct import;
+struct pool;
 struct options;
 struct problems;
 struct profile_filter;
@@ -72,7 +73,8 @@ struct inputs {
 	/* Of parts of jobs: names of a session are in memory only while its samples are read:
 	 * inputs_begin_names. */
 	bool is_in_turn;
-	bool wants_start; /* of inputs_load_names */
+	bool wants_start;  /* of inputs_load_names */
+	struct pool *pool; /* borrowed: samples stay in memory for the next report; NULL: not */
 };
 
 /* Opens all, which must be different sessions, or iterations of one (--diff=@2); of jobs, the parts

@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "base/str.h"
 #include "numbers.h"
+#include "pool.h"
 #include "profile/samples.h"
 #include "registry.h"
 #include "report/functions.h"
@@ -567,7 +568,8 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		     */
 		    .start_ns = wants_start(j) ? o->start_ns : 0};
 		run.filter = job_filter(j, o);
-		rc = report_engine_read(&run, &input, stats);
+		rc = in->pool ? pool_read(in->pool, &run, &input, stats)
+			      : report_engine_read(&run, &input, stats);
 		progress.read_bytes = stats->bytes;
 		inputs_end_names(j->inputs, o);
 		warn_unmapped(j->output, o, stats->nr_user - nr_user,

@@ -15,6 +15,7 @@
 #include "navigator/source.h"
 #include "options.h"
 #include "page/source.h"
+#include "pool.h"
 #include "registry.h"
 #include "row.h"
 #include "serve/guard.h"
@@ -32,6 +33,7 @@ enum {
 	MAX_ANSWER_BYTES = 64 << 20,
 	MAX_HEADER_BYTES = 48 << 10,
 	MAX_ERROR_BYTES = 4096,
+	MAX_POOL_BYTES = 1 << 30,
 	MAX_NOTES = 100,
 	MAX_NOTES_BYTES = 256 << 10,
 };
@@ -294,6 +296,9 @@ static int serve(struct navigator *n, const sigset_t *ends, struct err *e)
 	rc = guard_init(&n->guard, http_where(n->http));
 	if (rc)
 		return err_set(e, rc, "there is no randomness for a token: %s", strerror(-rc));
+	n->inputs->pool = pool_new(MAX_POOL_BYTES);
+	if (!n->inputs->pool)
+		return err_set(e, -ENOMEM, "out of memory");
 	rc = load(n, e) ?: http_start(n->http, e) ?: put_url(n, e);
 	if (rc == 0)
 		(void)sigwait(ends, &ended);
@@ -319,6 +324,8 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	rc = serve(&n, &ends, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second one ends a long answer */
 	http_close(n.http);
+	pool_free(in->pool);
+	in->pool = NULL;
 	out->problems.report = NULL;
 	buf_fini(&n.notes);
 	return rc;

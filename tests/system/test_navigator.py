@@ -86,24 +86,31 @@ def printed(folder, *options):
     return output(PRINT, "--quiet", f"{folder}/session", "--output-format=ndjson", *options)
 
 
+def compare(s, folder, report, arguments):
+    """Byte for byte."""
+    answer, text = s.get(f"/api/{report}?{urllib.parse.urlencode(arguments)}")
+    assert answer.status == 200, (report, arguments, text)
+    assert answer.headers["Content-Type"] == "application/x-ndjson; charset=utf-8"
+    options = [f"--{name}" if (name, value) == ("asm", 1) else f"--{name}={value}" for name, value in arguments.items()]
+    assert text == printed(folder, f"--report={report}", *options), (report, arguments)
+
+
 def check_values(folder):
     """Each report with each filter, byte for byte."""
     record(folder)
     pid = json.loads(printed(folder, "--report=threads").splitlines()[0])["pid"]
     filters = ({}, {"pid": pid}, {"comm": "mix"}, {"comm": "none"}, {"event": "cpu_*"}, {"cpu": "0"}, {"iteration": "0"},
-               {"from": "100ms", "to": "400ms"}, {"tree-of": pid}, {"cmdline": "*mix*"}, {"top": 3, "sort": "total"},
+               {"from": "100ms", "to": "400ms"}, {"from": "300ms", "to": "600ms"}, {"cpu": "1"}, {"tree-of": pid}, {"cmdline": "*mix*"}, {"top": 3, "sort": "total"},
                {"sort": "comm,function"}, {"min-percent": 5}, {"group-by": "process"}, {"function": "work_[ab]"})
     with Server(folder) as s:
-        for report in ("flat", "tree", "callers", "calls", "threads", "annotate", "stacks", "summary", "series", "records"):
+        for report in ("flat", "calls", "threads"):
             for f in filters:
-                if "function" in f and report not in ("flat", "calls", "annotate"):
-                    continue
-                query = urllib.parse.urlencode(f)
-                answer, text = s.get(f"/api/{report}?{query}")
-                assert answer.status == 200, (report, f, text)
-                assert answer.headers["Content-Type"] == "application/x-ndjson; charset=utf-8"
-                options = [f"--{name}={value}" for name, value in f.items()]
-                assert text == printed(folder, f"--report={report}", *options), (report, f)
+                if "function" not in f or report != "threads":
+                    compare(s, folder, report, f)
+        for report in ("tree", "callers", "annotate", "stacks", "summary", "series", "records"):
+            compare(s, folder, report, {})
+            compare(s, folder, report, {"comm": "mix", "iteration": "0"})
+        compare(s, folder, "annotate", {"function": "[w]ork_a", "asm": 1})
         functions = [json.loads(line) for line in s.get("/api/flat?function=work")[1].splitlines()]
         assert {r["function"] for r in functions} == {"work_a", "work_b", "work_c"}, functions
         calls = [json.loads(line) for line in s.get("/api/calls?function=[r]un")[1].splitlines()]
@@ -114,6 +121,33 @@ def check_values(folder):
         assert "regions" not in facts["reports"] and "diff" not in facts["reports"], facts
         answer, text = s.get("/html?comm=mix")
         assert answer.status == 200 and text.startswith("<!doctype html>") and '"nr_nodes"' in text
+
+
+def check_values_of_waits(folder):
+    """States are events of one quantity, and so depend on the events that are selected."""
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "--spec-file=wall", "--", "sh", "-c", f"{MIX} ms 300 2; sleep 0.2")
+    with Server(folder) as s:
+        facts = json.loads(s.get("/api/session")[1])
+        if "waits" not in facts["reports"]:
+            print("skip: waits: not sampled here (BPF)")
+            return
+        for report in ("waits", "flat", "threads", "tree"):
+            for f in ({}, {"event": "off_cpu_time"}, {"comm": "sleep"}, {}):
+                compare(s, folder, report, f)
+        compare(s, folder, "flat", {"sort": "state,reason,function"})
+        compare(s, folder, "tree", {"group-by": "state"})
+
+
+def check_values_of_heap(folder):
+    """Values, of which the last iteration counts, and the largest."""
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "heap:live@1,heap:peak@1,heap:max@1,heap:allocated@1", "-g",
+        "--", "bash", "-c", "for i in {1..500}; do a[i]=$i; done", cwd=folder)
+    with Server(folder) as s:
+        assert "heap" in json.loads(s.get("/api/session")[1])["reports"]
+        for report in ("heap", "flat", "tree", "sizes"):
+            for f in ({}, {"event": "live"}, {"comm": "bash"}, {"iteration": 0}):
+                if report != "sizes" or not f:
+                    compare(s, folder, report, f)
 
 
 def check_options_stay(folder):
