@@ -261,12 +261,25 @@ static struct cell *group_cells(const struct model *m, const struct model_frame 
 	return &f->groups[(row - 1 - m->facts.nr_cpus) * m->nr_columns];
 }
 
+/* Of a group's row; NULL: it is none. */
+static const struct model_dimension *dimension_of(const struct model *m, uint32_t row)
+{
+	return ARRAY_FIND(dim, m->dimensions, MODEL_NR_DIMENSIONS,
+			  dim->nr && row >= dim->first_row && row - dim->first_row < dim->nr);
+}
+
+/* Its total is that of all CPUs. */
+static bool is_of_cpus(const struct table_column *c)
+{
+	return c->metric || c->scope == EVENT_SCOPE_CPU;
+}
+
 /* The share of a CPU without a row: its trace is lost or unreadable. */
 static void add_missing(const struct model *m, const struct table *t, uint32_t nr,
 			struct cell *totals)
 {
 	for (size_t i = 0; i < m->nr_columns && nr; i++)
-		if (t->columns[i].metric || t->columns[i].scope == EVENT_SCOPE_CPU)
+		if (is_of_cpus(&t->columns[i]))
 			totals[i].nr_without += nr;
 }
 
@@ -329,6 +342,28 @@ double model_number(const struct table_column *c, const struct cell *cell, bool 
 	return unit_number(c->kind, c->unit, cell, &x) ? x : NAN;
 }
 
+/* The trace of one of its CPUs is missing. */
+static bool lacks_trace(const struct model *m, const struct model_frame *f, uint32_t row)
+{
+	const struct model_dimension *of = dimension_of(m, row);
+	const struct model_group *g = of ? &of->groups[row - of->first_row] : NULL;
+
+	if (row == 0)
+		return ARRAY_ANY(at, f->row_of, m->facts.nr_cpus, *at == NO_ROW);
+	return g && ARRAY_ANY(trace, g->traces, g->nr, f->row_of[*trace] == NO_ROW);
+}
+
+/* NaN: there is none, or it would look like one of all CPUs in statistics and charts. */
+static double number_to_remember(const struct model *m, const struct model_frame *f, uint32_t row,
+				 size_t column, bool lacks)
+{
+	const struct table_column *c = &f->table->columns[column];
+
+	if (lacks && is_of_cpus(c))
+		return NAN;
+	return model_number(c, frame_cell(m, f, row, column), false);
+}
+
 static void remember(struct model *m, const struct model_frame *f)
 {
 	const struct table *t = f->table;
@@ -338,10 +373,13 @@ static void remember(struct model *m, const struct model_frame *f)
 	uint32_t nr_rows = m->has_row_history ? m->nr_rows : 1;
 
 	history_begin(&m->history, &entry);
-	for (uint32_t row = 0; row < nr_rows; row++)
+	for (uint32_t row = 0; row < nr_rows; row++) {
+		const bool lacks = lacks_trace(m, f, row);
+
 		for (size_t i = 0; i < m->nr_columns; i++)
 			history_set(&m->history, model_series(m, row, i),
-				    model_number(&t->columns[i], frame_cell(m, f, row, i), false));
+				    number_to_remember(m, f, row, i, lacks));
+	}
 	if (!m->first_start_ns || t->start_ns < m->first_start_ns)
 		m->first_start_ns = t->start_ns;
 	m->last_end_ns = t->end_ns;
@@ -403,7 +441,7 @@ const struct table_column *model_column(const struct model *m, size_t column)
 
 const char *model_row_name(const struct model *m, uint32_t row, char text[MODEL_NAME_BYTES])
 {
-	const struct model_dimension *of;
+	const struct model_dimension *of = dimension_of(m, row);
 
 	if (row == 0)
 		return "all";
@@ -411,8 +449,6 @@ const char *model_row_name(const struct model *m, uint32_t row, char text[MODEL_
 		snprintf(text, MODEL_NAME_BYTES, "%u", m->facts.cpus[row - 1].cpu);
 		return text;
 	}
-	of = ARRAY_FIND(dim, m->dimensions, MODEL_NR_DIMENSIONS,
-			dim->nr && row >= dim->first_row && row - dim->first_row < dim->nr);
 	return of ? of->groups[row - of->first_row].name : "";
 }
 

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 enum {
 	NS_PER_S = 1000000000,
@@ -16,6 +17,8 @@ enum {
 	MAX_CHART_LINES = 14,
 	MIN_BODY_LINES = 6
 };
+/* A session that is shorter in one of them has an end to wait for. */
+enum { MANY_ITERATIONS = 1000, LONG_S = 86400 };
 
 void paint_number(struct buf *out, const struct table_column *c, double x, bool as_count)
 {
@@ -75,22 +78,49 @@ static const char *mode_name(const struct model *m, const struct paint_state *s)
 	return m->is_paused ? " PAUSED " : "";
 }
 
-/* Name, iteration, bar, times. The bar gets the remaining width, and is dropped first. */
+/* Whether somebody may wait for the end: of a session that runs, a day in seconds is none. */
+static bool has_end(const struct model *m)
+{
+	uint64_t all_ns;
+
+	return m->facts.nr_iterations &&
+	       (m->facts.is_replay || m->facts.nr_iterations <= MANY_ITERATIONS ||
+		(!__builtin_mul_overflow(m->facts.nr_iterations, m->facts.duration_ns, &all_ns) &&
+		 all_ns < (uint64_t)LONG_S * NS_PER_S));
+}
+
+/* When the iteration ended, of a replay with its day. */
+static void add_time_of_day(const struct model *m, struct buf *out)
+{
+	uint64_t realtime_ns = m->shown->is_set ? m->shown->table->realtime_ns : 0;
+	time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+	char text[32];
+	struct tm tm;
+
+	if (realtime_ns && localtime_r(&seconds, &tm) &&
+	    strftime(text, sizeof(text), m->facts.is_replay ? "  %Y-%m-%d %H:%M:%S" : "  %H:%M:%S",
+		     &tm))
+		buf_adds(out, text);
+}
+
+/* Name, iteration, bar, times. The bar gets the remaining width, and is dropped first, then the
+ * time of the day. */
 static void paint_first_line(const struct model *m, const struct paint_state *s, struct canvas *c)
 {
 	unsigned x = 1, mode_width = canvas_width(mode_name(m, s)), bar;
 	BUF_AUTO(text, PAINT_TEXT_BYTES);
 	BUF_AUTO(times, PAINT_TEXT_BYTES);
+	BUF_AUTO(day, PAINT_TEXT_BYTES);
 	double part =
 	    m->facts.nr_iterations ? (double)nr_done(m) / (double)m->facts.nr_iterations : 0;
 
 	canvas_fill(c, 0, 0, c->width, CANVAS_BAR, " ");
 	if (nr_done(m))
 		buf_printf(&text, "  iteration %" PRIu64, nr_done(m) - 1);
-	if (m->facts.nr_iterations)
+	if (has_end(m))
 		buf_printf(&text, "  %" PRIu64 " of %" PRIu64, nr_done(m), m->facts.nr_iterations);
 	buf_adds(&text, "  ");
-	if (!m->facts.is_replay && m->facts.nr_iterations) {
+	if (!m->facts.is_replay && has_end(m)) {
 		buf_adds(&times, "left ");
 		add_clock(&times, left(m, s));
 		buf_adds(&times, "  ");
@@ -100,11 +130,14 @@ static void paint_first_line(const struct model *m, const struct paint_state *s,
 	add_clock(&times, elapsed(m, s));
 	x += canvas_put(c, x, 0, CANVAS_BAR, m->facts.name, c->width / 3);
 	x += canvas_put(c, x, 0, CANVAS_BAR, buf_str(&text), c->width);
-	bar = x + (unsigned)times.len + mode_width + 12 < c->width
+	add_time_of_day(m, &day);
+	if (x + times.len + day.len + mode_width < c->width)
+		buf_adds(&times, buf_str(&day));
+	bar = x + (unsigned)times.len + mode_width + 9 < c->width
 		  ? c->width - x - (unsigned)times.len - mode_width - 5
 		  : 0;
 	bar = bar > 40 ? 40 : bar;
-	if (bar && m->facts.nr_iterations) {
+	if (bar && has_end(m)) {
 		canvas_put(c, x++, 0, CANVAS_BAR, "[", 1);
 		paint_bar(c, x, 0, bar, CANVAS_BAR, part);
 		x += bar;

@@ -203,6 +203,8 @@ static void paint_axis(const struct model *m, const struct chart *k, struct canv
 		canvas_right(c, 0, k->y + k->height - 1, AXIS_WIDTH - 1, CANVAS_DIM, buf_str(&b));
 	for (unsigned i = 0; i < k->height; i++)
 		canvas_put(c, AXIS_WIDTH, k->y + i, CANVAS_DIM, "│", 1);
+	if (k->height > 1 && k->low > 0) /* heights are no parts of a whole */
+		canvas_put(c, AXIS_WIDTH, k->y + k->height - 1, CANVAS_WARN, "≈", 1);
 }
 
 static void paint_chart(const struct model *m, struct canvas *c, struct paint_area area,

@@ -150,6 +150,7 @@ static void fill(struct table *t, uint32_t iteration)
 	t->iteration = iteration;
 	t->start_ns = START_NS + (uint64_t)iteration * NS_PER_S;
 	t->end_ns = t->start_ns + NS_PER_S;
+	t->realtime_ns = (uint64_t)NS_PER_S * (1700000000 + (uint64_t)iteration);
 	t->is_cut = false;
 	table_drop_things(t);
 	for (uint32_t row = 0; row < t->nr_rows; row++) {

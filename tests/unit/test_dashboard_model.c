@@ -235,6 +235,36 @@ TEST(columns_of_the_table)
 	end_session(&s);
 }
 
+/* Of an iteration of which a CPU's trace is missing, what is of all CPUs stays out of statistics
+ * and charts; what is of the other CPUs, and of the machine, does not. */
+TEST(missing_trace)
+{
+	struct session_under_test s;
+	const uint32_t package_0 = 3; /* behind the total and the CPUs */
+
+	begin_session(&s, 2);
+	add_iterations(&s, 0, 5);
+	s.t->nr_rows = 1;
+	fill(s.t, 5);
+	model_add(&s.m, &s.t);
+	for (size_t i = 0; i < s.m.nr_columns; i++) {
+		const uint64_t nr = s.m.history.totals[model_series(&s.m, 0, i)].spread.nr;
+
+		if (i == CYCLES || i == CLOCK || i == BUSY || i == EVENTS)
+			assert_int_equal(nr, 5);
+		else if (i == MEMORY || i == SWITCHES)
+			assert_int_equal(nr, 6);
+	}
+	assert_true(isnan(history_value(&s.m.history, 5, model_series(&s.m, 0, CYCLES))));
+	assert_int_equal(s.m.history.totals[model_series(&s.m, 1, CYCLES)].spread.nr, 6);
+	assert_int_equal(s.m.history.totals[model_series(&s.m, 2, CYCLES)].spread.nr, 5);
+	assert_int_equal(s.m.history.totals[model_series(&s.m, package_0, CYCLES)].spread.nr, 6);
+	assert_int_equal(s.m.history.totals[model_series(&s.m, package_0 + 1, CYCLES)].spread.nr,
+			 5);
+	assert_true(cell_is_partial(model_cell(&s.m, 0, CYCLES))); /* it is shown, and marked */
+	end_session(&s);
+}
+
 TEST(pauses_while_it_goes_on)
 {
 	struct session_under_test s;

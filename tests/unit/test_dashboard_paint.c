@@ -159,6 +159,11 @@ static void marked(struct session_under_test *s)
 	model_add(&s->m, &s->t);
 }
 
+void before_all(void)
+{
+	setenv("TZ", "UTC0", 1);
+}
+
 static const struct golden {
 	const char *file;
 	unsigned width, height;
@@ -358,6 +363,63 @@ TEST(hours_left)
 	assert_non_null(strstr(buf_str(&text), "left 2:46:40  elapsed 0:00"));
 	buf_fini(&text);
 	canvas_fini(&c);
+	end_session(&s);
+}
+
+static bool is_shown(const struct session_under_test *s, const char *words)
+{
+	const struct paint_state at = {.now_ns = START_NS};
+	struct session_under_test shown = *s;
+	struct canvas c;
+	struct buf text;
+	bool is;
+
+	canvas_init(&c, 100, 24, true);
+	paint(&shown.m, &at, &c);
+	buf_init(&text, OUT_BYTES);
+	canvas_text(&c, &text);
+	is = strstr(buf_str(&text), words);
+	buf_fini(&text);
+	canvas_fini(&c);
+	return is;
+}
+
+/* Of a session that goes on for a day nobody waits for the end. */
+TEST(end_of_day)
+{
+	struct session_under_test s;
+
+	begin_session(&s, 1);
+	add_iterations(&s, 0, 3);
+	s.m.facts.nr_iterations = 86399;
+	assert_true(is_shown(&s, "3 of 86399 "));
+	assert_true(is_shown(&s, "left 23:59:5"));
+	s.m.facts.nr_iterations = 86400;
+	assert_true(is_shown(&s, " iteration 2  elapsed 0:00  22:13:22"));
+	s.m.facts.duration_ns = UINT64_MAX / 2;
+	s.m.facts.nr_iterations = 1000;
+	assert_true(is_shown(&s, "3 of 1000 "));
+	s.m.facts.is_replay = true;
+	s.m.facts.nr_iterations = 86400;
+	assert_true(is_shown(&s, "3 of 86400 "));
+	assert_true(is_shown(&s, "  2023-11-14 22:13:22"));
+	end_session(&s);
+}
+
+/* An axis that does not begin at 0 is marked. */
+TEST(axis_is_marked)
+{
+	struct session_under_test s;
+
+	begin_session(&s, 1);
+	add_iterations(&s, 0, 5);
+	assert_true(is_shown(&s, "2.000 G ≈"));
+	s.t->nr_rows = 1;
+	fill(s.t, 5);
+	*table_cell(s.t, 0, CYCLES) = counted(1000, 1);
+	model_add(&s.m, &s.t);
+	assert_true(is_shown(&s, "0 │"));
+	assert_false(is_shown(&s, "≈"));
 	end_session(&s);
 }
 
