@@ -56,12 +56,13 @@ static void put_events(struct json_writer *json, const struct profile_facts *f)
 	}
 }
 
-static bool has_states(const struct profile_facts *f)
+/* Beyond that one. */
+static bool has_states(const struct profile_facts *f, enum report_state least)
 {
 	static const struct profile_filter all;
 
 	for (uint32_t i = 0; i < f->nr_events; i++)
-		if (report_states_of(f, &all, i) > REPORT_ON_CPU)
+		if (report_states_of(f, &all, i) > least)
 			return true;
 	return false;
 }
@@ -85,7 +86,8 @@ static void put_reports(struct json_writer *json, const struct inputs *in)
 	    {"callers", inputs_are_sampled(in) && has_callers(f)},
 	    {"calls", inputs_are_sampled(in) && has_callers(f)},
 	    {"annotate", inputs_are_sampled(in)},
-	    {"waits", has_states(f)},
+	    {"lanes", has_states(f, REPORT_NO_STATE)},
+	    {"waits", has_states(f, REPORT_ON_CPU)},
 	    {"regions", f->has_regions},
 	    {"heap", reports_has_heap(f)},
 	    {"sizes", reports_has_heap(f)},

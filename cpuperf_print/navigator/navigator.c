@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "navigator/facts.h"
+#include "navigator/lanes.h"
 #include "navigator/query.h"
 #include "navigator/source.h"
 #include "options.h"
@@ -183,7 +184,9 @@ static bool reply_row(struct navigator *n, const struct http_request *r,
 static bool reply_report(struct navigator *n, const struct http_request *r, const char *name)
 {
 	struct err e = {0};
-	const struct registry_row *row = registry_find_report(name, &e),
+	const struct registry_row *row = strcmp(name, lanes_row.name) == 0
+					     ? &lanes_row
+					     : registry_find_report(name, &e),
 				  *format = row ? registry_find_format("ndjson", &e) : NULL;
 
 	return format ? reply_row(n, r, format, row, ndjson, NULL)

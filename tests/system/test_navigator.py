@@ -150,6 +150,36 @@ def check_values_of_heap(folder):
                     compare(s, folder, report, f)
 
 
+def added_up(rows, *fields):
+    """Counts by thread, and by what else is named."""
+    out = {}
+    for r in map(json.loads, rows.splitlines()):
+        key = tuple(r.get(name) or "" for name in ("pid", "tid", "thread", *fields))
+        out[key] = out.get(key, 0) + r.get("self_count", r.get("count"))
+    return out
+
+
+def check_lanes(folder):
+    """Of all slices together what the reports say."""
+    record(folder)
+    with Server(folder) as s:
+        answer, text = s.get("/api/lanes")
+        rows = [json.loads(line) for line in text.splitlines()]
+        assert answer.status == 200 and added_up(text) == added_up(printed(folder, "--report=threads")), text
+        assert 3 < len({r["from_ns"] for r in rows}) <= 401 and {r["state"] for r in rows} == {"on CPU"}, rows
+        assert all(r["from_ns"] % r["slice_ns"] == 0 for r in rows), rows
+        most = {(r["pid"], r["tid"]) for r in map(json.loads, s.get("/api/lanes?top=1")[1].splitlines())}
+        assert len(most) == 1 and most < {(r["pid"], r["tid"]) for r in rows}, most
+        middle = s.get("/api/lanes?from=100ms&to=300ms")[1]
+        assert added_up(middle) == added_up(printed(folder, "--report=threads", "--from=100ms", "--to=300ms"))
+        assert all(100e6 - rows[0]["slice_ns"] < json.loads(line)["from_ns"] < 300e6 for line in middle.splitlines())
+    run(CPUPERF, "--quiet", f"--output={folder}/session", "--spec-file=wall", "--", "sh", "-c", f"{MIX} ms 300 2; sleep 0.2")
+    with Server(folder) as s:
+        if "waits" in json.loads(s.get("/api/session")[1])["reports"]:
+            have, want = added_up(s.get("/api/lanes")[1], "state"), added_up(printed(folder, "--report=waits"), "state")
+            assert have == want, (set(have.items()) ^ set(want.items()))
+
+
 def check_options_stay(folder):
     """What the command line chose stands where a request names nothing."""
     record(folder)
@@ -412,6 +442,32 @@ def check_page(folder):
         open_view(page, f"{s.base}/?view=function&name=run")
         text = page.run("document.querySelector('main').textContent")
         assert "work_a" in text and "calls it" in text and "is called" in text, text
+        open_view(page, f"{s.base}/?view=function&name=work_a&object=mix")
+        text = page.run("document.querySelector('main').textContent")
+        assert "Instructions" in text and "Source lines" in text, text
+        tree = [json.loads(line) for line in printed(folder, "--report=tree", "--min-percent=0.05").splitlines()]
+        of_all = tree[0]["total_count"] / sum(r["total_count"] for r in tree if r["depth"] == 0)
+        for direction, sign in (("icicle", 1), ("flame", -1), ("callers", 1)):
+            open_view(page, f"{s.base}/?view=tree&direction={direction}&search=work_a")
+            boxes = page.run("[...document.querySelectorAll('.flame a')].map((a) => [a.textContent, a.offsetTop,"
+                             " a.getBoundingClientRect().width / a.parentElement.getBoundingClientRect().width,"
+                             " a.className])")
+            tops = {name: top for name, top, _, _ in boxes}
+            if direction == "callers":
+                assert boxes[0][:2] == ["work_a", 0] and boxes[1][:2] == ["run", 20], boxes
+                continue
+            assert boxes[0][0] == tree[0]["function"] and abs(boxes[0][2] - of_all) < 0.01, (boxes, tree[0])
+            assert sign * (tops["work_a"] - tops["run"]) > 0, boxes
+            assert {name for name, _, _, found in boxes if found} == {"work_a"}, boxes
+        open_view(page, f"{s.base}/?view=tree")
+        page.run("[...document.querySelectorAll('.flame a')].find((a) => a.textContent === 'work_b').click()")
+        page.until("document.querySelector('.flame a').textContent === 'work_b'")
+        assert page.run("document.querySelector('.flame a').style.width") == "100%"
+        link = page.run("location.href")
+        open_view(page, link)
+        assert page.run("document.querySelector('.flame a').textContent") == "work_b", "a zoom is a link"
+        open_view(page, f"{s.base}/?view=lanes")
+        assert page.run("document.querySelectorAll('.lanes svg rect.state-1').length") > 10
         for width in (485, 700, 1000, 1600):
             page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
             for report in json.loads(s.get("/api/session")[1])["reports"]:

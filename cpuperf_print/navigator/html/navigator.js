@@ -14,7 +14,7 @@ const FILTERS = [
 	{ name: 'region', about: 'Region', hint: 'request*' },
 ];
 const ROWS = 200;
-const NAMES = { flat: 'Functions', tree: 'Flame graph', threads: 'Threads', waits: 'Waits',
+const NAMES = { flat: 'Functions', tree: 'Flame graph', threads: 'Threads', lanes: 'Lanes', waits: 'Waits',
 	regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes',
 	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
 	series: 'Over time', 'top-down': 'Top-down' };
@@ -148,7 +148,7 @@ function tableOf(rows, columns, caption) {
 		});
 		nr += ROWS;
 		more.hidden = nr >= rows.length;
-		more.textContent = `Show more of ${whole(rows.length - nr)}`;
+		more.textContent = `Show more of ${whole(Math.max(0, rows.length - nr))}`;
 	};
 
 	columns.forEach((c) => {
@@ -249,7 +249,7 @@ function callsTable(self, calls, name, object) {
 			of: (r) => cellOf(amountOf(r, r.isSelf ? r.total_count : r.count), 'number') },
 		{ name: 'Function', of: (r) => r.isSelf ? cellOf(name, 'name')
 			: functionCell(r.other, r.object) },
-		{ name: '', of: (r) => cellOf(r.role, 'object') },
+		{ name: '', isExtra: true, of: (r) => cellOf(r.role, 'object') },
 	];
 
 	callers.sort((a, b) => a.count - b.count);
@@ -274,12 +274,263 @@ async function showFunction() {
 	const isIt = (row) => row.function === name && (!object || row.object === object);
 	const parts = selves.filter(isIt).map((self) => sectionOf(`${name} — ${self.event}`,
 		callsTable(self, calls.filter((c) => c.event === self.event), name, object)));
-	const links = element('p');
 
-	links.append(anchor('Source and instructions', linkTo('annotate', { name, object })));
 	if (!parts.length)
 		parts.push(element('p', `No sample has ${name} on its stack.`));
-	return { address, parts: [links, ...parts] };
+	else if (facts.reports.includes('annotate'))
+		parts.push(...await codeParts(glob, isIt));
+	return { address, parts };
+}
+
+/* Stacks as nested boxes: direction icicle (the root on top), flame (at the bottom) or callers (from the
+ * sampled functions to their callers). A click zooms to a frame: its number is in the address. */
+const DIRECTIONS = { icicle: 'From the top', flame: 'From the bottom', callers: 'By callers' };
+const FRAME_HEIGHT = 20;
+const LEAST_WIDTH = 0.001; /* of the graph */
+
+function hueOf(text) {
+	let hash = 0;
+
+	for (const c of text)
+		hash = (hash * 31 + c.codePointAt(0)) % 360;
+	return hash;
+}
+
+/* Rows of a tree, in their order: those of a node follow it. Adds children, callers and depth. */
+function nodesOf(rows) {
+	const nodes = new Map();
+	const roots = [];
+
+	rows.forEach((row) => {
+		const parent = nodes.get(row.parent);
+		const node = { ...row, children: [], from: parent };
+
+		nodes.set(row.node, node);
+		(parent ? parent.children : roots).push(node);
+	});
+	return { nodes, roots };
+}
+
+/* Boxes of a node and what is below it, each where its caller begins, after its siblings. */
+function placeFrames(node, left, scale, depth, out) {
+	const width = node.total_count * scale;
+	let at = left;
+
+	if (width < LEAST_WIDTH)
+		return;
+	out.push({ node, left, width, depth });
+	for (const child of node.children) {
+		placeFrames(child, at, scale, depth + 1, out);
+		at += child.total_count * scale;
+	}
+}
+
+function frameOf(frame, nr, direction, isFound) {
+	const { node } = frame;
+	const line = direction === 'flame' ? nr - 1 - frame.depth : frame.depth;
+	const a = anchor(node.function, linkTo('tree', { direction, node: node.node,
+		search: here().get('search') || '' }), isFound(node) ? 'found' : '');
+
+	a.style.left = `${100 * frame.left}%`;
+	a.style.width = `${100 * frame.width}%`;
+	a.style.top = `${FRAME_HEIGHT * line}px`;
+	a.style.setProperty('--hue', hueOf(node.object));
+	a.title = `${node.function}\n${node.object}\ntotal ${percent(node.total / 100)}, self ${
+		percent(node.self / 100)}, ${amountOf(node, node.total_count)}`;
+	return a;
+}
+
+function graphOf(rows, direction) {
+	const { nodes, roots } = nodesOf(rows);
+	const zoomed = nodes.get(Number(here().get('node')));
+	const shown = zoomed ? [zoomed] : roots;
+	const sum = shown.reduce((n, node) => n + node.total_count, 0);
+	const search = (here().get('search') || '').toLowerCase();
+	const isFound = (node) => search && node.function.toLowerCase().includes(search);
+	const frames = [];
+	const graph = element('div', undefined, 'flame');
+	const path = element('p');
+	let at = 0;
+
+	for (const node of shown) {
+		placeFrames(node, at, 1 / sum, 0, frames);
+		at += node.total_count / sum;
+	}
+	const nr = frames.reduce((n, frame) => Math.max(n, frame.depth + 1), 0);
+
+	graph.style.height = `${FRAME_HEIGHT * nr}px`;
+	graph.append(...frames.map((frame) => frameOf(frame, nr, direction, isFound)));
+	for (let node = zoomed; node; node = node.from) {
+		path.prepend(anchor(node.function, linkTo('tree', { direction, node: node.node })),
+			node === zoomed ? '' : ' › ');
+	}
+	if (zoomed) {
+		path.prepend(anchor('all', linkTo('tree', { direction })), ' › ');
+		path.append(' · ', anchor(`callers and callees of ${zoomed.function}`,
+			linkTo('function', { name: zoomed.function, object: zoomed.object })));
+	}
+	return [path, graph];
+}
+
+async function showTree() {
+	const direction = DIRECTIONS[here().get('direction')] ? here().get('direction') : 'icicle';
+	const address = api(direction === 'callers' ? 'callers' : 'tree', { 'min-percent': 0.05 });
+	const rows = await ask(address);
+	const choice = element('p');
+
+	Object.entries(DIRECTIONS).forEach(([name, about]) => {
+		const a = anchor(about, linkTo('tree', { direction: name,
+			search: here().get('search') || '' }));
+
+		if (name === direction)
+			a.setAttribute('aria-current', 'true');
+		choice.append(a, ' ');
+	});
+	return { address, parts: [choice, ...byEvent(rows).map(([event, list]) =>
+		sectionOf(event, ...graphOf(list, direction)))] };
+}
+
+/* Threads as lanes: of each slice of time, how much of it was in which state. */
+const STATES = ['on CPU', 'waiting for a CPU', 'blocked', 'blocked or waiting for a CPU',
+	'unknown (lost records)', 'idle'];
+const LANES = 60;
+
+function svgOf(tag, attributes) {
+	const e = document.createElementNS(byId('drawing').namespaceURI, tag);
+
+	Object.entries(attributes).forEach(([name, value]) => e.setAttribute(name, value));
+	return e;
+}
+
+function stateClass(state) {
+	return `state-${Math.max(0, STATES.indexOf(state)) + 1}`;
+}
+
+/* A sample stands for the time before it, a wait for all of it until it ended: what has no room in
+ * its slice was in those before. Calls draw(slice, state, below, height), parts of a slice. */
+function fillLane(rows, from, nr, draw) {
+	const counts = Array.from({ length: nr }, () => new Map());
+	const carried = new Map(STATES.map((state) => [state, 0]));
+
+	rows.forEach((row) => {
+		const at = Math.min(nr - 1, Math.max(0, Math.floor((row.from_ns - from) / row.slice_ns)));
+
+		counts[at].set(row.state, (counts[at].get(row.state) || 0) + row.count / row.slice_ns);
+	});
+	for (let at = nr - 1; at >= 0; at--) {
+		let filled = 0;
+
+		for (const [state, before] of carried) {
+			const wanted = before + (counts[at].get(state) || 0);
+			const height = Math.min(1 - filled, wanted);
+
+			if (height > 0.001)
+				draw(at, state, filled, height);
+			filled += height;
+			carried.set(state, wanted - height);
+		}
+	}
+}
+
+function laneOf(rows, from, nr) {
+	const svg = svgOf('svg', { viewBox: `0 0 ${nr} 1`, preserveAspectRatio: 'none' });
+
+	fillLane(rows, from, nr, (at, state, below, height) => svg.append(svgOf('rect',
+		{ x: at, y: 1 - below - height, width: 1, height, class: stateClass(state) })));
+	return svg;
+}
+
+function legendOf(rows) {
+	const legend = element('div', undefined, 'legend');
+
+	[...new Set(rows.map((row) => row.state))].forEach((state) => {
+		const item = element('span');
+
+		item.append(element('i', undefined, stateClass(state)), state || 'sampled');
+		legend.append(item);
+	});
+	return legend;
+}
+
+async function showLanes() {
+	const address = api('lanes', { top: LANES });
+	const rows = await ask(address);
+
+	return { address, parts: byEvent(rows).map(([event, list]) => {
+		const from = here().get('from')
+			? list.reduce((n, row) => Math.min(n, row.from_ns), Infinity) : 0;
+		const to = list.reduce((n, row) => Math.max(n, row.from_ns + row.slice_ns), 0);
+		const nr = (to - from) / list[0].slice_ns;
+		const threads = new Map();
+		const lanes = element('div', undefined, 'lanes');
+
+		list.forEach((row) => {
+			const key = `${row.pid} ${row.tid} ${row.thread}`;
+
+			threads.set(key, [...(threads.get(key) || []), row]);
+		});
+		for (const list_ of threads.values()) {
+			const { comm, pid, tid } = list_[0];
+			const name = `${comm} ${pid === tid || tid === null ? pid : `${pid}/${tid}`}`;
+			const svg = laneOf(list_, from, nr);
+
+			svg.setAttribute('role', 'img');
+			svg.setAttribute('aria-label', name);
+			lanes.append(pid === null ? element('span', comm)
+				: anchor(name, linkTo('flat', { pid: String(pid) })), svg);
+		}
+		return sectionOf(`${event}, ${time(from)} to ${time(to)} since the start, in slices of ${
+			time(list[0].slice_ns)}`, legendOf(list), lanes);
+	}) };
+}
+
+/* Where an instruction jumps to, or whom it calls. */
+function targetOf(row) {
+	return row.target ? ` → ${row.target}` : '';
+}
+
+const CODE = [
+	{ name: 'Self', isNumber: true, of: (row) => shareOf(row, 'self') },
+	{ name: 'Samples', isNumber: true, isExtra: true,
+		of: (row) => cellOf(whole(row.self_samples), 'number') },
+	{ name: '', isNumber: true, of: (row) => cellOf(row.address || row.line, 'number object') },
+	{ name: 'Code', of: (row) => cellOf(row.text === null ? `${row.file}:${row.line}`
+		: row.text + targetOf(row), 'code') },
+	{ name: 'Inlined', isExtra: true, of: (row) => cellOf(row.inlined, 'object') },
+];
+
+/* Source lines, then instructions, of one function; shares are of its samples. */
+async function codeParts(glob, isIt) {
+	const rows = (await ask(api('annotate', glob))).filter(isIt);
+
+	return ['line', 'instruction'].flatMap((kind) => byEvent(rows.filter((r) => r.kind === kind))
+		.map(([event, list]) => sectionOf(`${kind === 'line' ? 'Source lines' : 'Instructions'}${
+			` — ${event}`}`, tableOf(list, CODE, `${kind}s by ${event}`))));
+}
+
+/* Sessions beside each other: a column of shares for each. */
+async function showSessions() {
+	const address = api('flat', { 'by-session': 1, top: 2000 });
+	const rows = await ask(address);
+	const sessions = [...new Set(rows.map((row) => row.session))];
+	const merged = (list) => {
+		const all = new Map();
+
+		list.forEach((row) => {
+			const key = JSON.stringify([row.function, row.object]);
+
+			all.set(key, { ...all.get(key), event: row.event, function: row.function,
+				object: row.object, [`at ${row.session}`]: row });
+		});
+		return [...all.values()];
+	};
+	const columns = [...sessions.map((session) => ({ name: session, isNumber: true,
+		of: (row) => shareOf(row[`at ${session}`] || {}, 'self') })),
+	{ name: 'Function', of: (row) => functionCell(row.function, row.object) },
+	{ name: 'Object', isExtra: true, of: (row) => cellOf(row.object, 'object') }];
+
+	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(event,
+		tableOf(merged(list), columns, `Self by session, of ${event}`))) };
 }
 
 async function showTable(report) {
@@ -291,7 +542,8 @@ async function showTable(report) {
 			NAMES[report]))) };
 }
 
-const VIEWS = { flat: showFunctions, function: showFunction };
+const VIEWS = { flat: showFunctions, function: showFunction, tree: showTree,
+	sessions: showSessions, lanes: showLanes };
 
 /* --- the page --- */
 
@@ -312,6 +564,8 @@ function showNavigation(view) {
 			a.setAttribute('aria-current', 'page');
 		return a;
 	}), anchor('Whole page', `/html?${filtersOf(here())}`));
+	if (facts.sessions.filter((s) => !s.is_before).length > 1 && facts.reports.includes('flat'))
+		byId('views').append(anchor('Side by side', linkTo('sessions')));
 }
 
 function fieldOf(filter) {
@@ -350,6 +604,7 @@ function showFilters() {
 function applyFilters() {
 	const args = here();
 
+	args.delete('node'); /* of another tree */
 	for (const input of byId('filters').elements) {
 		if (input.name && input.value.trim())
 			args.set(input.name, input.value.trim());
