@@ -4,11 +4,13 @@
  */
 #include "live/follow.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "profile/filter.h"
 #include "report/functions.h"
 #include "report/kept.h"
+#include "report/sums.h"
 #include "selection.h"
 
 #include <errno.h>
@@ -21,7 +23,8 @@ enum {
 	START_NS =
 	    NS_PER_S / 2,       /* what the first screen may cost: the kernel's symbols, programs */
 	LOOK_NS = NS_PER_S / 4, /* between two looks for iterations that have ended */
-	MAX_AT_ONCE = 16,       /* iterations, so that keys are answered */
+	FIRST_NS = NS_PER_S / 20, /* the same until there is one */
+	MAX_AT_ONCE = 16,         /* iterations, so that keys are answered */
 };
 
 static uint64_t used_ns(void)
@@ -58,6 +61,17 @@ static void measure_own(struct follow *f)
 	f->nr_shares++;
 }
 
+/* Filters and calls need the stacks; what is shown most does not. */
+static int add_entry(void *arg, const struct report_entry *e)
+{
+	struct follow *f = arg;
+	const struct report_sink *const sinks[] = {report_kept_sink(f->kept),
+						   report_sums_sink(f->by_function),
+						   report_sums_sink(f->by_thread)};
+
+	return ARRAY_RUN(i, ARRAY_NR(sinks), sinks[i]->entry(sinks[i]->arg, e));
+}
+
 int follow_init(struct follow *f, struct inputs *in, const struct selection *s, struct err *e)
 {
 	int rc;
@@ -68,13 +82,24 @@ int follow_init(struct follow *f, struct inputs *in, const struct selection *s, 
 	if (rc)
 		return rc;
 	f->kept = report_kept_new(in->functions, REPORT_KEPT_USUAL);
-	return f->kept ? 0 : err_set(e, -ENOMEM, "out of memory");
+	f->by_function = report_sums_new(in->functions, 1 << REPORT_FUNCTION, true);
+	f->by_thread = report_sums_new(in->functions,
+				       1 << REPORT_PID | 1 << REPORT_TID | 1 << REPORT_COMM, false);
+	if (!f->kept || !f->by_function || !f->by_thread)
+		return err_set(e, -ENOMEM, "out of memory");
+	f->sink = (struct report_sink){.parts = report_kept_sink(f->kept)->parts,
+				       .takes_maxima = true,
+				       .entry = add_entry,
+				       .arg = f};
+	return 0;
 }
 
 void follow_fini(struct follow *f)
 {
 	report_stats_fini(&f->stats);
 	report_kept_free(f->kept);
+	report_sums_free(f->by_function);
+	report_sums_free(f->by_thread);
 }
 
 static void ignore(void *arg, bool is_loss, const struct err *problem)
@@ -90,7 +115,7 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 	struct input *o = &f->in->item[0];
 	const struct report_run run = {.filter = &filter,
 				       .functions = f->in->functions,
-				       .sink = report_kept_sink(f->kept),
+				       .sink = &f->sink,
 				       .nr_threads = 1,
 				       .problem = ignore};
 	struct report_input input;
@@ -179,6 +204,11 @@ static int read_some(struct follow *f, struct err *e)
 	return rc ? rc : 1;
 }
 
+static uint64_t look_ns(const struct follow *f)
+{
+	return f->end ? LOOK_NS : FIRST_NS;
+}
+
 int follow_step(struct follow *f, struct err *e)
 {
 	int rc = 0;
@@ -186,7 +216,7 @@ int follow_step(struct follow *f, struct err *e)
 	measure_own(f);
 	if (!f->is_over && credit_ns(f) <= 0)
 		return 0;
-	if (!f->is_over && clock_monotonic_ns() - f->looked_ns >= LOOK_NS)
+	if (!f->is_over && clock_monotonic_ns() - f->looked_ns >= look_ns(f))
 		rc = look(f, e);
 	if (rc < 0)
 		return rc;
@@ -202,7 +232,7 @@ int follow_wait_ms(const struct follow *f)
 	if (f->is_over)
 		return NS_PER_S / NS_PER_MS;
 	if (credit > 0)
-		return LOOK_NS / NS_PER_MS;
+		return (int)(look_ns(f) / NS_PER_MS);
 	return (int)((double)-credit / FOLLOW_BUDGET / NS_PER_MS) + 1;
 }
 

@@ -9,6 +9,7 @@
 #include "report/engine.h"
 
 struct report_kept;
+struct report_sums;
 struct selection;
 
 /* Of one CPU, in the long run. */
@@ -25,8 +26,10 @@ struct follow_range {
 struct follow {
 	struct inputs *in;
 	const struct selection *selection;
-	struct report_kept *kept;                       /* owned: what was read */
-	struct report_stats stats;                      /* of it */
+	struct report_sums *by_function, *by_thread; /* owned: what was read, added up */
+	struct report_kept *kept;                    /* owned: what was read */
+	struct report_stats stats;                   /* of it */
+	struct report_sink sink;
 	uint32_t end;                                   /* iterations below it were read, or wait */
 	struct follow_range waiting[FOLLOW_MAX_RANGES]; /* the newest last */
 	size_t nr_waiting;

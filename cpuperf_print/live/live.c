@@ -110,7 +110,6 @@ static void set_status(struct live *l)
 	*st = (struct top_status){.name = input_name(o),
 				  .host = *o->facts->head.host ? o->facts->head.host : NULL,
 				  .nr_events = o->facts->nr_events,
-				  .nr_cpus = o->facts->nr_traces,
 				  .own_share = f->own_share,
 				  .budget = FOLLOW_BUDGET,
 				  .behind_s = follow_behind_s(f),
@@ -280,7 +279,7 @@ static int show(struct live *l, const struct selection *s, struct err *e)
 	if (rc)
 		return rc;
 	l->view.functions = l->in->functions;
-	l->view.kept = l->follow.kept;
+	l->view.follow = &l->follow;
 	l->in->problems->report = drop_problem;
 	log_divert(drop_line, NULL);
 	rc = run(l, e);

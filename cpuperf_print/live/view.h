@@ -8,16 +8,18 @@
 #include "base/dict.h"
 #include "dashboard/top.h"
 #include "live/filter.h"
+#include "report/entry.h"
 
+struct follow;
 struct report_functions;
-struct report_kept;
 
 /* Zero-initialise. */
 struct view {
 	struct report_functions *functions;
-	const struct report_kept *kept;
+	const struct follow *follow; /* what was read */
 	struct live_filter filter;
-	struct dict rows, processes;
+	struct dict rows;
+	struct report_weight all[TOP_NR_SPANS];
 	struct arena names;
 	struct top_row *shown; /* owned */
 	size_t nr;

@@ -272,8 +272,7 @@ static void paint_first_line(const struct top *t, const struct paint_state *s, s
 	if (st->name && *st->name)
 		buf_printf(&text, "  %s", st->name);
 	if (st->host)
-		buf_printf(&text, "  %s, %zu CPU%s", st->host, st->nr_cpus,
-			   st->nr_cpus == 1 ? "" : "s");
+		buf_printf(&text, "  %s", st->host);
 	canvas_left(c, 0, 0, c->width > mode_width ? c->width - mode_width : 0, CANVAS_BAR,
 		    buf_str(&text));
 	if (mode_width < c->width)

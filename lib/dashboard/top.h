@@ -44,7 +44,7 @@ struct top_question {
 struct top_status {
 	const char *name, *host, *event; /* borrowed */
 	const char *rate;                /* "997 Hz" */
-	size_t nr_events, nr_cpus;
+	size_t nr_events;
 	double samples_per_s;
 	uint64_t nr_samples, nr_lost, nr_dropped; /* dropped: beyond the limit of stacks */
 	double recent_s, all_s;                   /* times that the rows show */

@@ -201,6 +201,18 @@ const struct report_sink *report_flat_sink(struct report_flat *f)
 	return &f->sink;
 }
 
+size_t report_flat_nr(const struct report_flat *f)
+{
+	return f->rows.nr;
+}
+
+const struct report_flat_row *report_flat_row(const struct report_flat *f, size_t i)
+{
+	const struct row *rows = f->rows.items;
+
+	return &rows[i].shown;
+}
+
 /* A number of report_functions_text; UINT32_MAX (unknown) comes first. */
 static int compare_texts(const struct report_functions *f, uint32_t a, uint32_t b)
 {

@@ -54,6 +54,9 @@ void report_flat_free(struct report_flat *f); /* NULL is fine */
 /* Valid as long as f is. */
 const struct report_sink *report_flat_sink(struct report_flat *f);
 
+/* The rows so far in no order: i below report_flat_nr. Valid until the next entry. */
+size_t report_flat_nr(const struct report_flat *f);
+const struct report_flat_row *report_flat_row(const struct report_flat *f, size_t i);
 /* Call after the last entry. Returns the rows by event, then self, the largest first, then total;
  * equal ones by name. Owned by f. */
 const struct report_flat_row *report_flat_rows(struct report_flat *f, size_t *nr);

@@ -10,7 +10,7 @@
 struct report_kept;
 struct report_functions;
 
-enum { REPORT_KEPT_ITERATIONS = 32, REPORT_KEPT_USUAL = 100000 };
+enum { REPORT_KEPT_ITERATIONS = 8, REPORT_KEPT_USUAL = 100000 };
 
 /* At most about max stacks; of further ones only the sampled function is kept, and neither thread
  * nor CPU. NULL without memory. */

@@ -57,7 +57,6 @@ static void open_screen(struct screen *s)
 					   .event = "cpu_clock",
 					   .rate = "997 Hz",
 					   .nr_events = 2,
-					   .nr_cpus = 64,
 					   .samples_per_s = 63808,
 					   .nr_samples = 2679936,
 					   .recent_s = 5,
