@@ -110,7 +110,7 @@ function shareOf(row, name) {
 		return cell;
 	bar.style.width = `${Math.min(100, share)}%`;
 	cell.append(bar, element('span', percent(share / 100)));
-	if (row[`${name}_high`] !== undefined)
+	if (row[`${name}_high`] > row[`${name}_low`])
 		cell.append(element('small', ` ± ${ofHundred(halfOf(row, name) / 100)}`));
 	return cell;
 }
@@ -177,18 +177,36 @@ const SHARES = [
 	{ name: 'Amount', isNumber: true, of: (row) => cellOf(amountOf(row, row.self_count), 'number') },
 ];
 
-/* Any report: its fields as columns, a share with its interval as one. */
-function columnsOf(row) {
-	const keys = Object.keys(row).filter((k) => k !== 'report' && !/_(low|high)$/.test(k));
+/* A number of a field: a time, in the unit of the event that it is called after, or as it is. */
+function numberOf(key, value) {
+	const event = facts.events.find((e) => e.label === key);
 
-	return keys.map((key) => {
+	if (typeof value !== 'number')
+		return value;
+	if (key.endsWith('_ns'))
+		return time(value);
+	if (event)
+		return amount(value * event.scale, event.unit);
+	return Number.isInteger(value) ? whole(value) : value;
+}
+
+/* Any report: its fields as columns, those that some row has, texts first; a share with its interval
+ * as one. */
+function columnsOf(rows) {
+	const row = Object.assign({}, ...rows.map((r) => Object.fromEntries(
+		Object.entries(r).filter(([, value]) => value !== null && value !== ''))));
+	const keys = Object.keys(rows[0]).filter((k) => k in row && k !== 'report' &&
+		!/_(low|high)(_ns)?$/.test(k));
+	const isText = (key) => typeof row[key] !== 'number' && key !== 'object';
+
+	return [...keys.filter(isText), ...keys.filter((key) => !isText(key))].map((key) => {
 		if (/^(self|total|share)$/.test(key) && row[`${key}_low`] !== undefined)
 			return { name: key, isNumber: true, of: (r) => shareOf(r, key) };
 		if (key === 'function')
 			return { name: key, of: (r) => functionCell(r[key], r.object) };
 		return typeof row[key] === 'number'
-			? { name: key, isNumber: true, of: (r) => cellOf(typeof r[key] === 'number' &&
-				Number.isInteger(r[key]) ? whole(r[key]) : r[key], 'number') }
+			? { name: key.replace(/_ns$/, ''), isNumber: true,
+				of: (r) => cellOf(numberOf(key, r[key]), 'number') }
 			: { name: key, of: (r) => cellOf(r[key]) };
 	});
 }
@@ -538,7 +556,7 @@ async function showTable(report) {
 	const rows = await ask(address);
 
 	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(event || NAMES[report],
-		tableOf(list, columnsOf(list[0]).filter((c) => c.name !== 'event' || !event),
+		tableOf(list, columnsOf(list).filter((c) => c.name !== 'event' || !event),
 			NAMES[report]))) };
 }
 
