@@ -205,6 +205,8 @@ int model_init(struct model *m, const struct model_facts *facts)
 	m->facts = *facts;
 	m->nr_columns = facts->nr_events + facts->metrics.nr;
 	m->sort_column = m->selected_line = SIZE_MAX;
+	for (size_t i = 0; i < MODEL_MAX_BLOCKS; i++)
+		m->blocks[i].sort = SIZE_MAX;
 	m->has_chart = true;
 	m->view = facts->has_target ? MODEL_TOTAL : MODEL_CPUS; /* CPUs have no counts of it */
 	m->shown = &m->frames[0];

@@ -82,6 +82,15 @@ struct model_layout {
 	unsigned x[MODEL_MAX_SHOWN], width[MODEL_MAX_SHOWN];
 };
 
+/* How a table of things (disks, processes …) is shown: its keys while it has the focus. */
+enum { MODEL_MAX_BLOCKS = 8 };
+struct model_block {
+	size_t column; /* of the kind: selected */
+	size_t sort;   /* likewise; SIZE_MAX: the most active first */
+	bool sorts_up;
+	size_t first; /* thing that is shown */
+};
+
 struct model_baseline {
 	bool is_set;
 	uint32_t first, last;  /* iterations of it */
@@ -115,6 +124,8 @@ struct model {
 	size_t first_column;
 	size_t sort_column; /* index in columns; SIZE_MAX: not sorted */
 	bool sorts_up;
+	size_t focus; /* 0: the table; n: the n-th kind of things */
+	struct model_block blocks[MODEL_MAX_BLOCKS];
 	enum model_overlay overlay;
 	struct model_layout layout;
 

@@ -3,6 +3,8 @@
  */
 #include "dashboard/model_keys.h"
 
+#include "screen/things.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +169,55 @@ static void mark_baseline(struct model *m)
 		 b->first, b->last);
 }
 
+/* --- tables of things --------------------------------------------------------------------------
+ */
+
+/* The n-th kind of things, from 1; false: there is none. */
+static bool find_kind(const struct model *m, size_t n, struct screen_kind *out)
+{
+	size_t at = 0;
+
+	while (n && m->shown->is_set && screen_kind_next(m->shown->table, &at, out))
+		if (!--n)
+			return true;
+	return false;
+}
+
+/* The next kind, or after the last the table. */
+static void move_focus(struct model *m)
+{
+	struct screen_kind k;
+
+	m->focus++;
+	if (m->focus > MODEL_MAX_BLOCKS || !find_kind(m, m->focus, &k))
+		m->focus = 0;
+}
+
+static long count_things(const struct screen_kind *k)
+{
+	long nr = 0;
+
+	for (size_t i = 0; i < k->t->nr_things; i++)
+		nr += k->t->things[i].column == k->column[0];
+	return nr;
+}
+
+/* Descending, ascending, the most active first. */
+static void sort_things(struct model_block *b)
+{
+	if (b->sort != b->column) {
+		b->sort = b->column;
+		b->sorts_up = false;
+	} else if (!b->sorts_up) {
+		b->sorts_up = true;
+	} else {
+		b->sort = SIZE_MAX;
+	}
+	b->first = 0;
+}
+
+enum { THINGS_PAGE = 10 };
+
 enum command {
 	LINE,
 	PAGE,
@@ -186,6 +237,7 @@ enum command {
 	SAVE,
 	REDRAW,
 	HELP,
+	FOCUS,
 	QUIT,
 };
 
@@ -201,6 +253,7 @@ static const struct model_key_row rows[] = {
     {{'0', KEY_CODE_HOME}, "Home End", "first, last column", COLUMN, -ALL},
     {{'$', KEY_CODE_END}, NULL, NULL, COLUMN, ALL},
     {{'s'}, "s", "sort: down, up, off", SORT},
+    {{'\t'}, "Tab", "CPUs, disks, processes ...", FOCUS},
     {{'r'}, "r", "rates, or counts", COUNTS},
     {{'v'}, "v", "rows: CPUs, packages ...", VIEW},
     {{'t'}, "t", "the total alone", TOTAL},
@@ -230,10 +283,32 @@ static void toggle(struct model *m, enum model_overlay overlay)
 	m->overlay = m->overlay == overlay ? MODEL_NO_OVERLAY : overlay;
 }
 
+/* What these keys do while a kind of things has the focus; false: the same as always. */
+static bool run_in_block(struct model *m, enum command command, long by)
+{
+	struct model_block *b = &m->blocks[m->focus ? m->focus - 1 : 0];
+	struct screen_kind k;
+
+	if (!find_kind(m, m->focus, &k))
+		return false;
+	if (command == LINE || command == PAGE)
+		b->first = (size_t)limit((long)b->first + by * (command == PAGE ? THINGS_PAGE : 1),
+					 count_things(&k) - 1);
+	else if (command == COLUMN)
+		b->column = (size_t)limit((long)b->column + by, (long)k.nr_columns - 1);
+	else if (command == SORT)
+		sort_things(b);
+	else
+		return false;
+	return true;
+}
+
 static enum model_action run(struct model *m, enum command command, long by)
 {
 	enum model_view view = m->view;
 
+	if (run_in_block(m, command, by))
+		return MODEL_NOTHING;
 	switch (command) {
 	case LINE:
 		move_lines(m, by);
@@ -292,6 +367,9 @@ static enum model_action run(struct model *m, enum command command, long by)
 		break;
 	case HELP:
 		toggle(m, MODEL_HELP);
+		break;
+	case FOCUS:
+		move_focus(m);
 		break;
 	case SAVE:
 		return MODEL_SAVE;

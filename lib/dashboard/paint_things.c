@@ -46,9 +46,10 @@ static unsigned name_width(const struct screen_kind *k, unsigned width)
 	return width - used > MAX_NAME_WIDTH ? MAX_NAME_WIDTH : width - used;
 }
 
-/* nr_more: things that are not shown. */
+/* nr_more: things that are not shown. block: how it is shown; has_focus: its keys apply. */
 static void paint_kind_title(const struct screen_kind *k, struct canvas *c, unsigned y,
-			     size_t nr_columns, unsigned name, size_t nr_more)
+			     size_t nr_columns, unsigned name, size_t nr_more,
+			     const struct model_block *block, bool has_focus)
 {
 	char kind[MODEL_NAME_BYTES] = "";
 	unsigned x = 1 + name;
@@ -61,11 +62,15 @@ static void paint_kind_title(const struct screen_kind *k, struct canvas *c, unsi
 		buf_printf(&b, " +%zu more", nr_more);
 	if (nr_more && canvas_width(buf_str(&b)) > name)
 		buf_cut(&b, b.len - strlen(" more"));
-	canvas_left(c, 1, y, name, CANVAS_TITLE, buf_str(&b));
+	canvas_left(c, 1, y, name, CANVAS_TITLE | (has_focus ? CANVAS_SELECTED : 0), buf_str(&b));
 	for (size_t i = 0; i < nr_columns; i++) {
 		unsigned width = screen_kind_width(k, i);
 
-		canvas_right(c, x + 1, y, width, CANVAS_TITLE, screen_kind_heading(k, i));
+		canvas_right(c, x + 1, y, width,
+			     CANVAS_TITLE | (has_focus && i == block->column ? CANVAS_SELECTED : 0),
+			     screen_kind_heading(k, i));
+		if (i == block->sort) /* distance from the previous column */
+			canvas_put(c, x, y, CANVAS_TITLE, block->sorts_up ? "▲" : "▼", 1);
 		x += 1 + width;
 	}
 }
@@ -99,18 +104,23 @@ static size_t columns_that_fit(const struct screen_kind *k, unsigned width, unsi
 }
 
 /* Returns the lines used. */
-static unsigned paint_kind(const struct screen_kind *k, struct canvas *c, struct paint_area area)
+static unsigned paint_kind(const struct screen_kind *k, struct canvas *c, struct paint_area area,
+			   const struct model_block *block, bool has_focus)
 {
 	unsigned name = name_width(k, c->width), nr;
 	size_t nr_columns = columns_that_fit(k, c->width, name);
 	struct screen_things things;
+	size_t first;
 
 	if (area.height < 2 || screen_things_find(k, &things))
 		return 0;
 	nr = things.nr < area.height - 1 ? (unsigned)things.nr : area.height - 1;
-	paint_kind_title(k, c, area.y, nr_columns, name, things.nr - nr);
+	first = things.nr - nr < block->first ? things.nr - nr : block->first;
+	if (block->sort < k->nr_columns)
+		screen_things_sort(k, &things, block->sort, block->sorts_up);
+	paint_kind_title(k, c, area.y, nr_columns, name, things.nr - nr, block, has_focus);
 	for (unsigned i = 0; i < nr; i++)
-		paint_thing(k, &things.item[i], c, area.y + 1 + i, nr_columns, name);
+		paint_thing(k, &things.item[first + i], c, area.y + 1 + i, nr_columns, name);
 	screen_things_drop(&things);
 	return 1 + nr;
 }
@@ -119,13 +129,15 @@ static unsigned paint_kind(const struct screen_kind *k, struct canvas *c, struct
 void paint_things(const struct model *m, struct canvas *c, struct paint_area area)
 {
 	const struct table *t = m->shown->table;
+	static const struct model_block plain = {.sort = SIZE_MAX};
 	struct screen_kind k;
 	unsigned left;
 
 	(void)count(t, &left);
-	for (size_t i = 0; left && screen_kind_next(t, &i, &k); left--) {
+	for (size_t i = 0, n = 0; left && screen_kind_next(t, &i, &k); left--, n++) {
+		const struct model_block *b = n < MODEL_MAX_BLOCKS ? &m->blocks[n] : &plain;
 		struct paint_area part = {area.y, area.height / left};
-		unsigned used = paint_kind(&k, c, part);
+		unsigned used = paint_kind(&k, c, part, b, m->focus == n + 1);
 
 		area.y += used;
 		area.height -= used;

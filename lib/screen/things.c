@@ -208,6 +208,33 @@ static bool find_number(const struct screen_kind *k, const struct screen_thing *
 	return cell && unit_number(c->kind, c->unit, cell, out);
 }
 
+struct order {
+	const struct screen_kind *kind;
+	size_t column;
+	bool is_up;
+};
+
+static int by_number(const void *a, const void *b, void *arg)
+{
+	const struct screen_thing *x = a, *y = b;
+	const struct order *o = arg;
+	double n = 0, other = 0;
+	bool has = find_number(o->kind, x, o->column, &n);
+
+	if (has != find_number(o->kind, y, o->column, &other))
+		return has ? -1 : 1;
+	if (n != other)
+		return (n < other) == o->is_up ? -1 : 1;
+	return strcmp((*x->first)->name, (*y->first)->name);
+}
+
+void screen_things_sort(const struct screen_kind *k, struct screen_things *things, size_t i,
+			bool is_up)
+{
+	qsort_r(things->item, things->nr, sizeof(*things->item), by_number,
+		&(struct order){k, i, is_up});
+}
+
 /* Of a column, for its colours; of what is a percentage 100; of one number 0. */
 static double largest(const struct screen_kind *k, const struct screen_thing *lines, size_t nr,
 		      size_t i)

@@ -44,6 +44,10 @@ unsigned screen_kind_width(const struct screen_kind *k, size_t i);
 /* 0 or -ENOMEM. */
 int screen_things_find(const struct screen_kind *k, struct screen_things *out);
 void screen_things_drop(struct screen_things *things);
+/* Orders them by their number of the kind's i-th column: the largest first, or the smallest; those
+ * without one last. */
+void screen_things_sort(const struct screen_kind *k, struct screen_things *things, size_t i,
+			bool is_up);
 /* Appends its cell of the kind's i-th column, with unit; nothing if it has none. */
 void screen_thing_cell(const struct screen_kind *k, const struct screen_thing *thing, size_t i,
 		       struct buf *out);

@@ -93,6 +93,13 @@ def check_keys(folder):
         t.press("q", r"Keys; any closes", absent=True)
         t.press("Home", r"^ all · software:cpu_clock")  # at first one with a value is selected
         t.press("l", r"^ all · software:context_switches")
+        assert not re.search(r"^ process .*[▲▼]", t.text(), re.M)
+        t.keys("Tab", "h")  # to the processes: the arrows and s are theirs, until Tab leads back
+        text = t.press("s", r"^ process .*▼")
+        assert re.search(r"^ all · software:context_switches", text, re.M), text
+        t.press("s", r"^ process .*▲")
+        t.press("s", r"^ process .*[▲▼]", absent=True)
+        t.keys("Tab")
         t.press("Right", r"^ all · software:page_faults")
         t.press("Left", r"^ all · software:context_switches")
         t.press("h", r"^ all · software:cpu_clock")

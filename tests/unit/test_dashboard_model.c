@@ -235,6 +235,46 @@ TEST(columns_of_the_table)
 	end_session(&s);
 }
 
+/* Tab leads from the table to each kind of things, whose keys are the same. */
+TEST(focus)
+{
+	struct session_under_test s;
+	const struct model_block *b = &s.m.blocks[0];
+
+	begin_session(&s, 2);
+	press(&s, '\t'); /* before there is anything */
+	assert_int_equal(s.m.focus, 0);
+	add_iterations(&s, 0, 1);
+	press(&s, '\t');
+	assert_int_equal(s.m.focus, 1);
+	for (int i = 0; i < 3; i++)
+		press(&s, KEY_CODE_RIGHT);
+	assert_int_equal(b->column, 1);
+	for (int i = 0; i < 3; i++)
+		press(&s, 'j');
+	assert_int_equal(b->first, 1);
+	press(&s, 's');
+	assert_true(b->sort == 1 && !b->sorts_up && b->first == 0);
+	press(&s, 's');
+	assert_true(b->sort == 1 && b->sorts_up);
+	press(&s, 's');
+	assert_true(b->sort == SIZE_MAX);
+	press(&s, KEY_CODE_PAGE_DOWN);
+	assert_int_equal(b->first, 1);
+	press(&s, KEY_CODE_PAGE_UP);
+	assert_int_equal(b->first, 0);
+	press(&s, 'h');
+	assert_int_equal(b->column, 0);
+	assert_true(s.m.selected_column == 0 && s.m.sort_column == SIZE_MAX);
+	press(&s, 'r'); /* as always */
+	assert_true(s.m.is_counts);
+	press(&s, '\t');
+	assert_int_equal(s.m.focus, 0);
+	press(&s, 'l');
+	assert_int_equal(s.m.selected_column, 1);
+	end_session(&s);
+}
+
 /* Of an iteration of which a CPU's trace is missing, what is of all CPUs stays out of statistics
  * and charts; what is of the other CPUs, and of the machine, does not. */
 TEST(missing_trace)

@@ -406,6 +406,24 @@ TEST(end_of_day)
 	end_session(&s);
 }
 
+/* By another column than the first, and from another line on. */
+TEST(things_in_order)
+{
+	struct session_under_test s;
+	struct model_block *b = &s.m.blocks[0];
+
+	begin_session(&s, 1);
+	add_iterations(&s, 0, 1);
+	assert_true(is_shown(&s, " cpu_time         rss\n 17 postgres "));
+	*b = (struct model_block){.column = 1, .sort = 1};
+	assert_true(is_shown(&s, " cpu_time▼        rss\n 230 ?[31mred"));
+	b->sorts_up = true;
+	assert_true(is_shown(&s, " cpu_time▲        rss\n 17 postgres "));
+	b->first = 1; /* all fit */
+	assert_true(is_shown(&s, " rss\n 17 postgres "));
+	end_session(&s);
+}
+
 /* An axis that does not begin at 0 is marked. */
 TEST(axis_is_marked)
 {

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "screen/format.h"
+#include "screen/things.h"
 
 #include <jansson.h>
 
@@ -136,6 +137,31 @@ TEST(golden)
 		buf_fini(&out);
 		table_free(t);
 	}
+}
+
+/* By any column, those without a number last in both directions. */
+TEST(sorted)
+{
+	static const char *const down[] = {"1234 bash", "77 no time", "100 quiet"},
+				 *const up[] = {"77 no time", "1234 bash", "100 quiet"};
+	struct table *t = several();
+	struct screen_things things;
+	struct screen_kind k;
+	size_t at = 0;
+
+	do
+		assert_true(screen_kind_next(t, &at, &k));
+	while (k.column[0] != CPU);
+	assert_int_equal(k.column[1], RSS);
+	assert_int_equal(screen_things_find(&k, &things), 0);
+	screen_things_sort(&k, &things, 1, false);
+	for (size_t i = 0; i < NR(down); i++)
+		assert_string_equal((*things.item[i].first)->name, down[i]);
+	screen_things_sort(&k, &things, 1, true);
+	for (size_t i = 0; i < NR(up); i++)
+		assert_string_equal((*things.item[i].first)->name, up[i]);
+	screen_things_drop(&things);
+	table_free(t);
 }
 
 static size_t count(const char *text, const char *what)
