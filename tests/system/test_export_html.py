@@ -248,6 +248,7 @@ def check_root(page):
     width = page.run("document.getElementById('graph').clientWidth")
     assert root["name"] == "all" and root["left"] == 0 and abs(root["width"] - width) < 0.5
     assert root["depth"] == 0 and width > 1000
+    assert page.run("document.getElementById('scroll').getBoundingClientRect().bottom < innerHeight"), "it is in sight"
     below = [f for f in frames(page) if f["depth"] == 1]
     assert 0.9 * width < sum(f["width"] for f in below) <= width + 1
 
@@ -475,7 +476,7 @@ def check_table(page):
 def check_rows(page, session):
     """Counts and misc, beside the samples."""
     names = page.run("[...document.querySelectorAll('#rows b')].map((e) => e.textContent)")
-    assert names[0] == "samples" and "cpu_user" in names, names
+    assert names[0] in ("samples", "all samples") and "cpu_user" in names, names
     series = page.run("cpuperf.page.data.series.find((s) => s.label === 'cpu_user')")
     points = [float(r["value"]) for r in report(session, "series") if r["label"] == "cpu_user"
               and r["value"]]
@@ -485,6 +486,7 @@ def check_rows(page, session):
         values = [v for v in line["values"] if v is not None]
         mean = sum(values) / len(values)
         assert abs(mean - line["mean"]) < 0.1 * abs(line["mean"]) + 0.5, (line["label"], mean, line["mean"])
+    check_lanes(page, session)
     row = names.index("cpu_user")
     x, y, width, _ = page.box("#axis")
     page.mouse("mouseMoved", x + width / 2, y + 30)
@@ -499,6 +501,21 @@ def check_rows(page, session):
     left = "[...document.querySelectorAll('#rows b')].map((e) => e.textContent)"
     page.until(f"!{left}.includes('cpu_user')")
     assert page.run(left) == [n for n in names if n != "cpu_user"], (page.run(left), names)
+
+
+def check_lanes(page, session):
+    """Each thread's samples, the heaviest first; a few are shown."""
+    names, sums, shown = page.run("""(() => {
+        const { lanes } = cpuperf.page.data;
+        return [lanes.names, cpuperf.page.model.laneSlices.map((s) => s.reduce((a, b) => a + b)),
+            cpuperf.page.time.rows.filter((row) => row.lane !== undefined).map((row) => row.name)];
+    })()""")
+    threads = {f"{r['comm']}, thread {r['tid']}": int(r["self_count"]) for r in report(session, "threads")
+               if r["event"] == page.run("cpuperf.page.data.events[cpuperf.page.model.event].label")}
+    assert names and len(set(names)) == len(names) and shown == names[:3], (names, shown)
+    for name, weight in zip(names, sums):
+        assert weight == threads.get(re.sub(r" #\d+$", "", name), 0), (name, weight, threads)
+    assert sums[0] == max(sums) and sum(sums) <= page.run("cpuperf.page.model.slices[0].reduce((a, b) => a + b)")
 
 
 def check_theme(page):
@@ -522,7 +539,7 @@ def check_one(folder, screen):
     path = make_page(session, f"{folder}/one.html")
     data = check_file(path)
     assert data["events"][0]["period"] == MS
-    with browser.Browser(1280, 900) as page:
+    with browser.Browser(1280, 1000) as page:
         page.open(path)
         check_quiet(page, path)
         check_header(page, session)

@@ -474,7 +474,7 @@ def check_page(folder):
         lanes = page.run("[...document.querySelectorAll('#rows li b')].slice(0, 3).map((e) => e.textContent)")
         assert lanes == ["all samples", *data["hosts"]], lanes
         assert page.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-        slices = page.run("cpuperf.page.model.hostSlices.map((s) => s.reduce((a, b) => a + b))")
+        slices = page.run("cpuperf.page.model.laneSlices.map((s) => s.reduce((a, b) => a + b))")
         clock = [sum(n for key, n in wanted.items() if key[:2] == (name, "cpu_clock")) for name in data["hosts"]]
         assert slices == clock, (slices, clock)
         page.run("""(() => {
@@ -489,7 +489,7 @@ def check_page(folder):
         graph = page.run("""(() => {
             const { graph, time } = cpuperf.page;
             graph.zoom(graph.graph.children(graph.graph.root)[0]);
-            return [time.part.all, ...time.part.hosts].map((s) => s.reduce((a, b) => a + b));
+            return [time.part.all, ...time.part.lanes].map((s) => s.reduce((a, b) => a + b));
         })()""")
         assert graph[0] == graph[2] > 0 and graph[1] == 0, graph
 

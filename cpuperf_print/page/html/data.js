@@ -216,6 +216,35 @@ function decodeRegions(list) {
 	return regions;
 }
 
+const MAX_THREAD_LANES = 40;
+
+/* Samples of all events by thread. */
+function threadSamples(data) {
+	const { cells, groups, threads } = data;
+	const samples = new Float64Array(threads.length);
+
+	for (let i = 0; i < cells.nr; i++)
+		samples[groups.thread[cells.group[i]]] += cells.samples[i];
+	return samples;
+}
+
+/* Lanes of the time axis: the hosts of a job; else threads, the heaviest first. of: by thread; -1: none. */
+function findLanes(data) {
+	const { threads, hosts } = data;
+
+	if (hosts.length)
+		return { what: 'host', names: hosts, of: threads.map((t) => t.host) };
+
+	const samples = threadSamples(data);
+	const list = threads.map((t, i) => i).filter((i) => samples[i] > 0)
+		.sort((a, b) => samples[b] - samples[a]);
+	const shown = list.length > 1 ? list.slice(0, MAX_THREAD_LANES) : [];
+	const of = threads.map(() => -1);
+
+	shown.forEach((thread, lane) => { of[thread] = lane; });
+	return { what: 'thread', names: shown.map((i) => threadName(threads[i])), of };
+}
+
 function decode(page) {
 	const data = { ...page };
 
@@ -226,6 +255,7 @@ function decode(page) {
 	data.groups = decodeGroups(page.groups);
 	data.threads = decodeThreads(page.threads, page.comms);
 	data.cells = decodeCells(page.cells, page.nr_cells, data.tree, data.groups, page.events);
+	data.lanes = findLanes(data);
 	data.regions = decodeRegions(page.regions);
 	data.tracks = page.tracks.map((track) => decodeTrack(track, page.marks));
 	return data;

@@ -4,6 +4,7 @@
  */
 const ROW = 20;
 const LEAST_PIXELS = 0.4;
+const BELOW = 40; /* pixels: what is said of a frame */
 const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
 const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
 const KERNEL_HUE = 18;
@@ -109,7 +110,9 @@ class GraphView {
 	fit() {
 		const height = Math.max(this.rows.length, 3) * ROW;
 		const seen = this.rows.findLastIndex((row) => row.some((place) => place.width > SEEN_PIXELS));
-		const most = Math.max(240, Math.min(640, Math.round(innerHeight * 0.62)));
+		const top = this.scroll.getBoundingClientRect().top + scrollY;
+		/* with the root in sight, if there is room */
+		const most = Math.max(240, Math.min(640, Math.round(innerHeight * 0.62), innerHeight - top - BELOW));
 		const shown = Math.min(height, most, Math.max(6, seen + 2) * ROW);
 		const below = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight;
 

@@ -16,7 +16,7 @@ class Model {
 		this.total = data.sides.map(() => new Float64Array(data.tree.nr));
 		this.totalSamples = data.sides.map(() => new Float64Array(data.tree.nr));
 		this.slices = data.sides.map(() => new Float64Array(data.nr_slices));
-		this.hostSlices = data.hosts.map(() => new Float64Array(data.nr_slices)); /* now */
+		this.laneSlices = data.lanes.names.map(() => new Float64Array(data.nr_slices)); /* now */
 		this.add();
 	}
 
@@ -54,11 +54,11 @@ class Model {
 
 	/* Call after each change of the selection. */
 	add() {
-		const { cells, groups, threads, tree } = this.data;
+		const { cells, groups, lanes, tree } = this.data;
 
 		this.chooseGroups();
 		this.ofFunctions = null;
-		for (const list of [this.self, this.selfSamples, this.slices, this.hostSlices])
+		for (const list of [this.self, this.selfSamples, this.slices, this.laneSlices])
 			list.forEach((numbers) => numbers.fill(0));
 		for (let i = 0; i < cells.nr; i++) {
 			const group = cells.group[i];
@@ -70,8 +70,11 @@ class Model {
 			const slice = cells.slice[i];
 
 			this.slices[side][slice] += cells.weight[i];
-			if (side === 0 && this.hostSlices.length)
-				this.hostSlices[threads[groups.thread[group]].host][slice] += cells.weight[i];
+
+			const lane = lanes.of[groups.thread[group]];
+
+			if (side === 0 && lane >= 0)
+				this.laneSlices[lane][slice] += cells.weight[i];
 			if (slice < this.first || slice >= this.end)
 				continue;
 			this.self[side][cells.node[i]] += cells.weight[i];
@@ -119,11 +122,11 @@ class Model {
 		return this.share(weight, side);
 	}
 
-	/* The samples of these nodes (self, or with those below) by slice of time; and of each host. */
+	/* The samples of these nodes (self, or with those below) by slice of time; and of each lane. */
 	slicesOf(nodes, withBelow) {
-		const { cells, groups, threads, tree } = this.data;
+		const { cells, groups, lanes, tree } = this.data;
 		const all = new Float64Array(this.data.nr_slices);
-		const hosts = this.hostSlices.map(() => new Float64Array(this.data.nr_slices));
+		const ofLanes = this.laneSlices.map(() => new Float64Array(this.data.nr_slices));
 
 		for (const node of nodes) {
 			const end = cells.first[withBelow ? tree.end[node] : node + 1];
@@ -134,11 +137,14 @@ class Model {
 				if (!this.isWanted[group] || groups.side[group] !== 0)
 					continue;
 				all[cells.slice[i]] += cells.weight[i];
-				if (hosts.length)
-					hosts[threads[groups.thread[group]].host][cells.slice[i]] += cells.weight[i];
+
+				const lane = lanes.of[groups.thread[group]];
+
+				if (lane >= 0)
+					ofLanes[lane][cells.slice[i]] += cells.weight[i];
 			}
 		}
-		return { all, hosts };
+		return { all, lanes: ofLanes };
 	}
 
 	/* The colour of a change of a share: from -1 to 1; near 0 if it may be due to chance. */

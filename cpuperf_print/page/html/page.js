@@ -2,6 +2,7 @@
  * The page: state shared by its parts, and updates after a selection.
  */
 const MAX_TASKS = 400;
+const WARNINGS_AT_FIRST = 2;
 const LEGEND_NAMES = 8;
 const SEVERAL = 0xfffffffe; /* pid of merged processes of one name, if there are too many */
 const UNKNOWN = 0xffffffff; /* pid or tid of samples without a task */
@@ -90,10 +91,26 @@ class Page {
 		byId('title').textContent = data.title;
 		byId('subtitle').textContent = data.subtitle;
 		byId('tool').textContent = data.tool;
-		list('warnings', data.warnings);
+		list('warnings', data.warnings.slice(0, WARNINGS_AT_FIRST));
+		this.foldWarnings(data.warnings.slice(WARNINGS_AT_FIRST));
 		list('notes', data.notes);
 		byId('facts').replaceChildren(...data.facts.flatMap(([name, value]) =>
 			[element('dt', name), element('dd', value)]));
+	}
+
+	/* The graph should be in sight. */
+	foldWarnings(texts) {
+		const item = element('li');
+		const fold = element('details');
+		const list = element('ul');
+
+		if (!texts.length)
+			return;
+		list.append(...texts.map((text) => element('li', text)));
+		fold.append(element('summary', `${texts.length} more`), list);
+		item.className = 'folded';
+		item.append(fold);
+		byId('warnings').append(item);
 	}
 
 	makeChoices() {
@@ -498,13 +515,11 @@ function hostsOf(data) {
 
 /* The name and the threads of each process and thread. */
 function tasksOf(data) {
-	const { cells, groups, threads } = data;
-	const weights = new Float64Array(threads.length);
+	const { threads } = data;
+	const weights = threadSamples(data);
 	const processes = new Map();
 	const list = [];
 
-	for (let i = 0; i < cells.nr; i++)
-		weights[groups.thread[cells.group[i]]] += cells.samples[i];
 	threads.forEach((thread, i) => {
 		const key = `${thread.host} ${thread.pid < SEVERAL ? '' : thread.comm} ${thread.pid}`;
 		const p = processes.get(key) || { weight: 0, threads: [] };

@@ -4,11 +4,11 @@
  */
 const ROW_HEIGHT = 44;
 const SAMPLES_HEIGHT = 70;
-const HOST_HEIGHT = 30;
+const LANE_HEIGHT = 30;
 const SCALE_HEIGHT = 22;
 const SHOWN_AT_FIRST = 5;
 const TRACKS_AT_FIRST = 3;
-const HOSTS_AT_FIRST = 16;
+const LANES_AT_FIRST = { host: 16, thread: 3 };
 const NEAR = 6;
 
 class TimeView {
@@ -21,8 +21,9 @@ class TimeView {
 		this.series = this.data.series;
 		this.isShown = this.series.map(() => false);
 		this.tracks = this.data.tracks.map((t, i) => new RegionTrack(page, t, i < TRACKS_AT_FIRST));
-		this.hosts = this.data.hosts.map((name, host) => ({ name, host, isShown: host < HOSTS_AT_FIRST }));
-		this.part = null; /* the samples of the current frame: all, and by host */
+		this.lanes = this.data.lanes.names.map((name, lane) => (
+			{ name, lane, isShown: lane < LANES_AT_FIRST[this.data.lanes.what] }));
+		this.part = null; /* the samples of the current frame: all, and by lane */
 		this.cursor = null;
 		this.chooseFirst();
 		this.makeChooser();
@@ -72,8 +73,8 @@ class TimeView {
 			byId('choices').append(item);
 		};
 
-		chooser.hidden = this.series.length + this.tracks.length + this.hosts.length === 0;
-		this.hosts.forEach((h) => add(h.name, h.isShown, (is) => { h.isShown = is; }));
+		chooser.hidden = this.series.length + this.tracks.length + this.lanes.length === 0;
+		this.lanes.forEach((l) => add(l.name, l.isShown, (is) => { l.isShown = is; }));
 		this.tracks.forEach((t) => add(t.name, t.isShown, (is) => { t.isShown = is; }));
 		this.series.forEach((s, i) => add(s.label, this.isShown[i], (is) => { this.isShown[i] = is; }));
 	}
@@ -81,17 +82,17 @@ class TimeView {
 	makeRows() {
 		const shown = this.series.filter((s, i) => this.isShown[i]);
 		const tracks = this.tracks.filter((t) => t.isShown);
-		const hosts = this.hosts.filter((h) => h.isShown);
+		const lanes = this.lanes.filter((l) => l.isShown);
 
 		byId('chooser').querySelector('summary').textContent = `Shown: ${[
-			[hosts, this.hosts, 'host', ''],
+			[lanes, this.lanes, this.data.lanes.what, ''],
 			[shown, this.series, 'row', ' of counts and misc'],
 			[tracks, this.tracks, 'thread', ' with regions'],
 		].filter(([, all]) => all.length).map(([some, all, name, of]) =>
 			`${some.length} of ${plural(all.length, name)}${of}`).join(', ')}`;
 		this.rows = [...(byId('span').hidden ? []
-			: [{ name: this.hosts.length ? 'all samples' : 'samples', height: SAMPLES_HEIGHT },
-				...hosts.map(({ name, host }) => ({ name, height: HOST_HEIGHT, host }))]),
+			: [{ name: lanes.length ? 'all samples' : 'samples', height: SAMPLES_HEIGHT },
+				...lanes.map(({ name, lane }) => ({ name, height: LANE_HEIGHT, lane }))]),
 			...tracks.map((track) => ({ name: track.name, height: track.height, track })),
 			...shown.map((s) => ({ name: s.label, height: ROW_HEIGHT, series: s }))];
 		byId('rows').replaceChildren(...this.rows.map((row) => {
@@ -137,7 +138,7 @@ class TimeView {
 		this.isWaiting = true;
 		requestAnimationFrame(() => {
 			let y = 0;
-			const highest = this.model.hostSlices.reduce((max, of) => highOf(of, max), 0) || 1;
+			const highest = this.model.laneSlices.reduce((max, of) => highOf(of, max), 0) || 1;
 
 			this.isWaiting = false;
 			this.colors = this.page.colors;
@@ -147,8 +148,8 @@ class TimeView {
 					row.track.draw(this, y);
 				else if (row.series)
 					this.drawSeries(row.series, y, row.height);
-				else if (row.host !== undefined)
-					this.drawHost(row.host, highest, y, row.height);
+				else if (row.lane !== undefined)
+					this.drawLane(row.lane, highest, y, row.height);
 				else
 					this.drawSamples(y, row.height);
 				this.drawLine(0, y + row.height - 0.5, this.canvas.clientWidth, this.colors.line);
@@ -177,11 +178,11 @@ class TimeView {
 			this.drawBars(this.part.all, high, y, height, this.colors.accent);
 	}
 
-	/* All hosts by the same scale, so that they compare. */
-	drawHost(host, highest, y, height) {
-		this.drawBars(this.model.hostSlices[host], highest, y, height, this.colors.bars);
+	/* All by the same scale, so that they compare. */
+	drawLane(lane, highest, y, height) {
+		this.drawBars(this.model.laneSlices[lane], highest, y, height, this.colors.bars);
 		if (this.part)
-			this.drawBars(this.part.hosts[host], highest, y, height, this.colors.accent);
+			this.drawBars(this.part.lanes[lane], highest, y, height, this.colors.accent);
 	}
 
 	drawBars(values, high, y, height, color) {
@@ -321,7 +322,7 @@ class TimeView {
 
 		for (const row of this.rows)
 			row.value.textContent = row.track ? row.track.said(ns, nearNs) : row.series ? this.seriesValue(row.series, slice)
-				: row.host === undefined ? this.samplesValue(slice) : this.hostValue(row.host, slice);
+				: row.lane === undefined ? this.samplesValue(slice) : this.laneValue(row.lane, slice);
 	}
 
 	samplesValue(slice) {
@@ -334,9 +335,9 @@ class TimeView {
 	}
 
 	/* At the cursor, else of the selected time. */
-	hostValue(host, slice) {
+	laneValue(lane, slice) {
 		const { model } = this;
-		const slices = model.hostSlices[host];
+		const slices = model.laneSlices[lane];
 
 		if (slice >= 0)
 			return model.amount(slices[slice]);
