@@ -420,17 +420,16 @@ def check_page(folder):
         drawn(page)
         assert "view=function" in page.run("location.search") and f"name={names[0]}" in page.run("location.search")
         page.run("history.back()")
-        drawn(page)
-        page.until("document.querySelectorAll('tbody tr').length > 3")
+        page.until("document.querySelector('main h2') && document.querySelector('main h2').textContent === 'cpu_clock'", 30)
         page.key("/")
         assert page.run("document.activeElement.name") == "search"
         page.type("work_")
         page.key("Enter")
-        page.until("document.querySelectorAll('tbody tr').length === 3")
+        page.until("document.querySelectorAll('tbody tr').length === 3", 30)
         assert "search=work_" in page.run("location.search")
         page.run("document.querySelector('[name=comm]').value = 'none'")
         page.run("document.querySelector('#filters').requestSubmit()")
-        page.until("document.querySelectorAll('tbody tr').length === 0")
+        page.until("document.querySelectorAll('tbody tr').length === 0", 30)
         for view in ("view=function&name=run", "view=threads", "view=flat&pid=x"):
             open_view(page, f"{s.base}/?{view}")
             is_wrong = "pid=x" in view
@@ -461,7 +460,7 @@ def check_page(folder):
             assert {name for name, _, _, found in boxes if found} == {"work_a"}, boxes
         open_view(page, f"{s.base}/?view=tree")
         page.run("[...document.querySelectorAll('.flame a')].find((a) => a.textContent === 'work_b').click()")
-        page.until("document.querySelector('.flame a').textContent === 'work_b'")
+        page.until("document.querySelector('.flame a').textContent === 'work_b'", 30)
         assert page.run("document.querySelector('.flame a').style.width") == "100%"
         link = page.run("location.href")
         open_view(page, link)
