@@ -238,9 +238,12 @@ int follow_wait_ms(const struct follow *f)
 
 double follow_behind_s(const struct follow *f)
 {
+	const uint64_t since_ns = f->looked_ns ? clock_monotonic_ns() - f->looked_ns : 0;
+	const double late_s =
+	    (double)since_ns / NS_PER_S - f->span_s; /* iterations not known yet */
 	uint32_t nr = 0;
 
 	for (size_t i = 0; i < f->nr_waiting; i++)
 		nr += f->waiting[i].end - f->waiting[i].first;
-	return nr * f->span_s;
+	return nr * f->span_s + (!f->is_over && late_s > 0 ? late_s : 0);
 }

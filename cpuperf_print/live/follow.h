@@ -53,7 +53,7 @@ void follow_fini(struct follow *f);
 int follow_step(struct follow *f, struct err *e);
 /* When to call it again. */
 int follow_wait_ms(const struct follow *f);
-/* The time of iterations that wait. */
+/* The time of iterations that wait, known or, without a look for them, not. */
 double follow_behind_s(const struct follow *f);
 
 #endif
