@@ -733,7 +733,7 @@ static int load_names_and_start(struct inputs *in, struct input *o, struct err *
 {
 	int rc = load_names(in, o, e);
 
-	return rc == 0 && in->wants_start && !o->start_ns ? load_start(o) : rc;
+	return rc == 0 && !o->start_ns ? load_start(o) : rc;
 }
 
 int inputs_begin_names(struct inputs *in, struct input *o, struct err *e)
@@ -768,8 +768,7 @@ struct elf_finder_config inputs_finder_config(const struct inputs *in)
 					  .nr_debug_dirs = o->debug_dirs.nr};
 }
 
-int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
-		      struct err *e)
+int inputs_load_names(struct inputs *in, const struct report_rules *rules, struct err *e)
 {
 	struct elf_finder_config config = inputs_finder_config(in);
 	int rc;
@@ -783,7 +782,6 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool 
 		return rc;
 	in->vdso = elf_vdso_open();
 	rc = elf_finder_new(&config, &in->finder);
-	in->wants_start = wants_start;
 	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0 && !in->is_in_turn; i++)
 		rc = load_names_and_start(in, &in->item[i], e);
 	if (rc == 0)

@@ -73,7 +73,6 @@ struct inputs {
 	/* Of parts of jobs: names of a session are in memory only while its samples are read:
 	 * inputs_begin_names. */
 	bool is_in_turn;
-	bool wants_start;  /* of inputs_load_names */
 	struct pool *pool; /* borrowed: samples stay in memory for the next report; NULL: not */
 };
 
@@ -95,10 +94,9 @@ int inputs_reopen(struct inputs *in, struct err *e);
 int inputs_select(struct inputs *in, const struct profile_filter *filter, struct err *e);
 /* Some input has iterations of its own: parts of sessions are compared. */
 bool inputs_have_parts(const struct inputs *in);
-/* Loads names, once. Functions are called and merged by rules, which are borrowed. wants_start:
- * fills start_ns. -errno with *e. */
-int inputs_load_names(struct inputs *in, const struct report_rules *rules, bool wants_start,
-		      struct err *e);
+/* Loads names, once, and start_ns. Functions are called and merged by rules, which are borrowed.
+ * -errno with *e. */
+int inputs_load_names(struct inputs *in, const struct report_rules *rules, struct err *e);
 /* Loads the names of an input if they are not in memory, and removes them again at the last end:
  * around the reading of its samples. Names of functions stay. -errno with *e: without an end. */
 int inputs_begin_names(struct inputs *in, struct input *o, struct err *e);

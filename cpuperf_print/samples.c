@@ -483,18 +483,11 @@ int samples_check(const struct job *j, struct err *e)
 	return 0;
 }
 
-static bool wants_start(const struct job *j)
-{
-	const struct profile_filter *f = &j->selection->filter;
-
-	return f->from_ns || f->to_ns || j->row->kind == REGISTRY_EXPORT;
-}
-
 int samples_load_names(struct job *j, struct err *e)
 {
 	int rc = j->adds_states ? inputs_add_states(j->inputs, &j->selection->filter, e) : 0;
 
-	return rc ?: inputs_load_names(j->inputs, &j->selection->rules, wants_start(j), e);
+	return rc ?: inputs_load_names(j->inputs, &j->selection->rules, e);
 }
 
 static bool has_callers(const struct trace_event *ev)
@@ -566,7 +559,7 @@ int samples_read(struct job *j, size_t first, size_t nr, const struct report_sin
 		    .rank = input_rank(o),
 		    /* of several jobs only some may want it: the others print what they would alone
 		     */
-		    .start_ns = wants_start(j) ? o->start_ns : 0};
+		    .start_ns = o->start_ns};
 		run.filter = job_filter(j, o);
 		rc = in->pool ? pool_read(in->pool, &run, &input, stats)
 			      : report_engine_read(&run, &input, stats);

@@ -78,7 +78,7 @@ int follow_init(struct follow *f, struct inputs *in, const struct selection *s, 
 
 	*f = (struct follow){.in = in, .selection = s, .start_ns = clock_monotonic_ns()};
 	in->is_in_turn = true; /* each look loads names */
-	rc = inputs_load_names(in, &s->rules, false, e);
+	rc = inputs_load_names(in, &s->rules, e);
 	if (rc)
 		return rc;
 	f->kept = report_kept_new(in->functions, REPORT_KEPT_USUAL);
