@@ -584,7 +584,6 @@ int inputs_open(struct inputs *in, const struct options *o, const struct selecti
 	if (rc)
 		return rc;
 	remove_absent(in, s);
-	in->is_in_turn = in->nr_jobs && in->nr + in->nr_diff > 1;
 	return check_remain(in, s, e);
 }
 

@@ -97,6 +97,16 @@ static void default_states(struct selection *s, const struct plan *p, const stru
 	s->adds_states = s->columns || s->root;
 }
 
+static bool reads_in_turn(const struct run *r)
+{
+	const struct inputs *in = &r->inputs;
+
+	if (r->plan.nr && r->plan.print[0]->sessions == REGISTRY_LANES)
+		return in->nr > 1;
+	return in->nr_jobs && in->nr + in->nr_diff > 1 &&
+	       !ARRAY_ANY(row, r->plan.print, r->plan.nr, !(*row)->reads_in_turn);
+}
+
 static int print_all(struct run *r, struct err *e)
 {
 	const struct profile_facts *first = r->inputs.nr ? r->inputs.item[0].facts : NULL;
@@ -115,10 +125,7 @@ static int print_all(struct run *r, struct err *e)
 				e);
 	plan_default(&r->plan, r->options, &contents);
 	parts_put_faults(&r->inputs, &r->selection, &r->output);
-	for (size_t i = 0; i < r->plan.nr; i++)
-		r->inputs.is_in_turn &= r->plan.print[i]->reads_in_turn;
-	if (r->plan.nr && r->plan.print[0]->sessions == REGISTRY_LANES)
-		r->inputs.is_in_turn = r->inputs.nr > 1;
+	r->inputs.is_in_turn = reads_in_turn(r);
 	default_states(&r->selection, &r->plan, &r->inputs);
 	run.is_default = r->plan.is_default;
 	run.is_brief = r->plan.is_brief;

@@ -99,8 +99,13 @@ static int check_diff(const struct plan *p, const struct options *o, const struc
 		if (p->print[i]->diff == REGISTRY_DIFF)
 			diff = p->print[i];
 	has_diff |= diff != NULL;
-	if (o->diff.nr && o->by_session)
-		return err_set(e, -EINVAL, "--by-session and --diff are mutually exclusive");
+	if (o->diff.nr && (o->by_session || o->by_host)) {
+		err_set(e, -EINVAL, "--by-%s and --diff are mutually exclusive",
+			o->by_session ? "session" : "host");
+		if (o->by_host)
+			err_hint(e, "--host=NAME compares one host with itself");
+		return -EINVAL;
+	}
 	if (diff && !o->diff.nr) {
 		err_set(e, -EINVAL, "--%s=%s requires --diff=FILE", registry_option(diff),
 			diff->name);

@@ -26,6 +26,7 @@ enum { NAME_BYTES = 64, MAX_FAILURES = 8 };
 struct pusher {
 	const struct options *options;
 	struct inputs *in;
+	size_t at; /* the input that is pushed: of a job each host has profiles of its own */
 	const struct registry_row *row;
 	struct output *output;
 	struct selection selection; /* of one iteration; borrows from the program's */
@@ -73,10 +74,15 @@ static void name_command(const char *text, char out[NAME_BYTES])
 	str_disarm(out);
 }
 
+static const struct input *input_of(const struct pusher *p)
+{
+	return &p->in->item[p->at];
+}
+
 static const char *find_service(const struct pusher *p, const struct profile_about *a,
 				char name[NAME_BYTES])
 {
-	const char *config = p->in->item[0].config_name;
+	const char *config = input_of(p)->config_name;
 
 	if (p->options->push.name)
 		return p->options->push.name;
@@ -86,7 +92,7 @@ static const char *find_service(const struct pusher *p, const struct profile_abo
 
 static void make_id(const struct pusher *p, uint32_t iteration, uint8_t id[PUSH_ID_BYTES])
 {
-	memcpy(id, p->in->item[0].facts->head.session_id, PUSH_ID_BYTES);
+	memcpy(id, input_of(p)->facts->head.session_id, PUSH_ID_BYTES);
 	for (int i = 0; i < 4; i++)
 		id[8 + i] ^= (uint8_t)(iteration >> (8 * i));
 }
@@ -127,6 +133,7 @@ static int make(struct pusher *p, struct job_pushed *pushed, const struct profil
 			.inputs = p->in,
 			.selection = &p->selection,
 			.output = &held,
+			.first = p->at,
 			.nr = 1,
 			.pushed = pushed,
 			.adds_states = p->selection.adds_states};
@@ -147,10 +154,9 @@ static int make(struct pusher *p, struct job_pushed *pushed, const struct profil
 
 static int push_iteration(struct pusher *p, uint64_t iteration, struct err *e)
 {
-	const struct input *input = &p->in->item[0];
-	struct job_pushed pushed = {.iteration = (uint32_t)iteration,
-				    .host = input->facts->head.host,
-				    .labels = &p->labels};
+	const struct input *input = input_of(p);
+	struct job_pushed pushed = {
+	    .iteration = (uint32_t)iteration, .host = input_host(input), .labels = &p->labels};
 	struct profile_about about;
 	int rc = profile_about_read_iteration(&about, input->session, (uint32_t)iteration);
 
@@ -169,10 +175,10 @@ static int push_iteration(struct pusher *p, uint64_t iteration, struct err *e)
 }
 
 /* The iterations of the list, or all that are left. */
-static int push_iterations(struct pusher *p, struct err *e)
+static int push_iterations(struct pusher *p, const struct profile_ranges *selected, struct err *e)
 {
-	const struct profile_facts *f = p->in->item[0].facts;
-	struct profile_ranges wanted = p->selection.filter.iterations;
+	const struct profile_facts *f = input_of(p)->facts;
+	struct profile_ranges wanted = *selected;
 	int rc = 0;
 
 	if (!wanted.nr && f->nr_iterations > f->nr_removed) {
@@ -349,11 +355,25 @@ static int prepare(struct pusher *p, struct err *e)
 				?: open_spool(p, e);
 }
 
+/* What waits is sent though some cannot be read. */
+static void push_inputs(struct pusher *p)
+{
+	const struct profile_ranges selected = p->selection.filter.iterations;
+
+	for (p->at = 0; p->at < p->in->nr; p->at++) {
+		struct err unread = {0};
+
+		if (push_iterations(p, &selected, &unread) == 0)
+			continue;
+		log_err(LOG_ERROR, &unread);
+		p->counts.damaged++;
+	}
+}
+
 int push_run(struct inputs *in, const struct selection *selection, const struct registry_row *row,
 	     struct output *output, bool *whole, struct err *e)
 {
 	struct pusher *p = mem_zalloc(sizeof(*p));
-	struct err unread = {0};
 	int rc;
 
 	if (!p)
@@ -365,10 +385,8 @@ int push_run(struct inputs *in, const struct selection *selection, const struct 
 	p->selection = *selection;
 	p->spool.fd = -1;
 	rc = prepare(p, e);
-	if (rc == 0 && in->nr && push_iterations(p, &unread)) {
-		log_err(LOG_ERROR, &unread); /* what waits is sent all the same */
-		p->counts.damaged++;
-	}
+	if (rc == 0)
+		push_inputs(p);
 	rc = rc ?: send_waiting(p, e) ?: put_result(p, e);
 	*whole = rc == 0 && is_whole(&p->counts);
 	push_credentials_forget(&p->credentials);

@@ -280,7 +280,6 @@ static int load(struct navigator *n, struct err *e)
 {
 	if (!ARRAY_ANY(x, n->inputs->item, n->inputs->nr + n->inputs->nr_diff, input_has_common(x)))
 		return 0;
-	n->inputs->is_in_turn = false;
 	return inputs_load_names(n->inputs, &n->selection->rules, e);
 }
 

@@ -276,6 +276,8 @@ def check_diff(folder):
     """The hosts of two jobs are replicates."""
     make_job("was")
     make_job("is")
+    done = run(PRINT, "--quiet", "is", "--diff=was", "--by-host", code=2)
+    assert "--by-host and --diff are mutually exclusive" in done.stderr and "--host=" in done.stderr, done.stderr
     text = output(PRINT, "--quiet", "is", "--diff=was", "--report=diff")
     rows = [json.loads(line) for line in
             output(PRINT, "--quiet", "is", "--diff=was", "--report=diff", "--output-format=ndjson").splitlines()]

@@ -8,6 +8,7 @@ import csv
 import glob
 import gzip
 import io
+import json
 import os
 import re
 import shutil
@@ -138,6 +139,25 @@ def check_file(folder):
         push(folder, r.url)
     compare_own(READER.read_otlp(r.requests[0]), folder, 0)
     assert READER.otlp_data(data).weights == READER.read_otlp(r.requests[0]).weights
+
+
+def check_job(folder):
+    """Each host of a job has profiles of its own."""
+    os.mkdir(f"{folder}/job")
+    for host in "a", "b":
+        record(folder, name=f"job/{host}")
+        with open(f"{folder}/job/{host}/host.json", "w", encoding="utf-8") as out:
+            json.dump({"version": 1, "host": host, "status": "ok"}, out)
+    for interface in "pyroscope", "otlp":
+        with Receiver(interface) as r:
+            done = push(folder, r.url, name="job")
+        assert done["sent"] == done["made"] == len(r.requests) == 4, done
+        key = "host.name" if interface == "otlp" else "host"
+        for k, request in enumerate(r.requests):
+            profile = READER.read(interface, request)
+            assert profile.labels[key] == "ab"[k // 2], profile.labels
+            compare_own(profile, folder, k % 2, f"job/{'ab'[k // 2]}")
+    own(folder, 0, "job")  # of all of it together
 
 
 def check_as_they_come(folder):

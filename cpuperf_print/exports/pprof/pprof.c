@@ -163,6 +163,16 @@ static void put_known(struct pprof *p, enum label label, uint32_t v)
 		put_number(p, label, v);
 }
 
+/* What is pushed has only labels of few values: each is another series there. */
+static bool has_label(const struct pprof *p, enum label label)
+{
+	if (p->j->pushed)
+		return label == COMM || label == REGION;
+	if (label == HOST || label == RANK)
+		return p->j->inputs->nr_jobs;
+	return label != SESSION || p->j->nr > 1;
+}
+
 /* Omits a label with an empty text: the format cannot express it. */
 static void put_text(struct pprof *p, enum label label, uint64_t text)
 {
@@ -202,9 +212,9 @@ static void make_labels(struct pprof *p, struct report_key key)
 	region = report_functions_text(p->j->inputs->functions, key.region);
 	if (strcmp(region, "[none]") != 0)
 		put_text(p, REGION, pprof_text(t, region));
-	if (p->j->nr > 1)
+	if (has_label(p, SESSION))
 		put_text(p, SESSION, pprof_text(t, p->j->inputs->item[key.session].path));
-	if (!p->j->inputs->nr_jobs)
+	if (!has_label(p, HOST))
 		return;
 	put_text(p, HOST, pprof_text(t, report_functions_text(p->j->inputs->functions, key.host)));
 	put_known(p, RANK, key.rank);
@@ -396,16 +406,6 @@ static int prepare(struct pprof *p)
 		    export_is_sampled(job_event(p->j, i)) ? (uint32_t)p->nr_types++ : NO_TYPE;
 	put_types(p);
 	return load_traces(p);
-}
-
-/* What is pushed has only labels of few values: each is another series there. */
-static bool has_label(const struct pprof *p, enum label label)
-{
-	if (p->j->pushed)
-		return label == COMM || label == REGION;
-	if (label == HOST || label == RANK)
-		return p->j->inputs->nr_jobs;
-	return label != SESSION || p->j->nr > 1;
 }
 
 static int read_all(struct pprof *p)
