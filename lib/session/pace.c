@@ -100,10 +100,11 @@ static enum step next_step(struct session_pace *p, const struct plan *plan, uint
 	enum step step = STAY;
 
 	*shown = own;
-	if (own <= p->max) {
-		p->hold = p->before ? 0 : p->hold; /* it helped */
-		p->before = 0;
-	}
+	p->nr_calm = own <= p->max ? p->nr_calm + 1 : 0;
+	if (p->nr_calm && p->before)
+		p->before = p->hold = 0; /* it helped */
+	if (p->nr_calm >= NR_BELOW)
+		p->held = p->hold = 0; /* what comes is another load */
 	p->nr_below = own < p->max / FAR_BELOW ? p->nr_below + 1 : 0;
 	p->nr_above = own > p->max ? p->nr_above + 1 : 0;
 	p->above = own > p->max ? p->above + own : 0;

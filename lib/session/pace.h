@@ -13,11 +13,12 @@ struct session_pace {
 	uint64_t used_ns, time_ns; /* at the end of the last iteration, or after the last change */
 	unsigned nr_above, nr_below; /* iterations in a row */
 	uint64_t above;              /* sum of what those above used */
-	uint64_t
-	    before; /* what was used until rates were halved, while use is above max since; or 0 */
+	unsigned nr_calm;            /* iterations in a row that are not above max */
+	/* What was used until rates were halved, while use is above max since; or 0. */
+	uint64_t before;
 	uint64_t held; /* the use that half the rate did not lower; 0: none */
-	uint32_t nr_held,
-	    hold; /* rows above max since then, and those after which it is tried again */
+	/* Rows above max since then, and those after which it is tried again. */
+	uint32_t nr_held, hold;
 	bool has_noted_limit; /* a note said why rates stay as they are */
 };
 

@@ -106,6 +106,11 @@ TEST(lower_rates_that_save_nothing_are_taken_back)
 	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 4); /* 54000, 42000, 36000, 33000 */
 	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 8);
 	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 4);
+	assert_int_equal(use_by_rate(&s, 7, 0, 20000), 4); /* calm, but not for long enough */
+	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 4);
+	assert_int_equal(use_by_rate(&s, 7, 0, 20000), 4);
+	assert_int_equal(use(&s, 1, 6000), 4);
+	assert_int_equal(use_by_rate(&s, 3, 30000, 24000), 8); /* as if it began */
 	end(&s);
 }
 
