@@ -62,7 +62,9 @@ void input_add_problem(void *report, bool is_loss, const struct err *problem)
 	if (is_loss && !*p->first)
 		snprintf(p->first, sizeof(p->first), "%.90s%s%.160s", e.source,
 			 *e.source ? ": " : "", e.msg);
-	if (p->folder && *e.source && !strchr(e.source, '/'))
+	if (p->folder && !*e.source)
+		snprintf(e.source, sizeof(e.source), "%s", p->folder);
+	else if (p->folder && !strchr(e.source, '/'))
 		add_folder(p->folder, problem->source, e.source);
 	problems_add(p->problems, is_loss, &e);
 }

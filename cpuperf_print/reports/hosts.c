@@ -201,6 +201,22 @@ static int make_units(struct report *r)
 	return 0;
 }
 
+/* What could not be read is missing, too. */
+static enum hosts_status status_of(const struct report *r, const struct unit_of *u)
+{
+	enum hosts_status status = HOSTS_OK;
+
+	for (size_t i = u->first; i < u->first + u->nr; i++) {
+		const struct input *o = &r->j->inputs->item[r->j->first + i];
+
+		if (o->part && o->part->status != HOSTS_OK)
+			return o->part->status;
+		if (input_is_damaged(o))
+			status = HOSTS_PARTIAL;
+	}
+	return status;
+}
+
 /* The share of a function in the samples of a unit. */
 static struct outliers_item function_of(const struct report *r, const struct quantity *q,
 					const struct unit_of *u)
@@ -270,6 +286,17 @@ static struct outliers_item item_of(const struct report *r, const struct quantit
 /* --- tests --------------------------------------------------------------------------------------
  */
 
+/* Times of a part that began late or ended early are no times of its work, and functions of one
+ * whose files are damaged may have no names. */
+static bool is_comparable(const struct report *r, const struct quantity *q, const struct unit_of *u)
+{
+	const enum hosts_status status = status_of(r, u);
+
+	if (q->kind == COLUMN || status == HOSTS_OK)
+		return true;
+	return q->kind == FUNCTION && status == HOSTS_LATE;
+}
+
 /* Of the units from first to end. */
 static int test_quantity(struct report *r, size_t quantity, size_t first, size_t end)
 {
@@ -283,7 +310,8 @@ static int test_quantity(struct report *r, size_t quantity, size_t first, size_t
 		struct outliers_item item = item_of(r, &r->quantities[quantity], &r->units[i]);
 		struct test *t;
 
-		if (!isfinite(item.value))
+		if (!isfinite(item.value) ||
+		    !is_comparable(r, &r->quantities[quantity], &r->units[i]))
 			continue;
 		t = MEM_ADD(r->tests, r->nr_tests, r->tests_room);
 		if (!t)
@@ -492,21 +520,41 @@ static void put_headline(const struct report *r, const size_t *order)
 		buf_printf(out, "… and %zu more\n", nr - MAX_NAMED);
 }
 
+static void put_not_whole(const struct report *r)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->nr_parts; i++)
+		nr += status_of(r, &r->units[i]) != HOSTS_OK;
+	if (nr)
+		buf_printf(&r->j->output->text,
+			   "%zu of %zu %s began late or %s not whole: times are compared without "
+			   "%s\n",
+			   nr, r->nr_parts, what_units(r), str_plural(nr, "is", "are"),
+			   str_plural(nr, "it", "them"));
+}
+
 static void put_imbalance(const struct report *r, enum kind kind)
 {
 	struct buf *out = &r->j->output->text;
 	MEM_AUTO double *values = mem_calloc(r->nr_parts + 1, sizeof(*values));
+	MEM_AUTO size_t *units = mem_calloc(r->nr_parts + 1, sizeof(*units));
 	struct imbalance b;
+	size_t nr = 0;
 
-	for (size_t i = 0; i < r->nr_parts && values; i++)
-		values[i] = time_of(r, kind, &r->units[i]).value;
-	if (!values || ARRAY_ANY(x, values, r->nr_parts, !isfinite(*x)))
+	for (size_t i = 0; i < r->nr_parts && values && units; i++) {
+		if (status_of(r, &r->units[i]) != HOSTS_OK)
+			continue;
+		units[nr] = i;
+		values[nr++] = time_of(r, kind, &r->units[i]).value;
+	}
+	if (nr < 2 || ARRAY_ANY(x, values, nr, !isfinite(*x)))
 		return;
-	outliers_imbalance(values, r->nr_parts, &b);
+	outliers_imbalance(values, nr, &b);
 	buf_printf(out, "Imbalance of %s: max/mean - 1 = %s %%, (max - mean)/max = %s %%; most: ",
 		   kind == CPU ? "CPU time" : "wall time", DECIMAL(100 * b.over, 1),
 		   DECIMAL(100 * b.idle, 1));
-	name_unit(r, &r->units[b.slowest], out);
+	name_unit(r, &r->units[units[b.slowest]], out);
 	buf_printf(out, ", %s\n", HUMAN(b.max, "ns"));
 }
 
@@ -519,6 +567,7 @@ static void put_heading(const struct report *r, const size_t *order)
 		buf_printf(out, ", %zu rank%s", r->nr_parts, str_plural(r->nr_parts, "", "s"));
 	buf_addc(out, '\n');
 	put_headline(r, order);
+	put_not_whole(r);
 	if (r->nr_parts > 1) {
 		put_imbalance(r, WALL);
 		put_imbalance(r, CPU);
@@ -546,22 +595,6 @@ static void put_place(const struct report *r, const struct unit_of *u, struct gr
 	else
 		grid_count(g, rank);
 	grid_text(g, o->part && *o->part->node ? o->part->node : o->facts->head.host);
-}
-
-/* What could not be read is missing, too. */
-static enum hosts_status status_of(const struct report *r, const struct unit_of *u)
-{
-	enum hosts_status status = HOSTS_OK;
-
-	for (size_t i = u->first; i < u->first + u->nr; i++) {
-		const struct input *o = &r->j->inputs->item[r->j->first + i];
-
-		if (o->part && o->part->status != HOSTS_OK)
-			return o->part->status;
-		if (input_is_damaged(o))
-			status = HOSTS_PARTIAL;
-	}
-	return status;
 }
 
 /* For people: a row for each part, and its strangest quantity. */

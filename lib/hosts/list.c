@@ -39,7 +39,14 @@ static bool has_file(int fd, const char *name)
 	return sys()->fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* 1: the folder is a part, or a session among parts; 0: it is not one. */
+static int find_any(const char *name, void *arg)
+{
+	(void)arg;
+	return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* 1: the folder is a part, or was to be one: a session without HOSTS_FILE, or empty. 0: it is none.
+ */
 static int read_part(const char *folder, struct reading *r, struct hosts_part *p)
 {
 	IO_AUTO_FD int fd = sys()->openat(r->dirfd, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -50,10 +57,13 @@ static int read_part(const char *folder, struct reading *r, struct hosts_part *p
 	if (fd < 0)
 		return 0;
 	hosts_part_init(p);
-	if (!has_file(fd, HOSTS_FILE))
-		return has_file(fd, CPSESSION_FOLDER_MANIFEST)
-			   ? set_failed(folder, "it is missing", p)
+	if (!has_file(fd, HOSTS_FILE)) {
+		if (has_file(fd, CPSESSION_FOLDER_MANIFEST))
+			return set_failed(folder, "it is missing", p);
+		return io_each_name(fd, find_any, NULL) == 0
+			   ? set_failed(folder, "it is missing: the folder is empty", p)
 			   : 0;
+	}
 	r->is_job = true;
 	snprintf(path, sizeof(path), "%s/%s", r->path, folder);
 	rc = hosts_part_read(fd, path, p, &e);

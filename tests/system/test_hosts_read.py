@@ -5,6 +5,7 @@ tree.
 """
 import collections
 import csv
+import glob
 import io
 import json
 import os
@@ -128,9 +129,9 @@ def check_faults(folder):
     record("j", "e", "e", status="late", reason="began 3 s after the others")
     os.mkdir("j/none")
     done = run(PRINT, "--quiet", "j", "--report=flat", code=1)
-    assert "3 of 5 parts are not whole" in done.stdout.splitlines()[0], done.stdout
+    assert "4 of 6 parts are not whole" in done.stdout.splitlines()[0], done.stdout
     for text in ("c: failed: ssh: connection refused", "d: failed: ",
-                 "e: late: began 3 s after the others"):
+                 "e: late: began 3 s after the others", "none: failed: host.json: it is missing: the folder is empty"):
         assert f"  {text}" in done.stdout, (text, done.stdout)
     done = run(PRINT, "--quiet", "j", "--report=flat", "--output-format=csv", "--host=[abc]")
     assert list(csv.DictReader(io.StringIO(done.stdout))) == whole
@@ -190,6 +191,21 @@ def check_damaged(folder):
     assert "1 of 2 parts is not whole" in done.stdout and "n2: failed: host.json: it is missing" in done.stdout, done
     os.unlink("partly/n1/host.json")
     assert "part" not in run(PRINT, "--quiet", "partly", code=1).stdout
+
+
+def check_partial(folder):
+    """The times of a part of which iterations are missing are not those of its work: they are shown, and not compared."""
+    os.mkdir("j")
+    for host in (f"n{i}" for i in range(6)):
+        run(CPUPERF, "--quiet", "-e", "page_faults", "-d", "50ms", "-n", "6", "-o", f"j/{host}")
+        describe("j", host, host)
+    for i in range(1, 6):
+        for path in glob.glob(f"j/n3/cpuperf.{i}.*.cpuperf"):
+            os.unlink(path)
+    done = run(PRINT, "j", "--report=hosts", code=1)
+    assert "n3 differs beyond chance: wall" not in done.stdout and "; most: n3" not in done.stdout, done.stdout
+    assert "1 of 6 hosts began late or is not whole: times are compared without it" in done.stdout, done.stdout
+    assert "j/n3: error: no traces of iteration 1-5 (of 0-5)" in done.stderr, done.stderr
 
 
 def check_missing_samples(folder):

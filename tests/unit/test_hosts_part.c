@@ -178,7 +178,8 @@ static int list(const struct root *r, struct hosts_list *l, struct err *e)
 
 TEST(listed_in_order)
 {
-	static const char *const order[] = {"broken", "n2.1", "n2.10", "n10.0", "n11", "none"};
+	static const char *const order[] = {"broken", "n2.1", "n2.10",  "n10.0",
+					    "n11",    "none", "nothing"};
 	struct root r = tree_make();
 	char path[sizeof(r.dir) + 16];
 	struct hosts_list l;
@@ -196,6 +197,7 @@ TEST(listed_in_order)
 	put_part(&r, ".hidden", "a", HOSTS_ABSENT);
 	tree_text(&r, "/broken/host.json", "{");
 	tree_text(&r, "/empty/x", "{}");
+	tree_put(&r, "/nothing", NULL, 0);
 	tree_text(&r, "/host.json", "{}");
 	snprintf(path, sizeof(path), "%s/link", r.dir);
 	assert_int_equal(symlink("n11", path), 0);
@@ -208,6 +210,9 @@ TEST(listed_in_order)
 	assert_int_equal(l.entry[2].part.rank, 10);
 	assert_int_equal(l.entry[5].part.status, HOSTS_FAILED);
 	assert_string_equal(l.entry[5].part.reason, "host.json: it is missing");
+	assert_int_equal(l.entry[6].part.status, HOSTS_FAILED);
+	assert_string_equal(l.entry[6].part.reason,
+			    "host.json: it is missing: the folder is empty");
 	hosts_list_fini(&l);
 	tree_remove(&r);
 }
