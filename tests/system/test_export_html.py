@@ -4,6 +4,7 @@ Chromium opens (browser.py): with real clicks, drags and keys, and numbers held 
 --report=flat. Names of functions, tasks and the session are markup. Nothing may be asked of the network,
 nothing may be logged. CPUPERF, CPUPERF_PRINT and MIX name the programs; a compiler makes one more.
 """
+import collections
 import colorsys
 import csv
 import functools
@@ -515,7 +516,12 @@ def check_lanes(page, session):
     assert names and len(set(names)) == len(names) and shown == names[:3], (names, shown)
     for name, weight in zip(names, sums):
         assert weight == threads.get(re.sub(r" #\d+$", "", name), 0), (name, weight, threads)
-    assert sums[0] == max(sums) and sum(sums) <= page.run("cpuperf.page.model.slices[0].reduce((a, b) => a + b)")
+    assert sum(sums) <= page.run("cpuperf.page.model.slices[0].reduce((a, b) => a + b)"), sums
+    samples = collections.Counter()  # of all events
+    for r in report(session, "threads"):
+        samples[f"{r['comm']}, thread {r['tid']}"] += int(r["self_samples"])
+    order = [samples[re.sub(r" #\d+$", "", name)] for name in names]
+    assert order == sorted(order, reverse=True) and order[0] > order[-1], order
 
 
 def check_theme(page):

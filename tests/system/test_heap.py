@@ -90,9 +90,9 @@ def check_calls(folder):
     text = output(PRINT, f"{folder}/s", "--quiet", "--report=calls")
     blocks = [[" ".join(re.sub(r"\[\d+\]", "", line).split()) for line in block.splitlines()]
               for block in text.strip().split("\n\n")]
-    for block in (["100.00 % 4 B 3/3 main", "100.00 % 0 B 4 B 3 tree", "50.00 % 2 B 1/2 bar", "50.00 % 2 B 2/2 foo"],
-                  ["25.00 % 1 B 1/2 foo", "50.00 % 2 B 1/2 tree", "75.00 % 3 B 0 B 2 bar"],
-                  ["50.00 % 2 B 2/2 tree", "50.00 % 1 B 1 B 2 foo", "25.00 % 1 B 1/2 bar"]):
+    for block in (["4 B 100.00 % 3/3 main", "0 B 4 B 100.00 % 3 tree", "2 B 50.00 % 1/2 bar", "2 B 50.00 % 2/2 foo"],
+                  ["1 B 25.00 % 1/2 foo", "2 B 50.00 % 1/2 tree", "3 B 0 B 75.00 % 2 bar"],
+                  ["2 B 50.00 % 2/2 tree", "1 B 1 B 50.00 % 2 foo", "1 B 25.00 % 1/2 bar"]):
         assert block in blocks, (block, text)
 
 

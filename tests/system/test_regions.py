@@ -86,10 +86,12 @@ def check_filters_apply_to_marks(folder):
     assert list(parse) == ["request > parse"], parse
     times = ("calls", "wall_ns", "self_ns", "p50_ns", "max_ns")
     assert [parse["request > parse"][t] for t in times] == [all_rows["request > parse"][t] for t in times]
-    amount = [k for k in all_rows["request > parse"] if k.startswith("cpu_clock_count")]
+    amount = ["cpu_clock_count", "cpu_clock_samples"]
     for row in (parse["request > parse"], regions(folder, "--comm=regions", "--region=parse")["request > parse"]):
         assert amount and all(abs(row[k] - all_rows["request > parse"][k]) <= 1 for k in amount), \
-            (amount, row, all_rows["request > parse"])  # chosen or not, it is as uncertain
+            (amount, row, all_rows["request > parse"])
+        low, high = (row[f"cpu_clock_count_{k}"] for k in ("low", "high"))
+        assert low < row["cpu_clock_count"] < high, row  # of all samples, or of the region's: bursts may count otherwise
     assert regions(folder, "--region=req*").keys() == all_rows.keys()
     flat = output(PRINT, "--quiet", "--report=flat", "--region=request > parse", "--sort=region",
                   "--output-format=csv", cwd=folder)

@@ -181,7 +181,8 @@ def check_beside_perf(folder):
     middle = {who: statistics.median(shares) for who, shares in times.items()}
     assert all(abs(share - 1) < 0.02 for share in middle.values()), times
     if with_perf:
-        assert abs(middle["cpuperf"] - middle["perf"]) < 0.01, times
+        # what the child does before it execs is in its account, and takes longer on a busy machine
+        assert abs(middle["cpuperf"] - middle["perf"]) < 0.02, times
     if may_count_faults("faults beside the process's own"):
         middle = {who: statistics.median(missing) for who, missing in faults.items()}
         assert all(-60 < missing <= 10 for missing in middle.values()), faults
