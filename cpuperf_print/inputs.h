@@ -70,8 +70,8 @@ struct inputs {
 	struct elf_file *vdso; /* of this machine */
 	struct perf_kernel kernel;
 	bool wants_names; /* inputs_load_names will be called */
-	/* Names of a session are in memory only while its samples are read: inputs_begin_names. What
-	 * is printed must bear that. */
+	/* Names of a session are in memory only while its samples are read: inputs_begin_names.
+	 * What is printed must bear that. */
 	bool is_in_turn;
 	struct pool *pool; /* borrowed: samples stay in memory for the next report; NULL: not */
 };

@@ -644,9 +644,10 @@ def expect_partial(folder, live, name):
                               check=True, text=True, stdout=subprocess.PIPE).stdout
 
     assert printed("--output-format=csv") == live
-    text = printed()
+    text = printed("--each-iteration")
     assert text.count("  partial: 1 of 2\n") >= 3 and "partial: 1 of 2 in 3 iterations" in text, text
     assert f"{name} " in text and "no permission" in text, text
+    assert "partial: 1 of 2 in 3 iterations" in printed()
     rows = [json.loads(line) for line in printed("--output-format=ndjson").splitlines()]
     assert [r["reason"] for r in rows if r.get("summary") and r["event"] == "process_write_bytes"] == \
         ["partial: 1 of 2 in 3 iterations"], rows[-4:]
