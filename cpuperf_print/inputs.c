@@ -848,8 +848,9 @@ int inputs_check_same_events(const struct inputs *in, struct err *e)
 		err_set_at(e, -EINVAL, in->item[i].path, 0, 0,
 			   "measured other events than %s: event %zu or its rate differs",
 			   in->item[0].path, same + 1);
-		err_hint(e, "only sessions of the same spec are added up or compared; "
-			    "--by-session prints each one");
+		err_hint(e, "only sessions of the same spec are added up or compared; %s",
+			 in->item[i].part ? "--by-host prints each host, and --host=GLOB some"
+					  : "--by-session prints each one");
 		return -EINVAL;
 	}
 	return 0;

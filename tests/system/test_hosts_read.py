@@ -208,6 +208,15 @@ def check_partial(folder):
     assert "j/n3: error: no traces of iteration 1-5 (of 0-5)" in done.stderr, done.stderr
 
 
+def check_other_events(folder):
+    """Parts of different events are not added up: which one, and what prints them."""
+    for host, event in ("a", "page_faults"), ("b", "task_clock"):
+        record("j", host, host, "-e", event)
+    done = run(PRINT, "j", "--report=hosts", code=1)
+    assert "j/b/cpuperf.cpsession: error: measured other events than j/a/" in done.stderr and "--by-host" in done.stderr, done
+    assert "task_clock" in output(PRINT, "--quiet", "j", "--report=summary", "--by-host")
+
+
 def check_missing_samples(folder):
     """Of one host of a job, they are said with its name."""
     record("j", "a", "a", "-e", "cpu_clock@997Hz")
