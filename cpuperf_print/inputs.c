@@ -434,8 +434,10 @@ static int add_parts(struct inputs *in, const struct selection *s, size_t *nr, s
 		size_t len = strlen(job->path) + strlen(entry->folder) + 2;
 		struct input *o;
 
-		if (entry->part.status == HOSTS_FAILED ||
-		    !parts_is_selected(s, entry->part.host, entry->part.rank))
+		if (!parts_is_selected(s, entry->part.host, entry->part.rank))
+			continue;
+		in->problems->has_loss |= entry->part.is_unread;
+		if (entry->part.status == HOSTS_FAILED)
 			continue;
 		o = add_input(in, nr, room, NULL);
 		if (!o || !(o->named = mem_alloc(len)))

@@ -27,6 +27,7 @@ struct reading {
 static int set_failed(const char *folder, const char *why, struct hosts_part *p)
 {
 	p->status = HOSTS_FAILED;
+	p->is_unread = true;
 	snprintf(p->host, sizeof(p->host), "%s", folder);
 	snprintf(p->reason, sizeof(p->reason), HOSTS_FILE ": %.480s", why);
 	return 1;

@@ -9,6 +9,7 @@
 #include "spec/cpsession.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@ struct hosts_part {
 	char reason[512];            /* why the status is not ok */
 	char tool[64];               /* "cpuperf 1.2" */
 	enum hosts_status status;
+	bool is_unread;            /* HOSTS_FILE itself is not there, or damaged */
 	int64_t rank;              /* from 0; or HOSTS_ABSENT, as all below */
 	int64_t exit_status;       /* of the command, as a shell shows it */
 	int64_t clock_offset_ns;   /* that host's CLOCK_REALTIME minus the starter's */

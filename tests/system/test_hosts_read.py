@@ -137,6 +137,8 @@ def check_faults(folder):
     assert list(csv.DictReader(io.StringIO(done.stdout))) == whole
     assert "c: failed: ssh: connection refused" in done.stderr and "late" not in done.stderr
     shutil.rmtree("j/d")
+    run(PRINT, "--quiet", "j", "--report=flat", code=1)  # of an empty folder nobody said that it failed
+    os.rmdir("j/none")
     run(PRINT, "--quiet", "j", "--report=flat")
     # a part twice would count twice
     shutil.copytree("j/a", "j/f")
@@ -187,7 +189,7 @@ def check_damaged(folder):
     assert " partial " in row and "Sum of 2 parts, 1 of which is partial, by" in done.stdout, done.stdout
     # a folder of sessions is no job
     os.unlink("partly/n2/host.json")
-    done = run(PRINT, "partly")
+    done = run(PRINT, "partly", code=1)  # nobody said that it failed: data is left out
     assert "1 of 2 parts is not whole" in done.stdout and "n2: failed: host.json: it is missing" in done.stdout, done
     os.unlink("partly/n1/host.json")
     assert "part" not in run(PRINT, "--quiet", "partly", code=1).stdout
@@ -332,7 +334,7 @@ def check_hostile(folder):
     with open("j/b/host.json", "w", encoding="utf-8") as out:
         out.write("{")
     os.symlink("a", "j/link")
-    done = run(PRINT, "--quiet", "j", "--report=flat")
+    done = run(PRINT, "--quiet", "j", "--report=flat", code=1)
     assert "1 of 2 parts is not whole" in done.stdout and "b: failed: host.json" in done.stdout
     os.mkdir("empty")
     assert subprocess.run([PRINT, "--quiet", "empty"], stderr=subprocess.PIPE, check=False).returncode == 1
