@@ -169,16 +169,18 @@ def check_says_where(folder):
     assert f"metrics: {HTTP}localhost/metrics at unix:{folder}/at\n" in done.stderr, done.stderr
     with subprocess.Popen([CPUPERF, "-e", EVENTS, "--metrics-listen=0", "-d", "50ms", "-n", "0"], cwd=folder,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
-        url = next(m[1] for line in p.stderr if (m := re.search(rf"metrics: ({HTTP}127\.0\.0\.1:\d+/metrics)$", line)))
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        is_served = False
-        while not is_served:
-            try:
-                with opener.open(url, timeout=20) as answer:
-                    is_served = b"cpuperf_software_" in answer.read()
-            except urllib.error.HTTPError as e:
-                assert e.code == 503 and p.poll() is None, e  # the first iteration has not ended
-        p.terminate()
+        try:
+            url = next(m[1] for line in p.stderr if (m := re.search(rf"metrics: ({HTTP}127\.0\.0\.1:\d+/metrics)$", line)))
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            is_served = False
+            while not is_served:
+                try:
+                    with opener.open(url, timeout=20) as answer:
+                        is_served = b"cpuperf_software_" in answer.read()
+                except urllib.error.HTTPError as e:
+                    assert e.code == 503 and p.poll() is None, e  # the first iteration has not ended
+        finally:
+            p.terminate()
         finish(p)
 
 
