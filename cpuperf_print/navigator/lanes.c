@@ -10,6 +10,7 @@
 #include "profile/about.h"
 #include "registry.h"
 #include "report/functions.h"
+#include "report/slices.h"
 #include "report/states.h"
 #include "reports/reports.h"
 #include "samples.h"
@@ -58,10 +59,8 @@ static int add_entry(void *arg, const struct report_entry *e)
 /* Of the longest session. 0 or -ENOMEM. */
 static int choose_slice(struct lanes *l)
 {
-	static const uint64_t steps[] = {1, 2, 5};
 	const struct inputs *in = l->j->inputs;
-	uint64_t span_ns = 0, ten = 1;
-	unsigned i = 0;
+	uint64_t span_ns = 0;
 
 	for (size_t k = l->j->first; k < l->j->first + l->j->nr; k++) {
 		struct profile_about about;
@@ -73,11 +72,7 @@ static int choose_slice(struct lanes *l)
 		if (rc)
 			return rc;
 	}
-	while (steps[i] * ten * NR_SLICES < span_ns && ten < UINT64_MAX / 10000) {
-		i = (i + 1) % 3;
-		ten *= i ? 1 : 10;
-	}
-	l->slice_ns = steps[i] * ten;
+	l->slice_ns = report_slices_round(span_ns, NR_SLICES);
 	return 0;
 }
 
@@ -197,7 +192,7 @@ static int print(struct job *j, struct err *e)
 	return rc;
 }
 
-/* Times need the session's start, as those of exports do. */
+/* Of all sessions at once, as exports. */
 const struct registry_row lanes_row = {.name = "lanes",
 				       .kind = REGISTRY_EXPORT,
 				       .samples = REGISTRY_SAMPLES,

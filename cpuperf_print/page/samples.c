@@ -108,16 +108,10 @@ void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns)
 /* Chooses a round slice such that at most NR_SLICES cover the time shown. */
 static void choose_slices(struct page *h)
 {
-	static const uint64_t steps[] = {1, 2, 5};
-	uint64_t start_ns, end_ns, ten = 1, first;
-	unsigned i = 0;
+	uint64_t start_ns, end_ns, first;
 
 	page_time_shown(h, &start_ns, &end_ns);
-	while (steps[i] * ten * NR_SLICES < end_ns - start_ns && ten < UINT64_MAX / 10000) {
-		i = (i + 1) % 3;
-		ten *= i ? 1 : 10;
-	}
-	h->slice_ns = steps[i] * ten;
+	h->slice_ns = report_slices_round(end_ns - start_ns, NR_SLICES);
 	first = start_ns / h->slice_ns;
 	first = first < UINT32_MAX / 2 ? first : UINT32_MAX / 2;
 	h->min_slice = first > NR_SLICES ? (uint32_t)first - NR_SLICES : 0;

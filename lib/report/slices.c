@@ -15,6 +15,19 @@ struct report_slices {
 	unsigned doubled;
 };
 
+uint64_t report_slices_round(uint64_t span_ns, unsigned nr)
+{
+	static const uint64_t steps[] = {1, 2, 5};
+	uint64_t ten = 1;
+	unsigned i = 0;
+
+	while (steps[i] * ten * nr < span_ns && ten < UINT64_MAX / 10000) {
+		i = (i + 1) % 3;
+		ten *= i ? 1 : 10;
+	}
+	return steps[i] * ten;
+}
+
 struct report_slices *report_slices_new(size_t max_counts)
 {
 	struct report_slices *s = mem_zalloc(sizeof(*s));

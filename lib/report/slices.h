@@ -16,6 +16,9 @@ struct report_slice {
 	double squares; /* as in struct report_weight */
 };
 
+/* The shortest slice (1, 2 or 5 times a power of ten, in ns) of which at most nr cover a span. */
+uint64_t report_slices_round(uint64_t span_ns, unsigned nr);
+
 /* NULL without memory. */
 struct report_slices *report_slices_new(size_t max_counts);
 void report_slices_free(struct report_slices *s); /* NULL is fine */
