@@ -1,5 +1,6 @@
 #include "metrics.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "own_cost.h"
@@ -93,7 +94,7 @@ static void put_own_cost(const struct metrics *m, struct openmetrics *to)
 	uint64_t resident = own_cost_memory();
 	char text[64];
 
-	snprintf(text, sizeof(text), "%.6f", (double)own_cost_cpu_ns() / 1e9);
+	snprintf(text, sizeof(text), "%.6f", (double)clock_process_cpu_ns() / 1e9);
 	put_one(to, OPENMETRICS_COUNTER, "process_cpu_seconds", "seconds", "CPU time of cpuperf.",
 		text);
 	snprintf(text, sizeof(text), "%" PRIu64, resident);

@@ -5,18 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { STATM_BYTES = 256, NS_PER_S = 1000000000 };
-
-uint64_t own_cost_cpu_ns(void)
-{
-	struct timespec used = {0};
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used); /* it cannot fail */
-	return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
-}
+enum { STATM_BYTES = 256 };
 
 uint64_t own_cost_memory(void)
 {

@@ -4,13 +4,13 @@
 #include "api/table.h"
 #include "as_part.h"
 #include "attached.h"
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/root.h"
 #include "base/str.h"
 #include "estimate/table.h"
 #include "event/usdt.h"
-#include "own_cost.h"
 #include "program.h"
 #include "rank.h"
 #include "recorder.h"
@@ -164,7 +164,7 @@ static uint64_t own_cpu_ns(void *arg)
 {
 	const struct recorder *r = arg;
 
-	return own_cost_cpu_ns() + r->pushing.cpu_ns;
+	return clock_process_cpu_ns() + r->pushing.cpu_ns;
 }
 
 /* Non-zero ends the session. */

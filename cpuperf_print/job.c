@@ -27,6 +27,7 @@ void job_warn_ignored(struct job *j, unsigned ignored)
 
 	if (ignored & REGISTRY_IGNORES_TASKS) {
 		add_option(&b, f->pids.nr, "--pid");
+		add_option(&b, f->tids.nr, "--tid");
 		add_option(&b, f->trees.nr, "--tree-of");
 		add_option(&b, f->comms.nr, "--comm");
 		add_option(&b, f->cmdlines.nr, "--cmdline");

@@ -18,7 +18,7 @@ struct options {
 	struct opt_strings merge, split, hide, only;
 	bool merge_object, inlined, wakers, lines, debuginfod, subtract_marks;
 	struct opt_strings hosts, events, comms, regions, cmdlines;
-	const char *ranks, *pids, *trees, *cpus, *iterations, *from, *to;
+	const char *ranks, *pids, *tids, *trees, *cpus, *iterations, *from, *to;
 	struct opt_strings debug_dirs, source_dirs, functions;
 	bool source, assembly;
 	const char *sysroot, *kallsyms;

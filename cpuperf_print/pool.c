@@ -89,6 +89,7 @@ static void put_name(struct buf *b, const struct report_run *run, const struct r
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		buf_le64(b, numbers[i]);
+	put_ranges(b, &f->tids);
 	put_ranges(b, &f->cpus);
 	put_ranges(b, &f->iterations);
 	put_ranges(b, &f->trees);

@@ -55,11 +55,12 @@ int replay_check(const struct options *o, struct err *e)
 		return err_set(e, -EINVAL,
 			       "--live excludes --report, --output-format and "
 			       "--output-file");
-	if (o->cpus || o->iterations || o->events.nr || o->pids || o->trees || o->comms.nr ||
-	    o->cmdlines.nr || o->regions.nr || o->from || o->to)
-		return err_set(e, -EINVAL,
-			       "--live excludes --cpu, --iteration, --event, --pid, --tree-of, "
-			       "--comm, --cmdline, --region, --from and --to");
+	if (o->cpus || o->iterations || o->events.nr || o->pids || o->tids || o->trees ||
+	    o->comms.nr || o->cmdlines.nr || o->regions.nr || o->from || o->to)
+		return err_set(
+		    e, -EINVAL,
+		    "--live excludes --cpu, --iteration, --event, --pid, --tid, --tree-of, "
+		    "--comm, --cmdline, --region, --from and --to");
 	if (!isatty(STDOUT_FILENO))
 		return err_set(e, -EINVAL, "--live requires a terminal on standard output");
 	return 0;

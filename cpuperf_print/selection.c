@@ -82,6 +82,7 @@ static int parse_filter(struct profile_filter *f, const struct options *o, struc
 	       add_globs(&f->regions, "--region", &o->regions, e) ?:
 	       add_globs(&f->cmdlines, "--cmdline", &o->cmdlines, e) ?:
 	       parse_ranges("--pid", o->pids, &f->pids, e) ?:
+	       parse_ranges("--tid", o->tids, &f->tids, e) ?:
 	       parse_ranges("--tree-of", o->trees, &f->trees, e) ?:
 	       parse_ranges("--cpu", o->cpus, &f->cpus, e) ?:
 	       parse_ranges("--iteration", o->iterations, &f->iterations, e) ?:

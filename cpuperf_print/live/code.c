@@ -31,6 +31,19 @@ static void add_exactly(struct buf *out, const char *text)
 	}
 }
 
+/* A glob of the text in capital or small letters, as the filter has it. */
+static void add_in_any_case(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		const int small = tolower((unsigned char)*text);
+
+		if (small != toupper(small))
+			buf_printf(out, "[%c%c]", small, toupper(small));
+		else
+			buf_printf(out, strchr("*?[]\\", small) ? "\\%c" : "%c", small);
+	}
+}
+
 static void add_ranges(struct buf *out, const char *option, const struct profile_ranges *r)
 {
 	for (size_t i = 0; i < r->nr; i++)
@@ -60,10 +73,11 @@ static void add_options(struct buf *out, const struct code_request *r)
 		buf_addc(out, '\0');
 	}
 	add_ranges(out, "--pid=", &r->filter->pids);
+	add_ranges(out, "--tid=", &r->filter->tids);
 	add_ranges(out, "--cpu=", &r->filter->cpus);
 	if (*r->filter->name) {
 		buf_adds(out, "--comm=*");
-		add_exactly(out, r->filter->name);
+		add_in_any_case(out, r->filter->name);
 		buf_addc(out, '*');
 		buf_addc(out, '\0');
 	}

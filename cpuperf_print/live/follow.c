@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	NS_PER_MS = 1000000,
@@ -27,27 +26,18 @@ enum {
 	MAX_AT_ONCE = 16,         /* iterations, so that keys are answered */
 };
 
-static uint64_t used_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
-		return 0;
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
 /* What may be used now; below 0 it has used too much. */
 static int64_t credit_ns(const struct follow *f)
 {
 	double grown = FOLLOW_BUDGET * (double)(clock_monotonic_ns() - f->start_ns);
 
-	return START_NS + (int64_t)grown - (int64_t)used_ns();
+	return START_NS + (int64_t)grown - (int64_t)clock_process_cpu_ns();
 }
 
 static void measure_own(struct follow *f)
 {
 	enum { NR = sizeof(f->shares_ns) / sizeof(f->shares_ns[0]) };
-	const uint64_t now_ns = clock_monotonic_ns(), now_used_ns = used_ns();
+	const uint64_t now_ns = clock_monotonic_ns(), now_used_ns = clock_process_cpu_ns();
 	const size_t last = (f->nr_shares + NR - 1) % NR;
 	size_t first = f->nr_shares < NR ? 0 : f->nr_shares % NR;
 
@@ -188,7 +178,7 @@ static int read_some(struct follow *f, struct err *e)
 {
 	struct follow_range *r = &f->waiting[f->nr_waiting - 1];
 	const int64_t credit = credit_ns(f);
-	const uint64_t before_ns = used_ns();
+	const uint64_t before_ns = clock_process_cpu_ns();
 	uint32_t nr = r->end - r->first, allowed = MAX_AT_ONCE;
 	int rc;
 
@@ -200,7 +190,7 @@ static int read_some(struct follow *f, struct err *e)
 	rc = read_range(f, r->end, r->end + nr, e);
 	if (r->first == r->end)
 		f->nr_waiting--;
-	f->cost_ns = (used_ns() - before_ns) / nr;
+	f->cost_ns = (clock_process_cpu_ns() - before_ns) / nr;
 	return rc ? rc : 1;
 }
 

@@ -11,10 +11,11 @@
 
 /* Those that read, write or send nothing, and take no time of their own. */
 static const char *const allowed[] = {
-    "by-host",   "by-session",     "comm",      "counts",      "cmdline", "cpu",
-    "event",     "from",           "function",  "asm",         "source",  "group-by",
-    "iteration", "lines",          "max-depth", "min-percent", "pid",     "region",
-    "sort",      "subtract-marks", "to",        "top",         "tree-of", "wakers",
+    "by-host",     "by-session", "comm",      "counts",   "cmdline",
+    "cpu",         "event",      "from",      "function", "asm",
+    "source",      "group-by",   "iteration", "lines",    "max-depth",
+    "min-percent", "pid",        "region",    "sort",     "subtract-marks",
+    "tid",         "to",         "top",       "tree-of",  "wakers",
 };
 
 static const struct opt_row *find_row(const char *name)

@@ -75,18 +75,20 @@ static bool is_shown(void *arg, const struct profile_merged_item *m,
 			   !profile_ranges_has(&f->cpus, cpu_of(m))
 		     : f->iterations.nr || f->cpus.nr)
 		return false;
-	if (!f->pids.nr && !f->comms.nr && !r->choice.has && !r->within_region)
+	if (!f->pids.nr && !f->tids.nr && !f->comms.nr && !r->choice.has && !r->within_region)
 		return true;
 	return is_record && is_in_region(r, item) &&
 	       profile_ranges_has(&f->pids, item->record.pid) &&
+	       profile_ranges_has(&f->tids, item->record.tid) &&
 	       (!f->comms.nr || (task && profile_globs_match(&f->comms, task->comm->name))) &&
 	       (!r->choice.has || (task && profile_choice_has(&r->choice, task->process)));
 }
 
 static bool has_filter(const struct profile_filter *f)
 {
-	return f->events.nr || f->comms.nr || f->regions.nr || f->pids.nr || f->trees.nr ||
-	       f->cmdlines.nr || f->cpus.nr || f->iterations.nr || f->from_ns || f->to_ns;
+	return f->events.nr || f->comms.nr || f->regions.nr || f->pids.nr || f->tids.nr ||
+	       f->trees.nr || f->cmdlines.nr || f->cpus.nr || f->iterations.nr || f->from_ns ||
+	       f->to_ns;
 }
 
 static int print(struct records *r, struct profile_lookup *lookup)

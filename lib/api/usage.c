@@ -1,11 +1,11 @@
 #include "api/usage.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "event/event.h"
 
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 static uint64_t faults(const struct rusage *u)
 {
@@ -50,14 +50,6 @@ bool api_usage_has(const struct event *ev)
 	return find(ev) >= 0;
 }
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 uint64_t api_usage_read(const struct event *ev, enum api_usage_of of)
 {
 	bool is_thread = of == API_USAGE_OF_THREAD;
@@ -67,6 +59,6 @@ uint64_t api_usage_read(const struct event *ev, enum api_usage_of of)
 	if (i < 0)
 		return 0;
 	if (!counted[i].of)
-		return read_clock(is_thread ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID);
+		return is_thread ? clock_thread_cpu_ns() : clock_process_cpu_ns();
 	return getrusage(is_thread ? RUSAGE_THREAD : RUSAGE_SELF, &u) ? 0 : counted[i].of(&u);
 }

@@ -28,6 +28,11 @@ uint64_t clock_thread_cpu_ns(void)
 	return now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t clock_process_cpu_ns(void)
+{
+	return now_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 void clock_triple_now(struct clock_triple *out)
 {
 	out->monotonic_ns = now_ns(CLOCK_MONOTONIC);

@@ -12,8 +12,9 @@ struct clock_triple {
 };
 
 uint64_t clock_monotonic_ns(void);
-uint64_t clock_realtime_ns(void);   /* since 1970 */
-uint64_t clock_thread_cpu_ns(void); /* of the calling thread */
+uint64_t clock_realtime_ns(void);    /* since 1970 */
+uint64_t clock_thread_cpu_ns(void);  /* of the calling thread */
+uint64_t clock_process_cpu_ns(void); /* of all threads of this process */
 void clock_triple_now(struct clock_triple *out);
 
 #endif

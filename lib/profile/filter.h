@@ -41,7 +41,7 @@ struct profile_filter {
 	struct profile_globs comms;
 	struct profile_globs regions;  /* names or paths of regions around the sample: regions.h */
 	struct profile_globs cmdlines; /* a process whose command line is unknown matches none */
-	struct profile_ranges pids, cpus, iterations;
+	struct profile_ranges pids, tids, cpus, iterations;
 	struct profile_ranges trees; /* the pids of processes that are meant with descendants */
 	bool has_trials;             /* regions of the header, too: profile_region_is_trial */
 	uint64_t from_ns, to_ns;     /* since the session's start; to_ns 0: to its end */

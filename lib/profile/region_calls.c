@@ -63,6 +63,7 @@ static bool is_wanted(struct walk *w, uint32_t path, uint64_t time_ns, struct pr
 	return (!w->within || w->within[path]) &&
 	       (w->filter->has_trials || !profile_region_is_trial(w->p, path)) &&
 	       profile_ranges_has(&w->filter->pids, w->pid) &&
+	       profile_ranges_has(&w->filter->tids, w->tid) &&
 	       profile_globs_match(&w->filter->comms, task->comm->name) &&
 	       profile_choice_has(&w->choice, task->process);
 }

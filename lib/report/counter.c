@@ -362,6 +362,7 @@ static bool make_key(struct report_counter *c, const struct trace_head *head,
 	bool is_timed;
 
 	if (!profile_ranges_has(&f->cpus, s->cpu) || !profile_ranges_has(&f->pids, r->pid) ||
+	    !profile_ranges_has(&f->tids, r->tid) ||
 	    !profile_globs_match(&f->comms, task->comm->name) ||
 	    !profile_choice_has(&c->all->choice, task->process))
 		return false;

@@ -7,6 +7,7 @@ import glob
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -225,6 +226,43 @@ def check_later(folder):
         text = t.wait(r" ENDED$")
         said = {row["function"]: row for row in flat(f"{folder}/s")}
         assert rows(text)["work_a"][0] == round(float(said["work_a"]["self"]), 2), (text, said)
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+
+
+def check_code_filtered(folder):
+    """The samples of the code page are those of the filter."""
+    other = f"{folder}/Other"
+    shutil.copy(MIX, other)
+    with working("ms", "600000", "2") as pid, subprocess.Popen([other, "ms", "600000"],
+                                                             stdout=subprocess.DEVNULL) as second:
+        subprocess.run([CPUPERF, "-F", "997", f"--pid={pid},{second.pid}", "--duration=300ms", "--num-iterations=3",
+                        f"--output={folder}/s"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        second.kill()
+    threads = {row["tid"]: int(row["self_samples"]) for row in flat(f"{folder}/s", "--sort=tid,function", "--comm=mix")
+               if row["function"] == "work_a"}
+    assert len(threads) == 2, threads
+    tid = [t for t in threads if t != str(pid)][0]
+    filters = [(f"tid {tid}", [f"--tid={tid}"]), (f"pid {second.pid}", [f"--pid={second.pid}"]),
+               ("cpu 0 Other", ["--cpu=0", "--comm=Other"]), ("oTHer", ["--comm=Other"]),
+               (f"pid {pid} tid {tid} mix", [f"--tid={tid}"])]
+    with Terminal([PRINT, "--live", f"{folder}/s"], 120, 40) as t:
+        t.wait(r"work_a$")
+        for typed, options in filters:
+            said = {row["function"]: int(row["self_samples"]) for row in flat(f"{folder}/s", *options)}
+            if "work_a" not in said:
+                continue  # this CPU was not used
+            t.press("f", r"filter \(pid")
+            t.keys("C-u", typed, "Enter")
+            t.wait(rf"· filter: {typed}( ·|$)")
+            t.press("/", r"search: ")
+            t.keys("C-u", "work_a", "Enter")
+            t.wait(r"work_a$")
+            t.press("a", r"^ code of work_a")
+            text = t.wait(r"^ work_a \(.*of cpu_clock, ([\d,]+) samples")
+            shown = re.search(r"^ work_a \(.*of cpu_clock, ([\d,]+) samples", text, re.M)[1]
+            assert int(shown.replace(",", "")) == said["work_a"], (typed, said, text)
+            t.press("Escape", r"code of", absent=True)
         t.keys("q")
         t.wait(r"^status 0\.", history=True)
 

@@ -774,6 +774,11 @@ static bool is_7_or_9(const struct sample *s)
 	return s->pid == 7 || s->pid == 9;
 }
 
+static bool is_8_or_70(const struct sample *s)
+{
+	return s->tid == 8 || s->tid == 70;
+}
+
 static bool is_named(const struct sample *s)
 {
 	const char *comm = comm_of(s->pid, s->tid, s->time_ns);
@@ -822,6 +827,7 @@ static const struct {
 	wanted_fn *is_wanted;
 } filters[] = {
     {{.pids = {.item = {{7, 7}, {9, 100}}, .nr = 2}}, is_7_or_9},
+    {{.tids = {.item = {{8, 8}, {60, 70}}, .nr = 2}}, is_8_or_70},
     {{.comms = {.item = {"three", "a *"}, .nr = 2}}, is_named},
     {{.cpus = {.item = {{4, 4}, {6, 9}}, .nr = 2}}, is_on_4},
     {{.iterations = {.item = {{1, 1}}, .nr = 1}}, is_second},

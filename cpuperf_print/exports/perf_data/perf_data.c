@@ -248,7 +248,8 @@ static bool is_wanted(const struct perf_data *x, const struct profile_item *item
 		return false;
 	if (r->kind != PERF_RECORD_SAMPLE)
 		return true;
-	if (!profile_ranges_has(&f->pids, r->pid) || !is_in_region(x, item))
+	if (!profile_ranges_has(&f->pids, r->pid) || !profile_ranges_has(&f->tids, r->tid) ||
+	    !is_in_region(x, item))
 		return false;
 	if (!f->comms.nr && !x->choice.has)
 		return true;
