@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "host/topology.h"
+#include "process_facts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,6 +104,7 @@ static int start(struct dashboard_feed *f, const struct options *o, const struct
 	const struct plan *plan = session_plan(f->session);
 	const struct spec *spec = plan->spec;
 	const char *slash = strrchr(spec->source, '/');
+	const long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct model_facts facts = {.name = *spec->config_name ? spec->config_name
 					    : slash            ? slash + 1
 							       : spec->source,
@@ -113,6 +115,8 @@ static int start(struct dashboard_feed *f, const struct options *o, const struct
 				    .events = t->columns,
 				    .nr_events = t->nr_events,
 				    .nr_cpus = plan->nr_cpus,
+				    .nr_machine_cpus = nr_cpus > 0 ? (size_t)nr_cpus : 0,
+				    .processes = {process_facts_find, (void *)&plan->host->root},
 				    .has_target = has_target(plan)};
 	struct dashboard_config config = {
 	    .fd = terminal_of(o), .facts = &facts, .quit = quit, .arg = f};

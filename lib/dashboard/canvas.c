@@ -26,7 +26,8 @@ int canvas_init(struct canvas *c, unsigned width, unsigned height, bool is_utf8)
 	cells = mem_calloc((size_t)width * height, sizeof(*cells));
 	if (!cells)
 		return -ENOMEM;
-	*c = (struct canvas){.width = width, .height = height, .is_utf8 = is_utf8, .cells = cells};
+	*c = (struct canvas){
+	    .width = width, .height = height, .pitch = width, .is_utf8 = is_utf8, .cells = cells};
 	canvas_clear(c);
 	return 0;
 }
@@ -41,8 +42,23 @@ void canvas_clear(struct canvas *c)
 {
 	const struct canvas_cell blank = {.text = " ", .style = CANVAS_PLAIN};
 
-	for (size_t i = 0; i < (size_t)c->width * c->height; i++)
-		c->cells[i] = blank;
+	for (unsigned y = 0; y < c->height; y++)
+		for (unsigned x = 0; x < c->width; x++)
+			c->cells[(size_t)y * c->pitch + x] = blank;
+}
+
+struct canvas canvas_part(const struct canvas *c, unsigned x, unsigned y, unsigned width,
+			  unsigned height)
+{
+	x = clamp(x, c->width);
+	y = clamp(y, c->height);
+	return (struct canvas){.width = clamp(width, c->width - x),
+			       .height = clamp(height, c->height - y),
+			       .x = c->x + x,
+			       .y = c->y + y,
+			       .pitch = c->pitch,
+			       .is_utf8 = c->is_utf8,
+			       .cells = &c->cells[(size_t)y * c->pitch + x]};
 }
 
 /* East Asian Width W and F, abridged; and visible characters of no width. */
@@ -98,7 +114,7 @@ static const struct {
 	const char *text, *ascii;
 } replacements[] = {
     {"…", "~"}, {"±", "+"}, {"·", "-"}, {"−", "-"}, {"×", "x"}, {"▲", "^"}, {"▼", "v"}, {"◀", "<"},
-    {"▶", ">"}, {"│", "|"}, {"─", "-"}, {"█", "#"}, {"░", "."}, {"└", "`"}, {"≈", "~"},
+    {"▶", ">"}, {"│", "|"}, {"─", "-"}, {"█", "#"}, {"░", "."}, {"└", "`"}, {"≈", "~"}, {"├", "|"},
 };
 
 static void to_ascii(struct glyph *g)
@@ -128,7 +144,7 @@ static bool is_plain(char c)
 unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, const char *text,
 		    unsigned max)
 {
-	struct canvas_cell *line = y < c->height ? &c->cells[(size_t)y * c->width] : NULL;
+	struct canvas_cell *line = y < c->height ? &c->cells[(size_t)y * c->pitch] : NULL;
 	unsigned room = line && x < c->width ? clamp(max, c->width - x) : 0, used = 0;
 
 	while (*text) {
@@ -206,9 +222,8 @@ void canvas_right(struct canvas *c, unsigned x, unsigned y, unsigned width, uint
 
 void canvas_text(const struct canvas *c, struct buf *out)
 {
-	const struct canvas_cell *cell = c->cells;
-
 	for (unsigned y = 0; y < c->height; y++) {
+		const struct canvas_cell *cell = &c->cells[(size_t)y * c->pitch];
 		size_t end = out->len;
 
 		for (unsigned x = 0; x < c->width; x++, cell++) {

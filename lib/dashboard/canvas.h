@@ -41,14 +41,19 @@ struct canvas_cell {
 
 struct canvas {
 	unsigned width, height;
+	unsigned x, y;  /* of a part: its place on the screen */
+	unsigned pitch; /* cells from one line to the next */
 	bool is_utf8;
-	struct canvas_cell *cells; /* owned; line by line */
+	struct canvas_cell *cells; /* owned, but by a part; line by line */
 };
 
 /* Makes a blank canvas of the size, up to the maximum. 0 or -ENOMEM. */
 int canvas_init(struct canvas *c, unsigned width, unsigned height, bool is_utf8);
 void canvas_fini(struct canvas *c);
 void canvas_clear(struct canvas *c);
+/* The part of a canvas at x, y, clipped to it: a canvas that borrows its cells. */
+struct canvas canvas_part(const struct canvas *c, unsigned x, unsigned y, unsigned width,
+			  unsigned height);
 
 /* Paints at most max columns of the text; returns the columns used. */
 unsigned canvas_put(struct canvas *c, unsigned x, unsigned y, uint8_t style, const char *text,

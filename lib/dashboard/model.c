@@ -207,6 +207,8 @@ int model_init(struct model *m, const struct model_facts *facts)
 	m->sort_column = m->selected_line = SIZE_MAX;
 	for (size_t i = 0; i < MODEL_MAX_BLOCKS; i++)
 		m->blocks[i].sort = SIZE_MAX;
+	m->processes.source = facts->processes;
+	m->item = SIZE_MAX;
 	m->has_chart = true;
 	m->view = facts->has_target ? MODEL_TOTAL : MODEL_CPUS; /* CPUs have no counts of it */
 	m->shown = &m->frames[0];
@@ -231,6 +233,8 @@ void model_fini(struct model *m)
 		mem_free(m->frames[i].rows);
 	}
 	history_fini(&m->history);
+	thing_series_fini(&m->series);
+	processes_fini(&m->processes);
 	mem_free(m->baseline.spread);
 	mem_free(m->columns);
 	mem_free(m->is_listed);
@@ -366,6 +370,58 @@ static double number_to_remember(const struct model *m, const struct model_frame
 	return model_number(c, frame_cell(m, f, row, column), false);
 }
 
+/* --- things ------------------------------------------------------------------------------------
+ */
+
+/* In ns for each second; 0: there is no limit. */
+static uint64_t most_cpu_time(const struct model *m, const struct table_column *c)
+{
+	if (strcmp(c->name, "process_cpu_time") != 0 && strcmp(c->name, "cgroup_cpu_usage") != 0)
+		return 0;
+	return m->facts.nr_machine_cpus;
+}
+
+struct cell model_thing_cell(const struct model *m, size_t column, const struct cell *cell)
+{
+	struct cell limited = *cell;
+	double most = (double)cell->span_ns * (double)most_cpu_time(m, model_column(m, column));
+
+	if (most > 0 && cell->value > most)
+		limited.value = most;
+	return limited;
+}
+
+double model_thing_number(const struct model *m, size_t column, const struct cell *cell)
+{
+	const struct cell limited = model_thing_cell(m, column, cell);
+
+	return model_number(model_column(m, column), &limited, false);
+}
+
+double model_thing_value(const struct model *m, const struct thing_series_one *one, size_t i)
+{
+	return thing_series_value(&m->series, one, m->history.nr - 1 - i);
+}
+
+bool model_is_item(const struct model *m, size_t column)
+{
+	const struct table_column *c = model_column(m, column);
+
+	return c->scope == EVENT_SCOPE_SYSTEM && !c->metric &&
+	       !absent_is(m->shown->table, NULL, column);
+}
+
+static void remember_things(struct model *m, const struct table *t)
+{
+	thing_series_begin(&m->series);
+	for (size_t i = 0; i < t->nr_things; i++) {
+		const struct table_thing *thing = &t->things[i];
+
+		thing_series_set(&m->series, thing->column, thing->number,
+				 model_thing_number(m, thing->column, &thing->cell));
+	}
+}
+
 static void remember(struct model *m, const struct model_frame *f)
 {
 	const struct table *t = f->table;
@@ -382,6 +438,7 @@ static void remember(struct model *m, const struct model_frame *f)
 			history_set(&m->history, model_series(m, row, i),
 				    number_to_remember(m, f, row, i, lacks));
 	}
+	remember_things(m, t);
 	if (!m->first_start_ns || t->start_ns < m->first_start_ns)
 		m->first_start_ns = t->start_ns;
 	m->last_end_ns = t->end_ns;
@@ -414,6 +471,7 @@ void model_show(struct model *m, struct table **t)
 void model_forget(struct model *m)
 {
 	history_clear(&m->history);
+	thing_series_clear(&m->series);
 }
 
 void model_note(struct model *m, const char *text)

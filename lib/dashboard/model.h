@@ -10,6 +10,8 @@
 
 #include "dashboard/history.h"
 #include "dashboard/key.h"
+#include "dashboard/processes.h"
+#include "dashboard/thing_series.h"
 #include "estimate/table.h"
 
 enum model_view {
@@ -38,7 +40,10 @@ struct model_facts {
 	struct metric_set metrics;    /* the spec's, then derived ones */
 	const struct model_cpu *cpus; /* by trace */
 	size_t nr_cpus;
-	bool has_target; /* a last trace, after those of the CPUs, is of all CPUs */
+	bool has_target;        /* a last trace, after those of the CPUs, is of all CPUs */
+	size_t nr_machine_cpus; /* with those that are not measured; 0: unknown */
+	struct processes_source processes;
+	bool can_profile; /* Enter on a process requests it: model.wanted_pid */
 	bool is_replay;
 };
 
@@ -78,17 +83,48 @@ struct model_layout {
 	unsigned title_y, rows_y, nr_lines; /* of the table; nr_lines: below the total */
 	unsigned first_width;
 	size_t nr_shown;               /* columns */
+	size_t items_per_line;         /* of the machine's values */
 	size_t shown[MODEL_MAX_SHOWN]; /* indices in model.columns */
 	unsigned x[MODEL_MAX_SHOWN], width[MODEL_MAX_SHOWN];
 };
 
 /* How a table of things (disks, processes …) is shown: its keys while it has the focus. */
-enum { MODEL_MAX_BLOCKS = 8 };
+enum {
+	MODEL_MAX_BLOCKS = 8,
+	MODEL_FOCUS_TABLE = 0, /* kinds of things are counted from 1 */
+	MODEL_FOCUS_MACHINE = MODEL_MAX_BLOCKS + 1,
+	MODEL_FILTER_BYTES = 64
+};
 struct model_block {
 	size_t column; /* of the kind: selected */
 	size_t sort;   /* likewise; SIZE_MAX: the most active first */
-	bool sorts_up;
-	size_t first; /* thing that is shown */
+	bool sorts_up, is_tree;
+	bool has_details; /* owners and command lines */
+	char filter[MODEL_FILTER_BYTES];
+	size_t selected, first; /* lines: the selected one, the first that is shown */
+	uint32_t number;        /* of the selected thing */
+	bool is_moved;          /* the user has chosen a line, which is followed */
+	/* Position on the screen, written by the painter; nr_lines 0: not shown. */
+	unsigned x, y, width, nr_lines;
+};
+
+/* A text that is being typed. */
+struct model_prompt {
+	bool is_open;
+	size_t block;
+	char text[MODEL_FILTER_BYTES];
+};
+
+/* The page of a thing over time: a chart for each of its events. */
+enum model_page_of { MODEL_NO_PAGE, MODEL_PAGE_ROW, MODEL_PAGE_THING, MODEL_PAGE_MACHINE };
+struct model_page {
+	enum model_page_of of;
+	uint32_t row;    /* of the table */
+	size_t block;    /* of a thing: its kind, from 1 */
+	uint32_t number; /* of the thing */
+	char name[MODEL_NOTE_BYTES];
+	size_t first;        /* chart that is shown */
+	size_t nr_shown, nr; /* charts; written by the painter */
 };
 
 struct model_baseline {
@@ -104,6 +140,8 @@ struct model {
 	uint32_t nr_rows; /* of all kinds */
 	struct model_frame frames[2], *shown, *spare;
 	struct history history;
+	struct thing_series series; /* of things; of the same iterations */
+	struct processes processes;
 	bool has_row_history; /* else only the total has one */
 	struct model_baseline baseline;
 
@@ -124,8 +162,14 @@ struct model {
 	size_t first_column;
 	size_t sort_column; /* index in columns; SIZE_MAX: not sorted */
 	bool sorts_up;
-	size_t focus; /* 0: the table; n: the n-th kind of things */
+	size_t focus; /* MODEL_FOCUS_TABLE, the n-th kind of things, or MODEL_FOCUS_MACHINE */
 	struct model_block blocks[MODEL_MAX_BLOCKS];
+	size_t item; /* of the machine's values: the selected one, an event */
+	struct model_prompt prompt;
+	struct model_page page;
+	uint32_t wanted_pid; /* the process to profile; 0: none. Reset by who does it */
+	bool is_profiling;   /* Escape ends it: wants_no_profile */
+	bool wants_no_profile;
 	enum model_overlay overlay;
 	struct model_layout layout;
 
@@ -172,6 +216,16 @@ size_t model_series(const struct model *m, uint32_t row, size_t column);
 /* The displayed value of a cell: the rate of a count (of nanoseconds: percent), or with as_count
  * the count; a share in percent, a value, a metric. NaN: none. */
 double model_number(const struct table_column *c, const struct cell *cell, bool as_count);
+
+/* The same of a cell of a thing, as a rate. The CPU time of a process or cgroup is at most that of
+ * all CPUs: its readings are not of exactly the time of the iteration. */
+double model_thing_number(const struct model *m, size_t column, const struct cell *cell);
+/* The cell with that limit. */
+struct cell model_thing_cell(const struct model *m, size_t column, const struct cell *cell);
+/* Whether an event is a value of the machine, which has no row and no thing. */
+bool model_is_item(const struct model *m, size_t column);
+/* The value of a thing in the i-th entry of the history; NaN: none. one: of m->series, or NULL. */
+double model_thing_value(const struct model *m, const struct thing_series_one *one, size_t i);
 
 /* Whether model_number returns a percentage. */
 bool model_is_percent(const struct table_column *c, bool as_count);

@@ -3,7 +3,8 @@
  */
 #include "dashboard/model_keys.h"
 
-#include "screen/things.h"
+#include "base/array.h"
+#include "dashboard/block.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -169,55 +170,6 @@ static void mark_baseline(struct model *m)
 		 b->first, b->last);
 }
 
-/* --- tables of things --------------------------------------------------------------------------
- */
-
-/* The n-th kind of things, from 1; false: there is none. */
-static bool find_kind(const struct model *m, size_t n, struct screen_kind *out)
-{
-	size_t at = 0;
-
-	while (n && m->shown->is_set && screen_kind_next(m->shown->table, &at, out))
-		if (!--n)
-			return true;
-	return false;
-}
-
-/* The next kind, or after the last the table. */
-static void move_focus(struct model *m)
-{
-	struct screen_kind k;
-
-	m->focus++;
-	if (m->focus > MODEL_MAX_BLOCKS || !find_kind(m, m->focus, &k))
-		m->focus = 0;
-}
-
-static long count_things(const struct screen_kind *k)
-{
-	long nr = 0;
-
-	for (size_t i = 0; i < k->t->nr_things; i++)
-		nr += k->t->things[i].column == k->column[0];
-	return nr;
-}
-
-/* Descending, ascending, the most active first. */
-static void sort_things(struct model_block *b)
-{
-	if (b->sort != b->column) {
-		b->sort = b->column;
-		b->sorts_up = false;
-	} else if (!b->sorts_up) {
-		b->sorts_up = true;
-	} else {
-		b->sort = SIZE_MAX;
-	}
-	b->first = 0;
-}
-
-enum { THINGS_PAGE = 10 };
-
 enum command {
 	LINE,
 	PAGE,
@@ -238,43 +190,89 @@ enum command {
 	REDRAW,
 	HELP,
 	FOCUS,
+	OPEN,
+	PROFILE,
+	BACK,
+	FILTER,
+	TREE,
+	DETAILS,
 	QUIT,
 };
 
 enum { ALL = 1 << 30 }; /* by so many: to the first or last */
 
+/* Where a key is one; 0: everywhere. */
+enum {
+	TABLE = MODEL_SCREEN_TABLE,
+	THINGS = MODEL_SCREEN_THINGS | MODEL_SCREEN_PROCESSES,
+	PROCESSES = MODEL_SCREEN_PROCESSES,
+	OTHERS = MODEL_SCREEN_THINGS,
+	MACHINE = MODEL_SCREEN_MACHINE,
+	OVER_TIME = MODEL_SCREEN_PAGE,
+	BLOCKS = TABLE | THINGS | MACHINE,
+};
+#define LIVE   MODEL_KEY_LIVE
+#define REPLAY MODEL_KEY_REPLAY
+#define ALWAYS MODEL_KEY_ALWAYS
+
 static const struct model_key_row rows[] = {
-    {{'k', KEY_CODE_UP}, "arrows hjkl", "select a line, a column", LINE, -1},
-    {{'j', KEY_CODE_DOWN}, NULL, NULL, LINE, 1},
-    {{'h', KEY_CODE_LEFT}, NULL, NULL, COLUMN, -1},
-    {{'l', KEY_CODE_RIGHT}, NULL, NULL, COLUMN, 1},
+    {{'k', KEY_CODE_UP},
+     "arrows hjkl",
+     "select a line, a column",
+     LINE,
+     -1,
+     ALWAYS,
+     TABLE | THINGS},
+    {{'j', KEY_CODE_DOWN}, NULL, NULL, LINE, 1, ALWAYS, TABLE | THINGS},
+    {{'h', KEY_CODE_LEFT}, NULL, NULL, COLUMN, -1, ALWAYS, TABLE | THINGS},
+    {{'l', KEY_CODE_RIGHT}, NULL, NULL, COLUMN, 1, ALWAYS, TABLE | THINGS},
+    {{'k', KEY_CODE_UP}, "arrows hjkl", "select a value", LINE, -1, ALWAYS, MACHINE},
+    {{'j', KEY_CODE_DOWN}, NULL, NULL, LINE, 1, ALWAYS, MACHINE},
+    {{'h', KEY_CODE_LEFT}, NULL, NULL, COLUMN, -1, ALWAYS, MACHINE},
+    {{'l', KEY_CODE_RIGHT}, NULL, NULL, COLUMN, 1, ALWAYS, MACHINE},
+    {{'k', KEY_CODE_UP}, "arrows jk", "scroll the charts", LINE, -1, ALWAYS, OVER_TIME},
+    {{'j', KEY_CODE_DOWN}, NULL, NULL, LINE, 1, ALWAYS, OVER_TIME},
     {{KEY_CODE_PAGE_UP}, "PgUp PgDn", "a page up, down", PAGE, -1},
     {{KEY_CODE_PAGE_DOWN}, NULL, NULL, PAGE, 1},
-    {{'0', KEY_CODE_HOME}, "Home End", "first, last column", COLUMN, -ALL},
-    {{'$', KEY_CODE_END}, NULL, NULL, COLUMN, ALL},
-    {{'s'}, "s", "sort: down, up, off", SORT},
-    {{'\t'}, "Tab", "CPUs, disks, processes ...", FOCUS},
+    {{'0', KEY_CODE_HOME}, "Home End", "first, last column", COLUMN, -ALL, ALWAYS, TABLE | THINGS},
+    {{'$', KEY_CODE_END}, NULL, NULL, COLUMN, ALL, ALWAYS, TABLE | THINGS},
+    {{'g'}, "g G", "first, last line", LINE, -ALL, LIVE, THINGS},
+    {{'G'}, NULL, NULL, LINE, ALL, LIVE, THINGS},
+    {{'\t'}, "Tab", "CPUs, disks, processes ...", FOCUS, 1, ALWAYS, BLOCKS},
+    {{'\r', '\n'}, "Enter", "the CPU over time", OPEN, 0, ALWAYS, TABLE},
+    {{'\r', '\n'}, "Enter", "it over time", OPEN, 0, ALWAYS, OTHERS},
+    {{'\r', '\n'}, "Enter", "the values over time", OPEN, 0, ALWAYS, MACHINE},
+    {{'\r', '\n'}, "Enter", "profile it for 5 s", PROFILE, 0, ALWAYS, PROCESSES},
+    {{'o'}, "o", "it over time", OPEN, 0, ALWAYS, PROCESSES},
+    {{KEY_CODE_ESCAPE, KEY_CODE_BACKSPACE}, "Esc", "back", BACK, 0, ALWAYS, OVER_TIME},
+    {{KEY_CODE_ESCAPE}, "Esc", "the filter off; back", BACK, 0, ALWAYS, THINGS | MACHINE},
+    {{KEY_CODE_ESCAPE}, NULL, NULL, BACK, 0, ALWAYS, TABLE},
+    {{'s'}, "s", "sort: down, up, off", SORT, 0, ALWAYS, TABLE | THINGS},
+    {{'/', 'f'}, "/ f", "filter by a text", FILTER, 0, ALWAYS, THINGS},
+    {{'/'}, "/", "filter processes", FILTER, 0, ALWAYS, TABLE | MACHINE},
+    {{'t'}, "t", "the tree, or a list", TREE, 0, ALWAYS, PROCESSES},
+    {{'u'}, "u", "user, command line", DETAILS, 0, ALWAYS, PROCESSES},
     {{'r'}, "r", "rates, or counts", COUNTS},
-    {{'v'}, "v", "rows: CPUs, packages ...", VIEW},
-    {{'t'}, "t", "the total alone", TOTAL},
-    {{'f'}, "f", "fold CPUs, or each", FOLD},
-    {{'b'}, "b", "mark a baseline", BASELINE},
-    {{'d'}, "d", "differences, or numbers", DIFFERENCE},
-    {{'c'}, "c", "the chart, or more lines", CHART},
-    {{'p', ' '}, "p space", "pause; measuring goes on", PAUSE, .when = MODEL_KEY_LIVE},
-    {{'p', ' '}, "p space", "play, pause", PLAY, .when = MODEL_KEY_REPLAY},
-    {{',', '['}, ", .", "an iteration back, on", STEP, -1, MODEL_KEY_REPLAY},
-    {{'.', ']'}, NULL, NULL, STEP, 1, MODEL_KEY_REPLAY},
-    {{'<', '{'}, "< >", "ten iterations back, on", STEP, -10, MODEL_KEY_REPLAY},
-    {{'>', '}'}, NULL, NULL, STEP, 10, MODEL_KEY_REPLAY},
-    {{'g'}, "g G", "first, last iteration", STEP, -ALL, MODEL_KEY_REPLAY},
-    {{'G'}, NULL, NULL, STEP, ALL, MODEL_KEY_REPLAY},
+    {{'v'}, "v", "rows: CPUs, packages ...", VIEW, 0, ALWAYS, TABLE},
+    {{'t'}, "t", "the total alone", TOTAL, 0, ALWAYS, TABLE},
+    {{'f'}, "f", "fold CPUs, or each", FOLD, 0, ALWAYS, TABLE},
+    {{'b'}, "b", "mark a baseline", BASELINE, 0, ALWAYS, BLOCKS},
+    {{'d'}, "d", "differences, or numbers", DIFFERENCE, 0, ALWAYS, BLOCKS},
+    {{'c'}, "c", "the chart, or more lines", CHART, 0, ALWAYS, BLOCKS},
+    {{'p', ' '}, "p space", "pause; measuring goes on", PAUSE, 0, LIVE},
+    {{'p', ' '}, "p space", "play, pause", PLAY, 0, REPLAY},
+    {{',', '['}, ", .", "an iteration back, on", STEP, -1, REPLAY},
+    {{'.', ']'}, NULL, NULL, STEP, 1, REPLAY},
+    {{'<', '{'}, "< >", "ten iterations back, on", STEP, -10, REPLAY},
+    {{'>', '}'}, NULL, NULL, STEP, 10, REPLAY},
+    {{'g'}, "g G", "first, last iteration", STEP, -ALL, REPLAY},
+    {{'G'}, NULL, NULL, STEP, ALL, REPLAY},
     {{'w'}, "w", "warnings", NOTES},
     {{'S'}, "S", "save the screen as text", SAVE},
     {{'L' - '@'}, "^L", "redraw the screen", REDRAW},
     {{'?'}, "? F1", "this help", HELP},
-    {{'q'}, "q", "end the session and quit", QUIT, .when = MODEL_KEY_LIVE},
-    {{'q'}, "q", "quit", QUIT, .when = MODEL_KEY_REPLAY},
+    {{'q'}, "q", "end the session and quit", QUIT, 0, LIVE},
+    {{'q'}, "q", "quit", QUIT, 0, REPLAY},
 };
 
 /* Shows the overlay, or closes it if it is shown. */
@@ -283,23 +281,175 @@ static void toggle(struct model *m, enum model_overlay overlay)
 	m->overlay = m->overlay == overlay ? MODEL_NO_OVERLAY : overlay;
 }
 
+/* --- a filter that is typed --------------------------------------------------------------------
+ */
+
+/* Of the things in focus; else of processes, or the first things that there are. */
+static void open_prompt(struct model *m)
+{
+	struct screen_kind k;
+	size_t n = m->focus;
+
+	if (!block_find_kind(m, n, &k))
+		for (n = 1; block_find_kind(m, n, &k) && !block_is_of_processes(&k);)
+			n++;
+	if (!block_find_kind(m, n, &k))
+		n = 1;
+	if (!block_find_kind(m, n, &k)) {
+		snprintf(m->message, sizeof(m->message), "there is nothing to filter");
+		return;
+	}
+	m->focus = n;
+	m->prompt = (struct model_prompt){.is_open = true, .block = n};
+	memcpy(m->prompt.text, m->blocks[n - 1].filter, sizeof(m->prompt.text));
+}
+
+/* Enter takes what was typed, Escape what was there. */
+static void type(struct model *m, int code)
+{
+	struct model_prompt *p = &m->prompt;
+	size_t len = strlen(p->text);
+
+	if (code == '\r' || code == '\n' || code == KEY_CODE_ESCAPE) {
+		p->is_open = false;
+		if (code != KEY_CODE_ESCAPE)
+			block_set_filter(m, p->block, p->text);
+	} else if ((code == KEY_CODE_BACKSPACE || code == '\b') && len) {
+		p->text[len - 1] = '\0';
+	} else if (code == 'U' - '@') {
+		p->text[0] = '\0';
+	} else if (code >= ' ' && code < KEY_CODE_BACKSPACE && len + 1 < sizeof(p->text)) {
+		p->text[len] = (char)code;
+		p->text[len + 1] = '\0';
+	}
+}
+
+/* --- pages -------------------------------------------------------------------------------------
+ */
+
+static void open_row_page(struct model *m)
+{
+	char name[MODEL_NAME_BYTES];
+
+	if (!m->shown->is_set || !m->has_row_history) {
+		snprintf(m->message, sizeof(m->message), "there is no history of single rows");
+		return;
+	}
+	m->page = (struct model_page){.of = MODEL_PAGE_ROW, .row = m->selected_row};
+	snprintf(m->page.name, sizeof(m->page.name), "%s%s",
+		 m->view == MODEL_CPUS && m->selected_row ? "CPU " : "",
+		 model_row_name(m, m->selected_row, name));
+}
+
+static void open_page(struct model *m)
+{
+	if (m->focus == MODEL_FOCUS_TABLE) {
+		open_row_page(m);
+	} else if (m->focus == MODEL_FOCUS_MACHINE) {
+		m->page = (struct model_page){.of = MODEL_PAGE_MACHINE, .name = "the machine"};
+		for (size_t i = 0; i < m->facts.nr_events && i < m->item; i++)
+			m->page.first += model_is_item(m, i);
+	} else {
+		(void)block_open_page(m, m->focus);
+	}
+}
+
+static void profile(struct model *m)
+{
+	uint32_t pid = block_selected_pid(m, m->focus);
+
+	if (m->is_profiling)
+		snprintf(m->message, sizeof(m->message), "a profile is being recorded");
+	else if (!m->facts.can_profile)
+		snprintf(m->message, sizeof(m->message),
+			 "%s cannot profile a process: o shows it over time",
+			 m->facts.is_replay ? "a replay" : "this session");
+	else if (!pid)
+		snprintf(m->message, sizeof(m->message), "this is no single process");
+	else
+		m->wanted_pid = pid;
+}
+
+/* Closes what was opened last. */
+static void go_back(struct model *m)
+{
+	if (m->is_profiling)
+		m->wants_no_profile = true;
+	else if (m->page.of)
+		m->page.of = MODEL_NO_PAGE;
+	else if (m->focus == MODEL_FOCUS_TABLE)
+		return;
+	else if (m->focus != MODEL_FOCUS_MACHINE && *m->blocks[m->focus - 1].filter)
+		block_set_filter(m, m->focus, "");
+	else
+		m->focus = MODEL_FOCUS_TABLE;
+}
+
+/* --- what keys do ------------------------------------------------------------------------------
+ */
+
+enum { THINGS_PAGE = 10 };
+
 /* What these keys do while a kind of things has the focus; false: the same as always. */
 static bool run_in_block(struct model *m, enum command command, long by)
 {
-	struct model_block *b = &m->blocks[m->focus ? m->focus - 1 : 0];
+	const size_t n = m->focus;
 	struct screen_kind k;
 
-	if (!find_kind(m, m->focus, &k))
+	if (!block_find_kind(m, n, &k))
 		return false;
-	if (command == LINE || command == PAGE)
-		b->first = (size_t)limit((long)b->first + by * (command == PAGE ? THINGS_PAGE : 1),
-					 count_things(&k) - 1);
+	if (command == LINE)
+		block_move(m, n, by);
+	else if (command == PAGE)
+		block_move(m, n, by * (m->blocks[n - 1].nr_lines ?: THINGS_PAGE));
 	else if (command == COLUMN)
-		b->column = (size_t)limit((long)b->column + by, (long)k.nr_columns - 1);
+		block_move_column(m, n, by);
 	else if (command == SORT)
-		sort_things(b);
+		block_sort(m, n);
 	else
 		return false;
+	return true;
+}
+
+/* The by-th value from the selected one. */
+static void move_item(struct model *m, long by)
+{
+	long at = (long)(m->item < m->facts.nr_events ? m->item : 0);
+
+	for (long to = at; by;) {
+		to += by > 0 ? 1 : -1;
+		if (to < 0 || to >= (long)m->facts.nr_events)
+			break;
+		if (!model_is_item(m, (size_t)to))
+			continue;
+		at = to;
+		by += by > 0 ? -1 : 1;
+	}
+	m->item = (size_t)at;
+}
+
+static bool run_in_machine(struct model *m, enum command command, long by)
+{
+	if (m->focus != MODEL_FOCUS_MACHINE)
+		return false;
+	if (command == LINE || command == PAGE)
+		move_item(m, by * (long)(m->layout.items_per_line ?: 1));
+	else if (command == COLUMN)
+		move_item(m, by);
+	else
+		return false;
+	return true;
+}
+
+static bool run_in_page(struct model *m, enum command command, long by)
+{
+	struct model_page *p = &m->page;
+	long last = (long)(p->nr > p->nr_shown ? p->nr - p->nr_shown : 0);
+
+	if (!p->of || (command != LINE && command != PAGE))
+		return false;
+	by *= command == PAGE && p->nr_shown ? (long)p->nr_shown : 1;
+	p->first = (size_t)limit((long)p->first + by, last);
 	return true;
 }
 
@@ -307,7 +457,8 @@ static enum model_action run(struct model *m, enum command command, long by)
 {
 	enum model_view view = m->view;
 
-	if (run_in_block(m, command, by))
+	if (run_in_page(m, command, by) || run_in_block(m, command, by) ||
+	    run_in_machine(m, command, by))
 		return MODEL_NOTHING;
 	switch (command) {
 	case LINE:
@@ -369,7 +520,25 @@ static enum model_action run(struct model *m, enum command command, long by)
 		toggle(m, MODEL_HELP);
 		break;
 	case FOCUS:
-		move_focus(m);
+		block_move_focus(m, (int)by);
+		break;
+	case OPEN:
+		open_page(m);
+		break;
+	case PROFILE:
+		profile(m);
+		break;
+	case BACK:
+		go_back(m);
+		break;
+	case FILTER:
+		open_prompt(m);
+		break;
+	case TREE:
+		block_toggle_tree(m, m->focus);
+		break;
+	case DETAILS:
+		block_toggle_details(m, m->focus);
 		break;
 	case SAVE:
 		return MODEL_SAVE;
@@ -381,14 +550,27 @@ static enum model_action run(struct model *m, enum command command, long by)
 	return MODEL_NOTHING;
 }
 
+enum model_screen model_screen(const struct model *m)
+{
+	struct screen_kind k;
+
+	if (m->page.of)
+		return MODEL_SCREEN_PAGE;
+	if (m->focus == MODEL_FOCUS_MACHINE)
+		return MODEL_SCREEN_MACHINE;
+	if (!block_find_kind(m, m->focus, &k))
+		return MODEL_SCREEN_TABLE;
+	return block_is_of_processes(&k) ? MODEL_SCREEN_PROCESSES : MODEL_SCREEN_THINGS;
+}
+
 const struct model_key_row *model_key_row(const struct model *m, size_t *i)
 {
 	enum model_key_when other = m->facts.is_replay ? MODEL_KEY_LIVE : MODEL_KEY_REPLAY;
 
-	while (*i < sizeof(rows) / sizeof(rows[0])) {
+	while (*i < ARRAY_NR(rows)) {
 		const struct model_key_row *row = &rows[(*i)++];
 
-		if (row->when != other)
+		if (row->when != other && (!row->where || row->where & model_screen(m)))
 			return row;
 	}
 	return NULL;
@@ -397,14 +579,32 @@ const struct model_key_row *model_key_row(const struct model *m, size_t *i)
 /* --- the mouse ---------------------------------------------------------------------------------
  */
 
+/* On a line of things: selects it. */
+static bool click_on_things(struct model *m, unsigned x, unsigned y)
+{
+	for (size_t n = 1; n <= MODEL_MAX_BLOCKS; n++) {
+		const struct model_block *b = &m->blocks[n - 1];
+
+		if (!b->nr_lines || x < b->x || x >= b->x + b->width || y < b->y ||
+		    y > b->y + b->nr_lines)
+			continue;
+		m->focus = n;
+		if (y > b->y)
+			block_select(m, n, b->first + (y - b->y) - 1);
+		return true;
+	}
+	return false;
+}
+
 /* A click on a title sorts by it; on a cell, selects it. */
-static void click(struct model *m, unsigned x, unsigned y)
+static void click_on_table(struct model *m, unsigned x, unsigned y)
 {
 	const struct model_layout *l = &m->layout;
 	size_t column = SIZE_MAX, line = m->first_line + (y - l->rows_y) - 1;
 
-	if (y < l->title_y || y > l->rows_y + l->nr_lines)
+	if (!l->nr_shown || y < l->title_y || y > l->rows_y + l->nr_lines)
 		return;
+	m->focus = MODEL_FOCUS_TABLE;
 	for (size_t i = 0; i < l->nr_shown; i++)
 		if (x >= l->x[i] && x < l->x[i] + l->width[i])
 			column = m->first_column + i;
@@ -423,6 +623,19 @@ static void click(struct model *m, unsigned x, unsigned y)
 
 enum { WHEEL_LINES = 3 };
 
+static void on_mouse(struct model *m, const struct key *key)
+{
+	if (key->code == KEY_CODE_CLICK && !m->page.of) {
+		if (!click_on_things(m, key->x, key->y))
+			click_on_table(m, key->x, key->y);
+	} else if (key->code == KEY_CODE_WHEEL_UP || key->code == KEY_CODE_WHEEL_DOWN) {
+		long by = key->code == KEY_CODE_WHEEL_UP ? -1 : 1;
+
+		if (!run_in_page(m, LINE, by) && !run_in_block(m, LINE, by * WHEEL_LINES))
+			move_lines(m, by * WHEEL_LINES);
+	}
+}
+
 enum model_action model_key(struct model *m, const struct key *key)
 {
 	const struct model_key_row *row;
@@ -430,19 +643,20 @@ enum model_action model_key(struct model *m, const struct key *key)
 	if (key->code == KEY_CODE_NONE)
 		return MODEL_NOTHING;
 	m->message[0] = '\0';
+	if (m->prompt.is_open) {
+		type(m, key->code);
+		return MODEL_NOTHING;
+	}
 	if (m->overlay && key->code != '?' && key->code != 'w') {
 		m->overlay = MODEL_NO_OVERLAY;
 		return MODEL_NOTHING;
 	}
+	if (m->focus == MODEL_FOCUS_TABLE && !m->nr_shown_columns && key->code != '\t')
+		block_move_focus(m, 0); /* there is no table */
 	for (size_t i = 0; (row = model_key_row(m, &i));)
 		for (size_t k = 0; k < MODEL_KEY_CODES && row->code[k]; k++)
 			if (row->code[k] == key->code)
 				return run(m, (enum command)row->command, row->by);
-	if (key->code == KEY_CODE_CLICK)
-		click(m, key->x, key->y);
-	else if (key->code == KEY_CODE_WHEEL_UP)
-		move_lines(m, -WHEEL_LINES);
-	else if (key->code == KEY_CODE_WHEEL_DOWN)
-		move_lines(m, WHEEL_LINES);
+	on_mouse(m, key);
 	return MODEL_NOTHING;
 }

@@ -1,8 +1,10 @@
 /*
  * The whole dashboard: divides the lines among its parts, and paints the top and bottom lines.
  */
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "dashboard/model_keys.h"
 #include "dashboard/paint_parts.h"
 #include "screen/number.h"
 
@@ -15,7 +17,8 @@ enum {
 	HEAD_LINES = 2,
 	FOOT_LINES = 1,
 	MAX_CHART_LINES = 14,
-	MIN_BODY_LINES = 6
+	MIN_BODY_LINES = 6,
+	WIDE = 160 /* two columns of 80 */
 };
 /* A session that is shorter in one of them has an end to wait for. */
 enum { MANY_ITERATIONS = 1000, LONG_S = 86400 };
@@ -179,6 +182,36 @@ static void paint_second_line(const struct model *m, const struct paint_state *s
 static const char *const view_names[MODEL_NR_VIEWS] = {"CPUs", "total", "packages", "NUMA nodes",
 						       "core types"};
 
+/* What keys do here, the most important first. */
+static void put_hints(const struct model *m, struct buf *out)
+{
+	const char *times = m->facts.is_replay ? ", . step  space play" : "p pause";
+
+	switch (model_screen(m)) {
+	case MODEL_SCREEN_TABLE:
+		buf_printf(out, " q quit  ? help  s sort  v %s  r %s  b baseline  %s  Tab next",
+			   view_names[m->view], m->is_counts ? "counts" : "rates/s", times);
+		break;
+	case MODEL_SCREEN_PROCESSES:
+		buf_printf(out,
+			   " q quit  ? help  %s/ filter  t tree  u user  o over time  s sort  "
+			   "Tab next  %s",
+			   m->facts.can_profile ? "Enter profile  " : "", times);
+		break;
+	case MODEL_SCREEN_THINGS:
+		buf_printf(out, " q quit  ? help  Enter over time  / filter  s sort  Tab next  %s",
+			   times);
+		break;
+	case MODEL_SCREEN_MACHINE:
+		buf_printf(out, " q quit  ? help  arrows select  Enter over time  Tab next  %s",
+			   times);
+		break;
+	case MODEL_SCREEN_PAGE:
+		buf_printf(out, " q quit  ? help  Esc back  arrows scroll  %s", times);
+		break;
+	}
+}
+
 static void paint_foot(const struct model *m, const struct paint_state *s, struct canvas *c)
 {
 	unsigned y = c->height - 1;
@@ -186,18 +219,18 @@ static void paint_foot(const struct model *m, const struct paint_state *s, struc
 
 	if (s->problem)
 		buf_printf(&text, " %s", s->problem);
+	else if (m->prompt.is_open)
+		buf_printf(&text, " filter: %s_   Enter sets it  Esc leaves it", m->prompt.text);
 	else if (*m->message)
 		buf_printf(&text, " %s", m->message);
 	else
-		buf_printf(&text, " q quit  ? help  s sort  v %s  r %s  b baseline  %s",
-			   view_names[m->view], m->is_counts ? "counts" : "rates/s",
-			   m->facts.is_replay ? ", . step  space play" : "p pause");
+		put_hints(m, &text);
 	canvas_left(c, 0, y, c->width, CANVAS_BAR, buf_str(&text));
 }
 
 /* Lines of each part, top to bottom; 0: not shown. */
 struct plan {
-	unsigned absent, machine, latency, regions, table, things, detail;
+	unsigned table, things, detail;
 };
 
 static unsigned lower(unsigned a, unsigned b)
@@ -206,19 +239,12 @@ static unsigned lower(unsigned a, unsigned b)
 }
 
 /* The table goes first, but leaves room for a chart on a tall screen. */
-static struct plan divide(const struct model *m, unsigned width, unsigned lines)
+static struct plan divide(const struct model *m, unsigned lines, unsigned things)
 {
-	unsigned things = paint_things_need(m), table = paint_table_need(m);
-	struct plan p = {.absent = lines > MIN_BODY_LINES ? paint_absent_need(m) : 0};
+	unsigned table = paint_table_need(m);
+	struct plan p = {.table = 0};
 
-	lines -= p.absent;
-	p.machine = lower(paint_machine_need(m, width), lines / 3);
-	lines -= p.machine;
-	p.latency = lower(paint_latency_need(m), lines / 2);
-	lines -= p.latency;
-	p.regions = lower(paint_regions_need(m), lines / 3);
-	lines -= p.regions;
-	if (table && lines >= 8)
+	if (paint_has_detail(m) && lines >= 8)
 		p.detail = paint_detail_lines(m);
 	if (p.detail && m->has_chart && lines >= 16)
 		p.detail += lower(lines / 5, MAX_CHART_LINES);
@@ -235,32 +261,121 @@ static struct plan divide(const struct model *m, unsigned width, unsigned lines)
 	return p;
 }
 
+static void paint_table_and_detail(struct model *m, struct canvas *c, unsigned y,
+				   const struct plan *p)
+{
+	if (p->table)
+		paint_table(m, c, (struct paint_area){y, p->table});
+	if (p->detail)
+		paint_detail(m, c, (struct paint_area){y + p->table + p->things, p->detail});
+}
+
+/* One above the other. */
+static void paint_stacked(struct model *m, struct canvas *c, struct paint_area area)
+{
+	struct plan p = divide(m, area.height, paint_things_need(m, PAINT_ALL_KINDS));
+
+	paint_table_and_detail(m, c, area.y, &p);
+	if (p.things)
+		paint_things(m, c, (struct paint_area){area.y + p.table, p.things},
+			     PAINT_ALL_KINDS);
+}
+
+/* Those that the things do not need, to the chart. */
+static void give_spare_lines(const struct model *m, struct plan *p, unsigned things)
+{
+	unsigned most = paint_detail_lines(m) + MAX_CHART_LINES, spare;
+
+	if (p->detail <= paint_detail_lines(m) || p->things <= things || p->detail >= most)
+		return;
+	spare = lower(p->things - things, most - p->detail);
+	p->things -= spare;
+	p->detail += spare;
+}
+
+/* The table with its chart, and what is small, on the left; what has most lines on the right. */
+static void paint_in_columns(struct model *m, struct canvas *c, struct paint_area area)
+{
+	unsigned right = paint_things_largest(m), left = PAINT_ALL_KINDS & ~right;
+	unsigned width = c->width / 2, need = paint_table_width(m, area.height);
+	struct canvas columns[2];
+	struct plan p;
+
+	if (!right) {
+		right = PAINT_ALL_KINDS;
+		left = 0;
+	}
+	if (need > width)
+		width = need;
+	columns[0] = canvas_part(c, 0, 0, width - 1, c->height);
+	columns[1] = canvas_part(c, width + 1, 0, c->width - width - 1, c->height);
+	p = divide(m, area.height, left ? paint_things_need(m, left) : 0);
+	if (left)
+		give_spare_lines(m, &p, paint_things_need(m, left));
+	paint_table_and_detail(m, &columns[0], area.y, &p);
+	if (p.things)
+		paint_things(m, &columns[0], (struct paint_area){area.y + p.table, p.things}, left);
+	for (unsigned y = 0; y < area.height; y++)
+		canvas_put(c, width, area.y + y, CANVAS_DIM, "│", 1);
+	paint_things(m, &columns[1], area, right);
+}
+
+/* If both halves have something to show, and it fits. */
+static bool has_columns(struct model *m, const struct canvas *c, struct paint_area area)
+{
+	if (c->width < WIDE || !paint_things_need(m, PAINT_ALL_KINDS))
+		return false;
+	if (!paint_has_detail(m) && !paint_things_largest(m))
+		return false;
+	return paint_table_width(m, area.height) <= c->width - WIDE / 2;
+}
+
+/* The lines that are at the top in any case. Returns how many are used. */
+static unsigned paint_top_parts(struct model *m, struct canvas *c, struct paint_area area)
+{
+	static const struct {
+		void (*paint)(const struct model *m, struct canvas *c, struct paint_area area);
+		unsigned (*need)(const struct model *m);
+		unsigned part; /* of the lines that are left, at most: 1 / part */
+	} parts[] = {{paint_latency, paint_latency_need, 2},
+		     {paint_regions, paint_regions_need, 3}};
+	unsigned lines = area.height, used = 0, nr;
+
+	if (lines > MIN_BODY_LINES && paint_absent_need(m)) {
+		paint_absent(m, c, (struct paint_area){area.y, 1});
+		used++;
+	}
+	nr = lower(paint_machine_need(m, c->width), (lines - used) / 3);
+	if (nr)
+		paint_machine(m, c, (struct paint_area){area.y + used, nr});
+	used += nr;
+	for (size_t i = 0; i < ARRAY_NR(parts); i++) {
+		nr = lower(parts[i].need(m), (lines - used) / parts[i].part);
+		if (nr)
+			parts[i].paint(m, c, (struct paint_area){area.y + used, nr});
+		used += nr;
+	}
+	return used;
+}
+
 static void paint_body(struct model *m, struct canvas *c)
 {
-	struct plan p = divide(m, c->width, c->height - HEAD_LINES - FOOT_LINES);
-	struct paint_area area = {HEAD_LINES, p.absent};
+	struct paint_area area = {HEAD_LINES, c->height - HEAD_LINES - FOOT_LINES};
+	unsigned used;
 
-	if (p.absent)
-		paint_absent(m, c, area);
-	area = (struct paint_area){area.y + p.absent, p.machine};
-	if (p.machine)
-		paint_machine(m, c, area);
-	area = (struct paint_area){area.y + p.machine, p.latency};
-	if (p.latency)
-		paint_latency(m, c, area);
-	area = (struct paint_area){area.y + p.latency, p.regions};
-	if (p.regions)
-		paint_regions(m, c, area);
-	area = (struct paint_area){area.y + p.regions, p.table};
 	m->layout.nr_shown = 0;
-	if (p.table)
-		paint_table(m, c, area);
-	area = (struct paint_area){area.y + p.table, p.things};
-	if (p.things)
-		paint_things(m, c, area);
-	area = (struct paint_area){area.y + p.things, p.detail};
-	if (p.detail)
-		paint_detail(m, c, area);
+	for (size_t i = 0; i < MODEL_MAX_BLOCKS; i++)
+		m->blocks[i].nr_lines = 0;
+	if (m->page.of) {
+		paint_over_time(m, c, area);
+		return;
+	}
+	used = paint_top_parts(m, c, area);
+	area = (struct paint_area){area.y + used, area.height - used};
+	if (has_columns(m, c, area))
+		paint_in_columns(m, c, area);
+	else
+		paint_stacked(m, c, area);
 }
 
 void paint(struct model *m, const struct paint_state *s, struct canvas *c)

@@ -79,18 +79,31 @@ void paint_bar(struct canvas *c, unsigned x, unsigned y, unsigned width, uint8_t
  */
 
 struct chart {
-	const struct history *h;
-	size_t series, from, to; /* entries */
-	double low, high;        /* of the axis */
+	const struct model *m;
+	struct paint_series of;
+	size_t from, to;  /* entries of the history */
+	double low, high; /* of the axis */
 	unsigned x, y, width, height;
 };
+
+double paint_series_value(const struct model *m, const struct paint_series *s, size_t i)
+{
+	if (s->is_of_thing)
+		return model_thing_value(m, s->of, i);
+	return s->series < m->history.nr_series ? history_value(&m->history, i, s->series) : NAN;
+}
+
+static double value_at(const struct chart *k, size_t i)
+{
+	return paint_series_value(k->m, &k->of, i);
+}
 
 static void find_axis(struct chart *k)
 {
 	double low = INFINITY, high = -INFINITY;
 
 	for (size_t i = k->from; i < k->to; i++) {
-		double value = history_value(k->h, i, k->series);
+		double value = value_at(k, i);
 
 		if (isnan(value))
 			continue;
@@ -108,7 +121,7 @@ static void find_axis(struct chart *k)
 /* How many of nr dots the value fills: at least one. */
 static unsigned dots_of(const struct chart *k, size_t i, unsigned nr)
 {
-	double value = history_value(k->h, i, k->series), part;
+	double value = value_at(k, i), part;
 
 	if (isnan(value))
 		return 0;
@@ -207,42 +220,63 @@ static void paint_axis(const struct model *m, const struct chart *k, struct canv
 		canvas_put(c, AXIS_WIDTH, k->y + k->height - 1, CANVAS_WARN, "≈", 1);
 }
 
-static void paint_chart(const struct model *m, struct canvas *c, struct paint_area area,
-			size_t column, size_t series)
+void paint_chart(const struct model *m, struct canvas *c, struct paint_area area,
+		 const struct paint_series *series)
 {
-	struct chart k = {.h = &m->history,
-			  .series = series,
+	const struct table_column *column = model_column(m, series->column);
+	struct chart k = {.m = m,
+			  .of = *series,
 			  .to = paint_nr_entries(m),
 			  .x = AXIS_WIDTH + 1,
 			  .y = area.y,
 			  .height = area.height};
 	size_t room;
 
-	if (c->width <= AXIS_WIDTH + 1)
+	if (c->width <= AXIS_WIDTH + 1 || !area.height)
 		return;
 	k.width = c->width - AXIS_WIDTH - 1;
 	room = k.width * (c->is_utf8 ? DOTS_WIDE : 1);
 	k.from = k.to > room ? k.to - room : 0;
 	find_axis(&k);
-	if (reads_the_same(m, model_column(m, column), k.low, k.high))
+	if (reads_the_same(m, column, k.low, k.high))
 		k.low = 0;
-	paint_axis(m, &k, c, model_column(m, column));
+	paint_axis(m, &k, c, column);
 	paint_points(&k, c);
 }
 
 /* --- the selected cell --------------------------------------------------------------------------
  */
 
+bool paint_has_detail(const struct model *m)
+{
+	return m->nr_shown_columns || paint_detail_column(m) != SIZE_MAX;
+}
+
+size_t paint_detail_column(const struct model *m)
+{
+	if (m->focus == MODEL_FOCUS_MACHINE && m->item < m->facts.nr_events &&
+	    model_is_item(m, m->item))
+		return m->item;
+	return m->nr_shown_columns ? m->columns[m->selected_column] : SIZE_MAX;
+}
+
+/* A value of the machine has no row. */
+static uint32_t detail_row(const struct model *m)
+{
+	return m->focus == MODEL_FOCUS_MACHINE ? 0 : m->selected_row;
+}
+
 static void add_row_name(const struct model *m, struct buf *out)
 {
 	char text[MODEL_NAME_BYTES];
-	uint32_t row = m->selected_row;
+	uint32_t row = detail_row(m);
 
 	if (row && row <= m->facts.nr_cpus)
 		buf_adds(out, "CPU ");
 	else if (row && m->view == MODEL_CPUS)
 		buf_adds(out, "CPUs ");
-	buf_adds(out, model_row_name(m, row, text));
+	buf_adds(out,
+		 m->focus == MODEL_FOCUS_MACHINE ? "the machine" : model_row_name(m, row, text));
 }
 
 /* The value, and its quality. */
@@ -274,7 +308,7 @@ static void add_difference(const struct model *m, struct buf *out, size_t column
 	static const char *const words[] = {[MODEL_UNKNOWN] = "",
 					    [MODEL_INSIDE] = ", within the spread",
 					    [MODEL_BEYOND] = ", beyond the spread"};
-	struct model_difference d = model_difference(m, m->selected_row, column);
+	struct model_difference d = model_difference(m, detail_row(m), column);
 	const struct model_baseline *b = &m->baseline;
 
 	buf_printf(out, " baseline %u-%u: ", b->first, b->last);
@@ -294,7 +328,7 @@ static void add_mean_difference(const struct model *m, struct buf *out, size_t c
 {
 	static const double nothing_known[2] = {0, 0};
 	const struct spread *base = &m->baseline.spread[series];
-	struct model_difference d = model_difference(m, m->selected_row, column);
+	struct model_difference d = model_difference(m, detail_row(m), column);
 	struct chance_test test;
 	struct spread since;
 	size_t from, to;
@@ -311,10 +345,10 @@ static void add_mean_difference(const struct model *m, struct buf *out, size_t c
 		   test.p < 0.05 ? "significant" : "not significant");
 }
 
-static void add_statistics(const struct model *m, struct buf *out, size_t column, size_t series)
+void paint_statistics(const struct model *m, struct buf *out, size_t column,
+		      const struct history_total *t)
 {
 	const struct table_column *of = model_column(m, column);
-	const struct history_total *t = &m->history.totals[series];
 	double deviation = spread_deviation(&t->spread);
 
 	if (!t->spread.nr)
@@ -343,8 +377,8 @@ unsigned paint_detail_lines(const struct model *m)
 
 void paint_detail(const struct model *m, struct canvas *c, struct paint_area area)
 {
-	size_t column = m->columns[m->selected_column];
-	size_t series = model_series(m, m->selected_row, column);
+	size_t column = paint_detail_column(m);
+	size_t series = model_series(m, detail_row(m), column);
 	const struct table_column *of = model_column(m, column);
 	BUF_AUTO(b, PAINT_LINE_BYTES);
 
@@ -354,11 +388,11 @@ void paint_detail(const struct model *m, struct canvas *c, struct paint_area are
 	if (strcmp(of->label, of->name) != 0)
 		buf_printf(&b, " (%s)", of->label);
 	buf_adds(&b, " · ");
-	add_number(&b, of, model_cell(m, m->selected_row, column));
+	add_number(&b, of, model_cell(m, detail_row(m), column));
 	canvas_left(c, 0, area.y, c->width, CANVAS_TITLE, buf_str(&b));
 	buf_reset(&b);
 	if (series < m->history.nr_series)
-		add_statistics(m, &b, column, series);
+		paint_statistics(m, &b, column, &m->history.totals[series]);
 	else
 		buf_adds(&b, " no history: there are too many rows and columns for one");
 	canvas_left(c, 0, area.y + 1, c->width, CANVAS_PLAIN, buf_str(&b));
@@ -371,5 +405,5 @@ void paint_detail(const struct model *m, struct canvas *c, struct paint_area are
 	area.y += paint_detail_lines(m);
 	area.height -= paint_detail_lines(m);
 	if (area.height && series < m->history.nr_series)
-		paint_chart(m, c, area, column, series);
+		paint_chart(m, c, area, &(struct paint_series){.column = column, .series = series});
 }

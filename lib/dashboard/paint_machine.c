@@ -4,7 +4,6 @@
  */
 #include "base/buf.h"
 #include "dashboard/paint_parts.h"
-#include "screen/absent.h"
 #include "screen/number.h"
 
 #include <math.h>
@@ -129,14 +128,6 @@ static void paint_bars(const struct model *m, struct canvas *c, struct paint_are
 /* --- numbers of the machine --------------------------------------------------------------------
  */
 
-static bool is_item(const struct model *m, size_t column)
-{
-	const struct table_column *c = model_column(m, column);
-
-	return c->scope == EVENT_SCOPE_SYSTEM && !c->metric &&
-	       !absent_is(m->shown->table, NULL, column);
-}
-
 static size_t items_per_line(unsigned width)
 {
 	return width > ITEM_WIDTH ? width / ITEM_WIDTH : 1;
@@ -147,7 +138,7 @@ unsigned paint_machine_need(const struct model *m, unsigned width)
 	size_t nr_items = 0;
 
 	for (size_t i = 0; i < m->facts.nr_events; i++)
-		nr_items += is_item(m, i);
+		nr_items += model_is_item(m, i);
 	return bar_lines(m, width) + lines_for(nr_items, items_per_line(width));
 }
 
@@ -165,7 +156,11 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 	if (!cell_has_value(cell)) /* its reason is wider */
 		line = 0;
 	screen_cell_human(&b, of->kind, of->unit, cell);
-	canvas_left(c, x, y, label, CANVAS_DIM, of->label);
+	canvas_left(c, x, y, label,
+		    m->focus == MODEL_FOCUS_MACHINE && m->item == column
+			? CANVAS_BOLD | CANVAS_SELECTED
+			: CANVAS_DIM,
+		    of->label);
 	if (of->kind == EVENT_SHARE && !isnan(value))
 		paint_bar(c, x + label + 1, y, line, CANVAS_CHART, value / 100);
 	else if (line)
@@ -182,7 +177,7 @@ static void paint_items(const struct model *m, struct canvas *c, struct paint_ar
 	for (size_t i = 0; i < m->facts.nr_events; i++) {
 		unsigned y;
 
-		if (!is_item(m, i))
+		if (!model_is_item(m, i))
 			continue;
 		y = area.y + (unsigned)(k / per_line);
 		if (y >= area.y + area.height)
@@ -192,7 +187,18 @@ static void paint_items(const struct model *m, struct canvas *c, struct paint_ar
 	}
 }
 
-void paint_machine(const struct model *m, struct canvas *c, struct paint_area area)
+/* The first value is selected until another one is. */
+static void select_item(struct model *m)
+{
+	if (m->item < m->facts.nr_events && model_is_item(m, m->item))
+		return;
+	m->item = SIZE_MAX;
+	for (size_t i = m->facts.nr_events; i-- > 0;)
+		if (model_is_item(m, i))
+			m->item = i;
+}
+
+void paint_machine(struct model *m, struct canvas *c, struct paint_area area)
 {
 	unsigned lines = bar_lines(m, c->width);
 	struct paint_area bars = {area.y, lines < area.height ? lines : area.height};
@@ -201,5 +207,7 @@ void paint_machine(const struct model *m, struct canvas *c, struct paint_area ar
 		paint_bars(m, c, bars, find_busy(m));
 	area.y += bars.height;
 	area.height -= bars.height;
+	select_item(m);
+	m->layout.items_per_line = items_per_line(c->width);
 	paint_items(m, c, area);
 }

@@ -74,6 +74,31 @@ static unsigned max_label(const struct model *m, unsigned room)
 	return used <= room ? CANVAS_MAX_WIDTH : NARROW_WIDTH;
 }
 
+static unsigned first_width(const struct model *m)
+{
+	unsigned width = MIN_FIRST_WIDTH;
+	char text[MODEL_NAME_BYTES];
+
+	for (size_t i = 0; i < m->nr_order; i++) {
+		unsigned need = canvas_width(model_row_name(m, m->order[i], text));
+
+		width = need > width ? need : width;
+	}
+	return width + 1;
+}
+
+unsigned paint_table_width(struct model *m, unsigned lines)
+{
+	unsigned used;
+
+	model_arrange(m, lines > TITLE_LINES ? lines - TITLE_LINES - 1 : 0);
+	grow_widths(m);
+	used = first_width(m);
+	for (size_t i = 0; i < m->nr_shown_columns && used < CANVAS_MAX_WIDTH; i++)
+		used += 1 + width_of(m, i, CANVAS_MAX_WIDTH);
+	return used;
+}
+
 /* Number of columns that fit from first_column on; at least one. */
 static void place_columns(struct model *m, unsigned room, unsigned label)
 {
@@ -91,19 +116,6 @@ static void place_columns(struct model *m, unsigned room, unsigned label)
 		l->width[l->nr_shown++] = width;
 		x += 1 + width;
 	}
-}
-
-static unsigned first_width(const struct model *m)
-{
-	unsigned width = MIN_FIRST_WIDTH;
-	char text[MODEL_NAME_BYTES];
-
-	for (size_t i = 0; i < m->nr_order; i++) {
-		unsigned need = canvas_width(model_row_name(m, m->order[i], text));
-
-		width = need > width ? need : width;
-	}
-	return width + 1;
 }
 
 /* Scrolls until the selected column is visible. */

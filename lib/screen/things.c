@@ -143,9 +143,8 @@ void screen_things_drop(struct screen_things *things)
 	mem_free(things->item);
 }
 
-/* Its cell of the kind's column i; NULL: it has none. */
-static const struct cell *find_cell(const struct screen_kind *k, const struct screen_thing *thing,
-				    size_t i)
+const struct cell *screen_thing_find(const struct screen_kind *k, const struct screen_thing *thing,
+				     size_t i)
 {
 	for (size_t n = 0; n < thing->nr; n++)
 		if (thing->first[n]->column == k->column[i])
@@ -157,8 +156,7 @@ void screen_thing_cell(const struct screen_kind *k, const struct screen_thing *t
 		       struct buf *out)
 {
 	const struct table_column *c = &k->t->columns[k->column[i]];
-
-	const struct cell *cell = find_cell(k, thing, i);
+	const struct cell *cell = screen_thing_find(k, thing, i);
 
 	if (cell)
 		screen_cell_human(out, c->kind, c->unit, cell);
@@ -203,7 +201,7 @@ static bool find_number(const struct screen_kind *k, const struct screen_thing *
 			double *out)
 {
 	const struct table_column *c = &k->t->columns[k->column[i]];
-	const struct cell *cell = find_cell(k, thing, i);
+	const struct cell *cell = screen_thing_find(k, thing, i);
 
 	return cell && unit_number(c->kind, c->unit, cell, out);
 }

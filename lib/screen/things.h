@@ -48,6 +48,9 @@ void screen_things_drop(struct screen_things *things);
  * without one last. */
 void screen_things_sort(const struct screen_kind *k, struct screen_things *things, size_t i,
 			bool is_up);
+/* Its cell of the kind's i-th column; NULL: it has none. */
+const struct cell *screen_thing_find(const struct screen_kind *k, const struct screen_thing *thing,
+				     size_t i);
 /* Appends its cell of the kind's i-th column, with unit; nothing if it has none. */
 void screen_thing_cell(const struct screen_kind *k, const struct screen_thing *thing, size_t i,
 		       struct buf *out);

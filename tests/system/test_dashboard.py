@@ -99,6 +99,7 @@ def check_keys(folder):
         assert re.search(r"^ all · software:context_switches", text, re.M), text
         t.press("s", r"^ process .*▲")
         t.press("s", r"^ process .*[▲▼]", absent=True)
+        t.press("Tab", r"^ the machine · misc:memory_available")
         t.keys("Tab")
         t.press("Right", r"^ all · software:page_faults")
         t.press("Left", r"^ all · software:context_switches")

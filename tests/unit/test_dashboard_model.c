@@ -252,26 +252,36 @@ TEST(focus)
 	assert_int_equal(b->column, 1);
 	for (int i = 0; i < 3; i++)
 		press(&s, 'j');
-	assert_int_equal(b->first, 1);
+	assert_int_equal(b->selected, 1);
 	press(&s, 's');
-	assert_true(b->sort == 1 && !b->sorts_up && b->first == 0);
+	assert_true(b->sort == 1 && !b->sorts_up && b->selected == 0);
 	press(&s, 's');
 	assert_true(b->sort == 1 && b->sorts_up);
 	press(&s, 's');
 	assert_true(b->sort == SIZE_MAX);
 	press(&s, KEY_CODE_PAGE_DOWN);
-	assert_int_equal(b->first, 1);
+	assert_int_equal(b->selected, 1);
 	press(&s, KEY_CODE_PAGE_UP);
-	assert_int_equal(b->first, 0);
+	assert_int_equal(b->selected, 0);
 	press(&s, 'h');
 	assert_int_equal(b->column, 0);
 	assert_true(s.m.selected_column == 0 && s.m.sort_column == SIZE_MAX);
 	press(&s, 'r'); /* as always */
 	assert_true(s.m.is_counts);
+	press(&s, '\t'); /* the machine's values */
+	assert_int_equal(s.m.focus, MODEL_FOCUS_MACHINE);
+	press(&s, 'l');
+	press(&s, 'l');
+	assert_int_equal(s.m.item, SWITCHES);
+	press(&s, 'h');
+	assert_int_equal(s.m.item, MEMORY);
 	press(&s, '\t');
-	assert_int_equal(s.m.focus, 0);
+	assert_int_equal(s.m.focus, MODEL_FOCUS_TABLE);
 	press(&s, 'l');
 	assert_int_equal(s.m.selected_column, 1);
+	press(&s, '\t');
+	press(&s, KEY_CODE_ESCAPE);
+	assert_int_equal(s.m.focus, MODEL_FOCUS_TABLE);
 	end_session(&s);
 }
 
