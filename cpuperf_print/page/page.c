@@ -13,12 +13,14 @@
  *   child of the node before; its function
  * nr_cells; cells: of each node: number of groups; of each group: its number, number of slices; of
  *   each slice: 2 × distance from the one before + has_several, [samples - 2], [weight, if the
- * event has no period] series, series_start_ns, series_span_ns: counts over time; iterations: their
- * starts
- * regions: name, outer (the number of the one around it, from 1; 0: none); tracks: comm, pid, tid,
- *   number, depth, slices: of each level their number; of each: distance from the end of the one
- *   before, length, region (0: several), 2 × (calls - 1) + has_closed; instants: of each: distance
- *   from the one before, name (of marks), how many there are less 1, 0: no value, 1: [value], 2:
+ * event has no period]
+ * series, series_start_ns, series_span_ns: counts over time: label; of: the event; kind: machine,
+ * cpu (its number), process or thing (its name); unit, per, note; least, mean, most; values, none
+ * of processes. iterations: their starts regions: name, outer (the number of the one around it,
+ * from 1; 0: none); tracks: comm, pid, tid, number, depth, slices: of each level their number; of
+ * each: distance from the end of the one before, length, region (0: several), 2 × (calls - 1) +
+ * has_closed; instants: of each: distance from the one before, name (of marks), how many there are
+ * less 1, 0: no value, 1: [value], 2:
  *   [-value]
  * latencies: label, part, what ("": all); now and, with --diff, before: count, mean, max, quantiles
  *   (name, number, both ends of its interval), buckets: of each from, to, count; in ns

@@ -12,15 +12,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NR_POINTS = 200, FEW_CPUS = 8, MAX_LINES = 400, DIGITS = 5 };
+enum { NR_POINTS = 200, MIN_POINTS = 25, MAX_LINES = 400, DIGITS = 5 };
+/* Of CPUs, which share MAX_POINTS; of processes, which have no line over time. */
+enum { MAX_CPU_LINES = 4096, MAX_POINTS = 100000, MAX_PROCESS_LINES = 2000 };
+
+/* Lines of one kind in the page. */
+struct kind {
+	const char *name;
+	size_t max, nr, nr_left, nr_points;
+};
+enum { OF_MACHINE, OF_CPU, OF_PROCESS, OF_THING, NR_KINDS };
 
 int page_series_read(struct page *h, struct err *e)
 {
 	const struct input *o = job_input(h->j);
 
 	export_has_counters(h->j, o);
-	return tables_lines(h->j, o, o->facts->nr_traces <= FEW_CPUS, page_head_add, h, &h->lines,
-			    e);
+	return tables_lines(h->j, o, true, page_head_add, h, &h->lines, e);
 }
 
 /* Sampled events are in the flame graph. */
@@ -45,9 +53,34 @@ static void put_label(struct page *h, const struct counts_line *l)
 	jsonw_text(&h->json, "label", label);
 }
 
-static void put_value(struct page *h, const char *key, double v)
+/* Time per time is a share. */
+static const struct {
+	const char *name, *per;
+	double factor; /* to percent */
+} shares[] = {
+    {"s", "/s", 1e2}, {"ms", "/s", 1e-1}, {"us", "/s", 1e-4}, {"ns", "/s", 1e-7}, {"s/s", "", 1e2},
+};
+
+/* What its numbers are multiplied by. */
+static double shown_as(const struct counts_line *l, struct unit *unit)
 {
-	page_real(h, key, v, DIGITS);
+	*unit = l->unit;
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+		if (strcmp(unit->name, shares[i].name) == 0 &&
+		    strcmp(unit->per, shares[i].per) == 0) {
+			*unit = (struct unit){1, "%", ""};
+			return shares[i].factor;
+		}
+	return 1;
+}
+
+static unsigned kind_of(const struct counts_line *l)
+{
+	if (!l->thing)
+		return l->cpu == COUNTS_NO_CPU ? OF_MACHINE : OF_CPU;
+	return strncmp(l->of.name, "process_", 8) == 0 && strcmp(l->of.group, "misc") == 0
+		   ? OF_PROCESS
+		   : OF_THING;
 }
 
 static void put_note(struct page *h, const struct counts_line *l)
@@ -63,27 +96,39 @@ static void put_note(struct page *h, const struct counts_line *l)
 	jsonw_text(&h->json, "note", note);
 }
 
-static void put_line(struct page *h, size_t i)
+static void put_values(struct page *h, size_t i, size_t nr, double factor)
+{
+	double values[NR_POINTS];
+
+	JSONW_ARRAY(&h->json, "values") {
+		if (nr)
+			counts_lines_shape(h->lines, i, values, nr);
+		for (size_t k = 0; k < nr; k++)
+			page_real(h, NULL, factor * values[k], DIGITS);
+	}
+}
+
+static void put_line(struct page *h, size_t i, const struct kind *kind)
 {
 	const struct counts_line *l = counts_lines_at(h->lines, i);
-	double values[NR_POINTS];
+	struct unit unit;
+	double factor = shown_as(l, &unit);
 
 	JSONW_OBJECT(&h->json, NULL) {
 		put_label(h, l);
-		jsonw_text(&h->json, "unit", l->unit.name);
-		jsonw_text(&h->json, "per", l->unit.per);
+		jsonw_text(&h->json, "of", l->of.label);
+		jsonw_text(&h->json, "kind", kind->name);
+		if (l->cpu != COUNTS_NO_CPU)
+			jsonw_u64(&h->json, "cpu", l->cpu);
+		if (l->thing)
+			jsonw_text(&h->json, "thing", l->thing);
+		jsonw_text(&h->json, "unit", unit.name);
+		jsonw_text(&h->json, "per", unit.per);
 		put_note(h, l);
-		jsonw_key(&h->json, "main");
-		buf_adds(&h->data, !l->thing && l->cpu == COUNTS_NO_CPU ? "true" : "false");
-		put_value(h, "least", l->min);
-		put_value(h, "mean", l->mean);
-		put_value(h, "most", l->max);
-		JSONW_ARRAY(&h->json, "values") {
-			counts_lines_shape(h->lines, i, values, NR_POINTS);
-			for (size_t k = 0; k < NR_POINTS; k++) {
-				page_real(h, NULL, values[k], DIGITS);
-			}
-		}
+		page_real(h, "least", factor * l->min, DIGITS);
+		page_real(h, "mean", factor * l->mean, DIGITS);
+		page_real(h, "most", factor * l->max, DIGITS);
+		put_values(h, i, kind->nr_points, factor);
 	}
 }
 
@@ -110,26 +155,58 @@ static void note_problems(struct page *h, const struct counts_line *l)
 			  cell_state_name(l->quality.state));
 }
 
+/* Many CPUs have fewer points each. */
+static size_t points_of_cpus(const struct page *h)
+{
+	size_t nr = 0, points;
+
+	for (size_t i = 0; i < counts_lines_nr(h->lines); i++) {
+		const struct counts_line *l = counts_lines_at(h->lines, i);
+
+		nr += kind_of(l) == OF_CPU && is_wanted(h, l);
+	}
+	points = nr ? MAX_POINTS / nr : NR_POINTS;
+	return points > NR_POINTS ? NR_POINTS : points < MIN_POINTS ? MIN_POINTS : points;
+}
+
+static int put_lines(struct page *h, struct kind *kinds, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
+		const struct counts_line *l = counts_lines_at(h->lines, i);
+		struct kind *kind = &kinds[kind_of(l)];
+
+		note_problems(h, l);
+		if (!is_wanted(h, l))
+			continue;
+		if (kind->nr++ < kind->max)
+			put_line(h, i, kind);
+		else
+			kind->nr_left++;
+		rc = page_flush(h, e);
+	}
+	return rc;
+}
+
 int page_series_put(struct page *h, struct err *e)
 {
-	size_t nr = 0, nr_left = 0;
+	struct kind kinds[NR_KINDS] = {
+	    [OF_MACHINE] = {"machine", MAX_LINES, .nr_points = NR_POINTS},
+	    [OF_CPU] = {"cpu", MAX_CPU_LINES, .nr_points = points_of_cpus(h)},
+	    [OF_PROCESS] = {"process", MAX_PROCESS_LINES, .nr_points = 0},
+	    [OF_THING] = {"thing", MAX_LINES, .nr_points = NR_POINTS},
+	};
+	size_t nr_left = counts_lines_nr_skipped(h->lines);
 	int rc = 0;
 
 	jsonw_u64(&h->json, "series_start_ns", counts_lines_start_ns(h->lines));
 	jsonw_u64(&h->json, "series_span_ns", counts_lines_span_ns(h->lines));
 	JSONW_ARRAY(&h->json, "series") {
-		for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
-			note_problems(h, counts_lines_at(h->lines, i));
-			if (!is_wanted(h, counts_lines_at(h->lines, i)))
-				continue;
-			if (nr++ < MAX_LINES)
-				put_line(h, i);
-			else
-				nr_left++;
-			rc = page_flush(h, e);
-		}
+		rc = put_lines(h, kinds, e);
 	}
-	nr_left += counts_lines_nr_skipped(h->lines);
+	for (size_t i = 0; i < NR_KINDS; i++)
+		nr_left += kinds[i].nr_left;
 	if (nr_left)
 		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are omitted.", nr_left);
 	if (h->j->nr > 1)

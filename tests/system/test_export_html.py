@@ -483,7 +483,7 @@ def check_rows(page, session):
               and r["value"]]
     assert series["unit"] == "%" and min(points) <= series["mean"] <= max(points), series["mean"]
     assert len([v for v in series["values"] if v is not None]) > 100
-    for line in page.run("cpuperf.page.data.series.filter((s) => s.main)"):
+    for line in page.run("cpuperf.page.data.series.filter((s) => s.kind === 'machine')"):
         values = [v for v in line["values"] if v is not None]
         mean = sum(values) / len(values)
         assert abs(mean - line["mean"]) < 0.1 * abs(line["mean"]) + 0.5, (line["label"], mean, line["mean"])
@@ -636,16 +636,126 @@ def check_diff_page(page, now, was, only, certain):
     assert re.search(r"% before, [\d.]+ % now: \+[\d.]+ points", text(page, "#said")), text(page, "#said")
 
 
+def strips(page):
+    return {s["name"]: s for s in page.run("cpuperf.strips()")}
+
+
+def check_strips(page, session):
+    """Of each CPU, in the middle of each iteration, what series says of it; as it is drawn and said."""
+    found = strips(page)
+    rows = [r for r in report(session, "series") if r["cpu"].isdigit() and r["state"] == "ok"]
+    assert {r["label"] for r in rows} == set(found) and "cpu_user" in found, found.keys()
+    start, span = page.run("[cpuperf.page.data.series_start_ns, cpuperf.page.data.series_span_ns]")
+    for row in rows:
+        strip = found[row["label"]]
+        line = next(n for n in strip["lines"] if str(n["cpu"]) == row["cpu"])
+        middle = int(row["time_ns"]) - int(row["span_ns"]) / 2
+        at = int((middle - start) / span * len(line["values"]))
+        expected, got = float(row["value"]), line["values"][at]
+        assert abs(got - expected) <= 1e-3 * abs(expected) + 1e-6, (row, got)
+        assert strip["scale"][0] == 0 and got <= strip["scale"][1] * 1.0001
+    assert found["cpu_user"]["scale"] == [0, 100] and found["cpu_user"]["lines"][0]["unit"] == "%"
+    busy = max((s for s in found.values() if s["name"] != "cpu_user"), key=lambda s: max(
+        v or 0 for n in s["lines"] for v in n["values"]))
+    check_strip(page, busy)
+
+
+def check_strip(page, strip):
+    number = page.run("cpuperf.page.heat.shown.findIndex((s) => s.name === "
+                      f"{json.dumps(strip['name'])})") + 1
+    card = f"#strips article:nth-child({number})"
+    x, y, _, _ = page.box(f"{card} canvas")
+    values = strip["lines"][0]["values"]
+    at = values.index(max(v or 0 for v in values))
+    place = x + strip["left"] + (at + 0.5) / len(values) * strip["width"]
+    drawn = pixels(page, int(place), int(y) + 3, 1, 1)[0][0]
+    low, high = (page.run(f"cpuperf.page.heat.shown[{number - 1}].colorOf({v})") for v in strip["scale"])
+    ends = [[int(v) for v in re.findall(r"\d+", color)] for color in (low, high)]
+    part = values[at] / strip["scale"][1]
+    assert all(abs(d - (a + part * (b - a))) < 3 for d, a, b in zip(drawn, *ends)), (drawn, ends, part)
+    page.mouse("mouseMoved", place, y + 3)
+    page.settle()
+    said = text(page, f"{card} .said")
+    assert re.match(rf"CPU {strip['lines'][0]['cpu']} at .*: [\d.,]+ ", said), said
+    page.mouse("mouseMoved", 5, 5)
+    page.run(f"document.querySelector('{card} canvas').focus()")
+    page.key("ArrowRight")
+    page.key("ArrowRight")
+    second = page.run(f"cpuperf.page.heat.shown[{number - 1}].at")
+    assert second == {"row": 0, "column": 1} and text(page, f"{card} .said").startswith("CPU "), second
+    page.key("Escape")
+    assert text(page, f"{card} .said").startswith("mean ")
+
+
+def check_processes(page, session, pid):
+    """The table has what series has of each process, and is sorted by a click."""
+    rows = page.run("[...document.querySelectorAll('#process-rows tbody tr')].map((r) => [...r.children].map("
+                    "(c) => c.textContent))")
+    heads = page.run("[...document.querySelectorAll('#process-rows th')].map((e) => e.textContent)")
+    assert heads == ["Process", "Name", "cpu time", "rss"], heads
+    row = next(r for r in rows if r[0] == str(pid))
+    points = [r for r in report(session, "series") if r["thing_name"].startswith(f"{pid} ")]
+    times = [float(r["value"]) for r in points if r["label"] == "process_cpu_time" and r["value"]]
+    assert row[1] == points[0]["thing_name"].split(" ", 1)[1] and times, (row, points)
+    assert row[2].endswith(" %") and min(times) - 0.01 <= float(row[2][:-2]) <= max(times) + 0.01, (row, times)
+    assert row[3].endswith("B") and "s/s" not in str(rows)
+    shares = [float(r[2][:-2]) for r in rows if r[2]]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0, shares
+    page.click_on("#process-rows th:nth-child(1) button")
+    numbers = "[...document.querySelectorAll('#process-rows tbody tr')].map((r) => Number(r.children[0].textContent))"
+    down = page.run(numbers)
+    assert down == sorted(down, reverse=True) and down[0] > 1, down
+    page.click_on("#process-rows th:nth-child(1) button")
+    assert page.run(numbers)[1:3] == sorted(page.run(numbers)[1:3]) and page.run(numbers)[0] < down[0]
+    page.click_on("#process-filter")
+    page.type(str(pid))
+    assert str(pid) in text(page, "#process-rows tbody tr td") and " of " in text(page, "#counted-processes")
+    page.run("document.getElementById('process-filter').value = ''")
+
+
+def visible(page, *ids):
+    return [i for i in ids if page.run(f"document.getElementById('{i}').offsetParent !== null")]
+
+
 def check_tally(folder):
-    """Counts alone: the axis of time, and an empty graph."""
-    session, _ = record(f"{folder}/tally", [event("software:context_switches"), event("misc:cpu_user")],
-                        [], "--duration=50ms", num_iterations=6, config_name="counts")
+    """Counts alone: rows of things, strips of CPUs, a table of processes, and nothing that is for samples."""
+    spin = ["sh", "-c", "while :; do :; done"]
+    session, (pid,) = record(
+        f"{folder}/tally", [event("software:context_switches"), event("misc:cpu_user"), event("misc:disk_write_bytes"),
+                            event("misc:net_rx_packets"), event("misc:process_cpu_time"), event("misc:process_rss")],
+        [spin], "--duration=100ms", num_iterations=6, config_name="counts",
+        metrics=[{"name": "used", "expr": "{process_cpu_time} / 1e9", "unit": "s"}])
     with browser.Browser(1280, 900) as page:
         page.open(make_page(session, f"{folder}/tally.html"))
         assert page.problems() == []
         names = page.run("[...document.querySelectorAll('#rows b')].map((e) => e.textContent)")
-        assert {"context_switches", "cpu_user"} <= set(names), names
-        assert [f["name"] for f in frames(page)] == ["all"] or not frames(page)
+        assert {"context_switches", "cpu_user", "used"} <= set(names), names
+        things = {f"{r['label']} of {r['thing_name']}" for r in report(session, "series")
+                  if r["label"] in ("disk_write_bytes", "net_rx_packets") and r["thing_name"] and float(r["value"] or 0)}
+        assert len(things & set(names)) == min(len(things), 8) or len(things) > 8, (things, names)
+        assert not [n for n in names if n.startswith("process_cpu_time of")], names
+        used = page.run("cpuperf.page.data.series.find((s) => s.label === 'used')")
+        time = page.run("cpuperf.page.data.series.find((s) => s.label === 'process_cpu_time')")
+        assert used["unit"] == "%" and used["per"] == "" and abs(used["mean"] - time["mean"]) < 0.01 * time["mean"] + 0.01, used
+        assert visible(page, "toolbar", "stacks", "table", "drag", "span", "keys", "modes", "functions") == []
+        assert visible(page, "heat", "processes", "axis") == ["heat", "processes", "axis"]
+        check_strips(page, session)
+        check_processes(page, session, pid)
+        page.run("document.getElementById('axis').focus()")
+        page.key("ArrowRight")
+        assert page.run("cpuperf.page.time.cursor") > 0 and page.run("cpuperf.page.model.isAllTime")
+        assert page.problems() == []
+    check_narrow(f"{folder}/tally.html")
+
+
+def check_narrow(path):
+    """Nothing is wider than the window, in the light and in the dark."""
+    for dark in (False, True):
+        with browser.Browser(485, 900, dark) as page:
+            page.open(path)
+            assert page.run("document.documentElement.scrollWidth <= innerWidth")
+            assert page.run("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+            assert page.problems() == []
 
 
 def check_unknown(folder):

@@ -26,6 +26,8 @@ class Colors {
 		this.frameRest = get('--frame-rest');
 		this.light = parseFloat(get('--frame-light'));
 		this.rich = get('--frame-rich');
+		this.cold = rgbOf(get('--cold'));
+		this.hot = rgbOf(get('--hot'));
 		this.same = rgbOf(get('--same'));
 		this.more = rgbOf(get('--more'));
 		this.less = rgbOf(get('--less'));
@@ -41,10 +43,12 @@ class Colors {
 	}
 
 	ofChange(change) {
-		const end = change > 0 ? this.more : this.less;
-		const mixed = this.same.map((x, i) => Math.round(x + (end[i] - x) * Math.abs(change)));
+		return mixed(this.same, change > 0 ? this.more : this.less, Math.abs(change));
+	}
 
-		return `rgb(${mixed.join(' ')})`;
+	/* part: of the scale, 0 to 1. */
+	ofHeat(part) {
+		return mixed(this.cold, this.hot, part);
 	}
 }
 
@@ -52,6 +56,10 @@ const darkness = matchMedia('(prefers-color-scheme: dark)');
 
 function followSystem() {
 	document.documentElement.dataset.theme = darkness.matches ? 'dark' : 'light';
+}
+
+function mixed(from, to, part) {
+	return `rgb(${from.map((x, i) => Math.round(x + (to[i] - x) * part)).join(' ')})`;
 }
 
 function rgbOf(hex) {
@@ -72,6 +80,8 @@ class Page {
 		this.graph = new GraphView(this);
 		this.time = new TimeView(this);
 		this.latency = new LatencyView(this);
+		this.heat = new HeatView(this);
+		this.processes = new ProcessTable(this);
 		this.table = new TableView(this);
 		this.graph.showRoot();
 		this.showLegend();
@@ -128,8 +138,10 @@ class Page {
 		byId('sides').hidden = model.nrSides < 2;
 		byId('states').hidden = data.stateFunctions.size === 0;
 		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0));
-		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span'])
-			byId(id).hidden = !this.hasSamples && data.series.length > 0;
+		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span', 'keys', 'axis-help'])
+			byId(id).hidden = !this.hasSamples;
+		byId('over-time').hidden = !this.hasSamples && data.series.length === 0;
+		document.body.classList.toggle('counts', !this.hasSamples);
 		this.makeTasks();
 		this.makeRegions();
 	}
@@ -215,6 +227,7 @@ class Page {
 		this.graph.layOut();
 		this.time.layOut();
 		this.latency.layOut();
+		this.heat.layOut();
 	}
 
 	/* A slash focuses the search unless an input has the focus. */
@@ -253,6 +266,7 @@ class Page {
 		this.graph.draw();
 		this.time.draw();
 		this.latency.draw();
+		this.heat.draw();
 	}
 
 	/* Updates everything that depends on the selection. */
@@ -569,6 +583,9 @@ function interfaceOf(page) {
 			name: page.data.functions[row.of].name,
 			object: page.data.objects[page.data.functions[row.of].object],
 			self: row.self, total: row.total, samples: row.selfSamples })),
+		strips: () => page.heat.strips.map(({ name, lines, scale, height, canvas }) => ({ name, scale, height,
+			left: STRIP_LABEL, width: canvas.clientWidth - STRIP_LABEL,
+			lines: lines.map(({ cpu, unit, per, values }) => ({ cpu, unit, per, values })) })),
 		focused: () => page.nameOf(page.graph.focused),
 		zoomed: () => page.nameOf(page.graph.zoomed),
 		isMoving: () => page.graph.window.some((x, i) => x !== windowOf(page.graph.zoomed)[i]),

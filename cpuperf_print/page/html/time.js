@@ -7,6 +7,9 @@ const SAMPLES_HEIGHT = 70;
 const LANE_HEIGHT = 30;
 const SCALE_HEIGHT = 22;
 const SHOWN_AT_FIRST = 5;
+const THINGS_AT_FIRST = 4; /* of an event, in a session that only counts */
+const MAX_SHOWN = 40; /* there, in all */
+const FEW_CPUS = 8; /* more have no rows, but strips */
 const TRACKS_AT_FIRST = 3;
 const LANES_AT_FIRST = { host: 16, thread: 3 };
 const NEAR = 6;
@@ -18,7 +21,7 @@ class TimeView {
 		this.data = page.model.data;
 		this.canvas = byId('axis');
 		this.context = this.canvas.getContext('2d');
-		this.series = this.data.series;
+		this.series = rowsOf(this.data.series);
 		this.isShown = this.series.map(() => false);
 		this.tracks = this.data.tracks.map((t, i) => new RegionTrack(page, t, i < TRACKS_AT_FIRST));
 		this.lanes = this.data.lanes.names.map((name, lane) => (
@@ -40,15 +43,24 @@ class TimeView {
 		return this.data.start_ns;
 	}
 
-	/* Prefers rows of the whole machine. */
+	/* Rows of the whole machine; where nothing is sampled those of its things too, which come after
+	 * it, the largest first, but for those that never had anything. */
 	chooseFirst() {
+		const { hasSamples } = this.page;
+		const isWanted = (s, nr) => s.kind === 'machine' ||
+			(!hasSamples && s.kind === 'thing' && nr < THINGS_AT_FIRST && (s.least || s.most));
+		const things = new Map();
 		let nr = 0;
 
 		this.series.forEach((s, i) => {
-			if (s.main && nr < SHOWN_AT_FIRST) {
-				this.isShown[i] = true;
-				nr++;
-			}
+			const nrThings = things.get(s.of) || 0;
+
+			if (nr >= (hasSamples ? SHOWN_AT_FIRST : MAX_SHOWN) || !isWanted(s, nrThings))
+				return;
+			this.isShown[i] = true;
+			nr++;
+			if (s.kind === 'thing')
+				things.set(s.of, nrThings + 1);
 		});
 	}
 
@@ -353,7 +365,9 @@ class TimeView {
 
 		if (slice >= 0)
 			return value === null || value === undefined ? 'no number' : text(value);
-		return low > high ? 'no number' : `${text(series.least)} … ${text(series.most)}`;
+		if (low > high)
+			return 'no number';
+		return text(series.least) === text(series.most) ? text(series.least) : `${text(series.least)} … ${text(series.most)}`;
 	}
 
 	/* Selects the slices between a and b, in either order. */
@@ -380,7 +394,7 @@ class TimeView {
 	}
 
 	down(event) {
-		if (event.button)
+		if (event.button || !this.page.hasSamples)
 			return;
 		this.canvas.setPointerCapture(event.pointerId);
 		this.drag = { grip: this.gripAt(event.offsetX), x: event.offsetX, hasMoved: false,
@@ -394,6 +408,8 @@ class TimeView {
 		this.showValues();
 		this.canvas.style.cursor = { new: 'crosshair', move: 'grab', first: 'ew-resize',
 			end: 'ew-resize' }[this.drag ? this.drag.grip : this.gripAt(x)];
+		if (!this.page.hasSamples)
+			this.canvas.style.cursor = 'default';
 		if (this.drag && (this.drag.hasMoved || Math.abs(x - this.drag.x) > 3))
 			this.dragTo(x);
 		this.draw();
@@ -432,10 +448,12 @@ class TimeView {
 		const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
 		const { model, data } = this;
 
-		if (event.key === 'Escape')
-			this.page.selectTime(0, data.nr_slices);
-		else if (!step)
+		if (!step && event.key !== 'Escape')
 			return;
+		if (!this.page.hasSamples)
+			this.moveCursor(step);
+		else if (event.key === 'Escape')
+			this.page.selectTime(0, data.nr_slices);
 		else if (model.isAllTime)
 			this.select(step > 0 ? 0 : data.nr_slices,
 				step > 0 ? Math.ceil(data.nr_slices / 10) : Math.floor(data.nr_slices * 0.9));
@@ -445,6 +463,16 @@ class TimeView {
 		else
 			this.shift(model.first, model.end, step);
 		event.preventDefault();
+	}
+
+	/* Where there is nothing to select: by one slice, to read the numbers; 0: away. */
+	moveCursor(step) {
+		const slice = this.cursor === null ? -1 : this.sliceAt(this.cursor);
+		const next = Math.max(0, Math.min(this.data.nr_slices - 1, slice + (step || 0)));
+
+		this.cursor = step ? this.xOf(next + 0.5) : null;
+		this.showValues();
+		this.draw();
 	}
 
 	listen() {
@@ -461,6 +489,13 @@ class TimeView {
 		});
 		canvas.addEventListener('keydown', (event) => this.key(event));
 	}
+}
+
+/* What may be a row of the axis: CPUs if they are few, and no processes, which have a table. */
+function rowsOf(series) {
+	const cpus = new Set(series.filter((s) => s.kind === 'cpu').map((s) => s.cpu));
+
+	return series.filter((s) => s.kind !== 'process' && (s.kind !== 'cpu' || cpus.size <= FEW_CPUS));
 }
 
 function highOf(values, least) {
