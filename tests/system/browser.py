@@ -164,6 +164,13 @@ class Browser:
                         "e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect();"
                         "return [r.x, r.y, r.width, r.height]; })()")
 
+    def box_in(self, outer, selector):
+        """The same of what scrolls within something else, from its top."""
+        self.box(outer)
+        return self.run(f"(() => {{ document.querySelector({json.dumps(outer)}).scrollTop = 0;"
+                        f"const r = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
+                        "return [r.x, r.y, r.width, r.height]; })()")
+
     def click_on(self, selector):
         self.box(selector)
         self.settle()  # the browser finds what is at a place by what it has drawn

@@ -264,7 +264,7 @@ def check_drawn(page):
     assert len(set(colors)) > 10, "there is no name on it"
     other = pixels(page, *(round(v) for v in point(page, "all")), 3, 3)[1][1]
     assert other != most, (other, most)
-    x, y, width, height = page.box("#axis")
+    x, y, width, height = page.box_in("#time", "#axis")
     wanted = page.run("getComputedStyle(document.documentElement).getPropertyValue('--bars')").strip()
     wanted = tuple(int(wanted[i:i + 2], 16) for i in (1, 3, 5))
     bars = [c for row in pixels(page, x + 10, y + 35, 200, 30) for c in row]
@@ -375,7 +375,7 @@ def selected(page):
 
 def check_time(page, session):
     """Where second_half ran; the rest has none of it."""
-    x, y, width, _ = page.box("#axis")
+    x, y, width, _ = page.box_in("#time", "#axis")
     slices = page.run("cpuperf.page.data.nr_slices")
     assert 150 <= slices <= 402, slices
     assert time_of(page, "from") == "0ms"
@@ -489,7 +489,7 @@ def check_rows(page, session):
         assert abs(mean - line["mean"]) < 0.1 * abs(line["mean"]) + 0.5, (line["label"], mean, line["mean"])
     check_lanes(page, session)
     row = names.index("cpu_user")
-    x, y, width, _ = page.box("#axis")
+    x, y, width, _ = page.box_in("#time", "#axis")
     page.mouse("mouseMoved", x + width / 2, y + 30)
     page.settle()
     shown = page.run("[...document.querySelectorAll('#rows span')].map((e) => e.textContent)")
@@ -566,7 +566,18 @@ def check_one(folder, screen):
         if screen:
             page.screenshot(screen)
         check_policy(page)
+    check_sight(path)
+    check_narrow(path)
     return session, pid
+
+
+def check_sight(path):
+    """The root of the graph is seen without scrolling on a screen of 1000 x 800."""
+    with browser.Browser(1000, 800) as page:
+        page.open(path)
+        assert page.run("document.getElementById('scroll').getBoundingClientRect().bottom < innerHeight && !scrollY")
+        root = frame(page, "all")
+        assert root["top"] + root["height"] <= page.run("document.getElementById('graph').clientHeight") + 0.5, root
 
 
 def check_parts(session, pid, folder):

@@ -181,7 +181,7 @@ def check_html(folder):
         with browser.Browser() as page:
             page.open(f"{folder}/page.html")
             assert page.problems() == []
-            titles = page.run("[...document.querySelectorAll('.chart h3')].map((e) => e.textContent)")
+            titles = page.run("[...document.querySelectorAll('#charts .chart h3')].map((e) => e.textContent)")
             assert titles == [f"syscall.{c}" for c in CALLS], titles
             data = page.run("window.cpuperf.page.data.latencies")
             assert [(x["label"], x["what"]) for x in data] == [(r["event"], r["what"]) for r in found], data
@@ -194,17 +194,17 @@ def check_html(folder):
                     assert abs(ns - int(row[f"{key}_ns"])) <= ns * 1e-5 + 1, (x, row)
                     assert (high is None) == (row[f"{key}_high_ns"] == ""), (x, row)
                 assert ("before" in x) == (nr == 2 and x["what"] == ""), x  # other processes, before
-            lines = page.run("[...document.querySelectorAll('.chart')].map((e) => e.querySelectorAll('tbody tr').length)")
+            lines = page.run("[...document.querySelectorAll('#charts .chart')].map((e) => e.querySelectorAll('tbody tr').length)")
             assert lines == [nr] * len(CALLS), lines
             # bars are drawn; nothing is asked of samples where there are none
-            assert page.run("[...document.querySelectorAll('.chart canvas')].every((c) => c.getContext('2d')"
+            assert page.run("[...document.querySelectorAll('#charts .chart canvas')].every((c) => c.getContext('2d')"
                             ".getImageData(0, 0, c.width, c.height).data.some((x) => x))")
             assert page.run("['toolbar', 'stacks', 'table'].every((id) => document.getElementById(id).hidden)")
-            said = page.run("document.querySelector('.chart .hint').textContent")
+            said = page.run("document.querySelector('#charts .chart .hint').textContent")
             assert said.startswith(f"{2 * NR}, mean "), said
-            page.run("(() => { const s = document.querySelector('.chart select'); s.value = 1;"
+            page.run("(() => { const s = document.querySelector('#charts .chart select'); s.value = 1;"
                      " s.dispatchEvent(new Event('change')); })()")
-            said = page.run("document.querySelector('.chart .hint').textContent")
+            said = page.run("document.querySelector('#charts .chart .hint').textContent")
             assert said.startswith(f"{NR}, mean "), said
             assert page.problems() == []
 

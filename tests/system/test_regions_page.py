@@ -182,23 +182,23 @@ def check_browser(folder):
             want = sum(int(r["self_samples"]) for r in table(folder, "--report=flat", "--top=0", *options)
                        if r["event"] == "cpu_clock")
             assert b.run("cpuperf.page.model.allSamples()") == want, (which, want)
-        x, y, width, _ = b.box("#axis")
+        x, y, width, _ = b.box_in("#time", "#axis")
         track, levels = next(slices(data))
         begin, end = levels[0][0][:2]
         span = data["nr_slices"] * data["slice_ns"]
-        b.mouse("mouseMoved", x + width * ((begin + end) / 2 - data["start_ns"]) / span, y + 80)
+        b.mouse("mouseMoved", x + width * ((begin + end) / 2 - data["start_ns"]) / span, y + 70)
         b.settle()
         said = b.run("[...document.querySelectorAll('#rows li')].map((e) => e.textContent)")
         row = next(r for r in said if f"thread {track['tid']}" in r)
         assert "request" in row and " ms" in row, said
         at = next(instants(data))[0]
-        b.mouse("mouseMoved", x + width * (at - data["start_ns"]) / span, y + 80)
+        b.mouse("mouseMoved", x + width * (at - data["start_ns"]) / span, y + 70)
         b.settle()
         said = b.run("[...document.querySelectorAll('#rows li')].map((e) => e.textContent)")
         assert any("; parsed; queue = 3" in r for r in said), said
         color = b.run("getComputedStyle(document.documentElement).getPropertyValue('--panel')")
         drawn = b.run("(() => { const c = cpuperf.page.time; const p = c.context.getImageData(Math.round(c.xOfTime("
-                      f"{(begin + end) / 2}) * devicePixelRatio), 78 * devicePixelRatio, 1, 1).data; return [...p]; }})()")
+                      f"{(begin + end) / 2}) * devicePixelRatio), 66 * devicePixelRatio, 1, 1).data; return [...p]; }})()")
         assert drawn[3] == 255 and len(set(drawn[:3])) > 1, (drawn, color)
 
 

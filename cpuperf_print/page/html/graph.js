@@ -112,7 +112,7 @@ class GraphView {
 		const seen = this.rows.findLastIndex((row) => row.some((place) => place.width > SEEN_PIXELS));
 		const top = this.scroll.getBoundingClientRect().top + scrollY;
 		/* with the root in sight, if there is room */
-		const most = Math.max(240, Math.min(640, Math.round(innerHeight * 0.62), innerHeight - top - BELOW));
+		const most = Math.max(200, Math.min(640, Math.round(innerHeight * 0.62), innerHeight - top - BELOW));
 		const shown = Math.min(height, most, Math.max(6, seen + 2) * ROW);
 		const below = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight;
 

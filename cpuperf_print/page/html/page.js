@@ -2,7 +2,7 @@
  * The page: state shared by its parts, and updates after a selection.
  */
 const MAX_TASKS = 400;
-const WARNINGS_AT_FIRST = 2;
+const WARNINGS_AT_FIRST = 1;
 const LEGEND_NAMES = 8;
 const SEVERAL = 0xfffffffe; /* pid of merged processes of one name, if there are too many */
 const UNKNOWN = 0xffffffff; /* pid or tid of samples without a task */

@@ -3,8 +3,8 @@
  * whole slices.
  */
 const ROW_HEIGHT = 44;
-const SAMPLES_HEIGHT = 70;
-const LANE_HEIGHT = 30;
+const SAMPLES_HEIGHT = 58;
+const LANE_HEIGHT = 34;
 const SCALE_HEIGHT = 22;
 const SHOWN_AT_FIRST = 5;
 const THINGS_AT_FIRST = 4; /* of an event, in a session that only counts */
