@@ -14,6 +14,8 @@
 #include "navigator/lanes.h"
 #include "navigator/query.h"
 #include "navigator/source.h"
+#include "navigator/spans.h"
+#include "navigator/timeline.h"
 #include "options.h"
 #include "page/source.h"
 #include "pool.h"
@@ -181,12 +183,15 @@ static bool reply_row(struct navigator *n, const struct http_request *r,
 	return done;
 }
 
+/* Besides reports. */
+static const struct registry_row *const views[] = {&lanes_row, &timeline_row, &spans_row};
+
 static bool reply_report(struct navigator *n, const struct http_request *r, const char *name)
 {
 	struct err e = {0};
-	const struct registry_row *row = strcmp(name, lanes_row.name) == 0
-					     ? &lanes_row
-					     : registry_find_report(name, &e),
+	const struct registry_row *const *own =
+	    ARRAY_FIND(x, views, ARRAY_NR(views), strcmp(name, (*x)->name) == 0);
+	const struct registry_row *row = own ? *own : registry_find_report(name, &e),
 				  *format = row ? registry_find_format("ndjson", &e) : NULL;
 
 	return format ? reply_row(n, r, format, row, ndjson, NULL)

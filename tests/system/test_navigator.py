@@ -17,6 +17,7 @@ import browser
 from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip
 
 MIX = os.environ["MIX"]
+SOURCE = os.environ["SOURCE_DIR"]
 POLICY = ("default-src 'none'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'")
 
 
@@ -178,6 +179,101 @@ def check_lanes(folder):
         if "waits" in json.loads(s.get("/api/session")[1])["reports"]:
             have, want = added_up(s.get("/api/lanes")[1], "state"), added_up(printed(folder, "--report=waits"), "state")
             assert have == want, (set(have.items()) ^ set(want.items()))
+
+
+def check_boxes(rows):
+    """Of a thread none overlaps another at its depth, and each lies in its caller's."""
+    depths = {}
+    for r in rows:
+        key = r["event"], r["pid"], r["tid"], r["thread"]
+        before, around = depths.get((key, r["depth"])), depths.get((key, r["depth"] - 1))
+        assert r["from_ns"] < r["to_ns"] and (not before or before["to_ns"] <= r["from_ns"]), (before, r)
+        assert not r["depth"] or around["from_ns"] <= r["from_ns"] < r["to_ns"] <= around["to_ns"], (around, r)
+        depths[key, r["depth"]] = r
+
+
+def rows_of(s, path):
+    answer, text = s.get(path)
+    assert answer.status == 200, text
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def timeline_has_samples(folder):
+    """All samples, each in its function; the time of a filter alone has shorter slices."""
+    record(folder)
+    with Server(folder) as s:
+        rows = rows_of(s, "/api/timeline")
+        check_boxes(rows)
+        outer = "".join(json.dumps(r) + "\n" for r in rows if not r["depth"])
+        assert added_up(outer) == added_up(printed(folder, "--report=threads")), outer
+        for f in map(json.loads, printed(folder, "--report=flat").splitlines()):
+            total = sum(r["samples"] for r in rows if (r["function"], r["object"]) == (f["function"], f["object"]))
+            assert total >= f["total_samples"] if "total_samples" in f else total >= f["self_samples"], (f, total)
+        middle = rows_of(s, "/api/timeline?from=100ms&to=200ms&top=1")
+        assert len({r["tid"] for r in middle}) == 1 and middle[0]["slice_ns"] < rows[0]["slice_ns"], middle
+        assert all(100e6 - r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= 200e6 + r["slice_ns"] for r in middle), middle
+        lengths = sorted(r["to_ns"] - r["from_ns"] for r in rows)
+        least = (lengths[0] + lengths[-1]) / 2
+        large = rows_of(s, f"/api/timeline?min-percent={100 * least / (400 * rows[0]['slice_ns']):.6f}")
+        assert len(large) == sum(n >= least for n in lengths) < len(rows), (least, lengths)
+
+
+def timeline_has_waits(folder):
+    """What a shell waits for comes before what it does then."""
+    run(CPUPERF, "--quiet", f"--output={folder}/session", "--spec-file=wall", "--", "sh", "-c",
+        f"sleep 0.3; {MIX} ms 200 1; sleep 0.4")
+    with Server(folder) as s:
+        if "waits" not in json.loads(s.get("/api/session")[1])["reports"]:
+            print("skip: timeline of waits: not sampled here (BPF)")
+            return
+        rows = rows_of(s, "/api/timeline")
+        check_boxes(rows)
+        outer = [r for r in rows if not r["depth"]]
+        long = [r for r in outer if r["comm"] == "sleep" and r["state"] == "blocked" and r["to_ns"] - r["from_ns"] > 250e6]
+        busy = [r for r in rows if r["function"].startswith("work_") and r["state"] == "on CPU"]
+        assert len(long) == 2, long
+        first, second = sorted(long, key=lambda r: r["from_ns"])
+        assert first["to_ns"] - first["from_ns"] < second["to_ns"] - second["from_ns"], long
+        assert busy and all(
+            first["to_ns"] - r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= second["from_ns"] + r["slice_ns"] for r in busy), (
+                long, busy)
+        shell = [r for r in outer if r["comm"] == "sh" and r["state"] == "blocked"]
+        assert sum(r["to_ns"] - r["from_ns"] for r in shell) > 800e6, shell
+
+
+def check_timeline(folder):
+    """Boxes of frames in the order of time."""
+    timeline_has_samples(folder)
+    timeline_has_waits(folder)
+
+
+def record_regions(folder):
+    run("cc", "-O1", "-g", f"-I{SOURCE}/include", "-pthread", "-o", f"{folder}/regions", f"{SOURCE}/tests/system/regions.c", "-ldl")
+    run(CPUPERF, "--quiet", f"--output={folder}/session", "--regions", "-e", "cpu_clock@1000Hz", "-g", "--",
+        f"{folder}/regions", "threads", code=7)
+
+
+def check_spans(folder):
+    """As many calls, of as much time, as the report has, each within the one around it."""
+    record_regions(folder)
+    with Server(folder) as s:
+        rows = rows_of(s, "/api/spans")
+        check_boxes([{**r, "event": ""} for r in rows])
+        report = [json.loads(line) for line in printed(folder, "--report=regions").splitlines()]
+        assert sum(r["calls"] for r in rows) == sum(r["calls"] for r in report), (rows, report)
+        for name in {r["region"] for r in report}:
+            ns, calls = (sum(r[field] for r in report if r["region"] == name) for field in ("wall_ns", "calls"))
+            drawn_ = [r for r in rows if r["region"] == name]
+            assert sum(r["calls"] for r in drawn_) <= calls, (name, drawn_)
+            assert all(r["calls"] > 1 for r in drawn_) or sum(r["to_ns"] - r["from_ns"] for r in drawn_ if r["calls"] == 1) <= ns
+        outer = [r for r in rows if not r["depth"]]
+        ns = sum(r["wall_ns"] for r in report if r["region"] == "request")
+        assert 0.9 * ns < sum(r["to_ns"] - r["from_ns"] for r in outer) < 1.1 * ns, (ns, outer)
+        assert len({r["tid"] for r in rows_of(s, "/api/spans?top=1")}) == 1
+        begin = min(r["from_ns"] for r in rows)
+        low, high = (begin + part * (max(r["to_ns"] for r in rows) - begin) // 4 for part in (1, 2))
+        part = rows_of(s, f"/api/spans?from={low}ns&to={high}ns")
+        assert part and all(low <= r["from_ns"] and r["to_ns"] <= high for r in part), (low, high, part)
 
 
 def check_options_stay(folder):
@@ -465,6 +561,17 @@ def check_page(folder):
         link = page.run("location.href")
         open_view(page, link)
         assert page.run("document.querySelector('.flame a').textContent") == "work_b", "a zoom is a link"
+        open_view(page, f"{s.base}/?view=timeline&search=work_b")
+        assert page.run("[...document.querySelectorAll('.flame a.found')].every((a) => a.textContent === 'work_b')")
+        page.run("document.querySelector('.flame a.found').click()")
+        page.until("location.search.includes('from=')", 30)
+        drawn(page)
+        span = page.run("location.search")
+        assert re.search(r"from=\d+ns", span) and re.search(r"to=\d+ns", span) and "view=timeline" in span, span
+        assert page.run("document.querySelectorAll('.flame a.found').length") > 0, "its time has it"
+        page.run("[...document.querySelectorAll('main a')].find((a) => a.textContent === 'All time').click()")
+        page.until("!location.search.includes('from=')", 30)
+        drawn(page)
         open_view(page, f"{s.base}/?view=lanes")
         assert page.run("document.querySelectorAll('.lanes svg rect.state-1').length") > 10
         for width in (485, 700, 1000, 1600):

@@ -14,7 +14,7 @@ const FILTERS = [
 	{ name: 'region', about: 'Region', hint: 'request*' },
 ];
 const ROWS = 200;
-const NAMES = { flat: 'Functions', tree: 'Flame graph', threads: 'Threads', lanes: 'Lanes', waits: 'Waits',
+const NAMES = { flat: 'Functions', tree: 'Flame graph', timeline: 'In order of time', threads: 'Threads', lanes: 'Lanes', waits: 'Waits',
 	regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes',
 	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
 	series: 'Over time', 'top-down': 'Top-down' };
@@ -343,18 +343,26 @@ function placeFrames(node, left, scale, depth, out) {
 	}
 }
 
-function frameOf(frame, nr, direction, isFound) {
-	const { node } = frame;
-	const line = direction === 'flame' ? nr - 1 - frame.depth : frame.depth;
-	const a = anchor(node.function, linkTo('tree', { direction, node: node.node,
-		search: here().get('search') || '' }), isFound(node) ? 'found' : '');
+/* A box of a graph. at: left, width (of 1) and line. */
+function boxOf(text, address, at, about, className) {
+	const a = anchor(text, address, className);
 
-	a.style.left = `${100 * frame.left}%`;
-	a.style.width = `${100 * frame.width}%`;
-	a.style.top = `${FRAME_HEIGHT * line}px`;
+	a.style.left = `${100 * at.left}%`;
+	a.style.width = `${100 * at.width}%`;
+	a.style.top = `${FRAME_HEIGHT * at.line}px`;
+	a.title = about;
+	return a;
+}
+
+function frameOf(frame, nr, direction, isFound) {
+	const { node, left, width } = frame;
+	const line = direction === 'flame' ? nr - 1 - frame.depth : frame.depth;
+	const a = boxOf(node.function, linkTo('tree', { direction, node: node.node,
+		search: here().get('search') || '' }), { left, width, line },
+	`${node.function}\n${node.object}\ntotal ${percent(node.total / 100)}, self ${
+		percent(node.self / 100)}, ${amountOf(node, node.total_count)}`, isFound(node) ? 'found' : '');
+
 	a.style.setProperty('--hue', hueOf(node.object));
-	a.title = `${node.function}\n${node.object}\ntotal ${percent(node.total / 100)}, self ${
-		percent(node.self / 100)}, ${amountOf(node, node.total_count)}`;
 	return a;
 }
 
@@ -479,27 +487,113 @@ async function showLanes() {
 			? list.reduce((n, row) => Math.min(n, row.from_ns), Infinity) : 0;
 		const to = list.reduce((n, row) => Math.max(n, row.from_ns + row.slice_ns), 0);
 		const nr = (to - from) / list[0].slice_ns;
-		const threads = new Map();
 		const lanes = element('div', undefined, 'lanes');
 
-		list.forEach((row) => {
-			const key = `${row.pid} ${row.tid} ${row.thread}`;
-
-			threads.set(key, [...(threads.get(key) || []), row]);
-		});
-		for (const list_ of threads.values()) {
-			const { comm, pid, tid } = list_[0];
-			const name = `${comm} ${pid === tid || tid === null ? pid : `${pid}/${tid}`}`;
+		for (const list_ of byThread(list)) {
+			const name = threadName(list_[0]);
 			const svg = laneOf(list_, from, nr);
 
 			svg.setAttribute('role', 'img');
 			svg.setAttribute('aria-label', name);
-			lanes.append(pid === null ? element('span', comm)
-				: anchor(name, linkTo('flat', { pid: String(pid) })), svg);
+			lanes.append(list_[0].pid === null ? element('span', name)
+				: anchor(name, linkTo('timeline', { pid: String(list_[0].pid) })), svg);
 		}
 		return sectionOf(`${event}, ${time(from)} to ${time(to)} since the start, in slices of ${
 			time(list[0].slice_ns)}`, legendOf(list), lanes);
 	}) };
+}
+
+/* Rows by thread, in their order. */
+function byThread(rows) {
+	const threads = new Map();
+
+	rows.forEach((row) => {
+		const key = `${row.pid} ${row.tid} ${row.thread}`;
+
+		if (!threads.has(key))
+			threads.set(key, []);
+		threads.get(key).push(row);
+	});
+	return [...threads.values()];
+}
+
+function threadName({ comm, pid, tid }) {
+	return pid === null ? comm : `${comm} ${pid === tid || tid === null ? pid : `${pid}/${tid}`}`;
+}
+
+/* The filters of a row's time: whole slices, since where in them its samples were is not known. */
+function timesOf(row) {
+	const slice = row.slice_ns || 1;
+
+	return { from: `${slice * Math.floor(row.from_ns / slice)}ns`,
+		to: `${slice * Math.ceil(row.to_ns / slice)}ns` };
+}
+
+/* Boxes of threads over time, a graph for each; a click shows the time of a box alone.
+ * look: (row) => {text, about, className, hue}. */
+const CHARTS = 8;
+
+function chartsOf(rows, view, look) {
+	const from = rows.reduce((n, row) => Math.min(n, row.from_ns), Infinity);
+	const to = rows.reduce((n, row) => Math.max(n, row.to_ns), 0);
+	const chartOf = (list) => {
+		const chart = element('div', undefined, 'flame');
+		const nr = list.reduce((n, row) => Math.max(n, row.depth + 1), 0);
+
+		chart.style.height = `${FRAME_HEIGHT * nr}px`;
+		list.forEach((row) => {
+			const width = (row.to_ns - row.from_ns) / (to - from);
+			const { text, about, className, hue } = look(row);
+			const a = boxOf(text, linkTo(view, { ...timesOf(row),
+				search: here().get('search') || '' }),
+			{ left: (row.from_ns - from) / (to - from), width, line: row.depth },
+			`${about}\n${time(row.from_ns)} to ${time(row.to_ns)}`, className);
+
+			a.style.setProperty('--hue', hue);
+			chart.append(a);
+		});
+		return chart;
+	};
+	const all = element('p', `${time(from)} to ${time(to)} since the start. A click on a box shows its time alone.`);
+
+	if (here().get('from') || here().get('to'))
+		all.prepend(anchor('All time', linkTo(view, { from: '', to: '',
+			search: here().get('search') || '' })), ' · ');
+	return [all, ...byThread(rows).flatMap((list) => {
+		const heading = element('h3');
+
+		heading.append(list[0].pid === null ? list[0].comm : anchor(threadName(list[0]),
+			linkTo('flat', { pid: String(list[0].pid) })));
+		return [heading, chartOf(list)];
+	})];
+}
+
+async function showTimeline() {
+	const address = api('timeline', { top: CHARTS, 'min-percent': 0.1 });
+	const rows = await ask(address);
+	const search = (here().get('search') || '').toLowerCase();
+	const isFound = (row) => search && row.function.toLowerCase().includes(search);
+	const look = (row) => ({ text: row.function, hue: hueOf(row.object),
+		className: `${isFound(row) ? 'found ' : ''}${row.state && row.state !== 'on CPU' ? 'waits' : ''}`,
+		about: [row.function, row.object, row.state, row.samples ? `${whole(row.samples)} samples` : '']
+			.filter((text) => text).join('\n') });
+
+	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(event,
+		...chartsOf(list, 'timeline', look),
+		element('p', `Within ${time(list[0].slice_ns)} the order is not known: a shorter time has shorter ones.`))) };
+}
+
+/* Calls of regions over time, then what the report says of them. */
+async function showRegions() {
+	const address = api('spans', { top: CHARTS });
+	const rows = await ask(address);
+	const look = (row) => ({ text: row.region || `${whole(row.calls)} calls`, className: '',
+		hue: hueOf(row.region || ''),
+		about: `${row.region || 'several regions'}, ${whole(row.calls)} ${row.calls === 1 ? 'call' : 'calls'}` });
+	const table = await showTable('regions');
+
+	return { address, parts: [...rows.length ? [sectionOf('In order of time',
+		...chartsOf(rows, 'regions', look))] : [], ...table.parts] };
 }
 
 /* Where an instruction jumps to, or whom it calls. */
@@ -561,6 +655,7 @@ async function showTable(report) {
 }
 
 const VIEWS = { flat: showFunctions, function: showFunction, tree: showTree,
+	timeline: showTimeline, regions: showRegions,
 	sessions: showSessions, lanes: showLanes };
 
 /* --- the page --- */
@@ -629,7 +724,7 @@ function applyFilters() {
 		else if (input.name)
 			args.delete(input.name);
 	}
-	if (args.get('search') && !['flat', 'tree'].includes(args.get('view')))
+	if (args.get('search') && !['flat', 'tree', 'timeline'].includes(args.get('view')))
 		args.set('view', 'flat');
 	go(`?${args}`);
 }
