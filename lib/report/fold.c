@@ -117,11 +117,11 @@ static bool is_same(const struct entry *e, uint32_t node, const struct report_ke
 /* NULL: full. */
 static struct entry *find_entry(struct report_fold *f, uint32_t node, const struct report_key *key)
 {
-	uint32_t words[sizeof(*key) / sizeof(uint32_t)];
+	uint64_t words[sizeof(*key) / sizeof(uint64_t)];
 	uint64_t hash = node;
 	size_t i;
 
-	_Static_assert(sizeof(words) == sizeof(*key), "a key is numbers of 32 bits");
+	_Static_assert(sizeof(words) == sizeof(*key), "a key is pairs of numbers");
 	memcpy(words, key, sizeof(words));
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		hash = hash_mix(hash, words[i]);

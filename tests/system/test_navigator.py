@@ -235,7 +235,7 @@ def timeline_has_waits(folder):
         first, second = sorted(long, key=lambda r: r["from_ns"])
         assert first["to_ns"] - first["from_ns"] < second["to_ns"] - second["from_ns"], long
         assert busy and all(
-            first["to_ns"] - r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= second["from_ns"] + r["slice_ns"] for r in busy), (
+            first["to_ns"] - 2 * r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= second["from_ns"] + 2 * r["slice_ns"] for r in busy), (
                 long, busy)
         shell = [r for r in outer if r["comm"] == "sh" and r["state"] == "blocked"]
         assert sum(r["to_ns"] - r["from_ns"] for r in shell) > 800e6, shell
