@@ -1,6 +1,7 @@
 /*
  * One thread answers, one request after the other: reports share names, symbols and what was read.
- * The calling thread waits for signals.
+ * Another one reads what the first view shows, while the browser starts. The calling thread waits
+ * for signals.
  */
 #include "navigator/navigator.h"
 
@@ -48,7 +49,9 @@ struct navigator {
 	struct output *output;
 	struct http *http;
 	struct guard guard;
-	struct buf notes; /* what must be known of the numbers: a line each */
+	pthread_mutex_t reading; /* reports: one thread at a time prints one */
+	pthread_mutex_t noting;  /* what follows */
+	struct buf notes;        /* what must be known of the numbers: a line each */
 	size_t nr_notes;
 };
 
@@ -130,9 +133,10 @@ static unsigned status_of(int rc)
 	return rc == -ENOMEM ? HTTP_SERVER_ERROR : HTTP_BAD_REQUEST;
 }
 
-/* As cpuperf_print would print it. */
-static int print_row(struct navigator *n, const struct query *q, const struct registry_row *format,
-		     const struct registry_row *row, struct buf *text, struct err *e)
+/* As cpuperf_print would print it. By one thread at a time. */
+static int print_alone(struct navigator *n, const struct query *q,
+		       const struct registry_row *format, const struct registry_row *row,
+		       struct buf *text, struct err *e)
 {
 	struct output out;
 	const struct row_run run = {
@@ -158,6 +162,17 @@ static int print_row(struct navigator *n, const struct query *q, const struct re
 	*text = out.text;
 	out.text = (struct buf){.data = NULL};
 	output_fini(&out);
+	return rc;
+}
+
+static int print_row(struct navigator *n, const struct query *q, const struct registry_row *format,
+		     const struct registry_row *row, struct buf *text, struct err *e)
+{
+	int rc;
+
+	pthread_mutex_lock(&n->reading);
+	rc = print_alone(n, q, format, row, text, e);
+	pthread_mutex_unlock(&n->reading);
 	return rc;
 }
 
@@ -210,7 +225,9 @@ static bool reply_facts(struct navigator *n, const struct http_request *r)
 {
 	BUF_AUTO(text, MAX_ANSWER_BYTES);
 
+	pthread_mutex_lock(&n->noting);
 	facts_put(n->inputs, &n->notes, &text);
+	pthread_mutex_unlock(&n->noting);
 	return reply(r, HTTP_OK, http_response_new(buf_str(&text), text.len, ndjson), NULL);
 }
 
@@ -251,15 +268,38 @@ static bool answer(void *arg, const struct http_request *r)
 static void note(void *arg, const struct err *problem)
 {
 	struct navigator *n = arg;
+	bool is_new;
 	BUF_AUTO(line, MAX_ERROR_BYTES);
 
 	buf_printf(&line, "%s%s%s\n", problem->source, *problem->source ? ": " : "", problem->msg);
-	if (n->nr_notes >= MAX_NOTES || buf_error(&line) ||
-	    (n->notes.len && strstr(buf_str(&n->notes), buf_str(&line))))
-		return;
-	n->nr_notes++;
-	buf_adds(&n->notes, buf_str(&line));
-	log_err(LOG_WARNING, problem);
+	pthread_mutex_lock(&n->noting);
+	is_new = n->nr_notes < MAX_NOTES && !buf_error(&line) &&
+		 !(n->notes.len && strstr(buf_str(&n->notes), buf_str(&line)));
+	if (is_new) {
+		n->nr_notes++;
+		buf_adds(&n->notes, buf_str(&line));
+	}
+	pthread_mutex_unlock(&n->noting);
+	if (is_new)
+		log_err(LOG_WARNING, problem);
+}
+
+/* What is asked for first is read before it is asked for. Its faults are told to who asks. */
+static void *read_first(void *arg)
+{
+	struct navigator *n = arg;
+	const struct http_request nothing = {.nr_arguments = 0};
+	struct buf text = {.data = NULL};
+	struct query *q = NULL;
+	struct err e = {0};
+	const struct registry_row *row = registry_find_report("flat", &e),
+				  *format = registry_find_format("ndjson", &e);
+
+	if (row && format && query_new(n->options, &nothing, &q, &e) == 0)
+		print_row(n, q, format, row, &text, &e);
+	buf_fini(&text);
+	query_free(q);
+	return NULL;
 }
 
 static int put_url(const struct navigator *n, struct err *e)
@@ -288,7 +328,7 @@ static int load(struct navigator *n, struct err *e)
 	return inputs_load_names(n->inputs, &n->selection->rules, e);
 }
 
-static int serve(struct navigator *n, const sigset_t *ends, struct err *e)
+static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *before, struct err *e)
 {
 	const struct http_config config = {.option = "--serve",
 					   .example = "127.0.0.1:8080",
@@ -297,6 +337,7 @@ static int serve(struct navigator *n, const sigset_t *ends, struct err *e)
 					   .answer = answer,
 					   .arg = n};
 	int rc = http_open(&config, n->options->serve, &n->http, e), ended;
+	pthread_t first;
 
 	if (rc)
 		return rc;
@@ -306,17 +347,29 @@ static int serve(struct navigator *n, const sigset_t *ends, struct err *e)
 	n->inputs->pool = pool_new(MAX_POOL_BYTES);
 	if (!n->inputs->pool)
 		return err_set(e, -ENOMEM, "out of memory");
-	rc = load(n, e) ?: http_start(n->http, e) ?: put_url(n, e);
+	rc = load(n, e);
+	if (rc)
+		return rc;
+	rc = -pthread_create(&first, NULL, read_first, n);
+	if (rc)
+		return err_set(e, rc, "a thread cannot be started: %s", strerror(-rc));
+	rc = http_start(n->http, e) ?: put_url(n, e);
 	if (rc == 0)
 		(void)sigwait(ends, &ended);
+	pthread_sigmask(SIG_SETMASK, before, NULL); /* a second one ends a long answer */
+	pthread_join(first, NULL);
 	return rc;
 }
 
 int navigator_run(struct inputs *in, const struct selection *selection, struct output *out,
 		  struct err *e)
 {
-	struct navigator n = {
-	    .inputs = in, .selection = selection, .options = in->options, .output = out};
+	struct navigator n = {.inputs = in,
+			      .selection = selection,
+			      .options = in->options,
+			      .output = out,
+			      .reading = PTHREAD_MUTEX_INITIALIZER,
+			      .noting = PTHREAD_MUTEX_INITIALIZER};
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	sigset_t ends, before;
 	int rc;
@@ -328,8 +381,8 @@ int navigator_run(struct inputs *in, const struct selection *selection, struct o
 	out->problems.report = note;
 	out->problems.arg = &n;
 	pthread_sigmask(SIG_BLOCK, &ends, &before);
-	rc = serve(&n, &ends, e);
-	pthread_sigmask(SIG_SETMASK, &before, NULL); /* a second one ends a long answer */
+	rc = serve(&n, &ends, &before, e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	http_close(n.http);
 	pool_free(in->pool);
 	in->pool = NULL;

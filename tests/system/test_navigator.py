@@ -181,7 +181,7 @@ def check_lanes(folder):
             assert have == want, (set(have.items()) ^ set(want.items()))
 
 
-def check_boxes(rows):
+def boxes_nest(rows):
     """Of a thread none overlaps another at its depth, and each lies in its caller's."""
     depths = {}
     for r in rows:
@@ -203,7 +203,7 @@ def timeline_has_samples(folder):
     record(folder)
     with Server(folder) as s:
         rows = rows_of(s, "/api/timeline")
-        check_boxes(rows)
+        boxes_nest(rows)
         outer = "".join(json.dumps(r) + "\n" for r in rows if not r["depth"])
         assert added_up(outer) == added_up(printed(folder, "--report=threads")), outer
         for f in map(json.loads, printed(folder, "--report=flat").splitlines()):
@@ -227,7 +227,7 @@ def timeline_has_waits(folder):
             print("skip: timeline of waits: not sampled here (BPF)")
             return
         rows = rows_of(s, "/api/timeline")
-        check_boxes(rows)
+        boxes_nest(rows)
         outer = [r for r in rows if not r["depth"]]
         long = [r for r in outer if r["comm"] == "sleep" and r["state"] == "blocked" and r["to_ns"] - r["from_ns"] > 250e6]
         busy = [r for r in rows if r["function"].startswith("work_") and r["state"] == "on CPU"]
@@ -258,7 +258,7 @@ def check_spans(folder):
     record_regions(folder)
     with Server(folder) as s:
         rows = rows_of(s, "/api/spans")
-        check_boxes([{**r, "event": ""} for r in rows])
+        boxes_nest([{**r, "event": ""} for r in rows])
         report = [json.loads(line) for line in printed(folder, "--report=regions").splitlines()]
         assert sum(r["calls"] for r in rows) == sum(r["calls"] for r in report), (rows, report)
         for name in {r["region"] for r in report}:
@@ -274,6 +274,25 @@ def check_spans(folder):
         low, high = (begin + part * (max(r["to_ns"] for r in rows) - begin) // 4 for part in (1, 2))
         part = rows_of(s, f"/api/spans?from={low}ns&to={high}ns")
         assert part and all(low <= r["from_ns"] and r["to_ns"] <= high for r in part), (low, high, part)
+
+
+def bytes_read(pid):
+    with open(f"/proc/{pid}/io", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("rchar"))
+
+
+def check_read_ahead(folder):
+    """The samples are read before they are asked for, and once."""
+    record(folder)
+    size = sum(e.stat().st_size for e in os.scandir(f"{folder}/session") if ".common." not in e.name)
+    with Server(folder) as s:
+        before, end = -1, time.monotonic() + 60
+        while before != (now := bytes_read(s.p.pid)) or now < size:
+            before = now
+            assert time.monotonic() < end, (now, size)
+            time.sleep(0.2)
+        assert s.get("/api/flat?top=3")[0].status == 200
+        assert bytes_read(s.p.pid) - now < size, "read again"
 
 
 def check_options_stay(folder):
@@ -521,7 +540,7 @@ def check_page(folder):
         assert page.run("document.activeElement.name") == "search"
         page.type("work_")
         page.key("Enter")
-        page.until("document.querySelectorAll('tbody tr').length === 3", 30)
+        page.until(f"document.querySelectorAll('tbody tr').length === {sum('work_' in r['function'] for r in rows)}", 30)
         assert "search=work_" in page.run("location.search")
         page.run("document.querySelector('[name=comm]').value = 'none'")
         page.run("document.querySelector('#filters').requestSubmit()")
