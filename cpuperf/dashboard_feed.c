@@ -117,9 +117,16 @@ static int start(struct dashboard_feed *f, const struct options *o, const struct
 				    .nr_cpus = plan->nr_cpus,
 				    .nr_machine_cpus = nr_cpus > 0 ? (size_t)nr_cpus : 0,
 				    .processes = {process_facts_find, (void *)&plan->host->root},
+				    .can_profile = !plan->target.is_command,
 				    .has_target = has_target(plan)};
 	struct dashboard_config config = {
 	    .fd = terminal_of(o), .facts = &facts, .quit = quit, .arg = f};
+
+	f->profile = PROFILE_PROCESS_NONE(config.fd);
+	if (facts.can_profile)
+		config.profiler = (struct dashboard_profiler){
+		    profile_process_start, profile_process_step, profile_process_show,
+		    profile_process_stop, &f->profile};
 
 	int rc = api_table_metrics(f->session, &f->arena, &facts.metrics, e);
 

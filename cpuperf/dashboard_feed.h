@@ -10,6 +10,7 @@
 #include "dashboard/dashboard.h"
 #include "live_functions.h"
 #include "options.h"
+#include "profile_process.h"
 #include "session/session.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ struct dashboard_feed {
 	bool holds_notes;
 	bool has_functions; /* --top: they are shown instead */
 	struct live_functions functions;
+	struct profile_process profile;
 };
 
 /* -EINVAL with *e if --live or --top is impossible here. */

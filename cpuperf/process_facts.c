@@ -68,6 +68,7 @@ static void load_command(const struct root *root, uint32_t pid, char *command)
 		if (!command[i]) /* between arguments */
 			command[i] = ' ';
 	command[len] = '\0';
+	str_clean(command, len);
 }
 
 bool process_facts_find(void *root, uint32_t pid, struct processes_one *out)

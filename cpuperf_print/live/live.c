@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -151,8 +152,11 @@ static int set_filter(struct live *l)
 static int answer(struct live *l)
 {
 	struct top *t = l->top;
-	const bool is_asked = t->question.nr != l->answered;
+	bool is_asked;
 	int rc = 0;
+
+	skip_counted(l);
+	is_asked = t->question.nr != l->answered;
 
 	if (!is_asked && (!l->has_news || t->is_paused))
 		return 0;
@@ -297,6 +301,8 @@ int live_run(struct inputs *in, const struct selection *s, struct err *e)
 
 	dashboard_ui_block(ends, &old);
 	l.top = dashboard_top_new();
+	if (l.top)
+		l.top->is_inner = secure_getenv("CPUPERF_INNER") != NULL;
 	rc = l.top ? show(&l, s, e) : err_set(e, -ENOMEM, "out of memory");
 	code_stop(&l.code);
 	view_fini(&l.view);

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NR_TABLES = 4, NR_NOTES = 16, CLOSE_MS = 1000, JOIN_S = 4 };
+enum { NR_TABLES = 4, NR_NOTES = 16, CLOSE_MS = 1000, JOIN_S = 4, PROFILE_MS = 100 };
 
 struct dashboard {
 	struct dashboard_config config;
@@ -116,6 +116,82 @@ static void update_model(struct dashboard *d)
 	pthread_mutex_unlock(&d->lock);
 }
 
+/* --- a profile of a process --------------------------------------------------------------------
+ */
+
+static void say(struct dashboard *d, const char *text)
+{
+	struct model *m = dashboard_ui_model(d->ui);
+
+	snprintf(m->message, sizeof(m->message), "%s", text);
+	dashboard_ui_redraw(d->ui);
+}
+
+static void end_profile(struct dashboard *d, const char *why)
+{
+	struct model *m = dashboard_ui_model(d->ui);
+
+	d->config.profiler.stop(d->config.profiler.arg);
+	m->is_profiling = m->wants_no_profile = false;
+	dashboard_ui_lend(d->ui, false);
+	say(d, why);
+}
+
+static void start_profile(struct dashboard *d)
+{
+	struct model *m = dashboard_ui_model(d->ui);
+	struct err e = {0};
+
+	m->is_profiling = d->config.profiler.start(d->config.profiler.arg, m->wanted_pid, &e) == 0;
+	m->profiled_pid = m->wanted_pid;
+	m->wanted_pid = 0;
+	m->wants_no_profile = false;
+	if (!m->is_profiling)
+		say(d, e.msg);
+}
+
+static void show_profile(struct dashboard *d)
+{
+	struct err e = {0};
+
+	dashboard_ui_lend(d->ui, true);
+	if (d->config.profiler.show(d->config.profiler.arg, &e))
+		end_profile(d, e.msg);
+}
+
+static void follow_profile(struct dashboard *d)
+{
+	struct model *m = dashboard_ui_model(d->ui);
+	struct err e = {0};
+	char text[MODEL_NOTE_BYTES];
+	unsigned left_s;
+
+	if (m->wanted_pid && d->config.profiler.start)
+		start_profile(d);
+	if (!m->is_profiling)
+		return;
+	if (m->wants_no_profile) {
+		end_profile(d, "the profile was stopped");
+		return;
+	}
+	switch (d->config.profiler.step(d->config.profiler.arg, &left_s, &e)) {
+	case DASHBOARD_PROFILE_RECORDING:
+		snprintf(text, sizeof(text), "profiling process %u: %u s left  Esc stops it",
+			 m->profiled_pid, left_s);
+		if (!*m->message || strncmp(m->message, "profiling ", 10) == 0)
+			say(d, text);
+		break;
+	case DASHBOARD_PROFILE_READY:
+		show_profile(d);
+		break;
+	case DASHBOARD_PROFILE_SHOWN:
+		break;
+	case DASHBOARD_PROFILE_ENDED:
+		end_profile(d, e.msg);
+		break;
+	}
+}
+
 static void *draw(void *arg)
 {
 	struct dashboard *d = arg;
@@ -125,14 +201,19 @@ static void *draw(void *arg)
 		bool was_gone = dashboard_ui_is_gone(d->ui);
 
 		/* after a timeout of close nobody can be asked any more */
-		if (dashboard_ui_turn(d->ui, d->wake_fd, -1) && !atomic_load(&d->is_closing)) {
+		int wait_ms = dashboard_ui_model(d->ui)->is_profiling ? PROFILE_MS : -1;
+
+		if (dashboard_ui_turn(d->ui, d->wake_fd, wait_ms) && !atomic_load(&d->is_closing)) {
 			dashboard_ui_end(d->ui);
 			d->config.quit(d->config.arg);
 		}
+		follow_profile(d);
 		if (sys()->read(d->wake_fd, &woken, sizeof(woken)) < 0 && was_gone)
 			continue;
 		update_model(d);
 	}
+	if (dashboard_ui_model(d->ui)->is_profiling)
+		end_profile(d, "");
 	d->is_restored = dashboard_ui_close(d->ui, CLOSE_MS);
 	return NULL;
 }

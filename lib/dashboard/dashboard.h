@@ -11,12 +11,32 @@
 struct err;
 struct dashboard;
 
+/* Profiles a process beside the session, when the user requests it. Called by the thread that
+ * draws.
+ */
+enum dashboard_profile {
+	DASHBOARD_PROFILE_RECORDING,
+	DASHBOARD_PROFILE_READY, /* to be shown */
+	DASHBOARD_PROFILE_SHOWN, /* it has the terminal */
+	DASHBOARD_PROFILE_ENDED,
+};
+struct dashboard_profiler {
+	int (*start)(void *arg, uint32_t pid, struct err *e); /* 0 or -errno with *e */
+	/* How far it is; called a few times a second. With *e filled it has ended for that reason.
+	 */
+	enum dashboard_profile (*step)(void *arg, unsigned *left_s, struct err *e);
+	int (*show)(void *arg, struct err *e); /* when the terminal is free */
+	void (*stop)(void *arg);               /* at any time after start; within 2 s */
+	void *arg;
+};
+
 struct dashboard_config {
 	int fd; /* of the terminal */
 	const struct model_facts *facts;
 	void (*quit)(
 	    void *arg); /* called on quit, from the drawing thread, possibly several times */
 	void *arg;
+	struct dashboard_profiler profiler; /* start NULL: there is none */
 };
 
 /* Takes over the terminal and, for the process, SIGTSTP, SIGCONT and SIGWINCH: call it before other

@@ -168,7 +168,8 @@ struct model {
 	struct model_prompt prompt;
 	struct model_page page;
 	uint32_t wanted_pid; /* the process to profile; 0: none. Reset by who does it */
-	bool is_profiling;   /* Escape ends it: wants_no_profile */
+	uint32_t profiled_pid;
+	bool is_profiling; /* Escape ends it: wants_no_profile */
 	bool wants_no_profile;
 	enum model_overlay overlay;
 	struct model_layout layout;

@@ -15,6 +15,8 @@ enum {
 	MAX_NAME_WIDTH = 40,
 	USER_WIDTH = 9,
 	MIN_COMMAND_WIDTH = 20,
+	TREE_NAME_WIDTH = 28, /* on a screen of ROOMY columns */
+	ROOMY = 100,
 	LEAST_LINES = 3 /* of a kind beside one in focus */
 };
 
@@ -95,6 +97,8 @@ static struct shape find_shape(const struct screen_kind *k, unsigned width, bool
 	struct shape s = {.name = MIN_NAME_WIDTH};
 
 	if (has_details && width > 1 + MIN_NAME_WIDTH + details) {
+		if (width >= ROOMY)
+			s.name = TREE_NAME_WIDTH;
 		s.nr_columns = columns_that_fit(k, width - details, s.name);
 		used = 1 + s.name + width_of_columns(k, s.nr_columns);
 		s.user = USER_WIDTH;

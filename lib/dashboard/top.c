@@ -214,7 +214,7 @@ static void open_calls(struct top *t)
 }
 
 /* Closes what was opened last. */
-static void go_back(struct top *t)
+static enum model_action go_back(struct top *t)
 {
 	if (t->has_page || t->wants_page) {
 		t->has_page = t->wants_page = false;
@@ -228,7 +228,10 @@ static void go_back(struct top *t)
 		t->question.filter[0] = '\0';
 		t->question.nr_filters++;
 		ask(t);
+	} else if (t->is_inner) {
+		return MODEL_QUIT;
 	}
+	return MODEL_NOTHING;
 }
 
 static void open_page(struct top *t)
@@ -362,8 +365,7 @@ static enum model_action run(struct top *t, enum command command, long by)
 		open_calls(t);
 		break;
 	case BACK:
-		go_back(t);
-		break;
+		return go_back(t);
 	case CODE:
 		open_page(t);
 		break;

@@ -38,6 +38,7 @@ struct dashboard_ui {
 	struct paint_state state;
 	int signal_fd;
 	bool is_touched, wants_quit;
+	bool is_lent; /* the terminal, to another program */
 	uint64_t drawn_ns, nr_drawn, nr_bytes;
 };
 
@@ -66,6 +67,11 @@ void dashboard_ui_block(const int *ends, sigset_t *old)
 
 	signals_of(ends, &set);
 	pthread_sigmask(SIG_BLOCK, &set, old);
+}
+
+static bool enter(struct dashboard_ui *s)
+{
+	return !s->is_lent && terminal_enter(s->terminal);
 }
 
 static void paint_tally(void *arg, const struct paint_state *s, struct canvas *c)
@@ -158,6 +164,18 @@ bool dashboard_ui_close(struct dashboard_ui *s, unsigned wait_ms)
 struct model *dashboard_ui_model(struct dashboard_ui *s)
 {
 	return &s->model;
+}
+
+void dashboard_ui_lend(struct dashboard_ui *s, bool is_lent)
+{
+	if (s->is_lent == is_lent)
+		return;
+	s->is_lent = is_lent;
+	s->is_touched = true;
+	if (s->terminal && is_lent)
+		(void)terminal_leave(s->terminal, LEAVE_MS);
+	else if (s->terminal)
+		enter(s);
 }
 
 void dashboard_ui_redraw(struct dashboard_ui *s)
@@ -325,7 +343,7 @@ static void read_signals(struct dashboard_ui *s)
 	}
 	if (!s->terminal)
 		return;
-	(void)terminal_enter(s->terminal);
+	(void)enter(s);
 	terminal_resize(s->terminal);
 	s->is_touched = true;
 }
@@ -369,7 +387,7 @@ bool dashboard_ui_turn(struct dashboard_ui *s, int wake_fd, int wait_ms)
 		return s->wants_quit;
 	if (p[SIGNAL].revents)
 		read_signals(s);
-	else if (s->terminal && !terminal_is_entered(s->terminal) && terminal_enter(s->terminal))
+	else if (s->terminal && !terminal_is_entered(s->terminal) && enter(s))
 		s->is_touched = true;
 	if (is_reading(s) && p[TERMINAL].revents & ~POLLOUT)
 		read_keys(s);

@@ -42,6 +42,8 @@ bool dashboard_ui_close(struct dashboard_ui *s, unsigned wait_ms);
 
 /* Of a tally. */
 struct model *dashboard_ui_model(struct dashboard_ui *s);
+/* Leaves the terminal to another program, which reads its keys until it is taken back. */
+void dashboard_ui_lend(struct dashboard_ui *s, bool is_lent);
 /* Redraw at the next turn. */
 void dashboard_ui_redraw(struct dashboard_ui *s);
 void dashboard_ui_set_read(struct dashboard_ui *s, uint64_t nr);

@@ -44,6 +44,12 @@ static bool describe(void *arg, uint32_t pid, struct processes_one *out)
 	return false;
 }
 
+/* Of one of them in another order: what the others use. */
+static unsigned cpu_of(uint32_t i, uint32_t iteration)
+{
+	return iteration % 100 == 99 ? 100 - family[i].cpu : family[i].cpu;
+}
+
 static void add_family(struct session_under_test *s, uint32_t iteration)
 {
 	s->t->nr_rows = s->facts.nr_cpus;
@@ -53,7 +59,7 @@ static void add_family(struct session_under_test *s, uint32_t iteration)
 		const struct reading start = {.state = READING_OK, .time_ns = s->t->start_ns};
 		struct reading end = {.state = READING_OK,
 				      .time_ns = s->t->end_ns,
-				      .raw = (uint64_t)family[i].cpu * NS_PER_S / 100};
+				      .raw = (uint64_t)cpu_of(i, iteration) * NS_PER_S / 100};
 
 		assert_int_equal(table_add_thing(s->t, TIME_OF, i, family[i].name, &start, &end),
 				 0);
@@ -183,6 +189,15 @@ TEST(selects)
 	press_all(&s, "jj"); /* 31 */
 	press(&s, '\r');
 	assert_int_equal(s.m.wanted_pid, 31);
+	add_family(&s, 99); /* the least are first */
+	press(&s, '\r');
+	assert_int_equal(s.m.wanted_pid, 31);
+	press(&s, 'g');
+	press(&s, '\r');
+	assert_int_equal(s.m.wanted_pid, 40);
+	add_family(&s, 100);
+	press(&s, '\r');
+	assert_int_equal(s.m.wanted_pid, 32);
 	press_all(&s, "ss"); /* which sorts, and leads to the top */
 	press(&s, '\r');
 	assert_int_equal(s.m.wanted_pid, 40);

@@ -116,6 +116,20 @@ TEST(lines)
 	dashboard_top_free(s.t);
 }
 
+/* On a screen that another one has opened Escape closes what was opened last, then the screen. */
+TEST(leads_back)
+{
+	struct screen s;
+
+	open_screen(&s);
+	assert_int_equal(press(&s, KEY_CODE_ESCAPE), MODEL_NOTHING);
+	s.t->is_inner = true;
+	press(&s, '\r');
+	assert_int_equal(press(&s, KEY_CODE_ESCAPE), MODEL_NOTHING);
+	assert_int_equal(press(&s, KEY_CODE_ESCAPE), MODEL_QUIT);
+	dashboard_top_free(s.t);
+}
+
 TEST(questions)
 {
 	struct screen s;

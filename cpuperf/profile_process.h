@@ -1,0 +1,39 @@
+/*
+ * Profiles a process for some seconds beside the session that runs: by another session of cpuperf,
+ * whose files are in a private folder, and removed. cpuperf_print shows its functions.
+ */
+#ifndef CPUPERF_PROFILE_PROCESS_H
+#define CPUPERF_PROFILE_PROCESS_H
+
+#include "dashboard/dashboard.h"
+#include "session/held.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <termios.h>
+
+struct err;
+
+enum { PROFILE_PROCESS_S = 5 };
+
+/* Initialise with PROFILE_PROCESS_NONE. */
+struct profile_process {
+	struct held held; /* path "": none is made */
+	int log_fd;       /* what the recorder says; -1: none */
+	pid_t pid;        /* of the recorder, later of the printer; 0: none runs */
+	bool is_shown;    /* it is the printer */
+	uint64_t begun_ns;
+	struct termios terminal; /* as it was before the printer */
+	bool has_terminal;
+	int terminal_fd; /* what the printer shows it on */
+};
+#define PROFILE_PROCESS_NONE(fd)                                                                   \
+	((struct profile_process){.held = HELD_NONE, .log_fd = -1, .terminal_fd = (fd)})
+
+/* Each for a struct dashboard_profiler; arg: a struct profile_process. */
+int profile_process_start(void *arg, uint32_t pid, struct err *e);
+enum dashboard_profile profile_process_step(void *arg, unsigned *left_s, struct err *e);
+int profile_process_show(void *arg, struct err *e);
+void profile_process_stop(void *arg);
+
+#endif
