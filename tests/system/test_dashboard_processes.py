@@ -125,6 +125,7 @@ def check_profile(folder):
         text = t.wait(r"^ cpu_clock 997 Hz")
         text = t.wait(r"\d\d\.\d\d % ± .*python")
         assert "ENDED" in text, text
+        assert not os.path.exists(f"{folder}/state/cpuperf/last"), "the profile is remembered as the last session"
         t.press("Enter", r"callee|caller")
         t.press("Escape", r"callee|caller", absent=True)
         t.press("Escape", r"^ watched  iteration \d+")
