@@ -81,14 +81,30 @@ static uint32_t event_of(const struct page *h, const struct report_slice *c)
 	return g->event;
 }
 
+/* What the squares of weights are for each of their sum: what varies by chance. */
+static void find_squares(struct page *h, struct page_encoded *to, double *weights)
+{
+	for (size_t i = 0; i < h->outline.nr_counts; i++) {
+		const struct report_slice *c = &h->outline.counts[i];
+
+		to->squares[event_of(h, c)] += c->squares;
+		weights[event_of(h, c)] += (double)c->weight;
+	}
+	for (size_t i = 0; i < h->facts->nr_events; i++)
+		to->squares[i] /= weights[i] > 0 ? weights[i] : 1;
+}
+
 /* The period of an event, if each of its samples has the same. */
 static int find_periods(struct page *h, struct page_encoded *to)
 {
 	MEM_AUTO bool *is_other = mem_calloc(h->facts->nr_events + 1, sizeof(*is_other));
+	MEM_AUTO double *weights = mem_calloc(h->facts->nr_events + 1, sizeof(*weights));
 
 	to->period = mem_calloc(h->facts->nr_events + 1, sizeof(*to->period));
-	if (!is_other || !to->period)
+	to->squares = mem_calloc(h->facts->nr_events + 1, sizeof(*to->squares));
+	if (!is_other || !weights || !to->period || !to->squares)
 		return -ENOMEM;
+	find_squares(h, to, weights);
 	for (size_t i = 0; i < h->outline.nr_counts; i++) {
 		const struct report_slice *c = &h->outline.counts[i];
 		uint64_t *period = &to->period[event_of(h, c)];
@@ -207,6 +223,7 @@ void page_encoded_fini(struct page_encoded *to)
 	buf_fini(&to->tree);
 	buf_fini(&to->cells);
 	mem_free(to->period);
+	mem_free(to->squares);
 }
 
 int page_encode(struct page *h, struct page_numbers *n, struct page_encoded *to,

@@ -22,6 +22,7 @@ struct page_encoded {
 	uint32_t first; /* slice */
 	uint64_t nr_slices;
 	uint64_t *period; /* of each event; 0: not the same for all samples */
+	double *squares;  /* of each event: those of its weights, by the sum of its weights */
 	size_t names_len; /* of functions */
 };
 void page_encoded_init(struct page_encoded *to);

@@ -161,6 +161,7 @@ static void put_event(struct page *h, const struct page_encoded *from, uint32_t 
 		jsonw_text(&h->json, "unit", ev->unit);
 		page_real(h, "scale", ev->scale > 0 ? ev->scale : 1, 17);
 		jsonw_u64(&h->json, "period", from->period ? from->period[i] : 0);
+		page_real(h, "squares", from->squares ? from->squares[i] : 0, 6);
 		jsonw_u64(&h->json, "exact", is_exact(h, i));
 		JSONW_ARRAY(&h->json, "samples") {
 			for (unsigned side = 0; side < h->nr_sides; side++) {

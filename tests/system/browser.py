@@ -100,13 +100,18 @@ class Browser:
         return answer["result"]
 
     def open(self, path):
-        """Returns when it is loaded."""
+        """Returns when it is loaded; anew, also where only what is behind # differs."""
+        if "#" in path:
+            self.load("about:blank")
+        self.load("file://" + os.path.abspath(path))
+        self.settle()
+
+    def load(self, url):
         self.events.clear()
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=url)
         until = time.monotonic() + TIMEOUT
         while not any(e["method"] == "Page.loadEventFired" for e in self.events):
             self.take(self.read(until))
-        self.settle()
 
     def run(self, expression):
         """The value of an expression of JavaScript."""

@@ -213,7 +213,7 @@ def check_file(path):
 
 def check_quiet(page, path):
     assert page.problems() == [], page.problems()
-    assert page.requests() == ["file://" + path], page.requests()
+    assert {url.split("#")[0] for url in page.requests()} == {"file://" + path}, page.requests()
     assert page.run("window.hacked") is None
     assert page.run("document.images.length + document.querySelectorAll('b + i').length") == 0
 
@@ -580,6 +580,158 @@ def check_sight(path):
         assert root["top"] + root["height"] <= page.run("document.getElementById('graph').clientHeight") + 0.5, root
 
 
+def calls(session, name, which="cpu_clock"):
+    """(other, its object): samples and count, of callers and of callees."""
+    rows = [r for r in report(session, "calls") if r["event"] == which]
+    return [{(r[other], r[f"{other}_object"]): (int(r["samples"]), int(r["count"])) for r in rows if r[end] == name}
+            for other, end in (("caller", "callee"), ("callee", "caller"))]
+
+
+def shown_calls(page):
+    found = page.run("""(() => { const { functions, objects } = cpuperf.page.data; const c = cpuperf.callers();
+        return [c.callers, c.callees].map((list) => list.map((x) => [functions[x.of].name,
+            objects[functions[x.of].object], x.samples[0], x.weight[0]])); })()""")
+    return [{(name, file): (samples, weight) for name, file, samples, weight in rows} for rows in found]
+
+
+def check_sandwich(page, session, path):
+    """Callers and callees are those of --report=calls; a link keeps the function; keys choose another."""
+    page.open(f"{path}#view=sandwich&function=second_half&object=program")
+    assert visible(page, "sandwich", "scroll") == ["sandwich"]
+    for name in ("second_half", FUNCTION, "first_half"):
+        page.click_on("#pick")
+        page.run("document.getElementById('pick').select()")
+        page.type(name[:-1])
+        assert text(page, "#picks li[aria-selected=true] b") == name, text(page, "#picks")
+        page.key("ArrowDown")
+        page.key("ArrowUp")
+        page.key("Enter")
+        assert visible(page, "picks") == [] and shown_calls(page) == calls(session, name), (
+            shown_calls(page), calls(session, name))
+        up, down = page.run("cpuperf.sandwich()")
+        total = flat(session)[(name, "program")][1]
+        assert up[0]["name"] == name and up[0]["weight"][0] == total == down[0]["weight"][0], (up[0], total)
+        assert sum(f["weight"][0] for f in up if f["depth"] == 1) == total, up
+        assert len({f["name"] for f in up if f["depth"] == 1}) == sum(f["depth"] == 1 for f in up)
+        inner = sum(f["weight"][0] for f in down if f["depth"] == 1)
+        width = max(f["width"] for f in down)
+        assert inner <= total and all(abs(f["width"] - width * f["weight"][0] / total) < 1 for f in down if f["left"]), down
+        check_half(page, session, name)
+    assert "function=first_half" in page.run("location.hash"), page.run("location.hash")
+    page.run("history.back()")
+    page.until("document.getElementById('pick').value.startsWith('</script>')")
+    page.open(path + page.run("location.hash"))
+    assert page.run("document.getElementById('pick').value") == FUNCTION
+    rows = page.run("[...document.querySelectorAll('#calls tbody tr')].map((r) => [...r.children].map((c) => c.textContent))")
+    assert [r[4] for r in rows].index("itself") == len(calls(session, FUNCTION)[0]) and ("second_half" in [r[5] for r in rows])
+    page.click_on("#calls tbody tr:last-child td.name button")
+    assert page.run("document.getElementById('pick').value") == rows[-1][5]
+    page.open(path)
+    page.run("document.getElementById('graph').focus()")
+    page.key("ArrowUp")
+    page.key("ArrowUp")
+    focused = page.run("cpuperf.focused()")
+    page.key("c")
+    assert visible(page, "sandwich") and page.run("document.getElementById('pick').value") == focused
+    page.run("document.getElementById('callers').focus()")
+    page.key("ArrowUp")
+    assert text(page, "#said") and visible(page, "path") == []
+    page.open(f"{path}#view=nothing&function=%00&from=x&event=none&thread=-7")
+    assert visible(page, "scroll") == ["scroll"] and page.problems() == []
+
+
+def check_half(page, session, name):
+    """± is what the report says: both have it from blocks of time, of nearly the same length."""
+    row = next(r for r in report(session, "flat") if r["function"] == name and r["event"] == "cpu_clock")
+    said = text(page, "#sandwich-said")
+    total, half = map(float, re.search(r"total ([\d.]+) ± ([\d.]+) %", said).groups())
+    expected = max(float(row["total_high"]) - float(row["total"]), float(row["total"]) - float(row["total_low"]))
+    assert abs(total - float(row["total"])) < 0.06 and 0.5 < half / expected < 2, (said, row)
+
+
+def check_order(page, session, pid, path):
+    """Sums are those of the thread, frames go on over slices, and first_half is before second_half."""
+    page.open(f"{path}#view=order")
+    choose(page, "thread", f"thread {pid} ")
+    frames_ = page.run("cpuperf.order()")
+    sums, expected = collections.Counter(), collections.Counter()
+    for f in frames_:
+        sums[f["name"]] += f["self"]
+    for (name, _), (self, _, _) in flat(session, f"--pid={pid}").items():
+        expected[name] += self
+    names = ("first_half", "second_half", "main", FUNCTION)
+    assert sum(sums.values()) == sum(expected.values()) == frames_[0]["weight"], (sums, expected)
+    assert all(sums[name] == expected[name] for name in names), (sums, expected)
+    check_frames(frames_)
+    choose(page, "event", "faults")  # no time: each slice is filled
+    faults = page.run("cpuperf.order()")
+    tid = re.search(r"thread (\d+)", page.run("document.getElementById('thread').selectedOptions[0].textContent"))[1]
+    assert faults[0]["weight"] == sum(f["self"] for f in faults) == sum(
+        int(r["self_count"]) for r in report(session, "threads") if r["event"] == "page_faults" and r["tid"] == tid), faults[0]
+    check_frames(faults)
+    choose(page, "event", "cpu_clock")
+    choose(page, "thread", f"thread {pid} ")
+    frames_ = page.run("cpuperf.order()")
+    first, second = ([f for f in frames_ if f["name"] == name] for name in ("first_half", "second_half"))
+    slices = page.run("cpuperf.page.data.nr_slices")
+    assert min(f["from"] for f in first) < min(f["from"] for f in second)
+    assert any(int(f["from"]) < int(f["to"] - 1e-6) for f in second) and sum(f["to"] - f["from"] for f in second) < 0.4 * slices, second
+    assert "within a slice" in text(page, "#order-help")
+    main_ = max((f for f in frames_ if f["name"] == "main"), key=lambda f: f["to"] - f["from"])
+    assert main_["weight"] >= max(f["weight"] for f in first + second)
+    page.run("document.getElementById('graph').focus()")
+    for _ in range(4):
+        page.key("ArrowDown")
+    assert re.search(r" to [\d.]+ m?s$", text(page, "#said")), text(page, "#said")
+    page.key("Enter")
+    assert page.run("cpuperf.zoomed()") != "all" and f"thread=" in page.run("location.hash")
+
+
+def check_frames(frames_):
+    """Of a depth none overlaps another, and each is within the one below it."""
+    rows = collections.defaultdict(list)
+    for f in frames_:
+        rows[f["depth"]].append((f["from"], f["to"]))
+    for depth, row in rows.items():
+        row.sort()
+        assert all(a[1] <= b[0] + 1e-6 for a, b in zip(row, row[1:])), (depth, row)
+        assert depth == 0 or all(any(o[0] - 1e-6 <= f[0] and f[1] <= o[1] + 1e-6 for o in rows[depth - 1]) for f in row)
+
+
+def check_groups(page, session, path):
+    """Processes as first frames: their weights are those of their threads; all else stays."""
+    expected = collections.Counter()
+    for r in report(session, "threads"):
+        if r["event"] == "cpu_clock":
+            expected[r["pid"]] += int(r["self_count"])
+    page.open(f"{path}#frames=process")
+    below = [f for f in frames(page) if f["depth"] == 1]
+    assert below and all(f["weight"][0] == expected[re.search(r"\((\d+)\)$", f["name"])[1]] for f in below), (below, expected)
+    same(page, flat(session))
+    page.click_on("#modes label:nth-of-type(3)")
+    assert frame(page, "second_half")["weight"][0] == flat(session)[("second_half", "program")][0]
+    choose(page, "grouping", "process name")
+    assert "frames=name" in page.run("location.hash") or page.run("cpuperf.page.usual.frames") == "name"
+    page.click_on("#modes label:nth-of-type(1)")
+    names = [f["name"] for f in frames(page) if f["depth"] == 1]
+    assert len(names) == len(set(names)) and not re.search(r"\(\d+\)$", names[0]), names
+    same(page, flat(session))
+    page.run("(() => { const e = document.getElementById('grouping'); e.value = 'none';"
+             "e.dispatchEvent(new Event('change', {bubbles: true})); })()")
+    assert not {f["name"] for f in frames(page) if f["depth"] == 1} & set(names)
+    same(page, flat(session))
+
+
+def check_views(session, pid, path):
+    with browser.Browser(1280, 1000) as page:
+        check_sandwich(page, session, path)
+        check_order(page, session, pid, path)
+        check_groups(page, session, path)
+        check_quiet(page, path)
+    for view in ("order", "sandwich"):
+        check_narrow(f"{path}#view={view}")
+
+
 def check_parts(session, pid, folder):
     """Options hold; what is small is merged, and that is said."""
     with browser.Browser(1280, 900) as page:
@@ -876,6 +1028,7 @@ def main():
     screen = sys.argv[1] if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory(prefix="cpuperf-html.") as folder:
         session, pid = check_one(folder, screen)
+        check_views(session, pid, f"{folder}/one.html")
         check_parts(session, pid, folder)
         check_diff(folder)
         check_tally(folder)

@@ -1,6 +1,8 @@
 /*
  * Decodes the text in the page into arrays. page.c describes the data. Must not depend on the page.
  */
+const SEVERAL = 0xfffffffe; /* pid of merged processes of one name, if there are too many */
+const UNKNOWN = 0xffffffff; /* pid or tid of samples without a task */
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const DIGIT_OF = new Uint8Array(128);
 
@@ -38,7 +40,7 @@ function decodeTree(text, nr) {
 		of: new Uint32Array(nr),
 		parent: new Int32Array(nr),
 		depth: new Uint16Array(nr),
-		end: new Uint32Array(nr), /* the index after the last node below it */
+		end: null,
 	};
 	const way = [0];
 
@@ -53,11 +55,7 @@ function decodeTree(text, nr) {
 		tree.of[i] = numbers.next();
 		way.push(i);
 	}
-	for (let i = nr - 1; i >= 0; i--) {
-		tree.end[i] = Math.max(tree.end[i], i + 1);
-		if (i)
-			tree.end[tree.parent[i]] = Math.max(tree.end[tree.parent[i]], tree.end[i]);
-	}
+	tree.end = endsOf(tree.parent);
 	return tree;
 }
 
@@ -160,7 +158,7 @@ function findStates(data) {
 	for (let i = 1; i < tree.nr; i++) {
 		const f = functions[tree.of[i]];
 
-		isState[i] = !objects[f.object] && STATES.includes(f.name) ? 1 : 0;
+		isState[i] = !f.isProcess && !objects[f.object] && STATES.includes(f.name) ? 1 : 0;
 		stateOf[i] = isState[i] ? tree.of[i] : stateOf[tree.parent[i]];
 	}
 	return { isState, stateOf, stateFunctions: new Set(stateOf.filter((of) => of !== 0xffffffff)) };
@@ -216,6 +214,140 @@ function decodeRegions(list) {
 	return regions;
 }
 
+/* The end of each node: the index after the last node below it. */
+function endsOf(parent) {
+	const end = new Uint32Array(parent.length);
+
+	for (let i = parent.length - 1; i >= 0; i--) {
+		end[i] = Math.max(end[i], i + 1);
+		if (i)
+			end[parent[i]] = Math.max(end[parent[i]], end[i]);
+	}
+	return end;
+}
+
+function idOf(id) {
+	return id === SEVERAL ? 'several processes' : id === UNKNOWN ? 'unknown' : id;
+}
+
+/* Threads of a process have one key. */
+function processKey(thread) {
+	return `${thread.host} ${thread.pid < SEVERAL ? '' : thread.comm} ${thread.pid}`;
+}
+
+/* Processes, the one with the most samples first: their threads, and what they are called. */
+function processesOf(data) {
+	const { threads } = data;
+	const samples = threadSamples(data);
+	const processes = new Map();
+
+	threads.forEach((thread, i) => {
+		const key = processKey(thread);
+		const p = processes.get(key) || { samples: 0, threads: [] };
+
+		p.samples += samples[i];
+		p.threads.push(i);
+		processes.set(key, p);
+	});
+	for (const p of processes.values()) {
+		p.threads.sort((a, b) => samples[b] - samples[a]);
+
+		/* The first thread has the process's name; it may have no samples. */
+		const first = p.threads.find((i) => threads[i].tid === threads[i].pid);
+
+		Object.assign(p, threads[first ?? p.threads[0]]);
+		p.sampled = p.threads.filter((i) => samples[i] > 0);
+	}
+	return [...processes.values()].sort((a, b) => b.samples - a.samples);
+}
+
+const MAX_NODES = 3e6;
+
+/*
+ * The tree and the cells with a frame for each process, or for each name of processes, around the others,
+ * the one with the most samples first: what they share is there as often as there are processes with it.
+ * null: too many nodes.
+ */
+function withProcesses(data, isByName) {
+	const { groups, threads } = data;
+	const { tree, cells } = data.plain;
+	const functions = [...data.plain.functions];
+	const numbers = new Map();
+	const processOf = new Int32Array(threads.length);
+
+	for (const p of processesOf(data)) {
+		const name = isByName ? p.comm : `${p.comm} (${idOf(p.pid)})`;
+
+		if (!numbers.has(name)) {
+			numbers.set(name, numbers.size);
+			functions.push({ name, object: data.objects.length - 1, isKernel: false, isProcess: true });
+		}
+		p.threads.forEach((i) => { processOf[i] = numbers.get(name); });
+	}
+
+	const lists = Array.from({ length: numbers.size }, () => []);
+	const parent = [-1], of = [0xffffffff], depth = [0];
+	const stamp = new Int32Array(tree.nr).fill(-1), made = new Uint32Array(tree.nr);
+	const order = new Uint32Array(cells.nr), node = new Uint32Array(cells.nr);
+	let nr = 0;
+
+	for (let i = 0; i < cells.nr; i++)
+		lists[processOf[groups.thread[cells.group[i]]]].push(i);
+	for (let p = 0; p < lists.length; p++) {
+		if (!lists[p].length)
+			continue;
+		stamp[0] = p;
+		made[0] = parent.push(0) - 1;
+		of.push(data.plain.functions.length + p);
+		depth.push(1);
+		for (const i of lists[p]) {
+			const chain = [];
+
+			for (let n = cells.node[i]; stamp[n] !== p; n = tree.parent[n])
+				chain.push(n);
+			for (const n of chain.reverse()) {
+				const above = made[tree.parent[n]];
+
+				stamp[n] = p;
+				made[n] = parent.push(above) - 1;
+				of.push(tree.of[n]);
+				depth.push(depth[above] + 1);
+			}
+			node[nr] = made[cells.node[i]];
+			order[nr++] = i;
+		}
+		if (parent.length > MAX_NODES)
+			return null;
+	}
+	return { functions, tree: { nr: parent.length, of: Uint32Array.from(of), parent: Int32Array.from(parent),
+		depth: Uint16Array.from(depth), end: endsOf(parent) }, cells: cellsInOrder(cells, order, node, parent.length) };
+}
+
+/* Cells in another order, at other nodes. */
+function cellsInOrder(cells, order, node, nrNodes) {
+	const out = { nr: cells.nr, node, first: new Uint32Array(nrNodes + 1) };
+
+	for (const name of ['group', 'slice', 'samples', 'weight'])
+		out[name] = cells[name].map((x, i) => cells[name][order[i]]);
+	for (let i = 0; i < cells.nr; i++)
+		out.first[node[i] + 1]++;
+	for (let i = 0; i < nrNodes; i++)
+		out.first[i + 1] += out.first[i];
+	return out;
+}
+
+/* isByName: null: no processes. False: there are too many. */
+function setProcesses(data, isByName) {
+	const made = isByName === null ? data.plain : withProcesses(data, isByName);
+
+	if (!made)
+		return false;
+	Object.assign(data, made);
+	data.outermost = findOutermost(data.tree, data.functions.length);
+	Object.assign(data, findStates(data));
+	return true;
+}
+
 const MAX_THREAD_LANES = 40;
 
 /* Samples of all events by thread. */
@@ -250,11 +382,12 @@ function decode(page) {
 
 	data.functions = decodeFunctions(page);
 	data.tree = decodeTree(page.tree, page.nr_nodes);
-	data.outermost = findOutermost(data.tree, data.functions.length);
-	Object.assign(data, findStates(data));
 	data.groups = decodeGroups(page.groups);
 	data.threads = decodeThreads(page.threads, page.comms);
 	data.cells = decodeCells(page.cells, page.nr_cells, data.tree, data.groups, page.events);
+	data.objects = [...page.objects, 'process'];
+	data.plain = { functions: data.functions, tree: data.tree, cells: data.cells };
+	setProcesses(data, null);
 	data.lanes = findLanes(data);
 	data.regions = decodeRegions(page.regions);
 	data.tracks = page.tracks.map((track) => decodeTrack(track, page.marks));

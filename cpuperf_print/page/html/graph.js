@@ -8,17 +8,18 @@ const BELOW = 40; /* pixels: what is said of a frame */
 const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
 const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
 const KERNEL_HUE = 18;
+const ROOT = 0xffffffff; /* of a frame */
 const STATE_HUES = [130, 45, 215, 190, 280]; /* of STATES */
 
 class GraphView {
-	constructor(page) {
+	/* parts: the canvas, what scrolls it, and what has its whole height. */
+	constructor(page, parts, mode) {
 		this.page = page;
 		this.model = page.model;
-		this.canvas = byId('graph');
-		this.scroll = byId('scroll');
-		this.content = byId('content');
+		Object.assign(this, parts);
 		this.context = this.canvas.getContext('2d');
-		this.mode = 'flame';
+		this.mode = mode;
+		this.thread = -1; /* in the order of time */
 		this.side = 0;
 		this.hasStates = true; /* as frames; else as colours */
 		this.isFound = null; /* functions that match the search */
@@ -44,6 +45,15 @@ class GraphView {
 			.forEach(([object], i) => this.hueOf.set(object, HUES[i]));
 	}
 
+	/* Rows at least, and those of the root that are not drawn. */
+	get least() {
+		return 3;
+	}
+
+	get nrHidden() {
+		return 0;
+	}
+
 	get isInverted() {
 		return this.mode === 'callers';
 	}
@@ -57,12 +67,17 @@ class GraphView {
 		const zoom = this.zoomed ? this.zoomed.way : [];
 		const focus = this.focused ? this.focused.way : [];
 
-		this.graph = new Graph(this.model, this.isInverted, this.side, this.hasStates);
+		this.graph = this.makeGraph();
 		this.zoomed = this.graph.find(zoom);
 		this.focused = this.graph.find(focus);
 		this.hovered = null;
 		this.window = windowOf(this.zoomed);
 		this.layOut();
+	}
+
+	makeGraph() {
+		return this.mode === 'order' ? new OrderGraph(this.model, this.thread, this.side, this.hasStates)
+			: new Graph(this.model, this.isInverted, this.side, this.hasStates);
 	}
 
 	setMode(mode) {
@@ -76,11 +91,6 @@ class GraphView {
 	setStates(hasStates) {
 		this.hasStates = hasStates;
 		this.setMode(this.mode);
-	}
-
-	setSide(side) {
-		this.side = side;
-		this.rebuild();
 	}
 
 	/* Lists the frames wide enough to be visible in the window, row by row. */
@@ -108,12 +118,12 @@ class GraphView {
 	}
 
 	fit() {
-		const height = Math.max(this.rows.length, 3) * ROW;
+		const height = Math.max(this.rows.length - this.nrHidden, this.least) * ROW;
 		const seen = this.rows.findLastIndex((row) => row.some((place) => place.width > SEEN_PIXELS));
-		const top = this.scroll.getBoundingClientRect().top + scrollY;
 		/* with the root in sight, if there is room */
-		const most = Math.max(200, Math.min(640, Math.round(innerHeight * 0.62), innerHeight - top - BELOW));
-		const shown = Math.min(height, most, Math.max(6, seen + 2) * ROW);
+		const top = this.scroll.getBoundingClientRect().top + scrollY;
+		const most = this.most || Math.max(200, Math.min(640, Math.round(innerHeight * 0.62), innerHeight - top - BELOW));
+		const shown = Math.min(height, most, Math.max(2 * this.least, seen + 2) * ROW);
 		const below = this.scroll.scrollHeight - this.scroll.scrollTop - this.scroll.clientHeight;
 
 		this.content.style.height = `${height}px`;
@@ -132,7 +142,7 @@ class GraphView {
 
 	/* The y coordinate on the canvas. */
 	topOf(depth) {
-		const y = this.isUpward ? this.height - (depth + 1) * ROW : depth * ROW;
+		const y = this.isUpward ? this.height - (depth + 1) * ROW : (depth - this.nrHidden) * ROW;
 
 		return y - this.scroll.scrollTop;
 	}
@@ -218,7 +228,7 @@ class GraphView {
 	}
 
 	isLit(frame) {
-		return this.isFound !== null && frame.parent !== null && this.isFound[frame.of] === 1;
+		return this.isFound !== null && frame.of !== ROOT && this.isFound[frame.of] === 1;
 	}
 
 	colorOf(frame) {
@@ -226,7 +236,7 @@ class GraphView {
 
 		if (this.isLit(frame))
 			return colors.lit;
-		if (!frame.parent)
+		if (frame.of === ROOT || this.model.data.functions[frame.of].isProcess)
 			return colors.frameRest;
 		if (this.model.nrSides > 1)
 			return colors.ofChange(this.model.change(frame.weight, frame.samples));
@@ -240,7 +250,9 @@ class GraphView {
 
 	/* Marks significant changes, by the test of cpuperf_print over the whole session. */
 	label(frame) {
-		if (!frame.parent)
+		if (frame.timed && frame.of === ROOT)
+			return `${this.graph.timesOf(frame).map(instant).join(' to ')}: ${this.model.amount(frame.weight[this.side])}`;
+		if (frame.of === ROOT)
 			return `all: ${percent(1)}, ${this.model.amount(frame.weight[this.side])}`;
 
 		const mark = this.page.certain(frame.of);
@@ -275,7 +287,7 @@ class GraphView {
 
 	frameAt(x, y) {
 		const inside = y + this.scroll.scrollTop;
-		const depth = Math.floor((this.isUpward ? this.height - inside - 0.01 : inside) / ROW);
+		const depth = Math.floor((this.isUpward ? this.height - inside - 0.01 : inside) / ROW) + this.nrHidden;
 		const place = (this.rows[depth] || []).find((p) => x >= p.left && x < p.left + p.width);
 
 		return place ? place.frame : null;
@@ -285,7 +297,7 @@ class GraphView {
 		this.zoomed = frame;
 		this.focused = frame;
 		this.moveTo(windowOf(frame));
-		this.page.zoomChanged();
+		this.zoomChanged();
 	}
 
 	/* Animates for a fifth of a second, so that the eye can follow. */
@@ -313,6 +325,10 @@ class GraphView {
 		step(span ? began : began + 1);
 	}
 
+	zoomChanged() {
+		this.page.zoomChanged();
+	}
+
 	zoomOut() {
 		if (this.zoomed.parent)
 			this.zoom(this.zoomed.parent);
@@ -323,7 +339,7 @@ class GraphView {
 		if (!this.placeOf(frame) || frame.depth < this.zoomed.depth)
 			this.zoom(frame);
 		this.reveal(frame);
-		this.page.say(frame);
+		this.page.say(frame, this.graph);
 		this.draw();
 	}
 
@@ -366,6 +382,8 @@ class GraphView {
 				this.focus(next);
 		} else if (event.key === 'Enter' || event.key === ' ') {
 			this.zoom(this.focused);
+		} else if (event.key === 'c' && this.focused.of !== ROOT && !this.model.data.functions[this.focused.of].isProcess) {
+			this.page.showSandwich(this.focused.of);
 		} else if (event.key === 'Escape') {
 			this.zoomOut();
 		} else {
@@ -388,13 +406,13 @@ class GraphView {
 				this.zoom(frame);
 		});
 		canvas.addEventListener('keydown', (event) => this.key(event));
-		canvas.addEventListener('focus', () => { this.page.say(this.focused); this.draw(); });
+		canvas.addEventListener('focus', () => { this.page.say(this.focused, this.graph); this.draw(); });
 		canvas.addEventListener('blur', () => this.draw());
 		this.scroll.addEventListener('scroll', () => this.draw());
 	}
 
 	hover(frame, event) {
-		this.page.tip(frame, event);
+		this.page.tip(frame, event, this.graph);
 		if (frame === this.hovered)
 			return;
 		this.hovered = frame;

@@ -11,13 +11,18 @@ class Model {
 		this.first = 0;
 		this.end = data.nr_slices;
 		this.nrSides = data.sides.length;
-		this.self = data.sides.map(() => new Float64Array(data.tree.nr));
-		this.selfSamples = data.sides.map(() => new Float64Array(data.tree.nr));
-		this.total = data.sides.map(() => new Float64Array(data.tree.nr));
-		this.totalSamples = data.sides.map(() => new Float64Array(data.tree.nr));
+		this.fit();
 		this.slices = data.sides.map(() => new Float64Array(data.nr_slices));
 		this.laneSlices = data.lanes.names.map(() => new Float64Array(data.nr_slices)); /* now */
 		this.add();
+	}
+
+	/* To the tree; then add. */
+	fit() {
+		const { sides, tree } = this.data;
+
+		for (const name of ['self', 'selfSamples', 'total', 'totalSamples'])
+			this[name] = sides.map(() => new Float64Array(tree.nr));
 	}
 
 	get isAllTime() {
@@ -58,6 +63,7 @@ class Model {
 
 		this.chooseGroups();
 		this.ofFunctions = null;
+		this.whole = this.data.sides.map(() => null);
 		for (const list of [this.self, this.selfSamples, this.slices, this.laneSlices])
 			list.forEach((numbers) => numbers.fill(0));
 		for (let i = 0; i < cells.nr; i++) {
@@ -106,7 +112,7 @@ class Model {
 				row.total[side] += outermost[i] ? this.total[side][i] : 0;
 				row.totalSamples[side] += outermost[i] ? this.totalSamples[side][i] : 0;
 			}
-		return rows.filter((row) => row.totalSamples[0] + row.totalSamples[1] > 0);
+		return rows.filter((row) => !functions[row.of].isProcess && row.totalSamples[0] + row.totalSamples[1] > 0);
 	}
 
 	/* The share of the selected samples with one of these functions on their stack. */
@@ -147,6 +153,108 @@ class Model {
 		return { all, lanes: ofLanes };
 	}
 
+	/* What an interval needs of the selected samples of these nodes (self, or with those below): their
+	 * number, sum, sum of squares (by what the event has of them), and numbers by slice. */
+	partOf(nodes, withBelow, side) {
+		const { cells, groups, tree } = this.data;
+		const part = { nr: 0, sum: 0, squares: 0, slices: new Float64Array(this.data.nr_slices) };
+
+		for (const node of nodes) {
+			const end = cells.first[withBelow ? tree.end[node] : node + 1];
+
+			for (let i = cells.first[node]; i < end; i++) {
+				const group = cells.group[i], slice = cells.slice[i];
+
+				if (!this.isWanted[group] || groups.side[group] !== side || slice < this.first || slice >= this.end)
+					continue;
+				part.nr += cells.samples[i];
+				part.sum += cells.weight[i];
+				part.slices[slice] += cells.samples[i];
+			}
+		}
+		part.squares = part.sum * this.data.events[this.event].squares;
+		return part;
+	}
+
+	/* Half of the 95 % interval of the nodes' share; null: nothing was left to chance. */
+	halfOf(nodes, withBelow, side = 0) {
+		if (this.data.events[this.event].exact || !this.data.events[this.event].squares || !this.all(side))
+			return null;
+		this.whole[side] = this.whole[side] || this.partOf([0], true, side);
+		return halfOfShare(this.partOf(nodes, withBelow, side), this.whole[side], this.data);
+	}
+
+	/* Who calls a function and whom it calls, as --report=calls: a call counts once for each sample, also
+	 * where it recurs. By function: weight and samples of both sides, and the nodes. */
+	calls(of) {
+		const { tree, functions, isState } = this.data;
+		const isNone = (node) => node <= 0 || isState[node] === 1 || functions[tree.of[node]].isProcess;
+		const lists = { callers: new Map(), callees: new Map() };
+		const add = (list, other, node) => {
+			const call = list.get(other) || { of: other, weight: [0, 0], samples: [0, 0], nodes: [], end: 0 };
+
+			list.set(other, call);
+			if (node < call.end || !this.totalSamples.some((side) => side[node]))
+				return;
+			call.end = tree.end[node];
+			call.nodes.push(node);
+			for (let s = 0; s < this.nrSides; s++) {
+				call.weight[s] += this.total[s][node];
+				call.samples[s] += this.totalSamples[s][node];
+			}
+		};
+
+		for (let i = 1; i < tree.nr; i++) {
+			if (isNone(i) || isNone(tree.parent[i]))
+				continue;
+			if (tree.of[i] === of)
+				add(lists.callers, tree.of[tree.parent[i]], i);
+			if (tree.of[tree.parent[i]] === of)
+				add(lists.callees, tree.of[i], i);
+		}
+
+		const sorted = (map) => [...map.values()].filter((call) => call.nodes.length)
+			.sort((a, b) => b.weight[0] + b.weight[1] - a.weight[0] - a.weight[1]);
+
+		return { callers: sorted(lists.callers), callees: sorted(lists.callees) };
+	}
+
+	/* What orderOf needs of the selected samples of a thread; ids of functions are of the way below processes. */
+	itemsOf(thread, side, hasStates) {
+		const { cells, groups, tree, functions, isState } = this.data;
+		const ways = new Map();
+		const wayOf = (node) => {
+			if (!ways.has(node)) {
+				const way = node ? wayOf(tree.parent[node]) : [];
+				const isSkipped = !node || functions[tree.of[node]].isProcess || (!hasStates && isState[node]);
+
+				ways.set(node, isSkipped ? way : [...way, tree.of[node]]);
+			}
+			return ways.get(node);
+		};
+		const items = [];
+
+		for (let i = 0; i < cells.nr; i++) {
+			const group = cells.group[i], slice = cells.slice[i];
+
+			if (this.isWanted[group] && groups.thread[group] === thread && groups.side[group] === side &&
+				slice >= this.first && slice < this.end)
+				items.push({ slice: slice - this.first, way: wayOf(cells.node[i]), samples: cells.samples[i], weight: cells.weight[i] });
+		}
+		return items;
+	}
+
+	/* Selected samples by thread. */
+	samplesOfThreads(side) {
+		const { cells, groups, threads } = this.data;
+		const samples = new Float64Array(threads.length);
+
+		for (let i = 0; i < cells.nr; i++)
+			if (this.isWanted[cells.group[i]] && groups.side[cells.group[i]] === side)
+				samples[groups.thread[cells.group[i]]] += cells.samples[i];
+		return samples;
+	}
+
 	/* The colour of a change of a share: from -1 to 1; near 0 if it may be due to chance. */
 	change(weight, samples) {
 		const share = [this.share(weight[0], 0), this.share(weight[1], 1)];
@@ -159,6 +267,75 @@ class Model {
 
 		return Math.max(-1, Math.min(1, times)) * Math.min(1, (chance / 3) ** 2);
 	}
+}
+
+/* As lib/estimate/interval.c, but blocks of time are made of the page's slices. */
+const Z = 1.959963984540054;
+const NR_BLOCKS = 48, LEAST_BLOCKS = 8;
+const FEW = [0, 0.05129, 0.35536, 0.81769];
+
+function few(k) {
+	const i = Math.min(Math.max(Math.floor(k), 0), FEW.length - 1);
+
+	return i < FEW.length - 1 ? FEW[i] + (k - i) * (FEW[i + 1] - FEW[i]) : k > FEW.length - 1 ? k : FEW[i];
+}
+
+function lowerEnd(share, n) {
+	const z2 = Z * Z, middle = (share + z2 / (2 * n)) / (1 + z2 / n);
+	const half = Z / (1 + z2 / n) * Math.sqrt(share * (1 - share) / n + z2 / (4 * n * n));
+
+	return Math.min(Math.max(middle - half, 0), few(share * n) / n, share);
+}
+
+function student(df) {
+	return Z + (Z ** 3 + Z) / (4 * df) + (5 * Z ** 5 + 16 * Z ** 3 + 3 * Z) / (96 * df * df) +
+		(3 * Z ** 7 + 19 * Z ** 5 + 17 * Z ** 3 - 15 * Z) / (384 * df ** 3);
+}
+
+function blocksOf(slices, data) {
+	const blocks = new Float64Array(NR_BLOCKS);
+	const end = data.start_ns + data.nr_slices * data.slice_ns;
+	let length = 2 ** 17;
+
+	while (end / length >= NR_BLOCKS)
+		length *= 2;
+	slices.forEach((nr, i) => {
+		blocks[Math.min(NR_BLOCKS - 1, Math.floor((data.start_ns + (i + 0.5) * data.slice_ns) / length))] += nr;
+	});
+	return blocks;
+}
+
+/* The variance, in that of independent samples. */
+function excessOf(part, all, data) {
+	const own = blocksOf(part.slices, data), whole = blocksOf(all.slices, data);
+	const counting = part.nr * (1 - part.nr / all.nr);
+	const blocks = all.nr ** 2 / whole.reduce((sum, n) => sum + n * n, 0);
+	let before = 0, sum = 0;
+
+	if (!(counting > 0) || !(blocks >= LEAST_BLOCKS))
+		return 1;
+	whole.forEach((n, i) => {
+		const off = own[i] - n * (part.nr / all.nr);
+
+		sum += i ? (off - before) ** 2 / 2 : 0;
+		before = off;
+	});
+
+	const ratio = sum * blocks / (blocks - 1) / counting;
+	const t = student((blocks - 1) / 1.5) / Z;
+
+	return ratio > 1 ? ratio * (1 + (t * t - 1) * Math.min(ratio - 1, 1)) : 1;
+}
+
+/* The larger distance of a share from the ends of its interval. */
+function halfOfShare(part, all, data) {
+	const share = part.sum / all.sum, rest = 1 - share;
+	const squares = rest * rest * part.squares + share * share * Math.max(0, all.squares - part.squares);
+	const equal = squares > 0 ? share * rest * all.sum * (all.sum / squares)
+		: Math.min(all.sum * (all.sum / all.squares), all.nr);
+	const n = equal / excessOf(part, all, data);
+
+	return Math.max(share - lowerEnd(share, n), 1 - lowerEnd(rest, n) - share, 0);
 }
 
 /* Adds up each node and those below it. */
@@ -200,6 +377,8 @@ class Frame {
 class Graph {
 	constructor(model, isInverted, side, hasStates) {
 		this.model = model;
+		/* by callers, what a node stands for */
+		this.leaves = isInverted ? { weights: model.self, samples: model.selfSamples } : null;
 		this.isInverted = isInverted;
 		this.side = side;
 		this.hasStates = hasStates;
@@ -263,21 +442,21 @@ class Graph {
 	}
 
 	callers(frame) {
-		const { model } = this;
+		const { model, leaves } = this;
 		const { tree } = model.data;
 		const byFunction = new Map();
 		const add = (leaf, at) => {
-			if (at <= 0 || !model.selfSamples.some((side) => side[leaf]))
+			if (at <= 0 || !leaves.samples.some((side) => side[leaf]))
 				return;
 
 			const child = getChild(byFunction, frame, tree.of[at], []);
 
 			child.from.push(leaf);
 			child.at.push(at);
-			this.take(child, leaf, model.self, model.selfSamples);
+			this.take(child, leaf, leaves.weights, leaves.samples);
 		};
 
-		if (frame.parent)
+		if (frame.at)
 			frame.from.forEach((leaf, i) => add(leaf, this.caller(frame.at[i])));
 		else
 			for (let i = 1; i < tree.nr; i++)
@@ -285,7 +464,7 @@ class Graph {
 
 		const list = [...byFunction.values()];
 
-		if (!frame.parent)
+		if (!frame.at)
 			list.forEach((child) => { child.self = child.weight; });
 		return list.sort((a, b) => b.weight[0] + b.weight[1] - a.weight[0] - a.weight[1]);
 	}
@@ -294,7 +473,7 @@ class Graph {
 	statesOf(frame) {
 		const { model, side } = this;
 		const { tree, isState, stateOf } = model.data;
-		const weights = (this.isInverted && frame.parent ? model.self : model.total)[side];
+		const weights = (this.isInverted && frame.parent ? this.leaves.weights : model.total)[side];
 		const byState = new Map();
 		const add = (node) => {
 			if (weights[node])
@@ -311,12 +490,21 @@ class Graph {
 		return frame.states;
 	}
 
+	get whole() {
+		return this.root.weight[this.side];
+	}
+
+	/* The nodes of a frame's samples, and whether those below belong to it. */
+	halfOf(frame) {
+		return this.model.halfOf(frame.from, !this.isInverted || !frame.parent, this.side);
+	}
+
 	place(frame) {
 		let start = frame.start;
 
 		for (const child of frame.inner) {
 			child.start = start;
-			child.width = this.model.share(child.weight[this.side], this.side);
+			child.width = this.whole ? child.weight[this.side] / this.whole : 0;
 			start += child.width;
 		}
 	}
@@ -338,6 +526,94 @@ class Graph {
 	/* The samples of a frame by slice of time. */
 	slices(frame) {
 		return this.model.slicesOf(frame.from, !this.isInverted || !frame.parent);
+	}
+}
+
+/* The callers of a function, or what it calls, merged over all places where it is; where it calls itself, its
+ * outermost place counts. */
+class CallsGraph extends Graph {
+	constructor(model, of, isInverted, side, hasStates) {
+		const { tree, outermost } = model.data;
+		const nodes = [];
+
+		super(model, isInverted, side, hasStates);
+		this.leaves = { weights: model.total, samples: model.totalSamples };
+		for (let i = 1; i < tree.nr; i++)
+			if (tree.of[i] === of && outermost[i] && model.totalSamples.some((list) => list[i]))
+				nodes.push(i);
+		this.root = new Frame(of, null, nodes, isInverted ? nodes : null);
+		nodes.forEach((i) => this.take(this.root, i, model.total, model.totalSamples));
+		for (let i = 1; i < tree.nr; i++)
+			for (let s = 0; tree.of[i] === of && s < model.nrSides; s++)
+				this.root.self[s] += model.self[s][i];
+	}
+
+	halfOf(frame) {
+		return this.model.halfOf(frame.from, true, this.side);
+	}
+}
+
+/* The stacks of a thread in the order of time (order.js). */
+class OrderGraph extends Graph {
+	constructor(model, thread, side, hasStates) {
+		const { data } = model;
+		const nrSlices = Math.max(1, model.end - model.first);
+		const isTime = model.unit === 'ns';
+
+		super(model, false, side, hasStates);
+		this.thread = thread;
+		this.isTime = isTime;
+		this.nrSlices = nrSlices;
+		this.root = this.frameOf(orderOf(model.itemsOf(thread, side, hasStates),
+			{ nrSlices, sliceNs: data.slice_ns, isTime }), null);
+	}
+
+	frameOf(timed, parent) {
+		const frame = new Frame(parent ? timed.of : 0xffffffff, parent, [], null);
+
+		frame.timed = timed;
+		frame.start = timed.start / this.nrSlices;
+		frame.width = (timed.end - timed.start) / this.nrSlices;
+		for (const name of ['weight', 'samples', 'self'])
+			frame[name][this.side] = timed[name];
+		return frame;
+	}
+
+	children(frame) {
+		frame.inner = frame.inner || frame.timed.inner.map((timed) => this.frameOf(timed, frame));
+		return frame.inner;
+	}
+
+	/* Frames of another selection are others. */
+	find() {
+		return this.root;
+	}
+
+	halfOf() {
+		return null;
+	}
+
+	/* Of all; frames are not divided. */
+	statesOf(frame) {
+		return frame.parent ? [] : new Graph(this.model, false, this.side, true).statesOf(new Frame(ROOT, null, [0], null));
+	}
+
+	/* When it was, since the session's start. */
+	timesOf(frame) {
+		const at = (slice) => this.model.data.start_ns + (this.model.first + slice) * this.model.data.slice_ns;
+
+		return [at(frame.timed.start), at(frame.timed.end)];
+	}
+
+	slices(frame) {
+		const { data } = this.model;
+		const all = new Float64Array(data.nr_slices);
+		const ofThread = this.model.slicesOf([0], true);
+		const from = this.model.first + Math.floor(frame.timed.start), to = this.model.first + Math.ceil(frame.timed.end);
+		const lane = data.lanes.of[this.thread];
+		const part = (values) => all.map((x, i) => (i >= from && i < to ? values[i] : 0));
+
+		return { all: part(lane >= 0 ? ofThread.lanes[lane] : data.lanes.names.length ? all : ofThread.all), lanes: ofThread.lanes.map((values, i) => (i === lane ? part(values) : all)) };
 	}
 }
 

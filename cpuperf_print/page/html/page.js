@@ -4,8 +4,8 @@
 const MAX_TASKS = 400;
 const WARNINGS_AT_FIRST = 1;
 const LEGEND_NAMES = 8;
-const SEVERAL = 0xfffffffe; /* pid of merged processes of one name, if there are too many */
-const UNKNOWN = 0xffffffff; /* pid or tid of samples without a task */
+const MOST_OF_ONE = 0.97; /* a process with more is nearly all */
+const FEW_PROCESSES = 8;
 
 /* Colours from the style sheet. */
 class Colors {
@@ -74,10 +74,14 @@ class Page {
 		this.font = `12px ${getComputedStyle(document.body).fontFamily}`;
 		this.smallFont = `11px ${getComputedStyle(document.body).fontFamily}`;
 		this.found = null;
+		this.mode = 'flame'; /* of the graph; or order, sandwich */
 		this.certainties = certaintiesOf(data);
 		this.showHeader();
 		this.makeChoices();
-		this.graph = new GraphView(this);
+		this.chooseProcesses();
+		this.graph = new GraphView(this, { canvas: byId('graph'), scroll: byId('scroll'), content: byId('content') }, 'flame');
+		this.sandwich = new SandwichView(this);
+		this.sandwich.begin();
 		this.time = new TimeView(this);
 		this.latency = new LatencyView(this);
 		this.heat = new HeatView(this);
@@ -88,6 +92,7 @@ class Page {
 		this.showSpan();
 		this.say(this.graph.focused);
 		this.listen();
+		this.readAddress();
 	}
 
 	showHeader() {
@@ -135,6 +140,7 @@ class Page {
 			return option;
 		}));
 		byId('event').value = model.event;
+		this.firstEvent = model.event;
 		byId('sides').hidden = model.nrSides < 2;
 		byId('states').hidden = data.stateFunctions.size === 0;
 		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0));
@@ -175,8 +181,187 @@ class Page {
 		select.parentElement.hidden = list.length === 0;
 	}
 
+	/* A frame for each process where there are several, unless nearly all is of one: by name if they are many. */
+	chooseProcesses() {
+		const processes = processesOf(this.data).filter((p) => p.samples > 0);
+		const names = new Set(processes.map((p) => p.comm));
+		const all = processes.reduce((sum, p) => sum + p.samples, 0);
+		const helps = processes.length > 1 && processes[0].samples < MOST_OF_ONE * all;
+
+		byId('grouping').parentElement.hidden = processes.length < 2;
+		/* two sides have other processes, but those of one name compare */
+		byId('grouping').value = !helps ? 'none' : processes.length <= FEW_PROCESSES && this.model.nrSides < 2 ? 'process'
+			: names.size > 1 ? 'name' : 'none';
+		this.usual = { frames: byId('grouping').value };
+		this.setProcesses();
+	}
+
+	/* As chosen; what has too many nodes has no processes. */
+	setProcesses() {
+		const isByName = { none: null, name: true, process: false }[byId('grouping').value];
+
+		if (!setProcesses(this.data, isByName)) {
+			byId('grouping').value = 'none';
+			setProcesses(this.data, null);
+		}
+		this.model.fit();
+		this.model.add();
+	}
+
+	changeProcesses() {
+		this.setProcesses();
+		this.graph.zoomed = this.graph.focused = null;
+		this.graph.giveHues();
+		this.graph.rebuild();
+		this.graph.showRoot();
+		this.search(byId('search').value);
+		this.sandwich.choose(this.sandwich.of);
+		this.updateText();
+		this.zoomChanged();
+	}
+
+	/* --- forms of the graph --- */
+
+	setMode(mode) {
+		const isSandwich = mode === 'sandwich', isOrder = mode === 'order';
+
+		document.querySelector(`#modes input[value=${mode}]`).checked = true;
+		this.mode = mode;
+		byId('plain').hidden = isSandwich;
+		byId('sandwich').hidden = !isSandwich;
+		byId('thread').parentElement.hidden = !isOrder;
+		byId('order-help').hidden = !isOrder;
+		byId('path').hidden = true;
+		if (isOrder)
+			this.makeThreads();
+		if (isSandwich)
+			this.sandwich.choose(this.sandwich.of);
+		else
+			this.graph.setMode(mode);
+		this.showOrderHelp();
+	}
+
+	showSandwich(of) {
+		this.sandwich.of = of;
+		this.setMode('sandwich');
+		this.writeAddress(true);
+		byId('graph-title').scrollIntoView({ block: 'nearest' });
+	}
+
+	/* Threads with selected samples, the one with the most first. */
+	makeThreads() {
+		const { threads } = this.data;
+		const samples = this.model.samplesOfThreads(this.graph.side);
+		const before = byId('thread').value;
+		const list = threads.map((t, i) => i).filter((i) => samples[i] > 0)
+			.sort((a, b) => samples[b] - samples[a]).slice(0, MAX_TASKS);
+
+		byId('thread').replaceChildren(...list.map((i) => choice(i, `${threadName(threads[i])}${
+			this.data.hosts.length ? ` on ${this.data.hosts[threads[i].host]}` : ''} – ${plural(samples[i], 'sample')}`)));
+		if (list.includes(Number(before)) && before !== '')
+			byId('thread').value = before;
+		this.graph.thread = list.length ? Number(byId('thread').value) : -1;
+	}
+
+	showOrderHelp() {
+		const isTime = this.model.unit === 'ns';
+
+		byId('order-help').textContent = this.mode !== 'order' ? '' : `From left to right is time, in slices of ${
+			time(this.data.slice_ns)}. The order within a slice is not known: what goes on from the slice before stands first, what goes on in the next one last. ${
+			isTime ? 'A sample stands for the time before it, a wait for all of it; where nothing is drawn, nothing was sampled.'
+				: 'Each slice with samples is filled, whatever their number.'}`;
+	}
+
+	/* --- the address: what is shown, so that it can be kept as a link --- */
+
+	writeAddress(isNew = false) {
+		if (this.isReading)
+			return;
+
+		const args = new URLSearchParams();
+		const { data, model } = this;
+		const f = this.mode === 'sandwich' && this.sandwich.of !== null ? data.functions[this.sandwich.of] : null;
+		const put = (name, value, usual) => value !== usual && args.set(name, value);
+
+		put('view', this.mode, 'flame');
+		put('event', data.events[model.event]?.label, data.events[this.firstEvent]?.label);
+		put('frames', byId('grouping').value, this.usual.frames);
+		put('search', byId('search').value, '');
+		if (f) {
+			args.set('function', f.name);
+			args.set('object', data.objects[f.object]);
+		}
+		if (this.mode === 'order' && byId('thread').value !== '')
+			args.set('thread', byId('thread').value);
+		if (!model.isAllTime) {
+			args.set('from', exactTime(this.timeOf(model.first)));
+			args.set('to', exactTime(this.timeOf(model.end)));
+		}
+
+		const address = `#${args}`;
+
+		if (address !== (location.hash || '#'))
+			history[isNew ? 'pushState' : 'replaceState'](null, '', address === '#' ? location.href.split('#')[0] : address);
+	}
+
+	/* Whatever is wrong in it is ignored. */
+	readAddress() {
+		const args = new URLSearchParams(location.hash.slice(1));
+		const { data, model } = this;
+		const get = (name, usual) => args.get(name) ?? usual;
+		const event = data.events.findIndex((e) => e.label === args.get('event') && e.samples.some((n) => n > 0));
+		const mode = get('view', 'flame');
+		const from = parseTime(get('from', '')), to = parseTime(get('to', ''));
+		const first = Math.floor((from - data.start_ns) / data.slice_ns + 1e-9), end = Math.ceil((to - data.start_ns) / data.slice_ns - 1e-9);
+
+		if (!this.hasSamples || (!location.hash && !this.hasAddress))
+			return;
+		this.hasAddress = this.isReading = true;
+		model.event = event >= 0 ? event : this.firstEvent;
+		byId('event').value = model.event;
+		[model.first, model.end] = first >= 0 && end > first && end <= data.nr_slices ? [first, end] : [0, data.nr_slices];
+		if (['none', 'name', 'process'].includes(get('frames', this.usual.frames)))
+			byId('grouping').value = get('frames', this.usual.frames);
+		this.setProcesses();
+		byId('search').value = get('search', '');
+		this.found = this.matches(byId('search').value);
+		this.graph.isFound = this.found;
+		this.update();
+		this.sandwich.of = this.functionOf(get('function', ''), get('object', ''));
+		if (args.get('thread') !== null && mode === 'order') {
+			this.mode = 'order';
+			this.makeThreads();
+			byId('thread').value = args.get('thread');
+		}
+		this.setMode(['flame', 'icicle', 'callers', 'order', 'sandwich'].includes(mode) ? mode : 'flame');
+		this.showFound();
+		this.isReading = false;
+	}
+
+	/* null: none. */
+	functionOf(name, object) {
+		const { functions, objects } = this.data;
+		const is = (f) => f.name === name && !f.isProcess;
+		const exact = functions.findIndex((f) => is(f) && objects[f.object] === object);
+		const any = exact >= 0 ? exact : functions.findIndex(is);
+
+		return any >= 0 ? any : null;
+	}
+
 	listen() {
 		const { graph } = this;
+
+		byId('grouping').addEventListener('change', () => {
+			this.changeProcesses();
+			this.writeAddress();
+		});
+		byId('thread').addEventListener('change', () => {
+			graph.thread = Number(byId('thread').value);
+			graph.setMode('order');
+			this.writeAddress();
+		});
+		addEventListener('popstate', () => { this.hasAddress = true; this.readAddress(); });
+		document.querySelector('main').addEventListener('change', () => this.writeAddress());
 
 		byId('region').addEventListener('change', () => {
 			const { value } = byId('region');
@@ -195,13 +380,21 @@ class Page {
 		});
 		byId('search').addEventListener('input', () => this.search(byId('search').value));
 		byId('search').addEventListener('keydown', (event) => this.searchKey(event));
-		byId('modes').addEventListener('change', (event) => graph.setMode(event.target.value));
+		byId('modes').addEventListener('change', (event) => {
+			this.setMode(event.target.value);
+			this.writeAddress(true);
+		});
 		byId('states').addEventListener('change', (event) => {
 			graph.setStates(event.target.value === 'frames');
+			this.sandwich.rebuild();
 			this.showLegend();
 		});
 		byId('sides').addEventListener('change', (event) => {
-			graph.setSide(Number(event.target.value));
+			graph.side = Number(event.target.value);
+			if (this.mode === 'order')
+				this.makeThreads();
+			graph.rebuild();
+			this.sandwich.rebuild();
 			this.search(byId('search').value);
 		});
 		byId('reset').addEventListener('click', () => graph.zoom(graph.graph.root));
@@ -225,6 +418,7 @@ class Page {
 			return;
 		this.width = width;
 		this.graph.layOut();
+		this.sandwich.layOut();
 		this.time.layOut();
 		this.latency.layOut();
 		this.heat.layOut();
@@ -264,6 +458,7 @@ class Page {
 		this.colors = new Colors();
 		this.showLegend();
 		this.graph.draw();
+		this.sandwich.draw();
 		this.time.draw();
 		this.latency.draw();
 		this.heat.draw();
@@ -272,6 +467,8 @@ class Page {
 	/* Updates everything that depends on the selection. */
 	update() {
 		this.model.add();
+		if (this.mode === 'order')
+			this.makeThreads();
 		this.graph.rebuild();
 		this.time.showValues();
 		this.showSpan();
@@ -283,7 +480,10 @@ class Page {
 	/* During a drag over time only the graph follows; the rest is updated at the end. */
 	updateText() {
 		this.table.rebuild();
+		this.sandwich.rebuild();
 		this.showLegend();
+		this.showOrderHelp();
+		this.writeAddress();
 		if (this.found)
 			this.showFound();
 	}
@@ -331,12 +531,18 @@ class Page {
 		this.showSpan();
 	}
 
-	search(text) {
+	/* By function; null: all, as nothing is searched. */
+	matches(text) {
 		const wanted = text.trim().toLowerCase();
 
-		this.found = wanted ? Uint8Array.from(this.data.functions, (f) =>
+		return wanted ? Uint8Array.from(this.data.functions, (f) =>
 			(f.name.toLowerCase().includes(wanted) ? 1 : 0)) : null;
+	}
+
+	search(text) {
+		this.found = this.matches(text);
 		this.showFound();
+		this.writeAddress();
 	}
 
 	/* Shows a function selected in the table. */
@@ -344,6 +550,7 @@ class Page {
 		byId('search').value = this.data.functions[of].name;
 		this.found = Uint8Array.from(this.data.functions, (f, i) => (i === of ? 1 : 0));
 		this.showFound();
+		this.writeAddress();
 		byId('graph-title').scrollIntoView({ block: 'center' });
 	}
 
@@ -358,6 +565,10 @@ class Page {
 		byId('found').textContent = !found ? '' : !found.includes(1) ? 'nothing found'
 			: `${percent(model.found(found, this.graph.side))} of the samples`;
 		this.graph.draw();
+		for (const view of this.sandwich.views) {
+			view.isFound = found;
+			view.draw();
+		}
 		this.table.show();
 	}
 
@@ -388,18 +599,27 @@ class Page {
 			button.addEventListener('click', () => this.graph.zoom(frame));
 			return button;
 		}));
+		if (zoomed.parent && !this.data.functions[zoomed.of].isProcess) {
+			const button = element('button', 'callers and callees');
+
+			button.type = 'button';
+			button.className = 'to-sandwich';
+			button.addEventListener('click', () => this.showSandwich(zoomed.of));
+			path.append(button);
+		}
 	}
 
 	nameOf(frame) {
-		return frame.parent ? this.data.functions[frame.of].name : 'all';
+		return frame.of !== ROOT ? this.data.functions[frame.of].name : 'all';
 	}
 
 	/* Lines about a frame, for the tooltip and for screen readers. */
-	describe(frame) {
+	describe(frame, graph = this.graph.graph) {
 		const { model, data } = this;
 		const side = this.graph.side;
-		const f = frame.parent ? data.functions[frame.of] : null;
-		const lines = [`${percent(model.share(frame.weight[side], side))}: ${
+		const f = frame.of !== ROOT ? data.functions[frame.of] : null;
+		const half = f ? graph.halfOf(frame) : null;
+		const lines = [`${withHalf(model.share(frame.weight[side], side), half)}: ${
 			model.amount(frame.weight[side])}, ${plural(frame.samples[side], 'sample')}`];
 
 		if (f)
@@ -408,6 +628,8 @@ class Page {
 			lines.push(`itself ${percent(model.share(frame.self[side], side))}`);
 		if (model.nrSides > 1)
 			lines.push(...this.describeChange(frame));
+		if (graph.timesOf)
+			lines.push(graph.timesOf(frame).map(instant).join(' to '));
 		return lines;
 	}
 
@@ -423,18 +645,18 @@ class Page {
 		return lines;
 	}
 
-	say(frame) {
-		byId('said').textContent = [this.nameOf(frame), ...this.describe(frame)].join(' · ');
+	say(frame, graph = this.graph.graph) {
+		byId('said').textContent = [this.nameOf(frame), ...this.describe(frame, graph)].join(' · ');
 	}
 
-	tip(frame, event) {
+	tip(frame, event, graph = this.graph.graph) {
 		const tip = byId('tip');
 
 		tip.hidden = !frame;
 		if (!frame)
 			return;
 		tip.replaceChildren(element('b', this.nameOf(frame)),
-			...this.describe(frame).map((line) => element('span', line)));
+			...this.describe(frame, graph).map((line) => element('span', line)));
 
 		const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8);
 		const below = event.clientY + 18;
@@ -519,10 +741,6 @@ function threadName(thread) {
 	return `${thread.comm}, thread ${idOf(thread.tid)}${number}`;
 }
 
-function idOf(id) {
-	return id === SEVERAL ? 'several processes' : id === UNKNOWN ? 'unknown' : id;
-}
-
 function hostsOf(data) {
 	return data.hosts.map((name, host) => ({ name: `Host ${name}`, isWanted: (t) => t.host === host }));
 }
@@ -530,31 +748,15 @@ function hostsOf(data) {
 /* The name and the threads of each process and thread. */
 function tasksOf(data) {
 	const { threads } = data;
-	const weights = threadSamples(data);
-	const processes = new Map();
 	const list = [];
 
-	threads.forEach((thread, i) => {
-		const key = `${thread.host} ${thread.pid < SEVERAL ? '' : thread.comm} ${thread.pid}`;
-		const p = processes.get(key) || { weight: 0, threads: [] };
-
-		p.weight += weights[i];
-		p.threads.push(i);
-		processes.set(key, p);
-	});
-	for (const p of [...processes.values()].sort((a, b) => b.weight - a.weight)) {
-		p.threads.sort((a, b) => weights[b] - weights[a]);
-
-		/* The first thread has the process's name; it may have no samples. */
-		const first = p.threads.find((i) => threads[i].tid === threads[i].pid);
-		const { comm, pid, host } = threads[first ?? p.threads[0]];
-		const sampled = p.threads.filter((i) => weights[i] > 0);
+	for (const p of processesOf(data)) {
 		const numbers = new Set(p.threads);
 
-		list.push({ name: `${comm} (${idOf(pid)})${data.hosts.length ? ` on ${data.hosts[host]}` : ''}`,
+		list.push({ name: `${p.comm} (${idOf(p.pid)})${data.hosts.length ? ` on ${data.hosts[p.host]}` : ''}`,
 			isWanted: (t, number) => numbers.has(number) });
-		if (sampled.length > 1)
-			list.push(...sampled.map((i) => ({
+		if (p.sampled.length > 1)
+			list.push(...p.sampled.map((i) => ({
 				name: `\u2003${threadName(threads[i])}`,
 				isWanted: (t, number) => number === i })));
 	}
@@ -586,6 +788,20 @@ function interfaceOf(page) {
 		strips: () => page.heat.strips.map(({ name, lines, scale, height, canvas }) => ({ name, scale, height,
 			left: STRIP_LABEL, width: canvas.clientWidth - STRIP_LABEL,
 			lines: lines.map(({ cpu, unit, per, values }) => ({ cpu, unit, per, values })) })),
+		callers: () => page.model.calls(page.sandwich.of),
+		sandwich: () => page.sandwich.views.map((view) => view.rows.flat().map(({ frame, left, width }) => ({
+			name: page.nameOf(frame), depth: frame.depth, left, width, top: view.topOf(frame.depth), weight: frame.weight }))),
+		order: () => {
+			const out = [];
+			const add = (frame) => {
+				out.push({ name: page.nameOf(frame), depth: frame.depth, from: frame.timed.start, to: frame.timed.end,
+					weight: frame.weight[0], self: frame.self[0], samples: frame.samples[0] });
+				page.graph.graph.children(frame).forEach(add);
+			};
+
+			add(page.graph.graph.root);
+			return out;
+		},
 		focused: () => page.nameOf(page.graph.focused),
 		zoomed: () => page.nameOf(page.graph.zoomed),
 		isMoving: () => page.graph.window.some((x, i) => x !== windowOf(page.graph.zoomed)[i]),

@@ -101,7 +101,14 @@ class TableView {
 		button.type = 'button';
 		button.title = 'Show it in the graph';
 		button.addEventListener('click', () => this.page.show(row.of));
-		cell.append(button);
+
+		const calls = element('button', undefined, 'to-sandwich');
+
+		calls.type = 'button';
+		calls.title = 'Show its callers and callees';
+		calls.setAttribute('aria-label', `Callers and callees of ${this.model.data.functions[row.of].name}`);
+		calls.addEventListener('click', () => this.page.showSandwich(row.of));
+		cell.append(button, calls);
 		return cell;
 	}
 }

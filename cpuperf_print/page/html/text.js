@@ -33,6 +33,11 @@ function time(ns) {
 	return `${factor === 1 ? Math.round(ns) : significant(ns / factor)} ${name}`;
 }
 
+/* A point of time. */
+function instant(ns) {
+	return ns ? time(ns) : '0';
+}
+
 /* A time with all digits of the axis, for input fields and --from. */
 function exactTime(ns) {
 	const [name, factor] = ns ? TIMES.find((t) => ns % (t[1] / 1000) === 0 && ns >= t[1]) ||
