@@ -665,9 +665,10 @@ def check_order(page, session, pid, path):
     check_frames(frames_)
     choose(page, "event", "faults")  # no time: each slice is filled
     faults = page.run("cpuperf.order()")
-    tid = re.search(r"thread (\d+)", page.run("document.getElementById('thread').selectedOptions[0].textContent"))[1]
+    chosen = page.run("document.getElementById('thread').selectedOptions[0].textContent") + " "
     assert faults[0]["weight"] == sum(f["self"] for f in faults) == sum(
-        int(r["self_count"]) for r in report(session, "threads") if r["event"] == "page_faults" and r["tid"] == tid), faults[0]
+        int(r["self_count"]) for r in report(session, "threads") if r["event"] == "page_faults" and
+        chosen.startswith(f"{r['comm']}, thread {r['tid']} ")), (faults[0], chosen)
     check_frames(faults)
     choose(page, "event", "cpu_clock")
     choose(page, "thread", f"thread {pid} ")
@@ -1009,6 +1010,34 @@ def check_states(folder):
         all_of = frame(page, "all")["weight"][0]
         assert sum(f["weight"][0] for f in frames(page) if f["depth"] == 1) > 0.9 * all_of == 0.9 * sum(by_state.values())
         assert page.problems() == []
+    check_order_of_states(f"{folder}/wall.html", by_state)
+
+
+def check_order_of_states(path, by_state):
+    """A wait is drawn over all of its time, on which its only sample is at the end."""
+    with browser.Browser(1280, 900) as page:
+        page.open(f"{path}#view=order")
+        found = page.run("cpuperf.order()")
+        slice_ns = page.run("cpuperf.page.data.slice_ns")
+        check_frames(found)
+        sums = collections.Counter()
+        for f in found:
+            sums[f["name"]] += f["weight"]
+        assert found[0]["weight"] == sum(by_state.values()) == sum(f["self"] for f in found), (found[0], by_state)
+        assert all(sums[state] == weight for state, weight in by_state.items()), (sums, by_state)
+        rest = max((f for f in found if f["name"] == "blocked"), key=lambda f: f["weight"])
+        drawn = (rest["to"] - rest["from"]) * slice_ns
+        assert rest["weight"] > 1e8 and 0.7 < drawn / rest["weight"] < 1.4, (rest, slice_ns)
+
+
+def check_paced(folder):
+    """A clock that only paces the readings of others has no graph."""
+    spec = f"{os.path.dirname(os.path.abspath(__file__))}/../../specs/system.cpspec"
+    subprocess.run([os.environ["CPUPERF"], "--quiet=2", f"--spec-file={spec}", f"--output={folder}/paced", "--duration=500ms"],
+                   check=True, stdout=subprocess.DEVNULL)
+    with browser.Browser(1280, 900) as page:
+        page.open(make_page(f"{folder}/paced", f"{folder}/paced.html"))
+        assert visible(page, "stacks", "table", "toolbar", "heat", "axis") == ["heat", "axis"] and page.problems() == []
 
 
 def check_refused(session, folder):
@@ -1032,6 +1061,7 @@ def main():
         check_parts(session, pid, folder)
         check_diff(folder)
         check_tally(folder)
+        check_paced(folder)
         check_unknown(folder)
         check_names(folder)
         check_states(folder)

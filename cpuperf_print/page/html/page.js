@@ -143,7 +143,8 @@ class Page {
 		this.firstEvent = model.event;
 		byId('sides').hidden = model.nrSides < 2;
 		byId('states').hidden = data.stateFunctions.size === 0;
-		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0));
+		this.hasSamples = data.events.some((event) => event.samples.some((n) => n > 0)) &&
+			data.functions.some((f) => f.name !== '[no address]'); /* a clock that only paces readings */
 		for (const id of ['toolbar', 'stacks', 'table', 'drag', 'span', 'keys', 'axis-help'])
 			byId(id).hidden = !this.hasSamples;
 		byId('over-time').hidden = !this.hasSamples && data.series.length === 0;
