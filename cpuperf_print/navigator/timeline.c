@@ -41,6 +41,7 @@ struct box {
 /* What has no room yet. */
 struct rest {
 	uint64_t ns;
+	uint64_t samples, count; /* of which no part had room */
 	uint32_t stack, state;
 };
 
@@ -169,7 +170,8 @@ static int put_rest(struct timeline *l, struct box *piece, uint64_t ns, uint64_t
 	rest = MEM_ADD(l->rests, l->nr_rests, l->rests_room);
 	if (!rest)
 		return -ENOMEM;
-	*rest = (struct rest){ns - width, piece->stack, piece->state};
+	*rest = (struct rest){ns - width, width ? 0 : piece->samples, width ? 0 : piece->count,
+			      piece->stack, piece->state};
 	return 0;
 }
 
@@ -188,7 +190,11 @@ static int put_slice(struct timeline *l, uint32_t thread, uint64_t left_ns,
 		sum += (double)shares[i].count;
 	for (size_t i = 0; i < nr_rests && rc == 0; i++) {
 		const struct rest r = l->rests[i];
-		struct box piece = {.thread = thread, .stack = r.stack, .state = r.state};
+		struct box piece = {.thread = thread,
+				    .stack = r.stack,
+				    .state = r.state,
+				    .samples = r.samples,
+				    .count = r.count};
 
 		rc = put_rest(l, &piece, r.ns, left_ns, &at_ns);
 	}

@@ -170,7 +170,9 @@ def check_lanes(folder):
         assert 3 < len({r["from_ns"] for r in rows}) <= 401 and {r["state"] for r in rows} == {"on CPU"}, rows
         assert all(r["from_ns"] % r["slice_ns"] == 0 for r in rows), rows
         most = {(r["pid"], r["tid"]) for r in map(json.loads, s.get("/api/lanes?top=1")[1].splitlines())}
-        assert len(most) == 1 and most < {(r["pid"], r["tid"]) for r in rows}, most
+        threads = [json.loads(line) for line in printed(folder, "--report=threads").splitlines()]
+        busiest = max(threads, key=lambda r: r["self_count"])
+        assert len(threads) > 1 and most == {(busiest["pid"], busiest["tid"])}, (most, threads)
         middle = s.get("/api/lanes?from=100ms&to=300ms")[1]
         assert added_up(middle) == added_up(printed(folder, "--report=threads", "--from=100ms", "--to=300ms"))
         assert all(100e6 - rows[0]["slice_ns"] < json.loads(line)["from_ns"] < 300e6 for line in middle.splitlines())
@@ -229,6 +231,13 @@ def timeline_has_waits(folder):
         rows = rows_of(s, "/api/timeline")
         boxes_nest(rows)
         outer = [r for r in rows if not r["depth"]]
+        samples = {}
+        for sign, list_ in ((1, outer), (-1, rows_of(s, "/api/lanes"))):
+            for r in list_:
+                key = r["tid"], r["state"]
+                samples[key] = samples.get(key, 0) + sign * r["samples"]
+        # what began before the session may have no room in it
+        assert not any(n > 0 for n in samples.values()), samples
         long = [r for r in outer if r["comm"] == "sleep" and r["state"] == "blocked" and r["to_ns"] - r["from_ns"] > 250e6]
         busy = [r for r in rows if r["function"].startswith("work_") and r["state"] == "on CPU"]
         assert len(long) == 2, long
@@ -593,6 +602,9 @@ def check_page(folder):
         drawn(page)
         open_view(page, f"{s.base}/?view=lanes")
         assert page.run("document.querySelectorAll('.lanes svg rect.state-1').length") > 10
+        open_view(page, f"{s.base}/?view=threads")
+        counted = page.run("[...document.querySelectorAll('th')].findIndex((th) => th.textContent === 'self_count')")
+        assert page.run(f"document.querySelector('tbody tr').cells[{counted}].textContent").endswith("s"), "a count has its unit"
         for width in (485, 700, 1000, 1600):
             page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
             for report in json.loads(s.get("/api/session")[1])["reports"]:

@@ -177,12 +177,16 @@ const SHARES = [
 	{ name: 'Amount', isNumber: true, of: (row) => cellOf(amountOf(row, row.self_count), 'number') },
 ];
 
-/* A number of a field: a time, in the unit of the event that it is called after, or as it is. */
-function numberOf(key, value) {
+/* A number of a field: what was counted, a time, in the unit of the event that it is called after, or
+ * as it is. */
+function numberOf(row, key) {
 	const event = facts.events.find((e) => e.label === key);
+	const value = row[key];
 
 	if (typeof value !== 'number')
 		return value;
+	if (row.event && /^(.*_)?count$/.test(key))
+		return amountOf(row, value);
 	if (key.endsWith('_ns'))
 		return time(value);
 	if (event)
@@ -206,7 +210,7 @@ function columnsOf(rows) {
 			return { name: key, of: (r) => functionCell(r[key], r.object) };
 		return typeof row[key] === 'number'
 			? { name: key.replace(/_ns$/, ''), isNumber: true,
-				of: (r) => cellOf(numberOf(key, r[key]), 'number') }
+				of: (r) => cellOf(numberOf(r, key), 'number') }
 			: { name: key, of: (r) => cellOf(r[key]) };
 	});
 }
