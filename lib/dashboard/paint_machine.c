@@ -125,6 +125,109 @@ static void paint_bars(const struct model *m, struct canvas *c, struct paint_are
 	}
 }
 
+/* --- memory ------------------------------------------------------------------------------------
+ */
+
+/* The parts of memory, in the order of the bar; those without a character are numbers beside it. */
+enum { TOTAL, USED, BUFFERS, CACHED, FREE, AVAILABLE, NR_PARTS };
+static const struct {
+	const char *event, *name, *character;
+	uint8_t style;
+} parts[NR_PARTS] = {
+    [TOTAL] = {"memory_total", "of", NULL, CANVAS_PLAIN},
+    [USED] = {"memory_used", "used", "█", CANVAS_GOOD},
+    [BUFFERS] = {"memory_buffers", "buffers", "▓", CANVAS_WARN},
+    [CACHED] = {"memory_cached", "cached", "▒", CANVAS_CHART},
+    [FREE] = {"memory_free", "free", "░", CANVAS_DIM},
+    [AVAILABLE] = {"memory_available", "available", NULL, CANVAS_PLAIN},
+};
+
+struct memory {
+	size_t column[NR_PARTS]; /* SIZE_MAX: not measured */
+	double value[NR_PARTS];  /* NaN likewise */
+};
+
+/* False: too little is measured for a bar. */
+static bool find_memory(const struct model *m, struct memory *out)
+{
+	for (size_t part = 0; part < NR_PARTS; part++) {
+		out->column[part] = SIZE_MAX;
+		out->value[part] = NAN;
+	}
+	for (size_t i = 0; i < m->facts.nr_events; i++)
+		for (size_t part = 0; part < NR_PARTS && model_is_item(m, i); part++)
+			if (strcmp(model_column(m, i)->name, parts[part].event) == 0) {
+				out->column[part] = i;
+				out->value[part] =
+				    model_number(model_column(m, i), model_cell(m, 0, i), false);
+			}
+	return out->value[TOTAL] > 0 && !isnan(out->value[USED]);
+}
+
+/* Whether the bar shows the event. */
+static bool is_in_bar(const struct memory *memory, bool has_bar, size_t column)
+{
+	for (size_t part = 0; part < NR_PARTS && has_bar; part++)
+		if (memory->column[part] == column)
+			return true;
+	return false;
+}
+
+/* Each part's cells end where the sum so far does, so that they add up. */
+static void paint_memory_bar(const struct memory *memory, struct canvas *c, unsigned x, unsigned y,
+			     unsigned width)
+{
+	double sum = 0;
+	unsigned done = 0;
+
+	for (size_t part = 0; part < NR_PARTS; part++) {
+		unsigned end;
+
+		if (!parts[part].character || isnan(memory->value[part]))
+			continue;
+		sum += memory->value[part];
+		end = (unsigned)(fmin(sum / memory->value[TOTAL], 1) * width + 0.5);
+		canvas_fill(c, x + done, y, end - done, parts[part].style, parts[part].character);
+		done = end;
+	}
+	canvas_fill(c, x + done, y, width - done, CANVAS_DIM, "·"); /* in no part */
+}
+
+/* "used 3.1 GB  cached 6.2 GB … of 33 GB", as far as it fits. */
+static void put_memory_numbers(const struct memory *memory, struct canvas *c, unsigned x,
+			       unsigned y, unsigned end)
+{
+	static const size_t order[] = {USED, BUFFERS, CACHED, FREE, AVAILABLE, TOTAL};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		const size_t part = order[i];
+		BUF_AUTO(b, PAINT_TEXT_BYTES);
+
+		if (isnan(memory->value[part]))
+			continue;
+		buf_printf(&b, "%s ", parts[part].name);
+		screen_human(&b, memory->value[part], "B");
+		if (x + b.len + 2 > end)
+			break;
+		x += canvas_put(c, x, y, parts[part].style, buf_str(&b), end - x) + 2;
+	}
+}
+
+static void paint_memory(const struct model *m, const struct memory *memory, struct canvas *c,
+			 unsigned y)
+{
+	enum { LABEL = 8, LEAST = 10, MOST = 60 };
+	const bool is_selected =
+	    m->focus == MODEL_FOCUS_MACHINE && is_in_bar(memory, true, m->item);
+	unsigned width = c->width > 3 * LEAST ? c->width / 4 : LEAST;
+
+	width = width > MOST ? MOST : width;
+	canvas_left(c, 1, y, LABEL - 2, is_selected ? CANVAS_BOLD | CANVAS_SELECTED : CANVAS_DIM,
+		    "memory");
+	paint_memory_bar(memory, c, LABEL, y, width);
+	put_memory_numbers(memory, c, LABEL + width + 2, y, c->width);
+}
+
 /* --- numbers of the machine --------------------------------------------------------------------
  */
 
@@ -135,11 +238,13 @@ static size_t items_per_line(unsigned width)
 
 unsigned paint_machine_need(const struct model *m, unsigned width)
 {
+	struct memory memory;
+	const bool has_bar = find_memory(m, &memory);
 	size_t nr_items = 0;
 
 	for (size_t i = 0; i < m->facts.nr_events; i++)
-		nr_items += model_is_item(m, i);
-	return bar_lines(m, width) + lines_for(nr_items, items_per_line(width));
+		nr_items += model_is_item(m, i) && !is_in_bar(&memory, has_bar, i);
+	return bar_lines(m, width) + has_bar + lines_for(nr_items, items_per_line(width));
 }
 
 static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsigned y,
@@ -169,7 +274,8 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 		     cell_has_value(cell) ? CANVAS_PLAIN : CANVAS_DIM, buf_str(&b));
 }
 
-static void paint_items(const struct model *m, struct canvas *c, struct paint_area area)
+static void paint_items(const struct model *m, struct canvas *c, struct paint_area area,
+			const struct memory *memory, bool has_bar)
 {
 	size_t per_line = items_per_line(c->width), k = 0;
 	unsigned width = c->width / (unsigned)per_line;
@@ -177,7 +283,7 @@ static void paint_items(const struct model *m, struct canvas *c, struct paint_ar
 	for (size_t i = 0; i < m->facts.nr_events; i++) {
 		unsigned y;
 
-		if (!model_is_item(m, i))
+		if (!model_is_item(m, i) || is_in_bar(memory, has_bar, i))
 			continue;
 		y = area.y + (unsigned)(k / per_line);
 		if (y >= area.y + area.height)
@@ -201,6 +307,8 @@ static void select_item(struct model *m)
 void paint_machine(struct model *m, struct canvas *c, struct paint_area area)
 {
 	unsigned lines = bar_lines(m, c->width);
+	struct memory memory;
+	const bool has_bar = find_memory(m, &memory);
 	struct paint_area bars = {area.y, lines < area.height ? lines : area.height};
 
 	if (lines)
@@ -208,6 +316,11 @@ void paint_machine(struct model *m, struct canvas *c, struct paint_area area)
 	area.y += bars.height;
 	area.height -= bars.height;
 	select_item(m);
+	if (has_bar && area.height) {
+		paint_memory(m, &memory, c, area.y);
+		area.y++;
+		area.height--;
+	}
 	m->layout.items_per_line = items_per_line(c->width);
-	paint_items(m, c, area);
+	paint_items(m, c, area, &memory, has_bar);
 }

@@ -129,7 +129,7 @@ void thing_series_set(struct thing_series *s, size_t column, uint32_t number, do
 double thing_series_value(const struct thing_series *s, const struct thing_series_one *one,
 			  size_t ago)
 {
-	if (!one || ago >= THING_SERIES_DEPTH || ago >= s->now || s->now - ago > one->last)
+	if (!one || ago >= s->now || s->now - ago > one->last)
 		return NAN;
 	/* what is older than the ring is overwritten */
 	if (one->last - (s->now - ago) >= THING_SERIES_DEPTH)

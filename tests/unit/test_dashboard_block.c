@@ -305,6 +305,7 @@ TEST(pages)
 	assert_true(shows(&s, 100, 20, "1-3 of 6 events"));
 	press_all(&s, "jjjjjjjj");
 	assert_true(shows(&s, 100, 20, "4-6 of 6 events"));
+	assert_true(shows(&s, 100, 30, "2-6 of 6 events")); /* as many as fit */
 	end_session(&s);
 }
 
@@ -325,6 +326,49 @@ TEST(helps)
 	press_all(&s, "x\r?");
 	assert_true(shows(&s, 120, 60, "scroll the charts"));
 	assert_false(shows(&s, 120, 60, "fold CPUs"));
+	end_session(&s);
+}
+
+/* Memory as a bar with its parts, each as wide as it is; its events are no further values. */
+TEST(memory_bar)
+{
+	static const char *const names[] = {"memory_total", "memory_used", "memory_buffers",
+					    "memory_cached", "memory_free"};
+	static const uint64_t gb[] = {40, 10, 4, 6, 20};
+	struct table_column columns[5];
+	struct session_under_test s;
+	struct model_facts facts;
+	struct table *t;
+	struct model m;
+
+	begin_session(&s, 2);
+	for (size_t i = 0; i < 5; i++)
+		columns[i] = (struct table_column){"misc", names[i],    names[i],
+						   "B",    EVENT_VALUE, EVENT_SCOPE_SYSTEM};
+	facts = s.facts;
+	facts.events = columns;
+	facts.nr_events = 5;
+	facts.metrics.nr = 0;
+	assert_int_equal(model_init(&m, &facts), 0);
+	t = model_new_table(&m);
+	t->start_ns = START_NS;
+	t->end_ns = START_NS + NS_PER_S;
+	for (uint32_t row = 0; row < 2; row++)
+		t->row_trace[row] = t->row_cpu[row] = row;
+	for (size_t i = 0; i < 5; i++)
+		*table_cell(t, 0, i) = value_of(gb[i] * 1000000000);
+	model_add(&m, &t);
+	model_fini(&s.m);
+	s.m = m;
+	assert_true(shows(&s, 160, 30,
+			  " memory ██████████▓▓▓▓▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░  used 10.00 GB  "
+			  "buffers 4.000 GB  cached 6.000 GB  free 20.00 GB  of 40.00 GB"));
+	assert_false(shows(&s, 160, 30, "memory_used"));
+	assert_true(shows(&s, 60, 15, " memory ████"));
+	press(&s, 'l');
+	press(&s, 'l');
+	assert_true(shows(&s, 160, 30, "misc:memory_buffers"));
+	table_free(t);
 	end_session(&s);
 }
 
@@ -349,7 +393,7 @@ TEST(series)
 	for (uint32_t i = 0; i < 2 * THING_SERIES_DEPTH; i++) {
 		thing_series_begin(&s);
 		thing_series_set(&s, 1, 7, i);
-		if (i % 10 == 0)
+		if (i % 7 == 0)
 			thing_series_set(&s, 1, 8, i);
 	}
 	one = thing_series_find(&s, 1, 7);
@@ -359,8 +403,12 @@ TEST(series)
 	assert_true(isnan(thing_series_value(&s, one, THING_SERIES_DEPTH)));
 	one = thing_series_find(&s, 1, 8);
 	assert_true(isnan(thing_series_value(&s, one, 0)));
-	assert_float_equal(thing_series_value(&s, one, 9), 2 * THING_SERIES_DEPTH - 10, 0);
-	assert_true(isnan(thing_series_value(&s, one, 10)));
+	for (uint32_t ago = 0; ago < THING_SERIES_DEPTH; ago++) {
+		uint32_t i = 2 * THING_SERIES_DEPTH - 1 - ago;
+		double x = thing_series_value(&s, one, ago);
+
+		assert_true(i % 7 ? isnan(x) : x == i);
+	}
 	assert_null(thing_series_find(&s, 2, 7));
 	for (uint32_t i = 0; i < 2; i++) {
 		thing_series_begin(&s);
