@@ -503,32 +503,25 @@ def check_refused(folder):
 
 
 def flat(*args):
-    text, _ = printer("--report=flat", "--top=0", *args)
-    # why stacks end depends on how callers were recorded: a file has callchains alone
-    text = re.sub(r"^(Incomplete stacks of|Remedy for stacks) .*\n", "", text, flags=re.M)
-    # bursts are counted in blocks of time from the first record, which may be later in the file
-    text = re.sub(r" ± +[\d.]+", "", text)
-    # what a session knows of what was lost
-    return re.sub(r"^(\w\S*: [^;\n]* samples?, [^;\n]*);.*", r"\1", text, flags=re.M).splitlines()
+    text, _ = printer("--report=flat", "--top=0", "--output-format=csv", *args)
+    return text.splitlines()
 
 
 def check_round_trip(folder, path, *filters, of_callers=True):
     """Read back, the file says the same. of_callers: so too who called."""
     for columns in ("function", "function,comm,pid", "object,cpu"):
-        more = [f"--sort={columns}", *filters] + ([] if of_callers else ["--output-format=csv"])
-        ours, theirs = (flat(given, *more)
+        ours, theirs = (sorted(numbers(flat(given, f"--sort={columns}", *filters), of_callers))
                         for given in (f"--session={folder}/s.cpsession", f"--perf-data={path}"))
-        if not of_callers:
-            ours, theirs = (sorted(without_callers(lines)) for lines in (ours, theirs))
         differ = list(difflib.unified_diff(ours, theirs, n=0))
         assert ours and not differ, (columns, differ[:20])
 
 
-def without_callers(lines):
+def numbers(lines, of_callers):
     for row in csv.DictReader(lines):
-        if row["self_samples"] != "0":
-            yield str([value for name, value in row.items()
-                       if not name.startswith("total") and not name.endswith(("_low", "_high"))])
+        if of_callers or row["self_samples"] != "0":
+            # bursts are counted in blocks of time from the first record, which may be later in the file
+            yield str([value for name, value in row.items() if not name.endswith(("_low", "_high"))
+                       and (of_callers or not name.startswith("total"))])
 
 
 def check_lost(folder):
