@@ -116,7 +116,9 @@ def check_iterations(folder):
         assert len({r["iteration"] for r in rows}) > 2, rows
         for r in rows:
             sums[name, r["event"]] = sums.get((name, r["event"]), 0) + float(r["value"])
-    assert re.search(HEADLINE, text_of(folder, ["now"], ["was"]), re.M)["of"] == "one run each: no judgement"
+    text = text_of(folder, ["now"], ["was"])
+    head = re.search(HEADLINE, text, re.M)
+    assert head and head["of"] == "one run each: no judgement", text
     assert "did not reach" not in text_of(folder, ["now"], ["was"])
     totals, _ = rows_of(folder, ["now"], ["was"])
     for event in ("page_faults", "task_clock"):
