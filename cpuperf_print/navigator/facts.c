@@ -67,6 +67,11 @@ static bool has_states(const struct profile_facts *f, enum report_state least)
 	return false;
 }
 
+bool facts_has_states(const struct inputs *in)
+{
+	return has_states(in->item[0].facts, REPORT_NO_STATE);
+}
+
 static bool has_callers(const struct profile_facts *f)
 {
 	return ARRAY_ANY(x, f->events, f->nr_events,
@@ -86,7 +91,7 @@ static void put_reports(struct json_writer *json, const struct inputs *in)
 	    {"callers", inputs_are_sampled(in) && has_callers(f)},
 	    {"calls", inputs_are_sampled(in) && has_callers(f)},
 	    {"annotate", inputs_are_sampled(in)},
-	    {"lanes", has_states(f, REPORT_NO_STATE)},
+	    {"lanes", facts_has_states(in)},
 	    {"timeline", inputs_are_sampled(in) && has_callers(f)},
 	    {"waits", has_states(f, REPORT_ON_CPU)},
 	    {"regions", f->has_regions},

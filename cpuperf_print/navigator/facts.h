@@ -7,6 +7,8 @@
 #include "inputs.h"
 
 /* Appends one line of ndjson. notes: lines. */
+/* Whether an event samples the time of threads. */
+bool facts_has_states(const struct inputs *in);
 void facts_put(const struct inputs *in, const struct buf *notes, struct buf *out);
 
 #endif

@@ -201,12 +201,22 @@ static bool reply_row(struct navigator *n, const struct http_request *r,
 /* Besides reports. */
 static const struct registry_row *const views[] = {&lanes_row, &timeline_row, &spans_row};
 
+static const struct registry_row *find_row(const struct navigator *n, const char *name,
+					   struct err *e)
+{
+	const struct registry_row *const *own =
+	    ARRAY_FIND(x, views, ARRAY_NR(views), strcmp(name, (*x)->name) == 0);
+
+	if (!own)
+		return registry_find_report(name, e);
+	return *own == &timeline_row && !facts_has_states(n->inputs) ? &timeline_stateless_row
+								     : *own;
+}
+
 static bool reply_report(struct navigator *n, const struct http_request *r, const char *name)
 {
 	struct err e = {0};
-	const struct registry_row *const *own =
-	    ARRAY_FIND(x, views, ARRAY_NR(views), strcmp(name, (*x)->name) == 0);
-	const struct registry_row *row = own ? *own : registry_find_report(name, &e),
+	const struct registry_row *row = find_row(n, name, &e),
 				  *format = row ? registry_find_format("ndjson", &e) : NULL;
 
 	return format ? reply_row(n, r, format, row, ndjson, NULL)
@@ -357,7 +367,10 @@ static int serve(struct navigator *n, const sigset_t *ends, const sigset_t *befo
 	if (rc == 0)
 		(void)sigwait(ends, &ended);
 	pthread_sigmask(SIG_SETMASK, before, NULL); /* a second one ends a long answer */
-	pthread_join(first, NULL);
+	if (pthread_tryjoin_np(first, NULL)) {
+		log_info("ends when the reading has ended; a second signal ends it now");
+		pthread_join(first, NULL);
+	}
 	return rc;
 }
 

@@ -207,9 +207,9 @@ static int put_slice(struct timeline *l, uint32_t thread, uint64_t left_ns,
 				    .count = s->count};
 		const double part = sum > 0 ? (double)s->count / sum : 0;
 
-		rc =
-		    put_rest(l, &piece, is_time ? s->count : (uint64_t)(part * (double)l->slice_ns),
-			     left_ns, &at_ns);
+		rc = put_rest(l, &piece,
+			      is_time ? s->count : (uint64_t)(part * (double)l->slice_ns) + 1,
+			      left_ns, &at_ns);
 	}
 	l->nr_rests -= nr_rests;
 	if (l->nr_rests)
@@ -350,3 +350,8 @@ const struct registry_row timeline_row = {.name = "timeline",
 					  .sessions = REGISTRY_SUM,
 					  .adds_states = true,
 					  .print = print};
+const struct registry_row timeline_stateless_row = {.name = "timeline",
+						    .kind = REGISTRY_EXPORT,
+						    .samples = REGISTRY_SAMPLES,
+						    .sessions = REGISTRY_SUM,
+						    .print = print};

@@ -198,11 +198,8 @@ static void keep_branches(struct model *m, const char *filter, struct block_line
 	unsigned depth = 0; /* of the last line that was kept: what is above it is kept too */
 
 	for (size_t i = l->nr; i-- > 0;) {
-		bool is_kept = is_match(m, &l->kind, block_line_name(&l->line[i]), filter);
-
-		if (depth && l->line[i].depth < depth)
-			is_kept = true;
-		if (!is_kept)
+		l->line[i].is_above = !is_match(m, &l->kind, block_line_name(&l->line[i]), filter);
+		if (l->line[i].is_above && l->line[i].depth >= depth)
 			continue;
 		depth = l->line[i].depth;
 		l->line[--nr] = l->line[i];
@@ -254,6 +251,9 @@ size_t block_selected(const struct model_block *b, const struct block_lines *l)
 	for (size_t i = 0; i < l->nr && b->is_moved; i++)
 		if (l->line[i].number == b->number)
 			return i;
+	for (size_t i = 0; i < l->nr && !b->is_moved && !b->selected; i++)
+		if (!l->line[i].is_above)
+			return i; /* the first match */
 	return b->selected < l->nr ? b->selected : l->nr ? l->nr - 1 : 0;
 }
 

@@ -12,6 +12,7 @@ struct block_line {
 	const struct screen_thing *thing;
 	uint32_t number; /* of the thing */
 	unsigned depth;  /* in the tree */
+	bool is_above;   /* of a tree with a filter: it does not match, but what is below it does */
 };
 
 struct block_lines {

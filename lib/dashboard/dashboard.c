@@ -123,7 +123,7 @@ static void say(struct dashboard *d, const char *text)
 {
 	struct model *m = dashboard_ui_model(d->ui);
 
-	snprintf(m->message, sizeof(m->message), "%s", text);
+	snprintf(m->message, sizeof(m->message), "%.*s", (int)sizeof(m->message) - 1, text);
 	dashboard_ui_redraw(d->ui);
 }
 

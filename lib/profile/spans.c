@@ -201,11 +201,14 @@ static int join(const struct profile_spans *s, const struct profile_filter *f,
 int profile_spans_select(const struct profile_spans *s, const struct profile_filter *f,
 			 uint64_t start_ns, struct profile_spans *out)
 {
-	uint64_t from_ns = f->from_ns ? start_ns + f->from_ns : 0;
-	uint64_t to_ns = f->to_ns ? start_ns + f->to_ns : UINT64_MAX;
+	uint64_t from_ns = 0, to_ns = UINT64_MAX;
 	size_t nr = 0;
 	int rc;
 
+	if (f->from_ns && __builtin_add_overflow(start_ns, f->from_ns, &from_ns))
+		from_ns = UINT64_MAX;
+	if (f->to_ns && __builtin_add_overflow(start_ns, f->to_ns, &to_ns))
+		to_ns = UINT64_MAX;
 	*out = (struct profile_spans){.item = NULL};
 	rc = join(s, f, out);
 	for (size_t i = 0; i < out->nr; i++) {

@@ -250,8 +250,19 @@ def timeline_has_waits(folder):
         assert sum(r["to_ns"] - r["from_ns"] for r in shell) > 800e6, shell
 
 
+def timeline_has_no_time(folder):
+    """Events that are no time share each slice."""
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e", "page_faults@1", "-g", "--", MIX, "ms", "100", "1")
+    with Server(folder) as s:
+        rows = rows_of(s, "/api/timeline")
+        boxes_nest(rows)
+        counted = sum(r["self_count"] for r in map(json.loads, printed(folder, "--report=threads").splitlines()))
+        assert sum(r["count"] for r in rows if not r["depth"]) == counted, (rows, counted)
+
+
 def check_timeline(folder):
     """Boxes of frames in the order of time."""
+    timeline_has_no_time(folder)
     timeline_has_samples(folder)
     timeline_has_waits(folder)
 
@@ -281,6 +292,7 @@ def check_spans(folder):
         assert len({r["tid"] for r in rows_of(s, "/api/spans?top=1")}) == 1
         begin = min(r["from_ns"] for r in rows)
         low, high = (begin + part * (max(r["to_ns"] for r in rows) - begin) // 4 for part in (1, 2))
+        assert not rows_of(s, f"/api/spans?from={2**64 - 1}ns") and rows_of(s, f"/api/spans?to={2**64 - 1}ns") == rows
         part = rows_of(s, f"/api/spans?from={low}ns&to={high}ns")
         assert part and all(low <= r["from_ns"] and r["to_ns"] <= high for r in part), (low, high, part)
 

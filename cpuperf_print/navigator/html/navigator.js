@@ -6,6 +6,7 @@ const FILTERS = [
 	{ name: 'event', about: 'Event', choose: true },
 	{ name: 'comm', about: 'Thread name', hint: 'postgres*' },
 	{ name: 'pid', about: 'Process', hint: '17,20-29' },
+	{ name: 'tid', about: 'Thread', hint: '18' },
 	{ name: 'tree-of', about: 'With its children', hint: '17' },
 	{ name: 'cpu', about: 'CPU', hint: '0-3' },
 	{ name: 'iteration', about: 'Iteration', hint: '0-4' },
@@ -180,7 +181,7 @@ const SHARES = [
 /* A number of a field: what was counted, a time, in the unit of the event that it is called after, or
  * as it is. */
 function numberOf(row, key) {
-	const event = facts.events.find((e) => e.label === key);
+	const event = facts.events.find((e) => key === e.label || key === `${e.label}_count`);
 	const value = row[key];
 
 	if (typeof value !== 'number')
@@ -204,7 +205,9 @@ function columnsOf(rows) {
 	const isText = (key) => typeof row[key] !== 'number' && key !== 'object';
 
 	return [...keys.filter(isText), ...keys.filter((key) => !isText(key))].map((key) => {
-		if (/^(self|total|share)$/.test(key) && row[`${key}_low`] !== undefined)
+		/* also the share that a report has under an event's name */
+		if (row[`${key}_low`] !== undefined && (/^(self|total|share)$/.test(key)
+			|| facts.events.some((e) => e.label === key)))
 			return { name: key, isNumber: true, of: (r) => shareOf(r, key) };
 		if (key === 'function')
 			return { name: key, of: (r) => functionCell(r[key], r.object) };
@@ -500,7 +503,8 @@ async function showLanes() {
 			svg.setAttribute('role', 'img');
 			svg.setAttribute('aria-label', name);
 			lanes.append(list_[0].pid === null ? element('span', name)
-				: anchor(name, linkTo('timeline', { pid: String(list_[0].pid) })), svg);
+				: anchor(name, linkTo('timeline', list_[0].tid === null
+					? { pid: String(list_[0].pid) } : { tid: String(list_[0].tid) })), svg);
 		}
 		return sectionOf(`${event}, ${time(from)} to ${time(to)} since the start, in slices of ${
 			time(list[0].slice_ns)}`, legendOf(list), lanes);

@@ -308,7 +308,7 @@ class ProcessTable {
 		this.table.rows = this.all.filter((row) => `${row.pid} ${row.name}`.toLowerCase().includes(wanted));
 		this.table.show();
 		byId('counted-processes').textContent = wanted ? `${whole(this.table.rows.length)} of ${whole(this.all.length)}`
-			: `${whole(this.all.length)}, means of the session`;
+			: `${whole(this.all.length)}, means of the time in which each was there`;
 		byId('more-processes').hidden = left() <= 0;
 		byId('more-processes').textContent = `Show more of ${whole(left())}`;
 	}
@@ -318,7 +318,7 @@ function columnsOfProcesses(groups) {
 	const most = (lines) => Math.max(...lines.map((line) => line.mean), 0);
 	const numbers = [...groups].map(([event, lines]) => ({
 		name: event.replace(/^process_/, '').replaceAll('_', ' '),
-		about: `${event}, mean of the session; at a place its range`, high: most(lines),
+		about: `${event}, mean of the time in which it was there; at a place its range`, high: most(lines),
 		of: (row) => (row.lines.get(event) || { mean: -Infinity }).mean,
 		cell: (row) => processCell(row.lines.get(event), most(lines)),
 	}));
