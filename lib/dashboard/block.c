@@ -302,7 +302,8 @@ void block_select(struct model *m, size_t n, size_t at)
 	if (at < l.nr) {
 		b->selected = at;
 		b->number = l.line[at].number;
-		b->is_moved = at > 0; /* at the top: whatever comes to be the first */
+		b->is_moved =
+		    at > 0 || l.line[0].is_above; /* at the top: whatever comes to be the first */
 	}
 	block_lines_drop(&l);
 }

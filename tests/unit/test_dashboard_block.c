@@ -156,6 +156,11 @@ TEST(trees)
 	expect_lines(&s, "1 -40 -20 --31 ---32 50");
 	press_all(&s, "/bash\r");
 	expect_lines(&s, "1 -20 --31");
+	assert_int_equal(block_selected_pid(&s.m, s.m.focus), 31);
+	press_all(&s, "kk"); /* up to what is above it */
+	assert_int_equal(block_selected_pid(&s.m, s.m.focus), 1);
+	press_all(&s, "jj");
+	assert_int_equal(block_selected_pid(&s.m, s.m.focus), 31);
 	press(&s, 't');
 	expect_lines(&s, "31");
 	end_session(&s);
