@@ -37,26 +37,16 @@ const char *block_line_name(const struct block_line *l)
 /* --- the filter --------------------------------------------------------------------------------
  */
 
-static bool contains(const char *text, const char *part)
-{
-	size_t len = strlen(part);
-
-	for (; *text; text++)
-		if (strncasecmp(text, part, len) == 0)
-			return true;
-	return !len;
-}
-
 /* In the name; of a process also in its owner and command line. */
 static bool is_match(struct model *m, const struct screen_kind *k, const char *name,
 		     const char *filter)
 {
 	const struct processes_one *p;
 
-	if (contains(name, filter))
+	if (strcasestr(name, filter))
 		return true;
 	p = block_is_of_processes(k) ? processes_find(&m->processes, name) : NULL;
-	return p && (strcasecmp(p->user, filter) == 0 || contains(p->command, filter));
+	return p && (strcasecmp(p->user, filter) == 0 || strcasestr(p->command, filter));
 }
 
 static void keep_matches(struct model *m, const char *filter, struct block_lines *l)

@@ -66,21 +66,11 @@ static int compare(const void *x, const void *y, void *arg)
 	return strcmp(a->name, b->name) ?: (a->number > b->number) - (a->number < b->number);
 }
 
-static bool contains(const char *text, const char *part)
-{
-	size_t len = strlen(part);
-
-	for (; *text; text++)
-		if (strncasecmp(text, part, len) == 0)
-			return true;
-	return !len;
-}
-
 static bool is_found(const struct top *t, const struct top_row *r)
 {
 	const char *search = t->prompt == TOP_SEARCH ? t->typed : t->search;
 
-	return contains(r->name, search) || contains(r->object, search);
+	return strcasestr(r->name, search) || strcasestr(r->object, search);
 }
 
 /* What is selected stays so while rows change their order, once the user has chosen it. */
