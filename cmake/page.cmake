@@ -6,7 +6,7 @@
 set(html_scripts data text order model graph sandwich regions time latency counts table page)
 set(html_styles page)
 set(html_body page.html)
-set(navigator_scripts text navigator)
+set(navigator_scripts text numbers navigator)
 set(navigator_styles page navigator)
 set(navigator_body navigator.html)
 

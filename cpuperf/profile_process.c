@@ -31,6 +31,7 @@ enum {
 	MAX_VARIABLES = 4096,
 	LOG_BYTES = 4 << 10,
 	TRIES = 100,
+	NAME_BYTES = 64, /* of comm: of a kernel thread more than 16 */
 };
 
 /* --- processes ---------------------------------------------------------------------------------
@@ -46,9 +47,9 @@ struct program {
 
 /* The user's, without options of cpuperf: they are of the first session. The second one is nowhere
  * remembered as the last. NULL without memory. */
-static char **make_environment(void)
+static char **make_environment(char *inner)
 {
-	static char state[] = "XDG_STATE_HOME=/dev/null", inner[] = "CPUPERF_INNER=1";
+	static char state[] = "XDG_STATE_HOME=/dev/null";
 
 	char **from = rights_environment(), **to = mem_calloc(MAX_VARIABLES + 1, sizeof(*to));
 	size_t nr = 0;
@@ -138,7 +139,7 @@ static int start_recorder(struct profile_process *p, uint32_t pid, struct err *e
 	snprintf(of, sizeof(of), "--pid=%" PRIu32, pid);
 	snprintf(seconds, sizeof(seconds), "--num-iterations=%d", PROFILE_PROCESS_S);
 	snprintf(folder, sizeof(folder), "--output=%s", p->held.path);
-	program.environment = make_environment();
+	program.environment = make_environment(p->inner);
 	program.input = program.output = open("/dev/null", O_RDWR | O_CLOEXEC);
 	program.errors = fcntl(p->log_fd, F_DUPFD_CLOEXEC, 3);
 	if (program.environment && program.input >= 0 && program.errors >= 0)
@@ -151,6 +152,25 @@ static int start_recorder(struct profile_process *p, uint32_t pid, struct err *e
 	return rc;
 }
 
+/* "CPUPERF_INNER=python3 (17)": what the screen calls it. */
+static void name_process(struct profile_process *p, uint32_t pid)
+{
+	char path[32], name[NAME_BYTES] = "process";
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		ssize_t len = read(fd, name, sizeof(name) - 1);
+
+		if (len > 0)
+			name[len] = '\0';
+	}
+	io_close(&fd);
+	snprintf(p->inner, sizeof(p->inner), "CPUPERF_INNER=%.*s (%" PRIu32 ")",
+		 (int)strcspn(name, "\n"), name, pid);
+}
+
 int profile_process_start(void *arg, uint32_t pid, struct err *e)
 {
 	struct profile_process *p = arg;
@@ -158,6 +178,7 @@ int profile_process_start(void *arg, uint32_t pid, struct err *e)
 
 	if (rc)
 		return rc;
+	name_process(p, pid);
 	p->is_shown = false;
 	p->begun_ns = clock_monotonic_ns();
 	p->log_fd = memfd_create("cpuperf-profile", MFD_CLOEXEC);
@@ -211,7 +232,7 @@ static int start_printer(struct profile_process *p, struct err *e)
 	if (rc)
 		return err_set(e, rc, "cpuperf_print is not found: %s", strerror(-rc));
 	snprintf(session, sizeof(session), "%s", p->held.path);
-	program.environment = make_environment();
+	program.environment = make_environment(p->inner);
 	program.errors = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	rc = -ENOMEM;
 	if (program.environment && program.errors >= 0)

@@ -22,6 +22,7 @@ struct profile_process {
 	int log_fd;       /* what the recorder says; -1: none */
 	pid_t pid;        /* of the recorder, later of the printer; 0: none runs */
 	bool is_shown;    /* it is the printer */
+	char inner[112];  /* in the environment of both: what is profiled */
 	uint64_t begun_ns;
 	struct termios terminal; /* as it was before the printer */
 	bool has_terminal;

@@ -18,6 +18,7 @@
 #include "problems.h"
 #include "profile/boot.h"
 #include "profile/filter.h"
+#include "profile/growth.h"
 #include "profile/iterator.h"
 #include "profile/merged.h"
 #include "profile/processes.h"
@@ -34,7 +35,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256 };
+enum { MAX_KALLSYMS_BYTES = 256 << 20, MANY_INPUTS = 256, MAX_NAMES_BYTES = 200 };
 
 struct input_problems {
 	struct problems *problems;
@@ -591,6 +592,20 @@ int inputs_open(struct inputs *in, const struct options *o, const struct selecti
 	return check_remain(in, s, e);
 }
 
+/* They grow. */
+static void take_names(struct input *to, struct input *from)
+{
+	to->kallsyms = from->kallsyms;
+	to->processes = from->processes;
+	to->symbols = from->symbols;
+	to->vdso = from->vdso;
+	to->start_ns = from->start_ns;
+	to->is_same_boot = from->is_same_boot;
+	from->kallsyms = (struct buf){.data = NULL};
+	from->processes = NULL;
+	from->symbols = NULL;
+}
+
 int inputs_reopen(struct inputs *in, struct err *e)
 {
 	struct input *old = &in->item[0], o = {.named = mem_strdup(old->path)};
@@ -601,6 +616,8 @@ int inputs_reopen(struct inputs *in, struct err *e)
 	o.path = o.named;
 	rc = o.named ? make_report(in, &o, e) ?: open_session(in, &o, e)
 		     : err_set(e, -ENOMEM, "out of memory");
+	if (rc == 0 && in->growth)
+		take_names(&o, old);
 	input_fini(rc ? &o : old);
 	if (rc == 0)
 		*old = o;
@@ -609,6 +626,8 @@ int inputs_reopen(struct inputs *in, struct err *e)
 
 void inputs_fini(struct inputs *in)
 {
+	if (in->growth)
+		in->item[0].processes = NULL;
 	for (size_t i = 0; i < in->nr + in->nr_diff; i++)
 		input_fini(&in->item[i]);
 	mem_free(in->item);
@@ -618,6 +637,7 @@ void inputs_fini(struct inputs *in)
 	elf_finder_free(in->finder);
 	elf_file_close(in->vdso);
 	report_functions_free(in->functions);
+	profile_growth_free(in->growth);
 	perf_kernel_fini(&in->kernel);
 }
 
@@ -762,6 +782,53 @@ void inputs_end_names(struct inputs *in, struct input *o)
 	o->processes = NULL;
 }
 
+/* All but what grows. */
+static int begin_growth(struct inputs *in, struct input *o)
+{
+	in->growth = profile_growth_new();
+	buf_init(&o->kallsyms, MAX_KALLSYMS_BYTES);
+	o->is_same_boot = profile_boot_is_current(&o->facts->head);
+	o->vdso = o->is_same_boot ? in->vdso : NULL;
+	return in->growth ? 0 : -ENOMEM;
+}
+
+static void remove_first(struct buf *b, size_t len)
+{
+	memmove(b->data, b->data + len, b->len - len);
+	buf_cut(b, b->len - len);
+}
+
+static int grow(struct inputs *in, struct input *o, uint64_t unused_ns, struct err *e)
+{
+	const size_t before = o->kallsyms.len;
+	int rc = in->growth ? 0 : begin_growth(in, o);
+
+	rc = rc
+		 ?: profile_growth_read(in->growth, o->session, unused_ns, append_text,
+					&o->kallsyms, &o->processes);
+	if (rc < 0) {
+		o->processes = NULL;
+		return rc;
+	}
+	if (rc == 0 && o->symbols && o->kallsyms.len == before)
+		return symbols_renew(o->symbols);
+	if (rc == 1 && before) /* it was read again */
+		remove_first(&o->kallsyms, before);
+	symbols_free(o->symbols);
+	o->symbols = NULL;
+	return load_symbols(in, o, &o->kallsyms, e);
+}
+
+int inputs_grow_names(struct inputs *in, uint64_t unused_ns, struct err *e)
+{
+	struct input *o = &in->item[0];
+	int rc = grow(in, o, unused_ns, e);
+
+	if (rc == 0 && !o->start_ns && o->facts->nr_events)
+		rc = load_start(o);
+	return rc && !e->code ? err_set(e, rc, "names cannot be loaded: %s", strerror(-rc)) : rc;
+}
+
 struct elf_finder_config inputs_finder_config(const struct inputs *in)
 {
 	const struct options *o = in->options;
@@ -853,6 +920,44 @@ int inputs_check_same_events(const struct inputs *in, struct err *e)
 		err_hint(e, "only sessions of the same spec are added up or compared; %s",
 			 in->item[i].part ? "--by-host prints each host, and --host=GLOB some"
 					  : "--by-session prints each one");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* True if a column of the reports matches: an event of the session, or a metric. */
+static bool has_event(const struct input *o, const struct profile_filter *of)
+{
+	if (ARRAY_ANY(x, o->facts->events, o->facts->nr_events, profile_filter_has_event(of, x)))
+		return true;
+	for (size_t i = 0; i < o->spec.nr_metrics; i++) {
+		const struct trace_event metric = {.group = "metric",
+						   .name = o->spec.metrics[i].name};
+
+		if (profile_filter_has_event(of, &metric))
+			return true;
+	}
+	return false;
+}
+
+int inputs_check_event_globs(const struct inputs *in, const struct profile_filter *filter,
+			     struct err *e)
+{
+	BUF_AUTO(names, MAX_NAMES_BYTES);
+	const struct profile_facts *f = in->item[0].facts;
+
+	for (size_t i = 0; i < filter->events.nr; i++) {
+		const struct profile_filter one = {
+		    .events = {.item = {filter->events.item[i]}, .nr = 1}};
+
+		if (ARRAY_ANY(x, in->item, in->nr + in->nr_diff, has_event(x, &one)))
+			continue;
+		for (size_t k = 0; k < f->nr_events; k++)
+			buf_printf(&names, "%s%s", k ? ", " : "", f->events[k].name);
+		err_set(e, -EINVAL, "--event=%s: no event of the session matches",
+			one.events.item[0]);
+		if (!buf_error(&names))
+			err_hint(e, "its events: %s", buf_str(&names));
 		return -EINVAL;
 	}
 	return 0;

@@ -16,6 +16,7 @@ struct elf_finder;
 struct elf_finder_config;
 struct import;
 struct pool;
+struct profile_growth;
 struct options;
 struct problems;
 struct profile_filter;
@@ -73,6 +74,7 @@ struct inputs {
 	/* Names of a session are in memory only while its samples are read: inputs_begin_names.
 	 * What is printed must bear that. */
 	bool is_in_turn;
+	struct profile_growth *growth; /* owned; after inputs_grow_names */
 	struct pool *pool; /* borrowed: samples stay in memory for the next report; NULL: not */
 };
 
@@ -101,6 +103,10 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, struc
  * around the reading of its samples. Names of functions stay. -errno with *e: without an end. */
 int inputs_begin_names(struct inputs *in, struct input *o, struct err *e);
 void inputs_end_names(struct inputs *in, struct input *o);
+/* Loads the names of the first input, which is in progress, or what they have more than last time;
+ * of tasks that ended before unused_ns there are none afterwards. They stay over inputs_reopen.
+ * -errno with *e. */
+int inputs_grow_names(struct inputs *in, uint64_t unused_ns, struct err *e);
 /* Reads the common file of the input, once: tasks and mappings. 0 or -ENOMEM. */
 int inputs_load_processes(struct input *o);
 /* Fills by_state of all inputs, once. -EINVAL with *e: one samples no time; -ENOMEM with *e. */
@@ -113,6 +119,9 @@ int inputs_check_common(const struct input *o, struct err *e);
 int inputs_check_same_events(const struct inputs *in, struct err *e);
 /* The same as a question. */
 bool inputs_are_alike(const struct inputs *in);
+/* -EINVAL with *e unless each pattern of --event matches an event of some input. */
+int inputs_check_event_globs(const struct inputs *in, const struct profile_filter *filter,
+			     struct err *e);
 /* There is a common file: tasks, mappings, regions. */
 bool input_has_common(const struct input *o);
 /* Some of the inputs have samples. */

@@ -60,10 +60,13 @@ static bool uses_names(const struct job *j)
 
 static int prepare(struct job *j, bool at_once, struct err *e)
 {
-	/* of lanes each may have samples or not */
-	const bool all_need_samples = uses_samples(j) && j->row->sessions != REGISTRY_LANES;
+	/* of lanes each may have samples or not, where counts are printed too */
+	const bool all_need_samples = j->row->samples == REGISTRY_SAMPLES ||
+				      (uses_samples(j) && j->row->sessions != REGISTRY_LANES);
 	int rc = all_need_samples ? samples_check(j, e) : 0;
 
+	if (rc == 0 && !(j->row->ignores & REGISTRY_IGNORES_EVENTS))
+		rc = inputs_check_event_globs(j->inputs, &j->selection->filter, e);
 	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
 			 !j->row->keeps_events &&
 			 (j->row->adds_states || j->selection->adds_states);

@@ -1,6 +1,6 @@
 /*
- * What is read is charged to a credit that grows with time. Each look opens the session anew, since
- * its tasks and mappings have changed; the names of functions and files stay.
+ * What is read is charged to a budget. Each look opens the session anew, since it has further
+ * files; names stay, and get what is new of tasks and mappings.
  */
 #include "live/follow.h"
 
@@ -12,26 +12,29 @@
 #include "report/kept.h"
 #include "report/sums.h"
 #include "selection.h"
+#include "symbol/symbols.h"
 
 #include <errno.h>
 #include <string.h>
 
+/* Below the limit: what a step will cost is known only when it is done. */
+#define PACE (0.9 * FOLLOW_BUDGET)
+
 enum {
 	NS_PER_MS = 1000000,
 	NS_PER_S = 1000000000,
-	START_NS =
-	    NS_PER_S / 2,       /* what the first screen may cost: the kernel's symbols, programs */
+	LENT_NS = NS_PER_S / 2, /* what the first screen may cost: the kernel's symbols, programs */
+	MOST_NS = NS_PER_S / 4, /* at once, later */
 	LOOK_NS = NS_PER_S / 4, /* between two looks for iterations that have ended */
+	MARGIN_NS = NS_PER_S,   /* a task may run for a while after the record of its end */
 	FIRST_NS = NS_PER_S / 20, /* the same until there is one */
-	MAX_AT_ONCE = 16,         /* iterations, so that keys are answered */
+	MAX_AT_ONCE = 4,          /* iterations, so that keys are answered */
 };
 
 /* What may be used now; below 0 it has used too much. */
-static int64_t credit_ns(const struct follow *f)
+static int64_t credit_ns(struct follow *f)
 {
-	double grown = FOLLOW_BUDGET * (double)(clock_monotonic_ns() - f->start_ns);
-
-	return START_NS + (int64_t)grown - (int64_t)clock_process_cpu_ns();
+	return budget_update(&f->budget, clock_monotonic_ns(), clock_process_cpu_ns());
 }
 
 static void measure_own(struct follow *f)
@@ -66,8 +69,10 @@ int follow_init(struct follow *f, struct inputs *in, const struct selection *s, 
 {
 	int rc;
 
-	*f = (struct follow){.in = in, .selection = s, .start_ns = clock_monotonic_ns()};
-	in->is_in_turn = true; /* each look loads names */
+	*f = (struct follow){.in = in, .selection = s};
+	budget_init(&f->budget, PACE, LENT_NS, MOST_NS, clock_monotonic_ns(),
+		    clock_process_cpu_ns());
+	in->is_in_turn = true; /* looks load names */
 	rc = inputs_load_names(in, &s->rules, e);
 	if (rc)
 		return rc;
@@ -99,6 +104,14 @@ static void ignore(void *arg, bool is_loss, const struct err *problem)
 	(void)problem;
 }
 
+/* Of the oldest that wait, the newest first. */
+static uint64_t needed_ns(const struct follow *f)
+{
+	const uint64_t begun_ns = f->nr_waiting ? f->waiting[0].begun_ns : f->smaller_ns;
+
+	return begun_ns > MARGIN_NS ? begun_ns - MARGIN_NS : 0;
+}
+
 static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err *e)
 {
 	static struct profile_filter filter; /* too large for a stack */
@@ -109,12 +122,10 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 				       .nr_threads = 1,
 				       .problem = ignore};
 	struct report_input input;
-	int rc = inputs_begin_names(f->in, o, e);
+	int rc;
 
-	if (rc == 0 && !f->stats.event)
-		rc = report_stats_init(&f->stats, o->facts->nr_events);
-	if (rc)
-		return rc;
+	if (!f->stats.event && report_stats_init(&f->stats, o->facts->nr_events))
+		return err_set(e, -ENOMEM, "out of memory");
 	memset(&filter, 0, sizeof(filter));
 	filter.iterations.item[0].first = first;
 	filter.iterations.item[0].last = end - 1;
@@ -126,7 +137,6 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 				      .vdso = o->vdso,
 				      .start_ns = o->start_ns};
 	rc = report_engine_read(&run, &input, &f->stats);
-	inputs_end_names(f->in, o);
 	f->nr_read += end - first;
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
 }
@@ -139,12 +149,24 @@ static uint32_t nr_ended(const struct profile_facts *facts)
 	return (uint32_t)(facts->is_in_progress && nr ? nr - 1 : nr);
 }
 
+/* Those from first on began after the last look that found fewer than `first` to have ended. */
 static void add_range(struct follow *f, uint32_t first, uint32_t end)
 {
 	if (f->nr_waiting && f->waiting[f->nr_waiting - 1].end == first)
 		f->waiting[f->nr_waiting - 1].end = end;
 	else
-		f->waiting[f->nr_waiting++] = (struct follow_range){first, end};
+		f->waiting[f->nr_waiting++] = (struct follow_range){first, end, f->smaller_ns};
+}
+
+/* Those of the kernel take the longest: they are loaded while the first iteration is recorded. */
+static int load_names(struct follow *f, struct err *e)
+{
+	int rc = inputs_grow_names(f->in, needed_ns(f), e);
+
+	if (rc == 0 && !f->has_names)
+		(void)symbols_kernel(f->in->item[0].symbols, 0, 0);
+	f->has_names = true;
+	return rc;
 }
 
 /* 1: there are further iterations, or the session has ended. */
@@ -152,10 +174,11 @@ static int look(struct follow *f, struct err *e)
 {
 	const struct profile_facts *facts;
 	const bool was_over = f->is_over;
+	const uint64_t now_ns = clock_monotonic_ns(), before_ns = f->looked_ns;
 	uint32_t end;
 	int rc = inputs_reopen(f->in, e);
 
-	f->looked_ns = clock_monotonic_ns();
+	f->looked_ns = now_ns;
 	if (rc)
 		return rc;
 	facts = f->in->item[0].facts;
@@ -169,7 +192,13 @@ static int look(struct follow *f, struct err *e)
 		if (first < end)
 			add_range(f, first, end);
 		f->end = end;
+		f->smaller_ns = before_ns;
+		rc = load_names(f, e);
+	} else if (facts->nr_events && !f->has_names) {
+		rc = load_names(f, e);
 	}
+	if (rc)
+		return rc;
 	return f->nr_waiting || f->is_over != was_over;
 }
 
@@ -179,18 +208,20 @@ static int read_some(struct follow *f, struct err *e)
 	struct follow_range *r = &f->waiting[f->nr_waiting - 1];
 	const int64_t credit = credit_ns(f);
 	const uint64_t before_ns = clock_process_cpu_ns();
-	uint32_t nr = r->end - r->first, allowed = MAX_AT_ONCE;
+	uint64_t cost_ns;
+	const uint32_t waiting = r->end - r->first;
+	const uint32_t allowed =
+	    f->is_over ? MAX_AT_ONCE : budget_steps(credit, f->cost_ns, MAX_AT_ONCE);
+	const uint32_t nr = waiting < allowed ? waiting : allowed;
 	int rc;
 
-	if (!f->is_over && f->cost_ns && (uint64_t)credit / f->cost_ns < allowed)
-		allowed = (uint32_t)((uint64_t)credit / f->cost_ns);
-	allowed = allowed ? allowed : 1;
-	nr = nr > allowed ? allowed : nr ? nr : 1;
 	r->end -= nr;
 	rc = read_range(f, r->end, r->end + nr, e);
 	if (r->first == r->end)
 		f->nr_waiting--;
-	f->cost_ns = (clock_process_cpu_ns() - before_ns) / nr;
+	f->cost_ns -= f->cost_ns / 8;
+	cost_ns = (clock_process_cpu_ns() - before_ns) / nr;
+	f->cost_ns = cost_ns > f->cost_ns ? cost_ns : f->cost_ns;
 	return rc ? rc : 1;
 }
 
@@ -213,7 +244,7 @@ int follow_step(struct follow *f, struct err *e)
 	return f->nr_waiting ? read_some(f, e) : rc;
 }
 
-int follow_wait_ms(const struct follow *f)
+int follow_wait_ms(struct follow *f)
 {
 	const int64_t credit = f->is_over ? 1 : credit_ns(f);
 
@@ -223,7 +254,7 @@ int follow_wait_ms(const struct follow *f)
 		return NS_PER_S / NS_PER_MS;
 	if (credit > 0)
 		return (int)(look_ns(f) / NS_PER_MS);
-	return (int)((double)-credit / FOLLOW_BUDGET / NS_PER_MS) + 1;
+	return (int)(budget_wait_ns(&f->budget) / NS_PER_MS) + 1;
 }
 
 double follow_behind_s(const struct follow *f)

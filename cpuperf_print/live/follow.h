@@ -6,6 +6,7 @@
 #define CPUPERF_PRINT_LIVE_FOLLOW_H
 
 #include "inputs.h"
+#include "live/budget.h"
 #include "report/engine.h"
 
 struct report_kept;
@@ -20,6 +21,7 @@ enum { FOLLOW_MAX_RANGES = 64 };
 /* Iterations first <= i < end that wait. */
 struct follow_range {
 	uint32_t first, end;
+	uint64_t begun_ns; /* the first not before it */
 };
 
 /* Zero-initialise; follow_init. */
@@ -36,9 +38,12 @@ struct follow {
 	uint32_t nr_read; /* iterations */
 	bool is_over;     /* the session has ended */
 	uint64_t looked_ns;
+	uint64_t smaller_ns; /* the last look before `end` was found */
+	bool has_names;
 	double span_s; /* of an iteration; 0: not known yet */
 	/* The budget. */
-	uint64_t start_ns, cost_ns;        /* cost_ns: of reading an iteration, about */
+	struct budget budget;
+	uint64_t cost_ns;                  /* of reading an iteration, of late at most */
 	uint64_t shares_ns[8], used_ns[8]; /* the last times and what had been used */
 	size_t nr_shares;
 	double own_share; /* of a CPU, in the last seconds */
@@ -52,7 +57,7 @@ void follow_fini(struct follow *f);
  * what cannot be read. */
 int follow_step(struct follow *f, struct err *e);
 /* When to call it again. */
-int follow_wait_ms(const struct follow *f);
+int follow_wait_ms(struct follow *f);
 /* The time of iterations that wait, known or, without a look for them, not. */
 double follow_behind_s(const struct follow *f);
 

@@ -35,6 +35,7 @@ struct live {
 	struct dashboard_ui *ui;
 	uint64_t answered, filtered; /* numbers of the question and of the filter */
 	bool has_news;               /* samples that the rows do not show yet */
+	const char *inner; /* what the screen that opened this one calls it; NULL: none did */
 	char rate[RATE_BYTES], page_name[MODEL_NOTE_BYTES];
 };
 
@@ -108,7 +109,7 @@ static void set_status(struct live *l)
 
 	skip_counted(l);
 	ev = event_of(l);
-	*st = (struct top_status){.name = input_name(o),
+	*st = (struct top_status){.name = l->inner ? l->inner : input_name(o),
 				  .host = *o->facts->head.host ? o->facts->head.host : NULL,
 				  .nr_events = o->facts->nr_events,
 				  .own_share = f->own_share,
@@ -295,14 +296,15 @@ static int show(struct live *l, const struct selection *s, struct err *e)
 
 int live_run(struct inputs *in, const struct selection *s, struct err *e)
 {
-	struct live l = {.in = in, .filtered = 1};
+	/* what another screen profiles */
+	struct live l = {.in = in, .filtered = 1, .inner = secure_getenv("CPUPERF_INNER")};
 	sigset_t old;
 	int rc;
 
 	dashboard_ui_block(ends, &old);
 	l.top = dashboard_top_new();
 	if (l.top)
-		l.top->is_inner = secure_getenv("CPUPERF_INNER") != NULL;
+		l.top->is_inner = l.inner != NULL;
 	rc = l.top ? show(&l, s, e) : err_set(e, -ENOMEM, "out of memory");
 	code_stop(&l.code);
 	view_fini(&l.view);

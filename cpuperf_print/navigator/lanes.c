@@ -24,7 +24,7 @@ struct share {
 
 struct lanes {
 	struct job *j;
-	uint64_t slice_ns;
+	uint64_t slice_ns, end_ns;
 	struct dict threads, shares;
 };
 
@@ -96,7 +96,7 @@ static int print(struct job *j, struct err *e)
 
 	threads_init(&l.threads);
 	dict_init(&l.shares, sizeof(struct share), DICT_KEY(struct share, state), MAX_SHARES);
-	rc = threads_slice(j, NR_SLICES, &l.slice_ns);
+	rc = threads_slice(j, NR_SLICES, &l.slice_ns, &l.end_ns);
 	sink.slice_ns = l.slice_ns;
 	rc = rc ?: samples_read(j, j->first, j->nr, &sink, &stats, e) ?: threads_rank(&l.threads) ?: put_all(&l, e);
 	if (rc == -EFBIG) {
@@ -112,8 +112,8 @@ static int print(struct job *j, struct err *e)
 
 /* Of all sessions at once, as exports. */
 const struct registry_row lanes_row = {.name = "lanes",
-				       .kind = REGISTRY_EXPORT,
+				       .kind = REGISTRY_VIEW,
 				       .samples = REGISTRY_SAMPLES,
-				       .sessions = REGISTRY_SUM,
+				       .sessions = REGISTRY_LANES,
 				       .adds_states = true,
 				       .print = print};

@@ -330,9 +330,17 @@ static int put_url(const struct navigator *n, struct err *e)
 	return 0;
 }
 
-/* Names are loaded once, by the rules of the command line. */
+/* Names are loaded once, by the rules of the command line. Sessions that no view can show together
+ * are refused here, not by each view. */
 static int load(struct navigator *n, struct err *e)
 {
+	int rc = inputs_check_same_events(n->inputs, e);
+
+	if (rc) {
+		err_hint(e,
+			 "only sessions of the same spec are shown together: serve each by itself");
+		return rc;
+	}
 	if (!ARRAY_ANY(x, n->inputs->item, n->inputs->nr + n->inputs->nr_diff, input_has_common(x)))
 		return 0;
 	return inputs_load_names(n->inputs, &n->selection->rules, e);

@@ -51,7 +51,8 @@ static uint32_t find_thread(struct spans *s, const struct profile_region_event *
 {
 	struct report_functions *f = s->j->inputs->functions;
 	const struct report_entry entry = {
-	    .key = {.pid = e->pid,
+	    .key = {.session = (uint32_t)(s->o - s->j->inputs->item),
+		    .pid = e->pid,
 		    .tid = e->tid,
 		    .thread = e->task->thread,
 		    .comm = report_functions_text_number(f, e->task->comm->name)},
@@ -147,7 +148,8 @@ static int put_all(struct spans *s, struct err *e)
 
 static int read_all(struct spans *s, struct err *e)
 {
-	int rc = threads_slice(s->j, STEPS, &s->least_ns);
+	uint64_t end_ns;
+	int rc = threads_slice(s->j, STEPS, &s->least_ns, &end_ns);
 
 	for (size_t i = s->j->first; i < s->j->first + s->j->nr && rc == 0; i++) {
 		s->o = &s->j->inputs->item[i];
@@ -175,7 +177,7 @@ static int print(struct job *j, struct err *e)
 }
 
 const struct registry_row spans_row = {.name = "spans",
-				       .kind = REGISTRY_EXPORT,
+				       .kind = REGISTRY_VIEW,
 				       .samples = REGISTRY_SAMPLES_IF_ANY,
-				       .sessions = REGISTRY_SUM,
+				       .sessions = REGISTRY_LANES,
 				       .print = print};

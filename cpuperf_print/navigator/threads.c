@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-const unsigned threads_parts = REPORT_BY_PID | REPORT_BY_TID | REPORT_BY_COMM;
+const unsigned threads_parts = REPORT_BY_SESSION | REPORT_BY_PID | REPORT_BY_TID | REPORT_BY_COMM;
 
 void threads_init(struct dict *threads)
 {
@@ -23,7 +23,7 @@ void threads_init(struct dict *threads)
 
 uint32_t threads_add(struct dict *threads, const struct report_entry *e)
 {
-	const uint32_t of[] = {e->key.event, e->key.pid, e->key.tid, e->key.thread};
+	const uint32_t of[] = {e->key.event, e->key.session, e->key.pid, e->key.tid, e->key.thread};
 	const uint32_t number = dict_add(threads, of);
 	struct thread *t = dict_at(threads, number);
 
@@ -40,7 +40,7 @@ static int compare(const void *a, const void *b)
 			    *y = *(const struct thread *const *)b;
 
 	return order_u64(x->event, y->event) ?: order_u64(y->count, x->count)
-		   ?: order_u64(x->pid, y->pid) ?: order_u64(x->tid, y->tid)
+		   ?: order_u64(x->session, y->session) ?: order_u64(x->pid, y->pid) ?: order_u64(x->tid, y->tid)
 		   ?: order_u64(x->thread, y->thread);
 }
 
@@ -77,9 +77,11 @@ static uint64_t shown_ns(const struct profile_filter *f, uint64_t span_ns)
 	return f->from_ns < to_ns ? to_ns - f->from_ns : 0;
 }
 
-int threads_slice(const struct job *j, unsigned nr, uint64_t *slice_ns)
+int threads_slice(const struct job *j, unsigned nr, uint64_t *slice_ns, uint64_t *end_ns)
 {
-	uint64_t longest_ns = 0, end_ns = 0;
+	uint64_t longest_ns = 0;
+
+	*end_ns = 0;
 
 	for (size_t k = j->first; k < j->first + j->nr; k++) {
 		struct profile_about about;
@@ -88,14 +90,16 @@ int threads_slice(const struct job *j, unsigned nr, uint64_t *slice_ns)
 			 ns = shown_ns(&j->selection->filter, span_ns);
 
 		longest_ns = ns > longest_ns ? ns : longest_ns;
-		end_ns = span_ns > end_ns ? span_ns : end_ns;
+		*end_ns = span_ns > *end_ns ? span_ns : *end_ns;
 		profile_about_fini(&about);
 		if (rc)
 			return rc;
 	}
 	*slice_ns = report_slices_round(longest_ns, nr);
-	while (end_ns / *slice_ns >= UINT32_MAX) /* numbers of slices */
+	while (*end_ns / *slice_ns >= UINT32_MAX) /* numbers of slices */
 		*slice_ns *= 10;
+	if (j->selection->filter.to_ns && j->selection->filter.to_ns < *end_ns)
+		*end_ns = j->selection->filter.to_ns;
 	return 0;
 }
 
@@ -106,6 +110,10 @@ static void put_number(struct grid *g, uint32_t number)
 
 void threads_put_name(const struct job *j, struct grid *g, const struct thread *t)
 {
+	const struct input *o = &j->inputs->item[t->session];
+
+	grid_text(g, o->path);
+	grid_text(g, input_host(o));
 	grid_text(g, report_functions_text(j->inputs->functions, t->comm));
 	put_number(g, t->pid);
 	put_number(g, t->tid);

@@ -14,9 +14,9 @@ struct job;
 struct report_entry;
 
 struct thread {
-	uint32_t event, pid, tid, thread; /* its key */
-	uint32_t comm;                    /* the last one */
-	uint32_t rank;                    /* by count, from 0, among those of the event */
+	uint32_t event, session, pid, tid, thread; /* its key */
+	uint32_t comm;                             /* the last one */
+	uint32_t rank;                             /* by count, from 0, among those of the event */
 	uint64_t count;
 };
 
@@ -32,12 +32,14 @@ int threads_rank(struct dict *threads);
 int threads_compare(const struct dict *threads, uint32_t a, uint32_t b);
 
 /* The shortest slice that is round and divides the time shown (of the longest session, or from
- * --from to --to) into at most nr. 0, -ENOMEM or what reading the files returned. */
-int threads_slice(const struct job *j, unsigned nr, uint64_t *slice_ns);
+ * --from to --to) into at most nr; and when that time ends, since the session's start. 0, -ENOMEM
+ * or what reading the files returned. */
+int threads_slice(const struct job *j, unsigned nr, uint64_t *slice_ns, uint64_t *end_ns);
 
 /* The first columns of each row, which threads_put and threads_put_name write. */
 #define THREADS_NAME_COLUMNS                                                                       \
-	{"comm", NULL, NULL, GRID_TEXT, GRID_ALL}, {"pid", NULL, NULL, GRID_COUNT, GRID_ALL},      \
+	{"session", NULL, NULL, GRID_TEXT, GRID_ALL}, {"host", NULL, NULL, GRID_TEXT, GRID_ALL},   \
+	    {"comm", NULL, NULL, GRID_TEXT, GRID_ALL}, {"pid", NULL, NULL, GRID_COUNT, GRID_ALL},  \
 	    {"tid", NULL, NULL, GRID_COUNT, GRID_ALL},                                             \
 	{                                                                                          \
 		"thread", NULL, NULL, GRID_COUNT, GRID_ALL                                         \

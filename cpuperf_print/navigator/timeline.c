@@ -47,7 +47,7 @@ struct rest {
 
 struct timeline {
 	struct job *j;
-	uint64_t slice_ns;
+	uint64_t slice_ns, end_ns; /* end_ns: of the time shown */
 	struct dict threads, shares;
 	struct report_stacks *stacks; /* owned */
 	uint32_t *order;              /* owned; of a stack: after its callers, before their next */
@@ -176,16 +176,20 @@ static int put_rest(struct timeline *l, struct box *piece, uint64_t ns, uint64_t
 }
 
 /* What later slices left, then its own. What is no time shares the slice. */
-static int put_slice(struct timeline *l, uint32_t thread, uint64_t left_ns,
+static int put_slice(struct timeline *l, uint32_t thread, uint64_t slice,
 		     const struct share *shares, size_t nr)
 {
 	const struct thread *t = dict_at(&l->threads, thread);
 	const bool is_time = strcmp(job_event(l->j, t->event)->unit, "ns") == 0;
 	const size_t nr_rests = l->nr_rests;
-	uint64_t at_ns = left_ns + l->slice_ns;
+	const uint64_t from_ns = l->j->selection->filter.from_ns, begin_ns = slice * l->slice_ns;
+	const uint64_t left_ns = begin_ns > from_ns ? begin_ns : from_ns;
+	uint64_t at_ns = begin_ns + l->slice_ns;
 	double sum = 0;
 	int rc = 0;
 
+	at_ns = at_ns < l->end_ns ? at_ns : l->end_ns;
+	at_ns = at_ns > left_ns ? at_ns : left_ns;
 	for (size_t i = 0; i < nr; i++)
 		sum += (double)shares[i].count;
 	for (size_t i = 0; i < nr_rests && rc == 0; i++) {
@@ -230,7 +234,7 @@ static int put_thread(struct timeline *l, const struct share *shares, size_t nr)
 			slice = shares[i].slice;
 		for (end = i; end < nr && shares[end].slice == slice;)
 			end++;
-		rc = put_slice(l, shares[0].thread, slice * l->slice_ns, shares + i, end - i);
+		rc = put_slice(l, shares[0].thread, slice, shares + i, end - i);
 		if (slice-- <= first)
 			break;
 	}
@@ -321,7 +325,7 @@ static int print(struct job *j, struct err *e)
 				   .entry = add_entry,
 				   .arg = &l};
 	struct report_stats stats = {.nr_events = 0};
-	int rc = l.stacks ? threads_slice(j, NR_SLICES, &l.slice_ns) : -ENOMEM;
+	int rc = l.stacks ? threads_slice(j, NR_SLICES, &l.slice_ns, &l.end_ns) : -ENOMEM;
 
 	threads_init(&l.threads);
 	dict_init(&l.shares, sizeof(struct share), DICT_KEY(struct share, state), MAX_SHARES);
@@ -345,13 +349,13 @@ static int print(struct job *j, struct err *e)
 
 /* Of all sessions at once, as exports. */
 const struct registry_row timeline_row = {.name = "timeline",
-					  .kind = REGISTRY_EXPORT,
+					  .kind = REGISTRY_VIEW,
 					  .samples = REGISTRY_SAMPLES,
-					  .sessions = REGISTRY_SUM,
+					  .sessions = REGISTRY_LANES,
 					  .adds_states = true,
 					  .print = print};
 const struct registry_row timeline_stateless_row = {.name = "timeline",
-						    .kind = REGISTRY_EXPORT,
+						    .kind = REGISTRY_VIEW,
 						    .samples = REGISTRY_SAMPLES,
-						    .sessions = REGISTRY_SUM,
+						    .sessions = REGISTRY_LANES,
 						    .print = print};

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEYED_MAX = 8 };
+enum { KEYED_MAX = 9 };
 
 struct keyed {
 	uint64_t value[KEYED_MAX];

@@ -5,7 +5,7 @@
 
 #include "collect/keyed.h"
 
-enum { TOTAL, FREE, BUFFERS, CACHED, AVAILABLE, DIRTY, SWAP_TOTAL, SWAP_FREE };
+enum { TOTAL, FREE, BUFFERS, CACHED, AVAILABLE, DIRTY, SWAP_TOTAL, SWAP_FREE, SHMEM };
 
 #define BIT(i) (1u << (i))
 
@@ -22,13 +22,15 @@ static const struct {
     [PROC_MEMINFO_DIRTY] = {DIRTY, 0},
     [PROC_MEMINFO_SWAP_USED] = {SWAP_TOTAL, BIT(SWAP_FREE)},
     [PROC_MEMINFO_UNAVAILABLE] = {TOTAL, BIT(AVAILABLE)},
+    [PROC_MEMINFO_SHARED] = {SHMEM, 0},
+    [PROC_MEMINFO_SWAP_TOTAL] = {SWAP_TOTAL, 0},
 };
 
 static int meminfo_parse(const char *text, size_t len, void *state, uint32_t nr_cpus)
 {
-	static const char *const names[] = {"MemTotal",  "MemFree",      "Buffers",
-					    "Cached",    "MemAvailable", "Dirty",
-					    "SwapTotal", "SwapFree",     NULL};
+	static const char *const names[] = {"MemTotal",     "MemFree", "Buffers",   "Cached",
+					    "MemAvailable", "Dirty",   "SwapTotal", "SwapFree",
+					    "Shmem",        NULL};
 
 	(void)nr_cpus;
 	return keyed_parse(text, len, names, state);

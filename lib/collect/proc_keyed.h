@@ -16,6 +16,8 @@ enum proc_meminfo_field {
 	PROC_MEMINFO_DIRTY,
 	PROC_MEMINFO_SWAP_USED,   /* SwapTotal - SwapFree */
 	PROC_MEMINFO_UNAVAILABLE, /* MemTotal - MemAvailable */
+	PROC_MEMINFO_SHARED,
+	PROC_MEMINFO_SWAP_TOTAL,
 };
 
 /* Cumulative. */

@@ -128,21 +128,25 @@ static void paint_bars(const struct model *m, struct canvas *c, struct paint_are
 /* --- memory ------------------------------------------------------------------------------------
  */
 
-/* The parts of memory, in the order of the bar; those without a character are numbers beside it. */
-enum { TOTAL, USED, BUFFERS, CACHED, FREE, AVAILABLE, NR_PARTS };
+/* The parts of memory, in the order of the bar; those without a character are numbers beside it,
+ * or, without a name, of the line of swap. */
+enum { TOTAL, USED, SHARED, BUFFERS, CACHED, FREE, AVAILABLE, SWAP_TOTAL, NR_PARTS };
 static const struct {
 	const char *event, *name, *character;
 	uint8_t style;
 } parts[NR_PARTS] = {
     [TOTAL] = {"memory_total", "of", NULL, CANVAS_PLAIN},
     [USED] = {"memory_used", "used", "█", CANVAS_GOOD},
+    [SHARED] = {"memory_shared", "shared", "▚", CANVAS_HEAT + 3},
     [BUFFERS] = {"memory_buffers", "buffers", "▓", CANVAS_WARN},
     [CACHED] = {"memory_cached", "cached", "▒", CANVAS_CHART},
     [FREE] = {"memory_free", "free", "░", CANVAS_DIM},
     [AVAILABLE] = {"memory_available", "available", NULL, CANVAS_PLAIN},
+    [SWAP_TOTAL] = {"swap_total", NULL, NULL, CANVAS_PLAIN},
 };
 
 struct memory {
+	size_t swap_used;        /* its column */
 	size_t column[NR_PARTS]; /* SIZE_MAX: not measured */
 	double value[NR_PARTS];  /* NaN likewise */
 };
@@ -154,13 +158,23 @@ static bool find_memory(const struct model *m, struct memory *out)
 		out->column[part] = SIZE_MAX;
 		out->value[part] = NAN;
 	}
-	for (size_t i = 0; i < m->facts.nr_events; i++)
+	out->swap_used = SIZE_MAX;
+	for (size_t i = 0; i < m->facts.nr_events; i++) {
+		if (model_is_item(m, i) && strcmp(model_column(m, i)->name, "swap_used") == 0)
+			out->swap_used = i;
 		for (size_t part = 0; part < NR_PARTS && model_is_item(m, i); part++)
 			if (strcmp(model_column(m, i)->name, parts[part].event) == 0) {
 				out->column[part] = i;
 				out->value[part] =
 				    model_number(model_column(m, i), model_cell(m, 0, i), false);
 			}
+	}
+	if (out->swap_used == SIZE_MAX)
+		out->column[SWAP_TOTAL] = SIZE_MAX;
+	if (out->value[SHARED] <= out->value[CACHED])
+		out->value[CACHED] -= out->value[SHARED]; /* which the kernel includes */
+	else
+		out->value[SHARED] = NAN;
 	return out->value[TOTAL] > 0 && !isnan(out->value[USED]);
 }
 
@@ -197,7 +211,7 @@ static void paint_memory_bar(const struct memory *memory, struct canvas *c, unsi
 static void put_memory_numbers(const struct memory *memory, struct canvas *c, unsigned x,
 			       unsigned y, unsigned end)
 {
-	static const size_t order[] = {USED, BUFFERS, CACHED, FREE, AVAILABLE, TOTAL};
+	static const size_t order[] = {USED, SHARED, BUFFERS, CACHED, FREE, AVAILABLE, TOTAL};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		const size_t part = order[i];
@@ -247,8 +261,9 @@ unsigned paint_machine_need(const struct model *m, unsigned width)
 	return bar_lines(m, width) + has_bar + lines_for(nr_items, items_per_line(width));
 }
 
+/* all: what the value is a part of, which a bar shows; NaN: nothing. */
 static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsigned y,
-		       unsigned width, size_t column)
+		       unsigned width, size_t column, double all)
 {
 	const struct table_column *of = model_column(m, column);
 	const struct cell *cell = model_cell(m, 0, column);
@@ -261,12 +276,21 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 	if (!cell_has_value(cell)) /* its reason is wider */
 		line = 0;
 	screen_cell_human(&b, of->kind, of->unit, cell);
+	if (cell_has_value(cell) && all > 0) {
+		buf_adds(&b, " of ");
+		screen_human(&b, all, of->unit);
+		label = strlen(of->label) < label ? (unsigned)strlen(of->label) : label;
+		line =
+		    width > label + 2 * NUMBER_WIDTH + 4 ? width - label - 2 * NUMBER_WIDTH - 4 : 0;
+	}
 	canvas_left(c, x, y, label,
 		    m->focus == MODEL_FOCUS_MACHINE && m->item == column
 			? CANVAS_BOLD | CANVAS_SELECTED
 			: CANVAS_DIM,
 		    of->label);
-	if (of->kind == EVENT_SHARE && !isnan(value))
+	if (line && all > 0 && !isnan(value))
+		paint_bar(c, x + label + 1, y, line, CANVAS_CHART, fmin(value / all, 1));
+	else if (of->kind == EVENT_SHARE && !isnan(value))
 		paint_bar(c, x + label + 1, y, line, CANVAS_CHART, value / 100);
 	else if (line)
 		paint_spark(m, c, x + label + 1, y, line, model_series(m, 0, column));
@@ -288,7 +312,8 @@ static void paint_items(const struct model *m, struct canvas *c, struct paint_ar
 		y = area.y + (unsigned)(k / per_line);
 		if (y >= area.y + area.height)
 			return;
-		paint_item(m, c, 1 + (unsigned)(k % per_line) * width, y, width - 1, i);
+		paint_item(m, c, 1 + (unsigned)(k % per_line) * width, y, width - 1, i,
+			   has_bar && i == memory->swap_used ? memory->value[SWAP_TOTAL] : NAN);
 		k++;
 	}
 }

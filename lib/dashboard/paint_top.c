@@ -333,7 +333,7 @@ static void paint_foot(const struct top *t, const struct paint_state *s, struct 
 	canvas_left(c, 0, y, c->width, CANVAS_BAR, buf_str(&text));
 }
 
-static void paint_help(struct canvas *c)
+static void paint_help(const struct top *t, struct canvas *c)
 {
 	enum { NAME_WIDTH = 12, WIDTH = 42 };
 	const unsigned room = c->height > 3 ? c->height - 3 : 0;
@@ -362,7 +362,8 @@ static void paint_help(struct canvas *c)
 		if (x + NAME_WIDTH >= width)
 			continue;
 		canvas_left(c, x, y, NAME_WIDTH - 1, CANVAS_BOLD, row->name);
-		canvas_put(c, x + NAME_WIDTH, y, CANVAS_PLAIN, row->help, width - x - NAME_WIDTH);
+		canvas_put(c, x + NAME_WIDTH, y, CANVAS_PLAIN, dashboard_top_key_help(t, row),
+			   width - x - NAME_WIDTH);
 	}
 }
 
@@ -381,7 +382,7 @@ void paint_top(struct top *t, const struct paint_state *s, struct canvas *c)
 	else if (lines)
 		paint_rows(t, c, HEAD_LINES, lines);
 	if (t->has_help)
-		paint_help(c);
+		paint_help(t, c);
 	if (c->height > 1)
 		paint_foot(t, s, c);
 }

@@ -342,6 +342,11 @@ const struct top_key_row *dashboard_top_key_row(size_t i)
 	return i < ARRAY_NR(rows) ? &rows[i] : NULL;
 }
 
+const char *dashboard_top_key_help(const struct top *t, const struct top_key_row *row)
+{
+	return row->command == QUIT && t->is_inner ? "back to the screen before" : row->help;
+}
+
 static enum model_action run(struct top *t, enum command command, long by)
 {
 	switch (command) {

@@ -107,6 +107,8 @@ struct top_key_row {
 };
 /* Row i of the table of keys; NULL after the last. */
 const struct top_key_row *dashboard_top_key_row(size_t i);
+/* What the key does in this screen. */
+const char *dashboard_top_key_help(const struct top *t, const struct top_key_row *row);
 const char *dashboard_top_view_name(enum top_view view);
 
 #endif

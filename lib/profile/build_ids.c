@@ -133,5 +133,7 @@ int profile_build_ids_resolve(struct profile_processes *p, struct profile_gather
 	for (size_t i = 0; i < g->nr_maps && rc == 0; i++)
 		if (!g->maps[i].is_made)
 			rc = resolve(&p->objects, &g->build_ids, &g->maps[i].mapping);
-	return rc ?: profile_objects_compact(&p->objects, g);
+	if (rc || g->grows) /* objects keep their numbers */
+		return rc;
+	return profile_objects_compact(&p->objects, g);
 }

@@ -54,6 +54,8 @@ static int apply_fork(struct work *w, const struct profile_change *c)
 
 	if (c->is_made || c->tid != c->pid) {
 		rc = ensure(w, c->pid);
+		if (rc == 0 && c->is_made)
+			last(w)->nr_surveyed += c->tid != c->pid;
 		if (rc == 0 && !c->is_made) {
 			last(w)->nr_begun++;
 			last(w)->begun_ns += c->time_ns - last(w)->process.from_ns;
@@ -171,6 +173,8 @@ int profile_lives_make(struct profile_processes *p, struct profile_gathered *g)
 	int rc = 0;
 
 	order_sort(g->changes, g->nr_changes, sizeof(*g->changes), compare_changes);
+	mem_free(g->of_lives);
+	g->nr_of_lives = 0;
 	g->of_lives = mem_calloc(g->nr_maps, sizeof(*g->of_lives));
 	if (!g->of_lives)
 		return -ENOMEM;

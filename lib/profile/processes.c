@@ -26,21 +26,18 @@ enum {
 
 struct load {
 	struct profile_processes *p;
-	struct profile_gathered g;
-	const struct profile_session *session; /* NULL: not known */
+	struct profile_gathered *g;
 	struct profile_faults *faults;
 	profile_kallsyms_fn *kallsyms; /* NULL: not wanted */
 	void *arg;
 	struct trace_layout layout;
 	struct trace_record record; /* the current one */
 	bool is_made;
-	uint32_t place;
-	uint64_t nr_senseless;
 };
 
 static int add_change(struct load *l, enum profile_change_kind kind, uint32_t what)
 {
-	struct profile_gathered *g = &l->g;
+	struct profile_gathered *g = l->g;
 	struct profile_change *c;
 
 	if (g->nr_changes == PROFILE_MAX_CHANGES) {
@@ -56,7 +53,7 @@ static int add_change(struct load *l, enum profile_change_kind kind, uint32_t wh
 	    .tid = l->record.tid,
 	    .what = what,
 	    .other = l->record.ptid,
-	    .place = l->place++,
+	    .place = g->place++,
 	    .kind = (uint8_t)kind,
 	    .is_made = l->is_made,
 	};
@@ -66,7 +63,7 @@ static int add_change(struct load *l, enum profile_change_kind kind, uint32_t wh
 /* Notes when the survey read a process, or the kernel: its records have that time. */
 static int add_looked(struct load *l)
 {
-	struct profile_gathered *g = &l->g;
+	struct profile_gathered *g = l->g;
 	uint64_t *looked_ns;
 
 	if (g->nr_looked && g->looked_ns[g->nr_looked - 1] == l->record.time_ns)
@@ -115,7 +112,7 @@ static int add_map(struct load *l)
 	};
 	bool is_user =
 	    r->cpumode == PERF_RECORD_MISC_USER || r->cpumode == PERF_RECORD_MISC_CPUMODE_UNKNOWN;
-	struct profile_gathered *g = &l->g;
+	struct profile_gathered *g = l->g;
 	struct profile_mapping_record *map;
 	int rc = -EFBIG;
 
@@ -135,7 +132,7 @@ static int add_map(struct load *l)
 
 static int add_ksymbol(struct load *l)
 {
-	struct profile_gathered *g = &l->g;
+	struct profile_gathered *g = l->g;
 	const struct trace_record *r = &l->record;
 	struct profile_ksymbol_record *k;
 	char *name;
@@ -157,7 +154,7 @@ static int add_ksymbol(struct load *l)
 	    .len = (uint32_t)r->length,
 	    .time_ns = l->record.time_ns,
 	    .name = name,
-	    .place = l->place++,
+	    .place = g->place++,
 	    .is_made = l->is_made,
 	    .is_gone = r->flags & KSYMBOL_UNREGISTER,
 	};
@@ -176,7 +173,7 @@ static int add_record(struct load *l, const uint8_t *p, size_t len)
 	struct trace_record *r = &l->record;
 
 	if (trace_record_decode(&l->layout, p, len, r)) {
-		l->nr_senseless++;
+		l->g->nr_senseless++;
 		return 0;
 	}
 	if (r->kind >= sizeof(adders) / sizeof(adders[0]) || !adders[r->kind])
@@ -233,6 +230,7 @@ static int add_marks(struct load *l, const struct trace_frame *f)
 
 	if (rc)
 		return rc;
+	l->g->has_marks = true;
 	rc = profile_regions_add(l->p->regions, &marks) ?: add_thread_names(l, &marks);
 	trace_marks_fini(&marks);
 	return rc;
@@ -264,12 +262,12 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 		rc = trace_decode_kallsyms(f, &text, &len);
 		return rc || !l->kallsyms ? rc : l->kallsyms(l->arg, text, len);
 	case TRACE_FRAME_BUILD_ID:
-		rc = trace_decode_build_id(f, &id) ?: profile_build_ids_add(&l->g.build_ids, &id);
+		rc = trace_decode_build_id(f, &id) ?: profile_build_ids_add(&l->g->build_ids, &id);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_CMDLINE:
 		rc = trace_decode_cmdline(f, &cmdline)
-			 ?: profile_cmdlines_add(&l->p->cmdlines, &l->g, &cmdline);
+			 ?: profile_cmdlines_add(&l->p->cmdlines, l->g, &cmdline);
 		l->p->has_left_out |= rc == -EFBIG;
 		return rc == -EFBIG ? 0 : rc;
 	case TRACE_FRAME_NOTE:
@@ -279,7 +277,7 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 			   ?: profile_regions_name(l->p->regions, &name);
 	case TRACE_FRAME_SWITCH:
 		return trace_decode_switch(f, &change)
-			   ?: profile_span_switches_add(&l->g.switches, &change);
+			   ?: profile_span_switches_add(&l->g->switches, &change);
 	case TRACE_FRAME_LONG_MARKS:
 	case TRACE_FRAME_MARKS:
 		return add_marks(l, f);
@@ -288,16 +286,17 @@ static int add_frame(struct load *l, const struct trace_frame *f)
 	}
 }
 
-static void report(const struct load *l, const struct trace_reader *r)
+void profile_gathered_report(const struct profile_processes *p, const struct profile_gathered *g,
+			     struct profile_faults *faults, const struct trace_reader *r)
 {
 	if (trace_reader_is_short(r))
-		profile_faults_short(l->faults);
-	profile_faults_end(l->faults, trace_reader_is_whole(r));
-	if (l->p->has_left_out || l->p->objects.is_full || l->p->comms.is_full)
+		profile_faults_short(faults);
+	profile_faults_end(faults, trace_reader_is_whole(r));
+	if (p->has_left_out || p->objects.is_full || p->comms.is_full)
 		profile_faults_lose(
-		    l->faults, -EFBIG,
+		    faults, -EFBIG,
 		    "has more tasks, mappings or symbols than can be stored: the rest is skipped");
-	profile_faults_count(l->faults, true, l->nr_senseless, "record is invalid: skipped",
+	profile_faults_count(faults, true, g->nr_senseless, "record is invalid: skipped",
 			     "records are invalid: skipped");
 }
 
@@ -310,6 +309,7 @@ static int add_all(struct load *l, struct trace_reader *r)
 	for (;;) {
 		struct err e = {0};
 
+		l->g->read_bytes = trace_reader_bytes(r);
 		rc = trace_reader_next(r, &f, &e);
 		if (rc == 0 || rc == -ENOMEM)
 			return rc;
@@ -334,21 +334,22 @@ uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns
 	return time_ns < UINT64_MAX - MAX_LOOK_NS ? time_ns + MAX_LOOK_NS : UINT64_MAX;
 }
 
-static int make_all(struct load *l)
+int profile_processes_make(struct profile_processes *p, struct profile_gathered *g,
+			   const struct profile_session *session)
 {
-	order_sort(l->g.looked_ns, l->g.nr_looked, sizeof(*l->g.looked_ns), order_numbers);
-	return profile_build_ids_resolve(l->p, &l->g)
-		   ?: profile_lives_make(l->p, &l->g)
-		   ?: (profile_cmdlines_assign(l->p, &l->g), 0)
-		   ?: profile_spaces_make(l->p, &l->g)
-		   ?: profile_begins_make(l->p)
-		   ?: profile_namings_make(l->p, &l->g)
-		   ?: profile_threads_make(l->p, &l->g)
-		   ?: profile_regions_make(l->p, &l->g, l->session)
-		   ?: profile_ksymbols_make(l->p, &l->g);
+	order_sort(g->looked_ns, g->nr_looked, sizeof(*g->looked_ns), order_numbers);
+	return profile_build_ids_resolve(p, g)
+		   ?: profile_lives_make(p, g)
+		   ?: (profile_cmdlines_assign(p, g), 0)
+		   ?: profile_spaces_make(p, g)
+		   ?: profile_begins_make(p)
+		   ?: profile_namings_make(p, g)
+		   ?: profile_threads_make(p, g)
+		   ?: profile_regions_make(p, g, session)
+		   ?: profile_ksymbols_make(p, g);
 }
 
-static struct profile_processes *processes_new(void)
+struct profile_processes *profile_processes_new(void)
 {
 	struct profile_processes *p = mem_zalloc(sizeof(*p));
 
@@ -365,18 +366,9 @@ static struct profile_processes *processes_new(void)
 	return NULL;
 }
 
-void profile_processes_free(struct profile_processes *p)
+void profile_processes_unmake(struct profile_processes *p)
 {
-	if (!p)
-		return;
-	profile_objects_fini(&p->objects);
-	profile_comms_fini(&p->comms);
-	dict_fini(&p->cmdlines);
 	profile_trees_fini(p);
-	profile_strangers_free(p->strangers);
-	profile_regions_free(p->regions);
-	profile_spans_fini(&p->spans);
-	arena_fini(&p->ksymbol_names);
 	mem_free(p->lives);
 	mem_free(p->mappings);
 	mem_free(p->begins);
@@ -384,10 +376,34 @@ void profile_processes_free(struct profile_processes *p)
 	mem_free(p->namings);
 	mem_free(p->threads);
 	mem_free(p->ksymbols);
+	p->lives = NULL;
+	p->mappings = NULL;
+	p->begins = NULL;
+	p->clusters = NULL;
+	p->namings = NULL;
+	p->threads = NULL;
+	p->ksymbols = NULL;
+	p->nr_lives = p->lives_room = p->nr_mappings = p->mappings_room = 0;
+	p->nr_clusters = p->clusters_room = p->nr_namings = p->namings_room = 0;
+	p->nr_threads = p->nr_ksymbols = p->ksymbols_room = 0;
+}
+
+void profile_processes_free(struct profile_processes *p)
+{
+	if (!p)
+		return;
+	profile_objects_fini(&p->objects);
+	profile_comms_fini(&p->comms);
+	dict_fini(&p->cmdlines);
+	profile_processes_unmake(p);
+	profile_strangers_free(p->strangers);
+	profile_regions_free(p->regions);
+	profile_spans_fini(&p->spans);
+	arena_fini(&p->ksymbol_names);
 	mem_free(p);
 }
 
-static void drop_gathered(struct profile_gathered *g)
+void profile_gathered_fini(struct profile_gathered *g)
 {
 	mem_free(g->changes);
 	mem_free(g->maps);
@@ -399,28 +415,34 @@ static void drop_gathered(struct profile_gathered *g)
 	profile_build_ids_fini(&g->build_ids);
 }
 
+int profile_gather(struct profile_processes *p, struct profile_gathered *g, struct trace_reader *r,
+		   struct profile_faults *faults, profile_kallsyms_fn *kallsyms, void *arg)
+{
+	struct load l = {.p = p, .g = g, .faults = faults, .kallsyms = kallsyms, .arg = arg};
+
+	return add_all(&l, r);
+}
+
 int profile_processes_read(struct trace_reader *r, const struct profile_session *session,
 			   struct profile_faults *faults, profile_kallsyms_fn *kallsyms, void *arg,
 			   struct profile_processes **out)
 {
-	struct load l = {.p = processes_new(),
-			 .session = session,
-			 .faults = faults,
-			 .kallsyms = kallsyms,
-			 .arg = arg};
+	struct profile_processes *p = profile_processes_new();
+	struct profile_gathered g = {0};
 	int rc;
 
-	if (!l.p)
+	if (!p)
 		return -ENOMEM;
-	profile_build_ids_init(&l.g.build_ids);
-	rc = (r ? add_all(&l, r) : 0) ?: make_all(&l);
+	profile_build_ids_init(&g.build_ids);
+	rc = (r ? profile_gather(p, &g, r, faults, kallsyms, arg) : 0)
+		 ?: profile_processes_make(p, &g, session);
 	if (rc == 0 && r)
-		report(&l, r);
-	drop_gathered(&l.g);
+		profile_gathered_report(p, &g, faults, r);
+	profile_gathered_fini(&g);
 	if (rc)
-		profile_processes_free(l.p);
+		profile_processes_free(p);
 	else
-		*out = l.p;
+		*out = p;
 	return rc;
 }
 

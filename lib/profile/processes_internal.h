@@ -121,6 +121,7 @@ struct profile_life {
 	/* Of its tasks: threads created and tasks that ended, and the sums of when, since from_ns.
 	 */
 	uint64_t nr_begun, nr_ended, begun_ns, ended_ns;
+	uint64_t nr_surveyed;        /* threads other than the main one that the survey read */
 	uint32_t first_map, nr_maps; /* as recorded: a range of profile_gathered.of_lives */
 	/* The space. Its mappings lie side by side, from that of the first cluster on. */
 	uint32_t first_cluster, nr_clusters, nr_mappings;
@@ -244,7 +245,13 @@ struct profile_gathered {
 	struct profile_span_switches switches;
 	uint32_t *of_lives; /* owned; indexes of maps, life by life */
 	uint32_t nr_of_lives;
+	uint32_t place;        /* of the next change */
+	bool has_marks;        /* of programs */
+	bool grows;            /* more will be added after the tables were made */
+	uint64_t read_bytes;   /* of the file */
+	uint64_t nr_senseless; /* records */
 };
+void profile_gathered_fini(struct profile_gathered *g);
 
 /* A kernel symbol as recorded. */
 struct profile_ksymbol_record {
@@ -253,6 +260,20 @@ struct profile_ksymbol_record {
 	uint32_t len, place;
 	bool is_made, is_gone;
 };
+
+struct profile_processes *profile_processes_new(void); /* NULL without memory */
+/* Reports damage of the file, and what was skipped. */
+void profile_gathered_report(const struct profile_processes *p, const struct profile_gathered *g,
+			     struct profile_faults *faults, const struct trace_reader *r);
+/* Appends the records of the file from where the reader is. 0; -ENOMEM; or the result of kallsyms.
+ */
+int profile_gather(struct profile_processes *p, struct profile_gathered *g, struct trace_reader *r,
+		   struct profile_faults *faults, profile_kallsyms_fn *kallsyms, void *arg);
+/* Makes all tables of what was gathered. session: as profile_processes_read. 0 or -ENOMEM. */
+int profile_processes_make(struct profile_processes *p, struct profile_gathered *g,
+			   const struct profile_session *session);
+/* Frees what was made, so that it can be made again; without regions. */
+void profile_processes_unmake(struct profile_processes *p);
 
 /* The end of the survey's reading that began at time_ns: the start of the next one. */
 uint64_t profile_looked_until(const struct profile_gathered *g, uint64_t time_ns);
@@ -294,5 +315,12 @@ void profile_space_find(const struct profile_processes *p, uint32_t life, uint64
 int profile_processes_read(struct trace_reader *r, const struct profile_session *session,
 			   struct profile_faults *faults, profile_kallsyms_fn *kallsyms, void *arg,
 			   struct profile_processes **out);
+
+/* profile_growth_read of an open file, as above. */
+struct profile_growth;
+int profile_growth_add(struct profile_growth *g, struct trace_reader *r,
+		       const struct profile_session *session, struct profile_faults *faults,
+		       uint64_t unused_ns, profile_kallsyms_fn *kallsyms, void *arg,
+		       struct profile_processes **out);
 
 #endif

@@ -50,6 +50,16 @@ static int load_passing(struct symbol_kernel *k, const struct profile_processes 
 	return 0;
 }
 
+int symbol_kernel_renew(struct symbol_kernel *k, const struct profile_processes *p)
+{
+	mem_free(k->passing);
+	mem_free(k->passing_last);
+	k->passing = NULL;
+	k->passing_last = NULL;
+	k->nr_passing = 0;
+	return load_passing(k, p);
+}
+
 static void report_hidden(const struct symbols_config *config, const char *path)
 {
 	struct err e = {0};

@@ -63,6 +63,8 @@ struct symbol_kernel {
 
 /* Zero-initialise, and buf_init kallsyms. The rest is loaded on the first query. */
 int symbol_kernel_load(struct symbol_kernel *k, const struct symbols_config *config);
+/* Once loaded: finds what was loaded into the kernel since. 0 or -ENOMEM. */
+int symbol_kernel_renew(struct symbol_kernel *k, const struct profile_processes *p);
 void symbol_kernel_fini(struct symbol_kernel *k);
 const struct symbol_function *symbol_kernel_function(struct symbol_kernel *k,
 						     struct symbol_functions *f, uint64_t address,

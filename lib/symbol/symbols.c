@@ -94,6 +94,26 @@ void symbols_free(struct symbols *s)
 	mem_free(s);
 }
 
+int symbols_renew(struct symbols *s)
+{
+	const size_t nr = profile_nr_objects(s->config.processes);
+	_Atomic(struct symbol_object *) *object;
+
+	if (nr > s->nr_objects) {
+		object = mem_calloc(nr, sizeof(*object));
+		if (!object)
+			return -ENOMEM;
+		for (size_t i = 0; i < s->nr_objects; i++)
+			atomic_init(&object[i], atomic_load(&s->object[i]));
+		mem_free((void *)s->object);
+		s->object = object;
+		s->nr_objects = nr;
+	}
+	symbol_jit_fini(&s->jit);
+	symbol_jit_init(&s->jit);
+	return s->has_kernel ? symbol_kernel_renew(&s->kernel, s->config.processes) : 0;
+}
+
 int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len)
 {
 	buf_add(&s->kernel.kallsyms, text, len);

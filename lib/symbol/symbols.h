@@ -52,6 +52,10 @@ struct symbols_config {
 int symbols_new(const struct symbols_config *config, struct symbols **out);
 void symbols_free(struct symbols *s); /* NULL is fine */
 
+/* After the processes grew (profile/growth.h): finds what they have now, and reads JIT maps again.
+ * Not during a query. 0 or -ENOMEM. */
+int symbols_renew(struct symbols *s);
+
 /* Adds text of /proc/kallsyms, in pieces of any size, before the first query. Skips invalid lines.
  * 0 or -ENOMEM. */
 int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len);

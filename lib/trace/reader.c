@@ -302,6 +302,15 @@ uint64_t trace_reader_bytes(const struct trace_reader *r)
 	return is_in_part ? r->at - (r->part.from - r->part.head_bytes) : r->at;
 }
 
+bool trace_reader_skip_to(struct trace_reader *r, uint64_t bytes)
+{
+	if (r->feed || r->has_part || r->is_segment || bytes % 8 || bytes < r->header_bytes ||
+	    bytes > r->size)
+		return false;
+	r->at = bytes;
+	return true;
+}
+
 bool trace_reader_is_segment(const struct trace_reader *r)
 {
 	return r->is_segment;

@@ -33,6 +33,10 @@ int trace_reader_open(int dirfd, const char *path, struct trace_reader **out, st
 int trace_reader_open_mem(const void *data, size_t len, const char *name, struct trace_reader **out,
 			  struct err *e);
 
+/* Continues after the first bytes of a file, as trace_reader_bytes returned them before it grew.
+ * False: no frame can begin there, or there are parts; nothing changed. */
+bool trace_reader_skip_to(struct trace_reader *r, uint64_t bytes);
+
 /* Of a segment: where its iterations are. */
 bool trace_reader_is_segment(const struct trace_reader *r);
 /* The iterations of a segment, in order: by its index, or, if that is missing or invalid, by a scan

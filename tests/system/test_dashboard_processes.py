@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 from kit import CPUPERF, PRINT, need_sampling, ordinary_user, run_checks
 from terminal import Terminal, have_tmux
@@ -125,6 +126,9 @@ def check_profile(folder):
         text = t.wait(r"^ cpu_clock 997 Hz")
         text = t.wait(r"\d\d\.\d\d % ± .*python")
         assert "ENDED" in text, text
+        assert re.search(rf"^ cpu_clock 997 Hz .* python\S* \({s.pid}\) ", text, re.M), text
+        t.press("?", r"q +back to the screen before")
+        t.press("x", r"back to the screen before", absent=True)
         assert not os.path.exists(f"{folder}/state/cpuperf/last"), "the profile is remembered as the last session"
         t.press("Enter", r"callee|caller")
         t.press("Escape", r"callee|caller", absent=True)
@@ -142,6 +146,34 @@ def check_profile(folder):
         assert last.read().strip().endswith("/s.cpsession")
     assert not glob.glob(f"{place}/*"), os.listdir(place)
     os.rmdir(place)
+
+
+def check_killed(folder):
+    """SIGKILL in the middle of a profile leaves neither a process nor a file of it."""
+    place = tempfile.mkdtemp(prefix="cpuperf-test.", dir="/dev/shm")
+    with Spinner("unlucky") as s, watch(folder, env={"XDG_RUNTIME_DIR": place}) as t:
+        t.wait(r"iteration [2-9]")
+        t.keys("/")
+        t.keys("-l", "unlucky")
+        t.wait(rf"^ {s.pid} py")
+        t.keys("Enter")
+        t.press("Enter", rf"profiling process {s.pid}: [34] s left")
+        pid = int(subprocess.run(["pgrep", "-P", str(t.pid()), "cpuperf"], check=True, stdout=subprocess.PIPE,
+                                 text=True).stdout)
+        inner = [p for p in subprocess.run(["pgrep", "-P", str(pid)], check=True, stdout=subprocess.PIPE, text=True)
+                 .stdout.split()]
+        assert len(inner) >= 2 and glob.glob(f"{place}/*"), inner
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not glob.glob(f"{place}/*") and not any(os.path.exists(f"/proc/{p}") for p in inner))
+    os.rmdir(place)
+
+
+def until(is_done):
+    for _ in range(600):
+        if is_done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it does not come to be")
 
 
 def check_refused(folder):

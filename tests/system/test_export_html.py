@@ -982,6 +982,7 @@ def check_states(folder):
     assert {"on CPU", "blocked"} & set(by_state), by_state
     with browser.Browser(1280, 900) as page:
         page.open(make_page(f"{folder}/wall", f"{folder}/wall.html"))
+        check_waits_in_time(page, by_state)
         first = {f["name"]: f["weight"][0] for f in frames(page) if f["depth"] == 1}
         assert first == {name: by_state[name] for name in first} and len(first) > 1, (first, by_state)
         divided = [f for f in frames(page) if f["name"] == "both"]
@@ -1011,6 +1012,15 @@ def check_states(folder):
         assert sum(f["weight"][0] for f in frames(page) if f["depth"] == 1) > 0.9 * all_of == 0.9 * sum(by_state.values())
         assert page.problems() == []
     check_order_of_states(f"{folder}/wall.html", by_state)
+
+
+def check_waits_in_time(page, by_state):
+    """A wait is in all slices of its time; what is only counted is no choice."""
+    slices, slice_ns = page.run("[[...cpuperf.page.model.slices[0]], cpuperf.page.data.slice_ns]")
+    assert sum(slices) == sum(by_state.values()) and max(slices[1:]) <= 1.5 * slice_ns, (slices, slice_ns)
+    assert sum(x > slice_ns / 2 for x in slices) > 0.7 * 0.6e9 / slice_ns, (slices, slice_ns)
+    shown = text(page, "#event")
+    assert "thread_time" in shown and " 0 samples" not in shown, shown
 
 
 def check_order_of_states(path, by_state):

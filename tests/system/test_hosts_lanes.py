@@ -486,6 +486,22 @@ def check_page(folder):
         mine = [t for t in page.run("[...document.querySelectorAll('#who option')].map((o) => o.textContent)")
                 if f"({os.getpid()}) on " in t]
         assert sorted(t.rpartition(" on ")[2] for t in mine) == data["hosts"], mine
+        page.run("""(() => {
+            const [who, frames] = ['who', 'grouping'].map((id) => document.getElementById(id));
+            who.value = '';
+            who.dispatchEvent(new Event('change'));
+            frames.value = 'process';
+            frames.dispatchEvent(new Event('change'));
+        })()""")
+        named = [f["name"] for f in page.run("cpuperf.frames()") if f"({os.getpid()})" in f["name"]]
+        assert sorted(n.rpartition(" on ")[2] for n in named) == data["hosts"], named
+        page.run("""(() => {
+            document.getElementById('grouping').value = 'none';
+            document.getElementById('grouping').dispatchEvent(new Event('change'));
+            const who = document.getElementById('who');
+            who.value = [...who.options].find((o) => o.textContent === 'Host b<script> rank 1').value;
+            who.dispatchEvent(new Event('change'));
+        })()""")
         graph = page.run("""(() => {
             const { graph, time } = cpuperf.page;
             graph.zoom(graph.graph.children(graph.graph.root)[0]);

@@ -211,9 +211,9 @@ def timeline_has_samples(folder):
         for f in map(json.loads, printed(folder, "--report=flat").splitlines()):
             total = sum(r["samples"] for r in rows if (r["function"], r["object"]) == (f["function"], f["object"]))
             assert total >= f["total_samples"] if "total_samples" in f else total >= f["self_samples"], (f, total)
-        middle = rows_of(s, "/api/timeline?from=100ms&to=200ms&top=1")
+        middle = rows_of(s, "/api/timeline?from=101ms&to=199ms&top=1")
         assert len({r["tid"] for r in middle}) == 1 and middle[0]["slice_ns"] < rows[0]["slice_ns"], middle
-        assert all(100e6 - r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= 200e6 + r["slice_ns"] for r in middle), middle
+        assert all(101e6 <= r["from_ns"] < r["to_ns"] <= 199e6 for r in middle), middle
         lengths = sorted(r["to_ns"] - r["from_ns"] for r in rows)
         least = (lengths[0] + lengths[-1]) / 2
         large = rows_of(s, f"/api/timeline?min-percent={100 * least / (400 * rows[0]['slice_ns']):.6f}")
@@ -265,6 +265,24 @@ def check_timeline(folder):
     timeline_has_no_time(folder)
     timeline_has_samples(folder)
     timeline_has_waits(folder)
+
+
+def check_several_sessions(folder):
+    """Threads of each are shown apart; sessions of other events are refused before there is a URL."""
+    for name in ("session", "other"):
+        run(CPUPERF, "--quiet", "-o", f"{folder}/{name}", "-e", "cpu_clock@1000Hz", "-g", "--", MIX, "ms", "100", "1")
+    with Server(folder, f"--session={folder}/other") as s:
+        for view in ("lanes", "timeline"):
+            rows = rows_of(s, f"/api/{view}")
+            assert rows == rows_of(s, f"/api/{view}?by-session=1"), view
+            paths = {r["session"] for r in rows}
+            assert len(paths) == 2 and {os.path.basename(os.path.dirname(p)) for p in paths} == {"session", "other"}, paths
+            assert all(r["host"] == os.uname().nodename for r in rows), rows[0]
+            answer, text = s.get(f"/api/{view}?event=none")
+            assert answer.status == 400 and "no event of the session matches" in text and "cpu_clock" in text, text
+    run(CPUPERF, "--quiet", "-o", f"{folder}/faults", "-e", "page_faults@1", "--", MIX, "ms", "10", "1")
+    wrong = run(PRINT, "--quiet", f"{folder}/session", f"--session={folder}/faults", "--serve", code=1)
+    assert not wrong.stdout and "measured other events" in wrong.stderr, wrong
 
 
 def record_regions(folder):
@@ -518,8 +536,9 @@ def check_counts_alone(folder):
         reports = json.loads(s.get("/api/session")[1])["reports"]
         assert "flat" not in reports and "summary" in reports, reports
         assert s.get("/api/summary")[1] == printed(folder, "--report=summary") != ""
-        answer, text = s.get("/api/flat")
-        assert answer.status == 400 and "has counts only" in text, text
+        for view in ("flat", "lanes", "timeline"):
+            answer, text = s.get(f"/api/{view}")
+            assert answer.status == 400 and "has counts only" in text and "output-format" not in text, text
 
 
 def open_view(page, url):
@@ -536,6 +555,35 @@ def drawn(page):
     page.until("document.getElementById('main').getAttribute('aria-busy') === 'false' ||"
                " !document.getElementById('fault').hidden", 30)
     page.settle()
+
+
+def check_page_of_counts(folder):
+    """Totals as the summary has them, what is not measured as a line, and a course for each event."""
+    if not browser.find():
+        print("skip: page of counts: no chromium (scripts/deps test)")
+        return
+    run(CPUPERF, "--quiet", "-o", f"{folder}/session", "-e",
+        "task_clock,misc:disk_read_bytes,misc:memory_used,instructions_retired", "-d0.2", "-n4", "--no-live")
+    with Server(folder) as s, browser.Browser(1000, 900) as page:
+        totals = [r for r in rows_of(s, "/api/summary") if r.get("summary")]
+        measured = [r["label"] for r in totals if r["mean"] is not None]
+        open_view(page, s.url)
+        table = page.run("[...document.querySelectorAll('section:first-child tbody tr')].map((r) => r.cells[0].textContent)")
+        assert table == measured and "memory_used" in table, (table, totals)
+        text = page.run("document.querySelector('main').textContent")
+        assert ("Not measured: instructions_retired" in text) == (len(measured) < len(totals)), text
+        open_view(page, f"{s.base}/?view=series")
+        drawn_ = page.run("[...document.querySelectorAll('section')].map((x) => [x.querySelector('h2').textContent,"
+                          " x.querySelectorAll('path').length, x.querySelector('path').getAttribute('d')])")
+        assert [name for name, _, _ in drawn_] == measured, (drawn_, measured)
+        things = {r["thing_name"] for r in rows_of(s, "/api/series") if r["label"] == "disk_read_bytes"}
+        assert all(nr == (min(5, len(things)) if name == "disk_read_bytes" else 1) for name, nr, _ in drawn_), drawn_
+        course = next(d for name, _, d in drawn_ if name == "memory_used")
+        values = [r["value"] for r in rows_of(s, "/api/series") if r["label"] == "memory_used"]
+        heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", course)]
+        assert len(heights) == len(values) > 1, (course, values)
+        assert all(abs(y - 100 * (1 - v / max(values))) < 0.02 for y, v in zip(heights, values)), (heights, values)
+        assert not page.problems(), page.problems()
 
 
 def check_page(folder):

@@ -414,7 +414,7 @@ def check_nothing(session):
         what = "branches" if name == "branches" else "samples"
         text = output(*args, "--comm=nobody")
         assert text.startswith(f"\nNo {what}: {nr:,} samples are omitted\n"), text
-        text = output(*args, "--cpu=9999", "--event=none")
+        text = output(*args, "--cpu=9999", "--event=context_switches")
         assert text.startswith(f"\nNo {what}; not counted: samples excluded by --event, --cpu\n")
         whole, none = (output(*args, session.mix, *more, "--output-format=csv").splitlines()
                        for more in ([], ["--comm=nobody"]))
@@ -507,7 +507,7 @@ def check_filtered_counts(session):
     wanted = [r for r in whole if r["cpu"] == cpu and r["iteration"] == "2"]
     assert [r["samples"] for r in wanted if r["event"] == "cpu_clock"] == re.findall(
         r"^cpu_clock +([0-9,]+) .* %  ", text.replace(",", ""), re.M), text
-    given = ["--pid=1", "--comm=x", "--only=x", "--event=x", "--from=1ms", "--to=2ms"]
+    given = ["--pid=1", "--comm=x", "--only=x", "--event=task_clock", "--from=1ms", "--to=2ms"]
     for name, ignored in (("summary", "--pid, --comm, --only, --event, --from, --to"),
                           ("series", "--pid, --comm, --only"), ("top-down", "--pid, --comm, --only")):
         done = run(args[0], f"--report={name}", *given)

@@ -267,6 +267,31 @@ def check_code_filtered(folder):
         t.wait(r"^status 0\.", history=True)
 
 
+def check_budget(folder):
+    """Whatever there is to read: of the CPU time that the kernel counted no more than the budget allows, what was
+    lent at the start, and the step that was begun (which takes longer with sanitizers)."""
+    with contextlib.ExitStack() as stack:
+        pids = [stack.enter_context(working("ms", "600000", "8")) for _ in range(3)]
+        t = stack.enter_context(Terminal([CPUPERF, "--top", "-F", "10000", f"--pid={','.join(map(str, pids))}",
+                                          f"--output={folder}/s"], 100, 24))
+        t.wait(r"work_a$")
+        screen = subprocess.run(["pgrep", "-P", str(recorder_of(f"{folder}/s")), "-f", f"^{PRINT} "], check=True,
+                                stdout=subprocess.PIPE, text=True).stdout.split()[0]
+        begin, last, burst, longest = time.monotonic(), None, 0, 0
+        while time.monotonic() - begin < 12:
+            with open(f"/proc/{screen}/stat", encoding="utf-8") as stat:
+                fields = stat.read().rsplit(")", 1)[1].split()
+            ticks = int(fields[11]) + int(fields[12])
+            first = ticks if last is None else first
+            burst = burst + ticks - last if last is not None and ticks > last else 0
+            longest, last = max(longest, burst), ticks
+            time.sleep(0.2)
+        used, passed = ((last - first) / os.sysconf("SC_CLK_TCK"), time.monotonic() - begin)
+        assert used <= 0.75 + 0.05 * passed + longest / os.sysconf("SC_CLK_TCK"), (used, passed, longest, t.text())
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+
+
 def check_hostile(folder):
     """A thread, a program and its functions may have any name."""
     name = f"{folder}/\033[2J\033]0;x\007%s"

@@ -226,10 +226,10 @@ TEST(meminfo_fields)
 {
 	static const char text[] =
 	    "MemTotal: 1000 kB\nMemFree: 400 kB\nBuffers: 50 kB\nCached: 150 kB\n"
-	    "SwapCached: 7 kB\nSwapTotal: 90 kB\nSwapFree: 30 kB\nDirty: 5 kB\n";
+	    "SwapCached: 7 kB\nSwapTotal: 90 kB\nSwapFree: 30 kB\nDirty: 5 kB\nShmem: 11 kB\n";
 	static const struct {
 		const char *text;
-		uint64_t values[PROC_MEMINFO_UNAVAILABLE + 1];
+		uint64_t values[PROC_MEMINFO_SWAP_TOTAL + 1];
 	} rows[] = {
 	    {text,
 	     {[PROC_MEMINFO_USED] = 400,
@@ -240,15 +240,17 @@ TEST(meminfo_fields)
 	      [PROC_MEMINFO_CACHED] = 150,
 	      [PROC_MEMINFO_DIRTY] = 5,
 	      [PROC_MEMINFO_SWAP_USED] = 60,
-	      [PROC_MEMINFO_UNAVAILABLE] = ABSENT}},
+	      [PROC_MEMINFO_UNAVAILABLE] = ABSENT,
+	      [PROC_MEMINFO_SHARED] = 11,
+	      [PROC_MEMINFO_SWAP_TOTAL] = 90}},
 	    {"MemTotal: 1000 kB\nMemAvailable: 700 kB\n",
-	     {ABSENT, 700, 1000, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, 300}},
+	     {ABSENT, 700, 1000, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, 300, ABSENT, ABSENT}},
 	    {"MemFree: 3 kB\nSwapTotal: 9 kB\nSwapFree: 9 kB\n",
-	     {ABSENT, ABSENT, ABSENT, 3, ABSENT, ABSENT, ABSENT, 0, ABSENT}},
+	     {ABSENT, ABSENT, ABSENT, 3, ABSENT, ABSENT, ABSENT, 0, ABSENT, ABSENT, 9}},
 	    {"SwapTotal: 9 kB\nSwapFree: 10 kB\n",
-	     {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}},
+	     {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, 9}},
 	    {"SwapTotal: 9 kB\n",
-	     {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT}},
+	     {ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, 9}},
 	};
 
 	for (size_t i = 0; i < NR(rows); i++) {
@@ -388,7 +390,7 @@ static const struct {
 	const char *tree;
 } all[] = {
     {&proc_stat_source, PROC_STAT_PROCS_BLOCKED + 1, NR_CPUS, "linux-4.14"},
-    {&proc_meminfo_source, PROC_MEMINFO_UNAVAILABLE + 1, 1, "linux-4.14"},
+    {&proc_meminfo_source, PROC_MEMINFO_SWAP_TOTAL + 1, 1, "linux-4.14"},
     {&proc_vmstat_source, PROC_VMSTAT_PSWPOUT + 1, 1, "linux-4.14"},
     {&proc_pressure_io_source, PROC_PRESSURE_FULL + 1, 1, "arm64-vm"},
     {&proc_loadavg_source, PROC_LOADAVG_15 + 1, 1, "linux-4.14"},

@@ -100,8 +100,8 @@ TEST(values)
 /* The machine that was captured had none of it. */
 static bool may_be_0(const char *name)
 {
-	static const char *const names[] = {"blocked",   "cpu_nice", "cpu_irq",
-					    "swap_used", "swap_in",  "swap_out"};
+	static const char *const names[] = {"blocked", "cpu_nice", "cpu_irq",   "swap_used",
+					    "swap_in", "swap_out", "swap_total"};
 
 	for (size_t i = 0; i < NR(names); i++)
 		if (strcmp(names[i], name) == 0)

@@ -337,22 +337,23 @@ TEST(helps)
 /* Memory as a bar with its parts, each as wide as it is; its events are no further values. */
 TEST(memory_bar)
 {
-	static const char *const names[] = {"memory_total", "memory_used", "memory_buffers",
-					    "memory_cached", "memory_free"};
-	static const uint64_t gb[] = {40, 10, 4, 6, 20};
-	struct table_column columns[5];
+	static const char *const names[] = {"memory_total",  "memory_used", "memory_buffers",
+					    "memory_cached", "memory_free", "memory_shared",
+					    "swap_used",     "swap_total"};
+	static const uint64_t gb[] = {40, 10, 4, 6, 20, 2, 1, 8};
+	struct table_column columns[8];
 	struct session_under_test s;
 	struct model_facts facts;
 	struct table *t;
 	struct model m;
 
 	begin_session(&s, 2);
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 8; i++)
 		columns[i] = (struct table_column){"misc", names[i],    names[i],
 						   "B",    EVENT_VALUE, EVENT_SCOPE_SYSTEM};
 	facts = s.facts;
 	facts.events = columns;
-	facts.nr_events = 5;
+	facts.nr_events = 8;
 	facts.metrics.nr = 0;
 	assert_int_equal(model_init(&m, &facts), 0);
 	t = model_new_table(&m);
@@ -360,15 +361,18 @@ TEST(memory_bar)
 	t->end_ns = START_NS + NS_PER_S;
 	for (uint32_t row = 0; row < 2; row++)
 		t->row_trace[row] = t->row_cpu[row] = row;
-	for (size_t i = 0; i < 5; i++)
+	for (size_t i = 0; i < 8; i++)
 		*table_cell(t, 0, i) = value_of(gb[i] * 1000000000);
 	model_add(&m, &t);
 	model_fini(&s.m);
 	s.m = m;
-	assert_true(shows(&s, 160, 30,
-			  " memory ██████████▓▓▓▓▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░  used 10.00 GB  "
-			  "buffers 4.000 GB  cached 6.000 GB  free 20.00 GB  of 40.00 GB"));
+	assert_true(shows(
+	    &s, 160, 30,
+	    " memory ██████████▚▚▓▓▓▓▒▒▒▒░░░░░░░░░░░░░░░░░░░░  used 10.00 GB  "
+	    "shared 2.000 GB  buffers 4.000 GB  cached 4.000 GB  free 20.00 GB  of 40.00 GB"));
 	assert_false(shows(&s, 160, 30, "memory_used"));
+	assert_true(shows(&s, 160, 30, "1.000 GB of 8.000 GB"));
+	assert_false(shows(&s, 160, 30, "swap_total"));
 	assert_true(shows(&s, 60, 15, " memory ████"));
 	press(&s, 'l');
 	press(&s, 'l');

@@ -5,6 +5,8 @@
 #include "kit.h"
 #include "test_processes.h"
 
+#include "profile/growth.h"
+
 #include <inttypes.h>
 #include <pthread.h>
 
@@ -332,6 +334,100 @@ TEST(scenes_are_told)
 		profile_lookup_free(all);
 		profile_processes_free(p);
 	}
+}
+
+static struct profile_processes *grow(struct profile_growth *g, struct tape *t, uint64_t unused_ns)
+{
+	struct tape_told told = {0};
+	struct profile_faults faults = {.name = "common", .problem = tape_problem, .arg = &told};
+	struct profile_processes *p = NULL;
+	struct trace_reader *r;
+
+	tape_end(t);
+	assert_int_equal(trace_reader_open_mem(t->file.data, t->file.len, "common", &r, NULL), 0);
+	assert_true(profile_growth_add(g, r, NULL, &faults, unused_ns, NULL, NULL, &p) >= 0);
+	trace_reader_close(r);
+	return p;
+}
+
+static bool has_ended_before(const struct scene *s, uint32_t tid, uint64_t time_ns)
+{
+	for (size_t i = 0; i < MAX_STEPS && s->steps[i].op; i++)
+		if (s->steps[i].op == EXIT && s->steps[i].tid == tid &&
+		    s->steps[i].time_ns < time_ns)
+			return true;
+	return false;
+}
+
+/* Questions about tasks that had not ended before unused_ns. */
+static void check_growth(const struct scene *s, size_t first, uint64_t unused_ns)
+{
+	struct profile_processes *p;
+	struct profile_lookup *l;
+	struct profile_growth *g = profile_growth_new();
+	struct tape t;
+
+	tape_init(&t);
+	for (size_t i = 0; i < first; i++)
+		tape_add(&t, &s->steps[i]);
+	p = grow(g, &t, unused_ns);
+	for (size_t i = first; i < MAX_STEPS && s->steps[i].op; i++)
+		tape_add(&t, &s->steps[i]);
+	assert_ptr_equal(grow(g, &t, unused_ns), p);
+	assert_ptr_equal(grow(g, &t, unused_ns), p);
+	l = profile_lookup_new(p);
+	for (size_t i = 0; i < nr_questions(s); i++) {
+		if (s->questions[i].time_ns >= unused_ns &&
+		    !has_ended_before(s, s->questions[i].tid, unused_ns))
+			check_answer(s, i, l, "grown");
+	}
+	profile_lookup_free(l);
+	profile_growth_free(g);
+	tape_fini(&t);
+}
+
+TEST(grown_tables_answer_the_same)
+{
+	for (size_t k = 0; k < NR(scenes); k++)
+		for (size_t i = 0; i < MAX_STEPS && scenes[k].steps[i].op; i++) {
+			check_growth(&scenes[k], i, 0);
+			check_growth(&scenes[k], i, scenes[k].steps[i].time_ns);
+		}
+}
+
+/* What ended is gone: the tables do not grow with the number of tasks. */
+TEST(ended_tasks_are_dropped)
+{
+	enum { NR_TASKS = 1000 };
+	struct profile_growth *g = profile_growth_new();
+	struct profile_processes *p = NULL;
+	struct tape t;
+
+	tape_init(&t);
+	tape_add(&t, &(struct step)MAPPED(1, 1, 0x1000, 0x2000, "/sh"));
+	for (uint32_t i = 1; i <= NR_TASKS; i++) {
+		const struct step steps[] = {FORKED(i * 10, i + 1, 1),
+					     EXECED(i * 10 + 1, i + 1, "true"),
+					     MAPPED(i * 10 + 2, i + 1, 0x1000, 0x2000, "/true"),
+					     THREAD(i * 10 + 3, 1, i + NR_TASKS + 1, 1),
+					     EXITED(i * 10 + 4, 1, i + NR_TASKS + 1),
+					     EXITED(i * 10 + 5, i + 1, i + 1)};
+
+		for (size_t k = 0; k < NR(steps); k++)
+			tape_add(&t, &steps[k]);
+		if (i % 100 == 0)
+			p = grow(g, &t, i * 10);
+	}
+	assert_in_range(p->nr_lives, 1, 2 * 100 + 5);
+	assert_in_range(p->nr_mappings, 1, 100 + 5);
+	assert_in_range(p->nr_threads, 0, 100 + 5);
+	p = grow(g, &t, UINT64_MAX - 1);
+	p = grow(g, &t, UINT64_MAX - 1);
+	assert_int_equal(p->nr_lives, 1);
+	assert_int_equal(p->nr_mappings, 1);
+	assert_int_equal(profile_nr_objects(p), 2);
+	profile_growth_free(g);
+	tape_fini(&t);
 }
 
 /* The steps of the scene that are known at a time, with a process that has a vdso; the survey is

@@ -516,7 +516,7 @@ function byThread(rows) {
 	const threads = new Map();
 
 	rows.forEach((row) => {
-		const key = `${row.pid} ${row.tid} ${row.thread}`;
+		const key = `${row.session} ${row.pid} ${row.tid} ${row.thread}`;
 
 		if (!threads.has(key))
 			threads.set(key, []);
@@ -525,8 +525,14 @@ function byThread(rows) {
 	return [...threads.values()];
 }
 
-function threadName({ comm, pid, tid }) {
-	return pid === null ? comm : `${comm} ${pid === tid || tid === null ? pid : `${pid}/${tid}`}`;
+/* Of several sessions also which one: its host, or its path where the host has several. */
+function threadName({ comm, pid, tid, session, host }) {
+	const of = facts.sessions.filter((s) => !s.is_before);
+	const whose = of.length < 2 ? ''
+		: ` @ ${of.filter((s) => s.host === host).length === 1 ? host : session}`;
+
+	return `${pid === null ? comm
+		: `${comm} ${pid === tid || tid === null ? pid : `${pid}/${tid}`}`}${whose}`;
 }
 
 /* The filters of a row's time: whole slices, since where in them its samples were is not known. */
@@ -654,7 +660,7 @@ async function showSessions() {
 }
 
 async function showTable(report) {
-	const address = api(report, report === 'series' || report === 'summary' ? {} : { top: 2000 });
+	const address = api(report, { top: 2000 });
 	const rows = await ask(address);
 
 	return { address, parts: byEvent(rows).map(([event, list]) => sectionOf(event || NAMES[report],
@@ -664,7 +670,7 @@ async function showTable(report) {
 
 const VIEWS = { flat: showFunctions, function: showFunction, tree: showTree,
 	timeline: showTimeline, regions: showRegions,
-	sessions: showSessions, lanes: showLanes };
+	sessions: showSessions, lanes: showLanes, summary: showCounts, series: showSeries };
 
 /* --- the page --- */
 

@@ -261,6 +261,10 @@ function processesOf(data) {
 	return [...processes.values()].sort((a, b) => b.samples - a.samples);
 }
 
+function processName(data, p) {
+	return `${p.comm} (${idOf(p.pid)})${data.hosts.length ? ` on ${data.hosts[p.host]}` : ''}`;
+}
+
 const MAX_NODES = 3e6;
 
 /*
@@ -276,13 +280,14 @@ function withProcesses(data, isByName) {
 	const processOf = new Int32Array(threads.length);
 
 	for (const p of processesOf(data)) {
-		const name = isByName ? p.comm : `${p.comm} (${idOf(p.pid)})`;
+		const name = isByName ? p.comm : processName(data, p);
+		const key = isByName ? p.comm : processKey(p);
 
-		if (!numbers.has(name)) {
-			numbers.set(name, numbers.size);
+		if (!numbers.has(key)) {
+			numbers.set(key, numbers.size);
 			functions.push({ name, object: data.objects.length - 1, isKernel: false, isProcess: true });
 		}
-		p.threads.forEach((i) => { processOf[i] = numbers.get(name); });
+		p.threads.forEach((i) => { processOf[i] = numbers.get(key); });
 	}
 
 	const lists = Array.from({ length: numbers.size }, () => []);

@@ -1,3 +1,5 @@
+const OVERFULL = 1.5; /* of a slice: less is chance, and stays where it is */
+
 /*
  * The selection, and the sums of its samples: by node, function and slice of time. Must not depend
  * on the page.
@@ -57,11 +59,71 @@ class Model {
 			event === this.event && this.who(threads[groups.thread[i]], groups.thread[i]) && this.within(groups.region[i]) ? 1 : 0);
 	}
 
+	/* By cell, the parts {slice, weight} of what took longer than the slice that it ended in; of a thread one
+	 * thing at a time, of several threads nothing. What was before the time shown is not drawn. */
+	movedOf(event) {
+		const { data } = this, { cells, groups, threads } = data;
+		const sliceNs = data.slice_ns / (data.events[event].scale || 1);
+		const lists = new Map(), moved = new Map();
+
+		for (let i = 0; i < cells.nr; i++) {
+			const group = cells.group[i], { pid, tid } = threads[groups.thread[group]];
+			const key = groups.thread[group] * this.nrSides + groups.side[group];
+
+			if (groups.event[group] !== event || !tid || pid >= SEVERAL || tid >= SEVERAL)
+				continue;
+			if (!lists.has(key))
+				lists.set(key, []);
+			lists.get(key).push(i);
+		}
+		for (const list of lists.values()) {
+			const sums = new Float64Array(data.nr_slices);
+
+			list.forEach((i) => { sums[cells.slice[i]] += cells.weight[i]; });
+			if (!sums.some((sum) => sum > OVERFULL * sliceNs))
+				continue;
+
+			const items = list.map((i) => ({ cell: i, slice: cells.slice[i], samples: cells.samples[i], weight: cells.weight[i] }));
+
+			list.forEach((i) => moved.set(i, []));
+			spreadOverTime(entriesBySlice(items, data.nr_slices), sliceNs).forEach((entries, slice) => {
+				let room = slice || data.start_ns ? sliceNs : Infinity;
+
+				for (const { cell, weight } of entries) {
+					moved.get(cell).push({ slice, weight: Math.min(weight, room) });
+					room = Math.max(0, room - weight);
+				}
+			});
+		}
+		return moved;
+	}
+
+	/* Adds a cell to the slices that its time was in. */
+	addInTime(slices, i) {
+		const { cells } = this.data;
+		const parts = this.moved.get(i);
+
+		if (!parts)
+			slices[cells.slice[i]] += cells.weight[i];
+		else
+			parts.forEach(({ slice, weight }) => { slices[slice] += weight; });
+	}
+
+	findMoved() {
+		const { cells } = this.data;
+
+		if (this.movedFor && this.movedFor.cells === cells && this.movedFor.event === this.event)
+			return;
+		this.movedFor = { cells, event: this.event };
+		this.moved = this.data.events.length && this.unit === 'ns' ? this.movedOf(this.event) : new Map();
+	}
+
 	/* Call after each change of the selection. */
 	add() {
 		const { cells, groups, lanes, tree } = this.data;
 
 		this.chooseGroups();
+		this.findMoved();
 		this.ofFunctions = null;
 		this.whole = this.data.sides.map(() => null);
 		for (const list of [this.self, this.selfSamples, this.slices, this.laneSlices])
@@ -75,12 +137,12 @@ class Model {
 			const side = groups.side[group];
 			const slice = cells.slice[i];
 
-			this.slices[side][slice] += cells.weight[i];
+			this.addInTime(this.slices[side], i);
 
 			const lane = lanes.of[groups.thread[group]];
 
 			if (side === 0 && lane >= 0)
-				this.laneSlices[lane][slice] += cells.weight[i];
+				this.addInTime(this.laneSlices[lane], i);
 			if (slice < this.first || slice >= this.end)
 				continue;
 			this.self[side][cells.node[i]] += cells.weight[i];
@@ -142,12 +204,12 @@ class Model {
 
 				if (!this.isWanted[group] || groups.side[group] !== 0)
 					continue;
-				all[cells.slice[i]] += cells.weight[i];
+				this.addInTime(all, i);
 
 				const lane = lanes.of[groups.thread[group]];
 
 				if (lane >= 0)
-					ofLanes[lane][cells.slice[i]] += cells.weight[i];
+					this.addInTime(ofLanes[lane], i);
 			}
 		}
 		return { all, lanes: ofLanes };

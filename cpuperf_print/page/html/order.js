@@ -17,23 +17,23 @@ function entriesBySlice(items, nrSlices) {
 /* A sample stands for the time before it: what has no room in its slice was in those before, long waits
  * first. What would be before the first slice stays there. */
 function spreadOverTime(slices, sliceNs) {
-	let carried = [];
+	const open = []; /* the next one last: short before long, later before earlier */
 
 	for (let at = slices.length - 1; at >= 0; at--) {
-		const own = slices[at].sort((a, b) => a.weight / a.samples - b.weight / b.samples);
-		const left = [], kept = [];
+		const kept = [];
 		let room = sliceNs;
 
-		for (const entry of [...own, ...carried]) {
+		slices[at].sort((a, b) => b.weight / b.samples - a.weight / a.samples).forEach((entry) => open.push(entry));
+		while (open.length && (room > 0 || at === 0)) {
+			const entry = open.pop();
 			const part = at === 0 ? entry.weight : Math.min(entry.weight, room);
 
 			if (part > 0)
 				kept.push({ ...entry, slice: at, weight: part, size: part });
 			if (entry.weight > part)
-				left.push({ ...entry, samples: part > 0 ? 0 : entry.samples, weight: entry.weight - part });
-			room = Math.max(0, room - part);
+				open.push({ ...entry, samples: 0, weight: entry.weight - part });
+			room -= part;
 		}
-		carried = left;
 		slices[at] = kept;
 	}
 	return slices;

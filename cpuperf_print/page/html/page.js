@@ -131,14 +131,9 @@ class Page {
 	makeChoices() {
 		const { data, model } = this;
 
-		byId('event').replaceChildren(...data.events.map((event, i) => {
-			const option = element('option', `${event.label} – ${plural(event.samples[0], 'sample')}`);
-
-			option.value = i;
-			option.disabled = !event.samples.some((n) => n > 0);
-			option.hidden = option.disabled;
-			return option;
-		}));
+		/* what is only counted is a row over time */
+		byId('event').replaceChildren(...data.events.map((event, i) => choice(i,
+			`${event.label} – ${plural(event.samples[0], 'sample')}`)).filter((o, i) => data.events[i].samples.some((n) => n > 0)));
 		byId('event').value = model.event;
 		this.firstEvent = model.event;
 		byId('sides').hidden = model.nrSides < 2;
@@ -754,8 +749,7 @@ function tasksOf(data) {
 	for (const p of processesOf(data)) {
 		const numbers = new Set(p.threads);
 
-		list.push({ name: `${p.comm} (${idOf(p.pid)})${data.hosts.length ? ` on ${data.hosts[p.host]}` : ''}`,
-			isWanted: (t, number) => numbers.has(number) });
+		list.push({ name: processName(data, p), isWanted: (t, number) => numbers.has(number) });
 		if (p.sampled.length > 1)
 			list.push(...p.sampled.map((i) => ({
 				name: `\u2003${threadName(threads[i])}`,

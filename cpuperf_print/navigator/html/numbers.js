@@ -1,0 +1,154 @@
+/*
+ * Sessions that count: totals of each event, and its course over time.
+ */
+const TOP_THINGS = 10, TOP_LINES = 5;
+const LINE_WIDTH = 1000, LINE_HEIGHT = 100;
+
+/* Rows by what of() says of them, in their order. */
+function groupsOf(rows, of) {
+	const groups = new Map();
+
+	for (const row of rows) {
+		const list = groups.get(of(row));
+
+		if (list)
+			list.push(row);
+		else
+			groups.set(of(row), [row]);
+	}
+	return groups;
+}
+
+function meanOf(list) {
+	return list.reduce((sum, x) => sum + x, 0) / list.length;
+}
+
+function numberCell(row, value) {
+	return cellOf(value === null || value === undefined ? '' : amount(value, row.unit), 'number');
+}
+
+const TOTALS = [
+	{ name: 'Event', of: (row) => cellOf(row.label, 'name') },
+	{ name: 'Total', isNumber: true, of: (row) => numberCell(row, row.total) },
+	{ name: 'Mean', isNumber: true, of: (row) => numberCell(row, row.mean) },
+	{ name: 'Deviation', isNumber: true, isExtra: true, of: (row) => numberCell(row, row.deviation) },
+	{ name: 'Least', isNumber: true, isExtra: true, of: (row) => numberCell(row, row.min) },
+	{ name: 'Most', isNumber: true, isExtra: true, of: (row) => numberCell(row, row.max) },
+];
+
+/* Those with most of each event: their sums of counts, their means of others. */
+function thingsOf(rows) {
+	const ofThings = rows.filter((row) => row.thing && row.cpu === 'all' && row.value !== null);
+
+	return [...groupsOf(ofThings, (row) => row.label).values()].flatMap((list) => {
+		const sums = [...groupsOf(list, (row) => row.thing).values()].map((own) => {
+			const mean = meanOf(own.map((row) => row.value));
+
+			return { ...own[0], mean, total: own[0].kind === 'count' ? mean * own.length : null };
+		});
+
+		return sums.sort((a, b) => b.mean - a.mean).slice(0, TOP_THINGS);
+	});
+}
+
+/* What could not be measured, a line for each reason. */
+function missingOf(totals) {
+	const missing = totals.filter((row) => row.mean === null);
+
+	return [...groupsOf(missing, (row) => row.reason)].map(([reason, list]) => element('p',
+		`Not measured: ${list.map((row) => row.label).join(', ')}${reason ? ` (${reason})` : ''}`));
+}
+
+async function showCounts() {
+	const address = api('summary');
+	const parts = [...groupsOf(await ask(address), (row) => row.session || '')].flatMap(([session, rows]) => {
+		const totals = rows.filter((row) => row.summary);
+		const measured = totals.filter((row) => row.mean !== null);
+		const things = thingsOf(rows);
+
+		return [sectionOf(session || 'Counts', ...measured.length ? [tableOf(measured, TOTALS, 'Totals')] : [],
+			...missingOf(totals)),
+		...things.length ? [sectionOf(`${session ? `${session}: of` : 'Of'} each thing`,
+			tableOf(things, [{ name: 'Thing', of: (row) => cellOf(row.thing, 'name') },
+				...TOTALS.slice(0, 3)], 'Things with most of each event'))] : []];
+	});
+
+	return { address, parts };
+}
+
+/* --- over time --- */
+
+/* Of a line: name, points (rows with numbers, and null where there is a gap), mean. */
+function linesOf(rows) {
+	const all = rows.filter((row) => row.cpu === 'all');
+	const nameOf = (row) => row.thing_name || (row.thing === null ? '' : String(row.thing)) ||
+		(row.cpu === 'all' ? 'all' : `CPU ${row.cpu}`);
+
+	return [...groupsOf(all.length ? all : rows, nameOf)].map(([name, list]) => ({ name,
+		points: list.map((row) => (row.value === null ? null : row)),
+		values: list.map((row) => row.value).filter((value) => value !== null) }))
+		.filter((line) => line.values.length)
+		.map((line) => ({ ...line, mean: meanOf(line.values) }))
+		.sort((a, b) => (b.name === 'all') - (a.name === 'all') || b.mean - a.mean);
+}
+
+/* A gap begins a new part of the path; a number by itself is a short stroke. */
+function pathOf(points, end, low, high) {
+	let isOn = false;
+
+	return points.map((row) => {
+		const wasOn = isOn;
+
+		isOn = row !== null;
+		if (!isOn)
+			return '';
+		const at = `${(LINE_WIDTH * row.time_ns / end).toFixed(2)} ${
+			(LINE_HEIGHT * (high - row.value) / (high - low || 1)).toFixed(2)}`;
+
+		return wasOn ? `L${at}` : `M${at}h1`;
+	}).join('');
+}
+
+function courseOf(label, rows, end) {
+	const lines = linesOf(rows);
+	const values = lines.flatMap((line) => line.values);
+	const { unit } = rows[0];
+	const low = values.reduce((least, x) => Math.min(least, x), 0);
+	const most = values.reduce((x, y) => Math.max(x, y), 0);
+	const high = unit === '%' && low === 0 && most <= 100 ? 100 : most || 1;
+	const svg = svgOf('svg', { viewBox: `0 0 ${LINE_WIDTH} ${LINE_HEIGHT}`, preserveAspectRatio: 'none', role: 'img' });
+	const legend = element('div', undefined, 'legend');
+	const box = element('div', undefined, 'course');
+
+	lines.slice(0, TOP_LINES).forEach((line) => {
+		const path = svgOf('path', { d: pathOf(line.points, end, low, high) });
+		const item = element('span');
+		const mark = element('i');
+
+		path.style.setProperty('--hue', hueOf(line.name));
+		mark.style.setProperty('--hue', hueOf(line.name));
+		item.append(mark, `${line.name}: mean ${amount(line.mean, unit)}, most ${
+			amount(line.values.reduce((x, y) => Math.max(x, y), line.values[0]), unit)}`);
+		svg.append(path);
+		legend.append(item);
+	});
+	if (lines.length > TOP_LINES)
+		legend.append(element('span', `and ${whole(lines.length - TOP_LINES)} more`));
+	svg.setAttribute('aria-label', `${label} over time`);
+	box.append(svg, element('small', `${amount(low, unit)} to ${amount(high, unit)}, over ${time(end)}`));
+	return sectionOf(label, legend, box);
+}
+
+async function showSeries() {
+	const address = api('series');
+	const sessions = groupsOf(await ask(address), (row) => row.session || '');
+	const parts = [...sessions].flatMap(([session, rows]) => {
+		const end = rows.reduce((last, row) => Math.max(last, row.time_ns), 1);
+
+		return [...groupsOf(rows, (row) => row.label)]
+			.filter(([, list]) => list.some((row) => row.value !== null))
+			.map(([label, list]) => courseOf(session ? `${label} — ${session}` : label, list, end));
+	});
+
+	return { address, parts };
+}
