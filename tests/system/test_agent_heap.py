@@ -8,6 +8,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 
 from heap_memory import BLOCKS, PATTERN, PEAK, Recorder, STACKS, UNTOUCHED
 from kit import run, run_checks
@@ -240,7 +241,7 @@ def check_programs(folder):
     python = "import json; print(len([json.loads('[1,{\"a\":2}]') for i in range(5000)]))"
     with open(f"{folder}/x.c", "w", encoding="ascii") as f:
         f.write("#include <stdio.h>\nint main(void) { puts(\"x\"); return 4; }\n")
-    for command in (["python3", "-c", python], ["bash", "-c", "for i in 1 2 3; do echo $(ls /usr | wc -l); done; exit 9"],
+    for command in ([sys.executable, "-c", python], ["bash", "-c", "for i in 1 2 3; do echo $(ls /usr | wc -l); done; exit 9"],
                     ["perl", "-e", "my %h; $h{$_} = 'x' x ($_ % 100) for 1..20000; print scalar(keys %h), qq(\\n)"],
                     ["gcc", "-O2", "-o", f"{folder}/x", f"{folder}/x.c"], ["sh", "-c", "echo a >&2; kill -9 $$"]):
         alone = subprocess.run(command, capture_output=True, check=False)

@@ -800,7 +800,7 @@ def check_overstated_periods(folder):
     bursts = "import mmap, time\nfor i in range(20):\n    m = mmap.mmap(-1, 1 << 18)\n" \
              "    for k in range(64):\n        m[k << 12] = 1\n    m.close()\n    time.sleep(0.01)"
     for _ in range(20):
-        text = measure(folder, "python3", "-c", bursts, options=["-e", "page_faults@997Hz"]).stderr
+        text = measure(folder, sys.executable, "-c", bursts, options=["-e", "page_faults@997Hz"]).stderr
         table = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--output-format=csv", cwd=folder)))
         row = next(r for r in table if r["cpu"] == "all" and r["event"] == "page_faults")
         count, periods, samples = int(row["value"]), int(row["weight"]), int(row["samples"])

@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 
 from kit import CPUPERF, output, run, run_checks, skip, wait_for
@@ -223,7 +224,7 @@ time.sleep(2)  # they are gone, and not only waited for
     with subprocess.Popen([shell, "-c", f"while :; do {short}; done"]) as other:
         try:
             done = run(CPUPERF, f"--spec-file={folder}/s.cpspec", "--output-format=csv", f"--output-file={folder}/out",
-                       "--", "python3", "-c", command)
+                       "--", sys.executable, "-c", command)
         finally:
             other.kill()
     want = int(done.stdout)

@@ -7,6 +7,7 @@ import csv
 import os
 import signal
 import subprocess
+import sys
 import time
 
 from kit import CPUPERF, output, PRINT, run_checks, skip, wait_until_measuring
@@ -135,7 +136,7 @@ def check_short(folder):
     with Groups() as g, keeping(g):
         session = Session(folder, g.name)
         for at in g.folders:
-            with subprocess.Popen(["python3", "-c", PARENT, BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            with subprocess.Popen([sys.executable, "-c", PARENT, BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True) as p:
                 move(p, at)
                 print(file=p.stdin, flush=True)

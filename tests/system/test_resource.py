@@ -290,7 +290,7 @@ def check_programs(folder):
         f.write("all:\n\t@echo $$PATH\n")
     python = ("import subprocess, tempfile, socket, os; f = tempfile.TemporaryFile(); print(subprocess.run(['ls', '/usr'], "
               "capture_output=True).stdout); a = socket.socketpair(); print(len(os.listdir('/proc/self/fd')))")
-    for command in (["python3", "-c", python], ["gcc", "-O2", "-o", f"{folder}/x", f"{folder}/x.c"],
+    for command in ([sys.executable, "-c", python], ["gcc", "-O2", "-o", f"{folder}/x", f"{folder}/x.c"],
                     ["bash", "-c", "for i in 1 2 3; do echo $(ls /usr | wc -l); done <&0 3</dev/null; exit 9"],
                     ["perl", "-e", "open(F, '<', '/etc/passwd'); print scalar(<F>); exec 'sh', '-c', 'echo a >&2; kill -9 $$'"],
                     ["make", "-s", "-C", folder], ["tar", "cf", "/dev/null", "/etc/passwd"],

@@ -231,7 +231,7 @@ def check_command_in_part(folder):
     spin = "import time\nwhile time.process_time() < 0.6: pass"
     spec = write_spec(folder, [event("software:task_clock"), *SAMPLE])
     run(CPUPERF, spec, "--duration=0.1", "--num-iterations=0", "--retain=iterations:2", "--quiet",
-        "--", "python3", "-c", spin)
+        "--", sys.executable, "-c", spin)
     rows = csv.DictReader(io.StringIO(show(folder, "--report=summary", "--output-format=csv")))
     rows = [r for r in rows if r["cpu"] == "all" and r["event"] == "task_clock"]
     counted = sum(float(r["value"]) for r in rows)

@@ -19,6 +19,7 @@ import time
 
 from kit import CPUPERF, need_programs, on_terminal, output, PRINT, run, run_checks
 import sampled
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WAITS = ["off_cpu_time", "run_queue_time"]
@@ -271,7 +272,7 @@ def check_reasons(folder):
     sched_switch nor sched_exit_tp, so that a wait has no sample (seen once in some hundred runs)."""
     missing = {"sleep", "select", "poll", "epoll", "socket", "pipe", "futex", "signal", "eventfd", "child"}
     for _ in range(3):
-        run(CPUPERF, "--event=sched:off_cpu_time@1000000", "-g", "--", "python3", "-c", REASONS, cwd=folder)
+        run(CPUPERF, "--event=sched:off_cpu_time@1000000", "-g", "--", sys.executable, "-c", REASONS, cwd=folder)
         found = [r for r in rows(folder, "--report=waits") if r["state"] == "blocked"]
         long = [r for r in found if int(r["self_samples"]) == 1 and int(r["self_count"]) >= 50e6]
         # what is surely sampled has no error: were its own length left to chance it would be over 5 %
@@ -376,7 +377,7 @@ def check_sums_of_states(folder):
     run(CPUPERF, "--spec-file=program", "-r", "2", "-o", "runs", "--", program, cwd=folder)
     with open(f"{folder}/busy.py", "w", encoding="ascii") as f:
         f.write("import time\nwhile True:\n    sum(range(300000)); time.sleep(0.02)\n")
-    with subprocess.Popen(["python3", f"{folder}/busy.py"]) as work:
+    with subprocess.Popen([sys.executable, f"{folder}/busy.py"]) as work:
         run(CPUPERF, "--spec-file=program", "--duration=500ms", f"--pid={work.pid}", "-o", "pid", cwd=folder)
         work.kill()
     for session, whose, least_ns in (("runs", " in 2 runs", 0), ("pid", "", 0.48e9)):

@@ -153,12 +153,15 @@ def check_divided(folder):
     says, for a CPU before and after its sleeps, and for memory and disks."""
     user = User(folder)
     pin = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
-    with subprocess.Popen([*pin, "sh", "-c", "while :; do :; done"], **user.how) as busy:
-        done = run(user.cpuperf, f"--event={','.join(WALL)}", "--", *pin, "python3", "-c", QUEUED,
-                   str(busy.pid), env=QUIET_ASAN, **user.how)
-    queued, found = int(done.stdout), user.by_state()
-    both = found.get("blocked or waiting for a CPU", 0)
-    print(f"{queued} ns in the run queue:", found)
+    for _ in range(3):
+        with subprocess.Popen([*pin, "sh", "-c", "while :; do :; done"], **user.how) as busy:
+            done = run(user.cpuperf, f"--event={','.join(WALL)}", "--", *pin, "python3", "-c", QUEUED,
+                       str(busy.pid), env=QUIET_ASAN, **user.how)
+        queued, found = int(done.stdout), user.by_state()
+        both = found.get("blocked or waiting for a CPU", 0)
+        print(f"{queued} ns in the run queue:", found)
+        if queued > 30e6:  # else the loop did not run beside it
+            break
     assert queued > 30e6 and both < 0.9 * (both + found["blocked"]), (queued, found)
     assert 0.97 * queued <= found[QUEUE] + both, (queued, found)
     assert 61 * 5e6 <= found["blocked"] + both, found
