@@ -90,27 +90,36 @@ static Elf *open_bytes(const void *data, size_t len)
 	return elf_memory((char *)(uintptr_t)data, len);
 }
 
+/* Charges what the sections declare to unpack to. *nr: how many they are. */
+static int pay_packed(const struct elf_file *f, Elf *elf, size_t *nr)
+{
+	struct packed packed;
+
+	if (!elf || !count_packed(elf, &packed))
+		return -ENODATA;
+	*nr = packed.nr;
+	if (packed.stored > UINT64_MAX / MAX_RATIO - MAX_MORE_BYTES ||
+	    packed.bytes > packed.stored * MAX_RATIO + MAX_MORE_BYTES)
+		return -EFBIG;
+	return !packed.nr || elf_file_pay(f, packed.bytes + packed.stored) ? 0 : -ENOMEM;
+}
+
 static int open_elf(const struct elf_file *f, struct elf_dwarf *d)
 {
 	size_t len;
 	const uint8_t *data = elf_file_data(f, &len);
 	struct elf_section s;
-	struct packed packed;
+	size_t nr_packed;
+	int rc;
 
 	for (size_t i = 0; i < elf_file_nr_sections(f); i++)
 		if (elf_file_section(f, i, &s) && s.is_held && s.size && is_wanted(s.name) &&
 		    !elf_file_load(f, &s))
 			return -ENOMEM;
 	d->elf = open_bytes(data, len);
-	if (!d->elf || !count_packed(d->elf, &packed))
-		return -ENODATA;
-	if (!packed.nr)
-		return 0;
-	if (packed.stored > UINT64_MAX / MAX_RATIO - MAX_MORE_BYTES ||
-	    packed.bytes > packed.stored * MAX_RATIO + MAX_MORE_BYTES)
-		return -EFBIG;
-	if (!elf_file_pay(f, packed.bytes + packed.stored))
-		return -ENOMEM;
+	rc = pay_packed(f, d->elf, &nr_packed);
+	if (rc || !nr_packed)
+		return rc;
 
 	/* libelf writes into the headers when it unpacks: use a copy. */
 	d->copy = elf_file_copy(f, &d->copy_len);
@@ -121,19 +130,34 @@ static int open_elf(const struct elf_file *f, struct elf_dwarf *d)
 	return d->elf ? 0 : -ENODATA;
 }
 
+/* rc: of what was done before. */
+static int begin_dwarf(int rc, struct elf_dwarf *d, struct elf_dwarf *out)
+{
+	if (rc == 0)
+		d->dwarf = dwarf_begin_elf(d->elf, DWARF_C_READ, NULL);
+	if (!d->dwarf) {
+		elf_dwarf_close(d);
+		return rc ? rc : -ENODATA;
+	}
+	*out = *d;
+	return 0;
+}
+
 int elf_dwarf_open(const struct elf_file *f, struct elf_dwarf *out)
 {
 	struct elf_dwarf d = {0};
 	int rc = open_elf(f, &d);
 
-	if (rc == 0)
-		d.dwarf = dwarf_begin_elf(d.elf, DWARF_C_READ, NULL);
-	if (!d.dwarf) {
-		elf_dwarf_close(&d);
-		return rc ? rc : -ENODATA;
-	}
-	*out = d;
-	return 0;
+	return begin_dwarf(rc, &d, out);
+}
+
+int elf_dwarf_open_copy(const struct elf_file *payer, void *copy, size_t len, struct elf_dwarf *out)
+{
+	struct elf_dwarf d = {.elf = open_bytes(copy, len), .copy = copy, .copy_len = len};
+	size_t nr_packed;
+	int rc = pay_packed(payer, d.elf, &nr_packed);
+
+	return begin_dwarf(rc, &d, out);
 }
 
 void elf_dwarf_close(struct elf_dwarf *d)
@@ -148,7 +172,7 @@ void elf_dwarf_close(struct elf_dwarf *d)
 }
 
 /* libelf has unpacked the section, and may have kept its old name. */
-const uint8_t *elf_dwarf_lines(const struct elf_dwarf *d, size_t *len)
+const uint8_t *elf_dwarf_section(const struct elf_dwarf *d, const char *what, size_t *len)
 {
 	Elf_Scn *section = NULL;
 	size_t names = 0;
@@ -161,7 +185,8 @@ const uint8_t *elf_dwarf_lines(const struct elf_dwarf *d, size_t *len)
 		const Elf_Data *data;
 
 		if (!name ||
-		    (strcmp(name, ".debug_line") != 0 && strcmp(name, ".zdebug_line") != 0))
+		    (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug_", 8) != 0) ||
+		    strcmp(strchr(name, '_') + 1, what) != 0)
 			continue;
 		data = elf_rawdata(section, NULL);
 		*len = data ? data->d_size : 0;

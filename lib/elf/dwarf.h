@@ -23,9 +23,14 @@ struct elf_dwarf {
  * valid for libdw; -EFBIG: declares to unpack to more than possible; -ENOMEM, also for the
  * budget. */
 int elf_dwarf_open(const struct elf_file *f, struct elf_dwarf *out);
+/* The same of an image made from such files, which was mapped with mmap; takes it, also if it
+ * fails. Only what it unpacks to is charged, to payer. */
+int elf_dwarf_open_copy(const struct elf_file *payer, void *copy, size_t len,
+			struct elf_dwarf *out);
 void elf_dwarf_close(struct elf_dwarf *d); /* a zeroed one is allowed */
-/* The line tables of all units, unpacked; NULL: none. */
-const uint8_t *elf_dwarf_lines(const struct elf_dwarf *d, size_t *len);
+/* A section that libdw has read, unpacked; what as in "line", the line tables of all units.
+ * NULL: none. */
+const uint8_t *elf_dwarf_section(const struct elf_dwarf *d, const char *what, size_t *len);
 
 /* The build-id in .gnu_debugaltlink, of a file that several debug files share. False: no link. An
  * invalid link has a build-id of length 0. */

@@ -390,6 +390,53 @@ static struct elf_file *open_by_link(struct elf_finder *f, const struct elf_want
 	return NULL;
 }
 
+/* --- files of split units, which are where they were compiled, or were copied beside the program
+ * or into a debug folder --- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Place i; "": there is none. False: there are no more. */
+static bool split_path(const struct elf_finder *f, const struct elf_wanted_split *w, size_t i,
+		       char out[PATH_MAX])
+{
+	int beside_len = (int)(base_name(w->beside) - w->beside), len = 0;
+	bool is_absolute = *w->name == '/';
+	char dir[PATH_MAX];
+
+	if (i == 0 && is_absolute)
+		len = snprintf(out, PATH_MAX, "%s%s", sysroot(f), w->name);
+	else if (i == 0 && w->folder)
+		len = snprintf(out, PATH_MAX, "%s%s/%s", sysroot(f), w->folder, w->name);
+	else if (i == 1 && !is_absolute)
+		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, w->beside, w->name);
+	else if (i == 2)
+		len = snprintf(out, PATH_MAX, "%.*s%s", beside_len, w->beside, base_name(w->name));
+	else if (i > 2 && i - 3 < nr_debug_dirs(f) && debug_dir(f, i - 3, dir))
+		len = snprintf(out, PATH_MAX, "%s/%s", dir, base_name(w->name));
+	if (len <= 0 || len >= PATH_MAX)
+		*out = '\0';
+	return i < 3 + nr_debug_dirs(f);
+}
+
+bool elf_finder_split(struct elf_finder *f, const struct elf_wanted_split *w, size_t i,
+		      struct elf_file **out)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	*out = NULL;
+	if (!split_path(f, w, i, path))
+		return false;
+	if (*path && elf_file_open(f->reader, path, out, &st, NULL))
+		*out = NULL;
+	return true;
+}
+
 static const struct elf_file *get_code(struct elf_finder *f, struct entry *en)
 {
 	if (!en->has_code)

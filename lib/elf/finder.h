@@ -51,6 +51,16 @@ const struct elf_file *elf_finder_debug(struct elf_finder *f, const struct elf_w
 /* The debug file with this build-id: one that several share (.gnu_debugaltlink). Reports nothing if
  * there is none. */
 const struct elf_file *elf_finder_by_id(struct elf_finder *f, const struct elf_build_id *id);
+/* The file of a unit of DWARF that is not in the program's debug file (-gsplit-dwarf). Borrowed. */
+struct elf_wanted_split {
+	const char *beside; /* the debug file */
+	const char *folder; /* in which the unit was compiled; NULL: unknown */
+	const char *name;   /* as in the debug file: of any bytes */
+};
+/* Opens the file at the i-th of the places in which it may be; the caller closes it, and tells
+ * whether it is the one. *out NULL: none is there. False: there are no more places. */
+bool elf_finder_split(struct elf_finder *f, const struct elf_wanted_split *w, size_t i,
+		      struct elf_file **out);
 /* Downloads a source file of the program with this build-id, if servers may be asked; source is the
  * absolute path that its debug information has. The path of the copy, to be freed with free(3);
  * NULL: none. */

@@ -65,15 +65,15 @@ static int add_range(struct symbol_units *u, struct symbol_unit_ranges *r,
 }
 
 /* Adds all ranges of an entry. Functions that the linker removed have a range at 0. */
-static int add_die(struct symbol_units *u, struct symbol_unit_ranges *r, Dwarf_Die *die,
-		   uint32_t unit)
+static int add_die(struct symbol_units *u, struct symbol_unit_ranges *r,
+		   const struct symbol_split *split, Dwarf_Die *die, uint32_t unit)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 	int rc = 0;
 
 	for (int i = 0; i < MAX_RANGES_EACH && rc == 0 && may_look(u); i++) {
-		at = dwarf_ranges(die, at, &base, &low, &high);
+		at = symbol_split_ranges(split, die, at, &base, &low, &high);
 		if (at <= 0)
 			break;
 		if (low)
@@ -128,7 +128,7 @@ static int add_unit(struct symbol_units *u, Dwarf_Die *die)
 	if (!p)
 		return -ENOMEM;
 	*p = (struct symbol_unit){.offset = dwarf_dieoffset(die)};
-	return add_die(u, &u->ranges, die, (uint32_t)u->nr - 1);
+	return add_die(u, &u->ranges, NULL, die, (uint32_t)u->nr - 1);
 }
 
 /* The skeleton of a unit whose entries are in another file has its line table. */
@@ -137,18 +137,19 @@ static bool has_lines(int tag)
 	return tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
 }
 
-int symbol_units_load(Dwarf *dwarf, const struct elf_file *file, struct symbol_units *out)
+int symbol_units_load(const struct symbol_splits *splits, struct symbol_units *out)
 {
-	struct symbol_units u = {.dwarf = dwarf, .file = file};
+	struct symbol_units u = {
+	    .dwarf = splits->dwarf->dwarf, .file = splits->debug, .splits = *splits};
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	int rc = 0;
 
 	symbol_units_begin(&u);
 	for (size_t nr = 0; rc == 0 && nr < SYMBOL_UNITS_MAX && may_look(&u); nr++) {
-		u.is_over = !elf_file_pay(file, SYMBOL_UNITS_UNIT_COST);
+		u.is_over = !elf_file_pay(u.file, SYMBOL_UNITS_UNIT_COST);
 		/* No argument for the split unit: libdw would open the file that it names. */
-		if (u.is_over || dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) != 0)
+		if (u.is_over || dwarf_get_units(u.dwarf, cu, &cu, NULL, NULL, &die, NULL) != 0)
 			break;
 		if (has_lines(dwarf_tag(&die)))
 			rc = add_unit(&u, &die);
@@ -164,8 +165,10 @@ int symbol_units_load(Dwarf *dwarf, const struct elf_file *file, struct symbol_u
 
 void symbol_units_fini(struct symbol_units *u)
 {
-	for (size_t i = 0; i < u->nr; i++)
+	for (size_t i = 0; i < u->nr; i++) {
+		symbol_split_free(u->unit[i].split);
 		mem_free(u->unit[i].functions.range);
+	}
 	mem_free(u->unit);
 	mem_free(u->ranges.range);
 	*u = (struct symbol_units){0};
@@ -206,50 +209,59 @@ static void add_functions(struct walk *w, Dwarf_Die *parent, int depth)
 		if (w->rc || !may_look(w->units))
 			return;
 		if (tag == DW_TAG_subprogram)
-			w->rc = add_die(w->units, &w->unit->functions, &die, 0);
+			w->rc = add_die(w->units, &w->unit->functions, w->unit->split, &die, 0);
 		if (is_scope(tag))
 			add_functions(w, &die, depth + 1);
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-struct symbol_unit *symbol_units_find(struct symbol_units *u, uint64_t address, Dwarf_Die *unit,
-				      Dwarf_Die *function)
+struct symbol_unit *symbol_units_find(struct symbol_units *u, uint64_t address, Dwarf_Die *unit)
 {
 	const struct symbol_unit_range *r = find(&u->ranges, address);
-	struct symbol_unit *p = r ? &u->unit[r->unit] : NULL;
-	struct walk w = {.units = u, .unit = p};
 
-	if (!p || u->is_over || !dwarf_offdie(u->dwarf, p->offset, unit))
+	if (!r || u->is_over || !dwarf_offdie(u->dwarf, u->unit[r->unit].offset, unit))
 		return NULL;
-	if (!p->is_loaded) {
-		add_functions(&w, unit, 0);
-		u->nr_functions += p->functions.nr;
-		if (w.rc || u->nr_functions > SYMBOL_UNITS_MAX_RANGES)
-			p->functions.nr = 0;
-		sort_ranges(&p->functions);
-		p->is_loaded = true;
-	}
-	r = find(&p->functions, address);
-	if (!r || !dwarf_offdie(u->dwarf, r->offset, function))
-		*function = (Dwarf_Die){0};
-	return p;
+	return &u->unit[r->unit];
+}
+
+/* The entry with the unit's functions. */
+static bool whole_unit(const struct symbol_unit *p, const Dwarf_Die *die, Dwarf_Die *out)
+{
+	*out = *die;
+	return !p->split || dwarf_offdie(p->split->dwarf.dwarf, p->split->offset, out);
+}
+
+static void load_functions(struct symbol_units *u, struct symbol_unit *p, const Dwarf_Die *die)
+{
+	struct walk w = {.units = u, .unit = p};
+	Dwarf_Die skeleton = *die, whole;
+
+	p->is_loaded = true;
+	p->split = symbol_split_new(&u->splits, &skeleton);
+	if (whole_unit(p, die, &whole))
+		add_functions(&w, &whole, 0);
+	u->nr_functions += p->functions.nr;
+	if (w.rc || u->nr_functions > SYMBOL_UNITS_MAX_RANGES)
+		p->functions.nr = 0;
+	sort_ranges(&p->functions);
 }
 
 /* dwarf_haspc would visit all of the entry's ranges, without a limit. */
-static bool covers(struct symbol_units *u, Dwarf_Die *die, uint64_t address)
+static bool covers(struct symbol_units *u, const struct symbol_split *split, Dwarf_Die *die,
+		   uint64_t address)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 
-	while (may_look(u) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
+	while (may_look(u) && (at = symbol_split_ranges(split, die, at, &base, &low, &high)) > 0)
 		if (address >= low && address < high)
 			return true;
 	return false;
 }
 
 /* The child to descend into: an inlined function or a block that covers the address. */
-static bool find_child(struct symbol_units *u, const Dwarf_Die *parent, uint64_t address,
-		       Dwarf_Die *out)
+static bool find_child(struct symbol_units *u, const struct symbol_split *split,
+		       const Dwarf_Die *parent, uint64_t address, Dwarf_Die *out)
 {
 	Dwarf_Die die, from = *parent;
 
@@ -259,7 +271,7 @@ static bool find_child(struct symbol_units *u, const Dwarf_Die *parent, uint64_t
 		int tag = dwarf_tag(&die);
 
 		if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) &&
-		    covers(u, &die, address)) {
+		    covers(u, split, &die, address)) {
 			*out = die;
 			return true;
 		}
@@ -267,14 +279,20 @@ static bool find_child(struct symbol_units *u, const Dwarf_Die *parent, uint64_t
 	return false;
 }
 
-size_t symbol_units_inlined(struct symbol_units *u, const Dwarf_Die *function, uint64_t address,
-			    Dwarf_Die *out, size_t max)
+size_t symbol_units_inlined(struct symbol_units *u, struct symbol_unit *p, const Dwarf_Die *die,
+			    uint64_t address, Dwarf_Die *out, size_t max)
 {
-	Dwarf_Die at = *function;
+	const struct symbol_unit_range *r;
+	Dwarf_Die at;
 	size_t nr = 0;
 
+	if (!p->is_loaded)
+		load_functions(u, p, die);
+	r = find(&p->functions, address);
+	if (!r || !dwarf_offdie(p->split ? p->split->dwarf.dwarf : u->dwarf, r->offset, &at))
+		return 0;
 	for (int depth = 0; depth < SYMBOL_UNITS_MAX_DEPTH && nr < max; depth++) {
-		if (!find_child(u, &at, address, &at))
+		if (!find_child(u, p->split, &at, address, &at))
 			break;
 		if (dwarf_tag(&at) == DW_TAG_inlined_subroutine)
 			out[nr++] = at;

@@ -6,6 +6,8 @@
 #ifndef SYMBOL_DWARF_UNITS_H
 #define SYMBOL_DWARF_UNITS_H
 
+#include "symbol/splits.h"
+
 #include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +34,8 @@ struct symbol_unit_ranges {
 struct symbol_unit {
 	uint64_t offset; /* of its DIE */
 	bool is_loaded;
-	bool is_paid, has_lines; /* line table: whether its cost was charged, and the result */
+	bool is_paid, has_lines;    /* line table: whether its cost was charged, and the result */
+	struct symbol_split *split; /* owned; NULL: its entries are in the debug file, or missing */
 	struct symbol_unit_ranges functions;
 };
 
@@ -40,7 +43,8 @@ struct elf_file;
 struct symbol_units {
 	Dwarf *dwarf;                /* borrowed */
 	const struct elf_file *file; /* borrowed; its budget is charged */
-	struct symbol_unit *unit;    /* owned */
+	struct symbol_splits splits;
+	struct symbol_unit *unit; /* owned */
 	size_t nr, room;
 	struct symbol_unit_ranges ranges;
 	size_t nr_functions; /* ranges of functions in all units */
@@ -49,18 +53,17 @@ struct symbol_units {
 	bool is_over;        /* the budget is exhausted: visit nothing more */
 };
 
-/* 0 or -ENOMEM. */
-int symbol_units_load(Dwarf *dwarf, const struct elf_file *file, struct symbol_units *out);
+/* What splits has is borrowed. 0 or -ENOMEM. */
+int symbol_units_load(const struct symbol_splits *splits, struct symbol_units *out);
 void symbol_units_fini(struct symbol_units *u);
 /* Encloses queries, and other calls of libdw, whose time is charged to the file. */
 void symbol_units_begin(struct symbol_units *u);
 void symbol_units_end(struct symbol_units *u);
-/* The unit that covers the address, with its DIE, and the DIE of the function, which is zeroed if
- * there is none. NULL: no unit. */
-struct symbol_unit *symbol_units_find(struct symbol_units *u, uint64_t address, Dwarf_Die *unit,
-				      Dwarf_Die *function);
-/* The inlined functions within function that cover the address, outermost first; at most max. */
-size_t symbol_units_inlined(struct symbol_units *u, const Dwarf_Die *function, uint64_t address,
-			    Dwarf_Die *out, size_t max);
+/* The unit that covers the address, with its DIE. NULL: none. */
+struct symbol_unit *symbol_units_find(struct symbol_units *u, uint64_t address, Dwarf_Die *unit);
+/* The inlined functions of a unit that cover the address, outermost first; at most max. die: the
+ * unit's. */
+size_t symbol_units_inlined(struct symbol_units *u, struct symbol_unit *p, const Dwarf_Die *die,
+			    uint64_t address, Dwarf_Die *out, size_t max);
 
 #endif

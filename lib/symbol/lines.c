@@ -132,8 +132,11 @@ static struct dwarf_file *get_file(struct symbol_lines *l, const struct profile_
 	if (!d)
 		return NULL;
 	d->object = object;
-	d->is_usable = open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
-		       symbol_units_load(d->dwarf.dwarf, o->debug, &d->units) == 0;
+	d->is_usable =
+	    open_dwarf(o->debug, &d->dwarf) && open_shared(l, o->debug, d) &&
+	    symbol_units_load(
+		&(struct symbol_splits){.config = l->config, .debug = o->debug, .dwarf = &d->dwarf},
+		&d->units) == 0;
 	d->next = *head;
 	*head = d;
 	return d;
@@ -146,6 +149,7 @@ struct question {
 	struct dwarf_file *file;
 	uint64_t address;
 	bool with_inlined;
+	struct symbol_unit *u;
 	Dwarf_Die unit;
 	struct symbol_line *out;
 	size_t nr, max;
@@ -245,42 +249,40 @@ static bool pay_lines(const struct question *q, Dwarf_Die *unit, const struct el
 	Dwarf_Word at;
 	size_t len;
 
-	lines = elf_dwarf_lines(&q->file->dwarf, &len);
+	lines = elf_dwarf_section(&q->file->dwarf, "line", &len);
 	if (!lines || dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &at) != 0)
 		return true; /* no line table */
 	return at < len && len - at >= 4 && word_32(lines + at) <= MAX_LINE_PROGRAM_BYTES &&
 	       elf_file_pay(payer, (uint64_t)word_32(lines + at) * LINE_PROGRAM_COST);
 }
 
-static bool find_unit(struct question *q, const struct elf_file *payer, Dwarf_Die *function)
+static bool find_unit(struct question *q, const struct elf_file *payer)
 {
-	struct symbol_unit *u;
-
 	if (!q->file || !q->file->is_usable)
 		return false;
-	u = symbol_units_find(&q->file->units, q->address, &q->unit, function);
-	if (!u)
+	q->u = symbol_units_find(&q->file->units, q->address, &q->unit);
+	if (!q->u)
 		return false;
-	if (!u->is_paid)
-		u->has_lines = pay_lines(q, &q->unit, payer);
-	u->is_paid = true;
-	return u->has_lines;
+	if (!q->u->is_paid)
+		q->u->has_lines = pay_lines(q, &q->unit, payer);
+	q->u->is_paid = true;
+	return q->u->has_lines;
 }
 
 static void ask(struct question *q, const struct symbol_object *o,
 		const struct symbol_function *function)
 {
-	Dwarf_Die inlined[SYMBOL_MAX_LINES], die;
+	Dwarf_Die inlined[SYMBOL_MAX_LINES];
 	size_t nr = 0;
 
 	if (q->file)
 		symbol_units_begin(&q->file->units);
-	if (!find_unit(q, o->debug, &die)) {
+	if (!find_unit(q, o->debug)) {
 		q->out[q->nr++] = (struct symbol_line){.function = function};
 	} else {
-		if (q->with_inlined && die.addr)
-			nr = symbol_units_inlined(&q->file->units, &die, q->address, inlined,
-						  SYMBOL_MAX_LINES);
+		if (q->with_inlined)
+			nr = symbol_units_inlined(&q->file->units, q->u, &q->unit, q->address,
+						  inlined, SYMBOL_MAX_LINES);
 		unroll(q, inlined, nr, function);
 	}
 	if (q->file && q->file->is_usable)

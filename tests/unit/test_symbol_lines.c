@@ -9,6 +9,7 @@
 #include "symbol/room.h"
 
 #include <endian.h>
+#include <inttypes.h>
 
 static const char source[] = "#define HERE(name) __asm__ volatile(#name \": nop\")\n" /* 1 */
 			     "#define INLINE static inline __attribute__((always_inline))\n"
@@ -134,6 +135,15 @@ TEST(lines)
 	    {"cc", "-O2 -g -ffunction-sections"},
 	    {"clang", "-O2 -gdwarf-5"},
 	    {"clang", "-O2 -gdwarf-4"},
+	    {"cc", "-O2 -gdwarf-5 -gsplit-dwarf"},
+	    {"cc", "-O2 -gdwarf-4 -gsplit-dwarf"},
+	    {"cc", "-O2 -gdwarf-5 -gsplit-dwarf -ffunction-sections"},
+	    {"cc", "-O2 -gdwarf-5 -gsplit-dwarf -gz"},
+	    {"cc", "-O2 -gdwarf-5 -gsplit-dwarf -fdebug-types-section"},
+	    {"cc", "-O2 -gdwarf-5 -gsplit-dwarf -m32"},
+	    {"clang", "-O2 -gdwarf-5 -gsplit-dwarf"},
+	    {"clang", "-O2 -gdwarf-4 -gsplit-dwarf"},
+	    {"aarch64-linux-gnu-gcc", "-O2 -g -gsplit-dwarf"},
 	    {"aarch64-linux-gnu-gcc", "-O2 -g"},
 	};
 	struct test_world *w = &world;
@@ -193,17 +203,18 @@ TEST(elsewhere)
 	}
 }
 
+static const char text[] =
+    "#include <algorithm>\n#include <string>\n#include <vector>\n"
+    "template <class T> static T twist(const std::vector<T> &v, T x)\n"
+    "{\n\tT s = 0;\n\tfor (auto y : v)\n\t\ts += y * x;\n\treturn s;\n}\n"
+    "int main(int n, char **v)\n{\n\tstd::vector<long> p;\n"
+    "\tfor (long i = 0; i < n + 9; i++)\n\t\tp.push_back(i ^ n);\n"
+    "\tstd::sort(p.begin(), p.end(), [](long a, long b) { return (a & 7) < (b & 7); });\n"
+    "\treturn (int)(twist(p, 3L) + (long)std::string(v[0]).size());\n}\n";
+
 /* Every address of a program of C++, against addr2line: the line of the code there. */
 TEST(every_address)
 {
-	static const char text[] =
-	    "#include <algorithm>\n#include <string>\n#include <vector>\n"
-	    "template <class T> static T twist(const std::vector<T> &v, T x)\n"
-	    "{\n\tT s = 0;\n\tfor (auto y : v)\n\t\ts += y * x;\n\treturn s;\n}\n"
-	    "int main(int n, char **v)\n{\n\tstd::vector<long> p;\n"
-	    "\tfor (long i = 0; i < n + 9; i++)\n\t\tp.push_back(i ^ n);\n"
-	    "\tstd::sort(p.begin(), p.end(), [](long a, long b) { return (a & 7) < (b & 7); });\n"
-	    "\treturn (int)(twist(p, 3L) + (long)std::string(v[0]).size());\n}\n";
 	struct test_world *w = &world;
 	unsigned long long address = 0;
 	unsigned nr = 0, nr_line;
@@ -246,6 +257,146 @@ TEST(every_address)
 	pclose(p);
 	assert_true(nr > 200);
 	elf_file_close(f);
+}
+
+/* A program with its lines open. */
+struct opened {
+	char path[4096];
+	struct profile_object object;
+	struct profile_mapping mapping;
+	struct elf_file *file;
+};
+
+static void open_program(const struct test_world *w, const char *name, uint32_t number,
+			 struct opened *out)
+{
+	out->object = test_object(w, name, number, out->path);
+	out->file = test_open_elf(out->path);
+	test_mapping(&out->object, &out->mapping);
+}
+
+static size_t chain(struct test_world *w, const struct opened *p, uint64_t address,
+		    struct symbol_line *out)
+{
+	return symbols_lines(w->symbols, &p->mapping,
+			     p->mapping.start + test_offset(p->file, address), out,
+			     SYMBOL_MAX_LINES);
+}
+
+/* The same program, whose entries are in its file or in others: of each address the same functions,
+ * files and lines. */
+static void expect_same(struct test_world *w)
+{
+	struct opened whole, split;
+	struct elf_section code;
+	unsigned nr_inlined = 0;
+
+	open_program(w, "p", 0, &whole);
+	open_program(w, "q", 1, &split);
+	assert_true(elf_file_find_section(whole.file, ".text", &code));
+	for (uint64_t at = code.address; at < code.address + code.size; at++) {
+		struct symbol_line a[SYMBOL_MAX_LINES], b[SYMBOL_MAX_LINES];
+		size_t nr = chain(w, &whole, at, a);
+
+		if (chain(w, &split, at, b) != nr)
+			fail_msg("%" PRIx64 ": not %zu deep in %s", at, nr, split.path);
+		for (size_t i = 0; i < nr; i++) {
+			if (a[i].function->is_known)
+				assert_string_equal(a[i].function->name, b[i].function->name);
+			assert_true(a[i].function->is_known == b[i].function->is_known);
+			assert_int_equal(a[i].line, b[i].line);
+			assert_true(!a[i].file == !b[i].file);
+			if (a[i].file)
+				assert_string_equal(a[i].file, b[i].file);
+			nr_inlined += a[i].function->is_inlined;
+		}
+	}
+	assert_true(nr_inlined > 1000);
+	assert_int_equal(w->nr_problems, 0);
+	elf_file_close(whole.file);
+	elf_file_close(split.file);
+}
+
+TEST(split)
+{
+	static const struct {
+		const char *cxx, *flags;
+	} cases[] = {
+	    {"c++", "-gdwarf-5"},     {"c++", "-gdwarf-4"},     {"c++", "-g -fdebug-types-section"},
+	    {"clang++", "-gdwarf-5"}, {"clang++", "-gdwarf-4"}, {"c++", "-g -ffunction-sections"},
+	};
+	struct test_world *w = &world;
+
+	TEST_NEEDS(w, "c++");
+	tree_put(&w->tree, "/p.cc", text, sizeof(text) - 1);
+	for (size_t i = 0; i < NR(cases); i++) {
+		if (!test_shell(w,
+				"rm -f *.dwo && %s -O2 %s -o p p.cc && "
+				"%s -O2 %s -gsplit-dwarf -o q p.cc && ls *.dwo && "
+				"for f in p q; do objcopy -O binary -j .text $f $f.text; done && "
+				"cmp p.text q.text",
+				cases[i].cxx, cases[i].flags, cases[i].cxx, cases[i].flags)) {
+			print_message("skip: no %s %s\n", cases[i].cxx, cases[i].flags);
+			continue;
+		}
+		test_world_open(w, NULL, &(struct symbols_config){.with_inlined = true});
+		expect_same(w);
+		test_world_close(w);
+	}
+}
+
+/* A file of a unit is found where it was compiled, beside the program, and in debug folders; one of
+ * another build is not it. The lines themselves are in the program. */
+TEST(split_places)
+{
+	static const struct {
+		const char *make;
+		bool is_found;
+	} cases[] = {
+	    {"true", true},
+	    {"mkdir away && mv p *.dwo away && mv away p", true}, /* p: a folder */
+	    {"mkdir d && mv p.dwo d", true},
+	    {"mkdir o && cc -O2 -g -gsplit-dwarf -w -c -o o/p.o p.c && "
+	     "cc -Wl,--build-id=0x0123456789abcdef -o p o/p.o && nm p | grep ' at_' >labels && "
+	     "rm p.dwo && mv o/p.dwo . && rm -r o",
+	     true},
+	    {"mkdir o && cc -O2 -g -gsplit-dwarf -w -c -o o/p.o p.c && "
+	     "cc -Wl,--build-id=0x0123456789abcdef -o p o/p.o && nm p | grep ' at_' >labels && "
+	     "mkdir away && mv p o away && mv away p",
+	     true},
+	    {": >p.dwo", false},
+	    {"echo 'int other;' >o.c && cc -g -gsplit-dwarf -c o.c && mv o.dwo p.dwo", false},
+	    {"rm p.dwo && mkfifo p.dwo", false},
+	    {"rm p.dwo && mkdir p.dwo", false},
+	};
+	struct test_world *w = &world;
+	char dir[4096], at[4096];
+	const char *dirs[] = {dir};
+
+	snprintf(dir, sizeof(dir), "%s/d", w->tree.dir);
+	for (size_t i = 0; i < NR(cases); i++) {
+		bool is_moved = strstr(cases[i].make, "away") != NULL;
+		struct symbol_line line[SYMBOL_MAX_LINES];
+		struct opened p;
+
+		assert_true(test_shell(w, "rm -rf p *.dwo d"));
+		assert_true(compile(w, "cc", "-O2 -g -gsplit-dwarf"));
+		assert_true(test_shell(w, "%s", cases[i].make));
+		test_world_open(w,
+				&(struct elf_finder_config){.debug_dirs = dirs, .nr_debug_dirs = 1},
+				&(struct symbols_config){.with_inlined = true});
+		snprintf(at, sizeof(at), "p%s", is_moved ? "/p" : "");
+		open_program(w, at, 0, &p);
+		assert_int_equal(chain(w, &p, label(w, "at_deepest"), line),
+				 cases[i].is_found ? 3 : 1);
+		assert_int_equal(line[0].line, 5);
+		assert_int_equal(chain(w, &p, label(w, "at_cold"), line), 1);
+		assert_int_equal(w->nr_problems, cases[i].is_found ? 0 : 1);
+		if (w->nr_problems)
+			assert_non_null(strstr(w->last.msg, "inlined functions"));
+		test_world_close(w);
+		elf_file_close(p.file);
+	}
 }
 
 /* All that lines may be asked of a file of any bytes. */
@@ -312,6 +463,65 @@ TEST(damaged)
 		free(bad);
 		elf_file_close(f);
 	}
+}
+
+/* Writes a file of a unit with some bytes of these sections changed, and asks for all lines. */
+static void ask_split(struct test_world *w, const uint8_t *data, size_t len)
+{
+	struct symbol_line line[SYMBOL_MAX_LINES];
+	struct opened p;
+
+	tree_put(&w->tree, "/p.dwo", data, len);
+	test_world_open(w, NULL, &(struct symbols_config){.with_inlined = true});
+	open_program(w, "p", 0, &p);
+	for (size_t i = 0; i < NR(expected); i++)
+		assert_true(chain(w, &p, label(w, expected[i].label), line) >= 1);
+	elf_file_close(p.file);
+	test_world_close(w);
+}
+
+TEST(split_damaged)
+{
+	static const char *const sections[] = {".debug_info.dwo", ".debug_abbrev.dwo",
+					       ".debug_str_offsets.dwo", ".debug_rnglists.dwo"};
+	struct test_world *w = &world;
+	uint64_t seed = 5;
+	char path[4096];
+	struct elf_file *f;
+	uint8_t *good, *bad;
+	const uint8_t *data;
+	size_t len;
+
+	assert_true(compile(w, "cc", "-O2 -gdwarf-5 -gsplit-dwarf"));
+	snprintf(path, sizeof(path), "%s/p.dwo", w->tree.dir);
+	f = test_open_elf(path);
+	for (size_t i = 0; i < elf_file_nr_sections(f); i++) {
+		struct elf_section s;
+
+		if (elf_file_section(f, i, &s))
+			elf_file_load(f, &s);
+	}
+	data = elf_file_data(f, &len);
+	good = malloc(len);
+	bad = malloc(len);
+	assert_true(good && bad);
+	memcpy(good, data, len);
+	for (size_t cut = 64; cut < len; cut += 256)
+		ask_split(w, good, cut);
+	for (int round = 0; round < 100; round++) {
+		struct elf_section s;
+
+		memcpy(bad, good, len);
+		for (int i = 0; i < 3; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			if (elf_file_find_section(f, sections[(seed >> 50) % NR(sections)], &s))
+				bad[s.offset + (seed >> 33) % s.size] = (uint8_t)(seed >> 20);
+		}
+		ask_split(w, bad, len);
+	}
+	free(good);
+	free(bad);
+	elf_file_close(f);
 }
 
 static void expect_refused(const uint8_t *data, size_t len)

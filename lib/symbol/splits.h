@@ -1,0 +1,37 @@
+/*
+ * Units of DWARF whose entries are in files of their own (-gsplit-dwarf). The program's debug file
+ * has a skeleton of each: the name of its file, a number to compare it with, and its line table.
+ */
+#ifndef SYMBOL_SPLITS_H
+#define SYMBOL_SPLITS_H
+
+#include "elf/dwarf.h"
+
+struct symbols_config;
+
+/* A unit, from its file. */
+struct symbol_split {
+	struct elf_dwarf dwarf;
+	Dwarf_Off offset;     /* of the unit's DIE */
+	uint64_t base;        /* of its ranges */
+	uint64_t ranges_from; /* is added to offsets of ranges */
+};
+
+/* Of one debug file. Zero-initialise, and set what is borrowed. */
+struct symbol_splits {
+	const struct symbols_config *config;
+	const struct elf_file *debug;
+	const struct elf_dwarf *dwarf; /* of debug */
+	bool has_reported;             /* that a unit's file is missing */
+};
+
+/* The unit of a skeleton. NULL: it is not one, or its file is missing, which is reported once. To
+ * be freed with symbol_split_free. */
+struct symbol_split *symbol_split_new(struct symbol_splits *s, Dwarf_Die *skeleton);
+void symbol_split_free(struct symbol_split *p); /* NULL is fine */
+
+/* As dwarf_ranges, also of an entry of a split unit; split NULL: it is of none. */
+ptrdiff_t symbol_split_ranges(const struct symbol_split *split, Dwarf_Die *die, ptrdiff_t at,
+			      Dwarf_Addr *base, Dwarf_Addr *low, Dwarf_Addr *high);
+
+#endif
