@@ -384,6 +384,24 @@ static int add_group(struct annotate *a, const struct line *line)
 	return 0;
 }
 
+/* In text a number alone says nothing: neither samples nor what stands there. */
+static bool is_bare(struct annotate *a, const struct line *line)
+{
+	return is_text(a) && line->line && line->file && line->weight.weight == 0 &&
+	       !find_source(a, line->file);
+}
+
+static void drop_bare_lines(struct annotate *a)
+{
+	struct line *of = a->lines.items;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < a->lines.nr; i++)
+		if (!is_bare(a, &of[i]))
+			of[nr++] = of[i];
+	a->lines.nr = nr;
+}
+
 /* Lines in the order in which they are printed, and their groups. */
 static int make_groups(struct annotate *a)
 {
@@ -391,6 +409,7 @@ static int make_groups(struct annotate *a)
 	int rc = 0;
 
 	a->nr_groups = a->nr_lines = 0;
+	drop_bare_lines(a);
 	if (a->lines.nr)
 		qsort(of, a->lines.nr, sizeof(*of), by_place);
 	for (size_t i = 0; i < a->lines.nr && rc == 0; i++) {

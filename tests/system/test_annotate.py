@@ -296,6 +296,7 @@ def check_hostile_source(folder):
     os.rename(f"{folder}/p.c", f"{folder}/moved/src/p.c")
     text = text_of(folder, "--function=[w]ork", "--source")
     assert "which is not found (--source-dir)" in text and "turned(i)" not in text, text
+    assert not re.search(r"^ +[\d,]+ *$", text, re.M), text  # a line's number alone says nothing
     for where in ("moved/src", "moved"):
         found = "turned(i)" in text_of(folder, "--function=[w]ork", "--source", f"--source-dir={folder}/{where}")
         assert found == (where == "moved/src")
