@@ -6,6 +6,7 @@
 #include "estimate/unit.h"
 #include "numbers.h"
 #include "screen/layout.h"
+#include "spec/spec.h"
 #include "summary/target.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ static bool is_of_target(const struct summary *s, size_t event)
 	const struct trace_event *ev = &s->facts->events[event];
 
 	return ev->flags & TRACE_EVENT_OF_PROCESSES ||
-	       (ev->attr_bytes && strcmp(s->table->columns[event].group, "misc") != 0);
+	       (ev->attr_bytes && !spec_group_is_misc(s->table->columns[event].group));
 }
 
 /* What a number is of that is not the target's: " (whole machine)". */
@@ -73,7 +74,7 @@ static void put_count(struct summary *s, struct layout *l, size_t column, bool a
 	if (are_runs && sum->spread.nr > 1)
 		buf_printf(&l->text, "± %s", HUMAN(summary_target_half(&sum->spread), c->unit));
 	layout_cell(l, HALF);
-	if (strcmp(c->group, "misc") != 0) /* --control switches the others */
+	if (!spec_group_is_misc(c->group)) /* --control switches the others */
 		seconds -= (double)s->target.disabled_ns / 1e9;
 	if (is_count && seconds > 0 && !(s->target.flags & TRACE_TARGET_IS_DIVIDED))
 		screen_rate(&l->text, total / seconds / u.divisor, &u);

@@ -64,7 +64,7 @@ static bool is_countable(const struct api_counters *c, const struct plan_event *
 		return false;
 	if (is_of_session)
 		refuse(out, "the kernel has no counter for it", "measure it in a session");
-	else if (c->cpu < 0 && p->event.group->id == EVENT_GROUP_MISC)
+	else if (c->cpu < 0 && event_group_is_misc(p->event.group))
 		refuse(out, "it is counted for CPUs, not for threads",
 		       "open it for a CPU, or measure it in a session");
 	else if (plan_is_refused(c->plan, p)) {

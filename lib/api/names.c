@@ -48,7 +48,7 @@ static int add_event(const struct catalogue *c, struct spec *spec, const struct 
 	rc = find_event(c, spelled, found, &ev, e);
 	if (rc)
 		return rc;
-	if (is_sampled && ev.group->id == EVENT_GROUP_MISC) {
+	if (is_sampled && event_group_is_misc(ev.group)) {
 		err_set(e, -EINVAL, "%s: a misc event cannot be sampled", spelled);
 		err_hint(e, "omit what follows the name: it is read when the others are");
 		return -EINVAL;

@@ -15,7 +15,7 @@ struct err;
 struct host;
 
 /* All misc rows of the collectors, for the catalogue. */
-extern const struct event_group collect_misc_group;
+extern const struct event_group collect_misc_group, collect_gpu_group;
 
 /* The files of the events in use, kept open. */
 struct collect;

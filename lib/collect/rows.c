@@ -7,6 +7,7 @@
 #include "collect/cgroup.h"
 #include "collect/collect.h"
 #include "collect/disk.h"
+#include "collect/gpu.h"
 #include "collect/net.h"
 #include "collect/proc_keyed.h"
 #include "collect/proc_loadavg.h"
@@ -26,10 +27,9 @@ const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
 };
 
 const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = {
-    [DISK] = &collect_disk_source,
-    [PROCESS] = &collect_process_source,
-    [NET] = &collect_net_source,
-    [CGROUP] = &collect_cgroup_source,
+    [DISK] = &collect_disk_source, [PROCESS] = &collect_process_source,
+    [NET] = &collect_net_source,   [CGROUP] = &collect_cgroup_source,
+    [GPU] = &collect_gpu_source,
 };
 
 /* scale multiplies counts and values when they are shown; 0 means 1. Shares have none. */
@@ -279,6 +279,50 @@ static const struct event_row misc_rows[] = {
 	    COLLECT_MANY + CGROUP, CGROUP_IO_WRITE_BYTES, 0,
 	    "Bytes that the group wrote to disks.", CGROUPS),
 };
+
+static const struct event_row gpu_rows[] = {
+	ROW(1, "busy", VALUE, THINGS, "%", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_BUSY, 0,
+	    "Share of time in which the GPU computed or drew, as its driver reports it for the last"
+	    " moments (amdgpu).", DEVICES),
+	ROW(2, "memory_busy", VALUE, THINGS, "%", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_MEMORY_BUSY, 0,
+	    "Share of time in which the GPU's memory was read or written (amdgpu).", DEVICES),
+	ROW(3, "memory_used", VALUE, THINGS, "B", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_MEMORY_USED, 0,
+	    "Memory of the GPU's own that is in use (amdgpu).", DEVICES),
+	ROW(4, "memory_total", VALUE, THINGS, "B", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_MEMORY_TOTAL, 0,
+	    "All memory of the GPU's own (amdgpu).", DEVICES),
+	ROW(5, "memory_shared", VALUE, THINGS, "B", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_MEMORY_SHARED, 0,
+	    "Memory of the machine that the GPU uses (amdgpu: GTT).", DEVICES),
+	ROW(6, "power", VALUE, THINGS, "W", "/sys/class/drm/card*/device/hwmon",
+	    COLLECT_MANY + GPU, GPU_POWER, 1e-6,
+	    "Power that the GPU draws: a mean of the last moments, or that of now.", DEVICES),
+	ROW(7, "energy", COUNT, THINGS, "J", "/sys/class/drm/card*/device/hwmon",
+	    COLLECT_MANY + GPU, GPU_ENERGY, 1e-6,
+	    "Energy that the GPU used (i915 and xe: cards of their own).", DEVICES),
+	ROW(8, "temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/hwmon",
+	    COLLECT_MANY + GPU, GPU_TEMPERATURE, 1e-3,
+	    "Temperature of the GPU, at its edge if it has several sensors.", DEVICES),
+	ROW(9, "frequency", VALUE, THINGS, "Hz", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_FREQUENCY, 0,
+	    "Frequency of the GPU's cores: measured, or the one that was set.", DEVICES),
+	ROW(10, "memory_frequency", VALUE, THINGS, "Hz", "/sys/class/drm/card*/device/hwmon",
+	    COLLECT_MANY + GPU, GPU_MEMORY_FREQUENCY, 0,
+	    "Frequency of the GPU's memory (amdgpu).", DEVICES),
+	ROW(11, "idle_time", COUNT, THINGS, "ns", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_IDLE_TIME, 0,
+	    "Time in which the GPU was switched off for want of work (i915 and xe: RC6).", DEVICES),
+	ROW(12, "fan", VALUE, THINGS, "rpm", "/sys/class/drm/card*/device/hwmon",
+	    COLLECT_MANY + GPU, GPU_FAN, 0,
+	    "Speed of the GPU's fan.", DEVICES),
+	ROW(13, "awake", VALUE, THINGS, "GPUs", "/sys/class/drm/card*/device/power/runtime_status",
+	    COLLECT_MANY + GPU, GPU_AWAKE, 0,
+	    "1, or 0 while the GPU sleeps. A sleeping GPU is not asked for anything else: that could wake it.",
+	    DEVICES),
+};
 /* clang-format on */
 
 static const struct event_maker *const makers[] = {&event_uncore_maker, &event_energy_maker,
@@ -293,4 +337,14 @@ const struct event_group collect_misc_group = {
     .nr_rows = sizeof(misc_rows) / sizeof(misc_rows[0]),
     .makers = makers,
     .nr_makers = sizeof(makers) / sizeof(makers[0]),
+};
+
+const struct event_group collect_gpu_group = {
+    .name = "gpu",
+    .description =
+	"Each GPU: load, memory, power, temperature, frequency, as its driver shows them.",
+    .id = EVENT_GROUP_GPU,
+    .is_perf = false,
+    .rows = gpu_rows,
+    .nr_rows = sizeof(gpu_rows) / sizeof(gpu_rows[0]),
 };

@@ -84,8 +84,9 @@ struct thing *things_find(struct things *t, const char *name, size_t len)
 
 int things_add(struct things *t, const char *name, size_t len, struct thing **out)
 {
-	struct thing new = {.is_seen = true, .fds = {-1, -1, -1}}, *list;
+	struct thing new = {.is_seen = true}, *list;
 
+	memset(new.fds, 0xff, sizeof(new.fds));
 	if (t->nr == THINGS_MAX) {
 		if (!t->is_full_noted)
 			things_add_note(t,
@@ -121,23 +122,66 @@ void things_drop(struct things *t, struct thing *thing)
 	t->next = 0;
 }
 
+/* The first entry of a folder that fits. */
+struct first_entry {
+	const char *glob;
+	char name[NAME_MAX + 1]; /* "": none */
+};
+
+static int keep_first(const char *name, void *arg)
+{
+	struct first_entry *f = arg;
+
+	if (fnmatch(f->glob, name, 0) == 0 && (!*f->name || strcmp(name, f->name) < 0))
+		snprintf(f->name, sizeof(f->name), "%s", name);
+	return 0;
+}
+
+/* The descriptor of folder/name, in which one part may have a *, or -errno. */
+static int open_first(const struct root *root, const char *folder, const char *name)
+{
+	const char *star = strchr(name, '*'), *part = star, *rest;
+	char glob[NAME_MAX + 1], path[PATH_MAX];
+	struct first_entry first = {.glob = glob};
+	int len;
+
+	if (!star) {
+		len = snprintf(path, sizeof(path), "%s/%s", folder, name);
+		return len < PATH_MAX ? root_open(root, path) : -ENAMETOOLONG;
+	}
+	while (part > name && part[-1] != '/')
+		part--;
+	rest = star + strcspn(star, "/");
+	snprintf(glob, sizeof(glob), "%.*s", (int)(rest - part), part);
+	len = snprintf(path, sizeof(path), "%s/%.*s", folder, (int)(part - name), name);
+	if (len >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (root_each(root, path, keep_first, &first) || !*first.name)
+		return -ENOENT;
+	if (len + snprintf(path + len, sizeof(path) - (size_t)len, "%s%s", first.name, rest) >=
+	    PATH_MAX)
+		return -ENAMETOOLONG;
+	return root_open(root, path);
+}
+
 /* 0, or -ENOENT if none of the wanted files exists. errors: 0 or -errno by file. */
 static int open_files(const struct things *t, const char *folder, int fds[THINGS_MAX_FILES],
 		      int errors[THINGS_MAX_FILES])
 {
+	uint32_t left = t->wanted | t->kind->always;
 	int rc = -ENOENT;
 
 	for (size_t i = 0; i < t->kind->nr_files; i++) {
 		const struct things_file *f = &t->kind->files[i];
-		char path[PATH_MAX];
-		int len = snprintf(path, sizeof(path), "%s/%s", folder, f->name);
 
-		if (!(f->fields & t->wanted))
+		if (!(f->fields & left))
 			continue;
-		fds[i] = len < PATH_MAX ? root_open(&t->root, path) : -ENAMETOOLONG;
+		fds[i] = open_first(&t->root, folder, f->name);
 		errors[i] = fds[i] < 0 ? fds[i] : 0;
-		if (errors[i] != -ENOENT && errors[i] != -ENODEV)
-			rc = 0;
+		if (errors[i] == -ENOENT || errors[i] == -ENODEV)
+			continue;
+		left &= ~f->fields;
+		rc = 0;
 	}
 	return rc;
 }
@@ -147,18 +191,20 @@ static void note_file(struct things *t, struct thing *thing, size_t i, const cha
 {
 	const struct things_file *f = &t->kind->files[i];
 
-	if (!(thing->noted & 1u << i))
+	if (f->without && !(thing->noted & 1u << i))
 		things_add_note(t, "%s %s: %s %s: %s", t->kind->name, thing->name, f->name, what,
 				error && error != -ENOENT ? strerror(-error) : f->without);
-	thing->noted |= (uint8_t)(1u << i);
+	thing->noted |= 1u << i;
 }
 
 int things_open(struct things *t, const char *folder, const char *name, struct thing **out)
 {
-	int fds[THINGS_MAX_FILES] = {-1, -1, -1}, errors[THINGS_MAX_FILES] = {0};
+	int fds[THINGS_MAX_FILES], errors[THINGS_MAX_FILES] = {0};
 	struct thing *thing;
-	int rc = open_files(t, folder, fds, errors) ?: things_add(t, name, strlen(name), &thing);
+	int rc;
 
+	memset(fds, 0xff, sizeof(fds));
+	rc = open_files(t, folder, fds, errors) ?: things_add(t, name, strlen(name), &thing);
 	if (rc) {
 		close_files(fds);
 		return rc;
@@ -183,15 +229,49 @@ static void set_missing(struct thing *thing, uint32_t fields, int error)
 		thing->failed |= fields;
 }
 
+/* The file's one number. */
+static int parse_number(const struct things_file *f, const char *text, size_t len, uint64_t *values,
+			uint32_t *has)
+{
+	const char *end = text + len;
+	bool is_negative = text != end && *text == '-';
+	uint64_t value;
+	int rc;
+
+	text += is_negative;
+	rc = str_scan_u64(&text, end, &value);
+	if (rc || (text != end && *text != '\n'))
+		return rc ? rc : -EINVAL;
+	if (__builtin_mul_overflow(value, f->scale, &value) || (is_negative && value > INT64_MAX))
+		return -ERANGE;
+	values[f->field] = is_negative ? -value : value;
+	*has |= f->fields;
+	return 0;
+}
+
+/* As things_file.parse. */
+static int parse_file(const struct things *t, const struct things_file *f, struct thing *thing,
+		      uint32_t *has)
+{
+	const char *text = buf_str(&t->text);
+
+	return f->parse ? f->parse(text, t->text.len, thing->values, has)
+			: parse_number(f, text, t->text.len, thing->values, has);
+}
+
 static int read_file(struct things *t, struct thing *thing, size_t i)
 {
 	const struct things_file *f = &t->kind->files[i];
 	uint32_t has = 0;
-	int rc = reread(thing->fds[i], true, &t->text)
-		     ?: f->parse(buf_str(&t->text), t->text.len, thing->values, &has);
+	int rc = reread(thing->fds[i], true, &t->text) ?: parse_file(t, f, thing, &has);
 
 	if (rc == -ENODEV || rc == -ENOMEM)
 		return rc;
+	if (rc == THINGS_NOT_NOW) {
+		thing->has |= has & t->wanted;
+		set_missing(thing, t->wanted & ~thing->has, 0);
+		return rc;
+	}
 	if (rc)
 		note_file(t, thing, i, "cannot be read", rc);
 	else if (f->fields & t->wanted & ~has)
@@ -227,6 +307,11 @@ int things_read(struct things *t, struct thing *thing)
 			rc = read_file(t, thing, i);
 		else
 			set_missing(thing, t->kind->files[i].fields & t->wanted, thing->errors[i]);
+	rc = rc == THINGS_NOT_NOW ? 0 : rc;
+	/* another of its files has the field, or says more of why it is not there */
+	thing->denied &= ~thing->has;
+	thing->failed &= ~(thing->has | thing->denied);
+	thing->absent &= ~(thing->has | thing->denied | thing->failed);
 	unwrap(t->kind, thing);
 	thing->time_ns = clock_monotonic_ns();
 	return rc;

@@ -10,32 +10,39 @@
 #include "collect/many.h"
 
 /* THINGS_MAX: per source at a time; more are ignored, with a note. */
-enum { THINGS_MAX = 4096, THINGS_MAX_FIELDS = 16, THINGS_MAX_FILES = 3 };
+enum { THINGS_MAX = 4096, THINGS_MAX_FIELDS = 16, THINGS_MAX_FILES = 24 };
 
-/* A file in the folder of a thing, and the fields in it. */
+/* A file in the folder of a thing, and the fields in it. Of several files with a field the first
+ * that exists is read. */
 struct things_file {
-	const char *name;
+	const char *name; /* a part of the path may have a *: the first entry by name that fits */
 	uint32_t fields;
-	const char *without; /* why the file or a field may be missing */
+	const char *without; /* why the file or a field may be missing; NULL: that is not noted */
 	/* Sets the values (zeroed before) that the text has, and their bits in *has. 0, -EINVAL or
-	 * -ERANGE. */
+	 * -ERANGE; THINGS_NOT_NOW: nor are the other files to be read now, whose fields are absent
+	 * then. NULL: the text is one number, the value of field once multiplied by scale; negative
+	 * ones are the bits of an int64_t. */
 	int (*parse)(const char *text, size_t len, uint64_t *values, uint32_t *has);
+	uint8_t field;
+	uint32_t scale;
 };
+enum { THINGS_NOT_NOW = 1 };
 
 struct things_kind {
 	const char *name; /* "disk", in notes and errors */
 	const struct things_file *files;
 	size_t nr_files;
+	uint32_t always;   /* fields that are read though nobody wants them */
 	uint32_t wrapping; /* fields that wrap around, such as 32-bit counters of the kernel */
 	uint64_t wrap;
 };
 
 struct thing {
 	uint32_t number;
-	char *name;    /* owned; the kernel's */
-	char *shown;   /* name cleaned by str_clean; in the same block */
-	bool is_seen;  /* since things_begin */
-	uint8_t noted; /* bit i: a note about file i was written */
+	char *name;     /* owned; the kernel's */
+	char *shown;    /* name cleaned by str_clean; in the same block */
+	bool is_seen;   /* since things_begin */
+	uint32_t noted; /* bit i: a note about file i was written */
 	int fds[THINGS_MAX_FILES];
 	uint64_t time_ns, born_ns;            /* as of struct collect_thing */
 	uint32_t has, denied, absent, failed; /* the same */

@@ -285,8 +285,8 @@ int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struc
 	return catalogue_find(c, group, colon + 1, out, e);
 }
 
-static const char *const bare_groups[] = {"fixed",   "arch", "software", "sched",
-					  "latency", "heap", "resource", "misc"};
+static const char *const bare_groups[] = {"fixed", "arch",     "software", "sched", "latency",
+					  "heap",  "resource", "misc",     "gpu"};
 
 enum { NR_BARE_GROUPS = ARRAY_NR(bare_groups) };
 

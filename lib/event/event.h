@@ -30,6 +30,7 @@ enum event_group_id {
 	EVENT_GROUP_USDT = 9,
 	EVENT_GROUP_HEAP = 10,
 	EVENT_GROUP_RESOURCE = 11,
+	EVENT_GROUP_GPU = 12,
 };
 
 /* Which of the flags os and user an event honours alone. Both flags together always mean all. */
@@ -101,7 +102,13 @@ struct event_group {
 	size_t nr_makers;
 };
 
-/* The groups defined in this room. collect_misc_group is in collect/. */
+/* Whose events are read at the pace of others, of the whole machine, and never sampled. */
+static inline bool event_group_is_misc(const struct event_group *group)
+{
+	return group->id == EVENT_GROUP_MISC || group->id == EVENT_GROUP_GPU;
+}
+
+/* The groups defined in this room. Those of misc and gpu are in collect/. */
 extern const struct event_group event_arch_group, event_fixed_group, event_software_group,
     event_model_group, event_tracepoint_group, event_sched_group, event_latency_group,
     event_usdt_group, event_heap_group, event_resource_group;

@@ -511,7 +511,7 @@ const struct event_group event_latency_group = {
 
 bool event_can_be_sampled(const struct event *ev)
 {
-	return ev->group->id != EVENT_GROUP_MISC && ev->group->id != EVENT_GROUP_LATENCY &&
+	return !event_group_is_misc(ev->group) && ev->group->id != EVENT_GROUP_LATENCY &&
 	       event_heap(ev) != EVENT_HEAP_ALLOCATIONS && event_heap(ev) != EVENT_HEAP_PEAK_TIME &&
 	       (event_wait(ev) < 0 || strcmp(ev->row->unit, "ns") == 0);
 }

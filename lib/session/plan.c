@@ -38,6 +38,7 @@ static enum plan_set counted_set(const struct event *ev)
 	case EVENT_GROUP_TRACEPOINT: /* also counted by the kernel */
 		return PLAN_SOFTWARE;
 	case EVENT_GROUP_MISC:
+	case EVENT_GROUP_GPU:
 	case EVENT_GROUP_SCHED:
 	case EVENT_GROUP_LATENCY:
 	case EVENT_GROUP_USDT:

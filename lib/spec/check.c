@@ -16,9 +16,14 @@ static const struct spec_event *events_end(const struct spec *s)
 	return s->nr_events ? s->events + s->nr_events : s->events;
 }
 
+bool spec_group_is_misc(const char *group)
+{
+	return strcmp(group, "misc") == 0 || strcmp(group, "gpu") == 0;
+}
+
 static bool is_misc(const struct spec_event *e)
 {
-	return strcmp(e->group_name, "misc") == 0;
+	return spec_group_is_misc(e->group_name);
 }
 
 static bool misc_has_rate(const struct spec_event *e)
@@ -168,7 +173,7 @@ static void check_event(const struct spec *s, const struct spec_event *e, struct
 	}
 	if (e->choice.key && !is_misc(e))
 		err_hint(diag_at(errs, s->source, e->choice.pos,
-				 "%s:%s: only events of group misc have %s", e->group_name,
+				 "%s:%s: only events of misc and gpu have %s", e->group_name,
 				 e->event_name, e->choice.key),
 			 "remove %s: other events count on whole CPUs", e->choice.key);
 }
@@ -247,7 +252,7 @@ static void check_count(const struct spec *s, bool misc, size_t max, struct err_
 		if (nr <= max)
 			continue;
 		err_hint(diag_at(errs, s->source, e->pos, "too many events: at most %zu %s", max,
-				 misc ? "of group misc" : "that are not of group misc"),
+				 misc ? "of misc and gpu" : "that are not of misc or gpu"),
 			 "measure the rest with a second spec");
 		return;
 	}

@@ -65,7 +65,7 @@ static void inherit(const struct spec_event *from, struct spec_event *event)
 	bool is_sampled =
 	    event->is_sampled || spec_event_is_sampled(event) || event->flags & CHECK_SAMPLE_FLAGS;
 
-	if (!is_sampled || strcmp(event->group_name, "misc") == 0)
+	if (!is_sampled || spec_group_is_misc(event->group_name))
 		return;
 	if (!event->rate_pos.line && !event->frequency_pos.line) {
 		event->rate = from->rate;

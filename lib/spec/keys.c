@@ -78,7 +78,7 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.max = SPEC_MAX_PERF_EVENTS + SPEC_MAX_MISC_EVENTS,
 	.description =
-	    "The events to measure: at most 32, and at most 256 more of the group misc. The "
+	    "The events to measure: at most 32, and at most 256 more of misc and gpu. The "
 	    "columns of the results are in this order.",
     },
     {
@@ -421,7 +421,7 @@ const struct key_row key_rows[] = {
 	.type = KEY_INTEGER,
 	.max = INT64_MAX,
 	.default_text = "0",
-	.groups = "all but misc",
+	.groups = "all but misc and gpu",
 	.modes = "sampling",
 	.description = "The number of occurrences between two samples; for a clock, such as "
 		       "software:cpu_clock, the number of nanoseconds; of heap the bytes. 0 counts "
@@ -435,7 +435,7 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.max = 1000000000, /* a sample each ns; the kernel's limit is far lower */
 	.unit = "Hz",
-	.groups = "all but misc",
+	.groups = "all but misc and gpu",
 	.modes = "sampling",
 	.description =
 	    "The number of samples per second, instead of a rate. The kernel adapts the rate "
@@ -464,7 +464,7 @@ const struct key_row key_rows[] = {
 	EVENT_FIELD(is_sampled),
 	.name = "sampled",
 	.type = KEY_BOOL,
-	.groups = "all but misc",
+	.groups = "all but misc and gpu",
 	.modes = "sampling",
 	.description = "true samples the event as the spec's key sampling says.",
     },
@@ -473,7 +473,7 @@ const struct key_row key_rows[] = {
 	EVENT_POS(aggregate_pos),
 	.name = "aggregate",
 	.type = KEY_BOOL,
-	.groups = "all but misc, tracepoint, usdt and heap",
+	.groups = "all but misc, gpu, tracepoint, usdt and heap",
 	.modes = "sampling",
 	.description =
 	    "true has the kernel add the samples up by thread and stack, and reads them at the "
@@ -524,7 +524,7 @@ const struct key_row key_rows[] = {
 	.step = 8,
 	.default_text = "16384",
 	.unit = "bytes",
-	.groups = "all but misc",
+	.groups = "all but misc and gpu",
 	.modes = "sampling",
 	.description =
 	    "The largest piece of the program's stack that a sample holds. Needs the flag "
@@ -538,7 +538,7 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.words = branch_words,
 	.item = "branch kind",
-	.groups = "all but misc",
+	.groups = "all but misc and gpu",
 	.modes = "sampling",
 	.description = "The kinds of branches that last_branch records; without this key, all. "
 		       "call_stack records the calls that have not returned yet. Needs the flag "
@@ -551,9 +551,10 @@ const struct key_row key_rows[] = {
 	.min = 1,
 	.max = 64,
 	.item = "device",
-	.groups = "misc (disk_ and net_ events)",
-	.description = "Which disks or network interfaces to read: names, globs, or \"all\". By "
-		       "default, whole physical disks, and all interfaces except loopback.",
+	.groups = "misc (disk_ and net_ events), gpu",
+	.description =
+	    "Which disks, network interfaces or GPUs to read: names, globs, or \"all\". By "
+	    "default, whole physical disks, all interfaces except loopback, and all GPUs.",
     },
     {
 	EVENT_FIELD(choice),

@@ -166,7 +166,8 @@ struct implication {
 };
 
 static const struct implication of_events[] = {
-    {"{\"required\": [\"group_name\"], \"properties\": {\"group_name\": {\"const\": \"misc\"}}}",
+    {"{\"required\": [\"group_name\"], \"properties\": {\"group_name\": {\"enum\": [\"misc\", "
+     "\"gpu\"]}}}",
      "{\"properties\": {\"rate\": {\"maximum\": 0}, \"frequency\": false, \"flags\": "
      "{\"items\": {\"enum\": [\"os\", \"user\"]}}}}"},
     {"{\"required\": [\"frequency\"]}", "{\"properties\": {\"rate\": {\"maximum\": 0}}}"},

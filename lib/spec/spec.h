@@ -249,6 +249,8 @@ void spec_set_callgraph(struct spec *s, const struct spec_callgraph *how);
  * still have no event, or a session_result_spec_path with another suffix, which an option can
  * replace. 0, or -EINVAL with the errors in *errs. */
 int spec_check(const struct spec *s, struct err_list *errs);
+/* Groups whose events are read at the pace of others, and never sampled: misc and gpu. */
+bool spec_group_is_misc(const char *group);
 
 /* Reads the windows of the spec. Their number, or -EINVAL with *e, whose source is not set. */
 int spec_windows(const struct spec *s, struct spec_window out[SPEC_MAX_WINDOWS], struct err *e);

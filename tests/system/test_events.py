@@ -89,7 +89,7 @@ def check_formats():
         text = run("--list-events", "--quiet", *for_model(model)).stdout
         groups = [line[6:] for line in text.split("\n") if line.startswith("Group ")]
         assert groups == [g for g in ("arch", "fixed", "model", "misc", "software", "tracepoint", "sched",
-                                     "latency", "usdt", "heap", "resource")
+                                     "latency", "usdt", "heap", "resource", "gpu")
                           if g in groups], groups
         assert text.startswith("\nGroup arch\n") and {"fixed", "misc", "software"} <= set(groups)
         rows = list(csv.DictReader(io.StringIO(

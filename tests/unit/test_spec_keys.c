@@ -482,7 +482,7 @@ TEST(man)
 	assert_non_null(strstr(buf_str(&out), "cpuperf \\-\\-list\\-events"));
 	assert_non_null(strstr(buf_str(&out),
 			       ".B stack_bytes\n(integer, 8 to 65528, a multiple of 8, bytes, "
-			       "default 16384; groups: all but misc; sampling only)\n"));
+			       "default 16384; groups: all but misc and gpu; sampling only)\n"));
 	assert_non_null(strstr(buf_str(&out),
 			       ".B compression\n(string, \"none\", \"zstd\" or \"zstd:1\" to "
 			       "\"zstd:19\", default \"none\"; sampling only)\n"));

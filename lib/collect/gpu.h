@@ -1,0 +1,36 @@
+/*
+ * GPUs, by the files of their drivers in /sys/class/drm/cardN and the sensors (hwmon) and frequency
+ * governor (devfreq) of their devices. Source: drivers/gpu/drm/{amd,i915,xe,nouveau,panfrost,msm},
+ * Documentation/gpu/amdgpu/thermal.rst, Documentation/ABI/testing/sysfs-driver-intel-*.
+ *
+ * words: names as in sysfs ("card0"), globs of them, or "all", which is the default.
+ *
+ * Nothing wakes a GPU: one whose device sleeps (power/runtime_status) is not read, since some
+ * drivers wake it for that. It has no values then, but for GPU_AWAKE.
+ */
+#ifndef COLLECT_GPU_H
+#define COLLECT_GPU_H
+
+#include "collect/many.h"
+
+/* Instantaneous, but for energy and idle time. Units are those of the files: */
+enum gpu_field {
+	GPU_AWAKE,            /* 1, or 0: its device sleeps */
+	GPU_BUSY,             /* percent */
+	GPU_MEMORY_BUSY,      /* percent */
+	GPU_MEMORY_USED,      /* bytes of its own memory */
+	GPU_MEMORY_TOTAL,     /* bytes */
+	GPU_MEMORY_SHARED,    /* bytes of the machine's memory */
+	GPU_POWER,            /* microwatts */
+	GPU_ENERGY,           /* microjoules */
+	GPU_TEMPERATURE,      /* thousandths of a degree Celsius; may be negative (int64_t) */
+	GPU_FREQUENCY,        /* Hz */
+	GPU_MEMORY_FREQUENCY, /* Hz */
+	GPU_IDLE_TIME,        /* ns in which it was switched off for want of work (RC6) */
+	GPU_FAN,              /* revolutions per minute */
+	GPU_NR_FIELDS
+};
+
+extern const struct collect_many_source collect_gpu_source;
+
+#endif
