@@ -35,6 +35,7 @@ static const struct text amdgpu[] = {
     {CARD "device/hwmon/hwmon4/temp1_input", "7\n"}, /* of the second */
     {CARD "device/hwmon/name", "no sensor\n"},
     {DRM "card0-DP-1/status", "connected\n"},
+    {DRM "card0-DP-1/device/power/runtime_status", "unsupported\n"},
     {DRM "renderD128/device/gpu_busy_percent", "99\n"},
     {DRM "version", "drm 1.1.0 20060810\n"},
 };
