@@ -10,6 +10,7 @@ void budget_init(struct budget *b, double share, uint64_t lent_ns, uint64_t most
 {
 	*b = (struct budget){.share = share,
 			     .most_ns = (int64_t)most_ns,
+			     .most_debt_ns = (int64_t)lent_ns,
 			     .credit_ns = (int64_t)lent_ns - (int64_t)used_ns,
 			     .debt_ns = (int64_t)lent_ns,
 			     .at_ns = now_ns,
@@ -31,6 +32,15 @@ int64_t budget_update(struct budget *b, uint64_t now_ns, uint64_t used_ns)
 	b->at_ns = now_ns;
 	b->used_ns = used_ns;
 	return b->credit_ns;
+}
+
+void budget_charge(struct budget *b, uint64_t ns)
+{
+	const int64_t room = b->most_debt_ns - b->debt_ns;
+	const int64_t lent = (int64_t)ns < room ? (int64_t)ns : room;
+
+	b->debt_ns += lent;
+	b->credit_ns -= (int64_t)ns - lent;
 }
 
 uint32_t budget_steps(int64_t credit_ns, uint64_t cost_ns, uint32_t most)

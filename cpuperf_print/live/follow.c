@@ -34,13 +34,18 @@ enum {
 /* What may be used now; below 0 it has used too much. */
 static int64_t credit_ns(struct follow *f)
 {
+	const uint64_t children_ns = clock_children_cpu_ns();
+
+	budget_charge(&f->budget, children_ns - f->children_ns);
+	f->children_ns = children_ns;
 	return budget_update(&f->budget, clock_monotonic_ns(), clock_process_cpu_ns());
 }
 
 static void measure_own(struct follow *f)
 {
 	enum { NR = sizeof(f->shares_ns) / sizeof(f->shares_ns[0]) };
-	const uint64_t now_ns = clock_monotonic_ns(), now_used_ns = clock_process_cpu_ns();
+	const uint64_t now_ns = clock_monotonic_ns();
+	const uint64_t now_used_ns = clock_process_cpu_ns() + clock_children_cpu_ns();
 	const size_t last = (f->nr_shares + NR - 1) % NR;
 	size_t first = f->nr_shares < NR ? 0 : f->nr_shares % NR;
 
@@ -69,7 +74,7 @@ int follow_init(struct follow *f, struct inputs *in, const struct selection *s, 
 {
 	int rc;
 
-	*f = (struct follow){.in = in, .selection = s};
+	*f = (struct follow){.in = in, .selection = s, .children_ns = clock_children_cpu_ns()};
 	budget_init(&f->budget, PACE, LENT_NS, MOST_NS, clock_monotonic_ns(),
 		    clock_process_cpu_ns());
 	in->is_in_turn = true; /* looks load names */

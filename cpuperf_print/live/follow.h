@@ -1,6 +1,7 @@
 /*
  * Reads a session while it is recorded: its iterations as they end, within a budget of CPU time.
- * The newest are read first; what the budget does not allow waits.
+ * The newest are read first; what the budget does not allow waits. What children of this process
+ * use is charged, too.
  */
 #ifndef CPUPERF_PRINT_LIVE_FOLLOW_H
 #define CPUPERF_PRINT_LIVE_FOLLOW_H
@@ -43,6 +44,7 @@ struct follow {
 	double span_s; /* of an iteration; 0: not known yet */
 	/* The budget. */
 	struct budget budget;
+	uint64_t children_ns;              /* what they used; charged */
 	uint64_t cost_ns;                  /* of reading an iteration, of late at most */
 	uint64_t shares_ns[8], used_ns[8]; /* the last times and what had been used */
 	size_t nr_shares;

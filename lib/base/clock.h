@@ -15,6 +15,8 @@ uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);    /* since 1970 */
 uint64_t clock_thread_cpu_ns(void);  /* of the calling thread */
 uint64_t clock_process_cpu_ns(void); /* of all threads of this process */
+/* Of its children that have ended and were waited for, and of theirs; in microseconds. */
+uint64_t clock_children_cpu_ns(void);
 void clock_triple_now(struct clock_triple *out);
 
 #endif

@@ -267,6 +267,39 @@ def check_code_filtered(folder):
         t.wait(r"^status 0\.", history=True)
 
 
+def times_of(pid):
+    """CPU time of a process, and of its children that have ended, in ticks."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
+
+
+def screen_of(session):
+    return subprocess.run(["pgrep", "-P", str(recorder_of(session)), "-f", f"^{PRINT} "], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout.split()[0]
+
+
+def check_code_is_charged(folder):
+    """What the processes that read code used is paid back: meanwhile nothing is read."""
+    def recorded():
+        return len(glob.glob(f"{folder}/s/*.0.cpuperf"))
+
+    with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", f"--output={folder}/s"], 100, 24) as t:
+        t.wait(r"work_a$")
+        screen = screen_of(f"{folder}/s")
+        while times_of(screen)[1] < 2 * os.sysconf("SC_CLK_TCK"):
+            t.press("a", r"^ code of ")
+            t.wait(r"^ \w+ \(.*\)")
+            t.press("Escape", r"code of", absent=True)
+        read, end = seconds(t.still()), recorded() + 5
+        while recorded() < end:
+            time.sleep(0.1)
+        # A step may have begun before the last page was read.
+        assert seconds(t.text()) - read <= 2, (read, times_of(screen), t.text())
+        t.keys("q")
+        t.wait(r"^status 0\.", history=True)
+
+
 def check_budget(folder):
     """Whatever there is to read: of the CPU time that the kernel counted no more than the budget allows, what was
     lent at the start, and the step that was begun (which takes longer with sanitizers)."""
@@ -275,13 +308,10 @@ def check_budget(folder):
         t = stack.enter_context(Terminal([CPUPERF, "--top", "-F", "10000", f"--pid={','.join(map(str, pids))}",
                                           f"--output={folder}/s"], 100, 24))
         t.wait(r"work_a$")
-        screen = subprocess.run(["pgrep", "-P", str(recorder_of(f"{folder}/s")), "-f", f"^{PRINT} "], check=True,
-                                stdout=subprocess.PIPE, text=True).stdout.split()[0]
+        screen = screen_of(f"{folder}/s")
         begin, last, burst, longest = time.monotonic(), None, 0, 0
         while time.monotonic() - begin < 12:
-            with open(f"/proc/{screen}/stat", encoding="utf-8") as stat:
-                fields = stat.read().rsplit(")", 1)[1].split()
-            ticks = int(fields[11]) + int(fields[12])
+            ticks = times_of(screen)[0]
             first = ticks if last is None else first
             burst = burst + ticks - last if last is not None and ticks > last else 0
             longest, last = max(longest, burst), ticks

@@ -45,6 +45,38 @@ TEST(no_more_than_its_share)
 	}
 }
 
+/* What others use is paid back while reading goes on; beyond what may be lent, reading waits. */
+TEST(others_are_charged)
+{
+	uint64_t now_ns = S, used_ns, end_ns;
+	struct budget b;
+
+	budget_init(&b, 0.05, S / 2, S / 4, now_ns, 0);
+	(void)use(&b, &now_ns, 101 * S, MS); /* nothing is lent any more */
+	budget_charge(&b, S / 5);
+	assert_true(use(&b, &now_ns, 102 * S, MS) > 0);
+	budget_charge(&b, 2 * S);
+	end_ns = now_ns + 30 * S;
+	assert_true(use(&b, &now_ns, end_ns, MS) <= 2 * MS);
+	(void)use(&b, &now_ns, 301 * S, MS);
+	used_ns = use(&b, &now_ns, 401 * S, MS);
+	assert_in_range(used_ns, 5 * S - 2 * MS, 5 * S + 2 * MS); /* all is paid back */
+}
+
+/* However often: over any time all that is used is the share and what may be lent. */
+TEST(others_are_within_the_share)
+{
+	uint64_t now_ns = S, used_ns = 0;
+	struct budget b;
+
+	budget_init(&b, 0.05, S / 2, S / 4, now_ns, 0);
+	for (int i = 1; i <= 100; i++) {
+		used_ns += use(&b, &now_ns, (uint64_t)i * 5 * S, MS) + S / 5;
+		budget_charge(&b, S / 5);
+	}
+	assert_true(used_ns <= 500 * S / 20 + S / 2 + S / 5 + MS);
+}
+
 TEST(a_quiet_hour_saves_nothing)
 {
 	uint64_t now_ns = 3600 * S;
