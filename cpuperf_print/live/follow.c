@@ -15,6 +15,7 @@
 #include "symbol/symbols.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 /* Below the limit: what a step will cost is known only when it is done. */
@@ -29,6 +30,7 @@ enum {
 	MARGIN_NS = NS_PER_S,   /* a task may run for a while after the record of its end */
 	FIRST_NS = NS_PER_S / 20, /* the same until there is one */
 	MAX_AT_ONCE = 4,          /* iterations, so that keys are answered */
+	RECENT_S = 5,             /* the last seconds */
 };
 
 /* What may be used now; below 0 it has used too much. */
@@ -112,7 +114,8 @@ static void ignore(void *arg, bool is_loss, const struct err *problem)
 /* Of the oldest that wait, the newest first. */
 static uint64_t needed_ns(const struct follow *f)
 {
-	const uint64_t begun_ns = f->nr_waiting ? f->waiting[0].begun_ns : f->smaller_ns;
+	const struct backlog *b = &f->backlog;
+	const uint64_t begun_ns = b->nr_waiting ? b->waiting[0].begun_ns : f->smaller_ns;
 
 	return begun_ns > MARGIN_NS ? begun_ns - MARGIN_NS : 0;
 }
@@ -142,7 +145,6 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 				      .vdso = o->vdso,
 				      .start_ns = o->start_ns};
 	rc = report_engine_read(&run, &input, &f->stats);
-	f->nr_read += end - first;
 	return rc ? err_set(e, rc, "samples cannot be read: %s", strerror(-rc)) : 0;
 }
 
@@ -154,13 +156,31 @@ static uint32_t nr_ended(const struct profile_facts *facts)
 	return (uint32_t)(facts->is_in_progress && nr ? nr - 1 : nr);
 }
 
-/* Those from first on began after the last look that found fewer than `first` to have ended. */
-static void add_range(struct follow *f, uint32_t first, uint32_t end)
+/* How many iterations are the last seconds. */
+static uint32_t nr_recent(const struct follow *f)
 {
-	if (f->nr_waiting && f->waiting[f->nr_waiting - 1].end == first)
-		f->waiting[f->nr_waiting - 1].end = end;
-	else
-		f->waiting[f->nr_waiting++] = (struct follow_range){first, end, f->smaller_ns};
+	const double span_s = f->span_s > 0 ? f->span_s : 1;
+	const uint32_t nr = span_s < RECENT_S ? (uint32_t)ceil(RECENT_S / span_s) : 1;
+
+	return nr < BACKLOG_LAST ? nr : BACKLOG_LAST - 1;
+}
+
+uint32_t follow_recent_from(const struct follow *f)
+{
+	return backlog_recent_from(&f->backlog, nr_recent(f));
+}
+
+/* Those from the end so far on began after the last look that found no more to have ended. Of a
+ * session that has ended, nothing is read at the expense of anything newer. */
+static void add_ended(struct follow *f, uint32_t end, uint32_t nr_removed)
+{
+	struct backlog *b = &f->backlog;
+
+	if (!f->has_names)
+		b->history = end;
+	backlog_add(b, b->end > nr_removed ? b->end : nr_removed, end, f->smaller_ns);
+	if (!f->is_over && end > nr_recent(f))
+		backlog_drop(b, end - nr_recent(f));
 }
 
 /* Those of the kernel take the longest: they are loaded while the first iteration is recorded. */
@@ -191,12 +211,8 @@ static int look(struct follow *f, struct err *e)
 		f->span_s = (double)facts->info->duration_ns / NS_PER_S;
 	f->is_over = !facts->is_in_progress;
 	end = nr_ended(facts);
-	if (facts->nr_events && end > f->end && f->nr_waiting < FOLLOW_MAX_RANGES) {
-		uint32_t first = f->end > facts->nr_removed ? f->end : (uint32_t)facts->nr_removed;
-
-		if (first < end)
-			add_range(f, first, end);
-		f->end = end;
+	if (facts->nr_events && end > f->backlog.end && !backlog_is_full(&f->backlog)) {
+		add_ended(f, end, (uint32_t)facts->nr_removed);
 		f->smaller_ns = before_ns;
 		rc = load_names(f, e);
 	} else if (facts->nr_events && !f->has_names) {
@@ -204,26 +220,22 @@ static int look(struct follow *f, struct err *e)
 	}
 	if (rc)
 		return rc;
-	return f->nr_waiting || f->is_over != was_over;
+	return f->backlog.nr_waiting || f->is_over != was_over;
 }
 
 /* The newest, as many as the credit allows: at least one. */
 static int read_some(struct follow *f, struct err *e)
 {
-	struct follow_range *r = &f->waiting[f->nr_waiting - 1];
 	const int64_t credit = credit_ns(f);
 	const uint64_t before_ns = clock_process_cpu_ns();
 	uint64_t cost_ns;
-	const uint32_t waiting = r->end - r->first;
 	const uint32_t allowed =
 	    f->is_over ? MAX_AT_ONCE : budget_steps(credit, f->cost_ns, MAX_AT_ONCE);
-	const uint32_t nr = waiting < allowed ? waiting : allowed;
+	uint32_t first;
+	const uint32_t nr = backlog_take(&f->backlog, allowed, &first);
 	int rc;
 
-	r->end -= nr;
-	rc = read_range(f, r->end, r->end + nr, e);
-	if (r->first == r->end)
-		f->nr_waiting--;
+	rc = read_range(f, first, first + nr, e);
 	f->cost_ns -= f->cost_ns / 8;
 	cost_ns = (clock_process_cpu_ns() - before_ns) / nr;
 	f->cost_ns = cost_ns > f->cost_ns ? cost_ns : f->cost_ns;
@@ -232,7 +244,7 @@ static int read_some(struct follow *f, struct err *e)
 
 static uint64_t look_ns(const struct follow *f)
 {
-	return f->end ? LOOK_NS : FIRST_NS;
+	return f->backlog.end ? LOOK_NS : FIRST_NS;
 }
 
 int follow_step(struct follow *f, struct err *e)
@@ -246,14 +258,14 @@ int follow_step(struct follow *f, struct err *e)
 		rc = look(f, e);
 	if (rc < 0)
 		return rc;
-	return f->nr_waiting ? read_some(f, e) : rc;
+	return f->backlog.nr_waiting ? read_some(f, e) : rc;
 }
 
 int follow_wait_ms(struct follow *f)
 {
 	const int64_t credit = f->is_over ? 1 : credit_ns(f);
 
-	if (f->nr_waiting && credit > 0)
+	if (f->backlog.nr_waiting && credit > 0)
 		return 0;
 	if (f->is_over)
 		return NS_PER_S / NS_PER_MS;
@@ -267,9 +279,7 @@ double follow_behind_s(const struct follow *f)
 	const uint64_t since_ns = f->looked_ns ? clock_monotonic_ns() - f->looked_ns : 0;
 	const double late_s =
 	    (double)since_ns / NS_PER_S - f->span_s; /* iterations not known yet */
-	uint32_t nr = 0;
 
-	for (size_t i = 0; i < f->nr_waiting; i++)
-		nr += f->waiting[i].end - f->waiting[i].first;
-	return nr * f->span_s + (!f->is_over && late_s > 0 ? late_s : 0);
+	return backlog_nr_waiting(&f->backlog) * f->span_s +
+	       (!f->is_over && late_s > 0 ? late_s : 0);
 }

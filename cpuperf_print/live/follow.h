@@ -1,12 +1,14 @@
 /*
  * Reads a session while it is recorded: its iterations as they end, within a budget of CPU time.
- * The newest are read first; what the budget does not allow waits. What children of this process
+ * The newest are read first; what the budget does not allow waits, and is dropped when it is older
+ * than the last seconds. What children of this process
  * use is charged, too.
  */
 #ifndef CPUPERF_PRINT_LIVE_FOLLOW_H
 #define CPUPERF_PRINT_LIVE_FOLLOW_H
 
 #include "inputs.h"
+#include "live/backlog.h"
 #include "live/budget.h"
 #include "report/engine.h"
 
@@ -17,14 +19,6 @@ struct selection;
 /* Of one CPU, in the long run. */
 #define FOLLOW_BUDGET 0.05
 
-enum { FOLLOW_MAX_RANGES = 64 };
-
-/* Iterations first <= i < end that wait. */
-struct follow_range {
-	uint32_t first, end;
-	uint64_t begun_ns; /* the first not before it */
-};
-
 /* Zero-initialise; follow_init. */
 struct follow {
 	struct inputs *in;
@@ -33,11 +27,8 @@ struct follow {
 	struct report_kept *kept;                    /* owned: what was read */
 	struct report_stats stats;                   /* of it */
 	struct report_sink sink;
-	uint32_t end;                                   /* iterations below it were read, or wait */
-	struct follow_range waiting[FOLLOW_MAX_RANGES]; /* the newest last */
-	size_t nr_waiting;
-	uint32_t nr_read; /* iterations */
-	bool is_over;     /* the session has ended */
+	struct backlog backlog;
+	bool is_over; /* the session has ended */
 	uint64_t looked_ns;
 	uint64_t smaller_ns; /* the last look before `end` was found */
 	bool has_names;
@@ -60,6 +51,8 @@ void follow_fini(struct follow *f);
 int follow_step(struct follow *f, struct err *e);
 /* When to call it again. */
 int follow_wait_ms(struct follow *f);
+/* The first iteration of the last seconds; of more if none of them was read yet. */
+uint32_t follow_recent_from(const struct follow *f);
 /* The time of iterations that wait, known or, without a look for them, not. */
 double follow_behind_s(const struct follow *f);
 

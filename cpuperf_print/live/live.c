@@ -18,13 +18,12 @@
 #include "screen/number.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { CLOSE_MS = 1000, RECENT_S = 5, RATE_BYTES = 64 };
+enum { CLOSE_MS = 1000, RATE_BYTES = 64 };
 
 struct live {
 	struct inputs *in;
@@ -50,16 +49,6 @@ bool live_is_meant(const struct inputs *in)
 
 /* --- what the top lines say --------------------------------------------------------------------
  */
-
-/* The first iteration of the last seconds that were read. */
-static uint32_t recent_from(const struct live *l)
-{
-	const double span_s = l->follow.span_s > 0 ? l->follow.span_s : 1;
-	const uint32_t nr = span_s < RECENT_S ? (uint32_t)ceil(RECENT_S / span_s) : 1;
-	const uint32_t most = nr < REPORT_KEPT_ITERATIONS ? nr : REPORT_KEPT_ITERATIONS - 1;
-
-	return l->follow.end > most ? l->follow.end - most : 0;
-}
 
 static void name_rate(struct live *l, const struct trace_event *ev)
 {
@@ -101,11 +90,12 @@ static void skip_counted(struct live *l)
 static void set_status(struct live *l)
 {
 	const struct follow *f = &l->follow;
+	const struct backlog *b = &f->backlog;
 	const struct input *o = &l->in->item[0];
 	struct top_status *st = &l->top->status;
 	const struct report_event_stats *stats;
 	const struct trace_event *ev;
-	const uint32_t nr_recent = f->end - recent_from(l);
+	const uint32_t from = follow_recent_from(f), nr_recent = b->end - from;
 
 	skip_counted(l);
 	ev = event_of(l);
@@ -116,10 +106,16 @@ static void set_status(struct live *l)
 				  .budget = FOLLOW_BUDGET,
 				  .behind_s = follow_behind_s(f),
 				  .recent_s = nr_recent * f->span_s,
-				  .all_s = f->nr_read * f->span_s,
+				  .all_s = b->nr_read * f->span_s,
 				  .nr_lost = f->stats.nr_lost,
 				  .nr_dropped = report_kept_nr_cut(f->kept),
 				  .is_over = f->is_over};
+	if (b->nr_dropped) {
+		st->ended[TOP_RECENT] = nr_recent;
+		st->read[TOP_RECENT] = backlog_nr_read_from(b, from);
+		st->ended[TOP_ALL] = b->nr_read + b->nr_dropped + backlog_nr_waiting(b);
+		st->read[TOP_ALL] = b->nr_read;
+	}
 	if (!ev)
 		return;
 	name_rate(l, ev);
@@ -161,11 +157,11 @@ static int answer(struct live *l)
 
 	if (!is_asked && (!l->has_news || t->is_paused))
 		return 0;
-	if (!l->follow.nr_read && !l->follow.is_over)
+	if (!l->follow.backlog.nr_read && !l->follow.is_over)
 		return 0; /* there is nothing to show yet */
 	if (t->question.nr_filters != l->filtered)
 		rc = set_filter(l);
-	rc = rc ?: view_make(&l->view, &t->question, recent_from(l));
+	rc = rc ?: view_make(&l->view, &t->question, follow_recent_from(&l->follow));
 	rc = rc ?: dashboard_top_show(t, l->view.shown, l->view.nr);
 	l->answered = t->question.nr;
 	l->has_news = false;
@@ -190,8 +186,8 @@ static void begin_code(struct live *l)
 	r.event = ev->label;
 	r.function = row->name;
 	if (l->top->span == TOP_RECENT) {
-		r.first = recent_from(l);
-		r.end = l->follow.end;
+		r.first = follow_recent_from(&l->follow);
+		r.end = l->follow.backlog.end;
 	}
 	snprintf(l->page_name, sizeof(l->page_name), "%.100s, %.100s%s", row->name, row->object,
 		 r.end ? ", last seconds" : "");

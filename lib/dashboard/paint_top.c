@@ -280,6 +280,18 @@ static void paint_first_line(const struct top *t, const struct paint_state *s, s
 			   mode_width);
 }
 
+/* What the reader could not afford is not in the rows, also not later. */
+static void add_read(struct buf *out, const struct top_status *st)
+{
+	if (!st->ended[TOP_ALL])
+		return;
+	buf_printf(out,
+		   " read %" PRIu32 " of the last %" PRIu32 " and %" PRIu32 " of all %" PRIu32
+		   " iterations ·",
+		   st->read[TOP_RECENT], st->ended[TOP_RECENT], st->read[TOP_ALL],
+		   st->ended[TOP_ALL]);
+}
+
 static void paint_second_line(const struct top *t, struct canvas *c)
 {
 	const struct top_status *st = &t->status;
@@ -288,6 +300,7 @@ static void paint_second_line(const struct top *t, struct canvas *c)
 	if (t->has_page) {
 		buf_printf(&text, " code of %s", t->page_name);
 	} else {
+		add_read(&text, st);
 		buf_printf(&text, " own %.1f %% of a CPU (limit %.0f %%)", 100 * st->own_share,
 			   100 * st->budget);
 		if (st->behind_s >= 0.5)
@@ -305,7 +318,8 @@ static void paint_second_line(const struct top *t, struct canvas *c)
 		if (t->wants_page)
 			buf_adds(&text, " · reading the code …");
 	}
-	canvas_left(c, 0, 1, c->width, st->behind_s >= 0.5 ? CANVAS_WARN : CANVAS_DIM,
+	canvas_left(c, 0, 1, c->width,
+		    st->behind_s >= 0.5 || st->ended[TOP_ALL] ? CANVAS_WARN : CANVAS_DIM,
 		    buf_str(&text));
 }
 

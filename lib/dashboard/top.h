@@ -50,7 +50,9 @@ struct top_status {
 	double recent_s, all_s;                   /* times that the rows show */
 	double own_share, budget;                 /* of a CPU */
 	double behind_s;                          /* measured, and not read */
-	bool is_over;                             /* the session has ended */
+	/* Iterations that ended, and of these read; 0: all are read, or will be. */
+	uint32_t ended[TOP_NR_SPANS], read[TOP_NR_SPANS];
+	bool is_over; /* the session has ended */
 };
 
 enum top_prompt { TOP_NO_PROMPT, TOP_SEARCH, TOP_FILTER };

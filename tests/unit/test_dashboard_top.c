@@ -275,6 +275,12 @@ TEST(states)
 	press(&s, 'p');
 	assert_int_equal(dashboard_top_show(s.t, s.rows, 3), 0);
 	compare(&s, 100, 10, "dashboard/top-calls.txt");
+	s.t->status.ended[TOP_RECENT] = 12;
+	s.t->status.read[TOP_RECENT] = 1;
+	s.t->status.ended[TOP_ALL] = 3600;
+	s.t->status.read[TOP_ALL] = 712;
+	compare(&s, 120, 10, "dashboard/top-short-120.txt");
+	compare(&s, 60, 10, "dashboard/top-short-60.txt");
 	dashboard_top_show_page(s.t, "main, prog", page, strlen(page));
 	assert_int_equal(s.t->nr_text_lines, 11);
 	press(&s, KEY_CODE_DOWN);
