@@ -123,6 +123,25 @@ static int hold(struct options *o, struct spec *spec, struct held *held, struct 
 	return rc;
 }
 
+static size_t folder_len(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name ? (size_t)(name - path) + 1 : 0;
+}
+
+/* Beside traces in another folder, the default manifest could not be read: the traces of a session
+ * are looked for where its manifest is. */
+static bool is_apart(const struct options *o, const struct spec *s)
+{
+	const size_t len = folder_len(s->output_path_prefix);
+
+	return !o->output && *s->session_result_spec_path && spec_has_default_manifest(s) &&
+	       !options_override(o, "session_result_spec_path") &&
+	       (len != folder_len(s->session_result_spec_path) ||
+		memcmp(s->output_path_prefix, s->session_result_spec_path, len) != 0);
+}
+
 /* One rule for the files of a command or of --output: all are in one folder. */
 static int set_target(struct options *o, struct spec *spec)
 {
@@ -138,8 +157,9 @@ static int set_target(struct options *o, struct spec *spec)
 		if (!spec->output_path_prefix || !spec->session_result_spec_path)
 			return -ENOMEM;
 	}
-	if (wanted_has_target(o, spec) && !o->output && *spec->output_path_prefix &&
-	    spec_has_default_manifest(spec)) { /* it follows the traces */
+	if (*spec->output_path_prefix &&
+	    ((wanted_has_target(o, spec) && !o->output && spec_has_default_manifest(spec)) ||
+	     is_apart(o, spec))) { /* it follows the traces */
 		spec->session_result_spec_path =
 		    arena_printf(&spec->arena, "%s.cpsession", spec->output_path_prefix);
 		if (!spec->session_result_spec_path)

@@ -386,8 +386,9 @@ const struct key_row key_rows[] = {
 	.max = 3799,
 	.suffix = ".cpsession", /* a spec cannot overwrite a file of another kind */
 	.default_text = "/tmp/cpuperf.cpsession",
-	.description = "Where to write the session's manifest, which cpuperf_print reads. It is "
-		       "independent of output_path_prefix. If empty, no manifest is written. "
+	.description = "Where to write the session's manifest, which cpuperf_print reads. If "
+		       "only output_path_prefix is set, and to another folder, it is "
+		       "PREFIX.cpsession. If empty, no manifest is written. "
 		       "cpuperf_print reads a manifest of any name.",
 	.metavar = "FILE",
     },

@@ -273,11 +273,17 @@ def check_public_folder(_):
     assert "the files of this session are in /tmp/home/.local/state/cpuperf/cpuperf.session;" in p.stderr, p
     assert p.returncode == 0 and iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), p
     # a prefix that was asked for does not depend on the default path of the manifest
-    p = run_in_tmp("other touch /tmp/cpuperf.cpsession", "mkdir /tmp/mine",
-                   "cpuperf --quiet=2 --duration=1ms --output-path-prefix=/tmp/mine/t >/dev/null",
-                   "show --session=/tmp/mine/t.cpsession")
-    assert p.returncode == 0 and "cpuperf_print --session=/tmp/mine/t.cpsession" in p.stderr, p
+    p = run_in_tmp("other touch /tmp/cpuperf.cpsession",
+                   "cpuperf --quiet=2 --duration=1ms --output-path-prefix=/tmp/t >/dev/null",
+                   "show --session=/tmp/t.cpsession")
+    assert p.returncode == 0 and "cpuperf_print --session=/tmp/t.cpsession" in p.stderr, p
     assert iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), p.stdout
+    # in another folder the manifest is beside the traces; one that was named is where it was said
+    p = run_in_tmp("mkdir /tmp/mine", "cd /tmp/mine", "cpuperf --duration=1ms --output-path-prefix=t >/dev/null",
+                   "cpuperf --duration=1ms --output-path-prefix=/tmp/t "
+                   "--session-result-spec-path=/tmp/mine/s.cpsession >/dev/null",
+                   "test ! -e /tmp/cpuperf.cpsession; test -e /tmp/mine/s.cpsession; show --session=t.cpsession")
+    assert p.returncode == 0 and iterations(csv.DictReader(io.StringIO(p.stdout))) == list(range(20)), p
     # without traces there is nothing that the manifest could lie beside
     p = run_in_tmp("other touch /tmp/cpuperf.cpsession", "mkdir /tmp/mine", "cd /tmp/mine",
                    "cpuperf --duration=1ms --output-path-prefix= >/dev/null; ls -A /tmp/mine")
