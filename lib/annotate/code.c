@@ -5,12 +5,15 @@
 #include "annotate/code.h"
 
 #include "annotate/kernel.h"
+#include "annotate/slots.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "elf/file.h"
 #include "symbol/symbols.h"
+#include "symbol/word.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -108,6 +111,16 @@ static int add_odd(struct part *p, uint64_t end)
 	return 0;
 }
 
+/* The instruction and the name of what is in the slot that it reads. */
+static const char *make_slot_text(const struct part *p, const char *text, uint64_t slot)
+{
+	const char *name =
+	    p->w->kernel ? NULL : symbols_code_slot(p->w->symbols, p->w->object, slot);
+
+	return name ? arena_printf(&p->c->texts, "%s <%.*s@got>", text, NAME_BYTES, name)
+		    : arena_strdup(&p->c->texts, text);
+}
+
 /* The instruction and the name of what it calls, or jumps to in another function. */
 static const char *make_text(const struct part *p, const struct annotate_instruction *i)
 {
@@ -115,6 +128,8 @@ static const char *make_text(const struct part *p, const struct annotate_instruc
 	uint64_t start;
 	char name[NAME_BYTES];
 
+	if (i->has_slot)
+		return make_slot_text(p, i->text, i->slot);
 	if (!i->has_target ||
 	    (i->flow == ANNOTATE_JUMP && i->target >= p->code.start && i->target < p->code.end))
 		return arena_strdup(&p->c->texts, i->text);
@@ -175,34 +190,6 @@ static bool may_go_on(struct part *p)
 	return p->has_time;
 }
 
-static int add_instructions(struct part *p)
-{
-	const uint64_t size = p->code.end - p->code.start;
-	const size_t max = size < ANNOTATE_MAX_CODE_BYTES ? (size_t)size : ANNOTATE_MAX_CODE_BYTES;
-	size_t len = 0;
-	const uint8_t *bytes;
-	MEM_AUTO uint8_t *copy = NULL;
-	int rc = 0;
-
-	if (p->w->kernel) {
-		bytes = copy = mem_alloc(max);
-		len = copy ? annotate_kernel_read(p->w->kernel, p->code.start, copy, max) : 0;
-	} else {
-		bytes = elf_file_bytes(p->code.file, p->code.start, max, &len);
-	}
-
-	for (size_t at = 0; bytes && at < len && rc == 0 && may_go_on(p);) {
-		struct annotate_instruction i;
-
-		annotate_decode(p->c->decoder, bytes + at, len - at, p->code.start + at, &i);
-		rc = add_instruction(p, p->code.start + at, &i);
-		at += i.len;
-		if (rc == 0)
-			rc = add_odd(p, p->code.start + at);
-	}
-	return rc;
-}
-
 /* The row of the instruction at an address; NULL: none begins there. */
 static struct annotate_row *find_row(const struct part *p, uint64_t address)
 {
@@ -234,6 +221,60 @@ static void count_jumps(const struct part *p)
 	}
 }
 
+/* Of arm64, whose instructions have a slot's address only together. Where a jump leads, registers
+ * may have come from elsewhere. */
+static int name_slots(const struct part *p, const uint8_t *bytes, size_t len)
+{
+	struct annotate_slots slots = {.has_page = 0};
+
+	for (size_t i = p->first; i < p->c->nr; i++) {
+		struct annotate_row *row = &p->c->row[i];
+		const uint64_t at = row->address - p->code.start;
+		uint64_t slot;
+
+		if (!row->text || at > len || len - at < 4)
+			continue;
+		if (row->nr_from)
+			slots = (struct annotate_slots){.has_page = 0};
+		if (annotate_slots_follow(&slots, word_32(bytes + at), row->address, &slot))
+			row->text = make_slot_text(p, row->text, slot);
+		if (!row->text)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_instructions(struct part *p)
+{
+	const uint64_t size = p->code.end - p->code.start;
+	const size_t max = size < ANNOTATE_MAX_CODE_BYTES ? (size_t)size : ANNOTATE_MAX_CODE_BYTES;
+	size_t len = 0;
+	const uint8_t *bytes;
+	MEM_AUTO uint8_t *copy = NULL;
+	int rc = 0;
+
+	if (p->w->kernel) {
+		bytes = copy = mem_alloc(max);
+		len = copy ? annotate_kernel_read(p->w->kernel, p->code.start, copy, max) : 0;
+	} else {
+		bytes = elf_file_bytes(p->code.file, p->code.start, max, &len);
+	}
+
+	for (size_t at = 0; bytes && at < len && rc == 0 && may_go_on(p);) {
+		struct annotate_instruction i;
+
+		annotate_decode(p->c->decoder, bytes + at, len - at, p->code.start + at, &i);
+		rc = add_instruction(p, p->code.start + at, &i);
+		at += i.len;
+		if (rc == 0)
+			rc = add_odd(p, p->code.start + at);
+	}
+	if (rc || !bytes)
+		return rc;
+	count_jumps(p);
+	return p->w->kernel || p->c->machine != EM_AARCH64 ? 0 : name_slots(p, bytes, len);
+}
+
 /* Addresses of which no code is known, up to one in a known function. */
 static int add_unknown(struct part *p)
 {
@@ -251,12 +292,8 @@ static int add_unknown(struct part *p)
 
 static int add_known(struct part *p, struct err *e)
 {
-	int rc = 0;
+	int rc = get_decoder(p, e) ? add_instructions(p) : 0;
 
-	if (get_decoder(p, e)) {
-		rc = add_instructions(p);
-		count_jumps(p);
-	}
 	return rc ?: add_odd(p, UINT64_MAX);
 }
 

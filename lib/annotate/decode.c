@@ -182,6 +182,23 @@ static void find_target(const struct annotate_decoder *d, struct annotate_instru
 		}
 }
 
+/* Relative to the instruction pointer, which is at the next instruction. */
+static void find_slot(const struct annotate_decoder *d, uint64_t next,
+		      struct annotate_instruction *out)
+{
+	const cs_detail *detail = d->insn->detail;
+
+	for (int i = 0; d->machine->is_x86 && detail && i < detail->x86.op_count; i++) {
+		const cs_x86_op *operand = &detail->x86.operands[i];
+
+		if (operand->type != X86_OP_MEM || operand->mem.base != X86_REG_RIP ||
+		    operand->mem.index != X86_REG_INVALID)
+			continue;
+		out->has_slot = true;
+		out->slot = next + (uint64_t)operand->mem.disp;
+	}
+}
+
 static enum annotate_flow flow_of(const struct annotate_decoder *d)
 {
 	const cs_detail *detail = d->insn->detail;
@@ -228,6 +245,7 @@ void annotate_decode(struct annotate_decoder *d, const uint8_t *bytes, size_t le
 	out->flow = flow_of(d);
 	if (out->flow == ANNOTATE_JUMP || out->flow == ANNOTATE_CALL)
 		find_target(d, out);
+	find_slot(d, next, out);
 	snprintf(out->text, sizeof(out->text), "%s%s%s", d->insn->mnemonic,
 		 *d->insn->op_str ? " " : "", d->insn->op_str);
 	str_disarm(out->text);

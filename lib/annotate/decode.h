@@ -26,6 +26,8 @@ struct annotate_instruction {
 	enum annotate_flow flow;
 	bool has_target; /* a jump or call to a fixed address */
 	uint64_t target;
+	bool has_slot; /* of x86-64: it reads, or jumps to what is at, a fixed address */
+	uint64_t slot;
 	bool is_data;                   /* not decoded */
 	char text[ANNOTATE_TEXT_BYTES]; /* the mnemonic, a blank and the operands, as AT&T writes
 					   those of x86 */

@@ -14,17 +14,6 @@
 
 enum { MAX_SLOTS = 1 << 20 };
 
-struct slot {
-	uint64_t address;
-	uint32_t name;
-	bool is_abs;
-};
-
-struct slots {
-	struct slot *slot; /* owned */
-	size_t nr, room;
-};
-
 struct stub {
 	uint64_t start, slot;
 };
@@ -87,12 +76,12 @@ static const struct machine *find_machine(const struct elf_file *f)
 			  row->machine == elf_file_machine(f) && elf_file_is_64(f));
 }
 
-static int add_slot(struct slots *s, const struct machine *m, const uint8_t *rela,
+static int add_slot(struct symbol_slots *s, const struct machine *m, const uint8_t *rela,
 		    const struct elf_section *symbols)
 {
 	uint64_t info = word_64(rela + 8), number = info >> 32;
 	uint32_t type = (uint32_t)info;
-	struct slot slot = {.address = word_64(rela), .is_abs = type == m->irelative}, *p;
+	struct symbol_slot slot = {.address = word_64(rela), .is_abs = type == m->irelative}, *p;
 
 	if (slot.is_abs)
 		slot.name = (uint32_t)word_64(rela + 16);
@@ -108,7 +97,7 @@ static int add_slot(struct slots *s, const struct machine *m, const uint8_t *rel
 	return 0;
 }
 
-static int add_slots(struct slots *s, const struct elf_file *f, const struct machine *m,
+static int add_slots(struct symbol_slots *s, const struct elf_file *f, const struct machine *m,
 		     const char *section)
 {
 	struct elf_section relocations, symbols;
@@ -124,16 +113,28 @@ static int add_slots(struct slots *s, const struct elf_file *f, const struct mac
 
 static int compare(const void *a, const void *b)
 {
-	const struct slot *x = a, *y = b;
+	const struct symbol_slot *x = a, *y = b;
 
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static int add_stub(struct symbol_table *t, const struct slots *slots, const struct machine *m,
-		    const struct stub *stub, uint8_t source)
+const struct symbol_slot *symbol_slots_find(const struct symbol_slots *s, uint64_t address)
 {
-	const struct slot key = {.address = stub->slot},
-			  *slot = bsearch(&key, slots->slot, slots->nr, sizeof(key), compare);
+	const struct symbol_slot key = {.address = address};
+
+	return s->nr ? bsearch(&key, s->slot, s->nr, sizeof(key), compare) : NULL;
+}
+
+void symbol_slots_fini(struct symbol_slots *s)
+{
+	mem_free(s->slot);
+	*s = (struct symbol_slots){.nr = 0};
+}
+
+static int add_stub(struct symbol_table *t, const struct symbol_slots *slots,
+		    const struct machine *m, const struct stub *stub, uint8_t source)
+{
+	const struct symbol_slot *slot = symbol_slots_find(slots, stub->slot);
 	struct symbol_entry e = {.start = stub->start,
 				 .size = m->max_bytes,
 				 .is_open = true,
@@ -148,8 +149,9 @@ static int add_stub(struct symbol_table *t, const struct slots *slots, const str
 	return symbol_table_add(t, &e);
 }
 
-static int add_section(struct symbol_table *t, const struct slots *slots, const struct elf_file *f,
-		       const struct machine *m, const char *name, uint8_t source)
+static int add_section(struct symbol_table *t, const struct symbol_slots *slots,
+		       const struct elf_file *f, const struct machine *m, const char *name,
+		       uint8_t source)
 {
 	/* the shortest sequence of instructions that is decoded */
 	enum { SHORTEST_BYTES = 8 };
@@ -170,20 +172,28 @@ static int add_section(struct symbol_table *t, const struct slots *slots, const 
 	return rc;
 }
 
-int symbol_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source)
+/* They are kept, sorted. */
+static int load_slots(struct symbol_slots *slots, const struct elf_file *code,
+		      const struct machine *m)
 {
 	static const char *const relocations[] = {".rela.plt", ".rela.dyn", ".rela.iplt"};
+	int rc = ARRAY_RUN(i, ARRAY_NR(relocations), add_slots(slots, code, m, relocations[i]));
+
+	if (rc || !elf_file_pay(code, slots->nr * sizeof(*slots->slot)))
+		symbol_slots_fini(slots);
+	if (slots->nr)
+		qsort(slots->slot, slots->nr, sizeof(*slots->slot), compare);
+	return rc;
+}
+
+int symbol_plt_add(const struct elf_file *code, struct symbol_table *t, struct symbol_slots *slots,
+		   uint8_t source)
+{
 	static const char *const sections[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
 	const struct machine *m = find_machine(code);
-	struct slots slots = {0};
-	int rc = 0;
+	int rc = m ? load_slots(slots, code, m) : 0;
 
-	for (size_t i = 0; m && i < ARRAY_NR(relocations) && rc == 0; i++)
-		rc = add_slots(&slots, code, m, relocations[i]);
-	if (slots.nr)
-		qsort(slots.slot, slots.nr, sizeof(*slots.slot), compare);
-	for (size_t i = 0; slots.nr && i < ARRAY_NR(sections) && rc == 0; i++)
-		rc = add_section(t, &slots, code, m, sections[i], source);
-	mem_free(slots.slot);
+	for (size_t i = 0; slots->nr && i < ARRAY_NR(sections) && rc == 0; i++)
+		rc = add_section(t, slots, code, m, sections[i], source);
 	return rc;
 }

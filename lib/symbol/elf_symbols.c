@@ -216,7 +216,8 @@ static int add_stubs(struct symbol_elf *s, const struct elf_file *code)
 	if (find_table(code, SHT_DYNSYM, &table, &text))
 		s->text[s->nr_texts] =
 		    (struct symbol_elf_text){(const char *)text.data, (size_t)text.size};
-	return symbol_plt_add(code, &s->table, (uint8_t)s->nr_texts++);
+	s->slots_source = (uint8_t)s->nr_texts++;
+	return symbol_plt_add(code, &s->table, &s->slots, s->slots_source);
 }
 
 static const char *peek(const struct symbol_elf *s, const struct symbol_entry *e, size_t *left)
@@ -276,6 +277,7 @@ void symbol_elf_fini(struct symbol_elf *s)
 {
 	symbol_table_fini(&s->table);
 	symbol_table_fini(&s->choosers);
+	symbol_slots_fini(&s->slots);
 	elf_file_close(s->unpacked);
 	*s = (struct symbol_elf){.nr_texts = 0};
 }
@@ -302,4 +304,20 @@ void symbol_elf_name(const struct symbol_elf *s, const struct symbol_entry *e,
 	    strnlen(name, left < SYMBOL_ELF_MAX_NAME_BYTES ? left : SYMBOL_ELF_MAX_NAME_BYTES - 1);
 	memcpy(out, name, left);
 	out[left] = '\0';
+}
+
+bool symbol_elf_slot_name(const struct symbol_elf *s, uint64_t address,
+			  char out[SYMBOL_ELF_MAX_NAME_BYTES])
+{
+	const struct symbol_slot *slot = symbol_slots_find(&s->slots, address);
+
+	if (!slot)
+		return false;
+	symbol_elf_name(
+	    s,
+	    &(struct symbol_entry){.name = slot->name,
+				   .source = s->slots_source,
+				   .group = slot->is_abs ? SYMBOL_ELF_STUB_ABS : SYMBOL_ELF_STUB},
+	    out);
+	return *out != '\0';
 }

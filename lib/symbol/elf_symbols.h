@@ -25,8 +25,25 @@ enum symbol_elf_part {
 	SYMBOL_ELF_ALL,
 };
 
+/* A word that the dynamic linker sets to the address of a function, or of data, of that name. */
+struct symbol_slot {
+	uint64_t address;
+	uint32_t name; /* in the text of .dynsym; is_abs: address of the selector of an IFUNC */
+	bool is_abs;
+};
+
+struct symbol_slots {
+	struct symbol_slot *slot; /* owned; sorted */
+	size_t nr, room;
+};
+/* NULL: none is there. */
+const struct symbol_slot *symbol_slots_find(const struct symbol_slots *s, uint64_t address);
+void symbol_slots_fini(struct symbol_slots *s);
+
 struct symbol_elf {
 	struct symbol_table table;
+	struct symbol_slots slots;
+	uint8_t slots_source;         /* of their names, as .source of an entry */
 	struct symbol_table choosers; /* names of IFUNCs, by the address of the selector */
 	struct symbol_elf_text {
 		const char *text; /* borrowed from a file */
@@ -47,7 +64,13 @@ void symbol_elf_fini(struct symbol_elf *s);
 void symbol_elf_name(const struct symbol_elf *s, const struct symbol_entry *e,
 		     char out[SYMBOL_ELF_MAX_NAME_BYTES]);
 
-/* For elf_symbols.c: adds the PLT stubs, whose names are in the text of .dynsym (number source). */
-int symbol_plt_add(const struct elf_file *code, struct symbol_table *t, uint8_t source);
+/* What the slot at an address points to once the file is loaded. False: no slot is there. */
+bool symbol_elf_slot_name(const struct symbol_elf *s, uint64_t address,
+			  char out[SYMBOL_ELF_MAX_NAME_BYTES]);
+
+/* For elf_symbols.c: adds the slots and the PLT stubs, whose names are in the text of .dynsym
+ * (number source). */
+int symbol_plt_add(const struct elf_file *code, struct symbol_table *t, struct symbol_slots *slots,
+		   uint8_t source);
 
 #endif

@@ -355,3 +355,15 @@ size_t symbols_code_lines(struct symbols *s, const struct profile_object *object
 	fn = symbol_object_named(o, &s->functions, object, address, &start);
 	return symbol_lines_find(s->lines, object, o, address, true, fn, out, max);
 }
+
+const char *symbols_code_slot(struct symbols *s, const struct profile_object *object,
+			      uint64_t address)
+{
+	const struct symbol_object *o = find_object(s, object);
+	char linkage[SYMBOL_ELF_MAX_NAME_BYTES], name[SYMBOL_MAX_NAME_BYTES];
+
+	if (!o || !symbol_elf_slot_name(&o->symbols, address, linkage))
+		return NULL;
+	symbol_demangle(linkage, name);
+	return symbol_functions_text(&s->functions, name, strlen(name));
+}

@@ -113,5 +113,9 @@ size_t symbols_code_lines(struct symbols *s, const struct profile_object *object
 const struct symbol_function *symbols_code_function(struct symbols *s,
 						    const struct profile_object *object,
 						    uint64_t address, uint64_t *start);
+/* What a word of the object's file, at an address in it, points to once it is loaded, by its
+ * relocation: sanitised, valid as long as the symbols. NULL: none is known. */
+const char *symbols_code_slot(struct symbols *s, const struct profile_object *object,
+			      uint64_t address);
 
 #endif

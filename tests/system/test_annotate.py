@@ -192,7 +192,7 @@ def check_stripped(folder):
     record(folder, program)
     found = rows(folder, "--function=[w]ork")
     if has_instructions(found):
-        assert compare_lines("stripped", whole, found) > 10, name
+        assert compare_lines("stripped", whole, found) > 10
     assert any(r["kind"] == "line" and r["text"].strip() == "sum += helper(sum);" for r in found)
     os.remove(f"{folder}/p.debug")
     found = rows(folder, "--function=[w]ork")
@@ -217,6 +217,70 @@ def check_hot_instruction(folder):
     whole = sum(int(r["self_samples"]) for r in code)
     assert whole > 200 and of > 0.9 * whole, (of, whole, [(r["text"], r["self_samples"]) for r in code])
     assert {r["skid"] for r in found} == {"timer"}
+
+
+CALLS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) unsigned long work(unsigned long n)
+{
+	unsigned long sum = 0;
+	char text[64];
+
+	for (unsigned long i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "%lu", i);
+		sum += strlen(text) + strtoul(text, NULL, 10);
+		for (int k = 0; k < 100; k++)
+			sum = sum * 0x5851f42d4c957f2dul + 1;
+	}
+	return sum;
+}
+int main(int argc, char **argv) { sink = work(20000 * (argc > 1 ? strtoul(argv[1], NULL, 10) : 1)); puts("end"); return 0; }
+"""
+CALLERS = [[cc, "-O2", "-g", "-fno-builtin", *flags] for cc in ("gcc", "clang") for flags in (
+    [], ["-fno-plt"], ["-Wl,-z,now"], ["-Wl,-z,lazy"], ["-fcf-protection=full"], ["-static"], ["-no-pie", "-fno-pie"])]
+
+
+def named_by_objdump(program):
+    """What each instruction of work calls, or reads of a slot, by its address: the name, and how it is reached."""
+    text, found = output("objdump", "-d", "--no-show-raw-insn", "--disassemble=work", program), {}
+    for address, name, kind in re.findall(r"^ *([0-9a-f]+):.*<([^>@+]+)(@\w[^>]*)?>$", text, re.M):
+        if kind != "@@Base":
+            found[int(address, 16)] = (name, "@plt" if kind == "@plt" else "@got" if kind else "")
+    return found
+
+
+def check_called_names(folder):
+    """Calls through stubs and through slots, as objdump names them; in static programs what is called itself."""
+    if platform.machine() != "x86_64":
+        print("skip: called names: of x86-64 alone")
+        return
+    with open(f"{folder}/c.c", "w", encoding="ascii") as out:
+        out.write(CALLS)
+    for command in CALLERS:
+        if not shutil.which(command[0]) or run(*command, f"{folder}/c.c", "-o", f"{folder}/c", code=None).returncode:
+            print(f"skip: {' '.join(command)}: it cannot be built here")
+            continue
+        run(CPUPERF, "--event=cpu_clock@50000", f"--output={folder}/s", "--", f"{folder}/c", "4")
+        found = rows(folder, "--asm", "--function=[w]ork", "--function=*@plt")
+        if not has_instructions(found):
+            skip("cpuperf_print has no capstone here")
+        ours = {int(r["address"], 16): re.search(r"<([^>]*?)(@plt|@got|)>$", r["text"]) for r in found if r["function"] == "work"}
+        theirs = named_by_objdump(f"{folder}/c")
+        names = {of.groups() for of in ours.values() if of}
+        if "-static" in command:  # objdump names no stub, and aliases have one address
+            assert any("strlen" in name for name, _ in names) and any("strtoul" in name for name, _ in names), (command, names)
+            continue
+        for address, of in ours.items():
+            named, own = of.groups() if of else ("work", ""), theirs.get(address, ("work", ""))
+            assert named == own, (command, hex(address), named, own)
+        assert any("strtoul" in name and how == ("@got" if "-fno-plt" in command else "@plt") for name, how in names), \
+            (command, names)
+        for r in found:
+            if r["function"].endswith("@plt") and r["text"].startswith("jmpq *"):
+                assert r["text"].endswith(f" <{r['function'][:-4]}@got>"), r
 
 
 def check_beside_perf(folder):

@@ -6,8 +6,10 @@
 #include "test_symbols.h"
 
 #include "annotate/code.h"
+#include "annotate/slots.h"
 
 #include <elf.h>
+#include <inttypes.h>
 
 static const char source[] =
     "__attribute__((noinline)) unsigned long other(unsigned long n) { return n * 3 + 1; }\n"
@@ -198,5 +200,151 @@ TEST(data)
 
 		assert_int_equal(annotate_decoder_open(EM_S390, &d, &e), -ENOTSUP);
 		assert_non_null(strstr(e.msg, "not of x86 or arm64"));
+	}
+}
+
+/* What is called through slots, beside what objdump says of them: instructions that read a slot,
+ * and, of arm64, the jump to what was read. */
+static const char caller[] =
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+    "__attribute__((noinline)) unsigned long looped(char *text)\n"
+    "{\n"
+    "	char *end;\n"
+    "	unsigned long n = strtoul(text, &end, 0) + strlen(end);\n"
+    "	return puts(text) < 0 ? n : (unsigned long)abs(rand());\n"
+    "}\n"
+    "int main(int nr, char **args) { return (int)looped(args[nr - 1]); }\n";
+
+/* The texts of the function at an address of the file, one a line. */
+static void read_texts(const char *path, const struct profile_object *o, uint64_t address,
+		       struct annotate_code *code, char *out, size_t room)
+{
+	struct elf_file *f = test_open_elf(path);
+	const uint64_t offset = test_offset(f, address);
+	struct annotate_wanted w = {
+	    .symbols = world.symbols, .object = o, .address = &offset, .nr = 1};
+	struct err e = {0};
+	size_t len = 0;
+
+	annotate_code_reset(code);
+	assert_int_equal(annotate_code_add(code, &w, &e), 0);
+	*out = '\0';
+	for (size_t i = 0; i < code->nr; i++)
+		len += (size_t)snprintf(out + len, room - len, "%s\n",
+					code->row[i].text ? code->row[i].text : "?");
+	assert_true(len && len < room);
+	elf_file_close(f);
+}
+
+static uint64_t address_of(const struct test_world *w, const char *command)
+{
+	char line[64] = "", path[4096];
+	FILE *f;
+
+	assert_true(test_shell(w, "%s >address", command));
+	snprintf(path, sizeof(path), "%s/address", w->tree.dir);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	fclose(f);
+	return strtoull(line, NULL, 16);
+}
+
+TEST(called_through_slots)
+{
+	static const struct {
+		const char *cc, *flags, *objdump;
+		const char *of_looped, *of_stub; /* NULL: there is no stub */
+	} cases[] = {
+	    {"cc", "-no-pie -fno-pie -Wl,-z,lazy", "objdump", " <strtoul@plt>", " <strtoul@got>"},
+	    {"cc", "-pie -fPIE -Wl,-z,now", "objdump", " <strtoul@plt>", " <strtoul@got>"},
+	    {"cc", "-fcf-protection=full -Wl,-z,ibtplt", "objdump", " <strtoul@plt>",
+	     " <strtoul@got>"},
+	    {"cc", "-fno-plt", "objdump", "(%rip) <strtoul@got>", NULL},
+	    {"clang", "-fno-plt", "objdump", "(%rip) <strtoul@got>", NULL},
+	    {"clang", "-Wl,-z,now", "objdump", " <strtoul@plt>", " <strtoul@got>"},
+	    {"aarch64-linux-gnu-gcc", "-Wl,-z,lazy", "aarch64-linux-gnu-objdump", " <strtoul@plt>",
+	     "br x17 <strtoul@got>"},
+	    {"aarch64-linux-gnu-gcc", "-mbranch-protection=standard -Wl,-z,force-bti,-z,now",
+	     "aarch64-linux-gnu-objdump", " <strtoul@plt>", "br x17 <strtoul@got>"},
+	    {"aarch64-linux-gnu-gcc", "-fno-plt", "aarch64-linux-gnu-objdump", "] <strtoul@got>",
+	     NULL},
+	};
+	static char text[1 << 16], path[4096], command[512];
+	struct test_world *w = &world;
+	struct annotate_code code = {.nr = 0};
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct profile_object o;
+
+		tree_put(&w->tree, "/p.c", caller, sizeof(caller) - 1);
+		if (!test_shell(w, "%s -O2 -fno-builtin %s -o p p.c 2>errors && %s -d p >/dev/null",
+				cases[i].cc, cases[i].flags, cases[i].objdump)) {
+			print_message("skip: no %s %s\n", cases[i].cc, cases[i].flags);
+			continue;
+		}
+		if (strcmp(cases[i].objdump, "objdump") == 0 &&
+		    !test_shell(w, "objdump -f p | grep -q x86-64"))
+			continue;
+		nr++;
+		test_world_open(w, NULL, NULL);
+		o = test_object(w, "p", 0, path);
+		read_texts(path, &o, address_of(w, "nm p | awk '$3 == \"looped\" {print $1}'"),
+			   &code, text, sizeof(text));
+		if (!strstr(text, cases[i].of_looped) ||
+		    (!cases[i].of_stub && !strstr(text, " <strlen@got>")))
+			fail_msg("%s %s: %s", cases[i].cc, cases[i].flags, text);
+		snprintf(command, sizeof(command),
+			 "%s -d p | sed -n 's/^\\([0-9a-f]*\\) <strtoul@plt>:.*/\\1/p'",
+			 cases[i].objdump);
+		if (cases[i].of_stub) {
+			read_texts(path, &o, address_of(w, command), &code, text, sizeof(text));
+			if (!strstr(text, cases[i].of_stub))
+				fail_msg("%s %s: %s", cases[i].cc, cases[i].flags, text);
+		}
+		test_world_close(w);
+	}
+	assert_true(nr > 0);
+	annotate_code_fini(&code);
+}
+
+/* Registers of arm64: words as the assembler of binutils makes them. */
+TEST(slots_followed)
+{
+	enum { ADRP_0 = 0x90000080, LDR_1_0 = 0xf947f001, BLR_1 = 0xd63f0020, BR_1 = 0xd61f0020 };
+	static const struct {
+		const char *what;
+		uint32_t word[4];
+		uint64_t slot; /* of the last one; 0: none */
+	} cases[] = {
+	    {"load", {ADRP_0, LDR_1_0}, 0x15fe0},
+	    {"call", {ADRP_0, LDR_1_0, BLR_1}, 0x15fe0},
+	    {"jump", {ADRP_0, LDR_1_0, BR_1}, 0x15fe0},
+	    {"braa x1, x2", {ADRP_0, LDR_1_0, 0xd71f0822}, 0x15fe0},
+	    {"ret x1", {ADRP_0, LDR_1_0, 0xd65f0020}, 0},
+	    {"mov x0, x19", {ADRP_0, LDR_1_0, 0xaa1303e0, BLR_1}, 0x15fe0},
+	    {"mov x1, x19", {ADRP_0, LDR_1_0, 0xaa1303e1, BLR_1}, 0},
+	    {"autia1716", {ADRP_0, LDR_1_0, 0xd503219f, BLR_1}, 0x15fe0},
+	    {"ldp x2, x1, [sp]", {ADRP_0, LDR_1_0, 0xa94007e2, BLR_1}, 0},
+	    {"ldr x2, [x1], 8", {ADRP_0, LDR_1_0, 0xf8408422, BLR_1}, 0},
+	    {"stxr w1, x2, [x3]", {ADRP_0, LDR_1_0, 0xc8017c62, BLR_1}, 0},
+	    {"b .+8", {ADRP_0, LDR_1_0, 0x14000002, BLR_1}, 0},
+	    {"cbz x3, .+8", {ADRP_0, LDR_1_0, 0xb4000043, BLR_1}, 0},
+	    {"ldr x1, [x2]", {ADRP_0, 0xf9400041, BLR_1}, 0},
+	    {"adrp x1 back", {0xf0ffffe1, 0xf9400020}, 0x4000},
+	    {"ldr x1, [sp]", {ADRP_0, 0xf94003e1}, 0},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct annotate_slots s = {.has_page = 0};
+		uint64_t slot = 0;
+
+		for (size_t at = 0; at < 4 && cases[i].word[at]; at++) {
+			slot = 0;
+			annotate_slots_follow(&s, cases[i].word[at], 0x5008 + 4 * at, &slot);
+		}
+		if (slot != cases[i].slot)
+			fail_msg("%s: %" PRIx64, cases[i].what, slot);
 	}
 }

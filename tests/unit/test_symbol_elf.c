@@ -667,6 +667,8 @@ static void load_damaged(const uint8_t *data, size_t len)
 		assert_int_equal(symbol_elf_load(f, f, &s), 0);
 		for (size_t i = 0; i < s.table.nr; i++)
 			symbol_elf_name(&s, &s.table.entry[i], name);
+		for (size_t i = 0; i < s.slots.nr; i++)
+			symbol_elf_slot_name(&s, s.slots.slot[i].address, name);
 		symbol_elf_fini(&s);
 		elf_file_close(f);
 	}
