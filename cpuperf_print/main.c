@@ -215,12 +215,13 @@ static bool has_report(const struct options *o, const char *name)
 static int check_annotate(const struct options *o, struct err *e)
 {
 	const char *option = o->source ? "source" : o->assembly ? "asm" : "source-dir";
+	const bool is_page = o->output_format && strcmp(o->output_format, "html") == 0;
 
 	if (o->functions.nr && !has_report(o, "annotate") && !has_report(o, "calls") &&
 	    !has_report(o, "flat") && !o->serve)
 		return err_set(e, -EINVAL, "--function requires --report=annotate, calls or flat");
-	if ((o->source || o->assembly || o->source_dirs.nr) && !has_report(o, "annotate") &&
-	    !o->serve)
+	if ((o->source || o->assembly || (o->source_dirs.nr && !is_page)) &&
+	    !has_report(o, "annotate") && !o->serve)
 		return err_set(e, -EINVAL, "--%s requires --report=annotate", option);
 	return 0;
 }

@@ -103,8 +103,9 @@ static const struct opt_row rows[] = {
      .metavar = "FOLDER",
      .complete = OPT_COMPLETE_DIR,
      .section = "Input",
-     .help = "annotate: a folder of source files, searched before the path of the build: for the "
-	     "whole path, then for less and less of its end. May be repeated.",
+     .help =
+	 "annotate, html: a folder of source files, searched before the path of the build: for the "
+	 "whole path, then for less and less of its end. May be repeated.",
      .set = opt_add_string,
      .offset = AT(source_dirs)},
     {.name = "kallsyms",

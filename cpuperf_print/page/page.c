@@ -14,6 +14,10 @@
  * nr_cells; cells: of each node: number of groups; of each group: its number, number of slices; of
  *   each slice: 2 × distance from the one before + has_several, [samples - 2], [weight, if the
  * event has no period]
+ * code: of the functions with the most samples of their own, if there is one session: event,
+ *   function, object, samples, skid (a sentence), missing (why there are no instructions); lines
+ * and instructions: rows with the keys of report annotate, or how many without samples are omitted
+ * code_functions, code_sessions: how many
  * series, series_start_ns, series_span_ns: counts over time: label; of: the event; kind: machine,
  * cpu (its number), process or thing (its name); unit, per, note; least, mean, most; values, none
  * of processes. iterations: their starts regions: name, outer (the number of the one around it,
@@ -101,7 +105,7 @@ static int put_all(struct page *h, struct err *e)
 
 	buf_add(out, html_head, html_head_len);
 	JSONW_OBJECT(&h->json, NULL) {
-		rc = page_samples_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e);
+		rc = page_samples_put(h, e) ?: page_code_put(h, e) ?: page_series_put(h, e) ?: page_regions_put(h, e) ?: page_latency_put(h, e);
 		if (rc)
 			return rc;
 		page_hosts_put(h);

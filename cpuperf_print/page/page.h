@@ -128,6 +128,9 @@ void page_time_shown(const struct page *h, uint64_t *start_ns, uint64_t *end_ns)
  * the first or the last. */
 uint32_t page_slice_within(const struct page *h, uint64_t slice, unsigned doubled);
 
+/* The code of the functions with the most samples. 0 or -errno with *e. */
+int page_code_put(struct page *h, struct err *e);
+
 /* Counts samples by stack, thread and time. 0 or -errno with *e. */
 int page_samples_read(struct page *h, struct err *e);
 int page_samples_put(struct page *h, struct err *e);

@@ -59,9 +59,11 @@ int main(void)
 def compile_program(folder):
     path = f"{folder}/program"
     text = PROGRAM.replace("EVIL", FUNCTION.replace("\\", "\\\\")).replace("COMM", COMM)
-    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-x", "c", "-D_GNU_SOURCE", "-O1",
-                    "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", path, "-"],
-                   input=text.encode(), check=True)
+    with open(f"{folder}/program.c", "w", encoding="utf-8") as out:
+        out.write(text)
+    subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-D_GNU_SOURCE", "-O1", "-g",
+                    "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", path, f"{folder}/program.c"],
+                   check=True)
     return path
 
 
@@ -528,8 +530,9 @@ def check_theme(page):
     light = page.run("getComputedStyle(document.body).backgroundColor")
     page.click_on("#theme")
     assert page.run("getComputedStyle(document.body).backgroundColor") != light
-    x, y, _, height = page.box("#graph")
-    assert max(pixels(page, x + 500, y + height / 2, 3, 3)[0][0]) < 200
+    x, y, width, height = page.box("#graph")
+    drawn = collections.Counter(c for row in pixels(page, x, y, width - 1, height - 1) for c in row)
+    assert max(drawn.most_common(1)[0][0]) < 200, drawn.most_common(3)  # a single pixel may be one of a name
     page.click_on("#theme")
     assert page.run("getComputedStyle(document.body).backgroundColor") == light
 
@@ -563,6 +566,7 @@ def check_one(folder, screen):
         check_rows(page, session)
         check_theme(page)
         check_quiet(page, path)
+        check_code(page, session, path)
         if screen:
             page.screenshot(screen)
         check_policy(page)
@@ -638,6 +642,47 @@ def check_sandwich(page, session, path):
     assert text(page, "#said") and visible(page, "path") == []
     page.open(f"{path}#view=nothing&function=%00&from=x&event=none&thread=-7")
     assert visible(page, "scroll") == ["scroll"] and page.problems() == []
+
+
+def shown_code(page):
+    """[lines, instructions], as rows of texts."""
+    return page.run("[...document.querySelectorAll('#code table')].map((t) => [...t.tBodies[0].rows].map("
+                    "(r) => [...r.cells].map((c) => c.textContent)))")
+
+
+def check_code(page, session, path):
+    """Lines and instructions are those of --report=annotate; their samples are those of the function."""
+    data = page.run("cpuperf.page.data.code.map((c) => ({...c, lines: c.lines.length, instructions: c.instructions.length}))")
+    assert 0 < len(data) <= 30 and len(data) == page.run("cpuperf.page.data.code_functions")
+    page.open(f"{path}#view=sandwich&function=second_half&object=program")
+    lines, code = shown_code(page)
+    expected = [r for r in report(session, "annotate", "--function=[s]econd_half") if r["event"] == "cpu_clock"]
+    for rows, kind in ((lines, "line"), (code, "instruction")):
+        own = [r for r in expected if r["kind"] == kind]
+        assert sum(int(r[1].replace(",", "") or 0) for r in rows) == flat(session)[("second_half", "program")][2], rows
+        weights = {r["address"] or r["line"]: r for r in own}
+        shown = [r for r in rows if r[2]]
+        for share, samples, at, _, said, _ in shown:
+            row = weights[at]
+            assert int(samples.replace(",", "") or 0) == int(row["self_samples"]), (at, samples, row)
+            assert not samples or abs(float(share.split(" %")[0]) - float(row["self"])) < 0.06, (share, row)
+            assert kind == "line" and not row["text"] or said == row["text"], (said, row)
+        omitted = sum(int(re.match(r"… ([\d,]+) ", r[4])[1].replace(",", "")) for r in rows if r[4].startswith("… "))
+        assert kind == "line" or len(shown) + omitted == len(own), (len(shown), omitted, len(own))
+    assert any("now()" in r[4] for r in lines) or any("WORK" in r[4] for r in lines), lines
+    assert any("↑" in r[3] for r in code) and any("→" in r[3] for r in code), code
+    assert any(re.search("(callq?|bl) .*<now>", r[4]) for r in code), code
+    others = [f for f in page.run("cpuperf.functions()") if f["name"] == "_start" and f["object"] == "program"]
+    if others:
+        page.open(f"{path}#view=sandwich&function=_start&object=program")
+        assert "with the most samples of their own" in text(page, "#code"), text(page, "#code")
+    page.open(f"{path}#view=sandwich&function=main&object=program")
+    check_quiet(page, path)
+    for width, dark in ((485, False), (485, True), (1000, True), (1600, False)):
+        with browser.Browser(width, 900, dark) as narrow:
+            narrow.open(f"{path}#view=sandwich&function=second_half&object=program")
+            assert narrow.run("document.documentElement.scrollWidth <= innerWidth") and shown_code(narrow)
+    page.open(path)
 
 
 def check_half(page, session, name):

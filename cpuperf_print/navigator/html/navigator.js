@@ -14,7 +14,6 @@ const FILTERS = [
 	{ name: 'to', about: 'To', hint: '2s' },
 	{ name: 'region', about: 'Region', hint: 'request*' },
 ];
-const ROWS = 200;
 const NAMES = { flat: 'Functions', tree: 'Flame graph', timeline: 'In order of time', threads: 'Threads', lanes: 'Lanes', waits: 'Waits',
 	regions: 'Regions', heap: 'Heap', sizes: 'Block sizes', lifetimes: 'Lifetimes',
 	latency: 'Latencies', diff: 'Changes', hosts: 'Hosts', summary: 'Counts',
@@ -96,78 +95,11 @@ function amountOf(row, count) {
 	return row.event === 'thread_time' ? time(count) : amount(count * event.scale, event.unit);
 }
 
-/* The larger distance of a number from the ends of its interval. */
-function halfOf(row, name) {
-	return Math.max(row[`${name}_high`] - row[name], row[name] - row[`${name}_low`]);
-}
-
-/* Shares are percentages. */
-function shareOf(row, name) {
-	const share = row[name];
-	const cell = element('td', undefined, 'number share');
-	const bar = element('i');
-
-	if (share === null || share === undefined)
-		return cell;
-	bar.style.width = `${Math.min(100, share)}%`;
-	cell.append(bar, element('span', percent(share / 100)));
-	if (row[`${name}_high`] > row[`${name}_low`])
-		cell.append(element('small', ` ± ${ofHundred(halfOf(row, name) / 100)}`));
-	return cell;
-}
-
-function cellOf(text, className) {
-	return element('td', text === null || text === undefined ? '' : String(text), className);
-}
-
 function functionCell(name, object) {
 	const cell = element('td', undefined, 'name');
 
 	cell.append(anchor(name, linkTo('function', { name, object: object || '' })));
 	return cell;
-}
-
-/* columns: {name, of: (row) => the cell, isNumber} */
-function tableOf(rows, columns, caption) {
-	const box = element('div', undefined, 'wide');
-	const table = element('table');
-	const head = element('tr');
-	const body = element('tbody');
-	const more = element('button');
-	let nr = 0;
-	const grow = () => {
-		rows.slice(nr, nr + ROWS).forEach((row) => {
-			const line = element('tr', undefined, row.className);
-
-			line.append(...columns.map((c) => {
-				const cell = c.of(row);
-
-				cell.classList.toggle('extra', !!c.isExtra);
-				return cell;
-			}));
-			body.append(line);
-		});
-		nr += ROWS;
-		more.hidden = nr >= rows.length;
-		more.textContent = `Show more of ${whole(Math.max(0, rows.length - nr))}`;
-	};
-
-	columns.forEach((c) => {
-		const cell = element('th', c.link ? undefined : c.name,
-			`${c.isNumber ? 'number' : ''}${c.isExtra ? ' extra' : ''}`);
-
-		if (c.link)
-			cell.append(anchor(c.name, c.link));
-		cell.scope = 'col';
-		head.append(cell);
-	});
-	table.append(element('caption', caption, 'unseen'), element('thead'), body);
-	table.querySelector('thead').append(head);
-	more.type = 'button';
-	more.addEventListener('click', grow);
-	grow();
-	box.append(table, more);
-	return box;
 }
 
 const SHARES = [
@@ -610,28 +542,13 @@ async function showRegions() {
 		...chartsOf(rows, 'regions', look))] : [], ...table.parts] };
 }
 
-/* Where an instruction jumps to, or whom it calls. */
-function targetOf(row) {
-	return row.target ? ` → ${row.target}` : '';
-}
-
-const CODE = [
-	{ name: 'Self', isNumber: true, of: (row) => shareOf(row, 'self') },
-	{ name: 'Samples', isNumber: true, isExtra: true,
-		of: (row) => cellOf(whole(row.self_samples), 'number') },
-	{ name: '', isNumber: true, of: (row) => cellOf(row.address || row.line, 'number object') },
-	{ name: 'Code', of: (row) => cellOf(row.text === null ? `${row.file}:${row.line}`
-		: row.text + targetOf(row), 'code') },
-	{ name: 'Inlined', isExtra: true, of: (row) => cellOf(row.inlined, 'object') },
-];
-
 /* Source lines, then instructions, of one function; shares are of its samples. */
 async function codeParts(glob, isIt) {
 	const rows = (await ask(api('annotate', glob))).filter(isIt);
 
 	return ['line', 'instruction'].flatMap((kind) => byEvent(rows.filter((r) => r.kind === kind))
 		.map(([event, list]) => sectionOf(`${kind === 'line' ? 'Source lines' : 'Instructions'}${
-			` — ${event}`}`, tableOf(list, CODE, `${kind}s by ${event}`))));
+			` — ${event}`}`, tableOf(withMarks(list), CODE, `${kind}s by ${event}`))));
 }
 
 /* Sessions beside each other: a column of shares for each. */

@@ -91,6 +91,7 @@ class SandwichView {
 			view.showRoot();
 		}
 		this.showCalls();
+		this.showCode();
 	}
 
 	layOut() {
@@ -123,6 +124,20 @@ class SandwichView {
 			...callers.reverse().map((call) => line(call, 'calls it')),
 			line({ of: this.of, weight: root.self, samples: [0, 1].map((s) => this.samplesOf(own, s)), nodes: own, isSelf: true }, 'itself'),
 			...callees.map((call) => line(call, 'is called')));
+	}
+
+	/* Source lines and instructions, if the page has them: of all the time and of all threads. */
+	showCode() {
+		const { data, event } = this.model;
+		const { name, object } = data.functions[this.of];
+		const found = (data.code || []).find((c) => c.event === event && c.function === name && c.object === data.objects[object]);
+		const hint = (text) => element('p', text, 'hint');
+
+		byId('code').replaceChildren(...found ? codeSections(found)
+			: [hint(data.code_sessions > 1 ? 'The code of functions is in the page of one session.'
+				: !data.code_functions ? 'This page has no code of functions.'
+					: `This page has the code of the ${plural(data.code_functions, 'function')} with the most samples of their own; ${
+						'cpuperf_print --report=annotate --function= has that of any.'}`)]);
 	}
 
 	nodesOfFunction() {
