@@ -163,6 +163,16 @@ def compare_lines(name, program, found):
     return len(code)
 
 
+def compare_sums(name, folder, found):
+    """Lines and instructions of work and divided: each kind has all samples and the whole count of the function."""
+    flat = {r["function"]: r for r in rows(folder, report="flat") if r["object"] == "p"}
+    for function in {r["function"] for r in found}:
+        for kind in ("line", "instruction"):
+            own = [r for r in found if r["function"] == function and r["kind"] == kind]
+            for count in ("self_samples", "self_count"):
+                assert sum(int(r[count]) for r in own) == int(flat[function][count]) > 0, (name, function, kind, count)
+
+
 def check_lines_of_builds(folder):
     """gcc and clang, with and without optimisation, at link time, packed and split."""
     for name, command in BUILDS.items():
@@ -171,6 +181,7 @@ def check_lines_of_builds(folder):
             continue
         os.mkdir(f"{folder}/{name}")
         found = recorded(f"{folder}/{name}", *command)
+        compare_sums(name, f"{folder}/{name}", found)
         twin = f"{folder}/{name}/p"
         if name == SPLIT:
             twin = f"{folder}/{name}/twin"
@@ -191,6 +202,7 @@ def check_stripped(folder):
     run("objcopy", f"--add-gnu-debuglink={folder}/p.debug", program)
     record(folder, program)
     found = rows(folder, "--function=[w]ork")
+    compare_sums("stripped", folder, found)
     if has_instructions(found):
         assert compare_lines("stripped", whole, found) > 10
     assert any(r["kind"] == "line" and r["text"].strip() == "sum += helper(sum);" for r in found)
