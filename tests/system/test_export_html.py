@@ -576,12 +576,16 @@ def check_one(folder, screen):
 
 
 def check_sight(path):
-    """The root of the graph is seen without scrolling on a screen of 1000 x 800."""
-    with browser.Browser(1000, 800) as page:
-        page.open(path)
-        assert page.run("document.getElementById('scroll').getBoundingClientRect().bottom < innerHeight && !scrollY")
-        root = frame(page, "all")
-        assert root["top"] + root["height"] <= page.run("document.getElementById('graph').clientHeight") + 0.5, root
+    """The root of the graph is seen without scrolling on a screen of 1000 x 800, and on a narrow one; of names in the rows
+    over time nothing is covered."""
+    for size in ((1000, 800), (485, 900)):
+        with browser.Browser(*size) as page:
+            page.open(path)
+            assert page.run("document.getElementById('scroll').getBoundingClientRect().bottom < innerHeight && !scrollY"), size
+            root = frame(page, "all")
+            assert root["top"] + root["height"] <= page.run("document.getElementById('graph').clientHeight") + 0.5, root
+            assert page.run("[...document.querySelectorAll('#rows li')].every((li) => [...li.children].reduce("
+                            "(sum, e) => sum + e.offsetHeight, 0) <= li.clientHeight + 1)"), size
 
 
 def calls(session, name, which="cpu_clock"):

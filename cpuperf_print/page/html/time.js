@@ -111,6 +111,7 @@ class TimeView {
 			const item = element('li');
 
 			item.style.height = `${row.height}px`;
+			item.classList.toggle('low', row.height < ROW_HEIGHT); /* no room for a name of two lines */
 			row.value = element('span');
 			item.append(element('b', row.name), row.value);
 			item.title = row.series && row.series.note ? row.series.note : row.name;
