@@ -11,6 +11,7 @@
 #define PROFILE_PROCESSES_INTERNAL_H
 
 #include "base/arena.h"
+#include "base/cover.h"
 #include "base/dict.h"
 #include "profile/faults.h"
 #include "profile/processes.h"
@@ -143,18 +144,6 @@ struct profile_cluster {
 	uint32_t tree;      /* index, or PROFILE_NONE */
 };
 
-/*
- * A segment tree of overlapping mappings. bounds divide the addresses into ranges; the leaf of
- * range i is node nr_ranges + i, its ancestors are nodes i / 2 …; each node lists the mappings, by
- * their index in the cluster, that cover all of it but not all of its parent.
- */
-struct profile_tree {
-	uint64_t *bounds; /* owned; nr_ranges + 1 */
-	uint32_t nr_ranges;
-	uint32_t *firsts;  /* owned; of node i in entries; 2 * nr_ranges + 1 */
-	uint32_t *entries; /* owned */
-};
-
 /* The name of a thread from a time on. By tid, then time. */
 struct profile_naming {
 	uint64_t from_ns;
@@ -204,7 +193,7 @@ struct profile_processes {
 	size_t nr_mappings, mappings_room;
 	struct profile_cluster *clusters; /* owned */
 	size_t nr_clusters, clusters_room;
-	struct profile_tree *trees; /* owned */
+	struct cover *trees; /* owned */
 	size_t nr_trees, trees_room, nr_tree_mappings;
 	struct profile_naming *namings; /* owned */
 	size_t nr_namings, namings_room;

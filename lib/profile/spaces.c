@@ -11,6 +11,7 @@
  * describe what it read, also those of a program that an exec started meanwhile.
  */
 #include "base/array.h"
+#include "base/cover.h"
 #include "base/mem.h"
 #include "base/order.h"
 #include "profile/processes_internal.h"
@@ -214,105 +215,30 @@ static void settle(const struct work *w, const struct profile_life *l, struct pa
 		made->m.from_ns = l->process.from_ns;
 }
 
-/* Counts the entries of each node or, with entries, stores them. */
-static void enter(struct profile_tree *t, uint32_t from, uint32_t to, uint32_t what,
-		  uint32_t *entries)
-{
-	uint32_t *at = t->firsts;
-
-	for (from += t->nr_ranges, to += t->nr_ranges; from < to; from /= 2, to /= 2) {
-		if (from & 1) {
-			if (entries)
-				entries[at[from]] = what;
-			at[from++]++;
-		}
-		if (to & 1) {
-			if (entries)
-				entries[at[to - 1]] = what;
-			at[--to]++;
-		}
-	}
-}
-
-static uint32_t find_range(const struct profile_tree *t, uint64_t address)
-{
-	return (uint32_t)ORDER_FIRST(i, t->nr_ranges, t->bounds[i + 1] > address);
-}
-
-static int make_bounds(struct profile_tree *t, const struct part *parts, size_t nr)
-{
-	uint32_t kept = 0;
-
-	t->bounds = mem_calloc(2 * nr, sizeof(*t->bounds));
-	if (!t->bounds)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++) {
-		t->bounds[2 * i] = parts[i].m.start;
-		t->bounds[2 * i + 1] = parts[i].m.end;
-	}
-	order_sort(t->bounds, 2 * nr, sizeof(*t->bounds), order_numbers);
-	for (size_t i = 0; i < 2 * nr; i++)
-		if (!kept || t->bounds[kept - 1] != t->bounds[i])
-			t->bounds[kept++] = t->bounds[i];
-	t->nr_ranges = kept - 1;
-	return 0;
-}
-
-static void enter_all(struct profile_tree *t, const struct part *parts, size_t nr,
-		      uint32_t *entries)
-{
-	for (size_t i = 0; i < nr; i++)
-		enter(t, find_range(t, parts[i].m.start), find_range(t, parts[i].m.end - 1) + 1,
-		      (uint32_t)i, entries);
-}
-
-static int make_entries(struct profile_tree *t, const struct part *parts, size_t nr)
-{
-	size_t nr_nodes = 2 * (size_t)t->nr_ranges;
-	uint32_t sum = 0;
-
-	t->firsts = mem_calloc(nr_nodes + 1, sizeof(*t->firsts));
-	if (!t->firsts)
-		return -ENOMEM;
-	enter_all(t, parts, nr, NULL);
-	for (size_t i = 0; i <= nr_nodes; i++) {
-		uint32_t of_node = t->firsts[i];
-
-		t->firsts[i] = sum;
-		sum += of_node;
-	}
-	t->entries = mem_calloc(sum, sizeof(*t->entries));
-	if (!t->entries)
-		return -ENOMEM;
-	enter_all(t, parts, nr, t->entries); /* this moves each first to the next node's */
-	memmove(t->firsts + 1, t->firsts, nr_nodes * sizeof(*t->firsts));
-	t->firsts[0] = 0;
-	return 0;
-}
-
-static void fini_tree(struct profile_tree *t)
-{
-	mem_free(t->bounds);
-	mem_free(t->firsts);
-	mem_free(t->entries);
-}
-
 void profile_trees_fini(struct profile_processes *p)
 {
 	for (size_t i = 0; i < p->nr_trees; i++)
-		fini_tree(&p->trees[i]);
+		cover_fini(&p->trees[i]);
 	mem_free(p->trees);
+}
+
+static void range_of(const void *arg, size_t i, uint64_t *start, uint64_t *end)
+{
+	const struct part *parts = arg;
+
+	*start = parts[i].m.start;
+	*end = parts[i].m.end;
 }
 
 static int add_tree(struct profile_processes *p, const struct part *parts, size_t nr)
 {
-	struct profile_tree *t = MEM_ADD(p->trees, p->nr_trees, p->trees_room);
+	struct cover *t = MEM_ADD(p->trees, p->nr_trees, p->trees_room);
 
 	if (!t)
 		return -ENOMEM;
-	*t = (struct profile_tree){0};
+	*t = (struct cover){0};
 	p->nr_tree_mappings += nr;
-	return make_bounds(t, parts, nr) ?: make_entries(t, parts, nr);
+	return cover_make(t, nr, range_of, parts);
 }
 
 static int add_cluster(struct profile_processes *p, struct profile_life *l,
@@ -485,28 +411,14 @@ static uint32_t find_in_list(const struct profile_mapping *m, uint32_t nr, uint6
 	return PROFILE_NONE;
 }
 
-/* The last entry of a node below nr, or PROFILE_NONE. */
-static uint32_t find_in_node(const struct profile_tree *t, uint32_t node, uint32_t nr)
-{
-	const uint32_t *entry = t->entries + t->firsts[node];
-	size_t nr_below = ORDER_FIRST(i, t->firsts[node + 1] - t->firsts[node], entry[i] >= nr);
-
-	return nr_below ? entry[nr_below - 1] : PROFILE_NONE;
-}
-
-static uint32_t find_in_tree(const struct profile_tree *t, uint32_t nr, uint64_t address,
+static uint32_t find_in_tree(const struct cover *t, uint32_t nr, uint64_t address,
 			     struct profile_found *f)
 {
-	uint32_t range = find_range(t, address), best = PROFILE_NONE;
+	uint64_t start, end;
+	const uint32_t found = cover_find(t, nr, address, &start, &end);
 
-	clip(f, t->bounds[range], t->bounds[range + 1]);
-	for (uint32_t node = t->nr_ranges + range; node; node /= 2) {
-		uint32_t of_node = find_in_node(t, node, nr);
-
-		if (of_node != PROFILE_NONE && (best == PROFILE_NONE || of_node > best))
-			best = of_node;
-	}
-	return best;
+	clip(f, start, end);
+	return found == COVER_NONE ? PROFILE_NONE : found;
 }
 
 /* Searches this space only. is_past: the time does not narrow the answer's interval. */
