@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/perf_abi.h"
 #include "base/root.h"
 #include "base/str.h"
 #include "base/sys.h"
@@ -650,6 +651,18 @@ static int append_text(void *buf, const char *text, size_t len)
 	return buf_error(buf);
 }
 
+/* Only perf may have recorded by another clock, which all its events share. */
+static bool has_other_clock(const struct input *o)
+{
+	struct perf_event_attr attr = {.size = 0};
+	const struct trace_event *ev = o->import && o->facts->nr_events ? o->facts->events : NULL;
+
+	if (!ev)
+		return false;
+	memcpy(&attr, ev->attr, ev->attr_bytes < sizeof(attr) ? ev->attr_bytes : sizeof(attr));
+	return !attr.use_clockid || attr.clockid != CLOCK_MONOTONIC;
+}
+
 static int load_symbols(struct inputs *in, struct input *o, const struct buf *kallsyms,
 			struct err *e)
 {
@@ -657,6 +670,7 @@ static int load_symbols(struct inputs *in, struct input *o, const struct buf *ka
 	    .finder = in->finder,
 	    .processes = o->processes,
 	    .with_inlined = in->options->inlined,
+	    .has_other_clock = has_other_clock(o),
 	    .is_same_boot = o->is_same_boot,
 	    .vdso = o->vdso,
 	    .problem = problems_log,

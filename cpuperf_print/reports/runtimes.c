@@ -117,7 +117,7 @@ static void put_hints(const struct job *j, const struct nameless *n,
 				 r->interpreter, r->remedy);
 	}
 	put_hint(j, g, &n->made, all, 0.05, "in code made at run time, without names", "",
-		 most ? most->remedy : "needs a /tmp/perf-PID.map, or a jitdump with perf inject");
+		 most ? most->remedy : "needs a jitdump or a /tmp/perf-PID.map");
 	put_hint(j, g, &n->stripped, all, 0.2, "in functions without names, most of ",
 		 report_functions_text(functions, n->most),
 		 "needs its debug symbols (a -dbgsym package, --debug-dir or --debuginfod)");

@@ -45,13 +45,14 @@ static bool has_place(const struct annotate_wanted *w, size_t i, struct symbol_c
 }
 
 /* The function at an address. NULL: none has a name. */
-static const struct symbol_function *find_function(const struct annotate_wanted *w,
-						   uint64_t address, uint64_t *start)
+static const struct symbol_function *find_function(const struct part *p, uint64_t address,
+						   uint64_t *start)
 {
+	const struct annotate_wanted *w = p->w;
 	uint64_t end;
 
 	if (!w->kernel)
-		return symbols_code_function(w->symbols, w->object, address, start);
+		return symbols_code_function(w->symbols, &p->code, address, start);
 	return symbols_kernel_extent(w->symbols, address, start, &end)
 		   ? symbols_kernel(w->symbols, address, UINT64_MAX) /* of no module's time */
 		   : NULL;
@@ -60,10 +61,10 @@ static const struct symbol_function *find_function(const struct annotate_wanted 
 static void set_lines(const struct part *p, struct annotate_row *row)
 {
 	struct symbol_line line[SYMBOL_MAX_LINES];
-	size_t nr = p->is_known && !p->w->kernel
-			? symbols_code_lines(p->w->symbols, p->w->object, row->address, line,
-					     SYMBOL_MAX_LINES)
-			: 0;
+	size_t nr =
+	    p->is_known && !p->w->kernel
+		? symbols_code_lines(p->w->symbols, &p->code, row->address, line, SYMBOL_MAX_LINES)
+		: 0;
 
 	if (!nr)
 		return;
@@ -90,7 +91,7 @@ static bool find_sampled(const struct part *p, size_t i, uint64_t end, uint64_t 
 {
 	struct symbol_code s;
 
-	if (!has_place(p->w, i, &s) || s.start != p->code.start || s.address >= end)
+	if (!has_place(p->w, i, &s) || !symbol_code_is_same(&s, &p->code) || s.address >= end)
 		return false;
 	*address = s.address;
 	return true;
@@ -115,7 +116,7 @@ static int add_odd(struct part *p, uint64_t end)
 static const char *make_slot_text(const struct part *p, const char *text, uint64_t slot)
 {
 	const char *name =
-	    p->w->kernel ? NULL : symbols_code_slot(p->w->symbols, p->w->object, slot);
+	    p->code.file ? symbols_code_slot(p->w->symbols, p->w->object, slot) : NULL;
 
 	return name ? arena_printf(&p->c->texts, "%s <%.*s@got>", text, NAME_BYTES, name)
 		    : arena_strdup(&p->c->texts, text);
@@ -133,7 +134,7 @@ static const char *make_text(const struct part *p, const struct annotate_instruc
 	if (!i->has_target ||
 	    (i->flow == ANNOTATE_JUMP && i->target >= p->code.start && i->target < p->code.end))
 		return arena_strdup(&p->c->texts, i->text);
-	fn = find_function(p->w, i->target, &start);
+	fn = find_function(p, i->target, &start);
 	if (!fn)
 		return arena_strdup(&p->c->texts, i->text);
 	if (i->target == start)
@@ -165,7 +166,7 @@ static int add_instruction(struct part *p, uint64_t address, const struct annota
 static bool get_decoder(struct part *p, struct err *e)
 {
 	const uint16_t machine =
-	    p->w->kernel ? annotate_kernel_machine(p->w->kernel) : elf_file_machine(p->code.file);
+	    p->w->kernel ? annotate_kernel_machine(p->w->kernel) : p->code.machine;
 	struct annotate_code *c = p->c;
 
 	if (c->decoder && c->machine == machine)
@@ -181,7 +182,7 @@ static bool may_go_on(struct part *p)
 {
 	uint64_t now_ns;
 
-	if (p->nr_rows++ % ROWS_PER_LOOK || p->w->kernel)
+	if (p->nr_rows++ % ROWS_PER_LOOK || !p->code.file)
 		return true;
 	now_ns = clock_thread_cpu_ns();
 	p->has_time =
@@ -244,6 +245,13 @@ static int name_slots(const struct part *p, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
+/* Of no file that is in memory. */
+static size_t read_code(const struct part *p, void *to, size_t max)
+{
+	return p->w->kernel ? annotate_kernel_read(p->w->kernel, p->code.start, to, max)
+			    : symbols_code_read(p->w->symbols, &p->code, to, max);
+}
+
 static int add_instructions(struct part *p)
 {
 	const uint64_t size = p->code.end - p->code.start;
@@ -253,9 +261,9 @@ static int add_instructions(struct part *p)
 	MEM_AUTO uint8_t *copy = NULL;
 	int rc = 0;
 
-	if (p->w->kernel) {
+	if (!p->code.file) {
 		bytes = copy = mem_alloc(max);
-		len = copy ? annotate_kernel_read(p->w->kernel, p->code.start, copy, max) : 0;
+		len = copy ? read_code(p, copy, max) : 0;
 	} else {
 		bytes = elf_file_bytes(p->code.file, p->code.start, max, &len);
 	}
@@ -272,7 +280,7 @@ static int add_instructions(struct part *p)
 	if (rc || !bytes)
 		return rc;
 	count_jumps(p);
-	return p->w->kernel || p->c->machine != EM_AARCH64 ? 0 : name_slots(p, bytes, len);
+	return !p->code.file || p->c->machine != EM_AARCH64 ? 0 : name_slots(p, bytes, len);
 }
 
 /* Addresses of which no code is known, up to one in a known function. */

@@ -475,6 +475,33 @@ const struct profile_object *profile_object(const struct profile_processes *p, u
 	return profile_objects_at(&p->objects, number);
 }
 
+size_t profile_nr_mappings(const struct profile_processes *p)
+{
+	return p->nr_mappings;
+}
+
+const struct profile_mapping *profile_mapping(const struct profile_processes *p, size_t i)
+{
+	return &p->mappings[i];
+}
+
+const struct profile_process *profile_process_of(const struct profile_processes *p,
+						 const struct profile_mapping *m)
+{
+	const uint32_t life = profile_life_at(p, m->pid, m->from_ns);
+
+	return life == PROFILE_NONE ? NULL : &p->lives[life].process;
+}
+
+const struct profile_process *profile_forked_from(const struct profile_processes *p,
+						  const struct profile_process *process)
+{
+	const uint32_t parent =
+	    process->number < p->nr_lives ? p->lives[process->number].parent : PROFILE_NONE;
+
+	return parent == PROFILE_NONE ? NULL : &p->lives[parent].process;
+}
+
 size_t profile_nr_comms(const struct profile_processes *p)
 {
 	return p->comms.items.nr;

@@ -114,6 +114,15 @@ void profile_processes_free(struct profile_processes *p); /* NULL is fine */
 
 size_t profile_nr_objects(const struct profile_processes *p);
 const struct profile_object *profile_object(const struct profile_processes *p, uint32_t number);
+/* All mappings of all processes, in no order. */
+size_t profile_nr_mappings(const struct profile_processes *p);
+const struct profile_mapping *profile_mapping(const struct profile_processes *p, size_t i);
+/* The process that made a mapping, which those that it forked have as well; NULL: not known. */
+const struct profile_process *profile_process_of(const struct profile_processes *p,
+						 const struct profile_mapping *m);
+/* Whose mappings a process began with, by a fork; NULL: nobody's. */
+const struct profile_process *profile_forked_from(const struct profile_processes *p,
+						  const struct profile_process *process);
 size_t profile_nr_comms(const struct profile_processes *p);
 const struct profile_comm *profile_comm(const struct profile_processes *p, uint32_t number);
 /* Arguments joined by spaces, safe to show; number 0 is "[unknown]". The process may have changed

@@ -497,7 +497,7 @@ static int set_root(struct report_counter *c, const struct trace_record *r, uint
 static void set_process(struct report_counter *c)
 {
 	c->place.number = c->place.process->number;
-	c->place.epoch = profile_lookup_epoch(c->lookup, c->place.process, c->place.time_ns);
+	c->place.epoch = report_resolver_epoch(c->resolver, c->place.process, c->place.time_ns);
 }
 
 static enum report_start start_of(void *arg, uint64_t address)

@@ -17,7 +17,8 @@ static uint32_t find_epoch(void *arg, const struct profile_process *process, uin
 {
 	const struct report_names_of *of = arg;
 
-	return profile_lookup_epoch(of->lookup, process, time_ns);
+	return profile_lookup_epoch(of->lookup, process, time_ns) +
+	       symbols_epoch(of->symbols, process, time_ns);
 }
 
 static const struct symbol_function *find_user(void *arg, const struct profile_process *process,
@@ -26,7 +27,8 @@ static const struct symbol_function *find_user(void *arg, const struct profile_p
 	const struct report_names_of *of = arg;
 
 	return symbols_user(of->symbols,
-			    profile_lookup_mapping(of->lookup, process, address, time_ns), address);
+			    profile_lookup_mapping(of->lookup, process, address, time_ns), address,
+			    time_ns);
 }
 
 static const struct symbol_function *find_kernel(void *arg, uint64_t address, uint64_t time_ns)

@@ -139,13 +139,14 @@ static uint32_t find_user(struct report_resolver *r, const struct report_place *
 	bool is_hit;
 
 	if (!m || m->object->kind != PROFILE_OBJECT_FILE)
-		return resolve(r, symbols_user(r->config.symbols, m, address));
+		return resolve(r, symbols_user(r->config.symbols, m, address, place->time_ns));
 	key = (struct slot){.where = address - m->start + m->offset, .whose = m->object->number};
 	s = find_slot(&r->places, &key, &is_hit);
 	if (!s)
 		return NO_NUMBER;
 	if (!is_hit) {
-		key.number = resolve(r, symbols_user(r->config.symbols, m, address)) + 1;
+		key.number =
+		    resolve(r, symbols_user(r->config.symbols, m, address, place->time_ns)) + 1;
 		*s = key;
 	}
 	return s->number - 1;
@@ -171,6 +172,13 @@ static uint32_t find_symbol(struct report_resolver *r, const struct report_place
 	return s->number - 1;
 }
 
+uint32_t report_resolver_epoch(struct report_resolver *r, const struct profile_process *process,
+			       uint64_t time_ns)
+{
+	return profile_lookup_epoch(r->config.lookup, process, time_ns) +
+	       symbols_epoch(r->config.symbols, process, time_ns);
+}
+
 enum report_start report_resolver_start(struct report_resolver *r, const struct report_place *place,
 					uint64_t address)
 {
@@ -188,7 +196,7 @@ static size_t find_lines(struct report_resolver *r, const struct report_place *p
 {
 	struct symbol_line lines[REPORT_MAX_INLINED];
 	size_t nr = symbols_lines(r->config.symbols, find_mapping(r, place, address), address,
-				  lines, REPORT_MAX_INLINED);
+				  place->time_ns, lines, REPORT_MAX_INLINED);
 	size_t first = r->config.with_inlined || !nr ? 0 : nr - 1;
 
 	for (size_t i = first; i < nr; i++) {
@@ -209,8 +217,8 @@ static size_t find_lines(struct report_resolver *r, const struct report_place *p
 size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,
 			      bool is_kernel, uint64_t address, struct report_frame *out)
 {
-	const struct profile_mapping *m;
-	bool is_in_file;
+	const struct profile_object *object = NULL;
+	uint64_t offset = address;
 	size_t nr;
 
 	if ((r->config.with_inlined || r->config.with_lines) && !is_kernel) {
@@ -222,12 +230,12 @@ size_t report_resolver_frames(struct report_resolver *r, const struct report_pla
 	}
 	if (!r->config.with_addresses)
 		return nr;
-	m = is_kernel ? NULL : find_mapping(r, place, address);
-	is_in_file = m && m->object->kind != PROFILE_OBJECT_ANON &&
-		     m->object->kind != PROFILE_OBJECT_DELETED;
+	if (!is_kernel)
+		object = symbols_place(r->config.symbols, find_mapping(r, place, address), address,
+				       place->time_ns, &offset);
 	for (size_t i = 0; i < nr; i++) { /* inlined ones have the same place */
-		out[i].object = is_in_file ? m->object : NULL;
-		out[i].address = is_in_file ? address - m->start + m->offset : address;
+		out[i].object = object;
+		out[i].address = offset;
 	}
 	return nr;
 }

@@ -35,6 +35,9 @@ enum { REPORT_MAX_INLINED = 32 };
 
 struct report_resolver *report_resolver_new(const struct report_resolver_config *config);
 void report_resolver_free(struct report_resolver *r); /* NULL is fine */
+/* report_place.epoch */
+uint32_t report_resolver_epoch(struct report_resolver *r, const struct profile_process *process,
+			       uint64_t time_ns);
 /* The frames at an address, innermost first: one plus the inlined ones, at most REPORT_MAX_INLINED.
  * 0: no memory. */
 size_t report_resolver_frames(struct report_resolver *r, const struct report_place *place,

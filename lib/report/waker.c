@@ -78,7 +78,7 @@ static void make_stack(struct report_waker *w, const struct report_waker_config 
 	profile_lookup_task(config->lookup, own.record.pid, own.record.tid, own.time_ns, &task);
 	w->place.process = task.process;
 	w->place.number = task.process->number;
-	w->place.epoch = profile_lookup_epoch(config->lookup, task.process, own.time_ns);
+	w->place.epoch = report_resolver_epoch(config->resolver, task.process, own.time_ns);
 	report_stack_make(config->unwinder, task.process, &own, true, &w->stack);
 	while (nr < w->stack.nr_kernel &&
 	       report_resolver_is_switch(config->resolver, &w->place, w->stack.address[nr]))

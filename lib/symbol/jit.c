@@ -59,21 +59,22 @@ static bool is_owner_of(uid_t uid, uint32_t pid)
 }
 
 /* Without a configured folder, maps on this machine belong to its own processes. */
-static bool is_foreign(const struct symbols_config *config)
+bool symbol_jit_is_foreign(const struct symbols_config *config)
 {
 	return !config->is_same_boot && !config->jit_folder && !*elf_finder_sysroot(config->finder);
 }
 
-static int check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
-		 const char *path, struct err *e)
+int symbol_jit_check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
+		     const char *path, struct err *e)
 {
 	const uint64_t second_ns = 1000000000;
 	struct clock_triple now;
 
-	if (is_foreign(config)) {
+	if (symbol_jit_is_foreign(config)) {
 		err_set_at(e, -ESTALE, path, 0, 0,
 			   "not used: the session was recorded on another machine or boot");
-		err_hint(e, "copy that machine's maps to DIR/tmp and use --sysroot=DIR");
+		err_hint(e, "copy that machine's maps and jitdumps to the same paths below DIR, "
+			    "and use --sysroot=DIR");
 		return -ESTALE;
 	}
 	clock_triple_now(&now);
@@ -83,8 +84,6 @@ static int check(const struct stat *st, const struct symbols_config *config, uin
 		return err_set_at(e, -ESTALE, path, 0, 0,
 				  "not used: it is older than this machine's last boot, so it "
 				  "belongs to another process");
-	if (st->st_size > SYMBOL_TEXT_MAX_BYTES)
-		return err_set_at(e, -EFBIG, path, 0, 0, "is too large");
 	if (st->st_uid == 0 || st->st_uid == geteuid() ||
 	    (config->is_same_boot && is_owner_of(st->st_uid, pid)))
 		return 0;
@@ -95,7 +94,8 @@ static int check(const struct stat *st, const struct symbols_config *config, uin
 	return -EACCES;
 }
 
-static int read_map(struct elf_reader *reader, struct elf_reader_file *f, struct jit_process *p)
+static int read_map(struct elf_reader *reader, struct elf_reader_file *f, struct jit_process *p,
+		    struct err *e)
 {
 	size_t len = (size_t)f->st.st_size;
 	const char *at, *end;
@@ -105,6 +105,8 @@ static int read_map(struct elf_reader *reader, struct elf_reader_file *f, struct
 
 	if (!len)
 		return 0;
+	if (len > SYMBOL_TEXT_MAX_BYTES)
+		return err_set_at(e, -EFBIG, f->path, 0, 0, "is too large");
 	text = buf_reserve(&p->text, len);
 	if (!text)
 		return buf_error(&p->text);
@@ -133,13 +135,13 @@ static void load(struct symbol_jit *j, struct jit_process *p, const struct symbo
 
 	if (rc == -ENOENT || rc == -ENOTDIR)
 		return;
-	rc = rc ?: check(&f.st, config, p->pid, path, &e) ?: read_map(reader, &f, p);
+	rc = rc ?: symbol_jit_check(&f.st, config, p->pid, path, &e) ?: read_map(reader, &f, p, &e);
 	if (rc == 0)
 		return;
 	elf_reader_explain(rc, path, &e);
-	if (config->problem && !(is_foreign(config) && j->has_reported_foreign))
+	if (config->problem && !(symbol_jit_is_foreign(config) && j->has_reported_foreign))
 		config->problem(config->arg, &e);
-	j->has_reported_foreign |= is_foreign(config);
+	j->has_reported_foreign |= symbol_jit_is_foreign(config);
 }
 
 /* Without memory, behaves as if there were no map. */

@@ -11,8 +11,12 @@
 #include "symbol/symbols.h"
 #include "symbol/text_symbols.h"
 
+#include <pthread.h>
+
+struct jitdump_code;
 struct profile_object;
 struct profile_ksymbol;
+struct profile_process;
 
 /* The kinds of spaces of function keys; each object and process has its own. */
 enum symbol_space { SPACE_OBJECT, SPACE_PROCESS, SPACE_INLINED, SPACE_KERNEL };
@@ -85,6 +89,67 @@ const struct symbol_function *symbol_jit_function(struct symbol_jit *j,
 						  const struct symbols_config *config,
 						  struct symbol_functions *f, uint32_t pid,
 						  uint64_t address);
+
+/* Nothing that was made at run time is used: the session was recorded elsewhere, and no folder is
+ * said. */
+bool symbol_jit_is_foreign(const struct symbols_config *config);
+/* Whether a file that names code of a process may be used. 0 or -errno with *e. */
+struct stat;
+int symbol_jit_check(const struct stat *st, const struct symbols_config *config, uint32_t pid,
+		     const char *path, struct err *e);
+
+/* Code generated at run time: jit-PID.dump, of which the process has a mapping that can be
+ * executed. Read on first use. */
+struct symbol_dump;
+enum { SYMBOL_MAX_DUMPS = 4096 };
+struct symbol_dumps {
+	pthread_mutex_t lock;
+	const struct symbols_config *config; /* borrowed */
+	struct symbol_functions *functions;  /* borrowed */
+	struct symbol_dump **item;           /* owned, with its elements */
+	size_t nr, room;
+	struct symbol_marker *marker; /* owned; by process */
+	size_t nr_markers, markers_room;
+	bool has_reported_foreign;
+};
+
+void symbol_dumps_init(struct symbol_dumps *d, const struct symbols_config *config,
+		       struct symbol_functions *functions);
+void symbol_dumps_fini(struct symbol_dumps *d);
+/* Finds the dumps that processes have; those that are known are read on when they are next asked
+ * for. 0 or -ENOMEM. */
+int symbol_dumps_renew(struct symbol_dumps *d);
+/* As symbols_epoch. */
+uint32_t symbol_dumps_epoch(struct symbol_dumps *d, const struct profile_process *process,
+			    uint64_t time_ns);
+
+/* Code of a dump at an address and time. */
+struct symbol_dumped {
+	struct symbol_dump *dump;
+	struct jitdump_code *code;
+	uint64_t address; /* of the code as loaded */
+};
+/* False: no dump has a name for it. */
+bool symbol_dumps_find(struct symbol_dumps *d, const struct profile_mapping *m, uint64_t address,
+		       uint64_t time_ns, struct symbol_dumped *out);
+/* By the number of the dump's object, and an offset in it. */
+bool symbol_dumps_at(struct symbol_dumps *d, uint32_t object, uint64_t offset,
+		     struct symbol_dumped *out);
+/* What one piece of code finds at an address, at the time when it was loaded. */
+bool symbol_dumps_beside(struct symbol_dumps *d, uint32_t object, const struct jitdump_code *code,
+			 uint64_t address, struct symbol_dumped *out);
+const struct symbol_function *symbol_dumped_function(struct symbol_dumps *d,
+						     const struct symbol_dumped *at);
+uint32_t symbol_dumped_object(const struct symbol_dumped *at); /* the number of the dump's */
+uint64_t symbol_dumped_offset(const struct symbol_dumped *at); /* in its file */
+void symbol_dumped_extent(const struct symbol_dumped *at, uint64_t *start, uint64_t *end);
+uint16_t symbol_dumped_machine(const struct symbol_dumped *at);
+/* The source line, without the function; false: not known. */
+bool symbol_dumped_line(struct symbol_dumps *d, const struct symbol_dumped *at,
+			struct symbol_line *out);
+/* Reads up to len bytes of the code from its start on. How many. */
+size_t symbol_dumped_read(struct symbol_dumps *d, const struct symbol_dumped *at, void *to,
+			  size_t len);
 
 /* Source lines, from DWARF. */
 struct symbol_lines;

@@ -27,6 +27,7 @@ struct symbols {
 	_Atomic(bool) has_kernel;
 	struct symbol_kernel kernel;
 	struct symbol_jit jit;
+	struct symbol_dumps dumps;
 	struct symbol_lines *lines; /* owned */
 	const struct symbol_function *no_mapping, *life[PERF_ABI_NR_LIVES];
 };
@@ -67,11 +68,13 @@ int symbols_new(const struct symbols_config *config, struct symbols **out)
 	pthread_mutex_init(&s->lock, NULL);
 	buf_init(&s->kernel.kallsyms, SYMBOL_TEXT_MAX_BYTES);
 	symbol_jit_init(&s->jit);
+	symbol_dumps_init(&s->dumps, &s->config, &s->functions);
 	s->nr_objects = config->processes ? profile_nr_objects(config->processes) : 0;
 	s->object = mem_calloc(s->nr_objects, sizeof(*s->object));
 	s->lines = symbol_lines_new(&s->config, &s->functions);
 	s->no_mapping = symbol_functions_add(&s->functions, &no_mapping, NULL);
-	if (!s->object || !s->lines || !s->no_mapping->number || !add_lives(s)) {
+	if (!s->object || !s->lines || !s->no_mapping->number || !add_lives(s) ||
+	    symbol_dumps_renew(&s->dumps)) {
 		symbols_free(s);
 		return -ENOMEM;
 	}
@@ -89,6 +92,7 @@ void symbols_free(struct symbols *s)
 	mem_free((void *)s->object);
 	symbol_kernel_fini(&s->kernel);
 	symbol_jit_fini(&s->jit);
+	symbol_dumps_fini(&s->dumps);
 	symbol_functions_fini(&s->functions);
 	pthread_mutex_destroy(&s->lock);
 	mem_free(s);
@@ -111,7 +115,9 @@ int symbols_renew(struct symbols *s)
 	}
 	symbol_jit_fini(&s->jit);
 	symbol_jit_init(&s->jit);
-	return s->has_kernel ? symbol_kernel_renew(&s->kernel, s->config.processes) : 0;
+	return symbol_dumps_renew(&s->dumps)
+		   ?: s->has_kernel ? symbol_kernel_renew(&s->kernel, s->config.processes)
+				    : 0;
 }
 
 int symbols_add_kallsyms(struct symbols *s, const char *text, size_t len)
@@ -253,8 +259,20 @@ static bool is_memory(struct symbols *s, const struct profile_object *object)
 	return !o || !o->code;
 }
 
+/* A dump knows when code was at an address; a map does not. */
+static const struct symbol_function *find_made(struct symbols *s,
+					       const struct profile_mapping *mapping,
+					       uint64_t address, uint64_t time_ns)
+{
+	struct symbol_dumped at;
+
+	return symbol_dumps_find(&s->dumps, mapping, address, time_ns, &at)
+		   ? symbol_dumped_function(&s->dumps, &at)
+		   : symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+}
+
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
-					   uint64_t address)
+					   uint64_t address, uint64_t time_ns)
 {
 	const struct profile_object *object = mapping ? mapping->object : NULL;
 	const struct symbol_function *fn;
@@ -265,7 +283,7 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 			   ? s->life[address - PERF_ABI_LIVES]
 			   : s->no_mapping;
 	if (is_memory(s, object)) {
-		fn = symbol_jit_function(&s->jit, &s->config, &s->functions, mapping->pid, address);
+		fn = find_made(s, mapping, address, time_ns);
 		return fn ? fn : find_whole(s, object);
 	}
 	/* A program of 32 bits has another vdso. */
@@ -276,6 +294,38 @@ const struct symbol_function *symbols_user(struct symbols *s, const struct profi
 	if (!o)
 		return symbol_functions_get(&s->functions, 0);
 	return symbol_object_function(o, &s->functions, mapping, address);
+}
+
+uint32_t symbols_epoch(struct symbols *s, const struct profile_process *process, uint64_t time_ns)
+{
+	return symbol_dumps_epoch(&s->dumps, process, time_ns);
+}
+
+/* Of code that has no file but a dump. */
+static bool find_dumped(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
+			uint64_t time_ns, struct symbol_dumped *out)
+{
+	return mapping && mapping->object->number < s->nr_objects &&
+	       is_memory(s, mapping->object) &&
+	       symbol_dumps_find(&s->dumps, mapping, address, time_ns, out);
+}
+
+const struct profile_object *symbols_place(struct symbols *s, const struct profile_mapping *mapping,
+					   uint64_t address, uint64_t time_ns, uint64_t *offset)
+{
+	const struct profile_object *object = mapping ? mapping->object : NULL;
+	struct symbol_dumped at;
+
+	*offset = address;
+	if (find_dumped(s, mapping, address, time_ns, &at)) {
+		*offset = symbol_dumped_offset(&at);
+		return profile_object(s->config.processes, symbol_dumped_object(&at));
+	}
+	if (!object || object->kind == PROFILE_OBJECT_ANON ||
+	    object->kind == PROFILE_OBJECT_DELETED)
+		return NULL;
+	*offset = address - mapping->start + mapping->offset;
+	return object;
 }
 
 enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object)
@@ -293,16 +343,21 @@ enum symbol_names symbols_names_of(const struct symbols *s, uint32_t object)
 }
 
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
-		     struct symbol_line *out, size_t max)
+		     uint64_t time_ns, struct symbol_line *out, size_t max)
 {
-	const struct symbol_function *fn = symbols_user(s, mapping, address);
+	const struct symbol_function *fn = symbols_user(s, mapping, address, time_ns);
 	const struct profile_object *object = mapping ? mapping->object : NULL;
+	struct symbol_dumped dumped;
 	struct symbol_object *o;
 	uint64_t at;
 
 	if (!max)
 		return 0;
 	out[0] = (struct symbol_line){.function = fn};
+	if (find_dumped(s, mapping, address, time_ns, &dumped)) {
+		symbol_dumped_line(&s->dumps, &dumped, &out[0]);
+		return 1;
+	}
 	if (!object || object->number >= s->nr_objects || !profile_object_is_file(object))
 		return 1;
 	o = load_object(s, object);
@@ -324,32 +379,72 @@ static struct symbol_object *find_object(struct symbols *s, const struct profile
 bool symbols_code(struct symbols *s, const struct profile_object *object, uint64_t offset,
 		  struct symbol_code *out)
 {
-	const struct symbol_object *o = find_object(s, object);
-	struct symbol_code c = {.file = o ? o->code : NULL};
+	const struct symbol_object *o;
+	struct symbol_dumped at;
+	struct symbol_code c = {.object = object};
 
+	if (object && symbol_dumps_at(&s->dumps, object->number, offset, &at)) {
+		c.jit = at.code;
+		c.machine = symbol_dumped_machine(&at);
+		c.address = at.address;
+		symbol_dumped_extent(&at, &c.start, &c.end);
+		*out = c;
+		return true;
+	}
+	o = find_object(s, object);
+	c.file = o ? o->code : NULL;
 	if (!c.file || !elf_file_address(c.file, offset, &c.address) ||
 	    !symbol_object_extent(o, c.address, &c.start, &c.end))
 		return false;
+	c.machine = elf_file_machine(c.file);
 	*out = c;
 	return true;
 }
 
-const struct symbol_function *symbols_code_function(struct symbols *s,
-						    const struct profile_object *object,
-						    uint64_t address, uint64_t *start)
+static bool find_beside(struct symbols *s, const struct symbol_code *code, uint64_t address,
+			struct symbol_dumped *at)
 {
-	struct symbol_object *o = find_object(s, object);
-
-	return o ? symbol_object_named(o, &s->functions, object, address, start) : NULL;
+	return symbol_dumps_beside(&s->dumps, code->object->number, code->jit, address, at);
 }
 
-size_t symbols_code_lines(struct symbols *s, const struct profile_object *object, uint64_t address,
+size_t symbols_code_read(struct symbols *s, const struct symbol_code *code, void *to, size_t max)
+{
+	struct symbol_dumped at;
+
+	return find_beside(s, code, code->start, &at) ? symbol_dumped_read(&s->dumps, &at, to, max)
+						      : 0;
+}
+
+const struct symbol_function *symbols_code_function(struct symbols *s,
+						    const struct symbol_code *code,
+						    uint64_t address, uint64_t *start)
+{
+	struct symbol_object *o = code->jit ? NULL : find_object(s, code->object);
+	struct symbol_dumped at;
+	uint64_t end;
+
+	if (o)
+		return symbol_object_named(o, &s->functions, code->object, address, start);
+	if (!code->jit || !find_beside(s, code, address, &at))
+		return NULL;
+	symbol_dumped_extent(&at, start, &end);
+	*start += address - at.address; /* it may have been moved */
+	return symbol_dumped_function(&s->dumps, &at);
+}
+
+size_t symbols_code_lines(struct symbols *s, const struct symbol_code *code, uint64_t address,
 			  struct symbol_line *out, size_t max)
 {
-	struct symbol_object *o = find_object(s, object);
+	const struct profile_object *object = code->object;
+	struct symbol_object *o = code->jit ? NULL : find_object(s, object);
 	const struct symbol_function *fn;
+	struct symbol_dumped at;
 	uint64_t start;
 
+	if (code->jit && max && find_beside(s, code, address, &at)) {
+		out[0] = (struct symbol_line){.function = symbol_dumped_function(&s->dumps, &at)};
+		return symbol_dumped_line(&s->dumps, &at, &out[0]);
+	}
 	if (!o || !o->debug || !max)
 		return 0;
 	fn = symbol_object_named(o, &s->functions, object, address, &start);

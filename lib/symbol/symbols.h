@@ -1,6 +1,7 @@
 /*
  * From an address to its function, by symbol tables of ELF files, PLT stubs, .gnu_debugdata,
- * separate debug files, the vdso, the recorded kernel symbols, and JIT maps. Answers are cached.
+ * separate debug files, the vdso, the recorded kernel symbols, jitdumps and JIT maps. Answers are
+ * cached.
  * Thread-safe.
  */
 #ifndef SYMBOL_SYMBOLS_H
@@ -14,6 +15,7 @@ struct elf_file;
 struct elf_finder;
 struct err;
 struct profile_mapping;
+struct profile_process;
 struct profile_processes;
 struct symbols;
 
@@ -36,6 +38,7 @@ struct symbols_config {
 	struct elf_finder *finder;                 /* borrowed */
 	const struct profile_processes *processes; /* borrowed */
 	bool with_inlined;                         /* symbols_lines returns inlined functions */
+	bool has_other_clock;                      /* times are not CLOCK_MONOTONIC */
 	bool is_same_boot; /* the trace was recorded since this machine's last boot */
 	const struct elf_file
 	    *vdso; /* the recorder's, borrowed: the reader's own if of the same boot; NULL: none */
@@ -52,8 +55,8 @@ struct symbols_config {
 int symbols_new(const struct symbols_config *config, struct symbols **out);
 void symbols_free(struct symbols *s); /* NULL is fine */
 
-/* After the processes grew (profile/growth.h): finds what they have now, and reads JIT maps again.
- * Not during a query. 0 or -ENOMEM. */
+/* After the processes grew (profile/growth.h): finds what they have now, reads JIT maps again, and
+ * what was added to jitdumps. Not during a query. 0 or -ENOMEM. */
 int symbols_renew(struct symbols *s);
 
 /* Adds text of /proc/kallsyms, in pieces of any size, before the first query. Skips invalid lines.
@@ -69,9 +72,13 @@ const struct symbol_function *symbols_kernel(struct symbols *s, uint64_t address
 /* Where the function at an address begins and ends, by the recorded kallsyms. False: it is in none.
  */
 bool symbols_kernel_extent(struct symbols *s, uint64_t address, uint64_t *start, uint64_t *end);
-/* mapping NULL: the address is not mapped; all such are one function "[unknown]". */
+/* mapping NULL: the address is not mapped; all such are one function "[unknown]". The time decides
+ * what code that was made at run time was there. */
 const struct symbol_function *symbols_user(struct symbols *s, const struct profile_mapping *mapping,
-					   uint64_t address);
+					   uint64_t address, uint64_t time_ns);
+/* While this is the same, and so are the mappings of a process, so is what its addresses mean. It
+ * grows with time. */
+uint32_t symbols_epoch(struct symbols *s, const struct profile_process *process, uint64_t time_ns);
 
 /* How many of an object's functions have names. */
 enum symbol_names {
@@ -94,24 +101,40 @@ enum { SYMBOL_MAX_LINES = 32 };
 /* The functions inlined at the address, innermost first, then the function itself: 1 to max. From
  * DWARF; slow, cached. */
 size_t symbols_lines(struct symbols *s, const struct profile_mapping *mapping, uint64_t address,
-		     struct symbol_line *out, size_t max);
+		     uint64_t time_ns, struct symbol_line *out, size_t max);
+/* The object and the offset in its file that have the code at an address: the mapping's, or those
+ * of a jitdump. NULL: no file has it; then *offset is the address. */
+const struct profile_object *symbols_place(struct symbols *s, const struct profile_mapping *mapping,
+					   uint64_t address, uint64_t time_ns, uint64_t *offset);
 
-/* Code of a mapped file, or of the vdso. */
+/* Code of a mapped file, of the vdso, or of a jitdump. */
+struct jitdump_code;
 struct symbol_code {
-	const struct elf_file *file; /* borrowed */
-	uint64_t start, end;         /* the function: addresses in the file */
-	uint64_t address;            /* in it */
+	const struct profile_object *object; /* borrowed, like what follows */
+	const struct elf_file *file;         /* NULL: a jitdump */
+	const struct jitdump_code *jit;      /* of a jitdump: which code */
+	uint16_t machine;                    /* EM_… */
+	uint64_t start, end;                 /* the function: addresses in the file, or as loaded */
+	uint64_t address;                    /* in it */
 };
-/* The function at an offset in the object's file, by its symbols, else by its unwind table. False:
- * no such file, or no such function. */
+/* The function at an offset in the object's file, by its symbols, else by its unwind table; or the
+ * code in a jitdump. False: no such file, or no such function. */
 bool symbols_code(struct symbols *s, const struct profile_object *object, uint64_t offset,
 		  struct symbol_code *out);
-/* What symbols_lines returns, with inlined functions, at an address in the object's file. */
-size_t symbols_code_lines(struct symbols *s, const struct profile_object *object, uint64_t address,
+/* Whether both are of the same function. */
+static inline bool symbol_code_is_same(const struct symbol_code *a, const struct symbol_code *b)
+{
+	return a->start == b->start && a->jit == b->jit;
+}
+/* Reads up to max bytes of a jitdump's code. How many. */
+size_t symbols_code_read(struct symbols *s, const struct symbol_code *code, void *to, size_t max);
+/* What symbols_lines returns, with inlined functions, at an address of the code. */
+size_t symbols_code_lines(struct symbols *s, const struct symbol_code *code, uint64_t address,
 			  struct symbol_line *out, size_t max);
-/* The named function at an address in the object's file, and its start. NULL: none. */
+/* The named function at an address beside the code (in its file, or in memory when it was loaded),
+ * and its start. NULL: none. */
 const struct symbol_function *symbols_code_function(struct symbols *s,
-						    const struct profile_object *object,
+						    const struct symbol_code *code,
 						    uint64_t address, uint64_t *start);
 /* What a word of the object's file, at an address in it, points to once it is loaded, by its
  * relocation: sanitised, valid as long as the symbols. NULL: none is known. */

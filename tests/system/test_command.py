@@ -748,9 +748,9 @@ def check_nameless(folder):
         shutil.copy(f"{folder}/plain", f"{folder}/{name}")
     made, inside = "in code made at run time, without names: ", "below the interpreter _PyEval_EvalFrameDefault: "
     cases = [("node", "made", made + "node --perf-basic-prof\n"),
-             ("other", "made", made + "needs a /tmp/perf-PID.map"),
+             ("other", "made", made + "needs a jitdump or a /tmp/perf-PID.map"),
              ("python3.99", "interpreted", inside + "python3 -X perf (3.12 or later)\n"),
-             ("other", "interpreted", None), ("node", "file", None), ("node_exporter", "made", made + "needs a /tmp/"),
+             ("other", "interpreted", None), ("node", "file", None), ("node_exporter", "made", made + "needs a jitdump"),
              ("bare", "file", "in functions without names, most of bare: needs its debug symbols")]
     for name, how, expected in cases:
         text = measure(folder, f"./{name}", how, "150").stderr

@@ -584,11 +584,11 @@ static const struct symbol_function *function_at(const struct world *w, const st
 	if (address >= kernel)
 		return symbols_kernel(w->input.symbols, address, s->time_ns);
 	if (!known.path)
-		return symbols_user(w->input.symbols, NULL, address);
+		return symbols_user(w->input.symbols, NULL, address, 1);
 	m.object = object_of(w, known.path);
 	m.start = strcmp(known.path, "/bin/two") == 0 ? 0x14000 : 0x10000;
 	m.offset = known.offset;
-	return symbols_user(w->input.symbols, &m, address);
+	return symbols_user(w->input.symbols, &m, address, 1);
 }
 
 /* Where the code is, by the test's own knowledge. */
@@ -1062,7 +1062,7 @@ static uint64_t samples_of(const struct world *w, const struct report_flat_row *
 					  .end = MEANING_AT + 0x10000,
 					  .offset = 0x1000 * offset,
 					  .object = object_of(w, meaning_paths[path])};
-	const char *name = symbols_user(w->input.symbols, &m, MEANING_AT + 0x10)->name;
+	const char *name = symbols_user(w->input.symbols, &m, MEANING_AT + 0x10, 1)->name;
 
 	for (size_t i = 0; i < nr; i++)
 		if (strcmp(report_functions_at(w->functions, rows[i].column[REPORT_FUNCTION])->name,

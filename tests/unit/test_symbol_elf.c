@@ -214,7 +214,7 @@ TEST(names)
 		o = test_object(w, "p", 1, path);
 		test_world_open(w, NULL, NULL);
 		assert_int_equal(symbols_names_of(w->symbols, 1), SYMBOL_NAMES_NOT_ASKED);
-		symbols_user(w->symbols, test_mapping(&o, &m), m.start + 0x1000);
+		symbols_user(w->symbols, test_mapping(&o, &m), m.start + 0x1000, 1);
 		assert_int_equal(symbols_names_of(w->symbols, 1), cases[i].names);
 		test_world_close(w);
 	}
@@ -413,10 +413,11 @@ TEST(debug_alone)
 			NULL);
 	m.object = &o;
 	m.end = m.start + 0x1000;
-	assert_string_equal(symbols_user(w->symbols, &m, m.start + main_at - 0x1000)->name, "main");
+	assert_string_equal(symbols_user(w->symbols, &m, m.start + main_at - 0x1000, 1)->name,
+			    "main");
 	/* a part of it may be any part */
 	m.end = m.start + 0x2000;
-	assert_string_equal(symbols_user(w->symbols, &m, m.start + 0x123)->name,
+	assert_string_equal(symbols_user(w->symbols, &m, m.start + 0x123, 1)->name,
 			    "[unknown] (p+0x1123)");
 	assert_int_equal(w->nr_problems, 1);
 }
@@ -454,10 +455,11 @@ TEST(unknown)
 	assert_string_equal(test_function(w, &o, f, unframed)->name, want);
 	/* outside of the file: by the address */
 	test_mapping(&o, &m);
-	far = symbols_user(w->symbols, &m, m.start + 0x500000);
+	far = symbols_user(w->symbols, &m, m.start + 0x500000, 1);
 	assert_string_equal(far->name, "[unknown] (p+0x500000)");
-	assert_string_equal(symbols_user(w->symbols, NULL, at)->name, "[unknown]");
-	assert_ptr_equal(symbols_user(w->symbols, NULL, at), symbols_user(w->symbols, NULL, 5));
+	assert_string_equal(symbols_user(w->symbols, NULL, at, 1)->name, "[unknown]");
+	assert_ptr_equal(symbols_user(w->symbols, NULL, at, 1),
+			 symbols_user(w->symbols, NULL, 5, 1));
 	elf_file_close(f);
 }
 
@@ -473,9 +475,9 @@ TEST(changed)
 	assert_true(compile(w, "-O2 -Wl,--build-id=0x1123456789abcdef", "p"));
 	test_world_open(w, NULL, NULL);
 	test_mapping(&o, &m);
-	assert_string_equal(symbols_user(w->symbols, &m, m.start + 0x1100)->name,
+	assert_string_equal(symbols_user(w->symbols, &m, m.start + 0x1100, 1)->name,
 			    "[unknown] (p+0x1100)");
-	symbols_user(w->symbols, &m, m.start + 0x1200);
+	symbols_user(w->symbols, &m, m.start + 0x1200, 1);
 	assert_int_equal(w->nr_problems, 1);
 	assert_int_equal(w->last.code, -ESTALE);
 }
@@ -596,7 +598,7 @@ TEST(vdso)
 		nr_known = 0;
 		for (uint64_t at = 0; at < 0x2000; at += 4) {
 			const struct symbol_function *fn =
-			    symbols_user(w->symbols, &m, m.start + at);
+			    symbols_user(w->symbols, &m, m.start + at, 1);
 
 			assert_string_equal(fn->object, "[vdso]");
 			nr_known += strstr(fn->name, "clock_gettime") != NULL;
@@ -620,7 +622,7 @@ static void *ask_all(void *arg)
 
 	test_mapping(a->object, &m);
 	for (size_t i = 0; i < NR(a->got); i++)
-		a->got[i] = symbols_user(a->w->symbols, &m, m.start + i * 4);
+		a->got[i] = symbols_user(a->w->symbols, &m, m.start + i * 4, 1);
 	return NULL;
 }
 
@@ -741,7 +743,7 @@ static int load_one(void *arg)
 		test_mapping(l->object, &m);
 		/* "[out of memory]", or what it is */
 		for (uint64_t at = 0x1000; at < 0x1400; at += 16) {
-			const struct symbol_function *fn = symbols_user(s, &m, m.start + at);
+			const struct symbol_function *fn = symbols_user(s, &m, m.start + at, 1);
 
 			assert_non_null(fn->name);
 			assert_non_null(fn->object);

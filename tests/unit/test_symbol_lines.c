@@ -86,12 +86,12 @@ static void check_lines(struct test_world *w, const char *program, bool has_line
 		const struct place *p = expected[i / 2].place;
 		uint64_t at = m.start + test_offset(f, label(w, expected[i / 2].label));
 		struct symbol_line line[SYMBOL_MAX_LINES];
-		size_t nr = symbols_lines(w->symbols, &m, at, line, SYMBOL_MAX_LINES), want = 0;
+		size_t nr = symbols_lines(w->symbols, &m, at, 1, line, SYMBOL_MAX_LINES), want = 0;
 
 		while (want < 4 && p[want].function)
 			want++;
 		assert_int_equal(nr, with_inlined && has_lines ? want : 1);
-		assert_ptr_equal(line[nr - 1].function, symbols_user(w->symbols, &m, at));
+		assert_ptr_equal(line[nr - 1].function, symbols_user(w->symbols, &m, at, 1));
 		assert_string_equal(line[nr - 1].function->name, p[want - 1].function);
 		assert_false(line[nr - 1].function->is_inlined);
 		for (size_t k = 0; k < nr; k++) {
@@ -105,9 +105,9 @@ static void check_lines(struct test_world *w, const char *program, bool has_line
 			assert_string_equal(line[k].function->object, program);
 		}
 		/* without room the function itself comes first */
-		assert_int_equal(symbols_lines(w->symbols, &m, at, line, 1), 1);
+		assert_int_equal(symbols_lines(w->symbols, &m, at, 1, line, 1), 1);
 		assert_string_equal(line[0].function->name, p[want - 1].function);
-		assert_int_equal(symbols_lines(w->symbols, &m, at, line, 0), 0);
+		assert_int_equal(symbols_lines(w->symbols, &m, at, 1, line, 0), 0);
 	}
 	elf_file_close(f);
 }
@@ -247,8 +247,8 @@ TEST(every_address)
 		nr_line = strchr(row, ':') ? (unsigned)strtoul(strchr(row, ':') + 1, NULL, 10) : 0;
 		if (row[0] == '?' || !nr_line)
 			continue; /* a line is not known there */
-		assert_true(symbols_lines(w->symbols, &m, m.start + test_offset(f, address), line,
-					  SYMBOL_MAX_LINES) >= 1);
+		assert_true(symbols_lines(w->symbols, &m, m.start + test_offset(f, address), 1,
+					  line, SYMBOL_MAX_LINES) >= 1);
 		/* its name of the file is not always right (binutils 2.40: p.cc:229) */
 		if (line[0].line != nr_line || !line[0].file)
 			fail_msg("%llx: %s:%u, not %s", address, line[0].file, line[0].line, row);

@@ -253,13 +253,14 @@ static void check_map(struct test_world *w, uint32_t pid, bool is_known)
 	    .start = 0x7f0000000000, .end = 0x7f0000010000, .pid = pid, .object = &anon};
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		const struct symbol_function *fn = symbols_user(w->symbols, &m, cases[i].address);
+		const struct symbol_function *fn =
+		    symbols_user(w->symbols, &m, cases[i].address, 1);
 		bool has_name = is_known && cases[i].name;
 
 		assert_string_equal(fn->name, has_name ? cases[i].name : "[unknown]");
 		assert_string_equal(fn->object, has_name ? "[JIT]" : "//anon");
 		assert_int_equal(fn->is_known, has_name);
-		assert_ptr_equal(fn, symbols_user(w->symbols, &m, cases[i].address));
+		assert_ptr_equal(fn, symbols_user(w->symbols, &m, cases[i].address, 1));
 	}
 }
 
@@ -443,8 +444,8 @@ static int ask_one(void *arg)
 	if (rc == 0) {
 		assert_non_null(symbols_kernel(s, 0xffffffff81000100, 1)->name);
 		assert_non_null(symbols_kernel(s, 0xffffffffc0000000, 1)->name);
-		assert_non_null(symbols_user(s, &m, 0x7f0000001000)->name);
-		assert_non_null(symbols_user(s, &m, 0x7f0000001020)->name);
+		assert_non_null(symbols_user(s, &m, 0x7f0000001000, 1)->name);
+		assert_non_null(symbols_user(s, &m, 0x7f0000001020, 1)->name);
 	}
 	symbols_free(s);
 	return rc;

@@ -18,11 +18,46 @@
 struct profile_processes {
 	size_t nr_objects, nr_ksymbols;
 	const struct profile_ksymbol *ksymbol;
+	const struct profile_object *object; /* NULL: none is a jitdump */
+	const struct profile_mapping *mapping;
+	size_t nr_mappings;
+	const struct profile_process *process; /* of all mappings */
 };
 
 size_t profile_nr_objects(const struct profile_processes *p)
 {
 	return p->nr_objects;
+}
+
+const struct profile_object *profile_object(const struct profile_processes *p, uint32_t number)
+{
+	static const struct profile_object none = {.kind = PROFILE_OBJECT_FILE, .path = ""};
+
+	return p->object ? &p->object[number] : &none;
+}
+
+size_t profile_nr_mappings(const struct profile_processes *p)
+{
+	return p->nr_mappings;
+}
+
+const struct profile_mapping *profile_mapping(const struct profile_processes *p, size_t i)
+{
+	return &p->mapping[i];
+}
+
+const struct profile_process *profile_process_of(const struct profile_processes *p,
+						 const struct profile_mapping *m)
+{
+	return m->pid == p->process->pid ? p->process : NULL;
+}
+
+const struct profile_process *profile_forked_from(const struct profile_processes *p,
+						  const struct profile_process *process)
+{
+	(void)p;
+	(void)process;
+	return NULL;
 }
 
 size_t profile_nr_ksymbols(const struct profile_processes *p)
@@ -138,7 +173,7 @@ static inline const struct symbol_function *test_function(struct test_world *w,
 	struct profile_mapping m;
 
 	test_mapping(o, &m);
-	return symbols_user(w->symbols, &m, m.start + test_offset(f, address));
+	return symbols_user(w->symbols, &m, m.start + test_offset(f, address), 1);
 }
 
 /* All of it, as it is now. */
