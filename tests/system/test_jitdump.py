@@ -10,8 +10,10 @@ import re
 import shutil
 import struct
 import subprocess
+import time
 
 from kit import CPUPERF, PRINT, need_sampling, output, run, run_checks, skip
+from terminal import Terminal, have_tmux
 import sampled
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -173,6 +175,59 @@ def check_sysroot(folder):
     os.makedirs(os.path.dirname(f"{folder}/root{path}"))
     shutil.move(path, f"{folder}/root{path}")
     has_share(printed(folder, f"--sysroot={folder}/root")[1])
+
+
+def check_attached(folder):
+    """Of a process that runs already the mappings are read, and so are those of its dump."""
+    command = jit(folder)
+    command[2] = "1000"
+    with subprocess.Popen(command) as p:
+        try:
+            while not glob.glob(f"{folder}/jit-*.dump"):
+                assert p.poll() is None
+            sampled.wait_for_cpu_time([p], 0.2)
+            run(CPUPERF, "--event=cpu_clock@200000", f"--output={folder}/s", f"--pid={p.pid}", "--duration=1s", "-n", "1")
+            sums = printed(folder)[1]
+        finally:
+            p.kill()
+    assert sums["alpha"] + sums["beta"] > 0.8 * sum(sums.values()) > 0 and sums["alpha"] and sums["beta"], sums
+
+
+def check_live(folder):
+    """A dump that grows is read on: functions that it gets later have their share, in each second."""
+    if not have_tmux():
+        skip("no tmux")
+    command = jit(folder)
+    command[2] = "10000"
+    with subprocess.Popen(command) as p:
+        try:
+            with Terminal([CPUPERF, "--top", f"--pid={p.pid}", f"--output={folder}/s"], 120, 40) as t:
+                t.wait(r"beta$")
+                t.press("t", "t all")
+                deadline = time.monotonic() + 60
+                while True:
+                    text = t.text()
+                    found = {m[2]: float(m[1]) for m in re.finditer(r"^ *([\d.]+) %.* (alpha|beta)$", text, re.M)}
+                    since = re.search(r"lost \d+  (\d+):(\d\d)", text)
+                    if len(found) == 2 and since and int(since[2]) >= 5:
+                        break
+                    assert time.monotonic() < deadline, text
+                    time.sleep(0.1)
+        finally:
+            p.kill()
+    share = ALPHA / (ALPHA + BETA)
+    assert abs(found["alpha"] / (found["alpha"] + found["beta"]) - share) < 0.1, text
+    assert found["alpha"] + found["beta"] > 80, text
+
+
+def check_namespace(folder):
+    """In a PID namespace a dump has another number than its process has outside."""
+    inner = ["unshare", "--pid", "--fork", "--kill-child"]
+    if not sampled.is_root() or subprocess.run([*inner, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+        skip("no PID namespaces")
+    record(folder, *inner, *jit(folder))
+    assert os.path.basename(dump_of(folder)) == "jit-1.dump"
+    has_share(printed(folder)[1])
 
 
 def check_perf(folder):
