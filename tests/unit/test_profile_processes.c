@@ -1108,6 +1108,47 @@ TEST(forks_that_map_nothing)
 	profile_processes_free(p);
 }
 
+/* Who made a mapping, of those that have it: another process with the pid did not. */
+TEST(makers_of_mappings)
+{
+	const struct profile_process *first, *second, *child;
+	struct profile_processes *p;
+	struct profile_lookup *l;
+	struct profile_task task;
+	struct tape t;
+	size_t nr = 0;
+
+	tape_init(&t);
+	tape_add(&t, &(struct step)MAPPED(5, 1, 0x1000, 0x2000, "/a"));
+	tape_add(&t, &(struct step)FORKED(10, 2, 1));
+	tape_add(&t, &(struct step)EXECED(20, 1, "b"));
+	tape_add(&t, &(struct step)MAPPED(25, 1, 0x1000, 0x2000, "/b"));
+	p = tape_read(&t, false);
+	l = profile_lookup_new(p);
+	profile_lookup_task(l, 1, 1, 6, &task);
+	first = task.process;
+	profile_lookup_task(l, 1, 1, 30, &task);
+	second = task.process;
+	profile_lookup_task(l, 2, 2, 30, &task);
+	child = task.process;
+	assert_ptr_not_equal(first, second);
+	assert_ptr_equal(profile_process_of(p, profile_lookup_mapping(l, child, 0x1000, 30)),
+			 first);
+	assert_ptr_equal(profile_forked_from(p, child), first);
+	assert_null(profile_forked_from(p, first));
+	assert_null(profile_forked_from(p, second));
+	for (size_t i = 0; i < profile_nr_mappings(p); i++) {
+		const struct profile_mapping *m = profile_mapping(p, i);
+		const bool is_a = strcmp(m->object->path, "/a") == 0;
+
+		assert_ptr_equal(profile_process_of(p, m), is_a ? first : second);
+		nr++;
+	}
+	assert_int_equal(nr, 2);
+	profile_lookup_free(l);
+	profile_processes_free(p);
+}
+
 /* kallsyms go on as they come; what does not want them ends it. */
 struct taken {
 	char text[64];
