@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 		return 3;
 	fwrite(&header, sizeof(header), 1, f);
 	for (int i = 0; i < atoi(argv[2]); i++) {
-		run_for(code, f, "alpha", 0, strtoul(argv[3], NULL, 10));
+		run_for(code, f, "alpha", PAD, strtoul(argv[3], NULL, 10));
 		run_for(code, f, "beta", PAD, strtoul(argv[4], NULL, 10));
 	}
 	return 0;
