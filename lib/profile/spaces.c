@@ -220,6 +220,8 @@ void profile_trees_fini(struct profile_processes *p)
 	for (size_t i = 0; i < p->nr_trees; i++)
 		cover_fini(&p->trees[i]);
 	mem_free(p->trees);
+	p->trees = NULL;
+	p->nr_trees = p->trees_room = p->nr_tree_mappings = 0;
 }
 
 static void range_of(const void *arg, size_t i, uint64_t *start, uint64_t *end)

@@ -430,6 +430,33 @@ TEST(ended_tasks_are_dropped)
 	tape_fini(&t);
 }
 
+/* Many mappings over each other are in a tree, which is made anew with the other tables. */
+TEST(stacked_mappings_grow)
+{
+	static const char *const paths[] = {"/a", "/b", "/c", "/d"};
+	struct profile_growth *g = profile_growth_new();
+	uint64_t time_ns = 1;
+	struct tape t;
+
+	tape_init(&t);
+	for (size_t round = 0; round < NR(paths); round++) {
+		struct profile_found found;
+		struct profile_processes *p;
+
+		for (int i = 0; i < 20; i++, time_ns++)
+			tape_add(&t, &(struct step)MAPPED(time_ns, 1, 0x1000, 0x3000 + time_ns,
+							  paths[round]));
+		p = grow(g, &t, 0);
+		assert_int_equal(p->nr_trees, 1);
+		assert_int_equal(p->nr_tree_mappings, 20 * (round + 1));
+		profile_space_find(p, 0, 0x2000, time_ns, &found);
+		assert_non_null(found.mapping);
+		assert_string_equal(found.mapping->object->path, paths[round]);
+	}
+	profile_growth_free(g);
+	tape_fini(&t);
+}
+
 /* The steps of the scene that are known at a time, with a process that has a vdso; the survey is
  * known as a whole. Returns their number. */
 static size_t known_until(const struct scene *s, uint64_t time_ns, struct step known[MAX_STEPS + 3])

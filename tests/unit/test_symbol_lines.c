@@ -279,7 +279,7 @@ static size_t chain(struct test_world *w, const struct opened *p, uint64_t addre
 		    struct symbol_line *out)
 {
 	return symbols_lines(w->symbols, &p->mapping,
-			     p->mapping.start + test_offset(p->file, address), out,
+			     p->mapping.start + test_offset(p->file, address), 0, out,
 			     SYMBOL_MAX_LINES);
 }
 
