@@ -139,14 +139,16 @@ static _Noreturn void become_printer(const char *printer, char *session, pid_t p
 	_exit(EXIT_NOT_FOUND);
 }
 
-/* Its end, which the user asked for there, ends the session. */
+/* Its end, which the user asked for there, ends the session. If it was killed, only one that would
+ * last for ever: another has the end that the user asked for. */
 static void *wait_for_end(void *arg)
 {
 	struct live_functions *l = arg;
 
 	while (waitpid(l->pid, &l->status, 0) < 0 && errno == EINTR)
 		;
-	session_stop(l->session);
+	if (!WIFSIGNALED(l->status) || !session_plan(l->session)->spec->num_iterations)
+		session_stop(l->session);
 	return NULL;
 }
 

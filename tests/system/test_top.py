@@ -184,6 +184,19 @@ def check_ends(folder):
         assert "in progress" not in output(PRINT, f"--session={folder}/{name}")
 
 
+def check_screen_killed(folder):
+    """A session with an end goes on to it."""
+    with working() as pid, Terminal([CPUPERF, "--top", f"--pid={pid}", "--duration=500ms", "--num-iterations=8",
+                                     f"--output={folder}/s"], 100, 20) as t:
+        t.wait(r"work_a$")
+        os.kill(int(screen_of(f"{folder}/s")), signal.SIGKILL)
+        text = t.wait(r"^status \d+\.", history=True)
+    assert "ended by signal 9: the session is whole" in text and "status 0." in text, text
+    rows_of = csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=summary", "--output-format=csv", "--each-iteration",
+                                                f"--session={folder}/s")))
+    assert {r["iteration"] for r in rows_of} >= {str(i) for i in range(8)}
+
+
 def check_machine(folder):
     """Nothing named: the machine. And a session that lasts as long as is said."""
     if os.geteuid() != 0:
