@@ -25,8 +25,9 @@ int catalogue_find(const struct catalogue *c, const char *group, const char *nam
  * that have the name. */
 int catalogue_find_spelled(const struct catalogue *c, const char *spelled, struct event *out,
 			   struct err *e);
-/* Finds an event by its name alone in the groups fixed, arch, software, sched, latency, heap and
- * misc, in this order. -ENOENT with *e: the groups that have the name, or the nearest name. */
+/* Finds an event by its name alone in the groups fixed, arch, software, sched, latency, heap,
+ * resource, misc and gpu, in this order. -ENOENT with *e: the groups that have the name, or the
+ * nearest name. */
 int catalogue_find_bare(const struct catalogue *c, const char *name, struct event *out,
 			struct err *e);
 /* Calls fn for every event: groups in order, names in byte order. Stops at the first non-zero
