@@ -56,6 +56,7 @@ def check_common_words():
                                ("Page_Faults", {"software:page_faults"}, "program"),
                                ("system calls", {"latency:syscall.read"}, "latency"),
                                ("disk  Latencies", {"latency:block"}, "disks"), ("futexes", {"sched:off_cpu_time"}, "wall"),
+                               ("GPUs", {"gpu:busy"}, "gpu"),
                                ("lock", {"sched:off_cpu_time", "latency:syscall.futex"}, "wall")):
         assert events <= set(list_names(pattern=word)), word
         first = run(f"--list-events={word}", "--quiet").stdout.split("\n", 1)[0]
@@ -152,7 +153,7 @@ def check_every_name_resolves():
         event = json.loads(describe(name, model))
         assert f"{event['group']}:{event['name']}" == name, (model, name)
         assert list(event) == LIST_COLUMNS + MORE_COLUMNS
-        assert "type " in event["encoding"] or event["group"] == "misc", event
+        assert "type " in event["encoding"] or event["group"] in ("misc", "gpu"), event
         assert event["group"] in ("fixed", "arch") or "Linux 6.12" not in event["detail"], event
         if event["works"] and not event["encoding"]:
             assert event["source"].startswith("/"), event
