@@ -417,7 +417,10 @@ static int put_functions(struct annotate *a, struct err *e)
 		if (rank < top)
 			rc = put_function(a, e);
 	}
-	if (rc == 0 && event == UINT32_MAX)
+	if (rc == 0 && event == UINT32_MAX && a->of.nr_functions && is_text(a))
+		buf_adds(&a->of.j->output->text,
+			 "\nNo function with samples of its own matches --function\n");
+	else if (rc == 0 && event == UINT32_MAX)
 		reports_nothing(a->of.j, &a->of.stats, "samples");
 	return rc;
 }

@@ -148,8 +148,8 @@ static int add_group(struct annotated *a, const struct annotated_line *line)
 /* A number alone says nothing: neither samples nor what stands there. */
 static bool is_bare(const struct annotated *a, const struct annotated_line *line)
 {
-	return line->line && line->file && line->weight.weight == 0 &&
-	       !annotated_source(a, line->file);
+	return line->weight.weight == 0 &&
+	       (!line->line || !line->file || !annotated_source(a, line->file));
 }
 
 static void drop_bare_lines(struct annotated *a)

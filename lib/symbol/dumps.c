@@ -34,6 +34,9 @@ struct symbol_dump {
 	char path[PATH_MAX];
 };
 
+/* Odd, and more than a session has records. */
+enum { LATE = 0x40000001 };
+
 struct symbol_marker {
 	uint32_t process, dump;
 };
@@ -115,6 +118,8 @@ static void find_fault(const struct symbol_dumps *d, const struct symbol_dump *d
 			   j->next);
 	else if (rc)
 		elf_reader_explain(rc, dump->path, e);
+	else if (!dump->file.st.st_size && !is_written(d, dump))
+		err_set_at(e, -EINVAL, dump->path, 0, 0, "is empty: it names nothing");
 	else if (j->nr_bad)
 		err_set_at(e, -EINVAL, dump->path, 0, 0, "%" PRIu64 " %s skipped: invalid",
 			   j->nr_bad, str_plural(j->nr_bad, "record", "records"));
@@ -335,7 +340,9 @@ uint32_t symbol_dumps_epoch(struct symbol_dumps *d, const struct profile_process
 			struct symbol_dump *dump = get(d, d->marker[i].dump);
 
 			if (dump && dump->has_time)
-				epoch += jitdump_nr_until(&dump->dump, time_ns);
+				/* after a late record the same number has another meaning */
+				epoch += jitdump_nr_until(&dump->dump, time_ns) +
+					 dump->dump.nr_late * LATE;
 		}
 	return epoch;
 }

@@ -116,18 +116,20 @@ static int add_place(struct jitdump *d, const struct jitdump_place *place)
 	return 0;
 }
 
-/* Of a load: 0 and *len of the name that the record has; else false. */
-static bool find_name(struct window *w, const struct item *r, uint64_t code_size, size_t *len)
+/* Of a load: the length of the name, which is cut if it is long, and where the code is, which is
+ * behind it. False: the record has no room for them. */
+static bool find_name(struct window *w, const struct item *r, struct jitdump_code *c, size_t *len)
 {
 	const uint64_t rest = r->size - LOAD_NAME;
 	const size_t most = rest < JITDUMP_MAX_NAME_BYTES ? (size_t)rest : JITDUMP_MAX_NAME_BYTES;
 	const uint8_t *name = look(w, r->offset + LOAD_NAME, most);
 	const uint8_t *end = name ? memchr(name, '\0', most) : NULL;
 
-	if (!end)
+	if (!name || c->size >= rest || (!end && most >= rest - c->size))
 		return false;
-	*len = (size_t)(end - name);
-	return code_size <= rest - *len - 1;
+	*len = end ? (size_t)(end - name) : most - 1;
+	c->offset = end ? r->offset + LOAD_NAME + *len + 1 : r->offset + r->size - c->size;
+	return c->size <= rest - *len - 1;
 }
 
 static int add_code(struct jitdump *d, const struct jitdump_code *code, const char *name,
@@ -162,13 +164,15 @@ static int read_load(struct jitdump *d, struct window *w, const struct item *r)
 		place.start = c.start = jitdump_64(d, p + LOAD_ADDRESS);
 		c.size = jitdump_64(d, p + LOAD_SIZE);
 	}
-	if (!p || !is_range(c.start, c.size) || !find_name(w, r, c.size, &len)) {
+	if (!p || !is_range(c.start, c.size)) {
 		d->nr_bad++;
 		return w->rc;
 	}
 	place.end = c.start + c.size;
-	c.offset = r->offset + LOAD_NAME + len + 1;
-	if (len) {
+	if (!find_name(w, r, &c, &len)) { /* what was there before is no more */
+		d->nr_bad++;
+		rc = w->rc;
+	} else if (len) {
 		place.code = (uint32_t)d->nr_codes;
 		rc = add_code(d, &c, (const char *)look(w, r->offset + LOAD_NAME, len), len);
 	}
@@ -187,11 +191,15 @@ static int read_move(struct jitdump *d, struct window *w, const struct item *r)
 		to.start = jitdump_64(d, p + MOVE_TO);
 		size = jitdump_64(d, p + MOVE_SIZE);
 	}
-	if (!p || !is_range(away.start, size) || !is_range(to.start, size)) {
+	if (!p || !is_range(away.start, size)) {
 		d->nr_bad++;
 		return w->rc;
 	}
 	away.end = away.start + size;
+	if (!is_range(to.start, size)) {
+		d->nr_bad++;
+		return add_place(d, &away);
+	}
 	to.end = to.start + size;
 	return add_place(d, &away) ?: add_place(d, &to);
 }
@@ -326,6 +334,7 @@ int jitdump_read(struct jitdump *d, const struct jitdump_source *source, uint64_
 {
 	struct window w = {.source = source, .size = size};
 	const size_t before = d->nr_places;
+	const uint64_t last_ns = before ? d->places[before - 1].time_ns : 0;
 	int rc, last;
 
 	if (d->fault || size <= d->next)
@@ -339,6 +348,8 @@ int jitdump_read(struct jitdump *d, const struct jitdump_source *source, uint64_
 	if (rc == 0 && d->is_open)
 		rc = read_records(d, &w);
 	mem_free(w.bytes);
+	for (size_t i = before; i < d->nr_places; i++)
+		d->nr_late += d->places[i].time_ns < last_ns;
 	last = d->nr_places == before ? 0 : arrange(d);
 	return last ?: rc;
 }

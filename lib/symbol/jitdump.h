@@ -66,6 +66,7 @@ struct jitdump {
 	uint64_t next;              /* the offset of the next record */
 	const char *fault;          /* NULL, or why nothing from there on is read */
 	uint64_t nr_bad;            /* records that were skipped */
+	uint32_t nr_late;           /* read after ones of a later time had been arranged */
 	struct jitdump_code *codes; /* owned; in the order of the file */
 	size_t nr_codes, codes_room;
 	struct jitdump_place *places; /* owned; in order of time */

@@ -80,8 +80,13 @@ static const char *recover_file(const struct parse *p, size_t len)
 			if (end == name)
 				return NULL;
 		while (*--end != ':');
-	if ((size_t)(end - name) < len || len <= FREED_BYTES || file[len] ||
-	    memcmp(end - len + FREED_BYTES, file + FREED_BYTES, len - FREED_BYTES) != 0)
+	if ((size_t)(end - name) < len || file[len])
+		return NULL;
+	if (len <= FREED_BYTES) /* all of it was freed */
+		return (size_t)(end - name) > len && end[-(ptrdiff_t)len - 1] == ' '
+			   ? memcpy(file, end - len, len)
+			   : NULL;
+	if (memcmp(end - len + FREED_BYTES, file + FREED_BYTES, len - FREED_BYTES) != 0)
 		return NULL;
 	return memcpy(file, end - len, len);
 }

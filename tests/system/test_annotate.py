@@ -363,6 +363,7 @@ def check_text(folder):
         assert text_of(folder, *options)
     everything = text_of(folder, "--function=[w]ork", "--min-percent=0")
     assert "… " not in everything and len(everything) >= len(text)
+    assert "No function with samples of its own matches" in text_of(folder, "--function=nothing")
 
 
 def check_hostile_source(folder):

@@ -221,33 +221,38 @@ def timeline_has_samples(folder):
 
 
 def timeline_has_waits(folder):
-    """What a shell waits for comes before what it does then."""
-    run(CPUPERF, "--quiet", f"--output={folder}/session", "--spec-file=wall", "--", "sh", "-c",
-        f"sleep 0.3; {MIX} ms 200 1; sleep 0.4")
-    with Server(folder) as s:
-        if "waits" not in json.loads(s.get("/api/session")[1])["reports"]:
-            print("skip: timeline of waits: not sampled here (BPF)")
-            return
-        rows = rows_of(s, "/api/timeline")
+    """What a shell waits for comes before what it does then. Of some waits the kernel reports no end (test_waits.py):
+    another try."""
+    for left in (2, 1, 0):
+        run(CPUPERF, "--quiet", f"--output={folder}/session", "--spec-file=wall", "--", "sh", "-c",
+            f"sleep 0.3; {MIX} ms 200 1; sleep 0.4")
+        with Server(folder) as s:
+            if "waits" not in json.loads(s.get("/api/session")[1])["reports"]:
+                print("skip: timeline of waits: not sampled here (BPF)")
+                return
+            rows, lanes = rows_of(s, "/api/timeline"), rows_of(s, "/api/lanes")
         boxes_nest(rows)
         outer = [r for r in rows if not r["depth"]]
-        samples = {}
-        for sign, list_ in ((1, outer), (-1, rows_of(s, "/api/lanes"))):
-            for r in list_:
-                key = r["tid"], r["state"]
-                samples[key] = samples.get(key, 0) + sign * r["samples"]
-        # what began before the session may have no room in it
-        assert not any(n > 0 for n in samples.values()), samples
         long = [r for r in outer if r["comm"] == "sleep" and r["state"] == "blocked" and r["to_ns"] - r["from_ns"] > 250e6]
-        busy = [r for r in rows if r["function"].startswith("work_") and r["state"] == "on CPU"]
-        assert len(long) == 2, long
-        first, second = sorted(long, key=lambda r: r["from_ns"])
-        assert first["to_ns"] - first["from_ns"] < second["to_ns"] - second["from_ns"], long
-        assert busy and all(
-            first["to_ns"] - 2 * r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= second["from_ns"] + 2 * r["slice_ns"] for r in busy), (
-                long, busy)
-        shell = [r for r in outer if r["comm"] == "sh" and r["state"] == "blocked"]
-        assert sum(r["to_ns"] - r["from_ns"] for r in shell) > 800e6, shell
+        if len(long) == 2:
+            break
+        print(f"{len(long)} of 2 sleeps: {left} tries left")
+    samples = {}
+    for sign, list_ in ((1, outer), (-1, lanes)):
+        for r in list_:
+            key = r["tid"], r["state"]
+            samples[key] = samples.get(key, 0) + sign * r["samples"]
+    # what began before the session may have no room in it
+    assert not any(n > 0 for n in samples.values()), samples
+    busy = [r for r in rows if r["function"].startswith("work_") and r["state"] == "on CPU"]
+    assert len(long) == 2, long
+    first, second = sorted(long, key=lambda r: r["from_ns"])
+    assert first["to_ns"] - first["from_ns"] < second["to_ns"] - second["from_ns"], long
+    assert busy and all(
+        first["to_ns"] - 2 * r["slice_ns"] <= r["from_ns"] and r["to_ns"] <= second["from_ns"] + 2 * r["slice_ns"] for r in busy), (
+            long, busy)
+    shell = [r for r in outer if r["comm"] == "sh" and r["state"] == "blocked"]
+    assert sum(r["to_ns"] - r["from_ns"] for r in shell) > 800e6, shell
 
 
 def timeline_has_no_time(folder):

@@ -221,6 +221,21 @@ TEST(out_of_order)
 	assert_string_equal(name_at(0x1000, UINT64_MAX), "later");
 }
 
+/* What was arranged before a late one is counted differently now. */
+TEST(late)
+{
+	put_header(1, 0);
+	put_load(300, 0x1000, 0x10, "later");
+	assert_int_equal(read_all(), 0);
+	put_load(400, 0x1000, 0x10, "last");
+	assert_int_equal(read_all(), 0);
+	assert_int_equal(dump.nr_late, 0);
+	put_load(100, 0x2000, 0x10, "sooner");
+	assert_int_equal(read_all(), 0);
+	assert_int_equal(dump.nr_late, 1);
+	assert_int_equal(jitdump_nr_until(&dump, 300), 2);
+}
+
 TEST(moves)
 {
 	put_header(1, 0);
@@ -318,6 +333,34 @@ TEST(freed_names)
 	}
 }
 
+/* A path of which all was freed is that of the name, if it is as long. */
+TEST(short_freed_names)
+{
+	static const char *const files[] = {"/n/a.js", "/n/b/a.js"};
+
+	for (size_t i = 0; i < NR(files); i++) {
+		const struct line line[] = {{0x1040, 10, files[0]}, {0x1050, 11, files[0]}};
+		const size_t first = HEADER + 32 + 16, entry = 16 + strlen(files[0]) + 1;
+		char name[64];
+		struct jitdump_lines l;
+
+		snprintf(name, sizeof(name), "JS:*hot %s:1:17", files[i]);
+		put_header(1, 0);
+		put_lines(0x1000, line, 2);
+		put_load(2, 0x1000, 0x40, name);
+		memcpy(made.b.data + first, "^o\2\0\1\0\1", 7);
+		memcpy(made.b.data + first + entry, made.b.data + first, 7);
+		assert_int_equal(read_all(), 0);
+		assert_int_equal(jitdump_lines_read(&dump, &dump.codes[0], &source, &l), 0);
+		assert_int_equal(l.nr, i ? 0 : 2);
+		if (l.nr)
+			assert_string_equal(jitdump_lines_find(&l, 0x100f)->file, files[0]);
+		jitdump_lines_fini(&l);
+		jitdump_fini(&dump);
+		buf_reset(&made.b);
+	}
+}
+
 /* What is written later is read from where the last reading ended. */
 TEST(grows)
 {
@@ -400,21 +443,48 @@ TEST(arch_time)
 	assert_string_equal(name_at(0x1000, UINT64_MAX), "first");
 }
 
-/* A name without an end within its limit is none. */
+/* A name beyond the limit is cut; the code is where it is. */
 TEST(long_names)
 {
 	char name[JITDUMP_MAX_NAME_BYTES + 1];
 
 	memset(name, 'x', sizeof(name));
+	memcpy(name, "first", 5);
 	put_header(1, 0);
 	for (size_t cut = 0; cut < 2; cut++) {
 		name[sizeof(name) - 1 - cut] = '\0';
 		put_load(1, 0x1000 * (cut + 1), 0x10, name);
 	}
 	assert_int_equal(read_all(), 0);
-	assert_int_equal(dump.nr_bad, 1);
-	assert_string_equal(name_at(0x1000, 1), "");
+	assert_int_equal(dump.nr_bad, 0);
+	assert_string_equal(name_at(0x1000, 1), name);
+	assert_int_equal(byte_at(0x1000, 1), 'f');
+	assert_int_equal(byte_at(0x1001, 1), 'i');
 	assert_string_equal(name_at(0x2000, 1), name);
+	assert_int_equal(byte_at(0x2000, 1), 'f');
+}
+
+/* What a damaged record is about is not known any more: no samples are of what was there before. */
+TEST(damaged_records_hide)
+{
+	size_t at;
+
+	put_header(1, 0);
+	put_load(100, 0x1000, 0x10, "first");
+	at = made.b.len;
+	put_load(200, 0x1000, 0x10, "second");
+	set_32(at + 40, 0x1000); /* more code than the record has */
+	at = made.b.len;
+	put_load(300, 0x3000, 0x10, "third");
+	put_move(400, 0x3000, 0x4000, 0x10);
+	set_32(made.b.len - 64 + 40, 0xffffffff);
+	set_32(made.b.len - 64 + 44, 0xffffffff); /* to beyond all addresses */
+	assert_int_equal(read_all(), 0);
+	assert_int_equal(dump.nr_bad, 2);
+	assert_string_equal(name_at(0x1000, 199), "first");
+	assert_string_equal(name_at(0x1000, 200), "-");
+	assert_string_equal(name_at(0x3000, 399), "third");
+	assert_string_equal(name_at(0x3000, 400), "-");
 }
 
 /* Code that is larger than the window is passed over. */

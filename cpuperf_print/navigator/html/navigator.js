@@ -198,12 +198,12 @@ function callsTable(self, calls, name, object) {
 	const callers = calls.filter((c) => isIt(c.callee, c.callee_object)).map((c) => line(c, 'caller'));
 	const callees = calls.filter((c) => isIt(c.caller, c.caller_object)).map((c) => line(c, 'callee'));
 	const columns = [
-		{ name: 'Of all', isNumber: true, of: (r) => shareOf(r, r.isSelf ? 'total' : 'share') },
+		{ name: 'Of all', isNumber: true, of: (r) => shareOf(r, r.isSelf ? 'self' : 'share') },
 		{ name: 'Of the function', isNumber: true, of: (r) => shareOf(r, 'part') },
 		{ name: 'Samples', isNumber: true, isExtra: true,
 			of: (r) => cellOf(whole(r.isSelf ? r.samples_all : r.samples), 'number') },
 		{ name: 'Amount', isNumber: true, isExtra: true,
-			of: (r) => cellOf(amountOf(r, r.isSelf ? r.total_count : r.count), 'number') },
+			of: (r) => cellOf(amountOf(r, r.isSelf ? r.self_count : r.count), 'number') },
 		{ name: 'Function', of: (r) => r.isSelf ? cellOf(name, 'name')
 			: functionCell(r.other, r.object) },
 		{ name: '', isExtra: true, of: (r) => cellOf(r.role, 'object') },
