@@ -368,7 +368,7 @@ TEST(grows)
 
 	put_header(1, 0);
 	for (unsigned i = 0; i < 4; i++) {
-		put_load(100 * (i + 1), 0x1000, 0x10, "abcd" + i);
+		put_load(100 * (i + 1), 0x1000, 0x10, &"abcd"[i]);
 		whole[i] = made.b.len;
 	}
 	for (uint64_t size = 0; size <= made.b.len; size++) {
@@ -378,7 +378,7 @@ TEST(grows)
 		assert_null(dump.fault);
 		assert_int_equal(dump.nr_codes, nr);
 		assert_int_equal(dump.next, nr ? whole[nr - 1] : size < HEADER ? 0 : HEADER);
-		assert_string_equal(name_at(0x1000, UINT64_MAX), nr ? "abcd" + nr - 1 : "");
+		assert_string_equal(name_at(0x1000, UINT64_MAX), nr ? &"abcd"[nr - 1] : "");
 	}
 	nr = made.nr_read;
 	assert_int_equal(read_all(), 0);
