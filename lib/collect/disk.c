@@ -1,15 +1,12 @@
 /*
- * Disks: the block devices, which of them are chosen, and the parsers of their files. things.c
+ * Disks: the block devices, which of them are chosen, and the parsers of their files. listed.c
  * lists and reads them.
  */
 #include "collect/disk.h"
 
-#include "base/err.h"
-#include "base/mem.h"
 #include "base/str.h"
 #include "base/sys.h"
-#include "collect/listing.h"
-#include "collect/things.h"
+#include "collect/listed.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -115,14 +112,6 @@ static const struct things_kind kind = {
     .wrap = (UINT64_C(1) << 32) * MS,
 };
 
-struct disks {
-	struct things things;
-	struct collect_choice choice;
-	const char *folder;
-	struct listing listing;
-	bool must_look; /* for new disks, even if the listing has not changed */
-};
-
 static bool exists(const struct root *root, const char *name, const char *file)
 {
 	char path[PATH_MAX];
@@ -137,123 +126,36 @@ static bool exists(const struct root *root, const char *name, const char *file)
 
 /* By default physical disks. The device of a multipath NVMe disk is its subsystem, which has no
  * transport; controllers have one. */
-static bool is_chosen(const struct disks *d, const char *name)
+static bool is_chosen(const struct listed *l, const char *name)
 {
-	const struct root *root = &d->things.root;
+	const struct root *root = &l->things.root;
 
-	if (d->choice.nr)
-		return things_match(&d->choice, name);
+	if (l->choice.nr)
+		return things_match(&l->choice, name);
 	return exists(root, name, "device") &&
 	       (!exists(root, name, "device/subsysnqn") || exists(root, name, "device/transport"));
-}
-
-/* -ENOENT: its files are removed already, or not made yet: the kernel makes the entry first. */
-static int find_or_add(struct disks *d, const char *name)
-{
-	char folder[PATH_MAX];
-	struct thing *thing;
-
-	if (things_find(&d->things, name, strlen(name)) || !is_chosen(d, name))
-		return 0;
-	snprintf(folder, sizeof(folder), "%s/%s", d->folder, name);
-	return things_open(&d->things, folder, name, &thing);
-}
-
-static int find_all(struct disks *d)
-{
-	int rc = listing_look(&d->listing);
-	bool is_late = false;
-	const char *name;
-	size_t at = 0;
-
-	if (rc < 0)
-		return rc;
-	if (rc == 0 && !d->must_look)
-		return 0;
-	d->must_look = true; /* if this fails halfway */
-	things_begin(&d->things);
-	while ((name = listing_each(&d->listing, &at))) {
-		rc = find_or_add(d, name);
-		if (rc == -ENOMEM)
-			return rc;
-		is_late |= rc == -ENOENT;
-	}
-	things_end(&d->things);
-	d->must_look = is_late;
-	return 0;
-}
-
-static void disk_close(void *state)
-{
-	struct disks *d = state;
-
-	listing_close(&d->listing);
-	things_fini(&d->things);
-	mem_free(d);
-}
-
-static int find_first(struct disks *d, struct err *e)
-{
-	int rc = listing_open(&d->listing, &d->things.root, d->folder) ?: find_all(d);
-
-	if (rc)
-		return err_set(e, rc, "disks: %s cannot be read: %s", d->folder, strerror(-rc));
-	things_note_unmatched(&d->things, &d->choice);
-	if (!d->choice.nr && !d->things.nr)
-		things_add_note(&d->things,
-				"there is no physical disk; name other disks in devices");
-	return 0;
 }
 
 static int disk_open(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
 		     void **state, struct err *e)
 {
-	struct disks *d = mem_zalloc(sizeof(*d));
-	int rc;
+	const struct listed draft = {.choice = *choice,
+				     .folder = choice->nr ? "/sys/class/block" : "/sys/block",
+				     .is_chosen = is_chosen};
+	int rc = listed_open(&draft, &kind, root, wanted, "disks", state, e);
+	struct listed *l = rc ? NULL : *state;
 
-	if (!d)
-		return err_set(e, -ENOMEM, "disks: out of memory");
-	things_init(&d->things, &kind, root, wanted);
-	d->listing.fd = -1;
-	d->choice = *choice;
-	d->folder = choice->nr ? "/sys/class/block" : "/sys/block";
-	rc = things_check_words(&d->things, choice, e) ?: find_first(d, e);
-	if (rc)
-		disk_close(d);
-	else
-		*state = d;
+	if (l && !choice->nr && !l->things.nr)
+		things_add_note(&l->things,
+				"there is no physical disk; name other disks in devices");
 	return rc;
-}
-
-static int read_all(struct disks *d)
-{
-	for (size_t i = d->things.nr; i-- > 0;) {
-		struct thing *thing = &d->things.list[i];
-		int rc = things_read(&d->things, thing);
-
-		if (rc != -ENODEV && rc != 0)
-			return rc;
-		if (rc == 0)
-			continue;
-		things_drop(&d->things, thing);
-		d->must_look = true;
-	}
-	return 0;
-}
-
-static int disk_read(void *state)
-{
-	struct disks *d = state;
-	int rc = find_all(d);
-
-	return things_done(&d->things, rc ? rc : read_all(d));
 }
 
 const struct collect_many_source collect_disk_source = {
     .name = "disk",
     .open = disk_open,
-    .close = disk_close,
-    .read = disk_read,
+    .close = listed_close,
+    .read = listed_read,
     .nr = things_nr,
     .get = things_get,
     .note = things_note,

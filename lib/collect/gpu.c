@@ -1,21 +1,16 @@
 /*
- * GPUs: which files have their values, by driver. things.c opens and reads them.
+ * GPUs: which files have their values, by driver. listed.c lists and reads them.
  */
 #include "collect/gpu.h"
 
 #include "base/err.h"
-#include "base/mem.h"
-#include "collect/listing.h"
-#include "collect/things.h"
+#include "collect/listed.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 _Static_assert((int)GPU_NR_FIELDS <= (int)THINGS_MAX_FIELDS, "fields of a GPU");
 
-#define FOLDER "/sys/class/drm"
 #define BIT(f) (1u << (f))
 
 enum { MHZ = 1000000, MS = 1000000 };
@@ -73,13 +68,6 @@ static const struct things_kind kind = {
     .wrap = (UINT64_C(1) << 32) * MS,
 };
 
-struct gpus {
-	struct things things;
-	struct collect_choice choice;
-	struct listing listing;
-	bool must_look; /* even if the listing has not changed */
-};
-
 /* "card0", not its outputs ("card0-DP-1"), nor the nodes for computing ("renderD128"). */
 static bool is_card(const char *name)
 {
@@ -87,107 +75,32 @@ static bool is_card(const char *name)
 	       name[4 + strspn(name + 4, "0123456789")] == '\0';
 }
 
-static int find_or_add(struct gpus *g, const char *name)
+static bool is_chosen(const struct listed *l, const char *name)
 {
-	char folder[PATH_MAX];
-	struct thing *thing;
-
-	if (!is_card(name) || (g->choice.nr && !things_match(&g->choice, name)) ||
-	    things_find(&g->things, name, strlen(name)))
-		return 0;
-	snprintf(folder, sizeof(folder), FOLDER "/%s", name);
-	return things_open(&g->things, folder, name, &thing);
-}
-
-static int find_all(struct gpus *g)
-{
-	int rc = listing_look(&g->listing);
-	const char *name;
-	size_t at = 0;
-
-	if (rc < 0)
-		return rc;
-	if (rc == 0 && !g->must_look)
-		return 0;
-	g->must_look = true; /* if this fails halfway */
-	things_begin(&g->things);
-	while ((name = listing_each(&g->listing, &at))) {
-		rc = find_or_add(g, name);
-		if (rc == -ENOMEM)
-			return rc;
-	}
-	things_end(&g->things);
-	g->must_look = false;
-	return 0;
-}
-
-static void gpu_close(void *state)
-{
-	struct gpus *g = state;
-
-	listing_close(&g->listing);
-	things_fini(&g->things);
-	mem_free(g);
+	return is_card(name) && (!l->choice.nr || things_match(&l->choice, name));
 }
 
 static int gpu_open(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
 		    void **state, struct err *e)
 {
-	struct gpus *g = mem_zalloc(sizeof(*g));
-	int rc;
+	static const char none[] = "there is no GPU with a driver of the kernel's (DRM)";
+	const struct listed draft = {
+	    .choice = *choice, .folder = "/sys/class/drm", .is_chosen = is_chosen};
+	int rc = listed_open(&draft, &kind, root, wanted, "GPUs", state, e);
+	struct listed *l = rc ? NULL : *state;
 
-	if (!g)
-		return err_set(e, -ENOMEM, "GPUs: out of memory");
-	things_init(&g->things, &kind, root, wanted);
-	g->listing.fd = -1;
-	g->choice = *choice;
-	rc = things_check_words(&g->things, choice, e);
-	if (rc == 0) {
-		rc = listing_open(&g->listing, root, FOLDER) ?: find_all(g);
-		if (rc == -ENOENT)
-			err_set(e, rc, "there is no GPU with a driver of the kernel's (DRM)");
-		else if (rc)
-			err_set(e, rc, "GPUs: " FOLDER " cannot be read: %s", strerror(-rc));
-	}
-	if (rc) {
-		gpu_close(g);
-		return rc;
-	}
-	things_note_unmatched(&g->things, choice);
-	if (!choice->nr && !g->things.nr)
-		things_add_note(&g->things, "there is no GPU with a driver of the kernel's (DRM)");
-	*state = g;
-	return 0;
-}
-
-static int read_all(struct gpus *g)
-{
-	for (size_t i = g->things.nr; i-- > 0;) {
-		int rc = things_read(&g->things, &g->things.list[i]);
-
-		if (rc != -ENODEV && rc != 0)
-			return rc;
-		if (rc == 0)
-			continue;
-		things_drop(&g->things, &g->things.list[i]);
-		g->must_look = true;
-	}
-	return 0;
-}
-
-static int gpu_read(void *state)
-{
-	struct gpus *g = state;
-	int rc = find_all(g);
-
-	return things_done(&g->things, rc ? rc : read_all(g));
+	if (rc == -ENOENT)
+		err_set(e, rc, "%s", none);
+	if (l && !choice->nr && !l->things.nr)
+		things_add_note(&l->things, "%s", none);
+	return rc;
 }
 
 const struct collect_many_source collect_gpu_source = {
     .name = "gpu",
     .open = gpu_open,
-    .close = gpu_close,
-    .read = gpu_read,
+    .close = listed_close,
+    .read = listed_read,
     .nr = things_nr,
     .get = things_get,
     .note = things_note,
