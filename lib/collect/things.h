@@ -10,7 +10,7 @@
 #include "collect/many.h"
 
 /* THINGS_MAX: per source at a time; more are ignored, with a note. */
-enum { THINGS_MAX = 4096, THINGS_MAX_FIELDS = 16, THINGS_MAX_FILES = 24 };
+enum { THINGS_MAX = 4096, THINGS_MAX_FIELDS = 32, THINGS_MAX_FILES = 48 };
 
 /* A file in the folder of a thing, and the fields in it. Of several files with a field the first
  * that exists is read. */
