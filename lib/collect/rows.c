@@ -43,6 +43,8 @@ const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = 
 #define DEVICES .choice = "devices"
 #define PIDS    .choice = "pids"
 #define CGROUPS .choice = "cgroups"
+#define MEAN    .total = EVENT_TOTAL_MEAN
+#define LARGEST .total = EVENT_TOTAL_LARGEST
 
 /* clang-format off */
 static const struct event_row misc_rows[] = {
@@ -284,10 +286,10 @@ static const struct event_row gpu_rows[] = {
 	ROW(1, "busy", VALUE, THINGS, "%", "/sys/class/drm/card*",
 	    COLLECT_MANY + GPU, GPU_BUSY, 0,
 	    "Share of time in which the GPU computed or drew, as its driver reports it for the last"
-	    " moments (amdgpu).", DEVICES),
+	    " moments (amdgpu).", DEVICES, MEAN),
 	ROW(2, "memory_busy", VALUE, THINGS, "%", "/sys/class/drm/card*",
 	    COLLECT_MANY + GPU, GPU_MEMORY_BUSY, 0,
-	    "Share of time in which the GPU's memory was read or written (amdgpu).", DEVICES),
+	    "Share of time in which the GPU's memory was read or written (amdgpu).", DEVICES, MEAN),
 	ROW(3, "memory_used", VALUE, THINGS, "B", "/sys/class/drm/card*",
 	    COLLECT_MANY + GPU, GPU_MEMORY_USED, 0,
 	    "Memory of the GPU's own that is in use (amdgpu).", DEVICES),
@@ -305,19 +307,19 @@ static const struct event_row gpu_rows[] = {
 	    "Energy that the GPU used (i915 and xe: cards of their own).", DEVICES),
 	ROW(8, "temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/hwmon",
 	    COLLECT_MANY + GPU, GPU_TEMPERATURE, 1e-3,
-	    "Temperature of the GPU, at its edge if it has several sensors.", DEVICES),
+	    "Temperature of the GPU, at its edge if it has several sensors.", DEVICES, LARGEST),
 	ROW(9, "frequency", VALUE, THINGS, "Hz", "/sys/class/drm/card*",
 	    COLLECT_MANY + GPU, GPU_FREQUENCY, 0,
-	    "Frequency of the GPU's cores: measured, or the one that was set.", DEVICES),
+	    "Frequency of the GPU's cores: measured, or the one that was set.", DEVICES, MEAN),
 	ROW(10, "memory_frequency", VALUE, THINGS, "Hz", "/sys/class/drm/card*/device/hwmon",
 	    COLLECT_MANY + GPU, GPU_MEMORY_FREQUENCY, 0,
-	    "Frequency of the GPU's memory (amdgpu).", DEVICES),
+	    "Frequency of the GPU's memory (amdgpu).", DEVICES, MEAN),
 	ROW(11, "idle_time", COUNT, THINGS, "ns", "/sys/class/drm/card*",
 	    COLLECT_MANY + GPU, GPU_IDLE_TIME, 0,
 	    "Time in which the GPU was switched off for want of work (i915 and xe: RC6).", DEVICES),
 	ROW(12, "fan", VALUE, THINGS, "rpm", "/sys/class/drm/card*/device/hwmon",
 	    COLLECT_MANY + GPU, GPU_FAN, 0,
-	    "Speed of the GPU's fan.", DEVICES),
+	    "Speed of the GPU's fan.", DEVICES, MEAN),
 	ROW(13, "awake", VALUE, THINGS, "GPUs", "/sys/class/drm/card*/device/power/runtime_status",
 	    COLLECT_MANY + GPU, GPU_AWAKE, 0,
 	    "1, or 0 while the GPU sleeps. A sleeping GPU is not asked for anything else: that could wake it.",

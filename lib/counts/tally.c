@@ -31,6 +31,7 @@ static void set_columns(struct table *t, const struct trace_event *events, size_
 		    .unit = e->unit,
 		    .kind = e->kind,
 		    .scope = e->scope,
+		    .total = e->flags >> TRACE_EVENT_TOTAL_SHIFT & 3,
 		    .scale = e->scale,
 		    .reason = e->state != READING_OK ? e->reason : NULL,
 		    .sampling = sampled_event(e->group, e->name, e->rate, e->frequency, e->flags),

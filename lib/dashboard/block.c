@@ -25,8 +25,7 @@ bool block_is_of_processes(const struct screen_kind *k)
 {
 	static const char name[] = "process";
 
-	return k->name_len == strlen(name) &&
-	       memcmp(k->t->columns[k->column[0]].name, name, strlen(name)) == 0;
+	return k->name_len == strlen(name) && memcmp(k->name, name, strlen(name)) == 0;
 }
 
 const char *block_line_name(const struct block_line *l)
@@ -391,7 +390,7 @@ bool block_open_page(struct model *m, size_t n)
 		m->page =
 		    (struct model_page){.of = MODEL_PAGE_THING, .block = n, .number = line->number};
 		snprintf(m->page.name, sizeof(m->page.name), "%.*s %.60s", (int)l.kind.name_len,
-			 l.kind.t->columns[l.kind.column[0]].name, block_line_name(line));
+			 l.kind.name, block_line_name(line));
 	}
 	block_lines_drop(&l);
 	return has;

@@ -124,8 +124,7 @@ static void paint_title(const struct block_lines *l, struct canvas *c, unsigned 
 	unsigned x = 1 + s->name;
 	BUF_AUTO(b, PAINT_TEXT_BYTES);
 
-	memcpy(kind, k->t->columns[k->column[0]].name,
-	       k->name_len < sizeof(kind) ? k->name_len : sizeof(kind) - 1);
+	memcpy(kind, k->name, k->name_len < sizeof(kind) ? k->name_len : sizeof(kind) - 1);
 	buf_adds(&b, kind);
 	if (*filter)
 		buf_printf(&b, " /%s", filter);

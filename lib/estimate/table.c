@@ -202,6 +202,38 @@ void table_drop_things(struct table *t)
 	arena_init(&t->thing_names, MAX_NAMES_BYTES);
 }
 
+/* nr: the parts in the mean so far. */
+static void add_to_mean(struct cell *mean, const struct cell *part, uint32_t nr)
+{
+	mean->value += (part->value - mean->value) / ((double)nr + 1);
+	mean->is_real = true;
+	mean->count = 0;
+	if (part->time_ns > mean->time_ns)
+		mean->time_ns = part->time_ns;
+}
+
+static void join(const struct table_column *c, struct cell *all, const struct cell *part,
+		 uint32_t nr)
+{
+	switch (c->kind == EVENT_VALUE ? c->total : EVENT_TOTAL_SUM) {
+	case EVENT_TOTAL_MEAN:
+		add_to_mean(all, part, nr);
+		break;
+	case EVENT_TOTAL_LARGEST:
+		if (part->value > all->value)
+			*all = *part;
+		break;
+	default:
+		cell_join(c->kind, all, part); /* nothing after an overflow */
+	}
+}
+
+/* A sum is short of a thing without the value; the mean of those that have it is not. */
+static bool is_missed(const struct table_column *c, const struct cell *part)
+{
+	return c->total == EVENT_TOTAL_SUM || part->state != CELL_NOT_SUPPORTED;
+}
+
 /* The first one with a number replaces the cell. */
 static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 {
@@ -213,11 +245,11 @@ static void add_to_cell(struct table *t, size_t column, const struct cell *part)
 	if (!cell_has_value(part)) {
 		if (all->state == CELL_NONE)
 			all->state = part->state;
-		all->nr_without++;
+		all->nr_without += is_missed(&t->columns[column], part);
 		return;
 	}
 	if (nr_with)
-		cell_join(t->columns[column].kind, all, part); /* nothing after an overflow */
+		join(&t->columns[column], all, part, nr_with);
 	else
 		*all = *part;
 	all->nr_with = nr_with + 1;

@@ -24,6 +24,7 @@ struct table_column {
 	const char *unit;  /* of the value: "", "B", "ns", "%" */
 	enum event_kind kind;
 	enum event_scope scope;
+	enum event_total total;
 	double scale;        /* what is shown = count × scale; 0 stands for 1 */
 	const char *reason;  /* why it is not measured; NULL if it is */
 	const char *missing; /* a metric: the label of its first operand that is not measured; NULL

@@ -53,6 +53,7 @@ struct event_row {
 	uint16_t number;   /* 1 … 2047, never reused; 0: the plan assigns one */
 	enum event_kind kind;
 	enum event_scope scope;
+	enum event_total total; /* per-thing values */
 	unsigned alone;         /* EVENT_ALONE_… */
 	unsigned alone_sampled; /* EVENT_ALONE_… of its samples */
 	const char *unit;       /* of the displayed value: "instructions", "ns", "B", "%" */

@@ -18,20 +18,36 @@ enum {
 	SHORT_WIDTH = 17 /* "100.0 % (partial)" */,
 };
 
-static size_t kind_len(const char *name)
+/* Of an event's name: "disk" of disk_read_bytes. */
+static size_t prefix_len(const char *name)
 {
 	const char *end = strchr(name, '_');
 
 	return end ? (size_t)(end - name) : strlen(name);
 }
 
+/* Names of misc begin with their kind, and so do those of gpu that are not of the GPUs themselves.
+ */
+static bool has_prefix(const struct table_column *c)
+{
+	return strcmp(c->group, "gpu") != 0 || strncmp(c->name, "engine_", 7) == 0 ||
+	       strncmp(c->name, "process_", 8) == 0;
+}
+
+static const char *kind_of(const struct table_column *c, size_t *len)
+{
+	*len = has_prefix(c) ? prefix_len(c->name) : strlen(c->group);
+	return has_prefix(c) ? c->name : c->group;
+}
+
 static bool is_of_kind(const struct table *t, size_t column, size_t first)
 {
-	const char *name = t->columns[column].name, *of = t->columns[first].name;
-	size_t len = kind_len(of);
+	size_t len, of_len;
+	const char *kind = kind_of(&t->columns[column], &len);
+	const char *of = kind_of(&t->columns[first], &of_len);
 
-	return t->columns[column].scope == EVENT_SCOPE_THINGS && kind_len(name) == len &&
-	       memcmp(name, of, len) == 0;
+	return t->columns[column].scope == EVENT_SCOPE_THINGS && len == of_len &&
+	       memcmp(kind, of, len) == 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -83,9 +99,12 @@ static size_t make_lines(const struct screen_kind *k, const struct table_thing *
 const char *screen_kind_heading(const struct screen_kind *k, size_t i)
 {
 	const struct table_column *c = &k->t->columns[k->column[i]];
+	size_t len = has_prefix(c) ? prefix_len(c->name) : 0, group = strlen(c->group);
+	bool has_group = strncmp(c->label, c->group, group) == 0 && c->label[group] == ':';
 
-	return strcmp(c->label, c->name) == 0 && c->name[k->name_len] ? c->name + k->name_len + 1
-								      : c->label;
+	if (strcmp(has_group ? c->label + group + 1 : c->label, c->name) != 0)
+		return c->label;
+	return len && c->name[len] ? c->name + len + 1 : c->name;
 }
 
 unsigned screen_kind_width(const struct screen_kind *k, size_t i)
@@ -108,7 +127,8 @@ bool screen_kind_next(const struct table *t, size_t *i, struct screen_kind *out)
 			before++;
 		if (before < first)
 			continue;
-		*out = (struct screen_kind){.t = t, .name_len = kind_len(t->columns[first].name)};
+		*out = (struct screen_kind){.t = t};
+		out->name = kind_of(&t->columns[first], &out->name_len);
 		for (size_t k = first;
 		     k < t->nr_events && out->nr_columns < SCREEN_KIND_MAX_COLUMNS; k++)
 			if (is_of_kind(t, k, first))
@@ -265,7 +285,7 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 	layout_init(&l, columns, 1 + k->nr_columns);
 	l.has_color = s->options.has_color;
 	layout_row(&l);
-	add_name(&l.text, k->t->columns[k->column[0]].name, k->name_len);
+	add_name(&l.text, k->name, k->name_len);
 	layout_cell(&l, 0);
 	for (size_t i = 0; i < k->nr_columns; i++) {
 		columns[1 + i] = (struct layout_column){

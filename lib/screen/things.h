@@ -9,12 +9,13 @@
 
 struct buf;
 
-enum { SCREEN_KIND_MAX_COLUMNS = 32 };
+enum { SCREEN_KIND_MAX_COLUMNS = 64 };
 
 /* The columns of one kind of things. */
 struct screen_kind {
 	const struct table *t;
-	size_t name_len; /* of the kind, in its columns' names: "disk" in "disk_read_bytes" */
+	const char *name; /* of the kind, as in its columns' names: "disk"; name_len bytes */
+	size_t name_len;
 	size_t column[SCREEN_KIND_MAX_COLUMNS];
 	size_t nr_columns;
 };

@@ -599,12 +599,13 @@ static const char *pace_name(const struct spec_event *e, char *buf, size_t size)
 }
 
 /* The heading of the event's column: its label or name, with group or mode if another column would
- * have the same. */
+ * have the same; of a GPU with its group, as power or busy alone could be anybody's. */
 static const char *make_label(struct plan *plan, size_t i)
 {
 	const struct plan_event *p = &plan->events[i];
 	const char *column = spec_event_column(p->asked), *modes = "";
-	bool other_group = false, same_event = false;
+	bool other_group = !p->asked->label && p->event.group->id == EVENT_GROUP_GPU;
+	bool same_event = false;
 	char pace[32];
 
 	for (size_t j = 0; j < plan->nr_events; j++) {

@@ -73,7 +73,8 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 		     (p->asked->is_aggregated ? TRACE_EVENT_AGGREGATED : 0) |
 		     (c->plan->spec->max_own_cpu && spec_event_is_sampled(p->asked)
 			  ? TRACE_EVENT_IS_DIVIDED
-			  : 0),
+			  : 0) |
+		     (uint32_t)row->total << TRACE_EVENT_TOTAL_SHIFT,
 	    .rate = p->asked->rate,
 	    .state = ev->support.state,
 	    .perf_group = ev->perf_group,

@@ -97,6 +97,7 @@ enum trace_event_flag {
 	TRACE_EVENT_OF_PROCESSES = 1 << 12, /* a value of processes: of the target's alone */
 	TRACE_EVENT_AGGREGATED = 1 << 13,   /* its samples are in frames of stacks, too */
 	TRACE_EVENT_IS_DIVIDED = 1 << 14,   /* its rate may be divided: TRACE_FRAME_DIVISOR */
+	TRACE_EVENT_TOTAL_SHIFT = 15,       /* two bits: enum event_total */
 };
 
 /* One resolved event. Strings as above. */

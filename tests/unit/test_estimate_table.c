@@ -55,6 +55,43 @@ TEST(rows_are_numbered_and_totalled)
 	table_free(t);
 }
 
+/* Three things: 10, nothing, 4. */
+TEST(totals_of_values)
+{
+	static const struct {
+		enum event_total total;
+		uint32_t missing;
+		double expected;
+		uint32_t nr_without;
+	} rows[] = {
+	    {EVENT_TOTAL_SUM, READING_NOT_SUPPORTED, 14, 1},
+	    {EVENT_TOTAL_MEAN, READING_NOT_SUPPORTED, 7, 0},
+	    {EVENT_TOTAL_LARGEST, READING_NOT_SUPPORTED, 10, 0},
+	    {EVENT_TOTAL_SUM, READING_FAILED, 14, 1},
+	    {EVENT_TOTAL_MEAN, READING_FAILED, 7, 1},
+	    {EVENT_TOTAL_LARGEST, READING_NO_PERMISSION, 10, 1},
+	};
+
+	for (size_t i = 0; i < NR(rows); i++) {
+		const struct reading things[] = {
+		    {.state = READING_OK, .raw = 10},
+		    {.state = rows[i].missing, .flags = READING_OF_THING},
+		    {.state = READING_OK, .raw = 4, .time_ns = 9}};
+		struct table *t = table_new(1, 1);
+
+		t->columns[0] = (struct table_column){
+		    .kind = EVENT_VALUE, .scope = EVENT_SCOPE_THINGS, .total = rows[i].total};
+		table_set(t, 0, 0, READING_OK, NULL, 0);
+		for (uint32_t k = 0; k < NR(things); k++)
+			assert_int_equal(table_add_thing(t, 0, k, "a thing", NULL, &things[k]), 0);
+		table_total(t);
+		assert_true(t->totals[0].value == rows[i].expected);
+		assert_int_equal(t->totals[0].nr_with, 2);
+		assert_int_equal(t->totals[0].nr_without, rows[i].nr_without);
+		table_free(t);
+	}
+}
+
 TEST(time_of_day)
 {
 	const struct clock_triple clocks = {.monotonic_ns = 1000, .realtime_ns = 5000}, none = {0};

@@ -164,6 +164,37 @@ TEST(sorted)
 	table_free(t);
 }
 
+/* Values of a GPU are one kind, whatever their names; its processes are those of the machine. */
+TEST(of_gpus)
+{
+	static const struct {
+		const char *group, *name, *label, *kind, *heading;
+	} rows[] = {
+	    {"gpu", "memory_used", "gpu:memory_used", "gpu", "memory_used"},
+	    {"misc", "process_cpu_time", "process_cpu_time", "process", "cpu_time"},
+	    {"gpu", "power", "watts", "gpu", "watts"},
+	    {"gpu", "process_gpu_time", "gpu:process_gpu_time", "process", "gpu_time"},
+	    {"gpu", "engine_time", "gpu:engine_time", "engine", "time"},
+	};
+	struct table *t = table_new(NR(rows), 1);
+	size_t at = 0, nr = 0;
+	struct screen_kind k;
+
+	for (size_t i = 0; i < NR(rows); i++)
+		t->columns[i] = (struct table_column){.group = rows[i].group,
+						      .name = rows[i].name,
+						      .label = rows[i].label,
+						      .scope = EVENT_SCOPE_THINGS};
+	for (; screen_kind_next(t, &at, &k); nr++)
+		for (size_t i = 0; i < k.nr_columns; i++) {
+			assert_int_equal(k.name_len, strlen(rows[k.column[i]].kind));
+			assert_memory_equal(k.name, rows[k.column[i]].kind, k.name_len);
+			assert_string_equal(screen_kind_heading(&k, i), rows[k.column[i]].heading);
+		}
+	assert_int_equal(nr, 3);
+	table_free(t);
+}
+
 static size_t count(const char *text, const char *what)
 {
 	size_t nr = 0;

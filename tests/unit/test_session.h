@@ -63,9 +63,9 @@ static const struct event_group rig_box_group = {
     .name = "box", .id = EVENT_GROUP_MISC, .rows = &rig_box_row, .nr_rows = 1};
 
 static const struct event_group *const rig_groups[] = {
-    &event_arch_group, &event_fixed_group, &collect_misc_group,  &event_software_group,
-    &rig_box_group,    &event_heap_group,  &event_resource_group};
-static const struct catalogue rig_catalogue = {rig_groups, 7};
+    &event_arch_group,  &event_fixed_group, &collect_misc_group, &event_software_group,
+    &collect_gpu_group, &rig_box_group,     &event_heap_group,   &event_resource_group};
+static const struct catalogue rig_catalogue = {rig_groups, 8};
 
 /* Makes the plan for CPUs 0 … nr_cpus - 1; for tests of failures it can be called by itself. */
 static inline int rig_plan(struct rig *r, unsigned nr_cpus, struct err_list *errs)

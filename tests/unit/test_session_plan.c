@@ -112,13 +112,16 @@ TEST(headings)
 					     "software:context_switches",
 					     "misc:context_switches",
 					     "mine",
-					     "cpu_clock"};
+					     "cpu_clock",
+					     "gpu:busy",
+					     "load"};
 
 	assert_int_equal(plan(WITH("software", "page_faults", USER) WITH("software", "page_faults",
 									 "\"rate\":500," OS)
 				  EV("software", "context_switches") EV("misc", "context_switches")
 				      WITH("misc", "cpu_user", "\"label\":\"mine\"")
-					  EV("software", "cpu_clock")),
+					  EV("software", "cpu_clock") EV("gpu", "busy")
+					      WITH("gpu", "power", "\"label\":\"load\"")),
 			 0);
 	for (size_t i = 0; i < NR(labels); i++)
 		assert_string_equal(rig.plan.events[i].label, labels[i]);
