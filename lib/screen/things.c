@@ -312,6 +312,32 @@ static void put_lines(const struct screen_state *s, const struct screen_kind *k,
 		put_rest(lines + shown, nr - shown, out);
 }
 
+/* False if there are things, of which none can have the event's number. */
+static bool is_supported(const struct table *t, size_t column)
+{
+	bool is_unsupported = false;
+
+	for (size_t i = 0; i < t->nr_things; i++) {
+		if (t->things[i].column != column)
+			continue;
+		if (t->things[i].cell.state != CELL_NOT_SUPPORTED)
+			return true;
+		is_unsupported = true;
+	}
+	return !is_unsupported;
+}
+
+/* What no thing has is in the line of sums, once. */
+static void drop_unsupported(struct screen_kind *k)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < k->nr_columns; i++)
+		if (is_supported(k->t, k->column[i]))
+			k->column[nr++] = k->column[i];
+	k->nr_columns = nr ? nr : k->nr_columns;
+}
+
 void screen_things(const struct screen_state *s, const struct table *t, struct buf *out)
 {
 	struct screen_kind k;
@@ -319,6 +345,7 @@ void screen_things(const struct screen_state *s, const struct table *t, struct b
 	for (size_t i = 0; t->nr_things && screen_kind_next(t, &i, &k);) {
 		struct screen_things things;
 
+		drop_unsupported(&k);
 		if (screen_things_find(&k, &things))
 			continue;
 		if (things.nr)

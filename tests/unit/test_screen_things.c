@@ -204,6 +204,41 @@ static size_t count(const char *text, const char *what)
 	return nr;
 }
 
+static void add_state(struct table *t, size_t column, const char *name, uint32_t state)
+{
+	const struct reading r = {
+	    .state = state, .flags = READING_OF_THING, .time_ns = 3 * S, .raw = 1};
+
+	assert_int_equal(table_add_thing(t, column, 0, name, &r, &r), 0);
+}
+
+/* A column that no thing can have is omitted; one that fails is not, nor are those of a kind
+ * that has no other. */
+TEST(unsupported)
+{
+	struct screen_state *s;
+	struct table *t = begin();
+	struct buf out;
+
+	add_state(t, READ, "sda", READING_FAILED);
+	add_state(t, BUSY, "sda", READING_NOT_SUPPORTED);
+	add_state(t, QUEUE, "sda", READING_NOT_SUPPORTED);
+	add_state(t, QUEUE, "sdb", READING_OK);
+	add_state(t, CPU, "1 init", READING_NOT_SUPPORTED);
+	add_state(t, RSS, "1 init", READING_NOT_SUPPORTED);
+	table_total(t);
+	s = screen_state_new(t->nr_columns, &(struct screen_options){0});
+	buf_init(&out, OUT_BYTES);
+	screen_things(s, t, &out);
+	assert_int_equal(count(buf_str(&out), "read_bytes"), 1);
+	assert_int_equal(count(buf_str(&out), "busy_time"), 0);
+	assert_int_equal(count(buf_str(&out), "read_queue"), 1);
+	assert_int_equal(count(buf_str(&out), "cpu_time"), 1);
+	buf_fini(&out);
+	screen_state_free(s);
+	table_free(t);
+}
+
 /* As many of each kind as are asked for; how many more there are is said, and right. */
 TEST(as_many_as_asked)
 {
