@@ -186,15 +186,17 @@ static int open_files(const struct things *t, const char *folder, int fds[THINGS
 	return rc;
 }
 
+_Static_assert(THINGS_MAX_FILES <= 64, "a bit of thing.noted for each file");
+
 /* Once for each file of a thing. */
 static void note_file(struct things *t, struct thing *thing, size_t i, const char *what, int error)
 {
 	const struct things_file *f = &t->kind->files[i];
 
-	if (f->without && !(thing->noted & 1u << i))
+	if (f->without && !(thing->noted & UINT64_C(1) << i))
 		things_add_note(t, "%s %s: %s %s: %s", t->kind->name, thing->name, f->name, what,
 				error && error != -ENOENT ? strerror(-error) : f->without);
-	thing->noted |= 1u << i;
+	thing->noted |= UINT64_C(1) << i;
 }
 
 int things_open(struct things *t, const char *folder, const char *name, struct thing **out)
