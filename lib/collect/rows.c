@@ -322,6 +322,27 @@ static const struct event_row gpu_rows[] = {
 	    COLLECT_MANY + GPU, GPU_AWAKE, 0,
 	    "1, or 0 while the GPU sleeps. A sleeping GPU is not asked for anything else: that could wake it.",
 	    DEVICES),
+	ROW(14, "hotspot_temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/gpu_metrics",
+	    COLLECT_MANY + GPU, GPU_HOTSPOT, 1e-3,
+	    "Temperature of the GPU where it is hottest (amdgpu).", DEVICES),
+	ROW(15, "memory_temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/hwmon",
+	    COLLECT_MANY + GPU, GPU_MEMORY_TEMPERATURE, 1e-3,
+	    "Temperature of the GPU's memory (amdgpu, xe).", DEVICES),
+	ROW(16, "media_busy", VALUE, THINGS, "%", "/sys/class/drm/card*/device/gpu_metrics",
+	    COLLECT_MANY + GPU, GPU_MEDIA_BUSY, 0,
+	    "Share of time in which the GPU encoded or decoded video: that of its busiest unit (amdgpu).",
+	    DEVICES),
+	ROW(17, "throttled", VALUE, THINGS, "GPUs", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_THROTTLED, 0,
+	    "1 while a limit of power, current or temperature holds the GPU's frequency down, or 0 (amdgpu,"
+	    " i915, xe).", DEVICES),
+	ROW(18, "requested_frequency", VALUE, THINGS, "Hz", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_REQUESTED_FREQUENCY, 0,
+	    "Frequency that the driver requested for the GPU's cores (i915, xe).", DEVICES),
+	ROW(19, "link_speed", VALUE, THINGS, "transfers/s", "/sys/class/drm/card*/device/gpu_metrics",
+	    COLLECT_MANY + GPU, GPU_LINK_SPEED, 0,
+	    "Transfers per second on each lane of the GPU's PCIe link, as it is set now (amdgpu: cards of"
+	    " their own).", DEVICES),
 };
 /* clang-format on */
 
