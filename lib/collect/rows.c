@@ -360,6 +360,8 @@ const struct event_group collect_misc_group = {
     .nr_makers = sizeof(makers) / sizeof(makers[0]),
 };
 
+static const struct event_maker *const gpu_makers[] = {&event_gpu_pmu_maker};
+
 const struct event_group collect_gpu_group = {
     .name = "gpu",
     .description =
@@ -368,4 +370,6 @@ const struct event_group collect_gpu_group = {
     .is_perf = false,
     .rows = gpu_rows,
     .nr_rows = sizeof(gpu_rows) / sizeof(gpu_rows[0]),
+    .makers = gpu_makers,
+    .nr_makers = sizeof(gpu_makers) / sizeof(gpu_makers[0]),
 };
