@@ -302,7 +302,7 @@ static const struct event_row gpu_rows[] = {
 	    "Power that the GPU draws: a mean of the last moments, or that of now.", DEVICES),
 	ROW(7, "energy", COUNT, THINGS, "J", "/sys/class/drm/card*/device/hwmon",
 	    COLLECT_MANY + GPU, GPU_ENERGY, 1e-6,
-	    "Energy that the GPU used (i915 and xe: cards of their own).", DEVICES),
+	    "Energy that the GPU used (cards of their own of i915 and xe; Instinct of amdgpu).", DEVICES),
 	ROW(8, "temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/hwmon",
 	    COLLECT_MANY + GPU, GPU_TEMPERATURE, 1e-3,
 	    "Temperature of the GPU, at its edge if it has several sensors.", DEVICES),

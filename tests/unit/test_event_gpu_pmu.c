@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "collect/collect.h"
 #include "event/catalogue.h"
 #include "host/host.h"
 
@@ -358,6 +359,35 @@ TEST(described)
 	assert_int_equal(event_gpu_pmu_maker.find(&m.c, "interrupts", &row, NULL), 0);
 	assert_string_equal(row->description, "Interrupts of the GPU (card0).");
 	assert_null(row->detail);
+	close_machine(&m);
+}
+
+/* In the group gpu, also without its name; misc has the event as the kernel publishes it. */
+TEST(in_catalogue)
+{
+	static const struct event_group *const groups[] = {&collect_misc_group, &collect_gpu_group};
+	struct catalogue c;
+	struct machine m;
+	struct event ev;
+	struct err e = {0};
+
+	open_machine(&m, integrated, NR(integrated));
+	c = m.c;
+	c.groups = groups;
+	c.nr_groups = NR(groups);
+	assert_int_equal(catalogue_find_spelled(&c, "gpu:rcs0_busy", &ev, &e), 0);
+	assert_string_equal(ev.row->name, "card0_rcs0_busy");
+	assert_true(event_is_perf(&ev));
+	assert_int_equal(catalogue_find_bare(&c, "card0_vcs1_busy", &ev, &e), 0);
+	assert_int_equal(ev.group->id, EVENT_GROUP_GPU);
+	assert_int_equal(ev.row->parts[0].config, 0x2010);
+	assert_int_equal(catalogue_find_spelled(&c, "misc:i915/vcs1-busy/", &ev, &e), 0);
+	assert_int_equal(ev.row->kind, EVENT_COUNT);
+	assert_string_equal(ev.row->unit, "ns");
+	assert_int_equal(ev.row->parts[0].config, 0x2010);
+	/* a row of the table comes first */
+	assert_int_equal(catalogue_find_spelled(&c, "gpu:requested_frequency", &ev, &e), 0);
+	assert_false(event_is_perf(&ev));
 	close_machine(&m);
 }
 
