@@ -353,6 +353,20 @@ static const char *state_of(const struct cpuperf_value *v, bool has_run, bool ha
 	return v->share < 1 ? "scaled" : "ok";
 }
 
+/* Of a share in percent: of the second part, or of the time in which the only one ran. */
+static bool set_share(const struct cpuperf_counts *c, size_t i, struct cpuperf_value *v)
+{
+	const struct plan_event *p = &c->plan.events[i];
+	size_t k = p->first_part;
+	uint64_t whole = c->counters.parts[k].running_ns - c->bases[k].running_ns;
+
+	v->raw = c->counters.parts[k].raw - c->bases[k].raw;
+	if (p->nr_parts > 1)
+		whole = c->counters.parts[k + 1].raw - c->bases[k + 1].raw;
+	v->value = whole ? 100.0 * (double)v->raw / (double)whole : 0;
+	return whole != 0;
+}
+
 static void set_value(const struct cpuperf_counts *c, size_t i, struct cpuperf_value *v)
 {
 	const struct plan_event *p = &c->plan.events[i];
@@ -368,7 +382,10 @@ static void set_value(const struct cpuperf_counts *c, size_t i, struct cpuperf_v
 		has_failed |= c->counters.parts[k].has_failed;
 	}
 	v->share = running_share(v->enabled_ns, v->running_ns);
-	v->value *= scale != 0 ? scale : 1;
+	if (p->event.row->kind == EVENT_SHARE)
+		has_run &= set_share(c, i, v);
+	else
+		v->value *= scale != 0 ? scale : 1;
 	v->has_value = has_run && !has_failed;
 	v->state = state_of(v, has_run, has_failed);
 	if (v->has_value && c->counters.parts[p->first_part].is_usage)

@@ -4,6 +4,7 @@
 #include "collect/gpu.h"
 
 #include "base/err.h"
+#include "collect/gpu_metrics.h"
 #include "collect/listed.h"
 
 #include <errno.h>
@@ -44,17 +45,28 @@ static const struct things_file files[] = {
     NUMBER(GPU_POWER, "device/hwmon/hwmon*/power1_input", 1),
     NUMBER(GPU_ENERGY, "device/hwmon/hwmon*/energy1_input", 1),
     NUMBER(GPU_TEMPERATURE, "device/hwmon/hwmon*/temp1_input", 1),
-    NUMBER(GPU_TEMPERATURE, "device/hwmon/hwmon*/temp2_input", 1), /* xe: the package */
+    NUMBER(GPU_TEMPERATURE, "device/hwmon/hwmon*/temp2_input", 1),        /* xe: the package */
+    NUMBER(GPU_MEMORY_TEMPERATURE, "device/hwmon/hwmon*/temp3_input", 1), /* amdgpu and xe */
     NUMBER(GPU_FAN, "device/hwmon/hwmon*/fan1_input", 1),
     /* xe; i915, since Linux 5.16 and before */
     NUMBER(GPU_FREQUENCY, "device/tile0/gt0/freq0/act_freq", MHZ),
     NUMBER(GPU_FREQUENCY, "gt/gt0/rps_act_freq_mhz", MHZ),
     NUMBER(GPU_FREQUENCY, "gt_act_freq_mhz", MHZ),
+    NUMBER(GPU_REQUESTED_FREQUENCY, "device/tile0/gt0/freq0/cur_freq", MHZ),
+    NUMBER(GPU_REQUESTED_FREQUENCY, "gt/gt0/rps_cur_freq_mhz", MHZ),
+    NUMBER(GPU_REQUESTED_FREQUENCY, "gt_cur_freq_mhz", MHZ),
+    NUMBER(GPU_THROTTLED, "device/tile0/gt0/freq0/throttle/status", 1),
+    NUMBER(GPU_THROTTLED, "gt/gt0/throttle_reason_status", 1),
     NUMBER(GPU_IDLE_TIME, "device/tile0/gt0/gtidle/idle_residency_ms", MS),
     NUMBER(GPU_IDLE_TIME, "gt/gt0/rc6_residency_ms", MS),
     NUMBER(GPU_IDLE_TIME, "power/rc6_residency_ms", MS),
     /* ARM's: panfrost, lima, msm */
     NUMBER(GPU_FREQUENCY, "device/devfreq/*/cur_freq", 1),
+    /* amdgpu again: what no file above has */
+    {.name = "device/gpu_metrics",
+     .fields = GPU_METRICS_FIELDS,
+     .parse = gpu_metrics_parse,
+     .explain = gpu_metrics_explain},
 };
 _Static_assert(sizeof(files) / sizeof(files[0]) <= THINGS_MAX_FILES, "files of a GPU");
 

@@ -28,6 +28,12 @@ enum gpu_field {
 	GPU_MEMORY_FREQUENCY, /* Hz */
 	GPU_IDLE_TIME,        /* ns in which it was switched off for want of work (RC6) */
 	GPU_FAN,              /* revolutions per minute */
+	GPU_HOTSPOT,          /* as GPU_TEMPERATURE, where it is hottest */
+	GPU_MEMORY_TEMPERATURE,
+	GPU_MEDIA_BUSY,          /* percent: the busiest of what encodes and decodes video */
+	GPU_THROTTLED,           /* 1: something keeps it from its full frequency; 0 */
+	GPU_REQUESTED_FREQUENCY, /* Hz */
+	GPU_LINK_SPEED,          /* transfers per second, of each lane of PCIe */
 	GPU_NR_FIELDS
 };
 

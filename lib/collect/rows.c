@@ -304,7 +304,7 @@ static const struct event_row gpu_rows[] = {
 	    "Power that the GPU draws: a mean of the last moments, or that of now.", DEVICES),
 	ROW(7, "energy", COUNT, THINGS, "J", "/sys/class/drm/card*/device/hwmon",
 	    COLLECT_MANY + GPU, GPU_ENERGY, 1e-6,
-	    "Energy that the GPU used (i915 and xe: cards of their own).", DEVICES),
+	    "Energy that the GPU used (cards of their own of i915 and xe; Instinct of amdgpu).", DEVICES),
 	ROW(8, "temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/hwmon",
 	    COLLECT_MANY + GPU, GPU_TEMPERATURE, 1e-3,
 	    "Temperature of the GPU, at its edge if it has several sensors.", DEVICES, LARGEST),
@@ -324,6 +324,27 @@ static const struct event_row gpu_rows[] = {
 	    COLLECT_MANY + GPU, GPU_AWAKE, 0,
 	    "1, or 0 while the GPU sleeps. A sleeping GPU is not asked for anything else: that could wake it.",
 	    DEVICES),
+	ROW(14, "hotspot_temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/gpu_metrics",
+	    COLLECT_MANY + GPU, GPU_HOTSPOT, 1e-3,
+	    "Temperature of the GPU where it is hottest (amdgpu).", DEVICES),
+	ROW(15, "memory_temperature", VALUE, THINGS, "C", "/sys/class/drm/card*/device/hwmon",
+	    COLLECT_MANY + GPU, GPU_MEMORY_TEMPERATURE, 1e-3,
+	    "Temperature of the GPU's memory (amdgpu, xe).", DEVICES),
+	ROW(16, "media_busy", VALUE, THINGS, "%", "/sys/class/drm/card*/device/gpu_metrics",
+	    COLLECT_MANY + GPU, GPU_MEDIA_BUSY, 0,
+	    "Share of time in which the GPU encoded or decoded video: that of its busiest unit (amdgpu).",
+	    DEVICES),
+	ROW(17, "throttled", VALUE, THINGS, "GPUs", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_THROTTLED, 0,
+	    "1 while a limit of power, current or temperature holds the GPU's frequency down, or 0 (amdgpu,"
+	    " i915, xe).", DEVICES),
+	ROW(18, "requested_frequency", VALUE, THINGS, "Hz", "/sys/class/drm/card*",
+	    COLLECT_MANY + GPU, GPU_REQUESTED_FREQUENCY, 0,
+	    "Frequency that the driver requested for the GPU's cores (i915, xe).", DEVICES),
+	ROW(19, "link_speed", VALUE, THINGS, "transfers/s", "/sys/class/drm/card*/device/gpu_metrics",
+	    COLLECT_MANY + GPU, GPU_LINK_SPEED, 0,
+	    "Transfers per second on each lane of the GPU's PCIe link, as it is set now (amdgpu: cards of"
+	    " their own).", DEVICES),
 };
 /* clang-format on */
 
@@ -341,6 +362,8 @@ const struct event_group collect_misc_group = {
     .nr_makers = sizeof(makers) / sizeof(makers[0]),
 };
 
+static const struct event_maker *const gpu_makers[] = {&event_gpu_pmu_maker};
+
 const struct event_group collect_gpu_group = {
     .name = "gpu",
     .description =
@@ -349,4 +372,6 @@ const struct event_group collect_gpu_group = {
     .is_perf = false,
     .rows = gpu_rows,
     .nr_rows = sizeof(gpu_rows) / sizeof(gpu_rows[0]),
+    .makers = gpu_makers,
+    .nr_makers = sizeof(gpu_makers) / sizeof(gpu_makers[0]),
 };

@@ -164,9 +164,14 @@ static int open_first(const struct root *root, const char *folder, const char *n
 	return root_open(root, path);
 }
 
-/* 0, or -ENOENT if none of the wanted files exists. errors: 0 or -errno by file. */
-static int open_files(const struct things *t, const char *folder, int fds[THINGS_MAX_FILES],
-		      int errors[THINGS_MAX_FILES])
+/* What things_open finds of each file. */
+struct opened {
+	int fds[THINGS_MAX_FILES], errors[THINGS_MAX_FILES];
+	uint32_t fields[THINGS_MAX_FILES];
+};
+
+/* 0, or -ENOENT if none of the wanted files exists. */
+static int open_files(const struct things *t, const char *folder, struct opened *o)
 {
 	uint32_t left = t->wanted | t->kind->always;
 	int rc = -ENOENT;
@@ -176,9 +181,10 @@ static int open_files(const struct things *t, const char *folder, int fds[THINGS
 
 		if (!(f->fields & left))
 			continue;
-		fds[i] = open_first(&t->root, folder, f->name);
-		errors[i] = fds[i] < 0 ? fds[i] : 0;
-		if (errors[i] == -ENOENT || errors[i] == -ENODEV)
+		o->fields[i] = f->fields & left;
+		o->fds[i] = open_first(&t->root, folder, f->name);
+		o->errors[i] = o->fds[i] < 0 ? o->fds[i] : 0;
+		if (o->errors[i] == -ENOENT || o->errors[i] == -ENODEV)
 			continue;
 		left &= ~f->fields;
 		rc = 0;
@@ -186,34 +192,37 @@ static int open_files(const struct things *t, const char *folder, int fds[THINGS
 	return rc;
 }
 
+_Static_assert(THINGS_MAX_FILES <= 64, "a bit of thing.noted for each file");
+
 /* Once for each file of a thing. */
 static void note_file(struct things *t, struct thing *thing, size_t i, const char *what, int error)
 {
 	const struct things_file *f = &t->kind->files[i];
 
-	if (f->without && !(thing->noted & 1u << i))
+	if (f->without && !(thing->noted & UINT64_C(1) << i))
 		things_add_note(t, "%s %s: %s %s: %s", t->kind->name, thing->name, f->name, what,
 				error && error != -ENOENT ? strerror(-error) : f->without);
-	thing->noted |= 1u << i;
+	thing->noted |= UINT64_C(1) << i;
 }
 
 int things_open(struct things *t, const char *folder, const char *name, struct thing **out)
 {
-	int fds[THINGS_MAX_FILES], errors[THINGS_MAX_FILES] = {0};
+	struct opened o = {.errors = {0}};
 	struct thing *thing;
 	int rc;
 
-	memset(fds, 0xff, sizeof(fds));
-	rc = open_files(t, folder, fds, errors) ?: things_add(t, name, strlen(name), &thing);
+	memset(o.fds, 0xff, sizeof(o.fds));
+	rc = open_files(t, folder, &o) ?: things_add(t, name, strlen(name), &thing);
 	if (rc) {
-		close_files(fds);
+		close_files(o.fds);
 		return rc;
 	}
-	memcpy(thing->fds, fds, sizeof(fds));
-	memcpy(thing->errors, errors, sizeof(errors));
+	memcpy(thing->fds, o.fds, sizeof(o.fds));
+	memcpy(thing->errors, o.errors, sizeof(o.errors));
+	memcpy(thing->fields, o.fields, sizeof(o.fields));
 	for (size_t i = 0; i < t->kind->nr_files; i++)
-		if (errors[i])
-			note_file(t, thing, i, "cannot be opened", errors[i]);
+		if (o.errors[i])
+			note_file(t, thing, i, "cannot be opened", o.errors[i]);
 	*out = thing;
 	return 0;
 }
@@ -249,21 +258,42 @@ static int parse_number(const struct things_file *f, const char *text, size_t le
 	return 0;
 }
 
-/* As things_file.parse. */
-static int parse_file(const struct things *t, const struct things_file *f, struct thing *thing,
-		      uint32_t *has)
+/* As things_file.parse, but only for those of its fields that no file before has. */
+static int parse_file(const struct things *t, size_t i, struct thing *thing, uint32_t *has)
 {
+	const struct things_file *f = &t->kind->files[i];
+	uint64_t values[THINGS_MAX_FIELDS] = {0};
 	const char *text = buf_str(&t->text);
+	int rc = f->parse ? f->parse(text, t->text.len, values, has)
+			  : parse_number(f, text, t->text.len, values, has);
 
-	return f->parse ? f->parse(text, t->text.len, thing->values, has)
-			: parse_number(f, text, t->text.len, thing->values, has);
+	*has &= thing->fields[i];
+	for (size_t k = 0; k < THINGS_MAX_FIELDS; k++)
+		if (*has >> k & 1)
+			thing->values[k] = values[k];
+	return rc;
+}
+
+/* Once for each file of a thing, as note_file. */
+static void note_nothing(struct things *t, struct thing *thing, size_t i)
+{
+	const struct things_file *f = &t->kind->files[i];
+	BUF_AUTO(why, 256);
+
+	if (thing->noted & UINT64_C(1) << i)
+		return;
+	f->explain(buf_str(&t->text), t->text.len, &why);
+	if (why.len)
+		things_add_note(t, "%s %s: %s: %s", t->kind->name, thing->name, f->name,
+				buf_str(&why));
+	thing->noted |= UINT64_C(1) << i;
 }
 
 static int read_file(struct things *t, struct thing *thing, size_t i)
 {
 	const struct things_file *f = &t->kind->files[i];
 	uint32_t has = 0;
-	int rc = reread(thing->fds[i], true, &t->text) ?: parse_file(t, f, thing, &has);
+	int rc = reread(thing->fds[i], true, &t->text) ?: parse_file(t, i, thing, &has);
 
 	if (rc == -ENODEV || rc == -ENOMEM)
 		return rc;
@@ -274,10 +304,12 @@ static int read_file(struct things *t, struct thing *thing, size_t i)
 	}
 	if (rc)
 		note_file(t, thing, i, "cannot be read", rc);
-	else if (f->fields & t->wanted & ~has)
+	else if (f->explain && !has)
+		note_nothing(t, thing, i);
+	else if (thing->fields[i] & t->wanted & ~has)
 		note_file(t, thing, i, "does not have all requested fields", 0);
 	thing->has |= rc ? 0 : has & t->wanted;
-	set_missing(thing, f->fields & t->wanted & ~thing->has, rc);
+	set_missing(thing, thing->fields[i] & t->wanted & ~thing->has, rc);
 	return 0;
 }
 

@@ -23,6 +23,9 @@ struct things_file {
 	 * then. NULL: the text is one number, the value of field once multiplied by scale; negative
 	 * ones are the bits of an int64_t. */
 	int (*parse)(const char *text, size_t len, uint64_t *values, uint32_t *has);
+	/* Optional: adds to *out why a text that parse accepts has none of the fields, for a note.
+	 */
+	void (*explain)(const char *text, size_t len, struct buf *out);
 	uint8_t field;
 	uint32_t scale;
 };
@@ -42,11 +45,12 @@ struct thing {
 	char *name;     /* owned; the kernel's */
 	char *shown;    /* name cleaned by str_clean; in the same block */
 	bool is_seen;   /* since things_begin */
-	uint32_t noted; /* bit i: a note about file i was written */
+	uint64_t noted; /* bit i: a note about file i was written */
 	int fds[THINGS_MAX_FILES];
 	uint64_t time_ns, born_ns;            /* as of struct collect_thing */
 	uint32_t has, denied, absent, failed; /* the same */
 	int errors[THINGS_MAX_FILES];         /* of opening them: 0 or -errno */
+	uint32_t fields[THINGS_MAX_FILES];    /* wanted ones that no file before has */
 	uint64_t values[THINGS_MAX_FIELDS];
 	/* Of fields that wrap: the value last read, and the sum of the wraps before it. */
 	uint64_t last[THINGS_MAX_FIELDS], past[THINGS_MAX_FIELDS];

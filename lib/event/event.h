@@ -64,7 +64,9 @@ struct event_row {
 	const char *format; /* tracepoints: the format text as in trace_event.format; NULL */
 	uint32_t perf_type; /* of a perf event of one part: attr.type and attr.config */
 	uint64_t perf_config;
-	const struct event_part *parts; /* NULL: one part, from perf_type and perf_config */
+	/* NULL: one part, from perf_type and perf_config. Of a share, which the first counts, the
+	 * second counts the whole; without a second the whole is the time in which it ran, in ns. */
+	const struct event_part *parts;
 	uint32_t nr_parts;
 	uint16_t collector,
 	    field; /* of an event that is not a perf event: the source and field in collect/ */
@@ -118,6 +120,8 @@ extern const struct event_group event_arch_group, event_fixed_group, event_softw
 extern const struct event_maker event_uncore_maker;
 /* Follows it: energy rows that this machine does not publish, with the reason. */
 extern const struct event_maker event_energy_maker;
+/* Makes the rows of gpu that PMUs count: i915, xe. */
+extern const struct event_maker event_gpu_pmu_maker;
 
 /* A found event: its row and its group. */
 struct event {

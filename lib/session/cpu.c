@@ -398,6 +398,24 @@ static uint64_t add_lost(uint64_t a, uint64_t b)
 	return a == UINT64_MAX || b == UINT64_MAX ? UINT64_MAX : a + b;
 }
 
+/* Of a share: what the part is a share of. The part that counts the whole has no reading of its
+ * own.
+ */
+static void set_whole(const struct session_cpu *c, size_t part, struct reading *out)
+{
+	const struct plan_event *p = event_of(c, part);
+	struct reading *r = &out[part];
+
+	if (p->event.row->kind != EVENT_SHARE)
+		return;
+	if (p->nr_parts == 1) {
+		r->base = r->running_ns;
+	} else if (part != p->first_part) {
+		out[p->first_part].base = r->raw;
+		r->state = READING_NONE;
+	}
+}
+
 static void set_reading(const struct session_cpu *c, const struct pmu_group *g, uint32_t member,
 			enum reading_state state, uint64_t time_ns, const struct pmu_count *count,
 			struct reading *out)
@@ -420,6 +438,7 @@ static void set_reading(const struct session_cpu *c, const struct pmu_group *g, 
 	r->raw += count->raw;
 	r->enabled_ns += count->enabled_ns;
 	r->running_ns += count->running_ns;
+	set_whole(c, part, out);
 }
 
 /* The heap of the group's event; NULL: it is another event. */

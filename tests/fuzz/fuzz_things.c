@@ -1,14 +1,16 @@
 /*
- * Any text as each of the files that tell of the machine, its disks, network interfaces and
- * cgroups; and, cut at lines of "%", as what /proc/net/dev says at one reading after the other.
+ * Any text as each of the files that tell of the machine, its disks, network interfaces, cgroups
+ * and GPUs; and, cut at lines of "%", as what /proc/net/dev says at one reading after the other.
  * Shares are no more than their whole; a thing keeps its number, and no number is given twice.
  */
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/sys.h"
 #include "collect/cgroup.h"
 #include "collect/cgroup_text.h"
 #include "collect/disk.h"
+#include "collect/gpu_metrics.h"
 #include "collect/net.h"
 #include "collect/proc_keyed.h"
 #include "collect/proc_loadavg.h"
@@ -68,7 +70,7 @@ static const struct {
 } files[] = {
     {disk_parse_stat, DISK_NR_FIELDS},    {disk_parse_inflight, DISK_NR_FIELDS},
     {cgroup_parse_cpu, CGROUP_NR_FIELDS}, {cgroup_parse_memory, CGROUP_NR_FIELDS},
-    {cgroup_parse_io, CGROUP_NR_FIELDS},
+    {cgroup_parse_io, CGROUP_NR_FIELDS},  {gpu_metrics_parse, GPU_NR_FIELDS},
 };
 
 static void check_file(size_t i, const char *text, size_t len)
@@ -80,6 +82,18 @@ static void check_file(size_t i, const char *text, size_t len)
 	require(rc == 0 || rc == -EINVAL || rc == -ERANGE);
 	require(has >> files[i].nr_fields == 0);
 	free(values);
+}
+
+/* What is noted of a table of metrics is short, and nothing where it has a field. */
+static void check_explained(const char *text, size_t len)
+{
+	uint64_t values[GPU_NR_FIELDS];
+	uint32_t has = 0;
+	BUF_AUTO(why, 256);
+
+	gpu_metrics_explain(text, len, &why);
+	require(!buf_error(&why));
+	require(!why.len || gpu_metrics_parse(text, len, values, &has) || !has);
 }
 
 static void check_mount(const char *text, size_t len)
@@ -184,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_source(i, text, size);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		check_file(i, text, size);
+	check_explained(text, size);
 	check_mount(text, size);
 	check_readings(text, end);
 	return 0;

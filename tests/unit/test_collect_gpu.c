@@ -41,12 +41,16 @@ static const struct text amdgpu[] = {
 };
 static const struct text i915_old[] = {
     {CARD "gt_act_freq_mhz", "350\n"},
+    {CARD "gt_cur_freq_mhz", "500\n"},
     {CARD "power/rc6_residency_ms", "4000000000\n"},
 };
 static const struct text i915_new[] = {
     {CARD "device/power/runtime_status", "active\n"},
     {CARD "gt_act_freq_mhz", "1\n"}, /* of the whole device; that of its first part is asked */
     {CARD "gt/gt0/rps_act_freq_mhz", "2050\n"},
+    {CARD "gt_cur_freq_mhz", "2\n"}, /* the same */
+    {CARD "gt/gt0/rps_cur_freq_mhz", "2250\n"},
+    {CARD "gt/gt0/throttle_reason_status", "1\n"},
     {CARD "gt/gt0/rc6_residency_ms", "12\n"},
     {CARD "power/rc6_residency_ms", "1\n"},
     {SENSORS "energy1_input", "18446744073709551615\n"},
@@ -54,9 +58,12 @@ static const struct text i915_new[] = {
 static const struct text xe[] = {
     {CARD "device/power/runtime_status", "active\n"},
     {CARD "device/tile0/gt0/freq0/act_freq", "2400\n"},
+    {CARD "device/tile0/gt0/freq0/cur_freq", "2450\n"},
+    {CARD "device/tile0/gt0/freq0/throttle/status", "0\n"},
     {CARD "device/tile0/gt0/gtidle/idle_residency_ms", "77\n"},
     {SENSORS "energy1_input", "5000\n"},
     {SENSORS "temp2_input", "41000\n"},
+    {SENSORS "temp3_input", "43000\n"},
 };
 static const struct text panfrost[] = {
     {CARD "device/power/runtime_status", "unsupported\n"},
@@ -71,10 +78,12 @@ static const struct {
     {"amdgpu", amdgpu, NR(amdgpu),
      "0 card0 0=1 1=37 2=12 3=1234567168 4=17163091968 5=98304000 6=117000000 "
      "8=18446744073709550116 9=2124000000 10=1000000000 12=1420\n"},
-    {"i915 of Linux 4.14", i915_old, NR(i915_old), "0 card0 9=350000000 11=4000000000000000\n"},
+    {"i915 of Linux 4.14", i915_old, NR(i915_old),
+     "0 card0 9=350000000 11=4000000000000000 17=500000000\n"},
     {"i915", i915_new, NR(i915_new),
-     "0 card0 0=1 7=18446744073709551615 9=2050000000 11=12000000\n"},
-    {"xe", xe, NR(xe), "0 card0 0=1 7=5000 8=41000 9=2400000000 11=77000000\n"},
+     "0 card0 0=1 7=18446744073709551615 9=2050000000 11=12000000 16=1 17=2250000000\n"},
+    {"xe", xe, NR(xe),
+     "0 card0 0=1 7=5000 8=41000 9=2400000000 11=77000000 14=43000 16=0 17=2450000000\n"},
     {"panfrost", panfrost, NR(panfrost), "0 card0 0=1 9=800000000\n"},
 };
 

@@ -232,3 +232,34 @@ TEST(shown)
 	assert_string_equal(shown.name, "?]0;x??");
 	things_fini(&t);
 }
+
+/* What is wrong with a file is noted once, of each file on its own, however many there are. */
+TEST(notes_of_many_files)
+{
+	enum { LATER = 40, NR_READINGS = 2 };
+	static struct things_file files[LATER + 1];
+	static const struct things_kind many = {
+	    .name = "test", .files = files, .nr_files = NR(files)};
+	struct root r = tree_make();
+	struct thing *thing;
+	struct things t;
+
+	for (size_t i = 0; i < NR(files); i++)
+		files[i] = (struct things_file){.name = "no"};
+	files[LATER - 32] =
+	    (struct things_file){.name = "a", .fields = 1, .scale = 1, .without = "a is damaged"};
+	files[LATER] = (struct things_file){
+	    .name = "b", .fields = 2, .scale = 1, .field = 1, .without = "b is damaged"};
+	tree_text(&r, "/f/a", "x");
+	tree_text(&r, "/f/b", "x");
+	things_init(&t, &many, &r, 3);
+	assert_int_equal(things_open(&t, "/f", "f", &thing), 0);
+	for (int i = 0; i < NR_READINGS; i++)
+		assert_int_equal(things_read(&t, thing), 0);
+	assert_int_equal(thing->failed, 3);
+	assert_string_equal(things_note(&t), "test f: a cannot be read: Invalid argument");
+	assert_string_equal(things_note(&t), "test f: b cannot be read: Invalid argument");
+	assert_null(things_note(&t));
+	things_fini(&t);
+	tree_remove(&r);
+}

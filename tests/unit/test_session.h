@@ -50,17 +50,25 @@ static const struct event_part rig_boxes[] = {
     {.pmu = "box_1", .type = 1, .config = 2, .cpus = &rig_cpu_0},
     {.pmu = "box_2", .type = 1, .config = 3, .cpus = &rig_cpu_3},
 };
-static const struct event_row rig_box_row = {.name = "boxes",
-					     .number = 1,
-					     .kind = EVENT_COUNT,
-					     .scope = EVENT_SCOPE_PACKAGE,
-					     .unit = "events",
-					     .source = "boxes",
-					     .description = "Boxes.",
-					     .parts = rig_boxes,
-					     .nr_parts = 3};
+/* Shares, as of a GPU's engines: of the time in which it ran, and of what the second part counts.
+ */
+static const struct event_part rig_busy[] = {
+    {.pmu = "gpu", .type = 1, .config = 4, .cpus = &rig_cpu_3}};
+static const struct event_part rig_engine[] = {
+    {.pmu = "gpu", .type = 1, .config = 5, .cpus = &rig_cpu_3},
+    {.pmu = "gpu", .type = 1, .config = 6, .cpus = &rig_cpu_3},
+};
+#define RIG_BOX(name_, number_, kind_, parts_, nr_parts_)                                          \
+	{                                                                                          \
+		.name = name_, .number = number_, .kind = kind_, .scope = EVENT_SCOPE_PACKAGE,     \
+		.unit = "events", .source = name_, .description = "Boxes.", .parts = parts_,       \
+		.nr_parts = nr_parts_                                                              \
+	}
+static const struct event_row rig_box_rows[] = {RIG_BOX("boxes", 1, EVENT_COUNT, rig_boxes, 3),
+						RIG_BOX("busy", 2, EVENT_SHARE, rig_busy, 1),
+						RIG_BOX("engine", 3, EVENT_SHARE, rig_engine, 2)};
 static const struct event_group rig_box_group = {
-    .name = "box", .id = EVENT_GROUP_MISC, .rows = &rig_box_row, .nr_rows = 1};
+    .name = "box", .id = EVENT_GROUP_MISC, .rows = rig_box_rows, .nr_rows = 3};
 
 static const struct event_group *const rig_groups[] = {
     &event_arch_group,  &event_fixed_group, &collect_misc_group, &event_software_group,

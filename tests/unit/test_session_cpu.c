@@ -5,6 +5,7 @@
 #include "kit.h"
 #include "test_session.h"
 
+#include "estimate/cell.h"
 #include "session/cpu.h"
 
 struct bench {
@@ -119,6 +120,61 @@ TEST(parts)
 	assert_int_equal(r[0].state, READING_NOT_SUPPORTED);
 	assert_int_equal(r[1].state, READING_NONE);
 	assert_int_equal(r[2].state, READING_NONE);
+	bench_fini(&b);
+}
+
+/* The number of the fake's event of that config. */
+static struct fake_event *fake_event_of(uint64_t config)
+{
+	for (unsigned i = 0; i < fake.nr_events; i++)
+		if (fake.events[i].is_open && fake.events[i].config == config)
+			return &fake.events[i];
+	fail_msg("no event %llu", (unsigned long long)config);
+	return NULL;
+}
+
+/* A share has what it is a share of: the time in which it ran, or the count of its second part,
+ * which has no reading of its own. */
+TEST(shares)
+{
+	enum { BUSY, ACTIVE, TOTAL, NR };
+	struct reading start[MAX_EVENTS], end[MAX_EVENTS];
+	struct cell cell;
+	struct bench b;
+
+	bench_init(&b, EV("box", "busy") EV("box", "engine"));
+	assert_int_equal(b.rig.plan.nr_parts, NR);
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	session_cpu_enable(&b.cpu, false);
+	assert_true(session_cpu_read(&b.cpu, start));
+	fake_event_of(4)->raw += 1000000000;
+	fake_event_of(5)->raw += UINT64_C(3000000000);
+	fake_event_of(6)->raw += UINT64_C(4000000000);
+	assert_true(session_cpu_read(&b.cpu, end));
+	assert_int_equal(end[BUSY].state, READING_OK);
+	assert_true(end[BUSY].base == end[BUSY].running_ns && end[BUSY].running_ns);
+	assert_int_equal(end[ACTIVE].state, READING_OK);
+	assert_true(end[ACTIVE].base == fake_event_of(6)->raw);
+	assert_int_equal(end[TOTAL].state, READING_NONE);
+	cell_make(EVENT_SHARE, &start[ACTIVE], &end[ACTIVE], &cell);
+	assert_int_equal(cell.state, CELL_OK);
+	assert_true(cell.value > 74.99 && cell.value < 75.01);
+	cell_make(EVENT_SHARE, &start[TOTAL], &end[TOTAL], &cell);
+	assert_int_equal(cell.state, CELL_NONE);
+	/* half a second of work in one of running */
+	end[BUSY].raw = start[BUSY].raw + 500000000;
+	end[BUSY].base = start[BUSY].base + 1000000000;
+	cell_make(EVENT_SHARE, &start[BUSY], &end[BUSY], &cell);
+	assert_true(cell.value > 49.999 && cell.value < 50.001);
+	bench_fini(&b);
+
+	bench_init(&b, EV("box", "engine")); /* without its whole a share is none */
+	fake.refusal[PERF_TYPE_SOFTWARE][6] = -ENOENT;
+	assert_int_equal(session_cpu_open(&b.cpu, &b.probe), 0);
+	session_cpu_enable(&b.cpu, false);
+	assert_true(session_cpu_read(&b.cpu, end));
+	assert_int_equal(end[0].state, READING_NOT_SUPPORTED);
+	assert_int_equal(end[1].state, READING_NONE);
 	bench_fini(&b);
 }
 
