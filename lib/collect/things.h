@@ -42,6 +42,7 @@ struct thing {
 	char *name;     /* owned; the kernel's */
 	char *shown;    /* name cleaned by str_clean; in the same block */
 	bool is_seen;   /* since things_begin */
+	bool is_asleep; /* a file said THINGS_NOT_NOW at the last reading */
 	uint32_t noted; /* bit i: a note about file i was written */
 	int fds[THINGS_MAX_FILES];
 	uint64_t time_ns, born_ns;            /* as of struct collect_thing */
