@@ -20,7 +20,7 @@ _Static_assert((int)GPU_NR_FIELDS <= (int)THINGS_MAX_FIELDS, "fields of a GPU");
 enum { MHZ = 1000000, MS = 1000000 };
 
 /* "active", "suspended", "suspending", "resuming"; "unsupported", which never sleeps. */
-static int parse_status(const char *text, size_t len, uint64_t *values, uint32_t *has)
+int gpu_parse_status(const char *text, size_t len, uint64_t *values, uint32_t *has)
 {
 	values[GPU_AWAKE] = len < 7 || memcmp(text, "suspend", 7) != 0;
 	*has |= BIT(GPU_AWAKE);
@@ -34,9 +34,9 @@ static int parse_status(const char *text, size_t len, uint64_t *values, uint32_t
 
 /* Of a field, the first file that there is. A * is one entry of a folder: the first by name. */
 static const struct things_file files[] = {
-    {.name = "device/power/runtime_status", .fields = BIT(GPU_AWAKE), .parse = parse_status},
+    {.name = "device/power/runtime_status", .fields = BIT(GPU_AWAKE), .parse = gpu_parse_status},
     /* the same in the folder of a PCI device: NVIDIA's */
-    {.name = "power/runtime_status", .fields = BIT(GPU_AWAKE), .parse = parse_status},
+    {.name = "power/runtime_status", .fields = BIT(GPU_AWAKE), .parse = gpu_parse_status},
     /* amdgpu */
     NUMBER(GPU_BUSY, "device/gpu_busy_percent", 1),
     NUMBER(GPU_MEMORY_BUSY, "device/mem_busy_percent", 1),

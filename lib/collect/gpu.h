@@ -48,4 +48,7 @@ enum gpu_field {
 
 extern const struct collect_many_source collect_gpu_source;
 
+/* Of power/runtime_status: as things_file.parse. */
+int gpu_parse_status(const char *text, size_t len, uint64_t *values, uint32_t *has);
+
 #endif

@@ -349,6 +349,7 @@ static int read_all(void *state, struct listed *l)
 		const struct thing *thing = thing_of(n, i, t);
 
 		n->job->devices[i].is_asked = thing && !thing->is_asleep;
+		n->job->devices[i].has_slept |= thing && thing->is_asleep;
 		is_any |= n->job->devices[i].is_asked;
 	}
 	if (!is_any)

@@ -20,7 +20,8 @@ struct nvml_device {
 	void *handle;                             /* the library's; NULL: not found yet */
 	bool is_asked;                            /* now */
 	bool is_lost, is_divided;                 /* divided: MIG */
-	int result;                               /* NVML's, why the GPU as a whole has no values */
+	bool has_slept;   /* since it was asked last: for the way, which clears it */
+	int result;       /* NVML's, why the GPU as a whole has no values */
 	uint32_t unknown; /* fields that it does not have: they are not asked for again */
 	uint64_t time_ns; /* when it was asked */
 	uint32_t has, denied, absent, failed; /* as of struct collect_thing */

@@ -7,6 +7,7 @@
 #include "collect/cgroup.h"
 #include "collect/collect.h"
 #include "collect/disk.h"
+#include "collect/gpm.h"
 #include "collect/gpu.h"
 #include "collect/net.h"
 #include "collect/proc_keyed.h"
@@ -29,7 +30,7 @@ const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
 const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = {
     [DISK] = &collect_disk_source, [PROCESS] = &collect_process_source,
     [NET] = &collect_net_source,   [CGROUP] = &collect_cgroup_source,
-    [GPU] = &collect_gpu_source,
+    [GPU] = &collect_gpu_source,   [GPM] = &collect_gpm_source,
 };
 
 /* scale multiplies counts and values when they are shown; 0 means 1. Shares have none. */
@@ -359,6 +360,59 @@ static const struct event_row gpu_rows[] = {
 	ROW(39, "pcie_replays", COUNT, THINGS, "packets", "libnvidia-ml.so.1",
 	    COLLECT_MANY + GPU, GPU_PCIE_REPLAYS, 0,
 	    "Packets of PCIe that were sent again (NVIDIA).", DEVICES),
+	/* Of its GPM, between two readings */
+	ROW(80, "graphics_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_GRAPHICS, 1e-3,
+	    "Share of time in which the GPU computed or drew"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(81, "sm_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_SM, 1e-3,
+	    "Share of the GPU's SMs that were busy"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(82, "sm_occupancy", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_OCCUPANCY, 1e-3,
+	    "Share of the warps that the GPU's SMs can hold which they held"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(83, "integer_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_INTEGER, 1e-3,
+	    "Share of time in which the GPU's SMs calculated with integers"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(84, "tensor_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_TENSOR, 1e-3,
+	    "Share of time in which the GPU's tensor cores worked"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(85, "fp64_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_FP64, 1e-3,
+	    "Share of time in which the GPU's SMs calculated with 64-bit floating point numbers"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(86, "fp32_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_FP32, 1e-3,
+	    "Share of time in which the GPU's SMs calculated with 32-bit floating point numbers"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(87, "fp16_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_FP16, 1e-3,
+	    "Share of time in which the GPU's SMs calculated with 16-bit floating point numbers"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(88, "dram_active", VALUE, THINGS, "%", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_DRAM, 1e-3,
+	    "Share of its memory's bandwidth that the GPU used"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(89, "pcie_received", VALUE, THINGS, "B/s", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_PCIE_RX, 0,
+	    "Bytes per second that the GPU received by PCIe"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(90, "pcie_sent", VALUE, THINGS, "B/s", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_PCIE_TX, 0,
+	    "Bytes per second that the GPU sent by PCIe"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(91, "nvlink_received", VALUE, THINGS, "B/s", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_NVLINK_RX, 0,
+	    "Bytes per second that the GPU received by NVLink"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	ROW(92, "nvlink_sent", VALUE, THINGS, "B/s", "libnvidia-ml.so.1: GPM",
+	    COLLECT_MANY + GPM, GPM_NVLINK_TX, 0,
+	    "Bytes per second that the GPU sent by NVLink"
+	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
 };
 /* clang-format on */
 
