@@ -3,11 +3,15 @@
  */
 #include "collect/gpu.h"
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "collect/gpu_metrics.h"
 #include "collect/listed.h"
+#include "collect/nvml_gpu.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert((int)GPU_NR_FIELDS <= (int)THINGS_MAX_FIELDS, "fields of a GPU");
@@ -17,7 +21,7 @@ _Static_assert((int)GPU_NR_FIELDS <= (int)THINGS_MAX_FIELDS, "fields of a GPU");
 enum { MHZ = 1000000, MS = 1000000 };
 
 /* "active", "suspended", "suspending", "resuming"; "unsupported", which never sleeps. */
-static int parse_status(const char *text, size_t len, uint64_t *values, uint32_t *has)
+int gpu_parse_status(const char *text, size_t len, uint64_t *values, uint32_t *has)
 {
 	values[GPU_AWAKE] = len < 7 || memcmp(text, "suspend", 7) != 0;
 	*has |= BIT(GPU_AWAKE);
@@ -31,7 +35,9 @@ static int parse_status(const char *text, size_t len, uint64_t *values, uint32_t
 
 /* Of a field, the first file that there is. A * is one entry of a folder: the first by name. */
 static const struct things_file files[] = {
-    {.name = "device/power/runtime_status", .fields = BIT(GPU_AWAKE), .parse = parse_status},
+    {.name = "device/power/runtime_status", .fields = BIT(GPU_AWAKE), .parse = gpu_parse_status},
+    /* the same in the folder of a PCI device: NVIDIA's */
+    {.name = "power/runtime_status", .fields = BIT(GPU_AWAKE), .parse = gpu_parse_status},
     /* amdgpu */
     NUMBER(GPU_BUSY, "device/gpu_busy_percent", 1),
     NUMBER(GPU_MEMORY_BUSY, "device/mem_busy_percent", 1),
@@ -87,25 +93,52 @@ static bool is_card(const char *name)
 	       name[4 + strspn(name + 4, "0123456789")] == '\0';
 }
 
+/* Its card is one of NVIDIA's own driver: card0/device/uevent says DRIVER=nvidia. */
+static bool is_nvidia(const struct root *root, const char *name)
+{
+	static const char line[] = "DRIVER=nvidia\n";
+	char path[PATH_MAX];
+	BUF_AUTO(text, 4096);
+
+	snprintf(path, sizeof(path), "/sys/class/drm/%s/device/uevent", name);
+	return root_load(root, path, &text) == 0 && strstr(buf_str(&text), line);
+}
+
 static bool is_chosen(const struct listed *l, const char *name)
 {
-	return is_card(name) && (!l->choice.nr || things_match(&l->choice, name));
+	return is_card(name) && (!l->choice.nr || things_match(&l->choice, name)) &&
+	       !(l->others && is_nvidia(&l->things.root, name));
 }
 
 static int gpu_open(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
 		    void **state, struct err *e)
 {
 	static const char none[] = "there is no GPU with a driver of the kernel's (DRM)";
-	const struct listed draft = {
+	struct listed draft = {
 	    .choice = *choice, .folder = "/sys/class/drm", .is_chosen = is_chosen};
-	int rc = listed_open(&draft, &kind, root, wanted, "GPUs", state, e);
-	struct listed *l = rc ? NULL : *state;
+	struct nvml_devices *nvidia = NULL;
+	struct err why = {0};
+	struct listed *l;
+	int rc = nvml_devices_open(root, &nvml_gpu_way, wanted, &nvidia, &why);
 
+	if (rc == -ENOMEM)
+		return err_set(e, rc, "GPUs: out of memory");
+	if (nvidia) {
+		draft.others = &nvml_devices_others;
+		draft.others_state = nvidia;
+	}
+	rc = listed_open(&draft, &kind, root, wanted, "GPUs", state, e);
 	if (rc == -ENOENT)
-		err_set(e, rc, "%s", none);
-	if (l && !choice->nr && !l->things.nr)
+		err_set(e, rc, "%s", why.code ? why.msg : none);
+	if (rc)
+		return rc;
+	l = *state;
+	if (why.code)
+		things_add_note(&l->things, "NVIDIA's GPUs are not read by its library: %s",
+				why.msg);
+	else if (!choice->nr && !l->things.nr)
 		things_add_note(&l->things, "%s", none);
-	return rc;
+	return 0;
 }
 
 const struct collect_many_source collect_gpu_source = {

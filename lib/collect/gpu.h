@@ -3,7 +3,11 @@
  * governor (devfreq) of their devices. Source: drivers/gpu/drm/{amd,i915,xe,nouveau,panfrost,msm},
  * Documentation/gpu/amdgpu/thermal.rst, Documentation/ABI/testing/sysfs-driver-intel-*.
  *
- * words: names as in sysfs ("card0"), globs of them, or "all", which is the default.
+ * Those of NVIDIA's own driver have few such files. They are asked by its library, if it can be
+ * loaded (collect/nvml.h), and named after their files in /dev ("nvidia0"); their cards are no
+ * things then. Without it they are cards with what there is, and a note says so.
+ *
+ * words: these names ("card0", "nvidia0"), globs of them, or "all", which is the default.
  *
  * Nothing wakes a GPU: one whose device sleeps (power/runtime_status) is not read, since some
  * drivers wake it for that. It has no values then, but for GPU_AWAKE.
@@ -13,7 +17,7 @@
 
 #include "collect/many.h"
 
-/* Instantaneous, but for energy and idle time. Units are those of the files: */
+/* Instantaneous, but for energy, replays and times. Units are those of the files: */
 enum gpu_field {
 	GPU_AWAKE,            /* 1, or 0: its device sleeps */
 	GPU_BUSY,             /* percent */
@@ -34,9 +38,21 @@ enum gpu_field {
 	GPU_THROTTLED,           /* 1: something keeps it from its full frequency; 0 */
 	GPU_REQUESTED_FREQUENCY, /* Hz */
 	GPU_LINK_SPEED,          /* transfers per second, of each lane of PCIe */
+	/* Of NVIDIA's library alone */
+	GPU_ENCODER_BUSY,           /* percent */
+	GPU_DECODER_BUSY,           /* percent */
+	GPU_POWER_LIMIT,            /* microwatts */
+	GPU_THROTTLED_POWER_TIME,   /* ns */
+	GPU_THROTTLED_THERMAL_TIME, /* ns */
+	GPU_PCIE_RX,                /* bytes per second, of 20 ms, which a reading takes */
+	GPU_PCIE_TX,                /* the same */
+	GPU_PCIE_REPLAYS,           /* packets sent again */
 	GPU_NR_FIELDS
 };
 
 extern const struct collect_many_source collect_gpu_source;
+
+/* Of power/runtime_status: as things_file.parse. */
+int gpu_parse_status(const char *text, size_t len, uint64_t *values, uint32_t *has);
 
 #endif

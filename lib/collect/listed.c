@@ -23,9 +23,19 @@ static int find_or_add(struct listed *l, const char *name)
 	return things_open(&l->things, folder, name, &thing);
 }
 
+/* 1: there may be others than at the last look. */
+static int look(struct listed *l)
+{
+	int rc = l->folder ? listing_look(&l->listing) : 0;
+
+	if (rc < 0)
+		return rc;
+	return (l->others && l->others->look(l->others_state)) || rc;
+}
+
 static int find_all(struct listed *l)
 {
-	int rc = listing_look(&l->listing);
+	int rc = look(l);
 	bool is_late = false;
 	const char *name;
 	size_t at = 0;
@@ -36,12 +46,15 @@ static int find_all(struct listed *l)
 		return 0;
 	l->must_look = true; /* if this fails halfway */
 	things_begin(&l->things);
-	while ((name = listing_each(&l->listing, &at))) {
+	while (l->folder && (name = listing_each(&l->listing, &at))) {
 		rc = find_or_add(l, name);
 		if (rc == -ENOMEM)
 			return rc;
 		is_late |= rc == -ENOENT;
 	}
+	rc = l->others ? l->others->find(l->others_state, l) : 0;
+	if (rc)
+		return rc;
 	things_end(&l->things);
 	l->must_look = is_late;
 	return 0;
@@ -51,6 +64,8 @@ void listed_close(void *state)
 {
 	struct listed *l = state;
 
+	if (l->others)
+		l->others->close(l->others_state);
 	listing_close(&l->listing);
 	things_fini(&l->things);
 	mem_free(l);
@@ -58,8 +73,14 @@ void listed_close(void *state)
 
 static int find_first(struct listed *l, const char *what, struct err *e)
 {
-	int rc = listing_open(&l->listing, &l->things.root, l->folder) ?: find_all(l);
+	int rc = l->folder ? listing_open(&l->listing, &l->things.root, l->folder) : 0;
 
+	if (rc == -ENOENT && l->others) {
+		l->folder = NULL;
+		rc = 0;
+	}
+	l->must_look = true;
+	rc = rc ?: find_all(l);
 	if (rc)
 		return err_set(e, rc, "%s: %s cannot be read: %s", what, l->folder, strerror(-rc));
 	things_note_unmatched(&l->things, &l->choice);
@@ -72,8 +93,11 @@ int listed_open(const struct listed *draft, const struct things_kind *kind, cons
 	struct listed *l = mem_zalloc(sizeof(*l));
 	int rc;
 
-	if (!l)
+	if (!l) {
+		if (draft->others)
+			draft->others->close(draft->others_state);
 		return err_set(e, -ENOMEM, "%s: out of memory", what);
+	}
 	*l = *draft;
 	things_init(&l->things, kind, root, wanted);
 	l->listing.fd = -1;
@@ -98,7 +122,7 @@ static int read_all(struct listed *l)
 		things_drop(&l->things, thing);
 		l->must_look = true;
 	}
-	return 0;
+	return l->others ? l->others->read(l->others_state, l) : 0;
 }
 
 int listed_read(void *state)

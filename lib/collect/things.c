@@ -339,11 +339,13 @@ int things_read(struct things *t, struct thing *thing)
 			rc = read_file(t, thing, i);
 		else
 			set_missing(thing, t->kind->files[i].fields & t->wanted, thing->errors[i]);
-	rc = rc == THINGS_NOT_NOW ? 0 : rc;
+	thing->is_asleep = rc == THINGS_NOT_NOW;
+	rc = thing->is_asleep ? 0 : rc;
 	/* another of its files has the field, or says more of why it is not there */
 	thing->denied &= ~thing->has;
 	thing->failed &= ~(thing->has | thing->denied);
-	thing->absent &= ~(thing->has | thing->denied | thing->failed);
+	/* no file of this kind has the field, or one says that it is not there */
+	thing->absent = t->wanted & ~(thing->has | thing->denied | thing->failed);
 	unwrap(t->kind, thing);
 	thing->time_ns = clock_monotonic_ns();
 	return rc;

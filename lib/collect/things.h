@@ -46,6 +46,7 @@ struct thing {
 	char *shown;    /* name cleaned by str_clean; in the same block */
 	bool is_seen;   /* since things_begin */
 	uint64_t noted; /* bit i: a note about file i was written */
+	bool is_asleep; /* a file said THINGS_NOT_NOW at the last reading */
 	int fds[THINGS_MAX_FILES];
 	uint64_t time_ns, born_ns;            /* as of struct collect_thing */
 	uint32_t has, denied, absent, failed; /* the same */
