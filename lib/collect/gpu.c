@@ -4,6 +4,7 @@
 #include "collect/gpu.h"
 
 #include "base/err.h"
+#include "collect/gpu_cards.h"
 #include "collect/listed.h"
 
 #include <errno.h>
@@ -68,16 +69,9 @@ static const struct things_kind kind = {
     .wrap = (UINT64_C(1) << 32) * MS,
 };
 
-/* "card0", not its outputs ("card0-DP-1"), nor the nodes for computing ("renderD128"). */
-static bool is_card(const char *name)
-{
-	return strncmp(name, "card", 4) == 0 && name[4] &&
-	       name[4 + strspn(name + 4, "0123456789")] == '\0';
-}
-
 static bool is_chosen(const struct listed *l, const char *name)
 {
-	return is_card(name) && (!l->choice.nr || things_match(&l->choice, name));
+	return gpu_cards_is_card(name) && (!l->choice.nr || things_match(&l->choice, name));
 }
 
 static int gpu_open(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
