@@ -91,14 +91,20 @@ static bool may_be_device(int folder, const char *name)
 	return strncmp(target, "/dev/", 5) == 0 || strstr(target, "/dri/");
 }
 
+/* One that is closed meanwhile is none. */
 static int look_at_fd(struct gpu_find *f, int folder, uint32_t pid, uint32_t fd)
 {
 	char name[PATH_BYTES];
 	struct stat st;
+	int rc;
 
 	snprintf(name, sizeof(name), "%" PRIu32, fd);
-	if (!may_be_device(folder, name) || sys()->fstatat(folder, name, &st, 0) ||
-	    !S_ISCHR(st.st_mode) || major(st.st_rdev) != f->major)
+	if (!may_be_device(folder, name))
+		return 0;
+	rc = sys()->fstatat(folder, name, &st, 0);
+	if (rc)
+		return is_gone(rc) ? 0 : rc;
+	if (!S_ISCHR(st.st_mode) || major(st.st_rdev) != f->major)
 		return 0;
 	return add_file(f, &(struct gpu_file){pid, pid, fd, minor(st.st_rdev), 0});
 }
