@@ -53,9 +53,9 @@ TEST(values)
 	standin_power_state(&s, FIRST, "active\n");
 	many_open(&m, &collect_gpu_source, &s.root, "", ALL);
 	many_read(&m);
-	many_expect(&m, "0 nvidia0 0=1 1=37 2=12 3=1073741824 4=85899345920 6=117000000 "
-			"7=6000000 8=41000 9=1980000000 10=2619000000 12=1420 13=5 14=6 "
-			"15=700000000 16=55000 17=1 18=11 19=12 20=2000000 21=3000000 22=13\n");
+	many_expect(&m, "0 nvidia0 0=1 1=37 2=12 3=1073741824 4=85899345920 6=117000000 7=6000000 "
+			"8=41000 9=1980000000 10=2619000000 12=1420 14=55000 16=1 19=5 20=6 "
+			"21=700000000 22=11 23=12 24=2000000 25=3000000 26=13\n");
 	many_expect_fields(&m, "nvidia0", OF_LIBRARY | AWAKE, 0, ALL & ~(OF_LIBRARY | AWAKE), 0);
 	many_expect_note(&m, NULL);
 	many_close(&m);
@@ -73,8 +73,8 @@ TEST(old_driver)
 	many_open(&m, &collect_gpu_source, &s.root, "", OF_LIBRARY);
 	many_read(&m);
 	many_expect(&m, "0 nvidia0 1=37 2=12 3=1610612736 4=85899345920 6=117000000 7=5000000 "
-			"8=41000 9=1980000000 10=2619000000 13=5 14=6 15=700000000 17=1 18=7 19=8 "
-			"20=2000000 21=3000000 22=9\n");
+			"8=41000 9=1980000000 10=2619000000 16=1 19=5 20=6 21=700000000 22=7 23=8 "
+			"24=2000000 25=3000000 26=9\n");
 	many_expect_fields(&m, "nvidia0", OF_LIBRARY & ~newer, 0, newer, 0);
 	many_expect_note(&m, NULL);
 	many_close(&m);
@@ -89,10 +89,10 @@ TEST(field_values)
 	} cases[] = {
 	    {"0 field.83 1 3\n0 energy 2\n", "0 nvidia0 7=1000\n"},
 	    {"0 energy 2\n", "0 nvidia0\n"}, /* the new library has no such function */
-	    {"0 fields !3\n0 replays 4\n0 violation.power 5\n", "0 nvidia0 18=5 22=4\n"},
-	    {"0 field.94 !3\n0 replays 4\n", "0 nvidia0 22=4\n"},
-	    {"0 field.94 7 2\n0 field.82 8 6\n0 field.74 9 4\n", "0 nvidia0 16=8000 18=9 22=7\n"},
-	    {"0 field.94 -7 5\n0 field.74 -7 4\n0 field.82 40 5\n", "0 nvidia0 16=40000\n"},
+	    {"0 fields !3\n0 replays 4\n0 violation.power 5\n", "0 nvidia0 22=5 26=4\n"},
+	    {"0 field.94 !3\n0 replays 4\n", "0 nvidia0 26=4\n"},
+	    {"0 field.94 7 2\n0 field.82 8 6\n0 field.74 9 4\n", "0 nvidia0 14=8000 22=9 26=7\n"},
+	    {"0 field.94 -7 5\n0 field.74 -7 4\n0 field.82 40 5\n", "0 nvidia0 14=40000\n"},
 	    {"0 field.83 1.5 0\n0 field.94 1 7\n", "0 nvidia0\n"},
 	    {"0 field.83 18446744073709551615\n", "0 nvidia0\n"},
 	};
