@@ -9,6 +9,7 @@
 #include "collect/disk.h"
 #include "collect/gpu.h"
 #include "collect/net.h"
+#include "collect/pm.h"
 #include "collect/proc_keyed.h"
 #include "collect/proc_loadavg.h"
 #include "collect/proc_pressure.h"
@@ -29,7 +30,7 @@ const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
 const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = {
     [DISK] = &collect_disk_source, [PROCESS] = &collect_process_source,
     [NET] = &collect_net_source,   [CGROUP] = &collect_cgroup_source,
-    [GPU] = &collect_gpu_source,
+    [GPU] = &collect_gpu_source,   [PM] = &collect_pm_source,
 };
 
 /* scale multiplies counts and values when they are shown; 0 means 1. Shares have none. */
@@ -328,6 +329,8 @@ static const struct event_row gpu_rows[] = {
 static const struct event_maker *const makers[] = {&event_uncore_maker, &event_energy_maker,
 						   &collect_sensor_maker};
 
+static const struct event_maker *const gpu_makers[] = {&collect_pm_maker};
+
 const struct event_group collect_misc_group = {
     .name = "misc",
     .description = "Values of the machine from /proc and sysfs, counters of its parts, sensors.",
@@ -347,4 +350,6 @@ const struct event_group collect_gpu_group = {
     .is_perf = false,
     .rows = gpu_rows,
     .nr_rows = sizeof(gpu_rows) / sizeof(gpu_rows[0]),
+    .makers = gpu_makers,
+    .nr_makers = sizeof(gpu_makers) / sizeof(gpu_makers[0]),
 };

@@ -23,7 +23,7 @@ extern const struct collect_source *const collect_sources[COLLECT_NR_SOURCES];
 /* Sources of many things: row->collector is COLLECT_MANY and the index. (VALUE_FILE_COLLECTOR is
  * beyond both.) */
 enum { COLLECT_MANY = 100 };
-enum collect_many_index { DISK, PROCESS, NET, CGROUP, GPU, COLLECT_NR_MANY };
+enum collect_many_index { DISK, PROCESS, NET, CGROUP, GPU, PM, COLLECT_NR_MANY };
 extern const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY];
 
 #endif
