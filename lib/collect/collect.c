@@ -34,6 +34,7 @@ struct open_many {
 	uint64_t every_ns;
 	void *state;    /* owned; NULL: it could not be opened */
 	int status;     /* of open, or of the last read: 0 or -errno */
+	bool is_due;    /* collect_read_some reads it */
 	struct err why; /* of open */
 };
 
@@ -269,6 +270,12 @@ static void read_source(struct collect *c, size_t which)
 							  c->nr_cpus);
 }
 
+static void read_many(struct open_many *m)
+{
+	if (m->state)
+		m->status = m->source->read(m->state);
+}
+
 void collect_read(struct collect *c)
 {
 	for (size_t i = 0; i < COLLECT_NR_SOURCES; i++)
@@ -276,8 +283,32 @@ void collect_read(struct collect *c)
 	for (size_t i = 0; i < c->nr_events; i++)
 		value_files_read(&c->values[i]);
 	for (size_t k = 0; k < c->nr_many; k++)
-		if (c->many[k].state)
-			c->many[k].status = c->many[k].source->read(c->many[k].state);
+		read_many(&c->many[k]);
+}
+
+void collect_read_some(struct collect *c, const bool *is_wanted)
+{
+	bool is_read[COLLECT_NR_SOURCES] = {false};
+
+	for (size_t k = 0; k < c->nr_many; k++)
+		c->many[k].is_due = false;
+	for (size_t i = 0; i < c->nr_events; i++) {
+		const uint16_t source = c->events[i].row->collector;
+
+		if (!is_wanted[i] || c->events[i].row->missing)
+			continue;
+		if (c->many_of[i] != NO_MANY) {
+			c->many[c->many_of[i]].is_due = true;
+		} else if (source >= COLLECT_NR_SOURCES) {
+			value_files_read(&c->values[i]);
+		} else if (!is_read[source]) {
+			is_read[source] = true;
+			read_source(c, source);
+		}
+	}
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].is_due)
+			read_many(&c->many[k]);
 }
 
 int collect_use_kernel(struct collect *c, struct err *why)

@@ -45,6 +45,9 @@ int collect_follow(struct collect *c, struct err *why);
 
 /* Reads every file in use once. */
 void collect_read(struct collect *c);
+/* Reads once the files of those events that are wanted, by event; the others, and the things of
+ * which no event is wanted, keep what was read last. */
+void collect_read_some(struct collect *c, const bool *is_wanted);
 /* The last reading was the boundary of an iteration: things that ended before it are gone from the
  * next one on. */
 void collect_next(struct collect *c);

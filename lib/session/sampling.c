@@ -79,6 +79,7 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	g->counters = counters;
 	g->recorder = config->recorder;
 	g->notes = config->notes;
+	g->paced = config->paced;
 	g->nr_cpus = counters->nr_cpus;
 	rc = common_init(&g->common);
 	if (rc)
@@ -86,11 +87,10 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	rc = surveyor_init(&g->surveyor, g->plan, &g->common, g->notes);
 	if (rc)
 		goto no_surveyor;
-	rc = init_cpus(g)
-			   ?: idle_init(&g->idle, counters)
-			   ?: paced_init(&g->paced, counters, g->samplers);
+	rc = init_cpus(g) ?: idle_init(&g->idle, counters);
 	if (rc)
 		goto no_cpus;
+	g->paced->samplers = g->samplers;
 	g->delays.root = g->seen.root = &g->plan->host->root;
 	g->delays.event = UINT32_MAX;
 	config->counters->on_lasting = sampling_add_lasting;
@@ -115,7 +115,6 @@ void sampling_free(struct sampling *g)
 	if (!g)
 		return;
 	sampling_close_files(g);
-	paced_fini(&g->paced);
 	idle_fini(&g->idle);
 	fini_cpus(g);
 	surveyor_fini(&g->surveyor);
@@ -197,21 +196,6 @@ int sampling_reopen(struct sampling *g, uint32_t trace)
 	return sampler_open(&g->samplers[trace], &g->counters->probe, g->ring_bytes);
 }
 
-void sampling_set_pace(struct sampling *g)
-{
-	paced_set_pace(&g->paced);
-}
-
-void sampling_lock(struct sampling *g)
-{
-	paced_lock(&g->paced);
-}
-
-void sampling_unlock(struct sampling *g)
-{
-	paced_unlock(&g->paced);
-}
-
 void sampling_hold(struct sampling *g)
 {
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
@@ -236,7 +220,6 @@ void sampling_boundary(struct sampling *g, uint64_t boundary_ns)
 	for (size_t i = 0; i < target->nr_ids; i++)
 		delays_add(&g->delays, (uint32_t)target->ids[i]);
 	delays_read(&g->delays);
-	paced_boundary(&g->paced, boundary_ns);
 }
 
 const struct trace_sampling *sampling_result(const struct sampling *g, uint32_t trace)
@@ -283,7 +266,7 @@ static int finish_common(struct sampling *g, struct err *e)
 {
 	const char *notes[SURVEYOR_NR_NOTES + SESSION_REGIONS_NR_NOTES];
 
-	paced_stop(&g->paced);
+	paced_stop(g->paced);
 	surveyor_end(&g->surveyor);
 	session_regions_end(&g->regions, notes + SURVEYOR_NR_NOTES);
 	if (!g->common.file)
@@ -362,14 +345,9 @@ static int drop_earlier(struct sampling *g, struct err *e)
 
 int sampling_restart(struct sampling *g, struct err *e)
 {
-	const struct reading *skipped;
 	int rc;
 
 	g->pause_ns = 0;
-	for (uint32_t t = 0; t < g->nr_cpus; t++)
-		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
-			;
-	paced_next_iteration(&g->paced);
 	if (g->plan->target.has_runs) {
 		surveyor_add_command(&g->surveyor);
 		surveyor_add_programs(&g->surveyor);
@@ -417,8 +395,6 @@ int sampling_start(struct sampling *g, struct err *e)
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "
 			  "missing");
-	if (rc == 0 && g->recorder->writer && g->plan->timebase && paced_has_events(g->counters))
-		rc = paced_start(&g->paced);
 	if (rc)
 		return err_set(e, rc, "sampling cannot start: %s", strerror(-rc));
 	return session_regions_start(&g->regions, e);
@@ -447,7 +423,7 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 	if (t == 0) { /* each iteration's first trace names its things itself */
 		recorder_add_things(w, TRACE_START, things);
 		session_things_write(things, &g->counters->misc, w, UINT64_MAX);
-		ticks_skip_names(&g->paced.ticks, things);
+		ticks_skip_names(&g->paced->ticks, things);
 	}
 	return session_output_create(g->recorder->output, w, iteration, t, g->packer, out, e);
 }
@@ -505,10 +481,10 @@ int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, stru
 	if (!w)
 		return 0;
 	trace_writer_more(w);
-	if (t == 0 && ticks_write_names(&g->paced.ticks, &g->counters->misc, w, until_ns))
+	if (t == 0 && ticks_write_names(&g->paced->ticks, &g->counters->misc, w, until_ns))
 		rc = append(file, w, e);
 	for (int i = 0; i < 2 && rc == 0; i++) {
-		size_t nr = ticks_next(&g->paced.ticks, t, until_ns, &readings);
+		size_t nr = ticks_next(&g->paced->ticks, t, until_ns, &readings);
 
 		if (!nr)
 			break;
