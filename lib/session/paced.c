@@ -8,6 +8,7 @@
 #include "session/counters.h"
 #include "session/notes.h"
 #include "session/sampler.h"
+#include "trace/writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -157,7 +158,9 @@ int paced_init(struct paced *p, const struct counters *counters)
 	rc = alloc(p, plan);
 	if (rc == 0) /* a set has an event at least */
 		rc = ticks_init(&p->ticks, counters->nr_cpus, (uint32_t)plan->nr_events,
-				plan->is_sampling ? TICKS_MAX : TICKS_MAX_OF_TALLY);
+				plan->is_sampling ? TICKS_MAX : TICKS_MAX_OF_TALLY)
+			 ?: ticks_init(&p->samples, 1, (uint32_t)plan->nr_events,
+				       plan->is_sampling ? TICKS_MAX : TICKS_MAX_OF_TALLY);
 	if (rc)
 		paced_fini(p);
 	return rc;
@@ -169,6 +172,7 @@ void paced_fini(struct paced *p)
 		return;
 	pacer_fini(&p->pacer);
 	ticks_fini(&p->ticks);
+	ticks_fini(&p->samples);
 	session_things_fini(&p->things);
 	mem_free(p->deadlines);
 	mem_free(p->paces);
@@ -186,6 +190,8 @@ static bool is_paced(const struct counters *c, size_t i)
 {
 	const struct plan_event *e = &c->plan->events[i];
 
+	if (misc_has_samples(&c->misc, i))
+		return false;
 	return c->events[i].nr_cpus && (e->set == PLAN_ALONE || e->set == PLAN_NO_SET) &&
 	       event_heap(&e->event) < 0 && (e->asked->every_ns || c->plan->timebase);
 }
@@ -257,6 +263,86 @@ void paced_boundary(struct paced *p, uint64_t boundary_ns)
 	p->dropped = ticks_dropped(&p->ticks);
 }
 
+bool paced_has_samples(const struct paced *p)
+{
+	const struct collect *c = p->counters->misc.collect;
+
+	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
+		if (collect_has_samples(c, set))
+			return true;
+	return false;
+}
+
+static void take_set(struct paced *p, uint32_t set, uint64_t until_ns)
+{
+	const struct misc *m = &p->counters->misc;
+	struct collect_sample sample;
+	struct reading r;
+
+	while (collect_sample(m->collect, set, until_ns, &sample))
+		for (size_t i = 0; i < m->nr; i++) {
+			if (collect_set(m->collect, i) != set ||
+			    !collect_get_of_sample(m->collect, i, &sample, &r))
+				continue;
+			r.event = (uint32_t)m->places[i];
+			ticks_add(&p->samples, 0, &r, 1);
+		}
+}
+
+void paced_take_samples(struct paced *p, uint64_t until_ns, bool is_end)
+{
+	struct collect *c = p->counters->misc.collect;
+
+	if (is_end)
+		collect_flush(c);
+	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
+		if (collect_has_samples(c, set))
+			take_set(p, set, until_ns);
+}
+
+/* The first event of a set stands for the set. */
+static uint32_t first_of_set(const struct misc *m, uint32_t set)
+{
+	size_t i = 0;
+
+	while (i < m->nr && collect_set(m->collect, i) != set)
+		i++;
+	return (uint32_t)m->places[i];
+}
+
+static bool write_clocks_of(const struct misc *m, uint32_t set, struct trace_writer *w,
+			    uint64_t until_ns)
+{
+	struct collect_clock clock;
+	bool is_any = false;
+
+	while (collect_clock(m->collect, set, until_ns, &clock)) {
+		const struct trace_thing_clock c = {
+		    .event = first_of_set(m, set),
+		    .instance = clock.number,
+		    .flags = clock.is_arrival ? TRACE_THING_CLOCK_IS_ARRIVAL : 0,
+		    .clock_ns = clock.clock_ns,
+		    .before_ns = clock.before_ns,
+		    .after_ns = clock.after_ns,
+		};
+
+		trace_writer_thing_clock(w, &c);
+		is_any = true;
+	}
+	return is_any;
+}
+
+bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_ns)
+{
+	const struct misc *m = &p->counters->misc;
+	bool is_any = false;
+
+	for (uint32_t set = 0; set < collect_nr_sets(m->collect); set++)
+		if (collect_has_samples(m->collect, set))
+			is_any |= write_clocks_of(m, set, w, until_ns);
+	return is_any;
+}
+
 void paced_drop(struct paced *p)
 {
 	const struct reading *skipped;
@@ -264,6 +350,9 @@ void paced_drop(struct paced *p)
 	for (uint32_t t = 0; t < p->counters->nr_cpus; t++)
 		while (ticks_next(&p->ticks, t, p->boundary_ns, &skipped))
 			;
+	paced_take_samples(p, p->boundary_ns, false);
+	while (ticks_next(&p->samples, 0, p->boundary_ns, &skipped))
+		;
 	paced_next_iteration(p);
 }
 

@@ -1,7 +1,9 @@
 /*
  * Readings between two boundaries: misc events and events that are opened alone, at the timebase's
  * pace or, with the key every, at paces of their own. A thread reads them (pacer.h), so that a slow
- * disk delays no reading of another kind; a queue (ticks.h) stores them for the files.
+ * disk delays no reading of another kind; a queue (ticks.h) stores them for the files. Sources that
+ * sample at rates of their own (collect_has_samples) have queues themselves; theirs is emptied into
+ * another one here.
  */
 #ifndef SESSION_PACED_H
 #define SESSION_PACED_H
@@ -30,6 +32,7 @@ struct paced {
 	const struct sampler *samplers;  /* borrowed; per CPU; NULL: there is no timebase */
 	struct pacer pacer;
 	struct ticks ticks;
+	struct ticks samples; /* of sources with rates of their own; one trace, the first */
 	struct pacer_pace *deadlines; /* owned, like all below; per pace */
 	struct paced_pace *paces;
 	size_t nr_paces;
@@ -65,6 +68,13 @@ void paced_lock(struct paced *p);
 void paced_unlock(struct paced *p);
 /* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 void paced_boundary(struct paced *p, uint64_t boundary_ns);
+/* Whether a source samples at a rate of its own. */
+bool paced_has_samples(const struct paced *p);
+/* Takes what such sources sampled up to that time; waits is_end: for all of it, though not long. */
+void paced_take_samples(struct paced *p, uint64_t until_ns, bool is_end);
+/* Adds the readings of their clocks up to that time to what the writer has gathered. False if there
+ * are none. */
+bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_ns);
 /* Drops what was read up to the last boundary. */
 void paced_drop(struct paced *p);
 /* Deadlines of all paces in the iteration: at which was read, and others. */

@@ -322,13 +322,18 @@ static void add_ticks(struct recorder *r, uint32_t trace, const struct session_i
 	const struct reading *readings;
 	size_t nr;
 
-	if (!p || !paced_is_running(p))
+	if (!p || (!paced_is_running(p) && !paced_has_samples(p)))
 		return;
 	if (trace == 0) {
 		session_things_write(it->things_start, &r->counters->misc, r->writer, UINT64_MAX);
 		ticks_write_names(&p->ticks, &r->counters->misc, r->writer, p->boundary_ns);
 	}
 	while ((nr = ticks_next(&p->ticks, trace, p->boundary_ns, &readings)))
+		trace_writer_readings(r->writer, TRACE_TICK, readings, nr);
+	if (trace > 0)
+		return;
+	(void)paced_write_clocks(p, r->writer, UINT64_MAX);
+	while ((nr = ticks_next(&p->samples, 0, p->boundary_ns, &readings)))
 		trace_writer_readings(r->writer, TRACE_TICK, readings, nr);
 }
 

@@ -430,7 +430,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
 	it->iteration = (uint32_t)s->nr_done;
-	if (!s->sampling && paced_is_running(&s->paced))
+	if (!s->sampling && (paced_is_running(&s->paced) || paced_has_samples(&s->paced)))
 		ticks_skip_names(&s->paced.ticks, &s->things_start);
 	rc = recorder_go_on_without(&s->recorder, rc, &why, e);
 	if (rc == 0 && s->sampling)
@@ -446,6 +446,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 		collect_settle(s->counters.misc.collect);
 	was_over = is_over(s);
 	read_boundary(s);
+	paced_take_samples(&s->paced, s->boundary_ns, true);
 	if (s->plan->nr_windows) {
 		pause_all(s);
 		schedule_end_capture(&s->schedule, d);
@@ -523,6 +524,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 		rc = sampling_start(s->sampling, e);
 	if (rc)
 		return rc;
+	paced_drop(&s->paced); /* samples of sources that have begun already */
 	rc = s->recorder.writer ? paced_start(&s->paced) : 0;
 	if (rc)
 		return err_set(e, rc, "readings between boundaries cannot start: %s",

@@ -469,13 +469,44 @@ const struct err *sampling_failed(const struct sampling *g)
 	return g->error.code ? &g->error : NULL;
 }
 
+static int write_queue(struct sampling *g, uint32_t t, struct ticks *ticks, uint64_t until_ns,
+		       struct err *e)
+{
+	struct trace_writer *w = g->recorder->writer;
+	const struct reading *readings;
+	int rc = 0;
+
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		size_t nr = ticks_next(ticks, t, until_ns, &readings);
+
+		if (!nr)
+			break;
+		trace_writer_more(w);
+		trace_writer_readings(w, TRACE_TICK, readings, nr);
+		rc = append(g->samplers[t].file, w, e);
+	}
+	return rc;
+}
+
+/* Readings of sources with rates of their own, and of their clocks. */
+static int write_samples(struct sampling *g, uint64_t until_ns, struct err *e)
+{
+	struct trace_writer *w = g->recorder->writer;
+	int rc = 0;
+
+	paced_take_samples(g->paced, until_ns, false);
+	trace_writer_more(w);
+	if (paced_write_clocks(g->paced, w, UINT64_MAX))
+		rc = append(g->samplers[0].file, w, e);
+	return rc ?: write_queue(g, 0, &g->paced->samples, until_ns, e);
+}
+
 /* Writes the queued readings up to that time, names first: the rest of the previous round, then
  * newer ones. Each batch is written before the next is collected, since a writer has a limit. */
 int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
 {
 	struct trace_file *file = g->samplers[t].file;
 	struct trace_writer *w = g->recorder->writer;
-	const struct reading *readings;
 	int rc = 0;
 
 	if (!w)
@@ -483,16 +514,8 @@ int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, stru
 	trace_writer_more(w);
 	if (t == 0 && ticks_write_names(&g->paced->ticks, &g->counters->misc, w, until_ns))
 		rc = append(file, w, e);
-	for (int i = 0; i < 2 && rc == 0; i++) {
-		size_t nr = ticks_next(&g->paced->ticks, t, until_ns, &readings);
-
-		if (!nr)
-			break;
-		trace_writer_more(w);
-		trace_writer_readings(w, TRACE_TICK, readings, nr);
-		rc = append(file, w, e);
-	}
-	return rc;
+	rc = rc ?: write_queue(g, t, &g->paced->ticks, until_ns, e);
+	return rc || t ? rc : write_samples(g, until_ns, e);
 }
 
 /* A flight recorder may run for days, with more tasks than shortening can remove. */
