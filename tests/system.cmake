@@ -29,6 +29,22 @@ add_executable(touch ${CMAKE_CURRENT_SOURCE_DIR}/system/touch.c)
 target_compile_options(touch PRIVATE -fno-sanitize=all)
 target_link_options(touch PRIVATE -fno-sanitize=all -static)
 set_target_properties(touch PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+# In place of NVIDIA's libraries, where test_gpu_pm.py and test_collect_pm look for them.
+set(cuda_dir ${CMAKE_CURRENT_BINARY_DIR}/cuda)
+foreach(library "cuda:libcuda.so.1:CUDA:cuda" "cupti:libcupti.so.12:CUPTI:cuda" "cupti_old:libcupti.so.12:OLD:cuda_old")
+  string(REPLACE ":" ";" library ${library})
+  list(GET library 0 name)
+  list(GET library 1 file)
+  list(GET library 2 definition)
+  list(GET library 3 folder)
+  add_library(standin_${name} MODULE ${CMAKE_CURRENT_SOURCE_DIR}/cuda/standin.c)
+  target_compile_definitions(standin_${name} PRIVATE ${definition})
+  target_compile_options(standin_${name} PRIVATE -fno-sanitize=all)
+  target_link_options(standin_${name} PRIVATE -fno-sanitize=all)
+  target_include_directories(standin_${name} PRIVATE ${CMAKE_SOURCE_DIR}/lib)
+  set_target_properties(standin_${name} PROPERTIES PREFIX "" OUTPUT_NAME ${file} SUFFIX "" C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${folder})
+endforeach()
 # What test_agent_heap.py and test_heap.py measure: a program whose heap is known. Its calls are as written.
 add_executable(heap ${CMAKE_CURRENT_SOURCE_DIR}/system/heap.c)
 target_include_directories(heap PRIVATE ${CMAKE_SOURCE_DIR}/include)
@@ -65,7 +81,7 @@ if(TARGET cpuperf AND TARGET cpuperf_print)
     declare_test(${name} system ${extra} ${interpreter} ${script})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "CPUPERF=$<TARGET_FILE:cpuperf>;\
 CPUPERF_PRINT=$<TARGET_FILE:cpuperf_print>;KNOWN=$<TARGET_FILE:known>;MIX=$<TARGET_FILE:mix>;\
-MARKS=$<TARGET_FILE:cpuperf_marks>;AGENT=$<TARGET_FILE:cpuperf_agent>;HEAP=$<TARGET_FILE:heap>;ATTACHED=$<TARGET_FILE:attached>;ATTACHES=$<TARGET_FILE:attaches>;BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;TOUCH=$<TARGET_FILE:touch>;NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml;SPANK=$<$<TARGET_EXISTS:spank_cpuperf>:$<TARGET_FILE:spank_cpuperf>>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
+MARKS=$<TARGET_FILE:cpuperf_marks>;CUDA_DIR=${CMAKE_CURRENT_BINARY_DIR}/cuda;AGENT=$<TARGET_FILE:cpuperf_agent>;HEAP=$<TARGET_FILE:heap>;ATTACHED=$<TARGET_FILE:attached>;ATTACHES=$<TARGET_FILE:attaches>;BUSY=$<TARGET_FILE:busy>;PHASES=$<TARGET_FILE:phases>;DEAF=$<TARGET_FILE:deaf>;TOUCH=$<TARGET_FILE:touch>;NVML_STANDINS=${CMAKE_BINARY_DIR}/nvml;SPANK=$<$<TARGET_EXISTS:spank_cpuperf>:$<TARGET_FILE:spank_cpuperf>>;SOURCE_DIR=${CMAKE_SOURCE_DIR};PYTHONDONTWRITEBYTECODE=1;\
 XDG_STATE_HOME=${CMAKE_CURRENT_BINARY_DIR}")
   endforeach()
 endif()

@@ -50,12 +50,21 @@ static int add_event(const struct catalogue *c, struct spec *spec, const struct 
 		return rc;
 	if (is_sampled && event_group_is_misc(ev.group)) {
 		err_set(e, -EINVAL, "%s: a misc event cannot be sampled", spelled);
-		err_hint(e, "omit what follows the name: it is read when the others are");
+		err_hint(e, "omit what follows the name: it is read when the others are; or set "
+			    "its own pace, as a time with a unit: @0.1s");
+		return -EINVAL;
+	}
+	if (asked->every_ns && !event_group_is_misc(ev.group)) {
+		err_set(e, -EINVAL, "%s: only events of misc and gpu have a pace of their own",
+			spelled);
+		err_hint(e, "@997Hz: samples per second; @10000: events between two samples");
 		return -EINVAL;
 	}
 	colon = strchr(spelled, ':');
-	rc = spec_name_event(spec, ev.group->name, colon ? colon + 1 : spelled, asked->rate,
-			     asked->frequency);
+	colon = colon ? colon + 1 : spelled;
+	rc = asked->every_ns
+		 ? spec_name_misc(spec, ev.group->name, colon, asked->every_ns)
+		 : spec_name_event(spec, ev.group->name, colon, asked->rate, asked->frequency);
 	if (rc == -EEXIST)
 		return refuse_repeated(spelled, is_sampled, event_can_be_sampled(&ev), e);
 	return rc ? err_set(e, rc, "%s: %s", spelled, strerror(-rc)) : 0;

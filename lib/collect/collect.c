@@ -27,11 +27,15 @@ struct open_source {
 /* A source of many things in use, with one choice of things: for all events that share both. */
 struct open_many {
 	const struct collect_many_source *source;
-	const struct collect_choice *choice; /* borrowed from the first of its events */
-	uint32_t wanted;                     /* bits of fields */
-	void *state;                         /* owned; NULL: it could not be opened */
-	int status;                          /* of open, or of the last read: 0 or -errno */
-	struct err why;                      /* of open */
+	const struct collect_choice *choice;   /* borrowed from the first of its events */
+	uint32_t wanted;                       /* bits of fields */
+	const char *names[COLLECT_MAX_FIELDS]; /* of a source whose fields have names */
+	double scales[COLLECT_MAX_FIELDS];
+	uint64_t every_ns;
+	void *state;    /* owned; NULL: it could not be opened */
+	int status;     /* of open, or of the last read: 0 or -errno */
+	bool is_due;    /* collect_read_some reads it */
+	struct err why; /* of open */
 };
 
 enum { NO_MANY = UINT32_MAX };
@@ -46,7 +50,8 @@ struct collect {
 	struct value_files *values; /* by event, zeroes if it has none; owned */
 	struct open_many *many;     /* owned */
 	size_t nr_many;
-	uint32_t *many_of; /* by event: its index in many, or NO_MANY; owned */
+	uint32_t *many_of;  /* by event: its index in many, or NO_MANY; owned */
+	uint16_t *field_of; /* by event of many things: its field; owned */
 };
 
 /* More than /proc/stat of 8,192 CPUs and their interrupts. */
@@ -85,7 +90,7 @@ static int open_event(struct collect *c, size_t i)
 	if (row->missing)
 		return -ENODEV;
 	if (collect_is_many(&c->events[i]))
-		return c->many[c->many_of[i]].status;
+		return c->field_of[i] < COLLECT_MAX_FIELDS ? c->many[c->many_of[i]].status : -E2BIG;
 	if (row->collector < COLLECT_NR_SOURCES)
 		return open_source(c, row->collector);
 	return value_files_open(&c->root, row->source, is_per_cpu(row) ? c->nr_cpus : 0,
@@ -115,6 +120,23 @@ static bool same_choice(const struct collect_choice *a, const struct collect_cho
 	return true;
 }
 
+/* The event's field: of its row, or the place of its name among those of the source.
+ * COLLECT_MAX_FIELDS: there are too many. */
+static uint16_t add_field(struct open_many *m, const struct event_row *row)
+{
+	uint16_t f = 0;
+
+	if (!m->source->open_named)
+		return row->field;
+	while (f < COLLECT_MAX_FIELDS && m->names[f] && strcmp(m->names[f], row->source) != 0)
+		f++;
+	if (f < COLLECT_MAX_FIELDS) {
+		m->names[f] = row->source;
+		m->scales[f] = row->scale;
+	}
+	return f;
+}
+
 /* Events of one source and one choice share an open_many, and with it the numbers of things. */
 static void add_to_many(struct collect *c, size_t i, const struct collect_choice *choice)
 {
@@ -128,8 +150,24 @@ static void add_to_many(struct collect *c, size_t i, const struct collect_choice
 		k++;
 	if (k == c->nr_many)
 		c->many[c->nr_many++] = (struct open_many){.source = source, .choice = choice};
-	c->many[k].wanted |= 1u << row->field;
 	c->many_of[i] = (uint32_t)k;
+	c->field_of[i] = add_field(&c->many[k], row);
+	if (c->field_of[i] < COLLECT_MAX_FIELDS)
+		c->many[k].wanted |= 1u << c->field_of[i];
+	if (choice->every_ns && (!c->many[k].every_ns || choice->every_ns < c->many[k].every_ns))
+		c->many[k].every_ns = choice->every_ns;
+}
+
+static int open_one_of_many(const struct collect *c, struct open_many *m)
+{
+	struct collect_named named = {
+	    .names = m->names, .scales = m->scales, .every_ns = m->every_ns};
+
+	if (!m->source->open_named)
+		return m->source->open(&c->root, m->choice, m->wanted, &m->state, &m->why);
+	while (named.nr < COLLECT_MAX_FIELDS && m->names[named.nr])
+		named.nr++;
+	return m->source->open_named(&c->root, m->choice, &named, &m->state, &m->why);
 }
 
 /* With the first one that reads the same. */
@@ -156,7 +194,7 @@ static int open_many(struct collect *c, const struct collect_choice *choices)
 	for (size_t k = 0; k < c->nr_many; k++) {
 		struct open_many *m = &c->many[k];
 
-		m->status = m->source->open(&c->root, m->choice, m->wanted, &m->state, &m->why);
+		m->status = open_one_of_many(c, m);
 		if (m->status == -ENOMEM)
 			return -ENOMEM;
 		join_many(c, k);
@@ -178,7 +216,8 @@ static struct collect *collect_new(const struct root *root, const struct event *
 	c->values = mem_calloc(nr ? nr : 1, sizeof(*c->values));
 	c->many = mem_calloc(nr ? nr : 1, sizeof(*c->many));
 	c->many_of = mem_calloc(nr ? nr : 1, sizeof(*c->many_of));
-	if (!c->values || !c->many || !c->many_of) {
+	c->field_of = mem_calloc(nr ? nr : 1, sizeof(*c->field_of));
+	if (!c->values || !c->many || !c->many_of || !c->field_of) {
 		collect_close(c);
 		return NULL;
 	}
@@ -225,6 +264,7 @@ void collect_close(struct collect *c)
 	mem_free(c->values);
 	mem_free(c->many);
 	mem_free(c->many_of);
+	mem_free(c->field_of);
 	buf_fini(&c->text);
 	mem_free(c);
 }
@@ -243,6 +283,12 @@ static void read_source(struct collect *c, size_t which)
 							  c->nr_cpus);
 }
 
+static void read_many(struct open_many *m)
+{
+	if (m->state)
+		m->status = m->source->read(m->state);
+}
+
 void collect_read(struct collect *c)
 {
 	for (size_t i = 0; i < COLLECT_NR_SOURCES; i++)
@@ -250,8 +296,32 @@ void collect_read(struct collect *c)
 	for (size_t i = 0; i < c->nr_events; i++)
 		value_files_read(&c->values[i]);
 	for (size_t k = 0; k < c->nr_many; k++)
-		if (c->many[k].state)
-			c->many[k].status = c->many[k].source->read(c->many[k].state);
+		read_many(&c->many[k]);
+}
+
+void collect_read_some(struct collect *c, const bool *is_wanted)
+{
+	bool is_read[COLLECT_NR_SOURCES] = {false};
+
+	for (size_t k = 0; k < c->nr_many; k++)
+		c->many[k].is_due = false;
+	for (size_t i = 0; i < c->nr_events; i++) {
+		const uint16_t source = c->events[i].row->collector;
+
+		if (!is_wanted[i] || c->events[i].row->missing)
+			continue;
+		if (c->many_of[i] != NO_MANY) {
+			c->many[c->many_of[i]].is_due = true;
+		} else if (source >= COLLECT_NR_SOURCES) {
+			value_files_read(&c->values[i]);
+		} else if (!is_read[source]) {
+			is_read[source] = true;
+			read_source(c, source);
+		}
+	}
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].is_due)
+			read_many(&c->many[k]);
 }
 
 int collect_use_kernel(struct collect *c, struct err *why)
@@ -272,8 +342,7 @@ const char *collect_way(const struct collect *c, size_t i)
 	uint32_t k = c->many_of[i];
 	const struct open_many *m = k == NO_MANY ? NULL : &c->many[k];
 
-	return m && m->state && m->source->way ? m->source->way(m->state, c->events[i].row->field)
-					       : NULL;
+	return m && m->state && m->source->way ? m->source->way(m->state, c->field_of[i]) : NULL;
 }
 
 int collect_follow(struct collect *c, struct err *why)
@@ -392,7 +461,7 @@ static int status_of_many(const struct collect *c, size_t i)
 		enum reading_state state;
 
 		collect_get_thing(c, c->many_of[i], k, &thing);
-		state = state_of_field(&thing, c->events[i].row->field);
+		state = state_of_field(&thing, c->field_of[i]);
 		for (size_t o = 0; o < best; o++)
 			if (order[o].state == state)
 				best = o;
@@ -456,8 +525,9 @@ void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct c
 bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
 			  struct reading *out)
 {
-	uint16_t field = c->events[i].row->field;
-	enum reading_state state = state_of_field(thing, field);
+	uint16_t field = c->field_of[i];
+	enum reading_state state =
+	    field < COLLECT_MAX_FIELDS ? state_of_field(thing, field) : READING_FAILED;
 
 	if (state == READING_NONE)
 		return false;
@@ -466,6 +536,43 @@ bool collect_get_of_thing(const struct collect *c, size_t i, const struct collec
 				.time_ns = thing->time_ns,
 				.raw = state == READING_OK ? thing->values[field] : 0,
 				.base = base_of_field(thing, field)};
+	return true;
+}
+
+bool collect_has_samples(const struct collect *c, uint32_t set)
+{
+	return c->many[set].state && c->many[set].source->sample;
+}
+
+void collect_flush(struct collect *c)
+{
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].state && c->many[k].source->flush)
+			c->many[k].source->flush(c->many[k].state);
+}
+
+bool collect_sample(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_sample *out)
+{
+	return c->many[set].source->sample(c->many[set].state, until_ns, out);
+}
+
+bool collect_clock(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_clock *out)
+{
+	return c->many[set].source->clock(c->many[set].state, until_ns, out);
+}
+
+bool collect_get_of_sample(const struct collect *c, size_t i, const struct collect_sample *sample,
+			   struct reading *out)
+{
+	uint16_t field = c->field_of[i];
+
+	if (field >= COLLECT_MAX_FIELDS || !(sample->has >> field & 1))
+		return false;
+	*out = (struct reading){.instance = sample->number,
+				.state = READING_OK,
+				.flags = READING_OLD,
+				.time_ns = sample->time_ns,
+				.raw = sample->values[field]};
 	return true;
 }
 

@@ -45,6 +45,9 @@ int collect_follow(struct collect *c, struct err *why);
 
 /* Reads every file in use once. */
 void collect_read(struct collect *c);
+/* Reads once the files of those events that are wanted, by event; the others, and the things of
+ * which no event is wanted, keep what was read last. */
+void collect_read_some(struct collect *c, const bool *is_wanted);
 /* The last reading was the boundary of an iteration: things that ended before it are gone from the
  * next one on. */
 void collect_next(struct collect *c);
@@ -85,6 +88,17 @@ void collect_get_thing(const struct collect *c, uint32_t set, size_t k, struct c
  * False: the thing has no such value. */
 bool collect_get_of_thing(const struct collect *c, size_t i, const struct collect_thing *thing,
 			  struct reading *out);
+/* Whether the things of a set are sampled at a rate of their own. Of such a set: */
+bool collect_has_samples(const struct collect *c, uint32_t set);
+/* Waits, but not long, until the samples up to the last reading are there. */
+void collect_flush(struct collect *c);
+/* The next sample up to that time, *out borrowed until the next call, or clock; false: none. */
+bool collect_sample(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_sample *out);
+bool collect_clock(struct collect *c, uint32_t set, uint64_t until_ns, struct collect_clock *out);
+/* Event i's reading in a sample of its set, without .event. False: it has no such value. */
+bool collect_get_of_sample(const struct collect *c, size_t i, const struct collect_sample *sample,
+			   struct reading *out);
+
 /* The next warning for the user, each once; NULL: no more. */
 const char *collect_note(struct collect *c);
 

@@ -31,6 +31,31 @@ struct collect_choice {
 	const char *const *words;        /* "sda", "nvme*", "all", "name:GLOB", "1234" … */
 	size_t nr;                       /* 0: the source's default */
 	const struct collect_tree *tree; /* of processes without words: only these. NULL: none */
+	uint64_t every_ns; /* of a source with a rate of its own: between two readings; 0: its
+			      default */
+};
+
+/* The fields of a source whose fields have names: of the events, in the order of their bits. */
+struct collect_named {
+	const char *const *names;
+	const double *scales; /* a value is what was measured divided by it, rounded */
+	size_t nr;
+	uint64_t every_ns; /* the least of the events' */
+};
+
+/* A reading of a thing that its source took at a rate of its own. */
+struct collect_sample {
+	uint32_t number;        /* of the thing */
+	uint64_t time_ns;       /* CLOCK_MONOTONIC */
+	uint32_t has;           /* bit f: field f has a value */
+	const uint64_t *values; /* by field; borrowed until the next call */
+};
+
+/* The clock of a thing and CLOCK_MONOTONIC, by which times of its samples were converted. */
+struct collect_clock {
+	uint32_t number;
+	bool is_arrival; /* no reading of the clock: the newest sample, when it arrived */
+	uint64_t clock_ns, before_ns, after_ns; /* CLOCK_MONOTONIC before and after the reading */
 };
 
 /* A thing and its last values; borrowed until the next read. */
@@ -66,6 +91,9 @@ struct collect_many_source {
 	 * -ENOMEM … */
 	int (*open)(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
 		    void **state, struct err *e);
+	/* In place of open: of a source whose fields have names. Others: NULL. */
+	int (*open_named)(const struct root *root, const struct collect_choice *choice,
+			  const struct collect_named *named, void **state, struct err *e);
 	void (*close)(void *state);
 	/* Optional: other is open too, of a source with the same function: from the first reading
 	 * on they read together what both need. */
@@ -88,6 +116,12 @@ struct collect_many_source {
 	void (*next)(void *state);
 	/* Optional: waits until the last values of what has ended are there. Any thread. */
 	void (*settle)(const void *state);
+	/* Of a source that samples at a rate of its own; others: NULL. flush waits until the
+	 * samples up to the last reading are there. sample and clock return the next one, in order
+	 * of time of each thing; false: there is none that is as old. In one thread. */
+	void (*flush)(void *state);
+	bool (*sample)(void *state, uint64_t until_ns, struct collect_sample *out);
+	bool (*clock)(void *state, uint64_t until_ns, struct collect_clock *out);
 	/* The next warning for the user, each once (no permission on a file, out of descriptors);
 	 * NULL: no more. Valid until the next call. */
 	const char *(*note)(void *state);

@@ -12,6 +12,7 @@
 #include "collect/gpu_engine.h"
 #include "collect/gpu_process.h"
 #include "collect/net.h"
+#include "collect/pm.h"
 #include "collect/proc_keyed.h"
 #include "collect/proc_loadavg.h"
 #include "collect/proc_pressure.h"
@@ -33,6 +34,7 @@ const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = 
     [DISK] = &collect_disk_source, [PROCESS] = &collect_process_source,
     [NET] = &collect_net_source,   [CGROUP] = &collect_cgroup_source,
     [GPU] = &collect_gpu_source,   [GPM] = &collect_gpm_source,
+    [PM] = &collect_pm_source,
     [GPU_ENGINE] = &collect_gpu_engine_source,
     [GPU_PROCESS] = &collect_gpu_process_source,
 };
@@ -492,7 +494,7 @@ const struct event_group collect_misc_group = {
     .nr_makers = sizeof(makers) / sizeof(makers[0]),
 };
 
-static const struct event_maker *const gpu_makers[] = {&event_gpu_pmu_maker};
+static const struct event_maker *const gpu_makers[] = {&event_gpu_pmu_maker, &collect_pm_maker};
 
 const struct event_group collect_gpu_group = {
     .name = "gpu",

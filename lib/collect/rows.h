@@ -30,6 +30,7 @@ enum collect_many_index {
 	CGROUP,
 	GPU,
 	GPM,
+	PM,
 	GPU_ENGINE,
 	GPU_PROCESS,
 	COLLECT_NR_MANY

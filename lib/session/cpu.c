@@ -609,11 +609,12 @@ void session_cpu_peek(const struct session_cpu *c, struct reading *out)
 		(void)read_group(c, &c->groups[g], NULL, out);
 }
 
-void session_cpu_read_alone(const struct session_cpu *c, struct reading *out)
+void session_cpu_read_alone(const struct session_cpu *c, const bool *is_wanted, struct reading *out)
 {
 	clear_readings(c, out);
 	for (size_t g = 0; g < c->nr_groups; g++)
-		if (set_of(c, &c->groups[g]) == PLAN_ALONE && !heap_of(c, &c->groups[g]))
+		if (set_of(c, &c->groups[g]) == PLAN_ALONE && !heap_of(c, &c->groups[g]) &&
+		    is_wanted[leader_of(c, &c->groups[g])])
 			(void)read_group(c, &c->groups[g], NULL, out);
 }
 

@@ -86,8 +86,10 @@ void session_cpu_peek(const struct session_cpu *c, struct reading *out);
  * before. session_cpu_read does so for c->end. */
 void session_cpu_mark_disabled(const struct session_cpu *c, const struct reading *before,
 			       struct reading *out);
-/* session_cpu_peek of the events that are opened alone; the rest of it becomes READING_NONE. */
-void session_cpu_read_alone(const struct session_cpu *c, struct reading *out);
+/* session_cpu_peek of those events that are opened alone and wanted, by event of the plan; the rest
+ * of it becomes READING_NONE. */
+void session_cpu_read_alone(const struct session_cpu *c, const bool *is_wanted,
+			    struct reading *out);
 
 /* For a caller who learns otherwise that the CPU is offline: the readings in out become
  * READING_OFFLINE, and the groups are closed. */

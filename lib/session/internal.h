@@ -8,6 +8,7 @@
 #include "session/looks.h"
 #include "session/notes.h"
 #include "session/pace.h"
+#include "session/paced.h"
 #include "session/record.h"
 #include "session/sampling.h"
 #include "session/schedule.h"
@@ -24,6 +25,7 @@ struct session {
 	struct counters counters;
 	struct notes notes;
 	struct recorder recorder;
+	struct paced paced;        /* its lock protects what reads misc events and opens events */
 	struct sampling *sampling; /* owned; NULL in tally mode */
 	struct schedule schedule;
 	struct session_trace *traces; /* owned; per CPU, for on_iteration */

@@ -42,7 +42,7 @@ void looks_read(struct looks *l)
 
 	collect_read(misc->collect);
 	/* without memory there are no things */
-	(void)session_things_read(&l->things[now], misc, l->it.end_ns);
+	(void)session_things_read(&l->things[now], misc, l->it.end_ns, NULL);
 	l->it.iteration++;
 	l->it.start_ns = l->it.end_ns;
 	l->it.end_ns = clock_monotonic_ns();

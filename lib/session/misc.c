@@ -25,6 +25,7 @@ static void add(struct misc *m, size_t place, struct session_event *state, uint3
 	    .words = choice->words,
 	    .nr = choice->nr_words,
 	    .tree = plan_is_of_processes(m->plan, p) ? &m->tree : NULL,
+	    .every_ns = p->asked->every_ns,
 	};
 	m->events[m->nr++] = p->event;
 }
@@ -116,6 +117,17 @@ const char *misc_way(const struct misc *m, size_t place)
 	while (i < m->nr && m->places[i] != place)
 		i++;
 	return i < m->nr ? collect_way(m->collect, i) : NULL;
+}
+
+bool misc_has_samples(const struct misc *m, size_t place)
+{
+	size_t i = 0;
+	uint32_t set;
+
+	while (i < m->nr && m->places[i] != place)
+		i++;
+	set = i < m->nr ? collect_set(m->collect, i) : UINT32_MAX;
+	return set != UINT32_MAX && collect_has_samples(m->collect, set);
 }
 
 bool misc_get(const struct misc *m, uint32_t trace, uint32_t cpu, struct reading *out)

@@ -1,14 +1,17 @@
 /*
- * Reads events at the timebase's pace.
+ * Reads events between two boundaries, at the timebase's pace and at paces of their own.
  */
 #include "session/paced.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "session/counters.h"
 #include "session/notes.h"
 #include "session/sampler.h"
+#include "trace/writer.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static bool is_clock_paced(const struct plan_event *timebase)
 {
@@ -34,19 +37,52 @@ static bool is_ahead(struct paced *p)
 	return true;
 }
 
+/* Marks the events of the paces that are due. False: there are none. */
+static bool mark_due(struct paced *p)
+{
+	const struct misc *misc = &p->counters->misc;
+	bool is_any = false;
+
+	for (size_t k = 0; k < p->nr_paces; k++) {
+		struct pacer_pace *pace = &p->deadlines[k];
+
+		pace->is_due &= !p->is_paused && (p->paces[k].every_ns || is_ahead(p));
+		is_any |= pace->is_due;
+	}
+	for (size_t i = 0; i < p->counters->plan->nr_events; i++)
+		p->is_due[i] = p->pace_of[i] != SIZE_MAX && p->deadlines[p->pace_of[i]].is_due;
+	for (size_t i = 0; i < misc->nr; i++)
+		p->is_due_misc[i] = p->is_due[misc->places[i]];
+	return is_any;
+}
+
+/* Only the first CPU's trace has what is not of single CPUs. */
+static bool has_cpu_due(const struct paced *p)
+{
+	const struct plan *plan = p->counters->plan;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (p->is_due[i] && (plan->events[i].set == PLAN_ALONE ||
+				     plan->events[i].event.row->scope == EVENT_SCOPE_CPU))
+			return true;
+	return false;
+}
+
 static void tick_cpu(struct paced *p, const struct session_cpu *c)
 {
+	const struct plan *plan = p->counters->plan;
 	size_t nr = 0;
 
-	session_cpu_read_alone(c, p->scratch);
+	session_cpu_read_alone(c, p->is_due, p->scratch);
 	misc_get(&p->counters->misc, c->trace, c->cpu, p->scratch);
-	for (size_t k = 0; k < p->counters->plan->nr_parts; k++)
-		if (p->scratch[k].state == READING_OK)
+	for (size_t k = 0; k < plan->nr_parts; k++)
+		if (p->is_due[plan->parts[k].event] && p->scratch[k].state == READING_OK)
 			p->picked[nr++] = p->scratch[k];
 	ticks_add(&p->ticks, c->trace, p->picked, nr);
 }
 
-/* A thing that has ended is in one tick. Returns the number of readings that are left. */
+/* A thing that has ended is in one tick of each event. Returns the number of readings that are
+ * left. */
 static size_t drop_ended(struct paced *p)
 {
 	size_t nr = 0;
@@ -54,7 +90,7 @@ static size_t drop_ended(struct paced *p)
 	for (size_t k = 0; k < p->things.nr_readings; k++) {
 		const struct reading *r = &p->things.readings[k];
 
-		if (!(r->flags & READING_ENDED) || r->time_ns > p->ticked_ns)
+		if (!(r->flags & READING_ENDED) || r->time_ns > p->ticked_ns[r->event])
 			p->things.readings[nr++] = *r;
 	}
 	return nr;
@@ -62,45 +98,69 @@ static size_t drop_ended(struct paced *p)
 
 static void tick_things(struct paced *p)
 {
-	if (!collect_nr_sets(p->counters->misc.collect))
+	const struct misc *misc = &p->counters->misc;
+	uint64_t now_ns;
+
+	if (!collect_nr_sets(misc->collect))
 		return;
-	if (session_things_read(&p->things, &p->counters->misc, p->boundary_ns)) {
+	if (session_things_read(&p->things, misc, p->boundary_ns, p->is_due_misc)) {
 		ticks_drop(&p->ticks);
 		return;
 	}
 	ticks_add_names(&p->ticks, &p->things);
 	ticks_add(&p->ticks, 0, p->things.readings, drop_ended(p));
-	p->ticked_ns = clock_monotonic_ns();
+	now_ns = clock_monotonic_ns();
+	for (size_t i = 0; i < misc->nr; i++)
+		if (p->is_due_misc[i])
+			p->ticked_ns[misc->places[i]] = now_ns;
 }
 
-static bool tick(void *arg)
+static void tick(void *arg)
 {
 	struct paced *p = arg;
+	uint32_t nr_cpus;
 
-	if (!is_ahead(p))
-		return false;
-	collect_read(p->counters->misc.collect);
-	for (uint32_t t = 0; t < p->counters->nr_cpus; t++)
+	if (!mark_due(p))
+		return;
+	collect_read_some(p->counters->misc.collect, p->is_due_misc);
+	nr_cpus = has_cpu_due(p) ? p->counters->nr_cpus : 1;
+	for (uint32_t t = 0; t < nr_cpus; t++)
 		tick_cpu(p, &p->counters->cpus[t]);
 	tick_things(p);
-	return true;
 }
 
-int paced_init(struct paced *p, const struct counters *counters, const struct sampler *samplers)
+static int alloc(struct paced *p, const struct plan *plan)
+{
+	p->deadlines = mem_calloc(plan->nr_events + 1, sizeof(*p->deadlines));
+	p->paces = mem_calloc(plan->nr_events + 1, sizeof(*p->paces));
+	p->pace_of = mem_calloc(plan->nr_events, sizeof(*p->pace_of));
+	p->is_due = mem_calloc(plan->nr_events, sizeof(*p->is_due));
+	p->is_due_misc = mem_calloc(plan->nr_events, sizeof(*p->is_due_misc));
+	p->ticked_ns = mem_calloc(plan->nr_events, sizeof(*p->ticked_ns));
+	p->scratch = mem_calloc(plan->nr_parts, sizeof(*p->scratch));
+	p->picked = mem_calloc(plan->nr_parts, sizeof(*p->picked));
+	return p->deadlines && p->paces && p->pace_of && p->is_due && p->is_due_misc &&
+		       p->ticked_ns && p->scratch && p->picked
+		   ? 0
+		   : -ENOMEM;
+}
+
+int paced_init(struct paced *p, const struct counters *counters)
 {
 	const struct plan *plan = counters->plan;
 	int rc;
 
-	*p = (struct paced){.counters = counters, .samplers = samplers};
-	rc = pacer_init(&p->pacer, plan_pace_ns(plan), tick, p);
+	*p = (struct paced){.counters = counters};
+	rc = pacer_init(&p->pacer, tick, p);
 	if (rc)
 		return rc;
 	session_things_init(&p->things);
-	p->scratch = mem_calloc(plan->nr_parts, sizeof(*p->scratch));
-	p->picked = mem_calloc(plan->nr_parts, sizeof(*p->picked));
-	rc = p->scratch && p->picked ? 0 : -ENOMEM;
+	rc = alloc(p, plan);
 	if (rc == 0) /* a set has an event at least */
-		rc = ticks_init(&p->ticks, counters->nr_cpus, (uint32_t)plan->nr_events);
+		rc = ticks_init(&p->ticks, counters->nr_cpus, (uint32_t)plan->nr_events,
+				plan->is_sampling ? TICKS_MAX : TICKS_MAX_OF_TALLY)
+			 ?: ticks_init(&p->samples, 1, (uint32_t)plan->nr_events,
+				       plan->is_sampling ? TICKS_MAX : TICKS_MAX_OF_TALLY);
 	if (rc)
 		paced_fini(p);
 	return rc;
@@ -108,35 +168,80 @@ int paced_init(struct paced *p, const struct counters *counters, const struct sa
 
 void paced_fini(struct paced *p)
 {
+	if (!p->counters)
+		return;
 	pacer_fini(&p->pacer);
 	ticks_fini(&p->ticks);
+	ticks_fini(&p->samples);
 	session_things_fini(&p->things);
+	mem_free(p->deadlines);
+	mem_free(p->paces);
+	mem_free(p->pace_of);
+	mem_free(p->is_due);
+	mem_free(p->is_due_misc);
+	mem_free(p->ticked_ns);
 	mem_free(p->scratch);
 	mem_free(p->picked);
+	*p = (struct paced){.nr_paces = 0};
 }
 
-bool paced_has_events(const struct counters *counters)
+/* False for events that are in the samples, or nowhere. */
+static bool is_paced(const struct counters *c, size_t i)
 {
-	for (size_t i = 0; i < counters->plan->nr_events; i++)
-		if (counters->plan->events[i].set == PLAN_ALONE && counters->events[i].nr_cpus &&
-		    event_heap(&counters->plan->events[i].event) < 0)
-			return true;
-	return counters->misc.nr > 0;
+	const struct plan_event *e = &c->plan->events[i];
+
+	if (misc_has_samples(&c->misc, i))
+		return false;
+	return c->events[i].nr_cpus && (e->set == PLAN_ALONE || e->set == PLAN_NO_SET) &&
+	       event_heap(&e->event) < 0 && (e->asked->every_ns || c->plan->timebase);
+}
+
+static size_t pace_at(struct paced *p, uint64_t every_ns)
+{
+	size_t k = 0;
+
+	while (k < p->nr_paces && p->paces[k].every_ns != every_ns)
+		k++;
+	if (k == p->nr_paces)
+		p->paces[p->nr_paces++] = (struct paced_pace){.every_ns = every_ns};
+	return k;
 }
 
 void paced_set_pace(struct paced *p)
 {
-	p->pacer.period_ns = plan_pace_ns(p->counters->plan);
+	const struct plan *plan = p->counters->plan;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		if (p->pace_of && p->pace_of[i] < p->nr_paces)
+			p->deadlines[p->pace_of[i]].period_ns =
+			    plan_every_ns(plan, &plan->events[i]) ?: plan_pace_ns(plan);
 }
 
 int paced_start(struct paced *p)
 {
-	return pacer_start(&p->pacer);
+	const struct plan *plan = p->counters->plan;
+
+	for (size_t i = 0; i < plan->nr_events; i++)
+		p->pace_of[i] = is_paced(p->counters, i)
+				    ? pace_at(p, plan->events[i].asked->every_ns)
+				    : SIZE_MAX;
+	paced_set_pace(p);
+	return p->nr_paces ? pacer_start(&p->pacer, p->deadlines, p->nr_paces) : 0;
 }
 
 void paced_stop(struct paced *p)
 {
 	pacer_stop(&p->pacer);
+}
+
+bool paced_is_running(const struct paced *p)
+{
+	return p->pacer.is_running;
+}
+
+void paced_pause(struct paced *p, bool is_paused)
+{
+	p->is_paused = is_paused;
 }
 
 void paced_lock(struct paced *p)
@@ -152,37 +257,169 @@ void paced_unlock(struct paced *p)
 void paced_boundary(struct paced *p, uint64_t boundary_ns)
 {
 	p->boundary_ns = boundary_ns;
-	p->now = (struct paced_counts){p->pacer.ticks, p->pacer.missed, ticks_dropped(&p->ticks)};
+	for (size_t k = 0; k < p->nr_paces; k++)
+		p->paces[k].now =
+		    (struct paced_counts){p->deadlines[k].ticks, p->deadlines[k].missed};
+	p->dropped = ticks_dropped(&p->ticks);
+}
+
+bool paced_has_samples(const struct paced *p)
+{
+	const struct collect *c = p->counters->misc.collect;
+
+	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
+		if (collect_has_samples(c, set))
+			return true;
+	return false;
+}
+
+static void take_set(struct paced *p, uint32_t set, uint64_t until_ns)
+{
+	const struct misc *m = &p->counters->misc;
+	struct collect_sample sample;
+	struct reading r;
+
+	while (collect_sample(m->collect, set, until_ns, &sample))
+		for (size_t i = 0; i < m->nr; i++) {
+			if (collect_set(m->collect, i) != set ||
+			    !collect_get_of_sample(m->collect, i, &sample, &r))
+				continue;
+			r.event = (uint32_t)m->places[i];
+			ticks_add(&p->samples, 0, &r, 1);
+		}
+}
+
+void paced_take_samples(struct paced *p, uint64_t until_ns, bool is_end)
+{
+	struct collect *c = p->counters->misc.collect;
+
+	if (is_end)
+		collect_flush(c);
+	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
+		if (collect_has_samples(c, set))
+			take_set(p, set, until_ns);
+}
+
+/* The first event of a set stands for the set. */
+static uint32_t first_of_set(const struct misc *m, uint32_t set)
+{
+	size_t i = 0;
+
+	while (i < m->nr && collect_set(m->collect, i) != set)
+		i++;
+	return (uint32_t)m->places[i];
+}
+
+static bool write_clocks_of(const struct misc *m, uint32_t set, struct trace_writer *w,
+			    uint64_t until_ns)
+{
+	struct collect_clock clock;
+	bool is_any = false;
+
+	while (collect_clock(m->collect, set, until_ns, &clock)) {
+		const struct trace_thing_clock c = {
+		    .event = first_of_set(m, set),
+		    .instance = clock.number,
+		    .flags = clock.is_arrival ? TRACE_THING_CLOCK_IS_ARRIVAL : 0,
+		    .clock_ns = clock.clock_ns,
+		    .before_ns = clock.before_ns,
+		    .after_ns = clock.after_ns,
+		};
+
+		trace_writer_thing_clock(w, &c);
+		is_any = true;
+	}
+	return is_any;
+}
+
+bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_ns)
+{
+	const struct misc *m = &p->counters->misc;
+	bool is_any = false;
+
+	for (uint32_t set = 0; set < collect_nr_sets(m->collect); set++)
+		if (collect_has_samples(m->collect, set))
+			is_any |= write_clocks_of(m, set, w, until_ns);
+	return is_any;
+}
+
+void paced_drop(struct paced *p)
+{
+	const struct reading *skipped;
+
+	for (uint32_t t = 0; t < p->counters->nr_cpus; t++)
+		while (ticks_next(&p->ticks, t, p->boundary_ns, &skipped))
+			;
+	paced_take_samples(p, p->boundary_ns, false);
+	while (ticks_next(&p->samples, 0, p->boundary_ns, &skipped))
+		;
+	paced_next_iteration(p);
+}
+
+static struct paced_counts counts_of(const struct paced_pace *pace)
+{
+	return (struct paced_counts){pace->now.taken - pace->before.taken,
+				     pace->now.missed - pace->before.missed};
+}
+
+struct paced_counts paced_counts(const struct paced *p)
+{
+	struct paced_counts all = {0};
+
+	for (size_t k = 0; k < p->nr_paces; k++) {
+		struct paced_counts one = counts_of(&p->paces[k]);
+
+		all.taken += one.taken;
+		all.missed += one.missed;
+	}
+	return all;
+}
+
+/* Readings took longer than the period, or the machine was busy. */
+static void note_missed(const struct paced_pace *pace, uint32_t iteration, struct notes *notes)
+{
+	struct paced_counts of = counts_of(pace);
+	char every[32], whose[48] = "the timebase's pace";
+
+	if (!of.missed)
+		return;
+	str_format_duration(pace->every_ns, every, sizeof(every));
+	if (pace->every_ns)
+		snprintf(whose, sizeof(whose), "the pace of %s", every);
+	notes_add(notes, 0,
+		  "%llu of %llu readings of iteration %u at %s were skipped: the previous one took "
+		  "too long",
+		  (unsigned long long)of.missed, (unsigned long long)of.taken + of.missed,
+		  iteration, whose);
 }
 
 void paced_note_missing(const struct paced *p, uint32_t iteration, struct notes *notes)
 {
-	const struct ticks_dropped *a = &p->before.dropped, *b = &p->now.dropped;
-	uint64_t missed = p->now.missed - p->before.missed;
-	uint64_t taken = p->now.taken - p->before.taken;
+	const struct ticks_dropped *a = &p->dropped_before, *b = &p->dropped;
 	const struct {
 		uint64_t nr;
 		const char *why;
 	} causes[] = {
-	    {b->full - a->full, "were dropped: the files are written too slowly for them"},
-	    {b->no_memory - a->no_memory, "were dropped: there was no memory for them"},
+	    {b->full - a->full, p->counters->plan->is_sampling
+				    ? "the files are written too slowly for them"
+				    : "a tally holds no more of an iteration; make iterations "
+				      "shorter, or paces longer"},
+	    {b->no_memory - a->no_memory, "there was no memory for them"},
 	};
 
-	/* readings took longer than the period, or the machine was busy */
-	if (missed)
-		notes_add(notes, 0,
-			  "%llu of %llu readings of iteration %u at the timebase's pace were "
-			  "skipped: the previous one took too long",
-			  (unsigned long long)missed, (unsigned long long)taken + missed,
-			  iteration);
+	for (size_t k = 0; k < p->nr_paces; k++)
+		note_missed(&p->paces[k], iteration, notes);
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
 		if (causes[i].nr)
 			notes_add(notes, 0,
-				  "%llu readings of iteration %u at the timebase's pace %s",
+				  "%llu readings between the boundaries of iteration %u were "
+				  "dropped: %s",
 				  (unsigned long long)causes[i].nr, iteration, causes[i].why);
 }
 
 void paced_next_iteration(struct paced *p)
 {
-	p->before = p->now;
+	for (size_t k = 0; k < p->nr_paces; k++)
+		p->paces[k].before = p->paces[k].now;
+	p->dropped_before = p->dropped;
 }

@@ -1,7 +1,9 @@
 /*
- * Readings between two boundaries, at the timebase's pace: misc events and events that are opened
- * alone. A thread reads them (pacer.h), so that a slow disk delays none; a queue (ticks.h) stores
- * them for the files.
+ * Readings between two boundaries: misc events and events that are opened alone, at the timebase's
+ * pace or, with the key every, at paces of their own. A thread reads them (pacer.h), so that a slow
+ * disk delays no reading of another kind; a queue (ticks.h) stores them for the files. Sources that
+ * sample at rates of their own (collect_has_samples) have queues themselves; theirs is emptied into
+ * another one here.
  */
 #ifndef SESSION_PACED_H
 #define SESSION_PACED_H
@@ -14,44 +16,69 @@ struct counters;
 struct notes;
 struct sampler;
 
-/* Cumulative; deadlines of the pace, and readings. */
+/* Cumulative, of one pace: deadlines at which was read, and others. */
 struct paced_counts {
 	uint64_t taken, missed;
-	struct ticks_dropped dropped;
+};
+
+/* One pace: at the start of the iteration, and at its end. */
+struct paced_pace {
+	uint64_t every_ns; /* of the spec; 0: the timebase's */
+	struct paced_counts before, now;
 };
 
 struct paced {
 	const struct counters *counters; /* borrowed */
-	const struct sampler *samplers;  /* borrowed; per CPU */
+	const struct sampler *samplers;  /* borrowed; per CPU; NULL: there is no timebase */
 	struct pacer pacer;
 	struct ticks ticks;
-	struct paced_counts before, now; /* at the start of the iteration, at its end */
+	struct ticks samples; /* of sources with rates of their own; one trace, the first */
+	struct pacer_pace *deadlines; /* owned, like all below; per pace */
+	struct paced_pace *paces;
+	size_t nr_paces;
+	size_t *pace_of; /* per event of the plan; SIZE_MAX: it is read at boundaries only */
+	struct ticks_dropped dropped_before, dropped;
 
 	/* under the pacer's lock */
-	struct reading *scratch, *picked; /* owned; nr_parts of the plan */
+	bool is_paused;                   /* between two windows */
+	bool *is_due;                     /* per event of the plan: at this tick */
+	bool *is_due_misc;                /* the same, per event of counters.misc */
+	uint64_t *ticked_ns;              /* per event of the plan: its last tick */
+	struct reading *scratch, *picked; /* nr_parts of the plan */
 	uint64_t ring_head;               /* of the first CPU's ring, at the last tick */
-	uint64_t ticked_ns;               /* the last tick */
 	uint64_t boundary_ns;             /* the last boundary */
 	struct session_things things;     /* of the last tick */
 };
 
 /* Memory only. 0 or -errno; then nothing is owned. */
-int paced_init(struct paced *p, const struct counters *counters, const struct sampler *samplers);
-void paced_fini(struct paced *p);
+int paced_init(struct paced *p, const struct counters *counters);
+void paced_fini(struct paced *p); /* zeroes are fine */
 
-/* True if there is anything to read. */
-bool paced_has_events(const struct counters *counters);
-/* Starts the thread. 0 or -errno. */
-/* Sets the pace that the plan has now. Call it with the lock. */
-void paced_set_pace(struct paced *p);
+/* Starts the thread, if there is anything to read. 0 or -errno. */
 int paced_start(struct paced *p);
 void paced_stop(struct paced *p); /* nothing if it does not run */
+bool paced_is_running(const struct paced *p);
+/* Sets the paces that the plan has now. Call it with the lock. */
+void paced_set_pace(struct paced *p);
+/* Reads nothing until this is undone. Call it with the lock. */
+void paced_pause(struct paced *p, bool is_paused);
 
 /* Must be held when misc events are read elsewhere. */
 void paced_lock(struct paced *p);
 void paced_unlock(struct paced *p);
 /* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 void paced_boundary(struct paced *p, uint64_t boundary_ns);
+/* Whether a source samples at a rate of its own. */
+bool paced_has_samples(const struct paced *p);
+/* Takes what such sources sampled up to that time; waits is_end: for all of it, though not long. */
+void paced_take_samples(struct paced *p, uint64_t until_ns, bool is_end);
+/* Adds the readings of their clocks up to that time to what the writer has gathered. False if there
+ * are none. */
+bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_ns);
+/* Drops what was read up to the last boundary. */
+void paced_drop(struct paced *p);
+/* Deadlines of all paces in the iteration: at which was read, and others. */
+struct paced_counts paced_counts(const struct paced *p);
 /* Adds notes on missing readings of the iteration. */
 void paced_note_missing(const struct paced *p, uint32_t iteration, struct notes *notes);
 /* Call after the iteration is recorded. */

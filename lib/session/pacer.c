@@ -1,14 +1,14 @@
 /*
- * A thread that calls a function at a steady pace.
+ * A thread that calls a function at steady paces.
  */
 #include "session/pacer.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
 
-int pacer_init(struct pacer *p, uint64_t period_ns, bool (*tick)(void *arg), void *arg)
+int pacer_init(struct pacer *p, void (*tick)(void *arg), void *arg)
 {
-	*p = (struct pacer){.period_ns = period_ns, .tick = tick, .arg = arg};
+	*p = (struct pacer){.tick = tick, .arg = arg};
 	return thread_cond_init(&p->wake) ?: -pthread_mutex_init(&p->lock, NULL);
 }
 
@@ -19,40 +19,73 @@ void pacer_fini(struct pacer *p)
 	pthread_mutex_destroy(&p->lock);
 }
 
-/* The next deadline in the future. */
-static uint64_t next_deadline(struct pacer *p, uint64_t deadline_ns)
+static uint64_t earliest(const struct pacer *p)
 {
-	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t ns = UINT64_MAX;
 
-	deadline_ns += p->period_ns;
-	if (now_ns < deadline_ns)
-		return deadline_ns;
-	p->missed += (now_ns - deadline_ns) / p->period_ns + 1;
-	return deadline_ns + ((now_ns - deadline_ns) / p->period_ns + 1) * p->period_ns;
+	for (size_t i = 0; i < p->nr_paces; i++)
+		ns = p->paces[i].deadline_ns < ns ? p->paces[i].deadline_ns : ns;
+	return ns;
+}
+
+/* To the next deadline in the future. */
+static void advance(struct pacer_pace *pace, uint64_t now_ns)
+{
+	uint64_t nr_missed;
+
+	pace->ticks += pace->is_due;
+	pace->is_due = false;
+	pace->deadline_ns += pace->period_ns;
+	if (now_ns < pace->deadline_ns)
+		return;
+	nr_missed = (now_ns - pace->deadline_ns) / pace->period_ns + 1;
+	pace->missed += nr_missed;
+	pace->deadline_ns += nr_missed * pace->period_ns;
+}
+
+/* One that comes to be due meanwhile is late, and not missed. */
+static void call(struct pacer *p)
+{
+	const uint64_t now_ns = clock_monotonic_ns();
+	uint64_t end_ns;
+
+	for (size_t i = 0; i < p->nr_paces; i++)
+		p->paces[i].is_due = p->paces[i].deadline_ns <= now_ns;
+	p->tick(p->arg);
+	end_ns = clock_monotonic_ns();
+	for (size_t i = 0; i < p->nr_paces; i++)
+		if (p->paces[i].deadline_ns <= now_ns)
+			advance(&p->paces[i], end_ns);
 }
 
 static void *run(void *arg)
 {
 	struct pacer *p = arg;
-	uint64_t deadline_ns = clock_monotonic_ns() + p->period_ns;
+	const uint64_t now_ns = clock_monotonic_ns();
 
 	pacer_lock(p);
+	for (size_t i = 0; i < p->nr_paces; i++)
+		p->paces[i].deadline_ns = now_ns + p->paces[i].period_ns;
 	for (;;) {
-		while (!p->is_stopping && clock_monotonic_ns() < deadline_ns)
-			(void)thread_cond_wait(&p->wake, &p->lock, deadline_ns);
+		uint64_t due_ns = earliest(p);
+
+		while (!p->is_stopping && clock_monotonic_ns() < due_ns)
+			(void)thread_cond_wait(&p->wake, &p->lock, due_ns);
 		if (p->is_stopping)
 			break;
-		p->ticks += p->tick(p->arg);
-		deadline_ns = next_deadline(p, deadline_ns);
+		call(p);
 	}
 	pacer_unlock(p);
 	return NULL;
 }
 
-int pacer_start(struct pacer *p)
+int pacer_start(struct pacer *p, struct pacer_pace *paces, size_t nr)
 {
-	int rc = thread_start_blocked(&p->thread, run, p);
+	int rc;
 
+	p->paces = paces;
+	p->nr_paces = nr;
+	rc = thread_start_blocked(&p->thread, run, p);
 	p->is_running = rc == 0;
 	return rc;
 }

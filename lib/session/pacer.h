@@ -1,32 +1,43 @@
 /*
- * A thread that calls a function at a steady pace, on absolute deadlines. It reads misc events
- * during sampling, so that a slow disk delays no reading.
+ * A thread that calls a function at steady paces, on absolute deadlines. It reads misc events
+ * between two boundaries, so that a slow disk delays no reading of another kind.
  */
 #ifndef SESSION_PACER_H
 #define SESSION_PACER_H
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct pacer {
+/* Paces begin together, so that those of which one divides the other are due together. */
+struct pacer_pace {
 	uint64_t period_ns;
-	bool (*tick)(void *arg); /* called with the lock held; true: something was read */
+	uint64_t deadline_ns;
+	bool is_due;
+	uint64_t ticks;  /* deadlines at which tick read something */
+	uint64_t missed; /* deadlines that had passed when the previous tick ended */
+};
+
+struct pacer {
+	struct pacer_pace *paces; /* borrowed */
+	size_t nr_paces;
+	/* Called with the lock held when some paces are due; sets is_due to false where it read
+	 * nothing. */
+	void (*tick)(void *arg);
 	void *arg;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool is_running, is_stopping;
-	uint64_t ticks;  /* deadlines at which tick read something */
-	uint64_t missed; /* deadlines that had passed when the previous tick ended */
 };
 
 /* No thread yet. 0 or -errno. */
-int pacer_init(struct pacer *p, uint64_t period_ns, bool (*tick)(void *arg), void *arg);
+int pacer_init(struct pacer *p, void (*tick)(void *arg), void *arg);
 void pacer_fini(struct pacer *p);
-/* Starts the thread. Afterwards, ticks, missed and the data of tick may be used only under the
- * lock. 0 or -errno. */
-int pacer_start(struct pacer *p);
+/* Starts the thread, with at least one pace; of each, period_ns is set and the rest is 0.
+ * Afterwards, the paces and the data of tick may be used only under the lock. 0 or -errno. */
+int pacer_start(struct pacer *p, struct pacer_pace *paces, size_t nr);
 /* Ends the thread; nothing if it does not run. */
 void pacer_stop(struct pacer *p);
 

@@ -763,9 +763,11 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 	plan.nr_cpus = (uint32_t)cpuset_count(&plan.cpus);
 	plan.has_all_cpus = true;
 	plan.is_sampling = spec_is_sampling(spec);
-	for (size_t i = 0; i < plan.nr_events; i++)
+	for (size_t i = 0; i < plan.nr_events; i++) {
+		plan.has_paces |= spec->events[i].every_ns > 0;
 		if (spec->events[i].flags & SPEC_TIMEBASE)
 			plan.timebase = &plan.events[i];
+	}
 	rc = check_model(spec, errs);
 	if (resolve_broken(spec, catalogue, errs))
 		rc = -EINVAL;
@@ -821,6 +823,11 @@ uint64_t plan_pace_ns(const struct plan *plan)
 	else if (timebase && event_is_clock(&timebase->event))
 		ns = timebase->asked->rate;
 	return (ns < MIN_PACE_NS ? MIN_PACE_NS : ns) * plan->divisor;
+}
+
+uint64_t plan_every_ns(const struct plan *plan, const struct plan_event *p)
+{
+	return p->asked->every_ns * plan->divisor;
 }
 
 static bool has_fixed_rate(const struct plan *plan, const struct plan_event *p)

@@ -81,6 +81,7 @@ struct plan {
 	uint32_t nr_cpus;
 	bool has_all_cpus; /* cpus: all that are online */
 	bool is_sampling;
+	bool has_paces;                    /* an event has a pace of its own, the key every */
 	const struct plan_event *timebase; /* one of events; NULL: none */
 	struct plan_target target;         /* set before the session is opened */
 	struct spec_window *windows;       /* owned; NULL: one iteration follows the other */
@@ -115,6 +116,8 @@ uint32_t plan_max_divisor(const struct plan *plan);
 bool plan_can_divide(const struct plan *plan);
 /* The time between two readings of the events that follow the timebase; at least 1 ms. */
 uint64_t plan_pace_ns(const struct plan *plan);
+/* The time between two readings of an event that has a pace of its own; 0: it has none. */
+uint64_t plan_every_ns(const struct plan *plan, const struct plan_event *p);
 /* True: the event measures the target; false: the machine. */
 bool plan_is_of_target(const struct plan *plan, const struct plan_event *p);
 /* The same, and the target is tasks: the event follows them. */

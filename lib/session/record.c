@@ -10,6 +10,7 @@
 #include "event/model.h"
 #include "host/topology.h"
 #include "session/folder.h"
+#include "session/paced.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -315,6 +316,28 @@ static void add_place(const struct recorder *r, uint32_t trace)
 	trace_writer_where(r->writer, &place);
 }
 
+/* What was read between the two boundaries; the first trace names its things. */
+static void add_ticks(struct recorder *r, uint32_t trace, const struct session_iteration *it)
+{
+	struct paced *p = r->paced;
+	const struct reading *readings;
+	size_t nr;
+
+	if (!p || (!paced_is_running(p) && !paced_has_samples(p)))
+		return;
+	if (trace == 0) {
+		session_things_write(it->things_start, &r->counters->misc, r->writer, UINT64_MAX);
+		ticks_write_names(&p->ticks, &r->counters->misc, r->writer, p->boundary_ns);
+	}
+	while ((nr = ticks_next(&p->ticks, trace, p->boundary_ns, &readings)))
+		trace_writer_readings(r->writer, TRACE_TICK, readings, nr);
+	if (trace > 0)
+		return;
+	(void)paced_write_clocks(p, r->writer, UINT64_MAX);
+	while ((nr = ticks_next(&p->samples, 0, p->boundary_ns, &readings)))
+		trace_writer_readings(r->writer, TRACE_TICK, readings, nr);
+}
+
 static int write_trace(struct recorder *r, const struct session_iteration *it, uint32_t trace,
 		       struct err *e)
 {
@@ -331,9 +354,11 @@ static int write_trace(struct recorder *r, const struct session_iteration *it, u
 	if (it->traces[trace].cpu != PLAN_ANY_CPU)
 		add_place(r, trace);
 	recorder_add_readings(r, r->writer, TRACE_START, it->traces[trace].start);
+	if (trace == 0)
+		recorder_add_things(r->writer, TRACE_START, it->things_start);
+	add_ticks(r, trace, it);
 	recorder_add_readings(r, r->writer, TRACE_END, it->traces[trace].end);
 	if (trace == 0) {
-		recorder_add_things(r->writer, TRACE_START, it->things_start);
 		recorder_add_things(r->writer, TRACE_END, it->things_end);
 		session_things_write(it->things_end, &r->counters->misc, r->writer, UINT64_MAX);
 		recorder_add_histograms(r->writer, it);
@@ -350,12 +375,16 @@ int recorder_write(struct recorder *r, const struct session_iteration *it, struc
 {
 	int rc = 0;
 
+	if (r->paced)
+		paced_note_missing(r->paced, it->iteration, r->notes);
 	for (uint32_t t = 0; r->writer && t < it->nr_traces && rc == 0; t++) {
 		struct err why = {0};
 
 		rc = write_trace(r, it, t, &why);
 		rc = recorder_go_on_without(r, rc, &why, e);
 	}
+	if (r->paced)
+		paced_next_iteration(r->paced);
 	return rc;
 }
 

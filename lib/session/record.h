@@ -24,6 +24,7 @@ struct recorder {
 	struct trace_writer *writer;     /* NULL: no traces are saved */
 	struct host_place *places;       /* of each CPU */
 	struct reading *scratch;         /* nr_parts of the plan */
+	struct paced *paced;             /* borrowed; of a tally: readings between its boundaries */
 	const char *folder;              /* see struct session_config */
 	bool keeps_old_folder;
 	/* of the files; set by recorder_open */

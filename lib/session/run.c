@@ -66,11 +66,9 @@ static void look(struct session *s)
 {
 	if (!s->looks.period_ns)
 		return;
-	if (s->sampling)
-		sampling_lock(s->sampling);
+	paced_lock(&s->paced);
 	looks_read(&s->looks);
-	if (s->sampling)
-		sampling_unlock(s->sampling);
+	paced_unlock(&s->paced);
 }
 
 /* What programs marked since the last time; NULL: it is not added up. */
@@ -112,14 +110,12 @@ static void mend_groups(struct session *s)
 {
 	size_t nr_split = 0, nr_pinned = 0;
 
-	if (s->sampling)
-		sampling_lock(s->sampling);
+	paced_lock(&s->paced);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++) {
 		nr_pinned += session_cpu_restart(&s->counters.cpus[t]);
 		nr_split += session_cpu_split(&s->counters.cpus[t], &s->counters.probe);
 	}
-	if (s->sampling)
-		sampling_unlock(s->sampling);
+	paced_unlock(&s->paced);
 	if (nr_split)
 		notes_add(
 		    &s->notes, 0,
@@ -192,11 +188,10 @@ static void read_boundary(struct session *s)
 {
 	const struct misc *misc = &s->counters.misc;
 
-	if (s->sampling)
-		sampling_lock(s->sampling);
+	paced_lock(&s->paced);
 	collect_read(misc->collect);
 	/* without memory there are no things */
-	(void)session_things_read(&s->things_end, misc, s->boundary_ns);
+	(void)session_things_read(&s->things_end, misc, s->boundary_ns, NULL);
 	if (s->sampling)
 		sampling_hold(s->sampling);
 	s->boundary_ns = clock_monotonic_ns();
@@ -212,10 +207,10 @@ static void read_boundary(struct session *s)
 	for (const char *note; (note = collect_note(misc->collect));)
 		notes_add(&s->notes, 0, "%s", note);
 	collect_next(misc->collect);
-	if (s->sampling) {
+	paced_boundary(&s->paced, s->boundary_ns);
+	if (s->sampling)
 		sampling_boundary(s->sampling, s->boundary_ns);
-		sampling_unlock(s->sampling);
-	}
+	paced_unlock(&s->paced);
 }
 
 static void end_becomes_start(struct session *s)
@@ -271,13 +266,11 @@ static void try_reopen(struct session *s, struct session_cpu *c)
 
 static void reopen_cpus(struct session *s)
 {
-	if (s->sampling)
-		sampling_lock(s->sampling);
+	paced_lock(&s->paced);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		if (!s->counters.cpus[t].is_open)
 			try_reopen(s, &s->counters.cpus[t]);
-	if (s->sampling)
-		sampling_unlock(s->sampling);
+	paced_unlock(&s->paced);
 }
 
 static uint64_t to_ms(uint64_t ns)
@@ -410,9 +403,17 @@ static uint64_t wanted_ns(const struct session *s)
 				   : s->plan->spec->duration_ns;
 }
 
+static void set_paused(struct session *s, bool is_paused)
+{
+	s->is_paused = is_paused;
+	paced_lock(&s->paced);
+	paced_pause(&s->paced, is_paused);
+	paced_unlock(&s->paced);
+}
+
 static void pause_all(struct session *s)
 {
-	s->is_paused = true;
+	set_paused(s, true);
 	counters_switch_programs(&s->counters, true);
 	for (uint32_t t = 0; t < s->counters.nr_cpus; t++)
 		session_cpu_pause(&s->counters.cpus[t]);
@@ -429,6 +430,8 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
 	it->iteration = (uint32_t)s->nr_done;
+	if (!s->sampling && (paced_is_running(&s->paced) || paced_has_samples(&s->paced)))
+		ticks_skip_names(&s->paced.ticks, &s->things_start);
 	rc = recorder_go_on_without(&s->recorder, rc, &why, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_begin(s->sampling, it->iteration, &s->things_start, e);
@@ -443,6 +446,7 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 		collect_settle(s->counters.misc.collect);
 	was_over = is_over(s);
 	read_boundary(s);
+	paced_take_samples(&s->paced, s->boundary_ns, true);
 	if (s->plan->nr_windows) {
 		pause_all(s);
 		schedule_end_capture(&s->schedule, d);
@@ -513,17 +517,29 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	if (collect_nr_sets(
 		s->counters.misc.collect)) /* the first one opens the files of each process */
 		collect_read(s->counters.misc.collect);
-	s->is_paused = plan_has_gap(s->plan);
+	set_paused(s, plan_has_gap(s->plan));
 	enable_all(s, start_ns, s->plan->target.is_command);
 	rc = recorder_begin(&s->recorder, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_start(s->sampling, e);
 	if (rc)
 		return rc;
+	paced_drop(&s->paced); /* samples of sources that have begun already */
+	rc = s->recorder.writer ? paced_start(&s->paced) : 0;
+	if (rc)
+		return err_set(e, rc, "readings between boundaries cannot start: %s",
+			       strerror(-rc));
 	if (s->sampling && s->plan->starts_disabled)
 		session_regions_switch(sampling_regions(s->sampling), 0, false);
 	begin_iteration(s);
 	return s->config.on_start ? s->config.on_start(s->config.arg, e) : 0;
+}
+
+/* After a gap: drops what was read in it. */
+static int restart(struct session *s, struct err *e)
+{
+	paced_drop(&s->paced);
+	return s->sampling ? sampling_restart(s->sampling, e) : 0;
 }
 
 /* Opens the events on the process of the next run, or at other rates. */
@@ -531,14 +547,12 @@ static int reopen_all(struct session *s)
 {
 	int rc;
 
-	if (s->sampling)
-		sampling_lock(s->sampling);
+	paced_lock(&s->paced);
 	rc = counters_reopen(&s->counters);
 	for (uint32_t t = 0; s->sampling && t < s->counters.nr_cpus && rc == 0; t++)
 		if (s->counters.cpus[t].is_open) /* else it is offline: see try_reopen */
 			rc = sampling_reopen(s->sampling, t);
-	if (s->sampling)
-		sampling_unlock(s->sampling);
+	paced_unlock(&s->paced);
 	return rc;
 }
 
@@ -555,7 +569,7 @@ static int start_next_run(struct session *s, uint64_t *start_ns, struct err *e)
 			       s->nr_done, strerror(-rc));
 	atomic_store(&s->is_complete, false);
 	enable_all(s, start_ns, true);
-	rc = s->sampling ? sampling_restart(s->sampling, e) : 0;
+	rc = restart(s, e);
 	if (rc)
 		return rc;
 	begin_iteration(s);
@@ -587,11 +601,11 @@ static int divide_rates(struct session *s, uint32_t divisor, struct err *e)
 {
 	int rc;
 
-	sampling_lock(s->sampling);
+	paced_lock(&s->paced);
 	s->config.plan->divisor = divisor;
 	counters_divide_rates(&s->counters);
-	sampling_set_pace(s->sampling);
-	sampling_unlock(s->sampling);
+	paced_set_pace(&s->paced);
+	paced_unlock(&s->paced);
 	rc = recorder_renew(&s->recorder);
 	if (rc == 0 && !s->plan->target.has_runs) /* else the next run opens them */
 		rc = reopen_all(s);
@@ -607,7 +621,7 @@ static int resume(struct session *s, uint64_t end_ns, uint64_t *start_ns, struct
 	int rc;
 
 	enable_all(s, start_ns, false);
-	rc = sampling_restart(s->sampling, e);
+	rc = restart(s, e);
 	if (rc)
 		return rc;
 	begin_iteration(s);
@@ -638,10 +652,10 @@ static int begin_capture(struct session *s, uint64_t end_ns, uint64_t *start_ns,
 		wait_gap(s, schedule_gap_end(&s->schedule));
 	if (is_over(s) && s->nr_done && !atomic_load(&s->is_complete))
 		return 1;
-	s->is_paused = false;
+	set_paused(s, false);
 	reopen_cpus(s);
 	enable_all(s, start_ns, false);
-	rc = s->sampling ? sampling_restart(s->sampling, e) : 0;
+	rc = restart(s, e);
 	if (rc)
 		return rc;
 	begin_iteration(s);
@@ -737,6 +751,7 @@ int session_run(struct session *s, struct err *e)
 		rc = run_iterations(s, e);
 	if (rc == 0 && s->sampling)
 		rc = sampling_finish(s->sampling, e);
+	paced_stop(&s->paced);
 	if (rc == 0)
 		rc = recorder_finish(&s->recorder, e);
 	if (s->sampling)

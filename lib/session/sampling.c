@@ -79,6 +79,7 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	g->counters = counters;
 	g->recorder = config->recorder;
 	g->notes = config->notes;
+	g->paced = config->paced;
 	g->nr_cpus = counters->nr_cpus;
 	rc = common_init(&g->common);
 	if (rc)
@@ -86,11 +87,10 @@ int sampling_new(const struct sampling_config *config, struct sampling **out)
 	rc = surveyor_init(&g->surveyor, g->plan, &g->common, g->notes);
 	if (rc)
 		goto no_surveyor;
-	rc = init_cpus(g)
-			   ?: idle_init(&g->idle, counters)
-			   ?: paced_init(&g->paced, counters, g->samplers);
+	rc = init_cpus(g) ?: idle_init(&g->idle, counters);
 	if (rc)
 		goto no_cpus;
+	g->paced->samplers = g->samplers;
 	g->delays.root = g->seen.root = &g->plan->host->root;
 	g->delays.event = UINT32_MAX;
 	config->counters->on_lasting = sampling_add_lasting;
@@ -115,7 +115,6 @@ void sampling_free(struct sampling *g)
 	if (!g)
 		return;
 	sampling_close_files(g);
-	paced_fini(&g->paced);
 	idle_fini(&g->idle);
 	fini_cpus(g);
 	surveyor_fini(&g->surveyor);
@@ -197,21 +196,6 @@ int sampling_reopen(struct sampling *g, uint32_t trace)
 	return sampler_open(&g->samplers[trace], &g->counters->probe, g->ring_bytes);
 }
 
-void sampling_set_pace(struct sampling *g)
-{
-	paced_set_pace(&g->paced);
-}
-
-void sampling_lock(struct sampling *g)
-{
-	paced_lock(&g->paced);
-}
-
-void sampling_unlock(struct sampling *g)
-{
-	paced_unlock(&g->paced);
-}
-
 void sampling_hold(struct sampling *g)
 {
 	for (uint32_t t = 0; t < g->nr_cpus; t++)
@@ -236,7 +220,6 @@ void sampling_boundary(struct sampling *g, uint64_t boundary_ns)
 	for (size_t i = 0; i < target->nr_ids; i++)
 		delays_add(&g->delays, (uint32_t)target->ids[i]);
 	delays_read(&g->delays);
-	paced_boundary(&g->paced, boundary_ns);
 }
 
 const struct trace_sampling *sampling_result(const struct sampling *g, uint32_t trace)
@@ -283,7 +266,7 @@ static int finish_common(struct sampling *g, struct err *e)
 {
 	const char *notes[SURVEYOR_NR_NOTES + SESSION_REGIONS_NR_NOTES];
 
-	paced_stop(&g->paced);
+	paced_stop(g->paced);
 	surveyor_end(&g->surveyor);
 	session_regions_end(&g->regions, notes + SURVEYOR_NR_NOTES);
 	if (!g->common.file)
@@ -362,14 +345,9 @@ static int drop_earlier(struct sampling *g, struct err *e)
 
 int sampling_restart(struct sampling *g, struct err *e)
 {
-	const struct reading *skipped;
 	int rc;
 
 	g->pause_ns = 0;
-	for (uint32_t t = 0; t < g->nr_cpus; t++)
-		while (ticks_next(&g->paced.ticks, t, g->boundary_ns, &skipped))
-			;
-	paced_next_iteration(&g->paced);
 	if (g->plan->target.has_runs) {
 		surveyor_add_command(&g->surveyor);
 		surveyor_add_programs(&g->surveyor);
@@ -417,8 +395,6 @@ int sampling_start(struct sampling *g, struct err *e)
 		notes_add(g->notes, 0,
 			  "cannot start a thread: tasks and symbols from before the start are "
 			  "missing");
-	if (rc == 0 && g->recorder->writer && g->plan->timebase && paced_has_events(g->counters))
-		rc = paced_start(&g->paced);
 	if (rc)
 		return err_set(e, rc, "sampling cannot start: %s", strerror(-rc));
 	return session_regions_start(&g->regions, e);
@@ -447,7 +423,7 @@ static int create_trace(struct sampling *g, uint32_t iteration, uint32_t t,
 	if (t == 0) { /* each iteration's first trace names its things itself */
 		recorder_add_things(w, TRACE_START, things);
 		session_things_write(things, &g->counters->misc, w, UINT64_MAX);
-		ticks_skip_names(&g->paced.ticks, things);
+		ticks_skip_names(&g->paced->ticks, things);
 	}
 	return session_output_create(g->recorder->output, w, iteration, t, g->packer, out, e);
 }
@@ -493,30 +469,53 @@ const struct err *sampling_failed(const struct sampling *g)
 	return g->error.code ? &g->error : NULL;
 }
 
+static int write_queue(struct sampling *g, uint32_t t, struct ticks *ticks, uint64_t until_ns,
+		       struct err *e)
+{
+	struct trace_writer *w = g->recorder->writer;
+	const struct reading *readings;
+	int rc = 0;
+
+	for (int i = 0; i < 2 && rc == 0; i++) {
+		size_t nr = ticks_next(ticks, t, until_ns, &readings);
+
+		if (!nr)
+			break;
+		trace_writer_more(w);
+		trace_writer_readings(w, TRACE_TICK, readings, nr);
+		rc = append(g->samplers[t].file, w, e);
+	}
+	return rc;
+}
+
+/* Readings of sources with rates of their own, and of their clocks. */
+static int write_samples(struct sampling *g, uint64_t until_ns, struct err *e)
+{
+	struct trace_writer *w = g->recorder->writer;
+	int rc = 0;
+
+	paced_take_samples(g->paced, until_ns, false);
+	trace_writer_more(w);
+	if (paced_write_clocks(g->paced, w, UINT64_MAX))
+		rc = append(g->samplers[0].file, w, e);
+	return rc ?: write_queue(g, 0, &g->paced->samples, until_ns, e);
+}
+
 /* Writes the queued readings up to that time, names first: the rest of the previous round, then
  * newer ones. Each batch is written before the next is collected, since a writer has a limit. */
 int sampling_write_ticks(struct sampling *g, uint32_t t, uint64_t until_ns, struct err *e)
 {
 	struct trace_file *file = g->samplers[t].file;
 	struct trace_writer *w = g->recorder->writer;
-	const struct reading *readings;
 	int rc = 0;
 
 	if (!w)
 		return 0;
 	trace_writer_more(w);
-	if (t == 0 && ticks_write_names(&g->paced.ticks, &g->counters->misc, w, until_ns))
+	if (t == 0 && ticks_write_names(&g->paced->ticks, &g->counters->misc, w, until_ns))
 		rc = append(file, w, e);
-	for (int i = 0; i < 2 && rc == 0; i++) {
-		size_t nr = ticks_next(&g->paced.ticks, t, until_ns, &readings);
-
-		if (!nr)
-			break;
-		trace_writer_more(w);
-		trace_writer_readings(w, TRACE_TICK, readings, nr);
-		rc = append(file, w, e);
-	}
-	return rc;
+	rc = rc ?: write_queue(g, t, &g->paced->ticks, until_ns, e);
+	return rc || t ? rc : write_samples(g, until_ns, e);
 }
 
 /* A flight recorder may run for days, with more tasks than shortening can remove. */

@@ -11,6 +11,7 @@
 
 struct counters;
 struct notes;
+struct paced;
 struct recorder;
 struct sampling;
 struct waits_lasting;
@@ -20,6 +21,7 @@ struct sampling_config {
 	struct counters *counters; /* with CPUs initialised */
 	struct notes *notes;
 	struct recorder *recorder;
+	struct paced *paced;
 	void (*on_progress)(const struct session_progress *p, void *arg); /* may be NULL */
 	void *arg;
 	int stop_fd; /* readable, and *stop is true, once the session must end */
@@ -70,18 +72,12 @@ void sampling_wait(struct sampling *g, uint64_t deadline_ns);
 /* The error that ends the session, or NULL. */
 const struct err *sampling_failed(const struct sampling *g);
 
-/* Must be held when misc events are read: the thread at the timebase's pace reads them too. */
-/* Paced readings have the pace of the plan from now on. Call it with the lock. */
-void sampling_set_pace(struct sampling *g);
-void sampling_lock(struct sampling *g);
-void sampling_unlock(struct sampling *g);
-
 /* A sample of a wait that lasts; g: a struct sampling. */
 void sampling_add_lasting(const struct waits_lasting *wait, void *g);
 
 /* Before the readings of a boundary: what is added up ends there. */
 void sampling_hold(struct sampling *g);
-/* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
+/* Call while a boundary is read, under the lock of paced readings. */
 void sampling_boundary(struct sampling *g, uint64_t boundary_ns);
 
 /* Call after the end readings. Earlier samples end the iteration's traces. Fills the sampling

@@ -40,7 +40,7 @@ struct sampling {
 	struct trace_packer *packer;    /* NULL: samples are not packed */
 	struct common common;
 	struct idle idle;
-	struct paced paced;
+	struct paced *paced; /* borrowed */
 	struct surveyor surveyor;
 	struct delays delays;
 	struct seen seen;

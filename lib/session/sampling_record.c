@@ -13,12 +13,13 @@ static void sum_up(struct sampling *g, uint32_t t)
 {
 	const struct sampler *m = &g->samplers[t];
 	struct trace_sampling *r = &g->results[t];
+	const struct paced_counts ticks = paced_counts(g->paced);
 
 	r->ring_bytes = m->ring.base ? g->ring_bytes : 0;
 	r->max_rate_start = g->max_rate;
 	r->lost = m->scan.lost;
-	r->ticks = g->paced.now.taken - g->paced.before.taken;
-	r->ticks_missed = g->paced.now.missed - g->paced.before.missed;
+	r->ticks = ticks.taken;
+	r->ticks_missed = ticks.missed;
 	r->held = m->ring.base ? m->held : (struct trace_held){.wanted_ns = 0};
 	r->divisor = g->plan->spec->max_own_cpu ? g->plan->divisor : 0;
 	r->item = m->sampled;
@@ -79,7 +80,7 @@ static void note_losses(struct sampling *g, uint32_t iteration)
 			  "iteration %u: samples of %" PRIu64 " waits that lasted at its end found "
 			  "no room and are missing",
 			  iteration, full);
-	paced_note_missing(&g->paced, iteration, g->notes);
+	paced_note_missing(g->paced, iteration, g->notes);
 }
 
 /* Samples that could not be added up. They are in the trace, one by one. */
@@ -203,6 +204,6 @@ int sampling_record(struct sampling *g, const struct session_iteration *it, stru
 	rc = record_all(g, it, &why);
 	if (rc && e)
 		*e = why;
-	paced_next_iteration(&g->paced);
+	paced_next_iteration(g->paced);
 	return rc;
 }

@@ -284,6 +284,7 @@ static int open_session(struct session *s, struct err *e)
 	struct sampling_config sampling = {.counters = &s->counters,
 					   .notes = &s->notes,
 					   .recorder = &s->recorder,
+					   .paced = &s->paced,
 					   .on_progress = s->config.on_progress,
 					   .arg = s->config.arg,
 					   .stop = &s->stop};
@@ -302,6 +303,9 @@ static int open_session(struct session *s, struct err *e)
 	if (rc == 0)
 		rc = recorder_init(&s->recorder, &s->counters, &s->notes, s->config.tool)
 			 ?: looks_init(&s->looks, &s->counters, s->config.look_ns);
+	rc = rc ?: paced_init(&s->paced, &s->counters);
+	if (!s->plan->is_sampling)
+		s->recorder.paced = &s->paced;
 	s->recorder.folder = s->config.folder;
 	s->recorder.keeps_old_folder = s->config.keeps_old_folder;
 	if (rc == 0 && s->plan->is_sampling)
@@ -359,9 +363,11 @@ void session_close(struct session *s)
 	if (!s)
 		return;
 	schedule_close(&s->schedule);
+	paced_stop(&s->paced);
 	sampling_free(s->sampling);
 	recorder_fini(&s->recorder);
 	looks_fini(&s->looks);
+	paced_fini(&s->paced);
 	counters_fini(&s->counters);
 	notes_drop(&s->notes);
 	session_things_fini(&s->things_start);
@@ -507,11 +513,9 @@ static int enable(struct session *s, size_t event, bool is_enabled)
 {
 	if (!is_switched(s->plan, &s->plan->events[event]))
 		return -EINVAL;
-	if (s->sampling)
-		sampling_lock(s->sampling);
+	paced_lock(&s->paced);
 	switch_event(s, event, is_enabled);
-	if (s->sampling)
-		sampling_unlock(s->sampling);
+	paced_unlock(&s->paced);
 	return 0;
 }
 

@@ -105,15 +105,25 @@ void session_things_empty(struct session_things *t)
 	buf_reset(&t->names);
 }
 
-int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns)
+static bool is_wanted_set(const struct misc *m, uint32_t set, const bool *is_wanted)
+{
+	for (size_t i = 0; is_wanted && i < m->nr; i++)
+		if (is_wanted[i] && collect_set(m->collect, i) == set)
+			return true;
+	return !is_wanted;
+}
+
+int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns,
+			const bool *is_wanted)
 {
 	int rc = 0;
 
 	session_things_empty(t);
 	for (uint32_t set = 0; set < collect_nr_sets(m->collect) && rc == 0; set++)
-		rc = read_names(t, m, set);
+		if (is_wanted_set(m, set, is_wanted))
+			rc = read_names(t, m, set);
 	for (size_t i = 0; i < m->nr && rc == 0; i++)
-		if (collect_set(m->collect, i) != UINT32_MAX)
+		if (collect_set(m->collect, i) != UINT32_MAX && (!is_wanted || is_wanted[i]))
 			rc = read_event(t, m, i, boundary_ns);
 	if (rc)
 		session_things_empty(t);

@@ -36,8 +36,10 @@ void session_things_init(struct session_things *t);
 void session_things_fini(struct session_things *t);
 
 /* Replaces the contents by the last result of collect_read. boundary_ns: the last boundary; a thing
- * found later is new in the iteration. 0 or -ENOMEM (then it is empty). */
-int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns);
+ * found later is new in the iteration. is_wanted: by event of m; only those, and the things of
+ * their sets; NULL: all. 0 or -ENOMEM (then it is empty). */
+int session_things_read(struct session_things *t, const struct misc *m, uint64_t boundary_ns,
+			const bool *is_wanted);
 /* The reading of the event and the instance, or NULL. *hint (0 at first) makes lookups in the order
  * of another boundary fast. */
 const struct reading *session_things_find(const struct session_things *t, uint32_t event,

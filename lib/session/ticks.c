@@ -19,11 +19,11 @@ struct ticks_trace {
 	size_t at;           /* in written: the next to return */
 };
 
-int ticks_init(struct ticks *t, uint32_t nr_traces, uint32_t nr_sets)
+int ticks_init(struct ticks *t, uint32_t nr_traces, uint32_t nr_sets, size_t max)
 {
 	int rc;
 
-	*t = (struct ticks){.nr_traces = nr_traces};
+	*t = (struct ticks){.nr_traces = nr_traces, .max = max};
 	rc = pthread_mutex_init(&t->lock, NULL);
 	if (rc) /* impossible with Linux mutexes */
 		return -rc;
@@ -67,14 +67,14 @@ void ticks_add(struct ticks *t, uint32_t trace, const struct reading *readings, 
 	size_t i = 0;
 
 	lock(t);
-	for (; i < nr && l->nr < TICKS_MAX; i++) {
+	for (; i < nr && l->nr < t->max; i++) {
 		struct reading *r = MEM_ADD(l->item, l->nr, l->room);
 
 		if (!r)
 			break;
 		*r = readings[i];
 	}
-	*(l->nr < TICKS_MAX ? &t->dropped.no_memory : &t->dropped.full) += nr - i;
+	*(l->nr < t->max ? &t->dropped.no_memory : &t->dropped.full) += nr - i;
 	unlock(t);
 }
 

@@ -16,10 +16,12 @@ struct ticks_trace;
 struct trace_writer;
 
 enum { TICKS_MAX = 1 << 20 }; /* queued readings per trace: 56 MiB */
+/* The same of a tally, whose trace is written at once and has at most 64 MiB. */
+enum { TICKS_MAX_OF_TALLY = 1 << 19 };
 
 /* Readings that could not be queued, since the start. */
 struct ticks_dropped {
-	uint64_t full; /* TICKS_MAX were queued: the files are slow */
+	uint64_t full; /* max were queued: the files are slow, or the iteration is long */
 	uint64_t no_memory;
 };
 
@@ -27,13 +29,14 @@ struct ticks {
 	pthread_mutex_t lock;       /* held briefly: no file is read or written under it */
 	struct ticks_trace *traces; /* owned */
 	uint32_t nr_traces;
+	size_t max; /* queued readings per trace */
 	struct ticks_dropped dropped;
 	struct session_things found;
 	uint32_t *from; /* owned; by set: the first number whose name is not queued */
 };
 
-/* 0 or -errno; then it needs no fini. */
-int ticks_init(struct ticks *t, uint32_t nr_traces, uint32_t nr_sets);
+/* max: readings per trace, at most TICKS_MAX. 0 or -errno; then it needs no fini. */
+int ticks_init(struct ticks *t, uint32_t nr_traces, uint32_t nr_sets, size_t max);
 void ticks_fini(struct ticks *t); /* zeroes are fine */
 
 /* Appends to the trace's queue; what does not fit is counted as dropped. */

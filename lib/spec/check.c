@@ -46,6 +46,11 @@ static bool misc_has_counter_flag(const struct spec_event *e)
 	return is_misc(e) && e->flags & CHECK_COUNTER_FLAGS;
 }
 
+static bool other_has_pace(const struct spec_event *e)
+{
+	return !is_misc(e) && e->every_ns;
+}
+
 static bool has_rate_and_frequency(const struct spec_event *e)
 {
 	return !is_misc(e) && e->rate && e->frequency;
@@ -127,6 +132,8 @@ static const struct rule {
      "misc events accept only the flags os and user"},
     {misc_has_counter_flag, AT(flags_pos), CHECK_COUNTER_FLAGS,
      "a misc event does not accept this flag", "misc events accept only the flags os and user"},
+    {other_has_pace, AT(every_pos), 0, "only events of misc and gpu have a pace of their own",
+     "remove every: other events are counted all the time, and sampled with rate or frequency"},
     {has_rate_and_frequency, AT(frequency_pos), 0, "rate and frequency are mutually exclusive",
      "remove one: rate is the number of events between samples, frequency "
      "the number of samples per second"},
@@ -425,12 +432,19 @@ int spec_check(const struct spec *s, struct err_list *errs)
 		err_hint(diag_at(errs, s->source, s->regions.counts_pos,
 				 "regions.every: the regions have no counts"),
 			 "name events in regions.counts (--region-counts), or leave every out");
-	for (const struct spec_event *e = s->events; s->flight.span_ns && e < events_end(s); e++)
+	for (const struct spec_event *e = s->events; s->flight.span_ns && e < events_end(s); e++) {
 		if (e->flags & SPEC_TIMEBASE)
 			err_hint(diag_at(errs, s->source, e->flags_pos,
 					 "%s:%s: a flight recorder has no timebase", e->group_name,
 					 e->event_name),
 				 "remove the flag timebase: the counts are read at each snapshot");
+		if (e->every_ns)
+			err_hint(diag_at(errs, s->source, e->every_pos,
+					 "%s:%s: a flight recorder has no readings between its "
+					 "snapshots",
+					 e->group_name, e->event_name),
+				 "remove every: the event is read at each snapshot");
+	}
 	check_pattern(s, errs);
 	check_events(s, errs);
 	for (size_t i = 0; i < key_nr_rows; i++)

@@ -311,8 +311,9 @@ const struct key_row key_rows[] = {
 	.unit = "percent",
 	.description =
 	    "How much of a CPU cpuperf itself may use, in percent. If three iterations in a row "
-	    "used more, the rates and frequencies of all sampled events, and the pace of readings "
-	    "at the timebase, are halved, down to 1/1024; when eight in a row used less than a "
+	    "used more, the rates and frequencies of all sampled events, and the paces of readings "
+	    "(of the timebase and of every), are halved, down to 1/1024; when eight in a row used "
+	    "less than a "
 	    "third of it, they are doubled again. A halving that saves less than a tenth is taken "
 	    "back, and tried again when half as much more is used, or long after. A warning says "
 	    "so. Each iteration's traces have "
@@ -544,6 +545,23 @@ const struct key_row key_rows[] = {
 	.description = "The kinds of branches that last_branch records; without this key, all. "
 		       "call_stack records the calls that have not returned yet. Needs the flag "
 		       "last_branch.",
+    },
+    {
+	EVENT_FIELD(every_ns),
+	EVENT_POS(every_pos),
+	.name = "every",
+	.type = KEY_SECONDS,
+	.min_text = "0.001",
+	.max = 3600,
+	.unit = "seconds",
+	.groups = "misc, gpu",
+	.description =
+	    "The time between two readings of the event, also between the boundaries of "
+	    "iterations: 0.1 reads it ten times per second. Totals, and what an iteration shows, "
+	    "are of its boundaries as without this key; all readings are in the traces, and so in "
+	    "--report=series and in what shows values over time. Where a timebase has a pace, "
+	    "the event has this one instead. Events that are due at the same time share the "
+	    "reading of their file. Not with flight_recorder. --event=NAME@0.1s is this key.",
     },
     {
 	EVENT_FIELD(choice),

@@ -264,7 +264,23 @@ int spec_override(struct spec *s, const char *key, const char *value, const char
 	return set_number(model_of(s, row), row, value, source, e);
 }
 
-/* What follows the '@': "997Hz" or "10000". */
+/* "0.1s": a time with its unit, as a number alone is a rate. */
+static int scan_every(const char *text, const char *end, uint64_t *out)
+{
+	const struct key_row *row = key_find(KEY_EVENT, "every");
+	char time[32];
+	uint64_t v;
+
+	if (text == end || end[-1] < 'a' || (size_t)(end - text) >= sizeof(time))
+		return -EINVAL;
+	snprintf(time, sizeof(time), "%.*s", (int)(end - text), text);
+	if (str_parse_duration_ns(time, &v) || !key_fits(row, v, KEY_NS_PER_S))
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+/* What follows the '@': "997Hz", "10000" or "0.1s". */
 static int scan_pace(const char *text, const char *end, struct spec_spelled *out)
 {
 	bool is_frequency = end - text > 2 && strncasecmp(end - 2, "Hz", 2) == 0;
@@ -272,6 +288,8 @@ static int scan_pace(const char *text, const char *end, struct spec_spelled *out
 	const char *stop = is_frequency ? end - 2 : end, *p = text;
 	uint64_t v;
 
+	if (!is_frequency && scan_every(text, end, &out->every_ns) == 0)
+		return 0;
 	if (str_scan_u64(&p, stop, &v) || p != stop || !v || !key_fits(row, v, 1))
 		return -EINVAL;
 	*(is_frequency ? &out->frequency : &out->rate) = v;
@@ -298,9 +316,10 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
 				  list);
 	if (sign && scan_pace(sign + 1, next.name + len, &next)) {
 		err_set_at(e, -EINVAL, source, 1, column_of(list, *at + next.len + 1),
-			   "\"%.*s\" is neither a rate nor a frequency", (int)(len - next.len - 1),
-			   sign + 1);
-		err_hint(e, "@997Hz: samples per second; @10000: events between two samples");
+			   "\"%.*s\" is neither a rate nor a frequency nor a time",
+			   (int)(len - next.len - 1), sign + 1);
+		err_hint(e, "@997Hz: samples per second; @10000: events between two samples; "
+			    "@0.1s, from 1ms to 1h: the time between two readings of misc or gpu");
 		return -EINVAL;
 	}
 	*out = next;
@@ -391,6 +410,17 @@ int spec_name_event(struct spec *s, const char *group, const char *name, uint64_
 			  e->frequency == frequency))
 		return -EEXIST;
 	return name_event(s, &event, true);
+}
+
+int spec_name_misc(struct spec *s, const char *group, const char *name, uint64_t every_ns)
+{
+	struct spec_event event = {.group_name = group, .event_name = name, .every_ns = every_ns};
+	int rc = spec_name_event(s, group, name, 0, 0);
+
+	for (size_t i = 0; rc == 0 && every_ns && i < s->nr_events; i++)
+		if (is_same_name(&s->events[i], &event))
+			s->events[i].every_ns = every_ns;
+	return rc;
 }
 
 static bool is_clock(const struct spec_event *event)

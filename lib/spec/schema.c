@@ -170,6 +170,8 @@ static const struct implication of_events[] = {
      "\"gpu\"]}}}",
      "{\"properties\": {\"rate\": {\"maximum\": 0}, \"frequency\": false, \"flags\": "
      "{\"items\": {\"enum\": [\"os\", \"user\"]}}}}"},
+    {"{\"required\": [\"every\"]}",
+     "{\"properties\": {\"group_name\": {\"enum\": [\"misc\", \"gpu\"]}}}"},
     {"{\"required\": [\"frequency\"]}", "{\"properties\": {\"rate\": {\"maximum\": 0}}}"},
 };
 

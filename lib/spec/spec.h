@@ -63,6 +63,7 @@ struct spec_event {
 	uint64_t frequency;     /* Hz, in place of a rate; 0: none */
 	uint64_t max_frequency; /* Hz, of a CPU; 0: any number of samples */
 	uint64_t stack_bytes;   /* of user_stack; a multiple of 8 */
+	uint64_t every_ns;      /* of misc and gpu: between two readings; 0: no pace of its own */
 	unsigned branch_filter; /* enum spec_branch; 0: absent, as SPEC_BRANCH_ANY */
 	struct spec_choice choice;
 	bool is_named;      /* an option names it, with its rate or frequency */
@@ -74,7 +75,7 @@ struct spec_event {
 	struct spec_pos name_pos;
 	/* of the values; line 0: absent */
 	struct spec_pos rate_pos, flags_pos, label_pos, frequency_pos, stack_pos, branch_pos;
-	struct spec_pos aggregate_pos, max_frequency_pos;
+	struct spec_pos aggregate_pos, max_frequency_pos, every_pos;
 };
 
 /* A metric as written in the spec. */
@@ -208,16 +209,17 @@ int spec_parse_metrics(const char *json, size_t nr_events, struct spec *s, struc
 int spec_override(struct spec *s, const char *key, const char *value, const char *source,
 		  struct err *e);
 
-/* An event as the option --event spells it: NAME, NAME@997Hz or NAME@10000. */
+/* An event as the option --event spells it: NAME, NAME@997Hz, NAME@10000 or NAME@0.1s. */
 struct spec_spelled {
 	const char *name; /* len bytes of the list; not terminated */
 	size_t len;
 	unsigned column;          /* in the list, from 1 */
 	uint64_t rate, frequency; /* both 0: it is counted */
+	uint64_t every_ns;        /* 0: no pace of its own */
 };
 
 /* Reads the event at list[*at] of a list separated by commas, and advances *at. 1: read; 0: end;
- * -EINVAL with *e: no name, or no rate or frequency after "@". source names the option. */
+ * -EINVAL with *e: no name, or no rate, frequency or time after "@". source names the option. */
 int spec_scan_event(const char *list, size_t *at, const char *source, struct spec_spelled *out,
 		    struct err *e);
 
@@ -227,6 +229,9 @@ int spec_scan_event(const char *list, size_t *at, const char *source, struct spe
  * 0, -E2BIG, -ENOMEM, or -EEXIST: it was named before, in the same way. */
 int spec_name_event(struct spec *s, const char *group, const char *name, uint64_t rate,
 		    uint64_t frequency);
+/* Names an event of misc or gpu, which is not sampled, as spec_name_event does. every_ns: 0 leaves
+ * the pace of the spec's event. */
+int spec_name_misc(struct spec *s, const char *group, const char *name, uint64_t every_ns);
 
 /* Sets how sampled clocks and cycles are sampled: key is "rate" or "frequency". If there are none,
  * group:name is added, borrowed. 0 or -errno with *e. */

@@ -527,6 +527,17 @@ int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *ou
 	return 0;
 }
 
+int trace_decode_thing_clock(const struct trace_frame *f, struct trace_thing_clock *out)
+{
+	struct trace_thing_clock c;
+	int rc = decode_frame(f, TRACE_FRAME_THING_CLOCK, &c, sizeof(c));
+
+	if (rc || c.before_ns > c.after_ns)
+		return -EINVAL;
+	*out = c;
+	return 0;
+}
+
 int trace_decode_divisor(const struct trace_frame *f, uint32_t *out)
 {
 	struct trace_sampling s = {0};

@@ -31,7 +31,7 @@ struct trace_field {
 };
 
 /* Of kinds whose payload is one structure; NULL for others. */
-enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_DIVISOR + 1 };
+enum { TRACE_NR_FRAME_KINDS = TRACE_FRAME_THING_CLOCK + 1 };
 /* Marks in few bytes: what differs from the one before. Their number, then of each: its kind and
  * what follows (the three highest bits), the time since the one before, and its depth, value and
  * name unless they are 0. Numbers have seven bits a byte, the lowest first; a value's sign is its

@@ -40,6 +40,7 @@ enum trace_frame_kind {
 	TRACE_FRAME_MARKS = 24,      /* marks of a thread: beginnings and ends of its regions */
 	TRACE_FRAME_SWITCH = 25,     /* all events are disabled on request, or one is enabled */
 	TRACE_FRAME_DIVISOR = 26,    /* by which the rates of the iteration were divided */
+	TRACE_FRAME_THING_CLOCK = 27, /* a reading of the clock of a thing */
 };
 
 enum trace_boundary {
@@ -197,6 +198,20 @@ struct trace_things {
 	size_t nr_events;
 	const struct trace_thing *item;
 	size_t nr;
+};
+
+/* A clock that a thing has of its own (a GPU), and CLOCK_MONOTONIC before and after it was read. The
+ * times of readings between boundaries of its set were converted by neighbouring pairs of the clock
+ * and the middle of the two. The flags are stored in files. */
+enum trace_thing_clock_flag {
+	/* No reading of the clock, which is not known: the newest sample, and when it came. */
+	TRACE_THING_CLOCK_IS_ARRIVAL = 1 << 0,
+};
+struct trace_thing_clock {
+	uint32_t event; /* index in the events frame: one of the thing's set */
+	uint32_t instance;
+	uint32_t flags;
+	uint64_t clock_ns, before_ns, after_ns;
 };
 
 /* The place of a trace's CPU. */

@@ -280,6 +280,11 @@ void trace_writer_sampling(struct trace_writer *w, const struct trace_sampling *
 		add_frame(&w->own, TRACE_FRAME_DIVISOR, s);
 }
 
+void trace_writer_thing_clock(struct trace_writer *w, const struct trace_thing_clock *clock)
+{
+	add_frame(&w->own, TRACE_FRAME_THING_CLOCK, clock);
+}
+
 static void add_things(struct trace_writer *w, const struct trace_things *t, size_t from, size_t to)
 {
 	struct buf *b = &w->own.bytes;

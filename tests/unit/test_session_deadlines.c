@@ -95,24 +95,24 @@ static struct {
 	atomic_uint nr;
 } ticks;
 
-static bool tick(void *arg)
+static void tick(void *arg)
 {
 	struct pacer *p = arg;
 
 	ticks.at_ns[ticks.nr++] = now_ns;
 	now_ns += ticks.nr % 10 == 5 ? 25 * MS : 4 * MS;
 	p->is_stopping |= ticks.nr == NR_TICKS; /* the lock is held */
-	return true;
 }
 
 TEST(pacer)
 {
+	struct pacer_pace pace = {.period_ns = PERIOD_MS * MS};
 	struct pacer p;
 	uint64_t start_ns, due_ns = PERIOD_MS * MS, nr_missed = 0;
 
-	assert_int_equal(pacer_init(&p, PERIOD_MS * MS, tick, &p), 0);
+	assert_int_equal(pacer_init(&p, tick, &p), 0);
 	now_ns = start_ns = (uint64_t)7000 * MS;
-	assert_int_equal(pacer_start(&p), 0);
+	assert_int_equal(pacer_start(&p, &pace, 1), 0);
 	pthread_join(p.thread, NULL);
 	p.is_running = false;
 	for (unsigned k = 0; k < NR_TICKS; k++, due_ns += PERIOD_MS * MS) {
@@ -126,8 +126,8 @@ TEST(pacer)
 			nr_missed += 2;
 		}
 	}
-	assert_int_equal(p.ticks, NR_TICKS);
-	assert_int_equal(p.missed, nr_missed);
+	assert_int_equal(pace.ticks, NR_TICKS);
+	assert_int_equal(pace.missed, nr_missed);
 	pacer_fini(&p);
 }
 

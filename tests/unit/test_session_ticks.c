@@ -38,7 +38,7 @@ TEST(cut)
 {
 	struct ticks t;
 
-	assert_int_equal(ticks_init(&t, 2, 0), 0);
+	assert_int_equal(ticks_init(&t, 2, 0, TICKS_MAX), 0);
 	assert_takes(&t, 0, UINT64_MAX, 0, 0);
 	add(&t, 0, 10, 5);
 	add(&t, 1, 100, 1);
@@ -59,7 +59,7 @@ TEST(full)
 	struct ticks_dropped dropped;
 	struct ticks t;
 
-	assert_int_equal(ticks_init(&t, 1, 0), 0);
+	assert_int_equal(ticks_init(&t, 1, 0, TICKS_MAX), 0);
 	for (size_t i = 0; i < TICKS_MAX; i++)
 		many[i] = at_ns(1);
 	ticks_add(&t, 0, many, TICKS_MAX);
@@ -82,10 +82,10 @@ TEST(no_memory)
 
 	for (unsigned nth = 1; nth <= 2; nth++) {
 		inject_mem(nth);
-		assert_int_equal(ticks_init(&t, 1, 1), -ENOMEM);
+		assert_int_equal(ticks_init(&t, 1, 1, TICKS_MAX), -ENOMEM);
 		inject_stop();
 	}
-	assert_int_equal(ticks_init(&t, 1, 1), 0);
+	assert_int_equal(ticks_init(&t, 1, 1, TICKS_MAX), 0);
 	inject_mem(1);
 	ticks_add(&t, 0, &r, 1);
 	inject_stop();
@@ -109,7 +109,7 @@ TEST(two_threads)
 	pthread_t thread;
 	struct ticks t;
 
-	assert_int_equal(ticks_init(&t, 1, 0), 0);
+	assert_int_equal(ticks_init(&t, 1, 0, TICKS_MAX), 0);
 	assert_int_equal(pthread_create(&thread, NULL, add_many, &t), 0);
 	while (next_ns <= NR_BUSY) {
 		const struct reading *r;

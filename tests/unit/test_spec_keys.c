@@ -97,7 +97,8 @@ static bool is_left_out(const struct key_row *row, bool is_other)
 	if (strcmp(row->name, "duration") == 0 || strcmp(row->name, "num_iterations") == 0)
 		return is_other && row->level == KEY_SPEC;
 	if (strcmp(row->name, "flight_recorder") == 0 ||
-	    strcmp(row->name, "max_frequency") == 0) /* of waits: in the corpus */
+	    strcmp(row->name, "max_frequency") == 0 || /* of waits: in the corpus */
+	    (row->level == KEY_EVENT && strcmp(row->name, "every") == 0)) /* of misc: as well */
 		return true;
 	if (strcmp(row->name, "runs") == 0)
 		return !is_other;

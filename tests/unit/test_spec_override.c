@@ -299,7 +299,7 @@ TEST(spelled_events)
 		int rc; /* of the last event */
 		unsigned nr, column;
 		const char *name;
-		uint64_t rate, frequency;
+		uint64_t rate, frequency, every_ns;
 	} cases[] = {
 	    {"a", 0, 1, 1, "a", 0, 0},
 	    {"a,b:c@997Hz", 0, 2, 3, "b:c", 0, 997},
@@ -307,6 +307,16 @@ TEST(spelled_events)
 	    {"a@10000", 0, 1, 1, "a", 10000, 0},
 	    {"x:cpu/a=1,b=2/,c", 0, 2, 16, "c", 0, 0},
 	    {"x:cpu/a=1,b=2/@7", 0, 1, 1, "x:cpu/a=1,b=2/", 7, 0},
+	    {"a@0.1s", 0, 1, 1, "a", 0, 0, 100000000},
+	    {"a@1ms", 0, 1, 1, "a", 0, 0, 1000000},
+	    {"a,b@2m", 0, 2, 3, "b", 0, 0, 120000000000},
+	    {"a@1h", 0, 1, 1, "a", 0, 0, 3600000000000},
+	    {"a@999us", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"a@3601s", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"a@0s", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"a@s", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"a@0.1", -EINVAL, 0, 3, NULL, 0, 0, 0},
+	    {"a@1.00000000000000000000000000000000000s", -EINVAL, 0, 3, NULL, 0, 0, 0},
 	    {"\xc3\xa4,b", 0, 2, 3, "b", 0, 0},
 	    {"", -EINVAL, 0, 1, NULL, 0, 0},
 	    {"a,", -EINVAL, 1, 3, NULL, 0, 0},
@@ -343,6 +353,7 @@ TEST(spelled_events)
 		assert_int_equal(last.column, cases[i].column);
 		assert_int_equal(last.rate, cases[i].rate);
 		assert_int_equal(last.frequency, cases[i].frequency);
+		assert_int_equal(last.every_ns, cases[i].every_ns);
 	}
 }
 
@@ -385,6 +396,28 @@ TEST(named_events)
 	assert_int_equal(s.events[3].rate, 0);
 	assert_int_equal(s.events[3].flags, SPEC_OS | SPEC_USER);
 	assert_int_equal(spec_check(&s, &errs), 0);
+	spec_fini(&s);
+}
+
+/* Its pace is changed where it is named with one, and else stays. */
+TEST(named_paces)
+{
+	struct err_list errs = {.nr = 0};
+	struct spec s;
+
+	parsed(&s, "{\"events\":[{\"group_name\":\"misc\",\"event_name\":\"a\",\"every\":7},"
+		   "{\"group_name\":\"gpu\",\"event_name\":\"a\",\"every\":0.5}]}");
+	assert_int_equal(s.events[0].every_ns, 7000000000);
+	assert_int_equal(spec_name_misc(&s, "gpu", "a", 0), 0);
+	assert_int_equal(spec_name_misc(&s, "misc", "a", 2000000), 0);
+	assert_int_equal(spec_name_misc(&s, "misc", "a", 3000000), -EEXIST);
+	assert_int_equal(spec_name_misc(&s, "misc", "b", 4000000), 0);
+	assert_int_equal(s.nr_events, 3);
+	assert_int_equal(s.events[0].every_ns, 2000000);
+	assert_int_equal(s.events[1].every_ns, 500000000);
+	assert_int_equal(s.events[2].every_ns, 4000000);
+	assert_int_equal(spec_check(&s, &errs), 0);
+	assert_false(spec_is_sampling(&s));
 	spec_fini(&s);
 }
 

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Counters of NVIDIA's GPUs at a rate of their own, of a stand-in for the vendor's libraries whose samples and clock are
+known (tests/cuda/standin.c).
+"""
+import glob
+import os
+import signal
+import struct
+import subprocess
+import time
+
+import sampled
+from kit import CPUPERF, need_sampling, output, PRINT, run, run_checks, skip
+from marks import BEGIN, END, varint
+from sampled import event, write_spec
+
+CUDA = os.environ["CUDA_DIR"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUSY = "gpu:pm/sm__cycles_active.avg.pct_of_peak_sustained_elapsed"
+TENSOR = "gpu:pm/sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_elapsed"
+MS = 1_000_000
+OFFSET = 1_700_000_000_000_000_000
+PPM = 150
+
+
+def with_gpu(words=""):
+    return {"CPUPERF_CUDA_PATH": CUDA, "CPUPERF_STANDIN": words}
+
+
+def ticks(trace, place=0):
+    """(time, value in percent) of each reading between the boundaries."""
+    return [(rest[0], rest[1] / 1e6) for boundary, event_at, state, rest in trace.all_readings()
+            if (boundary, event_at, state) == (2, place, 1)]
+
+
+def clocks(trace):
+    """(GPU's time, CLOCK_MONOTONIC) of each pair."""
+    pairs = [struct.unpack_from("<IIIIQQQ", payload) for payload in trace.of(27)]
+    assert all(pair[2] == 0 and pair[5] <= pair[6] for pair in pairs), pairs
+    return [(gpu_ns, (before_ns + after_ns) // 2) for *_, gpu_ns, before_ns, after_ns in pairs]
+
+
+def value_at(gpu_ns):
+    """What the stand-in says of a sample that ended then."""
+    return gpu_ns // 1000 % 1_000_000 / 10_000
+
+
+def distance(a, b):
+    """In microseconds, of two values, which begin anew each second."""
+    off = abs(a - b) % 100
+    return min(off, 100 - off) * 10_000
+
+
+def gpu_by_line(pairs, at_ns):
+    """The GPU's time of a time that was converted by neighbouring pairs."""
+    after = next((i for i, (_, ns) in enumerate(pairs) if ns >= at_ns), len(pairs) - 1)
+    (gpu_a, a), (gpu_b, b) = pairs[max(after, 1) - 1], pairs[max(after, 1)]
+    return gpu_b + (at_ns - b) * (gpu_b - gpu_a) // (b - a)
+
+
+def first_traces(folder, nr):
+    return [sampled.Trace(f"{folder}/t.{i}.0.cpuperf") for i in range(nr)]
+
+
+def check_a_tally(folder):
+    """Values and times are those of the stand-in, whose clock is fast; each is in the iteration of its time, and the
+    stored pairs give the same."""
+    run(CPUPERF, write_spec(folder, [event(BUSY, every=0.001)], duration=0.4, num_iterations=3),
+        env=with_gpu(f"ppm={PPM}"))
+    found, pairs = first_traces(folder, 3), []
+    for trace in found:
+        pairs += clocks(trace)
+    assert len(pairs) >= 4 and pairs == sorted(pairs), pairs
+    samples = [ticks(trace) for trace in found]
+    for trace, of_trace in zip(found, samples):
+        start_ns, end_ns = trace.end[0], trace.end[1]
+        times = [at for at, _ in of_trace]
+        assert times == sorted(set(times)), times
+        assert times[0] > start_ns - 50 * MS and times[-1] <= end_ns + MS, (start_ns, times[0], times[-1], end_ns)
+        for at, value in of_trace:
+            gpu = OFFSET + at + at * PPM // 1_000_000
+            assert distance(value, value_at(gpu)) < 200, (at, value, value_at(gpu))
+            assert distance(value, value_at(gpu_by_line(pairs, at))) < 2, (at, value)
+    every = [at for of_trace in samples for at, _ in of_trace]
+    steps = [b - a for a, b in zip(every, every[1:])]
+    assert max(steps) < 1.5 * MS, max(steps)  # none is missing between two iterations
+    assert len(every) > 1000, len(every)
+    assert not found[0].notes, found[0].notes
+    text = output(PRINT, f"{folder}/s.cpsession", "--output-format=csv")
+    assert "nvidia0" in text, text
+
+
+def check_other_paces(folder):
+    """Each 10 ms without the key every; beside others of misc with their own."""
+    run(CPUPERF, write_spec(folder, [event(BUSY), event("misc:memory_used", every=0.05)], duration=0.5),
+        env=with_gpu())
+    trace, = first_traces(folder, 1)
+    expected = (trace.end[1] - trace.end[0]) / (10 * MS)
+    assert abs(len(ticks(trace)) - expected) < 3, (len(ticks(trace)), expected)
+    assert trace.ticks(1)
+
+
+def check_a_sampling_session(folder):
+    need_sampling()
+    events = [event("software:cpu_clock", rate=1_000_000, flags=["timebase"]), event(BUSY, every=0.001),
+              event("misc:memory_used")]
+    run(CPUPERF, write_spec(folder, events, duration=0.4, num_iterations=2), env=with_gpu(f"ppm={PPM}"))
+    found = first_traces(folder, 2)
+    for trace in found:
+        of_trace = ticks(trace, 1)
+        assert len(of_trace) > 350, len(of_trace)
+        assert of_trace[-1][0] <= trace.end[1] + MS
+        assert trace.ticks(2), "the timebase's pace goes on"
+        for at, value in of_trace:
+            assert distance(value, value_at(OFFSET + at + at * PPM // 1_000_000)) < 200, (at, value)
+
+
+def helper_of(p):
+    """The process that samples, of a session."""
+    for _ in range(200):
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                with open(path, encoding="utf-8") as f:
+                    pid, rest = int(path.split("/")[2]), f.read()
+            except OSError:
+                continue
+            if "(cpuperf-gpu-pm)" in rest and rest.rsplit(")", 1)[1].split()[1] == str(p.pid):
+                return pid
+        time.sleep(0.05)
+    raise AssertionError("no process samples")
+
+
+def check_a_killed_helper(folder):
+    """The session goes on, and says so once; the events have no numbers from then on."""
+    option = write_spec(folder, [event(BUSY, every=0.001), event("misc:memory_used")], duration=0.3, num_iterations=8)
+    with subprocess.Popen([CPUPERF, option], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                          env={**os.environ, **with_gpu()}) as p:
+        pid = helper_of(p)
+        time.sleep(0.4)
+        os.kill(pid, signal.SIGKILL)
+        _, err = p.communicate(timeout=60)
+    assert p.returncode == 0, (p.returncode, err)
+    assert err.count("cpuperf-gpu-pm, which samples GPUs by the vendor's libraries, has ended") == 1, err
+    last = first_traces(folder, 8)[7]
+    assert not ticks(last), "nothing samples"
+    assert (1, 1) in last.readings and (1, 0) not in last.readings, last.readings
+
+
+def check_a_helper_that_hangs(folder):
+    done = run(CPUPERF, write_spec(folder, [event(BUSY, every=0.001)], duration=0.3, num_iterations=3),
+               env=with_gpu("hang=cuptiPmSamplingDecodeData,from=8"))
+    assert done.stderr.count("does not answer: the events of gpu:pm/ end there") == 1, done.stderr
+
+
+def check_it_ends_with_its_session(folder):
+    option = write_spec(folder, [event(BUSY)], duration=0.1, num_iterations=0)
+    with subprocess.Popen([CPUPERF, option], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          env={**os.environ, **with_gpu("hang=cuptiPmSamplingDecodeData,from=20")}) as p:
+        pid = helper_of(p)
+        p.kill()
+        p.wait()
+    for _ in range(200):
+        if not os.path.exists(f"/proc/{pid}"):
+            return
+        time.sleep(0.05)
+    raise AssertionError("it still runs")
+
+
+def check_refusals(folder):
+    """One line and what to do; the other events are measured."""
+    for words, path, said, hint in [
+            ("cuptiPmSamplingEnable=35", CUDA, "reserved for administrators", "NVreg_RestrictProfilingToAdminUsers=0"),
+            ("passes=2", CUDA, "they need 2 passes", "fewer"),
+            ("", f"{CUDA}_old", "PM sampling needs that of CUDA 12.6", "CPUPERF_CUDA_PATH")]:
+        option = write_spec(folder, [event(BUSY), event("misc:memory_used")], duration=0.01)
+        done = run(CPUPERF, option, env={"CPUPERF_CUDA_PATH": f"{path}:{CUDA}", "CPUPERF_STANDIN": words})
+        lines = [line for line in done.stderr.splitlines() if said in line]
+        assert len(lines) == 1 and BUSY in lines[0] and hint in done.stderr, done.stderr
+    done = run(CPUPERF, write_spec(folder, [event("gpu:pm/sm__cycles active")], duration=0.01), code=None, env=with_gpu())
+    assert done.returncode and "no name of a metric" in done.stderr, done.stderr
+
+
+def check_a_lost_gpu_and_a_full_buffer(folder):
+    option = write_spec(folder, [event(BUSY, every=0.001)], duration=0.3, num_iterations=2)
+    done = run(CPUPERF, option, env=with_gpu("cuptiPmSamplingDecodeData=9,from=8"))
+    assert done.stderr.count("nvidia0: the GPU is lost") == 1, done.stderr
+    done = run(CPUPERF, option, env=with_gpu("overflow=8"))
+    assert "samples of nvidia0 were lost: the buffer of the hardware was full" in done.stderr, done.stderr
+    lost = int(done.stderr.split(" samples of nvidia0 were lost")[0].split()[-1])
+    times = [at for trace in first_traces(folder, 2) for at, _ in ticks(trace)]
+    gap = max(b - a for a, b in zip(times, times[1:]))
+    assert abs(gap - (lost + 1) * MS) < MS, (gap, lost)
+
+
+def check_a_library_that_others_may_write(folder):
+    """Root loads nothing that another user can have changed."""
+    if os.geteuid():
+        skip("only root's programs refuse that")
+    for name in ["libcuda.so.1", "libcupti.so.12"]:
+        with open(f"{CUDA}/{name}", "rb") as f, open(f"{folder}/{name}", "wb") as out:
+            out.write(f.read())
+    os.chmod(f"{folder}/libcuda.so.1", 0o777)
+    option = write_spec(folder, [event(BUSY), event("misc:memory_used")], duration=0.01)
+    done = run(CPUPERF, option, env={"CPUPERF_CUDA_PATH": folder, "CPUPERF_STANDIN": ""})
+    assert "is not loaded by root" in done.stderr, done.stderr
+
+
+def regions_of(path):
+    """(begin, end) of each region, by the marks."""
+    spans, begun = [], None
+    for payload in sampled.Trace(path).of(24):
+        nr, = struct.unpack_from("<I", payload, 24)
+        at, now = 28, 0
+        for _ in range(nr):
+            head, (delta, at) = payload[at], varint(payload, at + 1)
+            now += delta
+            for bit in (0x20, 0x40, 0x80):
+                if head & bit:
+                    _, at = varint(payload, at)
+            if head & 0x1f == BEGIN:
+                begun = now
+            if head & 0x1f == END:
+                spans.append((begun, now))
+    return spans
+
+
+def check_regions_of_nvtx(folder):
+    """Samples lie where the regions are in which the program used the GPU: their times are of one clock."""
+    need_sampling()
+    program = os.path.join(folder, "prog")
+    run("cc", "-O1", "-o", program, f"{HERE}/gpu_region.c", "-ldl")
+    run(CPUPERF, "--regions", f"--event={TENSOR}@0.001s", "--", program, f"{folder}/times", cwd=folder,
+        env=with_gpu(f"ppm={PPM},file={folder}/times"))
+    common, = glob.glob(f"{folder}/cpuperf.session/*.common.cpuperf")
+    regions = regions_of(common)
+    assert len(regions) == 5, regions
+    events = [trace for path in sorted(glob.glob(f"{folder}/cpuperf.session/*.0.0.cpuperf"))
+              for trace in [sampled.Trace(path)]]
+    places = [i for i, e in enumerate(events[0].events) if e["name"].startswith("pm/")]
+    samples = [s for trace in events for s in ticks(trace, places[0])]
+    inside = [v for at, v in samples if any(a + 2 * MS < at < b - 2 * MS for a, b in regions)]
+    outside = [v for at, v in samples if not any(a - 2 * MS < at < b + 2 * MS for a, b in regions)]
+    assert len(inside) > 150 and set(inside) == {100.0}, (len(inside), set(inside))
+    assert len(outside) > 100 and set(outside) == {0.0}, (len(outside), set(outside))
+
+
+run_checks(globals())
