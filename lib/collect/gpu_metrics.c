@@ -30,7 +30,7 @@ struct place {
 	uint8_t kind;
 	uint16_t at;
 	uint32_t scale;
-	uint8_t nr, groups; /* 0: 1 */
+	uint16_t nr, groups; /* 0: 1 */
 	uint16_t group_bytes;
 };
 
@@ -176,6 +176,27 @@ static const struct version versions[] = {
     {3, 0, 264, PLACES(of_3_0)},
 };
 
+/* From 1.9 on a table says itself what it has: their number, then for each a code and its values,
+ * packed. The energy has no unit there. */
+enum { SELF_FORMAT = 1, SELF_CONTENT = 9, NR_AT = HEADER_BYTES, FIRST_AT = NR_AT + 4 };
+enum { CODE_BYTES = 8, UNIT_SHIFT = 24, TYPE_SHIFT = 20, ID_SHIFT = 10 };
+enum { UNIT_MASK = 0xff, TYPE_MASK = 0xf, ID_MASK = 0x3ff, NR_MASK = 0x3ff };
+enum { TYPE_SIGNED = 1, NR_TYPES = 8 }; /* bit 0; above it the power of two of the width */
+enum { UNIT_MHZ = 1, UNIT_CELSIUS = 2, UNIT_WATT = 3, UNIT_DECI_GT = 7, UNIT_PERCENT = 10 };
+
+/* By the numbers of the kernel's enum amdgpu_metrics_attr_id. */
+static const struct attribute {
+	uint16_t id;
+	uint8_t unit, field;
+	uint32_t scale;
+} attributes[] = {
+    {0, UNIT_CELSIUS, GPU_HOTSPOT, MILLI}, {1, UNIT_CELSIUS, GPU_MEMORY_TEMPERATURE, MILLI},
+    {3, UNIT_WATT, GPU_POWER, MEGA},       {4, UNIT_PERCENT, GPU_BUSY, 1},
+    {5, UNIT_PERCENT, GPU_MEMORY_BUSY, 1}, {17, UNIT_DECI_GT, GPU_LINK_SPEED, DECI_GIGA},
+    {33, UNIT_MHZ, GPU_FREQUENCY, MEGA},   {37, UNIT_MHZ, GPU_MEMORY_FREQUENCY, MEGA},
+    {42, UNIT_PERCENT, GPU_MEDIA_BUSY, 1},
+};
+
 /* False: all bits are ones. */
 static bool read_number(const char *at, uint8_t width, uint64_t *out)
 {
@@ -230,10 +251,67 @@ static int convert(const struct place *p, uint64_t n, uint64_t *out)
 		return __builtin_add_overflow(whole, n % DENOMINATOR * NUMERATOR / DENOMINATOR, out)
 			   ? -ERANGE
 			   : 0;
-	default: /* of at most 32 bits */
-		*out = n * p->scale;
-		return 0;
+	default:
+		return __builtin_mul_overflow(n, (uint64_t)p->scale, out) ? -ERANGE : 0;
 	}
+}
+
+static int take(const char *table, const struct place *p, uint64_t *values, uint32_t *has)
+{
+	uint64_t n;
+
+	if (!read_place(table, p, &n))
+		return 0;
+	if (convert(p, n, &values[p->field]))
+		return -ERANGE;
+	*has |= BIT(p->field);
+	return 0;
+}
+
+/* A value that is unsigned and in the expected unit. */
+static const struct attribute *find_attribute(uint64_t code)
+{
+	uint64_t id = code >> ID_SHIFT & ID_MASK, unit = code >> UNIT_SHIFT & UNIT_MASK;
+
+	if (code >> TYPE_SHIFT & TYPE_SIGNED)
+		return NULL;
+	return ARRAY_FIND(x, attributes, ARRAY_NR(attributes), x->id == id && x->unit == unit);
+}
+
+static int parse_attributes(const char *table, uint16_t size, uint64_t *values, uint32_t *has)
+{
+	uint64_t nr, code;
+	size_t at = FIRST_AT, bytes;
+	int rc = 0;
+
+	if (size < FIRST_AT)
+		return -EINVAL;
+	(void)read_number(table + NR_AT, 4, &nr);
+	for (; nr && rc == 0; nr--, at += bytes) {
+		const struct attribute *a;
+		struct place p;
+		unsigned type;
+
+		if (size - at < CODE_BYTES)
+			return -EINVAL;
+		(void)read_number(table + at, CODE_BYTES, &code);
+		at += CODE_BYTES;
+		type = code >> TYPE_SHIFT & TYPE_MASK;
+		p = (struct place){.width = (uint8_t)(1u << type / 2),
+				   .kind = SCALED,
+				   .at = (uint16_t)at,
+				   .nr = code & NR_MASK};
+		bytes = (size_t)p.nr * p.width;
+		if (type >= NR_TYPES || bytes > size - at)
+			return -EINVAL;
+		a = p.nr ? find_attribute(code) : NULL;
+		if (!a)
+			continue;
+		p.field = a->field;
+		p.scale = a->scale;
+		rc = take(table, &p, values, has);
+	}
+	return rc;
 }
 
 static uint16_t size_of(const char *table)
@@ -242,6 +320,11 @@ static uint16_t size_of(const char *table)
 
 	(void)read_number(table + SIZE_AT, 2, &size);
 	return (uint16_t)size;
+}
+
+static bool describes_itself(const char *table)
+{
+	return table[FORMAT_AT] == SELF_FORMAT && table[CONTENT_AT] == SELF_CONTENT;
 }
 
 static const struct version *find_version(const char *table)
@@ -256,26 +339,18 @@ static const struct version *find_version(const char *table)
 int gpu_metrics_parse(const char *table, size_t len, uint64_t *values, uint32_t *has)
 {
 	const struct version *v;
-	uint64_t n;
 
 	if (len < HEADER_BYTES || len < size_of(table))
 		return -EINVAL;
+	if (describes_itself(table))
+		return parse_attributes(table, size_of(table), values, has);
 	v = find_version(table);
-	for (size_t i = 0; v && i < v->nr_places; i++) {
-		const struct place *p = &v->places[i];
-
-		if (!read_place(table, p, &n))
-			continue;
-		if (convert(p, n, &values[p->field]))
-			return -ERANGE;
-		*has |= BIT(p->field);
-	}
-	return 0;
+	return v ? ARRAY_RUN(i, v->nr_places, take(table, &v->places[i], values, has)) : 0;
 }
 
 void gpu_metrics_explain(const char *table, size_t len, struct buf *out)
 {
-	if (len >= HEADER_BYTES && !find_version(table))
+	if (len >= HEADER_BYTES && !describes_itself(table) && !find_version(table))
 		buf_printf(out, "version %u.%u of %u bytes is unknown",
 			   (unsigned)(uint8_t)table[FORMAT_AT],
 			   (unsigned)(uint8_t)table[CONTENT_AT], (unsigned)size_of(table));

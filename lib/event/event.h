@@ -65,7 +65,8 @@ struct event_row {
 	uint32_t perf_type; /* of a perf event of one part: attr.type and attr.config */
 	uint64_t perf_config;
 	/* NULL: one part, from perf_type and perf_config. Of a share, which the first counts, the
-	 * second counts the whole; without a second the whole is the time in which it ran, in ns. */
+	 * second counts the whole; without a second the whole is the time in which it ran, in ns.
+	 */
 	const struct event_part *parts;
 	uint32_t nr_parts;
 	uint16_t collector,

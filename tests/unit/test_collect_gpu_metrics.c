@@ -289,7 +289,8 @@ TEST(largest)
 	set(&t, "gfxclk", 7, 2100);
 	set(&t, "gfxclk", 2, 132);
 	set(&t, "media", 1, 5);
-	set(&t, "media", 3, 90);
+	set(&t, "media", 2, 90);
+	set(&t, "media", 3, 40);
 	expect(&t, "clock=2100 media=90");
 	for (size_t i = 7; i < 10; i++) { /* 1.6 to 1.8 */
 		make(&t, versions[i].format, versions[i].content, versions[i].members);
@@ -337,6 +338,95 @@ TEST(energy)
 	}
 }
 
+enum { U8, S8, U16, S16, U32, S32, U64, S64, ODD_TYPE };
+enum { NONE, MHZ, CELSIUS, WATT, DECI_GT = 7, PERCENT = 10 };
+
+/* Adds values to a table that describes itself. */
+static void add_values(struct table *t, unsigned unit, unsigned type, unsigned id, unsigned nr,
+		       const uint64_t *values)
+{
+	uint64_t code = (uint64_t)unit << 24 | type << 20 | id << 10 | nr;
+	uint32_t nr_before;
+
+	memcpy(&nr_before, t->bytes + 4, 4);
+	nr_before++;
+	memcpy(t->bytes + 4, &nr_before, 4);
+	memcpy(t->bytes + t->len, &code, 8);
+	t->len += 8;
+	for (unsigned i = 0; i < nr; i++, t->len += 1u << type / 2)
+		memcpy(t->bytes + t->len, &values[i], type < ODD_TYPE ? 1u << type / 2 : 8);
+	memcpy(t->bytes, &(uint16_t){(uint16_t)t->len}, 2);
+}
+
+static void add_value(struct table *t, unsigned unit, unsigned type, unsigned id, uint64_t value)
+{
+	add_values(t, unit, type, id, 1, &value);
+}
+
+static void make_itself(struct table *t)
+{
+	*t = (struct table){.len = 8};
+	t->bytes[2] = 1;
+	t->bytes[3] = 9;
+	memcpy(t->bytes, &(uint16_t){8}, 2);
+}
+
+/* Of 1.9: what is known by its number, in the unit that is known, and unsigned. */
+TEST(describes_itself)
+{
+	struct table t;
+
+	make_itself(&t);
+	expect(&t, "");
+	add_value(&t, CELSIUS, U16, 0, 52);
+	add_value(&t, CELSIUS, U16, 1, 63);
+	add_value(&t, WATT, U16, 3, 750);
+	add_value(&t, PERCENT, U16, 4, 99);
+	add_value(&t, PERCENT, U8, 5, 31); /* from here on nothing is aligned */
+	add_value(&t, NONE, U64, 7, 131073);
+	add_value(&t, DECI_GT, U16, 17, 320);
+	add_values(&t, MHZ, U16, 33, 3, (uint64_t[]){0xffff, 2100, 132});
+	add_value(&t, MHZ, U32, 37, 1300);
+	add_values(&t, PERCENT, U8, 42, 4, (uint64_t[]){3, 0xff, 17, 0});
+	add_value(&t, PERCENT, S16, 1000, 1);
+	expect_explained(&t, "");
+	expect(&t, "busy=99 memory=31 power=750000000 hot=52000 ram=63000 clock=2100 "
+		   "ram_clock=1300 media=17 link=32000000000");
+	for (uint16_t size = 8; size < t.len; size++) { /* cut anywhere */
+		uint64_t values[GPU_NR_FIELDS] = {0};
+		char *exact = many_exact(t.bytes, size);
+		uint32_t has = 0;
+
+		memcpy(exact, &size, 2);
+		assert_int_equal(gpu_metrics_parse(exact, size, values, &has), -EINVAL);
+		free(exact);
+	}
+}
+
+TEST(describes_itself_wrongly)
+{
+	uint64_t values[GPU_NR_FIELDS] = {0};
+	struct table t;
+	uint32_t has = 0;
+
+	make_itself(&t);
+	add_value(&t, MHZ, U16, 0, 52);     /* not a temperature */
+	add_value(&t, CELSIUS, S16, 1, 63); /* signed */
+	add_values(&t, WATT, U16, 3, 0, NULL);
+	add_value(&t, PERCENT, U16, 4, 0xffff);
+	expect(&t, "");
+	add_value(&t, WATT, U64, 3, UINT64_MAX / 1000000 + 1);
+	assert_int_equal(gpu_metrics_parse(t.bytes, t.len, values, &has), -ERANGE);
+	make_itself(&t);
+	add_value(&t, PERCENT, ODD_TYPE, 4, 99);
+	assert_int_equal(gpu_metrics_parse(t.bytes, t.len, values, &has), -EINVAL);
+	make_itself(&t);
+	memset(t.bytes + 4, 0xff, 4); /* so many */
+	assert_int_equal(gpu_metrics_parse(t.bytes, t.len, values, &has), -EINVAL);
+	memcpy(t.bytes, &(uint16_t){7}, 2);
+	assert_int_equal(gpu_metrics_parse(t.bytes, t.len, values, &has), -EINVAL);
+}
+
 /* Unknown versions, and known ones of another size, have nothing, and are named. */
 TEST(unknown)
 {
@@ -345,7 +435,7 @@ TEST(unknown)
 		uint16_t size;
 		const char *says;
 	} cases[] = {
-	    {1, 9, 8, "version 1.9 of 8 bytes is unknown"},
+	    {1, 10, 8, "version 1.10 of 8 bytes is unknown"},
 	    {1, 3, 119, "version 1.3 of 119 bytes is unknown"},
 	    {1, 3, 4, "version 1.3 of 4 bytes is unknown"},
 	    {1, 3, 0, "version 1.3 of 0 bytes is unknown"},
