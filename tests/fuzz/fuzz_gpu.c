@@ -30,9 +30,9 @@ static void write_text(const struct gpu_fdinfo *f, FILE *out)
 {
 	static const struct {
 		const char *key, *unit;
-	} of_engine[GPU_FDINFO_NR_OF_ENGINE] = {{"engine", "ns"},   {"cycles", ""},
+	} of_engine[GPU_FDINFO_NR_OF_ENGINE] = {{"engine", "ns"},     {"cycles", ""},
 						{"total-cycles", ""}, {"maxfreq", "Hz"},
-						{"curfreq", "Hz"},  {"engine-capacity", ""}};
+						{"curfreq", "Hz"},    {"engine-capacity", ""}};
 	static const char *const of_region[GPU_FDINFO_NR_OF_REGION] = {
 	    "resident", "memory", "total", "shared", "purgeable", "active"};
 
@@ -114,14 +114,14 @@ static int fuzz_read(void *state, struct gpu_clients *c)
 	(void)state;
 	if (!now)
 		return gpu_clients_fail(c, 1, 1, 3, -EINVAL);
-	return gpu_clients_add(c, &(struct gpu_client){.device = now->pdev[0] ? now->pdev
-									      : now->driver,
-						       .id = now->client,
-						       .process = 1,
-						       .pid = 1,
-						       .place = 3,
-						       .engines = now->engines,
-						       .nr_engines = now->nr_engines});
+	return gpu_clients_add(
+	    c, &(struct gpu_client){.device = now->pdev[0] ? now->pdev : now->driver,
+				    .id = now->client,
+				    .process = 1,
+				    .pid = 1,
+				    .place = 3,
+				    .engines = now->engines,
+				    .nr_engines = now->nr_engines});
 }
 
 static const struct gpu_client_maker fuzz_maker = {

@@ -80,25 +80,52 @@ static void open_at(const char *path, int flags, int fd)
 	close(new);
 }
 
-/* Tells that it is ready, and waits. A byte makes it open one more. */
-static void be_child(int ready, int orders)
+/* What a byte orders. */
+enum { OPEN_ANOTHER, REPLACE, WAKE_UP };
+
+static void obey(char order)
 {
-	int pipes[2];
+	if (order == OPEN_ANOTHER)
+		open_at("/dev/null", O_RDONLY, FIRST_FD + 8);
+	else if (order == REPLACE) /* it has as many as before */
+		open_at("/dev/null", O_RDONLY, FIRST_FD + 9);
+}
+
+/* Tells that it is ready, and obeys. */
+static void serve(int ready, int orders)
+{
 	char byte = 0;
 
+	while (write(ready, &byte, 1) == 1 && read(orders, &byte, 1) == 1)
+		obey(byte);
+	_exit(0);
+}
+
+/* Has no device open. */
+static void be_bare_child(int ready, int orders)
+{
+	int pipes[2];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pipe(pipes))
+		_exit(1);
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(pipes[0], fd) < 0)
+			_exit(1);
+	open_at("/proc/self/stat", O_RDONLY, FIRST_FD + 9);
+	serve(ready, orders);
+}
+
+static void be_child(int ready, int orders)
+{
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	open_at("/dev/null", O_RDWR, FIRST_FD);
 	open_at("/dev/zero", O_RDONLY, FIRST_FD + 1);
 	open_at("/dev", O_RDONLY | O_DIRECTORY, FIRST_FD + 2);
 	open_at("/dev/tty", O_RDONLY | O_PATH, FIRST_FD + 3); /* of another major */
-	if (dup2(FIRST_FD, FIRST_FD + 7) < 0 || pipe(pipes) || write(ready, &byte, 1) != 1)
+	if (dup2(FIRST_FD, FIRST_FD + 7) < 0)
 		_exit(1);
-	while (read(orders, &byte, 1) == 1) {
-		open_at("/dev/null", O_RDONLY, FIRST_FD + 8);
-		if (write(ready, &byte, 1) != 1)
-			_exit(1);
-	}
-	_exit(0);
+	serve(ready, orders);
 }
 
 struct child {
@@ -106,7 +133,7 @@ struct child {
 	int ready, orders;
 };
 
-static struct child start_child(void)
+static struct child start(void (*be)(int ready, int orders))
 {
 	int ready[2], orders[2];
 	struct child c;
@@ -117,7 +144,7 @@ static struct child start_child(void)
 	assert_true(c.pid >= 0);
 	if (c.pid == 0) {
 		close(orders[1]);
-		be_child(ready[1], orders[0]);
+		be(ready[1], orders[0]);
 	}
 	close(ready[1]);
 	close(orders[0]);
@@ -127,10 +154,8 @@ static struct child start_child(void)
 	return c;
 }
 
-static void open_another(const struct child *c)
+static void order(const struct child *c, char byte)
 {
-	char byte = 0;
-
 	assert_int_equal(write(c->orders, &byte, 1), 1);
 	assert_int_equal(read(c->ready, &byte, 1), 1);
 }
@@ -166,7 +191,7 @@ static void expect_another(struct gpu_find *f, const struct child *c)
 	struct gpu_file list[8];
 	size_t nr = 0;
 
-	open_another(c);
+	order(c, OPEN_ANOTHER);
 	for (int i = 0; i < MAX_TRIES && nr < 4; i++) {
 		nr = find_of(f, c->pid, list, NR(list));
 		if (nr < 4)
@@ -183,7 +208,7 @@ static void check_children(struct gpu_find *f, bool by_kernel)
 	char text[4096];
 
 	for (size_t i = 0; i < NR_CHILDREN; i++)
-		children[i] = start_child();
+		children[i] = start(be_child);
 	for (int round = 0; round < 3; round++)
 		for (size_t i = 0; i < NR_CHILDREN; i++) {
 			size_t nr = find_of(f, children[i].pid, list, NR(list));
@@ -210,6 +235,30 @@ TEST(by_links)
 
 	check_children(f, false);
 	gpu_find_close(f);
+}
+
+/* A descriptor that takes another's place, so that there are as many as before. */
+TEST(replaced)
+{
+	enum { MAX_TRIES = 1000 };
+	struct gpu_find *f = open_find();
+	struct child child = start(be_bare_child);
+	struct gpu_file list[8];
+	size_t nr = 0;
+
+	for (int i = 0; i < 3; i++) {
+		order(&child, WAKE_UP);
+		assert_int_equal(find_of(f, child.pid, list, NR(list)), 0);
+	}
+	order(&child, REPLACE);
+	for (int i = 0; i < MAX_TRIES && !nr; i++) {
+		order(&child, WAKE_UP);
+		nr = find_of(f, child.pid, list, NR(list));
+	}
+	assert_int_equal(nr, 1);
+	assert_int_equal(list[0].fd, FIRST_FD + 9);
+	gpu_find_close(f);
+	end_child(&child);
 }
 
 TEST(by_kernel)
@@ -286,7 +335,7 @@ TEST(agree)
 
 	if (!f)
 		return;
-	child = start_child();
+	child = start(be_child);
 	before = open_find();
 	after = open_find();
 	assert_int_equal(gpu_find_read(before), 0);
@@ -325,7 +374,7 @@ TEST(fails)
 
 	if (!f)
 		return;
-	child = start_child();
+	child = start(be_child);
 	ops.read = fail_to_read;
 	sys_set_ops(&ops);
 	expect_three(list, find_of(f, child.pid, list, NR(list)), child.pid);
