@@ -101,7 +101,7 @@ static void serve(int ready, int orders)
 	_exit(0);
 }
 
-/* Has no device open. */
+/* Has no device open, whatever the test inherited. */
 static void be_bare_child(int ready, int orders)
 {
 	int pipes[2];
@@ -109,8 +109,8 @@ static void be_bare_child(int ready, int orders)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (pipe(pipes))
 		_exit(1);
-	for (int fd = 0; fd < 3; fd++)
-		if (dup2(pipes[0], fd) < 0)
+	for (int fd = 0; fd < FIRST_FD; fd++)
+		if (fd != ready && fd != orders && fd != pipes[0] && dup2(pipes[0], fd) < 0)
 			_exit(1);
 	open_at("/proc/self/stat", O_RDONLY, FIRST_FD + 9);
 	serve(ready, orders);
