@@ -22,7 +22,14 @@ enum { MAX_NOTES_BYTES = 64 << 10 };
 
 static const struct process_reader *const reader = &process_proc_reader;
 
-static const struct gpu_client_maker *const makers[] = {&gpu_drm_maker};
+static const struct gpu_client_maker *const all_makers[] = {&gpu_drm_maker};
+_Static_assert(ARRAY_NR(all_makers) <= GPU_CLIENTS_MAX_MAKERS, "makers");
+
+/* A maker that found a GPU. */
+struct maker {
+	const struct gpu_client_maker *is;
+	void *state;
+};
 
 struct device {
 	char name[GPU_CLIENTS_DEVICE_BYTES];
@@ -50,7 +57,8 @@ struct gpu_clients {
 	unsigned nr_owners;
 	struct root root;
 	void *proc;
-	void *makers[ARRAY_NR(makers)]; /* their states; NULL: not of this machine */
+	struct maker makers[GPU_CLIENTS_MAX_MAKERS];
+	size_t nr_makers;
 	uint64_t round, time_ns, time_before_ns;
 	int result;                                      /* of the last reading */
 	bool is_read;                                    /* a reading succeeded before */
@@ -525,12 +533,7 @@ static void end_processes(struct gpu_clients *c, bool is_whole)
 
 static int read_makers(struct gpu_clients *c)
 {
-	int rc = 0;
-
-	for (size_t i = 0; i < ARRAY_NR(makers) && rc == 0; i++)
-		if (c->makers[i])
-			rc = makers[i]->read(c->makers[i], c);
-	return rc;
+	return ARRAY_RUN(i, c->nr_makers, c->makers[i].is->read(c->makers[i].state, c));
 }
 
 /* After a failure halfway, what was read has been added to clients, so it must be to the sums. */
@@ -561,10 +564,39 @@ int gpu_clients_read(struct gpu_clients *c, uint64_t *round)
 
 /* ---- the list */
 
-int gpu_clients_open(const struct root *root, struct gpu_clients **out, struct err *e)
+/* 0; -ENOENT with *e: it has no GPU; or -errno with *e. */
+static int open_maker(struct gpu_clients *c, const struct gpu_client_maker *is, struct err *e)
+{
+	struct maker *m = &c->makers[c->nr_makers];
+	int rc = is->open(&c->root, c->proc, &m->state, e);
+
+	m->is = is;
+	c->nr_makers += rc == 0;
+	return rc;
+}
+
+/* One with a GPU is enough; if there is none, the first says why. */
+static int open_makers(struct gpu_clients *c, const struct gpu_client_maker *const *makers,
+		       size_t nr, struct err *e)
+{
+	struct err why = {0};
+
+	for (size_t i = 0; i < nr; i++) {
+		struct err of_maker = {0};
+		int rc = open_maker(c, makers[i], &of_maker);
+
+		if (rc && !why.code)
+			why = of_maker;
+		if (rc == -ENOMEM)
+			return err_set(e, rc, "%s", of_maker.msg);
+	}
+	return c->nr_makers ? 0 : err_set(e, why.code, "%s", why.msg);
+}
+
+int gpu_clients_open_with(const struct root *root, const struct gpu_client_maker *const *makers,
+			  size_t nr, struct gpu_clients **out, struct err *e)
 {
 	struct gpu_clients *c = mem_zalloc(sizeof(*c));
-	bool has_any = false;
 	int rc;
 
 	if (!c)
@@ -575,17 +607,17 @@ int gpu_clients_open(const struct root *root, struct gpu_clients **out, struct e
 	rc = reader->open(root, 0, &c->proc);
 	if (rc)
 		err_set(e, rc, "/proc: cannot be read: %s", strerror(-rc));
-	for (size_t i = 0; i < ARRAY_NR(makers) && rc == 0; i++) {
-		rc = makers[i]->open(root, c->proc, &c->makers[i], e);
-		has_any |= rc == 0;
-		if (rc == -ENOENT && (has_any || i + 1 < ARRAY_NR(makers)))
-			rc = 0;
-	}
+	rc = rc ? rc : open_makers(c, makers, nr, e);
 	if (rc)
 		gpu_clients_close(c);
 	else
 		*out = c;
 	return rc;
+}
+
+int gpu_clients_open(const struct root *root, struct gpu_clients **out, struct err *e)
+{
+	return gpu_clients_open_with(root, all_makers, ARRAY_NR(all_makers), out, e);
 }
 
 struct gpu_clients *gpu_clients_share(struct gpu_clients *c)
@@ -598,9 +630,8 @@ void gpu_clients_close(struct gpu_clients *c)
 {
 	if (!c || --c->nr_owners)
 		return;
-	for (size_t i = 0; i < ARRAY_NR(makers); i++)
-		if (c->makers[i])
-			makers[i]->close(c->makers[i]);
+	for (size_t i = 0; i < c->nr_makers; i++)
+		c->makers[i].is->close(c->makers[i].state);
 	if (c->proc)
 		reader->close(c->proc);
 	for (size_t i = 0; i < c->nr; i++)
@@ -619,9 +650,9 @@ int gpu_clients_use_kernel(struct gpu_clients *c, struct err *why)
 {
 	int rc = -ENODATA;
 
-	for (size_t i = 0; i < ARRAY_NR(makers) && rc; i++)
-		if (c->makers[i] && makers[i]->use_kernel)
-			rc = makers[i]->use_kernel(c->makers[i], why);
+	for (size_t i = 0; i < c->nr_makers && rc; i++)
+		if (c->makers[i].is->use_kernel)
+			rc = c->makers[i].is->use_kernel(c->makers[i].state, why);
 	return rc;
 }
 
@@ -629,9 +660,9 @@ const char *gpu_clients_way(const struct gpu_clients *c)
 {
 	const char *way = NULL;
 
-	for (size_t i = 0; i < ARRAY_NR(makers) && !way; i++)
-		if (c->makers[i] && makers[i]->way)
-			way = makers[i]->way(c->makers[i]);
+	for (size_t i = 0; i < c->nr_makers && !way; i++)
+		if (c->makers[i].is->way)
+			way = c->makers[i].is->way(c->makers[i].state);
 	return way;
 }
 

@@ -22,6 +22,7 @@ enum {
 	GPU_CLIENTS_MAX = 8192,
 	GPU_CLIENTS_MAX_ENGINES = 1024,
 	GPU_CLIENTS_MAX_DEVICES = 64,
+	GPU_CLIENTS_MAX_MAKERS = 4,
 	GPU_CLIENTS_DEVICE_BYTES = 64,
 	GPU_CLIENTS_NAME_BYTES = GPU_CLIENTS_DEVICE_BYTES + GPU_FDINFO_NAME_BYTES,
 };
@@ -120,6 +121,9 @@ void gpu_clients_note(struct gpu_clients *c, const char *fmt, ...)
 
 /* 0, or -errno with *e: -ENOENT if there is no GPU of any maker. */
 int gpu_clients_open(const struct root *root, struct gpu_clients **out, struct err *e);
+/* The same with other makers, at most GPU_CLIENTS_MAX_MAKERS, borrowed (tests only). */
+int gpu_clients_open_with(const struct root *root, const struct gpu_client_maker *const *makers,
+			  size_t nr, struct gpu_clients **out, struct err *e);
 struct gpu_clients *gpu_clients_share(struct gpu_clients *c); /* one more owner */
 void gpu_clients_close(struct gpu_clients *c);                /* one owner less; NULL is fine */
 

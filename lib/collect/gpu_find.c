@@ -31,6 +31,8 @@ struct looked {
 	uint32_t nr;       /* of its files, which stand in the order of processes */
 	uint64_t clock_ns; /* its CPU time before; 0: unknown */
 	int error;         /* why they could not be read */
+	off_t nr_fds;      /* how many descriptors it had then; 0: unknown */
+	unsigned age;      /* readings since in which it had run */
 };
 
 /* What a reading found. */
@@ -132,27 +134,59 @@ static int copy_files(struct gpu_find *f, size_t first, size_t nr)
 	return rc;
 }
 
+/* Since Linux 6.2; 0: unknown. */
+static off_t count_fds(const struct gpu_find *f, uint32_t pid)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%" PRIu32 "/fd", pid);
+	return f->is_live && sys()->fstatat(f->cache.dir, path, &st, 0) == 0 ? st.st_size : 0;
+}
+
+/* True if its links need not be read again. now: its clock and descriptors of now. */
+static bool is_same(const struct looked *was, const struct looked *now)
+{
+	enum { SELDOM = 8 };
+
+	if (!was || (was->error && !is_denied(was->error)))
+		return false;
+	if (now->clock_ns && now->clock_ns == was->clock_ns)
+		return true;
+	return !was->nr && !was->error && now->nr_fds && now->nr_fds == was->nr_fds &&
+	       was->age + 1 < SELDOM;
+}
+
 /* was: of the reading before, whose files begin at first; NULL: it was not there. */
 static int look_at_process(struct gpu_find *f, uint32_t pid, const struct looked *was, size_t first)
 {
-	uint64_t clock_ns = reader->clock(f->proc, pid);
-	bool is_same =
-	    was && clock_ns && clock_ns == was->clock_ns && (!was->error || is_denied(was->error));
+	struct looked now = {.pid = pid, .clock_ns = reader->clock(f->proc, pid)};
 	size_t nr_before = f->now.nr_files;
-	int rc = is_same ? copy_files(f, first, was->nr) : look_at_fds(f, pid);
-	int error = is_same ? was->error : rc;
 	struct looked *looked;
+	int rc;
 
+	if (!was || now.clock_ns != was->clock_ns)
+		now.nr_fds = count_fds(f, pid);
+	else
+		now.nr_fds = was->nr_fds;
+	if (is_same(was, &now)) {
+		now.error = was->error;
+		now.age = was->age + (now.clock_ns != was->clock_ns);
+		rc = copy_files(f, first, was->nr);
+	} else {
+		now.error = rc = look_at_fds(f, pid);
+	}
 	if (rc == -ENOMEM)
 		return rc;
 	if (is_gone(rc)) {
 		f->now.nr_files = nr_before;
 		return 0;
 	}
+	now.nr = (uint32_t)(f->now.nr_files - nr_before);
 	looked = MEM_ADD(f->now.looked, f->now.nr_looked, f->now.looked_room);
 	if (!looked)
 		return -ENOMEM;
-	*looked = (struct looked){pid, (uint32_t)(f->now.nr_files - nr_before), clock_ns, error};
+	*looked = now;
 	return 0;
 }
 

@@ -33,8 +33,9 @@ bool gpu_find_is_by_kernel(const struct gpu_find *f);
 
 /*
  * Finds them anew. By links: a process is looked at again only after its CPU clock has moved, which
- * it does within a tick of what it opens; descriptors that a thread does not share are not seen.
- * 0, or -errno: there are none then.
+ * it does within a tick of what it opens; one without such descriptors that has as many as before
+ * (since Linux 6.2) at each eighth of those readings only. Descriptors that a thread does not share
+ * are not seen. 0, or -errno: there are none then.
  */
 int gpu_find_read(struct gpu_find *f);
 /* Those of the last reading, by thread and number, ascending. */

@@ -499,7 +499,8 @@ static const struct event_maker *const gpu_makers[] = {&event_gpu_pmu_maker, &co
 const struct event_group collect_gpu_group = {
     .name = "gpu",
     .description =
-	"Each GPU: load, memory, power, temperature, frequency, as its driver shows them.",
+	"Each GPU: load, memory, power, temperature, frequency; its engines and the processes "
+	"that use it, as its driver shows them.",
     .id = EVENT_GROUP_GPU,
     .is_perf = false,
     .rows = gpu_rows,
