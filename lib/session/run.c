@@ -523,7 +523,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 		rc = sampling_start(s->sampling, e);
 	if (rc)
 		return rc;
-	rc = s->recorder.writer ? paced_start(&s->paced) : 0;
+	rc = s->recorder.writer ? paced_start(&s->paced, *start_ns) : 0;
 	if (rc)
 		return err_set(e, rc, "readings between boundaries cannot start: %s",
 			       strerror(-rc));
