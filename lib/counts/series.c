@@ -98,13 +98,13 @@ static int emit(const struct series *s, struct counts_series_point *p)
 	return s->config->point(s->config->arg, p);
 }
 
-/* When the event, or the thing, was read before the tick. False: there is no tick. */
+/* When the event, or the thing, was read before the tick, if it has a pace of its own. */
 static bool was_read_at(const struct series *s, const struct counts_series_point *p, uint64_t *ns)
 {
 	const uint32_t key[] = {p->column, p->thing ? p->thing->number : 0};
 	const struct profile_thing *thing;
 
-	if (!s->tick || p->of->metric)
+	if (!s->tick || p->of->metric || !s->facts->events[p->column].every_ns)
 		return false;
 	thing = p->thing ? dict_at(&s->tick->things, dict_find(&s->tick->things, key)) : NULL;
 	*ns = thing && thing->pair.has_start ? thing->pair.start.time_ns : s->read_ns[p->column];
