@@ -141,6 +141,7 @@ static const struct registry_row rows[] = {
      .samples = REGISTRY_SAMPLES_IF_ANY,
      .sessions = REGISTRY_SUM,
      .diff = REGISTRY_DIFF_IF_ANY,
+     .takes_any = true,
      .roots_in_state = true,
      .is_binary = true,
      .says_regions = true,

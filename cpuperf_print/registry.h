@@ -58,7 +58,7 @@ struct registry_row {
 	enum registry_sessions sessions;
 	enum registry_diff diff;
 	unsigned ignores;
-	bool takes_any; /* REGISTRY_LANES: any sessions, whatever they measured */
+	bool takes_any; /* several sessions, whatever they measured; REGISTRY_LANES, REGISTRY_SUM */
 	bool is_binary; /* not printed to a terminal */
 	bool is_folder; /* --output-file is required, and is a folder that the export fills */
 	bool

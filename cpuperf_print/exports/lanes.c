@@ -28,9 +28,7 @@ static bool is_same_boot(const struct input *a, const struct input *b)
 	       memcmp(id, b->facts->head.boot_id, sizeof(unknown)) == 0;
 }
 
-/* Sessions of one boot have the same clock: what lies between them is exact, whatever became of the
- * time of day. */
-static int read_clock(const struct job *j, size_t i, struct parts_clock *out, struct err *e)
+int export_lane_read_clock(const struct job *j, size_t i, struct parts_clock *out, struct err *e)
 {
 	const struct input *item = j->inputs->item;
 	int rc = parts_clock_read(&item[i], out, e);
@@ -58,7 +56,7 @@ static int find_origin(const struct job *j, uint64_t *origin_ns, struct err *e)
 	for (size_t i = j->first; i < j->first + j->nr && rc == 0; i++) {
 		struct parts_clock clock;
 
-		rc = read_clock(j, i, &clock, e);
+		rc = export_lane_read_clock(j, i, &clock, e);
 		if (rc == 0 && clock.start_ns &&
 		    clock.start_ns + (uint64_t)clock.to_starter_ns < first_ns)
 			first_ns = clock.start_ns + (uint64_t)clock.to_starter_ns;
@@ -83,7 +81,7 @@ static int put_lane(struct job *j, size_t i, uint64_t origin_ns, export_lane_fn 
 	if (j->nr > 1) {
 		lane.name = input_shown(o, name);
 		lane.number = (uint32_t)i + 1;
-		rc = read_clock(j, j->first + i, &lane.clock, e);
+		rc = export_lane_read_clock(j, j->first + i, &lane.clock, e);
 	}
 	if (rc == 0 && has_names)
 		rc = inputs_begin_names(j->inputs, o, e);

@@ -163,6 +163,21 @@ def check_sessions_on_one_axis(folder):
         assert len(shown) == len(was) > 0, (session, len(shown), len(was))
         shifts += [a - b for a, b in zip(shown, was)]
     assert max(shifts) - min(shifts) < 10, shifts  # ns: one clock
+    run(PRINT, "--quiet", "--session=a", "--session=b", "--output-format=html", "--output-file=x.html", cwd=folder)
+    with open(f"{folder}/x.html", encoding="utf-8") as f:
+        page = f.read()
+    begin = min(int(p["monotonic_ns"]) - int(p["span_ns"]) for p in series(folder, session="b"))
+    span_ns = int(re.search(r'"series_span_ns":(\d+)', page)[1])
+    start_ns = begin + int(re.search(r'"series_start_ns":(\d+)', page)[1])
+    values = json.loads(re.search(r'"label":"a/[^"]*: memory_used".*?"values":(\[[^]]*\])', page)[1])
+    was = [(int(p["monotonic_ns"]), float(p["value"])) for p in series(folder, session="a")]
+    nr = 0
+    for (before, _), (ns, value) in zip(was, was[1:]):  # a value is of the time up to its reading
+        k = ((before + ns) // 2 - start_ns) * len(values) // span_ns
+        if 0 <= k < len(values) and ns - before > 40e6:  # the page has slices of some ms
+            assert abs(values[k] - value) <= value * 1e-4, (k, values[k], value)
+            nr += 1
+    assert nr > 1, (nr, start_ns, span_ns, was)
     done = run(PRINT, "--quiet", "--session=a", "--session=b", "--output-format=speedscope", "--output-file=y", code=1,
                cwd=folder)
     assert "other events" in done.stderr or "counts only" in done.stderr, done.stderr
