@@ -867,7 +867,8 @@ int inputs_load_names(struct inputs *in, const struct report_rules *rules, struc
 	in->vdso = elf_vdso_open();
 	rc = elf_finder_new(&config, &in->finder);
 	for (size_t i = 0; i < in->nr + in->nr_diff && rc == 0 && !in->is_in_turn; i++)
-		rc = load_names_and_start(in, &in->item[i], e);
+		if (input_has_common(&in->item[i])) /* one of counts alone has no names */
+			rc = load_names_and_start(in, &in->item[i], e);
 	if (rc == 0)
 		in->functions = report_functions_new(rules);
 	if (rc == 0 && !in->functions)

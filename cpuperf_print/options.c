@@ -37,7 +37,9 @@ static const struct opt_row rows[] = {
 	     "last one. "
 	     "Its traces are looked up in the same folder, so a "
 	     "copied session prints too. May be repeated: sessions of the same spec are added "
-	     "up, except in summary, series and top-down, which print each session.",
+	     "up, except in summary, series and top-down, which print each session, and in "
+	     "perfetto and chrome, where any sessions are beside each other; html has the counts "
+	     "of those that measured other things on the same axis of time.",
      .set = opt_add_string,
      .offset = AT(sessions)},
     {.name = "perf-data",

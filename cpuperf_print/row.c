@@ -39,11 +39,17 @@ static bool is_at_once(const struct job *j)
 	return sessions == REGISTRY_SIDE_BY_SIDE && inputs_are_alike(j->inputs);
 }
 
+/* Several sessions of the options, which need not have measured the same. */
+static bool may_differ(const struct job *j)
+{
+	return j->row->takes_any && !j->inputs->nr_diff && !parts_are_job(j->inputs);
+}
+
 static bool uses_samples(const struct job *j)
 {
 	if (j->row->samples != REGISTRY_SAMPLES_IF_ANY)
 		return j->row->samples == REGISTRY_SAMPLES;
-	return j->inputs->nr_diff || j->row->sessions == REGISTRY_LANES
+	return j->inputs->nr_diff || j->row->sessions == REGISTRY_LANES || may_differ(j)
 		   ? inputs_are_sampled(j->inputs)
 		   : job_input(j)->facts->is_sampling;
 }
@@ -61,8 +67,9 @@ static bool uses_names(const struct job *j)
 static int prepare(struct job *j, bool at_once, struct err *e)
 {
 	/* of lanes each may have samples or not, where counts are printed too */
-	const bool all_need_samples = j->row->samples == REGISTRY_SAMPLES ||
-				      (uses_samples(j) && j->row->sessions != REGISTRY_LANES);
+	const bool all_need_samples =
+	    j->row->samples == REGISTRY_SAMPLES ||
+	    (uses_samples(j) && j->row->sessions != REGISTRY_LANES && !may_differ(j));
 	int rc = all_need_samples ? samples_check(j, e) : 0;
 
 	if (rc == 0 && !(j->row->ignores & REGISTRY_IGNORES_EVENTS))
@@ -70,7 +77,7 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
 			 !j->row->keeps_events &&
 			 (j->row->adds_states || j->selection->adds_states);
-	if (rc == 0 && at_once)
+	if (rc == 0 && at_once && !may_differ(j))
 		rc = inputs_check_same_events(j->inputs, e);
 	for (size_t i = 0; i < j->nr && rc == 0 && j->row->ignores_common; i++)
 		rc = inputs_check_common(&j->inputs->item[i], e);

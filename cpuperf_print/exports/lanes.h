@@ -1,6 +1,7 @@
 /*
- * The sessions of a job beside each other in one file: each is a lane, with tasks of its own, and
- * all have one axis of time, CLOCK_REALTIME of who started the job.
+ * The sessions of a job, or several others, beside each other in one file: each is a lane, with
+ * tasks of its own, and all have one axis of time, CLOCK_REALTIME of who started the job; of no job
+ * their own, and of those of one boot that of the first.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_LANES_H
 #define CPUPERF_PRINT_EXPORTS_LANES_H
@@ -25,6 +26,9 @@ struct export_lane {
  * result other than 0 ends it. 0 or -errno with *e. */
 typedef int export_lane_fn(void *arg, struct export_lane *lane, struct err *e);
 int export_lanes(struct job *j, export_lane_fn *each, void *arg, struct err *e);
+/* parts_clock_read of input i of the job. Sessions of one boot have the same clock, that of the
+ * first of them: what lies between them is exact, whatever became of the time of day. */
+int export_lane_read_clock(const struct job *j, size_t i, struct parts_clock *out, struct err *e);
 /* -E2BIG with *e if lanes are more than numbers of tasks allow. */
 int export_lanes_check_tasks(const struct job *j, struct err *e);
 

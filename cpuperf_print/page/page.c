@@ -68,6 +68,9 @@ static int init(struct page *h)
 static void fini(struct page *h)
 {
 	counts_lines_free(h->lines);
+	for (size_t i = 0; i < h->nr_beside; i++)
+		counts_lines_free(h->beside[i].lines);
+	mem_free(h->beside);
 	page_regions_free(h->regions);
 	report_outline_fini(&h->outline);
 	report_slices_free(h->slices);
@@ -92,6 +95,7 @@ static void fini(struct page *h)
 static int read_all(struct page *h, struct err *e)
 {
 	return page_series_read(h, e) ?:
+	       page_series_read_beside(h, e) ?:
 	       page_regions_read(h, e) ?:
 	       page_samples_read(h, e) ?:
 	       page_latency_read(h, e) ?:
@@ -118,6 +122,40 @@ static int put_all(struct page *h, struct err *e)
 	return rc ?: output_flush(h->j->output, e);
 }
 
+static int print(struct page *h, struct job *j, struct err *e)
+{
+	int rc;
+
+	h->j = j;
+	rc = init(h) ?: read_all(h, e) ?: put_all(h, e);
+	if (rc && !e->code)
+		err_set(e, rc, "the page cannot be written: %s", strerror(-rc));
+	return rc;
+}
+
+/* Of sessions that measured different things, the page is that of the first with samples, or of the
+ * first one; the others' counts are beside. */
+static int print_unlike(struct page *h, const struct job *all, struct err *e)
+{
+	size_t base = all->first;
+	struct inputs one = *all->inputs;
+	struct job j = *all;
+
+	for (size_t i = all->first; i < all->first + all->nr; i++)
+		if (one.item[i].facts->is_sampling) {
+			base = i;
+			break;
+		}
+	h->all = all;
+	h->base = base;
+	one.item += base;
+	one.nr = 1;
+	j.inputs = &one;
+	j.first = 0;
+	j.nr = 1;
+	return print(h, &j, e);
+}
+
 int export_html(struct job *j, struct err *e)
 {
 	struct page *h = mem_zalloc(sizeof(*h));
@@ -125,10 +163,7 @@ int export_html(struct job *j, struct err *e)
 
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
-	h->j = j;
-	rc = init(h) ?: read_all(h, e) ?: put_all(h, e);
-	if (rc && !e->code)
-		err_set(e, rc, "the page cannot be written: %s", strerror(-rc));
+	rc = j->nr > 1 && !inputs_are_alike(j->inputs) ? print_unlike(h, j, e) : print(h, j, e);
 	fini(h);
 	mem_free(h);
 	return rc;

@@ -42,8 +42,19 @@ struct page_certain {
 	double change, half;      /* of the share, 0 to 1; ± so much */
 };
 
+/* A session that measured something else: its counts, on the page's axis of time. */
+struct page_beside {
+	struct counts_lines *lines; /* owned */
+	int64_t shift_ns;           /* from times since the page's session's start to its own */
+	const char *path;
+};
+
 struct page {
 	struct job *j;
+	const struct job *all; /* borrowed; sessions that measured different things; NULL: not so */
+	size_t base;           /* the input of all whose page it is */
+	struct page_beside *beside; /* owned; the others */
+	size_t nr_beside;
 	unsigned nr_sides;
 	const struct profile_facts *facts; /* of the first session */
 	struct counts_lines *lines;        /* of the first session; NULL: none */
@@ -111,6 +122,8 @@ void page_head_put(struct page *h);
 /* Counts and misc over time. */
 int page_series_read(struct page *h, struct err *e);
 int page_series_put(struct page *h, struct err *e);
+/* The same of the other sessions. Call it after page_series_read. */
+int page_series_read_beside(struct page *h, struct err *e);
 /* Histograms of how long things took. */
 int page_latency_read(struct page *h, struct err *e);
 int page_latency_put(struct page *h, struct err *e);

@@ -2,7 +2,10 @@
  * Counts and misc over the page's time: the lines of the report series.
  */
 #include "base/err.h"
+#include "base/mem.h"
 #include "counts/lines.h"
+
+#include "exports/lanes.h"
 #include "exports/lines.h"
 #include "page/page.h"
 #include "tables.h"
@@ -31,6 +34,46 @@ int page_series_read(struct page *h, struct err *e)
 	return tables_lines(h->j, o, true, page_head_add, h, &h->lines, e);
 }
 
+static int read_beside(struct page *h, size_t i, const struct parts_clock *base, struct err *e)
+{
+	const struct input *o = &h->all->inputs->item[i];
+	struct page_beside *b = &h->beside[h->nr_beside];
+	struct parts_clock clock;
+	struct job j = *h->all;
+	int rc = export_lane_read_clock(h->all, i, &clock, e);
+
+	j.first = i;
+	j.nr = 1;
+	rc = rc ?: tables_lines(&j, o, true, NULL, NULL, &b->lines, e);
+	if (rc)
+		return rc;
+	h->nr_beside++;
+	b->path = o->path;
+	b->shift_ns = (int64_t)(counts_lines_origin_ns(h->lines) + (uint64_t)base->to_starter_ns -
+				counts_lines_origin_ns(b->lines) - (uint64_t)clock.to_starter_ns);
+	if (!clock.is_known || !base->is_known)
+		page_note(h, PAGE_WARNING,
+			  "%s: its time of day was not recorded: its times cannot be compared.",
+			  o->path);
+	return 0;
+}
+
+int page_series_read_beside(struct page *h, struct err *e)
+{
+	const struct job *all = h->all;
+	struct parts_clock base;
+	int rc;
+
+	if (!all)
+		return 0;
+	h->beside = mem_calloc(all->nr, sizeof(*h->beside));
+	rc = h->beside ? export_lane_read_clock(all, h->base, &base, e) : -ENOMEM;
+	for (size_t i = all->first; i < all->first + all->nr && rc == 0; i++)
+		if (i != h->base)
+			rc = read_beside(h, i, &base, e);
+	return rc;
+}
+
 /* Sampled events are in the flame graph. */
 static bool is_wanted(const struct page *h, const struct counts_line *l)
 {
@@ -40,16 +83,18 @@ static bool is_wanted(const struct page *h, const struct counts_line *l)
 	       profile_filter_has_event(&h->j->selection->filter, &ev);
 }
 
-static void put_label(struct page *h, const struct counts_line *l)
+/* "memory_used", "disk_read of sda"; of another session "PATH: memory_used". */
+static void put_label(struct page *h, const struct counts_line *l, const struct page_beside *b)
 {
+	const char *path = b ? b->path : "", *colon = b ? ": " : "";
 	char label[512];
 
+	snprintf(label, sizeof(label), "%s%s%s", path, colon, l->of.label);
+	jsonw_text(&h->json, "of", label);
 	if (l->thing)
-		snprintf(label, sizeof(label), "%s of %s", l->of.label, l->thing);
+		snprintf(label, sizeof(label), "%s%s%s of %s", path, colon, l->of.label, l->thing);
 	else if (l->cpu != COUNTS_NO_CPU)
-		snprintf(label, sizeof(label), "%s, CPU %u", l->of.label, l->cpu);
-	else
-		snprintf(label, sizeof(label), "%s", l->of.label);
+		snprintf(label, sizeof(label), "%s%s%s, CPU %u", path, colon, l->of.label, l->cpu);
 	jsonw_text(&h->json, "label", label);
 }
 
@@ -96,27 +141,32 @@ static void put_note(struct page *h, const struct counts_line *l)
 	jsonw_text(&h->json, "note", note);
 }
 
-static void put_values(struct page *h, size_t i, size_t nr, double factor)
+static void put_values(struct page *h, size_t i, size_t nr, double factor,
+		       const struct page_beside *b)
 {
 	double values[NR_POINTS];
 
 	JSONW_ARRAY(&h->json, "values") {
-		if (nr)
+		if (nr && b)
+			counts_lines_shape_at(
+			    b->lines, i, (int64_t)counts_lines_start_ns(h->lines) + b->shift_ns,
+			    counts_lines_span_ns(h->lines), values, nr);
+		else if (nr)
 			counts_lines_shape(h->lines, i, values, nr);
 		for (size_t k = 0; k < nr; k++)
 			page_real(h, NULL, factor * values[k], DIGITS);
 	}
 }
 
-static void put_line(struct page *h, size_t i, const struct kind *kind)
+/* b: the session of the line, if it is another one; NULL: the page's. */
+static void put_line(struct page *h, const struct counts_line *l, size_t i, const struct kind *kind,
+		     const struct page_beside *b)
 {
-	const struct counts_line *l = counts_lines_at(h->lines, i);
 	struct unit unit;
 	double factor = shown_as(l, &unit);
 
 	JSONW_OBJECT(&h->json, NULL) {
-		put_label(h, l);
-		jsonw_text(&h->json, "of", l->of.label);
+		put_label(h, l, b);
 		jsonw_text(&h->json, "kind", kind->name);
 		if (l->cpu != COUNTS_NO_CPU)
 			jsonw_u64(&h->json, "cpu", l->cpu);
@@ -128,7 +178,7 @@ static void put_line(struct page *h, size_t i, const struct kind *kind)
 		page_real(h, "least", factor * l->min, DIGITS);
 		page_real(h, "mean", factor * l->mean, DIGITS);
 		page_real(h, "most", factor * l->max, DIGITS);
-		put_values(h, i, kind->nr_points, factor);
+		put_values(h, i, kind->nr_points, factor, b);
 	}
 }
 
@@ -169,19 +219,20 @@ static size_t points_of_cpus(const struct page *h)
 	return points > NR_POINTS ? NR_POINTS : points < MIN_POINTS ? MIN_POINTS : points;
 }
 
-static int put_lines(struct page *h, struct kind *kinds, struct err *e)
+static int put_lines(struct page *h, struct kind *kinds, const struct page_beside *b, struct err *e)
 {
+	const struct counts_lines *lines = b ? b->lines : h->lines;
 	int rc = 0;
 
-	for (size_t i = 0; i < counts_lines_nr(h->lines) && rc == 0; i++) {
-		const struct counts_line *l = counts_lines_at(h->lines, i);
+	for (size_t i = 0; i < counts_lines_nr(lines) && rc == 0; i++) {
+		const struct counts_line *l = counts_lines_at(lines, i);
 		struct kind *kind = &kinds[kind_of(l)];
 
 		note_problems(h, l);
 		if (!is_wanted(h, l))
 			continue;
 		if (kind->nr++ < kind->max)
-			put_line(h, i, kind);
+			put_line(h, l, i, kind, b);
 		else
 			kind->nr_left++;
 		rc = page_flush(h, e);
@@ -203,12 +254,21 @@ int page_series_put(struct page *h, struct err *e)
 	jsonw_u64(&h->json, "series_start_ns", counts_lines_start_ns(h->lines));
 	jsonw_u64(&h->json, "series_span_ns", counts_lines_span_ns(h->lines));
 	JSONW_ARRAY(&h->json, "series") {
-		rc = put_lines(h, kinds, e);
+		rc = put_lines(h, kinds, NULL, e);
+		for (size_t i = 0; i < h->nr_beside && rc == 0; i++)
+			rc = put_lines(h, kinds, &h->beside[i], e);
 	}
 	for (size_t i = 0; i < NR_KINDS; i++)
 		nr_left += kinds[i].nr_left;
 	if (nr_left)
 		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are omitted.", nr_left);
+	for (size_t i = 0; i < h->nr_beside; i++) {
+		nr_left += counts_lines_nr_skipped(h->beside[i].lines);
+		page_note(h, PAGE_NOTE,
+			  "%s measured other events at its own pace: its counts are at the times "
+			  "where they were, as far as these lie within the session above.",
+			  h->beside[i].path);
+	}
 	if (h->j->nr > 1)
 		page_note(h, PAGE_NOTE,
 			  "Counts and misc are those of the first session; samples "

@@ -590,3 +590,22 @@ void counts_lines_shape(const struct counts_lines *l, size_t i, double *out, siz
 					     (double)first + step * (double)(k + 1))
 				  : NAN;
 }
+
+void counts_lines_shape_at(const struct counts_lines *l, size_t i, int64_t start_ns,
+			   uint64_t span_ns, double *out, size_t nr)
+{
+	const double width = (double)l->width_ns, step = (double)span_ns / width / (double)nr;
+	const double first = ((double)start_ns + (double)(l->origin_ns - l->base_ns)) / width;
+
+	for (size_t k = 0; k < nr; k++) {
+		double from = fmax(first + step * (double)k, 0);
+		double to = fmin(first + step * (double)(k + 1), NR);
+
+		out[k] = from < to ? value_of(l, l->order[i], from, to) : NAN;
+	}
+}
+
+uint64_t counts_lines_origin_ns(const struct counts_lines *l)
+{
+	return l->origin_ns;
+}

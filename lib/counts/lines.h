@@ -53,5 +53,10 @@ uint64_t counts_lines_start_ns(const struct counts_lines *l);
 uint64_t counts_lines_span_ns(const struct counts_lines *l);
 /* The line's number in each of nr (not 0) equal parts of that time; NAN: no number. */
 void counts_lines_shape(const struct counts_lines *l, size_t i, double *out, size_t nr);
+/* The same of another time: from start_ns on, since the session's start. */
+void counts_lines_shape_at(const struct counts_lines *l, size_t i, int64_t start_ns,
+			   uint64_t span_ns, double *out, size_t nr);
+/* The session's start, CLOCK_MONOTONIC; 0: it has no points. */
+uint64_t counts_lines_origin_ns(const struct counts_lines *l);
 
 #endif

@@ -561,7 +561,8 @@ const struct key_row key_rows[] = {
 	    "are of its boundaries as without this key; all readings are in the traces, and so in "
 	    "--report=series and in what shows values over time. Where a timebase has a pace, "
 	    "the event has this one instead. Events that are due at the same time share the "
-	    "reading of their file. Not with flight_recorder. --event=NAME@0.1s is this key.",
+	    "reading of their file. Readings of a tally are in memory until its iteration ends, at "
+	    "most 524,288 of each trace. Not with flight_recorder. --event=NAME@0.1s is this key.",
     },
     {
 	EVENT_FIELD(choice),
