@@ -48,6 +48,7 @@ struct parts_clock {
 	int64_t to_starter_ns; /* from its CLOCK_MONOTONIC to the starter's CLOCK_REALTIME */
 	bool is_known;         /* else the time of day was not recorded */
 	bool is_compared;      /* else the two clocks are taken for the same */
+	bool is_same_boot;     /* of no job: its times are beside those of another session's boot */
 };
 /* Reads the first traces of the session. 0 or -ENOMEM with *e. */
 int parts_clock_read(const struct input *o, struct parts_clock *out, struct err *e);

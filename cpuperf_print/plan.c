@@ -45,9 +45,9 @@ static int check_export(const struct plan *p, const struct options *o, struct er
 	} else if (o->counts && row->diff != REGISTRY_DIFF) {
 		err_set(e, -EINVAL, "--output-format=%s does not support --counts", row->name);
 		err_hint(e, "--report=diff does");
-	} else if (nr_sessions(o) > 1 &&
-		   (row->sessions == REGISTRY_ONE || row->sessions == REGISTRY_LANES ||
-		    (row->sessions == REGISTRY_SUM && o->by_session))) {
+	} else if (nr_sessions(o) > 1 && (row->sessions == REGISTRY_ONE ||
+					  (row->sessions == REGISTRY_LANES && !row->takes_any) ||
+					  (row->sessions == REGISTRY_SUM && o->by_session))) {
 		err_set(e, -EINVAL, "--output-format=%s prints one session%s", row->name,
 			row->sessions == REGISTRY_SUM     ? " or the sum of several"
 			: row->sessions == REGISTRY_LANES ? " or one job"

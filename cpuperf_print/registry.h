@@ -32,7 +32,7 @@ enum registry_sessions {
 	REGISTRY_ONE,          /* refused */
 	REGISTRY_SUM,          /* added up; with --by-session EACH, or ONE for exports */
 	REGISTRY_SIDE_BY_SIDE, /* added up; with --by-session printed at once if comparable */
-	REGISTRY_LANES,        /* one, or those of a job, each by itself in one output */
+	REGISTRY_LANES, /* one, or those of a job, each by itself in one output; see takes_any */
 };
 
 enum registry_diff {
@@ -58,6 +58,7 @@ struct registry_row {
 	enum registry_sessions sessions;
 	enum registry_diff diff;
 	unsigned ignores;
+	bool takes_any; /* REGISTRY_LANES: any sessions, whatever they measured */
 	bool is_binary; /* not printed to a terminal */
 	bool is_folder; /* --output-file is required, and is a folder that the export fills */
 	bool

@@ -70,7 +70,7 @@ static int prepare(struct job *j, bool at_once, struct err *e)
 	j->adds_states = uses_samples(j) && !(j->row->ignores & REGISTRY_IGNORES_NAMES) &&
 			 !j->row->keeps_events &&
 			 (j->row->adds_states || j->selection->adds_states);
-	if (rc == 0 && at_once)
+	if (rc == 0 && at_once && (!j->row->takes_any || parts_are_job(j->inputs)))
 		rc = inputs_check_same_events(j->inputs, e);
 	for (size_t i = 0; i < j->nr && rc == 0 && j->row->ignores_common; i++)
 		rc = inputs_check_common(&j->inputs->item[i], e);

@@ -19,6 +19,36 @@ int export_lanes_check_tasks(const struct job *j, struct err *e)
 	return -E2BIG;
 }
 
+static bool is_same_boot(const struct input *a, const struct input *b)
+{
+	static const uint8_t unknown[sizeof(a->facts->head.boot_id)];
+	const uint8_t *id = a->facts->head.boot_id;
+
+	return !a->part && !b->part && memcmp(id, unknown, sizeof(unknown)) != 0 &&
+	       memcmp(id, b->facts->head.boot_id, sizeof(unknown)) == 0;
+}
+
+/* Sessions of one boot have the same clock: what lies between them is exact, whatever became of the
+ * time of day. */
+static int read_clock(const struct job *j, size_t i, struct parts_clock *out, struct err *e)
+{
+	const struct input *item = j->inputs->item;
+	int rc = parts_clock_read(&item[i], out, e);
+
+	for (size_t k = j->first; k < i && rc == 0 && !out->is_same_boot; k++) {
+		struct parts_clock other;
+
+		if (!is_same_boot(&item[i], &item[k]))
+			continue;
+		rc = parts_clock_read(&item[k], &other, e);
+		if (rc || !other.is_known)
+			continue;
+		out->to_starter_ns = other.to_starter_ns;
+		out->is_known = out->is_same_boot = true;
+	}
+	return rc;
+}
+
 /* When the first one began. */
 static int find_origin(const struct job *j, uint64_t *origin_ns, struct err *e)
 {
@@ -28,7 +58,7 @@ static int find_origin(const struct job *j, uint64_t *origin_ns, struct err *e)
 	for (size_t i = j->first; i < j->first + j->nr && rc == 0; i++) {
 		struct parts_clock clock;
 
-		rc = parts_clock_read(&j->inputs->item[i], &clock, e);
+		rc = read_clock(j, i, &clock, e);
 		if (rc == 0 && clock.start_ns &&
 		    clock.start_ns + (uint64_t)clock.to_starter_ns < first_ns)
 			first_ns = clock.start_ns + (uint64_t)clock.to_starter_ns;
@@ -42,7 +72,8 @@ static int put_lane(struct job *j, size_t i, uint64_t origin_ns, export_lane_fn 
 {
 	struct input *o = &j->inputs->item[j->first + i];
 	struct export_lane lane = {.j = *j, .origin_ns = origin_ns};
-	const bool has_names = j->inputs->functions != NULL;
+	/* one of counts alone has none */
+	const bool has_names = j->inputs->functions != NULL && input_has_common(o);
 	char name[PARTS_NAME_BYTES];
 	int rc = 0;
 
@@ -52,7 +83,7 @@ static int put_lane(struct job *j, size_t i, uint64_t origin_ns, export_lane_fn 
 	if (j->nr > 1) {
 		lane.name = input_shown(o, name);
 		lane.number = (uint32_t)i + 1;
-		rc = parts_clock_read(o, &lane.clock, e);
+		rc = read_clock(j, j->first + i, &lane.clock, e);
 	}
 	if (rc == 0 && has_names)
 		rc = inputs_begin_names(j->inputs, o, e);
@@ -89,6 +120,10 @@ const char *export_lane_clock(const struct export_lane *l, char text[EXPORT_LANE
 		snprintf(text, EXPORT_LANE_NAME_BYTES,
 			 "its time of day was not recorded: its times cannot be compared with "
 			 "those of others");
+	else if (l->clock.is_same_boot)
+		snprintf(text, EXPORT_LANE_NAME_BYTES,
+			 "its times are by the clock of the same boot as those of another session "
+			 "here");
 	else if (!l->clock.is_compared)
 		snprintf(text, EXPORT_LANE_NAME_BYTES,
 			 "its clock was not compared: times are those of its own");

@@ -1,6 +1,7 @@
 /*
- * The sessions of a job beside each other in one file: each is a lane, with tasks of its own, and
- * all have one axis of time, CLOCK_REALTIME of who started the job.
+ * The sessions of a job, or several others, beside each other in one file: each is a lane, with
+ * tasks of its own, and all have one axis of time, CLOCK_REALTIME of who started the job; of no job
+ * their own, and of those of one boot that of the first.
  */
 #ifndef CPUPERF_PRINT_EXPORTS_LANES_H
 #define CPUPERF_PRINT_EXPORTS_LANES_H

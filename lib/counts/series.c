@@ -1,7 +1,7 @@
 /*
- * In a session that samples, readings come in streams: at the timebase's pace, in samples, at the
- * boundaries. The ticks of a stream are computed like iterations. Times and events from the file
- * are not trusted.
+ * In a session that samples, and in one whose events have paces of their own, readings come in
+ * streams: at these paces and the timebase's, in samples, at the boundaries. The ticks of a stream
+ * are computed like iterations. Times and events from the file are not trusted.
  */
 #include "counts/series.h"
 
@@ -28,6 +28,9 @@ enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_PARTS = 1 << 16 /* of latencies */ }
  */
 enum source { IN_TICKS, IN_SAMPLES, AT_ENDS, NR_SOURCES };
 
+/* A tick that is later than such a part of its pace is one of its own. */
+enum { LATE_PART = 8 };
+
 /* Samples of an event in the current slice of time. */
 struct counter {
 	uint64_t start_ns, end_ns; /* the slice; 0: none yet */
@@ -40,15 +43,18 @@ struct series {
 	const struct profile_facts *facts;
 	struct profile_iterator *iterator; /* owned */
 	struct table *table;
-	struct table *whole; /* owned; the iteration, in a session that samples; NULL: no totals */
+	bool is_streamed;    /* it has more readings than those of iterations' ends */
+	struct table *whole; /* owned; the iteration, if it is streamed; NULL: no totals */
 	uint64_t origin_ns;
 	bool has_origin;
 	struct dict parts; /* of latencies: their names, which number them */
 	bool *is_of_all;   /* owned; by column: the iteration has points of a target on any CPU */
 	/* The current trace: */
 	const struct profile_trace *trace;
+	const struct counts_stream *tick; /* whose tick is being emitted; NULL: none */
 	struct counts_stream stream[NR_SOURCES];
 	uint8_t *source;         /* owned; by event: enum source */
+	uint64_t *read_ns;       /* owned; by event: its last tick, or the trace's start */
 	struct counter *counter; /* owned; of each event */
 };
 
@@ -92,10 +98,25 @@ static int emit(const struct series *s, struct counts_series_point *p)
 	return s->config->point(s->config->arg, p);
 }
 
-/* A cell without a span (a value, no reading) covers the whole time. */
+/* When the event, or the thing, was read before the tick. False: there is no tick. */
+static bool was_read_at(const struct series *s, const struct counts_series_point *p, uint64_t *ns)
+{
+	const uint32_t key[] = {p->column, p->thing ? p->thing->number : 0};
+	const struct profile_thing *thing;
+
+	if (!s->tick || p->of->metric)
+		return false;
+	thing = p->thing ? dict_at(&s->tick->things, dict_find(&s->tick->things, key)) : NULL;
+	*ns = thing && thing->pair.has_start ? thing->pair.start.time_ns : s->read_ns[p->column];
+	return true;
+}
+
+/* A cell without a span (a value, no reading) covers the whole time: since it was read before. */
 static int emit_cell(const struct series *s, const struct table *t, size_t i,
 		     const struct cell *cell, struct counts_series_point *p)
 {
+	uint64_t since_ns;
+
 	if (cell->state == CELL_NONE)
 		return 0;
 	p->column = (uint32_t)i;
@@ -103,15 +124,17 @@ static int emit_cell(const struct series *s, const struct table *t, size_t i,
 	p->cell = cell;
 	p->iteration = t->iteration;
 	p->end_ns = cell->time_ns ? cell->time_ns : t->end_ns;
-	p->start_ns = t->start_ns < p->end_ns ? t->start_ns : p->end_ns;
+	p->start_ns = t->start_ns;
+	if (!cell->span_ns && was_read_at(s, p, &since_ns))
+		p->start_ns = since_ns;
+	p->start_ns = p->start_ns < p->end_ns ? p->start_ns : p->end_ns;
 	if (cell->span_ns && cell->span_ns <= p->end_ns)
 		p->start_ns = p->end_ns - cell->span_ns;
 	return emit(s, p);
 }
 
-static int emit_row_cell(struct series *s, size_t row, size_t i)
+static int emit_row_cell(struct series *s, const struct table *t, size_t row, size_t i)
 {
-	const struct table *t = s->table;
 	struct counts_series_point p = {.trace = t->row_trace[row],
 					.cpu = table_is_of_cpu(&t->columns[i]) ? t->row_cpu[row]
 									       : COUNTS_NO_CPU};
@@ -129,12 +152,21 @@ static int emit_things(const struct series *s)
 		struct counts_series_point p = {
 		    .trace = t->row_trace[0], .cpu = COUNTS_NO_CPU, .thing = &t->things[k]};
 
+		if (s->tick && !s->tick->has_things[t->things[k].column])
+			continue; /* it is read at another pace */
 		rc = emit_cell(s, t, t->things[k].column, &t->things[k].cell, &p);
 	}
 	return rc;
 }
 
 /* --- a tally --------------------------------------------------------------------------------- */
+
+/* In place of which there are points of more readings. */
+static bool is_total_hidden(const struct series *s, const struct table *t, size_t i)
+{
+	return s->is_streamed && !s->config->has_totals && i < t->nr_events &&
+	       s->facts->events[i].every_ns;
+}
 
 /* Points of a target on any CPU are totals already. */
 static int emit_totals(struct series *s, const struct table *t)
@@ -144,7 +176,7 @@ static int emit_totals(struct series *s, const struct table *t)
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++) {
 		struct counts_series_point p = {.cpu = COUNTS_NO_CPU, .is_total = true};
 
-		if (table_has_total(t, i) && !s->is_of_all[i])
+		if (table_has_total(t, i) && !s->is_of_all[i] && !is_total_hidden(s, t, i))
 			rc = emit_cell(s, t, i, &t->totals[i], &p);
 	}
 	memset(s->is_of_all, false, t->nr_columns);
@@ -162,7 +194,7 @@ static int end_iteration(struct series *s)
 	for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
 		for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
 			if (!t->columns[i].is_total_only)
-				rc = emit_row_cell(s, row, i);
+				rc = emit_row_cell(s, t, row, i);
 	rc = rc ?: emit_totals(s, t) ?: emit_things(s);
 	t->nr_rows = 0;
 	return rc;
@@ -178,7 +210,36 @@ static void add_row(const struct series *s, struct table *t, const struct profil
 		counts_tally_clear_cpu(t, row);
 }
 
-/* Emits totals in a session that samples. */
+/* Its operands have several paces, so that only whole iterations have its number. */
+static bool is_of_paces(const struct series *s, const struct table_column *c)
+{
+	const struct expr_step *operand;
+	uint64_t every_ns = UINT64_MAX;
+
+	for (size_t k = 0; (operand = metric_operand(c->metric, &k));) {
+		const struct trace_event *ev = &s->facts->events[operand->operand];
+
+		if (ev->state != READING_OK)
+			continue;
+		if (every_ns != UINT64_MAX && every_ns != ev->every_ns)
+			return true;
+		every_ns = ev->every_ns;
+	}
+	return false;
+}
+
+static int emit_metrics_of_paces(struct series *s, const struct table *t)
+{
+	int rc = 0;
+
+	for (size_t i = t->nr_events; i < t->nr_columns; i++)
+		for (size_t row = 0; row < t->nr_rows && rc == 0; row++)
+			if (!t->columns[i].is_total_only && is_of_paces(s, &t->columns[i]))
+				rc = emit_row_cell(s, t, row, i);
+	return rc;
+}
+
+/* Emits what only the whole iteration of a streamed session has. */
 static int end_whole(struct series *s)
 {
 	struct table *t = s->whole;
@@ -186,7 +247,9 @@ static int end_whole(struct series *s)
 
 	if (t && t->nr_rows) {
 		table_total(t);
-		rc = emit_totals(s, t);
+		if (!s->facts->is_sampling)
+			rc = emit_metrics_of_paces(s, t);
+		rc = rc ?: emit_totals(s, t);
 		t->nr_rows = 0;
 	}
 	return rc;
@@ -199,6 +262,8 @@ static bool is_event_due(const struct series *s, enum source source, size_t i)
 {
 	const struct table_column *c = &s->table->columns[i];
 
+	if (source != AT_ENDS && !s->stream[source].has_things[i])
+		return false; /* it is read at another pace */
 	if (s->trace->events[i].state == READING_OK || cell_has_value(table_cell(s->table, 0, i)))
 		return true;
 	return source == AT_ENDS && (table_is_of_cpu(c) || s->trace->head.trace == 0);
@@ -213,12 +278,14 @@ static bool is_metric_due(const struct series *s, enum source source, size_t i)
 	const struct expr_step *operand;
 	bool has_any = source == AT_ENDS;
 
-	if (c->is_total_only || (has != METRIC_ALL && has != METRIC_LACKS))
+	if (c->is_total_only || (has != METRIC_ALL && has != METRIC_LACKS) || is_of_paces(s, c))
 		return false;
 	for (size_t k = 0; (operand = metric_operand(c->metric, &k));) {
 		bool is_measured = s->trace->events[operand->operand].state == READING_OK;
 
-		if (is_measured && s->source[operand->operand] != source)
+		if (is_measured &&
+		    (s->source[operand->operand] != source ||
+		     (source != AT_ENDS && !s->stream[source].has_things[operand->operand])))
 			return false;
 		has_any |= is_measured;
 	}
@@ -236,10 +303,15 @@ static int emit_tick(void *arg, const struct counts_stream *st, const struct pro
 	t->nr_rows = 0;
 	counts_tally_add(t, tick);
 	table_total(t);
+	s->tick = source == AT_ENDS ? NULL : st;
 	for (size_t i = 0; i < t->nr_columns && rc == 0; i++)
 		if (i < t->nr_events ? is_event_due(s, source, i) : is_metric_due(s, source, i))
-			rc = emit_row_cell(s, 0, i);
+			rc = emit_row_cell(s, t, 0, i);
 	rc = rc ?: emit_things(s);
+	for (size_t i = 0; i < t->nr_events; i++)
+		if (st->has_things[i])
+			s->read_ns[i] = tick->end_ns;
+	s->tick = NULL;
 	t->nr_rows = 0;
 	return rc;
 }
@@ -408,7 +480,7 @@ static int add_counts(struct series *s, const struct profile_item *item)
 	return rc;
 }
 
-/* --- a trace of samples ---------------------------------------------------------------------- */
+/* --- a trace of a streamed session ----------------------------------------------------------- */
 
 static int add_item(struct series *s, const struct profile_item *item)
 {
@@ -433,8 +505,13 @@ static int end_pair(struct series *s, size_t event, const struct profile_pair *p
 {
 	enum source source = s->source[event];
 
-	return p->has_end && (source == AT_ENDS || !p->is_tick) ? add_reading(s, source, &p->end)
-								: 0;
+	if (!p->has_end || (source != AT_ENDS && p->is_tick))
+		return 0;
+	/* with a tick just before the end there would be an interval too short for a number */
+	if (source == IN_TICKS)
+		counts_stream_renew(&s->stream[source], &p->end,
+				    s->facts->events[event].every_ns / LATE_PART);
+	return add_reading(s, source, &p->end);
 }
 
 /* The readings at the trace's end complete the last tick of each stream. */
@@ -484,7 +561,7 @@ static int read_items(struct series *s)
 	return rc ? rc : got;
 }
 
-static int read_sampled(struct series *s, const struct profile_trace *trace)
+static int read_streamed(struct series *s, const struct profile_trace *trace)
 {
 	int rc = s->whole && counts_tally_is_next(s->whole, trace) ? end_whole(s) : 0;
 
@@ -492,9 +569,11 @@ static int read_sampled(struct series *s, const struct profile_trace *trace)
 	if (s->whole)
 		add_row(s, s->whole, trace);
 	memset(s->source, AT_ENDS, s->facts->nr_events);
-	for (size_t i = 0; i < s->facts->nr_events; i++)
+	for (size_t i = 0; i < s->facts->nr_events; i++) {
 		s->counter[i] =
 		    (struct counter){.start_ns = trace->start_ns, .end_ns = trace->start_ns};
+		s->read_ns[i] = trace->start_ns;
+	}
 	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
 		rc = counts_stream_begin(&s->stream[k], trace, k != IN_SAMPLES);
 	s->stream[AT_ENDS].is_open = true;
@@ -577,16 +656,17 @@ static int init(struct series *s, struct err *e)
 
 	dict_init_texts(&s->parts, sizeof(const char *), MAX_PARTS,
 			MAX_PARTS * LATENCIES_NAME_BYTES);
-	if (rc == 0 && s->config->has_totals && s->facts->is_sampling)
+	if (rc == 0 && s->is_streamed && (s->config->has_totals || !s->facts->is_sampling))
 		rc = counts_tally_new(s->facts, s->config->metrics, &s->whole, e);
 	if (rc)
 		return rc;
 	s->is_of_all = mem_calloc(s->table->nr_columns + 1, sizeof(*s->is_of_all));
 	s->source = mem_calloc(nr, sizeof(*s->source));
+	s->read_ns = mem_calloc(nr, sizeof(*s->read_ns));
 	s->counter = mem_calloc(nr, sizeof(*s->counter));
 	for (enum source k = 0; k < NR_SOURCES && rc == 0; k++)
 		rc = counts_stream_init(&s->stream[k], s->facts, emit_tick, s);
-	return rc ?: s->is_of_all && s->source && s->counter ? 0 : -ENOMEM;
+	return rc ?: s->is_of_all && s->source && s->read_ns && s->counter ? 0 : -ENOMEM;
 }
 
 static void fini(struct series *s)
@@ -595,6 +675,7 @@ static void fini(struct series *s)
 		counts_stream_fini(&s->stream[i]);
 	mem_free(s->is_of_all);
 	mem_free(s->source);
+	mem_free(s->read_ns);
 	mem_free(s->counter);
 	table_free(s->table);
 	table_free(s->whole);
@@ -616,8 +697,8 @@ static int read_all(struct series *s)
 			c->trace(c->trace_arg, &trace);
 		if (!profile_ranges_has(&c->filter->iterations, trace.head.iteration))
 			continue;
-		if (s->facts->is_sampling) {
-			rc = read_sampled(s, &trace) ?: emit_latencies(s, &trace);
+		if (s->is_streamed) {
+			rc = read_streamed(s, &trace) ?: emit_latencies(s, &trace);
 			continue;
 		}
 		if (counts_tally_is_next(s->table, &trace))
@@ -627,13 +708,16 @@ static int read_all(struct series *s)
 	}
 	profile_iterator_free(s->iterator);
 	s->trace = NULL; /* it ends here */
-	return rc ?: got ?: s->facts->is_sampling ? end_whole(s) : end_iteration(s);
+	return rc ?: got ?: s->is_streamed ? end_whole(s) : end_iteration(s);
 }
 
 int counts_series(const struct counts_series_config *config, struct err *e)
 {
 	struct series s = {.config = config, .facts = profile_session_facts(config->session)};
-	int rc = init(&s, e) ?: read_all(&s);
+	int rc;
+
+	s.is_streamed = s.facts->is_sampling || s.facts->has_paces;
+	rc = init(&s, e) ?: read_all(&s);
 
 	fini(&s);
 	return rc == -ENOMEM && e && !e->code ? err_set(e, rc, "out of memory") : rc;

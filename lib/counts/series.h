@@ -2,11 +2,13 @@
  * A session over time: a point per interval between two successive readings, by the arithmetic of
  * tables.
  *
- * A tally has points per iteration. A session that samples has points of readings at the timebase's
- * pace, of the counts in the timebase's samples, of what was read at the boundaries only, and of
- * the number of samples in each slice of time. Its totals over CPUs are those of iterations: the
- * readings of several CPUs between the boundaries are not simultaneous. Latencies have a point per
- * iteration for each quantile, which is a thing of its event ("p99", "device p99"), in ns.
+ * A tally has points per iteration; of events that have paces of their own, a point per reading,
+ * of which the points of an iteration add up to its count. A session that samples has points of
+ * readings at the timebase's pace or these, of the counts in the timebase's samples, of what was
+ * read at the boundaries only, and of the number of samples in each slice of time. Its totals over
+ * CPUs are those of iterations: the readings of several CPUs between the boundaries are not
+ * simultaneous. Latencies have a point per iteration for each quantile, which is a thing of its
+ * event ("p99", "device p99"), in ns.
  */
 #ifndef COUNTS_SERIES_H
 #define COUNTS_SERIES_H

@@ -173,3 +173,13 @@ int counts_stream_add(struct counts_stream *st, const struct reading *r)
 		st->end_ns = r->time_ns;
 	return rc;
 }
+
+void counts_stream_renew(struct counts_stream *st, const struct reading *r, uint64_t within_ns)
+{
+	int rc;
+	struct profile_pair *p = find_pair(st, r, &rc);
+
+	if (p && p->has_end && p->end.time_ns <= r->time_ns &&
+	    r->time_ns - p->end.time_ns <= within_ns && !(p->end.flags & READING_ENDED))
+		p->has_end = false;
+}

@@ -23,7 +23,7 @@ struct counts_stream {
 	struct profile_pair *pairs;        /* owned; of each event */
 	struct profile_pair *further;      /* owned; NULL: none; as in profile_trace */
 	struct dict things;                /* struct profile_thing, by event and number */
-	bool *has_things;                  /* owned; by event: its things were read in the tick */
+	bool *has_things; /* owned; by event: it, or its things, were read in the tick */
 	uint64_t start_ns, end_ns;
 	bool is_open; /* the tick has readings, or is wanted without */
 };
@@ -41,6 +41,9 @@ int counts_stream_begin(struct counts_stream *st, const struct profile_trace *tr
  * parts than a trace may have are ignored. 0, -ENOMEM (also: too many things), or what tick
  * returned. */
 int counts_stream_add(struct counts_stream *st, const struct reading *r);
+/* Drops the reading that the current tick has of the event, and thing, if it is at most that long
+ * before r, which is added next. */
+void counts_stream_renew(struct counts_stream *st, const struct reading *r, uint64_t within_ns);
 /* Ends the current tick, if it is open. */
 int counts_stream_end(struct counts_stream *st);
 

@@ -4,6 +4,7 @@
  */
 #include "profile/session.h"
 
+#include "base/array.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -173,6 +174,7 @@ static int read_facts(struct profile_session *s)
 	s->facts.events = s->events.item;
 	s->facts.nr_events = s->events.nr;
 	s->facts.is_sampling = nr_sampled(&s->events) > 0;
+	s->facts.has_paces = ARRAY_ANY(ev, s->events.item, s->events.nr, ev->every_ns > 0);
 	s->facts.has_regions =
 	    s->has_info && strstr(s->info.info.spec_json, "\"regions\":") != NULL;
 	return rc;

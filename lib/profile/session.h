@@ -52,6 +52,7 @@ struct profile_facts {
 	const struct trace_info *info;     /* NULL: lost in every trace */
 	const struct trace_event *events;  /* the session's columns */
 	size_t nr_events;
+	bool has_paces; /* an event has a pace of its own: traces hold readings between the ends */
 	bool is_sampling; /* an event is sampled: traces hold records, and there is a common file */
 	bool has_regions; /* marks of programs were received: there is a common file */
 	bool is_in_progress; /* as in the manifest */

@@ -46,7 +46,10 @@ static bool mark_due(struct paced *p)
 	for (size_t k = 0; k < p->nr_paces; k++) {
 		struct pacer_pace *pace = &p->deadlines[k];
 
-		pace->is_due &= !p->is_paused && (p->paces[k].every_ns || is_ahead(p));
+		/* the boundary's readings stand for those that were due before it */
+		pace->is_due &=
+		    !p->is_paused &&
+		    (p->paces[k].every_ns ? pace->deadline_ns > p->boundary_ns : is_ahead(p));
 		is_any |= pace->is_due;
 	}
 	for (size_t i = 0; i < p->counters->plan->nr_events; i++)
@@ -190,7 +193,7 @@ static bool is_paced(const struct counters *c, size_t i)
 {
 	const struct plan_event *e = &c->plan->events[i];
 
-	if (misc_has_samples(&c->misc, i))
+	if (misc_samples_every_ns(&c->misc, i))
 		return false;
 	return c->events[i].nr_cpus && (e->set == PLAN_ALONE || e->set == PLAN_NO_SET) &&
 	       event_heap(&e->event) < 0 && (e->asked->every_ns || c->plan->timebase);
@@ -217,7 +220,7 @@ void paced_set_pace(struct paced *p)
 			    plan_every_ns(plan, &plan->events[i]) ?: plan_pace_ns(plan);
 }
 
-int paced_start(struct paced *p)
+int paced_start(struct paced *p, uint64_t start_ns)
 {
 	const struct plan *plan = p->counters->plan;
 
@@ -226,7 +229,7 @@ int paced_start(struct paced *p)
 				    ? pace_at(p, plan->events[i].asked->every_ns)
 				    : SIZE_MAX;
 	paced_set_pace(p);
-	return p->nr_paces ? pacer_start(&p->pacer, p->deadlines, p->nr_paces) : 0;
+	return p->nr_paces ? pacer_start(&p->pacer, p->deadlines, p->nr_paces, start_ns) : 0;
 }
 
 void paced_stop(struct paced *p)

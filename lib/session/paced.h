@@ -54,8 +54,8 @@ struct paced {
 int paced_init(struct paced *p, const struct counters *counters);
 void paced_fini(struct paced *p); /* zeroes are fine */
 
-/* Starts the thread, if there is anything to read. 0 or -errno. */
-int paced_start(struct paced *p);
+/* Starts the thread, if there is anything to read; paces begin with the session. 0 or -errno. */
+int paced_start(struct paced *p, uint64_t start_ns);
 void paced_stop(struct paced *p); /* nothing if it does not run */
 bool paced_is_running(const struct paced *p);
 /* Sets the paces that the plan has now. Call it with the lock. */

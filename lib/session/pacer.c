@@ -61,11 +61,8 @@ static void call(struct pacer *p)
 static void *run(void *arg)
 {
 	struct pacer *p = arg;
-	const uint64_t now_ns = clock_monotonic_ns();
 
 	pacer_lock(p);
-	for (size_t i = 0; i < p->nr_paces; i++)
-		p->paces[i].deadline_ns = now_ns + p->paces[i].period_ns;
 	for (;;) {
 		uint64_t due_ns = earliest(p);
 
@@ -79,10 +76,12 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int pacer_start(struct pacer *p, struct pacer_pace *paces, size_t nr)
+int pacer_start(struct pacer *p, struct pacer_pace *paces, size_t nr, uint64_t origin_ns)
 {
 	int rc;
 
+	for (size_t i = 0; i < nr; i++)
+		paces[i].deadline_ns = origin_ns + paces[i].period_ns;
 	p->paces = paces;
 	p->nr_paces = nr;
 	rc = thread_start_blocked(&p->thread, run, p);

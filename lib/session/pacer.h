@@ -35,9 +35,10 @@ struct pacer {
 /* No thread yet. 0 or -errno. */
 int pacer_init(struct pacer *p, void (*tick)(void *arg), void *arg);
 void pacer_fini(struct pacer *p);
-/* Starts the thread, with at least one pace; of each, period_ns is set and the rest is 0.
- * Afterwards, the paces and the data of tick may be used only under the lock. 0 or -errno. */
-int pacer_start(struct pacer *p, struct pacer_pace *paces, size_t nr);
+/* Starts the thread, with at least one pace; of each, period_ns is set and the rest is 0. Their
+ * periods begin at origin_ns. Afterwards, the paces and the data of tick may be used only under the
+ * lock. 0 or -errno. */
+int pacer_start(struct pacer *p, struct pacer_pace *paces, size_t nr, uint64_t origin_ns);
 /* Ends the thread; nothing if it does not run. */
 void pacer_stop(struct pacer *p);
 

@@ -525,7 +525,7 @@ static int start_measuring(struct session *s, uint64_t *start_ns, struct err *e)
 	if (rc)
 		return rc;
 	paced_drop(&s->paced); /* samples of sources that have begun already */
-	rc = s->recorder.writer ? paced_start(&s->paced) : 0;
+	rc = s->recorder.writer ? paced_start(&s->paced, *start_ns) : 0;
 	if (rc)
 		return err_set(e, rc, "readings between boundaries cannot start: %s",
 			       strerror(-rc));

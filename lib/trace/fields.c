@@ -84,6 +84,10 @@ const struct trace_field trace_event_fields[] = {
      .at = offsetof(struct trace_event, format),
      .max = TRACE_MAX_FORMAT_BYTES,
      .is_optional = true},
+    {.type = TRACE_FIELD_U64,
+     .at = offsetof(struct trace_event, every_ns),
+     .is_optional = true,
+     .is_sparse = true},
     END,
 };
 
@@ -366,10 +370,20 @@ static void encode(struct buf *b, const struct trace_field *f, const char *from)
 	}
 }
 
+static bool is_left_out(const struct trace_field *f, const void *from)
+{
+	uint64_t v = 1;
+
+	if (f->is_sparse)
+		memcpy(&v, (const char *)from + f->at, sizeof(v));
+	return !v;
+}
+
 void trace_encode(struct buf *b, const struct trace_field *f, const void *from)
 {
 	for (; f->type; f++)
-		encode(b, f, from);
+		if (!is_left_out(f, from))
+			encode(b, f, from);
 }
 
 void trace_encode_list(struct buf *b, const struct trace_list *l, const void *items, size_t nr)

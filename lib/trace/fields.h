@@ -25,6 +25,7 @@ enum trace_field_type {
 struct trace_field {
 	uint8_t type;
 	bool is_optional; /* a shorter payload is valid: 0 or "" is read */
+	bool is_sparse;   /* the last one, a U64: 0 is not written */
 	uint16_t at;      /* offset in the structure */
 	uint16_t len_at;  /* BYTES32: offset of its uint32_t length */
 	uint32_t max;

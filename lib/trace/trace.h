@@ -121,6 +121,7 @@ struct trace_event {
 	/* The fields of a tracepoint, as in tracefs's format file ("\tfield:…" lines, with the
 	 * common ones): they describe the raw bytes of its samples; "". */
 	const char *format;
+	uint64_t every_ns; /* between two readings, also within an iteration; 0: no own pace */
 };
 
 /* The origin of the records in a TRACE_FRAME_RECORDS. */

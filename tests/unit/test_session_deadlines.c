@@ -112,7 +112,7 @@ TEST(pacer)
 
 	assert_int_equal(pacer_init(&p, tick, &p), 0);
 	now_ns = start_ns = (uint64_t)7000 * MS;
-	assert_int_equal(pacer_start(&p, &pace, 1), 0);
+	assert_int_equal(pacer_start(&p, &pace, 1, start_ns), 0);
 	pthread_join(p.thread, NULL);
 	p.is_running = false;
 	for (unsigned k = 0; k < NR_TICKS; k++, due_ns += PERIOD_MS * MS) {
