@@ -160,8 +160,9 @@ static void add_to_many(struct collect *c, size_t i, const struct collect_choice
 
 static int open_one_of_many(const struct collect *c, struct open_many *m)
 {
-	struct collect_named named = {
-	    .names = m->names, .scales = m->scales, .every_ns = m->every_ns};
+	struct collect_named named = {.names = m->names,
+				      .scales = m->scales,
+				      .every_ns = m->every_ns ? m->every_ns : m->source->every_ns};
 
 	if (!m->source->open_named)
 		return m->source->open(&c->root, m->choice, m->wanted, &m->state, &m->why);
@@ -537,6 +538,13 @@ bool collect_get_of_thing(const struct collect *c, size_t i, const struct collec
 				.raw = state == READING_OK ? thing->values[field] : 0,
 				.base = base_of_field(thing, field)};
 	return true;
+}
+
+uint64_t collect_every_ns(const struct collect *c, uint32_t set)
+{
+	const struct open_many *m = &c->many[set];
+
+	return m->every_ns ? m->every_ns : m->source->every_ns;
 }
 
 bool collect_has_samples(const struct collect *c, uint32_t set)

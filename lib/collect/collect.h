@@ -90,6 +90,7 @@ bool collect_get_of_thing(const struct collect *c, size_t i, const struct collec
 			  struct reading *out);
 /* Whether the things of a set are sampled at a rate of their own. Of such a set: */
 bool collect_has_samples(const struct collect *c, uint32_t set);
+uint64_t collect_every_ns(const struct collect *c, uint32_t set); /* between two of them */
 /* Waits, but not long, until the samples up to the last reading are there. */
 void collect_flush(struct collect *c);
 /* The next sample up to that time, *out borrowed until the next call, or clock; false: none. */

@@ -40,7 +40,7 @@ struct collect_named {
 	const char *const *names;
 	const double *scales; /* a value is what was measured divided by it, rounded */
 	size_t nr;
-	uint64_t every_ns; /* the least of the events' */
+	uint64_t every_ns; /* the least of the events', or the source's */
 };
 
 /* A reading of a thing that its source took at a rate of its own. */
@@ -118,7 +118,9 @@ struct collect_many_source {
 	void (*settle)(const void *state);
 	/* Of a source that samples at a rate of its own; others: NULL. flush waits until the
 	 * samples up to the last reading are there. sample and clock return the next one, in order
-	 * of time of each thing; false: there is none that is as old. In one thread. */
+	 * of time of each thing; false: there is none that is as old. In one thread. every_ns:
+	 * between two samples, unless the events say so. */
+	uint64_t every_ns;
 	void (*flush)(void *state);
 	bool (*sample)(void *state, uint64_t until_ns, struct collect_sample *out);
 	bool (*clock)(void *state, uint64_t until_ns, struct collect_clock *out);

@@ -332,9 +332,8 @@ static uint32_t choose(const struct collect_choice *choice)
 static void fill_request(struct pm *p, const struct collect_choice *choice,
 			 const struct collect_named *named)
 {
-	uint64_t ns = named->every_ns ? named->every_ns : PM_DEFAULT_EVERY_NS;
-
-	p->request.interval_ns = ns < PM_MAX_EVERY_NS ? ns : PM_MAX_EVERY_NS;
+	p->request.interval_ns =
+	    named->every_ns < PM_MAX_EVERY_NS ? named->every_ns : PM_MAX_EVERY_NS;
 	p->request.devices = choose(choice);
 	p->request.nr_metrics = (uint32_t)named->nr;
 	for (size_t i = 0; i < named->nr; i++) {
@@ -597,6 +596,7 @@ static bool pm_clock(void *state, uint64_t until_ns, struct collect_clock *out)
 
 const struct collect_many_source collect_pm_source = {
     .name = "pm",
+    .every_ns = PM_DEFAULT_EVERY_NS,
     .open_named = pm_open,
     .close = pm_close,
     .read = pm_read,

@@ -119,7 +119,7 @@ const char *misc_way(const struct misc *m, size_t place)
 	return i < m->nr ? collect_way(m->collect, i) : NULL;
 }
 
-bool misc_has_samples(const struct misc *m, size_t place)
+uint64_t misc_samples_every_ns(const struct misc *m, size_t place)
 {
 	size_t i = 0;
 	uint32_t set;
@@ -127,7 +127,9 @@ bool misc_has_samples(const struct misc *m, size_t place)
 	while (i < m->nr && m->places[i] != place)
 		i++;
 	set = i < m->nr ? collect_set(m->collect, i) : UINT32_MAX;
-	return set != UINT32_MAX && collect_has_samples(m->collect, set);
+	return set != UINT32_MAX && collect_has_samples(m->collect, set)
+		   ? collect_every_ns(m->collect, set)
+		   : 0;
 }
 
 bool misc_get(const struct misc *m, uint32_t trace, uint32_t cpu, struct reading *out)

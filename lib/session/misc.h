@@ -27,8 +27,9 @@ int misc_open(struct misc *m, const struct plan *plan, struct session_event *sta
 void misc_close(struct misc *m); /* zeroes are fine */
 /* Where the event at that place of the plan is read, as of collect_way. */
 const char *misc_way(const struct misc *m, size_t place);
-/* Whether the event at that place is sampled at a rate of its own, as of collect_has_samples. */
-bool misc_has_samples(const struct misc *m, size_t place);
+/* Of an event that is sampled at a rate of its own (collect_has_samples), the time between two
+ * samples; of others 0. */
+uint64_t misc_samples_every_ns(const struct misc *m, size_t place);
 
 /* Copies the last readings of collect_read for the CPU into out[nr_parts]. False if /proc does not
  * list the CPU: it is offline. */

@@ -193,7 +193,7 @@ static bool is_paced(const struct counters *c, size_t i)
 {
 	const struct plan_event *e = &c->plan->events[i];
 
-	if (misc_has_samples(&c->misc, i))
+	if (misc_samples_every_ns(&c->misc, i))
 		return false;
 	return c->events[i].nr_cpus && (e->set == PLAN_ALONE || e->set == PLAN_NO_SET) &&
 	       event_heap(&e->event) < 0 && (e->asked->every_ns || c->plan->timebase);
@@ -292,11 +292,11 @@ static void take_set(struct paced *p, uint32_t set, uint64_t until_ns)
 		}
 }
 
-void paced_take_samples(struct paced *p, uint64_t until_ns, bool is_end)
+void paced_take_samples(struct paced *p, uint64_t until_ns, bool waits)
 {
 	struct collect *c = p->counters->misc.collect;
 
-	if (is_end)
+	if (waits)
 		collect_flush(c);
 	for (uint32_t set = 0; set < collect_nr_sets(c); set++)
 		if (collect_has_samples(c, set))
@@ -353,7 +353,7 @@ void paced_drop(struct paced *p)
 	for (uint32_t t = 0; t < p->counters->nr_cpus; t++)
 		while (ticks_next(&p->ticks, t, p->boundary_ns, &skipped))
 			;
-	paced_take_samples(p, p->boundary_ns, false);
+	paced_take_samples(p, p->boundary_ns, true);
 	while (ticks_next(&p->samples, 0, p->boundary_ns, &skipped))
 		;
 	paced_next_iteration(p);

@@ -70,8 +70,8 @@ void paced_unlock(struct paced *p);
 void paced_boundary(struct paced *p, uint64_t boundary_ns);
 /* Whether a source samples at a rate of its own. */
 bool paced_has_samples(const struct paced *p);
-/* Takes what such sources sampled up to that time; waits is_end: for all of it, though not long. */
-void paced_take_samples(struct paced *p, uint64_t until_ns, bool is_end);
+/* Takes what such sources sampled up to that time. waits: until all of it is there, but not long. */
+void paced_take_samples(struct paced *p, uint64_t until_ns, bool waits);
 /* Adds the readings of their clocks up to that time to what the writer has gathered. False if there
  * are none. */
 bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_ns);

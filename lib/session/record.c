@@ -88,7 +88,7 @@ void recorder_describe(const struct counters *c, size_t i, struct trace_event *o
 	    .reason = ev->support.reason,
 	    .scale = row->scale,
 	    .frequency = p->asked->frequency,
-	    .every_ns = p->asked->every_ns,
+	    .every_ns = misc_samples_every_ns(&c->misc, i) ?: p->asked->every_ns,
 	    .format = spec_event_is_sampled(p->asked) ? row->format : NULL,
 	};
 }
