@@ -105,7 +105,8 @@ enum {
 	MAX_IDLE_S = 10,
 	STACK_BYTES = 256 << 10,
 	BACKLOG = 16,
-	URL_PART = 2, /* of a connection's memory, which also has the other headers and the answer's */
+	URL_PART =
+	    2, /* of a connection's memory, which also has the other headers and the answer's */
 	MAX_SEPARATORS = 2 * HTTP_MAX_ARGUMENTS,
 };
 
