@@ -325,6 +325,7 @@ static void paint_second_line(const struct top *t, struct canvas *c)
 
 static void paint_foot(const struct top *t, const struct paint_state *s, struct canvas *c)
 {
+	const char *quit = t->is_inner ? "back" : "quit";
 	unsigned y = c->height - 1;
 	BUF_AUTO(text, PAINT_LINE_BYTES);
 
@@ -337,12 +338,12 @@ static void paint_foot(const struct top *t, const struct paint_state *s, struct 
 	else if (*t->message)
 		buf_printf(&text, " %s", t->message);
 	else if (t->has_page)
-		buf_adds(&text, " Esc back  arrows scroll  S save  q quit");
+		buf_printf(&text, " Esc back  arrows scroll  S save  q %s", quit);
 	else
 		buf_printf(&text,
-			   " q quit  ? help  Enter calls  a code  / search  f filter  v %s  s %s  "
+			   " q %s  ? help  Enter calls  a code  / search  f filter  v %s  s %s  "
 			   "t %s  p pause",
-			   dashboard_top_view_name(t->question.view),
+			   quit, dashboard_top_view_name(t->question.view),
 			   t->by_total ? "total" : "self", t->span == TOP_ALL ? "all" : "last");
 	canvas_left(c, 0, y, c->width, CANVAS_BAR, buf_str(&text));
 }

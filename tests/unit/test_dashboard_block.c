@@ -412,7 +412,7 @@ TEST(focus_is_shown)
 	struct session_under_test s;
 
 	begin_crowded(&s, columns);
-	for (unsigned height = 12; height < 40; height++) {
+	for (unsigned height = 8; height < 40; height++) {
 		size_t nr_seen = 0;
 
 		do {
