@@ -21,6 +21,7 @@
 #include "page/source.h"
 #include "pool.h"
 #include "registry.h"
+#include "report/states.h"
 #include "row.h"
 #include "serve/guard.h"
 
@@ -176,6 +177,30 @@ static int print_row(struct navigator *n, const struct query *q, const struct re
 	return rc;
 }
 
+/* "thread_time" is what views call the sum of the events of states: the name selects these. */
+static int select_states(const struct inputs *in, struct profile_filter *f, struct err *e)
+{
+	static const struct profile_filter all;
+	const struct profile_facts *facts = in->item[0].facts;
+	const struct profile_globs before = f->events;
+	int rc = 0;
+
+	if (!facts_has_states(in))
+		return 0;
+	f->events.nr = 0;
+	for (size_t i = 0; i < before.nr && rc == 0; i++) {
+		if (strcmp(before.item[i], "thread_time") != 0) {
+			rc = profile_globs_add(&f->events, "event", before.item[i], e);
+			continue;
+		}
+		for (uint32_t k = 0; k < facts->nr_events && rc == 0; k++)
+			if (report_states_of(facts, &all, k))
+				rc = profile_globs_add(&f->events, "event", facts->events[k].name,
+						       e);
+	}
+	return rc;
+}
+
 static bool reply_row(struct navigator *n, const struct http_request *r,
 		      const struct registry_row *format, const struct registry_row *row,
 		      const char *type, const char *policy)
@@ -189,8 +214,8 @@ static bool reply_row(struct navigator *n, const struct http_request *r,
 	if (rc == 0 && row->diff == REGISTRY_DIFF && !n->inputs->nr_diff)
 		rc = err_set(&e, -EINVAL, "%s: there is nothing to compare with: --diff=FILE",
 			     row->name);
-	if (rc == 0)
-		rc = print_row(n, q, format, row, &text, &e);
+	rc = rc ?: select_states(n->inputs, &q->selection.filter, &e)
+		?: print_row(n, q, format, row, &text, &e);
 	done = rc ? reply_error(r, status_of(rc), &e)
 		  : reply(r, HTTP_OK, http_response_new(buf_str(&text), text.len, type), policy);
 	buf_fini(&text);

@@ -231,7 +231,15 @@ def timeline_has_waits(folder):
                 print("skip: timeline of waits: not sampled here (BPF)")
                 return
             rows, lanes = rows_of(s, "/api/timeline"), rows_of(s, "/api/lanes")
+            assert rows == rows_of(s, "/api/timeline?event=thread_time"), "the name that rows have"
+            middle, of_middle = (rows_of(s, f"/api/{view}?from=400ms&to=500ms") for view in ("timeline", "lanes"))
+            wrong, text = s.get("/api/timeline?event=thread_times")
+            assert wrong.status == 400 and "event=thread_times: no event" in text, text
         boxes_nest(rows)
+        boxes_nest(middle)
+        sums = [sum(r["count"] for r in x if not r.get("depth")) for x in (middle, of_middle)]
+        assert sum(r["samples"] for r in middle if not r["depth"]) == sum(r["samples"] for r in of_middle), sums
+        assert all(400e6 <= r["from_ns"] < r["to_ns"] <= 500e6 for r in middle), middle
         outer = [r for r in rows if not r["depth"]]
         long = [r for r in outer if r["comm"] == "sleep" and r["state"] == "blocked" and r["to_ns"] - r["from_ns"] > 250e6]
         if len(long) == 2:
@@ -242,8 +250,7 @@ def timeline_has_waits(folder):
         for r in list_:
             key = r["tid"], r["state"]
             samples[key] = samples.get(key, 0) + sign * r["samples"]
-    # what began before the session may have no room in it
-    assert not any(n > 0 for n in samples.values()), samples
+    assert not any(samples.values()), samples  # what began before the session is in boxes of their own
     busy = [r for r in rows if r["function"].startswith("work_") and r["state"] == "on CPU"]
     assert len(long) == 2, long
     first, second = sorted(long, key=lambda r: r["from_ns"])
