@@ -92,6 +92,24 @@ static bool reply(const struct http_request *r, unsigned status, struct http_res
 	return done;
 }
 
+/* Options are arguments here, and fields of the page: they have no dashes. */
+static void put_words(struct json_writer *json, const char *name, const char *text)
+{
+	char words[sizeof(((struct err *)0)->msg) + sizeof(((struct err *)0)->hint)];
+	size_t len = 0;
+	bool is_begin = true;
+
+	for (; *text && len + 1 < sizeof(words); text++) {
+		if (is_begin && text[0] == '-' && text[1] == '-' && text[2] >= 'a' &&
+		    text[2] <= 'z')
+			text += 2;
+		is_begin = *text == ' ' || *text == '(' || *text == '"';
+		words[len++] = *text;
+	}
+	words[len] = '\0';
+	jsonw_text(json, name, words);
+}
+
 static bool reply_error(const struct http_request *r, unsigned status, const struct err *e)
 {
 	BUF_AUTO(text, MAX_ERROR_BYTES);
@@ -99,11 +117,11 @@ static bool reply_error(const struct http_request *r, unsigned status, const str
 
 	jsonw_init(&json, &text, false);
 	JSONW_OBJECT(&json, NULL) {
-		jsonw_text(&json, "error", e->msg);
+		put_words(&json, "error", e->msg);
 		if (*e->source)
-			jsonw_text(&json, "source", e->source);
+			put_words(&json, "source", e->source);
 		if (*e->hint)
-			jsonw_text(&json, "hint", e->hint);
+			put_words(&json, "hint", e->hint);
 	}
 	buf_addc(&text, '\n');
 	return reply(r, status, http_response_new(buf_str(&text), text.len, "application/json"),
