@@ -212,6 +212,25 @@ static bool has_report(const struct options *o, const char *name)
 	return ARRAY_ANY(x, o->reports.item, o->reports.nr, strcmp(*x, name) == 0);
 }
 
+static int check_folder(const char *option, const char *path, struct err *e)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return err_set(e, -errno, "--%s=%s: %s", option, path, strerror(errno));
+	return S_ISDIR(st.st_mode) ? 0
+				   : err_set(e, -ENOTDIR, "--%s=%s: is not a folder", option, path);
+}
+
+static int check_source_dirs(const struct options *o, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < o->source_dirs.nr && rc == 0; i++)
+		rc = check_folder("source-dir", o->source_dirs.item[i], e);
+	return rc;
+}
+
 static int check_annotate(const struct options *o, struct err *e)
 {
 	const char *option = o->source ? "source" : o->assembly ? "asm" : "source-dir";
@@ -223,7 +242,7 @@ static int check_annotate(const struct options *o, struct err *e)
 	if ((o->source || o->assembly || (o->source_dirs.nr && !is_page)) &&
 	    !has_report(o, "annotate") && !o->serve)
 		return err_set(e, -EINVAL, "--%s requires --report=annotate", option);
-	return 0;
+	return check_source_dirs(o, e);
 }
 
 /* What must be there, and what excludes each other. */

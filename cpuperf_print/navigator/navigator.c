@@ -21,6 +21,7 @@
 #include "page/source.h"
 #include "pool.h"
 #include "registry.h"
+#include "report/states.h"
 #include "row.h"
 #include "serve/guard.h"
 
@@ -91,6 +92,24 @@ static bool reply(const struct http_request *r, unsigned status, struct http_res
 	return done;
 }
 
+/* Options are arguments here, and fields of the page: they have no dashes. */
+static void put_words(struct json_writer *json, const char *name, const char *text)
+{
+	char words[sizeof(((struct err *)0)->msg) + sizeof(((struct err *)0)->hint)];
+	size_t len = 0;
+	bool is_begin = true;
+
+	for (; *text && len + 1 < sizeof(words); text++) {
+		if (is_begin && text[0] == '-' && text[1] == '-' && text[2] >= 'a' &&
+		    text[2] <= 'z')
+			text += 2;
+		is_begin = *text == ' ' || *text == '(' || *text == '"';
+		words[len++] = *text;
+	}
+	words[len] = '\0';
+	jsonw_text(json, name, words);
+}
+
 static bool reply_error(const struct http_request *r, unsigned status, const struct err *e)
 {
 	BUF_AUTO(text, MAX_ERROR_BYTES);
@@ -98,11 +117,11 @@ static bool reply_error(const struct http_request *r, unsigned status, const str
 
 	jsonw_init(&json, &text, false);
 	JSONW_OBJECT(&json, NULL) {
-		jsonw_text(&json, "error", e->msg);
+		put_words(&json, "error", e->msg);
 		if (*e->source)
-			jsonw_text(&json, "source", e->source);
+			put_words(&json, "source", e->source);
 		if (*e->hint)
-			jsonw_text(&json, "hint", e->hint);
+			put_words(&json, "hint", e->hint);
 	}
 	buf_addc(&text, '\n');
 	return reply(r, status, http_response_new(buf_str(&text), text.len, "application/json"),
@@ -176,6 +195,30 @@ static int print_row(struct navigator *n, const struct query *q, const struct re
 	return rc;
 }
 
+/* "thread_time" is what views call the sum of the events of states: the name selects these. */
+static int select_states(const struct inputs *in, struct profile_filter *f, struct err *e)
+{
+	static const struct profile_filter all;
+	const struct profile_facts *facts = in->item[0].facts;
+	const struct profile_globs before = f->events;
+	int rc = 0;
+
+	if (!facts_has_states(in))
+		return 0;
+	f->events.nr = 0;
+	for (size_t i = 0; i < before.nr && rc == 0; i++) {
+		if (strcmp(before.item[i], "thread_time") != 0) {
+			rc = profile_globs_add(&f->events, "event", before.item[i], e);
+			continue;
+		}
+		for (uint32_t k = 0; k < facts->nr_events && rc == 0; k++)
+			if (report_states_of(facts, &all, k))
+				rc = profile_globs_add(&f->events, "event", facts->events[k].name,
+						       e);
+	}
+	return rc;
+}
+
 static bool reply_row(struct navigator *n, const struct http_request *r,
 		      const struct registry_row *format, const struct registry_row *row,
 		      const char *type, const char *policy)
@@ -189,8 +232,8 @@ static bool reply_row(struct navigator *n, const struct http_request *r,
 	if (rc == 0 && row->diff == REGISTRY_DIFF && !n->inputs->nr_diff)
 		rc = err_set(&e, -EINVAL, "%s: there is nothing to compare with: --diff=FILE",
 			     row->name);
-	if (rc == 0)
-		rc = print_row(n, q, format, row, &text, &e);
+	rc = rc ?: select_states(n->inputs, &q->selection.filter, &e)
+		?: print_row(n, q, format, row, &text, &e);
 	done = rc ? reply_error(r, status_of(rc), &e)
 		  : reply(r, HTTP_OK, http_response_new(buf_str(&text), text.len, type), policy);
 	buf_fini(&text);

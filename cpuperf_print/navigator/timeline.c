@@ -50,6 +50,7 @@ struct timeline {
 	uint64_t slice_ns, end_ns; /* end_ns: of the time shown */
 	struct dict threads, shares;
 	struct report_stacks *stacks; /* owned */
+	uint32_t others;              /* the stack of what has no room */
 	uint32_t *order;              /* owned; of a stack: after its callers, before their next */
 	struct box *boxes;            /* owned */
 	size_t nr_boxes, boxes_room;
@@ -74,6 +75,16 @@ static int add_entry(void *arg, const struct report_entry *e)
 	share->samples += e->weight.samples;
 	share->count += e->weight.weight;
 	return 0;
+}
+
+/* The stack of what has no room. 0 or -ENOMEM. */
+static int name_others(struct timeline *l)
+{
+	const struct report_frame frame = {
+	    .function = report_functions_named(l->j->inputs->functions, "[other]", "")};
+
+	return frame.function && report_stacks_add(l->stacks, &frame, 1, &l->others) == 0 ? 0
+											  : -ENOMEM;
 }
 
 /* Stacks as a walk of their tree meets them. Callers have lower numbers. 0 or -ENOMEM. */
@@ -221,10 +232,52 @@ static int put_slice(struct timeline *l, uint32_t thread, uint64_t slice,
 	return rc;
 }
 
+/* Makes room for a box before the first boxes of a thread: 1 ns, which nobody sees but who adds up.
+ * False: they are that short. */
+static bool make_room(struct timeline *l, size_t first_box, uint64_t from_ns)
+{
+	for (size_t i = first_box; i < l->nr_boxes; i++)
+		if (l->boxes[i].from_ns == from_ns && l->boxes[i].to_ns - from_ns < 2)
+			return false;
+	for (size_t i = first_box; i < l->nr_boxes; i++)
+		l->boxes[i].from_ns += l->boxes[i].from_ns == from_ns;
+	return true;
+}
+
+/* Samples of waits that began before the time shown, where others have all the room: a box for each
+ * state, at the beginning, so that the boxes have all samples. */
+static int put_others(struct timeline *l, uint32_t thread, uint32_t stack, size_t first_box)
+{
+	const uint64_t from_ns = l->j->selection->filter.from_ns;
+
+	for (uint32_t state = 0; state < REPORT_NR_STATES; state++) {
+		struct box other = {.from_ns = from_ns,
+				    .to_ns = from_ns + 1,
+				    .thread = thread,
+				    .stack = stack,
+				    .state = state};
+		struct box *to;
+
+		for (size_t i = 0; i < l->nr_rests; i++)
+			if (l->rests[i].state == state) {
+				other.samples += l->rests[i].samples;
+				other.count += l->rests[i].count;
+			}
+		if (!other.samples || !make_room(l, first_box, from_ns))
+			continue;
+		to = MEM_ADD(l->boxes, l->nr_boxes, l->boxes_room);
+		if (!to)
+			return -ENOMEM;
+		*to = other;
+	}
+	return 0;
+}
+
 /* Its slices, the last one first; those between them where something is left. */
 static int put_thread(struct timeline *l, const struct share *shares, size_t nr)
 {
 	const uint64_t first = l->j->selection->filter.from_ns / l->slice_ns;
+	const size_t first_box = l->nr_boxes;
 	uint64_t slice = nr ? shares[0].slice : 0;
 	int rc = 0;
 
@@ -238,7 +291,7 @@ static int put_thread(struct timeline *l, const struct share *shares, size_t nr)
 		if (slice-- <= first)
 			break;
 	}
-	return rc;
+	return rc ?: put_others(l, shares[0].thread, l->others, first_box);
 }
 
 static int put_threads(struct timeline *l)
@@ -331,7 +384,7 @@ static int print(struct job *j, struct err *e)
 	dict_init(&l.shares, sizeof(struct share), DICT_KEY(struct share, state), MAX_SHARES);
 	sink.slice_ns = l.slice_ns;
 	rc = rc ?: samples_read(j, j->first, j->nr, &sink, &stats, e) ?: threads_rank(&l.threads)
-		?: order_stacks(&l) ?: put_threads(&l) ?: put_all(&l, e);
+		?: name_others(&l) ?: order_stacks(&l) ?: put_threads(&l) ?: put_all(&l, e);
 	if (rc == -EFBIG) {
 		err_clear(e);
 		err_set(e, rc, "too many stacks over time");

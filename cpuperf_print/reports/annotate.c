@@ -268,7 +268,8 @@ static void put_group_heading(const struct annotate *a, const struct annotated_g
 	buf_printf(&b, "%s%s", line->inlined ? ": " : "",
 		   line->file ? line->file : "code without source lines");
 	if (line->file && !annotated_source(&a->of, line->file))
-		buf_adds(&b, ", which is not found (--source-dir)");
+		buf_printf(&b, ", which %s (--source-dir)",
+			   annotate_sources_fault(a->of.sources, line->file));
 	grid_line(g, buf_str(&b));
 }
 

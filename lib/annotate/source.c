@@ -9,6 +9,7 @@
 #include "elf/finder.h"
 #include "elf/reader.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 enum { MAX_LINES = 1 << 22, LINE_COST = sizeof(uint32_t) };
 
 static const size_t max_path_bytes = (size_t)64 << 20;
+static const char unreadable[] = "cannot be read";
 
 struct annotate_source {
 	char *text; /* owned */
@@ -27,12 +29,14 @@ struct annotate_source {
 
 struct entry {
 	const char *path;               /* the key */
-	struct annotate_source *source; /* owned; NULL: not found */
+	struct annotate_source *source; /* owned; NULL: none */
+	const char *fault;              /* then */
 };
 
 struct annotate_sources {
 	struct annotate_sources_config config;
 	struct dict files; /* struct entry */
+	const char *fault; /* of the last file that is there and cannot be read */
 };
 
 struct annotate_sources *annotate_sources_new(const struct annotate_sources_config *config)
@@ -81,48 +85,65 @@ static bool find_lines(struct annotate_source *s)
 	return true;
 }
 
-static bool read_text(struct elf_reader *reader, struct elf_reader_file *f,
-		      struct annotate_source *s)
+/* NULL, or why it is no source. */
+static const char *read_text(struct elf_reader *reader, struct elf_reader_file *f,
+			     struct annotate_source *s)
 {
-	if (f->st.st_size <= 0 || f->st.st_size > ANNOTATE_MAX_SOURCE_BYTES)
-		return false;
+	if (f->st.st_size <= 0)
+		return "is empty";
+	if (f->st.st_size > ANNOTATE_MAX_SOURCE_BYTES)
+		return "is too large";
 	s->len = (uint32_t)f->st.st_size;
 	/* as many lines as bytes, at most */
 	if (!elf_reader_pay(reader, f, (uint64_t)s->len * LINE_COST))
-		return false;
+		return unreadable;
 	s->text = mem_alloc(s->len);
-	return s->text && elf_reader_read(reader, f, 0, s->len, s->text) == 0 &&
-	       !memchr(s->text, '\0', s->len) && find_lines(s);
+	if (!s->text || elf_reader_read(reader, f, 0, s->len, s->text))
+		return unreadable;
+	return memchr(s->text, '\0', s->len) ? "is not text" : find_lines(s) ? NULL : unreadable;
+}
+
+static const char *fault_of(int rc)
+{
+	return rc == -ENOENT || rc == -ENOTDIR ? NULL
+	       : rc == -EINVAL                 ? "is not a regular file"
+	       : rc == -EACCES                 ? "may not be read"
+					       : unreadable;
 }
 
 /* NULL: not there, or no source. */
-static struct annotate_source *open_source(struct elf_reader *reader, const char *path)
+static struct annotate_source *open_source(struct annotate_sources *s, const char *path)
 {
+	struct elf_reader *reader = elf_finder_reader(s->config.finder);
 	struct elf_reader_file f = {.path = path};
-	struct annotate_source *s;
+	struct annotate_source *source;
+	int rc = elf_reader_look(reader, &f);
+	const char *fault;
 
-	if (elf_reader_look(reader, &f))
+	if (rc) {
+		s->fault = fault_of(rc) ? fault_of(rc) : s->fault;
 		return NULL;
-	s = mem_zalloc(sizeof(*s));
-	if (s && read_text(reader, &f, s))
-		return s;
-	free_source(s);
+	}
+	source = mem_zalloc(sizeof(*source));
+	fault = source ? read_text(reader, &f, source) : unreadable;
+	if (!fault)
+		return source;
+	s->fault = fault;
+	free_source(source);
 	return NULL;
 }
 
-static struct annotate_source *open_below(const struct annotate_sources *s, const char *dir,
+static struct annotate_source *open_below(struct annotate_sources *s, const char *dir,
 					  const char *path)
 {
 	char whole[PATH_MAX];
 	int len = snprintf(whole, sizeof(whole), "%s%s%s", dir, *path == '/' ? "" : "/", path);
 
-	return len > 0 && (size_t)len < sizeof(whole)
-		   ? open_source(elf_finder_reader(s->config.finder), whole)
-		   : NULL;
+	return len > 0 && (size_t)len < sizeof(whole) ? open_source(s, whole) : NULL;
 }
 
 /* Less and less of the path: whole trees are moved and renamed. */
-static struct annotate_source *find_in(const struct annotate_sources *s, const char *dir,
+static struct annotate_source *find_in(struct annotate_sources *s, const char *dir,
 				       const char *path)
 {
 	struct annotate_source *found = NULL;
@@ -135,18 +156,17 @@ static struct annotate_source *find_in(const struct annotate_sources *s, const c
 	return found;
 }
 
-static struct annotate_source *download(const struct annotate_sources *s, const char *path,
+static struct annotate_source *download(struct annotate_sources *s, const char *path,
 					const struct elf_build_id *id)
 {
 	char *copy = elf_finder_source(s->config.finder, id, path);
-	struct annotate_source *found =
-	    copy ? open_source(elf_finder_reader(s->config.finder), copy) : NULL;
+	struct annotate_source *found = copy ? open_source(s, copy) : NULL;
 
 	free(copy); /* allocated by libdebuginfod */
 	return found;
 }
 
-static struct annotate_source *find(const struct annotate_sources *s, const char *path,
+static struct annotate_source *find(struct annotate_sources *s, const char *path,
 				    const struct elf_build_id *id)
 {
 	struct annotate_source *found = NULL;
@@ -164,9 +184,19 @@ const struct annotate_source *annotate_sources_find(struct annotate_sources *s, 
 	const size_t nr = s->files.nr;
 	struct entry *e = dict_at(&s->files, dict_add_text(&s->files, path, strlen(path)));
 
-	if (e && s->files.nr > nr)
+	if (e && s->files.nr > nr) {
+		s->fault = "is not found";
 		e->source = find(s, path, id);
+		e->fault = s->fault;
+	}
 	return e ? e->source : NULL;
+}
+
+const char *annotate_sources_fault(struct annotate_sources *s, const char *path)
+{
+	const struct entry *e = dict_at(&s->files, dict_add_text(&s->files, path, strlen(path)));
+
+	return e && e->fault ? e->fault : unreadable;
 }
 
 uint32_t annotate_source_nr_lines(const struct annotate_source *s)

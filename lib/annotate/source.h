@@ -36,6 +36,8 @@ struct annotate_source;
 /* id: of a program that has it; len 0: not known. NULL: it is not found, not text, or too large. */
 const struct annotate_source *annotate_sources_find(struct annotate_sources *s, const char *path,
 						    const struct elf_build_id *id);
+/* Of a path for which there was NULL: "is not found", "is not a regular file" … */
+const char *annotate_sources_fault(struct annotate_sources *s, const char *path);
 uint32_t annotate_source_nr_lines(const struct annotate_source *s);
 /* A line, from 1 on, safe to show, with blanks for tabs; "" beyond the last one. */
 const char *annotate_source_line(const struct annotate_source *s, uint32_t line,

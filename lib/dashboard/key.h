@@ -28,4 +28,27 @@ struct key {
 	unsigned x, y; /* mouse position: column and line, from 0 */
 };
 
+/* By how many lines a key scrolls a text of which so many are shown; 0: it is no such key. */
+static inline long key_lines(const struct key *key, unsigned nr_shown)
+{
+	const long page = nr_shown > 1 ? (long)nr_shown - 1 : 1;
+
+	switch (key->code) {
+	case 'k':
+	case KEY_CODE_UP:
+	case KEY_CODE_WHEEL_UP:
+		return -1;
+	case 'j':
+	case KEY_CODE_DOWN:
+	case KEY_CODE_WHEEL_DOWN:
+		return 1;
+	case KEY_CODE_PAGE_UP:
+		return -page;
+	case KEY_CODE_PAGE_DOWN:
+		return page;
+	default:
+		return 0;
+	}
+}
+
 #endif

@@ -88,6 +88,13 @@ struct model_layout {
 	unsigned x[MODEL_MAX_SHOWN], width[MODEL_MAX_SHOWN];
 };
 
+/* The help, which may have more lines than the screen: written by the painter but for first. */
+struct model_scroll {
+	unsigned first, nr_shown, nr;
+};
+/* Whether the key scrolls it. */
+bool model_scroll_key(struct model_scroll *s, const struct key *key);
+
 /* How a table of things (disks, processes …) is shown: its keys while it has the focus. */
 enum {
 	MODEL_MAX_BLOCKS = 8,
@@ -172,6 +179,7 @@ struct model {
 	bool is_profiling; /* Escape ends it: wants_no_profile */
 	bool wants_no_profile;
 	enum model_overlay overlay;
+	struct model_scroll help;
 	struct model_layout layout;
 
 	char message[MODEL_NOTE_BYTES]; /* shown until the next key */

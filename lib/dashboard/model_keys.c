@@ -279,6 +279,17 @@ static const struct model_key_row rows[] = {
 static void toggle(struct model *m, enum model_overlay overlay)
 {
 	m->overlay = m->overlay == overlay ? MODEL_NO_OVERLAY : overlay;
+	m->help = (struct model_scroll){.first = 0};
+}
+
+bool model_scroll_key(struct model_scroll *s, const struct key *key)
+{
+	const long by = key_lines(key, s->nr_shown), most = (long)s->nr - (long)s->nr_shown;
+
+	if (most <= 0 || !by)
+		return false;
+	s->first = (unsigned)limit((long)s->first + by, most);
+	return true;
 }
 
 /* --- a filter that is typed --------------------------------------------------------------------
@@ -648,7 +659,8 @@ enum model_action model_key(struct model *m, const struct key *key)
 		return MODEL_NOTHING;
 	}
 	if (m->overlay && key->code != '?' && key->code != 'w') {
-		m->overlay = MODEL_NO_OVERLAY;
+		if (m->overlay != MODEL_HELP || !model_scroll_key(&m->help, key))
+			m->overlay = MODEL_NO_OVERLAY;
 		return MODEL_NOTHING;
 	}
 	if (m->focus == MODEL_FOCUS_TABLE && !m->nr_shown_columns && key->code != '\t')

@@ -18,7 +18,8 @@ enum {
 	FOOT_LINES = 1,
 	MAX_CHART_LINES = 14,
 	MIN_BODY_LINES = 6,
-	WIDE = 160 /* two columns of 80 */
+	LEAST_LINES = 3, /* of things in focus */
+	WIDE = 160       /* two columns of 80 */
 };
 /* A session that is shorter in one of them has an end to wait for. */
 enum { MANY_ITERATIONS = 1000, LONG_S = 86400 };
@@ -241,7 +242,7 @@ static unsigned lower(unsigned a, unsigned b)
 /* The table goes first, but leaves room for a chart on a tall screen. */
 static struct plan divide(const struct model *m, unsigned lines, unsigned things)
 {
-	unsigned table = paint_table_need(m);
+	unsigned table = paint_table_need(m), least;
 	struct plan p = {.table = 0};
 
 	if (paint_has_detail(m) && lines >= 8)
@@ -249,7 +250,9 @@ static struct plan divide(const struct model *m, unsigned lines, unsigned things
 	if (p.detail && m->has_chart && lines >= 16)
 		p.detail += lower(lines / 5, MAX_CHART_LINES);
 	lines -= p.detail;
-	p.table = things && table ? lower(table, lines - lower(things, lines / 2)) : lines;
+	least = m->focus == MODEL_FOCUS_TABLE ? 0 : lower(lines, LEAST_LINES);
+	least = least > lines / 2 ? least : lines / 2;
+	p.table = things && table ? lower(table, lines - lower(things, least)) : lines;
 	if (!table)
 		p.table = 0;
 	p.things = things ? lines - p.table : 0;

@@ -298,22 +298,36 @@ static void paint_item(const struct model *m, struct canvas *c, unsigned x, unsi
 		     cell_has_value(cell) ? CANVAS_PLAIN : CANVAS_DIM, buf_str(&b));
 }
 
+/* The line of the selected value, while the keys are those of the values; else 0. */
+static size_t selected_item_line(const struct model *m, const struct memory *memory, bool has_bar,
+				 size_t per_line)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < m->item && i < m->facts.nr_events; i++)
+		k += model_is_item(m, i) && !is_in_bar(memory, has_bar, i);
+	return m->focus == MODEL_FOCUS_MACHINE ? k / per_line : 0;
+}
+
 static void paint_items(const struct model *m, struct canvas *c, struct paint_area area,
 			const struct memory *memory, bool has_bar)
 {
-	size_t per_line = items_per_line(c->width), k = 0;
-	unsigned width = c->width / (unsigned)per_line;
+	const size_t per_line = items_per_line(c->width);
+	const size_t selected = selected_item_line(m, memory, has_bar, per_line);
+	const size_t first = selected < area.height ? 0 : selected - area.height + 1;
+	const unsigned width = c->width / (unsigned)per_line;
+	size_t k = 0;
 
 	for (size_t i = 0; i < m->facts.nr_events; i++) {
-		unsigned y;
+		const size_t line = k / per_line;
 
 		if (!model_is_item(m, i) || is_in_bar(memory, has_bar, i))
 			continue;
-		y = area.y + (unsigned)(k / per_line);
-		if (y >= area.y + area.height)
-			return;
-		paint_item(m, c, 1 + (unsigned)(k % per_line) * width, y, width - 1, i,
-			   has_bar && i == memory->swap_used ? memory->value[SWAP_TOTAL] : NAN);
+		if (line >= first && line - first < area.height)
+			paint_item(m, c, 1 + (unsigned)(k % per_line) * width,
+				   area.y + (unsigned)(line - first), width - 1, i,
+				   has_bar && i == memory->swap_used ? memory->value[SWAP_TOTAL]
+								     : NAN);
 		k++;
 	}
 }
@@ -329,6 +343,12 @@ static void select_item(struct model *m)
 			m->item = i;
 }
 
+/* The selected value is one of those below the bar of memory. */
+static bool is_below_bar(const struct model *m, const struct memory *memory)
+{
+	return m->focus == MODEL_FOCUS_MACHINE && !is_in_bar(memory, true, m->item);
+}
+
 void paint_machine(struct model *m, struct canvas *c, struct paint_area area)
 {
 	unsigned lines = bar_lines(m, c->width);
@@ -336,12 +356,15 @@ void paint_machine(struct model *m, struct canvas *c, struct paint_area area)
 	const bool has_bar = find_memory(m, &memory);
 	struct paint_area bars = {area.y, lines < area.height ? lines : area.height};
 
-	if (lines)
+	select_item(m);
+	/* The selected value is seen before the bars are. */
+	if (m->focus == MODEL_FOCUS_MACHINE && bars.height + 1 + has_bar > area.height)
+		bars.height = area.height > 1u + has_bar ? area.height - 1 - has_bar : 0;
+	if (bars.height)
 		paint_bars(m, c, bars, find_busy(m));
 	area.y += bars.height;
 	area.height -= bars.height;
-	select_item(m);
-	if (has_bar && area.height) {
+	if (has_bar && (area.height > 1 || (area.height && !is_below_bar(m, &memory)))) {
 		paint_memory(m, &memory, c, area.y);
 		area.y++;
 		area.height--;

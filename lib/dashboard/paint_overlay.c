@@ -10,6 +10,8 @@ enum { NAME_WIDTH = 12, COLUMN_WIDTH = 39, NARROW_WIDTH = 39 };
 struct box {
 	struct canvas *c;
 	unsigned x, y, width, lines; /* below the title */
+	unsigned first,
+	    per_column; /* of what is scrolled: the line at the top, lines of a column */
 };
 
 static struct box open_box(struct canvas *c, unsigned width, unsigned lines, const char *title)
@@ -18,6 +20,7 @@ static struct box open_box(struct canvas *c, unsigned width, unsigned lines, con
 	struct box b = {.c = c, .y = 2, .width = width < c->width ? width : c->width};
 
 	b.lines = lines < room ? lines : room;
+	b.per_column = lines;
 	b.x = (c->width - b.width) / 2;
 	canvas_left(c, b.x, 1, b.width, CANVAS_BAR, title);
 	for (unsigned i = 0; i < b.lines; i++)
@@ -28,10 +31,10 @@ static struct box open_box(struct canvas *c, unsigned width, unsigned lines, con
 /* The i-th line of the box, column by column. */
 static void put_line(const struct box *b, unsigned i, const char *name, const char *text)
 {
-	unsigned x = b->x + (b->lines ? i / b->lines : 0) * COLUMN_WIDTH + 1;
-	unsigned y = b->y + (b->lines ? i % b->lines : 0), end = b->x + b->width;
+	const unsigned x = b->x + i / b->per_column * COLUMN_WIDTH + 1, end = b->x + b->width;
+	const unsigned at = i % b->per_column, y = b->y + at - b->first;
 
-	if (!b->lines || x + NAME_WIDTH >= end)
+	if (at < b->first || at >= b->first + b->lines || x + NAME_WIDTH >= end)
 		return;
 	canvas_left(b->c, x, y, NAME_WIDTH - 1, CANVAS_BOLD, name);
 	canvas_put(b->c, x + NAME_WIDTH, y, CANVAS_PLAIN, text, end - x - NAME_WIDTH);
@@ -49,8 +52,8 @@ static const struct help_line marks[] = {
 
 enum { MAX_HELP_LINES = 64, NR_MARKS = sizeof(marks) / sizeof(marks[0]) };
 
-/* Uses two columns if one is too short. */
-static void paint_help(const struct model *m, struct canvas *c)
+/* Uses two columns if one is too short and they fit. */
+static void paint_help(struct model *m, struct canvas *c)
 {
 	unsigned nr = 0, room = c->height > 3 ? c->height - 3 : 0;
 	struct help_line lines[MAX_HELP_LINES];
@@ -63,9 +66,13 @@ static void paint_help(const struct model *m, struct canvas *c)
 			lines[nr++] = (struct help_line){row->name, row->help};
 	for (size_t i = 0; i < NR_MARKS; i++)
 		lines[nr++] = marks[i];
-	is_wide = nr > room && c->width > COLUMN_WIDTH + NAME_WIDTH;
-	b = open_box(c, is_wide ? 2 * COLUMN_WIDTH : NARROW_WIDTH, is_wide ? (nr + 1) / 2 : nr,
-		     " Keys; any closes");
+	is_wide = nr > room && c->width >= 2 * COLUMN_WIDTH;
+	m->help.nr = is_wide ? (nr + 1) / 2 : nr;
+	b = open_box(c, is_wide ? 2 * COLUMN_WIDTH : NARROW_WIDTH, m->help.nr,
+		     m->help.nr > room ? " Keys; arrows scroll, others close"
+				       : " Keys; any closes");
+	m->help.nr_shown = b.lines;
+	b.first = m->help.first = paint_scrolled(&m->help);
 	for (unsigned i = 0; i < nr; i++)
 		put_line(&b, i, lines[i].name, lines[i].text);
 }
@@ -84,7 +91,14 @@ static void paint_notes(const struct model *m, struct canvas *c)
 			    m->notes[(first + i) % MODEL_MAX_NOTES]);
 }
 
-void paint_overlay(const struct model *m, struct canvas *c)
+unsigned paint_scrolled(const struct model_scroll *s)
+{
+	const unsigned most = s->nr > s->nr_shown ? s->nr - s->nr_shown : 0;
+
+	return s->first < most ? s->first : most;
+}
+
+void paint_overlay(struct model *m, struct canvas *c)
 {
 	if (c->width < NAME_WIDTH || c->height < 4)
 		return;

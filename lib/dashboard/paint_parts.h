@@ -75,6 +75,8 @@ unsigned paint_things_need(const struct model *m, unsigned kinds);
 unsigned paint_things_largest(const struct model *m);
 void paint_things(struct model *m, struct canvas *c, struct paint_area area, unsigned kinds);
 
-void paint_overlay(const struct model *m, struct canvas *c);
+void paint_overlay(struct model *m, struct canvas *c);
+/* The first line of what is scrolled, so that the last one is at the bottom at most. */
+unsigned paint_scrolled(const struct model_scroll *s);
 
 #endif

@@ -255,8 +255,10 @@ static unsigned lines_of_focus(const struct model *m, unsigned kinds, unsigned h
 		else
 			others += lower(lines_of(&k), LEAST_LINES);
 	}
-	if (!need || others >= height)
+	if (!need)
 		return 0;
+	/* Its keys apply to what must be seen: others may then have no line. */
+	others = lower(others, height - lower(height, LEAST_LINES));
 	need = lower(need, height - others);
 	return need > height / nr_kinds ? need : 0;
 }

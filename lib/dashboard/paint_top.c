@@ -325,6 +325,7 @@ static void paint_second_line(const struct top *t, struct canvas *c)
 
 static void paint_foot(const struct top *t, const struct paint_state *s, struct canvas *c)
 {
+	const char *quit = t->is_inner ? "back" : "quit";
 	unsigned y = c->height - 1;
 	BUF_AUTO(text, PAINT_LINE_BYTES);
 
@@ -337,17 +338,17 @@ static void paint_foot(const struct top *t, const struct paint_state *s, struct 
 	else if (*t->message)
 		buf_printf(&text, " %s", t->message);
 	else if (t->has_page)
-		buf_adds(&text, " Esc back  arrows scroll  S save  q quit");
+		buf_printf(&text, " Esc back  arrows scroll  S save  q %s", quit);
 	else
 		buf_printf(&text,
-			   " q quit  ? help  Enter calls  a code  / search  f filter  v %s  s %s  "
+			   " q %s  ? help  Enter calls  a code  / search  f filter  v %s  s %s  "
 			   "t %s  p pause",
-			   dashboard_top_view_name(t->question.view),
+			   quit, dashboard_top_view_name(t->question.view),
 			   t->by_total ? "total" : "self", t->span == TOP_ALL ? "all" : "last");
 	canvas_left(c, 0, y, c->width, CANVAS_BAR, buf_str(&text));
 }
 
-static void paint_help(const struct top *t, struct canvas *c)
+static void paint_help(struct top *t, struct canvas *c)
 {
 	enum { NAME_WIDTH = 12, WIDTH = 42 };
 	const unsigned room = c->height > 3 ? c->height - 3 : 0;
@@ -358,22 +359,27 @@ static void paint_help(const struct top *t, struct canvas *c)
 	for (size_t i = 0; (row = dashboard_top_key_row(i)); i++)
 		nr += row->help != NULL;
 	each = nr > room && columns == 2 ? (nr + 1) / 2 : nr;
-	each = each < room ? each : room;
 	width = each < nr && columns == 2 ? 2 * WIDTH : WIDTH;
 	width = width < c->width ? width : c->width;
-	if (!each)
+	if (!room)
 		return;
-	canvas_left(c, 0, 1, width, CANVAS_BAR, " Keys; any closes");
-	for (unsigned i = 0; i < each; i++)
+	t->help.nr = each;
+	t->help.nr_shown = each < room ? each : room;
+	t->help.first = paint_scrolled(&t->help);
+	canvas_left(c, 0, 1, width, CANVAS_BAR,
+		    each > room ? " Keys; arrows scroll, others close" : " Keys; any closes");
+	for (unsigned i = 0; i < t->help.nr_shown; i++)
 		canvas_fill(c, 0, 2 + i, width, CANVAS_PLAIN, " ");
 	nr = 0;
 	for (size_t i = 0; (row = dashboard_top_key_row(i)); i++) {
-		unsigned x = nr / each * WIDTH + 1, y = 2 + nr % each;
+		const unsigned x = nr / each * WIDTH + 1, at = nr % each;
+		const unsigned y = 2 + at - t->help.first;
 
 		if (!row->help)
 			continue;
 		nr++;
-		if (x + NAME_WIDTH >= width)
+		if (at < t->help.first || at >= t->help.first + t->help.nr_shown ||
+		    x + NAME_WIDTH >= width)
 			continue;
 		canvas_left(c, x, y, NAME_WIDTH - 1, CANVAS_BOLD, row->name);
 		canvas_put(c, x + NAME_WIDTH, y, CANVAS_PLAIN, dashboard_top_key_help(t, row),

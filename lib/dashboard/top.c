@@ -392,6 +392,7 @@ static enum model_action run(struct top *t, enum command command, long by)
 		break;
 	case HELP:
 		t->has_help = true;
+		t->help = (struct model_scroll){.first = 0};
 		break;
 	case SAVE:
 		return MODEL_SAVE;
@@ -417,7 +418,7 @@ enum model_action dashboard_top_key(struct top *t, const struct key *key)
 		return MODEL_NOTHING;
 	t->message[0] = '\0';
 	if (t->has_help) {
-		t->has_help = false;
+		t->has_help = model_scroll_key(&t->help, key);
 		return MODEL_NOTHING;
 	}
 	if (t->prompt) {

@@ -69,6 +69,7 @@ struct top {
 
 	enum top_span span; /* by which rows are sorted; the only one on a narrow screen */
 	bool by_total, is_paused, has_help;
+	struct model_scroll help;
 	bool is_inner; /* opened by another screen: Escape leads back to it */
 	char search[TOP_TEXT_BYTES];
 	enum top_prompt prompt;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ static int parse_range(const char **p, const char *end, uint64_t *first, uint64_
 	}
 	if (rc == 0 && *p < end && (**p != ',' || ++*p == end))
 		rc = -EINVAL;
-	return rc == 0 && *first > *last ? -EINVAL : rc;
+	rc = rc == 0 && *first > *last ? -EINVAL : rc;
+	return rc == 0 && *last > UINT32_MAX ? -ERANGE : rc;
 }
 
 int profile_ranges_parse(struct profile_ranges *r, const char *option, const char *text,
@@ -44,6 +46,9 @@ int profile_ranges_parse(struct profile_ranges *r, const char *option, const cha
 	}
 	if (rc == 0 && p == end)
 		return 0;
+	if (rc == -ERANGE)
+		return err_set_at(e, -EINVAL, option, 1, (unsigned)(p - text) + 1,
+				  "\"%s\" has a number beyond %" PRIu32, text, UINT32_MAX);
 	if (rc == 0)
 		err_set_at(e, -EINVAL, option, 1, (unsigned)(p - text) + 1,
 			   "more than %d numbers and ranges", PROFILE_MAX_RANGES);

@@ -101,7 +101,14 @@ bool http_reply(const struct http_request *r, unsigned status, const struct http
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { MAX_IDLE_S = 10, STACK_BYTES = 256 << 10, BACKLOG = 16 };
+enum {
+	MAX_IDLE_S = 10,
+	STACK_BYTES = 256 << 10,
+	BACKLOG = 16,
+	URL_PART =
+	    2, /* of a connection's memory, which also has the other headers and the answer's */
+	MAX_SEPARATORS = 2 * HTTP_MAX_ARGUMENTS,
+};
 
 /* Loaded when something is served: with it come ten other libraries (of TLS, which is not used),
  * for which nothing else should wait. */
@@ -114,7 +121,8 @@ static const char library[] = "libmicrohttpd.so.12";
 	X(add_response_header)                                                                     \
 	X(destroy_response)                                                                        \
 	X(lookup_connection_value)                                                                 \
-	X(get_connection_values)
+	X(get_connection_values)                                                                   \
+	X(get_connection_info)
 static struct {
 #define POINTER(name) __typeof__(MHD_##name) *name;
 	FUNCTIONS(POINTER)
@@ -251,6 +259,33 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *c, const char *u
 	r.fetch_site = header(c, "Sec-Fetch-Site");
 	(void)mhd.get_connection_values(c, MHD_GET_ARGUMENT_KIND, add_argument, &r);
 	return h->config.answer(h->config.arg, &r) ? MHD_YES : MHD_NO;
+}
+
+/* Before the library parses the URL: where its memory is too small for an URL's arguments it is too
+ * small for an answer, and the connection would be silent until MAX_IDLE_S. What it has sent of the
+ * request before is answered, so this is the next thing that the reader waits for. */
+static void *refuse_long(void *arg, const char *url, struct MHD_Connection *c)
+{
+	static const char refusal[] = "HTTP/1.1 414 URI Too Long\r\n"
+				      "Content-Type: text/plain; charset=utf-8\r\n"
+				      "Content-Length: 20\r\n"
+				      "Connection: close\r\n\r\n"
+				      "the URL is too long\n";
+	const struct http *h = arg;
+	const union MHD_ConnectionInfo *info;
+	size_t len = 0, nr = 0;
+
+	for (; url[len]; len++)
+		nr += url[len] == '&' || url[len] == '?';
+	if (len <= h->config.connection_bytes / URL_PART && nr <= MAX_SEPARATORS)
+		return NULL;
+	info = mhd.get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	if (info) {
+		(void)send(info->connect_fd, refusal, sizeof(refusal) - 1,
+			   MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)shutdown(info->connect_fd, SHUT_RDWR);
+	}
+	return NULL;
 }
 
 /* --- the socket ------------------------------------------------------------------------------ */
@@ -434,7 +469,7 @@ int http_start(struct http *h, struct err *e)
 	    MHD_OPTION_LISTEN_SOCKET, h->fd, MHD_OPTION_CONNECTION_LIMIT, h->config.max_connections,
 	    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)MAX_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	    h->config.connection_bytes, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-	    MHD_OPTION_END);
+	    MHD_OPTION_URI_LOG_CALLBACK, refuse_long, h, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!h->daemon)
 		return err_set_at(e, -ENOMEM, h->config.option, 0, 0,

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-enum { ENTRIES_BYTES = 32 << 10, END_MS = 1000 };
+enum { ENTRIES_BYTES = 32 << 10, END_MS = 1000, TRIES = 50, PAUSE_MS = 10 };
 
 /* In the child: without the heap (base/child.h), hence without readdir. Folders are not made in
  * it. */
@@ -27,19 +28,24 @@ static void remove_folder(const char *path)
 {
 	static _Alignas(struct dirent64) char entries[ENTRIES_BYTES];
 	int dirfd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	bool is_progress = dirfd >= 0;
 
-	while (rmdir(path) && is_progress) {
+	/* A recorder that was started on the folder may write, and rename what it has written,
+	 * until it has ended. */
+	for (int tries = 0; rmdir(path) && dirfd >= 0 && tries < TRIES;) {
 		ssize_t len =
 		    lseek(dirfd, 0, SEEK_SET) ? 0 : getdents64(dirfd, entries, sizeof(entries));
+		bool is_progress = false;
 
-		is_progress = false;
 		for (ssize_t at = 0; at < len;) {
 			const struct dirent64 *d = (const void *)(entries + at);
 
 			is_progress |= unlinkat(dirfd, d->d_name, 0) == 0;
 			at += d->d_reclen;
 		}
+		if (is_progress)
+			continue;
+		tries++;
+		(void)poll(NULL, 0, PAUSE_MS);
 	}
 }
 

@@ -389,10 +389,14 @@ def check_hostile_source(folder):
     assert "int x;" not in text_of(folder, "--function=[w]ork")
     os.remove(f"{folder}/p.c")
     os.mkfifo(f"{folder}/p.c")
-    assert "which is not found" in text_of(folder, "--function=[w]ork")
+    assert "which is not a regular file" in text_of(folder, "--function=[w]ork")
 
 
 def check_usage(folder):
+    for wrong, why in (("none", "No such file or directory"), ("s/cpuperf.cpsession", "is not a folder")):
+        run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", "--", "true")
+        done = run(PRINT, f"{folder}/s", "--report=annotate", f"--source-dir={folder}/{wrong}", code=2)
+        assert f"--source-dir={folder}/{wrong}: {why}" in done.stderr, done.stderr
     run(CPUPERF, "--event=cpu_clock@1000000", f"--output={folder}/s", "--", "true")
     for option in ("--function=x", "--source", "--asm", "--source-dir=/"):
         done = run(PRINT, f"{folder}/s", option, code=2)

@@ -10,6 +10,7 @@ import csv
 import functools
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -295,6 +296,49 @@ def share_of(numbers, name):
     return numbers[(name, "program")][1] / sum(s for s, _, _ in numbers.values())
 
 
+def lab(rgb_):
+    """CIE L*a*b* (D65) of red, green and blue from 0 to 255."""
+    linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055)**2.4 for c in rgb_]
+    xyz = [sum(w * c for w, c in zip(row, linear)) for row in (
+        (0.4339, 0.3762, 0.1899), (0.2126, 0.7152, 0.0722), (0.0178, 0.1095, 0.8728))]
+    x, y, z = (t**(1 / 3) if t > 216 / 24389 else (24389 / 27 * t + 16) / 116 for t in xyz)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def apart(one, other):
+    """The distance of two colours by CIEDE2000 (Sharma, Wu, Dalal 2005)."""
+    (l1, a1, b1), (l2, a2, b2) = lab(one), lab(other)
+    mean = (math.hypot(a1, b1) + math.hypot(a2, b2)) / 2
+    g = 1.5 - 0.5 * math.sqrt(mean**7 / (mean**7 + 25**7))
+    c1, c2 = math.hypot(g * a1, b1), math.hypot(g * a2, b2)
+    h1, h2 = (math.degrees(math.atan2(b, g * a)) % 360 for a, b in ((a1, b1), (a2, b2)))
+    turn = (h2 - h1 + 180) % 360 - 180 if c1 * c2 else 0
+    h, c, l = math.radians((h1 + turn / 2) % 360), (c1 + c2) / 2, (l1 + l2) / 2
+    t = (1 - 0.17 * math.cos(h - math.radians(30)) + 0.24 * math.cos(2 * h) + 0.32 * math.cos(3 * h + math.radians(6)) -
+         0.2 * math.cos(4 * h - math.radians(63)))
+    dl = (l2 - l1) / (1 + 0.015 * (l - 50)**2 / math.sqrt(20 + (l - 50)**2))
+    dc = (c2 - c1) / (1 + 0.045 * c)
+    dh = 2 * math.sqrt(c1 * c2) * math.sin(math.radians(turn) / 2) / (1 + 0.015 * c * t)
+    rotated = math.radians(60 * math.exp(-((math.degrees(h) - 275) / 25)**2))
+    return math.sqrt(dl**2 + dc**2 + dh**2 - math.sin(rotated) * 2 * math.sqrt(c**7 / (c**7 + 25**7)) * dc * dh)
+
+
+def colors_are_apart(page):
+    """Those of the legends, in both themes."""
+    with open(f"{os.path.dirname(os.path.abspath(__file__))}/../../cpuperf_print/page/html/graph.js", encoding="utf-8") as f:
+        lists = "".join(re.findall(r"^const (?:KERNEL_COLOR|COLORS|STATE_HUES) = .*?;", f.read(), re.M | re.S))
+    for theme in range(2):
+        for what, least in (("[...COLORS, KERNEL_COLOR, undefined]", 13), ("STATE_HUES.map((hue) => ({ hue }))", 16)):
+            of = page.run(f"(() => {{ {lists} return {what}.map((c) => cpuperf.page.colors.of(c, 0)); }})()")
+            assert len(of) > 4
+            for i, one in enumerate(of):
+                for other in of[:i]:
+                    far = apart(*(rgb(c) if c.startswith("hsl") else [int(c[k:k + 2], 16) for k in (1, 3, 5)]
+                                  for c in (one, other)))
+                    assert far >= least, (theme, one, other, far)
+        page.click_on("#theme")
+
+
 def check_search(page, session):
     numbers = flat(session)
     share = share_of(numbers, "second_half")
@@ -565,6 +609,7 @@ def check_one(folder, screen):
         check_table(page)
         check_rows(page, session)
         check_theme(page)
+        colors_are_apart(page)
         check_quiet(page, path)
         check_code(page, session, path)
         if screen:

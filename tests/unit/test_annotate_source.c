@@ -4,6 +4,7 @@
 #include "kit.h"
 
 #include "annotate/source.h"
+#include "base/array.h"
 #include "elf/debuginfod.h"
 #include "elf/finder.h"
 
@@ -101,6 +102,18 @@ TEST(found)
 /* What is no source: a pipe is not waited for. */
 TEST(refused)
 {
+	static const struct {
+		const char *path, *fault;
+	} faults[] = {
+	    {"/pipe.c", "is not a regular file"},
+	    {"/folder.c/", "is not a regular file"},
+	    {"/folder.c", "is not a regular file"},
+	    {"/binary.c", "is not text"},
+	    {"/empty.c", "is empty"},
+	    {"/large.c", "is too large"},
+	    {"/none.c", "is not found"},
+	    {"/empty.c/none.c", "is not found"},
+	};
 	struct annotate_sources *s = make(NULL, 0);
 	char path[300], *large;
 
@@ -116,11 +129,10 @@ TEST(refused)
 	tree_put(&tree, "/largest.c", large, ANNOTATE_MAX_SOURCE_BYTES);
 	free(large);
 	assert_non_null(find(s, "/largest.c"));
-	assert_null(find(s, "/pipe.c"));
-	assert_null(find(s, "/folder.c"));
-	assert_null(find(s, "/binary.c"));
-	assert_null(find(s, "/empty.c"));
-	assert_null(find(s, "/large.c"));
+	for (size_t i = 0; i < ARRAY_NR(faults); i++) {
+		assert_null(find(s, faults[i].path));
+		assert_string_equal(annotate_sources_fault(s, faults[i].path), faults[i].fault);
+	}
 	assert_null(find(s, ""));
 	annotate_sources_free(s);
 }

@@ -334,6 +334,106 @@ TEST(helps)
 	end_session(&s);
 }
 
+/* Where one column is too short and two are too wide, it scrolls; any other key closes it. */
+TEST(help_scrolls)
+{
+	struct session_under_test s;
+
+	begin(&s, false);
+	press(&s, '?');
+	assert_true(shows(&s, 60, 15, "arrows scroll"));
+	assert_true(shows(&s, 60, 15, "arrows hjkl select a line, a column"));
+	assert_false(shows(&s, 60, 15, "beyond the spread"));
+	press(&s, 'j');
+	assert_false(shows(&s, 60, 15, "arrows hjkl select"));
+	for (int i = 0; i < 9; i++)
+		press(&s, KEY_CODE_PAGE_DOWN);
+	assert_true(shows(&s, 60, 15, "+1.2%!      beyond the spread"));
+	assert_true(shows(&s, 60, 60, "arrows hjkl select a line, a column")); /* all fits */
+	press(&s, KEY_CODE_UP);
+	assert_int_equal(s.m.overlay, MODEL_NO_OVERLAY);
+	press(&s, '?');
+	assert_true(shows(&s, 60, 15, "arrows hjkl select a line, a column"));
+	press(&s, KEY_CODE_DOWN);
+	press(&s, 'x');
+	assert_int_equal(s.m.overlay, MODEL_NO_OVERLAY);
+	end_session(&s);
+}
+
+enum { NR_KINDS = 6, NR_VALUES = 5, NR_OF_ALL = 1 + NR_VALUES + NR_KINDS };
+
+/* A column of CPUs, values of the machine, and kinds of things with four of each. */
+static void begin_crowded(struct session_under_test *s, struct table_column *columns)
+{
+	static const char *const kinds[NR_KINDS] = {"disk_io", "net_io",    "process_x",
+						    "gpu_x",   "cgroup_io", "sensor_x"};
+	static const char *const values[NR_VALUES] = {"first", "second", "third", "fourth",
+						      "fifth"};
+	struct model_facts facts;
+
+	begin_session(s, 2);
+	model_fini(&s->m);
+	table_free(s->t);
+	facts = s->facts;
+	facts.events = columns;
+	facts.nr_events = NR_OF_ALL;
+	facts.metrics.nr = 0;
+	for (size_t i = 0; i < NR_OF_ALL; i++)
+		columns[i] =
+		    i == 0 ? events[BUSY]
+		    : i <= NR_VALUES
+			? (struct table_column){"misc", values[i - 1], values[i - 1],
+						"B",    EVENT_VALUE,   EVENT_SCOPE_SYSTEM}
+			: (struct table_column){
+			      "misc",      kinds[i - 1 - NR_VALUES], kinds[i - 1 - NR_VALUES], "B",
+			      EVENT_VALUE, EVENT_SCOPE_THINGS};
+	assert_int_equal(model_init(&s->m, &facts), 0);
+	s->t = model_new_table(&s->m);
+	s->t->start_ns = START_NS;
+	s->t->end_ns = START_NS + NS_PER_S;
+	for (uint32_t row = 0; row < 2; row++)
+		s->t->row_trace[row] = s->t->row_cpu[row] = row;
+	for (size_t i = 1; i <= NR_VALUES; i++)
+		*table_cell(s->t, 0, i) = value_of(i);
+	for (uint32_t i = 1 + NR_VALUES; i < NR_OF_ALL; i++)
+		for (uint32_t n = 0; n < 4; n++) {
+			const struct reading r = {.state = READING_OK, .raw = n};
+
+			table_cell(s->t, 0, i)->state = CELL_NONE;
+			assert_int_equal(table_add_thing(s->t, i, 10 * i + n, "thing", &r, &r), 0);
+		}
+	model_add(&s->m, &s->t);
+}
+
+/* What keys apply to is on the screen, however small it is. */
+TEST(focus_is_shown)
+{
+	struct table_column columns[NR_OF_ALL];
+	struct session_under_test s;
+
+	begin_crowded(&s, columns);
+	for (unsigned height = 8; height < 40; height++) {
+		size_t nr_seen = 0;
+
+		do {
+			const size_t focus = s.m.focus;
+			BUF_AUTO(out, OUT_BYTES);
+
+			render(&s, 60, height, &out);
+			if (focus == MODEL_FOCUS_MACHINE)
+				for (size_t i = 1; i <= NR_VALUES; i++, press(&s, 'l'))
+					assert_true(shows(&s, 60, height, columns[i].name));
+			else if (focus != MODEL_FOCUS_TABLE && !s.m.blocks[focus - 1].nr_lines)
+				fail_msg("height %u, kind %zu:\n%s", height, focus, buf_str(&out));
+			s.m.item = 1;
+			nr_seen++;
+			press(&s, '\t');
+		} while (s.m.focus != MODEL_FOCUS_TABLE);
+		assert_int_equal(nr_seen, NR_KINDS + 2);
+	}
+	end_session(&s);
+}
+
 /* Memory as a bar with its parts, each as wide as it is; its events are no further values. */
 TEST(memory_bar)
 {

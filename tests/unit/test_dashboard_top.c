@@ -242,6 +242,29 @@ TEST(sizes)
 	dashboard_top_free(s.t);
 }
 
+/* All keys are reached on a screen that is shorter than the help. */
+TEST(help_scrolls)
+{
+	struct screen s;
+
+	open_screen(&s);
+	press(&s, '?');
+	for (int i = 0; i < 2; i++) {
+		BUF_AUTO(out, OUT_BYTES);
+
+		paint_on(&s, 60, 15, true, &out);
+		assert_int_equal(strstr(buf_str(&out), "end the session and quit") != NULL, i);
+		assert_int_equal(strstr(buf_str(&out), "arrows jk   select") == NULL, i);
+		assert_non_null(strstr(buf_str(&out), "arrows scroll"));
+		for (int k = 0; k < 20; k++)
+			press(&s, KEY_CODE_DOWN);
+	}
+	assert_true(s.t->has_help);
+	press(&s, 'x');
+	assert_false(s.t->has_help);
+	dashboard_top_free(s.t);
+}
+
 TEST(states)
 {
 	static const char page[] =

@@ -17,7 +17,7 @@ static const struct {
     {"8,0-3", 2, {0, 3, 2, 8}, {4, 7, 9, 100}},
     {"5-5", 1, {5, 5, 5, 5}, {4, 6, 0, 55}},
     {"1-10,2", 2, {1, 2, 10, 5}, {0, 11, 12, 100}},
-    {"18446744073709551615", 1, {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}, {0, 1, 2, 3}},
+    {"4294967295", 1, {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX}, {0, 1, 2, UINT64_MAX}},
     {"007", 1, {7, 7, 7, 7}, {0, 6, 8, 70}},
 };
 
@@ -48,6 +48,24 @@ TEST(none_is_all)
 	assert_true(profile_globs_match(&g, "x"));
 }
 
+/* What is compared with them has 32 bits. */
+TEST(too_large)
+{
+	static const char *const texts[] = {"4294967296", "0-4294967296", "18446744073709551615",
+					    "1,18446744073709551615",
+					    "18446744073709551616"};
+
+	for (size_t i = 0; i < NR(texts); i++) {
+		struct profile_ranges r = {.nr = 0};
+		struct err e = {0};
+		char want[80];
+
+		assert_int_equal(profile_ranges_parse(&r, "--tid", texts[i], &e), -EINVAL);
+		snprintf(want, sizeof(want), "\"%s\" has a number beyond 4294967295", texts[i]);
+		assert_string_equal(e.msg, want);
+	}
+}
+
 static const struct {
 	const char *text;
 	unsigned column;
@@ -64,7 +82,6 @@ static const struct {
     {"0-3,x", 5},
     {"1-2-3", 4},
     {"1,+2", 3},
-    {"18446744073709551616", 0},
     {"4-3", 4},
     {"2-1,5", 0},
 };

@@ -6,10 +6,13 @@ const ROW = 20;
 const LEAST_PIXELS = 0.4;
 const BELOW = 40; /* pixels: what is said of a frame */
 const SEEN_PIXELS = 5; /* rows with only thinner frames get no space */
-const HUES = [212, 152, 268, 48, 330, 184, 96, 240, 296, 128];
-const KERNEL_HUE = 18;
+/* Of objects and of the kernel: hue, and what differs from the theme in lightness (points) and in richness
+ * (factor). Any two are at least 13 apart by CIEDE2000, in light and in dark. */
+const KERNEL_COLOR = { hue: 18, light: 0, rich: 1 };
+const COLORS = [[216, 4, 1.15], [120, -9, 1.15], [318, -9, 1], [60, -9, 1.15], [192, -4, 1.15], [258, 0, 1.15],
+	[348, 4, 1.15], [42, -9, 0.5], [276, 8, 0.5], [156, -9, 0.5]].map(([hue, light, rich]) => ({ hue, light, rich }));
 const ROOT = 0xffffffff; /* of a frame */
-const STATE_HUES = [130, 45, 215, 190, 280]; /* of STATES */
+const STATE_HUES = [130, 45, 215, 180, 320]; /* of STATES */
 
 class GraphView {
 	/* parts: the canvas, what scrolls it, and what has its whole height. */
@@ -34,15 +37,15 @@ class GraphView {
 		const { functions } = this.model.data;
 		const weights = new Map();
 
-		this.hueOf = new Map();
+		this.objectColors = new Map();
 		for (const row of this.model.functions()) {
 			const f = functions[row.of];
 
 			if (!f.isKernel)
 				weights.set(f.object, (weights.get(f.object) || 0) + row.self[0] + row.self[1]);
 		}
-		[...weights].sort((a, b) => b[1] - a[1]).slice(0, HUES.length)
-			.forEach(([object], i) => this.hueOf.set(object, HUES[i]));
+		[...weights].sort((a, b) => b[1] - a[1]).slice(0, COLORS.length)
+			.forEach(([object], i) => this.objectColors.set(object, COLORS[i]));
 	}
 
 	/* Rows at least, and those of the root that are not drawn. */
@@ -213,7 +216,7 @@ class GraphView {
 
 	/* Of the function that is a state. */
 	stateColor(of) {
-		return this.page.colors.ofHue(STATE_HUES[STATES.indexOf(this.model.data.functions[of].name)], 0);
+		return this.page.colors.of({ hue: STATE_HUES[STATES.indexOf(this.model.data.functions[of].name)] }, 0);
 	}
 
 	drawOutline(frame, thick) {
@@ -245,7 +248,7 @@ class GraphView {
 
 		if (this.model.data.stateFunctions.has(frame.of))
 			return this.stateColor(frame.of);
-		return colors.ofHue(f.isKernel ? KERNEL_HUE : this.hueOf.get(f.object), frame.of);
+		return colors.of(f.isKernel ? KERNEL_COLOR : this.objectColors.get(f.object), frame.of);
 	}
 
 	/* Marks significant changes, by the test of cpuperf_print over the whole session. */

@@ -25,7 +25,7 @@ class Colors {
 		this.frameText = get('--frame-text');
 		this.frameRest = get('--frame-rest');
 		this.light = parseFloat(get('--frame-light'));
-		this.rich = get('--frame-rich');
+		this.rich = parseFloat(get('--frame-rich'));
 		this.cold = rgbOf(get('--cold'));
 		this.hot = rgbOf(get('--hot'));
 		this.same = rgbOf(get('--same'));
@@ -34,12 +34,15 @@ class Colors {
 	}
 
 	/* Functions of one object differ a little in colour; a function's colour is constant. */
-	ofHue(hue, number) {
+	of(color, number) {
 		const shade = (Math.imul(number + 1, 0x9e3779b1) >>> 24) / 255 - 0.5;
 
-		if (hue === undefined)
+		if (!color)
 			return this.frameRest;
-		return `hsl(${hue + 10 * shade} ${this.rich} ${this.light + 7 * shade}%)`;
+
+		const { hue, light = 0, rich = 1 } = color;
+
+		return `hsl(${hue + 10 * shade} ${this.rich * rich}% ${this.light + light + 7 * shade}%)`;
 	}
 
 	ofChange(change) {
@@ -694,16 +697,16 @@ class Page {
 			if (stateFunctions.has(row.of))
 				continue;
 
-			const hue = f.isKernel ? KERNEL_HUE : this.graph.hueOf.get(f.object);
-			const part = parts.get(hue) || { hue, weight: 0,
-				name: f.isKernel ? 'kernel' : hue === undefined ? 'other objects' : objects[f.object] };
+			const color = f.isKernel ? KERNEL_COLOR : this.graph.objectColors.get(f.object);
+			const part = parts.get(color) || { color, weight: 0,
+				name: f.isKernel ? 'kernel' : color ? objects[f.object] : 'other objects' };
 
 			part.weight += row.self[0];
-			parts.set(hue, part);
+			parts.set(color, part);
 		}
 		return [...parts.values()].sort((a, b) => b.weight - a.weight).slice(0, LEGEND_NAMES)
 			.map((part) => mark(`${part.name} ${percent(this.model.share(part.weight))}`,
-				this.colors.ofHue(part.hue, 0)));
+				this.colors.of(part.color, 0)));
 	}
 
 	changeLegend() {

@@ -59,7 +59,7 @@ class RegionTrack {
 
 		for (const character of name)
 			hash = Math.imul(hash ^ character.codePointAt(0), 0x01000193) >>> 0;
-		return this.page.colors.ofHue(region ? hash % 360 : undefined, 0);
+		return this.page.colors.of(region && { hue: hash % 360 }, 0);
 	}
 
 	/* The innermost slice at that time; null: what there is. */

@@ -10,7 +10,7 @@ class CallsView extends GraphView {
 	}
 
 	giveHues() {
-		this.hueOf = this.page.graph.hueOf;
+		this.objectColors = this.page.graph.objectColors;
 	}
 
 	get isInverted() {
