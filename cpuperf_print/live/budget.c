@@ -55,9 +55,17 @@ uint32_t budget_steps(int64_t credit_ns, uint64_t cost_ns, uint32_t most)
 	return nr ? (uint32_t)nr : 1;
 }
 
+static double share_of(const struct budget *b)
+{
+	return b->debt_ns ? b->share * (PART_FOR_DEBT - 1) / PART_FOR_DEBT : b->share;
+}
+
+uint64_t budget_grows_ns(const struct budget *b, uint64_t ns)
+{
+	return (uint64_t)(share_of(b) * (double)ns);
+}
+
 uint64_t budget_wait_ns(const struct budget *b)
 {
-	const double share = b->debt_ns ? b->share * (PART_FOR_DEBT - 1) / PART_FOR_DEBT : b->share;
-
-	return b->credit_ns > 0 ? 0 : (uint64_t)((double)(1 - b->credit_ns) / share);
+	return b->credit_ns > 0 ? 0 : (uint64_t)((double)(1 - b->credit_ns) / share_of(b));
 }

@@ -27,6 +27,8 @@ void budget_charge(struct budget *b, uint64_t ns);
 /* How many steps of cost_ns each to take before the next update: 1 to most. cost_ns 0: not known.
  */
 uint32_t budget_steps(int64_t credit_ns, uint64_t cost_ns, uint32_t most);
+/* By how much the credit grows in that time, after what is paid back. */
+uint64_t budget_grows_ns(const struct budget *b, uint64_t ns);
 /* How long until there is credit if none is used, as of the last update; 0: there is. */
 uint64_t budget_wait_ns(const struct budget *b);
 

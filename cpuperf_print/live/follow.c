@@ -7,12 +7,15 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "live/pace.h"
 #include "profile/filter.h"
+#include "profile/samples.h"
 #include "report/functions.h"
 #include "report/kept.h"
 #include "report/sums.h"
 #include "selection.h"
 #include "symbol/symbols.h"
+#include "trace/record.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,9 +31,10 @@ enum {
 	MOST_NS = NS_PER_S / 4, /* at once, later */
 	LOOK_NS = NS_PER_S / 4, /* between two looks for iterations that have ended */
 	MARGIN_NS = NS_PER_S,   /* a task may run for a while after the record of its end */
-	FIRST_NS = NS_PER_S / 20, /* the same until there is one */
-	MAX_AT_ONCE = 4,          /* iterations, so that keys are answered */
-	RECENT_S = 5,             /* the last seconds */
+	FIRST_NS = NS_PER_S / 20,      /* the same until there is one */
+	FIRST_COST_NS = NS_PER_S / 16, /* of the first iteration, of what is lent */
+	MAX_AT_ONCE = 4,               /* iterations, so that keys are answered */
+	RECENT_S = 5,                  /* the last seconds */
 };
 
 /* What may be used now; below 0 it has used too much. */
@@ -120,6 +124,15 @@ static uint64_t needed_ns(const struct follow *f)
 	return begun_ns > MARGIN_NS ? begun_ns - MARGIN_NS : 0;
 }
 
+/* How many iterations are the last seconds. */
+static uint32_t nr_recent(const struct follow *f)
+{
+	const double span_s = f->span_s > 0 ? f->span_s : 1;
+	const uint32_t nr = span_s < RECENT_S ? (uint32_t)ceil(RECENT_S / span_s) : 1;
+
+	return nr < BACKLOG_LAST ? nr : BACKLOG_LAST - 1;
+}
+
 static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err *e)
 {
 	static struct profile_filter filter; /* too large for a stack */
@@ -128,6 +141,8 @@ static int read_range(struct follow *f, uint32_t first, uint32_t end, struct err
 				       .functions = f->in->functions,
 				       .sink = &f->sink,
 				       .nr_threads = 1,
+				       .every = f->every,
+				       .turn_ns = (uint64_t)(f->span_s * nr_recent(f) * NS_PER_S),
 				       .problem = ignore};
 	struct report_input input;
 	int rc;
@@ -154,15 +169,6 @@ static uint32_t nr_ended(const struct profile_facts *facts)
 	const uint64_t nr = facts->nr_iterations;
 
 	return (uint32_t)(facts->is_in_progress && nr ? nr - 1 : nr);
-}
-
-/* How many iterations are the last seconds. */
-static uint32_t nr_recent(const struct follow *f)
-{
-	const double span_s = f->span_s > 0 ? f->span_s : 1;
-	const uint32_t nr = span_s < RECENT_S ? (uint32_t)ceil(RECENT_S / span_s) : 1;
-
-	return nr < BACKLOG_LAST ? nr : BACKLOG_LAST - 1;
 }
 
 uint32_t follow_recent_from(const struct follow *f)
@@ -223,22 +229,86 @@ static int look(struct follow *f, struct err *e)
 	return f->backlog.nr_waiting || f->is_over != was_over;
 }
 
+static bool stands_for_others(const struct trace_event *ev)
+{
+	struct trace_layout l;
+
+	return !ev->attr_bytes || !trace_layout_init(&l, ev->attr, ev->attr_bytes) ||
+	       !(l.is_wait || l.is_heap || l.is_maximum || l.is_by_switches);
+}
+
+/* What ends a session need not be read within a time. */
+static bool is_read_whole(const struct follow *f)
+{
+	const struct profile_facts *facts = f->in->item[0].facts;
+
+	return f->is_over || !(f->span_s > 0) ||
+	       ARRAY_ANY(ev, facts->events, facts->nr_events, !stands_for_others(ev));
+}
+
+/* Before the first one is read. */
+static void set_pace(struct follow *f)
+{
+	const uint64_t bytes =
+	    profile_session_iteration_bytes(f->in->item[0].session, f->backlog.end - 1);
+
+	f->every = is_read_whole(f) ? 1 : pace_begin(bytes, FIRST_COST_NS);
+	f->cost_ns = pace_guess_ns(bytes, f->every);
+}
+
+/* What may be used for an iteration: without what was used besides, of each that ended. */
+static uint64_t allowed_ns(const struct follow *f, uint64_t before_ns)
+{
+	const uint64_t grows_ns = budget_grows_ns(&f->budget, (uint64_t)(f->span_s * NS_PER_S));
+	const uint32_t nr = f->backlog.end - f->nr_ended;
+	const uint64_t else_ns = (before_ns - f->read_ns) / (nr ? nr : 1);
+
+	if (!f->read_ns) /* names are loaded once */
+		return grows_ns;
+	return else_ns < grows_ns / 4 * 3 ? grows_ns - else_ns : grows_ns / 4;
+}
+
+static uint64_t nr_taken(const struct follow *f)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < f->stats.nr_events; i++)
+		nr += f->stats.event[i].sampled.n.samples;
+	return nr;
+}
+
+static void adapt_pace(struct follow *f, uint64_t cost_ns, uint64_t may_ns, uint32_t nr)
+{
+	const uint64_t taken = nr_taken(f);
+
+	f->every = is_read_whole(f)
+		       ? 1
+		       : pace_next(f->every, cost_ns, may_ns, (taken - f->nr_samples) / nr);
+	f->nr_samples = taken;
+}
+
 /* The newest, as many as the credit allows: at least one. */
 static int read_some(struct follow *f, struct err *e)
 {
 	const int64_t credit = credit_ns(f);
-	const uint64_t before_ns = clock_process_cpu_ns();
+	const uint64_t before_ns = clock_process_cpu_ns(), may_ns = allowed_ns(f, before_ns);
 	uint64_t cost_ns;
-	const uint32_t allowed =
-	    f->is_over ? MAX_AT_ONCE : budget_steps(credit, f->cost_ns, MAX_AT_ONCE);
-	uint32_t first;
-	const uint32_t nr = backlog_take(&f->backlog, allowed, &first);
+	uint32_t allowed, first, nr;
 	int rc;
 
+	if (!f->every)
+		set_pace(f);
+	if (is_read_whole(f))
+		f->every = 1;
+	allowed = f->is_over ? MAX_AT_ONCE : budget_steps(credit, f->cost_ns, MAX_AT_ONCE);
+	nr = backlog_take(&f->backlog, allowed, &first);
 	rc = read_range(f, first, first + nr, e);
+	f->read_ns = clock_process_cpu_ns();
+	f->nr_ended = f->backlog.end;
 	f->cost_ns -= f->cost_ns / 8;
-	cost_ns = (clock_process_cpu_ns() - before_ns) / nr;
+	cost_ns = (f->read_ns - before_ns) / nr;
 	f->cost_ns = cost_ns > f->cost_ns ? cost_ns : f->cost_ns;
+	adapt_pace(f, cost_ns, may_ns, nr);
 	return rc ? rc : 1;
 }
 

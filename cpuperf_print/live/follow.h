@@ -1,8 +1,8 @@
 /*
  * Reads a session while it is recorded: its iterations as they end, within a budget of CPU time.
- * The newest are read first; what the budget does not allow waits, and is dropped when it is older
- * than the last seconds. What children of this process
- * use is charged, too.
+ * Of many samples a part is read, chosen by chance, so that each iteration is. The newest are read
+ * first; what the budget does not allow waits, and is dropped when it is older than the last
+ * seconds. What children of this process use is charged, too.
  */
 #ifndef CPUPERF_PRINT_LIVE_FOLLOW_H
 #define CPUPERF_PRINT_LIVE_FOLLOW_H
@@ -35,8 +35,12 @@ struct follow {
 	double span_s; /* of an iteration; 0: not known yet */
 	/* The budget. */
 	struct budget budget;
-	uint64_t children_ns;              /* what they used; charged */
-	uint64_t cost_ns;                  /* of reading an iteration, of late at most */
+	uint64_t children_ns; /* what they used; charged */
+	uint64_t cost_ns;     /* of reading an iteration, of late at most */
+	uint32_t every;       /* one of so many samples of an iteration is read; 0: not known yet */
+	uint64_t nr_samples;  /* taken, in the iterations read */
+	uint64_t read_ns;     /* the CPU time when the last ones were read */
+	uint32_t nr_ended;    /* and how many had ended */
 	uint64_t shares_ns[8], used_ns[8]; /* the last times and what had been used */
 	size_t nr_shares;
 	double own_share; /* of a CPU, in the last seconds */

@@ -18,6 +18,7 @@
 #include "screen/number.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,14 @@ static void skip_counted(struct live *l)
 		*event = (*event + 1) % (uint32_t)f->nr_events;
 }
 
+/* Of how many samples one was read: rounded, as some may be invalid. */
+static uint32_t one_of(const struct report_weight *read, uint64_t nr_taken)
+{
+	const double nr = read->samples ? (double)nr_taken / (double)read->samples : 0;
+
+	return nr < UINT32_MAX ? (uint32_t)llround(nr) : UINT32_MAX;
+}
+
 static void set_status(struct live *l)
 {
 	const struct follow *f = &l->follow;
@@ -125,6 +134,9 @@ static void set_status(struct live *l)
 		return;
 	stats = &f->stats.event[l->top->question.event];
 	st->nr_samples = stats->counted.samples;
+	st->every = one_of(&stats->counted, stats->sampled.n.samples);
+	if (st->every > 1)
+		st->nr_samples = stats->sampled.n.samples;
 	if (st->all_s > 0)
 		st->samples_per_s = (double)st->nr_samples / st->all_s;
 }

@@ -283,6 +283,8 @@ static void paint_first_line(const struct top *t, const struct paint_state *s, s
 /* What the reader could not afford is not in the rows, also not later. */
 static void add_read(struct buf *out, const struct top_status *st)
 {
+	if (st->every > 1)
+		buf_printf(out, " read 1 of %" PRIu32 " samples ·", st->every);
 	if (!st->ended[TOP_ALL])
 		return;
 	buf_printf(out,

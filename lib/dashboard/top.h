@@ -52,6 +52,7 @@ struct top_status {
 	double behind_s;                          /* measured, and not read */
 	/* Iterations that ended, and of these read; 0: all are read, or will be. */
 	uint32_t ended[TOP_NR_SPANS], read[TOP_NR_SPANS];
+	uint32_t every; /* above 1: of so many samples one is read */
 	bool is_over; /* the session has ended */
 };
 

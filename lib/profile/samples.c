@@ -17,6 +17,11 @@
 /* A report's time has at most 48 blocks; a file of few bytes must not cause endless work. */
 enum { MAX_PARTS = 64 };
 
+/* Of `every` in a row the one of number `chosen`. */
+struct choice {
+	uint32_t every, chosen, nr;
+};
+
 struct profile_samples {
 	struct trace_reader *reader;        /* owned */
 	struct trace_events session_events; /* borrowed */
@@ -31,6 +36,9 @@ struct profile_samples {
 	struct profile_sample whole;
 	uint64_t part, nr_parts;
 	uint64_t time_ns, bytes;
+	struct choice samples, frames; /* which are read */
+	uint64_t random;
+	uint64_t stands_for; /* samples for each that is returned; 0: all are returned */
 	uint64_t nr_senseless, nr_foreign;
 	struct profile_load load;  /* the content except records */
 	bool is_over, is_complete; /* load has all of it */
@@ -58,6 +66,50 @@ int profile_samples_open(const struct profile_session *s, size_t i, profile_prob
 	} else
 		profile_samples_close(r);
 	return rc;
+}
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* To read a frame costs as much as a few dozen of its samples. */
+void profile_samples_thin(struct profile_samples *s, uint32_t every)
+{
+	enum { MOST_OF_FRAME = 64 };
+	const struct trace_head *head = trace_reader_head(s->reader);
+
+	if (every < 2)
+		return;
+	s->frames.every = (every - 1) / MOST_OF_FRAME + 1;
+	s->samples.every = every / s->frames.every;
+	s->stands_for = (uint64_t)s->frames.every * s->samples.every;
+	s->random = (uint64_t)head->iteration << 32 | head->trace;
+}
+
+/* A fixed one of each row would fall into step with events that take turns in the ring. */
+static bool is_chosen(struct profile_samples *s, struct choice *c)
+{
+	bool is_it;
+
+	if (!c->nr)
+		c->chosen = (uint32_t)(next_random(&s->random) % c->every);
+	is_it = c->nr == c->chosen;
+	c->nr = c->nr + 1 == c->every ? 0 : c->nr + 1;
+	return is_it;
+}
+
+/* Each frame has its turn, whatever is in it. */
+static void pass_over_frames(struct profile_samples *s)
+{
+	while (s->frames.every > 1 && !is_chosen(s, &s->frames) &&
+	       trace_reader_pass_over(s->reader, TRACE_FRAME_RECORDS))
+		;
 }
 
 void profile_samples_close(struct profile_samples *s)
@@ -168,8 +220,10 @@ static int next_frame(struct profile_samples *s)
 {
 	struct trace_frame f;
 	struct err e = {0};
-	int rc = trace_reader_next(s->reader, &f, &e);
+	int rc;
 
+	pass_over_frames(s);
+	rc = trace_reader_next(s->reader, &f, &e);
 	s->bytes = trace_reader_bytes(s->reader);
 	if (rc == 1) {
 		rc = read_frame(s, &f);
@@ -213,6 +267,8 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	s->nr_senseless += !size;
 	if (!size || kind != PERF_RECORD_SAMPLE)
 		return false;
+	if (s->stands_for && !s->is_added_up && !is_chosen(s, &s->samples))
+		return false;
 	k = profile_ids_of_record(&s->ids, p, size) ?: s->ids.sharing;
 	if (!k || !k->has_layout) {
 		s->nr_foreign++;
@@ -238,6 +294,10 @@ static bool read_record(struct profile_samples *s, struct profile_sample *out)
 	 */
 	sure = r->wait_ns < out->weight ? r->wait_ns : out->weight;
 	out->unit = is_exact(&k->layout) ? 0 : out->weight - sure;
+	if (s->stands_for && !s->is_added_up) {
+		out->weight *= s->stands_for;
+		out->unit *= s->stands_for;
+	}
 	return true;
 }
 

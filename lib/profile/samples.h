@@ -38,12 +38,19 @@ struct profile_trace_file profile_session_file(const struct profile_session *s, 
 
 /* The size of all these files. */
 uint64_t profile_session_bytes(const struct profile_session *s);
+/* Of those of an iteration. */
+uint64_t profile_session_iteration_bytes(const struct profile_session *s, uint32_t iteration);
 
 /* Opens file i (below profile_session_nr_files). 1; 0: it cannot be read (reported to problem,
  * which several threads may call at once: it locks); -ENOMEM. */
 int profile_samples_open(const struct profile_session *s, size_t i, profile_problem_fn *problem,
 			 void *arg, struct profile_samples **out);
 void profile_samples_close(struct profile_samples *s); /* NULL is fine */
+/* Call before the first sample. One of about `every` samples is returned, with the weight of those
+ * for which it stands: of each row of samples one that is chosen by chance, and, where that is not
+ * enough, of each row of frames. The choice of a trace is the same each time. Not for waits, heaps
+ * and maxima, whose samples do not stand for others; what the kernel added up is returned whole. */
+void profile_samples_thin(struct profile_samples *s, uint32_t every);
 /* The next sample: 1; 0 after the last; -ENOMEM. Damage and invalid records are reported as in
  * records.h. */
 int profile_samples_next(struct profile_samples *s, struct profile_sample *out);

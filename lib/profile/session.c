@@ -567,23 +567,37 @@ struct profile_trace_file profile_session_file(const struct profile_session *s, 
 	return (struct profile_trace_file){.iteration = file->iteration, .trace = file->trace};
 }
 
-uint64_t profile_session_bytes(const struct profile_session *s)
+static uint64_t bytes_of(const struct profile_session *s, const struct profile_file *file)
 {
 	char name[NAME_MAX + 1];
-	uint64_t bytes = 0;
 	struct stat st;
+
+	if (file->to)
+		return file->to - file->from;
+	profile_file_name(s->base, file, name);
+	return sys()->fstatat(s->dirfd, name, &st, 0) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+uint64_t profile_session_bytes(const struct profile_session *s)
+{
+	uint64_t bytes = 0;
 
 	if (s->set)
 		return s->set->bytes;
-	for (size_t i = 0; i < s->folder.nr; i++) {
-		const struct profile_file *file = &s->folder.file[i];
+	for (size_t i = 0; i < s->folder.nr; i++)
+		bytes += bytes_of(s, &s->folder.file[i]);
+	return bytes;
+}
 
-		profile_file_name(s->base, file, name);
-		if (file->to)
-			bytes += file->to - file->from;
-		else if (sys()->fstatat(s->dirfd, name, &st, 0) == 0)
-			bytes += (uint64_t)st.st_size;
-	}
+uint64_t profile_session_iteration_bytes(const struct profile_session *s, uint32_t iteration)
+{
+	uint64_t bytes = 0;
+
+	if (s->set)
+		return iteration ? 0 : s->set->bytes;
+	for (size_t i = 0; i < s->folder.nr; i++)
+		if (s->folder.file[i].iteration == iteration)
+			bytes += bytes_of(s, &s->folder.file[i]);
 	return bytes;
 }
 

@@ -268,9 +268,13 @@ static int no_address(struct report_counter *c, const struct profile_sample *s, 
 /* The time since the beginning of the report, in units of the shortest block. */
 static uint64_t block_of(const struct report_counter *c, uint64_t time_ns)
 {
-	uint64_t start_ns = c->all->input->start_ns + c->all->run->filter->from_ns;
+	const struct report_run *run = c->all->run;
+	uint64_t start_ns = c->all->input->start_ns + run->filter->from_ns, since_ns;
 
-	return time_ns > start_ns ? (time_ns - start_ns) >> INTERVAL_BLOCK_SHIFT : 0;
+	if (time_ns <= start_ns)
+		return 0;
+	since_ns = time_ns - start_ns;
+	return (run->turn_ns ? since_ns % run->turn_ns : since_ns) >> INTERVAL_BLOCK_SHIFT;
 }
 
 static struct report_count count_of(const struct report_counter *c, const struct profile_sample *s)

@@ -139,6 +139,7 @@ static int read_file(struct worker *w, size_t i)
 	if (rc != 1)
 		return rc;
 	rc = 0;
+	profile_samples_thin(samples, w->engine->counters.run->every);
 	cpu = profile_samples_head(samples)->cpu;
 	/* samples of a trace of many CPUs have their own CPU */
 	if (cpu == UINT32_MAX || profile_ranges_has(&filter->cpus, cpu))

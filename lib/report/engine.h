@@ -72,9 +72,13 @@ struct report_run {
 	struct report_functions *functions;
 	const struct report_sink *sink;
 	unsigned nr_threads; /* 0: one per CPU */
-	bool with_inlined;   /* inlined functions are frames */
-	bool with_wakers;    /* after the stack of a wait, that of its waker: report/waker.h */
-	bool adds_states;    /* events with a state are counted as one: report_states_event */
+	uint32_t every;      /* above 1: one of so many samples is read (profile_samples_thin) */
+	/* Blocks of time, by which bursts are found, begin anew each time this has passed, so that
+	 * the last of these times has enough of them; 0: never. */
+	uint64_t turn_ns;
+	bool with_inlined; /* inlined functions are frames */
+	bool with_wakers;  /* after the stack of a wait, that of its waker: report/waker.h */
+	bool adds_states;  /* events with a state are counted as one: report_states_event */
 	enum report_root root;
 	profile_problem_fn *problem; /* never called by two threads at once */
 	void *arg;

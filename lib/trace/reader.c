@@ -22,6 +22,7 @@
 
 enum {
 	READ_AHEAD_BYTES = 64 << 10,
+	READ_HEADER_BYTES = 256, /* where most frames are passed over */
 	RESYNC_MAX_BYTES =
 	    4 * TRACE_FRAME_MAX_BYTES, /* a sparse file can be endless: stop searching */
 	WASTE_BASE_BYTES = 2 * TRACE_FRAME_MAX_BYTES,
@@ -34,7 +35,7 @@ static const char ends_inside[] = "the file ends inside a frame";
 static int load(struct trace_reader *r, uint64_t at, size_t len)
 {
 	uint64_t left = r->size - at;
-	size_t want = len > READ_AHEAD_BYTES ? len : READ_AHEAD_BYTES;
+	size_t want = len > r->read_ahead ? len : r->read_ahead;
 	ssize_t got;
 
 	if (want > left)
@@ -123,13 +124,11 @@ static int unpack(struct trace_reader *r, struct trace_frame *f)
 	return 1;
 }
 
-int trace_reader_check(struct trace_reader *r, uint64_t at, struct trace_frame *out, uint64_t *end,
+/* 1; 0: no frame can be there: *why; -errno. */
+static int view_header(struct trace_reader *r, uint64_t at, struct trace_frame_bytes *h,
 		       const char **why)
 {
-	struct trace_frame_bytes h;
-	const char *fault;
 	const uint8_t *p;
-	uint64_t total;
 	int rc;
 
 	*why = ends_inside;
@@ -139,15 +138,25 @@ int trace_reader_check(struct trace_reader *r, uint64_t at, struct trace_frame *
 	rc = trace_reader_view(r, at, TRACE_FRAME_HEADER_BYTES, &p);
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
-	memcpy(&h, p, sizeof(h));
-	h = (struct trace_frame_bytes){le32toh(h.sync), le16toh(h.kind), le16toh(h.flags),
-				       le32toh(h.length), le32toh(h.crc)};
-	fault = header_fault(r, at, &h);
-	if (fault) {
-		*why = fault;
-		return 0;
-	}
+	memcpy(h, p, sizeof(*h));
+	*h = (struct trace_frame_bytes){le32toh(h->sync), le16toh(h->kind), le16toh(h->flags),
+					le32toh(h->length), le32toh(h->crc)};
+	*why = header_fault(r, at, h);
+	return !*why;
+}
+
+int trace_reader_check(struct trace_reader *r, uint64_t at, struct trace_frame *out, uint64_t *end,
+		       const char **why)
+{
+	struct trace_frame_bytes h = {0};
+	const uint8_t *p;
+	uint64_t total;
+	int rc = view_header(r, at, &h, why);
+
+	if (rc != 1)
+		return rc;
 	total = trace_frame_total_bytes(h.length);
+	*why = "the file became shorter";
 	rc = trace_reader_view(r, at, (size_t)total, &p);
 	if (rc)
 		return rc == -ENODATA ? 0 : rc;
@@ -291,6 +300,22 @@ int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct er
 	account(r, &f, end);
 	*out = f;
 	return 1;
+}
+
+bool trace_reader_pass_over(struct trace_reader *r, uint16_t kind)
+{
+	struct trace_frame_bytes h = {0};
+	const char *why;
+
+	if (r->feed || r->is_segment || r->at >= r->size)
+		return false;
+	r->read_ahead = READ_HEADER_BYTES;
+	if (view_header(r, r->at, &h, &why) != 1 || h.kind != kind)
+		return false;
+	r->at += trace_frame_total_bytes(h.length);
+	r->nr_frames++;
+	r->end_agrees = false;
+	return true;
 }
 
 uint64_t trace_reader_bytes(const struct trace_reader *r)
@@ -438,6 +463,7 @@ static struct trace_reader *reader_new(const char *name, struct err *e)
 
 	if (r) {
 		r->fd = -1;
+		r->read_ahead = READ_AHEAD_BYTES;
 		r->name = mem_strdup(name);
 		if (r->name)
 			return r;

@@ -89,6 +89,10 @@ const struct trace_head *trace_reader_head(const struct trace_reader *r);
  * skipped bytes; code -ENODATA if the file ends inside a frame): the next call continues after
  * them. Other -errno: the file cannot be read. */
 int trace_reader_next(struct trace_reader *r, struct trace_frame *out, struct err *e);
+/* Passes over the next frame, of which it reads no more than the header, if that names this kind.
+ * False: it does not, or what follows is no frame of a file: the next call of trace_reader_next
+ * returns it. What is passed over is not checked. */
+bool trace_reader_pass_over(struct trace_reader *r, uint16_t kind);
 /* How far in the file it has come. */
 uint64_t trace_reader_bytes(const struct trace_reader *r);
 /* After 0: an end frame was read and agrees with the rest (otherwise the trace was cut). */

@@ -17,6 +17,7 @@ struct trace_reader {
 	size_t window_bytes;
 	uint8_t *memory; /* owned; of the window of a file */
 	size_t memory_bytes;
+	size_t read_ahead; /* bytes that are read at least */
 	struct trace_unpacker unpacker;
 	uint16_t known_flags;  /* of frames, in this file */
 	uint64_t wasted_bytes; /* checksummed or unpacked for what was not a frame */

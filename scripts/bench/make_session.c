@@ -4,13 +4,18 @@
  * with the same build: what is mapped are this program itself and the libraries it runs with.
  *
  *   make_session [-n SAMPLES] [-i ITERATIONS] [-c CPUS] [-p PROCESSES] [-d LEAST-MOST] [-f PLACES]
- *                [-z LEVEL] [-s SEED] PREFIX
+ *                [-z LEVEL] [-s SEED] [-l SECONDS] PREFIX
  *
  * Writes PREFIX.<i>.<t>.cpuperf, PREFIX.common.cpuperf and PREFIX.cpsession. Samples are of
  * software:cpu_clock, every 100 us, with callchains. A chain is a place in a tree of calls that is
  * grown at random, LEAST to MOST deep, and some places are sampled far more often than others (half
  * of all samples are at a tenth of the PLACES). Processes have threads and names, come and go, and
  * map the files at addresses of their own. Every 4096th sample stands a little too late.
+ *
+ * With -l the session is in progress: for so many seconds its files grow as those of a recorder do,
+ * in iterations of a second with 10,000 samples of each CPU, ten frames each; then it ends. What a
+ * CPU samples is the same in each iteration, of later times. On a line of standard output stands
+ * how late the last frame was written, in ms.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -30,7 +35,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -44,14 +51,16 @@ enum {
 	SYMBOL_BYTES = 0x400,
 	LINES_BYTES = 64 << 10,
 	MAX_MADE_BYTES = 1 << 30,
-	SPOTS = 8,         /* instructions of a place that are sampled */
-	CHILD_EVERY = 5000 /* samples: a process that comes and goes */
+	SPOTS = 8,          /* instructions of a place that are sampled */
+	CHILD_EVERY = 5000, /* samples: a process that comes and goes */
+	FRAMES = 10,        /* of an iteration of a session in progress */
+	NS_PER_S = 1000000000
 };
 static const uint64_t kernel_text = 0xffffffff81000000;
 
 static struct {
-	uint64_t samples, iterations, cpus, processes, least, most, places, level, seed;
-} args = {1000000, 1, 2, 20, 4, 20, 20000, 0, 1};
+	uint64_t samples, iterations, cpus, processes, least, most, places, level, seed, live;
+} args = {1000000, 1, 2, 20, 4, 20, 20000, 0, 1, 0};
 
 /* What is mapped into each process. */
 static struct file {
@@ -328,20 +337,21 @@ static void put_samples(struct trace_file *f, uint32_t cpu, uint64_t *state, uin
 	buf_fini(&records);
 }
 
-static void make_trace(uint32_t iteration, uint32_t trace, uint64_t start_ns, uint64_t end_ns,
-		       uint64_t nr)
+static void put_readings(enum trace_boundary boundary, uint64_t time_ns)
+{
+	const struct reading r = {.state = READING_OK,
+				  .time_ns = time_ns,
+				  .raw = time_ns,
+				  .enabled_ns = time_ns,
+				  .running_ns = time_ns};
+
+	trace_writer_readings(writer, boundary, &r, 1);
+}
+
+static struct trace_file *begin_trace(uint32_t iteration, uint32_t trace, uint64_t start_ns)
 {
 	const struct trace_id id = {.id = 100 + trace};
 	struct trace_head head = {.iteration = iteration, .trace = trace, .cpu = trace};
-	struct reading r = {.state = READING_OK,
-			    .time_ns = start_ns,
-			    .raw = start_ns,
-			    .enabled_ns = start_ns,
-			    .running_ns = start_ns};
-	const struct trace_sampled sampled = {.samples = nr, .weight = nr * PERIOD_NS};
-	const struct trace_sampling sampling = {
-	    .ring_bytes = 1 << 24, .idle_ns = 0, .item = &sampled, .nr = 1};
-	uint64_t state = args.seed + ((uint64_t)iteration << 32) + trace + 1;
 	struct trace_file *f;
 	char what[32];
 
@@ -349,13 +359,31 @@ static void make_trace(uint32_t iteration, uint32_t trace, uint64_t start_ns, ui
 	snprintf(what, sizeof(what), "%u.%u", iteration, trace);
 	f = create(&head, what);
 	trace_writer_ids(writer, &id, 1);
-	trace_writer_readings(writer, TRACE_START, &r, 1);
+	put_readings(TRACE_START, start_ns);
 	append(f);
-	put_samples(f, trace, &state, start_ns + trace * 31, nr);
-	r.raw = r.enabled_ns = r.running_ns = r.time_ns = end_ns;
-	trace_writer_readings(writer, TRACE_END, &r, 1);
+	return f;
+}
+
+static void end_trace(struct trace_file *f, uint64_t start_ns, uint64_t end_ns, uint64_t nr)
+{
+	const struct trace_sampled sampled = {.samples = nr, .weight = nr * PERIOD_NS};
+	const struct trace_sampling sampling = {
+	    .ring_bytes = 1 << 24, .idle_ns = 0, .item = &sampled, .nr = 1};
+
+	trace_writer_more(writer);
+	put_readings(TRACE_END, end_ns);
 	trace_writer_sampling(writer, &sampling);
 	finish(f, start_ns, end_ns);
+}
+
+static void make_trace(uint32_t iteration, uint32_t trace, uint64_t start_ns, uint64_t end_ns,
+		       uint64_t nr)
+{
+	uint64_t state = args.seed + ((uint64_t)iteration << 32) + trace + 1;
+	struct trace_file *f = begin_trace(iteration, trace, start_ns);
+
+	put_samples(f, trace, &state, start_ns + trace * 31, nr);
+	end_trace(f, start_ns, end_ns, nr);
 }
 
 /* What a record made by survey_record.h says besides. */
@@ -438,11 +466,10 @@ static void add_symbols(struct trace_file *f)
 	buf_fini(&text);
 }
 
-static void make_common(uint64_t end_ns)
+static struct trace_file *begin_common(void)
 {
 	struct trace_head head = {
 	    .iteration = TRACE_COMMON, .trace = TRACE_COMMON, .cpu = UINT32_MAX};
-	uint64_t nr_children = args.samples / CHILD_EVERY;
 	struct trace_file *f;
 	struct buf b;
 
@@ -453,6 +480,17 @@ static void make_common(uint64_t end_ns)
 	trace_writer_records(writer, TRACE_RING_MADE, UINT32_MAX, b.data, b.len);
 	append(f);
 	add_symbols(f);
+	buf_fini(&b);
+	return f;
+}
+
+static void make_common(uint64_t end_ns)
+{
+	uint64_t nr_children = args.samples / CHILD_EVERY;
+	struct trace_file *f = begin_common();
+	struct buf b;
+
+	buf_init(&b, MAX_MADE_BYTES);
 	for (uint64_t i = 0; i < nr_children; i++) {
 		buf_reset(&b);
 		add_child(&b, i, START_NS + i * ((end_ns - START_NS) / nr_children));
@@ -508,15 +546,22 @@ static void set_common(uint64_t lasts_ns)
 	check(trace_writer_set_common(writer, &info, &event, 1), "events");
 }
 
-static void make_manifest(const char *path)
+static void make_manifest(const char *path, uint64_t nr_iterations, bool is_recording)
 {
+	char id[2 * sizeof(((struct trace_head *)0)->session_id) + 1];
+	struct trace_head head = {0};
 	struct cpsession s;
 	struct buf text;
 	FILE *f;
 
+	fill_head(&head);
+	for (size_t i = 0; i < sizeof(head.session_id); i++)
+		snprintf(id + 2 * i, 3, "%02x", head.session_id[i]);
 	cpsession_init(&s);
 	s.config_name = "synthetic";
-	s.num_iterations = args.iterations;
+	s.num_iterations = nr_iterations;
+	s.session_id = id;
+	s.state = is_recording ? CPSESSION_RECORDING : "";
 	s.num_traces = args.cpus;
 	s.output_path_prefix = prefix;
 	buf_init(&text, 65536);
@@ -540,7 +585,128 @@ static void make_session(const char *path)
 			make_trace(i, t, start_ns, start_ns + lasts_ns, each);
 	make_common(start_ns);
 	snprintf(manifest, sizeof(manifest), "%s.cpsession", path);
-	make_manifest(manifest);
+	make_manifest(manifest, args.iterations, false);
+}
+
+/* --- a session in progress ----------------------------------------------------------------------
+ */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static void wait_until(uint64_t at_ns)
+{
+	const struct timespec t = {(time_t)(at_ns / NS_PER_S), (long)(at_ns % NS_PER_S)};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+/* The frames of a trace, and its file. */
+static struct growing {
+	struct buf frame[FRAMES];
+	struct trace_file *file;
+} * growing;
+
+/* With times from 0 on. */
+static void make_frames(void)
+{
+	growing = calloc(args.cpus, sizeof(*growing));
+	if (!growing)
+		die("frames", strerror(ENOMEM));
+	for (uint32_t t = 0; t < args.cpus; t++) {
+		uint64_t state = args.seed + t + 1;
+		uint64_t each = NS_PER_S / PERIOD_NS / FRAMES;
+
+		for (uint64_t i = 0; i < FRAMES * each; i++) {
+			struct buf *b = &growing[t].frame[i / each];
+
+			if (!b->max_bytes)
+				buf_init(b, 1 << 20);
+			add_sample(b, &state, i * PERIOD_NS + t * 31);
+		}
+	}
+}
+
+/* The time stands behind header and task. */
+static void move_frame(struct buf *b, uint64_t by_ns)
+{
+	enum { TIME_AT = 16, SIZE_AT = 6 };
+	uint64_t time_ns;
+	uint16_t size;
+
+	for (size_t at = 0; at < b->len; at += size) {
+		memcpy(&time_ns, b->data + at + TIME_AT, sizeof(time_ns));
+		time_ns += by_ns;
+		memcpy(b->data + at + TIME_AT, &time_ns, sizeof(time_ns));
+		memcpy(&size, b->data + at + SIZE_AT, sizeof(size));
+	}
+}
+
+static void put_frame(uint32_t t, struct buf *b)
+{
+	const struct trace_span span = {.part = {b->data}, .len = {b->len}};
+	struct err e = {0};
+
+	if (trace_file_records(growing[t].file, TRACE_RING_SAMPLES, t, &span, &e))
+		die(e.source, e.msg);
+}
+
+/* Of all CPUs; returns how late the last frame was. */
+static uint64_t grow_iteration(uint32_t iteration, uint64_t start_ns, uint64_t by_ns)
+{
+	uint64_t late_ns = 0;
+
+	for (uint32_t t = 0; t < args.cpus; t++)
+		growing[t].file = begin_trace(iteration, t, start_ns);
+	for (size_t k = 0; k < FRAMES; k++) {
+		uint64_t due_ns = start_ns + (k + 1) * NS_PER_S / FRAMES;
+
+		wait_until(due_ns);
+		for (uint32_t t = 0; t < args.cpus; t++) {
+			move_frame(&growing[t].frame[k], by_ns);
+			put_frame(t, &growing[t].frame[k]);
+		}
+		late_ns = now_ns() - due_ns;
+	}
+	for (uint32_t t = 0; t < args.cpus; t++)
+		end_trace(growing[t].file, start_ns, start_ns + NS_PER_S, NS_PER_S / PERIOD_NS);
+	return late_ns;
+}
+
+static void run_session(const char *path)
+{
+	const uint64_t first_ns = now_ns();
+	struct trace_file *common;
+	char manifest[4200], lock[4300];
+	int fd;
+
+	snprintf(manifest, sizeof(manifest), "%s.cpsession", path);
+	snprintf(lock, sizeof(lock), "%s" CPSESSION_LOCK, manifest);
+	fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX))
+		die(lock, strerror(errno));
+	set_common(NS_PER_S);
+	make_frames();
+	common = begin_common();
+	make_manifest(manifest, 0, true);
+	for (uint32_t i = 0; i < args.live; i++) {
+		const uint64_t start_ns = first_ns + (1 + (uint64_t)i) * NS_PER_S;
+		const uint64_t late_ns = grow_iteration(i, start_ns, i ? NS_PER_S : start_ns);
+
+		printf("%" PRIu64 "\n", late_ns / 1000000);
+		fflush(stdout);
+		make_manifest(manifest, i + 1, true);
+	}
+	finish(common, first_ns, now_ns());
+	make_manifest(manifest, args.live, false);
+	unlink(lock);
+	close(fd);
 }
 
 static uint64_t number(const char *text, uint64_t least, uint64_t most)
@@ -573,7 +739,7 @@ static void take_option(int option)
 	    {'n', &args.samples, 1, 1ull << 40}, {'i', &args.iterations, 1, 10000},
 	    {'c', &args.cpus, 1, 4096},          {'p', &args.processes, 1, 60000},
 	    {'f', &args.places, 1, 1 << 24},     {'z', &args.level, 0, 19},
-	    {'s', &args.seed, 0, UINT64_MAX},
+	    {'s', &args.seed, 0, UINT64_MAX},    {'l', &args.live, 0, 100000},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -590,7 +756,7 @@ int main(int argc, char **argv)
 	const char *slash;
 	int option;
 
-	while ((option = getopt(argc, argv, "n:i:c:p:d:f:z:s:")) != -1)
+	while ((option = getopt(argc, argv, "n:i:c:p:d:f:z:s:l:")) != -1)
 		take_option(option);
 	if (optind != argc - 1)
 		die("usage", "make_session [OPTIONS] PREFIX");
@@ -605,7 +771,10 @@ int main(int argc, char **argv)
 	packer = args.level ? trace_packer_new((int)args.level) : NULL;
 	find_files();
 	grow_places();
-	make_session(argv[optind]);
+	if (args.live)
+		run_session(argv[optind]);
+	else
+		make_session(argv[optind]);
 	trace_packer_free(packer);
 	trace_writer_free(writer);
 	free(places);

@@ -304,6 +304,10 @@ TEST(states)
 	s.t->status.read[TOP_ALL] = 712;
 	compare(&s, 120, 10, "dashboard/top-short-120.txt");
 	compare(&s, 60, 10, "dashboard/top-short-60.txt");
+	s.t->status.every = 12;
+	s.t->status.behind_s = 0;
+	s.t->status.ended[TOP_ALL] = 0;
+	compare(&s, 100, 10, "dashboard/top-thinned-100.txt");
 	dashboard_top_show_page(s.t, "main, prog", page, strlen(page));
 	assert_int_equal(s.t->nr_text_lines, 11);
 	press(&s, KEY_CODE_DOWN);

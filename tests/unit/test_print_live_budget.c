@@ -106,3 +106,13 @@ TEST(the_wait_is_enough)
 	assert_true(budget_update(&b, budget_wait_ns(&b) + MS, S) > 0);
 	assert_int_equal(budget_wait_ns(&b), 0);
 }
+
+TEST(grows_by_what_is_not_paid_back)
+{
+	struct budget b;
+
+	budget_init(&b, 0.04, 0, 100 * MS, 0, 0);
+	assert_int_equal(budget_grows_ns(&b, S), 40 * MS);
+	budget_init(&b, 0.04, 500 * MS, 100 * MS, 0, 0);
+	assert_int_equal(budget_grows_ns(&b, S), 30 * MS);
+}

@@ -262,6 +262,102 @@ TEST(each_sample_once)
 	scene_fini(&s);
 }
 
+enum { NR_FRAMES = 40, PER_FRAME = 500, NR_IN_FRAMES = NR_FRAMES * PER_FRAME };
+
+/* Frames of samples of both events by turns, of the only trace. */
+static void write_frames(struct scene *s)
+{
+	static const struct trace_info info = {.tool = "t"};
+	const struct trace_totals totals = {.start_ns = 1, .end_ns = 9};
+	struct trace_file *f;
+	struct err e = {0};
+	struct buf b;
+
+	buf_init(&b, MAX_BYTES);
+	assert_int_equal(trace_writer_set_common(s->w, &info, events, nr_events), 0);
+	assert_int_equal(trace_writer_begin(s->w, &heads[0]), 0);
+	trace_writer_ids(s->w, ids, NR(ids));
+	assert_int_equal(trace_file_create(s->w, s->folder.fd, "s.0.0.cpuperf", "x", NULL, &f, &e),
+			 0);
+	for (uint32_t i = 0; i < NR_IN_FRAMES; i++) {
+		struct trace_span span = {.len = {0}};
+
+		if (i % 2)
+			add_wide(&b, i, 10);
+		else
+			add_plain(&b, 900, i, 1000 + i);
+		if (i % PER_FRAME < PER_FRAME - 1)
+			continue;
+		span.part[0] = b.data;
+		span.len[0] = b.len;
+		assert_int_equal(trace_file_records(f, TRACE_RING_SAMPLES, 0, &span, &e), 0);
+		buf_reset(&b);
+	}
+	trace_writer_more(s->w);
+	assert_int_equal(trace_file_finish(f, s->w, &totals, &e), 0);
+	buf_fini(&b);
+}
+
+/* Reads one of `every`, which stands for `stands_for`; how many frames had samples. */
+static unsigned read_thinned(const struct profile_session *session, struct told *told,
+			     uint32_t every, uint32_t stands_for)
+{
+	uint64_t nr[2] = {0}, expected = NR_IN_FRAMES / stands_for / 2;
+	bool has_frame[NR_FRAMES] = {0};
+	struct profile_samples *s;
+	struct profile_sample sample;
+	uint32_t last = 0;
+	unsigned nr_frames = 0;
+
+	assert_int_equal(profile_samples_open(session, 0, take_problem, told, &s), 1);
+	profile_samples_thin(s, every);
+	while (profile_samples_next(s, &sample) == 1) {
+		const uint32_t pid = sample.record.pid;
+
+		assert_true(pid < NR_IN_FRAMES && (!last || pid > last));
+		last = pid;
+		assert_int_equal(sample.samples, 1);
+		assert_int_equal(sample.weight, (pid % 2 ? 10 : 1000) * (uint64_t)stands_for);
+		assert_int_equal(sample.unit, sample.weight);
+		has_frame[pid / PER_FRAME] = true;
+		nr[pid % 2]++;
+	}
+	assert_non_null(profile_samples_trace(s));
+	profile_samples_close(s);
+	assert_true(nr[0] + nr[1] >= 2 * expected * 9 / 10 &&
+		    nr[0] + nr[1] <= 2 * expected + every);
+	/* by chance, not always of the same event; the choice is the same in each run */
+	for (size_t i = 0; i < 2; i++)
+		assert_true(nr[i] > expected * 3 / 4 && nr[i] < expected * 5 / 4);
+	for (size_t i = 0; i < NR_FRAMES; i++)
+		nr_frames += has_frame[i];
+	return nr_frames;
+}
+
+TEST(one_of_many_samples)
+{
+	struct profile_session *session;
+	struct told told;
+	struct scene s;
+
+	scene_init(&s);
+	write_frames(&s);
+	assert_int_equal(open_session(&s, &told, &session), 0);
+	told.text[0] = '\0'; /* the other traces are missing */
+	assert_int_equal(read_thinned(session, &told, 1, 1), NR_FRAMES);
+	assert_int_equal(read_thinned(session, &told, 2, 2), NR_FRAMES);
+	assert_int_equal(read_thinned(session, &told, 50, 50), NR_FRAMES);
+	/* of four frames one, and of that one of 50 */
+	assert_in_range(read_thinned(session, &told, 200, 200), NR_FRAMES / 4 - 1,
+			NR_FRAMES / 4 + 1);
+	assert_string_equal(told.text, "");
+	assert_int_equal(profile_session_iteration_bytes(session, 0),
+			 profile_session_bytes(session));
+	assert_int_equal(profile_session_iteration_bytes(session, 1), 0);
+	profile_session_close(session);
+	scene_fini(&s);
+}
+
 /* Writes what the kernel added up into the only trace, before and after records. */
 static void write_stacks(struct scene *s, const struct buf *items, const struct buf *records)
 {
