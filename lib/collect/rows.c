@@ -31,9 +31,12 @@ const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
 };
 
 const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = {
-    [DISK] = &collect_disk_source, [PROCESS] = &collect_process_source,
-    [NET] = &collect_net_source,   [CGROUP] = &collect_cgroup_source,
-    [GPU] = &collect_gpu_source,   [GPM] = &collect_gpm_source,
+    [DISK] = &collect_disk_source,
+    [PROCESS] = &collect_process_source,
+    [NET] = &collect_net_source,
+    [CGROUP] = &collect_cgroup_source,
+    [GPU] = &collect_gpu_source,
+    [GPM] = &collect_gpm_source,
     [PM] = &collect_pm_source,
     [GPU_ENGINE] = &collect_gpu_engine_source,
     [GPU_PROCESS] = &collect_gpu_process_source,

@@ -148,7 +148,7 @@ static struct root make_machine(void)
 	put_process(&r, 10, "compositor", 1);
 	put_process(&r, 20, "game", 10);
 	open_file(&r, 10, 0, "/dev/null", FDINFO_FILE);
-	open_file(&r, 10, 1, "/home/dri/file", FDINFO_FILE);
+	open_file(&r, 10, 1, "/srv/dri/file", FDINFO_FILE);
 	return r;
 }
 
