@@ -4,9 +4,9 @@
  * kgd_pp_interface.h, versions 1.0 to 1.9, 2.0 to 2.4 and 3.0. A number whose bits are all ones is
  * one that this GPU does not have.
  *
- * What has no defined unit in a version is not decoded: the energy before 1.4 and in 1.9; temperature, load
- * and power of 2.0 to 2.3 (which differ by chip); temperature and load of 3.0; the bandwidth of
- * PCIe, which is in GB/s in one header and in Mb/s in the next.
+ * What has no defined unit in a version is not decoded: the energy before 1.4 and in 1.9;
+ * temperature, load and power of 2.0 to 2.3 (which differ by chip); temperature and load of 3.0;
+ * the bandwidth of PCIe, which is in GB/s in one header and in Mb/s in the next.
  */
 #ifndef COLLECT_GPU_METRICS_H
 #define COLLECT_GPU_METRICS_H
