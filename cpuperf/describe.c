@@ -28,6 +28,20 @@ static void add_ends(const struct host *h, const struct event *ev, struct buf *o
 		buf_printf(out, "a process that ends has no line: %s", why.msg);
 }
 
+/* How the clients of GPUs are found. */
+static void add_way_of_gpu(const struct event *ev, const char *way, const char *why,
+			   struct buf *out)
+{
+	if (way)
+		buf_printf(out, "the open files of GPUs are found at once (%s), and read from %s",
+			   way, ev->row->source);
+	else
+		buf_printf(out,
+			   "the open files of GPUs are found by the links of /proc/*/fd, and read "
+			   "from %s%s%s",
+			   ev->row->source, *why ? ": " : "", why);
+}
+
 /* How each process is read. */
 static void add_way(const struct host *h, const struct event *ev, struct buf *out)
 {
@@ -38,7 +52,9 @@ static void add_way(const struct host *h, const struct event *ev, struct buf *ou
 	if (rc == -ENODATA)
 		return;
 	buf_adds(out, out->len ? "\n" : "");
-	if (rc == 0 && way)
+	if (ev->group->id == EVENT_GROUP_GPU)
+		add_way_of_gpu(ev, rc == 0 ? way : NULL, rc ? why.msg : "", out);
+	else if (rc == 0 && way)
 		buf_printf(out, "processes are read at once (%s), those chosen by number from %s",
 			   way, ev->row->source);
 	else

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "bpf/aggregate.h"
 #include "bpf/exits.h"
+#include "bpf/files.h"
 #include "bpf/latency.h"
 #include "bpf/probes.h"
 #include "bpf/tasks.h"
@@ -208,6 +209,20 @@ bool aggregate_next(const struct aggregate *a, uint32_t table, uint32_t *at,
 struct aggregate_counts aggregate_counts(const struct aggregate *a, uint32_t table)
 {
 	return (struct aggregate_counts){0};
+}
+
+int files_open(unsigned major, struct files **out, struct err *e)
+{
+	return refuse(e);
+}
+
+void files_close(struct files *f)
+{
+}
+
+int files_read(struct files *f, files_fn *fn, void *arg)
+{
+	return -ENOTSUP;
 }
 
 int tasks_open(const struct tasks_config *config, struct tasks **out, struct err *e)

@@ -132,6 +132,18 @@ static void add_to_many(struct collect *c, size_t i, const struct collect_choice
 	c->many_of[i] = (uint32_t)k;
 }
 
+/* With the first one that reads the same. */
+static void join_many(struct collect *c, size_t k)
+{
+	struct open_many *m = &c->many[k];
+
+	for (size_t j = 0; j < k && m->state && m->source->join; j++)
+		if (c->many[j].state && c->many[j].source->join == m->source->join) {
+			m->source->join(m->state, c->many[j].state);
+			return;
+		}
+}
+
 static int open_many(struct collect *c, const struct collect_choice *choices)
 {
 	static const struct collect_choice everything;
@@ -147,6 +159,7 @@ static int open_many(struct collect *c, const struct collect_choice *choices)
 		m->status = m->source->open(&c->root, m->choice, m->wanted, &m->state, &m->why);
 		if (m->status == -ENOMEM)
 			return -ENOMEM;
+		join_many(c, k);
 	}
 	return 0;
 }
@@ -336,6 +349,14 @@ void collect_get(const struct collect *c, size_t i, uint32_t cpu, struct reading
 		value_files_get(&c->values[i], is_per_cpu(row) ? cpu : 0, out);
 }
 
+/* The whole of a share; of a counter, how often something ended unread. */
+static uint64_t base_of_field(const struct collect_thing *thing, uint16_t field)
+{
+	if (thing->shares >> field & 1)
+		return thing->wholes[field];
+	return thing->missed >> field & 1 ? thing->nr_missed : 0;
+}
+
 static enum reading_state state_of_field(const struct collect_thing *thing, uint16_t field)
 {
 	const struct {
@@ -365,7 +386,7 @@ static int status_of_many(const struct collect *c, size_t i)
 
 	if (m->status)
 		return m->status;
-	if (nr == 0 && m->choice->nr)
+	if (nr == 0 && (m->choice->nr || m->source->may_be_none))
 		return 0;
 	for (size_t k = 0; k < nr && best; k++) {
 		enum reading_state state;
@@ -444,7 +465,7 @@ bool collect_get_of_thing(const struct collect *c, size_t i, const struct collec
 				.state = state,
 				.time_ns = thing->time_ns,
 				.raw = state == READING_OK ? thing->values[field] : 0,
-				.base = thing->missed >> field & 1 ? thing->nr_missed : 0};
+				.base = base_of_field(thing, field)};
 	return true;
 }
 

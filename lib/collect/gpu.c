@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "collect/gpu_cards.h"
 #include "collect/listed.h"
 #include "collect/nvml_gpu.h"
 
@@ -74,13 +75,6 @@ static const struct things_kind kind = {
     .wrap = (UINT64_C(1) << 32) * MS,
 };
 
-/* "card0", not its outputs ("card0-DP-1"), nor the nodes for computing ("renderD128"). */
-static bool is_card(const char *name)
-{
-	return strncmp(name, "card", 4) == 0 && name[4] &&
-	       name[4 + strspn(name + 4, "0123456789")] == '\0';
-}
-
 /* Its card is one of NVIDIA's own driver: card0/device/uevent says DRIVER=nvidia. */
 static bool is_nvidia(const struct root *root, const char *name)
 {
@@ -94,7 +88,7 @@ static bool is_nvidia(const struct root *root, const char *name)
 
 static bool is_chosen(const struct listed *l, const char *name)
 {
-	return is_card(name) && (!l->choice.nr || things_match(&l->choice, name)) &&
+	return gpu_cards_is_card(name) && (!l->choice.nr || things_match(&l->choice, name)) &&
 	       !(l->others && is_nvidia(&l->things.root, name));
 }
 

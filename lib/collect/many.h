@@ -51,17 +51,25 @@ struct collect_thing {
 	/* Counters without what ended between two readings, and how often that happened. */
 	uint32_t missed;
 	uint64_t nr_missed;
+	/* Shares, of which values have the part, and this the whole; NULL: there are none. Both are
+	 * cumulative. */
+	uint32_t shares;
+	const uint64_t *wholes;
 	bool has_ended; /* its values are the last ones */
 	bool is_rest;   /* no thing, but what all of them lack: with it their sum is whole */
 };
 
 struct collect_many_source {
 	const char *name; /* "disk" */
+	bool may_be_none; /* no thing now is no failure: they come later */
 	/* wanted: bits of the fields to read. 0, -EINVAL with *e (an invalid word), -ENOENT,
 	 * -ENOMEM … */
 	int (*open)(const struct root *root, const struct collect_choice *choice, uint32_t wanted,
 		    void **state, struct err *e);
 	void (*close)(void *state);
+	/* Optional: other is open too, of a source with the same function: from the first reading
+	 * on they read together what both need. */
+	void (*join)(void *state, void *other);
 	/* Reads all things, adds new ones, drops those that are gone. 0, or -errno: there are none
 	 * then. */
 	int (*read)(void *state);

@@ -9,6 +9,8 @@
 #include "collect/disk.h"
 #include "collect/gpm.h"
 #include "collect/gpu.h"
+#include "collect/gpu_engine.h"
+#include "collect/gpu_process.h"
 #include "collect/net.h"
 #include "collect/proc_keyed.h"
 #include "collect/proc_loadavg.h"
@@ -28,9 +30,14 @@ const struct collect_source *const collect_sources[COLLECT_NR_SOURCES] = {
 };
 
 const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY] = {
-    [DISK] = &collect_disk_source, [PROCESS] = &collect_process_source,
-    [NET] = &collect_net_source,   [CGROUP] = &collect_cgroup_source,
-    [GPU] = &collect_gpu_source,   [GPM] = &collect_gpm_source,
+    [DISK] = &collect_disk_source,
+    [PROCESS] = &collect_process_source,
+    [NET] = &collect_net_source,
+    [CGROUP] = &collect_cgroup_source,
+    [GPU] = &collect_gpu_source,
+    [GPM] = &collect_gpm_source,
+    [GPU_ENGINE] = &collect_gpu_engine_source,
+    [GPU_PROCESS] = &collect_gpu_process_source,
 };
 
 /* scale multiplies counts and values when they are shown; 0 means 1. Shares have none. */
@@ -413,6 +420,48 @@ static const struct event_row gpu_rows[] = {
 	    COLLECT_MANY + GPM, GPM_NVLINK_TX, 0,
 	    "Bytes per second that the GPU sent by NVLink"
 	    ", between two readings (NVIDIA from Hopper on).", DEVICES),
+	/* Each engine, and each process: what clients used (DRM's fdinfo) */
+	ROW(40, "engine_busy", SHARE, THINGS, "%", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_BUSY, 0,
+	    "Share of time in which an engine of the GPU worked (of alike engines: all of them), or, where"
+	    " the driver reports no times (xe), of its clock's cycles while it had clients.", DEVICES),
+	ROW(41, "engine_busy_time", COUNT, THINGS, "ns", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_BUSY_TIME, 0,
+	    "Time that an engine of the GPU worked, summed over its clients (not xe).", DEVICES),
+	ROW(42, "engine_busy_cycles", COUNT, THINGS, "cycles", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_BUSY_CYCLES, 0,
+	    "Cycles that an engine of the GPU worked, summed over its clients (xe, panfrost, msm).", DEVICES),
+	ROW(43, "engine_total_cycles", COUNT, THINGS, "cycles", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_TOTAL_CYCLES, 0,
+	    "Cycles of an engine's clock, busy or not, between readings at which it had clients (xe).", DEVICES),
+	ROW(44, "engine_capacity", VALUE, THINGS, "engines", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_CAPACITY, 0,
+	    "Alike engines that are counted as one.", DEVICES),
+	ROW(45, "engine_max_frequency", VALUE, THINGS, "Hz", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_MAX_FREQUENCY, 0,
+	    "Highest frequency of an engine (panfrost, msm).", DEVICES),
+	ROW(46, "engine_frequency", VALUE, THINGS, "Hz", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_FREQUENCY, 0,
+	    "Frequency of an engine, now (panfrost).", DEVICES),
+	ROW(47, "engine_clients", VALUE, THINGS, "clients", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_ENGINE, GPU_ENGINE_CLIENTS, 0,
+	    "Clients of an engine, now: the GPU's open files, each once.", DEVICES),
+	ROW(50, "process_busy_time", COUNT, THINGS, "ns", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_BUSY_TIME, 0,
+	    "Time that engines of GPUs worked for the process, summed over them (not xe). A client that"
+	    " several processes share is counted in the one with the lowest number.", PIDS),
+	ROW(51, "process_busy_cycles", COUNT, THINGS, "cycles", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_BUSY_CYCLES, 0,
+	    "Cycles that engines of GPUs worked for the process, summed over them (xe, panfrost, msm).", PIDS),
+	ROW(52, "process_memory", VALUE, THINGS, "B", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_MEMORY, 0,
+	    "Memory of the GPU's own in which buffers of the process are present, also those it shares.", PIDS),
+	ROW(53, "process_memory_shared", VALUE, THINGS, "B", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_MEMORY_MACHINE, 0,
+	    "Memory of the machine in which GPU buffers of the process are present, also those it shares.", PIDS),
+	ROW(54, "process_clients", VALUE, THINGS, "clients", "/proc/*/fdinfo",
+	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_CLIENTS, 0,
+	    "Clients of GPUs that the process has open, now.", PIDS),
 };
 /* clang-format on */
 
@@ -433,7 +482,8 @@ const struct event_group collect_misc_group = {
 const struct event_group collect_gpu_group = {
     .name = "gpu",
     .description =
-	"Each GPU: load, memory, power, temperature, frequency, as its driver shows them.",
+	"Each GPU: load, memory, power, temperature, frequency; its engines and the processes "
+	"that use it, as its driver shows them.",
     .id = EVENT_GROUP_GPU,
     .is_perf = false,
     .rows = gpu_rows,

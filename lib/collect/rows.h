@@ -23,7 +23,17 @@ extern const struct collect_source *const collect_sources[COLLECT_NR_SOURCES];
 /* Sources of many things: row->collector is COLLECT_MANY and the index. (VALUE_FILE_COLLECTOR is
  * beyond both.) */
 enum { COLLECT_MANY = 100 };
-enum collect_many_index { DISK, PROCESS, NET, CGROUP, GPU, GPM, COLLECT_NR_MANY };
+enum collect_many_index {
+	DISK,
+	PROCESS,
+	NET,
+	CGROUP,
+	GPU,
+	GPM,
+	GPU_ENGINE,
+	GPU_PROCESS,
+	COLLECT_NR_MANY
+};
 extern const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY];
 
 #endif

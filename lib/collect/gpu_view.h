@@ -1,0 +1,36 @@
+/*
+ * What the sources of things share that are made of the clients of GPUs: engines and processes.
+ * Private to collect/gpu_*.c.
+ */
+#ifndef COLLECT_GPU_VIEW_H
+#define COLLECT_GPU_VIEW_H
+
+#include "collect/gpu_clients.h"
+
+/* The first member of a source's state. */
+struct gpu_view {
+	struct gpu_clients *clients;
+	uint64_t round;
+	uint32_t wanted;
+	struct collect_choice choice;
+	uint32_t *shown; /* owned: indices of what is chosen, of the last reading */
+	size_t nr_shown, room;
+};
+
+/* 0 or -errno with *e. */
+int gpu_view_init(struct gpu_view *v, const struct root *root, const struct collect_choice *choice,
+		  uint32_t wanted, struct err *e);
+void gpu_view_fini(struct gpu_view *v);
+/* Reads the clients, and shows those of nr(clients) for which is_chosen. 0 or -errno: it shows none
+ * then. */
+int gpu_view_read(struct gpu_view *v, size_t (*nr)(const struct gpu_clients *c),
+		  bool (*is_chosen)(struct gpu_view *v, size_t i));
+
+/* As of struct collect_many_source. */
+void gpu_view_join(void *state, void *other);
+size_t gpu_view_nr(const void *state);
+int gpu_view_use_kernel(void *state, struct err *why);
+const char *gpu_view_way(const void *state, uint16_t field);
+const char *gpu_view_note(void *state);
+
+#endif
