@@ -145,6 +145,16 @@ def check_gpm(folder):
     assert rows[("busy", "nvidia1")] and not any(r["value"] for r in rows.get(("fp16_active", "nvidia1"), []))
 
 
+def check_processes(folder):
+    """By pid, with the name that the kernel has."""
+    machine = Machine(folder, WHOLE + f"0 compute {os.getpid()}:4096\n1 compute {os.getpid()}:1024\n")
+    machine.run(CPUPERF, "--event=gpu:process_memory", "--duration=50ms", "--num-iterations=2", "--output=out", "--quiet")
+    with open("/proc/self/comm", encoding="utf-8") as f:
+        name = f"{os.getpid()} {f.read().strip()}"
+    rows = series(folder)
+    assert rows[("process_memory", name)] and {float(r["value"]) for r in rows[("process_memory", name)]} == {5120.0}, rows
+
+
 def check_old_driver(folder):
     machine = Machine(folder, kind="old")
     machine.run(CPUPERF, f"--spec-file={SPEC}", "--duration=20ms", "--num-iterations=1", "--output=out", "--quiet")
