@@ -22,7 +22,7 @@ enum { MAX_NOTES_BYTES = 64 << 10 };
 
 static const struct process_reader *const reader = &process_proc_reader;
 
-static const struct gpu_client_maker *const all_makers[] = {&gpu_drm_maker};
+static const struct gpu_client_maker *const all_makers[] = {&gpu_drm_maker, &gpu_nvidia_maker};
 _Static_assert(ARRAY_NR(all_makers) <= GPU_CLIENTS_MAX_MAKERS, "makers");
 
 /* A maker that found a GPU. */
@@ -285,6 +285,10 @@ static void add_memory(struct gpu_process *p, const struct gpu_client *client)
 		add_up(&p->values[GPU_PROCESS_MEMORY_MACHINE], client->memory_machine);
 		p->has |= BIT(GPU_PROCESS_MEMORY_MACHINE);
 	}
+	if (client->has_busy) {
+		add_up(&p->values[GPU_PROCESS_BUSY], client->busy);
+		p->has |= BIT(GPU_PROCESS_BUSY);
+	}
 	p->values[GPU_PROCESS_CLIENTS]++;
 	p->has |= BIT(GPU_PROCESS_CLIENTS);
 }
@@ -393,7 +397,7 @@ static void begin(struct gpu_clients *c)
 		p->grown_ns = p->grown_cycles = 0;
 		p->had_clients = p->values[GPU_PROCESS_CLIENTS] != 0;
 		p->values[GPU_PROCESS_MEMORY] = p->values[GPU_PROCESS_MEMORY_MACHINE] = 0;
-		p->values[GPU_PROCESS_CLIENTS] = 0;
+		p->values[GPU_PROCESS_CLIENTS] = p->values[GPU_PROCESS_BUSY] = 0;
 		p->has &= BIT(GPU_PROCESS_BUSY_TIME) | BIT(GPU_PROCESS_BUSY_CYCLES);
 	}
 }

@@ -1,7 +1,7 @@
 /*
  * The clients of GPUs, of all drivers: what each used of engines and memory, added up by engine and
  * by process. Several sources of things share one list. A maker finds clients: gpu_drm.c, by DRM's
- * fdinfo.
+ * fdinfo; gpu_nvidia.c, by NVIDIA's library.
  *
  * A client is counted once, however many descriptors and processes have it open: among processes in
  * the one with the lowest number. Counters begin at what clients had used at the first reading; of
@@ -45,6 +45,7 @@ enum gpu_process_field {
 	GPU_PROCESS_MEMORY,         /* bytes that are present in memory of the GPU's own */
 	GPU_PROCESS_MEMORY_MACHINE, /* bytes that are present in the machine's memory */
 	GPU_PROCESS_CLIENTS,        /* now */
+	GPU_PROCESS_BUSY,           /* percent, summed over GPUs, in the last moments */
 	GPU_PROCESS_NR_FIELDS
 };
 
@@ -56,8 +57,8 @@ struct gpu_client {
 	uint32_t pid, place; /* by which a failure later on names it: thread and descriptor */
 	const struct gpu_fdinfo_engine *engines;
 	size_t nr_engines;
-	bool has_memory, has_memory_machine;
-	uint64_t memory, memory_machine;
+	bool has_memory, has_memory_machine, has_busy;
+	uint64_t memory, memory_machine, busy;
 };
 
 /* An engine of a GPU, in the order of discovery; it stays as long as the list. */
@@ -108,7 +109,7 @@ struct gpu_client_maker {
 	const char *(*way)(const void *state);
 };
 
-extern const struct gpu_client_maker gpu_drm_maker;
+extern const struct gpu_client_maker gpu_drm_maker, gpu_nvidia_maker;
 
 /* For makers: 0 or -ENOMEM. */
 int gpu_clients_add(struct gpu_clients *c, const struct gpu_client *client);

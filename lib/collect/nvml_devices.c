@@ -365,6 +365,20 @@ static int read_all(void *state, struct listed *l)
 	return 0;
 }
 
+bool nvml_devices_get(const struct nvml_devices *n, size_t i, const char **name,
+		      const struct nvml_device **d, bool *is_silent)
+{
+	if (i >= n->nr)
+		return false;
+	*name = n->slots[i].name;
+	*is_silent = n->is_silent && n->slots[i].is_listed && !n->slots[i].is_lost;
+	*d = NULL;
+	if (!n->is_silent && n->slots[i].is_listed && !n->slots[i].is_lost &&
+	    n->job->devices[i].is_asked)
+		*d = &n->job->devices[i];
+	return true;
+}
+
 /* --- opening --------------------------------------------------------------------------------- */
 
 static bool is_awake(const struct nvml_devices *n, const struct slot *slot)

@@ -53,6 +53,12 @@ int nvml_devices_open(const struct root *root, const struct nvml_way *way, uint3
 		      struct nvml_devices **out, struct err *why);
 void nvml_devices_close(void *devices);
 
+/* GPU i of the last reading: false if there are no more. *name: as of its thing. *d: what was read,
+ * until the next reading; NULL: it was not, since it sleeps, is lost or gone, or, *is_silent, since
+ * the driver does not answer. */
+bool nvml_devices_get(const struct nvml_devices *n, size_t i, const char **name,
+		      const struct nvml_device **d, bool *is_silent);
+
 /* For struct listed: the things of the GPUs. Their kind must read power/runtime_status. */
 extern const struct listed_others nvml_devices_others;
 

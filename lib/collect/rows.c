@@ -473,13 +473,17 @@ static const struct event_row gpu_rows[] = {
 	    "Cycles that engines of GPUs worked for the process, summed over them (xe, panfrost, msm).", PIDS),
 	ROW(52, "process_memory", VALUE, THINGS, "B", "/proc/*/fdinfo",
 	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_MEMORY, 0,
-	    "Memory of the GPU's own in which buffers of the process are present, also those it shares.", PIDS),
+	    "Memory of the GPU's own in which buffers of the process are present, also those it shares (also NVIDIA).", PIDS),
 	ROW(53, "process_memory_shared", VALUE, THINGS, "B", "/proc/*/fdinfo",
 	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_MEMORY_MACHINE, 0,
 	    "Memory of the machine in which GPU buffers of the process are present, also those it shares.", PIDS),
 	ROW(54, "process_clients", VALUE, THINGS, "clients", "/proc/*/fdinfo",
 	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_CLIENTS, 0,
 	    "Clients of GPUs that the process has open, now.", PIDS),
+	ROW(93, "process_busy", VALUE, THINGS, "%", "libnvidia-ml.so.1",
+	    COLLECT_MANY + GPU_PROCESS, GPU_PROCESS_BUSY, 0,
+	    "Share of time in which the GPU ran kernels of the process, summed over GPUs, as last sampled (NVIDIA).",
+	    PIDS),
 };
 /* clang-format on */
 

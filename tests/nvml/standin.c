@@ -32,7 +32,7 @@ typedef struct device *nvmlDevice_t;
 enum { SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND = 6, INSUFFICIENT_SIZE };
 enum { VERSION_MISMATCH = 25 };
 
-enum { MAX_DEVICES = 80, MAX_WORDS = 40, MAX_LINE = 1024 };
+enum { MAX_DEVICES = 80, MAX_WORDS = 512, MAX_LINE = 16384 };
 
 static struct device {
 	int index;

@@ -145,6 +145,16 @@ def check_gpm(folder):
     assert rows[("busy", "nvidia1")] and not any(r["value"] for r in rows.get(("fp16_active", "nvidia1"), []))
 
 
+def check_processes(folder):
+    """By pid, with the name that the kernel has."""
+    machine = Machine(folder, WHOLE + f"0 compute {os.getpid()}:4096\n1 compute {os.getpid()}:1024\n")
+    machine.run(CPUPERF, "--event=gpu:process_memory", "--duration=50ms", "--num-iterations=2", "--output=out", "--quiet")
+    with open("/proc/self/comm", encoding="utf-8") as f:
+        name = f"{os.getpid()} {f.read().strip()}"
+    rows = series(folder)
+    assert rows[("process_memory", name)] and {float(r["value"]) for r in rows[("process_memory", name)]} == {5120.0}, rows
+
+
 def check_old_driver(folder):
     machine = Machine(folder, kind="old")
     machine.run(CPUPERF, f"--spec-file={SPEC}", "--duration=20ms", "--num-iterations=1", "--output=out", "--quiet")
@@ -177,6 +187,55 @@ def check_names(folder):
                 '  "events": [ { "group_name": "gpu", "event_name": "busy", "devices": [ "nvidia1" ] } ] }\n' % folder)
     shown = machine.run(CPUPERF, "--spec-file=one.cpspec", "--quiet", "--output-format=csv").stdout
     assert "nvidia1" in shown and "nvidia0" not in shown, shown
+
+
+SMI = """#!/bin/sh
+# A stand-in for nvidia-smi: two samples of each GPU, then it waits for its end, as the real one does.
+[ "$1" = "--query-gpu=index,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,enforced.power.limit,\
+temperature.gpu,temperature.memory,clocks.sm,clocks.mem,utilization.encoder,utilization.decoder" ] || exit 2
+[ "$2 $3" = "--format=csv,noheader,nounits --loop-ms=500" ] || exit 3
+for power in 110.00 124.00; do
+	echo "0, 37, 12, 1024, 81920, $power, 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
+	echo "1, 40, 13, 1024, 81920, [Unknown Error], 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
+done
+exec sleep 100
+"""
+
+
+def check_check_gpu(folder):
+    """scripts/check-gpu: what agrees, what does not, and what cannot be compared."""
+    machine = Machine(folder)
+    os.mkdir(f"{folder}/bin")
+    with open(f"{folder}/bin/nvidia-smi", "w", encoding="ascii") as f:
+        f.write(SMI)
+    os.chmod(f"{folder}/bin/nvidia-smi", 0o755)
+    env = {"PATH": f"{folder}/bin:/usr/bin:/bin"}
+    build = os.path.dirname(os.path.dirname(CPUPERF))
+    shown = machine.run(CHECK_GPU, "-B", build, "--seconds=1", env=env).stdout
+    lines = {tuple(line.split()[:2]): line.split()[2:] for line in shown.split("\n") if line.startswith("nvidia") and
+             line.split()[-1] == "nvidia-smi"}
+    assert lines[("nvidia0", "busy")][:3] == ["37", "37", "+0.0%"], shown
+    assert lines[("nvidia1", "busy")][:3] == ["50", "40", "+25.0%"], shown
+    assert lines[("nvidia0", "power")][:3] == ["117", "117", "+0.0%"], shown
+    assert lines[("nvidia0", "memory_used")][2] == lines[("nvidia0", "frequency")][2] == "+0.0%", shown
+    assert ("nvidia1", "power") not in lines and ("nvidia0", "memory_temperature") not in lines, shown
+    # output that is none, and no other program
+    with open(f"{folder}/bin/nvidia-smi", "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\necho it failed >&2; exit 9\n")
+    shown = machine.run(CHECK_GPU, "-B", build, "--seconds=1", env=env, code=1).stdout
+    assert "nvidia-smi: no value that cpuperf has too: it failed" in shown, shown
+    os.unlink(f"{folder}/bin/nvidia-smi")
+    shown = machine.run(CHECK_GPU, "-B", build, "--seconds=1", env=env, code=1).stdout
+    assert "nothing to compare with" in shown, shown
+
+
+def check_check_gpu_without(folder):
+    machine = Machine(folder, nr=0)
+    if os.path.exists("/sys/class/drm"):
+        print("skip: check-gpu without a GPU: there may be one")
+        return
+    shown = machine.run(CHECK_GPU, "-B", os.path.dirname(os.path.dirname(CPUPERF)), code=77).stdout
+    assert shown.startswith("skip: no GPU here"), shown
 
 
 if not shutil.which("unshare") or not os.path.isdir("/proc/driver"):
