@@ -37,6 +37,15 @@ static bool is_ahead(struct paced *p)
 	return true;
 }
 
+/* The readings of a boundary stand for those that were due just before it: a second one would leave
+ * an interval too short for a number. */
+static bool is_of_boundary(const struct paced *p, const struct pacer_pace *pace)
+{
+	const uint64_t near_ns = pace->period_ns / 8, ns = pace->deadline_ns;
+
+	return ns <= p->boundary_ns || (ns <= p->next_ns && p->next_ns - ns <= near_ns);
+}
+
 /* Marks the events of the paces that are due. False: there are none. */
 static bool mark_due(struct paced *p)
 {
@@ -46,10 +55,8 @@ static bool mark_due(struct paced *p)
 	for (size_t k = 0; k < p->nr_paces; k++) {
 		struct pacer_pace *pace = &p->deadlines[k];
 
-		/* the boundary's readings stand for those that were due before it */
-		pace->is_due &=
-		    !p->is_paused &&
-		    (p->paces[k].every_ns ? pace->deadline_ns > p->boundary_ns : is_ahead(p));
+		pace->is_due &= !p->is_paused &&
+				(p->paces[k].every_ns ? !is_of_boundary(p, pace) : is_ahead(p));
 		is_any |= pace->is_due;
 	}
 	for (size_t i = 0; i < p->counters->plan->nr_events; i++)
@@ -153,7 +160,7 @@ int paced_init(struct paced *p, const struct counters *counters)
 	const struct plan *plan = counters->plan;
 	int rc;
 
-	*p = (struct paced){.counters = counters};
+	*p = (struct paced){.counters = counters, .next_ns = UINT64_MAX};
 	rc = pacer_init(&p->pacer, tick, p);
 	if (rc)
 		return rc;
@@ -344,6 +351,11 @@ bool paced_write_clocks(struct paced *p, struct trace_writer *w, uint64_t until_
 		if (collect_has_samples(m->collect, set))
 			is_any |= write_clocks_of(m, set, w, until_ns);
 	return is_any;
+}
+
+void paced_expect(struct paced *p, uint64_t boundary_ns)
+{
+	p->next_ns = boundary_ns;
 }
 
 void paced_drop(struct paced *p)

@@ -47,6 +47,7 @@ struct paced {
 	struct reading *scratch, *picked; /* nr_parts of the plan */
 	uint64_t ring_head;               /* of the first CPU's ring, at the last tick */
 	uint64_t boundary_ns;             /* the last boundary */
+	uint64_t next_ns;                 /* when the next one is due; UINT64_MAX: not known */
 	struct session_things things;     /* of the last tick */
 };
 
@@ -68,6 +69,9 @@ void paced_lock(struct paced *p);
 void paced_unlock(struct paced *p);
 /* Call while a boundary is read, under the lock: later ticks belong to the next iteration. */
 void paced_boundary(struct paced *p, uint64_t boundary_ns);
+/* When the next boundary is due, by CLOCK_MONOTONIC; UINT64_MAX: not known. Call it with the lock.
+ */
+void paced_expect(struct paced *p, uint64_t boundary_ns);
 /* Whether a source samples at a rate of its own. */
 bool paced_has_samples(const struct paced *p);
 /* Takes what such sources sampled up to that time. waits: until all of it is there, but not long. */

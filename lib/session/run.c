@@ -430,6 +430,9 @@ static int run_iteration(struct session *s, const struct deadline *d, struct ses
 	int rc = session_output_manifest(s->recorder.output, s->nr_done + 1, &why);
 
 	it->iteration = (uint32_t)s->nr_done;
+	paced_lock(&s->paced);
+	paced_expect(&s->paced, d->clock == SPEC_REALTIME ? d->at_ns : UINT64_MAX);
+	paced_unlock(&s->paced);
 	if (!s->sampling && (paced_is_running(&s->paced) || paced_has_samples(&s->paced)))
 		ticks_skip_names(&s->paced.ticks, &s->things_start);
 	rc = recorder_go_on_without(&s->recorder, rc, &why, e);

@@ -460,6 +460,71 @@ TEST(points_of_samples)
 	remove_session();
 }
 
+/* A tally of 40 ms on one CPU: user and disk are read each 10 ms, memory each 20 ms. User's third
+ * tick is missing; disk's fourth comes just before the end, which replaces it. */
+static void make_paced(void)
+{
+	static const struct reading start[] = {
+	    {.event = FAULTS, .state = READING_OK, .time_ns = ORIGIN, .raw = 10},
+	    {.event = USER, .state = READING_OK, .time_ns = ORIGIN, .raw = 10, .base = 100},
+	    {.event = MEMORY, .state = READING_OK, .time_ns = ORIGIN, .raw = 1},
+	    {.event = DISK, .state = READING_OK, .time_ns = ORIGIN, .raw = 1000}};
+	const struct reading ticks[] = {
+	    reading(USER, 0, 10, 15, 110), reading(DISK, 0, 10, 1500, 0),
+	    reading(USER, 0, 20, 17, 120), reading(MEMORY, 0, 20, 3, 0),
+	    reading(DISK, 0, 20, 1600, 0), reading(DISK, 0, 30, 1600, 0),
+	    reading(USER, 0, 39, 30, 139), reading(DISK, 0, 39, 1900, 0)};
+	const struct reading stop[] = {perf_reading(FAULTS, 40, 100, 40, 40),
+				       reading(USER, 0, 40, 31, 140), reading(MEMORY, 0, 40, 5, 0),
+				       reading(DISK, 0, 40, 1950, 0)};
+	struct trace_writer *w;
+
+	set_events(false);
+	events[USER].every_ns = events[DISK].every_ns = 10 * MS;
+	events[MEMORY].every_ns = 20 * MS;
+	open_folder();
+	w = begin(0, 0);
+	trace_writer_readings(w, TRACE_START, start, NR(start));
+	trace_writer_readings(w, TRACE_TICK, ticks, NR(ticks));
+	trace_writer_readings(w, TRACE_END, stop, NR(stop));
+	add_names(w);
+	end(w, "s.0.0.cpuperf", 0, 40);
+}
+
+static const char paced_points[] = "user cpu3 0-10 = 50 ok 5\n"
+				   "disk 0-10 = 50000 ok 500\n"
+				   "disk 0:sda 0-10 = 50000 ok 500\n"
+				   "user cpu3 10-20 = 20 ok 2\n"
+				   "memory 0-20 = 12 ok 3\n"
+				   "disk 10-20 = 10000 ok 100\n"
+				   "disk 0:sda 10-20 = 10000 ok 100\n"
+				   "user cpu3 20-39 = 68.4211 ok 13\n"
+				   "disk 20-30 = 0 ok 0\n"
+				   "disk 0:sda 20-30 = 0 ok 0\n"
+				   "user cpu3 39-40 = 100 ok 1\n"
+				   "memory 20-40 = 20 ok 5\n"
+				   "disk 30-40 = 35000 ok 350\n"
+				   "disk 0:sda 30-40 = 35000 ok 350\n"
+				   "faults cpu3 0-40 = 2250 ok 90\n"
+				   "not cpu3 0-40 no permission\n"
+				   "paces cpu3 0-40 = 1.71429 ok\n"
+				   "faults* 0-40 = 2250 ok 90\n"
+				   "not* 0-40 no permission\n"
+				   "quotient* 0-40 n/a\n"
+				   "paces* 0-40 = 1.71429 ok\n"
+				   "scopes* 0-40 = 1050 ok\n";
+
+/* Points of an iteration add up to its count; metrics of several paces are of iterations only. */
+TEST(points_of_paces)
+{
+	static const struct profile_filter all;
+
+	make_paced();
+	check_points(&all, false, paced_points);
+	remove_session();
+	events[USER].every_ns = events[DISK].every_ns = events[MEMORY].every_ns = 0;
+}
+
 /* Without its end frame: eight words behind the frame's head. */
 static void cut_end(const char *name)
 {

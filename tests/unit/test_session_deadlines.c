@@ -131,6 +131,59 @@ TEST(pacer)
 	pacer_fini(&p);
 }
 
+/* Two paces, of which the second is due at each third deadline of the first; 12 ms of work make the
+ * first one miss a deadline, and the second none. */
+enum { FAST_NS = 10 * MS, SLOW_NS = 30 * MS, NR_CALLS = 31 };
+static struct {
+	struct pacer_pace paces[2];
+	uint64_t start_ns;
+	unsigned nr, nr_both, nr_ignored;
+} both;
+
+static void tick_both(void *arg)
+{
+	struct pacer *p = arg;
+	uint64_t since_ns = now_ns - both.start_ns;
+
+	assert_true(both.paces[0].is_due || both.paces[1].is_due);
+	if (both.paces[1].is_due) {
+		assert_true(since_ns / SLOW_NS * SLOW_NS + 5 * MS > since_ns);
+		both.nr_both += both.paces[0].is_due;
+	}
+	if (++both.nr % 8 == 0 && !both.paces[1].is_due) {
+		now_ns += 12 * MS;
+	} else if (both.nr % 5 == 0 && both.paces[0].is_due) {
+		both.paces[0].is_due = false; /* nothing was read */
+		both.nr_ignored++;
+	}
+	p->is_stopping |= both.nr == NR_CALLS;
+}
+
+TEST(pacer_of_two_paces)
+{
+	struct pacer p;
+	uint64_t nr_fast, nr_slow;
+
+	assert_int_equal(pacer_init(&p, tick_both, &p), 0);
+	both.paces[0].period_ns = FAST_NS;
+	both.paces[1].period_ns = SLOW_NS;
+	now_ns = both.start_ns = (uint64_t)9000 * MS;
+	assert_int_equal(pacer_start(&p, both.paces, 2, both.start_ns), 0);
+	pthread_join(p.thread, NULL);
+	p.is_running = false;
+	nr_fast = (both.paces[0].deadline_ns - both.start_ns) / FAST_NS - 1;
+	nr_slow = (both.paces[1].deadline_ns - both.start_ns) / SLOW_NS - 1;
+	/* deadlines are on the grid of their pace, and each was met, missed or not read at */
+	assert_int_equal((both.paces[0].deadline_ns - both.start_ns) % FAST_NS, 0);
+	assert_int_equal((both.paces[1].deadline_ns - both.start_ns) % SLOW_NS, 0);
+	assert_int_equal(both.paces[0].ticks + both.paces[0].missed + both.nr_ignored, nr_fast);
+	assert_int_equal(both.paces[1].ticks, nr_slow);
+	assert_int_equal(both.paces[1].missed, 0);
+	assert_true(both.paces[0].missed >= 2);
+	assert_true(both.nr_ignored > 1 && both.nr_both > 5);
+	pacer_fini(&p);
+}
+
 void before_all(void)
 {
 	now_ns = (uint64_t)5000 * MS;
