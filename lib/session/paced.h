@@ -32,7 +32,7 @@ struct paced {
 	const struct sampler *samplers;  /* borrowed; per CPU; NULL: there is no timebase */
 	struct pacer pacer;
 	struct ticks ticks;
-	struct ticks samples; /* of sources with rates of their own; one trace, the first */
+	struct ticks samples;         /* of sources with rates of their own; one trace, the first */
 	struct pacer_pace *deadlines; /* owned, like all below; per pace */
 	struct paced_pace *paces;
 	size_t nr_paces;
@@ -74,7 +74,8 @@ void paced_boundary(struct paced *p, uint64_t boundary_ns);
 void paced_expect(struct paced *p, uint64_t boundary_ns);
 /* Whether a source samples at a rate of its own. */
 bool paced_has_samples(const struct paced *p);
-/* Takes what such sources sampled up to that time. waits: until all of it is there, but not long. */
+/* Takes what such sources sampled up to that time. waits: until all of it is there, but not long.
+ */
 void paced_take_samples(struct paced *p, uint64_t until_ns, bool waits);
 /* Adds the readings of their clocks up to that time to what the writer has gathered. False if there
  * are none. */

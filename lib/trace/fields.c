@@ -222,26 +222,29 @@ static const struct trace_field switch_fields[] = {
 static const struct trace_field divisor_fields[] = {U32(trace_sampling, divisor), ZERO32, END};
 
 static const struct trace_field thing_clock_fields[] = {
-    U32(trace_thing_clock, event),
-    U32(trace_thing_clock, instance),
-    U32(trace_thing_clock, flags),
-    ZERO32,
-    U64(trace_thing_clock, clock_ns),
-    U64(trace_thing_clock, before_ns),
-    U64(trace_thing_clock, after_ns),
-    END,
+    U32(trace_thing_clock, event),    U32(trace_thing_clock, instance),
+    U32(trace_thing_clock, flags),    ZERO32,
+    U64(trace_thing_clock, clock_ns), U64(trace_thing_clock, before_ns),
+    U64(trace_thing_clock, after_ns), END,
 };
 
 static const struct trace_field iteration_fields[] = {U32(trace_part, iteration), ZERO32, END};
 
 const struct trace_field *const trace_frame_fields[TRACE_NR_FRAME_KINDS] = {
-    [TRACE_FRAME_INFO] = info_fields,         [TRACE_FRAME_CLOCKS] = clocks_fields,
-    [TRACE_FRAME_NOTE] = note_fields,         [TRACE_FRAME_END] = end_fields,
-    [TRACE_FRAME_WHERE] = where_fields,       [TRACE_FRAME_ITERATION] = iteration_fields,
-    [TRACE_FRAME_BUILD_ID] = build_id_fields, [TRACE_FRAME_TARGET] = target_fields,
-    [TRACE_FRAME_CMDLINE] = cmdline_fields,   [TRACE_FRAME_HELD] = held_fields,
-    [TRACE_FRAME_WINDOW] = window_fields,     [TRACE_FRAME_MARK_NAME] = mark_name_fields,
-    [TRACE_FRAME_SWITCH] = switch_fields,     [TRACE_FRAME_DIVISOR] = divisor_fields,
+    [TRACE_FRAME_INFO] = info_fields,
+    [TRACE_FRAME_CLOCKS] = clocks_fields,
+    [TRACE_FRAME_NOTE] = note_fields,
+    [TRACE_FRAME_END] = end_fields,
+    [TRACE_FRAME_WHERE] = where_fields,
+    [TRACE_FRAME_ITERATION] = iteration_fields,
+    [TRACE_FRAME_BUILD_ID] = build_id_fields,
+    [TRACE_FRAME_TARGET] = target_fields,
+    [TRACE_FRAME_CMDLINE] = cmdline_fields,
+    [TRACE_FRAME_HELD] = held_fields,
+    [TRACE_FRAME_WINDOW] = window_fields,
+    [TRACE_FRAME_MARK_NAME] = mark_name_fields,
+    [TRACE_FRAME_SWITCH] = switch_fields,
+    [TRACE_FRAME_DIVISOR] = divisor_fields,
     [TRACE_FRAME_THING_CLOCK] = thing_clock_fields,
 };
 

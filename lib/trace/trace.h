@@ -14,32 +14,32 @@
 
 /* Kinds of frames. The numbers are stored in files: only append. */
 enum trace_frame_kind {
-	TRACE_FRAME_INFO = 1,        /* what was measured, by what, on what */
-	TRACE_FRAME_EVENTS = 2,      /* the resolved events */
-	TRACE_FRAME_CLOCKS = 3,      /* a clock triple */
-	TRACE_FRAME_READINGS = 4,    /* raw readings of one boundary */
-	TRACE_FRAME_NOTE = 5,        /* a warning in words */
-	TRACE_FRAME_END = 6,         /* totals: the trace is whole */
-	TRACE_FRAME_RECORDS = 7,     /* whole records of the kernel, from a ring */
-	TRACE_FRAME_IDS = 8,         /* the ids of this CPU's perf events */
-	TRACE_FRAME_SAMPLING = 9,    /* totals of the samples of the iteration */
-	TRACE_FRAME_KALLSYMS = 10,   /* lines of /proc/kallsyms */
-	TRACE_FRAME_THINGS = 11,     /* the names of instances of events of many things */
-	TRACE_FRAME_WHERE = 12,      /* the place of the trace's CPU */
-	TRACE_FRAME_ITERATION = 13,  /* of a segment: the start of an iteration */
-	TRACE_FRAME_INDEX = 14,      /* of a segment: the offsets of its iterations */
-	TRACE_FRAME_BUILD_ID = 15,   /* of a mapped file */
-	TRACE_FRAME_TARGET = 16,     /* the target of the session, and its end */
-	TRACE_FRAME_CMDLINE = 17,    /* the command line of a process */
-	TRACE_FRAME_HELD = 18,       /* which samples a flight recorder held */
-	TRACE_FRAME_WINDOW = 19,     /* the gap before the iteration, and its window */
-	TRACE_FRAME_STACKS = 20,     /* samples that the kernel added up, by stack */
-	TRACE_FRAME_HISTOGRAM = 21,  /* how long what an event counts took, in the iteration */
-	TRACE_FRAME_MARK_NAME = 22,  /* the number and text of a name of marks */
-	TRACE_FRAME_LONG_MARKS = 23, /* marks as older recorders wrote them; only read */
-	TRACE_FRAME_MARKS = 24,      /* marks of a thread: beginnings and ends of its regions */
-	TRACE_FRAME_SWITCH = 25,     /* all events are disabled on request, or one is enabled */
-	TRACE_FRAME_DIVISOR = 26,    /* by which the rates of the iteration were divided */
+	TRACE_FRAME_INFO = 1,         /* what was measured, by what, on what */
+	TRACE_FRAME_EVENTS = 2,       /* the resolved events */
+	TRACE_FRAME_CLOCKS = 3,       /* a clock triple */
+	TRACE_FRAME_READINGS = 4,     /* raw readings of one boundary */
+	TRACE_FRAME_NOTE = 5,         /* a warning in words */
+	TRACE_FRAME_END = 6,          /* totals: the trace is whole */
+	TRACE_FRAME_RECORDS = 7,      /* whole records of the kernel, from a ring */
+	TRACE_FRAME_IDS = 8,          /* the ids of this CPU's perf events */
+	TRACE_FRAME_SAMPLING = 9,     /* totals of the samples of the iteration */
+	TRACE_FRAME_KALLSYMS = 10,    /* lines of /proc/kallsyms */
+	TRACE_FRAME_THINGS = 11,      /* the names of instances of events of many things */
+	TRACE_FRAME_WHERE = 12,       /* the place of the trace's CPU */
+	TRACE_FRAME_ITERATION = 13,   /* of a segment: the start of an iteration */
+	TRACE_FRAME_INDEX = 14,       /* of a segment: the offsets of its iterations */
+	TRACE_FRAME_BUILD_ID = 15,    /* of a mapped file */
+	TRACE_FRAME_TARGET = 16,      /* the target of the session, and its end */
+	TRACE_FRAME_CMDLINE = 17,     /* the command line of a process */
+	TRACE_FRAME_HELD = 18,        /* which samples a flight recorder held */
+	TRACE_FRAME_WINDOW = 19,      /* the gap before the iteration, and its window */
+	TRACE_FRAME_STACKS = 20,      /* samples that the kernel added up, by stack */
+	TRACE_FRAME_HISTOGRAM = 21,   /* how long what an event counts took, in the iteration */
+	TRACE_FRAME_MARK_NAME = 22,   /* the number and text of a name of marks */
+	TRACE_FRAME_LONG_MARKS = 23,  /* marks as older recorders wrote them; only read */
+	TRACE_FRAME_MARKS = 24,       /* marks of a thread: beginnings and ends of its regions */
+	TRACE_FRAME_SWITCH = 25,      /* all events are disabled on request, or one is enabled */
+	TRACE_FRAME_DIVISOR = 26,     /* by which the rates of the iteration were divided */
 	TRACE_FRAME_THING_CLOCK = 27, /* a reading of the clock of a thing */
 };
 
@@ -201,9 +201,9 @@ struct trace_things {
 	size_t nr;
 };
 
-/* A clock that a thing has of its own (a GPU), and CLOCK_MONOTONIC before and after it was read. The
- * times of readings between boundaries of its set were converted by neighbouring pairs of the clock
- * and the middle of the two. The flags are stored in files. */
+/* A clock that a thing has of its own (a GPU), and CLOCK_MONOTONIC before and after it was read.
+ * The times of readings between boundaries of its set were converted by neighbouring pairs of the
+ * clock and the middle of the two. The flags are stored in files. */
 enum trace_thing_clock_flag {
 	/* No reading of the clock, which is not known: the newest sample, and when it came. */
 	TRACE_THING_CLOCK_IS_ARRIVAL = 1 << 0,

@@ -142,6 +142,31 @@ TEST(divisors)
 	assert_int_equal(trace_decode_divisor(&f, &found), -EINVAL);
 }
 
+TEST(thing_clocks)
+{
+	static const uint8_t payload[40] = {3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0,
+					    0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0,
+					    0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0};
+	struct trace_frame f = {.kind = TRACE_FRAME_THING_CLOCK, .length = 40, .payload = payload};
+	struct trace_thing_clock c = {0};
+	uint8_t wrong[40];
+
+	assert_int_equal(trace_decode_thing_clock(&f, &c), 0);
+	assert_int_equal(c.event, 3);
+	assert_int_equal(c.instance, 2);
+	assert_int_equal(c.flags, TRACE_THING_CLOCK_IS_ARRIVAL);
+	assert_int_equal(c.clock_ns, 256);
+	assert_int_equal(c.before_ns, 7);
+	assert_int_equal(c.after_ns, 9);
+	f.length = 39;
+	assert_int_equal(trace_decode_thing_clock(&f, &c), -EINVAL);
+	f.length = 40;
+	memcpy(wrong, payload, sizeof(wrong));
+	wrong[24] = 10; /* before is after */
+	f.payload = wrong;
+	assert_int_equal(trace_decode_thing_clock(&f, &c), -EINVAL);
+}
+
 static void check_sampling(const struct trace_frame *f, const struct trace_sampling *want)
 {
 	struct trace_sampling s;
