@@ -53,7 +53,7 @@ struct top_status {
 	/* Iterations that ended, and of these read; 0: all are read, or will be. */
 	uint32_t ended[TOP_NR_SPANS], read[TOP_NR_SPANS];
 	uint32_t every; /* above 1: of so many samples one is read */
-	bool is_over; /* the session has ended */
+	bool is_over;   /* the session has ended */
 };
 
 enum top_prompt { TOP_NO_PROMPT, TOP_SEARCH, TOP_FILTER };
