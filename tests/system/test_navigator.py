@@ -14,6 +14,7 @@ import time
 import urllib.parse
 
 import browser
+import perf_data_file as pd
 from kit import CPUPERF, PRINT, finish, need_sampling, output, run, run_checks, skip
 
 MIX = os.environ["MIX"]
@@ -272,9 +273,29 @@ def timeline_has_no_time(folder):
         assert sum(r["count"] for r in rows if not r["depth"]) == counted, (rows, counted)
 
 
+def timeline_has_others(folder):
+    """What stands for more time than there was before it is in a box of its own, as far as nothing of it has room."""
+    os.mkdir(f"{folder}/made")
+    f = pd.File()
+    f.event(1, 0, pd.IP | pd.TID | pd.TIME | pd.PERIOD | pd.IDENTIFIER, [1], period=10000000)
+    f.comm(70, 70, "server", time=1)
+    for time_ns in (10000, 10000000):
+        for ip, misc in ((0x401000, pd.USER), (0xffffffff81000000, pd.KERNEL)):
+            f.sample(ip=ip, misc=misc, pid=70, tid=70, time=time_ns, period=10000000)
+    with open(f"{folder}/made/session", "wb") as out:
+        out.write(f.whole())
+    with Server(f"{folder}/made") as s:
+        rows = rows_of(s, "/api/timeline")
+    boxes_nest(rows)
+    others = [r for r in rows if r["function"] == "[other]"]
+    assert sum(r["samples"] for r in rows if not r["depth"]) == 4 and len(others) == 1, rows
+    assert others[0]["to_ns"] - others[0]["from_ns"] == 1 and others[0]["samples"] > 0, others
+
+
 def check_timeline(folder):
     """Boxes of frames in the order of time."""
     timeline_has_no_time(folder)
+    timeline_has_others(folder)
     timeline_has_samples(folder)
     timeline_has_waits(folder)
 
