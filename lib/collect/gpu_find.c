@@ -149,7 +149,7 @@ static bool is_same(const struct looked *was, const struct looked *now)
 {
 	enum { SELDOM = 8 };
 
-	if (!was || (was->error && !is_denied(was->error)))
+	if (was->error && !is_denied(was->error))
 		return false;
 	if (now->clock_ns && now->clock_ns == was->clock_ns)
 		return true;
@@ -169,7 +169,7 @@ static int look_at_process(struct gpu_find *f, uint32_t pid, const struct looked
 		now.nr_fds = count_fds(f, pid);
 	else
 		now.nr_fds = was->nr_fds;
-	if (is_same(was, &now)) {
+	if (was && is_same(was, &now)) {
 		now.error = was->error;
 		now.age = was->age + (now.clock_ns != was->clock_ns);
 		rc = copy_files(f, first, was->nr);
