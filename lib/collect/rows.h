@@ -1,11 +1,12 @@
 /*
- * The sources of the collectors, and the rows of misc. Private to collect/.
+ * The sources of the collectors, and what the rows of misc and gpu share. Private to collect/.
  */
 #ifndef COLLECT_ROWS_H
 #define COLLECT_ROWS_H
 
 #include "collect/many.h"
 #include "collect/source.h"
+#include "event/event.h"
 
 /* Files of many values: row->collector is the index. */
 enum collect_source_index {
@@ -36,5 +37,15 @@ enum collect_many_index {
 	COLLECT_NR_MANY
 };
 extern const struct collect_many_source *const collect_many_sources[COLLECT_NR_MANY];
+
+/* scale multiplies counts and values when they are shown; 0 means 1. Shares have none. */
+#define COLLECT_ROW(number_, name_, kind_, scope_, unit_, path, collector_, field_, scale_, text,  \
+		    ...)                                                                           \
+	{                                                                                          \
+		.name = name_, .number = number_, .kind = EVENT_##kind_,                           \
+		.scope = EVENT_SCOPE_##scope_, .unit = unit_, .source = path,                      \
+		.collector = collector_, .field = field_, .scale = scale_, .description = text,    \
+		__VA_ARGS__                                                                        \
+	}
 
 #endif

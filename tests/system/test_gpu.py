@@ -4,7 +4,7 @@ import json
 
 from kit import CPUPERF, run, run_checks, skip
 
-NAMES = ["engine_busy", "engine_busy_time", "process_busy_time", "process_memory"]
+NAMES = ["engine_busy", "engine_busy_time", "process_gpu_time", "process_gpu_memory"]
 NO_GPU = "there is no GPU with a driver of the kernel's (DRM)"
 
 

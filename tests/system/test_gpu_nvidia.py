@@ -148,11 +148,11 @@ def check_gpm(folder):
 def check_processes(folder):
     """By pid, with the name that the kernel has."""
     machine = Machine(folder, WHOLE + f"0 compute {os.getpid()}:4096\n1 compute {os.getpid()}:1024\n")
-    machine.run(CPUPERF, "--event=gpu:process_memory", "--duration=50ms", "--num-iterations=2", "--output=out", "--quiet")
+    machine.run(CPUPERF, "--event=gpu:process_gpu_memory", "--duration=50ms", "--num-iterations=2", "--output=out", "--quiet")
     with open("/proc/self/comm", encoding="utf-8") as f:
         name = f"{os.getpid()} {f.read().strip()}"
     rows = series(folder)
-    assert rows[("process_memory", name)] and {float(r["value"]) for r in rows[("process_memory", name)]} == {5120.0}, rows
+    assert rows[("process_gpu_memory", name)] and {float(r["value"]) for r in rows[("process_gpu_memory", name)]} == {5120.0}, rows
 
 
 def check_old_driver(folder):

@@ -721,7 +721,7 @@ static int count_openat(int dirfd, const char *path, int flags, mode_t mode)
 TEST(joined)
 {
 	struct event events[] = {find_event("engine_busy"), find_event("engine_busy_time"),
-				 find_event("process_busy_time"), find_event("process_memory")};
+				 find_event("process_gpu_time"), find_event("process_gpu_memory")};
 	struct root r = make_machine();
 	struct sys_ops ops = *sys();
 	int states[NR(events)];
