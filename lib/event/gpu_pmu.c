@@ -436,15 +436,12 @@ static int each_entry(const struct walk *w, const char *path,
 	return w->rc ? w->rc : rc == -ENOMEM ? rc : 0;
 }
 
-static int list_gt(struct walk *w, const char *folder)
+/* engines: their folder; NULL: none. */
+static int list_gt(struct walk *w, const char *engines)
 {
-	char path[PATH_MAX];
 	int rc = ARRAY_RUN(i, ARRAY_NR(of_xe), emit_xe_event(w, &of_xe[i]));
 
-	if (rc || !folder)
-		return rc;
-	snprintf(path, sizeof(path), "%s/engines", folder);
-	return each_entry(w, path, list_class, w);
+	return rc || !engines ? rc : each_entry(w, engines, list_class, w);
 }
 
 /* "gt0" in a folder of the card's device. */
@@ -480,7 +477,7 @@ static int try_gt(const char *name, void *arg)
 	if (!scan_number(&rest, "gt", MAX_GT, &t->walk->gt) || *rest)
 		return 0;
 	t->nr_gts++;
-	snprintf(path, sizeof(path), "%s/%s", t->path, name);
+	snprintf(path, sizeof(path), "%s/%s/engines", t->path, name);
 	return list_gt(t->walk, path);
 }
 
