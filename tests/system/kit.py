@@ -142,6 +142,19 @@ def skip(reason):
     sys.exit(77)
 
 
+def can_execute(path, what):
+    """Whether the kernel executes the program, which is killed at once: one of 32 bits it may refuse. If not,
+    prints that what is named is skipped."""
+    try:
+        with subprocess.Popen([path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            process.kill()
+    except OSError as error:
+        print(f"skip: {what}: the kernel does not execute it: {error.strerror}", flush=True)
+        return False
+    return True
+
+
 def need_sampling():
     if not sampled.may_sample():
         skip(NO_SAMPLING)

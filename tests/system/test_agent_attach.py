@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from kit import CPUPERF, PRINT, output, own_uid, run, run_checks
+from kit import CPUPERF, PRINT, can_execute, output, own_uid, run, run_checks
 
 ATTACHED, ATTACHES, AGENT = (os.environ[name] for name in ("ATTACHED", "ATTACHES", "AGENT"))
 IS_LONG = os.environ.get("CPUPERF_TEST_LONG") == "1"
@@ -578,6 +578,8 @@ def check_refused(folder):
         if subprocess.run(["cc", *options, "-o", f"{folder}/p", source], stderr=subprocess.DEVNULL,
                           check=False).returncode:
             print(f"skip: refused: cc cannot do {options}")
+            continue
+        if options == ["-m32"] and not can_execute(f"{folder}/p", "refused: 32 bits"):
             continue
         with Program(f"{folder}/p") as p:
             assert want in refused(p.pid), options

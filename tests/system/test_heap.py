@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from kit import CPUPERF, PRINT, output, run, run_checks
+from kit import CPUPERF, PRINT, can_execute, output, run, run_checks
 
 HEAP = os.environ["HEAP"]
 COUNTED = "allocated allocations live peak max freed temporary leaked".split()
@@ -392,6 +392,8 @@ def check_refused(folder):
                              ("raised", [], "raised has more rights than its user")):
         if not build(folder, name, *flags):
             print(f"skip: {name}: it cannot be built here")
+            continue
+        if name == "narrow" and not can_execute(f"{folder}/{name}", name):
             continue
         if name == "raised":
             if os.getuid():
