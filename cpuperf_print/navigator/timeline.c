@@ -232,15 +232,16 @@ static int put_slice(struct timeline *l, uint32_t thread, uint64_t slice,
 	return rc;
 }
 
-/* Makes room for a box before the first boxes of a thread: 1 ns, which nobody sees but who adds up.
- * False: they are that short. */
-static bool make_room(struct timeline *l, size_t first_box, uint64_t from_ns)
+/* Makes room for nr boxes before the first boxes of a thread: 1 ns each, which nobody sees but who
+ * adds up. False: they are that short. */
+static bool make_room(struct timeline *l, size_t first_box, uint64_t from_ns, size_t nr)
 {
 	for (size_t i = first_box; i < l->nr_boxes; i++)
-		if (l->boxes[i].from_ns == from_ns && l->boxes[i].to_ns - from_ns < 2)
+		if (l->boxes[i].from_ns == from_ns && l->boxes[i].to_ns - from_ns <= nr)
 			return false;
 	for (size_t i = first_box; i < l->nr_boxes; i++)
-		l->boxes[i].from_ns += l->boxes[i].from_ns == from_ns;
+		if (l->boxes[i].from_ns == from_ns)
+			l->boxes[i].from_ns += nr;
 	return true;
 }
 
@@ -249,26 +250,32 @@ static bool make_room(struct timeline *l, size_t first_box, uint64_t from_ns)
 static int put_others(struct timeline *l, uint32_t thread, uint32_t stack, size_t first_box)
 {
 	const uint64_t from_ns = l->j->selection->filter.from_ns;
+	struct box others[REPORT_NR_STATES];
+	size_t nr = 0;
 
 	for (uint32_t state = 0; state < REPORT_NR_STATES; state++) {
-		struct box other = {.from_ns = from_ns,
-				    .to_ns = from_ns + 1,
-				    .thread = thread,
-				    .stack = stack,
-				    .state = state};
-		struct box *to;
+		struct box *other = &others[nr];
 
+		*other = (struct box){.from_ns = from_ns + nr,
+				      .to_ns = from_ns + nr + 1,
+				      .thread = thread,
+				      .stack = stack,
+				      .state = state};
 		for (size_t i = 0; i < l->nr_rests; i++)
 			if (l->rests[i].state == state) {
-				other.samples += l->rests[i].samples;
-				other.count += l->rests[i].count;
+				other->samples += l->rests[i].samples;
+				other->count += l->rests[i].count;
 			}
-		if (!other.samples || !make_room(l, first_box, from_ns))
-			continue;
-		to = MEM_ADD(l->boxes, l->nr_boxes, l->boxes_room);
+		nr += other->samples != 0;
+	}
+	if (!nr || !make_room(l, first_box, from_ns, nr))
+		return 0;
+	for (size_t i = 0; i < nr; i++) {
+		struct box *to = MEM_ADD(l->boxes, l->nr_boxes, l->boxes_room);
+
 		if (!to)
 			return -ENOMEM;
-		*to = other;
+		*to = others[i];
 	}
 	return 0;
 }

@@ -47,6 +47,7 @@ struct page_beside {
 	struct counts_lines *lines; /* owned */
 	int64_t shift_ns;           /* from times since the page's session's start to its own */
 	const char *path;
+	bool has_samples;
 };
 
 struct page {

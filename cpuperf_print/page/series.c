@@ -49,12 +49,16 @@ static int read_beside(struct page *h, size_t i, const struct parts_clock *base,
 		return rc;
 	h->nr_beside++;
 	b->path = o->path;
+	b->has_samples = o->facts->is_sampling;
 	b->shift_ns = (int64_t)(counts_lines_origin_ns(h->lines) + (uint64_t)base->to_starter_ns -
 				counts_lines_origin_ns(b->lines) - (uint64_t)clock.to_starter_ns);
 	if (!clock.is_known || !base->is_known)
 		page_note(h, PAGE_WARNING,
 			  "%s: its time of day was not recorded: its times cannot be compared.",
 			  o->path);
+	else if (-b->shift_ns >= (int64_t)counts_lines_span_ns(h->lines) ||
+		 (int64_t)counts_lines_span_ns(b->lines) <= b->shift_ns)
+		page_note(h, PAGE_WARNING, "%s lies outside of the time of this page.", o->path);
 	return 0;
 }
 
@@ -260,14 +264,18 @@ int page_series_put(struct page *h, struct err *e)
 	}
 	for (size_t i = 0; i < NR_KINDS; i++)
 		nr_left += kinds[i].nr_left;
+	for (size_t i = 0; i < h->nr_beside; i++)
+		nr_left += counts_lines_nr_skipped(h->beside[i].lines);
 	if (nr_left)
 		page_note(h, PAGE_NOTE, "%zu more rows of counts and misc are omitted.", nr_left);
 	for (size_t i = 0; i < h->nr_beside; i++) {
-		nr_left += counts_lines_nr_skipped(h->beside[i].lines);
 		page_note(h, PAGE_NOTE,
-			  "%s measured other events at its own pace: its counts are at the times "
-			  "where they were, as far as these lie within the session above.",
+			  "%s: its counts are at the times where they were, as far as these lie "
+			  "within the session above.",
 			  h->beside[i].path);
+		if (h->beside[i].has_samples)
+			page_note(h, PAGE_WARNING, "%s: its samples are not in this page.",
+				  h->beside[i].path);
 	}
 	if (h->j->nr > 1)
 		page_note(h, PAGE_NOTE,

@@ -310,7 +310,7 @@ static int emit_tick(void *arg, const struct counts_stream *st, const struct pro
 	rc = rc ?: emit_things(s);
 	for (size_t i = 0; i < t->nr_events; i++)
 		if (st->has_things[i])
-			s->read_ns[i] = tick->end_ns;
+			s->read_ns[i] = st->read_ns[i];
 	s->tick = NULL;
 	t->nr_rows = 0;
 	return rc;

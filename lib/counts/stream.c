@@ -14,15 +14,16 @@ enum { FURTHER = PROFILE_MAX_PARTS - 1, MAX_THINGS = PROFILE_MAX_THINGS };
 int counts_stream_init(struct counts_stream *st, const struct profile_facts *facts,
 		       counts_tick_fn *tick, void *arg)
 {
-	*st = (struct counts_stream){.tick = tick,
-				     .arg = arg,
-				     .facts = facts,
-				     .pairs = mem_calloc(facts->nr_events + 1, sizeof(*st->pairs)),
-				     .has_things =
-					 mem_calloc(facts->nr_events + 1, sizeof(*st->has_things))};
+	*st = (struct counts_stream){
+	    .tick = tick,
+	    .arg = arg,
+	    .facts = facts,
+	    .pairs = mem_calloc(facts->nr_events + 1, sizeof(*st->pairs)),
+	    .has_things = mem_calloc(facts->nr_events + 1, sizeof(*st->has_things)),
+	    .read_ns = mem_calloc(facts->nr_events + 1, sizeof(*st->read_ns))};
 	dict_init(&st->things, sizeof(struct profile_thing), DICT_KEY(struct profile_thing, number),
 		  MAX_THINGS);
-	return st->pairs && st->has_things ? 0 : -ENOMEM;
+	return st->pairs && st->has_things && st->read_ns ? 0 : -ENOMEM;
 }
 
 static void reset(struct counts_stream *st)
@@ -37,6 +38,7 @@ void counts_stream_fini(struct counts_stream *st)
 	reset(st);
 	mem_free(st->pairs);
 	mem_free(st->has_things);
+	mem_free(st->read_ns);
 }
 
 /* NULL: no memory, or too many. */
@@ -167,6 +169,8 @@ int counts_stream_add(struct counts_stream *st, const struct reading *r)
 		rc = counts_stream_end(st);
 	p->has_end = true;
 	p->end = *r;
+	if (!st->has_things[r->event] || r->time_ns > st->read_ns[r->event])
+		st->read_ns[r->event] = r->time_ns;
 	st->has_things[r->event] = true;
 	st->is_open = true;
 	if (r->time_ns > st->end_ns)

@@ -23,7 +23,8 @@ struct counts_stream {
 	struct profile_pair *pairs;        /* owned; of each event */
 	struct profile_pair *further;      /* owned; NULL: none; as in profile_trace */
 	struct dict things;                /* struct profile_thing, by event and number */
-	bool *has_things; /* owned; by event: it, or its things, were read in the tick */
+	bool *has_things;  /* owned; by event: it, or its things, were read in the tick */
+	uint64_t *read_ns; /* owned; by event: when that was; of things the last time */
 	uint64_t start_ns, end_ns;
 	bool is_open; /* the tick has readings, or is wanted without */
 };

@@ -279,12 +279,14 @@ static uint64_t block_of(const struct report_counter *c, uint64_t time_ns)
 
 static struct report_count count_of(const struct report_counter *c, const struct profile_sample *s)
 {
+	uint64_t from = block_of(c, s->time_ns), to = block_of(c, s->end_ns);
+
 	return (struct report_count){
 	    .samples = s->samples,
 	    .weight = s->weight,
 	    .unit = s->unit,
-	    .from = block_of(c, s->time_ns),
-	    .to = block_of(c, s->end_ns),
+	    .from = from,
+	    .to = to < from ? from : to, /* a turn began in between */
 	    .is_maximum = s->layout->is_maximum,
 	};
 }

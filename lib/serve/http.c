@@ -105,8 +105,9 @@ enum {
 	MAX_IDLE_S = 10,
 	STACK_BYTES = 256 << 10,
 	BACKLOG = 16,
-	URL_PART =
-	    2, /* of a connection's memory, which also has the other headers and the answer's */
+	/* Of a connection's memory, which also has the other headers and the answer's: that of a
+	 * redirect has most of the URL again. */
+	URL_PART = 3,
 	MAX_SEPARATORS = 2 * HTTP_MAX_ARGUMENTS,
 };
 

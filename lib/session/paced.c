@@ -403,7 +403,7 @@ static void note_missed(const struct paced_pace *pace, uint32_t iteration, struc
 		snprintf(whose, sizeof(whose), "the pace of %s", every);
 	notes_add(notes, 0,
 		  "%llu of %llu readings of iteration %u at %s were skipped: the previous one took "
-		  "too long",
+		  "too long, or cpuperf was held up",
 		  (unsigned long long)of.missed, (unsigned long long)of.taken + of.missed,
 		  iteration, whose);
 }

@@ -763,11 +763,9 @@ int plan_make(const struct spec *spec, const struct catalogue *catalogue, const 
 	plan.nr_cpus = (uint32_t)cpuset_count(&plan.cpus);
 	plan.has_all_cpus = true;
 	plan.is_sampling = spec_is_sampling(spec);
-	for (size_t i = 0; i < plan.nr_events; i++) {
-		plan.has_paces |= spec->events[i].every_ns > 0;
+	for (size_t i = 0; i < plan.nr_events; i++)
 		if (spec->events[i].flags & SPEC_TIMEBASE)
 			plan.timebase = &plan.events[i];
-	}
 	rc = check_model(spec, errs);
 	if (resolve_broken(spec, catalogue, errs))
 		rc = -EINVAL;

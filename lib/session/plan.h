@@ -81,7 +81,6 @@ struct plan {
 	uint32_t nr_cpus;
 	bool has_all_cpus; /* cpus: all that are online */
 	bool is_sampling;
-	bool has_paces;                    /* an event has a pace of its own, the key every */
 	const struct plan_event *timebase; /* one of events; NULL: none */
 	struct plan_target target;         /* set before the session is opened */
 	struct spec_window *windows;       /* owned; NULL: one iteration follows the other */

@@ -161,8 +161,8 @@ int trace_decode_mark_name(const struct trace_frame *f, struct trace_mark_name *
 int trace_decode_marks(const struct trace_frame *f, struct trace_marks *out);
 void trace_marks_fini(struct trace_marks *m);
 void trace_histogram_fini(struct trace_histogram *h);
-/* -EINVAL also for a number that no session divides by. */
 int trace_decode_thing_clock(const struct trace_frame *f, struct trace_thing_clock *out);
+/* -EINVAL also for a number that no session divides by. */
 int trace_decode_divisor(const struct trace_frame *f, uint32_t *out);
 /* Without held and divisor. out->item is owned: trace_sampling_fini frees it. */
 int trace_decode_sampling(const struct trace_frame *f, struct trace_sampling *out);

@@ -52,8 +52,8 @@ void trace_add_stack(struct buf *items, const struct trace_added *added, const v
 void trace_writer_stacks(struct trace_writer *w, uint32_t cpu, const struct buf *items);
 /* Lines of /proc/kallsyms, unchanged. */
 void trace_writer_kallsyms(struct trace_writer *w, const char *text, size_t len);
-/* In as many frames as needed. */
 void trace_writer_thing_clock(struct trace_writer *w, const struct trace_thing_clock *clock);
+/* In as many frames as needed. */
 void trace_writer_things(struct trace_writer *w, const struct trace_things *t);
 /* Drops what was gathered, and errors: the next frames are for a file that grows (file.h). */
 void trace_writer_more(struct trace_writer *w);
