@@ -36,7 +36,11 @@ static int fake_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 	ssize_t n = readlinkat(dirfd, path, target, sizeof(target) - 1);
 	unsigned minor = 0;
 
+	if (strncmp(target, "/srv/", 5) == 0)
+		fail_msg("%s may be of a dead file system", target);
 	if (n < 0 || (sscanf(target, "/dev/dri/renderD%u", &minor) != 1 &&
+		      sscanf(target, "/mnt/dev/dri/renderD%u", &minor) != 1 &&
+		      sscanf(target, "/dri/renderD%u", &minor) != 1 &&
 		      sscanf(target, "/dev/dri/card%u", &minor) != 1))
 		return sys_kernel_ops.fstatat(dirfd, path, st, flags);
 	memset(st, 0, sizeof(*st));
@@ -149,6 +153,7 @@ static struct root make_machine(void)
 	put_process(&r, 20, "game", 10);
 	open_file(&r, 10, 0, "/dev/null", FDINFO_FILE);
 	open_file(&r, 10, 1, "/srv/dri/file", FDINFO_FILE);
+	open_file(&r, 10, 2, "/srv/dri/card0", FDINFO_FILE);
 	return r;
 }
 
@@ -215,6 +220,20 @@ TEST(absent)
 	many_open(&m, &collect_gpu_engine_source, &r, "", TIME | BIT(GPU_ENGINE_BUSY));
 	many_read(&m);
 	many_expect_fields(&m, "card0 a", 0, 0, TIME | BIT(GPU_ENGINE_BUSY), 0);
+	many_close(&m);
+}
+
+/* Devices of another's folder of devices. */
+TEST(elsewhere)
+{
+	struct root r = make_machine();
+	struct many m;
+
+	open_file(&r, 20, 5, "/mnt/dev/dri/renderD128", FDINFO_MSM("1", "7"));
+	open_file(&r, 20, 6, "/dri/renderD128", FDINFO_MSM("2", "8"));
+	many_open(&m, &collect_gpu_engine_source, &r, "", TIME);
+	many_read(&m);
+	many_expect(&m, "0 card0 gpu 0=15\n");
 	many_close(&m);
 }
 
