@@ -778,6 +778,54 @@ TEST(joined)
 	collect_close(c);
 }
 
+static void expect_process(struct collect *c, size_t i, size_t nr, size_t k, const char *name,
+			   struct collect_thing *out)
+{
+	assert_int_equal(collect_nr_things(c, collect_set(c, i)), nr);
+	collect_get_thing(c, collect_set(c, i), k, out);
+	assert_string_equal(out->name, name);
+}
+
+/* Joined sources at paces of their own: one that is not read keeps what it read; of one moment all
+ * have the same reading. */
+TEST(paces)
+{
+	struct event events[] = {find_event("process_gpu_time"), find_event("process_gpu_memory"),
+				 find_event("engine_busy_time")};
+	static const char *const words[] = {"20"};
+	const struct collect_choice choices[] = {{.words = words, .nr = 1}, {.nr = 0}, {.nr = 0}};
+	const bool second[] = {false, true, false};
+	struct root r = make_machine();
+	struct collect_thing t, all, engine;
+	int states[NR(events)];
+	struct collect *c;
+
+	open_file(&r, 10, 4, RENDER, FDINFO_AMDGPU("7", "10"));
+	open_file(&r, 20, 5, RENDER, FDINFO_AMDGPU("8", "5"));
+	put_process(&r, 30, "other", 1);
+	open_file(&r, 30, 5, RENDER, FDINFO_AMDGPU("9", "1"));
+	assert_int_equal(collect_open(&r, events, choices, NR(events), &c, states), 0);
+	collect_read(c);
+	expect_process(c, 0, 1, 0, "20 game", &t);
+	for (int i = 0; i < 2; i++)
+		collect_read_some(c, second);
+	expect_process(c, 1, 3, 1, "20 game", &all);
+	close_file(&r, 10, 4);
+	collect_read(c);
+	expect_process(c, 0, 1, 0, "20 game", &t);
+	expect_process(c, 1, 2, 0, "20 game", &all);
+	collect_get_thing(c, collect_set(c, 2), 0, &engine);
+	assert_true(t.time_ns == all.time_ns && t.time_ns == engine.time_ns);
+	/* all end, and only one looks */
+	close_file(&r, 20, 5);
+	close_file(&r, 30, 5);
+	collect_read_some(c, second);
+	assert_int_equal(collect_nr_things(c, collect_set(c, 1)), 0);
+	expect_process(c, 0, 1, 0, "20 game", &all);
+	assert_true(t.time_ns == all.time_ns);
+	collect_close(c);
+}
+
 static int failing_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	return inject_fails() ? inject.error ?: -ENOMEM : fake_fstatat(dirfd, path, st, flags);
