@@ -588,7 +588,8 @@ static int open_maker(struct gpu_clients *c, const struct gpu_client_maker *is, 
 	return rc;
 }
 
-/* One with a GPU is enough; if there is none, the first says why. */
+/* One with a GPU is enough; if there is none, the first says why whose GPU cannot be read, or else
+ * the first. */
 static int open_makers(struct gpu_clients *c, const struct gpu_client_maker *const *makers,
 		       size_t nr, struct err *e)
 {
@@ -598,7 +599,7 @@ static int open_makers(struct gpu_clients *c, const struct gpu_client_maker *con
 		struct err of_maker = {0};
 		int rc = open_maker(c, makers[i], &of_maker);
 
-		if (rc && !why.code)
+		if (rc && (!why.code || (why.code == -ENOENT && rc != -ENOENT)))
 			why = of_maker;
 		if (rc == -ENOMEM)
 			return err_set(e, rc, "%s", of_maker.msg);

@@ -6,7 +6,10 @@
 #include "test_collect_many.h"
 #include "test_nvml.h"
 
+#include "collect/gpm.h"
 #include "collect/gpu.h"
+#include "collect/gpu_engine.h"
+#include "collect/gpu_process.h"
 #include "collect/nvml_gpu.h"
 
 #define ALL   ((1u << GPU_NR_FIELDS) - 1)
@@ -349,6 +352,27 @@ TEST(beside_cards)
 		many_expect(&m, cases[i].expected);
 		many_expect_note(&m, cases[i].note);
 		many_close(&m);
+	}
+	standin_remove(&s);
+}
+
+/* Its driver without its library, and no card: all sources give one reason. */
+TEST(no_library)
+{
+	static const struct collect_many_source *const sources[] = {
+	    &collect_gpu_source, &collect_gpm_source, &collect_gpu_engine_source,
+	    &collect_gpu_process_source};
+	char first[sizeof(((struct err *)NULL)->msg)] = "";
+	struct standin s;
+	struct many m;
+
+	standin_make(&s, NULL, whole);
+	for (size_t i = 0; i < NR(sources); i++) {
+		assert_int_equal(many_try_open(&m, sources[i], &s.root, "", 1), -ENOTSUP);
+		assert_non_null(strstr(m.e.msg, "libnvidia-ml.so.1"));
+		if (i == 0)
+			memcpy(first, m.e.msg, sizeof(first));
+		assert_string_equal(m.e.msg, first);
 	}
 	standin_remove(&s);
 }
