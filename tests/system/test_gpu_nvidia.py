@@ -66,10 +66,10 @@ class Machine:
 
 
 def series(folder):
-    """(label, thing) to its values, as printed."""
+    """(event, thing) to its values, as printed."""
     rows = {}
     for r in csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=series", "--output-format=csv", f"{folder}/out"))):
-        rows.setdefault((r["label"], r["thing_name"]), []).append(r)
+        rows.setdefault((r["event"], r["thing_name"]), []).append(r)
     return rows
 
 
@@ -143,6 +143,14 @@ def check_gpm(folder):
     rows = series(folder)
     assert [float(r["value"]) for r in rows[("sm_active", "nvidia1")]] == [51.5] * len(rows[("sm_active", "nvidia1")])
     assert rows[("busy", "nvidia1")] and not any(r["value"] for r in rows.get(("fp16_active", "nvidia1"), []))
+
+
+def check_gpm_soon(folder):
+    """At a pace above the library's: a sample is one point."""
+    machine = Machine(folder)
+    machine.run(CPUPERF, "--event=gpu:sm_active@10ms", "--duration=400ms", "--num-iterations=2", "--output=out", "--quiet")
+    times = [r["monotonic_ns"] for r in series(folder)[("sm_active", "nvidia1")]]
+    assert 2 <= len(times) == len(set(times)) <= 12, times
 
 
 def check_processes(folder):
