@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 from kit import CPUPERF, PRINT, output, run, run_checks, skip, start, wait_for
 
@@ -151,6 +152,15 @@ def check_gpm_soon(folder):
     machine.run(CPUPERF, "--event=gpu:sm_active@10ms", "--duration=400ms", "--num-iterations=2", "--output=out", "--quiet")
     times = [r["monotonic_ns"] for r in series(folder)[("sm_active", "nvidia1")]]
     assert 2 <= len(times) == len(set(times)) <= 12, times
+
+
+def check_hung(folder):
+    """A driver that never answers: one of all sources waits for it."""
+    machine = Machine(folder, "* init hang\n")
+    start_s = time.monotonic()
+    shown = machine.run(CPUPERF, f"--spec-file={SPEC}", "--duration=50ms", "--num-iterations=1", "--output=out", "--quiet")
+    assert time.monotonic() - start_s < 26, "2 GPUs: 13 s, once"
+    assert shown.stderr.count("NVIDIA's driver has not answered") >= 1, shown.stderr
 
 
 def check_processes(folder):

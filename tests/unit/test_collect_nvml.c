@@ -6,6 +6,7 @@
 #include "test_collect_many.h"
 #include "test_nvml.h"
 
+#include "base/clock.h"
 #include "collect/gpm.h"
 #include "collect/gpu.h"
 #include "collect/gpu_engine.h"
@@ -246,7 +247,8 @@ TEST(divided)
 TEST(silent)
 {
 	struct standin s;
-	struct many m;
+	struct many m, other;
+	uint64_t begin_ns;
 
 	standin_make(&s, "new", "0 device " FIRST "\n0 power 1000\n0 utilization 7 8\n");
 	inject_mem(0);
@@ -261,6 +263,12 @@ TEST(silent)
 		many_expect_note(&m, i ? NULL : "NVIDIA's driver has not answered for 2 s");
 	}
 	assert_int_equal(standin_calls(&s, "power 0"), 1);
+	/* another source does not wait in vain as long as for a driver that begins */
+	standin_script(&s, "* init hang\n0 power hang\n");
+	begin_ns = clock_monotonic_ns();
+	many_open(&other, &collect_gpm_source, &s.root, "", 1u << GPM_SM);
+	assert_true(clock_monotonic_ns() - begin_ns < UINT64_C(5000000000));
+	many_close(&other);
 	standin_script(&s, "0 power 3000\n0 utilization 9 8\n");
 	do
 		many_read(&m);
