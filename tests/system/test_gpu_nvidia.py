@@ -209,12 +209,12 @@ def check_names(folder):
 
 SMI = """#!/bin/sh
 # A stand-in for nvidia-smi: two samples of each GPU, then it waits for its end, as the real one does.
-[ "$1" = "--query-gpu=index,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,enforced.power.limit,\
+[ "$1" = "--query-gpu=pci.bus_id,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,enforced.power.limit,\
 temperature.gpu,temperature.memory,clocks.sm,clocks.mem,utilization.encoder,utilization.decoder" ] || exit 2
 [ "$2 $3" = "--format=csv,noheader,nounits --loop-ms=500" ] || exit 3
 for power in 110.00 124.00; do
-	echo "0, 37, 12, 1024, 81920, $power, 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
-	echo "1, 40, 13, 1024, 81920, [Unknown Error], 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
+	echo "00000000:01:00.0, 37, 12, 1024, 81920, $power, 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
+	echo "00000000:02:00.0, 40, 13, 1024, 81920, [Unknown Error], 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
 done
 exec sleep 100
 """
@@ -223,6 +223,9 @@ exec sleep 100
 def check_check_gpu(folder):
     """scripts/check-gpu: what agrees, what does not, and what cannot be compared."""
     machine = Machine(folder)
+    for i in range(2): # the numbers of their nodes are not in the order on the bus
+        with open(f"{folder}/driver/nvidia/gpus/0000:0{i + 1}:00.0/information", "w", encoding="ascii") as f:
+            f.write(f"Device Minor: \t {1 - i}\n")
     os.mkdir(f"{folder}/bin")
     with open(f"{folder}/bin/nvidia-smi", "w", encoding="ascii") as f:
         f.write(SMI)
@@ -232,11 +235,11 @@ def check_check_gpu(folder):
     shown = machine.run(CHECK_GPU, "-B", build, "--seconds=1", env=env).stdout
     lines = {tuple(line.split()[:2]): line.split()[2:] for line in shown.split("\n") if line.startswith("nvidia") and
              line.split()[-1] == "nvidia-smi"}
-    assert lines[("nvidia0", "busy")][:3] == ["37", "37", "+0.0%"], shown
-    assert lines[("nvidia1", "busy")][:3] == ["50", "40", "+25.0%"], shown
-    assert lines[("nvidia0", "power")][:3] == ["117", "117", "+0.0%"], shown
-    assert lines[("nvidia0", "memory_used")][2] == lines[("nvidia0", "frequency")][2] == "+0.0%", shown
-    assert ("nvidia1", "power") not in lines and ("nvidia0", "memory_temperature") not in lines, shown
+    assert lines[("nvidia1", "busy")][:3] == ["37", "37", "+0.0%"], shown
+    assert lines[("nvidia0", "busy")][:3] == ["50", "40", "+25.0%"], shown
+    assert lines[("nvidia1", "power")][:3] == ["117", "117", "+0.0%"], shown
+    assert lines[("nvidia1", "memory_used")][2] == lines[("nvidia1", "frequency")][2] == "+0.0%", shown
+    assert ("nvidia0", "power") not in lines and ("nvidia1", "memory_temperature") not in lines, shown
     # output that is none, and no other program
     with open(f"{folder}/bin/nvidia-smi", "w", encoding="ascii") as f:
         f.write("#!/bin/sh\necho it failed >&2; exit 9\n")
