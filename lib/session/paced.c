@@ -91,8 +91,8 @@ static void tick_cpu(struct paced *p, const struct session_cpu *c)
 	ticks_add(&p->ticks, c->trace, p->picked, nr);
 }
 
-/* False if it was in a tick of its event, or at the boundary: its thing has ended, or its source has
- * no newer one. The last one of a thing may be older than the boundary that lacks it. */
+/* False if it was in a tick of its event, or at the boundary: its thing has ended, or its source
+ * has no newer one. The last one of a thing may be older than the boundary that lacks it. */
 static bool is_new(const struct paced *p, const struct reading *r)
 {
 	return r->time_ns > p->ticked_ns[r->event] &&
