@@ -17,6 +17,7 @@ struct bounded {
 	pthread_mutex_t lock;
 	pthread_cond_t asked, done;
 	bool is_busy, is_closed;
+	bool is_left; /* closed while busy: the thread releases */
 };
 
 static void release(struct bounded *b)
@@ -31,7 +32,7 @@ static void release(struct bounded *b)
 static void *work(void *arg)
 {
 	struct bounded *b = arg;
-	bool was_left = false;
+	bool is_left;
 
 	pthread_mutex_lock(&b->lock);
 	while (!b->is_closed) {
@@ -43,11 +44,11 @@ static void *work(void *arg)
 		b->work(b->arg);
 		pthread_mutex_lock(&b->lock);
 		b->is_busy = false;
-		was_left = b->is_closed;
 		pthread_cond_signal(&b->done);
 	}
+	is_left = b->is_left;
 	pthread_mutex_unlock(&b->lock);
-	if (was_left)
+	if (is_left)
 		release(b);
 	return NULL;
 }
@@ -129,7 +130,7 @@ void bounded_close(struct bounded *b)
 
 	pthread_mutex_lock(&b->lock);
 	b->is_closed = true;
-	is_left = b->is_busy;
+	is_left = b->is_left = b->is_busy;
 	pthread_cond_signal(&b->asked);
 	if (is_left)
 		pthread_detach(b->thread);

@@ -34,7 +34,7 @@ struct open_many {
 	uint64_t every_ns;
 	void *state;    /* owned; NULL: it could not be opened */
 	int status;     /* of open, or of the last read: 0 or -errno */
-	bool is_due;    /* collect_read_some reads it */
+	bool is_due;    /* this reading reads it */
 	struct err why; /* of open */
 };
 
@@ -284,10 +284,15 @@ static void read_source(struct collect *c, size_t which)
 							  c->nr_cpus);
 }
 
-static void read_many(struct open_many *m)
+/* Those that are due. */
+static void read_many(struct collect *c)
 {
-	if (m->state)
-		m->status = m->source->read(m->state);
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].is_due && c->many[k].state && c->many[k].source->begin)
+			c->many[k].source->begin(c->many[k].state);
+	for (size_t k = 0; k < c->nr_many; k++)
+		if (c->many[k].is_due && c->many[k].state)
+			c->many[k].status = c->many[k].source->read(c->many[k].state);
 }
 
 void collect_read(struct collect *c)
@@ -297,7 +302,8 @@ void collect_read(struct collect *c)
 	for (size_t i = 0; i < c->nr_events; i++)
 		value_files_read(&c->values[i]);
 	for (size_t k = 0; k < c->nr_many; k++)
-		read_many(&c->many[k]);
+		c->many[k].is_due = true;
+	read_many(c);
 }
 
 void collect_read_some(struct collect *c, const bool *is_wanted)
@@ -320,9 +326,7 @@ void collect_read_some(struct collect *c, const bool *is_wanted)
 			read_source(c, source);
 		}
 	}
-	for (size_t k = 0; k < c->nr_many; k++)
-		if (c->many[k].is_due)
-			read_many(&c->many[k]);
+	read_many(c);
 }
 
 int collect_use_kernel(struct collect *c, struct err *why)

@@ -111,7 +111,7 @@ static int gpu_open(const struct root *root, const struct collect_choice *choice
 	struct listed draft = {
 	    .choice = *choice, .folder = "/sys/class/drm", .is_chosen = is_chosen};
 	struct nvml_devices *nvidia = NULL;
-	struct err why = {0};
+	struct err why = {0}, of_cards = {0};
 	struct listed *l;
 	int rc = nvml_devices_open(root, &nvml_gpu_way, wanted, &nvidia, &why);
 
@@ -121,11 +121,11 @@ static int gpu_open(const struct root *root, const struct collect_choice *choice
 		draft.others = &nvml_devices_others;
 		draft.others_state = nvidia;
 	}
-	rc = listed_open(&draft, &kind, root, wanted, "GPUs", state, e);
+	rc = listed_open(&draft, &kind, root, wanted, "GPUs", state, &of_cards);
 	if (rc == -ENOENT)
-		err_set(e, rc, "%s", why.code ? why.msg : none);
+		return err_set(e, why.code ?: rc, "%s", why.code ? why.msg : none);
 	if (rc)
-		return rc;
+		return err_set(e, rc, "%s", of_cards.msg);
 	l = *state;
 	if (why.code)
 		things_add_note(&l->things, "NVIDIA's GPUs are not read by its library: %s",

@@ -62,6 +62,7 @@ struct gpu_clients {
 	uint64_t round, time_ns, time_before_ns;
 	int result;                                      /* of the last reading */
 	bool is_read;                                    /* a reading succeeded before */
+	bool is_due;                                     /* what was read is of another moment */
 	struct device *devices[GPU_CLIENTS_MAX_DEVICES]; /* owned */
 	size_t nr_devices;
 	struct client *list; /* by device and number; new ones at the end, until sorted */
@@ -148,7 +149,9 @@ static struct gpu_engine *find_engine(struct gpu_clients *c, const char *device,
 	e = MEM_ADD(c->engines, c->nr_engines, c->engines_room);
 	if (!e)
 		return NULL;
-	*e = (struct gpu_engine){.device = device, .born_ns = c->is_read ? c->time_ns : 0};
+	*e = (struct gpu_engine){.device = device,
+				 .number = (uint32_t)(e - c->engines),
+				 .born_ns = c->is_read ? c->time_ns : 0};
 	snprintf(e->own, sizeof(e->own), "%s", own);
 	snprintf(e->name, sizeof(e->name), "%s %s", device, own);
 	str_clean(e->name, strlen(e->name));
@@ -556,9 +559,15 @@ static int read_all(struct gpu_clients *c)
 	return rc;
 }
 
+void gpu_clients_begin(struct gpu_clients *c)
+{
+	c->is_due = true;
+}
+
 int gpu_clients_read(struct gpu_clients *c, uint64_t *round)
 {
-	if (*round == c->round) {
+	if (c->is_due || *round == c->round) {
+		c->is_due = false;
 		c->result = read_all(c);
 		c->round++;
 	}
@@ -579,7 +588,8 @@ static int open_maker(struct gpu_clients *c, const struct gpu_client_maker *is, 
 	return rc;
 }
 
-/* One with a GPU is enough; if there is none, the first says why. */
+/* One with a GPU is enough; if there is none, the first says why whose GPU cannot be read, or else
+ * the first. */
 static int open_makers(struct gpu_clients *c, const struct gpu_client_maker *const *makers,
 		       size_t nr, struct err *e)
 {
@@ -589,7 +599,7 @@ static int open_makers(struct gpu_clients *c, const struct gpu_client_maker *con
 		struct err of_maker = {0};
 		int rc = open_maker(c, makers[i], &of_maker);
 
-		if (rc && !why.code)
+		if (rc && (!why.code || (why.code == -ENOENT && rc != -ENOENT)))
 			why = of_maker;
 		if (rc == -ENOMEM)
 			return err_set(e, rc, "%s", of_maker.msg);

@@ -66,6 +66,7 @@ struct gpu_engine {
 	char name[GPU_CLIENTS_NAME_BYTES]; /* "card0 render"; cleaned */
 	char own[GPU_FDINFO_NAME_BYTES];   /* "render" */
 	const char *device;
+	uint32_t number; /* in the order of discovery */
 	uint64_t born_ns;
 	uint32_t has; /* bits of gpu_engine_field, like the indices of the next two */
 	uint64_t values[GPU_ENGINE_NR_FIELDS], wholes[GPU_ENGINE_NR_FIELDS];
@@ -128,8 +129,10 @@ int gpu_clients_open_with(const struct root *root, const struct gpu_client_maker
 struct gpu_clients *gpu_clients_share(struct gpu_clients *c); /* one more owner */
 void gpu_clients_close(struct gpu_clients *c);                /* one owner less; NULL is fine */
 
-/* Reads all clients, unless another owner did since *round, which is the caller's own: 0 at first.
- * 0 or -errno: of this reading. */
+/* The next owner to read reads all clients: what was read before is of another moment. */
+void gpu_clients_begin(struct gpu_clients *c);
+/* Reads all clients, unless another owner did since *round, which is the caller's own: 0 at first,
+ * and since gpu_clients_begin. 0 or -errno: of this reading. */
 int gpu_clients_read(struct gpu_clients *c, uint64_t *round);
 int gpu_clients_use_kernel(struct gpu_clients *c, struct err *why);
 /* NULL: from the files that the row names. */

@@ -12,30 +12,45 @@
 
 #define BIT(n) (1u << (n))
 
-static bool is_chosen(struct gpu_view *v, size_t i)
+struct engines {
+	struct gpu_view view;
+	struct gpu_engine *shown; /* owned */
+};
+
+static int show(struct gpu_view *v, size_t i)
 {
-	return !v->choice.nr || things_match(&v->choice, gpu_clients_engine(v->clients, i)->device);
+	struct engines *s = (struct engines *)v;
+	const struct gpu_engine *e = gpu_clients_engine(v->clients, i);
+	struct gpu_engine *shown;
+
+	if (v->choice.nr && !things_match(&v->choice, e->device))
+		return 0;
+	shown = MEM_ADD(s->shown, v->nr_shown, v->room);
+	if (!shown)
+		return -ENOMEM;
+	*shown = *e;
+	return 0;
 }
 
 static int engine_read(void *state)
 {
-	return gpu_view_read(state, gpu_clients_nr_engines, is_chosen);
+	return gpu_view_read(state, gpu_clients_nr_engines, show);
 }
 
 static void engine_get(const void *state, size_t i, struct collect_thing *out)
 {
-	const struct gpu_view *v = state;
-	const struct gpu_engine *e = gpu_clients_engine(v->clients, v->shown[i]);
-	uint32_t has = e->has & v->wanted;
+	const struct engines *s = state;
+	const struct gpu_engine *e = &s->shown[i];
+	uint32_t has = e->has & s->view.wanted;
 
 	*out = (struct collect_thing){
-	    .number = v->shown[i],
+	    .number = e->number,
 	    .name = e->name,
-	    .time_ns = gpu_clients_time(v->clients),
+	    .time_ns = s->view.time_ns,
 	    .born_ns = e->born_ns,
 	    .has = has,
 	    .values = e->values,
-	    .absent = v->wanted & ~has,
+	    .absent = s->view.wanted & ~has,
 	    .missed = BIT(GPU_ENGINE_BUSY_TIME) | BIT(GPU_ENGINE_BUSY_CYCLES),
 	    .nr_missed = e->nr_missed,
 	    .shares = BIT(GPU_ENGINE_BUSY),
@@ -45,10 +60,11 @@ static void engine_get(const void *state, size_t i, struct collect_thing *out)
 
 static void engine_close(void *state)
 {
-	struct gpu_view *v = state;
+	struct engines *s = state;
 
-	gpu_view_fini(v);
-	mem_free(v);
+	gpu_view_fini(&s->view);
+	mem_free(s->shown);
+	mem_free(s);
 }
 
 static int check_words(const struct collect_choice *choice, struct err *e)
@@ -62,16 +78,16 @@ static int check_words(const struct collect_choice *choice, struct err *e)
 static int engine_open(const struct root *root, const struct collect_choice *choice,
 		       uint32_t wanted, void **state, struct err *e)
 {
-	struct gpu_view *v = mem_zalloc(sizeof(*v));
+	struct engines *s = mem_zalloc(sizeof(*s));
 	int rc;
 
-	if (!v)
+	if (!s)
 		return err_set(e, -ENOMEM, "GPUs: out of memory");
-	rc = check_words(choice, e) ?: gpu_view_init(v, root, choice, wanted, e);
+	rc = check_words(choice, e) ?: gpu_view_init(&s->view, root, choice, wanted, e);
 	if (rc)
-		mem_free(v);
+		mem_free(s);
 	else
-		*state = v;
+		*state = s;
 	return rc;
 }
 
@@ -81,6 +97,7 @@ const struct collect_many_source collect_gpu_engine_source = {
     .open = engine_open,
     .close = engine_close,
     .join = gpu_view_join,
+    .begin = gpu_view_begin,
     .read = engine_read,
     .nr = gpu_view_nr,
     .get = engine_get,

@@ -81,7 +81,17 @@ static bool is_denied(int rc)
 	return rc == -EACCES || rc == -EPERM;
 }
 
-/* "/dev/dri/renderD128", wherever /dev/dri is. */
+/* "/dev/dri/renderD128", "/dev/dri/card0", wherever /dev is; without it, in another's mounts. */
+static bool is_of_drm(const char *target)
+{
+	const char *at = strstr(target, "/dev/dri/");
+
+	if (!at && strncmp(target, "/dri/", 5) != 0)
+		return false;
+	at = at ? at + strlen("/dev/dri/") : target + strlen("/dri/");
+	return strncmp(at, "card", 4) == 0 || strncmp(at, "renderD", 7) == 0;
+}
+
 static bool may_be_device(int folder, const char *name)
 {
 	char target[PATH_BYTES];
@@ -90,7 +100,7 @@ static bool may_be_device(int folder, const char *name)
 	if (n <= 0)
 		return false;
 	target[n] = '\0';
-	return strncmp(target, "/dev/", 5) == 0 || strstr(target, "/dri/");
+	return strncmp(target, "/dev/", 5) == 0 || is_of_drm(target);
 }
 
 /* One that is closed meanwhile is none. */

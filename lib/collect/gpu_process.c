@@ -28,6 +28,7 @@ struct processes {
 	struct process_group group;
 	struct placed *placed; /* owned; of a tree alone */
 	size_t nr_placed, placed_room;
+	struct gpu_process *shown; /* owned */
 };
 
 /* True if the process or one of its ancestors is a first process of the tree. */
@@ -60,16 +61,28 @@ static bool is_of_tree(struct processes *s, const struct gpu_process *p)
 	return placed->is_in_tree;
 }
 
-static bool is_chosen(struct gpu_view *v, size_t i)
+static bool is_chosen(struct processes *s, const struct gpu_process *p)
 {
-	struct processes *s = (struct processes *)v;
-	const struct gpu_process *p = gpu_clients_process(v->clients, i);
-
 	if (s->words.group >= 0)
 		return process_group_has(&s->group, p->pid);
 	if (s->words.tree)
 		return is_of_tree(s, p);
 	return process_choice_has(&s->words, p->pid, p->command[0] ? p->command : NULL);
+}
+
+static int show(struct gpu_view *v, size_t i)
+{
+	struct processes *s = (struct processes *)v;
+	const struct gpu_process *p = gpu_clients_process(v->clients, i);
+	struct gpu_process *shown;
+
+	if (!is_chosen(s, p))
+		return 0;
+	shown = MEM_ADD(s->shown, v->nr_shown, v->room);
+	if (!shown)
+		return -ENOMEM;
+	*shown = *p;
+	return 0;
 }
 
 /* Those that are there no more. */
@@ -101,7 +114,7 @@ static int processes_read(void *state)
 {
 	struct processes *s = state;
 	int of_group = read_group(s);
-	int rc = gpu_view_read(&s->view, gpu_clients_nr_processes, is_chosen);
+	int rc = gpu_view_read(&s->view, gpu_clients_nr_processes, show);
 
 	drop_placed(s);
 	if (of_group)
@@ -112,14 +125,14 @@ static int processes_read(void *state)
 static void processes_get(const void *state, size_t i, struct collect_thing *out)
 {
 	const struct processes *s = state;
-	const struct gpu_process *p = gpu_clients_process(s->view.clients, s->view.shown[i]);
+	const struct gpu_process *p = &s->shown[i];
 	uint32_t has = p->has & s->view.wanted, lacks = s->view.wanted & ~has;
 	bool is_denied = p->error == -EACCES || p->error == -EPERM;
 
 	*out = (struct collect_thing){
 	    .number = p->number,
 	    .name = p->name,
-	    .time_ns = gpu_clients_time(s->view.clients),
+	    .time_ns = s->view.time_ns,
 	    .born_ns = p->born_ns,
 	    .has = has,
 	    .values = p->values,
@@ -139,6 +152,7 @@ static void processes_close(void *state)
 	process_choice_fini(&s->words);
 	process_group_fini(&s->group);
 	mem_free(s->placed);
+	mem_free(s->shown);
 	mem_free(s);
 }
 
@@ -169,6 +183,7 @@ const struct collect_many_source collect_gpu_process_source = {
     .open = processes_open,
     .close = processes_close,
     .join = gpu_view_join,
+    .begin = gpu_view_begin,
     .read = processes_read,
     .nr = gpu_view_nr,
     .get = processes_get,

@@ -3,10 +3,6 @@
  */
 #include "collect/gpu_view.h"
 
-#include "base/mem.h"
-
-#include <errno.h>
-
 int gpu_view_init(struct gpu_view *v, const struct root *root, const struct collect_choice *choice,
 		  uint32_t wanted, struct err *e)
 {
@@ -17,29 +13,27 @@ int gpu_view_init(struct gpu_view *v, const struct root *root, const struct coll
 void gpu_view_fini(struct gpu_view *v)
 {
 	gpu_clients_close(v->clients);
-	mem_free(v->shown);
 }
 
 int gpu_view_read(struct gpu_view *v, size_t (*nr)(const struct gpu_clients *c),
-		  bool (*is_chosen)(struct gpu_view *v, size_t i))
+		  int (*show)(struct gpu_view *v, size_t i))
 {
 	int rc = gpu_clients_read(v->clients, &v->round);
 
 	v->nr_shown = 0;
-	for (size_t i = 0; rc == 0 && i < nr(v->clients); i++) {
-		uint32_t *shown;
-
-		if (!is_chosen(v, i))
-			continue;
-		shown = MEM_ADD(v->shown, v->nr_shown, v->room);
-		if (shown)
-			*shown = (uint32_t)i;
-		else
-			rc = -ENOMEM;
-	}
+	v->time_ns = gpu_clients_time(v->clients);
+	for (size_t i = 0; rc == 0 && i < nr(v->clients); i++)
+		rc = show(v, i);
 	if (rc)
 		v->nr_shown = 0;
 	return rc;
+}
+
+void gpu_view_begin(void *state)
+{
+	const struct gpu_view *v = state;
+
+	gpu_clients_begin(v->clients);
 }
 
 void gpu_view_join(void *state, void *other)

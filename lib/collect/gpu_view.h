@@ -10,10 +10,10 @@
 /* The first member of a source's state. */
 struct gpu_view {
 	struct gpu_clients *clients;
-	uint64_t round;
+	uint64_t round, time_ns; /* of its last reading */
 	uint32_t wanted;
 	struct collect_choice choice;
-	uint32_t *shown; /* owned: indices of what is chosen, of the last reading */
+	/* Of the source's own array, of copies: others read the clients when this one does not. */
 	size_t nr_shown, room;
 };
 
@@ -21,13 +21,14 @@ struct gpu_view {
 int gpu_view_init(struct gpu_view *v, const struct root *root, const struct collect_choice *choice,
 		  uint32_t wanted, struct err *e);
 void gpu_view_fini(struct gpu_view *v);
-/* Reads the clients, and shows those of nr(clients) for which is_chosen. 0 or -errno: it shows none
- * then. */
+/* Reads the clients, and shows each of nr(clients): show copies what is chosen, 0 or -ENOMEM. 0 or
+ * -errno: it shows none then. */
 int gpu_view_read(struct gpu_view *v, size_t (*nr)(const struct gpu_clients *c),
-		  bool (*is_chosen)(struct gpu_view *v, size_t i));
+		  int (*show)(struct gpu_view *v, size_t i));
 
 /* As of struct collect_many_source. */
 void gpu_view_join(void *state, void *other);
+void gpu_view_begin(void *state);
 size_t gpu_view_nr(const void *state);
 int gpu_view_use_kernel(void *state, struct err *why);
 const char *gpu_view_way(const void *state, uint16_t field);

@@ -81,6 +81,8 @@ static int find_first(struct listed *l, const char *what, struct err *e)
 	}
 	l->must_look = true;
 	rc = rc ?: find_all(l);
+	if (rc && !l->folder)
+		return err_set(e, rc, "%s: %s", what, strerror(-rc));
 	if (rc)
 		return err_set(e, rc, "%s: %s cannot be read: %s", what, l->folder, strerror(-rc));
 	things_note_unmatched(&l->things, &l->choice);

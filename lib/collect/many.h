@@ -98,6 +98,9 @@ struct collect_many_source {
 	/* Optional: other is open too, of a source with the same function: from the first reading
 	 * on they read together what both need. */
 	void (*join)(void *state, void *other);
+	/* With join: before the reads of one moment, of each that takes part: the first reads, the
+	 * others take what it read. */
+	void (*begin)(void *state);
 	/* Reads all things, adds new ones, drops those that are gone. 0, or -errno: there are none
 	 * then. */
 	int (*read)(void *state);

@@ -15,13 +15,18 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char gpus[] = "/proc/driver/nvidia/gpus";
 
 /* To begin takes seconds for each GPU that no other program holds. */
-static const uint64_t begin_ns = UINT64_C(30000000000), read_ns = UINT64_C(2000000000);
+static const uint64_t begin_ns = UINT64_C(7000000000), begin_gpu_ns = UINT64_C(3000000000),
+		      max_begin_ns = UINT64_C(30000000000), read_ns = UINT64_C(2000000000);
+
+/* The driver has not answered in time, to any source, and has answered none since. */
+static atomic_bool is_hung;
 
 enum { NAME_BYTES = 32, MAX_INFORMATION_BYTES = 64 << 10, MAX_LISTED = 4 * NVML_DEVICES_MAX };
 
@@ -120,6 +125,7 @@ static void run(void *arg)
 	for (size_t i = 0; i < job->nr; i++)
 		if (job->devices[i].is_asked)
 			ask(job, &job->devices[i]);
+	is_hung = false;
 }
 
 static void release(void *arg)
@@ -334,6 +340,15 @@ static void note_once(struct nvml_devices *n, struct things *t)
 	n->is_full_noted = n->is_full;
 }
 
+static int run_for(struct nvml_devices *n, uint64_t timeout_ns)
+{
+	int rc = bounded_run(n->bounded, timeout_ns);
+
+	if (rc && timeout_ns)
+		is_hung = true;
+	return rc;
+}
+
 static int read_all(void *state, struct listed *l)
 {
 	struct nvml_devices *n = state;
@@ -355,7 +370,7 @@ static int read_all(void *state, struct listed *l)
 	if (!is_any)
 		return 0;
 	n->job->is_first = false;
-	if (bounded_run(n->bounded, read_ns)) {
+	if (run_for(n, read_ns)) {
 		fail_all(n, t);
 		return 0;
 	}
@@ -390,10 +405,14 @@ static bool is_awake(const struct nvml_devices *n, const struct slot *slot)
 	       strncmp(line, "suspend", 7) != 0;
 }
 
-/* So that what takes long is over before the first reading. */
+/* So that what takes long is over before the first reading. One source is enough to wait. */
 static void begin(struct nvml_devices *n)
 {
+	uint64_t most_ns = begin_ns + n->nr * begin_gpu_ns;
 	bool is_any = false;
+
+	if (most_ns > max_begin_ns)
+		most_ns = max_begin_ns;
 
 	for (size_t i = 0; i < n->nr; i++) {
 		n->job->devices[i].is_asked = is_awake(n, &n->slots[i]);
@@ -401,7 +420,7 @@ static void begin(struct nvml_devices *n)
 	}
 	n->job->is_first = true;
 	if (is_any)
-		(void)bounded_run(n->bounded, begin_ns);
+		(void)run_for(n, is_hung ? 0 : most_ns);
 }
 
 static int start(struct nvml_devices *n, const struct nvml_way *way, uint32_t wanted,

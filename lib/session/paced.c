@@ -91,16 +91,23 @@ static void tick_cpu(struct paced *p, const struct session_cpu *c)
 	ticks_add(&p->ticks, c->trace, p->picked, nr);
 }
 
-/* A thing that has ended is in one tick of each event. Returns the number of readings that are
- * left. */
-static size_t drop_ended(struct paced *p)
+/* False if it was in a tick of its event, or at the boundary: its thing has ended, or its source
+ * has no newer one. The last one of a thing may be older than the boundary that lacks it. */
+static bool is_new(const struct paced *p, const struct reading *r)
+{
+	return r->time_ns > p->ticked_ns[r->event] &&
+	       (r->flags & READING_ENDED || r->time_ns > p->boundary_ns);
+}
+
+/* Returns the number of readings that are left. */
+static size_t drop_repeated(struct paced *p)
 {
 	size_t nr = 0;
 
 	for (size_t k = 0; k < p->things.nr_readings; k++) {
 		const struct reading *r = &p->things.readings[k];
 
-		if (!(r->flags & READING_ENDED) || r->time_ns > p->ticked_ns[r->event])
+		if (is_new(p, r))
 			p->things.readings[nr++] = *r;
 	}
 	return nr;
@@ -118,7 +125,7 @@ static void tick_things(struct paced *p)
 		return;
 	}
 	ticks_add_names(&p->ticks, &p->things);
-	ticks_add(&p->ticks, 0, p->things.readings, drop_ended(p));
+	ticks_add(&p->ticks, 0, p->things.readings, drop_repeated(p));
 	now_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < misc->nr; i++)
 		if (p->is_due_misc[i])

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 from kit import CPUPERF, PRINT, output, run, run_checks, skip, start, wait_for
 
@@ -66,10 +67,10 @@ class Machine:
 
 
 def series(folder):
-    """(label, thing) to its values, as printed."""
+    """(event, thing) to its values, as printed."""
     rows = {}
     for r in csv.DictReader(io.StringIO(output(PRINT, "--quiet", "--report=series", "--output-format=csv", f"{folder}/out"))):
-        rows.setdefault((r["label"], r["thing_name"]), []).append(r)
+        rows.setdefault((r["event"], r["thing_name"]), []).append(r)
     return rows
 
 
@@ -145,6 +146,23 @@ def check_gpm(folder):
     assert rows[("busy", "nvidia1")] and not any(r["value"] for r in rows.get(("fp16_active", "nvidia1"), []))
 
 
+def check_gpm_soon(folder):
+    """At a pace above the library's: a sample is one point."""
+    machine = Machine(folder)
+    machine.run(CPUPERF, "--event=gpu:sm_active@10ms", "--duration=400ms", "--num-iterations=2", "--output=out", "--quiet")
+    times = [r["monotonic_ns"] for r in series(folder)[("sm_active", "nvidia1")]]
+    assert 2 <= len(times) == len(set(times)) <= 12, times
+
+
+def check_hung(folder):
+    """A driver that never answers: one of all sources waits for it."""
+    machine = Machine(folder, "* init hang\n")
+    start_s = time.monotonic()
+    shown = machine.run(CPUPERF, f"--spec-file={SPEC}", "--duration=50ms", "--num-iterations=1", "--output=out", "--quiet")
+    assert time.monotonic() - start_s < 26, "2 GPUs: 13 s, once"
+    assert shown.stderr.count("NVIDIA's driver has not answered") >= 1, shown.stderr
+
+
 def check_processes(folder):
     """By pid, with the name that the kernel has."""
     machine = Machine(folder, WHOLE + f"0 compute {os.getpid()}:4096\n1 compute {os.getpid()}:1024\n")
@@ -191,12 +209,12 @@ def check_names(folder):
 
 SMI = """#!/bin/sh
 # A stand-in for nvidia-smi: two samples of each GPU, then it waits for its end, as the real one does.
-[ "$1" = "--query-gpu=index,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,enforced.power.limit,\
+[ "$1" = "--query-gpu=pci.bus_id,utilization.gpu,utilization.memory,memory.used,memory.total,power.draw,enforced.power.limit,\
 temperature.gpu,temperature.memory,clocks.sm,clocks.mem,utilization.encoder,utilization.decoder" ] || exit 2
 [ "$2 $3" = "--format=csv,noheader,nounits --loop-ms=500" ] || exit 3
 for power in 110.00 124.00; do
-	echo "0, 37, 12, 1024, 81920, $power, 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
-	echo "1, 40, 13, 1024, 81920, [Unknown Error], 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
+	echo "00000000:01:00.0, 37, 12, 1024, 81920, $power, 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
+	echo "00000000:02:00.0, 40, 13, 1024, 81920, [Unknown Error], 700.00, 41, [N/A], 1980, 2619, 3, [N/A]"
 done
 exec sleep 100
 """
@@ -205,6 +223,9 @@ exec sleep 100
 def check_check_gpu(folder):
     """scripts/check-gpu: what agrees, what does not, and what cannot be compared."""
     machine = Machine(folder)
+    for i in range(2): # the numbers of their nodes are not in the order on the bus
+        with open(f"{folder}/driver/nvidia/gpus/0000:0{i + 1}:00.0/information", "w", encoding="ascii") as f:
+            f.write(f"Device Minor: \t {1 - i}\n")
     os.mkdir(f"{folder}/bin")
     with open(f"{folder}/bin/nvidia-smi", "w", encoding="ascii") as f:
         f.write(SMI)
@@ -214,11 +235,11 @@ def check_check_gpu(folder):
     shown = machine.run(CHECK_GPU, "-B", build, "--seconds=1", env=env).stdout
     lines = {tuple(line.split()[:2]): line.split()[2:] for line in shown.split("\n") if line.startswith("nvidia") and
              line.split()[-1] == "nvidia-smi"}
-    assert lines[("nvidia0", "busy")][:3] == ["37", "37", "+0.0%"], shown
-    assert lines[("nvidia1", "busy")][:3] == ["50", "40", "+25.0%"], shown
-    assert lines[("nvidia0", "power")][:3] == ["117", "117", "+0.0%"], shown
-    assert lines[("nvidia0", "memory_used")][2] == lines[("nvidia0", "frequency")][2] == "+0.0%", shown
-    assert ("nvidia1", "power") not in lines and ("nvidia0", "memory_temperature") not in lines, shown
+    assert lines[("nvidia1", "busy")][:3] == ["37", "37", "+0.0%"], shown
+    assert lines[("nvidia0", "busy")][:3] == ["50", "40", "+25.0%"], shown
+    assert lines[("nvidia1", "power")][:3] == ["117", "117", "+0.0%"], shown
+    assert lines[("nvidia1", "memory_used")][2] == lines[("nvidia1", "frequency")][2] == "+0.0%", shown
+    assert ("nvidia0", "power") not in lines and ("nvidia1", "memory_temperature") not in lines, shown
     # output that is none, and no other program
     with open(f"{folder}/bin/nvidia-smi", "w", encoding="ascii") as f:
         f.write("#!/bin/sh\necho it failed >&2; exit 9\n")

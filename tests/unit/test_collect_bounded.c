@@ -86,6 +86,27 @@ TEST(left_behind)
 	inject_stop();
 }
 
+/* Closed before the thread has begun: the work may be done or not, what it has is released. */
+TEST(left_at_once)
+{
+	enum { NR = 200, WAIT_MS = 20000 };
+	struct work w = {0};
+
+	inject_mem(0);
+	for (int i = 0; i < NR; i++) {
+		struct bounded *b;
+
+		assert_int_equal(bounded_new(work, release, &w, &b), 0);
+		(void)bounded_run(b, 0);
+		bounded_close(b);
+	}
+	for (int i = 0; i < WAIT_MS && (w.nr_released < NR || inject.nr_live); i++)
+		usleep(1000);
+	assert_int_equal(w.nr_released, NR);
+	assert_int_equal(inject.nr_live, 0);
+	inject_stop();
+}
+
 static int start(void *arg)
 {
 	struct work w = {0};

@@ -187,6 +187,7 @@ static int open_and_read(void *arg)
 	struct many m;
 	int rc = many_try_open(&m, &collect_gpm_source, &s->root, "", SM);
 
+	assert_null(strstr(m.e.msg, "(null)"));
 	if (rc)
 		return rc;
 	rc = m.source->read(m.state);

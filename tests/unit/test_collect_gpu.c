@@ -188,6 +188,7 @@ TEST(none)
 	struct many m;
 
 	assert_int_equal(many_try_open(&m, &collect_gpu_source, &r, "", BUSY), -ENOENT);
+	assert_string_equal(m.e.msg, "there is no GPU with a driver of the kernel's (DRM)");
 	tree_text(&r, DRM "version", "drm\n");
 	many_open(&m, &collect_gpu_source, &r, "", BUSY);
 	many_read(&m);

@@ -36,7 +36,11 @@ static int fake_fstatat(int dirfd, const char *path, struct stat *st, int flags)
 	ssize_t n = readlinkat(dirfd, path, target, sizeof(target) - 1);
 	unsigned minor = 0;
 
+	if (strncmp(target, "/srv/", 5) == 0)
+		fail_msg("%s may be of a dead file system", target);
 	if (n < 0 || (sscanf(target, "/dev/dri/renderD%u", &minor) != 1 &&
+		      sscanf(target, "/mnt/dev/dri/renderD%u", &minor) != 1 &&
+		      sscanf(target, "/dri/renderD%u", &minor) != 1 &&
 		      sscanf(target, "/dev/dri/card%u", &minor) != 1))
 		return sys_kernel_ops.fstatat(dirfd, path, st, flags);
 	memset(st, 0, sizeof(*st));
@@ -149,6 +153,7 @@ static struct root make_machine(void)
 	put_process(&r, 20, "game", 10);
 	open_file(&r, 10, 0, "/dev/null", FDINFO_FILE);
 	open_file(&r, 10, 1, "/srv/dri/file", FDINFO_FILE);
+	open_file(&r, 10, 2, "/srv/dri/card0", FDINFO_FILE);
 	return r;
 }
 
@@ -215,6 +220,20 @@ TEST(absent)
 	many_open(&m, &collect_gpu_engine_source, &r, "", TIME | BIT(GPU_ENGINE_BUSY));
 	many_read(&m);
 	many_expect_fields(&m, "card0 a", 0, 0, TIME | BIT(GPU_ENGINE_BUSY), 0);
+	many_close(&m);
+}
+
+/* Devices of another's folder of devices. */
+TEST(elsewhere)
+{
+	struct root r = make_machine();
+	struct many m;
+
+	open_file(&r, 20, 5, "/mnt/dev/dri/renderD128", FDINFO_MSM("1", "7"));
+	open_file(&r, 20, 6, "/dri/renderD128", FDINFO_MSM("2", "8"));
+	many_open(&m, &collect_gpu_engine_source, &r, "", TIME);
+	many_read(&m);
+	many_expect(&m, "0 card0 gpu 0=15\n");
 	many_close(&m);
 }
 
@@ -756,6 +775,54 @@ TEST(joined)
 	collect_get_thing(c, 0, 0, &t);
 	assert_true(collect_get_of_thing(c, 1, &t, &reading));
 	assert_int_equal(reading.base, 1);
+	collect_close(c);
+}
+
+static void expect_process(struct collect *c, size_t i, size_t nr, size_t k, const char *name,
+			   struct collect_thing *out)
+{
+	assert_int_equal(collect_nr_things(c, collect_set(c, i)), nr);
+	collect_get_thing(c, collect_set(c, i), k, out);
+	assert_string_equal(out->name, name);
+}
+
+/* Joined sources at paces of their own: one that is not read keeps what it read; of one moment all
+ * have the same reading. */
+TEST(paces)
+{
+	struct event events[] = {find_event("process_gpu_time"), find_event("process_gpu_memory"),
+				 find_event("engine_busy_time")};
+	static const char *const words[] = {"20"};
+	const struct collect_choice choices[] = {{.words = words, .nr = 1}, {.nr = 0}, {.nr = 0}};
+	const bool second[] = {false, true, false};
+	struct root r = make_machine();
+	struct collect_thing t, all, engine;
+	int states[NR(events)];
+	struct collect *c;
+
+	open_file(&r, 10, 4, RENDER, FDINFO_AMDGPU("7", "10"));
+	open_file(&r, 20, 5, RENDER, FDINFO_AMDGPU("8", "5"));
+	put_process(&r, 30, "other", 1);
+	open_file(&r, 30, 5, RENDER, FDINFO_AMDGPU("9", "1"));
+	assert_int_equal(collect_open(&r, events, choices, NR(events), &c, states), 0);
+	collect_read(c);
+	expect_process(c, 0, 1, 0, "20 game", &t);
+	for (int i = 0; i < 2; i++)
+		collect_read_some(c, second);
+	expect_process(c, 1, 3, 1, "20 game", &all);
+	close_file(&r, 10, 4);
+	collect_read(c);
+	expect_process(c, 0, 1, 0, "20 game", &t);
+	expect_process(c, 1, 2, 0, "20 game", &all);
+	collect_get_thing(c, collect_set(c, 2), 0, &engine);
+	assert_true(t.time_ns == all.time_ns && t.time_ns == engine.time_ns);
+	/* all end, and only one looks */
+	close_file(&r, 20, 5);
+	close_file(&r, 30, 5);
+	collect_read_some(c, second);
+	assert_int_equal(collect_nr_things(c, collect_set(c, 1)), 0);
+	expect_process(c, 0, 1, 0, "20 game", &all);
+	assert_true(t.time_ns == all.time_ns);
 	collect_close(c);
 }
 

@@ -6,7 +6,11 @@
 #include "test_collect_many.h"
 #include "test_nvml.h"
 
+#include "base/clock.h"
+#include "collect/gpm.h"
 #include "collect/gpu.h"
+#include "collect/gpu_engine.h"
+#include "collect/gpu_process.h"
 #include "collect/nvml_gpu.h"
 
 #define ALL   ((1u << GPU_NR_FIELDS) - 1)
@@ -243,7 +247,8 @@ TEST(divided)
 TEST(silent)
 {
 	struct standin s;
-	struct many m;
+	struct many m, other;
+	uint64_t begin_ns;
 
 	standin_make(&s, "new", "0 device " FIRST "\n0 power 1000\n0 utilization 7 8\n");
 	inject_mem(0);
@@ -258,6 +263,12 @@ TEST(silent)
 		many_expect_note(&m, i ? NULL : "NVIDIA's driver has not answered for 2 s");
 	}
 	assert_int_equal(standin_calls(&s, "power 0"), 1);
+	/* another source does not wait in vain as long as for a driver that begins */
+	standin_script(&s, "* init hang\n0 power hang\n");
+	begin_ns = clock_monotonic_ns();
+	many_open(&other, &collect_gpm_source, &s.root, "", 1u << GPM_SM);
+	assert_true(clock_monotonic_ns() - begin_ns < UINT64_C(5000000000));
+	many_close(&other);
 	standin_script(&s, "0 power 3000\n0 utilization 9 8\n");
 	do
 		many_read(&m);
@@ -349,6 +360,27 @@ TEST(beside_cards)
 		many_expect(&m, cases[i].expected);
 		many_expect_note(&m, cases[i].note);
 		many_close(&m);
+	}
+	standin_remove(&s);
+}
+
+/* Its driver without its library, and no card: all sources give one reason. */
+TEST(no_library)
+{
+	static const struct collect_many_source *const sources[] = {
+	    &collect_gpu_source, &collect_gpm_source, &collect_gpu_engine_source,
+	    &collect_gpu_process_source};
+	char first[sizeof(((struct err *)NULL)->msg)] = "";
+	struct standin s;
+	struct many m;
+
+	standin_make(&s, NULL, whole);
+	for (size_t i = 0; i < NR(sources); i++) {
+		assert_int_equal(many_try_open(&m, sources[i], &s.root, "", 1), -ENOTSUP);
+		assert_non_null(strstr(m.e.msg, "libnvidia-ml.so.1"));
+		if (i == 0)
+			memcpy(first, m.e.msg, sizeof(first));
+		assert_string_equal(m.e.msg, first);
 	}
 	standin_remove(&s);
 }
