@@ -499,8 +499,8 @@ static int pm_read(void *state)
 
 		if (!t)
 			continue;
-		t->time_ns = clock_monotonic_ns();
 		t->failed = p->has_ended || d->has_failed ? all : 0;
+		t->time_ns = t->failed || !d->time_ns ? clock_monotonic_ns() : d->time_ns;
 		t->has = t->failed ? 0 : d->has;
 		t->absent = 0;
 		memcpy(t->values, d->values, sizeof(d->values));
@@ -548,6 +548,18 @@ static void take_filled(struct pm *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* The newest sample that the session took stands for the reading before it. */
+static void set_thing(const struct pm *p, const uint64_t *w)
+{
+	struct thing *t = p->devices[w[DEVICE]].thing;
+
+	if (t->failed)
+		return;
+	t->time_ns = w[TIME];
+	t->has = (uint32_t)w[HAS];
+	memcpy(t->values, w + VALUES, p->request.nr_metrics * sizeof(*w));
+}
+
 /* A pass over the list returns what is old enough and keeps the rest: samples of several GPUs come
  * in turns, each with some of its own. */
 static bool pm_sample(void *state, uint64_t until_ns, struct collect_sample *out)
@@ -564,6 +576,7 @@ static bool pm_sample(void *state, uint64_t until_ns, struct collect_sample *out
 
 		p->at += p->stride;
 		if (w[TIME] <= until_ns) {
+			set_thing(p, w);
 			*out =
 			    (struct collect_sample){.number = p->devices[w[DEVICE]].thing->number,
 						    .time_ns = w[TIME],
